@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# afpscope. "make help" lists the targets; all output is below build/. V=1 shows the commands.
+
+VERSION	   = 0.1.0
+PREFIX	  ?= /usr/local
+DESTDIR	  ?=
+BUILD	  ?= build
+CC	  ?= gcc
+CLANG	  ?= clang
+BPFTOOL	  ?= $(firstword $(wildcard /usr/sbin/bpftool /sbin/bpftool) bpftool)
+PYTHON	  ?= /usr/bin/python3
+PKGS	   = libbpf libelf zlib libgcrypt jansson
+
+Q	   = $(if $(V),,@)
+say	   = $(if $(V),@:,@printf '  %-6s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@))
+
+arch	  := $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
+CFLAGS	  ?= -O2 -g
+CFLAGS_ALL = -std=gnu11 -Wall -Wextra -Werror -Iuser -Iclient -I. -I$(BUILD)/gen \
+	     -DAFPSCOPE_VERSION='"$(VERSION)"' -D_GNU_SOURCE $(CFLAGS) \
+	     $(if $(SANITIZE),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+comma	   = ,
+LIBS	   = $(shell pkg-config --libs $(PKGS)) -lm
+
+SRC	  := $(sort $(wildcard user/*/*.c client/*/*.c))
+LIB_OBJ	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out user/cmd/main.c,$(SRC)))
+BPF	  := $(sort $(wildcard bpf/*.bpf.c))
+SKEL	   = $(patsubst bpf/%.bpf.c,$(BUILD)/gen/%.skel.h,$(BPF))
+UNIT	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
+BPF_TESTS  = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bpf/test_*.c)))
+
+.DELETE_ON_ERROR:
+.PHONY: all demo check check-built unit unit-sanitized fuzz fuzz-run bpf-tests integration lint \
+	 bench install clean help
+.SECONDARY:
+
+all: $(BUILD)/afpscope $(BUILD)/afp_lantest
+
+help:
+	@echo 'make            build build/afpscope'
+	@echo 'make demo       install what is missing, run the twelve tests against a real afpd (root)'
+	@echo 'make check      install what is missing, run every test (root)'
+	@echo 'make lint       format, shell and Python checks, include arrows, size budgets'
+	@echo 'make bench      afpscope against afp_lantest and other tracers: build/bench/results.json (root)'
+	@echo 'make install    into DESTDIR and PREFIX ($(PREFIX))'
+	@echo 'make clean      remove build/'
+
+$(BUILD)/afpscope: $(BUILD)/obj/user/cmd/main.o $(BUILD)/libafpscope.a
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(BUILD)/afp_lantest: $(BUILD)/afpscope
+	$(Q)ln -sf afpscope $@
+
+$(BUILD)/libafpscope.a: $(LIB_OBJ)
+	$(call say,AR)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/obj/%.o: %.c $(SKEL) Makefile
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+
+$(BUILD)/gen/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) Makefile
+	$(call say,BPF)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CLANG) -O2 -g -Wall -Werror -target bpf -mcpu=v3 -D__TARGET_ARCH_$(arch) -I. \
+		-idirafter /usr/include/$(shell uname -m)-linux-gnu -c -o $@ $<
+
+$(BUILD)/gen/%.skel.h: $(BUILD)/gen/%.bpf.o
+	$(call say,SKEL)
+	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
+
+# Tests. "check" installs first and then starts make again, so that what it just installed (the
+# compiler, pkg-config's files) is seen by the rules above.
+
+FAKE	   = $(patsubst tests/%.c,$(BUILD)/tests/%.o,$(sort $(wildcard tests/fake/*.c)))
+SAN	   = $(MAKE) --no-print-directory BUILD=build/san SANITIZE=1 CC=$(CLANG)
+run_tests  = $(Q)set -e; for t in $(1); do echo "== $$t"; $$t; done
+
+$(BUILD)/tests/fake/%.o: tests/fake/%.c $(SKEL) Makefile
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -I tests -MMD -MP -c -o $@ $<
+
+$(BUILD)/tests/%: tests/%.c $(FAKE) $(BUILD)/libafpscope.a
+	$(call say,TEST)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -I tests -MMD -MP -MF $@.d -o $@ $< $(FAKE) $(BUILD)/libafpscope.a \
+		$(LIBS) -lcmocka -lpthread
+
+$(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(BUILD)/libafpscope.a
+	$(call say,FUZZ)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -fsanitize=fuzzer -o $@ $< $(BUILD)/libafpscope.a $(LIBS)
+
+demo:
+	$(Q)tests/need.sh build server
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)tests/demo.sh
+
+check:
+	$(Q)tests/need.sh build server check
+	$(Q)$(MAKE) --no-print-directory check-built
+
+check-built: all lint unit unit-sanitized fuzz bpf-tests integration
+
+unit: $(UNIT)
+	$(call run_tests,$(UNIT))
+
+unit-sanitized:
+	$(Q)$(SAN) all unit
+
+fuzz:
+	$(Q)$(SAN) fuzz-run
+
+fuzz-run: $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
+	$(Q)set -e; for t in $^; do echo "== $$t"; $$t -max_total_time=$(or $(FUZZ_SECONDS),10) -verbosity=0 -print_final_stats=1 2>&1 | \
+		grep -E 'ERROR|SUMMARY|number_of_executed_units' ; done
+
+bpf-tests: $(BPF_TESTS)
+	$(call run_tests,$(BPF_TESTS))
+
+integration: all
+	$(Q)$(SAN) all
+	$(Q)AFPSCOPE=$(CURDIR)/build/san/afpscope $(PYTHON) -B -m pytest -p no:cacheprovider -q tests/integration
+
+lint:
+	$(Q)tests/lint.sh
+
+bench: all
+	$(Q)$(PYTHON) -B tests/bench/bench.py
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 755 $(BUILD)/afpscope $(DESTDIR)$(PREFIX)/bin/afpscope
+	ln -sf afpscope $(DESTDIR)$(PREFIX)/bin/afp_lantest
+	install -m 644 docs/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+
+clean:
+	$(Q)rm -rf build
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef AFS_KERNEL_H
+#define AFS_KERNEL_H
+
+/*
+ * The few kernel types the programs look into, with the few members they use. Everything after
+ * three underscores in a name is ignored when the loader looks for the running kernel's type, and
+ * preserve_access_index makes it look up every member's place there: no layout is written here.
+ */
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct super_block___afs {
+	__u32 s_dev;
+};
+
+struct inode___afs {
+	unsigned short i_mode;
+	unsigned long i_ino;
+	struct super_block___afs *i_sb;
+};
+
+struct qstr___afs {
+	__u32 len;
+	const unsigned char *name;
+};
+
+struct dentry___afs {
+	struct dentry___afs *d_parent;
+	struct qstr___afs d_name;
+	struct inode___afs *d_inode;
+};
+
+struct path___afs {
+	struct dentry___afs *dentry;
+};
+
+struct file___afs {
+	struct inode___afs *f_inode;
+	struct path___afs f_path;
+};
+
+struct fdtable___afs {
+	unsigned int max_fds;
+	struct file___afs **fd;
+};
+
+struct files_struct___afs {
+	struct fdtable___afs *fdt;
+};
+
+struct task_io_accounting___afs {
+	__u64 rchar, syscr;
+};
+
+struct task_struct___afs {
+	int pid;
+	int tgid;
+	unsigned int __state;
+	struct files_struct___afs *files;
+	struct task_io_accounting___afs ioac;
+	void *bpf_storage;
+};
+
+/* Before 5.14. */
+struct task_struct___afs_old {
+	long state;
+};
+
+struct bpf_iter__task___afs {
+	struct task_struct___afs *task;
+};
+
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs___afs {
+	unsigned long di, si, dx, orig_ax;
+};
+#define afs_arg0(r) ((r)->di)
+#define afs_arg1(r) ((r)->si)
+#define afs_arg2(r) ((r)->dx)
+#define afs_nr(r)   ((long)(r)->orig_ax)
+#elif defined(__TARGET_ARCH_arm64)
+struct pt_regs___afs {
+	__u64 regs[31];
+	__s32 syscallno;
+};
+#define afs_arg0(r) ((r)->regs[0])
+#define afs_arg1(r) ((r)->regs[1])
+#define afs_arg2(r) ((r)->regs[2])
+#define afs_nr(r)   ((long)(r)->syscallno)
+#else
+#error "no system call arguments known for this architecture"
+#endif
+
+#pragma clang attribute pop
+
+/* The record of raw_syscalls:sys_enter and sys_exit; the same in every kernel. */
+struct afs_tp_enter {
+	__u64 common;
+	long nr;
+	unsigned long args[6];
+};
+
+struct afs_tp_exit {
+	__u64 common;
+	long nr;
+	long ret;
+};
+
+enum bpf_func_id___afs {
+	BPF_FUNC_task_pt_regs___afs = 175,
+};
+
+#define AFS_CLONE_THREAD 0x00010000
+
+#define AFS_S_IFMT  0170000
+#define AFS_S_IFIFO 0010000
+#define AFS_S_IFDIR 0040000
+#define AFS_S_IFREG 0100000
+#define AFS_S_IFSOCK 0140000
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef AFP_AFP_H
+#define AFP_AFP_H
+
+/*
+ * AFP over a DSI session. afp_prep_*() encode a command into a caller-owned op (no I/O);
+ * afp_submit() and afp_reap() are the pipelined core; afp_call() is submit and reap of one op.
+ * A return value is about the connection; what the server answered is op->result.
+ */
+
+#include "afp/params.h"
+#include "afp/proto.h"
+#include "base/err.h"
+#include "dsi/dsi.h"
+
+#include <stdbool.h>
+
+#define AFP_REPLY_LEN     512
+#define AFP_NAME_MAX      255
+#define AFP_VERSIONS      7
+#define AFP_ENUMERATE_MAX 8192
+
+struct afp_op {
+	struct dsi_request dsi;       /* dsi.result: the server's answer; dsi.t: the times */
+	uint8_t code;                 /* AFP command */
+	void *user;                   /* the caller's */
+	uint8_t reply[AFP_REPLY_LEN]; /* the payload, unless the prep call names a buffer */
+};
+
+struct afp_server {
+	char name[64], machine[64];
+	unsigned int n_versions, n_uams;
+	char version[16][24], uam[16][64];
+};
+
+struct afp_login {
+	const char *user;     /* NULL or "": guest only */
+	const char *password; /* may be NULL for guest */
+	const char *uam;      /* NULL: the strongest that both sides have */
+	unsigned int version; /* 3..7 for AFP 3.0 to 3.4 */
+};
+
+struct afp {
+	struct dsi *dsi;
+	const char *uam;     /* wire name used, static */
+	const char *version; /* wire name used, static */
+	uint8_t path_type;   /* of names in commands: 3 (UTF-8) from AFP 3.0 */
+	uint16_t volume;     /* id of the open volume */
+	bool logged_in, volume_open;
+};
+
+/* What a failed start was about, beside the text: decides the exit code. */
+enum afp_stage {
+	AFP_STAGE_CONNECT,
+	AFP_STAGE_LOGIN,
+	AFP_STAGE_VOLUME,
+	AFP_STAGE_OPEN,
+};
+
+/* Asks a server about itself, on a connection of its own. */
+int afp_server_info(struct afp_server *out, const struct dsi_opts *opts, struct err *e);
+
+/*
+ * Connects, logs in and opens the volume. On failure *stage says how far it came, the text names
+ * what the server offers (methods, volumes), and nothing stays open.
+ */
+int afp_open(struct afp *out, const struct dsi_opts *opts, const struct afp_server *server,
+	     const struct afp_login *login, const char *volume, enum afp_stage *stage,
+	     struct err *e);
+
+/* FPLogout where there was a login, end of the session. Never fails; a zeroed afp is allowed. */
+void afp_close(struct afp *a);
+
+int afp_submit(struct afp *a, struct afp_op *op, struct err *e);
+int afp_reap(struct afp *a, struct afp_op **out, struct err *e);
+/* Submits op and waits for it; no other op may be in flight. */
+int afp_call(struct afp *a, struct afp_op *op, struct err *e);
+
+/* Name of op's command for messages. */
+const char *afp_op_name(const struct afp_op *op);
+
+/* Names are UTF-8, at most AFP_NAME_MAX bytes, "" for the directory itself. */
+void afp_prep_create_file(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name);
+void afp_prep_create_dir(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name);
+void afp_prep_delete(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name);
+void afp_prep_get_params(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
+			 uint16_t file_bitmap, uint16_t dir_bitmap);
+void afp_prep_get_volume(struct afp_op *op, const struct afp *a, uint16_t bitmap);
+
+/* FPEnumerate with an empty path of type 2; the reply goes into buf. */
+struct afp_enumerate {
+	uint32_t dir;
+	uint16_t file_bitmap, dir_bitmap;
+	uint16_t count, start; /* start from 1 */
+};
+void afp_prep_enumerate(struct afp_op *op, const struct afp *a, const struct afp_enumerate *what,
+			uint8_t buf[static AFP_ENUMERATE_MAX]);
+
+/* Data fork; the reply holds bitmap, fork reference, parameters. */
+void afp_prep_open_fork(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
+			uint16_t bitmap, uint16_t access);
+void afp_prep_get_fork(struct afp_op *op, uint16_t fork, uint16_t bitmap);
+void afp_prep_close_fork(struct afp_op *op, uint16_t fork);
+void afp_prep_lock(struct afp_op *op, uint16_t fork, bool unlock, uint32_t offset, uint32_t len);
+/* 32-bit commands. data and buf are borrowed until the op is reaped. */
+void afp_prep_write(struct afp_op *op, uint16_t fork, uint32_t offset, const void *data,
+		    uint32_t len);
+void afp_prep_read(struct afp_op *op, uint16_t fork, uint32_t offset, void *buf, uint32_t len);
+/* 64-bit commands. */
+void afp_prep_write_ext(struct afp_op *op, uint16_t fork, uint64_t offset, const void *data,
+			size_t len);
+void afp_prep_read_ext(struct afp_op *op, uint16_t fork, uint64_t offset, void *buf, size_t len);
+
+/* Decode successful replies; false: the reply does not hold what it must. */
+bool afp_get_created_dir(const struct afp_op *op, uint32_t *dir);
+bool afp_get_opened_fork(const struct afp_op *op, uint16_t *fork, struct afp_params *params);
+bool afp_get_fork_params(const struct afp_op *op, struct afp_params *out);
+bool afp_get_file_params(const struct afp_op *op, struct afp_params *out);
+bool afp_get_written(const struct afp_op *op, uint64_t *end_offset); /* both write commands */
+
+/* Walks the entries of an FPEnumerate reply. */
+struct afp_entries {
+	struct rbuf at;
+	uint16_t file_bitmap, dir_bitmap;
+	unsigned int left; /* entries still to come, by the reply's own count */
+};
+bool afp_entries_begin(struct afp_entries *it, const struct afp_op *op);
+/* false: no more, or it->at.bad when the reply is malformed. */
+bool afp_entries_next(struct afp_entries *it, struct afp_params *out);
+
+#endif

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * AFP commands on names, directories, forks: encode into an op, decode its reply.
+ * Not for sending: session.c. Layouts: AFP 3.x reference, one function per command.
+ */
+#include "afp/afp.h"
+
+#define FLAG_UNLOCK    0x01
+#define DATA_FORK      0
+#define SOFT_CREATE    0
+#define ENUM_PATH_TYPE 2 /* like the reference workloads: a long name, empty */
+
+/* Begins a command; its reply goes into the op itself unless the caller says otherwise. */
+static struct wbuf begin(struct afp_op *op, enum afp_command code)
+{
+	struct wbuf b = wbuf_of(op->dsi.wire + DSI_HEADER_LEN, DSI_COMMAND_MAX);
+
+	op->code = (uint8_t)code;
+	op->dsi.command = DSI_COMMAND;
+	op->dsi.data = NULL;
+	op->dsi.data_len = 0;
+	op->dsi.reply = op->reply;
+	op->dsi.reply_cap = sizeof(op->reply);
+	wbuf_u8(&b, op->code);
+	return b;
+}
+
+/* DSI_COMMAND_MAX holds the longest command that fits the documented name length. */
+static void end(struct afp_op *op, const struct wbuf *b)
+{
+	op->dsi.len = (size_t)(b->at - (op->dsi.wire + DSI_HEADER_LEN));
+}
+
+static void put_object(struct wbuf *b, const struct afp *a, uint32_t dir)
+{
+	wbuf_u16(b, a->volume);
+	wbuf_u32(b, dir);
+}
+
+static void prep_named(struct afp_op *op, enum afp_command code, const struct afp *a, uint32_t dir,
+		       const char *name)
+{
+	struct wbuf b = begin(op, code);
+
+	wbuf_u8(&b, 0);
+	put_object(&b, a, dir);
+	afp_path_put(&b, a->path_type, name);
+	end(op, &b);
+}
+
+void afp_prep_create_file(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name)
+{
+	_Static_assert(SOFT_CREATE == 0, "the flag byte of prep_named");
+	prep_named(op, AFP_CreateFile, a, dir, name);
+}
+
+void afp_prep_create_dir(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name)
+{
+	prep_named(op, AFP_CreateDir, a, dir, name);
+}
+
+void afp_prep_delete(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name)
+{
+	prep_named(op, AFP_Delete, a, dir, name);
+}
+
+void afp_prep_get_params(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
+			 uint16_t file_bitmap, uint16_t dir_bitmap)
+{
+	struct wbuf b = begin(op, AFP_GetFileDirParms);
+
+	wbuf_u8(&b, 0);
+	put_object(&b, a, dir);
+	wbuf_u16(&b, file_bitmap);
+	wbuf_u16(&b, dir_bitmap);
+	afp_path_put(&b, a->path_type, name);
+	end(op, &b);
+}
+
+void afp_prep_get_volume(struct afp_op *op, const struct afp *a, uint16_t bitmap)
+{
+	struct wbuf b = begin(op, AFP_GetVolParms);
+
+	wbuf_u8(&b, 0);
+	wbuf_u16(&b, a->volume);
+	wbuf_u16(&b, bitmap);
+	end(op, &b);
+}
+
+void afp_prep_enumerate(struct afp_op *op, const struct afp *a, const struct afp_enumerate *what,
+			uint8_t buf[static AFP_ENUMERATE_MAX])
+{
+	struct wbuf b = begin(op, AFP_Enumerate);
+
+	wbuf_u8(&b, 0);
+	put_object(&b, a, what->dir);
+	wbuf_u16(&b, what->file_bitmap);
+	wbuf_u16(&b, what->dir_bitmap);
+	wbuf_u16(&b, what->count);
+	wbuf_u16(&b, what->start);
+	wbuf_u16(&b, AFP_ENUMERATE_MAX);
+	afp_path_put(&b, ENUM_PATH_TYPE, "");
+	end(op, &b);
+	op->dsi.reply = buf;
+	op->dsi.reply_cap = AFP_ENUMERATE_MAX;
+}
+
+void afp_prep_open_fork(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
+			uint16_t bitmap, uint16_t access)
+{
+	struct wbuf b = begin(op, AFP_OpenFork);
+
+	wbuf_u8(&b, DATA_FORK);
+	put_object(&b, a, dir);
+	wbuf_u16(&b, bitmap);
+	wbuf_u16(&b, access);
+	afp_path_put(&b, a->path_type, name);
+	end(op, &b);
+}
+
+void afp_prep_get_fork(struct afp_op *op, uint16_t fork, uint16_t bitmap)
+{
+	struct wbuf b = begin(op, AFP_GetForkParms);
+
+	wbuf_u8(&b, 0);
+	wbuf_u16(&b, fork);
+	wbuf_u16(&b, bitmap);
+	end(op, &b);
+}
+
+void afp_prep_close_fork(struct afp_op *op, uint16_t fork)
+{
+	struct wbuf b = begin(op, AFP_CloseFork);
+
+	wbuf_u8(&b, 0);
+	wbuf_u16(&b, fork);
+	end(op, &b);
+}
+
+void afp_prep_lock(struct afp_op *op, uint16_t fork, bool unlock, uint32_t offset, uint32_t len)
+{
+	struct wbuf b = begin(op, AFP_ByteRangeLock);
+
+	wbuf_u8(&b, unlock ? FLAG_UNLOCK : 0);
+	wbuf_u16(&b, fork);
+	wbuf_u32(&b, offset);
+	wbuf_u32(&b, len);
+	end(op, &b);
+}
+
+void afp_prep_write(struct afp_op *op, uint16_t fork, uint32_t offset, const void *data,
+		    uint32_t len)
+{
+	struct wbuf b = begin(op, AFP_Write);
+
+	wbuf_u8(&b, 0);
+	wbuf_u16(&b, fork);
+	wbuf_u32(&b, offset);
+	wbuf_u32(&b, len);
+	end(op, &b);
+	op->dsi.command = DSI_WRITE;
+	op->dsi.data = data;
+	op->dsi.data_len = len;
+}
+
+void afp_prep_read(struct afp_op *op, uint16_t fork, uint32_t offset, void *buf, uint32_t len)
+{
+	struct wbuf b = begin(op, AFP_Read);
+
+	wbuf_u8(&b, 0);
+	wbuf_u16(&b, fork);
+	wbuf_u32(&b, offset);
+	wbuf_u32(&b, len);
+	wbuf_u16(&b, 0); /* no newline mask */
+	end(op, &b);
+	op->dsi.reply = buf;
+	op->dsi.reply_cap = len;
+}
+
+void afp_prep_write_ext(struct afp_op *op, uint16_t fork, uint64_t offset, const void *data,
+			size_t len)
+{
+	struct wbuf b = begin(op, AFP_WriteExt);
+
+	wbuf_u8(&b, 0);
+	wbuf_u16(&b, fork);
+	wbuf_u64(&b, offset);
+	wbuf_u64(&b, len);
+	end(op, &b);
+	op->dsi.command = DSI_WRITE;
+	op->dsi.data = data;
+	op->dsi.data_len = len;
+}
+
+void afp_prep_read_ext(struct afp_op *op, uint16_t fork, uint64_t offset, void *buf, size_t len)
+{
+	struct wbuf b = begin(op, AFP_ReadExt);
+
+	wbuf_u8(&b, 0);
+	wbuf_u16(&b, fork);
+	wbuf_u64(&b, offset);
+	wbuf_u64(&b, len);
+	end(op, &b);
+	op->dsi.reply = buf;
+	op->dsi.reply_cap = len;
+}
+
+static struct rbuf reply_of(const struct afp_op *op)
+{
+	return rbuf_of(op->dsi.reply, op->dsi.reply_len);
+}
+
+bool afp_get_created_dir(const struct afp_op *op, uint32_t *dir)
+{
+	struct rbuf b = reply_of(op);
+
+	*dir = rbuf_u32(&b);
+	return !b.bad;
+}
+
+bool afp_get_opened_fork(const struct afp_op *op, uint16_t *fork, struct afp_params *params)
+{
+	struct rbuf b = reply_of(op);
+	uint16_t bitmap = rbuf_u16(&b);
+
+	*fork = rbuf_u16(&b);
+	return !b.bad && afp_params_parse(params, &b, bitmap, false);
+}
+
+bool afp_get_fork_params(const struct afp_op *op, struct afp_params *out)
+{
+	struct rbuf b = reply_of(op);
+	uint16_t bitmap = rbuf_u16(&b);
+
+	return !b.bad && afp_params_parse(out, &b, bitmap, false);
+}
+
+bool afp_get_file_params(const struct afp_op *op, struct afp_params *out)
+{
+	struct rbuf b = reply_of(op);
+	uint16_t file_bitmap = rbuf_u16(&b), dir_bitmap = rbuf_u16(&b);
+	bool is_dir = rbuf_u8(&b) & 0x80;
+
+	rbuf_u8(&b);
+	return !b.bad && afp_params_parse(out, &b, is_dir ? dir_bitmap : file_bitmap, is_dir);
+}
+
+bool afp_get_written(const struct afp_op *op, uint64_t *end_offset)
+{
+	struct rbuf b = reply_of(op);
+
+	*end_offset = op->code == AFP_WriteExt ? rbuf_u64(&b) : rbuf_u32(&b);
+	return !b.bad;
+}
+
+bool afp_entries_begin(struct afp_entries *it, const struct afp_op *op)
+{
+	it->at = reply_of(op);
+	it->file_bitmap = rbuf_u16(&it->at);
+	it->dir_bitmap = rbuf_u16(&it->at);
+	it->left = rbuf_u16(&it->at);
+	return !it->at.bad;
+}
+
+bool afp_entries_next(struct afp_entries *it, struct afp_params *out)
+{
+	struct rbuf entry;
+	const uint8_t *p;
+	uint8_t len;
+	bool is_dir;
+
+	if (!it->left || it->at.bad)
+		return false;
+	len = rbuf_u8(&it->at); /* counts itself */
+	is_dir = rbuf_u8(&it->at) & 0x80;
+	p = rbuf_bytes(&it->at, len >= 2 ? len - 2u : SIZE_MAX);
+	if (!p)
+		return false;
+	entry = rbuf_of(p, len - 2u);
+	it->left--;
+	if (afp_params_parse(out, &entry, is_dir ? it->dir_bitmap : it->file_bitmap, is_dir))
+		return true;
+	it->at.bad = true;
+	return false;
+}

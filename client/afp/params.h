@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef AFP_PARAMS_H
+#define AFP_PARAMS_H
+
+/* Parameters of files and directories, as replies carry them behind a bitmap. */
+
+#include "base/buf.h"
+
+struct afp_params {
+	bool is_dir;
+	uint16_t bitmap; /* which of the fields below are there */
+	uint16_t attributes;
+	uint32_t parent, id;
+	int32_t created, modified; /* seconds since 2000-01-01 00:00 UTC */
+	uint64_t data_len;         /* file; the wider of bits 9 and 11 where both came */
+	uint16_t offspring;        /* directory */
+	char long_name[32];
+	char name[256]; /* UTF-8 */
+};
+
+/* Fields from b by bitmap; variable parts are looked up behind them. false: malformed. */
+bool afp_params_parse(struct afp_params *out, struct rbuf *b, uint16_t bitmap, bool is_dir);
+
+/* A name as commands carry it: type 3 (UTF-8, hint, length) or 2 (Pascal string). */
+void afp_path_put(struct wbuf *b, uint8_t type, const char *name);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef DSI_CONN_H
+#define DSI_CONN_H
+
+/* The inside of a session. Only for client/dsi; everybody else uses dsi.h. */
+
+#include "dsi/dsi.h"
+
+#define DSI_RX_LEN 65536
+
+/* From this reply size on, data is received straight into the caller's buffer. */
+#define DSI_BULK_LEN 16384
+
+struct dsi_queue {
+	struct dsi_request *head, **tail;
+};
+
+struct dsi {
+	int fd;
+	int dead;            /* negative errno once the session is over */
+	struct err why;      /* text that goes with it */
+	char peer_name[160]; /* "host port N", for messages */
+	struct dsi_opts opts;
+	bool stop_ignored, opened;
+	uint32_t quantum;
+	uint16_t attention;
+
+	/* Requests: queued (not fully sent), in flight (by id), done (to be reaped). */
+	uint16_t next_id;
+	unsigned int in_flight; /* submitted and not yet done */
+	size_t mask;
+	struct dsi_request **slot; /* by id & mask */
+	struct dsi_queue queued, done;
+	struct dsi_request *expected; /* submitted longest ago, probably answered next */
+
+	/* The frame being received. */
+	struct dsi_frame frame;
+	bool in_frame;
+	struct dsi_request *to; /* whose reply it is; NULL: not a reply */
+	size_t got, want;       /* payload bytes of it */
+	uint8_t other[64];      /* payload of frames that are no reply */
+
+	uint64_t progress_ns; /* last byte moved in either direction */
+	uint64_t last_sent_ns;
+	size_t rx_at, rx_end;
+	uint8_t rx[DSI_RX_LEN];
+};
+
+static inline void dsi_queue_init(struct dsi_queue *q)
+{
+	q->head = NULL;
+	q->tail = &q->head;
+}
+
+static inline void dsi_queue_put(struct dsi_queue *q, struct dsi_request *r)
+{
+	r->next = NULL;
+	*q->tail = r;
+	q->tail = &r->next;
+}
+
+static inline struct dsi_request *dsi_queue_take(struct dsi_queue *q)
+{
+	struct dsi_request *r = q->head;
+
+	if (!r)
+		return NULL;
+	q->head = r->next;
+	if (!q->head)
+		q->tail = &q->head;
+	return r;
+}
+
+/* Marks the session dead (first reason wins) and returns the reason's errno, text in e. */
+int dsi_die(struct dsi *d, struct err *e, int code, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/*
+ * Reads what there is, with MSG_DONTWAIT or 0 as flags, and completes requests. 0 (also when
+ * nothing came: look at dsi->progress_ns), or the death of the session.
+ */
+int dsi_receive(struct dsi *d, int flags, struct err *e);
+
+#endif

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A DSI session: sending, waiting, opening, closing. What comes in is parsed by receive.c.
+ *
+ * While nothing waits to be sent the session blocks in recv (one call per small reply); else
+ * it polls for both directions, so that neither side can wait for the other for ever.
+ */
+#include "dsi/dsi.h"
+
+#include "base/clock.h"
+#include "dsi/conn.h"
+#include "dsi/net.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define SLICE_MS        250   /* how soon a stop that came just before a wait is noticed */
+#define TICKLE_AFTER_MS 20000 /* afpd gives a silent session up after tickleval (30 s) x timeout   \
+			       */
+#define CLOSE_WAIT_MS 2000
+
+int dsi_die(struct dsi *d, struct err *e, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!d->dead) {
+		d->dead = code;
+		d->why.code = code;
+		va_start(ap, fmt);
+		vsnprintf(d->why.text, sizeof(d->why.text), fmt, ap);
+		va_end(ap);
+	}
+	return err_set(e, d->dead, "%s", d->why.text);
+}
+
+static bool stopped(const struct dsi *d)
+{
+	return !d->stop_ignored && d->opts.stop && *d->opts.stop;
+}
+
+int dsi_connect(struct dsi **out, const struct dsi_opts *opts, struct err *e)
+{
+	const struct timeval slice = { .tv_usec = SLICE_MS * 1000 };
+	struct dsi *d;
+	size_t n = 1;
+	int r;
+
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return err_set(e, -ENOMEM, "out of memory");
+	d->fd = -1;
+	d->opts = *opts;
+	dsi_queue_init(&d->queued);
+	dsi_queue_init(&d->done);
+	snprintf(d->peer_name, sizeof(d->peer_name), "%s port %s", opts->host, opts->port);
+	while (n < opts->window + 1u)
+		n *= 2;
+	d->mask = n - 1;
+	d->slot = calloc(n, sizeof(struct dsi_request *));
+	if (!d->slot) {
+		r = err_set(e, -ENOMEM, "out of memory");
+		goto fail;
+	}
+	r = net_connect(opts, e);
+	if (r < 0)
+		goto fail;
+	d->fd = r;
+	setsockopt(d->fd, SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof(slice));
+	d->progress_ns = d->last_sent_ns = clock_now_ns();
+	*out = d;
+	return 0;
+fail:
+	dsi_close(d);
+	return r;
+}
+
+static size_t request_len(const struct dsi_request *r)
+{
+	return DSI_HEADER_LEN + r->len + r->data_len;
+}
+
+/* One sendmsg for what is left of r; 0 when the kernel took it all, -EAGAIN when not. */
+static int send_one(struct dsi *d, struct dsi_request *r, struct err *e)
+{
+	size_t head = DSI_HEADER_LEN + r->len;
+	struct iovec iov[2];
+	struct msghdr m = { .msg_iov = iov };
+	ssize_t n;
+
+	if (!r->t.begun_ns)
+		r->t.begun_ns = clock_now_ns();
+	if (r->sent < head)
+		iov[m.msg_iovlen++] = (struct iovec) { r->wire + r->sent, head - r->sent };
+	if (r->data_len)
+		iov[m.msg_iovlen++] = (struct iovec) {
+			(uint8_t *)(uintptr_t)r->data + (r->sent > head ? r->sent - head : 0),
+			r->data_len - (r->sent > head ? r->sent - head : 0)
+		};
+	n = m.msg_iovlen == 1
+		? send(d->fd, iov[0].iov_base, iov[0].iov_len, MSG_DONTWAIT | MSG_NOSIGNAL)
+		: sendmsg(d->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+		return -EAGAIN;
+	if (n < 0)
+		return dsi_die(d, e, -errno, "%s: connection lost: %s", d->peer_name,
+			       strerror(errno));
+	r->sent += (size_t)n;
+	d->progress_ns = d->last_sent_ns = clock_now_ns();
+	if (r->sent < request_len(r))
+		return -EAGAIN;
+	r->t.sent_ns = d->last_sent_ns;
+	return 0;
+}
+
+static int send_queued(struct dsi *d, struct err *e)
+{
+	int r = 0;
+
+	while (d->queued.head && !r) {
+		r = send_one(d, d->queued.head, e);
+		if (!r)
+			dsi_queue_take(&d->queued);
+	}
+	return r == -EAGAIN ? 0 : r;
+}
+
+int dsi_submit(struct dsi *d, struct dsi_request *r, struct err *e)
+{
+	struct dsi_frame f = { .flag = DSI_REQUEST, .command = r->command };
+
+	if (d->dead)
+		return err_set(e, d->dead, "%s", d->why.text);
+	if (stopped(d))
+		return err_set(e, -EINTR, "interrupted");
+	if (d->in_flight >= d->opts.window || d->slot[d->next_id & d->mask])
+		return -EAGAIN;
+	r->id = d->next_id++;
+	r->sent = 0;
+	f.id = r->id;
+	f.code = r->command == DSI_WRITE ? (uint32_t)r->len : 0;
+	f.len = (uint32_t)(r->len + r->data_len);
+	dsi_frame_put(r->wire, &f);
+	r->t = (struct dsi_times) { .queued_ns = clock_now_ns() };
+	if (!d->in_flight++)
+		d->progress_ns = r->t.queued_ns;
+	d->slot[r->id & d->mask] = r;
+	if (!d->expected)
+		d->expected = r;
+	dsi_queue_put(&d->queued, r);
+	if (d->queued.head != r)
+		return 0;
+	r->t.begun_ns = r->t.queued_ns;
+	return send_queued(d, e);
+}
+
+/* A tickle of our own, unless a request is half sent (then the server is not waiting for us). */
+static void tickle(struct dsi *d, uint64_t now_ns)
+{
+	const struct dsi_frame f = { .flag = DSI_REQUEST, .command = DSI_TICKLE };
+	uint8_t raw[DSI_HEADER_LEN];
+
+	if (d->queued.head || now_ns - d->last_sent_ns < TICKLE_AFTER_MS * 1000000ull)
+		return;
+	dsi_frame_put(raw, &f);
+	if (send(d->fd, raw, sizeof(raw), MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(raw))
+		d->last_sent_ns = now_ns;
+}
+
+static int check_wait(struct dsi *d, struct err *e)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	if (stopped(d))
+		return err_set(e, -EINTR, "interrupted");
+	if (now_ns - d->progress_ns > d->opts.timeout_ms * 1000000ull)
+		return dsi_die(d, e, -ETIMEDOUT,
+			       "%s: no answer for %u s (%u requests in flight); see --timeout",
+			       d->peer_name, d->opts.timeout_ms / 1000, d->in_flight);
+	tickle(d, now_ns);
+	return 0;
+}
+
+/* Waits at most SLICE_MS for bytes to move, and moves them. */
+static int work(struct dsi *d, struct err *e)
+{
+	struct pollfd p = { .fd = d->fd, .events = POLLIN | POLLOUT };
+	uint64_t before_ns = d->progress_ns;
+	int r;
+
+	if (!d->queued.head) {
+		r = dsi_receive(d, 0, e);
+	} else {
+		if (poll(&p, 1, SLICE_MS) < 0)
+			p.revents = 0;
+		r = p.revents & (POLLIN | POLLERR | POLLHUP) ? dsi_receive(d, MSG_DONTWAIT, e) : 0;
+		if (!r && p.revents & POLLOUT)
+			r = send_queued(d, e);
+	}
+	if (!r && (d->progress_ns == before_ns || stopped(d)))
+		r = check_wait(d, e);
+	return r;
+}
+
+int dsi_reap(struct dsi *d, struct dsi_request **out, struct err *e)
+{
+	int r;
+
+	while (!d->done.head) {
+		if (d->dead)
+			return err_set(e, d->dead, "%s", d->why.text);
+		if (!d->in_flight)
+			return -ENOENT;
+		r = work(d, e);
+		if (r && !d->done.head)
+			return r;
+	}
+	*out = dsi_queue_take(&d->done);
+	return 0;
+}
+
+unsigned int dsi_in_flight(const struct dsi *d)
+{
+	return d->in_flight;
+}
+
+static int one_exchange(struct dsi *d, struct dsi_request *r, struct err *e)
+{
+	struct dsi_request *back;
+	int rc = dsi_submit(d, r, e);
+
+	return rc ? rc : dsi_reap(d, &back, e);
+}
+
+int dsi_status(struct dsi *d, void *out, size_t *len, struct err *e)
+{
+	struct dsi_request r = { .command = DSI_STATUS, .reply = out, .reply_cap = *len };
+	int rc = one_exchange(d, &r, e);
+
+	*len = r.reply_len;
+	return rc;
+}
+
+static uint32_t parse_quantum(const uint8_t *reply, size_t len)
+{
+	struct rbuf b = rbuf_of(reply, len);
+	uint32_t quantum = 0;
+	uint8_t type, n;
+
+	while (rbuf_left(&b)) {
+		type = rbuf_u8(&b);
+		n = rbuf_u8(&b);
+		if (type == 0 && n == 4)
+			quantum = rbuf_u32(&b);
+		else
+			rbuf_bytes(&b, n);
+	}
+	return quantum;
+}
+
+int dsi_open(struct dsi *d, struct err *e)
+{
+	/* one option: attention quantum (type 1), 4 bytes, value 2 */
+	static const uint8_t option[] = { 1, 4, 0, 0, 0, 2 };
+	uint8_t reply[256];
+	struct dsi_request r = { .command = DSI_OPEN,
+				 .len = sizeof(option),
+				 .reply = reply,
+				 .reply_cap = sizeof(reply) };
+	int rc;
+
+	memcpy(r.wire + DSI_HEADER_LEN, option, sizeof(option));
+	rc = one_exchange(d, &r, e);
+	if (rc)
+		return rc;
+	if (r.result)
+		return dsi_die(d, e, -EBUSY, "%s: the server refuses the session (DSI %d%s)",
+			       d->peer_name, r.result,
+			       r.result == -1071 ? ": busy, \"max connections\" reached" : "");
+	d->quantum = parse_quantum(reply, r.reply_len);
+	if (d->quantum < 32)
+		return dsi_die(d, e, -EPROTO, "%s: the server offers a request quantum of %u bytes",
+			       d->peer_name, d->quantum);
+	d->opened = true;
+	return 0;
+}
+
+uint32_t dsi_quantum(const struct dsi *d)
+{
+	return d->quantum;
+}
+
+void dsi_ignore_stop(struct dsi *d)
+{
+	d->stop_ignored = true;
+}
+
+uint16_t dsi_attention(const struct dsi *d)
+{
+	return d->attention;
+}
+
+void dsi_ends(const struct dsi *d, struct sockaddr_storage *local, struct sockaddr_storage *peer)
+{
+	socklen_t len = sizeof(*local);
+
+	memset(local, 0, sizeof(*local));
+	memset(peer, 0, sizeof(*peer));
+	getsockname(d->fd, (struct sockaddr *)local, &len);
+	len = sizeof(*peer);
+	getpeername(d->fd, (struct sockaddr *)peer, &len);
+}
+
+static void say_goodbye(struct dsi *d)
+{
+	const struct dsi_frame f = { .flag = DSI_REQUEST, .command = DSI_CLOSE, .id = d->next_id };
+	uint8_t raw[DSI_HEADER_LEN];
+	struct pollfd p = { .fd = d->fd, .events = POLLIN };
+	uint64_t end_ns = clock_now_ns() + CLOSE_WAIT_MS * 1000000ull;
+
+	dsi_frame_put(raw, &f);
+	if (d->opened && send(d->fd, raw, sizeof(raw), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		return;
+	shutdown(d->fd, SHUT_WR);
+	while (clock_now_ns() < end_ns) {
+		if (poll(&p, 1, SLICE_MS) > 0 &&
+		    recv(d->fd, d->rx, sizeof(d->rx), MSG_DONTWAIT) <= 0)
+			break;
+	}
+}
+
+void dsi_close(struct dsi *d)
+{
+	if (!d)
+		return;
+	if (d->fd >= 0) {
+		if (!d->dead)
+			say_goodbye(d);
+		close(d->fd);
+	}
+	free(d->slot);
+	free(d);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef DSI_DSI_H
+#define DSI_DSI_H
+
+/*
+ * One DSI session over one TCP connection: submit requests, reap them when their reply has
+ * come, in any order. Requests belong to the caller and are lent to the session from
+ * dsi_submit() until dsi_reap() hands them back (or dsi_close()). One thread per session.
+ *
+ * The session always reads while it has something to send, so no window can deadlock; it accepts
+ * tickle, attention and close at any message boundary; every wait has a deadline. Once a call
+ * returned a negative errno other than -EAGAIN the session is dead and stays so.
+ */
+
+#include "base/err.h"
+#include "dsi/frame.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/* Longest AFP command without its data that a request can hold. */
+#define DSI_COMMAND_MAX 1100
+
+/* All in ns, CLOCK_MONOTONIC. */
+struct dsi_times {
+	uint64_t queued_ns; /* given to dsi_submit */
+	uint64_t begun_ns;  /* first byte offered to the kernel */
+	uint64_t sent_ns;   /* last byte taken by the kernel */
+	uint64_t first_ns;  /* first byte of the reply read */
+	uint64_t last_ns;   /* last byte of the reply read */
+};
+
+struct dsi_request {
+	/* Set by the caller before dsi_submit. */
+	uint8_t command;  /* DSI_COMMAND, DSI_WRITE, DSI_OPEN, DSI_STATUS */
+	size_t len;       /* of the AFP command at wire + DSI_HEADER_LEN */
+	const void *data; /* what follows the command (DSI_WRITE), not copied */
+	size_t data_len;
+	void *reply;      /* where the reply's payload goes */
+	size_t reply_cap; /* a longer reply is a protocol error */
+
+	/* Set by the session when the request comes back. */
+	int32_t result;
+	size_t reply_len;
+	struct dsi_times t;
+
+	/* The session's own. */
+	uint16_t id;
+	size_t sent;
+	struct dsi_request *next;
+	uint8_t wire[DSI_HEADER_LEN + DSI_COMMAND_MAX];
+};
+
+struct dsi_opts {
+	const char *host, *port;
+	unsigned int window;               /* most requests in flight; 1..32768 */
+	unsigned int timeout_ms;           /* longest time without progress */
+	const volatile sig_atomic_t *stop; /* may be NULL; set: waits end with -EINTR */
+};
+
+struct dsi;
+
+/* Connects only, for dsi_status. */
+int dsi_connect(struct dsi **out, const struct dsi_opts *opts, struct err *e);
+
+/*
+ * DSIGetStatus on a connection of dsi_connect: the server information block. *len in: room,
+ * out: length. The server then waits for the close.
+ */
+int dsi_status(struct dsi *d, void *out, size_t *len, struct err *e);
+
+/* DSIOpenSession on a connection of dsi_connect; learns the server's quantum. */
+int dsi_open(struct dsi *d, struct err *e);
+
+/* Server request quantum in bytes: the longest message it accepts. Valid after dsi_open. */
+uint32_t dsi_quantum(const struct dsi *d);
+
+/*
+ * Queues the request and sends what the kernel takes. 0; -EAGAIN: the window is full, reap
+ * first; other negative errno: the session is dead.
+ */
+int dsi_submit(struct dsi *d, struct dsi_request *r, struct err *e);
+
+/* Hands back one finished request; waits for it. -ENOENT: none is in flight. */
+int dsi_reap(struct dsi *d, struct dsi_request **out, struct err *e);
+
+unsigned int dsi_in_flight(const struct dsi *d);
+
+/* Ignores opts.stop from now on: for cleaning up after a stop. */
+void dsi_ignore_stop(struct dsi *d);
+
+/* Bits of the last attention word from the server, 0 when none came. */
+uint16_t dsi_attention(const struct dsi *d);
+
+/* Both ends of the connection. */
+void dsi_ends(const struct dsi *d, struct sockaddr_storage *local, struct sockaddr_storage *peer);
+
+/*
+ * Ends the session: DSICloseSession when it is alive, waits (2 s at most) until the server has
+ * closed, closes, frees. Requests still in flight are forgotten. NULL is allowed.
+ */
+void dsi_close(struct dsi *d);
+
+#endif

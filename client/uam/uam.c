@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The table of login methods, the choice among them, and the frame of a session. Guest and
+ * clear text, which have one message only, are here as well; not the cryptography.
+ */
+#include "uam/uam.h"
+
+#include "uam/dhx2.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define USER_MAX      255 /* a Pascal string */
+#define CLEARTEXT_LEN 8
+
+struct uam_session {
+	const struct uam *u;
+	struct uam_cred cred;
+	bool over; /* a step failed: no further one */
+	_Alignas(max_align_t) unsigned char state[];
+};
+
+static int cleartext_start(void *state, const struct uam_cred *cred, struct wbuf *first,
+			   struct err *e)
+{
+	size_t len = strlen(cred->password);
+
+	(void)state;
+	(void)e;
+	wbuf_bytes(first, cred->password, len);
+	wbuf_zero(first, CLEARTEXT_LEN - len);
+	return 0;
+}
+
+static const struct uam uam_cleartext = {
+	.wire_name = "Cleartxt Passwrd",
+	.name = "cleartext",
+	.strength = 1,
+	.password_max = CLEARTEXT_LEN,
+	.needs_user = true,
+	.needs_password = true,
+	.start = cleartext_start,
+};
+
+static const struct uam uam_guest = {
+	.wire_name = "No User Authent",
+	.name = "guest",
+	.strength = 0,
+};
+
+static const struct uam *const table[] = { &uam_dhx2, &uam_cleartext, &uam_guest };
+
+#define N_TABLE     (sizeof(table) / sizeof(table[0]))
+#define THIS_SPEAKS "this program speaks guest, cleartext, dhx2"
+
+int uam_init(struct err *e)
+{
+	return dhx2_init(e);
+}
+
+const struct uam *uam_at(size_t i)
+{
+	return i < N_TABLE ? table[i] : NULL;
+}
+
+const struct uam *uam_find(const char *name)
+{
+	for (size_t i = 0; i < N_TABLE; i++)
+		if (!strcmp(name, table[i]->name) || !strcmp(name, table[i]->wire_name))
+			return table[i];
+	return NULL;
+}
+
+static bool given(const char *text)
+{
+	return text && *text;
+}
+
+static bool is_offered(const struct uam *u, const char *const *offered)
+{
+	for (; *offered; offered++)
+		if (!strcmp(*offered, u->wire_name))
+			return true;
+	return false;
+}
+
+static bool password_fits(const struct uam *u, const struct uam_cred *cred)
+{
+	return !u->needs_password || !cred->password || strlen(cred->password) <= u->password_max;
+}
+
+#define OFFER_TEXT_MAX 200
+
+/*
+ * What the server offers, for a message: one line of printable characters whatever the server
+ * sent, cut short with "..." where it is long.
+ */
+static void offer_text(char out[static OFFER_TEXT_MAX], const char *const *offered)
+{
+	struct wbuf b = wbuf_of(out, OFFER_TEXT_MAX - sizeof("..."));
+
+	for (const char *const *name = offered; *name; name++) {
+		if (name != offered)
+			wbuf_bytes(&b, ", ", 2);
+		for (const char *c = *name; *c; c++)
+			wbuf_u8(&b, *c >= ' ' && *c <= '~' ? (uint8_t)*c : '?');
+	}
+	if (b.at == (uint8_t *)out)
+		wbuf_bytes(&b, "nothing", 7);
+	strcpy((char *)b.at, b.bad ? "..." : "");
+}
+
+/* Does the method take what the user gave? */
+static int cred_check(const struct uam *u, const struct uam_cred *cred, struct err *e)
+{
+	if (!u->needs_user)
+		return 0;
+	if (!given(cred->user))
+		return err_set(e, -EINVAL, "login by %s needs a user name", u->name);
+	if (strlen(cred->user) > USER_MAX)
+		return err_set(e, -EINVAL, "user name is longer than the %d bytes that AFP takes",
+			       USER_MAX);
+	if (u->needs_password && !cred->password)
+		return err_set(e, -EINVAL, "login by %s needs a password", u->name);
+	if (!password_fits(u, cred))
+		return err_set(e, -EINVAL, "password is longer than the %zu bytes that %s takes",
+			       u->password_max, u->name);
+	return 0;
+}
+
+/* The strongest method on offer for a user, or for none; NULL: none. */
+static const struct uam *strongest(const char *const *offered, const struct uam_cred *cred,
+				   bool must_fit)
+{
+	const struct uam *best = NULL;
+
+	for (size_t i = 0; i < N_TABLE; i++) {
+		const struct uam *u = table[i];
+
+		if (u->needs_user != given(cred->user) || !is_offered(u, offered))
+			continue;
+		if (must_fit && !password_fits(u, cred))
+			continue;
+		if (!best || u->strength > best->strength)
+			best = u;
+	}
+	return best;
+}
+
+/* Why no method on offer does when none was asked for. */
+static int none_error(const char *const *offered, const struct uam_cred *cred, struct err *e)
+{
+	const struct uam *u = strongest(offered, cred, false);
+	char text[OFFER_TEXT_MAX];
+	bool any = false;
+
+	offer_text(text, offered);
+	for (size_t i = 0; i < N_TABLE; i++)
+		any = any || is_offered(table[i], offered);
+	if (u)
+		return err_set(e, -EINVAL,
+			       "password is longer than the %zu bytes that %s takes; "
+			       "server offers only: %s",
+			       u->password_max, u->name, text);
+	if (!any)
+		return err_set(e, -EOPNOTSUPP, "server offers only: %s; " THIS_SPEAKS, text);
+	if (given(cred->user))
+		return err_set(e, -EOPNOTSUPP,
+			       "server offers a user neither dhx2 nor cleartext, only: %s; "
+			       "ask for guest to log in without a user name",
+			       text);
+	return err_set(e, -EINVAL, "server offers no guest login, only: %s; give a user name",
+		       text);
+}
+
+/* The method asked for, if the server offers it. */
+static int wanted_find(const struct uam **out, const char *const *offered, const char *wanted,
+		       struct err *e)
+{
+	const struct uam *u = uam_find(wanted);
+	char text[OFFER_TEXT_MAX];
+
+	if (!u)
+		return err_set(e, -EINVAL, "unknown login method: %s; " THIS_SPEAKS, wanted);
+	offer_text(text, offered);
+	if (!is_offered(u, offered))
+		return err_set(e, -EOPNOTSUPP, "server does not offer %s (%s), only: %s", u->name,
+			       u->wire_name, text);
+	*out = u;
+	return 0;
+}
+
+int uam_choose(const struct uam **out, const char *const *offered, const struct uam_cred *cred,
+	       const char *wanted, struct err *e)
+{
+	const struct uam *u = NULL;
+	int r = 0;
+
+	*out = NULL;
+	if (wanted)
+		r = wanted_find(&u, offered, wanted, e);
+	else
+		u = strongest(offered, cred, true);
+	if (!r)
+		r = u ? cred_check(u, cred, e) : none_error(offered, cred, e);
+	if (!r)
+		*out = u;
+	return r;
+}
+
+/* User name, and a pad byte where the method's own data would begin on an odd offset. */
+static void user_write(const char *user, struct uam_command *command)
+{
+	wbuf_pascal(command->b, user);
+	if (!command->b->bad && (command->b->at - command->start) % 2)
+		wbuf_u8(command->b, 0);
+}
+
+int uam_start(struct uam_session **out, const struct uam *u, const struct uam_cred *cred,
+	      struct uam_command *command, struct err *e)
+{
+	struct uam_session *s;
+	int r;
+
+	*out = NULL;
+	r = cred_check(u, cred, e);
+	if (!r)
+		r = uam_init(e);
+	if (r)
+		return r;
+	s = calloc(1, sizeof(*s) + u->state_size);
+	if (!s)
+		return err_set(e, -ENOMEM, "out of memory");
+	s->u = u;
+	s->cred = *cred;
+	if (u->needs_user)
+		user_write(cred->user, command);
+	if (u->start)
+		r = u->start(s->state, cred, command->b, e);
+	if (!r && command->b->bad)
+		r = err_set(e, -ENOBUFS, "login by %s: no room for the command", u->name);
+	if (r) {
+		uam_end(s);
+		return r;
+	}
+	*out = s;
+	return 0;
+}
+
+int uam_step(struct uam_session *s, const uint8_t *reply, size_t len, struct wbuf *next,
+	     struct err *e)
+{
+	struct rbuf b = rbuf_of(len ? reply : (const uint8_t *)"", len);
+	int r;
+
+	if (s->over || !s->u->step)
+		return err_set(e, -EPROTO, "login by %s: server asks for more where nothing is due",
+			       s->u->name);
+	r = s->u->step(s->state, &s->cred, &b, next, e);
+	if (r >= 0 && next->bad)
+		r = err_set(e, -ENOBUFS, "login by %s: no room for the command", s->u->name);
+	s->over = r < 0;
+	return r;
+}
+
+void uam_end(struct uam_session *s)
+{
+	if (!s)
+		return;
+	if (s->u->fini)
+		s->u->fini(s->state);
+	explicit_bzero(s, sizeof(*s) + s->u->state_size);
+	free(s);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef UAM_UAM_H
+#define UAM_UAM_H
+
+/*
+ * Login methods (user authentication methods) as state machines: the server's bytes in, our
+ * bytes out. No sockets, no clock, no printing. How a login goes:
+ *
+ *	uam_init, once per program
+ *	uam_choose (or uam_find) -> the method
+ *	the caller writes the FPLogin command up to the method's wire name; uam_start the rest
+ *	while the server's result is "continue" (-5001): uam_step with the reply's data writes the
+ *	    FPLoginCont command behind its two first bytes (19, 0)
+ *	uam_end, in any case
+ *
+ * Any other result of the server ends the login and is the caller's: 0 is success. A session
+ * belongs to one thread at a time; different sessions are independent.
+ */
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/* Room that uam_start and uam_step need at most. */
+#define UAM_START_MAX 265 /* user name with length and pad byte, clear text password */
+#define UAM_STEP_MAX  530 /* DHX2: id, a number of 512 bytes, nonce */
+
+/* Bytes as they go on the wire: UTF-8, no NUL inside. NULL: not given. */
+struct uam_cred {
+	const char *user;     /* "" counts as not given; at most 255 bytes */
+	const char *password; /* "" is a password */
+};
+
+/* An FPLogin command that is being written: its first byte, and the cursor that writes it. */
+struct uam_command {
+	const uint8_t *start;
+	struct wbuf *b;
+};
+
+/*
+ * A row of the table of methods. The functions are for uam.c only; state is state_size zeroed
+ * bytes of the session. Each may be NULL: nothing to add, no second message, nothing to free.
+ */
+struct uam {
+	const char *wire_name; /* exact: in the server's list and in FPLogin */
+	const char *name;      /* in options and messages */
+	unsigned int strength; /* rank: the higher, the better kept is the password */
+	size_t password_max;   /* bytes */
+	bool needs_user, needs_password;
+	size_t state_size;
+	int (*start)(void *state, const struct uam_cred *cred, struct wbuf *first, struct err *e);
+	int (*step)(void *state, const struct uam_cred *cred, struct rbuf *reply, struct wbuf *next,
+		    struct err *e);
+	void (*fini)(void *state);
+};
+
+struct uam_session;
+
+/*
+ * Makes the cryptographic library ready. Call it once before there is a second thread that logs
+ * in; uam_start calls it too, which is enough where there is none.
+ */
+int uam_init(struct err *e);
+
+/* The methods, strongest first; NULL past the last. */
+const struct uam *uam_at(size_t i);
+
+/* By short or wire name; NULL: unknown. */
+const struct uam *uam_find(const char *name);
+
+/*
+ * The method to log in with: the one asked for by name (wanted), else the strongest that the
+ * server offers and that takes this user and password, else (no user given) guest. offered: the
+ * wire names in the server's information block, NULL at the end; nothing is assumed about the
+ * bytes in them. -EOPNOTSUPP: server and program have none in common; -EINVAL: what the user
+ * gave does not do. The text of the error says which and what is on offer.
+ */
+int uam_choose(const struct uam **out, const char *const *offered, const struct uam_cred *cred,
+	       const char *wanted, struct err *e);
+
+/*
+ * Begins a login: writes what follows the wire name in FPLogin. The strings of cred are borrowed
+ * until uam_end. Clear text puts the password into the command: wipe it once it is sent.
+ * On error *out is NULL.
+ */
+int uam_start(struct uam_session **out, const struct uam *u, const struct uam_cred *cred,
+	      struct uam_command *command, struct err *e);
+
+/*
+ * Consumes the data of a reply with the result "continue" and writes id and data of the next
+ * FPLoginCont. 1: send it and go on. -EPROTO: the server's bytes make no sense or prove that it
+ * does not hold the key; the login is over, and next not to be sent.
+ */
+int uam_step(struct uam_session *s, const uint8_t *reply, size_t len, struct wbuf *next,
+	     struct err *e);
+
+/* Wipes what is secret and frees the session; NULL does nothing. */
+void uam_end(struct uam_session *s);
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * lantest from beginning to end: Base, iterations, tests, and a clean volume behind them.
+ * What a test does is in lantest_tests.c and lantest_bulk.c.
+ */
+#include "work/lantest_priv.h"
+#include "work/tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BULK_OVERHEAD 36    /* DSI header and FPWriteExt: the chunk is the quantum less these */
+#define OPS_MAX       32768 /* of one window, id table of DSI */
+#define QUANTUM_MIN   40036 /* test 4 writes 40,000 bytes in one request */
+
+const char *lantest_title(unsigned int test)
+{
+	return lantest_tests[test - 1].title;
+}
+
+const char *lantest_short(unsigned int test)
+{
+	return lantest_tests[test - 1].brief;
+}
+
+uint32_t lantest_selection(const struct lantest_opts *opts)
+{
+	uint32_t selection = opts->tests & LANTEST_ALL;
+
+	for (unsigned int n = 1; n <= LANTEST_TESTS; n++) {
+		if (!(selection & LANTEST_BIT(n)) || (n == 3 && opts->file))
+			continue;
+		selection |= lantest_tests[n - 1].implies;
+	}
+	return selection;
+}
+
+static int make_base(struct lantest *t, const char *name)
+{
+	int r = lt_params(t, AFP_ROOT_ID, "", 0, 0x0100);
+
+	r = r ? r : lt_probe(t, AFP_ROOT_ID, name, AFP_ERR_NO_OBJECT);
+	r = r ? r : lt_mkdir(t, AFP_ROOT_ID, name, &t->base);
+	r = r ? r : lt_params(t, t->base, "", 0, 0x0100);
+	return r ? r : lt_probe(t, AFP_ROOT_ID, name, AFP_ERR_OK);
+}
+
+static int run_test(struct lantest *t, unsigned int n, unsigned int iteration)
+{
+	const struct lantest_test *test = &lantest_tests[n - 1];
+	int r = 0;
+
+	if (test->setup)
+		r = test->setup(t);
+	r = r ? r : load_phase_begin(t->load, n, iteration, test->title, t->e);
+	if (!r) {
+		r = test->timed(t);
+		load_phase_end(t->load, !r);
+	}
+	if (!r && test->teardown)
+		r = test->teardown(t);
+	return r;
+}
+
+/* Files that one test left must not be in another's way. */
+static int isolate(struct lantest *t)
+{
+	if (!t->files_left)
+		return 0;
+	t->files_left = false;
+	return tree_empty(t->load->afp, t->base, t->e);
+}
+
+static int run_iteration(struct lantest *t, unsigned int iteration)
+{
+	const uint32_t sharing = LANTEST_BIT(6) | LANTEST_BIT(7);
+	int r = 0;
+
+	for (unsigned int n = 1; !r && n <= LANTEST_TESTS; n++) {
+		if (t->selection & LANTEST_BIT(n)) {
+			r = sharing & LANTEST_BIT(n) ? 0 : isolate(t);
+			r = r ? r : run_test(t, n, iteration);
+		}
+		/* test 2's file is there until test 3 has had its turn */
+		if (!r && n == 3 && t->selection & LANTEST_BIT(2))
+			r = lt_delete(t, t->base, "File.big");
+		if (r > 0)
+			r = err_prefix(t->e, r, "test %u, iteration %u", n, iteration);
+	}
+	return r;
+}
+
+static int init(struct lantest *t, struct load *l, const struct lantest_opts *opts, struct err *e)
+{
+	uint32_t quantum = dsi_quantum(l->afp->dsi);
+
+	t->load = l;
+	t->opts = opts;
+	t->e = e;
+	t->selection = lantest_selection(opts);
+	if (quantum < QUANTUM_MIN)
+		return err_set(
+		    e, LOAD_REFUSED,
+		    "the server's quantum of %u bytes is less than the %d that lantest needs",
+		    quantum, QUANTUM_MIN);
+	t->chunk = quantum - BULK_OVERHEAD;
+	t->n_chunks = opts->file_len / t->chunk;
+	t->n_ops = t->n_chunks < OPS_MAX ? t->n_chunks : OPS_MAX;
+	t->zeros = calloc(1, t->chunk);
+	t->sink = malloc(t->chunk);
+	t->ops = calloc(t->n_ops ? t->n_ops : 1, sizeof(struct afp_op));
+	if (!t->zeros || !t->sink || !t->ops)
+		return err_set(e, -ENOMEM, "out of memory");
+	return 0;
+}
+
+/* Leaves the volume as it was found. Keeps the first error. */
+static int clean_up(struct lantest *t, char base[static 32], int r)
+{
+	struct err later = { 0 };
+	struct afp_op *late;
+	int rc = 0;
+
+	if (!*base)
+		return r;
+	dsi_ignore_stop(t->load->afp->dsi);
+	while (!afp_reap(t->load->afp, &late, NULL))
+		; /* what was in flight when the run broke off */
+	if (t->fork_open) {
+		afp_prep_close_fork(&t->op, t->fork);
+		rc = afp_call(t->load->afp, &t->op, &later);
+	}
+	rc = rc < 0 ? rc : tree_remove(t->load->afp, AFP_ROOT_ID, base, &later);
+	if (!rc)
+		*base = '\0';
+	if (rc && !r)
+		r = err_set(t->e, rc, "cannot remove %s again: %.400s", base, later.text);
+	return r;
+}
+
+int lantest_run(struct load *l, const struct lantest_opts *opts, char base[static 32],
+		struct err *e)
+{
+	struct lantest *t = calloc(1, sizeof(*t));
+	char name[32];
+	int r;
+
+	_Static_assert(TREE_NAME_MAX < 32, "base holds a name");
+	base[0] = '\0';
+	if (!t)
+		return err_set(e, -ENOMEM, "out of memory");
+	r = init(t, l, opts, e);
+	if (!r) {
+		tree_name(name);
+		strcpy(base, name);
+		r = make_base(t, name);
+		r = r > 0 ? err_prefix(e, r, "test directory") : r;
+	}
+	if (!r && opts->ready)
+		opts->ready(opts->user);
+	for (unsigned int i = 1; !r && i <= opts->iterations; i++)
+		r = run_iteration(t, i);
+	r = clean_up(t, base, r);
+	free(t->ops);
+	free(t->sink);
+	free(t->zeros);
+	free(t);
+	return r;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Directories of workloads: naming, finding, removing. */
+#include "work/tree.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define PREFIX      "LanTest-"
+#define LIST_BITMAP 0x2140 /* long name, id, UTF-8 name */
+#define LIST_COUNT  1024
+#define DEPTH_MAX   64
+#define REFUSED     1
+
+/* FNV-1a; the host is known by its machine id, or its name where there is none. */
+static uint32_t host_hash(void)
+{
+	char id[128] = "";
+	uint32_t hash = 2166136261u;
+	FILE *f = fopen("/etc/machine-id", "re");
+
+	if (!f || !fgets(id, sizeof(id), f))
+		gethostname(id, sizeof(id) - 1);
+	if (f)
+		fclose(f);
+	for (const char *p = id; *p && *p != '\n'; p++)
+		hash = (hash ^ (uint8_t)*p) * 16777619u;
+	return hash;
+}
+
+void tree_name(char out[static TREE_NAME_MAX + 1])
+{
+	uint32_t random = 0;
+
+	if (getrandom(&random, sizeof(random), 0) < 0)
+		random = (uint32_t)getpid() * 2654435761u;
+	snprintf(out, TREE_NAME_MAX + 1, PREFIX "%08x-%u-%06x", host_hash(),
+		 (unsigned int)getpid() % 10000000u, random & 0xffffffu);
+}
+
+bool tree_owner(const char *name, struct tree_owner *out)
+{
+	unsigned int hash, random;
+	int pid, len = 0;
+
+	if (sscanf(name, PREFIX "%8x-%7d-%6x%n", &hash, &pid, &random, &len) != 3 || name[len])
+		return false;
+	out->this_host = hash == host_hash();
+	out->pid = pid;
+	return strlen(name) <= TREE_NAME_MAX;
+}
+
+static int refused(const struct afp_op *op, const char *name, struct err *e)
+{
+	return err_set(e, REFUSED, "%s %s: %s (AFP %d)", afp_op_name(op), name,
+		       afp_result_text(op->dsi.result), op->dsi.result);
+}
+
+static int empty(struct afp *a, uint32_t dir, int depth, struct err *e);
+
+/* An entry of a directory that is being emptied. */
+static int remove_entry(struct afp *a, uint32_t dir, const struct afp_params *p, int depth,
+			struct err *e)
+{
+	struct afp_op op;
+	int r = 0;
+
+	if (p->is_dir)
+		r = empty(a, p->id, depth + 1, e);
+	if (r)
+		return r;
+	if (p->is_dir)
+		afp_prep_delete(&op, a, p->id, "");
+	else
+		afp_prep_delete(&op, a, dir, p->name);
+	r = afp_call(a, &op, e);
+	if (r)
+		return r;
+	if (op.dsi.result && op.dsi.result != AFP_ERR_NO_OBJECT)
+		return refused(&op, p->name, e);
+	return 0;
+}
+
+/* One FPEnumerate from the start and the deletion of what it lists. *more: was there any? */
+static int remove_batch(struct afp *a, uint32_t dir, int depth, uint8_t *buf, bool *more,
+			struct err *e)
+{
+	const struct afp_enumerate what = { dir, LIST_BITMAP, LIST_BITMAP, LIST_COUNT, 1 };
+	struct afp_entries it;
+	struct afp_params p;
+	struct afp_op op;
+	int r;
+
+	afp_prep_enumerate(&op, a, &what, buf);
+	r = afp_call(a, &op, e);
+	if (r)
+		return r;
+	*more = op.dsi.result != AFP_ERR_NO_OBJECT;
+	if (!*more)
+		return 0;
+	if (op.dsi.result)
+		return refused(&op, "", e);
+	afp_entries_begin(&it, &op);
+	while (!r && afp_entries_next(&it, &p))
+		r = remove_entry(a, dir, &p, depth, e);
+	if (!r && it.at.bad)
+		r = err_set(e, REFUSED, "FPEnumerate: malformed reply");
+	return r;
+}
+
+static int empty(struct afp *a, uint32_t dir, int depth, struct err *e)
+{
+	uint8_t *buf;
+	bool more = true;
+	int r = 0;
+
+	if (depth > DEPTH_MAX)
+		return err_set(e, REFUSED, "more than %d directories deep", DEPTH_MAX);
+	buf = malloc(AFP_ENUMERATE_MAX);
+	if (!buf)
+		return err_set(e, -ENOMEM, "out of memory");
+	while (!r && more)
+		r = remove_batch(a, dir, depth, buf, &more, e);
+	free(buf);
+	return r;
+}
+
+int tree_empty(struct afp *a, uint32_t dir, struct err *e)
+{
+	return empty(a, dir, 0, e);
+}
+
+int tree_remove(struct afp *a, uint32_t parent, const char *name, struct err *e)
+{
+	struct afp_params p;
+	struct afp_op op;
+	int r;
+
+	afp_prep_delete(&op, a, parent, name);
+	r = afp_call(a, &op, e);
+	if (r || !op.dsi.result || op.dsi.result == AFP_ERR_NO_OBJECT)
+		return r;
+	if (op.dsi.result != AFP_ERR_DIR_NOT_EMPTY)
+		return refused(&op, name, e);
+	afp_prep_get_params(&op, a, parent, name, 0, AFP_BIT_ID);
+	r = afp_call(a, &op, e);
+	if (r)
+		return r;
+	if (op.dsi.result || !afp_get_file_params(&op, &p))
+		return refused(&op, name, e);
+	afp_prep_delete(&op, a, p.id, "");
+	r = afp_call(a, &op, e);
+	if (r || !op.dsi.result)
+		return r;
+	r = tree_empty(a, p.id, e);
+	if (r)
+		return r;
+	afp_prep_delete(&op, a, p.id, "");
+	r = afp_call(a, &op, e);
+	return r || !op.dsi.result ? r : refused(&op, name, e);
+}
+
+int tree_list(struct afp *a, int (*found)(void *user, const struct afp_params *dir), void *user,
+	      struct err *e)
+{
+	struct afp_enumerate what = { AFP_ROOT_ID, LIST_BITMAP, LIST_BITMAP, LIST_COUNT, 1 };
+	uint8_t buf[AFP_ENUMERATE_MAX];
+	struct tree_owner owner;
+	struct afp_entries it;
+	struct afp_params p;
+	struct afp_op op;
+	int r;
+
+	for (;;) {
+		afp_prep_enumerate(&op, a, &what, buf);
+		r = afp_call(a, &op, e);
+		if (r || op.dsi.result == AFP_ERR_NO_OBJECT)
+			return r;
+		if (op.dsi.result)
+			return refused(&op, "of the volume's root", e);
+		if (!afp_entries_begin(&it, &op) || !it.left)
+			return err_set(e, REFUSED, "FPEnumerate: malformed reply");
+		if (what.start > UINT16_MAX - it.left)
+			return 0;
+		what.start = (uint16_t)(what.start + it.left);
+		while (afp_entries_next(&it, &p)) {
+			if (p.is_dir && tree_owner(p.name, &owner))
+				r = found(user, &p);
+			if (r)
+				return r;
+		}
+	}
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef WORK_TREE_H
+#define WORK_TREE_H
+
+/*
+ * The directories that workloads make in the root of a volume, and how they go away again.
+ * Their name says whose they are, so that nothing else is ever taken for one:
+ * "LanTest-HHHHHHHH-PID-RRRRRR", H a hash of the host (hex), R random (hex); it fits the 31 bytes
+ * of a long name.
+ */
+
+#include "afp/afp.h"
+
+#include <sys/types.h>
+
+#define TREE_NAME_MAX 31
+
+/* A new name for this process on this host. */
+void tree_name(char out[static TREE_NAME_MAX + 1]);
+
+/* Is it a name of tree_name? Then whose: this_host false or the process that made it. */
+struct tree_owner {
+	bool this_host;
+	pid_t pid;
+};
+bool tree_owner(const char *name, struct tree_owner *out);
+
+/*
+ * Removes everything below a directory, then (tree_remove) the directory itself, with the
+ * commands the reference workloads use for it. 0; 1: the server refused (text in e); negative
+ * errno: the connection is gone.
+ */
+int tree_empty(struct afp *a, uint32_t dir, struct err *e);
+int tree_remove(struct afp *a, uint32_t parent, const char *name, struct err *e);
+
+/*
+ * Calls found() for every directory in the volume's root whose name tree_owner() knows. Stops
+ * at a non-zero return of found and returns it.
+ */
+int tree_list(struct afp *a, int (*found)(void *user, const struct afp_params *dir), void *user,
+	      struct err *e);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The text of an error. Not for printing it: user/cmd does that, once. */
+#include "base/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+int err_set(struct err *e, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!e)
+		return code;
+	e->code = code;
+	va_start(ap, fmt);
+	vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	va_end(ap);
+	return code;
+}
+
+int err_prefix(struct err *e, int code, const char *fmt, ...)
+{
+	char text[2 * ERR_TEXT_MAX];
+	va_list ap;
+	int n;
+
+	if (!e)
+		return code;
+	va_start(ap, fmt);
+	n = vsnprintf(text, ERR_TEXT_MAX, fmt, ap);
+	va_end(ap);
+	if (n < 0 || n >= ERR_TEXT_MAX)
+		n = ERR_TEXT_MAX - 1;
+	snprintf(text + n, sizeof(text) - (size_t)n, ": %s", e->text);
+	return err_set(e, code, "%.*s", ERR_TEXT_MAX - 1, text);
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Options by table on top of getopt_long. Not for printing errors: user/cmd does that. */
+#include "base/opt.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HELP_WIDTH  80
+#define HELP_MARGIN 30  /* longest column of names */
+#define FIRST_ROW   256 /* getopt's code of a long option: this + its row */
+
+/* What getopt_long wants; freed by names_fini. */
+struct names {
+	char *letters;
+	struct option *longs;
+};
+
+static bool is_option(const struct opt *o)
+{
+	return o->type > OPT_STOP;
+}
+
+static void names_fini(struct names *n)
+{
+	free(n->letters);
+	free(n->longs);
+}
+
+static int names_init(struct names *n, const struct opt *table)
+{
+	size_t rows = 0, letters = 0, longs = 0;
+
+	while (table[rows].type != OPT_END)
+		rows++;
+	n->letters = calloc(2 * rows + 3, 1);
+	n->longs = calloc(rows + 1, sizeof(*n->longs));
+	if (!n->letters || !n->longs)
+		return -ENOMEM;
+	for (size_t i = 0; i < rows; i++) {
+		if (table[i].type == OPT_STOP && !letters)
+			n->letters[letters++] = '+';
+	}
+	n->letters[letters++] = ':';
+	for (size_t i = 0; i < rows; i++) {
+		const struct opt *o = &table[i];
+
+		if (!is_option(o))
+			continue;
+		if (o->letter)
+			n->letters[letters++] = o->letter;
+		if (o->letter && o->arg)
+			n->letters[letters++] = ':';
+		if (o->name)
+			n->longs[longs++] = (struct option) {
+				.name = o->name,
+				.has_arg = o->arg ? required_argument : no_argument,
+				.val = FIRST_ROW + (int)i,
+			};
+	}
+	return 0;
+}
+
+/* getopt's code -> row; NULL: none has it. */
+static const struct opt *row_of(const struct opt *table, int code)
+{
+	if (code >= FIRST_ROW)
+		return &table[code - FIRST_ROW];
+	for (; table->type != OPT_END; table++) {
+		if (is_option(table) && table->letter && table->letter == code)
+			return table;
+	}
+	return NULL;
+}
+
+/* What the user typed, near enough: "-n" or "--iterations". */
+static const char *spelled(char out[static 64], const struct opt *o, int code)
+{
+	if (code >= FIRST_ROW)
+		snprintf(out, 64, "--%s", o->name);
+	else
+		snprintf(out, 64, "-%c", code);
+	return out;
+}
+
+/* getopt said '?' or ':': find out why. word is the argument it was looking at. */
+static int refuse(const struct opt *table, int said, int code, const char *word, struct err *e)
+{
+	const struct opt *o = code ? row_of(table, code) : NULL;
+	int matches = 0, len = (int)strcspn(word, "=");
+	char name[64];
+
+	if (said == ':' && o)
+		return err_set(e, -EINVAL, "%s: needs an argument (%s)", spelled(name, o, code),
+			       o->arg);
+	if (o)
+		return err_set(e, -EINVAL, "%s: takes no argument", spelled(name, o, code));
+	if (code > ' ' && code < 0x7f)
+		return err_set(e, -EINVAL, "unknown option '-%c'; see --help", code);
+	if (code)
+		return err_set(e, -EINVAL, "unknown option (byte 0x%02x); see --help", code & 0xff);
+	for (o = table; o->type != OPT_END; o++) {
+		if (is_option(o) && o->name && len > 2 &&
+		    !strncmp(o->name, word + 2, (size_t)len - 2))
+			matches++;
+	}
+	return err_set(e, -EINVAL, "%s option '%.*s'; see --help",
+		       matches > 1 ? "ambiguous" : "unknown", len, word);
+}
+
+static uint64_t max_of(const struct opt *o)
+{
+	if (o->max)
+		return o->max;
+	return o->type == OPT_UINT ? UINT_MAX : UINT64_MAX;
+}
+
+/* 1024^n for a suffix of a size; 0 for anything else. */
+static uint64_t unit_of(const char *text)
+{
+	static const char letters[] = "KMGT";
+	const char *at;
+
+	if (!*text)
+		return 1;
+	at = strchr(letters, *text == 'k' ? 'K' : *text);
+	if (!at || (text[1] && strcmp(text + 1, "iB")))
+		return 0;
+	return 1ull << 10 * (at - letters + 1);
+}
+
+static int parse_number(const struct opt *o, const char *name, const char *text, uint64_t *out,
+			struct err *e)
+{
+	unsigned long long v = 0;
+	uint64_t unit = 0;
+	char *end;
+
+	/* strtoull takes blanks and signs; an option does not. */
+	errno = *text >= '0' && *text <= '9' ? 0 : EINVAL;
+	if (!errno) {
+		v = strtoull(text, &end, 10);
+		unit = o->type == OPT_SIZE ? unit_of(end) : !*end;
+	}
+	if (errno != ERANGE && !unit)
+		return err_set(e, -EINVAL, "%s: '%s' is not a %s", name, text,
+			       o->type == OPT_SIZE ? "size (a whole number, or one with K, M, G, T)"
+						   : "whole number");
+	if (errno || v > UINT64_MAX / unit || v * unit < o->min || v * unit > max_of(o))
+		return err_set(e, -EINVAL, "%s: '%s' is not in %llu..%llu", name, text,
+			       (unsigned long long)o->min, (unsigned long long)max_of(o));
+	*out = v * unit;
+	return 0;
+}
+
+/* "a, b, c" */
+static void list_choices(char *out, size_t len, const char *const *choice)
+{
+	size_t at = 0;
+
+	out[0] = 0;
+	for (size_t i = 0; choice[i] && at < len; i++)
+		at += (size_t)snprintf(out + at, len - at, "%s%s", i ? ", " : "", choice[i]);
+}
+
+static int parse_choice(const struct opt *o, const char *name, const char *text, int *out,
+			struct err *e)
+{
+	char list[256];
+
+	for (int i = 0; o->choice[i]; i++) {
+		if (!strcmp(o->choice[i], text)) {
+			*out = i;
+			return 0;
+		}
+	}
+	list_choices(list, sizeof(list), o->choice);
+	return err_set(e, -EINVAL, "%s: '%s' is none of %s", name, text, list);
+}
+
+static int apply(const struct opt *o, const char *name, void *cfg, const char *arg, struct err *e)
+{
+	void *to = (char *)cfg + o->offset;
+	uint64_t number = 0;
+	int r = 0;
+
+	if (o->type == OPT_UINT || o->type == OPT_SIZE)
+		r = parse_number(o, name, arg, &number, e);
+	if (r)
+		return r;
+	switch (o->type) {
+	case OPT_FLAG:
+		*(bool *)to = true;
+		break;
+	case OPT_VALUE:
+		*(int *)to = o->value;
+		break;
+	case OPT_COUNT:
+		++*(unsigned int *)to;
+		break;
+	case OPT_UINT:
+		*(unsigned int *)to = (unsigned int)number;
+		break;
+	case OPT_SIZE:
+		*(uint64_t *)to = number;
+		break;
+	case OPT_STRING:
+		*(const char **)to = arg;
+		break;
+	case OPT_CHOICE:
+		return parse_choice(o, name, arg, to, e);
+	case OPT_CALL:
+		r = o->call(cfg, arg, e);
+		return r ? err_prefix(e, r, "%s", name) : 0;
+	default:
+		break;
+	}
+	return 0;
+}
+
+int opt_parse(const struct opt *table, void *cfg, int argc, char **argv, int *first_operand,
+	      struct err *e)
+{
+	struct names n = { 0 };
+	int code, r;
+
+	r = names_init(&n, table);
+	if (r) {
+		err_set(e, r, "out of memory");
+		goto out;
+	}
+	optind = 0;
+	opterr = 0;
+	while ((code = getopt_long(argc, argv, n.letters, n.longs, NULL)) != -1) {
+		const struct opt *o;
+		char name[64];
+
+		if (code == '?' || code == ':') {
+			r = refuse(table, code, optopt, argv[optind - 1], e);
+			goto out;
+		}
+		o = row_of(table, code);
+		r = apply(o, spelled(name, o, code), cfg, optarg, e);
+		if (r)
+			goto out;
+	}
+	if (first_operand)
+		*first_operand = optind;
+	else if (optind < argc)
+		r = err_set(e, -EINVAL, "unexpected '%s'; see --help", argv[optind]);
+out:
+	names_fini(&n);
+	return r;
+}
+
+/* "-n, --iterations=N" */
+static void help_names(char *out, size_t len, const struct opt *o)
+{
+	char letter[8] = "    ";
+
+	if (o->letter)
+		snprintf(letter, sizeof(letter), "-%c%s", o->letter, o->name ? ", " : "");
+	snprintf(out, len, "  %s%s%s%s%s", letter, o->name ? "--" : "", o->name ? o->name : "",
+		 !o->arg   ? ""
+		 : o->name ? "="
+			   : " ",
+		 o->arg ? o->arg : "");
+}
+
+static void help_text(char *out, size_t len, const struct opt *o)
+{
+	char list[256];
+
+	snprintf(out, len, "%s", o->help);
+	if (o->type == OPT_CHOICE) {
+		list_choices(list, sizeof(list), o->choice);
+		snprintf(out, len, "%s (%s)", o->help, list);
+	}
+	if (o->type == OPT_UINT && o->max)
+		snprintf(out, len, "%s (%llu..%llu)", o->help, (unsigned long long)o->min,
+			 (unsigned long long)o->max);
+}
+
+/* Characters in the first len bytes of UTF-8. */
+static size_t columns(const char *text, size_t len)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		n += ((unsigned char)text[i] & 0xc0) != 0x80;
+	return n;
+}
+
+/* Words of text from column "margin" on, the first line starting at column "at". */
+static void help_wrap(FILE *out, const char *text, size_t at, size_t margin)
+{
+	bool first = true;
+
+	while (*text) {
+		size_t len = strcspn(text, " "), width = columns(text, len);
+
+		if (!first && at + 1 + width > HELP_WIDTH) {
+			fputc('\n', out);
+			at = 0;
+			first = true;
+		}
+		if (first)
+			fprintf(out, "%*s", (int)(margin - at), "");
+		else
+			fputc(' ', out);
+		at = first ? margin + width : at + 1 + width;
+		first = false;
+		fwrite(text, 1, len, out);
+		text += len;
+		text += strspn(text, " ");
+	}
+	fputc('\n', out);
+}
+
+void opt_help(FILE *out, const struct opt *table)
+{
+	size_t margin = 0;
+	char names[128], text[1024];
+
+	for (const struct opt *o = table; o->type != OPT_END; o++) {
+		size_t len;
+
+		if (!is_option(o) || !o->help)
+			continue;
+		help_names(names, sizeof(names), o);
+		len = columns(names, strlen(names)) + 2;
+		if (len > margin && len <= HELP_MARGIN)
+			margin = len;
+	}
+	for (const struct opt *o = table; o->type != OPT_END; o++) {
+		size_t at;
+
+		if (o->type == OPT_HEADING)
+			fprintf(out, "%s\n", o->help);
+		if (!is_option(o) || !o->help)
+			continue;
+		help_names(names, sizeof(names), o);
+		help_text(text, sizeof(text), o);
+		fputs(names, out);
+		at = columns(names, strlen(names));
+		if (at + 2 > margin) {
+			fputc('\n', out);
+			at = 0;
+		}
+		help_wrap(out, text, at, margin);
+	}
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The data model's memory and arithmetic. Not for showing it: user/report does that. */
+#include "base/run.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+const struct metric_def run_metrics[N_METRICS] = {
+#define X(name, key, unit, meaning) { key, unit, meaning },
+	RUN_METRICS(X)
+#undef X
+};
+
+/* Room for one more element behind n; NULL without memory, then the old array stays valid. */
+static void *grown(void *array, size_t n, size_t size)
+{
+	/* A power of two is full: double it. */
+	if (n & (n - 1))
+		return array;
+	return reallocarray(array, n ? 2 * n : 1, size);
+}
+
+static void draw_id(char out[17])
+{
+	uint64_t id;
+
+	if (getrandom(&id, sizeof(id), GRND_NONBLOCK) != (ssize_t)sizeof(id)) {
+		struct timespec t;
+
+		clock_gettime(CLOCK_REALTIME, &t);
+		id = (uint64_t)t.tv_sec * 1000000007u ^ (uint64_t)t.tv_nsec << 24 ^
+		     (uint64_t)getpid();
+	}
+	snprintf(out, 17, "%016llx", (unsigned long long)id);
+}
+
+static int note_machine(struct run_notes *to)
+{
+	struct utsname u;
+	int r;
+
+	if (uname(&u))
+		return 0;
+	r = run_note(to, "kernel", "%s %s", u.sysname, u.release);
+	if (!r)
+		r = run_note(to, "machine", "%s", u.machine);
+	if (!r)
+		r = run_note(to, "cpus", "%ld", sysconf(_SC_NPROCESSORS_ONLN));
+	if (!r)
+		r = run_note(to, "host", "%s", u.nodename);
+	return r;
+}
+
+int run_init(struct run *r, const char *command, const char *set)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	*r = (struct run) { .command = command, .set = set };
+	draw_id(r->id);
+	if (gmtime_r(&now, &tm))
+		strftime(r->started, sizeof(r->started), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return note_machine(&r->environment);
+}
+
+static void notes_fini(struct run_notes *notes)
+{
+	for (size_t i = 0; i < notes->n; i++) {
+		free(notes->note[i].key);
+		free(notes->note[i].text);
+	}
+	free(notes->note);
+	*notes = (struct run_notes) { 0 };
+}
+
+static void phase_free(struct run_phase *p)
+{
+	for (size_t i = 0; i < p->n_commands; i++)
+		free(p->command[i]);
+	free(p->command);
+	ledger_fini(&p->ledger);
+	free(p);
+}
+
+void run_fini(struct run *r)
+{
+	struct run_notes *notes[] = { &r->environment, &r->server,   &r->options,
+				      &r->rungs,       &r->warnings, &r->absent };
+
+	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++)
+		notes_fini(notes[i]);
+	for (size_t i = 0; i < r->n_books; i++)
+		free(r->book[i].name);
+	for (size_t i = 0; i < r->n_losses; i++)
+		free(r->loss[i].what);
+	for (size_t i = 0; i < r->n_phases; i++)
+		phase_free(r->phase[i]);
+	free(r->book);
+	free(r->loss);
+	free(r->phase);
+	*r = (struct run) { 0 };
+}
+
+static char *print(const char *fmt, va_list ap)
+{
+	va_list again;
+	char *text;
+	int len;
+
+	va_copy(again, ap);
+	len = vsnprintf(NULL, 0, fmt, again);
+	va_end(again);
+	if (len < 0)
+		return NULL;
+	text = malloc((size_t)len + 1);
+	if (text)
+		vsnprintf(text, (size_t)len + 1, fmt, ap);
+	return text;
+}
+
+int run_note(struct run_notes *to, const char *key, const char *fmt, ...)
+{
+	struct run_note *note = grown(to->note, to->n, sizeof(*note));
+	struct run_note made = { 0 };
+	va_list ap;
+
+	if (!note)
+		return -ENOMEM;
+	to->note = note;
+	va_start(ap, fmt);
+	made.text = print(fmt, ap);
+	va_end(ap);
+	made.key = key ? strdup(key) : NULL;
+	if (!made.text || (key && !made.key)) {
+		free(made.text);
+		free(made.key);
+		return -ENOMEM;
+	}
+	note[to->n++] = made;
+	return 0;
+}
+
+const char *run_note_find(const struct run_notes *in, const char *key)
+{
+	for (size_t i = 0; i < in->n; i++) {
+		if (in->note[i].key && !strcmp(in->note[i].key, key))
+			return in->note[i].text;
+	}
+	return NULL;
+}
+
+int run_book(struct run *r, const char *name, uint64_t ours, uint64_t theirs)
+{
+	struct run_book *book = grown(r->book, r->n_books, sizeof(*book));
+	char *copy;
+
+	if (!book)
+		return -ENOMEM;
+	r->book = book;
+	copy = strdup(name);
+	if (!copy)
+		return -ENOMEM;
+	book[r->n_books++] = (struct run_book) { copy, ours, theirs, ours == theirs };
+	return 0;
+}
+
+int run_loss(struct run *r, const char *what, uint64_t n)
+{
+	struct run_loss *loss = grown(r->loss, r->n_losses, sizeof(*loss));
+	char *copy;
+
+	if (!loss)
+		return -ENOMEM;
+	r->loss = loss;
+	copy = strdup(what);
+	if (!copy)
+		return -ENOMEM;
+	loss[r->n_losses++] = (struct run_loss) { copy, n };
+	return 0;
+}
+
+struct run_phase *run_phase(struct run *r, unsigned int test, unsigned int iteration,
+			    const char *title)
+{
+	struct run_phase **phase = grown(r->phase, r->n_phases, sizeof(struct run_phase *));
+	struct run_phase *p;
+
+	if (!phase)
+		return NULL;
+	r->phase = phase;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->test = test;
+	p->iteration = iteration;
+	p->title = title;
+	phase[r->n_phases++] = p;
+	return p;
+}
+
+void run_set(struct run_phase *p, enum metric m, uint64_t value)
+{
+	p->known[m] = true;
+	p->value[m] = value;
+}
+
+struct run_command *run_command(struct run_phase *p, uint8_t code, const char *name)
+{
+	struct run_command **command;
+	struct run_command *c;
+
+	for (size_t i = 0; i < p->n_commands; i++) {
+		if (p->command[i]->code == code)
+			return p->command[i];
+	}
+	command = grown(p->command, p->n_commands, sizeof(struct run_command *));
+	if (!command)
+		return NULL;
+	p->command = command;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return NULL;
+	c->code = code;
+	c->name = name;
+	command[p->n_commands++] = c;
+	return c;
+}
+
+void run_phase_from_ledger(struct run_phase *p)
+{
+	static const struct {
+		enum afs_role role;
+		enum metric syscr, syscw, rchar, wchar, calls, call_time;
+	} roles[] = {
+		{ AFS_ROLE_AFPD, METRIC_AFPD_SYSCR, METRIC_AFPD_SYSCW, METRIC_AFPD_RCHAR,
+		  METRIC_AFPD_WCHAR, METRIC_AFPD_CALLS, METRIC_AFPD_CALL_TIME },
+		{ AFS_ROLE_CNID, METRIC_CNID_SYSCR, METRIC_CNID_SYSCW, METRIC_CNID_RCHAR,
+		  METRIC_CNID_WCHAR, METRIC_CNID_CALLS, METRIC_CNID_CALL_TIME },
+	};
+	const struct ledger *l = &p->ledger;
+
+	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
+		const struct afs_compat *c = &l->compat[roles[i].role];
+		struct afs_cell all, waits;
+
+		if (l->has_compat[roles[i].role]) {
+			run_set(p, roles[i].syscr, c->syscr);
+			run_set(p, roles[i].syscw, c->syscw);
+			run_set(p, roles[i].rchar, c->rchar);
+			run_set(p, roles[i].wchar, c->wchar);
+		}
+		if (!l->has_calls)
+			continue;
+		all = ledger_sum(l, roles[i].role, AFS_N_CLASSES, AFS_N_OBJECTS);
+		/* No call by a role that nobody is known to have is not a zero. */
+		if (!all.calls && !l->has_compat[roles[i].role])
+			continue;
+		waits = ledger_sum(l, roles[i].role, AFS_CLASS_WAIT, AFS_N_OBJECTS);
+		run_set(p, roles[i].calls, all.calls);
+		run_set(p, roles[i].call_time, all.ns - waits.ns);
+	}
+}
+
+bool run_books_closed(const struct run *r)
+{
+	for (size_t i = 0; i < r->n_books; i++) {
+		if (!r->book[i].closed)
+			return false;
+	}
+	return true;
+}
+
+uint64_t run_losses(const struct run *r)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < r->n_losses; i++)
+		sum += r->loss[i].n;
+	return sum;
+}
+
+static bool counts(const struct run_phase *p, unsigned int test, enum metric m)
+{
+	return p->complete && p->test == test && p->known[m];
+}
+
+struct run_stat run_stat(const struct run *r, unsigned int test, enum metric m)
+{
+	struct run_stat s = { 0 };
+	double squares = 0;
+
+	for (size_t i = 0; i < r->n_phases; i++) {
+		double v = (double)r->phase[i]->value[m];
+
+		if (!counts(r->phase[i], test, m))
+			continue;
+		s.min = s.n && s.min < v ? s.min : v;
+		s.max = s.n && s.max > v ? s.max : v;
+		s.n++;
+		s.mean += v;
+	}
+	if (s.n)
+		s.mean /= (double)s.n;
+	for (size_t i = 0; i < r->n_phases; i++) {
+		double d = (double)r->phase[i]->value[m] - s.mean;
+
+		if (counts(r->phase[i], test, m))
+			squares += d * d;
+	}
+	if (s.n > 1)
+		s.stddev = sqrt(squares / (double)(s.n - 1));
+	return s;
+}
+
+void run_latency(const struct run *r, unsigned int test, int code, struct hist *out)
+{
+	memset(out, 0, sizeof(*out));
+	for (size_t i = 0; i < r->n_phases; i++) {
+		const struct run_phase *p = r->phase[i];
+
+		if (!p->complete || (test && p->test != test))
+			continue;
+		for (size_t k = 0; k < p->n_commands; k++) {
+			if (code < 0 || p->command[k]->code == code)
+				hist_merge(out, &p->command[k]->latency);
+		}
+	}
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef BASE_RUN_H
+#define BASE_RUN_H
+
+/*
+ * The one data model: a run has phases, a phase has metrics, histograms and a ledger.
+ * Everything printed or saved is read from here, by the tables in run.c. A metric that was not
+ * measured is absent with a reason of the run, never 0.
+ */
+
+#include "base/hist.h"
+#include "base/ledger.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RUN_SCHEMA 1
+
+/* Metrics of a phase. X(name, key, unit, meaning) */
+#define RUN_METRICS(X)                                                                             \
+	X(ELAPSED, "elapsed", "ns", "first request of the phase to its last reply")                \
+	X(OPS, "ops", "1", "AFP commands answered in the phase, errors included")                  \
+	X(ERRORS, "errors", "1", "of these, answered with an error the test did not expect")       \
+	X(BYTES, "bytes", "B", "file data acknowledged (written) or received (read)")              \
+	X(CLIENT_CPU, "client_cpu", "ns", "user and system time of this program in the phase")     \
+	X(AFPD_SYSCR, "afpd_syscr", "1", "afpd: what /proc/PID/io calls syscr")                    \
+	X(AFPD_SYSCW, "afpd_syscw", "1", "afpd: syscw")                                            \
+	X(AFPD_RCHAR, "afpd_rchar", "B", "afpd: rchar")                                            \
+	X(AFPD_WCHAR, "afpd_wchar", "B", "afpd: wchar")                                            \
+	X(CNID_SYSCR, "cnid_syscr", "1", "cnid_dbd: syscr")                                        \
+	X(CNID_SYSCW, "cnid_syscw", "1", "cnid_dbd: syscw")                                        \
+	X(CNID_RCHAR, "cnid_rchar", "B", "cnid_dbd: rchar")                                        \
+	X(CNID_WCHAR, "cnid_wchar", "B", "cnid_dbd: wchar")                                        \
+	X(AFPD_CALLS, "afpd_calls", "1", "afpd: system calls of every kind")                       \
+	X(AFPD_CALL_TIME, "afpd_call_time", "ns", "afpd: time in calls other than waits")          \
+	X(CNID_CALLS, "cnid_calls", "1", "cnid_dbd: system calls of every kind")                   \
+	X(CNID_CALL_TIME, "cnid_call_time", "ns", "cnid_dbd: time in calls other than waits")      \
+	X(AFPD_CPU, "afpd_cpu", "ns", "afpd: CPU time")                                            \
+	X(CNID_CPU, "cnid_cpu", "ns", "cnid_dbd: CPU time")                                        \
+	X(AFPD_RUNQ, "afpd_runq", "ns", "afpd: runnable, waiting for a CPU")                       \
+	X(CNID_RUNQ, "cnid_runq", "ns", "cnid_dbd: runnable, waiting for a CPU")
+
+enum metric {
+#define X(name, key, unit, meaning) METRIC_##name,
+	RUN_METRICS(X)
+#undef X
+	    N_METRICS
+};
+
+struct metric_def {
+	const char *key, *unit, *meaning;
+};
+
+extern const struct metric_def run_metrics[N_METRICS];
+
+/* One AFP command of one phase. */
+struct run_command {
+	uint8_t code;        /* AFP command number */
+	const char *name;    /* static; "FPOpenFork" */
+	uint64_t errors;     /* answers other than success, expected or not */
+	struct hist latency; /* ns, request sent to last byte of the reply */
+};
+
+struct run_phase {
+	unsigned int test, iteration; /* both from 1 */
+	const char *title;            /* static */
+	uint64_t start_ns;            /* CLOCK_MONOTONIC */
+	bool complete;                /* false: the phase broke off, its numbers are partial */
+	bool known[N_METRICS];
+	uint64_t value[N_METRICS];
+	size_t n_commands;
+	struct run_command **command; /* owned, in order of first use */
+	struct ledger ledger;
+};
+
+/* A line of text about the run. */
+struct run_note {
+	char *key, *text; /* owned; key may be NULL */
+};
+
+struct run_notes {
+	size_t n;
+	struct run_note *note;
+};
+
+/* An account compared with an independent one. */
+struct run_book {
+	char *name; /* owned: "afpd 4711 syscr" */
+	uint64_t ours, theirs;
+	bool closed;
+};
+
+/* Something not seen. Always a number. */
+struct run_loss {
+	char *what; /* owned */
+	uint64_t n;
+};
+
+struct run {
+	char id[17];         /* 16 hex digits */
+	const char *command; /* static: "lantest" */
+	const char *set;     /* static: "lantest-4.5" */
+	char started[32];    /* wall clock, ISO 8601, UTC */
+	bool complete;       /* false: broke off; what was measured is here */
+	struct run_notes environment, server, options, rungs, warnings;
+	/* why a metric is absent: key = metric key, or "*" for all server metrics */
+	struct run_notes absent;
+	size_t n_books, n_losses, n_phases;
+	struct run_book *book;
+	struct run_loss *loss;
+	struct run_phase **phase; /* owned; pointers stay valid while the run lives */
+};
+
+/*
+ * All of these return 0 or -ENOMEM where they return int; texts are copied. run_init draws an
+ * id and notes the wall clock and the machine (kernel, CPUs, host name) in environment.
+ */
+int run_init(struct run *r, const char *command, const char *set);
+void run_fini(struct run *r);
+
+int run_note(struct run_notes *to, const char *key, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+const char *run_note_find(const struct run_notes *in, const char *key); /* NULL: not there */
+int run_book(struct run *r, const char *name, uint64_t ours, uint64_t theirs);
+int run_loss(struct run *r, const char *what, uint64_t n);
+
+/* A new phase, owned by the run; NULL without memory. */
+struct run_phase *run_phase(struct run *r, unsigned int test, unsigned int iteration,
+			    const char *title);
+void run_set(struct run_phase *p, enum metric m, uint64_t value);
+/* The phase's account of an AFP command, made at the first use; NULL without memory. */
+struct run_command *run_command(struct run_phase *p, uint8_t code, const char *name);
+
+/* Fills the afpd_* and cnid_* call metrics from the phase's ledger, where that measured them. */
+void run_phase_from_ledger(struct run_phase *p);
+
+bool run_books_closed(const struct run *r);
+uint64_t run_losses(const struct run *r); /* sum */
+
+/* The complete phases of one test, and statistics of one metric over them. */
+struct run_stat {
+	size_t n;            /* phases in which the metric is known */
+	double mean, stddev; /* sample standard deviation (n - 1); 0 when n < 2 */
+	double min, max;
+};
+
+struct run_stat run_stat(const struct run *r, unsigned int test, enum metric m);
+
+/* Latency of all commands (code < 0) or of one, merged over a test's complete phases (test 0:
+ * all tests). */
+void run_latency(const struct run *r, unsigned int test, int code, struct hist *out);
+
+#endif

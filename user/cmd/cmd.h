@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CMD_CMD_H
+#define CMD_CMD_H
+
+/* What the subcommands share: exit codes, messages, signals, the table of commands. */
+
+#include "base/err.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* How a command ended. The process's exit code, but for the peers' names (cmd/peer.c). */
+enum outcome {
+	OUTCOME_OK = 0,
+	OUTCOME_FAILED = 1,     /* this program failed: memory, a file it could not write */
+	OUTCOME_USAGE = 2,      /* wrong options or operands */
+	OUTCOME_REFUSED = 3,    /* the server refused a request that the work needs */
+	OUTCOME_UNTRUSTED = 4,  /* done, but a book does not close */
+	OUTCOME_NO_SESSION = 5, /* not connected, not logged in, or no such volume */
+	OUTCOME_LOST = 6,       /* the connection broke or the server stopped to answer */
+	OUTCOME_INTERRUPTED = 130,
+};
+
+struct command {
+	const char *name;
+	const char *summary;               /* one line for the list of commands */
+	int (*run)(int argc, char **argv); /* argv[0] is the command's name */
+};
+
+/* Set by SIGINT, SIGTERM and SIGHUP once cmd_catch_signals was called. */
+extern volatile sig_atomic_t cmd_stop;
+void cmd_catch_signals(void);
+
+/* "afpscope: text" on stderr. */
+void cmd_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* "afpscope lantest: text" on stderr, and a pointer to --help; returns OUTCOME_USAGE. */
+int cmd_usage_error(const char *command, const struct err *e);
+
+int cmd_lantest(int argc, char **argv);
+int cmd_clean(int argc, char **argv);
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who and where: URL, user, password, login. The same for every command that loads a server. */
+#include "cmd/connect.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <termios.h>
+#include <unistd.h>
+
+#define PASSWORD_MAX 256
+
+/* Decodes %XX in place. */
+static int decode(char *text, struct err *e)
+{
+	char *to = text, hex[3] = "";
+
+	for (const char *p = text; *p; p++) {
+		if (*p != '%') {
+			*to++ = *p;
+			continue;
+		}
+		if (!isxdigit((unsigned char)p[1]) || !isxdigit((unsigned char)p[2]))
+			return err_set(e, -EINVAL, "'%s': %% must be followed by two hex digits",
+				       text);
+		hex[0] = p[1];
+		hex[1] = p[2];
+		*to++ = (char)strtoul(hex, NULL, 16);
+		p += 2;
+	}
+	*to = '\0';
+	return 0;
+}
+
+/* user[:password]@ in front of the host; returns the host. */
+static char *split_user(struct connect_cfg *c, char *authority)
+{
+	char *at = strrchr(authority, '@'), *colon;
+
+	if (!at)
+		return authority;
+	*at = '\0';
+	colon = strchr(authority, ':');
+	if (colon) {
+		*colon = '\0';
+		c->password = colon + 1;
+	}
+	c->user = authority;
+	return at + 1;
+}
+
+static int split_port(struct connect_cfg *c, char *host, struct err *e)
+{
+	char *end = host + (*host == '[' ? strcspn(host, "]") : 0);
+	char *colon = strchr(end, ':'), *rest;
+	unsigned long port;
+
+	if (colon) {
+		*colon = '\0';
+		port = strtoul(colon + 1, &rest, 10);
+		if (*rest || rest == colon + 1 || port < 1 || port > 65535)
+			return err_set(e, -EINVAL, "port '%s' is not in 1..65535", colon + 1);
+		c->port = (unsigned int)port;
+	}
+	if (*host == '[') {
+		host++;
+		host[strcspn(host, "]")] = '\0';
+	}
+	if (!*host)
+		return err_set(e, -EINVAL,
+			       "no host in the URL; it looks like afp://user@host/Volume");
+	c->host = host;
+	return 0;
+}
+
+int connect_url(struct connect_cfg *c, const char *url, struct err *e)
+{
+	char *authority, *slash;
+	int r;
+
+	if (strncasecmp(url, "afp://", 6))
+		return err_set(e, -EINVAL,
+			       "'%s' is no server; it looks like afp://user@host:548/Volume", url);
+	if (strlen(url) >= sizeof(c->url))
+		return err_set(e, -EINVAL, "the URL is longer than %zu bytes", sizeof(c->url) - 1);
+	authority = strcpy(c->url, url + 6);
+	slash = strchr(authority, '/');
+	if (slash) {
+		*slash = '\0';
+		if (slash[1])
+			c->volume = slash + 1;
+	}
+	r = split_port(c, split_user(c, authority), e);
+	if (!r && c->volume)
+		r = slash ? decode(slash + 1, e) : 0;
+	if (!r && c->user == authority)
+		r = decode(authority, e);
+	if (!r && c->password && c->password > c->url && c->password < c->url + sizeof(c->url))
+		r = decode((char *)(uintptr_t)c->password, e);
+	return r;
+}
+
+/* The first line of a stream, without its end. Owned by the program, never freed. */
+static char *first_line(FILE *f)
+{
+	char *line = calloc(1, PASSWORD_MAX + 2);
+
+	if (line && fgets(line, PASSWORD_MAX + 2, f)) {
+		line[strcspn(line, "\r\n")] = '\0';
+		return line;
+	}
+	free(line);
+	return NULL;
+}
+
+static int password_from_file(struct connect_cfg *c, struct err *e)
+{
+	FILE *f = fopen(c->password_file, "re");
+
+	if (!f)
+		return err_set(e, -EINVAL, "cannot read the password file %s: %s", c->password_file,
+			       strerror(errno));
+	c->password = first_line(f);
+	fclose(f);
+	if (!c->password)
+		return err_set(e, -EINVAL, "the password file %s is empty", c->password_file);
+	return 0;
+}
+
+static int password_from_terminal(struct connect_cfg *c, struct err *e)
+{
+	struct termios old, quiet;
+	FILE *tty = fopen("/dev/tty", "r+e");
+
+	if (!tty)
+		return err_set(
+		    e, -EINVAL,
+		    "no password: give --password-file FILE, or set AFPSCOPE_PASSWORD (guest: --uam guest)");
+	fprintf(tty, "Password of %s on %s: ", c->user, c->host);
+	fflush(tty);
+	tcgetattr(fileno(tty), &old);
+	quiet = old;
+	quiet.c_lflag &= ~(tcflag_t)ECHO;
+	tcsetattr(fileno(tty), TCSAFLUSH, &quiet);
+	c->password = first_line(tty);
+	tcsetattr(fileno(tty), TCSAFLUSH, &old);
+	fputc('\n', tty);
+	fclose(tty);
+	return c->password ? 0 : err_set(e, -EINVAL, "no password was typed");
+}
+
+static int find_password(struct connect_cfg *c, struct err *e)
+{
+	if (c->password && !c->password_file)
+		return 0;
+	if (c->password_file)
+		return password_from_file(c, e);
+	c->password = getenv("AFPSCOPE_PASSWORD");
+	return c->password ? 0 : password_from_terminal(c, e);
+}
+
+int connect_complete(struct connect_cfg *c, struct err *e)
+{
+	const struct passwd *me;
+	bool guest = c->uam && !strcmp(c->uam, "guest");
+
+	if (!c->volume || !*c->volume)
+		return err_set(e, -EINVAL, "which volume? give -s VOLUME or afp://host/VOLUME");
+	if (strlen(c->volume) > AFP_NAME_MAX)
+		return err_set(e, -EINVAL, "volume name of %zu bytes: at most %d are possible",
+			       strlen(c->volume), AFP_NAME_MAX);
+	if (guest)
+		return 0;
+	if (!c->user) {
+		me = getpwuid(geteuid());
+		if (!me)
+			return err_set(e, -EINVAL, "which user? give -u USER");
+		c->user = strdup(me->pw_name);
+	}
+	if (!c->user || !*c->user)
+		return err_set(e, -EINVAL, "which user? give -u USER");
+	return find_password(c, e);
+}
+
+enum outcome connect_open(struct afp *out, struct afp_server *server, const struct connect_cfg *c,
+			  unsigned int window, enum afp_stage *stage, struct err *e)
+{
+	char port[8];
+	const struct dsi_opts opts = { c->host, port, window, c->timeout_s * 1000, &cmd_stop };
+	const struct afp_login login = { c->user, c->password, c->uam, (unsigned int)c->version };
+	int r;
+
+	snprintf(port, sizeof(port), "%u", c->port);
+	memset(out, 0, sizeof(*out));
+	*stage = AFP_STAGE_CONNECT;
+	r = afp_server_info(server, &opts, e);
+	if (!r)
+		r = afp_open(out, &opts, server, &login, c->volume, stage, e);
+	if (!r)
+		return OUTCOME_OK;
+	if (cmd_stop)
+		return OUTCOME_INTERRUPTED;
+	return r == -ENOMEM ? OUTCOME_FAILED : OUTCOME_NO_SESSION;
+}

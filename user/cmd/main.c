@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * afpscope COMMAND. A command is a row of the table below, or a program "afpscope-COMMAND"
+ * beside this one or on the PATH. Installed as afp_lantest the program is that command with
+ * the peers' manners (cmd/peer.h).
+ */
+#include "cmd/cmd.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+volatile sig_atomic_t cmd_stop;
+
+static const struct command commands[] = {
+	{ "lantest", "run the twelve lantest tests and count what the server does", cmd_lantest },
+	{ "clean", "remove from a volume what killed runs left there", cmd_clean },
+};
+
+#define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+/* The second signal ends the program at once: cleaning up may itself hang. */
+static void on_signal(int sig)
+{
+	if (cmd_stop)
+		_exit(128 + sig);
+	cmd_stop = sig;
+}
+
+void cmd_catch_signals(void)
+{
+	const struct sigaction catch = { .sa_handler = on_signal }; /* no SA_RESTART */
+	const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaction(signals[i], &catch, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+void cmd_say(const char *fmt, ...)
+{
+	va_list ap;
+
+	fflush(stdout);
+	fputs("afpscope: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+int cmd_usage_error(const char *command, const struct err *e)
+{
+	cmd_say("%s: %s (see afpscope %s --help)", command, e->text, command);
+	return OUTCOME_USAGE;
+}
+
+static void help(FILE *out)
+{
+	fputs("Usage: afpscope COMMAND [OPTIONS]\n"
+	      "Loads an AFP file server and counts what each request costs inside it.\n\n"
+	      "Commands:\n",
+	      out);
+	for (size_t i = 0; i < N_COMMANDS; i++)
+		fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
+	fputs("  NAME       any program afpscope-NAME on the PATH\n\n"
+	      "afpscope COMMAND --help tells about one of them.\n",
+	      out);
+}
+
+/* Runs afpscope-NAME in place of this program; returns only when there is none. */
+static int run_external(int argc, char **argv)
+{
+	char program[256];
+
+	(void)argc;
+	if (snprintf(program, sizeof(program), "afpscope-%s", argv[0]) >= (int)sizeof(program) ||
+	    strchr(argv[0], '/'))
+		errno = ENOENT;
+	else
+		execvp(program, argv);
+	if (errno != ENOENT)
+		cmd_say("cannot run %s: %s", program, strerror(errno));
+	else
+		cmd_say("there is no command '%s'; afpscope --help lists them", argv[0]);
+	return OUTCOME_USAGE;
+}
+
+static const struct command *find(const char *name)
+{
+	for (size_t i = 0; i < N_COMMANDS; i++) {
+		if (!strcmp(commands[i].name, name))
+			return &commands[i];
+	}
+	return NULL;
+}
+
+static int dispatch(int argc, char **argv)
+{
+	const struct command *c;
+
+	if (argc < 2) {
+		help(stderr);
+		return OUTCOME_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
+		help(stdout);
+		return OUTCOME_OK;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		puts("afpscope " AFPSCOPE_VERSION);
+		return OUTCOME_OK;
+	}
+	c = find(argv[1]);
+	return c ? c->run(argc - 1, argv + 1) : run_external(argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc ? basename(argv[0]) : "";
+	int r;
+
+	r = strcmp(name, "afp_lantest") ? dispatch(argc, argv) : cmd_lantest(argc, argv);
+	if (fflush(stdout) || ferror(stdout)) {
+		cmd_say("cannot write the result: %s", strerror(errno));
+		return r ? r : OUTCOME_FAILED;
+	}
+	return r;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CMD_PEER_H
+#define CMD_PEER_H
+
+/* Manners of the peers' afp_lantest that this program keeps when it is called by that name. */
+
+#include "afp/afp.h"
+#include "cmd/cmd.h"
+
+/* Is this argv[0] the compatible name? */
+bool peer_name(const char *argv0);
+
+/*
+ * The peers' exit code for an outcome. stage: how far a session came (OUTCOME_NO_SESSION);
+ * refused: the AFP command that was refused (OUTCOME_REFUSED); range: the usage error was a
+ * number out of range.
+ */
+int peer_exit_code(enum outcome o, enum afp_stage stage, uint8_t refused, bool range);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef REPORT_CELL_H
+#define REPORT_CELL_H
+
+/* Numbers as short texts, and texts in columns of a terminal (UTF-8, one column a character). */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct cell {
+	char text[40];
+};
+
+struct cell cell_na(void);
+struct cell cell_blank(void);
+/* With a fixed number of decimals: "8.30". */
+struct cell cell_fixed(double v, int decimals);
+/* Whole, thousands apart: "81,803". */
+struct cell cell_count(uint64_t v);
+/* At most six columns: "8.30", "830.1", "83013", "8.30M". */
+struct cell cell_short(double v);
+/* Three digits and a unit: "830ns", "8.30µs", "83.0ms", "8.30s". */
+struct cell cell_time(double ns);
+
+size_t text_columns(const char *text);
+
+/* Pads text to width columns, right-aligned; left-aligned when width is negative. */
+void put_text(FILE *out, const char *text, int width);
+/* Left-aligned in width columns; what does not fit is cut at a word and ends in "…". */
+void put_cut(FILE *out, const char *text, size_t width);
+/* The same character n times. */
+void put_rule(FILE *out, char c, size_t n);
+/* "label  text", the text wrapped at width and indented; control characters become '?'. */
+void put_wrapped(FILE *out, const char *label, const char *text, size_t width);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef REPORT_PAINT_H
+#define REPORT_PAINT_H
+
+/* What the parts of the own report share while they are written. */
+
+#include "report/view.h"
+
+#include <stdio.h>
+
+struct paint {
+	struct view view;
+	FILE *out;
+	bool color;
+	size_t width;
+};
+
+enum ink { INK_NONE, INK_BOLD, INK_RED, INK_YELLOW };
+
+/* Switches colour on; INK_NONE switches it off. Nothing without colour. */
+void paint_ink(const struct paint *p, enum ink ink);
+/* An empty line, and a heading with what follows it in plain ink. */
+void paint_heading(const struct paint *p, const char *what, const char *rest);
+
+/* Who, what, and whether to trust it. 0 or -ENOMEM. */
+int paint_head(const struct paint *p);
+/* One line per test. */
+void paint_tests(const struct paint *p);
+/* One line per AFP command. 0 or -ENOMEM. */
+int paint_commands(const struct paint *p);
+/* Per role: calls and time per AFP command by class and object. 0 or -ENOMEM. */
+int paint_roles(const struct paint *p);
+/* What AFPD_R and AFPD_W are made of. 0 or -ENOMEM. */
+int paint_compat(const struct paint *p);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One test has ended: the peers' line about it. */
+#include "report/progress.h"
+
+#include <inttypes.h>
+
+#define TITLE_WIDTH 66
+
+static void print_count(const struct run_phase *p, enum metric m, const char *what, FILE *out)
+{
+	if (p->known[m])
+		fprintf(out, " %" PRIu64 " %s", p->value[m], what);
+	else
+		fprintf(out, " n/a %s", what);
+}
+
+void report_progress(const struct run_phase *p, bool bulk, bool io_columns, FILE *out)
+{
+	double ms = (double)p->value[METRIC_ELAPSED] / 1e6;
+	double bytes = (double)p->value[METRIC_BYTES];
+
+	fprintf(out, "Run %u => %-*.*s %6.0f ms", p->iteration, TITLE_WIDTH, TITLE_WIDTH, p->title,
+		ms);
+	if (bulk && ms > 0)
+		fprintf(out, " for %.0f MB (avg. %.0f MB/s)", bytes / 1048576, bytes / 1000 / ms);
+	fputs(p->complete ? "\n" : " (broke off)\n", out);
+	if (io_columns) {
+		fputs("         IO Operations; afpd:", out);
+		print_count(p, METRIC_AFPD_SYSCR, "READs,", out);
+		print_count(p, METRIC_AFPD_SYSCW, "WRITEs | cnid_dbd:", out);
+		print_count(p, METRIC_CNID_SYSCR, "READs,", out);
+		print_count(p, METRIC_CNID_SYSCW, "WRITEs\n", out);
+	}
+	fflush(out);
+}

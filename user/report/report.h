@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef REPORT_REPORT_H
+#define REPORT_REPORT_H
+
+/*
+ * A run as output. Every function only reads the run. A figure is taken over the complete
+ * phases of a test and shown when it is known in all of them; else the cell is n/a (text), empty
+ * (CSV) or null (JSON), never 0. All return 0, -ENOMEM, or a negative errno of writing.
+ */
+
+#include "base/err.h"
+#include "base/run.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#ifndef AFPSCOPE_VERSION /* the build gives it */
+#define AFPSCOPE_VERSION "0.1.0"
+#endif
+
+/*
+ * The table of lantest 4.5: same columns, widths, titles. io_columns: with the server's read
+ * and write counts. What differs on purpose: means are rounded from nanoseconds and real counts,
+ * MB/s is of the bytes moved, the sum row tells how many commands were really timed.
+ */
+int report_peer_text(const struct run *r, bool io_columns, FILE *out);
+
+/* The same columns as RFC 4180 CSV (lines end in \n), without banner and aggregates. */
+int report_peer_csv(const struct run *r, bool io_columns, FILE *out);
+
+struct report_opts {
+	bool color;     /* ANSI sequences */
+	unsigned width; /* columns of the terminal; 0 = 114 */
+};
+
+/* The report for people: trust first, then tests, AFP commands, and what the server did. */
+int report_own(const struct run *r, const struct report_opts *opts, FILE *out);
+
+/*
+ * The whole run as one JSON object (docs/data-model.md). A file appears complete or not at
+ * all: written beside path, synced, renamed. "-" is stdout; devices and pipes are written as
+ * they are.
+ */
+int report_json(const struct run *r, const char *path, struct err *e);
+
+#endif

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Inodes with a meaning. Other files need none: the kernel tells them by type and name. */
+
+#include "watch/objects.h"
+
+#include "watch/procfs.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static void add(struct target *t, struct afs_inode *list, uint32_t *n,
+		const struct afs_inode *inode)
+{
+	for (uint32_t i = 0; i < *n; i++)
+		if (list[i].ino == inode->ino && list[i].dev == inode->dev)
+			return;
+	if (*n < AFS_N_INODES)
+		list[(*n)++] = *inode;
+	else
+		t->crowded = true;
+}
+
+void objects_add_socket(struct target *t, uint64_t ino, enum afs_object object)
+{
+	const struct afs_inode inode = { .ino = ino, .object = object };
+
+	add(t, t->known.socket, &t->known.n_sockets, &inode);
+}
+
+bool objects_is_sqlite(const char *path)
+{
+	const char *name = strrchr(path, '/');
+	const char *dot = name ? strstr(name, ".sqlite") : NULL;
+
+	/* Also NAME.sqlite-wal, -shm, -journal; not a user's file like x.sqlite.txt. */
+	return dot && (dot[7] == '\0' || dot[7] == '-');
+}
+
+static bool same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/*
+ * The folder of an open file, from the file's name as the kernel prints it: true as it stands
+ * for a server in a chroot, below the server's root when it has mounts of its own.
+ */
+static bool folder_of(struct afs_inode *out, pid_t pid, int fd, const char *name)
+{
+	char file[PATH_MAX + 64], link[64];
+	char *slash;
+
+	snprintf(link, sizeof(link), "/proc/%d/fd/%d", pid, fd);
+	for (int i = 0; i < 2; i++) {
+		if (i == 0)
+			snprintf(file, sizeof(file), "%s", name);
+		else
+			snprintf(file, sizeof(file), "/proc/%d/root%s", pid, name);
+		if (!same_file(file, link))
+			continue;
+		slash = strrchr(file, '/');
+		if (!slash)
+			return false;
+		slash[slash == file] = '\0';
+		return !procfs_inode(out, pid, file);
+	}
+	return false;
+}
+
+static void add_folder(struct target *t, pid_t pid, int fd, const char *name)
+{
+	struct afs_inode inode = { .object = AFS_OBJECT_CNIDDB };
+
+	if (folder_of(&inode, pid, fd, name))
+		add(t, t->known.dir, &t->known.n_dirs, &inode);
+}
+
+static bool is_regular(pid_t pid, int fd)
+{
+	char link[64];
+	struct stat st;
+
+	snprintf(link, sizeof(link), "/proc/%d/fd/%d", pid, fd);
+	return !stat(link, &st) && S_ISREG(st.st_mode);
+}
+
+/* The databases: what a CNID server has open for writing in place, SQLite files in afpd. */
+static int add_database(void *arg, pid_t pid, int fd, const char *name)
+{
+	struct target *t = arg;
+	unsigned int flags = 0;
+
+	if (name[0] != '/' || !is_regular(pid, fd))
+		return 0;
+	if (pid == t->afpd) {
+		if (!objects_is_sqlite(name))
+			return 0;
+		t->cnid_inside = true;
+	} else if (procfs_fd_flags(&flags, pid, fd) || (flags & O_ACCMODE) != O_RDWR) {
+		return 0;
+	}
+	add_folder(t, pid, fd, name);
+	return 0;
+}
+
+static bool in_known_folder(const struct target *t, pid_t pid, int fd, const char *name)
+{
+	struct afs_inode dir = {};
+
+	if (!folder_of(&dir, pid, fd, name))
+		return false;
+	for (uint32_t i = 0; i < t->known.n_dirs; i++)
+		if (t->known.dir[i].ino == dir.ino && t->known.dir[i].dev == dir.dev)
+			return true;
+	return false;
+}
+
+/* Logs: regular files that are only ever appended to, and standard output and error. */
+static int add_log(void *arg, pid_t pid, int fd, const char *name)
+{
+	struct afs_inode inode = { .object = AFS_OBJECT_LOG };
+	struct target *t = arg;
+	unsigned int flags = 0;
+	char link[64];
+
+	if (name[0] != '/' || !is_regular(pid, fd) || procfs_fd_flags(&flags, pid, fd))
+		return 0;
+	if ((flags & O_ACCMODE) != O_WRONLY || (!(flags & O_APPEND) && fd != 1 && fd != 2))
+		return 0;
+	if (in_known_folder(t, pid, fd, name))
+		return 0;
+	snprintf(link, sizeof(link), "/proc/%d/fd/%d", pid, fd);
+	if (!procfs_inode(&inode, pid, link))
+		add(t, t->known.file, &t->known.n_files, &inode);
+	return 0;
+}
+
+void objects_add_files(struct target *t)
+{
+	procfs_each_fd(t->afpd, add_database, t);
+	for (size_t i = 0; i < t->n_cnid; i++)
+		procfs_each_fd(t->cnid[i], add_database, t);
+	procfs_each_fd(t->afpd, add_log, t);
+	for (size_t i = 0; i < t->n_cnid; i++)
+		procfs_each_fd(t->cnid[i], add_log, t);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef WATCH_OBJECTS_H
+#define WATCH_OBJECTS_H
+
+/*
+ * Which inodes mean something that the kernel cannot know: the client's and the CNID servers'
+ * sockets, log files, and the folders that hold nothing but a CNID database, so that files
+ * which the database makes later belong to it too.
+ */
+
+#include "watch/target.h"
+
+void objects_add_socket(struct target *t, uint64_t ino, enum afs_object object);
+
+/* From the open files of t->afpd and t->cnid. */
+void objects_add_files(struct target *t);
+
+/* Whether a file of this path belongs to a CNID database that afpd keeps itself. */
+bool objects_is_sqlite(const char *path);
+
+#endif

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Reads /proc. Small files are read in one piece into the caller's frame; a file that grew
+ * beyond it would be cut, which none of those used here can.
+ */
+
+#include "watch/procfs.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#define PATH_LEN 128
+
+static int read_file(char *out, size_t len, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, out, len - 1);
+	if (n < 0)
+		n = -errno;
+	close(fd);
+	if (n < 0)
+		return (int)n;
+	out[n] = '\0';
+	return 0;
+}
+
+/* The text after "key:" and blanks at the start of a line; NULL: no such line. */
+static const char *line_of(const char *text, const char *key)
+{
+	size_t len = strlen(key);
+
+	for (const char *at = text; at; at = strchr(at, '\n')) {
+		if (*at == '\n')
+			at++;
+		if (!strncmp(at, key, len) && at[len] == ':')
+			return at + len + 1 + strspn(at + len + 1, " \t");
+	}
+	return NULL;
+}
+
+static uint64_t number_of(const char *text, const char *key, int base)
+{
+	const char *at = line_of(text, key);
+
+	return at ? strtoull(at, NULL, base) : 0;
+}
+
+int procfs_stat(struct procfs_stat *out, pid_t pid)
+{
+	char path[PATH_LEN], text[1024], *name, *end;
+	int r;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	r = read_file(text, sizeof(text), path);
+	if (r)
+		return r;
+	name = strchr(text, '(');
+	end = strrchr(text, ')');
+	if (!name || !end || end < name)
+		return -EPROTO;
+	*end = '\0';
+	snprintf(out->comm, sizeof(out->comm), "%.31s", name + 1);
+	/* Fields 3, 4, 22 and 39. */
+	if (sscanf(end + 1,
+		   " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d"
+		   " %" SCNu64 " %*u %*d %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %d",
+		   &out->state, &out->ppid, &out->started, &out->cpu) != 4)
+		return -EPROTO;
+	return 0;
+}
+
+static int read_io(struct afs_compat *out, const char *path)
+{
+	char text[512];
+	int r = read_file(text, sizeof(text), path);
+
+	if (r)
+		return r;
+	out->syscr += number_of(text, "syscr", 10);
+	out->syscw += number_of(text, "syscw", 10);
+	out->rchar += number_of(text, "rchar", 10);
+	out->wchar += number_of(text, "wchar", 10);
+	return 0;
+}
+
+int procfs_io(struct afs_compat *out, pid_t pid)
+{
+	char path[PATH_LEN];
+
+	memset(out, 0, sizeof(*out));
+	snprintf(path, sizeof(path), "/proc/%d/io", pid);
+	return read_io(out, path);
+}
+
+/* Calls fn for the number each entry of a folder is, until it returns other than 0. */
+static int each_number(const char *path, int (*fn)(void *arg, int number), void *arg)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	int r = 0;
+
+	if (!dir)
+		return -errno;
+	while (!r && (entry = readdir(dir)))
+		if (isdigit((unsigned char)entry->d_name[0]))
+			r = fn(arg, atoi(entry->d_name));
+	closedir(dir);
+	return r;
+}
+
+struct sum {
+	pid_t pid;
+	struct afs_compat *io;
+	struct watch_times *times;
+};
+
+static int add_thread(void *arg, int tid)
+{
+	struct sum *sum = arg;
+	char path[PATH_LEN], text[128];
+	uint64_t cpu = 0, runq = 0;
+	int r;
+
+	if (sum->io) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/io", sum->pid, tid);
+		r = read_io(sum->io, path);
+	} else {
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", sum->pid, tid);
+		r = read_file(text, sizeof(text), path);
+		if (!r && sscanf(text, "%" SCNu64 " %" SCNu64, &cpu, &runq) != 2)
+			r = -EPROTO;
+		sum->times->cpu_ns += cpu;
+		sum->times->runq_ns += runq;
+	}
+	/* A thread that has just ended. */
+	return r == -ENOENT || r == -ESRCH ? 0 : r;
+}
+
+static int sum_threads(struct sum *sum)
+{
+	char path[PATH_LEN];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", sum->pid);
+	return each_number(path, add_thread, sum);
+}
+
+int procfs_io_threads(struct afs_compat *out, pid_t pid)
+{
+	struct sum sum = { .pid = pid, .io = out };
+
+	memset(out, 0, sizeof(*out));
+	return sum_threads(&sum);
+}
+
+int procfs_times(struct watch_times *out, pid_t pid)
+{
+	struct sum sum = { .pid = pid, .times = out };
+
+	memset(out, 0, sizeof(*out));
+	return sum_threads(&sum);
+}
+
+int procfs_status(char *out, size_t out_len, pid_t pid, const char *key)
+{
+	char path[PATH_LEN], text[8192];
+	const char *at;
+	int r;
+
+	if (pid)
+		snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	else
+		snprintf(path, sizeof(path), "/proc/self/status");
+	r = read_file(text, sizeof(text), path);
+	if (r)
+		return r;
+	at = line_of(text, key);
+	if (!at)
+		return -ENODATA;
+	snprintf(out, out_len, "%.*s", (int)strcspn(at, "\n"), at);
+	return 0;
+}
+
+struct each_process {
+	int (*fn)(void *arg, pid_t pid);
+	void *arg;
+};
+
+static int call_process(void *arg, int number)
+{
+	struct each_process *each = arg;
+
+	return each->fn(each->arg, number);
+}
+
+int procfs_each(int (*fn)(void *arg, pid_t pid), void *arg)
+{
+	struct each_process each = { .fn = fn, .arg = arg };
+
+	return each_number("/proc", call_process, &each);
+}
+
+struct each_fd {
+	pid_t pid;
+	int (*fn)(void *arg, pid_t pid, int fd, const char *name);
+	void *arg;
+};
+
+static int call_fd(void *arg, int number)
+{
+	struct each_fd *each = arg;
+	char path[PATH_LEN], name[PATH_MAX];
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", each->pid, number);
+	len = readlink(path, name, sizeof(name) - 1);
+	if (len < 0)
+		return 0;
+	name[len] = '\0';
+	return each->fn(each->arg, each->pid, number, name);
+}
+
+int procfs_each_fd(pid_t pid, int (*fn)(void *arg, pid_t pid, int fd, const char *name), void *arg)
+{
+	struct each_fd each = { .pid = pid, .fn = fn, .arg = arg };
+	char path[PATH_LEN];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	return each_number(path, call_fd, &each);
+}
+
+uint64_t procfs_socket(const char *name)
+{
+	uint64_t ino;
+
+	return sscanf(name, "socket:[%" SCNu64 "]", &ino) == 1 ? ino : 0;
+}
+
+int procfs_fd_flags(unsigned int *out, pid_t pid, int fd)
+{
+	char path[PATH_LEN], text[512];
+	int r;
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
+	r = read_file(text, sizeof(text), path);
+	if (!r)
+		*out = (unsigned int)number_of(text, "flags", 8);
+	return r;
+}
+
+/* Device of a mount, as the kernel numbers it; 0: not found. */
+static uint32_t device_of_mount(pid_t pid, unsigned int mount)
+{
+	unsigned int id, major_nr, minor_nr;
+	uint32_t dev = 0;
+	char path[PATH_LEN], *line = NULL;
+	size_t len = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/mountinfo", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	while (!dev && getline(&line, &len, f) > 0)
+		if (sscanf(line, "%u %*u %u:%u", &id, &major_nr, &minor_nr) == 3 && id == mount)
+			dev = major_nr << 20 | minor_nr;
+	free(line);
+	fclose(f);
+	return dev;
+}
+
+int procfs_inode(struct afs_inode *out, pid_t pid, const char *path)
+{
+	char own[PATH_LEN], text[512];
+	struct stat st;
+	int fd, r = 0;
+
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st))
+		r = -errno;
+	snprintf(own, sizeof(own), "/proc/self/fdinfo/%d", fd);
+	if (!r)
+		r = read_file(text, sizeof(text), own);
+	close(fd);
+	if (r)
+		return r;
+	out->ino = line_of(text, "ino") ? number_of(text, "ino", 10) : st.st_ino;
+	out->dev = device_of_mount(pid, (unsigned int)number_of(text, "mnt_id", 10));
+	if (!out->dev)
+		out->dev = major(st.st_dev) << 20 | minor(st.st_dev);
+	return 0;
+}

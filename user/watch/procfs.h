@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef WATCH_PROCFS_H
+#define WATCH_PROCFS_H
+
+/*
+ * What /proc says about other processes. All functions that return int return 0 or a negative
+ * errno; -ESRCH or -ENOENT: that process is not there (any more).
+ */
+
+#include "bpf/calls.h"
+#include "watch/watch.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct procfs_stat {
+	char comm[32];
+	char state; /* 'R', 'S', ... */
+	pid_t ppid;
+	int cpu;	  /* where it last ran */
+	uint64_t started; /* ticks after boot: with the pid, the process for ever */
+};
+
+int procfs_stat(struct procfs_stat *out, pid_t pid);
+
+/* The I/O account: of the process, its ended threads and waited-for children included, ... */
+int procfs_io(struct afs_compat *out, pid_t pid);
+/* ... or the sum of its live threads' own. */
+int procfs_io_threads(struct afs_compat *out, pid_t pid);
+
+/* Sum over the live threads. */
+int procfs_times(struct watch_times *out, pid_t pid);
+
+/* The value of "key:" in /proc/PID/status, cut to fit; pid 0: this process. */
+int procfs_status(char *out, size_t out_len, pid_t pid, const char *key);
+
+/* Calls fn for each process until it returns other than 0, which is handed back. */
+int procfs_each(int (*fn)(void *arg, pid_t pid), void *arg);
+
+/*
+ * Calls fn for each open descriptor of a process with what it is called ("socket:[123]",
+ * "/a/path"), until fn returns other than 0, which is handed back.
+ */
+int procfs_each_fd(pid_t pid, int (*fn)(void *arg, pid_t pid, int fd, const char *name), void *arg);
+
+/* The inode number in "socket:[123]"; 0: not a socket. */
+uint64_t procfs_socket(const char *name);
+
+/* Open flags of a descriptor (O_APPEND, ...). */
+int procfs_fd_flags(unsigned int *out, pid_t pid, int fd);
+
+/*
+ * What the kernel itself calls the inode that path leads to, links followed. stat() may say
+ * something else on btrfs and overlayfs. pid: the process whose mounts path belongs to.
+ * out->object is left alone.
+ */
+int procfs_inode(struct afs_inode *out, pid_t pid, const char *path);
+
+#endif

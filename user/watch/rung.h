@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef WATCH_RUNG_H
+#define WATCH_RUNG_H
+
+/*
+ * A way to observe the server, as one table of functions. watch.c chooses one and knows nothing
+ * else about it. state is what open made.
+ */
+
+#include "watch/target.h"
+#include "watch/watch.h"
+
+struct rung {
+	const char *name; /* "bpf" */
+
+	/* Everything that can be refused; nothing is watched yet. 0, or a negative errno and why. */
+	int (*open)(void **state, struct err *e);
+	/* Watches the processes of t that are not watched yet, and takes over t->known. */
+	int (*look)(void *state, const struct target *t, struct err *e);
+	/* One of watch.h each. */
+	bool (*settle)(void *state);
+	int (*read)(void *state, struct ledger *out);
+	/* Books, losses, rung notes. */
+	int (*finish)(void *state, struct run *r);
+	void (*free)(void *state);
+};
+
+extern const struct rung rung_bpf, rung_proc;
+
+/* How long a rung waits for a quiet server. */
+#define RUNG_SETTLE_NS 2000000000u
+
+/* The watch of a chosen target: what watch_open does after it has found one. */
+int watch_open_target(struct watch **out, enum watch_mode mode, const struct target *t,
+		      struct err *e);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef WATCH_TARGET_H
+#define WATCH_TARGET_H
+
+/*
+ * Who is watched: the process at the other end of the client's connection, the CNID servers it
+ * is connected to, and which inodes of these mean something. Never told by names alone: by who
+ * holds which end of which connection.
+ */
+
+#include "base/err.h"
+#include "bpf/calls.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#define TARGET_CNID_MAX 8
+
+struct target {
+	pid_t afpd;
+	uint64_t client; /* inode of its end of the client's connection; 0: none */
+	size_t n_cnid;
+	pid_t cnid[TARGET_CNID_MAX];
+	bool cnid_inside;	 /* afpd has an SQLite CNID database open itself */
+	struct afs_inodes known; /* complete after target_look */
+	bool crowded;		 /* more inodes than fit into known */
+	char note[ERR_TEXT_MAX]; /* what was doubtful; empty: nothing */
+};
+
+/*
+ * Finds the process that holds the other end of the connection local -> peer (the addresses as
+ * this end sees them). -ENXIO: that end is not on this host, -EACCES: no right to see whose it
+ * is; e says so in words for the user.
+ */
+int target_find(struct target *out, const struct sockaddr_storage *local,
+		const struct sockaddr_storage *peer, struct err *e);
+
+/* Finds the CNID servers of t->afpd and what inodes are, anew. Keeps what it cannot see. */
+void target_look(struct target *t);
+
+/* A process that holds the wanted socket. */
+#define TARGET_DEPTH 32
+struct target_holder {
+	pid_t pid;
+	uint64_t started;
+	char exe[128];
+	size_t n_up;
+	pid_t up[TARGET_DEPTH]; /* parent, its parent, ... */
+};
+
+/*
+ * Which of several holders serves the connection: not one whose own fork holds it too (the
+ * listener), not a helper program that inherited it; of those left the youngest. Returns its
+ * index; *left (which may be NULL) is how many were left.
+ */
+size_t target_choose(const struct target_holder *h, size_t n, size_t *left);
+
+#endif

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The front: finds the server's processes, climbs down the ladder, writes down what it was. */
+
+#include "watch/watch.h"
+
+#include "watch/place.h"
+#include "watch/procfs.h"
+#include "watch/rung.h"
+#include "watch/target.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct rung *const ladder[] = { &rung_bpf, &rung_proc };
+
+#define LADDER_LEN (sizeof(ladder) / sizeof(ladder[0]))
+
+struct watch_process {
+	pid_t pid;
+	enum afs_role role;
+	bool has_times;
+	struct watch_times base, now;
+};
+
+struct watch {
+	const struct rung *rung; /* NULL: off */
+	void *state;
+	struct target t;
+	char no[LADDER_LEN][ERR_TEXT_MAX]; /* why not this rung; empty: not tried, or taken */
+	char off[ERR_TEXT_MAX];		   /* why nothing is measured */
+	char look[ERR_TEXT_MAX];	   /* what went wrong when looking again */
+	unsigned int unsettled;
+	size_t n;
+	struct watch_process process[1 + TARGET_CNID_MAX];
+};
+
+static void add_process(struct watch *w, pid_t pid, enum afs_role role)
+{
+	struct watch_process *p = &w->process[w->n];
+
+	for (size_t i = 0; i < w->n; i++)
+		if (w->process[i].pid == pid)
+			return;
+	*p = (struct watch_process){ .pid = pid, .role = role };
+	p->has_times = !procfs_times(&p->base, pid);
+	p->now = p->base;
+	w->n++;
+}
+
+static void add_processes(struct watch *w)
+{
+	add_process(w, w->t.afpd, AFS_ROLE_AFPD);
+	for (size_t i = 0; i < w->t.n_cnid; i++)
+		add_process(w, w->t.cnid[i], AFS_ROLE_CNID);
+}
+
+static int try_rung(struct watch *w, const struct rung *rung, struct err *e)
+{
+	int r = rung->open(&w->state, e);
+
+	if (r)
+		return r;
+	r = rung->look(w->state, &w->t, e);
+	if (r)
+		rung->free(w->state);
+	else
+		w->rung = rung;
+	return r;
+}
+
+/* The highest rung that mode allows; -errno when it asks for one that cannot be had. */
+static int climb(struct watch *w, enum watch_mode mode, struct err *e)
+{
+	struct err why = {};
+	int r = 0;
+
+	for (size_t i = 0; i < LADDER_LEN && !w->rung; i++) {
+		if ((mode == WATCH_BPF && ladder[i] != &rung_bpf) ||
+		    (mode == WATCH_PROC && ladder[i] != &rung_proc))
+			continue;
+		r = try_rung(w, ladder[i], &why);
+		if (r)
+			snprintf(w->no[i], sizeof(w->no[i]), "%s", why.text);
+		if (r == -ENOMEM || (r && mode != WATCH_AUTO))
+			return err_set(e, r, "cannot watch the server (%s): %s", ladder[i]->name,
+				       why.text);
+	}
+	if (!w->rung)
+		snprintf(w->off, sizeof(w->off), "%s", why.text);
+	return 0;
+}
+
+int watch_open_target(struct watch **out, enum watch_mode mode, const struct target *t,
+		      struct err *e)
+{
+	struct watch *w = calloc(1, sizeof(*w));
+	int r;
+
+	if (!w)
+		return err_set(e, -ENOMEM, "out of memory");
+	w->t = *t;
+	target_look(&w->t);
+	r = climb(w, mode, e);
+	if (r) {
+		watch_free(w);
+		return r;
+	}
+	if (w->rung)
+		add_processes(w);
+	*out = w;
+	return 0;
+}
+
+static int open_off(struct watch **out, const char *why, struct err *e)
+{
+	struct watch *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return err_set(e, -ENOMEM, "out of memory");
+	snprintf(w->off, sizeof(w->off), "%s", why);
+	*out = w;
+	return 0;
+}
+
+int watch_open(struct watch **out, const struct watch_opts *opts, struct err *e)
+{
+	struct err why = {};
+	struct target t;
+	int r;
+
+	if (opts->mode == WATCH_OFF)
+		return open_off(out, "not wanted", e);
+	r = target_find(&t, &opts->local, &opts->peer, &why);
+	if (!r)
+		return watch_open_target(out, opts->mode, &t, e);
+	if (opts->mode == WATCH_AUTO)
+		return open_off(out, why.text, e);
+	return err_set(e, r, "cannot watch the server: %s", why.text);
+}
+
+void watch_find_cnid(struct watch *w)
+{
+	struct err e = {};
+
+	if (!w->rung)
+		return;
+	target_look(&w->t);
+	if (w->rung->look(w->state, &w->t, &e))
+		snprintf(w->look, sizeof(w->look), "%s", e.text);
+	add_processes(w);
+}
+
+bool watch_settle(struct watch *w)
+{
+	if (!w->rung || w->rung->settle(w->state))
+		return true;
+	w->unsettled++;
+	return false;
+}
+
+int watch_read(struct watch *w, struct ledger *out)
+{
+	if (w->rung)
+		return w->rung->read(w->state, out);
+	memset(out, 0, sizeof(*out));
+	return 0;
+}
+
+bool watch_times(struct watch *w, enum afs_role role, struct watch_times *out)
+{
+	struct watch_process *p;
+	struct watch_times now;
+	bool known = false;
+
+	memset(out, 0, sizeof(*out));
+	for (size_t i = 0; i < w->n; i++) {
+		p = &w->process[i];
+		if (p->role != role)
+			continue;
+		if (!p->has_times)
+			return false;
+		/* Of a process that has ended, what was read last. */
+		if (!procfs_times(&now, p->pid))
+			p->now = now;
+		out->cpu_ns += p->now.cpu_ns - p->base.cpu_ns;
+		out->runq_ns += p->now.runq_ns - p->base.runq_ns;
+		known = true;
+	}
+	return known;
+}
+
+/* One reason for all metrics whose key begins with "start" and contains "part". */
+static int absent(struct run *r, const char *start, const char *part, const char *why)
+{
+	int err = 0;
+
+	for (int i = 0; i < N_METRICS && !err; i++)
+		if (!strncmp(run_metrics[i].key, start, strlen(start)) &&
+		    strstr(run_metrics[i].key, part) && !run_note_find(&r->absent, run_metrics[i].key))
+			err = run_note(&r->absent, run_metrics[i].key, "%s", why);
+	return err;
+}
+
+static const char *cnid_why(const struct watch *w)
+{
+	return w->t.cnid_inside
+		       ? "no CNID process: the volume's CNID backend runs inside afpd"
+		       : "no CNID process: afpd is connected to none";
+}
+
+static int finish_absent(const struct watch *w, struct run *r)
+{
+	const char *start;
+	int err = 0;
+
+	if (!w->rung)
+		return run_note(&r->absent, "*", "%s", w->off);
+	if (!w->t.n_cnid)
+		err = absent(r, "cnid_", "", cnid_why(w));
+	if (!err && w->rung != &rung_bpf)
+		err = absent(r, "", "_call", "only the bpf rung counts every call");
+	for (size_t i = 0; i < w->n && !err; i++) {
+		if (w->process[i].has_times)
+			continue;
+		start = w->process[i].role == AFS_ROLE_CNID ? "cnid_" : "afpd_";
+		err = absent(r, start, "_cpu", "/proc/PID/task/TID/schedstat cannot be read");
+		if (!err)
+			err = absent(r, start, "_runq",
+				     "/proc/PID/task/TID/schedstat cannot be read");
+	}
+	return err;
+}
+
+static int finish_ladder(const struct watch *w, struct run *r)
+{
+	char key[32];
+	int err = 0;
+
+	for (size_t i = 0; i < LADDER_LEN && !err; i++) {
+		snprintf(key, sizeof(key), "not.%s", ladder[i]->name);
+		if (w->no[i][0])
+			err = run_note(&r->rungs, key, "%s", w->no[i]);
+	}
+	if (!err && !w->rung)
+		err = run_note(&r->rungs, "calls", "off: %s", w->off);
+	if (!err && w->n && w->process[0].has_times)
+		err = run_note(&r->rungs, "times",
+			       "/proc/PID/task/TID/schedstat, sampled at phase ends");
+	return err;
+}
+
+static int finish_warnings(const struct watch *w, struct run *r)
+{
+	int err = 0;
+
+	if (w->t.note[0])
+		err = run_note(&r->warnings, "watch", "%s", w->t.note);
+	if (!err && w->look[0])
+		err = run_note(&r->warnings, "watch", "%s", w->look);
+	if (!err && w->unsettled)
+		err = run_note(&r->warnings, "watch",
+			       "the server was not quiet at %u phase borders: calls near them may "
+			       "count in the wrong phase",
+			       w->unsettled);
+	return err;
+}
+
+int watch_finish(struct watch *w, struct run *r)
+{
+	int err = finish_ladder(w, r);
+
+	if (!err)
+		err = finish_absent(w, r);
+	for (size_t i = 0; i < w->n && !err; i++)
+		err = place_note(r, w->process[i].pid, w->process[i].role);
+	if (!err && w->rung && !w->t.n_cnid)
+		err = run_note(&r->server, "cnid_dbd", "%s", cnid_why(w));
+	if (!err && w->rung)
+		err = place_note_self(r);
+	if (!err)
+		err = finish_warnings(w, r);
+	if (!err && w->rung)
+		err = w->rung->finish(w->state, r);
+	return err;
+}
+
+void watch_free(struct watch *w)
+{
+	if (!w)
+		return;
+	if (w->rung)
+		w->rung->free(w->state);
+	free(w);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef WATCH_WATCH_H
+#define WATCH_WATCH_H
+
+/*
+ * Watches the server's processes while a client loads it: running totals of what they did,
+ * read at moments when the server is quiet. One rung is chosen at the start; what it is, and
+ * why none higher, is part of the result. Never fails for lack of rights: then the rung is
+ * "off" with a reason and every reading says "not measured".
+ */
+
+#include "base/err.h"
+#include "base/ledger.h"
+#include "base/run.h"
+
+#include <sys/socket.h>
+
+enum watch_mode {
+	WATCH_AUTO, /* the highest rung that works here */
+	WATCH_BPF,  /* exact counts or an error */
+	WATCH_PROC, /* /proc/PID/io and schedstat, sampled at phase ends */
+	WATCH_OFF,
+};
+
+struct watch_opts {
+	enum watch_mode mode;
+	struct sockaddr_storage local, peer; /* the client's own TCP connection */
+};
+
+struct watch;
+
+/*
+ * Finds who serves the connection and starts to count. 0, or a negative errno only when
+ * opts->mode asks for a rung that cannot be had (WATCH_BPF) or without memory.
+ */
+int watch_open(struct watch **out, const struct watch_opts *opts, struct err *e);
+
+/*
+ * Looks again for the CNID server behind the watched afpd: its connection is made when the
+ * volume is first used. Call when the server is idle, before the first phase; cheap when it is
+ * known.
+ */
+void watch_find_cnid(struct watch *w);
+
+/*
+ * Waits until the server is quiet: every request of the client answered (the caller's duty),
+ * every watched thread back in its idle wait. true when it is; false when the limit (2 s)
+ * passed first, which is counted and becomes a warning.
+ */
+bool watch_settle(struct watch *w);
+
+/* Running totals since watch_open. Owned by the caller: ledger_fini. 0 or -ENOMEM. */
+int watch_read(struct watch *w, struct ledger *out);
+
+/* Sampled figures of a role since watch_open; false: not measured. */
+struct watch_times {
+	uint64_t cpu_ns;  /* on a CPU */
+	uint64_t runq_ns; /* runnable, waiting for one */
+};
+bool watch_times(struct watch *w, enum afs_role role, struct watch_times *out);
+
+/*
+ * Ends the watch: compares with /proc, and writes rung, reasons, processes, placement, losses,
+ * books and warnings into the run. The server must be idle (watch_settle). Call once, also after a
+ * run that broke off (a process that has gone leaves its book open, which is said).
+ */
+int watch_finish(struct watch *w, struct run *r);
+
+/* Detaches everything. NULL is allowed. */
+void watch_free(struct watch *w);
+
+#endif
