@@ -28,6 +28,7 @@ struct dsi {
 	/* Requests: queued (not fully sent), in flight (by id), done (to be reaped). */
 	uint16_t next_id;
 	unsigned int in_flight; /* submitted and not yet done */
+	unsigned int lent;      /* submitted and not yet reaped */
 	size_t mask;
 	struct dsi_request **slot; /* by id & mask */
 	struct dsi_queue queued, done;

@@ -13,31 +13,17 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define SLICE_MS        250   /* how soon a stop that came just before a wait is noticed */
-#define TICKLE_AFTER_MS 20000 /* afpd gives a silent session up after tickleval (30 s) x timeout   \
-			       */
+#define SLICE_MS 250 /* how soon a stop that came just before a wait is noticed */
+#define TICKLE_AFTER_MS                                                                            \
+	20000 /* afpd gives a silent session up after tickleval (30 s) x timeout                   \
+	       */
 #define CLOSE_WAIT_MS 2000
-
-int dsi_die(struct dsi *d, struct err *e, int code, const char *fmt, ...)
-{
-	va_list ap;
-
-	if (!d->dead) {
-		d->dead = code;
-		d->why.code = code;
-		va_start(ap, fmt);
-		vsnprintf(d->why.text, sizeof(d->why.text), fmt, ap);
-		va_end(ap);
-	}
-	return err_set(e, d->dead, "%s", d->why.text);
-}
 
 static bool stopped(const struct dsi *d)
 {
@@ -147,6 +133,7 @@ int dsi_submit(struct dsi *d, struct dsi_request *r, struct err *e)
 	f.len = (uint32_t)(r->len + r->data_len);
 	dsi_frame_put(r->wire, &f);
 	r->t = (struct dsi_times) { .queued_ns = clock_now_ns() };
+	d->lent++;
 	if (!d->in_flight++)
 		d->progress_ns = r->t.queued_ns;
 	d->slot[r->id & d->mask] = r;
@@ -176,12 +163,12 @@ static int check_wait(struct dsi *d, struct err *e)
 {
 	uint64_t now_ns = clock_now_ns();
 
-	if (stopped(d))
-		return err_set(e, -EINTR, "interrupted");
 	if (now_ns - d->progress_ns > d->opts.timeout_ms * 1000000ull)
 		return dsi_die(d, e, -ETIMEDOUT,
 			       "%s: no answer for %u s (%u requests in flight); see --timeout",
 			       d->peer_name, d->opts.timeout_ms / 1000, d->in_flight);
+	if (stopped(d))
+		return err_set(e, -EINTR, "interrupted");
 	tickle(d, now_ns);
 	return 0;
 }
@@ -221,12 +208,13 @@ int dsi_reap(struct dsi *d, struct dsi_request **out, struct err *e)
 			return r;
 	}
 	*out = dsi_queue_take(&d->done);
+	d->lent--;
 	return 0;
 }
 
-unsigned int dsi_in_flight(const struct dsi *d)
+unsigned int dsi_lent(const struct dsi *d)
 {
-	return d->in_flight;
+	return d->lent;
 }
 
 static int one_exchange(struct dsi *d, struct dsi_request *r, struct err *e)
@@ -237,13 +225,22 @@ static int one_exchange(struct dsi *d, struct dsi_request *r, struct err *e)
 	return rc ? rc : dsi_reap(d, &back, e);
 }
 
+/* The answer to the first request: is there room for us? */
+static int check_welcome(struct dsi *d, const struct dsi_request *r, struct err *e)
+{
+	if (!r->result)
+		return 0;
+	return dsi_die(d, e, -EBUSY, "%s: the server refuses the session (DSI %d%s)", d->peer_name,
+		       r->result, r->result == -1071 ? ": busy, \"max connections\" reached" : "");
+}
+
 int dsi_status(struct dsi *d, void *out, size_t *len, struct err *e)
 {
 	struct dsi_request r = { .command = DSI_STATUS, .reply = out, .reply_cap = *len };
 	int rc = one_exchange(d, &r, e);
 
 	*len = r.reply_len;
-	return rc;
+	return rc ? rc : check_welcome(d, &r, e);
 }
 
 static uint32_t parse_quantum(const uint8_t *reply, size_t len)
@@ -276,12 +273,10 @@ int dsi_open(struct dsi *d, struct err *e)
 
 	memcpy(r.wire + DSI_HEADER_LEN, option, sizeof(option));
 	rc = one_exchange(d, &r, e);
+	if (!rc)
+		rc = check_welcome(d, &r, e);
 	if (rc)
 		return rc;
-	if (r.result)
-		return dsi_die(d, e, -EBUSY, "%s: the server refuses the session (DSI %d%s)",
-			       d->peer_name, r.result,
-			       r.result == -1071 ? ": busy, \"max connections\" reached" : "");
 	d->quantum = parse_quantum(reply, r.reply_len);
 	if (d->quantum < 32)
 		return dsi_die(d, e, -EPROTO, "%s: the server offers a request quantum of %u bytes",

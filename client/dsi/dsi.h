@@ -84,10 +84,11 @@ uint32_t dsi_quantum(const struct dsi *d);
  */
 int dsi_submit(struct dsi *d, struct dsi_request *r, struct err *e);
 
-/* Hands back one finished request; waits for it. -ENOENT: none is in flight. */
+/* Hands back one finished request; waits for it. -ENOENT: none is lent. */
 int dsi_reap(struct dsi *d, struct dsi_request **out, struct err *e);
 
-unsigned int dsi_in_flight(const struct dsi *d);
+/* Requests submitted and not yet handed back, answered or not. */
+unsigned int dsi_lent(const struct dsi *d);
 
 /* Ignores opts.stop from now on: for cleaning up after a stop. */
 void dsi_ignore_stop(struct dsi *d);

@@ -13,7 +13,23 @@
 #include "dsi/conn.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <sys/uio.h>
+
+int dsi_die(struct dsi *d, struct err *e, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!d->dead) {
+		d->dead = code;
+		d->why.code = code;
+		va_start(ap, fmt);
+		vsnprintf(d->why.text, sizeof(d->why.text), fmt, ap);
+		va_end(ap);
+	}
+	return err_set(e, d->dead, "%s", d->why.text);
+}
 
 static void take_from_server(struct dsi *d)
 {
@@ -50,10 +66,15 @@ static int begin_reply(struct dsi *d, uint64_t now_ns, struct err *e)
 	const struct dsi_frame *f = &d->frame;
 	struct dsi_request *r = d->slot[f->id & d->mask];
 
-	/* afpd refuses a session for which it has no room with an id of its own choice */
-	if (!d->opened && !r && d->expected)
+	/*
+	 * When afpd has no room for a session it answers what it has not read: with an id of its
+	 * own choice, as if DSIOpenSession had been asked.
+	 */
+	if (!d->opened && d->expected && f->command == DSI_OPEN)
 		r = d->expected;
-	if (!r || (d->opened && r->id != f->id) || r->command != f->command)
+	else if (r && (r->id != f->id || r->command != f->command))
+		r = NULL;
+	if (!r)
 		return dsi_die(d, e, -EPROTO,
 			       "%s: reply to request %u (DSI command %u), which was never sent",
 			       d->peer_name, f->id, f->command);

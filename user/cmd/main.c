@@ -8,13 +8,10 @@
 
 #include <errno.h>
 #include <libgen.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-volatile sig_atomic_t cmd_stop;
 
 static const struct command commands[] = {
 	{ "lantest", "run the twelve lantest tests and count what the server does", cmd_lantest },
@@ -22,42 +19,6 @@ static const struct command commands[] = {
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
-
-/* The second signal ends the program at once: cleaning up may itself hang. */
-static void on_signal(int sig)
-{
-	if (cmd_stop)
-		_exit(128 + sig);
-	cmd_stop = sig;
-}
-
-void cmd_catch_signals(void)
-{
-	const struct sigaction catch = { .sa_handler = on_signal }; /* no SA_RESTART */
-	const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		sigaction(signals[i], &catch, NULL);
-	signal(SIGPIPE, SIG_IGN);
-}
-
-void cmd_say(const char *fmt, ...)
-{
-	va_list ap;
-
-	fflush(stdout);
-	fputs("afpscope: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-}
-
-int cmd_usage_error(const char *command, const struct err *e)
-{
-	cmd_say("%s: %s (see afpscope %s --help)", command, e->text, command);
-	return OUTCOME_USAGE;
-}
 
 static void help(FILE *out)
 {

@@ -152,6 +152,8 @@ static void put_clean(FILE *out, const char *text, size_t len)
 	for (size_t i = 0; i < len; i++) {
 		unsigned char c = (unsigned char)text[i];
 
+		if (c == GLUE[0])
+			c = ' ';
 		fputc(c < ' ' || c == 0x7f ? '?' : c, out);
 	}
 }

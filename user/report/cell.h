@@ -32,6 +32,8 @@ void put_text(FILE *out, const char *text, int width);
 void put_cut(FILE *out, const char *text, size_t width);
 /* The same character n times. */
 void put_rule(FILE *out, char c, size_t n);
+/* In a text to be wrapped: a blank where no line ends. */
+#define GLUE "\x1f"
 /* "label  text", the text wrapped at width and indented; control characters become '?'. */
 void put_wrapped(FILE *out, const char *label, const char *text, size_t width);
 

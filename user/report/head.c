@@ -107,7 +107,7 @@ static int put_losses(const struct paint *p)
 	for (size_t i = 0; i < r->n_losses; i++) {
 		if (!r->loss[i].n)
 			continue;
-		fprintf(to, "%s%s %s", first ? "" : ", ", cell_count(r->loss[i].n).text,
+		fprintf(to, "%s%s" GLUE "%s", first ? "" : ", ", cell_count(r->loss[i].n).text,
 			r->loss[i].what);
 		first = false;
 	}
@@ -124,11 +124,12 @@ static void print_book(FILE *to, const struct run_book *b)
 {
 	bool more = b->ours > b->theirs;
 
-	fprintf(to, "%s %s ", b->name, cell_count(b->ours).text);
+	fprintf(to, "%s" GLUE "%s" GLUE, b->name, cell_count(b->ours).text);
 	if (b->closed)
-		fprintf(to, "= %s", cell_count(b->theirs).text);
+		fprintf(to, "=" GLUE "%s", cell_count(b->theirs).text);
 	else
-		fprintf(to, "≠ %s (%s%s)", cell_count(b->theirs).text, more ? "+" : "-",
+		fprintf(to, "≠" GLUE "%s" GLUE "(%s%s)", cell_count(b->theirs).text,
+			more ? "+" : "-",
 			cell_count(more ? b->ours - b->theirs : b->theirs - b->ours).text);
 }
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define CELL_WIDTH 7
+#define CELL_WIDTH 6
 
 /* A row of a matrix: one class on one object. */
 struct item {
@@ -18,6 +18,7 @@ struct matrix {
 	const struct paint *p;
 	unsigned int role;
 	size_t n_items, label_width;
+	size_t gap; /* blanks not yet written, so that none end a line */
 	struct item item[AFS_N_CLASSES * AFS_N_OBJECTS];
 };
 
@@ -52,7 +53,7 @@ static size_t print_label(char out[static 64], unsigned int class, unsigned int 
 	return text_columns(out);
 }
 
-/* The classes /proc counts as a read (or a write) when they succeed in moving, or try to. */
+/* The classes that /proc counts as reads (or writes). */
 static bool in_compat(unsigned int class, bool writes)
 {
 	if (class == AFS_CLASS_SENDFILE || class == AFS_CLASS_COPY)
@@ -87,16 +88,37 @@ static void matrix_init(struct matrix *m, const struct paint *p, unsigned int ro
 	qsort(m->item, m->n_items, sizeof(m->item[0]), by_weight);
 }
 
-static void put_label(const struct matrix *m, const char *text)
+static void put_label(struct matrix *m, const char *text)
 {
-	fputs("  ", m->p->out);
-	put_text(m->p->out, text, -(int)m->label_width);
+	fprintf(m->p->out, "  %s", text);
+	m->gap = m->label_width - text_columns(text);
 }
 
-static void put_number(const struct matrix *m, struct cell c)
+static void put_number(struct matrix *m, struct cell c)
 {
-	fputc(' ', m->p->out);
-	put_text(m->p->out, c.text, CELL_WIDTH);
+	m->gap += CELL_WIDTH + 1;
+	if (!c.text[0])
+		return;
+	put_text(m->p->out, c.text, (int)m->gap);
+	m->gap = 0;
+}
+
+static void end_line(struct matrix *m)
+{
+	m->gap = 0;
+	fputc('\n', m->p->out);
+}
+
+/* Whether a test of this line has such a call; without, its row is left out. */
+static bool occurs(const struct matrix *m, const struct item *it, size_t from, size_t n)
+{
+	for (size_t i = from; i < from + n; i++) {
+		const struct ledger *l = &m->p->view.test[i].ledger;
+
+		if (ledger_sum(l, m->role, it->class, it->object).calls)
+			return true;
+	}
+	return false;
 }
 
 /* Tests shown side by side. */
@@ -124,19 +146,19 @@ static struct cell per_op(const struct matrix *m, const struct view_test *t, uin
 		v /= 1e3;
 	if (v < 0.005)
 		return (struct cell) { "<.01" };
-	return v < 9999.995 ? cell_fixed(v, 2) : cell_short(v);
+	return v < 999.995 ? cell_fixed(v, 2) : cell_short(v);
 }
 
-static void put_numbers(const struct matrix *m, size_t from, size_t n)
+static void put_numbers(struct matrix *m, size_t from, size_t n)
 {
 	put_label(m, "test");
 	for (size_t i = from; i < from + n; i++)
 		put_number(m, cell_fixed(m->p->view.test[i].test, 0));
-	fputc('\n', m->p->out);
+	end_line(m);
 }
 
 /* The total of everything but waits. */
-static void put_total(const struct matrix *m, size_t from, size_t n, enum what what)
+static void put_total(struct matrix *m, size_t from, size_t n, enum what what)
 {
 	put_label(m, "sum");
 	for (size_t i = from; i < from + n; i++) {
@@ -147,39 +169,40 @@ static void put_total(const struct matrix *m, size_t from, size_t n, enum what w
 		put_number(m, per_op(m, &m->p->view.test[i],
 				     amount(&all, what) - amount(&wait, what), what));
 	}
-	fputc('\n', m->p->out);
+	end_line(m);
 }
 
-static void put_matrix(const struct matrix *m, enum what what)
+static void put_row(struct matrix *m, const struct item *it, size_t from, size_t n, enum what what)
 {
-	size_t step = per_line(m);
+	char label[64];
 
+	print_label(label, it->class, it->object);
+	put_label(m, label);
+	for (size_t i = from; i < from + n; i++) {
+		const struct view_test *t = &m->p->view.test[i];
+		struct afs_cell c = ledger_sum(&t->ledger, m->role, it->class, it->object);
+
+		put_number(m, per_op(m, t, amount(&c, what), what));
+	}
+	end_line(m);
+}
+
+static void put_matrix(struct matrix *m, enum what what)
+{
+	size_t step = per_line(m), waits = m->n_items;
+
+	while (waits && m->item[waits - 1].class == AFS_CLASS_WAIT)
+		waits--;
 	for (size_t from = 0; from < m->p->view.n; from += step) {
 		size_t n = m->p->view.n - from < step ? m->p->view.n - from : step;
-		bool waits = false;
 
 		put_numbers(m, from, n);
-		for (size_t k = 0; k < m->n_items; k++) {
-			const struct item *it = &m->item[k];
-			char label[64];
-
-			if (it->class == AFS_CLASS_WAIT && !waits) {
+		for (size_t k = 0; k <= m->n_items; k++) {
+			if (k == waits)
 				put_total(m, from, n, what);
-				waits = true;
-			}
-			print_label(label, it->class, it->object);
-			put_label(m, label);
-			for (size_t i = from; i < from + n; i++) {
-				const struct view_test *t = &m->p->view.test[i];
-				struct afs_cell c = ledger_sum(&t->ledger, m->role, it->class,
-							       it->object);
-
-				put_number(m, per_op(m, t, amount(&c, what), what));
-			}
-			fputc('\n', m->p->out);
+			if (k < m->n_items && occurs(m, &m->item[k], from, n))
+				put_row(m, &m->item[k], from, n, what);
 		}
-		if (!waits)
-			put_total(m, from, n, what);
 	}
 }
 
@@ -226,7 +249,9 @@ static struct cell per_iteration(const struct view_test *t, double sum)
 
 	if (v > -0.005 && v < 0.005)
 		return cell_blank();
-	return v < 1e6 && v > -1e6 ? cell_fixed(v, v == (double)(int64_t)v ? 0 : 1) : cell_short(v);
+	if (v >= 1e6 || v <= -1e6)
+		return cell_short(v);
+	return cell_fixed(v, v == (double)(int64_t)v || v >= 1e4 ? 0 : 1);
 }
 
 /* Sum of the class·object rows that make up syscr (syscw) of a test. */
@@ -260,7 +285,7 @@ static bool both_measured(const struct matrix *m, const struct view_test *t)
 }
 
 /* What the rows do not explain; 0 almost always, then there is no line. */
-static void put_difference(const struct matrix *m, size_t from, size_t n, bool writes)
+static void put_difference(struct matrix *m, size_t from, size_t n, bool writes)
 {
 	bool any = false;
 
@@ -280,11 +305,11 @@ static void put_difference(const struct matrix *m, size_t from, size_t n, bool w
 							 (double)explained(m, t, writes))
 				  : cell_na());
 	}
-	fputc('\n', m->p->out);
+	end_line(m);
 }
 
 /* The calls of one row, for every test. */
-static void put_part(const struct matrix *m, const struct item *it, size_t from, size_t n)
+static void put_part(struct matrix *m, const struct item *it, size_t from, size_t n)
 {
 	for (size_t i = from; i < from + n; i++) {
 		const struct view_test *t = &m->p->view.test[i];
@@ -292,10 +317,10 @@ static void put_part(const struct matrix *m, const struct item *it, size_t from,
 
 		put_number(m, both_measured(m, t) ? per_iteration(t, (double)c.calls) : cell_na());
 	}
-	fputc('\n', m->p->out);
+	end_line(m);
 }
 
-static void put_compat(const struct matrix *m, size_t from, size_t n, bool writes)
+static void put_compat(struct matrix *m, size_t from, size_t n, bool writes)
 {
 	static const char *const names[AFS_N_ROLES][2] = {
 		[AFS_ROLE_AFPD] = { "AFPD_R", "AFPD_W" },
@@ -310,11 +335,11 @@ static void put_compat(const struct matrix *m, size_t from, size_t n, bool write
 		put_number(m, has_compat(m, t) ? per_iteration(t, (double)compat_of(m, t, writes))
 					       : cell_na());
 	}
-	fputc('\n', m->p->out);
+	end_line(m);
 	for (size_t k = 0; k < m->n_items; k++) {
 		char name[64], label[80];
 
-		if (!in_compat(m->item[k].class, writes))
+		if (!in_compat(m->item[k].class, writes) || !occurs(m, &m->item[k], from, n))
 			continue;
 		print_label(name, m->item[k].class, m->item[k].object);
 		snprintf(label, sizeof(label), "%s %s", sign, name);

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#define DEFAULT_WIDTH 114
+#define DEFAULT_WIDTH 116
 
 int report_own(const struct run *r, const struct report_opts *opts, FILE *out)
 {

@@ -30,7 +30,7 @@ int report_peer_csv(const struct run *r, bool io_columns, FILE *out);
 
 struct report_opts {
 	bool color;     /* ANSI sequences */
-	unsigned width; /* columns of the terminal; 0 = 114 */
+	unsigned width; /* columns of the terminal; 0 = 116 */
 };
 
 /* The report for people: trust first, then tests, AFP commands, and what the server did. */

@@ -187,9 +187,9 @@ void paint_tests(const struct paint *p)
 	width = title_width(p, &limit);
 	paint_heading(
 	    p, "Tests",
-	    "  time/op: elapsed / ops, ± over iterations; p50, p99, max: one request; "
-	    "ops per iteration;\n       calls, in-call: afpd's system calls and their time "
-	    "(waits apart) per op; cnid: cnid_dbd's calls per op");
+	    "  time/op: elapsed / ops, ± over iterations; p50, p99, max: one request;\n"
+	    "       ops: per iteration; calls, in-call: afpd's system calls and their time\n"
+	    "       (waits apart) per op; cnid: cnid_dbd's calls per op");
 	fputs("  # ", p->out);
 	put_text(p->out, "test", -(int)width);
 	for (size_t k = 0; k < N_COLUMNS; k++) {
@@ -214,6 +214,18 @@ struct total {
 	uint64_t errors;
 	struct hist latency;
 };
+
+#define COMMANDS_WIDTH 88 /* of the table of commands with all its columns */
+
+static const struct {
+	const char *name;
+	double q;
+	bool always; /* in a narrow terminal, too */
+} quantiles[] = {
+	{ "p50", 0.5, true },      { "p95", 0.95, false }, { "p99", 0.99, true },
+	{ "p99.9", 0.999, false }, { "max", 1, true },
+};
+#define N_QUANTILES (sizeof(quantiles) / sizeof(quantiles[0]))
 
 static int by_time(const void *a, const void *b)
 {
@@ -242,6 +254,24 @@ static int collect(struct total *by_code[256], const struct run_phase *phase)
 	return 0;
 }
 
+static void put_command(const struct paint *p, const struct total *t, double share)
+{
+	const struct hist *h = &t->latency;
+
+	fprintf(p->out, "%3u %-17s %10s %6s", t->code, t->name, cell_count(h->n).text,
+		cell_count(t->errors).text);
+	put_text(p->out, cell_fixed(100 * share, 1).text, 6);
+	put_text(p->out, h->n ? cell_time(hist_mean(h)).text : "n/a", 8);
+	for (size_t i = 0; i < N_QUANTILES; i++) {
+		struct cell c = h->n ? cell_time((double)hist_quantile(h, quantiles[i].q))
+				     : cell_na();
+
+		if (p->width >= COMMANDS_WIDTH || quantiles[i].always)
+			put_text(p->out, c.text, 8);
+	}
+	fputc('\n', p->out);
+}
+
 static void put_commands(const struct paint *p, struct total *const *list, size_t n)
 {
 	uint64_t all = 0;
@@ -249,25 +279,15 @@ static void put_commands(const struct paint *p, struct total *const *list, size_
 	for (size_t i = 0; i < n; i++)
 		all += list[i]->latency.sum;
 	paint_heading(p, "AFP commands",
-		      "  latency from request sent to last byte of the reply, most time first");
-	fprintf(p->out, "    %-22s %10s %8s %7s %7s %7s %7s %7s %7s %7s\n", "command", "count",
-		"errors", "share", "mean", "p50", "p95", "p99", "p99.9", "max");
-	for (size_t i = 0; i < n; i++) {
-		const struct hist *h = &list[i]->latency;
-		const double q[] = { 0.5, 0.95, 0.99, 0.999, 1 };
-
-		fprintf(p->out, "%3u %-22s %10s %8s %6.1f%%", list[i]->code, list[i]->name,
-			cell_count(h->n).text, cell_count(list[i]->errors).text,
-			all ? 100 * (double)h->sum / (double)all : 0);
-		fputc(' ', p->out);
-		put_text(p->out, h->n ? cell_time(hist_mean(h)).text : "n/a", 7);
-		for (size_t k = 0; k < sizeof(q) / sizeof(q[0]); k++) {
-			fputc(' ', p->out);
-			put_text(p->out,
-				 h->n ? cell_time((double)hist_quantile(h, q[k])).text : "n/a", 7);
-		}
-		fputc('\n', p->out);
+		      "  from request sent to last byte of the reply, most time first");
+	fprintf(p->out, "  # %-17s %10s %6s%6s%8s", "command", "count", "errors", "time%", "mean");
+	for (size_t i = 0; i < N_QUANTILES; i++) {
+		if (p->width >= COMMANDS_WIDTH || quantiles[i].always)
+			put_text(p->out, quantiles[i].name, 8);
 	}
+	fputc('\n', p->out);
+	for (size_t i = 0; i < n; i++)
+		put_command(p, list[i], all ? (double)list[i]->latency.sum / (double)all : 0);
 }
 
 int paint_commands(const struct paint *p)

@@ -26,19 +26,24 @@ struct calls_row {
 #define TEXT_OF(x) #x
 #define TEXT(x)	   TEXT_OF(x)
 
-#define ROW(text, text_name, cl, arg, fl)                                                              \
+#define ROW(text, text_name, cl, arg, closed, fl)                                                 \
 	{                                                                                         \
-		.nr = text, .name = text_name, .call = {                                              \
+		.nr = text, .name = text_name, .call = {                                          \
 			.class = AFS_CLASS_##cl,                                                  \
 			.fd = arg,                                                                \
+			.closes = AFS_CLOSES_##closed,                                            \
 			.flags = fl,                                                              \
 		}                                                                                 \
 	}
-/* A call on the descriptor in argument "arg"; one without a descriptor; one by its number, */
-/* for those younger than the C library: numbers are the same everywhere since 5.1. */
-#define F(class, name, arg, flags) ROW(TEXT(SYS_##name), #name, class, arg, flags)
-#define P(class, name)		   ROW(TEXT(SYS_##name), #name, class, AFS_FD_NONE, 0)
-#define N(class, name, nr)	   ROW(#nr, #name, class, AFS_FD_NONE, 0)
+/*
+ * F: a call on the descriptor in argument "arg". P: one without. C: one that closes. N: one
+ * without a descriptor that is younger than C libraries in use, by its number, which is the
+ * same everywhere since Linux 5.1.
+ */
+#define F(class, name, arg, flags)	  ROW(TEXT(SYS_##name), #name, class, arg, NONE, flags)
+#define P(class, name)			  F(class, name, AFS_FD_NONE, 0)
+#define C(class, name, arg, closed, flags) ROW(TEXT(SYS_##name), #name, class, arg, closed, flags)
+#define N(class, name, nr)		  ROW(#nr, #name, class, AFS_FD_NONE, NONE, 0)
 
 static const struct calls_row rows[] = {
 	F(READ, read, 0, READS),
@@ -68,8 +73,8 @@ static const struct calls_row rows[] = {
 	P(OPEN, openat2),
 	P(OPEN, creat),
 	P(OPEN, open_by_handle_at),
-	F(CLOSE, close, 0, 0),
-	P(CLOSE, close_range),
+	C(CLOSE, close, 0, ARG0, 0),
+	C(CLOSE, close_range, AFS_FD_NONE, ALL, 0),
 	P(STAT, stat),
 	P(STAT, lstat),
 	P(STAT, newfstatat),
@@ -177,8 +182,8 @@ static const struct calls_row rows[] = {
 	P(SOCKET, pipe2),
 	F(FD, fcntl, 0, AFS_CALL_LOCKS),
 	F(FD, dup, 0, 0),
-	F(FD, dup2, 0, 0),
-	F(FD, dup3, 0, 0),
+	C(FD, dup2, 0, ARG1, 0),
+	C(FD, dup3, 0, ARG1, 0),
 	F(FD, ioctl, 0, 0),
 	F(FD, lseek, 0, 0),
 	F(FD, readahead, 0, 0),
@@ -223,7 +228,7 @@ static const struct calls_row rows[] = {
 	P(SIGNAL, rt_sigprocmask),
 	P(SIGNAL, rt_sigpending),
 	P(SIGNAL, rt_sigqueueinfo),
-	ROW(TEXT(SYS_rt_sigreturn), "rt_sigreturn", SIGNAL, AFS_FD_NONE, AFS_CALL_NORESULT),
+	F(SIGNAL, rt_sigreturn, AFS_FD_NONE, AFS_CALL_NORESULT),
 	P(SIGNAL, sigaltstack),
 	P(SIGNAL, kill),
 	P(SIGNAL, tkill),
@@ -244,8 +249,8 @@ static const struct calls_row rows[] = {
 	P(PROCESS, clone3),
 	P(PROCESS, fork),
 	P(PROCESS, vfork),
-	ROW(TEXT(SYS_execve), "execve", PROCESS, AFS_FD_NONE, AFS_CALL_EXEC),
-	ROW(TEXT(SYS_execveat), "execveat", PROCESS, AFS_FD_NONE, AFS_CALL_EXEC),
+	C(PROCESS, execve, AFS_FD_NONE, ALL, AFS_CALL_EXEC),
+	C(PROCESS, execveat, AFS_FD_NONE, ALL, AFS_CALL_EXEC),
 	P(PROCESS, wait4),
 	P(PROCESS, waitid),
 	P(PROCESS, exit),

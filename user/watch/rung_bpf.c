@@ -211,6 +211,7 @@ static int bpf_look(void *state, const struct target *t, struct err *e)
 	known->n_sockets = t->known.n_sockets;
 	known->n_files = t->known.n_files;
 	known->n_dirs = t->known.n_dirs;
+	known->epoch++;
 	b->crowded = t->crowded;
 	if (!is_watched(b, t->afpd))
 		r = bpf_load_mark(&b->load, t->afpd, AFS_ROLE_AFPD, e);
