@@ -85,23 +85,20 @@ static int reap_one(struct lantest *t, struct afp_op **free_op)
 static int transfer(struct lantest *t, bool write)
 {
 	struct afp_op *op = NULL;
-	uint64_t sent = 0, reaped = 0;
+	uint64_t sent = 0;
 	int r = 0;
 
 	while (!r && sent < t->n_chunks) {
-		if (sent < t->n_ops) {
+		if (sent < t->n_ops)
 			op = &t->ops[sent];
-		} else {
+		else
 			r = reap_one(t, &op);
-			reaped++;
-		}
 		if (r)
 			break;
 		prep(t, op, sent++, write);
 		r = load_submit(t->load, op, t->e);
 	}
-	/* Not dsi_in_flight(): replies that came together are no longer in flight. */
-	while (!r && reaped++ < sent)
+	while (!r && dsi_lent(t->load->afp->dsi))
 		r = reap_one(t, &op);
 	return r;
 }

@@ -163,11 +163,26 @@ static int find_password(struct connect_cfg *c, struct err *e)
 	return c->password ? 0 : password_from_terminal(c, e);
 }
 
+/* Takes the password out of the command line, where ps shows it to everybody. */
+static int hide_password(struct connect_cfg *c, struct err *e)
+{
+	char *seen = (char *)(uintptr_t)c->password;
+
+	if (!seen)
+		return 0;
+	c->password = strdup(seen);
+	memset(seen, 'x', strlen(seen));
+	return c->password ? 0 : err_set(e, -ENOMEM, "out of memory");
+}
+
 int connect_complete(struct connect_cfg *c, struct err *e)
 {
 	const struct passwd *me;
 	bool guest = c->uam && !strcmp(c->uam, "guest");
+	int r = hide_password(c, e);
 
+	if (r)
+		return r;
 	if (!c->volume || !*c->volume)
 		return err_set(e, -EINVAL, "which volume? give -s VOLUME or afp://host/VOLUME");
 	if (strlen(c->volume) > AFP_NAME_MAX)

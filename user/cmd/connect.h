@@ -55,7 +55,10 @@ struct connect_cfg {
  */
 int connect_url(struct connect_cfg *c, const char *url, struct err *e);
 
-/* Volume, user and password are there, or are asked for where that can be. -EINVAL. */
+/*
+ * Volume, user and password are there, or are asked for where that can be; a password given on
+ * the command line is overwritten there. -EINVAL, -ENOMEM.
+ */
 int connect_complete(struct connect_cfg *c, struct err *e);
 
 /*

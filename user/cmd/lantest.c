@@ -6,6 +6,7 @@
 #include "work/lantest.h"
 
 #include "cmd/connect.h"
+#include "cmd/estimate.h"
 #include "cmd/peer.h"
 #include "report/progress.h"
 #include "report/report.h"
@@ -53,6 +54,7 @@ struct lantest_session {
 	struct watch_times times[AFS_N_ROLES];
 	bool has_times[AFS_N_ROLES];
 	FILE *progress;
+	struct estimate estimate;
 	enum afp_stage stage;
 	uint8_t refused; /* the AFP command that was refused last */
 	char base[32];   /* still on the volume; "" when not */
@@ -217,7 +219,9 @@ static void on_phase_done(void *user, const struct run_phase *p)
 {
 	struct lantest_session *s = user;
 
+	estimate_hide(&s->estimate);
 	report_progress(p, p->test == 2 || p->test == 3, s->cfg->watch != WATCH_OFF, s->progress);
+	estimate_show(&s->estimate, p->test, p->iteration);
 }
 
 static void on_ready(void *user)
@@ -325,9 +329,11 @@ static enum outcome work(struct lantest_session *s, struct err *e)
 	enum outcome result;
 	int r;
 
+	estimate_init(&s->estimate, s->progress, lantest_selection(&o), o.iterations);
 	o.ready = on_ready;
 	o.user = s;
 	r = lantest_run(&load, &o, s->base, e);
+	estimate_hide(&s->estimate);
 	s->refused = load.refused;
 	s->run.complete = !r;
 	if (s->watch) {
