@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# demo.sh: the main job on a real server. Starts netatalk (tests/server), runs the twelve lantest
+# tests twice with the exact watch, prints both tables, stops the server. Needs root and a built
+# build/afpscope.
+#
+# AFPSCOPE_DEMO_CPU  the CPU for client and server (default: the last one). One CPU for both: their
+#                    work never overlaps, and waking each other across CPUs would be most of the time.
+set -eu
+cd "$(dirname "$0")/.."
+[ "$(id -u)" = 0 ] || { echo "demo.sh: needs root (the server and eBPF): sudo make demo" >&2; exit 1; }
+
+cpu=${AFPSCOPE_DEMO_CPU:-$(($(nproc) - 1))}
+out=build/demo
+mkdir -p "$out"
+AFPD_CPU=$cpu tests/server/up.sh forky 0 dbd > "$out/server"
+# shellcheck source=/dev/null
+. "./$out/server"
+trap 'tests/server/down.sh "$AFPD_PORT"' EXIT
+trap 'exit 130' INT TERM HUP
+
+echo "netatalk $AFPD_VERSION on 127.0.0.1 port $AFPD_PORT; client and server on CPU $cpu"
+echo
+AFPSCOPE_PASSWORD=secret1 taskset -c "$cpu" \
+	build/afpscope lantest --json "$out/run.json" "afp://bench1@127.0.0.1:$AFPD_PORT/vol1"

@@ -1,0 +1,109 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# need.sh GROUP...: install with apt-get what the groups need and is missing:
+#   build    what compiles afpscope
+#   server   what builds and runs the test servers of tests/server
+#   check    what the tests and lints run, ruff included
+# need.sh --ruff: print the path of ruff. It has no package in Debian 12, and its
+# versions differ in what they find: the one named below lives in a venv of the
+# cache (AFPSCOPE_CACHE, default ${XDG_CACHE_HOME:-~/.cache}/afpscope) and is
+# made there if missing.
+#
+# Prints one line with what it installs, and nothing where all is there. Asks
+# nothing. Without root: where something is missing, says so and exits with 1.
+set -euo pipefail
+
+ruff_version=0.17.5
+cache=${AFPSCOPE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/afpscope}
+
+die() { echo "need.sh: $*" >&2; exit 1; }
+
+ruff_path() {
+    local venv=$cache/ruff-$ruff_version
+    if [ ! -x "$venv/bin/ruff" ]; then
+        need python3-venv
+        echo "need.sh: installing ruff $ruff_version in $venv" >&2
+        python3 -m venv --clear "$venv" >&2
+        "$venv/bin/pip" install -q --root-user-action=ignore "ruff==$ruff_version" >&2 ||
+            { rm -rf "$venv"; die "no ruff $ruff_version"; }
+    fi
+    echo "$venv/bin/ruff"
+}
+
+installed() { # PACKAGE
+    [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+# Of NAME|NAME... the first that apt can install; the names of libclang-rt and
+# others carry a version or differ between releases.
+candidate() { # NAMES
+    local name
+    for name in ${1//|/ }; do
+        if apt-cache policy "$name" 2>/dev/null | grep '^  Candidate: [^(]' > /dev/null; then
+            echo "$name"
+            return
+        fi
+    done
+    die "no package ${1//|/ or }"
+}
+
+clang_rt() { # the sanitizers of the default clang
+    local major
+    major=$(apt-cache show clang 2>/dev/null |
+        sed -n 's/^Version: \(1:\)\?\([0-9]*\).*/\2/p' | sort -n | tail -n 1)
+    echo "libclang-rt-${major:-14}-dev"
+}
+
+quiet() { # COMMAND...: its output only where it fails
+    local out
+    out=$("$@" 2>&1 < /dev/null) || die "$* failed: $out"
+}
+
+need() { # NAMES...: install what is missing
+    local names name missing=() pkgs=()
+    for names in "$@"; do
+        for name in ${names//|/ }; do
+            if installed "$name"; then continue 2; fi
+        done
+        missing+=("$names")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    [ "$(id -u)" = 0 ] || die "missing, install as root: ${missing[*]}"
+    export DEBIAN_FRONTEND=noninteractive
+    local apt=(apt-get -qq -y --no-install-recommends -o DPkg::Lock::Timeout=300)
+    quiet "${apt[@]}" update
+    for names in "${missing[@]}"; do
+        pkgs+=("$(candidate "$names")")
+    done
+    echo "need.sh: installing ${pkgs[*]}" >&2
+    quiet "${apt[@]}" install "${pkgs[@]}"
+}
+
+[ $# -gt 0 ] || die "usage: need.sh build|server|check... or need.sh --ruff"
+list=()
+for group in "$@"; do
+    case $group in
+    build)
+        list+=(gcc libc6-dev clang llvm libbpf-dev 'bpftool|linux-tools-common'
+            libelf-dev zlib1g-dev libgcrypt20-dev libjansson-dev
+            'pkg-config|pkgconf' make) ;;
+    server)
+        list+=(apt dpkg tar xz-utils debian-archive-keyring ca-certificates
+            openssl util-linux mount e2fsprogs gawk\|mawk libc-bin gcc libc6-dev
+            bpftrace tshark python3) ;;
+    check)
+        list+=(libcmocka-dev clang "$(clang_rt)" clang-format shellcheck tshark
+            bpftrace strace python3-pytest iproute2 mandoc
+            'linux-perf|linux-tools-generic' python3-venv) ;;
+    --ruff)
+        [ $# = 1 ] || die "--ruff stands alone"
+        ruff_path
+        exit ;;
+    *) die "no group $group" ;;
+    esac
+done
+need "${list[@]}"
+for group in "$@"; do
+    if [ "$group" = check ]; then ruff_path > /dev/null; fi
+done

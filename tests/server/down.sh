@@ -1,0 +1,44 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# down.sh PORT: stop what up.sh started on PORT and nothing else: the daemons,
+# sessions and cnid_dbd, told by their root and configuration, so also those
+# that a crashed daemon or a failed up.sh left. Unmounts vol1 and removes the
+# instance. With AFPD_KEEP set, volumes, databases and the log stay in the root
+# for the next up.sh on PORT.
+set -euo pipefail
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+[ $# -eq 1 ] || die "usage: down.sh PORT"
+port=$1
+inst=$cache/inst-$port
+[ -d "$inst" ] || { echo "down.sh: nothing runs on port $port"; exit 0; }
+root=$(sed -n 's/^AFPD_ROOT=//p' "$inst/env" 2>/dev/null || :)
+
+stop() { # COMMAND_PATTERN: ask for 3 s, then kill
+    local n p sig left
+    for ((n = 0; n < 80; n++)); do
+        left=()
+        for p in $(procs "$port" "$root"); do
+            if [[ $(comm "$p") =~ $1 ]]; then left+=("$p"); fi
+        done
+        [ ${#left[@]} -gt 0 ] || return 0
+        sig=
+        if [ $n = 0 ] || [ $n = 10 ]; then sig=TERM; fi
+        if [ $n -ge 60 ]; then sig=KILL; fi
+        [ -z "$sig" ] || kill -$sig "${left[@]}" 2>/dev/null || :
+        sleep 0.05
+    done
+    die "still running: ${left[*]}"
+}
+if [ -n "$root" ] && [ -d "$root" ]; then
+    stop '^afpd$'
+    stop .
+    dir=$root/inst/$port
+    while mountpoint -q "$dir/vol1"; do
+        umount "$dir/vol1" 2>/dev/null || umount -l "$dir/vol1"
+    done
+    [ -n "${AFPD_KEEP:-}" ] || rm -rf --one-file-system "$dir"
+fi
+rm -rf "$inst"

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+#
+# Common part of the test server's scripts (sourced, not run).
+#
+# AFPSCOPE_CACHE  where roots and instances live, in its folder "server"
+#                 (default: ${XDG_CACHE_HOME:-~/.cache}/afpscope)
+# AFPD_TREE       a ready root tree to use instead of the suite's own
+#
+# A root is named after its suite and the contents of what builds it, so that
+# a changed script makes a new one.
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cache=${AFPSCOPE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/afpscope}/server
+
+die() { echo "${0##*/}: $*" >&2; exit 1; }
+
+root_of() { # SUITE
+    local key
+    key=$(cd "$here" && cat root.sh lib.sh rlimit-clamp.c | sha256sum)
+    echo "${AFPD_TREE:-$cache/$1-${key:0:12}}"
+}
+
+# The server's processes: those that run inside ROOT on the configuration of
+# PORT. Holds for sessions and cnid_dbd whose parent has gone, and leaves out
+# zombies and everybody else.
+procs() { # PORT ROOT
+    local f p
+    # shellcheck disable=SC2013
+    for f in $(grep -als -- "/inst/$1/afp.conf" /proc/[0-9]*/cmdline); do
+        p=${f#/proc/}
+        p=${p%/cmdline}
+        if [ "/proc/$p/root" -ef "$2" ]; then echo "$p"; fi
+    done
+}
+
+comm() { # PID
+    local c
+    { read -r c < "/proc/$1/comm"; } 2>/dev/null && echo "$c"
+}
+
+# Takes the variables of the server on PORT (see up.sh).
+env_of() { # PORT
+    [ -r "$cache/inst-$1/env" ] || die "no server on port $1"
+    # shellcheck source=/dev/null
+    . "$cache/inst-$1/env"
+    [ -n "${AFPD_PID:-}" ] || die "the server on port $1 is not up"
+}
+
+# The live sessions, one line, of the server taken by env_of.
+server_sessions() {
+    local p list=
+    for p in $(procs "$AFPD_PORT" "$AFPD_ROOT"); do
+        if grep -qsx "PPid:[[:space:]]*$AFPD_PID" "/proc/$p/status"; then list+="$p "; fi
+    done
+    echo "$list"
+}
+
+# Waits, at most JUDGE_WAIT seconds, until it has no sessions but those LISTED.
+wait_sessions() { # LISTED
+    local n p new
+    for ((n = 0; n <= ${JUDGE_WAIT:-10} * 20; n++)); do
+        new=
+        for p in $(server_sessions); do
+            case " $1 " in *" $p "*) ;; *) new=$p ;; esac
+        done
+        [ -n "$new" ] || return 0
+        sleep 0.05
+    done
+    return 1
+}
+
+listening() { # PORT: some socket listens on it (no connection is made)
+    awk -v p="$(printf ':%04X' "$1")" \
+        '$4 == "0A" && substr($2, length($2) - 4) == p { f = 1 } END { exit !f }' \
+        /proc/net/tcp /proc/net/tcp6
+}

@@ -1,0 +1,151 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# up.sh SUITE [PORT [CNID]]: start cnid_metad (when CNID is dbd) and afpd of a
+# Debian suite on 127.0.0.1:PORT. PORT 0 or none: a free pair PORT, PORT + 1
+# between 20000 and 29000 is chosen. CNID: dbd (default), sqlite, ... The
+# suite's root tree is built first where there is none. Any number of servers
+# may run side by side.
+#
+# Volumes: vol1, vol2, and ro (read only, with the file hello.txt). Users:
+# bench1, bench2 (password secret1), longpw (correct-horse-battery), guest.
+# UAMs: clear text, DHX2, guest.
+#
+# AFPD_GLOBAL    more lines for the [Global] section
+# AFPD_VOLUME    more lines for each volume
+# AFPD_KEEP      when set, keep the volumes and databases of an earlier start
+# AFPD_CPU       CPU list to pin the server's processes to
+# AFPD_VOL_SIZE  size of vol1, e.g. 24M: a file system of its own (ext4 on a
+#                loop device; a tmpfs where there is none: user xattrs need
+#                Linux 6.6 then)
+# CNID_PORT      port of cnid_metad (default: PORT + 1)
+#
+# Prints NAME=VALUE lines with what a test needs to know, also left in the file
+# env of the instance folder, CACHE/inst-PORT. down.sh PORT stops the server.
+set -euo pipefail
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+case $# in [123]) ;; *) die "usage: up.sh SUITE [PORT [CNID]]" ;; esac
+suite=$1 port=${2:-0} cnid=${3:-dbd}
+[ "$(id -u)" = 0 ] || die "must be root"
+umask 022
+root=$("$here/root.sh" "$suite")
+
+claim() { # PORT: make its instance folder, which belongs to one server only
+    mkdir "$cache/inst-$1" 2>/dev/null || return 1
+    echo "AFPD_ROOT=$root" > "$cache/inst-$1/env"
+}
+mkdir -p "$cache"
+if [ "$port" -ne 0 ]; then
+    claim "$port" || die "port $port is taken by $cache/inst-$port (down.sh $port)"
+else
+    first=$((RANDOM % 4500))
+    for ((i = 0; i < 4500; i++)); do
+        port=$((20000 + 2 * ((first + i) % 4500)))
+        if ! listening $port && ! listening $((port + 1)) &&
+            [ ! -e "$cache/inst-$((port - 1))" ] && [ ! -e "$cache/inst-$((port + 1))" ] &&
+            claim $port; then break; fi
+    done
+    [ "$i" -lt 4500 ] || die "no free port"
+fi
+cport=${CNID_PORT:-$((port + 1))}
+inst=$cache/inst-$port
+dir=$root/inst/$port
+
+up=
+trap '[ -n "$up" ] || "$here/down.sh" "$port" >&2' EXIT
+
+failed() {
+    cat "$inst"/*.out "$dir/log" >&2 2>/dev/null || :
+    die "$*"
+}
+
+[ -n "${AFPD_KEEP:-}" ] || rm -rf --one-file-system "$dir"
+mkdir -p "$dir/vol1" "$dir/vol2" "$dir/ro" "$dir/cnid"
+if [ -n "${AFPD_VOL_SIZE:-}" ]; then
+    img=$dir/vol1.img
+    if [ ! -e "$img" ]; then
+        truncate -s "$AFPD_VOL_SIZE" "$img"
+        mkfs.ext4 -q -F -m 0 "$img" || failed "no file system of size $AFPD_VOL_SIZE"
+    fi
+    mount -o loop "$img" "$dir/vol1" 2>/dev/null ||
+        mount -t tmpfs -o "size=$AFPD_VOL_SIZE" afpscope "$dir/vol1" ||
+        failed "vol1 cannot be mounted"
+    rm -rf "$dir/vol1/lost+found"
+fi
+chmod 777 "$dir/vol1" "$dir/vol2"
+echo "read me" > "$dir/ro/hello.txt"
+
+{
+    echo "[Global]"
+    echo "afp listen = 127.0.0.1"
+    echo "afp port = $port"
+    echo "cnid listen = localhost:$cport"
+    echo "cnid server = localhost:$cport"
+    echo "vol dbpath = /inst/$port/cnid"
+    echo "uam list = uams_clrtxt.so uams_dhx2.so uams_guest.so"
+    echo "guest account = nobody"
+    echo "zeroconf = no"
+    echo "max connections = 1000"
+    echo "log file = /inst/$port/log"
+    echo "log level = default:severe"
+    [ -z "${AFPD_GLOBAL:-}" ] || echo "$AFPD_GLOBAL"
+    for v in vol1 vol2 ro; do
+        echo "[$v]"
+        echo "path = /inst/$port/$v"
+        echo "cnid scheme = $cnid"
+        [ $v != ro ] || echo "read only = yes"
+        [ -z "${AFPD_VOLUME:-}" ] || echo "$AFPD_VOLUME"
+    done
+} > "$dir/afp.conf"
+
+# Starts a daemon in its foreground mode (-d), in the root, with a clean
+# environment and no file of ours but the log of its output: $! is its pid.
+start() { # COMMAND
+    (
+        for fd in "/proc/$BASHPID/fd"/*; do
+            fd=${fd##*/}
+            if [ "$fd" -gt 2 ]; then eval "exec $fd>&-"; fi
+        done
+        exec ${AFPD_CPU:+taskset -c "$AFPD_CPU"} \
+            env -i PATH=/usr/sbin:/usr/bin LC_ALL=C.UTF-8 setsid \
+            chroot "$root" "/usr/sbin/$1" -d -F "/inst/$port/afp.conf"
+    ) > "$inst/$1.out" 2>&1 < /dev/null &
+}
+wait_for() { # COMMAND PID PORT
+    local n=0
+    until listening "$3"; do
+        n=$((n + 1))
+        if [ $n -ge 200 ] || ! kill -0 "$2" 2>/dev/null; then
+            failed "$1 did not come up"
+        fi
+        sleep 0.05
+    done
+    kill -0 "$2" 2>/dev/null || failed "port $3 belongs to someone else"
+}
+metad=
+if [ "$cnid" = dbd ]; then
+    start cnid_metad
+    metad=$!
+    wait_for cnid_metad $metad "$cport"
+fi
+start afpd
+wait_for afpd $! "$port"
+{
+    echo "AFPD_SUITE=$suite"
+    echo "AFPD_VERSION=$(cat "$root/.version")"
+    echo "AFPD_PORT=$port"
+    echo "AFPD_CNID=$cnid"
+    echo "AFPD_PID=$!"
+    [ -z "$metad" ] || echo "METAD_PID=$metad"
+    echo "AFPD_ROOT=$root"
+    echo "AFPD_VOL1=$dir/vol1"
+    echo "AFPD_VOL2=$dir/vol2"
+    echo "AFPD_RO=$dir/ro"
+    echo "AFPD_CONF=$dir/afp.conf"
+    echo "AFPD_LOG=$dir/log"
+} > "$inst/env.new"
+mv "$inst/env.new" "$inst/env"
+up=yes
+cat "$inst/env"
