@@ -73,7 +73,10 @@ void afp_close(struct afp *a);
 
 int afp_submit(struct afp *a, struct afp_op *op, struct err *e);
 int afp_reap(struct afp *a, struct afp_op **out, struct err *e);
-/* Submits op and waits for it; no other op may be in flight. */
+/*
+ * Submits op and waits for it; no other op may be in flight. A stop that comes in between ends
+ * the next call: op is never lent any more when this returns.
+ */
 int afp_call(struct afp *a, struct afp_op *op, struct err *e);
 
 /* Name of op's command for messages. */

@@ -103,7 +103,12 @@ int afp_call(struct afp *a, struct afp_op *op, struct err *e)
 	struct afp_op *back;
 	int r = afp_submit(a, op, e);
 
-	return r ? r : afp_reap(a, &back, e);
+	if (r)
+		return r;
+	do
+		r = afp_reap(a, &back, e);
+	while (r == -EINTR); /* the op may be on a stack: it must not stay behind */
+	return r;
 }
 
 const char *afp_op_name(const struct afp_op *op)

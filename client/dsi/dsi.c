@@ -71,6 +71,18 @@ static size_t request_len(const struct dsi_request *r)
 	return DSI_HEADER_LEN + r->len + r->data_len;
 }
 
+/* Nothing can be sent any more. What the server sent before may say why. */
+static int lost(struct dsi *d, struct err *e, int failure)
+{
+	uint64_t before_ns;
+
+	do {
+		before_ns = d->progress_ns;
+		dsi_receive(d, MSG_DONTWAIT, e);
+	} while (!d->dead && d->progress_ns != before_ns);
+	return dsi_die(d, e, -failure, "%s: connection lost: %s", d->peer_name, strerror(failure));
+}
+
 /* One sendmsg for what is left of r; 0 when the kernel took it all, -EAGAIN when not. */
 static int send_one(struct dsi *d, struct dsi_request *r, struct err *e)
 {
@@ -94,8 +106,7 @@ static int send_one(struct dsi *d, struct dsi_request *r, struct err *e)
 	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
 		return -EAGAIN;
 	if (n < 0)
-		return dsi_die(d, e, -errno, "%s: connection lost: %s", d->peer_name,
-			       strerror(errno));
+		return lost(d, e, errno);
 	r->sent += (size_t)n;
 	d->progress_ns = d->last_sent_ns = clock_now_ns();
 	if (r->sent < request_len(r))

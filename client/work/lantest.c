@@ -36,12 +36,21 @@ uint32_t lantest_selection(const struct lantest_opts *opts)
 	return selection;
 }
 
-static int make_base(struct lantest *t, const char *name)
+/* base is set from when on there may be something to remove: what others made is not ours. */
+static int make_base(struct lantest *t, char base[static 32])
 {
+	char name[32];
 	int r = lt_params(t, AFP_ROOT_ID, "", 0, 0x0100);
 
+	_Static_assert(TREE_NAME_MAX < sizeof(name), "base holds a name");
+	tree_name(name);
 	r = r ? r : lt_probe(t, AFP_ROOT_ID, name, AFP_ERR_NO_OBJECT);
-	r = r ? r : lt_mkdir(t, AFP_ROOT_ID, name, &t->base);
+	if (r)
+		return r;
+	strcpy(base, name);
+	r = lt_mkdir(t, AFP_ROOT_ID, name, &t->base);
+	if (r > 0 && t->op.dsi.result)
+		*base = '\0'; /* refused: it is not ours, or not there */
 	r = r ? r : lt_params(t, t->base, "", 0, 0x0100);
 	return r ? r : lt_probe(t, AFP_ROOT_ID, name, AFP_ERR_OK);
 }
@@ -143,18 +152,14 @@ int lantest_run(struct load *l, const struct lantest_opts *opts, char base[stati
 		struct err *e)
 {
 	struct lantest *t = calloc(1, sizeof(*t));
-	char name[32];
 	int r;
 
-	_Static_assert(TREE_NAME_MAX < 32, "base holds a name");
 	base[0] = '\0';
 	if (!t)
 		return err_set(e, -ENOMEM, "out of memory");
 	r = init(t, l, opts, e);
 	if (!r) {
-		tree_name(name);
-		strcpy(base, name);
-		r = make_base(t, name);
+		r = make_base(t, base);
 		r = r > 0 ? err_prefix(e, r, "test directory") : r;
 	}
 	if (!r && opts->ready)

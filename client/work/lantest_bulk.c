@@ -57,7 +57,7 @@ static void prep(struct lantest *t, struct afp_op *op, uint64_t i, bool write)
 
 static int check(struct lantest *t, const struct afp_op *op)
 {
-	uint64_t end;
+	uint64_t end = 0;
 	bool ok;
 
 	t->op.code = op->code; /* the command that a refusal is about */
@@ -68,6 +68,9 @@ static int check(struct lantest *t, const struct afp_op *op)
 		ok = afp_get_written(op, &end) && end && end % t->chunk == 0;
 	else
 		ok = op->dsi.reply_len == t->chunk;
+	if (!ok && op->code == AFP_WriteExt && op->dsi.reply_len >= 8)
+		return lt_refuse(t, "%s: written up to byte %llu only: is the volume full?",
+				 afp_op_name(op), (unsigned long long)end);
 	if (!ok)
 		return lt_refuse(t, "%s: short: %zu bytes of reply", afp_op_name(op),
 				 op->dsi.reply_len);

@@ -95,14 +95,23 @@ int lt_open(struct lantest *t, uint32_t dir, const char *name, uint16_t bitmap, 
 
 int lt_close(struct lantest *t)
 {
-	t->fork_open = false;
+	int r;
+
 	afp_prep_close_fork(&t->op, t->fork);
-	return send_checked(t, "", AFP_ERR_OK);
+	r = send_checked(t, "", AFP_ERR_OK);
+	t->fork_open = r; /* refused, or never sent: clean_up() closes it once more */
+	return r;
 }
 
 int lt_fork_params(struct lantest *t, uint16_t bitmap)
 {
 	afp_prep_get_fork(&t->op, t->fork, bitmap);
+	return send_checked(t, "", AFP_ERR_OK);
+}
+
+int lt_volume_params(struct lantest *t, uint16_t bitmap)
+{
+	afp_prep_get_volume(&t->op, t->load->afp, bitmap);
 	return send_checked(t, "", AFP_ERR_OK);
 }
 

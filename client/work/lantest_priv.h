@@ -52,6 +52,7 @@ int lt_delete(struct lantest *t, uint32_t dir, const char *name);
 int lt_open(struct lantest *t, uint32_t dir, const char *name, uint16_t bitmap, uint16_t access);
 int lt_close(struct lantest *t);
 int lt_fork_params(struct lantest *t, uint16_t bitmap);
+int lt_volume_params(struct lantest *t, uint16_t bitmap);
 int lt_read(struct lantest *t, uint32_t len);
 int lt_write(struct lantest *t, uint32_t len);
 int lt_lock(struct lantest *t, bool unlock, uint32_t offset, uint32_t len);

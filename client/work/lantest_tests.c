@@ -103,8 +103,7 @@ static int small_teardown(struct lantest *t)
 	}
 	if (r)
 		return r;
-	afp_prep_get_volume(&t->op, t->load->afp, 0x0208);
-	return load_call(t->load, &t->op, t->e);
+	return lt_volume_params(t, 0x0208);
 }
 
 /* Test 4 */

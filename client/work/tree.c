@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #define PREFIX      "LanTest-"
+#define NAME_FORMAT PREFIX "%08x-%u-%06x"
 #define LIST_BITMAP 0x2140 /* long name, id, UTF-8 name */
 #define LIST_COUNT  1024
 #define DEPTH_MAX   64
+#define IDLE_MAX    3 /* lists of which nothing was left to delete: another client removed it */
 #define REFUSED     1
 
 /* FNV-1a; the host is known by its machine id, or its name where there is none. */
@@ -37,20 +39,24 @@ void tree_name(char out[static TREE_NAME_MAX + 1])
 
 	if (getrandom(&random, sizeof(random), 0) < 0)
 		random = (uint32_t)getpid() * 2654435761u;
-	snprintf(out, TREE_NAME_MAX + 1, PREFIX "%08x-%u-%06x", host_hash(),
+	snprintf(out, TREE_NAME_MAX + 1, NAME_FORMAT, host_hash(),
 		 (unsigned int)getpid() % 10000000u, random & 0xffffffu);
 }
 
 bool tree_owner(const char *name, struct tree_owner *out)
 {
-	unsigned int hash, random;
-	int pid, len = 0;
+	char again[TREE_NAME_MAX + 8];
+	unsigned int hash, pid, random;
 
-	if (sscanf(name, PREFIX "%8x-%7d-%6x%n", &hash, &pid, &random, &len) != 3 || name[len])
+	if (sscanf(name, PREFIX "%8x-%7u-%6x", &hash, &pid, &random) != 3 || !pid)
+		return false;
+	/* sscanf takes signs, blanks and 0x: only what we would have written is ours */
+	snprintf(again, sizeof(again), NAME_FORMAT, hash, pid, random);
+	if (strcmp(name, again))
 		return false;
 	out->this_host = hash == host_hash();
-	out->pid = pid;
-	return strlen(name) <= TREE_NAME_MAX;
+	out->pid = (pid_t)pid;
+	return true;
 }
 
 static int refused(const struct afp_op *op, const char *name, struct err *e)
@@ -59,72 +65,90 @@ static int refused(const struct afp_op *op, const char *name, struct err *e)
 		       afp_result_text(op->dsi.result), op->dsi.result);
 }
 
+/* One directory on its way to being empty. */
+struct emptying {
+	struct afp *a;
+	struct err *e;
+	uint32_t dir;
+	int depth;
+	unsigned int removed; /* of what was listed last */
+	uint8_t list[AFP_ENUMERATE_MAX];
+};
+
 static int empty(struct afp *a, uint32_t dir, int depth, struct err *e);
 
-/* An entry of a directory that is being emptied. */
-static int remove_entry(struct afp *a, uint32_t dir, const struct afp_params *p, int depth,
-			struct err *e)
+static int remove_entry(struct emptying *m, const struct afp_params *p)
 {
 	struct afp_op op;
 	int r = 0;
 
 	if (p->is_dir)
-		r = empty(a, p->id, depth + 1, e);
+		r = empty(m->a, p->id, m->depth + 1, m->e);
 	if (r)
 		return r;
 	if (p->is_dir)
-		afp_prep_delete(&op, a, p->id, "");
+		afp_prep_delete(&op, m->a, p->id, "");
 	else
-		afp_prep_delete(&op, a, dir, p->name);
-	r = afp_call(a, &op, e);
+		afp_prep_delete(&op, m->a, m->dir, p->name);
+	r = afp_call(m->a, &op, m->e);
 	if (r)
 		return r;
 	if (op.dsi.result && op.dsi.result != AFP_ERR_NO_OBJECT)
-		return refused(&op, p->name, e);
+		return refused(&op, p->name, m->e);
+	m->removed += !op.dsi.result;
 	return 0;
 }
 
 /* One FPEnumerate from the start and the deletion of what it lists. *more: was there any? */
-static int remove_batch(struct afp *a, uint32_t dir, int depth, uint8_t *buf, bool *more,
-			struct err *e)
+static int remove_batch(struct emptying *m, bool *more)
 {
-	const struct afp_enumerate what = { dir, LIST_BITMAP, LIST_BITMAP, LIST_COUNT, 1 };
+	const struct afp_enumerate what = { m->dir, LIST_BITMAP, LIST_BITMAP, LIST_COUNT, 1 };
 	struct afp_entries it;
 	struct afp_params p;
 	struct afp_op op;
 	int r;
 
-	afp_prep_enumerate(&op, a, &what, buf);
-	r = afp_call(a, &op, e);
+	m->removed = 0;
+	afp_prep_enumerate(&op, m->a, &what, m->list);
+	r = afp_call(m->a, &op, m->e);
 	if (r)
 		return r;
 	*more = op.dsi.result != AFP_ERR_NO_OBJECT;
 	if (!*more)
 		return 0;
 	if (op.dsi.result)
-		return refused(&op, "", e);
+		return refused(&op, "", m->e);
 	afp_entries_begin(&it, &op);
 	while (!r && afp_entries_next(&it, &p))
-		r = remove_entry(a, dir, &p, depth, e);
+		r = remove_entry(m, &p);
 	if (!r && it.at.bad)
-		r = err_set(e, REFUSED, "FPEnumerate: malformed reply");
+		r = err_set(m->e, REFUSED, "FPEnumerate: malformed reply");
 	return r;
 }
 
 static int empty(struct afp *a, uint32_t dir, int depth, struct err *e)
 {
-	uint8_t *buf;
+	struct emptying *m;
+	unsigned int idle = 0;
 	bool more = true;
 	int r = 0;
 
 	if (depth > DEPTH_MAX)
 		return err_set(e, REFUSED, "more than %d directories deep", DEPTH_MAX);
-	buf = malloc(AFP_ENUMERATE_MAX);
-	if (!buf)
+	m = malloc(sizeof(*m));
+	if (!m)
 		return err_set(e, -ENOMEM, "out of memory");
-	while (!r && more)
-		r = remove_batch(a, dir, depth, buf, &more, e);
-	free(buf);
+	m->a = a;
+	m->e = e;
+	m->dir = dir;
+	m->depth = depth;
+	while (!r && more && idle < IDLE_MAX) {
+		r = remove_batch(m, &more);
+		idle = m->removed ? 0 : idle + 1;
+	}
+	if (!r && more)
+		r = err_set(e, REFUSED, "FPEnumerate lists what FPDelete does not find");
+	free(m);
 	return r;
 }
 
@@ -192,5 +216,7 @@ int tree_list(struct afp *a, int (*found)(void *user, const struct afp_params *d
 			if (r)
 				return r;
 		}
+		if (it.at.bad)
+			return err_set(e, REFUSED, "FPEnumerate: malformed reply");
 	}
 }

@@ -25,11 +25,13 @@ static int decode(char *text, struct err *e)
 			continue;
 		}
 		if (!isxdigit((unsigned char)p[1]) || !isxdigit((unsigned char)p[2]))
-			return err_set(e, -EINVAL, "'%s': %% must be followed by two hex digits",
-				       text);
+			return err_set(e, -EINVAL, "'%.3s' in the URL: %% must be followed by two hex digits",
+				       p);
 		hex[0] = p[1];
 		hex[1] = p[2];
-		*to++ = (char)strtoul(hex, NULL, 16);
+		*to = (char)strtoul(hex, NULL, 16);
+		if (!*to++)
+			return err_set(e, -EINVAL, "%%00 in the URL: no name holds a NUL");
 		p += 2;
 	}
 	*to = '\0';
@@ -59,10 +61,12 @@ static int split_port(struct connect_cfg *c, char *host, struct err *e)
 	char *colon = strchr(end, ':'), *rest;
 	unsigned long port;
 
+	if (*host == '[' && (*end != ']' || (end[1] && end[1] != ':')))
+		return err_set(e, -EINVAL, "host '%s' is not closed by ']'", host);
 	if (colon) {
 		*colon = '\0';
 		port = strtoul(colon + 1, &rest, 10);
-		if (*rest || rest == colon + 1 || port < 1 || port > 65535)
+		if (*rest || !isdigit((unsigned char)colon[1]) || port < 1 || port > 65535)
 			return err_set(e, -EINVAL, "port '%s' is not in 1..65535", colon + 1);
 		c->port = (unsigned int)port;
 	}

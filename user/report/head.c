@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 void paint_ink(const struct paint *p, enum ink ink)
 {
@@ -120,52 +121,123 @@ static int put_losses(const struct paint *p)
 	return 0;
 }
 
+/* "afpd 4711 syscr" without its last word: the account, here a process. */
+static size_t account_len(const struct run_book *b)
+{
+	const char *last = strrchr(b->name, ' ');
+
+	return last ? (size_t)(last - b->name) : strlen(b->name);
+}
+
+static bool same_account(const struct run_book *a, const struct run_book *b)
+{
+	size_t len = account_len(a);
+
+	return len == account_len(b) && !strncmp(a->name, b->name, len);
+}
+
+/* " syscr 81,803", and what the other side says where that differs. */
 static void print_book(FILE *to, const struct run_book *b)
 {
 	bool more = b->ours > b->theirs;
 
-	fprintf(to, "%s" GLUE "%s" GLUE, b->name, cell_count(b->ours).text);
-	if (b->closed)
-		fprintf(to, "=" GLUE "%s", cell_count(b->theirs).text);
-	else
-		fprintf(to, "≠" GLUE "%s" GLUE "(%s%s)", cell_count(b->theirs).text,
+	fprintf(to, "%s" GLUE "%s", b->name + account_len(b) + (b->name[account_len(b)] != 0),
+		cell_count(b->ours).text);
+	if (!b->closed)
+		fprintf(to, GLUE "≠" GLUE "%s" GLUE "(%s%s)", cell_count(b->theirs).text,
 			more ? "+" : "-",
 			cell_count(more ? b->ours - b->theirs : b->theirs - b->ours).text);
 }
 
-/* The books that are closed, or those that are not, on one wrapped line. */
-static int put_books(const struct paint *p, bool closed)
+/* The books of one account that are closed, or those that are not, on one wrapped line. */
+static int put_account(const struct paint *p, const struct run_book *first, bool closed)
 {
 	const struct run *r = p->view.run;
+	const char *comma = ": ";
 	char *text = NULL;
-	size_t len, n = 0;
-	FILE *to;
+	size_t len;
+	FILE *to = open_memstream(&text, &len);
 
-	for (size_t i = 0; i < r->n_books; i++)
-		n += r->book[i].closed == closed;
-	if (!n)
-		return 0;
-	to = open_memstream(&text, &len);
 	if (!to)
 		return -ENOMEM;
-	fprintf(to, "%zu of %zu: ", n, r->n_books);
+	fprintf(to, "%.*s", (int)account_len(first), first->name);
 	for (size_t i = 0; i < r->n_books; i++) {
-		if (r->book[i].closed != closed)
+		if (r->book[i].closed != closed || !same_account(first, &r->book[i]))
 			continue;
+		fputs(comma, to);
 		print_book(to, &r->book[i]);
-		if (--n)
-			fputs(", ", to);
+		comma = ", ";
 	}
+	if (closed)
+		fputs(" = /proc/PID/io", to);
 	if (fclose(to)) {
 		free(text);
 		return -ENOMEM;
 	}
-	if (closed)
-		put_line(p, INK_NONE, "Books closed", text);
-	else
-		put_line(p, INK_RED, "BOOKS OPEN", text);
+	put_line(p, closed ? INK_NONE : INK_RED, closed ? "Books closed" : "BOOKS OPEN", text);
 	free(text);
 	return 0;
+}
+
+static int put_books(const struct paint *p, bool closed)
+{
+	const struct run *r = p->view.run;
+	bool seen;
+	int e = 0;
+
+	for (size_t i = 0; i < r->n_books && !e; i++) {
+		if (r->book[i].closed != closed)
+			continue;
+		seen = false;
+		for (size_t k = 0; k < i; k++)
+			seen |= r->book[k].closed == closed &&
+				same_account(&r->book[i], &r->book[k]);
+		e = seen ? 0 : put_account(p, &r->book[i], closed);
+	}
+	return e;
+}
+
+/* One line for all metrics that are absent for the same reason: "why (key, key)". */
+static int put_reason(const struct paint *p, const struct run_note *first)
+{
+	const struct run_notes *absent = &p->view.run->absent;
+	const char *comma = " (";
+	char *text = NULL;
+	size_t len;
+	FILE *to = open_memstream(&text, &len);
+
+	if (!to)
+		return -ENOMEM;
+	fputs(first->text, to);
+	for (size_t i = 0; i < absent->n; i++) {
+		if (strcmp(absent->note[i].text, first->text) || !strcmp(absent->note[i].key, "*"))
+			continue;
+		fprintf(to, "%s%s", comma, absent->note[i].key);
+		comma = ", ";
+	}
+	fputs(*comma == ',' ? ")" : " (all of the server)", to);
+	if (fclose(to)) {
+		free(text);
+		return -ENOMEM;
+	}
+	put_line(p, INK_NONE, "n/a because", text);
+	free(text);
+	return 0;
+}
+
+static int put_reasons(const struct paint *p)
+{
+	const struct run_notes *absent = &p->view.run->absent;
+	bool seen;
+	int e = 0;
+
+	for (size_t i = 0; i < absent->n && !e; i++) {
+		seen = false;
+		for (size_t k = 0; k < i; k++)
+			seen |= !strcmp(absent->note[k].text, absent->note[i].text);
+		e = seen ? 0 : put_reason(p, &absent->note[i]);
+	}
+	return e;
 }
 
 int paint_head(const struct paint *p)
@@ -192,7 +264,7 @@ int paint_head(const struct paint *p)
 	if (!e)
 		e = put_notes(p, "Observed by", &r->rungs);
 	if (!e)
-		e = put_notes(p, "Why n/a", &r->absent);
+		e = put_reasons(p);
 	if (!e)
 		e = put_notes(p, "Machine", &r->environment);
 	return e;

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The fake server's DSI: its thread, frames in and out, and everything it does wrong on demand. */
+#include "fake/peer.h"
+
+#include "afp/proto.h"
+#include "base/buf.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define HEADER_LEN  16
+#define COMMAND_MAX 2048
+#define HELD_MAX    4096
+#define IDLE_MS	    10
+
+#define DSI_CLOSE_CODE	   1
+#define DSI_COMMAND_CODE   2
+#define DSI_STATUS_CODE	   3
+#define DSI_OPEN_CODE	   4
+#define DSI_TICKLE_CODE	   5
+#define DSI_WRITE_CODE	   6
+#define DSI_ATTENTION_CODE 8
+
+#define SERVER_BUSY_CODE 0xfbd1
+
+static const uint8_t default_status[] =
+	"\x00\x12\x00\x17\x00\x34\x00\x00\x83\x7b"
+	"\x06"
+	"Server\x00"
+	"\x04"
+	"Fake"
+	"\x04"
+	"\x06"
+	"AFPX03"
+	"\x06"
+	"AFP3.1"
+	"\x06"
+	"AFP3.3"
+	"\x06"
+	"AFP3.4"
+	"\x01"
+	"\x0f"
+	"No User Authent";
+
+void peer_complain(struct peer *p, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (*p->complaint)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(p->complaint, sizeof(p->complaint), fmt, ap);
+	va_end(ap);
+}
+
+static void put32(uint8_t *to, uint32_t v)
+{
+	for (int i = 3; i >= 0; i--, v >>= 8)
+		to[i] = (uint8_t)v;
+}
+
+static void put_header(uint8_t *to, const uint8_t type[static 2], uint16_t id, uint32_t code,
+		       uint32_t len)
+{
+	put32(to, (uint32_t)type[0] << 24 | (uint32_t)type[1] << 16 | id);
+	put32(to + 4, code);
+	put32(to + 8, len);
+	put32(to + 12, 0);
+}
+
+/* ---- in ---- */
+
+/* The next len bytes; to may be NULL. false: the connection has ended. */
+static bool take_bytes(struct peer *p, uint8_t *to, size_t len)
+{
+	ssize_t got;
+	size_t n;
+
+	while (len) {
+		if (p->rx_at == p->rx_end) {
+			p->rx_at = p->rx_end = 0;
+			got = recv(p->conn, p->rx, sizeof(p->rx), 0);
+			if (got <= 0)
+				return false;
+			p->rx_end = (size_t)got;
+		}
+		n = p->rx_end - p->rx_at < len ? p->rx_end - p->rx_at : len;
+		if (to)
+			memcpy(to, p->rx + p->rx_at, n);
+		to = to ? to + n : NULL;
+		p->rx_at += n;
+		len -= n;
+	}
+	return true;
+}
+
+static bool take_data(struct peer *p, struct peer_request *q)
+{
+	uint8_t piece[4096];
+	size_t n;
+
+	q->data_bad = 0;
+	if (q->command[0] != PEER_TAKE)
+		return take_bytes(p, NULL, q->data_len);
+	for (size_t at = 0; at < q->data_len; at += n) {
+		n = q->data_len - at < sizeof(piece) ? q->data_len - at : sizeof(piece);
+		if (!take_bytes(p, piece, n))
+			return false;
+		for (size_t i = 0; i < n; i++)
+			q->data_bad += piece[i] != peer_byte(q->command[1], at + i);
+	}
+	return true;
+}
+
+static bool input_waits(struct peer *p)
+{
+	struct pollfd fd = { .fd = p->conn, .events = POLLIN };
+
+	return p->rx_at < p->rx_end || poll(&fd, 1, IDLE_MS) > 0;
+}
+
+/* ---- out ---- */
+
+static bool send_bytes(struct peer *p, const uint8_t *data, size_t len)
+{
+	ssize_t n;
+
+	while (len) {
+		n = send(p->conn, data, len, MSG_NOSIGNAL);
+		if (n < 0)
+			return false;
+		data += n;
+		len -= (size_t)n;
+	}
+	return true;
+}
+
+static bool send_in_pieces(struct peer *p, const uint8_t *data, size_t len)
+{
+	size_t piece = p->piece ? p->piece : len, cut = 0, n;
+
+	if (p->split_walk) {
+		cut = p->n_replies % len;
+		if (cut && !send_bytes(p, data, cut))
+			return false;
+		usleep(p->piece_us);
+	}
+	for (size_t at = cut; at < len; at += n) {
+		n = len - at < piece ? len - at : piece;
+		if (!send_bytes(p, data + at, n))
+			return false;
+		if (p->piece_us && at + n < len)
+			usleep(p->piece_us);
+	}
+	return true;
+}
+
+static bool send_unasked(struct peer *p, uint8_t command)
+{
+	uint8_t frame[HEADER_LEN + 2];
+	size_t len = command == DSI_ATTENTION_CODE ? 2 : 0;
+
+	put_header(frame, (uint8_t[]){ 0, command }, 0, 0, (uint32_t)len);
+	frame[HEADER_LEN] = (uint8_t)(p->attention >> 8);
+	frame[HEADER_LEN + 1] = (uint8_t)p->attention;
+	return send_in_pieces(p, frame, HEADER_LEN + len);
+}
+
+/* Ends the connection before byte .byte of the reply, the hard way or the soft one. */
+static bool hang_up(struct peer *p, const struct peer_reply *r)
+{
+	const struct linger hard = { 1, 0 };
+	size_t len = HEADER_LEN + r->len;
+
+	send_bytes(p, r->frame, p->fault.byte < len ? p->fault.byte : len);
+	if (p->fault.kind == PEER_RESET)
+		setsockopt(p->conn, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+	return false;
+}
+
+/* Spoils a reply that is ready to go. false: the connection shall end. */
+static bool do_wrong(struct peer *p, struct peer_reply *r)
+{
+	switch (p->fault.kind) {
+	case PEER_WRONG_ID:
+		r->frame[2] ^= 0x40;
+		break;
+	case PEER_WRONG_COMMAND:
+		r->frame[1] = r->dsi_command == DSI_WRITE_CODE ? DSI_COMMAND_CODE : DSI_WRITE_CODE;
+		break;
+	case PEER_GARBAGE:
+		memcpy(r->frame, "HTTP/1.1 400 Bad", HEADER_LEN);
+		break;
+	case PEER_HUGE_LEN:
+		memset(r->frame + 8, 0xff, 4);
+		break;
+	case PEER_TWICE:
+		return send_bytes(p, r->frame, HEADER_LEN + r->len);
+	case PEER_HANG_UP:
+	case PEER_RESET:
+		return hang_up(p, r);
+	case PEER_CLOSE_FRAME:
+		send_unasked(p, DSI_CLOSE_CODE);
+		return false;
+	case PEER_SILENT:
+		p->silent = true;
+		break;
+	case PEER_SHORT:
+		r->len /= 2;
+		put_header(r->frame, (uint8_t[]){ 1, r->dsi_command }, r->id,
+			   (uint32_t)AFP_ERR_END_OF_FILE, (uint32_t)r->len);
+		break;
+	case PEER_FINE:
+		break;
+	}
+	return true;
+}
+
+static bool send_reply(struct peer *p, struct peer_reply *r)
+{
+	bool ok = true;
+
+	p->n_replies++;
+	if (p->delay_ms)
+		usleep(p->delay_ms * 1000);
+	if (p->unasked & PEER_TICKLE)
+		ok = send_unasked(p, DSI_TICKLE_CODE);
+	if (ok && p->unasked & PEER_ATTENTION)
+		ok = send_unasked(p, DSI_ATTENTION_CODE);
+	put_header(r->frame, (uint8_t[]){ 1, r->dsi_command }, r->id, (uint32_t)r->result,
+		   (uint32_t)r->len);
+	if (ok && p->fault.reply == p->n_replies)
+		ok = do_wrong(p, r);
+	if (ok && !p->silent)
+		ok = send_in_pieces(p, r->frame, HEADER_LEN + r->len);
+	free(r->frame);
+	return ok;
+}
+
+static bool flush_held(struct peer *p)
+{
+	struct peer_reply swap;
+	bool ok = true;
+	size_t j;
+
+	for (size_t i = p->n_held; p->shuffle && i > 1; i--) {
+		p->random = p->random * 1664525 + 1013904223;
+		j = (p->random >> 8) % i;
+		swap = p->held[i - 1];
+		p->held[i - 1] = p->held[j];
+		p->held[j] = swap;
+	}
+	for (size_t i = 0; i < p->n_held; i++) {
+		if (ok)
+			ok = send_reply(p, &p->held[i]);
+		else
+			free(p->held[i].frame);
+	}
+	p->n_held = 0;
+	return ok;
+}
+
+/* ---- requests ---- */
+
+static bool refused(struct peer *p, uint8_t code)
+{
+	if (!p->refuse.nth)
+		return false;
+	if (p->refuse.code)
+		return p->refuse.code == code && p->count[code] == p->refuse.nth;
+	return p->n_working == p->refuse.nth;
+}
+
+static void afp_command(struct peer *p, const struct peer_request *q, struct peer_reply *out)
+{
+	uint8_t code = q->command[0];
+
+	p->count[code]++;
+	p->n_working += p->opened;
+	if (p->answer && p->answer(p->user, p, q, out))
+		return;
+	if (!refused(p, code)) {
+		peer_execute(p, q, out);
+		return;
+	}
+	if (p->refuse.executed) {
+		peer_execute(p, q, out);
+		free(out->frame);
+	}
+	peer_reply_set(out, p->refuse.result, NULL, 0);
+}
+
+static void open_session(struct peer *p, const struct peer_request *q, struct peer_reply *out)
+{
+	uint8_t options[] = { 2, 4, 0, 0, 0, 128, 0, 4, 0, 0, 0, 0 };
+
+	if (q->len != 6 || memcmp(q->command, "\1\4\0\0\0\2", 6))
+		peer_complain(p, "DSIOpenSession with %zu bytes of options", q->len);
+	put32(options + 8, p->quantum);
+	peer_reply_set(out, AFP_ERR_OK, options, sizeof(options));
+}
+
+static void execute(struct peer *p, const struct peer_request *q, struct peer_reply *out)
+{
+	if (p->busy) {
+		peer_reply_set(out, SERVER_BUSY_CODE, NULL, 0);
+		out->dsi_command = DSI_OPEN_CODE; /* whatever was asked */
+		out->id = 0;
+		p->ended = true;
+	} else if (q->dsi_command == DSI_STATUS_CODE) {
+		peer_reply_set(out, AFP_ERR_OK, p->status ? p->status : default_status,
+			       p->status ? p->status_len : sizeof(default_status) - 1);
+	} else if (q->dsi_command == DSI_OPEN_CODE) {
+		open_session(p, q, out);
+	} else if (q->len) {
+		afp_command(p, q, out);
+	} else {
+		peer_complain(p, "empty AFP command");
+		peer_reply_set(out, AFP_ERR_NOT_SUPPORTED, NULL, 0);
+	}
+}
+
+static bool answer_request(struct peer *p, struct peer_request *q)
+{
+	struct peer_reply *r = &p->held[p->n_held++];
+	bool early = p->early && q->data_len;
+
+	r->dsi_command = q->dsi_command;
+	r->id = q->id;
+	p->n_requests++;
+	if (!early && !take_data(p, q))
+		return p->n_held--, false;
+	execute(p, q, r);
+	if (p->n_held < p->hold && p->n_held < HELD_MAX && input_waits(p))
+		return true;
+	return flush_held(p) && (!early || take_data(p, q)) && !p->ended;
+}
+
+/* What needs no answer: 1 done, 0 the session ends; -1: it is a request. */
+static int without_answer(struct peer *p, uint8_t command)
+{
+	if (command == DSI_TICKLE_CODE) {
+		p->n_tickles++;
+		return 1;
+	}
+	if (command != DSI_CLOSE_CODE)
+		return -1;
+	p->n_closes++;
+	flush_held(p);
+	send_unasked(p, DSI_CLOSE_CODE);
+	return 0;
+}
+
+static bool check_request(struct peer *p, const struct rbuf *head, uint32_t offset, uint32_t len)
+{
+	struct rbuf b = *head;
+	uint8_t flag = rbuf_u8(&b), command = rbuf_u8(&b);
+
+	if (flag || command < DSI_CLOSE_CODE || command > DSI_WRITE_CODE)
+		peer_complain(p, "frame %02x %02x", flag, command);
+	else if (command != DSI_WRITE_CODE && (offset || len > COMMAND_MAX))
+		peer_complain(p, "DSI command %u of %u bytes, offset %u", command, len, offset);
+	else if (len > p->quantum || offset > len || offset > COMMAND_MAX)
+		peer_complain(p, "%u bytes, offset %u, quantum %u", len, offset, p->quantum);
+	else
+		return true;
+	return false;
+}
+
+/* One frame of the client. false: the connection shall end. */
+static bool serve_frame(struct peer *p)
+{
+	uint8_t head[HEADER_LEN] = { 0 }, command[COMMAND_MAX];
+	struct rbuf b = rbuf_of(head, sizeof(head));
+	struct peer_request q = { .command = command };
+	uint32_t offset, len;
+	int done;
+
+	if (p->deaf_ms && p->n_requests + 1 == p->deaf_at)
+		usleep(p->deaf_ms * 1000);
+	if (!take_bytes(p, head, sizeof(head)))
+		return false;
+	rbuf_u8(&b);
+	q.dsi_command = rbuf_u8(&b);
+	q.id = rbuf_u16(&b);
+	offset = rbuf_u32(&b);
+	len = rbuf_u32(&b);
+	if (rbuf_u32(&b))
+		peer_complain(p, "reserved bytes in use");
+	b = rbuf_of(head, sizeof(head));
+	if (!check_request(p, &b, offset, len))
+		return false;
+	q.len = q.dsi_command == DSI_WRITE_CODE ? offset : len;
+	q.data_len = len - q.len;
+	if (!take_bytes(p, command, q.len))
+		return false;
+	done = without_answer(p, q.dsi_command);
+	return done < 0 ? answer_request(p, &q) : done;
+}
+
+static void serve(struct peer *p)
+{
+	const int on = 1;
+
+	setsockopt(p->conn, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	p->rx_at = p->rx_end = 0;
+	p->opened = p->ended = p->silent = false;
+	p->n_connections++;
+	while (serve_frame(p))
+		;
+	for (size_t i = 0; i < p->n_held; i++)
+		free(p->held[i].frame);
+	p->n_held = 0;
+	volume_close_all(&p->volume);
+}
+
+static void *run(void *arg)
+{
+	struct peer *p = arg;
+	int fd;
+
+	while ((fd = accept(p->listener, NULL, NULL)) >= 0) {
+		pthread_mutex_lock(&p->lock);
+		p->conn = fd;
+		pthread_mutex_unlock(&p->lock);
+		if (!atomic_load(&p->stopping))
+			serve(p);
+		pthread_mutex_lock(&p->lock);
+		close(fd);
+		p->conn = -1;
+		pthread_mutex_unlock(&p->lock);
+	}
+	return NULL;
+}
+
+/* ---- from outside ---- */
+
+static void require(bool ok, const char *what)
+{
+	if (ok)
+		return;
+	perror(what);
+	abort();
+}
+
+struct peer *peer_new(void)
+{
+	struct peer *p = calloc(1, sizeof(*p));
+
+	require(p, "calloc");
+	p->held = calloc(HELD_MAX, sizeof(*p->held));
+	require(p->held, "calloc");
+	p->quantum = 1 << 20;
+	p->random = 1;
+	p->listener = p->conn = -1;
+	pthread_mutex_init(&p->lock, NULL);
+	volume_init(&p->volume);
+	return p;
+}
+
+void peer_start(struct peer *p)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(at);
+
+	p->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	require(p->listener >= 0, "socket");
+	require(!bind(p->listener, (struct sockaddr *)&at, len), "bind");
+	require(!listen(p->listener, 16), "listen");
+	require(!getsockname(p->listener, (struct sockaddr *)&at, &len), "getsockname");
+	snprintf(p->port, sizeof(p->port), "%u", ntohs(at.sin_port));
+	require(!pthread_create(&p->thread, NULL, run, p), "pthread_create");
+	p->running = true;
+}
+
+void peer_stop(struct peer *p)
+{
+	if (!p->running)
+		return;
+	p->running = false;
+	atomic_store(&p->stopping, true);
+	shutdown(p->listener, SHUT_RDWR);
+	pthread_mutex_lock(&p->lock);
+	if (p->conn >= 0)
+		shutdown(p->conn, SHUT_RDWR);
+	pthread_mutex_unlock(&p->lock);
+	pthread_join(p->thread, NULL);
+	close(p->listener);
+}
+
+void peer_free(struct peer *p)
+{
+	if (!p)
+		return;
+	peer_stop(p);
+	volume_fini(&p->volume);
+	pthread_mutex_destroy(&p->lock);
+	free(p->held);
+	free(p);
+}

@@ -1,0 +1,85 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# lint.sh: what the tree promises about its form, checked. Prints each breach as FILE:LINE: TEXT
+# and exits 1 when there is one.
+#
+#   format     clang-format for C, shellcheck for scripts, ruff for Python
+#   arrows     include lines point down (docs/architecture.md), libbpf only in user/watch
+#   budgets    files up to 600 lines, functions up to 60 (80 with "long:" in the comment above)
+#   globals    no mutable globals outside user/cmd/main.c
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 2
+ruff=$(tests/need.sh --ruff) || exit 2
+bad=0
+breach() {
+	echo "$*"
+	bad=1
+}
+
+mapfile -t c < <(git ls-files --cached --others --exclude-standard '*.c' '*.h')
+mapfile -t sh < <(git ls-files --cached --others --exclude-standard '*.sh' .ci/run)
+clang-format --dry-run --Werror "${c[@]}" || bad=1
+shellcheck -x -P SCRIPTDIR "${sh[@]}" || bad=1
+"$ruff" check -q . || bad=1
+"$ruff" format -q --check . || breach "ruff format: run it"
+
+# Which folders a file of FOLDER may include from (its own is always allowed).
+allowed() {
+	case $1 in
+	bpf) echo '' ;;
+	user/base) echo 'bpf' ;;
+	client/dsi) echo 'base' ;;
+	client/uam) echo 'base' ;;
+	client/afp) echo 'base dsi uam' ;;
+	client/load) echo 'base dsi afp' ;;
+	client/work) echo 'base dsi afp load' ;;
+	user/watch) echo 'base bpf' ;;
+	user/report) echo 'base bpf' ;;
+	user/cmd) echo 'base dsi uam afp load work watch report' ;;
+	*) echo '*' ;;
+	esac
+}
+for f in "${c[@]}"; do
+	folder=${f%/*} own=${f%/*}
+	own=${own##*/}
+	ok=$(allowed "$folder")
+	[ "$ok" != '*' ] || continue
+	while IFS=: read -r line text; do
+		from=${text#*\"}
+		from=${from%%/*}
+		case " $ok $own " in *" $from "*) continue ;; esac
+		case $text in *.skel.h*) [ "$folder" = user/watch ] && continue ;; esac
+		breach "$f:$line: $folder may not include from $from"
+	done < <(grep -n '^#include "' "$f")
+	case $folder in user/watch | bpf) ;; *)
+		while IFS=: read -r line _; do
+			breach "$f:$line: only user/watch includes libbpf"
+		done < <(grep -n '^#include <\(bpf\|linux/bpf\)' "$f")
+		;;
+	esac
+done
+
+for f in "${c[@]}"; do
+	n=$(wc -l <"$f")
+	[ "$n" -le 600 ] || breach "$f:$n: file of $n lines, 600 are the budget"
+done
+
+# A function body is what stands between ^{ and ^} (the brace style guarantees it).
+awk '
+	FNR == 1 { start = 0; long = 0 }
+	/long:/ { long = FNR }
+	/^{/ { start = FNR }
+	/^}/ && start {
+		n = FNR - start + 1
+		limit = long && start - long < 12 ? 80 : 60
+		if (n > limit) { printf "%s:%d: function of %d lines, %d are the budget\n", FILENAME, start, n, limit; bad = 1 }
+		start = 0
+	}
+	END { exit bad }' "${c[@]}" || bad=1
+
+while IFS= read -r hit; do
+	breach "$hit: mutable global"
+done < <(grep -nE '^(static |volatile )*(unsigned |signed |struct |enum )?[a-z_0-9]+ \*?[a-z_0-9]+(\[[^]]*\])*( = .*)?;' \
+	user/*/*.c client/*/*.c | grep -vE 'const|cmd_stop;|typedef|return|extern')
+
+exit $bad

@@ -1,0 +1,715 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* AFP commands and replies against bytes written by hand from the protocol's tables; sessions. */
+#include "afp/afp.h"
+#include "fake/peer.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h> /* needs the headers above */
+
+static const struct afp volume_7788 = { .path_type = 3, .volume = 0x7788 };
+
+/* "22 00 7788 'name'": hex digits, blanks, and text in quotes. */
+static size_t bytes_of(uint8_t *out, const char *text)
+{
+	size_t n = 0;
+	char hex[3] = "";
+
+	while (*text) {
+		if (*text == ' ') {
+			text++;
+		} else if (*text == '\'') {
+			for (text++; *text != '\''; text++)
+				out[n++] = (uint8_t)*text;
+			text++;
+		} else {
+			hex[0] = *text++;
+			hex[1] = *text++;
+			out[n++] = (uint8_t)strtoul(hex, NULL, 16);
+		}
+	}
+	return n;
+}
+
+static void assert_command(const struct afp_op *op, uint8_t dsi_command, const char *text)
+{
+	uint8_t want[DSI_COMMAND_MAX];
+	size_t len = bytes_of(want, text);
+
+	assert_int_equal(op->dsi.command, dsi_command);
+	assert_int_equal(op->code, want[0]);
+	assert_int_equal(op->dsi.len, len);
+	assert_memory_equal(op->dsi.wire + 16, want, len);
+}
+
+/* An op that holds rubbish from its last use. */
+static struct afp_op *used_op(void)
+{
+	static struct afp_op op;
+
+	memset(&op, 0xee, sizeof(op));
+	return &op;
+}
+
+static void assert_plain(const struct afp_op *op)
+{
+	assert_null(op->dsi.data);
+	assert_int_equal(op->dsi.data_len, 0);
+	assert_ptr_equal(op->dsi.reply, op->reply);
+	assert_int_equal(op->dsi.reply_cap, AFP_REPLY_LEN);
+}
+
+static void commands_on_names_are_encoded_as_specified(void **state)
+{
+	struct afp_op *op = used_op();
+
+	(void)state;
+	afp_prep_create_file(op, &volume_7788, 0x11223344, "a.b");
+	assert_command(op, 2, "07 00 7788 11223344 03 08000103 0003 'a.b'");
+	assert_plain(op);
+	op = used_op();
+	afp_prep_create_dir(op, &volume_7788, 2, "dir01");
+	assert_command(op, 2, "06 00 7788 00000002 03 08000103 0005 'dir01'");
+	assert_plain(op);
+	op = used_op();
+	afp_prep_delete(op, &volume_7788, 0x99, "");
+	assert_command(op, 2, "08 00 7788 00000099 03 08000103 0000");
+	assert_plain(op);
+	op = used_op();
+	afp_prep_get_params(op, &volume_7788, 0x12, "x", 0x0042, 0x133f);
+	assert_command(op, 2, "22 00 7788 00000012 0042 133f 03 08000103 0001 'x'");
+	assert_plain(op);
+	op = used_op();
+	afp_prep_open_fork(op, &volume_7788, 0x12, "File", 0x0342, 0x0033);
+	assert_command(op, 2, "1a 00 7788 00000012 0342 0033 03 08000103 0004 'File'");
+	assert_plain(op);
+	op = used_op();
+	afp_prep_get_volume(op, &volume_7788, 0x0208);
+	assert_command(op, 2, "11 00 7788 0208");
+	assert_plain(op);
+}
+
+static void the_longest_name_fits(void **state)
+{
+	char name[AFP_NAME_MAX + 1] = "";
+	struct afp_op *op = used_op();
+
+	(void)state;
+	memset(name, 'n', AFP_NAME_MAX);
+	afp_prep_open_fork(op, &volume_7788, 2, name, 0, 1);
+	assert_int_equal(op->dsi.len, 12 + 7 + 255);
+}
+
+static void enumerate_is_encoded_as_specified(void **state)
+{
+	const struct afp_enumerate what = { 0x00000015, 0x077d, 0x117f, 40, 81 };
+	static uint8_t buf[AFP_ENUMERATE_MAX];
+	struct afp_op *op = used_op();
+
+	(void)state;
+	afp_prep_enumerate(op, &volume_7788, &what, buf);
+	assert_command(op, 2, "09 00 7788 00000015 077d 117f 0028 0051 2000 02 00");
+	assert_ptr_equal(op->dsi.reply, buf);
+	assert_int_equal(op->dsi.reply_cap, 8192);
+	assert_int_equal(op->dsi.data_len, 0);
+}
+
+static void commands_on_forks_are_encoded_as_specified(void **state)
+{
+	struct afp_op *op = used_op();
+
+	(void)state;
+	afp_prep_get_fork(op, 0x0102, 0x0242);
+	assert_command(op, 2, "0e 00 0102 0242");
+	assert_plain(op);
+	op = used_op();
+	afp_prep_close_fork(op, 0x0102);
+	assert_command(op, 2, "04 00 0102");
+	assert_plain(op);
+	op = used_op();
+	afp_prep_lock(op, 0x0102, false, 390, 10);
+	assert_command(op, 2, "01 00 0102 00000186 0000000a");
+	assert_plain(op);
+	op = used_op();
+	afp_prep_lock(op, 0x0102, true, 390, 10);
+	assert_command(op, 2, "01 01 0102 00000186 0000000a");
+	assert_plain(op);
+}
+
+static void reads_and_writes_are_encoded_as_specified(void **state)
+{
+	uint8_t data[20] = { 0 };
+	struct afp_op *op = used_op();
+
+	(void)state;
+	afp_prep_write(op, 0x0102, 0x11223344, data, 20);
+	assert_command(op, 6, "21 00 0102 11223344 00000014");
+	assert_ptr_equal(op->dsi.data, data);
+	assert_int_equal(op->dsi.data_len, 20);
+	assert_ptr_equal(op->dsi.reply, op->reply);
+	op = used_op();
+	afp_prep_write_ext(op, 0x0102, 0x1122334455667788, data, 20);
+	assert_command(op, 6, "3d 00 0102 1122334455667788 0000000000000014");
+	assert_ptr_equal(op->dsi.data, data);
+	assert_int_equal(op->dsi.data_len, 20);
+	op = used_op();
+	afp_prep_read(op, 0x0102, 0x11223344, data, 20);
+	assert_command(op, 2, "1b 00 0102 11223344 00000014 00 00");
+	assert_ptr_equal(op->dsi.reply, data);
+	assert_int_equal(op->dsi.reply_cap, 20);
+	assert_int_equal(op->dsi.data_len, 0);
+	op = used_op();
+	afp_prep_read_ext(op, 0x0102, 0x1122334455667788, data, 20);
+	assert_command(op, 2, "3c 00 0102 1122334455667788 0000000000000014");
+	assert_ptr_equal(op->dsi.reply, data);
+	assert_int_equal(op->dsi.reply_cap, 20);
+}
+
+static void preparing_again_leaves_nothing_of_the_last_command(void **state)
+{
+	struct afp_op *op = used_op();
+	uint8_t data[20] = { 0 };
+
+	(void)state;
+	afp_prep_write_ext(op, 1, 0, data, 20);
+	afp_prep_close_fork(op, 1);
+	assert_command(op, 2, "04 00 0001");
+	assert_plain(op);
+	afp_prep_read_ext(op, 1, 0, data, 20);
+	afp_prep_close_fork(op, 1);
+	assert_plain(op);
+}
+
+/* ---- replies ---- */
+
+/* An op that was answered with these bytes, in memory of exactly their length. */
+static struct afp_op *answered(uint8_t code, const char *text, size_t len)
+{
+	static struct afp_op op;
+	static uint8_t *exact;
+	uint8_t raw[512];
+	size_t n = bytes_of(raw, text);
+
+	memset(&op, 0, sizeof(op));
+	free(exact);
+	n = len < n ? len : n;
+	exact = malloc(n ? n : 1);
+	memcpy(exact, raw, n);
+	op.code = code;
+	op.dsi.reply = exact;
+	op.dsi.reply_len = n;
+	return &op;
+}
+
+#define CREATED "01020304"
+#define OPENED	"0342 0007 00000011 0010 00000022 00005000 'xx' 03 'abc'"
+#define FORK	"0202 00000011 00005000"
+#define FILE_P	"0042 1342 00 00 00000011 0006 01 'f'"
+#define DIR_P	"0042 0142 80 00 00000011 000a 00000022 01 'd'"
+
+static bool created(size_t len)
+{
+	uint32_t dir;
+
+	return afp_get_created_dir(answered(6, CREATED, len), &dir);
+}
+
+static bool opened(size_t len)
+{
+	struct afp_params p;
+	uint16_t fork;
+
+	return afp_get_opened_fork(answered(26, OPENED, len), &fork, &p);
+}
+
+static bool fork_answer(size_t len)
+{
+	struct afp_params p;
+
+	return afp_get_fork_params(answered(14, FORK, len), &p);
+}
+
+static bool file_answer(size_t len)
+{
+	struct afp_params p;
+
+	return afp_get_file_params(answered(34, FILE_P, len), &p);
+}
+
+static bool dir_answer(size_t len)
+{
+	struct afp_params p;
+
+	return afp_get_file_params(answered(34, DIR_P, len), &p);
+}
+
+static bool written32(size_t len)
+{
+	uint64_t end;
+
+	return afp_get_written(answered(33, "00005000", len), &end);
+}
+
+static bool written64(size_t len)
+{
+	uint64_t end;
+
+	return afp_get_written(answered(61, "0000000100000002", len), &end);
+}
+
+static void whole_replies_are_decoded(void **state)
+{
+	struct afp_params p;
+	uint64_t end;
+	uint32_t dir;
+	uint16_t fork;
+
+	(void)state;
+	assert_true(afp_get_created_dir(answered(6, CREATED, SIZE_MAX), &dir));
+	assert_int_equal(dir, 0x01020304);
+	assert_true(afp_get_opened_fork(answered(26, OPENED, SIZE_MAX), &fork, &p));
+	assert_int_equal(fork, 7);
+	assert_int_equal(p.parent, 0x11);
+	assert_int_equal(p.id, 0x22);
+	assert_int_equal(p.data_len, 0x5000);
+	assert_string_equal(p.long_name, "abc");
+	assert_true(afp_get_fork_params(answered(14, FORK, SIZE_MAX), &p));
+	assert_int_equal(p.data_len, 0x5000);
+	assert_true(afp_get_file_params(answered(34, FILE_P, SIZE_MAX), &p));
+	assert_false(p.is_dir);
+	assert_string_equal(p.long_name, "f");
+	assert_true(afp_get_file_params(answered(34, DIR_P, SIZE_MAX), &p));
+	assert_true(p.is_dir);
+	assert_int_equal(p.id, 0x22);
+	assert_string_equal(p.long_name, "d");
+	assert_true(afp_get_written(answered(33, "80000000", SIZE_MAX), &end));
+	assert_true(end == 0x80000000);
+	assert_true(afp_get_written(answered(61, "0000000100000002", SIZE_MAX), &end));
+	assert_true(end == 0x100000002);
+}
+
+static void replies_cut_anywhere_are_malformed(void **state)
+{
+	static const struct {
+		bool (*decode)(size_t len);
+		size_t len;
+	} row[] = { { created, 4 },	 { opened, 24 },   { fork_answer, 10 }, { file_answer, 14 },
+		    { dir_answer, 18 }, { written32, 4 }, { written64, 8 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		assert_true(row[i].decode(row[i].len));
+		for (size_t len = 0; len < row[i].len; len++)
+			assert_false(row[i].decode(len));
+	}
+}
+
+static void a_file_asked_for_with_no_bitmap_answers_with_the_head_alone(void **state)
+{
+	struct afp_params p;
+
+	(void)state;
+	assert_true(afp_get_file_params(answered(34, "0000 0100 00 00", SIZE_MAX), &p));
+	assert_false(p.is_dir);
+}
+
+/* Entries of a file (bitmap 0x0140) and a directory (0x0140), padded to even lengths. */
+#define ENTRIES                                                                                    \
+	"0140 0140 0003"                                                                           \
+	"0c 00 0006 00000011 03 'abc'"                                                             \
+	"0c 80 0006 00000012 02 'dd' 00"                                                           \
+	"0a 00 0006 00000013 01 'x'"
+
+static unsigned int walk(struct afp_entries *it, const struct afp_op *op, struct afp_params out[8])
+{
+	unsigned int n = 0;
+
+	if (!afp_entries_begin(it, op))
+		return 0;
+	while (n < 8 && afp_entries_next(it, &out[n]))
+		n++;
+	return n;
+}
+
+static void entries_are_walked_with_their_padding(void **state)
+{
+	struct afp_params p[8];
+	struct afp_entries it;
+
+	(void)state;
+	assert_int_equal(walk(&it, answered(9, ENTRIES, SIZE_MAX), p), 3);
+	assert_false(it.at.bad);
+	assert_string_equal(p[0].long_name, "abc");
+	assert_int_equal(p[0].id, 0x11);
+	assert_false(p[0].is_dir);
+	assert_string_equal(p[1].long_name, "dd");
+	assert_true(p[1].is_dir);
+	assert_string_equal(p[2].long_name, "x");
+	assert_int_equal(p[2].id, 0x13);
+}
+
+static void entries_cut_anywhere_are_malformed(void **state)
+{
+	struct afp_params p[8];
+	struct afp_entries it;
+
+	(void)state;
+	for (size_t len = 0; len < 6 + 12 + 12 + 10; len++) {
+		walk(&it, answered(9, ENTRIES, len), p);
+		assert_true(it.at.bad);
+	}
+}
+
+static void malformed_entries_end_the_walk(void **state)
+{
+	static const char *const text[] = {
+		"0140 0140 0001 00 00 0006 00000011 03 'abc'", /* length 0 */
+		"0140 0140 0001 01 00 0006 00000011 03 'abc'", /* length 1 */
+		"0140 0140 0001 02 00 0006 00000011 03 'abc'", /* too short for its bitmap */
+		"0140 0140 0001 0b 00 0006 00000011 03 'abc'", /* name longer than the entry */
+		"0140 0140 0001 ff 00 0006 00000011 03 'abc'", /* entry longer than the reply */
+		"0140 0140 0001 0c 00 ffff 00000011 03 'abc'", /* offset far outside */
+		"0140 0140 0001 0c 00 000b 00000011 03 'abc'", /* offset just outside */
+		"0140 0140 ffff",			       /* a count, no entries */
+	};
+	struct afp_params p[8];
+	struct afp_entries it;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
+		assert_int_equal(walk(&it, answered(9, text[i], SIZE_MAX), p), 0);
+		assert_true(it.at.bad);
+		assert_false(afp_entries_next(&it, p));
+	}
+}
+
+/* ---- names of numbers ---- */
+
+static void commands_and_results_have_names(void **state)
+{
+	struct afp_op op = { .code = 99 };
+
+	(void)state;
+	assert_string_equal(afp_command_name(26), "FPOpenFork");
+	assert_string_equal(afp_command_name(34), "FPGetFileDirParms");
+	assert_null(afp_command_name(99));
+	assert_string_equal(afp_op_name(&op), "AFP command");
+	op.code = 61;
+	assert_string_equal(afp_op_name(&op), "FPWriteExt");
+	assert_string_equal(afp_result_text(-5008), "disk full");
+	assert_string_equal(afp_result_text(0), "success");
+	assert_string_equal(afp_result_text(-4711), "unknown result");
+	assert_string_equal(afp_result_text(AFP_ERR_BAD_REPLY), "the reply does not fit the request");
+}
+
+/* ---- sessions ---- */
+
+struct rig {
+	struct peer *peer;
+	struct dsi_opts opts;
+	struct afp_login login;
+	struct afp_server server;
+	struct afp a;
+	struct err e;
+	enum afp_stage stage;
+	volatile sig_atomic_t stop;
+};
+
+static int setup(void **state)
+{
+	struct rig *g = calloc(1, sizeof(*g));
+
+	g->peer = peer_new();
+	g->opts = (struct dsi_opts){ "127.0.0.1", g->peer->port, 16, 5000, &g->stop };
+	g->login = (struct afp_login){ NULL, NULL, "guest", 7 };
+	*state = g;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct rig *g = *state;
+
+	afp_close(&g->a);
+	peer_stop(g->peer);
+	assert_string_equal(g->peer->complaint, "");
+	peer_free(g->peer);
+	free(g);
+	return 0;
+}
+
+static int open_it(struct rig *g, const char *volume)
+{
+	int r;
+
+	if (!g->peer->running)
+		peer_start(g->peer);
+	r = afp_server_info(&g->server, &g->opts, &g->e);
+	return r ? r :
+		   afp_open(&g->a, &g->opts, &g->server, &g->login, volume, &g->stage, &g->e);
+}
+
+static void a_guest_comes_to_an_open_volume_and_leaves(void **state)
+{
+	struct rig *g = *state;
+
+	assert_int_equal(open_it(g, "Fake"), 0);
+	assert_int_equal(g->stage, AFP_STAGE_OPEN);
+	assert_true(g->a.logged_in);
+	assert_true(g->a.volume_open);
+	assert_string_equal(g->a.uam, "No User Authent");
+	assert_string_equal(g->a.version, "AFP3.4");
+	afp_close(&g->a);
+	peer_stop(g->peer);
+	assert_int_equal(g->peer->count[AFP_Login], 1);
+	assert_int_equal(g->peer->count[AFP_OpenVol], 1);
+	assert_int_equal(g->peer->count[AFP_Logout], 1);
+	assert_int_equal(g->peer->n_closes, 1);
+	assert_int_equal(g->peer->n_connections, 2);
+	afp_close(&g->a); /* a zeroed one is allowed */
+}
+
+static void the_server_is_known_by_its_information(void **state)
+{
+	struct rig *g = *state;
+
+	assert_int_equal(open_it(g, "Fake"), 0);
+	assert_string_equal(g->server.name, "Server");
+	assert_string_equal(g->server.machine, "Fake");
+	assert_int_equal(g->server.n_versions, 4);
+	assert_string_equal(g->server.version[0], "AFPX03");
+	assert_string_equal(g->server.version[3], "AFP3.4");
+	assert_int_equal(g->server.n_uams, 1);
+	assert_string_equal(g->server.uam[0], "No User Authent");
+}
+
+static const uint8_t block[] = "\x00\x14\x00\x17\x00\x26\x00\x00\x83\x7b"
+			       "\x09"
+			       "some name"
+			       "\x02"
+			       "TM"
+			       "\x02\x06"
+			       "AFP3.3\x06"
+			       "AFP3.4"
+			       "\x01\x04"
+			       "DHX2";
+#define BLOCK_LEN (sizeof(block) - 1)
+
+static void information_cut_anywhere_makes_no_sense(void **state)
+{
+	struct rig *g = *state;
+
+	for (size_t len = 0; len <= BLOCK_LEN; len++) {
+		int r;
+
+		peer_free(g->peer);
+		g->peer = peer_new();
+		g->opts.port = g->peer->port;
+		g->peer->status = block;
+		g->peer->status_len = len;
+		peer_start(g->peer);
+		memset(&g->e, 0, sizeof(g->e));
+		r = afp_server_info(&g->server, &g->opts, &g->e);
+		assert_int_equal(r, len < BLOCK_LEN ? -EPROTO : 0);
+		if (r)
+			assert_non_null(strstr(g->e.text, "is this an AFP server?"));
+	}
+	assert_string_equal(g->server.name, "some name");
+	assert_string_equal(g->server.machine, "TM");
+	assert_string_equal(g->server.version[1], "AFP3.4");
+	assert_string_equal(g->server.uam[0], "DHX2");
+}
+
+static void no_information_does_harm(void **state)
+{
+	struct rig *g = *state;
+	uint8_t bad[BLOCK_LEN];
+	uint32_t random = 3;
+
+	for (unsigned int k = 0; k < 300; k++) {
+		memcpy(bad, block, sizeof(bad));
+		for (unsigned int i = 0; i < 1 + k % 4; i++) {
+			random = random * 1664525 + 1013904223;
+			bad[(random >> 8) % sizeof(bad)] = (uint8_t)(random >> 24);
+		}
+		peer_free(g->peer);
+		g->peer = peer_new();
+		g->opts.port = g->peer->port;
+		g->peer->status = bad;
+		g->peer->status_len = sizeof(bad);
+		peer_start(g->peer);
+		afp_server_info(&g->server, &g->opts, &g->e);
+		assert_in_range(g->server.n_versions, 0, 16);
+		assert_in_range(g->server.n_uams, 0, 16);
+	}
+}
+
+static void a_wrong_volume_is_told_with_those_there_are(void **state)
+{
+	struct rig *g = *state;
+
+	assert_int_equal(open_it(g, "Fiction"), -ENOENT);
+	assert_int_equal(g->stage, AFP_STAGE_VOLUME);
+	assert_string_equal(g->e.text, "cannot open volume \"Fiction\": no such object (AFP -5018); "
+				       "the server offers \"Fake\", \"Other\"");
+	peer_stop(g->peer);
+	assert_int_equal(g->peer->count[AFP_Logout], 1);
+	assert_int_equal(g->peer->n_closes, 1);
+}
+
+static void a_refused_login_is_told(void **state)
+{
+	struct rig *g = *state;
+
+	g->peer->refuse.code = AFP_Login;
+	g->peer->refuse.nth = 1;
+	g->peer->refuse.result = -5023;
+	assert_int_equal(open_it(g, "Fake"), -EACCES);
+	assert_int_equal(g->stage, AFP_STAGE_LOGIN);
+	assert_non_null(strstr(g->e.text, "wrong user or password"));
+	assert_non_null(strstr(g->e.text, "guest"));
+	peer_stop(g->peer);
+	assert_int_equal(g->peer->count[AFP_Logout], 0);
+}
+
+static void a_busy_server_is_told(void **state)
+{
+	struct rig *g = *state;
+
+	g->peer->busy = true;
+	assert_true(open_it(g, "Fake") < 0);
+	assert_non_null(strstr(g->e.text, "busy"));
+}
+
+static bool open_volume_cut(void *user, struct peer *p, const struct peer_request *q,
+			    struct peer_reply *out)
+{
+	(void)p;
+	if (q->command[0] != AFP_OpenVol)
+		return false;
+	peer_reply_set(out, 0, "\0\x21\0\0\1\2", *(size_t *)user);
+	return true;
+}
+
+static void a_cut_answer_to_open_volume_is_a_protocol_error(void **state)
+{
+	struct rig *g = *state;
+
+	for (size_t len = 0; len < 6; len++) {
+		peer_free(g->peer);
+		g->peer = peer_new();
+		g->opts.port = g->peer->port;
+		g->peer->answer = open_volume_cut;
+		g->peer->user = &len;
+		assert_int_equal(open_it(g, "Fake"), -EPROTO);
+	}
+}
+
+static void the_end_during_any_step_is_an_error_with_a_text(void **state)
+{
+	struct rig *g = *state;
+
+	for (unsigned int reply = 1; reply <= 4; reply++) {
+		peer_free(g->peer);
+		g->peer = peer_new();
+		g->opts.port = g->peer->port;
+		g->peer->fault.reply = reply;
+		g->peer->fault.kind = PEER_HANG_UP;
+		g->peer->fault.byte = 5;
+		memset(&g->e, 0, sizeof(g->e));
+		assert_int_equal(open_it(g, "Fake"), -ECONNRESET);
+		assert_non_null(strstr(g->e.text, "ended the connection"));
+	}
+}
+
+struct stopper {
+	volatile sig_atomic_t *stop;
+	uint8_t code;
+	unsigned int nth;
+};
+
+/* Raises the stop flag while this command is being answered, and answers late. */
+static bool stop_at(void *user, struct peer *p, const struct peer_request *q,
+		    struct peer_reply *out)
+{
+	const struct stopper *s = user;
+	const struct timespec late = { .tv_nsec = 400000000 };
+
+	(void)out;
+	if (q->command[0] != s->code || p->count[s->code] != s->nth)
+		return false;
+	*s->stop = 1;
+	nanosleep(&late, NULL);
+	return false;
+}
+
+/* The op may be on a stack that is gone when its answer comes. */
+static void a_call_that_is_stopped_does_not_leave_its_op_behind(void **state)
+{
+	struct rig *g = *state;
+	struct stopper s = { &g->stop, AFP_GetFileDirParms, 1 };
+	struct afp_op *op = malloc(sizeof(*op)), *late;
+	int r;
+
+	g->peer->answer = stop_at;
+	g->peer->user = &s;
+	assert_int_equal(open_it(g, "Fake"), 0);
+	afp_prep_get_params(op, &g->a, AFP_ROOT_ID, "", 0, AFP_BIT_ID);
+	r = afp_call(&g->a, op, &g->e);
+	assert_true(r == 0 || r == -EINTR);
+	free(op);
+	dsi_ignore_stop(g->a.dsi);
+	assert_int_equal(afp_reap(&g->a, &late, &g->e), -ENOENT);
+}
+
+static void a_stop_while_the_volume_opens_ends_cleanly(void **state)
+{
+	struct rig *g = *state;
+	struct stopper s = { &g->stop, AFP_OpenVol, 1 };
+
+	g->peer->answer = stop_at;
+	g->peer->user = &s;
+	if (!open_it(g, "Fake"))
+		afp_close(&g->a);
+	peer_stop(g->peer);
+	assert_int_equal(g->peer->count[AFP_Logout], 1);
+	assert_int_equal(g->peer->n_closes, 1);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(commands_on_names_are_encoded_as_specified),
+		cmocka_unit_test(the_longest_name_fits),
+		cmocka_unit_test(enumerate_is_encoded_as_specified),
+		cmocka_unit_test(commands_on_forks_are_encoded_as_specified),
+		cmocka_unit_test(reads_and_writes_are_encoded_as_specified),
+		cmocka_unit_test(preparing_again_leaves_nothing_of_the_last_command),
+		cmocka_unit_test(whole_replies_are_decoded),
+		cmocka_unit_test(replies_cut_anywhere_are_malformed),
+		cmocka_unit_test(a_file_asked_for_with_no_bitmap_answers_with_the_head_alone),
+		cmocka_unit_test(entries_are_walked_with_their_padding),
+		cmocka_unit_test(entries_cut_anywhere_are_malformed),
+		cmocka_unit_test(malformed_entries_end_the_walk),
+		cmocka_unit_test(commands_and_results_have_names),
+		TEST(a_guest_comes_to_an_open_volume_and_leaves),
+		TEST(the_server_is_known_by_its_information),
+		TEST(information_cut_anywhere_makes_no_sense),
+		TEST(no_information_does_harm),
+		TEST(a_wrong_volume_is_told_with_those_there_are),
+		TEST(a_refused_login_is_told),
+		TEST(a_busy_server_is_told),
+		TEST(a_cut_answer_to_open_volume_is_a_protocol_error),
+		TEST(the_end_during_any_step_is_an_error_with_a_text),
+		TEST(a_call_that_is_stopped_does_not_leave_its_op_behind),
+		TEST(a_stop_while_the_volume_opens_ends_cleanly),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Options: what is accepted, what is refused, and in which words. */
+#include "base/opt.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct config {
+	bool csv;
+	unsigned int iterations, any, verbose;
+	uint64_t size;
+	const char *host;
+	int mode, version;
+	char order[32];
+};
+
+static int note_order(void *cfg, const char *arg, struct err *e)
+{
+	struct config *c = cfg;
+
+	if (!strcmp(arg, "bad"))
+		return err_set(e, -EDOM, "'bad' is no test");
+	strcat(c->order, arg);
+	return 0;
+}
+
+static int note_k(void *cfg, const char *arg, struct err *e)
+{
+	(void)arg;
+	return note_order(cfg, "K", e);
+}
+
+static const char *const modes[] = { "auto", "bpf", "off", NULL };
+
+#define AT(member) .offset = offsetof(struct config, member)
+
+static const struct opt table[] = {
+	{ .type = OPT_HEADING, .help = "What to measure:" },
+	{ 'n', "iterations", "N", OPT_UINT, AT(iterations), .help = "how often every test is run",
+	  .min = 1, .max = 1000 },
+	{ 'a', "any", "N", OPT_UINT, AT(any), .help = "a number" },
+	{ 's', "size", "SIZE", OPT_SIZE, AT(size), .help = "size of the big file", .min = 1024 },
+	{ 'h', "host", "HOST", OPT_STRING, AT(host),
+	  .help = "the server, which is a name or an address of either family, and this text is "
+		  "long enough to need a second line" },
+	{ 0, "watch", "MODE", OPT_CHOICE, AT(mode), .help = "how to observe", .choice = modes },
+	{ '5', NULL, NULL, OPT_VALUE, AT(version), .help = "AFP 3.2", .value = 32 },
+	{ '7', NULL, NULL, OPT_VALUE, AT(version), .help = "AFP 3.4", .value = 34 },
+	{ 'v', "verbose", NULL, OPT_COUNT, AT(verbose), .help = "more" },
+	{ 'c', "csv", NULL, OPT_FLAG, AT(csv), .help = "as CSV" },
+	{ 'K', NULL, NULL, OPT_CALL, .help = "cache tests", .call = note_k },
+	{ 'f', "tests", "LIST", OPT_CALL, .help = "tests", .call = note_order },
+	{ 'x', "a-very-long-name-for-an-option", "ARGUMENT", OPT_STRING, AT(host), .help = "long" },
+	{ 0 },
+};
+
+static const struct opt stopping[] = {
+	{ .type = OPT_STOP },
+	{ 'v', "verbose", NULL, OPT_COUNT, AT(verbose), .help = "more" },
+	{ 0 },
+};
+
+/* Parses a copy of the words in line; returns opt_parse's code. */
+static int parse_with(const struct opt *t, struct config *c, const char *line, int *first,
+		      struct err *e)
+{
+	static char copy[512];
+	char *argv[32] = { "afpscope" };
+	int argc = 1;
+
+	*c = (struct config) { 0 };
+	*e = (struct err) { 0 };
+	snprintf(copy, sizeof(copy), "%s", line);
+	for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
+		argv[argc++] = word;
+	return opt_parse(t, c, argc, argv, first, e);
+}
+
+static void refused(const char *line, const char *text)
+{
+	struct config c;
+	struct err e;
+	int first;
+
+	assert_int_equal(parse_with(table, &c, line, &first, &e), -EINVAL);
+	assert_string_equal(e.text, text);
+	assert_int_equal(e.code, -EINVAL);
+}
+
+static void accepted(struct config *c, const char *line)
+{
+	struct err e;
+
+	if (parse_with(table, c, line, NULL, &e))
+		fail_msg("'%s': %s", line, e.text);
+}
+
+static void every_type_lands_in_its_member(void **state)
+{
+	struct config c;
+
+	(void)state;
+	accepted(&c, "-n 7 --size=3M -hnas --watch off -vv --verbose -c -5");
+	assert_int_equal(c.iterations, 7);
+	assert_true(c.size == 3 << 20);
+	assert_string_equal(c.host, "nas");
+	assert_int_equal(c.mode, 2);
+	assert_int_equal(c.verbose, 3);
+	assert_true(c.csv);
+	assert_int_equal(c.version, 32);
+}
+
+static void the_last_of_two_values_wins(void **state)
+{
+	struct config c;
+
+	(void)state;
+	accepted(&c, "-5 -7 -n 3 -n 9");
+	assert_int_equal(c.version, 34);
+	assert_int_equal(c.iterations, 9);
+}
+
+static void callbacks_see_the_order_of_the_options(void **state)
+{
+	struct config c;
+
+	(void)state;
+	accepted(&c, "-K -f12 --tests=3 -K");
+	assert_string_equal(c.order, "K123K");
+	accepted(&c, "-f12 -K");
+	assert_string_equal(c.order, "12K");
+}
+
+static void numbers_outside_their_range_are_named_with_it(void **state)
+{
+	(void)state;
+	refused("--iterations=0", "--iterations: '0' is not in 1..1000");
+	refused("-n 1001", "-n: '1001' is not in 1..1000");
+	refused("-n 99999999999999999999999", "-n: '99999999999999999999999' is not in 1..1000");
+	refused("-a 4294967296", "-a: '4294967296' is not in 0..4294967295");
+	refused("-s 1023", "-s: '1023' is not in 1024..18446744073709551615");
+	refused("-s 18014398509481985K",
+		"-s: '18014398509481985K' is not in 1024..18446744073709551615");
+}
+
+static void both_ends_of_a_range_belong_to_it(void **state)
+{
+	struct config c;
+
+	(void)state;
+	accepted(&c, "-n 1");
+	assert_int_equal(c.iterations, 1);
+	accepted(&c, "-n 1000");
+	assert_int_equal(c.iterations, 1000);
+	accepted(&c, "-a 4294967295 -s 1024");
+	assert_true(c.any == UINT_MAX);
+}
+
+static void things_that_are_no_numbers_are_refused(void **state)
+{
+	static const char *const bad[] = { "-1", "+1", "1x", "0x10", "x", "1.5", "1K" };
+	char line[64], text[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(line, sizeof(line), "-n%s", bad[i]);
+		snprintf(text, sizeof(text), "-n: '%s' is not a whole number", bad[i]);
+		refused(line, text);
+	}
+	refused("--iterations=", "--iterations: '' is not a whole number");
+}
+
+static void sizes_take_binary_units_and_no_others(void **state)
+{
+	struct config c;
+
+	(void)state;
+	accepted(&c, "-s 4096");
+	assert_true(c.size == 4096);
+	accepted(&c, "-s 1k");
+	assert_true(c.size == 1024);
+	accepted(&c, "-s 2GiB");
+	assert_true(c.size == 2ull << 30);
+	accepted(&c, "-s 1T");
+	assert_true(c.size == 1ull << 40);
+	refused("-s 1MB", "-s: '1MB' is not a size (a whole number, or one with K, M, G, T)");
+	refused("-s M", "-s: 'M' is not a size (a whole number, or one with K, M, G, T)");
+}
+
+static void unknown_options_are_named(void **state)
+{
+	(void)state;
+	refused("-z", "unknown option '-z'; see --help");
+	refused("-cz", "unknown option '-z'; see --help");
+	refused("--zebra", "unknown option '--zebra'; see --help");
+	refused("--zebra=1", "unknown option '--zebra'; see --help");
+	refused("operand --zebra", "unknown option '--zebra'; see --help");
+	refused("-\xc3\xa4", "unknown option (byte 0xc3); see --help");
+}
+
+static void unfit_arguments_are_named(void **state)
+{
+	(void)state;
+	refused("-n", "-n: needs an argument (N)");
+	refused("--iterations", "--iterations: needs an argument (N)");
+	refused("--csv=1", "--csv: takes no argument");
+	refused("--watch=on", "--watch: 'on' is none of auto, bpf, off");
+}
+
+static void abbreviations_work_while_they_are_unique(void **state)
+{
+	struct config c;
+
+	(void)state;
+	accepted(&c, "--iter=5");
+	assert_int_equal(c.iterations, 5);
+	refused("--a=5", "ambiguous option '--a'; see --help");
+}
+
+static void a_callback_s_error_gets_the_name_of_the_option(void **state)
+{
+	struct config c;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(parse_with(table, &c, "--tests=bad", NULL, &e), -EDOM);
+	assert_string_equal(e.text, "--tests: 'bad' is no test");
+}
+
+static void operands_may_stand_anywhere_unless_the_table_stops(void **state)
+{
+	struct config c;
+	struct err e;
+	int first;
+
+	(void)state;
+	assert_int_equal(parse_with(table, &c, "one -c two -- -n", &first, &e), 0);
+	assert_true(c.csv);
+	assert_int_equal(first, 3);
+	assert_int_equal(parse_with(stopping, &c, "-v lantest -v -z", &first, &e), 0);
+	assert_int_equal(c.verbose, 1);
+	assert_int_equal(first, 2);
+	assert_int_equal(parse_with(table, &c, "-c", &first, &e), 0);
+	assert_int_equal(first, 2);
+}
+
+static void operands_are_refused_where_none_are_wanted(void **state)
+{
+	struct config c;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(parse_with(table, &c, "-c one", NULL, &e), -EINVAL);
+	assert_string_equal(e.text, "unexpected 'one'; see --help");
+}
+
+static void parsing_works_again_after_an_error_in_mid_word(void **state)
+{
+	struct config c;
+
+	(void)state;
+	refused("-czv", "unknown option '-z'; see --help");
+	accepted(&c, "-c -v");
+	assert_true(c.csv);
+	assert_int_equal(c.verbose, 1);
+}
+
+static char *help_of(const struct opt *t)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	opt_help(f, t);
+	fclose(f);
+	return text;
+}
+
+static void help_fits_80_columns_and_names_ranges_and_choices(void **state)
+{
+	char *text = help_of(table), *line;
+
+	(void)state;
+	assert_non_null(strstr(text, "What to measure:\n"));
+	assert_non_null(
+	    strstr(text, "  -n, --iterations=N  how often every test is run (1..1000)\n"));
+	assert_non_null(strstr(text, "      --watch=MODE    how to observe (auto, bpf, off)\n"));
+	assert_non_null(strstr(text, "  -K                  cache tests\n"));
+	assert_non_null(strstr(text, "  -x, --a-very-long-name-for-an-option=ARGUMENT\n"
+				     "                      long\n"));
+	assert_non_null(strstr(text, "\n                      "));
+	for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+		assert_true(strlen(line) <= 80);
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_type_lands_in_its_member),
+		cmocka_unit_test(the_last_of_two_values_wins),
+		cmocka_unit_test(callbacks_see_the_order_of_the_options),
+		cmocka_unit_test(numbers_outside_their_range_are_named_with_it),
+		cmocka_unit_test(both_ends_of_a_range_belong_to_it),
+		cmocka_unit_test(things_that_are_no_numbers_are_refused),
+		cmocka_unit_test(sizes_take_binary_units_and_no_others),
+		cmocka_unit_test(unknown_options_are_named),
+		cmocka_unit_test(unfit_arguments_are_named),
+		cmocka_unit_test(abbreviations_work_while_they_are_unique),
+		cmocka_unit_test(a_callback_s_error_gets_the_name_of_the_option),
+		cmocka_unit_test(operands_may_stand_anywhere_unless_the_table_stops),
+		cmocka_unit_test(operands_are_refused_where_none_are_wanted),
+		cmocka_unit_test(parsing_works_again_after_an_error_in_mid_word),
+		cmocka_unit_test(help_fits_80_columns_and_names_ranges_and_choices),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Names of test directories, and their removal from a volume. */
+#include "fake/peer.h"
+#include "work/tree.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h> /* needs the headers above */
+
+/* ---- names ---- */
+
+static void a_name_knows_its_owner(void **state)
+{
+	char name[TREE_NAME_MAX + 1];
+	struct tree_owner owner;
+
+	(void)state;
+	for (unsigned int i = 0; i < 200; i++) {
+		tree_name(name);
+		assert_true(strlen(name) <= TREE_NAME_MAX);
+		assert_true(tree_owner(name, &owner));
+		assert_true(owner.this_host);
+		assert_int_equal(owner.pid, getpid());
+	}
+}
+
+static void two_names_differ(void **state)
+{
+	char a[TREE_NAME_MAX + 1], b[TREE_NAME_MAX + 1];
+
+	(void)state;
+	tree_name(a);
+	tree_name(b);
+	assert_string_not_equal(a, b);
+}
+
+static void the_owner_is_the_process_that_made_the_name(void **state)
+{
+	char name[TREE_NAME_MAX + 1] = "";
+	struct tree_owner owner;
+	int fd[2];
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(pipe(fd), 0);
+	child = fork();
+	if (!child) {
+		tree_name(name);
+		_exit(write(fd[1], name, sizeof(name)) != sizeof(name));
+	}
+	assert_int_equal(read(fd[0], name, sizeof(name)), sizeof(name));
+	close(fd[0]);
+	close(fd[1]);
+	waitpid(child, NULL, 0);
+	assert_true(tree_owner(name, &owner));
+	assert_true(owner.this_host);
+	assert_int_equal(owner.pid, child);
+}
+
+static void another_host_is_seen(void **state)
+{
+	char name[TREE_NAME_MAX + 1];
+	struct tree_owner owner;
+
+	(void)state;
+	tree_name(name);
+	name[8] = name[8] == '0' ? '1' : '0';
+	assert_true(tree_owner(name, &owner));
+	assert_false(owner.this_host);
+}
+
+static void foreign_names_are_refused(void **state)
+{
+	static const char *const foreign[] = {
+		"",
+		"LanTest",
+		"LanTest-",
+		"LanTest-1234", /* afp_lantest's own */
+		"LanTest-12345678",
+		"LanTest-12345678-1234",
+		"LanTest-12345678-1234-",
+		"LanTest-12345678-1234-abcde",
+		"LanTest-12345678-1234-abcdef0",
+		"LanTest-12345678-1234-abcdef ",
+		"LanTest-12345678-1234-abcdeg",
+		"LanTest-12345678-1234-ABCDEF",
+		"LanTest-1234567-1234-abcdef",
+		"LanTest-123456789-1234-abcdef",
+		"LanTest-0x123456-1234-abcdef",
+		"LanTest-12345678-1234-0xabcd",
+		"LanTest-+1234567-1234-abcdef",
+		"LanTest-12345678- 1234-abcdef",
+		"LanTest-12345678--123-abcdef",
+		"LanTest-12345678-+123-abcdef",
+		"LanTest-12345678-0123-abcdef",
+		"LanTest-12345678-0-abcdef",
+		"LanTest-12345678-12345678-abcdef",
+		"LanTest-12345678-1234--abcde",
+		" LanTest-12345678-1234-abcdef",
+		"xLanTest-12345678-1234-abcdef",
+		"lantest-12345678-1234-abcdef",
+		"LanTest-12345678-1234-abcdef copy",
+		"My LanTest-12345678-1234-abcdef",
+	};
+	struct tree_owner owner;
+
+	(void)state;
+	assert_true(tree_owner("LanTest-12345678-1234-abcdef", &owner));
+	assert_int_equal(owner.pid, 1234);
+	assert_true(tree_owner("LanTest-12345678-9999999-000000", &owner));
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+		if (tree_owner(foreign[i], &owner))
+			fail_msg("\"%s\" is taken for one of ours", foreign[i]);
+	}
+}
+
+/* ---- removal ---- */
+
+struct rig {
+	struct peer *peer;
+	struct dsi_opts opts;
+	struct afp a;
+	struct err e;
+	volatile sig_atomic_t stop;
+};
+
+static int setup(void **state)
+{
+	struct rig *g = calloc(1, sizeof(*g));
+
+	g->peer = peer_new();
+	g->opts = (struct dsi_opts){ "127.0.0.1", g->peer->port, 16, 5000, &g->stop };
+	*state = g;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct rig *g = *state;
+
+	afp_close(&g->a);
+	peer_stop(g->peer);
+	assert_string_equal(g->peer->complaint, "");
+	peer_free(g->peer);
+	free(g);
+	return 0;
+}
+
+static void open_it(struct rig *g)
+{
+	const struct afp_login login = { NULL, NULL, "guest", 7 };
+	struct afp_server server;
+	enum afp_stage stage;
+
+	peer_start(g->peer);
+	assert_int_equal(afp_server_info(&server, &g->opts, &g->e), 0);
+	assert_int_equal(afp_open(&g->a, &g->opts, &server, &login, "Fake", &stage, &g->e), 0);
+}
+
+static uint32_t make(struct rig *g, uint32_t parent, const char *name, bool is_dir)
+{
+	uint32_t id = 0;
+
+	assert_int_equal(volume_create(&g->peer->volume, parent, name, is_dir, &id), 0);
+	return id;
+}
+
+static void fill(struct rig *g, uint32_t dir, unsigned int n)
+{
+	char name[32];
+
+	for (unsigned int i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "file%u", i);
+		make(g, dir, name, false);
+	}
+}
+
+/* Levels of directories, two in each, with files between them. */
+static void grow(struct rig *g, uint32_t dir, unsigned int levels)
+{
+	fill(g, dir, 3);
+	if (!levels)
+		return;
+	grow(g, make(g, dir, "left", true), levels - 1);
+	make(g, dir, "between", false);
+	grow(g, make(g, dir, "right", true), levels - 1);
+	make(g, dir, "a name longer than the thirty-one bytes of a long name", false);
+}
+
+static void an_empty_directory_goes_with_one_command(void **state)
+{
+	struct rig *g = *state;
+
+	make(g, VOLUME_ROOT, "base", true);
+	open_it(g);
+	assert_int_equal(tree_remove(&g->a, VOLUME_ROOT, "base", &g->e), 0);
+	peer_stop(g->peer);
+	assert_int_equal(g->peer->volume.n_nodes, 0);
+	assert_int_equal(g->peer->count[AFP_Delete], 1);
+	assert_int_equal(g->peer->count[AFP_Enumerate], 0);
+}
+
+static void what_is_not_there_is_removed_already(void **state)
+{
+	struct rig *g = *state;
+
+	open_it(g);
+	assert_int_equal(tree_remove(&g->a, VOLUME_ROOT, "base", &g->e), 0);
+}
+
+static void nested_trees_go_and_nothing_else(void **state)
+{
+	struct rig *g = *state;
+
+	make(g, VOLUME_ROOT, "stays", false);
+	fill(g, make(g, VOLUME_ROOT, "other", true), 5);
+	grow(g, make(g, VOLUME_ROOT, "base", true), 5);
+	open_it(g);
+	assert_int_equal(tree_remove(&g->a, VOLUME_ROOT, "base", &g->e), 0);
+	peer_stop(g->peer);
+	assert_int_equal(g->peer->volume.n_nodes, 7);
+}
+
+static void a_chain_of_fifty_directories_goes(void **state)
+{
+	struct rig *g = *state;
+	uint32_t dir = make(g, VOLUME_ROOT, "base", true);
+
+	for (unsigned int i = 0; i < 50; i++)
+		dir = make(g, dir, "deeper", true);
+	open_it(g);
+	assert_int_equal(tree_remove(&g->a, VOLUME_ROOT, "base", &g->e), 0);
+	peer_stop(g->peer);
+	assert_int_equal(g->peer->volume.n_nodes, 0);
+}
+
+static void endless_depth_is_refused(void **state)
+{
+	struct rig *g = *state;
+	uint32_t dir = make(g, VOLUME_ROOT, "base", true);
+
+	for (unsigned int i = 0; i < 80; i++)
+		dir = make(g, dir, "deeper", true);
+	open_it(g);
+	assert_int_equal(tree_remove(&g->a, VOLUME_ROOT, "base", &g->e), 1);
+	assert_non_null(strstr(g->e.text, "directories deep"));
+}
+
+static void two_thousand_files_take_twelve_listings(void **state)
+{
+	struct rig *g = *state;
+	uint32_t dir = make(g, VOLUME_ROOT, "base", true);
+	char name[32];
+
+	for (unsigned int i = 1; i <= 2000; i++) {
+		snprintf(name, sizeof(name), "File.0k%u", i);
+		make(g, dir, name, false);
+	}
+	open_it(g);
+	assert_int_equal(tree_remove(&g->a, VOLUME_ROOT, "base", &g->e), 0);
+	peer_stop(g->peer);
+	assert_int_equal(g->peer->volume.n_nodes, 0);
+	assert_int_equal(g->peer->count[AFP_Enumerate], 12);
+	assert_int_equal(g->peer->count[AFP_Delete], 2003);
+}
+
+static void emptying_keeps_the_directory_itself(void **state)
+{
+	struct rig *g = *state;
+	uint32_t dir = make(g, VOLUME_ROOT, "base", true);
+
+	grow(g, dir, 3);
+	open_it(g);
+	assert_int_equal(tree_empty(&g->a, dir, &g->e), 0);
+	peer_stop(g->peer);
+	assert_int_equal(g->peer->volume.n_nodes, 1);
+}
+
+static void a_refusal_is_told_with_command_name_and_answer(void **state)
+{
+	struct rig *g = *state;
+
+	fill(g, make(g, VOLUME_ROOT, "base", true), 9);
+	g->peer->refuse.code = AFP_Delete;
+	g->peer->refuse.nth = 5;
+	g->peer->refuse.result = -5032;
+	open_it(g);
+	assert_int_equal(tree_remove(&g->a, VOLUME_ROOT, "base", &g->e), 1);
+	assert_string_equal(g->e.text, "FPDelete file2: object is locked (AFP -5032)");
+}
+
+static void a_lost_connection_is_negative(void **state)
+{
+	struct rig *g = *state;
+
+	for (unsigned int reply = 5; reply < 14; reply++) {
+		afp_close(&g->a);
+		peer_free(g->peer);
+		g->peer = peer_new();
+		g->opts.port = g->peer->port;
+		g->peer->fault.reply = reply;
+		g->peer->fault.kind = PEER_HANG_UP;
+		fill(g, make(g, VOLUME_ROOT, "base", true), 9);
+		open_it(g);
+		assert_int_equal(tree_remove(&g->a, VOLUME_ROOT, "base", &g->e), -ECONNRESET);
+	}
+}
+
+/* Lists that never end, whatever is deleted. */
+static bool endless(void *user, struct peer *p, const struct peer_request *q,
+		    struct peer_reply *out)
+{
+	static const uint8_t none[] = { 0x21, 0x40, 0x21, 0x40, 0, 0 };
+	static const uint8_t ghost[] = {
+		0x21, 0x40, 0x21, 0x40, 0, 1,		     /* one entry */
+		26, 0, 0, 12, 0, 0, 0, 99, 0, 15, 0, 0, 0, 0, /* its parameters */
+		2, 'g', 'h', 0, 0, 0, 0, 0, 2, 'g', 'h', 0,   /* its names, and a pad */
+	};
+
+	if (p->count[AFP_Enumerate] > 1000)
+		return false;
+	if (q->command[0] == AFP_Enumerate) {
+		if (user)
+			peer_reply_set(out, 0, ghost, sizeof(ghost));
+		else
+			peer_reply_set(out, 0, none, sizeof(none));
+		return true;
+	}
+	return false;
+}
+
+static void a_list_of_nothing_does_not_go_on_for_ever(void **state)
+{
+	struct rig *g = *state;
+
+	fill(g, make(g, VOLUME_ROOT, "base", true), 1);
+	g->peer->answer = endless;
+	open_it(g);
+	assert_int_equal(tree_remove(&g->a, VOLUME_ROOT, "base", &g->e), 1);
+	assert_non_null(strstr(g->e.text, "FPEnumerate"));
+	peer_stop(g->peer);
+	assert_in_range(g->peer->count[AFP_Enumerate], 1, 10);
+}
+
+static void a_list_of_ghosts_does_not_go_on_for_ever(void **state)
+{
+	struct rig *g = *state;
+
+	fill(g, make(g, VOLUME_ROOT, "base", true), 1);
+	g->peer->answer = endless;
+	g->peer->user = g;
+	open_it(g);
+	assert_int_equal(tree_remove(&g->a, VOLUME_ROOT, "base", &g->e), 1);
+	assert_non_null(strstr(g->e.text, "does not find"));
+	peer_stop(g->peer);
+	assert_in_range(g->peer->count[AFP_Enumerate], 1, 10);
+}
+
+/* ---- listing ---- */
+
+struct seen {
+	unsigned int n, stop_at;
+	char last[256];
+};
+
+static int note(void *user, const struct afp_params *dir)
+{
+	struct seen *s = user;
+
+	snprintf(s->last, sizeof(s->last), "%s", dir->name);
+	return ++s->n == s->stop_at ? 77 : 0;
+}
+
+static void our_directories_are_listed_and_nothing_else(void **state)
+{
+	struct rig *g = *state;
+	struct seen s = { 0 };
+	char name[64];
+
+	fill(g, VOLUME_ROOT, 700);
+	make(g, VOLUME_ROOT, "LanTest-1234", true);
+	make(g, VOLUME_ROOT, "LanTest-12345678-77-fedcba", false); /* a file */
+	for (unsigned int i = 0; i < 500; i++) {
+		snprintf(name, sizeof(name), "LanTest-12345678-%u-abcdef", i + 1);
+		make(g, VOLUME_ROOT, name, true);
+	}
+	open_it(g);
+	assert_int_equal(tree_list(&g->a, note, &s, &g->e), 0);
+	assert_int_equal(s.n, 500);
+	assert_string_equal(s.last, "LanTest-12345678-500-abcdef");
+}
+
+static void an_empty_volume_lists_nothing(void **state)
+{
+	struct rig *g = *state;
+	struct seen s = { 0 };
+
+	open_it(g);
+	assert_int_equal(tree_list(&g->a, note, &s, &g->e), 0);
+	assert_int_equal(s.n, 0);
+}
+
+static void the_listener_can_stop_the_list(void **state)
+{
+	struct rig *g = *state;
+	struct seen s = { .stop_at = 2 };
+
+	make(g, VOLUME_ROOT, "LanTest-12345678-1-abcdef", true);
+	make(g, VOLUME_ROOT, "LanTest-12345678-2-abcdef", true);
+	make(g, VOLUME_ROOT, "LanTest-12345678-3-abcdef", true);
+	open_it(g);
+	assert_int_equal(tree_list(&g->a, note, &s, &g->e), 77);
+	assert_int_equal(s.n, 2);
+}
+
+static bool malformed_list(void *user, struct peer *p, const struct peer_request *q,
+			   struct peer_reply *out)
+{
+	static const uint8_t list[] = { 0x21, 0x40, 0x21, 0x40, 0, 2, 1, 0 };
+
+	(void)user;
+	(void)p;
+	if (q->command[0] != AFP_Enumerate || p->count[AFP_Enumerate] > 1)
+		return false;
+	peer_reply_set(out, 0, list, sizeof(list));
+	return true;
+}
+
+static void a_malformed_list_is_told(void **state)
+{
+	struct rig *g = *state;
+	struct seen s = { 0 };
+
+	g->peer->answer = malformed_list;
+	open_it(g);
+	assert_int_equal(tree_list(&g->a, note, &s, &g->e), 1);
+	assert_non_null(strstr(g->e.text, "malformed"));
+}
+
+static bool refuse_list(void *user, struct peer *p, const struct peer_request *q,
+			struct peer_reply *out)
+{
+	(void)user;
+	(void)p;
+	if (q->command[0] != AFP_Enumerate)
+		return false;
+	peer_reply_set(out, -5000, NULL, 0);
+	return true;
+}
+
+static void a_refused_list_is_told(void **state)
+{
+	struct rig *g = *state;
+	struct seen s = { 0 };
+
+	g->peer->answer = refuse_list;
+	open_it(g);
+	assert_int_equal(tree_list(&g->a, note, &s, &g->e), 1);
+	assert_non_null(strstr(g->e.text, "access denied"));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_name_knows_its_owner),
+		cmocka_unit_test(two_names_differ),
+		cmocka_unit_test(the_owner_is_the_process_that_made_the_name),
+		cmocka_unit_test(another_host_is_seen),
+		cmocka_unit_test(foreign_names_are_refused),
+		TEST(an_empty_directory_goes_with_one_command),
+		TEST(what_is_not_there_is_removed_already),
+		TEST(nested_trees_go_and_nothing_else),
+		TEST(a_chain_of_fifty_directories_goes),
+		TEST(endless_depth_is_refused),
+		TEST(two_thousand_files_take_twelve_listings),
+		TEST(emptying_keeps_the_directory_itself),
+		TEST(a_refusal_is_told_with_command_name_and_answer),
+		TEST(a_lost_connection_is_negative),
+		TEST(a_list_of_nothing_does_not_go_on_for_ever),
+		TEST(a_list_of_ghosts_does_not_go_on_for_ever),
+		TEST(our_directories_are_listed_and_nothing_else),
+		TEST(an_empty_volume_lists_nothing),
+		TEST(the_listener_can_stop_the_list),
+		TEST(a_malformed_list_is_told),
+		TEST(a_refused_list_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
