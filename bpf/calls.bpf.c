@@ -108,30 +108,79 @@ static __always_inline void exec_leave(struct afs_thread *t, const struct task_s
 	c->rchar += task->ioac.rchar - t->rchar;
 }
 
+static __always_inline void forget(struct afs_process *p, __u32 fd)
+{
+	if (fd == AFS_FD_ALL)
+		__builtin_memset(p->object, 0, sizeof(p->object));
+	else if (fd < AFS_N_FDS)
+		p->object[fd] = 0;
+}
+
+/* What a descriptor is, remembered until a call closes it. */
+static __always_inline __u32 object_of(struct afs_process *p, const void *task, __u32 fd)
+{
+	__u32 object;
+
+	if (!objects_on)
+		return AFS_OBJECT_UNKNOWN;
+	if (p->epoch != inodes.epoch) {
+		p->epoch = inodes.epoch;
+		forget(p, AFS_FD_ALL);
+	}
+	if (fd >= AFS_N_FDS)
+		return object_of_fd(task, fd, &inodes);
+	object = p->object[fd];
+	if (object)
+		return object - 1;
+	object = object_of_fd(task, fd, &inodes);
+	if (object != AFS_OBJECT_NONE)
+		p->object[fd] = object + 1;
+	return object;
+}
+
 static __always_inline void enter(struct afs_thread *t, void *task, long nr,
 				  const unsigned long arg[3])
 {
-	__u32 class = AFS_CLASS_OTHER, object = AFS_OBJECT_NONE, fd = AFS_FD_NONE;
-	__u8 flags = 0;
+	struct afs_call call = { .class = AFS_CLASS_OTHER, .fd = AFS_FD_NONE };
+	__u32 object = AFS_OBJECT_NONE, slot = t->process, fd;
+	struct afs_process *p;
 
-	if ((unsigned long)nr < AFS_N_CALLS) {
-		class = calls[nr].class;
-		flags = calls[nr].flags;
-		fd = calls[nr].fd;
-	}
-	if (flags & AFS_CALL_LOCKS && is_lock(arg[1]))
-		class = AFS_CLASS_LOCK;
-	if (fd != AFS_FD_NONE) {
-		fd = fd == 0 ? arg[0] : fd == 1 ? arg[1] : arg[2];
-		object = objects_on ? object_of_fd(task, fd, &inodes) : AFS_OBJECT_UNKNOWN;
-	}
-	if (flags & AFS_CALL_EXEC)
+	if ((unsigned long)nr < AFS_N_CALLS)
+		call = calls[nr];
+	if (call.flags & AFS_CALL_LOCKS && is_lock(arg[1]))
+		call.class = AFS_CLASS_LOCK;
+	if (call.flags & AFS_CALL_EXEC)
 		exec_enter(t, task);
-	t->cell = t->base + class * AFS_N_OBJECTS + object;
-	t->flags = flags;
+	t->closes = AFS_FD_KEEP;
+	if (call.fd != AFS_FD_NONE || call.closes) {
+		p = bpf_map_lookup_elem(&process, &slot);
+		if (!p)
+			return;
+		fd = call.fd == 0 ? arg[0] : call.fd == 1 ? arg[1] : arg[2];
+		if (call.fd != AFS_FD_NONE)
+			object = object_of(p, task, fd);
+		if (call.closes) {
+			t->closes = call.closes == AFS_CLOSES_ARG0   ? arg[0]
+				    : call.closes == AFS_CLOSES_ARG1 ? arg[1]
+								     : AFS_FD_ALL;
+			forget(p, t->closes);
+		}
+	}
+	t->cell = t->base + call.class * AFS_N_OBJECTS + object;
+	t->flags = call.flags;
 	t->nr = nr;
 	t->seq++;
 	t->entered_ns = bpf_ktime_get_ns();
+}
+
+/* Once more after the call: another thread may have looked at the descriptor meanwhile. */
+static __always_inline void forget_closed(const struct afs_thread *t)
+{
+	__u32 slot = t->process;
+	struct afs_process *p = bpf_map_lookup_elem(&process, &slot);
+
+	if (p)
+		forget(p, t->closes);
 }
 
 static __always_inline void count_compat(struct afs_thread *t, const void *task, __u32 cpu,
@@ -183,11 +232,14 @@ static __always_inline void leave(struct afs_thread *t, const void *task, long r
 		c->bytes += ret;
 	if (t->flags & (AFS_COMPAT_READ | AFS_COMPAT_WRITE | AFS_CALL_EXEC))
 		count_compat(t, task, cpu, ret);
+	if (t->closes != AFS_FD_KEEP)
+		forget_closed(t);
 	t->nr = AFS_NR_NONE;
 	t->seq++;
 }
 
-/* Arguments of a BTF tracepoint are an array of u64: (registers, number) and (registers, result). */
+/* Arguments of a BTF tracepoint are an array of u64: (registers, number) and (registers, result).
+ */
 SEC("tp_btf/sys_enter")
 int on_sys_enter(__u64 *ctx)
 {
@@ -222,9 +274,14 @@ int on_tp_enter(struct afs_tp_enter *ctx)
 {
 	void *task = bpf_get_current_task_btf();
 	struct afs_thread *t = thread_of(task);
+	unsigned long arg[3];
 
-	if (t)
-		enter(t, task, ctx->nr, ctx->args);
+	if (!t)
+		return 0;
+	arg[0] = ctx->args[0];
+	arg[1] = ctx->args[1];
+	arg[2] = ctx->args[2];
+	enter(t, task, ctx->nr, arg);
 	return 0;
 }
 
@@ -290,15 +347,15 @@ static __always_inline void thread_end(struct afs_thread *t)
 		__sync_fetch_and_add(&p->ended, 1);
 }
 
-/* From here on the thread's calls count. */
-static __always_inline void thread_watch(struct afs_thread *t, void *task, __u32 i)
+/* From here on the thread's calls count. false: the kernel has no storage for it. */
+static __always_inline bool thread_watch(struct afs_thread *t, void *task, __u32 i)
 {
 	__u32 value = i + 1;
 
 	if (bpf_task_storage_get(&watched, task, &value, BPF_LOCAL_STORAGE_GET_F_CREATE))
-		return;
-	__sync_fetch_and_add(&lost.storage, 1);
+		return true;
 	thread_end(t);
+	return false;
 }
 
 /* (new task, clone flags), in the task that makes it. */
@@ -315,8 +372,8 @@ int on_newtask(__u64 *ctx)
 	if (!(ctx[1] & AFS_CLONE_THREAD))
 		slot = process_new(task->tgid, AFS_ROLE_OTHER, slot);
 	t = thread_new(task, slot, &i);
-	if (t)
-		thread_watch(t, task, i);
+	if (t && !thread_watch(t, task, i))
+		__sync_fetch_and_add(&lost.storage, 1);
 	return 0;
 }
 
@@ -373,10 +430,14 @@ int mark_process(struct bpf_iter__task___afs *ctx)
 	if (mark.slot < 0)
 		mark.slot = process_new(task->tgid, mark.role, -1);
 	t = thread_new(task, mark.slot, &i);
-	if (!t)
+	if (!t) {
+		mark.failed++;
 		return 0;
+	}
 	mark_call(t, task);
-	thread_watch(t, task, i);
-	mark.marked++;
+	if (thread_watch(t, task, i))
+		mark.marked++;
+	else
+		mark.failed++;
 	return 0;
 }

@@ -116,10 +116,10 @@ enum bpf_func_id___afs {
 
 #define AFS_CLONE_THREAD 0x00010000
 
-#define AFS_S_IFMT  0170000
-#define AFS_S_IFIFO 0010000
-#define AFS_S_IFDIR 0040000
-#define AFS_S_IFREG 0100000
-#define AFS_S_IFSOCK 0140000
+#define AFS_S_IFMT       0170000
+#define AFS_S_IFIFO      0010000
+#define AFS_S_IFDIR      0040000
+#define AFS_S_IFREG      0100000
+#define AFS_S_IFSOCK     0140000
 
 #endif

@@ -16,7 +16,7 @@
 #include <bpf/bpf_helpers.h>
 #include <stdbool.h>
 
-#define READ(dst, src)                                                                            \
+#define READ(dst, src)                                                                             \
 	bpf_probe_read_kernel(&(dst), sizeof(dst), __builtin_preserve_access_index(&(src)))
 
 static __always_inline __u32 object_in(const struct afs_inode *list, __u32 n,

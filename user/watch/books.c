@@ -13,7 +13,7 @@
 struct book {
 	bool open;
 	uint64_t started;
-	uint32_t ended; /* threads, at the start */
+	uint32_t ended;                     /* threads, at the start */
 	struct afs_compat ours, ours_whole; /* without and with children that are gone */
 	struct afs_compat threads, process;
 };

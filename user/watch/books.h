@@ -8,8 +8,8 @@
  * holds what waited-for children did, so theirs is added on our side too.
  */
 
-#include "bpf/calls.h"
 #include "base/run.h"
+#include "bpf/calls.h"
 
 /* What one side of all books is made of: the programs' counts. */
 struct books_view {

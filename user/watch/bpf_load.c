@@ -15,41 +15,75 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+/* Storage for a thread may be refused for a moment. */
+#define MARK_TRIES 5
+
 /* libbpf's print function gets no argument of ours: the only way to it is a variable. */
 static _Thread_local char last_words[ERR_TEXT_MAX];
 
-/* Keeps the last line that says something: not a frame around it, not a mere count. */
+/* Frames around a verifier's log, its statistics, and what only says that it failed. */
+static bool is_noise(const char *line)
+{
+	static const char *const start[] = { "--", "processed ", ";", "failed to load object",
+					     "failed to load BPF skeleton" };
+
+	for (size_t i = 0; i < sizeof(start) / sizeof(start[0]); i++)
+		if (!strncmp(line, start[i], strlen(start[i])))
+			return true;
+	return !line[strspn(line, " \t")] || strstr(line, ": failed to load: ");
+}
+
+/* Keeps the last line that says something. A verifier's log comes as one text of any length. */
 static int keep_words(enum libbpf_print_level level, const char *fmt, va_list args)
 {
-	char text[2048], *line, *save;
+	char *text, *line, *save;
 
-	if (level != LIBBPF_WARN)
+	if (level != LIBBPF_WARN || vasprintf(&text, fmt, args) < 0)
 		return 0;
-	vsnprintf(text, sizeof(text), fmt, args);
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		if (!strncmp(line, "libbpf: ", 8))
 			line += 8;
-		if (!strncmp(line, "--", 2) || !strncmp(line, "processed ", 10) ||
-		    !strncmp(line, "failed to load object", 21) || strspn(line, " \t") > 2)
-			continue;
-		snprintf(last_words, sizeof(last_words), "%s", line);
+		if (!is_noise(line))
+			snprintf(last_words, sizeof(last_words), "%s", line);
 	}
+	free(text);
 	return 0;
+}
+
+/* First number of the kernel's version; 0: unknown. */
+static int kernel_major(bool *too_old)
+{
+	struct utsname name;
+	int major = 0, minor = 0;
+
+	if (!uname(&name))
+		sscanf(name.release, "%d.%d", &major, &minor);
+	*too_old = major && (major < 5 || (major == 5 && minor < 12));
+	return major;
 }
 
 static int refusal(struct err *e, int code, const char *what)
 {
+	bool too_old;
+
 	if ((code == -EPERM || code == -EACCES) && geteuid() != 0)
-		return err_set(e, code, "no right to load BPF programs: run as root, or with CAP_BPF "
-					"and CAP_PERFMON");
+		return err_set(e, code,
+			       "no right to load BPF programs: run as root, or with CAP_BPF "
+			       "and CAP_PERFMON");
 	if (code == -ENOSYS)
-		return err_set(e, code, "no bpf(2) here: not in this kernel, or hidden by a sandbox");
+		return err_set(e, code,
+			       "no bpf(2) here: not in this kernel, or hidden by a sandbox");
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
-		return err_set(e, code, "no type information of the kernel "
-					"(/sys/kernel/btf/vmlinux): BTF is not built in");
+		return err_set(e, code,
+			       "no type information of the kernel "
+			       "(/sys/kernel/btf/vmlinux): BTF is not built in");
+	kernel_major(&too_old);
+	if (too_old)
+		return err_set(e, code, "this kernel is too old: the programs need Linux 5.12");
 	if (code == -EPERM)
-		return err_set(e, code, "BPF programs are refused although this is root: a "
-					"container's or the kernel's rules forbid them");
+		return err_set(e, code,
+			       "BPF programs are refused although this is root: a "
+			       "container's or the kernel's rules forbid them");
 	return err_set(e, code, "%s: %s (%s)", what, strerror(-code),
 		       last_words[0] ? last_words : "no more is known");
 }
@@ -79,8 +113,7 @@ static int select_programs(struct bpf_load *l, const struct way *way)
 	const char *name[BPF_LOAD_PROGRAMS] = { way->enter, way->leave, "on_newtask", "on_exit" };
 	struct bpf_program *p;
 
-	bpf_object__for_each_program(p, l->skel->obj)
-		bpf_program__set_autoload(p, false);
+	bpf_object__for_each_program(p, l->skel->obj) bpf_program__set_autoload(p, false);
 	bpf_program__set_autoload(l->skel->progs.mark_process, true);
 	for (int i = 0; i < BPF_LOAD_PROGRAMS; i++) {
 		l->program[i] = name[i];
@@ -143,12 +176,12 @@ static void unload(struct bpf_load *l)
 	l->skel = NULL;
 }
 
-static int try_way(struct bpf_load *l, const struct way *way, struct err *e)
+static int try_way(struct bpf_load *l, const struct way *way, bool objects, struct err *e)
 {
-	int r = load(l, way, true, e);
+	int r = load(l, way, objects, e);
 
-	l->objects = !r;
-	if (r) {
+	l->objects = objects && !r;
+	if (r && objects) {
 		snprintf(l->objects_why, sizeof(l->objects_why), "%s", last_words);
 		unload(l);
 		r = load(l, way, false, e);
@@ -162,11 +195,11 @@ static int try_way(struct bpf_load *l, const struct way *way, struct err *e)
 	return r;
 }
 
-static bool may_lose_btf_events(void)
+struct bpf_load_wish bpf_load_best(void)
 {
-	struct utsname name;
+	bool too_old;
 
-	return !uname(&name) && atoi(name.release) >= 7;
+	return (struct bpf_load_wish) { .classic = kernel_major(&too_old) >= 7 };
 }
 
 static uint64_t misses(const struct bpf_load *l, unsigned int i)
@@ -178,9 +211,10 @@ static uint64_t misses(const struct bpf_load *l, unsigned int i)
 	return bpf_obj_get_info_by_fd(fd, &info, &len) ? 0 : info.recursion_misses;
 }
 
-int bpf_load_open(struct bpf_load *out, struct err *e)
+int bpf_load_open(struct bpf_load *out, const struct bpf_load_wish *wish, struct err *e)
 {
-	const struct way *first = &btf_way, *second = &classic_way;
+	const struct way *first = wish->classic ? &classic_way : &btf_way;
+	const struct way *second = wish->classic ? &btf_way : &classic_way;
 	libbpf_print_fn_t old;
 	struct err why = {};
 	int n, r;
@@ -190,15 +224,11 @@ int bpf_load_open(struct bpf_load *out, struct err *e)
 	if (n <= 0)
 		return err_set(e, n ? n : -EIO, "cannot tell the number of CPUs");
 	out->n_cpus = (unsigned int)n;
-	if (may_lose_btf_events()) {
-		first = &classic_way;
-		second = &btf_way;
-	}
 	old = libbpf_set_print(keep_words);
-	r = try_way(out, first, &why);
+	r = try_way(out, first, !wish->no_objects, &why);
 	if (r) {
 		snprintf(out->how_why, sizeof(out->how_why), "%s: %.400s", first->how, why.text);
-		r = try_way(out, second, e);
+		r = try_way(out, second, !wish->no_objects, e);
 		if (r)
 			*e = why;
 	} else if (first->why) {
@@ -229,7 +259,7 @@ static int run_marker(struct bpf_load *l)
 
 	if (fd < 0)
 		return -errno;
-	l->skel->bss->mark.marked = 0;
+	l->skel->bss->mark.marked = l->skel->bss->mark.failed = 0;
 	do
 		n = read(fd, none, sizeof(none));
 	while (n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN)));
@@ -241,22 +271,26 @@ static int run_marker(struct bpf_load *l)
 int bpf_load_mark(struct bpf_load *l, pid_t pid, enum afs_role role, struct err *e)
 {
 	volatile struct afs_mark *mark = &l->skel->bss->mark;
-	int r;
+	int r, tries = MARK_TRIES;
 
 	mark->tgid = pid;
 	mark->role = role;
 	mark->slot = -1;
-	/* Again until a pass finds nothing: a thread may be started behind the iterator's back. */
+	/* Until a pass finds nothing: a thread may be started behind the iterator's back. */
 	do
 		r = run_marker(l);
-	while (!r && mark->marked);
+	while (!r && (mark->marked || (mark->failed && --tries)));
 	mark->tgid = -1;
 	if (r)
 		return err_set(e, r, "cannot look through the tasks: %s", strerror(-r));
+	if (mark->failed)
+		return err_set(e, -ENOMEM, "process %d cannot be watched: %s", pid,
+			       "the kernel gives no storage for its threads, or it has too many");
 	if (mark->slot < 0)
-		return err_set(e, -ESRCH,
-			       "process %d cannot be watched: it has ended, or this is not the first "
-			       "PID namespace",
-			       pid);
+		return err_set(
+		    e, -ESRCH,
+		    "process %d cannot be watched: it has ended, or this is not the first "
+		    "PID namespace",
+		    pid);
 	return 0;
 }

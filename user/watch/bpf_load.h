@@ -22,7 +22,7 @@ struct bpf_link;
 struct bpf_load {
 	struct calls_bpf *skel;
 	const char *how; /* static: which tracepoints */
-	bool objects;	 /* descriptors are told apart */
+	bool objects;    /* descriptors are told apart */
 	char objects_why[ERR_TEXT_MAX];
 	char how_why[ERR_TEXT_MAX]; /* why not the tracepoints preferred; empty: they are */
 	unsigned int n_cpus;
@@ -31,8 +31,16 @@ struct bpf_load {
 	uint64_t missed[BPF_LOAD_PROGRAMS]; /* recursion_misses at the start */
 };
 
+/* How the programs shall be attached; tests ask for ways that this kernel does not need. */
+struct bpf_load_wish {
+	bool classic;    /* raw_syscalls tracepoints before BTF tracepoints */
+	bool no_objects; /* do without bpf_probe_read_kernel */
+};
+
+struct bpf_load_wish bpf_load_best(void);
+
 /* 0, or a negative errno and the reason in words for the user. */
-int bpf_load_open(struct bpf_load *out, struct err *e);
+int bpf_load_open(struct bpf_load *out, const struct bpf_load_wish *wish, struct err *e);
 void bpf_load_close(struct bpf_load *l);
 
 /* Watches all threads of a process; -ESRCH: it has none that can be seen from here. */

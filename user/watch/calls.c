@@ -24,26 +24,26 @@ struct calls_row {
 };
 
 #define TEXT_OF(x) #x
-#define TEXT(x)	   TEXT_OF(x)
+#define TEXT(x)    TEXT_OF(x)
 
-#define ROW(text, text_name, cl, arg, closed, fl)                                                 \
-	{                                                                                         \
-		.nr = text, .name = text_name, .call = {                                          \
-			.class = AFS_CLASS_##cl,                                                  \
-			.fd = arg,                                                                \
-			.closes = AFS_CLOSES_##closed,                                            \
-			.flags = fl,                                                              \
-		}                                                                                 \
+#define ROW(text, text_name, cl, arg, closed, fl)                                                  \
+	{                                                                                          \
+		.nr = text, .name = text_name, .call = {                                           \
+			.class = AFS_CLASS_##cl,                                                   \
+			.fd = arg,                                                                 \
+			.closes = AFS_CLOSES_##closed,                                             \
+			.flags = fl,                                                               \
+		}                                                                                  \
 	}
 /*
  * F: a call on the descriptor in argument "arg". P: one without. C: one that closes. N: one
  * without a descriptor that is younger than C libraries in use, by its number, which is the
  * same everywhere since Linux 5.1.
  */
-#define F(class, name, arg, flags)	  ROW(TEXT(SYS_##name), #name, class, arg, NONE, flags)
-#define P(class, name)			  F(class, name, AFS_FD_NONE, 0)
+#define F(class, name, arg, flags)         ROW(TEXT(SYS_##name), #name, class, arg, NONE, flags)
+#define P(class, name)                     F(class, name, AFS_FD_NONE, 0)
 #define C(class, name, arg, closed, flags) ROW(TEXT(SYS_##name), #name, class, arg, closed, flags)
-#define N(class, name, nr)		  ROW(#nr, #name, class, AFS_FD_NONE, NONE, 0)
+#define N(class, name, nr)                 ROW(#nr, #name, class, AFS_FD_NONE, NONE, 0)
 
 static const struct calls_row rows[] = {
 	F(READ, read, 0, READS),
@@ -288,7 +288,7 @@ void calls_table(struct afs_call out[AFS_N_CALLS])
 	int nr;
 
 	for (size_t i = 0; i < AFS_N_CALLS; i++)
-		out[i] = (struct afs_call){ .class = AFS_CLASS_OTHER, .fd = AFS_FD_NONE };
+		out[i] = (struct afs_call) { .class = AFS_CLASS_OTHER, .fd = AFS_FD_NONE };
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		nr = row_nr(&rows[i]);
 		if (nr >= 0)

@@ -77,7 +77,8 @@ int procfs_stat(struct procfs_stat *out, pid_t pid)
 	/* Fields 3, 4, 22 and 39. */
 	if (sscanf(end + 1,
 		   " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d"
-		   " %" SCNu64 " %*u %*d %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %d",
+		   " %" SCNu64
+		   " %*u %*d %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %d",
 		   &out->state, &out->ppid, &out->started, &out->cpu) != 4)
 		return -EPROTO;
 	return 0;

@@ -18,7 +18,7 @@ struct procfs_stat {
 	char comm[32];
 	char state; /* 'R', 'S', ... */
 	pid_t ppid;
-	int cpu;	  /* where it last ran */
+	int cpu;          /* where it last ran */
 	uint64_t started; /* ticks after boot: with the pid, the process for ever */
 };
 

@@ -13,7 +13,8 @@
 struct rung {
 	const char *name; /* "bpf" */
 
-	/* Everything that can be refused; nothing is watched yet. 0, or a negative errno and why. */
+	/* Everything that can be refused; nothing is watched yet. 0, or a negative errno and why.
+	 */
 	int (*open)(void **state, struct err *e);
 	/* Watches the processes of t that are not watched yet, and takes over t->known. */
 	int (*look)(void *state, const struct target *t, struct err *e);
@@ -26,6 +27,10 @@ struct rung {
 };
 
 extern const struct rung rung_bpf, rung_proc;
+
+/* What rung_bpf.open does, in a chosen way. */
+struct bpf_load_wish;
+int rung_bpf_open(void **state, const struct bpf_load_wish *wish, struct err *e);
 
 /* How long a rung waits for a quiet server. */
 #define RUNG_SETTLE_NS 2000000000u

@@ -70,14 +70,14 @@ static const void *map_in(struct bpf_rung *b, int i, const struct bpf_map *map, 
 	return at;
 }
 
-static int bpf_open(void **state, struct err *e)
+int rung_bpf_open(void **state, const struct bpf_load_wish *wish, struct err *e)
 {
 	struct bpf_rung *b = calloc(1, sizeof(*b));
 	int r;
 
 	if (!b)
 		return err_set(e, -ENOMEM, "out of memory");
-	r = bpf_load_open(&b->load, e);
+	r = bpf_load_open(&b->load, wish, e);
 	if (r)
 		goto fail;
 	b->books = books_new();
@@ -96,6 +96,13 @@ static int bpf_open(void **state, struct err *e)
 fail:
 	bpf_free(b);
 	return r;
+}
+
+static int bpf_open(void **state, struct err *e)
+{
+	const struct bpf_load_wish wish = bpf_load_best();
+
+	return rung_bpf_open(state, &wish, e);
 }
 
 static uint32_t n_of(const __u32 *counter, uint32_t max)
@@ -340,10 +347,11 @@ static int bpf_finish(void *state, struct run *r)
 	if (!err && b->load.how_why[0])
 		err = run_note(&r->rungs, "calls.not", "%s", b->load.how_why);
 	if (!err && !b->load.objects)
-		err = run_note(&r->warnings, "objects",
-			       "descriptors are not told apart, all are \"%s\": the kernel refuses to "
-			       "have its memory read (%s)",
-			       ledger_object_name(AFS_OBJECT_UNKNOWN), b->load.objects_why);
+		err = run_note(
+		    &r->warnings, "objects",
+		    "descriptors are not told apart, all are \"%s\": the kernel refuses to "
+		    "have its memory read (%s)",
+		    ledger_object_name(AFS_OBJECT_UNKNOWN), b->load.objects_why);
 	if (!err && b->crowded)
 		err = run_note(&r->warnings, "objects",
 			       "more CNID sockets, logs or databases than fit: some count as other "

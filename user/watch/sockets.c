@@ -87,7 +87,8 @@ static int add_unix(struct sockets *s, const struct nlmsghdr *h)
 }
 
 /* Reads one dump to its end. */
-static int receive(struct sockets *s, int fd, int (*fn)(struct sockets *s, const struct nlmsghdr *h))
+static int receive(struct sockets *s, int fd,
+		   int (*fn)(struct sockets *s, const struct nlmsghdr *h))
 {
 	char buf[32768] __attribute__((aligned(NLMSG_ALIGNTO)));
 	const struct nlmsghdr *h;
@@ -125,7 +126,8 @@ static int dump_tcp(struct sockets *s, int fd, uint8_t family)
 		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
 		.req = { .sdiag_family = family,
 			 .sdiag_protocol = IPPROTO_TCP,
-			 .idiag_states = ~(1u << TCP_LISTEN | 1u << TCP_CLOSE | 1u << TCP_TIME_WAIT) },
+			 .idiag_states = ~(1u << TCP_LISTEN | 1u << TCP_CLOSE |
+					   1u << TCP_TIME_WAIT) },
 	};
 
 	if (send(fd, &msg, sizeof(msg), 0) < 0)
@@ -194,8 +196,7 @@ bool sockets_parse(struct sockets_entry *out, const char *line)
 	unsigned int state;
 
 	memset(out, 0, sizeof(*out));
-	if (sscanf(line,
-		   " %*u: %63s %63s %x %*x:%*x %*x:%*x %*x %" SCNu32 " %*u %" SCNu64, local,
+	if (sscanf(line, " %*u: %63s %63s %x %*x:%*x %*x:%*x %*x %" SCNu32 " %*u %" SCNu64, local,
 		   remote, &state, &out->uid, &out->ino) != 5)
 		return false;
 	if (state == TCP_LISTEN || state == TCP_CLOSE || state == TCP_TIME_WAIT)

@@ -140,10 +140,11 @@ static int not_here(const struct sockets_addr *server, struct err *e)
 	else
 		inet_ntop(AF_INET6, ip, text, sizeof(text));
 	if (is_ours(server))
-		return err_set(e, -ENXIO,
-			       "the server's end of the connection (%s port %u) is in another network "
-			       "namespace: run afpscope inside it (nsenter -n)",
-			       text, server->port);
+		return err_set(
+		    e, -ENXIO,
+		    "the server's end of the connection (%s port %u) is in another network "
+		    "namespace: run afpscope inside it (nsenter -n)",
+		    text, server->port);
 	return err_set(e, -ENXIO,
 		       "the server (%s port %u) is not on this host: run afpscope on the server",
 		       text, server->port);
@@ -157,14 +158,16 @@ static int find_holder(struct target *t, uint32_t uid, struct err *e)
 
 	procfs_each(look_at, &s);
 	if (!s.n && s.denied)
-		return err_set(e, -EACCES,
-			       "no right to see which process serves the connection (its user id is "
-			       "%u): run as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
-			       uid);
+		return err_set(
+		    e, -EACCES,
+		    "no right to see which process serves the connection (its user id is "
+		    "%u): run as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
+		    uid);
 	if (!s.n)
-		return err_set(e, -ENXIO,
-			       "no process holds the server's end of the connection: it is in another "
-			       "PID namespace, or inside the kernel");
+		return err_set(
+		    e, -ENXIO,
+		    "no process holds the server's end of the connection: it is in another "
+		    "PID namespace, or inside the kernel");
 	i = target_choose(s.holder, s.n, &left);
 	t->afpd = s.holder[i].pid;
 	if (left > 1)

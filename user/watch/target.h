@@ -24,9 +24,9 @@ struct target {
 	uint64_t client; /* inode of its end of the client's connection; 0: none */
 	size_t n_cnid;
 	pid_t cnid[TARGET_CNID_MAX];
-	bool cnid_inside;	 /* afpd has an SQLite CNID database open itself */
+	bool cnid_inside;        /* afpd has an SQLite CNID database open itself */
 	struct afs_inodes known; /* complete after target_look */
-	bool crowded;		 /* more inodes than fit into known */
+	bool crowded;            /* more inodes than fit into known */
 	char note[ERR_TEXT_MAX]; /* what was doubtful; empty: nothing */
 };
 

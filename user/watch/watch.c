@@ -29,8 +29,8 @@ struct watch {
 	void *state;
 	struct target t;
 	char no[LADDER_LEN][ERR_TEXT_MAX]; /* why not this rung; empty: not tried, or taken */
-	char off[ERR_TEXT_MAX];		   /* why nothing is measured */
-	char look[ERR_TEXT_MAX];	   /* what went wrong when looking again */
+	char off[ERR_TEXT_MAX];            /* why nothing is measured */
+	char look[ERR_TEXT_MAX];           /* what went wrong when looking again */
 	unsigned int unsettled;
 	size_t n;
 	struct watch_process process[1 + TARGET_CNID_MAX];
@@ -43,7 +43,7 @@ static void add_process(struct watch *w, pid_t pid, enum afs_role role)
 	for (size_t i = 0; i < w->n; i++)
 		if (w->process[i].pid == pid)
 			return;
-	*p = (struct watch_process){ .pid = pid, .role = role };
+	*p = (struct watch_process) { .pid = pid, .role = role };
 	p->has_times = !procfs_times(&p->base, pid);
 	p->now = p->base;
 	w->n++;
@@ -83,7 +83,7 @@ static int climb(struct watch *w, enum watch_mode mode, struct err *e)
 		r = try_rung(w, ladder[i], &why);
 		if (r)
 			snprintf(w->no[i], sizeof(w->no[i]), "%s", why.text);
-		if (r == -ENOMEM || (r && mode != WATCH_AUTO))
+		if (r && mode != WATCH_AUTO)
 			return err_set(e, r, "cannot watch the server (%s): %s", ladder[i]->name,
 				       why.text);
 	}
@@ -198,16 +198,16 @@ static int absent(struct run *r, const char *start, const char *part, const char
 
 	for (int i = 0; i < N_METRICS && !err; i++)
 		if (!strncmp(run_metrics[i].key, start, strlen(start)) &&
-		    strstr(run_metrics[i].key, part) && !run_note_find(&r->absent, run_metrics[i].key))
+		    strstr(run_metrics[i].key, part) &&
+		    !run_note_find(&r->absent, run_metrics[i].key))
 			err = run_note(&r->absent, run_metrics[i].key, "%s", why);
 	return err;
 }
 
 static const char *cnid_why(const struct watch *w)
 {
-	return w->t.cnid_inside
-		       ? "no CNID process: the volume's CNID backend runs inside afpd"
-		       : "no CNID process: afpd is connected to none";
+	return w->t.cnid_inside ? "no CNID process: the volume's CNID backend runs inside afpd"
+				: "no CNID process: afpd is connected to none";
 }
 
 static int finish_absent(const struct watch *w, struct run *r)
