@@ -23,6 +23,7 @@
 #define TICKLE_AFTER_MS                                                                            \
 	20000 /* afpd gives a silent session up after tickleval (30 s) x timeout                   \
 	       */
+#define STOP_WAIT_MS  5000
 #define CLOSE_WAIT_MS 2000
 
 static bool stopped(const struct dsi *d)
@@ -170,14 +171,22 @@ static void tickle(struct dsi *d, uint64_t now_ns)
 		d->last_sent_ns = now_ns;
 }
 
+/* How long the server may be silent: not long for somebody who pressed ^C. */
+static unsigned int patience_ms(const struct dsi *d)
+{
+	bool stop = d->opts.stop && *d->opts.stop;
+
+	return stop && d->opts.timeout_ms > STOP_WAIT_MS ? STOP_WAIT_MS : d->opts.timeout_ms;
+}
+
 static int check_wait(struct dsi *d, struct err *e)
 {
 	uint64_t now_ns = clock_now_ns();
 
-	if (now_ns - d->progress_ns > d->opts.timeout_ms * 1000000ull)
+	if (now_ns - d->progress_ns > patience_ms(d) * 1000000ull)
 		return dsi_die(d, e, -ETIMEDOUT,
 			       "%s: no answer for %u s (%u requests in flight); see --timeout",
-			       d->peer_name, d->opts.timeout_ms / 1000, d->in_flight);
+			       d->peer_name, patience_ms(d) / 1000, d->in_flight);
 	if (stopped(d))
 		return err_set(e, -EINTR, "interrupted");
 	tickle(d, now_ns);
