@@ -89,8 +89,11 @@ static void json_buckets_rebuild_the_histogram(void **state)
 	assert_int_equal(member(list, "bits"), HIST_BITS);
 	list = json_object_get(list, "buckets");
 	json_array_foreach(list, i, pair)
-	    h->bucket[json_integer_value(json_array_get(pair, 0))] = (uint64_t)json_integer_value(
-	    json_array_get(pair, 1));
+	{
+		assert_true(json_integer_value(json_array_get(pair, 1)) > 0);
+		h->bucket[json_integer_value(json_array_get(pair, 0))] = (uint64_t)
+		    json_integer_value(json_array_get(pair, 1));
+	}
 	assert_memory_equal(h->bucket, r->phase[0]->command[1]->latency.bucket, sizeof(h->bucket));
 	free(h);
 	json_decref(o);

@@ -83,15 +83,25 @@ static int parse_with(const struct opt *t, struct config *c, const char *line, i
 	return opt_parse(t, c, argc, argv, first, e);
 }
 
-static void refused(const char *line, const char *text)
+static void refused_with(int code, const char *line, const char *text)
 {
 	struct config c;
 	struct err e;
 	int first;
 
-	assert_int_equal(parse_with(table, &c, line, &first, &e), -EINVAL);
+	assert_int_equal(parse_with(table, &c, line, &first, &e), code);
 	assert_string_equal(e.text, text);
-	assert_int_equal(e.code, -EINVAL);
+	assert_int_equal(e.code, code);
+}
+
+static void refused(const char *line, const char *text)
+{
+	refused_with(-EINVAL, line, text);
+}
+
+static void bad_number(const char *line, const char *text)
+{
+	refused_with(-ERANGE, line, text);
 }
 
 static void accepted(struct config *c, const char *line)
@@ -141,13 +151,13 @@ static void callbacks_see_the_order_of_the_options(void **state)
 static void numbers_outside_their_range_are_named_with_it(void **state)
 {
 	(void)state;
-	refused("--iterations=0", "--iterations: '0' is not in 1..1000");
-	refused("-n 1001", "-n: '1001' is not in 1..1000");
-	refused("-n 99999999999999999999999", "-n: '99999999999999999999999' is not in 1..1000");
-	refused("-a 4294967296", "-a: '4294967296' is not in 0..4294967295");
-	refused("-s 1023", "-s: '1023' is not in 1024..18446744073709551615");
-	refused("-s 18014398509481985K",
-		"-s: '18014398509481985K' is not in 1024..18446744073709551615");
+	bad_number("--iterations=0", "--iterations: '0' is not in 1..1000");
+	bad_number("-n 1001", "-n: '1001' is not in 1..1000");
+	bad_number("-n 99999999999999999999999", "-n: '99999999999999999999999' is not in 1..1000");
+	bad_number("-a 4294967296", "-a: '4294967296' is not in 0..4294967295");
+	bad_number("-s 1023", "-s: '1023' is not in 1024..18446744073709551615");
+	bad_number("-s 18014398509481985K",
+		   "-s: '18014398509481985K' is not in 1024..18446744073709551615");
 }
 
 static void both_ends_of_a_range_belong_to_it(void **state)
@@ -163,7 +173,7 @@ static void both_ends_of_a_range_belong_to_it(void **state)
 	assert_true(c.any == UINT_MAX);
 }
 
-static void things_that_are_no_numbers_are_refused(void **state)
+static void things_that_are_no_numbers_are_bad_number(void **state)
 {
 	static const char *const bad[] = { "-1", "+1", "1x", "0x10", "x", "1.5", "1K" };
 	char line[64], text[64];
@@ -172,9 +182,9 @@ static void things_that_are_no_numbers_are_refused(void **state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		snprintf(line, sizeof(line), "-n%s", bad[i]);
 		snprintf(text, sizeof(text), "-n: '%s' is not a whole number", bad[i]);
-		refused(line, text);
+		bad_number(line, text);
 	}
-	refused("--iterations=", "--iterations: '' is not a whole number");
+	bad_number("--iterations=", "--iterations: '' is not a whole number");
 }
 
 static void sizes_take_binary_units_and_no_others(void **state)
@@ -190,8 +200,8 @@ static void sizes_take_binary_units_and_no_others(void **state)
 	assert_true(c.size == 2ull << 30);
 	accepted(&c, "-s 1T");
 	assert_true(c.size == 1ull << 40);
-	refused("-s 1MB", "-s: '1MB' is not a size (a whole number, or one with K, M, G, T)");
-	refused("-s M", "-s: 'M' is not a size (a whole number, or one with K, M, G, T)");
+	bad_number("-s 1MB", "-s: '1MB' is not a size (a whole number, or one with K, M, G, T)");
+	bad_number("-s M", "-s: 'M' is not a size (a whole number, or one with K, M, G, T)");
 }
 
 static void unknown_options_are_named(void **state)

@@ -146,11 +146,11 @@ static int parse_number(const struct opt *o, const char *name, const char *text,
 		unit = o->type == OPT_SIZE ? unit_of(end) : !*end;
 	}
 	if (errno != ERANGE && !unit)
-		return err_set(e, -EINVAL, "%s: '%s' is not a %s", name, text,
+		return err_set(e, -ERANGE, "%s: '%s' is not a %s", name, text,
 			       o->type == OPT_SIZE ? "size (a whole number, or one with K, M, G, T)"
 						   : "whole number");
 	if (errno || v > UINT64_MAX / unit || v * unit < o->min || v * unit > max_of(o))
-		return err_set(e, -EINVAL, "%s: '%s' is not in %llu..%llu", name, text,
+		return err_set(e, -ERANGE, "%s: '%s' is not in %llu..%llu", name, text,
 			       (unsigned long long)o->min, (unsigned long long)max_of(o));
 	*out = v * unit;
 	return 0;

@@ -48,8 +48,9 @@ struct opt {
 /*
  * Parses argv[1...]. Operands may stand between options (argv is reordered) unless the table has
  * OPT_STOP; "--" ends the options. *first_operand (NULL: operands are refused) is the index of
- * the first of them, argc when there is none. 0; -EINVAL and a text that names the option, the
- * value and what is allowed; a callback's code; -ENOMEM. cfg may be half filled after an error.
+ * the first of them, argc when there is none. 0; -EINVAL (-ERANGE: a number) and a text that names
+ * the option, the value and what is allowed; a callback's code; -ENOMEM. cfg may be half filled
+ * after an error.
  */
 int opt_parse(const struct opt *table, void *cfg, int argc, char **argv, int *first_operand,
 	      struct err *e);

@@ -25,7 +25,8 @@ static int decode(char *text, struct err *e)
 			continue;
 		}
 		if (!isxdigit((unsigned char)p[1]) || !isxdigit((unsigned char)p[2]))
-			return err_set(e, -EINVAL, "'%.3s' in the URL: %% must be followed by two hex digits",
+			return err_set(e, -EINVAL,
+				       "'%.3s' in the URL: %% must be followed by two hex digits",
 				       p);
 		hex[0] = p[1];
 		hex[1] = p[2];

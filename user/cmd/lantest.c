@@ -450,7 +450,6 @@ int cmd_lantest(int argc, char **argv)
 		r = err_set(&e, -EINVAL, "one server is enough, what is '%s'?", argv[first]);
 	r = r ? r : connect_complete(&cfg.c, &e);
 	if (r && cfg.compatible) {
-		help(&cfg, stdout);
 		cmd_say("%s", e.text);
 		return peer_exit_code(OUTCOME_USAGE, 0, 0, r == -ERANGE);
 	}

@@ -49,7 +49,11 @@ void watch_find_cnid(struct watch *w);
  */
 bool watch_settle(struct watch *w);
 
-/* Running totals since watch_open. Owned by the caller: ledger_fini. 0 or -ENOMEM. */
+/*
+ * Running totals since watch_open. Owned by the caller: ledger_fini. 0 or -ENOMEM. A call in
+ * progress counts when it returns; its time until now is in its cell's ns already, so that the
+ * difference of two readings holds the waiting between them and none of before.
+ */
 int watch_read(struct watch *w, struct ledger *out);
 
 /* Sampled figures of a role since watch_open; false: not measured. */
