@@ -173,7 +173,7 @@ static void both_ends_of_a_range_belong_to_it(void **state)
 	assert_true(c.any == UINT_MAX);
 }
 
-static void things_that_are_no_numbers_are_bad_number(void **state)
+static void things_that_are_no_numbers_are_refused(void **state)
 {
 	static const char *const bad[] = { "-1", "+1", "1x", "0x10", "x", "1.5", "1K" };
 	char line[64], text[64];
