@@ -235,7 +235,8 @@ static void do_files(struct watched_shared *s)
 	/* Not open, then something else of the same number. */
 	MUST(read(fd, buf, 1) == -1 && errno == EBADF);
 	MUST(dup(files.dir) == fd && !syscall(SYS_fstat, fd, &st) && !close(fd));
-	MUST(dup(files.meta) == fd && dup2(files.data, fd) == fd && pread(fd, buf, 5, 0) == 5 && !close(fd));
+	MUST(dup(files.meta) == fd && dup2(files.data, fd) == fd && pread(fd, buf, 5, 0) == 5 &&
+	     !close(fd));
 }
 
 static void other_calls_are_counted_by_class(void **state)

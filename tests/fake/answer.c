@@ -15,7 +15,6 @@
 #define REPLY_MAX 65000
 
 struct object {
-	struct volume_node *node; /* NULL: not there */
 	uint32_t dir;
 	char name[256];
 };
@@ -69,7 +68,10 @@ static void put_times(struct wbuf *b, const struct volume_node *n, uint16_t bitm
 static void put_lengths(struct wbuf *b, const struct volume_node *n, uint16_t bitmap)
 {
 	if (bitmap & 0x0200)
-		wbuf_uint(b, n->is_dir ? n->n_children : n->len > UINT32_MAX ? UINT32_MAX : n->len,
+		wbuf_uint(b,
+			  n->is_dir             ? n->n_children
+			  : n->len > UINT32_MAX ? UINT32_MAX
+						: n->len,
 			  n->is_dir ? 2 : 4);
 	if (bitmap & 0x0400)
 		wbuf_u32(b, n->is_dir ? 501 : 0);
@@ -124,12 +126,8 @@ static struct object get_object(struct peer *p, struct rbuf *b)
 		peer_complain(p, "a command for another volume");
 	o.dir = rbuf_u32(b);
 	get_path(b, o.name);
-	if (!b->bad)
-		o.node = volume_find(&p->volume, o.dir, o.name);
 	return o;
 }
-
-typedef int32_t command_fn(struct peer *p, struct rbuf *in, struct wbuf *out);
 
 static int32_t login(struct peer *p, struct rbuf *in, struct wbuf *out)
 {
@@ -203,8 +201,8 @@ static int32_t create(struct peer *p, struct rbuf *in, struct wbuf *out)
 	uint32_t id;
 
 	(void)out;
-	return in->bad ? AFP_ERR_BAD_PARAMETER :
-			 volume_create(&p->volume, o.dir, o.name, false, &id);
+	return in->bad ? AFP_ERR_BAD_PARAMETER
+		       : volume_create(&p->volume, o.dir, o.name, false, &id);
 }
 
 static int32_t create_dir(struct peer *p, struct rbuf *in, struct wbuf *out)
@@ -368,8 +366,7 @@ static int32_t lock_range(struct peer *p, struct rbuf *in, struct wbuf *out)
 	uint32_t offset = rbuf_u32(in), len = rbuf_u32(in);
 
 	wbuf_u32(out, offset);
-	return in->bad ? AFP_ERR_BAD_PARAMETER :
-			 volume_lock(&p->volume, fork, unlock, offset, len);
+	return in->bad ? AFP_ERR_BAD_PARAMETER : volume_lock(&p->volume, fork, unlock, offset, len);
 }
 
 static int32_t write_fork(struct peer *p, struct rbuf *in, struct wbuf *out, size_t width)
@@ -436,7 +433,7 @@ static void take(const struct peer_request *q, struct peer_reply *out)
 	peer_reply_set(out, AFP_ERR_OK, payload, sizeof(payload));
 }
 
-static command_fn *const commands[256] = {
+static int32_t (*const commands[256])(struct peer *p, struct rbuf *in, struct wbuf *out) = {
 	[AFP_ByteRangeLock] = lock_range,
 	[AFP_CloseFork] = close_fork,
 	[AFP_CreateDir] = create_dir,

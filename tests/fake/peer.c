@@ -15,39 +15,31 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define HEADER_LEN  16
-#define COMMAND_MAX 2048
-#define HELD_MAX    4096
-#define IDLE_MS	    10
+#define HEADER_LEN         16
+#define COMMAND_MAX        2048
+#define HELD_MAX           4096
+#define IDLE_MS            10
 
-#define DSI_CLOSE_CODE	   1
+#define DSI_CLOSE_CODE     1
 #define DSI_COMMAND_CODE   2
-#define DSI_STATUS_CODE	   3
-#define DSI_OPEN_CODE	   4
-#define DSI_TICKLE_CODE	   5
-#define DSI_WRITE_CODE	   6
+#define DSI_STATUS_CODE    3
+#define DSI_OPEN_CODE      4
+#define DSI_TICKLE_CODE    5
+#define DSI_WRITE_CODE     6
 #define DSI_ATTENTION_CODE 8
 
-#define SERVER_BUSY_CODE 0xfbd1
+#define SERVER_BUSY_CODE   0xfbd1
 
-static const uint8_t default_status[] =
-	"\x00\x12\x00\x17\x00\x34\x00\x00\x83\x7b"
-	"\x06"
-	"Server\x00"
-	"\x04"
-	"Fake"
-	"\x04"
-	"\x06"
-	"AFPX03"
-	"\x06"
-	"AFP3.1"
-	"\x06"
-	"AFP3.3"
-	"\x06"
-	"AFP3.4"
-	"\x01"
-	"\x0f"
-	"No User Authent";
+/* Machine type at 18, versions at 23, methods at 52. */
+static const uint8_t default_status[] = "\x00\x12\x00\x17\x00\x34\x00\x00\x83\x7b"
+					"\x06"
+					"Server\x00\x04"
+					"Fake\x04\x06"
+					"AFPX03\x06"
+					"AFP3.1\x06"
+					"AFP3.3\x06"
+					"AFP3.4\x01\x0f"
+					"No User Authent";
 
 void peer_complain(struct peer *p, const char *fmt, ...)
 {
@@ -167,7 +159,7 @@ static bool send_unasked(struct peer *p, uint8_t command)
 	uint8_t frame[HEADER_LEN + 2];
 	size_t len = command == DSI_ATTENTION_CODE ? 2 : 0;
 
-	put_header(frame, (uint8_t[]){ 0, command }, 0, 0, (uint32_t)len);
+	put_header(frame, (uint8_t[]) { 0, command }, 0, 0, (uint32_t)len);
 	frame[HEADER_LEN] = (uint8_t)(p->attention >> 8);
 	frame[HEADER_LEN + 1] = (uint8_t)p->attention;
 	return send_in_pieces(p, frame, HEADER_LEN + len);
@@ -214,7 +206,7 @@ static bool do_wrong(struct peer *p, struct peer_reply *r)
 		break;
 	case PEER_SHORT:
 		r->len /= 2;
-		put_header(r->frame, (uint8_t[]){ 1, r->dsi_command }, r->id,
+		put_header(r->frame, (uint8_t[]) { 1, r->dsi_command }, r->id,
 			   (uint32_t)AFP_ERR_END_OF_FILE, (uint32_t)r->len);
 		break;
 	case PEER_FINE:
@@ -234,7 +226,7 @@ static bool send_reply(struct peer *p, struct peer_reply *r)
 		ok = send_unasked(p, DSI_TICKLE_CODE);
 	if (ok && p->unasked & PEER_ATTENTION)
 		ok = send_unasked(p, DSI_ATTENTION_CODE);
-	put_header(r->frame, (uint8_t[]){ 1, r->dsi_command }, r->id, (uint32_t)r->result,
+	put_header(r->frame, (uint8_t[]) { 1, r->dsi_command }, r->id, (uint32_t)r->result,
 		   (uint32_t)r->len);
 	if (ok && p->fault.reply == p->n_replies)
 		ok = do_wrong(p, r);

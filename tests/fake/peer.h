@@ -31,14 +31,14 @@ enum peer_fault {
 	PEER_FINE,
 	PEER_WRONG_ID,
 	PEER_WRONG_COMMAND,
-	PEER_GARBAGE,	  /* bytes that are no frame */
-	PEER_HUGE_LEN,	  /* length field of 0xffffffff */
-	PEER_TWICE,	  /* the same reply again */
-	PEER_HANG_UP,	  /* connection ended before byte .byte of the reply */
-	PEER_RESET,	  /* the same, by RST */
+	PEER_GARBAGE,     /* bytes that are no frame */
+	PEER_HUGE_LEN,    /* length field of 0xffffffff */
+	PEER_TWICE,       /* the same reply again */
+	PEER_HANG_UP,     /* connection ended before byte .byte of the reply */
+	PEER_RESET,       /* the same, by RST */
 	PEER_CLOSE_FRAME, /* DSICloseSession instead, then the end */
-	PEER_SILENT,	  /* nothing any more, the connection stays */
-	PEER_SHORT,	  /* half of the payload, result -5009 */
+	PEER_SILENT,      /* nothing any more, the connection stays */
+	PEER_SHORT,       /* half of the payload, result -5009 */
 };
 
 #define PEER_TICKLE    0x01
@@ -57,22 +57,22 @@ struct peer_reply {
 	uint16_t id;
 	int32_t result;
 	uint8_t *frame; /* malloc'd: 16 bytes for the header, then the payload */
-	size_t len;	/* of the payload */
+	size_t len;     /* of the payload */
 };
 
 struct peer {
 	/* Knobs */
 	uint32_t quantum;
-	bool busy;		    /* refuse sessions with -1071 as afpd does at its limit */
-	const void *status;	    /* another answer to DSIGetStatus */
+	bool busy;          /* refuse sessions with -1071 as afpd does at its limit */
+	const void *status; /* another answer to DSIGetStatus */
 	size_t status_len;
-	size_t piece;		    /* send replies in pieces of this many bytes; 0: whole */
-	unsigned int piece_us;	    /* and wait this long between two */
-	bool split_walk;	    /* cut reply n in two at byte n (modulo its length) */
-	unsigned int delay_ms;	    /* before each reply */
-	unsigned int hold;	    /* read this many requests before answering the first */
-	bool shuffle;		    /* answer those in random order */
-	unsigned int unasked;	    /* PEER_TICKLE, PEER_ATTENTION before each reply */
+	size_t piece;          /* send replies in pieces of this many bytes; 0: whole */
+	unsigned int piece_us; /* and wait this long between two */
+	bool split_walk;       /* cut reply n in two at byte n (modulo its length) */
+	unsigned int delay_ms; /* before each reply */
+	unsigned int hold;     /* read this many requests before answering the first */
+	bool shuffle;          /* answer those in random order */
+	unsigned int unasked;  /* PEER_TICKLE, PEER_ATTENTION before each reply */
 	uint16_t attention;
 	struct {
 		unsigned int reply; /* which, counted from 1 over all connections; 0: none */
@@ -80,12 +80,12 @@ struct peer {
 		size_t byte;
 	} fault;
 	struct {
-		uint8_t code;	    /* 0: any AFP command behind FPOpenVol */
-		unsigned int nth;   /* from 1; 0: never */
+		uint8_t code;     /* 0: any AFP command behind FPOpenVol */
+		unsigned int nth; /* from 1; 0: never */
 		int32_t result;
-		bool executed;	    /* do it all the same, and lie */
+		bool executed; /* do it all the same, and lie */
 	} refuse;
-	bool early;		    /* answer a DSIWrite before its data have come */
+	bool early;                    /* answer a DSIWrite before its data have come */
 	unsigned int deaf_at, deaf_ms; /* a pause in reading, before request number deaf_at */
 	/*
 	 * Sees every AFP command first, in the server's thread. true: *out holds the answer (see
@@ -97,11 +97,11 @@ struct peer {
 
 	/* What happened */
 	struct volume volume;
-	unsigned int count[256];    /* AFP commands received, by code */
-	unsigned int n_working;	    /* of these, behind FPOpenVol */
-	unsigned int n_requests;    /* that get a reply, all layers */
+	unsigned int count[256]; /* AFP commands received, by code */
+	unsigned int n_working;  /* of these, behind FPOpenVol */
+	unsigned int n_requests; /* that get a reply, all layers */
 	unsigned int n_replies, n_connections, n_tickles, n_closes;
-	char complaint[160];	    /* the first thing the client did wrong; "" */
+	char complaint[160]; /* the first thing the client did wrong; "" */
 	char port[8];
 
 	/* Its own */

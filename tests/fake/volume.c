@@ -29,7 +29,8 @@ static struct volume_node *new_node(struct volume *v, uint32_t id, bool is_dir, 
 		v->by_id = realloc(v->by_id, (id + 1024) * sizeof(struct volume_node *));
 		if (!v->by_id)
 			abort();
-		memset(v->by_id + v->n_ids, 0, (id + 1024 - v->n_ids) * sizeof(struct volume_node *));
+		memset(v->by_id + v->n_ids, 0,
+		       (id + 1024 - v->n_ids) * sizeof(struct volume_node *));
 		v->n_ids = id + 1024;
 	}
 	v->by_id[id] = n;
@@ -59,8 +60,8 @@ struct volume_node *volume_find(struct volume *v, uint32_t dir, const char *name
 	struct volume_node *n;
 
 	if (!*name)
-		return dir < v->n_ids && v->by_id[dir] && v->by_id[dir]->is_dir ? v->by_id[dir] :
-										   NULL;
+		return dir < v->n_ids && v->by_id[dir] && v->by_id[dir]->is_dir ? v->by_id[dir]
+										: NULL;
 	for (n = *bucket_of(v, dir, name); n; n = n->same_hash) {
 		if (n->parent == dir && !strcmp(n->name, name))
 			break;
@@ -138,7 +139,7 @@ int32_t volume_open(struct volume *v, struct volume_node *n, uint16_t access, un
 	}
 	if (free_at == VOLUME_FORKS)
 		return AFP_ERR_TOO_MANY_OPEN;
-	v->fork[free_at] = (struct volume_fork){ n, access };
+	v->fork[free_at] = (struct volume_fork) { n, access };
 	n->n_open++;
 	*fork = free_at + 1;
 	return AFP_ERR_OK;

@@ -40,7 +40,7 @@ struct volume {
 	struct volume_node *bucket[4096];
 	struct volume_node **by_id;
 	uint32_t n_ids, next_id; /* ids are never used again */
-	unsigned int n_nodes; /* without the root */
+	unsigned int n_nodes;    /* without the root */
 	struct volume_fork fork[VOLUME_FORKS];
 };
 

@@ -206,10 +206,10 @@ static struct afp_op *answered(uint8_t code, const char *text, size_t len)
 }
 
 #define CREATED "01020304"
-#define OPENED	"0342 0007 00000011 0010 00000022 00005000 'xx' 03 'abc'"
-#define FORK	"0202 00000011 00005000"
-#define FILE_P	"0042 1342 00 00 00000011 0006 01 'f'"
-#define DIR_P	"0042 0142 80 00 00000011 000a 00000022 01 'd'"
+#define OPENED  "0342 0007 00000011 0010 00000022 00005000 'xx' 03 'abc'"
+#define FORK    "0202 00000011 00005000"
+#define FILE_P  "0042 1342 00 00 00000011 0006 01 'f'"
+#define DIR_P   "0042 0142 80 00 00000011 000a 00000022 01 'd'"
 
 static bool created(size_t len)
 {
@@ -297,7 +297,7 @@ static void replies_cut_anywhere_are_malformed(void **state)
 	static const struct {
 		bool (*decode)(size_t len);
 		size_t len;
-	} row[] = { { created, 4 },	 { opened, 24 },   { fork_answer, 10 }, { file_answer, 14 },
+	} row[] = { { created, 4 },     { opened, 24 },   { fork_answer, 10 }, { file_answer, 14 },
 		    { dir_answer, 18 }, { written32, 4 }, { written64, 8 } };
 
 	(void)state;
@@ -374,7 +374,7 @@ static void malformed_entries_end_the_walk(void **state)
 		"0140 0140 0001 ff 00 0006 00000011 03 'abc'", /* entry longer than the reply */
 		"0140 0140 0001 0c 00 ffff 00000011 03 'abc'", /* offset far outside */
 		"0140 0140 0001 0c 00 000b 00000011 03 'abc'", /* offset just outside */
-		"0140 0140 ffff",			       /* a count, no entries */
+		"0140 0140 ffff",                              /* a count, no entries */
 	};
 	struct afp_params p[8];
 	struct afp_entries it;
@@ -403,7 +403,8 @@ static void commands_and_results_have_names(void **state)
 	assert_string_equal(afp_result_text(-5008), "disk full");
 	assert_string_equal(afp_result_text(0), "success");
 	assert_string_equal(afp_result_text(-4711), "unknown result");
-	assert_string_equal(afp_result_text(AFP_ERR_BAD_REPLY), "the reply does not fit the request");
+	assert_string_equal(afp_result_text(AFP_ERR_BAD_REPLY),
+			    "the reply does not fit the request");
 }
 
 /* ---- sessions ---- */
@@ -424,8 +425,8 @@ static int setup(void **state)
 	struct rig *g = calloc(1, sizeof(*g));
 
 	g->peer = peer_new();
-	g->opts = (struct dsi_opts){ "127.0.0.1", g->peer->port, 16, 5000, &g->stop };
-	g->login = (struct afp_login){ NULL, NULL, "guest", 7 };
+	g->opts = (struct dsi_opts) { "127.0.0.1", g->peer->port, 16, 5000, &g->stop };
+	g->login = (struct afp_login) { NULL, NULL, "guest", 7 };
 	*state = g;
 	return 0;
 }
@@ -449,8 +450,7 @@ static int open_it(struct rig *g, const char *volume)
 	if (!g->peer->running)
 		peer_start(g->peer);
 	r = afp_server_info(&g->server, &g->opts, &g->e);
-	return r ? r :
-		   afp_open(&g->a, &g->opts, &g->server, &g->login, volume, &g->stage, &g->e);
+	return r ? r : afp_open(&g->a, &g->opts, &g->server, &g->login, volume, &g->stage, &g->e);
 }
 
 static void a_guest_comes_to_an_open_volume_and_leaves(void **state)
@@ -554,8 +554,9 @@ static void a_wrong_volume_is_told_with_those_there_are(void **state)
 
 	assert_int_equal(open_it(g, "Fiction"), -ENOENT);
 	assert_int_equal(g->stage, AFP_STAGE_VOLUME);
-	assert_string_equal(g->e.text, "cannot open volume \"Fiction\": no such object (AFP -5018); "
-				       "the server offers \"Fake\", \"Other\"");
+	assert_string_equal(g->e.text,
+			    "cannot open volume \"Fiction\": no such object (AFP -5018); "
+			    "the server offers \"Fake\", \"Other\"");
 	peer_stop(g->peer);
 	assert_int_equal(g->peer->count[AFP_Logout], 1);
 	assert_int_equal(g->peer->n_closes, 1);
@@ -664,6 +665,8 @@ static void a_call_that_is_stopped_does_not_leave_its_op_behind(void **state)
 	free(op);
 	dsi_ignore_stop(g->a.dsi);
 	assert_int_equal(afp_reap(&g->a, &late, &g->e), -ENOENT);
+	afp_close(&g->a);
+	peer_stop(g->peer); /* it uses s */
 }
 
 static void a_stop_while_the_volume_opens_ends_cleanly(void **state)

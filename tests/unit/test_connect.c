@@ -208,18 +208,16 @@ static void the_password_comes_from_option_file_or_environment(void **state)
 	close(fd);
 	setenv("AFPSCOPE_PASSWORD", "from environment", 1);
 
-	c = (struct connect_cfg){ .volume = "V", .user = "me" };
+	c = (struct connect_cfg) { .volume = "V", .user = "me" };
 	assert_int_equal(connect_complete(&c, &e), 0);
 	assert_string_equal(c.password, "from environment");
-	c = (struct connect_cfg){ .volume = "V", .user = "me", .password = option };
+	c = (struct connect_cfg) { .volume = "V", .user = "me", .password = option };
 	assert_int_equal(connect_complete(&c, &e), 0);
 	assert_string_equal(c.password, "from option");
 	assert_string_not_equal(option, "from option"); /* ps shows it no more */
-	free((void *)(uintptr_t)c.password);
-	c = (struct connect_cfg){ .volume = "V", .user = "me", .password_file = path };
+	c = (struct connect_cfg) { .volume = "V", .user = "me", .password_file = path };
 	assert_int_equal(connect_complete(&c, &e), 0);
 	assert_string_equal(c.password, "from file");
-	free((void *)(uintptr_t)c.password);
 	c.password = NULL;
 
 	assert_int_equal(truncate(path, 0), 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sessions against the fake server: order, cuts, deadlines, and everything a server can do wrong. */
+/* Sessions against the fake server: order, cuts, deadlines, and everything a server can do wrong.
+ */
 #include "base/clock.h"
 #include "dsi/dsi.h"
 #include "fake/peer.h"
@@ -12,9 +13,9 @@
 
 #include <cmocka.h> /* needs the headers above */
 
-#define MIB	   (1u << 20)
+#define MIB        (1u << 20)
 #define N_REQUESTS 256
-#define MS	   1000000ull
+#define MS         1000000ull
 
 struct rig {
 	struct peer *peer;
@@ -24,7 +25,7 @@ struct rig {
 	volatile sig_atomic_t stop;
 	struct dsi_request req[N_REQUESTS];
 	uint8_t *buf[N_REQUESTS]; /* replies, malloc'd */
-	uint8_t *data;		  /* what PEER_TAKE is given: 4 MiB, seed 1 */
+	uint8_t *data;            /* what PEER_TAKE is given: 4 MiB, seed 1 */
 };
 
 static int setup(void **state)
@@ -32,7 +33,7 @@ static int setup(void **state)
 	struct rig *g = calloc(1, sizeof(*g));
 
 	g->peer = peer_new();
-	g->opts = (struct dsi_opts){ "127.0.0.1", g->peer->port, 200, 10000, &g->stop };
+	g->opts = (struct dsi_opts) { "127.0.0.1", g->peer->port, 200, 10000, &g->stop };
 	*state = g;
 	return 0;
 }
@@ -98,9 +99,7 @@ static struct dsi_request *prep_give(struct rig *g, size_t i, uint32_t n, size_t
 	struct dsi_request *r = &g->req[i];
 
 	g->buf[i] = realloc(g->buf[i], room ? room : 1);
-	*r = (struct dsi_request){ .command = DSI_COMMAND,
-				   .reply = g->buf[i],
-				   .reply_cap = room };
+	*r = (struct dsi_request) { .command = DSI_COMMAND, .reply = g->buf[i], .reply_cap = room };
 	put_command(r, PEER_GIVE, (uint8_t)i, n);
 	return r;
 }
@@ -115,11 +114,11 @@ static struct dsi_request *prep_take(struct rig *g, size_t i, uint32_t n)
 			g->data[k] = peer_byte(1, k);
 	}
 	g->buf[i] = realloc(g->buf[i], 8);
-	*r = (struct dsi_request){ .command = DSI_WRITE,
-				   .data = g->data,
-				   .data_len = n,
-				   .reply = g->buf[i],
-				   .reply_cap = 8 };
+	*r = (struct dsi_request) { .command = DSI_WRITE,
+				    .data = g->data,
+				    .data_len = n,
+				    .reply = g->buf[i],
+				    .reply_cap = 8 };
 	put_command(r, PEER_TAKE, 1, n);
 	return r;
 }
@@ -242,8 +241,7 @@ static void replies_are_matched_by_id_in_any_order(void **state)
 	g->peer->shuffle = true;
 	open_session(g);
 	for (unsigned int i = 0; i < 64; i++)
-		submit(g, i % 3 ? prep_give(g, i, i * 5, 512) :
-				  prep_give(g, i, 20000 + i, 30000));
+		submit(g, i % 3 ? prep_give(g, i, i * 5, 512) : prep_give(g, i, 20000 + i, 30000));
 	for (unsigned int i = 0; i < 64; i++) {
 		const struct dsi_request *r = reap(g);
 
@@ -558,6 +556,7 @@ static void a_reply_before_the_request_was_sent_is_a_protocol_error(void **state
 
 static void large_writes_against_a_server_that_only_sends_do_not_deadlock(void **state)
 {
+	uint8_t *all = malloc(MIB); /* every reply into one buffer: it is about the flow */
 	struct rig *g = *state;
 	struct dsi_request *r;
 
@@ -566,9 +565,7 @@ static void large_writes_against_a_server_that_only_sends_do_not_deadlock(void *
 	open_session(g);
 	for (unsigned int i = 0; i < 100; i++) {
 		r = prep_give(g, i, MIB, 0);
-		/* all into one buffer: it is about the flow */
-		g->buf[0] = realloc(g->buf[0], MIB);
-		r->reply = g->buf[0];
+		r->reply = all;
 		r->reply_cap = MIB;
 		submit(g, r);
 	}
@@ -582,6 +579,7 @@ static void large_writes_against_a_server_that_only_sends_do_not_deadlock(void *
 		else
 			assert_int_equal(r->reply_len, MIB);
 	}
+	free(all);
 }
 
 static void a_server_that_stops_reading_gets_everything_in_the_end(void **state)
@@ -661,24 +659,24 @@ static void a_silent_server_meets_the_deadline(void **state)
 	struct rig *g = *state;
 	uint64_t start_ns, took_ns;
 
-	g->opts.timeout_ms = 300;
+	g->opts.timeout_ms = 200;
 	die_of(g, PEER_SILENT, 0);
 	reap(g);
 	start_ns = clock_now_ns();
 	expect_death(g, -ETIMEDOUT, "no answer");
 	took_ns = clock_now_ns() - start_ns;
 	assert_non_null(strstr(g->e.text, "--timeout"));
-	assert_in_range(took_ns, 200 * MS, 1500 * MS);
+	assert_in_range(took_ns, 150 * MS, 1500 * MS);
 }
 
 static void a_server_that_stops_reading_meets_the_deadline(void **state)
 {
 	struct rig *g = *state;
 
-	g->opts.timeout_ms = 300;
+	g->opts.timeout_ms = 200;
 	g->peer->quantum = 2 * MIB;
 	g->peer->deaf_at = 2;
-	g->peer->deaf_ms = 1500;
+	g->peer->deaf_ms = 700;
 	open_session(g);
 	for (unsigned int i = 0; i < 40; i++)
 		submit(g, prep_take(g, i, MIB));
@@ -689,8 +687,8 @@ static void a_slow_server_that_makes_progress_does_not(void **state)
 {
 	struct rig *g = *state;
 
-	g->opts.timeout_ms = 250;
-	g->peer->delay_ms = 60;
+	g->opts.timeout_ms = 500;
+	g->peer->delay_ms = 110;
 	open_session(g);
 	for (unsigned int i = 0; i < 6; i++)
 		submit(g, prep_give(g, i, 4, 4));
@@ -699,10 +697,10 @@ static void a_slow_server_that_makes_progress_does_not(void **state)
 
 static void idle_time_is_not_held_against_the_server(void **state)
 {
-	const struct timespec pause = { .tv_nsec = 400 * MS };
+	const struct timespec pause = { .tv_nsec = 450 * MS };
 	struct rig *g = *state;
 
-	g->opts.timeout_ms = 200;
+	g->opts.timeout_ms = 350;
 	g->peer->delay_ms = 30;
 	open_session(g);
 	nanosleep(&pause, NULL);
@@ -716,7 +714,7 @@ static void a_stop_ends_a_wait_and_the_rest_can_be_drained(void **state)
 	struct dsi_request *r;
 	uint64_t start_ns;
 
-	g->peer->delay_ms = 400;
+	g->peer->delay_ms = 600;
 	open_session(g);
 	submit(g, prep_give(g, 0, 40000, 40000));
 	submit(g, prep_take(g, 1, 100000));
@@ -761,7 +759,7 @@ static void a_stop_does_not_lift_the_deadline(void **state)
 	struct dsi_request *r;
 	int rc;
 
-	g->opts.timeout_ms = 300;
+	g->opts.timeout_ms = 200;
 	die_of(g, PEER_SILENT, 0);
 	reap(g);
 	g->stop = 1;
@@ -805,15 +803,15 @@ static void the_wait_for_a_reply_is_between_sent_and_first(void **state)
 	struct rig *g = *state;
 	const struct dsi_request *r;
 
-	g->peer->delay_ms = 60;
+	g->peer->delay_ms = 150;
 	g->peer->piece = 20;
 	g->peer->piece_us = 60000;
 	open_session(g);
 	submit(g, prep_give(g, 0, 10, 10));
 	r = reap(g);
-	assert_true(r->t.sent_ns - r->t.begun_ns < 50 * MS);
-	assert_in_range(r->t.first_ns - r->t.sent_ns, 50 * MS, 2000 * MS);
-	assert_in_range(r->t.last_ns - r->t.first_ns, 50 * MS, 2000 * MS);
+	assert_true(r->t.sent_ns - r->t.begun_ns < 140 * MS);
+	assert_in_range(r->t.first_ns - r->t.sent_ns, 140 * MS, 3000 * MS);
+	assert_in_range(r->t.last_ns - r->t.first_ns, 5 * MS, 3000 * MS);
 }
 
 /* ---- opening and closing ---- */

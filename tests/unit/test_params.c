@@ -10,6 +10,7 @@
 
 #include <cmocka.h> /* needs the headers above */
 
+/* clang-format off */
 /* Every bit of a file there is: 0xefff. */
 static const uint8_t whole_file[] = {
 	0x00, 0x21,				/* 0: attributes */
@@ -51,6 +52,7 @@ static const uint8_t whole_dir[] = {
 	0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 'd', 'd',
 };
 #define DIR_BITS 0xbfff
+/* clang-format on */
 
 static bool parse(struct afp_params *out, const uint8_t *raw, size_t len, uint16_t bitmap, bool dir)
 {

@@ -135,7 +135,7 @@ static int setup(void **state)
 	struct rig *g = calloc(1, sizeof(*g));
 
 	g->peer = peer_new();
-	g->opts = (struct dsi_opts){ "127.0.0.1", g->peer->port, 16, 5000, &g->stop };
+	g->opts = (struct dsi_opts) { "127.0.0.1", g->peer->port, 16, 5000, &g->stop };
 	*state = g;
 	return 0;
 }
@@ -317,11 +317,13 @@ static bool endless(void *user, struct peer *p, const struct peer_request *q,
 		    struct peer_reply *out)
 {
 	static const uint8_t none[] = { 0x21, 0x40, 0x21, 0x40, 0, 0 };
+	/* clang-format off */
 	static const uint8_t ghost[] = {
 		0x21, 0x40, 0x21, 0x40, 0, 1,		     /* one entry */
 		26, 0, 0, 12, 0, 0, 0, 99, 0, 15, 0, 0, 0, 0, /* its parameters */
 		2, 'g', 'h', 0, 0, 0, 0, 0, 2, 'g', 'h', 0,   /* its names, and a pad */
 	};
+	/* clang-format on */
 
 	if (p->count[AFP_Enumerate] > 1000)
 		return false;

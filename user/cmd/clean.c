@@ -122,8 +122,7 @@ int cmd_clean(int argc, char **argv)
 		opt_help(stdout, options);
 		return OUTCOME_OK;
 	}
-	if (!r && first < argc)
-		r = connect_url(&cfg.c, argv[first], &e);
+	r = r ? r : connect_operands(&cfg.c, argc - first, argv + first, &e);
 	r = r ? r : connect_complete(&cfg.c, &e);
 	if (r)
 		return cmd_usage_error("clean", &e);

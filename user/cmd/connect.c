@@ -12,8 +12,6 @@
 #include <termios.h>
 #include <unistd.h>
 
-#define PASSWORD_MAX 256
-
 /* Decodes %XX in place. */
 static int decode(char *text, struct err *e)
 {
@@ -109,29 +107,50 @@ int connect_url(struct connect_cfg *c, const char *url, struct err *e)
 	return r;
 }
 
-/* The first line of a stream, without its end. Owned by the program, never freed. */
-static char *first_line(FILE *f)
+/* Overwrites the password in a URL of the command line, where ps shows it to everybody. */
+static void hide_in_url(char *url)
 {
-	char *line = calloc(1, PASSWORD_MAX + 2);
+	size_t len = strlen(url) > 6 ? 6 + strcspn(url + 6, "/") : 0;
+	char *at = memrchr(url, '@', len), *colon = len ? memchr(url + 6, ':', len - 6) : NULL;
 
-	if (line && fgets(line, PASSWORD_MAX + 2, f)) {
-		line[strcspn(line, "\r\n")] = '\0';
-		return line;
-	}
-	free(line);
-	return NULL;
+	if (at && colon && colon < at)
+		memset(colon + 1, 'x', (size_t)(at - colon - 1));
+}
+
+int connect_operands(struct connect_cfg *c, int n, char **operand, struct err *e)
+{
+	int r;
+
+	if (n > 1)
+		return err_set(e, -EINVAL, "one server is enough, what is '%s'?", operand[1]);
+	if (n < 1)
+		return 0;
+	r = connect_url(c, operand[0], e);
+	hide_in_url(operand[0]);
+	return r;
+}
+
+/* The first line of a stream, without its end, becomes the password. */
+static bool read_password(struct connect_cfg *c, FILE *f)
+{
+	if (!fgets(c->secret, sizeof(c->secret), f))
+		return false;
+	c->secret[strcspn(c->secret, "\r\n")] = '\0';
+	c->password = c->secret;
+	return true;
 }
 
 static int password_from_file(struct connect_cfg *c, struct err *e)
 {
 	FILE *f = fopen(c->password_file, "re");
+	bool ok;
 
 	if (!f)
 		return err_set(e, -EINVAL, "cannot read the password file %s: %s", c->password_file,
 			       strerror(errno));
-	c->password = first_line(f);
+	ok = read_password(c, f);
 	fclose(f);
-	if (!c->password)
+	if (!ok)
 		return err_set(e, -EINVAL, "the password file %s is empty", c->password_file);
 	return 0;
 }
@@ -140,6 +159,7 @@ static int password_from_terminal(struct connect_cfg *c, struct err *e)
 {
 	struct termios old, quiet;
 	FILE *tty = fopen("/dev/tty", "r+e");
+	bool ok;
 
 	if (!tty)
 		return err_set(
@@ -151,11 +171,11 @@ static int password_from_terminal(struct connect_cfg *c, struct err *e)
 	quiet = old;
 	quiet.c_lflag &= ~(tcflag_t)ECHO;
 	tcsetattr(fileno(tty), TCSAFLUSH, &quiet);
-	c->password = first_line(tty);
+	ok = read_password(c, tty);
 	tcsetattr(fileno(tty), TCSAFLUSH, &old);
 	fputc('\n', tty);
 	fclose(tty);
-	return c->password ? 0 : err_set(e, -EINVAL, "no password was typed");
+	return ok ? 0 : err_set(e, -EINVAL, "no password was typed");
 }
 
 static int find_password(struct connect_cfg *c, struct err *e)
@@ -175,9 +195,13 @@ static int hide_password(struct connect_cfg *c, struct err *e)
 
 	if (!seen)
 		return 0;
-	c->password = strdup(seen);
+	if (strlen(seen) >= sizeof(c->secret))
+		return err_set(e, -EINVAL, "the password is longer than %zu bytes",
+			       sizeof(c->secret) - 1);
+	strcpy(c->secret, seen);
 	memset(seen, 'x', strlen(seen));
-	return c->password ? 0 : err_set(e, -ENOMEM, "out of memory");
+	c->password = c->secret;
+	return 0;
 }
 
 int connect_complete(struct connect_cfg *c, struct err *e)
@@ -199,9 +223,10 @@ int connect_complete(struct connect_cfg *c, struct err *e)
 		me = getpwuid(geteuid());
 		if (!me)
 			return err_set(e, -EINVAL, "which user? give -u USER");
-		c->user = strdup(me->pw_name);
+		snprintf(c->me, sizeof(c->me), "%s", me->pw_name);
+		c->user = c->me;
 	}
-	if (!c->user || !*c->user)
+	if (!*c->user)
 		return err_set(e, -EINVAL, "which user? give -u USER");
 	return find_password(c, e);
 }

@@ -11,8 +11,10 @@
 struct connect_cfg {
 	const char *host, *user, *password, *password_file, *volume, *uam;
 	unsigned int port, timeout_s;
-	int version;   /* 3..7: AFP 3.0 to 3.4 */
-	char url[600]; /* what the pointers above point into when a URL was given */
+	int version;      /* 3..7: AFP 3.0 to 3.4 */
+	char url[600];    /* what the pointers above point into when a URL was given */
+	char secret[258]; /* the password, at most 256 bytes and the end of a line */
+	char me[256];     /* the user who runs this */
 };
 
 #define CONNECT_DEFAULTS                                                                           \
@@ -56,8 +58,14 @@ struct connect_cfg {
 int connect_url(struct connect_cfg *c, const char *url, struct err *e);
 
 /*
+ * What stands behind the options: nothing, or one URL, whose password is overwritten there
+ * (ps shows it to everybody). -EINVAL with a text.
+ */
+int connect_operands(struct connect_cfg *c, int n, char **operand, struct err *e);
+
+/*
  * Volume, user and password are there, or are asked for where that can be; a password given on
- * the command line is overwritten there. -EINVAL, -ENOMEM.
+ * the command line is overwritten there. -EINVAL.
  */
 int connect_complete(struct connect_cfg *c, struct err *e);
 

@@ -444,10 +444,7 @@ int cmd_lantest(int argc, char **argv)
 		help(&cfg, stdout);
 		return cfg.help ? OUTCOME_OK : peer_exit_code(OUTCOME_USAGE, 0, 0, false);
 	}
-	if (!r && first < argc)
-		r = connect_url(&cfg.c, argv[first++], &e);
-	if (!r && first < argc)
-		r = err_set(&e, -EINVAL, "one server is enough, what is '%s'?", argv[first]);
+	r = r ? r : connect_operands(&cfg.c, argc - first, argv + first, &e);
 	r = r ? r : connect_complete(&cfg.c, &e);
 	if (r && cfg.compatible) {
 		cmd_say("%s", e.text);
