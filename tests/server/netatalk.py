@@ -60,9 +60,7 @@ def _signature(
 # 27 FPRead, 33 FPWrite, 60 FPReadExt, 61 FPWriteExt, 1 FPByteRangeLock,
 # 9 the enumerate of AFP 2, 17 FPGetVolParms.
 SIGNATURES: dict[str, dict[int, int]] = {
-    "1": _signature(
-        10004, 1, 1001, 1000, 2000, 3000, {27: 1000, 33: 1000, 9: 1, 17: 1}
-    ),
+    "1": _signature(10004, 1, 1001, 1000, 2000, 3000, {27: 1000, 33: 1000, 9: 1, 17: 1}),
     "2": _signature(6, 1, 2, 1, 1, 1, {61: 100}),
     "3": _signature(7, 1, 2, 1, 2, 2, {60: 100, 61: 100}),
     "4": _signature(13, 1, 2, 1, 3, 3, {27: 1, 33: 1, 1: 20000}),
@@ -94,9 +92,7 @@ class Server:
     vol1, vol2, ro, log, conf (paths on this machine), version.
     """
 
-    def __init__(
-        self, suite: str, cnid: str = "dbd", port: int = 0, **hooks: str
-    ) -> None:
+    def __init__(self, suite: str, cnid: str = "dbd", port: int = 0, **hooks: str) -> None:
         self.suite = suite
         self.cnid = cnid
         self._wanted = port
@@ -140,9 +136,7 @@ class Server:
         self, program: str, *args: str, user: str = "bench1"
     ) -> subprocess.CompletedProcess[str]:
         """Run it; the status is for the caller to check."""
-        return _run(
-            self.peer_command(program, *args, user=user), check=False, env=self._env
-        )
+        return _run(self.peer_command(program, *args, user=user), check=False, env=self._env)
 
     def judge(self, command: Sequence[str], *, wire: bool = False) -> dict[int, int]:
         """Run a command, which must succeed, and count what the server did.
@@ -185,7 +179,5 @@ def _run(
         env=env,
     )
     if check and done.returncode:
-        raise RuntimeError(
-            f"{command} failed ({done.returncode}):\n{done.stdout}{done.stderr}"
-        )
+        raise RuntimeError(f"{command} failed ({done.returncode}):\n{done.stdout}{done.stderr}")
     return done

@@ -209,8 +209,8 @@ static void make_run(struct run *r, unsigned int iterations)
 	run_note(&r->server, "address", "192.0.2.7:548");
 	run_note(&r->rungs, "calls", "bpf tp_btf (highest of the ladder)");
 	run_loss(r, "call records", 0);
-	run_book(r, "afpd 4711 syscr", 163629, 163629);
-	run_book(r, "afpd 4711 syscw", 181874, 181874);
+	run_book(r, "afpd 4711 syscr", "/proc/PID/io", 163629, 163629);
+	run_book(r, "afpd 4711 syscw", "/proc/PID/io", 181874, 181874);
 }
 
 static int setup(void **state)

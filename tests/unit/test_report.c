@@ -214,7 +214,7 @@ static void the_own_report_says_complete_and_closed(void **state)
 
 static void an_open_book_is_shouted_with_its_difference(void **state)
 {
-	run_book(*state, "cnid_dbd 4712 syscw", 1000, 1002);
+	run_book(*state, "cnid_dbd 4712 syscw", "/proc/PID/io", 1000, 1002);
 	has(*state, OWN, "BOOKS OPEN  cnid_dbd 4712: syscw 1,000 ≠ 1,002 (-2)\n");
 	has(*state, OWN_COLOR, "\033[1;31mBOOKS OPEN  cnid_dbd 4712: ");
 }

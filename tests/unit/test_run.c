@@ -130,9 +130,9 @@ static void latencies_merge_by_test_and_command(void **state)
 
 static void a_book_closes_only_on_equal_numbers(void **state)
 {
-	assert_int_equal(run_book(*state, "afpd 1 syscr", 5, 5), 0);
+	assert_int_equal(run_book(*state, "afpd 1 syscr", "/proc/PID/io", 5, 5), 0);
 	assert_true(run_books_closed(*state));
-	assert_int_equal(run_book(*state, "afpd 1 syscw", 5, 6), 0);
+	assert_int_equal(run_book(*state, "afpd 1 syscw", "/proc/PID/io", 5, 6), 0);
 	assert_false(run_books_closed(*state));
 	assert_true(((struct run *)*state)->book[0].closed);
 	assert_false(((struct run *)*state)->book[1].closed);

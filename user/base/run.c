@@ -157,19 +157,33 @@ const char *run_note_find(const struct run_notes *in, const char *key)
 	return NULL;
 }
 
-int run_book(struct run *r, const char *name, uint64_t ours, uint64_t theirs)
+static int add_book(struct run *r, const char *name, struct run_book b)
 {
 	struct run_book *book = grown(r->book, r->n_books, sizeof(*book));
-	char *copy;
 
 	if (!book)
 		return -ENOMEM;
 	r->book = book;
-	copy = strdup(name);
-	if (!copy)
+	b.name = strdup(name);
+	if (!b.name)
 		return -ENOMEM;
-	book[r->n_books++] = (struct run_book) { copy, ours, theirs, ours == theirs };
+	book[r->n_books++] = b;
 	return 0;
+}
+
+int run_book(struct run *r, const char *name, const char *with, uint64_t ours, uint64_t theirs)
+{
+	return add_book(r, name,
+			(struct run_book) { .with = with,
+					    .ours = ours,
+					    .theirs = theirs,
+					    .has_theirs = true,
+					    .closed = ours == theirs });
+}
+
+int run_book_open(struct run *r, const char *name, const char *with, uint64_t ours)
+{
+	return add_book(r, name, (struct run_book) { .with = with, .ours = ours });
 }
 
 int run_loss(struct run *r, const char *what, uint64_t n)

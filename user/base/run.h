@@ -86,8 +86,10 @@ struct run_notes {
 
 /* An account compared with an independent one. */
 struct run_book {
-	char *name; /* owned: "afpd 4711 syscr" */
+	char *name;       /* owned; account and counter: "afpd 4711 syscr" */
+	const char *with; /* static; the other account: "/proc/PID/io" */
 	uint64_t ours, theirs;
+	bool has_theirs; /* false: the other account is gone */
 	bool closed;
 };
 
@@ -122,7 +124,9 @@ void run_fini(struct run *r);
 int run_note(struct run_notes *to, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 const char *run_note_find(const struct run_notes *in, const char *key); /* NULL: not there */
-int run_book(struct run *r, const char *name, uint64_t ours, uint64_t theirs);
+int run_book(struct run *r, const char *name, const char *with, uint64_t ours, uint64_t theirs);
+/* A book that stays open because the other account is gone. */
+int run_book_open(struct run *r, const char *name, const char *with, uint64_t ours);
 int run_loss(struct run *r, const char *what, uint64_t n);
 
 /* A new phase, owned by the run; NULL without memory. */

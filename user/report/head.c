@@ -133,7 +133,8 @@ static bool same_account(const struct run_book *a, const struct run_book *b)
 {
 	size_t len = account_len(a);
 
-	return len == account_len(b) && !strncmp(a->name, b->name, len);
+	return len == account_len(b) && !strncmp(a->name, b->name, len) &&
+	       !strcmp(a->with, b->with);
 }
 
 /* " syscr 81,803", and what the other side says where that differs. */
@@ -143,7 +144,9 @@ static void print_book(FILE *to, const struct run_book *b)
 
 	fprintf(to, "%s" GLUE "%s", b->name + account_len(b) + (b->name[account_len(b)] != 0),
 		cell_count(b->ours).text);
-	if (!b->closed)
+	if (!b->has_theirs)
+		fputs(" (nothing to compare with any more)", to);
+	else if (!b->closed)
 		fprintf(to, GLUE "≠" GLUE "%s" GLUE "(%s%s)", cell_count(b->theirs).text,
 			more ? "+" : "-",
 			cell_count(more ? b->ours - b->theirs : b->theirs - b->ours).text);
@@ -169,7 +172,7 @@ static int put_account(const struct paint *p, const struct run_book *first, bool
 		comma = ", ";
 	}
 	if (closed)
-		fputs(" = /proc/PID/io", to);
+		fprintf(to, " = %s", first->with);
 	if (fclose(to)) {
 		free(text);
 		return -ENOMEM;

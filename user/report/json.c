@@ -260,7 +260,9 @@ static json_t *books(struct doc *d, const struct run *r)
 
 		put(d, o, "name", text(r->book[i].name));
 		put(d, o, "ours", number(r->book[i].ours));
-		put(d, o, "theirs", number(r->book[i].theirs));
+		put(d, o, "with", text(r->book[i].with));
+		put(d, o, "theirs",
+		    r->book[i].has_theirs ? number(r->book[i].theirs) : json_null());
 		put(d, o, "closed", json_boolean(r->book[i].closed));
 		add(d, a, o);
 	}

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define BOOK_WITH "/proc/PID/io"
+
 struct book {
 	bool open;
 	uint64_t started;
@@ -115,7 +117,7 @@ static int compare(struct run *r, const char *who, const struct afs_compat *ours
 
 	for (size_t i = 0; i < sizeof(line) / sizeof(line[0]) && !err; i++) {
 		snprintf(name, sizeof(name), "%s %s", who, line[i].name);
-		err = run_book(r, name, line[i].ours, line[i].theirs);
+		err = run_book(r, name, BOOK_WITH, line[i].ours, line[i].theirs);
 	}
 	return err;
 }
@@ -123,11 +125,13 @@ static int compare(struct run *r, const char *who, const struct afs_compat *ours
 /* A book that cannot be compared any more: ours stands alone, and stays open. */
 static int leave_open(struct run *r, const char *who, const struct afs_compat *ours)
 {
-	int err = run_book(r, who, ours->syscr + ours->syscw, 0);
+	char name[96];
+	int err;
 
+	snprintf(name, sizeof(name), "%s syscr+syscw", who);
+	err = run_book_open(r, name, BOOK_WITH, ours->syscr + ours->syscw);
 	if (err)
 		return err;
-	r->book[r->n_books - 1].closed = false;
 	return run_note(&r->warnings, "books",
 			"%s has ended: its book stays open (%llu reads, %llu writes counted)", who,
 			(unsigned long long)ours->syscr, (unsigned long long)ours->syscw);
