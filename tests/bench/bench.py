@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Measures afpscope against afp_lantest and other tracers on one real netatalk.
+
+Interleaved runs, medians, spread as (min..max). Writes build/bench/results.json.
+A new benchmark is a function that takes the Lab and returns results, and a row
+of BENCHES. Needs root.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import platform
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab import LETTERS, OUT, REPO, Client, Lab, Sample, compiled
+from stats import Result, Side, absent, compare, figure
+from tracers import TESTS, TRACERS, traced
+
+HERE = Path(__file__).resolve().parent
+EXCHANGES = 50_000
+TRACER_ROUNDS = 3
+CALL_COST = REPO / "build" / "tests" / "bpf" / "bench_calls"
+
+
+def client_cpu(lab: Lab, how: str) -> list[Result]:
+    """CPU time of the client for all twelve tests, and the least it could be."""
+    runs = lab.all_twelve()
+    return [
+        compare(
+            "client CPU, twelve tests",
+            Side("afpscope", [s.cpu_s for s in runs["off"]]),
+            Side("afp_lantest", [s.cpu_s for s in runs["peer"]]),
+            "s",
+            how,
+            goal=0.7,
+        ),
+        _floor(lab, how),
+    ]
+
+
+def _floor(lab: Lab, how: str) -> Result:
+    """No synchronous client does with less than one send and one recv."""
+    program = compiled(HERE / "pingpong.c")
+    cpus = [str(lab.client_cpu), str(lab.server_cpu)]
+
+    def exchange(pattern: str) -> Sample:
+        client = Client([str(program), pattern, str(EXCHANGES), *cpus], OUT)
+        client.finish()
+        return Sample(float((OUT / "out").read_text()), {})
+
+    runs = lab.series(
+        {name: lambda name=name: exchange(name) for name in ("lean", "split")},
+        lab.pairs,
+    )
+    return compare(
+        "client CPU, floor",
+        Side("send + recv", [s.cpu_s for s in runs["lean"]]),
+        Side("writev + 2 read", [s.cpu_s for s in runs["split"]]),
+        "us/exchange",
+        how,
+    )
+
+
+def test_times(lab: Lab, how: str) -> list[Result]:
+    """The time of each test against the peer's, who cuts it to whole milliseconds."""
+    runs = lab.all_twelve()
+
+    def versus(name: str, value: Callable[[Sample], float]) -> Result:
+        ours = Side("afpscope", [value(s) for s in runs["off"]])
+        theirs = Side("afp_lantest", [value(s) for s in runs["peer"]])
+        return compare(name, ours, theirs, "ms", how, goal=1.0, noise=True)
+
+    return [
+        *(
+            versus(f"time of test {n}", lambda s, n=n: math.floor(s.ms[n]))
+            for n in range(1, len(LETTERS) + 1)
+        ),
+        versus("time of all tests", Sample.sum_ms),
+    ]
+
+
+def watch_time(lab: Lab, how: str) -> list[Result]:
+    """What watching the server adds to the tests."""
+    few = lab.series({w: lambda w=w: lab.ours(w, TESTS) for w in ("off", "bpf")}, lab.pairs)
+    return [
+        compare(
+            name,
+            Side("watched", [s.sum_ms() for s in runs["bpf"]]),
+            Side("not", [s.sum_ms() for s in runs["off"]]),
+            "ms",
+            how,
+            goal=goal,
+        )
+        for name, runs, goal in (
+            ("watched, twelve tests", lab.all_twelve(), 1.06),
+            ("watched, tests 1 + 9 + 12", few, 1.15),
+        )
+    ]
+
+
+def other_tracers(lab: Lab, how: str) -> list[Result]:
+    """The same with other tools, for scale."""
+    found = [t for t in TRACERS if t.program]
+    runs = lab.series(
+        {
+            "off": lambda: lab.ours("off", TESTS),
+            **{t.name: lambda t=t: traced(lab, t) for t in found},
+        },
+        min(lab.pairs, TRACER_ROUNDS),
+    )
+    plain = Side("not traced", [s.sum_ms() for s in runs["off"]])
+    results = []
+    for tracer in TRACERS:
+        name = f"{tracer.name}, tests 1 + 9 + 12"
+        if tracer in found:
+            with_it = Side("traced", [s.sum_ms() for s in runs[tracer.name]])
+            results.append(compare(name, with_it, plain, "ms", how))
+        else:
+            results.append(absent(name, "ratio", "the program is not installed"))
+    return results
+
+
+def call_cost(lab: Lab, how: str) -> list[Result]:
+    """What the watch adds to one system call, from the loops of tests/bpf."""
+    if not (REPO / "tests" / "bpf" / "bench_calls.c").exists():
+        return [absent("cost of a call", "ns", "there is no tests/bpf/bench_calls.c")]
+    target = str(CALL_COST.relative_to(REPO))
+    subprocess.run(["make", "-s", "-C", str(REPO), target], check=True)
+    Client([str(CALL_COST), str(2 * lab.pairs + 1)], OUT).finish()
+    out = (OUT / "out").read_text()
+    return [
+        figure(
+            f"{row['call']}, {row['state']}",
+            row["added"],
+            "ns added",
+            how,
+            f"to {row['median'] - row['added']} ns",
+        )
+        for row in map(json.loads, out.splitlines())
+        if row["state"] != "none"
+    ]
+
+
+@dataclass(frozen=True)
+class Bench:
+    name: str
+    run: Callable[[Lab, str], list[Result]]
+
+
+BENCHES = (
+    Bench("client-cpu", client_cpu),
+    Bench("test-times", test_times),
+    Bench("watch-time", watch_time),
+    Bench("tracers", other_tracers),
+    Bench("call-cost", call_cost),
+)
+
+
+def machine(lab: Lab) -> str:
+    cpus = os.cpu_count()
+    return (
+        f"netatalk {lab.server.version} (CNID dbd), {platform.machine()}, {cpus} CPUs,"
+        f" Linux {platform.release()}; {lab.placement()}"
+    )
+
+
+def load(when: str) -> Result:
+    """The machine's own work disturbs; ours alone makes about 1."""
+    return figure(f"load average {when}", os.getloadavg()[0], "of 1 minute", "cat /proc/loadavg")
+
+
+def options() -> argparse.Namespace:
+    last = max(os.sched_getaffinity(0))
+    names = [bench.name for bench in BENCHES]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"{', '.join(names)} (default: all)"
+    )
+    parser.add_argument("--pairs", type=int, default=7, help="rounds (default: 7)")
+    parser.add_argument("--quick", action="store_true", help="2 rounds")
+    parser.add_argument("--afpscope", type=Path, metavar="PROGRAM", help="default: build/afpscope")
+    parser.add_argument("--server-cpu", type=int, default=last, metavar="CPU")
+    parser.add_argument("--client-cpu", type=int, metavar="CPU", help="default: the server's")
+    o = parser.parse_args()
+    unknown = set(o.names) - set(names)
+    if unknown:
+        parser.error(f"no benchmark {', '.join(sorted(unknown))}: {', '.join(names)}")
+    if o.pairs < 1:
+        parser.error("--pairs: at least 1")
+    o.pairs = 2 if o.quick else o.pairs
+    o.client_cpu = o.server_cpu if o.client_cpu is None else o.client_cpu
+    return o
+
+
+def main() -> int:
+    o = options()
+    if os.geteuid():
+        sys.exit("bench.py: needs root (the server and eBPF): sudo make bench")
+    again = f"--pairs {o.pairs} --server-cpu {o.server_cpu} --client-cpu {o.client_cpu}"
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the server goes down
+    program = (o.afpscope or REPO / "build" / "afpscope").resolve()
+    if o.afpscope:
+        again += f" --afpscope {program}"
+    with Lab(program, o.pairs, o.server_cpu, o.client_cpu) as lab:
+        print(machine(lab))
+        results = [load("before")]
+        for bench in BENCHES:
+            if bench.name in o.names or not o.names:
+                how = f"/usr/bin/python3 -B tests/bench/bench.py {bench.name} {again}"
+                results += bench.run(lab, how)
+        results.append(load("after"))
+    path = OUT / "results.json"
+    path.write_text(json.dumps([r.saved() for r in results], indent=1) + "\n")
+    print(f"results are in {path.relative_to(REPO)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A small AFP client: sessions that stand around while something else is tested."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from types import TracebackType
+from typing import Self
+
+CLOSE_SESSION, COMMAND, OPEN_SESSION, TICKLE = 1, 2, 4, 5
+HEADER = struct.Struct(">BBHiII")
+
+
+def _pascal(text: str) -> bytes:
+    raw = text.encode()
+    return bytes([len(raw)]) + raw
+
+
+class AfpClient:
+    """One session, logged in by clear text, with a volume open."""
+
+    def __init__(
+        self,
+        port: int,
+        *,
+        host: str = "127.0.0.1",
+        user: str = "bench1",
+        password: str = "secret1",
+        volume: str = "vol1",
+    ) -> None:
+        self._id = 0
+        self._lock = threading.Lock()
+        self._socket = socket.create_connection((host, port), timeout=20)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._exchange(OPEN_SESSION, bytes([1, 4, 0, 0, 0, 2]))
+        login = bytes([18]) + _pascal("AFP3.4") + _pascal("Cleartxt Passwrd")
+        login += _pascal(user)
+        login += bytes(len(login) % 2) + password.encode().ljust(8, b"\0")[:8]
+        self._expect_ok("FPLogin", login)
+        reply = self._expect_ok("FPOpenVol", bytes([24, 0, 0, 0x21]) + _pascal(volume))
+        self._volume: int = struct.unpack_from(">H", reply, 4)[0]
+
+    def _exchange(self, command: int, payload: bytes) -> tuple[int, bytes]:
+        with self._lock:
+            self._id = (self._id + 1) & 0xFFFF
+            header = HEADER.pack(0, command, self._id, 0, len(payload), 0)
+            self._socket.sendall(header + payload)
+            while True:
+                raw = self._receive(HEADER.size)
+                flag, number, ident, code, size, _ = HEADER.unpack(raw)
+                data = self._receive(size)
+                if flag == 1 and number == command and ident == self._id:
+                    return code, data
+
+    def _receive(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            piece = self._socket.recv(size - len(data))
+            if not piece:
+                raise ConnectionError("the server hung up")
+            data += piece
+        return data
+
+    def _expect_ok(self, what: str, payload: bytes) -> bytes:
+        code, data = self._exchange(COMMAND, payload)
+        if code:
+            raise RuntimeError(f"{what}: AFP error {code}")
+        return data
+
+    def stat_root(self) -> None:
+        """FPGetFileDirParms of the volume's root: changes nothing."""
+        self._expect_ok(
+            "FPGetFileDirParms",
+            struct.pack(">BBHIHHBIH", 34, 0, self._volume, 2, 0, 0x0142, 3, 0x08000103, 0),
+        )
+
+    def local_port(self) -> int:
+        port: int = self._socket.getsockname()[1]
+        return port
+
+    def drop(self) -> None:
+        """Hang up without a word: the session's process stays, for a day."""
+        self._socket.close()
+
+    def close(self) -> None:
+        """FPLogout and DSICloseSession."""
+        self._expect_ok("FPLogout", bytes([20, 0]))
+        self._socket.sendall(HEADER.pack(0, CLOSE_SESSION, 0, 0, 0, 0))
+        self._socket.close()
+
+
+class Busy:
+    """Makes requests through a session, one after the other, in a thread."""
+
+    def __init__(self, client: AfpClient, pause: float = 0.002) -> None:
+        self.client = client
+        self.requests = 0
+        self._pause = pause
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._work, daemon=True)
+
+    def _work(self) -> None:
+        while not self._stop.wait(self._pause):
+            self.client.stat_root()
+            self.requests += 1
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._thread.join()

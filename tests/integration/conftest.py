@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Servers, the program under test, and a time limit for every test.
+
+AFPSCOPE names the binary (default: build/afpscope).
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from netatalk import Server
+from scope import (
+    BUILD,
+    OK,
+    Done,
+    PinnedServer,
+    Scope,
+    both_cpus,
+    no_longer_than,
+    pinning,
+    sweep,
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """-m "not slow": a test with a limit of its own is slow."""
+    for item in items:
+        if item.get_closest_marker("limit"):
+            item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _ready() -> None:
+    assert os.geteuid() == 0, "the tests of the whole program need root"
+
+
+# The limit holds for the test alone: what it shares with others is made before.
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    marker = item.get_closest_marker("limit")
+    with no_longer_than(marker.args[0] if marker else 120):
+        yield
+
+
+@pytest.fixture(scope="session")
+def scope(tmp_path_factory: pytest.TempPathFactory) -> Scope:
+    binary = Path(os.environ.get("AFPSCOPE") or BUILD / "afpscope").absolute()
+    assert binary.is_file(), f"{binary} is not there: run make, or set AFPSCOPE"
+    return Scope(binary, tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="session")
+def _dbd() -> Iterator[Server]:
+    with PinnedServer("forky", "dbd", both_cpus()[0]) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def _sqlite() -> Iterator[Server]:
+    with PinnedServer("forky", "sqlite", both_cpus()[1]) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def _old() -> Iterator[Server]:
+    with PinnedServer("trixie", "dbd", both_cpus()[1]) as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def _end_all(scope: Scope) -> Iterator[None]:
+    yield
+    scope.end_all()
+
+
+def _clean(server: Server) -> Iterator[Server]:
+    yield server
+    left = sweep(server)
+    assert not left, "the test left its directory on the volume"
+
+
+@pytest.fixture
+def dbd(_dbd: Server) -> Iterator[Server]:
+    """netatalk 4.5.1 with cnid_dbd."""
+    yield from _clean(_dbd)
+
+
+@pytest.fixture
+def sqlite(_sqlite: Server) -> Iterator[Server]:
+    """netatalk 4.5.1, CNID in SQLite inside afpd."""
+    yield from _clean(_sqlite)
+
+
+@pytest.fixture
+def old(_old: Server) -> Iterator[Server]:
+    """netatalk 4.2.3 with cnid_dbd."""
+    yield from _clean(_old)
+
+
+@pytest.fixture(scope="session")
+def peer_text(_dbd: Server) -> Callable[[], str]:
+    """What afp_lantest prints of all twelve tests, one iteration; run once."""
+
+    @functools.cache
+    def text() -> str:
+        command = [*pinning(_dbd), *_dbd.peer_command("afp_lantest", "-n", "1")]
+        return subprocess.run(
+            command, check=True, capture_output=True, text=True, timeout=240
+        ).stdout
+
+    return text
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """All twelve tests, again and again."""
+
+    dbd: list[Done]
+    sqlite: list[Done]
+
+
+@pytest.fixture(scope="session")
+def repeated(scope: Scope, _dbd: Server, _sqlite: Server) -> Repeated:
+    """Five runs on both servers side by side, on a CPU of its own each."""
+
+    def five(server: Server) -> list[Done]:
+        return [scope(server, "-n", "1", save=True, timeout=240).expect(OK) for _ in range(5)]
+
+    with ThreadPoolExecutor() as pool:
+        return Repeated(*pool.map(five, [_dbd, _sqlite]))

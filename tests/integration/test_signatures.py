@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The server executes exactly the AFP commands of afp_lantest 4.5, one iteration each.
+
+The judge is the server itself: its USDT probes, or tshark on the wire. What
+afpscope says of its own timed regions must agree with the table, too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from netatalk import SIGNATURES, Server
+from scope import LETTERS, NUMBER, OK, TIMED, Run, Scope
+
+CACHE = "9:;<"
+FRAME = Counter({34: 4, 6: 1, 8: 1, 18: 1, 20: 1, 24: 1})
+
+# Letters of -f -> letters that run.
+IMPLIED = {"3": "23", "6": "56", "7": "57"}
+
+
+def signature(letters: str) -> dict[int, int]:
+    """What login, test directory and the tests of these letters execute."""
+    if letters in SIGNATURES:
+        return SIGNATURES[letters]
+    total = Counter(FRAME)
+    for letter in letters:
+        total.update(Counter(SIGNATURES[letter]) - FRAME)
+    return dict(sorted(total.items()))
+
+
+def judged(
+    scope: Scope, server: Server, folder: Path, *args: str, wire: bool = False, **login: str
+) -> tuple[dict[int, int], Run]:
+    """What the server did in one run, and what the run saved of itself."""
+    saved = folder / "run.json"
+    command = scope.command(server, "-n", "1", "--json", str(saved), *args, **login)
+    counts = server.judge(command, wire=wire)
+    return counts, Run.load(saved)
+
+
+def check_own_counts(run: Run, letters: str) -> None:
+    for letter in letters:
+        test = NUMBER[letter]
+        phase = run.phase(test)
+        assert phase.commands() == TIMED[test], f"test {test}, afpscope's own count"
+        assert phase["ops"] == sum(TIMED[test].values())
+        assert phase["errors"] == 0
+    assert len(run.phases) == len(letters)
+
+
+def test_tables_agree() -> None:
+    """The single tests add up to the measured whole."""
+    total = Counter(FRAME)
+    for letter in LETTERS:
+        if letter not in IMPLIED:
+            total.update(Counter(SIGNATURES[letter]) - FRAME)
+    # 3 brings its 2; 6 and 7 bring their 5, which then has no files left.
+    total -= Counter(SIGNATURES["2"]) - FRAME
+    total.update(Counter(SIGNATURES["3"]) - FRAME)
+    total -= Counter(SIGNATURES["5"]) - FRAME
+    total.update(Counter(SIGNATURES["7"]) - FRAME)
+    total[9] += 49
+    assert dict(total) == SIGNATURES[LETTERS]
+
+
+def check_three(scope: Scope, servers: list[Server], folder: Path, *args: str) -> None:
+    """The same options on three servers at once; each has its own judge."""
+
+    def one(server: Server) -> tuple[Server, dict[int, int], Run]:
+        own = folder / f"{server.version}-{server.cnid}"
+        own.mkdir()
+        return server, *judged(scope, server, own, *args)
+
+    letters = CACHE if args == ("-K",) else args[1] if args else LETTERS
+    with ThreadPoolExecutor() as pool:
+        for server, counts, run in pool.map(one, servers):
+            assert counts == signature(letters), f"{args} on {server}"
+            check_own_counts(run, IMPLIED.get(letters, letters))
+
+
+@pytest.fixture
+def servers(dbd: Server, sqlite: Server, old: Server) -> list[Server]:
+    return [dbd, sqlite, old]
+
+
+@pytest.mark.parametrize("letters", LETTERS)
+def test_one_test(scope: Scope, servers: list[Server], tmp_path: Path, letters: str) -> None:
+    check_three(scope, servers, tmp_path, "-f", letters)
+
+
+@pytest.mark.limit(300)
+def test_all_twelve(scope: Scope, servers: list[Server], tmp_path: Path) -> None:
+    check_three(scope, servers, tmp_path)
+
+
+def test_cache_tests(scope: Scope, servers: list[Server], tmp_path: Path) -> None:
+    check_three(scope, servers, tmp_path, "-K")
+
+
+@pytest.mark.parametrize("pair", ["23", "57"])
+def test_pair(scope: Scope, dbd: Server, tmp_path: Path, pair: str) -> None:
+    """A test named together with the one it implies: nothing runs twice."""
+    counts, run = judged(scope, dbd, tmp_path, "-f", pair)
+    assert counts == SIGNATURES[pair[1]]
+    check_own_counts(run, pair)
+
+
+def test_dhx2(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    """The same work; only the login has two more steps."""
+    counts, run = judged(scope, dbd, tmp_path, "-f", ";", uam="dhx2")
+    assert run.saved["server"]["uam"] == "DHX2"
+    assert counts == signature(";") | {19: 2}
+
+
+@pytest.mark.parametrize("letters", ["2", ":"])
+def test_on_the_wire(scope: Scope, dbd: Server, tmp_path: Path, letters: str) -> None:
+    """A second judge, which knows nothing of the server."""
+    counts, _ = judged(scope, dbd, tmp_path, "-f", letters, wire=True)
+    assert counts == signature(letters)
+
+
+def test_iterations_repeat_the_work(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    """Also of a test whose files stay when it runs alone."""
+    done = scope(dbd, "-f", "6:", "-n", "2", save=True).expect(OK)
+    assert done.run
+    assert [(p.test, p.iteration) for p in done.run.phases] == [
+        (test, iteration) for iteration in (1, 2) for test in (5, 6, 10)
+    ]
+    for phase in done.run.phases:
+        assert phase.commands() == TIMED[phase.test]
