@@ -128,7 +128,9 @@ integration: all
 lint:
 	$(Q)tests/lint.sh
 
-bench: all
+bench:
+	$(Q)tests/need.sh build server check
+	$(Q)$(MAKE) --no-print-directory all $(BUILD)/tests/bpf/bench_calls
 	$(Q)$(PYTHON) -B tests/bench/bench.py
 
 install: all
