@@ -3,7 +3,7 @@
 #
 # need.sh GROUP...: install with apt-get what the groups need and is missing:
 #   build    what compiles afpscope
-#   server   what builds and runs the test servers of tests/server
+#   server   what builds and runs the test servers of tests/server (not the judges)
 #   check    what the tests and lints run, ruff included
 # need.sh --ruff: print the path of ruff. It has no package in Debian 12, and its
 # versions differ in what they find: the one named below lives in a venv of the
@@ -90,11 +90,10 @@ for group in "$@"; do
             'pkg-config|pkgconf' make) ;;
     server)
         list+=(apt dpkg tar xz-utils debian-archive-keyring ca-certificates
-            openssl util-linux mount e2fsprogs gawk\|mawk libc-bin gcc libc6-dev
-            bpftrace tshark python3) ;;
+            openssl util-linux mount e2fsprogs gawk\|mawk libc-bin gcc libc6-dev) ;;
     check)
         list+=(libcmocka-dev clang "$(clang_rt)" clang-format shellcheck tshark
-            bpftrace strace python3-pytest iproute2 mandoc
+            bpftrace strace python3 python3-pytest iproute2 mandoc
             'linux-perf|linux-tools-generic' python3-venv) ;;
     --ruff)
         [ $# = 1 ] || die "--ruff stands alone"

@@ -49,7 +49,12 @@ status=0
 "$@" || status=$?
 wait_sessions "$before" || die "sessions still run: $(server_sessions)"
 
-kill -INT $bt
+# bpftrace 0.17 can lose the signal and sleep on: tell it until it has heard.
+for ((n = 0; n < 200; n++)); do
+    kill -0 $bt 2>/dev/null || break
+    if ((n % 40 == 0)); then kill -INT $bt; fi
+    sleep 0.05
+done
 wait $bt || die "bpftrace failed: $(cat "$tmp/err")"
 bt=
 sed -n 's/^@afp\[\([0-9]*\)\]: \([0-9]*\)$/\1 \2/p' "$tmp/counts" | sort -n > "$out"
