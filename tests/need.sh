@@ -93,7 +93,7 @@ for group in "$@"; do
             openssl util-linux mount e2fsprogs gawk\|mawk libc-bin gcc libc6-dev) ;;
     check)
         list+=(libcmocka-dev clang "$(clang_rt)" clang-format shellcheck tshark
-            bpftrace strace python3 python3-pytest iproute2 mandoc
+            bpftrace strace git python3 python3-pytest iproute2 mandoc
             'linux-perf|linux-tools-generic' python3-venv) ;;
     --ruff)
         [ $# = 1 ] || die "--ruff stands alone"
