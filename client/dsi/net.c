@@ -85,6 +85,8 @@ int net_connect(const struct dsi_opts *opts, struct err *e)
 			break;
 	}
 	freeaddrinfo(list);
+	if (r == -EINTR)
+		return err_set(e, r, "interrupted");
 	if (r < 0)
 		return err_set(e, r, "cannot connect to %s port %s: %s%s", opts->host, opts->port,
 			       strerror(-r), connect_hint(r));
