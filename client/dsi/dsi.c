@@ -349,12 +349,21 @@ static void say_goodbye(struct dsi *d)
 	}
 }
 
+/*
+ * Also when we gave the session up: without a goodbye afpd keeps it, and its open files, for up
+ * to a day. Not in the middle of a request, where it would be taken for data.
+ */
+static bool may_say_goodbye(const struct dsi *d)
+{
+	return !d->dead || ((d->dead == -EPROTO || d->dead == -ETIMEDOUT) && !d->queued.head);
+}
+
 void dsi_close(struct dsi *d)
 {
 	if (!d)
 		return;
 	if (d->fd >= 0) {
-		if (!d->dead)
+		if (may_say_goodbye(d))
 			say_goodbye(d);
 		close(d->fd);
 	}

@@ -11,7 +11,6 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,7 @@ from scope import (
     OK,
     Done,
     PinnedServer,
+    Repeated,
     Scope,
     both_cpus,
     no_longer_than,
@@ -116,14 +116,6 @@ def peer_text(_dbd: Server) -> Callable[[], str]:
         ).stdout
 
     return text
-
-
-@dataclass(frozen=True)
-class Repeated:
-    """All twelve tests, again and again."""
-
-    dbd: list[Done]
-    sqlite: list[Done]
 
 
 @pytest.fixture(scope="session")

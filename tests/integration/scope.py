@@ -196,6 +196,14 @@ class Done:
         return self
 
 
+@dataclass(frozen=True)
+class Repeated:
+    """All twelve tests, again and again, by CNID scheme."""
+
+    dbd: list[Done]
+    sqlite: list[Done]
+
+
 @dataclass
 class Running:
     """A started command. Its output goes to files, which can be looked at meanwhile."""
@@ -423,9 +431,14 @@ def kill(pids: Sequence[int]) -> None:
 
 @contextlib.contextmanager
 def no_longer_than(seconds: float) -> Iterator[None]:
-    """TimeoutError where the block takes longer."""
+    """TimeoutError where the block takes longer; prints who was at work then."""
 
     def expired(_number: int, _frame: object) -> None:
+        columns = "pid,ppid,etimes,stat,wchan:20,args"
+        listed = subprocess.run(["ps", "axwwfo", columns], capture_output=True, text=True)
+        for line in listed.stdout.splitlines():
+            if re.search(r"PPID|afpscope|lantest|afpd|cnid_|bpftrace|dumpcap|strace", line):
+                print(line[:200])
         raise TimeoutError(f"not done after {seconds:.0f} s")
 
     before = signal.signal(signal.SIGALRM, expired)

@@ -24,8 +24,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from conftest import Repeated
-from scope import BUILD, Run
+from scope import BUILD, Repeated, Run
 
 RUNS = 5
 

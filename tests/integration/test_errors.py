@@ -489,6 +489,9 @@ def test_clean_keeps_what_is_not_ours(scope: Scope, dbd: Server) -> None:
         running.signal(signal.SIGINT)
         running.finish(20).expect(INTERRUPTED)
 
+        done = scope.execute(scope.command(dbd, "--all", "--dry-run", tool="clean")).expect(OK)
+        assert "LanTest-00000000-1-000000: would be removed" in done.out
+        assert all(path.exists() for path in foreign)
         done = scope.execute(scope.command(dbd, "--all", tool="clean")).expect(OK)
         assert "LanTest-00000000-1-000000: removed" in done.out
         assert [path.exists() for path in foreign] == [True, False, True]

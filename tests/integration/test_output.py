@@ -13,9 +13,8 @@ from pathlib import Path
 from statistics import mean, stdev
 
 import pytest
-from conftest import Repeated
 from netatalk import USERS, Server
-from scope import BUILD, OK, TIMED, USAGE, Done, Scope, pinning
+from scope import BUILD, OK, TIMED, USAGE, Done, Repeated, Scope, pinning
 
 IO_HEAD = [
     *("Test", "Time_ms", "Time±", "AFPD_R", "AFPD_R±", "AFPD_W", "AFPD_W±"),
@@ -361,6 +360,14 @@ def test_exit_codes_are_the_peers(
     # Now and then it logs out on the connection that the server has closed.
     sigpipe = [-signal.SIGPIPE] if code == 10 else []
     assert theirs.returncode in (code, *sigpipe), f"{theirs}"
+
+
+def test_compatible_mistake_that_the_peer_forgives(
+    scope: Scope, dbd: Server, compatible: Path
+) -> None:
+    """It runs nothing and is content; for us that is a mistake in usage."""
+    args = ["-h", "127.0.0.1", "-p", str(dbd.port), "-s", "vol1", "-u", "bench1", "-w", "secret1"]
+    assert scope.execute([str(compatible), *args, "-f", "0"]).expect(1).messages
 
 
 def test_compatible_output(scope: Scope, dbd: Server, compatible: Path) -> None:

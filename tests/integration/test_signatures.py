@@ -38,7 +38,8 @@ def judged(
     """What the server did in one run, and what the run saved of itself."""
     saved = folder / "run.json"
     command = scope.command(server, "-n", "1", "--json", str(saved), *args, **login)
-    counts = server.judge(command, wire=wire)
+    # The judge waits for the command however long it takes.
+    counts = server.judge(["timeout", "-k", "5", "100", *command], wire=wire)
     return counts, Run.load(saved)
 
 

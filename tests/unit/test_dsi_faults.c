@@ -124,6 +124,18 @@ static void a_reply_with_another_command_is_a_protocol_error(void **state)
 	expect_death(g, -EPROTO, "which was never sent");
 }
 
+static void a_session_given_up_is_closed_all_the_same(void **state)
+{
+	struct rig *g = *state;
+
+	die_of(g, PEER_WRONG_COMMAND, 0);
+	expect_death(g, -EPROTO, "which was never sent");
+	dsi_close(g->d);
+	g->d = NULL;
+	peer_stop(g->peer);
+	assert_int_equal(g->peer->n_closes, 1);
+}
+
 static void a_second_reply_to_one_request_is_a_protocol_error(void **state)
 {
 	struct rig *g = *state;
@@ -196,6 +208,7 @@ int main(void)
 		TEST(a_reset_is_told),
 		TEST(a_reply_to_an_unknown_id_is_a_protocol_error),
 		TEST(a_reply_with_another_command_is_a_protocol_error),
+		TEST(a_session_given_up_is_closed_all_the_same),
 		TEST(a_second_reply_to_one_request_is_a_protocol_error),
 		TEST(bytes_that_are_no_frame_are_a_protocol_error),
 		TEST(a_huge_length_is_a_protocol_error),

@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 volatile sig_atomic_t cmd_stop;
@@ -40,6 +41,9 @@ void cmd_say(const char *fmt, ...)
 
 int cmd_usage_error(const char *command, const struct err *e)
 {
-	cmd_say("%s: %s (see afpscope %s --help)", command, e->text, command);
+	if (strstr(e->text, "--help"))
+		cmd_say("%s: %s", command, e->text);
+	else
+		cmd_say("%s: %s (see afpscope %s --help)", command, e->text, command);
 	return OUTCOME_USAGE;
 }
