@@ -19,11 +19,6 @@ const char *lantest_title(unsigned int test)
 	return lantest_tests[test - 1].title;
 }
 
-const char *lantest_short(unsigned int test)
-{
-	return lantest_tests[test - 1].brief;
-}
-
 uint32_t lantest_selection(const struct lantest_opts *opts)
 {
 	uint32_t selection = opts->tests & LANTEST_ALL;

@@ -30,8 +30,6 @@ struct lantest_opts {
 
 /* The peers' title of a test: the key by which results are compared. */
 const char *lantest_title(unsigned int test);
-/* A few words, for narrow tables. */
-const char *lantest_short(unsigned int test);
 
 /* The tests that will run: asked for, and implied (3: 2, unless a file is given; 6, 7: 5). */
 uint32_t lantest_selection(const struct lantest_opts *opts);

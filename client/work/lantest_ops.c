@@ -146,15 +146,23 @@ int lt_lock(struct lantest *t, bool unlock, uint32_t offset, uint32_t len)
 	return send_checked(t, unlock ? "(unlock)" : "(lock)", AFP_ERR_OK);
 }
 
-int lt_enumerate(struct lantest *t, uint16_t file_bitmap, uint16_t dir_bitmap, uint16_t count,
-		 uint16_t start, struct afp_entries *it)
+int lt_enumerate(struct lantest *t, unsigned int i, const struct afp_enumerate *what)
 {
-	const struct afp_enumerate what = { t->base, file_bitmap, dir_bitmap, count, start };
+	struct afp_entries it;
 	int r;
 
-	afp_prep_enumerate(&t->op, t->load->afp, &what, t->listing);
+	afp_prep_enumerate(&t->op, t->load->afp, what, t->listing[i]);
 	r = send_checked(t, "of the test directory", AFP_ERR_OK);
-	if (!r && !afp_entries_begin(it, &t->op))
+	t->listing_len[i] = t->op.dsi.reply_len;
+	if (!r && !afp_entries_begin(&it, &t->op))
 		r = malformed(t, "of the test directory");
 	return r;
+}
+
+void lt_listing(const struct lantest *t, unsigned int i, struct afp_entries *it)
+{
+	struct afp_op op = { .dsi = { .reply = (void *)(uintptr_t)t->listing[i],
+				      .reply_len = t->listing_len[i] } };
+
+	afp_entries_begin(it, &op);
 }

@@ -6,6 +6,8 @@
 
 #include "work/lantest.h"
 
+#define LT_LISTINGS 49 /* of test 6 */
+
 struct lantest {
 	struct load *load;
 	const struct lantest_opts *opts;
@@ -16,20 +18,19 @@ struct lantest {
 	bool fork_open;
 	uint16_t fork;
 	uint32_t dir[111]; /* ids of directories that a test made */
-	uint32_t n_dirs;
-	size_t chunk; /* bulk tests: bytes per request */
+	size_t chunk;      /* bulk tests: bytes per request */
 	uint64_t n_chunks;
 	uint8_t *zeros, *sink; /* one chunk each: what is written, where reads go */
 	struct afp_op *ops;    /* bulk tests: n_ops of them */
 	size_t n_ops;
-	uint64_t seen[32]; /* test 6: names seen, a bit each */
-	uint8_t listing[AFP_ENUMERATE_MAX];
+	uint8_t listing[LT_LISTINGS][AFP_ENUMERATE_MAX]; /* replies of FPEnumerate */
+	size_t listing_len[LT_LISTINGS];
 	struct afp_op op; /* the command being made */
 };
 
 /* One row a test. setup and teardown are not timed and may be NULL. */
 struct lantest_test {
-	const char *title, *brief;
+	const char *title;
 	uint32_t implies;
 	int (*setup)(struct lantest *t);
 	int (*timed)(struct lantest *t);
@@ -56,9 +57,9 @@ int lt_volume_params(struct lantest *t, uint16_t bitmap);
 int lt_read(struct lantest *t, uint32_t len);
 int lt_write(struct lantest *t, uint32_t len);
 int lt_lock(struct lantest *t, bool unlock, uint32_t offset, uint32_t len);
-/* *it walks the reply, which stays valid until the next lt_enumerate. */
-int lt_enumerate(struct lantest *t, uint16_t file_bitmap, uint16_t dir_bitmap, uint16_t count,
-		 uint16_t start, struct afp_entries *it);
+/* The reply stays in listing i, checked to be one; lt_listing walks it. */
+int lt_enumerate(struct lantest *t, unsigned int i, const struct afp_enumerate *what);
+void lt_listing(const struct lantest *t, unsigned int i, struct afp_entries *it);
 
 /* Refusals that no command answered: "test 3: ...". Returns LOAD_REFUSED. */
 int lt_refuse(struct lantest *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

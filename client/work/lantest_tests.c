@@ -17,7 +17,6 @@
 #define LOCK_RANGES  40
 #define MANY_FILES   2000
 #define LIST_COUNT   40
-#define LIST_STEPS   24
 #define TREE_WIDTH   10
 #define CACHE_DIRS   10
 #define CACHE_FILES  10
@@ -60,12 +59,12 @@ static int small_make_one(struct lantest *t, const char *name)
 
 static int small_setup(struct lantest *t)
 {
-	struct afp_entries it;
+	const struct afp_enumerate what = { t->base, 0x077d, 0x117f, 1024, 1 };
 	int r = 0;
 
 	for (unsigned int i = 0; !r && i < SMALL_FILES; i++)
 		r = small_make_one(t, name_of("File.small", i).text);
-	return r ? r : lt_enumerate(t, 0x077d, 0x117f, 1024, 1, &it);
+	return r ? r : lt_enumerate(t, 0, &what);
 }
 
 static int small_use_one(struct lantest *t, const char *name)
@@ -169,48 +168,62 @@ static int many_create(struct lantest *t)
 	return r;
 }
 
-/* Notes which of the files a reply lists; a name twice, or of another file, is refused. */
-static int list_check(struct lantest *t, struct afp_entries *it, unsigned int start)
+static int list_one(struct lantest *t, unsigned int i, uint16_t start)
 {
+	const struct afp_enumerate what = { t->base, 0x077d, 0x117f, LIST_COUNT, start };
+
+	return lt_enumerate(t, i, &what);
+}
+
+/* Where listing i of test 6 starts: 1, then back and forth: 81, 41, 161, 121 ... */
+static uint16_t list_start(unsigned int i)
+{
+	if (!i)
+		return 1;
+	return (uint16_t)((i % 2 ? 81 : 41) + 80 * ((i - 1) / 2));
+}
+
+/* The last 40 files are never asked for. */
+static int many_list(struct lantest *t)
+{
+	int r = 0;
+
+	for (unsigned int i = 0; !r && i < LT_LISTINGS; i++)
+		r = list_one(t, i, list_start(i));
+	return r;
+}
+
+/* Notes which of the files a reply lists; a name twice, or of another file, is refused. */
+static int list_check(struct lantest *t, unsigned int listing, uint64_t seen[static 32])
+{
+	unsigned int i, n = 0, start = list_start(listing);
+	struct afp_entries it;
 	struct afp_params p;
-	unsigned int i, n = 0;
 	int len;
 
-	while (afp_entries_next(it, &p)) {
+	lt_listing(t, listing, &it);
+	while (afp_entries_next(&it, &p)) {
 		len = 0;
 		if (sscanf(p.long_name, "File.0k%u%n", &i, &len) != 1 || p.long_name[len] ||
-		    i < 1 || i > MANY_FILES || t->seen[i / 64] & 1ull << i % 64)
+		    i < 1 || i > MANY_FILES || seen[i / 64] & 1ull << i % 64)
 			return lt_refuse(t, "FPEnumerate from %u lists \"%s\" %s", start,
 					 p.long_name, len ? "again" : ", which is not ours");
-		t->seen[i / 64] |= 1ull << i % 64;
+		seen[i / 64] |= 1ull << i % 64;
 		n++;
 	}
-	if (it->at.bad || n != LIST_COUNT)
+	if (it.at.bad || n != LIST_COUNT)
 		return lt_refuse(t, "FPEnumerate from %u lists %u entries, not %d", start, n,
 				 LIST_COUNT);
 	return 0;
 }
 
-static int list_one(struct lantest *t, uint16_t start)
+static int many_list_check(struct lantest *t)
 {
-	struct afp_entries it;
-	int r = lt_enumerate(t, 0x077d, 0x117f, LIST_COUNT, start, &it);
+	uint64_t seen[32] = { 0 };
+	int r = 0;
 
-	return r ? r : list_check(t, &it, start);
-}
-
-/* 1, then back and forth: 81, 41, 161, 121 ... The last 40 files are never asked for. */
-static int many_list(struct lantest *t)
-{
-	int r;
-
-	for (size_t i = 0; i < sizeof(t->seen) / sizeof(t->seen[0]); i++)
-		t->seen[i] = 0;
-	r = list_one(t, 1);
-	for (unsigned int k = 0; !r && k < LIST_STEPS; k++) {
-		r = list_one(t, (uint16_t)(81 + 80 * k));
-		r = r ? r : list_one(t, (uint16_t)(41 + 80 * k));
-	}
+	for (unsigned int i = 0; !r && i < LT_LISTINGS; i++)
+		r = list_check(t, i, seen);
 	return r;
 }
 
@@ -321,7 +334,7 @@ static int cache_teardown(struct lantest *t)
 
 static int mixed_timed(struct lantest *t)
 {
-	struct afp_entries it;
+	const struct afp_enumerate what = { t->base, 0x0140, 0, 1024, 1 };
 	struct name n;
 	int r = 0;
 
@@ -330,7 +343,7 @@ static int mixed_timed(struct lantest *t)
 		r = lt_create(t, n.text);
 		r = r ? r : lt_params(t, t->base, n.text, 0x0302, 0);
 		if (!r && i % 10 == 9)
-			r = lt_enumerate(t, 0x0140, 0, 1024, 1, &it);
+			r = lt_enumerate(t, 0, &what);
 		r = r ? r : lt_params(t, t->base, n.text, 0x010c, 0);
 		r = r ? r : lt_delete(t, t->base, n.text);
 	}
@@ -422,29 +435,31 @@ static int valid_teardown(struct lantest *t)
 	return r;
 }
 
+/* clang-format off */
 const struct lantest_test lantest_tests[LANTEST_TESTS] = {
-	{ "Open, stat and read 512 bytes from 1000 files [8,000 AFP ops]", "open, stat, read 1000",
+	{ "Open, stat and read 512 bytes from 1000 files [8,000 AFP ops]",
 	  0, small_setup, small_timed, small_teardown },
-	{ "Writing one large file [103 AFP ops]", "write one large file", 0, bulk_write_setup,
-	  bulk_write, NULL },
-	{ "Reading one large file [102 AFP ops]", "read one large file", LANTEST_BIT(2),
-	  bulk_read_setup, bulk_read, NULL },
-	{ "Locking/Unlocking 10000 times each [20,000 AFP ops]", "lock and unlock 10000", 0,
-	  lock_setup, lock_timed, lock_teardown },
-	{ "Creating dir with 2000 files [4,000 AFP ops]", "create 2000 files", 0, NULL, many_create,
-	  NULL },
-	{ "Enumerate dir with 2000 files [~51 AFP ops]", "enumerate 2000 files", LANTEST_BIT(5),
-	  NULL, many_list, NULL },
-	{ "Deleting dir with 2000 files [2,000 AFP ops]", "delete 2000 files", LANTEST_BIT(5), NULL,
-	  many_delete, NULL },
-	{ "Create directory tree with 1000 dirs [1,110 AFP ops]", "directory tree, 1110", 0, NULL,
-	  dirs_make, dirs_delete },
-	{ "Directory cache hits (100 dirs + 1000 files) [11,000 AFP ops]", "cache hits", 0,
-	  cache_setup, cache_timed, cache_teardown },
-	{ "Mixed cache operations (create/stat/enum/delete) [820 AFP ops]", "mixed operations", 0,
-	  NULL, mixed_timed, NULL },
-	{ "Deep path traversal (nested directory navigation) [3,500 AFP ops]", "deep paths", 0,
-	  deep_setup, deep_timed, deep_teardown },
-	{ "Cache validation efficiency (metadata changes) [30,000 AFP ops]", "cache validation", 0,
-	  valid_setup, valid_timed, valid_teardown },
+	{ "Writing one large file [103 AFP ops]",
+	  0, bulk_write_setup, bulk_write, NULL },
+	{ "Reading one large file [102 AFP ops]",
+	  LANTEST_BIT(2), bulk_read_setup, bulk_read, NULL },
+	{ "Locking/Unlocking 10000 times each [20,000 AFP ops]",
+	  0, lock_setup, lock_timed, lock_teardown },
+	{ "Creating dir with 2000 files [4,000 AFP ops]",
+	  0, NULL, many_create, NULL },
+	{ "Enumerate dir with 2000 files [~51 AFP ops]",
+	  LANTEST_BIT(5), NULL, many_list, many_list_check },
+	{ "Deleting dir with 2000 files [2,000 AFP ops]",
+	  LANTEST_BIT(5), NULL, many_delete, NULL },
+	{ "Create directory tree with 1000 dirs [1,110 AFP ops]",
+	  0, NULL, dirs_make, dirs_delete },
+	{ "Directory cache hits (100 dirs + 1000 files) [11,000 AFP ops]",
+	  0, cache_setup, cache_timed, cache_teardown },
+	{ "Mixed cache operations (create/stat/enum/delete) [820 AFP ops]",
+	  0, NULL, mixed_timed, NULL },
+	{ "Deep path traversal (nested directory navigation) [3,500 AFP ops]",
+	  0, deep_setup, deep_timed, deep_teardown },
+	{ "Cache validation efficiency (metadata changes) [30,000 AFP ops]",
+	  0, valid_setup, valid_timed, valid_teardown },
 };
+/* clang-format on */
