@@ -100,8 +100,8 @@ uint16_t dsi_attention(const struct dsi *d);
 void dsi_ends(const struct dsi *d, struct sockaddr_storage *local, struct sockaddr_storage *peer);
 
 /*
- * Ends the session: DSICloseSession unless the connection is gone, waits (2 s at most) until the server has
- * closed, closes, frees. Requests still in flight are forgotten. NULL is allowed.
+ * Ends the session: DSICloseSession unless the connection is gone, waits (2 s at most) until the
+ * server has closed, closes, frees. Requests still in flight are forgotten. NULL is allowed.
  */
 void dsi_close(struct dsi *d);
 
