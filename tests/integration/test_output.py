@@ -294,6 +294,17 @@ def test_password_from_the_environment(scope: Scope, dbd: Server) -> None:
     scope.execute(without_password(scope, dbd, *QUICK), env=env).expect(OK)
 
 
+def test_password_is_not_in_ps(scope: Scope, dbd: Server) -> None:
+    """Neither of -w nor of a URL."""
+    url = f"afp://bench1:secret1@127.0.0.1:{dbd.port}/vol1"
+    program = [*pinning(dbd), str(scope.binary), "lantest", *QUICK]
+    for command in (scope.command(dbd, *QUICK), [*program, url]):
+        running = scope.start(command)
+        running.wait_for("Connecting to host")
+        assert "secret1" not in Path(f"/proc/{running.process.pid}/cmdline").read_text()
+        running.finish().expect(OK)
+
+
 def test_url(scope: Scope, dbd: Server) -> None:
     program = [*pinning(dbd), str(scope.binary), "lantest", *QUICK]
     env = {"AFPSCOPE_PASSWORD": "secret1"}

@@ -343,8 +343,6 @@ static enum outcome work(struct lantest_session *s, struct err *e)
 	result = outcome_of(s, r);
 	if (r)
 		run_note(&s->run.warnings, NULL, "broke off: %s", e->text);
-	if (*s->base)
-		remove_left(s);
 	return result;
 }
 
@@ -420,6 +418,8 @@ static int run(const struct lantest_cfg *cfg)
 	}
 	if (o && o != OUTCOME_UNTRUSTED)
 		cmd_say("%s", e.text);
+	if (*s->base)
+		remove_left(s);
 	o = finish(s, o);
 	code = cfg->compatible ? peer_exit_code(o, s->stage, s->refused, false) : (int)o;
 	watch_free(s->watch);

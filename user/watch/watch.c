@@ -135,7 +135,7 @@ int watch_open(struct watch **out, const struct watch_opts *opts, struct err *e)
 	r = target_find(&t, &opts->local, &opts->peer, &why);
 	if (!r)
 		return watch_open_target(out, opts->mode, &t, e);
-	if (opts->mode == WATCH_AUTO)
+	if (opts->mode != WATCH_BPF)
 		return open_off(out, why.text, e);
 	return err_set(e, r, "cannot watch the server: %s", why.text);
 }
