@@ -19,12 +19,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define SLICE_MS 250 /* how soon a stop that came just before a wait is noticed */
-#define TICKLE_AFTER_MS                                                                            \
-	20000 /* afpd gives a silent session up after tickleval (30 s) x timeout                   \
-	       */
-#define STOP_WAIT_MS  5000
-#define CLOSE_WAIT_MS 2000
+#define SLICE_MS        250   /* how soon a stop that came just before a wait is noticed */
+#define TICKLE_AFTER_MS 20000 /* afpd wants to hear something every 30 s (tickleval) */
+#define STOP_WAIT_MS    5000  /* patience after a stop */
+#define CLOSE_WAIT_MS   2000
 
 static bool stopped(const struct dsi *d)
 {
