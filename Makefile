@@ -25,7 +25,7 @@ LIBS	   = $(shell pkg-config --libs $(PKGS)) -lm
 SRC	  := $(sort $(wildcard user/*/*.c client/*/*.c))
 LIB_OBJ	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out user/cmd/main.c,$(SRC)))
 BPF	  := $(sort $(wildcard bpf/*.bpf.c))
-SKEL	   = $(patsubst bpf/%.bpf.c,$(BUILD)/gen/%.skel.h,$(BPF))
+SKEL	   = $(patsubst bpf/%.bpf.c,$(BUILD)/gen/%.skel.h,$(BPF)) $(BUILD)/gen/calls_tid.skel.h
 UNIT	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
 BPF_TESTS  = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bpf/test_*.c)))
 
@@ -61,11 +61,19 @@ $(BUILD)/obj/%.o: %.c $(SKEL) Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
+bpf_cc	   = $(CLANG) -O2 -g -Wall -Werror -target bpf -mcpu=v3 -D__TARGET_ARCH_$(arch) -I. \
+	     -idirafter /usr/include/$(shell uname -m)-linux-gnu
+
 $(BUILD)/gen/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) Makefile
 	$(call say,BPF)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CLANG) -O2 -g -Wall -Werror -target bpf -mcpu=v3 -D__TARGET_ARCH_$(arch) -I. \
-		-idirafter /usr/include/$(shell uname -m)-linux-gnu -c -o $@ $<
+	$(Q)$(bpf_cc) -c -o $@ $<
+
+# The same for kernels without storage in the task.
+$(BUILD)/gen/%_tid.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) Makefile
+	$(call say,BPF)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(bpf_cc) -DAFS_BY_TID -c -o $@ $<
 
 $(BUILD)/gen/%.skel.h: $(BUILD)/gen/%.bpf.o
 	$(call say,SKEL)

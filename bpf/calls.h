@@ -9,6 +9,8 @@
 
 #include "bpf/events.h"
 
+#include <stddef.h>
+
 /* System call numbers the table covers; higher ones are AFS_CLASS_OTHER. */
 #define AFS_N_CALLS 512
 
@@ -33,12 +35,33 @@ enum afs_closes {
 	AFS_CLOSES_ALL,  /* exec, close_range */
 };
 
+/* Where the bytes are that a call moved, for following the client's connection. */
+enum afs_data {
+	AFS_DATA_NONE, /* not to be seen, or left in the socket (MSG_PEEK) */
+	AFS_DATA_BUF,  /* at the second argument */
+	AFS_DATA_IOV,  /* struct iovec at the second, their number in the third */
+	AFS_DATA_MSG,  /* struct msghdr at the second */
+	AFS_DATA_FILE, /* a file's: sendfile */
+	AFS_DATA_UID,  /* none: the second argument is the effective user id to be */
+};
+
 /* One system call. */
 struct afs_call {
 	__u8 class;  /* enum afs_class */
 	__u8 fd;     /* 0, 1, 2 or AFS_FD_NONE */
 	__u8 flags;  /* AFS_COMPAT_, AFS_CALL_ */
 	__u8 closes; /* enum afs_closes */
+	__u8 data;   /* enum afs_data */
+	__u8 peek;   /* the argument with flags such as MSG_PEEK; 0: none */
+	__u8 spare[2];
+};
+
+/* Set before loading. */
+struct afs_setup {
+	struct afs_call calls[AFS_N_CALLS];
+	__u8 objects_on;  /* descriptors may be looked into */
+	__u8 requests_on; /* clients' bytes may be read */
+	__u8 spare[6];
 };
 
 #define AFS_N_THREADS   4096
@@ -46,6 +69,13 @@ struct afs_call {
 
 #define AFS_NR_NONE     (-1) /* in user code */
 #define AFS_NR_ASLEEP   (-2) /* found asleep in a call, nothing known about it */
+
+/* Whether a thread has a CPU. */
+enum afs_off {
+	AFS_OFF_NOT,     /* on a CPU */
+	AFS_OFF_RUNQ,    /* waits for one */
+	AFS_OFF_BLOCKED, /* asleep */
+};
 
 /* A watched thread. Only the programs write; user space looks without a system call. */
 struct afs_thread {
@@ -55,12 +85,40 @@ struct afs_thread {
 	__u32 cell;       /* where it will count */
 	__s32 tid;        /* 0: slot not in use yet */
 	__u32 process;    /* its slot */
-	__u32 base;       /* first cell of its role */
-	__u32 closes;     /* descriptor that the call in progress closes; AFS_FD_ */
-	__u8 flags;       /* of the call in progress */
+	__u32 part;       /* where the time of the call in progress goes ... */
+	__u32 user_part;  /* ... and that of the thread's own code */
+	__u64 since_ns;   /* begin of the time that is in no part yet */
+	__u16 account;
+	__u8 role;
+	__u8 off;   /* enum afs_off */
+	__u8 flags; /* of the call in progress */
+	__u8 data;  /* enum afs_data, of the call in progress */
+	__u8 again; /* object of a socket that was not ready; 0: none */
 	__u8 ended;
-	__u8 spare[6];
+	__u64 calls; /* that have returned */
+	/* Second cache line: what only some calls need. */
+	__u64 woken_ns;     /* 0: not since it fell asleep */
+	__u64 buf, len;     /* of the call in progress: second and third argument */
+	__u64 begun_ns;     /* of the request in service */
+	__u64 explained_ns; /* of it, in parts */
+	__u32 closes;       /* descriptor that the call in progress closes; AFS_FD_ */
+	__u32 fd;           /* of the call in progress */
 	__u64 syscr, rchar; /* AFS_CALL_EXEC: the kernel's account at the entry */
+	/* The kernel's account when ours began; once "stopped", what it grew by since. */
+	struct afs_compat io;
+	__u8 found;   /* not started under our eyes: "io" is to be taken at its first call */
+	__u8 waits;   /* its "inner.base" is set */
+	__u8 stopped; /* counts no more */
+	__u8 spare;
+	__u32 slot; /* its own */
+	__u64 room[3];
+};
+
+/* What a CNID server's thread did in all, and had done when the one it serves fell asleep. */
+struct afs_inner {
+	__u64 total[AFS_N_INSIDE];
+	__u64 base[AFS_N_INSIDE];
+	__u64 waited[AFS_N_INSIDE];
 };
 
 #define AFS_FD_ALL  0xffffffffu
@@ -75,10 +133,71 @@ struct afs_process {
 	__u32 role;   /* enum afs_role */
 	__s32 parent; /* slot; -1: chosen by user space */
 	__u32 threads;
-	__u32 ended;            /* threads that have ended */
-	__u32 epoch;            /* of struct afs_inodes when "object" was begun */
-	__u8 object[AFS_N_FDS]; /* enum afs_object + 1; 0: not told yet */
+	__u32 ended;       /* threads that have ended */
+	__u32 epoch;       /* of struct afs_inodes when "object" was begun */
+	__u32 serving;     /* slot + 1 of the thread that reads the client's socket */
+	__u32 cnid_thread; /* slot + 1 of the CNID server's thread that answers it */
+	__u32 uid;         /* effective, not 0; 0: not seen yet */
+	__u32 spare;
+	__u64 begun_ns, ended_ns;
+	struct afs_compat kernel; /* the kernel's account of the threads that have ended */
+	__u8 object[AFS_N_FDS];   /* enum afs_object + 1; 0: not told yet */
+	__u16 peer[AFS_N_FDS];    /* CNID server: slot + 1 of the process at the other end */
 };
+
+/* What is left of the bytes that a call moved. */
+struct afs_cursor {
+	__u64 total;
+	__u64 at, left;   /* the piece of memory */
+	__u64 iov, n_iov; /* the pieces after it */
+};
+
+#define AFS_IN_FRAME 32 /* "have": the header is complete */
+
+/* A frame on its way, in one direction of a client's connection. */
+struct afs_flow {
+	__u8 head[24]; /* 16 bytes and, in a request, the AFP command's number */
+	__u32 have;    /* of these */
+	__u32 answers; /* outgoing: the frame is the reply to the request in service */
+	__u64 skip;    /* bytes to its end */
+	__u64 frames, bytes;
+	__u64 unknown; /* bytes that belong to no frame we could tell */
+	__u32 lost;    /* looking for the begin of a frame */
+	__s32 result;
+	struct afs_cursor cursor;
+};
+
+/* A request that was read and is not answered yet. */
+struct afs_queued {
+	__u16 id, account;
+	__u32 bytes;
+};
+
+#define AFS_N_QUEUED 256
+
+/* The client's connection of a process; index as in "process". */
+struct afs_stream {
+	struct afs_flow flow[2]; /* to the server, from the server */
+	__u32 first, n;          /* of queue */
+	__u64 begun, answered;   /* requests */
+	__u64 dropped;           /* requests that were never answered, replies to none */
+	__u64 overrun;           /* requests that found the queue full */
+	__u64 ns;                /* of the answered */
+	__u16 port, family;      /* the client's, family 0: not known */
+	__u32 spare;
+	__u8 ip[16];
+	struct afs_queued queue[AFS_N_QUEUED];
+};
+
+/* Where the part of each state of an account is; 0: none yet. Index role * N_ACCOUNTS + account. */
+struct afs_row {
+	__u32 part[AFS_N_STATES];
+};
+
+/* The first parts belong to AFS_ACCOUNT_MORE, the others to whatever comes first. */
+#define AFS_N_FIXED_PARTS (AFS_N_ROLES * AFS_N_STATES)
+#define AFS_N_PARTS       4096
+#define AFS_N_RESULTS     256
 
 /* An inode with a meaning that the kernel cannot know. */
 struct afs_inode {
@@ -88,13 +207,18 @@ struct afs_inode {
 };
 
 #define AFS_N_INODES 8
+#define AFS_N_PORTS  8
 
 /* The inodes user space knows about. A new epoch makes the programs look at descriptors anew. */
 struct afs_inodes {
-	__u32 n_sockets, n_files, n_dirs, epoch;
+	__u32 n_sockets, n_files, n_dirs, n_ports, epoch, spare;
 	struct afs_inode socket[AFS_N_INODES];
 	struct afs_inode file[AFS_N_INODES];
 	struct afs_inode dir[AFS_N_INODES]; /* every regular file in it */
+	/* TCP connections from or to this local port; in host order */
+	struct {
+		__u16 port, object;
+	} port[AFS_N_PORTS];
 };
 
 /* What the programs could not do. */
@@ -102,20 +226,34 @@ struct afs_lost {
 	__u64 thread_slots;  /* threads not watched: no slot */
 	__u64 process_slots; /* threads not watched: no slot for their process */
 	__u64 storage;       /* threads not watched: the kernel refused a task storage */
+	__u64 parts;         /* calls and times in AFS_ACCOUNT_MORE: no part left */
+	__u64 steps;         /* reads and writes with more frames than one look takes */
+	__u64 results;       /* result codes that found no room */
 };
 
 /* Which process the iterator marks, and what came of it. */
 struct afs_mark {
 	__s32 tgid;
 	__u32 role;
-	__s32 slot;   /* -1 before the first */
-	__u32 marked; /* threads, in this pass */
-	__u32 failed; /* threads, in this pass: no slot, or no task storage */
+	__s32 slot;    /* -1 before the first */
+	__u32 marked;  /* threads, in this pass */
+	__u32 failed;  /* threads, in this pass: no slot, or no task storage */
+	__u32 account; /* of its first thread */
+};
+
+/* In .bss: seen by user space through a mapping. */
+struct afs_shared {
+	struct afs_inodes inodes;
+	struct afs_lost lost;
+	struct afs_mark mark;
+	__u32 n_threads, n_processes, n_parts; /* slots handed out so far */
+	__u32 stopping;                        /* a thread's next call is not counted any more */
+	__u32 part_key[AFS_N_PARTS];           /* row * AFS_N_STATES + state */
 };
 
 #ifndef __bpf__
-_Static_assert(sizeof(struct afs_thread) == 64, "one cache line");
-_Static_assert(sizeof(struct afs_process) == 24 + AFS_N_FDS, "no padding");
+_Static_assert(sizeof(struct afs_thread) == 192, "three cache lines");
+_Static_assert(offsetof(struct afs_thread, woken_ns) == 64, "what every call needs is in one");
 _Static_assert(sizeof(struct afs_inode) == 16, "no padding");
 _Static_assert(sizeof(struct afs_cell) == 32 + 8 * AFS_HIST_BUCKETS, "no padding");
 #endif

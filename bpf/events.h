@@ -95,6 +95,73 @@ struct afs_cell {
 	__u64 hist[AFS_HIST_BUCKETS];
 };
 
+/*
+ * State: what a thread's time goes into. One for each class and object, and its own code: every
+ * moment of a watched thread is in exactly one, on a CPU, blocked, or waiting for a CPU.
+ */
+#define AFS_CLASS_USER  AFS_N_CLASSES
+#define AFS_N_STATES    ((AFS_N_CLASSES + 1) * AFS_N_OBJECTS)
+#define AFS_STATE(c, o) ((c)*AFS_N_OBJECTS + (o))
+#define AFS_STATE_USER  AFS_STATE(AFS_CLASS_USER, AFS_OBJECT_NONE)
+
+/*
+ * Account: what a thread works for. Numbers below 256 are AFP commands. A request's account
+ * holds the calls from the read that completed its header to the one that completed its reply;
+ * what a CNID server or a helper program does for it is in the same account under its own role.
+ */
+enum afs_account_number {
+	AFS_ACCOUNT_DSI = 256,     /* + the number of a DSI command that gets a reply: 3, 4 */
+	AFS_ACCOUNT_BETWEEN = 272, /* the serving thread between requests */
+	AFS_ACCOUNT_THREADS,       /* other threads of a process that serves a client */
+	AFS_ACCOUNT_NONE,          /* no client: the parent of all sessions, helpers */
+	AFS_ACCOUNT_MORE,          /* no room to tell: counted, but not by account */
+	AFS_N_ACCOUNTS
+};
+
+/* One part of an account: what one role did for it in one state. */
+struct afs_part {
+	__u64 calls, errors, bytes; /* as in struct afs_cell */
+	__u64 cpu_ns;               /* on a CPU */
+	__u64 blocked_ns;           /* asleep until woken */
+	__u64 runq_ns;              /* runnable, waiting for a CPU */
+};
+
+/* What a CNID server did while the thread that serves a request waited for it. X(name, text) */
+#define AFS_INSIDE(X)                                                                              \
+	X(CPU, "on a CPU")                                                                         \
+	X(RUNQ, "waiting for a CPU")                                                               \
+	X(SYNC, "fsync, fdatasync")                                                                \
+	X(LOCK, "lock")                                                                            \
+	X(IO, "other I/O")                                                                         \
+	X(IDLE, "idle: the request or its answer is on its way")                                   \
+	X(UNKNOWN, "unknown")
+
+enum afs_inside {
+#define X(name, text) AFS_INSIDE_##name,
+	AFS_INSIDE(X)
+#undef X
+	    AFS_N_INSIDE
+};
+
+/* The requests of one account. */
+struct afs_account {
+	__u64 begun, answered;
+	__u64 errors; /* of these, with a result other than 0 */
+	__u64 bytes_in, bytes_out;
+	__u64 ns;             /* of the answered, begin to end */
+	__u64 unexplained_ns; /* of this, in no part */
+	__u64 unexplained;    /* requests of whose time more than 1 % is in no part */
+	__u64 inside[AFS_N_INSIDE];
+	__u64 hist[AFS_HIST_BUCKETS];
+};
+
+/* One result code of an account. */
+struct afs_result {
+	__u32 account; /* + 1; 0: empty */
+	__s32 code;
+	__u64 n;
+};
+
 /* One process's compatible ledger: what /proc/PID/io calls syscr, syscw, rchar, wchar. */
 struct afs_compat {
 	__u64 syscr, syscw, rchar, wchar;

@@ -41,6 +41,32 @@ struct path___afs {
 struct file___afs {
 	struct inode___afs *f_inode;
 	struct path___afs f_path;
+	void *private_data; /* of a socket: struct socket */
+};
+
+struct in6_addr___afs {
+	__u8 s6_addr[16];
+};
+
+struct sock_common___afs {
+	unsigned short skc_family;
+	__u16 skc_num;    /* local port, in host order */
+	__be16 skc_dport; /* the peer's */
+	__be32 skc_daddr;
+	struct in6_addr___afs skc_v6_daddr;
+};
+
+struct sock___afs {
+	struct sock_common___afs __sk_common;
+	unsigned short sk_protocol;
+};
+
+struct socket___afs {
+	struct sock___afs *sk;
+};
+
+struct unix_sock___afs {
+	struct sock___afs *peer;
 };
 
 struct fdtable___afs {
@@ -53,7 +79,7 @@ struct files_struct___afs {
 };
 
 struct task_io_accounting___afs {
-	__u64 rchar, syscr;
+	__u64 rchar, wchar, syscr, syscw;
 };
 
 struct task_struct___afs {
@@ -76,11 +102,12 @@ struct bpf_iter__task___afs {
 
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs___afs {
-	unsigned long di, si, dx, orig_ax;
+	unsigned long di, si, dx, r10, orig_ax;
 };
 #define afs_arg0(r) ((r)->di)
 #define afs_arg1(r) ((r)->si)
 #define afs_arg2(r) ((r)->dx)
+#define afs_arg3(r) ((r)->r10)
 #define afs_nr(r)   ((long)(r)->orig_ax)
 #elif defined(__TARGET_ARCH_arm64)
 struct pt_regs___afs {
@@ -90,6 +117,7 @@ struct pt_regs___afs {
 #define afs_arg0(r) ((r)->regs[0])
 #define afs_arg1(r) ((r)->regs[1])
 #define afs_arg2(r) ((r)->regs[2])
+#define afs_arg3(r) ((r)->regs[3])
 #define afs_nr(r)   ((long)(r)->syscallno)
 #else
 #error "no system call arguments known for this architecture"
@@ -115,6 +143,11 @@ enum bpf_func_id___afs {
 };
 
 #define AFS_CLONE_THREAD 0x00010000
+#define AFS_MSG_PEEK     0x2
+
+#define AFS_UNIX         1
+#define AFS_INET         2
+#define AFS_INET6        10
 
 #define AFS_S_IFMT       0170000
 #define AFS_S_IFIFO      0010000

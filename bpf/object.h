@@ -6,15 +6,10 @@
  * What a descriptor of the current task is, told from the kernel's own structures. The array of
  * open files cannot be followed with types, so everything from there on is read with
  * bpf_probe_read_kernel, which a locked down kernel refuses: then this file's code is dead
- * (see objects_on) and all descriptors are AFS_OBJECT_UNKNOWN.
+ * (see setup.objects_on) and all descriptors are AFS_OBJECT_UNKNOWN.
  */
 
-#include "bpf/calls.h"
-#include "bpf/kernel.h"
-
-#include <bpf/bpf_core_read.h>
-#include <bpf/bpf_helpers.h>
-#include <stdbool.h>
+#include "bpf/maps.h"
 
 #define READ(dst, src)                                                                             \
 	bpf_probe_read_kernel(&(dst), sizeof(dst), __builtin_preserve_access_index(&(src)))
@@ -89,27 +84,96 @@ static __always_inline __u32 object_of_file(const struct file___afs *file,
 	return object_is_appledouble(name) ? AFS_OBJECT_META : AFS_OBJECT_DATA;
 }
 
-/* AFS_OBJECT_NONE: not an open descriptor. */
-static __always_inline __u32 object_of_fd(const struct task_struct___afs *task, __u32 fd,
-					  const volatile struct afs_inodes *known)
+/* One end of a connection. Ports in host order. */
+struct end {
+	__u16 family, local, peer;
+	__u64 other; /* Unix: the peer's struct sock */
+};
+
+static __always_inline struct sock___afs *end_of(struct end *out, const struct file___afs *file)
 {
+	struct socket___afs *socket = NULL;
+	struct sock___afs *sk = NULL;
+
+	READ(socket, file->private_data);
+	READ(sk, socket->sk);
+	READ(out->family, sk->__sk_common.skc_family);
+	if (out->family == AFS_UNIX) {
+		READ(out->other, ((struct unix_sock___afs *)sk)->peer);
+	} else {
+		READ(out->local, sk->__sk_common.skc_num);
+		READ(out->peer, sk->__sk_common.skc_dport);
+		out->peer = __builtin_bswap16(out->peer);
+	}
+	return sk;
+}
+
+#define OBJECT_FOR_NOW 0x80 /* not to be remembered: a socket that is not connected yet */
+
+/* A client's or a CNID connection by its ports, else AFS_OBJECT_SOCKET. */
+static __always_inline __u32 object_of_ports(const struct file___afs *file,
+					     const volatile struct afs_inodes *known)
+{
+	struct end end = {};
+
+	end_of(&end, file);
+	if (end.family != AFS_INET && end.family != AFS_INET6)
+		return AFS_OBJECT_SOCKET;
+	if (!end.peer)
+		return AFS_OBJECT_SOCKET | OBJECT_FOR_NOW;
+	for (__u32 i = 0; i < AFS_N_PORTS; i++) {
+		if (i >= known->n_ports)
+			break;
+		if (known->port[i].port == end.local ||
+		    (known->port[i].object == AFS_OBJECT_CNID && known->port[i].port == end.peer))
+			return known->port[i].object;
+	}
+	return AFS_OBJECT_SOCKET;
+}
+
+static __always_inline __u32 object_of_socket(const struct file___afs *file,
+					      const struct inode___afs *inode,
+					      const volatile struct afs_inodes *known)
+{
+	__u32 object = object_in((const void *)known->socket, known->n_sockets, inode);
+
+	if (object != AFS_N_OBJECTS)
+		return object;
+	return known->n_ports ? object_of_ports(file, known) : AFS_OBJECT_SOCKET;
+}
+
+/* NULL: not an open descriptor. */
+static __always_inline struct file___afs *file_of_fd(const void *task, __u32 fd)
+{
+	const struct task_struct___afs *t = task;
 	struct file___afs *file = NULL, **slot;
+	struct files_struct___afs *files;
+	struct fdtable___afs *table;
+	unsigned int max = 0;
+
+	AFS_GET(files, t->files);
+	if (!files)
+		return NULL;
+	AFS_GET(table, files->fdt);
+	AFS_GET(max, table->max_fds);
+	if (fd >= max)
+		return NULL;
+	AFS_GET(slot, table->fd);
+	bpf_probe_read_kernel(&file, sizeof(file), slot + fd);
+	return file;
+}
+
+static __always_inline __u32 object_of_file_at(const struct file___afs *file,
+					       const volatile struct afs_inodes *known)
+{
 	struct inode___afs *inode = NULL;
 	unsigned short mode = 0;
-	__u32 object;
 
-	if (!task->files || fd >= task->files->fdt->max_fds)
-		return AFS_OBJECT_NONE;
-	slot = task->files->fdt->fd;
-	bpf_probe_read_kernel(&file, sizeof(file), slot + fd);
-	if (!file)
-		return AFS_OBJECT_NONE;
 	READ(inode, file->f_inode);
 	READ(mode, inode->i_mode);
 	switch (mode & AFS_S_IFMT) {
 	case AFS_S_IFSOCK:
-		object = object_in((const void *)known->socket, known->n_sockets, inode);
-		return object == AFS_N_OBJECTS ? AFS_OBJECT_SOCKET : object;
+		return object_of_socket(file, inode, known);
 	case AFS_S_IFREG:
 		return object_of_file(file, inode, known);
 	case AFS_S_IFDIR:
@@ -119,6 +183,116 @@ static __always_inline __u32 object_of_fd(const struct task_struct___afs *task, 
 	default:
 		return AFS_OBJECT_OTHER;
 	}
+}
+
+/* An index that the verifier believes in; only for fd < AFS_N_FDS. */
+static __always_inline __u32 fd_index(__u32 fd)
+{
+	barrier_var(fd);
+	return fd & (AFS_N_FDS - 1);
+}
+
+/* Who the client is, for the session's label. */
+static __always_inline void note_client(struct afs_stream *s, const struct file___afs *file)
+{
+	const struct sock___afs *sk;
+	struct end end = {};
+
+	sk = end_of(&end, file);
+	if (end.family == AFS_INET)
+		bpf_probe_read_kernel(s->ip, 4,
+				      __builtin_preserve_access_index(&sk->__sk_common.skc_daddr));
+	else if (end.family == AFS_INET6)
+		bpf_probe_read_kernel(
+		    s->ip, 16, __builtin_preserve_access_index(&sk->__sk_common.skc_v6_daddr));
+	s->port = end.peer;
+	s->family = end.family;
+}
+
+/* What both ends of a CNID connection have in common; asks: the end that sends requests. */
+static __always_inline __u64 link_of(const struct file___afs *file, bool asks)
+{
+	struct end end = {};
+	const void *sk = end_of(&end, file);
+
+	if (end.family == AFS_UNIX)
+		return asks ? (__u64)sk : end.other;
+	return asks ? (__u64)end.local << 16 | end.peer : (__u64)end.peer << 16 | end.local;
+}
+
+static __always_inline void note_link(struct afs_process *p, __u32 slot, __u32 fd,
+				      const struct file___afs *file)
+{
+	__u64 key = link_of(file, p->role == AFS_ROLE_AFPD);
+	__u32 value = slot + 1, *asker;
+
+	if (p->role == AFS_ROLE_AFPD) {
+		bpf_map_update_elem(&link, &key, &value, BPF_ANY);
+		return;
+	}
+	asker = bpf_map_lookup_elem(&link, &key);
+	if (asker && fd < AFS_N_FDS)
+		p->peer[fd_index(fd)] = *asker;
+}
+
+__noinline int forget_all(__u32 slot)
+{
+	struct afs_process *p = process_at(slot);
+
+	if (!p)
+		return 0;
+	__builtin_memset(p->object, 0, sizeof(p->object));
+	__builtin_memset(p->peer, 0, sizeof(p->peer));
+	return 0;
+}
+
+static __always_inline void forget(struct afs_process *p, __u32 slot, __u32 fd)
+{
+	if (fd == AFS_FD_ALL) {
+		forget_all(slot);
+	} else if (fd < AFS_N_FDS) {
+		p->object[fd_index(fd)] = 0;
+		p->peer[fd_index(fd)] = 0;
+	}
+}
+
+/* Looks, and remembers until a call closes the descriptor. AFS_OBJECT_NONE: it is not open. */
+static __always_inline __u32 object_look(struct afs_process *p, __u32 slot, void *task, __u32 fd)
+{
+	struct file___afs *file = file_of_fd(task, fd);
+	struct afs_stream *s;
+	__u32 object;
+
+	if (!file)
+		return AFS_OBJECT_NONE;
+	object = object_of_file_at(file, &shared.inodes);
+	if (object == AFS_OBJECT_CLIENT) {
+		s = bpf_map_lookup_elem(&stream, &slot);
+		if (s && !s->family)
+			note_client(s, file);
+	} else if (object == AFS_OBJECT_CNID) {
+		note_link(p, slot, fd, file);
+	} else if (object == AFS_OBJECT_DATA && p->role == AFS_ROLE_CNID) {
+		object = AFS_OBJECT_CNIDDB;
+	}
+	if (object & OBJECT_FOR_NOW)
+		return object & ~OBJECT_FOR_NOW;
+	if (fd < AFS_N_FDS)
+		p->object[fd_index(fd)] = object + 1;
+	return object;
+}
+
+static __always_inline __u32 object_of(struct afs_process *p, __u32 slot, void *task, __u32 fd)
+{
+	if (!setup.objects_on)
+		return AFS_OBJECT_UNKNOWN;
+	if (p->epoch != shared.inodes.epoch) {
+		p->epoch = shared.inodes.epoch;
+		forget_all(slot);
+	}
+	if (fd < AFS_N_FDS && p->object[fd_index(fd)])
+		return p->object[fd_index(fd)] - 1;
+	return object_look(p, slot, task, fd);
 }
 
 #endif

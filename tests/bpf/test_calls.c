@@ -368,6 +368,7 @@ static void known_inodes_are_told_apart(void **state)
 	t.client = st.st_ino;
 	watched_start(&x, do_known);
 	watched_open(&x, t);
+	x.not_dsi = true;
 	expect_known(&x, AFS_OBJECT_DATA);
 	/* The flag belongs to the open file, which the child shares. */
 	assert_int_equal(fcntl(late_log, F_SETFL, O_APPEND), 0);

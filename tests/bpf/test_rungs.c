@@ -194,10 +194,12 @@ static void a_full_table_is_a_loss_and_no_more(void **state)
 	waitpid(x.pid, NULL, 0);
 }
 
-/* The four ways to load; each must count the same. */
-static void check_way(bool classic, bool no_objects)
+/* The ways to load; each must count the same. */
+static void check_way(bool classic, bool no_objects, bool by_tid)
 {
-	const struct bpf_load_wish wish = { .classic = classic, .no_objects = no_objects };
+	const struct bpf_load_wish wish = { .classic = classic,
+					    .no_objects = no_objects,
+					    .by_tid = by_tid };
 	enum afs_object want = no_objects ? AFS_OBJECT_UNKNOWN : AFS_OBJECT_OTHER;
 	struct ledger before, after, diff;
 	struct target t = {};
@@ -220,7 +222,7 @@ static void check_way(bool classic, bool no_objects)
 	assert_int_equal(ledger_sum(&diff, AFS_ROLE_AFPD, AFS_CLASS_CLOSE, want).calls, 1);
 	assert_int_equal(run_init(&r, "test", "test"), 0);
 	assert_int_equal(rung_bpf.finish(state, &r), 0);
-	assert_true(run_books_closed(&r) && r.n_books == 4 && !run_losses(&r));
+	assert_true(run_books_closed(&r) && r.n_books == 6 && !run_losses(&r));
 	assert_non_null(strstr(run_note_find(&r.rungs, "calls"), classic ? "raw_syscalls" : "btf"));
 	assert_int_equal(run_note_find(&r.warnings, "objects") != NULL, no_objects);
 	run_fini(&r);
@@ -241,9 +243,9 @@ static bool has_classic(void)
 static void every_way_to_load_counts_the_same(void **state)
 {
 	(void)state;
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 8; i++)
 		if (!(i & 1) || has_classic())
-			check_way(i & 1, i & 2);
+			check_way(i & 1, i & 2, i & 4);
 }
 
 int main(void)

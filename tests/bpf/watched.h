@@ -39,6 +39,7 @@ struct watched {
 	struct ledger before, after, diff;
 	struct afs_compat io_before, io_after;
 	uint64_t waits_before;
+	bool not_dsi; /* its client's socket carries something else */
 };
 
 /* One cell that must be there; class WAIT is left to the child's own count. */
@@ -125,7 +126,7 @@ static inline void watched_end(struct watched *x)
 				 (unsigned long long)r.book[i].theirs);
 	assert_true(r.n_books >= 4);
 	for (size_t i = 0; i < r.n_losses; i++)
-		if (r.loss[i].n)
+		if (r.loss[i].n && !(x->not_dsi && strstr(r.loss[i].what, "bytes of connections")))
 			fail_msg("%s: %llu", r.loss[i].what, (unsigned long long)r.loss[i].n);
 	assert_true(r.n_losses > 0);
 	run_fini(&r);

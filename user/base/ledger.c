@@ -24,81 +24,170 @@ static const char *const object_names[AFS_N_OBJECTS] = {
 #undef X
 };
 
+static const char *const inside_names[AFS_N_INSIDE] = {
+#define X(name, text) text,
+	AFS_INSIDE(X)
+#undef X
+};
+
 void ledger_fini(struct ledger *l)
 {
 	free(l->row);
+	free(l->part);
+	free(l->account);
+	free(l->result);
 	*l = (struct ledger) { 0 };
 }
 
-static unsigned int row_key(const struct ledger_row *row)
+/*
+ * A kind of rows: a key, which sorts them, and behind it nothing but running totals, which are
+ * added and subtracted one by one.
+ */
+struct kind {
+	size_t size, totals; /* of a row, and where its totals begin */
+	uint64_t (*key)(const void *row);
+};
+
+static uint64_t row_key(const void *row)
 {
-	return (unsigned int)AFS_CELL(row->role, row->class, row->object);
+	const struct ledger_row *r = row;
+
+	return AFS_CELL(r->role, r->class, r->object);
 }
 
-static void cell_add(struct afs_cell *to, const struct afs_cell *from)
+static uint64_t part_key(const void *row)
 {
-	to->calls += from->calls;
-	to->errors += from->errors;
-	to->bytes += from->bytes;
-	to->ns += from->ns;
-	for (size_t i = 0; i < AFS_HIST_BUCKETS; i++)
-		to->hist[i] += from->hist[i];
+	const struct ledger_part *p = row;
+
+	return ((uint64_t)p->role * AFS_N_ACCOUNTS + p->account) * AFS_N_STATES +
+	       AFS_STATE(p->class, p->object);
+}
+
+static uint64_t account_key(const void *row)
+{
+	return ((const struct ledger_account *)row)->account;
+}
+
+static uint64_t result_key(const void *row)
+{
+	const struct ledger_result *r = row;
+
+	return (uint64_t)r->account << 32 | (uint32_t)r->code;
+}
+
+#define KIND(type, first, key)                                                                     \
+	{                                                                                          \
+		sizeof(struct type), offsetof(struct type, first), key                             \
+	}
+
+static const struct kind row_kind = KIND(ledger_row, cell, row_key);
+static const struct kind part_kind = KIND(ledger_part, part, part_key);
+static const struct kind account_kind = KIND(ledger_account, sum, account_key);
+static const struct kind result_kind = KIND(ledger_result, n, result_key);
+
+static __u64 *totals_of(const struct kind *k, void *row)
+{
+	return (__u64 *)((char *)row + k->totals);
+}
+
+static size_t n_totals(const struct kind *k)
+{
+	return (k->size - k->totals) / sizeof(__u64);
+}
+
+static void totals_add(const struct kind *k, void *to, const void *from)
+{
+	const __u64 *b = totals_of(k, (void *)from);
+	__u64 *a = totals_of(k, to);
+
+	for (size_t i = 0; i < n_totals(k); i++)
+		a[i] += b[i];
 }
 
 /* false: a total went backwards. */
-static bool cell_subtract(struct afs_cell *from, const struct afs_cell *what)
+static bool totals_subtract(const struct kind *k, void *from, const void *what)
 {
-	bool ok = from->calls >= what->calls && from->errors >= what->errors &&
-		  from->bytes >= what->bytes && from->ns >= what->ns;
+	const __u64 *b = totals_of(k, (void *)what);
+	__u64 *a = totals_of(k, from);
+	bool ok = true;
 
-	from->calls -= what->calls;
-	from->errors -= what->errors;
-	from->bytes -= what->bytes;
-	from->ns -= what->ns;
-	for (size_t i = 0; i < AFS_HIST_BUCKETS; i++) {
-		ok = ok && from->hist[i] >= what->hist[i];
-		from->hist[i] -= what->hist[i];
+	for (size_t i = 0; i < n_totals(k); i++) {
+		ok = ok && a[i] >= b[i];
+		a[i] -= b[i];
 	}
 	return ok;
 }
 
-static bool cell_is_zero(const struct afs_cell *cell)
+static bool totals_are_zero(const struct kind *k, void *row)
 {
-	static const struct afs_cell zero;
+	const __u64 *a = totals_of(k, row);
 
-	return !memcmp(cell, &zero, sizeof(zero));
+	for (size_t i = 0; i < n_totals(k); i++)
+		if (a[i])
+			return false;
+	return true;
 }
+
+/* Rows of one kind. */
+struct rows {
+	size_t n;
+	char *row;
+};
 
 /*
  * The rows of a and b in one sorted array, equal keys combined: a + b, or a - b when
  * "subtract". *ok becomes false when a difference is negative.
  */
-static int combine(struct ledger *out, const struct ledger *a, const struct ledger *b,
+static int combine(const struct kind *k, struct rows *out, struct rows a, struct rows b,
 		   bool subtract, bool *ok)
 {
-	size_t n = a->n_rows + b->n_rows, i = 0, k = 0;
+	size_t i = 0, j = 0;
 
-	*ok = true;
-	if (!n)
+	*out = (struct rows) { 0 };
+	if (!a.n && !b.n)
 		return 0;
-	out->row = calloc(n, sizeof(*out->row));
+	out->row = calloc(a.n + b.n, k->size);
 	if (!out->row)
 		return -ENOMEM;
-	while (i < a->n_rows || k < b->n_rows) {
-		unsigned int ka = i < a->n_rows ? row_key(&a->row[i]) : AFS_N_CELLS;
-		unsigned int kb = k < b->n_rows ? row_key(&b->row[k]) : AFS_N_CELLS;
-		struct ledger_row *row = &out->row[out->n_rows];
+	while (i < a.n || j < b.n) {
+		uint64_t ka = i < a.n ? k->key(a.row + i * k->size) : UINT64_MAX;
+		uint64_t kb = j < b.n ? k->key(b.row + j * k->size) : UINT64_MAX;
+		char *row = out->row + out->n * k->size;
 
-		*row = ka <= kb ? a->row[i++] : b->row[k];
+		memcpy(row, ka <= kb ? a.row + i++ * k->size : b.row + j * k->size, k->size);
 		if (ka > kb)
-			row->cell = (struct afs_cell) { 0 };
+			memset(row + k->totals, 0, k->size - k->totals);
 		if (kb <= ka && subtract)
-			*ok &= cell_subtract(&row->cell, &b->row[k++].cell);
+			*ok &= totals_subtract(k, row, b.row + j++ * k->size);
 		else if (kb <= ka)
-			cell_add(&row->cell, &b->row[k++].cell);
-		if (!cell_is_zero(&row->cell))
-			out->n_rows++;
+			totals_add(k, row, b.row + j++ * k->size);
+		if (!totals_are_zero(k, row))
+			out->n++;
 	}
+	return 0;
+}
+
+/* All rows of "to": made of a and b. */
+static int combine_all(struct ledger *to, const struct ledger *a, const struct ledger *b,
+		       bool subtract, bool *ok)
+{
+	struct rows out;
+	int r;
+
+	*ok = true;
+#define COMBINE(kind, count, member)                                                               \
+	r = combine(kind, &out, (struct rows) { a->count, (char *)a->member },                     \
+		    (struct rows) { b->count, (char *)b->member }, subtract, ok);                  \
+	if (r)                                                                                     \
+		return r;                                                                          \
+	to->count = out.n;                                                                         \
+	to->member = (void *)out.row
+
+	COMBINE(&row_kind, n_rows, row);
+	COMBINE(&part_kind, n_parts, part);
+	COMBINE(&account_kind, n_accounts, account);
+	COMBINE(&result_kind, n_results, result);
+#undef COMBINE
 	return 0;
 }
 
@@ -117,18 +206,24 @@ static bool compat_subtract(struct afs_compat *from, const struct afs_compat *wh
 int ledger_diff(struct ledger *out, const struct ledger *later, const struct ledger *earlier)
 {
 	struct ledger made = { .has_calls = later->has_calls && earlier->has_calls,
+			       .has_requests = later->has_requests && earlier->has_requests,
 			       .filled = true };
 	bool ok;
 	int r;
 
-	r = combine(&made, later, earlier, true, &ok);
+	r = combine_all(&made, later, earlier, true, &ok);
 	if (r) {
-		*out = (struct ledger) { 0 };
+		ledger_fini(&made);
+		*out = made;
 		return r;
 	}
 	if (!ok || !made.has_calls) {
 		made.has_calls = false;
 		made.n_rows = 0;
+	}
+	if (!ok || !made.has_requests) {
+		made.has_requests = false;
+		made.n_parts = made.n_accounts = made.n_results = 0;
 	}
 	for (size_t i = 0; i < AFS_N_ROLES; i++) {
 		struct afs_compat c = later->compat[i];
@@ -145,7 +240,7 @@ int ledger_diff(struct ledger *out, const struct ledger *later, const struct led
 
 static bool is_new(const struct ledger *l)
 {
-	bool any = l->filled || l->has_calls || l->n_rows;
+	bool any = l->filled || l->has_calls || l->has_requests || l->n_rows;
 
 	for (size_t i = 0; i < AFS_N_ROLES; i++)
 		any = any || l->has_compat[i];
@@ -164,12 +259,15 @@ int ledger_add(struct ledger *to, const struct ledger *from)
 {
 	bool fresh = is_new(to), ok;
 	struct ledger made = { .has_calls = from->has_calls && (fresh || to->has_calls),
+			       .has_requests = from->has_requests && (fresh || to->has_requests),
 			       .filled = true };
 	int r;
 
-	r = combine(&made, to, from, false, &ok);
-	if (r)
+	r = combine_all(&made, to, from, false, &ok);
+	if (r) {
+		ledger_fini(&made);
 		return r;
+	}
 	for (size_t i = 0; i < AFS_N_ROLES; i++) {
 		made.has_compat[i] = from->has_compat[i] && (fresh || to->has_compat[i]);
 		if (!made.has_compat[i])
@@ -185,7 +283,7 @@ int ledger_add(struct ledger *to, const struct ledger *from)
 struct afs_cell ledger_sum(const struct ledger *l, unsigned int role, unsigned int class,
 			   unsigned int object)
 {
-	struct afs_cell sum = { 0 };
+	struct ledger_row sum = { 0 };
 
 	for (size_t i = 0; i < l->n_rows; i++) {
 		const struct ledger_row *row = &l->row[i];
@@ -196,9 +294,43 @@ struct afs_cell ledger_sum(const struct ledger *l, unsigned int role, unsigned i
 			continue;
 		if (object != AFS_N_OBJECTS && row->object != object)
 			continue;
-		cell_add(&sum, &row->cell);
+		totals_add(&row_kind, &sum, row);
 	}
-	return sum;
+	return sum.cell;
+}
+
+struct afs_part ledger_part_sum(const struct ledger *l, unsigned int role, unsigned int account,
+				unsigned int class, unsigned int object)
+{
+	struct ledger_part sum = { 0 };
+
+	for (size_t i = 0; i < l->n_parts; i++) {
+		const struct ledger_part *p = &l->part[i];
+
+		if (role != LEDGER_ALL && p->role != role)
+			continue;
+		if (account != LEDGER_ALL && p->account != account)
+			continue;
+		if (class != LEDGER_ALL && p->class != class)
+			continue;
+		if (object != LEDGER_ALL && p->object != object)
+			continue;
+		totals_add(&part_kind, &sum, p);
+	}
+	return sum.part;
+}
+
+const struct ledger_account *ledger_account(const struct ledger *l, unsigned int number)
+{
+	for (size_t i = 0; i < l->n_accounts; i++)
+		if (l->account[i].account == number)
+			return &l->account[i];
+	return NULL;
+}
+
+const char *ledger_inside_name(unsigned int inside)
+{
+	return inside < AFS_N_INSIDE ? inside_names[inside] : "?";
 }
 
 const char *ledger_role_name(unsigned int role)

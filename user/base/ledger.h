@@ -18,13 +18,40 @@ struct ledger_row {
 	struct afs_cell cell;
 };
 
+/* What one role did for one account in one state. */
+struct ledger_part {
+	uint16_t account;    /* enum afs_account_number */
+	uint8_t role, class; /* class: also AFS_CLASS_USER, the program's own code */
+	uint8_t object;
+	struct afs_part part;
+};
+
+/* The requests of one account, as the server served them. */
+struct ledger_account {
+	uint16_t account; /* below AFS_ACCOUNT_BETWEEN */
+	struct afs_account sum;
+};
+
+/* How often an account's requests had one result. */
+struct ledger_result {
+	uint16_t account;
+	int32_t code; /* as on the wire; not 0 */
+	__u64 n;
+};
+
 struct ledger {
 	bool has_calls;               /* rows were counted, not sampled */
+	bool has_requests;            /* parts, accounts, results were counted */
 	bool filled;                  /* made by ledger_diff or ledger_add; false when fresh */
 	bool has_compat[AFS_N_ROLES]; /* compat[role] was measured */
 	struct afs_compat compat[AFS_N_ROLES];
 	size_t n_rows;
 	struct ledger_row *row; /* by role, class, object */
+	/* The requests ledger: sums of parts over accounts are the calls ledger. */
+	size_t n_parts, n_accounts, n_results;
+	struct ledger_part *part;       /* by role, account, class, object */
+	struct ledger_account *account; /* by number */
+	struct ledger_result *result;   /* by account, code */
 };
 
 void ledger_fini(struct ledger *l);
@@ -45,6 +72,15 @@ int ledger_add(struct ledger *to, const struct ledger *from);
 struct afs_cell ledger_sum(const struct ledger *l, unsigned int role, unsigned int class,
 			   unsigned int object);
 
+/* NULL: no request of this account. */
+const struct ledger_account *ledger_account(const struct ledger *l, unsigned int number);
+
+/* Sum of parts; LEDGER_ALL stands for all (of the classes: AFS_CLASS_USER, too). */
+#define LEDGER_ALL 0xffffu
+struct afs_part ledger_part_sum(const struct ledger *l, unsigned int role, unsigned int account,
+				unsigned int class, unsigned int object);
+
+const char *ledger_inside_name(unsigned int inside);
 const char *ledger_role_name(unsigned int role);
 const char *ledger_class_name(unsigned int class);
 const char *ledger_object_name(unsigned int object);

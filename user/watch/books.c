@@ -7,33 +7,11 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define BOOK_WITH "/proc/PID/io"
-
-struct book {
-	bool open;
-	uint64_t started;
-	uint32_t ended;                     /* threads, at the start */
-	struct afs_compat ours, ours_whole; /* without and with children that are gone */
-	struct afs_compat threads, process;
-};
-
-struct books {
-	uint32_t n;
-	struct book book[AFS_N_PROCESSES];
-};
-
-struct books *books_new(void)
-{
-	return calloc(1, sizeof(struct books));
-}
-
-void books_free(struct books *b)
-{
-	free(b);
-}
+#define BOOK_WITH  "/proc/PID/io"
+#define BOOK_ENDED "the kernel's account at its end"
+#define BOOK_CALLS "requests and outside"
 
 static void sum_add(struct afs_compat *to, const struct afs_compat *from)
 {
@@ -51,56 +29,49 @@ static void sum_subtract(struct afs_compat *from, const struct afs_compat *what)
 	from->wchar -= what->wchar;
 }
 
-/* Gone from /proc, so that its parent's account has taken it over. */
-static bool is_gone(const struct afs_process *p, uint64_t started)
+/* A living thread's account since it was first counted; it may end while we look. */
+static int thread_io(struct afs_compat *out, const struct afs_thread *t, pid_t tgid)
 {
-	struct procfs_stat st;
+	struct afs_compat io = {};
+	int r;
 
-	return procfs_stat(&st, p->tgid) || (started && st.started != started);
-}
-
-/* The counts of a process and of all its descendants that are gone. */
-static struct afs_compat with_gone(const struct books *b, const struct books_view *v, uint32_t i)
-{
-	struct afs_compat sum = v->compat[i];
-	bool in[AFS_N_PROCESSES] = {};
-
-	in[i] = true;
-	/* A parent always has the lower slot. */
-	for (uint32_t k = i + 1; k < v->n; k++) {
-		if (v->process[k].parent < 0 || !in[v->process[k].parent])
-			continue;
-		if (!is_gone(&v->process[k], b->book[k].started))
-			continue;
-		in[k] = true;
-		sum_add(&sum, &v->compat[k]);
+	*out = io;
+	if (t->found)
+		return 0;
+	if (t->stopped) {
+		*out = t->io;
+		return 0;
 	}
-	return sum;
+	r = procfs_io_thread(&io, tgid, t->tid);
+	sum_subtract(&io, &t->io);
+	*out = io;
+	return r;
 }
 
-void books_open(struct books *b, const struct books_view *v)
+/* What the kernel counted. *living: threads that were asked in /proc. */
+static int process_io(const struct bpf_view *v, uint32_t process, struct afs_compat *out,
+		      unsigned int *living)
 {
-	struct procfs_stat st;
-	struct book *book;
+	const struct afs_process *p = &v->process[process];
+	uint32_t n = bpf_view_threads(v);
+	struct afs_compat io;
+	int r;
 
-	for (uint32_t i = b->n; i < v->n; i++) {
-		book = &b->book[i];
-		if (procfs_stat(&st, v->process[i].tgid))
+	*living = 0;
+	*out = p->kernel;
+	for (uint32_t i = 0; i < n; i++) {
+		if (v->thread[i].process != process || !v->thread[i].tid || v->thread[i].ended)
 			continue;
-		book->started = st.started;
-		book->open = true;
-		if (v->process[i].parent >= 0)
-			continue;
-		book->ended = v->process[i].ended;
-		book->ours = v->compat[i];
-		book->ours_whole = with_gone(b, v, i);
-		book->open = !procfs_io_threads(&book->threads, v->process[i].tgid) &&
-			     !procfs_io(&book->process, v->process[i].tgid);
+		r = thread_io(&io, &v->thread[i], p->tgid);
+		if (r)
+			return r;
+		sum_add(out, &io);
+		++*living;
 	}
-	b->n = v->n;
+	return 0;
 }
 
-static int compare(struct run *r, const char *who, const struct afs_compat *ours,
+static int compare(struct run *r, const char *who, const char *with, const struct afs_compat *ours,
 		   const struct afs_compat *theirs)
 {
 	const struct {
@@ -117,13 +88,13 @@ static int compare(struct run *r, const char *who, const struct afs_compat *ours
 
 	for (size_t i = 0; i < sizeof(line) / sizeof(line[0]) && !err; i++) {
 		snprintf(name, sizeof(name), "%s %s", who, line[i].name);
-		err = run_book(r, name, BOOK_WITH, line[i].ours, line[i].theirs);
+		err = run_book(r, name, with, line[i].ours, line[i].theirs);
 	}
 	return err;
 }
 
-/* A book that cannot be compared any more: ours stands alone, and stays open. */
-static int leave_open(struct run *r, const char *who, const struct afs_compat *ours)
+/* A book that cannot be compared: ours stands alone, and stays open. */
+static int leave_open(struct run *r, const char *who, const struct afs_compat *ours, int why)
 {
 	char name[96];
 	int err;
@@ -132,37 +103,68 @@ static int leave_open(struct run *r, const char *who, const struct afs_compat *o
 	err = run_book_open(r, name, BOOK_WITH, ours->syscr + ours->syscw);
 	if (err)
 		return err;
-	return run_note(&r->warnings, "books",
-			"%s has ended: its book stays open (%llu reads, %llu writes counted)", who,
-			(unsigned long long)ours->syscr, (unsigned long long)ours->syscw);
+	return run_note(&r->warnings, "books", "%s: the kernel's account cannot be read (%s)", who,
+			strerror(-why));
 }
 
-static int close_one(struct books *b, const struct books_view *v, uint32_t i, struct run *r)
+/* A thread may end between our look at it and /proc: then it is in the process's sum. */
+#define TRIES 5
+
+static int close_process(const struct bpf_view *v, uint32_t i, struct run *r)
 {
 	const struct afs_process *p = &v->process[i];
-	struct book *book = &b->book[i];
-	struct afs_compat ours, theirs;
+	struct afs_compat ours = bpf_view_compat(v, i), theirs;
+	unsigned int living;
 	char who[64];
-	bool whole;
-	int err;
+	int err, tries = TRIES;
 
+	if (!p->tgid)
+		return 0;
 	snprintf(who, sizeof(who), "%s %d", ledger_role_name(p->role), p->tgid);
-	whole = p->ended != book->ended;
-	ours = whole ? with_gone(b, v, i) : v->compat[i];
-	sum_subtract(&ours, whole ? &book->ours_whole : &book->ours);
-	err = whole ? procfs_io(&theirs, p->tgid) : procfs_io_threads(&theirs, p->tgid);
-	if (err || !book->open || is_gone(p, book->started))
-		return p->parent < 0 ? leave_open(r, who, &ours) : 0;
-	sum_subtract(&theirs, whole ? &book->process : &book->threads);
-	return compare(r, who, &ours, &theirs);
+	do
+		err = process_io(v, i, &theirs, &living);
+	while (err && --tries);
+	if (err)
+		return leave_open(r, who, &ours, err);
+	return compare(r, who, living ? BOOK_WITH : BOOK_ENDED, &ours, &theirs);
 }
 
-int books_close(struct books *b, const struct books_view *v, struct run *r)
+/* Every call is in one account, in one cell, and was counted by its thread. */
+static int close_calls(const struct bpf_view *v, struct run *r)
 {
+	uint64_t cells[AFS_N_ROLES] = {}, parts[AFS_N_ROLES] = {};
+	uint32_t n = bpf_view_threads(v);
+	struct ledger l = {};
+	uint64_t threads = 0, all = 0;
+	char name[64];
+	int err;
+
+	err = bpf_view_read_rows(v, &l);
+	if (!err)
+		err = bpf_view_read_parts(v, &l);
+	for (size_t i = 0; i < l.n_rows; i++)
+		cells[l.row[i].role] += l.row[i].cell.calls;
+	for (size_t i = 0; i < l.n_parts; i++)
+		parts[l.part[i].role] += l.part[i].part.calls;
+	ledger_fini(&l);
+	for (uint32_t i = 0; i < n; i++)
+		threads += v->thread[i].calls;
+	for (unsigned int role = 0; role < AFS_N_ROLES && !err; role++) {
+		all += cells[role];
+		if (!cells[role] && !parts[role])
+			continue;
+		snprintf(name, sizeof(name), "%s calls", ledger_role_name(role));
+		err = run_book(r, name, BOOK_CALLS, cells[role], parts[role]);
+	}
+	return err ? err : run_book(r, "all threads calls", "calls by class", threads, all);
+}
+
+int books_close(const struct bpf_view *v, struct run *r)
+{
+	uint32_t n = bpf_view_processes(v);
 	int err = 0;
 
-	books_open(b, v);
-	for (uint32_t i = 0; i < v->n && !err; i++)
-		err = close_one(b, v, i, r);
-	return err;
+	for (uint32_t i = 0; i < n && !err; i++)
+		err = close_process(v, i, r);
+	return err ? err : close_calls(v, r);
 }

@@ -3,33 +3,16 @@
 #define WATCH_BOOKS_H
 
 /*
- * The compatible ledger of each watched process against /proc/PID/io. Threads' own accounts are
- * compared while no thread has ended. Afterwards only the process's account is whole; it also
- * holds what waited-for children did, so theirs is added on our side too.
+ * Ours against the kernel's: the compatible ledger of each watched process and its account in
+ * /proc, thread by thread, from each thread's first counted call to its last; of threads that have
+ * ended, what the kernel's account said then. And ours against ours: calls told apart by account,
+ * calls by class and object, and what each thread counted for itself.
  */
 
 #include "base/run.h"
-#include "bpf/calls.h"
+#include "watch/bpf_view.h"
 
-/* What one side of all books is made of: the programs' counts. */
-struct books_view {
-	uint32_t n; /* processes */
-	const struct afs_process *process;
-	struct afs_compat compat[AFS_N_PROCESSES];
-};
-
-struct books;
-
-struct books *books_new(void); /* NULL: no memory */
-void books_free(struct books *b);
-
-/*
- * Opens a book for every process in v that has none. Server quiet, v just read. A process that
- * was started by a watched one has its book from its first instruction.
- */
-void books_open(struct books *b, const struct books_view *v);
-
-/* Compares, and writes books and warnings. Server quiet, v just read. 0 or -ENOMEM. */
-int books_close(struct books *b, const struct books_view *v, struct run *r);
+/* Compares, and writes books and warnings. The watch was stopped. 0 or -ENOMEM. */
+int books_close(const struct bpf_view *v, struct run *r);
 
 #endif

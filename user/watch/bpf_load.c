@@ -4,6 +4,7 @@
 #include "watch/bpf_load.h"
 
 #include "calls.skel.h"
+#include "calls_tid.skel.h"
 #include "watch/calls.h"
 
 #include <bpf/bpf.h>
@@ -58,7 +59,7 @@ static int kernel_major(bool *too_old)
 
 	if (!uname(&name))
 		sscanf(name.release, "%d.%d", &major, &minor);
-	*too_old = major && (major < 5 || (major == 5 && minor < 12));
+	*too_old = major && (major < 5 || (major == 5 && minor < 8));
 	return major;
 }
 
@@ -79,7 +80,7 @@ static int refusal(struct err *e, int code, const char *what)
 			       "(/sys/kernel/btf/vmlinux): BTF is not built in");
 	kernel_major(&too_old);
 	if (too_old)
-		return err_set(e, code, "this kernel is too old: the programs need Linux 5.12");
+		return err_set(e, code, "this kernel is too old: the programs need Linux 5.8");
 	if (code == -EPERM)
 		return err_set(e, code,
 			       "BPF programs are refused although this is root: a "
@@ -87,6 +88,47 @@ static int refusal(struct err *e, int code, const char *what)
 	return err_set(e, code, "%s: %s (%s)", what, strerror(-code),
 		       last_words[0] ? last_words : "no more is known");
 }
+
+/*
+ * One source, two objects. What the rest needs of a skeleton; both have the same variables, under
+ * names of their own.
+ */
+struct bpf_load_kind {
+	const char *how; /* threads are found; NULL: as they should be */
+	void *(*open)(struct bpf_load *l, struct afs_setup **setup);
+	int (*load)(void *skel, struct bpf_load *l);
+	void (*destroy)(void *skel);
+};
+
+#define KIND(name, text)                                                                           \
+	static void *name##_open(struct bpf_load *l, struct afs_setup **setup)                     \
+	{                                                                                          \
+		struct name##_bpf *s = name##_bpf__open();                                         \
+                                                                                                   \
+		if (s) {                                                                           \
+			l->object = s->obj;                                                        \
+			*setup = &s->rodata->setup;                                                \
+		}                                                                                  \
+		return s;                                                                          \
+	}                                                                                          \
+	static int name##_load(void *skel, struct bpf_load *l)                                     \
+	{                                                                                          \
+		struct name##_bpf *s = skel;                                                       \
+		int r = name##_bpf__load(s);                                                       \
+                                                                                                   \
+		if (!r)                                                                            \
+			l->shared = &s->bss->shared;                                               \
+		return r;                                                                          \
+	}                                                                                          \
+	static void name##_destroy(void *skel)                                                     \
+	{                                                                                          \
+		name##_bpf__destroy(skel);                                                         \
+	}                                                                                          \
+	static const struct bpf_load_kind name##_kind = { text, name##_open, name##_load,          \
+							  name##_destroy }
+
+KIND(calls, NULL);
+KIND(calls_tid, "threads by number: before Linux 5.11 tasks have no storage");
 
 /* Two ways to the same events. */
 struct way {
@@ -108,57 +150,96 @@ static const struct way classic_way = {
 	.why = "from Linux 7.0 on, BTF tracepoints lose events when a program is preempted",
 };
 
+#define MARKER "mark_process"
+
 static int select_programs(struct bpf_load *l, const struct way *way)
 {
-	const char *name[BPF_LOAD_PROGRAMS] = { way->enter, way->leave, "on_newtask", "on_exit" };
+	const char *const name[BPF_LOAD_PROGRAMS] = { way->enter,  way->leave,   "on_switch",
+						      "on_wakeup", "on_newtask", "on_exec",
+						      "on_exit" };
 	struct bpf_program *p;
 
-	bpf_object__for_each_program(p, l->skel->obj) bpf_program__set_autoload(p, false);
-	bpf_program__set_autoload(l->skel->progs.mark_process, true);
+	bpf_object__for_each_program(p, l->object)
+	    bpf_program__set_autoload(p, !strcmp(bpf_program__name(p), MARKER));
 	for (int i = 0; i < BPF_LOAD_PROGRAMS; i++) {
-		l->program[i] = name[i];
-		p = bpf_object__find_program_by_name(l->skel->obj, name[i]);
+		p = bpf_object__find_program_by_name(l->object, name[i]);
 		if (!p)
 			return -ENOENT;
+		l->program[i] = (struct bpf_load_program) { .name = name[i], .program = p };
 		bpf_program__set_autoload(p, true);
 	}
 	return 0;
 }
 
+/* Arrays with a stripe for each CPU. */
+static int set_stripes(struct bpf_load *l)
+{
+	static const struct {
+		const char *map;
+		unsigned int n;
+	} striped[] = {
+		{ "cell", AFS_N_CELLS },
+		{ "compat", AFS_N_PROCESSES },
+		{ "part", AFS_N_PARTS },
+		{ "account", AFS_N_ACCOUNTS },
+	};
+	struct bpf_map *map;
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof(striped) / sizeof(striped[0]) && !r; i++) {
+		map = bpf_object__find_map_by_name(l->object, striped[i].map);
+		r = map ? bpf_map__set_max_entries(map, l->n_cpus * striped[i].n) : -ENOENT;
+	}
+	return r;
+}
+
+/* Free slots in their order, so that those handed out are the first n. */
+static int fill(struct bpf_load *l, const char *queue, __u32 first, __u32 end)
+{
+	int fd = bpf_object__find_map_fd_by_name(l->object, queue), r = 0;
+
+	for (__u32 i = first; i < end && !r; i++)
+		r = bpf_map_update_elem(fd, NULL, &i, BPF_ANY);
+	return r;
+}
+
 static int load(struct bpf_load *l, const struct way *way, bool objects, struct err *e)
 {
-	struct afs_call table[AFS_N_CALLS];
+	struct afs_setup *setup = NULL;
 	int r;
 
 	last_words[0] = '\0';
-	l->skel = calls_bpf__open();
+	l->skel = l->kind->open(l, &setup);
 	if (!l->skel)
 		return refusal(e, -errno, "open BPF programs");
-	calls_table(table);
-	memcpy((void *)l->skel->rodata->calls, table, sizeof(table));
-	l->skel->rodata->objects_on = objects;
+	calls_table(setup->calls);
+	setup->objects_on = setup->requests_on = objects;
 	r = select_programs(l, way);
 	if (!r)
-		r = bpf_map__set_max_entries(l->skel->maps.cell, l->n_cpus * AFS_N_CELLS);
+		r = set_stripes(l);
 	if (!r)
-		r = bpf_map__set_max_entries(l->skel->maps.compat, l->n_cpus * AFS_N_PROCESSES);
+		r = l->kind->load(l->skel, l);
+	if (r)
+		return refusal(e, r, "load BPF programs");
+	r = fill(l, "free_thread", 0, AFS_N_THREADS);
 	if (!r)
-		r = calls_bpf__load(l->skel);
-	return r ? refusal(e, r, "load BPF programs") : 0;
+		r = fill(l, "free_process", 0, AFS_N_PROCESSES);
+	if (!r)
+		r = fill(l, "free_part", AFS_N_FIXED_PARTS, AFS_N_PARTS);
+	return r ? refusal(e, r, "fill the maps of the BPF programs") : 0;
 }
 
 static int attach(struct bpf_load *l, struct err *e)
 {
-	struct bpf_program *p;
+	struct bpf_program *marker = bpf_object__find_program_by_name(l->object, MARKER);
 
 	/* The probes of returns first: a call seen entering is then always seen returning. */
 	for (int i = BPF_LOAD_PROGRAMS; i-- > 0;) {
-		p = bpf_object__find_program_by_name(l->skel->obj, l->program[i]);
-		l->link[i] = bpf_program__attach(p);
-		if (!l->link[i])
-			return refusal(e, -errno, l->program[i]);
+		l->program[i].link = bpf_program__attach(l->program[i].program);
+		if (!l->program[i].link)
+			return refusal(e, -errno, l->program[i].name);
 	}
-	l->marker = bpf_program__attach_iter(l->skel->progs.mark_process, NULL);
+	l->marker = bpf_program__attach_iter(marker, NULL);
 	if (!l->marker)
 		return refusal(e, -errno, "task iterator");
 	return 0;
@@ -167,20 +248,24 @@ static int attach(struct bpf_load *l, struct err *e)
 static void unload(struct bpf_load *l)
 {
 	for (int i = 0; i < BPF_LOAD_PROGRAMS; i++) {
-		bpf_link__destroy(l->link[i]);
-		l->link[i] = NULL;
+		bpf_link__destroy(l->program[i].link);
+		l->program[i].link = NULL;
 	}
 	bpf_link__destroy(l->marker);
 	l->marker = NULL;
-	calls_bpf__destroy(l->skel);
+	if (l->skel)
+		l->kind->destroy(l->skel);
 	l->skel = NULL;
 }
 
-static int try_way(struct bpf_load *l, const struct way *way, bool objects, struct err *e)
+static int try_way(struct bpf_load *l, const struct bpf_load_kind *kind, const struct way *way,
+		   bool objects, struct err *e)
 {
-	int r = load(l, way, objects, e);
+	int r;
 
-	l->objects = objects && !r;
+	l->kind = kind;
+	r = load(l, way, objects, e);
+	l->objects = l->requests = objects && !r;
 	if (r && objects) {
 		snprintf(l->objects_why, sizeof(l->objects_why), "%s", last_words);
 		unload(l);
@@ -191,7 +276,29 @@ static int try_way(struct bpf_load *l, const struct way *way, bool objects, stru
 	if (r)
 		unload(l);
 	else
-		l->how = way->how;
+		snprintf(l->how, sizeof(l->how), "%s%s%s", way->how, kind->how ? ", " : "",
+			 kind->how ? kind->how : "");
+	return r;
+}
+
+/* Both ways of one kind. */
+static int try_kind(struct bpf_load *l, const struct bpf_load_kind *kind,
+		    const struct bpf_load_wish *wish, struct err *e)
+{
+	const struct way *first = wish->classic ? &classic_way : &btf_way;
+	const struct way *second = wish->classic ? &btf_way : &classic_way;
+	struct err why = {};
+	int r = try_way(l, kind, first, !wish->no_objects, &why);
+
+	if (!r) {
+		if (first->why)
+			snprintf(l->how_why, sizeof(l->how_why), "%s: %s", second->how, first->why);
+		return 0;
+	}
+	snprintf(l->how_why, sizeof(l->how_why), "%s: %.400s", first->how, why.text);
+	r = try_way(l, kind, second, !wish->no_objects, e);
+	if (r)
+		*e = why;
 	return r;
 }
 
@@ -202,22 +309,22 @@ struct bpf_load_wish bpf_load_best(void)
 	return (struct bpf_load_wish) { .classic = kernel_major(&too_old) >= 7 };
 }
 
-static uint64_t misses(const struct bpf_load *l, unsigned int i)
+static bool misses(const struct bpf_load *l, unsigned int i, uint64_t *out)
 {
 	struct bpf_prog_info info = {};
 	__u32 len = sizeof(info);
-	int fd = bpf_program__fd(bpf_object__find_program_by_name(l->skel->obj, l->program[i]));
 
-	return bpf_obj_get_info_by_fd(fd, &info, &len) ? 0 : info.recursion_misses;
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(l->program[i].program), &info, &len))
+		return false;
+	*out = info.recursion_misses;
+	return true;
 }
 
 int bpf_load_open(struct bpf_load *out, const struct bpf_load_wish *wish, struct err *e)
 {
-	const struct way *first = wish->classic ? &classic_way : &btf_way;
-	const struct way *second = wish->classic ? &btf_way : &classic_way;
 	libbpf_print_fn_t old;
 	struct err why = {};
-	int n, r;
+	int n, r = -ENOENT;
 
 	memset(out, 0, sizeof(*out));
 	n = libbpf_num_possible_cpus();
@@ -225,18 +332,13 @@ int bpf_load_open(struct bpf_load *out, const struct bpf_load_wish *wish, struct
 		return err_set(e, n ? n : -EIO, "cannot tell the number of CPUs");
 	out->n_cpus = (unsigned int)n;
 	old = libbpf_set_print(keep_words);
-	r = try_way(out, first, !wish->no_objects, &why);
-	if (r) {
-		snprintf(out->how_why, sizeof(out->how_why), "%s: %.400s", first->how, why.text);
-		r = try_way(out, second, !wish->no_objects, e);
-		if (r)
-			*e = why;
-	} else if (first->why) {
-		snprintf(out->how_why, sizeof(out->how_why), "%s: %s", second->how, first->why);
-	}
+	if (!wish->by_tid)
+		r = try_kind(out, &calls_kind, wish, e);
+	if (r)
+		r = try_kind(out, &calls_tid_kind, wish, wish->by_tid ? e : &why);
 	libbpf_set_print(old);
 	for (unsigned int i = 0; !r && i < BPF_LOAD_PROGRAMS; i++)
-		out->missed[i] = misses(out, i);
+		misses(out, i, &out->program[i].missed);
 	return r;
 }
 
@@ -245,9 +347,12 @@ void bpf_load_close(struct bpf_load *l)
 	unload(l);
 }
 
-uint64_t bpf_load_missed(const struct bpf_load *l, unsigned int i)
+bool bpf_load_missed(const struct bpf_load *l, unsigned int i, uint64_t *out)
 {
-	return misses(l, i) - l->missed[i];
+	if (!misses(l, i, out))
+		return false;
+	*out -= l->program[i].missed;
+	return true;
 }
 
 /* One pass over all tasks. */
@@ -259,7 +364,7 @@ static int run_marker(struct bpf_load *l)
 
 	if (fd < 0)
 		return -errno;
-	l->skel->bss->mark.marked = l->skel->bss->mark.failed = 0;
+	l->shared->mark.marked = l->shared->mark.failed = 0;
 	do
 		n = read(fd, none, sizeof(none));
 	while (n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN)));
@@ -268,14 +373,16 @@ static int run_marker(struct bpf_load *l)
 	return (int)n;
 }
 
-int bpf_load_mark(struct bpf_load *l, pid_t pid, enum afs_role role, struct err *e)
+int bpf_load_mark(struct bpf_load *l, pid_t pid, enum afs_role role, unsigned int account,
+		  struct err *e)
 {
-	volatile struct afs_mark *mark = &l->skel->bss->mark;
+	volatile struct afs_mark *mark = &l->shared->mark;
 	int r, tries = MARK_TRIES;
 
 	mark->tgid = pid;
 	mark->role = role;
 	mark->slot = -1;
+	mark->account = account;
 	/* Until a pass finds nothing: a thread may be started behind the iterator's back. */
 	do
 		r = run_marker(l);

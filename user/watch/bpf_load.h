@@ -14,27 +14,40 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct calls_bpf;
 struct bpf_link;
+struct bpf_object;
+struct bpf_program;
 
-#define BPF_LOAD_PROGRAMS 4
+#define BPF_LOAD_PROGRAMS 7
+
+/* What the kernel said about one program since it was attached. */
+struct bpf_load_program {
+	const char *name; /* static */
+	struct bpf_program *program;
+	struct bpf_link *link;
+	uint64_t missed; /* recursion_misses at the start */
+};
 
 struct bpf_load {
-	struct calls_bpf *skel;
-	const char *how; /* static: which tracepoints */
-	bool objects;    /* descriptors are told apart */
+	void *skel; /* of the object that was taken */
+	const struct bpf_load_kind *kind;
+	struct bpf_object *object;
+	struct afs_shared *shared; /* mapped */
+	char how[96];              /* which tracepoints, how threads are found */
+	bool objects;              /* descriptors are told apart ... */
+	bool requests;             /* ... and so are requests */
 	char objects_why[ERR_TEXT_MAX];
-	char how_why[ERR_TEXT_MAX]; /* why not the tracepoints preferred; empty: they are */
+	char how_why[ERR_TEXT_MAX]; /* why not the way preferred; empty: it is */
 	unsigned int n_cpus;
-	struct bpf_link *link[BPF_LOAD_PROGRAMS], *marker;
-	const char *program[BPF_LOAD_PROGRAMS];
-	uint64_t missed[BPF_LOAD_PROGRAMS]; /* recursion_misses at the start */
+	struct bpf_load_program program[BPF_LOAD_PROGRAMS];
+	struct bpf_link *marker;
 };
 
 /* How the programs shall be attached; tests ask for ways that this kernel does not need. */
 struct bpf_load_wish {
 	bool classic;    /* raw_syscalls tracepoints before BTF tracepoints */
-	bool no_objects; /* do without bpf_probe_read_kernel */
+	bool no_objects; /* do without bpf_probe_read_kernel: no objects, no requests */
+	bool by_tid;     /* find threads by their number, as before Linux 5.11 */
 };
 
 struct bpf_load_wish bpf_load_best(void);
@@ -43,10 +56,14 @@ struct bpf_load_wish bpf_load_best(void);
 int bpf_load_open(struct bpf_load *out, const struct bpf_load_wish *wish, struct err *e);
 void bpf_load_close(struct bpf_load *l);
 
-/* Watches all threads of a process; -ESRCH: it has none that can be seen from here. */
-int bpf_load_mark(struct bpf_load *l, pid_t pid, enum afs_role role, struct err *e);
+/*
+ * Watches all threads of a process; -ESRCH: it has none that can be seen from here. account: of
+ * its first thread, enum afs_account_number.
+ */
+int bpf_load_mark(struct bpf_load *l, pid_t pid, enum afs_role role, unsigned int account,
+		  struct err *e);
 
-/* Runs of program i that the kernel skipped since the start. */
-uint64_t bpf_load_missed(const struct bpf_load *l, unsigned int i);
+/* Runs of program i that the kernel skipped since the start; false: it does not say. */
+bool bpf_load_missed(const struct bpf_load *l, unsigned int i, uint64_t *out);
 
 #endif

@@ -44,28 +44,39 @@ struct calls_row {
 #define P(class, name)                     F(class, name, AFS_FD_NONE, 0)
 #define C(class, name, arg, closed, flags) ROW(TEXT(SYS_##name), #name, class, arg, closed, flags)
 #define N(class, name, nr)                 ROW(#nr, #name, class, AFS_FD_NONE, NONE, 0)
+/* D: F, and where the bytes are that it moves. */
+#define D(cl, call_name, arg, fl, where, flags_arg)                                                \
+	{                                                                                          \
+		.nr = TEXT(SYS_##call_name), .name = #call_name, .call = {                         \
+			.class = AFS_CLASS_##cl,                                                   \
+			.fd = arg,                                                                 \
+			.flags = fl,                                                               \
+			.data = AFS_DATA_##where,                                                  \
+			.peek = flags_arg,                                                         \
+		}                                                                                  \
+	}
 
 static const struct calls_row rows[] = {
-	F(READ, read, 0, READS),
+	D(READ, read, 0, READS, BUF, 0),
 	F(READ, pread64, 0, READS),
-	F(READ, readv, 0, READS | ALWAYS),
+	D(READ, readv, 0, READS | ALWAYS, IOV, 0),
 	F(READ, preadv, 0, READS | ALWAYS),
 	F(READ, preadv2, 0, READS | ALWAYS),
-	F(WRITE, write, 0, WRITES),
+	D(WRITE, write, 0, WRITES, BUF, 0),
 	F(WRITE, pwrite64, 0, WRITES),
-	F(WRITE, writev, 0, WRITES | ALWAYS),
+	D(WRITE, writev, 0, WRITES | ALWAYS, IOV, 0),
 	F(WRITE, pwritev, 0, WRITES | ALWAYS),
 	F(WRITE, pwritev2, 0, WRITES | ALWAYS),
-	F(RECV, recvfrom, 0, MOVES),
-	F(RECV, recvmsg, 0, MOVES),
+	D(RECV, recvfrom, 0, MOVES, BUF, 3),
+	D(RECV, recvmsg, 0, MOVES, MSG, 2),
 	F(RECV, recvmmsg, 0, 0),
-	F(SEND, sendto, 0, MOVES),
-	F(SEND, sendmsg, 0, MOVES),
+	D(SEND, sendto, 0, MOVES, BUF, 0),
+	D(SEND, sendmsg, 0, MOVES, MSG, 0),
 	F(SEND, sendmmsg, 0, 0),
 	/* The descriptor that is written to: for a file server, where the data go. */
-	F(SENDFILE, sendfile, 0, READS | WRITES),
+	D(SENDFILE, sendfile, 0, READS | WRITES, FILE, 0),
 	F(COPY, copy_file_range, 2, READS | WRITES | MOVED),
-	F(COPY, splice, 2, MOVES),
+	D(COPY, splice, 2, MOVES, FILE, 0),
 	F(COPY, tee, 1, MOVES),
 	F(COPY, vmsplice, 0, MOVES),
 	P(OPEN, open),
@@ -207,9 +218,9 @@ static const struct calls_row rows[] = {
 	P(IDENT, getgroups),
 	P(IDENT, setuid),
 	P(IDENT, setgid),
-	P(IDENT, setreuid),
+	D(IDENT, setreuid, AFS_FD_NONE, 0, UID, 0),
 	P(IDENT, setregid),
-	P(IDENT, setresuid),
+	D(IDENT, setresuid, AFS_FD_NONE, 0, UID, 0),
 	P(IDENT, setresgid),
 	P(IDENT, setgroups),
 	P(IDENT, setfsuid),

@@ -107,6 +107,15 @@ int procfs_io(struct afs_compat *out, pid_t pid)
 	return read_io(out, path);
 }
 
+int procfs_io_thread(struct afs_compat *out, pid_t pid, pid_t tid)
+{
+	char path[PATH_LEN];
+
+	memset(out, 0, sizeof(*out));
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/io", pid, tid);
+	return read_io(out, path);
+}
+
 /* Calls fn for the number each entry of a folder is, until it returns other than 0. */
 static int each_number(const char *path, int (*fn)(void *arg, int number), void *arg)
 {
@@ -125,7 +134,6 @@ static int each_number(const char *path, int (*fn)(void *arg, int number), void 
 
 struct sum {
 	pid_t pid;
-	struct afs_compat *io;
 	struct watch_times *times;
 };
 
@@ -136,43 +144,24 @@ static int add_thread(void *arg, int tid)
 	uint64_t cpu = 0, runq = 0;
 	int r;
 
-	if (sum->io) {
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/io", sum->pid, tid);
-		r = read_io(sum->io, path);
-	} else {
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", sum->pid, tid);
-		r = read_file(text, sizeof(text), path);
-		if (!r && sscanf(text, "%" SCNu64 " %" SCNu64, &cpu, &runq) != 2)
-			r = -EPROTO;
-		sum->times->cpu_ns += cpu;
-		sum->times->runq_ns += runq;
-	}
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", sum->pid, tid);
+	r = read_file(text, sizeof(text), path);
+	if (!r && sscanf(text, "%" SCNu64 " %" SCNu64, &cpu, &runq) != 2)
+		r = -EPROTO;
+	sum->times->cpu_ns += cpu;
+	sum->times->runq_ns += runq;
 	/* A thread that has just ended. */
 	return r == -ENOENT || r == -ESRCH ? 0 : r;
-}
-
-static int sum_threads(struct sum *sum)
-{
-	char path[PATH_LEN];
-
-	snprintf(path, sizeof(path), "/proc/%d/task", sum->pid);
-	return each_number(path, add_thread, sum);
-}
-
-int procfs_io_threads(struct afs_compat *out, pid_t pid)
-{
-	struct sum sum = { .pid = pid, .io = out };
-
-	memset(out, 0, sizeof(*out));
-	return sum_threads(&sum);
 }
 
 int procfs_times(struct watch_times *out, pid_t pid)
 {
 	struct sum sum = { .pid = pid, .times = out };
+	char path[PATH_LEN];
 
 	memset(out, 0, sizeof(*out));
-	return sum_threads(&sum);
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	return each_number(path, add_thread, &sum);
 }
 
 int procfs_status(char *out, size_t out_len, pid_t pid, const char *key)

@@ -26,8 +26,8 @@ int procfs_stat(struct procfs_stat *out, pid_t pid);
 
 /* The I/O account: of the process, its ended threads and waited-for children included, ... */
 int procfs_io(struct afs_compat *out, pid_t pid);
-/* ... or the sum of its live threads' own. */
-int procfs_io_threads(struct afs_compat *out, pid_t pid);
+/* ... or one living thread's own. */
+int procfs_io_thread(struct afs_compat *out, pid_t pid, pid_t tid);
 
 /* Sum over the live threads. */
 int procfs_times(struct watch_times *out, pid_t pid);

@@ -272,6 +272,8 @@ void target_look(struct target *t)
 	struct ends ends = { .t = t, .all = &all };
 
 	memset(&t->known, 0, sizeof(t->known));
+	memcpy(t->known.port, t->port, sizeof(t->known.port));
+	t->known.n_ports = (uint32_t)t->n_ports;
 	t->crowded = false;
 	if (t->client)
 		objects_add_socket(t, t->client, AFS_OBJECT_CLIENT);

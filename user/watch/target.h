@@ -24,6 +24,11 @@ struct target {
 	uint64_t client; /* inode of its end of the client's connection; 0: none */
 	size_t n_cnid;
 	pid_t cnid[TARGET_CNID_MAX];
+	/* Connections from or to these local ports are clients' or CNID's: a whole server. */
+	size_t n_ports;
+	struct {
+		uint16_t port, object;
+	} port[AFS_N_PORTS];
 	bool cnid_inside;        /* afpd has an SQLite CNID database open itself */
 	struct afs_inodes known; /* complete after target_look */
 	bool crowded;            /* more inodes than fit into known */

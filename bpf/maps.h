@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef AFS_MAPS_H
+#define AFS_MAPS_H
+
+/*
+ * Everything the programs keep, and how they find a thread's. One source makes two objects: with
+ * AFS_BY_TID a thread is found by its number in a hash, for kernels before 5.11, which have no
+ * storage in the task itself; such an object reads the kernel's memory with bpf_probe_read_kernel
+ * throughout.
+ */
+
+#include "bpf/calls.h"
+#include "bpf/kernel.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <stdbool.h>
+
+/* Set before loading. */
+const volatile struct afs_setup setup = { .objects_on = 1, .requests_on = 1 };
+
+/* In .bss: seen by user space through a mapping. */
+struct afs_shared shared;
+
+/* A slot in "thread" + 1, of every watched thread. */
+struct {
+#ifdef AFS_BY_TID
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, AFS_N_THREADS);
+	__type(key, __u32);
+#else
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+#endif
+	__type(value, __u32);
+} watched SEC(".maps");
+
+#define AFS_ARRAY(name, n, of)                                                                     \
+	struct {                                                                                   \
+		__uint(type, BPF_MAP_TYPE_ARRAY);                                                  \
+		__uint(map_flags, BPF_F_MMAPABLE);                                                 \
+		__uint(max_entries, n);                                                            \
+		__type(key, __u32);                                                                \
+		__type(value, of);                                                                 \
+	} name SEC(".maps")
+
+AFS_ARRAY(thread, AFS_N_THREADS, struct afs_thread);
+AFS_ARRAY(inner, AFS_N_THREADS, struct afs_inner);
+AFS_ARRAY(process, AFS_N_PROCESSES, struct afs_process);
+AFS_ARRAY(stream, AFS_N_PROCESSES, struct afs_stream);
+AFS_ARRAY(row, AFS_N_ROLES *AFS_N_ACCOUNTS, struct afs_row);
+AFS_ARRAY(result, AFS_N_RESULTS, struct afs_result);
+
+/* A stripe of each for every CPU: user space sets how many. Written by the CPU's programs only. */
+AFS_ARRAY(cell, AFS_N_CELLS, struct afs_cell);
+AFS_ARRAY(compat, AFS_N_PROCESSES, struct afs_compat);
+AFS_ARRAY(part, AFS_N_PARTS, struct afs_part);
+AFS_ARRAY(account, AFS_N_ACCOUNTS, struct afs_account);
+
+/* Free slots, filled by user space in their order. */
+#define AFS_FREE(name, n)                                                                          \
+	struct {                                                                                   \
+		__uint(type, BPF_MAP_TYPE_QUEUE);                                                  \
+		__uint(max_entries, n);                                                            \
+		__type(value, __u32);                                                              \
+	} name SEC(".maps")
+
+AFS_FREE(free_thread, AFS_N_THREADS);
+AFS_FREE(free_process, AFS_N_PROCESSES);
+AFS_FREE(free_part, AFS_N_PARTS);
+
+/* CNID connections: their ends' ports or address -> slot + 1 of the process that asks. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u64);
+	__type(value, __u32);
+} link SEC(".maps");
+
+/* Adds where nothing else writes: neither another CPU nor an interrupt. */
+#define AFS_COUNT(counter) __sync_fetch_and_add(&(counter), 1)
+
+#ifdef AFS_BY_TID
+#define AFS_GET(dst, src) bpf_core_read(&(dst), sizeof(dst), &(src))
+#else
+#define AFS_GET(dst, src) ((dst) = (src))
+#endif
+
+static __always_inline void *current_task(void)
+{
+#ifdef AFS_BY_TID
+	return (void *)bpf_get_current_task();
+#else
+	return bpf_get_current_task_btf();
+#endif
+}
+
+static __always_inline struct afs_thread *thread_at(__u32 *slot)
+{
+	__u32 i;
+
+	if (!slot)
+		return NULL;
+	i = *slot - 1;
+	return bpf_map_lookup_elem(&thread, &i);
+}
+
+/* NULL: not watched. */
+static __always_inline struct afs_thread *thread_of(void *task)
+{
+	const struct task_struct___afs *t = task;
+#ifdef AFS_BY_TID
+	__u32 tid;
+
+	AFS_GET(tid, t->pid);
+	return thread_at(bpf_map_lookup_elem(&watched, &tid));
+#else
+	if (!t->bpf_storage)
+		return NULL;
+	return thread_at(bpf_task_storage_get(&watched, task, NULL, 0));
+#endif
+}
+
+static __always_inline struct afs_thread *thread_current(void)
+{
+#ifdef AFS_BY_TID
+	__u32 tid = bpf_get_current_pid_tgid();
+
+	return thread_at(bpf_map_lookup_elem(&watched, &tid));
+#else
+	return thread_of(bpf_get_current_task_btf());
+#endif
+}
+
+static __always_inline struct afs_process *process_at(__u32 slot)
+{
+	return bpf_map_lookup_elem(&process, &slot);
+}
+
+static __always_inline struct afs_process *process_of(const struct afs_thread *t)
+{
+	return process_at(t->process);
+}
+
+/* The kernel's account of a task's own calls. */
+static __always_inline struct afs_compat io_of(const struct task_struct___afs *task)
+{
+	struct afs_compat io = {};
+
+	if (!bpf_core_field_exists(task->ioac.rchar))
+		return io;
+	AFS_GET(io.syscr, task->ioac.syscr);
+	AFS_GET(io.syscw, task->ioac.syscw);
+	AFS_GET(io.rchar, task->ioac.rchar);
+	AFS_GET(io.wchar, task->ioac.wchar);
+	return io;
+}
+
+#endif

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef AFS_REQUEST_H
+#define AFS_REQUEST_H
+
+/*
+ * Which AFP command a thread works for, told by the bytes of the client's connection alone (DSI:
+ * AFP over TCP/IP, "Data Stream Interface": 16-byte header, big-endian: flags 1, command 1,
+ * id 2, offset or result 4, length 4, reserved 4; the AFP command's number is the first byte after
+ * it). Any split of the stream into reads and writes, any number of frames in one.
+ *
+ * A request begins with the read that completes its header and ends with the write that completes
+ * its reply. The server answers in order: of requests that were read together, the next begins
+ * where the reply before it ends.
+ */
+
+#include "bpf/hist.h"
+#include "bpf/maps.h"
+#include "bpf/time.h"
+
+#define DSI_CLOSE   1
+#define DSI_COMMAND 2
+#define DSI_TICKLE  5
+#define DSI_WRITE   6
+#define DSI_LAST    8
+#define DSI_HEAD    16
+
+/* Frames and pieces of memory that one read or write may touch. */
+#define REQUEST_STEPS 400
+
+enum {
+	TO_SERVER,
+	FROM_SERVER,
+};
+
+static __always_inline __u32 be32(const __u8 *p)
+{
+	return (__u32)p[0] << 24 | (__u32)p[1] << 16 | (__u32)p[2] << 8 | p[3];
+}
+
+/* A request goes into service at "now": everything until then is in other accounts. */
+static __always_inline void request_begin(struct afs_thread *t, const struct afs_queued *q,
+					  __u64 now)
+{
+	struct afs_account *a;
+
+	thread_account(t, q->account);
+	t->begun_ns = now;
+	t->explained_ns = 0;
+	a = account_at(t->account);
+	if (a)
+		a->begun++;
+}
+
+static __always_inline void request_next(struct afs_thread *t, struct afs_stream *s, __u64 now)
+{
+	__u32 i = s->first % AFS_N_QUEUED;
+
+	if (s->n)
+		request_begin(t, &s->queue[i], now);
+	else
+		thread_account(t, AFS_ACCOUNT_BETWEEN);
+}
+
+/* Counts a result other than 0. Open addressing: an entry never goes away. */
+static __always_inline void result_count(__u32 number, __s32 code)
+{
+	__u32 at = number * 31 + (__u32)code, i;
+	struct afs_result *r;
+
+	for (int k = 0; k < 8; k++) {
+		i = (at + k) % AFS_N_RESULTS;
+		r = bpf_map_lookup_elem(&result, &i);
+		if (!r)
+			return;
+		if (!r->account) {
+			r->code = code;
+			r->account = number + 1;
+		}
+		if (r->account != number + 1 || r->code != code)
+			continue;
+		AFS_COUNT(r->n);
+		return;
+	}
+	AFS_COUNT(shared.lost.results);
+}
+
+static __always_inline void request_count(const struct afs_thread *t, const struct afs_flow *out,
+					  __u32 bytes, __u64 ns)
+{
+	struct afs_account *a = account_at(t->account);
+	__u32 bucket = afs_hist_index(ns);
+	__u64 rest = ns > t->explained_ns ? ns - t->explained_ns : t->explained_ns - ns;
+
+	if (!a || bucket >= AFS_HIST_BUCKETS)
+		return;
+	a->answered++;
+	a->bytes_in += bytes;
+	a->bytes_out += out->bytes;
+	a->ns += ns;
+	a->hist[bucket]++;
+	a->unexplained_ns += rest;
+	if (rest > ns / 100)
+		a->unexplained++;
+	if (!out->result)
+		return;
+	a->errors++;
+	result_count(t->account, out->result);
+}
+
+/* The request in service was answered. */
+static __always_inline void request_end(struct afs_thread *t, struct afs_stream *s, __u64 now)
+{
+	__u32 i = s->first % AFS_N_QUEUED;
+	__u64 ns = now - t->begun_ns;
+
+	if (!s->n)
+		return;
+	request_count(t, &s->flow[FROM_SERVER], s->queue[i].bytes, ns);
+	s->answered++;
+	s->ns += ns;
+	s->first++;
+	s->n--;
+	request_next(t, s, now);
+}
+
+/* The begin of the next frame is not known any more. */
+static __always_inline void lose(struct afs_flow *f)
+{
+	f->unknown += f->cursor.total;
+	f->have = 0;
+	f->skip = 0;
+	f->lost = 1;
+	f->cursor.total = 0;
+}
+
+static __always_inline void frame_in(struct afs_thread *t, struct afs_stream *s,
+				     const struct afs_flow *f, __u32 len, __u64 begin_ns)
+{
+	__u32 i = (s->first + s->n) % AFS_N_QUEUED;
+	struct afs_queued *q = &s->queue[i];
+
+	/* A reply to the server's attention, a tickle, the end of the session: not answered. */
+	if (f->head[0] || f->head[1] == DSI_TICKLE || f->head[1] == DSI_CLOSE)
+		return;
+	if (s->n >= AFS_N_QUEUED) {
+		s->overrun++;
+		return;
+	}
+	q->id = (__u16)f->head[2] << 8 | f->head[3];
+	q->account = f->head[1] == DSI_COMMAND || f->head[1] == DSI_WRITE
+			 ? (len ? f->head[DSI_HEAD] : AFS_ACCOUNT_DSI + f->head[1])
+			 : AFS_ACCOUNT_DSI + f->head[1];
+	q->bytes = len + DSI_HEAD;
+	s->begun++;
+	if (!s->n++)
+		request_begin(t, q, begin_ns);
+}
+
+/* Replies come in order. One that skips requests ends them unanswered. */
+static __always_inline void frame_out(struct afs_stream *s, struct afs_flow *f, __u32 len)
+{
+	__u16 id = (__u16)f->head[2] << 8 | f->head[3];
+	__u32 k;
+
+	f->answers = 0;
+	if (f->head[0] != 1)
+		return;
+	for (k = 0; k < 16; k++)
+		if (k < s->n && s->queue[(s->first + k) % AFS_N_QUEUED].id == id)
+			break;
+	if (k == 16) {
+		s->dropped++;
+		return;
+	}
+	s->dropped += k;
+	s->first += k;
+	s->n -= k;
+	f->answers = 1;
+	f->result = (__s32)be32(f->head + 4);
+	f->bytes = len + DSI_HEAD;
+}
+
+/* Whether this can be the header of a frame; stricter where none was expected. */
+static __always_inline bool is_head(const struct afs_flow *f)
+{
+	const __u8 *head = f->head;
+
+	if (head[0] > 1 || !head[1] || head[1] > DSI_LAST || head[1] == 7)
+		return false;
+	return !f->lost || (!be32(head + 12) && !head[8]);
+}
+
+static __always_inline void advance(struct afs_cursor *c, __u64 n)
+{
+	c->at += n;
+	c->left -= n;
+	c->total -= n;
+}
+
+/* Takes header bytes; false: they are no header, or not to be read. */
+static __always_inline bool take_head(struct afs_flow *f, struct afs_cursor *c, int way, __u32 *len)
+{
+	__u32 want = way == TO_SERVER ? DSI_HEAD + 1 : DSI_HEAD, have = f->have & 31, n, extra;
+
+	n = want - have;
+	if (n > c->left)
+		n = c->left;
+	n &= 31;
+	if (have + n > sizeof(f->head) || bpf_probe_read_user(f->head + have, n, (void *)c->at))
+		return false;
+	have += n;
+	*len = 0;
+	if (have < DSI_HEAD) {
+		f->have = have;
+		advance(c, n);
+		return true;
+	}
+	if (!is_head(f))
+		return false;
+	*len = be32(f->head + 8);
+	/* The byte after the header belongs to this frame only when it has more than that. */
+	extra = have - DSI_HEAD;
+	if (extra && !*len) {
+		n -= extra;
+		have = DSI_HEAD;
+		extra = 0;
+	}
+	advance(c, n);
+	f->have = way == TO_SERVER && *len && !extra ? have : AFS_IN_FRAME;
+	f->skip = *len - extra;
+	return true;
+}
+
+static __always_inline bool next_piece(struct afs_cursor *c)
+{
+	struct {
+		__u64 at, len;
+	} iov;
+
+	if (!c->n_iov || bpf_probe_read_user(&iov, sizeof(iov), (void *)c->iov))
+		return false;
+	c->iov += sizeof(iov);
+	c->n_iov--;
+	c->at = iov.at;
+	c->left = iov.len < c->total ? iov.len : c->total;
+	return true;
+}
+
+static __always_inline bool cursor_open(struct afs_cursor *c, const struct afs_thread *t,
+					__u64 total)
+{
+	struct {
+		__u64 name, name_len, iov, n_iov;
+	} msg;
+
+	c->total = total;
+	c->at = c->left = c->iov = c->n_iov = 0;
+	switch (t->data) {
+	case AFS_DATA_BUF:
+		c->at = t->buf;
+		c->left = total;
+		return true;
+	case AFS_DATA_IOV:
+		c->iov = t->buf;
+		c->n_iov = t->len;
+		return true;
+	case AFS_DATA_MSG:
+		if (bpf_probe_read_user(&msg, sizeof(msg), (void *)t->buf))
+			return false;
+		c->iov = msg.iov;
+		c->n_iov = msg.n_iov;
+		return true;
+	default:
+		return true;
+	}
+}
+
+/* The frame's end was passed: true when it answers the request in service. */
+static __always_inline bool frame_end(struct afs_flow *f, int way)
+{
+	bool answers = way == FROM_SERVER && f->answers;
+
+	f->have = 0;
+	f->frames++;
+	f->answers = 0;
+	return answers;
+}
+
+/*
+ * One step through what a call moved: a piece of memory, a header, or the rest of a frame. A
+ * global function, like its caller: verified once, not in every turn of the loop.
+ */
+__noinline int follow_step(__u32 slot, __u32 way, __u64 begin_ns, __u64 end_ns)
+{
+	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
+	struct afs_cursor *c;
+	struct afs_stream *s;
+	struct afs_flow *f;
+	__u32 len, i;
+	__u64 n;
+
+	if (!setup.requests_on || !t)
+		return 0;
+	i = t->process;
+	s = bpf_map_lookup_elem(&stream, &i);
+	if (!s)
+		return 0;
+	f = way == TO_SERVER ? &s->flow[TO_SERVER] : &s->flow[FROM_SERVER];
+	c = &f->cursor;
+	if (f->have == AFS_IN_FRAME) {
+		if (t->data == AFS_DATA_FILE)
+			c->left = c->total;
+		n = f->skip < c->left ? f->skip : c->left;
+		advance(c, n);
+		f->skip -= n;
+		if (!f->skip && frame_end(f, way))
+			request_end(t, s, end_ns);
+		if (n)
+			return c->total != 0;
+	}
+	if (!c->left) {
+		if (!next_piece(c))
+			lose(f);
+		return c->total != 0;
+	}
+	if (!take_head(f, c, way, &len)) {
+		lose(f);
+		return 0;
+	}
+	if (f->have != AFS_IN_FRAME)
+		return c->total != 0;
+	f->lost = 0;
+	if (way == TO_SERVER)
+		frame_in(t, s, f, len, begin_ns);
+	else
+		frame_out(s, f, len);
+	if (!f->skip && frame_end(f, way))
+		request_end(t, s, end_ns);
+	return c->total != 0;
+}
+
+/*
+ * Thread "slot" returned from a call that moved "total" bytes of its client's connection. Its time
+ * until begin_ns is in parts; the call returned at end_ns.
+ */
+__noinline int follow(__u32 slot, __u64 total, __u32 way, __u64 begin_ns, __u64 end_ns)
+{
+	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
+	struct afs_stream *s;
+	struct afs_flow *f;
+	__u32 i;
+
+	if (!setup.requests_on || !t)
+		return 0;
+	i = t->process;
+	s = bpf_map_lookup_elem(&stream, &i);
+	if (!s)
+		return 0;
+	f = way == TO_SERVER ? &s->flow[TO_SERVER] : &s->flow[FROM_SERVER];
+	if (!cursor_open(&f->cursor, t, total)) {
+		lose(f);
+		return 0;
+	}
+	for (i = 0; i < REQUEST_STEPS; i++)
+		if (!follow_step(slot, way, begin_ns, end_ns))
+			return 0;
+	AFS_COUNT(shared.lost.steps);
+	lose(f);
+	return 0;
+}
+
+#endif

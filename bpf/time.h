@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef AFS_TIME_H
+#define AFS_TIME_H
+
+/*
+ * The time account. A watched thread's time since "since_ns" belongs to no part yet; every event
+ * moves it into the part of the state that ends and begins anew, so the parts of a request add up
+ * to its duration.
+ *
+ * Parts are written by the programs of system calls and by sched_switch only: none of them can
+ * interrupt another on the same CPU. A wake-up can, so it only leaves its time in the thread.
+ */
+
+#include "bpf/maps.h"
+
+/* The part of a state in a row; AFS_ACCOUNT_MORE's when there is no room. Cold: once for each. */
+__noinline __u32 part_new(__u32 at, __u32 state)
+{
+	struct afs_row *r = bpf_map_lookup_elem(&row, &at);
+	__u32 i = 0;
+
+	if (!r || state >= AFS_N_STATES)
+		return 0;
+	if (bpf_map_pop_elem(&free_part, &i) || i >= AFS_N_PARTS) {
+		AFS_COUNT(shared.lost.parts);
+		return at / AFS_N_ACCOUNTS * AFS_N_STATES + state;
+	}
+	shared.part_key[i] = at * AFS_N_STATES + state;
+	AFS_COUNT(shared.n_parts);
+	r->part[state] = i;
+	return i;
+}
+
+static __always_inline __u32 part_of(const struct afs_thread *t, __u32 state)
+{
+	__u32 at = t->role * AFS_N_ACCOUNTS + t->account, i;
+	struct afs_row *r = bpf_map_lookup_elem(&row, &at);
+
+	if (!r || state >= AFS_N_STATES)
+		return 0;
+	i = r->part[state];
+	return i ? i : part_new(at, state);
+}
+
+static __always_inline struct afs_part *part_at(__u32 i)
+{
+	i += bpf_get_smp_processor_id() * AFS_N_PARTS;
+	return bpf_map_lookup_elem(&part, &i);
+}
+
+static __always_inline struct afs_account *account_at(__u32 number)
+{
+	number += bpf_get_smp_processor_id() * AFS_N_ACCOUNTS;
+	return bpf_map_lookup_elem(&account, &number);
+}
+
+static __always_inline struct afs_inner *inner_at(__u32 slot)
+{
+	return bpf_map_lookup_elem(&inner, &slot);
+}
+
+static __always_inline void thread_account(struct afs_thread *t, __u32 number)
+{
+	t->account = number;
+	t->user_part = part_of(t, AFS_STATE_USER);
+}
+
+static __always_inline __u32 state_of(const struct afs_thread *t)
+{
+	return t->cell - t->role * (AFS_N_CLASSES * AFS_N_OBJECTS);
+}
+
+static __always_inline bool is_on(const struct afs_thread *t, __u32 object)
+{
+	return t->nr != AFS_NR_NONE && state_of(t) % AFS_N_OBJECTS == object;
+}
+
+/* What a sleeping CNID server's thread is at, for the one that waits for it. */
+static __always_inline __u32 inside_blocked(const struct afs_thread *t)
+{
+	__u32 class = state_of(t) / AFS_N_OBJECTS, object = state_of(t) % AFS_N_OBJECTS;
+
+	if (t->nr < 0)
+		return AFS_INSIDE_UNKNOWN;
+	if (class == AFS_CLASS_WAIT || object == AFS_OBJECT_CNID)
+		return AFS_INSIDE_IDLE;
+	if (class == AFS_CLASS_SYNC)
+		return AFS_INSIDE_SYNC;
+	return class == AFS_CLASS_LOCK ? AFS_INSIDE_LOCK : AFS_INSIDE_IO;
+}
+
+static __always_inline void inner_add(const struct afs_thread *t, __u32 what, __u64 ns)
+{
+	struct afs_inner *in;
+
+	if (t->role != AFS_ROLE_CNID)
+		return;
+	in = inner_at(t->slot);
+	if (in && what < AFS_N_INSIDE)
+		in->total[what] += ns;
+}
+
+/* The CNID server's totals until now: into base, or what came since base into waited. */
+static __always_inline void inner_look(struct afs_inner *own, __u32 server, bool end, __u64 now)
+{
+	struct afs_thread *t = bpf_map_lookup_elem(&thread, &server);
+	struct afs_inner *in = inner_at(server);
+	__u32 first = AFS_INSIDE_CPU, then = AFS_INSIDE_CPU;
+	__u64 since, woken, sum;
+
+	if (!t || !in)
+		return;
+	since = t->since_ns < now ? t->since_ns : now;
+	woken = now;
+	if (t->off == AFS_OFF_RUNQ)
+		first = AFS_INSIDE_RUNQ;
+	if (t->off == AFS_OFF_BLOCKED) {
+		first = inside_blocked(t);
+		then = AFS_INSIDE_RUNQ;
+		if (t->woken_ns > since && t->woken_ns < now)
+			woken = t->woken_ns;
+	}
+	for (int i = 0; i < AFS_N_INSIDE; i++) {
+		sum = in->total[i];
+		if (i == first)
+			sum += woken - since;
+		if (i == then)
+			sum += now - woken;
+		if (!end)
+			own->base[i] = sum;
+		else
+			own->waited[i] = sum > own->base[i] ? sum - own->base[i] : 0;
+	}
+}
+
+/* A thread that serves a request falls asleep on its CNID server. */
+static __always_inline void wait_begin(struct afs_thread *t, __u64 now)
+{
+	struct afs_process *p;
+	struct afs_inner *own;
+
+	if (t->role != AFS_ROLE_AFPD || t->account >= AFS_ACCOUNT_BETWEEN ||
+	    !is_on(t, AFS_OBJECT_CNID))
+		return;
+	p = process_of(t);
+	own = inner_at(t->slot);
+	if (!p || !own || !p->cnid_thread)
+		return;
+	inner_look(own, p->cnid_thread - 1, false, now);
+	t->waits = 1;
+}
+
+static __always_inline void wait_end(struct afs_thread *t, __u64 now)
+{
+	struct afs_process *p = process_of(t);
+	struct afs_inner *own = inner_at(t->slot);
+
+	if (p && own && p->cnid_thread)
+		inner_look(own, p->cnid_thread - 1, true, now);
+}
+
+/* Back on a CPU: what the CNID server did until the wake-up goes into the account. */
+static __always_inline void wait_count(struct afs_thread *t)
+{
+	struct afs_account *a = account_at(t->account);
+	struct afs_inner *own = inner_at(t->slot);
+
+	t->waits = 0;
+	if (!a || !own)
+		return;
+	for (int i = 0; i < AFS_N_INSIDE; i++)
+		a->inside[i] += own->waited[i];
+}
+
+static __always_inline void switch_out(struct afs_thread *t, bool blocks)
+{
+	__u64 now = bpf_ktime_get_ns(), ns = now - t->since_ns;
+	struct afs_part *p = part_at(t->nr == AFS_NR_NONE ? t->user_part : t->part);
+
+	if (p)
+		p->cpu_ns += ns;
+	inner_add(t, AFS_INSIDE_CPU, ns);
+	t->explained_ns += ns;
+	t->since_ns = now;
+	t->woken_ns = 0;
+	t->off = blocks ? AFS_OFF_BLOCKED : AFS_OFF_RUNQ;
+	if (blocks)
+		wait_begin(t, now);
+}
+
+static __always_inline void switch_in(struct afs_thread *t)
+{
+	__u64 now = bpf_ktime_get_ns(), woken = t->since_ns;
+	struct afs_part *p = part_at(t->nr == AFS_NR_NONE ? t->user_part : t->part);
+
+	if (t->off == AFS_OFF_BLOCKED) {
+		woken = t->woken_ns ? t->woken_ns : now;
+		if (woken < t->since_ns)
+			woken = t->since_ns;
+		if (p)
+			p->blocked_ns += woken - t->since_ns;
+		inner_add(t, inside_blocked(t), woken - t->since_ns);
+		if (t->waits) {
+			if (!t->woken_ns)
+				wait_end(t, now);
+			wait_count(t);
+		}
+	}
+	if (p)
+		p->runq_ns += now - woken;
+	inner_add(t, AFS_INSIDE_RUNQ, now - woken);
+	t->explained_ns += now - t->since_ns;
+	t->since_ns = now;
+	t->off = AFS_OFF_NOT;
+}
+
+/* Also from interrupts, on any CPU. */
+static __always_inline void wake(struct afs_thread *t)
+{
+	__u64 now;
+
+	if (t->off != AFS_OFF_BLOCKED || t->woken_ns)
+		return;
+	now = bpf_ktime_get_ns();
+	if (t->waits)
+		wait_end(t, now);
+	t->woken_ns = now;
+}
+
+#endif

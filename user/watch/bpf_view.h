@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef WATCH_BPF_VIEW_H
+#define WATCH_BPF_VIEW_H
+
+/*
+ * What the programs have counted, read through mappings: looking costs the server nothing. The
+ * arrays change under the reader's eyes; running totals never go backwards.
+ */
+
+#include "base/ledger.h"
+#include "watch/bpf_load.h"
+
+#define BPF_VIEW_MAPS 9
+
+struct bpf_view {
+	struct {
+		void *at;
+		size_t len;
+	} map[BPF_VIEW_MAPS];
+	unsigned int n_cpus;
+	const struct afs_shared *shared;
+	const struct afs_thread *thread;
+	const struct afs_process *process;
+	const struct afs_stream *stream;
+	const struct afs_result *result;
+	const struct afs_inner *inner;
+	/* striped by CPU */
+	const struct afs_cell *cell;
+	const struct afs_compat *compat;
+	const struct afs_part *part;
+	const struct afs_account *account;
+};
+
+int bpf_view_open(struct bpf_view *v, const struct bpf_load *l, struct err *e);
+void bpf_view_close(struct bpf_view *v);
+
+/* Slots handed out so far: the first n. */
+uint32_t bpf_view_threads(const struct bpf_view *v);
+uint32_t bpf_view_processes(const struct bpf_view *v);
+
+/* The compatible ledger of a process. */
+struct afs_compat bpf_view_compat(const struct bpf_view *v, uint32_t process);
+
+/*
+ * Fill the parts of a ledger; 0 or -ENOMEM. Time that is in no part yet counts in the state that
+ * lasts, so that the difference of two readings holds the waiting between them.
+ */
+int bpf_view_read_rows(const struct bpf_view *v, struct ledger *out);
+int bpf_view_read_parts(const struct bpf_view *v, struct ledger *out);
+int bpf_view_read_accounts(const struct bpf_view *v, struct ledger *out);
+int bpf_view_read_results(const struct bpf_view *v, struct ledger *out);
+void bpf_view_read_compat(const struct bpf_view *v, struct ledger *out);
+
+#endif
