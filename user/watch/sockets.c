@@ -190,18 +190,31 @@ static bool parse_addr(struct sockets_addr *out, const char *text)
 	return sscanf(colon + 1, "%4" SCNx16, &out->port) == 1;
 }
 
-bool sockets_parse(struct sockets_entry *out, const char *line)
+/* false: not a socket. *state is the kernel's number of its state. */
+static bool parse_line(struct sockets_entry *out, unsigned int *state, const char *line)
 {
 	char local[64], remote[64];
-	unsigned int state;
 
 	memset(out, 0, sizeof(*out));
 	if (sscanf(line, " %*u: %63s %63s %x %*x:%*x %*x:%*x %*x %" SCNu32 " %*u %" SCNu64, local,
-		   remote, &state, &out->uid, &out->ino) != 5)
-		return false;
-	if (state == TCP_LISTEN || state == TCP_CLOSE || state == TCP_TIME_WAIT)
+		   remote, state, &out->uid, &out->ino) != 5)
 		return false;
 	return parse_addr(&out->local, local) && parse_addr(&out->remote, remote);
+}
+
+bool sockets_parse(struct sockets_entry *out, const char *line)
+{
+	unsigned int state;
+
+	return parse_line(out, &state, line) && state != TCP_LISTEN && state != TCP_CLOSE &&
+	       state != TCP_TIME_WAIT;
+}
+
+bool sockets_parse_listening(struct sockets_entry *out, const char *line)
+{
+	unsigned int state;
+
+	return parse_line(out, &state, line) && state == TCP_LISTEN;
 }
 
 static int read_table(struct sockets *s, const char *path)

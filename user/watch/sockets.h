@@ -48,5 +48,7 @@ uint64_t sockets_peer(const struct sockets *s, uint64_t ino);
 
 /* A line of /proc/net/tcp or tcp6. false: a heading, a listening socket, or nonsense. */
 bool sockets_parse(struct sockets_entry *out, const char *line);
+/* The same of a listening socket, which has no remote end. */
+bool sockets_parse_listening(struct sockets_entry *out, const char *line);
 
 #endif

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The servers of this host, their sessions and CNID processes, found without a
+connection; other servers may run beside those of the tests."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from afpclient import AfpClient
+from checks import check, one_of, only, port_option
+from netatalk import Server
+from scope import NO_SESSION, OK, PinnedServer, Scope, both_cpus, wait_until
+from test_degraded import inside, ip
+
+USER_ID = {"bench1": 5001, "bench2": 5002}
+
+
+@pytest.fixture
+def two(dbd: Server) -> Iterator[tuple[AfpClient, AfpClient]]:
+    """Two users, each on a volume of its own."""
+    with contextlib.ExitStack() as stack:
+        clients = []
+        for user, volume in (("bench1", "vol1"), ("bench2", "vol2")):
+            clients.append(AfpClient(dbd.port, user=user, volume=volume))
+            stack.callback(clients[-1].close)
+        yield clients[0], clients[1]
+    wait_until(lambda: not dbd.sessions(), 10, "the sessions to end")
+
+
+def children(pid: int) -> list[int]:
+    return sorted(
+        int(child)
+        for task in Path(f"/proc/{pid}/task").iterdir()
+        for child in (task / "children").read_text().split()
+    )
+
+
+def test_sessions_and_their_labels(
+    scope: Scope, dbd: Server, two: tuple[AfpClient, AfpClient]
+) -> None:
+    entry = only(check(scope, *port_option(dbd), status=OK))
+    assert entry["pid"] == dbd.pid
+    assert entry["name"] == "afpd"
+    assert entry["ports"] == [dbd.port]
+    assert entry["program"] == "/usr/sbin/afpd"
+    assert entry["configuration"] == f"/inst/{dbd.port}/afp.conf"
+    assert not entry["other_network_namespace"]
+    sessions = {session["client_port"]: session for session in entry["sessions"]}
+    assert sorted(s["pid"] for s in entry["sessions"]) == dbd.sessions()
+    for client, user, volume in zip(two, USER_ID, ("vol1", "vol2"), strict=True):
+        session = sessions[client.local_port()]
+        assert session["client"] == "127.0.0.1"
+        assert session["uid"] == USER_ID[user]
+        assert session["volume"] == f"/inst/{dbd.port}/{volume}"
+        assert not session["disconnected"]
+        assert 0 <= session["age_s"] < 60
+        assert "cwd" in session["volume_from"]
+        assert "net/tcp" in session["client_from"]
+        assert "Uid" in session["uid_from"] or "user id" in session["uid_from"]
+
+
+def test_cnid_server_by_connection(
+    scope: Scope, dbd: Server, two: tuple[AfpClient, AfpClient]
+) -> None:
+    entry = only(check(scope, *port_option(dbd), status=OK))
+    assert entry["cnid_metad"] == dbd.metad
+    assert entry["cnid_ports"] == [dbd.port + 1]
+    assert "session is connected" in entry["cnid_from"]
+    assert dbd.metad
+    assert entry["cnid_dbd"] == children(dbd.metad)
+
+
+def test_cnid_server_by_configuration(scope: Scope, dbd: Server) -> None:
+    """Without a session nothing else tells."""
+    entry = only(check(scope, *port_option(dbd), status=OK))
+    assert entry["sessions"] == []
+    assert entry["cnid_metad"] == dbd.metad
+    assert "-F" in entry["cnid_from"]
+
+
+def test_no_cnid_server(scope: Scope, dbd: Server, sqlite: Server) -> None:
+    """Another server's is not taken for one's own."""
+    entry = only(check(scope, *port_option(sqlite), status=OK))
+    assert entry["cnid_metad"] is None
+    assert entry["cnid_dbd"] == []
+    assert "inside afpd" in entry["cnid_from"]
+
+
+def test_pid_of_the_server(scope: Scope, dbd: Server, two: tuple[AfpClient, AfpClient]) -> None:
+    found = check(scope, "-p", str(dbd.pid), status=OK)
+    assert found["session"] is None
+    assert len(only(found)["sessions"]) == 2
+
+
+def test_pid_of_a_session(scope: Scope, dbd: Server, two: tuple[AfpClient, AfpClient]) -> None:
+    for pid in dbd.sessions():
+        found = check(scope, "-p", str(pid), status=OK)
+        assert found["session"] == pid
+        assert only(found)["pid"] == dbd.pid
+        assert [session["pid"] for session in only(found)["sessions"]] == [pid]
+
+
+def test_pid_that_serves_nobody(scope: Scope) -> None:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        found = check(scope, "-p", str(process.pid), status=NO_SESSION)
+        process.kill()
+    assert found["servers"] == []
+    assert "neither listens" in found["message"]
+
+
+def test_pid_that_is_not_there(scope: Scope) -> None:
+    process = subprocess.Popen(["true"])
+    process.wait()
+    found = check(scope, "-p", str(process.pid), status=NO_SESSION)
+    assert "no process" in found["message"]
+
+
+def test_port_that_nobody_has(scope: Scope, dbd: Server) -> None:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+        found = check(scope, "--port", str(port), status=NO_SESSION)
+    assert f"nothing listens on port {port}" in found["message"]
+    assert f"pid {dbd.pid} (port {dbd.port})" in found["message"]
+
+
+def test_several_servers(scope: Scope, dbd: Server, sqlite: Server) -> None:
+    found = check(scope, status=OK)
+    assert one_of(found, dbd)["ports"] == [dbd.port]
+    assert one_of(found, sqlite)["ports"] == [sqlite.port]
+    done = scope.execute([str(scope.binary), "check"]).expect(OK)
+    assert "choose one with -p PID or --port PORT" in done.out
+
+
+OTHER = """
+import os, socket, sys, time
+ear = socket.create_server(("127.0.0.1", 0))
+print(ear.getsockname()[1], flush=True)
+while True:
+    mouth, _ = ear.accept()
+    if os.fork():
+        mouth.close()
+        continue
+    ear.close()
+    time.sleep(60)
+"""
+
+
+def test_server_of_another_name(scope: Scope) -> None:
+    """Listening and forking is what makes a server."""
+    command = [sys.executable, "-c", OTHER]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout
+        port = int(server.stdout.readline())
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            wait_until(lambda: bool(children(server.pid)), 10, "the fork")
+            time.sleep(0.1)
+            entry = only(check(scope, "--port", str(port), status=OK))
+            assert entry["pid"] == server.pid
+            assert entry["ports"] == [port]
+            (session,) = entry["sessions"]
+            assert [session["pid"]] == children(server.pid)
+            assert session["client_port"] == client.getsockname()[1]
+            for pid in [*children(server.pid), server.pid]:
+                os.kill(pid, 9)
+
+
+def test_session_whose_client_has_gone(scope: Scope) -> None:
+    """It is no session of anybody, but there, and afpd keeps it for a day."""
+    with Server("forky", "dbd") as server:
+        client = AfpClient(server.port)
+        (pid,) = server.sessions()
+        port = client.local_port()
+        assert only(check(scope, *port_option(server), status=OK))["sessions"][0][
+            "client_port"
+        ] == (port)
+        client.drop()
+
+        def gone() -> bool:
+            (session,) = only(check(scope, *port_option(server), status=OK))["sessions"]
+            assert session["pid"] == pid
+            return bool(session["disconnected"]) and session["client"] is None
+
+        wait_until(gone, 10, "the connection to end", step=0.2)
+        done = scope.execute([str(scope.binary), "check", *port_option(server)]).expect(OK)
+        assert "1 session (1 without a client)" in " ".join(done.out.split())
+
+
+def test_server_in_another_network_namespace(scope: Scope) -> None:
+    name = f"afpscope-check-{os.getpid()}"
+    with contextlib.ExitStack() as stack:
+        ip("netns", "add", name)
+        stack.callback(ip, "netns", "del", name)
+        ip("-n", name, "link", "set", "lo", "up")
+        server = PinnedServer("forky", "dbd", both_cpus()[0])
+        with inside(f"/run/netns/{name}"):
+            server.__enter__()
+        stack.callback(server.__exit__, None, None, None)
+        entry = only(check(scope, "-p", str(server.pid), status=OK))
+        assert entry["ports"] == [server.port]
+        assert entry["other_network_namespace"]
+        assert entry["cnid_metad"] == server.metad
+        assert only(check(scope, *port_option(server), status=OK))["pid"] == server.pid

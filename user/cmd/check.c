@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* afpscope check: what could be watched on this machine, of which server, and what spoils it. */
+#include "cmd/check.h"
+
+#include "base/opt.h"
+#include "watch/procfs.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct check_cfg {
+	unsigned int pid, port;
+	const char *json;
+	bool help;
+};
+
+/* clang-format off */
+#define OFFSET(m) offsetof(struct check_cfg, m)
+static const struct opt options[] = {
+	{ .letter = 'p', .name = "pid", .arg = "PID", .type = OPT_UINT, .offset = OFFSET(pid), .min = 1, .max = INT_MAX,
+	  .help = "the server this process belongs to, or this session only" },
+	{ .name = "port", .arg = "PORT", .type = OPT_UINT, .offset = OFFSET(port), .min = 1, .max = 65535,
+	  .help = "the server that listens on this TCP port" },
+	{ .name = "json", .arg = "FILE", .type = OPT_STRING, .offset = OFFSET(json),
+	  .help = "save all of it (- for standard output, in place of the text)" },
+	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(help), .help = "this text" },
+	{ .type = OPT_END },
+};
+/* clang-format on */
+
+double check_age_s(uint64_t started)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9 -
+	       (double)started / (double)sysconf(_SC_CLK_TCK);
+}
+
+static int find_servers(struct check *c, const struct check_cfg *cfg)
+{
+	if (cfg->pid)
+		return servers_of_pid(&c->servers, (pid_t)cfg->pid, &c->none);
+	if (cfg->port)
+		return servers_of_port(&c->servers, (uint16_t)cfg->port, &c->none);
+	return servers_find(&c->servers, &c->none);
+}
+
+/* How the calls of a server would be watched. */
+static void choose_use(struct check_server *s, const struct check *c)
+{
+	const struct ladder_step *calls = ladder_taken(c->step, c->n_steps, "calls");
+	const struct servers_entry *e = s->entry;
+	pid_t pid = e->master ? e->master : e->session[0].pid;
+	struct afs_compat io;
+	int r;
+
+	s->exact = !e->denied && ladder_exact(c->step, c->n_steps);
+	if (s->exact) {
+		snprintf(s->use, sizeof(s->use), "%s: %.400s", calls->rung, calls->why);
+		return;
+	}
+	r = procfs_io(&io, pid);
+	if (!r)
+		snprintf(s->use, sizeof(s->use),
+			 "/proc/PID/io: reads and writes, sampled at phase ends");
+	else
+		snprintf(s->use, sizeof(s->use),
+			 "nothing: /proc/%d/io: %s: run as root, or with CAP_SYS_PTRACE", pid,
+			 strerror(-r));
+}
+
+static int look_at_servers(struct check *c)
+{
+	int r = 0;
+
+	c->server = calloc(c->servers.n + 1, sizeof(*c->server));
+	if (!c->server)
+		return -ENOMEM;
+	c->n_servers = c->servers.n;
+	for (size_t i = 0; i < c->n_servers && !r; i++) {
+		c->server[i].entry = &c->servers.entry[i];
+		choose_use(&c->server[i], c);
+		r = hints_server(&c->server[i].hints, c->server[i].entry);
+	}
+	return r;
+}
+
+static enum outcome judge(const struct check *c)
+{
+	if (c->none.code)
+		return c->none.code == -EACCES ? OUTCOME_UNTRUSTED : OUTCOME_NO_SESSION;
+	for (size_t i = 0; i < c->n_servers; i++)
+		if (!c->server[i].exact)
+			return OUTCOME_UNTRUSTED;
+	return OUTCOME_OK;
+}
+
+static int look(struct check *c, const struct check_cfg *cfg, struct err *e)
+{
+	int r = ladder_look(c->step, LADDER_MAX, e);
+
+	if (r < 0)
+		return r;
+	c->n_steps = (size_t)r;
+	r = find_servers(c, cfg);
+	/* That there is none is a finding; all else is not. */
+	if (r && r != -ENXIO && r != -EACCES && r != -ESRCH)
+		return err_set(e, r, "%s", c->none.text);
+	r = look_at_servers(c);
+	if (!r)
+		r = hints_machine(&c->machine);
+	if (r)
+		return err_set(e, r, "out of memory");
+	c->outcome = judge(c);
+	return 0;
+}
+
+static void fini(struct check *c)
+{
+	for (size_t i = 0; i < c->n_servers; i++)
+		hints_fini(&c->server[i].hints);
+	hints_fini(&c->machine);
+	free(c->server);
+	servers_fini(&c->servers);
+	free(c);
+}
+
+static enum outcome check(const struct check_cfg *cfg)
+{
+	struct check *c = calloc(1, sizeof(*c));
+	struct err e = { 0 };
+	enum outcome o;
+	int r;
+
+	if (!c)
+		return OUTCOME_FAILED;
+	r = look(c, cfg, &e);
+	if (!r && (!cfg->json || strcmp(cfg->json, "-") != 0))
+		check_text(c, stdout);
+	if (!r && cfg->json)
+		r = check_json(c, cfg->json, &e);
+	o = r ? OUTCOME_FAILED : c->outcome;
+	if (r)
+		cmd_say("%s", e.text);
+	else if (c->none.code)
+		cmd_say("%s", c->none.text);
+	fini(c);
+	return o;
+}
+
+int cmd_check(int argc, char **argv)
+{
+	struct check_cfg cfg = { 0 };
+	struct err e = { 0 };
+	int r = opt_parse(options, &cfg, argc, argv, NULL, &e);
+
+	if (!r && cfg.help) {
+		puts("Usage: afpscope check [-p PID | --port PORT] [--json FILE]\n"
+		     "Tells what can be watched on this machine, of which server, and what spoils "
+		     "figures.\n");
+		opt_help(stdout, options);
+		return OUTCOME_OK;
+	}
+	if (!r && cfg.pid && cfg.port)
+		r = err_set(&e, -EINVAL, "-p and --port each name a server: give one of them");
+	if (r)
+		return cmd_usage_error("check", &e);
+	return (int)check(&cfg);
+}

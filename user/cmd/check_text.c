@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The check for people: the answer, the servers, what spoils figures, and the grounds. */
+#include "cmd/check.h"
+
+#include "report/cell.h"
+#include "report/paint.h"
+#include "report/report.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define WIDTH          100
+#define SESSIONS_SHOWN 20
+#define DBD_SHOWN      8
+
+/* One line of text that is wrapped. */
+static void put(const struct paint *p, const char *label, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static void put(const struct paint *p, const char *label, const char *fmt, ...)
+{
+	char text[3 * ERR_TEXT_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	put_wrapped(p->out, label, text, p->width);
+}
+
+static void append(char *text, size_t room, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static void append(char *text, size_t room, const char *fmt, ...)
+{
+	size_t len = strlen(text);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text + len, room - len, fmt, ap);
+	va_end(ap);
+}
+
+static void append_ports(char *text, size_t room, const uint16_t *port, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		append(text, room, "%s%u", i ? ", " : n > 1 ? ", ports " : ", port ", port[i]);
+}
+
+static void age(char *text, size_t room, uint64_t started)
+{
+	double s = check_age_s(started);
+	unsigned long minutes = s > 0 ? (unsigned long)(s / 60) : 0;
+
+	if (minutes >= 1440)
+		snprintf(text, room, "%lu d %lu h", minutes / 1440, minutes / 60 % 24);
+	else if (minutes >= 60)
+		snprintf(text, room, "%lu h %lu min", minutes / 60, minutes % 60);
+	else if (minutes)
+		snprintf(text, room, "%lu min", minutes);
+	else
+		snprintf(text, room, "%.0f s", s > 0 ? s : 0);
+}
+
+static void put_session(const struct paint *p, const struct servers_session *s)
+{
+	char text[ERR_TEXT_MAX], since[32];
+
+	snprintf(text, sizeof(text), "pid %d, ", s->pid);
+	if (!s->uid_from)
+		append(text, sizeof(text), "user unknown");
+	else if (s->uid)
+		append(text, sizeof(text), "user id %u", s->uid);
+	else
+		append(text, sizeof(text), "user id 0 (root, or not logged in yet)");
+	if (s->client[0])
+		append(text, sizeof(text),
+		       strchr(s->client, ':') ? ", from [%s]:%u" : ", from %s:%u", s->client,
+		       s->client_port);
+	else
+		append(text, sizeof(text),
+		       s->disconnected ? ", its client has gone" : ", client unknown");
+	if (s->volume[0])
+		append(text, sizeof(text), ", in %s", s->volume);
+	age(since, sizeof(since), s->started);
+	append(text, sizeof(text), ", for %s", since);
+	put(p, "  session", "%s", text);
+}
+
+static void put_cnid(const struct paint *p, const struct servers_entry *e)
+{
+	char text[ERR_TEXT_MAX] = "";
+
+	if (!e->cnid_metad) {
+		put(p, "  CNID", "%s", e->cnid_from);
+		return;
+	}
+	append(text, sizeof(text), "cnid_metad pid %d", e->cnid_metad);
+	append_ports(text, sizeof(text), e->cnid_port, e->n_cnid_ports);
+	append(text, sizeof(text), " (told by: %s); %zu cnid_dbd", e->cnid_from, e->n_dbd);
+	for (size_t i = 0; i < e->n_dbd && i < DBD_SHOWN; i++)
+		append(text, sizeof(text), "%s%d", i ? ", " : ": pid ", e->dbd[i]);
+	if (e->n_dbd > DBD_SHOWN)
+		append(text, sizeof(text), ", ...");
+	put(p, "  CNID", "%s", text);
+}
+
+static void append_sessions(char *text, size_t room, const struct servers_entry *e)
+{
+	size_t gone = 0;
+
+	for (size_t i = 0; i < e->n_sessions; i++)
+		gone += e->session[i].disconnected;
+	append(text, room, ", %zu session%s", e->n_sessions, e->n_sessions == 1 ? "" : "s");
+	if (gone)
+		append(text, room, " (%zu without a client)", gone);
+}
+
+static void put_server(const struct paint *p, const struct check *c, const struct check_server *s)
+{
+	const struct servers_entry *e = s->entry;
+	char title[ERR_TEXT_MAX] = "", since[32];
+
+	if (e->master)
+		append(title, sizeof(title), "pid %d", e->master);
+	else
+		append(title, sizeof(title), "a session whose server has ended");
+	append_ports(title, sizeof(title), e->port, e->n_ports);
+	if (c->servers.session)
+		append(title, sizeof(title), ", session %d only", c->servers.session);
+	else
+		append_sessions(title, sizeof(title), e);
+	age(since, sizeof(since), e->started);
+	append(title, sizeof(title), ", for %s", since);
+	put_wrapped(p->out, e->comm, title, p->width);
+	put(p, "  watch", "%s", s->use);
+	put(p, "  program", "%s", e->exe[0] ? e->exe : "no right to see");
+	if (e->conf[0])
+		put(p, "  settings", "%s (%s)", e->conf, e->conf_from);
+	else
+		put(p, "  settings", "unknown");
+	if (e->denied)
+		put(p, "  hidden",
+		    "no right to see its sockets: ports, clients and CNID processes "
+		    "may be missing; run as root");
+	if (e->elsewhere)
+		put(p, "  network",
+		    "in a network namespace of its own (a container): ports are "
+		    "those inside it");
+	put_cnid(p, e);
+	for (size_t i = 0; i < e->n_sessions && i < SESSIONS_SHOWN; i++)
+		put_session(p, &e->session[i]);
+	if (e->n_sessions > SESSIONS_SHOWN)
+		put(p, "", "and %zu more: --json lists them all", e->n_sessions - SESSIONS_SHOWN);
+}
+
+static void put_hints(const struct paint *p, const struct hints *h, bool weak)
+{
+	for (size_t i = 0; i < h->n; i++) {
+		if (h->hint[i].weak != weak)
+			continue;
+		if (!weak)
+			paint_ink(p, INK_YELLOW);
+		put(p, weak ? "hint" : "warning", "%s: %s", h->hint[i].where, h->hint[i].what);
+		if (!weak)
+			paint_ink(p, INK_NONE);
+		put(p, "", "-> %s", h->hint[i].todo);
+	}
+}
+
+static void put_all_hints(const struct paint *p, const struct check *c)
+{
+	size_t n = c->machine.n;
+
+	for (size_t i = 0; i < c->n_servers; i++)
+		n += c->server[i].hints.n;
+	if (!n)
+		return;
+	paint_heading(p, "What spoils figures", "");
+	for (int weak = 0; weak <= 1; weak++) {
+		for (size_t i = 0; i < c->n_servers; i++)
+			put_hints(p, &c->server[i].hints, weak);
+		put_hints(p, &c->machine, weak);
+	}
+}
+
+static void put_ladder(const struct paint *p, const struct check *c, bool facts)
+{
+	const char *before = "";
+
+	for (size_t i = 0; i < c->n_steps; i++) {
+		const struct ladder_step *s = &c->step[i];
+
+		if (!strcmp(s->layer, "kernel") != facts)
+			continue;
+		if (facts) {
+			put(p, s->rung, "%s%s", s->ok ? "" : "! ", s->why);
+			continue;
+		}
+		put(p, strcmp(s->layer, before) ? s->layer : "", "%-4s%s: %s",
+		    s->taken ? "yes*"
+		    : s->ok  ? "yes"
+			     : "no",
+		    s->rung, s->why);
+		before = s->layer;
+	}
+}
+
+static void put_answer(const struct paint *p, const struct check *c)
+{
+	const char *why = NULL;
+	bool exact = ladder_exact(c->step, c->n_steps);
+
+	for (size_t i = 0; !exact && i < c->n_steps && !why; i++)
+		if (!c->step[i].ok && !strcmp(c->step[i].layer, "calls"))
+			why = c->step[i].why;
+	paint_ink(p, INK_BOLD);
+	fputs("afpscope " AFPSCOPE_VERSION " check", p->out);
+	paint_ink(p, INK_NONE);
+	fputs("\n\n", p->out);
+	if (!exact)
+		paint_ink(p, INK_YELLOW);
+	put(p, "exact", "%s%s", exact ? "yes, every call of a server can be counted here" : "no: ",
+	    exact ? ""
+	    : why ? why
+		  : "unknown");
+	if (!exact)
+		paint_ink(p, INK_NONE);
+	if (c->n_servers == 1 && c->servers.session)
+		put(p, "server", "found: session %d", c->servers.session);
+	else if (c->n_servers == 1)
+		put(p, "server", "found: pid %d", c->server[0].entry->master);
+	else if (c->n_servers)
+		put(p, "server", "%zu found: choose one with -p PID or --port PORT", c->n_servers);
+	else
+		put(p, "server", "none: %s", c->none.text);
+}
+
+void check_text(const struct check *c, FILE *out)
+{
+	struct paint p = { .out = out, .width = WIDTH };
+	struct winsize size;
+
+	if (isatty(fileno(out))) {
+		p.color = !getenv("NO_COLOR");
+		if (!ioctl(fileno(out), TIOCGWINSZ, &size) && size.ws_col >= 40)
+			p.width = size.ws_col;
+	}
+	put_answer(&p, c);
+	if (c->n_servers)
+		paint_heading(&p, c->n_servers == 1 ? "Server" : "Servers", "");
+	for (size_t i = 0; i < c->n_servers; i++)
+		put_server(&p, c, &c->server[i]);
+	put_all_hints(&p, c);
+	paint_heading(&p, "What can be watched", "  (* would be used)");
+	put_ladder(&p, c, false);
+	paint_heading(&p, "Machine", "");
+	put_ladder(&p, c, true);
+}

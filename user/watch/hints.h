@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef WATCH_HINTS_H
+#define WATCH_HINTS_H
+
+/*
+ * What spoils figures: settings of the server, states of its processes and of the machine. Each
+ * says what it is, where it stands and what to do. Texts of the server's configuration are in
+ * them as they are.
+ */
+
+#include "base/err.h"
+#include "watch/afpconf.h"
+#include "watch/servers.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct hint {
+	const char *key; /* static, for scripts: "log-level" */
+	bool weak;       /* only to know; else: figures are not what they would be without it */
+	char what[ERR_TEXT_MAX];
+	char where[CENSUS_PATH_MAX + 32]; /* "/etc/netatalk/afp.conf:12", "pid 4711" */
+	char todo[ERR_TEXT_MAX];
+};
+
+struct hints {
+	size_t n;
+	struct hint *hint; /* owned */
+};
+
+/* All add to out, which starts zeroed, and return 0 or -ENOMEM. */
+
+/* From the settings alone. */
+int hints_conf(struct hints *out, const struct afpconf *c);
+
+/* A log file beside a volume. root: where the server's paths begin, "/proc/PID/root". */
+int hints_log(struct hints *out, const struct afpconf *c, const char *root);
+
+/* Reads the server's configuration, and looks at its processes. */
+int hints_server(struct hints *out, const struct servers_entry *s);
+
+int hints_machine(struct hints *out);
+
+void hints_fini(struct hints *h);
+
+#endif

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Tries each rung and writes down what came of it. */
+
+#include "watch/ladder.h"
+
+#include "watch/bpf_load.h"
+#include "watch/procfs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/capability.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+/* The first PID namespace's inode number is the same in every kernel (PROC_PID_INIT_INO). */
+#define FIRST_PID_NS 0xEFFFFFFCu
+
+struct ladder {
+	struct ladder_step *step;
+	size_t n, max;
+};
+
+static struct ladder_step *add(struct ladder *l, const char *layer, const char *rung, bool ok)
+{
+	struct ladder_step *s;
+
+	if (l->n == l->max)
+		return NULL;
+	s = &l->step[l->n++];
+	*s = (struct ladder_step) { .layer = layer, .rung = rung, .ok = ok };
+	/* The others are facts, not ways to choose from. */
+	if (!ok || !strcmp(layer, "kernel") || !strcmp(layer, "/proc"))
+		return s;
+	s->taken = true;
+	for (size_t i = 0; i + 1 < l->n; i++)
+		s->taken &= strcmp(l->step[i].layer, layer) != 0 || !l->step[i].taken;
+	return s;
+}
+
+static void say(struct ladder_step *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct ladder_step *s, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!s)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(s->why, sizeof(s->why), fmt, ap);
+	va_end(ap);
+}
+
+/* The first line of a file; false: cannot be read. */
+static bool read_line(char *out, int len, const char *path)
+{
+	FILE *f = fopen(path, "re");
+	bool ok = f && fgets(out, len, f);
+
+	if (f)
+		fclose(f);
+	if (ok)
+		out[strcspn(out, "\n")] = '\0';
+	return ok;
+}
+
+static bool in_first_pid_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) || st.st_ino == FIRST_PID_NS;
+}
+
+/* Without the tracepoints in front, which are the rung's name anyway. */
+static const char *refusal(const char *rung, const char *why)
+{
+	const char *rest = strncmp(why, rung, strlen(rung)) ? NULL : strstr(why, ": ");
+
+	if (rest)
+		return rest + 2;
+	return *why ? why : "these tracepoints cannot be attached";
+}
+
+/* One way to the calls, and not the one that bpf_load_open takes in its place. */
+static bool try_bpf(struct ladder *l, const char *rung, const struct bpf_load_wish *wish,
+		    bool *objects, char *objects_why)
+{
+	struct bpf_load load;
+	struct err e = {};
+	bool ok;
+	int r;
+
+	r = bpf_load_open(&load, wish, &e);
+	ok = !r && !strncmp(load.how, rung, strlen(rung));
+	if (!in_first_pid_namespace()) {
+		say(add(l, "calls", rung, false),
+		    "this is not the first PID namespace: the kernel's process numbers are not "
+		    "those seen here; run on the host itself");
+	} else if (ok) {
+		say(add(l, "calls", rung, true), "every call counted and timed in the kernel");
+		*objects = load.objects;
+		snprintf(objects_why, ERR_TEXT_MAX, "%s", load.objects_why);
+	} else {
+		say(add(l, "calls", rung, false), "%s", refusal(rung, r ? e.text : load.how_why));
+	}
+	if (!r)
+		bpf_load_close(&load);
+	return ok;
+}
+
+/* What root has, as far as this program needs it. */
+static uint64_t capabilities(void)
+{
+	char text[64];
+	uint64_t have;
+
+	if (procfs_status(text, sizeof(text), 0, "CapEff"))
+		return 0;
+	have = strtoull(text, NULL, 16);
+	/* Wider ones that these were split off. */
+	if (have >> CAP_SYS_ADMIN & 1)
+		have |= 1ull << CAP_BPF | 1ull << CAP_PERFMON;
+	if (have >> CAP_DAC_OVERRIDE & 1)
+		have |= 1ull << CAP_DAC_READ_SEARCH;
+	return have;
+}
+
+/* Into processes of other users; which the server is, the ladder does not know. */
+static bool may_look(void)
+{
+	uint64_t have = capabilities();
+
+	return have >> CAP_SYS_PTRACE & 1 && have >> CAP_DAC_READ_SEARCH & 1;
+}
+
+static void try_proc(struct ladder *l)
+{
+	struct afs_compat io;
+	int r = procfs_io(&io, getpid());
+
+	if (r)
+		say(add(l, "calls", "/proc/PID/io", false),
+		    "%s: this kernel has no task I/O accounting", strerror(-r));
+	else if (may_look())
+		say(add(l, "calls", "/proc/PID/io", true),
+		    "reads, writes and their bytes of a process, sampled at phase ends");
+	else
+		say(add(l, "calls", "/proc/PID/io", false),
+		    "no right to read that of other users: run as root, or with CAP_SYS_PTRACE "
+		    "and CAP_DAC_READ_SEARCH");
+}
+
+static void look_calls(struct ladder *l)
+{
+	const struct bpf_load_wish best = bpf_load_best();
+	struct bpf_load_wish wish = { .classic = best.classic };
+	char why[ERR_TEXT_MAX] = "", other[ERR_TEXT_MAX];
+	static const char *const name[] = { "tp_btf", "tp raw_syscalls" };
+	bool objects = false, ignored, any;
+
+	any = try_bpf(l, name[wish.classic], &wish, &objects, why);
+	wish.classic = !wish.classic;
+	if (any)
+		try_bpf(l, name[wish.classic], &wish, &ignored, other);
+	else
+		any = try_bpf(l, name[wish.classic], &wish, &objects, why);
+	try_proc(l);
+	if (objects)
+		say(add(l, "objects", "descriptors", true),
+		    "calls are told apart by what they were made on");
+	else if (any)
+		say(add(l, "objects", "descriptors", false), "not told apart: %.400s",
+		    why[0] ? why : "refused by the kernel");
+	else
+		say(add(l, "objects", "descriptors", false), "only where calls are counted by BPF");
+}
+
+static void look_times(struct ladder *l)
+{
+	char text[128];
+	uint64_t run, wait;
+
+	if (read_line(text, sizeof(text), "/proc/self/schedstat") &&
+	    sscanf(text, "%" SCNu64 " %" SCNu64, &run, &wait) == 2)
+		say(add(l, "times", "schedstat", true),
+		    "CPU time and waiting for a CPU, /proc/PID/task/TID/schedstat at phase ends");
+	else
+		say(add(l, "times", "schedstat", false),
+		    "/proc/self/schedstat: this kernel has no CONFIG_SCHED_INFO");
+}
+
+static void look_requests(struct ladder *l)
+{
+	say(add(l, "requests", "client", true),
+	    "each AFP command timed at the client's end of a connection of our own");
+}
+
+static void look_storage(struct ladder *l)
+{
+	say(add(l, "storage", "block device", false),
+	    "not watched; calls on files and databases are, where calls are counted");
+}
+
+static void look_proc(struct ladder *l)
+{
+	bool seen = !access("/proc/1/stat", R_OK), links = may_look();
+
+	say(add(l, "/proc", "processes", seen), "%s",
+	    seen ? "processes of other users are seen"
+		 : "processes of other users are hidden (hidepid): run as root");
+	say(add(l, "/proc", "open files", links), "%s",
+	    links ? "who holds which socket and file can be seen"
+		  : "no right to see whose socket is whose: run as root, or with CAP_SYS_PTRACE "
+		    "and CAP_DAC_READ_SEARCH");
+}
+
+/* Facts. */
+static void look_version(struct ladder *l)
+{
+	struct utsname name;
+
+	/* Whether it is new enough, the rungs say. */
+	if (!uname(&name))
+		say(add(l, "kernel", "version", true), "%s %s", name.release, name.machine);
+}
+
+static void look_features(struct ladder *l)
+{
+	static const char lockdown[] = "/sys/kernel/security/lockdown";
+	bool ok = !access("/sys/kernel/btf/vmlinux", R_OK);
+	char text[128];
+
+	say(add(l, "kernel", "BTF", ok), "%s",
+	    ok ? "/sys/kernel/btf/vmlinux is there"
+	       : "no /sys/kernel/btf/vmlinux: the kernel was built without type information");
+	ok = !access("/sys/kernel/tracing/events", F_OK) ||
+	     !access("/sys/kernel/debug/tracing/events", F_OK);
+	say(add(l, "kernel", "tracefs", true), "%s",
+	    ok ? "mounted" : "not mounted: only tp raw_syscalls would need it");
+	if (!read_line(text, sizeof(text), lockdown)) {
+		say(add(l, "kernel", "lockdown", true), "none (no %s)", lockdown);
+		return;
+	}
+	ok = !strstr(text, "[confidentiality]");
+	say(add(l, "kernel", "lockdown", ok), "%s%s", text,
+	    ok ? "" : ": BPF programs may not read kernel memory");
+}
+
+static void look_preemption(struct ladder *l)
+{
+	char text[256];
+	struct utsname name;
+	const char *model = "none or voluntary";
+
+	if (read_line(text, sizeof(text), "/sys/kernel/debug/sched/preempt")) {
+		say(add(l, "kernel", "preemption", true), "%s", text);
+		return;
+	}
+	if (uname(&name))
+		return;
+	if (strstr(name.version, "PREEMPT_RT"))
+		model = "real time";
+	else if (strstr(name.version, "PREEMPT_DYNAMIC"))
+		model = "chosen at boot; which is not to be seen without debugfs";
+	else if (strstr(name.version, "PREEMPT"))
+		model = "full";
+	say(add(l, "kernel", "preemption", true), "%s", model);
+}
+
+static void look_rights(struct ladder *l)
+{
+	static const struct {
+		int bit;
+		const char *name;
+	} wanted[] = {
+		{ CAP_BPF, "CAP_BPF" },
+		{ CAP_PERFMON, "CAP_PERFMON" },
+		{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE" },
+		{ CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH" },
+	};
+	char missing[128] = "";
+	uint64_t have = capabilities();
+	size_t len = 0;
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+		if (!(have >> wanted[i].bit & 1))
+			len += (size_t)snprintf(missing + len, sizeof(missing) - len, "%s%s",
+						len ? ", " : "", wanted[i].name);
+	say(add(l, "kernel", "rights", !len), "user id %u; %s%s", geteuid(),
+	    len ? "without " : "all capabilities that are needed", missing);
+}
+
+int ladder_look(struct ladder_step *out, size_t max, struct err *e)
+{
+	struct ladder l = { .step = out, .max = max };
+	bool first = in_first_pid_namespace();
+
+	(void)e;
+	look_calls(&l);
+	look_requests(&l);
+	look_times(&l);
+	look_storage(&l);
+	look_proc(&l);
+	look_version(&l);
+	look_features(&l);
+	look_preemption(&l);
+	look_rights(&l);
+	say(add(&l, "kernel", "PID space", first), "%s",
+	    first ? "the first" : "not the first: run on the host itself");
+	return (int)l.n;
+}
+
+const struct ladder_step *ladder_taken(const struct ladder_step *step, size_t n, const char *layer)
+{
+	for (size_t i = 0; i < n; i++)
+		if (step[i].taken && !strcmp(step[i].layer, layer))
+			return &step[i];
+	return NULL;
+}
+
+bool ladder_exact(const struct ladder_step *step, size_t n)
+{
+	const struct ladder_step *calls = ladder_taken(step, n, "calls");
+
+	return calls && !strncmp(calls->rung, "tp", 2);
+}

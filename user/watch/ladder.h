@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef WATCH_LADDER_H
+#define WATCH_LADDER_H
+
+/*
+ * What could be observed on this machine, and why not more: the rungs of each layer from the
+ * best to the weakest, tried for real and given up again at once. Nothing of a server is touched.
+ */
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct ladder_step {
+	/*
+	 * static. Ways to choose from: "calls", "objects", "requests", "times", "storage". Facts,
+	 * never taken: "/proc", what may be seen of other processes; "kernel", the machine.
+	 */
+	const char *layer;
+	const char *rung;       /* static */
+	bool ok;                /* it works here; a fact: it stands in nothing's way */
+	bool taken;             /* the first that works in its layer: what a watch would use */
+	char why[ERR_TEXT_MAX]; /* why not; of a step that is ok, what it gives; of a fact, it */
+};
+
+#define LADDER_MAX 32
+
+/* Returns how many steps were written, at most max, or -ENOMEM. */
+int ladder_look(struct ladder_step *out, size_t max, struct err *e);
+
+/* Whether every call of a process that may be seen can be counted here. */
+bool ladder_exact(const struct ladder_step *step, size_t n);
+
+/* The step that is taken in a layer; NULL: none. */
+const struct ladder_step *ladder_taken(const struct ladder_step *step, size_t n, const char *layer);
+
+#endif
