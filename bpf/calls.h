@@ -183,6 +183,7 @@ struct afs_stream {
 	__u64 dropped;           /* requests that were never answered, replies to none */
 	__u64 overrun;           /* requests that found the queue full */
 	__u64 ns;                /* of the answered */
+	__u64 bytes_in, bytes_out;
 	__u16 port, family;      /* the client's, family 0: not known */
 	__u32 spare;
 	__u8 ip[16];

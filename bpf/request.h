@@ -118,6 +118,8 @@ static __always_inline void request_end(struct afs_thread *t, struct afs_stream 
 	request_count(t, &s->flow[FROM_SERVER], s->queue[i].bytes, ns);
 	s->answered++;
 	s->ns += ns;
+	s->bytes_in += s->queue[i].bytes;
+	s->bytes_out += s->flow[FROM_SERVER].bytes;
 	s->first++;
 	s->n--;
 	request_next(t, s, now);

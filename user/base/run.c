@@ -2,6 +2,8 @@
 /* The data model's memory and arithmetic. Not for showing it: user/report does that. */
 #include "base/run.h"
 
+#include "base/account.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -103,6 +105,12 @@ void run_fini(struct run *r)
 		free(r->loss[i].what);
 	for (size_t i = 0; i < r->n_phases; i++)
 		phase_free(r->phase[i]);
+	for (size_t i = 0; i < r->n_sessions; i++) {
+		free(r->session[i].user);
+		free(r->session[i].address);
+		free(r->session[i].volume);
+	}
+	free(r->session);
 	free(r->book);
 	free(r->loss);
 	free(r->phase);
@@ -201,6 +209,18 @@ int run_loss(struct run *r, const char *what, uint64_t n)
 	return 0;
 }
 
+struct run_session *run_session(struct run *r)
+{
+	struct run_session *session = grown(r->session, r->n_sessions, sizeof(*session));
+
+	if (!session)
+		return NULL;
+	r->session = session;
+	session += r->n_sessions++;
+	*session = (struct run_session) { 0 };
+	return session;
+}
+
 struct run_phase *run_phase(struct run *r, unsigned int test, unsigned int iteration,
 			    const char *title)
 {
@@ -281,6 +301,48 @@ void run_phase_from_ledger(struct run_phase *p)
 		run_set(p, roles[i].calls, all.calls);
 		run_set(p, roles[i].call_time, all.ns - waits.ns);
 	}
+}
+
+#define BOOK_CLIENT "the client's count"
+
+static void count_commands(const struct run *r, uint64_t client[AFS_ACCOUNT_DSI],
+			   uint64_t server[AFS_ACCOUNT_DSI])
+{
+	for (size_t i = 0; i < r->n_phases; i++) {
+		const struct run_phase *p = r->phase[i];
+
+		if (!p->ledger.has_requests || !p->complete)
+			continue;
+		for (size_t k = 0; k < p->n_commands; k++)
+			client[p->command[k]->code] += p->command[k]->latency.n;
+		for (size_t k = 0; k < p->ledger.n_accounts; k++)
+			if (p->ledger.account[k].account < AFS_ACCOUNT_DSI)
+				server[p->ledger.account[k].account] +=
+				    p->ledger.account[k].sum.answered;
+	}
+}
+
+int run_close_requests(struct run *r)
+{
+	uint64_t client[AFS_ACCOUNT_DSI] = { 0 }, server[AFS_ACCOUNT_DSI] = { 0 };
+	uint64_t ours = 0, theirs = 0;
+	char name[64], number[ACCOUNT_NAME_MAX];
+	bool agree = true;
+	int err = 0;
+
+	count_commands(r, client, server);
+	for (unsigned int code = 0; code < AFS_ACCOUNT_DSI && !err; code++) {
+		ours += server[code];
+		theirs += client[code];
+		if (server[code] == client[code])
+			continue;
+		agree = false;
+		snprintf(name, sizeof(name), "requests %s", account_name(code, number));
+		err = run_book(r, name, BOOK_CLIENT, server[code], client[code]);
+	}
+	if (err || !agree || (!ours && !theirs))
+		return err;
+	return run_book(r, "requests answered", BOOK_CLIENT, ours, theirs);
 }
 
 bool run_books_closed(const struct run *r)

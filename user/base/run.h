@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define RUN_SCHEMA 1
 
@@ -99,6 +100,17 @@ struct run_loss {
 	uint64_t n;
 };
 
+/* A session of the server: one client's connection and the process that serves it. */
+struct run_session {
+	pid_t pid;
+	char *user, *address, *volume;       /* owned; NULL: not known */
+	const char *user_from, *volume_from; /* static: how it is known; NULL with the former */
+	uint64_t begun_ns, ended_ns;         /* CLOCK_MONOTONIC; 0: before the watch, still there */
+	uint64_t requests, calls;            /* answered; system calls of its process */
+	uint64_t busy_ns;                    /* with a request in service */
+	uint64_t bytes_in, bytes_out;
+};
+
 struct run {
 	char id[17];         /* 16 hex digits */
 	const char *command; /* static: "lantest" */
@@ -108,9 +120,10 @@ struct run {
 	struct run_notes environment, server, options, rungs, warnings;
 	/* why a metric is absent: key = metric key, or "*" for all server metrics */
 	struct run_notes absent;
-	size_t n_books, n_losses, n_phases;
+	size_t n_books, n_losses, n_phases, n_sessions;
 	struct run_book *book;
 	struct run_loss *loss;
+	struct run_session *session;
 	struct run_phase **phase; /* owned; pointers stay valid while the run lives */
 };
 
@@ -129,6 +142,9 @@ int run_book(struct run *r, const char *name, const char *with, uint64_t ours, u
 int run_book_open(struct run *r, const char *name, const char *with, uint64_t ours);
 int run_loss(struct run *r, const char *what, uint64_t n);
 
+/* A new session, all unknown; valid until the next one is made. NULL without memory. */
+struct run_session *run_session(struct run *r);
+
 /* A new phase, owned by the run; NULL without memory. */
 struct run_phase *run_phase(struct run *r, unsigned int test, unsigned int iteration,
 			    const char *title);
@@ -138,6 +154,12 @@ struct run_command *run_command(struct run_phase *p, uint8_t code, const char *n
 
 /* Fills the afpd_* and cnid_* call metrics from the phase's ledger, where that measured them. */
 void run_phase_from_ledger(struct run_phase *p);
+
+/*
+ * Books of the client's commands against the server's requests, over all phases that have both.
+ * One for all when every command agrees, else one for each that does not. 0 or -ENOMEM.
+ */
+int run_close_requests(struct run *r);
 
 bool run_books_closed(const struct run *r);
 uint64_t run_losses(const struct run *r); /* sum */

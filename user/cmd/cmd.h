@@ -40,6 +40,7 @@ int cmd_usage_error(const char *command, const struct err *e);
 
 int cmd_lantest(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_record(int argc, char **argv);
 int cmd_clean(int argc, char **argv);
 
 #endif

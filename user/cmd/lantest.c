@@ -7,9 +7,11 @@
 
 #include "cmd/connect.h"
 #include "cmd/estimate.h"
+#include "cmd/output.h"
 #include "cmd/peer.h"
 #include "report/progress.h"
 #include "report/report.h"
+#include "watch/rights.h"
 #include "watch/watch.h"
 #include "work/tree.h"
 
@@ -18,8 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #define FILE_LEN     104857600ull /* 100 MiB */
 #define FILE_LEN_MAX (1ull << 50)
@@ -32,7 +32,7 @@ enum table {
 };
 
 static const char *const table_choices[] = { "both", "peer", "afpscope", NULL };
-static const char *const watch_choices[] = { "auto", "bpf", "proc", "off", NULL };
+static const char *const watch_choices[] = { "auto", "bpf", "perf", "proc", "off", NULL };
 
 struct lantest_cfg {
 	struct connect_cfg c;
@@ -282,7 +282,11 @@ static enum outcome begin(struct lantest_session *s, struct err *e)
 	if (watch.mode == WATCH_OFF)
 		return OUTCOME_OK;
 	dsi_ends(s->afp.dsi, &watch.local, &watch.peer);
-	return watch_open(&s->watch, &watch, e) ? OUTCOME_FAILED : OUTCOME_OK;
+	if (watch_open(&s->watch, &watch, e))
+		return OUTCOME_FAILED;
+	if (rights_drop())
+		run_note(&s->run.warnings, "rights", "the rights could not be given up");
+	return OUTCOME_OK;
 }
 
 /* The connection went, our directory may still be there: one more session to remove it. */
@@ -339,6 +343,7 @@ static enum outcome work(struct lantest_session *s, struct err *e)
 	if (s->watch) {
 		watch_settle(s->watch);
 		watch_finish(s->watch, &s->run);
+		run_close_requests(&s->run);
 	}
 	result = outcome_of(s, r);
 	if (r)
@@ -348,23 +353,10 @@ static enum outcome work(struct lantest_session *s, struct err *e)
 
 /* Output */
 
-static struct report_opts terminal(void)
-{
-	struct report_opts o = { 0 };
-	struct winsize size;
-
-	if (!isatty(STDOUT_FILENO))
-		return o;
-	o.color = !getenv("NO_COLOR");
-	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
-		o.width = size.ws_col;
-	return o;
-}
-
 static int report(const struct lantest_session *s, struct err *e)
 {
 	const struct lantest_cfg *cfg = s->cfg;
-	const struct report_opts o = terminal();
+	const struct report_opts o = output_terminal();
 	bool io = cfg->watch != WATCH_OFF;
 	int r = 0;
 

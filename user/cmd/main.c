@@ -16,6 +16,7 @@
 static const struct command commands[] = {
 	{ "lantest", "run the twelve lantest tests and count what the server does", cmd_lantest },
 	{ "check", "tell what can be watched on this machine, and why", cmd_check },
+	{ "record", "watch a running server: what each AFP command costs", cmd_record },
 	{ "clean", "remove from a volume what killed runs left there", cmd_clean },
 };
 

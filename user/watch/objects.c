@@ -89,6 +89,14 @@ static bool is_regular(pid_t pid, int fd)
 	return !stat(link, &st) && S_ISREG(st.st_mode);
 }
 
+static bool is_cnid(const struct target *t, pid_t pid)
+{
+	for (size_t i = 0; i < t->n_cnid; i++)
+		if (t->cnid[i] == pid)
+			return true;
+	return false;
+}
+
 /* The databases: what a CNID server has open for writing in place, SQLite files in afpd. */
 static int add_database(void *arg, pid_t pid, int fd, const char *name)
 {
@@ -97,7 +105,7 @@ static int add_database(void *arg, pid_t pid, int fd, const char *name)
 
 	if (name[0] != '/' || !is_regular(pid, fd))
 		return 0;
-	if (pid == t->afpd) {
+	if (!is_cnid(t, pid)) {
 		if (!objects_is_sqlite(name))
 			return 0;
 		t->cnid_inside = true;
@@ -140,9 +148,14 @@ static int add_log(void *arg, pid_t pid, int fd, const char *name)
 	return 0;
 }
 
+/* Sessions whose files are looked at: they share logs, and databases by volume. */
+#define SESSIONS_MAX 32
+
 void objects_add_files(struct target *t)
 {
 	procfs_each_fd(t->afpd, add_database, t);
+	for (size_t i = 0; i < t->n_sessions && i < SESSIONS_MAX; i++)
+		procfs_each_fd(t->session[t->n_sessions - 1 - i], add_database, t);
 	for (size_t i = 0; i < t->n_cnid; i++)
 		procfs_each_fd(t->cnid[i], add_database, t);
 	procfs_each_fd(t->afpd, add_log, t);

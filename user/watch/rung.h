@@ -21,12 +21,16 @@ struct rung {
 	/* One of watch.h each. */
 	bool (*settle)(void *state);
 	int (*read)(void *state, struct ledger *out);
-	/* Books, losses, rung notes. */
+	/* Counts no more, so that all books can be closed; NULL: nothing to do. */
+	void (*stop)(void *state);
+	/* Looks at what only living processes show; NULL: nothing. true: there are new ones. */
+	bool (*tick)(void *state);
+	/* Books, losses, rung notes, sessions. */
 	int (*finish)(void *state, struct run *r);
 	void (*free)(void *state);
 };
 
-extern const struct rung rung_bpf, rung_proc;
+extern const struct rung rung_bpf, rung_perf, rung_proc;
 
 /* What rung_bpf.open does, in a chosen way. */
 struct bpf_load_wish;
@@ -34,9 +38,5 @@ int rung_bpf_open(void **state, const struct bpf_load_wish *wish, struct err *e)
 
 /* How long a rung waits for a quiet server. */
 #define RUNG_SETTLE_NS 2000000000u
-
-/* The watch of a chosen target: what watch_open does after it has found one. */
-int watch_open_target(struct watch **out, enum watch_mode mode, const struct target *t,
-		      struct err *e);
 
 #endif

@@ -11,6 +11,8 @@
 #include "watch/bpf_load.h"
 #include "watch/bpf_view.h"
 #include "watch/calls.h"
+#include "watch/price.h"
+#include "watch/sessions.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,12 +20,18 @@
 #include <string.h>
 #include <time.h>
 
+/* Runs of the programs that tell their price well enough. */
+#define PRICE_RUNS 20000
+
 /* A look every so often: the client may share its CPU with the server, so never spin. */
 #define LOOK_NS 30000
 
 struct bpf_rung {
 	struct bpf_load load;
 	struct bpf_view view;
+	struct sessions *sessions;
+	struct price price;
+	uint32_t n_processes; /* at the last tick */
 	bool sleeps[AFS_N_CALLS];
 	bool crowded;
 };
@@ -34,8 +42,10 @@ static void bpf_free(void *state)
 
 	if (!b)
 		return;
+	price_end(&b->price);
 	bpf_view_close(&b->view);
 	bpf_load_close(&b->load);
+	sessions_free(b->sessions);
 	free(b);
 }
 
@@ -46,14 +56,21 @@ int rung_bpf_open(void **state, const struct bpf_load_wish *wish, struct err *e)
 
 	if (!b)
 		return err_set(e, -ENOMEM, "out of memory");
+	b->price.fd = -1;
 	r = bpf_load_open(&b->load, wish, e);
 	if (r)
 		goto fail;
 	r = bpf_view_open(&b->view, &b->load, e);
 	if (r)
 		goto fail;
+	b->sessions = sessions_new();
+	if (!b->sessions) {
+		r = err_set(e, -ENOMEM, "out of memory");
+		goto fail;
+	}
 	for (int nr = 0; nr < AFS_N_CALLS; nr++)
 		b->sleeps[nr] = calls_is_sleep(nr);
+	price_begin(&b->price);
 	*state = b;
 	return 0;
 fail:
@@ -135,43 +152,62 @@ static bool is_watched(const struct bpf_rung *b, pid_t pid)
 	return false;
 }
 
+/* Lists first: the programs look at as many entries as the numbers say. */
+static void take_known(struct bpf_rung *b, const struct afs_inodes *from)
+{
+	struct afs_inodes *known = &b->load.shared->inodes;
+
+	known->n_sockets = known->n_files = known->n_dirs = known->n_ports = 0;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	memcpy(known->socket, from->socket, sizeof(known->socket));
+	memcpy(known->file, from->file, sizeof(known->file));
+	memcpy(known->dir, from->dir, sizeof(known->dir));
+	memcpy(known->port, from->port, sizeof(known->port));
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	known->n_sockets = from->n_sockets;
+	known->n_files = from->n_files;
+	known->n_dirs = from->n_dirs;
+	known->n_ports = from->n_ports;
+	known->epoch++;
+}
+
+/* A process that has ended since it was found is no error, unless it is the one and only. */
+static int mark(struct bpf_rung *b, pid_t pid, enum afs_role role, unsigned int account,
+		struct err *e)
+{
+	return is_watched(b, pid) ? 0 : bpf_load_mark(&b->load, pid, role, account, e);
+}
+
 static int bpf_look(void *state, const struct target *t, struct err *e)
 {
 	struct bpf_rung *b = state;
-	struct afs_inodes *known = &b->load.shared->inodes;
-	int r = 0;
+	unsigned int account = t->client || t->serves ? AFS_ACCOUNT_BETWEEN : AFS_ACCOUNT_NONE;
+	struct afs_inodes now = t->known;
+	int r;
 
-	/* Lists first: the programs look at as many entries as the numbers say. */
-	known->n_sockets = known->n_files = known->n_dirs = known->n_ports = 0;
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	memcpy(known->socket, t->known.socket, sizeof(known->socket));
-	memcpy(known->file, t->known.file, sizeof(known->file));
-	memcpy(known->dir, t->known.dir, sizeof(known->dir));
-	memcpy(known->port, t->known.port, sizeof(known->port));
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	known->n_sockets = t->known.n_sockets;
-	known->n_files = t->known.n_files;
-	known->n_dirs = t->known.n_dirs;
-	known->n_ports = t->known.n_ports;
-	known->epoch++;
+	now.epoch = b->load.shared->inodes.epoch;
+	if (memcmp(&now, &b->load.shared->inodes, sizeof(now)))
+		take_known(b, &now);
 	b->crowded = t->crowded;
-	if (!is_watched(b, t->afpd))
-		r = bpf_load_mark(&b->load, t->afpd, AFS_ROLE_AFPD,
-				  t->client ? AFS_ACCOUNT_BETWEEN : AFS_ACCOUNT_NONE, e);
-	for (size_t i = 0; i < t->n_cnid && !r; i++)
-		if (!is_watched(b, t->cnid[i]))
-			r = bpf_load_mark(&b->load, t->cnid[i], AFS_ROLE_CNID, AFS_ACCOUNT_NONE, e);
-	if (!r)
-		bpf_settle(b);
+	r = mark(b, t->afpd, AFS_ROLE_AFPD, account, e);
+	for (size_t i = 0; i < t->n_cnid && !r; i++) {
+		r = mark(b, t->cnid[i], AFS_ROLE_CNID, AFS_ACCOUNT_NONE, e);
+		r = r == -ESRCH ? 0 : r;
+	}
+	for (size_t i = 0; i < t->n_sessions && !r; i++) {
+		r = mark(b, t->session[i], AFS_ROLE_AFPD, AFS_ACCOUNT_BETWEEN, e);
+		r = r == -ESRCH ? 0 : r;
+	}
 	return r;
 }
 
 static int bpf_read(void *state, struct ledger *out)
 {
-	const struct bpf_rung *b = state;
+	struct bpf_rung *b = state;
 	int r;
 
 	memset(out, 0, sizeof(*out));
+	price_look(&b->price, &b->load, PRICE_RUNS);
 	r = bpf_view_read_rows(&b->view, out);
 	if (!r && b->load.requests) {
 		r = bpf_view_read_parts(&b->view, out);
@@ -261,13 +297,43 @@ static int finish_rungs(const struct bpf_rung *b, struct run *r)
 	return err ? err : run_note(&r->rungs, "times", "tp_btf sched_switch, sched_wakeup");
 }
 
+static void bpf_stop(void *state)
+{
+	struct bpf_rung *b = state;
+
+	if (b->load.shared->stopping)
+		return;
+	sessions_look(b->sessions, &b->view);
+	b->load.shared->stopping = 1;
+	bpf_settle(b);
+}
+
+static bool bpf_tick(void *state)
+{
+	struct bpf_rung *b = state;
+	uint32_t n = bpf_view_processes(&b->view), before = b->n_processes;
+
+	b->n_processes = n;
+	price_look(&b->price, &b->load, PRICE_RUNS);
+	sessions_look(b->sessions, &b->view);
+	return n != before;
+}
+
+static uint64_t all_calls(const struct bpf_view *v)
+{
+	uint32_t n = bpf_view_threads(v);
+	uint64_t calls = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		calls += v->thread[i].calls;
+	return calls;
+}
+
 static int bpf_finish(void *state, struct run *r)
 {
 	struct bpf_rung *b = state;
 	int err = finish_rungs(b, r);
 
-	b->load.shared->stopping = 1;
-	bpf_settle(b);
 	if (!err && !b->load.objects)
 		err = run_note(
 		    &r->warnings, "objects",
@@ -280,6 +346,10 @@ static int bpf_finish(void *state, struct run *r)
 			       "sockets or data files");
 	if (!err)
 		err = finish_losses(b, r);
+	if (!err)
+		err = price_note(&b->price, &b->load, all_calls(&b->view), r);
+	if (!err)
+		err = sessions_note(b->sessions, &b->view, r);
 	return err ? err : books_close(&b->view, r);
 }
 
@@ -289,6 +359,8 @@ const struct rung rung_bpf = {
 	.look = bpf_look,
 	.settle = bpf_settle,
 	.read = bpf_read,
+	.stop = bpf_stop,
+	.tick = bpf_tick,
 	.finish = bpf_finish,
 	.free = bpf_free,
 };

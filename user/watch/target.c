@@ -5,6 +5,7 @@
 
 #include "watch/objects.h"
 #include "watch/procfs.h"
+#include "watch/servers.h"
 #include "watch/sockets.h"
 
 #include <arpa/inet.h>
@@ -241,6 +242,45 @@ static void add_cnid(struct target *t, pid_t pid)
 		t->crowded = true;
 }
 
+static void add_port(struct target *t, uint16_t port, enum afs_object object)
+{
+	if (t->n_ports == AFS_N_PORTS) {
+		t->crowded = true;
+		return;
+	}
+	t->port[t->n_ports].port = port;
+	t->port[t->n_ports++].object = (uint16_t)object;
+}
+
+static void add_session(struct target *t, pid_t pid)
+{
+	for (size_t i = 0; i < t->n_sessions; i++)
+		if (t->session[i] == pid)
+			return;
+	if (t->n_sessions < AFS_N_PROCESSES)
+		t->session[t->n_sessions++] = pid;
+	else
+		t->crowded = true;
+}
+
+void target_server(struct target *out, const struct servers_entry *s, pid_t session)
+{
+	memset(out, 0, sizeof(*out));
+	out->afpd = session ? session : s->master;
+	out->serves = session;
+	out->whole = !session;
+	for (size_t i = 0; i < s->n_ports; i++)
+		add_port(out, s->port[i], AFS_OBJECT_CLIENT);
+	for (size_t i = 0; i < s->n_cnid_ports; i++)
+		add_port(out, s->cnid_port[i], AFS_OBJECT_CNID);
+	for (size_t i = 0; i < s->n_sessions && !session; i++)
+		add_session(out, s->session[i].pid);
+	if (s->cnid_metad)
+		add_cnid(out, s->cnid_metad);
+	for (size_t i = 0; i < s->n_dbd; i++)
+		add_cnid(out, s->dbd[i]);
+}
+
 static int is_end(void *arg, pid_t pid, int fd, const char *name)
 {
 	struct ends *ends = arg;
@@ -266,6 +306,18 @@ static int is_cnid(void *arg, pid_t pid)
 	return 0;
 }
 
+static int is_child(void *arg, pid_t pid)
+{
+	struct procfs_stat st, parent;
+	struct target *t = arg;
+
+	/* Helpers run another program: they are found by their fork, not here. */
+	if (!procfs_stat(&st, pid) && st.ppid == t->afpd && !procfs_stat(&parent, t->afpd) &&
+	    !strcmp(st.comm, parent.comm))
+		add_session(t, pid);
+	return 0;
+}
+
 void target_look(struct target *t)
 {
 	struct sockets all;
@@ -279,9 +331,13 @@ void target_look(struct target *t)
 		objects_add_socket(t, t->client, AFS_OBJECT_CLIENT);
 	if (!sockets_read(&all, NULL)) {
 		procfs_each_fd(t->afpd, note_end, &ends);
+		for (size_t i = 0; i < t->n_sessions; i++)
+			procfs_each_fd(t->session[i], note_end, &ends);
 		if (ends.n)
 			procfs_each(is_cnid, &ends);
 	}
 	sockets_fini(&all);
+	if (t->whole)
+		procfs_each(is_child, t);
 	objects_add_files(t);
 }

@@ -17,10 +17,17 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#define TARGET_CNID_MAX 8
+#define TARGET_CNID_MAX 64
 
+struct servers_entry;
+
+/* What target_look finds stays: it only ever adds. */
 struct target {
-	pid_t afpd;
+	pid_t afpd;  /* a session, or the parent of all */
+	bool serves; /* afpd is a session although "client" is not known */
+	bool whole;  /* afpd's children are sessions */
+	size_t n_sessions;
+	pid_t session[AFS_N_PROCESSES];
 	uint64_t client; /* inode of its end of the client's connection; 0: none */
 	size_t n_cnid;
 	pid_t cnid[TARGET_CNID_MAX];
@@ -42,6 +49,9 @@ struct target {
  */
 int target_find(struct target *out, const struct sockaddr_storage *local,
 		const struct sockaddr_storage *peer, struct err *e);
+
+/* A server as watch/servers.h found it, whole, or one session of it (0: whole). */
+void target_server(struct target *out, const struct servers_entry *s, pid_t session);
 
 /* Finds the CNID servers of t->afpd and what inodes are, anew. Keeps what it cannot see. */
 void target_look(struct target *t);

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct rung *const ladder[] = { &rung_bpf, &rung_proc };
+static const struct rung *const ladder[] = { &rung_bpf, &rung_perf, &rung_proc };
 
 #define LADDER_LEN (sizeof(ladder) / sizeof(ladder[0]))
 
@@ -77,7 +77,9 @@ static int climb(struct watch *w, enum watch_mode mode, struct err *e)
 	int r = 0;
 
 	for (size_t i = 0; i < LADDER_LEN && !w->rung; i++) {
-		if ((mode == WATCH_BPF && ladder[i] != &rung_bpf) ||
+		if ((mode == WATCH_AUTO && ladder[i] == &rung_perf) ||
+		    (mode == WATCH_BPF && ladder[i] != &rung_bpf) ||
+		    (mode == WATCH_PERF && ladder[i] != &rung_perf) ||
 		    (mode == WATCH_PROC && ladder[i] != &rung_proc))
 			continue;
 		r = try_rung(w, ladder[i], &why);
@@ -160,6 +162,29 @@ bool watch_settle(struct watch *w)
 	return false;
 }
 
+void watch_tick(struct watch *w)
+{
+	if (w->rung && w->rung->tick && w->rung->tick(w->state))
+		watch_find_cnid(w);
+}
+
+bool watch_lives(struct watch *w)
+{
+	struct procfs_stat st;
+
+	for (size_t i = 0; i < w->n; i++)
+		if (w->process[i].role == AFS_ROLE_AFPD && !procfs_stat(&st, w->process[i].pid) &&
+		    st.state != 'Z')
+			return true;
+	return !w->rung;
+}
+
+void watch_stop(struct watch *w)
+{
+	if (w->rung && w->rung->stop)
+		w->rung->stop(w->state);
+}
+
 int watch_read(struct watch *w, struct ledger *out)
 {
 	if (w->rung)
@@ -219,8 +244,10 @@ static int finish_absent(const struct watch *w, struct run *r)
 		return run_note(&r->absent, "*", "%s", w->off);
 	if (!w->t.n_cnid)
 		err = absent(r, "cnid_", "", cnid_why(w));
-	if (!err && w->rung != &rung_bpf)
-		err = absent(r, "", "_call", "only the bpf rung counts every call");
+	if (!err && w->rung == &rung_perf)
+		err = absent(r, "", "_call_time", "only the bpf rung times calls");
+	else if (!err && w->rung != &rung_bpf)
+		err = absent(r, "", "_call", "only the bpf and perf rungs count every call");
 	for (size_t i = 0; i < w->n && !err; i++) {
 		if (w->process[i].has_times)
 			continue;
@@ -271,6 +298,7 @@ int watch_finish(struct watch *w, struct run *r)
 {
 	int err = finish_ladder(w, r);
 
+	watch_stop(w);
 	if (!err)
 		err = finish_absent(w, r);
 	for (size_t i = 0; i < w->n && !err; i++)

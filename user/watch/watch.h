@@ -18,6 +18,7 @@
 enum watch_mode {
 	WATCH_AUTO, /* the highest rung that works here */
 	WATCH_BPF,  /* exact counts or an error */
+	WATCH_PERF, /* numbers of calls by class, nothing else about them; never WATCH_AUTO's */
 	WATCH_PROC, /* /proc/PID/io and schedstat, sampled at phase ends */
 	WATCH_OFF,
 };
@@ -28,6 +29,11 @@ struct watch_opts {
 };
 
 struct watch;
+struct target;
+
+/* The watch of a chosen process or server; as watch_open otherwise. */
+int watch_open_target(struct watch **out, enum watch_mode mode, const struct target *t,
+		      struct err *e);
 
 /*
  * Finds who serves the connection and starts to count. 0, or a negative errno only when
@@ -62,6 +68,18 @@ struct watch_times {
 	uint64_t runq_ns; /* runnable, waiting for one */
 };
 bool watch_times(struct watch *w, enum afs_role role, struct watch_times *out);
+
+/*
+ * To be called about ten times a second while sessions come and go: finds what the programs in
+ * the kernel cannot (CNID servers, labels).
+ */
+void watch_tick(struct watch *w);
+
+/* The process that was asked for, or any other that is watched, is still there. */
+bool watch_lives(struct watch *w);
+
+/* The last reading comes after it: nothing is counted any more, whatever the server does. */
+void watch_stop(struct watch *w);
 
 /*
  * Ends the watch: compares with /proc, and writes rung, reasons, processes, placement, losses,

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The sampler, on children that do known I/O. */
+#include "watch/procfs.h"
+#include "watch/sample.h"
+#include "watch/taskstats.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define READS 100
+
+/* A child that does what the letters say, one answer for each. */
+struct child {
+	pid_t pid;
+	int tell, hear;
+};
+
+static void burn(uint64_t ns)
+{
+	struct timespec t;
+	uint64_t now, end = 0;
+
+	do {
+		clock_gettime(CLOCK_MONOTONIC, &t);
+		now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+		end = end ? end : now + ns;
+	} while (now < end);
+}
+
+static void *burn_and_wait(void *until)
+{
+	const int *end = until;
+
+	burn(20000000);
+	while (!__atomic_load_n(end, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	return NULL;
+}
+
+static void live(int in, int out)
+{
+	int zero = open("/dev/zero", O_RDONLY), end = 0;
+	pthread_t thread = 0;
+	char what, c;
+
+	while (read(in, &what, 1) == 1) {
+		for (int i = 0; what == 'r' && i < READS; i++)
+			if (read(zero, &c, 1) != 1)
+				_exit(1);
+		if (what == 'b')
+			burn(20000000);
+		if (what == 't' && pthread_create(&thread, NULL, burn_and_wait, &end))
+			_exit(1);
+		if (what == 'j') {
+			__atomic_store_n(&end, 1, __ATOMIC_RELEASE);
+			pthread_join(thread, NULL);
+		}
+		if (write(out, &what, 1) != 1)
+			_exit(1);
+	}
+	_exit(0);
+}
+
+static struct child child_start(void)
+{
+	int there[2], back[2];
+	struct child c;
+
+	assert_int_equal(pipe2(there, O_CLOEXEC) | pipe2(back, O_CLOEXEC), 0);
+	c.pid = fork();
+	assert_true(c.pid >= 0);
+	if (!c.pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(there[1]);
+		live(there[0], back[1]);
+	}
+	close(there[0]);
+	close(back[1]);
+	c.tell = there[1];
+	c.hear = back[0];
+	return c;
+}
+
+/* Until it waits for the next letter: only then has its answer been accounted. */
+static void child_wait(const struct child *c)
+{
+	struct procfs_stat st;
+
+	do {
+		usleep(500);
+		assert_int_equal(procfs_stat(&st, c->pid), 0);
+	} while (st.state != 'S');
+}
+
+static void child_do(const struct child *c, char what)
+{
+	char answer;
+
+	assert_int_equal(write(c->tell, &what, 1), 1);
+	assert_int_equal(read(c->hear, &answer, 1), 1);
+	child_wait(c);
+}
+
+static void child_end(const struct child *c)
+{
+	kill(c->pid, SIGKILL);
+	waitpid(c->pid, NULL, 0);
+	close(c->tell);
+	close(c->hear);
+}
+
+static struct sample *start(const struct child *c, size_t points)
+{
+	struct err e = {};
+	struct sample *s;
+
+	child_wait(c);
+	if (sample_open(&s, 100, points, &e) || sample_add(s, c->pid, AFS_ROLE_AFPD, &e))
+		fail_msg("%s", e.text);
+	return s;
+}
+
+static const struct sample_point *last(const struct sample_series *s)
+{
+	return &s->point[s->n - 1];
+}
+
+static void known_io_is_in_the_series(void **state)
+{
+	struct child c = child_start();
+	struct sample *s = start(&c, 64);
+	const struct sample_series *of = sample_series(s, 0);
+
+	(void)state;
+	assert_null(sample_series(s, 1));
+	assert_int_equal(of->n, 1);
+	assert_int_equal(of->point[0].value[SAMPLE_SYSCR], 0);
+	sample_tick(s);
+	assert_int_equal(of->n, 2);
+	assert_int_equal(last(of)->value[SAMPLE_SYSCR], 0);
+	child_do(&c, 'r');
+	child_do(&c, 'b');
+	sample_tick(s);
+	/* The letters are read and answered, too. */
+	assert_string_equal(of->why[SAMPLE_SYSCR], "");
+	assert_int_equal(last(of)->value[SAMPLE_SYSCR], READS + 2);
+	assert_int_equal(last(of)->value[SAMPLE_RCHAR], READS + 2);
+	assert_int_equal(last(of)->value[SAMPLE_SYSCW], 2);
+	assert_int_equal(last(of)->value[SAMPLE_WCHAR], 2);
+	assert_string_equal(of->why[SAMPLE_CPU], "");
+	assert_true(last(of)->value[SAMPLE_CPU] > 5000000);
+	assert_true(last(of)->value[SAMPLE_SLICES] >= 2);
+	assert_true(last(of)->value[SAMPLE_VOLUNTARY] >= 2);
+	assert_true(last(of)->t_ns > of->point[0].t_ns);
+	sample_close(s);
+	child_end(&c);
+}
+
+static void a_full_series_is_merged_and_keeps_its_sums(void **state)
+{
+	struct child c = child_start();
+	struct sample *s = start(&c, 8);
+	const struct sample_series *of = sample_series(s, 0);
+
+	(void)state;
+	assert_int_equal(sample_period_ns(s), 10000000);
+	for (int i = 0; i < 43; i++) {
+		child_do(&c, 'r');
+		sample_tick(s);
+		assert_true(of->n <= 8);
+	}
+	assert_true(sample_period_ns(s) >= 40000000);
+	sample_now(s);
+	assert_int_equal(last(of)->value[SAMPLE_SYSCR], 43 * (READS + 1));
+	assert_int_equal(last(of)->value[SAMPLE_SYSCW], 43);
+	assert_int_equal(of->point[0].value[SAMPLE_SYSCR], 0);
+	for (size_t i = 1; i < of->n; i++) {
+		assert_true(of->point[i].t_ns > of->point[i - 1].t_ns);
+		assert_int_equal(of->point[i].value[SAMPLE_SYSCR] % (READS + 1), 0);
+		for (int v = 0; v < SAMPLE_N_VALUES; v++)
+			assert_true(of->point[i].value[v] >= of->point[i - 1].value[v]);
+	}
+	sample_close(s);
+	child_end(&c);
+}
+
+static void the_series_of_a_process_that_vanishes_ends(void **state)
+{
+	struct child a = child_start(), b = child_start();
+	struct sample *s = start(&a, 64);
+	const struct sample_series *of_a = sample_series(s, 0), *of_b;
+	struct err e = {};
+	size_t n;
+
+	(void)state;
+	assert_int_equal(sample_add(s, b.pid, AFS_ROLE_CNID, &e), 0);
+	assert_int_equal(sample_add(s, b.pid, AFS_ROLE_CNID, &e), 0);
+	of_b = sample_series(s, 1);
+	assert_null(sample_series(s, 2));
+	assert_int_equal(of_b->role, AFS_ROLE_CNID);
+	child_do(&a, 'r');
+	sample_now(s);
+	n = of_a->n;
+	child_end(&a);
+	child_do(&b, 'r');
+	sample_now(s);
+	sample_now(s);
+	assert_true(of_a->ended && !of_b->ended);
+	assert_int_equal(of_a->n, n);
+	assert_int_equal(last(of_a)->value[SAMPLE_SYSCR], READS + 1);
+	assert_string_equal(of_a->why[SAMPLE_SYSCR], "");
+	assert_int_equal(of_b->n, n + 2);
+	assert_int_equal(last(of_b)->value[SAMPLE_SYSCR], READS + 1);
+	assert_int_equal(sample_add(s, a.pid, AFS_ROLE_AFPD, &e), -ESRCH);
+	assert_non_null(strstr(e.text, "has ended"));
+	sample_close(s);
+	child_end(&b);
+}
+
+static void a_thread_that_ends_takes_nothing_with_it(void **state)
+{
+	struct child c = child_start();
+	struct sample *s = start(&c, 64);
+	const struct sample_series *of = sample_series(s, 0);
+	uint64_t cpu;
+
+	(void)state;
+	child_do(&c, 't');
+	usleep(60000);
+	sample_now(s);
+	assert_int_equal(of->n_threads, 2);
+	cpu = last(of)->value[SAMPLE_CPU];
+	assert_true(cpu > 5000000);
+	child_do(&c, 'j');
+	sample_now(s);
+	assert_int_equal(of->n_threads, 1);
+	assert_int_equal(of->n_lost, 1);
+	assert_true(last(of)->value[SAMPLE_CPU] >= cpu);
+	sample_close(s);
+	child_end(&c);
+}
+
+static int look_without_rights(pid_t pid)
+{
+	const struct sample_series *of;
+	struct err e = {};
+	struct sample *s;
+
+	if (setgid(65534) || setuid(65534) || sample_open(&s, 1, 4, &e) ||
+	    sample_add(s, pid, AFS_ROLE_AFPD, &e))
+		return 1;
+	sample_now(s);
+	of = sample_series(s, 0);
+	if (!strstr(of->why[SAMPLE_SYSCR], "CAP_SYS_PTRACE") || of->why[SAMPLE_CPU][0] ||
+	    of->why[SAMPLE_MINFLT][0])
+		return 2;
+	sample_close(s);
+	return 0;
+}
+
+static void what_cannot_be_read_says_why(void **state)
+{
+	struct child c = child_start();
+	int status;
+	pid_t pid;
+
+	(void)state;
+	if (getuid()) {
+		child_end(&c);
+		skip();
+	}
+	pid = fork();
+	if (!pid)
+		_exit(look_without_rights(c.pid));
+	waitpid(pid, &status, 0);
+	child_end(&c);
+	assert_int_equal(status, 0);
+}
+
+static void delays_are_told_from_no_accounting(void **state)
+{
+	struct child c = child_start();
+	struct sample *s = start(&c, 64);
+	const struct sample_series *of = sample_series(s, 0);
+	FILE *f = fopen("/proc/sys/kernel/task_delayacct", "re");
+	int on = 1;
+
+	(void)state;
+	if (f && fscanf(f, "%d", &on) != 1)
+		on = 1;
+	if (f)
+		fclose(f);
+	for (int v = SAMPLE_BLKIO; v <= SAMPLE_IRQ && !on; v++)
+		assert_non_null(strstr(of->why[v], "task_delayacct is 0"));
+	if (on && !geteuid())
+		assert_null(strstr(of->why[SAMPLE_SWAPIN], "task_delayacct"));
+	sample_close(s);
+	child_end(&c);
+}
+
+static void taskstats_know_the_process(void **state)
+{
+	struct child c = child_start();
+	struct taskstats_delays d = {};
+	struct watch_times times;
+	struct taskstats_link *l;
+	int r = taskstats_open(&l);
+
+	(void)state;
+	if (r) {
+		child_end(&c);
+		assert_true(r == -EPERM || r == -ENOENT || r == -EINVAL || r == -EOPNOTSUPP);
+		skip();
+	}
+	child_do(&c, 'b');
+	assert_int_equal(taskstats_read(l, c.pid, &d), 0);
+	assert_int_equal(procfs_times(&times, c.pid), 0);
+	assert_true(d.version > 0 && d.slices > 0);
+	assert_int_equal(d.cpu_ns, times.cpu_ns);
+	child_end(&c);
+	assert_int_equal(taskstats_read(l, c.pid, &d), -ESRCH);
+	taskstats_close(l);
+}
+
+static void a_rate_out_of_range_is_refused(void **state)
+{
+	struct err e = {};
+	struct sample *s;
+
+	(void)state;
+	assert_int_equal(sample_open(&s, 0, 64, &e), -EINVAL);
+	assert_int_equal(sample_open(&s, SAMPLE_HZ_MAX + 1, 64, &e), -EINVAL);
+	assert_int_equal(sample_open(&s, 1, 3, &e), -EINVAL);
+	assert_int_equal(sample_open(&s, 1, SAMPLE_POINTS_MAX + 1, &e), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(known_io_is_in_the_series),
+		cmocka_unit_test(a_full_series_is_merged_and_keeps_its_sums),
+		cmocka_unit_test(the_series_of_a_process_that_vanishes_ends),
+		cmocka_unit_test(a_thread_that_ends_takes_nothing_with_it),
+		cmocka_unit_test(what_cannot_be_read_says_why),
+		cmocka_unit_test(delays_are_told_from_no_accounting),
+		cmocka_unit_test(taskstats_know_the_process),
+		cmocka_unit_test(a_rate_out_of_range_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CMD_CHILD_H
+#define CMD_CHILD_H
+
+/* A command that is started now, with all rights of this program, and runs when it is told to. */
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct child {
+	pid_t pid; /* 0: none */
+	int gate;  /* -1: opened */
+	int status;
+};
+
+int child_start(struct child *c, char *const argv[], struct err *e);
+void child_go(struct child *c);
+
+/* Whether it has ended; its status is in c->status then, as of waitpid. */
+bool child_ended(struct child *c);
+
+/* Ends it where it has not yet, and waits. */
+void child_end(struct child *c);
+
+#endif

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * afpscope record: watches a running server, whoever its clients are, and tells what each AFP
+ * command cost.
+ */
+#include "base/clock.h"
+#include "base/opt.h"
+#include "cmd/child.h"
+#include "cmd/cmd.h"
+#include "cmd/output.h"
+#include "report/report.h"
+#include "watch/rights.h"
+#include "watch/servers.h"
+#include "watch/target.h"
+#include "watch/watch.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TICK_MS  100
+#define NS_PER_S 1000000000u
+
+static const char *const watch_choices[] = { "auto", "bpf", "perf", "proc", NULL };
+
+struct record_cfg {
+	unsigned int pid, port, seconds;
+	bool server, help;
+	int watch; /* enum watch_mode */
+	const char *json;
+	char *const *command; /* NULL: none */
+};
+
+struct record {
+	const struct record_cfg *cfg;
+	struct servers servers;
+	struct target target;
+	struct watch *watch;
+	struct child child;
+	struct run run;
+	uint64_t begun_ns;
+	struct ledger before;
+};
+
+/* clang-format off */
+#define OFFSET(m) offsetof(struct record_cfg, m)
+static const struct opt options[] = {
+	{ .type = OPT_HEADING, .help = "Which server (default: the only one of this host):" },
+	{ .letter = 'p', .name = "pid", .arg = "PID", .type = OPT_UINT, .offset = OFFSET(pid), .min = 1, .max = INT_MAX,
+	  .help = "the server this process is the parent of, or this session only" },
+	{ .name = "server", .type = OPT_FLAG, .offset = OFFSET(server),
+	  .help = "with -p of a session: the whole server it belongs to" },
+	{ .name = "port", .arg = "PORT", .type = OPT_UINT, .offset = OFFSET(port), .min = 1, .max = 65535,
+	  .help = "the server that listens on this TCP port" },
+	{ .type = OPT_HEADING, .help = "How long (default: until Ctrl-C):" },
+	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = OFFSET(seconds), .min = 1, .max = 86400,
+	  .help = "at most so long; with a COMMAND until that has ended" },
+	{ .type = OPT_HEADING, .help = "Watch and output:" },
+	{ .name = "watch", .arg = "HOW", .type = OPT_CHOICE, .offset = OFFSET(watch), .choice = watch_choices,
+	  .help = "how the server is observed (default: auto, the best that works here)" },
+	{ .name = "json", .arg = "FILE", .type = OPT_STRING, .offset = OFFSET(json), .help = "save everything that was measured as JSON" },
+	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(help), .help = "this text" },
+	{ .type = OPT_STOP },
+	{ .type = OPT_END },
+};
+/* clang-format on */
+
+static void help(void)
+{
+	fputs("Usage: afpscope record [OPTIONS] [-- COMMAND [ARGUMENT...]]\n"
+	      "Watches a running AFP server with all its sessions, present and future, and tells\n"
+	      "what each AFP command costs inside it. Changes nothing and needs no client.\n\n",
+	      stdout);
+	opt_help(stdout, options);
+}
+
+/* Server */
+
+static int find(struct record *rec, struct err *e)
+{
+	const struct record_cfg *cfg = rec->cfg;
+	const struct servers_entry *s;
+	pid_t session;
+	int r;
+
+	if (cfg->pid)
+		r = servers_of_pid(&rec->servers, (pid_t)cfg->pid, e);
+	else if (cfg->port)
+		r = servers_of_port(&rec->servers, (uint16_t)cfg->port, e);
+	else
+		r = servers_find(&rec->servers, e);
+	if (!r)
+		r = servers_one(&rec->servers, e);
+	if (r)
+		return r;
+	session = rec->servers.session;
+	if (session && cfg->server && rec->servers.entry[0].master) {
+		pid_t master = rec->servers.entry[0].master;
+
+		servers_fini(&rec->servers);
+		r = servers_of_pid(&rec->servers, master, e);
+		session = 0;
+		if (r)
+			return r;
+	}
+	s = &rec->servers.entry[0];
+	target_server(&rec->target, s, session);
+	return 0;
+}
+
+static int describe(struct record *rec)
+{
+	const struct servers_entry *s = &rec->servers.entry[0];
+	struct run_notes *o = &rec->run.options, *sv = &rec->run.server;
+	char ports[64] = "";
+	int r = 0;
+
+	for (size_t i = 0, at = 0; i < s->n_ports && at < sizeof(ports); i++)
+		at += (size_t)snprintf(ports + at, sizeof(ports) - at, "%s%u", i ? " " : "",
+				       s->port[i]);
+	if (rec->servers.session)
+		r |= run_note(o, "session", "%d", rec->servers.session);
+	if (rec->cfg->command)
+		r |= run_note(o, "command", "%s", rec->cfg->command[0]);
+	if (rec->cfg->seconds)
+		r |= run_note(o, "duration_s", "%u", rec->cfg->seconds);
+	r |= run_note(o, "watch", "%s", watch_choices[rec->cfg->watch]);
+	if (s->n_ports)
+		r |= run_note(sv, "port", "%s", ports);
+	r |= run_note(sv, "program", "%s", s->exe[0] ? s->exe : s->comm);
+	if (s->conf[0])
+		r |= run_note(sv, "settings", "%s", s->conf);
+	if (s->cnid_metad)
+		r |= run_note(sv, "cnid_metad", "pid %d (told by: %s)", s->cnid_metad,
+			      s->cnid_from);
+	return r ? -ENOMEM : 0;
+}
+
+static enum outcome begin(struct record *rec, struct err *e)
+{
+	const struct record_cfg *cfg = rec->cfg;
+	int r = find(rec, e);
+
+	if (r)
+		return r == -EACCES ? OUTCOME_UNTRUSTED : OUTCOME_NO_SESSION;
+	if (run_init(&rec->run, "record", "record") || describe(rec)) {
+		err_set(e, -ENOMEM, "out of memory");
+		return OUTCOME_FAILED;
+	}
+	if (cfg->command && child_start(&rec->child, cfg->command, e))
+		return OUTCOME_FAILED;
+	if (watch_open_target(&rec->watch, (enum watch_mode)cfg->watch, &rec->target, e))
+		return OUTCOME_FAILED;
+	if (rights_drop())
+		run_note(&rec->run.warnings, "rights", "the rights could not be given up");
+	return OUTCOME_OK;
+}
+
+/* Time */
+
+static uint64_t answered(struct record *rec)
+{
+	struct ledger now = { 0 };
+	uint64_t n = 0;
+
+	if (watch_read(rec->watch, &now))
+		return 0;
+	for (size_t i = 0; i < now.n_accounts; i++)
+		n += now.account[i].sum.answered;
+	ledger_fini(&now);
+	return n;
+}
+
+/* A line on a terminal, once a second. */
+static void show(struct record *rec, bool last)
+{
+	static const char clear[] = "\r\033[K";
+	double s = (double)(clock_now_ns() - rec->begun_ns) / NS_PER_S;
+
+	if (!isatty(STDERR_FILENO))
+		return;
+	if (last)
+		fputs(clear, stderr);
+	else
+		fprintf(stderr, "%s%.0f s, %" PRIu64 " requests answered; Ctrl-C ends", clear, s,
+			answered(rec));
+	fflush(stderr);
+}
+
+static bool is_over(struct record *rec, uint64_t now)
+{
+	const struct record_cfg *cfg = rec->cfg;
+
+	if (cmd_stop || (cfg->command && child_ended(&rec->child)))
+		return true;
+	if (cfg->seconds && now - rec->begun_ns >= (uint64_t)cfg->seconds * NS_PER_S)
+		return true;
+	return !watch_lives(rec->watch);
+}
+
+static void wait_for_end(struct record *rec)
+{
+	const struct timespec tick = { .tv_nsec = TICK_MS * 1000000 };
+	uint64_t now = rec->begun_ns, shown = 0;
+
+	while (!is_over(rec, now)) {
+		nanosleep(&tick, NULL);
+		watch_tick(rec->watch);
+		now = clock_now_ns();
+		if (now - shown >= NS_PER_S) {
+			show(rec, false);
+			shown = now;
+		}
+	}
+	show(rec, true);
+}
+
+static void note_command(struct record *rec)
+{
+	struct child *c = &rec->child;
+
+	if (!rec->cfg->command)
+		return;
+	if (!child_ended(c)) {
+		child_end(c);
+		run_note(&rec->run.warnings, "command", "%s was ended: the time was over",
+			 rec->cfg->command[0]);
+	} else if (WIFSIGNALED(c->status)) {
+		run_note(&rec->run.warnings, "command", "%s was killed by signal %d",
+			 rec->cfg->command[0], WTERMSIG(c->status));
+	} else if (WEXITSTATUS(c->status)) {
+		run_note(&rec->run.warnings, "command", "%s ended with status %d",
+			 rec->cfg->command[0], WEXITSTATUS(c->status));
+	}
+}
+
+static enum outcome work(struct record *rec, struct err *e)
+{
+	struct run_phase *p;
+	struct ledger after = { 0 };
+	int r;
+
+	r = watch_read(rec->watch, &rec->before);
+	rec->begun_ns = clock_now_ns();
+	p = run_phase(&rec->run, 0, 1, "recorded");
+	if (r || !p) {
+		err_set(e, -ENOMEM, "out of memory");
+		return OUTCOME_FAILED;
+	}
+	p->start_ns = rec->begun_ns;
+	child_go(&rec->child);
+	wait_for_end(rec);
+	run_set(p, METRIC_ELAPSED, clock_now_ns() - rec->begun_ns);
+	watch_stop(rec->watch);
+	r = watch_read(rec->watch, &after);
+	if (!r)
+		r = ledger_diff(&p->ledger, &after, &rec->before);
+	ledger_fini(&after);
+	run_phase_from_ledger(p);
+	note_command(rec);
+	p->complete = rec->run.complete = !r;
+	if (!r)
+		r = watch_finish(rec->watch, &rec->run);
+	if (r) {
+		err_set(e, r, "out of memory");
+		return OUTCOME_FAILED;
+	}
+	return run_books_closed(&rec->run) ? OUTCOME_OK : OUTCOME_UNTRUSTED;
+}
+
+static enum outcome finish(struct record *rec, enum outcome o)
+{
+	const struct report_opts opts = output_terminal();
+	struct err e = { 0 };
+	int r;
+
+	if (rec->run.n_phases) {
+		r = rec->cfg->json && !strcmp(rec->cfg->json, "-")
+			? 0
+			: report_own(&rec->run, &opts, stdout);
+		if (r) {
+			cmd_say("cannot print the report: %s", strerror(-r));
+			o = o ? o : OUTCOME_FAILED;
+		}
+		if (rec->cfg->json && report_json(&rec->run, rec->cfg->json, &e)) {
+			cmd_say("%s", e.text);
+			o = o ? o : OUTCOME_FAILED;
+		}
+	}
+	if (o == OUTCOME_UNTRUSTED && rec->run.n_phases)
+		cmd_say("the books do not close: do not trust these figures");
+	return o;
+}
+
+static int run(const struct record_cfg *cfg)
+{
+	struct record *rec = calloc(1, sizeof(*rec));
+	struct err e = { 0 };
+	enum outcome o;
+
+	if (!rec)
+		return OUTCOME_FAILED;
+	rec->cfg = cfg;
+	rec->child.gate = -1;
+	o = begin(rec, &e);
+	if (!o)
+		o = work(rec, &e);
+	if (o && *e.text)
+		cmd_say("%s", e.text);
+	o = finish(rec, o);
+	child_end(&rec->child);
+	watch_free(rec->watch);
+	ledger_fini(&rec->before);
+	servers_fini(&rec->servers);
+	run_fini(&rec->run);
+	free(rec);
+	return (int)o;
+}
+
+int cmd_record(int argc, char **argv)
+{
+	struct record_cfg cfg = { 0 };
+	struct err e = { 0 };
+	int first;
+
+	if (opt_parse(options, &cfg, argc, argv, &first, &e))
+		return cmd_usage_error("record", &e);
+	if (cfg.help) {
+		help();
+		return OUTCOME_OK;
+	}
+	if (cfg.pid && cfg.port) {
+		err_set(&e, -EINVAL, "-p and --port name two servers: give one of them");
+		return cmd_usage_error("record", &e);
+	}
+	if (first < argc)
+		cfg.command = argv + first;
+	cmd_catch_signals();
+	return run(&cfg);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef WATCH_RIGHTS_H
+#define WATCH_RIGHTS_H
+
+/*
+ * Gives up what attaching needed. Kept: what reading /proc of other users' processes takes, and
+ * writing files where root may; on kernels before 6.1 also what they want for reading BPF
+ * programs' statistics. 0, or a negative errno when the kernel refuses; then all is as before.
+ */
+int rights_drop(void);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef WATCH_SESSIONS_H
+#define WATCH_SESSIONS_H
+
+/*
+ * Whose the watched sessions are. What the programs saw (the client's address, the effective user
+ * id a session took) is kept by them; what only a living process shows is looked up while it lives.
+ */
+
+#include "base/run.h"
+#include "watch/bpf_view.h"
+
+struct sessions;
+
+struct sessions *sessions_new(void); /* NULL: no memory */
+void sessions_free(struct sessions *s);
+
+/* Looks at those that live. Cheap enough for ten times a second. */
+void sessions_look(struct sessions *s, const struct bpf_view *v);
+
+/* One run_session for every process that served a client. 0 or -ENOMEM. */
+int sessions_note(const struct sessions *s, const struct bpf_view *v, struct run *r);
+
+#endif

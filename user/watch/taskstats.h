@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef WATCH_TASKSTATS_H
+#define WATCH_TASKSTATS_H
+
+/*
+ * What the kernel's taskstats interface says about a process: its threads, live and ended.
+ * Needs CAP_NET_ADMIN and the first namespaces of users, processes and network. Functions that
+ * return int return 0 or a negative errno.
+ */
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Time waited since the process began; all 0 where task delay accounting is off, and for what
+ * was started while it was. */
+struct taskstats_delays {
+	unsigned int version; /* of the interface: what it does not know yet is 0 */
+	uint64_t blkio_ns, swapin_ns, freepages_ns, thrashing_ns, compact_ns, irq_ns;
+	uint64_t cpu_ns, slices; /* accounted always */
+};
+
+struct taskstats_link;
+
+/*
+ * -EPERM: no CAP_NET_ADMIN; -ENOENT: this kernel (or network namespace) has none; -EOPNOTSUPP: it
+ * has version 15, whose fields are elsewhere.
+ */
+int taskstats_open(struct taskstats_link **out);
+int taskstats_read(struct taskstats_link *l, pid_t pid, struct taskstats_delays *out);
+void taskstats_close(struct taskstats_link *l); /* NULL is allowed */
+
+#endif
