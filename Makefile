@@ -9,12 +9,14 @@ CC	  ?= gcc
 CLANG	  ?= clang
 BPFTOOL	  ?= $(firstword $(wildcard /usr/sbin/bpftool /sbin/bpftool) bpftool)
 PYTHON	  ?= /usr/bin/python3
+MACHINE	  ?= $(shell uname -m)
+SYSROOT	  ?=
 PKGS	   = libbpf libelf zlib libgcrypt jansson
 
 Q	   = $(if $(V),,@)
 say	   = $(if $(V),@:,@printf '  %-6s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@))
 
-arch	  := $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
+arch	  := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(MACHINE)))
 CFLAGS	  ?= -O2 -g
 CFLAGS_ALL = -std=gnu11 -Wall -Wextra -Werror -Iuser -Iclient -I. -I$(BUILD)/gen \
 	     -DAFPSCOPE_VERSION='"$(VERSION)"' -D_GNU_SOURCE $(CFLAGS) \
@@ -25,12 +27,12 @@ LIBS	   = $(shell pkg-config --libs $(PKGS)) -lm
 SRC	  := $(sort $(wildcard user/*/*.c client/*/*.c))
 LIB_OBJ	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out user/cmd/main.c,$(SRC)))
 BPF	  := $(sort $(wildcard bpf/*.bpf.c))
-SKEL	   = $(patsubst bpf/%.bpf.c,$(BUILD)/gen/%.skel.h,$(BPF)) $(BUILD)/gen/calls_tid.skel.h
+SKEL	   = $(patsubst bpf/%.bpf.c,$(BUILD)/gen/%.skel.h,$(BPF)) $(BUILD)/gen/calls_tid.skel.h $(BUILD)/gen/storage_tid.skel.h
 UNIT	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
 BPF_TESTS  = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bpf/test_*.c)))
 
 .DELETE_ON_ERROR:
-.PHONY: all demo check check-built unit unit-sanitized fuzz fuzz-run bpf-tests integration lint \
+.PHONY: all demo check check-built vm unit unit-sanitized fuzz fuzz-run bpf-tests integration lint \
 	 bench install clean help
 .SECONDARY:
 
@@ -62,7 +64,7 @@ $(BUILD)/obj/%.o: %.c $(SKEL) Makefile
 	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
 bpf_cc	   = $(CLANG) -O2 -g -Wall -Werror -target bpf -mcpu=v3 -D__TARGET_ARCH_$(arch) -I. \
-	     -idirafter /usr/include/$(shell uname -m)-linux-gnu
+	     -idirafter $(SYSROOT)/usr/include/$(MACHINE)-linux-gnu
 
 $(BUILD)/gen/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) Makefile
 	$(call say,BPF)
@@ -82,11 +84,11 @@ $(BUILD)/gen/%.skel.h: $(BUILD)/gen/%.bpf.o
 # Tests. "check" installs first and then starts make again, so that what it just installed (the
 # compiler, pkg-config's files) is seen by the rules above.
 
-FAKE	   = $(patsubst tests/%.c,$(BUILD)/tests/%.o,$(sort $(wildcard tests/fake/*.c)))
+FAKE	   = $(patsubst tests/%.c,$(BUILD)/tests/%.o,$(sort $(wildcard tests/fake/*.c tests/ref/*.c)))
 SAN	   = $(MAKE) --no-print-directory BUILD=build/san SANITIZE=1 CC=$(CLANG)
 run_tests  = $(Q)set -e; for t in $(1); do echo "== $$t"; $$t; done
 
-$(BUILD)/tests/fake/%.o: tests/fake/%.c $(SKEL) Makefile
+$(FAKE): $(BUILD)/tests/%.o: tests/%.c $(SKEL) Makefile
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -I tests -MMD -MP -c -o $@ $<
@@ -108,10 +110,10 @@ demo:
 	$(Q)tests/demo.sh
 
 check:
-	$(Q)tests/need.sh build server check
+	$(Q)tests/need.sh build server check vm
 	$(Q)$(MAKE) --no-print-directory check-built
 
-check-built: all lint unit unit-sanitized fuzz bpf-tests integration
+check-built: all lint unit unit-sanitized fuzz bpf-tests vm integration
 
 unit: $(UNIT)
 	$(call run_tests,$(UNIT))
@@ -125,6 +127,12 @@ fuzz:
 fuzz-run: $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
 	$(Q)set -e; for t in $^; do echo "== $$t"; $$t -max_total_time=$(or $(FUZZ_SECONDS),10) -verbosity=0 -print_final_stats=1 2>&1 | \
 		grep -E 'ERROR|SUMMARY|number_of_executed_units' ; done
+
+VM_TESTS   = $(BUILD)/tests/vm/nobpf $(BUILD)/tests/vm/rung
+
+vm: $(BPF_TESTS) $(VM_TESTS)
+	$(Q)+tests/vm/cross.sh tests/bpf/test_calls tests/vm/rung
+	$(Q)tests/vm/matrix.sh
 
 bpf-tests: $(BPF_TESTS)
 	$(call run_tests,$(BPF_TESTS))

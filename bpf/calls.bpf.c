@@ -28,7 +28,7 @@ static __always_inline bool is_lock(unsigned long cmd)
 }
 
 /* Of which descriptor the call is; remembers what leave() will need. */
-static __always_inline __u32 enter_fd(struct afs_thread *t, void *task, const struct afs_call *call,
+static __always_inline __u32 enter_fd(struct afs_thread *t, __u64 task, const struct afs_call *call,
 				      const unsigned long arg[4])
 {
 	struct afs_process *p = process_of(t);
@@ -104,7 +104,8 @@ static __always_inline bool enter_io(struct afs_thread *t, const void *task)
 	return false;
 }
 
-static __always_inline void enter(struct afs_thread *t, void *task, long nr,
+/* address: the task's; 0: it is the one that runs. */
+static __always_inline void enter(struct afs_thread *t, void *task, __u64 address, long nr,
 				  const unsigned long arg[4])
 {
 	struct afs_call call = { .class = AFS_CLASS_OTHER, .fd = AFS_FD_NONE };
@@ -122,7 +123,7 @@ static __always_inline void enter(struct afs_thread *t, void *task, long nr,
 		return;
 	t->closes = AFS_FD_KEEP;
 	if (call.fd != AFS_FD_NONE || call.closes)
-		object = enter_fd(t, task, &call, arg);
+		object = enter_fd(t, address, &call, arg);
 	if (call.class == AFS_CLASS_WAIT) {
 		object = t->again;
 		if (t->role == AFS_ROLE_CNID && t->account != AFS_ACCOUNT_BETWEEN)
@@ -341,7 +342,7 @@ int on_sys_enter(__u64 *ctx)
 	arg[1] = afs_arg1(regs);
 	arg[2] = afs_arg2(regs);
 	arg[3] = afs_arg3(regs);
-	enter(t, current_task(), ctx[1], arg);
+	enter(t, current_task(), 0, ctx[1], arg);
 	return 0;
 }
 
@@ -352,33 +353,6 @@ int on_sys_exit(__u64 *ctx)
 
 	if (t)
 		leave(t, current_task(), ctx[1]);
-	return 0;
-}
-
-/* The same for kernels that skip BTF tracepoints when they preempt one. */
-SEC("?tp/raw_syscalls/sys_enter")
-int on_tp_enter(struct afs_tp_enter *ctx)
-{
-	struct afs_thread *t = thread_current();
-	unsigned long arg[4];
-
-	if (!t)
-		return 0;
-	arg[0] = ctx->args[0];
-	arg[1] = ctx->args[1];
-	arg[2] = ctx->args[2];
-	arg[3] = ctx->args[3];
-	enter(t, current_task(), ctx->nr, arg);
-	return 0;
-}
-
-SEC("?tp/raw_syscalls/sys_exit")
-int on_tp_exit(struct afs_tp_exit *ctx)
-{
-	struct afs_thread *t = thread_current();
-
-	if (t)
-		leave(t, current_task(), ctx->ret);
 	return 0;
 }
 
@@ -437,8 +411,7 @@ static __always_inline __s32 process_new(int tgid, __u32 role, __s32 parent)
 }
 
 /* A slot for a thread of process "slot"; NULL: none left. Nothing sees it before thread_watch. */
-static __always_inline struct afs_thread *thread_new(const struct task_struct___afs *task,
-						     __u32 slot, __u32 number)
+static __always_inline struct afs_thread *thread_new(__s32 tid, __u32 slot, __u32 number)
 {
 	struct afs_process *p = process_at(slot);
 	struct afs_thread *t;
@@ -461,7 +434,7 @@ static __always_inline struct afs_thread *thread_new(const struct task_struct___
 	t->since_ns = bpf_ktime_get_ns();
 	t->off = AFS_OFF_RUNQ;
 	thread_account(t, number);
-	AFS_GET(t->tid, task->pid);
+	t->tid = tid;
 	AFS_COUNT(shared.n_threads);
 	return t;
 }
@@ -515,27 +488,34 @@ static __always_inline __u32 child_role(const struct afs_thread *t)
 	return t->role;
 }
 
+/* What "parent" makes: another thread of its process, or the first of a new one. */
+static __always_inline struct afs_thread *child_new(const struct afs_thread *parent, __s32 tid,
+						    __u64 clone_flags)
+{
+	__u32 slot = parent->process, role, number = AFS_ACCOUNT_THREADS;
+
+	if (!(clone_flags & AFS_CLONE_THREAD)) {
+		role = child_role(parent);
+		number = role == AFS_ROLE_OTHER && parent->account < AFS_ACCOUNT_BETWEEN
+			     ? parent->account
+			     : AFS_ACCOUNT_NONE;
+		slot = process_new(tid, role, slot);
+	}
+	return thread_new(tid, slot, number);
+}
+
 /* (new task, clone flags), in the task that makes it. */
 SEC("tp_btf/task_newtask")
 int on_newtask(__u64 *ctx)
 {
 	struct task_struct___afs *task = (void *)ctx[0];
 	struct afs_thread *t = thread_current();
-	__u32 slot, role, number = AFS_ACCOUNT_THREADS;
-	int tgid;
+	int tid;
 
 	if (!t)
 		return 0;
-	slot = t->process;
-	if (!(ctx[1] & AFS_CLONE_THREAD)) {
-		role = child_role(t);
-		number = role == AFS_ROLE_OTHER && t->account < AFS_ACCOUNT_BETWEEN
-			     ? t->account
-			     : AFS_ACCOUNT_NONE;
-		AFS_GET(tgid, task->tgid);
-		slot = process_new(tgid, role, slot);
-	}
-	t = thread_new(task, slot, number);
+	AFS_GET(tid, task->pid);
+	t = child_new(t, tid, ctx[1]);
 	if (t && !thread_watch(t, task))
 		AFS_COUNT(shared.lost.storage);
 	return 0;
@@ -560,6 +540,16 @@ int on_exec(__u64 *ctx)
 	return 0;
 }
 
+/* Numbers are used again, storage goes with its task. */
+static __always_inline void thread_forget(void)
+{
+#ifdef AFS_BY_TID
+	__u32 tid = bpf_get_current_pid_tgid();
+
+	bpf_map_delete_elem(&watched, &tid);
+#endif
+}
+
 /* (task that ends) */
 SEC("tp_btf/sched_process_exit")
 int on_exit(__u64 *ctx)
@@ -568,11 +558,104 @@ int on_exit(__u64 *ctx)
 
 	if (t)
 		thread_end(t, (void *)ctx[0]);
-#ifdef AFS_BY_TID
-	__u32 tid = bpf_get_current_pid_tgid();
+	thread_forget();
+	return 0;
+}
 
-	bpf_map_delete_elem(&watched, &tid);
-#endif
+/*
+ * The same for kernels that skip BTF tracepoints when they preempt one. Here a new thread is
+ * known by its number only: it is taken over where it is first seen itself.
+ */
+static __always_inline __u32 newborn_take(__u32 tid)
+{
+	__u32 *value = bpf_map_lookup_elem(&newborn, &tid), slot;
+
+	if (!value)
+		return 0;
+	slot = *value;
+	bpf_map_delete_elem(&newborn, &tid);
+	__sync_fetch_and_add(&shared.n_newborn, -1);
+	return slot;
+}
+
+static __always_inline struct afs_thread *newborn_adopt(void)
+{
+	__u32 slot = newborn_take(bpf_get_current_pid_tgid());
+	struct afs_thread *t;
+
+	if (!slot)
+		return NULL;
+	t = thread_at(&slot);
+	if (!t)
+		return NULL;
+	t->since_ns = bpf_ktime_get_ns();
+	t->off = AFS_OFF_NOT;
+	if (thread_watch(t, current_task()))
+		return t;
+	AFS_COUNT(shared.lost.storage);
+	return NULL;
+}
+
+static __always_inline struct afs_thread *thread_or_newborn(void)
+{
+	struct afs_thread *t = thread_current();
+
+	return t || !shared.n_newborn ? t : newborn_adopt();
+}
+
+SEC("?tp/raw_syscalls/sys_enter")
+int on_tp_enter(struct afs_tp_enter *ctx)
+{
+	struct afs_thread *t = thread_or_newborn();
+	unsigned long arg[4];
+
+	if (!t)
+		return 0;
+	arg[0] = ctx->args[0];
+	arg[1] = ctx->args[1];
+	arg[2] = ctx->args[2];
+	arg[3] = ctx->args[3];
+	enter(t, current_task(), 0, ctx->nr, arg);
+	return 0;
+}
+
+SEC("?tp/raw_syscalls/sys_exit")
+int on_tp_exit(struct afs_tp_exit *ctx)
+{
+	struct afs_thread *t = thread_or_newborn();
+
+	if (t)
+		leave(t, current_task(), ctx->ret);
+	return 0;
+}
+
+SEC("?tp/task/task_newtask")
+int on_tp_newtask(struct afs_tp_newtask *ctx)
+{
+	struct afs_thread *t = thread_current();
+	__u32 tid = ctx->pid, value;
+
+	if (!t)
+		return 0;
+	t = child_new(t, tid, ctx->clone_flags);
+	if (!t)
+		return 0;
+	value = t->slot + 1;
+	if (bpf_map_update_elem(&newborn, &tid, &value, BPF_ANY))
+		AFS_COUNT(shared.lost.storage);
+	else
+		AFS_COUNT(shared.n_newborn);
+	return 0;
+}
+
+SEC("?tp/sched/sched_process_exit")
+int on_tp_exit_task(void *ctx)
+{
+	struct afs_thread *t = thread_or_newborn();
+
+	if (t)
+		thread_end(t, current_task());
+	thread_forget();
 	return 0;
 }
 
@@ -608,7 +691,9 @@ static __always_inline void mark_call(struct afs_thread *t, struct task_struct__
 	arg[1] = afs_arg1(regs);
 	arg[2] = afs_arg2(regs);
 	arg[3] = afs_arg3(regs);
-	enter(t, task, afs_nr(regs), arg);
+	/* A detour that makes a number of it: what a global function takes. */
+	shared.mark.task = (__u64)task;
+	enter(t, task, *(volatile __u64 *)&shared.mark.task, afs_nr(regs), arg);
 #endif
 }
 
@@ -623,7 +708,7 @@ int mark_process(struct bpf_iter__task___afs *ctx)
 		return 0;
 	if (shared.mark.slot < 0)
 		shared.mark.slot = process_new(task->tgid, shared.mark.role, -1);
-	t = thread_new(task, shared.mark.slot,
+	t = thread_new(task->pid, shared.mark.slot,
 		       task->pid == task->tgid ? shared.mark.account : AFS_ACCOUNT_THREADS);
 	if (!t) {
 		shared.mark.failed++;

@@ -184,7 +184,7 @@ struct afs_stream {
 	__u64 overrun;           /* requests that found the queue full */
 	__u64 ns;                /* of the answered */
 	__u64 bytes_in, bytes_out;
-	__u16 port, family;      /* the client's, family 0: not known */
+	__u16 port, family; /* the client's, family 0: not known */
 	__u32 spare;
 	__u8 ip[16];
 	struct afs_queued queue[AFS_N_QUEUED];
@@ -240,6 +240,7 @@ struct afs_mark {
 	__u32 marked;  /* threads, in this pass */
 	__u32 failed;  /* threads, in this pass: no slot, or no task storage */
 	__u32 account; /* of its first thread */
+	__u64 task;    /* the one at hand */
 };
 
 /* In .bss: seen by user space through a mapping. */
@@ -249,7 +250,8 @@ struct afs_shared {
 	struct afs_mark mark;
 	__u32 n_threads, n_processes, n_parts; /* slots handed out so far */
 	__u32 stopping;                        /* a thread's next call is not counted any more */
-	__u32 part_key[AFS_N_PARTS];           /* row * AFS_N_STATES + state */
+	__u32 n_newborn, spare;
+	__u32 part_key[AFS_N_PARTS]; /* row * AFS_N_STATES + state */
 };
 
 #ifndef __bpf__

@@ -138,6 +138,14 @@ struct afs_tp_exit {
 	long ret;
 };
 
+/* task:task_newtask; the same since Linux 3.3. */
+struct afs_tp_newtask {
+	__u64 common;
+	__s32 pid;
+	char comm[16];
+	__u64 clone_flags;
+};
+
 enum bpf_func_id___afs {
 	BPF_FUNC_task_pt_regs___afs = 175,
 };

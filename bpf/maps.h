@@ -36,6 +36,14 @@ struct {
 	__type(value, __u32);
 } watched SEC(".maps");
 
+/* Threads that were announced and have made no call yet, by number: a slot + 1. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, AFS_N_THREADS);
+	__type(key, __u32);
+	__type(value, __u32);
+} newborn SEC(".maps");
+
 #define AFS_ARRAY(name, n, of)                                                                     \
 	struct {                                                                                   \
 		__uint(type, BPF_MAP_TYPE_ARRAY);                                                  \

@@ -143,22 +143,21 @@ static __always_inline __u32 object_of_socket(const struct file___afs *file,
 }
 
 /* NULL: not an open descriptor. */
-static __always_inline struct file___afs *file_of_fd(const void *task, __u32 fd)
+static __always_inline struct file___afs *file_of_fd(const struct task_struct___afs *task, __u32 fd)
 {
-	const struct task_struct___afs *t = task;
-	struct file___afs *file = NULL, **slot;
-	struct files_struct___afs *files;
-	struct fdtable___afs *table;
+	struct file___afs *file = NULL, **slot = NULL;
+	struct files_struct___afs *files = NULL;
+	struct fdtable___afs *table = NULL;
 	unsigned int max = 0;
 
-	AFS_GET(files, t->files);
+	READ(files, task->files);
 	if (!files)
 		return NULL;
-	AFS_GET(table, files->fdt);
-	AFS_GET(max, table->max_fds);
+	READ(table, files->fdt);
+	READ(max, table->max_fds);
 	if (fd >= max)
 		return NULL;
-	AFS_GET(slot, table->fd);
+	READ(slot, table->fd);
 	bpf_probe_read_kernel(&file, sizeof(file), slot + fd);
 	return file;
 }
@@ -256,14 +255,21 @@ static __always_inline void forget(struct afs_process *p, __u32 slot, __u32 fd)
 	}
 }
 
-/* Looks, and remembers until a call closes the descriptor. AFS_OBJECT_NONE: it is not open. */
-static __always_inline __u32 object_look(struct afs_process *p, __u32 slot, void *task, __u32 fd)
+/*
+ * Looks, and remembers until a call closes the descriptor. AFS_OBJECT_NONE: it is not open. task:
+ * the address of its struct, 0: the one that runs. A global function: verified once.
+ */
+__noinline __u32 object_look(__u32 slot, __u64 task, __u32 fd)
 {
-	struct file___afs *file = file_of_fd(task, fd);
+	struct afs_process *p = process_at(slot);
+	struct file___afs *file;
 	struct afs_stream *s;
 	__u32 object;
 
-	if (!file)
+	if (!setup.objects_on)
+		return AFS_OBJECT_UNKNOWN;
+	file = file_of_fd((const void *)(task ? task : bpf_get_current_task()), fd);
+	if (!file || !p)
 		return AFS_OBJECT_NONE;
 	object = object_of_file_at(file, &shared.inodes);
 	if (object == AFS_OBJECT_CLIENT) {
@@ -282,8 +288,10 @@ static __always_inline __u32 object_look(struct afs_process *p, __u32 slot, void
 	return object;
 }
 
-static __always_inline __u32 object_of(struct afs_process *p, __u32 slot, void *task, __u32 fd)
+static __always_inline __u32 object_of(struct afs_process *p, __u32 slot, __u64 task, __u32 fd)
 {
+	__u32 object;
+
 	if (!setup.objects_on)
 		return AFS_OBJECT_UNKNOWN;
 	if (p->epoch != shared.inodes.epoch) {
@@ -292,7 +300,8 @@ static __always_inline __u32 object_of(struct afs_process *p, __u32 slot, void *
 	}
 	if (fd < AFS_N_FDS && p->object[fd_index(fd)])
 		return p->object[fd_index(fd)] - 1;
-	return object_look(p, slot, task, fd);
+	object = object_look(slot, task, fd);
+	return object < AFS_N_OBJECTS ? object : AFS_OBJECT_UNKNOWN;
 }
 
 #endif

@@ -5,6 +5,7 @@
 #   build    what compiles afpscope
 #   server   what builds and runs the test servers of tests/server (not the judges)
 #   check    what the tests and lints run, ruff included
+#   vm       what tests/vm builds and runs its virtual machines with
 # need.sh --ruff: print the path of ruff. It has no package in Debian 12, and its
 # versions differ in what they find: the one named below lives in a venv of the
 # cache (AFPSCOPE_CACHE, default ${XDG_CACHE_HOME:-~/.cache}/afpscope) and is
@@ -80,7 +81,7 @@ need() { # NAMES...: install what is missing
     quiet "${apt[@]}" install "${pkgs[@]}"
 }
 
-[ $# -gt 0 ] || die "usage: need.sh build|server|check... or need.sh --ruff"
+[ $# -gt 0 ] || die "usage: need.sh build|server|check|vm... or need.sh --ruff"
 list=()
 for group in "$@"; do
     case $group in
@@ -95,6 +96,10 @@ for group in "$@"; do
         list+=(libcmocka-dev clang "$(clang_rt)" clang-format shellcheck tshark
             bpftrace strace git python3 python3-pytest iproute2 mandoc
             'linux-perf|linux-tools-generic' python3-venv) ;;
+    vm)
+        list+=(qemu-system-x86 qemu-system-arm cpio kmod e2fsprogs xz-utils zstd
+            apt dpkg tar debian-archive-keyring ca-certificates util-linux
+            gcc-aarch64-linux-gnu) ;;
     --ruff)
         [ $# = 1 ] || die "--ruff stands alone"
         ruff_path

@@ -195,6 +195,13 @@ static void messages_are_not_in_the_compatible_ledger(void **state)
 	watched_end(&x);
 }
 
+/* Architectures without a call of its own for it remove folders with unlinkat. */
+#ifdef SYS_rmdir
+#define RMDIR_IS_UNLINK 0
+#else
+#define RMDIR_IS_UNLINK 1
+#endif
+
 static void do_files(struct watched_shared *s)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 10 };
@@ -250,7 +257,7 @@ static void other_calls_are_counted_by_class(void **state)
 		{ AFS_CLASS_CLOSE, AFS_OBJECT_NONE, 1, 1, 0 },
 		{ AFS_CLASS_SETATTR, AFS_OBJECT_META, 4, 0, 0 },
 		{ AFS_CLASS_RENAME, AFS_OBJECT_NONE, 3, 0, 0 },
-		{ AFS_CLASS_UNLINK, AFS_OBJECT_NONE, 6, 0, 0 },
+		{ AFS_CLASS_UNLINK, AFS_OBJECT_NONE, 6 + RMDIR_IS_UNLINK, 0, 0 },
 		{ AFS_CLASS_STAT, AFS_OBJECT_NONE, 6, 2, 0 },
 		{ AFS_CLASS_STAT, AFS_OBJECT_DATA, 5, 0, 0 },
 		{ AFS_CLASS_STAT, AFS_OBJECT_DIR, 1, 0, 0 },
@@ -262,7 +269,7 @@ static void other_calls_are_counted_by_class(void **state)
 		{ AFS_CLASS_XATTR, AFS_OBJECT_NONE, 2, 2, 0 },
 		{ AFS_CLASS_XATTR, AFS_OBJECT_DATA, 3, 3, 0 },
 		{ AFS_CLASS_DIR, AFS_OBJECT_DIR, 2, 0, 0 },
-		{ AFS_CLASS_DIR, AFS_OBJECT_NONE, 2, 0, 0 },
+		{ AFS_CLASS_DIR, AFS_OBJECT_NONE, 2 - RMDIR_IS_UNLINK, 0, 0 },
 		{ AFS_CLASS_READ, AFS_OBJECT_DATA, 1, 0, 5 },
 	};
 	struct watched x;
@@ -301,7 +308,8 @@ static void waits_are_counted_with_their_time(void **state)
 	usleep(50000);
 	watched_step(&x);
 	sum = ledger_sum(&x.diff, AFS_ROLE_AFPD, AFS_CLASS_WAIT, AFS_N_OBJECTS);
-	assert_int_equal(sum.calls, 8 + x.shared->waits - x.waits_before);
+	assert_int_equal(sum.calls,
+			 8 + x.shared->waits - x.waits_before - !watched_sees_begun_calls());
 	assert_int_equal(ledger_sum(&x.diff, AFS_ROLE_AFPD, AFS_N_CLASSES, AFS_N_OBJECTS).calls,
 			 sum.calls);
 	/* The 50 ms before the step are not in it. */

@@ -4,7 +4,8 @@
 
 /*
  * A synthetic run of lantest for the tests of its outputs: two iterations of twelve tests, every
- * number known. The golden files were worked out from the table below by another program.
+ * number known. The golden files were worked out from the table below by another program. The
+ * requests ledger is invented: every request of a command costs the same.
  */
 
 #include "base/run.h"
@@ -136,6 +137,116 @@ static const struct {
 	{ AFS_ROLE_CNID, AFS_CLASS_LOCK, AFS_OBJECT_CNIDDB, 2, 330 },
 };
 
+/* The commands of the synthetic run, by turns. */
+static const struct {
+	uint8_t code;
+	const char *name;
+	unsigned int ns; /* in the server, each */
+} sample_commands[] = { { 26, "FPOpenFork", 100000 },
+			{ 34, "FPGetFileDirParms", 40000 },
+			{ 4, "FPCloseFork", 20000 } };
+#define N_COMMANDS 3
+
+/* Where the time of a request goes: ns of one. afpd's add up to sample_commands[].ns. */
+static const struct {
+	uint8_t role;
+	uint16_t account;
+	uint8_t class, object;
+	unsigned int calls, cpu, blocked, runq;
+} request_costs[] = {
+	{ AFS_ROLE_AFPD, 26, AFS_CLASS_USER, AFS_OBJECT_NONE, 0, 9000, 0, 1000 },
+	{ AFS_ROLE_AFPD, 26, AFS_CLASS_OPEN, AFS_OBJECT_NONE, 1, 8000, 12000, 0 },
+	{ AFS_ROLE_AFPD, 26, AFS_CLASS_WAIT, AFS_OBJECT_CNID, 1, 0, 60000, 0 },
+	{ AFS_ROLE_AFPD, 26, AFS_CLASS_STAT, AFS_OBJECT_NONE, 3, 6000, 0, 0 },
+	{ AFS_ROLE_AFPD, 26, AFS_CLASS_WRITE, AFS_OBJECT_CLIENT, 1, 4000, 0, 0 },
+	{ AFS_ROLE_AFPD, 34, AFS_CLASS_USER, AFS_OBJECT_NONE, 0, 5000, 0, 0 },
+	{ AFS_ROLE_AFPD, 34, AFS_CLASS_STAT, AFS_OBJECT_NONE, 3, 25000, 0, 0 },
+	{ AFS_ROLE_AFPD, 34, AFS_CLASS_WRITE, AFS_OBJECT_CLIENT, 1, 10000, 0, 0 },
+	{ AFS_ROLE_AFPD, 4, AFS_CLASS_USER, AFS_OBJECT_NONE, 0, 2000, 0, 0 },
+	{ AFS_ROLE_AFPD, 4, AFS_CLASS_CLOSE, AFS_OBJECT_DATA, 1, 8000, 5000, 0 },
+	{ AFS_ROLE_AFPD, 4, AFS_CLASS_LOCK, AFS_OBJECT_DATA, 1, 0, 3000, 0 },
+	{ AFS_ROLE_AFPD, 4, AFS_CLASS_WRITE, AFS_OBJECT_LOG, 1, 0, 1000, 0 },
+	{ AFS_ROLE_AFPD, 4, AFS_CLASS_WRITE, AFS_OBJECT_CLIENT, 1, 0, 500, 0 },
+	{ AFS_ROLE_AFPD, 4, AFS_CLASS_WAIT, AFS_OBJECT_NONE, 1, 0, 500, 0 },
+	{ AFS_ROLE_CNID, 26, AFS_CLASS_USER, AFS_OBJECT_NONE, 0, 15000, 0, 5000 },
+	{ AFS_ROLE_CNID, 26, AFS_CLASS_SYNC, AFS_OBJECT_CNIDDB, 1, 1000, 70000, 0 },
+	{ AFS_ROLE_CNID, 26, AFS_CLASS_WRITE, AFS_OBJECT_SOCKET, 1, 2000, 0, 0 },
+	/* Outside requests: of each FPGetFileDirParms, too. */
+	{ AFS_ROLE_AFPD, AFS_ACCOUNT_BETWEEN, AFS_CLASS_USER, AFS_OBJECT_NONE, 0, 700, 0, 100 },
+	{ AFS_ROLE_AFPD, AFS_ACCOUNT_BETWEEN, AFS_CLASS_WAIT, AFS_OBJECT_CLIENT, 1, 300, 90000, 0 },
+	{ AFS_ROLE_AFPD, AFS_ACCOUNT_THREADS, AFS_CLASS_MEMORY, AFS_OBJECT_NONE, 2, 200, 0, 0 },
+};
+
+static const unsigned int inside_cost[AFS_N_INSIDE] = { [AFS_INSIDE_CPU] = 20000,
+							[AFS_INSIDE_SYNC] = 30000,
+							[AFS_INSIDE_LOCK] = 2000,
+							[AFS_INSIDE_IDLE] = 8000 };
+
+/* Requests of the k-th command among ops. */
+static uint64_t requests_of(uint64_t ops, size_t k)
+{
+	return (ops + N_COMMANDS - 1 - k) / N_COMMANDS;
+}
+
+static void add_parts(struct ledger *l, uint64_t ops)
+{
+	struct ledger_part part;
+	struct ledger one = { .has_calls = true,
+			      .has_requests = true,
+			      .has_compat = { true, true, false },
+			      .n_parts = 1,
+			      .part = &part };
+
+	for (size_t i = 0; i < sizeof(request_costs) / sizeof(request_costs[0]); i++) {
+		uint64_t n = requests_of(ops, 1);
+
+		for (size_t k = 0; k < N_COMMANDS; k++)
+			if (sample_commands[k].code == request_costs[i].account)
+				n = requests_of(ops, k);
+		part = (struct ledger_part) {
+			.account = request_costs[i].account,
+			.role = request_costs[i].role,
+			.class = request_costs[i].class,
+			.object = request_costs[i].object,
+			.part = { .calls = n * request_costs[i].calls,
+				  .cpu_ns = n * request_costs[i].cpu,
+				  .blocked_ns = n * request_costs[i].blocked,
+				  .runq_ns = n * request_costs[i].runq },
+		};
+		assert_int_equal(ledger_add(l, &one), 0);
+	}
+}
+
+/* One FPOpenFork of a phase fails. */
+static void add_requests(struct ledger *l, uint64_t ops)
+{
+	struct ledger_account account;
+	struct ledger_result result = { 26, -5018, 1 };
+	struct ledger one = { .has_calls = true,
+			      .has_requests = true,
+			      .has_compat = { true, true, false },
+			      .n_accounts = 1,
+			      .account = &account };
+
+	for (size_t k = 0; k < N_COMMANDS; k++) {
+		uint64_t n = requests_of(ops, k), ns = sample_commands[k].ns;
+
+		account = (struct ledger_account) {
+			.account = sample_commands[k].code,
+			.sum = { .begun = n, .answered = n, .ns = n * ns, .errors = !k },
+		};
+		account.sum.bytes_in = 60 * n;
+		account.sum.bytes_out = 100 * n;
+		account.sum.hist[hist_index(ns, AFS_HIST_BITS)] = n;
+		for (size_t i = 0; i < AFS_N_INSIDE && !k; i++)
+			account.sum.inside[i] = n * inside_cost[i];
+		one.n_results = !k;
+		one.result = &result;
+		assert_int_equal(ledger_add(l, &one), 0);
+	}
+	add_parts(l, ops);
+}
+
 static uint64_t calls_of(const struct sample *s, size_t cost, unsigned int i)
 {
 	if (costs[cost].role == AFS_ROLE_CNID && !s->cnid_w[i])
@@ -152,7 +263,8 @@ static uint64_t calls_of(const struct sample *s, size_t cost, unsigned int i)
 static void add_ledger(struct run_phase *p, const struct sample *s, unsigned int i)
 {
 	size_t n = sizeof(costs) / sizeof(costs[0]);
-	struct ledger part = { .has_calls = true, .n_rows = 1 }, *l = &p->ledger;
+	struct ledger part = { .has_calls = true, .has_requests = true, .n_rows = 1 };
+	struct ledger *l = &p->ledger;
 
 	part.has_compat[AFS_ROLE_AFPD] = part.has_compat[AFS_ROLE_CNID] = true;
 	part.row = calloc(1, sizeof(*part.row));
@@ -169,15 +281,12 @@ static void add_ledger(struct run_phase *p, const struct sample *s, unsigned int
 	l->compat[AFS_ROLE_AFPD] = (struct afs_compat) { s->afpd_r[i], s->afpd_w[i], 0, 0 };
 	l->compat[AFS_ROLE_CNID] = (struct afs_compat) { s->cnid_r[i], s->cnid_w[i], 0, 0 };
 	ledger_fini(&part);
+	add_requests(l, s->ops);
 	run_phase_from_ledger(p);
 }
 
 static void add_phase(struct run *r, unsigned int test, unsigned int i)
 {
-	static const struct {
-		uint8_t code;
-		const char *name;
-	} names[] = { { 26, "FPOpenFork" }, { 34, "FPGetFileDirParms" }, { 4, "FPCloseFork" } };
 	const struct sample *s = &samples[test - 1];
 	struct run_phase *p = run_phase(r, test, i + 1, s->title);
 
@@ -188,7 +297,8 @@ static void add_phase(struct run *r, unsigned int test, unsigned int i)
 	run_set(p, METRIC_ERRORS, 0);
 	run_set(p, METRIC_BYTES, s->bytes);
 	for (uint64_t k = 0; k < s->ops; k++) {
-		struct run_command *c = run_command(p, names[k % 3].code, names[k % 3].name);
+		struct run_command *c = run_command(p, sample_commands[k % 3].code,
+						    sample_commands[k % 3].name);
 
 		hist_add(&c->latency, s->us[i] * 1000 / s->ops + k * k % 977 * (k % 3 + 1) * 20);
 	}
@@ -211,6 +321,46 @@ static void make_run(struct run *r, unsigned int iterations)
 	run_loss(r, "call records", 0);
 	run_book(r, "afpd 4711 syscr", "/proc/PID/io", 163629, 163629);
 	run_book(r, "afpd 4711 syscw", "/proc/PID/io", 181874, 181874);
+}
+
+static void add_session(struct run *r, const char *user, const char *volume, uint64_t requests)
+{
+	struct run_session *s = run_session(r);
+
+	assert_non_null(s);
+	s->pid = 4700 + (pid_t)r->n_sessions;
+	s->user = user ? strdup(user) : NULL;
+	s->user_from = user ? "owner of its process" : NULL;
+	s->address = strdup("192.0.2.9:50123");
+	s->volume = volume ? strdup(volume) : NULL;
+	s->volume_from = volume ? "its working directory" : NULL;
+	s->begun_ns = r->n_sessions > 1 ? 3500000000 : 0;
+	s->ended_ns = r->n_sessions > 2 ? 4000000000 : 0;
+	s->requests = requests;
+	s->calls = 9 * requests;
+	s->busy_ns = 50000 * requests;
+	s->bytes_in = 60 * requests;
+	s->bytes_out = 100 * requests;
+}
+
+/* A run that only watched: one phase that is no test, and no client of ours. */
+static void make_record(struct run *r)
+{
+	struct run_phase *p;
+
+	assert_int_equal(run_init(r, "record", NULL), 0);
+	r->complete = true;
+	p = run_phase(r, 0, 1, NULL);
+	assert_non_null(p);
+	p->complete = true;
+	p->start_ns = 1000000000;
+	run_set(p, METRIC_ELAPSED, 60000000000);
+	add_ledger(p, &samples[4], 0);
+	add_session(r, "mori", "Projects", 1000);
+	add_session(r, "bench1", "a volume with a long name", 2500);
+	add_session(r, NULL, NULL, 500);
+	run_note(&r->rungs, "price", "0.9 %% of one CPU, 310 ns a call");
+	run_loss(r, "call records", 0);
 }
 
 static int setup(void **state)

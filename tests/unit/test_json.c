@@ -124,6 +124,199 @@ static void json_ledgers_agree_and_unmeasured_ones_are_null(void **state)
 	unlink(temp_file());
 }
 
+static const char *string(const json_t *o, const char *key)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	if (!s)
+		fail_msg("%s is no string", key);
+	return s;
+}
+
+/* The account of this number in a list; NULL: not there. */
+static json_t *account_in(const json_t *list, uint64_t number)
+{
+	json_t *o;
+	size_t i;
+
+	json_array_foreach(list, i, o)
+	{
+		if (member(o, "number") == number)
+			return o;
+	}
+	return NULL;
+}
+
+static json_t *ledger_of(const json_t *run, size_t phase)
+{
+	return json_object_get(json_array_get(json_object_get(run, "phases"), phase), "ledger");
+}
+
+/* The parts of one role as sums; returns how many there are. */
+static size_t sum_parts(const json_t *account, const char *role, struct afs_part *out)
+{
+	json_t *o;
+	size_t i, n = 0;
+
+	*out = (struct afs_part) { 0 };
+	json_array_foreach(json_object_get(account, "parts"), i, o)
+	{
+		if (strcmp(string(o, "role"), role))
+			continue;
+		n++;
+		out->calls += member(o, "calls");
+		out->errors += member(o, "errors");
+		out->bytes += member(o, "bytes");
+		out->cpu_ns += member(o, "cpu_ns");
+		out->blocked_ns += member(o, "blocked_ns");
+		out->runq_ns += member(o, "runq_ns");
+	}
+	return n;
+}
+
+static void json_requests_are_what_the_ledger_holds(void **state)
+{
+	const struct run *r = *state;
+	json_t *o = saved(r, temp_file());
+
+	for (size_t i = 0; i < r->n_phases; i++) {
+		const struct ledger *l = &r->phase[i]->ledger;
+		json_t *list = json_object_get(ledger_of(o, i), "requests");
+
+		assert_int_equal(json_array_size(list), l->n_accounts);
+		for (size_t k = 0; k < l->n_accounts; k++) {
+			const struct afs_account *want = &l->account[k].sum;
+			json_t *a = account_in(list, l->account[k].account);
+			struct afs_part sum, part;
+
+			assert_int_equal(member(a, "requests"), want->answered);
+			assert_int_equal(member(a, "begun"), want->begun);
+			assert_int_equal(member(a, "errors"), want->errors);
+			assert_int_equal(member(a, "bytes_in"), want->bytes_in);
+			assert_int_equal(member(a, "bytes_out"), want->bytes_out);
+			assert_int_equal(member(a, "time_ns"), want->ns);
+			sum_parts(a, "afpd", &sum);
+			part = ledger_part_sum(l, AFS_ROLE_AFPD, l->account[k].account, LEDGER_ALL,
+					       LEDGER_ALL);
+			assert_memory_equal(&sum, &part, sizeof(sum));
+			assert_int_equal(sum.cpu_ns + sum.blocked_ns + sum.runq_ns, want->ns);
+		}
+	}
+	json_decref(o);
+	unlink(temp_file());
+}
+
+static void json_times_of_a_request_add_up_to_its_time(void **state)
+{
+	json_t *o = saved(*state, temp_file()), *a, *v;
+	const char *key;
+	size_t i;
+
+	json_array_foreach(json_object_get(ledger_of(o, 3), "requests"), i, a)
+	{
+		uint64_t sum = 0;
+
+		json_object_foreach(json_object_get(a, "times"), key, v)
+		    sum += (uint64_t)json_integer_value(v);
+		assert_int_equal(sum, member(a, "time_ns"));
+	}
+	json_decref(o);
+	unlink(temp_file());
+}
+
+static void json_tells_results_inside_and_histogram_of_a_command(void **state)
+{
+	json_t *o = saved(*state, temp_file()), *a, *list;
+	uint64_t n;
+
+	a = account_in(json_object_get(ledger_of(o, 0), "requests"), 26);
+	n = member(a, "requests");
+	assert_string_equal(string(a, "name"), "FPOpenFork");
+	list = json_object_get(a, "results");
+	assert_int_equal(json_array_size(list), 1);
+	assert_int_equal(json_integer_value(json_object_get(json_array_get(list, 0), "code")),
+			 -5018);
+	assert_int_equal(member(json_array_get(list, 0), "n"), 1);
+	assert_int_equal(member(json_object_get(a, "inside"), "sync"), 30000 * n);
+	assert_int_equal(member(json_object_get(a, "inside"), "idle"), 8000 * n);
+	assert_int_equal(member(json_object_get(a, "inside"), "io"), 0);
+	assert_int_equal(json_object_size(json_object_get(a, "inside")), AFS_N_INSIDE);
+	list = json_object_get(a, "histogram");
+	assert_int_equal(member(list, "bits"), AFS_HIST_BITS);
+	list = json_array_get(json_object_get(list, "buckets"), 0);
+	assert_int_equal(json_integer_value(json_array_get(list, 0)),
+			 hist_index(100000, AFS_HIST_BITS));
+	assert_int_equal(json_integer_value(json_array_get(list, 1)), n);
+	a = account_in(json_object_get(ledger_of(o, 0), "requests"), 4);
+	assert_int_equal(json_array_size(json_object_get(a, "results")), 0);
+	json_decref(o);
+	unlink(temp_file());
+}
+
+static void json_accounts_outside_requests_stand_apart(void **state)
+{
+	json_t *o = saved(*state, temp_file()), *list, *a;
+	struct afs_part sum;
+
+	list = json_object_get(ledger_of(o, 0), "requests");
+	assert_null(account_in(list, AFS_ACCOUNT_BETWEEN));
+	list = json_object_get(ledger_of(o, 0), "outside");
+	assert_int_equal(json_array_size(list), 2);
+	a = account_in(list, AFS_ACCOUNT_BETWEEN);
+	assert_string_equal(string(a, "name"), "between requests");
+	assert_null(json_object_get(a, "requests"));
+	assert_int_equal(sum_parts(a, "afpd", &sum), 2);
+	assert_int_equal(sum_parts(a, "cnid_dbd", &sum), 0);
+	assert_int_equal(member(json_object_get(a, "times"), "user"), 700 * 2667);
+	json_decref(o);
+	unlink(temp_file());
+}
+
+static void json_requests_that_were_not_measured_are_null(void **state)
+{
+	struct run *r = *state;
+	json_t *o;
+
+	r->phase[2]->ledger.has_requests = false;
+	o = saved(r, temp_file());
+	assert_true(json_is_null(json_object_get(ledger_of(o, 2), "requests")));
+	assert_true(json_is_null(json_object_get(ledger_of(o, 2), "outside")));
+	assert_true(json_is_array(json_object_get(ledger_of(o, 2), "rows")));
+	assert_int_equal(json_array_size(json_object_get(o, "sessions")), 0);
+	json_decref(o);
+	unlink(temp_file());
+}
+
+static void json_sessions_keep_what_is_not_known_apart_from_nothing(void **state)
+{
+	struct run r;
+	json_t *o, *s;
+
+	(void)state;
+	make_record(&r);
+	o = saved(&r, temp_file());
+	assert_true(json_is_null(json_object_get(o, "set")));
+	assert_int_equal(json_array_size(json_object_get(o, "sessions")), 3);
+	s = json_array_get(json_object_get(o, "sessions"), 0);
+	assert_string_equal(string(s, "user"), "mori");
+	assert_string_equal(string(s, "user_from"), "owner of its process");
+	assert_string_equal(string(s, "volume"), "Projects");
+	assert_string_equal(string(s, "address"), "192.0.2.9:50123");
+	assert_true(json_is_null(json_object_get(s, "begun_ns")));
+	assert_true(json_is_null(json_object_get(s, "ended_ns")));
+	assert_int_equal(member(s, "requests"), 1000);
+	assert_int_equal(member(s, "busy_ns"), 50000000);
+	s = json_array_get(json_object_get(o, "sessions"), 2);
+	assert_true(json_is_null(json_object_get(s, "user")));
+	assert_true(json_is_null(json_object_get(s, "user_from")));
+	assert_true(json_is_null(json_object_get(s, "volume")));
+	assert_int_equal(member(s, "begun_ns"), 3500000000);
+	assert_int_equal(member(s, "ended_ns"), 4000000000);
+	json_decref(o);
+	run_fini(&r);
+	unlink(temp_file());
+}
+
 static void json_survives_bytes_that_are_not_utf_8_and_keys_noted_twice(void **state)
 {
 	struct run *r = *state;
@@ -243,6 +436,12 @@ int main(void)
 		TEST(json_holds_what_the_run_holds),
 		TEST(json_buckets_rebuild_the_histogram),
 		TEST(json_ledgers_agree_and_unmeasured_ones_are_null),
+		TEST(json_requests_are_what_the_ledger_holds),
+		TEST(json_times_of_a_request_add_up_to_its_time),
+		TEST(json_tells_results_inside_and_histogram_of_a_command),
+		TEST(json_accounts_outside_requests_stand_apart),
+		TEST(json_requests_that_were_not_measured_are_null),
+		TEST(json_sessions_keep_what_is_not_known_apart_from_nothing),
 		TEST(json_survives_bytes_that_are_not_utf_8_and_keys_noted_twice),
 		TEST(json_that_cannot_be_saved_leaves_the_old_file_and_an_error),
 		TEST(json_goes_through_a_pipe_and_does_not_replace_it),

@@ -1,13 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sums and differences of ledgers. */
-#include "base/ledger.h"
-
+/* Sums and differences of ledgers, also without memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
+
+/* Allocations until one fails; negative: none does. */
+static int allocations_left = -1;
+
+static void *scarce_calloc(size_t n, size_t size)
+{
+	if (!allocations_left)
+		return NULL;
+	if (allocations_left > 0)
+		allocations_left--;
+	return (calloc)(n, size);
+}
+
+/* The module itself, with this allocator; the library's copy is not linked then. */
+#define calloc(n, size) scarce_calloc(n, size)
+#include "base/ledger.c"
+#undef calloc
 
 /* Rows have to be appended in order of their key. */
 static void append(struct ledger *l, uint8_t role, uint8_t class, uint8_t object, uint64_t calls)
@@ -198,6 +213,221 @@ static void sums_pick_by_role_class_and_object(void **state)
 	ledger_fini(&l);
 }
 
+/* Requests: rows of each kind have to be appended in order of their key. */
+static void append_part(struct ledger *l, uint8_t role, uint16_t account, uint8_t class, uint64_t n)
+{
+	l->part = realloc(l->part, (l->n_parts + 1) * sizeof(*l->part));
+	l->part[l->n_parts++] = (struct ledger_part) {
+		.account = account,
+		.role = role,
+		.class = class,
+		.object = AFS_OBJECT_NONE,
+		.part = { n, n / 2, 10 * n, 100 * n, 1000 * n, 10000 * n },
+	};
+}
+
+static void append_account(struct ledger *l, uint16_t account, uint64_t n)
+{
+	struct ledger_account *a;
+
+	l->account = realloc(l->account, (l->n_accounts + 1) * sizeof(*l->account));
+	a = &l->account[l->n_accounts++];
+	*a = (struct ledger_account) { .account = account };
+	a->sum = (struct afs_account) { .begun = n, .answered = n, .ns = 100 * n };
+	a->sum.inside[AFS_INSIDE_SYNC] = 7 * n;
+	a->sum.hist[AFS_HIST_BUCKETS - 1] = n;
+}
+
+static void append_result(struct ledger *l, uint16_t account, int32_t code, uint64_t n)
+{
+	l->result = realloc(l->result, (l->n_results + 1) * sizeof(*l->result));
+	l->result[l->n_results++] = (struct ledger_result) { account, code, n };
+}
+
+static struct ledger requests(uint64_t n)
+{
+	struct ledger l = { .has_calls = true, .has_requests = true };
+
+	append(&l, AFS_ROLE_AFPD, AFS_CLASS_READ, AFS_OBJECT_PIPE, n);
+	append_part(&l, AFS_ROLE_AFPD, 26, AFS_CLASS_OPEN, n);
+	append_part(&l, AFS_ROLE_AFPD, 26, AFS_CLASS_USER, 2 * n);
+	append_part(&l, AFS_ROLE_CNID, 26, AFS_CLASS_SYNC, n);
+	append_account(&l, 26, n);
+	append_result(&l, 26, -5018, n);
+	append_result(&l, 26, -5000, n);
+	return l;
+}
+
+/* Not memcmp of whole rows: there are holes in them. */
+static bool same_rows(const struct kind *k, struct rows a, struct rows b)
+{
+	bool ok = a.n == b.n;
+
+	for (size_t i = 0; ok && i < a.n; i++) {
+		char *x = a.row + i * k->size, *y = b.row + i * k->size;
+
+		ok = k->key(x) == k->key(y) &&
+		     !memcmp(x + k->totals, y + k->totals, k->size - k->totals);
+	}
+	return ok;
+}
+
+static bool same(const struct ledger *a, const struct ledger *b)
+{
+#define SAME(kind, count, member)                                                                  \
+	same_rows(kind, (struct rows) { a->count, (char *)a->member },                             \
+		  (struct rows) { b->count, (char *)b->member })
+	return a->has_calls == b->has_calls && a->has_requests == b->has_requests &&
+	       SAME(&row_kind, n_rows, row) && SAME(&part_kind, n_parts, part) &&
+	       SAME(&account_kind, n_accounts, account) && SAME(&result_kind, n_results, result);
+#undef SAME
+}
+
+static void requests_too_are_earlier_plus_difference(void **state)
+{
+	struct ledger a = requests(3), b = requests(10), d;
+
+	(void)state;
+	append_part(&b, AFS_ROLE_CNID, 27, AFS_CLASS_READ, 1);
+	append_account(&b, 27, 5);
+	append_result(&b, 27, -5009, 1);
+	assert_int_equal(ledger_diff(&d, &b, &a), 0);
+	assert_true(d.has_requests && d.has_calls);
+	assert_int_equal(d.n_parts, 4);
+	assert_int_equal(d.n_results, 3);
+	assert_int_equal(ledger_account(&d, 26)->sum.answered, 7);
+	assert_int_equal(ledger_account(&d, 26)->sum.inside[AFS_INSIDE_SYNC], 49);
+	assert_int_equal(ledger_account(&d, 26)->sum.hist[AFS_HIST_BUCKETS - 1], 7);
+	assert_int_equal(ledger_account(&d, 27)->sum.ns, 500);
+	assert_null(ledger_account(&d, 28));
+	assert_int_equal(d.part[1].part.runq_ns, 140000);
+	assert_int_equal(d.result[0].code, -5018);
+	assert_int_equal(d.result[1].code, -5000);
+	assert_int_equal(d.result[1].n, 7);
+	assert_int_equal(ledger_add(&a, &d), 0);
+	assert_true(same(&a, &b));
+	ledger_fini(&a);
+	ledger_fini(&b);
+	ledger_fini(&d);
+}
+
+static void nothing_happened_is_measured_and_empty(void **state)
+{
+	struct ledger a = requests(3), b = requests(3), none = { .has_requests = true }, d;
+
+	(void)state;
+	assert_int_equal(ledger_diff(&d, &b, &a), 0);
+	assert_true(d.has_requests);
+	assert_int_equal(d.n_rows + d.n_parts + d.n_accounts + d.n_results, 0);
+	ledger_fini(&d);
+	assert_int_equal(ledger_diff(&d, &none, &none), 0);
+	assert_true(d.has_requests && !d.has_calls);
+	ledger_fini(&d);
+	ledger_fini(&a);
+	ledger_fini(&b);
+}
+
+static void a_request_that_went_backwards_is_not_measured(void **state)
+{
+	(void)state;
+	for (unsigned int kind = 0; kind < 4; kind++) {
+		struct ledger a = requests(3), b = requests(4), d;
+
+		if (kind == 0)
+			b.part[1].part.blocked_ns = 1;
+		else if (kind == 1)
+			b.account[0].sum.inside[AFS_INSIDE_SYNC] = 20;
+		else if (kind == 2)
+			b.result[0].n = 2;
+		else
+			b.n_results--; /* a row that vanished */
+		assert_int_equal(ledger_diff(&d, &b, &a), 0);
+		assert_false(d.has_requests);
+		assert_int_equal(d.n_parts + d.n_accounts + d.n_results, 0);
+		ledger_fini(&a);
+		ledger_fini(&b);
+		ledger_fini(&d);
+	}
+}
+
+static void requests_are_measured_only_when_all_that_is_added_is(void **state)
+{
+	struct ledger sum = { 0 }, part = requests(1), none = { .has_calls = true }, d;
+
+	(void)state;
+	assert_int_equal(ledger_add(&sum, &part), 0);
+	assert_true(sum.has_requests);
+	assert_int_equal(ledger_diff(&d, &part, &none), 0);
+	assert_true(d.has_calls && !d.has_requests);
+	assert_int_equal(d.n_parts, 0);
+	ledger_fini(&d);
+	assert_int_equal(ledger_add(&sum, &none), 0);
+	assert_true(sum.has_calls && !sum.has_requests);
+	ledger_fini(&sum);
+	ledger_fini(&part);
+}
+
+static void without_memory_a_sum_is_as_before(void **state)
+{
+	struct ledger to = requests(3), before = requests(3), from = requests(4);
+	int r = -ENOMEM;
+	unsigned int failed = 0;
+
+	(void)state;
+	for (int i = 0; r; i++) {
+		allocations_left = i;
+		r = ledger_add(&to, &from);
+		allocations_left = -1;
+		if (!r)
+			break;
+		assert_int_equal(r, -ENOMEM);
+		assert_true(same(&to, &before));
+		failed++;
+	}
+	assert_int_equal(failed, 4); /* one for each kind of rows */
+	assert_int_equal(ledger_account(&to, 26)->sum.answered, 7);
+	ledger_fini(&to);
+	ledger_fini(&before);
+	ledger_fini(&from);
+}
+
+static void without_memory_a_difference_is_empty(void **state)
+{
+	struct ledger a = requests(3), b = requests(4), d;
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		const struct ledger empty = { 0 };
+
+		memset(&d, 0xff, sizeof(d));
+		allocations_left = i;
+		assert_int_equal(ledger_diff(&d, &b, &a), -ENOMEM);
+		allocations_left = -1;
+		assert_true(same(&d, &empty));
+		assert_null(d.row);
+		assert_null(d.part);
+	}
+	ledger_fini(&a);
+	ledger_fini(&b);
+}
+
+static void sums_of_parts_pick_by_what_is_asked_for(void **state)
+{
+	struct ledger l = requests(3);
+
+	(void)state;
+	append_part(&l, AFS_ROLE_CNID, AFS_ACCOUNT_NONE, AFS_CLASS_SYNC, 5);
+	assert_int_equal(ledger_part_sum(&l, LEDGER_ALL, LEDGER_ALL, LEDGER_ALL, LEDGER_ALL).calls,
+			 17);
+	assert_int_equal(ledger_part_sum(&l, AFS_ROLE_AFPD, 26, LEDGER_ALL, LEDGER_ALL).calls, 9);
+	assert_int_equal(ledger_part_sum(&l, AFS_ROLE_AFPD, 26, AFS_CLASS_USER, LEDGER_ALL).runq_ns,
+			 60000);
+	assert_int_equal(
+	    ledger_part_sum(&l, LEDGER_ALL, LEDGER_ALL, AFS_CLASS_SYNC, AFS_OBJECT_NONE).calls, 8);
+	assert_int_equal(ledger_part_sum(&l, AFS_ROLE_OTHER, 26, LEDGER_ALL, LEDGER_ALL).calls, 0);
+	ledger_fini(&l);
+}
+
 static void names_outside_the_tables_are_not_read(void **state)
 {
 	(void)state;
@@ -207,6 +437,8 @@ static void names_outside_the_tables_are_not_read(void **state)
 	assert_string_equal(ledger_role_name(AFS_N_ROLES), "?");
 	assert_string_equal(ledger_class_name(AFS_N_CLASSES), "?");
 	assert_string_equal(ledger_object_name(AFS_N_OBJECTS), "?");
+	assert_string_equal(ledger_inside_name(AFS_INSIDE_LOCK), "lock");
+	assert_string_equal(ledger_inside_name(AFS_N_INSIDE), "?");
 }
 
 int main(void)
@@ -221,6 +453,13 @@ int main(void)
 		cmocka_unit_test(a_sum_is_measured_only_when_every_part_is),
 		cmocka_unit_test(a_sum_that_began_unmeasured_stays_unmeasured),
 		cmocka_unit_test(sums_pick_by_role_class_and_object),
+		cmocka_unit_test(requests_too_are_earlier_plus_difference),
+		cmocka_unit_test(nothing_happened_is_measured_and_empty),
+		cmocka_unit_test(a_request_that_went_backwards_is_not_measured),
+		cmocka_unit_test(requests_are_measured_only_when_all_that_is_added_is),
+		cmocka_unit_test(without_memory_a_sum_is_as_before),
+		cmocka_unit_test(without_memory_a_difference_is_empty),
+		cmocka_unit_test(sums_of_parts_pick_by_what_is_asked_for),
 		cmocka_unit_test(names_outside_the_tables_are_not_read),
 	};
 

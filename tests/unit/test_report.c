@@ -2,6 +2,7 @@
 /* The tables of the synthetic run: against golden files, or read back. */
 #include "report/cell.h"
 #include "report/report.h"
+#include "unit/report_text.h"
 #include "unit/sample_run.h"
 
 #include <errno.h>
@@ -10,29 +11,6 @@
 #ifndef GOLDEN
 #define GOLDEN "tests/golden/"
 #endif
-
-enum output { PEER_TEXT, PEER_TEXT_PLAIN, PEER_CSV, PEER_CSV_PLAIN, OWN, OWN_COLOR, OWN_NARROW };
-
-/* One output as a string that the caller frees. */
-static char *output(const struct run *r, enum output what)
-{
-	const struct report_opts opts = { .color = what == OWN_COLOR,
-					  .width = what == OWN_NARROW ? 80 : 0 };
-	char *text = NULL;
-	size_t len;
-	FILE *f = open_memstream(&text, &len);
-	int e;
-
-	if (what == PEER_TEXT || what == PEER_TEXT_PLAIN)
-		e = report_peer_text(r, what == PEER_TEXT, f);
-	else if (what == PEER_CSV || what == PEER_CSV_PLAIN)
-		e = report_peer_csv(r, what == PEER_CSV, f);
-	else
-		e = report_own(r, &opts, f);
-	assert_int_equal(e, 0);
-	fclose(f);
-	return text;
-}
 
 static char *read_whole(const char *path)
 {
@@ -59,24 +37,6 @@ static void equals_golden(const struct run *r, enum output what, const char *nam
 	assert_string_equal(got, want);
 	free(got);
 	free(want);
-}
-
-static void has(const struct run *r, enum output what, const char *part)
-{
-	char *text = output(r, what);
-
-	if (!strstr(text, part))
-		fail_msg("no \"%s\" in:\n%s", part, text);
-	free(text);
-}
-
-static void has_not(const struct run *r, enum output what, const char *part)
-{
-	char *text = output(r, what);
-
-	if (strstr(text, part))
-		fail_msg("\"%s\" is in:\n%s", part, text);
-	free(text);
 }
 
 static void peer_text_is_the_golden_one(void **state)
@@ -310,19 +270,35 @@ static void no_line_of_the_own_report_ends_in_a_blank(void **state)
 
 static void a_narrow_terminal_gets_narrow_tables(void **state)
 {
-	char *text = output(*state, OWN_NARROW), *save = NULL, *line;
-	bool head = true;
+	char *text = output(*state, OWN_NARROW);
+	struct run r;
 
 	assert_non_null(strstr(text, "max"));
 	assert_null(strstr(text, "ops/s"));
 	assert_null(strstr(text, "p99.9"));
-	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		/* the first line is as long as its facts */
-		if (text_columns(line) > 80 && !head)
-			fail_msg("too wide: %s", line);
-		head = false;
-	}
-	free(text);
+	is_narrow(text);
+	make_record(&r);
+	is_narrow(output(&r, OWN_NARROW));
+	has_not(&r, OWN_NARROW, " \n");
+	run_fini(&r);
+}
+
+static void text_from_elsewhere_is_cut_between_characters(void **state)
+{
+	char longest[200] = "";
+
+	(void)state;
+	assert_string_equal(cell_text("", 5).text, "");
+	assert_string_equal(cell_text("abcde", 5).text, "abcde");
+	assert_string_equal(cell_text("abcdef", 5).text, "abcd…");
+	assert_string_equal(cell_text("共有フォルダ", 6).text, "共有フォルダ");
+	assert_string_equal(cell_text("共有フォルダ", 5).text, "共有フォ…");
+	assert_string_equal(cell_text("a\tb\x7f", 5).text, "a?b?");
+	for (size_t i = 0; i < 20; i++)
+		strcat(longest, "語");
+	assert_int_equal(text_columns(cell_text(longest, 16).text), 13);
+	memset(longest, 'x', sizeof(longest) - 1);
+	assert_int_equal(text_columns(cell_text(longest, 39).text), 37);
 }
 
 static void cells_keep_their_digits_at_every_size(void **state)
@@ -383,6 +359,7 @@ int main(void)
 		TEST(what_no_call_explains_is_a_line_of_its_own),
 		TEST(no_line_of_the_own_report_ends_in_a_blank),
 		TEST(a_narrow_terminal_gets_narrow_tables),
+		TEST(text_from_elsewhere_is_cut_between_characters),
 		TEST(cells_keep_their_digits_at_every_size),
 		TEST(a_full_disk_is_an_error),
 	};

@@ -101,6 +101,35 @@ static size_t bytes_of(const char *text, size_t n)
 	return len;
 }
 
+static bool is_inside(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+struct cell cell_text(const char *text, size_t n)
+{
+	size_t columns = text_columns(text), len;
+	struct cell c = { "" };
+	const size_t room = sizeof(c.text) - sizeof("…");
+	bool cut = columns > n || strlen(text) > room, path = cut && *text == '/';
+	char *to = c.text;
+
+	if (path) {
+		text += bytes_of(text, columns > n - 1 ? columns - (n - 1) : 0);
+		while (strlen(text) > room || is_inside(*text))
+			text++;
+		to = stpcpy(to, "…");
+	}
+	len = bytes_of(text, cut ? n - 1 : n);
+	while (len > room || is_inside(text[len]))
+		len--;
+	for (size_t i = 0; i < len; i++)
+		to[i] = (unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i];
+	if (cut && !path)
+		strcpy(to + len, "…");
+	return c;
+}
+
 size_t text_columns(const char *text)
 {
 	size_t n = 0;

@@ -24,6 +24,12 @@ struct cell cell_short(double v);
 /* Three digits and a unit: "830ns", "8.30µs", "83.0ms", "8.30s". */
 struct cell cell_time(double ns);
 
+/*
+ * Text from elsewhere: cut to n columns, of a path (it begins with '/') the end is kept; control
+ * characters become '?'.
+ */
+struct cell cell_text(const char *text, size_t n);
+
 size_t text_columns(const char *text);
 
 /* Pads text to width columns, right-aligned; left-aligned when width is negative. */

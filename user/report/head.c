@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The note of the rungs that has a line of its own. */
+#define PRICE "price"
+
 void paint_ink(const struct paint *p, enum ink ink)
 {
 	static const char *const codes[] = {
@@ -42,26 +45,27 @@ static void put_line(const struct paint *p, enum ink ink, const char *label, con
 /* "key: text; key: text" on as many lines as it takes. */
 static int put_notes(const struct paint *p, const char *label, const struct run_notes *notes)
 {
+	const char *gap = "";
 	char *text = NULL;
 	size_t len;
-	FILE *to;
+	FILE *to = open_memstream(&text, &len);
 
-	if (!notes->n)
-		return 0;
-	to = open_memstream(&text, &len);
 	if (!to)
 		return -ENOMEM;
 	for (size_t i = 0; i < notes->n; i++) {
 		const struct run_note *n = &notes->note[i];
 
-		fprintf(to, "%s%s%s%s", i ? "; " : "", n->key ? n->key : "", n->key ? ": " : "",
-			n->text);
+		if (n->key && !strcmp(n->key, PRICE))
+			continue;
+		fprintf(to, "%s%s%s%s", gap, n->key ? n->key : "", n->key ? ": " : "", n->text);
+		gap = "; ";
 	}
 	if (fclose(to)) {
 		free(text);
 		return -ENOMEM;
 	}
-	put_line(p, INK_NONE, label, text);
+	if (*text)
+		put_line(p, INK_NONE, label, text);
 	free(text);
 	return 0;
 }
@@ -74,7 +78,9 @@ static void put_first_line(const struct paint *p)
 	paint_ink(p, INK_BOLD);
 	fprintf(p->out, "afpscope %s %s", AFPSCOPE_VERSION, r->command);
 	paint_ink(p, INK_NONE);
-	fprintf(p->out, " (%s)  run %s  %s  ", r->set, r->id, r->started);
+	if (r->set && strcmp(r->set, r->command))
+		fprintf(p->out, " (%s)", r->set);
+	fprintf(p->out, "  run %s  %s  ", r->id, r->started);
 	if (!r->complete)
 		paint_ink(p, INK_RED);
 	fputs(r->complete ? "complete" : "INCOMPLETE", p->out);
@@ -246,6 +252,7 @@ static int put_reasons(const struct paint *p)
 int paint_head(const struct paint *p)
 {
 	const struct run *r = p->view.run;
+	const char *price = run_note_find(&r->rungs, PRICE);
 	int e;
 
 	put_first_line(p);
@@ -266,6 +273,8 @@ int paint_head(const struct paint *p)
 	e = put_notes(p, "Server", &r->server);
 	if (!e)
 		e = put_notes(p, "Observed by", &r->rungs);
+	if (!e && price)
+		put_line(p, INK_NONE, "Price of watching:", price);
 	if (!e)
 		e = put_reasons(p);
 	if (!e)

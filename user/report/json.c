@@ -1,42 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A run as one JSON object; docs/data-model.md tells what is in it. */
+#include "report/json.h"
 #include "report/report.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/*
- * jansson keeps failure for later: a NULL value makes json_object_set_new and
- * json_array_append_new fail, and put() and add() remember that in a single flag.
- */
-struct doc {
-	bool failed;
-};
-
-static void put(struct doc *d, json_t *object, const char *key, json_t *value)
+void json_put(struct json_doc *d, json_t *object, const char *key, json_t *value)
 {
 	if (json_object_set_new(object, key, value))
 		d->failed = true;
 }
 
-static void add(struct doc *d, json_t *array, json_t *value)
+void json_add(struct json_doc *d, json_t *array, json_t *value)
 {
 	if (json_array_append_new(array, value))
 		d->failed = true;
 }
 
-static json_t *number(uint64_t v)
+json_t *json_number(uint64_t v)
 {
 	return v <= INT64_MAX ? json_integer((json_int_t)v) : json_real((double)v);
 }
 
-/* Text that may come from a server: bytes that are not UTF-8 become U+FFFD. */
-static json_t *text(const char *s)
+json_t *json_text(const char *s)
 {
 	json_t *made = s ? json_string(s) : json_null(), *one;
 	char *copy, *to;
@@ -66,14 +57,14 @@ static json_t *text(const char *s)
 }
 
 /* Keys become members; texts of the same key are joined by a newline, so none is lost. */
-static json_t *notes(struct doc *d, const struct run_notes *in)
+static json_t *notes(struct json_doc *d, const struct run_notes *in)
 {
 	json_t *o = json_object();
 
 	for (size_t i = 0; i < in->n; i++) {
 		const char *key = in->note[i].key ? in->note[i].key : "";
 		const char *before = json_string_value(json_object_get(o, key));
-		json_t *value = text(in->note[i].text);
+		json_t *value = json_text(in->note[i].text);
 
 		if (before && value) {
 			json_t *joined = json_sprintf("%s\n%s", before, json_string_value(value));
@@ -81,46 +72,45 @@ static json_t *notes(struct doc *d, const struct run_notes *in)
 			json_decref(value);
 			value = joined;
 		}
-		put(d, o, key, value);
+		json_put(d, o, key, value);
 	}
 	return o;
 }
 
-static json_t *warnings(struct doc *d, const struct run_notes *in)
+static json_t *warnings(struct json_doc *d, const struct run_notes *in)
 {
 	json_t *a = json_array();
 
 	for (size_t i = 0; i < in->n; i++) {
 		json_t *o = json_object();
 
-		put(d, o, "key", text(in->note[i].key));
-		put(d, o, "text", text(in->note[i].text));
-		add(d, a, o);
+		json_put(d, o, "key", json_text(in->note[i].key));
+		json_put(d, o, "text", json_text(in->note[i].text));
+		json_add(d, a, o);
 	}
 	return a;
 }
 
-/* [[index, count], ...] of the buckets that are not empty, and their sub-bucket bits. */
-static json_t *buckets(struct doc *d, unsigned int bits, const uint64_t *bucket, size_t n)
+json_t *json_buckets(struct json_doc *d, unsigned int bits, const uint64_t *bucket, size_t n)
 {
 	json_t *o = json_object(), *list = json_array();
 
-	put(d, o, "bits", json_integer(bits));
+	json_put(d, o, "bits", json_integer(bits));
 	for (size_t i = 0; i < n; i++) {
 		json_t *pair;
 
 		if (!bucket[i])
 			continue;
 		pair = json_array();
-		add(d, pair, number(i));
-		add(d, pair, number(bucket[i]));
-		add(d, list, pair);
+		json_add(d, pair, json_number(i));
+		json_add(d, pair, json_number(bucket[i]));
+		json_add(d, list, pair);
 	}
-	put(d, o, "buckets", list);
+	json_put(d, o, "buckets", list);
 	return o;
 }
 
-static json_t *latency(struct doc *d, const struct hist *h)
+static json_t *latency(struct json_doc *d, const struct hist *h)
 {
 	static const struct {
 		const char *key;
@@ -130,18 +120,18 @@ static json_t *latency(struct doc *d, const struct hist *h)
 	};
 	json_t *o = json_object();
 
-	put(d, o, "n", number(h->n));
-	put(d, o, "sum_ns", number(h->sum));
-	put(d, o, "min_ns", h->n ? number(h->min) : json_null());
-	put(d, o, "max_ns", h->n ? number(h->max) : json_null());
+	json_put(d, o, "n", json_number(h->n));
+	json_put(d, o, "sum_ns", json_number(h->sum));
+	json_put(d, o, "min_ns", h->n ? json_number(h->min) : json_null());
+	json_put(d, o, "max_ns", h->n ? json_number(h->max) : json_null());
 	for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++)
-		put(d, o, quantiles[i].key,
-		    h->n ? number(hist_quantile(h, quantiles[i].q)) : json_null());
-	put(d, o, "histogram", buckets(d, HIST_BITS, h->bucket, HIST_BUCKETS(HIST_BITS)));
+		json_put(d, o, quantiles[i].key,
+			 h->n ? json_number(hist_quantile(h, quantiles[i].q)) : json_null());
+	json_put(d, o, "histogram", json_buckets(d, HIST_BITS, h->bucket, HIST_BUCKETS(HIST_BITS)));
 	return o;
 }
 
-static json_t *commands(struct doc *d, const struct run_phase *p)
+static json_t *commands(struct json_doc *d, const struct run_phase *p)
 {
 	json_t *a = json_array();
 
@@ -149,122 +139,103 @@ static json_t *commands(struct doc *d, const struct run_phase *p)
 		const struct run_command *c = p->command[i];
 		json_t *o = json_object();
 
-		put(d, o, "code", json_integer(c->code));
-		put(d, o, "name", text(c->name));
-		put(d, o, "ops", number(c->latency.n));
-		put(d, o, "errors", number(c->errors));
-		put(d, o, "latency", latency(d, &c->latency));
-		add(d, a, o);
+		json_put(d, o, "code", json_integer(c->code));
+		json_put(d, o, "name", json_text(c->name));
+		json_put(d, o, "ops", json_number(c->latency.n));
+		json_put(d, o, "errors", json_number(c->errors));
+		json_put(d, o, "latency", latency(d, &c->latency));
+		json_add(d, a, o);
 	}
 	return a;
 }
 
-static json_t *ledger_rows(struct doc *d, const struct ledger *l)
+static json_t *phase(struct json_doc *d, const struct run_phase *p)
 {
-	json_t *a = json_array();
+	json_t *o = json_object(), *metrics = json_object();
 
-	for (size_t i = 0; i < l->n_rows; i++) {
-		const struct ledger_row *row = &l->row[i];
-		uint64_t hist[AFS_HIST_BUCKETS];
-		json_t *o = json_object();
-
-		for (size_t k = 0; k < AFS_HIST_BUCKETS; k++)
-			hist[k] = row->cell.hist[k];
-		put(d, o, "role", text(ledger_role_name(row->role)));
-		put(d, o, "class", text(ledger_class_name(row->class)));
-		put(d, o, "object", text(ledger_object_name(row->object)));
-		put(d, o, "calls", number(row->cell.calls));
-		put(d, o, "errors", number(row->cell.errors));
-		put(d, o, "bytes", number(row->cell.bytes));
-		put(d, o, "ns", number(row->cell.ns));
-		put(d, o, "histogram", buckets(d, AFS_HIST_BITS, hist, AFS_HIST_BUCKETS));
-		add(d, a, o);
-	}
-	return a;
-}
-
-static json_t *compat(struct doc *d, const struct ledger *l)
-{
-	json_t *all = json_object();
-
-	for (unsigned int role = 0; role < AFS_N_ROLES; role++) {
-		const struct afs_compat *c = &l->compat[role];
-		json_t *o = l->has_compat[role] ? json_object() : json_null();
-
-		if (l->has_compat[role]) {
-			put(d, o, "syscr", number(c->syscr));
-			put(d, o, "syscw", number(c->syscw));
-			put(d, o, "rchar", number(c->rchar));
-			put(d, o, "wchar", number(c->wchar));
-		}
-		put(d, all, ledger_role_name(role), o);
-	}
-	return all;
-}
-
-static json_t *phase(struct doc *d, const struct run_phase *p)
-{
-	json_t *o = json_object(), *metrics = json_object(), *ledger = json_object();
-
-	put(d, o, "test", json_integer(p->test));
-	put(d, o, "iteration", json_integer(p->iteration));
-	put(d, o, "title", text(p->title));
-	put(d, o, "start_ns", number(p->start_ns));
-	put(d, o, "complete", json_boolean(p->complete));
+	json_put(d, o, "test", json_integer(p->test));
+	json_put(d, o, "iteration", json_integer(p->iteration));
+	json_put(d, o, "title", json_text(p->title));
+	json_put(d, o, "start_ns", json_number(p->start_ns));
+	json_put(d, o, "complete", json_boolean(p->complete));
 	for (size_t m = 0; m < N_METRICS; m++)
-		put(d, metrics, run_metrics[m].key,
-		    p->known[m] ? number(p->value[m]) : json_null());
-	put(d, o, "metrics", metrics);
-	put(d, o, "commands", commands(d, p));
-	put(d, ledger, "rows", p->ledger.has_calls ? ledger_rows(d, &p->ledger) : json_null());
-	put(d, ledger, "compat", compat(d, &p->ledger));
-	put(d, o, "ledger", ledger);
+		json_put(d, metrics, run_metrics[m].key,
+			 p->known[m] ? json_number(p->value[m]) : json_null());
+	json_put(d, o, "metrics", metrics);
+	json_put(d, o, "commands", commands(d, p));
+	json_put(d, o, "ledger", json_ledger(d, &p->ledger));
 	return o;
 }
 
-static json_t *metric_definitions(struct doc *d)
+static json_t *metric_definitions(struct json_doc *d)
 {
 	json_t *a = json_array();
 
 	for (size_t m = 0; m < N_METRICS; m++) {
 		json_t *o = json_object();
 
-		put(d, o, "key", text(run_metrics[m].key));
-		put(d, o, "unit", text(run_metrics[m].unit));
-		put(d, o, "meaning", text(run_metrics[m].meaning));
-		add(d, a, o);
+		json_put(d, o, "key", json_text(run_metrics[m].key));
+		json_put(d, o, "unit", json_text(run_metrics[m].unit));
+		json_put(d, o, "meaning", json_text(run_metrics[m].meaning));
+		json_add(d, a, o);
 	}
 	return a;
 }
 
-static json_t *losses(struct doc *d, const struct run *r)
+static json_t *losses(struct json_doc *d, const struct run *r)
 {
 	json_t *a = json_array();
 
 	for (size_t i = 0; i < r->n_losses; i++) {
 		json_t *o = json_object();
 
-		put(d, o, "what", text(r->loss[i].what));
-		put(d, o, "n", number(r->loss[i].n));
-		add(d, a, o);
+		json_put(d, o, "what", json_text(r->loss[i].what));
+		json_put(d, o, "n", json_number(r->loss[i].n));
+		json_add(d, a, o);
 	}
 	return a;
 }
 
-static json_t *books(struct doc *d, const struct run *r)
+static json_t *books(struct json_doc *d, const struct run *r)
 {
 	json_t *a = json_array();
 
 	for (size_t i = 0; i < r->n_books; i++) {
 		json_t *o = json_object();
 
-		put(d, o, "name", text(r->book[i].name));
-		put(d, o, "ours", number(r->book[i].ours));
-		put(d, o, "with", text(r->book[i].with));
-		put(d, o, "theirs",
-		    r->book[i].has_theirs ? number(r->book[i].theirs) : json_null());
-		put(d, o, "closed", json_boolean(r->book[i].closed));
-		add(d, a, o);
+		json_put(d, o, "name", json_text(r->book[i].name));
+		json_put(d, o, "ours", json_number(r->book[i].ours));
+		json_put(d, o, "with", json_text(r->book[i].with));
+		json_put(d, o, "theirs",
+			 r->book[i].has_theirs ? json_number(r->book[i].theirs) : json_null());
+		json_put(d, o, "closed", json_boolean(r->book[i].closed));
+		json_add(d, a, o);
+	}
+	return a;
+}
+
+static json_t *sessions(struct json_doc *d, const struct run *r)
+{
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < r->n_sessions; i++) {
+		const struct run_session *s = &r->session[i];
+		json_t *o = json_object();
+
+		json_put(d, o, "pid", json_integer(s->pid));
+		json_put(d, o, "user", json_text(s->user));
+		json_put(d, o, "user_from", json_text(s->user_from));
+		json_put(d, o, "address", json_text(s->address));
+		json_put(d, o, "volume", json_text(s->volume));
+		json_put(d, o, "volume_from", json_text(s->volume_from));
+		json_put(d, o, "begun_ns", s->begun_ns ? json_number(s->begun_ns) : json_null());
+		json_put(d, o, "ended_ns", s->ended_ns ? json_number(s->ended_ns) : json_null());
+		json_put(d, o, "requests", json_number(s->requests));
+		json_put(d, o, "calls", json_number(s->calls));
+		json_put(d, o, "busy_ns", json_number(s->busy_ns));
+		json_put(d, o, "bytes_in", json_number(s->bytes_in));
+		json_put(d, o, "bytes_out", json_number(s->bytes_out));
+		json_add(d, a, o);
 	}
 	return a;
 }
@@ -273,28 +244,29 @@ static json_t *books(struct doc *d, const struct run *r)
 static json_t *document(const struct run *r)
 {
 	json_t *o = json_object(), *phases = json_array();
-	struct doc d = { 0 };
+	struct json_doc d = { 0 };
 
-	put(&d, o, "schema", json_integer(RUN_SCHEMA));
-	put(&d, o, "tool", text("afpscope"));
-	put(&d, o, "version", text(AFPSCOPE_VERSION));
-	put(&d, o, "id", text(r->id));
-	put(&d, o, "command", text(r->command));
-	put(&d, o, "set", text(r->set));
-	put(&d, o, "started", text(r->started));
-	put(&d, o, "complete", json_boolean(r->complete));
-	put(&d, o, "environment", notes(&d, &r->environment));
-	put(&d, o, "server", notes(&d, &r->server));
-	put(&d, o, "options", notes(&d, &r->options));
-	put(&d, o, "rungs", notes(&d, &r->rungs));
-	put(&d, o, "absent", notes(&d, &r->absent));
-	put(&d, o, "warnings", warnings(&d, &r->warnings));
-	put(&d, o, "losses", losses(&d, r));
-	put(&d, o, "books", books(&d, r));
-	put(&d, o, "metrics", metric_definitions(&d));
+	json_put(&d, o, "schema", json_integer(RUN_SCHEMA));
+	json_put(&d, o, "tool", json_text("afpscope"));
+	json_put(&d, o, "version", json_text(AFPSCOPE_VERSION));
+	json_put(&d, o, "id", json_text(r->id));
+	json_put(&d, o, "command", json_text(r->command));
+	json_put(&d, o, "set", json_text(r->set));
+	json_put(&d, o, "started", json_text(r->started));
+	json_put(&d, o, "complete", json_boolean(r->complete));
+	json_put(&d, o, "environment", notes(&d, &r->environment));
+	json_put(&d, o, "server", notes(&d, &r->server));
+	json_put(&d, o, "options", notes(&d, &r->options));
+	json_put(&d, o, "rungs", notes(&d, &r->rungs));
+	json_put(&d, o, "absent", notes(&d, &r->absent));
+	json_put(&d, o, "warnings", warnings(&d, &r->warnings));
+	json_put(&d, o, "losses", losses(&d, r));
+	json_put(&d, o, "books", books(&d, r));
+	json_put(&d, o, "sessions", sessions(&d, r));
+	json_put(&d, o, "metrics", metric_definitions(&d));
 	for (size_t i = 0; i < r->n_phases; i++)
-		add(&d, phases, phase(&d, r->phase[i]));
-	put(&d, o, "phases", phases);
+		json_add(&d, phases, phase(&d, r->phase[i]));
+	json_put(&d, o, "phases", phases);
 	if (!d.failed)
 		return o;
 	json_decref(o);

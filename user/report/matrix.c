@@ -44,9 +44,11 @@ static int by_weight(const void *a, const void *b)
 	return (int)x->object - (int)y->object;
 }
 
-static size_t print_label(char out[static 64], unsigned int class, unsigned int object)
+size_t print_state(char out[static 64], unsigned int class, unsigned int object)
 {
-	if (object == AFS_OBJECT_NONE)
+	if (class == AFS_CLASS_USER)
+		snprintf(out, 64, "own code");
+	else if (object == AFS_OBJECT_NONE)
 		snprintf(out, 64, "%s", ledger_class_name(class));
 	else
 		snprintf(out, 64, "%s · %s", ledger_class_name(class), ledger_object_name(object));
@@ -80,7 +82,7 @@ static void matrix_init(struct matrix *m, const struct paint *p, unsigned int ro
 			}
 			if (!calls)
 				continue;
-			if (print_label(label, c, o) > m->label_width)
+			if (print_state(label, c, o) > m->label_width)
 				m->label_width = text_columns(label);
 			m->item[m->n_items++] = item;
 		}
@@ -176,7 +178,7 @@ static void put_row(struct matrix *m, const struct item *it, size_t from, size_t
 {
 	char label[64];
 
-	print_label(label, it->class, it->object);
+	print_state(label, it->class, it->object);
 	put_label(m, label);
 	for (size_t i = from; i < from + n; i++) {
 		const struct view_test *t = &m->p->view.test[i];
@@ -341,7 +343,7 @@ static void put_compat(struct matrix *m, size_t from, size_t n, bool writes)
 
 		if (!in_compat(m->item[k].class, writes) || !occurs(m, &m->item[k], from, n))
 			continue;
-		print_label(name, m->item[k].class, m->item[k].object);
+		print_state(name, m->item[k].class, m->item[k].object);
 		snprintf(label, sizeof(label), "%s %s", sign, name);
 		sign = "+";
 		put_label(m, label);

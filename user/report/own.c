@@ -7,24 +7,47 @@
 
 #define DEFAULT_WIDTH 116
 
+/* A run of tests: what the client saw, then what the server did. */
+static int paint_by_test(const struct paint *p)
+{
+	int e;
+
+	paint_tests(p);
+	e = paint_commands(p);
+	if (!e)
+		e = paint_requests(p);
+	if (!e && p->view.run->n_sessions > 1)
+		e = paint_sessions(p);
+	if (!e)
+		e = paint_roles(p);
+	return e ? e : paint_compat(p);
+}
+
+/* A run that only watched. */
+static int paint_whole(const struct paint *p)
+{
+	int e = paint_requests(p);
+
+	if (!e)
+		e = paint_sessions(p);
+	return e ? e : paint_calls(p);
+}
+
 int report_own(const struct run *r, const struct report_opts *opts, FILE *out)
 {
 	struct paint p = { .out = out, .color = opts->color, .width = DEFAULT_WIDTH };
+	bool tests = false;
 	int e;
 
 	if (opts->width)
 		p.width = opts->width;
+	for (size_t i = 0; i < r->n_phases; i++)
+		tests |= r->phase[i]->test != 0;
 	if (view_init(&p.view, r))
 		return -ENOMEM;
 	e = paint_head(&p);
-	if (!e) {
-		paint_tests(&p);
-		e = paint_commands(&p);
-	}
 	if (!e)
-		e = paint_roles(&p);
-	if (!e)
-		e = paint_compat(&p);
+		e = tests ? paint_by_test(&p) : paint_whole(&p);
 	view_fini(&p.view);
 	if (!e && (fflush(out) || ferror(out)))
 		e = errno ? -errno : -EIO;

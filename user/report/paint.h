@@ -28,6 +28,14 @@ int paint_head(const struct paint *p);
 void paint_tests(const struct paint *p);
 /* One line per AFP command. 0 or -ENOMEM. */
 int paint_commands(const struct paint *p);
+/* "write · data file", "own code"; returns its columns. */
+size_t print_state(char out[static 64], unsigned int class, unsigned int object);
+/* The same by AFP command as the server served it, and where the time went. 0 or -ENOMEM. */
+int paint_requests(const struct paint *p);
+/* One line per session. 0 or -ENOMEM. */
+int paint_sessions(const struct paint *p);
+/* Per role: calls and time of the whole run. 0 or -ENOMEM. */
+int paint_calls(const struct paint *p);
 /* Per role: calls and time per AFP command by class and object. 0 or -ENOMEM. */
 int paint_roles(const struct paint *p);
 /* What AFPD_R and AFPD_W are made of. 0 or -ENOMEM. */

@@ -35,7 +35,8 @@ int view_init(struct view *out, const struct run *r)
 		if (!r->phase[i]->complete)
 			continue;
 		t->n_complete++;
-		if (ledger_add(&t->ledger, &r->phase[i]->ledger)) {
+		if (ledger_add(&t->ledger, &r->phase[i]->ledger) ||
+		    ledger_add(&out->all, &r->phase[i]->ledger)) {
 			view_fini(out);
 			return -ENOMEM;
 		}
@@ -47,6 +48,7 @@ void view_fini(struct view *v)
 {
 	for (size_t i = 0; i < v->n; i++)
 		ledger_fini(&v->test[i].ledger);
+	ledger_fini(&v->all);
 	free(v->test);
 	*v = (struct view) { 0 };
 }

@@ -20,6 +20,7 @@ struct view {
 	const struct run *run; /* borrowed */
 	size_t n;
 	struct view_test *test; /* by number */
+	struct ledger all;      /* sum of all complete phases */
 };
 
 struct value {

@@ -133,20 +133,24 @@ KIND(calls_tid, "threads by number: before Linux 5.11 tasks have no storage");
 /* Two ways to the same events. */
 struct way {
 	const char *how;
-	const char *enter, *leave;
-	const char *why; /* why it comes first where it does */
+	const char *enter, *leave, *begin, *end; /* of calls, of threads */
+	const char *why;                         /* why it comes first where it does */
 };
 
 static const struct way btf_way = {
 	.how = "tp_btf sys_enter/sys_exit",
 	.enter = "on_sys_enter",
 	.leave = "on_sys_exit",
+	.begin = "on_newtask",
+	.end = "on_exit",
 };
 
 static const struct way classic_way = {
 	.how = "tp raw_syscalls/sys_enter, sys_exit",
 	.enter = "on_tp_enter",
 	.leave = "on_tp_exit",
+	.begin = "on_tp_newtask",
+	.end = "on_tp_exit_task",
 	.why = "from Linux 7.0 on, BTF tracepoints lose events when a program is preempted",
 };
 
@@ -154,9 +158,9 @@ static const struct way classic_way = {
 
 static int select_programs(struct bpf_load *l, const struct way *way)
 {
-	const char *const name[BPF_LOAD_PROGRAMS] = { way->enter,  way->leave,   "on_switch",
-						      "on_wakeup", "on_newtask", "on_exec",
-						      "on_exit" };
+	const char *const name[BPF_LOAD_PROGRAMS] = { way->enter,  way->leave, "on_switch",
+						      "on_wakeup", way->begin, "on_exec",
+						      way->end };
 	struct bpf_program *p;
 
 	bpf_object__for_each_program(p, l->object)

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Ten million calls of sessions that begin and end inside the window, exact for every process;
+ * and watches that come and go by the hundred and leave nothing.
+ */
+#include "watched.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#define SESSIONS         8
+#define CALLS_OF_SESSION 1250000
+#define CYCLES           200
+
+struct scale {
+	uint32_t go, done;
+};
+
+static void session(int zero, int null)
+{
+	char buf[16];
+
+	/* Five calls a turn: bytes both ways, an error, and one that does not count in /proc. */
+	for (int i = 0; i < CALLS_OF_SESSION / 5; i++) {
+		if (read(zero, buf, 16) != 16 || write(null, buf, 7) != 7 ||
+		    pread(zero, buf, 3, 0) != 3 || read(-1, buf, 1) != -1 ||
+		    lseek(zero, 0, SEEK_SET))
+			_exit(1);
+	}
+	_exit(0);
+}
+
+/* Forks sessions, two at a time, and waits for them; then idles. */
+static void server(struct scale *s)
+{
+	int zero = open("/dev/zero", O_RDONLY), null = open("/dev/null", O_WRONLY), status;
+	uint32_t bad = 0;
+
+	while (!__atomic_load_n(&s->go, __ATOMIC_ACQUIRE))
+		syscall(SYS_futex, &s->go, FUTEX_WAIT, 0, NULL, NULL, 0);
+	for (int i = 0; i < SESSIONS; i += 2) {
+		for (int k = 0; k < 2; k++)
+			if (!fork())
+				session(zero, null);
+		for (int k = 0; k < 2; k++)
+			bad += wait(&status) < 0 || status;
+	}
+	__atomic_store_n(&s->done, 1 + bad, __ATOMIC_RELEASE);
+	for (;;)
+		pause();
+}
+
+static void open_watch(struct watch **w, pid_t pid)
+{
+	struct target t = { .afpd = pid };
+	struct err e = {};
+
+	if (watch_open_target(w, WATCH_BPF, &t, &e))
+		fail_msg("%s", e.text);
+}
+
+/* Every process has its four books, and all are closed. */
+static void check_books(const struct run *r, uint64_t *calls)
+{
+	unsigned int ended = 0;
+
+	*calls = 0;
+	for (size_t i = 0; i < r->n_books; i++) {
+		const struct run_book *b = &r->book[i];
+
+		if (!b->closed)
+			fail_msg("%s: %llu counted, %s says %llu", b->name,
+				 (unsigned long long)b->ours, b->with,
+				 (unsigned long long)b->theirs);
+		ended += strstr(b->with, "at its end") && strstr(b->name, "syscr");
+		if (!strcmp(b->name, "all threads calls"))
+			*calls = b->ours;
+	}
+	assert_int_equal(ended, SESSIONS);
+	for (size_t i = 0; i < r->n_losses; i++)
+		if (r->loss[i].n)
+			fail_msg("%s: %llu", r->loss[i].what, (unsigned long long)r->loss[i].n);
+}
+
+static void ten_million_calls_of_eight_sessions_are_exact(void **state)
+{
+	const uint64_t each = CALLS_OF_SESSION / 5;
+	struct ledger l = {};
+	struct scale *s;
+	struct watch *w;
+	uint64_t calls;
+	struct run r;
+	pid_t pid;
+
+	(void)state;
+	s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(s != MAP_FAILED);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		server(s);
+	}
+	open_watch(&w, pid);
+	__atomic_store_n(&s->go, 1, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &s->go, FUTEX_WAKE, 1, NULL, NULL, 0);
+	while (!__atomic_load_n(&s->done, __ATOMIC_ACQUIRE))
+		usleep(10000);
+	assert_int_equal(s->done, 1);
+	watch_stop(w);
+	assert_int_equal(watch_read(w, &l), 0);
+	assert_int_equal(ledger_sum(&l, AFS_ROLE_AFPD, AFS_CLASS_READ, AFS_N_OBJECTS).calls,
+			 3 * each * SESSIONS);
+	assert_int_equal(ledger_sum(&l, AFS_ROLE_AFPD, AFS_CLASS_WRITE, AFS_N_OBJECTS).bytes,
+			 7 * each * SESSIONS);
+	assert_int_equal(l.compat[AFS_ROLE_AFPD].rchar, 19 * each * SESSIONS);
+	ledger_fini(&l);
+	assert_int_equal(run_init(&r, "test", "test"), 0);
+	assert_int_equal(watch_finish(w, &r), 0);
+	check_books(&r, &calls);
+	assert_true(calls >= (uint64_t)CALLS_OF_SESSION * SESSIONS);
+	print_message("%llu calls\n", (unsigned long long)calls);
+	run_fini(&r);
+	watch_free(w);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	munmap(s, sizeof(*s));
+}
+
+/* Programs of this name in the kernel. */
+static unsigned int loaded(const char *name)
+{
+	struct bpf_prog_info info;
+	__u32 id = 0, len;
+	unsigned int n = 0;
+	int fd;
+
+	while (!bpf_prog_get_next_id(id, &id)) {
+		fd = bpf_prog_get_fd_by_id(id);
+		if (fd < 0)
+			continue;
+		memset(&info, 0, sizeof(info));
+		len = sizeof(info);
+		n += !bpf_obj_get_info_by_fd(fd, &info, &len) && !strcmp(info.name, name);
+		close(fd);
+	}
+	return n;
+}
+
+/* The kernel frees a program some time after its last user has gone. */
+static void expect_no_more(const char *name, unsigned int n)
+{
+	for (int i = 0; i < 200 && loaded(name) > n; i++)
+		usleep(50000);
+	assert_true(loaded(name) <= n);
+}
+
+static uint64_t locked_kb(void)
+{
+	unsigned long kb = 0;
+	char line[128];
+	FILE *f = fopen("/proc/meminfo", "re");
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "VmallocUsed: %lu", &kb) == 1)
+			break;
+	fclose(f);
+	return kb;
+}
+
+static void two_hundred_watches_leave_nothing(void **state)
+{
+	unsigned int before = loaded("on_sys_exit");
+	uint64_t kb = locked_kb();
+	struct watch *w;
+	pid_t pid, killed;
+
+	(void)state;
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	/* Half of them end as they should, half are killed. */
+	for (int i = 0; i < CYCLES / 2; i++) {
+		open_watch(&w, pid);
+		assert_true(loaded("on_sys_exit") > 0);
+		watch_free(w);
+		killed = fork();
+		if (!killed) {
+			open_watch(&w, pid);
+			raise(SIGKILL);
+		}
+		waitpid(killed, NULL, 0);
+	}
+	expect_no_more("on_sys_exit", before);
+	/* The arrays of one watch are more than 1 MiB: two hundred would be seen. */
+	assert_true(locked_kb() < kb + 100 * 1024);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ten_million_calls_of_eight_sessions_are_exact),
+		cmocka_unit_test(two_hundred_watches_leave_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What is counted below the system calls, against files whose every page is known to be in memory
+ * or not, and against /proc/PID/io. On ext4: in TMPDIR or here, else on an image of our own.
+ */
+#include "watched.h"
+
+#include "watch/bpf_load.h"
+#include "watch/storage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/sendfile.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
+
+#define PAGE        4096u
+#define FILE_LEN    (1024 * PAGE)
+#define CHUNK       (16 * PAGE)
+#define N_CHUNKS    (FILE_LEN / CHUNK)
+#define N_WRITES    64
+#define OUR_ACCOUNT 20 /* any AFP command */
+
+enum work {
+	READ,
+	READV,
+	READ_DIRECT,
+	READ_MAPPED,
+	READ_SCATTERED,
+	SEND,
+	WRITE,
+	WRITE_SYNC,
+	NOTHING
+};
+
+struct storage_test {
+	struct watched child;
+	struct bpf_load load;
+	struct storage *s;
+	struct afs_storage got; /* by the last step */
+	uint64_t proc;          /* read_bytes of the child by the last step, as /proc has it */
+	char folder[256];
+	bool mounted;
+};
+
+static bool is_ext4(const char *path)
+{
+	struct statfs fs;
+
+	return !statfs(path, &fs) && fs.f_type == EXT4_SUPER_MAGIC;
+}
+
+static bool run(const char *fmt, const char *folder)
+{
+	char command[512];
+
+	snprintf(command, sizeof(command), fmt, folder);
+	return !system(command);
+}
+
+static void make_folder(struct storage_test *x)
+{
+	const char *in = getenv("TMPDIR");
+
+	in = in ? in : ".";
+	snprintf(x->folder, sizeof(x->folder), "%.200s/storage-XXXXXX", is_ext4(in) ? in : "/tmp");
+	assert_non_null(mkdtemp(x->folder));
+	assert_int_equal(chdir(x->folder), 0);
+	assert_non_null(getcwd(x->folder, sizeof(x->folder)));
+	if (is_ext4("."))
+		return;
+	x->mounted = run("truncate -s 64M image && mkfs.ext4 -qF image && mkdir on && "
+			 "mount -o loop image on",
+			 "");
+	if (!x->mounted)
+		fail_msg("no ext4 in TMPDIR, here or in /tmp, and no image of it can be mounted");
+	assert_int_equal(chdir("on"), 0);
+}
+
+static void make_file(const char *name)
+{
+	static char chunk[CHUNK];
+	int fd = open(name, O_CREAT | O_TRUNC | O_WRONLY, 0644);
+
+	assert_true(fd >= 0);
+	for (unsigned int i = 0; i < N_CHUNKS; i++) {
+		memset(chunk, (int)i, sizeof(chunk));
+		assert_int_equal(write(fd, chunk, sizeof(chunk)), sizeof(chunk));
+	}
+	assert_int_equal(fsync(fd), 0);
+	close(fd);
+}
+
+/* Forgets a file's pages; returns how many are not in memory. */
+static uint64_t make_cold(const char *name)
+{
+	static unsigned char in[FILE_LEN / PAGE];
+	int fd = open(name, O_RDONLY);
+	uint64_t cold = 0;
+	void *at;
+
+	assert_true(fd >= 0);
+	assert_int_equal(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+	at = mmap(NULL, FILE_LEN, PROT_READ, MAP_SHARED, fd, 0);
+	assert_true(at != MAP_FAILED);
+	assert_int_equal(mincore(at, FILE_LEN, in), 0);
+	for (size_t i = 0; i < sizeof(in); i++)
+		cold += !(in[i] & 1);
+	munmap(at, FILE_LEN);
+	close(fd);
+	return cold;
+}
+
+static char *buffer(void)
+{
+	static char b[CHUNK] __attribute__((aligned(PAGE)));
+
+	return b;
+}
+
+#define CHILD_NEEDS(condition)                                                                     \
+	do {                                                                                       \
+		if (!(condition))                                                                  \
+			_exit(1);                                                                  \
+	} while (0)
+
+static void work_read(int fd, enum work what)
+{
+	struct iovec iov[2] = { { buffer(), CHUNK / 2 }, { buffer() + CHUNK / 2, CHUNK / 2 } };
+
+	for (unsigned int i = 0; i < N_CHUNKS; i++) {
+		off_t at = i * CHUNK;
+		ssize_t n = what == READV ? preadv(fd, iov, 2, at) : pread(fd, buffer(), CHUNK, at);
+
+		CHILD_NEEDS(n == CHUNK);
+	}
+}
+
+static void work_mapped(int fd)
+{
+	const volatile char *at = mmap(NULL, FILE_LEN, PROT_READ, MAP_SHARED, fd, 0);
+	unsigned int sum = 0;
+
+	CHILD_NEEDS(at != MAP_FAILED);
+	for (unsigned int i = 0; i < FILE_LEN; i += PAGE)
+		sum += (unsigned char)at[i];
+	CHILD_NEEDS(sum);
+	munmap((void *)at, FILE_LEN);
+}
+
+static void work_scattered(int fd)
+{
+	CHILD_NEEDS(!posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM));
+	for (unsigned int i = 0; i < FILE_LEN / PAGE; i += 7)
+		CHILD_NEEDS(pread(fd, buffer(), 100, i * PAGE) == 100);
+}
+
+static void work_send(int fd)
+{
+	int to = open("/dev/null", O_WRONLY);
+	off_t at = 0;
+
+	CHILD_NEEDS(to >= 0);
+	for (unsigned int i = 0; i < N_CHUNKS; i++)
+		CHILD_NEEDS(sendfile(to, fd, &at, CHUNK) == CHUNK);
+	close(to);
+}
+
+static void work_write(int flags)
+{
+	int fd = open("new", O_CREAT | O_TRUNC | O_WRONLY | flags, 0644);
+
+	CHILD_NEEDS(fd >= 0);
+	for (unsigned int i = 0; i < N_WRITES; i++)
+		CHILD_NEEDS(pwrite(fd, buffer(), PAGE, i * PAGE) == PAGE);
+	CHILD_NEEDS(flags || !fsync(fd));
+	close(fd);
+}
+
+static void do_work(struct watched_shared *s)
+{
+	enum work what = s->value[0];
+	int fd;
+
+	if (what == NOTHING)
+		return;
+	if (what == WRITE || what == WRITE_SYNC) {
+		work_write(what == WRITE ? 0 : O_DSYNC);
+		return;
+	}
+	fd = open("file", O_RDONLY | (what == READ_DIRECT ? O_DIRECT : 0));
+	CHILD_NEEDS(fd >= 0);
+	if (what == READ_MAPPED)
+		work_mapped(fd);
+	else if (what == READ_SCATTERED)
+		work_scattered(fd);
+	else if (what == SEND)
+		work_send(fd);
+	else
+		work_read(fd, what);
+	close(fd);
+}
+
+static uint64_t proc_read_bytes(pid_t pid)
+{
+	unsigned long long n = 0;
+	char path[64], line[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/io", pid);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		sscanf(line, "read_bytes: %llu", &n);
+	fclose(f);
+	return n;
+}
+
+/* The one row there may be: the role and account that the child was watched with. */
+static struct afs_storage totals(const struct storage_test *x)
+{
+	struct afs_storage sum = {};
+	struct storage_row *row;
+	size_t n;
+
+	assert_int_equal(storage_read(x->s, &row, &n), 0);
+	assert_true(n <= 1);
+	if (n) {
+		assert_int_equal(row->role, AFS_ROLE_AFPD);
+		assert_int_equal(row->account, OUR_ACCOUNT);
+		sum = row->sum;
+	}
+	free(row);
+	return sum;
+}
+
+static uint64_t bios(const struct afs_storage *s)
+{
+	return s->bio_reads + s->bio_writes + s->bio_flushes;
+}
+
+static void step(struct storage_test *x, enum work what)
+{
+	struct watched_shared *s = x->child.shared;
+	struct afs_storage before = totals(x);
+	uint64_t proc = proc_read_bytes(x->child.pid);
+	const __u64 *old = (const __u64 *)&before;
+	uint32_t now = s->step;
+	int status, tries = 1000;
+	__u64 *got;
+
+	s->value[0] = what;
+	__atomic_store_n(&s->step, now + 1, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &s->step, FUTEX_WAKE, 1, NULL, NULL, 0);
+	while (__atomic_load_n(&s->done, __ATOMIC_ACQUIRE) != now + 1) {
+		assert_int_equal(waitpid(x->child.pid, &status, WNOHANG), 0);
+		usleep(200);
+	}
+	/* Read-ahead ends when it likes. */
+	do {
+		x->got = totals(x);
+		usleep(1000);
+	} while (storage_knows(x->s, AFS_STORAGE_bio_done) && x->got.bio_done < bios(&x->got) &&
+		 --tries);
+	got = (__u64 *)&x->got;
+	for (int i = 0; i < AFS_N_STORAGE; i++)
+		got[i] -= old[i];
+	x->proc = proc_read_bytes(x->child.pid) - proc;
+}
+
+static int open_as(void **state, struct bpf_load_wish wish, struct storage_wish storage)
+{
+	struct storage_test *x = calloc(1, sizeof(*x));
+	struct err e = {};
+
+	assert_non_null(x);
+	*state = x;
+	make_folder(x);
+	make_file("file");
+	make_file("other");
+	watched_start(&x->child, do_work);
+	if (bpf_load_open(&x->load, &wish, &e) ||
+	    storage_open_as(&x->s, x->load.object, &storage, &e))
+		fail_msg("%s", e.text);
+	if (bpf_load_mark(&x->load, x->child.pid, AFS_ROLE_AFPD, OUR_ACCOUNT, &e))
+		fail_msg("%s", e.text);
+	step(x, NOTHING);
+	return 0;
+}
+
+static int in_the_best_way(void **state)
+{
+	return open_as(state, bpf_load_best(), (struct storage_wish) {});
+}
+
+static int by_thread_number(void **state)
+{
+	struct bpf_load_wish wish = bpf_load_best();
+
+	wish.by_tid = true;
+	return open_as(state, wish, (struct storage_wish) {});
+}
+
+static int without_fentry(void **state)
+{
+	return open_as(state, bpf_load_best(), (struct storage_wish) { .no_fentry = true });
+}
+
+static int with_tracepoints_only(void **state)
+{
+	return open_as(state, bpf_load_best(),
+		       (struct storage_wish) { .no_fentry = true, .no_kprobe = true });
+}
+
+static int with_nothing(void **state)
+{
+	return open_as(
+	    state, bpf_load_best(),
+	    (struct storage_wish) { .no_fentry = true, .no_kprobe = true, .no_tracepoint = true });
+}
+
+static int teardown(void **state)
+{
+	struct storage_test *x = *state;
+
+	kill(x->child.pid, SIGKILL);
+	waitpid(x->child.pid, NULL, 0);
+	munmap(x->child.shared, sizeof(*x->child.shared));
+	storage_close(x->s);
+	bpf_load_close(&x->load);
+	if (x->mounted)
+		assert_int_equal(chdir(".."), 0);
+	if (x->mounted)
+		run("umount on", "");
+	assert_int_equal(chdir("/"), 0);
+	run("rm -rf '%s'", x->folder);
+	free(x);
+	return 0;
+}
+
+static void need(const struct storage_test *x, enum afs_storage_field field)
+{
+	if (storage_knows(x->s, field))
+		return;
+	print_message("         %s not known here: %s\n", storage_fields[field].key,
+		      storage_describe(x->s)[storage_fields[field].item].why);
+	skip();
+}
+
+/* A field is n, or not known. */
+static void check(const struct storage_test *x, enum afs_storage_field field, uint64_t n)
+{
+	uint64_t got = ((const __u64 *)&x->got)[field];
+
+	if (storage_knows(x->s, field) ? got != n : got != 0)
+		fail_msg("%s: %llu, wanted %llu", storage_fields[field].key,
+			 (unsigned long long)got, (unsigned long long)n);
+}
+
+#define CHECK(field, n) check(x, AFS_STORAGE_##field, n)
+
+/* What every read of the child must satisfy; n: reads of files. */
+static void check_reads(const struct storage_test *x, uint64_t n, uint64_t bytes)
+{
+	CHECK(file_reads, n);
+	CHECK(file_read_bytes, bytes);
+	CHECK(bio_read_bytes, x->proc);
+	CHECK(bio_done, bios(&x->got));
+	CHECK(bio_untimed, 0);
+	CHECK(file_writes, 0);
+	CHECK(bio_writes, 0);
+	CHECK(syncs, 0);
+	if (storage_knows(x->s, AFS_STORAGE_file_read_ns))
+		assert_int_equal(!x->got.file_read_ns, !n);
+	if (storage_knows(x->s, AFS_STORAGE_bio_read_ns))
+		assert_int_equal(!x->got.bio_read_ns, !x->proc);
+}
+
+static void cold_reads_are_the_pages_that_were_not_in_memory(void **state)
+{
+	struct storage_test *x = *state;
+	uint64_t cold = make_cold("file");
+
+	assert_true(cold > FILE_LEN / PAGE / 2);
+	step(x, READ);
+	check_reads(x, N_CHUNKS, FILE_LEN);
+	CHECK(cache_pages, cold);
+	assert_true(x->proc >= cold * PAGE);
+}
+
+static void warm_reads_add_nothing(void **state)
+{
+	struct storage_test *x = *state;
+
+	step(x, READ);
+	step(x, READ);
+	check_reads(x, N_CHUNKS, FILE_LEN);
+	CHECK(cache_pages, 0);
+	CHECK(cache_meta_pages, 0);
+	CHECK(bio_reads, 0);
+	assert_int_equal(x->proc, 0);
+}
+
+static void vectors_count_as_reads(void **state)
+{
+	struct storage_test *x = *state;
+
+	step(x, READV);
+	check_reads(x, N_CHUNKS, FILE_LEN);
+}
+
+static void direct_reads_add_no_pages(void **state)
+{
+	struct storage_test *x = *state;
+
+	step(x, READ_DIRECT);
+	check_reads(x, N_CHUNKS, FILE_LEN);
+	CHECK(cache_pages, 0);
+	CHECK(bio_read_bytes, FILE_LEN);
+}
+
+static void cold_mappings_are_read_without_a_read(void **state)
+{
+	struct storage_test *x = *state;
+	uint64_t cold = make_cold("file");
+
+	step(x, READ_MAPPED);
+	check_reads(x, 0, 0);
+	CHECK(cache_pages, cold);
+	assert_true(x->proc >= cold * PAGE);
+}
+
+static void scattered_reads_agree_with_proc(void **state)
+{
+	struct storage_test *x = *state;
+
+	make_cold("file");
+	step(x, READ_SCATTERED);
+	check_reads(x, (FILE_LEN / PAGE + 6) / 7, (FILE_LEN / PAGE + 6) / 7 * 100);
+	assert_true(x->proc > 0);
+}
+
+static void sent_files_are_no_reads(void **state)
+{
+	struct storage_test *x = *state;
+	uint64_t cold = make_cold("file");
+
+	step(x, SEND);
+	check_reads(x, 0, 0);
+	CHECK(sendfiles, N_CHUNKS);
+	CHECK(sendfile_bytes, FILE_LEN);
+	CHECK(cache_pages, cold);
+}
+
+static void writes_reach_the_device_with_the_sync(void **state)
+{
+	struct storage_test *x = *state;
+
+	step(x, WRITE);
+	CHECK(file_writes, N_WRITES);
+	CHECK(file_write_bytes, N_WRITES * PAGE);
+	CHECK(file_reads, 0);
+	CHECK(syncs, 1);
+	CHECK(cache_pages, N_WRITES);
+	CHECK(bio_read_bytes, x->proc);
+	CHECK(bio_done, bios(&x->got));
+	need(x, AFS_STORAGE_bio_write_bytes);
+	assert_true(x->got.bio_write_bytes >= N_WRITES * PAGE);
+	need(x, AFS_STORAGE_sync_ns);
+	assert_true(x->got.sync_ns > 0);
+}
+
+static void writes_that_sync_count_as_both(void **state)
+{
+	struct storage_test *x = *state;
+
+	step(x, WRITE_SYNC);
+	CHECK(file_writes, N_WRITES);
+	CHECK(syncs, N_WRITES);
+	need(x, AFS_STORAGE_file_write_ns);
+	assert_true(x->got.file_write_ns > x->got.sync_ns);
+}
+
+static void nobody_else_counts(void **state)
+{
+	struct storage_test *x = *state;
+	struct afs_storage before = totals(x), after;
+	int fd = open("other", O_RDWR);
+
+	make_cold("other");
+	for (unsigned int i = 0; i < N_CHUNKS; i++)
+		assert_int_equal(pread(fd, buffer(), CHUNK, i * CHUNK), CHUNK);
+	assert_int_equal(pwrite(fd, buffer(), CHUNK, 0), CHUNK);
+	assert_int_equal(fsync(fd), 0);
+	close(fd);
+	after = totals(x);
+	assert_memory_equal(&before, &after, sizeof(before));
+}
+
+static void a_process_has_its_read_bytes(void **state)
+{
+	struct storage_test *x = *state;
+	uint64_t before = storage_read_bytes(x->s, 0);
+
+	need(x, AFS_STORAGE_bio_read_bytes);
+	make_cold("file");
+	step(x, READ);
+	assert_true(x->proc > 0);
+	assert_int_equal(storage_read_bytes(x->s, 0) - before, x->proc);
+	assert_int_equal(storage_read_bytes(x->s, 1), 0);
+}
+
+static void the_time_of_block_reads_is_within_the_reads(void **state)
+{
+	struct storage_test *x = *state;
+
+	need(x, AFS_STORAGE_bio_read_ns);
+	step(x, READ_DIRECT);
+	need(x, AFS_STORAGE_file_read_ns);
+	assert_true(x->got.bio_read_ns < x->got.file_read_ns);
+}
+
+static void each_item_says_how_or_why_not(void **state)
+{
+	struct storage_test *x = *state;
+	const struct storage_item *item = storage_describe(x->s);
+
+	for (int i = 0; i < AFS_N_STORAGE_ITEMS; i++) {
+		print_message("         %s: %s%s%s%s\n", item[i].text,
+			      item[i].how ? item[i].how : "off",
+			      item[i].counts_only ? ", counts only" : "",
+			      item[i].why[0] ? "; " : "", item[i].why);
+		assert_true(item[i].how || item[i].why[0]);
+	}
+}
+
+static void what_is_off_is_known_to_be(void **state)
+{
+	struct storage_test *x = *state;
+	struct storage_loss loss;
+
+	for (int i = 0; i < AFS_N_STORAGE; i++)
+		assert_false(storage_knows(x->s, (enum afs_storage_field)i));
+	make_cold("file");
+	step(x, READ);
+	assert_true(x->proc > 0);
+	assert_int_equal(bios(&x->got) + x->got.cache_pages + x->got.file_reads, 0);
+	assert_false(storage_loss(x->s, 0, &loss));
+}
+
+static void nothing_is_lost(void **state)
+{
+	struct storage_test *x = *state;
+	struct storage_loss loss;
+	size_t i;
+
+	for (i = 0; storage_loss(x->s, i, &loss); i++)
+		if (loss.n)
+			fail_msg("%s skipped %llu times", loss.program, (unsigned long long)loss.n);
+	assert_true(i > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_item_says_how_or_why_not),
+		cmocka_unit_test(cold_reads_are_the_pages_that_were_not_in_memory),
+		cmocka_unit_test(warm_reads_add_nothing),
+		cmocka_unit_test(vectors_count_as_reads),
+		cmocka_unit_test(direct_reads_add_no_pages),
+		cmocka_unit_test(cold_mappings_are_read_without_a_read),
+		cmocka_unit_test(scattered_reads_agree_with_proc),
+		cmocka_unit_test(sent_files_are_no_reads),
+		cmocka_unit_test(writes_reach_the_device_with_the_sync),
+		cmocka_unit_test(writes_that_sync_count_as_both),
+		cmocka_unit_test(nobody_else_counts),
+		cmocka_unit_test(a_process_has_its_read_bytes),
+		cmocka_unit_test(the_time_of_block_reads_is_within_the_reads),
+		cmocka_unit_test(nothing_is_lost),
+	};
+	const struct CMUnitTest off[] = {
+		cmocka_unit_test(each_item_says_how_or_why_not),
+		cmocka_unit_test(what_is_off_is_known_to_be),
+	};
+
+	return cmocka_run_group_tests(tests, in_the_best_way, teardown) |
+	       cmocka_run_group_tests(tests, by_thread_number, teardown) |
+	       cmocka_run_group_tests(tests, without_fentry, teardown) |
+	       cmocka_run_group_tests(tests, with_tracepoints_only, teardown) |
+	       cmocka_run_group_tests(off, with_nothing, teardown);
+}

@@ -1,0 +1,172 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# matrix.sh [-j JOBS] [-l] [ROW...]: the BPF tests under several kernels, and what
+# a watch says where something is missing. Runs the rows named, or all, JOBS (2) at
+# a time, each in a virtual machine of its own (run.sh). -l: only list them.
+#
+# Wants what is run in the guests to be built (see files): below build/tests, and
+# below build/arm64/tests by cross.sh. Kernels come from kernel.sh.
+#
+# Prints one line for each row: name, kernel, seconds, result; where it FAILED, the
+# end of its output too, less the tests that passed. All of the output is left in
+# build/vm/ROW.log. Exit status: 0 when all rows have run and passed.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+here=tests/vm logs=build/vm
+
+declare -A kernel words cpus expect script
+rows=()
+
+# Says what a row is; its commands for the guest's shell come on stdin. It passes
+# when they exit with 0 and each EXPECT, an extended regular expression, is found
+# in a line of their output.
+row() { # NAME SUITE[/ARCH] CPUS CMDLINE [EXPECT...]
+    rows+=("$1")
+    kernel[$1]=$2 cpus[$1]=$3 words[$1]=$4
+    script[$1]=$(cat)
+    expect[$1]=$(printf '%s\n' "${@:5}")
+}
+
+# All tests, even where one has failed. Their files are on ext4.
+# shellcheck disable=SC2016
+all_tests='mount -o bind /disk /tmp
+bad=0
+for t in test_*; do
+    echo "== $t"
+    time ./$t || bad=1
+done
+exit $bad'
+
+row linux-5.10 bullseye 1 '' <<< "$all_tests"
+row linux-6.1 bookworm 2 '' <<< "$all_tests"
+row linux-6.12 trixie 1 '' <<< "$all_tests"
+row linux-7 testing 2 '' <<< "$all_tests"
+
+# Eight threads on one CPU: where programs can be preempted, BTF tracepoints lose
+# events, not often. Ten times.
+crowd='for i in 1 2 3 4 5 6 7 8 9 10; do ./rung 8 10000 || exit 1; done'
+row full-preemption trixie 1 preempt=full '^reads: 80000 of 80000$' <<< "$crowd"
+row linux-7-full-preemption testing 1 preempt=full '^reads: 80000 of 80000$' <<< "$crowd"
+row linux-7-lazy-preemption testing 1 preempt=lazy '^reads: 80000 of 80000$' <<END
+grep -q '(lazy)' /sys/kernel/debug/sched/preempt || exit 1
+$crowd
+END
+
+# Kernel memory cannot be read: descriptors are not told apart.
+row lockdown trixie 1 'lsm=lockdown,bpf lockdown=confidentiality' \
+    '^rung calls: tp_btf' '^reads: 100 of 100$' '^warning objects: ' <<'END'
+./rung
+END
+row no-btf bookworm 1 '' '^reads: not counted$' '^rung not.bpf: no type information' <<'END'
+mount -t tmpfs none /sys/kernel/btf
+./rung
+END
+# Linux 7 wants the tracepoints of tracefs first; the others may lose a call, and say so.
+row no-tracefs testing 1 '' '^rung calls: tp_btf' '^rung calls.not: tp raw_syscalls' <<'END'
+umount /sys/kernel/tracing /sys/kernel/debug
+./rung || :
+END
+row no-capabilities bookworm 1 '' '^reads: not counted$' '^rung not.bpf: .*although this is root' <<'END'
+./setpriv --bounding-set=-bpf,-perfmon,-sys_admin ./rung
+END
+row no-bpf-call bookworm 1 '' '^reads: not counted$' '^rung not.bpf: .*although this is root' <<'END'
+./nobpf ./rung
+END
+
+row arm64 trixie/arm64 1 '' '^reads: 80000 of 80000$' <<'END'
+./rung 8 10000 && ./test_calls
+END
+
+# What a row's guest is given, in words for run.sh.
+files() { # ROW
+    local src sysroot build=build
+    if [[ ${kernel[$1]} = */* ]]; then
+        build=build/${kernel[$1]#*/}
+        sysroot=$($here/sysroot.sh "${kernel[$1]#*/}") || return
+        echo -s "$sysroot" -f "$build/tests/bpf/test_calls"
+    else
+        echo -f "$(command -v setpriv)" -f build/tests/vm/nobpf
+        for src in tests/bpf/test_*.c; do
+            # Ten million calls are for a processor, not for an emulator.
+            [[ $src = */test_scale.c ]] || echo -f "build/${src%.c}"
+        done
+    fi
+    echo -f "$build/tests/vm/rung"
+}
+
+run_row() { # ROW: its status, its output on stdout; sets version
+    local arch=() folder with disk=()
+    [[ ${kernel[$1]} != */* ]] || arch=(-a "${kernel[$1]#*/}")
+    folder=$($here/kernel.sh "${arch[@]}" "${kernel[$1]%/*}") || return
+    version=$(cat "$folder/version")
+    [ "${script[$1]}" != "$all_tests" ] || disk=(-d 64)
+    with=$(files "$1") || return
+    # shellcheck disable=SC2086
+    setpriv --pdeathsig TERM $here/run.sh -k "$folder" $with -c "${cpus[$1]}" \
+        -a "${words[$1]}" -i tcp_diag -i unix_diag -t 300 "${disk[@]}" -- sh -c "${script[$1]}"
+}
+
+one() { # ROW
+    local status=0 missing=() text log=$logs/$1.log begin=$EPOCHREALTIME version='no kernel'
+    run_row "$1" > "$log" 2>&1 || status=$?
+    while read -r text; do
+        grep -Eq -- "$text" "$log" || missing+=("$text")
+    done <<< "${expect[$1]}"
+    printf '%-24s %-30s %3d s  ' "$1" "$version" \
+        $(((${EPOCHREALTIME/./} - ${begin/./}) / 1000000))
+    if [ $status = 0 ] && [ ${#missing[@]} = 0 ]; then
+        text=$(sed -n 's/^\[  SKIPPED \] \([a-z]\)/\1/p' "$log" | sort -u | xargs)
+        echo "ok${text:+, skipped: $text}"
+        return
+    fi
+    echo FAILED
+    grep -v '^\[ RUN \|^\[       OK ' "$log" | tail -n 40 | sed 's/^/    /'
+    echo "  $1: status $status"
+    for text in "${missing[@]}"; do echo "  $1: no line like $text"; done
+    echo "  $1: all of it is in $log"
+    return 1
+}
+
+jobs=2 list=0
+while getopts j:l o; do
+    case $o in
+    j) jobs=$OPTARG ;;
+    l) list=1 ;;
+    *) exit 2 ;;
+    esac
+done
+shift $((OPTIND - 1))
+if [ $# -gt 0 ]; then
+    for name in "$@"; do
+        [ -n "${kernel[$name]:-}" ] || { echo "matrix.sh: no row $name" >&2; exit 2; }
+    done
+    rows=("$@")
+fi
+if [ $list = 1 ]; then
+    printf '%s\n' "${rows[@]}"
+    exit
+fi
+[ "$(uname -m)" = x86_64 ] || { echo "matrix.sh: wants an x86-64 machine" >&2; exit 1; }
+
+mkdir -p $logs
+pids=()
+stop() { for p in "${pids[@]}"; do kill "$p" 2> /dev/null || :; done; }
+trap stop EXIT
+trap 'exit 143' INT TERM HUP
+for name in "${rows[@]}"; do
+    while [ "$(jobs -pr | wc -l)" -ge "$jobs" ]; do sleep 0.2; done
+    {
+        status=0
+        one "$name" > "$logs/$name.end" || status=$?
+        cat "$logs/$name.end"       # at once: rows that end together do not mix
+        rm "$logs/$name.end"
+        exit "$status"
+    } &
+    pids+=($!)
+done
+failed=0
+for p in "${pids[@]}"; do wait "$p" || failed=$((failed + 1)); done
+pids=()
+echo "${#rows[@]} rows, $failed failed"
+[ $failed = 0 ]

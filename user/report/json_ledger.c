@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A ledger as JSON; docs/data-model.md tells what is in it. */
+#include "base/account.h"
+#include "report/json.h"
+#include "report/requests.h"
+
+#include <string.h>
+
+/* The kernel's histogram of 64-bit counts; its type differs by name only. */
+static json_t *histogram(struct json_doc *d, const __u64 *from)
+{
+	uint64_t hist[AFS_HIST_BUCKETS];
+
+	for (size_t i = 0; i < AFS_HIST_BUCKETS; i++)
+		hist[i] = from[i];
+	return json_buckets(d, AFS_HIST_BITS, hist, AFS_HIST_BUCKETS);
+}
+
+static json_t *ledger_rows(struct json_doc *d, const struct ledger *l)
+{
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < l->n_rows; i++) {
+		const struct ledger_row *row = &l->row[i];
+		json_t *o = json_object();
+
+		json_put(d, o, "role", json_text(ledger_role_name(row->role)));
+		json_put(d, o, "class", json_text(ledger_class_name(row->class)));
+		json_put(d, o, "object", json_text(ledger_object_name(row->object)));
+		json_put(d, o, "calls", json_number(row->cell.calls));
+		json_put(d, o, "errors", json_number(row->cell.errors));
+		json_put(d, o, "bytes", json_number(row->cell.bytes));
+		json_put(d, o, "ns", json_number(row->cell.ns));
+		json_put(d, o, "histogram", histogram(d, row->cell.hist));
+		json_add(d, a, o);
+	}
+	return a;
+}
+
+static json_t *compat(struct json_doc *d, const struct ledger *l)
+{
+	json_t *all = json_object();
+
+	for (unsigned int role = 0; role < AFS_N_ROLES; role++) {
+		const struct afs_compat *c = &l->compat[role];
+		json_t *o = l->has_compat[role] ? json_object() : json_null();
+
+		if (l->has_compat[role]) {
+			json_put(d, o, "syscr", json_number(c->syscr));
+			json_put(d, o, "syscw", json_number(c->syscw));
+			json_put(d, o, "rchar", json_number(c->rchar));
+			json_put(d, o, "wchar", json_number(c->wchar));
+		}
+		json_put(d, all, ledger_role_name(role), o);
+	}
+	return all;
+}
+
+static json_t *results(struct json_doc *d, const struct ledger *l, unsigned int number)
+{
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < l->n_results; i++) {
+		json_t *o;
+
+		if (l->result[i].account != number)
+			continue;
+		o = json_object();
+		json_put(d, o, "code", json_integer(l->result[i].code));
+		json_put(d, o, "n", json_number(l->result[i].n));
+		json_add(d, a, o);
+	}
+	return a;
+}
+
+static json_t *inside(struct json_doc *d, const __u64 *ns)
+{
+	static const char *const keys[AFS_N_INSIDE] = {
+		[AFS_INSIDE_CPU] = "cpu",         [AFS_INSIDE_RUNQ] = "runq",
+		[AFS_INSIDE_SYNC] = "sync",       [AFS_INSIDE_LOCK] = "lock",
+		[AFS_INSIDE_IO] = "io",           [AFS_INSIDE_IDLE] = "idle",
+		[AFS_INSIDE_UNKNOWN] = "unknown",
+	};
+	json_t *o = json_object();
+
+	for (size_t i = 0; i < AFS_N_INSIDE; i++)
+		json_put(d, o, keys[i], json_number(ns[i]));
+	return o;
+}
+
+static json_t *times(struct json_doc *d, const uint64_t *ns)
+{
+	json_t *o = json_object();
+
+	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
+		json_put(d, o, account_columns[i].key, json_number(ns[i]));
+	return o;
+}
+
+static const char *class_key(unsigned int class)
+{
+	return class == AFS_CLASS_USER ? "user" : ledger_class_name(class);
+}
+
+static json_t *parts(struct json_doc *d, const struct ledger *l, unsigned int number)
+{
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < l->n_parts; i++) {
+		const struct ledger_part *p = &l->part[i];
+		json_t *o;
+
+		if (p->account != number)
+			continue;
+		o = json_object();
+		json_put(d, o, "role", json_text(ledger_role_name(p->role)));
+		json_put(d, o, "class", json_text(class_key(p->class)));
+		json_put(d, o, "object", json_text(ledger_object_name(p->object)));
+		json_put(d, o, "calls", json_number(p->part.calls));
+		json_put(d, o, "errors", json_number(p->part.errors));
+		json_put(d, o, "bytes", json_number(p->part.bytes));
+		json_put(d, o, "cpu_ns", json_number(p->part.cpu_ns));
+		json_put(d, o, "blocked_ns", json_number(p->part.blocked_ns));
+		json_put(d, o, "runq_ns", json_number(p->part.runq_ns));
+		json_add(d, a, o);
+	}
+	return a;
+}
+
+/* What an account that is a request has before its times. */
+static void put_sum(struct json_doc *d, json_t *o, const struct ledger *l, unsigned int number)
+{
+	const struct ledger_account *found = ledger_account(l, number);
+	const struct afs_account none = { 0 }, *a = found ? &found->sum : &none;
+
+	json_put(d, o, "requests", json_number(a->answered));
+	json_put(d, o, "begun", json_number(a->begun));
+	json_put(d, o, "errors", json_number(a->errors));
+	json_put(d, o, "results", results(d, l, number));
+	json_put(d, o, "bytes_in", json_number(a->bytes_in));
+	json_put(d, o, "bytes_out", json_number(a->bytes_out));
+	json_put(d, o, "time_ns", json_number(a->ns));
+	json_put(d, o, "unexplained_ns", json_number(a->unexplained_ns));
+	json_put(d, o, "unexplained", json_number(a->unexplained));
+	json_put(d, o, "histogram", histogram(d, a->hist));
+	json_put(d, o, "inside", inside(d, a->inside));
+}
+
+static json_t *account(struct json_doc *d, const struct ledger *l, unsigned int number)
+{
+	uint64_t ns[ACCOUNT_N_COLUMNS];
+	char name[ACCOUNT_NAME_MAX];
+	json_t *o = json_object();
+
+	json_put(d, o, "number", json_integer(number));
+	json_put(d, o, "name", json_text(account_name(number, name)));
+	if (account_is_request(number))
+		put_sum(d, o, l, number);
+	account_times(l, AFS_ROLE_AFPD, number, ns);
+	json_put(d, o, "times", times(d, ns));
+	json_put(d, o, "parts", parts(d, l, number));
+	return o;
+}
+
+/* Accounts from..to - 1 of which anything is known. */
+static json_t *accounts(struct json_doc *d, const struct ledger *l, unsigned int from,
+			unsigned int to)
+{
+	json_t *a;
+
+	if (!l->has_requests)
+		return json_null();
+	a = json_array();
+	for (unsigned int i = from; i < to; i++)
+		if (requests_knows(l, i))
+			json_add(d, a, account(d, l, i));
+	return a;
+}
+
+json_t *json_ledger(struct json_doc *d, const struct ledger *l)
+{
+	json_t *o = json_object();
+
+	json_put(d, o, "rows", l->has_calls ? ledger_rows(d, l) : json_null());
+	json_put(d, o, "compat", compat(d, l));
+	json_put(d, o, "requests", accounts(d, l, 0, AFS_ACCOUNT_BETWEEN));
+	json_put(d, o, "outside", accounts(d, l, AFS_ACCOUNT_BETWEEN, AFS_N_ACCOUNTS));
+	return o;
+}

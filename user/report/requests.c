@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* AFP commands inside the server: what each costs and where its time goes. */
+#include "report/requests.h"
+
+#include "report/grid.h"
+#include "report/result.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool requests_knows(const struct ledger *l, unsigned int number)
+{
+	if (ledger_account(l, number))
+		return true;
+	for (size_t i = 0; i < l->n_parts; i++)
+		if (l->part[i].account == number)
+			return true;
+	return false;
+}
+
+static void request_make(struct request *out, const struct ledger *l, unsigned int number)
+{
+	const struct ledger_account *a = ledger_account(l, number);
+
+	*out = (struct request) { .number = number };
+	if (a)
+		out->sum = a->sum;
+	account_times(l, AFS_ROLE_AFPD, number, out->time_ns);
+	out->calls = ledger_part_sum(l, AFS_ROLE_AFPD, number, LEDGER_ALL, LEDGER_ALL).calls;
+	out->cnid_calls = ledger_part_sum(l, AFS_ROLE_CNID, number, LEDGER_ALL, LEDGER_ALL).calls;
+}
+
+static void request_add(struct request *to, const struct request *from)
+{
+	to->sum.begun += from->sum.begun;
+	to->sum.answered += from->sum.answered;
+	to->sum.errors += from->sum.errors;
+	to->sum.bytes_in += from->sum.bytes_in;
+	to->sum.bytes_out += from->sum.bytes_out;
+	to->sum.ns += from->sum.ns;
+	to->sum.unexplained_ns += from->sum.unexplained_ns;
+	to->sum.unexplained += from->sum.unexplained;
+	for (size_t i = 0; i < AFS_N_INSIDE; i++)
+		to->sum.inside[i] += from->sum.inside[i];
+	for (size_t i = 0; i < AFS_HIST_BUCKETS; i++)
+		to->sum.hist[i] += from->sum.hist[i];
+	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
+		to->time_ns[i] += from->time_ns[i];
+	to->calls += from->calls;
+	to->cnid_calls += from->cnid_calls;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct request *x = a, *y = b;
+
+	if (x->sum.ns != y->sum.ns)
+		return x->sum.ns < y->sum.ns ? 1 : -1;
+	return (int)x->number - (int)y->number;
+}
+
+int requests_init(struct requests *out, const struct ledger *l)
+{
+	*out = (struct requests) { .request = calloc(AFS_N_ACCOUNTS, sizeof(*out->request)) };
+	if (!out->request)
+		return -ENOMEM;
+	for (unsigned int i = 0; account_is_request(i); i++)
+		if (requests_knows(l, i))
+			request_make(&out->request[out->n++], l, i);
+	for (size_t i = 0; i < out->n; i++)
+		request_add(&out->all, &out->request[i]);
+	qsort(out->request, out->n, sizeof(*out->request), by_time);
+	return 0;
+}
+
+void requests_fini(struct requests *r)
+{
+	free(r->request);
+	*r = (struct requests) { 0 };
+}
+
+double requests_quantile(const struct afs_account *a, double q)
+{
+	uint64_t n = 0, seen = 0, rank;
+
+	for (size_t i = 0; i < AFS_HIST_BUCKETS; i++)
+		n += a->hist[i];
+	rank = (uint64_t)ceil(q * (double)n);
+	for (size_t i = 0; i < AFS_HIST_BUCKETS; i++) {
+		double low = (double)hist_low(i, AFS_HIST_BITS);
+
+		seen += a->hist[i];
+		if (seen < rank || !seen)
+			continue;
+		return (low + (double)hist_low(i + 1, AFS_HIST_BITS)) / 2;
+	}
+	return 0;
+}
+
+double requests_percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100 * (double)part / (double)whole : 0;
+}
+
+struct cell requests_us(double ns)
+{
+	return ns > 0 ? cell_fixed(ns / 1e3, ns < 99999950 ? 1 : 0) : (struct cell) { "-" };
+}
+
+/* The table */
+
+#define FOLDED_SHARE 5 /* per cent of all time; a column with less may be folded */
+
+enum {
+	COL_NAME,
+	COL_REQUESTS,
+	COL_ERRORS,
+	COL_MEAN,
+	COL_P50,
+	COL_P99,
+	COL_SHARE,
+	COL_TIME,
+	COL_UNEXPLAINED = COL_TIME + ACCOUNT_N_COLUMNS,
+	COL_CALLS,
+	COL_CNID,
+	N_COLS
+};
+
+static const struct grid_column heads[N_COLS] = {
+	[COL_NAME] = { .head = "command" },     [COL_REQUESTS] = { .head = "requests" },
+	[COL_ERRORS] = { .head = "err" },       [COL_MEAN] = { .head = "mean" },
+	[COL_P50] = { .head = "p50" },          [COL_P99] = { .head = "p99" },
+	[COL_SHARE] = { .head = "time%" },      [COL_UNEXPLAINED] = { .head = "unex- plained" },
+	[COL_CALLS] = { .head = "afpd calls" }, [COL_CNID] = { .head = "cnid calls" },
+};
+
+/* What is left out when the terminal is too narrow, in this order; COL_TIME: see fold(). */
+static const unsigned int drops[] = { COL_P50,  COL_CNID, COL_TIME,   COL_TIME,
+				      COL_TIME, COL_P99,  COL_ERRORS, COL_CALLS };
+
+struct table {
+	const struct requests *r;
+	struct grid g;
+	bool folded[ACCOUNT_N_COLUMNS]; /* added to the column "other" */
+};
+
+static struct cell per_request(const struct request *r, uint64_t ns)
+{
+	return r->sum.answered ? requests_us((double)ns / (double)r->sum.answered) : cell_na();
+}
+
+static struct cell calls_per_request(const struct request *r, uint64_t calls)
+{
+	if (!r->sum.answered)
+		return cell_na();
+	if (!calls)
+		return (struct cell) { "-" };
+	return cell_short((double)calls / (double)r->sum.answered);
+}
+
+static struct cell service_time(const struct request *r, double ns)
+{
+	return r->sum.answered ? cell_time(ns) : cell_na();
+}
+
+static int table_row(struct table *t, const struct request *r, const char *name)
+{
+	struct grid_row *row = grid_row(&t->g);
+	uint64_t other = 0;
+	struct cell *cell;
+
+	if (!row)
+		return -ENOMEM;
+	cell = row->cell;
+	snprintf(cell[COL_NAME].text, sizeof(cell[COL_NAME].text), "%s", name);
+	cell[COL_REQUESTS] = cell_count(r->sum.answered);
+	cell[COL_ERRORS] = r->sum.errors ? cell_count(r->sum.errors) : (struct cell) { "-" };
+	cell[COL_MEAN] = service_time(r, (double)r->sum.ns / (double)r->sum.answered);
+	cell[COL_P50] = service_time(r, requests_quantile(&r->sum, 0.5));
+	cell[COL_P99] = service_time(r, requests_quantile(&r->sum, 0.99));
+	cell[COL_SHARE] = cell_fixed(requests_percent(r->sum.ns, t->r->all.sum.ns), 1);
+	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++) {
+		if (t->folded[i])
+			other += r->time_ns[i];
+		cell[COL_TIME + i] = per_request(r, r->time_ns[i]);
+	}
+	cell[COL_TIME + ACCOUNT_OTHER] = per_request(r, r->time_ns[ACCOUNT_OTHER] + other);
+	cell[COL_UNEXPLAINED] = per_request(r, r->sum.unexplained_ns);
+	cell[COL_CALLS] = calls_per_request(r, r->calls);
+	cell[COL_CNID] = calls_per_request(r, r->cnid_calls);
+	return 0;
+}
+
+static int table_fill(struct table *t)
+{
+	const struct requests *r = t->r;
+	char name[ACCOUNT_NAME_MAX];
+	size_t rows = 0;
+	int e = 0;
+
+	grid_clear(&t->g);
+	for (size_t i = 0; i < r->n && !e; i++) {
+		if (!r->request[i].sum.answered)
+			continue;
+		rows++;
+		e = table_row(t, &r->request[i], account_name(r->request[i].number, name));
+	}
+	if (!e && rows > 1)
+		e = table_row(t, &r->all, "all");
+	return e;
+}
+
+static void table_init(struct table *t, const struct requests *r)
+{
+	const struct request *all = &r->all;
+
+	*t = (struct table) { .r = r, .g = { .n_columns = N_COLS, .gap = 2 } };
+	memcpy(t->g.column, heads, sizeof(heads));
+	t->g.column[COL_ERRORS].off = !all->sum.errors;
+	t->g.column[COL_CNID].off = !all->cnid_calls;
+	t->g.column[COL_UNEXPLAINED].off = all->sum.unexplained_ns < all->sum.ns / 1000;
+	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++) {
+		t->g.column[COL_TIME + i].head = account_columns[i].text;
+		t->g.column[COL_TIME + i].off = !all->time_ns[i];
+	}
+}
+
+/* A column with hardly any of the time goes into "other". */
+static void fold(struct table *t)
+{
+	const struct request *all = &t->r->all;
+	size_t least = ACCOUNT_OTHER, n = 0;
+
+	for (size_t i = ACCOUNT_RUNQ; i < ACCOUNT_OTHER; i++) {
+		if (t->g.column[COL_TIME + i].off ||
+		    requests_percent(all->time_ns[i], all->sum.ns) >= FOLDED_SHARE)
+			continue;
+		n++;
+		if (least == ACCOUNT_OTHER || all->time_ns[i] < all->time_ns[least])
+			least = i;
+	}
+	/* A column in place of another helps nobody. */
+	if (n < 1u + t->g.column[COL_TIME + ACCOUNT_OTHER].off)
+		return;
+	t->folded[least] = true;
+	t->g.column[COL_TIME + least].off = true;
+	t->g.column[COL_TIME + ACCOUNT_OTHER].off = false;
+}
+
+static int table_fit(struct table *t, size_t width)
+{
+	int e = table_fill(t);
+
+	for (size_t i = 0; !e && grid_width(&t->g) > width; i++) {
+		if (t->g.gap > 1) {
+			t->g.gap = 1;
+			i--;
+			continue;
+		}
+		if (i == sizeof(drops) / sizeof(drops[0]))
+			return 0;
+		if (drops[i] == COL_TIME)
+			fold(t);
+		else
+			t->g.column[drops[i]].off = true;
+		e = table_fill(t);
+	}
+	return e;
+}
+
+static void put_folded(const struct paint *p, const struct table *t)
+{
+	const char *comma = "  other: with ";
+
+	for (size_t i = 0; i < ACCOUNT_OTHER; i++) {
+		if (!t->folded[i])
+			continue;
+		fprintf(p->out, "%s%s", comma, account_columns[i].text);
+		comma = ", ";
+	}
+	if (*comma == ',')
+		fputc('\n', p->out);
+}
+
+/* A text that no line is to end in. */
+static void print_glued(FILE *to, const char *text)
+{
+	for (; *text; text++)
+		fputc(*text == ' ' ? GLUE[0] : *text, to);
+}
+
+/* "19.8s in 4,000 requests: CNID 49 %, disk 21 %, ...": the answer before the table. */
+static int put_answer(const struct paint *p, const struct requests *r)
+{
+	const struct request *all = &r->all;
+	bool done[ACCOUNT_N_COLUMNS] = { 0 };
+	char *text = NULL;
+	size_t len;
+	FILE *to = open_memstream(&text, &len);
+
+	if (!to)
+		return -ENOMEM;
+	fprintf(to, "%s in %s requests:", cell_time((double)all->sum.ns).text,
+		cell_count(all->sum.answered).text);
+	for (size_t n = 0; n < ACCOUNT_N_COLUMNS; n++) {
+		size_t most = ACCOUNT_N_COLUMNS;
+
+		for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
+			if (!done[i] &&
+			    (most == ACCOUNT_N_COLUMNS || all->time_ns[i] > all->time_ns[most]))
+				most = i;
+		done[most] = true;
+		if (requests_percent(all->time_ns[most], all->sum.ns) < 0.05)
+			continue;
+		fprintf(to, "%s ", n ? "," : "");
+		print_glued(to, account_columns[most].text);
+		fprintf(to, GLUE "%.1f" GLUE "%%",
+			requests_percent(all->time_ns[most], all->sum.ns));
+	}
+	fprintf(to, "; unexplained" GLUE "%.2g" GLUE "%%",
+		requests_percent(all->sum.unexplained_ns, all->sum.ns));
+	if (all->sum.unexplained)
+		fprintf(to, " (in %s requests more than 1" GLUE "%%)",
+			cell_count(all->sum.unexplained).text);
+	if (fclose(to)) {
+		free(text);
+		return -ENOMEM;
+	}
+	put_wrapped(p->out, "  Spent", text, p->width);
+	free(text);
+	return 0;
+}
+
+/* Requests that were in service when the interval ended, or whose session did. */
+static int put_unanswered(const struct paint *p, const struct requests *r)
+{
+	char *text = NULL, name[ACCOUNT_NAME_MAX];
+	const char *comma = "";
+	size_t len;
+	FILE *to = open_memstream(&text, &len);
+
+	if (!to)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->n; i++) {
+		const struct request *q = &r->request[i];
+
+		if (q->sum.begun <= q->sum.answered)
+			continue;
+		fprintf(to, "%s%s" GLUE "×" GLUE "%s", comma, account_name(q->number, name),
+			cell_count(q->sum.begun - q->sum.answered).text);
+		comma = ", ";
+	}
+	if (fclose(to)) {
+		free(text);
+		return -ENOMEM;
+	}
+	if (*text)
+		put_wrapped(p->out, "  No reply", text, p->width);
+	free(text);
+	return 0;
+}
+
+/* "FPCreateFile: -5017 exists already × 12; ..." */
+static int put_results(const struct paint *p, const struct requests *r)
+{
+	const struct ledger *l = &p->view.all;
+	char *text = NULL, name[ACCOUNT_NAME_MAX];
+	const char *gap = "";
+	size_t len;
+	FILE *to = open_memstream(&text, &len);
+
+	if (!to)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->n; i++) {
+		const char *comma = ": ";
+		bool any = false;
+
+		for (size_t k = 0; k < l->n_results; k++) {
+			const struct ledger_result *code = &l->result[k];
+			const char *words = result_text(code->code);
+
+			if (code->account != r->request[i].number)
+				continue;
+			if (!any)
+				fprintf(to, "%s%s", gap, account_name(r->request[i].number, name));
+			fprintf(to, "%s%d%s%s" GLUE "×" GLUE "%s", comma, code->code,
+				words ? " " : "", words ? words : "", cell_count(code->n).text);
+			any = true;
+			comma = ", ";
+			gap = "; ";
+		}
+	}
+	if (fclose(to)) {
+		free(text);
+		return -ENOMEM;
+	}
+	if (*text)
+		put_wrapped(p->out, "  Results", text, p->width);
+	free(text);
+	return 0;
+}
+
+static int put_table(const struct paint *p, const struct requests *r)
+{
+	struct table t;
+	int e;
+
+	paint_heading(p, "AFP commands inside the server",
+		      "  from the read that completes a request to the\n"
+		      "       write that completes its reply, most time first; p50, p99: ± 25 %;\n"
+		      "       then where the mean goes, in µs, and system calls per request");
+	e = put_answer(p, r);
+	if (e)
+		return e;
+	table_init(&t, r);
+	e = table_fit(&t, p->width);
+	if (!e) {
+		grid_put(&t.g, p);
+		put_folded(p, &t);
+	}
+	grid_clear(&t.g);
+	if (!e)
+		e = put_unanswered(p, r);
+	if (!e)
+		e = put_results(p, r);
+	return e;
+}
+
+static const char *reason(const struct run *r)
+{
+	const char *why = run_note_find(&r->absent, "requests");
+
+	if (!why)
+		why = run_note_find(&r->absent, "*");
+	return why ? why : "not measured";
+}
+
+int paint_requests(const struct paint *p)
+{
+	struct requests r;
+	int e;
+
+	if (!p->view.all.has_requests) {
+		paint_heading(p, "AFP commands inside the server: n/a", "");
+		put_wrapped(p->out, "  because", reason(p->view.run), p->width);
+		return 0;
+	}
+	e = requests_init(&r, &p->view.all);
+	if (e)
+		return e;
+	if (r.all.sum.answered)
+		e = put_table(p, &r);
+	else
+		paint_heading(p, "AFP commands inside the server", ": none was answered");
+	if (!e && r.all.sum.answered)
+		e = paint_states(p, &r);
+	requests_fini(&r);
+	return e;
+}

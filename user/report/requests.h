@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef REPORT_REQUESTS_H
+#define REPORT_REQUESTS_H
+
+/* The requests of a ledger, account by account, as both text and JSON need them. */
+
+#include "base/account.h"
+#include "report/paint.h"
+
+/* One account. All 0 in "sum": nothing but parts is known of it. */
+struct request {
+	unsigned int number;
+	struct afs_account sum;
+	uint64_t time_ns[ACCOUNT_N_COLUMNS]; /* of the serving thread */
+	uint64_t calls, cnid_calls;          /* of the serving thread, of cnid_dbd for it */
+};
+
+struct requests {
+	size_t n;
+	struct request *request; /* most time first */
+	struct request all;      /* their sum */
+};
+
+/* The accounts that are requests. 0 or -ENOMEM (then nothing is to be freed). */
+int requests_init(struct requests *out, const struct ledger *l);
+void requests_fini(struct requests *r);
+
+/* Whether anything is known of this account. */
+bool requests_knows(const struct ledger *l, unsigned int number);
+
+/* From a histogram with AFS_HIST_BITS: the middle of the bucket, at most a quarter off. */
+double requests_quantile(const struct afs_account *a, double q);
+
+/* A share in per cent, 0 of nothing is 0. */
+double requests_percent(uint64_t part, uint64_t whole);
+
+/* Microseconds with one decimal; "-" for nothing at all. */
+struct cell requests_us(double ns);
+
+/* The first requests in detail: the states of the serving thread and of cnid_dbd. */
+int paint_states(const struct paint *p, const struct requests *r);
+
+#endif

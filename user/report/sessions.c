@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The sessions of a run: who kept the server busy. */
+#include "report/grid.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SESSIONS 20 /* shown; JSON has all */
+
+enum {
+	COL_USER,
+	COL_ADDRESS,
+	COL_VOLUME,
+	COL_PID,
+	COL_BEGUN,
+	COL_ENDED,
+	COL_REQUESTS,
+	COL_BUSY,
+	COL_SHARE,
+	COL_CALLS,
+	COL_IN,
+	COL_OUT,
+	N_COLS
+};
+
+static const struct grid_column heads[N_COLS] = {
+	[COL_USER] = { .head = "user" },
+	[COL_ADDRESS] = { .head = "client", .left = true },
+	[COL_VOLUME] = { .head = "volume", .left = true },
+	[COL_PID] = { .head = "pid" },
+	[COL_BEGUN] = { .head = "from" },
+	[COL_ENDED] = { .head = "to" },
+	[COL_REQUESTS] = { .head = "requests" },
+	[COL_BUSY] = { .head = "busy" },
+	[COL_SHARE] = { .head = "busy%" },
+	[COL_CALLS] = { .head = "calls" },
+	[COL_IN] = { .head = "MB" GLUE "in" },
+	[COL_OUT] = { .head = "MB" GLUE "out" },
+};
+
+/* What is left out when the terminal is too narrow, in this order. */
+static const unsigned int drops[] = { COL_PID, COL_BEGUN, COL_ENDED, COL_CALLS, COL_SHARE };
+
+static int by_busy(const void *a, const void *b)
+{
+	const struct run_session *x = *(struct run_session *const *)a;
+	const struct run_session *y = *(struct run_session *const *)b;
+
+	if (x->busy_ns != y->busy_ns)
+		return x->busy_ns < y->busy_ns ? 1 : -1;
+	if (x->requests != y->requests)
+		return x->requests < y->requests ? 1 : -1;
+	return x < y ? -1 : 1;
+}
+
+/* Seconds since the first phase began. */
+static struct cell since(const struct run *r, uint64_t ns, const char *otherwise)
+{
+	uint64_t start = r->n_phases ? r->phase[0]->start_ns : 0;
+	struct cell c;
+
+	if (!ns)
+		snprintf(c.text, sizeof(c.text), "%s", otherwise);
+	else
+		snprintf(c.text, sizeof(c.text), "%+.1fs", ((double)ns - (double)start) / 1e9);
+	return c;
+}
+
+static int put_session(struct grid *g, const struct run *r, const struct run_session *s,
+		       uint64_t all_ns)
+{
+	struct grid_row *row = grid_row(g);
+	struct cell *cell;
+
+	if (!row)
+		return -ENOMEM;
+	cell = row->cell;
+	cell[COL_USER] = cell_text(s->user ? s->user : "n/a", 16);
+	cell[COL_ADDRESS] = cell_text(s->address ? s->address : "n/a", 39);
+	cell[COL_VOLUME] = cell_text(s->volume ? s->volume : "n/a", 20);
+	cell[COL_PID] = cell_fixed(s->pid, 0);
+	cell[COL_BEGUN] = since(r, s->begun_ns, "before");
+	cell[COL_ENDED] = since(r, s->ended_ns, "still");
+	cell[COL_REQUESTS] = cell_count(s->requests);
+	cell[COL_BUSY] = cell_time((double)s->busy_ns);
+	cell[COL_SHARE] = cell_fixed(all_ns ? 100 * (double)s->busy_ns / (double)all_ns : 0, 1);
+	cell[COL_CALLS] = cell_count(s->calls);
+	cell[COL_IN] = cell_short((double)s->bytes_in / 1e6);
+	cell[COL_OUT] = cell_short((double)s->bytes_out / 1e6);
+	return 0;
+}
+
+/* What does not fit in the table. */
+static int put_others(struct grid *g, struct run_session *const *list, size_t n)
+{
+	uint64_t requests = 0, busy = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		requests += list[i]->requests;
+		busy += list[i]->busy_ns;
+	}
+	return grid_text(g, INK_NONE, "  %zu others: %s requests, busy %s", n,
+			 cell_count(requests).text, cell_time((double)busy).text);
+}
+
+static int fill(struct grid *g, const struct run *r, struct run_session *const *list)
+{
+	size_t n = r->n_sessions > SESSIONS + 1 ? SESSIONS : r->n_sessions, i;
+	uint64_t all_ns = 0;
+	int e = 0;
+
+	for (i = 0; i < r->n_sessions; i++)
+		all_ns += list[i]->busy_ns;
+	for (i = 0; i < n && !e; i++)
+		e = put_session(g, r, list[i], all_ns);
+	if (!e && i < r->n_sessions)
+		e = put_others(g, list + i, r->n_sessions - i);
+	return e;
+}
+
+/* "user: how it is known": each way once. */
+static void put_ways(const struct paint *p, const char *what, struct run_session *const *list,
+		     size_t member)
+{
+	size_t n = p->view.run->n_sessions;
+	const char *gap = "";
+
+	for (size_t i = 0; i < n; i++) {
+		const char *way = *(const char *const *)((const char *)list[i] + member);
+		bool seen = !way;
+
+		for (size_t k = 0; k < i && !seen; k++) {
+			const char *before = *(const char *const *)((const char *)list[k] + member);
+
+			seen = before && !strcmp(before, way);
+		}
+		if (seen)
+			continue;
+		if (!*gap)
+			fprintf(p->out, "  %s: ", what);
+		fprintf(p->out, "%s%s", gap, way);
+		gap = "; ";
+	}
+	if (*gap)
+		fputc('\n', p->out);
+}
+
+int paint_sessions(const struct paint *p)
+{
+	const struct run *r = p->view.run;
+	struct grid g = { .n_columns = N_COLS, .gap = 2 };
+	struct run_session **list;
+	int e;
+
+	if (!r->n_sessions)
+		return 0;
+	list = calloc(r->n_sessions, sizeof(struct run_session *));
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->n_sessions; i++)
+		list[i] = &r->session[i];
+	qsort(list, r->n_sessions, sizeof(struct run_session *), by_busy);
+	memcpy(g.column, heads, sizeof(heads));
+	e = fill(&g, r, list);
+	if (!e) {
+		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
+		paint_heading(p, "Sessions",
+			      "  busiest first; busy: with a request in service; MB: on the wire");
+		grid_put(&g, p);
+		put_ways(p, "user", list, offsetof(struct run_session, user_from));
+		put_ways(p, "volume", list, offsetof(struct run_session, volume_from));
+	}
+	grid_clear(&g);
+	free(list);
+	return e;
+}
