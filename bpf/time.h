@@ -159,17 +159,26 @@ static __always_inline void wait_end(struct afs_thread *t, __u64 now)
 		inner_look(own, p->cnid_thread - 1, true, now);
 }
 
-/* Back on a CPU: what the CNID server did until the wake-up goes into the account. */
-static __always_inline void wait_count(struct afs_thread *t)
+/*
+ * Back on a CPU: what the CNID server did while we slept goes into the account. It may have run
+ * on another CPU while its totals were read: what is missing of the sleep is unknown, what is
+ * too much is left out.
+ */
+static __always_inline void wait_count(struct afs_thread *t, __u64 slept_ns)
 {
 	struct afs_account *a = account_at(t->account);
 	struct afs_inner *own = inner_at(t->slot);
+	__u64 ns, left = slept_ns;
 
 	t->waits = 0;
 	if (!a || !own)
 		return;
-	for (int i = 0; i < AFS_N_INSIDE; i++)
-		a->inside[i] += own->waited[i];
+	for (int i = 0; i < AFS_N_INSIDE; i++) {
+		ns = own->waited[i] < left ? own->waited[i] : left;
+		a->inside[i] += ns;
+		left -= ns;
+	}
+	a->inside[AFS_INSIDE_UNKNOWN] += left;
 }
 
 static __always_inline void switch_out(struct afs_thread *t, bool blocks)
@@ -203,7 +212,7 @@ static __always_inline void switch_in(struct afs_thread *t)
 		if (t->waits) {
 			if (!t->woken_ns)
 				wait_end(t, now);
-			wait_count(t);
+			wait_count(t, woken - t->since_ns);
 		}
 	}
 	if (p)

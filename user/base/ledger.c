@@ -36,6 +36,7 @@ void ledger_fini(struct ledger *l)
 	free(l->part);
 	free(l->account);
 	free(l->result);
+	free(l->storage);
 	*l = (struct ledger) { 0 };
 }
 
@@ -75,6 +76,13 @@ static uint64_t result_key(const void *row)
 	return (uint64_t)r->account << 32 | (uint32_t)r->code;
 }
 
+static uint64_t storage_key(const void *row)
+{
+	const struct ledger_storage *s = row;
+
+	return (uint64_t)s->role * AFS_N_ACCOUNTS + s->account;
+}
+
 #define KIND(type, first, key)                                                                     \
 	{                                                                                          \
 		sizeof(struct type), offsetof(struct type, first), key                             \
@@ -84,6 +92,7 @@ static const struct kind row_kind = KIND(ledger_row, cell, row_key);
 static const struct kind part_kind = KIND(ledger_part, part, part_key);
 static const struct kind account_kind = KIND(ledger_account, sum, account_key);
 static const struct kind result_kind = KIND(ledger_result, n, result_key);
+static const struct kind storage_kind = KIND(ledger_storage, sum, storage_key);
 
 static __u64 *totals_of(const struct kind *k, void *row)
 {
@@ -187,6 +196,7 @@ static int combine_all(struct ledger *to, const struct ledger *a, const struct l
 	COMBINE(&part_kind, n_parts, part);
 	COMBINE(&account_kind, n_accounts, account);
 	COMBINE(&result_kind, n_results, result);
+	COMBINE(&storage_kind, n_storage, storage);
 #undef COMBINE
 	return 0;
 }
@@ -206,7 +216,9 @@ static bool compat_subtract(struct afs_compat *from, const struct afs_compat *wh
 int ledger_diff(struct ledger *out, const struct ledger *later, const struct ledger *earlier)
 {
 	struct ledger made = { .has_calls = later->has_calls && earlier->has_calls,
+			       .only_calls = later->only_calls,
 			       .has_requests = later->has_requests && earlier->has_requests,
+			       .has_storage = later->has_storage && earlier->has_storage,
 			       .filled = true };
 	bool ok;
 	int r;
@@ -220,6 +232,12 @@ int ledger_diff(struct ledger *out, const struct ledger *later, const struct led
 	if (!ok || !made.has_calls) {
 		made.has_calls = false;
 		made.n_rows = 0;
+	}
+	for (int i = 0; i < AFS_N_STORAGE_ITEMS; i++)
+		made.has_item[i] = later->has_item[i] && earlier->has_item[i];
+	if (!ok || !made.has_storage) {
+		made.has_storage = false;
+		made.n_storage = 0;
 	}
 	if (!ok || !made.has_requests) {
 		made.has_requests = false;
@@ -259,7 +277,9 @@ int ledger_add(struct ledger *to, const struct ledger *from)
 {
 	bool fresh = is_new(to), ok;
 	struct ledger made = { .has_calls = from->has_calls && (fresh || to->has_calls),
+			       .only_calls = from->only_calls || to->only_calls,
 			       .has_requests = from->has_requests && (fresh || to->has_requests),
+			       .has_storage = from->has_storage && (fresh || to->has_storage),
 			       .filled = true };
 	int r;
 
@@ -268,6 +288,8 @@ int ledger_add(struct ledger *to, const struct ledger *from)
 		ledger_fini(&made);
 		return r;
 	}
+	for (int i = 0; i < AFS_N_STORAGE_ITEMS; i++)
+		made.has_item[i] = from->has_item[i] && (fresh || to->has_item[i]);
 	for (size_t i = 0; i < AFS_N_ROLES; i++) {
 		made.has_compat[i] = from->has_compat[i] && (fresh || to->has_compat[i]);
 		if (!made.has_compat[i])
@@ -318,6 +340,20 @@ struct afs_part ledger_part_sum(const struct ledger *l, unsigned int role, unsig
 		totals_add(&part_kind, &sum, p);
 	}
 	return sum.part;
+}
+
+struct afs_storage ledger_storage_sum(const struct ledger *l, unsigned int role,
+				      unsigned int account)
+{
+	struct ledger_storage sum = { 0 };
+
+	for (size_t i = 0; i < l->n_storage; i++) {
+		if (role != LEDGER_ALL && l->storage[i].role != role)
+			continue;
+		if (account == LEDGER_ALL || l->storage[i].account == account)
+			totals_add(&storage_kind, &sum, &l->storage[i]);
+	}
+	return sum.sum;
 }
 
 const struct ledger_account *ledger_account(const struct ledger *l, unsigned int number)

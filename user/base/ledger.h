@@ -8,6 +8,7 @@
  */
 
 #include "bpf/events.h"
+#include "bpf/storage.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,19 +40,30 @@ struct ledger_result {
 	__u64 n;
 };
 
+/* What one role did for one account below its system calls. */
+struct ledger_storage {
+	uint16_t account;
+	uint8_t role;
+	struct afs_storage sum;
+};
+
 struct ledger {
-	bool has_calls;               /* rows were counted, not sampled */
-	bool has_requests;            /* parts, accounts, results were counted */
+	bool has_calls;    /* rows were counted, not sampled */
+	bool only_calls;   /* of rows only role, class and calls were measured */
+	bool has_requests; /* parts, accounts, results were counted */
+	bool has_storage;  /* storage was counted, where an item is known */
+	bool has_item[AFS_N_STORAGE_ITEMS];
 	bool filled;                  /* made by ledger_diff or ledger_add; false when fresh */
 	bool has_compat[AFS_N_ROLES]; /* compat[role] was measured */
 	struct afs_compat compat[AFS_N_ROLES];
 	size_t n_rows;
 	struct ledger_row *row; /* by role, class, object */
 	/* The requests ledger: sums of parts over accounts are the calls ledger. */
-	size_t n_parts, n_accounts, n_results;
+	size_t n_parts, n_accounts, n_results, n_storage;
 	struct ledger_part *part;       /* by role, account, class, object */
 	struct ledger_account *account; /* by number */
 	struct ledger_result *result;   /* by account, code */
+	struct ledger_storage *storage; /* by role, account */
 };
 
 void ledger_fini(struct ledger *l);
@@ -79,6 +91,10 @@ const struct ledger_account *ledger_account(const struct ledger *l, unsigned int
 #define LEDGER_ALL 0xffffu
 struct afs_part ledger_part_sum(const struct ledger *l, unsigned int role, unsigned int account,
 				unsigned int class, unsigned int object);
+
+/* Sum of storage rows; LEDGER_ALL stands for all. */
+struct afs_storage ledger_storage_sum(const struct ledger *l, unsigned int role,
+				      unsigned int account);
 
 const char *ledger_inside_name(unsigned int inside);
 const char *ledger_role_name(unsigned int role);

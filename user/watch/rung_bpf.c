@@ -13,6 +13,7 @@
 #include "watch/calls.h"
 #include "watch/price.h"
 #include "watch/sessions.h"
+#include "watch/storage.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -31,7 +32,9 @@ struct bpf_rung {
 	struct bpf_view view;
 	struct sessions *sessions;
 	struct price price;
-	uint32_t n_processes; /* at the last tick */
+	struct storage *storage;        /* NULL: nothing can be observed */
+	char storage_why[ERR_TEXT_MAX]; /* why it is NULL */
+	uint32_t n_processes;           /* at the last tick */
 	bool sleeps[AFS_N_CALLS];
 	bool crowded;
 };
@@ -43,10 +46,22 @@ static void bpf_free(void *state)
 	if (!b)
 		return;
 	price_end(&b->price);
+	storage_close(b->storage);
 	bpf_view_close(&b->view);
 	bpf_load_close(&b->load);
 	sessions_free(b->sessions);
 	free(b);
+}
+
+/* A watch without it is a watch. */
+static void open_storage(struct bpf_rung *b)
+{
+	struct err why = {};
+
+	if (!storage_open(&b->storage, b->load.object, &why))
+		return;
+	b->storage = NULL;
+	snprintf(b->storage_why, sizeof(b->storage_why), "%s", why.text);
 }
 
 int rung_bpf_open(void **state, const struct bpf_load_wish *wish, struct err *e)
@@ -70,6 +85,7 @@ int rung_bpf_open(void **state, const struct bpf_load_wish *wish, struct err *e)
 	}
 	for (int nr = 0; nr < AFS_N_CALLS; nr++)
 		b->sleeps[nr] = calls_is_sleep(nr);
+	open_storage(b);
 	price_begin(&b->price);
 	*state = b;
 	return 0;
@@ -201,6 +217,28 @@ static int bpf_look(void *state, const struct target *t, struct err *e)
 	return r;
 }
 
+static int read_storage(const struct bpf_rung *b, struct ledger *out)
+{
+	const struct storage_item *item = storage_describe(b->storage);
+	struct storage_row *row = NULL;
+	size_t n = 0;
+	int r = storage_read(b->storage, &row, &n);
+
+	if (!r)
+		out->storage = calloc(n + 1, sizeof(*out->storage));
+	for (size_t i = 0; i < n && out->storage; i++)
+		out->storage[out->n_storage++] = (struct ledger_storage) {
+			.account = row[i].account,
+			.role = row[i].role,
+			.sum = row[i].sum,
+		};
+	free(row);
+	out->has_storage = out->storage != NULL;
+	for (int i = 0; i < AFS_N_STORAGE_ITEMS; i++)
+		out->has_item[i] = out->has_storage && item[i].how;
+	return out->storage ? 0 : -ENOMEM;
+}
+
 static int bpf_read(void *state, struct ledger *out)
 {
 	struct bpf_rung *b = state;
@@ -215,6 +253,8 @@ static int bpf_read(void *state, struct ledger *out)
 		r = r ? r : bpf_view_read_results(&b->view, out);
 		out->has_requests = !r;
 	}
+	if (!r && b->storage)
+		r = read_storage(b, out);
 	bpf_view_read_compat(&b->view, out);
 	if (r)
 		ledger_fini(out);
@@ -319,6 +359,34 @@ static bool bpf_tick(void *state)
 	return n != before;
 }
 
+/* Rungs of the storage layer, item by item, and what they missed. */
+static int finish_storage(const struct bpf_rung *b, struct run *r)
+{
+	const struct storage_item *item;
+	struct storage_loss loss;
+	char key[48], what[96];
+	int err = 0;
+
+	if (!b->storage)
+		return run_note(&r->rungs, "storage", "off: %s", b->storage_why);
+	item = storage_describe(b->storage);
+	for (int i = 0; i < AFS_N_STORAGE_ITEMS && !err; i++) {
+		snprintf(key, sizeof(key), "storage.%s", item[i].key);
+		err = run_note(&r->rungs, key, "%s%s", item[i].how ? item[i].how : "off",
+			       item[i].counts_only ? " (numbers only)" : "");
+		snprintf(key, sizeof(key), "storage.%s.not", item[i].key);
+		if (!err && item[i].why[0])
+			err = run_note(&r->rungs, key, "%s", item[i].why);
+	}
+	for (size_t i = 0; !err && storage_loss(b->storage, i, &loss); i++) {
+		if (!loss.known)
+			continue;
+		snprintf(what, sizeof(what), "%s skipped by the kernel", loss.program);
+		err = run_loss(r, what, loss.n);
+	}
+	return err;
+}
+
 static uint64_t all_calls(const struct bpf_view *v)
 {
 	uint32_t n = bpf_view_threads(v);
@@ -346,6 +414,8 @@ static int bpf_finish(void *state, struct run *r)
 			       "sockets or data files");
 	if (!err)
 		err = finish_losses(b, r);
+	if (!err)
+		err = finish_storage(b, r);
 	if (!err)
 		err = price_note(&b->price, &b->load, all_calls(&b->view), r);
 	if (!err)

@@ -401,6 +401,7 @@ static int perf_read(void *state, struct ledger *out)
 		return -ENOMEM;
 	out->row = row;
 	out->has_calls = true;
+	out->only_calls = true;
 	for (size_t i = 0; i < p->n; i++) {
 		read_counts(&p->process[i]);
 		read_io(&p->process[i]);
@@ -482,7 +483,6 @@ static int perf_finish(void *state, struct run *r)
 		err = run_loss(r, "perf counters that could not be read", unreadable);
 	return err;
 }
-
 
 const struct rung rung_perf = {
 	.name = "perf",
