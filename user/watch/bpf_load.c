@@ -300,6 +300,10 @@ static int try_kind(struct bpf_load *l, const struct bpf_load_kind *kind,
 		return 0;
 	}
 	snprintf(l->how_why, sizeof(l->how_why), "%s: %.400s", first->how, why.text);
+	if (wish->only) {
+		*e = why;
+		return r;
+	}
 	r = try_way(l, kind, second, !wish->no_objects, e);
 	if (r)
 		*e = why;
@@ -338,7 +342,7 @@ int bpf_load_open(struct bpf_load *out, const struct bpf_load_wish *wish, struct
 	old = libbpf_set_print(keep_words);
 	if (!wish->by_tid)
 		r = try_kind(out, &calls_kind, wish, e);
-	if (r)
+	if (r && (wish->by_tid || !wish->only))
 		r = try_kind(out, &calls_tid_kind, wish, wish->by_tid ? e : &why);
 	libbpf_set_print(old);
 	for (unsigned int i = 0; !r && i < BPF_LOAD_PROGRAMS; i++)

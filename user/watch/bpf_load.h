@@ -48,6 +48,7 @@ struct bpf_load_wish {
 	bool classic;    /* raw_syscalls tracepoints before BTF tracepoints */
 	bool no_objects; /* do without bpf_probe_read_kernel: no objects, no requests */
 	bool by_tid;     /* find threads by their number, as before Linux 5.11 */
+	bool only;       /* this way or none */
 };
 
 struct bpf_load_wish bpf_load_best(void);

@@ -5,6 +5,8 @@
 
 #include "watch/bpf_load.h"
 #include "watch/procfs.h"
+#include "watch/rung.h"
+#include "watch/storage.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -74,41 +76,70 @@ static bool in_first_pid_namespace(void)
 	return stat("/proc/self/ns/pid", &st) || st.st_ino == FIRST_PID_NS;
 }
 
-/* Without the tracepoints in front, which are the rung's name anyway. */
-static const char *refusal(const char *rung, const char *why)
-{
-	const char *rest = strncmp(why, rung, strlen(rung)) ? NULL : strstr(why, ": ");
+/* Ways to count calls by BPF, from the best to the weakest. */
+struct bpf_way {
+	const char *rung;
+	struct bpf_load_wish wish;
+};
 
-	if (rest)
-		return rest + 2;
-	return *why ? why : "these tracepoints cannot be attached";
+/* Everything that hangs on the first way that works. */
+struct found {
+	bool any, objects, requests;
+	char why[ERR_TEXT_MAX];
+	size_t n_storage;
+	struct ladder_step storage[AFS_N_STORAGE_ITEMS];
+};
+
+static void look_storage(struct ladder *l, const struct bpf_load *load)
+{
+	const struct storage_item *item;
+	struct storage *storage = NULL;
+	struct ladder_step *s;
+	struct err e = {};
+
+	if (storage_open(&storage, load->object, &e)) {
+		say(add(l, "storage", "all", false), "%s", e.text);
+		return;
+	}
+	item = storage_describe(storage);
+	for (int i = 0; i < AFS_N_STORAGE_ITEMS; i++) {
+		s = add(l, "storage", item[i].text, item[i].how);
+		if (s)
+			s->taken = s->ok;
+		say(s, "%s%s%s", item[i].how ? item[i].how : "",
+		    item[i].how && item[i].why[0] ? "; better is refused: " : "", item[i].why);
+	}
+	storage_close(storage);
 }
 
-/* One way to the calls, and not the one that bpf_load_open takes in its place. */
-static bool try_bpf(struct ladder *l, const char *rung, const struct bpf_load_wish *wish,
-		    bool *objects, char *objects_why)
+/* One way to the calls. */
+static void try_bpf(struct ladder *l, const struct bpf_way *way, struct found *found)
 {
+	struct ladder storage = { .step = found->storage, .max = AFS_N_STORAGE_ITEMS };
 	struct bpf_load load;
 	struct err e = {};
-	bool ok;
 	int r;
 
-	r = bpf_load_open(&load, wish, &e);
-	ok = !r && !strncmp(load.how, rung, strlen(rung));
 	if (!in_first_pid_namespace()) {
-		say(add(l, "calls", rung, false),
+		say(add(l, "calls", way->rung, false),
 		    "this is not the first PID namespace: the kernel's process numbers are not "
 		    "those seen here; run on the host itself");
-	} else if (ok) {
-		say(add(l, "calls", rung, true), "every call counted and timed in the kernel");
-		*objects = load.objects;
-		snprintf(objects_why, ERR_TEXT_MAX, "%s", load.objects_why);
-	} else {
-		say(add(l, "calls", rung, false), "%s", refusal(rung, r ? e.text : load.how_why));
+		return;
 	}
-	if (!r)
-		bpf_load_close(&load);
-	return ok;
+	r = bpf_load_open(&load, &way->wish, &e);
+	say(add(l, "calls", way->rung, !r), "%s",
+	    r ? e.text : "every call counted and timed in the kernel");
+	if (r)
+		return;
+	if (!found->any) {
+		found->any = true;
+		found->objects = load.objects;
+		found->requests = load.requests;
+		snprintf(found->why, sizeof(found->why), "%s", load.objects_why);
+		look_storage(&storage, &load);
+		found->n_storage = storage.n;
+	}
+	bpf_load_close(&load);
 }
 
 /* What root has, as far as this program needs it. */
@@ -153,29 +184,52 @@ static void try_proc(struct ladder *l)
 		    "and CAP_DAC_READ_SEARCH");
 }
 
-static void look_calls(struct ladder *l)
+static void try_perf(struct ladder *l)
+{
+	void *state = NULL;
+	struct err e = {};
+	int r = rung_perf.open(&state, &e);
+	struct ladder_step *s;
+
+	if (!r)
+		rung_perf.free(state);
+	s = add(l, "calls", "perf counters", !r);
+	if (!s)
+		return;
+	s->taken = false;
+	say(s, "%s",
+	    r ? e.text
+	      : "numbers of calls by class; doubles the time of calls: only with --watch=perf");
+}
+
+static void look_calls(struct ladder *l, struct found *found)
 {
 	const struct bpf_load_wish best = bpf_load_best();
-	struct bpf_load_wish wish = { .classic = best.classic };
-	char why[ERR_TEXT_MAX] = "", other[ERR_TEXT_MAX];
-	static const char *const name[] = { "tp_btf", "tp raw_syscalls" };
-	bool objects = false, ignored, any;
+	const struct bpf_way ways[] = {
+		{ "tp_btf", { .only = true } },
+		{ "tp raw_syscalls", { .classic = true, .only = true } },
+		{ "tp_btf, threads by number", { .by_tid = true, .only = true } },
+	};
 
-	any = try_bpf(l, name[wish.classic], &wish, &objects, why);
-	wish.classic = !wish.classic;
-	if (any)
-		try_bpf(l, name[wish.classic], &wish, &ignored, other);
-	else
-		any = try_bpf(l, name[wish.classic], &wish, &objects, why);
+	try_bpf(l, &ways[best.classic], found);
+	try_bpf(l, &ways[!best.classic], found);
+	try_bpf(l, &ways[2], found);
+	try_perf(l);
 	try_proc(l);
-	if (objects)
-		say(add(l, "objects", "descriptors", true),
-		    "calls are told apart by what they were made on");
-	else if (any)
-		say(add(l, "objects", "descriptors", false), "not told apart: %.400s",
-		    why[0] ? why : "refused by the kernel");
-	else
-		say(add(l, "objects", "descriptors", false), "only where calls are counted by BPF");
+}
+
+static void look_objects(struct ladder *l, const struct found *found)
+{
+	const char *why = found->why[0] ? found->why : "refused by the kernel";
+
+	if (!found->any)
+		why = "only where calls are counted by BPF";
+	say(add(l, "objects", "descriptors", found->objects), "%s",
+	    found->objects ? "calls are told apart by what they were made on" : why);
+	say(add(l, "requests", "bytes of the client's connection", found->requests), "%s",
+	    found->requests ? "calls and times of each AFP command, whoever the client is" : why);
+	say(add(l, "times", "tp_btf sched_switch", found->any), "%s",
+	    found->any ? "every moment of a request: own code, calls, run queue, waits" : why);
 }
 
 static void look_times(struct ladder *l)
@@ -190,18 +244,6 @@ static void look_times(struct ladder *l)
 	else
 		say(add(l, "times", "schedstat", false),
 		    "/proc/self/schedstat: this kernel has no CONFIG_SCHED_INFO");
-}
-
-static void look_requests(struct ladder *l)
-{
-	say(add(l, "requests", "client", true),
-	    "each AFP command timed at the client's end of a connection of our own");
-}
-
-static void look_storage(struct ladder *l)
-{
-	say(add(l, "storage", "block device", false),
-	    "not watched; calls on files and databases are, where calls are counted");
 }
 
 static void look_proc(struct ladder *l)
@@ -296,13 +338,17 @@ static void look_rights(struct ladder *l)
 int ladder_look(struct ladder_step *out, size_t max, struct err *e)
 {
 	struct ladder l = { .step = out, .max = max };
+	struct found found = {};
 	bool first = in_first_pid_namespace();
 
 	(void)e;
-	look_calls(&l);
-	look_requests(&l);
+	look_calls(&l, &found);
+	look_objects(&l, &found);
 	look_times(&l);
-	look_storage(&l);
+	if (!found.any)
+		say(add(&l, "storage", "all", false), "only where calls are counted by BPF");
+	for (size_t i = 0; i < found.n_storage && l.n < l.max; i++)
+		l.step[l.n++] = found.storage[i];
 	look_proc(&l);
 	look_version(&l);
 	look_features(&l);

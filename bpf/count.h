@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef AFS_COUNT_H
+#define AFS_COUNT_H
+
+/*
+ * A system call begins and ends: what it is, what it was made on, whose work it is, and every
+ * ledger's share of it.
+ */
+
+#include "bpf/hist.h"
+#include "bpf/maps.h"
+#include "bpf/object.h"
+#include "bpf/request.h"
+#include "bpf/time.h"
+
+#include <asm-generic/errno.h>
+#include <linux/fcntl.h>
+
+static __always_inline bool is_lock(unsigned long cmd)
+{
+	return (cmd >= F_GETLK && cmd <= F_SETLKW) || (cmd >= F_OFD_GETLK && cmd <= F_OFD_SETLKW);
+}
+
+/* Of which descriptor the call is; remembers what leave() will need. */
+static __always_inline __u32 enter_fd(struct afs_thread *t, __u64 task, const struct afs_call *call,
+				      const unsigned long arg[4])
+{
+	struct afs_process *p = process_of(t);
+	__u32 object = AFS_OBJECT_NONE;
+
+	if (!p)
+		return object;
+	if (call->fd != AFS_FD_NONE) {
+		t->fd = call->fd == 0 ? arg[0] : call->fd == 1 ? arg[1] : arg[2];
+		object = object_of(p, t->process, task, t->fd);
+	}
+	if (call->closes) {
+		t->closes = call->closes == AFS_CLOSES_ARG0   ? arg[0]
+			    : call->closes == AFS_CLOSES_ARG1 ? arg[1]
+							      : AFS_FD_ALL;
+		forget(p, t->process, t->closes);
+	}
+	if (object == AFS_OBJECT_CLIENT && t->account >= AFS_ACCOUNT_THREADS &&
+	    (call->class == AFS_CLASS_READ || call->class == AFS_CLASS_RECV)) {
+		p->serving = t->slot + 1;
+		thread_account(t, AFS_ACCOUNT_BETWEEN);
+	}
+	return object;
+}
+
+/* Where the bytes of the call will be seen when it returns. */
+static __always_inline void enter_data(struct afs_thread *t, const struct afs_call *call,
+				       __u32 object, const unsigned long arg[4])
+{
+	unsigned long flags;
+
+	t->data = call->data;
+	if (object != AFS_OBJECT_CLIENT && call->data != AFS_DATA_UID)
+		t->data = AFS_DATA_NONE;
+	if (!t->data)
+		return;
+	flags = call->peek == 2 ? arg[2] : call->peek == 3 ? arg[3] : 0;
+	if (flags & AFS_MSG_PEEK)
+		t->data = AFS_DATA_NONE;
+	t->buf = arg[1];
+	t->len = arg[2];
+}
+
+/* What a thread's account grew by. */
+static __always_inline struct afs_compat io_since(const struct afs_thread *t, const void *task)
+{
+	struct afs_compat io = io_of(task);
+
+	if (t->stopped)
+		return t->io;
+	io.syscr -= t->io.syscr;
+	io.syscw -= t->io.syscw;
+	io.rchar -= t->io.rchar;
+	io.wchar -= t->io.wchar;
+	return io;
+}
+
+/* The kernel's own account: where ours begins and ends, and what exec adds. false: it ended. */
+static __always_inline bool enter_io(struct afs_thread *t, const void *task)
+{
+	struct afs_compat io = io_of(task);
+
+	if (t->found) {
+		t->io = io;
+		t->found = 0;
+	}
+	t->syscr = io.syscr;
+	t->rchar = io.rchar;
+	if (!shared.stopping)
+		return true;
+	t->io = io_since(t, task);
+	t->stopped = 1;
+	return false;
+}
+
+/* address: the task's; 0: it is the one that runs. */
+static __always_inline void enter(struct afs_thread *t, void *task, __u64 address, long nr,
+				  const unsigned long arg[4])
+{
+	struct afs_call call = { .class = AFS_CLASS_OTHER, .fd = AFS_FD_NONE };
+	__u32 object = AFS_OBJECT_NONE;
+	struct afs_part *p;
+	__u64 now;
+
+	if (t->stopped)
+		return;
+	if ((unsigned long)nr < AFS_N_CALLS)
+		call = setup.calls[nr];
+	if (call.flags & AFS_CALL_LOCKS && is_lock(arg[1]))
+		call.class = AFS_CLASS_LOCK;
+	if ((t->found || shared.stopping || call.flags & AFS_CALL_EXEC) && !enter_io(t, task))
+		return;
+	t->closes = AFS_FD_KEEP;
+	if (call.fd != AFS_FD_NONE || call.closes)
+		object = enter_fd(t, address, &call, arg);
+	if (call.class == AFS_CLASS_WAIT) {
+		object = t->again;
+		if (t->role == AFS_ROLE_CNID && t->account != AFS_ACCOUNT_BETWEEN)
+			thread_account(t, AFS_ACCOUNT_BETWEEN);
+	}
+	enter_data(t, &call, object, arg);
+	t->cell = AFS_CELL(t->role, call.class, object);
+	t->part = part_of(t, AFS_STATE(call.class, object));
+	t->flags = call.flags;
+	now = bpf_ktime_get_ns();
+	p = part_at(t->user_part);
+	if (p)
+		p->cpu_ns += now - t->since_ns;
+	inner_add(t, AFS_INSIDE_CPU, now - t->since_ns);
+	t->explained_ns += now - t->since_ns;
+	t->since_ns = now;
+	t->entered_ns = now;
+	t->nr = nr;
+	t->seq++;
+}
+
+/* Once more after the call: another thread may have looked at the descriptor meanwhile. */
+static __always_inline void forget_closed(const struct afs_thread *t)
+{
+	struct afs_process *p = process_of(t);
+
+	if (p)
+		forget(p, t->process, t->closes);
+}
+
+static __always_inline void leave_exec(struct afs_thread *t, const void *task, struct afs_compat *c)
+{
+	struct afs_compat io = io_of(task);
+
+	c->syscr += io.syscr - t->syscr;
+	c->rchar += io.rchar - t->rchar;
+}
+
+static __always_inline void count_compat(struct afs_thread *t, const void *task, long ret)
+{
+	__u32 i = bpf_get_smp_processor_id() * AFS_N_PROCESSES + t->process;
+	struct afs_compat *c;
+
+	if ((ret == -EBADF || ret == -ESPIPE) && !(t->flags & AFS_COMPAT_ALWAYS))
+		return;
+	if (ret <= 0 && t->flags & AFS_COMPAT_MOVED)
+		return;
+	c = bpf_map_lookup_elem(&compat, &i);
+	if (!c)
+		return;
+	if (t->flags & AFS_CALL_EXEC)
+		leave_exec(t, task, c);
+	if (t->flags & AFS_COMPAT_READ) {
+		c->syscr++;
+		if (ret > 0)
+			c->rchar += ret;
+	}
+	if (t->flags & AFS_COMPAT_WRITE) {
+		c->syscw++;
+		if (ret > 0)
+			c->wchar += ret;
+	}
+}
+
+static __always_inline bool is_error(const struct afs_thread *t, long ret)
+{
+	return (unsigned long)ret >= (unsigned long)-4095 && !(t->flags & AFS_CALL_NORESULT);
+}
+
+/* The calls ledger. */
+static __always_inline void count_cell(const struct afs_thread *t, long ret, __u64 ns)
+{
+	__u32 i = bpf_get_smp_processor_id() * AFS_N_CELLS + t->cell;
+	__u32 bucket = afs_hist_index(ns);
+	struct afs_cell *c;
+
+	c = bpf_map_lookup_elem(&cell, &i);
+	if (!c || bucket >= AFS_HIST_BUCKETS)
+		return;
+	c->calls++;
+	c->ns += ns;
+	c->hist[bucket]++;
+	if (is_error(t, ret))
+		c->errors++;
+	else if (t->flags & AFS_CALL_MOVES)
+		c->bytes += ret;
+}
+
+/* The requests ledger. */
+static __always_inline void count_part(struct afs_thread *t, long ret, __u64 ns)
+{
+	struct afs_part *p = part_at(t->part);
+
+	inner_add(t, AFS_INSIDE_CPU, ns);
+	t->explained_ns += ns;
+	if (!p)
+		return;
+	p->calls++;
+	p->cpu_ns += ns;
+	if (is_error(t, ret))
+		p->errors++;
+	else if (t->flags & AFS_CALL_MOVES)
+		p->bytes += ret;
+}
+
+static __always_inline bool is_inbound(const struct afs_thread *t)
+{
+	__u32 class = state_of(t) / AFS_N_OBJECTS;
+
+	return class == AFS_CLASS_READ || class == AFS_CLASS_RECV;
+}
+
+/* A CNID server's thread read a request: from now on it works for the one who sent it. */
+static __always_inline void serve(struct afs_thread *t)
+{
+	struct afs_process *p = process_of(t), *asker;
+	__u32 i = 0, number = AFS_ACCOUNT_BETWEEN;
+	struct afs_thread *for_whom;
+
+	if (p && t->fd < AFS_N_FDS)
+		i = p->peer[fd_index(t->fd)];
+	if (!i)
+		return;
+	asker = process_at(i - 1);
+	if (!asker)
+		return;
+	asker->cnid_thread = t->slot + 1;
+	i = asker->serving - 1;
+	for_whom = bpf_map_lookup_elem(&thread, &i);
+	if (for_whom)
+		number = for_whom->account;
+	if (number != t->account) {
+		thread_account(t, number);
+		t->part = part_of(t, state_of(t));
+	}
+}
+
+/* Follows the bytes to the server, whose arrival may change what the thread works for. */
+static __always_inline void leave_in(struct afs_thread *t, long ret, __u64 now)
+{
+	__u32 before = t->account;
+
+	if (t->role == AFS_ROLE_CNID) {
+		if (is_on(t, AFS_OBJECT_CNID) && is_inbound(t))
+			serve(t);
+		return;
+	}
+	if (!t->data || t->data == AFS_DATA_UID || !is_inbound(t))
+		return;
+	follow(t->slot, ret, TO_SERVER, t->since_ns, now);
+	if (t->account != before)
+		t->part = part_of(t, state_of(t));
+}
+
+static __always_inline void leave_uid(struct afs_thread *t)
+{
+	struct afs_process *p = process_of(t);
+
+	if (p && t->buf && (__u32)t->buf != (__u32)-1)
+		p->uid = t->buf;
+}
+
+/* A socket that was not ready: the wait after it is for the client to take, the CNID to answer. */
+static __always_inline void note_again(struct afs_thread *t, long ret)
+{
+	__u32 class = state_of(t) / AFS_N_OBJECTS;
+
+	if (class == AFS_CLASS_WAIT)
+		return;
+	t->again = 0;
+	if (ret != -EAGAIN)
+		return;
+	if (is_on(t, AFS_OBJECT_CNID))
+		t->again = AFS_OBJECT_CNID;
+	else if (is_on(t, AFS_OBJECT_CLIENT) && !is_inbound(t))
+		t->again = AFS_OBJECT_CLIENT;
+}
+
+static __always_inline void leave(struct afs_thread *t, const void *task, long ret)
+{
+	__u64 now = bpf_ktime_get_ns();
+
+	if (t->nr < 0)
+		return;
+	if (ret > 0)
+		leave_in(t, ret, now);
+	count_cell(t, ret, now - t->entered_ns);
+	count_part(t, ret, now - t->since_ns);
+	t->since_ns = now;
+	if (t->flags & (AFS_COMPAT_READ | AFS_COMPAT_WRITE | AFS_CALL_EXEC))
+		count_compat(t, task, ret);
+	if (t->closes != AFS_FD_KEEP)
+		forget_closed(t);
+	note_again(t, ret);
+	t->calls++;
+	t->nr = AFS_NR_NONE;
+	if (t->data == AFS_DATA_UID && !ret)
+		leave_uid(t);
+	else if (t->data && ret > 0 && !is_inbound(t))
+		follow(t->slot, ret, FROM_SERVER, 0, now);
+	t->seq++;
+}
+
+#endif
