@@ -384,6 +384,15 @@ static __always_inline void mark_call(struct afs_thread *t, struct task_struct__
 #endif
 }
 
+/* The connection may be in the middle of a frame. */
+static __always_inline void mark_stream(__u32 slot)
+{
+	struct afs_stream *s = bpf_map_lookup_elem(&stream, &slot);
+
+	if (s)
+		s->flow[TO_SERVER].lost = s->flow[FROM_SERVER].lost = 1;
+}
+
 /* One pass over all tasks: watches the threads of process "mark" that are not watched yet. */
 SEC("iter/task")
 int mark_process(struct bpf_iter__task___afs *ctx)
@@ -393,8 +402,10 @@ int mark_process(struct bpf_iter__task___afs *ctx)
 
 	if (!task || task->tgid != shared.mark.tgid || thread_of(task))
 		return 0;
-	if (shared.mark.slot < 0)
+	if (shared.mark.slot < 0) {
 		shared.mark.slot = process_new(task->tgid, shared.mark.role, -1);
+		mark_stream(shared.mark.slot);
+	}
 	t = thread_new(task->pid, shared.mark.slot,
 		       task->pid == task->tgid ? shared.mark.account : AFS_ACCOUNT_THREADS);
 	if (!t) {

@@ -66,6 +66,18 @@ static __always_inline void enter_data(struct afs_thread *t, const struct afs_ca
 	t->len = arg[2];
 }
 
+/* splice: nobody sees what is taken from the client's connection, but how much it is. */
+static __always_inline bool is_from_client(struct afs_thread *t, __u64 task,
+					   const struct afs_call *call, __u32 fd)
+{
+	struct afs_process *p;
+
+	if (call->class != AFS_CLASS_COPY || call->data != AFS_DATA_FILE)
+		return false;
+	p = process_of(t);
+	return p && object_of(p, t->process, task, fd) == AFS_OBJECT_CLIENT;
+}
+
 /* What a thread's account grew by. */
 static __always_inline struct afs_compat io_since(const struct afs_thread *t, const void *task)
 {
@@ -98,12 +110,20 @@ static __always_inline bool enter_io(struct afs_thread *t, const void *task)
 	return false;
 }
 
+/* Another thread of the process reads the client's requests by now. */
+static __always_inline bool is_relieved(const struct afs_thread *t)
+{
+	const struct afs_process *p = process_of(t);
+
+	return p && p->serving && p->serving != t->slot + 1;
+}
+
 /* address: the task's; 0: it is the one that runs. */
 static __always_inline void enter(struct afs_thread *t, void *task, __u64 address, long nr,
 				  const unsigned long arg[4])
 {
 	struct afs_call call = { .class = AFS_CLASS_OTHER, .fd = AFS_FD_NONE };
-	__u32 object = AFS_OBJECT_NONE;
+	__u32 object = AFS_OBJECT_NONE, own = t->user_part;
 	struct afs_part *p;
 	__u64 now;
 
@@ -115,6 +135,8 @@ static __always_inline void enter(struct afs_thread *t, void *task, __u64 addres
 		call.class = AFS_CLASS_LOCK;
 	if ((t->found || shared.stopping || call.flags & AFS_CALL_EXEC) && !enter_io(t, task))
 		return;
+	if (t->account == AFS_ACCOUNT_BETWEEN && is_relieved(t))
+		thread_account(t, AFS_ACCOUNT_THREADS);
 	t->closes = AFS_FD_KEEP;
 	if (call.fd != AFS_FD_NONE || call.closes)
 		object = enter_fd(t, address, &call, arg);
@@ -124,11 +146,13 @@ static __always_inline void enter(struct afs_thread *t, void *task, __u64 addres
 			thread_account(t, AFS_ACCOUNT_BETWEEN);
 	}
 	enter_data(t, &call, object, arg);
+	if (object != AFS_OBJECT_CLIENT && is_from_client(t, address, &call, arg[0]))
+		t->data = AFS_DATA_FILE;
 	t->cell = AFS_CELL(t->role, call.class, object);
 	t->part = part_of(t, AFS_STATE(call.class, object));
 	t->flags = call.flags;
 	now = bpf_ktime_get_ns();
-	p = part_at(t->user_part);
+	p = part_at(own);
 	if (p)
 		p->cpu_ns += now - t->since_ns;
 	inner_add(t, AFS_INSIDE_CPU, now - t->since_ns);
@@ -227,7 +251,8 @@ static __always_inline bool is_inbound(const struct afs_thread *t)
 {
 	__u32 class = state_of(t) / AFS_N_OBJECTS;
 
-	return class == AFS_CLASS_READ || class == AFS_CLASS_RECV;
+	return class == AFS_CLASS_READ || class == AFS_CLASS_RECV ||
+	       (class == AFS_CLASS_COPY && !is_on(t, AFS_OBJECT_CLIENT));
 }
 
 /* A CNID server's thread read a request: from now on it works for the one who sent it. */

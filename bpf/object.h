@@ -219,7 +219,8 @@ static __always_inline __u64 link_of(const struct file___afs *file, bool asks)
 	return asks ? (__u64)end.local << 16 | end.peer : (__u64)end.peer << 16 | end.local;
 }
 
-static __always_inline void note_link(struct afs_process *p, __u32 slot, __u32 fd,
+/* false: the other end was not seen yet. */
+static __always_inline bool note_link(struct afs_process *p, __u32 slot, __u32 fd,
 				      const struct file___afs *file)
 {
 	__u64 key = link_of(file, p->role == AFS_ROLE_AFPD);
@@ -227,11 +228,12 @@ static __always_inline void note_link(struct afs_process *p, __u32 slot, __u32 f
 
 	if (p->role == AFS_ROLE_AFPD) {
 		bpf_map_update_elem(&link, &key, &value, BPF_ANY);
-		return;
+		return true;
 	}
 	asker = bpf_map_lookup_elem(&link, &key);
 	if (asker && fd < AFS_N_FDS)
 		p->peer[fd_index(fd)] = *asker;
+	return asker;
 }
 
 __noinline int forget_all(__u32 slot)
@@ -277,7 +279,8 @@ __noinline __u32 object_look(__u32 slot, __u64 task, __u32 fd)
 		if (s && !s->family)
 			note_client(s, file);
 	} else if (object == AFS_OBJECT_CNID) {
-		note_link(p, slot, fd, file);
+		if (!note_link(p, slot, fd, file))
+			return object;
 	} else if (object == AFS_OBJECT_DATA && p->role == AFS_ROLE_CNID) {
 		object = AFS_OBJECT_CNIDDB;
 	}

@@ -25,7 +25,7 @@
 #define DSI_HEAD    16
 
 /* Frames and pieces of memory that one read or write may touch. */
-#define REQUEST_STEPS 400
+#define REQUEST_STEPS 1024
 
 enum {
 	TO_SERVER,
@@ -142,7 +142,8 @@ static __always_inline void frame_in(struct afs_thread *t, struct afs_stream *s,
 	struct afs_queued *q = &s->queue[i];
 
 	/* A reply to the server's attention, a tickle, the end of the session: not answered. */
-	if (f->head[0] || f->head[1] == DSI_TICKLE || f->head[1] == DSI_CLOSE)
+	if (f->head[0] || f->head[1] == DSI_TICKLE || f->head[1] == DSI_CLOSE ||
+	    f->head[1] == DSI_LAST)
 		return;
 	if (s->n >= AFS_N_QUEUED) {
 		s->overrun++;
@@ -158,8 +159,12 @@ static __always_inline void frame_in(struct afs_thread *t, struct afs_stream *s,
 		request_begin(t, q, begin_ns);
 }
 
-/* Replies come in order. One that skips requests ends them unanswered. */
-static __always_inline void frame_out(struct afs_stream *s, struct afs_flow *f, __u32 len)
+/*
+ * Replies come in order. One that skips requests ends them unanswered; one to none of the oldest
+ * ends these when there are more, so that what was mistaken for requests does not stay.
+ */
+static __always_inline void frame_out(struct afs_thread *t, struct afs_stream *s,
+				      struct afs_flow *f, __u32 len, __u64 now)
 {
 	__u16 id = (__u16)f->head[2] << 8 | f->head[3];
 	__u32 k;
@@ -170,14 +175,17 @@ static __always_inline void frame_out(struct afs_stream *s, struct afs_flow *f, 
 	for (k = 0; k < 16; k++)
 		if (k < s->n && s->queue[(s->first + k) % AFS_N_QUEUED].id == id)
 			break;
-	if (k == 16) {
+	f->answers = k < 16;
+	if (!f->answers) {
 		s->dropped++;
-		return;
+		k = s->n > 16 ? 16 : 0;
 	}
-	s->dropped += k;
-	s->first += k;
-	s->n -= k;
-	f->answers = 1;
+	if (k) {
+		s->dropped += k;
+		s->first += k;
+		s->n -= k;
+		request_next(t, s, now);
+	}
 	f->result = (__s32)be32(f->head + 4);
 	f->bytes = len + DSI_HEAD;
 }
@@ -335,7 +343,7 @@ __noinline int follow_step(__u32 slot, __u32 way, __u64 begin_ns, __u64 end_ns)
 	if (way == TO_SERVER)
 		frame_in(t, s, f, len, begin_ns);
 	else
-		frame_out(s, f, len);
+		frame_out(t, s, f, len, end_ns);
 	if (!f->skip && frame_end(f, way))
 		request_end(t, s, end_ns);
 	return c->total != 0;

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Delays of every kind; the server measures them with a clock that is no system call. */
+
+#include "ref/delays.h"
+
+#include "base/clock.h"
+#include "ref/work.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HEAD 16
+
+static void spin(uint64_t ns)
+{
+	uint64_t until = clock_now_ns() + ns;
+
+	while (clock_now_ns() < until)
+		;
+}
+
+static void burn(uint64_t ns)
+{
+	struct timespec cpu;
+	uint64_t begin = 0, now;
+
+	do {
+		spin(REF_MS / 2);
+		REF_MUST(!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu));
+		now = (uint64_t)cpu.tv_sec * 1000000000 + (uint64_t)cpu.tv_nsec;
+		begin = begin ? begin : now;
+	} while (now - begin < ns);
+}
+
+static void sleep_ns(uint64_t ns)
+{
+	const struct timespec t = { .tv_nsec = (long)ns };
+
+	REF_MUST(!nanosleep(&t, NULL));
+}
+
+static void lock_and_unlock(int fd)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
+
+	REF_MUST(!fcntl(fd, F_SETLKW, &lock));
+	lock.l_type = F_UNLCK;
+	REF_MUST(!fcntl(fd, F_SETLK, &lock));
+}
+
+static void flock_and_unlock(void)
+{
+	int fd = open(REF_DIR "/flock", O_RDWR | O_CREAT, 0600);
+
+	REF_MUST(fd >= 0 && !flock(fd, LOCK_EX));
+	REF_MUST(!close(fd));
+}
+
+/* Only the sync itself is timed, not the writing before it. Returns its begin. */
+static uint64_t write_and_sync(int fd)
+{
+	static char buf[REF_LARGE];
+	uint64_t begin;
+
+	for (int i = 0; i < 16; i++)
+		REF_MUST(pwrite(fd, buf, sizeof(buf), (off_t)i * REF_LARGE) == REF_LARGE);
+	begin = clock_now_ns();
+	REF_MUST(!fdatasync(fd));
+	return begin;
+}
+
+static void read_pipe(int fd)
+{
+	char byte;
+
+	REF_MUST(read(fd, &byte, 1) == 1);
+}
+
+static void ask(struct ref_delays *d, int what)
+{
+	char byte = (char)what;
+
+	REF_MUST(write(d->asks, &byte, 1) == 1 && read(d->asks, &byte, 1) == 1);
+}
+
+/* What a command stands for; its time is what the server says about itself. */
+static void act(struct ref_delays *d, int command)
+{
+	uint64_t begin = clock_now_ns();
+
+	switch (command) {
+	case REF_DO_SLEEP:
+		sleep_ns(20 * REF_MS);
+		break;
+	case REF_DO_LOCK:
+		lock_and_unlock(d->lock);
+		break;
+	case REF_DO_FLOCK:
+		flock_and_unlock();
+		break;
+	case REF_DO_BURN:
+		burn(20 * REF_MS);
+		break;
+	case REF_DO_SYNC:
+		begin = write_and_sync(d->data);
+		break;
+	case REF_DO_PIPE:
+		read_pipe(d->pipe[0]);
+		break;
+	default:
+		if (command >= REF_DO_ASK)
+			ask(d, command - REF_DO_ASK);
+	}
+	d->truth->ns[command] += clock_now_ns() - begin;
+}
+
+static void reply(struct ref_delays *d, const uint8_t head[HEAD], size_t len)
+{
+	static uint8_t buf[HEAD + REF_LARGE];
+	uint64_t begin = clock_now_ns();
+	ssize_t r;
+	fd_set set;
+
+	memcpy(buf, head, HEAD);
+	buf[0] = 1;
+	for (int i = 0; i < 4; i++)
+		buf[8 + i] = (uint8_t)(len >> (24 - 8 * i));
+	for (size_t at = 0; at<HEAD + len; at += r> 0 ? (size_t)r : 0) {
+		r = send(d->server, buf + at, HEAD + len - at, 0);
+		if (r > 0)
+			continue;
+		REF_MUST(errno == EAGAIN && d->waits);
+		FD_ZERO(&set);
+		FD_SET(d->server, &set);
+		REF_MUST(select(d->server + 1, NULL, &set, NULL, NULL) == 1);
+	}
+	if (len)
+		d->truth->ns[REF_DO_LARGE] += clock_now_ns() - begin;
+}
+
+static void read_all(struct ref_delays *d, uint8_t *buf, size_t len)
+{
+	struct pollfd p = { .fd = d->server, .events = POLLIN };
+	ssize_t r;
+
+	for (size_t at = 0; at < len; at += (size_t)r) {
+		if (d->waits)
+			poll(&p, 1, -1);
+		r = recv(d->server, buf + at, len - at, 0);
+		REF_MUST(r > 0);
+	}
+}
+
+void ref_delays_serve(struct ref_delays *d)
+{
+	uint8_t buf[HEAD + 1];
+
+	for (;;) {
+		read_all(d, buf, HEAD + 1);
+		if (buf[1] == 1)
+			return;
+		act(d, buf[HEAD]);
+		reply(d, buf, buf[HEAD] == REF_DO_LARGE ? REF_LARGE : 0);
+	}
+}
+
+/* The CNID server: what it has open for writing is the database's folder. */
+void ref_delays_serve_cnid(struct ref_delays *d)
+{
+	struct pollfd p = { .fd = d->asked, .events = POLLIN };
+	char byte;
+
+	close(d->data);
+	close(d->lock);
+	d->db_data = open(REF_DB "/synced", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	d->db_lock = open(REF_DB "/lock", O_RDWR | O_CREAT, 0600);
+	REF_MUST(d->db_data >= 0 && d->db_lock >= 0);
+	prctl(PR_SET_NAME, "cnid_dbd");
+	__atomic_store_n(&d->truth->ready, 1, __ATOMIC_RELEASE);
+	for (int i = d->reads_first;; i = 0) {
+		if (!i)
+			poll(&p, 1, -1);
+		if (read(d->asked, &byte, 1) != 1)
+			_exit(0);
+		if (byte == REF_ASK_LOCK)
+			lock_and_unlock(d->db_lock);
+		else if (byte == REF_ASK_SYNC)
+			write_and_sync(d->db_data);
+		else if (byte == REF_ASK_BURN)
+			burn(20 * REF_MS);
+		else if (byte == REF_ASK_PIPE)
+			read_pipe(d->pipe[0]);
+		REF_MUST(write(d->asked, &byte, 1) == 1);
+		if (byte == REF_ASK_MORE)
+			spin(20 * REF_MS);
+	}
+}
+
+/* Holds all locks for 50 ms whenever it is told to. */
+void ref_delays_hold(struct ref_delays *d)
+{
+	struct flock lock = { .l_whence = SEEK_SET, .l_len = 1 };
+	int whole = open(REF_DIR "/flock", O_RDWR | O_CREAT, 0600);
+	int db = open(REF_DB "/lock", O_RDWR | O_CREAT, 0600);
+	char byte;
+
+	while (read(d->to_holder[0], &byte, 1) == 1) {
+		lock.l_type = F_WRLCK;
+		REF_MUST(!fcntl(d->lock, F_SETLKW, &lock) && !fcntl(db, F_SETLKW, &lock));
+		REF_MUST(!flock(whole, LOCK_EX) && write(d->from_holder[1], &byte, 1) == 1);
+		sleep_ns(REF_HOLD_NS);
+		lock.l_type = F_UNLCK;
+		REF_MUST(!fcntl(d->lock, F_SETLK, &lock) && !fcntl(db, F_SETLK, &lock));
+		REF_MUST(!flock(whole, LOCK_UN));
+	}
+	_exit(0);
+}
+
+void ref_delays_open(struct ref_delays *d)
+{
+	int end[2], small = 16384;
+
+	mkdir(REF_DIR, 0700);
+	mkdir(REF_DB, 0700);
+	d->data = open(REF_DIR "/synced", O_RDWR | O_CREAT | O_TRUNC, 0600);
+	d->lock = open(REF_DIR "/lock", O_RDWR | O_CREAT, 0600);
+	REF_MUST(d->data >= 0 && d->lock >= 0);
+	d->truth = mmap(NULL, sizeof(*d->truth), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			-1, 0);
+	REF_MUST(d->truth != MAP_FAILED);
+	REF_MUST(!pipe(d->pipe) && !pipe(d->to_holder) && !pipe(d->from_holder));
+	REF_MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, end));
+	d->client = end[0];
+	d->server = end[1];
+	REF_MUST(!setsockopt(d->server, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)));
+	if (d->waits)
+		REF_MUST(!fcntl(d->server, F_SETFL, O_RDWR | O_NONBLOCK));
+	REF_MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, end));
+	d->asks = end[0];
+	d->asked = end[1];
+}
+
+void ref_delays_close(struct ref_delays *d)
+{
+	const int fd[] = { d->data,         d->lock,         d->pipe[0],        d->pipe[1],
+			   d->client,       d->server,       d->asks,           d->asked,
+			   d->to_holder[0], d->to_holder[1], d->from_holder[0], d->from_holder[1] };
+
+	munmap(d->truth, sizeof(*d->truth));
+	for (size_t i = 0; i < sizeof(fd) / sizeof(fd[0]); i++)
+		if (fd[i] >= 0)
+			close(fd[i]);
+}
