@@ -177,13 +177,13 @@ static uint64_t answered(struct record *rec)
 	return n;
 }
 
-/* A line on a terminal, once a second. */
+/* A line on a terminal, once a second; with a COMMAND the terminal is that one's. */
 static void show(struct record *rec, bool last)
 {
 	static const char clear[] = "\r\033[K";
 	double s = (double)(clock_now_ns() - rec->begun_ns) / NS_PER_S;
 
-	if (!isatty(STDERR_FILENO))
+	if (rec->cfg->command || !isatty(STDERR_FILENO))
 		return;
 	if (last)
 		fputs(clear, stderr);
