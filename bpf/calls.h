@@ -64,8 +64,8 @@ struct afs_setup {
 	__u8 spare[6];
 };
 
-#define AFS_N_THREADS   4096
-#define AFS_N_PROCESSES 1024
+#define AFS_N_THREADS   16384
+#define AFS_N_PROCESSES 4096
 
 #define AFS_NR_NONE     (-1) /* in user code */
 #define AFS_NR_ASLEEP   (-2) /* found asleep in a call, nothing known about it */

@@ -25,7 +25,7 @@
 # command's; 124: the limit was reached; 125: no VM, or it died. A VM that did not
 # get as far as init is tried again, a command that began never is.
 #
-# AFPSCOPE_VM_ACCEL  qemu's accelerator (default tcg)
+# AFPSCOPE_VM_ACCEL  qemu's accelerator (default tcg,thread=single)
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 boot_limit=40 tries=3
@@ -126,7 +126,9 @@ arm64)
     ;;
 *) die "no machine for $(cat "$kernel/arch")" ;;
 esac
-machine+=(-accel "${AFPSCOPE_VM_ACCEL:-tcg}" -smp "$cpus" -m "$mem" -nodefaults -display none
+# One thread for all CPUs: when one patches code that another runs, as the kernel does for its
+# switches (BPF statistics is one), qemu 7.2 may go on in the middle of an instruction.
+machine+=(-accel "${AFPSCOPE_VM_ACCEL:-tcg,thread=single}" -smp "$cpus" -m "$mem" -nodefaults -display none
     -no-reboot -serial "file:$log" -kernel "$kernel/vmlinuz" -initrd "$tmp/initrd"
     -append "console=$console quiet panic=-1 oops=panic nokaslr mitigations=off \
 rcupdate.rcu_expedited=1 random.trust_cpu=on $words")
