@@ -339,13 +339,16 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void need(const struct storage_test *x, enum afs_storage_field field)
+/* What is not known here must say why; then there is nothing more to check. */
+static bool knows(const struct storage_test *x, enum afs_storage_field field)
 {
+	const struct storage_item *item = &storage_describe(x->s)[storage_fields[field].item];
+
 	if (storage_knows(x->s, field))
-		return;
-	print_message("         %s not known here: %s\n", storage_fields[field].key,
-		      storage_describe(x->s)[storage_fields[field].item].why);
-	skip();
+		return true;
+	assert_true(item->why[0]);
+	print_message("  %s not known here: %s\n", storage_fields[field].key, item->why);
+	return false;
 }
 
 /* A field is n, or not known. */
@@ -462,13 +465,15 @@ static void writes_reach_the_device_with_the_sync(void **state)
 	CHECK(file_write_bytes, N_WRITES * PAGE);
 	CHECK(file_reads, 0);
 	CHECK(syncs, 1);
-	CHECK(cache_pages, N_WRITES);
+	/* At least: some file systems add a page or two of their own on the way. */
+	assert_true(x->got.cache_pages >= N_WRITES ||
+		    !storage_knows(x->s, AFS_STORAGE_cache_pages));
 	CHECK(bio_read_bytes, x->proc);
 	CHECK(bio_done, bios(&x->got));
-	need(x, AFS_STORAGE_bio_write_bytes);
-	assert_true(x->got.bio_write_bytes >= N_WRITES * PAGE);
-	need(x, AFS_STORAGE_sync_ns);
-	assert_true(x->got.sync_ns > 0);
+	if (knows(x, AFS_STORAGE_bio_write_bytes))
+		assert_true(x->got.bio_write_bytes >= N_WRITES * PAGE);
+	if (knows(x, AFS_STORAGE_sync_ns))
+		assert_true(x->got.sync_ns > 0);
 }
 
 static void writes_that_sync_count_as_both(void **state)
@@ -478,8 +483,8 @@ static void writes_that_sync_count_as_both(void **state)
 	step(x, WRITE_SYNC);
 	CHECK(file_writes, N_WRITES);
 	CHECK(syncs, N_WRITES);
-	need(x, AFS_STORAGE_file_write_ns);
-	assert_true(x->got.file_write_ns > x->got.sync_ns);
+	if (knows(x, AFS_STORAGE_file_write_ns))
+		assert_true(x->got.file_write_ns > x->got.sync_ns);
 }
 
 static void nobody_else_counts(void **state)
@@ -503,7 +508,8 @@ static void a_process_has_its_read_bytes(void **state)
 	struct storage_test *x = *state;
 	uint64_t before = storage_read_bytes(x->s, 0);
 
-	need(x, AFS_STORAGE_bio_read_bytes);
+	if (!knows(x, AFS_STORAGE_bio_read_bytes))
+		return;
 	make_cold("file");
 	step(x, READ);
 	assert_true(x->proc > 0);
@@ -515,9 +521,11 @@ static void the_time_of_block_reads_is_within_the_reads(void **state)
 {
 	struct storage_test *x = *state;
 
-	need(x, AFS_STORAGE_bio_read_ns);
+	if (!knows(x, AFS_STORAGE_bio_read_ns))
+		return;
 	step(x, READ_DIRECT);
-	need(x, AFS_STORAGE_file_read_ns);
+	if (!knows(x, AFS_STORAGE_file_read_ns))
+		return;
 	assert_true(x->got.bio_read_ns < x->got.file_read_ns);
 }
 
