@@ -42,7 +42,7 @@ def test_root(scope: Scope, dbd: Server) -> None:
     assert rung in ("tp_btf", "tp raw_syscalls")
     assert only(found)["watch"].startswith(rung)
     assert steps(found, "calls")["/proc/PID/io"]["ok"]
-    assert taken(found, "times") == "schedstat"
+    assert taken(found, "times") == "tp_btf sched_switch"
     facts = steps(found, "kernel")
     assert {"version", "BTF", "tracefs", "lockdown", "preemption", "rights"} <= set(facts)
     assert not any(step["taken"] for step in facts.values())

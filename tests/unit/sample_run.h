@@ -193,6 +193,8 @@ static void add_parts(struct ledger *l, uint64_t ops)
 	struct ledger_part part;
 	struct ledger one = { .has_calls = true,
 			      .has_requests = true,
+			      .has_storage = true,
+			      .has_item = { true, true, true, true, true, true },
 			      .has_compat = { true, true, false },
 			      .n_parts = 1,
 			      .part = &part };
@@ -224,6 +226,8 @@ static void add_requests(struct ledger *l, uint64_t ops)
 	struct ledger_result result = { 26, -5018, 1 };
 	struct ledger one = { .has_calls = true,
 			      .has_requests = true,
+			      .has_storage = true,
+			      .has_item = { true, true, true, true, true, true },
 			      .has_compat = { true, true, false },
 			      .n_accounts = 1,
 			      .account = &account };
@@ -263,7 +267,11 @@ static uint64_t calls_of(const struct sample *s, size_t cost, unsigned int i)
 static void add_ledger(struct run_phase *p, const struct sample *s, unsigned int i)
 {
 	size_t n = sizeof(costs) / sizeof(costs[0]);
-	struct ledger part = { .has_calls = true, .has_requests = true, .n_rows = 1 };
+	struct ledger part = { .has_calls = true,
+			       .has_requests = true,
+			       .has_storage = true,
+			       .has_item = { true, true, true, true, true, true },
+			       .n_rows = 1 };
 	struct ledger *l = &p->ledger;
 
 	part.has_compat[AFS_ROLE_AFPD] = part.has_compat[AFS_ROLE_CNID] = true;
@@ -318,6 +326,7 @@ static void make_run(struct run *r, unsigned int iterations)
 	run_note(&r->server, "name", "nas, netatalk 4.5.1");
 	run_note(&r->server, "address", "192.0.2.7:548");
 	run_note(&r->rungs, "calls", "bpf tp_btf (highest of the ladder)");
+	run_note(&r->rungs, "requests", "bytes of the client's connection");
 	run_loss(r, "call records", 0);
 	run_book(r, "afpd 4711 syscr", "/proc/PID/io", 163629, 163629);
 	run_book(r, "afpd 4711 syscw", "/proc/PID/io", 181874, 181874);

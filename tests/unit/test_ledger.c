@@ -244,9 +244,23 @@ static void append_result(struct ledger *l, uint16_t account, int32_t code, uint
 	l->result[l->n_results++] = (struct ledger_result) { account, code, n };
 }
 
+static void append_storage(struct ledger *l, uint8_t role, uint16_t account, uint64_t n)
+{
+	struct ledger_storage *s;
+
+	l->storage = realloc(l->storage, (l->n_storage + 1) * sizeof(*l->storage));
+	s = &l->storage[l->n_storage++];
+	*s = (struct ledger_storage) { .role = role, .account = account };
+	s->sum = (struct afs_storage) { .file_reads = n, .syncs = 2 * n, .bio_untimed = 3 * n };
+}
+
 static struct ledger requests(uint64_t n)
 {
-	struct ledger l = { .has_calls = true, .has_requests = true };
+	struct ledger l = { .has_calls = true, .has_requests = true, .has_storage = true };
+
+	l.has_item[AFS_STORAGE_FILE] = l.has_item[AFS_STORAGE_BLOCK] = true;
+	append_storage(&l, AFS_ROLE_AFPD, 26, n);
+	append_storage(&l, AFS_ROLE_CNID, 26, n);
 
 	append(&l, AFS_ROLE_AFPD, AFS_CLASS_READ, AFS_OBJECT_PIPE, n);
 	append_part(&l, AFS_ROLE_AFPD, 26, AFS_CLASS_OPEN, n);
@@ -278,8 +292,11 @@ static bool same(const struct ledger *a, const struct ledger *b)
 	same_rows(kind, (struct rows) { a->count, (char *)a->member },                             \
 		  (struct rows) { b->count, (char *)b->member })
 	return a->has_calls == b->has_calls && a->has_requests == b->has_requests &&
+	       a->has_storage == b->has_storage && a->only_calls == b->only_calls &&
+	       !memcmp(a->has_item, b->has_item, sizeof(a->has_item)) &&
 	       SAME(&row_kind, n_rows, row) && SAME(&part_kind, n_parts, part) &&
-	       SAME(&account_kind, n_accounts, account) && SAME(&result_kind, n_results, result);
+	       SAME(&account_kind, n_accounts, account) && SAME(&result_kind, n_results, result) &&
+	       SAME(&storage_kind, n_storage, storage);
 #undef SAME
 }
 
@@ -384,7 +401,7 @@ static void without_memory_a_sum_is_as_before(void **state)
 		assert_true(same(&to, &before));
 		failed++;
 	}
-	assert_int_equal(failed, 4); /* one for each kind of rows */
+	assert_int_equal(failed, 5); /* one for each kind of rows */
 	assert_int_equal(ledger_account(&to, 26)->sum.answered, 7);
 	ledger_fini(&to);
 	ledger_fini(&before);
@@ -396,7 +413,7 @@ static void without_memory_a_difference_is_empty(void **state)
 	struct ledger a = requests(3), b = requests(4), d;
 
 	(void)state;
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		const struct ledger empty = { 0 };
 
 		memset(&d, 0xff, sizeof(d));
@@ -409,6 +426,88 @@ static void without_memory_a_difference_is_empty(void **state)
 	}
 	ledger_fini(&a);
 	ledger_fini(&b);
+}
+
+static void storage_too_is_earlier_plus_difference(void **state)
+{
+	struct ledger a = requests(3), b = requests(10), d;
+
+	(void)state;
+	append_storage(&b, AFS_ROLE_CNID, AFS_ACCOUNT_NONE, 4);
+	assert_int_equal(ledger_diff(&d, &b, &a), 0);
+	assert_true(d.has_storage && d.has_item[AFS_STORAGE_FILE]);
+	assert_false(d.has_item[AFS_STORAGE_SYNC]);
+	assert_int_equal(d.n_storage, 3);
+	assert_int_equal(ledger_storage_sum(&d, LEDGER_ALL, 26).file_reads, 14);
+	assert_int_equal(ledger_storage_sum(&d, AFS_ROLE_AFPD, LEDGER_ALL).syncs, 14);
+	assert_int_equal(ledger_storage_sum(&d, AFS_ROLE_CNID, AFS_ACCOUNT_NONE).bio_untimed, 12);
+	assert_int_equal(ledger_storage_sum(&d, LEDGER_ALL, LEDGER_ALL).file_reads, 18);
+	assert_int_equal(ledger_storage_sum(&d, AFS_ROLE_OTHER, LEDGER_ALL).file_reads, 0);
+	assert_int_equal(ledger_add(&a, &d), 0);
+	assert_true(same(&a, &b));
+	ledger_fini(&a);
+	ledger_fini(&b);
+	ledger_fini(&d);
+}
+
+static void storage_that_went_backwards_is_not_measured(void **state)
+{
+	struct ledger a = requests(3), b = requests(4), d;
+
+	(void)state;
+	b.storage[1].sum.bio_untimed = 1;
+	assert_int_equal(ledger_diff(&d, &b, &a), 0);
+	assert_false(d.has_storage);
+	assert_int_equal(d.n_storage, 0);
+	ledger_fini(&d);
+	a.has_storage = false;
+	b.storage[1].sum.bio_untimed = 12;
+	assert_int_equal(ledger_diff(&d, &b, &a), 0);
+	assert_true(d.has_requests && !d.has_storage);
+	assert_int_equal(d.n_storage, 0);
+	ledger_fini(&a);
+	ledger_fini(&b);
+	ledger_fini(&d);
+}
+
+static void an_item_is_known_only_when_every_part_knows_it(void **state)
+{
+	struct ledger sum = { 0 }, part = requests(1);
+
+	(void)state;
+	assert_int_equal(ledger_add(&sum, &part), 0);
+	assert_true(sum.has_storage && sum.has_item[AFS_STORAGE_BLOCK]);
+	part.has_item[AFS_STORAGE_BLOCK] = false;
+	part.has_item[AFS_STORAGE_CACHE] = true;
+	assert_int_equal(ledger_add(&sum, &part), 0);
+	assert_true(sum.has_storage && sum.has_item[AFS_STORAGE_FILE]);
+	assert_false(sum.has_item[AFS_STORAGE_BLOCK] || sum.has_item[AFS_STORAGE_CACHE]);
+	part.has_storage = false;
+	assert_int_equal(ledger_add(&sum, &part), 0);
+	assert_false(sum.has_storage);
+	ledger_fini(&sum);
+	ledger_fini(&part);
+}
+
+static void what_only_calls_are_known_of_stays_so_in_sums_and_differences(void **state)
+{
+	struct ledger sum = { 0 }, a = requests(1), b = requests(2), d;
+
+	(void)state;
+	assert_int_equal(ledger_add(&sum, &a), 0);
+	assert_false(sum.only_calls);
+	a.only_calls = b.only_calls = true;
+	assert_int_equal(ledger_diff(&d, &b, &a), 0);
+	assert_true(d.has_calls && d.only_calls);
+	assert_int_equal(ledger_add(&sum, &d), 0);
+	assert_true(sum.has_calls && sum.only_calls);
+	b.only_calls = false;
+	assert_int_equal(ledger_add(&sum, &b), 0);
+	assert_true(sum.only_calls);
+	ledger_fini(&sum);
+	ledger_fini(&a);
+	ledger_fini(&b);
+	ledger_fini(&d);
 }
 
 static void sums_of_parts_pick_by_what_is_asked_for(void **state)
@@ -459,6 +558,10 @@ int main(void)
 		cmocka_unit_test(requests_are_measured_only_when_all_that_is_added_is),
 		cmocka_unit_test(without_memory_a_sum_is_as_before),
 		cmocka_unit_test(without_memory_a_difference_is_empty),
+		cmocka_unit_test(storage_too_is_earlier_plus_difference),
+		cmocka_unit_test(storage_that_went_backwards_is_not_measured),
+		cmocka_unit_test(an_item_is_known_only_when_every_part_knows_it),
+		cmocka_unit_test(what_only_calls_are_known_of_stays_so_in_sums_and_differences),
 		cmocka_unit_test(sums_of_parts_pick_by_what_is_asked_for),
 		cmocka_unit_test(names_outside_the_tables_are_not_read),
 	};

@@ -34,6 +34,7 @@ static const struct grid_column heads[N_COLS] = {
 
 static const unsigned int drops[] = { COL_MB, COL_SHARE, COL_ERRORS };
 
+/* With only calls: most calls first. */
 static int by_time(const void *a, const void *b)
 {
 	const struct ledger_row *x = a, *y = b;
@@ -43,6 +44,8 @@ static int by_time(const void *a, const void *b)
 		return x_waits ? 1 : -1;
 	if (x->cell.ns != y->cell.ns)
 		return x->cell.ns < y->cell.ns ? 1 : -1;
+	if (x->cell.calls != y->cell.calls)
+		return x->cell.calls < y->cell.calls ? 1 : -1;
 	return AFS_CELL(0, (int)x->class, (int)x->object) -
 	       AFS_CELL(0, (int)y->class, (int)y->object);
 }
@@ -97,8 +100,13 @@ static void take(struct afs_cell *from, const struct afs_cell *what)
 /* Neither its time nor its number would be missed. */
 static bool is_little(const struct ledger_row *row, const struct afs_cell *all)
 {
-	return row->class != AFS_CLASS_WAIT && row->cell.ns < all->ns / LITTLE &&
-	       row->cell.calls < all->calls / LITTLE;
+	return row->class != AFS_CLASS_WAIT && row->cell.calls < all->calls / LITTLE &&
+	       (row->cell.ns < all->ns / LITTLE || !all->ns);
+}
+
+static void print_row(char out[static 64], const struct ledger *l, const struct ledger_row *row)
+{
+	print_state(out, row->class, l->only_calls ? AFS_OBJECT_NONE : row->object);
 }
 
 static int fill(struct grid *g, const struct ledger *l, unsigned int role,
@@ -121,7 +129,7 @@ static int fill(struct grid *g, const struct ledger *l, unsigned int role,
 		if (others && is_little(&row[i], &all))
 			continue;
 		take(&rest, &row[i].cell);
-		print_state(name, row[i].class, row[i].object);
+		print_row(name, l, &row[i]);
 		e = put_row(g, name, &row[i].cell, requests, all.ns);
 	}
 	snprintf(name, sizeof(name), "%zu others", others);
@@ -130,10 +138,23 @@ static int fill(struct grid *g, const struct ledger *l, unsigned int role,
 	if (!e)
 		e = put_row(g, "sum", &all, requests, all.ns);
 	for (; i < n && !e; i++) {
-		print_state(name, row[i].class, row[i].object);
+		print_row(name, l, &row[i]);
 		e = put_row(g, name, &row[i].cell, requests, 0);
 	}
 	return e;
+}
+
+static void set_columns(struct grid *g, const struct ledger *l)
+{
+	static const unsigned int timed[] = { COL_ERRORS, COL_TIME, COL_SHARE, COL_CALL, COL_MB };
+
+	for (size_t k = 0; k < N_COLS; k++)
+		g->column[k] = heads[k];
+	g->column[COL_REQUEST].off = g->column[COL_TIME].off = !l->has_requests;
+	for (size_t k = 0; k < sizeof(timed) / sizeof(timed[0]) && l->only_calls; k++)
+		g->column[timed[k]].off = true;
+	if (l->only_calls)
+		g->column[COL_STATE].head = "class";
 }
 
 static int put_role(const struct paint *p, unsigned int role)
@@ -150,13 +171,13 @@ static int put_role(const struct paint *p, unsigned int role)
 		if (l->row[i].role == role)
 			row[n++] = l->row[i];
 	qsort(row, n, sizeof(*row), by_time);
-	for (size_t k = 0; k < N_COLS; k++)
-		g.column[k] = heads[k];
+	set_columns(&g, l);
 	if (n)
 		e = fill(&g, l, role, row, n);
 	if (!e && n) {
 		paint_heading(p, ledger_role_name(role),
-			      ": system calls  most time first, waits apart");
+			      l->only_calls ? ": system calls  most calls first, waits apart"
+					    : ": system calls  most time first, waits apart");
 		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
 		grid_put(&g, p);
 	}
@@ -175,5 +196,7 @@ int paint_calls(const struct paint *p)
 	}
 	for (unsigned int role = 0; role < AFS_N_ROLES && !e; role++)
 		e = put_role(p, role);
+	if (!e && p->view.all.only_calls)
+		paint_heading(p, "µs in calls", ": n/a (" ONLY_CALLS ")");
 	return e;
 }

@@ -187,12 +187,12 @@ static void put_clean(FILE *out, const char *text, size_t len)
 	}
 }
 
-void put_wrapped(FILE *out, const char *label, const char *text, size_t width)
+void put_indented(FILE *out, const char *label, const char *text, size_t indent, size_t width)
 {
-	size_t at = LABEL_WIDTH;
+	size_t at = indent;
 
-	put_text(out, label, -LABEL_WIDTH);
-	if (text_columns(label) >= LABEL_WIDTH) {
+	put_text(out, label, -(int)indent);
+	if (text_columns(label) >= indent) {
 		fputc(' ', out);
 		at = text_columns(label) + 1;
 	}
@@ -202,8 +202,8 @@ void put_wrapped(FILE *out, const char *label, const char *text, size_t width)
 		for (size_t i = 0; i < len; i++)
 			n += ((unsigned char)text[i] & 0xc0) != 0x80;
 		if (!first && at + 1 + n > width) {
-			fprintf(out, "\n%*s", LABEL_WIDTH, "");
-			at = LABEL_WIDTH;
+			fprintf(out, "\n%*s", (int)indent, "");
+			at = indent;
 		} else if (!first) {
 			fputc(' ', out);
 			at++;
@@ -214,4 +214,9 @@ void put_wrapped(FILE *out, const char *label, const char *text, size_t width)
 		text += *text == ' ';
 	}
 	fputc('\n', out);
+}
+
+void put_wrapped(FILE *out, const char *label, const char *text, size_t width)
+{
+	put_indented(out, label, text, LABEL_WIDTH, width);
 }

@@ -42,5 +42,7 @@ void put_rule(FILE *out, char c, size_t n);
 #define GLUE "\x1f"
 /* "label  text", the text wrapped at width and indented; control characters become '?'. */
 void put_wrapped(FILE *out, const char *label, const char *text, size_t width);
+/* The same with an indent of one's own: the column in which the text stands. */
+void put_indented(FILE *out, const char *label, const char *text, size_t indent, size_t width);
 
 #endif

@@ -7,7 +7,7 @@
 #include "report/cell.h"
 #include "report/paint.h"
 
-#define GRID_COLUMNS 20
+#define GRID_COLUMNS 28
 
 struct grid_column {
 	const char *head; /* NULL: none; in two lines when it has a blank (GLUE is none) */

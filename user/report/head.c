@@ -8,9 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The note of the rungs that has a line of its own. */
-#define PRICE "price"
-
 void paint_ink(const struct paint *p, enum ink ink)
 {
 	static const char *const codes[] = {
@@ -55,8 +52,6 @@ static int put_notes(const struct paint *p, const char *label, const struct run_
 	for (size_t i = 0; i < notes->n; i++) {
 		const struct run_note *n = &notes->note[i];
 
-		if (n->key && !strcmp(n->key, PRICE))
-			continue;
 		fprintf(to, "%s%s%s%s", gap, n->key ? n->key : "", n->key ? ": " : "", n->text);
 		gap = "; ";
 	}
@@ -252,7 +247,7 @@ static int put_reasons(const struct paint *p)
 int paint_head(const struct paint *p)
 {
 	const struct run *r = p->view.run;
-	const char *price = run_note_find(&r->rungs, PRICE);
+	const char *price = run_note_find(&r->rungs, RUNGS_PRICE);
 	int e;
 
 	put_first_line(p);
@@ -272,7 +267,7 @@ int paint_head(const struct paint *p)
 		put_line(p, INK_YELLOW, "Warning", r->warnings.note[i].text);
 	e = put_notes(p, "Server", &r->server);
 	if (!e)
-		e = put_notes(p, "Observed by", &r->rungs);
+		e = paint_rungs(p);
 	if (!e && price)
 		put_line(p, INK_NONE, "Price of watching:", price);
 	if (!e)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A ledger as JSON; docs/data-model.md tells what is in it. */
 #include "base/account.h"
+#include "report/below.h"
 #include "report/json.h"
 #include "report/requests.h"
 
@@ -16,8 +17,15 @@ static json_t *histogram(struct json_doc *d, const __u64 *from)
 	return json_buckets(d, AFS_HIST_BITS, hist, AFS_HIST_BUCKETS);
 }
 
+/* Null where it is not known. */
+static json_t *number_if(bool known, uint64_t v)
+{
+	return known ? json_number(v) : json_null();
+}
+
 static json_t *ledger_rows(struct json_doc *d, const struct ledger *l)
 {
+	bool full = !l->only_calls;
 	json_t *a = json_array();
 
 	for (size_t i = 0; i < l->n_rows; i++) {
@@ -28,10 +36,10 @@ static json_t *ledger_rows(struct json_doc *d, const struct ledger *l)
 		json_put(d, o, "class", json_text(ledger_class_name(row->class)));
 		json_put(d, o, "object", json_text(ledger_object_name(row->object)));
 		json_put(d, o, "calls", json_number(row->cell.calls));
-		json_put(d, o, "errors", json_number(row->cell.errors));
-		json_put(d, o, "bytes", json_number(row->cell.bytes));
-		json_put(d, o, "ns", json_number(row->cell.ns));
-		json_put(d, o, "histogram", histogram(d, row->cell.hist));
+		json_put(d, o, "errors", number_if(full, row->cell.errors));
+		json_put(d, o, "bytes", number_if(full, row->cell.bytes));
+		json_put(d, o, "ns", number_if(full, row->cell.ns));
+		json_put(d, o, "histogram", full ? histogram(d, row->cell.hist) : json_null());
 		json_add(d, a, o);
 	}
 	return a;
@@ -177,6 +185,31 @@ static json_t *accounts(struct json_doc *d, const struct ledger *l, unsigned int
 	return a;
 }
 
+static json_t *storage(struct json_doc *d, const struct ledger *l)
+{
+	bool known[AFS_N_STORAGE];
+	json_t *a;
+
+	if (!l->has_storage)
+		return json_null();
+	a = json_array();
+	below_known(l, known);
+	for (size_t i = 0; i < l->n_storage; i++) {
+		const struct ledger_storage *s = &l->storage[i];
+		char name[ACCOUNT_NAME_MAX];
+		json_t *o = json_object();
+
+		json_put(d, o, "role", json_text(ledger_role_name(s->role)));
+		json_put(d, o, "number", json_integer(s->account));
+		json_put(d, o, "name", json_text(account_name(s->account, name)));
+		for (unsigned int k = 0; k < AFS_N_STORAGE; k++)
+			json_put(d, o, below_fields[k].key,
+				 number_if(known[k], below_get(&s->sum, k)));
+		json_add(d, a, o);
+	}
+	return a;
+}
+
 json_t *json_ledger(struct json_doc *d, const struct ledger *l)
 {
 	json_t *o = json_object();
@@ -185,5 +218,6 @@ json_t *json_ledger(struct json_doc *d, const struct ledger *l)
 	json_put(d, o, "compat", compat(d, l));
 	json_put(d, o, "requests", accounts(d, l, 0, AFS_ACCOUNT_BETWEEN));
 	json_put(d, o, "outside", accounts(d, l, AFS_ACCOUNT_BETWEEN, AFS_N_ACCOUNTS));
+	json_put(d, o, "storage", storage(d, l));
 	return o;
 }

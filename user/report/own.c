@@ -16,6 +16,8 @@ static int paint_by_test(const struct paint *p)
 	e = paint_commands(p);
 	if (!e)
 		e = paint_requests(p);
+	if (!e)
+		e = paint_below(p);
 	if (!e && p->view.run->n_sessions > 1)
 		e = paint_sessions(p);
 	if (!e)
@@ -28,6 +30,8 @@ static int paint_whole(const struct paint *p)
 {
 	int e = paint_requests(p);
 
+	if (!e)
+		e = paint_below(p);
 	if (!e)
 		e = paint_sessions(p);
 	return e ? e : paint_calls(p);

@@ -24,6 +24,12 @@ void paint_heading(const struct paint *p, const char *what, const char *rest);
 
 /* Who, what, and whether to trust it. 0 or -ENOMEM. */
 int paint_head(const struct paint *p);
+/* How each layer was observed: one line each, or more. 0 or -ENOMEM. */
+int paint_rungs(const struct paint *p);
+/* The note of the rungs that has a line of its own. */
+#define RUNGS_PRICE "price"
+/* Why the requests or the storage ledger (by these keys) is not there; valid with the run. */
+const char *rungs_why(const struct run *r, const char *key);
 /* One line per test. */
 void paint_tests(const struct paint *p);
 /* One line per AFP command. 0 or -ENOMEM. */
@@ -32,8 +38,12 @@ int paint_commands(const struct paint *p);
 size_t print_state(char out[static 64], unsigned int class, unsigned int object);
 /* The same by AFP command as the server served it, and where the time went. 0 or -ENOMEM. */
 int paint_requests(const struct paint *p);
+/* By AFP command: what reached file system, page cache, block devices. 0 or -ENOMEM. */
+int paint_below(const struct paint *p);
 /* One line per session. 0 or -ENOMEM. */
 int paint_sessions(const struct paint *p);
+/* Of a ledger that has only_calls. */
+#define ONLY_CALLS "only the bpf rung times calls"
 /* Per role: calls and time of the whole run. 0 or -ENOMEM. */
 int paint_calls(const struct paint *p);
 /* Per role: calls and time per AFP command by class and object. 0 or -ENOMEM. */

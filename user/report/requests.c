@@ -428,15 +428,6 @@ static int put_table(const struct paint *p, const struct requests *r)
 	return e;
 }
 
-static const char *reason(const struct run *r)
-{
-	const char *why = run_note_find(&r->absent, "requests");
-
-	if (!why)
-		why = run_note_find(&r->absent, "*");
-	return why ? why : "not measured";
-}
-
 int paint_requests(const struct paint *p)
 {
 	struct requests r;
@@ -444,7 +435,7 @@ int paint_requests(const struct paint *p)
 
 	if (!p->view.all.has_requests) {
 		paint_heading(p, "AFP commands inside the server: n/a", "");
-		put_wrapped(p->out, "  because", reason(p->view.run), p->width);
+		put_wrapped(p->out, "  because", rungs_why(p->view.run, "requests"), p->width);
 		return 0;
 	}
 	e = requests_init(&r, &p->view.all);

@@ -273,7 +273,7 @@ static int finish_ladder(const struct watch *w, struct run *r)
 	if (!err && !w->rung)
 		err = run_note(&r->rungs, "calls", "off: %s", w->off);
 	if (!err && w->n && w->process[0].has_times)
-		err = run_note(&r->rungs, "times",
+		err = run_note(&r->rungs, "times.totals",
 			       "/proc/PID/task/TID/schedstat, sampled at phase ends");
 	return err;
 }
