@@ -16,7 +16,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -107,7 +107,8 @@ class Lab:
         self.server_cpu = server_cpu
         self.client_cpu = client_cpu
         self._stack = ExitStack()
-        self._series: dict[str, Series] = {}
+        self.twelve: Collection[str] = ("off", "peer", "bpf")
+        self._twelve: Series = {}
 
     def __enter__(self) -> Self:
         OUT.mkdir(parents=True, exist_ok=True)
@@ -204,20 +205,16 @@ class Lab:
         return samples
 
     def all_twelve(self) -> Series:
-        """The runs of all twelve tests that several benchmarks look at."""
-        return self._once(
-            "twelve",
-            {
+        """The runs of all twelve tests that several benchmarks look at; made once."""
+        if not self._twelve:
+            variants: dict[str, Variant] = {
                 "off": lambda: self.ours("off"),
                 "peer": self.peer,
                 "bpf": lambda: self.ours("bpf"),
-            },
-        )
-
-    def _once(self, key: str, variants: Mapping[str, Variant]) -> Series:
-        if key not in self._series:
-            self._series[key] = self.series(variants, self.pairs)
-        return self._series[key]
+            }
+            wanted = {name: run for name, run in variants.items() if name in self.twelve}
+            self._twelve = self.series(wanted, self.pairs)
+        return self._twelve
 
     def placement(self) -> str:
         if self.client_cpu == self.server_cpu:

@@ -78,10 +78,14 @@ def absent(name: str, unit: str, why: str) -> Result:
     return Result(name, None, unit, None, None, why)
 
 
-def figure(name: str, value: float, unit: str, how: str, remark: str = "") -> Result:
-    """A number that is no comparison."""
-    print(f"{name:<34} {value:6.2f}  {unit} {remark}", flush=True)
-    return Result(name, round(value, 4), unit, None, None, how)
+def figure(
+    name: str, value: float, unit: str, how: str, remark: str = "", *, goal: float | None = None
+) -> Result:
+    """A number that is no comparison; a goal is its upper limit."""
+    met = None if goal is None else value <= goal
+    verdict = "" if goal is None else f"goal {goal:g}  {'met' if met else 'MISSED'}"
+    print(f"{name:<34} {value:6.2f}  {unit:<11} {verdict:<16} {remark}", flush=True)
+    return Result(name, round(value, 4), unit, goal, met, how)
 
 
 def _shown_above(goal: float, ours: Side, theirs: Side) -> bool:

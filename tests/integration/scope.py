@@ -105,6 +105,26 @@ class Phase:
                 found[row["class"]] += row["calls"]
         return found
 
+    def accounts(self) -> dict[int, dict[str, Any]]:
+        """The requests ledger, by number: AFP commands, and 256 + DSI commands."""
+        accounts = self.saved["ledger"]["requests"]
+        assert accounts is not None, f"test {self.test}: requests were not counted"
+        return {account["number"]: account for account in accounts}
+
+    def requests(self) -> dict[int, int]:
+        """FP code -> requests the server answered, none that is 0."""
+        return {
+            number: account["requests"]
+            for number, account in self.accounts().items()
+            if number < 256 and account["requests"]
+        }
+
+    def outside(self) -> dict[str, dict[str, Any]]:
+        """What was done in no request, by name."""
+        outside = self.saved["ledger"]["outside"]
+        assert outside is not None, f"test {self.test}: requests were not counted"
+        return {account["name"]: account for account in outside}
+
 
 class Run:
     """A saved run.json."""
@@ -134,6 +154,10 @@ class Run:
 
     def losses(self) -> int:
         return sum(loss["n"] for loss in self.saved["losses"])
+
+    def warning(self, key: str) -> str:
+        """The texts of all warnings of a key."""
+        return "\n".join(w["text"] for w in self.saved["warnings"] if w["key"] == key)
 
     def open_books(self) -> list[str]:
         return [
@@ -226,6 +250,17 @@ class Running:
             f"{text!r} of {self.command}",
         )
         assert self.err.count(text) >= times, f"ended early:\n{self.err}"
+
+    def wait_recording(self, timeout: float = 60) -> None:
+        """Until a recorder has begun: it gives up its rights when all is attached."""
+        status = Path(f"/proc/{self.process.pid}/status")
+
+        def begun() -> bool:
+            assert self.process.poll() is None, f"ended early:\n{self.err}"
+            return "NoNewPrivs:\t1\n" in status.read_text()
+
+        wait_until(begun, timeout, f"{self.command} to record")
+        time.sleep(0.2)  # then it reads where the counts begin
 
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
@@ -369,6 +404,27 @@ class Scope:
         return self.execute(
             self.command(server, *args, **login), save=save, timeout=timeout, env=env
         )
+
+    def recorder(self, server: Server | None, *args: str, command: Sequence[str] = ()) -> list[str]:
+        """The command line of a recorder of this server's port, or of what args say."""
+        pin = pinning(server) if server else []
+        where = ["--port", str(server.port)] if server else []
+        then = ["--", *command] if command else []
+        return [*pin, str(self.binary), "record", *where, *args, *then]
+
+    def record(
+        self,
+        server: Server | None,
+        *args: str,
+        command: Sequence[str] = (),
+        before: Sequence[str] = (),
+    ) -> Running:
+        """A started recorder; what it saves is read at its end."""
+        saved = Path(tempfile.mkdtemp(dir=self.folder)) / "run.json"
+        line = self.recorder(server, "--json", str(saved), *args, command=command)
+        running = self.start([*before, *line])
+        running.json = saved
+        return running
 
     def measure(self, server: Server, *args: str, timeout: float = 120) -> Run:
         """A run that must succeed; what it saved."""

@@ -13,6 +13,20 @@
 #define BOOK_ENDED "the kernel's account at its end"
 #define BOOK_CALLS "requests and outside"
 
+/*
+ * Changes whenever a thread enters a call or returns. A stopped watch still sees each thread
+ * return once from the call it was in: whoever compares looks again then.
+ */
+static uint64_t moves(const struct bpf_view *v)
+{
+	uint32_t n = bpf_view_threads(v);
+	uint64_t sum = n;
+
+	for (uint32_t i = 0; i < n; i++)
+		sum += __atomic_load_n(&v->thread[i].seq, __ATOMIC_ACQUIRE);
+	return sum;
+}
+
 static void sum_add(struct afs_compat *to, const struct afs_compat *from)
 {
 	to->syscr += from->syscr;
@@ -108,55 +122,76 @@ static int leave_open(struct run *r, const char *who, const struct afs_compat *o
 }
 
 /* A thread may end between our look at it and /proc: then it is in the process's sum. */
-#define TRIES 5
+#define TRIES 1000
 
 static int close_process(const struct bpf_view *v, uint32_t i, struct run *r)
 {
 	const struct afs_process *p = &v->process[i];
-	struct afs_compat ours = bpf_view_compat(v, i), theirs;
-	unsigned int living;
-	char who[64];
+	struct afs_compat ours, theirs;
 	int err, tries = TRIES;
+	unsigned int living;
+	uint64_t before;
+	char who[64];
 
 	if (!p->tgid)
 		return 0;
 	snprintf(who, sizeof(who), "%s %d", ledger_role_name(p->role), p->tgid);
-	do
+	do {
+		before = moves(v);
+		ours = bpf_view_compat(v, i);
 		err = process_io(v, i, &theirs, &living);
-	while (err && --tries);
+	} while ((err || moves(v) != before) && --tries);
 	if (err)
 		return leave_open(r, who, &ours, err);
 	return compare(r, who, living ? BOOK_WITH : BOOK_ENDED, &ours, &theirs);
 }
 
-/* Every call is in one account, in one cell, and was counted by its thread. */
-static int close_calls(const struct bpf_view *v, struct run *r)
+struct call_sums {
+	uint64_t cells[AFS_N_ROLES], parts[AFS_N_ROLES], threads, all;
+};
+
+static int sum_calls(const struct bpf_view *v, struct call_sums *out)
 {
-	uint64_t cells[AFS_N_ROLES] = {}, parts[AFS_N_ROLES] = {};
 	uint32_t n = bpf_view_threads(v);
 	struct ledger l = {};
-	uint64_t threads = 0, all = 0;
-	char name[64];
 	int err;
 
+	memset(out, 0, sizeof(*out));
 	err = bpf_view_read_rows(v, &l);
 	if (!err)
 		err = bpf_view_read_parts(v, &l);
 	for (size_t i = 0; i < l.n_rows; i++)
-		cells[l.row[i].role] += l.row[i].cell.calls;
+		out->cells[l.row[i].role] += l.row[i].cell.calls;
 	for (size_t i = 0; i < l.n_parts; i++)
-		parts[l.part[i].role] += l.part[i].part.calls;
+		out->parts[l.part[i].role] += l.part[i].part.calls;
 	ledger_fini(&l);
 	for (uint32_t i = 0; i < n; i++)
-		threads += v->thread[i].calls;
+		out->threads += v->thread[i].calls;
+	for (int role = 0; role < AFS_N_ROLES; role++)
+		out->all += out->cells[role];
+	return err;
+}
+
+/* Every call is in one account, in one cell, and was counted by its thread. */
+static int close_calls(const struct bpf_view *v, struct run *r)
+{
+	struct call_sums sums;
+	int err, tries = TRIES;
+	uint64_t before;
+	char name[64];
+
+	do {
+		before = moves(v);
+		err = sum_calls(v, &sums);
+	} while (!err && moves(v) != before && --tries);
 	for (unsigned int role = 0; role < AFS_N_ROLES && !err; role++) {
-		all += cells[role];
-		if (!cells[role] && !parts[role])
+		if (!sums.cells[role] && !sums.parts[role])
 			continue;
 		snprintf(name, sizeof(name), "%s calls", ledger_role_name(role));
-		err = run_book(r, name, BOOK_CALLS, cells[role], parts[role]);
+		err = run_book(r, name, BOOK_CALLS, sums.cells[role], sums.parts[role]);
 	}
-	return err ? err : run_book(r, "all threads calls", "calls by class", threads, all);
+	return err ? err
+		   : run_book(r, "all threads calls", "calls by class", sums.threads, sums.all);
 }
 
 int books_close(const struct bpf_view *v, struct run *r)
