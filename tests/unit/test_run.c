@@ -148,6 +148,30 @@ static void losses_add_up(void **state)
 	assert_int_equal(((struct run *)*state)->n_losses, 3);
 }
 
+static void series_are_rows_of_figures_and_keep_their_reasons(void **state)
+{
+	struct run *r = *state;
+	struct run_series *s;
+
+	for (unsigned int i = 0; i < 5; i++) {
+		s = run_series(r, 2, 3);
+		assert_non_null(s);
+		s->pid = 100 + (pid_t)i;
+		s->value[1].why = strdup("no right");
+		s->point[2 * 2 + 1] = 7 + i;
+		s->t_ns[2] = 20;
+	}
+	assert_non_null(run_series(r, 1, 0));
+	assert_int_equal(r->n_series, 6);
+	for (unsigned int i = 0; i < 5; i++) {
+		s = &r->series[i];
+		assert_int_equal(s->pid, 100 + i);
+		assert_true(s->n == 3 && s->n_values == 2 && !s->value[0].why);
+		assert_string_equal(s->value[1].why, "no right");
+		assert_true(!s->point[0] && s->point[5] == 7 + i && s->t_ns[2] == 20);
+	}
+}
+
 static void notes_are_copied_formatted_and_found(void **state)
 {
 	struct run *r = *state;
@@ -254,6 +278,7 @@ int main(void)
 		TEST(latencies_merge_by_test_and_command),
 		TEST(a_book_closes_only_on_equal_numbers),
 		TEST(losses_add_up),
+		TEST(series_are_rows_of_figures_and_keep_their_reasons),
 		TEST(notes_are_copied_formatted_and_found),
 		TEST(an_id_is_16_hex_digits_and_not_drawn_twice),
 		TEST(call_metrics_come_from_the_ledger_and_waits_are_not_call_time),

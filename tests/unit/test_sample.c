@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The sampler, on children that do known I/O. */
 #include "watch/procfs.h"
+#include "watch/rights.h"
 #include "watch/sample.h"
 #include "watch/taskstats.h"
 
@@ -333,6 +334,71 @@ static void taskstats_know_the_process(void **state)
 	taskstats_close(l);
 }
 
+static int read_without_rights(pid_t pid, bool keep)
+{
+	struct taskstats_delays d;
+	struct taskstats_link *l;
+
+	if (rights_drop(keep) || taskstats_open(&l))
+		return 100;
+	return -taskstats_read(l, pid, &d);
+}
+
+static void taskstats_can_be_read_by_who_kept_the_right(void **state)
+{
+	struct child c = child_start();
+	struct taskstats_link *l;
+	int r = taskstats_open(&l), status;
+	pid_t pid;
+
+	(void)state;
+	if (r) {
+		child_end(&c);
+		skip();
+	}
+	taskstats_close(l);
+	for (int keep = 0; keep < 2; keep++) {
+		pid = fork();
+		if (!pid)
+			_exit(read_without_rights(c.pid, keep));
+		waitpid(pid, &status, 0);
+		assert_true(WIFEXITED(status));
+		if (keep)
+			assert_int_equal(WEXITSTATUS(status), 0);
+		else
+			assert_int_not_equal(WEXITSTATUS(status), 0);
+	}
+	child_end(&c);
+}
+
+static void more_processes_than_there_is_room_for_are_refused(void **state)
+{
+	struct child child[SAMPLE_PROCESSES_MAX + 1];
+	struct err e = {};
+	struct sample *s;
+
+	(void)state;
+	assert_int_equal(sample_open(&s, 1, 4, &e), 0);
+	for (int i = 0; i <= SAMPLE_PROCESSES_MAX; i++) {
+		child[i].pid = fork();
+		if (!child[i].pid) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			pause();
+			_exit(0);
+		}
+		assert_int_equal(sample_add(s, child[i].pid, AFS_ROLE_AFPD, &e),
+				 i < SAMPLE_PROCESSES_MAX ? 0 : -E2BIG);
+	}
+	for (int i = 0; i <= SAMPLE_PROCESSES_MAX; i++) {
+		kill(child[i].pid, SIGKILL);
+		waitpid(child[i].pid, NULL, 0);
+	}
+	sample_now(s);
+	for (size_t i = 0; i < SAMPLE_PROCESSES_MAX; i++)
+		assert_true(sample_series(s, i)->ended);
+	sample_close(s);
+}
+
 static void a_rate_out_of_range_is_refused(void **state)
 {
 	struct err e = {};
@@ -355,6 +421,8 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_read_says_why),
 		cmocka_unit_test(delays_are_told_from_no_accounting),
 		cmocka_unit_test(taskstats_know_the_process),
+		cmocka_unit_test(taskstats_can_be_read_by_who_kept_the_right),
+		cmocka_unit_test(more_processes_than_there_is_room_for_are_refused),
 		cmocka_unit_test(a_rate_out_of_range_is_refused),
 	};
 

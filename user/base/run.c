@@ -92,6 +92,15 @@ static void phase_free(struct run_phase *p)
 	free(p);
 }
 
+static void series_fini(struct run_series *s)
+{
+	for (size_t i = 0; s->value && i < s->n_values; i++)
+		free(s->value[i].why);
+	free(s->value);
+	free(s->t_ns);
+	free(s->point);
+}
+
 void run_fini(struct run *r)
 {
 	struct run_notes *notes[] = { &r->environment, &r->server,   &r->options,
@@ -110,6 +119,9 @@ void run_fini(struct run *r)
 		free(r->session[i].address);
 		free(r->session[i].volume);
 	}
+	for (size_t i = 0; i < r->n_series; i++)
+		series_fini(&r->series[i]);
+	free(r->series);
 	free(r->session);
 	free(r->book);
 	free(r->loss);
@@ -219,6 +231,25 @@ struct run_session *run_session(struct run *r)
 	session += r->n_sessions++;
 	*session = (struct run_session) { 0 };
 	return session;
+}
+
+struct run_series *run_series(struct run *r, size_t n_values, size_t n)
+{
+	struct run_series *series = grown(r->series, r->n_series, sizeof(*series));
+	struct run_series made = { .n_values = n_values, .n = n };
+
+	if (!series)
+		return NULL;
+	r->series = series;
+	made.value = calloc(n_values, sizeof(*made.value));
+	made.t_ns = calloc(n + 1, sizeof(*made.t_ns));
+	made.point = calloc(n + 1, n_values * sizeof(*made.point));
+	if (!made.value || !made.t_ns || !made.point) {
+		series_fini(&made);
+		return NULL;
+	}
+	series[r->n_series] = made;
+	return &series[r->n_series++];
 }
 
 struct run_phase *run_phase(struct run *r, unsigned int test, unsigned int iteration,

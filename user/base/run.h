@@ -111,6 +111,25 @@ struct run_session {
 	uint64_t bytes_in, bytes_out;
 };
 
+/* One figure of a time series. */
+struct run_series_value {
+	const char *key, *unit; /* static; a running total since the series began */
+	char *why;              /* owned; why it was not measured; NULL: it was */
+};
+
+/* What was read of one process again and again. */
+struct run_series {
+	pid_t pid;
+	const char *role;               /* static */
+	bool ended;                     /* the process did, after the last point */
+	unsigned int n_threads;         /* that ended: since their last reading unseen */
+	uint64_t start_ns;              /* CLOCK_MONOTONIC: the first point */
+	size_t n_values, n;             /* figures; points */
+	struct run_series_value *value; /* owned */
+	uint64_t *t_ns;                 /* owned; of each point, since start_ns */
+	uint64_t *point;                /* owned; n rows of n_values */
+};
+
 struct run {
 	char id[17];         /* 16 hex digits */
 	const char *command; /* static: "lantest" */
@@ -120,10 +139,11 @@ struct run {
 	struct run_notes environment, server, options, rungs, warnings;
 	/* why a metric is absent: key = metric key, or "*" for all server metrics */
 	struct run_notes absent;
-	size_t n_books, n_losses, n_phases, n_sessions;
+	size_t n_books, n_losses, n_phases, n_sessions, n_series;
 	struct run_book *book;
 	struct run_loss *loss;
 	struct run_session *session;
+	struct run_series *series;
 	struct run_phase **phase; /* owned; pointers stay valid while the run lives */
 };
 
@@ -144,6 +164,12 @@ int run_loss(struct run *r, const char *what, uint64_t n);
 
 /* A new session, all unknown; valid until the next one is made. NULL without memory. */
 struct run_session *run_session(struct run *r);
+
+/*
+ * A new series with room for this many figures (at least 1) and points, all 0; valid until the next
+ * one is made. NULL without memory.
+ */
+struct run_series *run_series(struct run *r, size_t n_values, size_t n);
 
 /* A new phase, owned by the run; NULL without memory. */
 struct run_phase *run_phase(struct run *r, unsigned int test, unsigned int iteration,

@@ -9,9 +9,11 @@
 #include "cmd/estimate.h"
 #include "cmd/output.h"
 #include "cmd/peer.h"
+#include "cmd/sampler.h"
 #include "report/progress.h"
 #include "report/report.h"
 #include "watch/rights.h"
+#include "watch/sample.h"
 #include "watch/watch.h"
 #include "work/tree.h"
 
@@ -37,7 +39,7 @@ static const char *const watch_choices[] = { "auto", "bpf", "perf", "proc", "off
 struct lantest_cfg {
 	struct connect_cfg c;
 	struct lantest_opts o;
-	unsigned int verbose;
+	unsigned int verbose, hz;
 	bool csv, help, compatible;
 	int table, watch; /* enum table, enum watch_mode */
 	const char *json;
@@ -49,7 +51,8 @@ struct lantest_session {
 	struct afp afp;
 	struct run run;
 	struct watch *watch;
-	struct ledger before; /* of the phase */
+	struct sampler *sampler; /* NULL: no time series */
+	struct ledger before;    /* of the phase */
 	bool has_before;
 	struct watch_times times[AFS_N_ROLES];
 	bool has_times[AFS_N_ROLES];
@@ -150,6 +153,7 @@ static const struct opt options[] = {
 	{ .type = OPT_HEADING, .help = "Watch and output:" },
 	{ .name = "watch", .arg = "HOW", .type = OPT_CHOICE, .offset = OFFSET(watch), .choice = watch_choices,
 	  .help = "how the server is observed (default: auto, the best that works here)" },
+	{ .name = "sample", .arg = "HZ", .type = OPT_UINT, .offset = OFFSET(hz), .min = 1, .max = SAMPLE_HZ_MAX, .help = SAMPLER_HELP },
 	{ .name = "table", .arg = "WHICH", .type = OPT_CHOICE, .offset = OFFSET(table), .choice = table_choices,
 	  .help = "tables to print (default: both)" },
 	{ .letter = 'c', .name = "csv", .type = OPT_FLAG, .offset = OFFSET(csv), .help = "the peers' table as CSV, nothing else on stdout" },
@@ -227,9 +231,18 @@ static void on_phase_done(void *user, const struct run_phase *p)
 static void on_ready(void *user)
 {
 	struct lantest_session *s = user;
+	struct err e = { 0 };
 
 	if (s->watch)
 		watch_find_cnid(s->watch);
+	if (!s->cfg->hz)
+		return;
+	if (!s->watch) {
+		run_note(&s->run.warnings, "samples", "no time series: nothing is watched");
+		return;
+	}
+	if (sampler_open(&s->sampler, s->cfg->hz, s->watch, &e) || sampler_start(s->sampler, &e))
+		run_note(&s->run.warnings, "samples", "no time series: %s", e.text);
 }
 
 /* Session */
@@ -252,6 +265,8 @@ static int describe(struct lantest_session *s, const struct afp_server *server)
 	r |= run_note(o, "large_file_bytes", "%" PRIu64, cfg->o.file_len);
 	r |= run_note(o, "chunk_bytes", "%u", quantum - 36);
 	r |= run_note(o, "watch", "%s", watch_choices[cfg->watch]);
+	if (cfg->hz)
+		r |= run_note(o, "sample_hz", "%u", cfg->hz);
 	r |= run_note(o, "timeout_s", "%u", cfg->c.timeout_s);
 	if (cfg->o.file)
 		r |= run_note(o, "file", "%s", cfg->o.file);
@@ -284,7 +299,7 @@ static enum outcome begin(struct lantest_session *s, struct err *e)
 	dsi_ends(s->afp.dsi, &watch.local, &watch.peer);
 	if (watch_open(&s->watch, &watch, e))
 		return OUTCOME_FAILED;
-	if (rights_drop())
+	if (rights_drop(s->cfg->hz && sample_wants_taskstats()))
 		run_note(&s->run.warnings, "rights", "the rights could not be given up");
 	return OUTCOME_OK;
 }
@@ -338,6 +353,7 @@ static enum outcome work(struct lantest_session *s, struct err *e)
 	o.user = s;
 	r = lantest_run(&load, &o, s->base, e);
 	estimate_hide(&s->estimate);
+	sampler_note(s->sampler, &s->run);
 	s->refused = load.refused;
 	s->run.complete = !r;
 	if (s->watch) {
@@ -414,6 +430,7 @@ static int run(const struct lantest_cfg *cfg)
 		remove_left(s);
 	o = finish(s, o);
 	code = cfg->compatible ? peer_exit_code(o, s->stage, s->refused, false) : (int)o;
+	sampler_close(s->sampler);
 	watch_free(s->watch);
 	ledger_fini(&s->before);
 	afp_close(&s->afp);

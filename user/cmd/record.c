@@ -8,8 +8,10 @@
 #include "cmd/child.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
+#include "cmd/sampler.h"
 #include "report/report.h"
 #include "watch/rights.h"
+#include "watch/sample.h"
 #include "watch/servers.h"
 #include "watch/target.h"
 #include "watch/watch.h"
@@ -24,13 +26,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TICK_MS  100
+#define TICK_NS  100000000u
 #define NS_PER_S 1000000000u
 
 static const char *const watch_choices[] = { "auto", "bpf", "perf", "proc", NULL };
 
 struct record_cfg {
-	unsigned int pid, port, seconds;
+	unsigned int pid, port, seconds, hz;
 	bool server, help;
 	int watch; /* enum watch_mode */
 	const char *json;
@@ -42,6 +44,7 @@ struct record {
 	struct servers servers;
 	struct target target;
 	struct watch *watch;
+	struct sampler *sampler; /* NULL: no time series */
 	struct child child;
 	struct run run;
 	uint64_t begun_ns;
@@ -64,6 +67,7 @@ static const struct opt options[] = {
 	{ .type = OPT_HEADING, .help = "Watch and output:" },
 	{ .name = "watch", .arg = "HOW", .type = OPT_CHOICE, .offset = OFFSET(watch), .choice = watch_choices,
 	  .help = "how the server is observed (default: auto, the best that works here)" },
+	{ .name = "sample", .arg = "HZ", .type = OPT_UINT, .offset = OFFSET(hz), .min = 1, .max = SAMPLE_HZ_MAX, .help = SAMPLER_HELP },
 	{ .name = "json", .arg = "FILE", .type = OPT_STRING, .offset = OFFSET(json), .help = "save everything that was measured as JSON" },
 	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(help), .help = "this text" },
 	{ .type = OPT_STOP },
@@ -142,6 +146,20 @@ static int describe(struct record *rec)
 	return r ? -ENOMEM : 0;
 }
 
+/* After the rights were given up, so that only what is kept is used. */
+static int begin_sampling(struct record *rec, struct err *e)
+{
+	const char *rung = watch_rung(rec->watch);
+	unsigned int hz = rec->cfg->hz;
+
+	if (!hz && rung && !strcmp(rung, "proc"))
+		hz = SAMPLER_HZ;
+	if (!hz)
+		return 0;
+	run_note(&rec->run.options, "sample_hz", "%u", hz);
+	return sampler_open(&rec->sampler, hz, rec->watch, e);
+}
+
 static enum outcome begin(struct record *rec, struct err *e)
 {
 	const struct record_cfg *cfg = rec->cfg;
@@ -157,9 +175,9 @@ static enum outcome begin(struct record *rec, struct err *e)
 		return OUTCOME_FAILED;
 	if (watch_open_target(&rec->watch, (enum watch_mode)cfg->watch, &rec->target, e))
 		return OUTCOME_FAILED;
-	if (rights_drop())
+	if (rights_drop(cfg->hz && sample_wants_taskstats()))
 		run_note(&rec->run.warnings, "rights", "the rights could not be given up");
-	return OUTCOME_OK;
+	return begin_sampling(rec, e) ? OUTCOME_FAILED : OUTCOME_OK;
 }
 
 /* Time */
@@ -204,15 +222,39 @@ static bool is_over(struct record *rec, uint64_t now)
 	return !watch_lives(rec->watch);
 }
 
+static void sleep_until(uint64_t ns)
+{
+	const struct timespec until = { .tv_sec = (time_t)(ns / NS_PER_S),
+					.tv_nsec = (long)(ns % NS_PER_S) };
+
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 static void wait_for_end(struct record *rec)
 {
-	const struct timespec tick = { .tv_nsec = TICK_MS * 1000000 };
-	uint64_t now = rec->begun_ns, shown = 0;
+	uint64_t period_ns = rec->sampler ? sampler_period_ns(rec->sampler) : 0, missed;
+	uint64_t now = rec->begun_ns, shown = now, look_ns = now + TICK_NS;
+	uint64_t sample_ns = rec->sampler ? now + period_ns : UINT64_MAX;
+	uint64_t end_ns = rec->cfg->seconds ? now + (uint64_t)rec->cfg->seconds * NS_PER_S
+					    : UINT64_MAX;
 
 	while (!is_over(rec, now)) {
-		nanosleep(&tick, NULL);
-		watch_tick(rec->watch);
+		sleep_until(least(end_ns, least(look_ns, sample_ns)));
 		now = clock_now_ns();
+		if (now >= sample_ns) {
+			sample_ns = sampler_next(sample_ns, period_ns, now, &missed);
+			sampler_tick(rec->sampler, missed);
+		}
+		if (now >= look_ns) {
+			look_ns = sampler_next(look_ns, TICK_NS, now, &missed);
+			watch_tick(rec->watch);
+			sampler_look(rec->sampler);
+		}
 		if (now - shown >= NS_PER_S) {
 			show(rec, false);
 			shown = now;
@@ -266,6 +308,8 @@ static enum outcome work(struct record *rec, struct err *e)
 	note_command(rec);
 	p->complete = rec->run.complete = !r;
 	if (!r)
+		r = sampler_note(rec->sampler, &rec->run);
+	if (!r)
 		r = watch_finish(rec->watch, &rec->run);
 	if (r) {
 		err_set(e, r, "out of memory");
@@ -315,6 +359,7 @@ static int run(const struct record_cfg *cfg)
 		cmd_say("%s", e.text);
 	o = finish(rec, o);
 	child_end(&rec->child);
+	sampler_close(rec->sampler);
 	watch_free(rec->watch);
 	ledger_fini(&rec->before);
 	servers_fini(&rec->servers);

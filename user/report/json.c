@@ -264,6 +264,7 @@ static json_t *document(const struct run *r)
 	json_put(&d, o, "books", books(&d, r));
 	json_put(&d, o, "sessions", sessions(&d, r));
 	json_put(&d, o, "metrics", metric_definitions(&d));
+	json_put(&d, o, "series", json_series(&d, r));
 	for (size_t i = 0; i < r->n_phases; i++)
 		json_add(&d, phases, phase(&d, r->phase[i]));
 	json_put(&d, o, "phases", phases);

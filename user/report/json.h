@@ -5,6 +5,7 @@
 /* What the parts of the JSON share while it is built. */
 
 #include "base/ledger.h"
+#include "base/run.h"
 
 #include <jansson.h>
 
@@ -24,6 +25,9 @@ json_t *json_number(uint64_t v);
 json_t *json_text(const char *s);
 /* [[index, count], ...] of the buckets that are not empty, and their sub-bucket bits. */
 json_t *json_buckets(struct json_doc *d, unsigned int bits, const uint64_t *bucket, size_t n);
+
+/* An array, one object a process. */
+json_t *json_series(struct json_doc *d, const struct run *r);
 
 json_t *json_ledger(struct json_doc *d, const struct ledger *l);
 

@@ -52,6 +52,7 @@ int report_own(const struct run *r, const struct report_opts *opts, FILE *out)
 	e = paint_head(&p);
 	if (!e)
 		e = tests ? paint_by_test(&p) : paint_whole(&p);
+	e = e ? e : paint_series(&p);
 	view_fini(&p.view);
 	if (!e && (fflush(out) || ferror(out)))
 		e = errno ? -errno : -EIO;

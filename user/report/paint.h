@@ -51,4 +51,7 @@ int paint_roles(const struct paint *p);
 /* What AFPD_R and AFPD_W are made of. 0 or -ENOMEM. */
 int paint_compat(const struct paint *p);
 
+/* What was sampled, one line per process; nothing without series. 0 or -ENOMEM. */
+int paint_series(const struct paint *p);
+
 #endif

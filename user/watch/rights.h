@@ -2,11 +2,14 @@
 #ifndef WATCH_RIGHTS_H
 #define WATCH_RIGHTS_H
 
+#include <stdbool.h>
+
 /*
  * Gives up what attaching needed. Kept: what reading /proc of other users' processes takes, and
  * writing files where root may; on kernels before 6.1 also what they want for reading BPF
- * programs' statistics. 0, or a negative errno when the kernel refuses; then all is as before.
+ * programs' statistics, and what reading taskstats takes (CAP_NET_ADMIN) when it is asked for. 0,
+ * or a negative errno when the kernel refuses; then all is as before.
  */
-int rights_drop(void);
+int rights_drop(bool keep_taskstats);
 
 #endif

@@ -6,7 +6,8 @@
  * compare it with counters of their own.
  *
  * Counters are inherited: what a watched thread starts later, threads and processes, counts
- * with the process it comes from.
+ * with the process it comes from. So sessions that begin later are in the counters of the server
+ * they come from, and their /proc/PID/io, which nobody inherits while they live, is looked for.
  */
 
 #include "watch/rung.h"
@@ -14,6 +15,7 @@
 #include "base/clock.h"
 #include "watch/perf_filter.h"
 #include "watch/procfs.h"
+#include "watch/procio.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -42,10 +44,8 @@ struct reading {
 struct perf_process {
 	pid_t pid;
 	enum afs_role role;
-	bool gone;
 	size_t n_threads;
 	int (*fd)[PERF_N_COUNTS];      /* of each thread */
-	struct afs_compat base, now;   /* /proc/PID/io */
 	uint64_t count[PERF_N_COUNTS]; /* the last reading */
 	uint64_t starved, unreadable;  /* counters, at the last reading */
 };
@@ -53,8 +53,9 @@ struct perf_process {
 struct perf_rung {
 	int id_exit, id_fcntl; /* tracepoints; id_fcntl -1: there is none */
 	struct perf_filter filter[PERF_N_COUNTS];
+	struct procio io;
 	size_t n;
-	struct perf_process process[1 + TARGET_CNID_MAX];
+	struct perf_process process[1 + TARGET_CNID_MAX + AFS_N_PROCESSES];
 };
 
 /* The number of a tracepoint, or a negative errno. */
@@ -185,6 +186,7 @@ static void perf_free(void *state)
 
 	for (size_t i = 0; i < p->n; i++)
 		close_counts(&p->process[i]);
+	procio_fini(&p->io);
 	free(p);
 }
 
@@ -285,14 +287,12 @@ static void read_counts(struct perf_process *one)
 	}
 }
 
-static void read_io(struct perf_process *one)
+static bool is_counted(const struct perf_rung *p, pid_t pid)
 {
-	struct afs_compat now;
-
-	if (!procfs_io(&now, one->pid))
-		one->now = now;
-	else
-		one->gone = true;
+	for (size_t i = 0; i < p->n; i++)
+		if (p->process[i].pid == pid)
+			return true;
+	return false;
 }
 
 static int add(struct perf_rung *p, pid_t pid, enum afs_role role, struct err *e)
@@ -300,29 +300,52 @@ static int add(struct perf_rung *p, pid_t pid, enum afs_role role, struct err *e
 	struct perf_process one = { .pid = pid, .role = role };
 	int r;
 
-	for (size_t i = 0; i < p->n; i++)
-		if (p->process[i].pid == pid)
-			return 0;
-	r = procfs_io(&one.base, pid);
-	if (r)
-		return err_set(e, r, "read /proc/%d/io: %s", pid, strerror(-r));
+	if (p->n == sizeof(p->process) / sizeof(p->process[0]))
+		return err_set(e, -E2BIG, "more processes than can be counted");
 	r = open_counts(p, &one, e);
 	if (r)
 		return r;
 	start_counts(&one);
-	if (!procfs_io(&one.now, pid))
-		one.base = one.now;
 	p->process[p->n++] = one;
 	return 0;
 }
 
+/* The account's base is read once the counters count. */
+static void rebase(struct procio_one *one)
+{
+	struct afs_compat now;
+
+	if (!procfs_io(&now, one->pid))
+		one->base = one->now = one->before = now;
+}
+
+/* What a counted process has started since is in its counters already. */
 static int perf_look(void *state, const struct target *t, struct err *e)
 {
-	int r = add(state, t->afpd, AFS_ROLE_AFPD, e);
+	struct perf_rung *p = state;
+	size_t before = p->io.n;
+	int r = procio_look(&p->io, t, e);
 
-	for (size_t i = 0; i < t->n_cnid && !r; i++)
-		r = add(state, t->cnid[i], AFS_ROLE_CNID, e);
+	for (size_t i = before; i < p->io.n && !r; i++) {
+		struct procio_one *one = &p->io.one[i];
+
+		if (is_counted(p, one->pid) || (one->begun && is_counted(p, one->parent)))
+			continue;
+		r = add(p, one->pid, one->role, e);
+		if (!r && !one->begun)
+			rebase(one);
+		/* One that has ended since it was found. */
+		if (i && r == -ESRCH)
+			r = 0;
+	}
 	return r;
+}
+
+static bool perf_tick(void *state)
+{
+	struct perf_rung *p = state;
+
+	return procio_tick(&p->io);
 }
 
 static bool is_asleep(pid_t pid)
@@ -369,14 +392,6 @@ static bool perf_settle(void *state)
 	return false;
 }
 
-static void add_compat(struct afs_compat *to, const struct perf_process *one)
-{
-	to->syscr += one->now.syscr - one->base.syscr;
-	to->syscw += one->now.syscw - one->base.syscw;
-	to->rchar += one->now.rchar - one->base.rchar;
-	to->wchar += one->now.wchar - one->base.wchar;
-}
-
 /* A lock call in progress is known before its fcntl has returned. */
 static uint64_t calls_of(const struct perf_process *one, unsigned int class)
 {
@@ -402,13 +417,11 @@ static int perf_read(void *state, struct ledger *out)
 	out->row = row;
 	out->has_calls = true;
 	out->only_calls = true;
-	for (size_t i = 0; i < p->n; i++) {
+	for (size_t i = 0; i < p->n; i++)
 		read_counts(&p->process[i]);
-		read_io(&p->process[i]);
-		out->has_compat[p->process[i].role] = true;
-		add_compat(&out->compat[p->process[i].role], &p->process[i]);
-	}
+	procio_read(&p->io);
 	for (unsigned int role = 0; role < AFS_N_ROLES; role++) {
+		out->has_compat[role] = procio_sum(&p->io, role, &out->compat[role]);
 		for (unsigned int class = 0; class < AFS_N_CLASSES; class ++) {
 			n = 0;
 			for (size_t i = 0; i < p->n; i++)
@@ -426,34 +439,81 @@ static int perf_read(void *state, struct ledger *out)
 	return 0;
 }
 
+/* Counters and accounts of one process, or of all of a role. */
+struct perf_book {
+	char who[64];
+	bool gone;
+	uint64_t starts, ours[2], theirs[2]; /* syscr, syscw */
+};
+
 /*
  * The account holds what waited-for children did and what the kernel reads when it executes a
- * program, the counters hold all children: after a start the two differ and mean nothing.
+ * program, the counters hold all children: after a start the two may differ, which then means
+ * nothing.
  */
-static int close_book(const struct perf_process *one, struct run *r)
+static int close_book(const struct perf_book *b, struct run *r)
 {
-	const char *why = one->gone ? "has ended" : "has started threads or processes";
-	const uint64_t ours[] = { one->count[PERF_SYSCR], one->count[PERF_SYSCW] };
-	const uint64_t theirs[] = { one->now.syscr - one->base.syscr,
-				    one->now.syscw - one->base.syscw };
+	const char *why = b->gone ? "has ended" : "has started threads or processes";
+	bool same = b->ours[0] == b->theirs[0] && b->ours[1] == b->theirs[1];
+	bool open = b->gone || (b->starts && !same);
 	static const char *const what[] = { "syscr", "syscw" };
-	bool same = ours[0] == theirs[0] && ours[1] == theirs[1], open;
 	char name[96];
 	int err = 0;
 
-	open = one->gone || (one->count[PERF_STARTS] && !same);
 	for (size_t i = 0; i < 2 && !err; i++) {
-		snprintf(name, sizeof(name), "%s %d %s", ledger_role_name(one->role), one->pid,
-			 what[i]);
+		snprintf(name, sizeof(name), "%s %s", b->who, what[i]);
 		if (open)
-			err = run_book_open(r, name, BOOK_WITH, ours[i]);
+			err = run_book_open(r, name, BOOK_WITH, b->ours[i]);
 		else
-			err = run_book(r, name, BOOK_WITH, ours[i], theirs[i]);
+			err = run_book(r, name, BOOK_WITH, b->ours[i], b->theirs[i]);
 	}
 	if (!err && open)
-		err = run_note(&r->warnings, "books", "%s %d %s: its books stay open",
-			       ledger_role_name(one->role), one->pid, why);
+		err = run_note(&r->warnings, "books", "%s %s: its books stay open", b->who, why);
 	return err;
+}
+
+static void book_counts(struct perf_book *b, const struct perf_process *one)
+{
+	b->starts += one->count[PERF_STARTS];
+	b->ours[0] += one->count[PERF_SYSCR];
+	b->ours[1] += one->count[PERF_SYSCW];
+}
+
+static int close_process(const struct perf_rung *p, const struct perf_process *one, struct run *r)
+{
+	struct perf_book b = { 0 };
+
+	snprintf(b.who, sizeof(b.who), "%s %d", ledger_role_name(one->role), one->pid);
+	book_counts(&b, one);
+	for (size_t i = 0; i < p->io.n; i++) {
+		const struct procio_one *io = &p->io.one[i];
+
+		if (io->pid != one->pid)
+			continue;
+		b.gone = io->gone;
+		b.theirs[0] = io->now.syscr - io->base.syscr;
+		b.theirs[1] = io->now.syscw - io->base.syscw;
+	}
+	return close_book(&b, r);
+}
+
+/* Of a whole server only sums can be compared: who ends leaves its account to its parent. */
+static int close_role(const struct perf_rung *p, enum afs_role role, struct run *r)
+{
+	struct perf_book b = { 0 };
+	struct afs_compat sum;
+
+	if (!procio_sum(&p->io, role, &sum))
+		return 0;
+	snprintf(b.who, sizeof(b.who), "%s (all processes)", ledger_role_name(role));
+	for (size_t i = 0; i < p->n; i++)
+		if (p->process[i].role == role)
+			book_counts(&b, &p->process[i]);
+	for (size_t i = 0; i < p->io.n; i++)
+		b.gone |= p->io.one[i].role == role && p->io.one[i].gone && !p->io.one[i].inherited;
+	b.theirs[0] = sum.syscr;
+	b.theirs[1] = sum.syscw;
+	return close_book(&b, r);
 }
 
 static int perf_finish(void *state, struct run *r)
@@ -470,13 +530,20 @@ static int perf_finish(void *state, struct run *r)
 		    &r->warnings, "watch",
 		    "no tracepoint syscalls:sys_enter_fcntl: fcntl locks count as \"%s\"",
 		    ledger_class_name(AFS_CLASS_FD));
+	procio_read(&p->io);
 	for (size_t i = 0; i < p->n && !err; i++) {
 		read_counts(&p->process[i]);
-		read_io(&p->process[i]);
 		starved += p->process[i].starved;
 		unreadable += p->process[i].unreadable;
-		err = close_book(&p->process[i], r);
+		if (!p->io.whole)
+			err = close_process(p, &p->process[i], r);
 	}
+	for (unsigned int role = 0; role < AFS_N_ROLES && p->io.whole && !err; role++)
+		err = close_role(p, role, r);
+	if (!err)
+		err = run_note(&r->absent, "requests", "only the bpf rung follows requests");
+	if (!err && p->io.whole)
+		err = procio_note(&p->io, r);
 	if (!err)
 		err = run_loss(r, "perf counters that did not count all the time", starved);
 	if (!err)
@@ -490,6 +557,7 @@ const struct rung rung_perf = {
 	.look = perf_look,
 	.settle = perf_settle,
 	.read = perf_read,
+	.tick = perf_tick,
 	.finish = perf_finish,
 	.free = perf_free,
 };

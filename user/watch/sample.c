@@ -20,9 +20,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DELAYACCT   "/proc/sys/kernel/task_delayacct"
-#define N_PROCESSES 16
-#define N_THREADS   256 /* of one process */
+#define DELAYACCT "/proc/sys/kernel/task_delayacct"
+#define N_THREADS 256 /* of one process */
 
 const struct sample_def sample_values[SAMPLE_N_VALUES] = {
 #define X(name, key, unit, meaning) { key, unit, meaning },
@@ -57,7 +56,7 @@ struct sample {
 	char no_delays[160];
 	long ticks_per_s;
 	size_t n;
-	struct process process[N_PROCESSES];
+	struct process *process[SAMPLE_PROCESSES_MAX];
 };
 
 /* fd: or the negative errno for which there is none. */
@@ -97,7 +96,7 @@ static void unreadable(struct sample_series *s, unsigned int from, unsigned int 
 {
 	char why[160];
 
-	snprintf(why, sizeof(why), "/proc/%d/%s: %s%s", s->pid, file, strerror(-r),
+	snprintf(why, sizeof(why), "/proc/PID/%s: %s%s", file, strerror(-r),
 		 r == -EACCES || r == -EPERM ? " (run as root, or with CAP_SYS_PTRACE)" : "");
 	unknown(s, from, to, why);
 }
@@ -272,8 +271,7 @@ static int read_delays(const struct sample *s, struct process *p, uint64_t *valu
 	if (r == -ESRCH)
 		return r;
 	if (r) {
-		snprintf(why, sizeof(why), "taskstats of process %d: %s", p->series.pid,
-			 strerror(-r));
+		snprintf(why, sizeof(why), "taskstats: %s", strerror(-r));
 		unknown(&p->series, SAMPLE_BLKIO, SAMPLE_IRQ, why);
 		return 0;
 	}
@@ -322,6 +320,22 @@ static void merge(struct sample_series *s)
 	s->n = n;
 }
 
+/* What it takes while it lives; the series stays. */
+static void end_process(struct process *p)
+{
+	for (size_t i = 0; i < p->n_threads; i++) {
+		close_file(p->thread[i].schedstat);
+		close_file(p->thread[i].status);
+	}
+	close_file(p->io);
+	close_file(p->stat);
+	free(p->thread);
+	p->thread = NULL;
+	p->n_threads = 0;
+	p->io = p->stat = -ESRCH;
+	p->series.ended = true;
+}
+
 static void add_point(struct process *p, uint64_t t_ns, const uint64_t *value)
 {
 	struct sample_point *at = &p->series.point[p->series.n++];
@@ -339,23 +353,25 @@ static void add_point(struct process *p, uint64_t t_ns, const uint64_t *value)
 void sample_now(struct sample *s)
 {
 	uint64_t value[SAMPLE_N_VALUES], t_ns;
+	struct process *p;
 	bool full = false;
 
 	for (size_t i = 0; i < s->n; i++)
-		full = full || s->process[i].series.n == s->limit;
+		full = full || s->process[i]->series.n == s->limit;
 	if (full) {
 		for (size_t i = 0; i < s->n; i++)
-			merge(&s->process[i].series);
+			merge(&s->process[i]->series);
 		s->stride *= 2;
 	}
 	for (size_t i = 0; i < s->n; i++) {
-		if (s->process[i].series.ended)
+		p = s->process[i];
+		if (p->series.ended)
 			continue;
 		t_ns = clock_now_ns();
-		if (read_process(s, &s->process[i], value))
-			add_point(&s->process[i], t_ns, value);
+		if (read_process(s, p, value))
+			add_point(p, t_ns, value);
 		else
-			s->process[i].series.ended = true;
+			end_process(p);
 	}
 }
 
@@ -372,31 +388,30 @@ uint64_t sample_period_ns(const struct sample *s)
 
 const struct sample_series *sample_series(const struct sample *s, size_t i)
 {
-	return i < s->n ? &s->process[i].series : NULL;
+	return i < s->n ? &s->process[i]->series : NULL;
 }
 
 static void free_process(struct process *p)
 {
-	for (size_t i = 0; i < p->n_threads; i++) {
-		close_file(p->thread[i].schedstat);
-		close_file(p->thread[i].status);
-	}
-	close_file(p->io);
-	close_file(p->stat);
-	free(p->thread);
+	end_process(p);
 	free(p->series.point);
+	free(p);
 }
 
 int sample_add(struct sample *s, pid_t pid, enum afs_role role, struct err *e)
 {
-	struct process *p = &s->process[s->n];
+	struct process *p;
 
 	for (size_t i = 0; i < s->n; i++)
-		if (s->process[i].series.pid == pid && !s->process[i].series.ended)
+		if (s->process[i]->series.pid == pid && !s->process[i]->series.ended)
 			return 0;
-	if (s->n == N_PROCESSES)
-		return err_set(e, -E2BIG, "more than %d processes to sample", N_PROCESSES);
-	*p = (struct process) { .series = { .pid = pid, .role = role } };
+	if (s->n == SAMPLE_PROCESSES_MAX)
+		return err_set(e, -E2BIG, "more than %d processes to sample", SAMPLE_PROCESSES_MAX);
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return err_set(e, -ENOMEM, "out of memory");
+	p->series.pid = pid;
+	p->series.role = role;
 	p->thread = calloc(N_THREADS, sizeof(*p->thread));
 	p->series.point = calloc(s->limit, sizeof(*p->series.point));
 	p->stat = open_file(pid, 0, "stat");
@@ -411,23 +426,22 @@ int sample_add(struct sample *s, pid_t pid, enum afs_role role, struct err *e)
 		return err_set(e, -ESRCH, "process %d has ended", pid);
 	}
 	p->series.n = 1;
-	s->n++;
+	s->process[s->n++] = p;
 	return 0;
 }
 
-/* Whether the kernel accounts delays at all: without the file (before 5.14) it does. */
-static void look_at_delayacct(struct sample *s)
+/* Without the file (before 5.14) the kernel does account them. */
+bool sample_wants_taskstats(void)
 {
 	FILE *f = fopen(DELAYACCT, "re");
 	int on = 1;
 
 	if (!f)
-		return;
-	if (fscanf(f, "%d", &on) == 1 && !on)
-		snprintf(s->no_delays, sizeof(s->no_delays),
-			 "the kernel does not account delays (" DELAYACCT
-			 " is 0): set it to 1 and start the server anew");
+		return true;
+	if (fscanf(f, "%d", &on) != 1)
+		on = 1;
 	fclose(f);
+	return on;
 }
 
 int sample_open(struct sample **out, unsigned int hz, size_t points, struct err *e)
@@ -444,7 +458,10 @@ int sample_open(struct sample **out, unsigned int hz, size_t points, struct err 
 	s->limit = points;
 	s->stride = 1;
 	s->ticks_per_s = sysconf(_SC_CLK_TCK);
-	look_at_delayacct(s);
+	if (!sample_wants_taskstats())
+		snprintf(s->no_delays, sizeof(s->no_delays),
+			 "the kernel does not account delays (" DELAYACCT
+			 " is 0): set it to 1 and start the server anew");
 	r = s->no_delays[0] ? 0 : taskstats_open(&s->link);
 	if (r)
 		snprintf(s->no_link, sizeof(s->no_link), "taskstats: %s%s", strerror(-r),
@@ -458,7 +475,7 @@ void sample_close(struct sample *s)
 	if (!s)
 		return;
 	for (size_t i = 0; i < s->n; i++)
-		free_process(&s->process[i]);
+		free_process(s->process[i]);
 	taskstats_close(s->link);
 	free(s);
 }

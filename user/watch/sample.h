@@ -54,8 +54,10 @@ struct sample_def {
 
 extern const struct sample_def sample_values[SAMPLE_N_VALUES];
 
-#define SAMPLE_POINTS_MAX 4096
-#define SAMPLE_HZ_MAX     1000
+#define SAMPLE_PROCESSES_MAX 256
+
+#define SAMPLE_POINTS_MAX    4096
+#define SAMPLE_HZ_MAX        1000
 
 struct sample_point {
 	uint64_t t_ns; /* CLOCK_MONOTONIC, when the reading began */
@@ -76,10 +78,16 @@ struct sample_series {
 
 struct sample;
 
+/* Whether delays could be read by one who has CAP_NET_ADMIN: this kernel accounts them. */
+bool sample_wants_taskstats(void);
+
 /* hz: 1 to SAMPLE_HZ_MAX; points: limit of each series, 4 to SAMPLE_POINTS_MAX. 0 or -errno. */
 int sample_open(struct sample **out, unsigned int hz, size_t points, struct err *e);
 
-/* Adds a process and reads it for the first time; one that is there already is left alone. */
+/*
+ * Adds a process and reads it for the first time; one that is there already is left alone. -E2BIG:
+ * there are SAMPLE_PROCESSES_MAX, ended ones included.
+ */
 int sample_add(struct sample *s, pid_t pid, enum afs_role role, struct err *e);
 
 /* To be called hz times a second. Reads all processes, or, after merges, only at every 2nd,

@@ -168,6 +168,22 @@ void watch_tick(struct watch *w)
 		watch_find_cnid(w);
 }
 
+const char *watch_rung(const struct watch *w)
+{
+	return w->rung ? w->rung->name : NULL;
+}
+
+pid_t watch_process(const struct watch *w, enum afs_role role, size_t i)
+{
+	if (role == AFS_ROLE_CNID)
+		return i < w->t.n_cnid ? w->t.cnid[i] : 0;
+	if (role != AFS_ROLE_AFPD)
+		return 0;
+	if (!i)
+		return w->t.afpd;
+	return i <= w->t.n_sessions ? w->t.session[i - 1] : 0;
+}
+
 bool watch_lives(struct watch *w)
 {
 	struct procfs_stat st;

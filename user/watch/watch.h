@@ -75,6 +75,15 @@ bool watch_times(struct watch *w, enum afs_role role, struct watch_times *out);
  */
 void watch_tick(struct watch *w);
 
+/* Name of the rung taken; NULL: off. */
+const char *watch_rung(const struct watch *w);
+
+/*
+ * The i-th known process of a role, in the order in which they were found, ended ones included; 0:
+ * no more. The list only grows.
+ */
+pid_t watch_process(const struct watch *w, enum afs_role role, size_t i);
+
 /* The process that was asked for, or any other that is watched, is still there. */
 bool watch_lives(struct watch *w);
 

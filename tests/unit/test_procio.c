@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Accounts of a parent and its children, which do known I/O and come and go. */
+#include "watch/procio.h"
+
+#include "watch/procfs.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define READS 100
+
+/* A server: it starts and ends children as the letters say, and answers with a pid. */
+struct server {
+	pid_t pid;
+	int tell, hear;
+	struct procio io;
+	struct target t;
+};
+
+static void read_zeros(int zero)
+{
+	char c;
+
+	for (int i = 0; i < READS; i++)
+		if (read(zero, &c, 1) != 1)
+			_exit(1);
+}
+
+static pid_t child(int zero)
+{
+	int done[2];
+	pid_t pid;
+	char c;
+
+	if (pipe2(done, O_CLOEXEC))
+		_exit(1);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		read_zeros(zero);
+		close(done[0]);
+		close(done[1]);
+		for (;;)
+			pause();
+	}
+	close(done[1]);
+	/* Its end of the pipe is closed when it has read. */
+	if (read(done[0], &c, 1) != 0)
+		_exit(1);
+	close(done[0]);
+	return pid;
+}
+
+static void live(int in, int out)
+{
+	int zero = open("/dev/zero", O_RDONLY);
+	pid_t pid = 0;
+	char what;
+
+	while (read(in, &what, 1) == 1) {
+		if (what == 'i')
+			signal(SIGCHLD, SIG_IGN);
+		if (what == 'b')
+			pid = child(zero);
+		if (what == 'e' || what == 'z')
+			kill(pid, SIGKILL);
+		/* Without a zombie to wait for, until it is gone. */
+		if (what == 'e')
+			waitpid(pid, NULL, 0);
+		if (write(out, &pid, sizeof(pid)) != sizeof(pid))
+			_exit(1);
+	}
+	_exit(0);
+}
+
+static void wait_asleep(pid_t pid)
+{
+	struct procfs_stat st;
+
+	do {
+		usleep(500);
+		assert_int_equal(procfs_stat(&st, pid), 0);
+	} while (st.state != 'S');
+}
+
+static pid_t tell(struct server *s, char what)
+{
+	pid_t pid;
+
+	assert_int_equal(write(s->tell, &what, 1), 1);
+	assert_int_equal(read(s->hear, &pid, sizeof(pid)), sizeof(pid));
+	wait_asleep(s->pid);
+	return pid;
+}
+
+static void look(struct server *s)
+{
+	struct err e = {};
+
+	target_look(&s->t);
+	if (procio_look(&s->io, &s->t, &e))
+		fail_msg("%s", e.text);
+}
+
+static int setup(void **state)
+{
+	struct server *s = calloc(1, sizeof(*s));
+	int there[2], back[2];
+
+	assert_int_equal(pipe2(there, O_CLOEXEC) | pipe2(back, O_CLOEXEC), 0);
+	s->pid = fork();
+	if (!s->pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(there[1]);
+		live(there[0], back[1]);
+	}
+	close(there[0]);
+	close(back[1]);
+	s->tell = there[1];
+	s->hear = back[0];
+	s->t.afpd = s->pid;
+	s->t.whole = true;
+	wait_asleep(s->pid);
+	*state = s;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct server *s = *state;
+
+	kill(s->pid, SIGKILL);
+	waitpid(s->pid, NULL, 0);
+	close(s->tell);
+	close(s->hear);
+	procio_fini(&s->io);
+	free(s);
+	return 0;
+}
+
+/* Reads of the server's since the first look, but for its letters. */
+static uint64_t reads(struct server *s, unsigned int letters)
+{
+	struct afs_compat sum;
+
+	procio_read(&s->io);
+	assert_true(procio_sum(&s->io, AFS_ROLE_AFPD, &sum));
+	assert_false(procio_sum(&s->io, AFS_ROLE_CNID, &sum) && sum.syscr);
+	procio_sum(&s->io, AFS_ROLE_AFPD, &sum);
+	return sum.syscr - letters;
+}
+
+static const char *warning(const struct server *s, struct run *r)
+{
+	assert_int_equal(run_init(r, "record", "record"), 0);
+	assert_int_equal(procio_note(&s->io, r), 0);
+	return run_note_find(&r->warnings, "watch");
+}
+
+/* Each start is one more read of the server: the end of the child's pipe. */
+#define START 1
+
+static void a_child_that_was_there_counts_from_the_first_look(void **state)
+{
+	struct server *s = *state;
+	struct run r;
+
+	tell(s, 'b');
+	look(s);
+	assert_int_equal(s->io.n, 2);
+	assert_int_equal(reads(s, 0), 0);
+	/* Its reads of before are in its parent's account now. */
+	tell(s, 'e');
+	assert_int_equal(reads(s, 1), 0);
+	assert_true(s->io.one[1].gone && s->io.one[1].inherited);
+	assert_null(warning(s, &r));
+	run_fini(&r);
+}
+
+static void a_child_that_begins_counts_from_its_beginning(void **state)
+{
+	struct server *s = *state;
+	struct run r;
+
+	look(s);
+	procio_tick(&s->io);
+	tell(s, 'b');
+	assert_true(procio_tick(&s->io));
+	look(s);
+	assert_int_equal(s->io.n, 2);
+	assert_true(s->io.one[1].begun);
+	assert_int_equal(reads(s, 1 + START), READS);
+	tell(s, 'e');
+	assert_int_equal(reads(s, 2 + START), READS);
+	assert_null(warning(s, &r));
+	assert_string_equal(run_note_find(&r.server, "sessions"),
+			    "0 at the start, 1 began, 1 ended (those between two looks unseen)");
+	run_fini(&r);
+}
+
+static void a_child_between_two_looks_is_in_its_parents_account(void **state)
+{
+	struct server *s = *state;
+
+	look(s);
+	tell(s, 'b');
+	tell(s, 'e');
+	look(s);
+	assert_int_equal(s->io.n, 1);
+	assert_int_equal(reads(s, 2 + START), READS);
+}
+
+static void a_zombie_counts_once(void **state)
+{
+	struct server *s = *state;
+	struct procfs_stat st;
+	pid_t pid;
+
+	look(s);
+	pid = tell(s, 'b');
+	look(s);
+	tell(s, 'z');
+	do
+		assert_int_equal(procfs_stat(&st, pid), 0);
+	while (st.state != 'Z');
+	assert_int_equal(reads(s, 2 + START), READS);
+	assert_false(s->io.one[1].gone);
+	tell(s, 'e');
+	assert_int_equal(reads(s, 3 + START), READS);
+	assert_true(s->io.one[1].inherited);
+}
+
+static void a_child_nobody_waits_for_keeps_its_last_reading(void **state)
+{
+	struct server *s = *state;
+	struct run r;
+
+	tell(s, 'i');
+	look(s);
+	tell(s, 'b');
+	look(s);
+	assert_int_equal(reads(s, 1 + START), READS);
+	tell(s, 'e');
+	assert_int_equal(reads(s, 2 + START), READS);
+	assert_true(s->io.one[1].gone && !s->io.one[1].inherited);
+	assert_non_null(strstr(warning(s, &r), "figures stop at the last reading"));
+	run_fini(&r);
+}
+
+static void a_tick_asks_for_looks_only_after_changes(void **state)
+{
+	struct server *s = *state;
+	int asked = 0;
+
+	look(s);
+	for (int i = 0; i < 10; i++)
+		procio_tick(&s->io);
+	assert_false(procio_tick(&s->io));
+	tell(s, 'b');
+	for (int i = 0; i < 10; i++)
+		asked += procio_tick(&s->io);
+	assert_in_range(asked, 1, 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+		T(a_child_that_was_there_counts_from_the_first_look),
+		T(a_child_that_begins_counts_from_its_beginning),
+		T(a_child_between_two_looks_is_in_its_parents_account),
+		T(a_zombie_counts_once),
+		T(a_child_nobody_waits_for_keeps_its_last_reading),
+		T(a_tick_asks_for_looks_only_after_changes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CMD_SAMPLER_H
+#define CMD_SAMPLER_H
+
+/*
+ * The time series of a command's run: which processes are sampled (those that are watched), when
+ * (by the caller's ticks, or by a thread of its own while the caller is busy elsewhere), and into
+ * which run. Every function but sampler_open takes NULL and then does nothing.
+ *
+ * A reading of one process takes some 10 µs of this program's CPU time and none of the server's
+ * but for the locks that /proc takes; what it was in all becomes part of the run.
+ */
+
+#include "base/run.h"
+#include "watch/watch.h"
+
+/* For an option's row. */
+#define SAMPLER_HELP "read /proc of the server's processes so often, as a time series"
+#define SAMPLER_HZ   10 /* where sampling is all there is */
+
+struct sampler;
+
+/* Begins with the processes that w watches now; w must live as long. 0 or a negative errno. */
+int sampler_open(struct sampler **out, unsigned int hz, struct watch *w, struct err *e);
+
+uint64_t sampler_period_ns(const struct sampler *s);
+
+/* Takes in processes that w has come to know since. */
+void sampler_look(struct sampler *s);
+
+/* A reading; missed: ticks that were too late to be made. */
+void sampler_tick(struct sampler *s, uint64_t missed);
+
+/* From here to sampler_stop a thread ticks, and nobody else may touch s. */
+int sampler_start(struct sampler *s, struct err *e);
+void sampler_stop(struct sampler *s);
+
+/* A last reading, and everything into the run. 0 or -ENOMEM. */
+int sampler_note(struct sampler *s, struct run *r);
+
+void sampler_close(struct sampler *s);
+
+/* The next of beats that are period_ns apart, after now; *missed: those passed over. */
+uint64_t sampler_next(uint64_t due_ns, uint64_t period_ns, uint64_t now_ns, uint64_t *missed);
+
+#endif
