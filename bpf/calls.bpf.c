@@ -389,8 +389,10 @@ static __always_inline void mark_stream(__u32 slot)
 {
 	struct afs_stream *s = bpf_map_lookup_elem(&stream, &slot);
 
-	if (s)
-		s->flow[TO_SERVER].lost = s->flow[FROM_SERVER].lost = 1;
+	if (!s)
+		return;
+	s->found = 1;
+	s->flow[TO_SERVER].lost = s->flow[FROM_SERVER].lost = 1;
 }
 
 /* One pass over all tasks: watches the threads of process "mark" that are not watched yet. */

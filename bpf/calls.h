@@ -162,6 +162,7 @@ struct afs_flow {
 	__u64 skip;    /* bytes to its end */
 	__u64 frames, bytes;
 	__u64 unknown; /* bytes that belong to no frame we could tell */
+	__u64 early;   /* the same, of a connection that was there before, until its first frame */
 	__u32 lost;    /* looking for the begin of a frame */
 	__s32 result;
 	struct afs_cursor cursor;
@@ -185,7 +186,7 @@ struct afs_stream {
 	__u64 ns;                /* of the answered */
 	__u64 bytes_in, bytes_out;
 	__u16 port, family; /* the client's, family 0: not known */
-	__u32 spare;
+	__u32 found;        /* it was there before the watch */
 	__u8 ip[16];
 	struct afs_queued queue[AFS_N_QUEUED];
 };

@@ -128,7 +128,10 @@ static __always_inline void request_end(struct afs_thread *t, struct afs_stream 
 /* The begin of the next frame is not known any more. */
 static __always_inline void lose(struct afs_flow *f)
 {
-	f->unknown += f->cursor.total;
+	if (f->lost && !f->frames)
+		f->early += f->cursor.total;
+	else
+		f->unknown += f->cursor.total;
 	f->have = 0;
 	f->skip = 0;
 	f->lost = 1;
@@ -177,7 +180,9 @@ static __always_inline void frame_out(struct afs_thread *t, struct afs_stream *s
 			break;
 	f->answers = k < 16;
 	if (!f->answers) {
-		s->dropped++;
+		/* Else to a request from before the watch. */
+		if (s->answered || !s->found)
+			s->dropped++;
 		k = s->n > 16 ? 16 : 0;
 	}
 	if (k) {

@@ -306,8 +306,10 @@ static void begin_inside_a_frame(bool alike)
 	while (__atomic_load_n(&rig.x.shared->done, __ATOMIC_ACQUIRE) != 1)
 		usleep(200);
 	rig_check_plain();
+	/* What was on its way when the watch began is not lost: it was never the watch's. */
 	rig_stop(may, n);
-	assert_true(n[0] + n[1] + n[2] + n[3] > 0);
+	if (!alike)
+		assert_int_equal(n[0] + n[1] + n[2] + n[3], 0);
 }
 
 static void a_watch_that_begins_inside_a_frame(void **state)
@@ -343,6 +345,8 @@ static void drive_garbage(struct ref_driver *d, const struct ref_mix *mix)
 /* It is read together with requests after it, which cannot be told then. */
 static void drive_garbage_with_requests(struct ref_driver *d, const struct ref_mix *mix)
 {
+	ref_driver_put(d, 2, 30, NULL, 10);
+	ref_driver_send(d, mix);
 	put_garbage(d);
 	for (int i = 0; i < 3; i++)
 		ref_driver_put(d, 2, 30, NULL, 10);

@@ -74,9 +74,14 @@ def _check_books(runs: list[Run], roles: list[str]) -> None:
     for run in runs:
         run.assert_trustworthy()
         assert [book["name"] for book in run.saved["books"]] == [
-            f"{role} {run.pid(role)} {figure}"
-            for role in roles
-            for figure in ("syscr", "syscw", "rchar", "wchar")
+            *(
+                f"{role} {run.pid(role)} {figure}"
+                for role in roles
+                for figure in ("syscr", "syscw", "rchar", "wchar")
+            ),
+            *(f"{role} calls" for role in roles),
+            "all threads calls",
+            "requests answered",
         ]
         assert all(book["ours"] == book["theirs"] for book in run.saved["books"])
 

@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define PATIENCE_MS 5000 /* from SIGTERM to SIGKILL */
+
 static void be_child(int gate, char *const argv[])
 {
 	char go;
@@ -64,9 +66,15 @@ void child_end(struct child *c)
 {
 	if (!c->pid)
 		return;
-	kill(c->pid, SIGTERM);
 	if (c->gate >= 0)
 		close(c->gate);
+	c->gate = -1;
+	kill(c->pid, SIGTERM);
+	for (int i = 0; i < PATIENCE_MS && !child_ended(c); i++)
+		usleep(1000);
+	if (!c->pid)
+		return;
+	kill(c->pid, SIGKILL);
 	while (waitpid(c->pid, &c->status, 0) < 0 && errno == EINTR)
 		;
 	c->pid = 0;

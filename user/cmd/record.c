@@ -175,6 +175,10 @@ static enum outcome begin(struct record *rec, struct err *e)
 		return OUTCOME_FAILED;
 	if (watch_open_target(&rec->watch, (enum watch_mode)cfg->watch, &rec->target, e))
 		return OUTCOME_FAILED;
+	if (watch_why_off(rec->watch)) {
+		err_set(e, -EACCES, "cannot watch the server: %s", watch_why_off(rec->watch));
+		return OUTCOME_UNTRUSTED;
+	}
 	if (rights_drop(cfg->hz && sample_wants_taskstats()))
 		run_note(&rec->run.warnings, "rights", "the rights could not be given up");
 	return begin_sampling(rec, e) ? OUTCOME_FAILED : OUTCOME_OK;
@@ -271,8 +275,8 @@ static void note_command(struct record *rec)
 		return;
 	if (!child_ended(c)) {
 		child_end(c);
-		run_note(&rec->run.warnings, "command", "%s was ended: the time was over",
-			 rec->cfg->command[0]);
+		run_note(&rec->run.warnings, "command", "%s was ended: %s", rec->cfg->command[0],
+			 cmd_stop ? "recording was interrupted" : "the time was over");
 	} else if (WIFSIGNALED(c->status)) {
 		run_note(&rec->run.warnings, "command", "%s was killed by signal %d",
 			 rec->cfg->command[0], WTERMSIG(c->status));
@@ -280,6 +284,39 @@ static void note_command(struct record *rec)
 		run_note(&rec->run.warnings, "command", "%s ended with status %d",
 			 rec->cfg->command[0], WEXITSTATUS(c->status));
 	}
+}
+
+/* CPU time and run queue of whole processes: the sum of what the ledger tells apart. */
+static void set_times(struct record *rec, struct run_phase *p)
+{
+	static const struct {
+		enum afs_role role;
+		enum metric cpu, runq;
+	} roles[] = {
+		{ AFS_ROLE_AFPD, METRIC_AFPD_CPU, METRIC_AFPD_RUNQ },
+		{ AFS_ROLE_CNID, METRIC_CNID_CPU, METRIC_CNID_RUNQ },
+	};
+	static const char why[] = "only the bpf rung times sessions that come and go";
+	struct afs_part sum;
+
+	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
+		if (!p->ledger.has_requests) {
+			run_note(&rec->run.absent, run_metrics[roles[i].cpu].key, "%s", why);
+			run_note(&rec->run.absent, run_metrics[roles[i].runq].key, "%s", why);
+		} else if (p->ledger.has_compat[roles[i].role]) {
+			sum = ledger_part_sum(&p->ledger, roles[i].role, LEDGER_ALL, LEDGER_ALL,
+					      LEDGER_ALL);
+			run_set(p, roles[i].cpu, sum.cpu_ns);
+			run_set(p, roles[i].runq, sum.runq_ns);
+		}
+	}
+}
+
+static void note_end(struct record *rec)
+{
+	if (!watch_lives(rec->watch))
+		run_note(&rec->run.warnings, "server", "process %d ended while it was recorded",
+			 rec->target.afpd);
 }
 
 static enum outcome work(struct record *rec, struct err *e)
@@ -305,7 +342,9 @@ static enum outcome work(struct record *rec, struct err *e)
 		r = ledger_diff(&p->ledger, &after, &rec->before);
 	ledger_fini(&after);
 	run_phase_from_ledger(p);
+	set_times(rec, p);
 	note_command(rec);
+	note_end(rec);
 	p->complete = rec->run.complete = !r;
 	if (!r)
 		r = sampler_note(rec->sampler, &rec->run);

@@ -68,7 +68,8 @@ int price_note(struct price *p, const struct bpf_load *l, uint64_t calls, struct
 	return run_note(
 	    &r->rungs, "price",
 	    "%.0f ns in the programs for each system call (entry %.0f, return %.0f; the "
-	    "kernel's statistics of %" PRIu64 " entries), %.0f ns for each switch of "
+	    "kernel's statistics of %" PRIu64
+	    " entries, of all processes), %.0f ns for each switch of "
 	    "threads; for all %" PRIu64 " calls %.0f ms",
 	    call, mean(p, 0), mean(p, 1), runs, mean(p, 2), calls, all);
 }

@@ -291,7 +291,9 @@ static int finish_streams(const struct bpf_rung *b, struct run *r)
 
 	for (uint32_t i = 0; i < n; i++) {
 		s = &b->view.stream[i];
-		bytes += s->flow[0].unknown + s->flow[1].unknown;
+		for (int way = 0; way < 2; way++)
+			bytes += s->flow[way].unknown +
+				 (s->flow[way].frames ? 0 : s->flow[way].early);
 		dropped += s->dropped;
 		overrun += s->overrun;
 	}

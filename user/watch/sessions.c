@@ -56,14 +56,19 @@ static void look_uid(struct label *l, pid_t pid)
 
 static void look_cwd(struct label *l, pid_t pid)
 {
-	char path[64], cwd[PATH_LEN];
-	ssize_t len;
+	char path[64], cwd[PATH_LEN], root[PATH_LEN];
+	ssize_t len, root_len;
 
 	snprintf(path, sizeof(path), "/proc/%d/cwd", pid);
 	len = readlink(path, cwd, sizeof(cwd) - 1);
 	if (len <= 1)
 		return;
 	cwd[len] = '\0';
+	/* Where it stands before it opens a volume: also the root of a chroot. */
+	snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	root_len = readlink(path, root, sizeof(root));
+	if (root_len == len && !memcmp(root, cwd, (size_t)len))
+		return;
 	/* The highest folder it was seen in is nearest to the volume's root. */
 	if (!l->cwd[0] || !strncmp(l->cwd, cwd, (size_t)len))
 		snprintf(l->cwd, sizeof(l->cwd), "%s", cwd);

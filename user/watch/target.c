@@ -281,6 +281,15 @@ void target_server(struct target *out, const struct servers_entry *s, pid_t sess
 		add_cnid(out, s->dbd[i]);
 }
 
+/* Then every connection of the kind is told by it, and no list of inodes can be too short. */
+static bool has_port(const struct target *t, enum afs_object object)
+{
+	for (size_t i = 0; i < t->n_ports; i++)
+		if (t->port[i].object == object)
+			return true;
+	return false;
+}
+
 static int is_end(void *arg, pid_t pid, int fd, const char *name)
 {
 	struct ends *ends = arg;
@@ -291,6 +300,8 @@ static int is_end(void *arg, pid_t pid, int fd, const char *name)
 		if (ends->end[i].peer != ino)
 			continue;
 		add_cnid(ends->t, pid);
+		if (has_port(ends->t, AFS_OBJECT_CNID))
+			continue;
 		objects_add_socket(ends->t, ends->end[i].own, AFS_OBJECT_CNID);
 		objects_add_socket(ends->t, ino, AFS_OBJECT_CNID);
 	}

@@ -195,6 +195,11 @@ bool watch_lives(struct watch *w)
 	return !w->rung;
 }
 
+const char *watch_why_off(const struct watch *w)
+{
+	return w->rung ? NULL : w->off;
+}
+
 void watch_stop(struct watch *w)
 {
 	if (w->rung && w->rung->stop)

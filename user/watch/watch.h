@@ -87,6 +87,9 @@ pid_t watch_process(const struct watch *w, enum afs_role role, size_t i);
 /* The process that was asked for, or any other that is watched, is still there. */
 bool watch_lives(struct watch *w);
 
+/* NULL: something is watched. Otherwise why nothing is, valid as long as w. */
+const char *watch_why_off(const struct watch *w);
+
 /* The last reading comes after it: nothing is counted any more, whatever the server does. */
 void watch_stop(struct watch *w);
 
