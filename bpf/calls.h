@@ -168,10 +168,11 @@ struct afs_flow {
 	struct afs_cursor cursor;
 };
 
-/* A request that was read and is not answered yet. */
+/* Requests that were read and are not answered yet: n alike, with ids that follow each other. */
 struct afs_queued {
 	__u16 id, account;
-	__u32 bytes;
+	__u32 bytes; /* of each */
+	__u32 n;
 };
 
 #define AFS_N_QUEUED 256

@@ -120,8 +120,11 @@ static __always_inline void request_end(struct afs_thread *t, struct afs_stream 
 	s->ns += ns;
 	s->bytes_in += s->queue[i].bytes;
 	s->bytes_out += s->flow[FROM_SERVER].bytes;
-	s->first++;
-	s->n--;
+	s->queue[i].id++;
+	if (!--s->queue[i].n) {
+		s->first++;
+		s->n--;
+	}
 	request_next(t, s, now);
 }
 
@@ -138,28 +141,58 @@ static __always_inline void lose(struct afs_flow *f)
 	f->cursor.total = 0;
 }
 
+/* More of the kind that came last; a client that pipelines has thousands of these on their way. */
+static __always_inline bool queue_more(struct afs_stream *s, const struct afs_queued *q)
+{
+	struct afs_queued *last = &s->queue[(s->first + s->n - 1) % AFS_N_QUEUED];
+
+	if (!s->n || last->account != q->account || last->bytes != q->bytes ||
+	    (__u16)(last->id + last->n) != q->id)
+		return false;
+	last->n++;
+	return true;
+}
+
 static __always_inline void frame_in(struct afs_thread *t, struct afs_stream *s,
 				     const struct afs_flow *f, __u32 len, __u64 begin_ns)
 {
 	__u32 i = (s->first + s->n) % AFS_N_QUEUED;
-	struct afs_queued *q = &s->queue[i];
+	struct afs_queued q = { .n = 1, .bytes = len + DSI_HEAD };
 
 	/* A reply to the server's attention, a tickle, the end of the session: not answered. */
 	if (f->head[0] || f->head[1] == DSI_TICKLE || f->head[1] == DSI_CLOSE ||
 	    f->head[1] == DSI_LAST)
 		return;
+	q.id = (__u16)f->head[2] << 8 | f->head[3];
+	q.account = AFS_ACCOUNT_DSI + f->head[1];
+	if (len && (f->head[1] == DSI_COMMAND || f->head[1] == DSI_WRITE))
+		q.account = f->head[DSI_HEAD];
 	if (s->n >= AFS_N_QUEUED) {
 		s->overrun++;
 		return;
 	}
-	q->id = (__u16)f->head[2] << 8 | f->head[3];
-	q->account = f->head[1] == DSI_COMMAND || f->head[1] == DSI_WRITE
-			 ? (len ? f->head[DSI_HEAD] : AFS_ACCOUNT_DSI + f->head[1])
-			 : AFS_ACCOUNT_DSI + f->head[1];
-	q->bytes = len + DSI_HEAD;
 	s->begun++;
+	if (queue_more(s, &q))
+		return;
+	s->queue[i] = q;
 	if (!s->n++)
-		request_begin(t, q, begin_ns);
+		request_begin(t, &s->queue[i], begin_ns);
+}
+
+/* Takes the oldest out unanswered: k entries, and skip of the one after them. */
+static __always_inline void queue_drop(struct afs_stream *s, __u32 k, __u32 skip)
+{
+	struct afs_queued *q;
+
+	for (__u32 i = 0; i < 16 && i < k; i++) {
+		s->dropped += s->queue[s->first % AFS_N_QUEUED].n;
+		s->first++;
+		s->n--;
+	}
+	q = &s->queue[s->first % AFS_N_QUEUED];
+	s->dropped += skip;
+	q->id += skip;
+	q->n -= skip;
 }
 
 /*
@@ -169,26 +202,29 @@ static __always_inline void frame_in(struct afs_thread *t, struct afs_stream *s,
 static __always_inline void frame_out(struct afs_thread *t, struct afs_stream *s,
 				      struct afs_flow *f, __u32 len, __u64 now)
 {
-	__u16 id = (__u16)f->head[2] << 8 | f->head[3];
+	__u16 id = (__u16)f->head[2] << 8 | f->head[3], skip = 0;
+	const struct afs_queued *q;
 	__u32 k;
 
 	f->answers = 0;
 	if (f->head[0] != 1)
 		return;
-	for (k = 0; k < 16; k++)
-		if (k < s->n && s->queue[(s->first + k) % AFS_N_QUEUED].id == id)
+	for (k = 0; k < 16; k++) {
+		q = &s->queue[(s->first + k) % AFS_N_QUEUED];
+		skip = id - q->id;
+		if (k < s->n && skip < q->n)
 			break;
+	}
 	f->answers = k < 16;
 	if (!f->answers) {
 		/* Else to a request from before the watch. */
 		if (s->answered || !s->found)
 			s->dropped++;
 		k = s->n > 16 ? 16 : 0;
+		skip = 0;
 	}
-	if (k) {
-		s->dropped += k;
-		s->first += k;
-		s->n -= k;
+	if (k || skip) {
+		queue_drop(s, k, skip);
 		request_next(t, s, now);
 	}
 	f->result = (__s32)be32(f->head + 4);

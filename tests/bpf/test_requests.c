@@ -433,8 +433,30 @@ static void requests_that_are_never_answered_leave_the_others_right(void **state
 static void drive_many(struct ref_driver *d, const struct ref_mix *mix)
 {
 	for (uint32_t i = 0; i < mix->n; i++)
-		ref_driver_put(d, 2, 30, NULL, 1 + mix->bulk_most);
+		ref_driver_put(d, 2, 30 + (int)i % 2, NULL, 1 + mix->bulk_most);
 	ref_driver_send(d, mix);
+}
+
+/* Requests alike, with ids that follow each other, are remembered as one. */
+static void drive_many_alike(struct ref_driver *d, const struct ref_mix *mix)
+{
+	for (uint32_t i = 0; i < mix->n; i++)
+		ref_driver_put(d, 2, 30, NULL, 1);
+	ref_driver_send(d, mix);
+}
+
+static void more_requests_alike_than_there_is_room_for_others(void **state)
+{
+	const struct variant v = { PLAN(RECV, SEND, .most = 90), .mix = {} };
+	const struct ref_mix mix = { .n = 460 };
+
+	(void)state;
+	rig_start(&v);
+	rig_watch();
+	rig.drive = drive_many_alike;
+	rig_step(&mix);
+	rig_compare();
+	rig_stop(NULL, NULL);
 }
 
 static void as_many_requests_as_are_remembered_may_be_read_at_once(void **state)
@@ -523,6 +545,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(lost_bytes_are_counted_and_the_next_header_is_found),
 		cmocka_unit_test(requests_behind_lost_bytes_are_counted_as_lost),
 		cmocka_unit_test(requests_that_are_never_answered_leave_the_others_right),
+		cmocka_unit_test(more_requests_alike_than_there_is_room_for_others),
 		cmocka_unit_test(as_many_requests_as_are_remembered_may_be_read_at_once),
 		cmocka_unit_test(requests_beyond_those_that_are_remembered_are_counted_as_lost),
 		cmocka_unit_test(states_without_room_are_counted_all_the_same),
