@@ -130,7 +130,7 @@ fuzz-run: $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
 
 VM_TESTS   = $(BUILD)/tests/vm/nobpf $(BUILD)/tests/vm/rung
 
-vm: $(BPF_TESTS) $(VM_TESTS)
+vm: all $(BPF_TESTS) $(VM_TESTS)
 	$(Q)+tests/vm/cross.sh tests/bpf/test_calls tests/vm/rung
 	$(Q)tests/vm/matrix.sh
 

@@ -122,7 +122,7 @@ static void do_open_meta(struct ref_worker *w, const struct ref_files *f)
 static void do_unlink(struct ref_worker *w, const struct ref_files *f)
 {
 	(void)f;
-	REF_MUST(COUNT(UNLINK, NONE, syscall(SYS_unlink, REF_DIR "/none")) == -1);
+	REF_MUST(COUNT(UNLINK, NONE, syscall(SYS_unlinkat, AT_FDCWD, REF_DIR "/none", 0)) == -1);
 }
 
 static void do_pipe(struct ref_worker *w, const struct ref_files *f)

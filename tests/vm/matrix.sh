@@ -38,12 +38,19 @@ for t in test_*; do
     echo "== $t $only"
     time ./$t $only || bad=1
 done
+echo "== the ladder"
+./afpscope check | sed -n "/^What can be/,/^Machine/p"
 exit $bad'
 
-row linux-5.10 bullseye 1 '' <<< "$all_tests"
-row linux-6.1 bookworm 2 '' <<< "$all_tests"
-row linux-6.12 trixie 1 '' <<< "$all_tests"
-row linux-7 testing 2 '' <<< "$all_tests"
+# Which rung of each layer is to be taken, as "afpscope check" says it.
+requests="yes[*]bytes of the client's connection"
+storage='yes[*]reads and writes of files: fentry'
+row linux-5.10 bullseye 1 '' ' yes[*]tp_btf, threads by number' "$requests" "$storage" <<< "$all_tests"
+row linux-6.1 bookworm 2 '' '^calls +yes[*]tp_btf:' "$requests" "$storage" <<< "$all_tests"
+row linux-6.12 trixie 1 '' '^calls +yes[*]tp_btf:' "$requests" "$storage" <<< "$all_tests"
+# Where programs can be preempted those on functions (fentry) lose events, kprobes do not.
+row linux-7 testing 2 '' '^calls +yes[*]tp raw_syscalls:' "$requests" "${storage/fentry/kprobe}" \
+    <<< "$all_tests"
 
 # Eight threads on one CPU: where programs can be preempted, BTF tracepoints lose
 # events, not often. Ten times.
@@ -57,8 +64,10 @@ END
 
 # Kernel memory cannot be read: descriptors are not told apart.
 row lockdown trixie 1 'lsm=lockdown,bpf lockdown=confidentiality' \
-    '^rung calls: tp_btf' '^reads: 100 of 100$' '^warning objects: ' <<'END'
+    '^rung calls: tp_btf' '^reads: 100 of 100$' '^warning objects: ' \
+    '^requests +no  ' <<'END'
 ./rung
+./afpscope check || : # no server here
 END
 row no-btf bookworm 1 '' '^reads: not counted$' '^rung not.bpf: no type information' <<'END'
 mount -t tmpfs none /sys/kernel/btf
@@ -88,7 +97,7 @@ files() { # ROW
         sysroot=$($here/sysroot.sh "${kernel[$1]#*/}") || return
         echo -s "$sysroot" -f "$build/tests/bpf/test_calls"
     else
-        echo -f "$(command -v setpriv)" -f build/tests/vm/nobpf
+        echo -f "$(command -v setpriv)" -f build/tests/vm/nobpf -f build/afpscope
         for src in tests/bpf/test_*.c; do
             # Ten million calls and fine times are for a processor, not for an emulator.
             [[ $src = */test_@(scale|times).c ]] || echo -f "build/${src%.c}"

@@ -317,6 +317,34 @@ struct bpf_load_wish bpf_load_best(void)
 	return (struct bpf_load_wish) { .classic = kernel_major(&too_old) >= 7 };
 }
 
+/* false: the file cannot be read. */
+static bool read_text(char *out, size_t len, const char *path)
+{
+	FILE *f = fopen(path, "re");
+	size_t n = f ? fread(out, 1, len - 1, f) : 0;
+
+	out[n] = '\0';
+	if (f)
+		fclose(f);
+	return n;
+}
+
+bool bpf_load_preempted(void)
+{
+	char text[4096];
+	struct utsname name;
+	bool too_old;
+
+	if (kernel_major(&too_old) >= 7 || uname(&name))
+		return true;
+	if (read_text(text, sizeof(text), "/sys/kernel/debug/sched/preempt"))
+		return strstr(text, "(full)") || strstr(text, "(lazy)");
+	if (!strstr(name.version, "PREEMPT_DYNAMIC"))
+		return strstr(name.version, "PREEMPT");
+	read_text(text, sizeof(text), "/proc/cmdline");
+	return !strstr(text, "preempt=none") && !strstr(text, "preempt=voluntary");
+}
+
 static bool misses(const struct bpf_load *l, unsigned int i, uint64_t *out)
 {
 	struct bpf_prog_info info = {};

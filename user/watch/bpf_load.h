@@ -53,6 +53,13 @@ struct bpf_load_wish {
 
 struct bpf_load_wish bpf_load_best(void);
 
+/*
+ * Whether a BPF program may be preempted in the middle, so that programs on functions and BTF
+ * tracepoints are skipped meanwhile: from Linux 7.0 on, and with full or lazy preemption. true,
+ * too, where it cannot be told.
+ */
+bool bpf_load_preempted(void);
+
 /* 0, or a negative errno and the reason in words for the user. */
 int bpf_load_open(struct bpf_load *out, const struct bpf_load_wish *wish, struct err *e);
 void bpf_load_close(struct bpf_load *l);

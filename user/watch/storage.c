@@ -6,6 +6,8 @@
 
 #include "watch/storage.h"
 
+#include "watch/bpf_load.h"
+
 #include "bpf/calls.h"
 
 #include "storage.skel.h"
@@ -168,7 +170,9 @@ static const char *reason(int r, const char *how)
 	if (r == -ESRCH)
 		return "not in this kernel";
 	if (r == -ECANCELED)
-		return "not wanted";
+		return strncmp(how, "fentry", 6)
+			   ? "not wanted"
+			   : "not taken: loses events where programs can be preempted";
 	if (r == -KERNEL_ENOTSUP)
 		return "not supported by this kernel";
 	if (r == -ENOENT && !strncmp(how, "kprobe", 6) && access(KPROBES, F_OK))
@@ -404,9 +408,9 @@ static int choose(struct storage *s, struct err *e)
 
 int storage_open(struct storage **out, struct bpf_object *calls, struct err *e)
 {
-	const struct storage_wish all = {};
+	const struct storage_wish best = { .no_fentry = bpf_load_preempted() };
 
-	return storage_open_as(out, calls, &all, e);
+	return storage_open_as(out, calls, &best, e);
 }
 
 int storage_open_as(struct storage **out, struct bpf_object *calls, const struct storage_wish *wish,
