@@ -25,7 +25,7 @@
 #define DSI_HEAD    16
 
 /* Frames and pieces of memory that one read or write may touch. */
-#define REQUEST_STEPS 1024
+#define REQUEST_STEPS 4096
 
 enum {
 	TO_SERVER,
@@ -338,7 +338,7 @@ static __always_inline bool frame_end(struct afs_flow *f, int way)
 }
 
 /*
- * One step through what a call moved: a piece of memory, a header, or the rest of a frame. A
+ * One step through what a call moved: a frame, or as much of it as one piece of memory holds. A
  * global function, like its caller: verified once, not in every turn of the loop.
  */
 __noinline int follow_step(__u32 slot, __u32 way, __u64 begin_ns, __u64 end_ns)
@@ -358,33 +358,34 @@ __noinline int follow_step(__u32 slot, __u32 way, __u64 begin_ns, __u64 end_ns)
 		return 0;
 	f = way == TO_SERVER ? &s->flow[TO_SERVER] : &s->flow[FROM_SERVER];
 	c = &f->cursor;
-	if (f->have == AFS_IN_FRAME) {
-		if (t->data == AFS_DATA_FILE)
-			c->left = c->total;
-		n = f->skip < c->left ? f->skip : c->left;
-		advance(c, n);
-		f->skip -= n;
-		if (!f->skip && frame_end(f, way))
-			request_end(t, s, end_ns);
-		if (n)
+	if (f->have != AFS_IN_FRAME) {
+		if (!c->left) {
+			if (!next_piece(c))
+				lose(f);
 			return c->total != 0;
+		}
+		if (!take_head(f, c, way, &len)) {
+			lose(f);
+			return 0;
+		}
+		if (f->have != AFS_IN_FRAME)
+			return c->total != 0;
+		f->lost = 0;
+		if (way == TO_SERVER)
+			frame_in(t, s, f, len, begin_ns);
+		else
+			frame_out(t, s, f, len, end_ns);
 	}
-	if (!c->left) {
-		if (!next_piece(c))
+	if (t->data == AFS_DATA_FILE)
+		c->left = c->total;
+	if (f->skip && !c->left) {
+		if (c->total && !next_piece(c))
 			lose(f);
 		return c->total != 0;
 	}
-	if (!take_head(f, c, way, &len)) {
-		lose(f);
-		return 0;
-	}
-	if (f->have != AFS_IN_FRAME)
-		return c->total != 0;
-	f->lost = 0;
-	if (way == TO_SERVER)
-		frame_in(t, s, f, len, begin_ns);
-	else
-		frame_out(t, s, f, len, end_ns);
+	n = f->skip < c->left ? f->skip : c->left;
+	advance(c, n);
+	f->skip -= n;
 	if (!f->skip && frame_end(f, way))
 		request_end(t, s, end_ns);
 	return c->total != 0;
