@@ -6,6 +6,7 @@ AFPSCOPE names the binary (default: build/afpscope).
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import subprocess
@@ -14,7 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from afpclient import AfpClient, Busy
 from netatalk import Server
+from recording import gone
 from scope import (
     BUILD,
     OK,
@@ -23,6 +26,7 @@ from scope import (
     Repeated,
     Scope,
     both_cpus,
+    kill,
     no_longer_than,
     pinning,
     sweep,
@@ -127,3 +131,39 @@ def repeated(scope: Scope, _dbd: Server, _sqlite: Server) -> Repeated:
 
     with ThreadPoolExecutor() as pool:
         return Repeated(*pool.map(five, [_dbd, _sqlite]))
+
+
+@pytest.fixture(scope="session")
+def _guests() -> Iterator[Server]:
+    with PinnedServer("forky", "dbd", both_cpus()[0]) as server:
+        yield server
+
+
+@pytest.fixture
+def guests(_guests: Server) -> Iterator[Server]:
+    """A server on which other programs may leave what they like."""
+    yield _guests
+    try:
+        gone(_guests)
+    finally:
+        kill(_guests.sessions())  # one failure is not everybody's
+
+
+@pytest.fixture
+def victim() -> Iterator[Server]:
+    """A server to be killed."""
+    with PinnedServer("forky", "dbd", both_cpus()[1]) as server:
+        yield server
+
+
+@pytest.fixture
+def pair(guests: Server) -> Iterator[dict[int, Busy]]:
+    """Two busy sessions: process -> its client."""
+    with contextlib.ExitStack() as stack:
+        found: dict[int, Busy] = {}
+        for _ in range(2):
+            client = AfpClient(guests.port)
+            stack.callback(client.close)
+            pid = next(p for p in guests.sessions() if p not in found)
+            found[pid] = stack.enter_context(Busy(client, 0.01))
+        yield found

@@ -43,19 +43,6 @@ rm -rf "$part" "$apt"
 mkdir -p "$apt/state/lists/partial" "$apt/cache/archives/partial" \
          "$apt/etc/apt.conf.d" "$apt/etc/preferences.d" "$part"
 
-mirror() {
-    if [ -n "${AFPD_MIRROR:-}" ]; then
-        echo "$AFPD_MIRROR"
-        return
-    fi
-    # What apt has an index of; before its first update, the sources themselves.
-    {
-        apt-get indextargets --format "\$(REPO_URI)" "Origin: Debian" "Label: Debian" 2>/dev/null || :
-        cat /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null |
-            grep -Eo '[a-z]+://[^ ]+' || :
-    } | awk 'NR == 1 { sub("/$", ""); print }'
-}
-
 # What afpd and its tests do not need at run time here: said to be installed,
 # so that the resolver brings neither these packages nor what they pull in.
 arch=$(dpkg --print-architecture)
@@ -100,8 +87,7 @@ index() { # SUITE
         > "$apt/etc/sources.list"
     retry apt-get -qq update >&2
 }
-url=$(mirror)
-[ -n "$url" ] || die "no Debian mirror in the apt sources: set AFPD_MIRROR"
+url=$("$here/../mirror.sh") || exit
 export APT_CONFIG=$apt/apt.conf
 if ! index "$suite"; then
     [ "$suite" = forky ] || die "no package index for $suite"

@@ -55,23 +55,9 @@ keep() { # NAME
     mkdir -p "$part"
 }
 
-mirror() {
-    if [ -n "${AFPD_MIRROR:-}" ]; then
-        echo "$AFPD_MIRROR"
-        return
-    fi
-    # What apt has an index of; before its first update, the sources themselves.
-    {
-        apt-get indextargets --format "\$(REPO_URI)" "Origin: Debian" "Label: Debian" 2>/dev/null || :
-        cat /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null |
-            grep -Eo '[a-z]+://[^ ]+' || :
-    } | awk 'NR == 1 { sub("/$", ""); print }'
-}
-
 index() { # SUITE ARCH: from here on apt sees this suite only, and nothing installed
     local url
-    url=$(mirror)
-    [ -n "$url" ] || die "no Debian mirror in the apt sources: set AFPD_MIRROR"
+    url=$("$here/../mirror.sh") || exit
     mkdir -p "$apt/state/lists/partial" "$apt/cache/archives/partial" \
         "$apt/etc/apt.conf.d" "$apt/etc/preferences.d"
     touch "$apt/status"

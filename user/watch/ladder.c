@@ -199,7 +199,7 @@ static void try_perf(struct ladder *l)
 	s->taken = false;
 	say(s, "%s",
 	    r ? e.text
-	      : "numbers of calls by class; doubles the time of calls: only with --watch=perf");
+	      : "numbers of calls by class; makes calls much slower: only with --watch=perf");
 }
 
 static void look_calls(struct ladder *l, struct found *found)
