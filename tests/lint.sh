@@ -59,7 +59,8 @@ for f in "${c[@]}"; do
 	esac
 done
 
-for f in "${c[@]}"; do
+mapfile -t py < <(git ls-files --cached --others --exclude-standard '*.py')
+for f in "${c[@]}" "${sh[@]}" "${py[@]}"; do
 	n=$(wc -l <"$f")
 	[ "$n" -le 600 ] || breach "$f:$n: file of $n lines, 600 are the budget"
 done

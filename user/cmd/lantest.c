@@ -300,7 +300,8 @@ static enum outcome begin(struct lantest_session *s, struct err *e)
 	if (watch_open(&s->watch, &watch, e))
 		return OUTCOME_FAILED;
 	if (rights_drop(s->cfg->hz && sample_wants_taskstats()))
-		run_note(&s->run.warnings, "rights", "the rights could not be given up");
+		run_note(&s->run.warnings, "rights",
+			 "the rights of root could not be given up: this run kept them to its end");
 	return OUTCOME_OK;
 }
 

@@ -180,7 +180,8 @@ static enum outcome begin(struct record *rec, struct err *e)
 		return OUTCOME_UNTRUSTED;
 	}
 	if (rights_drop(cfg->hz && sample_wants_taskstats()))
-		run_note(&rec->run.warnings, "rights", "the rights could not be given up");
+		run_note(&rec->run.warnings, "rights",
+			 "the rights of root could not be given up: this run kept them to its end");
 	return begin_sampling(rec, e) ? OUTCOME_FAILED : OUTCOME_OK;
 }
 
