@@ -13,20 +13,6 @@
 #define BOOK_ENDED "the kernel's account at its end"
 #define BOOK_CALLS "requests and outside"
 
-/*
- * Changes whenever a thread enters a call or returns. A stopped watch still sees each thread
- * return once from the call it was in: whoever compares looks again then.
- */
-static uint64_t moves(const struct bpf_view *v)
-{
-	uint32_t n = bpf_view_threads(v);
-	uint64_t sum = n;
-
-	for (uint32_t i = 0; i < n; i++)
-		sum += __atomic_load_n(&v->thread[i].seq, __ATOMIC_ACQUIRE);
-	return sum;
-}
-
 static void sum_add(struct afs_compat *to, const struct afs_compat *from)
 {
 	to->syscr += from->syscr;
@@ -137,10 +123,10 @@ static int close_process(const struct bpf_view *v, uint32_t i, struct run *r)
 		return 0;
 	snprintf(who, sizeof(who), "%s %d", ledger_role_name(p->role), p->tgid);
 	do {
-		before = moves(v);
+		before = bpf_view_moves(v);
 		ours = bpf_view_compat(v, i);
 		err = process_io(v, i, &theirs, &living);
-	} while ((err || moves(v) != before) && --tries);
+	} while ((err || bpf_view_moves(v) != before) && --tries);
 	if (err)
 		return leave_open(r, who, &ours, err);
 	return compare(r, who, living ? BOOK_WITH : BOOK_ENDED, &ours, &theirs);
@@ -181,9 +167,9 @@ static int close_calls(const struct bpf_view *v, struct run *r)
 	char name[64];
 
 	do {
-		before = moves(v);
+		before = bpf_view_moves(v);
 		err = sum_calls(v, &sums);
-	} while (!err && moves(v) != before && --tries);
+	} while (!err && bpf_view_moves(v) != before && --tries);
 	for (unsigned int role = 0; role < AFS_N_ROLES && !err; role++) {
 		if (!sums.cells[role] && !sums.parts[role])
 			continue;

@@ -82,6 +82,16 @@ uint32_t bpf_view_processes(const struct bpf_view *v)
 	return n_of(&v->shared->n_processes, AFS_N_PROCESSES);
 }
 
+uint64_t bpf_view_moves(const struct bpf_view *v)
+{
+	uint32_t n = bpf_view_threads(v);
+	uint64_t sum = n;
+
+	for (uint32_t i = 0; i < n; i++)
+		sum += __atomic_load_n(&v->thread[i].seq, __ATOMIC_ACQUIRE);
+	return sum;
+}
+
 /* to += from, both n totals long. */
 static void add(void *to, const void *from, size_t size)
 {

@@ -38,6 +38,12 @@ void bpf_view_close(struct bpf_view *v);
 uint32_t bpf_view_threads(const struct bpf_view *v);
 uint32_t bpf_view_processes(const struct bpf_view *v);
 
+/*
+ * Changes whenever a thread enters a call or returns: the same before and after a reading, and all
+ * that was read belongs together. A stopped watch still sees each thread return once.
+ */
+uint64_t bpf_view_moves(const struct bpf_view *v);
+
 /* The compatible ledger of a process. */
 struct afs_compat bpf_view_compat(const struct bpf_view *v, uint32_t process);
 
