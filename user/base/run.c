@@ -21,6 +21,12 @@ const struct metric_def run_metrics[N_METRICS] = {
 #undef X
 };
 
+const struct metric_def run_tcp_values[N_TCP] = {
+#define X(name, key, unit, meaning) { key, unit, meaning },
+	RUN_TCP(X)
+#undef X
+};
+
 /* Room for one more element behind n; NULL without memory, then the old array stays valid. */
 static void *grown(void *array, size_t n, size_t size)
 {
@@ -89,6 +95,12 @@ static void phase_free(struct run_phase *p)
 		free(p->command[i]);
 	free(p->command);
 	ledger_fini(&p->ledger);
+	if (p->transfer) {
+		free(p->transfer->sample);
+		free(p->transfer->tcp);
+	}
+	free(p->transfer);
+	free(p->transfer_title);
 	free(p);
 }
 
@@ -269,6 +281,66 @@ struct run_phase *run_phase(struct run *r, unsigned int test, unsigned int itera
 	p->title = title;
 	phase[r->n_phases++] = p;
 	return p;
+}
+
+struct run_phase *run_transfer(struct run *r, unsigned int test, const char *work, uint64_t size)
+{
+	struct run_phase *p = run_phase(r, test, 1, work);
+	char text[RUN_SIZE_MAX];
+
+	if (!p)
+		return NULL;
+	p->transfer = calloc(1, sizeof(*p->transfer));
+	if (!p->transfer || asprintf(&p->transfer_title, "%s %s", work, run_size(size, text)) < 0) {
+		p->transfer_title = NULL;
+		return NULL;
+	}
+	p->title = p->transfer_title;
+	p->transfer->work = work;
+	p->transfer->size = size;
+	return p;
+}
+
+struct run_sample *run_sample(struct run_transfer *t)
+{
+	struct run_sample *sample = grown(t->sample, t->n_samples, sizeof(*sample));
+
+	if (!sample)
+		return NULL;
+	t->sample = sample;
+	sample += t->n_samples++;
+	*sample = (struct run_sample) { 0 };
+	return sample;
+}
+
+struct run_tcp *run_tcp(struct run_transfer *t, enum run_tcp_end end, enum run_tcp_when when)
+{
+	struct run_tcp *tcp = grown(t->tcp, t->n_tcp, sizeof(*tcp));
+
+	if (!tcp)
+		return NULL;
+	t->tcp = tcp;
+	tcp += t->n_tcp++;
+	*tcp = (struct run_tcp) { .end = end, .when = when };
+	return tcp;
+}
+
+char *run_size(uint64_t bytes, char out[static RUN_SIZE_MAX])
+{
+	static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	unsigned int i = 0;
+
+	while (bytes && bytes % 1024 == 0 && i < sizeof(unit) / sizeof(unit[0]) - 1) {
+		bytes /= 1024;
+		i++;
+	}
+	snprintf(out, RUN_SIZE_MAX, "%llu %s", (unsigned long long)bytes, unit[i]);
+	return out;
+}
+
+void run_add(struct run_phase *p, enum metric m, uint64_t value)
+{
+	run_set(p, m, (p->known[m] ? p->value[m] : 0) + value);
 }
 
 void run_set(struct run_phase *p, enum metric m, uint64_t value)

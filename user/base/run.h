@@ -63,9 +63,87 @@ struct run_command {
 	struct hist latency; /* ns, request sent to last byte of the reply */
 };
 
+/*
+ * The state of one end of a TCP connection: TCP_INFO of linux/tcp.h and socket options.
+ * X(NAME, key, unit, meaning); a total counts since the connection began.
+ */
+#define RUN_TCP(X)                                                                                 \
+	X(SNDBUF, "sndbuf", "B", "SO_SNDBUF")                                                      \
+	X(RCVBUF, "rcvbuf", "B", "SO_RCVBUF")                                                      \
+	X(MSS, "mss", "B", "TCP_MAXSEG")                                                           \
+	X(CWND, "cwnd", "segments", "congestion window")                                           \
+	X(SSTHRESH, "ssthresh", "segments", "slow start threshold")                                \
+	X(RTT, "rtt", "us", "smoothed round-trip time")                                            \
+	X(RTT_VAR, "rttvar", "us", "its mean deviation")                                           \
+	X(MIN_RTT, "min_rtt", "us", "least round-trip time of the last minutes")                   \
+	X(RETRANS, "retrans", "segments", "retransmitted and not acknowledged now")                \
+	X(RETRANS_TOTAL, "retrans_total", "segments", "retransmitted, total")                      \
+	X(LOST, "lost", "segments", "taken for lost now")                                          \
+	X(REORDERING, "reordering", "segments", "reordering metric")                               \
+	X(SND_MSS, "snd_mss", "B", "segment size when sending")                                    \
+	X(RCV_MSS, "rcv_mss", "B", "segment size seen when receiving")                             \
+	X(ADV_MSS, "adv_mss", "B", "segment size told to the other end")                           \
+	X(RCV_SPACE, "rcv_space", "B", "receive window's tuning")                                  \
+	X(DELIVERY_RATE, "delivery_rate", "B/s", "most recent rate of delivery")                   \
+	X(BYTES_ACKED, "bytes_acked", "B", "sent and acknowledged, total")                         \
+	X(BYTES_RECEIVED, "bytes_received", "B", "received, total")                                \
+	X(SEGS_OUT, "segs_out", "segments", "sent, total")                                         \
+	X(SEGS_IN, "segs_in", "segments", "received, total")                                       \
+	X(BUSY, "busy", "us", "time with data to send, total")                                     \
+	X(RWND_LIMITED, "rwnd_limited", "us", "of it held up by the receiver's window, total")     \
+	X(SNDBUF_LIMITED, "sndbuf_limited", "us", "of it held up by the own send buffer, total")
+
+enum run_tcp_value {
+#define X(name, key, unit, meaning) TCP_##name,
+	RUN_TCP(X)
+#undef X
+	    N_TCP
+};
+
+extern const struct metric_def run_tcp_values[N_TCP];
+
+enum run_tcp_end { TCP_CLIENT, TCP_SERVER };
+enum run_tcp_when { TCP_BEFORE, TCP_DURING, TCP_AFTER };
+
+/* One look at one end. */
+struct run_tcp {
+	enum run_tcp_end end;
+	enum run_tcp_when when;
+	uint64_t t_ns; /* CLOCK_MONOTONIC */
+	bool known[N_TCP];
+	uint64_t value[N_TCP];
+};
+
+/* One iteration of a transfer. */
+struct run_sample {
+	unsigned int iteration;            /* from 1, warm-ups and measured ones apart */
+	bool warmup, complete;             /* counts when neither a warm-up nor incomplete */
+	uint64_t ns, client_cpu_ns, bytes; /* CPU: only of measured ones; bytes: file data moved */
+};
+
+/*
+ * A phase that moves a file of one size again and again (speedtest). Its metrics, commands and
+ * ledger are sums over the timed regions of the measured iterations.
+ */
+struct run_transfer {
+	const char *work;      /* static: "Read", "Write", "Copy", "ServerCopy" */
+	uint64_t size;         /* file, bytes */
+	uint64_t moved;        /* bytes that count as moved in one iteration: what MB/s is of */
+	uint64_t requests;     /* data requests of one iteration; 0: the server copies by itself */
+	size_t chunk;          /* bytes of a data request, the last may be less; 0 likewise */
+	unsigned int window;   /* most requests in flight */
+	bool sparse, own_file; /* source made by setting its length; made by the test */
+	size_t n_samples, n_tcp;
+	struct run_sample *sample; /* owned, in order of time */
+	struct run_tcp *tcp;       /* owned */
+	uint64_t
+	    null_ns; /* median of the same against a peer that keeps nothing; 0: not measured */
+	unsigned int null_n; /* iterations of it */
+};
+
 struct run_phase {
 	unsigned int test, iteration; /* both from 1 */
-	const char *title;            /* static */
+	const char *title;            /* static, or transfer_title */
 	uint64_t start_ns;            /* CLOCK_MONOTONIC */
 	bool complete;                /* false: the phase broke off, its numbers are partial */
 	bool known[N_METRICS];
@@ -73,6 +151,8 @@ struct run_phase {
 	size_t n_commands;
 	struct run_command **command; /* owned, in order of first use */
 	struct ledger ledger;
+	struct run_transfer *transfer; /* owned; NULL: not of this kind */
+	char *transfer_title;          /* owned; "Write 64 KiB" */
 };
 
 /* A line of text about the run. */
@@ -174,7 +254,17 @@ struct run_series *run_series(struct run *r, size_t n_values, size_t n);
 /* A new phase, owned by the run; NULL without memory. */
 struct run_phase *run_phase(struct run *r, unsigned int test, unsigned int iteration,
 			    const char *title);
+/* The same for a transfer, whose test is the n-th pair of work and size: "Write", 65536. */
+struct run_phase *run_transfer(struct run *r, unsigned int test, const char *work, uint64_t size);
+/* One more of each, all 0; valid until the next one is made. NULL without memory. */
+struct run_sample *run_sample(struct run_transfer *t);
+struct run_tcp *run_tcp(struct run_transfer *t, enum run_tcp_end end, enum run_tcp_when when);
 void run_set(struct run_phase *p, enum metric m, uint64_t value);
+/* "64 KiB", the largest unit of 1024 that leaves no rest: "4194 B". */
+#define RUN_SIZE_MAX 32
+char *run_size(uint64_t bytes, char out[static RUN_SIZE_MAX]);
+/* Adds to what is there; a first value sets it. */
+void run_add(struct run_phase *p, enum metric m, uint64_t value);
 /* The phase's account of an AFP command, made at the first use; NULL without memory. */
 struct run_command *run_command(struct run_phase *p, uint8_t code, const char *name);
 

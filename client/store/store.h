@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+/*
+ * The file operations that a workload asks for, whoever carries them out: an AFP server, the local
+ * file system, or a peer that keeps nothing. One operation is one struct store_op, owned by the
+ * caller and lent to the store from store_submit() until store_reap() hands it back. What the
+ * store answered is op->result; a return value is about the store itself (the connection).
+ *
+ * Several operations may be in flight, up to the window of store_open_*(); they are handed back in
+ * the order in which they were answered, which need not be that of submission. One thread a store.
+ */
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What can be asked for. X(name, word for people) */
+#define STORE_VERBS(X)                                                                             \
+	X(PROBE, "stat")     /* is there dir/name? */                                              \
+	X(MKDIR, "mkdir")    /* makes dir/name; op->made */                                        \
+	X(CREATE, "create")  /* an empty file dir/name; refused where there is one */              \
+	X(DELETE, "delete")  /* dir/name: a file, or an empty directory; name "": dir itself */    \
+	X(OPEN, "open")      /* data of the file dir/name; op->opened */                           \
+	X(CLOSE, "close")    /* op->file */                                                        \
+	X(LENGTH, "length")  /* of op->file; op->done */                                           \
+	X(SET_LEN, "setlen") /* op->file becomes op->len bytes long */                             \
+	X(READ, "read")      /* op->len bytes of op->file at op->offset into op->buf; op->done */  \
+	X(WRITE, "write")    /* op->len bytes of op->data to op->file at op->offset; op->done */   \
+	X(FLUSH, "flush")    /* op->file is on disk */                                             \
+	X(COPY, "copy")      /* the store itself copies dir/name to to_dir/to_name */
+
+enum store_verb {
+#define X(name, word) STORE_##name,
+	STORE_VERBS(X)
+#undef X
+	    N_STORE_VERBS
+};
+
+/* What came of it, in words that all stores share; op->code has the store's own. */
+enum store_result {
+	STORE_OK,
+	STORE_SHORT,   /* done, but for fewer bytes than asked: end of file, or no room */
+	STORE_NONE,    /* no such file or directory */
+	STORE_EXISTS,  /* exists already */
+	STORE_DENIED,  /* no right to it, read-only, or open elsewhere with a deny mode */
+	STORE_FULL,    /* no space, or over quota */
+	STORE_INVALID, /* the store does not take this size, offset or alignment */
+	STORE_UNKNOWN, /* not supported by this store */
+	STORE_FAILED,  /* anything else */
+};
+
+/* How OPEN opens. */
+#define STORE_FOR_READ  0x1u
+#define STORE_FOR_WRITE 0x2u
+#define STORE_ALONE     0x4u /* nobody else may open it meanwhile, where the store can see to that */
+
+struct store_dir {
+	unsigned int volume; /* 0; 1: the second, of store_open_afp's other volume */
+	uint64_t id;         /* AFP: directory id; POSIX: descriptor */
+};
+
+struct store_file {
+	uint64_t id; /* AFP: fork reference; POSIX: descriptor */
+};
+
+/* ns, CLOCK_MONOTONIC */
+struct store_times {
+	uint64_t begun_ns; /* first byte offered to the kernel; the system call entered */
+	uint64_t last_ns;  /* last byte of the answer read; the system call returned */
+};
+
+struct store_op {
+	/* Set by the caller; borrowed until the op is handed back. */
+	enum store_verb verb;
+	struct store_dir dir, to_dir;
+	const char *name, *to_name;
+	struct store_file file;
+	unsigned int how; /* OPEN: STORE_FOR_READ, ... */
+	uint64_t offset, len;
+	void *buf;        /* READ */
+	const void *data; /* WRITE */
+	void *user;
+
+	/* Set by the store. */
+	enum store_result result;
+	int32_t code;     /* AFP result, or errno; 0 */
+	uint8_t command;  /* number of the store's own command: AFP command; POSIX: the verb */
+	const char *what; /* its name, static: "FPWriteExt", "pwrite" */
+	const char *why;  /* what code means, static; NULL where result is STORE_OK */
+	uint64_t done;    /* READ, WRITE: bytes; LENGTH: the length */
+	struct store_dir made;
+	struct store_file opened;
+	struct store_times t;
+	struct store_op *next; /* the store's own */
+};
+
+struct store;
+
+/* One kind of store. */
+struct store_type {
+	const char *name; /* "AFP", "POSIX" */
+	/* As the functions below. */
+	int (*submit)(struct store *s, struct store_op *op, struct err *e);
+	int (*reap)(struct store *s, struct store_op **out, struct err *e);
+	void (*close)(struct store *s);
+};
+
+/* The head of every store: what all have in common. */
+struct store {
+	const struct store_type *type;
+	struct store_dir root[2];       /* of the first volume, of the second (if there is one) */
+	size_t chunk_read, chunk_write; /* most bytes of one READ, one WRITE, that it takes */
+	size_t align;                   /* of offset and length where it matters; 1: does not */
+	unsigned int in_flight;         /* lent */
+};
+
+/*
+ * Gives op to the store. 0; -EAGAIN: the window is full, reap first; other negative errno: the
+ * store is gone, text in e, and op is not lent.
+ */
+int store_submit(struct store *s, struct store_op *op, struct err *e);
+
+/* Hands back one that is answered; waits for it. -ENOENT: none is lent. */
+int store_reap(struct store *s, struct store_op **out, struct err *e);
+
+/* Submits and waits; none other may be in flight. op is never lent any more when this returns. */
+int store_call(struct store *s, struct store_op *op, struct err *e);
+
+/* Nothing is left lent, whatever came of it: for cleaning up after an error. */
+void store_drain(struct store *s);
+
+/* Frees the store; the connection of an AFP store is the caller's and stays. NULL is allowed. */
+void store_close(struct store *s);
+
+/*
+ * Over an open AFP session, which must outlive the store. legacy: only the 32-bit commands, as
+ * netatalk 4.5's afp_speedtest sends them (always so below AFP 3.0). other: a second volume's id,
+ * 0: none. window: most ops in flight, at most that of the session.
+ */
+struct afp;
+struct store_afp_opts {
+	bool legacy;
+	uint16_t other;
+	unsigned int window;
+	const char *machine; /* server's own word for what it is (DSIGetStatus); may be NULL */
+};
+int store_open_afp(struct store **out, struct afp *a, const struct store_afp_opts *opts,
+		   struct err *e);
+
+/*
+ * A directory of this machine, which must exist. direct: O_DIRECT, else through the page cache.
+ * -EINVAL and a text that says what to do where the file system cannot do O_DIRECT. One op after
+ * the other whatever the window.
+ */
+int store_open_posix(struct store **out, const char *path, bool direct, struct err *e);
+
+/*
+ * The peer that keeps nothing: the same AFP client over a loopback connection to a process of our
+ * own that answers at once, reads from and writes to nowhere. What a run with it takes is the least
+ * that this client and this machine's TCP need. like: the AFP store whose chunks and commands it
+ * has.
+ */
+int store_open_null(struct store **out, const struct store *like, struct err *e);
+
+/* "write" */
+const char *store_verb_name(enum store_verb v);
+
+#endif
