@@ -8,7 +8,10 @@
 
 #define DSI_RX_LEN 65536
 
-/* From this reply size on, data is received straight into the caller's buffer. */
+/* Room for a reply from which on it is received straight into it, before its header is known. */
+#define DSI_GUESS_LEN 4096
+
+/* From here on nothing of it goes through the receive buffer, whatever came before it. */
 #define DSI_BULK_LEN 16384
 
 struct dsi_queue {
@@ -34,7 +37,10 @@ struct dsi {
 	struct dsi_queue queued, done;
 	struct dsi_request *expected; /* submitted longest ago, probably answered next */
 
-	/* The frame being received. */
+	/* The frame being received: its header, then its payload. */
+	uint8_t head[DSI_HEADER_LEN];
+	size_t head_len;  /* bytes of a header that are here; 0 when it is whole */
+	uint64_t head_ns; /* when its first byte was read */
 	struct dsi_frame frame;
 	bool in_frame;
 	struct dsi_request *to; /* whose reply it is; NULL: not a reply */
@@ -43,7 +49,6 @@ struct dsi {
 
 	uint64_t progress_ns; /* last byte moved in either direction */
 	uint64_t last_sent_ns;
-	size_t rx_at, rx_end;
 	uint8_t rx[DSI_RX_LEN];
 };
 

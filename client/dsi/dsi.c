@@ -8,10 +8,13 @@
 #include "dsi/dsi.h"
 
 #include "base/clock.h"
+#include "base/tcp.h"
 #include "dsi/conn.h"
 #include "dsi/net.h"
 
 #include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -230,6 +233,19 @@ int dsi_reap(struct dsi *d, struct dsi_request **out, struct err *e)
 	return 0;
 }
 
+int dsi_idle(struct dsi *d, uint64_t ns, struct err *e)
+{
+	struct pollfd p = { .fd = d->fd, .events = POLLIN };
+	const struct timespec wait = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
+
+	if (d->dead)
+		return err_set(e, d->dead, "%s", d->why.text);
+	tickle(d, clock_now_ns());
+	if (ppoll(&p, 1, &wait, NULL) <= 0)
+		return 0;
+	return dsi_receive(d, MSG_DONTWAIT, e);
+}
+
 unsigned int dsi_lent(const struct dsi *d)
 {
 	return d->lent;
@@ -327,6 +343,34 @@ void dsi_ends(const struct dsi *d, struct sockaddr_storage *local, struct sockad
 	getsockname(d->fd, (struct sockaddr *)local, &len);
 	len = sizeof(*peer);
 	getpeername(d->fd, (struct sockaddr *)peer, &len);
+}
+
+/* A socket option that is a number. */
+static void take_option(const struct dsi *d, struct run_tcp *out, enum run_tcp_value which,
+			const int option[2])
+{
+	int value = 0;
+	socklen_t len = sizeof(value);
+
+	out->known[which] = !getsockopt(d->fd, option[0], option[1], &value, &len) && value > 0;
+	if (out->known[which])
+		out->value[which] = (uint64_t)value;
+}
+
+bool dsi_tcp(const struct dsi *d, struct run_tcp *out)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	memset(out->known, 0, sizeof(out->known));
+	out->t_ns = clock_now_ns();
+	if (getsockopt(d->fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return false;
+	tcp_info_take(out, &info, len);
+	take_option(d, out, TCP_SNDBUF, (const int[]) { SOL_SOCKET, SO_SNDBUF });
+	take_option(d, out, TCP_RCVBUF, (const int[]) { SOL_SOCKET, SO_RCVBUF });
+	take_option(d, out, TCP_MSS, (const int[]) { IPPROTO_TCP, TCP_MAXSEG });
+	return true;
 }
 
 static void say_goodbye(struct dsi *d)

@@ -7,6 +7,11 @@
  * come, in any order. Requests belong to the caller and are lent to the session from
  * dsi_submit() until dsi_reap() hands them back (or dsi_close()). One thread per session.
  *
+ * A reply's payload is received where its request wants it. Before its header is known the buffer
+ * may get bytes of other messages too, which are moved on: while a request is lent, all of its
+ * reply_cap bytes are the session's, and what lies behind reply_len afterwards is undefined. Reply
+ * buffers of requests lent at a time begin at the same address or do not overlap.
+ *
  * The session always reads while it has something to send, so no window can deadlock; it accepts
  * tickle, attention and close at any message boundary; every wait has a deadline. Once a call
  * returned a negative errno other than -EAGAIN the session is dead and stays so.
@@ -39,7 +44,7 @@ struct dsi_request {
 	size_t len;       /* of the AFP command at wire + DSI_HEADER_LEN */
 	const void *data; /* what follows the command (DSI_WRITE), not copied */
 	size_t data_len;
-	void *reply;      /* where the reply's payload goes */
+	void *reply;      /* where the reply's payload goes; see above */
 	size_t reply_cap; /* a longer reply is a protocol error */
 
 	/* Set by the session when the request comes back. */
@@ -62,6 +67,7 @@ struct dsi_opts {
 };
 
 struct dsi;
+struct run_tcp; /* base/run.h */
 
 /* Connects only, for dsi_status. */
 int dsi_connect(struct dsi **out, const struct dsi_opts *opts, struct err *e);
@@ -87,6 +93,12 @@ int dsi_submit(struct dsi *d, struct dsi_request *r, struct err *e);
 /* Hands back one finished request; waits for it. -ENOENT: none is lent. */
 int dsi_reap(struct dsi *d, struct dsi_request **out, struct err *e);
 
+/*
+ * Waits at most ns for what the server sends unasked, and tickles it when that is due. Nothing may
+ * be in flight. Negative errno: the session is dead.
+ */
+int dsi_idle(struct dsi *d, uint64_t ns, struct err *e);
+
 /* Requests submitted and not yet handed back, answered or not. */
 unsigned int dsi_lent(const struct dsi *d);
 
@@ -98,6 +110,12 @@ uint16_t dsi_attention(const struct dsi *d);
 
 /* Both ends of the connection. */
 void dsi_ends(const struct dsi *d, struct sockaddr_storage *local, struct sockaddr_storage *peer);
+
+/*
+ * This end of the connection as the kernel sees it now: fills t_ns and what the kernel gives of
+ * RUN_TCP, marks the rest unknown, leaves end and when alone. false: it gives nothing.
+ */
+bool dsi_tcp(const struct dsi *d, struct run_tcp *out);
 
 /*
  * Ends the session: DSICloseSession unless the connection is gone, waits (2 s at most) until the

@@ -6,8 +6,11 @@
  *	       ---> tickle, attention, close of the server, at any message boundary
  *	       ---> anything else: protocol error, the session is dead
  *
- * Small replies are parsed out of one receive buffer; the payload of a bulk reply is received
- * where its request wants it. Not for sending or waiting: that is dsi.c.
+ * One call reads into up to three pieces: the rest of a header, the buffer in which bulk data
+ * belong, and the receive buffer, out of which small replies are parsed. Before the header is
+ * here, the buffer is that of the request whose reply comes next if replies keep their order:
+ * then a whole reply takes one call and is not copied. If something else comes, the bytes are
+ * moved to where they belong. Not for sending or waiting: that is dsi.c.
  */
 #include "base/clock.h"
 #include "dsi/conn.h"
@@ -61,7 +64,7 @@ static int end_frame(struct dsi *d, uint64_t now_ns, struct err *e)
 	return 0;
 }
 
-static int begin_reply(struct dsi *d, uint64_t now_ns, struct err *e)
+static int begin_reply(struct dsi *d, struct err *e)
 {
 	const struct dsi_frame *f = &d->frame;
 	struct dsi_request *r = d->slot[f->id & d->mask];
@@ -85,13 +88,15 @@ static int begin_reply(struct dsi *d, uint64_t now_ns, struct err *e)
 		return dsi_die(d, e, -EPROTO, "%s: reply of %u bytes where at most %zu fit",
 			       d->peer_name, f->len, r->reply_cap);
 	r->result = dsi_result(f->code);
-	r->t.first_ns = now_ns;
+	r->t.first_ns = d->head_ns;
 	d->to = r;
 	return 0;
 }
 
-static int begin_frame(struct dsi *d, const uint8_t *raw, uint64_t now_ns, struct err *e)
+static int begin_frame(struct dsi *d, struct err *e)
 {
+	const uint8_t *raw = d->head;
+
 	if (dsi_frame_parse(&d->frame, raw))
 		return dsi_die(
 		    d, e, -EPROTO,
@@ -102,7 +107,7 @@ static int begin_frame(struct dsi *d, const uint8_t *raw, uint64_t now_ns, struc
 	d->want = d->frame.len;
 	d->to = NULL;
 	if (d->frame.flag == DSI_REPLY)
-		return begin_reply(d, now_ns, e);
+		return begin_reply(d, e);
 	if (d->want > sizeof(d->other))
 		return dsi_die(d, e, -EPROTO, "%s: unasked message %u with %u bytes", d->peer_name,
 			       d->frame.command, d->frame.len);
@@ -116,65 +121,89 @@ static uint8_t *payload_at(struct dsi *d)
 	return base + d->got;
 }
 
-/* Parses what stands in the receive buffer, as far as it goes. */
-static int parse(struct dsi *d, uint64_t now_ns, struct err *e)
+/* n more bytes of the header are in place. */
+static int extend_header(struct dsi *d, size_t n, uint64_t now_ns, struct err *e)
 {
+	int r;
+
+	if (!d->head_len)
+		d->head_ns = now_ns;
+	d->head_len += n;
+	if (d->head_len < DSI_HEADER_LEN)
+		return 0;
+	d->head_len = 0;
+	r = begin_frame(d, e);
+	return r || d->want ? r : end_frame(d, now_ns, e);
+}
+
+/* n more bytes of the payload are in place. */
+static int extend_payload(struct dsi *d, size_t n, uint64_t now_ns, struct err *e)
+{
+	d->got += n;
+	return d->got == d->want ? end_frame(d, now_ns, e) : 0;
+}
+
+/*
+ * The next bytes of the stream, now at *at, go to where they belong, unless they are there. They
+ * may stand in the buffer to which some of them belong: no byte moves up in it, as what stands at
+ * its begin was preceded by a header only.
+ */
+static int feed(struct dsi *d, const uint8_t *at, size_t len, uint64_t now_ns, struct err *e)
+{
+	uint8_t *to;
 	size_t n;
 	int r = 0;
 
-	while (!r) {
-		n = d->rx_end - d->rx_at;
-		if (!d->in_frame) {
-			if (n < DSI_HEADER_LEN)
-				break;
-			r = begin_frame(d, d->rx + d->rx_at, now_ns, e);
-			d->rx_at += DSI_HEADER_LEN;
-			continue;
-		}
-		if (n > d->want - d->got)
-			n = d->want - d->got;
-		if (n)
-			memcpy(payload_at(d), d->rx + d->rx_at, n);
-		d->rx_at += n;
-		d->got += n;
-		if (d->got < d->want)
-			break;
-		r = end_frame(d, now_ns, e);
+	for (; len && !r; at += n, len -= n) {
+		n = d->in_frame ? d->want - d->got : DSI_HEADER_LEN - d->head_len;
+		if (n > len)
+			n = len;
+		to = d->in_frame ? payload_at(d) : d->head + d->head_len;
+		if (to != at)
+			memmove(to, at, n);
+		r = d->in_frame ? extend_payload(d, n, now_ns, e) : extend_header(d, n, now_ns, e);
 	}
 	return r;
 }
 
-/*
- * Where the next bytes go: first the rest of a bulk payload, then the buffer. When a bulk
- * reply is expected, no more than a header is read into the buffer, so that its data need not
- * be copied out again.
- */
-static int receive_plan(struct dsi *d, struct iovec iov[static 2], size_t *direct)
+static bool has_room(const struct dsi_request *r, size_t len)
 {
-	int n = 0;
+	return r && r->reply_cap >= len;
+}
 
-	if (d->rx_at) {
-		memmove(d->rx, d->rx + d->rx_at, d->rx_end - d->rx_at);
-		d->rx_end -= d->rx_at;
-		d->rx_at = 0;
+/*
+ * Where the next bytes go: number of pieces. Behind the reply that is being received, or comes
+ * next, there is room for many small ones; if a bulk reply follows, for its header only, so that
+ * its data need not be copied out again.
+ */
+static size_t receive_plan(struct dsi *d, struct iovec iov[static 3])
+{
+	struct dsi_request *r = d->in_frame && d->to ? d->to : d->expected;
+	bool more = r && has_room(d->slot[(uint16_t)(r->id + 1) & d->mask], DSI_BULK_LEN);
+	size_t n = 0;
+
+	if (d->in_frame) {
+		iov[n++] = (struct iovec) { payload_at(d), d->want - d->got };
+	} else if (has_room(r, DSI_GUESS_LEN)) {
+		iov[n++] = (struct iovec) { d->head + d->head_len, DSI_HEADER_LEN - d->head_len };
+		iov[n++] = (struct iovec) { r->reply, r->reply_cap };
 	}
-	*direct = d->in_frame ? d->want - d->got : 0;
-	if (*direct)
-		iov[n++] = (struct iovec) { payload_at(d), *direct };
-	iov[n] = (struct iovec) { d->rx + d->rx_end, sizeof(d->rx) - d->rx_end };
-	if (d->expected && d->expected->reply_cap >= DSI_BULK_LEN)
-		iov[n].iov_len = d->rx_end < DSI_HEADER_LEN ? DSI_HEADER_LEN - d->rx_end : 0;
+	iov[n] = (struct iovec) { d->rx, n && more ? DSI_HEADER_LEN : sizeof(d->rx) };
 	return n + 1;
 }
 
 int dsi_receive(struct dsi *d, int flags, struct err *e)
 {
-	struct iovec iov[2];
-	struct msghdr m = { .msg_iov = iov };
-	size_t direct, n;
+	struct iovec iov[3];
+	struct msghdr m = { .msg_iov = iov, .msg_iovlen = receive_plan(d, iov) };
+	size_t n;
 	ssize_t got;
+	int r = 0;
 
-	m.msg_iovlen = (size_t)receive_plan(d, iov, &direct);
+	if (d->in_frame && !flags && iov[0].iov_len >= DSI_BULK_LEN) {
+		m.msg_iovlen = 1;
+		flags = MSG_WAITALL;
+	}
 	got = m.msg_iovlen == 1 ? recv(d->fd, iov[0].iov_base, iov[0].iov_len, flags)
 				: recvmsg(d->fd, &m, flags);
 	if (got < 0) {
@@ -186,9 +215,10 @@ int dsi_receive(struct dsi *d, int flags, struct err *e)
 	if (!got)
 		return dsi_die(d, e, -ECONNRESET, "%s: the server ended the connection",
 			       d->peer_name);
-	n = (size_t)got < direct ? (size_t)got : direct;
-	d->got += n;
-	d->rx_end += (size_t)got - n;
 	d->progress_ns = clock_now_ns();
-	return parse(d, d->progress_ns, e);
+	for (size_t i = 0, left = (size_t)got; left && !r; i++, left -= n) {
+		n = left < iov[i].iov_len ? left : iov[i].iov_len;
+		r = feed(d, iov[i].iov_base, n, d->progress_ns, e);
+	}
+	return r;
 }
