@@ -31,11 +31,12 @@ allowed() {
 	client/dsi) echo 'base' ;;
 	client/uam) echo 'base' ;;
 	client/afp) echo 'base dsi uam' ;;
-	client/load) echo 'base dsi afp' ;;
-	client/work) echo 'base dsi afp load' ;;
+	client/load) echo 'base dsi afp store' ;;
+	client/store) echo 'base dsi afp' ;;
+	client/work) echo 'base dsi afp store load' ;;
 	user/watch) echo 'base bpf' ;;
 	user/report) echo 'base bpf' ;;
-	user/cmd) echo 'base dsi uam afp load work watch report' ;;
+	user/cmd) echo 'base dsi uam afp store load work watch report' ;;
 	*) echo '*' ;;
 	esac
 }

@@ -37,14 +37,14 @@ struct afp_login {
 	const char *user;     /* NULL or "": guest only */
 	const char *password; /* may be NULL for guest */
 	const char *uam;      /* NULL: the strongest that both sides have */
-	unsigned int version; /* 3..7 for AFP 3.0 to 3.4 */
+	unsigned int version; /* 1, 2: AFP 2.1, 2.2; 3..7: AFP 3.0 to 3.4 */
 };
 
 struct afp {
 	struct dsi *dsi;
 	const char *uam;     /* wire name used, static */
 	const char *version; /* wire name used, static */
-	uint8_t path_type;   /* of names in commands: 3 (UTF-8) from AFP 3.0 */
+	uint8_t path_type;   /* of names in commands: 3 (UTF-8) from AFP 3.0, else 2 (long names) */
 	uint16_t volume;     /* id of the open volume */
 	bool logged_in, volume_open;
 };
@@ -71,6 +71,18 @@ int afp_open(struct afp *out, const struct dsi_opts *opts, const struct afp_serv
 /* FPLogout where there was a login, end of the session. Never fails; a zeroed afp is allowed. */
 void afp_close(struct afp *a);
 
+/*
+ * One more volume of the same session. Commands for it are encoded with a copy of a whose volume
+ * is *id; they are sent through a. The texts are those of afp_open; -ENOENT: refused.
+ */
+int afp_open_other(struct afp *a, const char *name, uint16_t *id, struct err *e);
+
+/*
+ * FPCloseVol, for who wants one before the logout, which does not need it. What the server says to
+ * it is no error. No op may be in flight.
+ */
+int afp_close_volume(struct afp *a, uint16_t id, struct err *e);
+
 int afp_submit(struct afp *a, struct afp_op *op, struct err *e);
 int afp_reap(struct afp *a, struct afp_op **out, struct err *e);
 /*
@@ -89,6 +101,17 @@ void afp_prep_delete(struct afp_op *op, const struct afp *a, uint32_t dir, const
 void afp_prep_get_params(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
 			 uint16_t file_bitmap, uint16_t dir_bitmap);
 void afp_prep_get_volume(struct afp_op *op, const struct afp *a, uint16_t bitmap);
+void afp_prep_close_volume(struct afp_op *op, uint16_t id);
+
+/* The server copies dir/name of a's volume to a new file to_dir/to_name. */
+struct afp_copy {
+	uint32_t dir;
+	const char *name;
+	uint16_t to_volume;
+	uint32_t to_dir;
+	const char *to_name;
+};
+void afp_prep_copy_file(struct afp_op *op, const struct afp *a, const struct afp_copy *what);
 
 /* FPEnumerate with an empty path of type 2; the reply goes into buf. */
 struct afp_enumerate {
@@ -103,6 +126,9 @@ void afp_prep_enumerate(struct afp_op *op, const struct afp *a, const struct afp
 void afp_prep_open_fork(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
 			uint16_t bitmap, uint16_t access);
 void afp_prep_get_fork(struct afp_op *op, uint16_t fork, uint16_t bitmap);
+/* bitmap: AFP_BIT_DATA_LEN (32 bits) or AFP_BIT_DATA_EXT (64 bits), nothing else. */
+void afp_prep_set_fork(struct afp_op *op, uint16_t fork, uint16_t bitmap, uint64_t len);
+void afp_prep_flush_fork(struct afp_op *op, uint16_t fork);
 void afp_prep_close_fork(struct afp_op *op, uint16_t fork);
 void afp_prep_lock(struct afp_op *op, uint16_t fork, bool unlock, uint32_t offset, uint32_t len);
 /* 32-bit commands. data and buf are borrowed until the op is reaped. */

@@ -48,6 +48,16 @@ static void prep_named(struct afp_op *op, enum afp_command code, const struct af
 	end(op, &b);
 }
 
+/* A fork reference or a volume id is all there is to say. */
+static void prep_with_ref(struct afp_op *op, enum afp_command code, uint16_t ref)
+{
+	struct wbuf b = begin(op, code);
+
+	wbuf_u8(&b, 0);
+	wbuf_u16(&b, ref);
+	end(op, &b);
+}
+
 void afp_prep_create_file(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name)
 {
 	_Static_assert(SOFT_CREATE == 0, "the flag byte of prep_named");
@@ -84,6 +94,25 @@ void afp_prep_get_volume(struct afp_op *op, const struct afp *a, uint16_t bitmap
 	wbuf_u8(&b, 0);
 	wbuf_u16(&b, a->volume);
 	wbuf_u16(&b, bitmap);
+	end(op, &b);
+}
+
+void afp_prep_close_volume(struct afp_op *op, uint16_t id)
+{
+	prep_with_ref(op, AFP_CloseVol, id);
+}
+
+void afp_prep_copy_file(struct afp_op *op, const struct afp *a, const struct afp_copy *what)
+{
+	struct wbuf b = begin(op, AFP_CopyFile);
+
+	wbuf_u8(&b, 0);
+	put_object(&b, a, what->dir);
+	wbuf_u16(&b, what->to_volume);
+	wbuf_u32(&b, what->to_dir);
+	afp_path_put(&b, a->path_type, what->name);
+	afp_path_put(&b, a->path_type, ""); /* to_dir itself */
+	afp_path_put(&b, a->path_type, what->to_name);
 	end(op, &b);
 }
 
@@ -128,13 +157,25 @@ void afp_prep_get_fork(struct afp_op *op, uint16_t fork, uint16_t bitmap)
 	end(op, &b);
 }
 
-void afp_prep_close_fork(struct afp_op *op, uint16_t fork)
+void afp_prep_set_fork(struct afp_op *op, uint16_t fork, uint16_t bitmap, uint64_t len)
 {
-	struct wbuf b = begin(op, AFP_CloseFork);
+	struct wbuf b = begin(op, AFP_SetForkParms);
 
 	wbuf_u8(&b, 0);
 	wbuf_u16(&b, fork);
+	wbuf_u16(&b, bitmap);
+	wbuf_uint(&b, len, bitmap == AFP_BIT_DATA_EXT ? 8 : 4);
 	end(op, &b);
+}
+
+void afp_prep_flush_fork(struct afp_op *op, uint16_t fork)
+{
+	prep_with_ref(op, AFP_FlushFork, fork);
+}
+
+void afp_prep_close_fork(struct afp_op *op, uint16_t fork)
+{
+	prep_with_ref(op, AFP_CloseFork, fork);
 }
 
 void afp_prep_lock(struct afp_op *op, uint16_t fork, bool unlock, uint32_t offset, uint32_t len)

@@ -14,8 +14,11 @@
 /* attributes and volume id, like the reference workloads */
 #define VOLUME_BITMAP 0x0021
 
+#define FIRST_UTF8    3 /* in the table: from here on names are UTF-8 */
+
 static const char *const versions[] = {
-	[3] = "AFPX03", [4] = "AFP3.1", [5] = "AFP3.2", [6] = "AFP3.3", [7] = "AFP3.4",
+	[1] = "AFPVersion 2.1", [2] = "AFP2.2", [3] = "AFPX03", [4] = "AFP3.1",
+	[5] = "AFP3.2",         [6] = "AFP3.3", [7] = "AFP3.4",
 };
 
 /* One Pascal string at an offset of the block, cut to the room there is. */
@@ -225,7 +228,7 @@ static void list_volumes(struct afp *a, char *out, size_t room)
 	}
 }
 
-static int open_volume(struct afp *a, const char *name, struct err *e)
+int afp_open_other(struct afp *a, const char *name, uint16_t *id, struct err *e)
 {
 	char volumes[ERR_TEXT_MAX / 2];
 	struct afp_op op;
@@ -251,11 +254,22 @@ static int open_volume(struct afp *a, const char *name, struct err *e)
 	in = rbuf_of(op.reply, op.dsi.reply_len);
 	rbuf_u16(&in); /* bitmap */
 	rbuf_u16(&in); /* attributes */
-	a->volume = rbuf_u16(&in);
+	*id = rbuf_u16(&in);
 	if (in.bad)
 		return err_set(e, -EPROTO, "FPOpenVol: reply of %zu bytes", op.dsi.reply_len);
-	a->volume_open = true;
 	return 0;
+}
+
+int afp_close_volume(struct afp *a, uint16_t id, struct err *e)
+{
+	struct afp_op op;
+	int r;
+
+	afp_prep_close_volume(&op, id);
+	r = afp_call(a, &op, e);
+	if (!r && id == a->volume)
+		a->volume_open = false;
+	return r;
 }
 
 int afp_open(struct afp *out, const struct dsi_opts *opts, const struct afp_server *server,
@@ -265,7 +279,7 @@ int afp_open(struct afp *out, const struct dsi_opts *opts, const struct afp_serv
 	int r;
 
 	memset(out, 0, sizeof(*out));
-	out->path_type = 3;
+	out->path_type = login->version < FIRST_UTF8 ? 2 : 3;
 	out->version = versions[login->version];
 	*stage = AFP_STAGE_CONNECT;
 	r = dsi_connect(&out->dsi, opts, e);
@@ -277,8 +291,9 @@ int afp_open(struct afp *out, const struct dsi_opts *opts, const struct afp_serv
 	}
 	if (!r) {
 		*stage = AFP_STAGE_VOLUME;
-		r = open_volume(out, volume, e);
+		r = afp_open_other(out, volume, &out->volume, e);
 	}
+	out->volume_open = !r;
 	if (!r)
 		*stage = AFP_STAGE_OPEN;
 	else

@@ -8,12 +8,18 @@
  * caller and lent to the store from store_submit() until store_reap() hands it back. What the
  * store answered is op->result; a return value is about the store itself (the connection).
  *
+ * Data is never copied here: it goes between the kernel and the caller's buffer. Where align
+ * (below) is more than 1 (POSIX with O_DIRECT), buffers are aligned to it and to 4096, offsets are
+ * multiples of it, and the buffer of a READ has room for len rounded up to it: what lies behind the
+ * bytes asked for may be overwritten. Lengths need not be multiples.
+ *
  * Several operations may be in flight, up to the window of store_open_*(); they are handed back in
  * the order in which they were answered, which need not be that of submission. One thread a store.
  */
 
 #include "base/err.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -106,6 +112,8 @@ struct store_type {
 	/* As the functions below. */
 	int (*submit)(struct store *s, struct store_op *op, struct err *e);
 	int (*reap)(struct store *s, struct store_op **out, struct err *e);
+	/* Waits at most ns, less when something came to do; NULL: the store needs no care. */
+	int (*idle)(struct store *s, uint64_t ns, struct err *e);
 	void (*close)(struct store *s);
 };
 
@@ -114,23 +122,38 @@ struct store {
 	const struct store_type *type;
 	struct store_dir root[2];       /* of the first volume, of the second (if there is one) */
 	size_t chunk_read, chunk_write; /* most bytes of one READ, one WRITE, that it takes */
-	size_t align;                   /* of offset and length where it matters; 1: does not */
+	size_t align;                   /* of offsets and buffers, see above; 1: any */
+	uint64_t len_max;               /* longest file that it takes, as far as is known */
 	unsigned int in_flight;         /* lent */
 };
 
 /*
- * Gives op to the store. 0; -EAGAIN: the window is full, reap first; other negative errno: the
- * store is gone, text in e, and op is not lent.
+ * Gives op to the store. 0; -EAGAIN: the window is full, reap first; -EINTR: the session's stop
+ * flag is set (dsi_ignore_stop() before cleaning up); other negative errno: the store is gone, text
+ * in e. op is lent only when this is 0.
  */
 int store_submit(struct store *s, struct store_op *op, struct err *e);
 
-/* Hands back one that is answered; waits for it. -ENOENT: none is lent. */
+/*
+ * Hands back one that is answered; waits for it. -ENOENT: none is lent; -EINTR: stopped, all that
+ * was lent still is; other negative errno: the store is gone, and those it had no answer for are
+ * forgotten with store_drain().
+ */
 int store_reap(struct store *s, struct store_op **out, struct err *e);
 
 /* Submits and waits; none other may be in flight. op is never lent any more when this returns. */
 int store_call(struct store *s, struct store_op *op, struct err *e);
 
-/* Nothing is left lent, whatever came of it: for cleaning up after an error. */
+/*
+ * Waits so long, keeping the store alive, or until *stop is set (may be NULL): -EINTR. None may be
+ * in flight. Negative errno: the store is gone, text in e.
+ */
+int store_idle(struct store *s, uint64_t ns, const volatile sig_atomic_t *stop, struct err *e);
+
+/*
+ * Nothing is left lent, whatever came of it: for cleaning up after an error. Waits for the answers
+ * as long as the store lives; an op without one has result STORE_FAILED and code 0.
+ */
 void store_drain(struct store *s);
 
 /* Frees the store; the connection of an AFP store is the caller's and stays. NULL is allowed. */
@@ -154,15 +177,18 @@ int store_open_afp(struct store **out, struct afp *a, const struct store_afp_opt
 /*
  * A directory of this machine, which must exist. direct: O_DIRECT, else through the page cache.
  * -EINVAL and a text that says what to do where the file system cannot do O_DIRECT. One op after
- * the other whatever the window.
+ * the other, each carried out by store_submit() itself; any number may wait to be handed back.
  */
 int store_open_posix(struct store **out, const char *path, bool direct, struct err *e);
 
 /*
  * The peer that keeps nothing: the same AFP client over a loopback connection to a process of our
  * own that answers at once, reads from and writes to nowhere. What a run with it takes is the least
- * that this client and this machine's TCP need. like: the AFP store whose chunks and commands it
- * has.
+ * that this client and this machine's TCP need. like: the AFP store whose chunks, window and
+ * commands it has; it is only read, and may be closed first. Of a POSIX store: answers without a
+ * system call. Nothing exists there (PROBE), all else that the model knows succeeds. The process
+ * ends with the store, and with the thread that opened it. Open it before the buffers are
+ * allocated: it begins as a copy of this one, and shares them until they are written to.
  */
 int store_open_null(struct store **out, const struct store *like, struct err *e);
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define VOLUME_ID 0x0102
+#define OTHER_ID  0x0103 /* the same tree under another name */
 #define REPLY_MAX 65000
 
 struct object {
@@ -118,11 +119,16 @@ static void put_params(struct wbuf *b, const struct volume_node *n, uint16_t bit
 	}
 }
 
+static bool is_open(const struct peer *p, uint16_t volume)
+{
+	return volume == VOLUME_ID || (volume == OTHER_ID && p->other_open);
+}
+
 static struct object get_object(struct peer *p, struct rbuf *b)
 {
 	struct object o = { .dir = 0 };
 
-	if (rbuf_u16(b) != VOLUME_ID)
+	if (!is_open(p, rbuf_u16(b)))
 		peer_complain(p, "a command for another volume");
 	o.dir = rbuf_u32(b);
 	get_path(b, o.name);
@@ -175,12 +181,25 @@ static int32_t open_volume(struct peer *p, struct rbuf *in, struct wbuf *out)
 
 	if (in->bad || !(bitmap & 0x0020))
 		return AFP_ERR_BAD_BITMAP;
-	if (len != 4 || memcmp(name, "Fake", 4))
+	if (p->opened && len == 5 && !memcmp(name, "Other", 5))
+		p->other_open = true;
+	else if (len != 4 || memcmp(name, "Fake", 4))
 		return AFP_ERR_NO_OBJECT;
 	p->opened = true;
 	wbuf_u16(out, bitmap);
 	wbuf_u16(out, 0);
-	wbuf_u16(out, VOLUME_ID);
+	wbuf_u16(out, len == 5 ? OTHER_ID : VOLUME_ID);
+	return AFP_ERR_OK;
+}
+
+static int32_t close_volume(struct peer *p, struct rbuf *in, struct wbuf *out)
+{
+	uint16_t id = rbuf_u16(in);
+
+	(void)out;
+	if (in->bad || !is_open(p, id))
+		return AFP_ERR_BAD_PARAMETER;
+	p->other_open &= id != OTHER_ID;
 	return AFP_ERR_OK;
 }
 
@@ -236,7 +255,7 @@ static int32_t get_params(struct peer *p, struct rbuf *in, struct wbuf *out)
 	bitmap[0] = rbuf_u16(in);
 	bitmap[1] = rbuf_u16(in);
 	get_path(in, name);
-	if (in->bad || volume != VOLUME_ID)
+	if (in->bad || !is_open(p, volume))
 		return AFP_ERR_BAD_PARAMETER;
 	n = volume_find(&p->volume, dir, name);
 	if (!n)
@@ -329,7 +348,7 @@ static int32_t open_fork(struct peer *p, struct rbuf *in, struct wbuf *out)
 	bitmap = rbuf_u16(in);
 	access = rbuf_u16(in);
 	get_path(in, name);
-	if (in->bad || volume != VOLUME_ID)
+	if (in->bad || !is_open(p, volume))
 		return AFP_ERR_BAD_PARAMETER;
 	n = volume_find(&p->volume, dir, name);
 	if (!n)
@@ -351,6 +370,52 @@ static int32_t fork_params(struct peer *p, struct rbuf *in, struct wbuf *out)
 	wbuf_u16(out, bitmap);
 	put_params(out, n, bitmap);
 	return AFP_ERR_OK;
+}
+
+static int32_t set_fork_params(struct peer *p, struct rbuf *in, struct wbuf *out)
+{
+	struct volume_node *n = volume_fork(&p->volume, rbuf_u16(in));
+	uint16_t bitmap = rbuf_u16(in);
+	uint64_t len = rbuf_uint(in, bitmap & 0x0800 ? 8 : 4);
+
+	(void)out;
+	if (!n || in->bad || rbuf_left(in) || len > INT64_MAX)
+		return AFP_ERR_BAD_PARAMETER;
+	if (bitmap != 0x0200 && bitmap != 0x0800)
+		return AFP_ERR_BAD_BITMAP;
+	n->len = len;
+	return AFP_ERR_OK;
+}
+
+static int32_t flush_fork(struct peer *p, struct rbuf *in, struct wbuf *out)
+{
+	(void)out;
+	return volume_fork(&p->volume, rbuf_u16(in)) ? AFP_ERR_OK : AFP_ERR_BAD_PARAMETER;
+}
+
+static int32_t copy_file(struct peer *p, struct rbuf *in, struct wbuf *out)
+{
+	uint16_t volume = rbuf_u16(in), to_volume;
+	uint32_t dir = rbuf_u32(in), to_dir, id;
+	char name[256], path[256], to_name[256];
+	struct volume_node *n;
+	int32_t result;
+
+	(void)out;
+	to_volume = rbuf_u16(in);
+	to_dir = rbuf_u32(in);
+	get_path(in, name);
+	get_path(in, path);
+	get_path(in, to_name);
+	if (in->bad || *path || !is_open(p, volume) || !is_open(p, to_volume))
+		return AFP_ERR_BAD_PARAMETER;
+	n = volume_find(&p->volume, dir, name);
+	if (!n)
+		return AFP_ERR_NO_OBJECT;
+	result = volume_create(&p->volume, to_dir, to_name, false, &id);
+	if (!result)
+		volume_find(&p->volume, to_dir, to_name)->len = n->len;
+	return result;
 }
 
 static int32_t close_fork(struct peer *p, struct rbuf *in, struct wbuf *out)
@@ -435,11 +500,14 @@ static void take(const struct peer_request *q, struct peer_reply *out)
 
 static int32_t (*const commands[256])(struct peer *p, struct rbuf *in, struct wbuf *out) = {
 	[AFP_ByteRangeLock] = lock_range,
+	[AFP_CloseVol] = close_volume,
 	[AFP_CloseFork] = close_fork,
+	[AFP_CopyFile] = copy_file,
 	[AFP_CreateDir] = create_dir,
 	[AFP_CreateFile] = create,
 	[AFP_Delete] = delete_object,
 	[AFP_Enumerate] = enumerate,
+	[AFP_FlushFork] = flush_fork,
 	[AFP_GetForkParms] = fork_params,
 	[AFP_GetSrvrParms] = server_params,
 	[AFP_GetVolParms] = volume_params,
@@ -447,6 +515,7 @@ static int32_t (*const commands[256])(struct peer *p, struct rbuf *in, struct wb
 	[AFP_Logout] = logout,
 	[AFP_OpenVol] = open_volume,
 	[AFP_OpenFork] = open_fork,
+	[AFP_SetForkParms] = set_fork_params,
 	[AFP_Write] = write32,
 	[AFP_GetFileDirParms] = get_params,
 	[AFP_WriteExt] = write64,

@@ -403,7 +403,7 @@ static void serve(struct peer *p)
 
 	setsockopt(p->conn, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	p->rx_at = p->rx_end = 0;
-	p->opened = p->ended = p->silent = false;
+	p->opened = p->other_open = p->ended = p->silent = false;
 	p->n_connections++;
 	while (serve_frame(p))
 		;

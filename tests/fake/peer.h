@@ -4,8 +4,9 @@
 
 /*
  * A DSI/AFP server for unit tests: a thread that serves one connection after the other on
- * 127.0.0.1, with a volume in memory and knobs for everything a server can do wrong. Set knobs
- * between peer_new() and peer_start(); read the volume and the counts after peer_stop().
+ * 127.0.0.1, with a volume in memory ("Fake", and once that is open also "Other": the same tree)
+ * and knobs for everything a server can do wrong. Set knobs between peer_new() and peer_start();
+ * read the volume and the counts after peer_stop().
  */
 
 #include "fake/volume.h"
@@ -109,7 +110,7 @@ struct peer {
 	atomic_bool stopping;
 	pthread_mutex_t lock;
 	pthread_t thread;
-	bool running, opened, ended, silent;
+	bool running, opened, other_open, ended, silent;
 	uint32_t random;
 	size_t rx_at, rx_end;
 	uint8_t rx[65536];

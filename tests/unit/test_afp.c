@@ -92,6 +92,44 @@ static void commands_on_names_are_encoded_as_specified(void **state)
 	assert_plain(op);
 }
 
+static void a_copy_names_both_places(void **state)
+{
+	const struct afp_copy copy = { 0x11, "Source", 0x99aa, 0x22, "Destination" };
+	const struct afp old = { .path_type = 2, .volume = 0x7788 };
+	struct afp_op *op = used_op();
+
+	(void)state;
+	afp_prep_copy_file(op, &volume_7788, &copy);
+	assert_command(op, 2,
+		       "05 00 7788 00000011 99aa 00000022 03 08000103 0006 'Source' "
+		       "03 08000103 0000 03 08000103 000b 'Destination'");
+	assert_plain(op);
+	op = used_op();
+	afp_prep_copy_file(op, &old, &copy);
+	assert_command(op, 2,
+		       "05 00 7788 00000011 99aa 00000022 02 06 'Source' 02 00 "
+		       "02 0b 'Destination'");
+	op = used_op();
+	afp_prep_close_volume(op, 0x99aa);
+	assert_command(op, 2, "02 00 99aa");
+	assert_plain(op);
+}
+
+/* Paths of type 2: long names, as Pascal strings. */
+static void before_afp_3_names_are_long_names(void **state)
+{
+	const struct afp old = { .path_type = 2, .volume = 0x7788 };
+	struct afp_op *op = used_op();
+
+	(void)state;
+	afp_prep_create_file(op, &old, 0x11223344, "a.b");
+	assert_command(op, 2, "07 00 7788 11223344 02 03 'a.b'");
+	afp_prep_delete(op, &old, 0x99, "");
+	assert_command(op, 2, "08 00 7788 00000099 02 00");
+	afp_prep_open_fork(op, &old, 0x12, "File", 0x0100, 0x0033);
+	assert_command(op, 2, "1a 00 7788 00000012 0100 0033 02 04 'File'");
+}
+
 static void the_longest_name_fits(void **state)
 {
 	char name[AFP_NAME_MAX + 1] = "";
@@ -128,6 +166,18 @@ static void commands_on_forks_are_encoded_as_specified(void **state)
 	op = used_op();
 	afp_prep_close_fork(op, 0x0102);
 	assert_command(op, 2, "04 00 0102");
+	assert_plain(op);
+	op = used_op();
+	afp_prep_flush_fork(op, 0x0102);
+	assert_command(op, 2, "0b 00 0102");
+	assert_plain(op);
+	op = used_op();
+	afp_prep_set_fork(op, 0x0102, 0x0200, 0x11223344);
+	assert_command(op, 2, "1f 00 0102 0200 11223344");
+	assert_plain(op);
+	op = used_op();
+	afp_prep_set_fork(op, 0x0102, 0x0800, 0x1122334455667788);
+	assert_command(op, 2, "1f 00 0102 0800 1122334455667788");
 	assert_plain(op);
 	op = used_op();
 	afp_prep_lock(op, 0x0102, false, 390, 10);
@@ -412,6 +462,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(commands_on_names_are_encoded_as_specified),
+		cmocka_unit_test(a_copy_names_both_places),
+		cmocka_unit_test(before_afp_3_names_are_long_names),
 		cmocka_unit_test(the_longest_name_fits),
 		cmocka_unit_test(enumerate_is_encoded_as_specified),
 		cmocka_unit_test(commands_on_forks_are_encoded_as_specified),

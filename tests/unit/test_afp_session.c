@@ -165,6 +165,81 @@ static void a_wrong_volume_is_told_with_those_there_are(void **state)
 	assert_int_equal(g->peer->n_closes, 1);
 }
 
+static void a_second_volume_has_an_id_of_its_own(void **state)
+{
+	struct rig *g = *state;
+	uint16_t other = 0, none = 0x5555;
+
+	assert_int_equal(open_it(g, "Fake"), 0);
+	assert_int_equal(afp_open_other(&g->a, "Other", &other, &g->e), 0);
+	assert_int_equal(g->a.volume, 0x0102);
+	assert_int_equal(other, 0x0103);
+	assert_int_equal(afp_open_other(&g->a, "Fiction", &none, &g->e), -ENOENT);
+	assert_string_equal(g->e.text,
+			    "cannot open volume \"Fiction\": no such object (AFP -5018); "
+			    "the server offers \"Fake\", \"Other\"");
+	assert_int_equal(none, 0x5555);
+}
+
+static void volumes_are_closed_only_for_who_asks(void **state)
+{
+	struct rig *g = *state;
+	uint16_t other;
+
+	assert_int_equal(open_it(g, "Fake"), 0);
+	assert_int_equal(afp_open_other(&g->a, "Other", &other, &g->e), 0);
+	assert_int_equal(afp_close_volume(&g->a, other, &g->e), 0);
+	assert_true(g->a.volume_open);
+	assert_int_equal(afp_close_volume(&g->a, g->a.volume, &g->e), 0);
+	assert_false(g->a.volume_open);
+	afp_close(&g->a);
+	assert_int_equal(open_it(g, "Fake"), 0);
+	afp_close(&g->a);
+	peer_stop(g->peer);
+	assert_int_equal(g->peer->count[AFP_CloseVol], 2);
+}
+
+static bool keep_login(void *user, struct peer *p, const struct peer_request *q,
+		       struct peer_reply *out)
+{
+	(void)p;
+	(void)out;
+	if (q->command[0] == AFP_Login)
+		memcpy(user, q->command, q->len < 40 ? q->len : 40);
+	return false;
+}
+
+static void each_version_logs_in_with_its_name(void **state)
+{
+	static const struct {
+		unsigned int version;
+		const char *name;
+		uint8_t path_type;
+	} row[] = {
+		{ 1, "AFPVersion 2.1", 2 }, { 2, "AFP2.2", 2 }, { 3, "AFPX03", 3 },
+		{ 4, "AFP3.1", 3 },         { 5, "AFP3.2", 3 }, { 6, "AFP3.3", 3 },
+		{ 7, "AFP3.4", 3 },
+	};
+	struct rig *g = *state;
+	uint8_t login[40];
+
+	g->peer->answer = keep_login;
+	g->peer->user = login;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		size_t len = strlen(row[i].name);
+
+		memset(login, 0, sizeof(login));
+		g->login.version = row[i].version;
+		assert_int_equal(open_it(g, "Fake"), 0);
+		assert_string_equal(g->a.version, row[i].name);
+		assert_int_equal(g->a.path_type, row[i].path_type);
+		afp_close(&g->a);
+		assert_int_equal(login[1], len);
+		assert_memory_equal(login + 2, row[i].name, len);
+	}
+	peer_stop(g->peer); /* it uses login */
+}
+
 static void a_refused_login_is_told(void **state)
 {
 	struct rig *g = *state;
@@ -296,6 +371,9 @@ int main(void)
 		TEST(information_cut_anywhere_makes_no_sense),
 		TEST(no_information_does_harm),
 		TEST(a_wrong_volume_is_told_with_those_there_are),
+		TEST(a_second_volume_has_an_id_of_its_own),
+		TEST(volumes_are_closed_only_for_who_asks),
+		TEST(each_version_logs_in_with_its_name),
 		TEST(a_refused_login_is_told),
 		TEST(a_busy_server_is_told),
 		TEST(a_cut_answer_to_open_volume_is_a_protocol_error),

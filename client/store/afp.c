@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * File operations as AFP commands: one verb is one command, and what the server answers to it is
+ * put in the words of store.h. Data goes between the socket and the caller's buffer; nothing is
+ * copied here. Not for connecting or logging in: afp/session.c.
+ */
+#include "base/clock.h"
+#include "store/store_priv.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes of command before the data. */
+#define WRITE_LEN     12
+#define WRITE_EXT_LEN 20
+#define PAGE          4096u
+
+#define PROBE_BITMAP  (AFP_BIT_PARENT | AFP_BIT_LONG_NAME)
+#define OPEN_BITMAP   AFP_BIT_ID
+
+/* Where offset + length of a command must end. afpd takes 32-bit offsets as signed. */
+#define NARROW_END ((uint64_t)INT32_MAX)
+#define WIDE_END   ((uint64_t)INT64_MAX)
+
+static const struct {
+	uint8_t wide, narrow;
+} commands[N_STORE_VERBS] = {
+	[STORE_PROBE] = { AFP_GetFileDirParms, AFP_GetFileDirParms },
+	[STORE_MKDIR] = { AFP_CreateDir, AFP_CreateDir },
+	[STORE_CREATE] = { AFP_CreateFile, AFP_CreateFile },
+	[STORE_DELETE] = { AFP_Delete, AFP_Delete },
+	[STORE_OPEN] = { AFP_OpenFork, AFP_OpenFork },
+	[STORE_CLOSE] = { AFP_CloseFork, AFP_CloseFork },
+	[STORE_LENGTH] = { AFP_GetForkParms, AFP_GetForkParms },
+	[STORE_SET_LEN] = { AFP_SetForkParms, AFP_SetForkParms },
+	[STORE_READ] = { AFP_ReadExt, AFP_Read },
+	[STORE_WRITE] = { AFP_WriteExt, AFP_Write },
+	[STORE_FLUSH] = { AFP_FlushFork, AFP_FlushFork },
+	[STORE_COPY] = { AFP_CopyFile, AFP_CopyFile },
+};
+
+static const struct {
+	int32_t code;
+	enum store_result result;
+} results[] = {
+	{ AFP_ERR_OK, STORE_OK },
+	{ AFP_ERR_NO_OBJECT, STORE_NONE },
+	{ AFP_ERR_NO_DIRECTORY, STORE_NONE },
+	{ AFP_ERR_ITEM_NOT_FOUND, STORE_NONE },
+	{ AFP_ERR_EXISTS, STORE_EXISTS },
+	{ AFP_ERR_ACCESS_DENIED, STORE_DENIED },
+	{ AFP_ERR_DENY_CONFLICT, STORE_DENIED },
+	{ AFP_ERR_VOLUME_LOCKED, STORE_DENIED },
+	{ AFP_ERR_OBJECT_LOCKED, STORE_DENIED },
+	{ AFP_ERR_DISK_FULL, STORE_FULL },
+	{ AFP_ERR_BAD_PARAMETER, STORE_INVALID },
+	{ AFP_ERR_NOT_SUPPORTED, STORE_UNKNOWN },
+};
+
+static struct store_afp *of(struct store *s)
+{
+	_Static_assert(offsetof(struct store_afp, s) == 0, "a store is the head of its kind");
+	return (struct store_afp *)s;
+}
+
+/* ---- what is not asked ---- */
+
+static bool too_long(const char *name)
+{
+	return name && strlen(name) > AFP_NAME_MAX;
+}
+
+/* Why op cannot be sent as it is; NULL: it can. */
+static const char *refusal(const struct store_afp *a, const struct store_op *op)
+{
+	bool moves = op->verb == STORE_READ || op->verb == STORE_WRITE;
+	uint64_t offset = moves ? op->offset : 0, end = a->narrow ? NARROW_END : WIDE_END;
+
+	if (moves || op->verb == STORE_SET_LEN) {
+		if (offset > end || op->len > end - offset)
+			return a->narrow ? "the 32-bit commands end at 2 GiB - 1"
+					 : "beyond the largest length of a file";
+		if (op->verb == STORE_READ && op->len > a->s.chunk_read)
+			return "longer than one read may be";
+		if (op->verb == STORE_WRITE && op->len > a->s.chunk_write)
+			return "longer than the server's request quantum allows";
+	} else if (op->verb < STORE_CLOSE || op->verb == STORE_COPY) {
+		if (too_long(op->name) || (op->verb == STORE_COPY && too_long(op->to_name)))
+			return "the name is longer than AFP allows";
+	}
+	return NULL;
+}
+
+/* ---- to the server ---- */
+
+static uint16_t access_of(unsigned int how)
+{
+	return (uint16_t)((how & STORE_FOR_READ ? AFP_READ : 0) |
+			  (how & STORE_FOR_WRITE ? AFP_WRITE : 0) |
+			  (how & STORE_ALONE ? AFP_DENY_READ | AFP_DENY_WRITE : 0));
+}
+
+static void encode_named(const struct store_afp *a, struct afp_op *out, const struct store_op *op)
+{
+	const struct afp *v = &a->volume[op->dir.volume];
+	const struct afp_copy copy = { (uint32_t)op->dir.id, op->name,
+				       a->volume[op->to_dir.volume].volume, (uint32_t)op->to_dir.id,
+				       op->to_name };
+
+	switch (op->verb) {
+	case STORE_PROBE:
+		afp_prep_get_params(out, v, copy.dir, op->name, PROBE_BITMAP, PROBE_BITMAP);
+		break;
+	case STORE_MKDIR:
+		afp_prep_create_dir(out, v, copy.dir, op->name);
+		break;
+	case STORE_CREATE:
+		afp_prep_create_file(out, v, copy.dir, op->name);
+		break;
+	case STORE_DELETE:
+		afp_prep_delete(out, v, copy.dir, op->name);
+		break;
+	case STORE_OPEN:
+		afp_prep_open_fork(out, v, copy.dir, op->name, OPEN_BITMAP, access_of(op->how));
+		break;
+	default:
+		afp_prep_copy_file(out, v, &copy);
+	}
+}
+
+static void encode(const struct store_afp *a, struct afp_op *out, const struct store_op *op)
+{
+	uint16_t fork = (uint16_t)op->file.id;
+	uint16_t len_bit = a->narrow ? AFP_BIT_DATA_LEN : AFP_BIT_DATA_EXT;
+
+	switch (op->verb) {
+	case STORE_CLOSE:
+		afp_prep_close_fork(out, fork);
+		break;
+	case STORE_LENGTH:
+		afp_prep_get_fork(out, fork, len_bit);
+		break;
+	case STORE_SET_LEN:
+		afp_prep_set_fork(out, fork, len_bit, op->len);
+		break;
+	case STORE_FLUSH:
+		afp_prep_flush_fork(out, fork);
+		break;
+	case STORE_READ:
+		if (a->narrow)
+			afp_prep_read(out, fork, (uint32_t)op->offset, op->buf, (uint32_t)op->len);
+		else
+			afp_prep_read_ext(out, fork, op->offset, op->buf, op->len);
+		break;
+	case STORE_WRITE:
+		if (a->narrow)
+			afp_prep_write(out, fork, (uint32_t)op->offset, op->data,
+				       (uint32_t)op->len);
+		else
+			afp_prep_write_ext(out, fork, op->offset, op->data, op->len);
+		break;
+	default:
+		encode_named(a, out, op);
+	}
+}
+
+int store_afp_submit(struct store *s, struct store_op *op, struct err *e)
+{
+	struct store_afp *a = of(s);
+	struct store_slot *slot = a->free;
+	const char *why = refusal(a, op);
+	int r;
+
+	if (s->in_flight >= a->window)
+		return -EAGAIN;
+	op->command = a->narrow ? commands[op->verb].narrow : commands[op->verb].wide;
+	op->what = afp_command_name(op->command);
+	if (why) {
+		op->t.begun_ns = op->t.last_ns = clock_now_ns();
+		store_answer(op, STORE_INVALID, AFP_ERR_BAD_PARAMETER, why);
+		store_queue_put(&a->answered, op);
+		return 0;
+	}
+	encode(a, &slot->op, op);
+	slot->op.user = op;
+	r = afp_submit(a->session, &slot->op, e);
+	if (!r)
+		a->free = slot->next;
+	return r;
+}
+
+/* ---- from the server ---- */
+
+static void bad_reply(struct store_op *op)
+{
+	store_answer(op, STORE_FAILED, AFP_ERR_BAD_REPLY, afp_result_text(AFP_ERR_BAD_REPLY));
+}
+
+static void answer(struct store_op *op, int32_t code)
+{
+	enum store_result result = STORE_FAILED;
+
+	for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
+		if (results[i].code == code)
+			result = results[i].result;
+	}
+	store_answer(op, result, code, afp_result_text(code));
+}
+
+/* A read may say "end of file" and bring what there is before it. */
+static void decode_read(struct store_op *op, const struct afp_op *in)
+{
+	if (in->dsi.result && in->dsi.result != AFP_ERR_END_OF_FILE)
+		return;
+	op->done = in->dsi.reply_len;
+	if (op->done == op->len)
+		store_answer(op, STORE_OK, 0, NULL);
+	else
+		store_answer(op, STORE_SHORT, in->dsi.result,
+			     in->dsi.result ? op->why : "fewer bytes than asked for");
+}
+
+static void decode_write(struct store_op *op, const struct afp_op *in)
+{
+	uint64_t end;
+
+	if (!afp_get_written(in, &end) || end < op->offset || end > op->offset + op->len) {
+		bad_reply(op);
+		return;
+	}
+	op->done = end - op->offset;
+	if (op->done < op->len)
+		store_answer(op, STORE_SHORT, 0, "fewer bytes than sent were written: no room?");
+}
+
+static bool decode_length(struct store_op *op, const struct afp_op *in)
+{
+	struct afp_params p;
+
+	if (!afp_get_fork_params(in, &p) || !(p.bitmap & (AFP_BIT_DATA_LEN | AFP_BIT_DATA_EXT)))
+		return false;
+	op->done = p.data_len;
+	return true;
+}
+
+static bool decode_made(struct store_op *op, const struct afp_op *in)
+{
+	uint32_t dir;
+
+	if (!afp_get_created_dir(in, &dir))
+		return false;
+	op->made = (struct store_dir) { op->dir.volume, dir };
+	return true;
+}
+
+static bool decode_opened(struct store_op *op, const struct afp_op *in)
+{
+	struct afp_params p;
+	uint16_t fork;
+
+	if (!afp_get_opened_fork(in, &fork, &p))
+		return false;
+	op->opened.id = fork;
+	return true;
+}
+
+/* The content of a successful reply; false: it does not hold what it must. */
+static bool decode(struct store_op *op, const struct afp_op *in)
+{
+	struct afp_params p;
+
+	switch (op->verb) {
+	case STORE_PROBE:
+		return afp_get_file_params(in, &p);
+	case STORE_MKDIR:
+		return decode_made(op, in);
+	case STORE_OPEN:
+		return decode_opened(op, in);
+	case STORE_LENGTH:
+		return decode_length(op, in);
+	default:
+		return true;
+	}
+}
+
+int store_afp_reap(struct store *s, struct store_op **out, struct err *e)
+{
+	struct store_afp *a = of(s);
+	struct store_op *op = store_queue_take(&a->answered);
+	struct store_slot *slot;
+	struct afp_op *in;
+	int r;
+
+	if (op) {
+		*out = op;
+		return 0;
+	}
+	r = afp_reap(a->session, &in, e);
+	if (r)
+		return r;
+	_Static_assert(offsetof(struct store_slot, op) == 0, "a command is the head of its slot");
+	slot = (struct store_slot *)in;
+	op = in->user;
+	op->t.begun_ns = in->dsi.t.begun_ns;
+	op->t.last_ns = in->dsi.t.last_ns;
+	answer(op, in->dsi.result);
+	if (op->verb == STORE_READ)
+		decode_read(op, in);
+	else if (!in->dsi.result && op->verb == STORE_WRITE)
+		decode_write(op, in);
+	else if (!in->dsi.result && !decode(op, in))
+		bad_reply(op);
+	slot->next = a->free;
+	a->free = slot;
+	*out = op;
+	return 0;
+}
+
+static void close_afp(struct store *s)
+{
+	free(of(s));
+}
+
+static int idle_afp(struct store *s, uint64_t ns, struct err *e)
+{
+	return dsi_idle(of(s)->session->dsi, ns, e);
+}
+
+const struct store_type store_afp_type = { "AFP", store_afp_submit, store_afp_reap, idle_afp,
+					   close_afp };
+
+/* ---- opening ---- */
+
+/*
+ * Does the request quantum bound a write's data alone? netatalk 4.2.3 took q bytes of data; 4.5.0
+ * and 4.5.1 end the connection when command and data together are longer. Who is not known to
+ * belong to the first is treated as the second.
+ */
+static bool bounds_data_only(const char *machine)
+{
+	unsigned int major, minor;
+
+	if (!machine || sscanf(machine, "Netatalk%u.%u", &major, &minor) != 2)
+		return false;
+	return major < 4 || (major == 4 && minor < 4);
+}
+
+static size_t whole_pages(size_t n)
+{
+	return n < PAGE ? n : n - n % PAGE;
+}
+
+static void set_chunks(struct store_afp *a, const struct store_afp_opts *opts)
+{
+	size_t q = dsi_quantum(a->session->dsi);
+	size_t command = a->narrow ? WRITE_LEN : WRITE_EXT_LEN;
+
+	if (a->narrow && q > INT32_MAX)
+		q = INT32_MAX;
+	a->s.chunk_read = whole_pages(q);
+	a->s.chunk_write = whole_pages(bounds_data_only(opts->machine) ? q : q - command);
+	a->s.len_max = a->narrow ? NARROW_END : WIDE_END;
+	if (opts->legacy) /* as the peer: frame and command count for both */
+		a->s.chunk_read = a->s.chunk_write = q - DSI_HEADER_LEN - WRITE_LEN;
+}
+
+int store_open_afp(struct store **out, struct afp *a, const struct store_afp_opts *opts,
+		   struct err *e)
+{
+	unsigned int window = opts->window ? opts->window : 1;
+	/* one more than can be lent: a session that died with the others can still say why */
+	unsigned int n_slots = window + 1;
+	struct store_afp *n = calloc(1, sizeof(*n) + n_slots * sizeof(n->slot[0]));
+
+	if (!n)
+		return err_set(e, -ENOMEM, "out of memory");
+	n->s.type = &store_afp_type;
+	n->s.align = 1;
+	n->session = a;
+	n->narrow = opts->legacy || a->path_type == 2; /* 64-bit commands came with UTF-8 names */
+	n->window = window;
+	for (unsigned int v = 0; v < 2; v++) {
+		n->volume[v] = *a;
+		n->s.root[v] = (struct store_dir) { v, AFP_ROOT_ID };
+	}
+	if (opts->other)
+		n->volume[1].volume = opts->other;
+	store_queue_init(&n->answered);
+	for (unsigned int i = n_slots; i-- > 0;) {
+		n->slot[i].next = n->free;
+		n->free = &n->slot[i];
+	}
+	set_chunks(n, opts);
+	*out = &n->s;
+	return 0;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef STORE_STORE_PRIV_H
+#define STORE_STORE_PRIV_H
+
+/* What the kinds of store share with each other. Only for client/store; others use store.h. */
+
+#include "afp/afp.h"
+#include "store/store.h"
+
+/* Operations that are answered and wait to be handed back; linked by store_op.next. */
+struct store_queue {
+	struct store_op *head, **tail;
+};
+
+static inline void store_queue_init(struct store_queue *q)
+{
+	q->head = NULL;
+	q->tail = &q->head;
+}
+
+static inline void store_queue_put(struct store_queue *q, struct store_op *op)
+{
+	op->next = NULL;
+	*q->tail = op;
+	q->tail = &op->next;
+}
+
+/* NULL: none waits. */
+static inline struct store_op *store_queue_take(struct store_queue *q)
+{
+	struct store_op *op = q->head;
+
+	if (!op)
+		return NULL;
+	q->head = op->next;
+	if (!q->head)
+		q->tail = &q->head;
+	return op;
+}
+
+/* result, code and why in one. */
+static inline void store_answer(struct store_op *op, enum store_result result, int32_t code,
+				const char *why)
+{
+	op->result = result;
+	op->code = code;
+	op->why = result == STORE_OK ? NULL : why;
+}
+
+/* One AFP command on its way. */
+struct store_slot {
+	struct afp_op op;
+	struct store_slot *next;
+};
+
+struct store_afp {
+	struct store s;
+	struct afp *session;
+	struct afp volume[2]; /* views of the session: only for encoding */
+	bool narrow;          /* 32-bit commands only */
+	unsigned int window;
+	struct store_queue answered; /* here, without asking the server */
+	struct store_slot *free;
+	struct store_slot slot[];
+};
+
+extern const struct store_type store_afp_type;
+int store_afp_submit(struct store *s, struct store_op *op, struct err *e);
+int store_afp_reap(struct store *s, struct store_op **out, struct err *e);
+
+/* "pread": the system call that carries out v in a local directory. */
+const char *store_posix_call(enum store_verb v);
+
+#define STORE_POSIX_CHUNK   (1u << 20) /* as the peers' local mode */
+#define STORE_POSIX_NO_COPY "a local directory has no server that copies"
+
+#endif
