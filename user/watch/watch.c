@@ -7,6 +7,7 @@
 #include "watch/procfs.h"
 #include "watch/rung.h"
 #include "watch/target.h"
+#include "watch/tcpdiag.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -32,6 +33,7 @@ struct watch {
 	char off[ERR_TEXT_MAX];            /* why nothing is measured */
 	char look[ERR_TEXT_MAX];           /* what went wrong when looking again */
 	unsigned int unsettled;
+	struct tcpdiag tcp; /* the server's end of the client's connection */
 	size_t n;
 	struct watch_process process[1 + TARGET_CNID_MAX];
 };
@@ -136,10 +138,20 @@ int watch_open(struct watch **out, const struct watch_opts *opts, struct err *e)
 		return open_off(out, "not wanted", e);
 	r = target_find(&t, &opts->local, &opts->peer, &why);
 	if (!r)
-		return watch_open_target(out, opts->mode, &t, e);
-	if (opts->mode != WATCH_BPF)
-		return open_off(out, why.text, e);
-	return err_set(e, r, "cannot watch the server: %s", why.text);
+		r = watch_open_target(out, opts->mode, &t, e);
+	else if (opts->mode != WATCH_BPF)
+		r = open_off(out, why.text, e);
+	else
+		r = err_set(e, r, "cannot watch the server: %s", why.text);
+	/* Without it watch_tcp says so. */
+	if (!r)
+		tcpdiag_open(&(*out)->tcp, &opts->local, &opts->peer);
+	return r;
+}
+
+bool watch_tcp(struct watch *w, struct run_tcp *out)
+{
+	return tcpdiag_look(&w->tcp, out);
 }
 
 void watch_find_cnid(struct watch *w)
@@ -341,5 +353,6 @@ void watch_free(struct watch *w)
 		return;
 	if (w->rung)
 		w->rung->free(w->state);
+	tcpdiag_close(&w->tcp);
 	free(w);
 }

@@ -70,6 +70,16 @@ struct watch_times {
 bool watch_times(struct watch *w, enum afs_role role, struct watch_times *out);
 
 /*
+ * A look at the server's end of the client's connection: fills value and known of out and nothing
+ * else of it. The same on every rung, and needs no rights. With the server idle a few microseconds;
+ * while it sends or receives the look may have to wait for it, milliseconds when it does nothing
+ * else, and costs it switches: few of them, and outside of what is timed where possible. false, out
+ * untouched: the server's end is not on this host, was closed, or cannot be asked about; or the
+ * watch is not watch_open's, or was not wanted (WATCH_OFF).
+ */
+bool watch_tcp(struct watch *w, struct run_tcp *out);
+
+/*
  * To be called about ten times a second while sessions come and go: finds what the programs in
  * the kernel cannot (CNID servers, labels).
  */

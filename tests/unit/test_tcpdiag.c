@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The other end of real connections over the loopback interface. */
+#include "watch/tcpdiag.h"
+
+#include "base/clock.h"
+#include "base/tcp.h"
+#include "loopback.h"
+#include "watch/procfs.h"
+#include "watch/rights.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/tcp.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#define BYTES 300001
+#define LOOKS 1000
+
+static struct loopback make(enum loopback_kind kind)
+{
+	struct loopback l;
+
+	if (!loopback_listen(&l, kind))
+		skip();
+	assert_true(loopback_connect(&l, kind, 0));
+	l.server = accept4(l.listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(l.server >= 0);
+	return l;
+}
+
+static struct tcpdiag open_at(const struct loopback *l)
+{
+	struct tcpdiag d;
+
+	assert_int_equal(tcpdiag_open(&d, &l->local, &l->peer), 0);
+	return d;
+}
+
+/* From one end to the other, until the last byte is read there. */
+static void carry(int from, int to, size_t len)
+{
+	static char buf[16384];
+	size_t part;
+
+	for (; len; len -= part) {
+		part = len < sizeof(buf) ? len : sizeof(buf);
+		assert_int_equal(send(from, buf, part, 0), part);
+		assert_int_equal(recv(to, buf, part, MSG_WAITALL), part);
+	}
+}
+
+/* What an end says about itself. */
+static void ask_own(struct run_tcp *out, int fd)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	memset(out, 0, sizeof(*out));
+	assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len), 0);
+	tcp_info_take(out, &info, len);
+}
+
+static uint64_t option(int fd, int name)
+{
+	socklen_t len = sizeof(int);
+	int v = 0;
+
+	assert_int_equal(getsockopt(fd, SOL_SOCKET, name, &v, &len), 0);
+	return (uint64_t)v;
+}
+
+static void check_kind(enum loopback_kind kind)
+{
+	struct loopback l = make(kind);
+	struct tcpdiag d = open_at(&l);
+	struct run_tcp tcp = { .end = TCP_SERVER, .when = TCP_DURING, .t_ns = 7 }, own;
+
+	assert_true(tcpdiag_look(&d, &tcp));
+	assert_true(tcp.known[TCP_BYTES_RECEIVED]);
+	assert_int_equal(tcp.value[TCP_BYTES_RECEIVED], 0);
+	carry(l.client, l.server, BYTES);
+	carry(l.server, l.client, 1000);
+	assert_true(tcpdiag_look(&d, &tcp));
+	assert_int_equal(tcp.value[TCP_BYTES_RECEIVED], BYTES);
+	/* The caller's stay the caller's. */
+	assert_true(tcp.end == TCP_SERVER && tcp.when == TCP_DURING && tcp.t_ns == 7);
+	/* The end that connected counts its SYN as a byte. */
+	ask_own(&own, l.client);
+	assert_in_range(own.value[TCP_BYTES_ACKED], BYTES, BYTES + 1);
+	assert_int_equal(own.value[TCP_BYTES_RECEIVED], 1000);
+	tcpdiag_close(&d);
+	loopback_end(&l);
+}
+
+static void the_other_end_received_what_was_sent_v4(void **state)
+{
+	(void)state;
+	check_kind(LOOPBACK_V4);
+}
+
+static void the_other_end_received_what_was_sent_v6(void **state)
+{
+	(void)state;
+	check_kind(LOOPBACK_V6);
+}
+
+static void the_other_end_received_what_was_sent_mapped(void **state)
+{
+	(void)state;
+	check_kind(LOOPBACK_MAPPED);
+}
+
+/* An IPv6 client too may know its addresses as IPv4 ones. */
+static void mapped_addresses_name_an_ipv4_connection(void **state)
+{
+	struct loopback l = make(LOOPBACK_V4);
+	struct sockaddr_storage addr[2] = { l.local, l.peer };
+	struct sockaddr_in6 *v6;
+	struct run_tcp tcp = {};
+	struct tcpdiag d;
+	struct in_addr ip;
+	uint16_t port;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		ip = ((struct sockaddr_in *)&addr[i])->sin_addr;
+		port = ((struct sockaddr_in *)&addr[i])->sin_port;
+		loopback_addr(&addr[i], AF_INET6, port);
+		v6 = (void *)&addr[i];
+		memset(&v6->sin6_addr, 0, sizeof(v6->sin6_addr));
+		memset(v6->sin6_addr.s6_addr + 10, 0xff, 2);
+		memcpy(v6->sin6_addr.s6_addr + 12, &ip, sizeof(ip));
+	}
+	assert_int_equal(tcpdiag_open(&d, &addr[0], &addr[1]), 0);
+	assert_true(tcpdiag_look(&d, &tcp));
+	tcpdiag_close(&d);
+	loopback_end(&l);
+}
+
+/* It says what the other end would say of itself. */
+static void every_value_is_the_other_end_s_own(void **state)
+{
+	struct loopback l = make(LOOPBACK_V4);
+	struct tcpdiag d = open_at(&l);
+	struct run_tcp tcp = {}, own;
+	const int size = 100000;
+
+	(void)state;
+	assert_int_equal(setsockopt(l.server, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)), 0);
+	assert_int_equal(setsockopt(l.server, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)), 0);
+	carry(l.client, l.server, BYTES);
+	carry(l.server, l.client, 1000);
+	/* Delayed acknowledgements are then sent. */
+	usleep(100000);
+	assert_true(tcpdiag_look(&d, &tcp));
+	ask_own(&own, l.server);
+	for (int i = 0; i < N_TCP; i++) {
+		if (i == TCP_SNDBUF || i == TCP_RCVBUF)
+			continue;
+		if (tcp.known[i] != own.known[i] || tcp.value[i] != own.value[i])
+			fail_msg("%s: %llu, itself says %llu", run_tcp_values[i].key,
+				 (unsigned long long)tcp.value[i],
+				 (unsigned long long)own.value[i]);
+	}
+	assert_true(tcp.known[TCP_SNDBUF] && tcp.known[TCP_RCVBUF]);
+	assert_int_equal(tcp.value[TCP_SNDBUF], option(l.server, SO_SNDBUF));
+	assert_int_equal(tcp.value[TCP_RCVBUF], option(l.server, SO_RCVBUF));
+	tcpdiag_close(&d);
+	loopback_end(&l);
+}
+
+static void a_closed_end_says_nothing(void **state)
+{
+	struct loopback l = make(LOOPBACK_V4);
+	struct tcpdiag d = open_at(&l);
+	struct run_tcp tcp = { .value = { [TCP_RTT] = 1 } };
+
+	(void)state;
+	/* Its socket outlives it: this end has not closed. */
+	close(l.server);
+	l.server = -1;
+	assert_false(tcpdiag_look(&d, &tcp));
+	assert_int_equal(tcp.value[TCP_RTT], 1);
+	loopback_reset(&l.client);
+	assert_false(tcpdiag_look(&d, &tcp));
+	tcpdiag_close(&d);
+	assert_false(tcpdiag_look(&d, &tcp));
+	tcpdiag_close(&d);
+	loopback_end(&l);
+}
+
+static void a_connection_cut_off_says_nothing(void **state)
+{
+	struct loopback l = make(LOOPBACK_V6);
+	struct tcpdiag d = open_at(&l);
+	struct run_tcp tcp = {};
+
+	(void)state;
+	loopback_reset(&l.client);
+	usleep(20000);
+	assert_false(tcpdiag_look(&d, &tcp));
+	tcpdiag_close(&d);
+	loopback_end(&l);
+}
+
+static void a_later_connection_of_the_same_addresses_is_another_one(void **state)
+{
+	struct loopback l = make(LOOPBACK_V4);
+	const uint16_t port = ((struct sockaddr_in *)&l.local)->sin_port;
+	struct tcpdiag d = open_at(&l), next;
+	struct run_tcp tcp = {};
+
+	(void)state;
+	loopback_reset(&l.client);
+	loopback_reset(&l.server);
+	assert_true(loopback_connect(&l, LOOPBACK_V4, port));
+	l.server = accept4(l.listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_false(tcpdiag_look(&d, &tcp));
+	next = open_at(&l);
+	assert_true(tcpdiag_look(&next, &tcp));
+	tcpdiag_close(&next);
+	tcpdiag_close(&d);
+	loopback_end(&l);
+}
+
+static void a_listening_socket_is_not_taken_for_the_connection(void **state)
+{
+	struct loopback l = make(LOOPBACK_MAPPED);
+	struct sockaddr_in *local = (void *)&l.local;
+	struct tcpdiag d;
+
+	(void)state;
+	local->sin_port = htons(1);
+	assert_int_equal(tcpdiag_open(&d, &l.local, &l.peer), -ENOENT);
+	assert_false(d.is_open);
+	local->sin_family = AF_UNIX;
+	assert_int_equal(tcpdiag_open(&d, &l.local, &l.peer), -ENOENT);
+	loopback_end(&l);
+}
+
+static bool become_nobody(void)
+{
+	return !setgroups(0, NULL) && !setresgid(65534, 65534, 65534) &&
+	       !setresuid(65534, 65534, 65534);
+}
+
+/* Asks from a process that has given up its rights, and opens there too (later). */
+static void check_without_rights(bool later, bool nobody)
+{
+	struct loopback l = make(LOOPBACK_V4);
+	struct tcpdiag d = open_at(&l);
+	struct run_tcp tcp = {};
+	int status = -1;
+	pid_t pid;
+
+	carry(l.client, l.server, BYTES);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		close(l.server);
+		if (nobody ? !become_nobody() : rights_drop(false) != 0)
+			_exit(2);
+		if (later)
+			d = open_at(&l);
+		if (!tcpdiag_look(&d, &tcp) || tcp.value[TCP_BYTES_RECEIVED] != BYTES)
+			_exit(3);
+		for (int i = 0; i < N_TCP; i++)
+			if (!tcp.known[i] && i != TCP_MSS && i != TCP_MIN_RTT &&
+			    i != TCP_DELIVERY_RATE) /* this end has only received */
+				_exit(4);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	tcpdiag_close(&d);
+	loopback_end(&l);
+}
+
+static void it_takes_no_rights(void **state)
+{
+	(void)state;
+	check_without_rights(false, false);
+	check_without_rights(true, false);
+	if (getuid())
+		skip();
+	check_without_rights(false, true);
+	check_without_rights(true, true);
+}
+
+static int count_fd(void *arg, pid_t pid, int fd, const char *name)
+{
+	(void)pid;
+	(void)fd;
+	(void)name;
+	++*(unsigned int *)arg;
+	return 0;
+}
+
+static unsigned int open_fds(void)
+{
+	unsigned int n = 0;
+
+	procfs_each_fd(getpid(), count_fd, &n);
+	return n;
+}
+
+static void looks_leave_nothing_open(void **state)
+{
+	struct loopback l = make(LOOPBACK_V4);
+	const unsigned int before = open_fds();
+	struct run_tcp tcp = {};
+	struct tcpdiag d;
+
+	(void)state;
+	assert_true(before > 0);
+	for (int i = 0; i < LOOKS; i++) {
+		d = open_at(&l);
+		assert_true(tcpdiag_look(&d, &tcp));
+		tcpdiag_close(&d);
+	}
+	assert_int_equal(open_fds(), before);
+	d = open_at(&l);
+	for (int i = 0; i < LOOKS; i++)
+		assert_true(tcpdiag_look(&d, &tcp));
+	assert_int_equal(open_fds(), before + 1);
+	tcpdiag_close(&d);
+	assert_int_equal(open_fds(), before);
+	loopback_end(&l);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* The socket is busy all the time: its process writes what the client reads. */
+static pid_t stream(struct loopback *l)
+{
+	static char buf[1 << 20];
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (!fork()) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		while (recv(l->client, buf, sizeof(buf), 0) > 0)
+			;
+		_exit(0);
+	}
+	while (send(l->server, buf, sizeof(buf), 0) > 0)
+		;
+	_exit(0);
+}
+
+static void price(const char *what, const struct loopback *l)
+{
+	static uint64_t ns[20 * LOOKS];
+	const size_t n = sizeof(ns) / sizeof(ns[0]);
+	struct tcpdiag d = open_at(l);
+	struct run_tcp tcp = {};
+	uint64_t begun;
+
+	for (size_t i = 0; i < n; i++) {
+		begun = clock_now_ns();
+		assert_true(tcpdiag_look(&d, &tcp));
+		ns[i] = clock_now_ns() - begun;
+	}
+	qsort(ns, n, sizeof(ns[0]), by_size);
+	print_message("a look, %s: median %llu ns, 99%% %llu ns, most %llu ns\n", what,
+		      (unsigned long long)ns[n / 2], (unsigned long long)ns[n * 99 / 100],
+		      (unsigned long long)ns[n - 1]);
+	/* Far above what it takes anywhere: it never waits for the server. */
+	assert_true(ns[n / 2] < 10000000);
+	tcpdiag_close(&d);
+}
+
+static void a_look_waits_for_nobody(void **state)
+{
+	struct loopback l = make(LOOPBACK_V4);
+	pid_t pid;
+
+	(void)state;
+	price("quiet", &l);
+	pid = stream(&l);
+	usleep(50000);
+	price("while it writes", &l);
+	kill(pid, SIGSTOP);
+	price("its process stopped", &l);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	loopback_end(&l);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_other_end_received_what_was_sent_v4),
+		cmocka_unit_test(the_other_end_received_what_was_sent_v6),
+		cmocka_unit_test(the_other_end_received_what_was_sent_mapped),
+		cmocka_unit_test(mapped_addresses_name_an_ipv4_connection),
+		cmocka_unit_test(every_value_is_the_other_end_s_own),
+		cmocka_unit_test(a_closed_end_says_nothing),
+		cmocka_unit_test(a_connection_cut_off_says_nothing),
+		cmocka_unit_test(a_later_connection_of_the_same_addresses_is_another_one),
+		cmocka_unit_test(a_listening_socket_is_not_taken_for_the_connection),
+		cmocka_unit_test(it_takes_no_rights),
+		cmocka_unit_test(looks_leave_nothing_open),
+		cmocka_unit_test(a_look_waits_for_nobody),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef WATCH_TCPDIAG_H
+#define WATCH_TCPDIAG_H
+
+/*
+ * The state of the other end of a TCP connection of this host, asked of the kernel's socket
+ * diagnostics: of that socket alone, whosever it is. Sees this network namespace. Needs no
+ * rights.
+ */
+
+#include "base/run.h"
+
+#include <linux/inet_diag.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/* All 0: closed. */
+struct tcpdiag {
+	bool is_open;
+	int fd;
+	uint32_t seq;
+	uint8_t family;             /* under which the kernel finds the socket */
+	struct inet_diag_sockid id; /* with the kernel's cookie: this socket and no later one */
+};
+
+/*
+ * Finds the other end of the connection local -> peer (the addresses as this end sees them). 0,
+ * -ENOENT: it is not here (another host, another network namespace, ended) or the kernel has no
+ * socket diagnostics, or another negative errno; then out is closed.
+ */
+int tcpdiag_open(struct tcpdiag *out, const struct sockaddr_storage *local,
+		 const struct sockaddr_storage *peer);
+
+/*
+ * Fills value and known of out, and nothing else of it. false, out untouched: closed, or no process
+ * has that socket any more. Waits for nobody but the kernel, which takes the socket's lock: while
+ * its process sends or receives without a pause that may take milliseconds.
+ */
+bool tcpdiag_look(struct tcpdiag *d, struct run_tcp *out);
+
+void tcpdiag_close(struct tcpdiag *d); /* may be closed already */
+
+#endif
