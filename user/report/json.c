@@ -149,7 +149,7 @@ static json_t *commands(struct json_doc *d, const struct run_phase *p)
 	return a;
 }
 
-static json_t *phase(struct json_doc *d, const struct run_phase *p)
+static json_t *phase(struct json_doc *d, const struct run *r, const struct run_phase *p)
 {
 	json_t *o = json_object(), *metrics = json_object();
 
@@ -164,6 +164,7 @@ static json_t *phase(struct json_doc *d, const struct run_phase *p)
 	json_put(d, o, "metrics", metrics);
 	json_put(d, o, "commands", commands(d, p));
 	json_put(d, o, "ledger", json_ledger(d, &p->ledger));
+	json_put(d, o, "transfer", json_transfer(d, r, p));
 	return o;
 }
 
@@ -264,9 +265,11 @@ static json_t *document(const struct run *r)
 	json_put(&d, o, "books", books(&d, r));
 	json_put(&d, o, "sessions", sessions(&d, r));
 	json_put(&d, o, "metrics", metric_definitions(&d));
+	json_put(&d, o, "tcp_values", json_tcp_definitions(&d));
+	json_put(&d, o, "verdict_figures", json_verdict_definitions(&d));
 	json_put(&d, o, "series", json_series(&d, r));
 	for (size_t i = 0; i < r->n_phases; i++)
-		json_add(&d, phases, phase(&d, r->phase[i]));
+		json_add(&d, phases, phase(&d, r, r->phase[i]));
 	json_put(&d, o, "phases", phases);
 	if (!d.failed)
 		return o;

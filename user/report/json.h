@@ -29,6 +29,12 @@ json_t *json_buckets(struct json_doc *d, unsigned int bits, const uint64_t *buck
 /* An array, one object a process. */
 json_t *json_series(struct json_doc *d, const struct run *r);
 
+/* Of a phase that moves a file, else null. */
+json_t *json_transfer(struct json_doc *d, const struct run *r, const struct run_phase *p);
+/* {"key", "unit", "meaning"} of the values of a look at TCP, and of a verdict's figures. */
+json_t *json_tcp_definitions(struct json_doc *d);
+json_t *json_verdict_definitions(struct json_doc *d);
+
 json_t *json_ledger(struct json_doc *d, const struct ledger *l);
 
 #endif

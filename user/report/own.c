@@ -2,6 +2,7 @@
 /* The report for people: the order of its parts. */
 #include "report/paint.h"
 #include "report/report.h"
+#include "report/transfer.h"
 
 #include <errno.h>
 
@@ -23,6 +24,32 @@ static int paint_by_test(const struct paint *p)
 	if (!e)
 		e = paint_roles(p);
 	return e ? e : paint_compat(p);
+}
+
+/*
+ * A run of transfers: the answers first. What the server did is shown by AFP command over the whole
+ * run: each work has commands of its own.
+ */
+static int paint_by_transfer(const struct paint *p)
+{
+	int e = paint_transfers(p);
+
+	if (!e)
+		e = paint_verdicts(p);
+	if (e || transfer_is_local(p->view.run))
+		return e;
+	e = paint_copies(p);
+	if (!e)
+		e = paint_connection(p);
+	if (!e)
+		e = paint_commands(p);
+	if (!e)
+		e = paint_requests(p);
+	if (!e)
+		e = paint_below(p);
+	if (!e && p->view.run->n_sessions > 1)
+		e = paint_sessions(p);
+	return e ? e : paint_calls(p);
 }
 
 /* A run that only watched. */
@@ -51,7 +78,9 @@ int report_own(const struct run *r, const struct report_opts *opts, FILE *out)
 		return -ENOMEM;
 	e = paint_head(&p);
 	if (!e)
-		e = tests ? paint_by_test(&p) : paint_whole(&p);
+		e = transfer_run(r) ? paint_by_transfer(&p)
+		    : tests         ? paint_by_test(&p)
+				    : paint_whole(&p);
 	e = e ? e : paint_series(&p);
 	view_fini(&p.view);
 	if (!e && (fflush(out) || ferror(out)))

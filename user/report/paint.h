@@ -51,6 +51,15 @@ int paint_roles(const struct paint *p);
 /* What AFPD_R and AFPD_W are made of. 0 or -ENOMEM. */
 int paint_compat(const struct paint *p);
 
+/* One line per transfer: how fast, then at what cost; 0 or -ENOMEM. */
+int paint_transfers(const struct paint *p);
+/* Per work: where the time of its largest file went, and what holds it up. 0 or -ENOMEM. */
+int paint_verdicts(const struct paint *p);
+/* How the server copies, beside a copy through the client; nothing without one. 0 or -ENOMEM. */
+int paint_copies(const struct paint *p);
+/* Both ends of the TCP connection; nothing without looks at it. 0 or -ENOMEM. */
+int paint_connection(const struct paint *p);
+
 /* What was sampled, one line per process; nothing without series. 0 or -ENOMEM. */
 int paint_series(const struct paint *p);
 

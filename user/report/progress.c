@@ -2,6 +2,8 @@
 /* One test has ended: the peers' line about it. */
 #include "report/progress.h"
 
+#include "report/transfer.h"
+
 #include <inttypes.h>
 
 #define TITLE_WIDTH 66
@@ -31,5 +33,18 @@ void report_progress(const struct run_phase *p, bool bulk, bool io_columns, FILE
 		print_count(p, METRIC_CNID_SYSCR, "READs,", out);
 		print_count(p, METRIC_CNID_SYSCW, "WRITEs\n", out);
 	}
+	fflush(out);
+}
+
+void report_speed_progress(const struct run *r, const struct run_phase *p, FILE *out)
+{
+	struct transfer_unit unit = transfer_unit(r);
+	struct stats s;
+
+	if (transfer_stats(p->transfer, &s) || !s.n)
+		return;
+	fprintf(out, "%-22s %10.3f ms  %10.1f %s/s%s\n", p->title, s.median / 1e6,
+		(double)p->transfer->moved / (s.median / 1e9) / unit.mega, unit.mb,
+		p->complete ? "" : "  broke off");
 	fflush(out);
 }

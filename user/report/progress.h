@@ -13,4 +13,7 @@
  */
 void report_progress(const struct run_phase *p, bool bulk, bool io_columns, FILE *out);
 
+/* A transfer that is done: its median and what that comes to. Nothing when none was measured. */
+void report_speed_progress(const struct run *r, const struct run_phase *p, FILE *out);
+
 #endif

@@ -28,12 +28,22 @@ int report_peer_text(const struct run *r, bool io_columns, FILE *out);
 /* The same columns as RFC 4180 CSV (lines end in \n), without banner and aggregates. */
 int report_peer_csv(const struct run *r, bool io_columns, FILE *out);
 
+/*
+ * netatalk 4.5's speedtest: text (report/speed.h says what differs and has it piece by piece)
+ * and CSV. Both are for runs whose phases all move files.
+ */
+int report_speed_peer(const struct run *r, bool statistics, FILE *out);
+int report_speed_csv(const struct run *r, FILE *out);
+
 struct report_opts {
 	bool color;     /* ANSI sequences */
 	unsigned width; /* columns of the terminal; 0 = 116 */
 };
 
-/* The report for people: trust first, then tests, AFP commands, and what the server did. */
+/*
+ * The report for people: trust first, then tests or transfers, AFP commands, and what the server
+ * did. The option "units" of a run of transfers, "binary" or "decimal", is what it counts bytes in.
+ */
 int report_own(const struct run *r, const struct report_opts *opts, FILE *out);
 
 /*

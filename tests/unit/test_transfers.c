@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The own report and the JSON of a run of transfers. */
+#include "report/speed.h"
+#include "unit/report_text.h"
+#include "unit/sample_transfer.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static void is_within(const struct run *r, enum output what, size_t width)
+{
+	char *text = output(r, what), *save = NULL;
+	bool head = true;
+
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		/* the first line is as long as its facts */
+		if (text_columns(line) > width && !head)
+			fail_msg("too wide: %s", line);
+		head = false;
+	}
+	free(text);
+	has_not(r, what, " \n");
+}
+
+static void a_transfer_is_one_line_with_its_range_and_verdict(void **state)
+{
+	struct run r;
+
+	(void)state;
+	sample_speed(&r, 1, 8, true);
+	has(&r, OWN,
+	    "\n    4 KiB  8   211µs   18.5  17.8–19.2   3.1  203µs  219µs    -    -    214µs    217µs  "
+	    "by turns\n");
+	has(&r, OWN, "\n  Read, requests of at most 4 KiB, 1 under way\n");
+	has(&r, OWN, "\n  ServerCopy\n");
+	has(&r, OWN, "  server CPU-bound\n");
+	has(&r, OWN, "\n  Write      4 KiB disk-bound (4 KiB: client's CPU 22 %, ");
+	run_fini(&r);
+}
+
+static void few_iterations_have_no_range_and_no_percentile(void **state)
+{
+	struct run r;
+
+	(void)state;
+	sample_speed(&r, 1, 1, true);
+	has(&r, OWN, "    4 KiB  1   203µs   19.2      -     -  203µs  203µs    -    - ");
+	run_fini(&r);
+	sample_speed(&r, 1, 2, true);
+	has(&r, OWN, "    4 KiB  2   207µs   18.9      -   2.8  203µs  211µs    -    - ");
+	run_fini(&r);
+	sample_speed(&r, 1, 20, true);
+	has(&r, OWN, "  18.1–18.9   2.8  203µs  219µs  219µs  219µs ");
+	run_fini(&r);
+}
+
+static void only_warm_ups_are_no_figures(void **state)
+{
+	struct run r;
+
+	(void)state;
+	sample_speed(&r, 1, 0, true);
+	has(&r, OWN, "    4 KiB  0     n/a    n/a    n/a   n/a  n/a  n/a  n/a  n/a ");
+	has(&r, OWN, "not told (4 KiB: no measured iteration)\n");
+	has_not(&r, OWN, "ServerCopy explained");
+	has_not(&r, OWN, "nan");
+	run_fini(&r);
+}
+
+static void a_transfer_that_broke_off_is_red_and_without_costs(void **state)
+{
+	struct run r;
+
+	(void)state;
+	sample_speed(&r, 1, 2, true);
+	run_sample(r.phase[0]->transfer)->iteration = 3;
+	r.phase[0]->complete = r.complete = false;
+	has(&r, OWN_COLOR, "\n\033[1;31m    4 KiB  2/3   207µs ");
+	has(&r, OWN, "  broke off\n");
+	has(&r, OWN, "not told (4 KiB: it broke off)\n");
+	has(&r, OWN, "\n    4 KiB      n/a      n/a    n/a    n/a ");
+	run_fini(&r);
+}
+
+static void a_sweep_stays_within_the_terminal(void **state)
+{
+	const size_t iterations[] = { 0, 1, 6, 20 };
+	struct run r;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(iterations) / sizeof(iterations[0]); i++) {
+		sample_speed(&r, 18, iterations[i], true);
+		is_within(&r, OWN, 116);
+		is_within(&r, OWN_NARROW, 80);
+		run_fini(&r);
+	}
+	sample_speed(&r, 18, 6, true);
+	has(&r, OWN, "\n    512 MiB  6 ");
+	has(&r, OWN, "\n  Write      4 KiB to 512 MiB disk-bound (512 MiB: ");
+	run_fini(&r);
+}
+
+static void without_a_watch_the_server_is_not_measured_never_0(void **state)
+{
+	struct run r;
+
+	(void)state;
+	sample_speed(&r, 1, 6, false);
+	has(&r, OWN, "n/a because the server is not on this machine (all of the server)\n");
+	has(&r, OWN,
+	    "\n    4 KiB    24.8s      n/a    n/a    n/a   n/a    n/a    n/a    45.0   n/a");
+	has(&r, OWN, "afpd: n/a (the server is not on this machine)\n");
+	has(&r, OWN, "\n  read from the file                       n/a ");
+	has(&r, OWN, "How afpd copies was not seen");
+	is_within(&r, OWN, 116);
+	run_fini(&r);
+}
+
+static void without_a_server_only_this_program_is_told(void **state)
+{
+	struct run r;
+
+	(void)state;
+	sample_speed(&r, 1, 6, false);
+	free(r.options.note[1].text);
+	r.options.note[1].text = strdup("local");
+	has(&r, OWN, "\n    4 KiB    24.8s    45.0\n");
+	has(&r, OWN, "(4 KiB: this program's CPU 45 %, waiting for the file system 55 %)\n");
+	has_not(&r, OWN, "afpd");
+	run_fini(&r);
+}
+
+static void a_copy_by_read_and_write_is_explained(void **state)
+{
+	struct run r;
+
+	(void)state;
+	sample_speed(&r, 2, 6, true);
+	has(&r, OWN, "\nServerCopy explained  for each GiB copied\n");
+	has(&r, OWN, "\n  read from the file                 1.000 GiB   1.000 GiB\n");
+	has(&r, OWN, "\n  sent by sendfile                           -           -\n");
+	has(&r, OWN,
+	    "\n  afpd copies by read and write: 1 read of 8,192 bytes and 1 write of 8,192 bytes on "
+	    "average for a file; every byte\n  goes through its memory, in and out again.");
+	has(&r, OWN, "Beside Copy it takes 101 % of the time, 252 % of afpd's CPU, ");
+	run_fini(&r);
+}
+
+/* Makes the last phase's reads and writes of data files calls of another class. */
+static void turn_into(struct run *r, unsigned int class)
+{
+	struct ledger *l = &r->phase[r->n_phases - 1]->ledger;
+
+	for (size_t i = 0; i < l->n_rows; i++)
+		if (l->row[i].class == AFS_CLASS_WRITE || l->row[i].class == AFS_CLASS_READ)
+			l->row[i].class = (uint8_t) class;
+}
+
+static void a_copy_by_the_kernel_is_explained(void **state)
+{
+	struct run r;
+
+	(void)state;
+	sample_speed(&r, 1, 6, true);
+	turn_into(&r, AFS_CLASS_COPY);
+	has(&r, OWN, "afpd has the kernel copy (copy_file_range): 2 calls of 4,096 bytes ");
+	turn_into(&r, AFS_CLASS_COPY);
+	run_fini(&r);
+	sample_speed(&r, 1, 6, true);
+	turn_into(&r, AFS_CLASS_FD);
+	has(&r, OWN, "No read, write or copy_file_range moved the data: ");
+	run_fini(&r);
+}
+
+static void decimal_units_are_decimal(void **state)
+{
+	struct run r;
+
+	(void)state;
+	sample_speed(&r, 1, 8, true);
+	strcpy(r.options.note[0].text, "decima");
+	has(&r, OWN, " MiB/s ");
+	free(r.options.note[0].text);
+	r.options.note[0].text = strdup("decimal");
+	has_not(&r, OWN, "MiB/s");
+	has(&r, OWN, "  19.4  18.7–20.2 ");
+	has(&r, OWN, "for each GB copied\n");
+	run_fini(&r);
+}
+
+static void both_ends_of_the_connection_are_shown(void **state)
+{
+	struct run_tcp *look;
+	struct run r;
+
+	(void)state;
+	sample_speed(&r, 1, 1, true);
+	look = &r.phase[1]->transfer->tcp[1];
+	look->value[TCP_RETRANS_TOTAL] = 7;
+	look->value[TCP_RWND_LIMITED] = 1500;
+	has(&r, OWN, "\n  Write 4 KiB\n    client      2  180µs  40.0µs    10  1,448 ");
+	has(&r, OWN, "     2,000      7     -         1.50ms           -\n    server ");
+	look = sample_look(r.phase[1], TCP_CLIENT, TCP_DURING);
+	look->value[TCP_RTT] = 999;
+	has(&r, OWN, "\n    client      3  999µs ");
+	run_fini(&r);
+}
+
+static void an_own_line_tells_an_iteration_as_it_ends(void **state)
+{
+	char text[256] = "";
+	FILE *f = fmemopen(text, sizeof(text), "w");
+	struct run_transfer *t;
+	struct run r;
+
+	(void)state;
+	sample_speed(&r, 1, 1, true);
+	t = r.phase[0]->transfer;
+	report_speed_sample(r.phase[0], &t->sample[0], false, f);
+	report_speed_sample(r.phase[0], &t->sample[1], false, f);
+	t->sample[1].complete = false;
+	report_speed_sample(r.phase[0], &t->sample[1], false, f);
+	fclose(f);
+	assert_string_equal(text, "Read 4 KiB           warm-up 1    609µs     6.41 MiB/s\n"
+				  "Read 4 KiB                   1    203µs    19.24 MiB/s\n"
+				  "Read 4 KiB                   1  broke off\n");
+	run_fini(&r);
+}
+
+/* JSON */
+
+static json_t *saved(const struct run *r)
+{
+	char path[64];
+	struct err e = { 0 };
+	json_t *o;
+
+	snprintf(path, sizeof(path), "/tmp/afpscope-transfer-%d.json", (int)getpid());
+	assert_int_equal(report_json(r, path, &e), 0);
+	o = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
+	unlink(path);
+	assert_non_null(o);
+	return o;
+}
+
+static const json_t *transfer_of(const json_t *o, size_t i)
+{
+	return json_object_get(json_array_get(json_object_get(o, "phases"), i), "transfer");
+}
+
+static double number(const json_t *o, const char *group, const char *key)
+{
+	const json_t *v = json_object_get(group ? json_object_get(o, group) : o, key);
+
+	if (!json_is_number(v))
+		fail_msg("%s is no number", key);
+	return json_number_value(v);
+}
+
+static bool is_null(const json_t *o, const char *group, const char *key)
+{
+	return json_is_null(json_object_get(json_object_get(o, group), key));
+}
+
+static void json_holds_the_transfer(void **state)
+{
+	const json_t *t, *look;
+	struct run r;
+	json_t *o;
+
+	(void)state;
+	sample_speed(&r, 1, 6, true);
+	r.phase[0]->transfer->tcp[0].known[TCP_LOST] = false;
+	o = saved(&r);
+	t = transfer_of(o, 0);
+	assert_string_equal(json_string_value(json_object_get(t, "work")), "Read");
+	assert_int_equal(number(t, NULL, "size_bytes"), 4096);
+	assert_int_equal(number(t, NULL, "requests"), 1);
+	assert_int_equal(json_array_size(json_object_get(t, "samples")), 7);
+	assert_true(json_is_null(
+	    json_object_get(json_array_get(json_object_get(t, "samples"), 0), "client_cpu_ns")));
+	assert_int_equal(number(t, "stats", "n"), 6);
+	assert_int_equal(number(t, "stats", "min_ns"), 203072);
+	assert_true(number(t, "stats", "ci_level") == 0.96875);
+	assert_true(number(t, NULL, "throughput") * number(t, "stats", "median_ns") - 4096e9 < 1);
+	assert_true(is_null(t, "null", "ns"));
+	assert_int_equal(json_array_size(json_object_get(t, "tcp")), 4);
+	look = json_array_get(json_object_get(t, "tcp"), 0);
+	assert_true(is_null(look, "values", "lost"));
+	assert_int_equal(number(look, "values", "mss"), 1448);
+	assert_int_equal(json_array_size(json_object_get(o, "tcp_values")), N_TCP);
+	assert_string_equal(
+	    json_string_value(json_object_get(json_object_get(t, "verdict"), "kind")), "turns");
+	assert_true(number(json_object_get(t, "verdict"), "figures", "client_cpu") > 0.44);
+	assert_true(is_null(json_object_get(t, "verdict"), "figures", "null_peer"));
+	json_decref(o);
+	run_fini(&r);
+}
+
+static void json_has_null_for_what_too_few_iterations_cannot_tell(void **state)
+{
+	const json_t *t;
+	struct run r;
+	json_t *o;
+
+	(void)state;
+	sample_speed(&r, 1, 1, true);
+	assert_non_null(run_phase(&r, 9, 1, "no transfer"));
+	o = saved(&r);
+	t = transfer_of(o, 0);
+	assert_true(is_null(t, "stats", "stddev_ns"));
+	assert_true(is_null(t, "stats", "ci_low_ns"));
+	assert_int_equal(number(t, "stats", "median_ns"), 203072);
+	assert_true(json_is_null(transfer_of(o, 4)));
+	json_decref(o);
+	run_fini(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_transfer_is_one_line_with_its_range_and_verdict),
+		cmocka_unit_test(few_iterations_have_no_range_and_no_percentile),
+		cmocka_unit_test(only_warm_ups_are_no_figures),
+		cmocka_unit_test(a_transfer_that_broke_off_is_red_and_without_costs),
+		cmocka_unit_test(a_sweep_stays_within_the_terminal),
+		cmocka_unit_test(without_a_watch_the_server_is_not_measured_never_0),
+		cmocka_unit_test(without_a_server_only_this_program_is_told),
+		cmocka_unit_test(a_copy_by_read_and_write_is_explained),
+		cmocka_unit_test(a_copy_by_the_kernel_is_explained),
+		cmocka_unit_test(decimal_units_are_decimal),
+		cmocka_unit_test(both_ends_of_the_connection_are_shown),
+		cmocka_unit_test(an_own_line_tells_an_iteration_as_it_ends),
+		cmocka_unit_test(json_holds_the_transfer),
+		cmocka_unit_test(json_has_null_for_what_too_few_iterations_cannot_tell),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

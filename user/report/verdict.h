@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef REPORT_VERDICT_H
+#define REPORT_VERDICT_H
+
+/*
+ * What holds a transfer up, in words, with the figures that say so; docs/counting.md tells how
+ * it is decided. A pure function of the run.
+ */
+
+#include "base/run.h"
+
+/* X(NAME, key, words) */
+#define VERDICT_KINDS(X)                                                                           \
+	X(NOT_TOLD, "not_told", "not told")                                                        \
+	X(CLIENT, "client", "client-bound")                                                        \
+	X(DISK, "disk", "disk-bound")                                                              \
+	X(SERVER_CPU, "server_cpu", "server CPU-bound")                                            \
+	X(LATENCY, "latency", "latency-bound")                                                     \
+	X(NETWORK, "network", "network-bound")                                                     \
+	X(TURNS, "turns", "by turns")                                                              \
+	X(MIXED, "mixed", "mixed")
+
+enum verdict_kind {
+#define X(name, key, words) VERDICT_##name,
+	VERDICT_KINDS(X)
+#undef X
+	    VERDICT_N_KINDS
+};
+
+/* Figures, all of them ratios. X(NAME, key, meaning) */
+#define VERDICT_FIGURES(X)                                                                         \
+	X(CLIENT_CPU, "client_cpu", "CPU time of this program / elapsed")                          \
+	X(NULL_PEER, "null_peer", "median against a peer that keeps nothing / median")             \
+	X(SERVER_CPU, "server_cpu", "CPU time of afpd / elapsed")                                  \
+	X(SERVER_RUN, "server_run", "the same and time waiting for a CPU in requests / elapsed")   \
+	X(SERVER_DISK, "server_disk", "requests blocked on files and directories / elapsed")       \
+	X(SERVER_NET, "server_net", "requests blocked on the client's connection / elapsed")       \
+	X(SERVER_BUSY, "server_busy", "time with a request in service / elapsed")                  \
+	X(WAITING, "waiting", "elapsed in which neither client nor server worked / elapsed")       \
+	X(ROUND_TRIPS, "round_trips", "least round-trip time x turns of the window / median")      \
+	X(PATH_BUSY, "path_busy", "sender had data under way and room in the window / time")       \
+	X(RWND_LIMITED, "rwnd_limited", "sender held up by the receiver's window / time")          \
+	X(SNDBUF_LIMITED, "sndbuf_limited", "sender held up by its own buffer / time")             \
+	X(RETRANS, "retrans", "segments sent again / segments sent")
+
+enum verdict_figure {
+#define X(name, key, meaning) FIGURE_##name,
+	VERDICT_FIGURES(X)
+#undef X
+	    VERDICT_N_FIGURES
+};
+
+extern const struct verdict_kind_def {
+	const char *key, *words;
+} verdict_kinds[VERDICT_N_KINDS];
+
+extern const struct verdict_figure_def {
+	const char *key, *meaning;
+} verdict_figures[VERDICT_N_FIGURES];
+
+struct verdict {
+	enum verdict_kind kind;
+	bool known[VERDICT_N_FIGURES];
+	double figure[VERDICT_N_FIGURES];
+	char text[320]; /* the figures that say so, or what is missing; no full stop */
+};
+
+/* Of one transfer. 0 or -ENOMEM. */
+int verdict_of(struct verdict *out, const struct run *r, const struct run_phase *p);
+
+/*
+ * Of all: the kind with most of the time; the text has every kind's share. No figures. 0 or
+ * -ENOMEM.
+ */
+int verdict_of_run(struct verdict *out, const struct run *r);
+
+#endif
