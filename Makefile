@@ -36,7 +36,7 @@ BPF_TESTS  = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bpf/t
 	 bench install clean help
 .SECONDARY:
 
-all: $(BUILD)/afpscope $(BUILD)/afp_lantest
+all: $(BUILD)/afpscope $(BUILD)/afp_lantest $(BUILD)/afp_speedtest
 
 help:
 	@echo 'make            build build/afpscope'
@@ -51,7 +51,7 @@ $(BUILD)/afpscope: $(BUILD)/obj/user/cmd/main.o $(BUILD)/libafpscope.a
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-$(BUILD)/afp_lantest: $(BUILD)/afpscope
+$(BUILD)/afp_lantest $(BUILD)/afp_speedtest: $(BUILD)/afpscope
 	$(Q)ln -sf afpscope $@
 
 $(BUILD)/libafpscope.a: $(LIB_OBJ)
@@ -153,6 +153,7 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(BUILD)/afpscope $(DESTDIR)$(PREFIX)/bin/afpscope
 	ln -sf afpscope $(DESTDIR)$(PREFIX)/bin/afp_lantest
+	ln -sf afpscope $(DESTDIR)$(PREFIX)/bin/afp_speedtest
 	install -m 644 docs/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 
 clean:

@@ -6,15 +6,52 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/resource.h>
+#include <time.h>
+
+/* How often a look at the connection is due. */
+#define TICK_NS 500000000u
+
+uint64_t load_clock_ns(void)
+{
+	return clock_now_ns();
+}
 
 static uint64_t own_cpu_ns(void)
 {
-	struct rusage u;
+	struct timespec t = { 0 };
 
-	getrusage(RUSAGE_SELF, &u);
-	return ((uint64_t)u.ru_utime.tv_sec + (uint64_t)u.ru_stime.tv_sec) * 1000000000u +
-	       ((uint64_t)u.ru_utime.tv_usec + (uint64_t)u.ru_stime.tv_usec) * 1000u;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* From here to end_region everything counts. */
+static void begin_region(struct load *l, struct run_phase *p)
+{
+	if (l->hooks->region_begin)
+		l->hooks->region_begin(l->hooks->user, p);
+	l->ops = l->errors = l->bytes = 0;
+	l->phase = p;
+}
+
+static void start_clock(struct load *l)
+{
+	l->n_trace = l->trace_lost = 0;
+	l->cpu_ns = own_cpu_ns();
+	l->start_ns = clock_now_ns();
+}
+
+static void end_region(struct load *l, uint64_t ns, uint64_t cpu_ns)
+{
+	struct run_phase *p = l->phase;
+
+	l->phase = NULL;
+	run_add(p, METRIC_ELAPSED, ns);
+	run_add(p, METRIC_CLIENT_CPU, cpu_ns);
+	run_add(p, METRIC_OPS, l->ops);
+	run_add(p, METRIC_ERRORS, l->errors);
+	run_add(p, METRIC_BYTES, l->bytes);
+	if (l->hooks->region_end)
+		l->hooks->region_end(l->hooks->user, p);
 }
 
 int load_phase_begin(struct load *l, unsigned int test, unsigned int iteration, const char *title,
@@ -24,59 +61,124 @@ int load_phase_begin(struct load *l, unsigned int test, unsigned int iteration, 
 
 	if (!p)
 		return err_set(e, -ENOMEM, "out of memory");
-	if (l->hooks->phase_begin)
-		l->hooks->phase_begin(l->hooks->user);
 	memset(l->command, 0, sizeof(l->command));
-	l->ops = l->errors = l->bytes = 0;
-	l->phase = p;
-	l->cpu_ns = own_cpu_ns();
-	p->start_ns = clock_now_ns();
+	begin_region(l, p);
+	start_clock(l);
+	p->start_ns = l->start_ns;
 	return 0;
 }
 
 void load_phase_end(struct load *l, bool complete)
 {
-	uint64_t now_ns = clock_now_ns();
+	uint64_t now_ns = clock_now_ns(), cpu_ns = own_cpu_ns();
 	struct run_phase *p = l->phase;
 
 	if (!p)
 		return;
-	l->phase = NULL;
 	p->complete = complete;
-	run_set(p, METRIC_ELAPSED, now_ns - p->start_ns);
-	run_set(p, METRIC_CLIENT_CPU, own_cpu_ns() - l->cpu_ns);
-	run_set(p, METRIC_OPS, l->ops);
-	run_set(p, METRIC_ERRORS, l->errors);
-	run_set(p, METRIC_BYTES, l->bytes);
-	if (l->hooks->phase_end)
-		l->hooks->phase_end(l->hooks->user, p);
+	end_region(l, now_ns - l->start_ns, cpu_ns - l->cpu_ns);
 	if (l->hooks->phase_done)
 		l->hooks->phase_done(l->hooks->user, p);
 }
 
-static int count(struct load *l, const struct afp_op *op, struct err *e)
+int load_transfer_begin(struct load *l, unsigned int test, const char *work, uint64_t size,
+			struct err *e)
 {
-	struct run_command *c = l->command[op->code];
+	l->transfer = run_transfer(l->run, test, work, size);
+	if (!l->transfer)
+		return err_set(e, -ENOMEM, "out of memory");
+	memset(l->command, 0, sizeof(l->command));
+	l->ticked_ns = 0;
+	return 0;
+}
 
+void load_region_begin(struct load *l, unsigned int iteration, bool warmup)
+{
+	struct run_phase *p = l->transfer;
+
+	l->sample = (struct run_sample) { .iteration = iteration, .warmup = warmup };
+	l->bytes = 0;
+	if (!warmup)
+		begin_region(l, p);
+	start_clock(l);
+	if (!p->start_ns && !warmup)
+		p->start_ns = l->start_ns;
+}
+
+int load_region_end(struct load *l, bool complete, struct err *e)
+{
+	uint64_t now_ns = clock_now_ns(), cpu_ns = own_cpu_ns();
+	struct run_sample *s;
+
+	if (!l->sample.iteration)
+		return 0;
+	l->sample.complete = complete;
+	l->sample.ns = now_ns - l->start_ns;
+	l->sample.client_cpu_ns = cpu_ns - l->cpu_ns;
+	l->sample.bytes = l->bytes;
+	if (l->phase)
+		end_region(l, l->sample.ns, l->sample.client_cpu_ns);
+	s = run_sample(l->transfer->transfer);
+	if (!s)
+		return err_set(e, -ENOMEM, "out of memory");
+	*s = l->sample;
+	l->sample.iteration = 0;
+	if (l->hooks->sample_done)
+		l->hooks->sample_done(l->hooks->user, l->transfer, s);
+	return 0;
+}
+
+void load_transfer_end(struct load *l, bool complete)
+{
+	struct run_phase *p = l->transfer;
+
+	l->transfer = NULL;
+	if (!p)
+		return;
+	p->complete = complete;
+	if (l->hooks->phase_done)
+		l->hooks->phase_done(l->hooks->user, p);
+}
+
+/* One answer: which command, how long. */
+static int count(struct load *l, const struct load_trace *t, uint8_t code, bool failed,
+		 struct err *e)
+{
+	struct run_command *c = l->command[code];
+
+	if (l->trace && l->n_trace < l->trace_room)
+		l->trace[l->n_trace++] = *t;
+	else
+		l->trace_lost++;
 	if (!l->phase)
 		return 0;
 	if (!c) {
-		c = run_command(l->phase, op->code, afp_op_name(op));
+		c = run_command(l->phase, code, t->what);
 		if (!c)
 			return err_set(e, -ENOMEM, "out of memory");
-		l->command[op->code] = c;
+		l->command[code] = c;
 	}
 	l->ops++;
-	c->errors += op->dsi.result != AFP_ERR_OK;
-	hist_add(&c->latency, op->dsi.t.last_ns - op->dsi.t.begun_ns);
+	c->errors += failed;
+	hist_add(&c->latency, t->last_ns - t->begun_ns);
 	return 0;
+}
+
+static int count_afp(struct load *l, const struct afp_op *op, struct err *e)
+{
+	const struct load_trace t = { .what = afp_op_name(op),
+				      .code = op->dsi.result,
+				      .begun_ns = op->dsi.t.begun_ns,
+				      .last_ns = op->dsi.t.last_ns };
+
+	return count(l, &t, op->code, op->dsi.result != AFP_ERR_OK, e);
 }
 
 int load_call(struct load *l, struct afp_op *op, struct err *e)
 {
 	int r = afp_call(l->afp, op, e);
 
-	return r ? r : count(l, op, e);
+	return r ? r : count_afp(l, op, e);
 }
 
 int load_submit(struct load *l, struct afp_op *op, struct err *e)
@@ -88,7 +190,54 @@ int load_reap(struct load *l, struct afp_op **out, struct err *e)
 {
 	int r = afp_reap(l->afp, out, e);
 
-	return r ? r : count(l, *out, e);
+	return r ? r : count_afp(l, *out, e);
+}
+
+static void tick(struct load *l, uint64_t now_ns)
+{
+	l->ticked_ns = now_ns;
+	if (l->hooks->tick)
+		l->hooks->tick(l->hooks->user, l->transfer);
+}
+
+static int count_store(struct load *l, const struct store_op *op, struct err *e)
+{
+	const struct load_trace t = { .what = op->what,
+				      .offset = op->offset,
+				      .len = op->len,
+				      .code = op->code,
+				      .begun_ns = op->t.begun_ns,
+				      .last_ns = op->t.last_ns };
+
+	if (l->sample.iteration && t.last_ns > l->start_ns + TICK_NS &&
+	    t.last_ns > l->ticked_ns + TICK_NS)
+		tick(l, t.last_ns);
+	return count(l, &t, op->command, op->result != STORE_OK, e);
+}
+
+int load_store_call(struct load *l, struct store_op *op, struct err *e)
+{
+	int r = store_call(l->store, op, e);
+
+	return r ? r : count_store(l, op, e);
+}
+
+int load_store_submit(struct load *l, struct store_op *op, struct err *e)
+{
+	return store_submit(l->store, op, e);
+}
+
+int load_store_reap(struct load *l, struct store_op **out, struct err *e)
+{
+	int r = store_reap(l->store, out, e);
+
+	return r ? r : count_store(l, *out, e);
+}
+
+void load_half(struct load *l)
+{
+	if (l->sample.iteration && !l->ticked_ns)
+		tick(l, clock_now_ns());
 }
 
 void load_add_bytes(struct load *l, uint64_t n)

@@ -4,8 +4,9 @@
 
 /*
  * The engine under the workloads: phases, latencies, counts. The only reader of the clock
- * beside the stamps that DSI sets. A workload calls load_call() for every command; inside a
- * phase each is counted and timed, outside nothing is.
+ * beside the stamps that DSI and the stores set. A workload makes every request by one of
+ * load_call(), load_submit() and load_reap(), or their twins for a store; inside a timed region
+ * each is counted and timed, outside nothing is.
  *
  * Return values of a workload: 0; LOAD_REFUSED, the server's answer was not the one that the work
  * needs (text in err); negative errno, the connection is gone or the program failed.
@@ -14,34 +15,66 @@
 #include "afp/afp.h"
 #include "base/err.h"
 #include "base/run.h"
+#include "store/store.h"
 
 #define LOAD_REFUSED 1
+
+/* One request of a timed region, for people who want to see each. */
+struct load_trace {
+	const char *what; /* static: "FPWriteExt" */
+	uint64_t offset, len;
+	int32_t code; /* the server's result */
+	uint64_t begun_ns, last_ns;
+};
 
 /* What the command line hangs in between; all may be NULL. */
 struct load_hooks {
 	void *user;
-	/* Before and after a phase, the server idle: read the counters. */
-	void (*phase_begin)(void *user);
-	void (*phase_end)(void *user, struct run_phase *p);
-	/* After phase_end: tell people. */
+	/* Before and after a timed region that is measured, the server idle: read the counters. */
+	void (*region_begin)(void *user, struct run_phase *p);
+	void (*region_end)(void *user, struct run_phase *p);
+	/* After region_end, of transfers only, also of warm-ups: tell people. */
+	void (*sample_done)(void *user, const struct run_phase *p, const struct run_sample *s);
+	/* The whole phase is done. */
 	void (*phase_done)(void *user, const struct run_phase *p);
+	/* In the middle of a transfer's region, a warm-up's if there is one, and twice a second. */
+	void (*tick)(void *user, struct run_phase *p);
 };
 
 struct load {
-	struct afp *afp;
+	struct afp *afp;     /* of load_call, load_submit, load_reap */
+	struct store *store; /* of load_store_* */
 	struct run *run;
 	const struct load_hooks *hooks;
-	struct run_phase *phase;          /* NULL outside phases */
-	uint64_t cpu_ns;                  /* of this program when the phase began */
+	struct run_phase *phase;          /* NULL outside measured regions */
+	struct run_phase *transfer;       /* the open phase of a transfer */
+	struct run_sample sample;         /* its region in progress */
+	uint64_t start_ns, ticked_ns;     /* of the region; the last tick, 0: none in this phase */
+	uint64_t cpu_ns;                  /* of this program when the region began */
 	struct run_command *command[256]; /* of the phase, by code; a cache */
-	uint64_t ops, errors, bytes;
+	uint64_t ops, errors, bytes;      /* of the region */
 	uint8_t refused; /* code of the AFP command that a workload gave up on; 0: none */
+	/* Requests of the region, at most trace_room; NULL: nobody wants them. */
+	struct load_trace *trace;
+	size_t n_trace, trace_room, trace_lost;
 };
 
+/* A phase of one timed region. */
 int load_phase_begin(struct load *l, unsigned int test, unsigned int iteration, const char *title,
 		     struct err *e);
 /* complete: false when the phase broke off. Does nothing when no phase is open. */
 void load_phase_end(struct load *l, bool complete);
+
+/*
+ * A phase of many timed regions, an iteration each: load_transfer_begin, then regions, then
+ * load_transfer_end. A warm-up becomes a sample, and is in no metric, ledger or histogram.
+ */
+int load_transfer_begin(struct load *l, unsigned int test, const char *work, uint64_t size,
+			struct err *e);
+void load_region_begin(struct load *l, unsigned int iteration, bool warmup);
+/* 0 or -ENOMEM. Does nothing when no region is open. */
+int load_region_end(struct load *l, bool complete, struct err *e);
+void load_transfer_end(struct load *l, bool complete);
 
 /* Submits and waits for one op. 0 or negative errno; the answer is in op. */
 int load_call(struct load *l, struct afp_op *op, struct err *e);
@@ -49,6 +82,17 @@ int load_call(struct load *l, struct afp_op *op, struct err *e);
 /* The pipelined pair: counts what is reaped. -EAGAIN from submit: reap first. */
 int load_submit(struct load *l, struct afp_op *op, struct err *e);
 int load_reap(struct load *l, struct afp_op **out, struct err *e);
+
+/* The same through the store. */
+int load_store_call(struct load *l, struct store_op *op, struct err *e);
+int load_store_submit(struct load *l, struct store_op *op, struct err *e);
+int load_store_reap(struct load *l, struct store_op **out, struct err *e);
+
+/* Half of the work of a region is done: the phase's first tick, unless it came before. */
+void load_half(struct load *l);
+
+/* For what is timed but no phase: ns, CLOCK_MONOTONIC. */
+uint64_t load_clock_ns(void);
 
 /* Counts what only the workload knows: file data moved, answers it did not expect. */
 void load_add_bytes(struct load *l, uint64_t n);

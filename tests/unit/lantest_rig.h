@@ -75,12 +75,13 @@ struct rig {
 	volatile sig_atomic_t stop;
 };
 
-static inline void phase_begin(void *user)
+static inline void region_begin(void *user, struct run_phase *p)
 {
+	(void)p;
 	((struct rig *)user)->n_begun++;
 }
 
-static inline void phase_end(void *user, struct run_phase *p)
+static inline void region_end(void *user, struct run_phase *p)
 {
 	(void)p;
 	((struct rig *)user)->n_ended++;
@@ -124,7 +125,10 @@ static inline int run_opts(struct rig *g, const struct lantest_opts *opts)
 	peer_start(g->peer);
 	assert_int_equal(afp_server_info(&server, &dsi, &g->e), 0);
 	assert_int_equal(afp_open(&g->a, &dsi, &server, &login, "Fake", &stage, &g->e), 0);
-	g->hooks = (struct load_hooks) { g, phase_begin, phase_end, phase_done };
+	g->hooks = (struct load_hooks) { .user = g,
+					 .region_begin = region_begin,
+					 .region_end = region_end,
+					 .phase_done = phase_done };
 	g->load = (struct load) { .afp = &g->a, .run = &g->run, .hooks = &g->hooks };
 	memset(g->base, 'x', sizeof(g->base));
 	r = lantest_run(&g->load, opts, g->base, &g->e);

@@ -39,6 +39,7 @@ void cmd_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int cmd_usage_error(const char *command, const struct err *e);
 
 int cmd_lantest(int argc, char **argv);
+int cmd_speedtest(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_clean(int argc, char **argv);

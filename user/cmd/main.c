@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * afpscope COMMAND. A command is a row of the table below, or a program "afpscope-COMMAND"
- * beside this one or on the PATH. Installed as afp_lantest the program is that command with
- * the peers' manners (cmd/peer.h).
+ * beside this one or on the PATH. Installed as afp_lantest or afp_speedtest the program is that
+ * command with the peers' manners (cmd/peer.h).
  */
 #include "cmd/cmd.h"
 
@@ -15,6 +15,8 @@
 
 static const struct command commands[] = {
 	{ "lantest", "run the twelve lantest tests and count what the server does", cmd_lantest },
+	{ "speedtest", "read, write and copy files: how fast, and what holds it up",
+	  cmd_speedtest },
 	{ "check", "tell what can be watched on this machine, and why", cmd_check },
 	{ "record", "watch a running server: what each AFP command costs", cmd_record },
 	{ "clean", "remove from a volume what killed runs left there", cmd_clean },
@@ -87,7 +89,12 @@ int main(int argc, char **argv)
 	const char *name = argc ? basename(argv[0]) : "";
 	int r;
 
-	r = strcmp(name, "afp_lantest") ? dispatch(argc, argv) : cmd_lantest(argc, argv);
+	if (!strcmp(name, "afp_lantest"))
+		r = cmd_lantest(argc, argv);
+	else if (!strcmp(name, "afp_speedtest"))
+		r = cmd_speedtest(argc, argv);
+	else
+		r = dispatch(argc, argv);
 	if (fflush(stdout) || ferror(stdout)) {
 		cmd_say("cannot write the result: %s", strerror(errno));
 		return r ? r : OUTCOME_FAILED;

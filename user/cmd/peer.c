@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Exit codes of afp_lantest 4.5, by what happened. The ones of ours: docs/exit-codes.md. */
+/* Exit codes of afp_lantest and afp_speedtest 4.5, by what happened. The ones of ours:
+ * docs/exit-codes.md. */
 #include "cmd/peer.h"
 
 #include <libgen.h>
@@ -18,11 +19,11 @@ enum peer_exit {
 	PEER_UNTRUSTED = 11, /* ours: the peers do not check */
 };
 
-bool peer_name(const char *argv0)
+bool peer_name(const char *argv0, const char *name)
 {
 	const char *slash = strrchr(argv0, '/');
 
-	return !strcmp(slash ? slash + 1 : argv0, "afp_lantest");
+	return !strcmp(slash ? slash + 1 : argv0, name);
 }
 
 static int refused_code(uint8_t command)
@@ -75,4 +76,20 @@ int peer_exit_code(enum outcome o, enum afp_stage stage, uint8_t refused, bool r
 		break;
 	}
 	return PEER_PROGRAM;
+}
+
+int peer_speedtest_exit_code(enum outcome o)
+{
+	switch (o) {
+	case OUTCOME_OK:
+		return 0;
+	case OUTCOME_NO_SESSION:
+		return 2; /* "not tested" */
+	case OUTCOME_UNTRUSTED:
+		return PEER_UNTRUSTED;
+	case OUTCOME_INTERRUPTED:
+		return OUTCOME_INTERRUPTED;
+	default:
+		return 1;
+	}
 }

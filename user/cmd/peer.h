@@ -2,19 +2,22 @@
 #ifndef CMD_PEER_H
 #define CMD_PEER_H
 
-/* Manners of the peers' afp_lantest that this program keeps when it is called by that name. */
+/* Manners of the peers' afp_lantest and afp_speedtest that this program keeps under their names. */
 
 #include "afp/afp.h"
 #include "cmd/cmd.h"
 
 /* Is this argv[0] the compatible name? */
-bool peer_name(const char *argv0);
+bool peer_name(const char *argv0, const char *name);
 
 /*
- * The peers' exit code for an outcome. stage: how far a session came (OUTCOME_NO_SESSION);
+ * afp_lantest's exit code for an outcome. stage: how far a session came (OUTCOME_NO_SESSION);
  * refused: the AFP command that was refused (OUTCOME_REFUSED); range: the usage error was a
  * number out of range.
  */
 int peer_exit_code(enum outcome o, enum afp_stage stage, uint8_t refused, bool range);
+
+/* That of afp_speedtest; a run that broke off is 1, as a wrong argument. */
+int peer_speedtest_exit_code(enum outcome o);
 
 #endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The window of data requests. Which file and when is in speed_works.c. */
+#include "work/pump.h"
+
+#include "work/pattern.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+
+#define PAGE 4096
+
+int pump_open(struct pump *t, struct load *l, unsigned int window, size_t stride, bool own_buffers,
+	      struct err *e)
+{
+	void *memory;
+
+	*t = (struct pump) { .load = l, .e = e, .window = window, .shared = !own_buffers };
+	t->stride = (stride + PAGE - 1) / PAGE * PAGE;
+	t->memory_len = t->stride * (own_buffers ? window : 1);
+	t->op = calloc(window, sizeof(*t->op));
+	memory = mmap(NULL, t->memory_len, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (memory == MAP_FAILED || !t->op)
+		return err_set(e, -ENOMEM, "no memory for %u requests of %zu bytes", window,
+			       stride);
+	t->memory = memory;
+	return 0;
+}
+
+void pump_close(struct pump *t)
+{
+	if (t->memory)
+		munmap(t->memory, t->memory_len);
+	free(t->op);
+	*t = (struct pump) { 0 };
+}
+
+int pump_refuse(struct load *l, const struct store_op *op, const char *name, struct err *e)
+{
+	const char *whose = op->code < 0 ? "AFP" : "errno";
+
+	l->refused = op->command;
+	if (op->result == STORE_SHORT && op->verb == STORE_READ)
+		return err_set(
+		    e, LOAD_REFUSED,
+		    "%s of %s: %llu bytes at byte %llu where %llu were asked for: is the "
+		    "file shorter than the test?",
+		    op->what, name, (unsigned long long)op->done, (unsigned long long)op->offset,
+		    (unsigned long long)op->len);
+	if (op->result == STORE_SHORT)
+		return err_set(e, LOAD_REFUSED,
+			       "%s of %s: written up to byte %llu only: is the volume full?",
+			       op->what, name, (unsigned long long)(op->offset + op->done));
+	if (op->verb == STORE_READ || op->verb == STORE_WRITE)
+		return err_set(e, LOAD_REFUSED, "%s of %s at byte %llu: %s (%s %d)", op->what, name,
+			       (unsigned long long)op->offset, op->why, whose, op->code);
+	return err_set(e, LOAD_REFUSED, "%s of %s: %s (%s %d)", op->what, name,
+		       op->why ? op->why : "not what was expected", whose, op->code);
+}
+
+void pump_randomize(struct pump *t)
+{
+	size_t got = 0;
+	ssize_t n;
+
+	while (got < t->stride) {
+		n = getrandom(t->memory + got, t->stride - got, 0);
+		if (n < 0)
+			return;
+		got += (size_t)n;
+	}
+	for (size_t at = t->stride; at < t->memory_len; at += t->stride)
+		memcpy(t->memory + at, t->memory, t->stride);
+}
+
+static uint8_t *buffer_of(const struct pump *t, const struct store_op *op)
+{
+	return t->memory + (t->shared ? 0 : (size_t)(op - t->op) * t->stride);
+}
+
+static void put_data(const struct pump_job *job, uint8_t *at, size_t len, uint64_t offset)
+{
+	if (job->data == SPEED_PATTERN)
+		pattern_fill(at, len, offset, job->seed);
+	else if (job->data == SPEED_RANDOM)
+		pattern_stamp(at, len, offset, job->seed);
+}
+
+/* The next chunk, read or written. */
+static int submit(struct pump *t, const struct pump_job *job, struct store_op *op, uint64_t offset)
+{
+	uint64_t left = job->len - offset;
+	uint8_t *buffer = buffer_of(t, op);
+
+	op->verb = job->read ? STORE_READ : STORE_WRITE;
+	op->file = job->read ? job->from : job->to;
+	op->offset = offset;
+	op->len = left < job->chunk ? left : job->chunk;
+	op->buf = op->verb == STORE_READ ? buffer : NULL;
+	op->data = op->verb == STORE_WRITE ? buffer : NULL;
+	if (op->verb == STORE_WRITE)
+		put_data(job, buffer, op->len, offset);
+	return load_store_submit(t->load, op, t->e);
+}
+
+/* What was read goes back. */
+static int submit_write(struct pump *t, const struct pump_job *job, struct store_op *op)
+{
+	op->verb = STORE_WRITE;
+	op->file = job->to;
+	op->data = op->buf;
+	op->buf = NULL;
+	return load_store_submit(t->load, op, t->e);
+}
+
+static int check_data(struct pump *t, const struct pump_job *job, const struct store_op *op)
+{
+	const uint8_t *at = op->buf;
+	size_t good;
+
+	if (job->data == SPEED_PATTERN)
+		good = pattern_check(at, op->len, op->offset, job->seed);
+	else
+		good = pattern_check_zero(at, op->len);
+	if (good == op->len)
+		return 0;
+	return err_set(t->e, LOAD_REFUSED,
+		       "%s: byte %llu is 0x%02x, 0x%02x was written: the data came back wrong",
+		       job->name, (unsigned long long)(op->offset + good), at[good],
+		       job->data == SPEED_PATTERN ? pattern_byte(op->offset + good, job->seed) : 0);
+}
+
+static int reap(struct pump *t, const struct pump_job *job, struct store_op **op)
+{
+	int r = load_store_reap(t->load, op, t->e);
+
+	if (r)
+		return r;
+	if ((*op)->result != STORE_OK || (*op)->done != (*op)->len)
+		return pump_refuse(t->load, *op, job->name, t->e);
+	load_add_bytes(t->load, (*op)->done);
+	if (job->check && (*op)->verb == STORE_READ)
+		return check_data(t, job, *op);
+	return 0;
+}
+
+int pump_run(struct pump *t, const struct pump_job *job)
+{
+	uint64_t next = 0, half = job->len / 2;
+	unsigned int used = 0, lent = 0;
+	struct store_op *op;
+	int r = 0;
+
+	while (!r && (next < job->len || lent)) {
+		if (t->stop && *t->stop)
+			return err_set(t->e, -EINTR, "interrupted");
+		if (next < job->len && used < job->window) {
+			op = &t->op[used++];
+		} else {
+			r = reap(t, job, &op);
+			if (r)
+				break;
+			lent--;
+			if (job->write && op->verb == STORE_READ) {
+				r = submit_write(t, job, op);
+				lent++;
+				continue;
+			}
+			if (next >= job->len)
+				continue;
+		}
+		r = submit(t, job, op, next);
+		lent++;
+		if (next <= half && next + job->chunk > half && job->len > job->chunk)
+			load_half(t->load);
+		next += job->chunk;
+	}
+	return r;
+}

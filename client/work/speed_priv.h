@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef WORK_SPEED_PRIV_H
+#define WORK_SPEED_PRIV_H
+
+/* Between the files of speedtest: its state, and what each work does when. */
+
+#include "work/pump.h"
+
+struct speed {
+	struct load *load;
+	const struct speedtest_opts *opts;
+	struct err *e;
+	struct pump t;
+	enum speed_work work;
+	uint64_t size;
+	size_t chunk; /* of the work's data requests */
+	char (*base)[32];
+	char name[32];           /* of the directories */
+	struct store_dir dir[2]; /* in the first root, in the second */
+	struct store_file from, to;
+	bool from_open, to_open;
+	bool filled;   /* the source has its data */
+	uint64_t seed; /* of what is written next */
+	uint64_t seed_of_source;
+	struct store_op op; /* the operation being made */
+};
+
+/* One work. All but timed are outside the timed region; NULL: nothing. */
+struct speed_row {
+	const char *name;
+	bool reads, writes;            /* data requests of this program */
+	int (*setup)(struct speed *s); /* once for a size: directories, files */
+	int (*begin)(struct speed *s); /* an iteration: forks, data of the source */
+	int (*timed)(struct speed *s);
+	int (*verify)(struct speed *s); /* what was written is what must be there */
+	int (*end)(struct speed *s);
+	int (*teardown)(struct speed *s); /* files; directories go with speed_remove_dirs */
+};
+
+extern const struct speed_row speed_rows[N_SPEED_WORKS];
+
+/* The data requests of a work in one go. */
+struct pump_job speed_job(const struct speed *s);
+
+/* Checked operations: 0, LOAD_REFUSED with a text, or negative errno. */
+int speed_close(struct speed *s, struct store_file *file, bool *open);
+int speed_delete(struct speed *s, struct store_dir dir, const char *name, bool may_be_gone);
+int speed_make_dirs(struct speed *s);
+int speed_remove_dirs(struct speed *s);
+/* The length of opts->file. */
+int speed_file_len(struct speed *s, uint64_t *len);
+
+#endif

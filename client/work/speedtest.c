@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * speedtest from beginning to end: sizes, works, iterations, and a clean volume behind them. What
+ * a work does is in speed_works.c.
+ */
+#include "work/speedtest.h"
+
+#include "work/speed_priv.h"
+#include "work/tree.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The same against nobody: so often, no longer in all, no more bytes (then it is scaled). */
+#define NULL_ITERATIONS 5
+#define NULL_NS         500000000u
+#define NULL_LEN_MAX    (256u << 20)
+
+const char *speedtest_name(enum speed_work work)
+{
+	return speed_rows[work].name;
+}
+
+static int check_chunk(const struct store *s, const struct speedtest_opts *o, enum speed_work work,
+		       struct err *e)
+{
+	size_t most = speedtest_chunk(s, o, work);
+
+	if (o->chunk <= most || work == SPEED_SERVER_COPY)
+		return 0;
+	return err_set(e, -EINVAL,
+		       "%s: requests of %zu bytes are asked for, at most %zu are possible (the "
+		       "server's quantum and the set of requests decide); see -q",
+		       speedtest_name(work), o->chunk, most);
+}
+
+int speedtest_check(const struct store *s, const struct speedtest_opts *opts, struct err *e)
+{
+	int r = 0;
+
+	for (unsigned int i = 0; i < opts->n_works && !r; i++)
+		r = check_chunk(s, opts, opts->work[i], e);
+	for (size_t i = 0; i < opts->n_sizes && !r; i++)
+		if (opts->size[i] > s->len_max)
+			r = err_set(e, -EINVAL,
+				    "a file of %" PRIu64
+				    " bytes: the 32-bit commands of this set or AFP "
+				    "version end at %" PRIu64 "; use --set speedtest and AFP 3",
+				    opts->size[i], s->len_max);
+	return r;
+}
+
+/* The reference */
+
+static int time_null_once(struct speed *s, struct pump *t, uint64_t len, uint64_t *ns)
+{
+	struct pump_job job = speed_job(s);
+	struct store_op flush = { .verb = STORE_FLUSH };
+	uint64_t begun_ns = load_clock_ns();
+	int r;
+
+	job.from = job.to = (struct store_file) { 1 };
+	job.len = len;
+	job.check = false;
+	r = pump_run(t, &job);
+	if (!r && s->work == SPEED_WRITE && s->opts->flush) {
+		flush.file = job.to;
+		r = load_store_call(t->load, &flush, s->e);
+	}
+	*ns = load_clock_ns() - begun_ns;
+	return r;
+}
+
+static int compare_ns(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* The same transfer against a peer that keeps nothing. What goes wrong there only goes unmeasured.
+ */
+static void time_null(struct speed *s, struct run_transfer *out)
+{
+	uint64_t len = s->size < NULL_LEN_MAX ? s->size : NULL_LEN_MAX, ns[NULL_ITERATIONS],
+		 all = 0;
+	struct load quiet = { .store = s->opts->null, .hooks = s->load->hooks };
+	struct pump t = s->t;
+	unsigned int n = 0;
+	uint64_t warmup;
+
+	if (!s->opts->null || s->work == SPEED_SERVER_COPY)
+		return;
+	t.load = &quiet;
+	if (time_null_once(s, &t, len, &warmup))
+		return;
+	while (n < NULL_ITERATIONS && all < NULL_NS) {
+		if (time_null_once(s, &t, len, &ns[n]))
+			return;
+		all += ns[n++];
+	}
+	qsort(ns, n, sizeof(*ns), compare_ns);
+	out->null_ns = (uint64_t)((double)ns[n / 2] * (double)s->size / (double)len);
+	out->null_n = n;
+}
+
+/* Iterations */
+
+static bool stopped(const struct speed *s)
+{
+	return s->opts->stop && *s->opts->stop;
+}
+
+static int iterate(struct speed *s, unsigned int iteration, bool warmup)
+{
+	const struct speed_row *row = &speed_rows[s->work];
+	int r, rc;
+
+	if (stopped(s))
+		return err_set(s->e, -EINTR, "interrupted");
+	s->seed++;
+	r = row->begin(s);
+	if (!r) {
+		load_region_begin(s->load, iteration, warmup);
+		r = row->timed(s);
+		rc = load_region_end(s->load, !r, s->e);
+		r = r ? r : rc;
+	}
+	if (!r && s->opts->verify && row->verify)
+		r = row->verify(s);
+	r = r ? r : row->end(s);
+	return r > 0 ? err_prefix(s->e, r, "%s%s %u", speed_rows[s->work].name,
+				  warmup ? ", warm-up" : ", iteration", iteration)
+		     : r;
+}
+
+static int iterate_all(struct speed *s)
+{
+	unsigned int n = s->opts->warmups + s->opts->iterations;
+	bool warmup;
+	int r = 0;
+
+	for (unsigned int i = 0; i < n && !r; i++) {
+		warmup = i < s->opts->warmups;
+		if (i && s->opts->delay_ns)
+			r = store_idle(s->load->store, s->opts->delay_ns, s->opts->stop, s->e);
+		r = r ? r : iterate(s, warmup ? i + 1 : i + 1 - s->opts->warmups, warmup);
+	}
+	return r;
+}
+
+static void describe(const struct speed *s, struct run_transfer *t)
+{
+	t->moved = s->size;
+	t->window = s->work == SPEED_SERVER_COPY ? 1 : s->opts->window;
+	t->sparse = s->opts->sparse && s->work != SPEED_WRITE;
+	t->own_file = !s->opts->file || s->work == SPEED_WRITE;
+	if (s->work == SPEED_SERVER_COPY)
+		return;
+	t->chunk = s->chunk;
+	t->requests = (s->size + s->chunk - 1) / s->chunk;
+}
+
+/* Nothing stays open or in flight. Keeps the first error, and goes on after it. */
+static int clean_up(struct speed *s, int r)
+{
+	const char *const left[] = { "File", "Source", "Destination" };
+	struct err later = { 0 }, *kept = s->e;
+	int rc;
+
+	if (s->load->afp)
+		dsi_ignore_stop(s->load->afp->dsi);
+	store_drain(s->load->store);
+	s->e = &later;
+	rc = speed_close(s, &s->from, &s->from_open);
+	rc = rc < 0 ? rc : speed_close(s, &s->to, &s->to_open);
+	s->from_open = s->to_open = false;
+	for (unsigned int i = 0; i < 2; i++)
+		for (unsigned int k = 0; k < 3 && rc >= 0 && *s->base[i]; k++)
+			rc = speed_delete(s, s->dir[i], left[k], true);
+	rc = rc < 0 ? rc : speed_remove_dirs(s);
+	s->e = kept;
+	if (rc && !r)
+		r = err_set(s->e, rc, "cannot remove %s again: %.400s", s->name, later.text);
+	return r;
+}
+
+static int run_work(struct speed *s, unsigned int test)
+{
+	const struct speed_row *row = &speed_rows[s->work];
+	const struct speedtest_opts *o = s->opts;
+	bool own = s->work == SPEED_COPY || o->data != SPEED_ZERO || o->verify;
+	size_t stride = s->load->store->chunk_read;
+	int r;
+
+	if (o->next && o->next(o->user, s->work, s->size, s->e))
+		return -EINTR;
+	s->chunk = speedtest_chunk(s->load->store, o, s->work);
+	s->filled = false;
+	stride = s->load->store->chunk_write > stride ? s->load->store->chunk_write : stride;
+	stride = stride < s->size ? stride : (size_t)s->size;
+	r = pump_open(&s->t, s->load, o->window, stride, own, s->e);
+	s->t.stop = o->stop;
+	if (!r && o->data == SPEED_RANDOM)
+		pump_randomize(&s->t);
+	r = r ? r : row->setup(s);
+	if (r > 0)
+		err_prefix(s->e, r, "%s", row->name);
+	if (!r && test == 1 && o->ready)
+		o->ready(o->user);
+	r = r ? r : load_transfer_begin(s->load, test, row->name, s->size, s->e);
+	if (!r) {
+		describe(s, s->load->transfer->transfer);
+		r = iterate_all(s);
+		if (!r)
+			time_null(s, s->load->transfer->transfer);
+		load_transfer_end(s->load, !r);
+	}
+	r = r ? r : row->teardown(s);
+	r = r ? r : speed_remove_dirs(s);
+	if (r)
+		r = clean_up(s, r);
+	store_drain(s->load->store);
+	pump_close(&s->t);
+	return r;
+}
+
+static int run_all(struct speed *s, size_t n_sizes, const uint64_t *size)
+{
+	unsigned int test = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < n_sizes && !r; i++)
+		for (unsigned int k = 0; k < s->opts->n_works && !r; k++) {
+			s->size = size[i];
+			s->work = s->opts->work[k];
+			r = run_work(s, ++test);
+		}
+	return r;
+}
+
+/* A file of somebody else's must hold what is asked of it. */
+static int check_file(struct speed *s, uint64_t *len)
+{
+	int r = speed_file_len(s, len);
+
+	for (size_t i = 0; i < s->opts->n_sizes && !r; i++)
+		if (s->opts->size[i] > *len)
+			r = err_set(s->e, LOAD_REFUSED,
+				    "%s holds %" PRIu64 " bytes, a test of %" PRIu64
+				    " is asked for: use a larger file or a smaller size",
+				    s->opts->file, *len, s->opts->size[i]);
+	if (!r && !*len)
+		r = err_set(s->e, LOAD_REFUSED, "%s is empty", s->opts->file);
+	return r;
+}
+
+int speedtest_run(struct load *l, const struct speedtest_opts *opts, char base[2][32],
+		  struct err *e)
+{
+	struct speed *s = calloc(1, sizeof(*s));
+	uint64_t len = 0;
+	int r = 0;
+
+	base[0][0] = base[1][0] = '\0';
+	if (!s)
+		return err_set(e, -ENOMEM, "out of memory");
+	s->load = l;
+	s->opts = opts;
+	s->e = e;
+	s->base = base;
+	tree_name(s->name);
+	if (opts->file && !(opts->peer && opts->n_sizes))
+		r = check_file(s, &len);
+	if (!r)
+		r = opts->n_sizes ? run_all(s, opts->n_sizes, opts->size) : run_all(s, 1, &len);
+	free(s);
+	return r;
+}

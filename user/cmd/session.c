@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One loaded and watched session, from login to the saved run. Knows no workload. */
+#include "cmd/session.h"
+
+#include "report/report.h"
+#include "watch/rights.h"
+#include "watch/sample.h"
+#include "work/tree.h"
+
+#include <errno.h>
+#include <string.h>
+
+const char *const session_watch_choices[] = { "auto", "bpf", "perf", "proc", "off", NULL };
+
+/* Watch: regions */
+
+void session_region_begin(struct session *s)
+{
+	if (!s->watch)
+		return;
+	watch_settle(s->watch);
+	ledger_fini(&s->before);
+	s->has_before = !watch_read(s->watch, &s->before);
+	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
+		s->has_times[role] = watch_times(s->watch, role, &s->times[role]);
+}
+
+static void add_times(struct session *s, struct run_phase *p, enum afs_role role, enum metric cpu,
+		      enum metric runq)
+{
+	struct watch_times now;
+
+	if (!s->has_times[role] || !watch_times(s->watch, role, &now))
+		return;
+	run_add(p, cpu, now.cpu_ns - s->times[role].cpu_ns);
+	run_add(p, runq, now.runq_ns - s->times[role].runq_ns);
+}
+
+void session_region_end(struct session *s, struct run_phase *p)
+{
+	struct ledger after = { 0 }, diff = { 0 };
+
+	if (!s->watch)
+		return;
+	watch_settle(s->watch);
+	if (s->has_before && !watch_read(s->watch, &after) &&
+	    !ledger_diff(&diff, &after, &s->before) && !ledger_add(&p->ledger, &diff))
+		run_phase_from_ledger(p);
+	ledger_fini(&diff);
+	ledger_fini(&after);
+	add_times(s, p, AFS_ROLE_AFPD, METRIC_AFPD_CPU, METRIC_AFPD_RUNQ);
+	add_times(s, p, AFS_ROLE_CNID, METRIC_CNID_CPU, METRIC_CNID_RUNQ);
+}
+
+void session_ready(struct session *s)
+{
+	struct err e = { 0 };
+
+	if (s->watch)
+		watch_find_cnid(s->watch);
+	if (!s->cfg->hz)
+		return;
+	if (!s->watch) {
+		run_note(&s->run.warnings, "samples", "no time series: nothing is watched");
+		return;
+	}
+	if (sampler_open(&s->sampler, s->cfg->hz, s->watch, &e) || sampler_start(s->sampler, &e))
+		run_note(&s->run.warnings, "samples", "no time series: %s", e.text);
+}
+
+/* From login to the watch */
+
+static int describe(struct session *s)
+{
+	const struct session_cfg *cfg = s->cfg;
+	struct run_notes *o = &s->run.options, *sv = &s->run.server;
+	int r = 0;
+
+	r |= run_note(o, "watch", "%s", session_watch_choices[cfg->watch]);
+	if (cfg->hz)
+		r |= run_note(o, "sample_hz", "%u", cfg->hz);
+	r |= run_note(o, "timeout_s", "%u", cfg->c.timeout_s);
+	r |= run_note(sv, "host", "%s", cfg->c.host);
+	r |= run_note(sv, "port", "%u", cfg->c.port);
+	r |= run_note(sv, "name", "%s", s->server.name);
+	r |= run_note(sv, "machine", "%s", s->server.machine);
+	r |= run_note(sv, "volume", "%s", cfg->c.volume);
+	r |= run_note(sv, "afp_version", "%s", s->afp.version);
+	r |= run_note(sv, "uam", "%s", s->afp.uam);
+	r |= run_note(sv, "quantum_bytes", "%u", dsi_quantum(s->afp.dsi));
+	return r;
+}
+
+enum outcome session_open(struct session *s, const char *command, const char *set,
+			  unsigned int window, struct err *e)
+{
+	struct watch_opts watch = { .mode = (enum watch_mode)s->cfg->watch };
+	enum outcome o;
+
+	o = connect_open(&s->afp, &s->server, &s->cfg->c, window, &s->stage, e);
+	if (o)
+		return o;
+	if (run_init(&s->run, command, set) || describe(s)) {
+		err_set(e, -ENOMEM, "out of memory");
+		return OUTCOME_FAILED;
+	}
+	if (watch.mode == WATCH_OFF)
+		return OUTCOME_OK;
+	dsi_ends(s->afp.dsi, &watch.local, &watch.peer);
+	if (watch_open(&s->watch, &watch, e))
+		return OUTCOME_FAILED;
+	if (rights_drop(s->cfg->hz && sample_wants_taskstats()))
+		run_note(&s->run.warnings, "rights",
+			 "the rights of root could not be given up: this run kept them to its end");
+	return OUTCOME_OK;
+}
+
+/* The end */
+
+static enum outcome outcome_of(const struct session *s, int r)
+{
+	if (cmd_stop)
+		return OUTCOME_INTERRUPTED;
+	if (r == -ENOMEM)
+		return OUTCOME_FAILED;
+	if (r < 0)
+		return OUTCOME_LOST;
+	if (r)
+		return OUTCOME_REFUSED;
+	return run_books_closed(&s->run) ? OUTCOME_OK : OUTCOME_UNTRUSTED;
+}
+
+enum outcome session_finish(struct session *s, int r, const struct err *e)
+{
+	enum outcome result;
+
+	sampler_note(s->sampler, &s->run);
+	s->run.complete = !r;
+	if (s->watch) {
+		watch_settle(s->watch);
+		watch_finish(s->watch, &s->run);
+		run_close_requests(&s->run);
+	}
+	result = outcome_of(s, r);
+	if (r)
+		run_note(&s->run.warnings, NULL, "broke off: %s", e->text);
+	return result;
+}
+
+enum outcome session_save(struct session *s, enum outcome o)
+{
+	struct err e = { 0 };
+
+	if (s->cfg->json && *s->run.id) {
+		if (report_json(&s->run, s->cfg->json, &e)) {
+			cmd_say("%s", e.text);
+			o = o ? o : OUTCOME_FAILED;
+		} else if (strcmp(s->cfg->json, "-")) {
+			fprintf(s->progress, "\nEverything measured is in %s\n", s->cfg->json);
+		}
+	}
+	if (o == OUTCOME_UNTRUSTED)
+		cmd_say("the books do not close: do not trust the server's figures of this run");
+	return o;
+}
+
+/* One of them: the connection went, our directory may still be there. */
+static void remove_one(struct session *s, char *base, const char *volume)
+{
+	struct connect_cfg again = s->cfg->c;
+	struct afp_server server;
+	enum afp_stage stage;
+	struct err e = { 0 };
+
+	again.timeout_s = again.timeout_s < 5 ? again.timeout_s : 5;
+	again.volume = volume;
+	if (!connect_open(&s->afp, &server, &again, 1, &stage, &e) &&
+	    !tree_remove(&s->afp, AFP_ROOT_ID, base, &e)) {
+		cmd_say("the connection had gone; %s was removed in a new session", base);
+		return;
+	}
+	cmd_say(
+	    "%s is still on volume %s (%s); when the server is back: afpscope clean -h %s -p %u -s %s -u %s",
+	    base, volume, e.text, again.host, again.port, volume, again.user ? again.user : "");
+}
+
+void session_remove_left(struct session *s)
+{
+	for (int i = 0; i < SESSION_BASES; i++) {
+		if (!*s->base[i])
+			continue;
+		cmd_stop = 0;
+		afp_close(&s->afp);
+		remove_one(s, s->base[i], s->base_volume[i] ? s->base_volume[i] : s->cfg->c.volume);
+	}
+}
+
+void session_close(struct session *s)
+{
+	sampler_close(s->sampler);
+	watch_free(s->watch);
+	ledger_fini(&s->before);
+	afp_close(&s->afp);
+	run_fini(&s->run);
+}

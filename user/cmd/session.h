@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CMD_SESSION_H
+#define CMD_SESSION_H
+
+/*
+ * What the commands that load a server share: one AFP session, the watch of the process that
+ * serves it, the run that both fill, and what must happen at the end of it, however it came.
+ */
+
+#include "base/run.h"
+#include "cmd/connect.h"
+#include "cmd/sampler.h"
+#include "watch/watch.h"
+
+#include <stdio.h>
+
+/* Rows of a table of options over a struct that has a session_cfg as member "member". */
+struct session_cfg {
+	struct connect_cfg c;
+	int watch; /* enum watch_mode */
+	unsigned int hz;
+	const char *json;
+};
+
+extern const char *const session_watch_choices[];
+
+/* clang-format off */
+#define SESSION_WATCH_OPTIONS(cfg_type, member)                                                    \
+	{ 0, "watch", "HOW", OPT_CHOICE, offsetof(cfg_type, member.watch),                         \
+	  "how the server is observed (default: auto, the best that works here)", 0, 0, 0,         \
+	  session_watch_choices, NULL },                                                           \
+	{ 0, "sample", "HZ", OPT_UINT, offsetof(cfg_type, member.hz), SAMPLER_HELP, 1,             \
+	  SAMPLE_HZ_MAX, 0, NULL, NULL }
+#define SESSION_JSON_OPTION(cfg_type, member)                                                      \
+	{ 0, "json", "FILE", OPT_STRING, offsetof(cfg_type, member.json),                          \
+	  "save everything that was measured as JSON", 0, 0, 0, NULL, NULL }
+/* clang-format on */
+
+#define SESSION_BASES 2 /* directories that a workload may leave behind: one a volume */
+
+struct session {
+	const struct session_cfg *cfg;
+	struct afp afp;
+	struct afp_server server;
+	struct run run;
+	struct watch *watch;     /* NULL: nothing is watched */
+	struct sampler *sampler; /* NULL: no time series */
+	struct ledger before;    /* of the region */
+	bool has_before;
+	struct watch_times times[AFS_N_ROLES];
+	bool has_times[AFS_N_ROLES];
+	FILE *progress;
+	enum afp_stage stage;
+	uint8_t refused;                        /* the AFP command that was refused last */
+	char base[SESSION_BASES][32];           /* still on the volume; "" when not */
+	const char *base_volume[SESSION_BASES]; /* where; NULL: that of cfg */
+};
+
+/* Connects, logs in, opens the volume, begins run and watch. cfg and progress are set before. */
+enum outcome session_open(struct session *s, const char *command, const char *set,
+			  unsigned int window, struct err *e);
+
+/* The counters before and after a timed region, into p: hooks of load.h. */
+void session_region_begin(struct session *s);
+void session_region_end(struct session *s, struct run_phase *p);
+
+/* Nothing was timed yet, the volume was used: time to find the CNID server and to sample. */
+void session_ready(struct session *s);
+
+/*
+ * The workload has returned r (load.h): closes the books and says what it comes to. The text of a
+ * broken run is in e.
+ */
+enum outcome session_finish(struct session *s, int r, const struct err *e);
+
+/* The run as JSON where that was asked for, the last words; returns o or a worse outcome. */
+enum outcome session_save(struct session *s, enum outcome o);
+
+/* Removes what is left of base in a new session, or says how it can be removed. */
+void session_remove_left(struct session *s);
+
+void session_close(struct session *s);
+
+#endif

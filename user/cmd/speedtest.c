@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * afpscope speedtest: a session or a directory, its watch, results out. The options are in
+ * speedtest_opts.c, what the works do in client/work, what is printed in user/report.
+ */
+#include "cmd/speedtest.h"
+
+#include "cmd/output.h"
+#include "cmd/peer.h"
+#include "report/progress.h"
+#include "report/report.h"
+#include "report/speed.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TRACE_ROOM 65536 /* requests of one region that -v shows */
+#define PROMPT_NS  200000000u
+
+/* One run: what the hooks need. */
+struct speedtest_session {
+	struct session s;
+	const struct speedtest_cfg *cfg;
+	struct store *store, *null;
+	uint16_t other; /* id of the second volume; 0: none */
+	struct load load;
+	/* The peer's text as it comes: what it is in the middle of. */
+	uint64_t live_size;
+	const struct run_phase *live_phase;
+};
+
+/* The connection, both ends */
+
+static void look(struct speedtest_session *x, struct run_transfer *t, enum run_tcp_when when)
+{
+	struct run_tcp *look;
+
+	if (!x->s.afp.dsi)
+		return;
+	look = run_tcp(t, TCP_CLIENT, when);
+	if (look && !dsi_tcp(x->s.afp.dsi, look))
+		t->n_tcp--;
+	look = x->s.watch ? run_tcp(t, TCP_SERVER, when) : NULL;
+	if (look && !watch_tcp(x->s.watch, look))
+		t->n_tcp--;
+	else if (look)
+		look->t_ns = load_clock_ns();
+}
+
+/* Hooks */
+
+static void on_region_begin(void *user, struct run_phase *p)
+{
+	struct speedtest_session *x = user;
+
+	session_region_begin(&x->s);
+	if (!p->transfer->n_tcp)
+		look(x, p->transfer, TCP_BEFORE);
+}
+
+static void on_region_end(void *user, struct run_phase *p)
+{
+	struct speedtest_session *x = user;
+	struct run_transfer *t = p->transfer;
+
+	/* Only the last one is the state after all. */
+	while (t->n_tcp && t->tcp[t->n_tcp - 1].when == TCP_AFTER)
+		t->n_tcp--;
+	look(x, t, TCP_AFTER);
+	session_region_end(&x->s, p);
+}
+
+static void on_tick(void *user, struct run_phase *p)
+{
+	look(user, p->transfer, TCP_DURING);
+}
+
+static void print_trace(const struct load *l)
+{
+	for (size_t i = 0; i < l->n_trace; i++) {
+		const struct load_trace *t = &l->trace[i];
+
+		fprintf(stderr, "  %9.3f ms  %-12s offset %-12" PRIu64 " %-9" PRIu64 " %.3f ms",
+			(double)(t->begun_ns - l->start_ns) / 1e6, t->what, t->offset, t->len,
+			(double)(t->last_ns - t->begun_ns) / 1e6);
+		fprintf(stderr, t->code ? "  result %d\n" : "\n", t->code);
+	}
+	if (l->trace_lost)
+		fprintf(stderr, "  and %zu more\n", l->trace_lost);
+}
+
+static void on_sample_done(void *user, const struct run_phase *p, const struct run_sample *s)
+{
+	struct speedtest_session *x = user;
+
+	if (x->load.trace)
+		print_trace(&x->load);
+	if (!x->cfg->live)
+		return;
+	if (p != x->live_phase)
+		report_speed_head(&x->s.run, p, stdout);
+	x->live_phase = p;
+	report_speed_sample(p, s, true, stdout);
+	fflush(stdout);
+}
+
+static void on_phase_done(void *user, const struct run_phase *p)
+{
+	struct speedtest_session *x = user;
+
+	if (!x->cfg->live)
+		report_speed_progress(&x->s.run, p, x->s.progress);
+	else if (x->cfg->statistics)
+		report_speed_statistics(p, stdout);
+}
+
+static void on_ready(void *user)
+{
+	struct speedtest_session *x = user;
+
+	if (!x->cfg->local)
+		session_ready(&x->s);
+}
+
+/* -i: waits for a line, and keeps the session alive meanwhile. */
+static int wait_for_enter(struct speedtest_session *x, struct err *e)
+{
+	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
+	char line[256];
+	int r;
+
+	fprintf(stderr, "Press <ENTER> to continue\n");
+	while (poll(&p, 1, 0) == 0) {
+		r = store_idle(x->store, PROMPT_NS, &cmd_stop, e);
+		if (r)
+			return r;
+	}
+	if (read(STDIN_FILENO, line, sizeof(line)) < 0)
+		return err_set(e, -errno, "standard input: %s", strerror(errno));
+	return 0;
+}
+
+static bool lists_sizes(const struct speedtest_cfg *cfg)
+{
+	return cfg->sweep || cfg->o.n_sizes > 1;
+}
+
+static void end_live_size(const struct speedtest_session *x)
+{
+	if (x->live_size && x->cfg->statistics)
+		report_speed_network(&x->s.run, x->live_size, stdout);
+}
+
+static void begin_live_size(struct speedtest_session *x, uint64_t size)
+{
+	end_live_size(x);
+	if (lists_sizes(x->cfg))
+		report_speed_size(size, stdout);
+	report_speed_banner(&x->s.run, size, x->cfg->statistics, stdout);
+	x->live_size = size;
+}
+
+/* What comes after the last test. 0 or -ENOMEM. */
+static int end_live(const struct speedtest_session *x)
+{
+	end_live_size(x);
+	return lists_sizes(x->cfg) ? report_speed_sweep(&x->s.run, stdout) : 0;
+}
+
+static int on_next(void *user, enum speed_work work, uint64_t size, struct err *e)
+{
+	struct speedtest_session *x = user;
+	char text[RUN_SIZE_MAX];
+
+	if (x->cfg->live && size != x->live_size)
+		begin_live_size(x, size);
+	if (x->cfg->interactive) {
+		fprintf(stderr, "%s, %s: ", speedtest_name(work), run_size(size, text));
+		return wait_for_enter(x, e);
+	}
+	return 0;
+}
+
+/* Session */
+
+static int describe_sizes(const struct speedtest_cfg *cfg, struct run_notes *o)
+{
+	char list[64 * 21 + 1] = "";
+
+	for (size_t i = 0, at = 0; i < cfg->o.n_sizes && at < sizeof(list); i++)
+		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%" PRIu64, at ? "," : "",
+				       cfg->size[i]);
+	return run_note(o, "sizes_bytes", "%s", *list ? list : "the file's own");
+}
+
+static int describe(struct speedtest_session *x)
+{
+	const struct speedtest_cfg *cfg = x->cfg;
+	const struct speedtest_opts *w = &cfg->o;
+	struct run_notes *o = &x->s.run.options;
+	char works[64] = "";
+	int r = 0;
+
+	for (unsigned int i = 0, at = 0; i < w->n_works; i++)
+		at += (unsigned int)snprintf(works + at, sizeof(works) - at, "%s%s", at ? "," : "",
+					     speedtest_name(w->work[i]));
+	r |= run_note(o, "mode", "%s", cfg->local ? "local" : "afp");
+	r |= run_note(o, "tests", "%s", works);
+	r |= describe_sizes(cfg, o);
+	if (lists_sizes(cfg))
+		r |= run_note(o, "sweep", "%zu sizes", cfg->o.n_sizes);
+	r |= run_note(o, "iterations", "%u", w->iterations);
+	r |= run_note(o, "warmup", "%u", w->warmups);
+	r |= run_note(o, "outstanding", "%u", w->window);
+	r |= run_note(o, "chunk_bytes", "%zu", speedtest_chunk(x->store, w, w->work[0]));
+	r |= run_note(o, "chunk_read_bytes", "%zu", speedtest_chunk(x->store, w, SPEED_READ));
+	r |= run_note(o, "chunk_write_bytes", "%zu", speedtest_chunk(x->store, w, SPEED_WRITE));
+	r |= run_note(o, "flush", "%s", w->flush ? "yes" : "no");
+	r |= run_note(o, "sparse", "%s", w->sparse ? "yes" : "no");
+	r |= run_note(o, "recreate", "%s", w->recreate ? "yes" : "no");
+	r |= run_note(o, "verify", "%s", w->verify ? "yes" : "no");
+	r |= run_note(o, "data", "%s", speedtest_data_choices[w->data]);
+	r |= run_note(o, "delay_s", "%g", (double)w->delay_ns / 1e9);
+	r |= run_note(o, "units", "%s", speedtest_unit_choices[cfg->units]);
+	if (w->file)
+		r |= run_note(o, "file", "%s", w->file);
+	if (cfg->second_volume)
+		r |= run_note(o, "second_volume", "%s", cfg->second_volume);
+	if (cfg->local) {
+		r |= run_note(o, "directory", "%s", cfg->directory);
+		r |= run_note(o, "direct", "%s", cfg->buffered ? "no" : "yes");
+		r |= run_note(&x->s.run.absent, "*", "local mode: no server");
+	}
+	return r;
+}
+
+static enum outcome open_local(struct speedtest_session *x, struct err *e)
+{
+	int r = 0;
+
+	/* As the peer, which makes it, too. */
+	if (mkdir(x->cfg->directory, 0750) && errno != EEXIST)
+		r = err_set(e, -errno, "cannot make directory %s: %s", x->cfg->directory,
+			    strerror(errno));
+	r = r ? r : store_open_posix(&x->store, x->cfg->directory, !x->cfg->buffered, e);
+	if (r)
+		return r == -ENOMEM ? OUTCOME_FAILED : OUTCOME_NO_SESSION;
+	if (!run_init(&x->s.run, "speedtest", x->cfg->set))
+		return OUTCOME_OK;
+	err_set(e, -ENOMEM, "out of memory");
+	return OUTCOME_FAILED;
+}
+
+static enum outcome open_afp(struct speedtest_session *x, struct err *e)
+{
+	const struct speedtest_cfg *cfg = x->cfg;
+	struct store_afp_opts o = { .legacy = cfg->o.peer, .window = cfg->o.window };
+	enum outcome out = session_open(&x->s, "speedtest", cfg->set, SPEEDTEST_WINDOW_MAX, e);
+
+	if (out)
+		return out;
+	o.machine = x->s.server.machine;
+	if (cfg->second_volume) {
+		x->s.base_volume[1] = cfg->second_volume;
+		if (afp_open_other(&x->s.afp, cfg->second_volume, &o.other, e)) {
+			x->s.stage = AFP_STAGE_VOLUME;
+			return OUTCOME_NO_SESSION;
+		}
+	}
+	x->other = o.other;
+	if (store_open_afp(&x->store, &x->s.afp, &o, e))
+		return OUTCOME_FAILED;
+	return OUTCOME_OK;
+}
+
+/* The reference is worth a warning, not an end. */
+static void open_null(struct speedtest_session *x)
+{
+	struct err e = { 0 };
+
+	if (!x->cfg->null || x->cfg->local)
+		return;
+	if (store_open_null(&x->null, x->store, &e))
+		run_note(&x->s.run.warnings, "null",
+			 "no comparison with a peer that keeps nothing: %s", e.text);
+}
+
+static enum outcome open_all(struct speedtest_session *x, struct err *e)
+{
+	enum outcome o = x->cfg->local ? open_local(x, e) : open_afp(x, e);
+
+	if (o)
+		return o;
+	if (speedtest_check(x->store, &x->cfg->o, e))
+		return OUTCOME_USAGE;
+	if (x->cfg->verbose) {
+		x->load.trace = calloc(TRACE_ROOM, sizeof(*x->load.trace));
+		x->load.trace_room = x->load.trace ? TRACE_ROOM : 0;
+	}
+	if (describe(x)) {
+		err_set(e, -ENOMEM, "out of memory");
+		return OUTCOME_FAILED;
+	}
+	open_null(x);
+	return OUTCOME_OK;
+}
+
+/* As the peer does before it logs out. */
+static int close_volumes(struct speedtest_session *x, struct err *e)
+{
+	int r = afp_close_volume(&x->s.afp, x->s.afp.volume, e);
+
+	if (!r && x->other)
+		r = afp_close_volume(&x->s.afp, x->other, e);
+	return r;
+}
+
+static enum outcome work(struct speedtest_session *x, struct err *e)
+{
+	const struct load_hooks hooks = {
+		.user = x,
+		.region_begin = on_region_begin,
+		.region_end = on_region_end,
+		.sample_done = on_sample_done,
+		.phase_done = on_phase_done,
+		.tick = on_tick,
+	};
+	struct speedtest_opts o = x->cfg->o;
+	int r;
+
+	x->load.afp = x->cfg->local ? NULL : &x->s.afp;
+	x->load.store = x->store;
+	x->load.run = &x->s.run;
+	x->load.hooks = &hooks;
+	o.null = x->null;
+	o.stop = &cmd_stop;
+	o.ready = on_ready;
+	o.next = on_next;
+	o.user = x;
+	r = speedtest_run(&x->load, &o, x->s.base, e);
+	x->s.refused = x->load.refused;
+	if (!r && !x->cfg->local)
+		r = close_volumes(x, e);
+	return session_finish(&x->s, r, e);
+}
+
+/* Output */
+
+static int report(struct speedtest_session *x, struct err *e)
+{
+	const struct speedtest_cfg *cfg = x->cfg;
+	const struct report_opts o = output_terminal();
+	int r = 0;
+
+	if (cfg->csv)
+		r = report_speed_csv(&x->s.run, stdout);
+	else if (cfg->live)
+		r = end_live(x);
+	else if (cfg->table != SPEEDTEST_TABLE_OWN)
+		r = report_speed_peer(&x->s.run, cfg->statistics, stdout);
+	if (!r && !cfg->csv && cfg->table == SPEEDTEST_TABLE_BOTH)
+		putchar('\n');
+	if (!r && !cfg->csv && cfg->table != SPEEDTEST_TABLE_PEER)
+		r = report_own(&x->s.run, &o, stdout);
+	return r ? err_set(e, r, "cannot print the report: %s", strerror(-r)) : 0;
+}
+
+/* A local directory that could not be removed has no session to remove it in. */
+static void say_left(const struct speedtest_session *x)
+{
+	if (*x->s.base[0])
+		cmd_say("%s/%s is still there", x->cfg->directory, x->s.base[0]);
+}
+
+static int run(const struct speedtest_cfg *cfg)
+{
+	struct speedtest_session *x = calloc(1, sizeof(*x));
+	struct err e = { 0 };
+	enum outcome o;
+	int code;
+
+	if (!x)
+		return OUTCOME_FAILED;
+	x->cfg = cfg;
+	x->s.cfg = &cfg->s;
+	x->s.progress = cfg->csv || !cfg->compatible ? stderr : stdout;
+	o = open_all(x, &e);
+	if (!o)
+		o = work(x, &e);
+	if (o && o != OUTCOME_UNTRUSTED)
+		cmd_say("%s", e.text);
+	if (cfg->local)
+		say_left(x);
+	else
+		session_remove_left(&x->s);
+	if (x->s.run.n_phases && report(x, &e)) {
+		cmd_say("%s", e.text);
+		o = o ? o : OUTCOME_FAILED;
+	}
+	o = session_save(&x->s, o);
+	code = cfg->compatible ? peer_speedtest_exit_code(o) : (int)o;
+	store_close(x->null);
+	store_close(x->store);
+	session_close(&x->s);
+	free(x->load.trace);
+	free(x);
+	return code;
+}
+
+int cmd_speedtest(int argc, char **argv)
+{
+	struct speedtest_cfg *cfg = calloc(1, sizeof(*cfg));
+	struct err e = { 0 };
+	int r;
+
+	if (!cfg)
+		return OUTCOME_FAILED;
+	r = speedtest_parse(cfg, argc, argv, &e);
+	if (r && cfg->compatible)
+		cmd_say("%s", e.text);
+	if (r) {
+		r = cfg->compatible ? peer_speedtest_exit_code(OUTCOME_USAGE)
+				    : cmd_usage_error("speedtest", &e);
+	} else if (cfg->help) {
+		speedtest_help(cfg, stdout);
+		r = argc == 1 ? peer_speedtest_exit_code(OUTCOME_USAGE) : OUTCOME_OK;
+	} else {
+		cmd_catch_signals();
+		r = run(cfg);
+	}
+	free(cfg);
+	return r;
+}

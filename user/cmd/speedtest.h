@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CMD_SPEEDTEST_H
+#define CMD_SPEEDTEST_H
+
+/* Between the two files of the command: what was asked for. */
+
+#include "cmd/session.h"
+#include "work/speedtest.h"
+
+#define SPEEDTEST_SIZES_MAX 64
+
+enum speedtest_table {
+	SPEEDTEST_TABLE_BOTH,
+	SPEEDTEST_TABLE_PEER,
+	SPEEDTEST_TABLE_OWN,
+};
+
+struct speedtest_cfg {
+	struct session_cfg s;
+	struct speedtest_opts o;
+	uint64_t size[SPEEDTEST_SIZES_MAX];
+	unsigned int verbose;
+	bool csv, help, compatible, local, buffered, statistics, interactive;
+	bool no_flush, no_null; /* as the options say it; o.flush and null are what follows */
+	bool sweep;             /* nobody named a size: all of them */
+	bool null;              /* compare with a peer that keeps nothing */
+	bool live;              /* the peer's text as it comes, on stdout */
+	int set_choice, data, units, table;
+	const char *set, *directory, *second_volume;
+};
+
+extern const char *const speedtest_data_choices[], *const speedtest_unit_choices[];
+
+/*
+ * argv[0] decides about the manners (cmd/peer.h). 0, or a negative errno (-ERANGE: a number) and
+ * a text; help is set when that is what was asked for.
+ */
+int speedtest_parse(struct speedtest_cfg *cfg, int argc, char **argv, struct err *e);
+void speedtest_help(const struct speedtest_cfg *cfg, FILE *out);
+
+#endif

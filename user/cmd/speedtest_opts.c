@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The options of speedtest: netatalk's letters, long names, sizes with units. */
+#include "cmd/speedtest.h"
+
+#include "cmd/peer.h"
+#include "watch/sample.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SIZE_MAX_BYTES (1ull << 60)
+#define DELAY_MAX_S    3600.0
+
+const char *const speedtest_data_choices[] = { "zero", "random", "pattern", NULL };
+const char *const speedtest_unit_choices[] = { "binary", "decimal", NULL };
+static const char *const set_choices[] = { SPEEDTEST_SET, SPEEDTEST_PEER_SET, NULL };
+static const char *const table_choices[] = { "both", "peer", "afpscope", NULL };
+
+/*
+ * "64K", "1.5G", "0.004": a number and a unit of 1024, or the unit that a bare number has. Bytes
+ * are cut off, as the peer does it: 0.004 (MiB) are 4194.
+ */
+static int parse_size(uint64_t *out, const char *text, size_t len, uint64_t bare, struct err *e)
+{
+	static const char units[] = "BKMGTP";
+	char copy[32], *end;
+	const char *unit;
+	double value;
+
+	if (!len || len >= sizeof(copy))
+		return err_set(e, -EINVAL, "'%.*s' is no size", (int)len, text);
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	errno = 0;
+	value = strtod(copy, &end);
+	if (end == copy || !isdigit((unsigned char)end[-1]) || errno || !isfinite(value))
+		return err_set(e, -EINVAL, "'%s' is no size like 4K, 64, 0.5 or 1G", copy);
+	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+	if (unit && *unit) {
+		bare = 1ull << 10 * (unit - units);
+		end++;
+		if (!strcasecmp(end, "iB") && bare > 1)
+			end += 2;
+	}
+	if (*end)
+		return err_set(e, -EINVAL, "'%s': units are B, K, M, G, T, P (of 1024)", copy);
+	value *= (double)bare;
+	if (value < 1 || value > (double)SIZE_MAX_BYTES)
+		return err_set(e, -ERANGE, "'%s': from one byte to 1024 P", copy);
+	*out = (uint64_t)value;
+	return 0;
+}
+
+static int add_size(struct speedtest_cfg *c, const char *text, size_t len, struct err *e)
+{
+	uint64_t size;
+	int r = parse_size(&size, text, len, 1u << 20, e);
+
+	if (r)
+		return r;
+	if (c->o.n_sizes == SPEEDTEST_SIZES_MAX)
+		return err_set(e, -EINVAL, "more than %d sizes", SPEEDTEST_SIZES_MAX);
+	c->size[c->o.n_sizes++] = size;
+	return 0;
+}
+
+static int set_size(void *cfg, const char *arg, struct err *e)
+{
+	struct speedtest_cfg *c = cfg;
+
+	c->o.n_sizes = 0;
+	return add_size(c, arg, strlen(arg), e);
+}
+
+static int list_sizes(void *cfg, const char *arg, struct err *e)
+{
+	struct speedtest_cfg *c = cfg;
+	int r = 0;
+
+	c->o.n_sizes = 0;
+	c->statistics = true;
+	for (const char *p = arg; !r; p++) {
+		size_t len = strcspn(p, ",");
+
+		r = add_size(c, p, len, e);
+		p += len;
+		if (!*p)
+			break;
+	}
+	return r;
+}
+
+static int set_chunk(void *cfg, const char *arg, struct err *e)
+{
+	struct speedtest_cfg *c = cfg;
+	uint64_t chunk = 0;
+	int r = parse_size(&chunk, arg, strlen(arg), 1024, e);
+
+	if (!r && chunk > 1u << 30)
+		return err_set(e, -ERANGE, "'%s': at most 1G in one request", arg);
+	c->o.chunk = (size_t)chunk;
+	return r;
+}
+
+static int add_work(struct speedtest_cfg *c, const char *name, size_t len, struct err *e)
+{
+	for (unsigned int w = 0; w < N_SPEED_WORKS; w++) {
+		const char *known = speedtest_name((enum speed_work)w);
+
+		if (strlen(known) != len || strncasecmp(known, name, len) != 0)
+			continue;
+		for (unsigned int i = 0; i < c->o.n_works; i++)
+			if (c->o.work[i] == w)
+				return 0;
+		c->o.work[c->o.n_works++] = (enum speed_work)w;
+		return 0;
+	}
+	return err_set(e, -EINVAL, "there is no test '%.*s': Read, Write, Copy, ServerCopy",
+		       (int)len, name);
+}
+
+static int list_works(void *cfg, const char *arg, struct err *e)
+{
+	struct speedtest_cfg *c = cfg;
+	int r = 0;
+
+	c->o.n_works = 0;
+	for (const char *p = arg; !r; p++) {
+		size_t len = strcspn(p, ",");
+
+		r = add_work(c, p, len, e);
+		p += len;
+		if (!*p)
+			break;
+	}
+	return r;
+}
+
+static int set_delay(void *cfg, const char *arg, struct err *e)
+{
+	struct speedtest_cfg *c = cfg;
+	char *end;
+	double s = strtod(arg, &end);
+
+	if (end == arg || *end || !(s >= 0 && s <= DELAY_MAX_S))
+		return err_set(e, -ERANGE, "'%s': seconds from 0 to %.0f", arg, DELAY_MAX_S);
+	c->o.delay_ns = (uint64_t)(s * 1e9);
+	return 0;
+}
+
+#define OFFSET(member) offsetof(struct speedtest_cfg, member)
+
+/* clang-format off */
+static const struct opt options[] = {
+	{ .type = OPT_HEADING, .help = "Work:" },
+	{ .letter = 'f', .name = "tests", .arg = "LIST", .type = OPT_CALL, .call = list_works,
+	  .help = "of Read, Write, Copy, ServerCopy (default: Write,Read; as afp_speedtest: Write)" },
+	{ .letter = 'd', .name = "size", .arg = "SIZE", .type = OPT_CALL, .call = set_size,
+	  .help = "one size of file: MiB, or with a unit: 64K, 1G (default: 18 sizes, 4K to 512M)" },
+	{ .letter = 'z', .name = "sizes", .arg = "LIST", .type = OPT_CALL, .call = list_sizes, .help = "sizes: 0.004,64K,1,2G" },
+	{ .letter = 'n', .name = "iterations", .arg = "N", .type = OPT_UINT, .offset = OFFSET(o.iterations), .min = 1, .max = 100000,
+	  .help = "measured iterations of each (default: 3; as afp_speedtest: 1)" },
+	{ .letter = 'W', .name = "warmup", .arg = "N", .type = OPT_UINT, .offset = OFFSET(o.warmups), .max = 1000,
+	  .help = "iterations before, not measured (default: 1)" },
+	{ .letter = 'r', .name = "outstanding", .arg = "N", .type = OPT_UINT, .offset = OFFSET(o.window), .min = 1, .max = SPEEDTEST_WINDOW_MAX,
+	  .help = "requests in flight (default: 1)" },
+	{ .letter = 'q', .name = "chunk", .arg = "SIZE", .type = OPT_CALL, .call = set_chunk,
+	  .help = "data of one request: KiB, or with a unit (default: the most that the server takes)" },
+	{ .letter = 'a', .name = "no-flush", .type = OPT_FLAG, .offset = OFFSET(no_flush), .help = "Write does not end with a flush to disk" },
+	{ .letter = 'e', .name = "sparse", .type = OPT_FLAG, .offset = OFFSET(o.sparse), .help = "sources get their length without being written" },
+	{ .letter = 'y', .name = "recreate", .type = OPT_FLAG, .offset = OFFSET(o.recreate), .help = "files are made anew for every iteration" },
+	{ .letter = 'F', .name = "file", .arg = "NAME", .type = OPT_STRING, .offset = OFFSET(o.file),
+	  .help = "existing file of the volume's root as the source, only read; its length is the size when none is given" },
+	{ .letter = 'S', .name = "second-volume", .arg = "VOLUME", .type = OPT_STRING, .offset = OFFSET(second_volume), .help = "copies go to this volume" },
+	{ .letter = 't', .name = "delay", .arg = "SECONDS", .type = OPT_CALL, .call = set_delay, .help = "pause between iterations" },
+	{ .letter = 'i', .name = "interactive", .type = OPT_FLAG, .offset = OFFSET(interactive), .help = "wait for <ENTER> before each test" },
+	{ .name = "set", .arg = "SET", .type = OPT_CHOICE, .offset = OFFSET(set_choice), .choice = set_choices,
+	  .help = "requests: ours, or exactly those of netatalk 4.5's tool" },
+	{ .name = "data", .arg = "WHAT", .type = OPT_CHOICE, .offset = OFFSET(data), .choice = speedtest_data_choices,
+	  .help = "what files hold (default: zero)" },
+	{ .name = "verify", .type = OPT_FLAG, .offset = OFFSET(o.verify), .help = "write a pattern and compare what comes back (costs this program time)" },
+	{ .name = "no-null", .type = OPT_FLAG, .offset = OFFSET(no_null), .help = "no comparison with a peer that keeps nothing" },
+	{ .type = OPT_HEADING, .help = "Local directory instead of a server:" },
+	{ .letter = 'L', .name = "local", .type = OPT_FLAG, .offset = OFFSET(local), .help = "the same tests on a directory of this machine" },
+	{ .letter = 'P', .name = "directory", .arg = "DIR", .type = OPT_STRING, .offset = OFFSET(directory), .help = "which; made when it is not there" },
+	{ .letter = 'D', .name = "buffered", .type = OPT_FLAG, .offset = OFFSET(buffered), .help = "through the page cache (default: O_DIRECT)" },
+	CONNECT_OPTIONS(struct speedtest_cfg, s.c),
+	{ .letter = '2', .type = OPT_VALUE, .offset = OFFSET(s.c.version), .value = 2, .help = "AFP 2.2" },
+	{ .letter = '1', .type = OPT_VALUE, .offset = OFFSET(s.c.version), .value = 1, .help = "AFP 2.1" },
+	{ .type = OPT_HEADING, .help = "Watch and output:" },
+	SESSION_WATCH_OPTIONS(struct speedtest_cfg, s),
+	{ .name = "table", .arg = "WHICH", .type = OPT_CHOICE, .offset = OFFSET(table), .choice = table_choices,
+	  .help = "tables to print (default: afpscope)" },
+	{ .name = "units", .arg = "WHICH", .type = OPT_CHOICE, .offset = OFFSET(units), .choice = speedtest_unit_choices,
+	  .help = "MiB/s and GiB, or MB/s and GB of 10^6 and 10^9 (default: binary)" },
+	{ .letter = 'T', .name = "statistics", .type = OPT_FLAG, .offset = OFFSET(statistics), .help = "statistics in the peer's text (with -n, -z, a sweep: always)" },
+	{ .letter = 'c', .name = "csv", .type = OPT_FLAG, .offset = OFFSET(csv), .help = "the peer's tables as CSV, nothing else on stdout" },
+	SESSION_JSON_OPTION(struct speedtest_cfg, s),
+	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(verbose), .help = "each request of each iteration, on stderr" },
+	{ .letter = 'V', .type = OPT_COUNT, .offset = OFFSET(verbose) },
+	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(help), .help = "this text" },
+	{ .type = OPT_END },
+};
+/* clang-format on */
+
+void speedtest_help(const struct speedtest_cfg *cfg, FILE *out)
+{
+	const char *name = cfg->compatible ? "afp_speedtest" : "afpscope speedtest";
+
+	fprintf(out,
+		"Usage: %s [OPTIONS] [afp://USER@HOST:PORT/VOLUME]\n"
+		"       %s -L -P DIRECTORY [OPTIONS]\n",
+		name, name);
+	fputs(
+	    "Reads, writes and copies files of given sizes on an AFP server, tells how fast, and where\n"
+	    "the server runs on this host, what it costs there and what held it up.\n\n",
+	    out);
+	opt_help(out, options);
+}
+
+static void choose_sizes(struct speedtest_cfg *c)
+{
+	if (c->o.n_sizes || (c->o.file && !c->o.peer))
+		return;
+	c->sweep = true;
+	for (uint64_t size = 4096; size <= 512u << 20; size *= 2)
+		c->size[c->o.n_sizes++] = size;
+}
+
+/* What the options come to, taken together. */
+static int complete(struct speedtest_cfg *c, struct err *e)
+{
+	c->set = set_choices[c->set_choice];
+	c->o.size = c->size;
+	c->o.peer = c->set_choice == 1;
+	c->o.flush = !c->no_flush;
+	c->o.second = c->second_volume != NULL;
+	c->o.data = (enum speed_data)c->data;
+	if (!c->o.n_works) {
+		c->o.work[c->o.n_works++] = SPEED_WRITE;
+		if (!c->compatible)
+			c->o.work[c->o.n_works++] = SPEED_READ;
+	}
+	choose_sizes(c);
+	c->statistics |= c->sweep || c->csv || c->o.iterations > 1;
+	c->live = c->compatible && !c->csv;
+	c->null = !c->no_null && !c->csv && c->table != SPEEDTEST_TABLE_PEER;
+	if (c->o.verify && c->data == SPEED_RANDOM)
+		return err_set(e, -EINVAL, "--verify needs --data pattern");
+	if (c->o.verify && c->o.file)
+		return err_set(e, -EINVAL, "--verify: what %s holds is not known", c->o.file);
+	if (c->o.verify)
+		c->o.data = SPEED_PATTERN;
+	if (c->o.peer && c->o.data != SPEED_ZERO && !c->o.verify)
+		return err_set(e, -EINVAL, "the set %s writes zeros", SPEEDTEST_PEER_SET);
+	return 0;
+}
+
+/* No server: what only makes sense with one is refused. */
+static int complete_local(struct speedtest_cfg *c, int operands, struct err *e)
+{
+	if (!c->directory)
+		return err_set(e, -EINVAL, "-L needs -P DIRECTORY");
+	if (operands)
+		return err_set(e, -EINVAL,
+			       "-L works on a directory: no server can be named with it");
+	if (c->second_volume)
+		return err_set(e, -EINVAL, "-S names a volume of a server: not with -L");
+	c->o.window = 1; /* system calls are made one after the other */
+	for (unsigned int i = 0; i < c->o.n_works; i++)
+		if (c->o.work[i] == SPEED_SERVER_COPY)
+			return err_set(e, -EINVAL, "ServerCopy needs a server: not with -L");
+	return 0;
+}
+
+int speedtest_parse(struct speedtest_cfg *c, int argc, char **argv, struct err *e)
+{
+	int first, r;
+
+	*c = (struct speedtest_cfg) { .s.c = CONNECT_DEFAULTS, .table = SPEEDTEST_TABLE_OWN };
+	c->compatible = peer_name(argv[0], "afp_speedtest");
+	c->o.warmups = c->o.window = 1;
+	c->o.iterations = c->compatible ? 1 : 3;
+	if (c->compatible) {
+		c->set_choice = 1;
+		c->table = SPEEDTEST_TABLE_PEER;
+	}
+	r = opt_parse(options, c, argc, argv, &first, e);
+	if (!r && (c->help || (c->compatible && argc == 1))) {
+		c->help = true;
+		return 0;
+	}
+	r = r ? r : complete(c, e);
+	if (!r && c->local)
+		return complete_local(c, argc - first, e);
+	if (!r && (c->directory || c->buffered))
+		return err_set(e, -EINVAL, "-P and -D go with -L");
+	r = r ? r : connect_operands(&c->s.c, argc - first, argv + first, e);
+	return r ? r : connect_complete(&c->s.c, e);
+}
