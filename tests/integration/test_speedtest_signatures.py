@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The server executes exactly the AFP commands of afp_speedtest 4.5 in the set of
+that name, and in our own the same with 64-bit reads and writes.
+
+The judge is the server itself, by its USDT probes, and tshark on the wire; the
+peer is judged in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from netatalk import Server
+from scope import Run, Scope, kill, pinning
+from speeding import (
+    ALL,
+    COPY,
+    COPY_FILE,
+    FLUSH,
+    FP_READ,
+    FP_WRITE,
+    FRAME,
+    ITERATIONS,
+    KIB,
+    LEGACY,
+    MIB,
+    PEER_FAILS,
+    READ,
+    READ_EXT,
+    REQUESTS,
+    SERVER_COPY,
+    SIGNATURES,
+    SIZED,
+    WORKS,
+    WRITE,
+    WRITE_EXT,
+    Probes,
+    command,
+    only,
+    timed,
+    transfers,
+)
+from wire import requests_of
+
+Key = tuple[str, str]
+Counts = dict[int, int]
+KINDS = ("dbd", "old")
+ROWS = list(SIGNATURES)
+# Our own set, and all four tests in one session.
+OWN = [(work, "own set") for work in WORKS]
+WHOLE = (ALL, "")
+
+
+def ids(key: Key) -> str:
+    return " ".join(key).strip()
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One run: what the server did, and what went wrong, if anything."""
+
+    counts: Counts
+    failed: str
+    saved: Path | None = None
+
+    def run(self) -> Run:
+        """What it saved of itself."""
+        assert not self.failed, self.failed
+        assert self.saved
+        return Run.load(self.saved)
+
+
+def judge(server: Server, commands: dict[Key, list[str]]) -> dict[Key, Judged]:
+    """What each of the commands makes the server do."""
+    failed: dict[Key, str] = {}
+    with Probes(server) as probes:
+        for key, line in commands.items():
+            done = probes.run(line)
+            failed[key] = f"{done}" if done.returncode else ""
+    assert len(probes.sessions) == len(commands), "some have no session"
+    return {
+        key: Judged(counts, failed[key])
+        for key, counts in zip(commands, probes.sessions, strict=True)
+    }
+
+
+@pytest.fixture(scope="module")
+def servers(_dbd: Server, _old: Server) -> dict[str, Server]:
+    return {"dbd": _dbd, "old": _old}
+
+
+@pytest.fixture(scope="module")
+def theirs(servers: dict[str, Server]) -> dict[str, dict[Key, Judged]]:
+    """The peer's, on both servers."""
+
+    def of(server: Server) -> dict[Key, Judged]:
+        rows = [row for row in [*ROWS, WHOLE] if row != PEER_FAILS]
+        line = ("afp_speedtest", *SIZED)
+        return judge(
+            server,
+            {
+                row: [*pinning(server), *server.peer_command(*line, "-f", row[0], *row[1].split())]
+                for row in rows
+            },
+        )
+
+    with ThreadPoolExecutor() as pool:
+        return dict(zip(servers, pool.map(of, servers.values()), strict=True))
+
+
+@pytest.fixture(scope="module")
+def ours(
+    scope: Scope, servers: dict[str, Server], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, dict[Key, Judged]]:
+    """Ours, on both servers, and what each run saved of itself."""
+
+    def of(server: Server, folder: Path) -> dict[Key, Judged]:
+        lines, saved = {}, {}
+        for row in [*ROWS, *OWN, WHOLE]:
+            work, option = row
+            saved[row] = folder / f"{len(saved)}.json"
+            how = [] if row in OWN else ["--set", LEGACY, *option.split()]
+            if option:
+                how.append("--no-null")  # with one or without, nothing else is sent
+            lines[row] = command(scope, server, "-f", work, *SIZED, *how, "--json", str(saved[row]))
+        found = judge(server, lines)
+        return {row: replace(found[row], saved=saved[row]) for row in lines}
+
+    folders = [tmp_path_factory.mktemp(kind) for kind in servers]
+    with ThreadPoolExecutor() as pool:
+        return dict(zip(servers, pool.map(of, servers.values(), folders), strict=True))
+
+
+@pytest.fixture(autouse=True)
+def _no_session_left(servers: dict[str, Server]) -> Iterator[None]:
+    yield
+    for server in servers.values():
+        kill(server.sessions())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("key", [row for row in ROWS if row != PEER_FAILS], ids=ids)
+def test_the_peer_does_what_the_table_says(
+    theirs: dict[str, dict[Key, Judged]], kind: str, key: Key
+) -> None:
+    judged = theirs[kind][key]
+    assert not judged.failed, judged.failed
+    assert judged.counts == SIGNATURES[key]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("key", ROWS, ids=ids)
+def test_we_do_what_the_table_says(ours: dict[str, dict[Key, Judged]], kind: str, key: Key) -> None:
+    run = ours[kind][key].run()
+    assert ours[kind][key].counts == SIGNATURES[key]
+    run.assert_trustworthy()
+    assert run.saved["set"] == LEGACY
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("key", ROWS, ids=ids)
+def test_only_measured_regions_are_counted(
+    ours: dict[str, dict[Key, Judged]], kind: str, key: Key
+) -> None:
+    """By the client and by what was watched of the server alike."""
+    transfer = only(ours[kind][key].run())
+    work, option = key
+    assert transfer.work == work
+    assert transfer.phase.commands() == timed(work, option)
+    assert transfer.phase.requests() == timed(work, option)
+    assert transfer.phase["ops"] == sum(timed(work, option).values())
+    assert transfer.phase["errors"] == 0
+    assert transfer.size == 4 * MIB
+    assert len(transfer.samples()) == 2
+    assert len(transfer.samples(warmup=True)) == 1
+    if work != SERVER_COPY:
+        assert transfer.chunk == MIB - 28
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_four_tests_in_one_session(
+    theirs: dict[str, dict[Key, Judged]],
+    ours: dict[str, dict[Key, Judged]],
+    kind: str,
+) -> None:
+    run = ours[kind][WHOLE].run()
+    assert ours[kind][WHOLE].counts == theirs[kind][WHOLE].counts
+    run.assert_trustworthy()
+    assert [work for work, _ in transfers(run)] == list(WORKS)
+
+
+def own_signature(work: str, writes: int, reads: int) -> Counts:
+    """That of the peer with other commands and chunks for the data."""
+    counts = dict(SIGNATURES[work, ""])
+    copied = max(writes, reads)  # a copy reads what it writes
+    fills = 0 if work == WRITE else 1
+    moved = {
+        READ: {READ_EXT: 3 * reads, WRITE_EXT: writes},
+        WRITE: {WRITE_EXT: 3 * writes},
+        COPY: {READ_EXT: 3 * copied, WRITE_EXT: 3 * copied + writes},
+        SERVER_COPY: {COPY_FILE: 3, WRITE_EXT: writes},
+    }[work]
+    for code in (FP_READ, FP_WRITE):
+        counts.pop(code, None)
+    assert counts[FLUSH] == (fills or ITERATIONS)
+    return dict(sorted((counts | moved).items()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("key", OWN, ids=ids)
+def test_our_own_set(ours: dict[str, dict[Key, Judged]], kind: str, key: Key) -> None:
+    """Chunks are whole pages: as large as the server takes, which in 4.5 is
+    less than its quantum for writes."""
+    run = ours[kind][key].run()
+    writes = 5 if kind == "dbd" else 4
+    assert ours[kind][key].counts == own_signature(key[0], writes, 4)
+    run.assert_trustworthy()
+    assert run.saved["set"] == "speedtest"
+    transfer = only(run)
+    assert transfer.phase.requests() == transfer.phase.commands()
+    if key[0] != SERVER_COPY:
+        assert transfer.chunk % (4 * KIB) == 0
+        short = kind == "dbd" and key[0] != READ
+        assert transfer.chunk == MIB - (4 * KIB if short else 0)
+
+
+def test_the_tables_agree() -> None:
+    """Requests are as many as chunks of the peer's size, frames are whole."""
+    assert -(-4 * MIB // (MIB - 28)) == REQUESTS
+    for (work, option), counts in SIGNATURES.items():
+        assert all(counts[code] >= n for code, n in FRAME.items())
+        inside = timed(work, option)
+        for code, n in inside.items():
+            assert counts[code] * 2 >= n * ITERATIONS, (work, option, code)
+
+
+@pytest.mark.parametrize("option", ["", "-y", "-e", "-S vol2"])
+def test_the_same_requests_in_the_same_order(scope: Scope, dbd: Server, option: str) -> None:
+    """What tshark reads of each: bitmaps, access, flags, offsets and lengths."""
+    args = ("-f", ALL, "-d", "1", "-n", "1", "-W", "1", *option.split())
+    peers = requests_of(dbd, dbd.peer_command("afp_speedtest", *args))
+    assert len(peers) > 60
+    mine = requests_of(dbd, command(scope, dbd, *args, "--set", LEGACY, "--watch=off"))
+    assert mine == peers
