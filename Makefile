@@ -125,7 +125,7 @@ fuzz:
 	$(Q)$(SAN) fuzz-run
 
 fuzz-run: $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
-	$(Q)set -e; for t in $^; do echo "== $$t"; $$t -max_total_time=$(or $(FUZZ_SECONDS),10) -verbosity=0 -print_final_stats=1 2>&1 | \
+	$(Q)set -e; for t in $^; do echo "== $$t"; $$t -len_control=0 -max_total_time=$(or $(FUZZ_SECONDS),10) -verbosity=0 -print_final_stats=1 2>&1 | \
 		grep -E 'ERROR|SUMMARY|number_of_executed_units' ; done
 
 VM_TESTS   = $(BUILD)/tests/vm/nobpf $(BUILD)/tests/vm/rung

@@ -200,10 +200,6 @@ int dsi_receive(struct dsi *d, int flags, struct err *e)
 	ssize_t got;
 	int r = 0;
 
-	if (d->in_frame && !flags && iov[0].iov_len >= DSI_BULK_LEN) {
-		m.msg_iovlen = 1;
-		flags = MSG_WAITALL;
-	}
 	got = m.msg_iovlen == 1 ? recv(d->fd, iov[0].iov_base, iov[0].iov_len, flags)
 				: recvmsg(d->fd, &m, flags);
 	if (got < 0) {

@@ -12,6 +12,7 @@
 
 #define BULK_OVERHEAD 36    /* DSI header and FPWriteExt: the chunk is the quantum less these */
 #define OPS_MAX       32768 /* of one window, id table of DSI */
+#define PAGE          4096  /* where the kernel copies to fastest */
 #define QUANTUM_MIN   40036 /* test 4 writes 40,000 bytes in one request */
 
 const char *lantest_title(unsigned int test)
@@ -112,7 +113,7 @@ static int init(struct lantest *t, struct load *l, const struct lantest_opts *op
 	t->n_chunks = opts->file_len / t->chunk;
 	t->n_ops = t->n_chunks < OPS_MAX ? t->n_chunks : OPS_MAX;
 	t->zeros = calloc(1, t->chunk);
-	t->sink = malloc(t->chunk);
+	t->sink = aligned_alloc(PAGE, (t->chunk + PAGE - 1) / PAGE * PAGE);
 	t->ops = calloc(t->n_ops ? t->n_ops : 1, sizeof(struct afp_op));
 	if (!t->zeros || !t->sink || !t->ops)
 		return err_set(e, -ENOMEM, "out of memory");
