@@ -40,11 +40,8 @@ static void start_clock(struct load *l)
 	l->start_ns = clock_now_ns();
 }
 
-static void end_region(struct load *l, uint64_t ns, uint64_t cpu_ns)
+static void end_region(struct load *l, struct run_phase *p, uint64_t ns, uint64_t cpu_ns)
 {
-	struct run_phase *p = l->phase;
-
-	l->phase = NULL;
 	run_add(p, METRIC_ELAPSED, ns);
 	run_add(p, METRIC_CLIENT_CPU, cpu_ns);
 	run_add(p, METRIC_OPS, l->ops);
@@ -75,8 +72,9 @@ void load_phase_end(struct load *l, bool complete)
 
 	if (!p)
 		return;
+	l->phase = NULL;
 	p->complete = complete;
-	end_region(l, now_ns - l->start_ns, cpu_ns - l->cpu_ns);
+	end_region(l, p, now_ns - l->start_ns, cpu_ns - l->cpu_ns);
 	if (l->hooks->phase_done)
 		l->hooks->phase_done(l->hooks->user, p);
 }
@@ -87,7 +85,6 @@ int load_transfer_begin(struct load *l, unsigned int test, const char *work, uin
 	l->transfer = run_transfer(l->run, test, work, size);
 	if (!l->transfer)
 		return err_set(e, -ENOMEM, "out of memory");
-	memset(l->command, 0, sizeof(l->command));
 	l->ticked_ns = 0;
 	return 0;
 }
@@ -98,17 +95,39 @@ void load_region_begin(struct load *l, unsigned int iteration, bool warmup)
 
 	l->sample = (struct run_sample) { .iteration = iteration, .warmup = warmup };
 	l->bytes = 0;
-	if (!warmup)
+	memset(l->command, 0, sizeof(l->command));
+	if (!warmup) {
 		begin_region(l, p);
+		l->phase = &l->region;
+	}
 	start_clock(l);
 	if (!p->start_ns && !warmup)
 		p->start_ns = l->start_ns;
+}
+
+/* A measured region counts as a whole or not at all. 0 or -ENOMEM. */
+static int add_region(struct load *l, bool complete)
+{
+	struct run_phase *p = l->transfer;
+	int r = 0;
+
+	if (!l->phase)
+		return 0;
+	l->phase = NULL;
+	if (complete) {
+		end_region(l, p, l->sample.ns, l->sample.client_cpu_ns);
+		p->complete = true;
+		r = run_add_commands(p, &l->region);
+	}
+	run_clear_commands(&l->region);
+	return r;
 }
 
 int load_region_end(struct load *l, bool complete, struct err *e)
 {
 	uint64_t now_ns = clock_now_ns(), cpu_ns = own_cpu_ns();
 	struct run_sample *s;
+	int r;
 
 	if (!l->sample.iteration)
 		return 0;
@@ -116,10 +135,9 @@ int load_region_end(struct load *l, bool complete, struct err *e)
 	l->sample.ns = now_ns - l->start_ns;
 	l->sample.client_cpu_ns = cpu_ns - l->cpu_ns;
 	l->sample.bytes = l->bytes;
-	if (l->phase)
-		end_region(l, l->sample.ns, l->sample.client_cpu_ns);
+	r = add_region(l, complete);
 	s = run_sample(l->transfer->transfer);
-	if (!s)
+	if (r || !s)
 		return err_set(e, -ENOMEM, "out of memory");
 	*s = l->sample;
 	l->sample.iteration = 0;
@@ -128,14 +146,13 @@ int load_region_end(struct load *l, bool complete, struct err *e)
 	return 0;
 }
 
-void load_transfer_end(struct load *l, bool complete)
+void load_transfer_end(struct load *l)
 {
 	struct run_phase *p = l->transfer;
 
 	l->transfer = NULL;
 	if (!p)
 		return;
-	p->complete = complete;
 	if (l->hooks->phase_done)
 		l->hooks->phase_done(l->hooks->user, p);
 }

@@ -49,6 +49,7 @@ struct load {
 	struct run_phase *phase;          /* NULL outside measured regions */
 	struct run_phase *transfer;       /* the open phase of a transfer */
 	struct run_sample sample;         /* its region in progress */
+	struct run_phase region;          /* the commands of that */
 	uint64_t start_ns, ticked_ns;     /* of the region; the last tick, 0: none in this phase */
 	uint64_t cpu_ns;                  /* of this program when the region began */
 	struct run_command *command[256]; /* of the phase, by code; a cache */
@@ -67,14 +68,16 @@ void load_phase_end(struct load *l, bool complete);
 
 /*
  * A phase of many timed regions, an iteration each: load_transfer_begin, then regions, then
- * load_transfer_end. A warm-up becomes a sample, and is in no metric, ledger or histogram.
+ * load_transfer_end. A warm-up, or a region that broke off, becomes a sample, and is in no metric,
+ * ledger or histogram.
  */
 int load_transfer_begin(struct load *l, unsigned int test, const char *work, uint64_t size,
 			struct err *e);
 void load_region_begin(struct load *l, unsigned int iteration, bool warmup);
 /* 0 or -ENOMEM. Does nothing when no region is open. */
 int load_region_end(struct load *l, bool complete, struct err *e);
-void load_transfer_end(struct load *l, bool complete);
+/* The phase is complete when it has a measured region that is. */
+void load_transfer_end(struct load *l);
 
 /* Submits and waits for one op. 0 or negative errno; the answer is in op. */
 int load_call(struct load *l, struct afp_op *op, struct err *e);

@@ -216,7 +216,7 @@ static int run_work(struct speed *s, unsigned int test)
 		r = iterate_all(s);
 		if (!r)
 			time_null(s, s->load->transfer->transfer);
-		load_transfer_end(s->load, !r);
+		load_transfer_end(s->load);
 	}
 	r = r ? r : row->teardown(s);
 	r = r ? r : speed_remove_dirs(s);

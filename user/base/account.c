@@ -68,6 +68,9 @@ bool account_is_request(unsigned int number)
 
 enum account_column account_blocked_column(unsigned int class, unsigned int object)
 {
+	/* sendfile to the client: afpd's socket does not block, the file's pages do. */
+	if (class == AFS_CLASS_SENDFILE && object == AFS_OBJECT_CLIENT)
+		return ACCOUNT_DISK;
 	switch (object) {
 	case AFS_OBJECT_CNID:
 	case AFS_OBJECT_CNIDDB:

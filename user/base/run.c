@@ -89,11 +89,18 @@ static void notes_fini(struct run_notes *notes)
 	*notes = (struct run_notes) { 0 };
 }
 
-static void phase_free(struct run_phase *p)
+void run_clear_commands(struct run_phase *p)
 {
 	for (size_t i = 0; i < p->n_commands; i++)
 		free(p->command[i]);
 	free(p->command);
+	p->command = NULL;
+	p->n_commands = 0;
+}
+
+static void phase_free(struct run_phase *p)
+{
+	run_clear_commands(p);
 	ledger_fini(&p->ledger);
 	if (p->transfer) {
 		free(p->transfer->sample);
@@ -371,6 +378,20 @@ struct run_command *run_command(struct run_phase *p, uint8_t code, const char *n
 	return c;
 }
 
+int run_add_commands(struct run_phase *to, const struct run_phase *from)
+{
+	for (size_t i = 0; i < from->n_commands; i++) {
+		const struct run_command *c = from->command[i];
+		struct run_command *sum = run_command(to, c->code, c->name);
+
+		if (!sum)
+			return -ENOMEM;
+		sum->errors += c->errors;
+		hist_merge(&sum->latency, &c->latency);
+	}
+	return 0;
+}
+
 void run_phase_from_ledger(struct run_phase *p)
 {
 	static const struct {
@@ -388,6 +409,9 @@ void run_phase_from_ledger(struct run_phase *p)
 		const struct afs_compat *c = &l->compat[roles[i].role];
 		struct afs_cell all, waits;
 
+		p->known[roles[i].syscr] = p->known[roles[i].syscw] = false;
+		p->known[roles[i].rchar] = p->known[roles[i].wchar] = false;
+		p->known[roles[i].calls] = p->known[roles[i].call_time] = false;
 		if (l->has_compat[roles[i].role]) {
 			run_set(p, roles[i].syscr, c->syscr);
 			run_set(p, roles[i].syscw, c->syscw);

@@ -25,6 +25,7 @@
 	X(ERRORS, "errors", "1", "of these, answered with an error the test did not expect")       \
 	X(BYTES, "bytes", "B", "file data acknowledged (written) or received (read)")              \
 	X(CLIENT_CPU, "client_cpu", "ns", "user and system time of this program in the phase")     \
+	X(CLIENT_RUNQ, "client_runq", "ns", "this program runnable, waiting for a CPU")            \
 	X(AFPD_SYSCR, "afpd_syscr", "1", "afpd: what /proc/PID/io calls syscr")                    \
 	X(AFPD_SYSCW, "afpd_syscw", "1", "afpd: syscw")                                            \
 	X(AFPD_RCHAR, "afpd_rchar", "B", "afpd: rchar")                                            \
@@ -123,7 +124,7 @@ struct run_sample {
 
 /*
  * A phase that moves a file of one size again and again (speedtest). Its metrics, commands and
- * ledger are sums over the timed regions of the measured iterations.
+ * ledger are sums over the timed regions of the measured iterations that are complete.
  */
 struct run_transfer {
 	const char *work;      /* static: "Read", "Write", "Copy", "ServerCopy" */
@@ -145,7 +146,8 @@ struct run_phase {
 	unsigned int test, iteration; /* both from 1 */
 	const char *title;            /* static, or transfer_title */
 	uint64_t start_ns;            /* CLOCK_MONOTONIC */
-	bool complete;                /* false: the phase broke off, its numbers are partial */
+	bool complete; /* false: it broke off, its numbers are partial; of a transfer: there are
+			  none */
 	bool known[N_METRICS];
 	uint64_t value[N_METRICS];
 	size_t n_commands;
@@ -268,7 +270,12 @@ void run_add(struct run_phase *p, enum metric m, uint64_t value);
 /* The phase's account of an AFP command, made at the first use; NULL without memory. */
 struct run_command *run_command(struct run_phase *p, uint8_t code, const char *name);
 
-/* Fills the afpd_* and cnid_* call metrics from the phase's ledger, where that measured them. */
+/* Adds one phase's commands, their latencies and errors, to another's. 0 or -ENOMEM. */
+int run_add_commands(struct run_phase *to, const struct run_phase *from);
+/* Forgets the commands of a phase. */
+void run_clear_commands(struct run_phase *p);
+
+/* Fills the afpd_* and cnid_* call metrics from the phase's ledger; n/a where that has none. */
 void run_phase_from_ledger(struct run_phase *p);
 
 /*

@@ -8,14 +8,37 @@
 #include "work/tree.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *const session_watch_choices[] = { "auto", "bpf", "perf", "proc", "off", NULL };
 
 /* Watch: regions */
 
+/*
+ * How long this thread has waited for a CPU. One short call: the server must not have gone to sleep
+ * when the region's first request comes.
+ */
+static bool own_runq_ns(struct session *s, uint64_t *ns)
+{
+	char text[96];
+	ssize_t n;
+
+	if (!s->schedstat)
+		s->schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+	n = s->schedstat > 0 ? pread(s->schedstat, text, sizeof(text) - 1, 0) : -1;
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	return sscanf(text, "%*u %" SCNu64, ns) == 1;
+}
+
 void session_region_begin(struct session *s)
 {
+	s->has_runq = own_runq_ns(s, &s->runq_ns);
 	if (!s->watch)
 		return;
 	watch_settle(s->watch);
@@ -39,7 +62,10 @@ static void add_times(struct session *s, struct run_phase *p, enum afs_role role
 void session_region_end(struct session *s, struct run_phase *p)
 {
 	struct ledger after = { 0 }, diff = { 0 };
+	uint64_t runq_ns;
 
+	if (s->has_runq && own_runq_ns(s, &runq_ns))
+		run_add(p, METRIC_CLIENT_RUNQ, runq_ns - s->runq_ns);
 	if (!s->watch)
 		return;
 	watch_settle(s->watch);
@@ -199,6 +225,8 @@ void session_close(struct session *s)
 {
 	sampler_close(s->sampler);
 	watch_free(s->watch);
+	if (s->schedstat > 0)
+		close(s->schedstat);
 	ledger_fini(&s->before);
 	afp_close(&s->afp);
 	run_fini(&s->run);

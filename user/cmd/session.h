@@ -48,7 +48,9 @@ struct session {
 	struct ledger before;    /* of the region */
 	bool has_before;
 	struct watch_times times[AFS_N_ROLES];
-	bool has_times[AFS_N_ROLES];
+	bool has_times[AFS_N_ROLES], has_runq;
+	uint64_t runq_ns; /* of this program when the region began */
+	int schedstat;    /* where that is read; 0: not yet, -1: cannot be */
 	FILE *progress;
 	enum afp_stage stage;
 	uint8_t refused;                        /* the AFP command that was refused last */

@@ -52,6 +52,15 @@ static void look(struct speedtest_session *x, struct run_transfer *t, enum run_t
 		look->t_ns = load_clock_ns();
 }
 
+/* A warm-up is looked at, too, in its middle. */
+static bool has_before(const struct run_transfer *t)
+{
+	for (size_t i = 0; i < t->n_tcp; i++)
+		if (t->tcp[i].when == TCP_BEFORE)
+			return true;
+	return false;
+}
+
 /* Hooks */
 
 static void on_region_begin(void *user, struct run_phase *p)
@@ -59,7 +68,7 @@ static void on_region_begin(void *user, struct run_phase *p)
 	struct speedtest_session *x = user;
 
 	session_region_begin(&x->s);
-	if (!p->transfer->n_tcp)
+	if (!has_before(p->transfer))
 		look(x, p->transfer, TCP_BEFORE);
 }
 
@@ -68,10 +77,8 @@ static void on_region_end(void *user, struct run_phase *p)
 	struct speedtest_session *x = user;
 	struct run_transfer *t = p->transfer;
 
-	/* Only the last one is the state after all. */
-	while (t->n_tcp && t->tcp[t->n_tcp - 1].when == TCP_AFTER)
-		t->n_tcp--;
-	look(x, t, TCP_AFTER);
+	if (x->load.sample.iteration == x->cfg->o.iterations)
+		look(x, t, TCP_AFTER);
 	session_region_end(&x->s, p);
 }
 

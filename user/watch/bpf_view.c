@@ -174,10 +174,31 @@ int bpf_view_read_rows(const struct bpf_view *v, struct ledger *out)
 	return out->row ? 0 : -ENOMEM;
 }
 
+/*
+ * The time since the last event of a thread, as the programs will count it when the next one comes:
+ * blocked until it was woken, then waiting for a CPU.
+ */
+static void add_since(const struct afs_thread *t, uint64_t since, uint64_t now,
+		      struct afs_part *sum)
+{
+	uint64_t woken = __atomic_load_n(&t->woken_ns, __ATOMIC_RELAXED);
+
+	if (t->off == AFS_OFF_RUNQ) {
+		sum->runq_ns += now - since;
+	} else if (t->off != AFS_OFF_BLOCKED) {
+		sum->cpu_ns += now - since;
+	} else if (woken > since && woken < now) {
+		sum->blocked_ns += woken - since;
+		sum->runq_ns += now - woken;
+	} else {
+		sum->blocked_ns += now - since;
+	}
+}
+
 /* The states since the last event of each thread, which lasts. */
 static void add_time_in_progress(const struct bpf_view *v, struct afs_part *sum)
 {
-	uint64_t now = clock_now_ns(), since, ns;
+	uint64_t now = clock_now_ns(), since;
 	uint32_t n = bpf_view_threads(v), i;
 	const struct afs_thread *t;
 
@@ -188,13 +209,7 @@ static void add_time_in_progress(const struct bpf_view *v, struct afs_part *sum)
 		since = __atomic_load_n(&t->since_ns, __ATOMIC_RELAXED);
 		if (t->ended || t->stopped || !t->tid || i >= AFS_N_PARTS || since >= now)
 			continue;
-		ns = now - since;
-		if (t->off == AFS_OFF_BLOCKED)
-			sum[i].blocked_ns += ns;
-		else if (t->off == AFS_OFF_RUNQ)
-			sum[i].runq_ns += ns;
-		else
-			sum[i].cpu_ns += ns;
+		add_since(t, since, now, &sum[i]);
 	}
 }
 
