@@ -27,17 +27,19 @@ static int check_chunk(const struct store *s, const struct speedtest_opts *o, en
 		       struct err *e)
 {
 	size_t most = speedtest_chunk(s, o, work);
+	char asked[RUN_SIZE_MAX], limit[RUN_SIZE_MAX];
 
 	if (o->chunk <= most || work == SPEED_SERVER_COPY)
 		return 0;
 	return err_set(e, -EINVAL,
-		       "%s: requests of %zu bytes are asked for, at most %zu are possible (the "
-		       "server's quantum and the set of requests decide); see -q",
-		       speedtest_name(work), o->chunk, most);
+		       "%s: requests of %s are asked for (-q), at most %s are possible: the "
+		       "server's quantum and the set of requests decide",
+		       speedtest_name(work), run_size(o->chunk, asked), run_size(most, limit));
 }
 
 int speedtest_check(const struct store *s, const struct speedtest_opts *opts, struct err *e)
 {
+	char size[RUN_SIZE_MAX];
 	int r = 0;
 
 	for (unsigned int i = 0; i < opts->n_works && !r; i++)
@@ -45,10 +47,9 @@ int speedtest_check(const struct store *s, const struct speedtest_opts *opts, st
 	for (size_t i = 0; i < opts->n_sizes && !r; i++)
 		if (opts->size[i] > s->len_max)
 			r = err_set(e, -EINVAL,
-				    "a file of %" PRIu64
-				    " bytes: the 32-bit commands of this set or AFP "
-				    "version end at %" PRIu64 "; use --set speedtest and AFP 3",
-				    opts->size[i], s->len_max);
+				    "a file of %s: the 32-bit commands of this set or AFP version "
+				    "end before 2 GiB; use --set speedtest and AFP 3",
+				    run_size(opts->size[i], size));
 	return r;
 }
 
@@ -131,8 +132,8 @@ static int iterate(struct speed *s, unsigned int iteration, bool warmup)
 	if (!r && s->opts->verify && row->verify)
 		r = row->verify(s);
 	r = r ? r : row->end(s);
-	return r > 0 ? err_prefix(s->e, r, "%s%s %u", speed_rows[s->work].name,
-				  warmup ? ", warm-up" : ", iteration", iteration)
+	return r > 0 ? err_prefix(s->e, r, "%s, %s %u", s->load->transfer->title,
+				  warmup ? "warm-up" : "iteration", iteration)
 		     : r;
 }
 

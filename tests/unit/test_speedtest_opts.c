@@ -104,7 +104,7 @@ static void the_name_decides_the_manners(void **state)
 	assert_string_equal(cfg.set, "speedtest");
 	assert_false(cfg.o.peer || cfg.live);
 	assert_int_equal(cfg.o.n_works, 2);
-	assert_int_equal(cfg.o.iterations, 3);
+	assert_int_equal(cfg.o.iterations, 6);
 	assert_int_equal(parse("/usr/bin/afp_speedtest" SERVER), 0);
 	assert_string_equal(cfg.set, "speedtest-4.5");
 	assert_true(cfg.o.peer && cfg.live);

@@ -248,6 +248,8 @@ static int report(const struct lantest_session *x, struct err *e)
 	bool io = cfg->s.watch != WATCH_OFF;
 	int r = 0;
 
+	if (cfg->s.json && !strcmp(cfg->s.json, "-"))
+		return 0;
 	if (cfg->csv)
 		return report_peer_csv(&x->s.run, io, stdout);
 	if (cfg->table != TABLE_OWN)

@@ -32,6 +32,7 @@ struct speedtest_session {
 	/* The peer's text as it comes: what it is in the middle of. */
 	uint64_t live_size;
 	const struct run_phase *live_phase;
+	bool on_terminal; /* progress is, and not in the peer's manner */
 };
 
 /* The connection, both ends */
@@ -101,14 +102,28 @@ static void print_trace(const struct load *l)
 		fprintf(stderr, "  and %zu more\n", l->trace_lost);
 }
 
+/* On a terminal: what is going on, in a line that is written over. */
+static void show_iteration(const struct speedtest_session *x, const struct run_phase *p,
+			   const struct run_sample *s)
+{
+	if (!x->on_terminal)
+		return;
+	fprintf(x->s.progress, "\r\033[K%s  %s %u of %u", p->title,
+		s->warmup ? "warm-up" : "iteration", s->iteration,
+		s->warmup ? x->cfg->o.warmups : x->cfg->o.iterations);
+	fflush(x->s.progress);
+}
+
 static void on_sample_done(void *user, const struct run_phase *p, const struct run_sample *s)
 {
 	struct speedtest_session *x = user;
 
 	if (x->load.trace)
 		print_trace(&x->load);
-	if (!x->cfg->live)
+	if (!x->cfg->live) {
+		show_iteration(x, p, s);
 		return;
+	}
 	if (p != x->live_phase)
 		report_speed_head(&x->s.run, p, stdout);
 	x->live_phase = p;
@@ -120,10 +135,12 @@ static void on_phase_done(void *user, const struct run_phase *p)
 {
 	struct speedtest_session *x = user;
 
-	if (!x->cfg->live)
-		report_speed_progress(&x->s.run, p, x->s.progress);
-	else if (x->cfg->statistics)
+	if (x->on_terminal)
+		fputs("\r\033[K", x->s.progress);
+	if (x->cfg->live && x->cfg->statistics)
 		report_speed_statistics(p, stdout);
+	else if (!x->cfg->live && !x->cfg->csv)
+		report_speed_progress(&x->s.run, p, x->s.progress);
 }
 
 static void on_ready(void *user)
@@ -139,6 +156,7 @@ static int wait_for_enter(struct speedtest_session *x, struct err *e)
 {
 	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
 	char line[256];
+	ssize_t n;
 	int r;
 
 	fprintf(stderr, "Press <ENTER> to continue\n");
@@ -147,8 +165,10 @@ static int wait_for_enter(struct speedtest_session *x, struct err *e)
 		if (r)
 			return r;
 	}
-	if (read(STDIN_FILENO, line, sizeof(line)) < 0)
-		return err_set(e, -errno, "standard input: %s", strerror(errno));
+	n = read(STDIN_FILENO, line, sizeof(line));
+	if (n <= 0)
+		return err_set(e, -EINTR, "standard input: %s",
+			       n ? strerror(errno) : "it has ended");
 	return 0;
 }
 
@@ -327,6 +347,29 @@ static int close_volumes(struct speedtest_session *x, struct err *e)
 	return r;
 }
 
+/* How much there is to do, for people who wonder how long it takes. */
+static void announce(const struct speedtest_session *x)
+{
+	/* file data that crosses the connection for each byte of an iteration */
+	static const double moves[N_SPEED_WORKS] = {
+		[SPEED_READ] = 1, [SPEED_WRITE] = 1, [SPEED_COPY] = 2
+	};
+	const struct speedtest_opts *o = &x->cfg->o;
+	double bytes = 0;
+
+	if (x->cfg->live || x->cfg->csv || !o->n_sizes)
+		return;
+	for (unsigned int k = 0; k < o->n_works; k++)
+		for (size_t i = 0; i < o->n_sizes; i++)
+			bytes += (double)o->size[i] * moves[o->work[k]] *
+				 (o->warmups + o->iterations);
+	fprintf(x->s.progress, "%zu transfers: %u tests, %zu sizes, %u iterations of each",
+		o->n_works * o->n_sizes, o->n_works, o->n_sizes, o->warmups + o->iterations);
+	if (bytes >= 1e9)
+		fprintf(x->s.progress, "; %.0f GB in all", bytes / 1e9);
+	fputs("\n\n", x->s.progress);
+}
+
 static enum outcome work(struct speedtest_session *x, struct err *e)
 {
 	const struct load_hooks hooks = {
@@ -349,6 +392,7 @@ static enum outcome work(struct speedtest_session *x, struct err *e)
 	o.ready = on_ready;
 	o.next = on_next;
 	o.user = x;
+	announce(x);
 	r = speedtest_run(&x->load, &o, x->s.base, e);
 	x->s.refused = x->load.refused;
 	if (!r && !x->cfg->local)
@@ -364,6 +408,8 @@ static int report(struct speedtest_session *x, struct err *e)
 	const struct report_opts o = output_terminal();
 	int r = 0;
 
+	if (cfg->s.json && !strcmp(cfg->s.json, "-"))
+		return 0;
 	if (cfg->csv)
 		r = report_speed_csv(&x->s.run, stdout);
 	else if (cfg->live)
@@ -396,6 +442,7 @@ static int run(const struct speedtest_cfg *cfg)
 	x->cfg = cfg;
 	x->s.cfg = &cfg->s;
 	x->s.progress = cfg->csv || !cfg->compatible ? stderr : stdout;
+	x->on_terminal = !cfg->live && !cfg->csv && isatty(fileno(x->s.progress));
 	o = open_all(x, &e);
 	if (!o)
 		o = work(x, &e);

@@ -162,7 +162,7 @@ static const struct opt options[] = {
 	  .help = "one size of file: MiB, or with a unit: 64K, 1G (default: 18 sizes, 4K to 512M)" },
 	{ .letter = 'z', .name = "sizes", .arg = "LIST", .type = OPT_CALL, .call = list_sizes, .help = "sizes: 0.004,64K,1,2G" },
 	{ .letter = 'n', .name = "iterations", .arg = "N", .type = OPT_UINT, .offset = OFFSET(o.iterations), .min = 1, .max = 100000,
-	  .help = "measured iterations of each (default: 3; as afp_speedtest: 1)" },
+	  .help = "measured iterations of each (default: 6; as afp_speedtest: 1)" },
 	{ .letter = 'W', .name = "warmup", .arg = "N", .type = OPT_UINT, .offset = OFFSET(o.warmups), .max = 1000,
 	  .help = "iterations before, not measured (default: 1)" },
 	{ .letter = 'r', .name = "outstanding", .arg = "N", .type = OPT_UINT, .offset = OFFSET(o.window), .min = 1, .max = SPEEDTEST_WINDOW_MAX,
@@ -283,7 +283,7 @@ int speedtest_parse(struct speedtest_cfg *c, int argc, char **argv, struct err *
 	*c = (struct speedtest_cfg) { .s.c = CONNECT_DEFAULTS, .table = SPEEDTEST_TABLE_OWN };
 	c->compatible = peer_name(argv[0], "afp_speedtest");
 	c->o.warmups = c->o.window = 1;
-	c->o.iterations = c->compatible ? 1 : 3;
+	c->o.iterations = c->compatible ? 1 : 6;
 	if (c->compatible) {
 		c->set_choice = 1;
 		c->table = SPEEDTEST_TABLE_PEER;
