@@ -95,7 +95,7 @@ for group in "$@"; do
     check)
         list+=(libcmocka-dev clang "$(clang_rt)" clang-format shellcheck tshark
             bpftrace strace git python3 python3-pytest iproute2 mandoc
-            'linux-perf|linux-tools-generic' python3-venv) ;;
+            'linux-perf|linux-tools-generic' python3-venv fio) ;;
     vm)
         list+=(qemu-system-x86 qemu-system-arm cpio kmod e2fsprogs xz-utils zstd
             apt dpkg tar debian-archive-keyring ca-certificates util-linux

@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from lab import LETTERS, OUT, REPO, Client, Lab, Sample, compiled
+from limit import speed_limit
+from speed import speed_cpu, speed_peer
 from stats import Result, Side, absent, compare, figure
 from tracers import TESTS, TRACERS, traced
 
@@ -165,6 +167,7 @@ class Bench:
     name: str
     run: Callable[[Lab, str], list[Result]]
     twelve: frozenset[str] = frozenset()  # variants of Lab.all_twelve it looks at
+    apart: bool = False  # client and server on two CPUs: throughput is about overlap
 
 
 BENCHES = (
@@ -173,6 +176,9 @@ BENCHES = (
     Bench("watch-time", watch_time, frozenset({"off", "bpf"})),
     Bench("tracers", other_tracers),
     Bench("call-cost", call_cost),
+    Bench("speed-peer", speed_peer, apart=True),
+    Bench("speed-cpu", speed_cpu, apart=True),
+    Bench("speed-limit", speed_limit, apart=True),
 )
 
 
@@ -180,7 +186,7 @@ def machine(lab: Lab) -> str:
     cpus = os.cpu_count()
     return (
         f"netatalk {lab.server.version} (CNID dbd), {platform.machine()}, {cpus} CPUs,"
-        f" Linux {platform.release()}; {lab.placement()}"
+        f" Linux {platform.release()}"
     )
 
 
@@ -200,7 +206,9 @@ def options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="2 rounds")
     parser.add_argument("--afpscope", type=Path, metavar="PROGRAM", help="default: build/afpscope")
     parser.add_argument("--server-cpu", type=int, default=last, metavar="CPU")
-    parser.add_argument("--client-cpu", type=int, metavar="CPU", help="default: the server's")
+    parser.add_argument(
+        "--client-cpu", type=int, metavar="CPU", help="default: the server's, not for speed-*"
+    )
     o = parser.parse_args()
     unknown = set(o.names) - set(names)
     if unknown:
@@ -208,26 +216,36 @@ def options() -> argparse.Namespace:
     if o.pairs < 1:
         parser.error("--pairs: at least 1")
     o.pairs = 2 if o.quick else o.pairs
-    o.client_cpu = o.server_cpu if o.client_cpu is None else o.client_cpu
     return o
+
+
+def placed(o: argparse.Namespace, bench: Bench) -> int:
+    """The client's CPU."""
+    if o.client_cpu is not None:
+        return int(o.client_cpu)
+    others = os.sched_getaffinity(0) - {o.server_cpu}
+    return min(others) if bench.apart and others else int(o.server_cpu)
 
 
 def main() -> int:
     o = options()
     if os.geteuid():
         sys.exit("bench.py: needs root (the server and eBPF): sudo make bench")
-    again = f"--pairs {o.pairs} --server-cpu {o.server_cpu} --client-cpu {o.client_cpu}"
+    again = f"--pairs {o.pairs} --server-cpu {o.server_cpu}"
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the server goes down
     program = (o.afpscope or REPO / "build" / "afpscope").resolve()
     if o.afpscope:
         again += f" --afpscope {program}"
-    with Lab(program, o.pairs, o.server_cpu, o.client_cpu) as lab:
+    with Lab(program, o.pairs, o.server_cpu, o.server_cpu) as lab:
         print(machine(lab))
         results = [load("before")]
         chosen = [bench for bench in BENCHES if bench.name in o.names or not o.names]
         lab.twelve = frozenset().union(*(bench.twelve for bench in chosen))
         for bench in chosen:
+            lab.client_cpu = placed(o, bench)
             how = f"/usr/bin/python3 -B tests/bench/bench.py {bench.name} {again}"
+            how += f" --client-cpu {lab.client_cpu}  # {lab.placement()}"
+            print(f"{bench.name}: {lab.placement()}")
             results += bench.run(lab, how)
         results.append(load("after"))
     path = OUT / "results.json"

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "tests" / "server"))
@@ -94,6 +94,7 @@ class Client:
         return used.ru_utime + used.ru_stime
 
 
+T = TypeVar("T")
 Variant = Callable[[], Sample]
 Series = dict[str, list[Sample]]
 
@@ -166,7 +167,7 @@ class Lab:
     def finish_ours(self, client: Client) -> Sample:
         cpu = client.finish()
         run = json.loads((OUT / "run.json").read_text())
-        self._settle()
+        self.settle()
         return Sample(cpu, {p["test"]: p["metrics"]["elapsed"] / 1e6 for p in run["phases"]})
 
     def ours(self, watch: str, tests: str = LETTERS) -> Sample:
@@ -179,12 +180,12 @@ class Lab:
         lines = PEER_LINE.findall((OUT / "out").read_text())
         if len(lines) != len(tests):
             raise RuntimeError(f"afp_lantest printed {len(lines)} of {len(tests)} tests")
-        self._settle()
+        self.settle()
         numbers = (LETTERS.index(letter) + 1 for letter in tests)
         times = (float(ms) for _, ms in lines)
         return Sample(cpu, dict(zip(numbers, times, strict=True)))
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Until the session of the last run has gone."""
         end = time.monotonic() + 10
         while self.server.sessions():
@@ -192,10 +193,10 @@ class Lab:
                 raise RuntimeError(f"sessions stay: {self.server.sessions()}")
             time.sleep(0.02)
 
-    def series(self, variants: Mapping[str, Variant], rounds: int) -> Series:
+    def series(self, variants: Mapping[str, Callable[[], T]], rounds: int) -> dict[str, list[T]]:
         """Every variant once a round, every second round backwards."""
         next(iter(variants.values()))()  # warm-up
-        samples: Series = {name: [] for name in variants}
+        samples: dict[str, list[T]] = {name: [] for name in variants}
         for i in range(rounds):
             names = list(variants)
             for name in reversed(names) if i % 2 else names:

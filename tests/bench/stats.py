@@ -52,19 +52,21 @@ def compare(
     *,
     goal: float | None = None,
     noise: bool = False,
+    at_least: bool = False,
 ) -> Result:
     """The ratio of the medians, printed with both sides and their spread.
 
-    With noise the goal is also met where the rounds do not show the contrary.
+    The goal is an upper limit, a lower one with at_least. With noise it is also
+    met where the rounds do not show the contrary.
     """
     value = ours.median / theirs.median if theirs.median else math.nan
     met, remark = None, ""
     if goal is not None:
-        met = value <= goal
+        met = value >= goal if at_least else value <= goal
         remark = "met" if met else "MISSED"
-        if noise and not met and not _shown_above(goal, ours, theirs):
+        if noise and not met and not _shown_beyond(goal, ours, theirs, at_least):
             met, remark = True, "met within noise"
-        remark = f"goal {goal:.2f}  {remark}"
+        remark = f"goal {'>= ' if at_least else ''}{goal:.2f}  {remark}"
     print(
         f"{name:<34} {value:6.3f}  {remark:<27}"
         f" {ours.text(unit)}, {theirs.text(unit)}, {len(ours.values)} rounds",
@@ -88,16 +90,17 @@ def figure(
     return Result(name, round(value, 4), unit, goal, met, how)
 
 
-def _shown_above(goal: float, ours: Side, theirs: Side) -> bool:
-    """Whether a one-sided sign test over the rounds finds the ratio above goal.
+def _shown_beyond(goal: float, ours: Side, theirs: Side, at_least: bool) -> bool:
+    """Whether a one-sided sign test over the rounds finds the ratio on the wrong side of goal.
 
     With fewer than five rounds it never could: then the median decides.
     """
     n = len(ours.values)
     if n < 5:
         return True
-    above = sum(a > goal * b for a, b in zip(ours.values, theirs.values, strict=True))
-    return sum(math.comb(n, k) for k in range(above, n + 1)) / 2**n < 0.05
+    pairs = zip(ours.values, theirs.values, strict=True)
+    beyond = sum(a < goal * b if at_least else a > goal * b for a, b in pairs)
+    return sum(math.comb(n, k) for k in range(beyond, n + 1)) / 2**n < 0.05
 
 
 def _short(value: float) -> str:

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""afpscope speedtest against afp_speedtest: how fast, and what the client costs.
+
+Both print the same CSV, in whole microseconds. A run's time of a size is the
+mean of the middle half of its iterations; a side has one value a round.
+"""
+
+from __future__ import annotations
+
+import csv
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+
+from lab import OUT, Client, Lab
+from stats import Result, Side, absent, compare
+
+MIB = 1 << 20
+WORKS = ("Read", "Write", "Copy")
+SIZES = {"4K": 0.004, "64K": 0.0625, "1M": 1, "16M": 16, "256M": 256}  # MiB; 0.004 are 4194 bytes
+# Sizes that share a run, and the iterations of each.
+GROUPS = ((("4K", "64K"), 300), (("1M",), 100), (("16M",), 10))
+BIG = "256M"
+BIG_ITERATIONS = {"Read": 5, "Write": 3, "Copy": 3}
+WINDOWS = (1, 8)
+PEER = "peer"
+SETS = {"speedtest": "", "speedtest-4.5": ", 4.5's requests"}  # of ours, and their names in rows
+LEAST = "login"
+
+
+@dataclass(frozen=True)
+class Moved:
+    """One run: the whole process's CPU time, and MiB/s of (work, size)."""
+
+    cpu_s: float
+    mib_s: Mapping[tuple[str, str], float]
+
+
+def middle_mean(values: Sequence[float]) -> float:
+    """Of the middle half; of three values the middle one."""
+    cut = len(values) // 4 or (len(values) > 2)
+    return statistics.fmean(sorted(values)[cut : len(values) - cut])
+
+
+def run(
+    lab: Lab,
+    who: str,
+    works: Sequence[str],
+    sizes: Sequence[str],
+    iterations: int,
+    window: int,
+    *options: str,
+) -> Moved:
+    """who: PEER, or one of SETS. One more iteration comes first and is not measured."""
+    command = [*lab.login(), "-c", "-f", ",".join(works), "-r", str(window)]
+    command += ["-z", ",".join(str(SIZES[s]) for s in sizes), "-n", str(iterations), *options]
+    if who == PEER:
+        command = lab.pinned(lab.server.root, ["afp_speedtest", *command])
+    else:
+        own = ["--watch=off", "--no-null", "--uam=cleartext", f"--set={who}"]
+        command = lab.pinned("/", [str(lab.afpscope), "speedtest", *command, *own])
+    cpu = Client(command, OUT).finish()
+    lab.settle()
+    return Moved(cpu, {(w, s): _speed(w, s, iterations) for w in works for s in sizes})
+
+
+def _speed(work: str, size: str, iterations: int) -> float:
+    """From the CSV of the last run: TEST, ITERATION, MB, MICROSECONDS, ..."""
+    with (OUT / "out").open(newline="") as file:
+        us = [
+            float(row[3])
+            for row in csv.reader(file)
+            if len(row) > 3 and row[0] == work and row[1] and row[2] == f"{SIZES[size]:.3f}"
+        ]
+    if len(us) != iterations:
+        raise RuntimeError(f"{work} {size}: {len(us)} of {iterations} iterations in the CSV")
+    return int(SIZES[size] * MIB) / MIB / (middle_mean(us) / 1e6)
+
+
+def _peer_can(work: str, size: str, window: int) -> bool:
+    """The peer's Copy fails where a file is fewer than 2R - 2 requests of 1 MiB less 28."""
+    requests = -(-int(SIZES[size] * MIB) // (MIB - 28))
+    return work != "Copy" or requests >= 2 * window - 2
+
+
+def _row(
+    name: str, ours: Sequence[float], theirs: Sequence[float], how: str, goal: float | None
+) -> Result:
+    mine, peers = Side("afpscope", ours), Side("afp_speedtest", theirs)
+    parity = goal == 1.0
+    return compare(name, mine, peers, "MiB/s", how, goal=goal, noise=parity, at_least=True)
+
+
+def _group(lab: Lab, how: str, sizes: Sequence[str], iterations: int, window: int) -> list[Result]:
+    works = [w for w in WORKS if _peer_can(w, sizes[0], window)]
+    variants = {
+        who: partial(run, lab, who, works, sizes, iterations, window, "-a") for who in (*SETS, PEER)
+    }
+    runs = lab.series(variants, lab.pairs)
+    results = []
+    for work, size, (who, label) in ((w, s, x) for s in sizes for w in WORKS for x in SETS.items()):
+        name = f"{work} {size} -r {window}{label}"
+        if work not in works:
+            why = f"afp_speedtest's Copy fails for fewer than {2 * window - 2} requests"
+            results.append(absent(name, "ratio", why))
+            continue
+        ours, theirs = ([m.mib_s[work, size] for m in runs[x]] for x in (who, PEER))
+        results.append(_row(name, ours, theirs, how, _goal(who, size)))
+    return results
+
+
+def _goal(who: str, size: str) -> float:
+    return 1.3 if who == "speedtest" and SIZES[size] >= 1 else 1.0
+
+
+@cache
+def _big(lab: Lab, window: int) -> dict[tuple[str, str], list[Moved]]:
+    """By (who, work): runs of one work each, and the least that a run can be; made once."""
+    variants = {
+        f"{who} {work}": partial(run, lab, who, [work], [BIG], BIG_ITERATIONS[work], window, "-a")
+        for work in WORKS
+        for who in (*SETS, PEER)
+    }
+    for who in (*SETS, PEER):
+        variants[f"{who} {LEAST}"] = partial(run, lab, who, ["Read"], ["4K"], 1, 1, "-a")
+    runs = lab.series(variants, lab.pairs)
+    return {(name.split()[0], name.split()[1]): moved for name, moved in runs.items()}
+
+
+def speed_peer(lab: Lab, how: str) -> list[Result]:
+    """MiB/s against the peer's, for every work, size and window."""
+    results = []
+    for window in WINDOWS:
+        for sizes, iterations in GROUPS:
+            results += _group(lab, how, sizes, iterations, window)
+        runs = _big(lab, window)
+        for work in WORKS:
+            for who, label in SETS.items():
+                ours, theirs = ([m.mib_s[work, BIG] for m in runs[x, work]] for x in (who, PEER))
+                name = f"{work} {BIG} -r {window}{label}"
+                results.append(_row(name, ours, theirs, how, _goal(who, BIG)))
+    return [*results, _flushed(lab, how)]
+
+
+def _flushed(lab: Lab, how: str) -> Result:
+    """With the flush to disk in it, which is most of it: no goal but to be no slower."""
+    whos = ("speedtest", PEER)
+    runs = lab.series(
+        {who: partial(run, lab, who, ["Write"], ["16M"], 10, 1) for who in whos}, lab.pairs
+    )
+    ours, theirs = ([m.mib_s["Write", "16M"] for m in runs[who]] for who in whos)
+    return _row("Write 16M -r 1, with flush", ours, theirs, how, 1.0)
+
+
+def _gigabytes(work: str) -> float:
+    """What a run of BIG moves: with the iteration before, and the source's filling."""
+    passes = BIG_ITERATIONS[work] + 1
+    files = {"Read": passes + 1, "Write": passes, "Copy": 2 * passes + 1}[work]
+    return files * SIZES[BIG] * MIB / 1e9
+
+
+def speed_cpu(lab: Lab, how: str) -> list[Result]:
+    """CPU seconds of the client per GB moved, less those of a run that moves next to nothing."""
+    results = []
+    for window in WINDOWS:
+        runs = _big(lab, window)
+
+        def cost(who: str, work: str, runs: dict[tuple[str, str], list[Moved]] = runs) -> Side:
+            least = statistics.median(m.cpu_s for m in runs[who, LEAST])
+            name = "afp_speedtest" if who == PEER else "afpscope"
+            return Side(name, [(m.cpu_s - least) / _gigabytes(work) for m in runs[who, work]])
+
+        for work in WORKS:
+            for who, label in SETS.items():
+                goal = None if label else 0.6
+                name = f"CPU of {work} {BIG} -r {window}{label}"
+                results.append(
+                    compare(name, cost(who, work), cost(PEER, work), "s/GB", how, goal=goal)
+                )
+    return results

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What a transfer could be: the bytes of a file through TCP on loopback, no protocol around them.
+ * One pass after the other over one connection; prints the microseconds of each but the first,
+ * as the client sees them.
+ *
+ *	stream read|write FILE|- MIB PIECE_KIB PASSES CLIENT_CPU SERVER_CPU
+ *
+ * PIECE_KIB, at most 1024: the buffer on both sides, the most that one system call moves.
+ * read: the server sends FILE from the page cache with sendfile, the client receives all of it
+ * into one buffer. write: the client sends one buffer again and again, the server receives and
+ * writes to FILE, over what stands there, and tells when all is written. Nothing is flushed.
+ * FILE "-": no file, the server sends from, or receives to, a buffer.
+ */
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CHUNK (1u << 20)
+
+struct stream {
+	char *buffer; /* CHUNK bytes */
+	size_t len;   /* of a pass */
+	size_t piece; /* of a system call */
+	int fd;
+	int file; /* -1: memory only */
+};
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static void pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		die("sched_setaffinity");
+}
+
+static void connected_pair(int fd[2])
+{
+	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(at);
+	int listening = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+
+	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
+	if (bind(listening, (struct sockaddr *)&at, len) || listen(listening, 1) ||
+	    getsockname(listening, (struct sockaddr *)&at, &len) ||
+	    connect(fd[0], (struct sockaddr *)&at, len))
+		die("connect");
+	fd[1] = accept(listening, NULL, NULL);
+	if (fd[1] < 0)
+		die("accept");
+	close(listening);
+	for (int i = 0; i < 2; i++)
+		setsockopt(fd[i], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+}
+
+static size_t at_most(const struct stream *s, size_t left)
+{
+	return left < s->piece ? left : s->piece;
+}
+
+static void send_buffer(const struct stream *s)
+{
+	ssize_t n;
+
+	for (size_t left = s->len; left; left -= (size_t)n) {
+		n = send(s->fd, s->buffer, at_most(s, left), MSG_NOSIGNAL);
+		if (n <= 0)
+			die("send");
+	}
+}
+
+static void send_file(const struct stream *s)
+{
+	off_t at = 0;
+
+	while ((size_t)at < s->len)
+		if (sendfile(s->fd, s->file, &at, at_most(s, s->len - (size_t)at)) <= 0)
+			die("sendfile");
+}
+
+/* What comes; with a file, it goes there. */
+static void receive(const struct stream *s)
+{
+	size_t at = 0;
+	ssize_t n;
+
+	while (at < s->len) {
+		n = recv(s->fd, s->buffer, at_most(s, s->len - at), 0);
+		if (n <= 0)
+			die("recv");
+		if (s->file >= 0 && pwrite(s->file, s->buffer, (size_t)n, (off_t)at) != n)
+			die("pwrite");
+		at += (size_t)n;
+	}
+}
+
+/* Each pass begins with a byte of the client, and a written one ends with one of the server. */
+static void serve(const struct stream *s, bool reads)
+{
+	char go;
+
+	while (recv(s->fd, &go, 1, 0) == 1) {
+		if (!reads) {
+			receive(s);
+			if (send(s->fd, &go, 1, MSG_NOSIGNAL) != 1)
+				die("send");
+		} else if (s->file >= 0) {
+			send_file(s);
+		} else {
+			send_buffer(s);
+		}
+	}
+	_exit(0);
+}
+
+static long long now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000ll + t.tv_nsec / 1000;
+}
+
+static void one_pass(const struct stream *s, bool reads)
+{
+	char go = 'g';
+
+	if (send(s->fd, &go, 1, MSG_NOSIGNAL) != 1)
+		die("send");
+	if (reads) {
+		receive(s);
+		return;
+	}
+	send_buffer(s);
+	if (recv(s->fd, &go, 1, 0) != 1)
+		die("recv");
+}
+
+/* The file with all its blocks, in the page cache. */
+static int made(const char *name, struct stream *s)
+{
+	int file = open(name, O_RDWR | O_CREAT, 0600);
+
+	if (file < 0)
+		die(name);
+	for (size_t at = 0; at < s->len; at += at_most(s, s->len - at))
+		if (pwrite(file, s->buffer, at_most(s, s->len - at), (off_t)at) < 0)
+			die(name);
+	return file;
+}
+
+int main(int argc, char **argv)
+{
+	struct stream s = { .file = -1 };
+	long long begun_us;
+	bool reads;
+	int fd[2];
+
+	if (argc != 8 || (strcmp(argv[1], "read") && strcmp(argv[1], "write")) ||
+	    atoi(argv[3]) < 1 || atoi(argv[4]) < 1 || atoi(argv[4]) > 1024 || atoi(argv[5]) < 1) {
+		fprintf(
+		    stderr,
+		    "usage: stream read|write FILE|- MIB PIECE_KIB PASSES CLIENT_CPU SERVER_CPU\n");
+		return 2;
+	}
+	reads = !strcmp(argv[1], "read");
+	s.len = (size_t)atoi(argv[3]) << 20;
+	s.piece = (size_t)atoi(argv[4]) << 10;
+	s.buffer = mmap(NULL, CHUNK, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (s.buffer == MAP_FAILED)
+		die("mmap");
+	if (strcmp(argv[2], "-"))
+		s.file = made(argv[2], &s);
+	connected_pair(fd);
+	if (!fork()) {
+		close(fd[0]);
+		pin(atoi(argv[7]));
+		memset(s.buffer, 1, CHUNK); /* its own pages */
+		s.fd = fd[1];
+		serve(&s, reads);
+	}
+	close(fd[1]);
+	pin(atoi(argv[6]));
+	memset(s.buffer, 0, CHUNK);
+	s.fd = fd[0];
+	s.file = -1;
+	for (int i = -1; i < atoi(argv[5]); i++) {
+		begun_us = now_us();
+		one_pass(&s, reads);
+		if (i >= 0)
+			printf("%lld\n", now_us() - begun_us);
+	}
+	return 0;
+}
