@@ -232,6 +232,7 @@ struct afs_lost {
 	__u64 parts;         /* calls and times in AFS_ACCOUNT_MORE: no part left */
 	__u64 steps;         /* reads and writes with more frames than one look takes */
 	__u64 results;       /* result codes that found no room */
+	__u64 switches;      /* a thread was on a CPU, and we had not been told */
 };
 
 /* Which process the iterator marks, and what came of it. */

@@ -129,6 +129,8 @@ static __always_inline void enter(struct afs_thread *t, void *task, __u64 addres
 
 	if (t->stopped)
 		return;
+	if (t->off != AFS_OFF_NOT)
+		switch_missed(t->slot);
 	if ((unsigned long)nr < AFS_N_CALLS)
 		call = setup.calls[nr];
 	if (call.flags & AFS_CALL_LOCKS && is_lock(arg[1]))
@@ -323,10 +325,13 @@ static __always_inline void note_again(struct afs_thread *t, long ret)
 
 static __always_inline void leave(struct afs_thread *t, const void *task, long ret)
 {
-	__u64 now = bpf_ktime_get_ns();
+	__u64 now;
 
 	if (t->nr < 0)
 		return;
+	if (t->off != AFS_OFF_NOT)
+		switch_missed(t->slot);
+	now = bpf_ktime_get_ns();
 	if (ret > 0)
 		leave_in(t, ret, now);
 	count_cell(t, ret, now - t->entered_ns);

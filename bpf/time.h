@@ -223,6 +223,21 @@ static __always_inline void switch_in(struct afs_thread *t)
 	t->off = AFS_OFF_NOT;
 }
 
+/*
+ * A thread that makes a call is on a CPU: if it is not for us, we were not told that it got there.
+ * Cold, so that it is verified once.
+ */
+__noinline int switch_missed(__u32 slot)
+{
+	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
+
+	if (!t)
+		return 0;
+	AFS_COUNT(shared.lost.switches);
+	switch_in(t);
+	return 0;
+}
+
 /* Also from interrupts, on any CPU. */
 static __always_inline void wake(struct afs_thread *t)
 {

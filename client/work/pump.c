@@ -174,8 +174,9 @@ int pump_run(struct pump *t, const struct pump_job *job)
 		}
 		r = submit(t, job, op, next);
 		lent++;
-		if (next <= half && next + job->chunk > half && job->len > job->chunk)
-			load_half(t->load);
+		if (t->load->phase && next <= half && next + job->chunk > half &&
+		    job->len > job->chunk)
+			load_half(t->load); /* of a measured iteration */
 		next += job->chunk;
 	}
 	return r;

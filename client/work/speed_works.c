@@ -81,16 +81,21 @@ static unsigned int n_dirs(const struct speed *s)
 	return copies && s->opts->second ? 2 : 1;
 }
 
+static int expect_no_dir(struct speed *s, unsigned int i)
+{
+	int r = ask(s, STORE_PROBE, s->load->store->root[i], s->name);
+
+	if (r || s->op.result == STORE_NONE)
+		return r;
+	if (s->op.result == STORE_OK)
+		return err_set(s->e, LOAD_REFUSED, "%s is there already", s->name);
+	return refuse(s, s->name);
+}
+
 static int make_dir(struct speed *s, unsigned int i)
 {
-	struct store_dir root = s->load->store->root[i];
-	int r = ask(s, STORE_PROBE, root, s->name);
+	int r = must(s, STORE_MKDIR, s->load->store->root[i], s->name);
 
-	if (!r && s->op.result != STORE_NONE)
-		r = s->op.result == STORE_OK
-			? err_set(s->e, LOAD_REFUSED, "%s is there already", s->name)
-			: refuse(s, s->name);
-	r = r ? r : must(s, STORE_MKDIR, root, s->name);
 	if (r)
 		return r;
 	s->dir[i] = s->op.made;
@@ -102,19 +107,22 @@ int speed_make_dirs(struct speed *s)
 {
 	int r = 0;
 
+	/* The peer looks at both before it makes one. */
+	for (unsigned int i = 0; i < n_dirs(s) && !r; i++)
+		r = expect_no_dir(s, i);
 	for (unsigned int i = 0; i < n_dirs(s) && !r; i++)
 		r = make_dir(s, i);
 	return r;
 }
 
-int speed_remove_dirs(struct speed *s)
+int speed_remove_dirs(struct speed *s, bool may_be_gone)
 {
 	int r = 0;
 
 	for (unsigned int i = 0; i < 2 && !r; i++) {
 		if (!*s->base[i])
 			continue;
-		r = speed_delete(s, s->dir[i], "", false);
+		r = speed_delete(s, s->dir[i], "", may_be_gone);
 		if (!r)
 			*s->base[i] = '\0';
 	}

@@ -47,8 +47,9 @@ int speedtest_check(const struct store *s, const struct speedtest_opts *opts, st
 	for (size_t i = 0; i < opts->n_sizes && !r; i++)
 		if (opts->size[i] > s->len_max)
 			r = err_set(e, -EINVAL,
-				    "a file of %s: the 32-bit commands of this set or AFP version "
-				    "end before 2 GiB; use --set speedtest and AFP 3",
+				    "a file of %s: 32-bit commands (the set " SPEEDTEST_PEER_SET
+				    ", AFP before 3.0) end before 2 GiB; use the set " SPEEDTEST_SET
+				    " and AFP 3",
 				    run_size(opts->size[i], size));
 	return r;
 }
@@ -181,7 +182,7 @@ static int clean_up(struct speed *s, int r)
 	for (unsigned int i = 0; i < 2; i++)
 		for (unsigned int k = 0; k < 3 && rc >= 0 && *s->base[i]; k++)
 			rc = speed_delete(s, s->dir[i], left[k], true);
-	rc = rc < 0 ? rc : speed_remove_dirs(s);
+	rc = rc < 0 ? rc : speed_remove_dirs(s, true);
 	s->e = kept;
 	if (rc && !r)
 		r = err_set(s->e, rc, "cannot remove %s again: %.400s", s->name, later.text);
@@ -194,10 +195,10 @@ static int run_work(struct speed *s, unsigned int test)
 	const struct speedtest_opts *o = s->opts;
 	bool own = s->work == SPEED_COPY || o->data != SPEED_ZERO || o->verify;
 	size_t stride = s->load->store->chunk_read;
-	int r;
+	int r = o->next ? o->next(o->user, s->work, s->size, s->e) : 0;
 
-	if (o->next && o->next(o->user, s->work, s->size, s->e))
-		return -EINTR;
+	if (r)
+		return r > 0 ? 0 : r;
 	s->chunk = speedtest_chunk(s->load->store, o, s->work);
 	s->filled = false;
 	stride = s->load->store->chunk_write > stride ? s->load->store->chunk_write : stride;
@@ -220,7 +221,7 @@ static int run_work(struct speed *s, unsigned int test)
 		load_transfer_end(s->load);
 	}
 	r = r ? r : row->teardown(s);
-	r = r ? r : speed_remove_dirs(s);
+	r = r ? r : speed_remove_dirs(s, false);
 	if (r)
 		r = clean_up(s, r);
 	store_drain(s->load->store);

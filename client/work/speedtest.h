@@ -52,7 +52,7 @@ struct speedtest_opts {
 	struct store *null; /* the same transfers against it, for comparison; NULL: no */
 	const volatile sig_atomic_t *stop; /* may be NULL */
 	void (*ready)(void *user); /* a directory was made, nothing timed: look at the server */
-	/* Before a work of a size. 0; else the run ends with it (text in e). */
+	/* Before a work of a size. 0; 1: leave it out; negative: end the run (text in e). */
 	int (*next)(void *user, enum speed_work work, uint64_t size, struct err *e);
 	void *user;
 };

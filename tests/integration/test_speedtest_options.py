@@ -76,7 +76,7 @@ def test_one_size(scope: Scope, dbd: Server, option: str, size: int) -> None:
 
 def test_units_of_a_size(scope: Scope, dbd: Server) -> None:
     """Sparse: nothing is written."""
-    for option, size in (("1G", GIB), ("0.25G", GIB // 4), ("1.5M", 3 * MIB // 2)):
+    for option, size in (("0.25G", GIB // 4), ("1.5M", 3 * MIB // 2)):
         assert only(measure(scope, dbd, "-f", "Read", "-e", "-d", option, *ONCE)).size == size
 
 
@@ -177,8 +177,8 @@ def test_many_outstanding(scope: Scope, server: Server) -> None:
     """More than there are requests as well."""
     run = measure(scope, server, "-f", ALL, "-z", "64,4K", "-r", "128", *ONCE)
     for transfer in transfers(run).values():
-        assert transfer.saved["window"] == 128
-        assert transfer.phase["bytes"] == transfer.size
+        assert transfer.saved["window"] == (1 if transfer.work == SERVER_COPY else 128)
+        assert transfer.phase["bytes"] == transfer.carried
 
 
 def test_copy_with_many_outstanding(scope: Scope, server: Server) -> None:
@@ -188,7 +188,7 @@ def test_copy_with_many_outstanding(scope: Scope, server: Server) -> None:
     ).expect(OK)
     assert done.run
     done.run.assert_trustworthy()
-    assert only(done.run).phase["bytes"] == 200 * MIB
+    assert only(done.run).phase["bytes"] == only(done.run).carried == 400 * MIB
 
 
 # Files
@@ -201,11 +201,11 @@ def test_no_flush(scope: Scope, server: Server) -> None:
 
 
 def test_sparse(scope: Scope, dbd: Server) -> None:
-    """The source has its length and no blocks."""
+    """The source has its length and no data."""
     line = command(scope, dbd, *("-f", "Read", "-d", "8", "-e", "-n", "2", "-W", "0", "-t", "1"))
     running = scope.start(line, save=True)
     (source,) = between(running, dbd, 8 * MIB)
-    assert source.stat().st_blocks == 0
+    assert source.stat().st_blocks <= 8  # one for what afpd keeps about it
     done = running.finish().expect(OK)
     assert done.run
     assert only(done.run).saved["sparse"] is True
@@ -223,7 +223,7 @@ def test_own_file(scope: Scope, server: Server, name: str) -> None:
         assert list(transfers(run)) == [(work, size) for work in (READ, COPY, SERVER_COPY)]
         for transfer in transfers(run).values():
             assert transfer.saved["own_file"] is False  # not made by the test
-            assert transfer.phase["bytes"] == 2 * size
+            assert transfer.phase["bytes"] == 2 * transfer.carried
         run = measure(scope, server, "-f", "Read,Copy", *args[2:], "-d", "1")
         assert list(transfers(run)) == [(READ, MIB), (COPY, MIB)]
         assert path.read_bytes() == before
@@ -263,8 +263,8 @@ def test_delay(scope: Scope, dbd: Server) -> None:
     """Between the iterations of every test, and not behind the last one."""
     args = ("-f", ALL, "-d", "4K", "-n", "2", "-W", "0", "--no-null")
     quick = speedtest(scope, dbd, *args).expect(OK)
-    slow = speedtest(scope, dbd, *args, "-t", "1", save=True).expect(OK)
-    assert 3.8 < slow.seconds - quick.seconds < 4.8
+    slow = speedtest(scope, dbd, *args, "-t", "0.5", save=True).expect(OK)
+    assert 1.8 < slow.seconds - quick.seconds < 2.8
     assert slow.run
     slow.run.assert_trustworthy()
     # Nobody measures it.
@@ -349,10 +349,10 @@ def test_null(scope: Scope, server: Server) -> None:
     for transfer in transfers(run).values():
         null = transfer.saved["null"]
         assert null["n"] >= 1
-        assert 0 < null["ns"] < 2 * transfer.stats["median"], transfer.work
+        assert 0 < null["ns"] < 2 * transfer.stats["median_ns"], transfer.work
         assert transfer.saved["verdict"]["text"]
     run = measure(scope, server, "-f", "Read", "-d", "64K", *ONCE)
-    assert only(run).saved["null"] is None
+    assert only(run).saved["null"] == {"ns": None, "n": 0}
 
 
 # What is printed
@@ -384,17 +384,17 @@ def test_units(scope: Scope, dbd: Server) -> None:
 
 @pytest.mark.parametrize("option", ["-v", "-V"])
 def test_each_request(scope: Scope, dbd: Server, option: str) -> None:
-    """On stderr, with a time; as many as there were."""
-    args = ("-f", "Read", "-d", "1", "-q", "64", "-n", "2", "-W", "0", "--no-null")
+    """On stderr, with a time; as many as there were, also of warm-ups."""
+    args = ("-f", "Read", "-d", "1", "-q", "64", "-n", "1", "-W", "1", "--no-null")
     done = speedtest(scope, dbd, *args, option).expect(OK)
     lines = [line for line in done.err.splitlines() if "FPReadExt" in line]
     assert len(lines) == 32
-    assert all(re.search(r"\d+(\.\d+)? ?[µn]s", line) for line in lines)
+    assert all(re.search(r" offset \d+ +65536 +\d+\.\d{3} ms$", line) for line in lines)
     assert "FPReadExt" not in speedtest(scope, dbd, *args).expect(OK).err
 
 
 def test_interactive(scope: Scope, dbd: Server) -> None:
-    """Waits for a key before the volume and before each test."""
+    """Waits for a key before each test."""
     line = command(scope, dbd, "-f", "Read,Write", "-d", "4K", *ONCE, "-i")
     with subprocess.Popen(
         line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -404,11 +404,11 @@ def test_interactive(scope: Scope, dbd: Server) -> None:
                 process.wait(1.5)
             assert process.poll() is None, "it did not wait"
             assert not files(dbd)
-            out, _ = process.communicate("\n" * 3, timeout=30)
+            out, _ = process.communicate("\n" * 2, timeout=30)
         finally:
             process.kill()
     assert process.returncode == OK, out
-    assert out.count("Press <ENTER>") == 3
+    assert out.count("Press <ENTER>") == 2
 
 
 def test_json_to_stdout(scope: Scope, dbd: Server) -> None:

@@ -125,6 +125,70 @@ static void operations_in_the_peers_order(void **state)
 	}
 }
 
+/* Both volumes are looked at before a directory is made on one. */
+static void two_volumes_in_the_peers_order(void **state)
+{
+	const uint64_t size = CHUNK;
+	struct speedtest_opts o = opts_of(SPEED_SERVER_COPY, &size);
+
+	(void)state;
+	begin(CHUNK);
+	o.second = o.peer = true;
+	o.warmups = 0;
+	o.iterations = 1;
+	must_work(&o);
+	assert_string_equal(rig.m.log, "stat stat mkdir mkdir create open write flush close copy "
+				       "delete delete delete delete delete");
+	end();
+}
+
+static int leave_out_all(void *user, enum speed_work work, uint64_t size, struct err *e)
+{
+	(void)user, (void)work, (void)size, (void)e;
+	return 1;
+}
+
+static void a_work_can_be_left_out(void **state)
+{
+	const uint64_t size = CHUNK;
+	struct speedtest_opts o = opts_of(SPEED_SERVER_COPY, &size);
+
+	(void)state;
+	begin(CHUNK);
+	o.next = leave_out_all;
+	must_work(&o);
+	assert_int_equal(rig.m.n_ops, 0);
+	assert_int_equal(rig.run.n_phases, 0);
+	end();
+}
+
+static unsigned int n_ticks;
+
+static void count_tick(void *user, struct run_phase *p)
+{
+	(void)user, (void)p;
+	assert_false(rig.load.sample.warmup);
+	n_ticks++;
+}
+
+/* The first look in the middle is one of a measured iteration. */
+static void warm_ups_do_not_tick(void **state)
+{
+	const uint64_t size = 4 * CHUNK;
+	struct speedtest_opts o;
+
+	(void)state;
+	for (enum speed_work w = SPEED_READ; w <= SPEED_COPY; w++) {
+		begin(CHUNK);
+		rig.hooks.tick = count_tick;
+		o = opts_of(w, &size);
+		n_ticks = 0;
+		must_work(&o);
+		assert_int_equal(n_ticks, 1);
+		end();
+	}
+}
+
 static void any_window_moves_every_byte(void **state)
 {
 	static const unsigned int windows[] = { 1, 2, 3, 8, 64, 128 };
@@ -320,6 +384,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(operations_in_the_peers_order),
+		cmocka_unit_test(two_volumes_in_the_peers_order),
+		cmocka_unit_test(a_work_can_be_left_out),
+		cmocka_unit_test(warm_ups_do_not_tick),
 		cmocka_unit_test(any_window_moves_every_byte),
 		cmocka_unit_test(samples_and_sums),
 		cmocka_unit_test(whatever_fails_nothing_stays),

@@ -77,6 +77,10 @@ static void lists_of_sizes(void **state)
 	assert_int_equal(cfg.o.n_sizes, 4);
 	assert_int_equal(cfg.size[0], 4194);
 	assert_int_equal(cfg.size[3], 2ull << 30);
+	assert_true(cfg.sweep && cfg.statistics);
+	assert_int_equal(parse("speedtest -z 1" SERVER), 0);
+	assert_true(cfg.sweep);
+	assert_int_equal(parse("speedtest -z 1,2 -d 1" SERVER), 0);
 	assert_false(cfg.sweep);
 	assert_int_equal(parse("speedtest -z 1,,2" SERVER), -EINVAL);
 	assert_int_equal(parse("speedtest -z 1," SERVER), -EINVAL);
@@ -92,9 +96,11 @@ static void no_size_is_the_sweep(void **state)
 	assert_int_equal(cfg.size[17], 512u << 20);
 	assert_int_equal(parse("speedtest -d 64" SERVER), 0);
 	assert_false(cfg.sweep);
-	assert_int_equal(parse("speedtest -F big.bin" SERVER), 0);
+	assert_int_equal(parse("speedtest -F big.bin --set speedtest-4.5" SERVER), 0);
 	assert_false(cfg.sweep);
 	assert_int_equal(cfg.o.n_sizes, 0);
+	assert_int_equal(parse("afp_speedtest -F big.bin" SERVER), 0);
+	assert_int_equal(cfg.o.n_sizes, 18);
 }
 
 static void the_name_decides_the_manners(void **state)
@@ -161,6 +167,7 @@ static void what_does_not_go_together_is_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(parse(bad[i]), -EINVAL);
+	assert_int_equal(parse("afp_speedtest -L -P /tmp -f ServerCopy"), 0);
 	assert_int_equal(parse("speedtest -L -P /tmp"), 0);
 	assert_int_equal(parse("speedtest --verify" SERVER), 0);
 	assert_int_equal(cfg.o.data, SPEED_PATTERN);

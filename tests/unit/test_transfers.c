@@ -207,27 +207,6 @@ static void both_ends_of_the_connection_are_shown(void **state)
 	run_fini(&r);
 }
 
-static void an_own_line_tells_an_iteration_as_it_ends(void **state)
-{
-	char text[256] = "";
-	FILE *f = fmemopen(text, sizeof(text), "w");
-	struct run_transfer *t;
-	struct run r;
-
-	(void)state;
-	sample_speed(&r, 1, 1, true);
-	t = r.phase[0]->transfer;
-	report_speed_sample(r.phase[0], &t->sample[0], false, f);
-	report_speed_sample(r.phase[0], &t->sample[1], false, f);
-	t->sample[1].complete = false;
-	report_speed_sample(r.phase[0], &t->sample[1], false, f);
-	fclose(f);
-	assert_string_equal(text, "Read 4 KiB           warm-up 1    609µs     6.41 MiB/s\n"
-				  "Read 4 KiB                   1    203µs    19.24 MiB/s\n"
-				  "Read 4 KiB                   1  broke off\n");
-	run_fini(&r);
-}
-
 /* JSON */
 
 static json_t *saved(const struct run *r)
@@ -331,7 +310,6 @@ int main(void)
 		cmocka_unit_test(a_copy_by_the_kernel_is_explained),
 		cmocka_unit_test(decimal_units_are_decimal),
 		cmocka_unit_test(both_ends_of_the_connection_are_shown),
-		cmocka_unit_test(an_own_line_tells_an_iteration_as_it_ends),
 		cmocka_unit_test(json_holds_the_transfer),
 		cmocka_unit_test(json_has_null_for_what_too_few_iterations_cannot_tell),
 	};

@@ -59,6 +59,19 @@ static void add_times(struct session *s, struct run_phase *p, enum afs_role role
 	run_add(p, runq, now.runq_ns - s->times[role].runq_ns);
 }
 
+/* A total went backwards: rare, and the phase says n/a then; it must not do so silently. */
+static void say_withdrawn(struct session *s, const struct run_phase *p, const struct ledger *after,
+			  const struct ledger *diff)
+{
+	if (!s->before.has_calls || !after->has_calls || diff->has_calls)
+		return;
+	if (!run_note_find(&s->run.warnings, "ledger"))
+		run_note(&s->run.warnings, "ledger",
+			 "%s: a total of the server's account went backwards: its calls and "
+			 "requests of this phase are not told",
+			 p->title);
+}
+
 void session_region_end(struct session *s, struct run_phase *p)
 {
 	struct ledger after = { 0 }, diff = { 0 };
@@ -70,8 +83,11 @@ void session_region_end(struct session *s, struct run_phase *p)
 		return;
 	watch_settle(s->watch);
 	if (s->has_before && !watch_read(s->watch, &after) &&
-	    !ledger_diff(&diff, &after, &s->before) && !ledger_add(&p->ledger, &diff))
-		run_phase_from_ledger(p);
+	    !ledger_diff(&diff, &after, &s->before)) {
+		say_withdrawn(s, p, &after, &diff);
+		if (!ledger_add(&p->ledger, &diff))
+			run_phase_from_ledger(p);
+	}
 	ledger_fini(&diff);
 	ledger_fini(&after);
 	add_times(s, p, AFS_ROLE_AFPD, METRIC_AFPD_CPU, METRIC_AFPD_RUNQ);

@@ -53,15 +53,6 @@ static void look(struct speedtest_session *x, struct run_transfer *t, enum run_t
 		look->t_ns = load_clock_ns();
 }
 
-/* A warm-up is looked at, too, in its middle. */
-static bool has_before(const struct run_transfer *t)
-{
-	for (size_t i = 0; i < t->n_tcp; i++)
-		if (t->tcp[i].when == TCP_BEFORE)
-			return true;
-	return false;
-}
-
 /* Hooks */
 
 static void on_region_begin(void *user, struct run_phase *p)
@@ -69,22 +60,23 @@ static void on_region_begin(void *user, struct run_phase *p)
 	struct speedtest_session *x = user;
 
 	session_region_begin(&x->s);
-	if (!has_before(p->transfer))
+	if (!p->transfer->n_tcp)
 		look(x, p->transfer, TCP_BEFORE);
 }
 
 static void on_region_end(void *user, struct run_phase *p)
 {
 	struct speedtest_session *x = user;
-	struct run_transfer *t = p->transfer;
 
 	if (x->load.sample.iteration == x->cfg->o.iterations)
-		look(x, t, TCP_AFTER);
+		look(x, p->transfer, TCP_AFTER);
 	session_region_end(&x->s, p);
 }
 
 static void on_tick(void *user, struct run_phase *p)
 {
+	if (!p->transfer->n_tcp)
+		return; /* a warm-up, before which nobody has looked */
 	look(user, p->transfer, TCP_DURING);
 }
 
@@ -127,7 +119,7 @@ static void on_sample_done(void *user, const struct run_phase *p, const struct r
 	if (p != x->live_phase)
 		report_speed_head(&x->s.run, p, stdout);
 	x->live_phase = p;
-	report_speed_sample(p, s, true, stdout);
+	report_speed_sample(p, s, stdout);
 	fflush(stdout);
 }
 
@@ -172,11 +164,6 @@ static int wait_for_enter(struct speedtest_session *x, struct err *e)
 	return 0;
 }
 
-static bool lists_sizes(const struct speedtest_cfg *cfg)
-{
-	return cfg->sweep || cfg->o.n_sizes > 1;
-}
-
 static void end_live_size(const struct speedtest_session *x)
 {
 	if (x->live_size && x->cfg->statistics)
@@ -186,7 +173,7 @@ static void end_live_size(const struct speedtest_session *x)
 static void begin_live_size(struct speedtest_session *x, uint64_t size)
 {
 	end_live_size(x);
-	if (lists_sizes(x->cfg))
+	if (x->cfg->sweep)
 		report_speed_size(size, stdout);
 	report_speed_banner(&x->s.run, size, x->cfg->statistics, stdout);
 	x->live_size = size;
@@ -196,7 +183,7 @@ static void begin_live_size(struct speedtest_session *x, uint64_t size)
 static int end_live(const struct speedtest_session *x)
 {
 	end_live_size(x);
-	return lists_sizes(x->cfg) ? report_speed_sweep(&x->s.run, stdout) : 0;
+	return x->cfg->sweep ? report_speed_sweep(&x->s.run, stdout) : 0;
 }
 
 static int on_next(void *user, enum speed_work work, uint64_t size, struct err *e)
@@ -206,6 +193,11 @@ static int on_next(void *user, enum speed_work work, uint64_t size, struct err *
 
 	if (x->cfg->live && size != x->live_size)
 		begin_live_size(x, size);
+	if (x->cfg->local && work == SPEED_SERVER_COPY) {
+		if (x->cfg->live)
+			report_speed_skipped(stdout);
+		return 1;
+	}
 	if (x->cfg->interactive) {
 		fprintf(stderr, "%s, %s: ", speedtest_name(work), run_size(size, text));
 		return wait_for_enter(x, e);
@@ -239,7 +231,7 @@ static int describe(struct speedtest_session *x)
 	r |= run_note(o, "mode", "%s", cfg->local ? "local" : "afp");
 	r |= run_note(o, "tests", "%s", works);
 	r |= describe_sizes(cfg, o);
-	if (lists_sizes(cfg))
+	if (cfg->sweep)
 		r |= run_note(o, "sweep", "%zu sizes", cfg->o.n_sizes);
 	r |= run_note(o, "iterations", "%u", w->iterations);
 	r |= run_note(o, "warmup", "%u", w->warmups);

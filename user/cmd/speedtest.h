@@ -22,7 +22,7 @@ struct speedtest_cfg {
 	unsigned int verbose;
 	bool csv, help, compatible, local, buffered, statistics, interactive;
 	bool no_flush, no_null; /* as the options say it; o.flush and null are what follows */
-	bool sweep;             /* nobody named a size: all of them */
+	bool sweep;             /* a list of sizes: -z, or nobody named one */
 	bool null;              /* compare with a peer that keeps nothing */
 	bool live;              /* the peer's text as it comes, on stdout */
 	int set_choice, data, units, table;

@@ -72,6 +72,7 @@ static int set_size(void *cfg, const char *arg, struct err *e)
 	struct speedtest_cfg *c = cfg;
 
 	c->o.n_sizes = 0;
+	c->sweep = false;
 	return add_size(c, arg, strlen(arg), e);
 }
 
@@ -81,7 +82,7 @@ static int list_sizes(void *cfg, const char *arg, struct err *e)
 	int r = 0;
 
 	c->o.n_sizes = 0;
-	c->statistics = true;
+	c->sweep = true;
 	for (const char *p = arg; !r; p++) {
 		size_t len = strcspn(p, ",");
 
@@ -173,7 +174,7 @@ static const struct opt options[] = {
 	{ .letter = 'e', .name = "sparse", .type = OPT_FLAG, .offset = OFFSET(o.sparse), .help = "sources get their length without being written" },
 	{ .letter = 'y', .name = "recreate", .type = OPT_FLAG, .offset = OFFSET(o.recreate), .help = "files are made anew for every iteration" },
 	{ .letter = 'F', .name = "file", .arg = "NAME", .type = OPT_STRING, .offset = OFFSET(o.file),
-	  .help = "existing file of the volume's root as the source, only read; its length is the size when none is given" },
+	  .help = "existing file of the volume's root as the source, only read; its length is the size when none is given (as afp_speedtest: 18 sizes)" },
 	{ .letter = 'S', .name = "second-volume", .arg = "VOLUME", .type = OPT_STRING, .offset = OFFSET(second_volume), .help = "copies go to this volume" },
 	{ .letter = 't', .name = "delay", .arg = "SECONDS", .type = OPT_CALL, .call = set_delay, .help = "pause between iterations" },
 	{ .letter = 'i', .name = "interactive", .type = OPT_FLAG, .offset = OFFSET(interactive), .help = "wait for <ENTER> before each test" },
@@ -181,7 +182,7 @@ static const struct opt options[] = {
 	  .help = "requests: ours, or exactly those of netatalk 4.5's tool" },
 	{ .name = "data", .arg = "WHAT", .type = OPT_CHOICE, .offset = OFFSET(data), .choice = speedtest_data_choices,
 	  .help = "what files hold (default: zero)" },
-	{ .name = "verify", .type = OPT_FLAG, .offset = OFFSET(o.verify), .help = "write a pattern and compare what comes back (costs this program time)" },
+	{ .name = "verify", .type = OPT_FLAG, .offset = OFFSET(o.verify), .help = "write a pattern and compare what comes back (costs this program time, also timed)" },
 	{ .name = "no-null", .type = OPT_FLAG, .offset = OFFSET(no_null), .help = "no comparison with a peer that keeps nothing" },
 	{ .type = OPT_HEADING, .help = "Local directory instead of a server:" },
 	{ .letter = 'L', .name = "local", .type = OPT_FLAG, .offset = OFFSET(local), .help = "the same tests on a directory of this machine" },
@@ -196,11 +197,11 @@ static const struct opt options[] = {
 	  .help = "tables to print (default: afpscope)" },
 	{ .name = "units", .arg = "WHICH", .type = OPT_CHOICE, .offset = OFFSET(units), .choice = speedtest_unit_choices,
 	  .help = "MiB/s and GiB, or MB/s and GB of 10^6 and 10^9 (default: binary)" },
-	{ .letter = 'T', .name = "statistics", .type = OPT_FLAG, .offset = OFFSET(statistics), .help = "statistics in the peer's text (with -n, -z, a sweep: always)" },
+	{ .letter = 'T', .name = "statistics", .type = OPT_FLAG, .offset = OFFSET(statistics), .help = "statistics in the peer's text (with -n 2 or more, -z, a sweep: always)" },
 	{ .letter = 'c', .name = "csv", .type = OPT_FLAG, .offset = OFFSET(csv), .help = "the peer's tables as CSV, nothing else on stdout" },
 	SESSION_JSON_OPTION(struct speedtest_cfg, s),
 	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(verbose), .help = "each request of each iteration, on stderr" },
-	{ .letter = 'V', .type = OPT_COUNT, .offset = OFFSET(verbose) },
+	{ .letter = 'V', .type = OPT_COUNT, .offset = OFFSET(verbose), .help = "the same" },
 	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(help), .help = "this text" },
 	{ .type = OPT_END },
 };
@@ -223,7 +224,7 @@ void speedtest_help(const struct speedtest_cfg *cfg, FILE *out)
 
 static void choose_sizes(struct speedtest_cfg *c)
 {
-	if (c->o.n_sizes || (c->o.file && !c->o.peer))
+	if (c->o.n_sizes || (c->o.file && !c->compatible))
 		return;
 	c->sweep = true;
 	for (uint64_t size = 4096; size <= 512u << 20; size *= 2)
@@ -251,7 +252,9 @@ static int complete(struct speedtest_cfg *c, struct err *e)
 	if (c->o.verify && c->data == SPEED_RANDOM)
 		return err_set(e, -EINVAL, "--verify needs --data pattern");
 	if (c->o.verify && c->o.file)
-		return err_set(e, -EINVAL, "--verify: what %s holds is not known", c->o.file);
+		return err_set(e, -EINVAL,
+			       "--verify does not go with -F: what %s should hold is not known",
+			       c->o.file);
 	if (c->o.verify)
 		c->o.data = SPEED_PATTERN;
 	if (c->o.peer && c->o.data != SPEED_ZERO && !c->o.verify)
@@ -270,7 +273,7 @@ static int complete_local(struct speedtest_cfg *c, int operands, struct err *e)
 	if (c->second_volume)
 		return err_set(e, -EINVAL, "-S names a volume of a server: not with -L");
 	c->o.window = 1; /* system calls are made one after the other */
-	for (unsigned int i = 0; i < c->o.n_works; i++)
+	for (unsigned int i = 0; i < c->o.n_works && !c->compatible; i++) /* the peer skips it */
 		if (c->o.work[i] == SPEED_SERVER_COPY)
 			return err_set(e, -EINVAL, "ServerCopy needs a server: not with -L");
 	return 0;

@@ -30,11 +30,10 @@ void report_speed_size(uint64_t size, FILE *out);
 void report_speed_banner(const struct run *r, uint64_t size, bool statistics, FILE *out);
 /* Before the first iteration of a test. */
 void report_speed_head(const struct run *r, const struct run_phase *p, FILE *out);
-/*
- * One iteration as soon as it is over. peer: netatalk's line, else one of our own with MiB/s.
- */
-void report_speed_sample(const struct run_phase *p, const struct run_sample *s, bool peer,
-			 FILE *out);
+/* Instead of all that of a test: ServerCopy without a server. */
+void report_speed_skipped(FILE *out);
+/* One iteration as soon as it is over. */
+void report_speed_sample(const struct run_phase *p, const struct run_sample *s, FILE *out);
 /* After a test with at least two measured iterations; nothing with fewer. 0 or -ENOMEM. */
 int report_speed_statistics(const struct run_phase *p, FILE *out);
 /* After the last test of a size: the client's TCP figures over all of its tests. */

@@ -144,47 +144,23 @@ void report_speed_head(const struct run *r, const struct run_phase *p, FILE *out
 {
 	const struct run_transfer *t = p->transfer;
 	const char *warmup = note(&r->options, "warmup", "0");
+	/* The peer says it of Write as well, which writes its file all the same. */
+	bool sparse = t->sparse || !strcmp(note(&r->options, "sparse", "no"), "yes");
 	char size[SPEED_SIZE_MAX];
 
 	fprintf(out, "\n===== Test Passes for %s =====\n", t->work);
 	fprintf(out, "%s quantum %" PRIu64 " KB, size %s %s\n", t->work, quantum(r) / 1024,
-		speed_size(t->size, size), t->sparse ? "sparse file" : "");
+		speed_size(t->size, size), sparse ? "sparse file" : "");
 	if (strcmp(warmup, "0"))
 		fprintf(out, "Warmup: %s runs, Measured: %s runs\n", warmup,
 			note(&r->options, "iterations", "n/a"));
 	fputs("run\t  microsec\t  MB/s\n", out);
 }
 
-static void put_own_sample(const struct run_phase *p, const struct run_sample *s, FILE *out)
-{
-	char title[64], number[32];
-
-	snprintf(title, sizeof(title), "%s", p->title);
-	snprintf(number, sizeof(number), "%s%u", s->warmup ? "warm-up " : "", s->iteration);
-	put_text(out, title, -20);
-	put_text(out, number, 10);
-	if (s->complete) {
-		put_text(out, cell_time((double)s->ns).text, 9);
-		put_text(out,
-			 s->ns ? cell_short((double)s->bytes * 1e9 / MIB / (double)s->ns).text
-			       : cell_na().text,
-			 9);
-		fputs(" MiB/s\n", out);
-	} else {
-		fputs("  broke off\n", out);
-	}
-}
-
-void report_speed_sample(const struct run_phase *p, const struct run_sample *s, bool peer,
-			 FILE *out)
+void report_speed_sample(const struct run_phase *p, const struct run_sample *s, FILE *out)
 {
 	uint64_t us = s->ns / 1000;
 
-	if (!peer) {
-		put_own_sample(p, s, out);
-		fflush(out);
-		return;
-	}
 	fprintf(out, s->warmup ? "[W%u]\t" : "%u\t", s->iteration);
 	if (s->complete)
 		fprintf(out, "%9" PRIu64 "\t%.2f\n", us, speed_mb_s(p->transfer->size, (double)us));
@@ -265,8 +241,15 @@ static int put_test(const struct run *r, const struct run_phase *p, bool statist
 
 	report_speed_head(r, p, out);
 	for (size_t i = 0; i < t->n_samples; i++)
-		report_speed_sample(p, &t->sample[i], true, out);
+		report_speed_sample(p, &t->sample[i], out);
 	return statistics ? report_speed_statistics(p, out) : 0;
+}
+
+void report_speed_skipped(FILE *out)
+{
+	fputs("\n===== Test Passes for ServerCopy =====\n"
+	      "ServerCopy test skipped in Local mode (requires AFP server)\n",
+	      out);
 }
 
 /* The phases of one size from the i-th on; returns how many there are. */
@@ -282,9 +265,7 @@ static size_t put_size(const struct run *r, size_t i, bool statistics, FILE *out
 		*e = put_test(r, r->phase[i + n++], statistics, out);
 	while (!*e && i + n < r->n_phases && !speed_begins_size(r, i + n));
 	if (is_local(r) && strstr(note(&r->options, "tests", ""), "ServerCopy"))
-		fputs("\n===== Test Passes for ServerCopy =====\n"
-		      "ServerCopy test skipped in Local mode (requires AFP server)\n",
-		      out);
+		report_speed_skipped(out);
 	if (!*e && statistics)
 		report_speed_network(r, size, out);
 	return n;

@@ -144,6 +144,7 @@ static void put_tcp(const struct run *r, FILE *out)
 			value[2]);
 	}
 	border("╚", "╝", TCP_WIDTH, out);
+	fputc('\n', out);
 }
 
 int report_speed_sweep(const struct run *r, FILE *out)

@@ -85,10 +85,15 @@ uint32_t bpf_view_processes(const struct bpf_view *v)
 uint64_t bpf_view_moves(const struct bpf_view *v)
 {
 	uint32_t n = bpf_view_threads(v);
+	const struct afs_thread *t;
 	uint64_t sum = n;
 
-	for (uint32_t i = 0; i < n; i++)
-		sum += __atomic_load_n(&v->thread[i].seq, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 0; i < n; i++) {
+		t = &v->thread[i];
+		sum += __atomic_load_n(&t->seq, __ATOMIC_ACQUIRE);
+		sum += __atomic_load_n(&t->since_ns, __ATOMIC_RELAXED);
+		sum += __atomic_load_n(&t->woken_ns, __ATOMIC_RELAXED);
+	}
 	return sum;
 }
 

@@ -358,7 +358,15 @@ static int finish_rungs(const struct bpf_rung *b, struct run *r)
 		err = run_note(&r->rungs, "requests", "%s",
 			       b->load.requests ? "bytes of the client's connection"
 						: "off: the kernel refuses to have memory read");
-	return err ? err : run_note(&r->rungs, "times", "tp_btf sched_switch, sched_wakeup");
+	if (!err)
+		err = run_note(&r->rungs, "times", "tp_btf sched_switch, sched_wakeup");
+	if (!err && b->view.shared->lost.switches)
+		err = run_note(
+		    &r->rungs, "times.missed",
+		    "%llu times a thread got a CPU and the kernel did not tell: until its next call its "
+		    "time counts as if it still waited",
+		    (unsigned long long)b->view.shared->lost.switches);
+	return err;
 }
 
 static void bpf_stop(void *state)
