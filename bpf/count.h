@@ -129,7 +129,7 @@ static __always_inline void enter(struct afs_thread *t, void *task, __u64 addres
 
 	if (t->stopped)
 		return;
-	if (t->off != AFS_OFF_NOT)
+	if (!address && t->off != AFS_OFF_NOT)
 		switch_missed(t->slot);
 	if ((unsigned long)nr < AFS_N_CALLS)
 		call = setup.calls[nr];
