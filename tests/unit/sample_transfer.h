@@ -4,7 +4,8 @@
 
 /*
  * Synthetic runs of speedtest: works x sizes, every number known. In what they have of a server,
- * Read is sent by sendfile, Write is written and synced, ServerCopy is read and written.
+ * Read is sent by sendfile, Write is written and synced, Copy is sent by sendfile and written,
+ * ServerCopy is read and written.
  */
 
 #include "base/run.h"
@@ -21,14 +22,14 @@
 
 /* Of an iteration: shares of its time, in per cent. */
 struct shares {
-	unsigned int client, user, calls, runq, disk, net;
+	unsigned int client, user, calls, runq, disk, net, client_runq;
 };
 
 static const struct shares sample_shares[] = {
-	{ 45, 4, 31, 1, 0, 12 }, /* Read */
-	{ 22, 3, 20, 1, 55, 0 }, /* Write */
-	{ 48, 6, 30, 1, 4, 3 },  /* Copy */
-	{ 0, 2, 88, 1, 6, 0 },   /* ServerCopy */
+	{ 45, 4, 31, 1, 0, 12, 0 }, /* Read */
+	{ 22, 3, 20, 1, 55, 0, 0 }, /* Write */
+	{ 48, 6, 30, 1, 4, 3, 0 },  /* Copy */
+	{ 0, 2, 88, 1, 6, 0, 0 },   /* ServerCopy */
 };
 
 static inline size_t sample_work(const char *work)
@@ -69,6 +70,8 @@ static inline void sample_server(struct run_phase *p, uint64_t ns, uint64_t n, u
 	static const uint8_t codes[] = { 60, 61, 61, 5 };
 	static const uint8_t classes[] = { AFS_CLASS_SENDFILE, AFS_CLASS_WRITE, AFS_CLASS_WRITE,
 					   AFS_CLASS_WRITE };
+	static const uint8_t second[] = { AFS_CLASS_WAIT, AFS_CLASS_READ, AFS_CLASS_SENDFILE,
+					  AFS_CLASS_READ };
 	size_t w = sample_work(p->transfer->work);
 	uint64_t percent = ns / 100;
 	struct ledger_account account = { .account = codes[w] };
@@ -89,12 +92,12 @@ static inline void sample_server(struct run_phase *p, uint64_t ns, uint64_t n, u
 	sample_part(p, codes[w],
 		    (struct ledger_part) {
 			.class = classes[w],
-			.object = AFS_OBJECT_DATA,
+			.object = w ? AFS_OBJECT_DATA : AFS_OBJECT_CLIENT,
 			.part = { .calls = n, .bytes = bytes, .cpu_ns = percent * s->calls / 2 } });
 	sample_part(p, codes[w],
 		    (struct ledger_part) {
-			.class = w ? AFS_CLASS_READ : AFS_CLASS_WAIT,
-			.object = w ? AFS_OBJECT_DATA : AFS_OBJECT_CLIENT,
+			.class = second[w],
+			.object = w % 2 ? AFS_OBJECT_DATA : AFS_OBJECT_CLIENT,
 			.part = { .calls = n,
 				  .bytes = w > 1 ? bytes : 0,
 				  .cpu_ns = percent * s->calls - percent * s->calls / 2 } });
@@ -188,6 +191,7 @@ static inline struct run_phase *sample_phase(struct run *r, unsigned int test, c
 	run_set(p, METRIC_ERRORS, 0);
 	run_set(p, METRIC_BYTES, size * n);
 	run_set(p, METRIC_CLIENT_CPU, sum * shares->client / 100);
+	run_set(p, METRIC_CLIENT_RUNQ, sum * shares->client_runq / 100);
 	if (watched && n)
 		sample_server(p, sum, requests, size * n, shares);
 	return p;

@@ -108,7 +108,7 @@ static void the_disks_work_is_told_by_command_and_process(void **state)
 	    "  outside requests  afpd         -     -     -      -     1 <.01 100µs      -    -     "
 	    "-       -     -  100µs   0.1\n"
 	    "  all                            5    20 400µs  2,000   151 8.20 398µs     50 0.20 "
-	    "100µs      20 500µs 75.1ms 100.0\n\n");
+	    "100µs      20 500µs 75.1ms 100.0\n");
 }
 
 static void a_row_with_nothing_in_the_columns_left_over_is_left_out(void **state)

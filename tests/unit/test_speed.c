@@ -331,6 +331,20 @@ static void no_delay_and_no_warm_up_have_no_line(void **state)
 	run_fini(&r);
 }
 
+static void the_quantum_is_that_of_the_test(void **state)
+{
+	struct run r;
+
+	(void)state;
+	sample_speed(&r, 1, 2, true);
+	/* the run's first work is Write, of smaller requests */
+	run_note(&r.options, "chunk_bytes", "1044480");
+	r.phase[0]->transfer->chunk = 1048576;
+	has(&r, TEXT, "\nRead quantum 1024 KB, size 4 KB ");
+	has(&r, TEXT, "\nServerCopy quantum 1020 KB, size 4 KB ");
+	run_fini(&r);
+}
+
 static void a_full_disk_is_an_error(void **state)
 {
 	FILE *full = fopen("/dev/full", "w");
@@ -358,6 +372,7 @@ int main(void)
 		cmocka_unit_test(what_broke_off_is_said_and_not_counted),
 		cmocka_unit_test(local_mode_says_so_and_skips_server_copy),
 		cmocka_unit_test(no_delay_and_no_warm_up_have_no_line),
+		cmocka_unit_test(the_quantum_is_that_of_the_test),
 		cmocka_unit_test(a_full_disk_is_an_error),
 	};
 

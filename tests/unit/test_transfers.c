@@ -11,13 +11,10 @@
 static void is_within(const struct run *r, enum output what, size_t width)
 {
 	char *text = output(r, what), *save = NULL;
-	bool head = true;
 
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		/* the first line is as long as its facts */
-		if (text_columns(line) > width && !head)
+		if (text_columns(line) > width)
 			fail_msg("too wide: %s", line);
-		head = false;
 	}
 	free(text);
 	has_not(r, what, " \n");
@@ -35,7 +32,7 @@ static void a_transfer_is_one_line_with_its_range_and_verdict(void **state)
 	has(&r, OWN, "\n  Read, requests of at most 4 KiB, 1 under way\n");
 	has(&r, OWN, "\n  ServerCopy\n");
 	has(&r, OWN, "  server CPU-bound\n");
-	has(&r, OWN, "\n  Write      4 KiB disk-bound (4 KiB: client's CPU 22 %, ");
+	has(&r, OWN, "\n  Write      4 KiB disk-bound: client's CPU 22 %, ");
 	run_fini(&r);
 }
 
@@ -62,7 +59,7 @@ static void only_warm_ups_are_no_figures(void **state)
 	(void)state;
 	sample_speed(&r, 1, 0, true);
 	has(&r, OWN, "    4 KiB  0     n/a    n/a    n/a   n/a  n/a  n/a  n/a  n/a ");
-	has(&r, OWN, "not told (4 KiB: no measured iteration)\n");
+	has(&r, OWN, "not told: no measured iteration\n");
 	has_not(&r, OWN, "ServerCopy explained");
 	has_not(&r, OWN, "nan");
 	run_fini(&r);
@@ -78,8 +75,48 @@ static void a_transfer_that_broke_off_is_red_and_without_costs(void **state)
 	r.phase[0]->complete = r.complete = false;
 	has(&r, OWN_COLOR, "\n\033[1;31m    4 KiB  2/3   207µs ");
 	has(&r, OWN, "  broke off\n");
-	has(&r, OWN, "not told (4 KiB: it broke off)\n");
+	has(&r, OWN, "not told: it broke off\n");
 	has(&r, OWN, "\n    4 KiB      n/a      n/a    n/a    n/a ");
+	run_fini(&r);
+}
+
+static void what_broke_off_later_keeps_its_figures(void **state)
+{
+	struct run r;
+
+	(void)state;
+	sample_speed(&r, 1, 6, true);
+	run_sample(r.phase[0]->transfer)->iteration = 7;
+	free(r.options.note[3].text);
+	r.options.note[3].text = strdup("20");
+	r.complete = false;
+	has(&r, OWN, "the tables hold the iterations that were completed\n");
+	has(&r, OWN, "\n    4 KiB  6/7   209µs ");
+	has(&r, OWN, "\n    4 KiB    24.8s    19.3s  512.0   1.00 ");
+	has(&r, OWN, " of 20 iterations; the ");
+	run_fini(&r);
+}
+
+static void a_median_that_is_unsteady_is_marked(void **state)
+{
+	struct run r;
+
+	(void)state;
+	sample_speed(&r, 1, 6, true);
+	has_not(&r, OWN, "unsteady");
+	r.phase[1]->transfer->sample[3].ns *= 3;
+	has(&r, OWN, "\n    4 KiB  6  ~210µs ");
+	has(&r, OWN, "\n  ~ unsteady: the standard deviation is more than 30 %");
+	run_fini(&r);
+}
+
+static void a_size_of_the_server_is_told_as_one(void **state)
+{
+	struct run r;
+
+	(void)state;
+	sample_speed(&r, 1, 6, true);
+	has(&r, OWN, "; quantum: 1 MiB\n");
 	run_fini(&r);
 }
 
@@ -97,7 +134,11 @@ static void a_sweep_stays_within_the_terminal(void **state)
 	}
 	sample_speed(&r, 18, 6, true);
 	has(&r, OWN, "\n    512 MiB  6 ");
-	has(&r, OWN, "\n  Write      4 KiB to 512 MiB disk-bound (512 MiB: ");
+	has(&r, OWN, "\n  Write      512 MiB disk-bound: ");
+	has(&r, OWN, "17 disk-bound\n");
+	has(&r, OWN_NARROW, "more columns in a wider terminal)\n");
+	has(&r, OWN_NARROW, "  run ");
+	has_not(&r, OWN, "more columns in a wider terminal)\n");
 	run_fini(&r);
 }
 
@@ -126,8 +167,10 @@ static void without_a_server_only_this_program_is_told(void **state)
 	free(r.options.note[1].text);
 	r.options.note[1].text = strdup("local");
 	has(&r, OWN, "\n    4 KiB    24.8s    45.0\n");
-	has(&r, OWN, "(4 KiB: this program's CPU 45 %, waiting for the file system 55 %)\n");
+	has(&r, OWN,
+	    "4 KiB disk-bound: this program's CPU 45 %, waiting for the file system 55 %\n");
 	has_not(&r, OWN, "afpd");
+	has_not(&r, OWN, "server work");
 	run_fini(&r);
 }
 
@@ -138,11 +181,11 @@ static void a_copy_by_read_and_write_is_explained(void **state)
 	(void)state;
 	sample_speed(&r, 2, 6, true);
 	has(&r, OWN, "\nServerCopy explained  for each GiB copied\n");
-	has(&r, OWN, "\n  read from the file                 1.000 GiB   1.000 GiB\n");
-	has(&r, OWN, "\n  sent by sendfile                           -           -\n");
+	has(&r, OWN, "\n  read from the file                 1.000 GiB           -\n");
+	has(&r, OWN, "\n  sent by sendfile                           -   1.000 GiB\n");
 	has(&r, OWN,
-	    "\n  afpd copies by read and write: 1 read of 8,192 bytes and 1 write of 8,192 bytes on "
-	    "average for a file; every byte\n  goes through its memory, in and out again.");
+	    "\n  afpd copies by read and write: 1 read of 8,192 bytes, 1 write of 8,192 bytes for a "
+	    "file; every byte goes through\n  its memory, in and out again.");
 	has(&r, OWN, "Beside Copy it takes 101 % of the time, 252 % of afpd's CPU, ");
 	run_fini(&r);
 }
@@ -170,6 +213,166 @@ static void a_copy_by_the_kernel_is_explained(void **state)
 	sample_speed(&r, 1, 6, true);
 	turn_into(&r, AFS_CLASS_FD);
 	has(&r, OWN, "No read, write or copy_file_range moved the data: ");
+	run_fini(&r);
+}
+
+/* The calls of the last phase, whose work is ServerCopy: so many for each of its copies. */
+static void set_calls(struct run *r, unsigned int class, uint64_t calls, uint64_t bytes)
+{
+	struct ledger *l = &r->phase[r->n_phases - 1]->ledger;
+
+	for (size_t i = 0; i < l->n_rows; i++)
+		if (l->row[i].class == class)
+			l->row[i].cell = (struct afs_cell) { .calls = calls, .bytes = bytes };
+}
+
+static void the_read_that_finds_the_end_is_no_part(void **state)
+{
+	const uint64_t mib = 1 << 20;
+	struct run r;
+
+	(void)state;
+	sample_init(&r, "2");
+	sample_phase(&r, 1, "ServerCopy", 64 * mib, 2, true);
+	set_calls(&r, AFS_CLASS_WRITE, 2ull * 64, 128 * mib);
+	set_calls(&r, AFS_CLASS_READ, 2ull * 65, 128 * mib);
+	has(&r, OWN, "64 reads of 1,048,576 bytes and 1 that finds the end, 64 writes of ");
+	/* another number of them each time */
+	set_calls(&r, AFS_CLASS_READ, 131, 128 * mib);
+	has(&r, OWN, "by read and write: 65.50 reads, 64.0 MiB, 64 writes of ");
+	set_calls(&r, AFS_CLASS_READ, 132, 128 * mib);
+	has(&r, OWN, "by read and write: 66 reads, 64.0 MiB, 64 writes of ");
+	run_fini(&r);
+}
+
+static void a_copy_s_time_is_that_of_the_table(void **state)
+{
+	struct run r;
+
+	(void)state;
+	sample_init(&r, "3");
+	sample_phase(&r, 1, "ServerCopy", 1 << 30, 3, true);
+	r.phase[0]->transfer->sample[3].ns *= 10;
+	has(&r, OWN, "\n    1 GiB  3  ~1.68s");
+	has(&r, OWN, "\n  time (of the median)                   1.68s\n");
+	run_fini(&r);
+}
+
+static void what_is_sent_by_sendfile_is_counted_where_it_goes(void **state)
+{
+	struct run r;
+
+	(void)state;
+	sample_speed(&r, 1, 6, true);
+	/* Read, then the reading half of Copy */
+	has(&r, OWN, "\n    4 KiB    24.8s    19.3s  512.0   1.00     -      -       -    45.0");
+	has(&r, OWN, "\n    4 KiB    26.7s    20.0s  554.7   1.00     -   1.00  8.48µs    48.0");
+	run_fini(&r);
+}
+
+static void a_null_peer_that_is_void_is_no_number(void **state)
+{
+	struct run r;
+
+	(void)state;
+	sample_speed(&r, 1, 6, true);
+	r.phase[0]->transfer->null_ns = 1000000;
+	r.phase[1]->transfer->null_ns = 100000;
+	has(&r, OWN, "  void    45.0  ");
+	has(&r, OWN, "null peer not usable: it was slower than the server (478 %)");
+	run_fini(&r);
+}
+
+static void the_options_are_told(void **state)
+{
+	static const char *const more[][2] = {
+		{ "outstanding", "8" }, { "flush", "no" },   { "sparse", "yes" },
+		{ "recreate", "yes" },  { "verify", "yes" }, { "data", "random" },
+		{ "delay_s", "1.5" },   { "direct", "yes" },
+	};
+	struct run r;
+
+	(void)state;
+	sample_speed(&r, 1, 6, true);
+	run_note(&r.options, "sizes_bytes", "4096,1048576");
+	has(&r, OWN,
+	    "\nOptions     Read, Write, Copy, ServerCopy; sizes 4 KiB, 1 MiB; 6 iterations; "
+	    "1 warm-up\n");
+	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+		run_note(&r.options, more[i][0], "%s", more[i][1]);
+	r.set = "speedtest-4.5";
+	has(&r, OWN,
+	    "; 8 requests under way; no\n            flush; sparse files; files made anew for each; "
+	    "verified; random data; 1.5 s between iterations; set\n            speedtest-4.5\n");
+	has_not(&r, OWN, "buffered");
+	run_fini(&r);
+	sample_speed(&r, 1, 6, true);
+	run_note(&r.options, "sizes_bytes", "4096,8192,16384,1,2,3,536870912");
+	has(&r, OWN, "; sweep of 7 sizes from 4 KiB to 512 MiB; ");
+	run_fini(&r);
+}
+
+/* Whether no other section follows this one. */
+static bool is_last(const char *text, const char *heading)
+{
+	size_t n = strlen(text), len = strlen(heading), i = 0;
+
+	while (i < n && strncmp(text + i, heading, len))
+		i++;
+	if (i == n)
+		return false;
+	for (i += len; i < n; i++)
+		if (text[i - 1] == '\n' && text[i] == '\n')
+			return false;
+	return true;
+}
+
+static void the_answer_is_at_the_end(void **state)
+{
+	const char *const begin = "\nIn short  per work, its largest file\n";
+	char *text;
+	struct run r;
+	bool last;
+
+	(void)state;
+	sample_speed(&r, 2, 6, true);
+	text = output(&r, OWN);
+	last = is_last(text, begin);
+	free(text);
+	assert_true(last);
+	has(&r, OWN,
+	    "\n  Read 8 KiB          36.8 MiB/s (309 Mbit/s), by turns: the server works 48 %; a "
+	    "single request: ");
+	has(&r, OWN,
+	    "\n  Write 8 KiB         36.4 MiB/s (306 Mbit/s), disk-bound: the server waits for its "
+	    "disk 55 % (fsync 55 %); a faster\n");
+	run_fini(&r);
+	sample_init(&r, "6");
+	sample_phase(&r, 1, "Read", 64 << 20, 4, true);
+	has(&r, OWN, " MiB/s (4 of 6 iterations), by turns: the server works 48 %; one request");
+	has(&r, OWN, "try -r 8");
+	r.phase[0]->transfer->sample[4].ns *= 5;
+	has(&r, OWN, ", by turns, unsteady (CV 99 %): ");
+	r.phase[0]->transfer->window = 4;
+	run_set(r.phase[0], METRIC_CLIENT_CPU, 1);
+	has(&r, OWN, ": neither end working 64 %;");
+	run_fini(&r);
+}
+
+static void a_server_elsewhere_asks_to_be_run_there(void **state)
+{
+	struct run r;
+
+	(void)state;
+	sample_init(&r, "4");
+	sample_phase(&r, 1, "Read", 64 << 20, 4, false)->transfer->n_tcp = 0;
+	has(&r, OWN, "; watch the server to learn more (as root)\n");
+	free(r.server.note[0].text);
+	r.server.note[0].text = strdup("nas.example");
+	has(&r, OWN, ", not told: the client's CPU 45 %; run it on the server to");
+	has(&r, OWN, " more, or try -r 8\n");
+	r.phase[0]->transfer->window = 2;
+	has_not(&r, OWN, "-r 8");
 	run_fini(&r);
 }
 
@@ -303,11 +506,21 @@ int main(void)
 		cmocka_unit_test(few_iterations_have_no_range_and_no_percentile),
 		cmocka_unit_test(only_warm_ups_are_no_figures),
 		cmocka_unit_test(a_transfer_that_broke_off_is_red_and_without_costs),
+		cmocka_unit_test(what_broke_off_later_keeps_its_figures),
+		cmocka_unit_test(a_median_that_is_unsteady_is_marked),
+		cmocka_unit_test(a_size_of_the_server_is_told_as_one),
 		cmocka_unit_test(a_sweep_stays_within_the_terminal),
 		cmocka_unit_test(without_a_watch_the_server_is_not_measured_never_0),
 		cmocka_unit_test(without_a_server_only_this_program_is_told),
 		cmocka_unit_test(a_copy_by_read_and_write_is_explained),
 		cmocka_unit_test(a_copy_by_the_kernel_is_explained),
+		cmocka_unit_test(the_read_that_finds_the_end_is_no_part),
+		cmocka_unit_test(a_copy_s_time_is_that_of_the_table),
+		cmocka_unit_test(what_is_sent_by_sendfile_is_counted_where_it_goes),
+		cmocka_unit_test(a_null_peer_that_is_void_is_no_number),
+		cmocka_unit_test(the_options_are_told),
+		cmocka_unit_test(the_answer_is_at_the_end),
+		cmocka_unit_test(a_server_elsewhere_asks_to_be_run_there),
 		cmocka_unit_test(decimal_units_are_decimal),
 		cmocka_unit_test(both_ends_of_the_connection_are_shown),
 		cmocka_unit_test(json_holds_the_transfer),

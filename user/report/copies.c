@@ -13,6 +13,7 @@ struct copy {
 	const struct run_phase *phase; /* NULL: there was none */
 	struct transfer_cost c;
 	double gigas; /* moved; 0: nothing is known */
+	double ns; /* of all of it, were each iteration the median: as in the table of transfers */
 };
 
 /* ServerCopy, and Copy of the same size or else the largest. */
@@ -21,20 +22,27 @@ struct copies {
 	struct transfer_unit unit;
 };
 
-static void copy_make(struct copy *out, const struct run_phase *phase, double giga)
+static int copy_make(struct copy *out, const struct run_phase *phase, double giga)
 {
+	struct stats s;
+	int e;
+
 	*out = (struct copy) { .phase = phase };
 	if (!phase)
-		return;
+		return 0;
 	transfer_cost(phase, &out->c);
 	if (out->c.bytes.known)
 		out->gigas = out->c.bytes.v / giga;
+	e = transfer_stats(phase->transfer, &s);
+	out->ns = s.median * (double)s.n;
+	return e;
 }
 
-static void copies_make(struct copies *out, const struct run *r)
+static int copies_make(struct copies *out, const struct run *r)
 {
 	const struct run_phase *server = transfer_largest(r, "ServerCopy", true);
 	const struct run_phase *client = transfer_largest(r, "Copy", true);
+	int e;
 
 	for (size_t i = 0; i < r->n_phases && server; i++) {
 		const struct run_transfer *t = r->phase[i]->transfer;
@@ -44,8 +52,8 @@ static void copies_make(struct copies *out, const struct run *r)
 			client = r->phase[i];
 	}
 	out->unit = transfer_unit(r);
-	copy_make(&out->server, server, out->unit.giga);
-	copy_make(&out->client, client, out->unit.giga);
+	e = copy_make(&out->server, server, out->unit.giga);
+	return e ? e : copy_make(&out->client, client, out->unit.giga);
 }
 
 /* Rows of the table: what, and a value per gigabyte. */
@@ -64,7 +72,7 @@ static struct amount figure(const struct copy *x, size_t row)
 
 	switch (row) {
 	case 0:
-		return c->elapsed;
+		return known_if(x->ns > 0, x->ns);
 	case 1:
 		return c->ops;
 	case 2:
@@ -94,7 +102,7 @@ static const struct {
 	const char *what;
 	enum as as;
 } rows[] = {
-	{ "time", AS_TIME },
+	{ "time (of the median)", AS_TIME },
 	{ "AFP commands", AS_COUNT },
 	{ "system calls of afpd", AS_COUNT },
 	{ "read from the file", AS_BYTES },
@@ -161,20 +169,44 @@ static int put_table(const struct paint *p, const struct copies *two)
 	return 0;
 }
 
-/* "4 reads of 262,144 bytes" for one file. */
-static void print_calls(FILE *to, const struct copy *x, const struct transfer_calls *c,
-			const char *what)
+/* How often one copy makes this call, when that is a whole number; else 0. */
+static uint64_t calls_of_one(const struct copy *x, const struct transfer_calls *c)
 {
-	double files = x->c.bytes.v / (double)x->phase->transfer->moved;
-	double n = (double)c->calls / files;
+	uint64_t files = (uint64_t)(x->c.bytes.v / (double)x->phase->transfer->moved + 0.5);
 
-	fprintf(to, "%s" GLUE "%s%s of %s" GLUE "bytes", cell_count((uint64_t)(n + 0.5)).text, what,
-		n < 1.5 ? "" : "s", cell_count(c->calls ? c->bytes / c->calls : 0).text);
+	return files && c->calls % files == 0 ? c->calls / files : 0;
+}
+
+/*
+ * "4 reads of 262,144 bytes" for one file; parts: of so many, where that is known. One call more
+ * finds the end of the file. Where parts differ only their sum is told: "65 reads, 64.0 MiB".
+ */
+static void print_calls(FILE *to, const struct copies *two, const struct transfer_calls *c,
+			const char *what, uint64_t parts)
+{
+	const struct copy *x = &two->server;
+	double files = x->c.bytes.v / (double)x->phase->transfer->moved;
+	uint64_t n = calls_of_one(x, c), full = n == parts + 1 ? parts : n;
+	uint64_t copies = (uint64_t)(files + 0.5);
+
+	if (full > 1 && c->bytes % (full * copies))
+		full = n - 1;
+	if (full && c->bytes % (full * copies) == 0) {
+		fprintf(to, "%s" GLUE "%s%s of %s" GLUE "bytes", cell_count(full).text, what,
+			full == 1 ? "" : "s", cell_count(c->bytes / (full * copies)).text);
+		if (full < n)
+			fputs(" and 1" GLUE "that finds the end", to);
+		return;
+	}
+	fprintf(to, "%s" GLUE "%ss, %.1f" GLUE "%s",
+		n ? cell_count(n).text : cell_short((double)c->calls / files).text, what,
+		(double)c->bytes / files / two->unit.mega, two->unit.mb);
 }
 
 /* The sentence the table amounts to. */
-static void print_how(FILE *to, const struct copy *x)
+static void print_how(FILE *to, const struct copies *two)
 {
+	const struct copy *x = &two->server;
 	const struct transfer_cost *c = &x->c;
 	double all = c->bytes.v;
 
@@ -185,16 +217,14 @@ static void print_how(FILE *to, const struct copy *x)
 	}
 	if ((double)c->range.bytes >= MOST * all) {
 		fputs("afpd has the kernel copy (copy_file_range): ", to);
-		print_calls(to, x, &c->range, "call");
-		fputs(" on average for a file; no byte goes through its memory.", to);
+		print_calls(to, two, &c->range, "call", 0);
+		fputs(" for a file; no byte goes through its memory.", to);
 	} else if ((double)c->read.bytes >= MOST * all && (double)c->write.bytes >= MOST * all) {
 		fputs("afpd copies by read and write: ", to);
-		print_calls(to, x, &c->read, "read");
-		fputs(" and ", to);
-		print_calls(to, x, &c->write, "write");
-		fputs(
-		    " on average for a file; every byte goes through its memory, in and out again.",
-		    to);
+		print_calls(to, two, &c->read, "read", calls_of_one(x, &c->write));
+		fputs(", ", to);
+		print_calls(to, two, &c->write, "write", calls_of_one(x, &c->write));
+		fputs(" for a file; every byte goes through its memory, in and out again.", to);
 	} else if ((double)(c->read.bytes + c->write.bytes + c->range.bytes) < (1 - MOST) * all) {
 		fputs("No read, write or copy_file_range moved the data: the file system shares or "
 		      "clones it, or another process copied.",
@@ -212,11 +242,10 @@ static void print_beside(FILE *to, const struct copies *two)
 {
 	const struct copy *s = &two->server, *c = &two->client;
 
-	if (!c->phase || s->gigas <= 0 || c->gigas <= 0 || !s->c.elapsed.known ||
-	    !c->c.elapsed.known || c->c.elapsed.v <= 0)
+	if (!c->phase || s->gigas <= 0 || c->gigas <= 0 || c->ns <= 0)
 		return;
 	fprintf(to, " Beside Copy it takes %.0f" GLUE "%% of the time",
-		100 * (s->c.elapsed.v / s->gigas) / (c->c.elapsed.v / c->gigas));
+		100 * (s->ns / s->gigas) / (c->ns / c->gigas));
 	if (s->c.server_cpu.known && c->c.server_cpu.known && c->c.server_cpu.v > 0)
 		fprintf(to, ", %.0f" GLUE "%% of afpd's CPU",
 			100 * (s->c.server_cpu.v / s->gigas) / (c->c.server_cpu.v / c->gigas));
@@ -234,13 +263,14 @@ int paint_copies(const struct paint *p)
 	FILE *to;
 	int e;
 
-	copies_make(&two, p->view.run);
+	if (copies_make(&two, p->view.run))
+		return -ENOMEM;
 	if (!two.server.phase)
 		return 0;
 	to = open_memstream(&text, &len);
 	if (!to)
 		return -ENOMEM;
-	print_how(to, &two.server);
+	print_how(to, &two);
 	print_beside(to, &two);
 	if (fclose(to)) {
 		free(text);

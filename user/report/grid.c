@@ -101,8 +101,10 @@ void grid_fit(struct grid *g, size_t width, const unsigned int *drop, size_t n)
 {
 	if (grid_width(g) > width)
 		g->gap = 1;
-	for (size_t i = 0; i < n && grid_width(g) > width; i++)
+	for (size_t i = 0; i < n && grid_width(g) > width; i++) {
+		g->n_dropped += !g->column[drop[i]].off;
 		g->column[drop[i]].off = true;
+	}
 }
 
 /* Blanks are held back until something follows them: no line ends in one. */
@@ -188,4 +190,7 @@ void grid_put(const struct grid *g, const struct paint *p)
 		if (row->text)
 			fputc('\n', p->out);
 	}
+	if (g->n_dropped)
+		fprintf(p->out, "  (%zu more column%s in a wider terminal)\n", g->n_dropped,
+			g->n_dropped == 1 ? "" : "s");
 }

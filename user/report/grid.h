@@ -25,7 +25,8 @@ struct grid {
 	size_t n_columns, n_rows;
 	struct grid_column column[GRID_COLUMNS];
 	struct grid_row *row;
-	size_t gap; /* blanks between columns */
+	size_t gap;       /* blanks between columns */
+	size_t n_dropped; /* columns for which grid_fit found no room: a line below says so */
 };
 
 /* A new row, all cells empty; valid until the next is made. NULL without memory. */

@@ -3,6 +3,7 @@
 #include "report/cell.h"
 #include "report/paint.h"
 #include "report/report.h"
+#include "report/transfer.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -39,6 +40,19 @@ static void put_line(const struct paint *p, enum ink ink, const char *label, con
 		paint_ink(p, INK_NONE);
 }
 
+/* "key: text"; "key: 1 MiB" of what is noted as key_bytes. */
+static void print_note(FILE *to, const struct run_note *n)
+{
+	size_t len = n->key ? strlen(n->key) : 0;
+	char size[RUN_SIZE_MAX], *end;
+	uint64_t bytes = strtoull(n->text, &end, 10);
+
+	if (len > 6 && !strcmp(n->key + len - 6, "_bytes") && end != n->text && !*end)
+		fprintf(to, "%.*s: %s", (int)len - 6, n->key, run_size(bytes, size));
+	else
+		fprintf(to, "%s%s%s", n->key ? n->key : "", n->key ? ": " : "", n->text);
+}
+
 /* "key: text; key: text" on as many lines as it takes. */
 static int put_notes(const struct paint *p, const char *label, const struct run_notes *notes)
 {
@@ -52,7 +66,8 @@ static int put_notes(const struct paint *p, const char *label, const struct run_
 	for (size_t i = 0; i < notes->n; i++) {
 		const struct run_note *n = &notes->note[i];
 
-		fprintf(to, "%s%s%s%s", gap, n->key ? n->key : "", n->key ? ": " : "", n->text);
+		fputs(gap, to);
+		print_note(to, n);
 		gap = "; ";
 	}
 	if (fclose(to)) {
@@ -65,31 +80,53 @@ static int put_notes(const struct paint *p, const char *label, const struct run_
 	return 0;
 }
 
+/* Two blanks before a part of the first line, or a new line where it finds no room. */
+static void put_gap(const struct paint *p, size_t n, size_t *at)
+{
+	if (*at + 2 + n > p->width) {
+		fputs("\n ", p->out);
+		*at = 0;
+	}
+	fputs(*at ? "  " : " ", p->out);
+	*at += 2 + n;
+}
+
+static void put_inked(const struct paint *p, enum ink ink, const char *text)
+{
+	if (ink != INK_NONE)
+		paint_ink(p, ink);
+	fputs(text, p->out);
+	if (ink != INK_NONE)
+		paint_ink(p, INK_NONE);
+}
+
 static void put_first_line(const struct paint *p)
 {
 	const struct run *r = p->view.run;
+	const char *set = r->set && strcmp(r->set, r->command) ? r->set : NULL;
+	const char *state = r->complete ? "complete" : "INCOMPLETE";
 	uint64_t lost = run_losses(r);
+	char text[256], loss[64];
+	size_t at;
 
-	paint_ink(p, INK_BOLD);
-	fprintf(p->out, "afpscope %s %s", AFPSCOPE_VERSION, r->command);
-	paint_ink(p, INK_NONE);
-	if (r->set && strcmp(r->set, r->command))
-		fprintf(p->out, " (%s)", r->set);
-	fprintf(p->out, "  run %s  %s  ", r->id, r->started);
-	if (!r->complete)
-		paint_ink(p, INK_RED);
-	fputs(r->complete ? "complete" : "INCOMPLETE", p->out);
-	if (!r->complete)
-		paint_ink(p, INK_NONE);
-	fputs(", ", p->out);
-	if (lost)
-		paint_ink(p, INK_RED);
+	snprintf(text, sizeof(text), "afpscope %s %s", AFPSCOPE_VERSION, r->command);
+	put_inked(p, INK_BOLD, text);
+	at = text_columns(text);
+	if (set) {
+		fprintf(p->out, " (%s)", set);
+		at += 3 + text_columns(set);
+	}
+	put_gap(p, 4 + strlen(r->id), &at);
+	fprintf(p->out, "run %s", r->id);
+	put_gap(p, strlen(r->started), &at);
+	fputs(r->started, p->out);
+	snprintf(loss, sizeof(loss), "losses not counted");
 	if (r->n_losses)
-		fprintf(p->out, "%s lost", cell_count(lost).text);
-	else
-		fputs("losses not counted", p->out);
-	if (lost)
-		paint_ink(p, INK_NONE);
+		snprintf(loss, sizeof(loss), "%s lost", cell_count(lost).text);
+	put_gap(p, strlen(state) + 2 + text_columns(loss), &at);
+	put_inked(p, r->complete ? INK_NONE : INK_RED, state);
+	fputs(", ", p->out);
+	put_inked(p, lost ? INK_RED : INK_NONE, loss);
 	fputc('\n', p->out);
 }
 
@@ -253,7 +290,10 @@ int paint_head(const struct paint *p)
 	put_first_line(p);
 	if (!r->complete)
 		put_line(p, INK_RED, "INCOMPLETE",
-			 "the run broke off; the tables hold only the phases that were completed");
+			 transfer_run(r) ? "the run broke off; the tables hold the iterations that "
+					   "were completed"
+					 : "the run broke off; the tables hold only the phases "
+					   "that were completed");
 	e = put_losses(p);
 	if (!e)
 		e = put_books(p, false);
@@ -265,7 +305,10 @@ int paint_head(const struct paint *p)
 		put_line(p, INK_NONE, "Books", "none: nothing was counted that could be compared");
 	for (size_t i = 0; i < r->warnings.n; i++)
 		put_line(p, INK_YELLOW, "Warning", r->warnings.note[i].text);
-	e = put_notes(p, "Server", &r->server);
+	if (!strcmp(r->command, "speedtest"))
+		e = paint_options(p);
+	if (!e)
+		e = put_notes(p, "Server", &r->server);
 	if (!e)
 		e = paint_rungs(p);
 	if (!e && price)

@@ -27,7 +27,8 @@ static int paint_by_test(const struct paint *p)
 }
 
 /*
- * A run of transfers: the answers first. What the server did is shown by AFP command over the whole
+ * A run of transfers: what was found first, and the answers in short last, where the terminal
+ * stands. What the server did is shown by AFP command over the whole
  * run: each work has commands of its own.
  */
 static int paint_by_transfer(const struct paint *p)
@@ -82,6 +83,8 @@ int report_own(const struct run *r, const struct report_opts *opts, FILE *out)
 		    : tests         ? paint_by_test(&p)
 				    : paint_whole(&p);
 	e = e ? e : paint_series(&p);
+	if (!e && transfer_run(r))
+		e = paint_brief(&p);
 	view_fini(&p.view);
 	if (!e && (fflush(out) || ferror(out)))
 		e = errno ? -errno : -EIO;

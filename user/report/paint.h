@@ -24,6 +24,8 @@ void paint_heading(const struct paint *p, const char *what, const char *rest);
 
 /* Who, what, and whether to trust it. 0 or -ENOMEM. */
 int paint_head(const struct paint *p);
+/* What a run of transfers was asked to do: one line, or more. 0 or -ENOMEM. */
+int paint_options(const struct paint *p);
 /* How each layer was observed: one line each, or more. 0 or -ENOMEM. */
 int paint_rungs(const struct paint *p);
 /* The note of the rungs that has a line of its own. */
@@ -55,6 +57,8 @@ int paint_compat(const struct paint *p);
 int paint_transfers(const struct paint *p);
 /* Per work: where the time of its largest file went, and what holds it up. 0 or -ENOMEM. */
 int paint_verdicts(const struct paint *p);
+/* Per work: how fast, what holds it up, what to do; the end of the report. 0 or -ENOMEM. */
+int paint_brief(const struct paint *p);
 /* How the server copies, beside a copy through the client; nothing without one. 0 or -ENOMEM. */
 int paint_copies(const struct paint *p);
 /* Both ends of the TCP connection; nothing without looks at it. 0 or -ENOMEM. */

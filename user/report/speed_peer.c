@@ -126,15 +126,15 @@ void report_speed_banner(const struct run *r, uint64_t size, bool statistics, FI
 	fputc('\n', out);
 }
 
-/* The bytes of a request at most: also where this phase sends none, or only smaller ones. */
-static uint64_t quantum(const struct run *r)
+/* The bytes of a request at most: where this work sends none, what others have. */
+static uint64_t quantum(const struct run *r, const struct run_transfer *t)
 {
 	const char *noted = run_note_find(&r->options, "chunk_bytes");
-	uint64_t most = 0;
+	uint64_t most = t->chunk;
 
-	if (noted)
-		return strtoull(noted, NULL, 10);
-	for (size_t i = 0; i < r->n_phases; i++)
+	if (!most && noted)
+		most = strtoull(noted, NULL, 10);
+	for (size_t i = 0; i < r->n_phases && !t->chunk && !noted; i++)
 		if (r->phase[i]->transfer->chunk > most)
 			most = r->phase[i]->transfer->chunk;
 	return most;
@@ -149,7 +149,7 @@ void report_speed_head(const struct run *r, const struct run_phase *p, FILE *out
 	char size[SPEED_SIZE_MAX];
 
 	fprintf(out, "\n===== Test Passes for %s =====\n", t->work);
-	fprintf(out, "%s quantum %" PRIu64 " KB, size %s %s\n", t->work, quantum(r) / 1024,
+	fprintf(out, "%s quantum %" PRIu64 " KB, size %s %s\n", t->work, quantum(r, t) / 1024,
 		speed_size(t->size, size), sparse ? "sparse file" : "");
 	if (strcmp(warmup, "0"))
 		fprintf(out, "Warmup: %s runs, Measured: %s runs\n", warmup,

@@ -115,7 +115,10 @@ static void times(const struct ledger *l, struct transfer_cost *out)
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
 		sum += out->column[i];
 	out->has_times = sum > 0;
-	if (out->has_times && !out->server_cpu.known)
+	if (!out->has_times)
+		return;
+	out->server_runq = (struct amount) { true, (double)out->column[ACCOUNT_RUNQ] };
+	if (!out->server_cpu.known)
 		out->server_cpu = (struct amount) { true, (double)all.cpu_ns };
 }
 
@@ -128,8 +131,10 @@ void transfer_cost(const struct run_phase *p, struct transfer_cost *out)
 		.bytes = moved(p),
 		.ops = metric(p, METRIC_OPS),
 		.client_cpu = metric(p, METRIC_CLIENT_CPU),
+		.client_runq = metric(p, METRIC_CLIENT_RUNQ),
 		.calls = metric(p, METRIC_AFPD_CALLS),
 		.server_cpu = metric(p, METRIC_AFPD_CPU),
+		.server_runq = metric(p, METRIC_AFPD_RUNQ),
 	};
 	if (!p->complete)
 		return;
@@ -140,7 +145,8 @@ void transfer_cost(const struct run_phase *p, struct transfer_cost *out)
 		return;
 	out->read = files(l, AFS_CLASS_READ, AFS_OBJECT_DATA);
 	out->write = files(l, AFS_CLASS_WRITE, AFS_OBJECT_DATA);
-	out->sendfile = files(l, AFS_CLASS_SENDFILE, AFS_OBJECT_DATA);
+	/* What it writes to is the client's connection, and nothing else. */
+	out->sendfile = files(l, AFS_CLASS_SENDFILE, AFS_N_OBJECTS);
 	out->range = files(l, AFS_CLASS_COPY, AFS_OBJECT_DATA);
 	out->sync_ns = files(l, AFS_CLASS_SYNC, AFS_N_OBJECTS).ns;
 }

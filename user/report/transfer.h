@@ -36,16 +36,17 @@ struct amount {
 	double v;
 };
 
-/* Calls of one kind on data files. */
+/* Calls of one kind on data files; of sendfile, from them to the client. */
 struct transfer_calls {
 	uint64_t calls, bytes, ns;
 };
 
 /* What a phase's measured iterations cost, in ns and bytes; known only of complete phases. */
 struct transfer_cost {
-	struct amount elapsed, ops, client_cpu, calls;
+	struct amount elapsed, ops, client_cpu, client_runq, calls;
 	struct amount bytes;                   /* moved */
 	struct amount server_cpu;              /* of the serving process */
+	struct amount server_runq;             /* in requests, where they were timed */
 	bool has_times;                        /* busy, column */
 	double busy;                           /* the server had a request in service */
 	uint64_t column[ACCOUNT_N_COLUMNS];    /* of its requests' time */

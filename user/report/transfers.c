@@ -8,7 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-#define MANY 20 /* iterations from which a high percentile says something */
+#define MANY     20 /* iterations from which a high percentile says something */
+#define UNSTEADY "~"
 
 struct line {
 	const struct run_phase *phase;
@@ -133,7 +134,8 @@ static int speed_row(struct grid *g, const struct line *l)
 		cell[k] = cell_na();
 	if (!s->n)
 		return 0;
-	cell[COL_MEDIAN] = cell_time(s->median);
+	snprintf(cell[COL_MEDIAN].text, sizeof(cell[COL_MEDIAN].text), "%s%.30s",
+		 l->v.unsteady ? UNSTEADY : "", cell_time(s->median).text);
 	cell[COL_RATE] = cell_rate(rate(l, s->median));
 	cell[COL_RANGE] = cell_range(l);
 	cell[COL_CV] = s->n > 1 ? cell_fixed(100 * s->cv, 1) : dash();
@@ -163,17 +165,21 @@ enum {
 	N_COSTS
 };
 
+/* What tells who has the time, the client's CPU and the run queue, stays longest. */
 static const unsigned int cost_drops[] = { COST_RANGE,
 					   COST_TIME + ACCOUNT_LOG,
 					   COST_TIME + ACCOUNT_LOCK,
 					   COST_TIME + ACCOUNT_OTHER,
 					   COST_TIME + ACCOUNT_CNID,
-					   COST_NULL,
-					   COST_TIME + ACCOUNT_RUNQ,
-					   COST_SENDFILE,
-					   COST_ON_CLIENT,
+					   COST_TIME + ACCOUNT_NET,
+					   COST_SYNC,
 					   COST_READ,
-					   COST_WRITE };
+					   COST_WRITE,
+					   COST_SENDFILE,
+					   COST_NULL,
+					   COST_CALLS,
+					   COST_TIME + ACCOUNT_RUNQ,
+					   COST_ON_CLIENT };
 
 /* Seconds of CPU for a gigabyte. */
 static struct cell per_giga(const struct line *l, struct amount ns)
@@ -226,8 +232,11 @@ static int cost_row(struct grid *g, const struct line *l)
 					     : dash();
 	cell[COST_NULL] = dash();
 	if (l->phase->transfer->null_ns && l->s.median > 0)
-		cell[COST_NULL] = cell_fixed(
-		    100 * (double)l->phase->transfer->null_ns / l->s.median, 0);
+		cell[COST_NULL] = l->v.known[FIGURE_NULL_PEER] && !verdict_has_null(&l->v)
+				      ? cell_word("void")
+				      : cell_fixed(100 * (double)l->phase->transfer->null_ns /
+						       l->s.median,
+						   0);
 	cell[COST_ON_CLIENT] = percent(l, c->client_cpu.known, c->client_cpu.v);
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
 		cell[COST_TIME + i] = percent(l, c->has_times, (double)c->column[i]);
@@ -284,6 +293,22 @@ static int fill(struct grid *g, const struct run *r,
 	return e;
 }
 
+/* What the sign at a median means, where there is one. */
+static void put_unsteady(const struct paint *p, const struct grid *g)
+{
+	for (size_t i = 0; i < g->n_rows; i++) {
+		if (strncmp(g->row[i].cell[COL_MEDIAN].text, UNSTEADY, strlen(UNSTEADY)))
+			continue;
+		put_indented(
+		    p->out, "  " UNSTEADY,
+		    "unsteady: the standard deviation is more than 30 % of the mean; its "
+		    "median and its verdict may be others in the next run (more iterations: "
+		    "-n; fewer other programs)",
+		    4, p->width);
+		return;
+	}
+}
+
 static int put_speed(const struct paint *p)
 {
 	static const char *const heads[N_COLS] = {
@@ -311,6 +336,7 @@ static int put_speed(const struct paint *p)
 		paint_heading(p, "Transfers", rest);
 		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
 		grid_put(&g, p);
+		put_unsteady(p, &g);
 	}
 	grid_clear(&g);
 	return e;
@@ -356,8 +382,8 @@ static void cost_columns(struct grid *g, const struct transfer_unit *u, char per
 static const char cost_text[] =
     "  sendfile, read, write: bytes of the file by these calls\n"
     "       of afpd for each byte moved; fsync: of one iteration; then % of the\n"
-    "       time: the same against a peer that keeps nothing (null peer), the\n"
-    "       client's CPU, afpd's requests; idle: afpd without a request";
+    "       time: the same against a peer that keeps nothing (null peer; void: it\n"
+    "       was slower), the client's CPU, afpd's requests; idle: afpd without one";
 static const char local_text[] = "  this program's CPU time, and its % of the time";
 
 static int put_cost(const struct paint *p)

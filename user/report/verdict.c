@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What holds a transfer up: figures, the rules they are held against, and words. */
+/* What holds a transfer up: the rules its figures are held against, and words. */
 #include "report/verdict.h"
 
 #include "report/transfer.h"
@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const struct verdict_kind_def verdict_kinds[VERDICT_N_KINDS] = {
@@ -22,7 +23,7 @@ const struct verdict_figure_def verdict_figures[VERDICT_N_FIGURES] = {
 };
 
 /*
- * The first rule whose figure reaches its threshold gives the verdict. 0.8: what is left is too
+ * The first rule whose figures reach their thresholds gives the verdict. 0.8: what is left is too
  * little to be worth another look. 0.5: waiting is never worked off beside something else, so more
  * than half of the time is the largest part whatever the others are.
  */
@@ -30,159 +31,114 @@ static const struct rule {
 	enum verdict_kind kind;
 	enum verdict_figure figure;
 	double least;
+	enum verdict_figure also; /* the same figure: no second threshold */
+	double also_least;
 } rules[] = {
-	/* Without any server it takes nearly as long: what is measured is this program. */
-	{ VERDICT_CLIENT, FIGURE_NULL_PEER, 0.8 },
+	/* Hardly faster without a server, and this program has work to do in that time. */
+	{ VERDICT_CLIENT, FIGURE_NULL_PEER, 0.8, FIGURE_CLIENT_RUN, 0.5 },
 	/* One thread: it has no more CPU to spend. */
-	{ VERDICT_CLIENT, FIGURE_CLIENT_CPU, 0.8 },
-	{ VERDICT_DISK, FIGURE_SERVER_DISK, 0.5 },
-	/* afpd serves a session in one thread; waiting for a CPU is lack of CPU, too. */
-	{ VERDICT_SERVER_CPU, FIGURE_SERVER_RUN, 0.8 },
+	{ VERDICT_CLIENT, FIGURE_CLIENT_RUN, 0.8, FIGURE_CLIENT_CPU, 0.5 },
+	{ VERDICT_DISK, FIGURE_SERVER_DISK, 0.5, FIGURE_SERVER_DISK, 0 },
+	/* afpd serves a session in one thread. */
+	{ VERDICT_SERVER_CPU, FIGURE_SERVER_RUN, 0.8, FIGURE_SERVER_CPU, 0.5 },
 	/* The least round-trip time: the smoothed one has the queues in it. */
-	{ VERDICT_LATENCY, FIGURE_ROUND_TRIPS, 0.5 },
+	{ VERDICT_LATENCY, FIGURE_ROUND_TRIPS, 0.5, FIGURE_ROUND_TRIPS, 0 },
 	/* The sender always has data under way and the receiver room: the path is full. */
-	{ VERDICT_NETWORK, FIGURE_PATH_BUSY, 0.8 },
-	{ VERDICT_NETWORK, FIGURE_WAITING, 0.5 },
+	{ VERDICT_NETWORK, FIGURE_PATH_BUSY, 0.8, FIGURE_PATH_BUSY, 0 },
+	/* The server's end is not seen, but that acknowledgements stand in a queue is. */
+	{ VERDICT_NETWORK, FIGURE_QUEUE, 0.75, FIGURE_QUEUE, 0 },
 };
 
-#define PATH_WAITING 0.3 /* a busy path tells nothing while the ends wait less */
-#define TURNS_EACH   0.2 /* client's and server's part, at least */
-#define TURNS_BOTH   0.8 /* both together */
-#define LEAST_TOLD   0.05
+#define PATH_WAITING  0.3 /* a full path tells nothing while the client waits less */
+#define QUEUE_WAITING 0.5 /* nor does a queue */
+#define TURNS_EACH    0.2 /* client's and server's part, at least */
+#define TURNS_BOTH    0.8 /* both together */
+#define SHORT_LEAST   0.5 /* on a CPU and waiting for one, to be short of it */
+#define LEAST_TOLD    0.05
 
 /* The same thresholds where there is no server. */
 #define LOCAL_CPU     0.8
 #define LOCAL_WAITING 0.5
 
-static void put(struct verdict *v, enum verdict_figure f, double x)
+/*
+ * The part of the time that the client needs. One that wakes up for every few segments waits often
+ * for a CPU, beside the data that come in meanwhile: it needs no more than with a null peer.
+ */
+static double client_needs(const struct verdict *v)
 {
-	v->known[f] = true;
-	v->figure[f] = x < 0 ? 0 : x;
+	double run = v->figure[FIGURE_CLIENT_RUN], null = v->figure[FIGURE_NULL_PEER];
+
+	return !v->here && verdict_has_null(v) && null < run ? null : run;
 }
 
-static double capped(double x)
+/*
+ * A smoothed round-trip time has the server's work in it when a single request waits for its
+ * answer: only of data that the client sends, or of several requests under way, it is a queue's.
+ */
+static bool queue_applies(const struct verdict *v, const struct run_transfer *t)
 {
-	return x > 1 ? 1 : x;
-}
-
-/* How much a running total of one end grew over the phase. */
-static bool grown(const struct run_transfer *t, enum run_tcp_end end, enum run_tcp_value value,
-		  double *out)
-{
-	const struct run_tcp *first = transfer_look(t, end, TCP_BEFORE, value);
-	const struct run_tcp *last = transfer_look(t, end, TCP_AFTER, value);
-
-	if (!first || !last || last->value[value] < first->value[value])
+	if (!t->requests || (!strcmp(t->work, "Read") && t->window <= 1))
 		return false;
-	*out = (double)(last->value[value] - first->value[value]);
+	return v->known[FIGURE_CLIENT_RUN] && 1 - client_needs(v) >= QUEUE_WAITING;
+}
+
+/* Whether the figures may be held against this rule. */
+static bool applies(const struct verdict *v, const struct rule *r, const struct run_transfer *t)
+{
+	if (!v->known[r->figure] || !v->known[r->also])
+		return false;
+	if (r->figure == FIGURE_NULL_PEER)
+		return verdict_has_null(v);
+	/* What is between two ends on one machine is its CPU. */
+	if (r->kind == VERDICT_NETWORK && v->here)
+		return false;
+	if (r->figure == FIGURE_QUEUE)
+		return queue_applies(v, t);
+	if (r->figure == FIGURE_PATH_BUSY && v->known[FIGURE_CLIENT_RUN])
+		return 1 - client_needs(v) >= PATH_WAITING;
 	return true;
 }
 
-/* One end that sends file data; of two the one that is held up more. */
-static void path_of(struct verdict *v, const struct run_transfer *t, enum run_tcp_end end)
+static enum verdict_kind by_rule(const struct verdict *v, const struct run_transfer *t)
 {
-	double all_us = 0, busy, rwnd, sndbuf, room;
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+		const struct rule *r = &rules[i];
 
-	for (size_t i = 0; i < t->n_samples; i++)
-		all_us += (double)t->sample[i].ns / 1e3;
-	if (all_us <= 0 || !grown(t, end, TCP_BUSY, &busy) ||
-	    !grown(t, end, TCP_RWND_LIMITED, &rwnd))
-		return;
-	room = busy > rwnd ? capped((busy - rwnd) / all_us) : 0;
-	if (!v->known[FIGURE_PATH_BUSY] || room > v->figure[FIGURE_PATH_BUSY])
-		put(v, FIGURE_PATH_BUSY, room);
-	if (!v->known[FIGURE_RWND_LIMITED] || rwnd / all_us > v->figure[FIGURE_RWND_LIMITED])
-		put(v, FIGURE_RWND_LIMITED, capped(rwnd / all_us));
-	if (!grown(t, end, TCP_SNDBUF_LIMITED, &sndbuf))
-		return;
-	if (!v->known[FIGURE_SNDBUF_LIMITED] || sndbuf / all_us > v->figure[FIGURE_SNDBUF_LIMITED])
-		put(v, FIGURE_SNDBUF_LIMITED, capped(sndbuf / all_us));
-}
-
-static void retrans_of(struct verdict *v, const struct run_transfer *t)
-{
-	double again = 0, sent = 0, a, s;
-
-	for (enum run_tcp_end end = TCP_CLIENT; end <= TCP_SERVER; end++) {
-		if (!grown(t, end, TCP_RETRANS_TOTAL, &a) || !grown(t, end, TCP_SEGS_OUT, &s))
-			continue;
-		again += a;
-		sent += s;
+		if (applies(v, r, t) && v->figure[r->figure] >= r->least &&
+		    v->figure[r->also] >= r->also_least)
+			return r->kind;
 	}
-	if (sent > 0)
-		put(v, FIGURE_RETRANS, again / sent);
+	return VERDICT_NOT_TOLD;
 }
 
-static void path_figures(struct verdict *v, const struct run_transfer *t, const struct stats *s)
+static bool is_short(double cpu, double runq)
 {
-	const enum run_tcp_value rtt = TCP_MIN_RTT;
-	const struct run_tcp *look = transfer_look(t, TCP_CLIENT, TCP_AFTER, rtt);
-	double turns = t->requests;
-
-	if (!look)
-		look = transfer_look(t, TCP_SERVER, TCP_AFTER, rtt);
-	/* A copy inside the server is one request. */
-	if (!t->requests)
-		turns = 1;
-	else if (t->window > 1)
-		turns = (double)((t->requests + t->window - 1) / t->window);
-	if (look && s->median > 0)
-		put(v, FIGURE_ROUND_TRIPS, 1e3 * (double)look->value[rtt] * turns / s->median);
-	if (t->requests && strcmp(t->work, "Write"))
-		path_of(v, t, TCP_SERVER);
-	if (t->requests && strcmp(t->work, "Read"))
-		path_of(v, t, TCP_CLIENT);
-	retrans_of(v, t);
+	return runq > cpu && cpu + runq >= SHORT_LEAST;
 }
 
-static void figures(struct verdict *v, const struct run_phase *p, const struct stats *s)
+/* Who waits longer for a CPU than it has one; NULL: nobody. */
+static const char *short_of_cpu(const struct verdict *v)
 {
-	const struct run_transfer *t = p->transfer;
-	struct transfer_cost c;
-	double ns;
+	double client = v->figure[FIGURE_CLIENT_CPU], client_runq = v->figure[FIGURE_CLIENT_RUNQ];
+	double server = v->figure[FIGURE_SERVER_CPU], server_runq = v->figure[FIGURE_SERVER_RUNQ];
+	bool has_client = v->known[FIGURE_CLIENT_CPU] && v->known[FIGURE_CLIENT_RUNQ];
+	bool has_server = v->known[FIGURE_SERVER_RUN];
+	bool one = has_client && is_short(client, client_runq) && client_needs(v) >= SHORT_LEAST;
+	bool other = has_server && is_short(server, server_runq);
 
-	transfer_cost(p, &c);
-	ns = c.elapsed.known ? c.elapsed.v : 0;
-	if (t->null_ns && s->median > 0)
-		put(v, FIGURE_NULL_PEER, (double)t->null_ns / s->median);
-	path_figures(v, t, s);
-	if (ns <= 0)
-		return;
-	if (c.client_cpu.known)
-		put(v, FIGURE_CLIENT_CPU, c.client_cpu.v / ns);
-	if (c.server_cpu.known)
-		put(v, FIGURE_SERVER_CPU, c.server_cpu.v / ns);
-	if (!c.has_times)
-		return;
-	put(v, FIGURE_SERVER_RUN, (c.server_cpu.v + (double)c.column[ACCOUNT_RUNQ]) / ns);
-	put(v, FIGURE_SERVER_DISK, (double)c.column[ACCOUNT_DISK] / ns);
-	put(v, FIGURE_SERVER_NET, (double)c.column[ACCOUNT_NET] / ns);
-	put(v, FIGURE_SERVER_BUSY, c.busy / ns);
-	if (c.client_cpu.known && t->requests)
-		put(v, FIGURE_WAITING,
-		    1 - v->figure[FIGURE_CLIENT_CPU] -
-			(v->figure[FIGURE_SERVER_BUSY] - v->figure[FIGURE_SERVER_NET]));
-}
-
-/* Whether the figure may be held against this rule. */
-static bool applies(const struct verdict *v, const struct rule *r)
-{
-	/* Waiting alone does not tell a long way from a narrow one. */
-	if (r->figure == FIGURE_WAITING && !v->known[FIGURE_ROUND_TRIPS])
-		return false;
-	/* Two ends that hardly rest keep a loopback busy, too. */
-	if (r->figure == FIGURE_PATH_BUSY && v->known[FIGURE_WAITING] &&
-	    v->figure[FIGURE_WAITING] < PATH_WAITING)
-		return false;
-	return v->known[r->figure];
+	if ((one && other) || (has_client && has_server && !one && !other &&
+			       is_short(client + server, client_runq + server_runq)))
+		return "client and afpd wait";
+	return one ? "the client waits" : other ? "afpd waits" : NULL;
 }
 
 static bool takes_turns(const struct verdict *v, const struct run_transfer *t)
 {
-	double client = v->figure[FIGURE_CLIENT_CPU];
+	double client = v->figure[FIGURE_CLIENT_RUN];
 	double server = v->figure[FIGURE_SERVER_BUSY] - v->figure[FIGURE_SERVER_NET];
 
-	if (!v->known[FIGURE_CLIENT_CPU] || !v->known[FIGURE_SERVER_BUSY] || t->window > 1)
+	if (!v->known[FIGURE_CLIENT_RUN] || !v->known[FIGURE_SERVER_BUSY] || !t->requests ||
+	    t->window > 1)
 		return false;
 	return client >= TURNS_EACH && server >= TURNS_EACH && client + server >= TURNS_BOTH;
 }
@@ -199,11 +155,18 @@ static void say(struct verdict *v, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* "; WHAT 12 %" when it is known and not next to nothing. */
+/* ", WHAT 12 %" when it is known and not next to nothing. */
 static void tell(struct verdict *v, enum verdict_figure f, const char *what)
 {
 	if (v->known[f] && v->figure[f] >= LEAST_TOLD)
 		say(v, "%s%s %.0f %%", *v->text ? ", " : "", what, 100 * v->figure[f]);
+}
+
+/* "; WHAT 12 %" when it is known and not next to nothing. */
+static void tell_after(struct verdict *v, enum verdict_figure f, const char *what)
+{
+	if (v->known[f] && v->figure[f] >= LEAST_TOLD)
+		say(v, "; %s %.0f %%", what, 100 * v->figure[f]);
 }
 
 static void missing(struct verdict *v, const struct run_transfer *t)
@@ -232,30 +195,59 @@ static void missing(struct verdict *v, const struct run_transfer *t)
 static void no_rule(struct verdict *v, const struct run_transfer *t)
 {
 	missing(v, t);
-	if (*v->text) {
-		v->kind = VERDICT_NOT_TOLD;
-		if (v->known[FIGURE_CLIENT_CPU])
-			say(v, "; client's CPU %.0f %%", 100 * v->figure[FIGURE_CLIENT_CPU]);
-		if (v->known[FIGURE_SERVER_CPU])
-			say(v, "; afpd's CPU %.0f %%", 100 * v->figure[FIGURE_SERVER_CPU]);
+	if (!*v->text) {
+		v->kind = VERDICT_MIXED;
 		return;
 	}
-	v->kind = VERDICT_MIXED;
+	v->kind = VERDICT_NOT_TOLD;
+	tell_after(v, FIGURE_CLIENT_CPU, "client's CPU");
+	tell_after(v, FIGURE_CLIENT_RUNQ, "client waiting for a CPU");
+	if (v->known[FIGURE_SERVER_CPU])
+		say(v, "; afpd's CPU %.0f %%", 100 * v->figure[FIGURE_SERVER_CPU]);
+	if (!v->seen)
+		say(v, v->here ? "; watch the server to learn more"
+			       : "; run it on the server to learn more");
+}
+
+static void null_words(struct verdict *v)
+{
+	const char *comma = *v->text ? ", " : "";
+
+	if (verdict_has_null(v))
+		say(v, "%sthe same against a peer that keeps nothing takes %.0f %%", comma,
+		    100 * v->figure[FIGURE_NULL_PEER]);
+	else if (v->known[FIGURE_NULL_PEER])
+		say(v, "%snull peer not usable: it was slower than the server (%.0f %%)", comma,
+		    100 * v->figure[FIGURE_NULL_PEER]);
+}
+
+static void server_words(struct verdict *v)
+{
+	/* What it is made of, also where one part is next to nothing. */
+	if (v->kind == VERDICT_SERVER_CPU || v->kind == VERDICT_CPU_QUEUE) {
+		if (v->known[FIGURE_SERVER_RUN])
+			say(v, "%safpd's CPU %.0f %%, afpd waiting for a CPU %.0f %%",
+			    *v->text ? ", " : "", 100 * v->figure[FIGURE_SERVER_CPU],
+			    100 * v->figure[FIGURE_SERVER_RUNQ]);
+	} else {
+		tell(v, FIGURE_SERVER_CPU, "afpd's CPU");
+		tell(v, FIGURE_SERVER_RUNQ, "afpd waiting for a CPU");
+	}
+	tell(v, FIGURE_SERVER_DISK, "afpd waiting for disk");
+	tell(v, FIGURE_SERVER_NET, "afpd waiting for the network");
 }
 
 static void words(struct verdict *v, const struct run_transfer *t)
 {
 	tell(v, FIGURE_CLIENT_CPU, "client's CPU");
-	if (v->known[FIGURE_NULL_PEER])
-		say(v, "%sthe same against a peer that keeps nothing takes %.0f %%",
-		    *v->text ? ", " : "", 100 * v->figure[FIGURE_NULL_PEER]);
-	tell(v, FIGURE_SERVER_CPU, "afpd's CPU");
-	tell(v, FIGURE_SERVER_DISK, "afpd waiting for disk");
-	tell(v, FIGURE_SERVER_NET, "afpd waiting for the network");
+	tell(v, FIGURE_CLIENT_RUNQ, "client waiting for a CPU");
+	null_words(v);
+	server_words(v);
 	tell(v, FIGURE_WAITING, "neither end working");
 	if (v->kind == VERDICT_LATENCY || v->kind == VERDICT_NETWORK) {
 		tell(v, FIGURE_ROUND_TRIPS, "round trips");
 		tell(v, FIGURE_PATH_BUSY, "path busy");
+		tell(v, FIGURE_QUEUE, "a queue's part of the round-trip time");
 	}
 	if (v->known[FIGURE_RETRANS] && v->figure[FIGURE_RETRANS] >= 0.001)
 		say(v, "%s%.1f %% of segments sent again", *v->text ? ", " : "",
@@ -263,25 +255,70 @@ static void words(struct verdict *v, const struct run_transfer *t)
 	if ((v->kind == VERDICT_TURNS || v->kind == VERDICT_LATENCY) && t->requests > 1 &&
 	    t->window <= 1)
 		say(v, "; one request at a time: a window would overlap them");
+	if (v->kind == VERDICT_MIXED && v->here)
+		say(v, "%sclient and server share this machine", *v->text ? "; " : "");
 }
 
 /* Without a server there are this program and the file system. */
 static void local(struct verdict *v)
 {
-	double client = v->figure[FIGURE_CLIENT_CPU];
-
 	if (!v->known[FIGURE_CLIENT_CPU]) {
 		say(v, "not measured: the CPU time of this program");
 		return;
 	}
-	put(v, FIGURE_WAITING, 1 - client);
 	v->kind = VERDICT_MIXED;
-	if (client >= LOCAL_CPU)
+	if (is_short(v->figure[FIGURE_CLIENT_CPU], v->figure[FIGURE_CLIENT_RUNQ]))
+		v->kind = VERDICT_CPU_QUEUE;
+	else if (v->figure[FIGURE_CLIENT_RUN] >= LOCAL_CPU)
 		v->kind = VERDICT_CLIENT;
 	else if (v->figure[FIGURE_WAITING] >= LOCAL_WAITING)
 		v->kind = VERDICT_DISK;
-	say(v, "this program's CPU %.0f %%, waiting for the file system %.0f %%", 100 * client,
-	    100 * v->figure[FIGURE_WAITING]);
+	say(v, "this program's CPU %.0f %%", 100 * v->figure[FIGURE_CLIENT_CPU]);
+	tell(v, FIGURE_CLIENT_RUNQ, "waiting for a CPU");
+	say(v, ", waiting for the file system %.0f %%", 100 * v->figure[FIGURE_WAITING]);
+}
+
+static void judge(struct verdict *v, const struct run_transfer *t)
+{
+	const char *who = short_of_cpu(v);
+
+	v->kind = who ? VERDICT_CPU_QUEUE : by_rule(v, t);
+	if (!v->kind && takes_turns(v, t))
+		v->kind = VERDICT_TURNS;
+	if (!v->kind)
+		no_rule(v, t);
+	if (v->kind)
+		words(v, t);
+	if (who)
+		say(v, "; %s for a CPU: other programs use this machine", who);
+}
+
+static const char *ordinal(unsigned int n)
+{
+	static const char *const ends[] = { "th", "st", "nd", "rd" };
+
+	return n % 10 < 4 && n / 10 % 10 != 1 ? ends[n % 10] : ends[0];
+}
+
+/* "; unsteady: ...", and " (14 of 20 iterations; the 15th broke off)" when it is not all. */
+static void remarks(struct verdict *v, const struct run *r, const struct run_transfer *t,
+		    const struct stats *s)
+{
+	const char *planned = run_note_find(&r->options, "iterations");
+	unsigned long all = planned ? strtoul(planned, NULL, 10) : s->n;
+	unsigned int broken = 0;
+
+	if (v->unsteady)
+		say(v, "; unsteady: CV %.0f %%", 100 * s->cv);
+	for (size_t i = 0; i < t->n_samples; i++)
+		if (!t->sample[i].warmup && !t->sample[i].complete)
+			broken = t->sample[i].iteration;
+	if (all <= s->n && !broken)
+		return;
+	say(v, " (%zu of %lu iterations", s->n, all > s->n ? all : s->n + 1);
+	if (broken)
+		say(v, "; the %u%s broke off", broken, ordinal(broken));
+	say(v, ")");
 }
 
 int verdict_of(struct verdict *out, const struct run *r, const struct run_phase *p)
@@ -297,20 +334,12 @@ int verdict_of(struct verdict *out, const struct run *r, const struct run_phase 
 		say(out, p->complete ? "no measured iteration" : "it broke off");
 		return 0;
 	}
-	figures(out, p, &s);
-	if (transfer_is_local(r)) {
+	verdict_measure(out, r, p, &s);
+	if (transfer_is_local(r))
 		local(out);
-		return 0;
-	}
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) && !out->kind; i++)
-		if (applies(out, &rules[i]) && out->figure[rules[i].figure] >= rules[i].least)
-			out->kind = rules[i].kind;
-	if (!out->kind && takes_turns(out, p->transfer))
-		out->kind = VERDICT_TURNS;
-	if (!out->kind)
-		no_rule(out, p->transfer);
-	if (out->kind)
-		words(out, p->transfer);
+	else
+		judge(out, p->transfer);
+	remarks(out, r, p->transfer, &s);
 	return 0;
 }
 
@@ -345,6 +374,9 @@ int verdict_of_run(struct verdict *out, const struct run *r)
 			if (n[k] && (most == VERDICT_N_KINDS || ns[k] > ns[most]))
 				most = k;
 		if (most == VERDICT_N_KINDS)
+			break;
+		/* What would be 0 % is left out, unless that is all. */
+		if (*out->text && 200 * ns[most] < all)
 			break;
 		say(out, "%s%s %.0f %% of the time (%zu transfer%s)", *out->text ? ", " : "",
 		    verdict_kinds[most].words, all > 0 ? 100 * ns[most] / all : 0, n[most],

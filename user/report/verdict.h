@@ -15,6 +15,7 @@
 	X(CLIENT, "client", "client-bound")                                                        \
 	X(DISK, "disk", "disk-bound")                                                              \
 	X(SERVER_CPU, "server_cpu", "server CPU-bound")                                            \
+	X(CPU_QUEUE, "cpu_queue", "short of CPU")                                                  \
 	X(LATENCY, "latency", "latency-bound")                                                     \
 	X(NETWORK, "network", "network-bound")                                                     \
 	X(TURNS, "turns", "by turns")                                                              \
@@ -30,14 +31,18 @@ enum verdict_kind {
 /* Figures, all of them ratios. X(NAME, key, meaning) */
 #define VERDICT_FIGURES(X)                                                                         \
 	X(CLIENT_CPU, "client_cpu", "CPU time of this program / elapsed")                          \
+	X(CLIENT_RUNQ, "client_runq", "this program runnable, waiting for a CPU / elapsed")        \
+	X(CLIENT_RUN, "client_run", "client_cpu + client_runq, as far as it is known")             \
 	X(NULL_PEER, "null_peer", "median against a peer that keeps nothing / median")             \
 	X(SERVER_CPU, "server_cpu", "CPU time of afpd / elapsed")                                  \
-	X(SERVER_RUN, "server_run", "the same and time waiting for a CPU in requests / elapsed")   \
+	X(SERVER_RUNQ, "server_runq", "afpd waiting for a CPU, in requests / elapsed")             \
+	X(SERVER_RUN, "server_run", "server_cpu + server_runq")                                    \
 	X(SERVER_DISK, "server_disk", "requests blocked on files and directories / elapsed")       \
 	X(SERVER_NET, "server_net", "requests blocked on the client's connection / elapsed")       \
 	X(SERVER_BUSY, "server_busy", "time with a request in service / elapsed")                  \
 	X(WAITING, "waiting", "elapsed in which neither client nor server worked / elapsed")       \
 	X(ROUND_TRIPS, "round_trips", "least round-trip time x turns of the window / median")      \
+	X(QUEUE, "queue", "part of the client's smoothed round-trip time above the least")         \
 	X(PATH_BUSY, "path_busy", "sender had data under way and room in the window / time")       \
 	X(RWND_LIMITED, "rwnd_limited", "sender held up by the receiver's window / time")          \
 	X(SNDBUF_LIMITED, "sndbuf_limited", "sender held up by its own buffer / time")             \
@@ -62,8 +67,23 @@ struct verdict {
 	enum verdict_kind kind;
 	bool known[VERDICT_N_FIGURES];
 	double figure[VERDICT_N_FIGURES];
-	char text[320]; /* the figures that say so, or what is missing; no full stop */
+	bool seen;      /* something of the server was: it is on this machine */
+	bool here;      /* client and server share this machine */
+	bool unsteady;  /* the iterations differ by more than VERDICT_CV */
+	char text[640]; /* the figures that say so, or what is missing; no full stop */
 };
+
+#define VERDICT_CV        0.3 /* standard deviation / mean above which nothing is steady */
+#define VERDICT_NULL_VOID 1.1 /* a null peer slower than this x the server is no reference */
+
+/* Whether the figure NULL_PEER is known and may be used. */
+bool verdict_has_null(const struct verdict *v);
+
+struct stats;
+
+/* The figures of a phase with at least one iteration that counts, and seen, here, unsteady. */
+void verdict_measure(struct verdict *v, const struct run *r, const struct run_phase *p,
+		     const struct stats *s);
 
 /* Of one transfer. 0 or -ENOMEM. */
 int verdict_of(struct verdict *out, const struct run *r, const struct run_phase *p);

@@ -28,18 +28,6 @@ static void print_tight(FILE *to, const char *text)
 		fputc(*text == ' ' && text[1] == '%' ? GLUE[0] : *text, to);
 }
 
-/* "4 KiB", or "4 KiB to 64 KiB". */
-static void print_sizes(FILE *to, uint64_t first, uint64_t last)
-{
-	char text[RUN_SIZE_MAX];
-
-	print_glued(to, run_size(first, text));
-	if (first == last)
-		return;
-	fputs(GLUE "to" GLUE, to);
-	print_glued(to, run_size(last, text));
-}
-
 static void print_shares(FILE *to, const struct transfer_cost *c)
 {
 	double share[N_SHARES];
@@ -64,6 +52,20 @@ static void print_shares(FILE *to, const struct transfer_cost *c)
 	}
 }
 
+static void print_client(FILE *to, const struct transfer_cost *c)
+{
+	if (!c->client_cpu.known || c->elapsed.v <= 0) {
+		fputs(" the client's CPU time n/a;", to);
+		return;
+	}
+	fprintf(to, " the client on a CPU" GLUE "%.1f" GLUE "%%",
+		100 * c->client_cpu.v / c->elapsed.v);
+	if (c->client_runq.known && 100 * c->client_runq.v / c->elapsed.v >= LEAST_TOLD)
+		fprintf(to, ", waiting for one" GLUE "%.1f" GLUE "%%",
+			100 * c->client_runq.v / c->elapsed.v);
+	fputc(';', to);
+}
+
 /* "64 MiB in 18.2ms: client's CPU 30.1 %; afpd: in calls 45.2 %, ..." */
 static int put_time(const struct paint *p, const struct run_phase *phase)
 {
@@ -81,11 +83,7 @@ static int put_time(const struct paint *p, const struct run_phase *phase)
 	transfer_cost(phase, &c);
 	print_glued(to, run_size(phase->transfer->size, size));
 	fprintf(to, " in %s:", cell_time(s.median).text);
-	if (c.client_cpu.known && c.elapsed.v > 0)
-		fprintf(to, " the client on a CPU" GLUE "%.1f" GLUE "%%;",
-			100 * c.client_cpu.v / c.elapsed.v);
-	else
-		fputs(" the client's CPU time n/a;", to);
+	print_client(to, &c);
 	fputs(" afpd: ", to);
 	if (c.has_times && c.elapsed.v > 0)
 		print_shares(to, &c);
@@ -100,32 +98,28 @@ static int put_time(const struct paint *p, const struct run_phase *phase)
 	return 0;
 }
 
-/* "4 KiB to 64 KiB client-bound; 128 KiB disk-bound" */
-static int print_kinds(FILE *to, const struct run *r, const char *work)
+/* ". Other sizes: 2 mixed, 1 client-bound" */
+static int print_others(FILE *to, const struct run *r, const struct run_phase *largest)
 {
-	uint64_t first = 0, last = 0;
-	struct verdict v, was = { 0 };
-	bool any = false;
+	size_t n[VERDICT_N_KINDS] = { 0 };
+	const char *gap = ". Other sizes: ";
+	struct verdict v;
 
 	for (size_t i = 0; i < r->n_phases; i++) {
-		const struct run_phase *phase = r->phase[i];
-
-		if (strcmp(phase->transfer->work, work))
+		if (r->phase[i] == largest ||
+		    strcmp(r->phase[i]->transfer->work, largest->transfer->work))
 			continue;
-		if (verdict_of(&v, r, phase))
+		if (verdict_of(&v, r, r->phase[i]))
 			return -ENOMEM;
-		if (any && v.kind != was.kind) {
-			print_sizes(to, first, last);
-			fprintf(to, " %s; ", verdict_kinds[was.kind].words);
-		}
-		if (!any || v.kind != was.kind)
-			first = phase->transfer->size;
-		last = phase->transfer->size;
-		was = v;
-		any = true;
+		n[v.kind]++;
 	}
-	print_sizes(to, first, last);
-	fprintf(to, " %s", verdict_kinds[was.kind].words);
+	for (size_t k = 0; k < VERDICT_N_KINDS; k++) {
+		if (!n[k])
+			continue;
+		fprintf(to, "%s%zu" GLUE, gap, n[k]);
+		print_glued(to, verdict_kinds[k].words);
+		gap = ", ";
+	}
 	return 0;
 }
 
@@ -168,12 +162,10 @@ static int put_work(const struct paint *p, const char *work)
 	to = open_memstream(&text, &len);
 	if (!to)
 		return -ENOMEM;
-	e = print_kinds(to, p->view.run, work);
-	fputs(" (", to);
 	print_glued(to, run_size(phase->transfer->size, size));
-	fputs(": ", to);
+	fprintf(to, " %s: ", verdict_kinds[v.kind].words);
 	print_tight(to, v.text);
-	fputc(')', to);
+	e = print_others(to, p->view.run, phase);
 	if (fclose(to) || e) {
 		free(text);
 		return -ENOMEM;
@@ -193,8 +185,10 @@ int paint_verdicts(const struct paint *p)
 	int e;
 
 	paint_heading(p, "What holds it up",
-		      "  per work, then where the time of its largest file went (client\n"
-		      "       and server work at the same time: no need to add up to 100 %)");
+		      transfer_is_local(r)
+			  ? "  per work, its largest file: this program and the file system"
+			  : "  per work, its largest file, then where the time went (client\n"
+			    "       and server work at the same time: no need to add up to 100 %)");
 	for (size_t i = 0; i < r->n_phases; i++) {
 		bool seen = false;
 
