@@ -32,7 +32,7 @@ UNIT	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/tes
 BPF_TESTS  = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bpf/test_*.c)))
 
 .DELETE_ON_ERROR:
-.PHONY: all demo check check-built vm unit unit-sanitized fuzz fuzz-run bpf-tests integration lint \
+.PHONY: all demo check check-built vm python unit unit-sanitized fuzz fuzz-run bpf-tests integration lint \
 	 bench install clean help
 .SECONDARY:
 
@@ -113,7 +113,7 @@ check:
 	$(Q)tests/need.sh build server check vm
 	$(Q)$(MAKE) --no-print-directory check-built
 
-check-built: all lint unit unit-sanitized fuzz bpf-tests vm integration
+check-built: all lint python unit unit-sanitized fuzz bpf-tests vm integration
 
 unit: $(UNIT)
 	$(call run_tests,$(UNIT))
@@ -141,6 +141,12 @@ integration: all
 	$(Q)$(SAN) all
 	$(Q)AFPSCOPE=$(CURDIR)/build/san/afpscope $(PYTHON) -B -m pytest -p no:cacheprovider -q tests/integration
 
+# The Python package: types and tests, with the pinned packages of need.sh.
+python:
+	$(Q)tests/need.sh python
+	$(Q)$$(tests/need.sh --python) -m mypy --cache-dir=$(BUILD)/mypy --config-file analysis/pyproject.toml analysis/afpscope
+	$(Q)$$(tests/need.sh --python) -B -m pytest -q tests/python
+
 lint:
 	$(Q)tests/lint.sh
 
@@ -149,11 +155,19 @@ bench:
 	$(Q)$(MAKE) --no-print-directory all $(BUILD)/tests/bpf/bench_calls
 	$(Q)$(PYTHON) -B tests/bench/bench.py
 
+ANALYSIS   = info export query compare gate ab report
+PYLIB	   = $(PREFIX)/share/afpscope/python
+
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(BUILD)/afpscope $(DESTDIR)$(PREFIX)/bin/afpscope
 	ln -sf afpscope $(DESTDIR)$(PREFIX)/bin/afp_lantest
 	ln -sf afpscope $(DESTDIR)$(PREFIX)/bin/afp_speedtest
+	install -d $(DESTDIR)$(PYLIB)/afpscope
+	install -m 644 analysis/afpscope/*.py analysis/afpscope/*.html analysis/afpscope/py.typed $(DESTDIR)$(PYLIB)/afpscope
+	sed 's|@PYTHON@|$(PYTHON)|; s|@LIB@|$(PYLIB)|' analysis/launcher.in > $(DESTDIR)$(PREFIX)/bin/afpscope-analysis
+	chmod 755 $(DESTDIR)$(PREFIX)/bin/afpscope-analysis
+	for c in $(ANALYSIS); do ln -sf afpscope-analysis $(DESTDIR)$(PREFIX)/bin/afpscope-$$c; done
 	install -m 644 docs/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 
 clean:

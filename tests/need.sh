@@ -6,6 +6,9 @@
 #   server   what builds and runs the test servers of tests/server (not the judges)
 #   check    what the tests and lints run, ruff included
 #   vm       what tests/vm builds and runs its virtual machines with
+#   python   what the package in analysis/ needs, and what tests and types are checked with
+# need.sh --python: print the path of the interpreter of that group. Debian 12 has
+# not all of it: a venv of the cache, as for ruff.
 # need.sh --ruff: print the path of ruff. It has no package in Debian 12, and its
 # versions differ in what they find: the one named below lives in a venv of the
 # cache (AFPSCOPE_CACHE, default ${XDG_CACHE_HOME:-~/.cache}/afpscope) and is
@@ -16,6 +19,8 @@
 set -euo pipefail
 
 ruff_version=0.17.5
+python_pins=(numpy==2.4.6 scipy==1.17.1 matplotlib==3.11.2 jinja2==3.1.6 pyarrow==26.0.1
+    duckdb==2.0.0 pytest==9.2.0 hypothesis==6.170.15 mypy==2.4.1)
 cache=${AFPSCOPE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/afpscope}
 
 die() { echo "need.sh: $*" >&2; exit 1; }
@@ -30,6 +35,20 @@ ruff_path() {
             { rm -rf "$venv"; die "no ruff $ruff_version"; }
     fi
     echo "$venv/bin/ruff"
+}
+
+python_path() {
+    local venv
+    venv=$cache/python-$(echo "${python_pins[@]}" | cksum | cut -d ' ' -f 1)
+    if [ ! -e "$venv/complete" ]; then
+        need python3-venv
+        echo "need.sh: installing ${python_pins[*]} in $venv" >&2
+        python3 -m venv --clear "$venv" >&2
+        "$venv/bin/pip" install -q --root-user-action=ignore "${python_pins[@]}" >&2 ||
+            { rm -rf "$venv"; die "not all of ${python_pins[*]}"; }
+        touch "$venv/complete"
+    fi
+    echo "$venv/bin/python"
 }
 
 installed() { # PACKAGE
@@ -81,7 +100,7 @@ need() { # NAMES...: install what is missing
     quiet "${apt[@]}" install "${pkgs[@]}"
 }
 
-[ $# -gt 0 ] || die "usage: need.sh build|server|check|vm... or need.sh --ruff"
+[ $# -gt 0 ] || die "usage: need.sh build|server|check|vm|python... or need.sh --ruff|--python"
 list=()
 for group in "$@"; do
     case $group in
@@ -100,6 +119,11 @@ for group in "$@"; do
         list+=(qemu-system-x86 qemu-system-arm cpio kmod e2fsprogs xz-utils zstd
             apt dpkg tar debian-archive-keyring ca-certificates util-linux
             gcc-aarch64-linux-gnu) ;;
+    python) list+=(python3-venv babeltrace2 fonts-dejavu-core) ;;
+    --python)
+        [ $# = 1 ] || die "--python stands alone"
+        python_path
+        exit ;;
     --ruff)
         [ $# = 1 ] || die "--ruff stands alone"
         ruff_path
@@ -109,5 +133,8 @@ for group in "$@"; do
 done
 need "${list[@]}"
 for group in "$@"; do
-    if [ "$group" = check ]; then ruff_path > /dev/null; fi
+    case $group in
+    check) ruff_path > /dev/null ;;
+    python) python_path > /dev/null ;;
+    esac
 done

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Looks at saved runs of afpscope: run folders in, nothing else.
+
+`Run.open(find(name))` gives a run; `Trace.open(run.trace)` its records. Both are loaded when
+they are first used, so that a program can say which package it lacks.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .errors import Failure
+
+if TYPE_CHECKING:
+    from .run import Run, find
+    from .trace import Stream, Trace
+
+__all__ = ["Failure", "Run", "Stream", "Trace", "find"]
+__version__ = "0.1.0"
+_HOME = {"Run": "run", "find": "run", "Stream": "trace", "Trace": "trace"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_HOME[name]}", __name__), name)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""afpscope ab: two servers measured in turn by the C program, then compared.
+
+The order is ABBA ABBA ...: what drifts evenly falls on both alike.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from . import compare, show
+from .errors import Failure, wrong_use
+from .run import Run
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "afpscope ab --a URL --b URL --pairs N -o DIR [OPTIONS] -- lantest|speedtest ..."
+    parser.add_argument("--a", metavar="URL", required=True)
+    parser.add_argument("--b", metavar="URL", required=True)
+    parser.add_argument("--pairs", metavar="N", type=int, default=12, help="default 12")
+    parser.add_argument("-o", dest="output", metavar="DIR", type=Path, required=True)
+    parser.add_argument("--program", metavar="FILE", help="default: afpscope on the PATH")
+    parser.add_argument("--force", action="store_true", help="compare what is not comparable")
+    parser.add_argument("--least", metavar="PERCENT", type=compare.percent, default=0.01)
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--json", action="store_true")
+
+
+def _program(args: argparse.Namespace) -> str:
+    name = args.program or os.environ.get("AFPSCOPE") or shutil.which("afpscope")
+    if not name or not os.access(name, os.X_OK):
+        raise wrong_use("there is no program afpscope: put it on the PATH or name it (--program)")
+    return str(name)
+
+
+def order(pairs: int) -> list[tuple[int, str]]:
+    """(pair, side) in the order of the runs: 1a 1b 2b 2a 3a 3b ..."""
+    out = []
+    for pair in range(1, pairs + 1):
+        out += [(pair, side) for side in ("ab" if pair % 2 else "ba")]
+    return out
+
+
+def _measure(line: list[str], file: Path, log: Path) -> Run:
+    with log.open("w", encoding="utf-8") as out:
+        done = subprocess.run(line, stdout=out, stderr=out, stdin=subprocess.DEVNULL, check=False)
+    if done.returncode not in (0, 4):
+        last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
+        raise Failure(f"{' '.join(line[:2])} ended with {done.returncode}: {''.join(last)[:200]}")
+    return Run.open(file)
+
+
+def run(args: argparse.Namespace) -> int:
+    command = args.after or []
+    if not command or command[0] not in ("lantest", "speedtest"):
+        raise wrong_use("what is to be measured stands after --: lantest or speedtest, and options")
+    if not 1 <= args.pairs <= 1000:
+        raise wrong_use(f"--pairs {args.pairs}: 1 to 1000")
+    program, folder = _program(args), args.output
+    if folder.exists() and any(folder.iterdir()):
+        raise wrong_use(f"{folder} is there and not an empty folder: name a new one with -o")
+    urls = {"a": args.a, "b": args.b}
+    sides: dict[str, list[Run]] = {"a": [], "b": []}
+    for i, (pair, side) in enumerate(order(args.pairs), 1):
+        show.notice(f"ab: run {i} of {2 * args.pairs}: {side} {urls[side]}")
+        place = folder / f"{pair:03}{side}"
+        place.mkdir(parents=True)
+        file = place / "run.json"
+        line = [program, *command, "--json", str(file), urls[side]]
+        sides[side].append(_measure(line, file, place / "output.txt"))
+        if pair == 1 and i == 2:
+            compare.check(sides["a"], sides["b"], args.force)
+    return compare.report(sides["a"], sides["b"], args)

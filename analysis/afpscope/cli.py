@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The programs afpscope-COMMAND, and `python3 -m afpscope COMMAND`.
+
+afpscope COMMAND finds the first; which command is meant is told by the program's name.
+Results go to standard output, everything for people to standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol, cast
+
+from .errors import FAILED, INTERRUPTED, USAGE, Failure
+
+COMMANDS = {
+    "info": "what a run is, and whether it can be trusted",
+    "export": "a run as Parquet, CSV or a Perfetto trace",
+    "query": "SQL over a run's records",
+    "compare": "what differs between runs, and whether that is chance",
+    "gate": "holds a run against accepted counts",
+    "ab": "measures two servers in turn and compares them",
+    "report": "a run as one page",
+}
+
+
+class Module(Protocol):
+    """A command: what its options are, and what it does with them.
+
+    `args.after` is what stood behind `--`, None without.
+    """
+
+    def options(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, args: argparse.Namespace) -> int: ...
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, as the C program does."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        raise Failure(f"{message} (see {self.prog} --help)", USAGE)
+
+
+def _overview() -> str:
+    lines = ["Usage: python3 -m afpscope COMMAND ...", "", "Looks at saved runs of afpscope.", ""]
+    lines += [f"  {name:10}{text}" for name, text in COMMANDS.items()]
+    return "\n".join(lines)
+
+
+def _command(argv: Sequence[str]) -> tuple[str, list[str]]:
+    name = Path(argv[0]).name.removesuffix(".py")
+    if name.startswith("afpscope-"):
+        return name.removeprefix("afpscope-"), list(argv[1:])
+    if len(argv) < 2:
+        raise Failure("no command is named (see python3 -m afpscope --help)", USAGE)
+    return argv[1], list(argv[2:])
+
+
+def _execute(argv: Sequence[str]) -> int:
+    name, rest = _command(argv)
+    if name in ("--help", "-h"):
+        print(_overview())
+        return 0
+    if name not in COMMANDS:
+        raise Failure(f"there is no command {name!r} (see python3 -m afpscope --help)", USAGE)
+    module = cast(Module, importlib.import_module(f".{name}", __package__))
+    parser = Parser(prog=f"afpscope {name}", description=COMMANDS[name], allow_abbrev=False)
+    module.options(parser)
+    try:
+        cut = rest.index("--") if "--" in rest else len(rest)
+        args = parser.parse_args(rest[:cut])
+        args.after = rest[cut + 1 :] if cut < len(rest) else None
+        return module.run(args)
+    except Failure as e:
+        raise Failure(f"{name}: {e}", e.code) from None
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; the exit code (docs/exit-codes.md)."""
+    try:
+        code = _execute(sys.argv if argv is None else argv)
+        sys.stdout.flush()
+        return code
+    except Failure as e:
+        print(f"afpscope: {e}", file=sys.stderr)
+        return e.code
+    except ImportError as e:
+        print(
+            f"afpscope: the Python package {e.name} is missing or broken: install it",
+            file=sys.stderr,
+        )
+        return FAILED
+    except BrokenPipeError:
+        # Whoever read has enough; keep the interpreter's own flush silent.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except OSError as e:
+        print(f"afpscope: {e.filename or 'input or output'}: {e.strerror}", file=sys.stderr)
+        return FAILED
+    except MemoryError:
+        print("afpscope: out of memory", file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What can be counted exactly in a run: calls of each AFP command in each test.
+
+A key is (test, command, role, class, object); requests themselves have role "requests",
+errors "errors". A value is that of one iteration.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .model import Phase
+from .run import Run
+
+Key = tuple[str, str, str, str, str]
+Observed = dict[Key, list[int]]
+OWN_CODE = "user"
+_HEAP_AND_TIMERS = {"memory", "signal"}
+_LEAST = 10
+
+
+def test_name(p: Phase) -> str:
+    """The test as files and tables name it: number and title without its number of commands."""
+    title = p.title.split(" [")[0]
+    return title if p.transfer else f"{p.test} {title}"
+
+
+def of_phase(p: Phase) -> dict[Key, int]:
+    """The counts of one phase; empty where requests were not counted."""
+    out: dict[Key, int] = defaultdict(int)
+    for account in p.requests or ():
+        head = (test_name(p), account.name)
+        out[(*head, "requests", "", "")] += account.requests or 0
+        out[(*head, "errors", "", "")] += account.figures.get("errors") or 0
+        for part in account.parts:
+            if part.class_ != OWN_CODE:
+                out[(*head, *part.key)] += part.calls
+    return dict(out)
+
+
+def observe(runs: Iterable[Run]) -> Observed:
+    """All iterations of all runs, 0 where a key of the same test did not occur."""
+    phases = [(test_name(p), of_phase(p)) for r in runs for p in r.whole_phases if p.requests]
+    keys: dict[Key, None] = {}
+    for _, found in phases:
+        keys.update(dict.fromkeys(found))
+    return {
+        key: [found.get(key, 0) for test, found in phases if test == key[0]] for key in sorted(keys)
+    }
+
+
+def requests_of(observed: Observed, key: Key) -> int:
+    """How many requests the calls of a key are for; at least 1."""
+    return max([1, *observed.get((key[0], key[1], "requests", "", ""), [])])
+
+
+def label(key: Key) -> str:
+    """The key's last three as tables show them: `afpd: xattr · data file`."""
+    role, class_, object_ = key[2:]
+    if role in ("requests", "errors"):
+        return role
+    return f"{role}: {class_}" + (f" · {object_}" if object_ not in ("", "-") else "")
+
+
+@dataclass(frozen=True)
+class Band:
+    """What a count may be. `exact`: it was the same every time, as were its neighbours."""
+
+    low: int
+    high: int
+    exact: bool
+
+    def holds(self, value: int) -> bool:
+        return self.low <= value <= self.high
+
+
+def _unsteady(key: Key, requests: int) -> int:
+    """How far a band goes at least beyond what was seen; 0 for what hangs on the request alone.
+
+    Waits hang on who was scheduled when (that one more answer is awaited shows in the writes
+    to the CNID socket, which are exact); a database writes pages and rolls logs over in its
+    own time; the heap grows and timers tick.
+    """
+    role, class_, object_ = key[2:]
+    if class_ == "wait" or (role == "afpd" and (class_, object_) == ("recv", "CNID socket")):
+        return 2 * requests
+    if object_ == "CNID database" or (role == "cnid_dbd" and object_ != "CNID socket"):
+        return max(requests // 2, _LEAST)
+    if class_ in _HEAP_AND_TIMERS:
+        return max(requests // 50, _LEAST)
+    return 0
+
+
+def _widened(values: list[int], requests: int, least: int = 0) -> Band:
+    """As far again as was seen, and at least three deviations of what varies.
+
+    What varies by more than 1 % of the requests hangs on who was scheduled when (an answer
+    that is there at once needs no wait): it may be any share of them, so the band goes on to
+    whole numbers of calls per request.
+    """
+    low, high = min(values), max(values)
+    spread = high - low or high
+    slack = max(high - low, math.ceil(3 * math.sqrt(max(spread, 1))), least)
+    bottom, top = max(0, low - slack), high + slack
+    if (high - low) * 100 > requests:
+        bottom = min(bottom, low // requests * requests)
+        top = max(top, -(-high // requests) * requests)
+    return Band(bottom, top, False)
+
+
+def bands(observed: Observed) -> dict[Key, Band]:
+    """What the counts of further runs may be.
+
+    A count that was always the same must stay so. One that varied has a band, and so have
+    calls that are rarer than requests where others of their test, command and role vary:
+    what a server does now and then (a log rolls over) shows in rows that seldom move.
+    """
+    loose = {
+        key[:3]
+        for key, values in observed.items()
+        if len(set(values)) > 1 and not _unsteady(key, 1)
+    }
+    out = {}
+    for key, values in observed.items():
+        varies = len(set(values)) > 1
+        requests = requests_of(observed, key)
+        rare = key[:3] in loose and values[0] < requests
+        least = _unsteady(key, requests)
+        if varies or rare or least:
+            out[key] = _widened(values, requests, least)
+        else:
+            out[key] = Band(values[0], values[0], True)
+    return out
+
+
+def band_of(known: dict[Key, Band], key: Key, requests: int) -> Band:
+    """The band of a key that may not have occurred before."""
+    if key in known:
+        return known[key]
+    if least := _unsteady(key, requests):
+        return _widened([0], requests, least)
+    others = (k for k, band in known.items() if not band.exact and not _unsteady(k, 1))
+    if any(other[:3] == key[:3] for other in others):
+        return _widened([0], 1)
+    return Band(0, 0, True)

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A run worked out for people: by test and by AFP command, over all whole iterations."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .counts import OWN_CODE, test_name
+from .hist import Histogram
+from .model import Account, Phase, Transfer
+from .run import Run
+
+# The columns of a request's time, in the order in which they are drawn.
+PARTS = ("user", "calls", "runq", "disk", "cnid", "lock", "log", "net", "other")
+INSIDE = ("cpu", "runq", "sync", "lock", "io", "idle", "unknown")
+PartKey = tuple[str, str, str]
+
+
+@dataclass
+class CommandView:
+    """One AFP command. Sums over all requests; `client` is what the client saw."""
+
+    name: str
+    requests: int = 0
+    errors: int = 0
+    time_ns: int = 0
+    times: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    inside: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    calls: dict[PartKey, int] = field(default_factory=lambda: defaultdict(int))
+    call_ns: dict[PartKey, int] = field(default_factory=lambda: defaultdict(int))
+    server: Histogram | None = None
+
+    @property
+    def mean_ns(self) -> float:
+        return self.time_ns / self.requests if self.requests else 0.0
+
+    def share(self, part: str) -> float:
+        """Of its time, in a column."""
+        return self.times.get(part, 0) / self.time_ns if self.time_ns else 0.0
+
+    @property
+    def dearest_part(self) -> str:
+        return max(PARTS, key=lambda part: self.times.get(part, 0))
+
+    def top_calls(self, n: int) -> list[tuple[PartKey, float, float]]:
+        """The dearest calls: key, calls per request, ns per request."""
+        keys = sorted(self.calls, key=lambda key: (-self.call_ns[key], -self.calls[key]))[:n]
+        of = max(1, self.requests)
+        return [(key, self.calls[key] / of, self.call_ns[key] / of) for key in keys]
+
+
+@dataclass
+class TestView:
+    """One test: a value for each whole iteration."""
+
+    name: str
+    elapsed: list[int] = field(default_factory=list)
+    ops: int = 0
+    errors: int = 0
+    calls: int | None = 0
+    cnid_calls: int | None = 0
+    client: list[Histogram] = field(default_factory=list)
+    by_command: dict[str, list[Histogram]] = field(default_factory=lambda: defaultdict(list))
+    broken: int = 0
+
+    @property
+    def histogram(self) -> Histogram:
+        return Histogram.merge(self.client)
+
+    @property
+    def mean_ns(self) -> float | None:
+        return float(np.mean(self.elapsed)) if self.elapsed else None
+
+    @property
+    def deviation_ns(self) -> float | None:
+        return float(np.std(self.elapsed, ddof=1)) if len(self.elapsed) > 1 else None
+
+
+@dataclass(frozen=True)
+class Digest:
+    run: Run
+    tests: list[TestView]
+    commands: list[CommandView]
+    transfers: list[tuple[str, Transfer]]
+
+    @property
+    def served_ns(self) -> int:
+        """All time inside the server."""
+        return sum(c.time_ns for c in self.commands)
+
+
+def _plus(a: int | None, b: int | None) -> int | None:
+    return None if a is None or b is None else a + b
+
+
+def _add_test(view: TestView, p: Phase) -> None:
+    if not p.complete:
+        view.broken += 1
+        return
+    m = p.metrics
+    if m.get("elapsed") is not None:
+        view.elapsed.append(m["elapsed"] or 0)
+    view.ops += m.get("ops") or sum(a.requests or 0 for a in p.requests or ())
+    view.errors += m.get("errors") or 0
+    view.calls = _plus(view.calls, m.get("afpd_calls"))
+    view.cnid_calls = _plus(view.cnid_calls, m.get("cnid_calls"))
+    for c in p.commands:
+        view.client.append(c.histogram)
+        view.by_command[c.name].append(c.histogram)
+
+
+def _add_account(view: CommandView, a: Account) -> None:
+    view.requests += a.requests or 0
+    view.errors += a.figures.get("errors") or 0
+    view.time_ns += a.time_ns or 0
+    for sums, values in ((view.times, a.times), (view.inside, a.inside)):
+        for key, ns in values.items():
+            sums[key] += ns or 0
+    for part in a.parts:
+        if part.class_ == OWN_CODE:
+            continue
+        view.calls[part.key] += part.calls
+        view.call_ns[part.key] += sum(
+            part.figures.get(k) or 0 for k in ("cpu_ns", "blocked_ns", "runq_ns")
+        )
+    if a.histogram:
+        view.server = Histogram.merge([h for h in (view.server, a.histogram) if h])
+
+
+def _commands(phases: Iterable[Phase]) -> list[CommandView]:
+    views: dict[str, CommandView] = {}
+    for p in phases:
+        for account in p.requests or ():
+            view = views.setdefault(account.name, CommandView(account.name))
+            _add_account(view, account)
+    return sorted(views.values(), key=lambda v: -v.time_ns)
+
+
+def digest(run: Run) -> Digest:
+    """What a report shows of a run."""
+    tests: dict[str, TestView] = {}
+    for p in run.phases:
+        name = test_name(p)
+        _add_test(tests.setdefault(name, TestView(name)), p)
+    return Digest(
+        run,
+        list(tests.values()),
+        _commands(run.whole_phases),
+        [(p.title, p.transfer) for p in run.phases if p.transfer],
+    )

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""afpscope export RUN --to parquet|csv|perfetto -o DIR."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from . import perfetto, show, tables
+from .errors import OK, Failure, wrong_use
+from .run import Run, find
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN", help="a path, `last`, or the start of a run's name")
+    parser.add_argument("--to", choices=("parquet", "csv", "perfetto"), required=True)
+    parser.add_argument("-o", dest="output", metavar="DIR", required=True, type=Path)
+
+
+def _plain(batch: Any) -> Any:
+    """Texts instead of dictionaries, which CSV does not know."""
+    columns = [
+        c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _parquet(path: Path, schema: Any, batches: Iterable[Any], run: Run) -> None:
+    note = {"afpscope.run": run.id, "afpscope.set": run.set, "afpscope.started": run.started}
+    schema = schema.with_metadata(note)
+    with pyarrow.parquet.ParquetWriter(path, schema, compression="zstd") as out:
+        for batch in batches:
+            out.write_batch(batch.replace_schema_metadata(note))
+
+
+def _csv(path: Path, schema: Any, batches: Iterable[Any]) -> None:
+    empty = _plain(pa.RecordBatch.from_pylist([], schema))
+    with pyarrow.csv.CSVWriter(path, empty.schema) as out:
+        for batch in batches:
+            out.write_batch(_plain(batch))
+
+
+def _tables(run: Run, folder: Path, form: str) -> list[Path]:
+    made: list[Path] = []
+    trace = tables.open_trace(run)
+    sources = [(name, t.schema, t.to_batches()) for name, t in tables.of_run(run).items()]
+    for s in trace.streams.values() if trace else ():
+        sources.append((s.name, tables.schema(s), tables.batches(s)))
+    for name, schema, batches in sources:
+        path = folder / f"{name}.{form}"
+        if form == "parquet":
+            _parquet(path, schema, batches, run)
+        else:
+            _csv(path, schema, batches)
+        made.append(path)
+    for text in trace.notices if trace else ():
+        show.notice(text)
+    return made
+
+
+def run(args: argparse.Namespace) -> int:
+    """Writes into a folder that is new or empty, and prints what it wrote."""
+    it = Run.open(find(args.run))
+    folder: Path = args.output
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise wrong_use(f"{folder} is there and not an empty folder: name a new one with -o")
+    folder.mkdir(parents=True, exist_ok=True)
+    for text in it.doubts:
+        show.notice(f"export: {text}")
+    try:
+        if args.to == "perfetto":
+            made = [perfetto.write(it, folder / "perfetto.json")]
+        else:
+            made = _tables(it, folder, args.to)
+    except pa.ArrowException as e:
+        raise Failure(f"cannot write into {folder}: {e}") from None
+    for path in made:
+        print(path)
+    return OK

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The pictures of the report. Each takes data and gives a figure; nothing is saved here.
+
+Colours are those of Okabe and Ito, told apart also with impaired colour vision; every
+colour has its name beside it.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.colors
+import matplotlib.ticker
+import numpy as np
+from matplotlib.figure import Figure
+
+from .digest import INSIDE, PARTS, CommandView, TestView
+from .hist import Histogram, low
+from .model import Transfer
+from .trace import Stream
+from .words import Words
+
+COLOURS = ("#0072B2", "#56B4E9", "#999999", "#D55E00", "#E69F00", "#CC79A7", "#882255",
+           "#009E73", "#F0E442", "#000000")  # fmt: skip
+WIDTH = 7.6
+_STYLES = ("-", "--", "-.", ":")
+_STYLE = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Noto Sans CJK JP", "IPAGothic", "sans-serif"],
+    "font.size": 10,
+    "svg.fonttype": "none",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+}
+
+
+def figure(height: float) -> tuple[Any, Any]:
+    """An empty figure of the page's width, in inches, and its axes."""
+    with mpl.rc_context(_STYLE):
+        made = Figure(figsize=(WIDTH, height), layout="constrained")
+        return made, made.add_subplot()
+
+
+def save(made: Any, to: Any, form: str, salt: str) -> bool:
+    """Writes a figure; False where a font lacks characters (an SVG takes the reader's fonts)."""
+    more: dict[str, Any] = {"metadata": {"Date": None}} if form == "svg" else {"dpi": 160}
+    with (
+        warnings.catch_warnings(record=True) as caught,
+        mpl.rc_context(_STYLE | {"svg.hashsalt": salt}),
+    ):
+        warnings.simplefilter("always")
+        made.savefig(to, format=form, **more)
+    return form == "svg" or not any("missing from" in str(w.message) for w in caught)
+
+
+def svg(made: Any, salt: str) -> str:
+    """The figure to stand in a page. `salt` keeps its ids apart from other figures'."""
+    out = io.StringIO()
+    save(made, out, "svg", salt)
+    text = out.getvalue()
+    return text[text.index("<svg") :]
+
+
+def _cumulative(histogram: Histogram) -> tuple[list[float], list[float]]:
+    total, seen = histogram.n, 0
+    x, y = [], []
+    for index, count in histogram.buckets:
+        x.append(max(1, low(index, histogram.bits)) / 1000)
+        y.append(seen / total)
+        seen += count
+        x.append(low(index + 1, histogram.bits) / 1000)
+        y.append(seen / total)
+    return x, y
+
+
+def _time_axis(axis: Any) -> None:
+    """Units at the ticks; where there is room for less than two decades also at 2 and 5."""
+    bottom, top = sorted(axis.get_view_interval())
+    if top < bottom * 100:
+        axis.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(lambda v, _: _microseconds(v))
+    axis.set_minor_formatter(mpl.ticker.NullFormatter())
+
+
+def _microseconds(v: float) -> str:
+    for unit, size in (("s", 1e6), ("ms", 1e3)):
+        if v >= size:
+            return f"{v / size:g} {unit}"
+    return f"{v:g} µs"
+
+
+def latency(test: TestView, w: Words) -> Any:
+    """Cumulative distribution for each command of a test, the seven most used."""
+    made, ax = figure(2.9)
+    merged = {name: Histogram.merge(hs) for name, hs in test.by_command.items()}
+    names = sorted((n for n in merged if merged[n].n), key=lambda n: -merged[n].n)[:7]
+    with mpl.rc_context(_STYLE):
+        for i, name in enumerate(names):
+            style = {"color": COLOURS[i], "linestyle": _STYLES[i % 4], "linewidth": 1.8}
+            ax.plot(*_cumulative(merged[name]), label=name, **style)
+        ax.set_xscale("log")
+        ax.set_ylim(0, 1.02)
+        ax.grid(alpha=0.3)
+        ax.yaxis.set_major_formatter(lambda v, _: f"{v:.0%}")
+        _time_axis(ax.xaxis)
+        ax.set_xlabel(w["axis_time"])
+        ax.set_ylabel(w["axis_share"])
+        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.03), frameon=False)
+    return made
+
+
+def _stacked(rows: list[tuple[str, dict[str, float]]], keys: list[str], names: list[str],
+             label: str) -> Any:  # fmt: skip
+    columns = 3
+    made, ax = figure(0.9 + 0.34 * len(rows) + 0.24 * (-(-len(keys) // columns)))
+    with mpl.rc_context(_STYLE):
+        left = np.zeros(len(rows))
+        for i, key in enumerate(keys):
+            values = np.array([row.get(key, 0.0) for _, row in rows])
+            style = {"color": COLOURS[i], "edgecolor": "white", "linewidth": 0.6}
+            ax.barh(range(len(rows)), values, left=left, label=names[i], **style)
+            left += values
+        for at, total in enumerate(left):
+            ax.annotate(f" {total:,.0f}", (total, at), va="center", fontsize=9)
+        ax.set_yticks(range(len(rows)), [name for name, _ in rows])
+        ax.invert_yaxis()
+        ax.set_xlim(0, max(float(left.max()) * 1.12, 1e-9))
+        ax.grid(axis="x", alpha=0.3)
+        ax.set_xlabel(label)
+        close = {"handlelength": 1.2, "handletextpad": 0.5, "columnspacing": 1.2}
+        place = {"loc": "lower left", "bbox_to_anchor": (0, 1)}
+        ax.legend(ncols=columns, frameon=False, fontsize=9, **close, **place)
+    return made
+
+
+def where(commands: list[CommandView], w: Words) -> Any:
+    """Mean time of a request by what it was spent on."""
+    rows = [
+        (c.name, {part: c.times.get(part, 0) / c.requests / 1000 for part in PARTS})
+        for c in commands
+        if c.requests
+    ][:16]
+    keys = [part for part in PARTS if any(row[part] > 0 for _, row in rows)] or ["user"]
+    return _stacked(rows, keys, [w[f"p_{key}"] for key in keys], w["axis_each"])
+
+
+def inside(commands: list[CommandView], w: Words) -> Any | None:
+    """What cnid_dbd did meanwhile; None where no command waited for it."""
+    rows = [
+        (c.name, {key: c.inside.get(key, 0) / c.requests / 1000 for key in INSIDE})
+        for c in commands
+        if c.requests and sum(c.inside.values())
+    ][:12]
+    if not rows:
+        return None
+    keys = [key for key in INSIDE if any(row[key] > 0 for _, row in rows)]
+    return _stacked(rows, keys, [w[f"i_{key}"] for key in keys], w["axis_each"])
+
+
+def throughput(transfers: list[tuple[str, Transfer]], w: Words) -> Any | None:
+    """Each iteration's rate, by transfer."""
+    shown = [(title, t) for title, t in transfers if t.counting][:9]
+    if not shown:
+        return None
+    made, ax = figure(3.2)
+    with mpl.rc_context(_STYLE):
+        for i, (title, t) in enumerate(shown):
+            rates = [t.moved_bytes / (s.ns / 1e9) / 2**20 for s in t.counting if s.ns]
+            colour = COLOURS[i]
+            ax.plot(range(1, len(rates) + 1), rates, "osD^vP*X<"[i], color=colour, label=title)
+            ax.axhline(float(np.median(rates)), color=colour, linestyle=_STYLES[i % 4], lw=1)
+        ax.set_ylim(bottom=0)
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.grid(alpha=0.3)
+        ax.set_xlabel(w["axis_iteration"])
+        ax.set_ylabel(w["axis_rate"])
+        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.03), frameon=False)
+    return made
+
+
+def heat(requests: Stream, w: Words) -> Any | None:
+    """When requests came and how long they took, from the trace."""
+    if not requests.n or not {"t", "time_ns"} <= set(requests.columns):
+        return None
+    first, last = _ends(requests)
+    across = np.linspace(0, max((last - first) / 1e9, 1e-9), 121)
+    up = np.logspace(0, 7, 71)
+    counts = np.zeros((120, 70))
+    for block in requests.blocks():
+        at = (block["t"] - np.uint64(first)).astype(float) / 1e9
+        took = np.clip(block["time_ns"].astype(float) / 1000, 1, 9.9e6)
+        counts += np.histogram2d(at, took, (across, up))[0]
+    used = np.flatnonzero(counts.sum(axis=0))
+    bottom, top = up[max(0, used[0] - 2)], up[min(70, used[-1] + 3)]
+    made, ax = figure(3.2)
+    with mpl.rc_context(_STYLE):
+        shown = np.ma.masked_equal(counts.T, 0)
+        norm = mpl.colors.LogNorm(1, max(2, counts.max()))
+        mesh = ax.pcolormesh(across, up, shown, norm=norm, cmap="cividis_r", rasterized=True)
+        ax.set_yscale("log")
+        ax.set_ylim(bottom, top)
+        _time_axis(ax.yaxis)
+        ax.set_xlabel(w["axis_at"])
+        ax.set_ylabel(w["axis_time"])
+        bar = made.colorbar(mesh, label=w["requests"], pad=0.01)
+        bar.ax.yaxis.set_major_formatter(lambda v, _: f"{v:,.0f}")
+        bar.ax.yaxis.set_minor_formatter(mpl.ticker.NullFormatter())
+    return made
+
+
+def _ends(stream: Stream) -> tuple[int, int]:
+    first, last = None, 0
+    for block in stream.blocks():
+        low_t, high_t = int(block["t"].min()), int(block["t"].max())
+        first, last = low_t if first is None else min(first, low_t), max(last, high_t)
+    return first or 0, last

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""afpscope gate RUN... --counts FILE: fails when the server does other work than accepted.
+
+Counts decide; times only with --time, on runs that were made in turn (ab).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from . import compare, counts, show, stats
+from .counts import Band, Key
+from .errors import GATED, OK, UNTRUSTED, Failure, wrong_use
+from .node import load
+from .run import Run, find
+
+FORMAT = "afpscope counts 1"
+# A call more or less for so many requests is a stray: what a server does when a file's
+# time is that very second, say. It is told, and fails with --strict only.
+STRAY_OF = 100
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is not as accepted."""
+
+    test: str
+    command: str
+    what: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A counts file."""
+
+    set: str
+    runs: int
+    iterations: int
+    bands: dict[Key, Band]
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.usage = (
+        "afpscope gate --counts FILE [--accept] RUN...\n"
+        "       afpscope gate [--counts FILE] --time PERCENT A... -- B..."
+    )
+    parser.add_argument("runs", metavar="RUN", nargs="+")
+    parser.add_argument("--counts", metavar="FILE", type=Path, help="the accepted counts")
+    parser.add_argument("--accept", action="store_true",
+                        help="write FILE from these runs; several make the bands")  # fmt: skip
+    parser.add_argument("--time", metavar="PERCENT", type=compare.percent,
+                        help="fail when B is slower than A by so much or more")  # fmt: skip
+    parser.add_argument("--strict", action="store_true",
+                        help=f"also fail on one call more in {STRAY_OF} requests")  # fmt: skip
+    parser.add_argument("--format", choices=("text", "github", "junit"), default="text")
+
+
+# The file
+
+
+def _write(path: Path, runs: Sequence[Run]) -> str:
+    observed = counts.observe(runs)
+    if not observed:
+        raise Failure("these runs hold no counts of requests: run as root where the server is")
+    if len({r.set for r in runs}) > 1:
+        raise wrong_use("these runs are of different sets")
+    tests: dict[str, dict[str, dict[str, int | list[int]]]] = {}
+    known = counts.bands(observed)
+    for key, band in known.items():
+        row = tests.setdefault(key[0], {}).setdefault(key[1], {})
+        row["|".join(key[2:])] = band.low if band.exact else [band.low, band.high]
+    iterations = sum(len(r.whole_phases) for r in runs)
+    document = {"format": FORMAT, "set": runs[0].set, "runs": len(runs), "phases": iterations}
+    path.write_text(json.dumps(document | {"tests": tests}, indent=1, ensure_ascii=False) + "\n")
+    loose = sum(not band.exact for band in known.values())
+    return (
+        f"{path}: {len(known) - loose:,} counts exact, {loose:,} within a band, of {len(runs)} runs"
+    )
+
+
+def read(path: Path) -> Accepted:
+    """The file. Failure where it is none."""
+    node = load(path)
+    if node.get("format") is None or node.get_text("format") != FORMAT:
+        raise Failure(f"{path} is no counts file of this version ({FORMAT}): --accept writes one")
+    known: dict[Key, Band] = {}
+    for test, commands in node["tests"].members():
+        for command, rows in commands.members():
+            for what, value in rows.members():
+                parts = what.split("|")
+                if len(parts) != 3:
+                    raise Failure(f"{path}: {value.where} is no ROLE|CLASS|OBJECT")
+                key = (test, command, parts[0], parts[1], parts[2])
+                if isinstance(value.value, list):
+                    ends = [n.count() for n in value.items()]
+                    if len(ends) != 2 or ends[0] > ends[1]:
+                        raise Failure(f"{path}: {value.where} is no [low, high]")
+                    known[key] = Band(ends[0], ends[1], False)
+                else:
+                    known[key] = Band(value.count(), value.count(), True)
+    return Accepted(node["set"].text(), node["runs"].count(), node["phases"].count(), known)
+
+
+# Judging
+
+
+def _wanted(band: Band) -> str:
+    return f"{band.low:,}" if band.low == band.high else f"{band.low:,} to {band.high:,}"
+
+
+def _strays(requests: int) -> int:
+    return max(2, requests // STRAY_OF) if requests >= STRAY_OF else 0
+
+
+def judge(
+    accepted: Accepted, runs: Sequence[Run], strict: bool
+) -> tuple[list[Finding], list[Finding], int]:
+    """What is not as accepted, the worst of all iterations once; strays; the number of rows."""
+    observed = counts.observe(runs)
+    if not observed:
+        raise Failure("these runs hold no counts of requests: nothing to hold against the file")
+    tests = {key[0] for key in observed}
+    known = {key: band for key, band in accepted.bands.items() if key[0] in tests}
+    missing = tests - {key[0] for key in known}
+    if missing:
+        raise Failure(f"the file has no {sorted(missing)[0]!r}: accept runs with the same tests")
+    out: list[Finding] = []
+    strays: list[Finding] = []
+    keys = sorted({*known, *observed})
+    phases = {key[0]: len(values) for key, values in observed.items()}
+    for key in keys:
+        requests = counts.requests_of(observed, key)
+        band = counts.band_of(known, key, requests)
+        values = observed.get(key, [0] * phases[key[0]])
+        off = [v for v in values if not band.holds(v)]
+        if not off:
+            continue
+        finding = _finding(key, band, off, len(values), requests)
+        far = max(max(band.low - v, v - band.high) for v in off)
+        is_call = key[2] not in ("requests", "errors")
+        stray = is_call and far <= _strays(requests) and not strict
+        (strays if stray else out).append(finding)
+    return out, strays, len(keys)
+
+
+def _finding(key: Key, band: Band, off: list[int], of: int, requests: int) -> Finding:
+    worst = max(off, key=lambda v: max(band.low - v, v - band.high))
+    by = worst - (band.high if worst > band.high else band.low)
+    text = f"{worst:,}, accepted {_wanted(band)}: {by:+,}, {by / requests:+.3f} per request"
+    if of > 1:
+        text += f", in {len(off)} of {of} iterations"
+    return Finding(key[0], key[1], counts.label(key), text)
+
+
+def _in_turn(a: Sequence[Run], b: Sequence[Run]) -> bool:
+    """No more than two runs of a side follow one another."""
+    marked = sorted([(r.started, 0) for r in a] + [(r.started, 1) for r in b])
+    sides = "".join(str(side) for _, side in marked)
+    return "000" not in sides and "111" not in sides
+
+
+def judge_times(a: list[Run], b: list[Run], least: float) -> tuple[list[Finding], list[str]]:
+    """Rows that are slower by `least` or more; and those where that cannot be told."""
+    if len(a) != len(b) or len(a) < 2 or not _in_turn(a, b):
+        raise wrong_use("times are gated on pairs made in turn only: make them with afpscope ab")
+    compare.check(a, b, False)
+    findings, open_ = [], []
+    for row in compare.time_rows(a, b, 0.0):
+        t = row.result
+        if row.verdict == stats.SLOWER and (t.change or 0) >= least:
+            text = f"{t.change or 0:+.1%} [{t.low or 0:+.1%}, {t.high or 0:+.1%}]"
+            findings.append(Finding(row.test, row.command, "time", text))
+        elif row.verdict == stats.TOO_FEW:
+            open_.append(f"{row.test} {row.command}: {row.verdict}")
+        elif row.verdict == stats.NONE_SHOWN and not row.command and (t.high or 0) > least:
+            open_.append(f"{row.test}: may be up to {t.high or 0:+.1%} slower")
+    return findings, open_
+
+
+# Output
+
+
+def _escape(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _print(findings: Sequence[Finding], held: int, form: str) -> None:
+    if form == "junit":
+        cases = [
+            f"  <testcase classname={quoteattr(f.test)} name={quoteattr(f'{f.command} {f.what}')}>"
+            f"<failure message={quoteattr(f.text)}/></testcase>"
+            for f in findings
+        ]
+        cases.append(f'  <testcase classname="afpscope" name="{held} counts held"/>')
+        print('<?xml version="1.0" encoding="UTF-8"?>')
+        print(
+            f'<testsuite name="afpscope gate" tests="{len(cases)}" failures="{len(findings)}">\n'
+            + "\n".join(cases)
+            + "\n</testsuite>"
+        )
+        return
+    for f in findings:
+        line = ": ".join(text for text in (f.test, f.command, f.what, f.text) if text)
+        print(f"::error title=afpscope gate::{_escape(line)}" if form == "github" else line)
+    word = "FAIL" if findings else "pass"
+    print(f"gate: {word}: {len(findings)} of {held:,} rows are not as accepted")
+
+
+def _accept(args: argparse.Namespace, runs: list[Run]) -> int:
+    if args.counts is None or args.after is not None:
+        raise wrong_use("--accept needs --counts FILE, and runs of one side only")
+    doubts = [f"{r.name}: {text}" for r in runs for text in r.doubts]
+    if doubts:
+        raise Failure(f"cannot accept {doubts[0]}", UNTRUSTED)
+    print(_write(args.counts, runs))
+    return OK
+
+
+def run(args: argparse.Namespace) -> int:
+    """0: as accepted; 3: not; 4: it cannot be told."""
+    runs = [Run.open(find(name)) for name in args.runs]
+    if args.accept:
+        return _accept(args, runs)
+    judged = [Run.open(find(name)) for name in args.after] if args.after else runs
+    findings: list[Finding] = []
+    unknown = [f"{r.name}: {text}" for r in {id(r): r for r in (*runs, *judged)}.values()
+               for text in r.doubts]  # fmt: skip
+    held = 0
+    if args.counts:
+        accepted = read(args.counts)
+        other = next((r for r in judged if r.set != accepted.set), None)
+        if other:
+            raise wrong_use(f"{other.name} is of set {other.set}, the file of {accepted.set}")
+        findings, strays, held = judge(accepted, judged, args.strict)
+        for f in strays:
+            show.notice(f"gate: a stray: {f.test}: {f.command}: {f.what}: {f.text}")
+    if args.time is not None:
+        slow, open_ = judge_times(runs, judged if args.after else [], args.time)
+        findings, unknown, held = findings + slow, unknown + open_, held + len(slow) + len(open_)
+    if not args.counts and args.time is None:
+        raise wrong_use("nothing to hold the run against: --counts FILE, or --time PERCENT")
+    _print(findings, held, args.format)
+    for text in unknown:
+        show.notice(f"gate: cannot be told: {text}")
+    return GATED if findings else UNTRUSTED if unknown else OK

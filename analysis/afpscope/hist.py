@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The log-linear histogram of user/base/hist.h, as a run holds it.
+
+Below 2^bits each value has a bucket; above, each octave is cut into 2^bits equal ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .errors import Failure
+from .node import Node
+
+
+def low(index: int, bits: int) -> int:
+    """The smallest value of a bucket; its highest is low(index + 1) - 1."""
+    group = index >> bits
+    if group == 0:
+        return index
+    return ((1 << bits) + (index & ((1 << bits) - 1))) << (group - 1)
+
+
+def index_of(value: int, bits: int) -> int:
+    """The bucket of a value."""
+    if value < 1 << bits:
+        return value
+    octave = value.bit_length() - 1
+    return ((octave - bits + 1) << bits) + (value >> (octave - bits)) - (1 << bits)
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Counts by bucket, only those that are not empty, in order."""
+
+    bits: int
+    buckets: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def n(self) -> int:
+        return sum(count for _, count in self.buckets)
+
+    def quantile(self, q: float) -> int | None:
+        """Nearest rank, as the middle of its bucket; None where there is nothing."""
+        total = self.n
+        if not total:
+            return None
+        rank = max(1, -int(-(q * total) // 1))
+        seen = 0
+        for index, count in self.buckets:
+            seen += count
+            if seen >= rank:
+                first, after = low(index, self.bits), low(index + 1, self.bits)
+                return first + (after - first) // 2
+        return None
+
+    @staticmethod
+    def merge(all_of: Iterable[Histogram]) -> Histogram:
+        """The sum of histograms of the same bits; of none: empty, 6 bits."""
+        counts: dict[int, int] = {}
+        bits: int | None = None
+        for one in all_of:
+            if bits is not None and one.bits != bits:
+                raise Failure(f"histograms of {bits} and {one.bits} bits cannot be merged")
+            bits = one.bits
+            for index, count in one.buckets:
+                counts[index] = counts.get(index, 0) + count
+        return Histogram(6 if bits is None else bits, tuple(sorted(counts.items())))
+
+
+def parse(node: Node) -> Histogram:
+    """{"bits": s, "buckets": [[index, count], ...]}."""
+    bits = node["bits"].count()
+    if bits > 16:
+        raise Failure(f"{node.where} has {bits} bits: the file is damaged")
+    out: list[tuple[int, int]] = []
+    for pair in node["buckets"].items():
+        values = [n.count() for n in pair.items()]
+        if (
+            len(values) != 2
+            or values[0] >= (65 - bits) << bits
+            or (out and values[0] <= out[-1][0])
+        ):
+            raise Failure(f"{pair.where} is no bucket after the last one: the file is damaged")
+        out.append((values[0], values[1]))
+    return Histogram(bits, tuple(out))

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""afpscope info RUN."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from . import show
+from .errors import OK, UNTRUSTED, Failure
+from .run import Run, find
+from .trace import Trace
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN", help="a path, `last`, or the start of a run's name")
+    parser.add_argument("--json", action="store_true", help="the same as JSON")
+
+
+def _trace(run: Run) -> tuple[Trace | None, list[str]]:
+    if run.trace is None:
+        return None, []
+    try:
+        trace = Trace.open(run.trace)
+    except Failure as e:
+        return None, [str(e)]
+    return trace, list(trace.notices)
+
+
+def _head(run: Run) -> list[str]:
+    state = "complete" if run.complete else "NOT COMPLETE"
+    out = [
+        f"afpscope {run.version} {run.command} ({run.set})  run {run.id}  {run.started}  {state}",
+        f"file         {run.path}",
+    ]
+    for name, notes in (
+        ("environment", run.environment),
+        ("server", run.server),
+        ("options", run.options),
+        ("rungs", run.rungs),
+        ("not measured", run.absent),
+    ):
+        for i, (key, text) in enumerate(notes.items()):
+            out.append(f"{name if i == 0 else '':13}{key}: {text.replace(chr(10), '; ')}")
+    return out
+
+
+def _trust(run: Run) -> list[str]:
+    counted, lost = len(run.losses), sum(n for _, n in run.losses)
+    closed = sum(b.closed for b in run.books)
+    out = [f"losses       {lost:,} in {counted} kinds" if counted else "losses       not counted"]
+    out.append(
+        f"books        {closed} of {len(run.books)} closed"
+        if run.books
+        else "books        none kept"
+    )
+    out += [f"warning      {text}" for text in run.warnings]
+    out += [f"DOUBT        {text}" for text in run.doubts]
+    return out
+
+
+def _phases(run: Run) -> list[str]:
+    rows = []
+    for p in run.phases:
+        m = p.metrics
+        rows.append(
+            [
+                f"{p.test}",
+                f"{p.iteration}",
+                p.title[:48] + ("" if p.complete else "  (broke off)"),
+                show.time(m.get("elapsed")),
+                show.count(m.get("ops")),
+                show.count(m.get("errors")),
+                show.count(m.get("afpd_calls")),
+                show.count(m.get("cnid_calls")),
+            ]
+        )
+    head = ["test", "iter", "title", "time", "AFP", "errors", "afpd calls", "cnid calls"]
+    return [show.table(head, rows, 3)] if rows else ["no phases"]
+
+
+def _streams(trace: Trace) -> str:
+    rows = [
+        [
+            s.name,
+            f"{s.n:,}",
+            f"{s.layout.dtype.itemsize}",
+            show.size(s.size),
+            f"{len(s.packets):,}",
+            f"{s.discarded:,}",
+            "yes" if s.checked else "no",
+        ]
+        for s in trace.streams.values()
+    ]
+    return show.table(
+        ["stream", "records", "B each", "size", "packets", "discarded", "checksums"], rows
+    )
+
+
+def _json(run: Run, trace: Trace | None, notices: list[str]) -> str:
+    streams = {
+        s.name: {"records": s.n, "bytes": s.size, "packets": len(s.packets),
+                 "discarded": s.discarded, "lost_packets": s.lost_packets, "checked": s.checked}
+        for s in (trace.streams.values() if trace else ())
+    }  # fmt: skip
+    return json.dumps(
+        {
+            "id": run.id,
+            "command": run.command,
+            "set": run.set,
+            "started": run.started,
+            "complete": run.complete,
+            "doubts": list(run.doubts),
+            "warnings": list(run.warnings),
+            "phases": len(run.phases),
+            "streams": streams,
+            "notices": notices,
+        }
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """0: to be trusted; 4: there is a doubt, which is in the text."""
+    it = Run.open(find(args.run))
+    trace, notices = _trace(it)
+    if args.json:
+        print(_json(it, trace, notices))
+    else:
+        print("\n".join([*_head(it), *_trust(it), "", *_phases(it)]))
+        if trace:
+            print("\n" + _streams(trace))
+            if not all(s.checked for s in trace.streams.values()):
+                print("without checksums damage within a record would not be seen")
+        for text in notices:
+            print(f"NOTICE       {text}")
+    return UNTRUSTED if it.doubts or notices else OK

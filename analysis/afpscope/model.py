@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The data of a run (docs/data-model.md) as frozen records. None is "not measured"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from . import hist
+from .hist import Histogram
+from .node import Node
+
+Counts = dict[str, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What the client measured of one AFP command in a phase."""
+
+    code: int
+    name: str
+    ops: int
+    errors: int
+    sum_ns: int
+    latency: Counts
+    histogram: Histogram
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of the calls ledger, or a part of an account."""
+
+    role: str
+    class_: str
+    object: str
+    calls: int
+    figures: Counts
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.role, self.class_, self.object
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What the server did for one command, or outside requests (`requests` is None)."""
+
+    number: int
+    name: str
+    requests: int | None
+    time_ns: int | None
+    figures: Counts
+    inside: Counts
+    times: Counts
+    histogram: Histogram | None
+    parts: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One iteration of a transfer."""
+
+    iteration: int
+    warmup: bool
+    complete: bool
+    ns: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    work: str
+    size_bytes: int
+    moved_bytes: int
+    window: int
+    samples: tuple[Sample, ...]
+    throughput: float | None
+    ci_ns: tuple[float | None, float | None]
+    verdict: str
+
+    @property
+    def counting(self) -> list[Sample]:
+        return [s for s in self.samples if s.complete and not s.warmup]
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One test of one iteration. rows, requests, outside: None when not counted."""
+
+    test: int
+    iteration: int
+    title: str
+    start_ns: int
+    complete: bool
+    metrics: Counts
+    commands: tuple[Command, ...]
+    rows: tuple[Row, ...] | None
+    requests: tuple[Account, ...] | None
+    outside: tuple[Account, ...] | None
+    transfer: Transfer | None
+
+
+_LATENCY = ("n", "min_ns", "max_ns", "p50_ns", "p95_ns", "p99_ns", "p999_ns")
+
+
+def _command(node: Node) -> Command:
+    latency = node["latency"]
+    return Command(
+        node["code"].count(),
+        node["name"].text(),
+        node["ops"].count(),
+        node["errors"].count(),
+        latency["sum_ns"].count(),
+        {key: latency.get_int(key) for key in _LATENCY},
+        hist.parse(latency["histogram"]),
+    )
+
+
+_ROW = ("errors", "bytes", "ns", "cpu_ns", "blocked_ns", "runq_ns")
+
+
+def _row(node: Node) -> Row:
+    return Row(
+        node["role"].text(),
+        node["class"].text(),
+        node["object"].text(),
+        node["calls"].count(),
+        {key: node.get_int(key) for key in _ROW},
+    )
+
+
+_ACCOUNT = ("begun", "errors", "bytes_in", "bytes_out", "unexplained_ns", "unexplained")
+
+
+def _account(node: Node) -> Account:
+    inside, times, histogram = node.get("inside"), node.get("times"), node.get("histogram")
+    return Account(
+        node["number"].count(),
+        node["name"].text(),
+        node.get_int("requests"),
+        node.get_int("time_ns"),
+        {key: node.get_int(key) for key in _ACCOUNT},
+        inside.counts() if inside else {},
+        times.counts() if times else {},
+        hist.parse(histogram) if histogram else None,
+        tuple(_row(part) for part in node["parts"].items()),
+    )
+
+
+def _transfer(node: Node) -> Transfer:
+    stats, verdict = node.get("stats"), node.get("verdict")
+    return Transfer(
+        node["work"].text(),
+        node["size_bytes"].count(),
+        node["moved_bytes"].count(),
+        node["window"].count(),
+        tuple(
+            Sample(
+                s["iteration"].count(),
+                s["warmup"].flag(),
+                s["complete"].flag(),
+                s["ns"].count(),
+                s["bytes"].count(),
+            )
+            for s in node["samples"].items()
+        ),
+        node.get_number("throughput"),
+        (
+            stats.get_number("ci_low_ns") if stats else None,
+            stats.get_number("ci_high_ns") if stats else None,
+        ),
+        (verdict.get_text("text") or "") if verdict else "",
+    )
+
+
+def phase(node: Node) -> Phase:
+    """One element of `phases`."""
+    ledger, transfer = node["ledger"], node.get("transfer")
+    rows, requests, outside = (ledger.get(k) for k in ("rows", "requests", "outside"))
+    return Phase(
+        node["test"].count(),
+        node["iteration"].count(),
+        node["title"].text(),
+        node["start_ns"].count(),
+        node["complete"].flag(),
+        node["metrics"].counts(),
+        tuple(_command(c) for c in node["commands"].items()),
+        tuple(_row(r) for r in rows.items()) if rows else None,
+        tuple(_account(a) for a in requests.items()) if requests else None,
+        tuple(_account(a) for a in outside.items()) if outside else None,
+        _transfer(transfer) if transfer else None,
+    )

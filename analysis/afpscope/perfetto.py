@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A run in the trace-event format, which Perfetto's viewer opens.
+
+A process of the viewer is a session; its tracks are its requests, each part of their time,
+and each thread's calls. Where in a request a part's time lay is not recorded: its slice
+begins with the request and is as long as the sum.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+from . import show
+from .run import Run
+from .tables import open_trace
+from .trace import Stream, Trace
+
+PARTS = ("own", "calls", "runq", "disk", "cnid", "lock", "log", "net", "other")
+_CLIENT, _PHASES, _REQUESTS, _THREADS = 1_000_000, 1_000_001, 1, 1000
+Event = dict[str, Any]
+
+
+def _slice(name: str, begin: int, ns: int, pid: int, tid: int, args: Event) -> Event:
+    return {"ph": "X", "name": name, "ts": begin / 1000, "dur": ns / 1000, "pid": pid,
+            "tid": tid, "args": args}  # fmt: skip
+
+
+def _name(kind: str, name: str, pid: int, tid: int = 0) -> Event:
+    return {"ph": "M", "name": f"{kind}_name", "pid": pid, "tid": tid, "args": {"name": name}}
+
+
+def _phases(run: Run) -> Iterator[Event]:
+    yield _name("process", "phases", _PHASES)
+    for p in run.phases:
+        args = {"iteration": p.iteration, "complete": p.complete} | p.metrics
+        yield _slice(p.title, p.start_ns, p.metrics.get("elapsed") or 0, _PHASES, p.test, args)
+
+
+def _rows(stream: Stream) -> Iterator[Event]:
+    """Records as objects, enums as texts."""
+    names = stream.columns
+    labels = {name: stream.labels(name) for name in names if stream.labels(name)}
+    for block in stream.blocks(1 << 14):
+        for values in block.tolist():
+            row = dict(zip(names, values, strict=True))
+            for name, texts in labels.items():
+                row[name] = texts.get(row[name], f"?{row[name]}")
+            yield row
+
+
+def _requests(stream: Stream) -> Iterator[Event]:
+    known: set[int] = set()
+    for r in _rows(stream):
+        pid, t = r["session"], r["t"]
+        if pid not in known:
+            known.add(pid)
+            yield _name("process", f"session {pid}", pid)
+            yield _name("thread", "requests", pid, _REQUESTS)
+            for i, part in enumerate(PARTS):
+                yield _name("thread", f"time: {part}", pid, _REQUESTS + 1 + i)
+        yield _slice(str(r["command"]), t, r["time_ns"], pid, _REQUESTS, r)
+        for i, part in enumerate(PARTS):
+            if ns := r.get(f"{part}_ns"):
+                yield _slice(str(r["command"]), t, ns, pid, _REQUESTS + 1 + i, {"sum": True})
+
+
+def _calls(stream: Stream) -> Iterator[Event]:
+    known: set[tuple[int, int]] = set()
+    for r in _rows(stream):
+        pid, tid = r["session"], _THREADS + r["tid"]
+        if (pid, tid) not in known:
+            known.add((pid, tid))
+            yield _name("thread", f"{r['role']} {r['tid']}", pid, tid)
+        args: Event = {key: r[key] for key in ("command", "dsi_id", "nr", "fd", "ret") if key in r}
+        name = f"{r['class']} {r['object']}".removesuffix(" -")
+        yield _slice(name, r["t"], r["time_ns"], pid, tid, args)
+
+
+def _client(stream: Stream) -> Iterator[Event]:
+    yield _name("process", "client", _CLIENT)
+    for r in _rows(stream):
+        ns = max(0, r["last_ns"] - r["sent_ns"])
+        yield _slice(str(r["command"]), r["sent_ns"], ns, _CLIENT, r["port"], r)
+
+
+_STREAMS = {"requests": _requests, "calls": _calls, "client": _client}
+_NEEDED = {
+    "requests": {"session", "t", "command", "time_ns"},
+    "calls": {"session", "t", "tid", "role", "class", "object", "time_ns"},
+    "client": {"command", "sent_ns", "last_ns", "port"},
+}
+
+
+def _events(run: Run, trace: Trace | None) -> Iterator[Event]:
+    yield from _phases(run)
+    for name, draw in _STREAMS.items():
+        stream = trace.streams.get(name) if trace else None
+        if stream is None:
+            continue
+        missing = _NEEDED[name] - set(stream.columns)
+        if missing:
+            show.notice(f"export: {name} has no {', '.join(sorted(missing))}: left out")
+            continue
+        yield from draw(stream)
+
+
+def _dump(events: Iterator[Event], out: TextIO) -> None:
+    out.write('{"displayTimeUnit": "ns", "traceEvents": [\n')
+    for i, event in enumerate(events):
+        out.write((",\n" if i else "") + json.dumps(event, default=str))
+    out.write("\n]}\n")
+
+
+def write(run: Run, path: Path) -> Path:
+    """The file, written event by event; times are those of the recorder's clock."""
+    trace = open_trace(run)
+    with path.open("w", encoding="utf-8") as out:
+        _dump(_events(run, trace), out)
+    for text in trace.notices if trace else ():
+        show.notice(text)
+    return path

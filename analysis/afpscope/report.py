@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""afpscope report RUN... -o FILE: one page that stands for itself."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from . import figures, show
+from .digest import CommandView, Digest, digest
+from .errors import OK, UNTRUSTED, Failure, wrong_use
+from .run import Run, find
+from .trace import Trace
+from .words import LANGUAGES, Words
+
+TEMPLATE = "report.html"
+FORMATS = ("svg", "png", "pdf")
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", metavar="RUN", nargs="+")
+    parser.add_argument("-o", dest="output", metavar="FILE", type=Path, default=Path("report.html"))
+    parser.add_argument("--figures", metavar="DIR", type=Path,
+                        help="also write the figures, as SVG, PNG and PDF")  # fmt: skip
+    parser.add_argument("--lang", choices=LANGUAGES, default="en")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure for the page: what it shows is also its text for who cannot see it."""
+
+    name: str
+    caption: str
+    svg: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """What the template draws of one run."""
+
+    digest: Digest
+    verdict: list[str]
+    notices: tuple[str, ...]
+    trace: Trace | None
+    latency: list[Picture]
+    heat: Picture | None
+    where: Picture | None
+    cnid: Picture | None
+    throughput: Picture | None
+
+
+class Painter:
+    """Makes pictures, and keeps the figures where they are wanted as files."""
+
+    def __init__(self, folder: Path | None, w: Words) -> None:
+        self.folder, self.w, self.fonts = folder, w, True
+        if folder:
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def picture(self, name: str, caption: str, made: Any) -> Picture | None:
+        if made is None:
+            return None
+        for form in FORMATS if self.folder else ():
+            assert self.folder is not None
+            whole = figures.save(made, self.folder / f"{name}.{form}", form, name)
+            self.fonts = self.fonts and whole
+        return Picture(name, caption, figures.svg(made, name))
+
+
+def _dearest_call(command: CommandView, w: Words) -> list[str]:
+    """The server's own dearest call for a command; cnid_dbd's time is afpd's waiting."""
+    own = [(key, n, ns) for key, n, ns in command.top_calls(50) if key[0] == "afpd"]
+    if not own or not own[0][2]:
+        return []
+    key, n, ns = own[0]
+    name = key[1] if key[2] == "-" else f"{key[1]} · {key[2]}"
+    return [w.say("call_why", call=name, n=n, time=show.time(ns))]
+
+
+def _verdict(d: Digest, w: Words) -> list[str]:
+    """The run in sentences, what matters most first."""
+    run = d.run
+    out = [w.say("doubt", text=text) for text in run.doubts]
+    if not out and run.books:
+        lost = sum(n for _, n in run.losses)
+        out.append(w.say("trusted", lost=lost, books=len(run.books)))
+    if not d.commands:
+        out.append(w["unwatched"])
+    elif d.served_ns:
+        first = d.commands[0]
+        share = first.time_ns / d.served_ns
+        mean = show.time(first.mean_ns)
+        out.append(w.say("dearest", name=first.name, share=share, mean=mean, n=first.requests))
+        part = first.dearest_part
+        out.append(w.say("why", share=first.share(part), part=w[f"p_{part}"]))
+        out += _dearest_call(first, w)
+        if len(d.commands) > 1:
+            second = d.commands[1]
+            out.append(w.say("second", name=second.name, share=second.time_ns / d.served_ns))
+    for title, t in d.transfers:
+        if t.throughput:
+            rate = show.size(t.throughput)
+            out.append(w.say("transfer", title=title, rate=rate, text=t.verdict))
+    timed = [t for t in d.tests if t.mean_ns is not None]
+    if timed and not d.transfers and len(timed) > 1:
+        slow = max(timed, key=lambda t: t.mean_ns or 0)
+        out.append(w.say("slowest", name=slow.name, time=show.time(slow.mean_ns)))
+    return out
+
+
+def _page(run: Run, painter: Painter, prefix: str) -> Page:
+    w, d = painter.w, digest(run)
+    trace: Trace | None = None
+    notices: tuple[str, ...] = ()
+    if run.trace:
+        try:
+            trace = Trace.open(run.trace)
+            notices = trace.notices
+        except Failure as e:
+            notices = (str(e),)
+
+    def picture(name: str, caption: str, made: Any) -> Picture | None:
+        return painter.picture(f"{prefix}{name}", caption, made)
+
+    latency = [
+        picture(f"latency-{i}", t.name, figures.latency(t, w))
+        for i, t in enumerate(d.tests, 1)
+        if t.client
+    ]
+    requests = trace.streams.get("requests") if trace else None
+    watched = [c for c in d.commands if c.requests and c.time_ns]
+    return Page(
+        digest=d,
+        verdict=_verdict(d, w),
+        notices=tuple(notices),
+        trace=trace,
+        latency=[p for p in latency if p],
+        heat=picture("heat", w["heat_note"], figures.heat(requests, w)) if requests else None,
+        where=picture("where", w["where_note"], figures.where(watched, w)) if watched else None,
+        cnid=picture("cnid", w["cnid_note"], figures.inside(watched, w)),
+        throughput=picture("throughput", w["throughput_note"], figures.throughput(d.transfers, w)),
+    )
+
+
+def render(pages: list[Page], w: Words) -> str:
+    """The page as HTML. Everything that comes from a run is escaped."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("afpscope", "."),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"time": show.time, "count": show.count, "size": show.size}
+    return environment.get_template(TEMPLATE).render(pages=pages, w=w)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Writes the page and prints its name; 4 where a run is in doubt."""
+    if args.output.is_dir():
+        raise wrong_use(f"{args.output} is a folder: name a file with -o")
+    w = Words(args.lang)
+    painter = Painter(args.figures, w)
+    runs = [Run.open(find(name)) for name in args.runs]
+    pages = [_page(one, painter, f"{i}-" if len(runs) > 1 else "") for i, one in enumerate(runs, 1)]
+    args.output.write_text(render(pages, w), encoding="utf-8")
+    print(args.output)
+    if not painter.fonts:
+        show.notice("report: no font here has all characters: PNG and PDF lack some (use the SVG)")
+    doubts = [text for p in pages for text in (*p.digest.run.doubts, *p.notices)]
+    for text in doubts:
+        show.notice(f"report: {text}")
+    return UNTRUSTED if doubts else OK

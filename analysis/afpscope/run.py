@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Run folders: how they are named, found and read."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from . import model
+from .errors import Failure, wrong_use
+from .model import Phase
+from .node import Node, load
+
+SCHEMA = 1
+RUN_FILE = "run.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    name: str
+    with_: str
+    ours: int | None
+    theirs: int | None
+    closed: bool
+
+
+@dataclass(frozen=True)
+class Run:
+    """A saved run. `path` is its run.json; `folder` the run folder, None for a lone file."""
+
+    path: Path
+    folder: Path | None
+    id: str
+    version: str
+    command: str
+    set: str
+    started: str
+    complete: bool
+    environment: dict[str, str]
+    server: dict[str, str]
+    options: dict[str, str]
+    rungs: dict[str, str]
+    absent: dict[str, str]
+    warnings: tuple[str, ...]
+    losses: tuple[tuple[str, int], ...]
+    books: tuple[Book, ...]
+    phases: tuple[Phase, ...]
+
+    @property
+    def trace(self) -> Path | None:
+        """The folder of the trace, where there is one."""
+        if self.folder and (self.folder / "trace").is_dir():
+            return self.folder / "trace"
+        return None
+
+    @property
+    def name(self) -> str:
+        return self.folder.name if self.folder else self.path.name
+
+    @cached_property
+    def doubts(self) -> tuple[str, ...]:
+        """Why the run is not to be trusted as it is; empty where it is."""
+        out = [] if self.complete else ["the run broke off: it is not complete"]
+        out += [f"lost: {n:,} x {what}" for what, n in self.losses if n]
+        out += [
+            f"a book is open: {b.name}: {b.ours} against {b.theirs} ({b.with_})"
+            for b in self.books
+            if not b.closed
+        ]
+        return tuple(out)
+
+    @property
+    def whole_phases(self) -> list[Phase]:
+        """The phases that numbers may be taken from."""
+        return [p for p in self.phases if p.complete]
+
+    @staticmethod
+    def open(path: Path) -> Run:
+        """The run in a folder, or of a lone JSON file."""
+        folder = path if path.is_dir() else path.parent if path.name == RUN_FILE else None
+        file = path / RUN_FILE if path.is_dir() else path
+        if path.is_dir() and not file.exists():
+            raise Failure(f"{path} holds no {RUN_FILE}: it is no run folder, or its run was killed")
+        return _parse(load(file), file, folder)
+
+
+def _parse(node: Node, file: Path, folder: Path | None) -> Run:
+    if node.get("schema") is None or node.get_text("tool") != "afpscope":
+        raise Failure(f"{file} was not written by afpscope: it has no schema, or another tool")
+    schema = node["schema"].int_()
+    if schema != SCHEMA:
+        raise Failure(f"{file} has schema {schema}, this program reads {SCHEMA}: take its version")
+    try:
+        return Run(
+            path=file,
+            folder=folder,
+            id=node["id"].text(),
+            version=node["version"].text(),
+            command=node["command"].text(),
+            set=node["set"].text(),
+            started=node["started"].text(),
+            complete=node["complete"].flag(),
+            environment=node["environment"].texts(),
+            server=node["server"].texts(),
+            options=node["options"].texts(),
+            rungs=node["rungs"].texts(),
+            absent=node["absent"].texts(),
+            warnings=tuple(w["text"].text() for w in node["warnings"].items()),
+            losses=tuple((n["what"].text(), n["n"].count()) for n in node["losses"].items()),
+            books=tuple(
+                Book(
+                    b["name"].text(),
+                    b["with"].text(),
+                    b.get_int("ours"),
+                    b.get_int("theirs"),
+                    b["closed"].flag(),
+                )
+                for b in node["books"].items()
+            ),
+            phases=tuple(model.phase(p) for p in node["phases"].items()),
+        )
+    except Failure as e:
+        raise Failure(f"{file}: {e}", e.code) from None
+
+
+def runs_folder() -> Path:
+    """Where runs are kept that were given no place."""
+    own = os.environ.get("AFPSCOPE_RUNS")
+    if own:
+        return Path(own)
+    state = os.environ.get("XDG_STATE_HOME")
+    return (Path(state) if state else Path.home() / ".local/state") / "afpscope/runs"
+
+
+def _saved(base: Path) -> list[Path]:
+    try:
+        return sorted(p for p in base.iterdir() if p.is_dir() and not p.is_symlink())
+    except OSError:
+        return []
+
+
+def _newest(base: Path) -> Path:
+    link = base / "last"
+    if (link / RUN_FILE).exists():
+        return link.resolve()
+    runs = [p for p in _saved(base) if (p / RUN_FILE).exists()]
+    if not runs:
+        raise wrong_use(f"there is no last run: {base} holds none (afpscope lantest -o DIR)")
+    return runs[-1]
+
+
+def _id_of(folder: Path) -> str:
+    try:
+        return load(folder / RUN_FILE)["id"].text()
+    except Failure:
+        return ""
+
+
+def find(name: str) -> Path:
+    """The run that NAME means: a path, `last`, or a unique prefix of a folder's name or an id."""
+    base = runs_folder()
+    path = Path(name)
+    if name == "last" and not path.exists():
+        return _newest(base)
+    if path.exists():
+        return path
+    if not name or "/" in name:
+        raise wrong_use(f"no run {name!r}: there is no such file or folder")
+    saved = _saved(base)
+    found = [p for p in saved if p.name.startswith(name)]
+    if not found:
+        found = [p for p in saved if p.name.rpartition("-")[2].startswith(name[:8])]
+        found = [p for p in found if _id_of(p).startswith(name)]
+    if not found:
+        raise wrong_use(f"no run {name!r}: no such path, and nothing in {base} begins so")
+    if len(found) > 1:
+        names = ", ".join(p.name for p in found[:4])
+        raise wrong_use(f"{name!r} names {len(found)} runs ({names}): give more of the name")
+    return found[0]

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A run as tables: one for each stream of the trace, and those drawn from run.json.
+
+docs/analysis.md lists tables and columns. Fields that are enums become texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from .errors import Failure
+from .model import Phase
+from .run import Run
+from .trace import Stream, Trace
+
+Rows = list[dict[str, Any]]
+_TEXT, _INT, _UINT = pa.string(), pa.int64(), pa.uint64()
+
+
+def _of_phase(p: Phase) -> dict[str, Any]:
+    return {"test": p.test, "iteration": p.iteration}
+
+
+_KEY = [("test", _INT), ("iteration", _INT)]
+
+
+def _phases(run: Run) -> tuple[Rows, list[Any]]:
+    keys: dict[str, None] = {}
+    for p in run.phases:
+        keys.update(dict.fromkeys(p.metrics))
+    rows = [
+        _of_phase(p)
+        | {"title": p.title, "start_ns": p.start_ns, "complete": p.complete}
+        | {key: p.metrics.get(key) for key in keys}
+        for p in run.phases
+    ]
+    schema = [*_KEY, ("title", _TEXT), ("start_ns", _INT), ("complete", pa.bool_())]
+    return rows, [*schema, *((key, _INT) for key in keys if key not in ("title", "complete"))]
+
+
+_LATENCY = ("min_ns", "max_ns", "p50_ns", "p95_ns", "p99_ns", "p999_ns")
+
+
+def _commands(run: Run) -> tuple[Rows, list[Any]]:
+    rows = [
+        _of_phase(p)
+        | {"code": c.code, "name": c.name, "ops": c.ops, "errors": c.errors, "sum_ns": c.sum_ns}
+        | {key: c.latency.get(key) for key in _LATENCY}
+        for p in run.phases
+        for c in p.commands
+    ]
+    schema = [*_KEY, ("code", _INT), ("name", _TEXT), ("ops", _INT), ("errors", _INT)]
+    return rows, [*schema, ("sum_ns", _UINT), *((key, _INT) for key in _LATENCY)]
+
+
+def _samples(run: Run) -> tuple[Rows, list[Any]]:
+    rows = [
+        {"test": p.test, "work": p.transfer.work, "size_bytes": p.transfer.size_bytes,
+         "iteration": s.iteration, "warmup": s.warmup, "complete": s.complete, "ns": s.ns,
+         "bytes": s.bytes}
+        for p in run.phases if p.transfer for s in p.transfer.samples
+    ]  # fmt: skip
+    return rows, [
+        ("test", _INT), ("work", _TEXT), ("size_bytes", _INT), ("iteration", _INT),
+        ("warmup", pa.bool_()), ("complete", pa.bool_()), ("ns", _INT), ("bytes", _INT),
+    ]  # fmt: skip
+
+
+def _accounts(run: Run) -> tuple[Rows, list[Any]]:
+    columns: dict[str, None] = {}
+    rows: Rows = []
+    for p in run.phases:
+        for a in (*(p.requests or ()), *(p.outside or ())):
+            row = _of_phase(p) | {"number": a.number, "name": a.name, "requests": a.requests}
+            row |= {"time_ns": a.time_ns} | a.figures
+            more = {f"{key}_ns": value for key, value in a.times.items()}
+            more |= {f"inside_{key}_ns": value for key, value in a.inside.items()}
+            columns.update(dict.fromkeys(more))
+            rows.append(row | more)
+    keys = ["requests", "time_ns", "begun", "errors", "bytes_in", "bytes_out"]
+    keys += ["unexplained_ns", "unexplained", *columns]
+    return rows, [*_KEY, ("number", _INT), ("name", _TEXT), *((key, _INT) for key in keys)]
+
+
+_PART = ("calls", "errors", "bytes", "cpu_ns", "blocked_ns", "runq_ns")
+
+
+def _parts(run: Run) -> tuple[Rows, list[Any]]:
+    rows = [
+        _of_phase(p)
+        | {"number": a.number, "name": a.name, "requests": a.requests}
+        | {"role": r.role, "class": r.class_, "object": r.object, "calls": r.calls}
+        | {key: r.figures.get(key) for key in _PART[1:]}
+        for p in run.phases
+        for a in (*(p.requests or ()), *(p.outside or ()))
+        for r in a.parts
+    ]
+    texts = [(key, _TEXT) for key in ("role", "class", "object")]
+    schema = [*_KEY, ("number", _INT), ("name", _TEXT), ("requests", _INT), *texts]
+    return rows, [*schema, *((key, _INT) for key in _PART)]
+
+
+_OF_RUN = {
+    "phases": _phases,
+    "commands": _commands,
+    "samples": _samples,
+    "accounts": _accounts,
+    "parts": _parts,
+}
+
+
+def of_run(run: Run) -> dict[str, Any]:
+    """The tables that run.json gives, as Arrow tables."""
+    out: dict[str, Any] = {}
+    for name, make in _OF_RUN.items():
+        rows, schema = make(run)
+        try:
+            out[name] = pa.Table.from_pylist(rows, pa.schema(schema))
+        except (pa.ArrowException, OverflowError) as e:
+            raise Failure(f"{run.path}: table {name}: {e}: the file is damaged") from None
+    return out
+
+
+def _dictionary(labels: dict[int, str], values: Any) -> Any:
+    """The texts of an enum's values; one without a text is `?VALUE`."""
+    found, codes = np.unique(values, return_inverse=True)
+    if len(found) > 1 << 16:
+        raise Failure("an enum has more than 65,536 different values: the trace is damaged")
+    texts = [labels.get(int(v), f"?{int(v)}") for v in found]
+    return pa.array(texts, _TEXT).take(pa.array(codes.astype(np.int32)))
+
+
+def _lookup(labels: dict[int, str], dtype: Any) -> Any | None:
+    """Texts by value, for a small unsigned enum; else None."""
+    if dtype.kind != "u" or dtype.itemsize > 2:
+        return None
+    top = 1 << (8 * dtype.itemsize)
+    return pa.array([labels.get(v, f"?{v}") for v in range(top)], _TEXT)
+
+
+def schema(stream: Stream) -> Any:
+    """The Arrow schema of a stream's table."""
+    fields = []
+    for name in stream.columns:
+        dtype = stream.layout.dtype[name]
+        if stream.labels(name):
+            fields.append((name, pa.dictionary(pa.int32(), _TEXT)))
+        elif dtype.shape:
+            fields.append((name, pa.binary(dtype.itemsize)))
+        else:
+            fields.append((name, pa.from_numpy_dtype(dtype.newbyteorder("="))))
+    return pa.schema(fields)
+
+
+def _column(stream: Stream, name: str, block: Any, lookups: dict[str, Any]) -> Any:
+    values = block[name]
+    if stream.labels(name):
+        lookup = lookups[name]
+        if lookup is None:
+            return _dictionary(stream.labels(name), values).dictionary_encode()
+        return pa.DictionaryArray.from_arrays(pa.array(values.astype(np.int32)), lookup)
+    if values.ndim > 1:
+        return pa.array([v.tobytes() for v in values], pa.binary(values[0].nbytes))
+    native = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("="), copy=False)
+    return pa.array(native)
+
+
+def batches(stream: Stream) -> Iterator[Any]:
+    """A stream's records as Arrow record batches of bounded size."""
+    lookups = {
+        name: _lookup(stream.labels(name), stream.layout.dtype[name])
+        for name in stream.columns
+        if stream.labels(name)
+    }
+    wanted = schema(stream)
+    for block in stream.blocks():
+        arrays = [_column(stream, name, block, lookups) for name in stream.columns]
+        yield pa.RecordBatch.from_arrays(arrays, schema=wanted)
+
+
+def of_stream(stream: Stream) -> Any:
+    """A whole stream as an Arrow table: takes memory for all its records."""
+    return pa.Table.from_batches(batches(stream), schema(stream)).unify_dictionaries()
+
+
+def open_trace(run: Run) -> Trace | None:
+    """The run's trace; None where it has none."""
+    return Trace.open(run.trace) if run.trace else None

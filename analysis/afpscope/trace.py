@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Reads the trace of a run: every packet is checked before a record of it is used.
+
+A stream that cannot be read is left out, a packet that is damaged or torn likewise; each
+such thing is a notice. The files are mapped, records are views into them, so that memory
+is bounded by what the caller keeps, not by the trace.
+"""
+
+from __future__ import annotations
+
+import mmap
+import re
+import uuid
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import tsdl
+from .errors import Failure
+from .layout import Layout, layout
+
+MAGIC = 0xC1FC1FC1
+STREAMS_MAX = 64
+NOTICES_MAX = 5
+BLOCK_RECORDS = 1 << 19
+
+Array = npt.NDArray[Any]
+_TABLE = re.compile(r"[a-z_][a-z0-9_]{0,62}\Z")
+# In the header, where the writer has them: CRC-32 of the packet with this field as 0.
+CRC = "crc32"
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The records of one file, in its order.
+
+    `counts[i]` records are in packet `packets[i]`, the number of a packet in the file.
+    `discarded`: what the recorder had to leave out; `lost_packets`: missing in the sequence.
+    """
+
+    name: str
+    path: Path
+    layout: Layout
+    packet_bytes: int
+    packets: Array
+    counts: Array
+    discarded: int
+    lost_packets: int
+    notices: tuple[str, ...]
+    checked: bool
+    _map: mmap.mmap | None = field(repr=False)
+
+    @property
+    def n(self) -> int:
+        return int(self.counts.sum())
+
+    @property
+    def size(self) -> int:
+        return self.packet_bytes * len(self.packets)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.layout.dtype.names or ()
+
+    def blocks(self, records: int = BLOCK_RECORDS) -> Iterator[Array]:
+        """The records as structured arrays of about `records` each; copies, in order."""
+        each = max(1, (self.packet_bytes - self.layout.start) // self.layout.dtype.itemsize)
+        step = max(1, records // each)
+        for first in range(0, len(self.packets), step):
+            yield np.concatenate([self._packet(i) for i in self._range(first, step)])
+
+    def _range(self, first: int, step: int) -> range:
+        return range(first, min(first + step, len(self.packets)))
+
+    def _packet(self, i: int) -> Array:
+        at = int(self.packets[i]) * self.packet_bytes + self.layout.start
+        return np.ndarray((int(self.counts[i]),), self.layout.dtype, self._map, at)
+
+    def column(self, name: str) -> Array:
+        """All values of one field."""
+        parts = [self._packet(i)[name] for i in range(len(self.packets))]
+        empty = np.empty(0, self.layout.dtype[name])
+        return np.concatenate(parts) if parts else empty
+
+    def labels(self, name: str) -> dict[int, str]:
+        """The texts of a field that is an enum; empty where it is none."""
+        return self.layout.labels.get(name, {})
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The streams of a trace by name, and what is to be said about it."""
+
+    streams: dict[str, Stream]
+    notices: tuple[str, ...]
+
+    @staticmethod
+    def open(folder: Path) -> Trace:
+        """Failure where the metadata cannot be read, or no stream can."""
+        meta = _metadata(folder / "metadata")
+        layouts = _layouts(meta)
+        streams: dict[str, Stream] = {}
+        notices: list[str] = []
+        files = [p for p in sorted(folder.iterdir()) if p.is_file() and p.name != "metadata"]
+        for path in files[:STREAMS_MAX]:
+            if not _TABLE.match(path.name):
+                notices.append(f"{path.name[:80]}: no stream has such a name: left out")
+                continue
+            try:
+                stream = _stream(path, meta, layouts)
+            except Failure as e:
+                notices.append(f"{path.name}: left out: {e}")
+                continue
+            streams[stream.name] = stream
+            notices += stream.notices
+        if not streams:
+            why = "; ".join(notices) or "it has no streams"
+            raise Failure(f"nothing of the trace in {folder} can be read: {why}")
+        return Trace(streams, tuple(notices))
+
+
+def _metadata(path: Path) -> tsdl.Metadata:
+    try:
+        if path.stat().st_size > tsdl.TEXT_MAX:
+            raise Failure(f"{path}: longer than {tsdl.TEXT_MAX} bytes: not supported")
+        text = path.read_bytes().decode("utf-8")
+    except OSError as e:
+        raise Failure(f"cannot read {path}: {e.strerror}") from None
+    except UnicodeDecodeError:
+        raise Failure(f"{path} is no text: damaged, or CTF's packets: not supported") from None
+    try:
+        return tsdl.parse(text)
+    except Failure as e:
+        raise Failure(f"{path}: {e}") from None
+
+
+def _layouts(meta: tsdl.Metadata) -> dict[int, Layout | Failure]:
+    out: dict[int, Layout | Failure] = {}
+    for number in list(meta.streams)[:STREAMS_MAX]:
+        try:
+            out[number] = layout(meta, number)
+        except Failure as e:
+            out[number] = e
+    return out
+
+
+def _map(path: Path) -> tuple[mmap.mmap | None, int]:
+    try:
+        with path.open("rb") as f:
+            size = f.seek(0, 2)
+            return (mmap.mmap(f.fileno(), size, access=mmap.ACCESS_READ) if size else None), size
+    except (OSError, ValueError) as e:
+        raise Failure(f"cannot map {path}: {e}") from None
+
+
+def _choose(
+    meta: tsdl.Metadata, layouts: dict[int, Layout | Failure], data: mmap.mmap, size: int
+) -> tuple[int, Layout]:
+    """The stream a file belongs to, by its first packet's header, and its layout."""
+    for number, one in layouts.items():
+        if isinstance(one, Failure) or one.head.itemsize > size:
+            continue
+        head = np.ndarray((1,), one.head, data)[0]
+        names = one.head.names or ()
+        if "magic" in names and int(head["magic"]) != MAGIC:
+            continue
+        if "stream_id" in names and int(head["stream_id"]) != number:
+            continue
+        wanted = meta.trace.values.get("uuid")
+        if "uuid" in names and isinstance(wanted, str) and not _same_uuid(head["uuid"], wanted):
+            raise Failure("its uuid is not the metadata's: damaged, or of another trace")
+        return number, one
+    reasons = [str(one) for one in layouts.values() if isinstance(one, Failure)]
+    why = f" ({reasons[0]})" if reasons else ""
+    raise Failure(f"its first packet is of no stream of the metadata{why}")
+
+
+def _same_uuid(raw: Array, wanted: str) -> bool:
+    try:
+        return bytes(raw.astype(np.uint8)) == uuid.UUID(wanted).bytes
+    except ValueError:
+        return False
+
+
+def _none(path: Path, one: Layout, notices: list[str]) -> Stream:
+    nothing = np.empty(0, np.int64)
+    return Stream(path.name, path, one, 0, nothing, nothing, 0, 0, tuple(notices), True, None)
+
+
+def _empty(path: Path, layouts: dict[int, Layout | Failure], why: str) -> Stream:
+    """A stream without a whole packet: known by the file's name alone."""
+    for one in layouts.values():
+        if isinstance(one, Layout) and one.name == path.name:
+            return _none(path, one, [f"{path.name}: {why}"] if why else [])
+    raise Failure(why or "it is empty")
+
+
+def _stream(path: Path, meta: tsdl.Metadata, layouts: dict[int, Layout | Failure]) -> Stream:
+    data, size = _map(path)
+    if data is None:
+        return _empty(path, layouts, "")
+    shortest = min((one.start for one in layouts.values() if isinstance(one, Layout)), default=0)
+    if size < shortest:
+        return _empty(path, layouts, f"{size:,} bytes, a torn first packet, left out")
+    number, one = _choose(meta, layouts, data, size)
+    for needed in ("packet_size", "content_size"):
+        if needed not in (one.head.names or ()):
+            raise Failure(f"its packets have no {needed}: not supported")
+    bits = int(np.ndarray((1,), one.head, data)[0]["packet_size"])
+    if bits % 8 or bits // 8 < one.start:
+        raise Failure(f"its first packet has {bits} bits, which no packet has: damaged")
+    packet_bytes, notices = bits // 8, []
+    whole, rest = divmod(size, packet_bytes)
+    if rest:
+        notices.append(f"{path.name}: the last packet is torn: its {rest:,} bytes are left out")
+    if not whole:
+        return _none(path, one, notices)
+    return _packets(path, data, number, one, packet_bytes, whole, notices)
+
+
+def _packets(
+    path: Path,
+    data: mmap.mmap,
+    number: int,
+    one: Layout,
+    packet_bytes: int,
+    whole: int,
+    notices: list[str],
+) -> Stream:
+    head = np.ndarray((whole,), one.head, data, 0, (packet_bytes,))
+    names = one.head.names or ()
+    bad, counts = _bad_packets(head, names, number, one, packet_bytes)
+    crc = CRC in names
+    if crc:
+        _check_crc(data, head, one, packet_bytes, bad)
+    _check_times(data, head, names, one, packet_bytes, counts, bad)
+    for i in sorted(bad)[:NOTICES_MAX]:
+        notices.append(f"{path.name}: packet {i} is left out: {bad[i]}: damaged")
+    if len(bad) > NOTICES_MAX:
+        notices.append(f"{path.name}: {len(bad):,} packets are left out in all")
+    good = np.array([i for i in range(whole) if i not in bad], np.int64)
+    lost = _sequence(path, head, names, good, notices)
+    discarded = _discarded(path, head, names, good, notices)
+    return Stream(
+        path.name,
+        path,
+        one,
+        packet_bytes,
+        good,
+        counts[good],
+        discarded,
+        lost,
+        tuple(notices),
+        crc,
+        data,
+    )
+
+
+def _bad_packets(
+    head: Array, names: tuple[str, ...], number: int, one: Layout, packet_bytes: int
+) -> tuple[dict[int, str], Array]:
+    """Packets whose header cannot be right, and how many records each has."""
+    stride, first = one.dtype.itemsize, head[0]
+    content = head["content_size"].astype(np.uint64)
+    used = (content // np.uint64(8)).astype(np.int64) - one.start
+    counts = np.where(used > 0, (used + one.tail) // stride, 0)
+    exact = (used >= -one.tail) & (counts * stride - used >= 0)
+    exact &= (counts * stride - used <= one.tail) | (counts == 0) & (used <= 0)
+    tests: list[tuple[str, Any]] = [
+        ("its packet_size differs", head["packet_size"] != first["packet_size"]),
+        ("its content_size is larger than it", content > np.uint64(packet_bytes * 8)),
+        ("its content is no whole number of records", ~exact | (content % np.uint64(8) != 0)),
+    ]
+    if "magic" in names:
+        tests.insert(0, ("it has no magic number", head["magic"] != MAGIC))
+    if "stream_id" in names:
+        tests.append(("it is of another stream", head["stream_id"] != number))
+    if "uuid" in names:
+        tests.append(("its uuid differs", (head["uuid"] != first["uuid"]).any(axis=1)))
+    if {"timestamp_begin", "timestamp_end"} <= set(names):
+        early = head["timestamp_end"] < head["timestamp_begin"]
+        tests.append(("it ends before it begins", early))
+    bad: dict[int, str] = {}
+    for text, wrong in tests:
+        for i in np.flatnonzero(wrong):
+            bad.setdefault(int(i), text)
+    return bad, counts
+
+
+def _check_crc(
+    data: mmap.mmap, head: Array, one: Layout, packet_bytes: int, bad: dict[int, str]
+) -> None:
+    assert one.head.fields is not None
+    offset = int(one.head.fields[CRC][1])
+    for i in range(len(head)):
+        packet = memoryview(data)[i * packet_bytes : (i + 1) * packet_bytes]
+        crc = zlib.crc32(packet[offset + 4 :], zlib.crc32(bytes(4), zlib.crc32(packet[:offset])))
+        if crc != int(head[i][CRC]):
+            bad.setdefault(i, "its checksum is wrong")
+        packet.release()
+
+
+def _check_times(
+    data: mmap.mmap,
+    head: Array,
+    names: tuple[str, ...],
+    one: Layout,
+    packet_bytes: int,
+    counts: Array,
+    bad: dict[int, str],
+) -> None:
+    """Every record's time lies within its packet's."""
+    time = next((n for n in ("t", "timestamp") if n in (one.dtype.names or ())), None)
+    if time is None or not {"timestamp_begin", "timestamp_end"} <= set(names):
+        return
+    for i in range(len(head)):
+        if i in bad or not counts[i]:
+            continue
+        at = i * packet_bytes + one.start
+        t = np.ndarray((int(counts[i]),), one.dtype, data, at)[time]
+        if t.min() < head[i]["timestamp_begin"] or t.max() > head[i]["timestamp_end"]:
+            bad[i] = "a record's time is not within the packet's"
+
+
+def _sequence(
+    path: Path, head: Array, names: tuple[str, ...], good: Array, notices: list[str]
+) -> int:
+    """How many packets are missing in the sequence of those that are used."""
+    if "packet_seq_num" not in names or not len(good):
+        return 0
+    numbers = [int(n) for n in head["packet_seq_num"][good]]
+    steps = [b - a for a, b in pairwise(numbers)]
+    if any(step < 1 for step in steps):
+        notices.append(f"{path.name}: packets are not in order or there twice: damaged")
+    missing = sum(step - 1 for step in steps if step > 1) + numbers[0]
+    left_out = len(head) - len(good)
+    if missing > left_out:
+        notices.append(f"{path.name}: {missing - left_out:,} packets are missing")
+    return missing
+
+
+def _discarded(
+    path: Path, head: Array, names: tuple[str, ...], good: Array, notices: list[str]
+) -> int:
+    """CTF's running total: what was discarded since the stream began."""
+    if "events_discarded" not in names or not len(good):
+        return 0
+    totals = head["events_discarded"][good]
+    if (totals[1:] < totals[:-1]).any():
+        notices.append(f"{path.name}: events_discarded goes back: how many is not known")
+    total = int(totals.max())
+    if total:
+        notices.append(f"{path.name}: {total:,} records were discarded by the recorder")
+    return total

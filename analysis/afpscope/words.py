@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The texts of the report, in English and Japanese. Names of commands and fields stay."""
+
+from __future__ import annotations
+
+LANGUAGES = ("en", "ja")
+
+_WORDS: dict[str, tuple[str, str]] = {
+    "title": ("afpscope report", "afpscope レポート"),
+    "verdict": ("In short", "要約"),
+    "trust": ("Can it be trusted?", "信頼できるか"),
+    "trusted": (
+        "This run can be trusted: it is complete, {lost} events were lost, {books} of {books} "
+        "books close.",
+        "この測定は信頼できる: 完了、損失 {lost}、照合 {books} 件すべて一致。",
+    ),
+    "unwatched": (
+        "The server was not watched: only the client's figures are here.",
+        "サーバーは観測されていない: クライアント側の値のみ。",
+    ),
+    "doubt": ("Do not rely on this run: {text}.", "この測定を信頼しないこと: {text}。"),
+    "dearest": (
+        "{name} is the dearest AFP command: {share:.0%} of all time inside the server, "
+        "{mean} each ({n:,} requests).",
+        "最も時間を要する AFP コマンドは {name}: サーバー内時間の {share:.0%}、"
+        "1 回 {mean} ({n:,} 要求) 。",
+    ),
+    "why": (
+        "Most of that, {share:.0%}, is {part}.",
+        "そのうち最大の {share:.0%} は「{part}」。",
+    ),
+    "call_why": (
+        "The dearest call afpd makes for it is {call}: {n:.2f} per request, {time} in all.",
+        "afpd の最も高価な呼出は {call}: 要求あたり {n:.2f} 回、計 {time}。",
+    ),
+    "second": ("Next is {name} with {share:.0%}.", "次は {name}、{share:.0%}。"),
+    "transfer": ("{title}: {rate}/s. {text}", "{title}: {rate}/s。{text}"),
+    "slowest": (
+        "The slowest test was “{name}” with {time}.",
+        "最も長いテストは「{name}」、{time}。",
+    ),
+    "what": ("What", "項目"),
+    "count": ("Count", "件数"),
+    "losses": ("Losses", "損失"),
+    "no_losses": (
+        "{n} kinds of loss were watched for; none happened.",
+        "{n} 種の損失を監視、発生なし。",
+    ),
+    "not_counted": ("Losses were not counted.", "損失は数えられていない。"),
+    "books": ("Books: our account against an independent one", "照合: 独立した記録との比較"),
+    "book": ("Book", "照合"),
+    "ours": ("Ours", "自"),
+    "theirs": ("Theirs", "他"),
+    "closed": ("closed", "一致"),
+    "open": ("OPEN", "不一致"),
+    "rungs": ("How it was observed", "観測方法"),
+    "tests": ("Tests", "テスト"),
+    "test": ("Test", "テスト"),
+    "time": ("Time", "時間"),
+    "deviation": ("±", "±"),
+    "ops": ("AFP commands", "AFP コマンド"),
+    "errors": ("Errors", "エラー"),
+    "calls_per_op": ("afpd calls each", "afpd 呼出/回"),
+    "latency": ("How long requests took", "要求の所要時間"),
+    "latency_note": (
+        "Share of requests answered within a time, as the client saw them. Further left is better.",
+        "クライアントから見て、その時間内に応答された要求の割合。左ほど良い。",
+    ),
+    "heat": ("Requests over time", "時間経過"),
+    "heat_note": (
+        "Darker: more requests took so long at that moment (inside the server, by the trace).",
+        "濃いほど、その時点でその所要時間の要求が多い (サーバー内、トレースより) 。",
+    ),
+    "where": ("Where the time goes, by AFP command", "AFP コマンド別の時間内訳"),
+    "where_note": (
+        "Mean time of a request inside the server, cut into what it was spent on; "
+        "dearest command in all first.",
+        "サーバー内での 1 要求の平均時間とその内訳。合計が大きい順。",
+    ),
+    "command": ("Command", "コマンド"),
+    "requests": ("Requests", "要求"),
+    "each": ("Each", "1 回"),
+    "share": ("Of all", "全体比"),
+    "mostly": ("Mostly", "主因"),
+    "calls": ("Which calls each command makes", "各コマンドのシステムコール"),
+    "call": ("Call", "呼出"),
+    "per_request": ("per request", "要求あたり"),
+    "cnid": ("Inside the CNID server", "CNID サーバー内"),
+    "cnid_note": (
+        "What cnid_dbd did while afpd waited for it, per request.",
+        "afpd の待機中に cnid_dbd が行っていたこと (要求あたり) 。",
+    ),
+    "throughput": ("Throughput", "スループット"),
+    "throughput_note": (
+        "Each point is an iteration; the line is the median of those that count.",
+        "点は各反復、線は有効な反復の中央値。",
+    ),
+    "rate": ("Median", "中央値"),
+    "interval": ("95 % interval", "95 % 区間"),
+    "limited": ("What holds it up", "制約"),
+    "environment": ("Environment", "環境"),
+    "absent": ("Not measured", "未測定"),
+    "trace": ("Trace", "トレース"),
+    "stream": ("Stream", "ストリーム"),
+    "records": ("Records", "記録"),
+    "discarded": ("Discarded", "破棄"),
+    "whole": ("The run as a whole", "全体"),
+    "unbroken": ("iterations broke off and are not counted", "回の反復は中断、除外"),
+    "axis_time": ("time of a request", "要求の所要時間"),
+    "axis_share": ("share of requests", "要求の割合"),
+    "axis_at": ("seconds since the start", "開始からの秒"),
+    "axis_each": ("µs per request", "µs / 要求"),
+    "axis_rate": ("MiB/s", "MiB/s"),
+    "axis_iteration": ("iteration", "反復"),
+    "p_user": ("afpd's own code", "afpd 自身のコード"),
+    "p_calls": ("work in system calls", "システムコール処理"),
+    "p_runq": ("waiting for a CPU", "CPU 待ち"),
+    "p_disk": ("waiting for the disk", "ディスク待ち"),
+    "p_cnid": ("waiting for the CNID server", "CNID サーバー待ち"),
+    "p_lock": ("waiting for a lock", "ロック待ち"),
+    "p_log": ("writing the log", "ログ書込み"),
+    "p_net": ("waiting for the client", "ソケット待ち"),
+    "p_other": ("waiting otherwise", "その他の待ち"),
+    "i_cpu": ("on a CPU", "CPU 上"),
+    "i_runq": ("waiting for a CPU", "CPU 待ち"),
+    "i_sync": ("syncing its database", "データベース同期"),
+    "i_lock": ("locks", "ロック"),
+    "i_io": ("other I/O", "その他の I/O"),
+    "i_idle": ("request or answer on its way", "要求・応答の転送"),
+    "i_unknown": ("unknown", "不明"),
+}
+
+
+class Words:
+    """w["key"], w.say("key", name=value)."""
+
+    def __init__(self, language: str) -> None:
+        self.language = language
+        self._at = LANGUAGES.index(language)
+
+    def __getitem__(self, key: str) -> str:
+        return _WORDS[key][self._at]
+
+    def say(self, key: str, **values: object) -> str:
+        return self[key].format(**values)

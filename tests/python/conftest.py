@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Saved runs of real servers (data/), as folders and as changed copies."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from afpscope.cli import main
+from hypothesis import settings
+
+# Found examples are not kept: a test says the same wherever it runs.
+settings.register_profile("afpscope", database=None)
+settings.load_profile("afpscope")
+
+DATA = Path(__file__).parent / "data"
+Change = Callable[[dict[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended, and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """Makes run folders below `base`."""
+
+    base: Path
+
+    def put(self, name: str, source: str = "lantest-1", change: Change | None = None) -> Path:
+        value = json.loads(gzip.decompress((DATA / f"{source}.json.gz").read_bytes()))
+        if change:
+            change(value)
+        folder = self.base / name
+        folder.mkdir()
+        (folder / "run.json").write_text(json.dumps(value))
+        return folder
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shelf:
+    """An empty place for runs, which is also the user's own."""
+    base = tmp_path / "runs"
+    base.mkdir()
+    monkeypatch.setenv("AFPSCOPE_RUNS", str(base))
+    return Shelf(base)
+
+
+@pytest.fixture
+def execute(capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+    """Runs afpscope-COMMAND."""
+
+    def call(command: str, *args: str | Path) -> Done:
+        code = main([f"/usr/bin/afpscope-{command}", *map(str, args)])
+        got = capsys.readouterr()
+        return Done(code, got.out, got.err)
+
+    return call

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""compare and gate: what they find, what they refuse, and that they do not cry wolf."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from afpscope import ab, counts, stats
+from conftest import Change, Done, Shelf
+
+Execute = Callable[..., Done]
+
+
+def scaled(seed: int, command: str = "", factor: float = 1.0) -> Change:
+    """A run as noisy as the sample, in which a command takes `factor` times as long."""
+    rng = random.Random(seed)
+
+    def change(value: dict[str, Any]) -> None:
+        hour, minute = divmod(seed, 60)
+        value["id"], value["started"] = f"{seed:016x}", f"2026-11-21T{hour:02}:{minute:02}:00Z"
+        for phase in value["phases"]:
+            noise = rng.lognormvariate(0, 0.03)
+            for c in phase["commands"]:
+                by = noise * rng.lognormvariate(0, 0.01) * (factor if c["name"] == command else 1)
+                before = c["latency"]["sum_ns"]
+                c["latency"]["sum_ns"] = int(before * by)
+                phase["metrics"]["elapsed"] += c["latency"]["sum_ns"] - before
+
+    return change
+
+
+def more_calls(value: dict[str, Any]) -> None:
+    """One lgetxattr more for each FPCreateFile."""
+    for phase in value["phases"]:
+        for account in phase["ledger"]["requests"]:
+            if account["name"] == "FPCreateFile":
+                part = next(p for p in account["parts"] if p["class"] == "xattr")
+                part["calls"] += account["requests"]
+
+
+def pairs(shelf: Shelf, n: int, factor: float) -> tuple[list[Path], list[Path]]:
+    sides: dict[str, list[Path]] = {"a": [], "b": []}
+    for i, (pair, side) in enumerate(ab.order(n)):
+        change = scaled(i, "FPCreateFile", factor if side == "b" else 1)
+        sides[side].append(shelf.put(f"{pair:02}{side}", change=change))
+    return sides["a"], sides["b"]
+
+
+def test_a_slower_command_is_named(shelf: Shelf, execute: Execute) -> None:
+    a, b = pairs(shelf, 12, 1.1)
+    done = execute("compare", *a, "--", *b)
+    assert done.code == 0
+    assert "slower: " in done.out.splitlines()[-1] and "FPCreateFile" in done.out.splitlines()[-1]
+    found = json.loads(execute("compare", "--json", *a, "--", *b).out)
+    slow = {r["command"] for r in found["times"] if r["verdict"] == stats.SLOWER}
+    assert "FPCreateFile" in slow and slow <= {"FPCreateFile", ""}
+    assert found["counts"] == []
+
+
+def test_times_gate_on_pairs_only(shelf: Shelf, execute: Execute) -> None:
+    a, b = pairs(shelf, 12, 1.2)
+    done = execute("gate", "--time", "5%", *a, "--", *b)
+    assert done.code == 3
+    assert "FPCreateFile: time: +1" in done.out or "FPCreateFile: time: +2" in done.out
+    done = execute("gate", "--time", "5%", *a[:6], "--", *a[6:])
+    assert done.code == 2 and "ab" in done.err
+
+
+def test_two_runs_are_not_enough(shelf: Shelf, execute: Execute) -> None:
+    a, b = shelf.put("a"), shelf.put("b", "lantest-2")
+    done = execute("compare", a, b)
+    assert done.code == 0
+    assert done.out.splitlines()[-1].startswith("B against A: not enough runs")
+
+
+@pytest.mark.parametrize(
+    ("kind", "key"),
+    [("options", "large_file_bytes"), ("server", "quantum_bytes"), ("rungs", "calls")],
+)
+def test_what_differs_is_refused_and_named(
+    shelf: Shelf, execute: Execute, kind: str, key: str
+) -> None:
+    a, b = shelf.put("a"), shelf.put("b", change=lambda v: v[kind].update({key: "other"}))
+    done = execute("compare", a, b)
+    assert done.code == 2
+    assert f"{kind}.{key}" in done.err and "--force" in done.err
+    assert execute("compare", a, b, "--force").code == 0
+
+
+def test_another_set_is_refused(shelf: Shelf, execute: Execute) -> None:
+    done = execute("compare", shelf.put("a"), shelf.put("b", "speedtest"))
+    assert done.code == 2 and "set: 'lantest-4.5' against 'speedtest'" in done.err
+
+
+def test_more_calls_are_a_difference(shelf: Shelf, execute: Execute) -> None:
+    done = execute("compare", shelf.put("a"), shelf.put("b", change=more_calls))
+    assert "FPCreateFile  afpd: xattr" in done.out and "+1.000" in done.out
+
+
+@pytest.fixture
+def accepted(shelf: Shelf, execute: Execute) -> Path:
+    file = shelf.base / "counts.json"
+    runs = [shelf.put(f"accepted{i}", f"lantest-{i}") for i in (1, 2)]
+    done = execute("gate", *runs, "--counts", file, "--accept")
+    assert done.code == 0 and "exact" in done.out
+    return file
+
+
+def test_the_gate_passes_the_same_work(shelf: Shelf, execute: Execute, accepted: Path) -> None:
+    """Where a file was read again in three thousand requests (lantest-3), this is told."""
+    for i in (1, 3):
+        done = execute("gate", shelf.put(f"new{i}", f"lantest-{i}"), "--counts", accepted)
+        assert done.code == 0
+        assert done.out.startswith("gate: pass")
+    assert "a stray: 1 Open, stat and read" in done.err
+    assert execute("gate", shelf.base / "new3", "--counts", accepted, "--strict").code == 3
+
+
+@pytest.mark.parametrize("form", ["text", "github", "junit"])
+def test_the_gate_names_what_is_more(
+    shelf: Shelf, execute: Execute, accepted: Path, form: str
+) -> None:
+    run = shelf.put("new", "lantest-3", more_calls)
+    done = execute("gate", run, "--counts", accepted, "--format", form)
+    assert done.code == 3
+    for word in ("FPCreateFile", "xattr", "+1.000 per request", "5 Creating dir"):
+        assert word in done.out
+    if form == "junit":
+        suite = ElementTree.fromstring(done.out)
+        assert suite.get("failures") == str(len(suite.findall("*/failure"))) != "0"
+    if form == "github":
+        assert done.out.startswith("::error ")
+
+
+def test_a_command_that_is_gone_fails(shelf: Shelf, execute: Execute, accepted: Path) -> None:
+    def drop(value: dict[str, Any]) -> None:
+        for phase in value["phases"]:
+            ledger = phase["ledger"]
+            ledger["requests"] = [a for a in ledger["requests"] if a["name"] != "FPRead"]
+
+    done = execute("gate", shelf.put("new", "lantest-3", drop), "--counts", accepted)
+    assert done.code == 3 and "FPRead: requests: 0, accepted 1,000" in done.out
+
+
+def test_a_doubtful_run_cannot_pass(shelf: Shelf, execute: Execute, accepted: Path) -> None:
+    run = shelf.put("new", "lantest-3", lambda v: v.update(complete=False))
+    assert execute("gate", run, "--counts", accepted).code == 4
+    assert execute("gate", run, "--counts", accepted, "--accept").code == 4
+
+
+@pytest.mark.parametrize("text", ["{}", '{"format": "afpscope counts 1"}', "[]", "{"])
+def test_a_file_that_is_no_counts_file(
+    shelf: Shelf, execute: Execute, accepted: Path, text: str
+) -> None:
+    accepted.write_text(text)
+    done = execute("gate", shelf.put("new"), "--counts", accepted)
+    assert done.code == 1 and len(done.err.splitlines()) == 1
+
+
+FAKE = """#!/bin/sh
+while [ "$1" != --json ]; do shift; done
+cp "$FAKE_RUN" "$2"
+"""
+
+
+def test_ab_runs_in_turn_and_compares(
+    shelf: Shelf, execute: Execute, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = shelf.base / "afpscope"
+    program.write_text(FAKE)
+    program.chmod(0o755)
+    monkeypatch.setenv("FAKE_RUN", str(shelf.put("source") / "run.json"))
+    line = ("--a", "afp://a/v", "--b", "afp://b/v", "--pairs", "3", "-o", shelf.base / "out")
+    done = execute("ab", *line, "--program", program, "--", "lantest", "-n", "2")
+    assert done.code == 0
+    assert [text.split(": ")[3][0] for text in done.err.splitlines()] == list("abbaab")
+    made = sorted(path.name for path in (shelf.base / "out").iterdir())
+    assert made == ["001a", "001b", "002a", "002b", "003a", "003b"]
+    assert "no difference shown" in done.out or "not enough runs" in done.out
+
+
+def test_bands() -> None:
+    """Exact where it never moved; a heap that grows or a log that rolls over is no alarm."""
+
+    def key(class_: str, role: str = "afpd") -> counts.Key:
+        return "5 x", "FPCreateFile", role, class_, "-"
+
+    requests = {("5 x", "FPCreateFile", "requests", "", ""): [2000, 2000]}
+    known = counts.bands(
+        requests
+        | {
+            key("xattr"): [6000, 6000],
+            key("wait"): [1300, 1700],
+            key("memory"): [3, 3],
+            key("stat", "cnid_dbd"): [1, 1],
+            key("write", "cnid_dbd"): [2040, 2050],
+        }
+    )
+    assert known[key("xattr")] == counts.Band(6000, 6000, True)
+    assert known[key("wait")].holds(2000)
+    assert known[key("memory")].holds(9) and not known[key("memory")].holds(2003)
+    assert known[key("stat", "cnid_dbd")].holds(3)
+    assert not known[key("write", "cnid_dbd")].holds(4040)
+    assert counts.band_of(known, key("open"), 2000).holds(2000) is False
+    assert counts.band_of(known, key("unlink", "cnid_dbd"), 2000).holds(2)
+    assert counts.band_of(known, key("signal"), 2000).holds(4)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The report stands for itself, says what matters first, and lets nothing of a run in as HTML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tracegen
+from conftest import Done, Shelf
+
+Execute = Callable[..., Done]
+VOID = {"meta", "link", "br", "img", "hr"}
+
+
+class Checker(HTMLParser):
+    """Every element is closed; collects tags and texts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.links += [v or "" for k, v in attrs if k in ("src", "href", "xlink:href", "action")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def made(execute: Execute, to: Path, *args: str | Path) -> tuple[str, Done]:
+    done = execute("report", *args, "-o", to / "r.html")
+    text = (to / "r.html").read_text()
+    checker = Checker()
+    checker.feed(text)
+    assert checker.open == []
+    assert not checker.tags & {"script", "iframe", "img", "link", "object", "form"}
+    assert all(link.startswith(("#", "data:image/png")) for link in checker.links)
+    assert not re.search(r"url\((?!#)", text)
+    return text, done
+
+
+@pytest.mark.parametrize("lang", ["en", "ja"])
+@pytest.mark.parametrize("source", ["lantest-1", "speedtest", "record"])
+def test_every_sample(
+    shelf: Shelf, tmp_path: Path, execute: Execute, source: str, lang: str
+) -> None:
+    text, done = made(execute, tmp_path, shelf.put("a", source), "--lang", lang)
+    assert (done.code, done.err) == (0, "")
+    assert len(text) < 3_000_000
+    assert ("In short" in text) == (lang == "en")
+
+
+def test_the_dearest_command_is_named_first(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
+    text, _ = made(execute, tmp_path, shelf.put("a"))
+    body = text[text.index("In short") :]
+    assert body.index("can be trusted") < body.index("FPCreateFile is the dearest AFP command")
+    assert "The dearest call afpd makes for it is" in body[: body.index("Can it be trusted?")]
+
+
+def test_a_doubt_stands_first(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
+    text, done = made(execute, tmp_path, shelf.put("a", change=lambda v: v.update(complete=False)))
+    assert done.code == 4
+    body = text[text.index("In short") :]
+    assert body.index("Do not rely on this run") < body.index("dearest")
+    assert "can be trusted" not in body
+
+
+def test_nothing_of_a_run_is_html(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
+    bad = "<script>alert(1)</script>"
+
+    def change(value: dict[str, Any]) -> None:
+        value["server"]["name"] = value["command"] = value["environment"]["host"] = bad
+        for phase in value["phases"]:
+            phase["title"] = bad
+            for c in (*phase["commands"], *phase["ledger"]["requests"]):
+                c["name"] = bad
+
+    text, _ = made(execute, tmp_path, shelf.put("a", change=change))
+    assert bad not in text
+
+
+def test_unwatched(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
+    def change(value: dict[str, Any]) -> None:
+        value["books"], value["losses"] = [], []
+        for phase in value["phases"]:
+            phase["ledger"] |= {"rows": None, "requests": None, "outside": None}
+            phase["metrics"] |= {"afpd_calls": None, "cnid_calls": None}
+
+    text, done = made(execute, tmp_path, shelf.put("a", change=change))
+    assert done.code == 0
+    assert "was not watched" in text and "n/a" in text
+
+
+def test_figures_and_trace(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
+    folder = shelf.put("a")
+    tracegen.write(folder / "trace")
+    text, done = made(execute, tmp_path, folder, "--figures", tmp_path / "f")
+    assert done.code == 0 and "Requests over time" in text
+    names = {p.name for p in (tmp_path / "f").iterdir()}
+    assert {"where.svg", "where.png", "where.pdf", "heat.svg", "cnid.png"} <= names

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Runs: how they are found and read; info, export and query of them."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import gzip
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tracegen
+from afpscope import Failure, Run, find, hist
+from conftest import DATA, Done, Shelf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+Execute = Callable[..., Done]
+
+
+def test_names(shelf: Shelf) -> None:
+    old = shelf.put("2026-11-20T142205-lantest-83ccb818", "lantest-2")
+    new = shelf.put("2026-11-21T142205-lantest-c397df72", "lantest-1")
+    assert find("last") == new
+    assert find("2026-11-20") == old
+    assert find(Run.open(new).id[:10]) == new
+    assert find(str(old / "run.json")) == old / "run.json"
+    (shelf.base / "last").symlink_to(old.name)
+    assert find("last") == old
+    for name in ("2026-11-2", "nothing", "./nothing"):
+        with pytest.raises(Failure) as failed:
+            find(name)
+        assert failed.value.code == 2
+
+
+def test_every_sample_opens(shelf: Shelf, execute: Execute) -> None:
+    for name in ("lantest-1", "speedtest", "record"):
+        run = Run.open(shelf.put(name, name))
+        assert run.phases and not run.doubts
+        done = execute("info", run.path)
+        assert (done.code, done.err) == (0, "")
+        assert run.id in done.out
+
+
+def test_histograms_have_the_quantiles_of_the_run(shelf: Shelf) -> None:
+    for phase in Run.open(shelf.put("a")).phases:
+        for command in phase.commands:
+            p50, got = command.latency["p50_ns"], command.histogram.quantile(0.5)
+            assert p50 and got
+            assert abs(got - p50) <= p50 / 64
+            assert command.histogram.n == command.latency["n"]
+
+
+@given(st.integers(0, (1 << 64) - 1), st.integers(0, 8))
+def test_a_value_lies_in_its_bucket(value: int, bits: int) -> None:
+    index = hist.index_of(value, bits)
+    assert hist.low(index, bits) <= value < hist.low(index + 1, bits)
+
+
+def test_a_doubtful_run_is_said_to_be(shelf: Shelf, execute: Execute) -> None:
+    def open_book(value: dict[str, Any]) -> None:
+        value["books"][0] |= {"closed": False, "theirs": 1}
+        value["losses"][0]["n"] = 3
+
+    done = execute("info", shelf.put("a", change=open_book))
+    assert done.code == 4
+    assert done.out.count("DOUBT") == 2
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    out = []
+    for key, inner in items:
+        out.append((*path, key))
+        if isinstance(inner, dict | list):
+            out += _places(inner, (*path, key))
+    return out
+
+
+SMALL = json.loads(gzip.decompress((DATA / "speedtest.json.gz").read_bytes()))
+SMALL["phases"] = SMALL["phases"][:1]
+PLACES = _places(SMALL)
+ODD = st.sampled_from([None, -1, 1 << 70, "x", [], {}, True, 0.5, 1e308])
+
+
+@settings(max_examples=300, deadline=None)
+@given(place=st.sampled_from(PLACES), odd=ODD, drop=st.booleans())
+def test_a_wrong_value_anywhere_is_refused_with_its_place(
+    tmp_path_factory: pytest.TempPathFactory, place: tuple[Any, ...], odd: Any, drop: bool
+) -> None:
+    """Or is one that nothing is worked out from."""
+    value = copy.deepcopy(SMALL)
+    inner = value
+    for key in place[:-1]:
+        inner = inner[key]
+    if drop:
+        del inner[place[-1]]
+    else:
+        inner[place[-1]] = odd
+    file = tmp_path_factory.mktemp("odd") / "run.json"
+    file.write_text(json.dumps(value))
+    try:
+        run = Run.open(file)
+    except Failure as e:
+        assert "run.json" in str(e)
+    else:
+        from afpscope import tables
+
+        try:
+            tables.of_run(run)
+        except Failure as e:
+            assert "damaged" in str(e)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[" * 100000, "null", '{"schema": NaN}', "1" * 9999])
+def test_what_is_no_run_is_refused(tmp_path: Path, execute: Execute, text: str) -> None:
+    (tmp_path / "x.json").write_text(text)
+    done = execute("info", tmp_path / "x.json")
+    assert done.code == 1
+    assert done.err.startswith("afpscope: info: ")
+    assert len(done.err.splitlines()) == 1
+
+
+@pytest.fixture
+def traced(shelf: Shelf) -> Path:
+    folder = shelf.put("traced")
+    tracegen.write(folder / "trace")
+    return folder
+
+
+def test_info_lists_the_streams(traced: Path, execute: Execute) -> None:
+    done = execute("info", traced, "--json")
+    found = json.loads(done.out)["streams"]
+    assert {name: s["records"] for name, s in found.items()} == dict.fromkeys(tracegen.STREAMS, 300)
+    (traced / "trace" / "calls").write_bytes(b"damaged" * 999)
+    done = execute("info", traced)
+    assert done.code == 4
+    assert "NOTICE" in done.out and "calls" in done.out
+
+
+def test_query(traced: Path, execute: Execute) -> None:
+    sql = "select command, count(*) as n from calls group by 1 order by 1"
+    rows = [json.loads(line) for line in execute("query", traced, sql, "--json").out.splitlines()]
+    assert [row["command"] for row in rows] == sorted(tracegen.COMMANDS.values())
+    assert sum(row["n"] for row in rows) == 300
+    done = execute("query", traced, "select sum(ops) as ops from phases", "--csv")
+    assert done.out == "ops\n26220\n"
+    assert "time_ns" in execute("query", traced).out
+
+
+def test_both_sides_of_every_request_join(shelf: Shelf, execute: Execute) -> None:
+    folder = shelf.put("both")
+    tracegen.write(folder / "trace", 1)
+    for name, rows in tracegen.both_sides(1000).items():
+        if name == "client":
+            rows = rows[rows["t"].argsort()]
+        (folder / "trace" / name).write_bytes(tracegen.packets(name, rows))
+    sql = (
+        "select count(*), count(client_ns), count(server_ns), min(between_ns), max(between_ns), "
+        "count(*) filter (client_command <> server_command) from joined"
+    )
+    assert (
+        execute("query", folder, sql, "--csv").out.splitlines()[1] == "1000,1000,1000,1234,1234,0"
+    )
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["select", "select * from nothing", "select * from '/etc/passwd'", "copy phases to '/tmp/x'",
+     "install httpfs", "set enable_external_access = true"],
+)  # fmt: skip
+def test_a_query_sees_the_tables_only(traced: Path, execute: Execute, sql: str) -> None:
+    done = execute("query", traced, sql)
+    assert done.code == 2
+    assert len(done.err.splitlines()) == 1
+
+
+def test_export(traced: Path, tmp_path: Path, execute: Execute) -> None:
+    import pyarrow.parquet
+
+    assert execute("export", traced, "--to", "parquet", "-o", tmp_path / "p").code == 0
+    assert execute("export", traced, "--to", "csv", "-o", tmp_path / "c").code == 0
+    for name in (*tracegen.STREAMS, "phases", "commands", "samples", "accounts", "parts"):
+        table = pyarrow.parquet.read_table(tmp_path / "p" / f"{name}.parquet")
+        with (tmp_path / "c" / f"{name}.csv").open() as f:
+            assert len(list(csv.reader(f))) == table.num_rows + 1
+    done = execute("export", traced, "--to", "csv", "-o", tmp_path / "c")
+    assert done.code == 2 and "empty" in done.err
+
+
+def test_perfetto(traced: Path, tmp_path: Path, execute: Execute) -> None:
+    execute("export", traced, "--to", "perfetto", "-o", tmp_path / "o")
+    events = json.loads((tmp_path / "o" / "perfetto.json").read_text())["traceEvents"]
+    slices = [e for e in events if e["ph"] == "X"]
+    assert len([e for e in slices if e["pid"] < 9 and e["tid"] == 1]) == 300
+    assert len([e for e in slices if e["tid"] >= 1000 and e["pid"] < 9]) == 300
+    assert {"session 0", "time: disk", "client"} <= {
+        e["args"]["name"] for e in events if e["ph"] == "M"
+    }
+
+
+def test_usage(execute: Execute) -> None:
+    for line in (("info",), ("info", "a", "b"), ("query",), ("nothing",), ("export", "last")):
+        done = execute(*line)
+        assert done.code == 2
+        assert done.err.startswith("afpscope: ")
+        assert len(done.err.splitlines()) == 1
+
+
+def test_a_missing_package_is_named(tmp_path: Path) -> None:
+    """In an interpreter that has none, the commands say which one they lack."""
+    code = (
+        "import sys; sys.modules['numpy'] = None; from afpscope.cli import main; "
+        "sys.exit(main(['afpscope-info', 'last']))"
+    )
+    analysis = Path(__file__).parents[2] / "analysis"
+    line = [sys.executable, "-c", code]
+    done = subprocess.run(
+        line, env={"PYTHONPATH": str(analysis)}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr == "afpscope: the Python package numpy is missing or broken: install it\n"
