@@ -143,24 +143,26 @@ static void on_ready(void *user)
 		session_ready(&x->s);
 }
 
-/* -i: waits for a line, and keeps the session alive meanwhile. */
+/* -i: waits for a line and no more, and keeps the session alive meanwhile. */
 static int wait_for_enter(struct speedtest_session *x, struct err *e)
 {
 	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
-	char line[256];
+	char c = '\0';
 	ssize_t n;
 	int r;
 
 	fprintf(stderr, "Press <ENTER> to continue\n");
-	while (poll(&p, 1, 0) == 0) {
-		r = store_idle(x->store, PROMPT_NS, &cmd_stop, e);
-		if (r)
-			return r;
+	while (c != '\n') {
+		while (poll(&p, 1, 0) == 0) {
+			r = store_idle(x->store, PROMPT_NS, &cmd_stop, e);
+			if (r)
+				return r;
+		}
+		n = read(STDIN_FILENO, &c, 1);
+		if (n <= 0)
+			return err_set(e, -EINTR, "standard input: %s",
+				       n ? strerror(errno) : "it has ended");
 	}
-	n = read(STDIN_FILENO, line, sizeof(line));
-	if (n <= 0)
-		return err_set(e, -EINTR, "standard input: %s",
-			       n ? strerror(errno) : "it has ended");
 	return 0;
 }
 
