@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -27,16 +28,21 @@ void cmd_catch_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
+/* In one piece: other processes may write to the same place. */
 void cmd_say(const char *fmt, ...)
 {
+	char *text;
 	va_list ap;
+	int len;
 
 	fflush(stdout);
-	fputs("afpscope: ", stderr);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	len = vasprintf(&text, fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
+	if (len < 0)
+		return;
+	dprintf(STDERR_FILENO, "afpscope: %s\n", text);
+	free(text);
 }
 
 int cmd_usage_error(const char *command, const struct err *e)
