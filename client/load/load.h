@@ -37,7 +37,7 @@ struct load_hooks {
 	void (*sample_done)(void *user, const struct run_phase *p, const struct run_sample *s);
 	/* The whole phase is done. */
 	void (*phase_done)(void *user, const struct run_phase *p);
-	/* In the middle of a transfer's region, a warm-up's if there is one, and twice a second. */
+	/* In a transfer's region twice a second, and in the middle of the first measured one. */
 	void (*tick)(void *user, struct run_phase *p);
 };
 

@@ -183,12 +183,13 @@ int store_open_posix(struct store **out, const char *path, bool direct, struct e
 
 /*
  * The peer that keeps nothing: the same AFP client over a loopback connection to a process of our
- * own that answers at once, reads from and writes to nowhere. What a run with it takes is the least
- * that this client and this machine's TCP need. like: the AFP store whose chunks, window and
- * commands it has; it is only read, and may be closed first. Of a POSIX store: answers without a
- * system call. Nothing exists there (PROBE), all else that the model knows succeeds. The process
- * ends with the store, and with the thread that opened it. Open it before the buffers are
- * allocated: it begins as a copy of this one, and shares them until they are written to.
+ * own that answers at once, reads from and writes to nowhere. What a run with it takes is
+ * this client's and this machine's TCP, for comparison: no bound, for it shares the CPUs. like: the
+ * AFP store whose chunks, window and commands it has; it is only read, and may be closed first. Of
+ * a POSIX store: answers without a system call. Nothing exists there (PROBE), all else that the
+ * model knows succeeds. The process ends with the store, and with the thread that opened it. Open
+ * it before the buffers are allocated: it begins as a copy of this one, and shares them until they
+ * are written to.
  */
 int store_open_null(struct store **out, const struct store *like, struct err *e);
 

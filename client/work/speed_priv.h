@@ -6,6 +6,11 @@
 
 #include "work/pump.h"
 
+/* Files in the test's directory, as the peer names them. */
+#define SPEED_FILE        "File"
+#define SPEED_SOURCE      "Source"
+#define SPEED_DESTINATION "Destination"
+
 struct speed {
 	struct load *load;
 	const struct speedtest_opts *opts;

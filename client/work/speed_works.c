@@ -7,10 +7,7 @@
 
 #include <stdio.h>
 
-#define DATA_FILE   "File"
-#define SOURCE      "Source"
-#define DESTINATION "Destination"
-#define READ_WRITE  (STORE_FOR_READ | STORE_FOR_WRITE)
+#define READ_WRITE (STORE_FOR_READ | STORE_FOR_WRITE)
 
 /* Operations */
 
@@ -153,7 +150,7 @@ static const char *source_name(const struct speed *s)
 {
 	if (s->opts->file)
 		return s->opts->file;
-	return s->work == SPEED_READ || s->work == SPEED_WRITE ? DATA_FILE : SOURCE;
+	return s->work == SPEED_READ || s->work == SPEED_WRITE ? SPEED_FILE : SPEED_SOURCE;
 }
 
 static struct store_dir source_dir(const struct speed *s)
@@ -202,7 +199,7 @@ struct pump_job speed_job(const struct speed *s)
 		.write = row->writes,
 		.from = s->from,
 		.to = s->to,
-		.name = row->reads ? source_name(s) : DATA_FILE,
+		.name = row->reads ? source_name(s) : SPEED_FILE,
 		.len = s->size,
 		.chunk = s->chunk,
 		.window = s->opts->window,
@@ -256,7 +253,7 @@ static int setup_file(struct speed *s)
 {
 	int r = speed_make_dirs(s);
 
-	return r ? r : must(s, STORE_CREATE, s->dir[0], DATA_FILE);
+	return r ? r : must(s, STORE_CREATE, s->dir[0], SPEED_FILE);
 }
 
 static int end_file(struct speed *s)
@@ -266,13 +263,13 @@ static int end_file(struct speed *s)
 	r = r ? r : speed_close(s, &s->to, &s->to_open);
 	if (!s->opts->recreate)
 		return r;
-	r = r ? r : speed_delete(s, s->dir[0], DATA_FILE, false);
-	return r ? r : must(s, STORE_CREATE, s->dir[0], DATA_FILE);
+	r = r ? r : speed_delete(s, s->dir[0], SPEED_FILE, false);
+	return r ? r : must(s, STORE_CREATE, s->dir[0], SPEED_FILE);
 }
 
 static int teardown_file(struct speed *s)
 {
-	return speed_delete(s, s->dir[0], DATA_FILE, false);
+	return speed_delete(s, s->dir[0], SPEED_FILE, false);
 }
 
 static int setup_read(struct speed *s)
@@ -306,31 +303,31 @@ static int teardown_read(struct speed *s)
 
 static int begin_write(struct speed *s)
 {
-	return open_destination(s, s->dir[0], DATA_FILE);
+	return open_destination(s, s->dir[0], SPEED_FILE);
 }
 
 static int timed_write(struct speed *s)
 {
 	int r = timed_transfer(s);
 
-	return r || !s->opts->flush ? r : on_file(s, STORE_FLUSH, s->to, DATA_FILE);
+	return r || !s->opts->flush ? r : on_file(s, STORE_FLUSH, s->to, SPEED_FILE);
 }
 
 static int verify_write(struct speed *s)
 {
-	return read_back(s, s->to, DATA_FILE);
+	return read_back(s, s->to, SPEED_FILE);
 }
 
 /* Copies: two files */
 
 static int make_source(struct speed *s)
 {
-	return s->opts->file ? 0 : must(s, STORE_CREATE, s->dir[0], SOURCE);
+	return s->opts->file ? 0 : must(s, STORE_CREATE, s->dir[0], SPEED_SOURCE);
 }
 
 static int remove_source(struct speed *s)
 {
-	return s->opts->file ? 0 : speed_delete(s, s->dir[0], SOURCE, false);
+	return s->opts->file ? 0 : speed_delete(s, s->dir[0], SPEED_SOURCE, false);
 }
 
 static int setup_copies(struct speed *s)
@@ -345,20 +342,20 @@ static int setup_copy(struct speed *s)
 {
 	int r = setup_copies(s);
 
-	return r ? r : must(s, STORE_CREATE, dir_to(s), DESTINATION);
+	return r ? r : must(s, STORE_CREATE, dir_to(s), SPEED_DESTINATION);
 }
 
 static int begin_copy(struct speed *s)
 {
 	int r = open_source(s);
 
-	r = r ? r : open_destination(s, dir_to(s), DESTINATION);
+	r = r ? r : open_destination(s, dir_to(s), SPEED_DESTINATION);
 	return r ? r : fill(s);
 }
 
 static int verify_copy(struct speed *s)
 {
-	return read_back(s, s->to, DESTINATION);
+	return read_back(s, s->to, SPEED_DESTINATION);
 }
 
 static int end_copy(struct speed *s)
@@ -369,16 +366,16 @@ static int end_copy(struct speed *s)
 	if (!s->opts->recreate)
 		return r;
 	r = r ? r : remove_source(s);
-	r = r ? r : speed_delete(s, dir_to(s), DESTINATION, false);
+	r = r ? r : speed_delete(s, dir_to(s), SPEED_DESTINATION, false);
 	r = r ? r : make_source(s);
-	return r ? r : must(s, STORE_CREATE, dir_to(s), DESTINATION);
+	return r ? r : must(s, STORE_CREATE, dir_to(s), SPEED_DESTINATION);
 }
 
 static int teardown_copy(struct speed *s)
 {
 	int r = remove_source(s);
 
-	return r ? r : speed_delete(s, dir_to(s), DESTINATION, false);
+	return r ? r : speed_delete(s, dir_to(s), SPEED_DESTINATION, false);
 }
 
 static int begin_server_copy(struct speed *s)
@@ -394,7 +391,7 @@ static int timed_server_copy(struct speed *s)
 	int r;
 
 	s->op.to_dir = dir_to(s);
-	s->op.to_name = DESTINATION;
+	s->op.to_name = SPEED_DESTINATION;
 	r = must(s, STORE_COPY, source_dir(s), source_name(s));
 	if (!r)
 		load_add_bytes(s->load, s->size);
@@ -403,9 +400,9 @@ static int timed_server_copy(struct speed *s)
 
 static int verify_server_copy(struct speed *s)
 {
-	int r = open_destination(s, dir_to(s), DESTINATION);
+	int r = open_destination(s, dir_to(s), SPEED_DESTINATION);
 
-	r = r ? r : read_back(s, s->to, DESTINATION);
+	r = r ? r : read_back(s, s->to, SPEED_DESTINATION);
 	return r ? r : speed_close(s, &s->to, &s->to_open);
 }
 
@@ -417,7 +414,7 @@ static int end_server_copy(struct speed *s)
 		r = remove_source(s);
 		r = r ? r : make_source(s);
 	}
-	return r ? r : speed_delete(s, dir_to(s), DESTINATION, false);
+	return r ? r : speed_delete(s, dir_to(s), SPEED_DESTINATION, false);
 }
 
 static int teardown_server_copy(struct speed *s)
@@ -425,7 +422,7 @@ static int teardown_server_copy(struct speed *s)
 	int r = remove_source(s);
 
 	/* The peer deletes once more what its last iteration has deleted. */
-	return r || !s->opts->peer ? r : speed_delete(s, dir_to(s), DESTINATION, true);
+	return r || !s->opts->peer ? r : speed_delete(s, dir_to(s), SPEED_DESTINATION, true);
 }
 
 const struct speed_row speed_rows[N_SPEED_WORKS] = {

@@ -82,26 +82,32 @@ static int compare_ns(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* The same transfer against a peer that keeps nothing. What goes wrong there only goes unmeasured.
- */
+/* 0: all are timed, *n of them. */
+static int time_null_all(struct speed *s, struct pump *t, uint64_t len, uint64_t *ns,
+			 unsigned int *n)
+{
+	uint64_t warmup, all = 0;
+	int r = time_null_once(s, t, len, &warmup);
+
+	for (*n = 0; !r && *n < NULL_ITERATIONS && all < NULL_NS; all += ns[(*n)++])
+		r = time_null_once(s, t, len, &ns[*n]);
+	return r;
+}
+
+/* The same transfer against a peer that keeps nothing. What goes wrong there goes unmeasured. */
 static void time_null(struct speed *s, struct run_transfer *out)
 {
-	uint64_t len = s->size < NULL_LEN_MAX ? s->size : NULL_LEN_MAX, ns[NULL_ITERATIONS],
-		 all = 0;
+	uint64_t len = s->size < NULL_LEN_MAX ? s->size : NULL_LEN_MAX, ns[NULL_ITERATIONS];
 	struct load quiet = { .store = s->opts->null, .hooks = s->load->hooks };
 	struct pump t = s->t;
-	unsigned int n = 0;
-	uint64_t warmup;
+	unsigned int n;
 
 	if (!s->opts->null || s->work == SPEED_SERVER_COPY)
 		return;
 	t.load = &quiet;
-	if (time_null_once(s, &t, len, &warmup))
+	if (time_null_all(s, &t, len, ns, &n)) {
+		store_drain(s->opts->null); /* the pump's memory will go */
 		return;
-	while (n < NULL_ITERATIONS && all < NULL_NS) {
-		if (time_null_once(s, &t, len, &ns[n]))
-			return;
-		all += ns[n++];
 	}
 	qsort(ns, n, sizeof(*ns), compare_ns);
 	out->null_ns = (uint64_t)((double)ns[n / 2] * (double)s->size / (double)len);
@@ -168,7 +174,7 @@ static void describe(const struct speed *s, struct run_transfer *t)
 /* Nothing stays open or in flight. Keeps the first error, and goes on after it. */
 static int clean_up(struct speed *s, int r)
 {
-	const char *const left[] = { "File", "Source", "Destination" };
+	const char *const left[] = { SPEED_FILE, SPEED_SOURCE, SPEED_DESTINATION };
 	struct err later = { 0 }, *kept = s->e;
 	int rc;
 

@@ -310,6 +310,32 @@ static void a_lost_connection_is_said_and_keeps_the_name(void **state)
 	}
 }
 
+/* The comparison only goes unmeasured, and none of its requests outlives its memory. */
+static void a_comparison_that_breaks_off_is_left_out(void **state)
+{
+	const uint64_t size = 9 * CHUNK;
+	struct speedtest_opts o = opts_of(SPEED_READ, &size);
+	struct memory_store null;
+
+	(void)state;
+	for (unsigned int n = 1; n < 60; n++) {
+		begin(CHUNK);
+		memory_begin(&null, CHUNK);
+		null.node[1].opened = 1;
+		null.node[1].data = calloc(1, MEMORY_DATA);
+		null.node[1].len = size;
+		null.fail_at = n;
+		null.fail_with = STORE_FULL;
+		o.window = 4;
+		o.null = &null.s;
+		must_work(&o);
+		assert_int_equal(null.s.in_flight, 0);
+		assert_int_equal(transfer()->null_ns > 0, n > 6 * 9);
+		free(null.node[1].data);
+		end();
+	}
+}
+
 static void a_wrong_byte_is_found(void **state)
 {
 	const uint64_t size = 3 * CHUNK;
@@ -391,6 +417,7 @@ int main(void)
 		cmocka_unit_test(samples_and_sums),
 		cmocka_unit_test(whatever_fails_nothing_stays),
 		cmocka_unit_test(a_lost_connection_is_said_and_keeps_the_name),
+		cmocka_unit_test(a_comparison_that_breaks_off_is_left_out),
 		cmocka_unit_test(a_wrong_byte_is_found),
 		cmocka_unit_test(a_file_of_others_is_only_read),
 		cmocka_unit_test(what_the_store_cannot_do_is_said_before),
