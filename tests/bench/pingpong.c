@@ -9,9 +9,8 @@
  * read of the header, read of the payload, like afp_lantest. Sizes are lantest's usual ones.
  */
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sched.h>
+#include "pair.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,42 +23,6 @@
 #define REQUEST 60
 #define REPLY   46
 #define WARM_UP 1000
-
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		die("sched_setaffinity");
-}
-
-static void connected_pair(int fd[2])
-{
-	struct sockaddr_in at = { .sin_family = AF_INET,
-				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(at);
-	int listening = socket(AF_INET, SOCK_STREAM, 0), one = 1;
-
-	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
-	if (bind(listening, (struct sockaddr *)&at, len) || listen(listening, 1) ||
-	    getsockname(listening, (struct sockaddr *)&at, &len) ||
-	    connect(fd[0], (struct sockaddr *)&at, len))
-		die("connect");
-	fd[1] = accept(listening, NULL, NULL);
-	if (fd[1] < 0)
-		die("accept");
-	close(listening);
-	for (int i = 0; i < 2; i++)
-		setsockopt(fd[i], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-}
 
 /* Answers like afpd: one recv with room to spare, header and payload in one writev. */
 static void serve(int fd)

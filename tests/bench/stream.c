@@ -13,10 +13,9 @@
  * FILE "-": no file, the server sends from, or receives to, a buffer.
  */
 
+#include "pair.h"
+
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,42 +35,6 @@ struct stream {
 	int fd;
 	int file; /* -1: memory only */
 };
-
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		die("sched_setaffinity");
-}
-
-static void connected_pair(int fd[2])
-{
-	struct sockaddr_in at = { .sin_family = AF_INET,
-				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(at);
-	int listening = socket(AF_INET, SOCK_STREAM, 0), one = 1;
-
-	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
-	if (bind(listening, (struct sockaddr *)&at, len) || listen(listening, 1) ||
-	    getsockname(listening, (struct sockaddr *)&at, &len) ||
-	    connect(fd[0], (struct sockaddr *)&at, len))
-		die("connect");
-	fd[1] = accept(listening, NULL, NULL);
-	if (fd[1] < 0)
-		die("accept");
-	close(listening);
-	for (int i = 0; i < 2; i++)
-		setsockopt(fd[i], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-}
 
 static size_t at_most(const struct stream *s, size_t left)
 {
