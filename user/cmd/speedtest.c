@@ -351,14 +351,15 @@ static void announce(const struct speedtest_session *x)
 	const struct speedtest_opts *o = &x->cfg->o;
 	double bytes = 0;
 
-	if (x->cfg->live || x->cfg->csv || !o->n_sizes)
+	if (x->cfg->live || x->cfg->csv || o->n_works * o->n_sizes < 2)
 		return;
 	for (unsigned int k = 0; k < o->n_works; k++)
 		for (size_t i = 0; i < o->n_sizes; i++)
 			bytes += (double)o->size[i] * moves[o->work[k]] *
 				 (o->warmups + o->iterations);
-	fprintf(x->s.progress, "%zu transfers: %u tests, %zu sizes, %u iterations of each",
-		o->n_works * o->n_sizes, o->n_works, o->n_sizes, o->warmups + o->iterations);
+	fprintf(x->s.progress, "%zu transfers, %u iteration%s of each, warm-ups included",
+		o->n_works * o->n_sizes, o->warmups + o->iterations,
+		o->warmups + o->iterations == 1 ? "" : "s");
 	if (bytes >= 1e9)
 		fprintf(x->s.progress, "; %.0f GB in all", bytes / 1e9);
 	fputs("\n\n", x->s.progress);
@@ -421,7 +422,8 @@ static int report(struct speedtest_session *x, struct err *e)
 static void say_left(const struct speedtest_session *x)
 {
 	if (*x->s.base[0])
-		cmd_say("%s/%s is still there", x->cfg->directory, x->s.base[0]);
+		cmd_say("%s/%s could not be removed and holds only test data: remove it by hand",
+			x->cfg->directory, x->s.base[0]);
 }
 
 static int run(const struct speedtest_cfg *cfg)
