@@ -47,6 +47,7 @@ struct dsi_request {
 	size_t data_len;
 	void *reply;      /* where the reply's payload goes; see above */
 	size_t reply_cap; /* a longer reply is a protocol error */
+	bool discard;     /* nobody looks at the payload: counted, and best not brought to reply */
 
 	/* Set by the session when the request comes back. */
 	int32_t result;

@@ -11,6 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* More than any server's request quantum that was seen; the kernel takes less where it must. */
+#define WINDOW_LEN (4 << 20)
+
 static const char *connect_hint(int code)
 {
 	switch (-code) {
@@ -47,6 +50,21 @@ static int connect_wait(int fd, const struct dsi_opts *opts)
 	return -failure;
 }
 
+/*
+ * The window of what may be received is wide enough for bulk replies from the first on. Left to
+ * itself it grows with what was read, in some runs to less than a reply: both ends then wake each
+ * other many times a reply, and identical runs differ by a factor of four (measured on loopback). A
+ * low-water mark widens it (Linux 4.18) and, other than SO_RCVBUF, lets it go on growing; the mark
+ * itself is not wanted.
+ */
+static void widen_window(int fd)
+{
+	const int wide = WINDOW_LEN, none = 1;
+
+	if (!setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &wide, sizeof(wide)))
+		setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &none, sizeof(none));
+}
+
 static int connect_one(const struct addrinfo *a, const struct dsi_opts *opts)
 {
 	const int on = 1;
@@ -55,6 +73,7 @@ static int connect_one(const struct addrinfo *a, const struct dsi_opts *opts)
 	fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, a->ai_protocol);
 	if (fd < 0)
 		return -errno;
+	widen_window(fd);
 	r = connect(fd, a->ai_addr, a->ai_addrlen) < 0 ? -errno : 0;
 	if (r == -EINPROGRESS || r == -EINTR)
 		r = connect_wait(fd, opts);

@@ -10,7 +10,8 @@
  * belong, and the receive buffer, out of which small replies are parsed. Before the header is
  * here, the buffer is that of the request whose reply comes next if replies keep their order:
  * then a whole reply takes one call and is not copied. If something else comes, the bytes are
- * moved to where they belong. Not for sending or waiting: that is dsi.c.
+ * moved to where they belong. Bulk data that nobody looks at stays in the kernel, which drops it:
+ * it takes no copy, but a call for its header. Not for sending or waiting: that is dsi.c.
  */
 #include "base/clock.h"
 #include "dsi/conn.h"
@@ -182,6 +183,10 @@ static size_t receive_plan(struct dsi *d, struct iovec iov[static 3])
 	bool more = r && has_room(d->slot[(uint16_t)(r->id + 1) & d->mask], DSI_BULK_LEN);
 	size_t n = 0;
 
+	if (!d->in_frame && has_room(r, DSI_BULK_LEN) && r->discard) {
+		iov[0] = (struct iovec) { d->head + d->head_len, DSI_HEADER_LEN - d->head_len };
+		return 1;
+	}
 	if (d->in_frame) {
 		iov[n++] = (struct iovec) { payload_at(d), d->want - d->got };
 	} else if (has_room(r, DSI_GUESS_LEN)) {
@@ -192,16 +197,28 @@ static size_t receive_plan(struct dsi *d, struct iovec iov[static 3])
 	return n + 1;
 }
 
+/* Bytes of the payload in progress that the kernel shall drop. */
+static size_t unwanted(const struct dsi *d)
+{
+	size_t left = d->want - d->got;
+
+	return d->in_frame && d->to && d->to->discard && left >= DSI_BULK_LEN ? left : 0;
+}
+
 int dsi_receive(struct dsi *d, int flags, struct err *e)
 {
 	struct iovec iov[3];
 	struct msghdr m = { .msg_iov = iov, .msg_iovlen = receive_plan(d, iov) };
-	size_t n;
+	size_t n, drop = unwanted(d);
 	ssize_t got;
 	int r = 0;
 
-	got = m.msg_iovlen == 1 ? recv(d->fd, iov[0].iov_base, iov[0].iov_len, flags)
-				: recvmsg(d->fd, &m, flags);
+	if (drop)
+		got = recv(d->fd, payload_at(d), drop, flags | MSG_TRUNC); /* TCP only drops */
+	else if (m.msg_iovlen == 1)
+		got = recv(d->fd, iov[0].iov_base, iov[0].iov_len, flags);
+	else
+		got = recvmsg(d->fd, &m, flags);
 	if (got < 0) {
 		if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)
 			return 0;
@@ -212,6 +229,8 @@ int dsi_receive(struct dsi *d, int flags, struct err *e)
 		return dsi_die(d, e, -ECONNRESET, "%s: the server ended the connection",
 			       d->peer_name);
 	d->progress_ns = clock_now_ns();
+	if (drop)
+		return extend_payload(d, (size_t)got, d->progress_ns, e);
 	for (size_t i = 0, left = (size_t)got; left && !r; i++, left -= n) {
 		n = left < iov[i].iov_len ? left : iov[i].iov_len;
 		r = feed(d, iov[i].iov_base, n, d->progress_ns, e);

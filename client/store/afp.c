@@ -185,6 +185,7 @@ int store_afp_submit(struct store *s, struct store_op *op, struct err *e)
 		return 0;
 	}
 	encode(a, &slot->op, op);
+	slot->op.dsi.discard = op->verb == STORE_READ && op->discard;
 	slot->op.user = op;
 	r = afp_submit(a->session, &slot->op, e);
 	if (!r)

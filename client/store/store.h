@@ -88,6 +88,7 @@ struct store_op {
 	unsigned int how; /* OPEN: STORE_FOR_READ, ... */
 	uint64_t offset, len;
 	void *buf;        /* READ */
+	bool discard;     /* READ: nobody looks at the data; buf may be left as it was */
 	const void *data; /* WRITE */
 	void *user;
 

@@ -101,6 +101,7 @@ static int submit(struct pump *t, const struct pump_job *job, struct store_op *o
 	op->len = left < job->chunk ? left : job->chunk;
 	op->buf = op->verb == STORE_READ ? buffer : NULL;
 	op->data = op->verb == STORE_WRITE ? buffer : NULL;
+	op->discard = job->discard;
 	if (op->verb == STORE_WRITE)
 		put_data(job, buffer, op->len, offset);
 	return load_store_submit(t->load, op, t->e);

@@ -33,6 +33,7 @@ struct pump_job {
 	enum speed_data data; /* written by a job that does not read; expected by one that checks */
 	uint64_t seed;        /* of SPEED_PATTERN */
 	bool check;           /* what is read is the data */
+	bool discard;         /* what is read need not come to this program */
 };
 
 /*

@@ -36,6 +36,7 @@ struct memory_store {
 	struct store s;
 	struct memory_node node[MEMORY_NODES]; /* id = index; 0 and 1 are the roots */
 	unsigned int n_ops, n_lent, most_lent;
+	unsigned int n_discarded; /* READs nobody looks at: they bring rubbish */
 	/* the n-th operation (from 1): this result; 0: none */
 	unsigned int fail_at;
 	enum store_result fail_with;
@@ -113,7 +114,11 @@ static inline enum store_result memory_move(struct memory_store *m, struct store
 	}
 	op->done = op->offset >= n->len ? 0 : n->len - op->offset;
 	op->done = op->done < op->len ? op->done : op->len;
-	memcpy(op->buf, n->data + op->offset, op->done);
+	if (op->discard)
+		memset(op->buf, 0xdd, op->done);
+	else
+		memcpy(op->buf, n->data + op->offset, op->done);
+	m->n_discarded += op->discard;
 	return op->done < op->len ? STORE_SHORT : STORE_OK;
 }
 

@@ -4,6 +4,9 @@
 
 #include "base/run.h"
 
+/* The last bytes of a reply may come to the buffer all the same. */
+#define TAIL 16384
+
 static void pause_ms(unsigned int ms)
 {
 	const struct timespec t = { ms / 1000, ms % 1000 * MS };
@@ -109,6 +112,71 @@ static void requests_may_share_the_buffer(void **state)
 			assert_int_equal(r->reply_len, (r - g->req) % 2 ? 50000 : 0);
 			assert_int_equal(r->result, (r - g->req) % 2 ? 0 : -5008);
 		}
+	}
+}
+
+/* A third of them nobody looks at: the others come whole all the same, whatever the order. */
+static void unwanted_replies_are_counted(void **state)
+{
+	struct rig *g = *state;
+	struct dsi_request *r;
+	size_t i;
+
+	for (size_t piece = 0; piece < 90000; piece = piece * 2 + 7000) {
+		renew(g);
+		g->peer->hold = 9;
+		g->peer->shuffle = piece % 2;
+		g->peer->unasked = PEER_TICKLE | PEER_ATTENTION;
+		g->peer->piece = piece;
+		open_session(g);
+		for (i = 0; i < 9; i++) {
+			r = prep_give(g, i, (uint32_t)i * 20000, i * 25000);
+			r->discard = i % 3 == 2;
+			submit(g, r);
+		}
+		for (i = 0; i < 9; i++) {
+			assert_int_equal(dsi_reap(g->d, &r, &g->e), 0);
+			if (!r->discard)
+				check(g, r);
+			assert_int_equal(r->reply_len, 20000 * (r - g->req));
+			assert_true(r->t.first_ns && r->t.first_ns <= r->t.last_ns);
+		}
+	}
+}
+
+static void an_unwanted_reply_leaves_the_buffer_alone(void **state)
+{
+	struct rig *g = *state;
+	struct dsi_request *r;
+
+	open_session(g);
+	r = prep_give(g, 0, MIB, MIB);
+	r->discard = true;
+	memset(g->buf[0], 0x5a, MIB);
+	submit(g, r);
+	assert_int_equal(dsi_reap(g->d, &r, &g->e), 0);
+	assert_int_equal(r->reply_len, MIB);
+	for (size_t i = 0; i < MIB - TAIL; i++)
+		assert_int_equal(g->buf[0][i], 0x5a);
+}
+
+static void an_unwanted_reply_may_be_short(void **state)
+{
+	struct rig *g = *state;
+	struct dsi_request *r;
+
+	g->peer->answer = leave_empty;
+	g->peer->hold = 4;
+	open_session(g);
+	for (unsigned int i = 0; i < 4; i++) {
+		r = prep_give(g, i, 90000, 90000);
+		r->discard = true;
+		submit(g, r);
+	}
+	for (unsigned int i = 0; i < 4; i++) {
+		assert_int_equal(dsi_reap(g->d, &r, &g->e), 0);
+		assert_int_equal(r->reply_len, i % 2 ? 90000 : 0);
+		assert_int_equal(r->result, i % 2 ? 0 : -5008);
 	}
 }
 
@@ -242,6 +310,9 @@ int main(void)
 		TEST(and_in_pieces),
 		TEST(what_follows_a_short_bulk_reply_is_not_lost),
 		TEST(requests_may_share_the_buffer),
+		TEST(unwanted_replies_are_counted),
+		TEST(an_unwanted_reply_leaves_the_buffer_alone),
+		TEST(an_unwanted_reply_may_be_short),
 		TEST(the_first_byte_of_a_header_is_the_first_of_the_reply),
 		TEST(a_stop_ends_the_wait_within_a_bulk_reply),
 		TEST(a_server_that_stops_within_a_bulk_reply_meets_the_deadline),

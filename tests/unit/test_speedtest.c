@@ -189,6 +189,39 @@ static void warm_ups_do_not_tick(void **state)
 	}
 }
 
+/* What is copied or checked is brought; what the peer copies is, too; so is a lone request. */
+static void reads_nobody_looks_at_are_told_so(void **state)
+{
+	static const struct {
+		enum speed_work work;
+		bool verify, peer;
+		uint64_t size;
+		unsigned int discarded;
+	} rows[] = {
+		{ SPEED_READ, false, false, 5 * CHUNK, 2 * 5 },
+		{ SPEED_READ, false, false, CHUNK, 0 },
+		{ SPEED_READ, true, false, 5 * CHUNK, 0 },
+		{ SPEED_READ, false, true, 5 * CHUNK, 0 },
+		{ SPEED_WRITE, true, false, 5 * CHUNK, 0 },
+		{ SPEED_COPY, false, false, 5 * CHUNK, 0 },
+		{ SPEED_COPY, true, false, 5 * CHUNK, 0 },
+	};
+	struct speedtest_opts o;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		begin(CHUNK);
+		o = opts_of(rows[i].work, &rows[i].size);
+		o.warmups = 0;
+		o.peer = rows[i].peer;
+		o.verify = rows[i].verify;
+		o.data = rows[i].verify ? SPEED_PATTERN : SPEED_ZERO;
+		must_work(&o);
+		assert_int_equal(rig.m.n_discarded, rows[i].discarded);
+		end();
+	}
+}
+
 static void any_window_moves_every_byte(void **state)
 {
 	static const unsigned int windows[] = { 1, 2, 3, 8, 64, 128 };
@@ -413,6 +446,7 @@ int main(void)
 		cmocka_unit_test(two_volumes_in_the_peers_order),
 		cmocka_unit_test(a_work_can_be_left_out),
 		cmocka_unit_test(warm_ups_do_not_tick),
+		cmocka_unit_test(reads_nobody_looks_at_are_told_so),
 		cmocka_unit_test(any_window_moves_every_byte),
 		cmocka_unit_test(samples_and_sums),
 		cmocka_unit_test(whatever_fails_nothing_stays),
