@@ -37,7 +37,7 @@ static void start_clock(struct load *l)
 {
 	l->n_trace = l->trace_lost = 0;
 	l->cpu_ns = own_cpu_ns();
-	l->start_ns = clock_now_ns();
+	l->start_ns = l->last_ns = clock_now_ns();
 }
 
 static void end_region(struct load *l, struct run_phase *p, uint64_t ns, uint64_t cpu_ns)
@@ -125,14 +125,15 @@ static int add_region(struct load *l, bool complete)
 
 int load_region_end(struct load *l, bool complete, struct err *e)
 {
-	uint64_t now_ns = clock_now_ns(), cpu_ns = own_cpu_ns();
+	/* what is counted behind the last answer is not the server's time */
+	uint64_t end_ns = complete ? l->last_ns : clock_now_ns(), cpu_ns = own_cpu_ns();
 	struct run_sample *s;
 	int r;
 
 	if (!l->sample.iteration)
 		return 0;
 	l->sample.complete = complete;
-	l->sample.ns = now_ns - l->start_ns;
+	l->sample.ns = end_ns - l->start_ns;
 	l->sample.client_cpu_ns = cpu_ns - l->cpu_ns;
 	l->sample.bytes = l->bytes;
 	r = add_region(l, complete);
@@ -163,6 +164,7 @@ static int count(struct load *l, const struct load_trace *t, uint8_t code, bool 
 {
 	struct run_command *c = l->command[code];
 
+	l->last_ns = t->last_ns;
 	if (l->trace && l->n_trace < l->trace_room)
 		l->trace[l->n_trace++] = *t;
 	else

@@ -50,7 +50,8 @@ struct load {
 	struct run_phase *transfer;       /* the open phase of a transfer */
 	struct run_sample sample;         /* its region in progress */
 	struct run_phase region;          /* the commands of that */
-	uint64_t start_ns, ticked_ns;     /* of the region; the last tick, 0: none in this phase */
+	uint64_t start_ns, last_ns;       /* of the region; of its last answer */
+	uint64_t ticked_ns;               /* the last tick, 0: none in this phase */
 	uint64_t cpu_ns;                  /* of this program when the region began */
 	struct run_command *command[256]; /* of the phase, by code; a cache */
 	uint64_t ops, errors, bytes;      /* of the region */
