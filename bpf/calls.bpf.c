@@ -131,6 +131,8 @@ static __always_inline void thread_end(struct afs_thread *t, const void *task)
 {
 	struct afs_process *p = process_of(t);
 	struct afs_compat io = io_since(t, task);
+	struct afs_stream *s;
+	__u32 i = t->process;
 
 	t->ended = 1;
 	if (!p)
@@ -143,6 +145,9 @@ static __always_inline void thread_end(struct afs_thread *t, const void *task)
 	}
 	p->ended_ns = bpf_ktime_get_ns();
 	AFS_COUNT(p->ended);
+	s = tracing(AFS_TRACE_SMALL) ? bpf_map_lookup_elem(&stream, &i) : NULL;
+	if (s && p->told && p->serving == t->slot + 1)
+		trace_session(p, s, AFS_EVENT_END);
 }
 
 /* From here on the thread's calls count. false: the kernel has no storage for it. */
@@ -180,6 +185,7 @@ static __always_inline struct afs_thread *child_new(const struct afs_thread *par
 						    __u64 clone_flags)
 {
 	__u32 slot = parent->process, role, number = AFS_ACCOUNT_THREADS;
+	struct afs_thread *t;
 
 	if (!(clone_flags & AFS_CLONE_THREAD)) {
 		role = child_role(parent);
@@ -188,7 +194,10 @@ static __always_inline struct afs_thread *child_new(const struct afs_thread *par
 			     : AFS_ACCOUNT_NONE;
 		slot = process_new(tid, role, slot);
 	}
-	return thread_new(tid, slot, number);
+	t = thread_new(tid, slot, number);
+	if (t && tracing(AFS_TRACE_CALLS))
+		t->dsi_id = parent->dsi_id;
+	return t;
 }
 
 /* (new task, clone flags), in the task that makes it. */

@@ -8,6 +8,7 @@
  */
 
 #include "bpf/events.h"
+#include "bpf/records.h"
 
 #include <stddef.h>
 
@@ -61,7 +62,10 @@ struct afs_setup {
 	struct afs_call calls[AFS_N_CALLS];
 	__u8 objects_on;  /* descriptors may be looked into */
 	__u8 requests_on; /* clients' bytes may be read */
-	__u8 spare[6];
+	__u8 trace;       /* AFS_TRACE_: which records are made; 0: none */
+	__u8 spare[1];
+	__u32 trace_wake; /* user space is woken for so many bytes of records; a power of two */
+	__u8 column[AFS_N_STATES]; /* enum afs_column: where blocked time belongs */
 };
 
 #define AFS_N_THREADS   16384
@@ -111,7 +115,10 @@ struct afs_thread {
 	__u8 stopped; /* counts no more */
 	__u8 spare;
 	__u32 slot; /* its own */
-	__u64 room[3];
+	/* Of the request that it works for; only where there is a trace. */
+	__u16 dsi_id;
+	__u16 spare2[3];
+	__u64 room[2];
 };
 
 /* What a CNID server's thread did in all, and had done when the one it serves fell asleep. */
@@ -121,6 +128,13 @@ struct afs_inner {
 	__u64 waited[AFS_N_INSIDE];
 };
 
+/* What the request in service has taken so far, by thread; only where there is a trace. */
+struct afs_work {
+	__u64 ns[AFS_N_COLUMNS];
+	__u64 calls;
+};
+
+#define AFS_FD_NO   0xffffffffu /* "fd" of a call that takes none; only where there is a trace */
 #define AFS_FD_ALL  0xffffffffu
 #define AFS_FD_KEEP 0xfffffffeu /* closes none */
 
@@ -138,7 +152,7 @@ struct afs_process {
 	__u32 serving;     /* slot + 1 of the thread that reads the client's socket */
 	__u32 cnid_thread; /* slot + 1 of the CNID server's thread that answers it */
 	__u32 uid;         /* effective, not 0; 0: not seen yet */
-	__u32 spare;
+	__u32 told;        /* its session's begin is a record */
 	__u64 begun_ns, ended_ns;
 	struct afs_compat kernel; /* the kernel's account of the threads that have ended */
 	__u8 object[AFS_N_FDS];   /* enum afs_object + 1; 0: not told yet */
@@ -226,13 +240,14 @@ struct afs_inodes {
 
 /* What the programs could not do. */
 struct afs_lost {
-	__u64 thread_slots;  /* threads not watched: no slot */
-	__u64 process_slots; /* threads not watched: no slot for their process */
-	__u64 storage;       /* threads not watched: the kernel refused a task storage */
-	__u64 parts;         /* calls and times in AFS_ACCOUNT_MORE: no part left */
-	__u64 steps;         /* reads and writes with more frames than one look takes */
-	__u64 results;       /* result codes that found no room */
-	__u64 switches;      /* a thread was on a CPU, and we had not been told */
+	__u64 thread_slots;           /* threads not watched: no slot */
+	__u64 process_slots;          /* threads not watched: no slot for their process */
+	__u64 storage;                /* threads not watched: the kernel refused a task storage */
+	__u64 parts;                  /* calls and times in AFS_ACCOUNT_MORE: no part left */
+	__u64 steps;                  /* reads and writes with more frames than one look takes */
+	__u64 results;                /* result codes that found no room */
+	__u64 records[AFS_N_STREAMS]; /* of a trace: no room in the buffer */
+	__u64 switches;               /* a thread was on a CPU, and we had not been told */
 };
 
 /* Which process the iterator marks, and what came of it. */

@@ -40,11 +40,15 @@ static __always_inline __u32 enter_fd(struct afs_thread *t, __u64 task, const st
 							      : AFS_FD_ALL;
 		forget(p, t->process, t->closes);
 	}
-	if (object == AFS_OBJECT_CLIENT && t->account >= AFS_ACCOUNT_THREADS &&
-	    (call->class == AFS_CLASS_READ || call->class == AFS_CLASS_RECV)) {
+	if (object != AFS_OBJECT_CLIENT ||
+	    (call->class != AFS_CLASS_READ && call->class != AFS_CLASS_RECV))
+		return object;
+	if (t->account >= AFS_ACCOUNT_THREADS) {
 		p->serving = t->slot + 1;
 		thread_account(t, AFS_ACCOUNT_BETWEEN);
 	}
+	if (tracing(AFS_TRACE_SMALL))
+		trace_serving(p, t->process);
 	return object;
 }
 
@@ -158,6 +162,8 @@ static __always_inline void enter(struct afs_thread *t, void *task, __u64 addres
 	if (p)
 		p->cpu_ns += now - t->since_ns;
 	inner_add(t, AFS_INSIDE_CPU, now - t->since_ns);
+	if (tracing(AFS_TRACE_SMALL))
+		trace_enter(t, call.fd != AFS_FD_NONE, now);
 	t->explained_ns += now - t->since_ns;
 	t->since_ns = now;
 	t->entered_ns = now;
@@ -276,6 +282,8 @@ static __always_inline void serve(struct afs_thread *t)
 	for_whom = bpf_map_lookup_elem(&thread, &i);
 	if (for_whom)
 		number = for_whom->account;
+	if (for_whom && tracing(AFS_TRACE_CALLS))
+		t->dsi_id = for_whom->dsi_id;
 	if (number != t->account) {
 		thread_account(t, number);
 		t->part = part_of(t, state_of(t));
@@ -336,6 +344,8 @@ static __always_inline void leave(struct afs_thread *t, const void *task, long r
 		leave_in(t, ret, now);
 	count_cell(t, ret, now - t->entered_ns);
 	count_part(t, ret, now - t->since_ns);
+	if (tracing(AFS_TRACE_SMALL))
+		trace_leave(t, ret, now);
 	t->since_ns = now;
 	if (t->flags & (AFS_COMPAT_READ | AFS_COMPAT_WRITE | AFS_CALL_EXEC))
 		count_compat(t, task, ret);

@@ -57,6 +57,7 @@ AFS_ARRAY(thread, AFS_N_THREADS, struct afs_thread);
 AFS_ARRAY(inner, AFS_N_THREADS, struct afs_inner);
 AFS_ARRAY(process, AFS_N_PROCESSES, struct afs_process);
 AFS_ARRAY(stream, AFS_N_PROCESSES, struct afs_stream);
+AFS_ARRAY(work, AFS_N_THREADS, struct afs_work); /* one, where there is no trace */
 AFS_ARRAY(row, AFS_N_ROLES *AFS_N_ACCOUNTS, struct afs_row);
 AFS_ARRAY(result, AFS_N_RESULTS, struct afs_result);
 
@@ -85,6 +86,12 @@ struct {
 	__type(key, __u64);
 	__type(value, __u32);
 } link SEC(".maps");
+
+/* Records of a trace; a page, where there is none. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} records SEC(".maps");
 
 /* Adds where nothing else writes: neither another CPU nor an interrupt. */
 #define AFS_COUNT(counter) __sync_fetch_and_add(&(counter), 1)

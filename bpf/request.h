@@ -47,6 +47,8 @@ static __always_inline void request_begin(struct afs_thread *t, const struct afs
 	thread_account(t, q->account);
 	t->begun_ns = now;
 	t->explained_ns = 0;
+	if (tracing(AFS_TRACE_SMALL))
+		work_begin(t, q->id);
 	a = account_at(t->account);
 	if (a)
 		a->begun++;
@@ -117,6 +119,8 @@ static __always_inline void request_end(struct afs_thread *t, struct afs_stream 
 	if (!s->n)
 		return;
 	request_count(t, &s->flow[FROM_SERVER], s->queue[i].bytes, ns);
+	if (tracing(AFS_TRACE_SMALL))
+		trace_request(t, s, &s->flow[FROM_SERVER], &s->queue[i], now);
 	s->answered++;
 	s->ns += ns;
 	s->bytes_in += s->queue[i].bytes;

@@ -12,6 +12,7 @@
  */
 
 #include "bpf/maps.h"
+#include "bpf/trace.h"
 
 /* The part of a state in a row; AFS_ACCOUNT_MORE's when there is no room. Cold: once for each. */
 __noinline __u32 part_new(__u32 at, __u32 state)
@@ -63,11 +64,6 @@ static __always_inline void thread_account(struct afs_thread *t, __u32 number)
 {
 	t->account = number;
 	t->user_part = part_of(t, AFS_STATE_USER);
-}
-
-static __always_inline __u32 state_of(const struct afs_thread *t)
-{
-	return t->cell - t->role * (AFS_N_CLASSES * AFS_N_OBJECTS);
 }
 
 static __always_inline bool is_on(const struct afs_thread *t, __u32 object)
@@ -189,6 +185,8 @@ static __always_inline void switch_out(struct afs_thread *t, bool blocks)
 	if (p)
 		p->cpu_ns += ns;
 	inner_add(t, AFS_INSIDE_CPU, ns);
+	if (tracing(AFS_TRACE_SMALL))
+		work_add(t, t->nr == AFS_NR_NONE ? AFS_COLUMN_own_ns : AFS_COLUMN_calls_ns, ns);
 	t->explained_ns += ns;
 	t->since_ns = now;
 	t->woken_ns = 0;
@@ -218,6 +216,8 @@ static __always_inline void switch_in(struct afs_thread *t)
 	if (p)
 		p->runq_ns += now - woken;
 	inner_add(t, AFS_INSIDE_RUNQ, now - woken);
+	if (tracing(AFS_TRACE_SMALL))
+		trace_back(t, woken, now);
 	t->explained_ns += now - t->since_ns;
 	t->since_ns = now;
 	t->off = AFS_OFF_NOT;

@@ -13,6 +13,7 @@ cd "$(dirname "$0")/.."
 cpu=${AFPSCOPE_DEMO_CPU:-$(($(nproc) - 1))}
 out=build/demo
 mkdir -p "$out"
+rm -rf "$out/run"
 AFPD_CPU=$cpu tests/server/up.sh forky 0 dbd > "$out/server"
 # shellcheck source=/dev/null
 . "./$out/server"
@@ -22,4 +23,4 @@ trap 'exit 130' INT TERM HUP
 echo "netatalk $AFPD_VERSION on 127.0.0.1 port $AFPD_PORT; client and server on CPU $cpu"
 echo
 AFPSCOPE_PASSWORD=secret1 taskset -c "$cpu" \
-	build/afpscope lantest --json "$out/run.json" "afp://bench1@127.0.0.1:$AFPD_PORT/vol1"
+	build/afpscope lantest -o "$out/run" "afp://bench1@127.0.0.1:$AFPD_PORT/vol1"

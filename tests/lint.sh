@@ -36,7 +36,8 @@ allowed() {
 	client/work) echo 'base dsi afp store load' ;;
 	user/watch) echo 'base bpf' ;;
 	user/report) echo 'base bpf' ;;
-	user/cmd) echo 'base dsi uam afp store load work watch report' ;;
+	user/trace) echo 'base bpf' ;;
+	user/cmd) echo 'base dsi uam afp store load work watch report trace bpf' ;;
 	*) echo '*' ;;
 	esac
 }

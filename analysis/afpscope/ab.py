@@ -45,13 +45,15 @@ def order(pairs: int) -> list[tuple[int, str]]:
     return out
 
 
-def _measure(line: list[str], file: Path, log: Path) -> Run:
+def _measure(line: list[str], place: Path) -> Run:
+    """The run that the command keeps in place; what it prints goes beside it."""
+    log = place.with_suffix(".txt")
     with log.open("w", encoding="utf-8") as out:
         done = subprocess.run(line, stdout=out, stderr=out, stdin=subprocess.DEVNULL, check=False)
     if done.returncode not in (0, 4):
         last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
         raise Failure(f"{' '.join(line[:2])} ended with {done.returncode}: {''.join(last)[:200]}")
-    return Run.open(file)
+    return Run.open(place)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -63,15 +65,14 @@ def run(args: argparse.Namespace) -> int:
     program, folder = _program(args), args.output
     if folder.exists() and any(folder.iterdir()):
         raise wrong_use(f"{folder} is there and not an empty folder: name a new one with -o")
+    folder.mkdir(parents=True, exist_ok=True)
     urls = {"a": args.a, "b": args.b}
     sides: dict[str, list[Run]] = {"a": [], "b": []}
     for i, (pair, side) in enumerate(order(args.pairs), 1):
         show.notice(f"ab: run {i} of {2 * args.pairs}: {side} {urls[side]}")
         place = folder / f"{pair:03}{side}"
-        place.mkdir(parents=True)
-        file = place / "run.json"
-        line = [program, *command, "--json", str(file), urls[side]]
-        sides[side].append(_measure(line, file, place / "output.txt"))
+        line = [program, *command, "-o", str(place), urls[side]]
+        sides[side].append(_measure(line, place))
         if pair == 1 and i == 2:
             compare.check(sides["a"], sides["b"], args.force)
     return compare.report(sides["a"], sides["b"], args)

@@ -316,7 +316,7 @@ def _check_times(
     bad: dict[int, str],
 ) -> None:
     """Every record's time lies within its packet's."""
-    time = next((n for n in ("t", "timestamp") if n in (one.dtype.names or ())), None)
+    time = next((n for n in ("timestamp", "t") if n in (one.dtype.names or ())), None)
     if time is None or not {"timestamp_begin", "timestamp_end"} <= set(names):
         return
     for i in range(len(head)):

@@ -47,6 +47,9 @@ struct afp {
 	uint8_t path_type;   /* of names in commands: 3 (UTF-8) from AFP 3.0, else 2 (long names) */
 	uint16_t volume;     /* id of the open volume */
 	bool logged_in, volume_open;
+	/* Told of each answer when it is reaped; NULL: nobody. */
+	void (*seen)(void *user, const struct afp_op *op);
+	void *seen_user;
 };
 
 /* What a failed start was about, beside the text: decides the exit code. */

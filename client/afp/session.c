@@ -96,9 +96,12 @@ int afp_reap(struct afp *a, struct afp_op **out, struct err *e)
 	int rc = dsi_reap(a->dsi, &r, e);
 
 	_Static_assert(offsetof(struct afp_op, dsi) == 0, "a request is the head of its op");
-	if (!rc)
-		*out = (struct afp_op *)r;
-	return rc;
+	if (rc)
+		return rc;
+	*out = (struct afp_op *)r;
+	if (a->seen)
+		a->seen(a->seen_user, *out);
+	return 0;
 }
 
 int afp_call(struct afp *a, struct afp_op *op, struct err *e)

@@ -159,7 +159,7 @@ class Lab:
 
     def start_ours(self, watch: str, tests: str = LETTERS) -> Client:
         """Logs in with clear text, as the peer does."""
-        options = [f"--watch={watch}", "-n", "1", "-f", tests, "--uam=cleartext"]
+        options = [f"--watch={watch}", "-n", "1", "-f", tests, "--uam=cleartext", "--no-save"]
         saved = ["--json", str(OUT / "run.json")]
         command = [str(self.afpscope), "lantest", *self.login(), *options, *saved]
         return Client(self.pinned("/", command), OUT)

@@ -58,7 +58,7 @@ def run(
     if who == PEER:
         command = lab.pinned(lab.server.root, ["afp_speedtest", *command])
     else:
-        own = ["--watch=off", "--no-null", "--uam=cleartext", f"--set={who}"]
+        own = ["--watch=off", "--no-null", "--no-save", "--uam=cleartext", f"--set={who}"]
         command = lab.pinned("/", [str(lab.afpscope), "speedtest", *command, *own])
     cpu = Client(command, OUT).finish()
     lab.settle()

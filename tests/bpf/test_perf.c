@@ -28,7 +28,7 @@ static void counted_start(struct counted *c, void (*fn)(struct watched_shared *s
 
 	watched_start(&c->x, fn);
 	t.afpd = c->x.pid;
-	if (rung_perf.open(&c->state, &e) || rung_perf.look(c->state, &t, &e))
+	if (rung_perf.open(&c->state, NULL, &e) || rung_perf.look(c->state, &t, &e))
 		fail_msg("%s", e.text);
 	assert_true(rung_perf.settle(c->state));
 	assert_int_equal(rung_perf.read(c->state, &c->before), 0);
@@ -264,7 +264,7 @@ static void threads_that_live_already_are_counted(void **state)
 	while (!__atomic_load_n(&x.shared->value[2], __ATOMIC_ACQUIRE))
 		usleep(1000);
 	t.afpd = x.pid;
-	if (rung_perf.open(&rung, &e) || rung_perf.look(rung, &t, &e))
+	if (rung_perf.open(&rung, NULL, &e) || rung_perf.look(rung, &t, &e))
 		fail_msg("%s", e.text);
 	__atomic_store_n(&x.shared->value[0], 1, __ATOMIC_RELEASE);
 	while (__atomic_load_n(&x.shared->value[1], __ATOMIC_ACQUIRE) != 2)
@@ -310,7 +310,7 @@ static void too_few_descriptors_are_a_refusal(void **state)
 	t.afpd = x.pid;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
 	few = (struct rlimit) { .rlim_cur = 20, .rlim_max = old.rlim_max };
-	assert_int_equal(rung_perf.open(&rung, &e), 0);
+	assert_int_equal(rung_perf.open(&rung, NULL, &e), 0);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
 	assert_int_equal(rung_perf.look(rung, &t, &e), -EMFILE);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
@@ -347,7 +347,8 @@ static int without_tracefs(pid_t target)
 	(void)target;
 	if (unshare(CLONE_NEWNS) || mount("none", "/sys/kernel", "tmpfs", 0, NULL))
 		return 2;
-	return rung_perf.open(&rung, &e) == -ENOENT && strstr(e.text, "mount -t tracefs") ? 0 : 1;
+	return rung_perf.open(&rung, NULL, &e) == -ENOENT && strstr(e.text, "mount -t tracefs") ? 0
+												: 1;
 }
 
 static int without_rights(pid_t target)
@@ -358,7 +359,7 @@ static int without_rights(pid_t target)
 	(void)target;
 	if (setgid(65534) || setuid(65534))
 		return 2;
-	return rung_perf.open(&rung, &e) == -EACCES && strstr(e.text, "run as root") ? 0 : 1;
+	return rung_perf.open(&rung, NULL, &e) == -EACCES && strstr(e.text, "run as root") ? 0 : 1;
 }
 
 /* What a container's rules do: perf_event_open answers EPERM. */
@@ -378,7 +379,7 @@ static int without_the_call(pid_t target)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
 		return 2;
-	return rung_perf.open(&rung, &e) == -EPERM && strstr(e.text, "seccomp") ? 0 : 1;
+	return rung_perf.open(&rung, NULL, &e) == -EPERM && strstr(e.text, "seccomp") ? 0 : 1;
 }
 
 /* The rung was opened with rights that are gone when it looks: ptrace decides. */
@@ -388,7 +389,7 @@ static int without_rights_over_it(pid_t target)
 	struct err e = {};
 	void *rung;
 
-	if (rung_perf.open(&rung, &e) || setgid(65534) || setuid(65534))
+	if (rung_perf.open(&rung, NULL, &e) || setgid(65534) || setuid(65534))
 		return 2;
 	if (rung_perf.look(rung, &t, &e) != -EACCES)
 		return 1;

@@ -57,6 +57,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 def scope(tmp_path_factory: pytest.TempPathFactory) -> Scope:
     binary = Path(os.environ.get("AFPSCOPE") or BUILD / "afpscope").absolute()
     assert binary.is_file(), f"{binary} is not there: run make, or set AFPSCOPE"
+    os.environ["AFPSCOPE_RUNS"] = str(tmp_path_factory.mktemp("kept"))  # not among the user's
     return Scope(binary, tmp_path_factory.mktemp("runs"))
 
 

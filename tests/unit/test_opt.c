@@ -51,6 +51,8 @@ static const struct opt table[] = {
 	  .help = "the server, which is a name or an address of either family, and this text is "
 		  "long enough to need a second line" },
 	{ 0, "watch", "MODE", OPT_CHOICE, AT(mode), .help = "how to observe", .choice = modes },
+	{ 0, "keep", "WHAT", OPT_CHOICE, AT(mode), .help = "also without", .value = 2,
+	  .choice = modes },
 	{ '5', NULL, NULL, OPT_VALUE, AT(version), .help = "AFP 3.2", .value = 32 },
 	{ '7', NULL, NULL, OPT_VALUE, AT(version), .help = "AFP 3.4", .value = 34 },
 	{ 'v', "verbose", NULL, OPT_COUNT, AT(verbose), .help = "more" },
@@ -125,6 +127,19 @@ static void every_type_lands_in_its_member(void **state)
 	assert_int_equal(c.verbose, 3);
 	assert_true(c.csv);
 	assert_int_equal(c.version, 32);
+}
+
+static void an_argument_may_be_left_out_where_a_value_stands_for_it(void **state)
+{
+	struct config c = { 0 };
+
+	(void)state;
+	accepted(&c, "--keep --csv");
+	assert_int_equal(c.mode, 2);
+	assert_true(c.csv);
+	accepted(&c, "--keep=bpf");
+	assert_int_equal(c.mode, 1);
+	refused("--keep=all", "--keep: 'all' is none of auto, bpf, off");
 }
 
 static void the_last_of_two_values_wins(void **state)
@@ -315,6 +330,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_type_lands_in_its_member),
+		cmocka_unit_test(an_argument_may_be_left_out_where_a_value_stands_for_it),
 		cmocka_unit_test(the_last_of_two_values_wins),
 		cmocka_unit_test(callbacks_see_the_order_of_the_options),
 		cmocka_unit_test(numbers_outside_their_range_are_named_with_it),

@@ -30,6 +30,13 @@ static void names_fini(struct names *n)
 	free(n->longs);
 }
 
+static int has_arg(const struct opt *o)
+{
+	if (!o->arg)
+		return no_argument;
+	return o->type == OPT_CHOICE && o->value > 0 ? optional_argument : required_argument;
+}
+
 static int names_init(struct names *n, const struct opt *table)
 {
 	size_t rows = 0, letters = 0, longs = 0;
@@ -57,7 +64,7 @@ static int names_init(struct names *n, const struct opt *table)
 		if (o->name)
 			n->longs[longs++] = (struct option) {
 				.name = o->name,
-				.has_arg = o->arg ? required_argument : no_argument,
+				.has_arg = has_arg(o),
 				.val = FIRST_ROW + (int)i,
 			};
 	}
@@ -171,6 +178,10 @@ static int parse_choice(const struct opt *o, const char *name, const char *text,
 {
 	char list[256];
 
+	if (!text) {
+		*out = o->value;
+		return 0;
+	}
 	for (int i = 0; o->choice[i]; i++) {
 		if (!strcmp(o->choice[i], text)) {
 			*out = i;
@@ -263,11 +274,12 @@ static void help_names(char *out, size_t len, const struct opt *o)
 
 	if (o->letter)
 		snprintf(letter, sizeof(letter), "-%c%s", o->letter, o->name ? ", " : "");
-	snprintf(out, len, "  %s%s%s%s%s", letter, o->name ? "--" : "", o->name ? o->name : "",
-		 !o->arg   ? ""
-		 : o->name ? "="
-			   : " ",
-		 o->arg ? o->arg : "");
+	snprintf(out, len, "  %s%s%s%s%s%s", letter, o->name ? "--" : "", o->name ? o->name : "",
+		 !o->arg                           ? ""
+		 : has_arg(o) == optional_argument ? "[="
+		 : o->name                         ? "="
+						   : " ",
+		 o->arg ? o->arg : "", o->arg && has_arg(o) == optional_argument ? "]" : "");
 }
 
 static void help_text(char *out, size_t len, const struct opt *o)

@@ -27,7 +27,7 @@ enum opt_type {
 	OPT_UINT,    /* unsigned int, .min to .max */
 	OPT_SIZE,    /* uint64_t, .min to .max; K, M, G, T (or KiB, ...) are powers of 1024 */
 	OPT_STRING,  /* const char *, borrowed from argv; may be empty */
-	OPT_CHOICE,  /* int or enum, the index in .choice */
+	OPT_CHOICE,  /* int or enum, the index in .choice; .value > 0: that one, without argument */
 	OPT_CALL,    /* .call(cfg, argument or NULL, e) */
 };
 
@@ -39,7 +39,7 @@ struct opt {
 	size_t offset;             /* offsetof() in the config struct */
 	const char *help;          /* range and choices are added to it; NULL = not in the help */
 	uint64_t min, max;         /* OPT_UINT, OPT_SIZE; max 0 = the type's */
-	int value;                 /* OPT_VALUE */
+	int value;                 /* OPT_VALUE; OPT_CHOICE of an option without letter */
 	const char *const *choice; /* OPT_CHOICE; ends with NULL */
 	/* OPT_CALL: 0, or a negative errno and a text without the option's name */
 	int (*call)(void *cfg, const char *arg, struct err *e);

@@ -138,7 +138,7 @@ static const struct opt options[] = {
 	{ .name = "table", .arg = "WHICH", .type = OPT_CHOICE, .offset = OFFSET(table), .choice = table_choices,
 	  .help = "tables to print (default: both)" },
 	{ .letter = 'c', .name = "csv", .type = OPT_FLAG, .offset = OFFSET(csv), .help = "the peers' table as CSV, nothing else on stdout" },
-	SESSION_JSON_OPTION(struct lantest_cfg, s),
+	RUNS_OPTIONS(struct lantest_cfg, s.runs),
 	{ .letter = 'v', .type = OPT_COUNT, .offset = OFFSET(verbose) },
 	{ .letter = 'V', .type = OPT_COUNT, .offset = OFFSET(verbose) },
 	{ .letter = 'b', .type = OPT_COUNT, .offset = OFFSET(verbose) },
@@ -248,7 +248,7 @@ static int report(const struct lantest_session *x, struct err *e)
 	bool io = cfg->s.watch != WATCH_OFF;
 	int r = 0;
 
-	if (cfg->s.json && !strcmp(cfg->s.json, "-"))
+	if (runs_json_only(&cfg->s.runs))
 		return 0;
 	if (cfg->csv)
 		return report_peer_csv(&x->s.run, io, stdout);
@@ -309,6 +309,7 @@ int cmd_lantest(int argc, char **argv)
 
 	cfg.compatible = peer_name(argv[0], "afp_lantest");
 	cfg.table = cfg.compatible ? TABLE_PEER : TABLE_BOTH;
+	cfg.s.runs.not_kept = cfg.compatible;
 	r = opt_parse(options, &cfg, argc, argv, &first, &e);
 	if (!r && (cfg.help || (cfg.compatible && argc == 1))) {
 		help(&cfg, stdout);

@@ -8,7 +8,9 @@
 #include "cmd/child.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
+#include "cmd/runs.h"
 #include "cmd/sampler.h"
+#include "cmd/tracing.h"
 #include "report/report.h"
 #include "watch/rights.h"
 #include "watch/sample.h"
@@ -35,7 +37,8 @@ struct record_cfg {
 	unsigned int pid, port, seconds, hz;
 	bool server, help;
 	int watch; /* enum watch_mode */
-	const char *json;
+	struct tracing_cfg trace;
+	struct runs_cfg runs;
 	char *const *command; /* NULL: none */
 };
 
@@ -45,6 +48,8 @@ struct record {
 	struct target target;
 	struct watch *watch;
 	struct sampler *sampler; /* NULL: no time series */
+	struct tracing *tracing; /* NULL: no trace */
+	char *folder;            /* where the run is kept; NULL: nowhere */
 	struct child child;
 	struct run run;
 	uint64_t begun_ns;
@@ -68,7 +73,8 @@ static const struct opt options[] = {
 	{ .name = "watch", .arg = "HOW", .type = OPT_CHOICE, .offset = OFFSET(watch), .choice = watch_choices,
 	  .help = "how the server is observed (default: auto, the best that works here)" },
 	{ .name = "sample", .arg = "HZ", .type = OPT_UINT, .offset = OFFSET(hz), .min = 1, .max = SAMPLE_HZ_MAX, .help = SAMPLER_HELP },
-	{ .name = "json", .arg = "FILE", .type = OPT_STRING, .offset = OFFSET(json), .help = "save everything that was measured as JSON" },
+	TRACING_OPTIONS(struct record_cfg, trace),
+	RUNS_OPTIONS(struct record_cfg, runs),
 	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(help), .help = "this text" },
 	{ .type = OPT_STOP },
 	{ .type = OPT_END },
@@ -163,6 +169,7 @@ static int begin_sampling(struct record *rec, struct err *e)
 static enum outcome begin(struct record *rec, struct err *e)
 {
 	const struct record_cfg *cfg = rec->cfg;
+	struct watch_opts watch = { 0 };
 	int r = find(rec, e);
 
 	if (r)
@@ -171,9 +178,14 @@ static enum outcome begin(struct record *rec, struct err *e)
 		err_set(e, -ENOMEM, "out of memory");
 		return OUTCOME_FAILED;
 	}
+	if (runs_open(&rec->folder, &cfg->runs, cfg->trace.what, &rec->run, e) ||
+	    tracing_open(&rec->tracing, &cfg->trace, rec->folder, &rec->run, e))
+		return OUTCOME_FAILED;
 	if (cfg->command && child_start(&rec->child, cfg->command, e))
 		return OUTCOME_FAILED;
-	if (watch_open_target(&rec->watch, (enum watch_mode)cfg->watch, &rec->target, e))
+	watch.mode = (enum watch_mode)cfg->watch;
+	tracing_sink(rec->tracing, &watch.sink);
+	if (watch_open_traced(&rec->watch, &watch, &rec->target, e))
 		return OUTCOME_FAILED;
 	if (watch_why_off(rec->watch)) {
 		err_set(e, -EACCES, "cannot watch the server: %s", watch_why_off(rec->watch));
@@ -182,6 +194,7 @@ static enum outcome begin(struct record *rec, struct err *e)
 	if (rights_drop(cfg->hz && sample_wants_taskstats()))
 		run_note(&rec->run.warnings, "rights",
 			 "the rights of root could not be given up: this run kept them to its end");
+	tracing_start(rec->tracing, rec->watch, NULL, &rec->run);
 	return begin_sampling(rec, e) ? OUTCOME_FAILED : OUTCOME_OK;
 }
 
@@ -351,6 +364,8 @@ static enum outcome work(struct record *rec, struct err *e)
 		r = sampler_note(rec->sampler, &rec->run);
 	if (!r)
 		r = watch_finish(rec->watch, &rec->run);
+	if (!r)
+		r = tracing_finish(rec->tracing, &rec->run);
 	if (r) {
 		err_set(e, r, "out of memory");
 		return OUTCOME_FAILED;
@@ -361,25 +376,20 @@ static enum outcome work(struct record *rec, struct err *e)
 static enum outcome finish(struct record *rec, enum outcome o)
 {
 	const struct report_opts opts = output_terminal();
-	struct err e = { 0 };
+	const struct runs_cfg *runs = &rec->cfg->runs;
 	int r;
 
-	if (rec->run.n_phases) {
-		r = rec->cfg->json && !strcmp(rec->cfg->json, "-")
-			? 0
-			: report_own(&rec->run, &opts, stdout);
-		if (r) {
-			cmd_say("cannot print the report: %s", strerror(-r));
-			o = o ? o : OUTCOME_FAILED;
-		}
-		if (rec->cfg->json && report_json(&rec->run, rec->cfg->json, &e)) {
-			cmd_say("%s", e.text);
-			o = o ? o : OUTCOME_FAILED;
-		}
+	if (!rec->run.n_phases)
+		return o;
+	r = runs_json_only(runs) ? 0 : report_own(&rec->run, &opts, stdout);
+	if (r) {
+		cmd_say("cannot print the report: %s", strerror(-r));
+		o = o ? o : OUTCOME_FAILED;
 	}
-	if (o == OUTCOME_UNTRUSTED && rec->run.n_phases)
+	if (o == OUTCOME_UNTRUSTED)
 		cmd_say("the books do not close: do not trust these figures");
-	return o;
+	fflush(stdout);
+	return runs_save(rec->folder, runs, &rec->run, stderr, o);
 }
 
 static int run(const struct record_cfg *cfg)
@@ -400,9 +410,11 @@ static int run(const struct record_cfg *cfg)
 	o = finish(rec, o);
 	child_end(&rec->child);
 	sampler_close(rec->sampler);
+	tracing_close(rec->tracing);
 	watch_free(rec->watch);
 	ledger_fini(&rec->before);
 	servers_fini(&rec->servers);
+	free(rec->folder);
 	run_fini(&rec->run);
 	free(rec);
 	return (int)o;

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -146,14 +147,21 @@ enum outcome session_open(struct session *s, const char *command, const char *se
 		err_set(e, -ENOMEM, "out of memory");
 		return OUTCOME_FAILED;
 	}
-	if (watch.mode == WATCH_OFF)
+	if (runs_open(&s->folder, &s->cfg->runs, s->cfg->trace.what, &s->run, e) ||
+	    tracing_open(&s->tracing, &s->cfg->trace, s->folder, &s->run, e))
+		return OUTCOME_FAILED;
+	if (watch.mode == WATCH_OFF) {
+		tracing_start(s->tracing, NULL, &s->afp, &s->run);
 		return OUTCOME_OK;
+	}
 	dsi_ends(s->afp.dsi, &watch.local, &watch.peer);
+	tracing_sink(s->tracing, &watch.sink);
 	if (watch_open(&s->watch, &watch, e))
 		return OUTCOME_FAILED;
 	if (rights_drop(s->cfg->hz && sample_wants_taskstats()))
 		run_note(&s->run.warnings, "rights",
 			 "the rights of root could not be given up: this run kept them to its end");
+	tracing_start(s->tracing, s->watch, &s->afp, &s->run);
 	return OUTCOME_OK;
 }
 
@@ -183,6 +191,7 @@ enum outcome session_finish(struct session *s, int r, const struct err *e)
 		watch_finish(s->watch, &s->run);
 		run_close_requests(&s->run);
 	}
+	tracing_finish(s->tracing, &s->run);
 	result = outcome_of(s, r);
 	if (r)
 		run_note(&s->run.warnings, NULL, "broke off: %s", e->text);
@@ -191,19 +200,9 @@ enum outcome session_finish(struct session *s, int r, const struct err *e)
 
 enum outcome session_save(struct session *s, enum outcome o)
 {
-	struct err e = { 0 };
-
-	if (s->cfg->json && *s->run.id) {
-		if (report_json(&s->run, s->cfg->json, &e)) {
-			cmd_say("%s", e.text);
-			o = o ? o : OUTCOME_FAILED;
-		} else if (strcmp(s->cfg->json, "-")) {
-			fprintf(s->progress, "\nEverything measured is in %s\n", s->cfg->json);
-		}
-	}
 	if (o == OUTCOME_UNTRUSTED)
 		cmd_say("the books do not close: do not trust the server's figures of this run");
-	return o;
+	return *s->run.id ? runs_save(s->folder, &s->cfg->runs, &s->run, s->progress, o) : o;
 }
 
 /* One of them: the connection went, our directory may still be there. */
@@ -240,10 +239,12 @@ void session_remove_left(struct session *s)
 void session_close(struct session *s)
 {
 	sampler_close(s->sampler);
+	tracing_close(s->tracing);
 	watch_free(s->watch);
 	if (s->schedstat > 0)
 		close(s->schedstat);
 	ledger_fini(&s->before);
 	afp_close(&s->afp);
+	free(s->folder);
 	run_fini(&s->run);
 }

@@ -9,7 +9,9 @@
 
 #include "base/run.h"
 #include "cmd/connect.h"
+#include "cmd/runs.h"
 #include "cmd/sampler.h"
+#include "cmd/tracing.h"
 #include "watch/watch.h"
 
 #include <stdio.h>
@@ -19,7 +21,8 @@ struct session_cfg {
 	struct connect_cfg c;
 	int watch; /* enum watch_mode */
 	unsigned int hz;
-	const char *json;
+	struct tracing_cfg trace;
+	struct runs_cfg runs;
 };
 
 extern const char *const session_watch_choices[];
@@ -30,10 +33,8 @@ extern const char *const session_watch_choices[];
 	  "how the server is observed (default: auto, the best that works here)", 0, 0, 0,         \
 	  session_watch_choices, NULL },                                                           \
 	{ 0, "sample", "HZ", OPT_UINT, offsetof(cfg_type, member.hz), SAMPLER_HELP, 1,             \
-	  SAMPLE_HZ_MAX, 0, NULL, NULL }
-#define SESSION_JSON_OPTION(cfg_type, member)                                                      \
-	{ 0, "json", "FILE", OPT_STRING, offsetof(cfg_type, member.json),                          \
-	  "save everything that was measured as JSON", 0, 0, 0, NULL, NULL }
+	  SAMPLE_HZ_MAX, 0, NULL, NULL },                                                          \
+	TRACING_OPTIONS(cfg_type, member.trace)
 /* clang-format on */
 
 #define SESSION_BASES 2 /* directories that a workload may leave behind: one a volume */
@@ -45,6 +46,8 @@ struct session {
 	struct run run;
 	struct watch *watch;     /* NULL: nothing is watched */
 	struct sampler *sampler; /* NULL: no time series */
+	struct tracing *tracing; /* NULL: no trace */
+	char *folder;            /* where the run is kept; NULL: nowhere */
 	struct ledger before;    /* of the region */
 	bool has_before;
 	struct watch_times times[AFS_N_ROLES];

@@ -271,10 +271,10 @@ static enum outcome open_local(struct speedtest_session *x, struct err *e)
 	r = r ? r : store_open_posix(&x->store, x->cfg->directory, !x->cfg->buffered, e);
 	if (r)
 		return r == -ENOMEM ? OUTCOME_FAILED : OUTCOME_NO_SESSION;
-	if (!run_init(&x->s.run, "speedtest", x->cfg->set))
-		return OUTCOME_OK;
-	err_set(e, -ENOMEM, "out of memory");
-	return OUTCOME_FAILED;
+	if (run_init(&x->s.run, "speedtest", x->cfg->set))
+		r = err_set(e, -ENOMEM, "out of memory");
+	r = r ? r : runs_open(&x->s.folder, &x->cfg->s.runs, false, &x->s.run, e);
+	return r ? OUTCOME_FAILED : OUTCOME_OK;
 }
 
 static enum outcome open_afp(struct speedtest_session *x, struct err *e)
@@ -403,7 +403,7 @@ static int report(struct speedtest_session *x, struct err *e)
 	const struct report_opts o = output_terminal();
 	int r = 0;
 
-	if (cfg->s.json && !strcmp(cfg->s.json, "-"))
+	if (runs_json_only(&cfg->s.runs))
 		return 0;
 	if (cfg->csv)
 		r = report_speed_csv(&x->s.run, stdout);

@@ -199,7 +199,7 @@ static const struct opt options[] = {
 	  .help = "MiB/s and GiB, or MB/s and GB of 10^6 and 10^9 (default: binary)" },
 	{ .letter = 'T', .name = "statistics", .type = OPT_FLAG, .offset = OFFSET(statistics), .help = "statistics in the peer's text (with -n 2 or more, -z, a sweep: always)" },
 	{ .letter = 'c', .name = "csv", .type = OPT_FLAG, .offset = OFFSET(csv), .help = "the peer's tables as CSV, nothing else on stdout" },
-	SESSION_JSON_OPTION(struct speedtest_cfg, s),
+	RUNS_OPTIONS(struct speedtest_cfg, s.runs),
 	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(verbose), .help = "each request of each iteration, on stderr" },
 	{ .letter = 'V', .type = OPT_COUNT, .offset = OFFSET(verbose), .help = "the same" },
 	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(help), .help = "this text" },
@@ -272,6 +272,8 @@ static int complete_local(struct speedtest_cfg *c, int operands, struct err *e)
 			       "-L works on a directory: no server can be named with it");
 	if (c->second_volume)
 		return err_set(e, -EINVAL, "-S names a volume of a server: not with -L");
+	if (c->s.trace.what)
+		return err_set(e, -EINVAL, "--trace is of a server's requests: not with -L");
 	c->o.window = 1; /* system calls are made one after the other */
 	for (unsigned int i = 0; i < c->o.n_works && !c->compatible; i++) /* the peer skips it */
 		if (c->o.work[i] == SPEED_SERVER_COPY)
@@ -284,7 +286,7 @@ int speedtest_parse(struct speedtest_cfg *c, int argc, char **argv, struct err *
 	int first, r;
 
 	*c = (struct speedtest_cfg) { .s.c = CONNECT_DEFAULTS, .table = SPEEDTEST_TABLE_OWN };
-	c->compatible = peer_name(argv[0], "afp_speedtest");
+	c->s.runs.not_kept = c->compatible = peer_name(argv[0], "afp_speedtest");
 	c->o.warmups = c->o.window = 1;
 	c->o.iterations = c->compatible ? 1 : 6;
 	if (c->compatible) {

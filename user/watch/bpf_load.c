@@ -3,9 +3,11 @@
 
 #include "watch/bpf_load.h"
 
+#include "base/account.h"
 #include "calls.skel.h"
 #include "calls_tid.skel.h"
 #include "watch/calls.h"
+#include "watch/records.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -207,7 +209,32 @@ static int fill(struct bpf_load *l, const char *queue, __u32 first, __u32 end)
 	return r;
 }
 
-static int load(struct bpf_load *l, const struct way *way, bool objects, struct err *e)
+/* Records are made by programs that were loaded for it; where not, their maps shrink. */
+static int set_trace(struct bpf_load *l, struct afs_setup *setup, const struct bpf_load_wish *wish)
+{
+	struct bpf_map *ring = bpf_object__find_map_by_name(l->object, "records");
+	struct bpf_map *work = bpf_object__find_map_by_name(l->object, "work");
+	const struct watch_sink *sink = wish->sink;
+	size_t len;
+	int r;
+
+	if (!ring || !work)
+		return -ENOENT;
+	if (!sink || !sink->what) {
+		r = bpf_map__set_max_entries(ring, (uint32_t)records_ring_len(1));
+		return r ? r : bpf_map__set_max_entries(work, 1);
+	}
+	len = records_ring_len(sink->ring_len ? sink->ring_len : RECORDS_RING_LEN);
+	setup->trace = (uint8_t)sink->what;
+	setup->trace_wake = (uint32_t)records_wake_len(len);
+	for (unsigned int state = 0; state < AFS_N_STATES; state++)
+		setup->column[state] = account_blocked_column(state / AFS_N_OBJECTS,
+							      state % AFS_N_OBJECTS);
+	return bpf_map__set_max_entries(ring, (uint32_t)len);
+}
+
+static int load(struct bpf_load *l, const struct way *way, const struct bpf_load_wish *wish,
+		bool objects, struct err *e)
 {
 	struct afs_setup *setup = NULL;
 	int r;
@@ -221,6 +248,8 @@ static int load(struct bpf_load *l, const struct way *way, bool objects, struct 
 	r = select_programs(l, way);
 	if (!r)
 		r = set_stripes(l);
+	if (!r)
+		r = set_trace(l, setup, wish);
 	if (!r)
 		r = l->kind->load(l->skel, l);
 	if (r)
@@ -263,17 +292,18 @@ static void unload(struct bpf_load *l)
 }
 
 static int try_way(struct bpf_load *l, const struct bpf_load_kind *kind, const struct way *way,
-		   bool objects, struct err *e)
+		   const struct bpf_load_wish *wish, struct err *e)
 {
+	bool objects = !wish->no_objects;
 	int r;
 
 	l->kind = kind;
-	r = load(l, way, objects, e);
+	r = load(l, way, wish, objects, e);
 	l->objects = l->requests = objects && !r;
 	if (r && objects) {
 		snprintf(l->objects_why, sizeof(l->objects_why), "%s", last_words);
 		unload(l);
-		r = load(l, way, false, e);
+		r = load(l, way, wish, false, e);
 	}
 	if (!r)
 		r = attach(l, e);
@@ -292,7 +322,7 @@ static int try_kind(struct bpf_load *l, const struct bpf_load_kind *kind,
 	const struct way *first = wish->classic ? &classic_way : &btf_way;
 	const struct way *second = wish->classic ? &btf_way : &classic_way;
 	struct err why = {};
-	int r = try_way(l, kind, first, !wish->no_objects, &why);
+	int r = try_way(l, kind, first, wish, &why);
 
 	if (!r) {
 		if (first->why)
@@ -304,7 +334,7 @@ static int try_kind(struct bpf_load *l, const struct bpf_load_kind *kind,
 		*e = why;
 		return r;
 	}
-	r = try_way(l, kind, second, !wish->no_objects, e);
+	r = try_way(l, kind, second, wish, e);
 	if (r)
 		*e = why;
 	return r;

@@ -17,6 +17,7 @@
 struct bpf_link;
 struct bpf_object;
 struct bpf_program;
+struct watch_sink;
 
 #define BPF_LOAD_PROGRAMS 7
 
@@ -49,6 +50,7 @@ struct bpf_load_wish {
 	bool no_objects; /* do without bpf_probe_read_kernel: no objects, no requests */
 	bool by_tid;     /* find threads by their number, as before Linux 5.11 */
 	bool only;       /* this way or none */
+	const struct watch_sink *sink; /* records to be made; NULL: none */
 };
 
 struct bpf_load_wish bpf_load_best(void);

@@ -188,7 +188,7 @@ static void try_perf(struct ladder *l)
 {
 	void *state = NULL;
 	struct err e = {};
-	int r = rung_perf.open(&state, &e);
+	int r = rung_perf.open(&state, NULL, &e);
 	struct ladder_step *s;
 
 	if (!r)

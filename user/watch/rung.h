@@ -13,9 +13,10 @@
 struct rung {
 	const char *name; /* "bpf" */
 
-	/* Everything that can be refused; nothing is watched yet. 0, or a negative errno and why.
+	/* Everything that can be refused; nothing is watched yet. sink: NULL, or who wants records.
+	 * 0, or a negative errno and why.
 	 */
-	int (*open)(void **state, struct err *e);
+	int (*open)(void **state, const struct watch_sink *sink, struct err *e);
 	/* Watches the processes of t that are not watched yet, and takes over t->known. */
 	int (*look)(void *state, const struct target *t, struct err *e);
 	/* One of watch.h each. */
@@ -25,6 +26,9 @@ struct rung {
 	void (*stop)(void *state);
 	/* Looks at what only living processes show; NULL: nothing. true: there are new ones. */
 	bool (*tick)(void *state);
+	/* Records; NULL: this rung makes none, whatever the sink wants. */
+	int (*pull)(void *state, int timeout_ms);
+	uint64_t (*pull_lost)(const void *state, unsigned int stream);
 	/* Books, losses, rung notes, sessions. */
 	int (*finish)(void *state, struct run *r);
 	void (*free)(void *state);

@@ -12,6 +12,7 @@
 #include "watch/bpf_view.h"
 #include "watch/calls.h"
 #include "watch/price.h"
+#include "watch/records.h"
 #include "watch/sessions.h"
 #include "watch/storage.h"
 
@@ -35,6 +36,7 @@ struct bpf_rung {
 	struct bpf_view view;
 	struct sessions *sessions;
 	struct price price;
+	struct records *records;        /* NULL: nobody wants them */
 	struct storage *storage;        /* NULL: nothing can be observed */
 	char storage_why[ERR_TEXT_MAX]; /* why it is NULL */
 	uint32_t n_processes;           /* at the last tick */
@@ -50,6 +52,7 @@ static void bpf_free(void *state)
 		return;
 	price_end(&b->price);
 	storage_close(b->storage);
+	records_close(b->records);
 	bpf_view_close(&b->view);
 	bpf_load_close(&b->load);
 	sessions_free(b->sessions);
@@ -79,6 +82,8 @@ int rung_bpf_open(void **state, const struct bpf_load_wish *wish, struct err *e)
 	if (r)
 		goto fail;
 	r = bpf_view_open(&b->view, &b->load, e);
+	if (!r && wish->sink && wish->sink->what)
+		r = records_open(&b->records, b->load.object, wish->sink, e);
 	if (r)
 		goto fail;
 	b->sessions = sessions_new();
@@ -97,10 +102,11 @@ fail:
 	return r;
 }
 
-static int bpf_open(void **state, struct err *e)
+static int bpf_open(void **state, const struct watch_sink *sink, struct err *e)
 {
-	const struct bpf_load_wish wish = bpf_load_best();
+	struct bpf_load_wish wish = bpf_load_best();
 
+	wish.sink = sink;
 	return rung_bpf_open(state, &wish, e);
 }
 
@@ -326,6 +332,36 @@ static int finish_streams(const struct bpf_rung *b, struct run *r)
 		   : run_loss(r, "bytes of connections in no request that could be told", bytes);
 }
 
+static int bpf_pull(void *state, int timeout_ms)
+{
+	struct bpf_rung *b = state;
+
+	return b->records ? records_pull(b->records, timeout_ms) : -ENOTSUP;
+}
+
+static uint64_t bpf_pull_lost(const void *state, unsigned int stream)
+{
+	const struct bpf_rung *b = state;
+
+	return __atomic_load_n(&b->view.shared->lost.records[stream], __ATOMIC_RELAXED);
+}
+
+/* Of a trace. */
+static int finish_records(const struct bpf_rung *b, struct run *r)
+{
+	static const char *const what[AFS_N_STREAMS] = {
+#define X(NAME, name, meaning) "records of " #name ": no room in the ring buffer",
+		AFS_STREAMS(X)
+#undef X
+	};
+	int err = 0;
+
+	for (unsigned int i = 0; b->records && i < AFS_N_STREAMS && !err; i++)
+		if (i != AFS_STREAM_CLIENT)
+			err = run_loss(r, what[i], bpf_pull_lost(b, i));
+	return err;
+}
+
 static int finish_losses(const struct bpf_rung *b, struct run *r)
 {
 	const struct afs_lost *lost = &b->view.shared->lost;
@@ -345,6 +381,8 @@ static int finish_losses(const struct bpf_rung *b, struct run *r)
 			       lost->steps);
 	if (!err)
 		err = run_loss(r, "result codes not counted: no room", lost->results);
+	if (!err)
+		err = finish_records(b, r);
 	return err || !b->load.requests ? err : finish_streams(b, r);
 }
 
@@ -463,6 +501,8 @@ const struct rung rung_bpf = {
 	.read = bpf_read,
 	.stop = bpf_stop,
 	.tick = bpf_tick,
+	.pull = bpf_pull,
+	.pull_lost = bpf_pull_lost,
 	.finish = bpf_finish,
 	.free = bpf_free,
 };

@@ -153,11 +153,12 @@ static int prepare(struct perf_rung *p, struct err *e)
 	return 0;
 }
 
-static int perf_open(void **state, struct err *e)
+static int perf_open(void **state, const struct watch_sink *sink, struct err *e)
 {
 	struct perf_rung *p = calloc(1, sizeof(*p));
 	int r;
 
+	(void)sink;
 	if (!p)
 		return err_set(e, -ENOMEM, "out of memory");
 	r = prepare(p, e);

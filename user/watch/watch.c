@@ -29,6 +29,7 @@ struct watch {
 	const struct rung *rung; /* NULL: off */
 	void *state;
 	struct target t;
+	struct watch_sink sink;
 	char no[LADDER_LEN][ERR_TEXT_MAX]; /* why not this rung; empty: not tried, or taken */
 	char off[ERR_TEXT_MAX];            /* why nothing is measured */
 	char look[ERR_TEXT_MAX];           /* what went wrong when looking again */
@@ -60,7 +61,7 @@ static void add_processes(struct watch *w)
 
 static int try_rung(struct watch *w, const struct rung *rung, struct err *e)
 {
-	int r = rung->open(&w->state, e);
+	int r = rung->open(&w->state, &w->sink, e);
 
 	if (r)
 		return r;
@@ -96,7 +97,7 @@ static int climb(struct watch *w, enum watch_mode mode, struct err *e)
 	return 0;
 }
 
-int watch_open_target(struct watch **out, enum watch_mode mode, const struct target *t,
+int watch_open_traced(struct watch **out, const struct watch_opts *opts, const struct target *t,
 		      struct err *e)
 {
 	struct watch *w = calloc(1, sizeof(*w));
@@ -105,8 +106,9 @@ int watch_open_target(struct watch **out, enum watch_mode mode, const struct tar
 	if (!w)
 		return err_set(e, -ENOMEM, "out of memory");
 	w->t = *t;
+	w->sink = opts->sink;
 	target_look(&w->t);
-	r = climb(w, mode, e);
+	r = climb(w, opts->mode, e);
 	if (r) {
 		watch_free(w);
 		return r;
@@ -115,6 +117,14 @@ int watch_open_target(struct watch **out, enum watch_mode mode, const struct tar
 		add_processes(w);
 	*out = w;
 	return 0;
+}
+
+int watch_open_target(struct watch **out, enum watch_mode mode, const struct target *t,
+		      struct err *e)
+{
+	const struct watch_opts opts = { .mode = mode };
+
+	return watch_open_traced(out, &opts, t, e);
 }
 
 static int open_off(struct watch **out, const char *why, struct err *e)
@@ -138,7 +148,7 @@ int watch_open(struct watch **out, const struct watch_opts *opts, struct err *e)
 		return open_off(out, "not wanted", e);
 	r = target_find(&t, &opts->local, &opts->peer, &why);
 	if (!r)
-		r = watch_open_target(out, opts->mode, &t, e);
+		r = watch_open_traced(out, opts, &t, e);
 	else if (opts->mode != WATCH_BPF)
 		r = open_off(out, why.text, e);
 	else
@@ -178,6 +188,16 @@ void watch_tick(struct watch *w)
 {
 	if (w->rung && w->rung->tick && w->rung->tick(w->state))
 		watch_find_cnid(w);
+}
+
+int watch_pull(struct watch *w, int timeout_ms)
+{
+	return w->rung && w->rung->pull ? w->rung->pull(w->state, timeout_ms) : -ENOTSUP;
+}
+
+uint64_t watch_pull_lost(const struct watch *w, unsigned int stream)
+{
+	return w->rung && w->rung->pull_lost ? w->rung->pull_lost(w->state, stream) : 0;
 }
 
 const char *watch_rung(const struct watch *w)

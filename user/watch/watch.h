@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/ledger.h"
 #include "base/run.h"
+#include "bpf/records.h"
 
 #include <sys/socket.h>
 
@@ -23,9 +24,19 @@ enum watch_mode {
 	WATCH_OFF,
 };
 
+/* Who takes records (bpf/records.h). what: bits AFS_TRACE_; 0: nobody. */
+struct watch_sink {
+	unsigned int what;
+	size_t ring_len; /* bytes between kernel and reader; 0: 16 MiB */
+	void *user;
+	/* record: struct afs_record_* of the stream, enum afs_stream_number. */
+	void (*put)(void *user, unsigned int stream, const void *record);
+};
+
 struct watch_opts {
 	enum watch_mode mode;
 	struct sockaddr_storage local, peer; /* the client's own TCP connection */
+	struct watch_sink sink;
 };
 
 struct watch;
@@ -33,6 +44,9 @@ struct target;
 
 /* The watch of a chosen process or server; as watch_open otherwise. */
 int watch_open_target(struct watch **out, enum watch_mode mode, const struct target *t,
+		      struct err *e);
+/* The same, with records; of opts local and peer are not looked at. */
+int watch_open_traced(struct watch **out, const struct watch_opts *opts, const struct target *t,
 		      struct err *e);
 
 /*
@@ -84,6 +98,16 @@ bool watch_tcp(struct watch *w, struct run_tcp *out);
  * the kernel cannot (CNID servers, labels).
  */
 void watch_tick(struct watch *w);
+
+/*
+ * Waits until records are there in a number, or so long, and hands all that are there to the sink.
+ * To be called all the time; by one thread, which need not be that of all other calls. 0; -ENOTSUP:
+ * this rung makes none; another negative errno: no more will come.
+ */
+int watch_pull(struct watch *w, int timeout_ms);
+
+/* Records of a stream that found no room until now; any thread. */
+uint64_t watch_pull_lost(const struct watch *w, unsigned int stream);
 
 /* Name of the rung taken; NULL: off. */
 const char *watch_rung(const struct watch *w);

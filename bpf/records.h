@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef AFS_RECORDS_H
+#define AFS_RECORDS_H
+
+/*
+ * The records of a trace: every field of every record, declared once. The structs below, the
+ * metadata of the trace and the tables of docs/trace.md follow from it. Records are of a fixed
+ * size, without padding that is not named, and lie in the files as they are here.
+ */
+
+#include "bpf/events.h"
+
+/* Streams: one file each. X(NAME, name, meaning) */
+#define AFS_STREAMS(X)                                                                             \
+	X(REQUESTS, requests, "requests that the server answered, in the order of it")             \
+	X(CALLS, calls, "system calls that returned")                                              \
+	X(WAITS, waits, "times at which a watched thread had no CPU")                              \
+	X(SESSIONS, sessions, "begin and end of connections")                                      \
+	X(CLIENT, client, "requests as the client that loads the server saw them")
+
+/*
+ * Fields: X(type, name, unit, meaning). Types are widths, and of numbers with names: command, role,
+ * class, object, kind, event; address is 16 bytes.
+ */
+#define AFS_FIELDS_REQUESTS(X)                                                                     \
+	X(clock, timestamp, "ns", "end; never before that of the record before it")                \
+	X(u64, t, "ns", "begin")                                                                   \
+	X(u32, session, "", "process that serves the connection")                                  \
+	X(u16, dsi_id, "", "DSI request id")                                                       \
+	X(command, command, "", "AFP command; 256 + n: DSI command n")                             \
+	X(s32, result, "", "result code of the reply")                                             \
+	X(u32, calls, "", "system calls of the serving thread for it")                             \
+	X(u64, bytes_in, "B", "of the request, header included")                                   \
+	X(u64, bytes_out, "B", "of the reply, header included")                                    \
+	X(u64, time_ns, "ns", "from begin to end; what of it is in no part is unexplained")        \
+	AFS_COLUMNS(X)                                                                             \
+	X(u16, port, "", "the client's TCP port; 0: not known")                                    \
+	X(u16, pad, "", "0")                                                                       \
+	X(u32, pad2, "", "0")
+
+/* Parts of a request's time, in the order of base/account.h's columns. */
+#define AFS_COLUMNS(X)                                                                             \
+	X(u64, own_ns, "ns", "of it: on a CPU, the server's own code")                             \
+	X(u64, calls_ns, "ns", "of it: on a CPU, in system calls")                                 \
+	X(u64, runq_ns, "ns", "of it: runnable, waiting for a CPU")                                \
+	X(u64, disk_ns, "ns", "of it: blocked in calls on files, directories and paths")           \
+	X(u64, cnid_ns, "ns", "of it: blocked on the CNID server or database")                     \
+	X(u64, lock_ns, "ns", "of it: blocked in locks")                                           \
+	X(u64, log_ns, "ns", "of it: blocked writing a log")                                       \
+	X(u64, net_ns, "ns", "of it: blocked on the client's connection")                          \
+	X(u64, other_ns, "ns", "of it: blocked otherwise")
+
+#define AFS_FIELDS_CALLS(X)                                                                        \
+	X(clock, timestamp, "ns", "return; never before that of the record before it")             \
+	X(u64, t, "ns", "entry")                                                                   \
+	X(u32, session, "", "process")                                                             \
+	X(u32, tid, "", "thread")                                                                  \
+	X(u16, dsi_id, "", "DSI id of the request that it was made for; 0: for none")              \
+	X(command, command, "", "what it was made for")                                            \
+	X(role, role, "", "what the process is")                                                   \
+	X(class, class, "", "what the call does")                                                  \
+	X(object, object, "", "what its descriptor is")                                            \
+	X(u8, pad, "", "0")                                                                        \
+	X(u16, nr, "", "number of the system call")                                                \
+	X(u16, pad2, "", "0")                                                                      \
+	X(s32, fd, "", "descriptor; -1: the call takes none")                                      \
+	X(s64, ret, "", "what it returned")                                                        \
+	X(u64, time_ns, "ns", "from entry to return")
+
+#define AFS_FIELDS_WAITS(X)                                                                        \
+	X(clock, timestamp, "ns", "end; never before that of the record before it")                \
+	X(u64, t, "ns", "begin")                                                                   \
+	X(u32, session, "", "process")                                                             \
+	X(u32, tid, "", "thread")                                                                  \
+	X(u16, dsi_id, "", "DSI id of the request in service; 0: none")                            \
+	X(command, command, "", "what the thread works for")                                       \
+	X(role, role, "", "what the process is")                                                   \
+	X(class, class, "", "what the call does that it is in; user: it is in none")               \
+	X(object, object, "", "what that call's descriptor is")                                    \
+	X(kind, kind, "", "1: asleep until woken, 2: runnable, waiting for a CPU")                 \
+	X(u64, ns, "ns", "from begin to end")
+
+#define AFS_FIELDS_SESSIONS(X)                                                                     \
+	X(clock, timestamp, "ns", "t; never before that of the record before it")                  \
+	X(u64, t, "ns", "when it was seen")                                                        \
+	X(u32, session, "", "process that serves the connection")                                  \
+	X(event, event, "", "1: begin, or the watch's first look at it, 2: end")                   \
+	X(u8, family, "", "address family: 2 IPv4, 10 IPv6, 1 Unix")                               \
+	X(u16, port, "", "the client's TCP port")                                                  \
+	X(address, address, "", "the client's address; IPv4: the first four bytes")                \
+	X(u32, uid, "", "user that the process works as; 0: not known")                            \
+	X(u32, pad, "", "0")
+
+#define AFS_FIELDS_CLIENT(X)                                                                       \
+	X(clock, timestamp, "ns", "t + last_ns; never before that of the record before it")        \
+	X(u64, t, "ns", "first byte of the request offered to the kernel")                         \
+	X(u16, port, "", "the client's own TCP port")                                              \
+	X(u16, dsi_id, "", "DSI request id")                                                       \
+	X(command, command, "", "AFP command")                                                     \
+	X(u16, pad, "", "0")                                                                       \
+	X(s32, result, "", "result code of the reply")                                             \
+	X(u32, pad2, "", "0")                                                                      \
+	X(u64, sent_ns, "ns", "from t until the last byte was taken by the kernel")                \
+	X(u64, first_ns, "ns", "from t to the first byte of the reply")                            \
+	X(u64, last_ns, "ns", "from t to the last byte of the reply")                              \
+	X(u64, len, "B", "data that the request or its reply carries")
+
+/* Kinds of waits, events of sessions. X(NAME, value, text) */
+#define AFS_KINDS(X)                                                                               \
+	X(BLOCKED, 1, "blocked")                                                                   \
+	X(RUNQ, 2, "run queue")
+
+#define AFS_EVENTS(X)                                                                              \
+	X(BEGIN, 1, "begin")                                                                       \
+	X(END, 2, "end")
+
+enum afs_stream_number {
+#define X(NAME, name, meaning) AFS_STREAM_##NAME,
+	AFS_STREAMS(X)
+#undef X
+	    AFS_N_STREAMS
+};
+
+enum afs_column {
+#define X(type, name, unit, meaning) AFS_COLUMN_##name,
+	AFS_COLUMNS(X)
+#undef X
+	    AFS_N_COLUMNS
+};
+
+enum afs_kind {
+#define X(name, value, text) AFS_KIND_##name = (value),
+	AFS_KINDS(X)
+#undef X
+};
+
+enum afs_event {
+#define X(name, value, text) AFS_EVENT_##name = (value),
+	AFS_EVENTS(X)
+#undef X
+};
+
+#define AFS_MEMBER_clock(n)          __u64 n;
+#define AFS_MEMBER_u64(n)            __u64 n;
+#define AFS_MEMBER_s64(n)            __s64 n;
+#define AFS_MEMBER_u32(n)            __u32 n;
+#define AFS_MEMBER_s32(n)            __s32 n;
+#define AFS_MEMBER_u16(n)            __u16 n;
+#define AFS_MEMBER_u8(n)             __u8 n;
+#define AFS_MEMBER_command(n)        __u16 n;
+#define AFS_MEMBER_role(n)           __u8 n;
+#define AFS_MEMBER_class(n)          __u8 n;
+#define AFS_MEMBER_object(n)         __u8 n;
+#define AFS_MEMBER_kind(n)           __u8 n;
+#define AFS_MEMBER_event(n)          __u8 n;
+#define AFS_MEMBER_address(n)        __u8 n[16];
+
+#define AFS_MEMBER(type, name, u, m) AFS_MEMBER_##type(name)
+
+/* struct afs_record_requests and so on. */
+#define X(NAME, name, meaning)                                                                     \
+	struct afs_record_##name {                                                                 \
+		AFS_FIELDS_##NAME(AFS_MEMBER)                                                      \
+	};
+AFS_STREAMS(X)
+#undef X
+
+/* A record on its way to user space. */
+struct afs_record_head {
+	__u32 stream; /* enum afs_stream_number */
+	__u32 spare;
+};
+
+#define AFS_RECORD_MAX sizeof(struct afs_record_requests)
+
+/* What is wanted: bits. */
+#define AFS_TRACE_SMALL 1 /* requests and sessions */
+#define AFS_TRACE_CALLS 2 /* calls and waits */
+
+_Static_assert(sizeof(struct afs_record_requests) == 136, "no padding");
+_Static_assert(sizeof(struct afs_record_calls) == 56, "no padding");
+_Static_assert(sizeof(struct afs_record_waits) == 40, "no padding");
+_Static_assert(sizeof(struct afs_record_sessions) == 48, "no padding");
+_Static_assert(sizeof(struct afs_record_client) == 64, "no padding");
+
+#endif

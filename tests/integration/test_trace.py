@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The trace of a real server: what babeltrace2, tshark and the ledgers say of it.
+
+Its records are read here from the layout of docs/trace.md, by this file alone.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import struct
+import subprocess
+import time
+import zlib
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from afpclient import AfpClient, Busy
+from netatalk import Server
+from scope import FAILED, OK, Done, Run, Scope
+
+PACKET = 65536
+HEAD = struct.Struct("<I16sI6QII")
+PARTS = ("own", "calls", "runq", "disk", "cnid", "lock", "log", "net", "other")
+FIELDS = {
+    "requests": (
+        "<QQIHHiIQQQ9QHHI",
+        "timestamp t session dsi_id command result calls bytes_in bytes_out time_ns "
+        + " ".join(f"{part}_ns" for part in PARTS)
+        + " port pad pad2",
+    ),
+    "calls": (
+        "<QQIIHHBBBBHHiqQ",
+        "timestamp t session tid dsi_id command role kind obj pad nr pad2 fd ret time_ns",
+    ),
+    "waits": ("<QQIIHHBBBBQ", "timestamp t session tid dsi_id command role kind obj why ns"),
+    "sessions": ("<QQIBBH16sII", "timestamp t session event family port address uid pad"),
+    "client": (
+        "<QQHHHHiIQQQQ",
+        "timestamp t port dsi_id command pad result pad2 sent_ns first_ns last_ns len",
+    ),
+}
+AFPD = 0
+
+
+class Stream(NamedTuple):
+    records: list[Any]
+    lost: int
+    torn: int
+
+
+def read(path: Path) -> Stream:
+    """One stream; every packet must be whole and right but for a torn one at the end."""
+    layout, names = FIELDS[path.name]
+    form, kind = struct.Struct(layout), NamedTuple("Record", [(n, Any) for n in names.split()])
+    data, found, lost, last = path.read_bytes(), [], 0, 0
+    for i in range(len(data) // PACKET):
+        packet = bytearray(data[i * PACKET : (i + 1) * PACKET])
+        magic, _, _, begin, end, content, size, lost, seq, crc, _ = HEAD.unpack_from(packet)
+        packet[72:76] = bytes(4)
+        assert (magic, size, seq, crc) == (0xC1FC1FC1, PACKET * 8, i, zlib.crc32(packet))
+        assert last <= begin <= end
+        last = end
+        found += map(kind._make, form.iter_unpack(packet[HEAD.size : content // 8]))
+    return Stream(found, lost, len(data) % PACKET)
+
+
+def babeltrace(folder: Path) -> tuple[Counter[str], str]:
+    """Records by stream, and what it has to say."""
+    done = subprocess.run(
+        ["babeltrace2", folder], capture_output=True, text=True, timeout=100, check=True
+    )
+    lines = done.stdout.splitlines()
+    return Counter(re.findall(r"^\[.*?\] \(.*?\) \S+ (\w+):", done.stdout, re.M)), (
+        done.stderr + "".join(line for line in lines if not line.startswith("["))
+    )
+
+
+def counted(run: Run) -> list[int]:
+    """Requests, calls, waits, the client's requests: what the run says was written."""
+    found = re.search(
+        r": (\d+) requests, (\d+) calls, (\d+) waits, (\d+) of", run.saved["rungs"]["trace"]
+    )
+    assert found
+    return [int(n) for n in found.groups()]
+
+
+class Traced(NamedTuple):
+    folder: Path
+    run: Run
+    streams: dict[str, Stream]
+
+
+def load(run: Path, done: Done) -> Traced:
+    """Of a run's folder."""
+    assert done.run
+    folder = run / "trace"
+    names = [path.name for path in folder.iterdir() if path.name != "metadata"]
+    return Traced(folder, done.run, {name: read(folder / name) for name in names})
+
+
+@pytest.fixture(scope="module")
+def lantest(scope: Scope, _dbd: Server, tmp_path_factory: pytest.TempPathFactory) -> Traced:
+    folder = tmp_path_factory.mktemp("traced")
+    done = scope(
+        _dbd, "--tests", "1,5", "-n", "1", "--trace", "-o", str(folder), save=True
+    ).expect(OK)
+    assert done.run
+    done.run.assert_trustworthy()
+    return load(folder, done)
+
+
+def test_babeltrace2_reads_it_and_counts_the_same(lantest: Traced) -> None:
+    events, said = babeltrace(lantest.folder)
+    assert said == ""
+    ours = {name: len(stream.records) for name, stream in lantest.streams.items()}
+    assert events == ours
+    assert counted(lantest.run) == [ours[n] for n in ("requests", "calls", "waits", "client")]
+    assert all(s.lost == 0 and s.torn == 0 for s in lantest.streams.values())
+
+
+def test_names_are_words(lantest: Traced) -> None:
+    out = subprocess.run(
+        ["babeltrace2", lantest.folder], capture_output=True, text=True, timeout=100, check=True
+    ).stdout
+    for text in ('"FPCreateFile"', '"afpd"', '"cnid_dbd"', '"xattr"', '"client socket"', '"begin"'):
+        assert text in out
+
+
+@pytest.mark.parametrize("test", [1, 5])
+def test_requests_are_those_of_the_ledger(lantest: Traced, test: int) -> None:
+    phase = lantest.run.phase(test)
+    begin = phase.saved["start_ns"]
+    inside = [
+        r for r in lantest.streams["requests"].records if begin <= r.t < begin + phase["elapsed"]
+    ]
+    by_command = Counter(r.command for r in inside)
+    assert by_command == phase.requests()
+    ids = {r.dsi_id for r in inside}
+    assert len(ids) == len(inside)
+    calls = Counter(
+        (c.command, c.role == AFPD)
+        for c in lantest.streams["calls"].records
+        if c.command < 256 and c.dsi_id in ids
+    )
+    for number, account in phase.accounts().items():
+        mine = [r for r in inside if r.command == number]
+        assert sum(r.time_ns for r in mine) == account["time_ns"]
+        assert sum(r.bytes_in for r in mine) == account["bytes_in"]
+        assert sum(r.bytes_out for r in mine) == account["bytes_out"]
+        parts = [p for p in account["parts"] if p["class"] != "user"]
+        for afpd in (True, False):
+            wanted = sum(p["calls"] for p in parts if (p["role"] == "afpd") == afpd)
+            assert calls[number, afpd] == wanted, (number, afpd)
+        assert sum(r.calls for r in mine) == calls[number, True]
+
+
+def test_the_parts_of_a_request_are_its_time(lantest: Traced) -> None:
+    for r in lantest.streams["requests"].records:
+        assert sum(getattr(r, f"{part}_ns") for part in PARTS) == r.time_ns
+
+
+def test_both_sides_of_each_request_join(lantest: Traced) -> None:
+    """By port and id; no clock is compared to find them, but then they must agree."""
+    served = {(r.port, r.dsi_id): r for r in lantest.streams["requests"].records}
+    asked = {(r.port, r.dsi_id): r for r in lantest.streams["client"].records}
+    assert len(served) == len(lantest.streams["requests"].records)
+    assert served.keys() == asked.keys()
+    for key, r in served.items():
+        c = asked[key]
+        assert (c.command, c.result) == (r.command, r.result)
+        assert c.t <= r.t <= c.t + c.last_ns
+        assert c.sent_ns <= c.first_ns <= c.last_ns
+    assert {s.port for s in lantest.streams["sessions"].records} == {p for p, _ in served}
+
+
+def test_the_wire_has_as_many(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    """tshark's count of a whole session, from login to logout, which record sees."""
+    folder = tmp_path / "run"
+    command = scope.recorder(
+        dbd,
+        *("--trace=requests", "-o", str(folder)),
+        command=scope.command(dbd, "-n", "1", "--tests", "10"),
+    )
+    judged = dbd.judge(command, wire=True)
+    folder /= "trace"
+    requests = read(folder / "requests").records
+    assert Counter(r.command for r in requests if r.command < 256) == judged
+    events = [(s.event, s.port) for s in read(folder / "sessions").records]
+    assert sorted(e for e, _ in events) == [1, 1, 2, 2]  # one asked for the status
+    assert {path.name for path in folder.iterdir()} == {
+        *("metadata", "requests", "sessions", "client"),
+    }
+    assert babeltrace(folder)[1] == ""
+
+
+def test_a_killed_recorder_leaves_a_trace(scope: Scope, guests: Server, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with closing(AfpClient(guests.port)) as client, Busy(client, 0.001):
+        running = scope.start(scope.recorder(guests, "--trace", "-o", str(folder)))
+        running.wait_recording()
+        time.sleep(3)
+        running.signal(signal.SIGKILL)
+        running.process.wait()
+    folder /= "trace"
+    streams = {path.name: read(path) for path in folder.iterdir() if path.name != "metadata"}
+    assert all(stream.torn == 0 for stream in streams.values())
+    assert len(streams["requests"].records) > 100
+    events, said = babeltrace(folder)
+    assert said == ""
+    assert events["calls"] == len(streams["calls"].records)
+
+
+def test_a_limit_is_kept_and_told(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    done = scope(
+        dbd,
+        *("--tests", "5", "-n", "1", "--trace", "-o", str(folder), "--max-size", "1M"),
+        save=True,
+    ).expect(OK)
+    traced = load(folder, done)
+    assert "limit of 1048576 bytes" in traced.run.warning("trace")
+    assert traced.run.saved["rungs"]["trace.truncated"] == "limit"
+    assert sum(len(s.records) for s in traced.streams.values())
+    assert sum((traced.folder / name).stat().st_size for name in traced.streams) <= 1 << 20
+    assert babeltrace(traced.folder)[1] == ""
+
+
+def test_losses_are_in_the_trace_and_in_the_run(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    done = scope(
+        dbd,
+        *("--tests", "5", "-n", "1", "--trace", "-o", str(folder)),
+        *("--trace-buffer", "4096"),
+        save=True,
+    ).expect(OK)
+    traced = load(folder, done)
+    told = {
+        loss["what"].split()[2].rstrip(":"): loss["n"]
+        for loss in traced.run.saved["losses"]
+        if loss["what"].startswith("records of ")
+    }
+    assert told == {name: stream.lost for name, stream in traced.streams.items()}
+    assert told["calls"] > 0
+    served = traced.streams["requests"]
+    assert len(served.records) + served.lost == len(traced.streams["client"].records)
+
+
+def test_a_trace_is_not_written_over(
+    scope: Scope, dbd: Server, lantest: Traced, tmp_path: Path
+) -> None:
+    where = str(lantest.folder.parent)
+    scope(dbd, "--tests", "5", "--trace", "-o", where).expect(
+        FAILED, where, "has a run in it already"
+    )
+    (lantest.folder.parent / "run.json").unlink()
+    scope(dbd, "--tests", "5", "--trace", "-o", where).expect(
+        FAILED, where, "there is one already"
+    )

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Where runs are kept. Not for what is in them: report_json, user/trace. */
+#include "cmd/runs.h"
+
+#include "report/report.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FOLDER_MODE 0755
+#define ID_SHOWN    8
+
+char *runs_path(const char *folder, const char *name)
+{
+	char *path;
+
+	return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
+}
+
+static const char *home(void)
+{
+	const char *dir = getenv("HOME");
+	const struct passwd *me;
+
+	if (dir && *dir)
+		return dir;
+	me = getpwuid(geteuid());
+	return me ? me->pw_dir : "/";
+}
+
+static const char *variable(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : NULL;
+}
+
+/* The folder of the user's runs, to be freed. */
+static char *runs_home(void)
+{
+	const char *runs = variable("AFPSCOPE_RUNS"), *state = variable("XDG_STATE_HOME");
+
+	if (runs)
+		return strdup(runs);
+	return state ? runs_path(state, "afpscope/runs")
+		     : runs_path(home(), ".local/state/afpscope/runs");
+}
+
+/* As mkdir -p; a folder that is there already is none to complain about. */
+static int make_folders(char *path, struct err *e)
+{
+	struct stat st;
+
+	for (char *at = path + 1;; at++) {
+		char was = *at;
+
+		if (was != '/' && was)
+			continue;
+		*at = '\0';
+		if (mkdir(path, FOLDER_MODE) && errno != EEXIST)
+			return err_set(e, -errno, "cannot make folder %s: %s", path,
+				       strerror(errno));
+		*at = was;
+		if (!was)
+			break;
+	}
+	if (!stat(path, &st) && S_ISDIR(st.st_mode))
+		return 0;
+	return err_set(e, -ENOTDIR, "%s is no folder", path);
+}
+
+/* "2026-11-21T142205-lantest-83ccb818": sorts by time. To be freed. */
+static char *name_of(const struct run *r)
+{
+	char *name, started[sizeof(r->started)];
+	size_t n = 0;
+
+	for (const char *p = r->started; *p && *p != 'Z'; p++)
+		if (*p != ':')
+			started[n++] = *p;
+	started[n] = '\0';
+	return asprintf(&name, "%s-%s-%.*s", started, r->command, ID_SHOWN, r->id) < 0 ? NULL
+										       : name;
+}
+
+/* "last" changes in one step; that it cannot is not worth a word. */
+static void point_last(const char *folder, const char *name, const char *id)
+{
+	char *last = runs_path(folder, "last"), *next = NULL;
+
+	if (last && asprintf(&next, "%s.%s", last, id) < 0)
+		next = NULL;
+	if (next && !symlink(name, next) && rename(next, last))
+		unlink(next);
+	free(next);
+	free(last);
+}
+
+static char *make_among_runs(const struct run *r, struct err *e)
+{
+	char *folder = runs_home(), *name = name_of(r), *path = NULL;
+
+	if (folder && name)
+		path = runs_path(folder, name);
+	if (!path) {
+		err_set(e, -ENOMEM, "out of memory");
+	} else if (make_folders(path, e)) {
+		free(path);
+		path = NULL;
+	} else {
+		point_last(folder, name, r->id);
+	}
+	free(name);
+	free(folder);
+	return path;
+}
+
+/* A folder of the user's choice may be there, but not with a run in it. */
+static char *make_wanted(const char *wanted, struct err *e)
+{
+	char *path = strdup(wanted), *file = path ? runs_path(path, "run.json") : NULL;
+	int r;
+
+	if (!file)
+		r = err_set(e, -ENOMEM, "out of memory");
+	else if (!access(file, F_OK))
+		r = err_set(e, -EEXIST, "%s has a run in it already: name another folder", path);
+	else
+		r = make_folders(path, e);
+	free(file);
+	if (!r)
+		return path;
+	free(path);
+	return NULL;
+}
+
+int runs_open(char **out, const struct runs_cfg *cfg, bool needed, struct run *r, struct err *e)
+{
+	*out = NULL;
+	if (cfg->folder && !*cfg->folder)
+		return err_set(e, -EINVAL, "-o: the name of the folder is empty");
+	if (cfg->folder) {
+		*out = make_wanted(cfg->folder, e);
+		return *out ? 0 : e->code;
+	}
+	if (cfg->not_kept && !needed)
+		return 0;
+	*out = make_among_runs(r, e);
+	if (*out || needed)
+		return *out ? 0 : e->code;
+	return run_note(&r->warnings, "output", "the run is not kept: %s (-o names another folder)",
+			e->text);
+}
+
+static int save(const char *file, const struct run *r)
+{
+	struct err e = { 0 };
+	int rc = report_json(r, file, &e);
+
+	if (rc)
+		cmd_say("%s", e.text);
+	return rc;
+}
+
+enum outcome runs_save(const char *folder, const struct runs_cfg *cfg, const struct run *r,
+		       FILE *out, enum outcome o)
+{
+	char *file = folder ? runs_path(folder, "run.json") : NULL;
+	bool failed = folder && (!file || save(file, r));
+
+	if (cfg->json)
+		failed |= !!save(cfg->json, r);
+	if (file && !failed)
+		fprintf(out, "\nEverything measured is in %s\n", folder);
+	else if (!folder && cfg->json && !runs_json_only(cfg) && !failed)
+		fprintf(out, "\nEverything measured is in %s\n", cfg->json);
+	free(file);
+	return failed && !o ? OUTCOME_FAILED : o;
+}
+
+bool runs_json_only(const struct runs_cfg *cfg)
+{
+	return cfg->json && !strcmp(cfg->json, "-");
+}

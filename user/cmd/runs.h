@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CMD_RUNS_H
+#define CMD_RUNS_H
+
+/*
+ * Where a run is kept: a folder with run.json, and trace/ where one was asked for. Without a name
+ * of its own it stands among the user's runs: $AFPSCOPE_RUNS, or afpscope/runs in $XDG_STATE_HOME,
+ * or in ~/.local/state; its name is its time, its command and the beginning of its id, and "last"
+ * there is a symbolic link to the newest.
+ */
+
+#include "base/err.h"
+#include "base/opt.h"
+#include "base/run.h"
+#include "cmd/cmd.h"
+
+struct runs_cfg {
+	const char *folder; /* NULL: among the user's runs */
+	const char *json;   /* run.json is written there, too; "-": to stdout */
+	bool not_kept;      /* only where a folder is named, or must be for a trace */
+};
+
+/* clang-format off */
+#define RUNS_OPTIONS(cfg_type, member)                                                             \
+	{ 'o', "output", "DIR", OPT_STRING, offsetof(cfg_type, member.folder),                     \
+	  "the folder in which the run is kept (default: a new one among yours)", 0, 0, 0, NULL,   \
+	  NULL },                                                                                  \
+	{ 0, "no-save", NULL, OPT_FLAG, offsetof(cfg_type, member.not_kept),                       \
+	  "keep no run", 0, 0, 0, NULL, NULL },                                                    \
+	{ 0, "json", "FILE", OPT_STRING, offsetof(cfg_type, member.json),                          \
+	  "save what was measured as JSON in FILE, too (-: on stdout, without a report)", 0, 0, 0, \
+	  NULL, NULL }
+/* clang-format on */
+
+/*
+ * Makes the folder: *out, the caller's, to be freed; NULL where none is wanted. needed: for a
+ * trace. A folder that nobody named and that cannot be made is a warning of the run. 0, or a
+ * negative errno and why: it cannot be made, or there is a run in it.
+ */
+int runs_open(char **out, const struct runs_cfg *cfg, bool needed, struct run *r, struct err *e);
+
+/*
+ * Writes run.json into the folder (may be NULL) and where it was asked for, and says on out, last
+ * of all, where the run is. The outcome o, or OUTCOME_FAILED instead of OUTCOME_OK.
+ */
+enum outcome runs_save(const char *folder, const struct runs_cfg *cfg, const struct run *r,
+		       FILE *out, enum outcome o);
+
+/* Whether the report gives way to JSON on stdout. */
+bool runs_json_only(const struct runs_cfg *cfg);
+
+/* PATH/NAME, to be freed; NULL without memory. */
+char *runs_path(const char *folder, const char *name);
+
+#endif

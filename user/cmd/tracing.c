@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Connects watch, session and trace, which know nothing of each other. */
+#include "cmd/tracing.h"
+
+#include "cmd/runs.h"
+#include "trace/trace.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const tracing_choices[] = { "off", "all", "requests", NULL };
+
+struct tracing {
+	struct trace *trace;
+	struct watch *watch;
+	struct afp *afp;
+	uint16_t port; /* the client's own */
+	uint64_t ring_len;
+};
+
+int tracing_open(struct tracing **out, const struct tracing_cfg *cfg, const char *folder,
+		 struct run *r, struct err *e)
+{
+	const struct trace_opts opts = { .only_requests = cfg->what == TRACING_REQUESTS,
+					 .max_len = cfg->max_len,
+					 .run = r->id,
+					 .command = r->command };
+	struct tracing *t;
+	char *path;
+	int err;
+
+	*out = NULL;
+	if (!cfg->what)
+		return 0;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return err_set(e, -ENOMEM, "out of memory");
+	t->ring_len = cfg->ring_len;
+	path = runs_path(folder, "trace");
+	err = path ? trace_open(&t->trace, path, &opts, e) : err_set(e, -ENOMEM, "out of memory");
+	free(path);
+	if (!err && run_note(&r->options, "trace", "%s", tracing_choices[cfg->what]))
+		err = err_set(e, -ENOMEM, "out of memory");
+	if (err)
+		tracing_close(t);
+	else
+		*out = t;
+	return err;
+}
+
+void tracing_sink(struct tracing *t, struct watch_sink *out)
+{
+	if (!t)
+		return;
+	*out = (struct watch_sink) {
+		.what = trace_wants(t->trace),
+		.ring_len = t->ring_len,
+		.user = t->trace,
+		.put = trace_put,
+	};
+}
+
+static int pull(void *user, int timeout_ms)
+{
+	return watch_pull(user, timeout_ms);
+}
+
+static uint64_t pull_lost(const void *user, unsigned int stream)
+{
+	return watch_pull_lost(user, stream);
+}
+
+/* An answer came to the client. */
+static void seen(void *user, const struct afp_op *op)
+{
+	const struct dsi_request *d = &op->dsi;
+	const struct dsi_times *at = &d->t;
+	struct tracing *t = user;
+	const struct afs_record_client record = {
+		.timestamp = at->last_ns,
+		.t = at->begun_ns,
+		.port = t->port,
+		.dsi_id = d->id,
+		.command = op->code,
+		.result = d->result,
+		.sent_ns = at->sent_ns - at->begun_ns,
+		.first_ns = at->first_ns - at->begun_ns,
+		.last_ns = at->last_ns - at->begun_ns,
+		.len = d->data_len + d->reply_len,
+	};
+
+	trace_client(t->trace, &record);
+}
+
+static uint16_t local_port(const struct afp *a)
+{
+	struct sockaddr_storage local, peer;
+
+	dsi_ends(a->dsi, &local, &peer);
+	if (local.ss_family == AF_INET)
+		return ntohs(((const struct sockaddr_in *)&local)->sin_port);
+	if (local.ss_family == AF_INET6)
+		return ntohs(((const struct sockaddr_in6 *)&local)->sin6_port);
+	return 0;
+}
+
+void tracing_start(struct tracing *t, struct watch *w, struct afp *a, struct run *r)
+{
+	const struct trace_source source = { .user = w, .pull = pull, .lost = pull_lost };
+	const char *rung = w ? watch_rung(w) : NULL;
+	struct err e = { 0 };
+
+	if (!t)
+		return;
+	t->watch = w;
+	if (!rung || strcmp(rung, "bpf"))
+		run_note(&r->warnings, "trace",
+			 "no records of the server in the trace: only the bpf rung makes them");
+	if (trace_start(t->trace, &source, &e)) {
+		run_note(&r->warnings, "trace", "%s", e.text);
+		return;
+	}
+	if (!a)
+		return;
+	t->afp = a;
+	t->port = local_port(a);
+	a->seen_user = t;
+	a->seen = seen;
+}
+
+int tracing_finish(struct tracing *t, struct run *r)
+{
+	if (!t)
+		return 0;
+	if (t->afp)
+		t->afp->seen = NULL;
+	t->afp = NULL;
+	trace_stop(t->trace);
+	return trace_note(t->trace, r);
+}
+
+void tracing_close(struct tracing *t)
+{
+	if (!t)
+		return;
+	if (t->afp)
+		t->afp->seen = NULL;
+	trace_close(t->trace);
+	free(t);
+}

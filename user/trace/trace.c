@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The writer: one thread between the source's buffer, the client's, and the files. */
+
+#include "trace/trace.h"
+
+#include "base/account.h"
+#include "base/clock.h"
+#include "trace/fields.h"
+#include "trace/metadata.h"
+#include "trace/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A look at both buffers so often, if nothing wakes the thread before. */
+#define LOOK_MS 100
+
+/* What is older is written, so that a killed run leaves it. */
+#define AGE_NS 2000000000u
+
+/* Client's records under way; a power of two. */
+#define CLIENT_ROOM 65536u
+
+_Static_assert((int)AFS_N_COLUMNS == (int)ACCOUNT_N_COLUMNS, "the same columns, in one order");
+_Static_assert((int)AFS_COLUMN_own_ns == (int)ACCOUNT_USER, "the same columns");
+_Static_assert((int)AFS_COLUMN_calls_ns == (int)ACCOUNT_CALLS, "the same columns");
+_Static_assert((int)AFS_COLUMN_disk_ns == (int)ACCOUNT_DISK, "the same columns");
+_Static_assert((int)AFS_COLUMN_other_ns == (int)ACCOUNT_OTHER, "the same columns");
+
+struct trace {
+	struct trace_opts opts;
+	struct trace_source source;
+	struct trace_shared all;
+	struct trace_stream stream[AFS_N_STREAMS];
+	int folder;
+	char *dir; /* owned */
+	pthread_t thread;
+	bool running, stopping; /* stopping: atomic */
+	int failed;             /* negative errno: nothing more is written since */
+	uint64_t unwritten;     /* records that came after */
+	/* Client's records on their way: head is written by its thread only, tail by ours. */
+	struct afs_record_client *client;
+	uint64_t head, tail, client_lost;
+};
+
+unsigned int trace_wants(const struct trace *t)
+{
+	return AFS_TRACE_SMALL | (t->opts.only_requests ? 0 : AFS_TRACE_CALLS);
+}
+
+static bool wants(const struct trace *t, unsigned int stream)
+{
+	return !t->opts.only_requests || (stream != AFS_STREAM_CALLS && stream != AFS_STREAM_WAITS);
+}
+
+static uint64_t lost(const struct trace *t, unsigned int stream)
+{
+	if (stream == AFS_STREAM_CLIENT)
+		return __atomic_load_n(&t->client_lost, __ATOMIC_RELAXED);
+	return t->source.user ? t->source.lost(t->source.user, stream) : 0;
+}
+
+/* Opening */
+
+/* The least difference of several readings is the one least disturbed in between. */
+static int64_t wall_offset_ns(void)
+{
+	uint64_t best = UINT64_MAX, before, after;
+	int64_t offset = 0;
+	struct timespec wall;
+
+	for (int i = 0; i < 8; i++) {
+		before = clock_now_ns();
+		clock_gettime(CLOCK_REALTIME, &wall);
+		after = clock_now_ns();
+		if (after - before >= best)
+			continue;
+		best = after - before;
+		offset = (int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec -
+			 (int64_t)(before + (after - before) / 2);
+	}
+	return offset;
+}
+
+static int write_metadata(const struct trace *t)
+{
+	char host[65] = "";
+	struct trace_about about = { .run = t->opts.run ? t->opts.run : "",
+				     .command = t->opts.command ? t->opts.command : "",
+				     .host = host,
+				     .offset_ns = wall_offset_ns() };
+	int fd = openat(t->folder, "metadata", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), r;
+	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+
+	if (!out) {
+		r = -errno;
+		if (fd >= 0)
+			close(fd);
+		return r;
+	}
+	gethostname(host, sizeof(host) - 1);
+	host[strcspn(host, "\"\\\n")] = '\0';
+	memcpy(about.uuid, t->all.uuid, sizeof(about.uuid));
+	metadata_write(out, &about);
+	r = ferror(out) ? -EIO : 0;
+	if (fclose(out) && !r)
+		r = -errno;
+	return r;
+}
+
+static int open_files(struct trace *t)
+{
+	int r;
+
+	if (mkdir(t->dir, 0777) && errno != EEXIST)
+		return -errno;
+	t->folder = open(t->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (t->folder < 0)
+		return -errno;
+	r = write_metadata(t);
+	for (unsigned int i = 0; i < AFS_N_STREAMS && !r; i++)
+		if (wants(t, i))
+			r = trace_stream_open(&t->stream[i], i, t->folder);
+	return r;
+}
+
+static void make_uuid(uint8_t uuid[16])
+{
+	if (getrandom(uuid, 16, 0) != 16)
+		memset(uuid, 0, 16);
+	uuid[6] = (uuid[6] & 0x0f) | 0x40;
+	uuid[8] = (uuid[8] & 0x3f) | 0x80;
+}
+
+int trace_open(struct trace **out, const char *dir, const struct trace_opts *opts, struct err *e)
+{
+	struct trace *t = calloc(1, sizeof(*t));
+	int r;
+
+	if (!t)
+		return err_set(e, -ENOMEM, "out of memory");
+	t->opts = *opts;
+	t->folder = -1;
+	for (unsigned int i = 0; i < AFS_N_STREAMS; i++)
+		t->stream[i].fd = -1;
+	t->all.room = opts->max_len ? opts->max_len : UINT64_MAX;
+	make_uuid(t->all.uuid);
+	t->dir = strdup(dir);
+	t->client = calloc(CLIENT_ROOM, sizeof(*t->client));
+	if (!t->dir || !t->client) {
+		r = err_set(e, -ENOMEM, "out of memory");
+		goto fail;
+	}
+	r = open_files(t);
+	if (r) {
+		err_set(e, r, "cannot write a trace into %s: %s", dir,
+			r == -EEXIST ? "there is one already" : strerror(-r));
+		goto fail;
+	}
+	*out = t;
+	return 0;
+fail:
+	trace_close(t);
+	return r;
+}
+
+/* Writing: only by the thread */
+
+static void put(struct trace *t, unsigned int stream, const void *record)
+{
+	struct trace_stream *s = &t->stream[stream];
+
+	if (s->fd < 0)
+		return;
+	if (t->failed)
+		t->unwritten++;
+	else
+		t->failed = trace_stream_put(s, &t->all, record, lost(t, stream));
+}
+
+void trace_put(void *trace, unsigned int stream, const void *record)
+{
+	put(trace, stream, record);
+}
+
+static void put_clients(struct trace *t)
+{
+	uint64_t head = __atomic_load_n(&t->head, __ATOMIC_ACQUIRE);
+
+	while (t->tail != head) {
+		put(t, AFS_STREAM_CLIENT, &t->client[t->tail % CLIENT_ROOM]);
+		__atomic_store_n(&t->tail, t->tail + 1, __ATOMIC_RELEASE);
+	}
+}
+
+static void flush_old(struct trace *t)
+{
+	uint64_t now = clock_now_ns();
+	struct trace_stream *s;
+
+	for (unsigned int i = 0; i < AFS_N_STREAMS && !t->failed; i++) {
+		s = &t->stream[i];
+		if (s->fd >= 0 && s->n_open && s->since_ns + AGE_NS < now)
+			t->failed = trace_stream_flush(s, &t->all, lost(t, i));
+	}
+}
+
+/* Each stream says at its end how much was lost. */
+static void flush_last(struct trace *t)
+{
+	struct trace_stream *s;
+
+	for (unsigned int i = 0; i < AFS_N_STREAMS && !t->failed; i++) {
+		s = &t->stream[i];
+		if (s->fd >= 0 && (s->n_open || !s->seq || s->discarded != lost(t, i)))
+			t->failed = trace_stream_flush(s, &t->all, lost(t, i));
+	}
+}
+
+static void *run(void *arg)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_MS * 1000000 };
+	struct trace *t = arg;
+	bool pulls = t->source.user, last;
+
+	do {
+		last = __atomic_load_n(&t->stopping, __ATOMIC_ACQUIRE);
+		if (pulls)
+			pulls = !t->source.pull(t->source.user, last ? 0 : LOOK_MS);
+		else if (!last)
+			nanosleep(&pause, NULL);
+		put_clients(t);
+		flush_old(t);
+	} while (!last);
+	flush_last(t);
+	return NULL;
+}
+
+int trace_start(struct trace *t, const struct trace_source *source, struct err *e)
+{
+	sigset_t all, before;
+	int r;
+
+	t->source = *source;
+	/* Signals are the main thread's, and SIGXFSZ must become an error of write. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&t->thread, NULL, run, t);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (r)
+		return err_set(e, -r, "cannot start the writer of the trace: %s", strerror(r));
+	t->running = true;
+	return 0;
+}
+
+void trace_client(struct trace *t, const struct afs_record_client *record)
+{
+	if (t->head - __atomic_load_n(&t->tail, __ATOMIC_ACQUIRE) >= CLIENT_ROOM) {
+		__atomic_fetch_add(&t->client_lost, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	t->client[t->head % CLIENT_ROOM] = *record;
+	__atomic_store_n(&t->head, t->head + 1, __ATOMIC_RELEASE);
+}
+
+void trace_stop(struct trace *t)
+{
+	if (!t->running)
+		return;
+	__atomic_store_n(&t->stopping, true, __ATOMIC_RELEASE);
+	pthread_join(t->thread, NULL);
+	t->running = false;
+}
+
+uint64_t trace_written(const struct trace *t, unsigned int stream)
+{
+	return t->stream[stream].n_written;
+}
+
+static uint64_t unwritten(const struct trace *t)
+{
+	uint64_t n = t->unwritten;
+
+	for (unsigned int i = 0; i < AFS_N_STREAMS; i++)
+		n += t->stream[i].n_open;
+	return n;
+}
+
+int trace_note(const struct trace *t, struct run *r)
+{
+	int err = run_note(&r->rungs, "trace",
+			   "%s: %" PRIu64 " requests, %" PRIu64 " calls, %" PRIu64
+			   " waits, %" PRIu64 " of the client's requests, %" PRIu64 " bytes",
+			   t->dir, trace_written(t, AFS_STREAM_REQUESTS),
+			   trace_written(t, AFS_STREAM_CALLS), trace_written(t, AFS_STREAM_WAITS),
+			   trace_written(t, AFS_STREAM_CLIENT), t->all.written);
+
+	if (!err)
+		err = run_loss(r, "records of client: no room on the way to the file",
+			       lost(t, AFS_STREAM_CLIENT));
+	if (err || !t->failed)
+		return err;
+	err = run_note(&r->rungs, "trace.truncated", "%s",
+		       t->failed == -E2BIG ? "limit" : strerror(-t->failed));
+	if (err)
+		return err;
+	if (t->failed == -E2BIG)
+		return run_note(&r->warnings, "trace",
+				"the trace is truncated: its limit of %" PRIu64
+				" bytes was reached, and %" PRIu64 " records came after",
+				t->opts.max_len, unwritten(t));
+	return run_note(&r->warnings, "trace",
+			"the trace is truncated (%s): %" PRIu64 " records are not in it",
+			strerror(-t->failed), unwritten(t));
+}
+
+void trace_close(struct trace *t)
+{
+	if (!t)
+		return;
+	trace_stop(t);
+	for (unsigned int i = 0; i < AFS_N_STREAMS; i++)
+		trace_stream_close(&t->stream[i]);
+	if (t->folder >= 0)
+		close(t->folder);
+	free(t->client);
+	free(t->dir);
+	free(t);
+}

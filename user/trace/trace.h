@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef TRACE_TRACE_H
+#define TRACE_TRACE_H
+
+/*
+ * Writes a trace: a folder in the Common Trace Format 1.8, one file for each kind of record
+ * (docs/trace.md). A thread of its own takes the records and writes them, in bounded memory; who
+ * makes them never waits for it. What cannot be written any more (disk full, limit reached) ends
+ * the writing, not the run: what is there stays, and trace_note says so.
+ */
+
+#include "base/err.h"
+#include "base/run.h"
+#include "bpf/records.h"
+
+struct trace_opts {
+	bool only_requests;        /* neither calls nor waits */
+	uint64_t max_len;          /* bytes, all files together; 0: no limit */
+	const char *run, *command; /* of the run; for the metadata */
+};
+
+/* Where the server's records come from: as watch_pull and watch_pull_lost. user NULL: nowhere. */
+struct trace_source {
+	void *user;
+	int (*pull)(void *user, int timeout_ms);
+	uint64_t (*lost)(const void *user, unsigned int stream);
+};
+
+struct trace;
+
+/*
+ * Makes the folder dir where it is missing (not those above it), and writes the metadata. -EEXIST:
+ * it holds a trace.
+ */
+int trace_open(struct trace **out, const char *dir, const struct trace_opts *opts, struct err *e);
+
+/* AFS_TRACE_: what the source shall make. */
+unsigned int trace_wants(const struct trace *t);
+
+/* A record from the source, within pull. trace is a struct trace. */
+void trace_put(void *trace, unsigned int stream, const void *record);
+
+/* Begins; the source must live until trace_stop. */
+int trace_start(struct trace *t, const struct trace_source *source, struct err *e);
+
+/* The client's own record: from one thread, at any time. Never waits. */
+void trace_client(struct trace *t, const struct afs_record_client *record);
+
+/*
+ * Takes what the source still holds and ends the writing. Does nothing the second time, or before
+ * trace_start.
+ */
+void trace_stop(struct trace *t);
+
+/* After trace_stop: what was written, what was lost. 0 or -ENOMEM. */
+int trace_note(const struct trace *t, struct run *r);
+
+/* Records of a stream that are in the files; after trace_stop. */
+uint64_t trace_written(const struct trace *t, unsigned int stream);
+
+/* Stops it, too. NULL is allowed. */
+void trace_close(struct trace *t);
+
+#endif

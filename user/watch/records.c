@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The ring buffer's reader. It never makes the programs wait: what finds no room is lost. */
+
+#include "watch/records.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define WAKE_LEN 65536u
+
+struct records {
+	struct watch_sink sink;
+	struct ring_buffer *ring;
+	int epoll;
+};
+
+size_t records_ring_len(size_t wish)
+{
+	size_t len = (size_t)sysconf(_SC_PAGESIZE);
+
+	while (len < wish && len < (1u << 30))
+		len *= 2;
+	return len;
+}
+
+size_t records_wake_len(size_t ring_len)
+{
+	return ring_len / 4 < WAKE_LEN ? ring_len / 4 : WAKE_LEN;
+}
+
+static int hand_on(void *context, void *data, size_t len)
+{
+	const struct afs_record_head *head = data;
+	const struct records *r = context;
+
+	if (len >= sizeof(*head) && head->stream < AFS_N_STREAMS)
+		r->sink.put(r->sink.user, head->stream, head + 1);
+	return 0;
+}
+
+int records_open(struct records **out, const struct bpf_object *object,
+		 const struct watch_sink *sink, struct err *e)
+{
+	int fd = bpf_object__find_map_fd_by_name(object, "records"), r;
+	/* At the edge: as long as something is there, the level would be up all the time. */
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+	struct records *x = calloc(1, sizeof(*x));
+
+	if (!x)
+		return err_set(e, -ENOMEM, "out of memory");
+	x->sink = *sink;
+	x->epoll = epoll_create1(EPOLL_CLOEXEC);
+	x->ring = x->epoll < 0 ? NULL : ring_buffer__new(fd, hand_on, x, NULL);
+	if (!x->ring || epoll_ctl(x->epoll, EPOLL_CTL_ADD, fd, &event)) {
+		r = err_set(e, -errno, "cannot read the records of the BPF programs: %s",
+			    strerror(errno));
+		records_close(x);
+		return r;
+	}
+	*out = x;
+	return 0;
+}
+
+int records_pull(struct records *r, int timeout_ms)
+{
+	struct epoll_event event;
+	int n;
+
+	if (timeout_ms && epoll_wait(r->epoll, &event, 1, timeout_ms) < 0 && errno != EINTR)
+		return -errno;
+	n = ring_buffer__consume(r->ring);
+	return n < 0 ? n : 0;
+}
+
+void records_close(struct records *r)
+{
+	if (!r)
+		return;
+	ring_buffer__free(r->ring);
+	if (r->epoll >= 0)
+		close(r->epoll);
+	free(r);
+}
