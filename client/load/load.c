@@ -16,11 +16,12 @@ uint64_t load_clock_ns(void)
 	return clock_now_ns();
 }
 
+/* Of the thread that makes the requests, not of those that write a trace or sample. */
 static uint64_t own_cpu_ns(void)
 {
 	struct timespec t = { 0 };
 
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
@@ -135,6 +136,8 @@ int load_region_end(struct load *l, bool complete, struct err *e)
 	l->sample.complete = complete;
 	l->sample.ns = end_ns - l->start_ns;
 	l->sample.client_cpu_ns = cpu_ns - l->cpu_ns;
+	if (l->sample.client_cpu_ns > l->sample.ns)
+		l->sample.client_cpu_ns = l->sample.ns;
 	l->sample.bytes = l->bytes;
 	r = add_region(l, complete);
 	s = run_sample(l->transfer->transfer);

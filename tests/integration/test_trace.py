@@ -105,9 +105,9 @@ def load(run: Path, done: Done) -> Traced:
 @pytest.fixture(scope="module")
 def lantest(scope: Scope, _dbd: Server, tmp_path_factory: pytest.TempPathFactory) -> Traced:
     folder = tmp_path_factory.mktemp("traced")
-    done = scope(
-        _dbd, "--tests", "1,5", "-n", "1", "--trace", "-o", str(folder), save=True
-    ).expect(OK)
+    done = scope(_dbd, "--tests", "1,5", "-n", "1", "--trace", "-o", str(folder), save=True).expect(
+        OK
+    )
     assert done.run
     done.run.assert_trustworthy()
     return load(folder, done)
@@ -257,6 +257,4 @@ def test_a_trace_is_not_written_over(
         FAILED, where, "has a run in it already"
     )
     (lantest.folder.parent / "run.json").unlink()
-    scope(dbd, "--tests", "5", "--trace", "-o", where).expect(
-        FAILED, where, "there is one already"
-    )
+    scope(dbd, "--tests", "5", "--trace", "-o", where).expect(FAILED, where, "there is one already")

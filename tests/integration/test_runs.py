@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Where runs are kept, and how they are called."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from netatalk import Server
+from scope import FAILED, OK, USAGE, Scope
+
+SHORT = ("-n", "1", "-f", ";")
+
+
+def kept(text: str) -> Path:
+    """The path that is printed last."""
+    return Path(text.strip().splitlines()[-1].removeprefix("Everything measured is in "))
+
+
+def test_a_run_is_kept_among_the_users_by_its_time(
+    scope: Scope, dbd: Server, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    env = {"XDG_STATE_HOME": str(home), "AFPSCOPE_RUNS": ""}
+    folders = [kept(scope(dbd, *SHORT, env=env).expect(OK).err) for _ in range(2)]
+    runs = home / "afpscope" / "runs"
+    for folder in folders:
+        assert folder.parent == runs
+        saved = json.loads((folder / "run.json").read_text())
+        assert saved["complete"] is True
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d{6}-lantest-[0-9a-f]{8}", folder.name)
+        assert saved["id"].startswith(folder.name[-8:])
+    assert {p.name for p in runs.iterdir()} == {*(f.name for f in folders), "last"}
+    assert (runs / "last").resolve() == folders[1].resolve()
+
+
+def test_a_folder_may_be_named_and_is_made(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "run"
+    done = scope(dbd, *SHORT, "-o", str(folder)).expect(OK)
+    assert kept(done.err) == folder
+    assert [p.name for p in folder.iterdir()] == ["run.json"]
+    scope(dbd, *SHORT, "-o", str(folder)).expect(FAILED, "has a run in it already")
+    scope(dbd, *SHORT, "-o", "").expect(FAILED, "-o: the name of the folder is empty")
+
+
+def test_nothing_is_kept_where_nobody_wants_it(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    env = {"AFPSCOPE_RUNS": str(tmp_path / "runs")}
+    assert "Everything" not in scope(dbd, *SHORT, "--no-save", env=env).expect(OK).err
+    peers = scope.binary.with_name("afp_lantest")
+    line = [str(peers), *scope.login(dbd), *SHORT]
+    done = scope.execute(line, env=env).expect(OK)
+    assert "Everything" not in done.out + done.err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_folder_that_cannot_be_made(scope: Scope, dbd: Server) -> None:
+    """Named: an error before anything is done; not named: the run is worth more."""
+    scope(dbd, *SHORT, "-o", "/proc/here").expect(FAILED, "cannot make folder /proc/here")
+    env = {"AFPSCOPE_RUNS": "/proc/runs"}
+    done = scope(dbd, *SHORT, env=env, save=True).expect(OK)
+    assert done.run
+    assert "the run is not kept: cannot make folder /proc/runs" in done.run.warning("output")
+    scope(dbd, *SHORT, "--trace", env=env).expect(FAILED, "cannot make folder /proc/runs")
+
+
+def test_no_server_no_folder(scope: Scope, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    line = [str(scope.binary), "lantest", "afp://bench1@127.0.0.1:1/vol1", "-o", str(folder)]
+    done = scope.execute(line, env={"AFPSCOPE_PASSWORD": "x"})
+    assert done.status not in (OK, USAGE)
+    assert not folder.exists()
+
+
+def test_record_and_local_transfers_keep_theirs(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    recorded, local = tmp_path / "recorded", tmp_path / "local"
+    scope.execute(scope.recorder(dbd, "-d", "1", "-o", str(recorded))).expect(OK)
+    assert json.loads((recorded / "run.json").read_text())["command"] == "record"
+    work = tmp_path / "work"
+    line = [str(scope.binary), "speedtest", "-L", "-P", str(work), "-D"]
+    line += ["-z", "64K", "-n", "2", "-f", "read"]
+    scope.execute([*line, "-o", str(local)]).expect(OK)
+    assert json.loads((local / "run.json").read_text())["command"] == "speedtest"
+    scope.execute([*line, "--trace"]).expect(USAGE, "not with -L")
