@@ -10,13 +10,17 @@
 
 #include "bpf/events.h"
 
+#define AFS_TEXT_LEN 256
+
 /* Streams: one file each. X(NAME, name, meaning) */
 #define AFS_STREAMS(X)                                                                             \
 	X(REQUESTS, requests, "requests that the server answered, in the order of it")             \
 	X(CALLS, calls, "system calls that returned")                                              \
 	X(WAITS, waits, "times at which a watched thread had no CPU")                              \
 	X(SESSIONS, sessions, "begin and end of connections")                                      \
-	X(CLIENT, client, "requests as the client that loads the server saw them")
+	X(CLIENT, client, "requests as the client that loads the server saw them")                 \
+	X(NAMES, names, "which file or directory requests name")                                   \
+	X(TEXTS, texts, "names in words, each at its first use; only with --names")
 
 /*
  * Fields: X(type, name, unit, meaning). Types are widths, and of numbers with names: command, role,
@@ -105,6 +109,22 @@
 	X(u64, last_ns, "ns", "from t to the last byte of the reply")                              \
 	X(u64, len, "B", "data that the request or its reply carries")
 
+#define AFS_FIELDS_NAMES(X)                                                                        \
+	X(clock, timestamp, "ns",                                                                  \
+	  "when the request was read; never before that of the record before it")                  \
+	X(u32, session, "", "process that serves the connection")                                  \
+	X(u16, dsi_id, "", "DSI request id")                                                       \
+	X(command, command, "", "AFP command")                                                     \
+	X(u32, dir, "", "id of the directory that the name begins at")                             \
+	X(u16, volume, "", "id of the volume")                                                     \
+	X(u16, len, "B", "length of the name; 0: the directory itself")                            \
+	X(u64, name, "", "keyed hash of the name; 0: it could not be read. The key is thrown away")
+
+#define AFS_FIELDS_TEXTS(X)                                                                        \
+	X(clock, timestamp, "ns", "as that of the record in names")                                \
+	X(u64, name, "", "its hash")                                                               \
+	X(text, text, "", "the name, 0 behind it; / stands between the parts of a path")
+
 /* Kinds of waits, events of sessions. X(NAME, value, text) */
 #define AFS_KINDS(X)                                                                               \
 	X(BLOCKED, 1, "blocked")                                                                   \
@@ -154,6 +174,7 @@ enum afs_event {
 #define AFS_MEMBER_kind(n)           __u8 n;
 #define AFS_MEMBER_event(n)          __u8 n;
 #define AFS_MEMBER_address(n)        __u8 n[16];
+#define AFS_MEMBER_text(n)           char n[AFS_TEXT_LEN];
 
 #define AFS_MEMBER(type, name, u, m) AFS_MEMBER_##type(name)
 
@@ -171,16 +192,17 @@ struct afs_record_head {
 	__u32 spare;
 };
 
-#define AFS_RECORD_MAX sizeof(struct afs_record_requests)
-
 /* What is wanted: bits. */
 #define AFS_TRACE_SMALL 1 /* requests and sessions */
 #define AFS_TRACE_CALLS 2 /* calls and waits */
+#define AFS_TRACE_NAMES 4 /* what becomes names and texts: struct afs_named (bpf/paths.h) */
 
 _Static_assert(sizeof(struct afs_record_requests) == 136, "no padding");
 _Static_assert(sizeof(struct afs_record_calls) == 56, "no padding");
 _Static_assert(sizeof(struct afs_record_waits) == 40, "no padding");
 _Static_assert(sizeof(struct afs_record_sessions) == 48, "no padding");
 _Static_assert(sizeof(struct afs_record_client) == 64, "no padding");
+_Static_assert(sizeof(struct afs_record_names) == 32, "no padding");
+_Static_assert(sizeof(struct afs_record_texts) == 16 + AFS_TEXT_LEN, "no padding");
 
 #endif

@@ -342,6 +342,18 @@ static __always_inline bool frame_end(struct afs_flow *f, int way)
 	return answers;
 }
 
+static __always_inline void frame_named(const struct afs_thread *t, const struct afs_flow *f,
+					__u64 now)
+{
+	const struct afs_cursor *c = &f->cursor;
+	const __u8 *head = f->head;
+
+	if (head[0] || (head[1] != DSI_COMMAND && head[1] != DSI_WRITE))
+		return;
+	trace_named(t, (__u16)head[2] << 8 | head[3], head[DSI_HEAD], c->at,
+		    f->skip < c->left ? f->skip : c->left, now);
+}
+
 /*
  * One step through what a call moved: a frame, or as much of it as one piece of memory holds. A
  * global function, like its caller: verified once, not in every turn of the loop.
@@ -376,6 +388,8 @@ __noinline int follow_step(__u32 slot, __u32 way, __u64 begin_ns, __u64 end_ns)
 		if (f->have != AFS_IN_FRAME)
 			return c->total != 0;
 		f->lost = 0;
+		if (way == TO_SERVER && tracing(AFS_TRACE_NAMES) && len)
+			frame_named(t, f, end_ns);
 		if (way == TO_SERVER)
 			frame_in(t, s, f, len, begin_ns);
 		else

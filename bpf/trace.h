@@ -9,6 +9,7 @@
  */
 
 #include "bpf/maps.h"
+#include "bpf/paths.h"
 
 static __always_inline bool tracing(__u32 what)
 {
@@ -73,6 +74,13 @@ static __always_inline __u64 wake_flags(__u64 len)
 	return (there ^ (there - len - 8)) & ~(__u64)(setup.trace_wake - 1) ? BPF_RB_FORCE_WAKEUP
 									    : BPF_RB_NO_WAKEUP;
 }
+
+/* Where a command's path begins; 0: it has none. */
+static const __u8 path_at[256] = {
+#define X(number, path) [number] = (path),
+	AFS_PATHS(X)
+#undef X
+};
 
 #define RECORD(name)                                                                               \
 	struct {                                                                                   \
@@ -253,6 +261,26 @@ static __always_inline void trace_serving(struct afs_process *p, __u32 slot)
 		return;
 	p->told = 1;
 	trace_session(p, s, AFS_EVENT_BEGIN);
+}
+
+/* A command that names something came; n bytes of it, behind its number, are at "at". */
+static __always_inline void trace_named(const struct afs_thread *t, __u16 id, __u8 command,
+					__u64 at, __u64 n, __u64 now)
+{
+	__u32 session = session_of(t), len = n < AFS_NAMED_LEN ? n : AFS_NAMED_LEN;
+	struct {
+		struct afs_record_head head;
+		struct afs_named r;
+	} * e;
+
+	if (!path_at[command] || !RECORD_RESERVE(e, AFS_STREAM_NAMES))
+		return;
+	e->r.timestamp = now;
+	e->r.session = session;
+	e->r.dsi_id = id;
+	e->r.command = command;
+	e->r.len = bpf_probe_read_user(e->r.bytes, len, (void *)at) ? 0 : len;
+	RECORD_SUBMIT(e);
 }
 
 #endif

@@ -42,8 +42,11 @@ FIELDS = {
         "<QQHHHHiIQQQQ",
         "timestamp t port dsi_id command pad result pad2 sent_ns first_ns last_ns len",
     ),
+    "names": ("<QIHHIHHQ", "timestamp session dsi_id command dir volume len name"),
+    "texts": ("<QQ256s", "timestamp name text"),
 }
 AFPD = 0
+CREATE_FILE, CREATE_DIR, DELETE, OPEN_FORK, READ = 7, 6, 8, 26, 27
 
 
 class Stream(NamedTuple):
@@ -177,6 +180,43 @@ def test_both_sides_of_each_request_join(lantest: Traced) -> None:
     assert {s.port for s in lantest.streams["sessions"].records} == {p for p, _ in served}
 
 
+def test_names_are_hashes(lantest: Traced) -> None:
+    """Each request that names something tells it once, and no word of it is in any file."""
+    named = lantest.streams["names"].records
+    assert all(n.name and n.dir and n.volume for n in named)
+    made = [n for n in named if n.command == CREATE_FILE]
+    served = [r.dsi_id for r in lantest.streams["requests"].records if r.command == CREATE_FILE]
+    assert [n.dsi_id for n in made] == served
+    assert len({(n.dir, n.name) for n in made}) == len(made) > 1000
+    deleted = {n.name for n in named if n.command == DELETE}
+    assert deleted >= {n.name for n in made}
+    assert not [n for n in named if n.command == READ]
+    assert "texts" not in lantest.streams
+    for path in lantest.folder.iterdir():
+        assert b"File." not in path.read_bytes() and b"LanTest-" not in path.read_bytes()
+
+
+def test_names_in_words(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    done = scope(
+        dbd,
+        *("--tests", "5", "-n", "1", "--trace=requests", "--names", "-o", str(tmp_path / "run")),
+        save=True,
+    ).expect(OK)
+    traced = load(tmp_path / "run", done)
+    texts = traced.streams["texts"].records
+    words = {t.name: t.text.rstrip(b"\0").decode() for t in texts}
+    assert len(words) == len(texts) == len(set(words.values()))
+    made = [n for n in traced.streams["names"].records if n.command == CREATE_FILE]
+    files = {words[n.name] for n in made}
+    assert len(files) == len(made) > 1000
+    assert all(re.fullmatch(r"File\.0k\d+", name) for name in files)
+    assert all(n.len == len(words[n.name]) for n in traced.streams["names"].records)
+    (base,) = {n.name for n in traced.streams["names"].records if n.command == CREATE_DIR}
+    assert words[base].startswith("LanTest-")
+    events, said = babeltrace(traced.folder)
+    assert said == "" and events["texts"] == len(texts)
+
+
 def test_the_wire_has_as_many(scope: Scope, dbd: Server, tmp_path: Path) -> None:
     """tshark's count of a whole session, from login to logout, which record sees."""
     folder = tmp_path / "run"
@@ -192,7 +232,7 @@ def test_the_wire_has_as_many(scope: Scope, dbd: Server, tmp_path: Path) -> None
     events = [(s.event, s.port) for s in read(folder / "sessions").records]
     assert sorted(e for e, _ in events) == [1, 1, 2, 2]  # one asked for the status
     assert {path.name for path in folder.iterdir()} == {
-        *("metadata", "requests", "sessions", "client"),
+        *("metadata", "requests", "sessions", "client", "names"),
     }
     assert babeltrace(folder)[1] == ""
 

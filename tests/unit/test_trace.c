@@ -175,7 +175,7 @@ static void what_was_put_is_there_in_whole_packets(void **state)
 	x->n = 123456;
 	x->lost = 77;
 	rig_open(x, &(struct trace_opts) { .run = "0123", .command = "test" });
-	assert_int_equal(trace_wants(x->t), AFS_TRACE_SMALL | AFS_TRACE_CALLS);
+	assert_int_equal(trace_wants(x->t), AFS_TRACE_SMALL | AFS_TRACE_NAMES | AFS_TRACE_CALLS);
 	rig_run(x);
 	assert_int_equal(check_calls(x, &head), x->n);
 	assert_int_equal(head.discarded, 77);
@@ -204,7 +204,7 @@ static void an_empty_stream_is_an_empty_packet_and_unwanted_ones_are_no_file(voi
 	size_t len;
 
 	rig_open(x, &(struct trace_opts) { .only_requests = true });
-	assert_int_equal(trace_wants(x->t), AFS_TRACE_SMALL);
+	assert_int_equal(trace_wants(x->t), AFS_TRACE_SMALL | AFS_TRACE_NAMES);
 	rig_run(x);
 	all = slurp(x, "requests", &len);
 	assert_int_equal(len, TRACE_PACKET_LEN);

@@ -25,6 +25,7 @@ int tracing_open(struct tracing **out, const struct tracing_cfg *cfg, const char
 		 struct run *r, struct err *e)
 {
 	const struct trace_opts opts = { .only_requests = cfg->what == TRACING_REQUESTS,
+					 .names = cfg->names,
 					 .max_len = cfg->max_len,
 					 .run = r->id,
 					 .command = r->command };

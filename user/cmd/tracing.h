@@ -17,6 +17,7 @@ enum tracing_what { TRACING_OFF, TRACING_ALL, TRACING_REQUESTS };
 
 struct tracing_cfg {
 	int what; /* enum tracing_what */
+	bool names;
 	uint64_t max_len;
 	uint64_t ring_len;
 };
@@ -28,6 +29,9 @@ extern const char *const tracing_choices[];
 	{ 0, "trace", "WHAT", OPT_CHOICE, offsetof(cfg_type, member.what),                         \
 	  "keep records of every request, call and wait; requests: without calls and waits", 0, 0, \
 	  TRACING_ALL, tracing_choices, NULL },                                                    \
+	{ 0, "names", NULL, OPT_FLAG, offsetof(cfg_type, member.names),                            \
+	  "a trace has names of files and directories in words, not only as keyed hashes", 0, 0,   \
+	  0, NULL, NULL },                                                                         \
 	{ 0, "trace-buffer", "SIZE", OPT_SIZE, offsetof(cfg_type, member.ring_len),                \
 	  "room for records on their way (default: 16M)", 4096, 1u << 30, 0, NULL, NULL },         \
 	{ 0, "max-size", "SIZE", OPT_SIZE, offsetof(cfg_type, member.max_len),                     \

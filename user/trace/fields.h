@@ -23,7 +23,8 @@
 	X(object, 1, "object_t", "u8, enum")                                                       \
 	X(kind, 1, "kind_t", "u8, enum")                                                           \
 	X(event, 1, "event_t", "u8, enum")                                                         \
-	X(address, 16, "uint8_t", "u8[16]")
+	X(address, 16, "uint8_t", "u8[16]")                                                        \
+	X(text, AFS_TEXT_LEN, "char_t", "char[256], UTF-8")
 
 enum trace_type {
 #define X(name, len, tsdl, text) TRACE_##name,

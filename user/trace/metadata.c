@@ -22,6 +22,7 @@ static void write_types(FILE *out)
 		{ 32, "true", "int32_t", "" },
 		{ 64, "true", "int64_t", "" },
 		{ 64, "false", "uint64_clock_t", " map = clock.monotonic.value;" },
+		{ 8, "false", "char_t", " encoding = UTF8;" },
 	};
 
 	for (size_t i = 0; i < sizeof(integer) / sizeof(integer[0]); i++)
@@ -105,10 +106,13 @@ static void write_head(FILE *out, const struct trace_about *about)
 
 static void write_field(FILE *out, const struct trace_field *f)
 {
+	char array[16] = "";
+
+	if (f->type == TRACE_address || f->type == TRACE_text)
+		snprintf(array, sizeof(array), "[%zu]", trace_types[f->type].len);
 	/* Names that are words of the language carry an underscore, which readers take away. */
 	fprintf(out, "\t\t%s %s%s%s;\n", trace_types[f->type].tsdl,
-		strcmp(f->name, "event") ? "" : "_", f->name,
-		f->type == TRACE_address ? "[16]" : "");
+		strcmp(f->name, "event") ? "" : "_", f->name, array);
 }
 
 static void write_stream(FILE *out, unsigned int number)

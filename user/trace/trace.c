@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "trace/fields.h"
 #include "trace/metadata.h"
+#include "trace/names.h"
 #include "trace/stream.h"
 
 #include <errno.h>
@@ -40,6 +41,7 @@ struct trace {
 	struct trace_source source;
 	struct trace_shared all;
 	struct trace_stream stream[AFS_N_STREAMS];
+	struct names *names;
 	int folder;
 	char *dir; /* owned */
 	pthread_t thread;
@@ -53,11 +55,13 @@ struct trace {
 
 unsigned int trace_wants(const struct trace *t)
 {
-	return AFS_TRACE_SMALL | (t->opts.only_requests ? 0 : AFS_TRACE_CALLS);
+	return AFS_TRACE_SMALL | AFS_TRACE_NAMES | (t->opts.only_requests ? 0 : AFS_TRACE_CALLS);
 }
 
 static bool wants(const struct trace *t, unsigned int stream)
 {
+	if (stream == AFS_STREAM_TEXTS)
+		return t->opts.names;
 	return !t->opts.only_requests || (stream != AFS_STREAM_CALLS && stream != AFS_STREAM_WAITS);
 }
 
@@ -159,6 +163,9 @@ int trace_open(struct trace **out, const char *dir, const struct trace_opts *opt
 		r = err_set(e, -ENOMEM, "out of memory");
 		goto fail;
 	}
+	r = names_open(&t->names, opts->names, e);
+	if (r)
+		goto fail;
 	r = open_files(t);
 	if (r) {
 		err_set(e, r, "cannot write a trace into %s: %s", dir,
@@ -186,9 +193,23 @@ static void put(struct trace *t, unsigned int stream, const void *record)
 		t->failed = trace_stream_put(s, &t->all, record, lost(t, stream));
 }
 
+static void put_named(struct trace *t, const struct afs_named *seen)
+{
+	struct afs_record_names record;
+	struct afs_record_texts text;
+
+	names_record(t->names, seen, &record);
+	put(t, AFS_STREAM_NAMES, &record);
+	if (names_text(t->names, seen, &record, &text))
+		put(t, AFS_STREAM_TEXTS, &text);
+}
+
 void trace_put(void *trace, unsigned int stream, const void *record)
 {
-	put(trace, stream, record);
+	if (stream == AFS_STREAM_NAMES)
+		put_named(trace, record);
+	else
+		put(trace, stream, record);
 }
 
 static void put_clients(struct trace *t)
@@ -331,6 +352,7 @@ void trace_close(struct trace *t)
 		trace_stream_close(&t->stream[i]);
 	if (t->folder >= 0)
 		close(t->folder);
+	names_close(t->names);
 	free(t->client);
 	free(t->dir);
 	free(t);

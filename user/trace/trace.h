@@ -15,6 +15,7 @@
 
 struct trace_opts {
 	bool only_requests;        /* neither calls nor waits */
+	bool names;                /* in words, beside their hashes */
 	uint64_t max_len;          /* bytes, all files together; 0: no limit */
 	const char *run, *command; /* of the run; for the metadata */
 };
@@ -37,7 +38,7 @@ int trace_open(struct trace **out, const char *dir, const struct trace_opts *opt
 /* AFS_TRACE_: what the source shall make. */
 unsigned int trace_wants(const struct trace *t);
 
-/* A record from the source, within pull. trace is a struct trace. */
+/* A record from the source, within pull; of names a struct afs_named. trace is a struct trace. */
 void trace_put(void *trace, unsigned int stream, const void *record);
 
 /* Begins; the source must live until trace_stop. */

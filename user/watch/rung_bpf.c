@@ -357,7 +357,7 @@ static int finish_records(const struct bpf_rung *b, struct run *r)
 	int err = 0;
 
 	for (unsigned int i = 0; b->records && i < AFS_N_STREAMS && !err; i++)
-		if (i != AFS_STREAM_CLIENT)
+		if (i != AFS_STREAM_CLIENT && i != AFS_STREAM_TEXTS)
 			err = run_loss(r, what[i], bpf_pull_lost(b, i));
 	return err;
 }

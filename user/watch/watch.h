@@ -29,7 +29,7 @@ struct watch_sink {
 	unsigned int what;
 	size_t ring_len; /* bytes between kernel and reader; 0: 16 MiB */
 	void *user;
-	/* record: struct afs_record_* of the stream, enum afs_stream_number. */
+	/* record: struct afs_record_* of the stream, enum afs_stream_number; names: afs_named. */
 	void (*put)(void *user, unsigned int stream, const void *record);
 };
 

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef AFS_PATHS_H
+#define AFS_PATHS_H
+
+#include "bpf/events.h"
+
+/*
+ * AFP commands that name a file or a directory: X(number, offset of the path's type in the
+ * command). In all of them the volume is at 2 and the directory's id at 4; of two names the first
+ * is told (AFP reference; those that this program sends are held against the server's view by the
+ * tests).
+ */
+#define AFS_PATHS(X)                                                                               \
+	X(5, 14)  /* FPCopyFile */                                                                 \
+	X(6, 8)   /* FPCreateDir */                                                                \
+	X(7, 8)   /* FPCreateFile */                                                               \
+	X(8, 8)   /* FPDelete */                                                                   \
+	X(9, 18)  /* FPEnumerate */                                                                \
+	X(23, 12) /* FPMoveAndRename */                                                            \
+	X(25, 8)  /* FPOpenDir */                                                                  \
+	X(26, 12) /* FPOpenFork */                                                                 \
+	X(28, 8)  /* FPRename */                                                                   \
+	X(29, 10) /* FPSetDirParms */                                                              \
+	X(30, 10) /* FPSetFileParms */                                                             \
+	X(34, 12) /* FPGetFileDirParms */                                                          \
+	X(35, 10) /* FPSetFileDirParms */                                                          \
+	X(39, 8)  /* FPCreateID */                                                                 \
+	X(42, 12) /* FPExchangeFiles */                                                            \
+	X(56, 8)  /* FPAddComment */                                                               \
+	X(57, 8)  /* FPRemoveComment */                                                            \
+	X(58, 8)  /* FPGetComment */                                                               \
+	X(66, 18) /* FPEnumerateExt */                                                             \
+	X(68, 22) /* FPEnumerateExt2 */                                                            \
+	X(69, 30) /* FPGetExtAttr */                                                               \
+	X(70, 18) /* FPSetExtAttr */                                                               \
+	X(71, 10) /* FPRemoveExtAttr */                                                            \
+	X(72, 20) /* FPListExtAttrs */                                                             \
+	X(73, 14) /* FPGetACL */                                                                   \
+	X(74, 10) /* FPSetACL */                                                                   \
+	X(75, 30) /* FPAccess */
+
+#define AFS_PATH_VOLUME 2
+#define AFS_PATH_DIR    4
+
+/* The longest: 30, type, hint and length of UTF-8, 255 bytes. */
+#define AFS_NAMED_LEN 292
+
+/* Such a command as it came: on its way to user space only, which makes a record of it. */
+struct afs_named {
+	__u64 timestamp; /* the read that brought it returned */
+	__u32 session;
+	__u16 dsi_id;
+	__u8 command;
+	__u8 spare;
+	__u16 len; /* of bytes that could be read; what is missing was not there yet */
+	__u16 spare2;
+	__u8 bytes[AFS_NAMED_LEN]; /* of the command, from the one behind its number */
+};
+
+#endif
