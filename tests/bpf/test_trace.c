@@ -6,6 +6,7 @@
 #include "watched.h"
 
 #include "base/account.h"
+#include "bpf/paths.h"
 #include "ref/driver.h"
 
 #include <errno.h>
@@ -27,11 +28,12 @@ struct sums {
 	uint64_t served[AFS_N_ACCOUNTS]; /* calls that request records tell of */
 	struct ref_account account[AFS_N_ACCOUNTS];
 	uint64_t ns[AFS_N_ACCOUNTS], part_ns[AFS_N_ACCOUNTS][AFS_N_COLUMNS];
-	uint64_t n_odd;   /* requests whose parts are not its time */
-	uint64_t n_jumps; /* ids that do not follow each other */
+	uint64_t named[AFS_N_ACCOUNTS]; /* requests that name something */
+	uint64_t n_odd;                 /* requests whose parts are not its time */
+	uint64_t n_jumps;               /* ids that do not follow each other */
 	uint64_t
 	    n_orphan; /* calls of requests whose id is not that of the next record of a request */
-	uint16_t last_id, call_id;
+	uint16_t last_id, call_id, named_id;
 	bool call_open;
 	struct afs_record_sessions session[2];
 };
@@ -107,6 +109,17 @@ static void add_request(struct sums *s, const struct afs_record_requests *r)
 	a->bytes_out += r->bytes_out;
 }
 
+/* Requests follow each other, so those that name something do by their ids. */
+static void add_named(struct sums *s, const struct afs_named *n)
+{
+	s->named[n->command]++;
+	assert_int_equal(n->session, rig.x.pid);
+	assert_true(n->timestamp && n->len <= AFS_NAMED_LEN);
+	if (s->n[AFS_STREAM_NAMES] > 1)
+		assert_true((uint16_t)(n->dsi_id - s->named_id) < 1000);
+	s->named_id = n->dsi_id;
+}
+
 static void put(void *user, unsigned int stream, const void *record)
 {
 	const struct afs_record_waits *w = record;
@@ -118,6 +131,8 @@ static void put(void *user, unsigned int stream, const void *record)
 		add_call(s, record);
 	else if (stream == AFS_STREAM_REQUESTS)
 		add_request(s, record);
+	else if (stream == AFS_STREAM_NAMES)
+		add_named(s, record);
 	else if (stream == AFS_STREAM_SESSIONS && s->n[stream] <= 2)
 		memcpy(&s->session[s->n[stream] - 1], record, sizeof(s->session[0]));
 	if (stream != AFS_STREAM_WAITS)
@@ -288,6 +303,18 @@ static void check_calls(void)
 		}
 }
 
+static void check_named(void)
+{
+	static const bool names[AFS_N_ACCOUNTS] = {
+#define X(number, path) [number] = true,
+		AFS_PATHS(X)
+#undef X
+	};
+
+	for (uint32_t i = 0; i < AFS_ACCOUNT_BETWEEN; i++)
+		assert_int_equal(rig.sums->named[i], names[i] ? rig.made->account[i].answered : 0);
+}
+
 static void check_requests(void)
 {
 	uint64_t column[ACCOUNT_N_COLUMNS];
@@ -336,7 +363,7 @@ static const struct ref_mix first = { .seed = 1, .n = 50, .batch_most = 5, .comm
 
 static void run_plan(const struct ref_plan *plan, const struct ref_mix *mix)
 {
-	rig_start(plan, AFS_TRACE_SMALL | AFS_TRACE_CALLS, 0);
+	rig_start(plan, AFS_TRACE_SMALL | AFS_TRACE_NAMES | AFS_TRACE_CALLS, 0);
 	rig_step(&first, true);
 	assert_int_equal(rig.sums->n[AFS_STREAM_SESSIONS], 1);
 	assert_int_equal(rig.sums->session[0].event, AFS_EVENT_BEGIN);
@@ -346,6 +373,7 @@ static void run_plan(const struct ref_plan *plan, const struct ref_mix *mix)
 	rig_step(mix, true);
 	check_calls();
 	check_requests();
+	check_named();
 	check_waits();
 	if (!plan->n_noise && plan->reply != REF_REPLY_BATCH && mix->batch_most == 1)
 		assert_int_equal(rig.sums->n_orphan, 0);
