@@ -23,6 +23,7 @@ from typing import Any
 
 from lab import LETTERS, OUT, REPO, Client, Lab, Sample, compiled
 from limit import speed_limit
+from record import record_long, record_time
 from speed import speed_cpu, speed_peer
 from stats import Result, Side, absent, compare, figure
 from tracers import TESTS, TRACERS, traced
@@ -176,6 +177,8 @@ BENCHES = (
     Bench("watch-time", watch_time, frozenset({"off", "bpf"})),
     Bench("tracers", other_tracers),
     Bench("call-cost", call_cost),
+    Bench("record-time", record_time),
+    Bench("record-long", record_long),
     Bench("speed-peer", speed_peer, apart=True),
     Bench("speed-cpu", speed_cpu, apart=True),
     Bench("speed-limit", speed_limit, apart=True),

@@ -157,9 +157,10 @@ class Lab:
         at = ["-h", "127.0.0.1", "-p", str(self.server.port), "-s", "vol1"]
         return [*at, "-u", "bench1", "-w", USERS["bench1"]]
 
-    def start_ours(self, watch: str, tests: str = LETTERS) -> Client:
+    def start_ours(self, watch: str, tests: str, *more: str, iterations: int = 1) -> Client:
         """Logs in with clear text, as the peer does."""
-        options = [f"--watch={watch}", "-n", "1", "-f", tests, "--uam=cleartext", "--no-save"]
+        options = [f"--watch={watch}", "-n", str(iterations), "-f", tests, "--uam=cleartext"]
+        options += ["--no-save", *more]
         saved = ["--json", str(OUT / "run.json")]
         command = [str(self.afpscope), "lantest", *self.login(), *options, *saved]
         return Client(self.pinned("/", command), OUT)
@@ -170,8 +171,8 @@ class Lab:
         self.settle()
         return Sample(cpu, {p["test"]: p["metrics"]["elapsed"] / 1e6 for p in run["phases"]})
 
-    def ours(self, watch: str, tests: str = LETTERS) -> Sample:
-        return self.finish_ours(self.start_ours(watch, tests))
+    def ours(self, watch: str, tests: str = LETTERS, *more: str, iterations: int = 1) -> Sample:
+        return self.finish_ours(self.start_ours(watch, tests, *more, iterations=iterations))
 
     def peer(self, tests: str = LETTERS) -> Sample:
         command = ["afp_lantest", *self.login(), "-n", "1", "-f", tests]
@@ -216,6 +217,10 @@ class Lab:
             wanted = {name: run for name, run in variants.items() if name in self.twelve}
             self._twelve = self.series(wanted, self.pairs)
         return self._twelve
+
+    def other_cpu(self) -> int:
+        """Not the server's, where there is another."""
+        return min(os.sched_getaffinity(0) - {self.server_cpu}, default=self.server_cpu)
 
     def placement(self) -> str:
         if self.client_cpu == self.server_cpu:

@@ -82,3 +82,9 @@ def test_record_and_local_transfers_keep_theirs(scope: Scope, dbd: Server, tmp_p
     scope.execute([*line, "-o", str(local)]).expect(OK)
     assert json.loads((local / "run.json").read_text())["command"] == "speedtest"
     scope.execute([*line, "--trace"]).expect(USAGE, "not with -L")
+
+
+def test_the_traces_cpu_must_be_there(scope: Scope, dbd: Server) -> None:
+    for cpu in ("4096", "x", "-1", "1x", ""):
+        done = scope(dbd, *SHORT, "--trace", f"--trace-cpu={cpu}")
+        done.expect(FAILED, f"--trace-cpu={cpu}: this machine has CPUs 0 to")

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -31,7 +32,8 @@ struct rig {
 	struct trace *t;
 	uint64_t n, made, per_pull;
 	uint64_t lost;
-	uint64_t back_ns; /* each so much before the one that came before it */
+	unsigned int cpus; /* on which the writer was seen, bits */
+	uint64_t back_ns;  /* each so much before the one that came before it */
 };
 
 static int pull(void *user, int timeout_ms)
@@ -40,6 +42,7 @@ static int pull(void *user, int timeout_ms)
 	struct afs_record_calls c = { 0 };
 
 	(void)timeout_ms;
+	x->cpus |= 1u << sched_getcpu();
 	for (uint64_t i = 0; i < x->per_pull && x->made < x->n; i++, x->made++) {
 		c.timestamp = x->back_ns ? 1000000000 - x->made * x->back_ns : 1000 + x->made;
 		c.t = x->made;
@@ -180,6 +183,27 @@ static void what_was_put_is_there_in_whole_packets(void **state)
 	assert_int_equal(check_calls(x, &head), x->n);
 	assert_int_equal(head.discarded, 77);
 	assert_int_equal(trace_written(x->t, AFS_STREAM_CALLS), x->n);
+}
+
+/* Also where the one who starts it may not run there. */
+static void the_writer_keeps_to_its_cpu(void **state)
+{
+	struct rig *x = *state;
+	cpu_set_t before, one;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	if (!CPU_ISSET(0, &before) || !CPU_ISSET(1, &before)) {
+		print_message("skipped: CPUs 0 and 1 are not both ours\n");
+		skip();
+	}
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	x->n = 100000;
+	rig_open(x, &(struct trace_opts) { .pinned = true, .cpu = 1 });
+	rig_run(x);
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+	assert_int_equal(x->cpus, 1u << 1);
 }
 
 static void time_never_goes_back_in_a_stream(void **state)
@@ -416,6 +440,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(what_was_put_is_there_in_whole_packets),
+		TEST(the_writer_keeps_to_its_cpu),
 		TEST(time_never_goes_back_in_a_stream),
 		TEST(an_empty_stream_is_an_empty_packet_and_unwanted_ones_are_no_file),
 		TEST(a_trace_is_never_written_over),

@@ -268,14 +268,26 @@ static void *run(void *arg)
 int trace_start(struct trace *t, const struct trace_source *source, struct err *e)
 {
 	sigset_t all, before;
+	pthread_attr_t attr;
+	cpu_set_t cpus;
 	int r;
 
 	t->source = *source;
+	pthread_attr_init(&attr);
+	CPU_ZERO(&cpus);
+	CPU_SET(t->opts.cpu, &cpus);
+	if (t->opts.pinned)
+		pthread_attr_setaffinity_np(&attr, sizeof(cpus), &cpus);
 	/* Signals are the main thread's, and SIGXFSZ must become an error of write. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&t->thread, NULL, run, t);
+	r = pthread_create(&t->thread, &attr, run, t);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	if (r == EINVAL && t->opts.pinned)
+		return err_set(e, -r,
+			       "the trace cannot be written on CPU %u: it is off, or not ours",
+			       t->opts.cpu);
 	if (r)
 		return err_set(e, -r, "cannot start the writer of the trace: %s", strerror(r));
 	t->running = true;

@@ -14,8 +14,10 @@
 #include "bpf/records.h"
 
 struct trace_opts {
-	bool only_requests;        /* neither calls nor waits */
-	bool names;                /* in words, beside their hashes */
+	bool only_requests; /* neither calls nor waits */
+	bool names;         /* in words, beside their hashes */
+	bool pinned;        /* the writer runs on cpu */
+	unsigned int cpu;
 	uint64_t max_len;          /* bytes, all files together; 0: no limit */
 	const char *run, *command; /* of the run; for the metadata */
 };
@@ -41,7 +43,7 @@ unsigned int trace_wants(const struct trace *t);
 /* A record from the source, within pull; of names a struct afs_named. trace is a struct trace. */
 void trace_put(void *trace, unsigned int stream, const void *record);
 
-/* Begins; the source must live until trace_stop. */
+/* Begins; the source must live until trace_stop. -EINVAL: there is no such CPU. */
 int trace_start(struct trace *t, const struct trace_source *source, struct err *e);
 
 /* The client's own record: from one thread, at any time. Never waits. */

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a trace costs, how large it is, and whether a busy server's is whole."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from functools import partial
+
+from lab import LETTERS, OUT, Lab, Sample
+from stats import Result, Side, compare, figure
+
+RECORDED = "1579<"  # short requests, many files, bulk data, listings, locks
+CALLS = 10_000_000
+KEPT = OUT / "recorded"
+STREAMS = ("requests", "calls", "waits", "sessions", "client", "names")
+
+
+def traced(lab: Lab, what: str, tests: str, iterations: int = 1) -> Sample:
+    """The trace is written on another CPU where there is one: the server's is its own."""
+    shutil.rmtree(KEPT, ignore_errors=True)
+    options = [f"--trace={what}", "-o", str(KEPT), f"--trace-cpu={lab.other_cpu()}"]
+    return lab.ours("bpf", tests, *options, iterations=iterations)
+
+
+def record_time(lab: Lab, how: str) -> list[Result]:
+    """The time of tests while they are recorded, over that of nobody watching."""
+    variants = {
+        "off": partial(lab.ours, "off", RECORDED),
+        "watched": partial(lab.ours, "bpf", RECORDED),
+        "all": partial(traced, lab, "all", RECORDED),
+        "requests": partial(traced, lab, "requests", RECORDED),
+    }
+    runs = lab.series(variants, lab.pairs)
+    how += f", trace on CPU {lab.other_cpu()}"
+
+    def over(name: str, what: str, test: int | None) -> Result:
+        sides = [
+            Side(label, [s.sum_ms() if test is None else s.ms[test] for s in runs[key]])
+            for label, key in ((what, what), ("unwatched", "off"))
+        ]
+        goal = 1.15 if what == "all" else None
+        return compare(name, *sides, "ms", how, goal=goal)
+
+    tests = [LETTERS.index(letter) + 1 for letter in RECORDED]
+    return [
+        *(over(f"recorded, test {n}", "all", n) for n in tests),
+        over("recorded, these tests", "all", None),
+        over("recorded without calls", "requests", None),
+        over("watched only", "watched", None),
+    ]
+
+
+def record_long(lab: Lab, how: str) -> list[Result]:
+    """Ten million calls of a server kept busy by one client: none lost, and their size."""
+    calls = _calls(lab, 1)
+    iterations = -(-CALLS // calls)
+    calls = _calls(lab, iterations)
+    run = json.loads((KEPT / "run.json").read_text())
+    lost = sum(x["n"] for x in run["losses"] if x["what"].startswith("records of "))
+    size = sum(path.stat().st_size for path in (KEPT / "trace").iterdir())
+    shutil.rmtree(KEPT)
+    return [
+        figure("calls recorded", calls, "calls", how, f"{iterations} times the twelve tests"),
+        figure("records lost", lost, "records", how, "default buffer", goal=0),
+        figure("trace, bytes a call", size / calls, "B", how, "all streams together"),
+    ]
+
+
+def _calls(lab: Lab, iterations: int) -> int:
+    traced(lab, "all", LETTERS, iterations)
+    text = json.loads((KEPT / "run.json").read_text())["rungs"]["trace"]
+    return int(text.split(" calls,")[0].split()[-1])
