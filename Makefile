@@ -20,7 +20,8 @@ arch	  := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(MACHINE)))
 CFLAGS	  ?= -O2 -g
 CFLAGS_ALL = -std=gnu11 -Wall -Wextra -Werror -Iuser -Iclient -I. -I$(BUILD)/gen \
 	     -DAFPSCOPE_VERSION='"$(VERSION)"' -D_GNU_SOURCE $(CFLAGS) \
-	     $(if $(SANITIZE),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+	     $(if $(SANITIZE),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer) \
+	     $(if $(COVERED),-fsanitize=fuzzer-no-link)
 comma	   = ,
 LIBS	   = $(shell pkg-config --libs $(PKGS)) -lm
 
@@ -122,7 +123,7 @@ unit-sanitized:
 	$(Q)$(SAN) all unit
 
 fuzz:
-	$(Q)$(SAN) fuzz-run
+	$(Q)$(SAN) BUILD=build/fuzz COVERED=1 fuzz-run
 
 fuzz-run: $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
 	$(Q)set -e; for t in $^; do echo "== $$t"; $$t -len_control=0 -max_total_time=$(or $(FUZZ_SECONDS),10) -verbosity=0 -print_final_stats=1 2>&1 | \

@@ -34,6 +34,8 @@ Array = npt.NDArray[Any]
 _TABLE = re.compile(r"[a-z_][a-z0-9_]{0,62}\Z")
 # In the header, where the writer has them: CRC-32 of the packet with this field as 0.
 CRC = "crc32"
+# The last line of the metadata, where the writer has it: CRC-32 of all before it.
+_META_CRC = re.compile(rb"/\* crc32 ([0-9a-f]{8}) \*/\n?\Z")
 
 
 @dataclass(frozen=True)
@@ -107,10 +109,13 @@ class Trace:
         layouts = _layouts(meta)
         streams: dict[str, Stream] = {}
         notices: list[str] = []
-        files = [p for p in sorted(folder.iterdir()) if p.is_file() and p.name != "metadata"]
+        files = [p for p in sorted(folder.iterdir()) if p.name != "metadata"]
         for path in files[:STREAMS_MAX]:
             if not _TABLE.match(path.name):
                 notices.append(f"{path.name[:80]}: no stream has such a name: left out")
+                continue
+            if not path.is_file():
+                notices.append(f"{path.name}: left out: it is no regular file")
                 continue
             try:
                 stream = _stream(path, meta, layouts)
@@ -127,9 +132,15 @@ class Trace:
 
 def _metadata(path: Path) -> tsdl.Metadata:
     try:
+        if path.exists() and not path.is_file():  # a FIFO or a device would not end
+            raise Failure(f"{path} is no regular file")
         if path.stat().st_size > tsdl.TEXT_MAX:
             raise Failure(f"{path}: longer than {tsdl.TEXT_MAX} bytes: not supported")
-        text = path.read_bytes().decode("utf-8")
+        raw = path.read_bytes()
+        sum_ = _META_CRC.search(raw)
+        if sum_ and zlib.crc32(raw[: sum_.start()]) != int(sum_[1], 16):
+            raise Failure(f"{path} is damaged: its checksum is wrong")
+        text = raw.decode("utf-8")
     except OSError as e:
         raise Failure(f"cannot read {path}: {e.strerror}") from None
     except UnicodeDecodeError:
@@ -209,6 +220,9 @@ def _stream(path: Path, meta: tsdl.Metadata, layouts: dict[int, Layout | Failure
     if size < shortest:
         return _empty(path, layouts, f"{size:,} bytes, a torn first packet, left out")
     number, one = _choose(meta, layouts, data, size)
+    known = {other.name for other in layouts.values() if isinstance(other, Layout)}
+    if path.name in known and path.name != one.name:
+        raise Failure(f"its packets are of {one.name}: files were exchanged")
     for needed in ("packet_size", "content_size"):
         if needed not in (one.head.names or ()):
             raise Failure(f"its packets have no {needed}: not supported")
@@ -240,6 +254,7 @@ def _packets(
     if crc:
         _check_crc(data, head, one, packet_bytes, bad)
     _check_times(data, head, names, one, packet_bytes, counts, bad)
+    _check_order(head, names, bad)
     for i in sorted(bad)[:NOTICES_MAX]:
         notices.append(f"{path.name}: packet {i} is left out: {bad[i]}: damaged")
     if len(bad) > NOTICES_MAX:
@@ -299,10 +314,12 @@ def _check_crc(
     assert one.head.fields is not None
     offset = int(one.head.fields[CRC][1])
     for i in range(len(head)):
+        if i in bad:
+            continue
         packet = memoryview(data)[i * packet_bytes : (i + 1) * packet_bytes]
         crc = zlib.crc32(packet[offset + 4 :], zlib.crc32(bytes(4), zlib.crc32(packet[:offset])))
         if crc != int(head[i][CRC]):
-            bad.setdefault(i, "its checksum is wrong")
+            bad[i] = "its checksum is wrong"
         packet.release()
 
 
@@ -328,6 +345,20 @@ def _check_times(
             bad[i] = "a record's time is not within the packet's"
 
 
+def _check_order(head: Array, names: tuple[str, ...], bad: dict[int, str]) -> None:
+    """Each packet's number is larger than those before it: no record comes twice."""
+    if "packet_seq_num" not in names:
+        return
+    last = -1
+    for i, number in enumerate(head["packet_seq_num"].tolist()):
+        if i in bad:
+            continue
+        if number <= last:
+            bad[i] = "it is there twice, or in the wrong place"
+        else:
+            last = number
+
+
 def _sequence(
     path: Path, head: Array, names: tuple[str, ...], good: Array, notices: list[str]
 ) -> int:
@@ -336,8 +367,6 @@ def _sequence(
         return 0
     numbers = [int(n) for n in head["packet_seq_num"][good]]
     steps = [b - a for a, b in pairwise(numbers)]
-    if any(step < 1 for step in steps):
-        notices.append(f"{path.name}: packets are not in order or there twice: damaged")
     missing = sum(step - 1 for step in steps if step > 1) + numbers[0]
     left_out = len(head) - len(good)
     if missing > left_out:

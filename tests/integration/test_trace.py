@@ -6,6 +6,9 @@ Its records are read here from the layout of docs/trace.md, by this file alone.
 
 from __future__ import annotations
 
+import json
+import os
+import random
 import re
 import signal
 import struct
@@ -13,6 +16,7 @@ import subprocess
 import time
 import zlib
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +24,7 @@ from typing import Any, NamedTuple
 import pytest
 from afpclient import AfpClient, Busy
 from netatalk import Server
-from scope import FAILED, OK, Done, Run, Scope
+from scope import FAILED, OK, UNTRUSTED, USAGE, Done, Run, Running, Scope, kill, sweep, wait_until
 
 PACKET = 65536
 HEAD = struct.Struct("<I16sI6QII")
@@ -252,6 +256,198 @@ def test_a_killed_recorder_leaves_a_trace(scope: Scope, guests: Server, tmp_path
     events, said = babeltrace(folder)
     assert said == ""
     assert events["calls"] == len(streams["calls"].records)
+
+
+KILLS = 20
+READER = """
+import json, sys
+from pathlib import Path
+from afpscope import Failure, Trace
+out = []
+for folder in sys.argv[1:]:
+    try:
+        trace = Trace.open(Path(folder))
+        out.append([{s.name: s.n for s in trace.streams.values()}, list(trace.notices)])
+    except Failure as e:
+        out.append([None, [str(e)]])
+print(json.dumps(out))
+"""
+
+
+def counted_by_dump(scope: Scope, folder: Path) -> tuple[Done, dict[str, int]]:
+    """afpscope dump --count: how it ended, records by stream."""
+    done = scope.execute([str(scope.binary), "dump", "--count", str(folder)])
+    found = re.findall(r"^(\w+) +(\d+) ", done.out, re.M)
+    return done, {name: int(n) for name, n in found}
+
+
+def counted_by_python(folders: list[Path]) -> list[tuple[dict[str, int] | None, list[str]]]:
+    """The same by the package in analysis/, and its notices; None: refused."""
+    top = Path(__file__).resolve().parents[2]
+    python = subprocess.run(
+        [top / "tests/need.sh", "--python"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    done = subprocess.run(
+        [python, "-B", "-c", READER, *map(str, folders)],
+        capture_output=True, text=True, check=True,
+        env=os.environ | {"PYTHONPATH": f"{top}/analysis"},
+    )  # fmt: skip
+    return [(counts, notices) for counts, notices in json.loads(done.stdout)]
+
+
+def counted_by_babeltrace(folder: Path) -> int:
+    """Records of all streams; it must have no complaint."""
+    done = subprocess.run(
+        ["babeltrace2", folder, "-c", "sink.utils.counter", "-p", "step=+0"],
+        capture_output=True, text=True, timeout=100, check=True,
+    )  # fmt: skip
+    assert done.stderr == ""
+    found = re.search(r"(\d+) Event messages", done.stdout)
+    assert found
+    return int(found[1])
+
+
+def test_killed_at_any_moment_a_trace_opens_or_is_refused(
+    scope: Scope, guests: Server, tmp_path: Path
+) -> None:
+    """SIGKILL from start-up to steady state; half of the runs record, half load the server."""
+    seed = time.time_ns() % 2**32
+    dice = random.Random(seed)
+    opened: list[tuple[Path, dict[str, int]]] = []
+    refused = empty = torn = 0
+    with closing(AfpClient(guests.port)) as client, Busy(client, 0.001):
+        lasting = guests.sessions()
+        for i in range(KILLS):
+            folder = tmp_path / str(i)
+            args = ("--trace", "-o", str(folder))
+            line = (
+                scope.recorder(guests, *args)
+                if i % 2
+                else scope.command(guests, "-n", "1", "--tests", "1", *args)
+            )
+            running = scope.start(line)
+            time.sleep(dice.uniform(0, 0.6) if i < 8 else dice.uniform(0.6, 3.2))
+            running.signal(signal.SIGKILL)
+            running.process.wait()
+            kill([pid for pid in guests.sessions() if pid not in lasting])
+            done, counts = counted_by_dump(scope, folder)
+            if done.status in (FAILED, USAGE):
+                assert done.messages, done
+                assert not (folder / "trace/client").exists(), done  # it is made last
+                refused += 1
+                continue
+            torn += done.status == UNTRUSTED
+            assert done.status == OK or done.messages, done
+            assert all("torn" in m or "were lost" in m for m in done.messages), done
+            opened.append((folder / "trace", counts))
+            empty += not any(counts.values())
+    sweep(guests)
+    for (folder, counts), (found, notices) in zip(
+        opened, counted_by_python([f for f, _ in opened]), strict=True
+    ):
+        assert (found or {}) == counts, (folder, notices)
+        if not notices:
+            assert counted_by_babeltrace(folder) == sum(counts.values())
+    print(f"{KILLS} kills, seed {seed}: {refused} refused, {len(opened)} opened, of them {empty}")
+    print(f"without a record, {torn} torn; {sum(sum(c.values()) for _, c in opened)} records")
+    assert any(counts.get("requests") for _, counts in opened), seed
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 2 MiB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "afpscope", folder], check=True)
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def check_truncated(scope: Scope, folder: Path, run: Run) -> None:
+    """The trace is short, says so, and what is there can be read."""
+    assert run.complete
+    assert run.saved["rungs"]["trace.truncated"] == "No space left on device"
+    assert "No space left on device): " in run.warning("trace")
+    done, counts = counted_by_dump(scope, folder)
+    done.expect(OK)
+    assert [counts[n] for n in ("requests", "calls", "waits", "client")] == counted(run)
+    assert counted_by_babeltrace(folder / "trace") == sum(counts.values())
+    assert counted_by_python([folder / "trace"]) == [(counts, [])]
+
+
+def full_in_mid_trace(scope: Scope, server: Server, disk: Path, *args: str) -> Running:
+    """A run in `disk`/run that goes on when the trace has no room any more."""
+    running = scope.start(
+        scope.command(server, "--tests", "5", "-n", "1", "--trace", "-o", str(disk / "run"), *args)
+    )
+
+    def full() -> bool:
+        left = os.statvfs(disk)
+        return left.f_bavail * left.f_bsize < PACKET
+
+    wait_until(full, 60, "the disk to be full")
+    time.sleep(0.5)  # a packet must have found no room
+    assert running.process.poll() is None, running.err
+    return running
+
+
+def test_a_full_disk_ends_the_trace_and_not_the_run(
+    scope: Scope, dbd: Server, small_disk: Path, tmp_path: Path
+) -> None:
+    """Nor has run.json room there: that is said, and what was asked for elsewhere is written."""
+    saved, folder = tmp_path / "elsewhere.json", small_disk / "run"
+    running = full_in_mid_trace(scope, dbd, small_disk, "--json", str(saved))
+    with pytest.raises(OSError, match="No space"), (small_disk / "filler").open("wb", 0) as f:
+        while True:
+            f.write(bytes(4096))
+    done = running.finish().expect(FAILED, "run.json", "No space left on device")
+    check_truncated(scope, folder, Run.load(saved))
+    assert sorted(p.name for p in folder.iterdir()) == ["trace"]
+    assert "the trace is truncated" in " ".join(done.out.split())
+
+
+def test_room_on_the_disk_at_the_end_is_enough_for_the_run(
+    scope: Scope, dbd: Server, small_disk: Path
+) -> None:
+    filler = small_disk / "filler"
+    filler.write_bytes(bytes(1 << 20))
+    running = full_in_mid_trace(scope, dbd, small_disk)
+    filler.unlink()
+    running.finish().expect(OK)
+    check_truncated(scope, small_disk / "run", Run.load(small_disk / "run" / "run.json"))
+
+
+def test_dump_shows_what_the_trace_holds(scope: Scope, lantest: Traced) -> None:
+    folder = lantest.folder.parent
+
+    def dump(*args: str, of: Path = folder, env: dict[str, str] | None = None) -> list[str]:
+        command = [str(scope.binary), "dump", *args, str(of)]
+        return scope.execute(command, env=env).expect(OK).out.splitlines()
+
+    served = lantest.streams["requests"].records
+    assert len(dump()) == len(served) + 1
+    assert len(dump("--command", "FPDelete")) == sum(r.command == 8 for r in served) + 1
+    assert len(dump("--session", str(served[0].session))) == len(served) + 1
+    assert len(dump("--session", "1")) == 1
+    for name in lantest.streams:
+        assert len(dump("--stream", name)) == len(lantest.streams[name].records) + 1
+    slow = dump("--slow", "3", "--calls")
+    longest = sorted(served, key=lambda r: -r.time_ns)[:3]
+    assert [line.split()[2] for line in slow[1:] if not line.startswith(" ")] == [
+        str(r.dsi_id) for r in longest
+    ]
+    mine = [line for line in slow if line.startswith("    calls") and " afpd " in line]
+    assert len(mine) == sum(r.calls for r in longest)
+    runs = {"AFPSCOPE_RUNS": str(folder.parent)}
+    assert dump("--slow", "1", of=Path(folder.name), env=runs)[1] == slow[1]
+
+
+def test_dump_ends_with_its_reader(scope: Scope, lantest: Traced) -> None:
+    line = (
+        f"{scope.binary} dump --stream calls {lantest.folder} | head -n 1; echo ${{PIPESTATUS[0]}}"
+    )
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=20)
+    assert (done.stdout.split()[-1], done.stderr) == ("141", "")
 
 
 def test_a_limit_is_kept_and_told(scope: Scope, dbd: Server, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import subprocess
@@ -85,6 +86,56 @@ def test_discarded_records_are_said(whole: Path, tmp_path: Path) -> None:
     trace = Trace.open(folder)
     assert trace.streams["calls"].discarded == 12
     assert trace.notices == ("calls: 12 records were discarded by the recorder",)
+
+
+def test_a_packet_that_is_there_twice_is_left_out(whole: Path, tmp_path: Path) -> None:
+    folder = copy(whole, tmp_path / "twice")
+    data = (folder / "calls").read_bytes()
+    (folder / "calls").write_bytes(data[:4096] + data[2048:])
+    trace = Trace.open(folder)
+    assert trace.streams["calls"].n == Trace.open(whole).streams["calls"].n
+    (notice,) = trace.notices
+    assert notice.startswith("calls: packet 2 is left out: it is there twice")
+
+
+def test_exchanged_files_are_left_out(whole: Path, tmp_path: Path) -> None:
+    folder = copy(whole, tmp_path / "exchanged")
+    (folder / "calls").write_bytes((whole / "requests").read_bytes())
+    trace = Trace.open(folder)
+    assert "calls" not in trace.streams
+    assert "calls: left out: its packets are of requests" in trace.notices[0]
+
+
+def test_every_byte_of_the_metadata_counts(whole: Path, tmp_path: Path) -> None:
+    folder = copy(whole, tmp_path / "changed")
+    data = bytearray((whole / "metadata").read_bytes())
+    for at in range(0, len(data) - 21, 7):  # but for the checksum itself
+        data[at] ^= 1
+        (folder / "metadata").write_bytes(data)
+        data[at] ^= 1
+        with pytest.raises(Failure, match="checksum is wrong"):
+            Trace.open(folder)
+
+
+@pytest.mark.parametrize("what", ["fifo", "endless", "folder"])
+@pytest.mark.parametrize("name", ["calls", "metadata"])
+def test_what_is_no_file_is_not_waited_for(
+    whole: Path, tmp_path: Path, name: str, what: str
+) -> None:
+    folder = copy(whole, tmp_path / "odd")
+    file = folder / name
+    file.unlink()
+    if what == "fifo":
+        os.mkfifo(file)
+    elif what == "endless":
+        file.symlink_to("/dev/zero")
+    else:
+        file.mkdir()
+    if name == "metadata":
+        with pytest.raises(Failure, match="no regular file"):
+            Trace.open(folder)
+    else:
+        assert Trace.open(folder).notices == ("calls: left out: it is no regular file",)
 
 
 def _damage(rng: random.Random, folder: Path) -> None:

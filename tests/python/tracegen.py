@@ -113,7 +113,8 @@ def metadata(crc: bool = True) -> str:
             f'event {{ name = "{name}"; id = 0; stream_id = {number};\n'
             f"  fields := struct {{ {rest} }}; }};"
         )
-    return "\n".join(out) + "\n"
+    text = "\n".join(out) + "\n"
+    return text + (f"/* crc32 {zlib.crc32(text.encode()):08x} */\n" if crc else "")
 
 
 def records(stream: str, n: int, seed: int = 1) -> Records:

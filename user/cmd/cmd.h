@@ -43,5 +43,6 @@ int cmd_speedtest(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_clean(int argc, char **argv);
+int cmd_dump(int argc, char **argv);
 
 #endif

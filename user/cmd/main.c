@@ -20,6 +20,7 @@ static const struct command commands[] = {
 	{ "check", "tell what can be watched on this machine, and why", cmd_check },
 	{ "record", "watch a running server: what each AFP command costs", cmd_record },
 	{ "clean", "remove from a volume what killed runs left there", cmd_clean },
+	{ "dump", "print the records of a trace as text", cmd_dump },
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -4,7 +4,9 @@
 
 #include "report/report.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <jansson.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -181,6 +183,125 @@ enum outcome runs_save(const char *folder, const struct runs_cfg *cfg, const str
 		fprintf(out, "\nEverything measured is in %s\n", cfg->json);
 	free(file);
 	return failed && !o ? OUTCOME_FAILED : o;
+}
+
+/* Finding */
+
+static bool is_there(const char *folder, const char *name)
+{
+	char *path = runs_path(folder, name);
+	bool there = path && !access(path, F_OK);
+
+	free(path);
+	return there;
+}
+
+/* Of a run that ended, or of the trace of one that was killed. */
+static bool is_run(const char *folder)
+{
+	return is_there(folder, "run.json") || is_there(folder, "trace/metadata");
+}
+
+/* What is behind the digits in the folder's name stands in run.json alone. */
+static bool has_id(const char *folder, const char *id)
+{
+	char *file = runs_path(folder, "run.json");
+	json_t *run = file ? json_load_file(file, 0, NULL) : NULL;
+	const char *found = json_string_value(json_object_get(run, "id"));
+	bool same = found && !strncmp(found, id, strlen(id));
+
+	json_decref(run);
+	free(file);
+	return same;
+}
+
+/* How much of a name says which run it is: 2 the begin of the folder's, 1 of the id, 0 nothing. */
+static int fits(const char *folder, const char *name, const char *wanted)
+{
+	const char *id = strrchr(name, '-');
+
+	if (!strncmp(name, wanted, strlen(wanted)))
+		return 2;
+	if (!id || strncmp(id + 1, wanted, ID_SHOWN))
+		return id && strlen(wanted) < ID_SHOWN && !strncmp(id + 1, wanted, strlen(wanted));
+	return strlen(wanted) <= ID_SHOWN || has_id(folder, wanted);
+}
+
+struct match {
+	char *path; /* owned; the last by name of those that fit best */
+	int how;
+	size_t n;
+};
+
+static void consider(struct match *m, const char *home_dir, const char *name, const char *wanted)
+{
+	char *path = runs_path(home_dir, name);
+	struct stat st;
+	int how = 0;
+
+	if (path && name[0] != '.' && !lstat(path, &st) && S_ISDIR(st.st_mode))
+		how = wanted ? fits(path, name, wanted) : is_run(path);
+	if (!how || how < m->how) {
+		free(path);
+		return;
+	}
+	m->n = how > m->how ? 1 : m->n + 1;
+	if (how == m->how && strcmp(path, m->path) < 0) {
+		free(path);
+		return;
+	}
+	m->how = how;
+	free(m->path);
+	m->path = path;
+}
+
+/* Among the user's runs; wanted NULL: the newest. */
+static int find_saved(char **out, const char *home_dir, const char *wanted, struct err *e)
+{
+	struct match m = { 0 };
+	DIR *dir = opendir(home_dir);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		consider(&m, home_dir, entry->d_name, wanted);
+	if (dir)
+		closedir(dir);
+	*out = m.path;
+	if (m.n && (m.n == 1 || !wanted))
+		return 0;
+	free(m.path);
+	*out = NULL;
+	if (m.n)
+		return err_set(e, -EINVAL, "'%s' names %zu runs in %s: give more of the name",
+			       wanted, m.n, home_dir);
+	return wanted
+		   ? err_set(e, -ENOENT, "no run '%s': no such folder, and nothing in %s begins so",
+			     wanted, home_dir)
+		   : err_set(e, -ENOENT, "there is no last run: %s holds none", home_dir);
+}
+
+int runs_find(char **out, const char *name, struct err *e)
+{
+	char *home_dir, *last;
+	int r;
+
+	*out = NULL;
+	if (*name && !access(name, F_OK)) {
+		*out = strdup(name);
+		return *out ? 0 : err_set(e, -ENOMEM, "out of memory");
+	}
+	if (!*name || strchr(name, '/'))
+		return err_set(e, -ENOENT, "no run '%s': there is no such folder", name);
+	home_dir = runs_home();
+	last = home_dir && !strcmp(name, "last") ? runs_path(home_dir, name) : NULL;
+	if (!home_dir)
+		return err_set(e, -ENOMEM, "out of memory");
+	if (last && is_run(last))
+		*out = realpath(last, NULL);
+	r = *out ? 0 : find_saved(out, home_dir, last ? NULL : name, e);
+	free(last);
+	free(home_dir);
+	return r;
 }
 
 bool runs_json_only(const struct runs_cfg *cfg)

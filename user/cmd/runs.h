@@ -49,6 +49,12 @@ enum outcome runs_save(const char *folder, const struct runs_cfg *cfg, const str
 /* Whether the report gives way to JSON on stdout. */
 bool runs_json_only(const struct runs_cfg *cfg);
 
+/*
+ * The run that a name means (docs/analysis.md): a path, "last", or the begin of the name or the id
+ * of one of the user's: *out, to be freed. -ENOENT: there is none; -EINVAL: it is not the only one.
+ */
+int runs_find(char **out, const char *name, struct err *e);
+
 /* PATH/NAME, to be freed; NULL without memory. */
 char *runs_path(const char *folder, const char *name);
 

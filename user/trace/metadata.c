@@ -6,8 +6,16 @@
 #include "base/account.h"
 #include "trace/fields.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
+
+/* The last line: of all before it. CTF takes it for a comment. */
+#define CRC_LINE "/* crc32 %08x */\n"
+#define CRC_LEN  21
 
 static void write_types(FILE *out)
 {
@@ -137,12 +145,147 @@ static void write_stream(FILE *out, unsigned int number)
 	fputs("\t};\n};\n\n", out);
 }
 
-void metadata_write(FILE *out, const struct trace_about *about)
+/* All of it; to be freed, NULL without memory. */
+static char *text_of(const struct trace_about *about)
 {
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	bool failed;
+
+	if (!out)
+		return NULL;
 	write_head(out, about);
 	write_enums(out);
 	for (unsigned int i = 0; i < AFS_N_STREAMS; i++)
 		write_stream(out, i);
+	failed = fflush(out);
+	if (!failed)
+		fprintf(out, CRC_LINE, (unsigned int)crc32(0, (const uint8_t *)text, (uInt)len));
+	failed |= !!fclose(out);
+	if (!failed)
+		return text;
+	free(text);
+	return NULL;
+}
+
+int metadata_write(FILE *out, const struct trace_about *about)
+{
+	char *text = text_of(about);
+
+	if (!text)
+		return -ENOMEM;
+	fputs(text, out);
+	free(text);
+	return 0;
+}
+
+static bool crc_is_right(const char *text, size_t len)
+{
+	char line[CRC_LEN + 1];
+	uint32_t crc;
+
+	if (len < CRC_LEN)
+		return false;
+	crc = (uint32_t)crc32(0, (const uint8_t *)text, (uInt)(len - CRC_LEN));
+	snprintf(line, sizeof(line), CRC_LINE, crc);
+	return !memcmp(line, text + len - CRC_LEN, CRC_LEN);
+}
+
+static bool read_uuid(const char *text, uint8_t uuid[16])
+{
+	static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx\";";
+	static const char digits[] = "0123456789abcdef";
+	const char *digit;
+	unsigned int n = 0;
+
+	for (size_t i = 0; form[i]; i++) {
+		digit = text[i] ? strchr(digits, text[i]) : NULL;
+		if (form[i] != 'x' ? text[i] != form[i] : !digit)
+			return false;
+		if (form[i] != 'x')
+			continue;
+		uuid[n / 2] = (uint8_t)(uuid[n / 2] << 4 | (digit - digits));
+		n++;
+	}
+	return true;
+}
+
+static bool read_number(const char *text, int64_t limit, int64_t *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoll(text, &end, 10);
+	return !errno && *end == ';' && *out > -limit && *out < limit;
+}
+
+/* A line that differs from trace to trace: takes what it says. */
+static bool read_line(const char *line, struct trace_about *out, int64_t *offset_s)
+{
+	static const char *const others[] = { "\ttracer_version = \"", "\trun = \"",
+					      "\tcommand = \"", "\thostname = \"", "/* crc32 " };
+
+#define BEGINS(what) (!strncmp(line, what, sizeof(what) - 1))
+#define REST(what)   (line + sizeof(what) - 1)
+	if (BEGINS("\tuuid = \""))
+		return read_uuid(REST("\tuuid = \""), out->uuid);
+	if (BEGINS("\toffset_s = "))
+		return read_number(REST("\toffset_s = "), INT64_MAX / 1000000000, offset_s);
+	if (BEGINS("\toffset = "))
+		return read_number(REST("\toffset = "), 1000000000, &out->offset_ns);
+#undef BEGINS
+#undef REST
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (!strncmp(line, others[i], strlen(others[i])))
+			return true;
+	return false;
+}
+
+/* Line by line as ours. Returns the number of the first that is not, 0: there is none. */
+static unsigned int compare(const char *text, const char *ours, struct trace_about *out)
+{
+	int64_t offset_s = 0;
+	unsigned int line = 1;
+	size_t len, our_len;
+	bool same;
+
+	for (; *text && *ours; line++) {
+		len = strcspn(text, "\n");
+		our_len = strcspn(ours, "\n");
+		same = len == our_len && !memcmp(text, ours, len);
+		if (!same && (strncmp(text, ours, strcspn(ours, "=0123456789\n")) ||
+			      !read_line(text, out, &offset_s)))
+			return line;
+		text += len + (text[len] == '\n');
+		ours += our_len + (ours[our_len] == '\n');
+	}
+	out->offset_ns += offset_s * 1000000000;
+	return *text || *ours ? line : 0;
+}
+
+int metadata_read(const char *text, size_t len, struct trace_about *out, struct err *e)
+{
+	static const struct trace_about none = { .run = "", .command = "", .host = "" };
+	unsigned int line;
+	char *ours;
+
+	*out = none;
+	if (!crc_is_right(text, len))
+		return err_set(
+		    e, -EBADMSG,
+		    "its metadata is cut off or was changed (its checksum is not right)");
+	ours = strlen(text) == len ? text_of(&none) : strdup("");
+	if (!ours)
+		return err_set(e, -ENOMEM, "out of memory");
+	line = compare(text, ours, out);
+	free(ours);
+	if (!line)
+		return 0;
+	return err_set(e, -EPROTO,
+		       "line %u of its metadata is not this version's (afpscope " AFPSCOPE_VERSION
+		       "): afpscope query and babeltrace2 read it as it is",
+		       line);
 }
 
 void metadata_document(FILE *out)

@@ -4,6 +4,8 @@
 
 /* The metadata of a trace: CTF 1.8, as text. */
 
+#include "base/err.h"
+
 #include <stdint.h>
 #include <stdio.h>
 
@@ -13,8 +15,15 @@ struct trace_about {
 	int64_t offset_ns;                /* from CLOCK_MONOTONIC to the wall clock */
 };
 
-/* Errors stay in the stream. */
-void metadata_write(FILE *out, const struct trace_about *about);
+/* 0 or -ENOMEM; errors of writing stay in the stream. */
+int metadata_write(FILE *out, const struct trace_about *about);
+
+/*
+ * Takes uuid and offset_ns from the text of a trace's metadata (len bytes and a NUL; the other
+ * members are ""), if its layout and its names of numbers are ours to the letter: then records are
+ * as in bpf/records.h. -EBADMSG: damaged; -EPROTO: of another version; -ENOMEM; e says what to do.
+ */
+int metadata_read(const char *text, size_t len, struct trace_about *out, struct err *e);
 
 /* The tables of docs/trace.md. */
 void metadata_document(FILE *out);

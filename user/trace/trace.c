@@ -113,8 +113,9 @@ static int write_metadata(const struct trace *t)
 	gethostname(host, sizeof(host) - 1);
 	host[strcspn(host, "\"\\\n")] = '\0';
 	memcpy(about.uuid, t->all.uuid, sizeof(about.uuid));
-	metadata_write(out, &about);
-	r = ferror(out) ? -EIO : 0;
+	r = metadata_write(out, &about);
+	if (!r && ferror(out))
+		r = -EIO;
 	if (fclose(out) && !r)
 		r = -errno;
 	return r;

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The name of a run finds that run, or says why none. */
+#include "cmd/runs.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define OLD  "2026-11-20T101010-record-aaaa1111"
+#define NEW  "2026-11-21T101010-lantest-aaaa2222"
+#define DEAD "2026-11-22T101010-lantest-bbbb3333" /* killed, without a trace */
+
+static int setup(void **state)
+{
+	char *dir = strdup("/tmp/afpscope-runs-XXXXXX"), command[512];
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(command, sizeof(command),
+		 "cd %s && mkdir %s %s %s && echo '{\"id\": \"aaaa1111cccc\"}' >%s/run.json && "
+		 "mkdir %s/trace && touch %s/trace/metadata",
+		 dir, OLD, NEW, DEAD, OLD, NEW, NEW);
+	assert_int_equal(system(command), 0);
+	setenv("AFPSCOPE_RUNS", dir, 1);
+	*state = dir;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -r %s", (char *)*state);
+	assert_int_equal(system(command), 0);
+	free(*state);
+	return 0;
+}
+
+/* wanted NULL: it must be refused with this code. */
+static void check(const char *dir, const char *name, const char *wanted, int code)
+{
+	struct err e = { 0 };
+	char *path, full[128];
+
+	assert_int_equal(runs_find(&path, name, &e), code);
+	if (wanted) {
+		snprintf(full, sizeof(full), "%s/%s", dir, wanted);
+		assert_string_equal(path, full);
+	} else {
+		assert_null(path);
+		assert_true(e.text[0]);
+	}
+	free(path);
+}
+
+static void names_and_ids_that_are_the_only_ones(void **state)
+{
+	char path[128];
+
+	check(*state, "2026-11-20", OLD, 0);
+	check(*state, NEW, NEW, 0);
+	check(*state, "2026-11-22T", DEAD, 0);
+	check(*state, "aaaa1", OLD, 0);
+	check(*state, "aaaa1111", OLD, 0);
+	check(*state, "aaaa1111cc", OLD, 0);
+	check(*state, "aaaa1111dd", NULL, -ENOENT);
+	check(*state, "aaaa", NULL, -EINVAL);
+	check(*state, "2026", NULL, -EINVAL);
+	check(*state, "2027", NULL, -ENOENT);
+	check(*state, "", NULL, -ENOENT);
+	check(*state, "../x", NULL, -ENOENT);
+	snprintf(path, sizeof(path), "%s/%s", (char *)*state, DEAD);
+	check(*state, path, DEAD, 0);
+}
+
+static void last_is_the_newest_with_something_in_it(void **state)
+{
+	char link[128];
+
+	check(*state, "last", NEW, 0);
+	snprintf(link, sizeof(link), "%s/last", (char *)*state);
+	assert_int_equal(symlink(OLD, link), 0);
+	check(*state, "last", OLD, 0);
+	assert_int_equal(unlink(link), 0);
+	assert_int_equal(symlink(DEAD, link), 0);
+	check(*state, "last", NEW, 0);
+	setenv("AFPSCOPE_RUNS", "/nowhere", 1);
+	check(*state, "last", NULL, -ENOENT);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(names_and_ids_that_are_the_only_ones),
+		TEST(last_is_the_newest_with_something_in_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
