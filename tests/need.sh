@@ -9,6 +9,7 @@
 #   python   what the package in analysis/ needs, and what tests and types are checked with
 # need.sh --python: print the path of the interpreter of that group. Debian 12 has
 # not all of it: a venv of the cache, as for ruff.
+# AFPSCOPE_SPARK=1 in the environment adds PySpark and Java to it, 700 MB.
 # need.sh --ruff: print the path of ruff. It has no package in Debian 12, and its
 # versions differ in what they find: the one named below lives in a venv of the
 # cache (AFPSCOPE_CACHE, default ${XDG_CACHE_HOME:-~/.cache}/afpscope) and is
@@ -21,6 +22,7 @@ set -euo pipefail
 ruff_version=0.17.5
 python_pins=(numpy==2.4.6 scipy==1.17.1 matplotlib==3.11.2 jinja2==3.1.6 pyarrow==26.0.1
     duckdb==2.0.0 pytest==9.2.0 hypothesis==6.170.15 mypy==2.4.1)
+[ -z "${AFPSCOPE_SPARK:-}" ] || python_pins+=(pyspark==4.3.0)
 cache=${AFPSCOPE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/afpscope}
 
 die() { echo "need.sh: $*" >&2; exit 1; }
@@ -119,7 +121,10 @@ for group in "$@"; do
         list+=(qemu-system-x86 qemu-system-arm cpio kmod e2fsprogs xz-utils zstd
             apt dpkg tar debian-archive-keyring ca-certificates util-linux
             gcc-aarch64-linux-gnu) ;;
-    python) list+=(python3-venv babeltrace2 fonts-dejavu-core) ;;
+    python)
+        list+=(python3-venv babeltrace2 fonts-dejavu-core)
+        [ -z "${AFPSCOPE_SPARK:-}" ] ||
+            list+=('default-jre-headless|openjdk-17-jre-headless|openjdk-21-jre-headless') ;;
     --python)
         [ $# = 1 ] || die "--python stands alone"
         python_path

@@ -13,6 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from . import perfetto, show, tables
+from . import trace as traces
 from .errors import OK, Failure, wrong_use
 from .run import Run, find
 
@@ -48,7 +49,7 @@ def _csv(path: Path, schema: Any, batches: Iterable[Any]) -> None:
 
 def _tables(run: Run, folder: Path, form: str) -> list[Path]:
     made: list[Path] = []
-    trace = tables.open_trace(run)
+    trace = traces.of_run(run)
     sources = [(name, t.schema, t.to_batches()) for name, t in tables.of_run(run).items()]
     for s in trace.streams.values() if trace else ():
         sources.append((s.name, tables.schema(s), tables.batches(s)))

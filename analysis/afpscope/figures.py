@@ -13,6 +13,7 @@ from typing import Any
 
 import matplotlib as mpl
 import matplotlib.colors
+import matplotlib.font_manager
 import matplotlib.ticker
 import numpy as np
 from matplotlib.figure import Figure
@@ -26,16 +27,31 @@ from .words import Words
 COLOURS = ("#0072B2", "#56B4E9", "#999999", "#D55E00", "#E69F00", "#CC79A7", "#882255",
            "#009E73", "#F0E442", "#000000")  # fmt: skip
 WIDTH = 7.6
+_JAPANESE = [
+    "Noto Sans CJK JP",
+    "Noto Sans JP",
+    "IPAGothic",
+    "IPAPGothic",
+    "TakaoGothic",
+    "VL Gothic",
+]
 _STYLES = ("-", "--", "-.", ":")
+_INSTALLED = {font.name for font in mpl.font_manager.fontManager.ttflist}
+_FALLBACK = [name for name in _JAPANESE if name in _INSTALLED]
 _STYLE = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans", "Noto Sans CJK JP", "IPAGothic", "sans-serif"],
+    # Characters are looked for in each family in turn; only those that are there may be named.
+    "font.family": ["DejaVu Sans", *_FALLBACK, "sans-serif"],
     "font.size": 10,
     "svg.fonttype": "none",
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.axisbelow": True,
 }
+
+
+def japanese() -> bool:
+    """Whether this machine has a font for figures in Japanese."""
+    return bool(_FALLBACK)
 
 
 def figure(height: float) -> tuple[Any, Any]:
@@ -177,6 +193,41 @@ def throughput(transfers: list[tuple[str, Transfer]], w: Words) -> Any | None:
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.grid(alpha=0.3)
         ax.set_xlabel(w["axis_iteration"])
+        ax.set_ylabel(w["axis_rate"])
+        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.03), frameon=False)
+    return made
+
+
+def _bytes(v: float) -> str:
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if v >= size:
+            return f"{v / size:g} {unit}"
+    return f"{v:g} B"
+
+
+def by_size(transfers: list[Transfer], w: Words) -> Any | None:
+    """Median rate of each work over the size of the file, with its interval."""
+    works: dict[str, list[Transfer]] = {}
+    for t in sorted(transfers, key=lambda t: t.size_bytes):
+        if t.throughput and t.moved_bytes:
+            works.setdefault(t.work, []).append(t)
+    if not works:
+        return None
+    made, ax = figure(3.2)
+    with mpl.rc_context(_STYLE):
+        for i, (work, of) in enumerate(works.items()):
+            rates = np.array([(t.throughput or 0) / 2**20 for t in of])
+            ends = [
+                [t.moved_bytes * 1e9 / ns / 2**20 if ns else np.nan for ns in t.ci_ns] for t in of
+            ]
+            spread = np.abs(np.array(ends)[:, ::-1].T - rates)
+            style = {"color": COLOURS[i], "linestyle": _STYLES[i % 4], "marker": "osD^"[i % 4]}
+            ax.errorbar([t.size_bytes for t in of], rates, spread, label=work, capsize=2, **style)
+        ax.set_xscale("log", base=2)
+        ax.set_ylim(bottom=0)
+        ax.xaxis.set_major_formatter(lambda v, _: _bytes(v))
+        ax.grid(alpha=0.3)
+        ax.set_xlabel(w["axis_size"])
         ax.set_ylabel(w["axis_rate"])
         ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.03), frameon=False)
     return made

@@ -9,7 +9,7 @@ import json
 from . import show
 from .errors import OK, UNTRUSTED, Failure
 from .run import Run, find
-from .trace import Trace
+from .trace import Trace, of_run
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -18,13 +18,11 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def _trace(run: Run) -> tuple[Trace | None, list[str]]:
-    if run.trace is None:
-        return None, []
     try:
-        trace = Trace.open(run.trace)
+        trace = of_run(run)
     except Failure as e:
         return None, [str(e)]
-    return trace, list(trace.notices)
+    return trace, list(trace.notices) if trace else []
 
 
 def _head(run: Run) -> list[str]:

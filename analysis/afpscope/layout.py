@@ -75,10 +75,12 @@ def _dtype(fields: list[Field], base: int, itemsize: int) -> np.dtype[np.void]:
     if len(set(names)) != len(names):
         twice = next(n for n in names if names.count(n) > 1)
         raise Failure(f"metadata: the field {twice} is there twice")
-    formats = []
+    formats: list[str | tuple[str, tuple[int]]] = []
     for f in fields:
         one = f"{'<' if f.of.little else '>'}{'i' if f.of.signed else 'u'}{f.of.size // 8}"
-        formats.append((one, (f.length,)) if f.length else one)
+        if f.length and f.of.text:
+            one = f"S{f.length}"
+        formats.append((one, (f.length,)) if f.length and not f.of.text else one)
     return np.dtype(
         {
             "names": names,

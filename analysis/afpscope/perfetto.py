@@ -1,25 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A run in the trace-event format, which Perfetto's viewer opens.
 
-A process of the viewer is a session; its tracks are its requests, each part of their time,
-and each thread's calls. Where in a request a part's time lay is not recorded: its slice
-begins with the request and is as long as the sum.
+A process of the viewer is a process of the server, most of them sessions; its tracks are its
+requests, each part of their time, and each thread's calls. Where in a request a part's time
+lay is not recorded: its slice begins with the request and is as long as the sum. The slices
+of one track never overlap, which the viewer would not draw.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
 from . import show
 from .run import Run
-from .tables import open_trace
-from .trace import Stream, Trace
+from .trace import Stream, Trace, of_run
 
 PARTS = ("own", "calls", "runq", "disk", "cnid", "lock", "log", "net", "other")
-_CLIENT, _PHASES, _REQUESTS, _THREADS = 1_000_000, 1_000_001, 1, 1000
+# Above any process id (PID_MAX_LIMIT of Linux is 2^22); tracks below 1000 are no threads.
+_CLIENT, _PHASES, _REQUESTS, _THREADS = 5_000_000, 5_000_001, 1, 1000
 Event = dict[str, Any]
 
 
@@ -40,11 +42,11 @@ def _phases(run: Run) -> Iterator[Event]:
 
 
 def _rows(stream: Stream) -> Iterator[Event]:
-    """Records as objects, enums as texts."""
-    names = stream.columns
+    """Records as objects, enums as texts, without padding."""
+    names = [name for name in stream.columns if not re.fullmatch(r"pad\d*", name)]
     labels = {name: stream.labels(name) for name in names if stream.labels(name)}
     for block in stream.blocks(1 << 14):
-        for values in block.tolist():
+        for values in block[names].tolist():
             row = dict(zip(names, values, strict=True))
             for name, texts in labels.items():
                 row[name] = texts.get(row[name], f"?{row[name]}")
@@ -74,23 +76,33 @@ def _calls(stream: Stream) -> Iterator[Event]:
         if (pid, tid) not in known:
             known.add((pid, tid))
             yield _name("thread", f"{r['role']} {r['tid']}", pid, tid)
+            if r["role"] != "afpd":
+                yield _name("process", f"{r['role']} {pid}", pid)
         args: Event = {key: r[key] for key in ("command", "dsi_id", "nr", "fd", "ret") if key in r}
         name = f"{r['class']} {r['object']}".removesuffix(" -")
         yield _slice(name, r["t"], r["time_ns"], pid, tid, args)
 
 
 def _client(stream: Stream) -> Iterator[Event]:
+    """Requests that were under way together are on tracks of their own."""
     yield _name("process", "client", _CLIENT)
+    ends: list[int] = []
     for r in _rows(stream):
-        ns = max(0, r["last_ns"] - r["sent_ns"])
-        yield _slice(str(r["command"]), r["sent_ns"], ns, _CLIENT, r["port"], r)
+        free = [i for i, end in enumerate(ends) if end <= r["t"]]
+        if not free:
+            free = [len(ends)]
+            ends.append(0)
+            yield _name("thread", f"requests, {len(ends)}. under way", _CLIENT, len(ends) - 1)
+        track = max(free, key=lambda i: ends[i])
+        ends[track] = r["t"] + r["last_ns"]
+        yield _slice(str(r["command"]), r["t"], r["last_ns"], _CLIENT, track, r)
 
 
 _STREAMS = {"requests": _requests, "calls": _calls, "client": _client}
 _NEEDED = {
     "requests": {"session", "t", "command", "time_ns"},
     "calls": {"session", "t", "tid", "role", "class", "object", "time_ns"},
-    "client": {"command", "sent_ns", "last_ns", "port"},
+    "client": {"command", "t", "last_ns"},
 }
 
 
@@ -116,7 +128,7 @@ def _dump(events: Iterator[Event], out: TextIO) -> None:
 
 def write(run: Run, path: Path) -> Path:
     """The file, written event by event; times are those of the recorder's clock."""
-    trace = open_trace(run)
+    trace = of_run(run)
     with path.open("w", encoding="utf-8") as out:
         _dump(_events(run, trace), out)
     for text in trace.notices if trace else ():

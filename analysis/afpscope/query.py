@@ -9,35 +9,46 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import re
 import sys
 from typing import Any
 
 import duckdb
 
-from . import show, tables
+from . import show, tables, trace
 from .errors import OK, Failure, wrong_use
 from .run import Run, find
 
 ROWS_MAX = 200
-# Both sides of each request: the n-th of a client's port and DSI id is the n-th of the
-# session with that port, so that no clock need be shared.
-JOINED = """
-create view joined as
-with ports as (select distinct session, port from sessions),
-server as (
-    select r.*, p.port, row_number() over (partition by p.port, r.dsi_id order by r.t) as turn
-    from requests r join ports p using (session)),
-own as (
-    select *, row_number() over (partition by port, dsi_id order by sent_ns) as turn from client)
-select coalesce(own.port, server.port) as port, coalesce(own.dsi_id, server.dsi_id) as dsi_id,
-    own.command as client_command, server.command as server_command, own.sent_ns,
-    own.last_ns - own.sent_ns as client_ns, server.time_ns as server_ns,
-    cast(own.last_ns - own.sent_ns as bigint) - cast(server.time_ns as bigint) as between_ns
-from own full join server
-    on own.port = server.port and own.dsi_id = server.dsi_id and own.turn = server.turn
+# Both sides of each request: by the client's port and the DSI id, carried on where its 16 bits
+# wrap (it falls, or rises, by more than half), so that no clock need be shared.
+_UNWRAP = """
+select *, dsi_id + 65536 * sum(case when step < -32768 then 1 when step > 32768 then -1 else 0 end)
+    over (partition by {conn} order by t, dsi_id rows unbounded preceding) as id
+from (select *, cast(dsi_id as int)
+    - lag(cast(dsi_id as int)) over (partition by {conn} order by t, dsi_id) as step from {stream})
 """
-_SIDES = ("requests", "client", "sessions")
+JOINED = f"""
+create view joined as
+with server as ({_UNWRAP.format(stream="requests", conn="session, port")}),
+own as ({_UNWRAP.format(stream="client", conn="port")})
+select coalesce(own.port, server.port) as port, coalesce(own.dsi_id, server.dsi_id) as dsi_id,
+    server.session, own.command as client_command, server.command as server_command,
+    own.t as client_t, server.t as server_t, own.last_ns as client_ns, server.time_ns as server_ns,
+    cast(own.last_ns as bigint) - cast(server.time_ns as bigint) as between_ns
+from own full join server on own.port = server.port and own.id = server.id
+"""
+# The name that came last with a request's id, before it was answered, is its.
+NAMED = """
+create view named as
+select r.*, n.volume, n.dir, n.len as name_len, n.name, {text} as text
+from requests r asof left join names n on r.session = n.session and r.dsi_id = n.dsi_id
+    and r.command = n.command and r.timestamp >= n.timestamp {texts}
+"""
+_TEXTS = "left join (select name, any_value(text) as text from texts group by 1) x using (name)"
+_SIDES = {
+    "requests": {"session", "port", "dsi_id", "t", "command", "time_ns"},
+    "client": {"port", "dsi_id", "t", "command", "last_ns"},
+}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +59,14 @@ def options(parser: argparse.ArgumentParser) -> None:
     form.add_argument("--json", action="store_true", help="all rows as JSON, one object a line")
 
 
+def _meant(db: Any, sql: str | None) -> set[str]:
+    """Names of the tables in a query; none where it has an error, which running it tells."""
+    try:
+        return {str(name).lower() for name in db.get_table_names(sql or "")}
+    except duckdb.Error:
+        return set()
+
+
 def connect(run: Run, sql: str | None) -> tuple[Any, list[str]]:
     """A connection with the tables that `sql` may mean, and the names of all there are."""
     db = duckdb.connect(":memory:", config={"python_enable_replacements": "false"})
@@ -55,23 +74,31 @@ def connect(run: Run, sql: str | None) -> tuple[Any, list[str]]:
     for name, table in made.items():
         db.register(name, table)
     names = list(made)
-    trace = tables.open_trace(run)
-    words = {w.lower() for w in re.findall(r"\w+", sql or "")}
-    join = trace is not None and set(_SIDES) <= set(trace.streams)
+    saved = trace.of_run(run)
+    words = _meant(db, sql)
+    if "named" in words:
+        words.update(("requests", "names", "texts"))
+    streams = saved.streams if saved else {}
+    join = all(n in streams and need <= set(streams[n].columns) for n, need in _SIDES.items())
     if join and "joined" in words:
         words.update(_SIDES)
-    for stream in trace.streams.values() if trace else ():
+    for stream in streams.values():
         name = stream.name if stream.name not in made else f"trace_{stream.name}"
         names.append(name)
         if sql is None:
             db.register(name, tables.schema(stream).empty_table())
         elif name in words:
             db.register(name, tables.of_stream(stream))
-    for text in trace.notices if trace else ():
+    for text in saved.notices if saved else ():
         show.notice(text)
     if join and (sql is None or "joined" in words):
         db.execute(JOINED)
         names.append("joined")
+    if {"requests", "names"} <= set(streams) and (sql is None or "named" in words):
+        with_texts = "texts" in streams
+        text, more = ("x.text", _TEXTS) if with_texts else ("null::text", "")
+        db.execute(NAMED.format(text=text, texts=more))
+        names.append("named")
     for setting in ("enable_external_access = false", "lock_configuration = true"):
         db.execute(f"set {setting}")
     return db, names

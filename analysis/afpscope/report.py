@@ -14,7 +14,7 @@ from . import figures, show
 from .digest import CommandView, Digest, digest
 from .errors import OK, UNTRUSTED, Failure, wrong_use
 from .run import Run, find
-from .trace import Trace
+from .trace import Trace, of_run
 from .words import LANGUAGES, Words
 
 TEMPLATE = "report.html"
@@ -56,8 +56,11 @@ class Page:
 class Painter:
     """Makes pictures, and keeps the figures where they are wanted as files."""
 
-    def __init__(self, folder: Path | None, w: Words) -> None:
-        self.folder, self.w, self.fonts = folder, w, True
+    def __init__(self, folder: Path | None, language: str) -> None:
+        """The figures' own words are English where no font here has the language's."""
+        self.folder, self.w, self.fonts = folder, Words(language), True
+        plain = language == "ja" and not figures.japanese()
+        self.labels = Words("en") if plain else self.w
         if folder:
             folder.mkdir(parents=True, exist_ok=True)
 
@@ -85,23 +88,25 @@ def _verdict(d: Digest, w: Words) -> list[str]:
     """The run in sentences, what matters most first."""
     run = d.run
     out = [w.say("doubt", text=text) for text in run.doubts]
-    if not out and run.books:
-        lost = sum(n for _, n in run.losses)
-        out.append(w.say("trusted", lost=lost, books=len(run.books)))
     if not d.commands:
         out.append(w["unwatched"])
     elif d.served_ns:
         first = d.commands[0]
         share = first.time_ns / d.served_ns
         mean = show.time(first.mean_ns)
-        out.append(w.say("dearest", name=first.name, share=share, mean=mean, n=first.requests))
         part = first.dearest_part
-        out.append(w.say("why", share=first.share(part), part=w[f"p_{part}"]))
+        why = {"part": w[f"p_{part}"], "part_share": first.share(part)}
+        out.append(
+            w.say("dearest", name=first.name, share=share, mean=mean, n=first.requests, **why)
+        )
         out += _dearest_call(first, w)
         if len(d.commands) > 1:
             second = d.commands[1]
             out.append(w.say("second", name=second.name, share=second.time_ns / d.served_ns))
-    for title, t in d.transfers:
+    largest = {
+        t.work: (title, t) for title, t in sorted(d.transfers, key=lambda x: x[1].size_bytes)
+    }
+    for title, t in largest.values():
         if t.throughput:
             rate = show.size(t.throughput)
             out.append(w.say("transfer", title=title, rate=rate, text=t.verdict))
@@ -109,25 +114,35 @@ def _verdict(d: Digest, w: Words) -> list[str]:
     if timed and not d.transfers and len(timed) > 1:
         slow = max(timed, key=lambda t: t.mean_ns or 0)
         out.append(w.say("slowest", name=slow.name, time=show.time(slow.mean_ns)))
+    if not run.doubts and run.books:
+        lost = sum(n for _, n in run.losses)
+        out.append(w.say("trusted", lost=lost, books=len(run.books)))
     return out
 
 
+def _throughput(d: Digest, w: Words, labels: Words) -> tuple[str, Any]:
+    """Caption and figure: by size where any work has several, else by iteration."""
+    works = [t.work for _, t in d.transfers]
+    if len(set(works)) < len(works):
+        return w["sizes_note"], figures.by_size([t for _, t in d.transfers], labels)
+    return w["throughput_note"], figures.throughput(d.transfers, labels)
+
+
 def _page(run: Run, painter: Painter, prefix: str) -> Page:
-    w, d = painter.w, digest(run)
+    w, labels, d = painter.w, painter.labels, digest(run)
     trace: Trace | None = None
     notices: tuple[str, ...] = ()
-    if run.trace:
-        try:
-            trace = Trace.open(run.trace)
-            notices = trace.notices
-        except Failure as e:
-            notices = (str(e),)
+    try:
+        trace = of_run(run)
+        notices = trace.notices if trace else ()
+    except Failure as e:
+        notices = (str(e),)
 
     def picture(name: str, caption: str, made: Any) -> Picture | None:
         return painter.picture(f"{prefix}{name}", caption, made)
 
     latency = [
-        picture(f"latency-{i}", t.name, figures.latency(t, w))
+        picture(f"latency-{i}", t.name, figures.latency(t, labels))
         for i, t in enumerate(d.tests, 1)
         if t.client
     ]
@@ -139,10 +154,12 @@ def _page(run: Run, painter: Painter, prefix: str) -> Page:
         notices=tuple(notices),
         trace=trace,
         latency=[p for p in latency if p],
-        heat=picture("heat", w["heat_note"], figures.heat(requests, w)) if requests else None,
-        where=picture("where", w["where_note"], figures.where(watched, w)) if watched else None,
-        cnid=picture("cnid", w["cnid_note"], figures.inside(watched, w)),
-        throughput=picture("throughput", w["throughput_note"], figures.throughput(d.transfers, w)),
+        heat=picture("heat", w["heat_note"], figures.heat(requests, labels)) if requests else None,
+        where=picture("where", w["where_note"], figures.where(watched, labels))
+        if watched
+        else None,
+        cnid=picture("cnid", w["cnid_note"], figures.inside(watched, labels)),
+        throughput=picture("throughput", *_throughput(d, w, labels)),
     )
 
 
@@ -163,12 +180,13 @@ def run(args: argparse.Namespace) -> int:
     """Writes the page and prints its name; 4 where a run is in doubt."""
     if args.output.is_dir():
         raise wrong_use(f"{args.output} is a folder: name a file with -o")
-    w = Words(args.lang)
-    painter = Painter(args.figures, w)
+    painter = Painter(args.figures, args.lang)
     runs = [Run.open(find(name)) for name in args.runs]
     pages = [_page(one, painter, f"{i}-" if len(runs) > 1 else "") for i, one in enumerate(runs, 1)]
-    args.output.write_text(render(pages, w), encoding="utf-8")
+    args.output.write_text(render(pages, painter.w), encoding="utf-8")
     print(args.output)
+    if painter.labels is not painter.w:
+        show.notice("report: no Japanese font here: the figures have English labels")
     if not painter.fonts:
         show.notice("report: no font here has all characters: PNG and PDF lack some (use the SVG)")
     doubts = [text for p in pages for text in (*p.digest.run.doubts, *p.notices)]

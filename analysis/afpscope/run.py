@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +16,12 @@ from .node import Node, load
 
 SCHEMA = 1
 RUN_FILE = "run.json"
+# What rungs.trace ends with, and the streams that its numbers are of.
+_COUNTED = ("requests", "calls", "waits", "client")
+_WRITTEN = re.compile(
+    r": (\d{1,18}) requests, (\d{1,18}) calls, (\d{1,18}) waits, "
+    r"(\d{1,18}) of the client's requests,"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,12 @@ class Run:
         if self.folder and (self.folder / "trace").is_dir():
             return self.folder / "trace"
         return None
+
+    @property
+    def written(self) -> dict[str, int]:
+        """Records of the trace by stream, as the run says; empty where it says nothing."""
+        found = _WRITTEN.search(self.rungs.get("trace", ""))
+        return dict(zip(_COUNTED, map(int, found.groups()), strict=True)) if found else {}
 
     @property
     def name(self) -> str:

@@ -6,6 +6,7 @@ docs/analysis.md lists tables and columns. Fields that are enums become texts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +16,7 @@ import pyarrow as pa
 from .errors import Failure
 from .model import Phase
 from .run import Run
-from .trace import Stream, Trace
+from .trace import Stream
 
 Rows = list[dict[str, Any]]
 _TEXT, _INT, _UINT = pa.string(), pa.int64(), pa.uint64()
@@ -142,13 +143,20 @@ def _lookup(labels: dict[int, str], dtype: Any) -> Any | None:
     return pa.array([labels.get(v, f"?{v}") for v in range(top)], _TEXT)
 
 
+def _columns(stream: Stream) -> list[str]:
+    """The fields, without what only fills a record."""
+    return [name for name in stream.columns if not re.fullmatch(r"pad\d*", name)]
+
+
 def schema(stream: Stream) -> Any:
     """The Arrow schema of a stream's table."""
     fields = []
-    for name in stream.columns:
+    for name in _columns(stream):
         dtype = stream.layout.dtype[name]
         if stream.labels(name):
             fields.append((name, pa.dictionary(pa.int32(), _TEXT)))
+        elif dtype.kind == "S":
+            fields.append((name, _TEXT))
         elif dtype.shape:
             fields.append((name, pa.binary(dtype.itemsize)))
         else:
@@ -163,6 +171,8 @@ def _column(stream: Stream, name: str, block: Any, lookups: dict[str, Any]) -> A
         if lookup is None:
             return _dictionary(stream.labels(name), values).dictionary_encode()
         return pa.DictionaryArray.from_arrays(pa.array(values.astype(np.int32)), lookup)
+    if values.dtype.kind == "S":
+        return pa.array([v.decode("utf-8", "replace") for v in values], _TEXT)
     if values.ndim > 1:
         return pa.array([v.tobytes() for v in values], pa.binary(values[0].nbytes))
     native = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("="), copy=False)
@@ -178,15 +188,10 @@ def batches(stream: Stream) -> Iterator[Any]:
     }
     wanted = schema(stream)
     for block in stream.blocks():
-        arrays = [_column(stream, name, block, lookups) for name in stream.columns]
+        arrays = [_column(stream, name, block, lookups) for name in _columns(stream)]
         yield pa.RecordBatch.from_arrays(arrays, schema=wanted)
 
 
 def of_stream(stream: Stream) -> Any:
     """A whole stream as an Arrow table: takes memory for all its records."""
     return pa.Table.from_batches(batches(stream), schema(stream)).unify_dictionaries()
-
-
-def open_trace(run: Run) -> Trace | None:
-    """The run's trace; None where it has none."""
-    return Trace.open(run.trace) if run.trace else None

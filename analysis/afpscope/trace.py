@@ -24,6 +24,7 @@ import numpy.typing as npt
 from . import tsdl
 from .errors import Failure
 from .layout import Layout, layout
+from .run import Run
 
 MAGIC = 0xC1FC1FC1
 STREAMS_MAX = 64
@@ -387,3 +388,18 @@ def _discarded(
     if total:
         notices.append(f"{path.name}: {total:,} records were discarded by the recorder")
     return total
+
+
+def of_run(run: Run) -> Trace | None:
+    """The run's trace, held against what run.json says of it; None where it has none."""
+    if not run.trace:
+        return None
+    trace, notices = Trace.open(run.trace), []
+    why = run.rungs.get("trace.truncated")
+    if why:
+        notices.append(f"the trace ends before the run: {why.replace(chr(10), '; ')}")
+    for name, n in run.written.items():
+        found = trace.streams[name].n if name in trace.streams else 0
+        if found != n:
+            notices.append(f"{name}: {found:,} records are here, {n:,} were written")
+    return Trace(trace.streams, (*trace.notices, *notices))

@@ -31,13 +31,14 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True)
 class Integer:
-    """Sizes and alignments in bits."""
+    """Sizes and alignments in bits. `text`: a character; arrays of them are texts."""
 
     size: int
     align: int
     signed: bool
     little: bool
     labels: dict[int, str] = field(default_factory=dict)
+    text: bool = False
 
 
 @dataclass(frozen=True)
@@ -197,7 +198,9 @@ class _Parser:
             raise Failure(f"metadata: an integer of {size} bits aligned to {align}: not supported")
         order = got.get("byte_order", "native")
         little = self.little if order == "native" else order == "le"
-        return Integer(size, max(align, 8), got.get("signed") in ("1", "true", "TRUE"), little)
+        signed = got.get("signed") in ("1", "true", "TRUE")
+        text = size == 8 and got.get("encoding", "none") != "none"
+        return Integer(size, max(align, 8), signed, little, text=text)
 
     @staticmethod
     def setting(got: dict[str, str], key: str, default: int) -> int:

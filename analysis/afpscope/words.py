@@ -21,17 +21,13 @@ _WORDS: dict[str, tuple[str, str]] = {
     "doubt": ("Do not rely on this run: {text}.", "この測定を信頼しないこと: {text}。"),
     "dearest": (
         "{name} is the dearest AFP command: {share:.0%} of all time inside the server, "
-        "{mean} each ({n:,} requests).",
-        "最も時間を要する AFP コマンドは {name}: サーバー内時間の {share:.0%}、"
-        "1 回 {mean} ({n:,} 要求) 。",
-    ),
-    "why": (
-        "Most of that, {share:.0%}, is {part}.",
-        "そのうち最大の {share:.0%} は「{part}」。",
+        "because there were {n:,} requests of {mean} each, {part_share:.0%} of it {part}.",
+        "最も時間を要する AFP コマンドは {name}: サーバー内時間の {share:.0%}。"
+        "1 回 {mean} が {n:,} 要求、その {part_share:.0%} は「{part}」。",
     ),
     "call_why": (
-        "The dearest call afpd makes for it is {call}: {n:.2f} per request, {time} in all.",
-        "afpd の最も高価な呼出は {call}: 要求あたり {n:.2f} 回、計 {time}。",
+        "The dearest call afpd makes for it is {call}: {n:.2f} per request, which take {time}.",
+        "afpd の最も高価な呼出は {call}: 要求あたり {n:.2f} 回、{time}。",
     ),
     "second": ("Next is {name} with {share:.0%}.", "次は {name}、{share:.0%}。"),
     "transfer": ("{title}: {rate}/s. {text}", "{title}: {rate}/s。{text}"),
@@ -42,6 +38,21 @@ _WORDS: dict[str, tuple[str, str]] = {
     "what": ("What", "項目"),
     "count": ("Count", "件数"),
     "losses": ("Losses", "損失"),
+    "glossary": (
+        "Words: afpd is the process that serves a client. CNID server: cnid_dbd, which gives files "
+        "numbers. Work in system calls: the kernel works for afpd. p50, p99: half, and 99 of 100 "
+        "requests took no longer.",
+        "用語: afpd はクライアントに応答するプロセス、"
+        "CNID サーバーはファイルに番号を与える cnid_dbd。"
+        "システムコール処理は afpd のためのカーネルの動作。"
+        "p50、p99: 要求の 50 %、99 % がこの時間以内。",
+    ),
+    "swipe": ("wider than this screen: scroll it sideways", "横にスクロールできます"),
+    "axis_size": ("size of the file", "ファイルサイズ"),
+    "sizes_note": (
+        "Median of the iterations that count, by size of the file; the bar is its 95 % interval.",
+        "有効な反復の中央値 (ファイルサイズ別) 。縦線は 95 % 区間。",
+    ),
     "no_losses": (
         "{n} kinds of loss were watched for; none happened.",
         "{n} 種の損失を監視、発生なし。",

@@ -164,8 +164,8 @@ def test_a_file_that_is_no_counts_file(
 
 
 FAKE = """#!/bin/sh
-while [ "$1" != --json ]; do shift; done
-cp "$FAKE_RUN" "$2"
+while [ "$1" != -o ]; do shift; done
+mkdir "$2" && cp "$FAKE_RUN" "$2/run.json"
 """
 
 
@@ -180,7 +180,7 @@ def test_ab_runs_in_turn_and_compares(
     done = execute("ab", *line, "--program", program, "--", "lantest", "-n", "2")
     assert done.code == 0
     assert [text.split(": ")[3][0] for text in done.err.splitlines()] == list("abbaab")
-    made = sorted(path.name for path in (shelf.base / "out").iterdir())
+    made = sorted(path.name for path in (shelf.base / "out").iterdir() if path.is_dir())
     assert made == ["001a", "001b", "002a", "002b", "003a", "003b"]
     assert "no difference shown" in done.out or "not enough runs" in done.out
 

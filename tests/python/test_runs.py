@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tracegen
 from afpscope import Failure, Run, find, hist
@@ -153,20 +154,45 @@ def test_query(traced: Path, execute: Execute) -> None:
     assert "time_ns" in execute("query", traced).out
 
 
-def test_both_sides_of_every_request_join(shelf: Shelf, execute: Execute) -> None:
-    folder = shelf.put("both")
+JOIN = (
+    "select count(*), count(client_ns), count(server_ns), min(between_ns), max(between_ns), "
+    "count(*) filter (client_command <> server_command) from joined"
+)
+
+
+@pytest.mark.parametrize("lost", [0, 0.01])
+def test_both_sides_of_every_request_join(shelf: Shelf, execute: Execute, lost: float) -> None:
+    """Also where the 16-bit ids come round more than once, and where records were lost."""
+    n, folder, rng = 300_000, shelf.put("both"), np.random.default_rng(7)
     tracegen.write(folder / "trace", 1)
-    for name, rows in tracegen.both_sides(1000).items():
-        if name == "client":
-            rows = rows[rows["t"].argsort()]
-        (folder / "trace" / name).write_bytes(tracegen.packets(name, rows))
-    sql = (
-        "select count(*), count(client_ns), count(server_ns), min(between_ns), max(between_ns), "
-        "count(*) filter (client_command <> server_command) from joined"
-    )
-    assert (
-        execute("query", folder, sql, "--csv").out.splitlines()[1] == "1000,1000,1000,1234,1234,0"
-    )
+    kept = {}
+    for name, rows in tracegen.both_sides(n).items():
+        kept[name] = rng.random(n) >= lost
+        (folder / "trace" / name).write_bytes(tracegen.packets(name, rows[kept[name]], 65536))
+    client, server = kept["client"], kept["requests"]
+    got = execute("query", folder, JOIN, "--csv").out.splitlines()[1]
+    wanted = [(client | server).sum(), client.sum(), server.sum(), 1234, 1234, 0]
+    assert got == ",".join(str(int(x)) for x in wanted)
+
+
+def test_what_the_run_says_of_its_trace_is_checked(shelf: Shelf, execute: Execute) -> None:
+    said = "/x/trace: 300 requests, 301 calls, 300 waits, 300 of the client's requests, 9 bytes"
+    folder = shelf.put("a", change=lambda v: v["rungs"].update(trace=said))
+    tracegen.write(folder / "trace")
+    done = execute("info", folder)
+    assert done.code == 4
+    assert "NOTICE       calls: 300 records are here, 301 were written" in done.out
+    assert done.out.count("NOTICE") == 1
+    (folder / "trace" / "waits").unlink()
+    assert "waits: 0 records are here, 300 were written" in execute("info", folder).out
+
+
+def test_a_trace_that_ended_early_is_said_to_have(shelf: Shelf, execute: Execute) -> None:
+    change = {"trace.truncated": "limit"}
+    folder = shelf.put("a", change=lambda v: v["rungs"].update(change))
+    tracegen.write(folder / "trace")
+    done = execute("info", folder)
+    assert done.code == 4 and "the trace ends before the run: limit" in done.out
 
 
 @pytest.mark.parametrize(
@@ -193,12 +219,42 @@ def test_export(traced: Path, tmp_path: Path, execute: Execute) -> None:
     assert done.code == 2 and "empty" in done.err
 
 
-def test_perfetto(traced: Path, tmp_path: Path, execute: Execute) -> None:
-    execute("export", traced, "--to", "perfetto", "-o", tmp_path / "o")
-    events = json.loads((tmp_path / "o" / "perfetto.json").read_text())["traceEvents"]
+def perfetto(folder: Path) -> list[dict[str, Any]]:
+    """The events of an export: as the trace-event format wants them, and with no two slices of
+    a track that overlap without one holding the other, which the viewer drops."""
+    events = json.loads((folder / "perfetto.json").read_text())["traceEvents"]
+    tracks: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for e in events:
+        assert e["ph"] in ("X", "M") and isinstance(e["pid"], int) and isinstance(e["tid"], int)
+        if e["ph"] == "X":
+            begin, ns = (round(e[key] * 1000) for key in ("ts", "dur"))
+            assert e["name"] and ns >= 0
+            tracks.setdefault((e["pid"], e["tid"]), []).append((begin, begin + ns))
+    for slices in tracks.values():
+        inside: list[int] = []
+        for begin, end in sorted(slices, key=lambda s: (s[0], -s[1])):
+            while inside and inside[-1] <= begin:
+                inside.pop()
+            assert not inside or end <= inside[-1]
+            inside.append(end)
+    return list(events)
+
+
+def test_perfetto(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
+    folder = shelf.put("traced")
+    made = tracegen.write(folder / "trace")
+    made["client"]["last_ns"] = 12_000  # three under way at a time
+    made["requests"]["session"] = np.arange(300)
+    made["calls"]["tid"] = np.arange(300)
+    for name in ("client", "requests", "calls"):
+        (folder / "trace" / name).write_bytes(tracegen.packets(name, made[name]))
+    execute("export", folder, "--to", "perfetto", "-o", tmp_path / "o")
+    events = perfetto(tmp_path / "o")
     slices = [e for e in events if e["ph"] == "X"]
-    assert len([e for e in slices if e["pid"] < 9 and e["tid"] == 1]) == 300
-    assert len([e for e in slices if e["tid"] >= 1000 and e["pid"] < 9]) == 300
+    assert len([e for e in slices if e["pid"] < 1000 and e["tid"] == 1]) == 300
+    assert len([e for e in slices if e["pid"] < 1000 and e["tid"] >= 1000]) == 300
+    tracks = [e["tid"] for e in slices if e["args"].get("port") is not None and "len" in e["args"]]
+    assert len(tracks) == 300 and set(tracks) == {0, 1, 2}
     assert {"session 0", "time: disk", "client"} <= {
         e["args"]["name"] for e in events if e["ph"] == "M"
     }

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Writes traces as the recorder does, for tests of the reader, also very large ones.
 
+Fields are those of docs/trace.md, which follow from bpf/records.h.
+
 tracegen.py FOLDER RECORDS    a run folder with so many calls, and requests to match
 """
 
 from __future__ import annotations
 
+import re
 import sys
 import uuid
 import zlib
@@ -21,38 +24,35 @@ COMMANDS = {7: "FPCreateFile", 8: "FPDelete", 26: "FPOpenFork", 27: "FPRead"}
 ROLES = {0: "afpd", 1: "cnid_dbd", 2: "other"}
 CLASSES = {0: "read", 1: "write", 8: "stat", 9: "xattr"}
 OBJECTS = {0: "-", 1: "client socket", 4: "data file"}
-EVENTS = {0: "begin", 1: "end"}
+KINDS = {1: "blocked", 2: "run queue"}
+EVENTS = {1: "begin", 2: "end"}
 
 PARTS = ("own", "calls", "runq", "disk", "cnid", "lock", "log", "net", "other")
-STREAMS: dict[str, dict[str, str]] = {
-    "requests": {
-        "t": "u8", "session": "u4", "dsi_id": "u2", "command": "command", "result": "i4",
-        "calls": "u4", "bytes_in": "u8", "bytes_out": "u8", "time_ns": "u8",
-        **{f"{part}_ns": "u8" for part in PARTS},
-    },
-    "calls": {
-        "t": "u8", "session": "u4", "tid": "u4", "dsi_id": "u2", "command": "command",
-        "role": "role", "class": "class", "object": "object", "nr": "u2", "fd": "i4",
-        "ret": "i8", "time_ns": "u8",
-    },
-    "waits": {
-        "t": "u8", "session": "u4", "tid": "u4", "command": "command", "role": "role",
-        "class": "class", "object": "object", "kind": "u1", "ns": "u8",
-    },
-    "sessions": {
-        "t": "u8", "session": "u4", "event": "event", "family": "u2", "port": "u2",
-        "address": "u8", "uid": "u4",
-    },
-    "client": {
-        "t": "u8", "port": "u2", "dsi_id": "u2", "command": "command", "result": "i4",
-        "sent_ns": "u8", "first_ns": "u8", "last_ns": "u8", "len": "u8",
-    },
-}  # fmt: skip
+DOC = Path(__file__).parents[2] / "docs" / "trace.md"
+
+
+def _fields() -> dict[str, dict[str, str]]:
+    """Type by field by stream: u8 (of 8 bytes), 16u1 (an array of 16 bytes), or an enum."""
+    out: dict[str, dict[str, str]] = {}
+    for line in DOC.read_text().partition("<!-- made by")[2].splitlines():
+        if line.startswith("### "):
+            out[line[4:]] = fields = {}
+        elif row := re.match(r"\| \d+ \| `(\w+)` \| char\[(\d+)\]", line):
+            fields[row[1]] = f"S{row[2]}"
+        elif row := re.match(r"\| \d+ \| `(\w+)` \| ([us])(\d+)(\[16\])?(, enum)?", line):
+            name, sign, bits, array, enum = row.groups()
+            kind = f"{'i' if sign == 's' else 'u'}{int(bits) // 8}"
+            fields[name] = name if enum else f"16{kind}" if array else kind
+    return out
+
+
+STREAMS = _fields()
 ENUMS = {
     "command": ("u2", COMMANDS),
     "role": ("u1", ROLES),
     "class": ("u1", CLASSES),
     "object": ("u1", OBJECTS),
+    "kind": ("u1", KINDS),
     "event": ("u1", EVENTS),
 }
 HEAD: list[tuple[str, Any]] = [
@@ -69,7 +69,8 @@ def plain(kind: str) -> str:
 
 
 def record_dtype(stream: str) -> np.dtype[Any]:
-    return np.dtype([(name, "<" + plain(kind)) for name, kind in STREAMS[stream].items()])
+    kinds = {name: plain(kind) for name, kind in STREAMS[stream].items()}
+    return np.dtype([(n, k if k[0] in "1S" else f"<{k}") for n, k in kinds.items()])
 
 
 def head_dtype(crc: bool) -> np.dtype[Any]:
@@ -80,10 +81,19 @@ def _integer(kind: str) -> str:
     return f"integer {{ size = {int(kind[1]) * 8}; align = 8; signed = {int(kind[0] == 'i')}; }}"
 
 
+def _member(field: str, kind: str) -> str:
+    if kind[0] == "S":
+        return f"char _{field}[{kind[1:]}];"
+    if kind == "16u1":
+        return f"u1 _{field}[16];"
+    return f"{f'enum {kind}_label' if kind in ENUMS else kind} _{field};"
+
+
 def metadata(crc: bool = True) -> str:
-    """The TSDL of the five streams."""
+    """The TSDL of all streams."""
     out = ["/* CTF 1.8 */"]
     out += [f"typealias {_integer(s + str(n))} := {s}{n};" for s in "ui" for n in (1, 2, 4, 8)]
+    out.append("typealias integer { size = 8; align = 8; encoding = UTF8; } := char;")
     out.append(
         f'trace {{ major = 1; minor = 8; uuid = "{UUID}"; byte_order = le;\n'
         "  packet.header := struct { u4 magic; u1 uuid[16]; u4 stream_id; }; };"
@@ -102,13 +112,9 @@ def metadata(crc: bool = True) -> str:
         out.append(
             f"stream {{ id = {number}; packet.context := struct {{ stamp timestamp_begin;"
             " stamp timestamp_end; u8 content_size; u8 packet_size; u8 events_discarded;"
-            f" u8 packet_seq_num;{tail} }};\n  event.header := struct {{ stamp t; }}; }};"
+            f" u8 packet_seq_num;{tail} }};\n  event.header := struct {{ stamp timestamp; }}; }};"
         )
-        rest = " ".join(
-            f"{f'enum {kind}_label' if kind in ENUMS else kind} _{field};"
-            for field, kind in fields.items()
-            if field != "t"
-        )
+        rest = " ".join(_member(*row) for row in fields.items() if row[0] != "timestamp")
         out.append(
             f'event {{ name = "{name}"; id = 0; stream_id = {number};\n'
             f"  fields := struct {{ {rest} }}; }};"
@@ -121,7 +127,11 @@ def records(stream: str, n: int, seed: int = 1) -> Records:
     """`n` plausible records in order of time."""
     rng = np.random.default_rng(seed)
     out = np.zeros(n, record_dtype(stream))
-    out["t"] = 1_000_000_000 + np.arange(n, dtype=np.uint64) * 5000
+    out["timestamp"] = 1_000_000_000 + np.arange(n, dtype=np.uint64) * 5000
+    if "t" in STREAMS[stream]:
+        out["t"] = out["timestamp"]
+    if stream == "texts":
+        out["text"] = [f"file {i}" for i in range(n)]
     for field, kind in STREAMS[stream].items():
         if kind in ENUMS:
             out[field] = rng.choice(list(ENUMS[kind][1]), n)
@@ -136,23 +146,16 @@ def records(stream: str, n: int, seed: int = 1) -> Records:
 
 
 def both_sides(n: int) -> dict[str, Records]:
-    """Requests of two sessions as server and client saw them, by clocks that differ; the DSI
-    ids come round again."""
-    requests, client, sessions = (
-        records("requests", n),
-        records("client", n),
-        records("sessions", 2),
-    )
+    """Requests of two sessions as server and client saw them, by clocks that differ. With more
+    than 65,536 of a session its DSI ids come round again."""
+    requests, client = records("requests", n), records("client", n)
     requests["session"] = np.arange(n) % 2
-    requests["dsi_id"] = np.arange(n) // 2 % 16
-    sessions["session"], sessions["port"] = (0, 1), (50000, 50001)
-    for field in ("command", "dsi_id"):
-        client[field] = requests[field]
-    client["port"] = 50000 + requests["session"]
-    client["t"] = client["sent_ns"] = requests["t"] - np.uint64(999_999_999)
-    client["last_ns"] = client["sent_ns"] + requests["time_ns"] + np.uint64(1234)
-    order = np.random.default_rng(3).permutation(n)
-    return {"requests": requests, "client": client[order], "sessions": sessions}
+    requests["port"] = client["port"] = 50000 + requests["session"]
+    requests["dsi_id"] = client["dsi_id"] = (np.arange(n) // 2 + 60000) % 65536
+    client["command"] = requests["command"]
+    client["t"] = client["timestamp"] = requests["t"] - np.uint64(999_999_999)
+    client["last_ns"] = requests["time_ns"] + np.uint64(1234)
+    return {"requests": requests, "client": client}
 
 
 def packets(
@@ -168,7 +171,10 @@ def packets(
         head["magic"], head["uuid"] = MAGIC, np.frombuffer(UUID.bytes, np.uint8)
         head["stream_id"] = list(STREAMS).index(stream)
         if len(part):
-            head["timestamp_begin"], head["timestamp_end"] = part["t"][0], part["t"][-1]
+            head["timestamp_begin"], head["timestamp_end"] = (
+                part["timestamp"][0],
+                part["timestamp"][-1],
+            )
         head["content_size"] = (start + len(part) * stride) * 8
         head["packet_size"], head["packet_seq_num"] = size * 8, seq
         head["events_discarded"] = discarded

@@ -119,7 +119,8 @@ static inline int setup(void **state)
 
 	strcpy(x->dir, "/tmp/afpscope-reader-XXXXXX");
 	assert_non_null(mkdtemp(x->dir));
-	if (trace_open(&x->writer, x->dir, &(struct trace_opts) { .run = "1", .command = "t" }, &e))
+	if (trace_open(&x->writer, x->dir,
+		       &(struct trace_opts) { .names = true, .run = "1", .command = "t" }, &e))
 		fail_msg("%s", e.text);
 	assert_int_equal(trace_start(x->writer, &source, &e), 0);
 	trace_stop(x->writer);
