@@ -52,7 +52,9 @@ static int run_external(int argc, char **argv)
 	if (errno != ENOENT)
 		cmd_say("cannot run %s: %s", program, strerror(errno));
 	else
-		cmd_say("there is no command '%s'; afpscope --help lists them", argv[0]);
+		cmd_say("there is no command '%s', nor a program %s on the PATH (make install "
+			"brings those of the analysis); afpscope --help lists them",
+			argv[0], program);
 	return OUTCOME_USAGE;
 }
 
