@@ -50,8 +50,8 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.usage = "afpscope compare [OPTIONS] A B | A... -- B..."
     parser.add_argument("runs", metavar="RUN", nargs="+")
     parser.add_argument("--force", action="store_true", help="compare what is not comparable")
-    parser.add_argument("--least", metavar="PERCENT", type=percent, default=0.01,
-                        help="a smaller change of time is no difference (default 1%%)")  # fmt: skip
+    parser.add_argument("--least", metavar="PERCENT", type=percent, default=0.03,
+                        help="a smaller change of time is no difference (default 3%%)")  # fmt: skip
     parser.add_argument("--all", action="store_true", help="show rows without a difference too")
     parser.add_argument("--json", action="store_true")
 

@@ -19,6 +19,9 @@ Key = tuple[str, str, str, str, str]
 Observed = dict[Key, list[int]]
 OWN_CODE = "user"
 _HEAP_AND_TIMERS = {"memory", "signal"}
+_BULK = {"FPRead", "FPReadExt", "FPWrite", "FPWriteExt"}
+_PIECES = {(class_, "client socket") for class_ in ("recv", "send", "sendfile")}
+_NEXT = ("read", "pipe")
 _LEAST = 10
 
 
@@ -81,12 +84,16 @@ def _unsteady(key: Key, requests: int) -> int:
     """How far a band goes at least beyond what was seen; 0 for what hangs on the request alone.
 
     Waits hang on who was scheduled when (that one more answer is awaited shows in the writes
-    to the CNID socket, which are exact); a database writes pages and rolls logs over in its
-    own time; the heap grows and timers tick.
+    to the CNID socket, which are exact); data come and go in as many pieces as the socket has
+    room for, and the next of several requests is there or is not when afpd looks at its pipe
+    and then for it; a database writes pages and rolls logs over in its own time; the heap grows and
+    timers tick.
     """
-    role, class_, object_ = key[2:]
+    command, role, class_, object_ = key[1:]
     if class_ == "wait" or (role == "afpd" and (class_, object_) == ("recv", "CNID socket")):
         return 2 * requests
+    if role == "afpd" and command in _BULK and (class_, object_) in {*_PIECES, _NEXT}:
+        return max(requests - 1, 1)  # less than a call per request
     if object_ == "CNID database" or (role == "cnid_dbd" and object_ != "CNID socket"):
         return max(requests // 2, _LEAST)
     if class_ in _HEAP_AND_TIMERS:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from alarms import alarms_counts, alarms_same, alarms_slow
 from lab import LETTERS, OUT, REPO, Client, Lab, Sample, compiled
 from limit import speed_limit
 from record import record_long, record_time
@@ -182,6 +183,9 @@ BENCHES = (
     Bench("speed-peer", speed_peer, apart=True),
     Bench("speed-cpu", speed_cpu, apart=True),
     Bench("speed-limit", speed_limit, apart=True),
+    Bench("alarms-same", alarms_same),
+    Bench("alarms-slow", alarms_slow),
+    Bench("alarms-counts", alarms_counts),
 )
 
 

@@ -58,6 +58,14 @@ def favour(pid: int) -> None:
         Path(f"/proc/{pid}/autogroup").write_text(str(NICE))
 
 
+def favour_server(server: Server) -> None:
+    """What it starts later inherits both."""
+    for pid in (server.pid, server.metad):
+        if pid:
+            os.setpriority(os.PRIO_PROCESS, pid, NICE)
+            favour(pid)
+
+
 @dataclass
 class Client:
     """A started client; output in files, so that no pipe holds it up."""
@@ -115,10 +123,7 @@ class Lab:
         OUT.mkdir(parents=True, exist_ok=True)
         self.server = self._stack.enter_context(Server(PEER_SUITE, AFPD_CPU=str(self.server_cpu)))
         try:
-            for pid in (self.server.pid, self.server.metad):
-                if pid:
-                    os.setpriority(os.PRIO_PROCESS, pid, NICE)
-                    favour(pid)
+            favour_server(self.server)
             self._mount_for_peer()
         except BaseException:
             self._stack.close()

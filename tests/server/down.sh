@@ -3,8 +3,8 @@
 #
 # down.sh PORT: stop what up.sh started on PORT and nothing else: the daemons,
 # sessions and cnid_dbd, told by their root and configuration, so also those
-# that a crashed daemon or a failed up.sh left. Unmounts vol1 and removes the
-# instance. With AFPD_KEEP set, volumes, databases and the log stay in the root
+# that a crashed daemon or a failed up.sh left. Unmounts what up.sh mounted and
+# removes the instance. With AFPD_KEEP set, volumes, databases and the log stay in the root
 # for the next up.sh on PORT.
 set -euo pipefail
 # shellcheck source=lib.sh
@@ -36,8 +36,10 @@ if [ -n "$root" ] && [ -d "$root" ]; then
     stop '^afpd$'
     stop .
     dir=$root/inst/$port
-    while mountpoint -q "$dir/vol1"; do
-        umount "$dir/vol1" 2>/dev/null || umount -l "$dir/vol1"
+    for at in "$dir/vol1" "$dir"; do
+        while mountpoint -q "$at"; do
+            umount "$at" 2>/dev/null || umount -l "$at"
+        done
     done
     [ -n "${AFPD_KEEP:-}" ] || rm -rf --one-file-system "$dir"
 fi

@@ -18,6 +18,10 @@
 # AFPD_VOL_SIZE  size of vol1, e.g. 24M: a file system of its own (ext4 on a
 #                loop device; a tmpfs where there is none: user xattrs need
 #                Linux 6.6 then)
+# AFPD_MEMORY    size of a tmpfs, e.g. 64M, for all volumes and databases: no disk makes
+#                noise (Linux 6.6; not with AFPD_KEEP or AFPD_VOL_SIZE)
+# AFPD_PRELOAD   a library of this machine to preload in afpd
+# AFPD_ENV       NAME=VALUE words more for the daemons' environment
 # CNID_PORT      port of cnid_metad (default: PORT + 1)
 #
 # Prints NAME=VALUE lines with what a test needs to know, also left in the file
@@ -62,6 +66,8 @@ failed() {
 }
 
 [ -n "${AFPD_KEEP:-}" ] || rm -rf --one-file-system "$dir"
+mkdir -p "$dir"
+[ -z "${AFPD_MEMORY:-}" ] || mount -t tmpfs -o "size=$AFPD_MEMORY,mode=755" afpscope "$dir"
 mkdir -p "$dir/vol1" "$dir/vol2" "$dir/ro" "$dir/cnid"
 if [ -n "${AFPD_VOL_SIZE:-}" ]; then
     img=$dir/vol1.img
@@ -76,6 +82,8 @@ if [ -n "${AFPD_VOL_SIZE:-}" ]; then
 fi
 chmod 777 "$dir/vol1" "$dir/vol2"
 echo "read me" > "$dir/ro/hello.txt"
+
+[ -z "${AFPD_PRELOAD:-}" ] || cp "$AFPD_PRELOAD" "$dir/preload.so"
 
 {
     echo "[Global]"
@@ -103,13 +111,19 @@ echo "read me" > "$dir/ro/hello.txt"
 # Starts a daemon in its foreground mode (-d), in the root, with a clean
 # environment and no file of ours but the log of its output: $! is its pid.
 start() { # COMMAND
+    local more
+    # The host's ld.so says in the output that it does not find the library, the root's does.
+    read -ra more <<< "${AFPD_ENV:-}"
+    if [ "$1" = afpd ] && [ -n "${AFPD_PRELOAD:-}" ]; then
+        more+=("LD_PRELOAD=/inst/$port/preload.so")
+    fi
     (
         for fd in "/proc/$BASHPID/fd"/*; do
             fd=${fd##*/}
             if [ "$fd" -gt 2 ]; then eval "exec $fd>&-"; fi
         done
         exec ${AFPD_CPU:+taskset -c "$AFPD_CPU"} \
-            env -i PATH=/usr/sbin:/usr/bin LC_ALL=C.UTF-8 setsid \
+            env -i PATH=/usr/sbin:/usr/bin LC_ALL=C.UTF-8 "${more[@]}" setsid \
             chroot "$root" "/usr/sbin/$1" -d -F "/inst/$port/afp.conf"
     ) > "$inst/$1.out" 2>&1 < /dev/null &
 }

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The Python package of analysis/, run as a user does, with the pinned packages."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from functools import cache
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parents[2]
+
+
+@cache
+def command() -> list[str]:
+    """What stands before a command of the package."""
+    need = [str(REPO / "tests" / "need.sh"), "--python"]
+    python = subprocess.run(need, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    return ["env", f"PYTHONPATH={REPO / 'analysis'}", python, "-B", "-m", "afpscope"]
+
+
+def analysis(*args: str | Path) -> subprocess.CompletedProcess[str]:
+    """afpscope ARGS; the status is for the caller to check."""
+    line = [*command(), *map(str, args)]
+    return subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+
+
+def on_create(folder: Path) -> str:
+    """The library of oncreate.c, for AFPD_PRELOAD."""
+    target = folder / "oncreate.so"
+    source = Path(__file__).with_name("oncreate.c")
+    flags = ["-shared", "-fPIC", "-nostdlib", "-O2", "-Wall", "-Wextra", "-Werror"]
+    cc = os.environ.get("CC", "cc")
+    subprocess.run([cc, *flags, "-o", str(target), str(source)], check=True)
+    return str(target)
