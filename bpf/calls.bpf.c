@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Counts every system call of the watched threads, and where their time goes. A thread is watched
  * when it has a task storage: all probes look there first and do nothing else for everybody else.

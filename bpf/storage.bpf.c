@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Counts what watched threads do below their system calls: files, page cache, block devices. The
  * maps "watched" and "thread" are those of calls.bpf.c, which also keeps t->seq, t->account and

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The floor of a synchronous client: small requests and replies over TCP on loopback, and
  * nothing else. Prints the CPU time (user and system) of the client's side in us per exchange.

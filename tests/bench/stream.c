@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What a transfer could be: the bytes of a file through TCP on loopback, no protocol around them.
  * One pass after the other over one connection; prints the microseconds of each but the first,

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What the watch adds to one system call and to one switch between threads. Loops in a process of
  * its own, pinned, in interleaved rounds of four states: nothing attached; empty programs on the

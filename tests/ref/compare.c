@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Every figure of a ledger must be the tally's, and nothing more may be there. */
 
 #include "ref/compare.h"

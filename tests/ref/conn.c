@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* All the ways of reading requests and writing replies. */
 
 #include "ref/conn.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Delays of every kind; the server measures them with a clock that is no system call. */
 
 #include "ref/delays.h"

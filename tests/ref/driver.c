@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Requests in all sizes and pieces; replies checked one by one. */
 
 #include "ref/driver.h"

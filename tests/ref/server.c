@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The reference server: requests in order, threads that make noise, threads that take turns. */
 
 #include "ref/server.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a reference server did, by the rules, one byte and one call at a time. */
 
 #include "ref/tally.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The calls behind each command: raw system calls, so that what is counted is what is made. */
 
 #include "ref/work.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* nobpf COMMAND...: runs a command for which bpf(2) answers EPERM, as a container's rules do. */
 #include <errno.h>
 #include <linux/filter.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * rung [THREADS READS]: what a watch can do on this kernel, in lines that matrix.sh looks for. A
  * child with THREADS threads (1), all on one CPU, makes READS reads (100) in each of them.

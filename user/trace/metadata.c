@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* TSDL, the language of CTF 1.8's metadata. Fields begin at bytes: records lie as in memory. */
 
 #include "trace/metadata.h"

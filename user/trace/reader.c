@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Packets back into records. Trusts no byte; knows nothing of what records mean. */
 
 #include "trace/reader.h"

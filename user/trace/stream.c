@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Packets. Knows neither threads nor what records mean. */
 
 #include "trace/stream.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The writer: one thread between the source's buffer, the client's, and the files. */
 
 #include "trace/trace.h"

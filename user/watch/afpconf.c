@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reads the form of the file; what values mean is told in hints.c. */
 
 #include "watch/afpconf.h"

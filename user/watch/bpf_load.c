@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Loads and attaches the programs; turns refusals into reasons. */
 
 #include "watch/bpf_load.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Maps into memory, stripes into sums. */
 
 #include "watch/bpf_view.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The table of system calls. Architectures lack some of them and old C libraries lack new ones,
  * so a number is kept as the text that SYS_name expands to: a call that does not exist here

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Settings and states that make figures differ; defaults and meanings are those of afp.conf(5). */
 
 #include "watch/hints.h"

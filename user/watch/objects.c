@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Inodes with a meaning. Other files need none: the kernel tells them by type and name. */
 
 #include "watch/objects.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The filters as text. The table of calls says what is in them. */
 
 #include "watch/perf_filter.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Reads /proc. Small files are read in one piece into the caller's frame; a file that grew
  * beyond it would be cut, which none of those used here can.

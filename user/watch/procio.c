@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The accounts of processes that come and go. Not for what single threads or calls did. */
 
 #include "watch/procio.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The ring buffer's reader. It never makes the programs wait: what finds no room is lost. */
 
 #include "watch/records.h"

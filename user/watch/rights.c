@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Capabilities, by the system call itself: it needs no library. */
 
 #include "watch/rights.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The rung that counts every call: the programs of bpf/calls.bpf.c and their maps, read through
  * mappings, so that looking costs the server nothing.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The rung for machines without BPF: perf counters on the tracepoint at which system calls
  * return, one for each class, told apart by a filter in the kernel. Numbers of calls, exact;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The rung that reads /proc/PID/io: four figures per process, the children it has waited for
  * included, nothing about single calls. Of a whole server, sessions that begin are found by the

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Files stay open and are read again from their start: about a third of the cost of opening
  * them. What only threads have (schedstat, switches) is summed over the threads; one that has

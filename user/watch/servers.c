@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Who serves whom, told from a census. Reads nothing of /proc itself but the default config. */
 
 #include "watch/servers.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * One dump of TCP (both families) and Unix sockets, kept as a list. Everything is asked once
  * per run or so, hence a list and no index.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Loads the programs of bpf/storage.bpf.c, each item of them in an object of its own, and adds up
  * what they count. One object has only the maps, which the others share.

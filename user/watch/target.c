@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Who serves the client's connection, and who is its CNID server. */
 
 #include "watch/target.h"

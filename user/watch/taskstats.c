@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Generic netlink by hand: two requests do not need a library. */
 
 #include "watch/taskstats.h"

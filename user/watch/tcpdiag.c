@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * One request and one answer over netlink. The kernel answers while it takes the request, so that
  * nothing is ever waited for. Who has the socket is asked elsewhere (watch/sockets.h).

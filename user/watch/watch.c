@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The front: finds the server's processes, climbs down the ladder, writes down what it was. */
 
 #include "watch/watch.h"
