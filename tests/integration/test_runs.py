@@ -72,6 +72,17 @@ def test_no_server_no_folder(scope: Scope, tmp_path: Path) -> None:
     assert not folder.exists()
 
 
+def test_no_folder_is_empty(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    """The server is there, but what was asked for cannot be done."""
+    for tool, options in (("lantest", ["-F", "none"]), ("speedtest", ["-f", "read", "-F", "none"])):
+        folder = tmp_path / tool
+        line = scope.command(dbd, *options, "-o", str(folder), tool=tool)
+        done = scope.execute(line)
+        assert done.status not in (OK, USAGE)
+        assert not folder.exists() or (folder / "run.json").exists()
+        assert folder.exists() == ("Everything measured" in done.err)
+
+
 def test_record_and_local_transfers_keep_theirs(scope: Scope, dbd: Server, tmp_path: Path) -> None:
     recorded, local = tmp_path / "recorded", tmp_path / "local"
     scope.execute(scope.recorder(dbd, "-d", "1", "-o", str(recorded))).expect(OK)

@@ -380,7 +380,7 @@ static enum outcome finish(struct record *rec, enum outcome o)
 	int r;
 
 	if (!rec->run.n_phases)
-		return o;
+		return rec->folder ? runs_save(rec->folder, runs, &rec->run, stderr, o) : o;
 	r = runs_json_only(runs) ? 0 : report_own(&rec->run, &opts, stdout);
 	if (r) {
 		cmd_say("cannot print the report: %s", strerror(-r));

@@ -172,9 +172,16 @@ static int save(const char *file, const struct run *r)
 enum outcome runs_save(const char *folder, const struct runs_cfg *cfg, const struct run *r,
 		       FILE *out, enum outcome o)
 {
-	char *file = folder ? runs_path(folder, "run.json") : NULL;
-	bool failed = folder && (!file || save(file, r));
+	bool failed = false;
+	char *file = NULL;
 
+	/* Nothing was measured; where there is a trace, or more, the folder stays. */
+	if (folder && !r->n_phases && !rmdir(folder))
+		folder = NULL;
+	if (folder) {
+		file = runs_path(folder, "run.json");
+		failed = !file || save(file, r);
+	}
 	if (cfg->json)
 		failed |= !!save(cfg->json, r);
 	if (file && !failed)
