@@ -39,6 +39,13 @@
 	X(74, 10) /* FPSetACL */                                                                   \
 	X(75, 30) /* FPAccess */
 
+/* Where a command's path begins; 0: it has none. */
+static const __u8 afs_path_at[256] = {
+#define X(number, path) [number] = (path),
+	AFS_PATHS(X)
+#undef X
+};
+
 #define AFS_PATH_VOLUME 2
 #define AFS_PATH_DIR    4
 

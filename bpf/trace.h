@@ -75,13 +75,6 @@ static __always_inline __u64 wake_flags(__u64 len)
 									    : BPF_RB_NO_WAKEUP;
 }
 
-/* Where a command's path begins; 0: it has none. */
-static const __u8 path_at[256] = {
-#define X(number, path) [number] = (path),
-	AFS_PATHS(X)
-#undef X
-};
-
 #define RECORD(name)                                                                               \
 	struct {                                                                                   \
 		struct afs_record_head head;                                                       \
@@ -273,7 +266,7 @@ static __always_inline void trace_named(const struct afs_thread *t, __u16 id, __
 		struct afs_named r;
 	} * e;
 
-	if (!path_at[command] || !RECORD_RESERVE(e, AFS_STREAM_NAMES))
+	if (!afs_path_at[command] || !RECORD_RESERVE(e, AFS_STREAM_NAMES))
 		return;
 	e->r.timestamp = now;
 	e->r.session = session;

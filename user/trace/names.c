@@ -27,12 +27,6 @@ struct names {
 	size_t n_told;
 };
 
-static const uint8_t path_at[256] = {
-#define X(number, path) [number] = (path),
-	AFS_PATHS(X)
-#undef X
-};
-
 int names_open(struct names **out, bool texts, struct err *e)
 {
 	struct names *n = calloc(1, sizeof(*n));
@@ -67,7 +61,7 @@ void names_close(struct names *n)
 /* The name's bytes, of which *len; NULL: it is not whole. */
 static const uint8_t *name_of(const struct afs_named *seen, uint8_t *type, size_t *len)
 {
-	size_t at = path_at[seen->command];
+	size_t at = afs_path_at[seen->command];
 	struct rbuf b;
 
 	/* bytes has no command number */
