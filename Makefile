@@ -126,8 +126,12 @@ fuzz:
 	$(Q)$(SAN) BUILD=build/fuzz COVERED=1 fuzz-run
 
 fuzz-run: $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
-	$(Q)set -e; for t in $^; do echo "== $$t"; $$t -len_control=0 -max_total_time=$(or $(FUZZ_SECONDS),10) -verbosity=0 -print_final_stats=1 2>&1 | \
-		grep -E 'ERROR|SUMMARY|number_of_executed_units' ; done
+	$(Q)set -e; for t in $^; do \
+		echo "== $$t"; \
+		$$t -len_control=0 -max_total_time=$(or $(FUZZ_SECONDS),10) -verbosity=0 -print_final_stats=1 \
+			-artifact_prefix=$(BUILD)/tests/fuzz/ > $$t.log 2>&1 || { tail -n 40 $$t.log; exit 1; }; \
+		grep number_of_executed_units $$t.log; \
+	done
 
 VM_TESTS   = $(BUILD)/tests/vm/nobpf $(BUILD)/tests/vm/rung
 
