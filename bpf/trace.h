@@ -260,7 +260,7 @@ static __always_inline void trace_serving(struct afs_process *p, __u32 slot)
 static __always_inline void trace_named(const struct afs_thread *t, __u16 id, __u8 command,
 					__u64 at, __u64 n, __u64 now)
 {
-	__u32 session = session_of(t), len = n < AFS_NAMED_LEN ? n : AFS_NAMED_LEN;
+	__u32 session = session_of(t);
 	struct {
 		struct afs_record_head head;
 		struct afs_named r;
@@ -272,7 +272,11 @@ static __always_inline void trace_named(const struct afs_thread *t, __u16 id, __
 	e->r.session = session;
 	e->r.dsi_id = id;
 	e->r.command = command;
-	e->r.len = bpf_probe_read_user(e->r.bytes, len, (void *)at) ? 0 : len;
+	/* Compared in the register that is passed: verifiers up to 6.1 know no other bound. */
+	asm volatile("" : "+r"(n));
+	if (n > AFS_NAMED_LEN)
+		n = AFS_NAMED_LEN;
+	e->r.len = bpf_probe_read_user(e->r.bytes, n, (void *)at) ? 0 : n;
 	RECORD_SUBMIT(e);
 }
 
