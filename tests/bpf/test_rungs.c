@@ -201,6 +201,9 @@ static void check_way(bool classic, bool no_objects, bool by_tid)
 					    .no_objects = no_objects,
 					    .by_tid = by_tid };
 	enum afs_object want = no_objects ? AFS_OBJECT_UNKNOWN : AFS_OBJECT_OTHER;
+	/* Where programs can be preempted BTF tracepoints may lose an event: but not silently. */
+	bool may_lose = !classic && bpf_load_preempted(), told;
+	uint64_t reads, closes;
 	struct ledger before, after, diff;
 	struct target t = {};
 	struct err e = {};
@@ -218,11 +221,14 @@ static void check_way(bool classic, bool no_objects, bool by_tid)
 	assert_true(rung_bpf.settle(state));
 	assert_int_equal(rung_bpf.read(state, &after), 0);
 	assert_int_equal(ledger_diff(&diff, &after, &before), 0);
-	assert_int_equal(ledger_sum(&diff, AFS_ROLE_AFPD, AFS_CLASS_READ, want).calls, 100);
-	assert_int_equal(ledger_sum(&diff, AFS_ROLE_AFPD, AFS_CLASS_CLOSE, want).calls, 1);
+	reads = ledger_sum(&diff, AFS_ROLE_AFPD, AFS_CLASS_READ, want).calls;
+	closes = ledger_sum(&diff, AFS_ROLE_AFPD, AFS_CLASS_CLOSE, want).calls;
 	assert_int_equal(run_init(&r, "test", "test"), 0);
 	assert_int_equal(rung_bpf.finish(state, &r), 0);
-	assert_true(run_books_closed(&r) && r.n_books == 6 && !run_losses(&r));
+	told = !run_books_closed(&r) || run_losses(&r);
+	assert_true((reads == 100 && closes == 1) || (may_lose && told));
+	assert_true(!told || may_lose);
+	assert_int_equal(r.n_books, 6);
 	assert_non_null(strstr(run_note_find(&r.rungs, "calls"), classic ? "raw_syscalls" : "btf"));
 	assert_int_equal(run_note_find(&r.warnings, "objects") != NULL, no_objects);
 	run_fini(&r);
