@@ -238,11 +238,14 @@ def test_json_cannot_be_written(scope: Scope, dbd: Server) -> None:
     done = scope(dbd, "-n", "1", "-f", ";", "--json", path).expect(FAILED, path)
     check_one_message(done)
     assert "Deep path" in done.out
+    assert "Everything measured is in" in done.err  # the folder
 
 
 def test_output_cannot_be_written(scope: Scope, dbd: Server) -> None:
     command = ["sh", "-c", 'exec "$@" > /dev/full', "sh", *scope.command(dbd, "-n", "1", "-f", ";")]
-    scope.execute(command).expect(FAILED, "result", "No space left")
+    done = scope.execute(command).expect(FAILED, "report", "No space left")
+    check_one_message(done)
+    assert "Everything measured is in" in done.err
 
 
 # In the middle

@@ -98,9 +98,9 @@ int main(int argc, char **argv)
 		r = cmd_speedtest(argc, argv);
 	else
 		r = dispatch(argc, argv);
-	if (fflush(stdout) || ferror(stdout)) {
+	if (fflush(stdout))
 		cmd_say("cannot write the result: %s", strerror(errno));
-		return r ? r : OUTCOME_FAILED;
-	}
-	return r;
+	else if (ferror(stdout) && !r)
+		cmd_say("cannot write the result: not all of it was taken");
+	return ferror(stdout) && !r ? OUTCOME_FAILED : r;
 }

@@ -172,22 +172,26 @@ static int save(const char *file, const struct run *r)
 enum outcome runs_save(const char *folder, const struct runs_cfg *cfg, const struct run *r,
 		       FILE *out, enum outcome o)
 {
+	const char *where = NULL;
 	bool failed = false;
 	char *file = NULL;
 
 	/* Nothing was measured; where there is a trace, or more, the folder stays. */
 	if (folder && !r->n_phases && !rmdir(folder))
 		folder = NULL;
+	if (cfg->json && save(cfg->json, r))
+		failed = true;
+	else if (!runs_json_only(cfg))
+		where = cfg->json;
 	if (folder) {
 		file = runs_path(folder, "run.json");
-		failed = !file || save(file, r);
+		if (!file || save(file, r))
+			failed = true;
+		else
+			where = folder;
 	}
-	if (cfg->json)
-		failed |= !!save(cfg->json, r);
-	if (file && !failed)
-		fprintf(out, "\nEverything measured is in %s\n", folder);
-	else if (!folder && cfg->json && !runs_json_only(cfg) && !failed)
-		fprintf(out, "\nEverything measured is in %s\n", cfg->json);
+	if (where)
+		fprintf(out, "\nEverything measured is in %s\n", where);
 	free(file);
 	return failed && !o ? OUTCOME_FAILED : o;
 }
