@@ -268,7 +268,7 @@ def test_json_cannot_be_written(scope: Scope, dbd: Server) -> None:
 def test_output_cannot_be_written(scope: Scope, dbd: Server) -> None:
     line = command(scope, dbd, "-f", "Write", "-d", "4K", "-c")
     scope.execute(["sh", "-c", 'exec "$@" > /dev/full', "sh", *line]).expect(
-        FAILED, "result", "No space left"
+        FAILED, "report", "No space left"
     )
 
 
