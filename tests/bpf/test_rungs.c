@@ -201,8 +201,8 @@ static void check_way(bool classic, bool no_objects, bool by_tid)
 					    .no_objects = no_objects,
 					    .by_tid = by_tid };
 	enum afs_object want = no_objects ? AFS_OBJECT_UNKNOWN : AFS_OBJECT_OTHER;
-	/* Where programs can be preempted BTF tracepoints may lose an event: but not silently. */
-	bool may_lose = !classic && bpf_load_preempted(), told;
+	/* Where the ladder does not take BTF tracepoints they may lose an event: not silently. */
+	bool may_lose = !classic && bpf_load_best().classic, told;
 	uint64_t reads, closes;
 	struct ledger before, after, diff;
 	struct target t = {};

@@ -246,7 +246,8 @@ def test_a_killed_recorder_leaves_a_trace(scope: Scope, guests: Server, tmp_path
     with closing(AfpClient(guests.port)) as client, Busy(client, 0.001):
         running = scope.start(scope.recorder(guests, "--trace", "-o", str(folder)))
         running.wait_recording()
-        time.sleep(3)
+        requests = folder / "trace" / "requests"
+        wait_until(lambda: requests.stat().st_size >= PACKET, 60, "a packet of requests")
         running.signal(signal.SIGKILL)
         running.process.wait()
     folder /= "trace"

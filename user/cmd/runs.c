@@ -176,8 +176,9 @@ enum outcome runs_save(const char *folder, const struct runs_cfg *cfg, const str
 	bool failed = false;
 	char *file = NULL;
 
-	/* Nothing was measured; where there is a trace, or more, the folder stays. */
-	if (folder && !r->n_phases && !rmdir(folder))
+	/* Nothing was measured; with a trace in it, or where somebody named it, the folder stays.
+	 */
+	if (folder && !cfg->folder && !r->n_phases && !rmdir(folder))
 		folder = NULL;
 	if (cfg->json && save(cfg->json, r))
 		failed = true;

@@ -40,9 +40,9 @@ struct runs_cfg {
 int runs_open(char **out, const struct runs_cfg *cfg, bool needed, struct run *r, struct err *e);
 
 /*
- * Writes run.json into the folder (may be NULL; taken away again where nothing was measured) and
- * where it was asked for, and says on out, last of all, where the run is. The outcome o, or
- * OUTCOME_FAILED instead of OUTCOME_OK.
+ * Writes run.json into the folder (may be NULL; taken away again where nothing was measured and
+ * nobody named it) and where it was asked for, and says on out, last of all, where the run is. The
+ * outcome o, or OUTCOME_FAILED instead of OUTCOME_OK.
  */
 enum outcome runs_save(const char *folder, const struct runs_cfg *cfg, const struct run *r,
 		       FILE *out, enum outcome o);
