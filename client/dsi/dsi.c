@@ -85,31 +85,44 @@ static int lost(struct dsi *d, struct err *e, int failure)
 	return dsi_die(d, e, -failure, "%s: connection lost: %s", d->peer_name, strerror(failure));
 }
 
-/* One sendmsg for what is left of r; 0 when the kernel took it all, -EAGAIN when not. */
+/* The next bytes of r that one call sends: of bulk data the header and the command go first. */
+static struct msghdr next_part(struct dsi_request *r, struct iovec iov[2])
+{
+	size_t head = DSI_HEADER_LEN + r->len, data_sent = r->sent > head ? r->sent - head : 0;
+	struct msghdr m = { .msg_iov = iov };
+
+	if (r->sent < head)
+		iov[m.msg_iovlen++] = (struct iovec) { r->wire + r->sent, head - r->sent };
+	if (r->data_len && !(r->sent < head && r->data_len >= DSI_BULK_LEN))
+		iov[m.msg_iovlen++] = (struct iovec) {
+			(uint8_t *)(uintptr_t)r->data + data_sent, r->data_len - data_sent
+		};
+	return m;
+}
+
+/*
+ * 0 when the kernel took all of r, -EAGAIN when not. One call for a small request, two for bulk
+ * data: the server wakes and reads the command while the data is still being copied.
+ */
 static int send_one(struct dsi *d, struct dsi_request *r, struct err *e)
 {
-	size_t head = DSI_HEADER_LEN + r->len;
+	const int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
 	struct iovec iov[2];
-	struct msghdr m = { .msg_iov = iov };
+	struct msghdr m;
 	ssize_t n;
 
 	if (!r->t.begun_ns)
 		r->t.begun_ns = clock_now_ns();
-	if (r->sent < head)
-		iov[m.msg_iovlen++] = (struct iovec) { r->wire + r->sent, head - r->sent };
-	if (r->data_len)
-		iov[m.msg_iovlen++] = (struct iovec) {
-			(uint8_t *)(uintptr_t)r->data + (r->sent > head ? r->sent - head : 0),
-			r->data_len - (r->sent > head ? r->sent - head : 0)
-		};
-	n = m.msg_iovlen == 1
-		? send(d->fd, iov[0].iov_base, iov[0].iov_len, MSG_DONTWAIT | MSG_NOSIGNAL)
-		: sendmsg(d->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
-		return -EAGAIN;
-	if (n < 0)
-		return lost(d, e, errno);
-	r->sent += (size_t)n;
+	do {
+		m = next_part(r, iov);
+		n = m.msg_iovlen == 1 ? send(d->fd, iov[0].iov_base, iov[0].iov_len, flags)
+				      : sendmsg(d->fd, &m, flags);
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+			return -EAGAIN;
+		if (n < 0)
+			return lost(d, e, errno);
+		r->sent += (size_t)n;
+	} while (r->sent == DSI_HEADER_LEN + r->len && r->data_len);
 	d->progress_ns = d->last_sent_ns = clock_now_ns();
 	if (r->sent < request_len(r))
 		return -EAGAIN;

@@ -3,6 +3,11 @@
 #include "unit/dsi_rig.h"
 
 #include "base/run.h"
+#include "dsi/conn.h" /* for the socket, which the kernel is asked about */
+
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 /* The last bytes of a reply may come to the buffer all the same. */
 #define TAIL 16384
@@ -276,6 +281,37 @@ static void the_end_of_the_connection_within_a_bulk_reply_is_told(void **state)
 	}
 }
 
+/* ---- out ---- */
+
+static unsigned int data_segments_out(const struct rig *g)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	assert_int_equal(getsockopt(g->d->fd, IPPROTO_TCP, TCP_INFO, &info, &len), 0);
+	return info.tcpi_data_segs_out;
+}
+
+/* Sends n bytes, less than fit into a segment here: how many segments were they? */
+static unsigned int segments_for(struct rig *g, uint32_t n)
+{
+	unsigned int before = data_segments_out(g);
+
+	submit(g, prep_take(g, 0, n));
+	reap(g);
+	return data_segments_out(g) - before;
+}
+
+static void the_command_goes_before_bulk_data_and_with_a_little(void **state)
+{
+	struct rig *g = *state;
+
+	open_session(g);
+	assert_int_equal(segments_for(g, 0), 1);
+	assert_int_equal(segments_for(g, DSI_BULK_LEN - 1), 1);
+	assert_int_equal(segments_for(g, DSI_BULK_LEN), 2);
+}
+
 /* ---- the connection ---- */
 
 static void the_kernel_tells_about_the_connection(void **state)
@@ -318,6 +354,7 @@ int main(void)
 		TEST(a_server_that_stops_within_a_bulk_reply_meets_the_deadline),
 		TEST(a_slow_bulk_reply_that_makes_progress_does_not),
 		TEST(the_end_of_the_connection_within_a_bulk_reply_is_told),
+		TEST(the_command_goes_before_bulk_data_and_with_a_little),
 		TEST(the_kernel_tells_about_the_connection),
 	};
 
