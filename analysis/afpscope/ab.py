@@ -24,10 +24,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pairs", metavar="N", type=int, default=12, help="default 12")
     parser.add_argument("-o", dest="output", metavar="DIR", type=Path, required=True)
     parser.add_argument("--program", metavar="FILE", help="default: afpscope on the PATH")
-    parser.add_argument("--force", action="store_true", help="compare what is not comparable")
-    parser.add_argument("--least", metavar="PERCENT", type=compare.percent, default=0.01)
-    parser.add_argument("--all", action="store_true")
-    parser.add_argument("--json", action="store_true")
+    compare.judging(parser)
 
 
 def _program(args: argparse.Namespace) -> str:

@@ -21,6 +21,8 @@ TimeKey = tuple[str, str]
 _FREE_OPTIONS = {"iterations", "warmup", "timeout_s", "tests", "sample_hz"}
 _SERVER = ("afp_version", "uam", "quantum_bytes", "settings")
 _ENVIRONMENT = ("kernel", "machine", "cpus")
+# Two starts of one server differ by so much (tests/bench/bench.py alarms-same).
+LEAST = 0.03
 _RUNGS = ("calls", "requests", "times", "storage.file", "storage.block", "storage.latency")
 
 
@@ -49,9 +51,14 @@ class CountRow:
 def options(parser: argparse.ArgumentParser) -> None:
     parser.usage = "afpscope compare [OPTIONS] A B | A... -- B..."
     parser.add_argument("runs", metavar="RUN", nargs="+")
+    judging(parser)
+
+
+def judging(parser: argparse.ArgumentParser) -> None:
+    """The options that report() goes by; shared with ab."""
     parser.add_argument("--force", action="store_true", help="compare what is not comparable")
-    parser.add_argument("--least", metavar="PERCENT", type=percent, default=0.03,
-                        help="a smaller change of time is no difference (default 3%%)")  # fmt: skip
+    parser.add_argument("--least", metavar="PERCENT", type=percent, default=LEAST,
+                        help=f"less than this is no difference (default {LEAST:.0%}%)")  # fmt: skip
     parser.add_argument("--all", action="store_true", help="show rows without a difference too")
     parser.add_argument("--json", action="store_true")
 

@@ -14,7 +14,6 @@ import math
 import os
 import platform
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from alarms import alarms_counts, alarms_same, alarms_slow
-from lab import LETTERS, OUT, REPO, Client, Lab, Sample, compiled
+from lab import LETTERS, OUT, REPO, Client, Lab, Sample, call_cost_program, compiled
 from limit import speed_limit
 from record import record_long, record_time
 from speed import speed_cpu, speed_peer
@@ -32,7 +31,6 @@ from tracers import TESTS, TRACERS, traced
 HERE = Path(__file__).resolve().parent
 EXCHANGES = 50_000
 TRACER_ROUNDS = 3
-CALL_COST = REPO / "build" / "tests" / "bpf" / "bench_calls"
 
 
 def client_cpu(lab: Lab, how: str) -> list[Result]:
@@ -140,11 +138,7 @@ CALL_GOALS = {"watched": 250, "unwatched": 60}
 
 def call_cost(lab: Lab, how: str) -> list[Result]:
     """What the watch adds to one system call and one switch, from the loops of tests/bpf."""
-    if not (REPO / "tests" / "bpf" / "bench_calls.c").exists():
-        return [absent("cost of a call", "ns", "there is no tests/bpf/bench_calls.c")]
-    target = str(CALL_COST.relative_to(REPO))
-    subprocess.run(["make", "-s", "-C", str(REPO), target], check=True)
-    Client([str(CALL_COST), str(2 * lab.pairs + 1)], OUT).finish()
+    Client([call_cost_program(), str(2 * lab.pairs + 1)], OUT).finish()
     rows = [json.loads(line) for line in (OUT / "out").read_text().splitlines()]
     return [_added(row, how) for row in rows if row["state"] != "none"]
 

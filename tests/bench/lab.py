@@ -241,3 +241,11 @@ def compiled(source: Path) -> Path:
     cc = os.environ.get("CC", "cc")
     subprocess.run([cc, *flags, "-o", str(target), str(source)], check=True)
     return target
+
+
+@cache
+def call_cost_program() -> str:
+    """tests/bpf/bench_calls.c, built."""
+    target = "build/tests/bpf/bench_calls"
+    subprocess.run(["make", "-s", "-C", str(REPO), target], check=True)
+    return str(REPO / target)

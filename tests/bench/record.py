@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from functools import partial
 
-from lab import LETTERS, OUT, Lab, Sample
+from lab import LETTERS, OUT, Lab, Sample, call_cost_program
 from stats import Result, Side, compare, figure
 
 RECORDED = "1579<"  # short requests, many files, bulk data, listings, locks
@@ -23,10 +24,24 @@ def traced(lab: Lab, what: str, tests: str, iterations: int = 1) -> Sample:
     return lab.ours("bpf", tests, *options, iterations=iterations)
 
 
+def _empty(lab: Lab) -> Sample:
+    """Nobody watches, but every call and switch runs programs that do nothing."""
+    with subprocess.Popen(
+        [call_cost_program(), "empty"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as programs:
+        assert programs.stdin and programs.stdout
+        if not programs.stdout.readline():
+            raise RuntimeError("the empty programs could not be attached")
+        sample = lab.ours("off", RECORDED)
+        programs.stdin.close()
+    return sample
+
+
 def record_time(lab: Lab, how: str) -> list[Result]:
     """The time of tests while they are recorded, over that of nobody watching."""
     variants = {
         "off": partial(lab.ours, "off", RECORDED),
+        "empty": partial(_empty, lab),
         "watched": partial(lab.ours, "bpf", RECORDED),
         "all": partial(traced, lab, "all", RECORDED),
         "requests": partial(traced, lab, "requests", RECORDED),
@@ -48,6 +63,7 @@ def record_time(lab: Lab, how: str) -> list[Result]:
         over("recorded, these tests", "all", None),
         over("recorded without calls", "requests", None),
         over("watched only", "watched", None),
+        over("empty programs only", "empty", None),
     ]
 
 

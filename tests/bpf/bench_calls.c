@@ -7,6 +7,8 @@
  * them is apart.
  *
  *	bench_calls [ROUNDS]
+ *	bench_calls empty    has the empty programs attached, from the line it prints to the end
+ *	                     of its standard input
  */
 
 #include "base/clock.h"
@@ -257,18 +259,40 @@ static void attach_empty(const char *tracepoint, int fd[2])
 	must(fd[1] >= 0, tracepoint);
 }
 
+#define N_EMPTY 4
+
+static void attach_all_empty(int fd[N_EMPTY][2])
+{
+	static const char *const on[N_EMPTY] = { "sys_enter", "sys_exit", "sched_switch",
+						 "sched_wakeup" };
+
+	for (int i = 0; i < N_EMPTY; i++)
+		attach_empty(on[i], fd[i]);
+}
+
 static void round_empty(const struct worker *w, int round)
 {
-	static const char *const on[] = { "sys_enter", "sys_exit", "sched_switch", "sched_wakeup" };
-	int fd[4][2];
+	int fd[N_EMPTY][2];
 
-	for (int i = 0; i < 4; i++)
-		attach_empty(on[i], fd[i]);
+	attach_all_empty(fd);
 	order(w, EMPTY, round);
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < N_EMPTY; i++) {
 		close(fd[i][1]);
 		close(fd[i][0]);
 	}
+}
+
+static int hold_empty(void)
+{
+	int fd[N_EMPTY][2];
+	char c;
+
+	attach_all_empty(fd);
+	puts("attached");
+	fflush(stdout);
+	while (read(STDIN_FILENO, &c, 1) > 0)
+		;
+	return 0;
 }
 
 static void round_watch(const struct worker *w, int round, enum state s)
@@ -337,6 +361,8 @@ int main(int argc, char **argv)
 	int rounds = argc > 1 ? atoi(argv[1]) : 15;
 	struct worker w;
 
+	if (argc > 1 && !strcmp(argv[1], "empty"))
+		return hold_empty();
 	if (rounds < 1 || rounds > ROUNDS_MAX)
 		return 2;
 	start(&w);

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from afpscope import ab, counts, stats
+from afpscope import ab, compare, counts, stats
 from conftest import Change, Done, Shelf
 
 Execute = Callable[..., Done]
@@ -183,6 +184,16 @@ def test_ab_runs_in_turn_and_compares(
     made = sorted(path.name for path in (shelf.base / "out").iterdir() if path.is_dir())
     assert made == ["001a", "001b", "002a", "002b", "003a", "003b"]
     assert "no difference shown" in done.out or "not enough runs" in done.out
+
+
+def test_ab_and_compare_go_by_the_same_rules() -> None:
+    """Else ab names a difference that compare, of the same runs, calls none."""
+    rules = []
+    for options in (ab.options, compare.options):
+        parser = argparse.ArgumentParser()
+        options(parser)
+        rules.append([parser.get_default(name) for name in ("least", "force", "all", "json")])
+    assert rules[0] == rules[1] == [compare.LEAST, False, False, False]
 
 
 def test_bands() -> None:
