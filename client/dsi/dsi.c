@@ -94,9 +94,8 @@ static struct msghdr next_part(struct dsi_request *r, struct iovec iov[2])
 	if (r->sent < head)
 		iov[m.msg_iovlen++] = (struct iovec) { r->wire + r->sent, head - r->sent };
 	if (r->data_len && !(r->sent < head && r->data_len >= DSI_BULK_LEN))
-		iov[m.msg_iovlen++] = (struct iovec) {
-			(uint8_t *)(uintptr_t)r->data + data_sent, r->data_len - data_sent
-		};
+		iov[m.msg_iovlen++] = (struct iovec) { (uint8_t *)(uintptr_t)r->data + data_sent,
+						       r->data_len - data_sent };
 	return m;
 }
 

@@ -9,6 +9,7 @@
 #include "ref/delays.h"
 #include "ref/work.h"
 
+#include <bpf/bpf.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/socket.h>
@@ -456,6 +457,105 @@ static void the_time_of_short_requests_is_explained(void **state)
 	}
 }
 
+/* Its own code, until it is told to make a call. */
+static void spin(struct watched_shared *s)
+{
+	__atomic_store_n(&s->value[0], 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&s->value[1], __ATOMIC_ACQUIRE))
+		;
+	__atomic_store_n(&s->value[1], 0, __ATOMIC_RELEASE);
+}
+
+#define THREADS_LEN (AFS_N_THREADS * sizeof(struct afs_thread))
+
+/* What the programs keep of a watched thread, in the map of whichever watch is its. */
+static struct afs_thread *find_thread(pid_t tid, void **map)
+{
+	struct bpf_map_info info;
+	struct afs_thread *t;
+	__u32 id = 0, len;
+	int fd;
+
+	while (!bpf_map_get_next_id(id, &id)) {
+		fd = bpf_map_get_fd_by_id(id);
+		len = sizeof(info);
+		memset(&info, 0, sizeof(info));
+		*map = MAP_FAILED;
+		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &len) &&
+		    !strcmp(info.name, "thread") && info.value_size == sizeof(*t))
+			*map = mmap(NULL, THREADS_LEN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		if (fd >= 0)
+			close(fd);
+		if (*map == MAP_FAILED)
+			continue;
+		for (t = *map; t < (struct afs_thread *)*map + AFS_N_THREADS; t++)
+			if (t->tid == tid)
+				return t;
+		munmap(*map, THREADS_LEN);
+	}
+	return NULL;
+}
+
+/* Takes back what the programs were told of the spinning thread: that it got a CPU. */
+static void *unsay(void *arg)
+{
+	struct watched *x = arg;
+	struct afs_thread *t;
+	void *map;
+
+	while (!__atomic_load_n(&x->shared->value[0], __ATOMIC_ACQUIRE))
+		usleep(200);
+	x->shared->value[0] = 0;
+	t = find_thread(x->pid, &map);
+	if (t) {
+		__atomic_store_n(&t->off, AFS_OFF_RUNQ, __ATOMIC_RELEASE);
+		munmap(map, THREADS_LEN);
+	}
+	usleep(1000);
+	__atomic_store_n(&x->shared->value[1], 1, __ATOMIC_RELEASE);
+	return t;
+}
+
+/* Some kernels skip a program now and then: the next call shows it, and the run says so. */
+static void a_switch_that_was_not_told_is_seen_at_the_next_call(void **state)
+{
+	unsigned long long missed = 0;
+	struct afs_part own;
+	pthread_t thread;
+	struct watched x;
+	const char *note;
+	cpu_set_t all;
+	void *found;
+	struct run r;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(getpid(), sizeof(all), &all), 0);
+	watched_start(&x, spin);
+	watched_open(&x, (struct target) {});
+	/* Where it is preempted in between, the switch that follows tells. */
+	pin(x.pid, 0);
+	pin(getpid(), 1);
+	for (int i = 0; i < 20; i++) {
+		ledger_fini(&x.diff);
+		assert_int_equal(pthread_create(&thread, NULL, unsay, &x), 0);
+		watched_step(&x);
+		pthread_join(thread, &found);
+		assert_non_null(found);
+		own = ledger_part_sum(&x.diff, AFS_ROLE_AFPD, LEDGER_ALL, AFS_CLASS_USER,
+				      LEDGER_ALL);
+		assert_true(own.cpu_ns + own.runq_ns >= REF_MS);
+	}
+	assert_int_equal(sched_setaffinity(getpid(), sizeof(all), &all), 0);
+	assert_int_equal(run_init(&r, "test", "test"), 0);
+	assert_int_equal(watch_finish(x.w, &r), 0);
+	note = run_note_find(&r.rungs, "times.missed");
+	assert_non_null(note);
+	assert_int_equal(sscanf(note, "%llu times a thread got a CPU", &missed), 1);
+	assert_in_range(missed, 1, 20);
+	run_fini(&r);
+	watched_end(&x);
+}
+
 static int remove_files(void **state)
 {
 	(void)state;
@@ -475,6 +575,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_cnid_server_works_for_the_one_who_asks),
 		cmocka_unit_test(what_the_cnid_server_does_after_its_answer_is_the_askers_still),
 		cmocka_unit_test(the_time_of_short_requests_is_explained),
+		cmocka_unit_test(a_switch_that_was_not_told_is_seen_at_the_next_call),
 	};
 
 	if (argc > 1)
