@@ -13,9 +13,9 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from . import perfetto, show, tables
-from . import trace as traces
-from .errors import OK, Failure, wrong_use
+from .errors import Failure, wrong_use
 from .run import Run, find
+from .trace import Trace, of_run
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -47,9 +47,8 @@ def _csv(path: Path, schema: Any, batches: Iterable[Any]) -> None:
             out.write_batch(_plain(batch))
 
 
-def _tables(run: Run, folder: Path, form: str) -> list[Path]:
+def _tables(run: Run, trace: Trace | None, folder: Path, form: str) -> list[Path]:
     made: list[Path] = []
-    trace = traces.of_run(run)
     sources = [(name, t.schema, t.to_batches()) for name, t in tables.of_run(run).items()]
     for s in trace.streams.values() if trace else ():
         sources.append((s.name, tables.schema(s), tables.batches(s)))
@@ -60,27 +59,24 @@ def _tables(run: Run, folder: Path, form: str) -> list[Path]:
         else:
             _csv(path, schema, batches)
         made.append(path)
-    for text in trace.notices if trace else ():
-        show.notice(text)
     return made
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes into a folder that is new or empty, and prints what it wrote."""
+    """Writes into a folder that is new or empty, and prints what it wrote; 4 where in doubt."""
     it = Run.open(find(args.run))
+    trace = of_run(it)
     folder: Path = args.output
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise wrong_use(f"{folder} is there and not an empty folder: name a new one with -o")
     folder.mkdir(parents=True, exist_ok=True)
-    for text in it.doubts:
-        show.notice(f"export: {text}")
     try:
         if args.to == "perfetto":
-            made = [perfetto.write(it, folder / "perfetto.json")]
+            made = [perfetto.write(it, trace, folder / "perfetto.json")]
         else:
-            made = _tables(it, folder, args.to)
+            made = _tables(it, trace, folder, args.to)
     except pa.ArrowException as e:
         raise Failure(f"cannot write into {folder}: {e}") from None
     for path in made:
         print(path)
-    return OK
+    return show.doubts("export", (*it.doubts, *(trace.notices if trace else ())))

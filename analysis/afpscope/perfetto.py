@@ -17,7 +17,7 @@ from typing import Any, TextIO
 
 from . import show
 from .run import Run
-from .trace import Stream, Trace, of_run
+from .trace import Stream, Trace
 
 PARTS = ("own", "calls", "runq", "disk", "cnid", "lock", "log", "net", "other")
 # Above any process id (PID_MAX_LIMIT of Linux is 2^22); tracks below 1000 are no threads.
@@ -126,11 +126,8 @@ def _dump(events: Iterator[Event], out: TextIO) -> None:
     out.write("\n]}\n")
 
 
-def write(run: Run, path: Path) -> Path:
+def write(run: Run, trace: Trace | None, path: Path) -> Path:
     """The file, written event by event; times are those of the recorder's clock."""
-    trace = of_run(run)
     with path.open("w", encoding="utf-8") as out:
         _dump(_events(run, trace), out)
-    for text in trace.notices if trace else ():
-        show.notice(text)
     return path

@@ -14,9 +14,10 @@ from typing import Any
 
 import duckdb
 
-from . import show, tables, trace
-from .errors import OK, Failure, wrong_use
+from . import show, tables
+from .errors import Failure, wrong_use
 from .run import Run, find
+from .trace import Trace, of_run
 
 ROWS_MAX = 200
 # Both sides of each request: by the client's port and the DSI id, carried on where its 16 bits
@@ -67,14 +68,13 @@ def _meant(db: Any, sql: str | None) -> set[str]:
         return set()
 
 
-def connect(run: Run, sql: str | None) -> tuple[Any, list[str]]:
+def connect(run: Run, saved: Trace | None, sql: str | None) -> tuple[Any, list[str]]:
     """A connection with the tables that `sql` may mean, and the names of all there are."""
     db = duckdb.connect(":memory:", config={"python_enable_replacements": "false"})
     made = tables.of_run(run)
     for name, table in made.items():
         db.register(name, table)
     names = list(made)
-    saved = trace.of_run(run)
     words = _meant(db, sql)
     if "named" in words:
         words.update(("requests", "names", "texts"))
@@ -89,8 +89,6 @@ def connect(run: Run, sql: str | None) -> tuple[Any, list[str]]:
             db.register(name, tables.schema(stream).empty_table())
         elif name in words:
             db.register(name, tables.of_stream(stream))
-    for text in saved.notices if saved else ():
-        show.notice(text)
     if join and (sql is None or "joined" in words):
         db.execute(JOINED)
         names.append("joined")
@@ -144,10 +142,10 @@ def _catalogue(db: Any, names: list[str]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """Prints the answer; 4 where the run is in doubt."""
     it = Run.open(find(args.run))
-    for text in it.doubts:
-        show.notice(f"query: {text}")
-    db, names = connect(it, args.sql)
+    saved = of_run(it)
+    db, names = connect(it, saved, args.sql)
     try:
         if args.sql is None:
             _catalogue(db, names)
@@ -158,4 +156,4 @@ def run(args: argparse.Namespace) -> int:
         raise wrong_use(f"{first}; tables here: {', '.join(names)}") from None
     except UnicodeError as e:
         raise Failure(f"the answer holds no text: {e}") from None
-    return OK
+    return show.doubts("query", (*it.doubts, *(saved.notices if saved else ())))

@@ -12,7 +12,7 @@ import jinja2
 
 from . import figures, show
 from .digest import CommandView, Digest, digest
-from .errors import OK, UNTRUSTED, Failure, wrong_use
+from .errors import Failure, wrong_use
 from .run import Run, find
 from .trace import Trace, of_run
 from .words import LANGUAGES, Words
@@ -189,7 +189,6 @@ def run(args: argparse.Namespace) -> int:
         show.notice("report: no Japanese font here: the figures have English labels")
     if not painter.fonts:
         show.notice("report: no font here has all characters: PNG and PDF lack some (use the SVG)")
-    doubts = [text for p in pages for text in (*p.digest.run.doubts, *p.notices)]
-    for text in doubts:
-        show.notice(f"report: {text}")
-    return UNTRUSTED if doubts else OK
+    return show.doubts(
+        "report", [text for p in pages for text in (*p.digest.run.doubts, *p.notices)]
+    )

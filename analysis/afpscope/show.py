@@ -6,10 +6,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 
+from .errors import OK, UNTRUSTED
+
 
 def notice(text: str) -> None:
     """Something the reader must know, on standard error."""
     print(f"afpscope: {text}", file=sys.stderr)
+
+
+def doubts(command: str, texts: Iterable[str]) -> int:
+    """Tells each; the exit code of a command that was done on such data."""
+    told = list(texts)
+    for text in told:
+        notice(f"{command}: {text}")
+    return UNTRUSTED if told else OK
 
 
 def time(ns: float | None) -> str:

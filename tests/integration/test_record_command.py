@@ -159,11 +159,16 @@ def test_command(scope: Scope, guests: Server, script: str, text: str) -> None:
     assert run.phases[0]["elapsed"] < 5e9
 
 
-def test_command_not_found(scope: Scope, guests: Server) -> None:
-    done = scope.record(guests, command=["/no/such/program"]).finish()
-    assert "cannot run /no/such/program: No such file" in done.err
-    assert done.run
-    assert "127" in done.run.warning("command")
+@pytest.mark.parametrize(
+    ("program", "why"),
+    [("/no/such/program", "No such file or directory"), ("/etc/passwd", "Permission denied")],
+)
+def test_command_that_cannot_run(scope: Scope, guests: Server, program: str, why: str) -> None:
+    """A wrong operand: nothing was recorded, and nothing is kept."""
+    done = scope.record(guests, command=[program]).finish()
+    assert done.code == 2
+    assert f"cannot run {program}: {why}" in done.err
+    assert not done.run and not done.out
 
 
 def test_command_that_lasts(scope: Scope, guests: Server) -> None:

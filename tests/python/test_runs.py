@@ -68,9 +68,29 @@ def test_a_doubtful_run_is_said_to_be(shelf: Shelf, execute: Execute) -> None:
         value["books"][0] |= {"closed": False, "theirs": 1}
         value["losses"][0]["n"] = 3
 
-    done = execute("info", shelf.put("a", change=open_book))
+    folder = shelf.put("a", change=open_book)
+    done = execute("info", folder)
     assert done.code == 4
     assert done.out.count("DOUBT") == 2
+    done = execute("query", folder, "select count(*) as n from phases", "--csv")
+    assert done.code == 4
+    assert done.out.startswith("n\n") and done.err.count("afpscope: query: ") == 2
+    for form in ("parquet", "csv", "perfetto"):
+        done = execute("export", folder, "--to", form, "-o", shelf.base / form)
+        assert done.code == 4
+        assert f"/{form}/" in done.out and done.err.count("afpscope: export: ") == 2
+
+
+def test_damage_to_a_trace_is_told_by_what_uses_it(traced: Path, execute: Execute) -> None:
+    with (traced / "trace" / "calls").open("r+b") as f:
+        f.truncate(f.seek(0, 2) - 1)
+    for rest in (
+        ("query", traced, "select 1"),
+        ("export", traced, "--to", "csv", "-o", traced / "o"),
+    ):
+        done = execute(*rest)
+        assert done.code == 4
+        assert f"afpscope: {rest[0]}: calls: the last packet is torn" in done.err
 
 
 def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* fork, wait at a pipe, exec. */
+/* fork, wait at a socket, exec. */
 #include "cmd/child.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define PATIENCE_MS 5000 /* from SIGTERM to SIGKILL */
 
+/* gate closes with a program that runs, and else says why none does. */
 static void be_child(int gate, char *const argv[])
 {
+	int failure;
 	char go;
 
 	/* Nobody opens the gate when the parent has ended. */
@@ -21,7 +22,9 @@ static void be_child(int gate, char *const argv[])
 		_exit(127);
 	signal(SIGPIPE, SIG_DFL);
 	execvp(argv[0], argv);
-	fprintf(stderr, "afpscope: cannot run %s: %s\n", argv[0], strerror(errno));
+	failure = errno;
+	if (write(gate, &failure, sizeof(failure)) < 0)
+		_exit(126);
 	_exit(127);
 }
 
@@ -29,7 +32,8 @@ int child_start(struct child *c, char *const argv[], struct err *e)
 {
 	int gate[2];
 
-	if (pipe2(gate, O_CLOEXEC))
+	c->name = argv[0];
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, gate))
 		return err_set(e, -errno, "cannot start %s: %s", argv[0], strerror(errno));
 	c->pid = fork();
 	if (!c->pid) {
@@ -41,18 +45,30 @@ int child_start(struct child *c, char *const argv[], struct err *e)
 	if (c->pid > 0)
 		return 0;
 	c->pid = 0;
-	close(gate[1]);
 	return err_set(e, -errno, "cannot start %s: %s", argv[0], strerror(errno));
 }
 
-void child_go(struct child *c)
+static void close_gate(struct child *c)
 {
-	if (c->gate < 0)
-		return;
-	while (write(c->gate, "g", 1) < 0 && errno == EINTR)
-		;
-	close(c->gate);
+	if (c->gate >= 0)
+		close(c->gate);
 	c->gate = -1;
+}
+
+int child_go(struct child *c, struct err *e)
+{
+	int failure = 0;
+	ssize_t n;
+
+	if (c->gate < 0)
+		return 0;
+	if (send(c->gate, "g", 1, MSG_NOSIGNAL) < 0)
+		failure = errno;
+	do {
+		n = failure ? 0 : read(c->gate, &failure, sizeof(failure));
+	} while (n < 0 && errno == EINTR);
+	close_gate(c);
+	return failure ? err_set(e, -failure, "cannot run %s: %s", c->name, strerror(failure)) : 0;
 }
 
 bool child_ended(struct child *c)
@@ -64,11 +80,9 @@ bool child_ended(struct child *c)
 
 void child_end(struct child *c)
 {
+	close_gate(c);
 	if (!c->pid)
 		return;
-	if (c->gate >= 0)
-		close(c->gate);
-	c->gate = -1;
 	kill(c->pid, SIGTERM);
 	for (int i = 0; i < PATIENCE_MS && !child_ended(c); i++)
 		usleep(1000);

@@ -13,10 +13,13 @@ struct child {
 	pid_t pid; /* 0: none */
 	int gate;  /* -1: opened */
 	int status;
+	const char *name; /* argv[0], the caller's */
 };
 
 int child_start(struct child *c, char *const argv[], struct err *e);
-void child_go(struct child *c);
+
+/* 0: its program runs; -errno: there is no such program, or it may not be run. */
+int child_go(struct child *c, struct err *e);
 
 /* Whether it has ended; its status is in c->status then, as of waitpid. */
 bool child_ended(struct child *c);

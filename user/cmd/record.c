@@ -341,13 +341,14 @@ static enum outcome work(struct record *rec, struct err *e)
 
 	r = watch_read(rec->watch, &rec->before);
 	rec->begun_ns = clock_now_ns();
+	if (child_go(&rec->child, e))
+		return OUTCOME_USAGE;
 	p = run_phase(&rec->run, 0, 1, "recorded");
 	if (r || !p) {
 		err_set(e, -ENOMEM, "out of memory");
 		return OUTCOME_FAILED;
 	}
 	p->start_ns = rec->begun_ns;
-	child_go(&rec->child);
 	wait_for_end(rec);
 	run_set(p, METRIC_ELAPSED, clock_now_ns() - rec->begun_ns);
 	watch_stop(rec->watch);
