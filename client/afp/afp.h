@@ -148,6 +148,7 @@ bool afp_get_created_dir(const struct afp_op *op, uint32_t *dir);
 bool afp_get_opened_fork(const struct afp_op *op, uint16_t *fork, struct afp_params *params);
 bool afp_get_fork_params(const struct afp_op *op, struct afp_params *out);
 bool afp_get_file_params(const struct afp_op *op, struct afp_params *out);
+bool afp_get_room(const struct afp_op *op, uint64_t *free_bytes);    /* AFP_VOLUME_EXT_FREE only */
 bool afp_get_written(const struct afp_op *op, uint64_t *end_offset); /* both write commands */
 
 /* Walks the entries of an FPEnumerate reply. */

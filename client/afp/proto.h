@@ -113,6 +113,9 @@ enum afp_result {
 #define AFP_BIT_RSRC_EXT   0x4000
 #define AFP_BIT_UNIX       0x8000
 
+/* Of a volume: bytes free, 64 bits; AFP 2.2 and later. */
+#define AFP_VOLUME_EXT_FREE 0x0200
+
 /* "FPOpenFork"; "AFP command 99" is not made up here: NULL for numbers not in the table. */
 const char *afp_command_name(uint8_t code);
 

@@ -40,6 +40,7 @@ static const struct {
 	[STORE_WRITE] = { AFP_WriteExt, AFP_Write },
 	[STORE_FLUSH] = { AFP_FlushFork, AFP_FlushFork },
 	[STORE_COPY] = { AFP_CopyFile, AFP_CopyFile },
+	[STORE_ROOM] = { AFP_GetVolParms, AFP_GetVolParms },
 };
 
 static const struct {
@@ -125,6 +126,9 @@ static void encode_named(const struct store_afp *a, struct afp_op *out, const st
 		break;
 	case STORE_OPEN:
 		afp_prep_open_fork(out, v, copy.dir, op->name, OPEN_BITMAP, access_of(op->how));
+		break;
+	case STORE_ROOM:
+		afp_prep_get_volume(out, v, AFP_VOLUME_EXT_FREE);
 		break;
 	default:
 		afp_prep_copy_file(out, v, &copy);
@@ -282,6 +286,8 @@ static bool decode(struct store_op *op, const struct afp_op *in)
 		return decode_opened(op, in);
 	case STORE_LENGTH:
 		return decode_length(op, in);
+	case STORE_ROOM:
+		return afp_get_room(in, &op->done);
 	default:
 		return true;
 	}

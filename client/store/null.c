@@ -164,7 +164,7 @@ static int posix_submit(struct store *s, struct store_op *op, struct err *e)
 		store_answer(op, STORE_UNKNOWN, ENOSYS, STORE_POSIX_NO_COPY);
 	else if (op->verb == STORE_READ || op->verb == STORE_WRITE)
 		op->done = op->len;
-	else if (op->verb == STORE_LENGTH)
+	else if (op->verb == STORE_LENGTH || op->verb == STORE_ROOM)
 		op->done = INT64_MAX;
 	else if (op->verb == STORE_MKDIR)
 		op->made = op->dir;

@@ -34,7 +34,7 @@
  */
 #define READ_AHEAD (DSI_HEADER_LEN + 20)
 
-/* Until nobody reads here any more; what a file of it has, in 32 bits and in 64. */
+/* What a file of it has, in 32 bits and in 64; and what is free. */
 #define LENGTH_32 0x7fffffffu
 #define LENGTH_64 0x7fffffffffffffffull
 
@@ -183,6 +183,13 @@ static void put_fork_params(struct wbuf *out, uint16_t bitmap)
 		wbuf_u64(out, LENGTH_64);
 }
 
+static void put_volume_params(struct wbuf *out, uint16_t bitmap)
+{
+	wbuf_u16(out, bitmap & AFP_VOLUME_EXT_FREE);
+	if (bitmap & AFP_VOLUME_EXT_FREE)
+		wbuf_u64(out, LENGTH_64);
+}
+
 static void put_opened(struct wbuf *out, struct rbuf *command)
 {
 	uint16_t bitmap;
@@ -217,6 +224,10 @@ static bool serve_command(struct peer *p, struct request *q)
 	case AFP_GetForkParms:
 		rbuf_u16(&q->command);
 		put_fork_params(&out, rbuf_u16(&q->command));
+		break;
+	case AFP_GetVolParms:
+		rbuf_u16(&q->command);
+		put_volume_params(&out, rbuf_u16(&q->command));
 		break;
 	case AFP_CreateDir:
 		wbuf_u32(&out, ANY_ID);

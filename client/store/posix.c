@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -41,6 +42,7 @@ static const char *const calls[N_STORE_VERBS] = {
 	[STORE_DELETE] = "unlinkat", [STORE_OPEN] = "openat",       [STORE_CLOSE] = "close",
 	[STORE_LENGTH] = "fstat",    [STORE_SET_LEN] = "ftruncate", [STORE_READ] = "pread",
 	[STORE_WRITE] = "pwrite",    [STORE_FLUSH] = "fsync",       [STORE_COPY] = "copy",
+	[STORE_ROOM] = "fstatvfs",
 };
 
 const char *store_posix_call(enum store_verb v)
@@ -272,6 +274,17 @@ static int open_file(const struct posix *x, struct store_op *op)
 	return 0;
 }
 
+/* For whom has no special rights. A file system without blocks does not tell. */
+static int room(struct store_op *op)
+{
+	struct statvfs fs;
+
+	if (fstatvfs((int)op->dir.id, &fs))
+		return errno;
+	op->done = (uint64_t)fs.f_bavail * fs.f_frsize;
+	return fs.f_blocks ? 0 : EOPNOTSUPP;
+}
+
 /* ---- the store ---- */
 
 static int execute_named(struct posix *x, struct store_op *op)
@@ -289,6 +302,8 @@ static int execute_named(struct posix *x, struct store_op *op)
 		return create(op);
 	case STORE_DELETE:
 		return delete (x, op);
+	case STORE_ROOM:
+		return room(op);
 	default:
 		return open_file(x, op);
 	}

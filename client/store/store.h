@@ -37,7 +37,8 @@
 	X(READ, "read")      /* op->len bytes of op->file at op->offset into op->buf; op->done */  \
 	X(WRITE, "write")    /* op->len bytes of op->data to op->file at op->offset; op->done */   \
 	X(FLUSH, "flush")    /* op->file is on disk */                                             \
-	X(COPY, "copy")      /* the store itself copies dir/name to to_dir/to_name */
+	X(COPY, "copy")      /* the store itself copies dir/name to to_dir/to_name */              \
+	X(ROOM, "room")      /* bytes that are free where dir is; op->done */
 
 enum store_verb {
 #define X(name, word) STORE_##name,
@@ -98,7 +99,7 @@ struct store_op {
 	uint8_t command;  /* number of the store's own command: AFP command; POSIX: the verb */
 	const char *what; /* its name, static: "FPWriteExt", "pwrite" */
 	const char *why;  /* what code means, static; NULL where result is STORE_OK */
-	uint64_t done;    /* READ, WRITE: bytes; LENGTH: the length */
+	uint64_t done;    /* READ, WRITE: bytes; LENGTH: the length; ROOM: what is free */
 	struct store_dir made;
 	struct store_file opened;
 	struct store_times t;

@@ -265,11 +265,60 @@ static int check_file(struct speed *s, uint64_t *len)
 	return r;
 }
 
+/* What a work of a size needs on root i, beside what is there. */
+static uint64_t need(const struct speedtest_opts *o, enum speed_work work, uint64_t size,
+		     unsigned int i)
+{
+	bool copies = work == SPEED_COPY || work == SPEED_SERVER_COPY;
+	uint64_t source = o->file || o->sparse ? 0 : size;
+
+	if (work == SPEED_WRITE)
+		return i ? 0 : size;
+	return (i ? 0 : source) + (copies && i == o->second ? size : 0);
+}
+
+#define MIB (1u << 20)
+
+/* What is free, for people. */
+static uint64_t rounded(uint64_t bytes)
+{
+	return bytes < MIB ? bytes : bytes / MIB * MIB;
+}
+
+/* A volume that is in use is not filled up. One that does not tell how much is free is tried. */
+static int check_room(struct speed *s, unsigned int i, size_t n_sizes, const uint64_t *size)
+{
+	char left[RUN_SIZE_MAX], text[RUN_SIZE_MAX], most[RUN_SIZE_MAX];
+	uint64_t n;
+	int r;
+
+	s->op.verb = STORE_ROOM;
+	s->op.dir = s->load->store->root[i];
+	r = load_store_call(s->load, &s->op, s->e);
+	if (r || s->op.result != STORE_OK)
+		return r;
+	for (size_t k = 0; k < n_sizes; k++)
+		for (unsigned int w = 0; w < s->opts->n_works; w++) {
+			n = need(s->opts, s->opts->work[w], size[k], i);
+			if (n > s->op.done)
+				return err_set(
+				    s->e, LOAD_REFUSED,
+				    "%s of %s needs %s, the %svolume has %s free: use smaller "
+				    "files (-z, -d) or another volume",
+				    speedtest_name(s->opts->work[w]), run_size(size[k], text),
+				    run_size(n, most), i ? "second " : "",
+				    run_size(rounded(s->op.done), left));
+		}
+	return 0;
+}
+
 int speedtest_run(struct load *l, const struct speedtest_opts *opts, char base[2][32],
 		  struct err *e)
 {
 	struct speed *s = calloc(1, sizeof(*s));
+	const uint64_t *size;
 	uint64_t len = 0;
+	size_t n_sizes;
 	int r = 0;
 
 	base[0][0] = base[1][0] = '\0';
@@ -282,8 +331,11 @@ int speedtest_run(struct load *l, const struct speedtest_opts *opts, char base[2
 	tree_name(s->name);
 	if (opts->file && !(opts->peer && opts->n_sizes))
 		r = check_file(s, &len);
-	if (!r)
-		r = opts->n_sizes ? run_all(s, opts->n_sizes, opts->size) : run_all(s, 1, &len);
+	n_sizes = opts->n_sizes ? opts->n_sizes : 1;
+	size = opts->n_sizes ? opts->size : &len;
+	for (unsigned int i = 0; !opts->peer && !r && i < 1u + opts->second; i++)
+		r = check_room(s, i, n_sizes, size);
+	r = r ? r : run_all(s, n_sizes, size);
 	free(s);
 	return r;
 }

@@ -210,7 +210,10 @@ static int32_t volume_params(struct peer *p, struct rbuf *in, struct wbuf *out)
 	if (id != VOLUME_ID)
 		peer_complain(p, "FPGetVolParms of another volume");
 	wbuf_u16(out, bitmap);
-	wbuf_zero(out, bitmap == 0x0208 ? 12 : 0);
+	if (bitmap == AFP_VOLUME_EXT_FREE)
+		wbuf_u64(out, p->room);
+	else
+		wbuf_zero(out, bitmap == 0x0208 ? 12 : 0);
 	return AFP_ERR_OK;
 }
 

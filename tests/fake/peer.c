@@ -450,6 +450,7 @@ struct peer *peer_new(void)
 	p->held = calloc(HELD_MAX, sizeof(*p->held));
 	require(p->held, "calloc");
 	p->quantum = 1 << 20;
+	p->room = 1ull << 40;
 	p->random = 1;
 	p->listener = p->conn = -1;
 	pthread_mutex_init(&p->lock, NULL);

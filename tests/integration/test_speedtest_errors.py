@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import socket
@@ -194,15 +195,16 @@ def small() -> Iterator[Server]:
 @pytest.mark.parametrize(
     ("work", "size", "refused"),
     [
-        (WRITE, "64", "FPWriteExt"),
-        (READ, "64", "FPWriteExt"),
-        (COPY, "12", "FPWriteExt"),
+        (WRITE, "64", "FPWrite"),
+        (READ, "64", "FPWrite"),
+        (COPY, "12", "FPWrite"),
         (SERVER_COPY, "12", "FPCopyFile"),
     ],
 )
 def test_full_volume(scope: Scope, small: Server, work: str, size: str, refused: str) -> None:
-    """What was measured with the size before is whole."""
-    done = speedtest(scope, small, "-f", work, "-z", f"1,{size}", "-n", "2", save=True)
+    """What was measured with the size before is whole. The peer's set does not ask for room."""
+    line = ("--set", "speedtest-4.5", "-f", work, "-z", f"1,{size}", "-n", "2")
+    done = speedtest(scope, small, *line, save=True)
     check_one_message(done.expect(REFUSED, work, refused, "full"))
     assert not left_on(small)
     run = saved(done)
@@ -212,6 +214,25 @@ def test_full_volume(scope: Scope, small: Server, work: str, size: str, refused:
     assert not run.complete
     # It can be used again.
     speedtest(scope, small, "-f", work, "-d", "1", "-n", "1").expect(OK)
+
+
+@pytest.mark.parametrize(
+    ("work", "size", "needs"),
+    [
+        (WRITE, "64", "64 MiB"),
+        (READ, "64", "64 MiB"),
+        (COPY, "12", "24 MiB"),
+        (SERVER_COPY, "12", "24 MiB"),
+    ],
+)
+def test_volume_without_room(scope: Scope, small: Server, work: str, size: str, needs: str) -> None:
+    """Whoever works on that volume would be the first to notice: nothing is begun."""
+    done = speedtest(scope, small, "-f", work, "-z", f"1,{size}", "-n", "2", save=True)
+    check_one_message(done.expect(REFUSED, work, f"needs {needs}"))
+    free = re.search(r"the volume has (\d+) MiB free", done.messages[0])
+    assert free and 16 <= int(free[1]) < 24
+    assert not left_on(small)
+    assert not done.run or not done.run.phases
 
 
 class Filler:

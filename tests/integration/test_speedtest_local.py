@@ -178,11 +178,20 @@ def tiny(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.parametrize("work", [READ, WRITE, COPY])
 def test_full(scope: Scope, tiny: Path, work: str) -> None:
-    done = local(scope, tiny, "-f", work, "-z", "1,64", "-D", "-n", "2", save=True)
+    line = ("--set", "speedtest-4.5", "-f", work, "-z", "1,64", "-D", "-n", "2")
+    done = local(scope, tiny, *line, save=True)
     done.expect(REFUSED, work, "space")
     assert len(done.messages) == 1, f"{done}"
     assert done.run
     assert [phase.complete for phase in done.run.phases] == [True, False]
+    assert not list(tiny.iterdir())
+
+
+@pytest.mark.parametrize("work", [READ, WRITE, COPY])
+def test_no_room(scope: Scope, tiny: Path, work: str) -> None:
+    done = local(scope, tiny, "-f", work, "-z", "1,64", "-D", "-n", "2", save=True)
+    done.expect(REFUSED, f"{work} of 64 MiB needs", "the volume has 8 MiB free")
+    assert len(done.messages) == 1, f"{done}"
     assert not list(tiny.iterdir())
 
 

@@ -25,6 +25,7 @@ from speeding import (
     FP_READ,
     FP_WRITE,
     FRAME,
+    GET_VOLUME,
     ITERATIONS,
     KIB,
     LEGACY,
@@ -200,8 +201,8 @@ def test_four_tests_in_one_session(
 
 
 def own_signature(work: str, writes: int, reads: int) -> Counts:
-    """That of the peer with other commands and chunks for the data."""
-    counts = dict(SIGNATURES[work, ""])
+    """That of the peer with other commands and chunks for the data, and a look at what is free."""
+    counts = dict(SIGNATURES[work, ""]) | {GET_VOLUME: 1}
     if work == SERVER_COPY:
         counts[DELETE] -= 1  # the peer deletes the last copy twice
     copied = max(writes, reads)  # a copy reads what it writes

@@ -40,6 +40,7 @@ struct memory_store {
 	/* the n-th operation (from 1): this result; 0: none */
 	unsigned int fail_at;
 	enum store_result fail_with;
+	uint64_t room;           /* bytes free; 0: it does not tell */
 	unsigned int corrupt_at; /* a READ's middle byte is wrong */
 	bool dead;               /* the failure is the connection's, and lasts */
 	unsigned int order;      /* 0: as asked; else the seed of another order */
@@ -155,6 +156,9 @@ static inline enum store_result memory_do(struct memory_store *m, struct store_o
 	case STORE_LENGTH:
 		op->done = n->len;
 		return STORE_OK;
+	case STORE_ROOM:
+		op->done = m->room;
+		return m->room ? STORE_OK : STORE_UNKNOWN;
 	case STORE_SET_LEN:
 		n->len = op->len;
 		return STORE_OK;

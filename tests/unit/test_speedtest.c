@@ -100,7 +100,7 @@ static void operations_in_the_peers_order(void **state)
 		  "stat mkdir create open write write flush close copy delete open close copy "
 		  "delete delete delete delete" },
 		{ SPEED_SERVER_COPY, false, false, false,
-		  "stat mkdir create open write write flush close copy delete open close copy "
+		  "room stat mkdir create open write write flush close copy delete open close copy "
 		  "delete delete delete" },
 		{ SPEED_SERVER_COPY, true, false, true,
 		  "stat mkdir create open write write flush close copy delete create delete "
@@ -157,8 +157,61 @@ static void a_work_can_be_left_out(void **state)
 	begin(CHUNK);
 	o.next = leave_out_all;
 	must_work(&o);
-	assert_int_equal(rig.m.n_ops, 0);
+	assert_string_equal(rig.m.log, "room");
 	assert_int_equal(rig.run.n_phases, 0);
+	end();
+}
+
+/* As much as is needed is enough; a byte less, and nothing is begun. */
+static void a_volume_is_not_filled_up(void **state)
+{
+	static const struct {
+		enum speed_work work;
+		bool sparse, second;
+		uint64_t need; /* on each volume it needs any room on */
+	} rows[] = {
+		{ SPEED_READ, false, false, CHUNK },
+		{ SPEED_WRITE, false, false, CHUNK },
+		{ SPEED_WRITE, true, false, CHUNK },
+		{ SPEED_COPY, false, false, 2 * CHUNK },
+		{ SPEED_COPY, true, false, CHUNK },
+		{ SPEED_COPY, false, true, CHUNK },
+		{ SPEED_SERVER_COPY, false, false, 2 * CHUNK },
+		{ SPEED_SERVER_COPY, false, true, CHUNK },
+	};
+	const uint64_t sizes[] = { 1, CHUNK, 7 };
+	struct speedtest_opts o;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (unsigned int less = 0; less < 2; less++) {
+			begin(CHUNK);
+			o = opts_of(rows[i].work, sizes);
+			o.n_sizes = 3;
+			o.sparse = rows[i].sparse;
+			o.second = rows[i].second;
+			rig.m.s.len_max = MEMORY_DATA;
+			rig.m.room = rows[i].need - less;
+			assert_int_equal(work(&o), less ? LOAD_REFUSED : 0);
+			if (less) {
+				assert_string_equal(rig.m.log, "room");
+				assert_non_null(strstr(rig.e.text, "free"));
+			}
+			end();
+		}
+}
+
+static void the_peers_set_asks_for_no_room(void **state)
+{
+	const uint64_t size = CHUNK;
+	struct speedtest_opts o = opts_of(SPEED_WRITE, &size);
+
+	(void)state;
+	begin(CHUNK);
+	rig.m.room = 1;
+	o.peer = true;
+	must_work(&o);
+	assert_null(strstr(rig.m.log, "room"));
 	end();
 }
 
@@ -303,8 +356,9 @@ static void whatever_fails_nothing_stays(void **state)
 			rig.m.fail_at = n;
 			rig.m.fail_with = how[n % 4];
 			r = work(&o);
-			/* The directory is looked for: that it is not there is what is wanted. */
-			assert_true(r == LOAD_REFUSED || (!r && rig.m.fail_with == STORE_NONE));
+			/* Room need not be told; that the directory is not there is wanted. */
+			assert_true(r == LOAD_REFUSED ||
+				    (!r && (n <= 2 || rig.m.fail_with == STORE_NONE)));
 			if (r)
 				assert_true(strlen(rig.e.text) > 20);
 			for (int i = 2; i < MEMORY_NODES; i++)
@@ -445,6 +499,8 @@ int main(void)
 		cmocka_unit_test(operations_in_the_peers_order),
 		cmocka_unit_test(two_volumes_in_the_peers_order),
 		cmocka_unit_test(a_work_can_be_left_out),
+		cmocka_unit_test(a_volume_is_not_filled_up),
+		cmocka_unit_test(the_peers_set_asks_for_no_room),
 		cmocka_unit_test(warm_ups_do_not_tick),
 		cmocka_unit_test(reads_nobody_looks_at_are_told_so),
 		cmocka_unit_test(any_window_moves_every_byte),

@@ -51,6 +51,7 @@ static void each_verb_on_a_name_is_one_command(void **state)
 		{ { .verb = STORE_COPY, .to_name = "to", .to_dir = { 1, 0x22 } },
 		  "05 00 0102 00000002 0103 00000022 " P "0001 'n' " P "0000 " P "0002 'to'",
 		  "FPCopyFile" },
+		{ { .verb = STORE_ROOM }, "11 00 0102 0200", "FPGetVolParms" },
 	};
 	struct rig *g = *state;
 	unsigned int before;
@@ -280,13 +281,15 @@ static void replies_that_lack_something_are_failures(void **state)
 		{ STORE_OPEN, AFP_OpenFork, 8 },
 		{ STORE_LENGTH, AFP_GetForkParms, 10 },
 		{ STORE_PROBE, AFP_GetFileDirParms, 6 + 4 + 2 + 1 },
+		{ STORE_ROOM, AFP_GetVolParms, 10 },
 	};
 	/* each is read as its verb wants it: bitmaps, then what they promise */
-	static const uint8_t payload[4][16] = {
+	static const uint8_t payload[5][16] = {
 		{ 0, 0, 0, 17 },
 		{ 1, 0, 0, 5, 0, 0, 0, 9 },
 		{ 8, 0, 0, 0, 0, 1, 0, 0, 0, 2 },
 		{ 0, 0x42, 0, 0x42, 0, 0, 0, 0, 0, 2, 0, 6, 0 },
+		{ 2, 0, 0, 0, 0, 9, 0, 0, 0, 1 },
 	};
 	struct rig *g = *state;
 
@@ -309,6 +312,19 @@ static void replies_that_lack_something_are_failures(void **state)
 			assert_int_equal(op.code, AFP_ERR_BAD_REPLY);
 		}
 	}
+}
+
+static void what_is_free_is_told_in_64_bits(void **state)
+{
+	struct rig *g = *state;
+	struct store_op op = { .verb = STORE_ROOM };
+
+	open_it(g);
+	g->peer->room = 5ull << 40 | 1;
+	op.dir = g->s->root[0];
+	call(g, &op);
+	assert_int_equal(op.result, STORE_OK);
+	assert_true(op.done == (5ull << 40 | 1));
 }
 
 static void a_length_may_be_beyond_32_bits(void **state)
@@ -471,6 +487,7 @@ int main(void)
 		TEST(a_read_that_is_short_without_saying_so_is_short),
 		TEST(the_end_of_a_write_is_checked),
 		TEST(replies_that_lack_something_are_failures),
+		TEST(what_is_free_is_told_in_64_bits),
 		TEST(a_length_may_be_beyond_32_bits),
 		TEST(the_32_bit_commands_are_not_sent_beyond_2_gib),
 		TEST(what_the_connection_would_not_survive_is_not_sent),

@@ -52,6 +52,9 @@ static void use(struct store *s, enum store_result copied)
 	f = op.opened;
 	op = ask(s, (struct store_op) { .verb = STORE_SET_LEN, .file = f, .len = 1000 });
 	assert_int_equal(op.result, STORE_OK);
+	op = ask(s, (struct store_op) { .verb = STORE_ROOM, .dir = root });
+	assert_int_equal(op.result, STORE_OK);
+	assert_true(op.done > 1ull << 60);
 	op = ask(s, (struct store_op) { .verb = STORE_LENGTH, .file = f });
 	assert_int_equal(op.result, STORE_OK);
 	assert_true(op.done >= INT32_MAX);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cmocka.h> /* needs the headers above */
@@ -204,6 +205,31 @@ static void data_comes_back(struct rig *g, bool direct)
 	close_file(g, f, "f");
 }
 
+static uint64_t free_bytes(const char *path)
+{
+	struct statvfs fs;
+
+	assert_int_equal(statvfs(path, &fs), 0);
+	return (uint64_t)fs.f_bavail * fs.f_frsize;
+}
+
+/* Between two looks of others between which nothing changed. */
+static void what_is_free_is_what_statvfs_says(void **state)
+{
+	struct rig *g = *state;
+	struct store_op op;
+	uint64_t before;
+	int tries = 1000;
+
+	open_it(g, false);
+	do {
+		before = free_bytes(g->path);
+		op = call(g, (struct store_op) { .verb = STORE_ROOM, .dir = g->s->root[0] });
+		assert_int_equal(op.result, STORE_OK);
+	} while (before != free_bytes(g->path) && --tries);
+	assert_true(tries && op.done == before);
+}
+
 static void what_is_written_comes_back(void **state)
 {
 	data_comes_back(*state, false);
@@ -374,6 +400,7 @@ int main(void)
 		TEST(names_come_and_go),
 		TEST(a_directory_can_be_deleted_by_name),
 		TEST(a_store_that_closes_gives_back_its_descriptors),
+		TEST(what_is_free_is_what_statvfs_says),
 		TEST(what_is_written_comes_back),
 		TEST(what_is_written_past_the_page_cache_comes_back),
 		TEST(reads_end_with_the_file),
