@@ -390,7 +390,7 @@ static void known_inodes_are_told_apart(void **state)
 
 static void do_naps(struct watched_shared *s)
 {
-	const struct timespec nap = { .tv_nsec = 5000000 };
+	const struct timespec nap = { .tv_nsec = 10000000 }; /* as afpd's idle thread */
 
 	(void)s;
 	for (;;)

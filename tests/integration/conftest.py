@@ -21,6 +21,7 @@ from recording import gone
 from scope import (
     BUILD,
     OK,
+    RUNS,
     Done,
     PinnedServer,
     Repeated,
@@ -125,13 +126,13 @@ def peer_text(_dbd: Server) -> Callable[[], str]:
 
 @pytest.fixture(scope="session")
 def repeated(scope: Scope, _dbd: Server, _sqlite: Server) -> Repeated:
-    """Five runs on both servers side by side, on a CPU of its own each."""
+    """Runs on both servers side by side, on a CPU of its own each."""
 
-    def five(server: Server) -> list[Done]:
-        return [scope(server, "-n", "1", save=True, timeout=240).expect(OK) for _ in range(5)]
+    def some(server: Server) -> list[Done]:
+        return [scope(server, "-n", "1", save=True, timeout=240).expect(OK) for _ in range(RUNS)]
 
     with ThreadPoolExecutor() as pool:
-        return Repeated(*pool.map(five, [_dbd, _sqlite]))
+        return Repeated(*pool.map(some, [_dbd, _sqlite]))
 
 
 @pytest.fixture(scope="session")

@@ -220,6 +220,9 @@ class Done:
         return self
 
 
+RUNS = 3  # of the same work, which must count the same
+
+
 @dataclass(frozen=True)
 class Repeated:
     """All twelve tests, again and again, by CNID scheme."""

@@ -8,7 +8,6 @@ import contextlib
 import re
 import subprocess
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -303,6 +302,19 @@ def files(server: Server) -> list[Path]:
     ]
 
 
+def wait_resting(running: Running) -> None:
+    """Until the client waits between two iterations: in poll, not just for room to send."""
+    at = Path(f"/proc/{running.process.pid}/wchan")
+    looks = 0
+
+    def resting() -> bool:
+        nonlocal looks
+        looks = looks + 1 if "poll" in at.read_text() else 0
+        return looks == 5
+
+    wait_until(resting, 30, "the delay", step=0.01)
+
+
 def between(running: Running, server: Server, size: int) -> list[Path]:
     """Waits for the delay behind the first iteration; the files that are there.
 
@@ -316,5 +328,5 @@ def between(running: Running, server: Server, size: int) -> list[Path]:
         return False
 
     wait_until(whole, 30, "the first iteration", step=0.005)
-    time.sleep(0.35)
+    wait_resting(running)
     return files(server)

@@ -24,9 +24,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from scope import BUILD, Repeated, Run
-
-RUNS = 5
+from scope import BUILD, RUNS, Repeated, Run
 
 # Test -> AFPD_R, AFPD_W of 4.5.1 on dbd.
 DBD = {

@@ -52,6 +52,7 @@ from speeding import (
     file_of,
     files,
     speedtest,
+    wait_resting,
 )
 from test_errors import fall_silent, hang_up, pidfd, send_garbage
 
@@ -166,7 +167,7 @@ def test_own_file_vanishes(scope: Scope, dbd: Server, work: str) -> None:
         line = command(scope, dbd, "-f", work, "-F", "own.bin", *PAUSED)
         running = scope.start(line, save=True)
         wait_until(lambda: path.stat().st_atime_ns > 0, 20, "the file to be read")
-        time.sleep(0.35)  # the first of two delays
+        wait_resting(running)
         path.unlink()
         done = running.finish().expect(REFUSED, "own.bin", work)
     check_one_message(done)
