@@ -443,6 +443,22 @@ def test_dump_shows_what_the_trace_holds(scope: Scope, lantest: Traced) -> None:
     assert dump("--slow", "1", of=Path(folder.name), env=runs)[1] == slow[1]
 
 
+def test_dump_misses_what_the_run_has_written(
+    scope: Scope, lantest: Traced, tmp_path: Path
+) -> None:
+    """A file cut between two packets looks whole."""
+    folder = tmp_path / "cut"
+    shutil.copytree(lantest.folder.parent, folder)
+    waits = folder / "trace" / "waits"
+    os.truncate(waits, waits.stat().st_size - PACKET)
+    written = len(lantest.streams["waits"].records)
+    for args in (["--count"], ["--stream", "waits"], ["--stream", "all"]):
+        done = scope.execute([str(scope.binary), "dump", *args, str(folder)])
+        done.expect(UNTRUSTED, "waits: ", f" records are here, {written} were written")
+        assert len(done.messages) == 1
+    scope.execute([str(scope.binary), "dump", str(folder)]).expect(OK)
+
+
 def test_dump_ends_with_its_reader(scope: Scope, lantest: Traced) -> None:
     line = (
         f"{scope.binary} dump --stream calls {lantest.folder} | head -n 1; echo ${{PIPESTATUS[0]}}"

@@ -9,6 +9,7 @@
 #include "report/cell.h"
 #include "trace/fields.h"
 #include "trace/reader.h"
+#include "trace/trace.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -93,6 +94,9 @@ struct dump {
 	struct kept *slow, *below; /* owned */
 	size_t n_slow, n_below, room_below;
 	uint64_t n_more; /* had no room below */
+	/* What the run says that it wrote; -1: it does not say. */
+	int64_t written[AFS_N_STREAMS];
+	bool lacking; /* there is less, or more */
 };
 
 static void say(void *user, const char *text)
@@ -112,6 +116,21 @@ static bool wanted(const struct dump *d, unsigned int stream, const void *record
 	       (dump_field(stream, "session", record, &value) && value == d->cfg.session);
 }
 
+/* Of streams read to their end: a file that ends between two packets looks whole. */
+static void check_written(struct dump *d, unsigned int mask)
+{
+	int64_t there;
+
+	for (unsigned int i = 0; i < AFS_N_STREAMS; i++) {
+		there = (int64_t)trace_reader_read(d->trace, i)->records;
+		if (!(mask & 1u << i) || d->written[i] < 0 || there == d->written[i])
+			continue;
+		cmd_say("%s: %" PRId64 " records are here, %" PRId64 " were written",
+			stream_names[i], there, d->written[i]);
+		d->lacking = true;
+	}
+}
+
 /* Counting */
 
 static void count_all(struct dump *d)
@@ -121,6 +140,7 @@ static void count_all(struct dump *d)
 
 	while (trace_reader_next(d->trace, &stream))
 		;
+	check_written(d, ~0u);
 	printf("%-9s %12s %9s %9s %9s %9s %12s\n", "stream", "records", "packets", "damaged",
 	       "missing", "torn B", "lost");
 	for (unsigned int i = 0; i < AFS_N_STREAMS; i++) {
@@ -289,12 +309,12 @@ static void put_slow(const struct dump *d)
 static int show(struct dump *d)
 {
 	bool all = d->cfg.stream == ALL_STREAMS;
-	unsigned int stream;
+	unsigned int mask = all ? ~0u : 1u << d->cfg.stream, stream;
 	const void *record;
 
 	d->view.named = all;
 	d->view.offset_ns = trace_reader_offset_ns(d->trace);
-	trace_reader_choose(d->trace, all ? ~0u : 1u << d->cfg.stream);
+	trace_reader_choose(d->trace, mask);
 	if (!all)
 		dump_head(stdout, (unsigned int)d->cfg.stream, &d->view);
 	while ((record = trace_reader_next(d->trace, &stream)) && !ferror(stdout)) {
@@ -305,6 +325,8 @@ static int show(struct dump *d)
 		else
 			dump_record(stdout, stream, record, &d->view);
 	}
+	if (!ferror(stdout))
+		check_written(d, mask);
 	if (d->cfg.calls && find_below(d))
 		return -ENOMEM;
 	if (d->cfg.stream == AFS_STREAM_REQUESTS && d->cfg.slow)
@@ -313,12 +335,22 @@ static int show(struct dump *d)
 	return 0;
 }
 
-/* PATH/trace where there is one. To be freed. */
-static char *trace_of(char *run)
+/* What the run says of its trace, where it came to say anything. */
+static void find_written(struct dump *d, const char *run)
+{
+	char *text = runs_rung(run, "trace");
+
+	trace_noted(text ? text : "", d->written);
+	free(text);
+}
+
+/* RUN/trace where there is one, else RUN is the trace itself. To be freed. */
+static char *trace_of(struct dump *d, char *run)
 {
 	char *path = runs_path(run, "trace");
 	struct stat st;
 
+	find_written(d, run);
 	if (!path || (!stat(path, &st) && S_ISDIR(st.st_mode))) {
 		free(run);
 		return path;
@@ -338,7 +370,7 @@ static enum outcome open_trace(struct dump *d, const char *name)
 		cmd_say("%s", e.text);
 		return e.code == -ENOMEM ? OUTCOME_FAILED : OUTCOME_USAGE;
 	}
-	path = trace_of(path);
+	path = trace_of(d, path);
 	if (!path || trace_reader_open(&d->trace, path, &listener, &e)) {
 		cmd_say("%s", path ? e.text : "out of memory");
 		o = OUTCOME_FAILED;
@@ -370,7 +402,7 @@ static enum outcome dump(const struct dump_cfg *cfg, const char *name)
 		cmd_say("out of memory");
 		o = OUTCOME_FAILED;
 	}
-	if (!o && trace_reader_flawed(d.trace))
+	if (!o && (trace_reader_flawed(d.trace) || d.lacking))
 		o = OUTCOME_UNTRUSTED;
 	trace_reader_close(d.trace);
 	free(d.slow);

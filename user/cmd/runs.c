@@ -214,17 +214,35 @@ static bool is_run(const char *folder)
 	return is_there(folder, "run.json") || is_there(folder, "trace/metadata");
 }
 
-/* What is behind the digits in the folder's name stands in run.json alone. */
-static bool has_id(const char *folder, const char *id)
+/* run.json; NULL: there is none, or it is damaged. */
+static json_t *load(const char *folder)
 {
 	char *file = runs_path(folder, "run.json");
 	json_t *run = file ? json_load_file(file, 0, NULL) : NULL;
+
+	free(file);
+	return run;
+}
+
+/* What is behind the digits in the folder's name stands in run.json alone. */
+static bool has_id(const char *folder, const char *id)
+{
+	json_t *run = load(folder);
 	const char *found = json_string_value(json_object_get(run, "id"));
 	bool same = found && !strncmp(found, id, strlen(id));
 
 	json_decref(run);
-	free(file);
 	return same;
+}
+
+char *runs_rung(const char *folder, const char *key)
+{
+	json_t *run = load(folder), *rungs = json_object_get(run, "rungs");
+	const char *text = json_string_value(json_object_get(rungs, key));
+	char *out = text ? strdup(text) : NULL;
+
+	json_decref(run);
+	return out;
 }
 
 /* How much of a name says which run it is: 2 the begin of the folder's, 1 of the id, 0 nothing. */

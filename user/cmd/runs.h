@@ -56,6 +56,9 @@ bool runs_json_only(const struct runs_cfg *cfg);
  */
 int runs_find(char **out, const char *name, struct err *e);
 
+/* A rung that run.json in a folder names: its text, to be freed. NULL: there is none. */
+char *runs_rung(const char *folder, const char *key);
+
 /* PATH/NAME, to be freed; NULL without memory. */
 char *runs_path(const char *folder, const char *name);
 
