@@ -263,5 +263,5 @@ int main(void)
 		cmocka_unit_test(a_file_beyond_4_gib_is_long_enough),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, rig_pin, NULL);
 }

@@ -361,5 +361,5 @@ int main(void)
 		cmocka_unit_test(a_silent_server_is_a_lost_one),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, rig_pin, NULL);
 }
