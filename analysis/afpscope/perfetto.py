@@ -20,8 +20,8 @@ from .run import Run
 from .trace import Stream, Trace
 
 PARTS = ("own", "calls", "runq", "disk", "cnid", "lock", "log", "net", "other")
-# Above any process id (PID_MAX_LIMIT of Linux is 2^22); tracks below 1000 are no threads.
-_CLIENT, _PHASES, _REQUESTS, _THREADS = 5_000_000, 5_000_001, 1, 1000
+# Tracks that are no process and no thread: above any id of these (PID_MAX_LIMIT of Linux is 2^22).
+_CLIENT, _PHASES, _REQUESTS = 5_000_000, 5_000_001, 5_000_002
 Event = dict[str, Any]
 
 
@@ -32,6 +32,14 @@ def _slice(name: str, begin: int, ns: int, pid: int, tid: int, args: Event) -> E
 
 def _name(kind: str, name: str, pid: int, tid: int = 0) -> Event:
     return {"ph": "M", "name": f"{kind}_name", "pid": pid, "tid": tid, "args": {"name": name}}
+
+
+def _track(name: str, pid: int, number: int) -> Iterator[Event]:
+    """One of ours in a process of the server, above its threads."""
+    tid = _REQUESTS + number
+    yield _name("thread", name, pid, tid)
+    yield {"ph": "M", "name": "thread_sort_index", "pid": pid, "tid": tid,
+           "args": {"sort_index": number - 100}}  # fmt: skip
 
 
 def _phases(run: Run) -> Iterator[Event]:
@@ -60,9 +68,9 @@ def _requests(stream: Stream) -> Iterator[Event]:
         if pid not in known:
             known.add(pid)
             yield _name("process", f"session {pid}", pid)
-            yield _name("thread", "requests", pid, _REQUESTS)
+            yield from _track("requests", pid, 0)
             for i, part in enumerate(PARTS):
-                yield _name("thread", f"time: {part}", pid, _REQUESTS + 1 + i)
+                yield from _track(f"time: {part}", pid, 1 + i)
         yield _slice(str(r["command"]), t, r["time_ns"], pid, _REQUESTS, r)
         for i, part in enumerate(PARTS):
             if ns := r.get(f"{part}_ns"):
@@ -72,10 +80,10 @@ def _requests(stream: Stream) -> Iterator[Event]:
 def _calls(stream: Stream) -> Iterator[Event]:
     known: set[tuple[int, int]] = set()
     for r in _rows(stream):
-        pid, tid = r["session"], _THREADS + r["tid"]
+        pid, tid = r["session"], r["tid"]
         if (pid, tid) not in known:
             known.add((pid, tid))
-            yield _name("thread", f"{r['role']} {r['tid']}", pid, tid)
+            yield _name("thread", str(r["role"]), pid, tid)
             if r["role"] != "afpd":
                 yield _name("process", f"{r['role']} {pid}", pid)
         args: Event = {key: r[key] for key in ("command", "dsi_id", "nr", "fd", "ret") if key in r}
