@@ -277,12 +277,12 @@ static uint64_t need(const struct speedtest_opts *o, enum speed_work work, uint6
 	return (i ? 0 : source) + (copies && i == o->second ? size : 0);
 }
 
-#define MIB (1u << 20)
-
-/* What is free, for people. */
+/* What is free, for people: whole MiB, from 10 GiB on whole GiB. */
 static uint64_t rounded(uint64_t bytes)
 {
-	return bytes < MIB ? bytes : bytes / MIB * MIB;
+	uint64_t unit = bytes >> 30 >= 10 ? 1u << 30 : bytes >> 20 ? 1u << 20 : 1;
+
+	return bytes / unit * unit;
 }
 
 /* A volume that is in use is not filled up. One that does not tell how much is free is tried. */
