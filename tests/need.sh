@@ -9,7 +9,8 @@
 #   python   what the package in analysis/ needs, and what tests and types are checked with
 # need.sh --python: print the path of the interpreter of that group. Debian 12 has
 # not all of it: a venv of the cache, as for ruff.
-# AFPSCOPE_SPARK=1 in the environment adds PySpark and Java to it, 700 MB.
+# PySpark is among it where there is Java (700 MB); AFPSCOPE_SPARK=1 in the environment adds
+# both, AFPSCOPE_SPARK=0 neither.
 # need.sh --ruff: print the path of ruff. It has no package in Debian 12, and its
 # versions differ in what they find: the one named below lives in a venv of the
 # cache (AFPSCOPE_CACHE, default ${XDG_CACHE_HOME:-~/.cache}/afpscope) and is
@@ -22,7 +23,8 @@ set -euo pipefail
 ruff_version=0.17.5
 python_pins=(numpy==2.4.6 scipy==1.17.1 matplotlib==3.11.2 jinja2==3.1.6 pyarrow==26.0.1
     duckdb==2.0.0 pytest==9.2.0 hypothesis==6.170.15 mypy==2.4.1)
-[ -z "${AFPSCOPE_SPARK:-}" ] || python_pins+=(pyspark==4.3.0)
+spark=${AFPSCOPE_SPARK:-$(command -v java > /dev/null && echo 1 || echo 0)}
+[ "$spark" = 0 ] || python_pins+=(pyspark==4.3.0)
 cache=${AFPSCOPE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/afpscope}
 
 die() { echo "need.sh: $*" >&2; exit 1; }
@@ -123,7 +125,7 @@ for group in "$@"; do
             gcc-aarch64-linux-gnu) ;;
     python)
         list+=(python3-venv babeltrace2 fonts-dejavu-core)
-        [ -z "${AFPSCOPE_SPARK:-}" ] ||
+        [ "$spark" = 0 ] || command -v java > /dev/null ||
             list+=('default-jre-headless|openjdk-17-jre-headless|openjdk-21-jre-headless') ;;
     --python)
         [ $# = 1 ] || die "--python stands alone"

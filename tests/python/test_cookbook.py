@@ -20,7 +20,7 @@ def no_spark() -> str:
     """Why PySpark cannot be run here; empty where it can."""
     missing = [] if importlib.util.find_spec("pyspark") else ["pyspark"]
     missing += [] if shutil.which("java") else ["Java"]
-    need = "AFPSCOPE_SPARK=1 make python installs 700 MB"
+    need = "AFPSCOPE_SPARK=1 make python installs both, 700 MB"
     return f"no {' and no '.join(missing)} here ({need})" if missing else ""
 
 
