@@ -53,9 +53,8 @@ static int connect_wait(int fd, const struct dsi_opts *opts)
 /*
  * The window of what may be received is wide enough for bulk replies from the first on. Left to
  * itself it grows with what was read, in some runs to less than a reply: both ends then wake each
- * other many times a reply, and identical runs differ by a factor of four (measured on loopback). A
- * low-water mark widens it (Linux 4.18) and, other than SO_RCVBUF, lets it go on growing; the mark
- * itself is not wanted.
+ * other many times a reply, and runs of the same work differ by factors. A low-water mark widens it
+ * (Linux 4.18) and, other than SO_RCVBUF, lets it go on growing; the mark itself is not wanted.
  */
 static void widen_window(int fd)
 {
