@@ -17,12 +17,12 @@ from .run import Run, find
 from .stats import Test
 
 TimeKey = tuple[str, str]
+# Two starts of one server differ by less (tests/bench/bench.py alarms-slow has two in each try).
+LEAST = 0.03
 # Runs may differ in these and still be compared.
 _FREE_OPTIONS = {"iterations", "warmup", "timeout_s", "tests", "sample_hz"}
 _SERVER = ("afp_version", "uam", "quantum_bytes", "settings")
 _ENVIRONMENT = ("kernel", "machine", "cpus")
-# Two starts of one server differ by so much (tests/bench/bench.py alarms-same).
-LEAST = 0.03
 _RUNGS = ("calls", "requests", "times", "storage.file", "storage.block", "storage.latency")
 
 

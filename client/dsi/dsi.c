@@ -121,8 +121,8 @@ static int send_one(struct dsi *d, struct dsi_request *r, struct err *e)
 		if (n < 0)
 			return lost(d, e, errno);
 		r->sent += (size_t)n;
+		d->progress_ns = d->last_sent_ns = clock_now_ns();
 	} while (r->sent == DSI_HEADER_LEN + r->len && r->data_len);
-	d->progress_ns = d->last_sent_ns = clock_now_ns();
 	if (r->sent < request_len(r))
 		return -EAGAIN;
 	r->t.sent_ns = d->last_sent_ns;

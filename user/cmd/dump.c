@@ -125,7 +125,8 @@ static void check_written(struct dump *d, unsigned int mask)
 		there = (int64_t)trace_reader_read(d->trace, i)->records;
 		if (!(mask & 1u << i) || d->written[i] < 0 || there == d->written[i])
 			continue;
-		cmd_say("%s: %" PRId64 " records are here, %" PRId64 " were written",
+		cmd_say("%s: %" PRId64 " records are here, %" PRId64
+			" were written: is the copy whole?",
 			stream_names[i], there, d->written[i]);
 		d->lacking = true;
 	}

@@ -176,8 +176,7 @@ enum outcome runs_save(const char *folder, const struct runs_cfg *cfg, const str
 	bool failed = false;
 	char *file = NULL;
 
-	/* Nothing was measured; with a trace in it, or where somebody named it, the folder stays.
-	 */
+	/* Nothing was measured. With a trace in it, or a name that somebody gave, it stays. */
 	if (folder && !cfg->folder && !r->n_phases && !rmdir(folder))
 		folder = NULL;
 	if (cfg->json && save(cfg->json, r))
