@@ -20,7 +20,7 @@ SEC("tp_btf/sys_enter")
 int on_sys_enter(__u64 *ctx)
 {
 	const struct pt_regs___afs *regs = (const void *)ctx[0];
-	struct afs_thread *t = thread_current();
+	struct afs_thread *t = thread_here(current_task());
 	unsigned long arg[4];
 
 	if (!t)
@@ -29,17 +29,17 @@ int on_sys_enter(__u64 *ctx)
 	arg[1] = afs_arg1(regs);
 	arg[2] = afs_arg2(regs);
 	arg[3] = afs_arg3(regs);
-	enter(t, current_task(), 0, ctx[1], arg);
+	enter(t, NULL, 0, ctx[1], arg);
 	return 0;
 }
 
 SEC("tp_btf/sys_exit")
 int on_sys_exit(__u64 *ctx)
 {
-	struct afs_thread *t = thread_current();
+	struct afs_thread *t = thread_here(current_task());
 
 	if (t)
-		leave(t, current_task(), ctx[1]);
+		leave(t, ctx[1]);
 	return 0;
 }
 
@@ -57,11 +57,13 @@ SEC("tp_btf/sched_switch")
 int on_switch(__u64 *ctx)
 {
 	struct task_struct___afs *prev = (void *)ctx[1];
-	struct afs_thread *t = thread_of(prev);
+	struct afs_thread *t = thread_here(prev);
 
 	if (t && t->off == AFS_OFF_NOT)
 		switch_out(t, !(ctx[0] & 1) && !is_runnable(prev));
-	t = thread_of((void *)ctx[2]);
+	if (t && tracing(AFS_TRACE_SMALL))
+		batch_end();
+	t = thread_here((void *)ctx[2]);
 	if (t)
 		switch_in(t);
 	return 0;
@@ -117,6 +119,7 @@ static __always_inline struct afs_thread *thread_new(__s32 tid, __u32 slot, __u3
 	t->slot = i;
 	t->process = slot;
 	t->role = p->role;
+	t->session = p->tgid;
 	t->nr = AFS_NR_NONE;
 	t->since_ns = bpf_ktime_get_ns();
 	t->off = AFS_OFF_RUNQ;
@@ -254,6 +257,8 @@ int on_exit(__u64 *ctx)
 
 	if (t)
 		thread_end(t, (void *)ctx[0]);
+	if (t && tracing(AFS_TRACE_SMALL))
+		batch_end();
 	thread_forget();
 	return 0;
 }
@@ -294,7 +299,7 @@ static __always_inline struct afs_thread *newborn_adopt(void)
 
 static __always_inline struct afs_thread *thread_or_newborn(void)
 {
-	struct afs_thread *t = thread_current();
+	struct afs_thread *t = thread_here(current_task());
 
 	return t || !shared.n_newborn ? t : newborn_adopt();
 }
@@ -311,7 +316,7 @@ int on_tp_enter(struct afs_tp_enter *ctx)
 	arg[1] = ctx->args[1];
 	arg[2] = ctx->args[2];
 	arg[3] = ctx->args[3];
-	enter(t, current_task(), 0, ctx->nr, arg);
+	enter(t, NULL, 0, ctx->nr, arg);
 	return 0;
 }
 
@@ -321,7 +326,7 @@ int on_tp_exit(struct afs_tp_exit *ctx)
 	struct afs_thread *t = thread_or_newborn();
 
 	if (t)
-		leave(t, current_task(), ctx->ret);
+		leave(t, ctx->ret);
 	return 0;
 }
 
@@ -351,6 +356,8 @@ int on_tp_exit_task(void *ctx)
 
 	if (t)
 		thread_end(t, current_task());
+	if (t && tracing(AFS_TRACE_SMALL))
+		batch_end();
 	thread_forget();
 	return 0;
 }
@@ -375,8 +382,7 @@ static __always_inline void mark_call(struct afs_thread *t, struct task_struct__
 		return;
 	t->off = AFS_OFF_BLOCKED;
 	t->nr = AFS_NR_ASLEEP;
-	t->cell = AFS_CELL(t->role, AFS_CLASS_OTHER, AFS_OBJECT_UNKNOWN);
-	t->part = part_of(t, AFS_STATE(AFS_CLASS_OTHER, AFS_OBJECT_UNKNOWN));
+	enter_cell(t, AFS_CLASS_OTHER, AFS_OBJECT_UNKNOWN);
 #ifndef AFS_BY_TID
 	if (!bpf_core_enum_value_exists(enum bpf_func_id___afs, BPF_FUNC_task_pt_regs___afs))
 		return;

@@ -55,15 +55,16 @@ struct afs_call {
 	__u8 data;   /* enum afs_data */
 	__u8 peek;   /* the argument with flags such as MSG_PEEK; 0: none */
 	__u8 spare[2];
-};
+} __attribute__((aligned(8))); /* it is read as a word */
 
 /* Set before loading. */
 struct afs_setup {
-	struct afs_call calls[AFS_N_CALLS];
-	__u8 objects_on;  /* descriptors may be looked into */
-	__u8 requests_on; /* clients' bytes may be read */
-	__u8 trace;       /* AFS_TRACE_: which records are made; 0: none */
-	__u8 spare[1];
+	struct afs_call
+	    calls[AFS_N_CALLS]; /* of the last, and of higher numbers: AFS_CLASS_OTHER */
+	__u8 objects_on;        /* descriptors may be looked into */
+	__u8 requests_on;       /* clients' bytes may be read */
+	__u8 trace;             /* AFS_TRACE_: which records are made; 0: none */
+	__u8 batch;             /* they are gathered: no program can interrupt another on its CPU */
 	__u32 trace_wake; /* user space is woken for so many bytes of records; a power of two */
 	__u8 column[AFS_N_STATES]; /* enum afs_column: where blocked time belongs */
 };
@@ -81,17 +82,25 @@ enum afs_off {
 	AFS_OFF_BLOCKED, /* asleep */
 };
 
+/* What the request in service has taken so far, by its thread; only where there is a trace. */
+struct afs_work {
+	__u64 calls;
+	__u64 ns[AFS_N_COLUMNS];
+};
+
 /* A watched thread. Only the programs write; user space looks without a system call. */
 struct afs_thread {
 	__u64 seq;        /* moves at every entry and every return */
 	__u64 entered_ns; /* when the call in progress was entered */
 	__s32 nr;         /* the call in progress; AFS_NR_ */
-	__u32 cell;       /* where it will count */
-	__s32 tid;        /* 0: slot not in use yet */
-	__u32 process;    /* its slot */
-	__u32 part;       /* where the time of the call in progress goes ... */
-	__u32 user_part;  /* ... and that of the thread's own code */
-	__u64 since_ns;   /* begin of the time that is in no part yet */
+	__u16 cell;       /* where it will count */
+	__u8 class;       /* the same, taken apart */
+	__u8 object;
+	__s32 tid;       /* 0: slot not in use yet */
+	__u32 process;   /* its slot */
+	__u32 part;      /* where the time of the call in progress goes ... */
+	__u32 user_part; /* ... and that of the thread's own code */
+	__u64 since_ns;  /* begin of the time that is in no part yet */
 	__u16 account;
 	__u8 role;
 	__u8 off;   /* enum afs_off */
@@ -100,25 +109,51 @@ struct afs_thread {
 	__u8 again; /* object of a socket that was not ready; 0: none */
 	__u8 ended;
 	__u64 calls; /* that have returned */
-	/* Second cache line: what only some calls need. */
+	/* Second cache line. */
 	__u64 woken_ns;     /* 0: not since it fell asleep */
-	__u64 buf, len;     /* of the call in progress: second and third argument */
 	__u64 begun_ns;     /* of the request in service */
 	__u64 explained_ns; /* of it, in parts */
-	__u32 closes;       /* descriptor that the call in progress closes; AFS_FD_ */
-	__u32 fd;           /* of the call in progress */
-	__u64 syscr, rchar; /* AFS_CALL_EXEC: the kernel's account at the entry */
+	union {
+		struct {
+			__u64 buf, len; /* of the call in progress: second and third argument */
+		};
+		struct {
+			__u64 syscr, rchar; /* AFS_CALL_EXEC: the kernel's account at the entry */
+		};
+	};
+	__u32 closes;  /* descriptor that the call in progress closes; AFS_FD_ */
+	__u32 fd;      /* of the call in progress */
+	__u32 slot;    /* its own */
+	__s32 session; /* its process's number */
+	__u16 dsi_id;  /* of the request that it works for; only where there is a trace */
+	__u8 found;    /* not started under our eyes: "io" is to be taken at its first call */
+	__u8 waits;    /* its "inner.base" is set */
+	__u8 stopped;  /* counts no more */
+	__u8 spare[3];
+	/* The third: what a trace needs. After it what few calls do. */
+	struct afs_work work;
 	/* The kernel's account when ours began; once "stopped", what it grew by since. */
 	struct afs_compat io;
-	__u8 found;   /* not started under our eyes: "io" is to be taken at its first call */
-	__u8 waits;   /* its "inner.base" is set */
-	__u8 stopped; /* counts no more */
-	__u8 spare;
-	__u32 slot; /* its own */
-	/* Of the request that it works for; only where there is a trace. */
-	__u16 dsi_id;
-	__u16 spare2[3];
 	__u64 room[2];
+};
+
+/* What a CPU remembers. */
+struct afs_cpu {
+	__u64 task; /* the watched thread that it runs: address of its struct; 0: none */
+	__u32 slot; /* + 1 */
+	/* Of struct afs_batch: bytes in use, records in it by stream. */
+	__u32 batch_len, batch_n[AFS_N_STREAMS];
+	__u32 room[5];
+};
+
+/*
+ * Records that a CPU gathers while it runs watched threads, each with its head, and hands over
+ * when the thread leaves the CPU or there is no room for the next: one hand-over for many is
+ * several times cheaper than one for each.
+ */
+#define AFS_BATCH_LEN 2048
+struct afs_batch {
+	__u8 bytes[AFS_BATCH_LEN];
 };
 
 /* What a CNID server's thread did in all, and had done when the one it serves fell asleep. */
@@ -126,12 +161,6 @@ struct afs_inner {
 	__u64 total[AFS_N_INSIDE];
 	__u64 base[AFS_N_INSIDE];
 	__u64 waited[AFS_N_INSIDE];
-};
-
-/* What the request in service has taken so far, by thread; only where there is a trace. */
-struct afs_work {
-	__u64 ns[AFS_N_COLUMNS];
-	__u64 calls;
 };
 
 #define AFS_FD_NO   0xffffffffu /* "fd" of a call that takes none; only where there is a trace */
@@ -263,18 +292,24 @@ struct afs_mark {
 
 /* In .bss: seen by user space through a mapping. */
 struct afs_shared {
+	__u32 stopping; /* a thread's next call is not counted any more */
+	__u32 n_newborn;
 	struct afs_inodes inodes;
 	struct afs_lost lost;
 	struct afs_mark mark;
 	__u32 n_threads, n_processes, n_parts; /* slots handed out so far */
-	__u32 stopping;                        /* a thread's next call is not counted any more */
-	__u32 n_newborn, spare;
+	__u32 spare;
 	__u32 part_key[AFS_N_PARTS]; /* row * AFS_N_STATES + state */
 };
 
 #ifndef __bpf__
-_Static_assert(sizeof(struct afs_thread) == 192, "three cache lines");
-_Static_assert(offsetof(struct afs_thread, woken_ns) == 64, "what every call needs is in one");
+_Static_assert(sizeof(struct afs_thread) == 256, "four cache lines");
+_Static_assert(offsetof(struct afs_thread, woken_ns) == 64, "what every call needs is in two");
+_Static_assert(offsetof(struct afs_thread, work) == 128, "what every call needs is in two");
+_Static_assert(sizeof(struct afs_cpu) == 64, "CPUs do not share a cache line");
+_Static_assert(sizeof(struct afs_part) == 64, "a cache line");
+_Static_assert(sizeof(struct afs_call) == 8, "a word");
+_Static_assert(AFS_N_CELLS <= 65536, "a cell's number is short");
 _Static_assert(sizeof(struct afs_inode) == 16, "no padding");
 _Static_assert(sizeof(struct afs_cell) == 32 + 8 * AFS_HIST_BUCKETS, "no padding");
 #endif

@@ -99,8 +99,11 @@ static __always_inline struct afs_compat io_since(const struct afs_thread *t, co
 /* The kernel's own account: where ours begins and ends, and what exec adds. false: it ended. */
 static __always_inline bool enter_io(struct afs_thread *t, const void *task)
 {
-	struct afs_compat io = io_of(task);
+	struct afs_compat io;
 
+	if (!task)
+		task = current_task();
+	io = io_of(task);
 	if (t->found) {
 		t->io = io;
 		t->found = 0;
@@ -122,25 +125,49 @@ static __always_inline bool is_relieved(const struct afs_thread *t)
 	return p && p->serving && p->serving != t->slot + 1;
 }
 
-/* address: the task's; 0: it is the one that runs. */
+/* Where the call will count. */
+static __always_inline void enter_cell(struct afs_thread *t, __u32 class, __u32 object)
+{
+	t->class = class;
+	t->object = object;
+	t->cell = AFS_CELL(t->role, class, object);
+	t->part = part_of(t, AFS_STATE(class, object));
+}
+
+static __always_inline struct afs_call call_of(long nr)
+{
+	union {
+		__u64 word;
+		struct afs_call call;
+	} c;
+
+	if ((unsigned long)nr >= AFS_N_CALLS)
+		nr = AFS_N_CALLS - 1;
+	c.word = *(const volatile __u64 *)&setup.calls[nr];
+	return c.call;
+}
+
+/* task, and its address, where it is not the one that runs. */
 static __always_inline void enter(struct afs_thread *t, void *task, __u64 address, long nr,
 				  const unsigned long arg[4])
 {
-	struct afs_call call = { .class = AFS_CLASS_OTHER, .fd = AFS_FD_NONE };
+	struct afs_call call = call_of(nr);
 	__u32 object = AFS_OBJECT_NONE, own = t->user_part;
 	struct afs_part *p;
 	__u64 now;
 
-	if (t->stopped)
+	if (AFS_RARE(t->stopped))
 		return;
-	if (!address && t->off != AFS_OFF_NOT)
+	if (AFS_RARE(!address && t->off != AFS_OFF_NOT))
 		switch_missed(t->slot);
-	if ((unsigned long)nr < AFS_N_CALLS)
-		call = setup.calls[nr];
-	if (call.flags & AFS_CALL_LOCKS && is_lock(arg[1]))
+	if (AFS_RARE(call.flags & AFS_CALL_LOCKS) && is_lock(arg[1]))
 		call.class = AFS_CLASS_LOCK;
-	if ((t->found || shared.stopping || call.flags & AFS_CALL_EXEC) && !enter_io(t, task))
+	if (AFS_RARE(t->found || shared.stopping || call.flags & AFS_CALL_EXEC) &&
+	    !enter_io(t, task)) {
+		if (tracing(AFS_TRACE_SMALL))
+			batch_end();
 		return;
+	}
 	if (t->account == AFS_ACCOUNT_BETWEEN && is_relieved(t))
 		thread_account(t, AFS_ACCOUNT_THREADS);
 	t->closes = AFS_FD_KEEP;
@@ -154,8 +181,7 @@ static __always_inline void enter(struct afs_thread *t, void *task, __u64 addres
 	enter_data(t, &call, object, arg);
 	if (object != AFS_OBJECT_CLIENT && is_from_client(t, address, &call, arg[0]))
 		t->data = AFS_DATA_FILE;
-	t->cell = AFS_CELL(t->role, call.class, object);
-	t->part = part_of(t, AFS_STATE(call.class, object));
+	enter_cell(t, call.class, object);
 	t->flags = call.flags;
 	now = bpf_ktime_get_ns();
 	p = part_at(own);
@@ -180,15 +206,15 @@ static __always_inline void forget_closed(const struct afs_thread *t)
 		forget(p, t->process, t->closes);
 }
 
-static __always_inline void leave_exec(struct afs_thread *t, const void *task, struct afs_compat *c)
+static __always_inline void leave_exec(struct afs_thread *t, struct afs_compat *c)
 {
-	struct afs_compat io = io_of(task);
+	struct afs_compat io = io_of(current_task());
 
 	c->syscr += io.syscr - t->syscr;
 	c->rchar += io.rchar - t->rchar;
 }
 
-static __always_inline void count_compat(struct afs_thread *t, const void *task, long ret)
+static __always_inline void count_compat(struct afs_thread *t, long ret)
 {
 	__u32 i = bpf_get_smp_processor_id() * AFS_N_PROCESSES + t->process;
 	struct afs_compat *c;
@@ -201,7 +227,7 @@ static __always_inline void count_compat(struct afs_thread *t, const void *task,
 	if (!c)
 		return;
 	if (t->flags & AFS_CALL_EXEC)
-		leave_exec(t, task, c);
+		leave_exec(t, c);
 	if (t->flags & AFS_COMPAT_READ) {
 		c->syscr++;
 		if (ret > 0)
@@ -220,7 +246,8 @@ static __always_inline bool is_error(const struct afs_thread *t, long ret)
 }
 
 /* The calls ledger. */
-static __always_inline void count_cell(const struct afs_thread *t, long ret, __u64 ns)
+static __always_inline void count_cell(const struct afs_thread *t, bool error, __u64 bytes,
+				       __u64 ns)
 {
 	__u32 i = bpf_get_smp_processor_id() * AFS_N_CELLS + t->cell;
 	__u32 bucket = afs_hist_index(ns);
@@ -231,15 +258,13 @@ static __always_inline void count_cell(const struct afs_thread *t, long ret, __u
 		return;
 	c->calls++;
 	c->ns += ns;
+	c->errors += error;
+	c->bytes += bytes;
 	c->hist[bucket]++;
-	if (is_error(t, ret))
-		c->errors++;
-	else if (t->flags & AFS_CALL_MOVES)
-		c->bytes += ret;
 }
 
 /* The requests ledger. */
-static __always_inline void count_part(struct afs_thread *t, long ret, __u64 ns)
+static __always_inline void count_part(struct afs_thread *t, bool error, __u64 bytes, __u64 ns)
 {
 	struct afs_part *p = part_at(t->part);
 
@@ -248,19 +273,15 @@ static __always_inline void count_part(struct afs_thread *t, long ret, __u64 ns)
 	if (!p)
 		return;
 	p->calls++;
+	p->errors += error;
+	p->bytes += bytes;
 	p->cpu_ns += ns;
-	if (is_error(t, ret))
-		p->errors++;
-	else if (t->flags & AFS_CALL_MOVES)
-		p->bytes += ret;
 }
 
 static __always_inline bool is_inbound(const struct afs_thread *t)
 {
-	__u32 class = state_of(t) / AFS_N_OBJECTS;
-
-	return class == AFS_CLASS_READ || class == AFS_CLASS_RECV ||
-	       (class == AFS_CLASS_COPY && !is_on(t, AFS_OBJECT_CLIENT));
+	return t->class == AFS_CLASS_READ || t->class == AFS_CLASS_RECV ||
+	       (t->class == AFS_CLASS_COPY && !is_on(t, AFS_OBJECT_CLIENT));
 }
 
 /* A CNID server's thread read a request: from now on it works for the one who sent it. */
@@ -318,9 +339,7 @@ static __always_inline void leave_uid(struct afs_thread *t)
 /* A socket that was not ready: the wait after it is for the client to take, the CNID to answer. */
 static __always_inline void note_again(struct afs_thread *t, long ret)
 {
-	__u32 class = state_of(t) / AFS_N_OBJECTS;
-
-	if (class == AFS_CLASS_WAIT)
+	if (t->class == AFS_CLASS_WAIT)
 		return;
 	t->again = 0;
 	if (ret != -EAGAIN)
@@ -331,24 +350,27 @@ static __always_inline void note_again(struct afs_thread *t, long ret)
 		t->again = AFS_OBJECT_CLIENT;
 }
 
-static __always_inline void leave(struct afs_thread *t, const void *task, long ret)
+static __always_inline void leave(struct afs_thread *t, long ret)
 {
-	__u64 now;
+	__u64 now, bytes;
+	bool error;
 
-	if (t->nr < 0)
+	if (AFS_RARE(t->nr < 0))
 		return;
-	if (t->off != AFS_OFF_NOT)
+	if (AFS_RARE(t->off != AFS_OFF_NOT))
 		switch_missed(t->slot);
 	now = bpf_ktime_get_ns();
 	if (ret > 0)
 		leave_in(t, ret, now);
-	count_cell(t, ret, now - t->entered_ns);
-	count_part(t, ret, now - t->since_ns);
+	error = is_error(t, ret);
+	bytes = !error && t->flags & AFS_CALL_MOVES ? ret : 0;
+	count_cell(t, error, bytes, now - t->entered_ns);
+	count_part(t, error, bytes, now - t->since_ns);
 	if (tracing(AFS_TRACE_SMALL))
 		trace_leave(t, ret, now);
 	t->since_ns = now;
 	if (t->flags & (AFS_COMPAT_READ | AFS_COMPAT_WRITE | AFS_CALL_EXEC))
-		count_compat(t, task, ret);
+		count_compat(t, ret);
 	if (t->closes != AFS_FD_KEEP)
 		forget_closed(t);
 	note_again(t, ret);

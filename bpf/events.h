@@ -124,6 +124,7 @@ struct afs_part {
 	__u64 cpu_ns;               /* on a CPU */
 	__u64 blocked_ns;           /* asleep until woken */
 	__u64 runq_ns;              /* runnable, waiting for a CPU */
+	__u64 room[2];              /* up to a cache line */
 };
 
 /* What a CNID server did while the thread that serves a request waited for it. X(name, text) */

@@ -9,34 +9,28 @@
 
 #include "bpf/events.h"
 
+/* A De Bruijn sequence: times a power of two its highest six bits are another number each time. */
+#define AFS_HIST_DE_BRUIJN 0x034245bd7639533full
+
+/* By these bits, which power it was. */
+static const __u8 afs_hist_octave[64] = {
+	0,  1,  10, 2,  11, 18, 3,  39, 15, 12, 45, 19, 52, 4,  40, 56, 8,  16, 13, 50, 48, 46,
+	20, 30, 36, 53, 5,  22, 41, 32, 25, 57, 63, 9,  17, 38, 14, 44, 51, 55, 7,  49, 47, 29,
+	35, 21, 31, 24, 62, 37, 43, 54, 6,  28, 34, 23, 61, 42, 27, 33, 60, 26, 59, 58,
+};
+
 static inline __u32 afs_hist_index(__u64 v)
 {
-	__u32 octave = 0, i;
+	__u32 octave, i;
 	__u64 x = v;
 
 	if (v < 1u << AFS_HIST_BITS)
 		return (__u32)v;
-	if (x >> 32) {
-		octave += 32;
-		x >>= 32;
-	}
-	if (x >> 16) {
-		octave += 16;
-		x >>= 16;
-	}
-	if (x >> 8) {
-		octave += 8;
-		x >>= 8;
-	}
-	if (x >> 4) {
-		octave += 4;
-		x >>= 4;
-	}
-	if (x >> 2) {
-		octave += 2;
-		x >>= 2;
-	}
-	octave += (__u32)(x >> 1);
+	/* The highest bit alone, without branches: they would go another way each time. */
+	for (int shift = 1; shift <= 32; shift *= 2)
+		x |= x >> shift;
+	x -= x >> 1;
+	octave = afs_hist_octave[(x * AFS_HIST_DE_BRUIJN) >> 58];
 	i = ((octave - AFS_HIST_BITS + 1) << AFS_HIST_BITS) +
 	    (__u32)(v >> (octave - AFS_HIST_BITS)) - (1u << AFS_HIST_BITS);
 	return i < AFS_HIST_BUCKETS ? i : AFS_HIST_BUCKETS - 1;

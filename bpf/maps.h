@@ -57,7 +57,6 @@ AFS_ARRAY(thread, AFS_N_THREADS, struct afs_thread);
 AFS_ARRAY(inner, AFS_N_THREADS, struct afs_inner);
 AFS_ARRAY(process, AFS_N_PROCESSES, struct afs_process);
 AFS_ARRAY(stream, AFS_N_PROCESSES, struct afs_stream);
-AFS_ARRAY(work, AFS_N_THREADS, struct afs_work); /* one, where there is no trace */
 AFS_ARRAY(row, AFS_N_ROLES *AFS_N_ACCOUNTS, struct afs_row);
 AFS_ARRAY(result, AFS_N_RESULTS, struct afs_result);
 
@@ -66,6 +65,8 @@ AFS_ARRAY(cell, AFS_N_CELLS, struct afs_cell);
 AFS_ARRAY(compat, AFS_N_PROCESSES, struct afs_compat);
 AFS_ARRAY(part, AFS_N_PARTS, struct afs_part);
 AFS_ARRAY(account, AFS_N_ACCOUNTS, struct afs_account);
+AFS_ARRAY(cpu, 1, struct afs_cpu);
+AFS_ARRAY(batch, 1, struct afs_batch);
 
 /* Free slots, filled by user space in their order. */
 #define AFS_FREE(name, n)                                                                          \
@@ -93,6 +94,9 @@ struct {
 	__uint(max_entries, 4096);
 } records SEC(".maps");
 
+/* For what is no part of the way that most calls take. */
+#define AFS_RARE(condition) __builtin_expect(!!(condition), 0)
+
 /* Adds where nothing else writes: neither another CPU nor an interrupt. */
 #define AFS_COUNT(counter) __sync_fetch_and_add(&(counter), 1)
 
@@ -109,6 +113,13 @@ static __always_inline void *current_task(void)
 #else
 	return bpf_get_current_task_btf();
 #endif
+}
+
+static __always_inline struct afs_cpu *cpu_here(void)
+{
+	__u32 i = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&cpu, &i);
 }
 
 static __always_inline struct afs_thread *thread_at(__u32 *slot)
@@ -139,13 +150,29 @@ static __always_inline struct afs_thread *thread_of(void *task)
 
 static __always_inline struct afs_thread *thread_current(void)
 {
-#ifdef AFS_BY_TID
-	__u32 tid = bpf_get_current_pid_tgid();
+	return thread_of(current_task());
+}
 
-	return thread_at(bpf_map_lookup_elem(&watched, &tid));
-#else
-	return thread_of(bpf_get_current_task_btf());
-#endif
+/*
+ * The same, faster: a CPU remembers whom it runs. The address of a thread that has ended may be
+ * another's by now; one that is not watched is not remembered, it could be from now on.
+ */
+static __always_inline struct afs_thread *thread_here(void *task)
+{
+	struct afs_cpu *c = cpu_here();
+	struct afs_thread *t;
+
+	if (!c)
+		return NULL;
+	if (c->task == (__u64)task) {
+		t = thread_at(&c->slot);
+		if (t && !t->ended)
+			return t;
+	}
+	t = thread_of(task);
+	c->task = t ? (__u64)task : 0;
+	c->slot = t ? t->slot + 1 : 0;
+	return t;
 }
 
 static __always_inline struct afs_process *process_at(__u32 slot)

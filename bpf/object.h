@@ -297,7 +297,7 @@ static __always_inline __u32 object_of(struct afs_process *p, __u32 slot, __u64 
 
 	if (!setup.objects_on)
 		return AFS_OBJECT_UNKNOWN;
-	if (p->epoch != shared.inodes.epoch) {
+	if (AFS_RARE(p->epoch != shared.inodes.epoch)) {
 		p->epoch = shared.inodes.epoch;
 		forget_all(slot);
 	}

@@ -197,7 +197,7 @@ union afs_record {
 /* A record on its way to user space. */
 struct afs_record_head {
 	__u32 stream; /* enum afs_stream_number */
-	__u32 spare;
+	__u32 len;    /* bytes from this head to the next */
 };
 
 /* What is wanted: bits. */

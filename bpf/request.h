@@ -257,13 +257,22 @@ static __always_inline void advance(struct afs_cursor *c, __u64 n)
 static __always_inline bool take_head(struct afs_flow *f, struct afs_cursor *c, int way, __u32 *len)
 {
 	__u32 want = way == TO_SERVER ? DSI_HEAD + 1 : DSI_HEAD, have = f->have & 31, n, extra;
+	__u8 head[32] = {};
 
 	n = want - have;
 	if (n > c->left)
 		n = c->left;
 	n &= 31;
-	if (have + n > sizeof(f->head) || bpf_probe_read_user(f->head + have, n, (void *)c->at))
+	if (!have) {
+		/* By way of the stack: a kernel that checks where it copies to knows that fastest.
+		 */
+		if (bpf_probe_read_user(head, n, (void *)c->at))
+			return false;
+		__builtin_memcpy(f->head, head, sizeof(f->head));
+	} else if (have + n > sizeof(f->head) ||
+		   bpf_probe_read_user(f->head + have, n, (void *)c->at)) {
 		return false;
+	}
 	have += n;
 	*len = 0;
 	if (have < DSI_HEAD) {
@@ -376,12 +385,7 @@ __noinline int follow_step(__u32 slot, __u32 way, __u64 begin_ns, __u64 end_ns)
 	f = way == TO_SERVER ? &s->flow[TO_SERVER] : &s->flow[FROM_SERVER];
 	c = &f->cursor;
 	if (f->have != AFS_IN_FRAME) {
-		if (!c->left) {
-			if (!next_piece(c))
-				lose(f);
-			return c->total != 0;
-		}
-		if (!take_head(f, c, way, &len)) {
+		if ((!c->left && !next_piece(c)) || !take_head(f, c, way, &len)) {
 			lose(f);
 			return 0;
 		}
@@ -397,10 +401,9 @@ __noinline int follow_step(__u32 slot, __u32 way, __u64 begin_ns, __u64 end_ns)
 	}
 	if (t->data == AFS_DATA_FILE)
 		c->left = c->total;
-	if (f->skip && !c->left) {
-		if (c->total && !next_piece(c))
-			lose(f);
-		return c->total != 0;
+	if (f->skip && !c->left && c->total && !next_piece(c)) {
+		lose(f);
+		return 0;
 	}
 	n = f->skip < c->left ? f->skip : c->left;
 	advance(c, n);

@@ -40,7 +40,7 @@ static __always_inline __u32 part_of(const struct afs_thread *t, __u32 state)
 	if (!r || state >= AFS_N_STATES)
 		return 0;
 	i = r->part[state];
-	return i ? i : part_new(at, state);
+	return AFS_RARE(!i) ? part_new(at, state) : i;
 }
 
 static __always_inline struct afs_part *part_at(__u32 i)
@@ -68,21 +68,19 @@ static __always_inline void thread_account(struct afs_thread *t, __u32 number)
 
 static __always_inline bool is_on(const struct afs_thread *t, __u32 object)
 {
-	return t->nr != AFS_NR_NONE && state_of(t) % AFS_N_OBJECTS == object;
+	return t->nr != AFS_NR_NONE && t->object == object;
 }
 
 /* What a sleeping CNID server's thread is at, for the one that waits for it. */
 static __always_inline __u32 inside_blocked(const struct afs_thread *t)
 {
-	__u32 class = state_of(t) / AFS_N_OBJECTS, object = state_of(t) % AFS_N_OBJECTS;
-
 	if (t->nr < 0)
 		return AFS_INSIDE_UNKNOWN;
-	if (class == AFS_CLASS_WAIT || object == AFS_OBJECT_CNID)
+	if (t->class == AFS_CLASS_WAIT || t->object == AFS_OBJECT_CNID)
 		return AFS_INSIDE_IDLE;
-	if (class == AFS_CLASS_SYNC)
+	if (t->class == AFS_CLASS_SYNC)
 		return AFS_INSIDE_SYNC;
-	return class == AFS_CLASS_LOCK ? AFS_INSIDE_LOCK : AFS_INSIDE_IO;
+	return t->class == AFS_CLASS_LOCK ? AFS_INSIDE_LOCK : AFS_INSIDE_IO;
 }
 
 static __always_inline void inner_add(const struct afs_thread *t, __u32 what, __u64 ns)
@@ -186,7 +184,7 @@ static __always_inline void switch_out(struct afs_thread *t, bool blocks)
 		p->cpu_ns += ns;
 	inner_add(t, AFS_INSIDE_CPU, ns);
 	if (tracing(AFS_TRACE_SMALL))
-		work_add(t, t->nr == AFS_NR_NONE ? AFS_COLUMN_own_ns : AFS_COLUMN_calls_ns, ns);
+		t->work.ns[t->nr == AFS_NR_NONE ? AFS_COLUMN_own_ns : AFS_COLUMN_calls_ns] += ns;
 	t->explained_ns += ns;
 	t->since_ns = now;
 	t->woken_ns = 0;

@@ -18,7 +18,7 @@ static __always_inline bool tracing(__u32 what)
 
 static __always_inline __u32 state_of(const struct afs_thread *t)
 {
-	return t->cell - t->role * (AFS_N_CLASSES * AFS_N_OBJECTS);
+	return AFS_STATE(t->class, t->object);
 }
 
 /* What the thread is at, its own code included. */
@@ -27,52 +27,85 @@ static __always_inline __u32 state_now(const struct afs_thread *t)
 	return t->nr == AFS_NR_NONE ? AFS_STATE_USER : state_of(t);
 }
 
-static __always_inline struct afs_work *work_of(const struct afs_thread *t)
-{
-	__u32 slot = t->slot;
-
-	return bpf_map_lookup_elem(&work, &slot);
-}
-
-static __always_inline void work_add(const struct afs_thread *t, enum afs_column column, __u64 ns)
-{
-	struct afs_work *w = work_of(t);
-
-	if (w)
-		w->ns[column] += ns;
-}
-
 /* Blocked, or in own code: by the table. */
-static __always_inline void work_add_blocked(const struct afs_thread *t, __u32 state, __u64 ns)
+static __always_inline void work_add_blocked(struct afs_thread *t, __u32 state, __u64 ns)
 {
-	struct afs_work *w = work_of(t);
 	__u32 column;
 
-	if (!w || state >= AFS_N_STATES)
+	if (state >= AFS_N_STATES)
 		return;
 	column = setup.column[state];
 	if (column < AFS_N_COLUMNS)
-		w->ns[column] += ns;
+		t->work.ns[column] += ns;
 }
 
 static __always_inline void work_begin(struct afs_thread *t, __u16 dsi_id)
 {
-	struct afs_work *w = work_of(t);
-
-	if (!w)
-		return;
-	__builtin_memset(w, 0, sizeof(*w));
+	__builtin_memset(&t->work, 0, sizeof(t->work));
 	t->dsi_id = dsi_id;
 }
 
-/* User space sleeps until so much has come together; a multiple of it wakes it once. */
+/*
+ * User space sleeps until so much has come together; a multiple of it wakes it once. len: of what
+ * is about to be handed over, which gets a head of 8 bytes in the buffer.
+ */
 static __always_inline __u64 wake_flags(__u64 len)
 {
 	__u64 there = bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA);
 
-	/* A record has a head of 8 bytes in the buffer. */
-	return (there ^ (there - len - 8)) & ~(__u64)(setup.trace_wake - 1) ? BPF_RB_FORCE_WAKEUP
+	return (there ^ (there + len + 8)) & ~(__u64)(setup.trace_wake - 1) ? BPF_RB_FORCE_WAKEUP
 									    : BPF_RB_NO_WAKEUP;
+}
+
+/* Hands over what this CPU has gathered. A global function: verified once. */
+__noinline int batch_end(void)
+{
+	struct afs_cpu *c = cpu_here();
+	struct afs_batch *b;
+	__u32 i, len;
+
+	if (!c || !c->batch_len)
+		return 0;
+	i = bpf_get_smp_processor_id();
+	b = bpf_map_lookup_elem(&batch, &i);
+	len = c->batch_len;
+	if (b && len <= AFS_BATCH_LEN &&
+	    bpf_ringbuf_output(&records, b->bytes, len, wake_flags(len)))
+		for (i = 0; i < AFS_N_STREAMS; i++)
+			__sync_fetch_and_add(&shared.lost.records[i], c->batch_n[i]);
+	c->batch_len = 0;
+	__builtin_memset(c->batch_n, 0, sizeof(c->batch_n));
+	return 0;
+}
+
+/* Room for a record of the current thread; NULL: there is none. */
+static __always_inline void *batch_room(__u32 len, enum afs_stream_number stream)
+{
+	__u32 i = bpf_get_smp_processor_id(), at;
+	struct afs_batch *b = bpf_map_lookup_elem(&batch, &i);
+	struct afs_cpu *c = cpu_here();
+
+	if (!b || !c)
+		return NULL;
+	at = c->batch_len;
+	if (at > AFS_BATCH_LEN - len) {
+		batch_end();
+		at = 0;
+	}
+	c->batch_len = at + len;
+	c->batch_n[stream]++;
+	return b->bytes + at;
+}
+
+/* The newest record of the batch needs so many bytes less. */
+static __always_inline void batch_trim(struct afs_record_head *head, __u32 len)
+{
+	struct afs_cpu *c = cpu_here();
+
+	if (!setup.batch || !c)
+		return;
+	c->batch_len -= len;
+	head->len -= len;
 }
 
 #define RECORD(name)                                                                               \
@@ -81,24 +114,38 @@ static __always_inline __u64 wake_flags(__u64 len)
 		struct afs_record_##name r;                                                        \
 	}
 
-#define RECORD_RESERVE(e, number)                                                                  \
+#define RECORD_HEAD(e, number)                                                                     \
 	({                                                                                         \
-		(e) = bpf_ringbuf_reserve(&records, sizeof(*(e)), 0);                              \
 		if (e)                                                                             \
-			(e)->head = (struct afs_record_head) { .stream = (number) };               \
+			(e)->head = (struct afs_record_head) { .stream = (number),                 \
+							       .len = sizeof(*(e)) };              \
 		else                                                                               \
 			AFS_COUNT(shared.lost.records[number]);                                    \
 		(e);                                                                               \
 	})
 
+/* A record handed over alone: of a rare kind, or made where programs may be interrupted. */
+#define RECORD_RESERVE(e, number)                                                                  \
+	({                                                                                         \
+		(e) = bpf_ringbuf_reserve(&records, sizeof(*(e)), 0);                              \
+		RECORD_HEAD(e, number);                                                            \
+	})
+
 #define RECORD_SUBMIT(e) bpf_ringbuf_submit(e, wake_flags(sizeof(*(e))))
 
-static __always_inline __u32 session_of(const struct afs_thread *t)
-{
-	const struct afs_process *p = process_of(t);
+/* A record of the thread that runs. */
+#define RECORD_BEGIN(e, number)                                                                    \
+	({                                                                                         \
+		(e) = setup.batch ? batch_room(sizeof(*(e)), number)                               \
+				  : bpf_ringbuf_reserve(&records, sizeof(*(e)), 0);                \
+		RECORD_HEAD(e, number);                                                            \
+	})
 
-	return p ? p->tgid : 0;
-}
+#define RECORD_END(e)                                                                              \
+	({                                                                                         \
+		if (!setup.batch)                                                                  \
+			RECORD_SUBMIT(e);                                                          \
+	})
 
 static __always_inline __u16 id_of(const struct afs_thread *t)
 {
@@ -108,43 +155,38 @@ static __always_inline __u16 id_of(const struct afs_thread *t)
 /* A call is entered, its own code's time since since_ns is over. */
 static __always_inline void trace_enter(struct afs_thread *t, bool has_fd, __u64 now)
 {
-	work_add(t, AFS_COLUMN_own_ns, now - t->since_ns);
+	t->work.ns[AFS_COLUMN_own_ns] += now - t->since_ns;
 	if (!has_fd)
 		t->fd = AFS_FD_NO;
 }
 
 /* The call in progress returned; its time since since_ns is over. */
-static __always_inline void trace_leave(const struct afs_thread *t, long ret, __u64 now)
+static __always_inline void trace_leave(struct afs_thread *t, long ret, __u64 now)
 {
-	struct afs_work *w = work_of(t);
-	__u32 session, state = state_of(t);
 	RECORD(calls) * e;
 
-	if (w) {
-		w->calls++;
-		w->ns[AFS_COLUMN_calls_ns] += now - t->since_ns;
-	}
+	t->work.calls++;
+	t->work.ns[AFS_COLUMN_calls_ns] += now - t->since_ns;
 	if (!tracing(AFS_TRACE_CALLS))
 		return;
-	session = session_of(t);
-	if (!RECORD_RESERVE(e, AFS_STREAM_CALLS))
+	if (!RECORD_BEGIN(e, AFS_STREAM_CALLS))
 		return;
 	e->r = (struct afs_record_calls) {
 		.timestamp = now,
 		.t = t->entered_ns,
-		.session = session,
+		.session = t->session,
 		.tid = t->tid,
 		.dsi_id = id_of(t),
 		.command = t->account,
 		.role = t->role,
-		.class = state / AFS_N_OBJECTS,
-		.object = state % AFS_N_OBJECTS,
+		.class = t->class,
+		.object = t->object,
 		.nr = t->nr,
 		.fd = t->fd,
 		.ret = ret,
 		.time_ns = now - t->entered_ns,
 	};
-	RECORD_SUBMIT(e);
+	RECORD_END(e);
 }
 
 /* The thread had no CPU from "begin" to "end". */
@@ -152,17 +194,15 @@ static __always_inline void trace_wait(const struct afs_thread *t, __u32 state, 
 				       __u64 begin, __u64 end)
 {
 	RECORD(waits) * e;
-	__u32 session;
 
 	if (!tracing(AFS_TRACE_CALLS) || begin == end || t->stopped)
 		return;
-	session = session_of(t);
-	if (!RECORD_RESERVE(e, AFS_STREAM_WAITS))
+	if (!RECORD_BEGIN(e, AFS_STREAM_WAITS))
 		return;
 	e->r = (struct afs_record_waits) {
 		.timestamp = end,
 		.t = begin,
-		.session = session,
+		.session = t->session,
 		.tid = t->tid,
 		.dsi_id = id_of(t),
 		.command = t->account,
@@ -172,11 +212,11 @@ static __always_inline void trace_wait(const struct afs_thread *t, __u32 state, 
 		.kind = kind,
 		.ns = end - begin,
 	};
-	RECORD_SUBMIT(e);
+	RECORD_END(e);
 }
 
 /* Back on a CPU "now": it was asleep until "woken", then runnable. */
-static __always_inline void trace_back(const struct afs_thread *t, __u64 woken, __u64 now)
+static __always_inline void trace_back(struct afs_thread *t, __u64 woken, __u64 now)
 {
 	__u32 state = state_now(t);
 
@@ -184,7 +224,7 @@ static __always_inline void trace_back(const struct afs_thread *t, __u64 woken, 
 		work_add_blocked(t, state, woken - t->since_ns);
 		trace_wait(t, state, AFS_KIND_BLOCKED, t->since_ns, woken);
 	}
-	work_add(t, AFS_COLUMN_runq_ns, now - woken);
+	t->work.ns[AFS_COLUMN_runq_ns] += now - woken;
 	trace_wait(t, state, AFS_KIND_RUNQ, woken, now);
 }
 
@@ -193,32 +233,27 @@ static __always_inline void trace_request(const struct afs_thread *t, const stru
 					  const struct afs_flow *out, const struct afs_queued *q,
 					  __u64 now)
 {
-	struct afs_work *w = work_of(t);
 	RECORD(requests) * e;
-	__u32 session;
 
-	if (!w)
-		return;
-	session = session_of(t);
-	if (!RECORD_RESERVE(e, AFS_STREAM_REQUESTS))
+	if (!RECORD_BEGIN(e, AFS_STREAM_REQUESTS))
 		return;
 	e->r = (struct afs_record_requests) {
 		.timestamp = now,
 		.t = t->begun_ns,
-		.session = session,
+		.session = t->session,
 		.dsi_id = q->id,
 		.command = t->account,
 		.result = out->result,
-		.calls = w->calls,
+		.calls = t->work.calls,
 		.bytes_in = q->bytes,
 		.bytes_out = out->bytes,
 		.time_ns = now - t->begun_ns,
-#define X(type, name, unit, meaning) .name = w->ns[AFS_COLUMN_##name],
+#define X(type, name, unit, meaning) .name = t->work.ns[AFS_COLUMN_##name],
 		AFS_COLUMNS(X)
 #undef X
 		    .port = s->port,
 	};
-	RECORD_SUBMIT(e);
+	RECORD_END(e);
 }
 
 static __always_inline void trace_session(const struct afs_process *p, const struct afs_stream *s,
@@ -260,16 +295,15 @@ static __always_inline void trace_serving(struct afs_process *p, __u32 slot)
 static __always_inline void trace_named(const struct afs_thread *t, __u16 id, __u8 command,
 					__u64 at, __u64 n, __u64 now)
 {
-	__u32 session = session_of(t);
 	struct {
 		struct afs_record_head head;
 		struct afs_named r;
 	} * e;
 
-	if (!afs_path_at[command] || !RECORD_RESERVE(e, AFS_STREAM_NAMES))
+	if (!afs_path_at[command] || !RECORD_BEGIN(e, AFS_STREAM_NAMES))
 		return;
 	e->r.timestamp = now;
-	e->r.session = session;
+	e->r.session = t->session;
 	e->r.dsi_id = id;
 	e->r.command = command;
 	/* Compared in the register that is passed: verifiers up to 6.1 know no other bound. */
@@ -277,7 +311,8 @@ static __always_inline void trace_named(const struct afs_thread *t, __u16 id, __
 	if (n > AFS_NAMED_LEN)
 		n = AFS_NAMED_LEN;
 	e->r.len = bpf_probe_read_user(e->r.bytes, n, (void *)at) ? 0 : n;
-	RECORD_SUBMIT(e);
+	batch_trim(&e->head, (AFS_NAMED_LEN - n) & ~7u);
+	RECORD_END(e);
 }
 
 #endif

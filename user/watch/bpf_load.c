@@ -188,6 +188,8 @@ static int set_stripes(struct bpf_load *l)
 		{ "compat", AFS_N_PROCESSES },
 		{ "part", AFS_N_PARTS },
 		{ "account", AFS_N_ACCOUNTS },
+		{ "cpu", 1 },
+		{ "batch", 1 },
 	};
 	struct bpf_map *map;
 	int r = 0;
@@ -209,24 +211,23 @@ static int fill(struct bpf_load *l, const char *queue, __u32 first, __u32 end)
 	return r;
 }
 
-/* Records are made by programs that were loaded for it; where not, their maps shrink. */
-static int set_trace(struct bpf_load *l, struct afs_setup *setup, const struct bpf_load_wish *wish)
+/* Records are made by programs that were loaded for it; where not, their map shrinks. */
+static int set_trace(struct bpf_load *l, struct afs_setup *setup, const struct way *way,
+		     const struct bpf_load_wish *wish)
 {
 	struct bpf_map *ring = bpf_object__find_map_by_name(l->object, "records");
-	struct bpf_map *work = bpf_object__find_map_by_name(l->object, "work");
 	const struct watch_sink *sink = wish->sink;
+	bool too_old;
 	size_t len;
-	int r;
 
-	if (!ring || !work)
+	if (!ring)
 		return -ENOENT;
-	if (!sink || !sink->what) {
-		r = bpf_map__set_max_entries(ring, (uint32_t)records_ring_len(1));
-		return r ? r : bpf_map__set_max_entries(work, 1);
-	}
+	if (!sink || !sink->what)
+		return bpf_map__set_max_entries(ring, (uint32_t)records_ring_len(1));
 	len = records_ring_len(sink->ring_len ? sink->ring_len : RECORDS_RING_LEN);
 	setup->trace = (uint8_t)sink->what;
 	setup->trace_wake = (uint32_t)records_wake_len(len);
+	setup->batch = way == &classic_way || kernel_major(&too_old) < 7;
 	for (unsigned int state = 0; state < AFS_N_STATES; state++)
 		setup->column[state] = account_blocked_column(state / AFS_N_OBJECTS,
 							      state % AFS_N_OBJECTS);
@@ -249,7 +250,7 @@ static int load(struct bpf_load *l, const struct way *way, const struct bpf_load
 	if (!r)
 		r = set_stripes(l);
 	if (!r)
-		r = set_trace(l, setup, wish);
+		r = set_trace(l, setup, way, wish);
 	if (!r)
 		r = l->kind->load(l->skel, l);
 	if (r)

@@ -48,6 +48,7 @@ int bpf_view_open(struct bpf_view *v, const struct bpf_load *l, struct err *e)
 	MAP(compat);
 	MAP(part);
 	MAP(account);
+	MAP(cpu);
 #undef MAP
 	for (i = 0; i < BPF_VIEW_MAPS; i++)
 		if (!v->map[i].at) {

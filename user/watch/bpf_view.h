@@ -10,7 +10,7 @@
 #include "base/ledger.h"
 #include "watch/bpf_load.h"
 
-#define BPF_VIEW_MAPS 9
+#define BPF_VIEW_MAPS 10
 
 struct bpf_view {
 	struct {
@@ -29,6 +29,7 @@ struct bpf_view {
 	const struct afs_compat *compat;
 	const struct afs_part *part;
 	const struct afs_account *account;
+	const struct afs_cpu *cpu;
 };
 
 int bpf_view_open(struct bpf_view *v, const struct bpf_load *l, struct err *e);

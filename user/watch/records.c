@@ -10,7 +10,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define WAKE_LEN 65536u
+#define WAKE_LEN (1u << 20)
 
 struct records {
 	struct watch_sink sink;
@@ -32,13 +32,19 @@ size_t records_wake_len(size_t ring_len)
 	return ring_len / 4 < WAKE_LEN ? ring_len / 4 : WAKE_LEN;
 }
 
+/* One record, or a batch of them. */
 static int hand_on(void *context, void *data, size_t len)
 {
-	const struct afs_record_head *head = data;
+	const struct afs_record_head *head;
 	const struct records *r = context;
 
-	if (len >= sizeof(*head) && head->stream < AFS_N_STREAMS)
-		r->sink.put(r->sink.user, head->stream, head + 1);
+	for (size_t at = 0; at + sizeof(*head) <= len; at += head->len) {
+		head = (const void *)((const char *)data + at);
+		if (head->len < sizeof(*head) || head->len > len - at)
+			break;
+		if (head->stream < AFS_N_STREAMS)
+			r->sink.put(r->sink.user, head->stream, head + 1);
+	}
 	return 0;
 }
 

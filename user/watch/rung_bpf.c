@@ -354,12 +354,17 @@ static int finish_records(const struct bpf_rung *b, struct run *r)
 		AFS_STREAMS(X)
 #undef X
 	};
+	uint64_t kept = 0;
 	int err = 0;
 
-	for (unsigned int i = 0; b->records && i < AFS_N_STREAMS && !err; i++)
+	for (unsigned int i = 0; b->records && i < AFS_N_STREAMS && !err; i++) {
 		if (i != AFS_STREAM_CLIENT && i != AFS_STREAM_TEXTS)
 			err = run_loss(r, what[i], bpf_pull_lost(b, i));
-	return err;
+		for (unsigned int cpu = 0; cpu < b->view.n_cpus; cpu++)
+			kept += b->view.cpu[cpu].batch_n[i];
+	}
+	return err ? err
+		   : run_loss(r, "records not handed over: their thread never left its CPU", kept);
 }
 
 static int finish_losses(const struct bpf_rung *b, struct run *r)
