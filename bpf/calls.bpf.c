@@ -20,26 +20,28 @@ SEC("tp_btf/sys_enter")
 int on_sys_enter(__u64 *ctx)
 {
 	const struct pt_regs___afs *regs = (const void *)ctx[0];
-	struct afs_thread *t = thread_here(current_task());
+	struct afs_stripe *s = stripe_here();
+	struct afs_thread *t = s ? thread_here(s, current_task()) : NULL;
 	unsigned long arg[4];
 
-	if (!t)
+	if (!s || !t)
 		return 0;
 	arg[0] = afs_arg0(regs);
 	arg[1] = afs_arg1(regs);
 	arg[2] = afs_arg2(regs);
 	arg[3] = afs_arg3(regs);
-	enter(t, NULL, 0, ctx[1], arg);
+	enter(s, t, NULL, 0, ctx[1], arg);
 	return 0;
 }
 
 SEC("tp_btf/sys_exit")
 int on_sys_exit(__u64 *ctx)
 {
-	struct afs_thread *t = thread_here(current_task());
+	struct afs_stripe *s = stripe_here();
+	struct afs_thread *t = s ? thread_here(s, current_task()) : NULL;
 
-	if (t)
-		leave(t, ctx[1]);
+	if (s && t)
+		leave(s, t, ctx[1]);
 	return 0;
 }
 
@@ -57,15 +59,19 @@ SEC("tp_btf/sched_switch")
 int on_switch(__u64 *ctx)
 {
 	struct task_struct___afs *prev = (void *)ctx[1];
-	struct afs_thread *t = thread_here(prev);
+	struct afs_stripe *s = stripe_here();
+	struct afs_thread *t;
 
+	if (!s)
+		return 0;
+	t = thread_here(s, prev);
 	if (t && t->off == AFS_OFF_NOT)
-		switch_out(t, !(ctx[0] & 1) && !is_runnable(prev));
+		switch_out(s, t, !(ctx[0] & 1) && !is_runnable(prev));
 	if (t && tracing(AFS_TRACE_SMALL))
 		batch_end();
-	t = thread_here((void *)ctx[2]);
+	t = thread_here(s, (void *)ctx[2]);
 	if (t)
-		switch_in(t);
+		switch_in(s, t);
 	return 0;
 }
 
@@ -297,9 +303,9 @@ static __always_inline struct afs_thread *newborn_adopt(void)
 	return NULL;
 }
 
-static __always_inline struct afs_thread *thread_or_newborn(void)
+static __always_inline struct afs_thread *thread_or_newborn(struct afs_stripe *s)
 {
-	struct afs_thread *t = thread_here(current_task());
+	struct afs_thread *t = thread_here(s, current_task());
 
 	return t || !shared.n_newborn ? t : newborn_adopt();
 }
@@ -307,26 +313,28 @@ static __always_inline struct afs_thread *thread_or_newborn(void)
 SEC("?tp/raw_syscalls/sys_enter")
 int on_tp_enter(struct afs_tp_enter *ctx)
 {
-	struct afs_thread *t = thread_or_newborn();
+	struct afs_stripe *s = stripe_here();
+	struct afs_thread *t = s ? thread_or_newborn(s) : NULL;
 	unsigned long arg[4];
 
-	if (!t)
+	if (!s || !t)
 		return 0;
 	arg[0] = ctx->args[0];
 	arg[1] = ctx->args[1];
 	arg[2] = ctx->args[2];
 	arg[3] = ctx->args[3];
-	enter(t, NULL, 0, ctx->nr, arg);
+	enter(s, t, NULL, 0, ctx->nr, arg);
 	return 0;
 }
 
 SEC("?tp/raw_syscalls/sys_exit")
 int on_tp_exit(struct afs_tp_exit *ctx)
 {
-	struct afs_thread *t = thread_or_newborn();
+	struct afs_stripe *s = stripe_here();
+	struct afs_thread *t = s ? thread_or_newborn(s) : NULL;
 
-	if (t)
-		leave(t, ctx->ret);
+	if (s && t)
+		leave(s, t, ctx->ret);
 	return 0;
 }
 
@@ -352,7 +360,8 @@ int on_tp_newtask(struct afs_tp_newtask *ctx)
 SEC("?tp/sched/sched_process_exit")
 int on_tp_exit_task(void *ctx)
 {
-	struct afs_thread *t = thread_or_newborn();
+	struct afs_stripe *s = stripe_here();
+	struct afs_thread *t = s ? thread_or_newborn(s) : NULL;
 
 	if (t)
 		thread_end(t, current_task());
@@ -374,6 +383,7 @@ static __always_inline void mark_serving(const struct afs_thread *t)
 static __always_inline void mark_call(struct afs_thread *t, struct task_struct___afs *task)
 {
 #ifndef AFS_BY_TID
+	struct afs_stripe *s = stripe_here();
 	struct pt_regs___afs *regs;
 	unsigned long arg[4];
 #endif
@@ -387,7 +397,7 @@ static __always_inline void mark_call(struct afs_thread *t, struct task_struct__
 	if (!bpf_core_enum_value_exists(enum bpf_func_id___afs, BPF_FUNC_task_pt_regs___afs))
 		return;
 	regs = (void *)bpf_task_pt_regs((void *)task);
-	if (afs_nr(regs) < 0)
+	if (!s || afs_nr(regs) < 0)
 		return;
 	arg[0] = afs_arg0(regs);
 	arg[1] = afs_arg1(regs);
@@ -395,7 +405,7 @@ static __always_inline void mark_call(struct afs_thread *t, struct task_struct__
 	arg[3] = afs_arg3(regs);
 	/* A detour that makes a number of it: what a global function takes. */
 	shared.mark.task = (__u64)task;
-	enter(t, task, *(volatile __u64 *)&shared.mark.task, afs_nr(regs), arg);
+	enter(s, t, task, *(volatile __u64 *)&shared.mark.task, afs_nr(regs), arg);
 #endif
 }
 

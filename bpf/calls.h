@@ -59,12 +59,12 @@ struct afs_call {
 
 /* Set before loading. */
 struct afs_setup {
-	struct afs_call
-	    calls[AFS_N_CALLS]; /* of the last, and of higher numbers: AFS_CLASS_OTHER */
-	__u8 objects_on;        /* descriptors may be looked into */
-	__u8 requests_on;       /* clients' bytes may be read */
-	__u8 trace;             /* AFS_TRACE_: which records are made; 0: none */
-	__u8 batch;             /* they are gathered: no program can interrupt another on its CPU */
+	/* Of the last, and of higher numbers: AFS_CLASS_OTHER. */
+	struct afs_call calls[AFS_N_CALLS];
+	__u8 objects_on;  /* descriptors may be looked into */
+	__u8 requests_on; /* clients' bytes may be read */
+	__u8 trace;       /* AFS_TRACE_: which records are made; 0: none */
+	__u8 batch;       /* they are gathered: no program interrupts another on its CPU */
 	__u32 trace_wake; /* user space is woken for so many bytes of records; a power of two */
 	__u8 column[AFS_N_STATES]; /* enum afs_column: where blocked time belongs */
 };
@@ -90,17 +90,16 @@ struct afs_work {
 
 /* A watched thread. Only the programs write; user space looks without a system call. */
 struct afs_thread {
-	__u64 seq;        /* moves at every entry and every return */
-	__u64 entered_ns; /* when the call in progress was entered */
-	__s32 nr;         /* the call in progress; AFS_NR_ */
-	__u16 cell;       /* where it will count */
-	__u8 class;       /* the same, taken apart */
-	__u8 object;
-	__s32 tid;       /* 0: slot not in use yet */
-	__u32 process;   /* its slot */
-	__u32 part;      /* where the time of the call in progress goes ... */
-	__u32 user_part; /* ... and that of the thread's own code */
-	__u64 since_ns;  /* begin of the time that is in no part yet */
+	__u64 seq;          /* moves at every entry and every return */
+	__u64 entered_ns;   /* when the call in progress was entered */
+	__s32 nr;           /* the call in progress; AFS_NR_ */
+	__u16 cell;         /* where it will count */
+	__u8 class, object; /* the same, taken apart */
+	__s32 tid;          /* 0: slot not in use yet */
+	__u32 process;      /* its slot */
+	__u32 part;         /* where the time of the call in progress goes ... */
+	__u32 user_part;    /* ... and that of the thread's own code */
+	__u64 since_ns;     /* begin of the time that is in no part yet */
 	__u16 account;
 	__u8 role;
 	__u8 off;   /* enum afs_off */
@@ -135,25 +134,6 @@ struct afs_thread {
 	/* The kernel's account when ours began; once "stopped", what it grew by since. */
 	struct afs_compat io;
 	__u64 room[2];
-};
-
-/* What a CPU remembers. */
-struct afs_cpu {
-	__u64 task; /* the watched thread that it runs: address of its struct; 0: none */
-	__u32 slot; /* + 1 */
-	/* Of struct afs_batch: bytes in use, records in it by stream. */
-	__u32 batch_len, batch_n[AFS_N_STREAMS];
-	__u32 room[5];
-};
-
-/*
- * Records that a CPU gathers while it runs watched threads, each with its head, and hands over
- * when the thread leaves the CPU or there is no room for the next: one hand-over for many is
- * several times cheaper than one for each.
- */
-#define AFS_BATCH_LEN 2048
-struct afs_batch {
-	__u8 bytes[AFS_BATCH_LEN];
 };
 
 /* What a CNID server's thread did in all, and had done when the one it serves fell asleep. */
@@ -245,6 +225,27 @@ struct afs_row {
 #define AFS_N_PARTS       4096
 #define AFS_N_RESULTS     256
 
+#define AFS_BATCH_LEN     2048
+
+/* What a CPU counts and remembers; written by its programs only. */
+struct afs_stripe {
+	__u64 task; /* the watched thread that it runs: address of its struct; 0: none */
+	__u32 slot; /* + 1 */
+	/*
+	 * Records that it gathers while it runs watched threads, each with its head, and hands over
+	 * when the thread leaves it or there is no room for the next: one hand-over for many is
+	 * several times cheaper than one for each.
+	 */
+	__u32 batch_len;
+	__u32 batch_n[AFS_N_STREAMS]; /* by stream */
+	__u32 room[5];
+	__u8 batch[AFS_BATCH_LEN];
+	struct afs_part part[AFS_N_PARTS];
+	struct afs_cell cell[AFS_N_CELLS];
+	struct afs_compat compat[AFS_N_PROCESSES];
+	struct afs_account account[AFS_N_ACCOUNTS];
+} __attribute__((aligned(64)));
+
 /* An inode with a meaning that the kernel cannot know. */
 struct afs_inode {
 	__u64 ino;
@@ -306,7 +307,8 @@ struct afs_shared {
 _Static_assert(sizeof(struct afs_thread) == 256, "four cache lines");
 _Static_assert(offsetof(struct afs_thread, woken_ns) == 64, "what every call needs is in two");
 _Static_assert(offsetof(struct afs_thread, work) == 128, "what every call needs is in two");
-_Static_assert(sizeof(struct afs_cpu) == 64, "CPUs do not share a cache line");
+_Static_assert(offsetof(struct afs_stripe, batch) == 64, "a cache line");
+_Static_assert(sizeof(struct afs_stripe) % 64 == 0, "CPUs do not share a cache line");
 _Static_assert(sizeof(struct afs_part) == 64, "a cache line");
 _Static_assert(sizeof(struct afs_call) == 8, "a word");
 _Static_assert(AFS_N_CELLS <= 65536, "a cell's number is short");

@@ -148,8 +148,8 @@ static __always_inline struct afs_call call_of(long nr)
 }
 
 /* task, and its address, where it is not the one that runs. */
-static __always_inline void enter(struct afs_thread *t, void *task, __u64 address, long nr,
-				  const unsigned long arg[4])
+static __always_inline void enter(struct afs_stripe *s, struct afs_thread *t, void *task,
+				  __u64 address, long nr, const unsigned long arg[4])
 {
 	struct afs_call call = call_of(nr);
 	__u32 object = AFS_OBJECT_NONE, own = t->user_part;
@@ -184,7 +184,7 @@ static __always_inline void enter(struct afs_thread *t, void *task, __u64 addres
 	enter_cell(t, call.class, object);
 	t->flags = call.flags;
 	now = bpf_ktime_get_ns();
-	p = part_at(own);
+	p = part_at(s, own);
 	if (p)
 		p->cpu_ns += now - t->since_ns;
 	inner_add(t, AFS_INSIDE_CPU, now - t->since_ns);
@@ -214,18 +214,18 @@ static __always_inline void leave_exec(struct afs_thread *t, struct afs_compat *
 	c->rchar += io.rchar - t->rchar;
 }
 
-static __always_inline void count_compat(struct afs_thread *t, long ret)
+static __always_inline void count_compat(struct afs_stripe *s, struct afs_thread *t, long ret)
 {
-	__u32 i = bpf_get_smp_processor_id() * AFS_N_PROCESSES + t->process;
+	__u32 i = t->process;
 	struct afs_compat *c;
 
 	if ((ret == -EBADF || ret == -ESPIPE) && !(t->flags & AFS_COMPAT_ALWAYS))
 		return;
 	if (ret <= 0 && t->flags & AFS_COMPAT_MOVED)
 		return;
-	c = bpf_map_lookup_elem(&compat, &i);
-	if (!c)
+	if (!AFS_BELOW(i, AFS_N_PROCESSES))
 		return;
+	c = &s->compat[i];
 	if (t->flags & AFS_CALL_EXEC)
 		leave_exec(t, c);
 	if (t->flags & AFS_COMPAT_READ) {
@@ -246,16 +246,15 @@ static __always_inline bool is_error(const struct afs_thread *t, long ret)
 }
 
 /* The calls ledger. */
-static __always_inline void count_cell(const struct afs_thread *t, bool error, __u64 bytes,
-				       __u64 ns)
+static __always_inline void count_cell(struct afs_stripe *s, const struct afs_thread *t, bool error,
+				       __u64 bytes, __u64 ns)
 {
-	__u32 i = bpf_get_smp_processor_id() * AFS_N_CELLS + t->cell;
-	__u32 bucket = afs_hist_index(ns);
+	__u32 i = t->cell, bucket = afs_hist_index(ns);
 	struct afs_cell *c;
 
-	c = bpf_map_lookup_elem(&cell, &i);
-	if (!c || bucket >= AFS_HIST_BUCKETS)
+	if (!AFS_BELOW(i, AFS_N_CELLS) || !AFS_BELOW(bucket, AFS_HIST_BUCKETS))
 		return;
+	c = &s->cell[i];
 	c->calls++;
 	c->ns += ns;
 	c->errors += error;
@@ -264,9 +263,10 @@ static __always_inline void count_cell(const struct afs_thread *t, bool error, _
 }
 
 /* The requests ledger. */
-static __always_inline void count_part(struct afs_thread *t, bool error, __u64 bytes, __u64 ns)
+static __always_inline void count_part(struct afs_stripe *s, struct afs_thread *t, bool error,
+				       __u64 bytes, __u64 ns)
 {
-	struct afs_part *p = part_at(t->part);
+	struct afs_part *p = part_at(s, t->part);
 
 	inner_add(t, AFS_INSIDE_CPU, ns);
 	t->explained_ns += ns;
@@ -350,7 +350,7 @@ static __always_inline void note_again(struct afs_thread *t, long ret)
 		t->again = AFS_OBJECT_CLIENT;
 }
 
-static __always_inline void leave(struct afs_thread *t, long ret)
+static __always_inline void leave(struct afs_stripe *s, struct afs_thread *t, long ret)
 {
 	__u64 now, bytes;
 	bool error;
@@ -364,13 +364,13 @@ static __always_inline void leave(struct afs_thread *t, long ret)
 		leave_in(t, ret, now);
 	error = is_error(t, ret);
 	bytes = !error && t->flags & AFS_CALL_MOVES ? ret : 0;
-	count_cell(t, error, bytes, now - t->entered_ns);
-	count_part(t, error, bytes, now - t->since_ns);
+	count_cell(s, t, error, bytes, now - t->entered_ns);
+	count_part(s, t, error, bytes, now - t->since_ns);
 	if (tracing(AFS_TRACE_SMALL))
-		trace_leave(t, ret, now);
+		trace_leave(s, t, ret, now);
 	t->since_ns = now;
 	if (t->flags & (AFS_COMPAT_READ | AFS_COMPAT_WRITE | AFS_CALL_EXEC))
-		count_compat(t, ret);
+		count_compat(s, t, ret);
 	if (t->closes != AFS_FD_KEEP)
 		forget_closed(t);
 	note_again(t, ret);

@@ -60,13 +60,7 @@ AFS_ARRAY(stream, AFS_N_PROCESSES, struct afs_stream);
 AFS_ARRAY(row, AFS_N_ROLES *AFS_N_ACCOUNTS, struct afs_row);
 AFS_ARRAY(result, AFS_N_RESULTS, struct afs_result);
 
-/* A stripe of each for every CPU: user space sets how many. Written by the CPU's programs only. */
-AFS_ARRAY(cell, AFS_N_CELLS, struct afs_cell);
-AFS_ARRAY(compat, AFS_N_PROCESSES, struct afs_compat);
-AFS_ARRAY(part, AFS_N_PARTS, struct afs_part);
-AFS_ARRAY(account, AFS_N_ACCOUNTS, struct afs_account);
-AFS_ARRAY(cpu, 1, struct afs_cpu);
-AFS_ARRAY(batch, 1, struct afs_batch);
+AFS_ARRAY(stripe, 1, struct afs_stripe); /* one for every CPU: user space sets how many */
 
 /* Free slots, filled by user space in their order. */
 #define AFS_FREE(name, n)                                                                          \
@@ -115,11 +109,24 @@ static __always_inline void *current_task(void)
 #endif
 }
 
-static __always_inline struct afs_cpu *cpu_here(void)
+/*
+ * true: "i", a local variable, is one of n. Where it is then added to an address the verifier knows
+ * that, too: the compiler cannot have added it before.
+ */
+#define AFS_BELOW(i, n)                                                                            \
+	({                                                                                         \
+		bool below_ = (i) < (n);                                                           \
+		if (below_)                                                                        \
+			barrier_var(i);                                                            \
+		below_;                                                                            \
+	})
+
+/* This CPU's. */
+static __always_inline struct afs_stripe *stripe_here(void)
 {
 	__u32 i = bpf_get_smp_processor_id();
 
-	return bpf_map_lookup_elem(&cpu, &i);
+	return bpf_map_lookup_elem(&stripe, &i);
 }
 
 static __always_inline struct afs_thread *thread_at(__u32 *slot)
@@ -157,21 +164,18 @@ static __always_inline struct afs_thread *thread_current(void)
  * The same, faster: a CPU remembers whom it runs. The address of a thread that has ended may be
  * another's by now; one that is not watched is not remembered, it could be from now on.
  */
-static __always_inline struct afs_thread *thread_here(void *task)
+static __always_inline struct afs_thread *thread_here(struct afs_stripe *s, void *task)
 {
-	struct afs_cpu *c = cpu_here();
 	struct afs_thread *t;
 
-	if (!c)
-		return NULL;
-	if (c->task == (__u64)task) {
-		t = thread_at(&c->slot);
+	if (s->task == (__u64)task) {
+		t = thread_at(&s->slot);
 		if (t && !t->ended)
 			return t;
 	}
 	t = thread_of(task);
-	c->task = t ? (__u64)task : 0;
-	c->slot = t ? t->slot + 1 : 0;
+	s->task = t ? (__u64)task : 0;
+	s->slot = t ? t->slot + 1 : 0;
 	return t;
 }
 

@@ -39,8 +39,8 @@ static __always_inline __u32 be32(const __u8 *p)
 }
 
 /* A request goes into service at "now": everything until then is in other accounts. */
-static __always_inline void request_begin(struct afs_thread *t, const struct afs_queued *q,
-					  __u64 now)
+static __always_inline void request_begin(struct afs_stripe *stripe, struct afs_thread *t,
+					  const struct afs_queued *q, __u64 now)
 {
 	struct afs_account *a;
 
@@ -49,17 +49,18 @@ static __always_inline void request_begin(struct afs_thread *t, const struct afs
 	t->explained_ns = 0;
 	if (tracing(AFS_TRACE_SMALL))
 		work_begin(t, q->id);
-	a = account_at(t->account);
+	a = account_at(stripe, t->account);
 	if (a)
 		a->begun++;
 }
 
-static __always_inline void request_next(struct afs_thread *t, struct afs_stream *s, __u64 now)
+static __always_inline void request_next(struct afs_stripe *stripe, struct afs_thread *t,
+					 struct afs_stream *s, __u64 now)
 {
 	__u32 i = s->first % AFS_N_QUEUED;
 
 	if (s->n)
-		request_begin(t, &s->queue[i], now);
+		request_begin(stripe, t, &s->queue[i], now);
 	else
 		thread_account(t, AFS_ACCOUNT_BETWEEN);
 }
@@ -87,10 +88,10 @@ static __always_inline void result_count(__u32 number, __s32 code)
 	AFS_COUNT(shared.lost.results);
 }
 
-static __always_inline void request_count(const struct afs_thread *t, const struct afs_flow *out,
-					  __u32 bytes, __u64 ns)
+static __always_inline void request_count(struct afs_stripe *stripe, const struct afs_thread *t,
+					  const struct afs_flow *out, __u32 bytes, __u64 ns)
 {
-	struct afs_account *a = account_at(t->account);
+	struct afs_account *a = account_at(stripe, t->account);
 	__u32 bucket = afs_hist_index(ns);
 	__u64 rest = ns > t->explained_ns ? ns - t->explained_ns : t->explained_ns - ns;
 
@@ -111,16 +112,17 @@ static __always_inline void request_count(const struct afs_thread *t, const stru
 }
 
 /* The request in service was answered. */
-static __always_inline void request_end(struct afs_thread *t, struct afs_stream *s, __u64 now)
+static __always_inline void request_end(struct afs_stripe *stripe, struct afs_thread *t,
+					struct afs_stream *s, __u64 now)
 {
 	__u32 i = s->first % AFS_N_QUEUED;
 	__u64 ns = now - t->begun_ns;
 
 	if (!s->n)
 		return;
-	request_count(t, &s->flow[FROM_SERVER], s->queue[i].bytes, ns);
+	request_count(stripe, t, &s->flow[FROM_SERVER], s->queue[i].bytes, ns);
 	if (tracing(AFS_TRACE_SMALL))
-		trace_request(t, s, &s->flow[FROM_SERVER], &s->queue[i], now);
+		trace_request(stripe, t, s, &s->flow[FROM_SERVER], &s->queue[i], now);
 	s->answered++;
 	s->ns += ns;
 	s->bytes_in += s->queue[i].bytes;
@@ -130,7 +132,7 @@ static __always_inline void request_end(struct afs_thread *t, struct afs_stream 
 		s->first++;
 		s->n--;
 	}
-	request_next(t, s, now);
+	request_next(stripe, t, s, now);
 }
 
 /* The begin of the next frame is not known any more. */
@@ -158,8 +160,9 @@ static __always_inline bool queue_more(struct afs_stream *s, const struct afs_qu
 	return true;
 }
 
-static __always_inline void frame_in(struct afs_thread *t, struct afs_stream *s,
-				     const struct afs_flow *f, __u32 len, __u64 begin_ns)
+static __always_inline void frame_in(struct afs_stripe *stripe, struct afs_thread *t,
+				     struct afs_stream *s, const struct afs_flow *f, __u32 len,
+				     __u64 begin_ns)
 {
 	__u32 i = (s->first + s->n) % AFS_N_QUEUED;
 	struct afs_queued q = { .n = 1, .bytes = len + DSI_HEAD };
@@ -181,7 +184,7 @@ static __always_inline void frame_in(struct afs_thread *t, struct afs_stream *s,
 		return;
 	s->queue[i] = q;
 	if (!s->n++)
-		request_begin(t, &s->queue[i], begin_ns);
+		request_begin(stripe, t, &s->queue[i], begin_ns);
 }
 
 /* Takes the oldest out unanswered: k entries, and skip of the one after them. */
@@ -204,8 +207,9 @@ static __always_inline void queue_drop(struct afs_stream *s, __u32 k, __u32 skip
  * Replies come in order. One that skips requests ends them unanswered; one to none of the oldest
  * ends these when there are more, so that what was mistaken for requests does not stay.
  */
-static __always_inline void frame_out(struct afs_thread *t, struct afs_stream *s,
-				      struct afs_flow *f, __u32 len, __u64 now)
+static __always_inline void frame_out(struct afs_stripe *stripe, struct afs_thread *t,
+				      struct afs_stream *s, struct afs_flow *f, __u32 len,
+				      __u64 now)
 {
 	__u16 id = (__u16)f->head[2] << 8 | f->head[3], skip = 0;
 	const struct afs_queued *q;
@@ -230,7 +234,7 @@ static __always_inline void frame_out(struct afs_thread *t, struct afs_stream *s
 	}
 	if (k || skip) {
 		queue_drop(s, k, skip);
-		request_next(t, s, now);
+		request_next(stripe, t, s, now);
 	}
 	f->result = (__s32)be32(f->head + 4);
 	f->bytes = len + DSI_HEAD;
@@ -351,15 +355,15 @@ static __always_inline bool frame_end(struct afs_flow *f, int way)
 	return answers;
 }
 
-static __always_inline void frame_named(const struct afs_thread *t, const struct afs_flow *f,
-					__u64 now)
+static __always_inline void frame_named(struct afs_stripe *stripe, const struct afs_thread *t,
+					const struct afs_flow *f, __u64 now)
 {
 	const struct afs_cursor *c = &f->cursor;
 	const __u8 *head = f->head;
 
 	if (head[0] || (head[1] != DSI_COMMAND && head[1] != DSI_WRITE))
 		return;
-	trace_named(t, (__u16)head[2] << 8 | head[3], head[DSI_HEAD], c->at,
+	trace_named(stripe, t, (__u16)head[2] << 8 | head[3], head[DSI_HEAD], c->at,
 		    f->skip < c->left ? f->skip : c->left, now);
 }
 
@@ -370,13 +374,14 @@ static __always_inline void frame_named(const struct afs_thread *t, const struct
 __noinline int follow_step(__u32 slot, __u32 way, __u64 begin_ns, __u64 end_ns)
 {
 	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
+	struct afs_stripe *stripe = stripe_here();
 	struct afs_cursor *c;
 	struct afs_stream *s;
 	struct afs_flow *f;
 	__u32 len, i;
 	__u64 n;
 
-	if (!setup.requests_on || !t)
+	if (!setup.requests_on || !t || !stripe)
 		return 0;
 	i = t->process;
 	s = bpf_map_lookup_elem(&stream, &i);
@@ -393,11 +398,11 @@ __noinline int follow_step(__u32 slot, __u32 way, __u64 begin_ns, __u64 end_ns)
 			return c->total != 0;
 		f->lost = 0;
 		if (way == TO_SERVER && tracing(AFS_TRACE_NAMES) && len)
-			frame_named(t, f, end_ns);
+			frame_named(stripe, t, f, end_ns);
 		if (way == TO_SERVER)
-			frame_in(t, s, f, len, begin_ns);
+			frame_in(stripe, t, s, f, len, begin_ns);
 		else
-			frame_out(t, s, f, len, end_ns);
+			frame_out(stripe, t, s, f, len, end_ns);
 	}
 	if (t->data == AFS_DATA_FILE)
 		c->left = c->total;
@@ -409,7 +414,7 @@ __noinline int follow_step(__u32 slot, __u32 way, __u64 begin_ns, __u64 end_ns)
 	advance(c, n);
 	f->skip -= n;
 	if (!f->skip && frame_end(f, way))
-		request_end(t, s, end_ns);
+		request_end(stripe, t, s, end_ns);
 	return c->total != 0;
 }
 

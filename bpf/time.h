@@ -43,16 +43,14 @@ static __always_inline __u32 part_of(const struct afs_thread *t, __u32 state)
 	return AFS_RARE(!i) ? part_new(at, state) : i;
 }
 
-static __always_inline struct afs_part *part_at(__u32 i)
+static __always_inline struct afs_part *part_at(struct afs_stripe *s, __u32 i)
 {
-	i += bpf_get_smp_processor_id() * AFS_N_PARTS;
-	return bpf_map_lookup_elem(&part, &i);
+	return AFS_BELOW(i, AFS_N_PARTS) ? &s->part[i] : NULL;
 }
 
-static __always_inline struct afs_account *account_at(__u32 number)
+static __always_inline struct afs_account *account_at(struct afs_stripe *s, __u32 number)
 {
-	number += bpf_get_smp_processor_id() * AFS_N_ACCOUNTS;
-	return bpf_map_lookup_elem(&account, &number);
+	return AFS_BELOW(number, AFS_N_ACCOUNTS) ? &s->account[number] : NULL;
 }
 
 static __always_inline struct afs_inner *inner_at(__u32 slot)
@@ -158,9 +156,9 @@ static __always_inline void wait_end(struct afs_thread *t, __u64 now)
  * on another CPU while its totals were read: what is missing of the sleep is unknown, what is
  * too much is left out.
  */
-static __always_inline void wait_count(struct afs_thread *t, __u64 slept_ns)
+static __always_inline void wait_count(struct afs_stripe *s, struct afs_thread *t, __u64 slept_ns)
 {
-	struct afs_account *a = account_at(t->account);
+	struct afs_account *a = account_at(s, t->account);
 	struct afs_inner *own = inner_at(t->slot);
 	__u64 ns, left = slept_ns;
 
@@ -175,10 +173,10 @@ static __always_inline void wait_count(struct afs_thread *t, __u64 slept_ns)
 	a->inside[AFS_INSIDE_UNKNOWN] += left;
 }
 
-static __always_inline void switch_out(struct afs_thread *t, bool blocks)
+static __always_inline void switch_out(struct afs_stripe *s, struct afs_thread *t, bool blocks)
 {
 	__u64 now = bpf_ktime_get_ns(), ns = now - t->since_ns;
-	struct afs_part *p = part_at(t->nr == AFS_NR_NONE ? t->user_part : t->part);
+	struct afs_part *p = part_at(s, t->nr == AFS_NR_NONE ? t->user_part : t->part);
 
 	if (p)
 		p->cpu_ns += ns;
@@ -193,10 +191,10 @@ static __always_inline void switch_out(struct afs_thread *t, bool blocks)
 		wait_begin(t, now);
 }
 
-static __always_inline void switch_in(struct afs_thread *t)
+static __always_inline void switch_in(struct afs_stripe *s, struct afs_thread *t)
 {
 	__u64 now = bpf_ktime_get_ns(), woken = t->since_ns;
-	struct afs_part *p = part_at(t->nr == AFS_NR_NONE ? t->user_part : t->part);
+	struct afs_part *p = part_at(s, t->nr == AFS_NR_NONE ? t->user_part : t->part);
 
 	if (t->off == AFS_OFF_BLOCKED) {
 		woken = t->woken_ns ? t->woken_ns : now;
@@ -208,14 +206,14 @@ static __always_inline void switch_in(struct afs_thread *t)
 		if (t->waits) {
 			if (!t->woken_ns)
 				wait_end(t, now);
-			wait_count(t, woken - t->since_ns);
+			wait_count(s, t, woken - t->since_ns);
 		}
 	}
 	if (p)
 		p->runq_ns += now - woken;
 	inner_add(t, AFS_INSIDE_RUNQ, now - woken);
 	if (tracing(AFS_TRACE_SMALL))
-		trace_back(t, woken, now);
+		trace_back(s, t, woken, now);
 	t->explained_ns += now - t->since_ns;
 	t->since_ns = now;
 	t->off = AFS_OFF_NOT;
@@ -228,11 +226,12 @@ static __always_inline void switch_in(struct afs_thread *t)
 __noinline int switch_missed(__u32 slot)
 {
 	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
+	struct afs_stripe *s = stripe_here();
 
-	if (!t)
+	if (!t || !s)
 		return 0;
 	AFS_COUNT(shared.lost.switches);
-	switch_in(t);
+	switch_in(s, t);
 	return 0;
 }
 

@@ -45,66 +45,63 @@ static __always_inline void work_begin(struct afs_thread *t, __u16 dsi_id)
 	t->dsi_id = dsi_id;
 }
 
-/*
- * User space sleeps until so much has come together; a multiple of it wakes it once. len: of what
- * is about to be handed over, which gets a head of 8 bytes in the buffer.
- */
-static __always_inline __u64 wake_flags(__u64 len)
+static __always_inline __u64 records_there(void)
 {
-	__u64 there = bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA);
+	return bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA);
+}
 
-	return (there ^ (there + len + 8)) & ~(__u64)(setup.trace_wake - 1) ? BPF_RB_FORCE_WAKEUP
-									    : BPF_RB_NO_WAKEUP;
+/* In the ring buffer len bytes have a head of 8 bytes. */
+#define RECORDS_LEN(len) ((len) + 8)
+
+/* User space sleeps until so much has come together; a multiple of it wakes it once. */
+static __always_inline __u64 wake_flags(__u64 before, __u64 after)
+{
+	return (before ^ after) & ~(__u64)(setup.trace_wake - 1) ? BPF_RB_FORCE_WAKEUP
+								 : BPF_RB_NO_WAKEUP;
 }
 
 /* Hands over what this CPU has gathered. A global function: verified once. */
 __noinline int batch_end(void)
 {
-	struct afs_cpu *c = cpu_here();
-	struct afs_batch *b;
-	__u32 i, len;
+	struct afs_stripe *s = stripe_here();
+	__u64 there, flags;
+	__u32 len;
 
-	if (!c || !c->batch_len)
+	if (!s || !s->batch_len)
 		return 0;
-	i = bpf_get_smp_processor_id();
-	b = bpf_map_lookup_elem(&batch, &i);
-	len = c->batch_len;
-	if (b && len <= AFS_BATCH_LEN &&
-	    bpf_ringbuf_output(&records, b->bytes, len, wake_flags(len)))
-		for (i = 0; i < AFS_N_STREAMS; i++)
-			__sync_fetch_and_add(&shared.lost.records[i], c->batch_n[i]);
-	c->batch_len = 0;
-	__builtin_memset(c->batch_n, 0, sizeof(c->batch_n));
+	there = records_there();
+	flags = wake_flags(there, there + RECORDS_LEN(s->batch_len));
+	len = s->batch_len;
+	if (len > AFS_BATCH_LEN || bpf_ringbuf_output(&records, s->batch, len, flags))
+		for (int i = 0; i < AFS_N_STREAMS; i++)
+			__sync_fetch_and_add(&shared.lost.records[i], s->batch_n[i]);
+	s->batch_len = 0;
+	__builtin_memset(s->batch_n, 0, sizeof(s->batch_n));
 	return 0;
 }
 
-/* Room for a record of the current thread; NULL: there is none. */
-static __always_inline void *batch_room(__u32 len, enum afs_stream_number stream)
+/* Room for a record of the thread that runs. */
+static __always_inline void *batch_room(struct afs_stripe *s, __u32 len,
+					enum afs_stream_number stream)
 {
-	__u32 i = bpf_get_smp_processor_id(), at;
-	struct afs_batch *b = bpf_map_lookup_elem(&batch, &i);
-	struct afs_cpu *c = cpu_here();
+	__u32 at = s->batch_len;
 
-	if (!b || !c)
-		return NULL;
-	at = c->batch_len;
 	if (at > AFS_BATCH_LEN - len) {
 		batch_end();
 		at = 0;
 	}
-	c->batch_len = at + len;
-	c->batch_n[stream]++;
-	return b->bytes + at;
+	s->batch_len = at + len;
+	s->batch_n[stream]++;
+	return s->batch + at;
 }
 
 /* The newest record of the batch needs so many bytes less. */
-static __always_inline void batch_trim(struct afs_record_head *head, __u32 len)
+static __always_inline void batch_trim(struct afs_stripe *s, struct afs_record_head *head,
+				       __u32 len)
 {
-	struct afs_cpu *c = cpu_here();
-
-	if (!setup.batch || !c)
+	if (!setup.batch)
 		return;
-	c->batch_len -= len;
+	s->batch_len -= len;
 	head->len -= len;
 }
 
@@ -131,12 +128,16 @@ static __always_inline void batch_trim(struct afs_record_head *head, __u32 len)
 		RECORD_HEAD(e, number);                                                            \
 	})
 
-#define RECORD_SUBMIT(e) bpf_ringbuf_submit(e, wake_flags(sizeof(*(e))))
+#define RECORD_SUBMIT(e)                                                                           \
+	({                                                                                         \
+		__u64 there_ = records_there();                                                    \
+		bpf_ringbuf_submit(e, wake_flags(there_ - RECORDS_LEN(sizeof(*(e))), there_));     \
+	})
 
 /* A record of the thread that runs. */
-#define RECORD_BEGIN(e, number)                                                                    \
+#define RECORD_BEGIN(s, e, number)                                                                 \
 	({                                                                                         \
-		(e) = setup.batch ? batch_room(sizeof(*(e)), number)                               \
+		(e) = setup.batch ? batch_room(s, sizeof(*(e)), number)                            \
 				  : bpf_ringbuf_reserve(&records, sizeof(*(e)), 0);                \
 		RECORD_HEAD(e, number);                                                            \
 	})
@@ -161,7 +162,8 @@ static __always_inline void trace_enter(struct afs_thread *t, bool has_fd, __u64
 }
 
 /* The call in progress returned; its time since since_ns is over. */
-static __always_inline void trace_leave(struct afs_thread *t, long ret, __u64 now)
+static __always_inline void trace_leave(struct afs_stripe *stripe, struct afs_thread *t, long ret,
+					__u64 now)
 {
 	RECORD(calls) * e;
 
@@ -169,7 +171,7 @@ static __always_inline void trace_leave(struct afs_thread *t, long ret, __u64 no
 	t->work.ns[AFS_COLUMN_calls_ns] += now - t->since_ns;
 	if (!tracing(AFS_TRACE_CALLS))
 		return;
-	if (!RECORD_BEGIN(e, AFS_STREAM_CALLS))
+	if (!RECORD_BEGIN(stripe, e, AFS_STREAM_CALLS))
 		return;
 	e->r = (struct afs_record_calls) {
 		.timestamp = now,
@@ -190,14 +192,14 @@ static __always_inline void trace_leave(struct afs_thread *t, long ret, __u64 no
 }
 
 /* The thread had no CPU from "begin" to "end". */
-static __always_inline void trace_wait(const struct afs_thread *t, __u32 state, enum afs_kind kind,
-				       __u64 begin, __u64 end)
+static __always_inline void trace_wait(struct afs_stripe *stripe, const struct afs_thread *t,
+				       __u32 state, enum afs_kind kind, __u64 begin, __u64 end)
 {
 	RECORD(waits) * e;
 
 	if (!tracing(AFS_TRACE_CALLS) || begin == end || t->stopped)
 		return;
-	if (!RECORD_BEGIN(e, AFS_STREAM_WAITS))
+	if (!RECORD_BEGIN(stripe, e, AFS_STREAM_WAITS))
 		return;
 	e->r = (struct afs_record_waits) {
 		.timestamp = end,
@@ -216,26 +218,27 @@ static __always_inline void trace_wait(const struct afs_thread *t, __u32 state, 
 }
 
 /* Back on a CPU "now": it was asleep until "woken", then runnable. */
-static __always_inline void trace_back(struct afs_thread *t, __u64 woken, __u64 now)
+static __always_inline void trace_back(struct afs_stripe *stripe, struct afs_thread *t, __u64 woken,
+				       __u64 now)
 {
 	__u32 state = state_now(t);
 
 	if (t->off == AFS_OFF_BLOCKED) {
 		work_add_blocked(t, state, woken - t->since_ns);
-		trace_wait(t, state, AFS_KIND_BLOCKED, t->since_ns, woken);
+		trace_wait(stripe, t, state, AFS_KIND_BLOCKED, t->since_ns, woken);
 	}
 	t->work.ns[AFS_COLUMN_runq_ns] += now - woken;
-	trace_wait(t, state, AFS_KIND_RUNQ, woken, now);
+	trace_wait(stripe, t, state, AFS_KIND_RUNQ, woken, now);
 }
 
 /* The request in service, the oldest of s, was answered. */
-static __always_inline void trace_request(const struct afs_thread *t, const struct afs_stream *s,
-					  const struct afs_flow *out, const struct afs_queued *q,
-					  __u64 now)
+static __always_inline void trace_request(struct afs_stripe *stripe, const struct afs_thread *t,
+					  const struct afs_stream *s, const struct afs_flow *out,
+					  const struct afs_queued *q, __u64 now)
 {
 	RECORD(requests) * e;
 
-	if (!RECORD_BEGIN(e, AFS_STREAM_REQUESTS))
+	if (!RECORD_BEGIN(stripe, e, AFS_STREAM_REQUESTS))
 		return;
 	e->r = (struct afs_record_requests) {
 		.timestamp = now,
@@ -292,15 +295,15 @@ static __always_inline void trace_serving(struct afs_process *p, __u32 slot)
 }
 
 /* A command that names something came; n bytes of it, behind its number, are at "at". */
-static __always_inline void trace_named(const struct afs_thread *t, __u16 id, __u8 command,
-					__u64 at, __u64 n, __u64 now)
+static __always_inline void trace_named(struct afs_stripe *stripe, const struct afs_thread *t,
+					__u16 id, __u8 command, __u64 at, __u64 n, __u64 now)
 {
 	struct {
 		struct afs_record_head head;
 		struct afs_named r;
 	} * e;
 
-	if (!afs_path_at[command] || !RECORD_BEGIN(e, AFS_STREAM_NAMES))
+	if (!afs_path_at[command] || !RECORD_BEGIN(stripe, e, AFS_STREAM_NAMES))
 		return;
 	e->r.timestamp = now;
 	e->r.session = t->session;
@@ -311,7 +314,7 @@ static __always_inline void trace_named(const struct afs_thread *t, __u16 id, __
 	if (n > AFS_NAMED_LEN)
 		n = AFS_NAMED_LEN;
 	e->r.len = bpf_probe_read_user(e->r.bytes, n, (void *)at) ? 0 : n;
-	batch_trim(&e->head, (AFS_NAMED_LEN - n) & ~7u);
+	batch_trim(stripe, &e->head, (AFS_NAMED_LEN - n) & ~7u);
 	RECORD_END(e);
 }
 

@@ -16,8 +16,8 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -150,6 +150,23 @@ class Lab:
         for folder in ("proc_io", "proc"):
             at = self.server.root / folder
             subprocess.run(["mount", "-t", "proc", "-o", "hidepid=0", "proc", str(at)], check=True)
+
+    @contextmanager
+    def own_file_system(self, size: str) -> Iterator[None]:
+        """Meanwhile the server is another one, whose volume is a new ext4 of that size.
+
+        That has a journal. The machine's own may have none: then ext4 makes no file in the place
+        of one that was deleted in the last minutes, looks for another, and takes the longer the
+        more there were.
+        """
+        before = self.server
+        hooks = {"AFPD_CPU": str(self.server_cpu), "AFPD_VOL_SIZE": size}
+        with Server(PEER_SUITE, **hooks) as self.server:
+            favour_server(self.server)
+            try:
+                yield
+            finally:
+                self.server = before
 
     def pinned(self, root: Path | str, command: Sequence[str]) -> list[str]:
         """On the client's CPU, in a root. One process from begin to end.

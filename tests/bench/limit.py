@@ -8,12 +8,11 @@ import shutil
 from functools import partial
 from pathlib import Path
 
-from lab import OUT, Client, Lab, compiled
-from speed import MIB, Moved, middle_mean, run
+from lab import OUT, Client, Lab
+from speed import BIG as SIZE
+from speed import MIB, Moved, plain_tcp, run
 from stats import Result, Side, absent, compare
 
-HERE = Path(__file__).resolve().parent
-SIZE = "256M"
 SIZE_MIB = 256
 PASSES = 3
 WINDOW = 8
@@ -25,15 +24,8 @@ LOCAL_PASSES = {("Read", True): 3, ("Write", True): 4, ("Read", False): 16, ("Wr
 
 def _stream(lab: Lab, way: str, file: str) -> Moved:
     """With the buffer that is the better one in this round: which it is changes."""
-    program = str(compiled(HERE / "stream.c"))
-    cpus = [str(lab.client_cpu), str(lab.server_cpu)]
-    cpu, best = 0.0, 0.0
-    for piece in ("256", "1024"):
-        command = [program, way.lower(), file, str(SIZE_MIB), piece, str(PASSES), *cpus]
-        cpu += Client(command, OUT).finish()
-        us = [float(line) for line in (OUT / "out").read_text().split()]
-        best = max(best, SIZE_MIB / (middle_mean(us) / 1e6))
-    return Moved(cpu, {(way, SIZE): best})
+    runs = [plain_tcp(lab, way, file, piece_kib, PASSES) for piece_kib in (256, 1024)]
+    return max(runs, key=lambda moved: moved.mib_s[way, SIZE])
 
 
 def _over_tcp(lab: Lab, how: str) -> list[Result]:

@@ -13,6 +13,7 @@ from stats import Result, Side, compare, figure
 
 RECORDED = "1579<"  # short requests, many files, bulk data, listings, locks
 CALLS = 10_000_000
+SIZE = "1G"  # of the volume
 KEPT = OUT / "recorded"
 STREAMS = ("requests", "calls", "waits", "sessions", "client", "names")
 
@@ -47,8 +48,9 @@ def record_time(lab: Lab, how: str) -> list[Result]:
         "all": partial(traced, lab, "all", RECORDED),
         "requests": partial(traced, lab, "requests", RECORDED),
     }
-    runs = lab.series(variants, lab.pairs)
-    how += f", trace on CPU {lab.other_cpu()}"
+    with lab.own_file_system(SIZE):
+        runs = lab.series(variants, lab.pairs)
+    how += f", trace on CPU {lab.other_cpu()}, volume of its own"
 
     def over(name: str, what: str, test: int | None) -> Result:
         sides = [

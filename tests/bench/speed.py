@@ -12,8 +12,9 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from pathlib import Path
 
-from lab import OUT, Client, Lab
+from lab import OUT, Client, Lab, compiled
 from stats import Result, Side, absent, compare
 
 MIB = 1 << 20
@@ -23,8 +24,10 @@ SIZES = {"4K": 0.004, "64K": 0.0625, "1M": 1, "16M": 16, "256M": 256}  # MiB; 0.
 GROUPS = ((("4K", "64K"), 300), (("1M",), 100), (("16M",), 10))
 BIG = "256M"
 BIG_ITERATIONS = {"Read": 5, "Write": 3, "Copy": 3}
+PLAIN_PASSES = 4
 WINDOWS = (1, 8)
 PEER = "peer"
+PLAIN = "plain"
 SETS = {"speedtest": "", "speedtest-4.5": ", 4.5's requests"}  # of ours, and their names in rows
 LEAST = "login"
 
@@ -78,6 +81,15 @@ def _speed(work: str, size: str, iterations: int) -> float:
     return int(SIZES[size] * MIB) / MIB / (middle_mean(us) / 1e6)
 
 
+def plain_tcp(lab: Lab, way: str, file: str, piece_kib: int, passes: int) -> Moved:
+    """BIG without a protocol: stream.c, and the CPU time of its client's side alone."""
+    program = str(compiled(Path(__file__).resolve().parent / "stream.c"))
+    numbers = (SIZES[BIG], piece_kib, passes, lab.client_cpu, lab.server_cpu)
+    cpu = Client([program, way.lower(), file, *map(str, numbers)], OUT).finish()
+    us = [float(line) for line in (OUT / "out").read_text().split()]
+    return Moved(cpu, {(way, BIG): SIZES[BIG] / (middle_mean(us) / 1e6)})
+
+
 def _peer_can(work: str, size: str, window: int) -> bool:
     """The peer's Copy fails where a file is fewer than 2R - 2 requests of 1 MiB less 28."""
     requests = -(-int(SIZES[size] * MIB) // (MIB - 28))
@@ -124,6 +136,8 @@ def _big(lab: Lab, window: int) -> dict[tuple[str, str], list[Moved]]:
     }
     for who in (*SETS, PEER):
         variants[f"{who} {LEAST}"] = partial(run, lab, who, ["Read"], ["4K"], 1, 1, "-a")
+    for way in ("Read", "Write"):
+        variants[f"{PLAIN} {way}"] = partial(plain_tcp, lab, way, "-", 1024, PLAIN_PASSES)
     runs = lab.series(variants, lab.pairs)
     return {(name.split()[0], name.split()[1]): moved for name, moved in runs.items()}
 
@@ -160,8 +174,19 @@ def _gigabytes(work: str) -> float:
     return files * SIZES[BIG] * MIB / 1e9
 
 
+def _plain_cost(runs: Mapping[tuple[str, str], Sequence[Moved]], work: str) -> Side:
+    """What the bytes alone take: every one is received, or sent, or for Copy both in turn."""
+    ways = {"Copy": ("Read", "Write")}.get(work, (work,))
+    gigabytes = len(ways) * (PLAIN_PASSES + 1) * SIZES[BIG] * MIB / 1e9
+    rounds = zip(*(runs[PLAIN, way] for way in ways), strict=True)
+    return Side("plain TCP", [sum(m.cpu_s for m in moved) / gigabytes for moved in rounds])
+
+
 def speed_cpu(lab: Lab, how: str) -> list[Result]:
-    """CPU seconds of the client per GB moved, less those of a run that moves next to nothing."""
+    """CPU seconds of the client per GB moved, less those of a run that moves next to nothing.
+
+    Beside them what the bytes alone take: without a protocol, from and into one buffer.
+    """
     results = []
     for window in WINDOWS:
         runs = _big(lab, window)
@@ -178,4 +203,6 @@ def speed_cpu(lab: Lab, how: str) -> list[Result]:
                 results.append(
                     compare(name, cost(who, work), cost(PEER, work), "s/GB", how, goal=goal)
                 )
+            name = f"CPU of {work} {BIG}, its bytes alone, over -r {window}"
+            results.append(compare(name, _plain_cost(runs, work), cost(PEER, work), "s/GB", how))
     return results

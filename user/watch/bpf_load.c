@@ -177,28 +177,11 @@ static int select_programs(struct bpf_load *l, const struct way *way)
 	return 0;
 }
 
-/* Arrays with a stripe for each CPU. */
 static int set_stripes(struct bpf_load *l)
 {
-	static const struct {
-		const char *map;
-		unsigned int n;
-	} striped[] = {
-		{ "cell", AFS_N_CELLS },
-		{ "compat", AFS_N_PROCESSES },
-		{ "part", AFS_N_PARTS },
-		{ "account", AFS_N_ACCOUNTS },
-		{ "cpu", 1 },
-		{ "batch", 1 },
-	};
-	struct bpf_map *map;
-	int r = 0;
+	struct bpf_map *map = bpf_object__find_map_by_name(l->object, "stripe");
 
-	for (size_t i = 0; i < sizeof(striped) / sizeof(striped[0]) && !r; i++) {
-		map = bpf_object__find_map_by_name(l->object, striped[i].map);
-		r = map ? bpf_map__set_max_entries(map, l->n_cpus * striped[i].n) : -ENOENT;
-	}
-	return r;
+	return map ? bpf_map__set_max_entries(map, l->n_cpus) : -ENOENT;
 }
 
 /* Free slots in their order, so that those handed out are the first n. */

@@ -44,11 +44,7 @@ int bpf_view_open(struct bpf_view *v, const struct bpf_load *l, struct err *e)
 	MAP(stream);
 	MAP(result);
 	MAP(inner);
-	MAP(cell);
-	MAP(compat);
-	MAP(part);
-	MAP(account);
-	MAP(cpu);
+	MAP(stripe);
 #undef MAP
 	for (i = 0; i < BPF_VIEW_MAPS; i++)
 		if (!v->map[i].at) {
@@ -113,7 +109,7 @@ struct afs_compat bpf_view_compat(const struct bpf_view *v, uint32_t process)
 	struct afs_compat sum = {};
 
 	for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
-		add(&sum, &v->compat[cpu * AFS_N_PROCESSES + process], sizeof(sum));
+		add(&sum, &v->stripe[cpu].compat[process], sizeof(sum));
 	return sum;
 }
 
@@ -158,9 +154,10 @@ int bpf_view_read_rows(const struct bpf_view *v, struct ledger *out)
 
 	if (!sum)
 		return -ENOMEM;
-	for (size_t i = 0; i < (size_t)v->n_cpus * AFS_N_CELLS; i++)
-		if (v->cell[i].calls)
-			add(&sum[i % AFS_N_CELLS], &v->cell[i], sizeof(*sum));
+	for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
+		for (size_t i = 0; i < AFS_N_CELLS; i++)
+			if (v->stripe[cpu].cell[i].calls)
+				add(&sum[i], &v->stripe[cpu].cell[i], sizeof(*sum));
 	add_calls_in_progress(v, sum);
 	for (size_t i = 0; i < AFS_N_CELLS; i++)
 		n += sum[i].calls || sum[i].ns;
@@ -278,7 +275,7 @@ int bpf_view_read_parts(const struct bpf_view *v, struct ledger *out)
 	}
 	for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
 		for (uint32_t i = 0; i < n; i++)
-			add(&sum[i], &v->part[cpu * AFS_N_PARTS + i], sizeof(*sum));
+			add(&sum[i], &v->stripe[cpu].part[i], sizeof(*sum));
 	add_time_in_progress(v, sum);
 	for (uint32_t i = 0; i < n; i++) {
 		if (!memcmp(&sum[i], &none, sizeof(none)))
@@ -302,7 +299,7 @@ int bpf_view_read_accounts(const struct bpf_view *v, struct ledger *out)
 		a = &out->account[out->n_accounts];
 		a->account = (uint16_t)i;
 		for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
-			add(&a->sum, &v->account[cpu * AFS_N_ACCOUNTS + i], sizeof(a->sum));
+			add(&a->sum, &v->stripe[cpu].account[i], sizeof(a->sum));
 		if (a->sum.begun || a->sum.answered)
 			out->n_accounts++;
 		else

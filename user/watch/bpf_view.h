@@ -10,7 +10,7 @@
 #include "base/ledger.h"
 #include "watch/bpf_load.h"
 
-#define BPF_VIEW_MAPS 10
+#define BPF_VIEW_MAPS 6
 
 struct bpf_view {
 	struct {
@@ -24,12 +24,7 @@ struct bpf_view {
 	const struct afs_stream *stream;
 	const struct afs_result *result;
 	const struct afs_inner *inner;
-	/* striped by CPU */
-	const struct afs_cell *cell;
-	const struct afs_compat *compat;
-	const struct afs_part *part;
-	const struct afs_account *account;
-	const struct afs_cpu *cpu;
+	const struct afs_stripe *stripe; /* by CPU */
 };
 
 int bpf_view_open(struct bpf_view *v, const struct bpf_load *l, struct err *e);

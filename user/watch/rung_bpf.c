@@ -361,7 +361,7 @@ static int finish_records(const struct bpf_rung *b, struct run *r)
 		if (i != AFS_STREAM_CLIENT && i != AFS_STREAM_TEXTS)
 			err = run_loss(r, what[i], bpf_pull_lost(b, i));
 		for (unsigned int cpu = 0; cpu < b->view.n_cpus; cpu++)
-			kept += b->view.cpu[cpu].batch_n[i];
+			kept += b->view.stripe[cpu].batch_n[i];
 	}
 	return err ? err
 		   : run_loss(r, "records not handed over: their thread never left its CPU", kept);
