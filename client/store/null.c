@@ -118,8 +118,10 @@ static int start_peer(struct null_afp *n, const struct store_afp *like, struct e
 static int open_afp(struct store **out, const struct store_afp *like, struct err *e)
 {
 	/* the chunks are set below, whoever answers */
-	const struct store_afp_opts opts = { like->narrow, NULL_PEER_VOLUME + 1, like->window,
-					     NULL };
+	const struct store_afp_opts opts = { .legacy = like->narrow,
+					     .other = NULL_PEER_VOLUME + 1,
+					     .window = like->window,
+					     .pace = like->paced };
 	struct null_afp *n = calloc(1, sizeof(*n));
 	int r;
 

@@ -172,6 +172,7 @@ struct store_afp_opts {
 	uint16_t other;
 	unsigned int window;
 	const char *machine; /* server's own word for what it is (DSIGetStatus); may be NULL */
+	bool pace;           /* dsi_pace() */
 };
 int store_open_afp(struct store **out, struct afp *a, const struct store_afp_opts *opts,
 		   struct err *e);
