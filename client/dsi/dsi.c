@@ -447,7 +447,9 @@ static void say_goodbye(struct dsi *d)
  */
 static bool may_say_goodbye(const struct dsi *d)
 {
-	return !d->dead || ((d->dead == -EPROTO || d->dead == -ETIMEDOUT) && !d->queued.head);
+	bool between = !d->queued.head || !d->queued.head->sent;
+
+	return !d->dead || ((d->dead == -EPROTO || d->dead == -ETIMEDOUT) && between);
 }
 
 void dsi_close(struct dsi *d)

@@ -345,6 +345,23 @@ static void a_paced_session_holds_bulk_data_back(void **state)
 	}
 }
 
+/* What is held back was not begun: the server, which takes no part of it for data, is told. */
+static void a_paced_session_that_gives_up_says_goodbye(void **state)
+{
+	struct rig *g = *state;
+
+	g->opts.timeout_ms = 400;
+	g->peer->deaf_at = 2;
+	g->peer->deaf_ms = 1200;
+	open_session(g);
+	assert_true(dsi_pace(g->d));
+	for (unsigned int i = 0; i < 8; i++)
+		submit(g, prep_take(g, i, PART));
+	expect_death(g, -ETIMEDOUT, "no answer");
+	disconnect(g);
+	assert_int_equal(g->peer->n_closes, 1);
+}
+
 /* All go out: so much finds room in the kernel. */
 static void another_does_not(void **state)
 {
@@ -401,6 +418,7 @@ int main(void)
 		TEST(the_end_of_the_connection_within_a_bulk_reply_is_told),
 		TEST(the_command_goes_before_bulk_data_and_with_a_little),
 		TEST(a_paced_session_holds_bulk_data_back),
+		TEST(a_paced_session_that_gives_up_says_goodbye),
 		TEST(another_does_not),
 		TEST(the_kernel_tells_about_the_connection),
 	};
