@@ -25,6 +25,7 @@ struct dsi {
 	char peer_name[160]; /* "host port N", for messages */
 	struct dsi_opts opts;
 	bool stop_ignored, opened, paced;
+	bool in_request; /* a part of one was sent, and not all of it */
 	uint32_t quantum;
 	uint16_t attention;
 

@@ -124,6 +124,7 @@ static int send_one(struct dsi *d, struct dsi_request *r, struct err *e)
 		if (n < 0)
 			return lost(d, e, errno);
 		r->sent += (size_t)n;
+		d->in_request = r->sent < request_len(r);
 		d->progress_ns = d->last_sent_ns = clock_now_ns();
 	} while (r->sent == DSI_HEADER_LEN + r->len && r->data_len);
 	if (r->sent < request_len(r))
@@ -447,9 +448,7 @@ static void say_goodbye(struct dsi *d)
  */
 static bool may_say_goodbye(const struct dsi *d)
 {
-	bool between = !d->queued.head || !d->queued.head->sent;
-
-	return !d->dead || ((d->dead == -EPROTO || d->dead == -ETIMEDOUT) && between);
+	return !d->dead || ((d->dead == -EPROTO || d->dead == -ETIMEDOUT) && !d->in_request);
 }
 
 void dsi_close(struct dsi *d)

@@ -222,7 +222,12 @@ static void append_part(struct ledger *l, uint8_t role, uint16_t account, uint8_
 		.role = role,
 		.class = class,
 		.object = AFS_OBJECT_NONE,
-		.part = { n, n / 2, 10 * n, 100 * n, 1000 * n, 10000 * n },
+		.part = { .calls = n,
+			  .errors = n / 2,
+			  .bytes = 10 * n,
+			  .cpu_ns = 100 * n,
+			  .blocked_ns = 1000 * n,
+			  .runq_ns = 10000 * n },
 	};
 }
 
