@@ -233,8 +233,8 @@ struct afs_stripe {
 	__u32 slot; /* + 1 */
 	/*
 	 * Records that it gathers while it runs watched threads, each with its head, and hands over
-	 * when the thread leaves it or there is no room for the next: one hand-over for many is
-	 * several times cheaper than one for each.
+	 * when the thread leaves it or there is no room for the next: one hand-over for many
+	 * costs less than one for each.
 	 */
 	__u32 batch_len;
 	__u32 batch_n[AFS_N_STREAMS]; /* by stream */
