@@ -2,7 +2,7 @@
 /*
  * A DSI session: sending, waiting, opening, closing. What comes in is parsed by receive.c.
  *
- * While nothing waits to be sent the session blocks in recv (one call per small reply); else
+ * While nothing can be sent for now the session blocks in recv (one call per small reply); else
  * it polls for both directions, so that neither side can wait for the other for ever.
  */
 #include "dsi/dsi.h"

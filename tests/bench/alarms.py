@@ -110,8 +110,8 @@ def _mean_ns(run: Path) -> float:
 def alarms_slow(lab: Lab, how: str) -> list[Result]:
     """A server slower in one command only.
 
-    Its volume is in memory: on disk, making a file takes an ext4 without a journal three times
-    as long once many were deleted (see Lab.own_file_system).
+    Its volume is in memory: where the disk's ext4 has no journal, making a file takes the longer
+    the more were deleted before (see Lab.own_file_system).
     """
     _begin()
     own = {"AFPD_MEMORY": "128M"}

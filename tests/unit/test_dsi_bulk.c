@@ -12,7 +12,7 @@
 /* The last bytes of a reply may come to the buffer all the same. */
 #define TAIL 16384
 
-/* Three are more than a paced session has on its way. */
+/* With three of them on its way a paced session begins no fourth. */
 #define PART 400000
 
 static void pause_ms(unsigned int ms)
@@ -325,7 +325,7 @@ static unsigned int under_way(const struct rig *g, unsigned int n)
 	return sum;
 }
 
-/* With three on their way the fourth has to wait, and what is behind it. */
+/* And what is behind it, however short. */
 static void a_paced_session_holds_bulk_data_back(void **state)
 {
 	struct rig *g = *state;
@@ -363,7 +363,7 @@ static void a_paced_session_that_gives_up_says_goodbye(void **state)
 }
 
 /* All go out: so much finds room in the kernel. */
-static void another_does_not(void **state)
+static void another_session_does_not(void **state)
 {
 	struct rig *g = *state;
 
@@ -419,7 +419,7 @@ int main(void)
 		TEST(the_command_goes_before_bulk_data_and_with_a_little),
 		TEST(a_paced_session_holds_bulk_data_back),
 		TEST(a_paced_session_that_gives_up_says_goodbye),
-		TEST(another_does_not),
+		TEST(another_session_does_not),
 		TEST(the_kernel_tells_about_the_connection),
 	};
 

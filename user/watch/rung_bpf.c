@@ -357,14 +357,17 @@ static int finish_records(const struct bpf_rung *b, struct run *r)
 	uint64_t kept = 0;
 	int err = 0;
 
-	for (unsigned int i = 0; b->records && i < AFS_N_STREAMS && !err; i++) {
+	if (!b->records)
+		return 0;
+	for (unsigned int i = 0; i < AFS_N_STREAMS && !err; i++) {
 		if (i != AFS_STREAM_CLIENT && i != AFS_STREAM_TEXTS)
 			err = run_loss(r, what[i], bpf_pull_lost(b, i));
 		for (unsigned int cpu = 0; cpu < b->view.n_cpus; cpu++)
 			kept += b->view.stripe[cpu].batch_n[i];
 	}
 	return err ? err
-		   : run_loss(r, "records not handed over: their thread never left its CPU", kept);
+		   : run_loss(r, "records not handed over: their thread was on its CPU to the end",
+			      kept);
 }
 
 static int finish_losses(const struct bpf_rung *b, struct run *r)
