@@ -2,6 +2,8 @@
 /* Known calls, and the ledger must hold exactly these. */
 #include "watched.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -301,19 +303,22 @@ static void waits_are_counted_with_their_time(void **state)
 {
 	struct afs_cell sum;
 	struct watched x;
+	uint64_t begin_ns, took_ns;
 
 	(void)state;
 	watched_start(&x, do_waits);
 	watched_open(&x, (struct target) {});
 	usleep(50000);
+	begin_ns = clock_now_ns();
 	watched_step(&x);
+	took_ns = clock_now_ns() - begin_ns;
 	sum = ledger_sum(&x.diff, AFS_ROLE_AFPD, AFS_CLASS_WAIT, AFS_N_OBJECTS);
 	assert_int_equal(sum.calls,
 			 8 + x.shared->waits - x.waits_before - !watched_sees_begun_calls());
 	assert_int_equal(ledger_sum(&x.diff, AFS_ROLE_AFPD, AFS_N_CLASSES, AFS_N_OBJECTS).calls,
 			 sum.calls);
-	/* The 50 ms before the step are not in it. */
-	assert_in_range(sum.ns, 20000000, 45000000);
+	/* The 50 ms before the step are not in it, however slow this machine is. */
+	assert_in_range(sum.ns, 20000000, took_ns);
 	watched_end(&x);
 }
 

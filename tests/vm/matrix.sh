@@ -8,9 +8,10 @@
 # Wants what is run in the guests to be built (see files): below build/tests, and
 # below build/arm64/tests by cross.sh. Kernels come from kernel.sh.
 #
-# Prints one line for each row: name, kernel, seconds, result; where it FAILED, the
-# end of its output too, less the tests that passed. All of the output is left in
-# build/vm/ROW.log. Exit status: 0 when all rows have run and passed.
+# Prints one line for each row: name, kernel, seconds, result. After all of them, for
+# each that FAILED: the end of its output, less the tests that passed, and what the
+# tests that failed said. All of the output is left in build/vm/ROW.log. Exit status:
+# 0 when all rows have run and passed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 here=tests/vm logs=build/vm
@@ -119,8 +120,9 @@ run_row() { # ROW: its status, its output on stdout; sets version
         -a "${words[$1]}" -i tcp_diag -i unix_diag -t 300 "${disk[@]}" -- sh -c "${script[$1]}"
 }
 
-one() { # ROW
+one() { # ROW: its line on stdout; what went wrong in logs/ROW.why
     local status=0 missing=() text log=$logs/$1.log begin=$EPOCHREALTIME version='no kernel'
+    rm -f "$logs/$1.why"
     run_row "$1" > "$log" 2>&1 || status=$?
     while read -r text; do
         grep -Eq -- "$text" "$log" || missing+=("$text")
@@ -133,10 +135,13 @@ one() { # ROW
         return
     fi
     echo FAILED
-    grep -v '^\[ RUN \|^\[       OK ' "$log" | tail -n 40 | sed 's/^/    /'
-    echo "  $1: status $status"
-    for text in "${missing[@]}"; do echo "  $1: no line like $text"; done
-    echo "  $1: all of it is in $log"
+    {
+        echo "$1:"
+        grep -v '^\[ RUN \|^\[       OK ' "$log" | tail -n 40 | sed 's/^/    /'
+        echo "  $1: status $status, all of it is in $log"
+        for text in "${missing[@]}"; do echo "  $1: no line like $text"; done
+        grep '^\[  ERROR   \]\|^\[   LINE   \]\|^\[  FAILED  \]' "$log" | sed "s/^/  $1: /"
+    } > "$logs/$1.why"
     return 1
 }
 
@@ -180,5 +185,8 @@ done
 failed=0
 for p in "${pids[@]}"; do wait "$p" || failed=$((failed + 1)); done
 pids=()
+for name in "${rows[@]}"; do
+    [ ! -e "$logs/$name.why" ] || cat "$logs/$name.why"
+done
 echo "${#rows[@]} rows, $failed failed"
 [ $failed = 0 ]
