@@ -21,7 +21,7 @@ int on_sys_enter(__u64 *ctx)
 {
 	const struct pt_regs___afs *regs = (const void *)ctx[0];
 	struct afs_stripe *s = stripe_here();
-	struct afs_thread *t = s ? thread_here(s, current_task()) : NULL;
+	struct afs_thread *t = s ? thread_in_call(s, regs) : NULL;
 	unsigned long arg[4];
 
 	if (!s || !t)
@@ -38,7 +38,7 @@ SEC("tp_btf/sys_exit")
 int on_sys_exit(__u64 *ctx)
 {
 	struct afs_stripe *s = stripe_here();
-	struct afs_thread *t = s ? thread_here(s, current_task()) : NULL;
+	struct afs_thread *t = s ? thread_in_call(s, (const void *)ctx[0]) : NULL;
 
 	if (s && t)
 		leave(s, t, ctx[1]);
@@ -79,8 +79,11 @@ int on_switch(__u64 *ctx)
 SEC("tp_btf/sched_wakeup")
 int on_wakeup(__u64 *ctx)
 {
-	struct afs_thread *t = thread_of((void *)ctx[0]);
+	struct afs_stripe *s = stripe_here();
+	struct afs_thread *t = s ? thread_hinted(s) : NULL;
 
+	if (!t || t->task != ctx[0])
+		t = thread_of((void *)ctx[0]);
 	if (t)
 		wake(t);
 	return 0;
@@ -165,7 +168,10 @@ static __always_inline bool thread_watch(struct afs_thread *t, void *task)
 	__u32 value = t->slot + 1;
 #ifdef AFS_BY_TID
 	__u32 tid = t->tid;
+#endif
 
+	t->task = (__u64)task;
+#ifdef AFS_BY_TID
 	if (!bpf_map_update_elem(&watched, &tid, &value, BPF_ANY))
 		return true;
 #else

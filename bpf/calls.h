@@ -65,7 +65,7 @@ struct afs_setup {
 	__u8 requests_on; /* clients' bytes may be read */
 	__u8 trace;       /* AFS_TRACE_: which records are made; 0: none */
 	__u8 batch;       /* they are gathered: no program interrupts another on its CPU */
-	__u32 trace_wake; /* user space is woken for so many bytes of records; a power of two */
+	__u32 trace_wake; /* user space is woken for so many bytes of a CPU's; a power of two */
 	__u8 column[AFS_N_STATES]; /* enum afs_column: where blocked time belongs */
 };
 
@@ -109,9 +109,10 @@ struct afs_thread {
 	__u8 ended;
 	__u64 calls; /* that have returned */
 	/* Second cache line. */
+	__u64 task;         /* address of its struct */
+	__u64 regs;         /* of its calls' registers, always the same; 0: none seen yet */
 	__u64 woken_ns;     /* 0: not since it fell asleep */
-	__u64 begun_ns;     /* of the request in service */
-	__u64 explained_ns; /* of it, in parts */
+	__u64 explained_ns; /* of the request in service, in parts */
 	union {
 		struct {
 			__u64 buf, len; /* of the call in progress: second and third argument */
@@ -120,20 +121,21 @@ struct afs_thread {
 			__u64 syscr, rchar; /* AFS_CALL_EXEC: the kernel's account at the entry */
 		};
 	};
-	__u32 closes;  /* descriptor that the call in progress closes; AFS_FD_ */
-	__u32 fd;      /* of the call in progress */
-	__u32 slot;    /* its own */
-	__s32 session; /* its process's number */
-	__u16 dsi_id;  /* of the request that it works for; only where there is a trace */
-	__u8 found;    /* not started under our eyes: "io" is to be taken at its first call */
-	__u8 waits;    /* its "inner.base" is set */
-	__u8 stopped;  /* counts no more */
-	__u8 spare[3];
+	__u32 closes; /* descriptor that the call in progress closes; AFS_FD_ */
+	__u32 fd;     /* of the call in progress */
+	__u32 slot;   /* its own */
+	__u8 found;   /* not started under our eyes: "io" is to be taken at its first call */
+	__u8 waits;   /* its "inner.base" is set */
+	__u8 stopped; /* counts no more */
+	__u8 spare;
 	/* The third: what a trace needs. After it what few calls do. */
 	struct afs_work work;
+	__u64 begun_ns; /* of the request in service */
+	__s32 session;  /* its process's number */
+	__u16 dsi_id;   /* of the request that it works for; only where there is a trace */
+	__u16 room;
 	/* The kernel's account when ours began; once "stopped", what it grew by since. */
 	struct afs_compat io;
-	__u64 room[2];
 };
 
 /* What a CNID server's thread did in all, and had done when the one it serves fell asleep. */
@@ -229,15 +231,15 @@ struct afs_row {
 
 /* What a CPU counts and remembers; written by its programs only. */
 struct afs_stripe {
-	__u64 task; /* the watched thread that it runs: address of its struct; 0: none */
-	__u32 slot; /* + 1 */
 	/*
 	 * Records that it gathers while it runs watched threads, each with its head, and hands over
 	 * when the thread leaves it or there is no room for the next: one hand-over for many
 	 * costs less than one for each.
 	 */
+	__u64 handed_len; /* bytes so far */
 	__u32 batch_len;
 	__u32 batch_n[AFS_N_STREAMS]; /* by stream */
+	__u32 slot; /* + 1 of the watched thread that it ran last: a hint; 0: none */
 	__u32 room[5];
 	__u8 batch[AFS_BATCH_LEN];
 	struct afs_part part[AFS_N_PARTS];
@@ -305,7 +307,7 @@ struct afs_shared {
 
 #ifndef __bpf__
 _Static_assert(sizeof(struct afs_thread) == 256, "four cache lines");
-_Static_assert(offsetof(struct afs_thread, woken_ns) == 64, "what every call needs is in two");
+_Static_assert(offsetof(struct afs_thread, task) == 64, "what every call needs is in two");
 _Static_assert(offsetof(struct afs_thread, work) == 128, "what every call needs is in two");
 _Static_assert(offsetof(struct afs_stripe, batch) == 64, "a cache line");
 _Static_assert(sizeof(struct afs_stripe) % 64 == 0, "CPUs do not share a cache line");

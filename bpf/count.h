@@ -323,7 +323,7 @@ static __always_inline void leave_in(struct afs_thread *t, long ret, __u64 now)
 	}
 	if (!t->data || t->data == AFS_DATA_UID || !is_inbound(t))
 		return;
-	follow(t->slot, ret, TO_SERVER, t->since_ns, now);
+	follow(t, ret, TO_SERVER, t->since_ns, now);
 	if (t->account != before)
 		t->part = part_of(t, state_of(t));
 }
@@ -379,7 +379,7 @@ static __always_inline void leave(struct afs_stripe *s, struct afs_thread *t, lo
 	if (t->data == AFS_DATA_UID && !ret)
 		leave_uid(t);
 	else if (t->data && ret > 0 && !is_inbound(t))
-		follow(t->slot, ret, FROM_SERVER, 0, now);
+		follow(t, ret, FROM_SERVER, 0, now);
 	t->seq++;
 }
 

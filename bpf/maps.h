@@ -161,21 +161,39 @@ static __always_inline struct afs_thread *thread_current(void)
 }
 
 /*
- * The same, faster: a CPU remembers whom it runs. The address of a thread that has ended may be
- * another's by now; one that is not watched is not remembered, it could be from now on.
+ * Whom a CPU ran last it will run again: that thread, if the address in it is this one, which
+ * another may have by now when it has ended.
  */
+static __always_inline struct afs_thread *thread_hinted(struct afs_stripe *s)
+{
+	struct afs_thread *t = thread_at(&s->slot);
+
+	return t && !t->ended ? t : NULL;
+}
+
+/* thread_of, faster. */
 static __always_inline struct afs_thread *thread_here(struct afs_stripe *s, void *task)
 {
-	struct afs_thread *t;
+	struct afs_thread *t = thread_hinted(s);
 
-	if (s->task == (__u64)task) {
-		t = thread_at(&s->slot);
-		if (t && !t->ended)
-			return t;
-	}
+	if (t && t->task == (__u64)task)
+		return t;
 	t = thread_of(task);
-	s->task = t ? (__u64)task : 0;
-	s->slot = t ? t->slot + 1 : 0;
+	if (t)
+		s->slot = t->slot + 1;
+	return t;
+}
+
+/* thread_current in a system call whose registers are there, faster still. */
+static __always_inline struct afs_thread *thread_in_call(struct afs_stripe *s, const void *regs)
+{
+	struct afs_thread *t = thread_hinted(s);
+
+	if (t && t->regs == (__u64)regs)
+		return t;
+	t = thread_here(s, current_task());
+	if (t)
+		t->regs = (__u64)regs;
 	return t;
 }
 

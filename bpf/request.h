@@ -368,34 +368,24 @@ static __always_inline void frame_named(struct afs_stripe *stripe, const struct 
 }
 
 /*
- * One step through what a call moved: a frame, or as much of it as one piece of memory holds. A
- * global function, like its caller: verified once, not in every turn of the loop.
+ * One step through what a call moved: a frame, or as much of it as one piece of memory holds.
+ * false: that was all.
  */
-__noinline int follow_step(__u32 slot, __u32 way, __u64 begin_ns, __u64 end_ns)
+static __always_inline bool follow_step(struct afs_stripe *stripe, struct afs_thread *t,
+					struct afs_stream *s, int way, __u64 begin_ns, __u64 end_ns)
 {
-	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
-	struct afs_stripe *stripe = stripe_here();
-	struct afs_cursor *c;
-	struct afs_stream *s;
-	struct afs_flow *f;
-	__u32 len, i;
+	struct afs_flow *f = way == TO_SERVER ? &s->flow[TO_SERVER] : &s->flow[FROM_SERVER];
+	struct afs_cursor *c = &f->cursor;
+	__u32 len;
 	__u64 n;
 
-	if (!setup.requests_on || !t || !stripe)
-		return 0;
-	i = t->process;
-	s = bpf_map_lookup_elem(&stream, &i);
-	if (!s)
-		return 0;
-	f = way == TO_SERVER ? &s->flow[TO_SERVER] : &s->flow[FROM_SERVER];
-	c = &f->cursor;
 	if (f->have != AFS_IN_FRAME) {
 		if ((!c->left && !next_piece(c)) || !take_head(f, c, way, &len)) {
 			lose(f);
-			return 0;
+			return false;
 		}
 		if (f->have != AFS_IN_FRAME)
-			return c->total != 0;
+			return c->total;
 		f->lost = 0;
 		if (way == TO_SERVER && tracing(AFS_TRACE_NAMES) && len)
 			frame_named(stripe, t, f, end_ns);
@@ -408,53 +398,85 @@ __noinline int follow_step(__u32 slot, __u32 way, __u64 begin_ns, __u64 end_ns)
 		c->left = c->total;
 	if (f->skip && !c->left && c->total && !next_piece(c)) {
 		lose(f);
-		return 0;
+		return false;
 	}
 	n = f->skip < c->left ? f->skip : c->left;
 	advance(c, n);
 	f->skip -= n;
 	if (!f->skip && frame_end(f, way))
 		request_end(stripe, t, s, end_ns);
-	return c->total != 0;
+	return c->total;
+}
+
+static __always_inline struct afs_stream *stream_of(const struct afs_thread *t)
+{
+	__u32 i = t->process;
+
+	return bpf_map_lookup_elem(&stream, &i);
+}
+
+/*
+ * A thread returned from a call that moved "total" bytes of its client's connection: the first
+ * step, which is the only one of most calls. 1: there is more. Its time until begin_ns is in parts;
+ * the call returned at end_ns. A global function, as the next: verified once.
+ */
+__noinline int follow_first(__u32 slot, __u64 total, __u32 way, __u64 begin_ns, __u64 end_ns)
+{
+	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
+	struct afs_stream *s = t ? stream_of(t) : NULL;
+	struct afs_stripe *stripe = stripe_here();
+	struct afs_flow *f;
+
+	if (!setup.requests_on || !t || !s || !stripe)
+		return 0;
+	f = way == TO_SERVER ? &s->flow[TO_SERVER] : &s->flow[FROM_SERVER];
+	if (cursor_open(&f->cursor, t, total))
+		return follow_step(stripe, t, s, way, begin_ns, end_ns);
+	lose(f);
+	return 0;
+}
+
+__noinline int follow_next(__u32 slot, __u32 way, __u64 begin_ns, __u64 end_ns)
+{
+	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
+	struct afs_stream *s = t ? stream_of(t) : NULL;
+	struct afs_stripe *stripe = stripe_here();
+
+	if (!setup.requests_on || !t || !s || !stripe)
+		return 0;
+	return follow_step(stripe, t, s, way, begin_ns, end_ns);
 }
 
 /* Up to so many steps: a loop in a loop is verified as two short ones. */
 __noinline int follow_some(__u32 slot, __u32 way, __u64 begin_ns, __u64 end_ns)
 {
 	for (int i = 0; i < REQUEST_SOME; i++)
-		if (!follow_step(slot, way, begin_ns, end_ns))
+		if (!follow_next(slot, way, begin_ns, end_ns))
 			return 0;
 	return 1;
 }
 
-/*
- * Thread "slot" returned from a call that moved "total" bytes of its client's connection. Its time
- * until begin_ns is in parts; the call returned at end_ns.
- */
-__noinline int follow(__u32 slot, __u64 total, __u32 way, __u64 begin_ns, __u64 end_ns)
+__noinline int follow_rest(__u32 slot, __u32 way, __u64 begin_ns, __u64 end_ns)
 {
 	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
-	struct afs_stream *s;
-	struct afs_flow *f;
-	__u32 i;
+	struct afs_stream *s = t ? stream_of(t) : NULL;
 
-	if (!setup.requests_on || !t)
-		return 0;
-	i = t->process;
-	s = bpf_map_lookup_elem(&stream, &i);
-	if (!s)
-		return 0;
-	f = way == TO_SERVER ? &s->flow[TO_SERVER] : &s->flow[FROM_SERVER];
-	if (!cursor_open(&f->cursor, t, total)) {
-		lose(f);
-		return 0;
-	}
-	for (i = 0; i < REQUEST_STEPS / REQUEST_SOME; i++)
+	for (int i = 0; i < REQUEST_STEPS / REQUEST_SOME; i++)
 		if (!follow_some(slot, way, begin_ns, end_ns))
 			return 0;
 	AFS_COUNT(shared.lost.steps);
-	lose(f);
+	if (s)
+		lose(way == TO_SERVER ? &s->flow[TO_SERVER] : &s->flow[FROM_SERVER]);
 	return 0;
+}
+
+static __always_inline void follow(const struct afs_thread *t, __u64 total, __u32 way,
+				   __u64 begin_ns, __u64 end_ns)
+{
+	__u32 slot = t->slot;
+
+	if (follow_first(slot, total, way, begin_ns, end_ns))
+		follow_rest(slot, way, begin_ns, end_ns);
 }
 
 #endif

@@ -45,34 +45,27 @@ static __always_inline void work_begin(struct afs_thread *t, __u16 dsi_id)
 	t->dsi_id = dsi_id;
 }
 
-static __always_inline __u64 records_there(void)
+/* User space is woken each time that a CPU has handed over so much; it looks now and then anyway.
+ */
+static __always_inline __u64 wake_flags(struct afs_stripe *s, __u32 len)
 {
-	return bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA);
-}
+	__u64 before = s->handed_len;
 
-/* In the ring buffer len bytes have a head of 8 bytes. */
-#define RECORDS_LEN(len) ((len) + 8)
-
-/* User space sleeps until so much has come together; a multiple of it wakes it once. */
-static __always_inline __u64 wake_flags(__u64 before, __u64 after)
-{
-	return (before ^ after) & ~(__u64)(setup.trace_wake - 1) ? BPF_RB_FORCE_WAKEUP
-								 : BPF_RB_NO_WAKEUP;
+	s->handed_len = before + len;
+	return (before ^ s->handed_len) & ~(__u64)(setup.trace_wake - 1) ? BPF_RB_FORCE_WAKEUP
+									 : BPF_RB_NO_WAKEUP;
 }
 
 /* Hands over what this CPU has gathered. A global function: verified once. */
 __noinline int batch_end(void)
 {
 	struct afs_stripe *s = stripe_here();
-	__u64 there, flags;
 	__u32 len;
 
 	if (!s || !s->batch_len)
 		return 0;
-	there = records_there();
-	flags = wake_flags(there, there + RECORDS_LEN(s->batch_len));
 	len = s->batch_len;
-	if (len > AFS_BATCH_LEN || bpf_ringbuf_output(&records, s->batch, len, flags))
+	if (len > AFS_BATCH_LEN || bpf_ringbuf_output(&records, s->batch, len, wake_flags(s, len)))
 		for (int i = 0; i < AFS_N_STREAMS; i++)
 			__sync_fetch_and_add(&shared.lost.records[i], s->batch_n[i]);
 	s->batch_len = 0;
@@ -121,17 +114,11 @@ static __always_inline void batch_trim(struct afs_stripe *s, struct afs_record_h
 		(e);                                                                               \
 	})
 
-/* A record handed over alone: of a rare kind, or made where programs may be interrupted. */
+/* A record of a rare kind, handed over alone. */
 #define RECORD_RESERVE(e, number)                                                                  \
 	({                                                                                         \
 		(e) = bpf_ringbuf_reserve(&records, sizeof(*(e)), 0);                              \
 		RECORD_HEAD(e, number);                                                            \
-	})
-
-#define RECORD_SUBMIT(e)                                                                           \
-	({                                                                                         \
-		__u64 there_ = records_there();                                                    \
-		bpf_ringbuf_submit(e, wake_flags(there_ - RECORDS_LEN(sizeof(*(e))), there_));     \
 	})
 
 /* A record of the thread that runs. */
@@ -142,10 +129,11 @@ static __always_inline void batch_trim(struct afs_stripe *s, struct afs_record_h
 		RECORD_HEAD(e, number);                                                            \
 	})
 
-#define RECORD_END(e)                                                                              \
+/* Alone where programs may be interrupted. */
+#define RECORD_END(s, e)                                                                           \
 	({                                                                                         \
 		if (!setup.batch)                                                                  \
-			RECORD_SUBMIT(e);                                                          \
+			bpf_ringbuf_submit(e, wake_flags(s, sizeof(*(e))));                        \
 	})
 
 static __always_inline __u16 id_of(const struct afs_thread *t)
@@ -188,7 +176,7 @@ static __always_inline void trace_leave(struct afs_stripe *stripe, struct afs_th
 		.ret = ret,
 		.time_ns = now - t->entered_ns,
 	};
-	RECORD_END(e);
+	RECORD_END(stripe, e);
 }
 
 /* The thread had no CPU from "begin" to "end". */
@@ -214,7 +202,7 @@ static __always_inline void trace_wait(struct afs_stripe *stripe, const struct a
 		.kind = kind,
 		.ns = end - begin,
 	};
-	RECORD_END(e);
+	RECORD_END(stripe, e);
 }
 
 /* Back on a CPU "now": it was asleep until "woken", then runnable. */
@@ -256,7 +244,7 @@ static __always_inline void trace_request(struct afs_stripe *stripe, const struc
 #undef X
 		    .port = s->port,
 	};
-	RECORD_END(e);
+	RECORD_END(stripe, e);
 }
 
 static __always_inline void trace_session(const struct afs_process *p, const struct afs_stream *s,
@@ -277,7 +265,7 @@ static __always_inline void trace_session(const struct afs_process *p, const str
 		.uid = p->uid,
 	};
 	__builtin_memcpy(e->r.address, s->ip, sizeof(e->r.address));
-	RECORD_SUBMIT(e);
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 }
 
 /* The client's connection is read: not by the one that accepted it, who hands it on. */
@@ -315,7 +303,7 @@ static __always_inline void trace_named(struct afs_stripe *stripe, const struct 
 		n = AFS_NAMED_LEN;
 	e->r.len = bpf_probe_read_user(e->r.bytes, n, (void *)at) ? 0 : n;
 	batch_trim(stripe, &e->head, (AFS_NAMED_LEN - n) & ~7u);
-	RECORD_END(e);
+	RECORD_END(stripe, e);
 }
 
 #endif

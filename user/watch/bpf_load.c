@@ -209,7 +209,7 @@ static int set_trace(struct bpf_load *l, struct afs_setup *setup, const struct w
 		return bpf_map__set_max_entries(ring, (uint32_t)records_ring_len(1));
 	len = records_ring_len(sink->ring_len ? sink->ring_len : RECORDS_RING_LEN);
 	setup->trace = (uint8_t)sink->what;
-	setup->trace_wake = (uint32_t)records_wake_len(len);
+	setup->trace_wake = (uint32_t)records_wake_len(len, l->n_cpus);
 	setup->batch = way == &classic_way || kernel_major(&too_old) < 7;
 	for (unsigned int state = 0; state < AFS_N_STATES; state++)
 		setup->column[state] = account_blocked_column(state / AFS_N_OBJECTS,

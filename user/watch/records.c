@@ -27,9 +27,13 @@ size_t records_ring_len(size_t wish)
 	return len;
 }
 
-size_t records_wake_len(size_t ring_len)
+size_t records_wake_len(size_t ring_len, unsigned int n_cpus)
 {
-	return ring_len / 4 < WAKE_LEN ? ring_len / 4 : WAKE_LEN;
+	size_t len = WAKE_LEN;
+
+	while (len > 1 && len * n_cpus > ring_len / 4)
+		len /= 2;
+	return len;
 }
 
 /* One record, or a batch of them. */

@@ -16,8 +16,11 @@ struct records;
 /* The length that the kernel takes: a power of two, whole pages. */
 size_t records_ring_len(size_t wish);
 
-/* So many bytes wake the reader: sleeping costs less, but what comes must find room meanwhile. */
-size_t records_wake_len(size_t ring_len);
+/*
+ * So many bytes of a CPU's wake the reader, a power of two: sleeping costs less, but what comes
+ * from all of them must find room meanwhile.
+ */
+size_t records_wake_len(size_t ring_len, unsigned int n_cpus);
 
 int records_open(struct records **out, const struct bpf_object *object,
 		 const struct watch_sink *sink, struct err *e);
