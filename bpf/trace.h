@@ -45,8 +45,7 @@ static __always_inline void work_begin(struct afs_thread *t, __u16 dsi_id)
 	t->dsi_id = dsi_id;
 }
 
-/* User space is woken each time that a CPU has handed over so much; it looks now and then anyway.
- */
+/* Each time a CPU has handed over so much user space is woken; it looks now and then anyway. */
 static __always_inline __u64 wake_flags(struct afs_stripe *s, __u32 len)
 {
 	__u64 before = s->handed_len;
