@@ -161,8 +161,8 @@ static __always_inline struct afs_thread *thread_current(void)
 }
 
 /*
- * Whom a CPU ran last it will run again: that thread, if the address in it is this one, which
- * another may have by now when it has ended.
+ * The watched thread that this CPU ran last: a guess at the one at hand, which the caller confirms
+ * by an address in it. Not one that has ended: its addresses may be another's by now.
  */
 static __always_inline struct afs_thread *thread_hinted(struct afs_stripe *s)
 {
