@@ -24,7 +24,7 @@ struct dsi {
 	struct err why;      /* text that goes with it */
 	char peer_name[160]; /* "host port N", for messages */
 	struct dsi_opts opts;
-	bool stop_ignored, opened, paced;
+	bool stop_ignored, opened;
 	bool in_request; /* a part of one was sent, and not all of it */
 	uint32_t quantum;
 	uint16_t attention;
@@ -33,7 +33,6 @@ struct dsi {
 	uint16_t next_id;
 	unsigned int in_flight; /* submitted and not yet done */
 	unsigned int lent;      /* submitted and not yet reaped */
-	size_t ahead;           /* data of bulk requests that were sent and are not answered */
 	size_t mask;
 	struct dsi_request **slot; /* by id & mask */
 	struct dsi_queue queued, done;
@@ -53,12 +52,6 @@ struct dsi {
 	uint64_t last_sent_ns;
 	uint8_t rx[DSI_RX_LEN];
 };
-
-/* Its data, if that is bulk data. */
-static inline size_t dsi_bulk_len(const struct dsi_request *r)
-{
-	return r->data_len >= DSI_BULK_LEN ? r->data_len : 0;
-}
 
 static inline void dsi_queue_init(struct dsi_queue *q)
 {

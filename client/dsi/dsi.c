@@ -27,9 +27,6 @@
 #define STOP_WAIT_MS    5000  /* patience after a stop */
 #define CLOSE_WAIT_MS   2000
 
-/* With more data than this on its way a paced session begins no other bulk request. */
-#define AHEAD_LEN (1u << 20)
-
 static bool stopped(const struct dsi *d)
 {
 	return !d->stop_ignored && d->opts.stop && *d->opts.stop;
@@ -96,7 +93,7 @@ static struct msghdr next_part(struct dsi_request *r, struct iovec iov[2])
 
 	if (r->sent < head)
 		iov[m.msg_iovlen++] = (struct iovec) { r->wire + r->sent, head - r->sent };
-	if (r->data_len && !(r->sent < head && dsi_bulk_len(r)))
+	if (r->data_len && !(r->sent < head && r->data_len >= DSI_BULK_LEN))
 		iov[m.msg_iovlen++] = (struct iovec) { (uint8_t *)(uintptr_t)r->data + data_sent,
 						       r->data_len - data_sent };
 	return m;
@@ -133,22 +130,14 @@ static int send_one(struct dsi *d, struct dsi_request *r, struct err *e)
 	return 0;
 }
 
-/* The next request has to wait for an answer. */
-static bool is_held(const struct dsi *d)
-{
-	const struct dsi_request *r = d->queued.head;
-
-	return d->paced && r && !r->sent && dsi_bulk_len(r) && d->ahead > AHEAD_LEN;
-}
-
 static int send_queued(struct dsi *d, struct err *e)
 {
 	int r = 0;
 
-	while (d->queued.head && !is_held(d) && !r) {
+	while (d->queued.head && !r) {
 		r = send_one(d, d->queued.head, e);
 		if (!r)
-			d->ahead += dsi_bulk_len(dsi_queue_take(&d->queued));
+			dsi_queue_take(&d->queued);
 	}
 	return r == -EAGAIN ? 0 : r;
 }
@@ -177,7 +166,7 @@ int dsi_submit(struct dsi *d, struct dsi_request *r, struct err *e)
 	if (!d->expected)
 		d->expected = r;
 	dsi_queue_put(&d->queued, r);
-	if (d->queued.head != r || is_held(d))
+	if (d->queued.head != r)
 		return 0;
 	r->t.begun_ns = r->t.queued_ns;
 	return send_queued(d, e);
@@ -189,8 +178,7 @@ static void tickle(struct dsi *d, uint64_t now_ns)
 	const struct dsi_frame f = { .flag = DSI_REQUEST, .command = DSI_TICKLE };
 	uint8_t raw[DSI_HEADER_LEN];
 
-	if ((d->queued.head && !is_held(d)) ||
-	    now_ns - d->last_sent_ns < TICKLE_AFTER_MS * 1000000ull)
+	if (d->queued.head || now_ns - d->last_sent_ns < TICKLE_AFTER_MS * 1000000ull)
 		return;
 	dsi_frame_put(raw, &f);
 	if (send(d->fd, raw, sizeof(raw), MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(raw))
@@ -226,7 +214,7 @@ static int work(struct dsi *d, struct err *e)
 	uint64_t before_ns = d->progress_ns;
 	int r;
 
-	if (!d->queued.head || is_held(d)) {
+	if (!d->queued.head) {
 		r = dsi_receive(d, 0, e);
 		if (!r)
 			r = send_queued(d, e);
@@ -367,7 +355,7 @@ static const void *host_of(const struct sockaddr_storage *a, size_t *len)
 	return &((const struct sockaddr_in6 *)a)->sin6_addr;
 }
 
-bool dsi_pace(struct dsi *d)
+bool dsi_is_near(const struct dsi *d)
 {
 	struct sockaddr_storage local, peer;
 	const void *own, *other;
@@ -376,8 +364,7 @@ bool dsi_pace(struct dsi *d)
 	dsi_ends(d, &local, &peer);
 	own = host_of(&local, &len);
 	other = host_of(&peer, &n);
-	d->paced = len && len == n && !memcmp(own, other, len);
-	return d->paced;
+	return len && len == n && !memcmp(own, other, len);
 }
 
 uint16_t dsi_attention(const struct dsi *d)

@@ -32,7 +32,7 @@
 
 /* All in ns, CLOCK_MONOTONIC. */
 struct dsi_times {
-	uint64_t queued_ns; /* given to dsi_submit; dsi_pace() may hold it back from here on */
+	uint64_t queued_ns; /* given to dsi_submit */
 	uint64_t begun_ns;  /* first byte offered to the kernel */
 	uint64_t sent_ns;   /* last byte taken by the kernel */
 	uint64_t first_ns;  /* first byte of the reply read */
@@ -107,13 +107,8 @@ unsigned int dsi_lent(const struct dsi *d);
 /* Ignores opts.stop from now on: for cleaning up after a stop. */
 void dsi_ignore_stop(struct dsi *d);
 
-/*
- * Where the server is on this host (true): from now on no bulk request is begun while more than
- * 1 MiB of such data waits for an answer. The server has a request to go on with all the same, and
- * what waits longer in the kernel's buffers leaves the caches: both ends copy it at a higher price
- * (tests/bench/bench.py speed-peer speed-cpu). To another host (false) all goes out at once.
- */
-bool dsi_pace(struct dsi *d);
+/* Is the server on this host? True where both ends of the connection have one address. */
+bool dsi_is_near(const struct dsi *d);
 
 /* Bits of the last attention word from the server, 0 when none came. */
 uint16_t dsi_attention(const struct dsi *d);

@@ -59,7 +59,6 @@ static int end_frame(struct dsi *d, uint64_t now_ns, struct err *e)
 	r->t.last_ns = now_ns;
 	d->slot[r->id & d->mask] = NULL;
 	d->in_flight--;
-	d->ahead -= dsi_bulk_len(r);
 	if (d->expected == r)
 		d->expected = d->slot[(uint16_t)(r->id + 1) & d->mask];
 	dsi_queue_put(&d->done, r);

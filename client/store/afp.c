@@ -389,7 +389,7 @@ int store_open_afp(struct store **out, struct afp *a, const struct store_afp_opt
 	n->session = a;
 	n->narrow = opts->legacy || a->path_type == 2; /* 64-bit commands came with UTF-8 names */
 	n->window = window;
-	n->paced = opts->pace && dsi_pace(a->dsi);
+	n->s.near = dsi_is_near(a->dsi);
 	for (unsigned int v = 0; v < 2; v++) {
 		n->volume[v] = *a;
 		n->s.root[v] = (struct store_dir) { v, AFP_ROOT_ID };

@@ -120,8 +120,7 @@ static int open_afp(struct store **out, const struct store_afp *like, struct err
 	/* the chunks are set below, whoever answers */
 	const struct store_afp_opts opts = { .legacy = like->narrow,
 					     .other = NULL_PEER_VOLUME + 1,
-					     .window = like->window,
-					     .pace = like->paced };
+					     .window = like->window };
 	struct null_afp *n = calloc(1, sizeof(*n));
 	int r;
 
@@ -141,6 +140,7 @@ static int open_afp(struct store **out, const struct store_afp *like, struct err
 	(*out)->type = &null_type;
 	(*out)->chunk_read = like->s.chunk_read;
 	(*out)->chunk_write = like->s.chunk_write;
+	(*out)->near = like->s.near;
 	return 0;
 }
 

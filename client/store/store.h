@@ -126,6 +126,7 @@ struct store {
 	size_t chunk_read, chunk_write; /* most bytes of one READ, one WRITE, that it takes */
 	size_t align;                   /* of offsets and buffers, see above; 1: any */
 	uint64_t len_max;               /* longest file that it takes, as far as is known */
+	bool near;                      /* what it is sent stays on this host */
 	unsigned int in_flight;         /* lent */
 };
 
@@ -172,7 +173,6 @@ struct store_afp_opts {
 	uint16_t other;
 	unsigned int window;
 	const char *machine; /* server's own word for what it is (DSIGetStatus); may be NULL */
-	bool pace;           /* dsi_pace() */
 };
 int store_open_afp(struct store **out, struct afp *a, const struct store_afp_opts *opts,
 		   struct err *e);

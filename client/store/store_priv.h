@@ -58,7 +58,6 @@ struct store_afp {
 	struct afp *session;
 	struct afp volume[2]; /* views of the session: only for encoding */
 	bool narrow;          /* 32-bit commands only */
-	bool paced;           /* as dsi_pace() said */
 	unsigned int window;
 	struct store_queue answered; /* here, without asking the server */
 	struct store_slot *free;

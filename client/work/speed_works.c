@@ -9,6 +9,9 @@
 
 #define READ_WRITE (STORE_FOR_READ | STORE_FOR_WRITE)
 
+/* Bytes that wait for a server on this host; it reads and writes no more than that at a time. */
+#define NEAR_AHEAD (1u << 20)
+
 /* Operations */
 
 static int ask(struct speed *s, enum store_verb verb, struct store_dir dir, const char *name)
@@ -200,6 +203,20 @@ static bool may_discard(const struct speed *s)
 	return !s->opts->peer && !s->opts->verify && s->size > s->chunk;
 }
 
+/*
+ * Requests in flight. On one host data that waits leaves the caches, and both ends copy it at a
+ * higher price (measured): of requests that bring the server data no more are under way than hold
+ * NEAR_AHEAD, and one with which it can go on. Not under the peer's set.
+ */
+static unsigned int window_of(const struct speed *s, size_t chunk, bool writes)
+{
+	size_t enough = NEAR_AHEAD / chunk + 1;
+
+	if (!s->load->store->near || !writes || s->opts->peer || s->opts->window < enough)
+		return s->opts->window;
+	return (unsigned int)enough;
+}
+
 struct pump_job speed_job(const struct speed *s)
 {
 	const struct speed_row *row = &speed_rows[s->work];
@@ -213,7 +230,7 @@ struct pump_job speed_job(const struct speed *s)
 		.name = row->reads ? source_name(s) : SPEED_FILE,
 		.len = s->size,
 		.chunk = s->chunk,
-		.window = s->opts->window,
+		.window = window_of(s, s->chunk, row->writes),
 		.data = has_source && s->opts->sparse ? SPEED_ZERO : s->opts->data,
 		.seed = has_source ? s->seed_of_source : s->seed,
 		.check = s->opts->verify && row->reads,
@@ -241,7 +258,7 @@ static int fill(struct speed *s)
 	job.to = s->from;
 	job.seed = s->seed;
 	job.chunk = speedtest_chunk(s->load->store, s->opts, SPEED_WRITE);
-	job.window = s->opts->peer ? 1 : s->opts->window;
+	job.window = s->opts->peer ? 1 : window_of(s, job.chunk, true);
 	r = pump_run(&s->t, &job);
 	return r || !s->opts->flush ? r : on_file(s, STORE_FLUSH, s->from, source_name(s));
 }
@@ -256,6 +273,7 @@ static int read_back(struct speed *s, struct store_file file, const char *name)
 	job.from = file;
 	job.name = name;
 	job.chunk = speedtest_chunk(s->load->store, s->opts, SPEED_READ);
+	job.window = s->opts->window;
 	return pump_run(&s->t, &job);
 }
 

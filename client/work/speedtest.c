@@ -162,7 +162,7 @@ static int iterate_all(struct speed *s)
 static void describe(const struct speed *s, struct run_transfer *t)
 {
 	t->moved = s->size;
-	t->window = s->work == SPEED_SERVER_COPY ? 1 : s->opts->window;
+	t->window = s->work == SPEED_SERVER_COPY ? 1 : speed_job(s).window;
 	t->sparse = s->opts->sparse && s->work != SPEED_WRITE;
 	t->own_file = !s->opts->file || s->work == SPEED_WRITE;
 	if (s->work == SPEED_SERVER_COPY)

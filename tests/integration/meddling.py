@@ -20,16 +20,20 @@ class Meddler(_Listener):
     """Passes frames on one by one.
 
     damage: the byte of a file that changes its value on the way to the server,
-    in every write but the first `spare` ones that hold it. Inside: peak, the
-    most reads and writes that were in flight; damaged, how many were changed.
+    in every write but the first `spare` ones that hold it. The first answer
+    waits until `crowd` reads and writes are in flight, 5 s at most. Inside:
+    peak, the most that were; damaged, how many were changed.
     """
 
-    def __init__(self, port: int, damage: int | None = None, spare: int = 0) -> None:
+    def __init__(
+        self, port: int, damage: int | None = None, spare: int = 0, crowd: int = 1
+    ) -> None:
         super().__init__()
         self._upstream = port
         self._damage = damage
         self._spare = spare
-        self._lock = threading.Lock()
+        self._crowd = crowd
+        self._changed = threading.Condition()
         self._flying: set[int] = set()
         self.peak = 0
         self.damaged = 0
@@ -48,9 +52,8 @@ class Meddler(_Listener):
             while True:
                 head = _exactly(source, HEADER.size)
                 kind, command, ident, offset, length, _ = HEADER.unpack(head)
-                if kind == 1:  # what comes back is in flight no longer
-                    with self._lock:
-                        self._flying.discard(ident)
+                if kind == 1:
+                    self._ended(ident)
                 body = _exactly(source, length)
                 if kind == 0 and command in (COMMAND, DSI_WRITE) and body and body[0] in DATA:
                     self._begun(ident)
@@ -62,9 +65,17 @@ class Meddler(_Listener):
                 each.shutdown(socket.SHUT_RDWR)
 
     def _begun(self, ident: int) -> None:
-        with self._lock:
+        with self._changed:
             self._flying.add(ident)
             self.peak = max(self.peak, len(self._flying))
+            self._changed.notify()
+
+    def _ended(self, ident: int) -> None:
+        """What comes back is in flight no longer."""
+        with self._changed:
+            if ident in self._flying:
+                self._changed.wait_for(lambda: self.peak >= self._crowd, timeout=5)
+            self._flying.discard(ident)
 
     def _meddle(self, body: bytearray, data: int) -> None:
         layout = {WRITE: ">xxxxII", WRITE_EXT: ">xxxxQQ"}.get(body[0])

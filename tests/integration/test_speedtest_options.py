@@ -162,30 +162,42 @@ def test_small_quantum(scope: Scope, narrow: Server) -> None:
 # Requests in flight
 
 
-@pytest.mark.parametrize("work", [READ, WRITE])
-def test_outstanding(scope: Scope, dbd: Server, work: str) -> None:
-    """As many as said, seen from between the two ends."""
-    for most in (1, 8):
-        with Meddler(dbd.port) as between_us:
-            line = command(scope, dbd, "-f", work, "-d", "4", "-q", "32", "-r", str(most), *ONCE)
-            line[line.index(str(dbd.port))] = str(between_us.port)
-            scope.execute([*line, "--watch=off"]).expect(OK)
-            assert between_us.peak == most
+@pytest.mark.parametrize(
+    ("work", "chunk_kib", "asked", "most"),
+    [
+        *((work, 32, n, n) for work in (READ, WRITE) for n in (1, 8)),
+        (WRITE, 512, 8, 3),  # a server on this host: 1 MiB, and one
+        (COPY, 512, 8, 3),
+    ],
+)
+def test_outstanding(
+    scope: Scope, dbd: Server, work: str, chunk_kib: int, asked: int, most: int
+) -> None:
+    """As many as said, or as are of use, seen from between the two ends."""
+    with Meddler(dbd.port, crowd=most) as between_us:
+        args = ("-f", work, "-d", "4", "-q", str(chunk_kib), "-r", str(asked), *ONCE)
+        line = command(scope, dbd, *args)
+        line[line.index(str(dbd.port))] = str(between_us.port)
+        done = scope.execute([*line, "--watch=off"], save=True).expect(OK)
+    assert between_us.peak == most
+    assert done.run
+    assert only(done.run).saved["window"] == most
 
 
 def test_many_outstanding(scope: Scope, server: Server) -> None:
     """More than there are requests as well."""
     run = measure(scope, server, "-f", ALL, "-z", "64,4K", "-r", "128", *ONCE)
+    most = {READ: 128, WRITE: 2, COPY: 2, SERVER_COPY: 1}
     for transfer in transfers(run).values():
-        assert transfer.saved["window"] == (1 if transfer.work == SERVER_COPY else 128)
+        assert transfer.saved["window"] == most[transfer.work]
         assert transfer.phase["bytes"] == transfer.carried
 
 
-def test_copy_with_many_outstanding(scope: Scope, server: Server) -> None:
+@pytest.mark.parametrize("requests", ["speedtest", "speedtest-4.5"])
+def test_copy_with_many_outstanding(scope: Scope, server: Server, requests: str) -> None:
     """Where afp_speedtest and afpd wait for each other for ever."""
-    done = speedtest(
-        scope, server, "-f", "Copy", "-d", "200", "-r", "64", *ONCE, save=True, timeout=60
-    ).expect(OK)
+    args = ("-f", "Copy", "-d", "200", "-r", "64", "--set", requests, *ONCE)
+    done = speedtest(scope, server, *args, save=True, timeout=60).expect(OK)
     assert done.run
     done.run.assert_trustworthy()
     assert only(done.run).phase["bytes"] == only(done.run).carried == 400 * MIB

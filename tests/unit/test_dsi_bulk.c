@@ -12,9 +12,6 @@
 /* The last bytes of a reply may come to the buffer all the same. */
 #define TAIL 16384
 
-/* With three of them on its way a paced session begins no fourth. */
-#define PART 400000
-
 static void pause_ms(unsigned int ms)
 {
 	const struct timespec t = { ms / 1000, ms % 1000 * MS };
@@ -315,65 +312,6 @@ static void the_command_goes_before_bulk_data_and_with_a_little(void **state)
 	assert_int_equal(segments_for(g, DSI_BULK_LEN), 2);
 }
 
-/* Requests of the first n that were begun and are not answered. */
-static unsigned int under_way(const struct rig *g, unsigned int n)
-{
-	unsigned int sum = 0;
-
-	for (unsigned int i = 0; i < n; i++)
-		sum += g->req[i].t.begun_ns && !g->req[i].t.last_ns;
-	return sum;
-}
-
-/* And what is behind it, however short. */
-static void a_paced_session_holds_bulk_data_back(void **state)
-{
-	struct rig *g = *state;
-	struct dsi_request *r;
-
-	open_session(g);
-	assert_true(dsi_pace(g->d));
-	for (unsigned int i = 0; i < 8; i++)
-		submit(g, prep_take(g, i, PART));
-	submit(g, prep_take(g, 8, 9));
-	assert_int_equal(under_way(g, 9), 3);
-	for (unsigned int i = 0; i < 9; i++) {
-		assert_int_equal(dsi_reap(g->d, &r, &g->e), 0);
-		assert_ptr_equal(r, &g->req[i]);
-		assert_in_range(under_way(g, 8), 0, 3);
-		assert_true(r->t.queued_ns <= r->t.begun_ns && r->t.begun_ns <= r->t.sent_ns);
-	}
-}
-
-/* What is held back was not begun: the server, which takes no part of it for data, is told. */
-static void a_paced_session_that_gives_up_says_goodbye(void **state)
-{
-	struct rig *g = *state;
-
-	g->opts.timeout_ms = 400;
-	g->peer->deaf_at = 2;
-	g->peer->deaf_ms = 1200;
-	open_session(g);
-	assert_true(dsi_pace(g->d));
-	for (unsigned int i = 0; i < 8; i++)
-		submit(g, prep_take(g, i, PART));
-	expect_death(g, -ETIMEDOUT, "no answer");
-	disconnect(g);
-	assert_int_equal(g->peer->n_closes, 1);
-}
-
-/* All go out: so much finds room in the kernel. */
-static void another_session_does_not(void **state)
-{
-	struct rig *g = *state;
-
-	open_session(g);
-	for (unsigned int i = 0; i < 4; i++)
-		submit(g, prep_take(g, i, PART));
-	assert_int_equal(under_way(g, 4), 4);
-	reap_all(g);
-}
-
 /* ---- the connection ---- */
 
 static void the_kernel_tells_about_the_connection(void **state)
@@ -417,9 +355,6 @@ int main(void)
 		TEST(a_slow_bulk_reply_that_makes_progress_does_not),
 		TEST(the_end_of_the_connection_within_a_bulk_reply_is_told),
 		TEST(the_command_goes_before_bulk_data_and_with_a_little),
-		TEST(a_paced_session_holds_bulk_data_back),
-		TEST(a_paced_session_that_gives_up_says_goodbye),
-		TEST(another_session_does_not),
 		TEST(the_kernel_tells_about_the_connection),
 	};
 

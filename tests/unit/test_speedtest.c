@@ -301,6 +301,40 @@ static void any_window_moves_every_byte(void **state)
 			}
 }
 
+/* More than 1 MiB, and one request to go on with, only leaves the caches. */
+static void a_server_on_this_host_is_sent_no_more_than_it_needs(void **state)
+{
+	static const struct {
+		enum speed_work work;
+		bool near, peer;
+		size_t chunk;
+		unsigned int window, most; /* asked for; requests in flight */
+	} rows[] = {
+		{ SPEED_WRITE, true, false, 1 << 18, 8, 5 },
+		{ SPEED_COPY, true, false, 1 << 18, 8, 5 },
+		{ SPEED_COPY, true, false, 1 << 18, 3, 3 },
+		{ SPEED_COPY, true, false, 1 << 19, 8, 3 },
+		{ SPEED_COPY, true, false, (1 << 18) + 1, 8, 4 },
+		{ SPEED_READ, true, false, 1 << 18, 8, 8 }, /* nothing waits there */
+		{ SPEED_WRITE, true, true, 1 << 18, 8, 8 },
+		{ SPEED_WRITE, false, false, 1 << 18, 8, 8 },
+	};
+	const uint64_t size = 9 << 18;
+	struct speedtest_opts o;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		begin(rows[i].chunk);
+		rig.m.s.near = rows[i].near;
+		o = opts_of(rows[i].work, &size);
+		o.window = rows[i].window;
+		o.peer = rows[i].peer;
+		must_work(&o);
+		assert_int_equal(rig.m.most_lent, rows[i].most);
+		end();
+	}
+}
+
 static void samples_and_sums(void **state)
 {
 	const uint64_t size = 5 * CHUNK + 1;
@@ -504,6 +538,7 @@ int main(void)
 		cmocka_unit_test(warm_ups_do_not_tick),
 		cmocka_unit_test(reads_nobody_looks_at_are_told_so),
 		cmocka_unit_test(any_window_moves_every_byte),
+		cmocka_unit_test(a_server_on_this_host_is_sent_no_more_than_it_needs),
 		cmocka_unit_test(samples_and_sums),
 		cmocka_unit_test(whatever_fails_nothing_stays),
 		cmocka_unit_test(a_lost_connection_is_said_and_keeps_the_name),

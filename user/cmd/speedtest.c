@@ -280,9 +280,7 @@ static enum outcome open_local(struct speedtest_session *x, struct err *e)
 static enum outcome open_afp(struct speedtest_session *x, struct err *e)
 {
 	const struct speedtest_cfg *cfg = x->cfg;
-	struct store_afp_opts o = { .legacy = cfg->o.peer,
-				    .window = cfg->o.window,
-				    .pace = !cfg->o.peer };
+	struct store_afp_opts o = { .legacy = cfg->o.peer, .window = cfg->o.window };
 	enum outcome out = session_open(&x->s, "speedtest", cfg->set, SPEEDTEST_WINDOW_MAX, e);
 
 	if (out)
