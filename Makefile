@@ -31,10 +31,12 @@ BPF	  := $(sort $(wildcard bpf/*.bpf.c))
 SKEL	   = $(patsubst bpf/%.bpf.c,$(BUILD)/gen/%.skel.h,$(BPF)) $(BUILD)/gen/calls_tid.skel.h $(BUILD)/gen/storage_tid.skel.h
 UNIT	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
 BPF_TESTS  = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bpf/test_*.c)))
+VM_TESTS   = $(BUILD)/tests/vm/nobpf $(BUILD)/tests/vm/rung
+FUZZERS	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
 
 .DELETE_ON_ERROR:
-.PHONY: all demo check check-built vm python unit unit-sanitized fuzz fuzz-run bpf-tests integration lint \
-	 bench install clean help
+.PHONY: all demo check check-built check-programs unit-programs fuzz-programs vm-programs vm python unit \
+	 unit-sanitized fuzz fuzz-run bpf-tests integration lint bench install clean help
 .SECONDARY:
 
 all: $(BUILD)/afpscope $(BUILD)/afp_lantest $(BUILD)/afp_speedtest
@@ -87,6 +89,9 @@ $(BUILD)/gen/%.skel.h: $(BUILD)/gen/%.bpf.o
 
 FAKE	   = $(patsubst tests/%.c,$(BUILD)/tests/%.o,$(sort $(wildcard tests/fake/*.c tests/ref/*.c)))
 SAN	   = $(MAKE) --no-print-directory BUILD=build/san SANITIZE=1 CC=$(CLANG)
+FUZZ	   = $(SAN) BUILD=build/fuzz COVERED=1
+CROSS	   = tests/vm/cross.sh tests/bpf/test_calls tests/vm/rung
+CPUS	  := $(shell nproc)
 run_tests  = $(Q)set -e; for t in $(1); do echo "== $$t"; $$t; done
 
 $(FAKE): $(BUILD)/tests/%.o: tests/%.c $(SKEL) Makefile
@@ -112,31 +117,37 @@ demo:
 
 check:
 	$(Q)tests/need.sh build server check vm
-	$(Q)$(MAKE) --no-print-directory check-built
+	$(Q)$(MAKE) --no-print-directory -j$(CPUS) check-programs
+	$(Q)$(MAKE) --no-print-directory -j1 check-built
+
+# All that is run below, built on all CPUs.
+check-programs: unit-programs vm-programs
+	$(Q)+$(SAN) unit-programs
+	$(Q)+$(FUZZ) fuzz-programs
+
+unit-programs: all $(UNIT)
+
+fuzz-programs: $(FUZZERS)
+
+vm-programs: all $(BPF_TESTS) $(VM_TESTS)
+	$(Q)+$(CROSS)
 
 check-built: all lint python unit unit-sanitized fuzz bpf-tests vm integration
 
-unit: $(UNIT)
-	$(call run_tests,$(UNIT))
+# They touch nothing that they share.
+unit: unit-programs
+	$(Q)tests/run.sh -j $(CPUS) $(UNIT)
 
 unit-sanitized:
-	$(Q)$(SAN) all unit
+	$(Q)$(SAN) unit
 
 fuzz:
-	$(Q)$(SAN) BUILD=build/fuzz COVERED=1 fuzz-run
+	$(Q)$(FUZZ) fuzz-run
 
-fuzz-run: $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
-	$(Q)set -e; for t in $^; do \
-		echo "== $$t"; \
-		$$t -len_control=0 -max_total_time=$(or $(FUZZ_SECONDS),10) -verbosity=0 -print_final_stats=1 \
-			-artifact_prefix=$(BUILD)/tests/fuzz/ > $$t.log 2>&1 || { tail -n 40 $$t.log; exit 1; }; \
-		grep number_of_executed_units $$t.log; \
-	done
+fuzz-run: fuzz-programs
+	$(Q)tests/fuzz/run.sh $(or $(FUZZ_SECONDS),10) $(FUZZERS)
 
-VM_TESTS   = $(BUILD)/tests/vm/nobpf $(BUILD)/tests/vm/rung
-
-vm: all $(BPF_TESTS) $(VM_TESTS)
-	$(Q)+tests/vm/cross.sh tests/bpf/test_calls tests/vm/rung
+vm: vm-programs
 	$(Q)tests/vm/matrix.sh
 
 bpf-tests: $(BPF_TESTS)

@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# run.sh [-j JOBS] PROGRAM...: run test programs, JOBS (1) at a time, all of them also
+# when one has failed. What each prints is printed when it has ended, and left in
+# PROGRAM.log. Exit status: 0 when all ended with 0.
+set -euo pipefail
+
+die() { echo "run.sh: $*" >&2; exit 2; }
+
+usage="usage: run.sh [-j JOBS] PROGRAM..."
+jobs=1
+while getopts j: option; do
+    case $option in
+    j) jobs=$OPTARG ;;
+    *) die "$usage" ;;
+    esac
+done
+shift $((OPTIND - 1))
+[[ $# -gt 0 && $jobs =~ ^[1-9][0-9]*$ ]] || die "$usage"
+
+one() { # PROGRAM
+    local status=0
+    "$1" > "$1.log" 2>&1 < /dev/null || status=$?
+    {
+        flock 3
+        echo "== $1"
+        cat "$1.log"
+        [ $status = 0 ] || echo "run.sh: $1 ended with $status"
+    } 3< "$0"
+    [ $status = 0 ]
+}
+
+running=0 failed=0
+end_one() {
+    wait -n || failed=1
+    running=$((running - 1))
+}
+for program; do
+    [ $running -lt "$jobs" ] || end_one
+    one "$program" &
+    running=$((running + 1))
+done
+while [ $running -gt 0 ]; do end_one; done
+exit $failed
