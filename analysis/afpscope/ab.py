@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """afpscope ab: two servers measured in turn by the C program, then compared.
 
-The order is ABBA ABBA ...: what drifts evenly falls on both alike.
+The order is ABBA BAAB BAAB ABBA ...: what drifts evenly falls on both alike, and so does
+what comes back every few runs, as a disk's write-back does. (The sequence of Thue and Morse.)
 """
 
 from __future__ import annotations
@@ -35,11 +36,12 @@ def _program(args: argparse.Namespace) -> str:
 
 
 def order(pairs: int) -> list[tuple[int, str]]:
-    """(pair, side) in the order of the runs: 1a 1b 2b 2a 3a 3b ..."""
-    out = []
-    for pair in range(1, pairs + 1):
-        out += [(pair, side) for side in ("ab" if pair % 2 else "ba")]
-    return out
+    """(pair, side) in the order of the runs: 1a 1b 2b 2a 3b 3a 4a 4b ..."""
+    return [
+        (pair + 1, side)
+        for pair in range(pairs)
+        for side in ("ba" if pair.bit_count() % 2 else "ab")
+    ]
 
 
 def _measure(line: list[str], place: Path) -> Run:

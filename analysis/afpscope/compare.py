@@ -17,8 +17,8 @@ from .run import Run, find
 from .stats import Test
 
 TimeKey = tuple[str, str]
-# Two starts of one server differ by less (tests/bench/bench.py alarms-slow has two in each try).
-LEAST = 0.03
+# Two starts of one server differ by less, up to 3 % were seen (tests/bench/bench.py alarms-slow).
+LEAST = 0.05
 # Runs may differ in these and still be compared.
 _FREE_OPTIONS = {"iterations", "warmup", "timeout_s", "tests", "sample_hz"}
 _SERVER = ("afp_version", "uam", "quantum_bytes", "settings")

@@ -53,6 +53,14 @@ def pairs(shelf: Shelf, n: int, factor: float) -> tuple[list[Path], list[Path]]:
     return sides["a"], sides["b"]
 
 
+def test_what_comes_back_every_few_runs_falls_on_both_alike() -> None:
+    sides = "".join(side for _, side in ab.order(16))
+    assert sides.startswith("abbabaabbaababba")
+    assert sorted(ab.order(16)) == [(pair, side) for pair in range(1, 17) for side in "ab"]
+    for period in (2, 4, 8):
+        assert {sides[start::period].count("a") for start in range(period)} == {16 // period}
+
+
 def test_a_slower_command_is_named(shelf: Shelf, execute: Execute) -> None:
     a, b = pairs(shelf, 12, 1.1)
     done = execute("compare", *a, "--", *b)
@@ -180,7 +188,7 @@ def test_ab_runs_in_turn_and_compares(
     line = ("--a", "afp://a/v", "--b", "afp://b/v", "--pairs", "3", "-o", shelf.base / "out")
     done = execute("ab", *line, "--program", program, "--", "lantest", "-n", "2")
     assert done.code == 0
-    assert [text.split(": ")[3][0] for text in done.err.splitlines()] == list("abbaab")
+    assert [text.split(": ")[3][0] for text in done.err.splitlines()] == list("abbaba")
     made = sorted(path.name for path in (shelf.base / "out").iterdir() if path.is_dir())
     assert made == ["001a", "001b", "002a", "002b", "003a", "003b"]
     assert "no difference shown" in done.out or "not enough runs" in done.out
