@@ -173,6 +173,7 @@ BENCHES = (
     Bench("tracers", other_tracers),
     Bench("call-cost", call_cost),
     Bench("record-time", record_time),
+    Bench("record-apart", record_time, apart=True),
     Bench("record-long", record_long),
     Bench("speed-peer", speed_peer, apart=True),
     Bench("speed-cpu", speed_cpu, apart=True),
@@ -208,7 +209,10 @@ def options() -> argparse.Namespace:
     parser.add_argument("--afpscope", type=Path, metavar="PROGRAM", help="default: build/afpscope")
     parser.add_argument("--server-cpu", type=int, default=last, metavar="CPU")
     parser.add_argument(
-        "--client-cpu", type=int, metavar="CPU", help="default: the server's, not for speed-*"
+        "--client-cpu",
+        type=int,
+        metavar="CPU",
+        help="default: the server's, not for speed-* and record-apart",
     )
     o = parser.parse_args()
     unknown = set(o.names) - set(names)

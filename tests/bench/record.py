@@ -40,7 +40,11 @@ def _empty(lab: Lab) -> Sample:
 
 
 def record_time(lab: Lab, how: str) -> list[Result]:
-    """The time of tests while they are recorded, over that of nobody watching."""
+    """The time of tests while they are recorded, over that of nobody watching.
+
+    With the client on the server's CPU all that watching takes adds to the time; on another,
+    where clients mostly are, what falls into the wait for each other does not.
+    """
     variants = {
         "off": partial(lab.ours, "off", RECORDED),
         "empty": partial(_empty, lab),
