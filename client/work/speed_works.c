@@ -210,7 +210,7 @@ static bool may_discard(const struct speed *s)
  */
 static unsigned int window_of(const struct speed *s, size_t chunk, bool writes)
 {
-	size_t enough = NEAR_AHEAD / chunk + 1;
+	size_t enough = chunk < NEAR_AHEAD ? NEAR_AHEAD / chunk + 1 : 2;
 
 	if (!s->load->store->near || !writes || s->opts->peer || s->opts->window < enough)
 		return s->opts->window;

@@ -315,6 +315,8 @@ static void a_server_on_this_host_is_sent_no_more_than_it_needs(void **state)
 		{ SPEED_COPY, true, false, 1 << 18, 3, 3 },
 		{ SPEED_COPY, true, false, 1 << 19, 8, 3 },
 		{ SPEED_COPY, true, false, (1 << 18) + 1, 8, 4 },
+		{ SPEED_COPY, true, false, 1 << 20, 8, 2 },
+		{ SPEED_COPY, true, false, 1 << 21, 8, 2 },
 		{ SPEED_READ, true, false, 1 << 18, 8, 8 }, /* nothing waits there */
 		{ SPEED_WRITE, true, true, 1 << 18, 8, 8 },
 		{ SPEED_WRITE, false, false, 1 << 18, 8, 8 },

@@ -302,8 +302,8 @@ static void the_options_are_told(void **state)
 		run_note(&r.options, more[i][0], "%s", more[i][1]);
 	r.set = "speedtest-4.5";
 	has(&r, OWN,
-	    "; 8 requests under way; no\n            flush; sparse files; files made anew for each; "
-	    "verified; random data; 1.5 s between iterations; set\n            speedtest-4.5\n");
+	    "; 8 requests under way at\n            most; no flush; sparse files; files made anew for each; "
+	    "verified; random data; 1.5 s between iterations;\n            set speedtest-4.5\n");
 	has_not(&r, OWN, "buffered");
 	run_fini(&r);
 	sample_speed(&r, 1, 6, true);

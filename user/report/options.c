@@ -116,7 +116,7 @@ int paint_options(const struct paint *p)
 	print_sizes(to, r);
 	print_count(to, r, "iterations", "iteration", "iterations");
 	print_count(to, r, "warmup", "warm-up", "warm-ups");
-	print_count(to, r, "outstanding", "request under way", "requests under way");
+	print_count(to, r, "outstanding", "request under way", "requests under way at most");
 	print_special(to, r);
 	if (fclose(to)) {
 		free(text);
