@@ -14,6 +14,9 @@
 /* From here on nothing of it goes through the receive buffer, whatever came before it. */
 #define DSI_BULK_LEN 16384
 
+/* From so much data on a request's header and command go out before it. */
+#define DSI_APART_LEN 4096
+
 struct dsi_queue {
 	struct dsi_request *head, **tail;
 };

@@ -85,7 +85,7 @@ static int lost(struct dsi *d, struct err *e, int failure)
 	return dsi_die(d, e, -failure, "%s: connection lost: %s", d->peer_name, strerror(failure));
 }
 
-/* The next bytes of r that one call sends: of bulk data the header and the command go first. */
+/* The next bytes of r that one call sends: before much data the header and the command go alone. */
 static struct msghdr next_part(struct dsi_request *r, struct iovec iov[2])
 {
 	size_t head = DSI_HEADER_LEN + r->len, data_sent = r->sent > head ? r->sent - head : 0;
@@ -93,15 +93,15 @@ static struct msghdr next_part(struct dsi_request *r, struct iovec iov[2])
 
 	if (r->sent < head)
 		iov[m.msg_iovlen++] = (struct iovec) { r->wire + r->sent, head - r->sent };
-	if (r->data_len && !(r->sent < head && r->data_len >= DSI_BULK_LEN))
+	if (r->data_len && !(r->sent < head && r->data_len >= DSI_APART_LEN))
 		iov[m.msg_iovlen++] = (struct iovec) { (uint8_t *)(uintptr_t)r->data + data_sent,
 						       r->data_len - data_sent };
 	return m;
 }
 
 /*
- * 0 when the kernel took all of r, -EAGAIN when not. One call for a small request, two for bulk
- * data: the server wakes and reads the command while the data is still being copied.
+ * 0 when the kernel took all of r, -EAGAIN when not. One call for a small request, two for one with
+ * much data: the server wakes and reads the command while the data is still being copied.
  */
 static int send_one(struct dsi *d, struct dsi_request *r, struct err *e)
 {

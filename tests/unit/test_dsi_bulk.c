@@ -302,14 +302,14 @@ static unsigned int segments_for(struct rig *g, uint32_t n)
 	return data_segments_out(g) - before;
 }
 
-static void the_command_goes_before_bulk_data_and_with_a_little(void **state)
+static void the_command_goes_before_much_data_and_with_a_little(void **state)
 {
 	struct rig *g = *state;
 
 	open_session(g);
 	assert_int_equal(segments_for(g, 0), 1);
-	assert_int_equal(segments_for(g, DSI_BULK_LEN - 1), 1);
-	assert_int_equal(segments_for(g, DSI_BULK_LEN), 2);
+	assert_int_equal(segments_for(g, DSI_APART_LEN - 1), 1);
+	assert_int_equal(segments_for(g, DSI_APART_LEN), 2);
 }
 
 /* ---- the connection ---- */
@@ -354,7 +354,7 @@ int main(void)
 		TEST(a_server_that_stops_within_a_bulk_reply_meets_the_deadline),
 		TEST(a_slow_bulk_reply_that_makes_progress_does_not),
 		TEST(the_end_of_the_connection_within_a_bulk_reply_is_told),
-		TEST(the_command_goes_before_bulk_data_and_with_a_little),
+		TEST(the_command_goes_before_much_data_and_with_a_little),
 		TEST(the_kernel_tells_about_the_connection),
 	};
 
