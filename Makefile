@@ -134,9 +134,9 @@ vm-programs: all $(BPF_TESTS) $(VM_TESTS)
 
 check-built: all lint python unit unit-sanitized fuzz bpf-tests vm integration
 
-# They touch nothing that they share.
+# Unit tests share nothing: they run side by side.
 unit: unit-programs
-	$(Q)tests/run.sh -j $(CPUS) $(UNIT)
+	$(Q)tests/run.sh $(CPUS) $(UNIT)
 
 unit-sanitized:
 	$(Q)$(SAN) unit

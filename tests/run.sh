@@ -1,23 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# run.sh [-j JOBS] PROGRAM...: run test programs, JOBS (1) at a time, all of them also
-# when one has failed. What each prints is printed when it has ended, and left in
+# run.sh JOBS PROGRAM...: run test programs, so many at a time, all of them also when
+# one has failed. What each prints is printed when it has ended, and left in
 # PROGRAM.log. Exit status: 0 when all ended with 0.
 set -euo pipefail
 
-die() { echo "run.sh: $*" >&2; exit 2; }
-
-usage="usage: run.sh [-j JOBS] PROGRAM..."
-jobs=1
-while getopts j: option; do
-    case $option in
-    j) jobs=$OPTARG ;;
-    *) die "$usage" ;;
-    esac
-done
-shift $((OPTIND - 1))
-[[ $# -gt 0 && $jobs =~ ^[1-9][0-9]*$ ]] || die "$usage"
+[[ $# -ge 2 && $1 =~ ^[1-9][0-9]*$ ]] || { echo "usage: run.sh JOBS PROGRAM..." >&2; exit 2; }
+jobs=$1
+shift
 
 one() { # PROGRAM
     local status=0

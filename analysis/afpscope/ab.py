@@ -2,7 +2,7 @@
 """afpscope ab: two servers measured in turn by the C program, then compared.
 
 The order is ABBA BAAB BAAB ABBA ...: what drifts evenly falls on both alike, and so does
-what comes back every few runs, as a disk's write-back does. (The sequence of Thue and Morse.)
+what comes back every two, four or eight runs. (The sequence of Thue and Morse.)
 """
 
 from __future__ import annotations

@@ -216,8 +216,6 @@ static int work(struct dsi *d, struct err *e)
 
 	if (!d->queued.head) {
 		r = dsi_receive(d, 0, e);
-		if (!r)
-			r = send_queued(d, e);
 	} else {
 		if (poll(&p, 1, SLICE_MS) < 0)
 			p.revents = 0;

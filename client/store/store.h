@@ -126,7 +126,7 @@ struct store {
 	size_t chunk_read, chunk_write; /* most bytes of one READ, one WRITE, that it takes */
 	size_t align;                   /* of offsets and buffers, see above; 1: any */
 	uint64_t len_max;               /* longest file that it takes, as far as is known */
-	bool near;                      /* what it is sent stays on this host */
+	bool near;                      /* it has a server, and that is on this host */
 	unsigned int in_flight;         /* lent */
 };
 

@@ -9,7 +9,7 @@
 
 #define READ_WRITE (STORE_FOR_READ | STORE_FOR_WRITE)
 
-/* Bytes that wait for a server on this host; it reads and writes no more than that at a time. */
+/* Bytes under way to a server on this host, beside one request more. */
 #define NEAR_AHEAD (1u << 20)
 
 /* Operations */
@@ -205,8 +205,9 @@ static bool may_discard(const struct speed *s)
 
 /*
  * Requests in flight. On one host data that waits leaves the caches, and both ends copy it at a
- * higher price (measured): of requests that bring the server data no more are under way than hold
- * NEAR_AHEAD, and one with which it can go on. Not under the peer's set.
+ * higher price (tests/bench/bench.py speed-peer speed-cpu): of requests that bring the server data
+ * no more are under way than hold NEAR_AHEAD, and one with which it can go on. Not under the
+ * peer's set.
  */
 static unsigned int window_of(const struct speed *s, size_t chunk, bool writes)
 {
@@ -273,7 +274,6 @@ static int read_back(struct speed *s, struct store_file file, const char *name)
 	job.from = file;
 	job.name = name;
 	job.chunk = speedtest_chunk(s->load->store, s->opts, SPEED_READ);
-	job.window = s->opts->window;
 	return pump_run(&s->t, &job);
 }
 

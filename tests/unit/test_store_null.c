@@ -134,6 +134,22 @@ static void it_outlives_its_model(void **state)
 	store_close(s);
 }
 
+/* Its own connection is on this host whatever it stands for. */
+static void it_is_as_near_as_its_model(void **state)
+{
+	struct rig *g = *state;
+	struct store *s;
+
+	open_it(g);
+	assert_true(g->s->near);
+	for (unsigned int near = 0; near < 2; near++) {
+		g->s->near = near;
+		s = null_of(g);
+		assert_int_equal(s->near, near);
+		store_close(s);
+	}
+}
+
 /* Data both ways with many in flight: neither side may wait for the other for ever. */
 static void a_deep_window_does_not_stall(void **state)
 {
@@ -292,6 +308,7 @@ int main(void)
 		TEST(everything_succeeds_and_nothing_exists),
 		TEST(it_sends_the_commands_of_its_model),
 		TEST(it_outlives_its_model),
+		TEST(it_is_as_near_as_its_model),
 		TEST(a_deep_window_does_not_stall),
 		TEST(its_process_holds_nothing_of_ours),
 		TEST(a_peer_that_dies_is_an_error_and_no_wait),
