@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""afpscope compare A B, compare A... -- B...: counts exactly, times by rank."""
+"""afpscope compare A B, compare A... -- B...: counts exactly, times by rank.
+
+Runs made in turn are compared in blocks of four pairs or a few more. Fewer runs in a block would
+be nearer to each other, but each block has less to say; four pairs of `ab` are ABBA BAAB.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import json
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -19,6 +24,8 @@ from .stats import Test
 TimeKey = tuple[str, str]
 # Two starts of one server differ by less, up to 3 % were seen (tests/bench/bench.py alarms-slow).
 LEAST = 0.05
+# Pairs in a block, at least.
+BLOCK_PAIRS = 4
 # Runs may differ in these and still be compared.
 _FREE_OPTIONS = {"iterations", "warmup", "timeout_s", "tests", "sample_hz"}
 _SERVER = ("afp_version", "uam", "quantum_bytes", "settings")
@@ -129,13 +136,27 @@ def times(runs: Sequence[Run]) -> dict[TimeKey, list[float]]:
     return out
 
 
+def blocks(a: Sequence[Run], b: Sequence[Run]) -> list[tuple[list[Run], list[Run]]]:
+    """The runs that may be held against each other: all, or of those made in turn the near ones."""
+    a, b = (sorted(side, key=lambda r: r.started) for side in (a, b))
+    if len(a) != len(b):
+        return [(a, b)]
+    number = max(1, len(a) // BLOCK_PAIRS)
+    cuts = [len(a) * i // number for i in range(number + 1)]
+    parts = [(a[i:j], b[i:j]) for i, j in pairwise(cuts)]
+    spans = [sorted(r.started for r in (*x, *y)) for x, y in parts]
+    in_turn = all(one[-1] <= next_[0] for one, next_ in pairwise(spans))
+    return parts if in_turn else [(a, b)]
+
+
 def time_rows(a: Sequence[Run], b: Sequence[Run], least: float) -> list[TimeRow]:
     """Every test and command that both have, with its verdict."""
-    before, after = times(a), times(b)
-    keys = [key for key in before if key in after]
-    results = [stats.compare(before[key], after[key]) for key in keys]
+    values = [(times(x), times(y)) for x, y in blocks(a, b)]
+    keys = [dict.fromkeys(key for block in values for key in block[side]) for side in (0, 1)]
+    both = [key for key in keys[0] if key in keys[1]]
+    results = [stats.compare([(x.get(key, []), y.get(key, [])) for x, y in values]) for key in both]
     words = stats.verdicts(results, least)
-    return [TimeRow(*key, r, w) for key, r, w in zip(keys, results, words, strict=True)]
+    return [TimeRow(*key, r, w) for key, r, w in zip(both, results, words, strict=True)]
 
 
 def count_rows(a: Sequence[Run], b: Sequence[Run]) -> tuple[list[CountRow], int, int]:

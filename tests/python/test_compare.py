@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 from afpscope import ab, compare, counts, stats
+from afpscope.run import Run
 from conftest import Change, Done, Shelf
 
 Execute = Callable[..., Done]
@@ -70,6 +71,18 @@ def test_a_slower_command_is_named(shelf: Shelf, execute: Execute) -> None:
     slow = {r["command"] for r in found["times"] if r["verdict"] == stats.SLOWER}
     assert "FPCreateFile" in slow and slow <= {"FPCreateFile", ""}
     assert found["counts"] == []
+
+
+def test_pairs_are_compared_in_blocks_where_they_were_made_in_turn(shelf: Shelf) -> None:
+    a, b = ([Run.open(place) for place in side] for side in pairs(shelf, 10, 1.0))
+    near = compare.blocks(a[::-1], b)
+    assert [[run.name for run in (*x, *y)] for x, y in near] == [
+        [f"{pair:02}{side}" for side in "ab" for pair in block]
+        for block in (range(1, 6), range(6, 11))
+    ]
+    assert compare.blocks(a[:7], b[:7]) == [(a[:7], b[:7])]
+    assert compare.blocks(a[:8], b[2:]) == [(a[:8], b[2:])]
+    assert compare.blocks(a, b[:8]) == [(a, b[:8])]
 
 
 def test_times_gate_on_pairs_only(shelf: Shelf, execute: Execute) -> None:

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import itertools
+import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from afpscope import stats
+from afpscope import ab, stats
 from scipy import stats as judge
 
 
@@ -15,8 +17,9 @@ def test_p_and_median_are_scipys() -> None:
     rng = np.random.default_rng(7)
     for n, m in ((3, 4), (8, 8), (12, 12), (60, 50)):
         a, b = rng.lognormal(1, 0.2, n), rng.lognormal(1.1, 0.2, m)
-        got = stats.compare(a, b)
-        assert got.p == pytest.approx(judge.mannwhitneyu(a, b).pvalue, rel=0.2)
+        got = stats.compare([(a, b)])
+        method = "exact" if max(n, m) <= 40 else "asymptotic"
+        assert got.p == pytest.approx(judge.mannwhitneyu(a, b, method=method).pvalue, rel=1e-6)
         shift = np.median([y - x for x, y in itertools.product(np.log(a), np.log(b))])
         assert got.change == pytest.approx(np.expm1(shift))
 
@@ -30,7 +33,7 @@ def test_u_counts_sum_to_all_orders(n: int, m: int) -> None:
             by_hand[sum(chosen) - n * (n - 1) // 2] += 1
         assert list(by_hand) == list(counts)
     assert judge.mannwhitneyu(range(n), range(n, n + m), method="exact").pvalue == pytest.approx(
-        min(1.0, stats.least_p(n, m))
+        stats.compare([(range(1, n + 1), range(1, m + 1))]).least_p
     )
 
 
@@ -38,7 +41,9 @@ def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
     rng = np.random.default_rng(11)
     held = 0
     for _ in range(1000):
-        got = stats.compare(rng.lognormal(0, 0.3, 10), rng.lognormal(0.1, 0.3, 10))
+        drift = np.repeat(rng.lognormal(0, 1, 3), 4)
+        a, b = (rng.lognormal(shift, 0.3, 12) * drift for shift in (0, 0.1))
+        got = stats.compare(list(zip(np.split(a, 3), np.split(b, 3), strict=True)))
         assert got.low is not None and got.high is not None
         held += got.low <= np.expm1(0.1) <= got.high
     assert held >= 940
@@ -50,43 +55,93 @@ def test_holm() -> None:
     assert stats.holm([]) == []
 
 
-def _rows(rng: np.random.Generator, n: int, factor: float = 1.0) -> list[stats.Test]:
-    """30 rows as noisy as real ones: skewed, with outliers, and a common drift."""
-    out = []
-    drift = 1 + 0.05 * rng.standard_normal() * np.linspace(0, 1, 2 * n)
-    order = [i for pair in range(n) for i in ((0, 1) if pair % 2 else (1, 0))]
-    for row in range(30):
-        values = rng.lognormal(0, 0.08, 2 * n) * drift
-        values *= np.where(rng.random(2 * n) < 0.05, 2.0, 1.0)
-        side = np.array(order)
-        values[side == 1] *= factor if row == 0 else 1
-        out.append(stats.compare(values[side == 0], values[side == 1]))
-    return out
+def test_blocks_against_every_way_to_deal_them() -> None:
+    """p is the share of all deals within blocks that are as far apart, or farther."""
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        values = [rng.lognormal(0, 1, 5) + 1 for _ in range(2)]
+
+        def above(
+            dealt: Sequence[tuple[int, ...]], values: Sequence[Sequence[float]] = values
+        ) -> int:
+            return sum(
+                values[block][i] > values[block][j]
+                for block, of_b in enumerate(dealt)
+                for i in of_b
+                for j in set(range(5)) - set(of_b)
+            )
+
+        deals = list(itertools.product(itertools.combinations(range(5), 2), repeat=2))
+        far = [abs(above(deal) - 6) for deal in deals]
+        for deal, at in zip(deals, far, strict=True):
+            blocks = [
+                (np.delete(values[block], of_b), values[block][list(of_b)])
+                for block, of_b in enumerate(deal)
+            ]
+            got = stats.compare(blocks)
+            assert got.p == pytest.approx(np.mean(np.array(far) >= at))
+            assert got.least_p == pytest.approx(2 / len(deals))
+
+
+def _series(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Times of 2n runs as noisy as real ones: skewed, with outliers, and slower by spells."""
+    spells = np.empty(2 * n)
+    at = rng.standard_normal()
+    for i in range(2 * n):
+        spells[i] = at
+        at = 0.9 * at + math.sqrt(1 - 0.9**2) * rng.standard_normal()
+    values = rng.lognormal(0, 0.03, 2 * n) * np.exp(0.12 * spells)
+    return values * np.where(rng.random(2 * n) < 0.05, 1.5, 1.0)
+
+
+def _row(values: np.ndarray, factor: float, number: int) -> stats.Test:
+    """B's share of the series took `factor` times as long; compared in so many blocks."""
+    sides = "".join(side for _, side in ab.order(len(values) // 2))
+    a, b = (values[[s == side for s in sides]] for side in "ab")
+    parts = (np.array_split(side, number) for side in (a, b * factor))
+    return stats.compare(list(zip(*parts, strict=True)))
 
 
 def test_a_server_against_itself_is_no_different() -> None:
-    """At most 1 % of 200 pairs of runs with any false verdict."""
+    """At most 1 % of 200 pairs of runs with any false verdict in 30 rows, of the same spells."""
     rng = np.random.default_rng(1)
     wrong = 0
     for _ in range(200):
-        words = stats.verdicts(_rows(rng, 12))
+        common = _series(rng, 12)
+        rows = [_row(common * _series(rng, 12) ** 0.5, 1.0, 3) for _ in range(30)]
+        words = stats.verdicts(rows)
         assert stats.TOO_FEW not in words
         wrong += words.count(stats.NONE_SHOWN) != len(words)
     assert wrong <= 2
 
 
-def test_ten_percent_in_one_command_are_found() -> None:
+def test_blocks_find_what_spells_hide() -> None:
+    """10 % among 8 rows, where the machine's spells are as long as a block: seen far more often."""
     rng = np.random.default_rng(2)
-    found = [stats.verdicts(_rows(rng, 24, 1.25))[0] for _ in range(50)]
-    assert found.count(stats.SLOWER) >= 48
+    found = {1: 0, 3: 0}
+    for _ in range(200):
+        values = _series(rng, 12)
+        for number in found:
+            row = _row(values, 1.1, number)
+            assert row.p is not None
+            found[number] += row.p * 8 <= stats.ALPHA
+    assert found[3] > 2 * found[1] > 0
+
+
+def test_a_quarter_slower_is_found() -> None:
+    rng = np.random.default_rng(2)
+    rows = [
+        [_row(_series(rng, 24), 1.25 if i == 0 else 1, 6) for i in range(30)] for _ in range(20)
+    ]
+    assert [stats.verdicts(row)[0] for row in rows] == [stats.SLOWER] * 20
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
 def test_too_few_runs_never_decide(n: int) -> None:
-    tests = [stats.compare([1.0 + i / 99 for i in range(n)], [9.0 + i for i in range(n)])] * 30
+    tests = [stats.compare([([1.0 + i / 99 for i in range(n)], [9.0 + i for i in range(n)])])] * 30
     assert stats.verdicts(list(tests)) == [stats.TOO_FEW] * 30
 
 
 def test_values_all_alike() -> None:
-    got = stats.compare([5.0] * 12, [5.0] * 12)
-    assert stats.verdicts([got]) == [stats.NONE_SHOWN]
+    got = stats.compare([([5.0] * 12, [5.0] * 12)])
+    assert got.p == 1 and stats.verdicts([got]) == [stats.NONE_SHOWN]
