@@ -24,6 +24,9 @@ from .stats import Test
 TimeKey = tuple[str, str]
 # Two starts of one server differ by less, up to 3 % were seen (tests/bench/bench.py alarms-slow).
 LEAST = 0.05
+# Share of a command's requests, at either end, that are left out of its mean: in a few requests
+# it is the machine that took its time, not the server.
+TAIL = 0.05
 # Pairs in a block, at least.
 BLOCK_PAIRS = 4
 # Runs may differ in these and still be compared.
@@ -111,7 +114,7 @@ def differences(runs: Sequence[Run]) -> list[str]:
 
 
 def _values(run: Run) -> dict[TimeKey, list[float]]:
-    """Times by row: of a test the whole, of a command the mean of its requests."""
+    """Times by row: of a test the whole, of a command the mean of its requests but the tails."""
     out: dict[TimeKey, list[float]] = defaultdict(list)
     for p in run.whole_phases:
         test = counts.test_name(p)
@@ -120,8 +123,9 @@ def _values(run: Run) -> dict[TimeKey, list[float]]:
         elif p.metrics.get("ops") and p.metrics.get("elapsed"):
             out[test, ""].append(float(p.metrics["elapsed"] or 0))
         for c in p.commands:
-            if c.ops:
-                out[test, c.name].append(c.sum_ns / c.ops)
+            if c.histogram.n:
+                most = c.sum_ns - c.histogram.tails(TAIL)
+                out[test, c.name].append(most / (c.histogram.n * (1 - 2 * TAIL)))
     return out
 
 

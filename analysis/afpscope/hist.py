@@ -21,6 +21,12 @@ def low(index: int, bits: int) -> int:
     return ((1 << bits) + (index & ((1 << bits) - 1))) << (group - 1)
 
 
+def middle(index: int, bits: int) -> int:
+    """What a value of a bucket is taken for."""
+    first = low(index, bits)
+    return first + (low(index + 1, bits) - first) // 2
+
+
 def index_of(value: int, bits: int) -> int:
     """The bucket of a value."""
     if value < 1 << bits:
@@ -50,9 +56,19 @@ class Histogram:
         for index, count in self.buckets:
             seen += count
             if seen >= rank:
-                first, after = low(index, self.bits), low(index + 1, self.bits)
-                return first + (after - first) // 2
+                return middle(index, self.bits)
         return None
+
+    def tails(self, share: float) -> float:
+        """The sum of the `share` smallest and the `share` largest values, as middles of buckets."""
+        total = 0.0
+        for buckets in (self.buckets, reversed(self.buckets)):
+            left = share * self.n
+            for index, count in buckets:
+                taken = min(left, count)
+                total += taken * middle(index, self.bits)
+                left -= taken
+        return total
 
     @staticmethod
     def merge(all_of: Iterable[Histogram]) -> Histogram:

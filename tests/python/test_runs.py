@@ -9,6 +9,7 @@ import gzip
 import json
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,18 @@ def test_histograms_have_the_quantiles_of_the_run(shelf: Shelf) -> None:
             assert p50 and got
             assert abs(got - p50) <= p50 / 64
             assert command.histogram.n == command.latency["n"]
+
+
+@given(st.lists(st.integers(0, 1 << 40), max_size=99), st.sampled_from((0, 0.01, 0.05, 0.5)))
+def test_tails_are_those_of_the_sorted_values(values: list[int], share: float) -> None:
+    """Of each tail the last value counts by the part that is still missing."""
+    buckets = sorted(Counter(hist.index_of(v, 6) for v in values).items())
+    taken = sorted(hist.middle(hist.index_of(v, 6), 6) for v in values)
+    whole, cut = int(share * len(values)), share * len(values)
+    want = sum(taken[:whole]) + sum(taken[len(taken) - whole :])
+    if cut > whole:
+        want += (cut - whole) * (taken[whole] + taken[-whole - 1])
+    assert hist.Histogram(6, tuple(buckets)).tails(share) == pytest.approx(want)
 
 
 @given(st.integers(0, (1 << 64) - 1), st.integers(0, 8))
