@@ -406,17 +406,6 @@ static void refusals_say_what_to_do(void **state)
 	apart(without_rights_over_it);
 }
 
-/* tracefs, which is not mounted everywhere, for this program only. */
-static int mount_tracefs(void **state)
-{
-	(void)state;
-	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
-		return -1;
-	if (!access("/sys/kernel/tracing/events", R_OK))
-		return 0;
-	return mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, NULL);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -429,5 +418,5 @@ int main(void)
 		cmocka_unit_test(refusals_say_what_to_do),
 	};
 
-	return cmocka_run_group_tests(tests, mount_tracefs, NULL);
+	return cmocka_run_group_tests(tests, watched_mount_tracefs, NULL);
 }

@@ -164,5 +164,5 @@ int main(void)
 		cmocka_unit_test(without_a_connection_here_nothing_is_seen),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, watched_mount_tracefs, NULL);
 }

@@ -12,6 +12,7 @@
 #include "watch/rung.h"
 
 #include <linux/futex.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -203,6 +205,17 @@ static inline void watched_check_io(const struct watched *x)
 	assert_int_equal(c->syscw, x->io_after.syscw - x->io_before.syscw);
 	assert_int_equal(c->rchar, x->io_after.rchar - x->io_before.rchar);
 	assert_int_equal(c->wchar, x->io_after.wchar - x->io_before.wchar);
+}
+
+/* tracefs, which is not mounted everywhere, for this program only: a set-up of all tests. */
+static inline int watched_mount_tracefs(void **state)
+{
+	(void)state;
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		return -1;
+	if (!access("/sys/kernel/tracing/events", R_OK))
+		return 0;
+	return mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, NULL);
 }
 
 #endif
