@@ -165,13 +165,14 @@ def _in_turn(a: Sequence[Run], b: Sequence[Run]) -> bool:
     return "000" not in sides and "111" not in sides
 
 
-def judge_times(a: list[Run], b: list[Run], least: float) -> tuple[list[Finding], list[str]]:
-    """Rows that are slower by `least` or more; and those where that cannot be told."""
+def judge_times(a: list[Run], b: list[Run], least: float) -> tuple[list[Finding], list[str], int]:
+    """Rows slower by `least` or more; those where that cannot be told; the number of rows."""
     if len(a) != len(b) or len(a) < 2 or not _in_turn(a, b):
         raise wrong_use("times are gated on pairs made in turn only: make them with afpscope ab")
     compare.check(a, b, False)
     findings, open_ = [], []
-    for row in compare.time_rows(a, b, 0.0):
+    rows = compare.time_rows(a, b, 0.0)
+    for row in rows:
         t = row.result
         if row.verdict == stats.SLOWER and (t.change or 0) >= least:
             text = f"{t.change or 0:+.1%} [{t.low or 0:+.1%}, {t.high or 0:+.1%}]"
@@ -180,7 +181,7 @@ def judge_times(a: list[Run], b: list[Run], least: float) -> tuple[list[Finding]
             open_.append(f"{row.test} {row.command}: {row.verdict}")
         elif row.verdict == stats.NONE_SHOWN and not row.command and (t.high or 0) > least:
             open_.append(f"{row.test}: may be up to {t.high or 0:+.1%} slower")
-    return findings, open_
+    return findings, open_, len(rows)
 
 
 # Output
@@ -197,7 +198,7 @@ def _print(findings: Sequence[Finding], held: int, form: str) -> None:
             f"<failure message={quoteattr(f.text)}/></testcase>"
             for f in findings
         ]
-        cases.append(f'  <testcase classname="afpscope" name="{held} counts held"/>')
+        cases.append(f'  <testcase classname="afpscope" name="{held} rows held"/>')
         print('<?xml version="1.0" encoding="UTF-8"?>')
         print(
             f'<testsuite name="afpscope gate" tests="{len(cases)}" failures="{len(findings)}">\n'
@@ -241,8 +242,8 @@ def run(args: argparse.Namespace) -> int:
         for f in strays:
             show.notice(f"gate: a stray: {f.test}: {f.command}: {f.what}: {f.text}")
     if args.time is not None:
-        slow, open_ = judge_times(runs, judged if args.after else [], args.time)
-        findings, unknown, held = findings + slow, unknown + open_, held + len(slow) + len(open_)
+        slow, open_, rows = judge_times(runs, judged if args.after else [], args.time)
+        findings, unknown, held = findings + slow, unknown + open_, held + rows
     if not args.counts and args.time is None:
         raise wrong_use("nothing to hold the run against: --counts FILE, or --time PERCENT")
     _print(findings, held, args.format)

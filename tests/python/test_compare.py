@@ -121,6 +121,8 @@ def test_times_gate_on_pairs_only(shelf: Shelf, execute: Execute) -> None:
     done = execute("gate", "--time", "5%", *a, "--", *b)
     assert done.code == 3
     assert "FPCreateFile: time: +1" in done.out or "FPCreateFile: time: +2" in done.out
+    rows = json.loads(execute("compare", "--json", *a, "--", *b).out)["times"]
+    assert f" of {len(rows)} rows are not as accepted" in done.out
     done = execute("gate", "--time", "5%", *a[:6], "--", *a[6:])
     assert done.code == 2 and "ab" in done.err
 
