@@ -265,7 +265,7 @@ static __always_inline void thread_forget(void)
 SEC("tp_btf/sched_process_exit")
 int on_exit(__u64 *ctx)
 {
-	struct afs_thread *t = thread_of((void *)ctx[0]);
+	struct afs_thread *t = thread_known((void *)ctx[0]);
 
 	if (t)
 		thread_end(t, (void *)ctx[0]);
@@ -426,14 +426,17 @@ static __always_inline void mark_stream(__u32 slot)
 	s->flow[TO_SERVER].lost = s->flow[FROM_SERVER].lost = 1;
 }
 
-/* One pass over all tasks: watches the threads of process "mark" that are not watched yet. */
+/*
+ * One pass over all tasks: watches the threads of process "mark" that are not watched yet. Where a
+ * thread is found asleep it may wake at any moment: its storage is there first, so that it is seen.
+ */
 SEC("iter/task")
 int mark_process(struct bpf_iter__task___afs *ctx)
 {
 	struct task_struct___afs *task = ctx->task;
 	struct afs_thread *t;
 
-	if (!task || task->tgid != shared.mark.tgid || thread_of(task))
+	if (!task || task->tgid != shared.mark.tgid || thread_known(task))
 		return 0;
 	if (shared.mark.slot < 0) {
 		shared.mark.slot = process_new(task->tgid, shared.mark.role, -1);
@@ -448,10 +451,15 @@ int mark_process(struct bpf_iter__task___afs *ctx)
 	if (t->account == AFS_ACCOUNT_BETWEEN)
 		mark_serving(t);
 	t->found = 1;
-	mark_call(t, task);
-	if (thread_watch(t, task))
+	t->off = AFS_OFF_NOT; /* or waits for a CPU: its first switch says so */
+	t->marking = 1;
+	if (thread_watch(t, task)) {
+		mark_call(t, task);
 		shared.mark.marked++;
-	else
+	} else {
 		shared.mark.failed++;
+	}
+	barrier();
+	t->marking = 0;
 	return 0;
 }

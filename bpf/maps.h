@@ -140,7 +140,7 @@ static __always_inline struct afs_thread *thread_at(__u32 *slot)
 }
 
 /* NULL: not watched. */
-static __always_inline struct afs_thread *thread_of(void *task)
+static __always_inline struct afs_thread *thread_known(void *task)
 {
 	const struct task_struct___afs *t = task;
 #ifdef AFS_BY_TID
@@ -153,6 +153,14 @@ static __always_inline struct afs_thread *thread_of(void *task)
 		return NULL;
 	return thread_at(bpf_task_storage_get(&watched, task, NULL, 0));
 #endif
+}
+
+/* NULL: not watched, or not yet. */
+static __always_inline struct afs_thread *thread_of(void *task)
+{
+	struct afs_thread *t = thread_known(task);
+
+	return t && !t->marking ? t : NULL;
 }
 
 static __always_inline struct afs_thread *thread_current(void)
@@ -171,16 +179,30 @@ static __always_inline struct afs_thread *thread_hinted(struct afs_stripe *s)
 	return t && !t->ended ? t : NULL;
 }
 
-/* thread_of, faster. */
+/*
+ * thread_of a task that runs here, faster. One that was asleep when the iterator came and ran before
+ * the iterator had done counts from its next call, as one that was never asleep does.
+ */
 static __always_inline struct afs_thread *thread_here(struct afs_stripe *s, void *task)
 {
 	struct afs_thread *t = thread_hinted(s);
 
 	if (t && t->task == (__u64)task)
 		return t;
-	t = thread_of(task);
-	if (t)
-		s->slot = t->slot + 1;
+	t = thread_known(task);
+	if (!t)
+		return NULL;
+	if (t->marking) {
+		t->moved = 1;
+		return NULL;
+	}
+	if (t->moved) {
+		t->moved = 0;
+		t->found = 1;
+		t->nr = AFS_NR_NONE;
+		t->off = AFS_OFF_NOT;
+	}
+	s->slot = t->slot + 1;
 	return t;
 }
 
