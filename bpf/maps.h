@@ -180,8 +180,8 @@ static __always_inline struct afs_thread *thread_hinted(struct afs_stripe *s)
 }
 
 /*
- * thread_of a task that runs here, faster. One that was asleep when the iterator came and ran before
- * the iterator had done counts from its next call, as one that was never asleep does.
+ * thread_of a task that runs here, faster. One that was asleep when the iterator came and ran
+ * before the iterator had done counts from its next call, as one that was never asleep does.
  */
 static __always_inline struct afs_thread *thread_here(struct afs_stripe *s, void *task)
 {

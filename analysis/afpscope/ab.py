@@ -59,6 +59,8 @@ def run(args: argparse.Namespace) -> int:
     command = args.after or []
     if not command or command[0] not in ("lantest", "speedtest"):
         raise wrong_use("what is to be measured stands after --: lantest or speedtest, and options")
+    if "-o" in command:
+        raise wrong_use("-o stands before --: each run has a folder of its own in it")
     if not 1 <= args.pairs <= 1000:
         raise wrong_use(f"--pairs {args.pairs}: 1 to 1000")
     program, folder = _program(args), args.output

@@ -140,17 +140,20 @@ def times(runs: Sequence[Run]) -> dict[TimeKey, list[float]]:
     return out
 
 
+def in_turn(a: Sequence[Run], b: Sequence[Run]) -> bool:
+    """Pairs, of a run of each side, one after the other. Runs may begin in the same second."""
+    sides = (sorted(run.started for run in side) for side in (a, b))
+    pairs = list(zip(*sides, strict=False))
+    return len(a) == len(b) and all(max(one) <= min(then) for one, then in pairwise(pairs))
+
+
 def blocks(a: Sequence[Run], b: Sequence[Run]) -> list[tuple[list[Run], list[Run]]]:
     """The runs that may be held against each other: all, or of those made in turn the near ones."""
     a, b = (sorted(side, key=lambda r: r.started) for side in (a, b))
-    if len(a) != len(b):
-        return [(a, b)]
-    number = max(1, len(a) // BLOCK_PAIRS)
-    cuts = [len(a) * i // number for i in range(number + 1)]
-    parts = [(a[i:j], b[i:j]) for i, j in pairwise(cuts)]
-    spans = [sorted(r.started for r in (*x, *y)) for x, y in parts]
-    in_turn = all(one[-1] <= next_[0] for one, next_ in pairwise(spans))
-    return parts if in_turn else [(a, b)]
+    number = max(1, len(a) // BLOCK_PAIRS) if in_turn(a, b) else 1
+    cuts = [[len(side) * i // number for i in range(number + 1)] for side in (a, b)]
+    parts = zip(*(pairwise(ends) for ends in cuts), strict=True)
+    return [(a[i:j], b[k:m]) for (i, j), (k, m) in parts]
 
 
 def time_rows(a: Sequence[Run], b: Sequence[Run], least: float) -> list[TimeRow]:
@@ -216,7 +219,7 @@ def _print_times(rows: list[TimeRow], show_all: bool) -> None:
     ]
     lines = [
         [
-            r.test[:44],
+            show.short(r.test),
             r.command or "(test)",
             show.time(r.result.median_a),
             show.time(r.result.median_b),
@@ -239,11 +242,11 @@ def _print_counts(rows: list[CountRow], same: int, vary: int) -> None:
     if not rows and not same and not vary:
         print("counts: not counted in both groups")
         return
-    print(f"counts: {same:,} rows the same, {vary:,} vary within a group, {len(rows):,} differ")
+    print(f"counts: {same:,} rows the same, {vary:,} may vary, {len(rows):,} differ")
     if rows:
         lines = [
             [
-                r.test[:44],
+                show.short(r.test),
                 r.command,
                 r.what,
                 _range(r.a),
@@ -260,6 +263,8 @@ def report(a: list[Run], b: list[Run], args: argparse.Namespace) -> int:
     """Prints the comparison; shared with ab."""
     rows = time_rows(a, b, args.least)
     differ, same, vary = count_rows(a, b)
+    if not rows and not differ and not same and not vary:
+        raise wrong_use("these runs have nothing in common: no test is in both")
     moved = drift([*a, *b])
     if args.json:
         print(

@@ -68,6 +68,8 @@ def _write(path: Path, runs: Sequence[Run]) -> str:
     observed = counts.observe(runs)
     if not observed:
         raise Failure("these runs hold no counts of requests: run as root where the server is")
+    if any(r.command == "record" for r in runs):
+        raise wrong_use("a recording has no tests, and no two do the same work: accept lantest's")
     if len({r.set for r in runs}) > 1:
         raise wrong_use("these runs are of different sets")
     tests: dict[str, dict[str, dict[str, int | list[int]]]] = {}
@@ -158,16 +160,9 @@ def _finding(key: Key, band: Band, off: list[int], of: int, requests: int) -> Fi
     return Finding(key[0], key[1], counts.label(key), text)
 
 
-def _in_turn(a: Sequence[Run], b: Sequence[Run]) -> bool:
-    """No more than two runs of a side follow one another."""
-    marked = sorted([(r.started, 0) for r in a] + [(r.started, 1) for r in b])
-    sides = "".join(str(side) for _, side in marked)
-    return "000" not in sides and "111" not in sides
-
-
 def judge_times(a: list[Run], b: list[Run], least: float) -> tuple[list[Finding], list[str], int]:
     """Rows slower by `least` or more; those where that cannot be told; the number of rows."""
-    if len(a) != len(b) or len(a) < 2 or not _in_turn(a, b):
+    if not compare.in_turn(a, b):
         raise wrong_use("times are gated on pairs made in turn only: make them with afpscope ab")
     compare.check(a, b, False)
     findings, open_ = [], []
@@ -178,7 +173,7 @@ def judge_times(a: list[Run], b: list[Run], least: float) -> tuple[list[Finding]
             text = f"{t.change or 0:+.1%} [{t.low or 0:+.1%}, {t.high or 0:+.1%}]"
             findings.append(Finding(row.test, row.command, "time", text))
         elif row.verdict == stats.TOO_FEW:
-            open_.append(f"{row.test} {row.command}: {row.verdict}")
+            open_.append(f"{row.test} {row.command}".rstrip() + f": {row.verdict}")
         elif row.verdict == stats.NONE_SHOWN and not row.command and (t.high or 0) > least:
             open_.append(f"{row.test}: may be up to {t.high or 0:+.1%} slower")
     return findings, open_, len(rows)
@@ -191,25 +186,29 @@ def _escape(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _print(findings: Sequence[Finding], held: int, form: str) -> None:
+def _print(findings: Sequence[Finding], unknown: Sequence[str], held: int, form: str) -> None:
     if form == "junit":
         cases = [
             f"  <testcase classname={quoteattr(f.test)} name={quoteattr(f'{f.command} {f.what}')}>"
             f"<failure message={quoteattr(f.text)}/></testcase>"
             for f in findings
         ]
+        cases += [
+            f'  <testcase classname="afpscope" name="cannot be told">'
+            f"<error message={quoteattr(text)}/></testcase>"
+            for text in unknown
+        ]
         cases.append(f'  <testcase classname="afpscope" name="{held} rows held"/>')
         print('<?xml version="1.0" encoding="UTF-8"?>')
         print(
-            f'<testsuite name="afpscope gate" tests="{len(cases)}" failures="{len(findings)}">\n'
-            + "\n".join(cases)
-            + "\n</testsuite>"
+            f'<testsuite name="afpscope gate" tests="{len(cases)}" failures="{len(findings)}"'
+            f' errors="{len(unknown)}">\n' + "\n".join(cases) + "\n</testsuite>"
         )
         return
     for f in findings:
         line = ": ".join(text for text in (f.test, f.command, f.what, f.text) if text)
         print(f"::error title=afpscope gate::{_escape(line)}" if form == "github" else line)
-    word = "FAIL" if findings else "pass"
+    word = "FAIL" if findings else "cannot be told" if unknown else "pass"
     print(f"gate: {word}: {len(findings)} of {held:,} rows are not as accepted")
 
 
@@ -246,7 +245,7 @@ def run(args: argparse.Namespace) -> int:
         findings, unknown, held = findings + slow, unknown + open_, held + rows
     if not args.counts and args.time is None:
         raise wrong_use("nothing to hold the run against: --counts FILE, or --time PERCENT")
-    _print(findings, held, args.format)
+    _print(findings, unknown, held, args.format)
     for text in unknown:
         show.notice(f"gate: cannot be told: {text}")
     return GATED if findings else UNTRUSTED if unknown else OK

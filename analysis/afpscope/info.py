@@ -65,7 +65,7 @@ def _phases(run: Run) -> list[str]:
             [
                 f"{p.test}",
                 f"{p.iteration}",
-                p.title[:48] + ("" if p.complete else "  (broke off)"),
+                show.short(p.title, 48) + ("" if p.complete else "  (broke off)"),
                 show.time(m.get("elapsed")),
                 show.count(m.get("ops")),
                 show.count(m.get("errors")),

@@ -150,7 +150,10 @@ def run(args: argparse.Namespace) -> int:
         if args.sql is None:
             _catalogue(db, names)
         else:
-            _print(db.execute(args.sql), args)
+            answer = db.execute(args.sql)
+            if answer is None:
+                raise wrong_use("there is no statement in the SQL")
+            _print(answer, args)
     except duckdb.Error as e:
         first = str(e).strip().splitlines()[0]
         raise wrong_use(f"{first}; tables here: {', '.join(names)}") from None

@@ -49,6 +49,11 @@ def size(n: float) -> str:
     return f"{n:.1f} GiB"
 
 
+def short(text: str, length: int = 44) -> str:
+    """So much of a title as a column has room for."""
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
     """Columns in line; the first `left` to the left, the others to the right."""
     lines = [list(head), *(list(row) for row in rows)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
 import numpy as np
@@ -148,6 +149,17 @@ def _columns(stream: Stream) -> list[str]:
     return [name for name in stream.columns if not re.fullmatch(r"pad\d*", name)]
 
 
+def _is_address(stream: Stream, name: str) -> bool:
+    return name == "address" and "family" in stream.columns
+
+
+def _address(family: int, raw: bytes) -> str | None:
+    """As text; families as of Linux (bpf/records.h). None: a Unix socket's."""
+    if family == 2:
+        return str(IPv4Address(raw[:4]))
+    return str(IPv6Address(raw[:16])) if family == 10 else None
+
+
 def schema(stream: Stream) -> Any:
     """The Arrow schema of a stream's table."""
     fields = []
@@ -155,7 +167,7 @@ def schema(stream: Stream) -> Any:
         dtype = stream.layout.dtype[name]
         if stream.labels(name):
             fields.append((name, pa.dictionary(pa.int32(), _TEXT)))
-        elif dtype.kind == "S":
+        elif dtype.kind == "S" or _is_address(stream, name):
             fields.append((name, _TEXT))
         elif dtype.shape:
             fields.append((name, pa.binary(dtype.itemsize)))
@@ -173,6 +185,9 @@ def _column(stream: Stream, name: str, block: Any, lookups: dict[str, Any]) -> A
         return pa.DictionaryArray.from_arrays(pa.array(values.astype(np.int32)), lookup)
     if values.dtype.kind == "S":
         return pa.array([v.decode("utf-8", "replace") for v in values], _TEXT)
+    if _is_address(stream, name):
+        pairs = zip(block["family"], values, strict=True)
+        return pa.array([_address(int(f), v.tobytes()) for f, v in pairs], _TEXT)
     if values.ndim > 1:
         return pa.array([v.tobytes() for v in values], pa.binary(values[0].nbytes))
     native = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("="), copy=False)

@@ -254,8 +254,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ten_million_calls_of_eight_sessions_are_exact),
-		cmocka_unit_test(
-		    two_hundred_watches_of_a_busy_process_are_exact_and_leave_nothing),
+		cmocka_unit_test(two_hundred_watches_of_a_busy_process_are_exact_and_leave_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

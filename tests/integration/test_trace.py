@@ -480,6 +480,8 @@ def test_a_limit_is_kept_and_told(scope: Scope, dbd: Server, tmp_path: Path) -> 
     assert traced.run.saved["rungs"]["trace.truncated"] == "limit"
     assert sum(len(s.records) for s in traced.streams.values())
     assert sum((traced.folder / name).stat().st_size for name in traced.streams) <= 1 << 20
+    line = [str(scope.binary), "dump", "--count", str(folder)]
+    scope.execute(line).expect(UNTRUSTED, "the trace ends before the run: limit")
     assert babeltrace(traced.folder)[1] == ""
 
 

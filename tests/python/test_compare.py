@@ -7,6 +7,7 @@ import argparse
 import json
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -125,6 +126,18 @@ def test_times_gate_on_pairs_only(shelf: Shelf, execute: Execute) -> None:
     assert f" of {len(rows)} rows are not as accepted" in done.out
     done = execute("gate", "--time", "5%", *a[:6], "--", *a[6:])
     assert done.code == 2 and "ab" in done.err
+    done = execute("gate", "--time", "5%", a[0], "--", b[0])
+    assert done.code == 4 and "not enough runs" in done.err and "pass" not in done.out
+
+
+def test_runs_of_one_second_are_in_turn_too(shelf: Shelf) -> None:
+    """As short ones are: 1a 1b 2b in a second, 2a in the next."""
+    a, b = ([Run.open(place) for place in side] for side in pairs(shelf, 4, 1.0))
+    second = [f"2026-11-22T10:00:{i // 3:02}Z" for i in range(8)]
+    for when, (pair, side) in zip(second, ab.order(4), strict=True):
+        runs = a if side == "a" else b
+        runs[pair - 1] = replace(runs[pair - 1], started=when)
+    assert compare.in_turn(a, b)
 
 
 def test_two_runs_are_not_enough(shelf: Shelf, execute: Execute) -> None:
@@ -146,6 +159,11 @@ def test_what_differs_is_refused_and_named(
     assert done.code == 2
     assert f"{kind}.{key}" in done.err and "--force" in done.err
     assert execute("compare", a, b, "--force").code == 0
+
+
+def test_nothing_in_common_is_no_result(shelf: Shelf, execute: Execute) -> None:
+    done = execute("compare", "--force", shelf.put("a"), shelf.put("b", "speedtest"))
+    assert done.code == 2 and "nothing in common" in done.err
 
 
 def test_another_set_is_refused(shelf: Shelf, execute: Execute) -> None:
@@ -218,6 +236,11 @@ def test_a_file_that_is_no_counts_file(
     assert done.code == 1 and len(done.err.splitlines()) == 1
 
 
+def test_a_recording_is_no_measure(shelf: Shelf, execute: Execute) -> None:
+    done = execute("gate", shelf.put("r", "record"), "--counts", shelf.base / "c", "--accept")
+    assert done.code == 2 and "recording" in done.err
+
+
 FAKE = """#!/bin/sh
 while [ "$1" != -o ]; do shift; done
 mkdir "$2" && cp "$FAKE_RUN" "$2/run.json"
@@ -234,6 +257,8 @@ def test_ab_runs_in_turn_and_compares(
     line = ("--a", "afp://a/v", "--b", "afp://b/v", "--pairs", "3", "-o", shelf.base / "out")
     done = execute("ab", *line, "--program", program, "--", "lantest", "-n", "2")
     assert done.code == 0
+    twice = execute("ab", *line, "--program", program, "--", "lantest", "-o", "else")
+    assert twice.code == 2 and "-o stands before --" in twice.err
     assert [text.split(": ")[3][0] for text in done.err.splitlines()] == list("abbaba")
     made = sorted(path.name for path in (shelf.base / "out").iterdir() if path.is_dir())
     assert made == ["001a", "001b", "002a", "002b", "003a", "003b"]

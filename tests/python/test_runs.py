@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tracegen
-from afpscope import Failure, Run, find, hist
+from afpscope import Failure, Run, find, hist, tables
 from conftest import DATA, Done, Shelf
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -185,6 +185,15 @@ def test_query(traced: Path, execute: Execute) -> None:
     done = execute("query", traced, "select sum(ops) as ops from phases", "--csv")
     assert done.out == "ops\n26220\n"
     assert "time_ns" in execute("query", traced).out
+    for nothing in ("", ";", "-- a remark"):
+        done = execute("query", traced, nothing)
+        assert done.code == 2 and "no statement" in done.err
+
+
+def test_addresses_are_texts() -> None:
+    assert tables._address(2, bytes([127, 0, 0, 1]) + bytes(12)) == "127.0.0.1"
+    assert tables._address(10, bytes(15) + b"\1") == "::1"
+    assert tables._address(1, bytes(16)) is None
 
 
 JOIN = (

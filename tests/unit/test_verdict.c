@@ -164,12 +164,13 @@ static void waiting_longer_than_working_is_short_of_cpu(void **state)
 
 	(void)state;
 	is(&r, made(&r, "Read", &client), VERDICT_CPU_QUEUE,
-	   "; the client waits for a CPU: other programs use this machine");
+	   "; the client waits for a CPU that others use too");
 	run_fini(&r);
 	is(&r, made(&r, "Read", &server), VERDICT_CPU_QUEUE,
 	   "afpd's CPU 25 %, afpd waiting for a CPU 26 %, ");
 	run_fini(&r);
-	is(&r, made(&r, "Read", &both), VERDICT_CPU_QUEUE, "; client and afpd wait for a CPU: ");
+	is(&r, made(&r, "Read", &both), VERDICT_CPU_QUEUE,
+	   "; client and afpd wait for a CPU that ");
 	run_fini(&r);
 }
 

@@ -96,7 +96,7 @@ struct dump {
 	uint64_t n_more; /* had no room below */
 	/* What the run says that it wrote; -1: it does not say. */
 	int64_t written[AFS_N_STREAMS];
-	bool lacking; /* there is less, or more */
+	bool lacking; /* there is less, or more, or the trace ended first */
 };
 
 static void say(void *user, const char *text)
@@ -342,6 +342,11 @@ static void find_written(struct dump *d, const char *run)
 	char *text = runs_rung(run, "trace");
 
 	trace_noted(text ? text : "", d->written);
+	free(text);
+	text = runs_rung(run, "trace.truncated");
+	if (text)
+		cmd_say("the trace ends before the run: %s", text);
+	d->lacking = !!text;
 	free(text);
 }
 

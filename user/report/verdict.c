@@ -290,7 +290,7 @@ static void judge(struct verdict *v, const struct run_transfer *t)
 	if (v->kind)
 		words(v, t);
 	if (who)
-		say(v, "; %s for a CPU: other programs use this machine", who);
+		say(v, "; %s for a CPU that others use too", who);
 }
 
 static const char *ordinal(unsigned int n)
