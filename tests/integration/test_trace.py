@@ -371,7 +371,10 @@ def check_truncated(scope: Scope, folder: Path, run: Run) -> None:
     assert run.saved["rungs"]["trace.truncated"] == "No space left on device"
     assert "No space left on device): " in run.warning("trace")
     done, counts = counted_by_dump(scope, folder)
-    done.expect(OK)
+    if (folder / "run.json").exists():
+        done.expect(UNTRUSTED, "the trace ends before the run: No space left on device")
+    else:
+        done.expect(OK)
     assert [counts[n] for n in ("requests", "calls", "waits", "client")] == counted(run)
     assert counted_by_babeltrace(folder / "trace") == sum(counts.values())
     assert counted_by_python([folder / "trace"]) == [(counts, [])]
