@@ -451,7 +451,6 @@ int mark_process(struct bpf_iter__task___afs *ctx)
 	if (t->account == AFS_ACCOUNT_BETWEEN)
 		mark_serving(t);
 	t->found = 1;
-	t->off = AFS_OFF_NOT; /* or waits for a CPU: its first switch says so */
 	t->marking = 1;
 	if (thread_watch(t, task)) {
 		mark_call(t, task);

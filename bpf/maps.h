@@ -179,46 +179,6 @@ static __always_inline struct afs_thread *thread_hinted(struct afs_stripe *s)
 	return t && !t->ended ? t : NULL;
 }
 
-/*
- * thread_of a task that runs here, faster. One that was asleep when the iterator came and ran
- * before the iterator had done counts from its next call, as one that was never asleep does.
- */
-static __always_inline struct afs_thread *thread_here(struct afs_stripe *s, void *task)
-{
-	struct afs_thread *t = thread_hinted(s);
-
-	if (t && t->task == (__u64)task)
-		return t;
-	t = thread_known(task);
-	if (!t)
-		return NULL;
-	if (t->marking) {
-		t->moved = 1;
-		return NULL;
-	}
-	if (t->moved) {
-		t->moved = 0;
-		t->found = 1;
-		t->nr = AFS_NR_NONE;
-		t->off = AFS_OFF_NOT;
-	}
-	s->slot = t->slot + 1;
-	return t;
-}
-
-/* thread_current in a system call whose registers are there, faster still. */
-static __always_inline struct afs_thread *thread_in_call(struct afs_stripe *s, const void *regs)
-{
-	struct afs_thread *t = thread_hinted(s);
-
-	if (t && t->regs == (__u64)regs)
-		return t;
-	t = thread_here(s, current_task());
-	if (t)
-		t->regs = (__u64)regs;
-	return t;
-}
-
 static __always_inline struct afs_process *process_at(__u32 slot)
 {
 	return bpf_map_lookup_elem(&process, &slot);

@@ -235,6 +235,58 @@ __noinline int switch_missed(__u32 slot)
 	return 0;
 }
 
+/*
+ * One that was asleep when the iterator came and ran before the iterator had done: it counts from
+ * its next call, as one that was awake does. Its time until now stays where it was seen. Cold.
+ */
+__noinline int thread_restart(__u32 slot)
+{
+	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
+	struct afs_stripe *s = stripe_here();
+
+	if (!t || !s)
+		return 0;
+	if (t->off != AFS_OFF_NOT)
+		switch_in(s, t);
+	t->moved = 0;
+	t->found = 1;
+	t->nr = AFS_NR_NONE;
+	return 0;
+}
+
+/* thread_of a task that runs here, faster. */
+static __always_inline struct afs_thread *thread_here(struct afs_stripe *s, void *task)
+{
+	struct afs_thread *t = thread_hinted(s);
+
+	if (t && t->task == (__u64)task)
+		return t;
+	t = thread_known(task);
+	if (!t)
+		return NULL;
+	if (t->marking) {
+		t->moved = 1;
+		return NULL;
+	}
+	if (t->moved)
+		thread_restart(t->slot);
+	s->slot = t->slot + 1;
+	return t;
+}
+
+/* thread_current in a system call whose registers are there, faster still. */
+static __always_inline struct afs_thread *thread_in_call(struct afs_stripe *s, const void *regs)
+{
+	struct afs_thread *t = thread_hinted(s);
+
+	if (t && t->regs == (__u64)regs)
+		return t;
+	t = thread_here(s, current_task());
+	if (t)
+		t->regs = (__u64)regs;
+	return t;
+}
+
 /* Also from interrupts, on any CPU. */
 static __always_inline void wake(struct afs_thread *t)
 {

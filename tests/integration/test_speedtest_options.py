@@ -374,7 +374,7 @@ def test_null(scope: Scope, server: Server) -> None:
     for transfer in transfers(run).values():
         null = transfer.saved["null"]
         assert null["n"] >= 1
-        assert 0 < null["ns"] < 2 * transfer.stats["median_ns"], transfer.work
+        assert 0 < null["ns"] < 10 * transfer.stats["median_ns"], transfer.work
         assert transfer.saved["verdict"]["text"]
     run = measure(scope, server, "-f", "Read", "-d", "64K", *ONCE)
     assert only(run).saved["null"] == {"ns": None, "n": 0}

@@ -356,7 +356,7 @@ static void a_request_that_went_backwards_is_not_measured(void **state)
 		struct ledger a = requests(3), b = requests(4), d;
 
 		if (kind == 0)
-			b.part[1].part.blocked_ns = 1;
+			b.part[1].part.calls = 0;
 		else if (kind == 1)
 			b.account[0].sum.inside[AFS_INSIDE_SYNC] = 20;
 		else if (kind == 2)
@@ -370,6 +370,22 @@ static void a_request_that_went_backwards_is_not_measured(void **state)
 		ledger_fini(&b);
 		ledger_fini(&d);
 	}
+}
+
+/* What was in progress at the earlier reading turned out to be another part's. */
+static void time_of_a_part_that_went_backwards_is_none(void **state)
+{
+	struct ledger a = requests(3), b = requests(4), d;
+
+	(void)state;
+	b.part[1].part.blocked_ns = 1;
+	assert_int_equal(ledger_diff(&d, &b, &a), 0);
+	assert_true(d.has_requests);
+	assert_int_equal(d.part[1].part.blocked_ns, 0);
+	assert_int_equal(d.part[1].part.calls, b.part[1].part.calls - a.part[1].part.calls);
+	ledger_fini(&a);
+	ledger_fini(&b);
+	ledger_fini(&d);
 }
 
 static void requests_are_measured_only_when_all_that_is_added_is(void **state)
@@ -560,6 +576,7 @@ int main(void)
 		cmocka_unit_test(requests_too_are_earlier_plus_difference),
 		cmocka_unit_test(nothing_happened_is_measured_and_empty),
 		cmocka_unit_test(a_request_that_went_backwards_is_not_measured),
+		cmocka_unit_test(time_of_a_part_that_went_backwards_is_none),
 		cmocka_unit_test(requests_are_measured_only_when_all_that_is_added_is),
 		cmocka_unit_test(without_memory_a_sum_is_as_before),
 		cmocka_unit_test(without_memory_a_difference_is_empty),

@@ -47,6 +47,11 @@ void ledger_fini(struct ledger *l)
 struct kind {
 	size_t size, totals; /* of a row, and where its totals begin */
 	uint64_t (*key)(const void *row);
+	/*
+	 * From this total on, where it is not 0: times, which hold what a busy thread's state took
+	 * so far. It may turn out to be another part's; the earlier reading has too much, then.
+	 */
+	size_t times;
 };
 
 static uint64_t row_key(const void *row)
@@ -85,11 +90,13 @@ static uint64_t storage_key(const void *row)
 
 #define KIND(type, first, key)                                                                     \
 	{                                                                                          \
-		sizeof(struct type), offsetof(struct type, first), key                             \
+		sizeof(struct type), offsetof(struct type, first), key, 0                          \
 	}
 
 static const struct kind row_kind = KIND(ledger_row, cell, row_key);
-static const struct kind part_kind = KIND(ledger_part, part, part_key);
+static const struct kind part_kind = { sizeof(struct ledger_part),
+				       offsetof(struct ledger_part, part), part_key,
+				       offsetof(struct afs_part, cpu_ns) / sizeof(__u64) };
 static const struct kind account_kind = KIND(ledger_account, sum, account_key);
 static const struct kind result_kind = KIND(ledger_result, n, result_key);
 static const struct kind storage_kind = KIND(ledger_storage, sum, storage_key);
@@ -121,6 +128,10 @@ static bool totals_subtract(const struct kind *k, void *from, const void *what)
 	bool ok = true;
 
 	for (size_t i = 0; i < n_totals(k); i++) {
+		if (k->times && i >= k->times && a[i] < b[i]) {
+			a[i] = 0;
+			continue;
+		}
 		ok = ok && a[i] >= b[i];
 		a[i] -= b[i];
 	}
