@@ -458,7 +458,7 @@ int mark_process(struct bpf_iter__task___afs *ctx)
 	} else {
 		shared.mark.failed++;
 	}
-	barrier();
+	barrier(); /* what was found of it is there first */
 	t->marking = 0;
 	return 0;
 }

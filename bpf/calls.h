@@ -127,13 +127,13 @@ struct afs_thread {
 	__u8 found;   /* not started under our eyes: "io" is to be taken at its first call */
 	__u8 waits;   /* its "inner.base" is set */
 	__u8 stopped; /* counts no more */
-	__u8 marking; /* user space's iterator is at it: what it does meanwhile is not seen ... */
+	__u8 marking; /* the iterator is at it: what it does is not counted, but sets "moved" */
 	/* The third: what a trace needs. After it what few calls do. */
 	struct afs_work work;
 	__u64 begun_ns; /* of the request in service */
 	__s32 session;  /* its process's number */
 	__u16 dsi_id;   /* of the request that it works for; only where there is a trace */
-	__u8 moved;     /* ... but that it did something: what was found of it is out of date */
+	__u8 moved;     /* what the iterator found of it is out of date */
 	__u8 room;
 	/* The kernel's account when ours began; once "stopped", what it grew by since. */
 	struct afs_compat io;

@@ -69,7 +69,7 @@ def _write(path: Path, runs: Sequence[Run]) -> str:
     if not observed:
         raise Failure("these runs hold no counts of requests: run as root where the server is")
     if any(r.command == "record" for r in runs):
-        raise wrong_use("a recording has no tests, and no two do the same work: accept lantest's")
+        raise wrong_use("no two recordings do the same work: accept runs of lantest or speedtest")
     if len({r.set for r in runs}) > 1:
         raise wrong_use("these runs are of different sets")
     tests: dict[str, dict[str, dict[str, int | list[int]]]] = {}

@@ -152,7 +152,9 @@ def run(args: argparse.Namespace) -> int:
         else:
             answer = db.execute(args.sql)
             if answer is None:
-                raise wrong_use("there is no statement in the SQL")
+                raise wrong_use(
+                    "there is no statement in the SQL (without SQL the tables are listed)"
+                )
             _print(answer, args)
     except duckdb.Error as e:
         first = str(e).strip().splitlines()[0]

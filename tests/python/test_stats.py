@@ -142,6 +142,14 @@ def test_too_few_runs_never_decide(n: int) -> None:
     assert stats.verdicts(list(tests)) == [stats.TOO_FEW] * 30
 
 
+@pytest.mark.parametrize(("blocks", "rows"), [([(7, 7)], 16), ([(4, 4)] * 3, 1700)])
+def test_so_many_runs_are_enough_for_so_many_rows(blocks: list[tuple[int, int]], rows: int) -> None:
+    """The numbers of docs/analysis.md; twice as many are too many."""
+    sides = [([1.0 + i / 99 for i in range(n)], [9.0 + i for i in range(m)]) for n, m in blocks]
+    assert set(stats.verdicts([stats.compare(sides)] * rows)) == {stats.SLOWER}
+    assert set(stats.verdicts([stats.compare(sides)] * 2 * rows)) == {stats.TOO_FEW}
+
+
 def test_values_all_alike() -> None:
     got = stats.compare([([5.0] * 12, [5.0] * 12)])
     assert got.p == 1 and stats.verdicts([got]) == [stats.NONE_SHOWN]

@@ -48,8 +48,9 @@ struct kind {
 	size_t size, totals; /* of a row, and where its totals begin */
 	uint64_t (*key)(const void *row);
 	/*
-	 * From this total on, where it is not 0: times, which hold what a busy thread's state took
-	 * so far. It may turn out to be another part's; the earlier reading has too much, then.
+	 * From this total on, where it is not 0: times, with what is in progress. A read of the
+	 * client's socket, say, becomes the request's that it completes: an earlier reading may
+	 * have had it as no request's.
 	 */
 	size_t times;
 };
@@ -88,18 +89,17 @@ static uint64_t storage_key(const void *row)
 	return (uint64_t)s->role * AFS_N_ACCOUNTS + s->account;
 }
 
-#define KIND(type, first, key)                                                                     \
+#define KIND(type, first, key, times)                                                              \
 	{                                                                                          \
-		sizeof(struct type), offsetof(struct type, first), key, 0                          \
+		sizeof(struct type), offsetof(struct type, first), key, times                      \
 	}
 
-static const struct kind row_kind = KIND(ledger_row, cell, row_key);
-static const struct kind part_kind = { sizeof(struct ledger_part),
-				       offsetof(struct ledger_part, part), part_key,
-				       offsetof(struct afs_part, cpu_ns) / sizeof(__u64) };
-static const struct kind account_kind = KIND(ledger_account, sum, account_key);
-static const struct kind result_kind = KIND(ledger_result, n, result_key);
-static const struct kind storage_kind = KIND(ledger_storage, sum, storage_key);
+static const struct kind row_kind = KIND(ledger_row, cell, row_key, 0);
+static const struct kind part_kind = KIND(ledger_part, part, part_key,
+					  offsetof(struct afs_part, cpu_ns) / sizeof(__u64));
+static const struct kind account_kind = KIND(ledger_account, sum, account_key, 0);
+static const struct kind result_kind = KIND(ledger_result, n, result_key, 0);
+static const struct kind storage_kind = KIND(ledger_storage, sum, storage_key, 0);
 
 static __u64 *totals_of(const struct kind *k, void *row)
 {

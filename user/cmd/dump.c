@@ -337,7 +337,7 @@ static int show(struct dump *d)
 }
 
 /* What the run says of its trace, where it came to say anything. */
-static void find_written(struct dump *d, const char *run)
+static void find_noted(struct dump *d, const char *run)
 {
 	char *text = runs_rung(run, "trace");
 
@@ -356,7 +356,7 @@ static char *trace_of(struct dump *d, char *run)
 	char *path = runs_path(run, "trace");
 	struct stat st;
 
-	find_written(d, run);
+	find_noted(d, run);
 	if (!path || (!stat(path, &st) && S_ISDIR(st.st_mode))) {
 		free(run);
 		return path;

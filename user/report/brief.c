@@ -157,8 +157,8 @@ static const char *advice(const struct brief *b)
 		[VERDICT_DISK] = "a faster disk helps",
 		[VERDICT_SERVER_CPU] = "afpd serves a session in one thread: a faster CPU, or "
 				       "several sessions",
-		[VERDICT_CPU_QUEUE] = "other programs use it, or client and server share it: an "
-				      "idle machine, or each on its own (taskset)",
+		[VERDICT_CPU_QUEUE] = "other programs, or client and server, share a CPU: use an "
+				      "idle machine, or give each its own CPU (taskset)",
 		[VERDICT_LATENCY] = "each request waits for the way: fewer and larger ones (-q), "
 				    "or more under way (-r)",
 		[VERDICT_NETWORK] = "a faster network helps",
