@@ -102,12 +102,12 @@ struct afs_thread {
 	__u64 since_ns;     /* begin of the time that is in no part yet */
 	__u16 account;
 	__u8 role;
-	__u8 off;   /* enum afs_off */
-	__u8 flags; /* of the call in progress */
-	__u8 data;  /* enum afs_data, of the call in progress */
-	__u8 again; /* object of a socket that was not ready; 0: none */
-	__u8 ended;
-	__u64 calls; /* that have returned */
+	__u8 off;      /* enum afs_off */
+	__u8 flags;    /* of the call in progress */
+	__u8 data;     /* enum afs_data, of the call in progress */
+	__u8 again;    /* object of a socket that was not ready; 0: none */
+	__u8 counting; /* a call is being counted: not yet in every ledger */
+	__u64 calls;   /* that have returned */
 	/* Second cache line. */
 	__u64 task;         /* address of its struct */
 	__u64 regs;         /* of its calls' registers, always the same; 0: none seen yet */
@@ -134,7 +134,7 @@ struct afs_thread {
 	__s32 session;  /* its process's number */
 	__u16 dsi_id;   /* of the request that it works for; only where there is a trace */
 	__u8 moved;     /* what the iterator found of it is out of date */
-	__u8 room;
+	__u8 ended;
 	/* The kernel's account when ours began; once "stopped", what it grew by since. */
 	struct afs_compat io;
 };

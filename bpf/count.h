@@ -359,6 +359,8 @@ static __always_inline void leave(struct afs_stripe *s, struct afs_thread *t, lo
 		return;
 	if (AFS_RARE(t->off != AFS_OFF_NOT))
 		switch_missed(t->slot);
+	t->counting = 1;
+	barrier();
 	now = bpf_ktime_get_ns();
 	if (ret > 0)
 		leave_in(t, ret, now);
@@ -381,6 +383,8 @@ static __always_inline void leave(struct afs_stripe *s, struct afs_thread *t, lo
 	else if (t->data && ret > 0 && !is_inbound(t))
 		follow(t, ret, FROM_SERVER, 0, now);
 	t->seq++;
+	barrier();
+	t->counting = 0;
 }
 
 #endif

@@ -87,6 +87,8 @@ uint64_t bpf_view_moves(const struct bpf_view *v)
 
 	for (uint32_t i = 0; i < n; i++) {
 		t = &v->thread[i];
+		if (__atomic_load_n(&t->counting, __ATOMIC_ACQUIRE))
+			sum += clock_now_ns();
 		sum += __atomic_load_n(&t->seq, __ATOMIC_ACQUIRE);
 		sum += __atomic_load_n(&t->since_ns, __ATOMIC_RELAXED);
 		sum += __atomic_load_n(&t->woken_ns, __ATOMIC_RELAXED);

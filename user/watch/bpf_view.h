@@ -35,9 +35,9 @@ uint32_t bpf_view_threads(const struct bpf_view *v);
 uint32_t bpf_view_processes(const struct bpf_view *v);
 
 /*
- * Changes whenever a thread enters a call, returns, or gets or leaves a CPU: the same before and
- * after a reading, and all that was read belongs together. A stopped watch still sees each thread
- * return once.
+ * Changes whenever a thread enters a call, returns, or gets or leaves a CPU, and with each look
+ * while a call is being counted: the same before and after a reading, and all that was read
+ * belongs together. A stopped watch still sees each thread return once.
  */
 uint64_t bpf_view_moves(const struct bpf_view *v);
 

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Readings of counters that change meanwhile, by a thread that does what the programs do. */
+#include "watch/bpf_view.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#define READINGS 200
+
+static struct {
+	struct afs_shared shared;
+	struct afs_thread thread;
+	struct afs_process process;
+	struct afs_stripe *stripe;
+	uint32_t over;
+} counted;
+
+/* Loses its CPU, as a virtual processor may at any moment. */
+static void lose_cpu(void)
+{
+	const struct timespec pause = { .tv_nsec = 300000 };
+
+	nanosleep(&pause, NULL);
+}
+
+/* A call returns every other moment: first it is in one ledger, later in both. */
+static void *count(void *arg)
+{
+	struct afs_thread *t = &counted.thread;
+
+	(void)arg;
+	while (!__atomic_load_n(&counted.over, __ATOMIC_ACQUIRE)) {
+		__atomic_store_n(&t->counting, 1, __ATOMIC_SEQ_CST);
+		__atomic_add_fetch(&counted.stripe->cell[0].calls, 1, __ATOMIC_SEQ_CST);
+		lose_cpu();
+		__atomic_add_fetch(&counted.stripe->part[0].calls, 1, __ATOMIC_SEQ_CST);
+		__atomic_add_fetch(&t->seq, 1, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&t->counting, 0, __ATOMIC_SEQ_CST);
+		lose_cpu();
+	}
+	return NULL;
+}
+
+/* false: something moved meanwhile. */
+static bool read_once(const struct bpf_view *v, uint64_t *rows, uint64_t *parts)
+{
+	uint64_t before = bpf_view_moves(v);
+	struct ledger l = {};
+
+	*rows = *parts = 0;
+	assert_int_equal(bpf_view_read_rows(v, &l), 0);
+	assert_int_equal(bpf_view_read_parts(v, &l), 0);
+	for (size_t i = 0; i < l.n_rows; i++)
+		*rows += l.row[i].cell.calls;
+	for (size_t i = 0; i < l.n_parts; i++)
+		*parts += l.part[i].part.calls;
+	ledger_fini(&l);
+	return bpf_view_moves(v) == before;
+}
+
+static void a_reading_that_meets_a_call_being_counted_is_known(void **state)
+{
+	const struct bpf_view v = { .n_cpus = 1,
+				    .shared = &counted.shared,
+				    .thread = &counted.thread,
+				    .process = &counted.process,
+				    .stripe = counted.stripe = calloc(1, sizeof(*counted.stripe)) };
+	uint64_t rows, parts;
+	unsigned int torn = 0, n = 0;
+	pthread_t counter;
+
+	(void)state;
+	assert_non_null(counted.stripe);
+	counted.shared.n_threads = 1;
+	counted.thread.ended = 1; /* no time of a call in progress */
+	assert_int_equal(pthread_create(&counter, NULL, count, NULL), 0);
+	while (n < READINGS || !torn) {
+		if (read_once(&v, &rows, &parts)) {
+			assert_int_equal(rows, parts);
+			n++;
+		} else {
+			torn += rows != parts;
+		}
+	}
+	__atomic_store_n(&counted.over, 1, __ATOMIC_RELEASE);
+	pthread_join(counter, NULL);
+	free(counted.stripe);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_reading_that_meets_a_call_being_counted_is_known),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
