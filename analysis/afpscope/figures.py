@@ -26,6 +26,9 @@ from .words import Words
 
 COLOURS = ("#0072B2", "#56B4E9", "#999999", "#D55E00", "#E69F00", "#CC79A7", "#882255",
            "#009E73", "#F0E442", "#000000")  # fmt: skip
+# A part of the time has its colour in every figure; what is inside cnid_dbd has its likeness's.
+_PART_COLOURS = dict(zip(PARTS, COLOURS, strict=False))
+_ALIKE = {"cpu": "user", "sync": "disk", "io": "calls", "idle": "net", "unknown": "other"}
 WIDTH = 7.6
 _JAPANESE = [
     "Noto Sans CJK JP",
@@ -137,7 +140,8 @@ def _stacked(rows: list[tuple[str, dict[str, float]]], keys: list[str], names: l
         left = np.zeros(len(rows))
         for i, key in enumerate(keys):
             values = np.array([row.get(key, 0.0) for _, row in rows])
-            style = {"color": COLOURS[i], "edgecolor": "white", "linewidth": 0.6}
+            colour = _PART_COLOURS[_ALIKE.get(key, key)]
+            style = {"color": colour, "edgecolor": "white", "linewidth": 0.6}
             ax.barh(range(len(rows)), values, left=left, label=names[i], **style)
             left += values
         for at, total in enumerate(left):

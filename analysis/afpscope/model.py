@@ -76,6 +76,8 @@ class Transfer:
     throughput: float | None
     ci_ns: tuple[float | None, float | None]
     verdict: str
+    verdict_kind: str
+    verdict_figures: dict[str, float | None]
 
     @property
     def counting(self) -> list[Sample]:
@@ -148,6 +150,7 @@ def _account(node: Node) -> Account:
 
 def _transfer(node: Node) -> Transfer:
     stats, verdict = node.get("stats"), node.get("verdict")
+    figures = verdict.get("figures") if verdict else None
     return Transfer(
         node["work"].text(),
         node["size_bytes"].count(),
@@ -169,6 +172,8 @@ def _transfer(node: Node) -> Transfer:
             stats.get_number("ci_high_ns") if stats else None,
         ),
         (verdict.get_text("text") or "") if verdict else "",
+        (verdict.get_text("kind") or "") if verdict else "",
+        {key: figures.get_number(key) for key, _ in figures.members()} if figures else {},
     )
 
 

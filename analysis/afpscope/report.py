@@ -109,7 +109,7 @@ def _verdict(d: Digest, w: Words) -> list[str]:
     for title, t in largest.values():
         if t.throughput:
             rate = show.size(t.throughput)
-            out.append(w.say("transfer", title=title, rate=rate, text=t.verdict))
+            out.append(w.say("transfer", title=title, rate=rate, text=w.verdict(t)))
     timed = [t for t in d.tests if t.mean_ns is not None]
     if timed and not d.transfers and len(timed) > 1:
         slow = max(timed, key=lambda t: t.mean_ns or 0)

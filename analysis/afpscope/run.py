@@ -177,7 +177,7 @@ def find(name: str) -> Path:
     path = Path(name)
     if name == "last" and not path.exists():
         return _newest(base)
-    if path.exists():
+    if name and path.exists():
         return path
     if not name or "/" in name:
         raise wrong_use(f"no run {name!r}: there is no such file or folder")

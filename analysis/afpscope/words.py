@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from .model import Transfer
+
 LANGUAGES = ("en", "ja")
 
 _WORDS: dict[str, tuple[str, str]] = {
@@ -132,6 +134,15 @@ _WORDS: dict[str, tuple[str, str]] = {
     "p_log": ("writing the log", "ログ書込み"),
     "p_net": ("waiting for the client", "ソケット待ち"),
     "p_other": ("waiting otherwise", "その他の待ち"),
+    "v_not_told": ("limit not told", "不明"),
+    "v_client": ("client-bound", "クライアント律速"),
+    "v_disk": ("disk-bound", "ディスク律速"),
+    "v_server_cpu": ("server CPU-bound", "サーバー CPU 律速"),
+    "v_cpu_queue": ("short of CPU", "CPU 不足"),
+    "v_latency": ("latency-bound", "遅延律速"),
+    "v_network": ("network-bound", "ネットワーク律速"),
+    "v_turns": ("by turns", "交互動作"),
+    "v_mixed": ("mixed", "混在"),
     "i_cpu": ("on a CPU", "CPU 上"),
     "i_runq": ("waiting for a CPU", "CPU 待ち"),
     "i_sync": ("syncing its database", "データベース同期"),
@@ -140,6 +151,20 @@ _WORDS: dict[str, tuple[str, str]] = {
     "i_idle": ("request or answer on its way", "要求・応答の転送"),
     "i_unknown": ("unknown", "不明"),
 }
+
+# Figures of a verdict; in English run.json has the whole sentence.
+_FIGURES = {
+    "client_cpu": "クライアントの CPU",
+    "client_runq": "クライアントの CPU 待ち",
+    "server_cpu": "afpd の CPU",
+    "server_runq": "afpd の CPU 待ち",
+    "server_disk": "サーバーのファイル待ち",
+    "waiting": "双方とも待機",
+    "round_trips": "往復時間",
+    "path_busy": "経路の使用",
+    "queue": "経路の待ち行列",
+}
+_FIGURES_SHOWN = 3
 
 
 class Words:
@@ -154,3 +179,17 @@ class Words:
 
     def say(self, key: str, **values: object) -> str:
         return self[key].format(**values)
+
+    def verdict(self, t: Transfer) -> str:
+        """What held a transfer up, and the figures that say so."""
+        known = _WORDS.get(f"v_{t.verdict_kind}")
+        if not known:
+            return t.verdict
+        figures = t.verdict if self.language == "en" else _figures(t)
+        return f"{known[self._at]}: {figures}" if figures else known[self._at]
+
+
+def _figures(t: Transfer) -> str:
+    shares = [(t.verdict_figures.get(key) or 0, text) for key, text in _FIGURES.items()]
+    most = sorted(shares, reverse=True)[:_FIGURES_SHOWN]
+    return "、".join(f"{text} {share:.0%}" for share, text in most if share >= 0.005)

@@ -83,8 +83,7 @@ def check_one_message(done: Done) -> None:
 )
 def test_usage(scope: Scope, dbd: Server, args: list[str], texts: list[str]) -> None:
     done = scope(dbd, *args, timeout=10)
-    status = NO_SESSION if "--uam=telepathy" in args else USAGE
-    done.expect(status, *texts)
+    done.expect(USAGE, *texts)
     check_one_message(done)
     assert not done.out
 

@@ -60,7 +60,10 @@ def test_a_folder_that_cannot_be_made(scope: Scope, dbd: Server) -> None:
     env = {"AFPSCOPE_RUNS": "/proc/runs"}
     done = scope(dbd, *SHORT, env=env, save=True).expect(OK)
     assert done.run
-    assert "the run is not kept: cannot make folder /proc/runs" in done.run.warning("output")
+    told = "the run is not kept: cannot make folder /proc/runs"
+    assert told in done.run.warning("output")
+    line = [*scope.command(dbd, *SHORT), "--table", "peer"]
+    assert told in scope.execute(line, env=env).expect(OK).err
     scope(dbd, *SHORT, "--trace", env=env).expect(FAILED, "cannot make folder /proc/runs")
 
 
@@ -98,4 +101,4 @@ def test_record_and_local_transfers_keep_theirs(scope: Scope, dbd: Server, tmp_p
 def test_the_traces_cpu_must_be_there(scope: Scope, dbd: Server) -> None:
     for cpu in ("4096", "x", "-1", "1x", ""):
         done = scope(dbd, *SHORT, "--trace", f"--trace-cpu={cpu}")
-        done.expect(FAILED, f"--trace-cpu={cpu}: this machine has CPUs 0 to")
+        done.expect(USAGE, f"--trace-cpu: '{cpu}': this machine has CPUs 0 to")

@@ -425,26 +425,35 @@ def test_room_on_the_disk_at_the_end_is_enough_for_the_run(
 def test_dump_shows_what_the_trace_holds(scope: Scope, lantest: Traced) -> None:
     folder = lantest.folder.parent
 
-    def dump(*args: str, of: Path = folder, env: dict[str, str] | None = None) -> list[str]:
+    def done(*args: str, of: Path = folder, env: dict[str, str] | None = None) -> Done:
         command = [str(scope.binary), "dump", *args, str(of)]
-        return scope.execute(command, env=env).expect(OK).out.splitlines()
+        return scope.execute(command, env=env).expect(OK)
+
+    def dump(*args: str) -> list[str]:
+        return done(*args).out.splitlines()
 
     served = lantest.streams["requests"].records
     assert len(dump()) == len(served) + 1
     assert len(dump("--command", "FPDelete")) == sum(r.command == 8 for r in served) + 1
     assert len(dump("--session", str(served[0].session))) == len(served) + 1
-    assert len(dump("--session", "1")) == 1
+    nobody = done("--session", "1")
+    assert len(nobody.out.splitlines()) == 1 and "no record is of that" in nobody.messages[0]
     for name in lantest.streams:
         assert len(dump("--stream", name)) == len(lantest.streams[name].records) + 1
+    heads = [line.split()[0] for line in dump("--stream", "all")[: len(lantest.streams)]]
+    assert sorted(heads) == sorted(lantest.streams)
     slow = dump("--slow", "3", "--calls")
+    assert [line.split()[0] for line in slow[1:3]] == ["calls", "waits"]
+    assert all("begin" in line for line in slow[:3])
     longest = sorted(served, key=lambda r: -r.time_ns)[:3]
     assert [line.split()[2] for line in slow[1:] if not line.startswith(" ")] == [
         str(r.dsi_id) for r in longest
     ]
-    mine = [line for line in slow if line.startswith("    calls") and " afpd " in line]
+    mine = [line for line in slow[3:] if line.startswith("    calls") and " afpd " in line]
     assert len(mine) == sum(r.calls for r in longest)
     runs = {"AFPSCOPE_RUNS": str(folder.parent)}
-    assert dump("--slow", "1", of=Path(folder.name), env=runs)[1] == slow[1]
+    first = done("--slow", "1", of=Path(folder.name), env=runs).out.splitlines()[1]
+    assert first == slow[3]
 
 
 def test_dump_misses_what_the_run_has_written(

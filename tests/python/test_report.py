@@ -71,6 +71,18 @@ def test_figures_are_in_japanese_where_there_is_a_font(
     assert "要約" in text
 
 
+@pytest.mark.parametrize(
+    ("lang", "verdict"),
+    [("en", "client-bound: client&#39;s CPU 50 %, "), ("ja", "クライアント律速: ")],
+)
+def test_a_verdict_is_in_the_language_of_the_page(
+    shelf: Shelf, tmp_path: Path, execute: Execute, lang: str, verdict: str
+) -> None:
+    text, _ = made(execute, tmp_path, shelf.put("a", "speedtest"), "--lang", lang)
+    assert verdict in text
+    assert ("neither end working" in text) == (lang == "en")
+
+
 @pytest.mark.parametrize("lang", ["en", "ja"])
 @pytest.mark.parametrize("source", ["lantest-1", "speedtest", "record"])
 def test_every_sample(

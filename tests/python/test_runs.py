@@ -34,7 +34,7 @@ def test_names(shelf: Shelf) -> None:
     assert find(str(old / "run.json")) == old / "run.json"
     (shelf.base / "last").symlink_to(old.name)
     assert find("last") == old
-    for name in ("2026-11-2", "nothing", "./nothing"):
+    for name in ("2026-11-2", "nothing", "./nothing", ""):
         with pytest.raises(Failure) as failed:
             find(name)
         assert failed.value.code == 2

@@ -82,6 +82,8 @@ static void lists_of_sizes(void **state)
 	assert_true(cfg.sweep);
 	assert_int_equal(parse("speedtest -z 1,2 -d 1" SERVER), 0);
 	assert_false(cfg.sweep);
+	assert_int_equal(parse("speedtest -z 1,2,1024K" SERVER), 0);
+	assert_int_equal(cfg.o.n_sizes, 2);
 	assert_int_equal(parse("speedtest -z 1,,2" SERVER), -EINVAL);
 	assert_int_equal(parse("speedtest -z 1," SERVER), -EINVAL);
 }

@@ -224,7 +224,7 @@ static int apply(const struct opt *o, const char *name, void *cfg, const char *a
 	case OPT_CHOICE:
 		return parse_choice(o, name, arg, to, e);
 	case OPT_CALL:
-		r = o->call(cfg, arg, e);
+		r = o->call(to, arg, e);
 		return r ? err_prefix(e, r, "%s", name) : 0;
 	default:
 		break;

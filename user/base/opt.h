@@ -28,7 +28,7 @@ enum opt_type {
 	OPT_SIZE,    /* uint64_t, .min to .max; K, M, G, T (or KiB, ...) are powers of 1024 */
 	OPT_STRING,  /* const char *, borrowed from argv; may be empty */
 	OPT_CHOICE,  /* int or enum, the index in .choice; .value > 0: that one, without argument */
-	OPT_CALL,    /* .call(cfg, argument or NULL, e) */
+	OPT_CALL,    /* .call(what is at .offset, argument or NULL, e) */
 };
 
 struct opt {
@@ -42,7 +42,7 @@ struct opt {
 	int value;                 /* OPT_VALUE; OPT_CHOICE of an option without letter */
 	const char *const *choice; /* OPT_CHOICE; ends with NULL */
 	/* OPT_CALL: 0, or a negative errno and a text without the option's name */
-	int (*call)(void *cfg, const char *arg, struct err *e);
+	int (*call)(void *to, const char *arg, struct err *e);
 };
 
 /*

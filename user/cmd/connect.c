@@ -2,6 +2,8 @@
 /* Who and where: URL, user, password, login. The same for every command that loads a server. */
 #include "cmd/connect.h"
 
+#include "uam/uam.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <pwd.h>
@@ -217,6 +219,8 @@ int connect_complete(struct connect_cfg *c, struct err *e)
 	if (strlen(c->volume) > AFP_NAME_MAX)
 		return err_set(e, -EINVAL, "volume name of %zu bytes: at most %d are possible",
 			       strlen(c->volume), AFP_NAME_MAX);
+	if (c->uam && !uam_find(c->uam))
+		return err_set(e, -EINVAL, "--uam: '%s' is none of dhx2, cleartext, guest", c->uam);
 	if (guest)
 		return 0;
 	if (!c->user) {

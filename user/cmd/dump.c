@@ -307,20 +307,36 @@ static void put_slow(const struct dump *d)
 
 /* All of it */
 
+/* The columns of every kind of record that is to come. */
+static void put_heads(const struct dump *d)
+{
+	const struct dump_view below = { .named = true };
+
+	for (unsigned int i = 0; i < AFS_N_STREAMS; i++)
+		if ((d->cfg.stream == ALL_STREAMS && trace_reader_read(d->trace, i)->there) ||
+		    d->cfg.stream == (int)i)
+			dump_head(stdout, i, &d->view);
+	for (unsigned int i = AFS_STREAM_CALLS; d->cfg.calls && i <= AFS_STREAM_WAITS; i++) {
+		fputs("    ", stdout);
+		dump_head(stdout, i, &below);
+	}
+}
+
 static int show(struct dump *d)
 {
 	bool all = d->cfg.stream == ALL_STREAMS;
 	unsigned int mask = all ? ~0u : 1u << d->cfg.stream, stream;
 	const void *record;
+	uint64_t n = 0;
 
 	d->view.named = all;
 	d->view.offset_ns = trace_reader_offset_ns(d->trace);
 	trace_reader_choose(d->trace, mask);
-	if (!all)
-		dump_head(stdout, (unsigned int)d->cfg.stream, &d->view);
+	put_heads(d);
 	while ((record = trace_reader_next(d->trace, &stream)) && !ferror(stdout)) {
 		if (!wanted(d, stream, record))
 			continue;
+		n++;
 		if (d->cfg.slow)
 			keep_if_long(d, stream, record);
 		else
@@ -328,6 +344,8 @@ static int show(struct dump *d)
 	}
 	if (!ferror(stdout))
 		check_written(d, mask);
+	if (!n && (d->cfg.command != NOT_ASKED || d->cfg.session != NOT_ASKED))
+		cmd_say("no record is of that command and session: --count tells what there is");
 	if (d->cfg.calls && find_below(d))
 		return -ENOMEM;
 	if (d->cfg.stream == AFS_STREAM_REQUESTS && d->cfg.slow)

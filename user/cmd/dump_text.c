@@ -203,7 +203,7 @@ void dump_head(FILE *out, unsigned int stream, const struct dump_view *v)
 	char name[32];
 	int width;
 
-	put_text(out, v->named ? "stream" : "", v->named ? -NAME_WIDTH - 1 : 0);
+	put_text(out, v->named ? s->name : "", v->named ? -NAME_WIDTH - 1 : 0);
 	for (size_t i = 0; i < s->n_fields; i++) {
 		width = s->field[i].type == TRACE_text ? -1 : width_of(&s->field[i]);
 		if (!width)

@@ -77,7 +77,9 @@ static int list_tests(void *cfg, const char *arg, struct err *e)
 		if (*p == '-' && sscanf(p + 1, "%2u%n", &to, &len) == 1)
 			p += 1 + len;
 		if (from < 1 || to < from || to > LANTEST_TESTS)
-			return err_set(e, -EINVAL, "tests are 1 to %d", LANTEST_TESTS);
+			return err_set(e, -EINVAL,
+				       "'%s': tests are 1 to %d, a range from the lower", arg,
+				       LANTEST_TESTS);
 		while (from <= to)
 			c->o.tests |= LANTEST_BIT(from++);
 		if (!*p)

@@ -172,7 +172,7 @@ static int save(const char *file, const struct run *r)
 enum outcome runs_save(const char *folder, const struct runs_cfg *cfg, const struct run *r,
 		       FILE *out, enum outcome o)
 {
-	const char *where = NULL;
+	const char *why = run_note_find(&r->warnings, "output"), *where = NULL;
 	bool failed = false;
 	char *file = NULL;
 
@@ -192,6 +192,8 @@ enum outcome runs_save(const char *folder, const struct runs_cfg *cfg, const str
 	}
 	if (where)
 		fprintf(out, "\nEverything measured is in %s\n", where);
+	else if (why)
+		fprintf(out, "\n%s\n", why);
 	free(file);
 	return failed && !o ? OUTCOME_FAILED : o;
 }

@@ -61,6 +61,9 @@ static int add_size(struct speedtest_cfg *c, const char *text, size_t len, struc
 
 	if (r)
 		return r;
+	for (unsigned int i = 0; i < c->o.n_sizes; i++)
+		if (c->size[i] == size)
+			return 0;
 	if (c->o.n_sizes == SPEEDTEST_SIZES_MAX)
 		return err_set(e, -EINVAL, "more than %d sizes", SPEEDTEST_SIZES_MAX);
 	c->size[c->o.n_sizes++] = size;

@@ -22,31 +22,31 @@ struct tracing {
 	uint64_t ring_len;
 };
 
-static int parse_cpu(const char *text, struct trace_opts *out, struct err *e)
+int tracing_cpu(void *cfg, const char *arg, struct err *e)
 {
+	struct tracing_cfg *c = cfg;
 	long n_cpus = sysconf(_SC_NPROCESSORS_CONF);
 	unsigned long n;
 	char *end;
 
-	if (!text)
-		return 0;
-	n = strtoul(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || n_cpus < 1 || n >= (unsigned long)n_cpus)
-		return err_set(e, -EINVAL, "--trace-cpu=%s: this machine has CPUs 0 to %ld", text,
-			       n_cpus - 1);
-	out->pinned = true;
-	out->cpu = (unsigned int)n;
+	n = strtoul(arg, &end, 10);
+	if (*arg < '0' || *arg > '9' || *end || n_cpus < 1 || n >= (unsigned long)n_cpus)
+		return err_set(e, -EINVAL, "'%s': this machine has CPUs 0 to %ld", arg, n_cpus - 1);
+	c->pinned = true;
+	c->cpu = (unsigned int)n;
 	return 0;
 }
 
 int tracing_open(struct tracing **out, const struct tracing_cfg *cfg, const char *folder,
 		 struct run *r, struct err *e)
 {
-	struct trace_opts opts = { .only_requests = cfg->what == TRACING_REQUESTS,
-				   .names = cfg->names,
-				   .max_len = cfg->max_len,
-				   .run = r->id,
-				   .command = r->command };
+	const struct trace_opts opts = { .only_requests = cfg->what == TRACING_REQUESTS,
+					 .names = cfg->names,
+					 .max_len = cfg->max_len,
+					 .pinned = cfg->pinned,
+					 .cpu = cfg->cpu,
+					 .run = r->id,
+					 .command = r->command };
 	struct tracing *t;
 	char *path;
 	int err;
@@ -54,8 +54,6 @@ int tracing_open(struct tracing **out, const struct tracing_cfg *cfg, const char
 	*out = NULL;
 	if (!cfg->what)
 		return 0;
-	if (parse_cpu(cfg->cpu, &opts, e))
-		return e->code;
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return err_set(e, -ENOMEM, "out of memory");

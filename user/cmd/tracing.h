@@ -18,12 +18,14 @@ enum tracing_what { TRACING_OFF, TRACING_ALL, TRACING_REQUESTS };
 struct tracing_cfg {
 	int what; /* enum tracing_what */
 	bool names;
-	const char *cpu; /* number; NULL: no CPU of its own */
+	bool pinned;
+	unsigned int cpu; /* where pinned: of the thread that writes */
 	uint64_t max_len;
 	uint64_t ring_len;
 };
 
 extern const char *const tracing_choices[];
+int tracing_cpu(void *cfg, const char *arg, struct err *e); /* for the table of options */
 
 /* clang-format off */
 #define TRACING_OPTIONS(cfg_type, member)                                                          \
@@ -35,8 +37,8 @@ extern const char *const tracing_choices[];
 	  0, NULL, NULL },                                                                         \
 	{ 0, "trace-buffer", "SIZE", OPT_SIZE, offsetof(cfg_type, member.ring_len),                \
 	  "room for records on their way (default: 16M)", 4096, 1u << 30, 0, NULL, NULL },         \
-	{ 0, "trace-cpu", "CPU", OPT_STRING, offsetof(cfg_type, member.cpu),                       \
-	  "write the trace on this CPU, wherever the rest runs", 0, 0, 0, NULL, NULL },            \
+	{ 0, "trace-cpu", "CPU", OPT_CALL, offsetof(cfg_type, member),                             \
+	  "write the trace on this CPU, wherever the rest runs", 0, 0, 0, NULL, tracing_cpu },     \
 	{ 0, "max-size", "SIZE", OPT_SIZE, offsetof(cfg_type, member.max_len),                     \
 	  "the trace ends when it would grow beyond this", 1u << 20, 0, 0, NULL, NULL }
 /* clang-format on */
