@@ -96,18 +96,20 @@ struct afs_thread {
 	__u16 cell;         /* where it will count */
 	__u8 class, object; /* the same, taken apart */
 	__s32 tid;          /* 0: slot not in use yet */
-	__u32 process;      /* its slot */
-	__u32 part;         /* where the time of the call in progress goes ... */
-	__u32 user_part;    /* ... and that of the thread's own code */
-	__u64 since_ns;     /* begin of the time that is in no part yet */
+	__u16 process;      /* its slot */
+	__u8 counting;      /* a call is being counted: not yet in every ledger */
+	__u8 room;
+	__u32 part;      /* where the time of the call in progress goes ... */
+	__u32 user_part; /* ... and that of the thread's own code */
+	__u64 since_ns;  /* begin of the time that is in no part yet */
 	__u16 account;
 	__u8 role;
-	__u8 off;      /* enum afs_off */
-	__u8 flags;    /* of the call in progress */
-	__u8 data;     /* enum afs_data, of the call in progress */
-	__u8 again;    /* object of a socket that was not ready; 0: none */
-	__u8 counting; /* a call is being counted: not yet in every ledger */
-	__u64 calls;   /* that have returned */
+	__u8 off;   /* enum afs_off */
+	__u8 flags; /* of the call in progress */
+	__u8 data;  /* enum afs_data, of the call in progress */
+	__u8 again; /* object of a socket that was not ready; 0: none */
+	__u8 ended;
+	__u64 calls; /* that have returned */
 	/* Second cache line. */
 	__u64 task;         /* address of its struct */
 	__u64 regs;         /* of its calls' registers, always the same; 0: none seen yet */
@@ -134,7 +136,7 @@ struct afs_thread {
 	__s32 session;  /* its process's number */
 	__u16 dsi_id;   /* of the request that it works for; only where there is a trace */
 	__u8 moved;     /* what the iterator found of it is out of date */
-	__u8 ended;
+	__u8 room2;
 	/* The kernel's account when ours began; once "stopped", what it grew by since. */
 	struct afs_compat io;
 };
@@ -315,6 +317,7 @@ _Static_assert(sizeof(struct afs_stripe) % 64 == 0, "CPUs do not share a cache l
 _Static_assert(sizeof(struct afs_part) == 64, "a cache line");
 _Static_assert(sizeof(struct afs_call) == 8, "a word");
 _Static_assert(AFS_N_CELLS <= 65536, "a cell's number is short");
+_Static_assert(AFS_N_PROCESSES <= 65536, "a process's slot is short");
 _Static_assert(sizeof(struct afs_inode) == 16, "no padding");
 _Static_assert(sizeof(struct afs_cell) == 32 + 8 * AFS_HIST_BUCKETS, "no padding");
 #endif

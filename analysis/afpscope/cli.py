@@ -91,7 +91,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return e.code
     except ImportError as e:
         print(
-            f"afpscope: the Python package {e.name} is missing or broken: install it",
+            f"afpscope: the Python package {e.name} is missing or broken: "
+            f"install it for {sys.executable}",
             file=sys.stderr,
         )
         return FAILED

@@ -32,8 +32,8 @@ Block = tuple[Sequence[float], Sequence[float]]
 class Test:
     """B against A. `change` and its interval at LEVEL are relative: 0.1 is 10 % longer.
 
-    None where there are too few values; `p` is that of this row alone, `least_p` the smallest
-    that so many values can give.
+    None where there are too few values, `change` where a side has none; `p` is that of this row
+    alone, `least_p` the smallest that so many values can give.
     """
 
     n_a: int
@@ -90,8 +90,9 @@ def compare(blocks: Sequence[Block]) -> Test:
     least_p = min(1.0, 2.0 / math.prod(math.comb(n + m, n) for n, m in sizes))
     within = [(b[:, None] - a[None, :]).ravel() for a, b in logs]
     differences = np.sort(np.concatenate([np.empty(0), *within]))
-    if min(len(x), len(y)) < 2 or not len(differences):
-        return Test(len(x), len(y), median_a, median_b, None, None, None, None, least_p)
+    change = float(np.expm1(np.median(differences))) if len(differences) else None
+    if min(len(x), len(y)) < 2 or change is None:
+        return Test(len(x), len(y), median_a, median_b, change, None, None, None, least_p)
     below = _below(sizes)
     # The k-th difference from each end bounds the interval; 0: none does.
     k = int(np.searchsorted(below, (1 - LEVEL) / 2, side="right"))
@@ -99,7 +100,6 @@ def compare(blocks: Sequence[Block]) -> Test:
     high = float(np.expm1(differences[-k])) if k else None
     agreeing = max(np.count_nonzero(differences > 0), np.count_nonzero(differences < 0))
     p = min(1.0, 2 * float(below[len(differences) - agreeing]))
-    change = float(np.expm1(np.median(differences)))
     return Test(len(x), len(y), median_a, median_b, change, low, high, p, least_p)
 
 

@@ -326,4 +326,5 @@ def test_a_missing_package_is_named(tmp_path: Path) -> None:
         line, env={"PYTHONPATH": str(analysis)}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
-    assert done.stderr == "afpscope: the Python package numpy is missing or broken: install it\n"
+    told = f"numpy is missing or broken: install it for {sys.executable}\n"
+    assert done.stderr == f"afpscope: the Python package {told}"

@@ -150,6 +150,13 @@ def test_so_many_runs_are_enough_for_so_many_rows(blocks: list[tuple[int, int]],
     assert set(stats.verdicts([stats.compare(sides)] * 2 * rows)) == {stats.TOO_FEW}
 
 
+def test_one_run_a_side_has_a_change_but_no_verdict() -> None:
+    got = stats.compare([([2.0], [3.0])])
+    assert got.change == pytest.approx(0.5) and got.p is None and got.low is None
+    assert stats.verdicts([got]) == [stats.TOO_FEW]
+    assert stats.compare([([], [3.0])]).change is None
+
+
 def test_values_all_alike() -> None:
     got = stats.compare([([5.0] * 12, [5.0] * 12)])
     assert got.p == 1 and stats.verdicts([got]) == [stats.NONE_SHOWN]

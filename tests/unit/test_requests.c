@@ -162,7 +162,7 @@ static void a_run_that_only_watched_has_requests_sessions_and_calls(void **state
 	has_not(&r, OWN, "n/a because");
 	has(&r, OWN, "  Spent     213ms in 4,000 requests: ");
 	has(&r, OWN,
-	    "  user    client           volume                 pid    from     to  requests    busy  "
+	    "  user    client           folder                 pid    from     to  requests    busy  "
 	    "busy%   calls  MB in  MB out\n"
 	    "  bench1  192.0.2.9:50123  a volume with a lon…  4702   +2.5s  still     2,500   125ms   "
 	    "62.5  22,500   0.15    0.25\n"
@@ -171,7 +171,7 @@ static void a_run_that_only_watched_has_requests_sessions_and_calls(void **state
 	    "  n/a     192.0.2.9:50123  n/a                   4703   +2.5s  +3.0s       500  25.0ms   "
 	    "12.5   4,500   0.03    0.05\n"
 	    "  user: owner of its process\n"
-	    "  volume: its working directory\n");
+	    "  folder: its working directory\n");
 	has(&r, OWN,
 	    "  stat                   12,000       -      3.00      2.16   20.5   720ns   -\n");
 	has(&r, OWN,

@@ -27,7 +27,7 @@ enum {
 static const struct grid_column heads[N_COLS] = {
 	[COL_USER] = { .head = "user" },
 	[COL_ADDRESS] = { .head = "client", .left = true },
-	[COL_VOLUME] = { .head = "volume", .left = true },
+	[COL_VOLUME] = { .head = "folder", .left = true },
 	[COL_PID] = { .head = "pid" },
 	[COL_BEGUN] = { .head = "from" },
 	[COL_ENDED] = { .head = "to" },
@@ -169,7 +169,7 @@ int paint_sessions(const struct paint *p)
 			      "  busiest first; busy: with a request in service; MB: on the wire");
 		grid_put(&g, p);
 		put_ways(p, "user", list, offsetof(struct run_session, user_from));
-		put_ways(p, "volume", list, offsetof(struct run_session, volume_from));
+		put_ways(p, "folder", list, offsetof(struct run_session, volume_from));
 	}
 	grid_clear(&g);
 	free(list);
