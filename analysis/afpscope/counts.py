@@ -92,7 +92,9 @@ def _unsteady(key: Key, requests: int) -> int:
     command, role, class_, object_ = key[1:]
     if class_ == "wait" or (role == "afpd" and (class_, object_) == ("recv", "CNID socket")):
         return 2 * requests
-    if role == "afpd" and command in _BULK and (class_, object_) in {*_PIECES, _NEXT}:
+    if role == "afpd" and command in _BULK and (class_, object_) in _PIECES:
+        return 2 * requests
+    if role == "afpd" and command in _BULK and (class_, object_) == _NEXT:
         return max(requests - 1, 1)  # less than a call per request
     if object_ == "CNID database" or (role == "cnid_dbd" and object_ != "CNID socket"):
         return max(requests // 2, _LEAST)

@@ -303,22 +303,23 @@ def test_bands() -> None:
 
 
 def test_data_in_more_pieces_are_no_alarm() -> None:
-    """Counts of 40 runs of one server: the busier the machine, the more pieces."""
+    """Counts of 40 runs of one server: the busier the machine, the more pieces. Two of 40 others
+    had 304 and 311 of the first."""
 
     def key(command: str, class_: str) -> counts.Key:
         return "2 x", command, "afpd", class_, "client socket"
 
     sizes = {("2 x", c, "requests", "", ""): [100] for c in ("FPWriteExt", "FPReadExt", "FPDelete")}
     seen = {
-        key("FPWriteExt", "recv"): [200, 200],
-        key("FPReadExt", "recv"): [2, 2],
-        key("FPReadExt", "sendfile"): [150, 150],
-        ("2 x", "FPReadExt", "afpd", "read", "pipe"): [99, 99],
-        key("FPDelete", "recv"): [100, 100],
+        key("FPWriteExt", "recv"): [206, 202, 205, 202],
+        key("FPReadExt", "recv"): [2] * 4,
+        key("FPReadExt", "sendfile"): [150] * 4,
+        ("2 x", "FPReadExt", "afpd", "read", "pipe"): [99] * 4,
+        key("FPDelete", "recv"): [100] * 4,
     }
     known = counts.bands(sizes | seen)
-    assert known[key("FPWriteExt", "recv")].holds(299)
-    assert not known[key("FPWriteExt", "recv")].holds(300)
+    assert known[key("FPWriteExt", "recv")].holds(311)
+    assert not known[key("FPWriteExt", "recv")].holds(500)
     assert known[key("FPReadExt", "recv")].holds(10)
     assert known[key("FPReadExt", "sendfile")].holds(160)
     assert known["2 x", "FPReadExt", "afpd", "read", "pipe"].holds(95)
