@@ -178,10 +178,11 @@ def count_rows(a: Sequence[Run], b: Sequence[Run]) -> tuple[list[CountRow], int,
         x, y = before.get(key, [0]), after.get(key, [0])
         of_x = counts.band_of(known, key, counts.requests_of(before, key))
         of_y = counts.band_of(new, key, counts.requests_of(after, key))
+        n = max(counts.requests_of(before, key), counts.requests_of(after, key))
+        off = min(*map(of_x.beyond, y), *map(of_y.beyond, x))
         if set(x) == set(y) and len(set(x)) == 1:
             same += 1
-        elif not any(map(of_x.holds, y)) and not any(map(of_y.holds, x)):
-            n = max(counts.requests_of(before, key), counts.requests_of(after, key))
+        elif off > counts.strays(key, n):
             ranges = (min(x), max(x)), (min(y), max(y))
             rows.append(CountRow(key[0], key[1], counts.label(key), *ranges, n))
         else:

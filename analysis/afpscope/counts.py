@@ -21,8 +21,12 @@ OWN_CODE = "user"
 _HEAP_AND_TIMERS = {"memory", "signal"}
 _BULK = {"FPRead", "FPReadExt", "FPWrite", "FPWriteExt"}
 _PIECES = {(class_, "client socket") for class_ in ("recv", "send", "sendfile")}
+_PIECES.add(("write", "data file"))
 _NEXT = ("read", "pipe")
 _LEAST = 10
+# A call more or less for so many requests is a stray.
+STRAY_OF = 100
+_WAITS = 16  # for the pieces of one request
 
 
 def test_name(p: Phase) -> str:
@@ -79,22 +83,35 @@ class Band:
     def holds(self, value: int) -> bool:
         return self.low <= value <= self.high
 
+    def beyond(self, value: int) -> int:
+        """How far a value lies outside; 0 or less: not."""
+        return max(self.low - value, value - self.high)
 
-def _unsteady(key: Key, requests: int) -> int:
+
+def strays(key: Key, requests: int) -> int:
+    """How many calls more or less may be what a server does when a file's time is the very
+    second, say."""
+    is_call = key[2] not in ("requests", "errors")
+    return max(2, requests // STRAY_OF) if is_call and requests >= STRAY_OF else 0
+
+
+def _unsteady(key: Key, requests: int, seen: int = 0) -> int:
     """How far a band goes at least beyond what was seen; 0 for what hangs on the request alone.
 
-    Waits hang on who was scheduled when (that one more answer is awaited shows in the writes
-    to the CNID socket, which are exact); data come and go in as many pieces as the socket has
-    room for, and the next of several requests is there or is not when afpd looks at its pipe
-    and then for it; a database writes pages and rolls logs over in its own time; the heap grows and
-    timers tick.
+    `seen` is the most of it. Waits hang on who was scheduled when (that one more answer is
+    awaited shows in the writes to the CNID socket, which are exact); data come, go and are
+    written in as many pieces as the socket has room for, of small requests one, of large ones
+    any number, with a wait for each; and the next of several requests is there or is not when
+    afpd looks at its pipe and then for it; a database writes pages and rolls logs over in its
+    own time; the heap grows and timers tick.
     """
     command, role, class_, object_ = key[1:]
+    bulk = role == "afpd" and command in _BULK
+    if bulk and (class_ == "wait" or (seen > requests and (class_, object_) in _PIECES)):
+        return max(2 * seen, _WAITS * requests if class_ == "wait" else 0)
     if class_ == "wait" or (role == "afpd" and (class_, object_) == ("recv", "CNID socket")):
         return 2 * requests
-    if role == "afpd" and command in _BULK and (class_, object_) in _PIECES:
-        return 2 * requests
-    if role == "afpd" and command in _BULK and (class_, object_) == _NEXT:
+    if bulk and (class_, object_) in {*_PIECES, _NEXT}:
         return max(requests - 1, 1)  # less than a call per request
     if object_ == "CNID database" or (role == "cnid_dbd" and object_ != "CNID socket"):
         return max(requests // 2, _LEAST)
@@ -137,7 +154,7 @@ def bands(observed: Observed) -> dict[Key, Band]:
         varies = len(set(values)) > 1
         requests = requests_of(observed, key)
         rare = key[:3] in loose and values[0] < requests
-        least = _unsteady(key, requests)
+        least = _unsteady(key, requests, max(values))
         if varies or rare or least:
             out[key] = _widened(values, requests, least)
         else:

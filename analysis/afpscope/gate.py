@@ -20,9 +20,6 @@ from .node import load
 from .run import Run, find
 
 FORMAT = "afpscope counts 1"
-# A call more or less for so many requests is a stray: what a server does when a file's
-# time is that very second, say. It is told, and fails with --strict only.
-STRAY_OF = 100
 
 
 @dataclass(frozen=True)
@@ -57,7 +54,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--time", metavar="PERCENT", type=compare.percent,
                         help="fail when B is slower than A by so much or more")  # fmt: skip
     parser.add_argument("--strict", action="store_true",
-                        help=f"also fail on one call more in {STRAY_OF} requests")  # fmt: skip
+                        help=f"also fail on a call more in {counts.STRAY_OF} requests")  # fmt: skip
     parser.add_argument("--format", choices=("text", "github", "junit"), default="text")
 
 
@@ -116,10 +113,6 @@ def _wanted(band: Band) -> str:
     return f"{band.low:,}" if band.low == band.high else f"{band.low:,} to {band.high:,}"
 
 
-def _strays(requests: int) -> int:
-    return max(2, requests // STRAY_OF) if requests >= STRAY_OF else 0
-
-
 def judge(
     accepted: Accepted, runs: Sequence[Run], strict: bool
 ) -> tuple[list[Finding], list[Finding], int]:
@@ -144,15 +137,14 @@ def judge(
         if not off:
             continue
         finding = _finding(key, band, off, len(values), requests)
-        far = max(max(band.low - v, v - band.high) for v in off)
-        is_call = key[2] not in ("requests", "errors")
-        stray = is_call and far <= _strays(requests) and not strict
+        far = max(map(band.beyond, off))
+        stray = far <= counts.strays(key, requests) and not strict
         (strays if stray else out).append(finding)
     return out, strays, len(keys)
 
 
 def _finding(key: Key, band: Band, off: list[int], of: int, requests: int) -> Finding:
-    worst = max(off, key=lambda v: max(band.low - v, v - band.high))
+    worst = max(off, key=band.beyond)
     by = worst - (band.high if worst > band.high else band.low)
     text = f"{worst:,}, accepted {_wanted(band)}: {by:+,}, {by / requests:+.3f} per request"
     if of > 1:

@@ -43,11 +43,11 @@ _WORDS: dict[str, tuple[str, str]] = {
     "glossary": (
         "Words: afpd is the process that serves a client. CNID server: cnid_dbd, which gives files "
         "numbers. Work in system calls: the kernel works for afpd. p50, p99: half, and 99 of 100 "
-        "requests took no longer.",
+        "requests took no longer (inside the server ± 25 %).",
         "用語: afpd はクライアントに応答するプロセス、"
         "CNID サーバーはファイルに番号を与える cnid_dbd。"
         "システムコール処理は afpd のためのカーネルの動作。"
-        "p50、p99: 要求の 50 %、99 % がこの時間以内。",
+        "p50、p99: 要求の 50 %、99 % がこの時間以内 (サーバー内の値は ±25 %)。",
     ),
     "swipe": ("wider than this screen: scroll it sideways", "横にスクロールできます"),
     "axis_size": ("size of the file", "ファイルサイズ"),
@@ -152,19 +152,21 @@ _WORDS: dict[str, tuple[str, str]] = {
     "i_unknown": ("unknown", "不明"),
 }
 
-# Figures of a verdict; in English run.json has the whole sentence.
+# Figures of a verdict, in the order of the sentence that run.json has in English.
 _FIGURES = {
     "client_cpu": "クライアントの CPU",
     "client_runq": "クライアントの CPU 待ち",
+    "null_peer": "何も保存しない相手との比",
     "server_cpu": "afpd の CPU",
     "server_runq": "afpd の CPU 待ち",
     "server_disk": "サーバーのファイル待ち",
     "waiting": "双方とも待機",
+}
+_OF_THE_PATH = {
     "round_trips": "往復時間",
     "path_busy": "経路の使用",
     "queue": "経路の待ち行列",
 }
-_FIGURES_SHOWN = 3
 
 
 class Words:
@@ -190,6 +192,6 @@ class Words:
 
 
 def _figures(t: Transfer) -> str:
-    shares = [(t.verdict_figures.get(key) or 0, text) for key, text in _FIGURES.items()]
-    most = sorted(shares, reverse=True)[:_FIGURES_SHOWN]
-    return "、".join(f"{text} {share:.0%}" for share, text in most if share >= 0.005)
+    shown = _FIGURES | (_OF_THE_PATH if t.verdict_kind in ("network", "latency") else {})
+    shares = [(t.verdict_figures.get(key) or 0, text) for key, text in shown.items()]
+    return "、".join(f"{text} {share:.0%}" for share, text in shares if share >= 0.05)

@@ -163,12 +163,12 @@ static void a_run_that_only_watched_has_requests_sessions_and_calls(void **state
 	has(&r, OWN, "  Spent     213ms in 4,000 requests: ");
 	has(&r, OWN,
 	    "  user    client           folder                 pid    from     to  requests    busy  "
-	    "busy%   calls  MB in  MB out\n"
-	    "  bench1  192.0.2.9:50123  a volume with a lon…  4702   +2.5s  still     2,500   125ms   "
+	    "all%   calls  MB in  MB out\n"
+	    "  bench1  192.0.2.9:50123  a volume with a lon…  4702   +2.5s  still     2,500   125ms  "
 	    "62.5  22,500   0.15    0.25\n"
-	    "  mori    192.0.2.9:50123  Projects              4701  before  still     1,000  50.0ms   "
+	    "  mori    192.0.2.9:50123  Projects              4701  before  still     1,000  50.0ms  "
 	    "25.0   9,000   0.06    0.10\n"
-	    "  n/a     192.0.2.9:50123  n/a                   4703   +2.5s  +3.0s       500  25.0ms   "
+	    "  n/a     192.0.2.9:50123  n/a                   4703   +2.5s  +3.0s       500  25.0ms  "
 	    "12.5   4,500   0.03    0.05\n"
 	    "  user: owner of its process\n"
 	    "  folder: its working directory\n");

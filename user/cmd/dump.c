@@ -229,6 +229,16 @@ static int keep_below(struct dump *d, unsigned int stream, const void *record)
 	return 0;
 }
 
+static int by_begin(const void *a, const void *b)
+{
+	const struct kept *x = a, *y = b;
+	uint64_t tx = 0, ty = 0;
+
+	dump_field(x->stream, "t", &x->record, &tx);
+	dump_field(y->stream, "t", &y->record, &ty);
+	return tx < ty ? -1 : tx > ty;
+}
+
 static int find_below(struct dump *d)
 {
 	unsigned int stream;
@@ -238,6 +248,8 @@ static int find_below(struct dump *d)
 	while ((record = trace_reader_next(d->trace, &stream)))
 		if (keep_below(d, stream, record))
 			return -ENOMEM;
+	if (d->n_below)
+		qsort(d->below, d->n_below, sizeof(*d->below), by_begin);
 	return 0;
 }
 

@@ -33,7 +33,7 @@ static const struct grid_column heads[N_COLS] = {
 	[COL_ENDED] = { .head = "to" },
 	[COL_REQUESTS] = { .head = "requests" },
 	[COL_BUSY] = { .head = "busy" },
-	[COL_SHARE] = { .head = "busy%" },
+	[COL_SHARE] = { .head = "all%" },
 	[COL_CALLS] = { .head = "calls" },
 	[COL_IN] = { .head = "MB" GLUE "in" },
 	[COL_OUT] = { .head = "MB" GLUE "out" },
@@ -166,7 +166,8 @@ int paint_sessions(const struct paint *p)
 	if (!e) {
 		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
 		paint_heading(p, "Sessions",
-			      "  busiest first; busy: with a request in service; MB: on the wire");
+			      "  busiest first; busy: with a request in service; all%: of what all "
+			      "were busy; MB: on the wire");
 		grid_put(&g, p);
 		put_ways(p, "user", list, offsetof(struct run_session, user_from));
 		put_ways(p, "folder", list, offsetof(struct run_session, volume_from));
