@@ -57,6 +57,8 @@ static void nothing_on_a_disk_is_one_sentence(void **state)
 {
 	struct run *r = *state;
 
+	has(r, OWN, "\n  Block I/O nothing reached a block device\n\n");
+	add_storage(r, 0, AFS_ROLE_AFPD, 26, (struct afs_storage) { .file_reads = 5 });
 	has(r, OWN,
 	    "\n  Block I/O nothing reached a block device; all reads came from the page "
 	    "cache\n\n");

@@ -383,9 +383,10 @@ static void print_bios(FILE *to, const char **comma, const char *what, uint64_t 
 static void print_nothing(const struct below *b, FILE *to)
 {
 	const struct afs_storage *s = &b->all;
+	bool idle = b->known[AFS_STORAGE_file_reads] && !s->file_reads && !s->sendfiles;
 
 	fputs("nothing reached a block device", to);
-	if (b->known[AFS_STORAGE_cache_pages] && !pages(s))
+	if (b->known[AFS_STORAGE_cache_pages] && !pages(s) && !idle)
 		fputs("; all reads came from the page cache", to);
 }
 

@@ -166,8 +166,7 @@ int paint_sessions(const struct paint *p)
 	if (!e) {
 		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
 		paint_heading(p, "Sessions",
-			      "  busiest first; busy: with a request in service; all%: of what all "
-			      "were busy; MB: on the wire");
+			      "  busy: with a request in service; all%: of all's; MB: on the wire");
 		grid_put(&g, p);
 		put_ways(p, "user", list, offsetof(struct run_session, user_from));
 		put_ways(p, "folder", list, offsetof(struct run_session, volume_from));
