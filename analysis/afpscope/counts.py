@@ -20,8 +20,10 @@ Observed = dict[Key, list[int]]
 OWN_CODE = "user"
 _HEAP_AND_TIMERS = {"memory", "signal"}
 _BULK = {"FPRead", "FPReadExt", "FPWrite", "FPWriteExt"}
-_PIECES = {(class_, "client socket") for class_ in ("recv", "send", "sendfile")}
-_PIECES.add(("write", "data file"))
+_PIECES = {
+    *((class_, "client socket") for class_ in ("recv", "send", "sendfile")),
+    ("write", "data file"),
+}
 _NEXT = ("read", "pipe")
 _LEAST = 10
 # A call more or less for so many requests is a stray.
@@ -89,8 +91,7 @@ class Band:
 
 
 def strays(key: Key, requests: int) -> int:
-    """How many calls more or less may be what a server does when a file's time is the very
-    second, say."""
+    """How many calls more or less tell nothing: a file's time was the very second, say."""
     is_call = key[2] not in ("requests", "errors")
     return max(2, requests // STRAY_OF) if is_call and requests >= STRAY_OF else 0
 
@@ -107,8 +108,10 @@ def _unsteady(key: Key, requests: int, seen: int = 0) -> int:
     """
     command, role, class_, object_ = key[1:]
     bulk = role == "afpd" and command in _BULK
-    if bulk and (class_ == "wait" or (seen > requests and (class_, object_) in _PIECES)):
-        return max(2 * seen, _WAITS * requests if class_ == "wait" else 0)
+    if bulk and class_ == "wait":
+        return max(2 * seen, _WAITS * requests)
+    if bulk and seen > requests and (class_, object_) in _PIECES:
+        return 2 * seen
     if class_ == "wait" or (role == "afpd" and (class_, object_) == ("recv", "CNID socket")):
         return 2 * requests
     if bulk and (class_, object_) in {*_PIECES, _NEXT}:
