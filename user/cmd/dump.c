@@ -357,7 +357,7 @@ static int show(struct dump *d)
 	if (!ferror(stdout))
 		check_written(d, mask);
 	if (!n && (d->cfg.command != NOT_ASKED || d->cfg.session != NOT_ASKED))
-		cmd_say("no record is of that command and session: --count tells what there is");
+		cmd_say("no record fits: without --command and --session all are shown");
 	if (d->cfg.calls && find_below(d))
 		return -ENOMEM;
 	if (d->cfg.stream == AFS_STREAM_REQUESTS && d->cfg.slow)

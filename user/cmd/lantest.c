@@ -78,8 +78,8 @@ static int list_tests(void *cfg, const char *arg, struct err *e)
 			p += 1 + len;
 		if (from < 1 || to < from || to > LANTEST_TESTS)
 			return err_set(e, -EINVAL,
-				       "'%s': tests are 1 to %d, a range from the lower", arg,
-				       LANTEST_TESTS);
+				       "'%s': tests are 1 to %d, a range begins with the lower",
+				       arg, LANTEST_TESTS);
 		while (from <= to)
 			c->o.tests |= LANTEST_BIT(from++);
 		if (!*p)

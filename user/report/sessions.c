@@ -165,8 +165,9 @@ int paint_sessions(const struct paint *p)
 	e = fill(&g, r, list);
 	if (!e) {
 		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
-		paint_heading(p, "Sessions",
-			      "  busy: with a request in service; all%: of all's; MB: on the wire");
+		paint_heading(
+		    p, "Sessions",
+		    "  busy: with a request in service; all%: of all busy; MB: on the wire");
 		grid_put(&g, p);
 		put_ways(p, "user", list, offsetof(struct run_session, user_from));
 		put_ways(p, "folder", list, offsetof(struct run_session, volume_from));
