@@ -11,7 +11,7 @@ import numpy as np
 
 from .counts import OWN_CODE, test_name
 from .hist import Histogram
-from .model import Account, Phase, Transfer
+from .model import Account, Phase, Session, Transfer
 from .run import Run
 
 # The columns of a request's time, in the order in which they are drawn.
@@ -86,6 +86,12 @@ class Digest:
     tests: list[TestView]
     commands: list[CommandView]
     transfers: list[tuple[str, Transfer]]
+    sessions: list[Session]  # the busiest first
+
+    @property
+    def busy_ns(self) -> int:
+        """All time that sessions had a request in service."""
+        return sum(s.busy_ns for s in self.sessions)
 
     @property
     def served_ns(self) -> int:
@@ -151,4 +157,5 @@ def digest(run: Run) -> Digest:
         list(tests.values()),
         _commands(run.whole_phases),
         [(p.title, p.transfer) for p in run.phases if p.transfer],
+        sorted(run.sessions, key=lambda s: (-s.busy_ns, -s.requests)),
     )

@@ -101,6 +101,19 @@ class Phase:
     transfer: Transfer | None
 
 
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A client's connection that `record` saw. No user: it did not log in, or before."""
+
+    user: str | None
+    address: str | None
+    folder: str | None
+    requests: int
+    busy_ns: int
+    bytes_in: int
+    bytes_out: int
+
+
 _LATENCY = ("n", "min_ns", "max_ns", "p50_ns", "p95_ns", "p99_ns", "p999_ns")
 
 
@@ -174,6 +187,19 @@ def _transfer(node: Node) -> Transfer:
         (verdict.get_text("text") or "") if verdict else "",
         (verdict.get_text("kind") or "") if verdict else "",
         {key: figures.get_number(key) for key, _ in figures.members()} if figures else {},
+    )
+
+
+def session(node: Node) -> Session:
+    """One element of `sessions`."""
+    return Session(
+        node.get_text("user"),
+        node.get_text("address"),
+        node.get_text("volume"),
+        node["requests"].count(),
+        node["busy_ns"].count(),
+        node["bytes_in"].count(),
+        node["bytes_out"].count(),
     )
 
 

@@ -18,6 +18,7 @@ from .trace import Trace, of_run
 from .words import LANGUAGES, Words
 
 TEMPLATE = "report.html"
+SESSIONS = 20  # shown; run.json has all
 FORMATS = ("svg", "png", "pdf")
 
 
@@ -84,6 +85,16 @@ def _dearest_call(command: CommandView, w: Words) -> list[str]:
     return [w.say("call_why", call=name, n=n, time=show.time(ns))]
 
 
+def _busiest(d: Digest, w: Words) -> list[str]:
+    """Who kept the server busy, where several had logged in."""
+    users = [s for s in d.sessions if s.user]
+    if len(users) < 2 or not d.busy_ns:
+        return []
+    s = users[0]
+    share = s.busy_ns / d.busy_ns
+    return [w.say("busiest", who=s.user, at=s.address or "n/a", n=len(users), share=share)]
+
+
 def _verdict(d: Digest, w: Words) -> list[str]:
     """The run in sentences, what matters most first."""
     run = d.run
@@ -103,6 +114,7 @@ def _verdict(d: Digest, w: Words) -> list[str]:
         if len(d.commands) > 1:
             second = d.commands[1]
             out.append(w.say("second", name=second.name, share=second.time_ns / d.served_ns))
+    out += _busiest(d, w)
     largest = {
         t.work: (title, t) for title, t in sorted(d.transfers, key=lambda x: x[1].size_bytes)
     }
@@ -173,7 +185,7 @@ def render(pages: list[Page], w: Words) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"time": show.time, "count": show.count, "size": show.size}
-    return environment.get_template(TEMPLATE).render(pages=pages, w=w)
+    return environment.get_template(TEMPLATE).render(pages=pages, w=w, n_sessions=SESSIONS)
 
 
 def run(args: argparse.Namespace) -> int:

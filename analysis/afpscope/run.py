@@ -11,7 +11,7 @@ from pathlib import Path
 
 from . import model
 from .errors import Failure, wrong_use
-from .model import Phase
+from .model import Phase, Session
 from .node import Node, load
 
 SCHEMA = 1
@@ -53,6 +53,7 @@ class Run:
     warnings: tuple[str, ...]
     losses: tuple[tuple[str, int], ...]
     books: tuple[Book, ...]
+    sessions: tuple[Session, ...]
     phases: tuple[Phase, ...]
 
     @property
@@ -132,6 +133,7 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
                 )
                 for b in node["books"].items()
             ),
+            sessions=tuple(model.session(s) for s in node["sessions"].items()),
             phases=tuple(model.phase(p) for p in node["phases"].items()),
         )
     except Failure as e:

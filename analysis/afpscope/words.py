@@ -32,6 +32,11 @@ _WORDS: dict[str, tuple[str, str]] = {
         "afpd の最も高価な呼出は {call}: 要求あたり {n:.2f} 回、{time}。",
     ),
     "second": ("Next is {name} with {share:.0%}.", "次は {name}、{share:.0%}。"),
+    "busiest": (
+        "The busiest of {n} sessions was that of {who} ({at}): {share:.0%} of all time with a "
+        "request in service.",
+        "{n} セッション中最も多いのは {who} ({at}): 要求処理時間全体の {share:.0%}。",
+    ),
     "transfer": ("{title}: {rate}/s. {text}", "{title}: {rate}/s。{text}"),
     "slowest": (
         "The slowest test was “{name}” with {time}.",
@@ -52,8 +57,9 @@ _WORDS: dict[str, tuple[str, str]] = {
     "swipe": ("wider than this screen: scroll it sideways", "横にスクロールできます"),
     "axis_size": ("size of the file", "ファイルサイズ"),
     "sizes_note": (
-        "Median of the iterations that count, by size of the file; the bar is its 95 % interval.",
-        "有効な反復の中央値 (ファイルサイズ別) 。縦線は 95 % 区間。",
+        "Median of the iterations that count, by size of the file; the bar is its 95 % interval, "
+        "which takes 6 of them.",
+        "有効な反復の中央値 (ファイルサイズ別) 。縦線は 95 % 区間 (6 回以上の場合) 。",
     ),
     "no_losses": (
         "{n} kinds of loss were watched for; none happened.",
@@ -90,6 +96,18 @@ _WORDS: dict[str, tuple[str, str]] = {
         "dearest command in all first.",
         "サーバー内での 1 要求の平均時間とその内訳。合計が大きい順。",
     ),
+    "sessions": ("Sessions", "セッション"),
+    "sessions_note": (
+        "Busy: with a request in service. Folder: where the session was at the end.",
+        "処理中: 要求を処理していた時間。フォルダー: 終了時の位置。",
+    ),
+    "sessions_more": ("{n} more", "他 {n} 件"),
+    "user": ("User", "ユーザー"),
+    "client": ("Client", "クライアント"),
+    "folder": ("Folder", "フォルダー"),
+    "busy": ("Busy", "処理中"),
+    "bytes_in": ("In", "受信"),
+    "bytes_out": ("Out", "送信"),
     "command": ("Command", "コマンド"),
     "requests": ("Requests", "要求"),
     "each": ("Each", "1 回"),

@@ -136,6 +136,30 @@ def test_unwatched(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
     assert "was not watched" in text and "n/a" in text
 
 
+def test_who_kept_the_server_busy(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
+    def change(value: dict[str, Any]) -> None:
+        one = value["sessions"][1] | {"busy_ns": 1_000_000_000}
+        value["sessions"] = [
+            *({**one, "user": f"user{n}", "busy_ns": 10_000_000} for n in range(25)),
+            {**one, "user": "<anna>", "address": "10.0.0.7:1234", "volume": "/srv/<music>"},
+        ]
+
+    text, done = made(execute, tmp_path, shelf.put("a", "record", change))
+    assert done.code == 0
+    anna = "busiest of 26 sessions was that of &lt;anna&gt; (10.0.0.7:1234): 80% of all time"
+    assert anna in text[: text.index("Can it be trusted?")]
+    rows = text[text.index("<h2>Sessions") : text.index("<h2>Where the time goes")]
+    assert rows.index("/srv/&lt;music&gt;") < rows.index("user0")
+    assert rows.count("<tr><td>") == 20 and "6 more" in rows and "80.0 %" in rows
+
+
+def test_the_only_user_is_not_called_the_busiest(
+    shelf: Shelf, tmp_path: Path, execute: Execute
+) -> None:
+    text, _ = made(execute, tmp_path, shelf.put("a", "record"))
+    assert "uid 5001" in text and "busiest" not in text
+
+
 def test_figures_and_trace(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
     folder = shelf.put("a")
     tracegen.write(folder / "trace")
