@@ -490,7 +490,8 @@ def test_a_limit_is_kept_and_told(scope: Scope, dbd: Server, tmp_path: Path) -> 
     traced = load(folder, done)
     assert "limit of 1048576 bytes" in traced.run.warning("trace")
     assert traced.run.saved["rungs"]["trace.truncated"] == "limit"
-    assert sum(len(s.records) for s in traced.streams.values())
+    last = [traced.streams[n].records[-1].timestamp for n in ("requests", "calls", "waits")]
+    assert max(last) - min(last) < 1e9
     assert sum((traced.folder / name).stat().st_size for name in traced.streams) <= 1 << 20
     line = [str(scope.binary), "dump", "--count", str(folder)]
     scope.execute(line).expect(UNTRUSTED, "the trace ends before the run: limit")
@@ -522,7 +523,7 @@ def test_a_trace_is_not_written_over(
 ) -> None:
     where = str(lantest.folder.parent)
     scope(dbd, "--tests", "5", "--trace", "-o", where).expect(
-        FAILED, where, "has a run in it already"
+        USAGE, where, "has a run in it already"
     )
     (lantest.folder.parent / "run.json").unlink()
     scope(dbd, "--tests", "5", "--trace", "-o", where).expect(FAILED, where, "there is one already")

@@ -27,6 +27,9 @@
 /* What is older is written, so that a killed run leaves it. */
 #define AGE_NS 2000000000u
 
+/* Kept back from a limit: each stream's open packet has room at the end. */
+#define LAST_LEN (AFS_N_STREAMS * (uint64_t)TRACE_PACKET_LEN)
+
 /* Client's records under way; a power of two. */
 #define CLIENT_ROOM 65536u
 
@@ -156,7 +159,9 @@ int trace_open(struct trace **out, const char *dir, const struct trace_opts *opt
 	t->folder = -1;
 	for (unsigned int i = 0; i < AFS_N_STREAMS; i++)
 		t->stream[i].fd = -1;
-	t->all.room = opts->max_len ? opts->max_len : UINT64_MAX;
+	t->all.room = UINT64_MAX - LAST_LEN;
+	if (opts->max_len)
+		t->all.room = opts->max_len > LAST_LEN ? opts->max_len - LAST_LEN : 0;
 	make_uuid(t->all.uuid);
 	t->dir = strdup(dir);
 	t->client = calloc(CLIENT_ROOM, sizeof(*t->client));
@@ -182,6 +187,31 @@ fail:
 
 /* Writing: only by the thread */
 
+/* What is open in each stream, which says at its end how much was lost. */
+static int flush_last(struct trace *t)
+{
+	struct trace_stream *s;
+	int r = 0;
+
+	t->all.room += LAST_LEN;
+	for (unsigned int i = 0; i < AFS_N_STREAMS && !r; i++) {
+		s = &t->stream[i];
+		if (s->fd >= 0 && (s->n_open || !s->seq || s->discarded != lost(t, i)))
+			r = trace_stream_flush(s, &t->all, lost(t, i));
+	}
+	return r;
+}
+
+/* A write's end. At the limit all of the server's streams end at the same moment. */
+static void wrote(struct trace *t, int r)
+{
+	if (r == -E2BIG) {
+		r = flush_last(t);
+		r = r ? r : -E2BIG;
+	}
+	t->failed = r;
+}
+
 static void put(struct trace *t, unsigned int stream, const void *record)
 {
 	struct trace_stream *s = &t->stream[stream];
@@ -191,7 +221,7 @@ static void put(struct trace *t, unsigned int stream, const void *record)
 	if (t->failed)
 		t->unwritten++;
 	else
-		t->failed = trace_stream_put(s, &t->all, record, lost(t, stream));
+		wrote(t, trace_stream_put(s, &t->all, record, lost(t, stream)));
 }
 
 static void put_named(struct trace *t, const struct afs_named *seen)
@@ -231,19 +261,7 @@ static void flush_old(struct trace *t)
 	for (unsigned int i = 0; i < AFS_N_STREAMS && !t->failed; i++) {
 		s = &t->stream[i];
 		if (s->fd >= 0 && s->n_open && s->since_ns + AGE_NS < now)
-			t->failed = trace_stream_flush(s, &t->all, lost(t, i));
-	}
-}
-
-/* Each stream says at its end how much was lost. */
-static void flush_last(struct trace *t)
-{
-	struct trace_stream *s;
-
-	for (unsigned int i = 0; i < AFS_N_STREAMS && !t->failed; i++) {
-		s = &t->stream[i];
-		if (s->fd >= 0 && (s->n_open || !s->seq || s->discarded != lost(t, i)))
-			t->failed = trace_stream_flush(s, &t->all, lost(t, i));
+			wrote(t, trace_stream_flush(s, &t->all, lost(t, i)));
 	}
 }
 
@@ -262,7 +280,8 @@ static void *run(void *arg)
 		put_clients(t);
 		flush_old(t);
 	} while (!last);
-	flush_last(t);
+	if (!t->failed)
+		t->failed = flush_last(t);
 	return NULL;
 }
 
