@@ -231,9 +231,16 @@ def test_file_too_short(scope: Scope, dbd: Server) -> None:
         short.unlink()
 
 
+@pytest.mark.parametrize("path", ["/nonexistent/run.json", "/tmp", ""])
+def test_json_that_cannot_be_written_is_said_first(scope: Scope, dbd: Server, path: str) -> None:
+    done = scope(dbd, "-n", "1", "-f", ";", "--json", path).expect(USAGE, "--json", path)
+    check_one_message(done)
+    assert "Deep path" not in done.out
+
+
 def test_json_cannot_be_written(scope: Scope, dbd: Server) -> None:
-    """The table is there all the same."""
-    path = "/nonexistent/run.json"
+    """At the end, as on a disk that is full: the table is there all the same."""
+    path = "/dev/full"
     done = scope(dbd, "-n", "1", "-f", ";", "--json", path).expect(FAILED, path)
     check_one_message(done)
     assert "Deep path" in done.out

@@ -40,8 +40,8 @@ def test_a_folder_may_be_named_and_is_made(scope: Scope, dbd: Server, tmp_path: 
     done = scope(dbd, *SHORT, "-o", str(folder)).expect(OK)
     assert kept(done.err) == folder
     assert [p.name for p in folder.iterdir()] == ["run.json"]
-    scope(dbd, *SHORT, "-o", str(folder)).expect(FAILED, "has a run in it already")
-    scope(dbd, *SHORT, "-o", "").expect(FAILED, "-o: the name of the folder is empty")
+    scope(dbd, *SHORT, "-o", str(folder)).expect(USAGE, "has a run in it already")
+    scope(dbd, *SHORT, "-o", "").expect(USAGE, "-o: the name of the folder is empty")
 
 
 def test_nothing_is_kept_where_nobody_wants_it(scope: Scope, dbd: Server, tmp_path: Path) -> None:

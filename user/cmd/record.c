@@ -433,6 +433,8 @@ int cmd_record(int argc, char **argv)
 		help();
 		return OUTCOME_OK;
 	}
+	if (runs_check(&cfg.runs, &e))
+		return cmd_usage_error("record", &e);
 	if (cfg.pid && cfg.port) {
 		err_set(&e, -EINVAL, "-p and --port name two servers: give one of them");
 		return cmd_usage_error("record", &e);

@@ -123,19 +123,56 @@ static char *make_among_runs(const struct run *r, struct err *e)
 }
 
 /* A folder of the user's choice may be there, but not with a run in it. */
-static char *make_wanted(const char *wanted, struct err *e)
+static int check_folder(const char *folder, struct err *e)
 {
-	char *path = strdup(wanted), *file = path ? runs_path(path, "run.json") : NULL;
-	int r;
+	char *file = runs_path(folder, "run.json");
+	int r = 0;
 
 	if (!file)
 		r = err_set(e, -ENOMEM, "out of memory");
+	else if (!*folder)
+		r = err_set(e, -EINVAL, "-o: the name of the folder is empty");
 	else if (!access(file, F_OK))
-		r = err_set(e, -EEXIST, "%s has a run in it already: name another folder", path);
-	else
-		r = make_folders(path, e);
+		r = err_set(e, -EEXIST, "-o: %s has a run in it already: name another folder",
+			    folder);
 	free(file);
-	if (!r)
+	return r;
+}
+
+static int check_json(const char *path, struct err *e)
+{
+	char *folder = strdup(path), *end = folder ? strrchr(folder, '/') : NULL;
+	struct stat st;
+	int r = 0;
+
+	if (!folder)
+		return err_set(e, -ENOMEM, "out of memory");
+	if (end)
+		end[end == folder] = '\0';
+	if (!*path)
+		r = err_set(e, -EINVAL, "--json: the name of the file is empty");
+	else if (!stat(path, &st) && S_ISDIR(st.st_mode))
+		r = err_set(e, -EISDIR, "--json: %s is a folder: name a file", path);
+	else if (access(end ? folder : ".", W_OK | X_OK))
+		r = err_set(e, -errno, "--json: cannot write %s: %s", path, strerror(errno));
+	free(folder);
+	return r;
+}
+
+int runs_check(const struct runs_cfg *cfg, struct err *e)
+{
+	int r = cfg->folder ? check_folder(cfg->folder, e) : 0;
+
+	return r || !cfg->json || runs_json_only(cfg) ? r : check_json(cfg->json, e);
+}
+
+static char *make_wanted(const char *wanted, struct err *e)
+{
+	char *path = strdup(wanted);
+
+	if (!path)
+		err_set(e, -ENOMEM, "out of memory");
+	else if (!make_folders(path, e))
 		return path;
 	free(path);
 	return NULL;
@@ -144,8 +181,6 @@ static char *make_wanted(const char *wanted, struct err *e)
 int runs_open(char **out, const struct runs_cfg *cfg, bool needed, struct run *r, struct err *e)
 {
 	*out = NULL;
-	if (cfg->folder && !*cfg->folder)
-		return err_set(e, -EINVAL, "-o: the name of the folder is empty");
 	if (cfg->folder) {
 		*out = make_wanted(cfg->folder, e);
 		return *out ? 0 : e->code;

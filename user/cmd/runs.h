@@ -33,9 +33,15 @@ struct runs_cfg {
 /* clang-format on */
 
 /*
+ * What was given with -o and --json, before anything is done: 0, or a negative errno and why no run
+ * could be kept there.
+ */
+int runs_check(const struct runs_cfg *cfg, struct err *e);
+
+/*
  * Makes the folder: *out, the caller's, to be freed; NULL where none is wanted. needed: for a
  * trace. A folder that nobody named and that cannot be made is a warning of the run. 0, or a
- * negative errno and why: it cannot be made, or there is a run in it.
+ * negative errno and why: it cannot be made.
  */
 int runs_open(char **out, const struct runs_cfg *cfg, bool needed, struct run *r, struct err *e);
 

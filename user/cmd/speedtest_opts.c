@@ -302,6 +302,7 @@ int speedtest_parse(struct speedtest_cfg *c, int argc, char **argv, struct err *
 		return 0;
 	}
 	r = r ? r : complete(c, e);
+	r = r ? r : runs_check(&c->s.runs, e);
 	if (!r && c->local)
 		return complete_local(c, argc - first, e);
 	if (!r && (c->directory || c->buffered))
