@@ -164,6 +164,7 @@ class Bench:
     run: Callable[[Lab, str], list[Result]]
     twelve: frozenset[str] = frozenset()  # variants of Lab.all_twelve it looks at
     apart: bool = False  # client and server on two CPUs: throughput is about overlap
+    free: bool = False  # nobody pinned: as a user finds them
 
 
 BENCHES = (
@@ -174,6 +175,7 @@ BENCHES = (
     Bench("call-cost", call_cost),
     Bench("record-time", record_time),
     Bench("record-apart", record_time, apart=True),
+    Bench("record-free", record_time, free=True),
     Bench("record-long", record_long),
     Bench("speed-peer", speed_peer, apart=True),
     Bench("speed-cpu", speed_cpu, apart=True),
@@ -249,6 +251,7 @@ def main() -> int:
         for bench in chosen:
             lab.client_cpu = placed(o, bench)
             how = f"/usr/bin/python3 -B tests/bench/bench.py {bench.name} {again}"
+            lab.free = bench.free
             how += f" --client-cpu {lab.client_cpu}  # {lab.placement()}"
             print(f"{bench.name}: {lab.placement()}")
             results += bench.run(lab, how)

@@ -115,6 +115,7 @@ class Lab:
         self.pairs = pairs
         self.server_cpu = server_cpu
         self.client_cpu = client_cpu
+        self.free = False  # pin nobody: the kernel places them
         self._stack = ExitStack()
         self.twelve: Collection[str] = ("off", "peer", "bpf")
         self._twelve: Series = {}
@@ -160,7 +161,9 @@ class Lab:
         more there were.
         """
         before = self.server
-        hooks = {"AFPD_CPU": str(self.server_cpu), "AFPD_VOL_SIZE": size}
+        hooks = {"AFPD_VOL_SIZE": size}
+        if not self.free:
+            hooks["AFPD_CPU"] = str(self.server_cpu)
         with Server(PEER_SUITE, **hooks) as self.server:
             favour_server(self.server)
             try:
@@ -173,7 +176,8 @@ class Lab:
 
         Ours is started the same way as the peer, so both pay for it.
         """
-        return ["taskset", "-c", str(self.client_cpu), "chroot", str(root), *command]
+        pin = [] if self.free else ["taskset", "-c", str(self.client_cpu)]
+        return [*pin, "chroot", str(root), *command]
 
     def login(self) -> list[str]:
         at = ["-h", "127.0.0.1", "-p", str(self.server.port), "-s", "vol1"]
@@ -245,6 +249,8 @@ class Lab:
         return min(os.sched_getaffinity(0) - {self.server_cpu}, default=self.server_cpu)
 
     def placement(self) -> str:
+        if self.free:
+            return "nobody pinned"
         if self.client_cpu == self.server_cpu:
             return f"client and server on CPU {self.client_cpu}"
         return f"client on CPU {self.client_cpu}, server on CPU {self.server_cpu}"

@@ -21,7 +21,9 @@ STREAMS = ("requests", "calls", "waits", "sessions", "client", "names")
 def traced(lab: Lab, what: str, tests: str, iterations: int = 1) -> Sample:
     """The trace is written on another CPU where there is one: the server's is its own."""
     shutil.rmtree(KEPT, ignore_errors=True)
-    options = [f"--trace={what}", "-o", str(KEPT), f"--trace-cpu={lab.other_cpu()}"]
+    options = [f"--trace={what}", "-o", str(KEPT)]
+    if not lab.free:
+        options.append(f"--trace-cpu={lab.other_cpu()}")
     return lab.ours("bpf", tests, *options, iterations=iterations)
 
 
@@ -43,7 +45,8 @@ def record_time(lab: Lab, how: str) -> list[Result]:
     """The time of tests while they are recorded, over that of nobody watching.
 
     With the client on the server's CPU all that watching takes adds to the time; on another,
-    where clients mostly are, what falls into the wait for each other does not.
+    where clients mostly are, or wherever the kernel puts them, what falls into the wait for each
+    other does not.
     """
     variants = {
         "off": partial(lab.ours, "off", RECORDED),
@@ -54,7 +57,9 @@ def record_time(lab: Lab, how: str) -> list[Result]:
     }
     with lab.own_file_system(SIZE):
         runs = lab.series(variants, lab.pairs)
-    how += f", trace on CPU {lab.other_cpu()}, volume of its own"
+    how += ", volume of its own"
+    if not lab.free:
+        how += f", trace on CPU {lab.other_cpu()}"
 
     def over(name: str, what: str, test: int | None) -> Result:
         sides = [
