@@ -19,6 +19,8 @@ from .words import LANGUAGES, Words
 
 TEMPLATE = "report.html"
 SESSIONS = 20  # shown; run.json has all
+DRAWN = 0.005  # of all time: a rare command that takes long would dwarf the others
+BOOKS = 16  # more are folded away, as long as all close
 FORMATS = ("svg", "png", "pdf")
 
 
@@ -159,7 +161,7 @@ def _page(run: Run, painter: Painter, prefix: str) -> Page:
         if t.client
     ]
     requests = trace.streams.get("requests") if trace else None
-    watched = [c for c in d.commands if c.requests and c.time_ns]
+    drawn = [c for c in d.commands if c.requests and c.time_ns > DRAWN * d.served_ns]
     return Page(
         digest=d,
         verdict=_verdict(d, w),
@@ -167,10 +169,8 @@ def _page(run: Run, painter: Painter, prefix: str) -> Page:
         trace=trace,
         latency=[p for p in latency if p],
         heat=picture("heat", w["heat_note"], figures.heat(requests, labels)) if requests else None,
-        where=picture("where", w["where_note"], figures.where(watched, labels))
-        if watched
-        else None,
-        cnid=picture("cnid", w["cnid_note"], figures.inside(watched, labels)),
+        where=picture("where", w["where_note"], figures.where(drawn, labels)) if drawn else None,
+        cnid=picture("cnid", w["cnid_note"], figures.inside(drawn, labels)),
         throughput=picture("throughput", *_throughput(d, w, labels)),
     )
 
@@ -185,7 +185,9 @@ def render(pages: list[Page], w: Words) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"time": show.time, "count": show.count, "size": show.size}
-    return environment.get_template(TEMPLATE).render(pages=pages, w=w, n_sessions=SESSIONS)
+    return environment.get_template(TEMPLATE).render(
+        pages=pages, w=w, n_sessions=SESSIONS, n_books=BOOKS
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -93,8 +93,9 @@ _WORDS: dict[str, tuple[str, str]] = {
     "where": ("Where the time goes, by AFP command", "AFP コマンド別の時間内訳"),
     "where_note": (
         "Mean time of a request inside the server, cut into what it was spent on; "
-        "dearest command in all first.",
-        "サーバー内での 1 要求の平均時間とその内訳。合計が大きい順。",
+        "dearest command in all first. Commands with less than 0.5 % of all time are in the table "
+        "only.",
+        "サーバー内での 1 要求の平均時間とその内訳。合計が大きい順。全体の 0.5 % 未満は表のみ。",
     ),
     "sessions": ("Sessions", "セッション"),
     "sessions_note": (

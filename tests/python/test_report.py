@@ -153,11 +153,42 @@ def test_who_kept_the_server_busy(shelf: Shelf, tmp_path: Path, execute: Execute
     assert rows.count("<tr><td>") == 20 and "6 more" in rows and "80.0 %" in rows
 
 
+def test_a_rare_command_does_not_dwarf_the_others(
+    shelf: Shelf, tmp_path: Path, execute: Execute
+) -> None:
+    """FPLoginCont: once, and longer than anything."""
+    text, _ = made(execute, tmp_path, shelf.put("a", "record"))
+    figure = text[text.index("Mean time of a request") :]
+    drawn, rest = figure.split("</figure>", 1)
+    assert "FPCreateFile" in drawn and "FPLoginCont" not in drawn
+    assert "<td>FPLoginCont</td>" in rest
+
+
+def test_many_books_are_folded_away_as_long_as_they_close(
+    shelf: Shelf, tmp_path: Path, execute: Execute
+) -> None:
+    def change(value: dict[str, Any]) -> None:
+        value["books"] = value["books"][:1] * 20
+
+    def open_one(value: dict[str, Any]) -> None:
+        change(value)
+        value["books"][19] = value["books"][0] | {"name": "the bad one", "closed": False}
+
+    text, _ = made(execute, tmp_path, shelf.put("a", change=change))
+    assert "<details><summary>Books" in text and "20 of 20 books close" in text
+    text, done = made(execute, tmp_path, shelf.put("b", change=open_one))
+    assert done.code == 4
+    table = text[text.index("<details open><summary>Books") :]
+    assert table.index("the bad one") < table.index(">closed<")
+
+
 def test_the_only_user_is_not_called_the_busiest(
     shelf: Shelf, tmp_path: Path, execute: Execute
 ) -> None:
     text, _ = made(execute, tmp_path, shelf.put("a", "record"))
     assert "uid 5001" in text and "busiest" not in text
+    text, _ = made(execute, tmp_path, shelf.put("b"))
+    assert "<h2>Sessions" not in text
 
 
 def test_figures_and_trace(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
