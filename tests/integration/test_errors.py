@@ -78,6 +78,9 @@ def check_one_message(done: Done) -> None:
         (["afp://localhost/vol1", "more"], ["more"]),
         (["-g"] * 9, ["1 PiB"]),
         (["--password-file", "/nonexistent/password"], ["/nonexistent/password"]),
+        (["--json", "/nonexistent/run.json"], ["--json", "cannot write /nonexistent/run.json"]),
+        (["--json", "/proc"], ["--json", "/proc is a folder"]),
+        (["--json", ""], ["--json", "empty"]),
     ],
     ids=lambda value: " ".join(value) if value and value[0].startswith(("-", "a", "h")) else "",
 )
@@ -229,13 +232,6 @@ def test_file_too_short(scope: Scope, dbd: Server) -> None:
         assert short.stat().st_size == 1 << 20
     finally:
         short.unlink()
-
-
-@pytest.mark.parametrize("path", ["/nonexistent/run.json", "/tmp", ""])
-def test_json_that_cannot_be_written_is_said_first(scope: Scope, dbd: Server, path: str) -> None:
-    done = scope(dbd, "-n", "1", "-f", ";", "--json", path).expect(USAGE, "--json", path)
-    check_one_message(done)
-    assert "Deep path" not in done.out
 
 
 def test_json_cannot_be_written(scope: Scope, dbd: Server) -> None:

@@ -109,6 +109,7 @@ def test_the_only_server(scope: Scope, tmp_path: Path) -> None:
         (("--port", "0"), USAGE, "port"),
         (("-d", "0"), USAGE, "-d"),
         (("--nonsense",), USAGE, "nonsense"),
+        (("--json", "/nonexistent/run.json"), USAGE, "cannot write /nonexistent/run.json"),
         (("-p", "{none}"), NO_SESSION, "no process {none}"),
         (("-p", "{self}"), NO_SESSION, "neither listens"),
         (("--port", "{free}"), NO_SESSION, "nothing listens on port {free}"),

@@ -156,6 +156,7 @@ def test_own_file(scope: Scope, disk: Path) -> None:
         (["-P", "FOLDER", "-f", "Read,ServerCopy"], USAGE, ["ServerCopy", "-L"]),
         (["-P", "FOLDER", "-F", "nosuch", "-f", "Read"], REFUSED, ["nosuch"]),
         (["-P", "FOLDER", "-q", "2T"], USAGE, ["-q"]),
+        (["-P", "FOLDER", "--json", "FOLDER"], USAGE, ["--json", "is a folder"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) and value[0] == "-P" else "",
 )

@@ -167,6 +167,7 @@ static void numbers_outside_their_range_are_named_with_it(void **state)
 {
 	(void)state;
 	bad_number("--iterations=0", "--iterations: '0' is not in 1..1000");
+	bad_number("--iterations=-1", "--iterations: '-1' is not in 1..1000");
 	bad_number("-n 1001", "-n: '1001' is not in 1..1000");
 	bad_number("-n 99999999999999999999999", "-n: '99999999999999999999999' is not in 1..1000");
 	bad_number("-a 4294967296", "-a: '4294967296' is not in 0..4294967295");
@@ -190,7 +191,7 @@ static void both_ends_of_a_range_belong_to_it(void **state)
 
 static void things_that_are_no_numbers_are_refused(void **state)
 {
-	static const char *const bad[] = { "-1", "+1", "1x", "0x10", "x", "1.5", "1K" };
+	static const char *const bad[] = { "-x", "+1", "1x", "0x10", "x", "1.5", "1K" };
 	char line[64], text[64];
 
 	(void)state;

@@ -162,6 +162,7 @@ static void what_does_not_go_together_is_refused(void **state)
 		"speedtest -L -P /tmp -S vol2",
 		"speedtest -L -P /tmp -f ServerCopy",
 		"speedtest --verify --data random" SERVER,
+		"speedtest --verify --data zero" SERVER,
 		"speedtest --verify -F x" SERVER,
 		"speedtest --set speedtest-4.5 --data random" SERVER,
 	};

@@ -2,6 +2,7 @@
 /* Options by table on top of getopt_long. Not for printing errors: user/cmd does that. */
 #include "base/opt.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -147,7 +148,10 @@ static int parse_number(const struct opt *o, const char *name, const char *text,
 	char *end;
 
 	/* strtoull takes blanks and signs; an option does not. */
-	errno = *text >= '0' && *text <= '9' ? 0 : EINVAL;
+	if (isdigit((unsigned char)*text))
+		errno = 0;
+	else
+		errno = *text == '-' && isdigit((unsigned char)text[1]) ? ERANGE : EINVAL;
 	if (!errno) {
 		v = strtoull(text, &end, 10);
 		unit = o->type == OPT_SIZE ? unit_of(end) : !*end;

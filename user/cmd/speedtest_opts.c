@@ -13,6 +13,7 @@
 
 #define SIZE_MAX_BYTES (1ull << 60)
 #define DELAY_MAX_S    3600.0
+#define DATA_NOT_GIVEN (-1)
 
 const char *const speedtest_data_choices[] = { "zero", "random", "pattern", NULL };
 const char *const speedtest_unit_choices[] = { "binary", "decimal", NULL };
@@ -242,7 +243,7 @@ static int complete(struct speedtest_cfg *c, struct err *e)
 	c->o.peer = c->set_choice == 1;
 	c->o.flush = !c->no_flush;
 	c->o.second = c->second_volume != NULL;
-	c->o.data = (enum speed_data)c->data;
+	c->o.data = c->data == DATA_NOT_GIVEN ? SPEED_ZERO : (enum speed_data)c->data;
 	if (!c->o.n_works) {
 		c->o.work[c->o.n_works++] = SPEED_WRITE;
 		if (!c->compatible)
@@ -252,7 +253,7 @@ static int complete(struct speedtest_cfg *c, struct err *e)
 	c->statistics |= c->sweep || c->csv || c->o.iterations > 1;
 	c->live = c->compatible && !c->csv;
 	c->null = !c->no_null && !c->csv && c->table != SPEEDTEST_TABLE_PEER;
-	if (c->o.verify && c->data == SPEED_RANDOM)
+	if (c->o.verify && c->data != DATA_NOT_GIVEN && c->data != SPEED_PATTERN)
 		return err_set(e, -EINVAL, "--verify needs --data pattern");
 	if (c->o.verify && c->o.file)
 		return err_set(e, -EINVAL,
@@ -288,7 +289,9 @@ int speedtest_parse(struct speedtest_cfg *c, int argc, char **argv, struct err *
 {
 	int first, r;
 
-	*c = (struct speedtest_cfg) { .s.c = CONNECT_DEFAULTS, .table = SPEEDTEST_TABLE_OWN };
+	*c = (struct speedtest_cfg) { .s.c = CONNECT_DEFAULTS,
+				      .table = SPEEDTEST_TABLE_OWN,
+				      .data = DATA_NOT_GIVEN };
 	c->s.runs.not_kept = c->compatible = peer_name(argv[0], "afp_speedtest");
 	c->o.warmups = c->o.window = 1;
 	c->o.iterations = c->compatible ? 1 : 6;

@@ -18,7 +18,7 @@ struct trace_opts {
 	bool names;         /* in words, beside their hashes */
 	bool pinned;        /* the writer runs on cpu */
 	unsigned int cpu;
-	uint64_t max_len;          /* bytes, all files together; 0: no limit */
+	uint64_t max_len;          /* bytes, all files together, 1 MiB or more; 0: no limit */
 	const char *run, *command; /* of the run; for the metadata */
 };
 
