@@ -103,7 +103,7 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A client's connection that `record` saw. No user: it did not log in, or before."""
+    """A client's connection that was watched. user is None: nobody has logged in on it."""
 
     user: str | None
     address: str | None

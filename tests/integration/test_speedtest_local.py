@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 import signal
 import subprocess
@@ -167,6 +168,16 @@ def test_refused(
     done = scope.execute([str(scope.binary), "speedtest", "-L", "-d", "4K", *line])
     done.expect(status, *texts)
     assert len(done.messages) == 1, f"{done}"
+
+
+def test_json_into_a_pipe_of_an_ordinary_user(scope: Scope, folder: Path) -> None:
+    """Nobody may write into the folder of pipes, but into a pipe."""
+    folder.chmod(0o777)
+    line = [str(scope.binary), "speedtest", "-L", "-P", str(folder), *ONCE, "-f", "Write"]
+    shell = '"$@" --no-save --json >(cat) > /dev/null && wait $!'
+    user = ["setpriv", "--reuid=65534", "--clear-groups"]
+    done = scope.execute([*user, "bash", "-c", shell, "bash", *line, "-d", "4K"]).expect(OK)
+    assert json.loads(done.out)["complete"]
 
 
 @pytest.fixture

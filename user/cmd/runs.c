@@ -139,10 +139,11 @@ static int check_folder(const char *folder, struct err *e)
 	return r;
 }
 
+/* A file is made or replaced in its folder, a pipe written to. */
 static int check_json(const char *path, struct err *e)
 {
 	char *folder = strdup(path), *end = folder ? strrchr(folder, '/') : NULL;
-	struct stat st;
+	struct stat st = { .st_mode = S_IFREG };
 	int r = 0;
 
 	if (!folder)
@@ -153,7 +154,7 @@ static int check_json(const char *path, struct err *e)
 		r = err_set(e, -EINVAL, "--json: the name of the file is empty");
 	else if (!stat(path, &st) && S_ISDIR(st.st_mode))
 		r = err_set(e, -EISDIR, "--json: %s is a folder: name a file", path);
-	else if (access(end ? folder : ".", W_OK | X_OK))
+	else if (S_ISREG(st.st_mode) && access(end ? folder : ".", W_OK | X_OK))
 		r = err_set(e, -errno, "--json: cannot write %s: %s", path, strerror(errno));
 	free(folder);
 	return r;
