@@ -8,7 +8,6 @@
 #include "dsi/dsi.h"
 
 #include "base/clock.h"
-#include "base/tcp.h"
 #include "dsi/conn.h"
 #include "dsi/net.h"
 
@@ -407,6 +406,14 @@ bool dsi_tcp(const struct dsi *d, struct run_tcp *out)
 	take_option(d, out, TCP_RCVBUF, (const int[]) { SOL_SOCKET, SO_RCVBUF });
 	take_option(d, out, TCP_MSS, (const int[]) { IPPROTO_TCP, TCP_MAXSEG });
 	return true;
+}
+
+bool dsi_congestion(const struct dsi *d, char out[static TCP_CONGESTION_LEN])
+{
+	socklen_t len = TCP_CONGESTION_LEN - 1;
+
+	memset(out, 0, TCP_CONGESTION_LEN);
+	return !getsockopt(d->fd, IPPROTO_TCP, TCP_CONGESTION, out, &len) && *out;
 }
 
 static void say_goodbye(struct dsi *d)

@@ -19,6 +19,7 @@
  */
 
 #include "base/err.h"
+#include "base/tcp.h"
 #include "dsi/frame.h"
 
 #include <signal.h>
@@ -121,6 +122,9 @@ void dsi_ends(const struct dsi *d, struct sockaddr_storage *local, struct sockad
  * RUN_TCP, marks the rest unknown, leaves end and when alone. false: it gives nothing.
  */
 bool dsi_tcp(const struct dsi *d, struct run_tcp *out);
+
+/* By what our end sends: "cubic", "bbr". false: the kernel does not say. */
+bool dsi_congestion(const struct dsi *d, char out[static TCP_CONGESTION_LEN]);
 
 /*
  * Ends the session: DSICloseSession unless the connection is gone, waits (2 s at most) until the

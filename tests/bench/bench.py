@@ -21,7 +21,18 @@ from pathlib import Path
 from typing import Any
 
 from alarms import alarms_counts, alarms_same, alarms_slow
-from lab import LETTERS, OUT, REPO, Client, Lab, Sample, call_cost_program, compiled
+from lab import (
+    CONGESTION,
+    LETTERS,
+    OUT,
+    REPO,
+    Client,
+    Lab,
+    Sample,
+    call_cost_program,
+    compiled,
+    own_network,
+)
 from limit import speed_limit
 from record import record_long, record_time
 from speed import speed_cpu, speed_peer
@@ -190,7 +201,7 @@ def machine(lab: Lab) -> str:
     cpus = os.cpu_count()
     return (
         f"netatalk {lab.server.version} (CNID dbd), {platform.machine()}, {cpus} CPUs,"
-        f" Linux {platform.release()}"
+        f" Linux {platform.release()}, TCP by {CONGESTION.read_text().strip()}"
     )
 
 
@@ -208,6 +219,12 @@ def options() -> argparse.Namespace:
     )
     parser.add_argument("--pairs", type=int, default=7, help="rounds (default: 7)")
     parser.add_argument("--quick", action="store_true", help="2 rounds")
+    parser.add_argument(
+        "--congestion",
+        metavar="NAME",
+        help="TCP congestion control (reno, cubic), in a network namespace of the bench's own"
+        " (default: the machine's)",
+    )
     parser.add_argument("--afpscope", type=Path, metavar="PROGRAM", help="default: build/afpscope")
     parser.add_argument("--server-cpu", type=int, default=last, metavar="CPU")
     parser.add_argument(
@@ -243,6 +260,9 @@ def main() -> int:
     program = (o.afpscope or REPO / "build" / "afpscope").resolve()
     if o.afpscope:
         again += f" --afpscope {program}"
+    if o.congestion:
+        again += f" --congestion {o.congestion}"
+        own_network(o.congestion)
     with Lab(program, o.pairs, o.server_cpu, o.server_cpu) as lab:
         print(machine(lab))
         results = [load("before")]

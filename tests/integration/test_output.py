@@ -130,6 +130,9 @@ def test_json_has_everything(full: Done) -> None:
     assert re.fullmatch(r"[0-9a-f]{16}", saved["id"])
     assert re.fullmatch(r"\d{4}(-\d\d){2}T(\d\d:){2}\d\dZ", saved["started"])
     full.run.assert_trustworthy()
+    congestion = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
+    assert saved["environment"]["client.congestion"] == congestion
+    assert saved["server"]["afpd.congestion"] == congestion
     keys = {metric["key"] for metric in saved["metrics"]}
     assert len(keys) == len(saved["metrics"])
     assert all(metric["unit"] in ("ns", "1", "B") for metric in saved["metrics"])

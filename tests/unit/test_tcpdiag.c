@@ -176,6 +176,26 @@ static void every_value_is_the_other_end_s_own(void **state)
 	loopback_end(&l);
 }
 
+static void the_other_end_s_congestion_control_is_its_own(void **state)
+{
+	struct loopback l = make(LOOPBACK_V4);
+	struct tcpdiag d = open_at(&l);
+	char name[TCP_CONGESTION_LEN] = "", own[TCP_CONGESTION_LEN] = "";
+	socklen_t len = sizeof(own) - 1;
+
+	(void)state;
+	assert_int_equal(getsockopt(l.server, IPPROTO_TCP, TCP_CONGESTION, own, &len), 0);
+	assert_true(tcpdiag_congestion(&d, name));
+	assert_string_equal(name, own);
+	/* The one that every kernel has. */
+	assert_int_equal(setsockopt(l.server, IPPROTO_TCP, TCP_CONGESTION, "reno", 4), 0);
+	assert_true(tcpdiag_congestion(&d, name));
+	assert_string_equal(name, "reno");
+	tcpdiag_close(&d);
+	assert_false(tcpdiag_congestion(&d, name));
+	loopback_end(&l);
+}
+
 static void a_closed_end_says_nothing(void **state)
 {
 	struct loopback l = make(LOOPBACK_V4);
@@ -410,6 +430,7 @@ int main(void)
 		cmocka_unit_test(the_other_end_received_what_was_sent_mapped),
 		cmocka_unit_test(mapped_addresses_name_an_ipv4_connection),
 		cmocka_unit_test(every_value_is_the_other_end_s_own),
+		cmocka_unit_test(the_other_end_s_congestion_control_is_its_own),
 		cmocka_unit_test(a_closed_end_says_nothing),
 		cmocka_unit_test(a_connection_cut_off_says_nothing),
 		cmocka_unit_test(a_later_connection_of_the_same_addresses_is_another_one),

@@ -6,6 +6,9 @@
 
 #include "base/run.h"
 
+/* Of the name of a congestion control: the kernel's TCP_CA_NAME_MAX. */
+#define TCP_CONGESTION_LEN 16
+
 struct tcp_info; /* of linux/tcp.h */
 
 /*

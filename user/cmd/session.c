@@ -117,12 +117,15 @@ static int describe(struct session *s)
 {
 	const struct session_cfg *cfg = s->cfg;
 	struct run_notes *o = &s->run.options, *sv = &s->run.server;
+	char congestion[TCP_CONGESTION_LEN];
 	int r = 0;
 
 	r |= run_note(o, "watch", "%s", session_watch_choices[cfg->watch]);
 	if (cfg->hz)
 		r |= run_note(o, "sample_hz", "%u", cfg->hz);
 	r |= run_note(o, "timeout_s", "%u", cfg->c.timeout_s);
+	if (dsi_congestion(s->afp.dsi, congestion))
+		r |= run_note(&s->run.environment, "client.congestion", "%s", congestion);
 	r |= run_note(sv, "host", "%s", cfg->c.host);
 	r |= run_note(sv, "port", "%u", cfg->c.port);
 	r |= run_note(sv, "name", "%s", s->server.name);

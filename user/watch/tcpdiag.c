@@ -6,7 +6,6 @@
 
 #include "watch/tcpdiag.h"
 
-#include "base/tcp.h"
 #include "watch/sockets.h"
 
 #include <errno.h>
@@ -15,6 +14,7 @@
 #include <linux/sock_diag.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -60,7 +60,8 @@ static int ask(struct tcpdiag *d, union reply *r)
 		       .nlmsg_seq = ++d->seq },
 		.req = { .sdiag_family = d->family,
 			 .sdiag_protocol = IPPROTO_TCP,
-			 .idiag_ext = 1u << (INET_DIAG_INFO - 1) | 1u << (INET_DIAG_SKMEMINFO - 1),
+			 .idiag_ext = 1u << (INET_DIAG_INFO - 1) | 1u << (INET_DIAG_SKMEMINFO - 1) |
+				      1u << (INET_DIAG_CONG - 1),
 			 .idiag_states = ~0u,
 			 .id = d->id },
 	};
@@ -160,25 +161,36 @@ static bool take_info(struct run_tcp *out, const struct rtattr *a)
 	return len > 0;
 }
 
+/* false: closed, or no process has that socket any more. */
+static bool look(struct tcpdiag *d, union reply *out)
+{
+	if (!d->is_open || ask(d, out))
+		return false;
+	/* Closed by its process, it may live on in the kernel for a while. */
+	return ((const struct inet_diag_msg *)NLMSG_DATA(&out->head))->idiag_inode;
+}
+
+static const struct rtattr *first_of(const union reply *r, int *left)
+{
+	const struct inet_diag_msg *m = NLMSG_DATA(&r->head);
+
+	*left = (int)(r->head.nlmsg_len - NLMSG_LENGTH(sizeof(*m)));
+	return (const void *)(m + 1);
+}
+
 bool tcpdiag_look(struct tcpdiag *d, struct run_tcp *out)
 {
 	struct run_tcp now = *out;
-	const struct inet_diag_msg *m;
 	const struct rtattr *a;
 	union reply reply;
 	bool found = false;
 	int left;
 
-	if (!d->is_open || ask(d, &reply))
-		return false;
-	m = NLMSG_DATA(&reply.head);
-	/* Closed by its process, it may live on in the kernel for a while. */
-	if (!m->idiag_inode)
+	if (!look(d, &reply))
 		return false;
 	memset(now.known, 0, sizeof(now.known));
 	memset(now.value, 0, sizeof(now.value));
-	left = (int)(reply.head.nlmsg_len - NLMSG_LENGTH(sizeof(*m)));
-	for (a = (const void *)(m + 1); RTA_OK(a, left); a = RTA_NEXT(a, left)) {
+	for (a = first_of(&reply, &left); RTA_OK(a, left); a = RTA_NEXT(a, left)) {
 		if (a->rta_type == INET_DIAG_INFO)
 			found = take_info(&now, a);
 		else if (a->rta_type == INET_DIAG_SKMEMINFO)
@@ -187,6 +199,24 @@ bool tcpdiag_look(struct tcpdiag *d, struct run_tcp *out)
 	if (found)
 		*out = now;
 	return found;
+}
+
+bool tcpdiag_congestion(struct tcpdiag *d, char out[static TCP_CONGESTION_LEN])
+{
+	const struct rtattr *a;
+	union reply reply;
+	int left;
+
+	if (!look(d, &reply))
+		return false;
+	for (a = first_of(&reply, &left); RTA_OK(a, left); a = RTA_NEXT(a, left)) {
+		if (a->rta_type != INET_DIAG_CONG)
+			continue;
+		snprintf(out, TCP_CONGESTION_LEN, "%.*s", (int)RTA_PAYLOAD(a),
+			 (const char *)RTA_DATA(a));
+		return true;
+	}
+	return false;
 }
 
 void tcpdiag_close(struct tcpdiag *d)

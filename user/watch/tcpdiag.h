@@ -8,7 +8,7 @@
  * rights.
  */
 
-#include "base/run.h"
+#include "base/tcp.h"
 
 #include <linux/inet_diag.h>
 #include <stdbool.h>
@@ -38,6 +38,9 @@ int tcpdiag_open(struct tcpdiag *out, const struct sockaddr_storage *local,
  * its process sends or receives without a pause that may take milliseconds.
  */
 bool tcpdiag_look(struct tcpdiag *d, struct run_tcp *out);
+
+/* By what that socket sends: "cubic", "bbr". Errors as tcpdiag_look. */
+bool tcpdiag_congestion(struct tcpdiag *d, char out[static TCP_CONGESTION_LEN]);
 
 void tcpdiag_close(struct tcpdiag *d); /* may be closed already */
 

@@ -349,6 +349,7 @@ static int finish_warnings(const struct watch *w, struct run *r)
 
 int watch_finish(struct watch *w, struct run *r)
 {
+	char congestion[TCP_CONGESTION_LEN];
 	int err = finish_ladder(w, r);
 
 	watch_stop(w);
@@ -356,6 +357,8 @@ int watch_finish(struct watch *w, struct run *r)
 		err = finish_absent(w, r);
 	for (size_t i = 0; i < w->n && !err; i++)
 		err = place_note(r, w->process[i].pid, w->process[i].role);
+	if (!err && tcpdiag_congestion(&w->tcp, congestion))
+		err = run_note(&r->server, "afpd.congestion", "%s", congestion);
 	if (!err && w->rung && !w->t.n_cnid)
 		err = run_note(&r->server, "cnid_dbd", "%s", cnid_why(w));
 	if (!err && w->rung)
