@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -60,6 +62,14 @@ def scope(tmp_path_factory: pytest.TempPathFactory) -> Scope:
     assert binary.is_file(), f"{binary} is not there: run make, or set AFPSCOPE"
     os.environ["AFPSCOPE_RUNS"] = str(tmp_path_factory.mktemp("kept"))  # not among the user's
     return Scope(binary, tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture
+def public(scope: Scope) -> Iterator[Path]:
+    """The program, in a folder where everybody may run it, and write."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o777)
+        yield Path(shutil.copy(scope.binary, name))
 
 
 @pytest.fixture(scope="session")

@@ -28,6 +28,8 @@ OK, FAILED, USAGE, REFUSED, UNTRUSTED, NO_SESSION, LOST = range(7)
 INTERRUPTED = 130
 
 # The letters of option -f, and the tests' numbers.
+NOBODY = 65534
+AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
 LETTERS = "123456789:;<"
 LETTER = dict(enumerate(LETTERS, 1))
 NUMBER = {letter: number for number, letter in LETTER.items()}

@@ -6,10 +6,8 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,21 +15,11 @@ import pytest
 from afpclient import AfpClient
 from checks import Found, check, one_of, only, port_option, steps, taken
 from netatalk import HERE, Server
-from scope import FAILED, NO_SESSION, OK, UNTRUSTED, USAGE, Scope, wait_until
+from scope import AS_NOBODY, FAILED, NO_SESSION, OK, UNTRUSTED, USAGE, Scope, wait_until
 
-NOBODY = 65534
-AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
 WITHOUT_BPF = (sys.executable, str(Path(__file__).with_name("nobpf.py")))
 # A process namespace of its own: no server is seen, and the kernel's numbers are others.
 ALONE = ("unshare", "--pid", "--fork", "--mount-proc")
-
-
-@pytest.fixture
-def public(scope: Scope) -> Iterator[str]:
-    """The program, where everybody may run it."""
-    with tempfile.TemporaryDirectory() as name:
-        Path(name).chmod(0o755)
-        yield shutil.copy(scope.binary, name)
 
 
 def test_root(scope: Scope, dbd: Server) -> None:
@@ -77,8 +65,8 @@ def test_bpf_forbidden(scope: Scope, dbd: Server) -> None:
     assert only(found)["cnid_metad"] == dbd.metad
 
 
-def test_ordinary_user(scope: Scope, dbd: Server, public: str) -> None:
-    found = check(scope, status=UNTRUSTED, before=AS_NOBODY, binary=public)
+def test_ordinary_user(scope: Scope, dbd: Server, public: Path) -> None:
+    found = check(scope, status=UNTRUSTED, before=AS_NOBODY, binary=str(public))
     entry = one_of(found, dbd)
     assert not found["exact"] and not entry["exact"]
     assert taken(found, "calls") is None
@@ -90,8 +78,14 @@ def test_ordinary_user(scope: Scope, dbd: Server, public: str) -> None:
     assert "CAP_BPF" in steps(found, "kernel")["rights"]["why"]
 
 
-def test_ordinary_user_names_a_port(scope: Scope, dbd: Server, public: str) -> None:
-    found = check(scope, *port_option(dbd), status=UNTRUSTED, before=AS_NOBODY, binary=public)
+def test_ordinary_user_names_a_port(scope: Scope, dbd: Server, public: Path) -> None:
+    found = check(
+        scope,
+        *port_option(dbd),
+        status=UNTRUSTED,
+        before=AS_NOBODY,
+        binary=str(public),
+    )
     assert "no right to see whose it is" in found["message"]
     assert found["servers"] == []
 

@@ -8,19 +8,16 @@ import contextlib
 import csv
 import ctypes
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from netatalk import Server
-from scope import FAILED, OK, PinnedServer, Run, Scope, both_cpus
+from scope import AS_NOBODY, FAILED, OK, PinnedServer, Run, Scope, both_cpus
 from test_books import DBD
 
-NOBODY = 65534
 LETTERS = "49"
 TITLE = "Locking/Unlocking 10000 times each [20,000 AFP ops]"
 PROC_KNOWS = {
@@ -112,25 +109,15 @@ def test_off(scope: Scope, dbd: Server) -> None:
     assert "IO Operations" not in done.err
 
 
-@pytest.fixture
-def public(scope: Scope) -> Iterator[Path]:
-    """A folder for everybody, with the program in it."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o777)
-        shutil.copy(scope.binary, folder / "afpscope")
-        yield folder
-
-
-def as_nobody(scope: Scope, server: Server, folder: Path, *args: str) -> list[str]:
+def as_nobody(scope: Scope, server: Server, program: Path, *args: str) -> list[str]:
     command = scope.command(server, "-n", "1", "-f", LETTERS, *args)
     at = command.index(str(scope.binary))
-    command[at] = str(folder / "afpscope")
-    return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *command]
+    command[at] = str(program)
+    return [*AS_NOBODY, *command]
 
 
 def test_ordinary_user(scope: Scope, dbd: Server, public: Path) -> None:
-    saved = public / "run.json"
+    saved = public.parent / "run.json"
     done = scope.execute(as_nobody(scope, dbd, public, "--json", str(saved))).expect(OK)
     check_nothing_of_the_server(done.out, Run.load(saved), "no right to see")
 

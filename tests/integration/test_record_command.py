@@ -10,33 +10,20 @@ import os
 import platform
 import random
 import re
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from afpclient import AfpClient, Busy
 from netatalk import HERE, Server
 from recording import LOGOUT, STAT, by_port, saved, stats, stopped
-from scope import NO_SESSION, OK, UNTRUSTED, USAGE, Run, Scope, kill, wait_until
+from scope import AS_NOBODY, NO_SESSION, OK, UNTRUSTED, USAGE, Run, Scope, kill, wait_until
 
-NOBODY = 65534
-AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
 WITHOUT_BPF = (sys.executable, str(Path(__file__).with_name("nobpf.py")))
-
-
-@pytest.fixture
-def public(scope: Scope) -> Iterator[str]:
-    """The program, where everybody may run it."""
-    with tempfile.TemporaryDirectory() as name:
-        Path(name).chmod(0o755)
-        yield shutil.copy(scope.binary, name)
 
 
 # Which server
@@ -329,10 +316,10 @@ def test_recorder_killed(scope: Scope, guests: Server, pair: dict[int, Busy]) ->
 
 
 @pytest.mark.parametrize("option", ["-p", "--port"])
-def test_nobody(scope: Scope, guests: Server, public: str, option: str) -> None:
+def test_nobody(scope: Scope, guests: Server, public: Path, option: str) -> None:
     """Who may see nothing gets no report of nothing."""
     value = {"-p": guests.pid, "--port": guests.port}[option]
-    done = scope.execute([*AS_NOBODY, public, "record", "-d", "1", option, str(value)])
+    done = scope.execute([*AS_NOBODY, str(public), "record", "-d", "1", option, str(value)])
     done.expect(UNTRUSTED, "run as root")
     assert not done.out
 

@@ -16,7 +16,19 @@ from typing import Any
 import pytest
 from netatalk import PEER_SUITE, Server
 from peertext import check_csv, check_figures, csv_skeleton, skeleton, tables
-from scope import BUILD, INTERRUPTED, NO_SESSION, OK, REFUSED, USAGE, Done, Run, Scope, wait_until
+from scope import (
+    AS_NOBODY,
+    BUILD,
+    INTERRUPTED,
+    NO_SESSION,
+    OK,
+    REFUSED,
+    USAGE,
+    Done,
+    Run,
+    Scope,
+    wait_until,
+)
 from speeding import COPY, KIB, MIB, READ, WRITE, named, only, transfers
 
 THREE = "Read,Write,Copy"
@@ -170,13 +182,12 @@ def test_refused(
     assert len(done.messages) == 1, f"{done}"
 
 
-def test_json_into_a_pipe_of_an_ordinary_user(scope: Scope, folder: Path) -> None:
+def test_json_into_a_pipe_of_an_ordinary_user(scope: Scope, public: Path) -> None:
     """Nobody may write into the folder of pipes, but into a pipe."""
-    folder.chmod(0o777)
-    line = [str(scope.binary), "speedtest", "-L", "-P", str(folder), *ONCE, "-f", "Write"]
+    line = [str(public), "speedtest", "-L", "-D", "-P", str(public.parent / "disk")]
     shell = '"$@" --no-save --json >(cat) > /dev/null && wait $!'
-    user = ["setpriv", "--reuid=65534", "--clear-groups"]
-    done = scope.execute([*user, "bash", "-c", shell, "bash", *line, "-d", "4K"]).expect(OK)
+    line = ["bash", "-c", shell, "bash", *line, *ONCE, "-f", "Write", "-d", "4K"]
+    done = scope.execute([*AS_NOBODY, *line]).expect(OK)
     assert json.loads(done.out)["complete"]
 
 
