@@ -169,7 +169,9 @@ def _page(run: Run, painter: Painter, prefix: str) -> Page:
         trace=trace,
         latency=[p for p in latency if p],
         heat=picture("heat", w["heat_note"], figures.heat(requests, labels)) if requests else None,
-        where=picture("where", w["where_note"], figures.where(drawn, labels)) if drawn else None,
+        where=picture("where", w.say("where_note", least=DRAWN), figures.where(drawn, labels))
+        if drawn
+        else None,
         cnid=picture("cnid", w["cnid_note"], figures.inside(drawn, labels)),
         throughput=picture("throughput", *_throughput(d, w, labels)),
     )

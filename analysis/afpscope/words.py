@@ -93,14 +93,15 @@ _WORDS: dict[str, tuple[str, str]] = {
     "where": ("Where the time goes, by AFP command", "AFP コマンド別の時間内訳"),
     "where_note": (
         "Mean time of a request inside the server, cut into what it was spent on; "
-        "dearest command in all first. Commands with less than 0.5 % of all time are in the table "
-        "only.",
-        "サーバー内での 1 要求の平均時間とその内訳。合計が大きい順。全体の 0.5 % 未満は表のみ。",
+        "dearest command in all first. Commands with less than {least:.1%} of all time are in the "
+        "table only.",
+        "サーバー内での 1 要求の平均時間とその内訳。合計が大きい順。"
+        "全体の {least:.1%} 未満は表のみ。",
     ),
     "sessions": ("Sessions", "セッション"),
     "sessions_note": (
-        "Busy: with a request in service. Folder: where the session was at the end.",
-        "処理中: 要求を処理していた時間。フォルダー: 終了時の位置。",
+        "Busy: with a request in service. Folder: where its process was last seen.",
+        "処理中: 要求を処理していた時間。フォルダー: プロセスが最後に確認された位置。",
     ),
     "sessions_more": ("{n} more", "他 {n} 件"),
     "user": ("User", "ユーザー"),

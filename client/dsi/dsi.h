@@ -70,7 +70,6 @@ struct dsi_opts {
 };
 
 struct dsi;
-struct run_tcp; /* base/run.h */
 
 /* Connects only, for dsi_status. */
 int dsi_connect(struct dsi **out, const struct dsi_opts *opts, struct err *e);

@@ -270,8 +270,8 @@ def main() -> int:
         lab.twelve = frozenset().union(*(bench.twelve for bench in chosen))
         for bench in chosen:
             lab.client_cpu = placed(o, bench)
-            how = f"/usr/bin/python3 -B tests/bench/bench.py {bench.name} {again}"
             lab.free = bench.free
+            how = f"/usr/bin/python3 -B tests/bench/bench.py {bench.name} {again}"
             how += f" --client-cpu {lab.client_cpu}  # {lab.placement()}"
             print(f"{bench.name}: {lab.placement()}")
             results += bench.run(lab, how)

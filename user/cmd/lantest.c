@@ -317,9 +317,9 @@ int cmd_lantest(int argc, char **argv)
 		help(&cfg, stdout);
 		return cfg.help ? OUTCOME_OK : peer_exit_code(OUTCOME_USAGE, 0, 0, false);
 	}
+	r = r ? r : runs_check(&cfg.s.runs, &e);
 	r = r ? r : connect_operands(&cfg.s.c, argc - first, argv + first, &e);
 	r = r ? r : connect_complete(&cfg.s.c, &e);
-	r = r ? r : runs_check(&cfg.s.runs, &e);
 	if (r && cfg.compatible) {
 		cmd_say("%s", e.text);
 		return peer_exit_code(OUTCOME_USAGE, 0, 0, r == -ERANGE);
