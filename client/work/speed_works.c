@@ -193,14 +193,19 @@ size_t speedtest_chunk(const struct store *s, const struct speedtest_opts *opts,
 }
 
 /*
- * What nobody looks at is dropped by the kernel, as iperf3 --skip-rx-copy has it: the server does
- * not notice, and this program's copying is not measured. Not under the peer's set, which copies;
- * nor where one request is all there is: then waking for each piece costs more than copying
- * (measured).
+ * What nobody looks at is dropped by the kernel, as iperf3 --skip-rx-copy has it: this program's
+ * copying is not measured. On one host that is no gain: a client that always waits leaves TCP's
+ * work of receiving to the server, whose CPU time rises by what the client's falls
+ * (tests/bench/bench.py speed-receive). Nor under the peer's set, which copies; nor where one
+ * request is all there is: then waking for each piece costs more than copying (measured).
  */
 static bool may_discard(const struct speed *s)
 {
-	return !s->opts->peer && !s->opts->verify && s->size > s->chunk;
+	if (s->opts->verify || s->size <= s->chunk)
+		return false;
+	if (s->opts->receive == SPEED_RECEIVE_AUTO)
+		return !s->opts->peer && !s->load->store->near;
+	return s->opts->receive == SPEED_RECEIVE_DROP;
 }
 
 /*

@@ -161,8 +161,11 @@ static int iterate_all(struct speed *s)
 
 static void describe(const struct speed *s, struct run_transfer *t)
 {
+	struct pump_job job = speed_job(s);
+
 	t->moved = s->size;
-	t->window = s->work == SPEED_SERVER_COPY ? 1 : speed_job(s).window;
+	t->window = s->work == SPEED_SERVER_COPY ? 1 : job.window;
+	t->dropped = job.discard;
 	t->sparse = s->opts->sparse && s->work != SPEED_WRITE;
 	t->own_file = !s->opts->file || s->work == SPEED_WRITE;
 	if (s->work == SPEED_SERVER_COPY)

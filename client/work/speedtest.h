@@ -31,6 +31,13 @@ enum speed_data {
 	SPEED_PATTERN, /* follows from the offset, so that it can be checked */
 };
 
+/* What becomes of the data that Read reads and nobody looks at. */
+enum speed_receive {
+	SPEED_RECEIVE_AUTO, /* dropped; copied from a server on this host, and as the peer */
+	SPEED_RECEIVE_COPY, /* into this program's buffers */
+	SPEED_RECEIVE_DROP, /* counted, and dropped by the kernel */
+};
+
 struct speedtest_opts {
 	unsigned int n_works;
 	enum speed_work work[N_SPEED_WORKS]; /* in the order in which they run, for each size */
@@ -47,6 +54,7 @@ struct speedtest_opts {
 	bool verify;         /* what comes back is what was written; needs SPEED_PATTERN */
 	bool second;         /* copies go to the store's second root */
 	enum speed_data data;
+	enum speed_receive receive;
 	const char *file;   /* of the root: the source of reads and copies; NULL: one of our own */
 	uint64_t delay_ns;  /* between iterations */
 	struct store *null; /* the same transfers against it, for comparison; NULL: no */

@@ -35,7 +35,7 @@ from lab import (
 )
 from limit import speed_limit
 from record import record_long, record_time
-from speed import speed_cpu, speed_peer
+from speed import speed_cpu, speed_peer, speed_receive
 from stats import Result, Side, absent, compare, figure
 from tracers import TESTS, TRACERS, traced
 
@@ -190,6 +190,7 @@ BENCHES = (
     Bench("record-long", record_long),
     Bench("speed-peer", speed_peer, apart=True),
     Bench("speed-cpu", speed_cpu, apart=True),
+    Bench("speed-receive", speed_receive, apart=True),
     Bench("speed-limit", speed_limit, apart=True),
     Bench("alarms-same", alarms_same),
     Bench("alarms-slow", alarms_slow),

@@ -8,13 +8,16 @@ mean of the middle half of its iterations; a side has one value a round.
 from __future__ import annotations
 
 import csv
+import os
 import statistics
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
 from lab import OUT, Client, Lab, compiled
+from netatalk import Server
 from stats import Result, Side, absent, compare
 
 MIB = 1 << 20
@@ -30,6 +33,10 @@ PEER = "peer"
 PLAIN = "plain"
 SETS = {"speedtest": "", "speedtest-4.5": ", 4.5's requests"}  # of ours, and their names in rows
 LEAST = "login"
+RECEIVED = ("copy", "drop")  # choices of --receive
+DROPPED = "dropped"  # our set, what Read reads dropped by the kernel
+RECEIVED_ITERATIONS = 8
+TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -134,6 +141,9 @@ def _big(lab: Lab, window: int) -> dict[tuple[str, str], list[Moved]]:
         for work in WORKS
         for who in (*SETS, PEER)
     }
+    drop = ("-a", "--receive=drop")
+    n = BIG_ITERATIONS["Read"]
+    variants[f"{DROPPED} Read"] = partial(run, lab, "speedtest", ["Read"], [BIG], n, window, *drop)
     for who in (*SETS, PEER):
         variants[f"{who} {LEAST}"] = partial(run, lab, who, ["Read"], ["4K"], 1, 1, "-a")
     for way in ("Read", "Write"):
@@ -192,17 +202,57 @@ def speed_cpu(lab: Lab, how: str) -> list[Result]:
         runs = _big(lab, window)
 
         def cost(who: str, work: str, runs: dict[tuple[str, str], list[Moved]] = runs) -> Side:
-            least = statistics.median(m.cpu_s for m in runs[who, LEAST])
+            least_of = "speedtest" if who == DROPPED else who
+            least = statistics.median(m.cpu_s for m in runs[least_of, LEAST])
             name = "afp_speedtest" if who == PEER else "afpscope"
             return Side(name, [(m.cpu_s - least) / _gigabytes(work) for m in runs[who, work]])
 
         for work in WORKS:
-            for who, label in SETS.items():
-                goal = None if label else 0.6
+            dropped = {DROPPED: ", dropped"} if (DROPPED, work) in runs else {}
+            for who, label in (SETS | dropped).items():
+                goal = 0.6 if who != "speedtest-4.5" else None
                 name = f"CPU of {work} {BIG} -r {window}{label}"
                 results.append(
                     compare(name, cost(who, work), cost(PEER, work), "s/GB", how, goal=goal)
                 )
             name = f"CPU of {work} {BIG}, its bytes alone, over -r {window}"
             results.append(compare(name, _plain_cost(runs, work), cost(PEER, work), "s/GB", how))
+    return results
+
+
+def _ended_cpu_s(server: Server) -> float:
+    """CPU time of the sessions that a server's main process has waited for."""
+    children = Path(f"/proc/{server.pid}/task/{server.pid}/children")
+    while children.read_text():  # the last one may not have been waited for yet
+        time.sleep(0.01)
+    fields = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[13]) + int(fields[14])) / TICKS  # cutime, cstime: proc(5)
+
+
+def speed_receive(lab: Lab, how: str) -> list[Result]:
+    """What Read reads, dropped by the client's kernel or copied: at whose cost.
+
+    CPU seconds per GB of whole runs, the source's filling among them.
+    """
+    n = RECEIVED_ITERATIONS
+    gigabytes = (n + 2) * SIZES[BIG] * MIB / 1e9
+    results = []
+
+    def one(receive: str, window: int) -> tuple[Moved, float]:
+        before_s = _ended_cpu_s(lab.server)
+        option = f"--receive={receive}"
+        moved = run(lab, "speedtest", ["Read"], [BIG], n, window, "-a", option)
+        return moved, _ended_cpu_s(lab.server) - before_s
+
+    for window in WINDOWS:
+        runs = lab.series({r: partial(one, r, window) for r in RECEIVED}, lab.pairs)
+        name = f"Read {BIG} -r {window}, dropped over copied"
+        figures = {
+            (name, "MiB/s"): lambda m, _: m.mib_s["Read", BIG],
+            (f"{name}: client's CPU", "s/GB"): lambda m, _: m.cpu_s / gigabytes,
+            (f"{name}: afpd's CPU", "s/GB"): lambda _, afpd_s: afpd_s / gigabytes,
+        }
+        for (row, unit), value in figures.items():
+            copied, dropped = (Side(r, [value(*sample) for sample in runs[r]]) for r in RECEIVED)
+            results.append(compare(row, dropped, copied, unit, how))
     return results

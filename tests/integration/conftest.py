@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 from afpclient import AfpClient, Busy
 from netatalk import Server
+from netns import elsewhere as server_elsewhere
 from recording import gone
 from scope import (
     BUILD,
@@ -166,6 +167,13 @@ def victim() -> Iterator[Server]:
     """A server to be killed."""
     with PinnedServer("forky", "dbd", both_cpus()[1]) as server:
         yield server
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[tuple[Server, str]]:
+    """A server behind a veth pair, and its address: to the client another host."""
+    with server_elsewhere() as found:
+        yield found
 
 
 @pytest.fixture

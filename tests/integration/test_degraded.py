@@ -4,18 +4,12 @@ cells n/a (never 0) with one line that says why, and exit code 0."""
 
 from __future__ import annotations
 
-import contextlib
 import csv
-import ctypes
-import os
-import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from netatalk import Server
-from scope import AS_NOBODY, FAILED, OK, PinnedServer, Run, Scope, both_cpus
+from scope import AS_NOBODY, FAILED, OK, Run, Scope
 from test_books import DBD
 
 LETTERS = "49"
@@ -129,47 +123,6 @@ def test_ordinary_user_csv(scope: Scope, dbd: Server, public: Path) -> None:
     for column in ("AFPD_R", "AFPD_W", "CNID_R", "CNID_W"):
         assert rows[TITLE][column] == ""
     assert int(rows[TITLE]["Time_ms"]) > 0
-
-
-def _setns(space: int) -> None:
-    if ctypes.CDLL(None, use_errno=True).setns(space, 0):
-        raise OSError(ctypes.get_errno(), "setns")
-
-
-@contextlib.contextmanager
-def inside(path: str) -> Iterator[None]:
-    """What is started in the block runs in this network namespace."""
-    with Path("/proc/self/ns/net").open() as before, Path(path).open() as space:
-        _setns(space.fileno())
-        try:
-            yield
-        finally:
-            _setns(before.fileno())
-
-
-def ip(*args: str) -> None:
-    subprocess.run(["ip", *args], check=True, timeout=20)
-
-
-@pytest.fixture
-def elsewhere() -> Iterator[tuple[Server, str]]:
-    """A server behind a veth pair, and its address: to the client another host."""
-    name, link = f"afpscope-{os.getpid()}", f"afs{os.getpid() % 100000}"
-    here, there = "198.18.77.1", "198.18.77.2"
-    with contextlib.ExitStack() as stack:
-        ip("netns", "add", name)
-        stack.callback(ip, "netns", "del", name)
-        ip("link", "add", f"{link}a", "type", "veth", "peer", "name", f"{link}b", "netns", name)
-        ip("addr", "add", f"{here}/30", "dev", f"{link}a")
-        ip("link", "set", f"{link}a", "up")
-        ip("-n", name, "addr", "add", f"{there}/30", "dev", f"{link}b")
-        ip("-n", name, "link", "set", f"{link}b", "up")
-        ip("-n", name, "link", "set", "lo", "up")
-        server = PinnedServer("forky", "dbd", both_cpus()[0], AFPD_GLOBAL=f"afp listen = {there}")
-        with inside(f"/run/netns/{name}"):
-            server.__enter__()
-        stack.callback(server.__exit__, None, None, None)
-        yield server, there
 
 
 def test_server_on_another_host(scope: Scope, elsewhere: tuple[Server, str]) -> None:

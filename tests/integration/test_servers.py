@@ -17,8 +17,8 @@ import pytest
 from afpclient import AfpClient
 from checks import check, one_of, only, port_option
 from netatalk import Server
+from netns import inside, ip
 from scope import NO_SESSION, OK, PinnedServer, Scope, both_cpus, wait_until
-from test_degraded import inside, ip
 
 USER_ID = {"bench1": 5001, "bench2": 5002}
 

@@ -7,6 +7,7 @@ import contextlib
 import json
 import re
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -210,6 +211,49 @@ def test_copy_with_many_outstanding(scope: Scope, server: Server, requests: str)
 
 
 # Files
+
+
+def dropped_calls(scope: Scope, server: Server, *args: str, host: str = "127.0.0.1") -> int:
+    """By strace: calls of the client that let the kernel drop what came."""
+    sized = ("-f", "Read", "-d", "4", "-n", "1", "-W", "0", "--no-null", "--watch=off")
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "strace"
+        line = ["strace", "-f", "-o", str(log), "-e", "trace=recvfrom,recvmsg"]
+        line += command(scope, server, *sized, *args, host=host)
+        # Under strace the sanitizer cannot look for leaks.
+        done = scope.execute(line, save=True, env={"ASAN_OPTIONS": "detect_leaks=0"}).expect(OK)
+        calls = log.read_text().count("MSG_TRUNC")
+    assert done.run
+    assert only(done.run).saved["dropped"] == (calls > 0)
+    assert only(done.run).phase["bytes"] == 4 * MIB
+    assert ("data dropped unread" in done.out) == (calls > 0)
+    return calls
+
+
+def test_receive(scope: Scope, dbd: Server, elsewhere: tuple[Server, str]) -> None:
+    """What nobody looks at is dropped, but not of a server on this host."""
+    for args, dropped in (
+        ((), False),
+        (("--receive=copy",), False),
+        (("--receive=drop",), True),
+        (("--receive=drop", "--set", LEGACY), True),
+        (("--verify",), False),
+    ):
+        assert (dropped_calls(scope, dbd, *args) > 0) == dropped, args
+    far, host = elsewhere
+    for args, dropped in (
+        ((), True),
+        (("--receive=copy",), False),
+        (("--set", LEGACY), False),
+        (("--verify",), False),
+    ):
+        assert (dropped_calls(scope, far, *args, host=host) > 0) == dropped, args
+
+
+def test_receive_and_what_does_not_go_with_it(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    speedtest(scope, dbd, "--receive=drop", "--verify").expect(USAGE, "--verify", "--receive drop")
+    local = [str(scope.binary), "speedtest", "-L", "-P", str(tmp_path), "--receive=copy"]
+    scope.execute(local).expect(USAGE, "--receive", "not with -L")
 
 
 def test_no_flush(scope: Scope, server: Server) -> None:

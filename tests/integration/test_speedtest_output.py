@@ -334,5 +334,6 @@ def test_every_key_is_there(full: Done) -> None:
     for phase in saved(full).phases:
         assert set(phase.saved["transfer"]) >= {
             *("work", "size_bytes", "moved_bytes", "requests", "chunk_bytes", "window"),
+            "dropped",
             *("sparse", "own_file", "samples", "stats", "tcp", "null", "verdict"),
         }

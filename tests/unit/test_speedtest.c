@@ -242,22 +242,31 @@ static void warm_ups_do_not_tick(void **state)
 	}
 }
 
-/* What is copied or checked is brought; what the peer copies is, too; so is a lone request. */
+/*
+ * What is copied or checked is brought; what the peer copies is, too; so is a lone request, and
+ * what comes from this host, where dropping would leave work to the server.
+ */
 static void reads_nobody_looks_at_are_told_so(void **state)
 {
 	static const struct {
 		enum speed_work work;
-		bool verify, peer;
+		enum speed_receive receive;
+		bool near, verify, peer;
 		uint64_t size;
 		unsigned int discarded;
 	} rows[] = {
-		{ SPEED_READ, false, false, 5 * CHUNK, 2 * 5 },
-		{ SPEED_READ, false, false, CHUNK, 0 },
-		{ SPEED_READ, true, false, 5 * CHUNK, 0 },
-		{ SPEED_READ, false, true, 5 * CHUNK, 0 },
-		{ SPEED_WRITE, true, false, 5 * CHUNK, 0 },
-		{ SPEED_COPY, false, false, 5 * CHUNK, 0 },
-		{ SPEED_COPY, true, false, 5 * CHUNK, 0 },
+		{ SPEED_READ, SPEED_RECEIVE_AUTO, false, false, false, 5 * CHUNK, 2 * 5 },
+		{ SPEED_READ, SPEED_RECEIVE_AUTO, false, false, false, CHUNK, 0 },
+		{ SPEED_READ, SPEED_RECEIVE_AUTO, false, true, false, 5 * CHUNK, 0 },
+		{ SPEED_READ, SPEED_RECEIVE_AUTO, false, false, true, 5 * CHUNK, 0 },
+		{ SPEED_READ, SPEED_RECEIVE_AUTO, true, false, false, 5 * CHUNK, 0 },
+		{ SPEED_READ, SPEED_RECEIVE_COPY, false, false, false, 5 * CHUNK, 0 },
+		{ SPEED_READ, SPEED_RECEIVE_DROP, true, false, false, 5 * CHUNK, 2 * 5 },
+		{ SPEED_READ, SPEED_RECEIVE_DROP, true, false, true, 5 * CHUNK, 2 * 5 },
+		{ SPEED_READ, SPEED_RECEIVE_DROP, true, false, false, CHUNK, 0 },
+		{ SPEED_WRITE, SPEED_RECEIVE_AUTO, false, true, false, 5 * CHUNK, 0 },
+		{ SPEED_COPY, SPEED_RECEIVE_DROP, false, false, false, 5 * CHUNK, 0 },
+		{ SPEED_COPY, SPEED_RECEIVE_AUTO, false, true, false, 5 * CHUNK, 0 },
 	};
 	struct speedtest_opts o;
 
@@ -266,11 +275,14 @@ static void reads_nobody_looks_at_are_told_so(void **state)
 		begin(CHUNK);
 		o = opts_of(rows[i].work, &rows[i].size);
 		o.warmups = 0;
+		rig.m.s.near = rows[i].near;
+		o.receive = rows[i].receive;
 		o.peer = rows[i].peer;
 		o.verify = rows[i].verify;
 		o.data = rows[i].verify ? SPEED_PATTERN : SPEED_ZERO;
 		must_work(&o);
 		assert_int_equal(rig.m.n_discarded, rows[i].discarded);
+		assert_int_equal(transfer()->dropped, rows[i].discarded > 0);
 		end();
 	}
 }

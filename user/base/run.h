@@ -133,6 +133,7 @@ struct run_transfer {
 	uint64_t requests;     /* data requests of one iteration; 0: the server copies by itself */
 	size_t chunk;          /* bytes of a data request, the last may be less; 0 likewise */
 	unsigned int window;   /* most requests in flight */
+	bool dropped;          /* what was read was dropped by the client's kernel */
 	bool sparse, own_file; /* source made by setting its length; made by the test */
 	size_t n_samples, n_tcp;
 	struct run_sample *sample; /* owned, in order of time */

@@ -246,6 +246,7 @@ static int describe(struct speedtest_session *x)
 	r |= run_note(o, "recreate", "%s", w->recreate ? "yes" : "no");
 	r |= run_note(o, "verify", "%s", w->verify ? "yes" : "no");
 	r |= run_note(o, "data", "%s", speedtest_data_choices[w->data]);
+	r |= run_note(o, "receive", "%s", speedtest_receive_choices[w->receive]);
 	r |= run_note(o, "delay_s", "%g", (double)w->delay_ns / 1e9);
 	r |= run_note(o, "units", "%s", speedtest_unit_choices[cfg->units]);
 	if (w->file)

@@ -25,11 +25,12 @@ struct speedtest_cfg {
 	bool sweep;             /* a list of sizes: -z, or nobody named one */
 	bool null;              /* compare with a peer that keeps nothing */
 	bool live;              /* the peer's text as it comes, on stdout */
-	int set_choice, data, units, table;
+	int set_choice, data, receive, units, table;
 	const char *set, *directory, *second_volume;
 };
 
-extern const char *const speedtest_data_choices[], *const speedtest_unit_choices[];
+extern const char *const speedtest_data_choices[], *const speedtest_receive_choices[],
+						       *const speedtest_unit_choices[];
 
 /*
  * argv[0] decides about the manners (cmd/peer.h). 0, or a negative errno (-ERANGE: a number) and

@@ -16,6 +16,7 @@
 #define DATA_NOT_GIVEN (-1)
 
 const char *const speedtest_data_choices[] = { "zero", "random", "pattern", NULL };
+const char *const speedtest_receive_choices[] = { "auto", "copy", "drop", NULL };
 const char *const speedtest_unit_choices[] = { "binary", "decimal", NULL };
 static const char *const set_choices[] = { SPEEDTEST_SET, SPEEDTEST_PEER_SET, NULL };
 static const char *const table_choices[] = { "both", "peer", "afpscope", NULL };
@@ -186,6 +187,8 @@ static const struct opt options[] = {
 	  .help = "requests: ours, or exactly those of netatalk 4.5's tool" },
 	{ .name = "data", .arg = "WHAT", .type = OPT_CHOICE, .offset = OFFSET(data), .choice = speedtest_data_choices,
 	  .help = "what files hold (default: zero)" },
+	{ .name = "receive", .arg = "HOW", .type = OPT_CHOICE, .offset = OFFSET(receive), .choice = speedtest_receive_choices,
+	  .help = "what Read reads: copy it to this program, or drop it in the kernel (default auto: copy where the server is on this host, else drop)" },
 	{ .name = "verify", .type = OPT_FLAG, .offset = OFFSET(o.verify), .help = "write a pattern and compare what comes back (costs this program time, also timed)" },
 	{ .name = "no-null", .type = OPT_FLAG, .offset = OFFSET(no_null), .help = "no comparison with a peer that keeps nothing" },
 	{ .type = OPT_HEADING, .help = "Local directory instead of a server:" },
@@ -255,6 +258,9 @@ static int complete(struct speedtest_cfg *c, struct err *e)
 	c->null = !c->no_null && !c->csv && c->table != SPEEDTEST_TABLE_PEER;
 	if (c->o.verify && c->data != DATA_NOT_GIVEN && c->data != SPEED_PATTERN)
 		return err_set(e, -EINVAL, "--verify needs --data pattern");
+	c->o.receive = (enum speed_receive)c->receive;
+	if (c->o.verify && c->o.receive == SPEED_RECEIVE_DROP)
+		return err_set(e, -EINVAL, "--verify needs what is read: not with --receive drop");
 	if (c->o.verify && c->o.file)
 		return err_set(e, -EINVAL,
 			       "--verify does not go with -F: what %s should hold is not known",
@@ -276,6 +282,8 @@ static int complete_local(struct speedtest_cfg *c, int operands, struct err *e)
 			       "-L works on a directory: no server can be named with it");
 	if (c->second_volume)
 		return err_set(e, -EINVAL, "-S names a volume of a server: not with -L");
+	if (c->o.receive != SPEED_RECEIVE_AUTO)
+		return err_set(e, -EINVAL, "--receive is of a server's replies: not with -L");
 	if (c->s.trace.what)
 		return err_set(e, -EINVAL, "--trace is of a server's requests: not with -L");
 	c->o.window = 1; /* system calls are made one after the other */

@@ -115,6 +115,7 @@ json_t *json_transfer(struct json_doc *d, const struct run *r, const struct run_
 	json_put(d, o, "requests", json_number(t->requests));
 	json_put(d, o, "chunk_bytes", json_number(t->chunk));
 	json_put(d, o, "window", json_integer(t->window));
+	json_put(d, o, "dropped", json_boolean(t->dropped));
 	json_put(d, o, "sparse", json_boolean(t->sparse));
 	json_put(d, o, "own_file", json_boolean(t->own_file));
 	json_put(d, o, "samples", samples(d, t));

@@ -246,7 +246,7 @@ static int cost_row(struct grid *g, const struct line *l)
 
 /* Both tables */
 
-/* "Write  requests of 1048540 B, 4 under way; made by setting its length" */
+/* "Read, requests of at most 1 MiB, 4 under way, sparse file" */
 static int work_head(struct grid *g, const struct run_transfer *t)
 {
 	char chunk[RUN_SIZE_MAX];
@@ -256,9 +256,10 @@ static int work_head(struct grid *g, const struct run_transfer *t)
 		return e;
 	if (!t->requests)
 		return grid_text(g, INK_BOLD, "  %s", t->work);
-	return grid_text(g, INK_BOLD, "  %s, requests of at most %s, %u under way%s%s", t->work,
-			 run_size(t->chunk, chunk), t->window, t->sparse ? ", sparse file" : "",
-			 t->own_file ? "" : ", a file that was there");
+	return grid_text(
+	    g, INK_BOLD, "  %s, requests of at most %s, %u under way%s%s%s", t->work,
+	    run_size(t->chunk, chunk), t->window, t->dropped ? ", data dropped unread" : "",
+	    t->sparse ? ", sparse file" : "", t->own_file ? "" : ", a file that was there");
 }
 
 /* The largest request is what a work's requests are "at most". */
