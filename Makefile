@@ -153,9 +153,12 @@ vm: vm-programs
 bpf-tests: $(BPF_TESTS)
 	$(call run_tests,$(BPF_TESTS))
 
+# Two files of tests side by side, each with servers and a CPU of its own: more would watch each
+# other's calls.
 integration: all
 	$(Q)$(SAN) all
-	$(Q)AFPSCOPE=$(CURDIR)/build/san/afpscope $(PYTHON) -B -m pytest -p no:cacheprovider -q tests/integration
+	$(Q)AFPSCOPE=$(CURDIR)/build/san/afpscope $(PYTHON) -B -m pytest -p no:cacheprovider -q \
+		-n $$(($(CPUS) > 1 ? 2 : 1)) --dist loadfile tests/integration
 
 # The Python package: types and tests, with the pinned packages of need.sh.
 python:

@@ -117,7 +117,8 @@ for group in "$@"; do
             openssl util-linux mount e2fsprogs gawk\|mawk libc-bin gcc libc6-dev) ;;
     check)
         list+=(libcmocka-dev clang "$(clang_rt)" clang-format shellcheck tshark
-            babeltrace2 bpftrace strace git python3 python3-pytest iproute2 mandoc
+            babeltrace2 bpftrace strace git python3 python3-pytest python3-pytest-xdist
+            iproute2 mandoc
             'linux-perf|linux-tools-generic' python3-venv fio) ;;
     vm)
         list+=(qemu-system-x86 qemu-system-arm cpio kmod e2fsprogs xz-utils zstd

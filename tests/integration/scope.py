@@ -315,9 +315,13 @@ class PinnedServer(Server):
 
 
 def both_cpus() -> tuple[int, int]:
-    """Two CPUs to use; the same twice where there is only one."""
-    usable = sorted(os.sched_getaffinity(0))
-    return usable[-1], usable[0]
+    """Two CPUs to use, the first for most; the same twice where there is only one.
+
+    Of the tests that run side by side (pytest-xdist) each has its own for most.
+    """
+    usable = sorted(os.sched_getaffinity(0), reverse=True)
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    return usable[worker % len(usable)], usable[(worker + 1) % len(usable)]
 
 
 class Scope:
