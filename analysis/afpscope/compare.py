@@ -31,8 +31,8 @@ TAIL = 0.05
 BLOCK_PAIRS = 4
 # Runs may differ in these and still be compared.
 _FREE_OPTIONS = {"iterations", "warmup", "timeout_s", "tests", "sample_hz"}
-_SERVER = ("afp_version", "uam", "quantum_bytes", "settings")
-_ENVIRONMENT = ("kernel", "machine", "cpus")
+_SERVER = ("afp_version", "uam", "quantum_bytes", "settings", "afpd.congestion")
+_ENVIRONMENT = ("kernel", "machine", "cpus", "client.congestion")
 _RUNGS = ("calls", "requests", "times", "storage.file", "storage.block", "storage.latency")
 
 

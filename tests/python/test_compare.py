@@ -149,7 +149,13 @@ def test_two_runs_are_not_enough(shelf: Shelf, execute: Execute) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "key"),
-    [("options", "large_file_bytes"), ("server", "quantum_bytes"), ("rungs", "calls")],
+    [
+        ("options", "large_file_bytes"),
+        ("server", "quantum_bytes"),
+        ("server", "afpd.congestion"),
+        ("environment", "client.congestion"),
+        ("rungs", "calls"),
+    ],
 )
 def test_what_differs_is_refused_and_named(
     shelf: Shelf, execute: Execute, kind: str, key: str
