@@ -146,9 +146,13 @@ def _big(lab: Lab, window: int) -> dict[tuple[str, str], list[Moved]]:
     variants[f"{DROPPED} Read"] = partial(run, lab, "speedtest", ["Read"], [BIG], n, window, *drop)
     for who in (*SETS, PEER):
         variants[f"{who} {LEAST}"] = partial(run, lab, who, ["Read"], ["4K"], 1, 1, "-a")
+    file = lab.server.vol1.parent / "stream"  # beside the volume, on the same file system
     for way in ("Read", "Write"):
-        variants[f"{PLAIN} {way}"] = partial(plain_tcp, lab, way, "-", 1024, PLAIN_PASSES)
-    runs = lab.series(variants, lab.pairs)
+        variants[f"{PLAIN} {way}"] = partial(plain_tcp, lab, way, str(file), 1024, PLAIN_PASSES)
+    try:
+        runs = lab.series(variants, lab.pairs)
+    finally:
+        file.unlink(missing_ok=True)
     return {(name.split()[0], name.split()[1]): moved for name, moved in runs.items()}
 
 
@@ -195,7 +199,7 @@ def _plain_cost(runs: Mapping[tuple[str, str], Sequence[Moved]], work: str) -> S
 def speed_cpu(lab: Lab, how: str) -> list[Result]:
     """CPU seconds of the client per GB moved, less those of a run that moves next to nothing.
 
-    Beside them what the bytes alone take: without a protocol, from and into one buffer.
+    Beside them what the bytes alone take: without a protocol, between a file and one buffer.
     """
     results = []
     for window in WINDOWS:
