@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import mmap
+import os
 import shutil
 from functools import partial
 from pathlib import Path
@@ -84,20 +86,24 @@ def _fio(lab: Lab, work: str, direct: bool) -> Moved:
         "output-format": "json",
         "output": saved,
     }
-    _hot_file(FOLDER / "fio")
+    _write_file(FOLDER / "fio", direct)
     command = ["fio", "--thread", *(f"--{name}={value}" for name, value in options.items())]
     cpu = Client(lab.pinned("/", command), OUT).finish()
     job = json.loads(saved.read_text())["jobs"][0][way]
     return Moved(cpu, {(work, SIZE): job["io_bytes"] / MIB / (job["runtime"] / 1e3)})
 
 
-def _hot_file(path: Path) -> None:
-    """Made anew for each run, as ours is: how the cache holds it changes with its past."""
+def _write_file(path: Path, direct: bool) -> None:
+    """Made anew for each run, and the same way as ours is: how fast a file is read depends on
+    how it was written, on the disk and in the cache."""
     path.unlink(missing_ok=True)
-    block = bytes(MIB)
-    with path.open("wb", buffering=0) as file:
-        for _ in range(SIZE_MIB):
-            file.write(block)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | (os.O_DIRECT if direct else 0))
+    try:
+        with mmap.mmap(-1, MIB) as block:  # zeros, aligned as O_DIRECT wants it
+            for _ in range(SIZE_MIB):
+                os.write(file, block)
+    finally:
+        os.close(file)
 
 
 def _here(lab: Lab, how: str) -> list[Result]:
