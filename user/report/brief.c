@@ -149,6 +149,20 @@ static const char *not_seen_advice(const struct brief *b)
 	return "run it on the server to learn more";
 }
 
+/*
+ * BBR paces what it sends, on loopback too, by acknowledgements that an end sends late when it is
+ * busy: with several requests under way iterations there differ by factors (measured; not with
+ * reno).
+ */
+static bool bbr_paces(const struct brief *b)
+{
+	bool reads = !strcmp(b->phase->transfer->work, "Read");
+	const char *sender = reads ? run_note_find(&b->run->server, "afpd.congestion")
+				   : run_note_find(&b->run->environment, "client.congestion");
+
+	return b->v.here && sender && !strncmp(sender, "bbr", 3);
+}
+
 /* What to do; NULL: nothing that is known to help. */
 static const char *advice(const struct brief *b)
 {
@@ -166,6 +180,8 @@ static const char *advice(const struct brief *b)
 
 	if (transfer_is_local(b->run))
 		return b->v.kind == VERDICT_CPU_QUEUE ? of_kind[VERDICT_CPU_QUEUE] : NULL;
+	if (b->v.unsteady && bbr_paces(b))
+		return "BBR paces TCP on one host, too: try another congestion control";
 	if (b->v.kind == VERDICT_NOT_TOLD && !b->v.seen)
 		return not_seen_advice(b);
 	if (window_advice(b))
