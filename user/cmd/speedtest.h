@@ -29,8 +29,9 @@ struct speedtest_cfg {
 	const char *set, *directory, *second_volume;
 };
 
-extern const char *const speedtest_data_choices[], *const speedtest_receive_choices[],
-						       *const speedtest_unit_choices[];
+extern const char *const speedtest_data_choices[];
+extern const char *const speedtest_receive_choices[];
+extern const char *const speedtest_unit_choices[];
 
 /*
  * argv[0] decides about the manners (cmd/peer.h). 0, or a negative errno (-ERANGE: a number) and

@@ -150,9 +150,8 @@ static const char *not_seen_advice(const struct brief *b)
 }
 
 /*
- * BBR paces what it sends, on loopback too, by acknowledgements that an end sends late when it is
- * busy: with several requests under way iterations there differ by factors (measured; not with
- * reno).
+ * Whether the end that sends the data does so by BBR, on this host. It paces loopback, too: with
+ * several requests under way iterations differ by factors there (measured; with reno not).
  */
 static bool bbr_paces(const struct brief *b)
 {
