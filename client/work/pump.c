@@ -15,8 +15,8 @@
 
 /*
  * Zeros, in large pages where the kernel gives them; *len grows to whole ones. NULL: no memory.
- * What O_DIRECT moves to or from scattered small pages takes up to twice as long, in some runs and
- * not in others (tests/bench/bench.py speed-limit).
+ * What O_DIRECT moves to or from scattered small pages takes longer, in some runs by much: fio's
+ * do, in tests/bench/bench.py speed-limit.
  */
 static void *map_large(size_t *len)
 {

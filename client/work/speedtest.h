@@ -33,7 +33,7 @@ enum speed_data {
 
 /* What becomes of the data that Read reads and nobody looks at. */
 enum speed_receive {
-	SPEED_RECEIVE_AUTO, /* dropped; copied from a server on this host, and as the peer */
+	SPEED_RECEIVE_AUTO, /* dropped; from this host, and under the peer's set, copied */
 	SPEED_RECEIVE_COPY, /* into this program's buffers */
 	SPEED_RECEIVE_DROP, /* counted, and dropped by the kernel */
 };

@@ -233,11 +233,11 @@ class Lab:
         return Sample(cpu, dict(zip(numbers, times, strict=True)))
 
     def settle(self) -> None:
-        """Until the session of the last run has gone."""
-        end = time.monotonic() + 10
-        while self.server.sessions():
+        """Until the session of the last run has gone, and afpd has waited for it."""
+        pid, end = self.server.pid, time.monotonic() + 10
+        while sessions := Path(f"/proc/{pid}/task/{pid}/children").read_text():
             if time.monotonic() > end:
-                raise RuntimeError(f"sessions stay: {self.server.sessions()}")
+                raise RuntimeError(f"sessions stay: {sessions}")
             time.sleep(0.02)
 
     def series(self, variants: Mapping[str, Callable[[], T]], rounds: int) -> dict[str, list[T]]:

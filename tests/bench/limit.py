@@ -65,7 +65,8 @@ def _ours_here(lab: Lab, work: str, direct: bool) -> Moved:
 def _fio(lab: Lab, work: str, direct: bool) -> Moved:
     """The same calls: pread or pwrite of 1 MiB, an fsync after each pass that writes.
 
-    Memory by mmap, as ours: with its default, reads of hot pages take twice as long.
+    Memory by mmap, as ours: with its default, reads of hot pages take twice as long. Ours is in
+    large pages for O_DIRECT, fio's is not.
     """
     way, saved = work.lower(), OUT / "fio.json"
     options = {

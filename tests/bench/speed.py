@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import os
 import statistics
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -226,9 +225,6 @@ def speed_cpu(lab: Lab, how: str) -> list[Result]:
 
 def _ended_cpu_s(server: Server) -> float:
     """CPU time of the sessions that a server's main process has waited for."""
-    children = Path(f"/proc/{server.pid}/task/{server.pid}/children")
-    while children.read_text():  # the last one may not have been waited for yet
-        time.sleep(0.01)
     fields = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[13]) + int(fields[14])) / TICKS  # cutime, cstime: proc(5)
 

@@ -27,9 +27,10 @@ BUILD = REPO / "build"
 OK, FAILED, USAGE, REFUSED, UNTRUSTED, NO_SESSION, LOST = range(7)
 INTERRUPTED = 130
 
-# The letters of option -f, and the tests' numbers.
 NOBODY = 65534
 AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+
+# The letters of option -f, and the tests' numbers.
 LETTERS = "123456789:;<"
 LETTER = dict(enumerate(LETTERS, 1))
 NUMBER = {letter: number for number, letter in LETTER.items()}

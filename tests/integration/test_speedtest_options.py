@@ -210,7 +210,7 @@ def test_copy_with_many_outstanding(scope: Scope, server: Server, requests: str)
     assert only(done.run).phase["bytes"] == only(done.run).carried == 400 * MIB
 
 
-# Files
+# What is read
 
 
 def dropped_calls(scope: Scope, server: Server, *args: str, host: str = "127.0.0.1") -> int:
@@ -254,6 +254,9 @@ def test_receive_and_what_does_not_go_with_it(scope: Scope, dbd: Server, tmp_pat
     speedtest(scope, dbd, "--receive=drop", "--verify").expect(USAGE, "--verify", "--receive drop")
     local = [str(scope.binary), "speedtest", "-L", "-P", str(tmp_path), "--receive=copy"]
     scope.execute(local).expect(USAGE, "--receive", "not with -L")
+
+
+# Files
 
 
 def test_no_flush(scope: Scope, server: Server) -> None:

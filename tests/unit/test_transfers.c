@@ -353,14 +353,16 @@ static void the_answer_is_at_the_end(void **state)
 	has(&r, OWN, "try -r 8");
 	r.phase[0]->transfer->sample[4].ns *= 5;
 	has(&r, OWN, ", by turns, unsteady (CV 99 %): ");
+	r.phase[0]->transfer->window = 4;
+	run_set(r.phase[0], METRIC_CLIENT_CPU, 1);
+	has(&r, OWN, ": neither end working 64 %;");
 	has_not(&r, OWN, "BBR");
 	run_note(&r.environment, "client.congestion", "bbr"); /* who sends is afpd */
 	has_not(&r, OWN, "BBR");
 	run_note(&r.server, "afpd.congestion", "bbr");
 	has(&r, OWN, "BBR paces");
-	r.phase[0]->transfer->window = 4;
-	run_set(r.phase[0], METRIC_CLIENT_CPU, 1);
-	has(&r, OWN, ": neither end working 64 %;");
+	r.phase[0]->transfer->window = 1;
+	has_not(&r, OWN, "BBR");
 	run_fini(&r);
 }
 

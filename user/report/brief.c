@@ -150,16 +150,16 @@ static const char *not_seen_advice(const struct brief *b)
 }
 
 /*
- * Whether the end that sends the data does so by BBR, on this host. It paces loopback, too: with
- * several requests under way iterations differ by factors there (measured; with reno not).
+ * Whether afpd sends by BBR what several requests of this host read. It paces loopback, too, and
+ * iterations differ by factors (measured; with reno not).
  */
 static bool bbr_paces(const struct brief *b)
 {
-	bool reads = !strcmp(b->phase->transfer->work, "Read");
-	const char *sender = reads ? run_note_find(&b->run->server, "afpd.congestion")
-				   : run_note_find(&b->run->environment, "client.congestion");
+	const struct run_transfer *t = b->phase->transfer;
+	const char *congestion = run_note_find(&b->run->server, "afpd.congestion");
 
-	return b->v.here && sender && !strncmp(sender, "bbr", 3);
+	return b->v.here && t->window > 1 && !strcmp(t->work, "Read") && congestion &&
+	       !strncmp(congestion, "bbr", 3);
 }
 
 /* What to do; NULL: nothing that is known to help. */
@@ -180,7 +180,8 @@ static const char *advice(const struct brief *b)
 	if (transfer_is_local(b->run))
 		return b->v.kind == VERDICT_CPU_QUEUE ? of_kind[VERDICT_CPU_QUEUE] : NULL;
 	if (b->v.unsteady && bbr_paces(b))
-		return "BBR paces TCP on one host, too: try another congestion control";
+		return "BBR paces loopback, too: try another net.ipv4.tcp_congestion_control "
+		       "(sysctl)";
 	if (b->v.kind == VERDICT_NOT_TOLD && !b->v.seen)
 		return not_seen_advice(b);
 	if (window_advice(b))
