@@ -14,6 +14,10 @@
 /* From here on nothing of it goes through the receive buffer, whatever came before it. */
 #define DSI_BULK_LEN 16384
 
+/* While more replies are to come: bytes of one that are waited for at a time, and when they are. */
+#define DSI_BATCH_LEN     (256u << 10)
+#define DSI_BATCH_MIN_LEN (64u << 10)
+
 /* From so much data on a request's header and command go out before it. */
 #define DSI_APART_LEN 4096
 
@@ -51,6 +55,8 @@ struct dsi {
 	size_t got, want;       /* payload bytes of it */
 	uint8_t other[64];      /* payload of frames that are no reply */
 
+	size_t batch;         /* DSI_BATCH_LEN where the kernel has room for it, else 1 */
+	size_t low_mark;      /* SO_RCVLOWAT as it stands */
 	uint64_t progress_ns; /* last byte moved in either direction */
 	uint64_t last_sent_ns;
 	uint8_t rx[DSI_RX_LEN];

@@ -9,8 +9,9 @@
 
 #define READ_WRITE (STORE_FOR_READ | STORE_FOR_WRITE)
 
-/* Bytes under way to a server on this host, beside one request more. */
-#define NEAR_AHEAD (1u << 20)
+/* Bytes under way to a server on this host, beside one request more; where BBR paces them. */
+#define NEAR_AHEAD  (3u << 20)
+#define PACED_AHEAD (1u << 20)
 
 /* Operations */
 
@@ -211,12 +212,13 @@ static bool may_discard(const struct speed *s)
 /*
  * Requests in flight. On one host data that waits leaves the caches, and both ends copy it at a
  * higher price (tests/bench/bench.py speed-peer speed-cpu): of requests that bring the server data
- * no more are under way than hold NEAR_AHEAD, and one with which it can go on. Not under the
- * peer's set.
+ * no more are under way than hold some MiB, and one with which it can go on. Not under the peer's
+ * set.
  */
 static unsigned int window_of(const struct speed *s, size_t chunk, bool writes)
 {
-	size_t enough = chunk < NEAR_AHEAD ? NEAR_AHEAD / chunk + 1 : 2;
+	size_t ahead = s->load->store->paced ? PACED_AHEAD : NEAR_AHEAD;
+	size_t enough = chunk < ahead ? ahead / chunk + 1 : 2;
 
 	if (!s->load->store->near || !writes || s->opts->peer || s->opts->window < enough)
 		return s->opts->window;

@@ -36,6 +36,7 @@ from speeding import (
     file_of,
     files,
     measure,
+    of_use,
     only,
     speedtest,
     transfers,
@@ -173,8 +174,7 @@ def test_small_quantum(scope: Scope, narrow: Server) -> None:
     ("work", "chunk_kib", "asked", "most"),
     [
         *((work, 32, n, n) for work in (READ, WRITE) for n in (1, 8)),
-        (WRITE, 512, 8, 3),  # a server on this host: 1 MiB, and one
-        (COPY, 512, 8, 3),
+        *((work, 512, 8, of_use(512 * KIB, 8)) for work in (WRITE, COPY)),
     ],
 )
 def test_outstanding(
@@ -194,7 +194,8 @@ def test_outstanding(
 def test_many_outstanding(scope: Scope, server: Server) -> None:
     """More than there are requests as well."""
     run = measure(scope, server, "-f", ALL, "-z", "64,4K", "-r", "128", *ONCE)
-    most = {READ: 128, WRITE: 2, COPY: 2, SERVER_COPY: 1}
+    few = of_use(MIB, 128)
+    most = {READ: 128, WRITE: few, COPY: few, SERVER_COPY: 1}
     for transfer in transfers(run).values():
         assert transfer.saved["window"] == most[transfer.work]
         assert transfer.phase["bytes"] == transfer.carried

@@ -19,7 +19,7 @@
 #include <cmocka.h>
 
 #define MEMORY_NODES 64
-#define MEMORY_DATA  (3u << 20) /* of a file */
+#define MEMORY_DATA  (6u << 20) /* of a file */
 #define MEMORY_LENT  256
 
 struct memory_node {

@@ -7,6 +7,7 @@
 
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 /* The last bytes of a reply may come to the buffer all the same. */
@@ -198,6 +199,33 @@ static void the_first_byte_of_a_header_is_the_first_of_the_reply(void **state)
 	assert_in_range(r->t.last_ns - r->t.first_ns, 50 * MS, 3000 * MS);
 }
 
+static long wakes(void)
+{
+	struct rusage used;
+
+	assert_int_equal(getrusage(RUSAGE_THREAD, &used), 0);
+	return used.ru_nvcsw;
+}
+
+static void many_pieces_take_few_wakes_while_another_reply_is_to_come(void **state)
+{
+	struct rig *g = *state;
+	struct dsi_request *r;
+	long before;
+
+	g->peer->piece = 16384;
+	g->peer->piece_us = 2000;
+	open_session(g);
+	assert_int_equal(g->d->batch, DSI_BATCH_LEN);
+	submit(g, prep_give(g, 0, MIB, MIB));
+	submit(g, prep_give(g, 1, 8, 8));
+	before = wakes();
+	assert_int_equal(dsi_reap(g->d, &r, &g->e), 0);
+	assert_in_range(wakes() - before, 1, 16); /* for 64 pieces */
+	check(g, r);
+	reap_all(g);
+}
+
 /* ---- in time ---- */
 
 struct stopper {
@@ -262,6 +290,20 @@ static void a_slow_bulk_reply_that_makes_progress_does_not(void **state)
 	reap_all(g);
 }
 
+/* 30000 bytes in 120 ms: DSI_BATCH_LEN takes longer than the deadline. */
+static void nor_does_one_that_is_waited_for_in_batches(void **state)
+{
+	struct rig *g = *state;
+
+	g->opts.timeout_ms = 700;
+	g->peer->piece = 30000;
+	g->peer->piece_us = 120000;
+	open_session(g);
+	submit(g, prep_give(g, 0, 500000, 500000));
+	submit(g, prep_give(g, 1, 8, 8));
+	reap_all(g);
+}
+
 static void the_end_of_the_connection_within_a_bulk_reply_is_told(void **state)
 {
 	static const size_t bytes[] = { 15, 16, 17, 20000, 60000, 99999 };
@@ -312,6 +354,20 @@ static void the_command_goes_before_much_data_and_with_a_little(void **state)
 	assert_int_equal(segments_for(g, DSI_APART_LEN), 2);
 }
 
+static void the_command_goes_with_its_data_to_a_server_that_is_busy(void **state)
+{
+	struct rig *g = *state;
+	unsigned int before;
+
+	g->peer->delay_ms = 300;
+	open_session(g);
+	submit(g, prep_take(g, 0, DSI_APART_LEN));
+	before = data_segments_out(g);
+	submit(g, prep_take(g, 1, DSI_APART_LEN));
+	assert_int_equal(data_segments_out(g) - before, 1);
+	reap_all(g);
+}
+
 /* ---- the connection ---- */
 
 static void the_kernel_tells_about_the_connection(void **state)
@@ -350,11 +406,14 @@ int main(void)
 		TEST(an_unwanted_reply_leaves_the_buffer_alone),
 		TEST(an_unwanted_reply_may_be_short),
 		TEST(the_first_byte_of_a_header_is_the_first_of_the_reply),
+		TEST(many_pieces_take_few_wakes_while_another_reply_is_to_come),
 		TEST(a_stop_ends_the_wait_within_a_bulk_reply),
 		TEST(a_server_that_stops_within_a_bulk_reply_meets_the_deadline),
 		TEST(a_slow_bulk_reply_that_makes_progress_does_not),
+		TEST(nor_does_one_that_is_waited_for_in_batches),
 		TEST(the_end_of_the_connection_within_a_bulk_reply_is_told),
 		TEST(the_command_goes_before_much_data_and_with_a_little),
+		TEST(the_command_goes_with_its_data_to_a_server_that_is_busy),
 		TEST(the_kernel_tells_about_the_connection),
 	};
 

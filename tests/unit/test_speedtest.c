@@ -313,33 +313,40 @@ static void any_window_moves_every_byte(void **state)
 			}
 }
 
-/* More than 1 MiB, and one request to go on with, only leaves the caches. */
+/* More than 3 MiB, 1 MiB if paced, and one request to go on with, only leaves the caches. */
 static void a_server_on_this_host_is_sent_no_more_than_it_needs(void **state)
 {
 	static const struct {
 		enum speed_work work;
-		bool near, peer;
+		bool near, paced, peer;
 		size_t chunk;
 		unsigned int window, most; /* asked for; requests in flight */
 	} rows[] = {
-		{ SPEED_WRITE, true, false, 1 << 18, 8, 5 },
-		{ SPEED_COPY, true, false, 1 << 18, 8, 5 },
-		{ SPEED_COPY, true, false, 1 << 18, 3, 3 },
-		{ SPEED_COPY, true, false, 1 << 19, 8, 3 },
-		{ SPEED_COPY, true, false, (1 << 18) + 1, 8, 4 },
-		{ SPEED_COPY, true, false, 1 << 20, 8, 2 },
-		{ SPEED_COPY, true, false, 1 << 21, 8, 2 },
-		{ SPEED_READ, true, false, 1 << 18, 8, 8 }, /* nothing waits there */
-		{ SPEED_WRITE, true, true, 1 << 18, 8, 8 },
-		{ SPEED_WRITE, false, false, 1 << 18, 8, 8 },
+		{ SPEED_WRITE, true, true, false, 1 << 18, 8, 5 },
+		{ SPEED_COPY, true, true, false, 1 << 18, 8, 5 },
+		{ SPEED_COPY, true, true, false, 1 << 18, 3, 3 },
+		{ SPEED_COPY, true, true, false, 1 << 19, 8, 3 },
+		{ SPEED_COPY, true, true, false, (1 << 18) + 1, 8, 4 },
+		{ SPEED_COPY, true, true, false, 1 << 20, 8, 2 },
+		{ SPEED_COPY, true, true, false, 1 << 21, 8, 2 },
+		{ SPEED_READ, true, true, false, 1 << 18, 8, 8 }, /* nothing waits there */
+		{ SPEED_WRITE, true, true, true, 1 << 18, 8, 8 },
+		{ SPEED_WRITE, false, true, false, 1 << 18, 8, 8 },
+		{ SPEED_WRITE, true, false, false, 1 << 20, 8, 4 },
+		{ SPEED_COPY, true, false, false, 1 << 20, 8, 4 },
+		{ SPEED_COPY, true, false, false, 1 << 18, 21, 13 },
+		{ SPEED_COPY, true, false, false, 3 << 20, 8, 2 },
+		{ SPEED_READ, true, false, false, 1 << 18, 21, 21 },
+		{ SPEED_COPY, false, false, false, 1 << 18, 21, 21 },
 	};
-	const uint64_t size = 9 << 18;
+	const uint64_t size = 21 << 18;
 	struct speedtest_opts o;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		begin(rows[i].chunk);
 		rig.m.s.near = rows[i].near;
+		rig.m.s.paced = rows[i].paced;
 		o = opts_of(rows[i].work, &size);
 		o.window = rows[i].window;
 		o.peer = rows[i].peer;

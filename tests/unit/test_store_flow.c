@@ -2,6 +2,12 @@
 /* File operations over AFP, many at once: windows, order, drains, and sessions that die. */
 #include "unit/store_rig.h"
 
+#include "dsi/conn.h" /* for the socket */
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 static void fill(struct store_op *op, unsigned int n, struct store_file f, uint8_t *data)
 {
 	for (unsigned int i = 0; i < n; i++)
@@ -165,6 +171,24 @@ static void a_session_that_dies_leaves_nothing_lent(void **state)
 	}
 }
 
+static void it_is_paced_as_its_connection_is(void **state)
+{
+	static const struct {
+		const char *congestion;
+		bool paced;
+	} rows[] = { { "reno", false }, { "cubic", false }, { "bbr", true } };
+	struct rig *g = *state;
+
+	open_it(g);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (setsockopt(g->a.dsi->fd, IPPROTO_TCP, TCP_CONGESTION, rows[i].congestion,
+			       strlen(rows[i].congestion)))
+			continue; /* the kernel has reno, maybe not the others */
+		open_again(g);
+		assert_int_equal(g->s->paced, rows[i].paced);
+	}
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -175,6 +199,7 @@ int main(void)
 		TEST(data_is_not_copied_on_its_way),
 		TEST(a_drain_takes_back_what_is_on_its_way),
 		TEST(a_stop_does_not_leave_operations_behind),
+		TEST(it_is_paced_as_its_connection_is),
 		TEST(a_session_that_dies_leaves_nothing_lent),
 	};
 

@@ -6,8 +6,16 @@
 
 #include "base/run.h"
 
+#include <string.h>
+
 /* Of the name of a congestion control: the kernel's TCP_CA_NAME_MAX. */
 #define TCP_CONGESTION_LEN 16
+
+/* Does this congestion control send at a rate of its own choice, on one host as well? BBR does. */
+static inline bool tcp_is_paced(const char *congestion)
+{
+	return !strncmp(congestion, "bbr", 3);
+}
 
 struct tcp_info; /* of linux/tcp.h */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The end of a report on transfers: what to take home, and what to do next. */
+#include "base/tcp.h"
 #include "report/cell.h"
 #include "report/paint.h"
 #include "report/transfer.h"
@@ -159,7 +160,7 @@ static bool bbr_paces(const struct brief *b)
 	const char *congestion = run_note_find(&b->run->server, "afpd.congestion");
 
 	return b->v.here && t->window > 1 && !strcmp(t->work, "Read") && congestion &&
-	       !strncmp(congestion, "bbr", 3);
+	       tcp_is_paced(congestion);
 }
 
 /* What to do; NULL: nothing that is known to help. */
