@@ -103,11 +103,14 @@ def _peer_can(work: str, size: str, window: int) -> bool:
 
 
 def _row(
-    name: str, ours: Sequence[float], theirs: Sequence[float], how: str, goal: float | None
+    name: str,
+    ours: Sequence[float],
+    theirs: Sequence[float],
+    how: str,
+    aim: float | None = None,
 ) -> Result:
     mine, peers = Side("afpscope", ours), Side("afp_speedtest", theirs)
-    parity = goal == 1.0
-    return compare(name, mine, peers, "MiB/s", how, goal=goal, noise=parity, at_least=True)
+    return compare(name, mine, peers, "MiB/s", how, goal=1.0, noise=True, at_least=True, aim=aim)
 
 
 def _group(lab: Lab, how: str, sizes: Sequence[str], iterations: int, window: int) -> list[Result]:
@@ -124,12 +127,12 @@ def _group(lab: Lab, how: str, sizes: Sequence[str], iterations: int, window: in
             results.append(absent(name, "ratio", why))
             continue
         ours, theirs = ([m.mib_s[work, size] for m in runs[x]] for x in (who, PEER))
-        results.append(_row(name, ours, theirs, how, _goal(who, size)))
+        results.append(_row(name, ours, theirs, how, _aim(who, size)))
     return results
 
 
-def _goal(who: str, size: str) -> float:
-    return 1.3 if who == "speedtest" and SIZES[size] >= 1 else 1.0
+def _aim(who: str, size: str) -> float | None:
+    return 1.3 if who == "speedtest" and SIZES[size] >= 1 else None
 
 
 @cache
@@ -166,7 +169,7 @@ def speed_peer(lab: Lab, how: str) -> list[Result]:
             for who, label in SETS.items():
                 ours, theirs = ([m.mib_s[work, BIG] for m in runs[x, work]] for x in (who, PEER))
                 name = f"{work} {BIG} -r {window}{label}"
-                results.append(_row(name, ours, theirs, how, _goal(who, BIG)))
+                results.append(_row(name, ours, theirs, how, _aim(who, BIG)))
     return [*results, _flushed(lab, how)]
 
 
@@ -177,7 +180,7 @@ def _flushed(lab: Lab, how: str) -> Result:
         {who: partial(run, lab, who, ["Write"], ["16M"], 10, 1) for who in whos}, lab.pairs
     )
     ours, theirs = ([m.mib_s["Write", "16M"] for m in runs[who]] for who in whos)
-    return _row("Write 16M -r 1, with flush", ours, theirs, how, 1.0)
+    return _row("Write 16M -r 1, with flush", ours, theirs, how)
 
 
 def _gigabytes(work: str) -> float:

@@ -53,11 +53,12 @@ def compare(
     goal: float | None = None,
     noise: bool = False,
     at_least: bool = False,
+    aim: float | None = None,
 ) -> Result:
     """The ratio of the medians, printed with both sides and their spread.
 
     The goal is an upper limit, a lower one with at_least. With noise it is also
-    met where the rounds do not show the contrary.
+    met where the rounds do not show the contrary. An aim is what we would like beyond the goal.
     """
     value = ours.median / theirs.median if theirs.median else math.nan
     met, remark = None, ""
@@ -67,6 +68,8 @@ def compare(
         if noise and not met and not _shown_beyond(goal, ours, theirs, at_least):
             met, remark = True, "met within noise"
         remark = f"goal {'>= ' if at_least else ''}{goal:.2f}  {remark}"
+    if aim is not None:
+        remark += f", aim {aim:.2f} {'reached' if value >= aim else 'missed'}"
     print(
         f"{name:<34} {value:6.3f}  {remark:<27}"
         f" {ours.text(unit)}, {theirs.text(unit)}, {len(ours.values)} rounds",

@@ -10,7 +10,8 @@
  * read: the server sends FILE from the page cache with sendfile, the client receives all of it
  * into one buffer. write: the client sends one buffer again and again, the server receives and
  * writes to FILE, over what stands there, and tells when all is written. Nothing is flushed.
- * FILE "-": no file, the server sends from, or receives to, a buffer.
+ * FILE "-": no file, the server sends from, or receives to, a buffer. It makes FILE, so that what
+ * the client costs are the bytes alone.
  */
 
 #include "pair.h"
@@ -77,11 +78,16 @@ static void receive(const struct stream *s)
 	}
 }
 
-/* Each pass begins with a byte of the client, and a written one ends with one of the server. */
+/*
+ * When it is ready it sends a byte. Each pass begins with a byte of the client, and a written one
+ * ends with one of the server.
+ */
 static void serve(const struct stream *s, bool reads)
 {
-	char go;
+	char go = 'r';
 
+	if (send(s->fd, &go, 1, MSG_NOSIGNAL) != 1)
+		die("send");
 	while (recv(s->fd, &go, 1, 0) == 1) {
 		if (!reads) {
 			receive(s);
@@ -138,6 +144,7 @@ int main(int argc, char **argv)
 	long long begun_us;
 	bool reads;
 	int fd[2];
+	char ready;
 
 	if (argc != 8 || (strcmp(argv[1], "read") && strcmp(argv[1], "write")) ||
 	    atoi(argv[3]) < 1 || atoi(argv[4]) < 1 || atoi(argv[4]) > 1024 || atoi(argv[5]) < 1) {
@@ -153,21 +160,22 @@ int main(int argc, char **argv)
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (s.buffer == MAP_FAILED)
 		die("mmap");
-	if (strcmp(argv[2], "-"))
-		s.file = made(argv[2], &s);
 	connected_pair(fd);
 	if (!fork()) {
 		close(fd[0]);
 		pin(atoi(argv[7]));
 		memset(s.buffer, 1, CHUNK); /* its own pages */
 		s.fd = fd[1];
+		if (strcmp(argv[2], "-"))
+			s.file = made(argv[2], &s);
 		serve(&s, reads);
 	}
 	close(fd[1]);
 	pin(atoi(argv[6]));
 	memset(s.buffer, 0, CHUNK);
 	s.fd = fd[0];
-	s.file = -1;
+	if (recv(s.fd, &ready, 1, 0) != 1)
+		die("the server");
 	for (int i = -1; i < atoi(argv[5]); i++) {
 		begun_us = now_us();
 		one_pass(&s, reads);
