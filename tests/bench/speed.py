@@ -87,10 +87,12 @@ def _speed(work: str, size: str, iterations: int) -> float:
     return int(SIZES[size] * MIB) / MIB / (middle_mean(us) / 1e6)
 
 
-def plain_tcp(lab: Lab, way: str, file: str, piece_kib: int, passes: int) -> Moved:
+def plain_tcp(
+    lab: Lab, way: str, file: str, piece_kib: int, passes: int, request_kib: int = 0
+) -> Moved:
     """BIG without a protocol: stream.c, and the CPU time of its client's side alone."""
     program = str(compiled(Path(__file__).resolve().parent / "stream.c"))
-    numbers = (SIZES[BIG], piece_kib, passes, lab.client_cpu, lab.server_cpu)
+    numbers = (SIZES[BIG], piece_kib, passes, lab.client_cpu, lab.server_cpu, request_kib)
     cpu = Client([program, way.lower(), file, *map(str, numbers)], OUT).finish()
     us = [float(line) for line in (OUT / "out").read_text().split()]
     return Moved(cpu, {(way, BIG): SIZES[BIG] / (middle_mean(us) / 1e6)})
@@ -149,8 +151,9 @@ def _big(lab: Lab, window: int) -> dict[tuple[str, str], list[Moved]]:
     for who in (*SETS, PEER):
         variants[f"{who} {LEAST}"] = partial(run, lab, who, ["Read"], ["4K"], 1, 1, "-a")
     file = lab.server.vol1.parent / "stream"  # beside the volume, on the same file system
+    numbers = (1024, PLAIN_PASSES, 1024 if window == 1 else 0)
     for way in ("Read", "Write"):
-        variants[f"{PLAIN} {way}"] = partial(plain_tcp, lab, way, str(file), 1024, PLAIN_PASSES)
+        variants[f"{PLAIN} {way}"] = partial(plain_tcp, lab, way, str(file), *numbers)
     try:
         runs = lab.series(variants, lab.pairs)
     finally:
@@ -201,7 +204,8 @@ def _plain_cost(runs: Mapping[tuple[str, str], Sequence[Moved]], work: str) -> S
 def speed_cpu(lab: Lab, how: str) -> list[Result]:
     """CPU seconds of the client per GB moved, less those of a run that moves next to nothing.
 
-    Beside them what the bytes alone take: without a protocol, between a file and one buffer.
+    Beside them what the bytes alone take: without a protocol, between a file and one buffer, with
+    -r 1 a MiB at a time.
     """
     results = []
     for window in WINDOWS:

@@ -4,9 +4,10 @@
  * One pass after the other over one connection; prints the microseconds of each but the first,
  * as the client sees them.
  *
- *	stream read|write FILE|- MIB PIECE_KIB PASSES CLIENT_CPU SERVER_CPU
+ *	stream read|write FILE|- MIB PIECE_KIB PASSES CLIENT_CPU SERVER_CPU [REQUEST_KIB]
  *
  * PIECE_KIB, at most 1024: the buffer on both sides, the most that one system call moves.
+ * REQUEST_KIB: so much is asked for, or sent, at a time, and waited for; default: the whole pass.
  * read: the server sends FILE from the page cache with sendfile, the client receives all of it
  * into one buffer. write: the client sends one buffer again and again, the server receives and
  * writes to FILE, over what stands there, and tells when all is written. Nothing is flushed.
@@ -32,6 +33,7 @@
 struct stream {
 	char *buffer; /* CHUNK bytes */
 	size_t len;   /* of a pass */
+	size_t asked; /* at a time */
 	size_t piece; /* of a system call */
 	int fd;
 	int file; /* -1: memory only */
@@ -42,34 +44,34 @@ static size_t at_most(const struct stream *s, size_t left)
 	return left < s->piece ? left : s->piece;
 }
 
-static void send_buffer(const struct stream *s)
+static void send_buffer(const struct stream *s, size_t len)
 {
 	ssize_t n;
 
-	for (size_t left = s->len; left; left -= (size_t)n) {
+	for (size_t left = len; left; left -= (size_t)n) {
 		n = send(s->fd, s->buffer, at_most(s, left), MSG_NOSIGNAL);
 		if (n <= 0)
 			die("send");
 	}
 }
 
-static void send_file(const struct stream *s)
+static void send_file(const struct stream *s, size_t from, size_t len)
 {
-	off_t at = 0;
+	off_t at = (off_t)from, end = (off_t)(from + len);
 
-	while ((size_t)at < s->len)
-		if (sendfile(s->fd, s->file, &at, at_most(s, s->len - (size_t)at)) <= 0)
+	while (at < end)
+		if (sendfile(s->fd, s->file, &at, at_most(s, (size_t)(end - at))) <= 0)
 			die("sendfile");
 }
 
 /* What comes; with a file, it goes there. */
-static void receive(const struct stream *s)
+static void receive(const struct stream *s, size_t at, size_t len)
 {
-	size_t at = 0;
+	size_t end = at + len;
 	ssize_t n;
 
-	while (at < s->len) {
-		n = recv(s->fd, s->buffer, at_most(s, s->len - at), 0);
+	while (at < end) {
+		n = recv(s->fd, s->buffer, at_most(s, end - at), 0);
 		if (n <= 0)
 			die("recv");
 		if (s->file >= 0 && pwrite(s->file, s->buffer, (size_t)n, (off_t)at) != n)
@@ -78,25 +80,32 @@ static void receive(const struct stream *s)
 	}
 }
 
+static size_t request_at(const struct stream *s, size_t at)
+{
+	return s->len - at < s->asked ? s->len - at : s->asked;
+}
+
 /*
- * When it is ready it sends a byte. Each pass begins with a byte of the client, and a written one
- * ends with one of the server.
+ * When it is ready it sends a byte. Each request begins with a byte of the client, and a written
+ * one ends with one of the server.
  */
 static void serve(const struct stream *s, bool reads)
 {
+	size_t at = 0, len;
 	char go = 'r';
 
 	if (send(s->fd, &go, 1, MSG_NOSIGNAL) != 1)
 		die("send");
-	while (recv(s->fd, &go, 1, 0) == 1) {
+	for (; recv(s->fd, &go, 1, 0) == 1; at = (at + len) % s->len) {
+		len = request_at(s, at);
 		if (!reads) {
-			receive(s);
+			receive(s, at, len);
 			if (send(s->fd, &go, 1, MSG_NOSIGNAL) != 1)
 				die("send");
 		} else if (s->file >= 0) {
-			send_file(s);
+			send_file(s, at, len);
 		} else {
-			send_buffer(s);
+			send_buffer(s, len);
 		}
 	}
 	_exit(0);
@@ -113,16 +122,20 @@ static long long now_us(void)
 static void one_pass(const struct stream *s, bool reads)
 {
 	char go = 'g';
+	size_t len;
 
-	if (send(s->fd, &go, 1, MSG_NOSIGNAL) != 1)
-		die("send");
-	if (reads) {
-		receive(s);
-		return;
+	for (size_t at = 0; at < s->len; at += len) {
+		len = request_at(s, at);
+		if (send(s->fd, &go, 1, MSG_NOSIGNAL) != 1)
+			die("send");
+		if (reads) {
+			receive(s, at, len);
+			continue;
+		}
+		send_buffer(s, len);
+		if (recv(s->fd, &go, 1, 0) != 1)
+			die("recv");
 	}
-	send_buffer(s);
-	if (recv(s->fd, &go, 1, 0) != 1)
-		die("recv");
 }
 
 /* The file with all its blocks, in the page cache. */
@@ -146,15 +159,15 @@ int main(int argc, char **argv)
 	int fd[2];
 	char ready;
 
-	if (argc != 8 || (strcmp(argv[1], "read") && strcmp(argv[1], "write")) ||
+	if (argc < 8 || argc > 9 || (strcmp(argv[1], "read") && strcmp(argv[1], "write")) ||
 	    atoi(argv[3]) < 1 || atoi(argv[4]) < 1 || atoi(argv[4]) > 1024 || atoi(argv[5]) < 1) {
-		fprintf(
-		    stderr,
-		    "usage: stream read|write FILE|- MIB PIECE_KIB PASSES CLIENT_CPU SERVER_CPU\n");
+		fprintf(stderr, "usage: stream read|write FILE|- MIB PIECE_KIB PASSES CLIENT_CPU "
+				"SERVER_CPU [REQUEST_KIB]\n");
 		return 2;
 	}
 	reads = !strcmp(argv[1], "read");
 	s.len = (size_t)atoi(argv[3]) << 20;
+	s.asked = argc == 9 && atoi(argv[8]) > 0 ? (size_t)atoi(argv[8]) << 10 : s.len;
 	s.piece = (size_t)atoi(argv[4]) << 10;
 	s.buffer = mmap(NULL, CHUNK, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
