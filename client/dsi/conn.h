@@ -55,7 +55,7 @@ struct dsi {
 	size_t got, want;       /* payload bytes of it */
 	uint8_t other[64];      /* payload of frames that are no reply */
 
-	size_t batch;         /* DSI_BATCH_LEN where the kernel has room for it, else 1 */
+	size_t batch;         /* DSI_BATCH_LEN where that is of use, else 1 */
 	size_t low_mark;      /* SO_RCVLOWAT as it stands */
 	uint64_t progress_ns; /* last byte moved in either direction */
 	uint64_t last_sent_ns;
