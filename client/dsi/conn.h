@@ -14,7 +14,7 @@
 /* From here on nothing of it goes through the receive buffer, whatever came before it. */
 #define DSI_BULK_LEN 16384
 
-/* While more replies are to come: bytes of one that are waited for at a time, and when they are. */
+/* Bytes of a reply to wait for at a time while others are to come, and the fewest left for that. */
 #define DSI_BATCH_LEN     (256u << 10)
 #define DSI_BATCH_MIN_LEN (64u << 10)
 

@@ -39,11 +39,10 @@ static bool stopped(const struct dsi *d)
  */
 static size_t batch_for(const struct dsi *d)
 {
-	char congestion[TCP_CONGESTION_LEN];
 	int room = 0;
 	socklen_t len = sizeof(room);
 
-	if (dsi_is_near(d) && !(dsi_congestion(d, congestion) && tcp_is_paced(congestion)))
+	if (dsi_is_near(d) && !dsi_is_paced(d))
 		return 1;
 	getsockopt(d->fd, SOL_SOCKET, SO_RCVBUF, &room, &len);
 	return (unsigned int)room >= 4 * DSI_BATCH_LEN ? DSI_BATCH_LEN : 1;
@@ -460,6 +459,13 @@ bool dsi_congestion(const struct dsi *d, char out[static TCP_CONGESTION_LEN])
 
 	memset(out, 0, TCP_CONGESTION_LEN);
 	return !getsockopt(d->fd, IPPROTO_TCP, TCP_CONGESTION, out, &len) && *out;
+}
+
+bool dsi_is_paced(const struct dsi *d)
+{
+	char congestion[TCP_CONGESTION_LEN];
+
+	return dsi_congestion(d, congestion) && tcp_is_paced(congestion);
 }
 
 static void say_goodbye(struct dsi *d)

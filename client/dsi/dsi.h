@@ -110,6 +110,9 @@ void dsi_ignore_stop(struct dsi *d);
 /* Is the server on this host? True where both ends of the connection have one address. */
 bool dsi_is_near(const struct dsi *d);
 
+/* Does our end send at a rate of its own choice, on one host as well? See tcp_is_paced(). */
+bool dsi_is_paced(const struct dsi *d);
+
 /* Bits of the last attention word from the server, 0 when none came. */
 uint16_t dsi_attention(const struct dsi *d);
 

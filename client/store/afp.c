@@ -380,7 +380,6 @@ int store_open_afp(struct store **out, struct afp *a, const struct store_afp_opt
 	unsigned int window = opts->window ? opts->window : 1;
 	/* one more than can be lent: a session that died with the others can still say why */
 	unsigned int n_slots = window + 1;
-	char congestion[TCP_CONGESTION_LEN];
 	struct store_afp *n = calloc(1, sizeof(*n) + n_slots * sizeof(n->slot[0]));
 
 	if (!n)
@@ -391,7 +390,7 @@ int store_open_afp(struct store **out, struct afp *a, const struct store_afp_opt
 	n->narrow = opts->legacy || a->path_type == 2; /* 64-bit commands came with UTF-8 names */
 	n->window = window;
 	n->s.near = dsi_is_near(a->dsi);
-	n->s.paced = dsi_congestion(a->dsi, congestion) && tcp_is_paced(congestion);
+	n->s.paced = dsi_is_paced(a->dsi);
 	for (unsigned int v = 0; v < 2; v++) {
 		n->volume[v] = *a;
 		n->s.root[v] = (struct store_dir) { v, AFP_ROOT_ID };

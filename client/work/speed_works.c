@@ -212,8 +212,8 @@ static bool may_discard(const struct speed *s)
 /*
  * Requests in flight. On one host data that waits leaves the caches, and both ends copy it at a
  * higher price (tests/bench/bench.py speed-peer speed-cpu): of requests that bring the server data
- * no more are under way than hold some MiB, and one with which it can go on. Not under the peer's
- * set.
+ * no more are under way than hold NEAR_AHEAD, or PACED_AHEAD, and one with which it can go on. Not
+ * under the peer's set.
  */
 static unsigned int window_of(const struct speed *s, size_t chunk, bool writes)
 {

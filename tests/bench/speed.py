@@ -206,8 +206,8 @@ def speed_cpu(lab: Lab, how: str) -> list[Result]:
 
     Beside them what the bytes alone take: without a protocol, between a file and one buffer, with
     -r 1 a MiB at a time. Zero copy is no way past that on one host (tried on Linux 6.18):
-    TCP_ZEROCOPY_RECEIVE maps nothing of what sendfile sent, MSG_ZEROCOPY copies, and both then
-    take more.
+    TCP_ZEROCOPY_RECEIVE maps nothing of what sendfile sent, MSG_ZEROCOPY copies, and neither
+    takes less.
     """
     results = []
     for window in WINDOWS:

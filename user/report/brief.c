@@ -152,7 +152,7 @@ static const char *not_seen_advice(const struct brief *b)
 
 /*
  * Whether afpd sends by BBR what several requests of this host read. It paces loopback, too, and
- * iterations differ by factors (measured; with reno not).
+ * iterations may differ much (measured; with reno not).
  */
 static bool bbr_paces(const struct brief *b)
 {
