@@ -44,6 +44,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 2 MiB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "afpscope", folder], check=True)
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _ready() -> None:
     assert os.geteuid() == 0, "the tests of the whole program need root"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from pathlib import Path
@@ -65,6 +66,25 @@ def test_a_folder_that_cannot_be_made(scope: Scope, dbd: Server) -> None:
     line = [*scope.command(dbd, *SHORT), "--table", "peer"]
     assert told in scope.execute(line, env=env).expect(OK).err
     scope(dbd, *SHORT, "--trace", env=env).expect(FAILED, "cannot make folder /proc/runs")
+
+
+def test_a_full_disk_where_the_users_runs_are(
+    scope: Scope, dbd: Server, small_disk: Path, tmp_path: Path
+) -> None:
+    """As a folder that cannot be made: nothing but a warning; where -o asked for it, an error."""
+    with contextlib.suppress(OSError), (small_disk / "all of it").open("wb", 0) as filler:
+        while filler.write(b"x" * 4096):
+            pass
+    runs, told = small_disk / "runs", "run.json: No space left on device"
+    env = {"AFPSCOPE_RUNS": str(runs)}
+    done = scope(dbd, *SHORT, env=env).expect(OK, f"the run is not kept: write {runs}", told)
+    assert "Everything" not in done.err
+    assert not [p for p in runs.iterdir() if not p.is_symlink()]
+    kept_else = tmp_path / "else.json"
+    done = scope(dbd, *SHORT, "--json", str(kept_else), env=env).expect(OK, "is not kept")
+    assert kept(done.err) == kept_else
+    done = scope(dbd, *SHORT, "-o", str(small_disk / "wanted")).expect(FAILED, told)
+    assert "not kept" not in done.err + done.out
 
 
 def test_no_server_no_folder(scope: Scope, tmp_path: Path) -> None:

@@ -122,21 +122,28 @@ static char *make_among_runs(const struct run *r, struct err *e)
 	return path;
 }
 
-/* A folder of the user's choice may be there, but not with a run in it. */
+static bool is_there(const char *folder, const char *name)
+{
+	char *path = runs_path(folder, name);
+	bool there = path && !access(path, F_OK);
+
+	free(path);
+	return there;
+}
+
+/* A folder of the user's choice may be there, but not with a run, or what is left of one, in it. */
 static int check_folder(const char *folder, struct err *e)
 {
-	char *file = runs_path(folder, "run.json");
-	int r = 0;
-
-	if (!file)
-		r = err_set(e, -ENOMEM, "out of memory");
-	else if (!*folder)
-		r = err_set(e, -EINVAL, "-o: the name of the folder is empty");
-	else if (!access(file, F_OK))
-		r = err_set(e, -EEXIST, "-o: %s has a run in it already: name another folder",
-			    folder);
-	free(file);
-	return r;
+	if (!*folder)
+		return err_set(e, -EINVAL, "-o: the name of the folder is empty");
+	if (is_there(folder, "run.json"))
+		return err_set(e, -EEXIST, "-o: %s has a run in it already: name another folder",
+			       folder);
+	if (is_there(folder, "trace/metadata"))
+		return err_set(e, -EEXIST,
+			       "-o: %s has the trace of a run that was killed: name another folder",
+			       folder);
+	return 0;
 }
 
 /* A file is made or replaced in its folder, a pipe written to. */
@@ -195,13 +202,12 @@ int runs_open(char **out, const struct runs_cfg *cfg, bool needed, struct run *r
 			e->text);
 }
 
-static int save(const char *file, const struct run *r)
+static int save_in(const char *folder, const struct run *r, struct err *e)
 {
-	struct err e = { 0 };
-	int rc = report_json(r, file, &e);
+	char *file = runs_path(folder, "run.json");
+	int rc = file ? report_json(r, file, e) : err_set(e, -ENOMEM, "out of memory");
 
-	if (rc)
-		cmd_say("%s", e.text);
+	free(file);
 	return rc;
 }
 
@@ -209,41 +215,35 @@ enum outcome runs_save(const char *folder, const struct runs_cfg *cfg, const str
 		       FILE *out, enum outcome o)
 {
 	const char *why = run_note_find(&r->warnings, "output"), *where = NULL;
+	struct err e = { 0 };
 	bool failed = false;
-	char *file = NULL;
 
 	/* Nothing was measured. With a trace in it, or a name that somebody gave, it stays. */
 	if (folder && !cfg->folder && !r->n_phases && !rmdir(folder))
 		folder = NULL;
-	if (cfg->json && save(cfg->json, r))
+	if (cfg->json && report_json(r, cfg->json, &e)) {
+		cmd_say("%s", e.text);
 		failed = true;
-	else if (!runs_json_only(cfg))
+	} else if (!runs_json_only(cfg)) {
 		where = cfg->json;
-	if (folder) {
-		file = runs_path(folder, "run.json");
-		if (!file || save(file, r))
-			failed = true;
-		else
-			where = folder;
+	}
+	if (folder && !save_in(folder, r, &e)) {
+		where = folder;
+	} else if (folder && !cfg->folder && !rmdir(folder)) {
+		/* Nobody asked for it by name, or for a trace in it. */
+		cmd_say("the run is not kept: %s (-o names another folder)", e.text);
+	} else if (folder) {
+		cmd_say("%s", e.text);
+		failed = true;
 	}
 	if (where)
 		fprintf(out, "\nEverything measured is in %s\n", where);
 	else if (why)
 		fprintf(out, "\n%s\n", why);
-	free(file);
 	return failed && !o ? OUTCOME_FAILED : o;
 }
 
 /* Finding */
-
-static bool is_there(const char *folder, const char *name)
-{
-	char *path = runs_path(folder, name);
-	bool there = path && !access(path, F_OK);
-
-	free(path);
-	return there;
-}
 
 /* Of a run that ended, or of the trace of one that was killed. */
 static bool is_run(const char *folder)
