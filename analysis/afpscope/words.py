@@ -100,7 +100,9 @@ _WORDS: dict[str, tuple[str, str]] = {
     ),
     "sessions": ("Sessions", "セッション"),
     "sessions_note": (
+        "Counted from when watching began. "
         "Busy: with a request in service. Folder: where its process was last seen.",
+        "監視の開始から数えた値。"
         "処理中: 要求を処理していた時間。フォルダー: プロセスが最後に確認された位置。",
     ),
     "sessions_more": ("{n} more", "他 {n} 件"),

@@ -149,14 +149,28 @@ def test_command(scope: Scope, guests: Server, script: str, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("program", "why"),
-    [("/no/such/program", "No such file or directory"), ("/etc/passwd", "Permission denied")],
+    [
+        ("/no/such/program", "No such file or directory"),
+        ("no-such-program", "No such file or directory"),
+        ("/etc/passwd", "Permission denied"),
+    ],
 )
 def test_command_that_cannot_run(scope: Scope, guests: Server, program: str, why: str) -> None:
-    """A wrong operand: nothing was recorded."""
+    """A wrong operand: nothing is recorded, and no run kept."""
     done = scope.record(guests, command=[program]).finish()
     done.expect(USAGE, f"cannot run {program}: {why}")
+    assert not done.out and not done.run
+
+
+def test_command_that_turns_out_not_to_run(scope: Scope, guests: Server, tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_text("#!/no/such/interpreter\n")
+    program.chmod(0o755)
+    done = scope.record(guests, command=[str(program)]).finish()
+    done.expect(USAGE, why := f"cannot run {program}: No such file or directory")
     assert not done.out
     assert done.run and not done.run.phases and not done.run.complete
+    assert done.run.warning("command") == why
 
 
 def test_command_that_lasts(scope: Scope, guests: Server) -> None:

@@ -148,6 +148,15 @@ static void requests_not_measured_are_told_with_the_reason(void **state)
 	has_not(r, OWN, "The dearest");
 }
 
+static void requests_of_a_run_that_broke_off_at_once_have_a_reason(void **state)
+{
+	struct run *r = *state;
+
+	for (size_t i = 0; i < r->n_phases; i++)
+		r->phase[i]->complete = false;
+	has(r, OWN, "inside the server: n/a\n  because   no iteration was completed\n");
+}
+
 static void a_run_that_only_watched_has_requests_sessions_and_calls(void **state)
 {
 	struct run r;
@@ -176,6 +185,10 @@ static void a_run_that_only_watched_has_requests_sessions_and_calls(void **state
 	    "  stat                   12,000       -      3.00      2.16   20.5   720ns   -\n");
 	has(&r, OWN,
 	    "  sum                    26,000       -      6.50     10.52  100.0  1.62µs   -\n");
+	has_not(&r, OWN, "  requests: with");
+	r.session[0].requests += 64;
+	has(&r, OWN,
+	    "  requests: with 64 answered before the tables above begin\n  user: owner of");
 	run_fini(&r);
 }
 
@@ -219,6 +232,7 @@ int main(void)
 		TEST(time_outside_requests_is_told_by_account),
 		TEST(requests_without_a_reply_are_told_and_cost_nothing),
 		TEST(requests_not_measured_are_told_with_the_reason),
+		TEST(requests_of_a_run_that_broke_off_at_once_have_a_reason),
 		TEST(a_run_that_only_watched_has_requests_sessions_and_calls),
 		TEST(sessions_are_told_when_there_is_more_than_one),
 		TEST(result_codes_have_the_clients_names),

@@ -332,6 +332,15 @@ struct afs_cell ledger_sum(const struct ledger *l, unsigned int role, unsigned i
 	return sum.cell;
 }
 
+uint64_t ledger_answered(const struct ledger *l)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < l->n_accounts; i++)
+		n += l->account[i].sum.answered;
+	return n;
+}
+
 struct afs_part ledger_part_sum(const struct ledger *l, unsigned int role, unsigned int account,
 				unsigned int class, unsigned int object)
 {

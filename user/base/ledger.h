@@ -87,6 +87,9 @@ struct afs_cell ledger_sum(const struct ledger *l, unsigned int role, unsigned i
 /* NULL: no request of this account. */
 const struct ledger_account *ledger_account(const struct ledger *l, unsigned int number);
 
+/* Requests that were answered. */
+uint64_t ledger_answered(const struct ledger *l);
+
 /* Sum of parts; LEDGER_ALL stands for all (of the classes: AFS_CLASS_USER, too). */
 #define LEDGER_ALL 0xffffu
 struct afs_part ledger_part_sum(const struct ledger *l, unsigned int role, unsigned int account,

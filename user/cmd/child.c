@@ -3,7 +3,10 @@
 #include "cmd/child.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -26,6 +29,36 @@ static void be_child(int gate, char *const argv[])
 	if (write(gate, &failure, sizeof(failure)) < 0)
 		_exit(126);
 	_exit(127);
+}
+
+/* An errno. */
+static int why_not(const char *name)
+{
+	const char *at = getenv("PATH"), *end;
+	char path[PATH_MAX];
+	int why = ENOENT;
+
+	if (strchr(name, '/'))
+		return access(name, X_OK) ? errno : 0;
+	at = at ? at : "/bin:/usr/bin";
+	do {
+		end = strchrnul(at, ':');
+		snprintf(path, sizeof(path), "%.*s%s%s", (int)(end - at), at, end > at ? "/" : "",
+			 name);
+		if (!access(path, X_OK))
+			return 0;
+		if (errno == EACCES)
+			why = errno;
+		at = end + 1;
+	} while (*end);
+	return why;
+}
+
+int child_check(const char *name, struct err *e)
+{
+	int why = why_not(name);
+
+	return why ? err_set(e, -why, "cannot run %s: %s", name, strerror(why)) : 0;
 }
 
 int child_start(struct child *c, char *const argv[], struct err *e)

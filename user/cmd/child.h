@@ -16,6 +16,9 @@ struct child {
 	const char *name; /* argv[0], the caller's */
 };
 
+/* 0: a program of that name is there, where execvp looks, and may be run; else -errno. */
+int child_check(const char *name, struct err *e);
+
 int child_start(struct child *c, char *const argv[], struct err *e);
 
 /* 0: its program runs; -errno: there is no such program, or it may not be run. */

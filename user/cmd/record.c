@@ -203,12 +203,11 @@ static enum outcome begin(struct record *rec, struct err *e)
 static uint64_t answered(struct record *rec)
 {
 	struct ledger now = { 0 };
-	uint64_t n = 0;
+	uint64_t n;
 
 	if (watch_read(rec->watch, &now))
 		return 0;
-	for (size_t i = 0; i < now.n_accounts; i++)
-		n += now.account[i].sum.answered;
+	n = ledger_answered(&now);
 	ledger_fini(&now);
 	return n;
 }
@@ -341,8 +340,10 @@ static enum outcome work(struct record *rec, struct err *e)
 
 	r = watch_read(rec->watch, &rec->before);
 	rec->begun_ns = clock_now_ns();
-	if (child_go(&rec->child, e))
+	if (child_go(&rec->child, e)) {
+		run_note(&rec->run.warnings, "command", "%s", e->text);
 		return OUTCOME_USAGE;
+	}
 	p = run_phase(&rec->run, 0, 1, "recorded");
 	if (r || !p) {
 		err_set(e, -ENOMEM, "out of memory");
@@ -441,6 +442,8 @@ int cmd_record(int argc, char **argv)
 	}
 	if (first < argc)
 		cfg.command = argv + first;
+	if (cfg.command && child_check(cfg.command[0], &e))
+		return cmd_usage_error("record", &e);
 	cmd_catch_signals();
 	return run(&cfg);
 }

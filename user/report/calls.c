@@ -80,15 +80,6 @@ static int put_row(struct grid *g, const char *name, const struct afs_cell *c, u
 	return 0;
 }
 
-static uint64_t requests_of(const struct ledger *l)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < l->n_accounts; i++)
-		n += l->account[i].sum.answered;
-	return n;
-}
-
 static void take(struct afs_cell *from, const struct afs_cell *what)
 {
 	from->calls -= what->calls;
@@ -114,7 +105,7 @@ static int fill(struct grid *g, const struct ledger *l, unsigned int role,
 {
 	struct afs_cell all = ledger_sum(l, role, AFS_N_CLASSES, AFS_N_OBJECTS), rest;
 	struct afs_cell wait = ledger_sum(l, role, AFS_CLASS_WAIT, AFS_N_OBJECTS);
-	uint64_t requests = requests_of(l);
+	uint64_t requests = ledger_answered(l);
 	size_t i, others = 0;
 	char name[64];
 	int e = 0;

@@ -44,6 +44,14 @@ static bool is_there(const struct run_notes *in, const char *layer)
 	return false;
 }
 
+static bool any_complete(const struct run *r)
+{
+	for (size_t i = 0; i < r->n_phases; i++)
+		if (r->phase[i]->complete)
+			return true;
+	return false;
+}
+
 const char *rungs_why(const struct run *r, const char *key)
 {
 	const char *why = run_note_find(&r->absent, key);
@@ -56,6 +64,8 @@ const char *rungs_why(const struct run *r, const char *key)
 		why = run_note_find(&r->rungs, LADDER "bpf");
 	if (!why && is_there(&r->rungs, layers[0]) && !is_there(&r->rungs, key))
 		why = "only the bpf rung sees this";
+	if (!why && r->n_phases && !any_complete(r))
+		why = "no iteration was completed";
 	return why ? why : "not measured";
 }
 

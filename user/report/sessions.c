@@ -146,6 +146,21 @@ static void put_ways(const struct paint *p, const char *what, struct run_session
 		fputc('\n', p->out);
 }
 
+/* They are counted from the beginning of the watch, a recording's tables from a moment later. */
+static void put_earlier(const struct paint *p)
+{
+	const struct run *r = p->view.run;
+	uint64_t all = 0, told = 0;
+
+	for (size_t i = 0; i < r->n_sessions; i++)
+		all += r->session[i].requests;
+	for (size_t i = 0; i < r->n_phases; i++)
+		told += ledger_answered(&r->phase[i]->ledger);
+	if (all > told && !strcmp(r->command, "record"))
+		fprintf(p->out, "  requests: with %s answered before the tables above begin\n",
+			cell_count(all - told).text);
+}
+
 int paint_sessions(const struct paint *p)
 {
 	const struct run *r = p->view.run;
@@ -169,6 +184,7 @@ int paint_sessions(const struct paint *p)
 		    p, "Sessions",
 		    "  busy: with a request in service; all%: of all busy; MB: on the wire");
 		grid_put(&g, p);
+		put_earlier(p);
 		put_ways(p, "user", list, offsetof(struct run_session, user_from));
 		put_ways(p, "folder", list, offsetof(struct run_session, volume_from));
 	}
