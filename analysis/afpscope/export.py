@@ -14,6 +14,7 @@ import pyarrow.parquet
 
 from . import perfetto, show, tables
 from .errors import Failure, wrong_use
+from .files import written
 from .run import Run, find
 from .trace import Trace, of_run
 
@@ -54,10 +55,11 @@ def _tables(run: Run, trace: Trace | None, folder: Path, form: str) -> list[Path
         sources.append((s.name, tables.schema(s), tables.batches(s)))
     for name, schema, batches in sources:
         path = folder / f"{name}.{form}"
-        if form == "parquet":
-            _parquet(path, schema, batches, run)
-        else:
-            _csv(path, schema, batches)
+        with written(path) as file:
+            if form == "parquet":
+                _parquet(file, schema, batches, run)
+            else:
+                _csv(file, schema, batches)
         made.append(path)
     return made
 
@@ -75,7 +77,11 @@ def run(args: argparse.Namespace) -> int:
             made = [perfetto.write(it, trace, folder / "perfetto.json")]
         else:
             made = _tables(it, trace, folder, args.to)
-    except pa.ArrowException as e:
+    except (Failure, pa.ArrowException) as e:
+        for path in folder.iterdir():
+            path.unlink()
+        if isinstance(e, Failure):
+            raise
         raise Failure(f"cannot write into {folder}: {e}") from None
     for path in made:
         print(path)

@@ -16,6 +16,7 @@ from xml.sax.saxutils import quoteattr
 from . import compare, counts, show, stats
 from .counts import Band, Key
 from .errors import GATED, OK, UNTRUSTED, Failure, wrong_use
+from .files import written
 from .node import load
 from .run import Run, find
 
@@ -76,7 +77,9 @@ def _write(path: Path, runs: Sequence[Run]) -> str:
         row["|".join(key[2:])] = band.low if band.exact else [band.low, band.high]
     iterations = sum(len(r.whole_phases) for r in runs)
     document = {"format": FORMAT, "set": runs[0].set, "runs": len(runs), "phases": iterations}
-    path.write_text(json.dumps(document | {"tests": tests}, indent=1, ensure_ascii=False) + "\n")
+    text = json.dumps(document | {"tests": tests}, indent=1, ensure_ascii=False) + "\n"
+    with written(path) as file:
+        file.write_text(text, encoding="utf-8")
     loose = sum(not band.exact for band in known.values())
     return (
         f"{path}: {len(known) - loose:,} counts exact, {loose:,} within a band, of {len(runs)} runs"
@@ -124,7 +127,7 @@ def judge(
     known = {key: band for key, band in accepted.bands.items() if key[0] in tests}
     missing = tests - {key[0] for key in known}
     if missing:
-        raise Failure(f"the file has no {sorted(missing)[0]!r}: accept runs with the same tests")
+        raise wrong_use(f"the file has no {sorted(missing)[0]!r}: accept runs with the same tests")
     out: list[Finding] = []
     strays: list[Finding] = []
     keys = sorted({*known, *observed})
@@ -141,6 +144,11 @@ def judge(
         stray = far <= counts.strays(key, requests) and not strict
         (strays if stray else out).append(finding)
     return out, strays, len(keys)
+
+
+def not_run(accepted: Accepted, runs: Sequence[Run]) -> list[str]:
+    """Tests of the file that are in none of the runs."""
+    return sorted({key[0] for key in accepted.bands} - {key[0] for key in counts.observe(runs)})
 
 
 def _finding(key: Key, band: Band, off: list[int], of: int, requests: int) -> Finding:
@@ -230,6 +238,8 @@ def run(args: argparse.Namespace) -> int:
         if other:
             raise wrong_use(f"{other.name} is of set {other.set}, the file of {accepted.set}")
         findings, strays, held = judge(accepted, judged, args.strict)
+        for test in not_run(accepted, judged):
+            show.notice(f"gate: the file has {test!r}, too, which these runs have not: not judged")
         for f in strays:
             show.notice(f"gate: a stray: {f.test}: {f.command}: {f.what}: {f.text}")
     if args.time is not None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from . import show
+from .files import written
 from .run import Run
 from .trace import Stream, Trace
 
@@ -136,6 +137,6 @@ def _dump(events: Iterator[Event], out: TextIO) -> None:
 
 def write(run: Run, trace: Trace | None, path: Path) -> Path:
     """The file, written event by event; times are those of the recorder's clock."""
-    with path.open("w", encoding="utf-8") as out:
+    with written(path) as file, file.open("w", encoding="utf-8") as out:
         _dump(_events(run, trace), out)
     return path

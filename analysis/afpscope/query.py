@@ -150,6 +150,8 @@ def run(args: argparse.Namespace) -> int:
         if args.sql is None:
             _catalogue(db, names)
         else:
+            if len(duckdb.extract_statements(args.sql)) > 1:
+                raise wrong_use("the SQL has several statements: give one")
             answer = db.execute(args.sql)
             if answer is None:
                 raise wrong_use(

@@ -13,6 +13,7 @@ import jinja2
 from . import figures, show
 from .digest import CommandView, Digest, digest
 from .errors import Failure, wrong_use
+from .files import written
 from .run import Run, find
 from .trace import Trace, of_run
 from .words import LANGUAGES, Words
@@ -199,7 +200,9 @@ def run(args: argparse.Namespace) -> int:
     painter = Painter(args.figures, args.lang)
     runs = [Run.open(find(name)) for name in args.runs]
     pages = [_page(one, painter, f"{i}-" if len(runs) > 1 else "") for i, one in enumerate(runs, 1)]
-    args.output.write_text(render(pages, painter.w), encoding="utf-8")
+    page = render(pages, painter.w)
+    with written(args.output) as file:
+        file.write_text(page, encoding="utf-8")
     print(args.output)
     if painter.labels is not painter.w:
         show.notice("report: no Japanese font here: the figures have English labels")

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
+import resource
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,14 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shelf:
     base.mkdir()
     monkeypatch.setenv("AFPSCOPE_RUNS", str(base))
     return Shelf(base)
+
+
+@pytest.fixture
+def no_more_than() -> Iterator[Callable[[int], None]]:
+    """Lets no file grow beyond so many bytes: as a full disk, but for the reason told."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield lambda n: resource.setrlimit(resource.RLIMIT_FSIZE, (n, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.fixture

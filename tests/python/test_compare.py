@@ -233,6 +233,27 @@ def test_a_doubtful_run_cannot_pass(shelf: Shelf, execute: Execute, accepted: Pa
     assert execute("gate", run, "--counts", accepted, "--accept").code == 4
 
 
+def test_other_tests_are_not_comparable(shelf: Shelf, execute: Execute, accepted: Path) -> None:
+    """More tests than accepted cannot be judged; fewer can, and what is left out is told."""
+    fewer = shelf.put("fewer", change=lambda v: v["phases"].__delitem__(slice(1, None)))
+    done = execute("gate", fewer, "--counts", accepted)
+    assert done.code == 0 and done.out.startswith("gate: pass")
+    assert done.err.count("which these runs have not: not judged") == 2
+    assert execute("gate", fewer, "--counts", accepted, "--accept").code == 0
+    done = execute("gate", shelf.put("more"), "--counts", accepted)
+    assert done.code == 2 and "accept runs with the same tests" in done.err
+
+
+def test_a_full_disk_leaves_what_was_accepted(
+    shelf: Shelf, execute: Execute, accepted: Path, no_more_than: Callable[[int], None]
+) -> None:
+    before, run = accepted.read_text(), shelf.put("new")
+    no_more_than(1000)
+    done = execute("gate", run, "--counts", accepted, "--accept")
+    assert done.code == 1 and f"cannot write {accepted}: File too large" in done.err
+    assert accepted.read_text() == before
+
+
 @pytest.mark.parametrize("text", ["{}", '{"format": "afpscope counts 1"}', "[]", "{"])
 def test_a_file_that_is_no_counts_file(
     shelf: Shelf, execute: Execute, accepted: Path, text: str

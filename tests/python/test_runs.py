@@ -248,6 +248,24 @@ def test_a_query_sees_the_tables_only(traced: Path, execute: Execute, sql: str) 
     assert len(done.err.splitlines()) == 1
 
 
+def test_a_query_is_one_statement(traced: Path, execute: Execute) -> None:
+    done = execute("query", traced, "select 1 as a; select 2 as b")
+    assert done.code == 2 and "several statements" in done.err and not done.out
+    assert execute("query", traced, "select 1 as a;").code == 0
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "perfetto"])
+def test_an_export_without_room_leaves_nothing(
+    traced: Path, tmp_path: Path, execute: Execute, form: str, no_more_than: Callable[[int], None]
+) -> None:
+    no_more_than(5000)
+    folder = tmp_path / form
+    done = execute("export", traced, "--to", form, "-o", folder)
+    assert done.code == 1 and not done.out
+    assert f"cannot write {folder}/" in done.err and "File too large" in done.err
+    assert not list(folder.iterdir())
+
+
 def test_export(traced: Path, tmp_path: Path, execute: Execute) -> None:
     import pyarrow.parquet
 
