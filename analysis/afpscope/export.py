@@ -77,12 +77,12 @@ def run(args: argparse.Namespace) -> int:
             made = [perfetto.write(it, trace, folder / "perfetto.json")]
         else:
             made = _tables(it, trace, folder, args.to)
-    except (Failure, pa.ArrowException) as e:
+    except BaseException as e:
         for path in folder.iterdir():
             path.unlink()
-        if isinstance(e, Failure):
-            raise
-        raise Failure(f"cannot write into {folder}: {e}") from None
+        if isinstance(e, pa.ArrowException):
+            raise Failure(f"cannot write into {folder}: {e}") from None
+        raise
     for path in made:
         print(path)
     return show.doubts("export", (*it.doubts, *(trace.notices if trace else ())))

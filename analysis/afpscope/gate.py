@@ -14,7 +14,7 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from . import compare, counts, show, stats
-from .counts import Band, Key
+from .counts import Band, Key, Observed
 from .errors import GATED, OK, UNTRUSTED, Failure, wrong_use
 from .files import written
 from .node import load
@@ -117,10 +117,9 @@ def _wanted(band: Band) -> str:
 
 
 def judge(
-    accepted: Accepted, runs: Sequence[Run], strict: bool
+    accepted: Accepted, observed: Observed, strict: bool
 ) -> tuple[list[Finding], list[Finding], int]:
     """What is not as accepted, the worst of all iterations once; strays; the number of rows."""
-    observed = counts.observe(runs)
     if not observed:
         raise Failure("these runs hold no counts of requests: nothing to hold against the file")
     tests = {key[0] for key in observed}
@@ -146,9 +145,9 @@ def judge(
     return out, strays, len(keys)
 
 
-def not_run(accepted: Accepted, runs: Sequence[Run]) -> list[str]:
+def not_run(accepted: Accepted, observed: Observed) -> list[str]:
     """Tests of the file that are in none of the runs."""
-    return sorted({key[0] for key in accepted.bands} - {key[0] for key in counts.observe(runs)})
+    return sorted({key[0] for key in accepted.bands} - {key[0] for key in observed})
 
 
 def _finding(key: Key, band: Band, off: list[int], of: int, requests: int) -> Finding:
@@ -237,8 +236,9 @@ def run(args: argparse.Namespace) -> int:
         other = next((r for r in judged if r.set != accepted.set), None)
         if other:
             raise wrong_use(f"{other.name} is of set {other.set}, the file of {accepted.set}")
-        findings, strays, held = judge(accepted, judged, args.strict)
-        for test in not_run(accepted, judged):
+        observed = counts.observe(judged)
+        findings, strays, held = judge(accepted, observed, args.strict)
+        for test in not_run(accepted, observed):
             show.notice(f"gate: the file has {test!r}, too, which these runs have not: not judged")
         for f in strays:
             show.notice(f"gate: a stray: {f.test}: {f.command}: {f.what}: {f.text}")

@@ -31,7 +31,7 @@ static void be_child(int gate, char *const argv[])
 	_exit(127);
 }
 
-/* An errno. */
+/* 0: it may be run; else an errno, as execvp would set it. */
 static int why_not(const char *name)
 {
 	const char *at = getenv("PATH"), *end;

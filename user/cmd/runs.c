@@ -16,6 +16,7 @@
 
 #define FOLDER_MODE 0755
 #define ID_SHOWN    8
+#define NOT_KEPT    "the run is not kept: %s (-o names another folder)"
 
 char *runs_path(const char *folder, const char *name)
 {
@@ -198,8 +199,7 @@ int runs_open(char **out, const struct runs_cfg *cfg, bool needed, struct run *r
 	*out = make_among_runs(r, e);
 	if (*out || needed)
 		return *out ? 0 : e->code;
-	return run_note(&r->warnings, "output", "the run is not kept: %s (-o names another folder)",
-			e->text);
+	return run_note(&r->warnings, "output", NOT_KEPT, e->text);
 }
 
 static int save_in(const char *folder, const struct run *r, struct err *e)
@@ -231,7 +231,7 @@ enum outcome runs_save(const char *folder, const struct runs_cfg *cfg, const str
 		where = folder;
 	} else if (folder && !cfg->folder && !rmdir(folder)) {
 		/* Nobody asked for it by name, or for a trace in it. */
-		cmd_say("the run is not kept: %s (-o names another folder)", e.text);
+		cmd_say(NOT_KEPT, e.text);
 	} else if (folder) {
 		cmd_say("%s", e.text);
 		failed = true;

@@ -157,7 +157,7 @@ static void put_earlier(const struct paint *p)
 	for (size_t i = 0; i < r->n_phases; i++)
 		told += ledger_answered(&r->phase[i]->ledger);
 	if (all > told && !strcmp(r->command, "record"))
-		fprintf(p->out, "  requests: with %s answered before the tables above begin\n",
+		fprintf(p->out, "  requests: %s of them before the tables above begin\n",
 			cell_count(all - told).text);
 }
 
