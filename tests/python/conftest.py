@@ -7,6 +7,7 @@ import gzip
 import json
 import resource
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,12 +58,18 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shelf:
     return Shelf(base)
 
 
-@pytest.fixture
-def no_more_than() -> Iterator[Callable[[int], None]]:
-    """Lets no file grow beyond so many bytes: as a full disk, but for the reason told."""
+@contextmanager
+def no_more_than(size_bytes: int) -> Iterator[None]:
+    """Lets no file grow beyond that: as a full disk, but for the reason told.
+
+    For the command alone: what the tests print can be such a file, too.
+    """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield lambda n: resource.setrlimit(resource.RLIMIT_FSIZE, (n, before[1]))
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.fixture

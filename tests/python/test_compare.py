@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 from afpscope import ab, compare, counts, hist, stats
 from afpscope.run import Run
-from conftest import Change, Done, Shelf
+from conftest import Change, Done, Shelf, no_more_than
 
 Execute = Callable[..., Done]
 
@@ -245,11 +245,11 @@ def test_other_tests_are_not_comparable(shelf: Shelf, execute: Execute, accepted
 
 
 def test_a_full_disk_leaves_what_was_accepted(
-    shelf: Shelf, execute: Execute, accepted: Path, no_more_than: Callable[[int], None]
+    shelf: Shelf, execute: Execute, accepted: Path
 ) -> None:
     before, run = accepted.read_text(), shelf.put("new")
-    no_more_than(1000)
-    done = execute("gate", run, "--counts", accepted, "--accept")
+    with no_more_than(1000):
+        done = execute("gate", run, "--counts", accepted, "--accept")
     assert done.code == 1 and f"cannot write {accepted}: File too large" in done.err
     assert accepted.read_text() == before
 

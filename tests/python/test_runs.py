@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 import tracegen
 from afpscope import Failure, Run, find, hist, tables
-from conftest import DATA, Done, Shelf
+from conftest import DATA, Done, Shelf, no_more_than
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -256,11 +256,11 @@ def test_a_query_is_one_statement(traced: Path, execute: Execute) -> None:
 
 @pytest.mark.parametrize("form", ["parquet", "csv", "perfetto"])
 def test_an_export_without_room_leaves_nothing(
-    traced: Path, tmp_path: Path, execute: Execute, form: str, no_more_than: Callable[[int], None]
+    traced: Path, tmp_path: Path, execute: Execute, form: str
 ) -> None:
-    no_more_than(5000)
     folder = tmp_path / form
-    done = execute("export", traced, "--to", form, "-o", folder)
+    with no_more_than(5000):
+        done = execute("export", traced, "--to", form, "-o", folder)
     assert done.code == 1 and not done.out
     assert f"cannot write {folder}/" in done.err and "File too large" in done.err
     assert not list(folder.iterdir())
