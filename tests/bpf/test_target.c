@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -277,7 +278,7 @@ static void check_cnid(struct server *cnid, const char *name, bool want)
 	assert_int_equal(t.n_cnid, want);
 	assert_int_equal(t.known.n_sockets, want ? 3 : 1);
 	if (want)
-		assert_int_equal(t.cnid[0], dbd);
+		assert_int_equal(t.cnid[0].pid, dbd);
 	close(fd);
 	close(s.fd);
 	end(afpd);
@@ -328,6 +329,96 @@ static void a_cnid_server_on_a_unix_socket_is_found(void **state)
 	close(s.fd);
 }
 
+enum { SESSION, END_SESSION }; /* indices of "value": its number, and whether it is to end */
+
+/* A server's parent: a session comes, or goes. */
+static void sessions_come_and_go(struct watched_shared *s)
+{
+	pid_t pid;
+
+	if (s->value[END_SESSION])
+		return end((pid_t)s->value[SESSION]);
+	pid = fork();
+	if (pid) {
+		s->value[SESSION] = (uint64_t)pid;
+		return;
+	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		pause();
+}
+
+#define STRANGERS_CALLS 5000
+
+/* Makes its calls once *go is 1, and says so by 2. */
+static void be_a_stranger(volatile uint64_t *go)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (!*go)
+		usleep(1000);
+	for (int i = 0; i < STRANGERS_CALLS; i++)
+		syscall(SYS_getppid);
+	*go = 2;
+	for (;;)
+		pause();
+}
+
+static pid_t fork_numbered(pid_t number)
+{
+	uint64_t set_tid = (uint64_t)(uintptr_t)&number;
+	struct clone_args args = {
+		.exit_signal = SIGCHLD,
+		.set_tid = set_tid,
+		.set_tid_size = 1,
+	};
+
+	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+}
+
+static void the_number_of_a_session_that_ended_is_anothers(void **state)
+{
+	volatile uint64_t *go;
+	pid_t session, stranger;
+	struct watched x;
+
+	(void)state;
+	watched_start(&x, sessions_come_and_go);
+	watched_open(&x, (struct target) { .whole = true });
+	watched_step(&x);
+	ledger_fini(&x.diff);
+	watch_tick(x.w);
+	session = (pid_t)x.shared->value[SESSION];
+	assert_int_equal(watch_process(x.w, AFS_ROLE_AFPD, 1), session);
+	x.shared->value[END_SESSION] = 1;
+	watched_step(&x);
+	ledger_fini(&x.diff);
+
+	/* By its number and its start, in ticks of 10 ms, the kernel tells a process. */
+	usleep(20000);
+	go = &x.shared->value[2];
+	stranger = fork_numbered(session);
+	assert_true(stranger >= 0);
+	if (!stranger)
+		be_a_stranger(go);
+	assert_int_equal(stranger, session);
+	x.shared->value[END_SESSION] = 0;
+	watched_step(&x);
+	ledger_fini(&x.diff);
+	watch_tick(x.w);
+	assert_int_equal(watch_process(x.w, AFS_ROLE_AFPD, 2), x.shared->value[SESSION]);
+
+	assert_int_equal(watch_read(x.w, &x.before), 0);
+	for (*go = 1; *go != 2;)
+		usleep(1000);
+	assert_int_equal(watch_read(x.w, &x.after), 0);
+	assert_int_equal(ledger_diff(&x.diff, &x.after, &x.before), 0);
+	watched_check(&x, AFS_ROLE_AFPD, NULL, 0);
+	ledger_fini(&x.before);
+	ledger_fini(&x.after);
+	end(stranger);
+	watched_end(&x);
+}
+
 static void a_server_elsewhere_is_said_to_be(void **state)
 {
 	struct watch_opts o = { .mode = WATCH_AUTO };
@@ -368,6 +459,7 @@ int main(void)
 		cmocka_unit_test(the_session_is_chosen_among_its_relatives_and_decoys),
 		cmocka_unit_test(the_cnid_server_is_found_by_its_connection),
 		cmocka_unit_test(a_cnid_server_on_a_unix_socket_is_found),
+		cmocka_unit_test(the_number_of_a_session_that_ended_is_anothers),
 		cmocka_unit_test(a_server_elsewhere_is_said_to_be),
 	};
 

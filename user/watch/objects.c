@@ -92,7 +92,7 @@ static bool is_regular(pid_t pid, int fd)
 static bool is_cnid(const struct target *t, pid_t pid)
 {
 	for (size_t i = 0; i < t->n_cnid; i++)
-		if (t->cnid[i] == pid)
+		if (t->cnid[i].pid == pid && !t->cnid[i].ended)
 			return true;
 	return false;
 }
@@ -151,14 +151,27 @@ static int add_log(void *arg, pid_t pid, int fd, const char *name)
 /* Sessions whose files are looked at: they share logs, and databases by volume. */
 #define SESSIONS_MAX 32
 
+typedef int (*each_fd)(void *arg, pid_t pid, int fd, const char *name);
+
+/* Of those that live, at most max, the youngest first. */
+static void look_at(struct target *t, const struct target_process *list, size_t n, size_t max,
+		    each_fd fn)
+{
+	for (size_t i = n; i-- && max;) {
+		if (list[i].ended)
+			continue;
+		procfs_each_fd(list[i].pid, fn, t);
+		max--;
+	}
+}
+
 void objects_add_files(struct target *t)
 {
-	procfs_each_fd(t->afpd, add_database, t);
-	for (size_t i = 0; i < t->n_sessions && i < SESSIONS_MAX; i++)
-		procfs_each_fd(t->session[t->n_sessions - 1 - i], add_database, t);
-	for (size_t i = 0; i < t->n_cnid; i++)
-		procfs_each_fd(t->cnid[i], add_database, t);
-	procfs_each_fd(t->afpd, add_log, t);
-	for (size_t i = 0; i < t->n_cnid; i++)
-		procfs_each_fd(t->cnid[i], add_log, t);
+	if (!t->ended)
+		procfs_each_fd(t->afpd, add_database, t);
+	look_at(t, t->session, t->n_sessions, SESSIONS_MAX, add_database);
+	look_at(t, t->cnid, t->n_cnid, TARGET_CNID_MAX, add_database);
+	if (!t->ended)
+		procfs_each_fd(t->afpd, add_log, t);
+	look_at(t, t->cnid, t->n_cnid, TARGET_CNID_MAX, add_log);
 }

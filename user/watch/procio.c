@@ -98,9 +98,10 @@ static int add(struct procio *p, pid_t pid, enum afs_role role, struct err *e)
 	return append(p, &one, e);
 }
 
-static int add_any(struct procio *p, pid_t pid, enum afs_role role, struct err *e)
+static int add_any(struct procio *p, const struct target_process *of, enum afs_role role,
+		   struct err *e)
 {
-	int r = add(p, pid, role, e);
+	int r = of->ended ? 0 : add(p, of->pid, role, e);
 
 	return r == -ESRCH || r == -ENOENT ? 0 : r;
 }
@@ -115,9 +116,9 @@ int procio_look(struct procio *p, const struct target *t, struct err *e)
 	p->crowded = t->n_sessions == AFS_N_PROCESSES;
 	r = find(p, t->afpd) ? 0 : add(p, t->afpd, AFS_ROLE_AFPD, e);
 	for (size_t i = 0; i < t->n_cnid && !r; i++)
-		r = add_any(p, t->cnid[i], AFS_ROLE_CNID, e);
+		r = add_any(p, &t->cnid[i], AFS_ROLE_CNID, e);
 	for (size_t i = 0; i < t->n_sessions && !r; i++)
-		r = add_any(p, t->session[i], AFS_ROLE_AFPD, e);
+		r = add_any(p, &t->session[i], AFS_ROLE_AFPD, e);
 	p->looked = true;
 	return r;
 }

@@ -196,11 +196,15 @@ static void take_known(struct bpf_rung *b, const struct afs_inodes *from)
 	known->epoch++;
 }
 
-/* A process that has ended since it was found is no error, unless it is the one and only. */
-static int mark(struct bpf_rung *b, pid_t pid, enum afs_role role, unsigned int account,
-		struct err *e)
+/* One that has ended since it was found is no error. */
+static int mark(struct bpf_rung *b, const struct target_process *p, enum afs_role role,
+		unsigned int account, struct err *e)
 {
-	return is_watched(b, pid) ? 0 : bpf_load_mark(&b->load, pid, role, account, e);
+	int r = p->ended || is_watched(b, p->pid)
+		    ? 0
+		    : bpf_load_mark(&b->load, p->pid, role, account, e);
+
+	return r == -ESRCH ? 0 : r;
 }
 
 static int bpf_look(void *state, const struct target *t, struct err *e)
@@ -214,15 +218,14 @@ static int bpf_look(void *state, const struct target *t, struct err *e)
 	if (memcmp(&now, &b->load.shared->inodes, sizeof(now)))
 		take_known(b, &now);
 	b->crowded = t->crowded;
-	r = mark(b, t->afpd, AFS_ROLE_AFPD, account, e);
-	for (size_t i = 0; i < t->n_cnid && !r; i++) {
-		r = mark(b, t->cnid[i], AFS_ROLE_CNID, AFS_ACCOUNT_NONE, e);
-		r = r == -ESRCH ? 0 : r;
-	}
-	for (size_t i = 0; i < t->n_sessions && !r; i++) {
-		r = mark(b, t->session[i], AFS_ROLE_AFPD, AFS_ACCOUNT_BETWEEN, e);
-		r = r == -ESRCH ? 0 : r;
-	}
+	/* The one that was asked for; once it has ended, its number is another's. */
+	r = bpf_view_processes(&b->view)
+		? 0
+		: bpf_load_mark(&b->load, t->afpd, AFS_ROLE_AFPD, account, e);
+	for (size_t i = 0; i < t->n_cnid && !r; i++)
+		r = mark(b, &t->cnid[i], AFS_ROLE_CNID, AFS_ACCOUNT_NONE, e);
+	for (size_t i = 0; i < t->n_sessions && !r; i++)
+		r = mark(b, &t->session[i], AFS_ROLE_AFPD, AFS_ACCOUNT_BETWEEN, e);
 	return r;
 }
 

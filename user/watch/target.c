@@ -231,15 +231,52 @@ static int note_end(void *arg, pid_t pid, int fd, const char *name)
 	return 0;
 }
 
-static void add_cnid(struct target *t, pid_t pid)
+static void add_process(struct target *t, struct target_process *list, size_t *n, size_t max,
+			pid_t pid)
 {
-	for (size_t i = 0; i < t->n_cnid; i++)
-		if (t->cnid[i] == pid)
+	struct procfs_stat st;
+
+	for (size_t i = 0; i < *n; i++)
+		if (list[i].pid == pid && !list[i].ended)
 			return;
-	if (t->n_cnid < TARGET_CNID_MAX)
-		t->cnid[t->n_cnid++] = pid;
+	if (procfs_stat(&st, pid))
+		return;
+	if (*n < max)
+		list[(*n)++] = (struct target_process) { .pid = pid, .started = st.started };
 	else
 		t->crowded = true;
+}
+
+static void add_cnid(struct target *t, pid_t pid)
+{
+	add_process(t, t->cnid, &t->n_cnid, TARGET_CNID_MAX, pid);
+}
+
+static void add_session(struct target *t, pid_t pid)
+{
+	add_process(t, t->session, &t->n_sessions, AFS_N_PROCESSES, pid);
+}
+
+static bool has_ended(pid_t pid, uint64_t started)
+{
+	struct procfs_stat st;
+
+	return procfs_stat(&st, pid) || st.started != started;
+}
+
+static void mark_ended(struct target *t)
+{
+	struct procfs_stat st;
+
+	if (!t->started && !procfs_stat(&st, t->afpd))
+		t->started = st.started;
+	t->ended = t->ended || has_ended(t->afpd, t->started);
+	for (size_t i = 0; i < t->n_sessions; i++)
+		t->session[i].ended = t->session[i].ended ||
+				      has_ended(t->session[i].pid, t->session[i].started);
+	for (size_t i = 0; i < t->n_cnid; i++)
+		t->cnid[i].ended = t->cnid[i].ended ||
+				   has_ended(t->cnid[i].pid, t->cnid[i].started);
 }
 
 static void add_port(struct target *t, uint16_t port, enum afs_object object)
@@ -250,17 +287,6 @@ static void add_port(struct target *t, uint16_t port, enum afs_object object)
 	}
 	t->port[t->n_ports].port = port;
 	t->port[t->n_ports++].object = (uint16_t)object;
-}
-
-static void add_session(struct target *t, pid_t pid)
-{
-	for (size_t i = 0; i < t->n_sessions; i++)
-		if (t->session[i] == pid)
-			return;
-	if (t->n_sessions < AFS_N_PROCESSES)
-		t->session[t->n_sessions++] = pid;
-	else
-		t->crowded = true;
 }
 
 void target_server(struct target *out, const struct servers_entry *s, pid_t session)
@@ -338,17 +364,20 @@ void target_look(struct target *t)
 	memcpy(t->known.port, t->port, sizeof(t->known.port));
 	t->known.n_ports = (uint32_t)t->n_ports;
 	t->crowded = false;
+	mark_ended(t);
 	if (t->client)
 		objects_add_socket(t, t->client, AFS_OBJECT_CLIENT);
 	if (!sockets_read(&all, NULL)) {
-		procfs_each_fd(t->afpd, note_end, &ends);
+		if (!t->ended)
+			procfs_each_fd(t->afpd, note_end, &ends);
 		for (size_t i = 0; i < t->n_sessions; i++)
-			procfs_each_fd(t->session[i], note_end, &ends);
+			if (!t->session[i].ended)
+				procfs_each_fd(t->session[i].pid, note_end, &ends);
 		if (ends.n)
 			procfs_each(is_cnid, &ends);
 	}
 	sockets_fini(&all);
-	if (t->whole)
+	if (t->whole && !t->ended)
 		procfs_each(is_child, t);
 	objects_add_files(t);
 }

@@ -17,20 +17,29 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#define TARGET_CNID_MAX 64
+#define TARGET_CNID_MAX 512
 
 struct servers_entry;
 
-/* What target_look finds stays: it only ever adds. */
+/* A pid is its own only until it has ended. */
+struct target_process {
+	pid_t pid;
+	bool ended;
+	uint64_t started; /* as in struct procfs_stat */
+};
+
+/* What target_look finds stays: it only ever adds, and marks what has ended. */
 struct target {
-	pid_t afpd;  /* a session, or the parent of all */
-	bool serves; /* afpd is a session although "client" is not known */
-	bool whole;  /* afpd's children are sessions */
+	pid_t afpd;       /* a session, or the parent of all */
+	bool ended;       /* afpd */
+	uint64_t started; /* afpd, as in struct procfs_stat; 0: not looked at yet */
+	bool serves;      /* afpd is a session although "client" is not known */
+	bool whole;       /* afpd's children are sessions */
 	size_t n_sessions;
-	pid_t session[AFS_N_PROCESSES];
+	struct target_process session[AFS_N_PROCESSES];
 	uint64_t client; /* inode of its end of the client's connection; 0: none */
 	size_t n_cnid;
-	pid_t cnid[TARGET_CNID_MAX];
+	struct target_process cnid[TARGET_CNID_MAX];
 	/* Connections from or to these local ports are clients' or CNID's: a whole server. */
 	size_t n_ports;
 	struct {
@@ -53,7 +62,10 @@ int target_find(struct target *out, const struct sockaddr_storage *local,
 /* A server as watch/servers.h found it, whole, or one session of it (0: whole). */
 void target_server(struct target *out, const struct servers_entry *s, pid_t session);
 
-/* Finds the CNID servers of t->afpd and what inodes are, anew. Keeps what it cannot see. */
+/*
+ * Finds the CNID servers of t->afpd, who has ended, and what inodes are, anew. Keeps what it
+ * cannot see.
+ */
 void target_look(struct target *t);
 
 /* A process that holds the wanted socket. */

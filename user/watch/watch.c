@@ -56,7 +56,7 @@ static void add_processes(struct watch *w)
 {
 	add_process(w, w->t.afpd, AFS_ROLE_AFPD);
 	for (size_t i = 0; i < w->t.n_cnid; i++)
-		add_process(w, w->t.cnid[i], AFS_ROLE_CNID);
+		add_process(w, w->t.cnid[i].pid, AFS_ROLE_CNID);
 }
 
 static int try_rung(struct watch *w, const struct rung *rung, struct err *e)
@@ -208,12 +208,12 @@ const char *watch_rung(const struct watch *w)
 pid_t watch_process(const struct watch *w, enum afs_role role, size_t i)
 {
 	if (role == AFS_ROLE_CNID)
-		return i < w->t.n_cnid ? w->t.cnid[i] : 0;
+		return i < w->t.n_cnid ? w->t.cnid[i].pid : 0;
 	if (role != AFS_ROLE_AFPD)
 		return 0;
 	if (!i)
 		return w->t.afpd;
-	return i <= w->t.n_sessions ? w->t.session[i - 1] : 0;
+	return i <= w->t.n_sessions ? w->t.session[i - 1].pid : 0;
 }
 
 bool watch_lives(struct watch *w)
