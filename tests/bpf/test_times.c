@@ -8,6 +8,7 @@
 #include "base/account.h"
 #include "ref/delays.h"
 #include "ref/work.h"
+#include "watch/cputime.h"
 
 #include <bpf/bpf.h>
 #include <pthread.h>
@@ -275,6 +276,7 @@ static void pin(pid_t pid, int cpu)
 static void waiting_for_a_cpu_is_what_the_kernel_says(void **state)
 {
 	struct watch_times before, after;
+	struct cputime times;
 	uint64_t out[ACCOUNT_N_COLUMNS], runq, all = 0, cpu = 0, kernel;
 	const struct ledger_part *p;
 
@@ -283,9 +285,11 @@ static void waiting_for_a_cpu_is_what_the_kernel_says(void **state)
 	rig.rival = start(keep_busy);
 	pin(rig.rival, 0);
 	pin(rig.x.pid, 0);
-	assert_int_equal(procfs_times(&before, rig.x.pid), 0);
+	assert_int_equal(cputime_open(&times, rig.x.pid), 0);
+	before = cputime_read(&times);
 	rig_step(REF_DO_BURN, TURNS);
-	assert_int_equal(procfs_times(&after, rig.x.pid), 0);
+	after = cputime_read(&times);
+	cputime_close(&times);
 	columns(REF_DO_BURN, TURNS, out);
 	for (size_t i = 0; i < rig.x.diff.n_parts; i++) {
 		p = &rig.x.diff.part[i];

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -187,6 +188,25 @@ static void a_child_that_was_there_counts_from_the_first_look(void **state)
 	run_fini(&r);
 }
 
+static void without_files_to_open_no_process_has_ended(void **state)
+{
+	struct server *s = *state;
+	struct rlimit old, none;
+	struct run r;
+
+	look(s);
+	tell(s, 'b');
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none = old;
+	none.rlim_cur = 0;
+	setrlimit(RLIMIT_NOFILE, &none);
+	assert_int_equal(reads(s, 0), 0);
+	setrlimit(RLIMIT_NOFILE, &old);
+	assert_int_equal(reads(s, 1 + START), 0);
+	assert_null(warning(s, &r));
+	run_fini(&r);
+}
+
 static void a_child_that_begins_counts_from_its_beginning(void **state)
 {
 	struct server *s = *state;
@@ -277,6 +297,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 		T(a_child_that_was_there_counts_from_the_first_look),
+		T(without_files_to_open_no_process_has_ended),
 		T(a_child_that_begins_counts_from_its_beginning),
 		T(a_child_between_two_looks_is_in_its_parents_account),
 		T(a_zombie_counts_once),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The sampler, on children that do known I/O. */
+#include "watch/cputime.h"
 #include "watch/procfs.h"
 #include "watch/rights.h"
 #include "watch/sample.h"
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,6 +51,20 @@ static void *burn_and_wait(void *until)
 	return NULL;
 }
 
+static void *end_at_once(void *arg)
+{
+	return arg;
+}
+
+static void *make_threads(void *arg)
+{
+	pthread_t thread;
+
+	while (!pthread_create(&thread, NULL, end_at_once, arg))
+		pthread_join(thread, NULL);
+	return arg;
+}
+
 static void live(int in, int out)
 {
 	int zero = open("/dev/zero", O_RDONLY), end = 0;
@@ -62,6 +78,8 @@ static void live(int in, int out)
 		if (what == 'b')
 			burn(20000000);
 		if (what == 't' && pthread_create(&thread, NULL, burn_and_wait, &end))
+			_exit(1);
+		if (what == 'm' && pthread_create(&thread, NULL, make_threads, NULL))
 			_exit(1);
 		if (what == 'j') {
 			__atomic_store_n(&end, 1, __ATOMIC_RELEASE);
@@ -252,6 +270,68 @@ static void a_thread_that_ends_takes_nothing_with_it(void **state)
 	child_end(&c);
 }
 
+static void nor_from_the_total(void **state)
+{
+	struct child c = child_start();
+	struct cputime times;
+	uint64_t cpu_ns;
+
+	(void)state;
+	assert_int_equal(cputime_open(&times, c.pid), 0);
+	child_do(&c, 't');
+	usleep(60000);
+	cpu_ns = cputime_read(&times).cpu_ns;
+	assert_true(cpu_ns > 5000000);
+	child_do(&c, 'j');
+	assert_true(cputime_read(&times).cpu_ns >= cpu_ns);
+	assert_int_equal(times.n, 1);
+	child_end(&c);
+	assert_true(cputime_read(&times).cpu_ns >= cpu_ns);
+	cputime_close(&times);
+}
+
+static void threads_that_end_while_they_are_looked_for_are_none(void **state)
+{
+	struct child c = child_start();
+	struct sample *s = start(&c, 64);
+	const struct sample_series *of = sample_series(s, 0);
+
+	(void)state;
+	assert_int_equal(write(c.tell, "m", 1), 1);
+	for (int i = 0; i < 2000; i++)
+		sample_now(s);
+	assert_string_equal(of->why[SAMPLE_CPU], "");
+	assert_string_equal(of->why[SAMPLE_VOLUNTARY], "");
+	assert_true(of->n_lost > 0);
+	sample_close(s);
+	child_end(&c);
+}
+
+static void without_files_to_open_nothing_has_ended(void **state)
+{
+	struct child c = child_start();
+	struct rlimit old, few;
+	struct sample *s;
+	struct err e = {};
+	int next = dup(0);
+
+	(void)state;
+	close(next);
+	assert_int_equal(sample_open(&s, 100, 64, &e), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	few = old;
+	for (int more = 0; more < 4; more++) {
+		few.rlim_cur = (rlim_t)(next + more);
+		setrlimit(RLIMIT_NOFILE, &few);
+		assert_int_equal(sample_add(s, c.pid, AFS_ROLE_AFPD, &e), -EMFILE);
+	}
+	setrlimit(RLIMIT_NOFILE, &old);
+	assert_non_null(strstr(e.text, "ulimit -n"));
+	assert_int_equal(sample_add(s, c.pid, AFS_ROLE_AFPD, &e), 0);
+	sample_close(s);
+	child_end(&c);
+}
+
 static int look_without_rights(pid_t pid)
 {
 	const struct sample_series *of;
@@ -314,7 +394,7 @@ static void taskstats_know_the_process(void **state)
 {
 	struct child c = child_start();
 	struct taskstats_delays d = {};
-	struct watch_times times;
+	struct cputime times;
 	struct taskstats_link *l;
 	int r = taskstats_open(&l);
 
@@ -326,9 +406,10 @@ static void taskstats_know_the_process(void **state)
 	}
 	child_do(&c, 'b');
 	assert_int_equal(taskstats_read(l, c.pid, &d), 0);
-	assert_int_equal(procfs_times(&times, c.pid), 0);
+	assert_int_equal(cputime_open(&times, c.pid), 0);
 	assert_true(d.version > 0 && d.slices > 0);
-	assert_int_equal(d.cpu_ns, times.cpu_ns);
+	assert_int_equal(d.cpu_ns, cputime_read(&times).cpu_ns);
+	cputime_close(&times);
 	child_end(&c);
 	assert_int_equal(taskstats_read(l, c.pid, &d), -ESRCH);
 	taskstats_close(l);
@@ -418,6 +499,9 @@ int main(void)
 		cmocka_unit_test(a_full_series_is_merged_and_keeps_its_sums),
 		cmocka_unit_test(the_series_of_a_process_that_vanishes_ends),
 		cmocka_unit_test(a_thread_that_ends_takes_nothing_with_it),
+		cmocka_unit_test(nor_from_the_total),
+		cmocka_unit_test(threads_that_end_while_they_are_looked_for_are_none),
+		cmocka_unit_test(without_files_to_open_nothing_has_ended),
 		cmocka_unit_test(what_cannot_be_read_says_why),
 		cmocka_unit_test(delays_are_told_from_no_accounting),
 		cmocka_unit_test(taskstats_know_the_process),

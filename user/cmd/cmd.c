@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 volatile sig_atomic_t cmd_stop;
@@ -26,6 +27,16 @@ void cmd_catch_signals(void)
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		sigaction(signals[i], &catch, NULL);
 	signal(SIGPIPE, SIG_IGN);
+}
+
+void cmd_allow_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 /* In one piece: other processes may write to the same place. */

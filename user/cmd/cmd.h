@@ -32,6 +32,12 @@ struct command {
 extern volatile sig_atomic_t cmd_stop;
 void cmd_catch_signals(void);
 
+/*
+ * From here on as many open files as this process may have: each process of a server takes some.
+ * Programs that are started later inherit it.
+ */
+void cmd_allow_files(void);
+
 /* "afpscope: text" on stderr. */
 void cmd_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -183,6 +183,7 @@ static enum outcome begin(struct record *rec, struct err *e)
 		return OUTCOME_FAILED;
 	if (cfg->command && child_start(&rec->child, cfg->command, e))
 		return OUTCOME_FAILED;
+	cmd_allow_files();
 	watch.mode = (enum watch_mode)cfg->watch;
 	tracing_sink(rec->tracing, &watch.sink);
 	if (watch_open_traced(&rec->watch, &watch, &rec->target, e))

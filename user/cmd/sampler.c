@@ -22,7 +22,8 @@ struct sampler {
 	struct watch *watch;
 	unsigned int hz;
 	size_t seen[AFS_N_ROLES]; /* of the watch's processes */
-	size_t not_sampled;       /* processes for which there was no room */
+	size_t not_sampled;       /* processes */
+	struct err why_not;       /* of the first */
 	uint64_t begun_ns, cpu_ns, missed;
 	pthread_t thread;
 	bool runs;
@@ -41,6 +42,7 @@ void sampler_look(struct sampler *s)
 {
 	struct err why = { 0 };
 	pid_t pid;
+	int r;
 
 	if (!s)
 		return;
@@ -48,8 +50,11 @@ void sampler_look(struct sampler *s)
 		while ((pid = watch_process(s->watch, role, s->seen[role]))) {
 			s->seen[role]++;
 			/* One that has ended meanwhile has no series. */
-			if (sample_add(s->sample, pid, role, &why) == -E2BIG)
-				s->not_sampled++;
+			r = sample_add(s->sample, pid, role, &why);
+			if (!r || r == -ESRCH)
+				continue;
+			if (!s->not_sampled++)
+				s->why_not = why;
 		}
 	}
 }
@@ -189,9 +194,8 @@ static int note_how(const struct sampler *s, struct run *r)
 		err = run_note(&r->warnings, "samples",
 			       "nothing was sampled: no process of the server is known");
 	if (!err && s->not_sampled)
-		err = run_note(&r->warnings, "samples",
-			       "%zu processes have no time series: %d are the most", s->not_sampled,
-			       SAMPLE_PROCESSES_MAX);
+		err = run_note(&r->warnings, "samples", "%zu processes have no time series: %s",
+			       s->not_sampled, s->why_not.text);
 	return err;
 }
 

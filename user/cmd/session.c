@@ -157,6 +157,7 @@ enum outcome session_open(struct session *s, const char *command, const char *se
 		tracing_start(s->tracing, NULL, &s->afp, &s->run);
 		return OUTCOME_OK;
 	}
+	cmd_allow_files();
 	dsi_ends(s->afp.dsi, &watch.local, &watch.peer);
 	tracing_sink(s->tracing, &watch.sink);
 	if (watch_open(&s->watch, &watch, e))

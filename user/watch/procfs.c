@@ -132,36 +132,25 @@ static int each_number(const char *path, int (*fn)(void *arg, int number), void 
 	return r;
 }
 
-struct sum {
-	pid_t pid;
-	struct watch_times *times;
-};
-
-static int add_thread(void *arg, int tid)
+int procfs_thread_times(struct watch_times *out, pid_t pid, pid_t tid)
 {
-	struct sum *sum = arg;
 	char path[PATH_LEN], text[128];
-	uint64_t cpu = 0, runq = 0;
 	int r;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", sum->pid, tid);
+	memset(out, 0, sizeof(*out));
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", pid, tid);
 	r = read_file(text, sizeof(text), path);
-	if (!r && sscanf(text, "%" SCNu64 " %" SCNu64, &cpu, &runq) != 2)
+	if (!r && sscanf(text, "%" SCNu64 " %" SCNu64, &out->cpu_ns, &out->runq_ns) != 2)
 		r = -EPROTO;
-	sum->times->cpu_ns += cpu;
-	sum->times->runq_ns += runq;
-	/* A thread that has just ended. */
-	return r == -ENOENT || r == -ESRCH ? 0 : r;
+	return r;
 }
 
-int procfs_times(struct watch_times *out, pid_t pid)
+int procfs_each_thread(pid_t pid, int (*fn)(void *arg, int tid), void *arg)
 {
-	struct sum sum = { .pid = pid, .times = out };
 	char path[PATH_LEN];
 
-	memset(out, 0, sizeof(*out));
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	return each_number(path, add_thread, &sum);
+	return each_number(path, fn, arg);
 }
 
 int procfs_status(char *out, size_t out_len, pid_t pid, const char *key)

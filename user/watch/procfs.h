@@ -29,8 +29,11 @@ int procfs_io(struct afs_compat *out, pid_t pid);
 /* ... or one living thread's own. */
 int procfs_io_thread(struct afs_compat *out, pid_t pid, pid_t tid);
 
-/* Sum over the live threads. */
-int procfs_times(struct watch_times *out, pid_t pid);
+/* A living thread's. */
+int procfs_thread_times(struct watch_times *out, pid_t pid, pid_t tid);
+
+/* Calls fn for each living thread until it returns other than 0, which is handed back. */
+int procfs_each_thread(pid_t pid, int (*fn)(void *arg, int tid), void *arg);
 
 /* The value of "key:" in /proc/PID/status, cut to fit; pid 0: this process. */
 int procfs_status(char *out, size_t out_len, pid_t pid, const char *key);

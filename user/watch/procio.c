@@ -148,8 +148,12 @@ static void minus(struct afs_compat *to, const struct afs_compat *what)
 static void read_one(struct procio_one *one)
 {
 	struct afs_compat now;
+	int r = procfs_io(&now, one->pid);
 
-	if (!procfs_io(&now, one->pid) && covers(&now, &one->now))
+	/* Which says nothing of the process: the next reading has it all. */
+	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
+		return;
+	if (!r && covers(&now, &one->now))
 		one->now = now;
 	else
 		one->gone = one->pending = true;

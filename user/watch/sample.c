@@ -120,6 +120,11 @@ static void close_file(int fd)
 		close(fd);
 }
 
+static bool has_ended(int r)
+{
+	return r == -ESRCH || r == -ENOENT;
+}
+
 static void end_thread(struct process *p, size_t i)
 {
 	for (int v = 0; v < N_OF_THREAD; v++)
@@ -144,10 +149,16 @@ static void add_thread(struct process *p, pid_t tid)
 	*t = (struct thread) { .tid = tid };
 	t->schedstat = open_file(p->series.pid, tid, "schedstat");
 	t->status = open_file(p->series.pid, tid, "status");
+	/* One that has ended since the folder was listed is none. */
+	if (has_ended(t->schedstat) || has_ended(t->status)) {
+		close_file(t->schedstat);
+		close_file(t->status);
+		return;
+	}
 	p->n_threads++;
 }
 
-static void list_threads(struct process *p)
+static int list_threads(struct process *p)
 {
 	struct dirent *entry;
 	char path[64];
@@ -156,11 +167,12 @@ static void list_threads(struct process *p)
 	snprintf(path, sizeof(path), "/proc/%d/task", p->series.pid);
 	dir = opendir(path);
 	if (!dir)
-		return;
+		return -errno;
 	while ((entry = readdir(dir)))
 		if (isdigit((unsigned char)entry->d_name[0]))
 			add_thread(p, atoi(entry->d_name));
 	closedir(dir);
+	return 0;
 }
 
 /* -ESRCH: it has ended. */
@@ -297,7 +309,7 @@ static bool read_process(const struct sample *s, struct process *p, uint64_t *va
 
 	memset(value, 0, SAMPLE_N_VALUES * sizeof(value[0]));
 	r = read_stat(s, p, value);
-	if (r == -ESRCH || r == -ENOENT)
+	if (has_ended(r))
 		return false;
 	if (r)
 		unreadable(&p->series, SAMPLE_MINFLT, SAMPLE_MAJFLT, "stat", r);
@@ -398,9 +410,28 @@ static void free_process(struct process *p)
 	free(p);
 }
 
+static bool is_shortage(int r)
+{
+	return r == -EMFILE || r == -ENFILE;
+}
+
+/* 0, or the shortage for which not all of it could be opened. */
+static int open_process(struct process *p)
+{
+	int r = list_threads(p);
+
+	p->stat = open_file(p->series.pid, 0, "stat");
+	p->io = open_file(p->series.pid, 0, "io");
+	r = is_shortage(p->stat) ? p->stat : is_shortage(p->io) ? p->io : r;
+	for (size_t i = 0; i < p->n_threads && !is_shortage(r); i++)
+		r = is_shortage(p->thread[i].status) ? p->thread[i].status : p->thread[i].schedstat;
+	return is_shortage(r) ? r : 0;
+}
+
 int sample_add(struct sample *s, pid_t pid, enum afs_role role, struct err *e)
 {
 	struct process *p;
+	int r;
 
 	for (size_t i = 0; i < s->n; i++)
 		if (s->process[i]->series.pid == pid && !s->process[i]->series.ended)
@@ -411,14 +442,18 @@ int sample_add(struct sample *s, pid_t pid, enum afs_role role, struct err *e)
 	if (!p)
 		return err_set(e, -ENOMEM, "out of memory");
 	p->series.pid = pid;
+	p->stat = p->io = -ESRCH;
 	p->series.role = role;
 	p->thread = calloc(N_THREADS, sizeof(*p->thread));
 	p->series.point = calloc(s->limit, sizeof(*p->series.point));
-	p->stat = open_file(pid, 0, "stat");
-	p->io = open_file(pid, 0, "io");
 	if (!p->thread || !p->series.point) {
 		free_process(p);
 		return err_set(e, -ENOMEM, "out of memory");
+	}
+	r = open_process(p);
+	if (r) {
+		free_process(p);
+		return err_set(e, r, "open /proc/%d: %s (ulimit -n)", pid, strerror(-r));
 	}
 	p->series.point[0].t_ns = clock_now_ns();
 	if (!read_process(s, p, p->base)) {

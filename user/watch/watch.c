@@ -3,6 +3,7 @@
 
 #include "watch/watch.h"
 
+#include "watch/cputime.h"
 #include "watch/place.h"
 #include "watch/procfs.h"
 #include "watch/rung.h"
@@ -22,7 +23,8 @@ struct watch_process {
 	pid_t pid;
 	enum afs_role role;
 	bool has_times;
-	struct watch_times base, now;
+	struct cputime time;
+	struct watch_times base;
 };
 
 struct watch {
@@ -47,8 +49,8 @@ static void add_process(struct watch *w, pid_t pid, enum afs_role role)
 		if (w->process[i].pid == pid)
 			return;
 	*p = (struct watch_process) { .pid = pid, .role = role };
-	p->has_times = !procfs_times(&p->base, pid);
-	p->now = p->base;
+	p->has_times = !cputime_open(&p->time, pid);
+	p->base = cputime_read(&p->time);
 	w->n++;
 }
 
@@ -259,11 +261,9 @@ bool watch_times(struct watch *w, enum afs_role role, struct watch_times *out)
 			continue;
 		if (!p->has_times)
 			return false;
-		/* Of a process that has ended, what was read last. */
-		if (!procfs_times(&now, p->pid))
-			p->now = now;
-		out->cpu_ns += p->now.cpu_ns - p->base.cpu_ns;
-		out->runq_ns += p->now.runq_ns - p->base.runq_ns;
+		now = cputime_read(&p->time);
+		out->cpu_ns += now.cpu_ns - p->base.cpu_ns;
+		out->runq_ns += now.runq_ns - p->base.runq_ns;
 		known = true;
 	}
 	return known;
@@ -376,6 +376,8 @@ void watch_free(struct watch *w)
 		return;
 	if (w->rung)
 		w->rung->free(w->state);
+	for (size_t i = 0; i < w->n; i++)
+		cputime_close(&w->process[i].time);
 	tcpdiag_close(&w->tcp);
 	free(w);
 }

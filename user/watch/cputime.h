@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef WATCH_CPUTIME_H
+#define WATCH_CPUTIME_H
+
+/*
+ * A process's time on CPUs and in their queues, as /proc/PID/task/TID/schedstat tells. That of
+ * threads that have ended stays, as they were last read, so that no total goes backwards.
+ */
+
+#include "watch/watch.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct cputime_thread {
+	pid_t tid;
+	struct watch_times last;
+	uint64_t reading; /* the last that found it */
+};
+
+struct cputime {
+	pid_t pid;
+	uint64_t started, readings;
+	size_t n;
+	struct cputime_thread *thread;
+	struct watch_times gone; /* of threads that have ended */
+};
+
+/* Begins with what its threads have now. 0 or -errno: then it can be read and closed, and says 0.
+ */
+int cputime_open(struct cputime *c, pid_t pid);
+void cputime_close(struct cputime *c);
+
+/* The total; of a process that has ended what was read last. */
+struct watch_times cputime_read(struct cputime *c);
+
+#endif
