@@ -200,6 +200,8 @@ static __always_inline void switch_in(struct afs_stripe *s, struct afs_thread *t
 		woken = t->woken_ns ? t->woken_ns : now;
 		if (woken < t->since_ns)
 			woken = t->since_ns;
+		if (woken > now)
+			woken = now;
 		if (p)
 			p->blocked_ns += woken - t->since_ns;
 		inner_add(t, inside_blocked(t), woken - t->since_ns);

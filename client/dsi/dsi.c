@@ -13,11 +13,13 @@
 #include "dsi/net.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -190,13 +192,19 @@ int dsi_submit(struct dsi *d, struct dsi_request *r, struct err *e)
 	return send_queued(d, e);
 }
 
-/* A tickle of our own, unless a request is half sent (then the server is not waiting for us). */
+/*
+ * A tickle of our own, unless there is something to read for the server that it has not taken: then
+ * it does not wait for us, and of 16 bytes more the kernel might take a part.
+ */
 static void tickle(struct dsi *d, uint64_t now_ns)
 {
 	const struct dsi_frame f = { .flag = DSI_REQUEST, .command = DSI_TICKLE };
 	uint8_t raw[DSI_HEADER_LEN];
+	int unread = 0;
 
 	if (d->queued.head || now_ns - d->last_sent_ns < TICKLE_AFTER_MS * 1000000ull)
+		return;
+	if (ioctl(d->fd, SIOCOUTQ, &unread) || unread)
 		return;
 	dsi_frame_put(raw, &f);
 	if (send(d->fd, raw, sizeof(raw), MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(raw))

@@ -6,9 +6,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pty
+import re
 import signal
 import socket
 import struct
+import subprocess
+import termios
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -494,6 +498,17 @@ def test_clean_keeps_what_is_not_ours(scope: Scope, dbd: Server) -> None:
         running.signal(signal.SIGINT)
         running.finish(20).expect(INTERRUPTED)
 
+        # A process of another name has its number now, or it is dead and nobody waits for it.
+        zombie = subprocess.Popen(["true"])
+        time.sleep(0.2)
+        for pid in (1, os.getpid(), zombie.pid):
+            left = dbd.vol1 / re.sub(r"-\d+-", f"-{pid}-", ours)
+            left.mkdir()
+            left.chmod(0o777)
+            done = scope.execute(scope.command(dbd, tool="clean")).expect(OK)
+            assert f"{left.name}: removed" in done.out
+        zombie.wait()
+
         done = scope.execute(scope.command(dbd, "--all", "--dry-run", tool="clean")).expect(OK)
         assert "LanTest-00000000-1-000000: would be removed" in done.out
         assert all(path.exists() for path in foreign)
@@ -507,6 +522,27 @@ def test_clean_keeps_what_is_not_ours(scope: Scope, dbd: Server) -> None:
                 path.rmdir()
 
 
+@pytest.mark.parametrize("tool", ["lantest", "speedtest", "clean"])
+def test_interrupted_at_the_password(scope: Scope, tool: str) -> None:
+    """The terminal shows again what is typed."""
+    ours, its = pty.openpty()
+    line = [str(scope.binary), tool, "afp://u@127.0.0.1:1/V"]
+    env = {name: value for name, value in os.environ.items() if name != "AFPSCOPE_PASSWORD"}
+
+    def shows() -> bool:
+        return bool(termios.tcgetattr(its)[3] & termios.ECHO)
+
+    with subprocess.Popen(
+        ["setsid", "-c", *line], stdin=its, stdout=its, stderr=its, env=env
+    ) as process:
+        wait_until(lambda: not shows(), 10, "its question")
+        os.write(ours, b"\x03")
+        assert process.wait(10) == INTERRUPTED
+    assert shows()
+    os.close(its)
+    os.close(ours)
+
+
 def test_second_signal_ends_at_once(scope: Scope, tmp_path: Path) -> None:
     """Where cleaning up itself hangs: the server is stopped."""
     with PinnedServer("forky", "dbd", both_cpus()[0]) as server:
@@ -518,6 +554,6 @@ def test_second_signal_ends_at_once(scope: Scope, tmp_path: Path) -> None:
         time.sleep(1)
         assert running.process.poll() is None
         running.signal(signal.SIGINT)
-        running.finish(2).expect(INTERRUPTED)
+        running.finish(2).expect(INTERRUPTED, "ended at once", "afpscope clean")
         kill(stopped)
         clean(scope, server)

@@ -19,6 +19,7 @@ from peertext import check_csv, check_figures, csv_skeleton, skeleton, tables
 from scope import (
     AS_NOBODY,
     BUILD,
+    FAILED,
     INTERRUPTED,
     NO_SESSION,
     OK,
@@ -208,6 +209,11 @@ def test_full(scope: Scope, tiny: Path, work: str) -> None:
     assert done.run
     assert [phase.complete for phase in done.run.phases] == [True, False]
     assert not list(tiny.iterdir())
+
+
+def test_nobody_presses_the_key(scope: Scope, folder: Path) -> None:
+    done = local(scope, folder, "-i", "-f", "Write", "-z", "4K", *ONCE)
+    done.expect(FAILED, "-i waits for <ENTER>", "standard input has ended")
 
 
 @pytest.mark.parametrize("work", [READ, WRITE, COPY])

@@ -372,15 +372,21 @@ static void a_request_that_went_backwards_is_not_measured(void **state)
 	}
 }
 
-/* What was in progress at the earlier reading turned out to be another part's. */
-static void time_of_a_part_that_went_backwards_is_none(void **state)
+/* What was in progress at the earlier reading turned out to be another part's, or never returned.
+ */
+static void time_that_went_backwards_is_none(void **state)
 {
 	struct ledger a = requests(3), b = requests(4), d;
 
 	(void)state;
+	append(&a, AFS_ROLE_AFPD, AFS_CLASS_READ, AFS_OBJECT_PIPE, 7);
+	append(&b, AFS_ROLE_AFPD, AFS_CLASS_READ, AFS_OBJECT_PIPE, 8);
+	a.row->cell.ns = b.row->cell.ns + 1;
 	b.part[1].part.blocked_ns = 1;
 	assert_int_equal(ledger_diff(&d, &b, &a), 0);
-	assert_true(d.has_requests);
+	assert_true(d.has_requests && d.has_calls);
+	assert_int_equal(d.row->cell.ns, 0);
+	assert_int_equal(d.row->cell.calls, 1);
 	assert_int_equal(d.part[1].part.blocked_ns, 0);
 	assert_int_equal(d.part[1].part.calls, b.part[1].part.calls - a.part[1].part.calls);
 	ledger_fini(&a);
@@ -576,7 +582,7 @@ int main(void)
 		cmocka_unit_test(requests_too_are_earlier_plus_difference),
 		cmocka_unit_test(nothing_happened_is_measured_and_empty),
 		cmocka_unit_test(a_request_that_went_backwards_is_not_measured),
-		cmocka_unit_test(time_of_a_part_that_went_backwards_is_none),
+		cmocka_unit_test(time_that_went_backwards_is_none),
 		cmocka_unit_test(requests_are_measured_only_when_all_that_is_added_is),
 		cmocka_unit_test(without_memory_a_sum_is_as_before),
 		cmocka_unit_test(without_memory_a_difference_is_empty),

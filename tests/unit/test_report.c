@@ -297,6 +297,9 @@ static void text_from_elsewhere_is_cut_between_characters(void **state)
 	for (size_t i = 0; i < 20; i++)
 		strcat(longest, "語");
 	assert_int_equal(text_columns(cell_text(longest, 16).text), 13);
+	/* No character begins anywhere. */
+	memset(longest, 0xa4, sizeof(longest) - 1);
+	assert_int_equal(strspn(cell_text(longest, 39).text, "\xa4"), 0);
 	memset(longest, 'x', sizeof(longest) - 1);
 	assert_int_equal(text_columns(cell_text(longest, 39).text), 37);
 }

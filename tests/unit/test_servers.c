@@ -230,6 +230,50 @@ static void a_session_outlives_its_server(void **state)
 	census_fini(&c);
 }
 
+/* It inherited them from the listener, two forks above it. */
+static void a_session_with_more_listeners_than_are_named_is_no_trouble(void **state)
+{
+	struct census c = { .net = NET };
+	struct servers s;
+	struct err e;
+	size_t socket;
+
+	(void)state;
+	process(&c, 90, 1, AFPD);
+	process(&c, 91, 90, AFPD);
+	process(&c, 101, 91, AFPD);
+	for (uint16_t port = 1; port <= SERVERS_PORTS + 1; port++) {
+		socket = listening(&c, NET, port);
+		hold(&c, 90, socket);
+		hold(&c, 91, socket);
+		hold(&c, 101, socket);
+	}
+	hold(&c, 101, connected(&c, 1, 548, 9, 40001));
+	assert_int_equal(servers_choose_pid(&s, &c, 101, &e), 0);
+	assert_int_equal(s.entry[0].n_ports, SERVERS_PORTS);
+	assert_int_equal(s.entry[0].port[0], 548);
+	assert_false(s.entry[0].elsewhere);
+	assert_false(s.entry[0].denied);
+	servers_fini(&s);
+	census_fini(&c);
+}
+
+static void the_port_of_the_cnid_server_is_no_afp_servers(void **state)
+{
+	struct servers s;
+	struct census c;
+	struct err e;
+
+	(void)state;
+	one_server(&c);
+	process(&c, 300, 1, METAD);
+	hold(&c, 300, listening(&c, NET, 4700));
+	assert_int_equal(servers_choose_port(&s, &c, 4700, &e), -ENXIO);
+	assert_non_null(strstr(e.text, "cnid_metad"));
+	servers_fini(&s);
+	census_fini(&c);
+}
+
 static void messages_name_the_way_out(void **state)
 {
 	struct servers s;
@@ -434,6 +478,8 @@ int main(void)
 		cmocka_unit_test(a_server_of_any_name_is_found_by_pid_and_port),
 		cmocka_unit_test(a_listener_inherited_by_a_child_makes_no_second_server),
 		cmocka_unit_test(a_session_outlives_its_server),
+		cmocka_unit_test(a_session_with_more_listeners_than_are_named_is_no_trouble),
+		cmocka_unit_test(the_port_of_the_cnid_server_is_no_afp_servers),
 		cmocka_unit_test(messages_name_the_way_out),
 		cmocka_unit_test(without_rights_the_name_has_to_do),
 		cmocka_unit_test(the_cnid_server_is_told_by_a_connection_first),

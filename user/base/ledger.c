@@ -48,11 +48,11 @@ struct kind {
 	size_t size, totals; /* of a row, and where its totals begin */
 	uint64_t (*key)(const void *row);
 	/*
-	 * From this total on, where it is not 0: times, with what is in progress. A read of the
-	 * client's socket, say, becomes the request's that it completes: an earlier reading may
-	 * have had it as no request's.
+	 * From this total on so many are times, with what is in progress. A read of the client's
+	 * socket, say, becomes the request's that it completes: an earlier reading may have had it
+	 * as no request's. And a call in whose middle a thread is killed never counts.
 	 */
-	size_t times;
+	size_t times, n_times;
 };
 
 static uint64_t row_key(const void *row)
@@ -89,17 +89,19 @@ static uint64_t storage_key(const void *row)
 	return (uint64_t)s->role * AFS_N_ACCOUNTS + s->account;
 }
 
-#define KIND(type, first, key, times)                                                              \
+#define KIND(type, first, key, times, n_times)                                                     \
 	{                                                                                          \
-		sizeof(struct type), offsetof(struct type, first), key, times                      \
+		sizeof(struct type), offsetof(struct type, first), key, times, n_times             \
 	}
 
-static const struct kind row_kind = KIND(ledger_row, cell, row_key, 0);
-static const struct kind part_kind = KIND(ledger_part, part, part_key,
-					  offsetof(struct afs_part, cpu_ns) / sizeof(__u64));
-static const struct kind account_kind = KIND(ledger_account, sum, account_key, 0);
-static const struct kind result_kind = KIND(ledger_result, n, result_key, 0);
-static const struct kind storage_kind = KIND(ledger_storage, sum, storage_key, 0);
+#define CELL_TIMES offsetof(struct afs_cell, ns) / sizeof(__u64)
+#define PART_TIMES offsetof(struct afs_part, cpu_ns) / sizeof(__u64)
+
+static const struct kind row_kind = KIND(ledger_row, cell, row_key, CELL_TIMES, 1);
+static const struct kind part_kind = KIND(ledger_part, part, part_key, PART_TIMES, 3);
+static const struct kind account_kind = KIND(ledger_account, sum, account_key, 0, 0);
+static const struct kind result_kind = KIND(ledger_result, n, result_key, 0, 0);
+static const struct kind storage_kind = KIND(ledger_storage, sum, storage_key, 0, 0);
 
 static __u64 *totals_of(const struct kind *k, void *row)
 {
@@ -128,7 +130,7 @@ static bool totals_subtract(const struct kind *k, void *from, const void *what)
 	bool ok = true;
 
 	for (size_t i = 0; i < n_totals(k); i++) {
-		if (k->times && i >= k->times && a[i] < b[i]) {
+		if (i - k->times < k->n_times && a[i] < b[i]) {
 			a[i] = 0;
 			continue;
 		}

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* afpscope clean: removes from a volume the directories that killed runs left there. */
 #include "cmd/connect.h"
+#include "watch/procfs.h"
 #include "work/tree.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define FOUND_MAX 256
 
@@ -42,6 +44,18 @@ static int note_found(void *user, const struct afp_params *dir)
 	return 0;
 }
 
+/* Who cannot be seen may be one; not a zombie, nor who has got the number since. */
+static bool may_be_a_run(pid_t pid)
+{
+	struct procfs_stat st, own;
+
+	if (kill(pid, 0) && errno == ESRCH)
+		return false;
+	if (procfs_stat(&st, pid) || procfs_stat(&own, getpid()))
+		return true;
+	return st.state != 'Z' && (!strncmp(st.comm, "afp", 3) || !strcmp(st.comm, own.comm));
+}
+
 /* NULL: to be removed; else why not. */
 static const char *keep_because(const struct clean_cfg *cfg, const char *name)
 {
@@ -51,7 +65,7 @@ static const char *keep_because(const struct clean_cfg *cfg, const char *name)
 		return "not ours";
 	if (!owner.this_host)
 		return cfg->all ? NULL : "made on another host; --all removes it";
-	return kill(owner.pid, 0) && errno == ESRCH ? NULL : "its run is still alive";
+	return may_be_a_run(owner.pid) ? "its run is still alive" : NULL;
 }
 
 static enum outcome remove_all(struct afp *a, const struct clean_cfg *cfg, const struct found *f)
@@ -103,7 +117,7 @@ static enum outcome clean(const struct clean_cfg *cfg)
 	if (!o)
 		r = tree_list(&a, note_found, found, &e);
 	if (r)
-		o = r < 0 ? OUTCOME_LOST : OUTCOME_REFUSED;
+		o = cmd_stop ? OUTCOME_INTERRUPTED : r < 0 ? OUTCOME_LOST : OUTCOME_REFUSED;
 	if (o)
 		cmd_say("%s", e.text);
 	else
@@ -119,6 +133,7 @@ int cmd_clean(int argc, char **argv)
 	struct err e = { 0 };
 	int first, r;
 
+	cmd_catch_signals();
 	r = opt_parse(options, &cfg, argc, argv, &first, &e);
 	if (!r && cfg.help) {
 		puts("Usage: afpscope clean [OPTIONS] [afp://USER@HOST:PORT/VOLUME]\n"
@@ -130,6 +145,5 @@ int cmd_clean(int argc, char **argv)
 	r = r ? r : connect_complete(&cfg.c, &e);
 	if (r)
 		return cmd_usage_error("clean", &e);
-	cmd_catch_signals();
 	return (int)clean(&cfg);
 }

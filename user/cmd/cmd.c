@@ -14,8 +14,16 @@ volatile sig_atomic_t cmd_stop;
 /* The second signal ends the program at once: cleaning up may itself hang. */
 static void on_signal(int sig)
 {
-	if (cmd_stop)
+	static const char text[] =
+	    "\nafpscope: ended at once: nothing was saved or cleaned up (what a run left on a "
+	    "volume goes with afpscope clean)\n";
+	ssize_t n;
+
+	if (cmd_stop) {
+		n = write(STDERR_FILENO, text, sizeof(text) - 1);
+		(void)n;
 		_exit(128 + sig);
+	}
 	cmd_stop = sig;
 }
 
@@ -58,6 +66,8 @@ void cmd_say(const char *fmt, ...)
 
 int cmd_usage_error(const char *command, const struct err *e)
 {
+	if (cmd_stop)
+		return OUTCOME_INTERRUPTED;
 	if (strstr(e->text, "--help"))
 		cmd_say("%s: %s", command, e->text);
 	else

@@ -41,7 +41,10 @@ void cmd_allow_files(void);
 /* "afpscope: text" on stderr. */
 void cmd_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* "afpscope lantest: text" on stderr, and a pointer to --help; returns OUTCOME_USAGE. */
+/*
+ * "afpscope lantest: text" on stderr, and a pointer to --help; returns OUTCOME_USAGE. Of who
+ * was interrupted while it asked for something: OUTCOME_INTERRUPTED, and not a word.
+ */
 int cmd_usage_error(const char *command, const struct err *e);
 
 int cmd_lantest(int argc, char **argv);

@@ -145,13 +145,14 @@ static bool read_password(struct connect_cfg *c, FILE *f)
 static int password_from_file(struct connect_cfg *c, struct err *e)
 {
 	FILE *f = fopen(c->password_file, "re");
-	bool ok;
+	bool ok = f && read_password(c, f), failed = !f || ferror(f);
+	int why = errno;
 
-	if (!f)
+	if (f)
+		fclose(f);
+	if (failed)
 		return err_set(e, -EINVAL, "cannot read the password file %s: %s", c->password_file,
-			       strerror(errno));
-	ok = read_password(c, f);
-	fclose(f);
+			       strerror(why));
 	if (!ok)
 		return err_set(e, -EINVAL, "the password file %s is empty", c->password_file);
 	return 0;

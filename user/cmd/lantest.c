@@ -312,6 +312,7 @@ int cmd_lantest(int argc, char **argv)
 	cfg.compatible = peer_name(argv[0], "afp_lantest");
 	cfg.table = cfg.compatible ? TABLE_PEER : TABLE_BOTH;
 	cfg.s.runs.not_kept = cfg.compatible;
+	cmd_catch_signals();
 	r = opt_parse(options, &cfg, argc, argv, &first, &e);
 	if (!r && (cfg.help || (cfg.compatible && argc == 1))) {
 		help(&cfg, stdout);
@@ -322,12 +323,12 @@ int cmd_lantest(int argc, char **argv)
 	r = r ? r : connect_complete(&cfg.s.c, &e);
 	if (r && cfg.compatible) {
 		cmd_say("%s", e.text);
-		return peer_exit_code(OUTCOME_USAGE, 0, 0, r == -ERANGE);
+		return peer_exit_code(cmd_stop ? OUTCOME_INTERRUPTED : OUTCOME_USAGE, 0, 0,
+				      r == -ERANGE);
 	}
 	if (r)
 		return cmd_usage_error("lantest", &e);
 	if (!cfg.o.tests)
 		cfg.o.tests = LANTEST_ALL;
-	cmd_catch_signals();
 	return run(&cfg);
 }

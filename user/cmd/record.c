@@ -357,6 +357,10 @@ static enum outcome work(struct record *rec, struct err *e)
 	r = watch_read(rec->watch, &after);
 	if (!r)
 		r = ledger_diff(&p->ledger, &after, &rec->before);
+	if (!r && rec->before.has_calls && after.has_calls && !p->ledger.has_calls)
+		run_note(&rec->run.warnings, "ledger",
+			 "a total of the server's account went backwards: its calls and requests "
+			 "are not told");
 	ledger_fini(&after);
 	run_phase_from_ledger(p);
 	set_times(rec, p);

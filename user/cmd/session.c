@@ -175,7 +175,7 @@ static enum outcome outcome_of(const struct session *s, int r)
 {
 	if (cmd_stop)
 		return OUTCOME_INTERRUPTED;
-	if (r == -ENOMEM)
+	if (r == -ENOMEM || r == -ENODATA)
 		return OUTCOME_FAILED;
 	if (r < 0)
 		return OUTCOME_LOST;

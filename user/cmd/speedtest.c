@@ -160,8 +160,10 @@ static int wait_for_enter(struct speedtest_session *x, struct err *e)
 		}
 		n = read(STDIN_FILENO, &c, 1);
 		if (n <= 0)
-			return err_set(e, -EINTR, "standard input: %s",
-				       n ? strerror(errno) : "it has ended");
+			return err_set(e, n ? -errno : -ENODATA,
+				       "-i waits for <ENTER>, but standard input %s%s",
+				       n ? "cannot be read: " : "has ended",
+				       n ? strerror(errno) : "");
 	}
 	return 0;
 }
@@ -291,7 +293,7 @@ static enum outcome open_afp(struct speedtest_session *x, struct err *e)
 		x->s.base_volume[1] = cfg->second_volume;
 		if (afp_open_other(&x->s.afp, cfg->second_volume, &o.other, e)) {
 			x->s.stage = AFP_STAGE_VOLUME;
-			return OUTCOME_NO_SESSION;
+			return cmd_stop ? OUTCOME_INTERRUPTED : OUTCOME_NO_SESSION;
 		}
 	}
 	x->other = o.other;
@@ -471,17 +473,18 @@ int cmd_speedtest(int argc, char **argv)
 
 	if (!cfg)
 		return OUTCOME_FAILED;
+	cmd_catch_signals();
 	r = speedtest_parse(cfg, argc, argv, &e);
 	if (r && cfg->compatible)
 		cmd_say("%s", e.text);
 	if (r) {
-		r = cfg->compatible ? peer_speedtest_exit_code(OUTCOME_USAGE)
-				    : cmd_usage_error("speedtest", &e);
+		r = cfg->compatible
+			? peer_speedtest_exit_code(cmd_stop ? OUTCOME_INTERRUPTED : OUTCOME_USAGE)
+			: cmd_usage_error("speedtest", &e);
 	} else if (cfg->help) {
 		speedtest_help(cfg, stdout);
 		r = argc == 1 ? peer_speedtest_exit_code(OUTCOME_USAGE) : OUTCOME_OK;
 	} else {
-		cmd_catch_signals();
 		r = run(cfg);
 	}
 	free(cfg);

@@ -121,7 +121,7 @@ struct cell cell_text(const char *text, size_t n)
 		to = stpcpy(to, "…");
 	}
 	len = bytes_of(text, cut ? n - 1 : n);
-	while (len > room || is_inside(text[len]))
+	while (len && (len > room || is_inside(text[len])))
 		len--;
 	for (size_t i = 0; i < len; i++)
 		to[i] = (unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i];

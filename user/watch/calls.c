@@ -173,6 +173,7 @@ static const struct calls_row rows[] = {
 	P(WAIT, futex_waitv),
 	N(WAIT, futex_wait, 455),
 	P(WAIT, pause),
+	P(WAIT, restart_syscall), /* goes on with one of the above */
 	P(WAIT, rt_sigsuspend),
 	P(WAIT, rt_sigtimedwait),
 	P(WAIT, io_getevents),

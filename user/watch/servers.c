@@ -151,20 +151,23 @@ static int add_session(struct servers_entry *e, const struct census *c, size_t i
 	return 0;
 }
 
+static void add_port(uint16_t *port, size_t *n, uint16_t one)
+{
+	for (size_t k = 0; k < *n; k++)
+		if (port[k] == one)
+			return;
+	if (*n < SERVERS_PORTS)
+		port[(*n)++] = one;
+}
+
 static void add_ports(uint16_t *port, size_t *n, const struct census *c, size_t process)
 {
 	const struct census_socket *s;
-	bool known;
 
 	for (size_t i = 0; i < c->n_holds; i++) {
 		s = &c->socket[c->hold[i].socket];
-		if (c->hold[i].process != process || !s->listening)
-			continue;
-		known = false;
-		for (size_t k = 0; k < *n; k++)
-			known |= port[k] == s->tcp.local.port;
-		if (!known && *n < SERVERS_PORTS)
-			port[(*n)++] = s->tcp.local.port;
+		if (c->hold[i].process == process && s->listening)
+			add_port(port, n, s->tcp.local.port);
 	}
 }
 
@@ -330,11 +333,11 @@ static int add_entry(struct servers *out, const struct census *c, size_t i,
 	e->elsewhere = p->net && c->net && p->net != c->net;
 	e->denied = p->denied;
 	set_conf(e, p);
-	add_ports(e->port, &e->n_ports, c, i);
 	if (lone) {
-		e->port[e->n_ports++] = lone->tcp.local.port;
+		add_port(e->port, &e->n_ports, lone->tcp.local.port);
 		r = add_session(e, c, i, lone);
 	}
+	add_ports(e->port, &e->n_ports, c, i);
 	for (size_t k = 0; !r && !lone && k < c->n_processes; k++)
 		if (is_session(c, k, i))
 			r = add_session(e, c, k, served_by(c, k, i));
@@ -465,12 +468,21 @@ int servers_choose_pid(struct servers *out, const struct census *c, pid_t pid, s
 	return r ? err_set(e, r, "out of memory") : 0;
 }
 
-/* Why nobody was found on a port. */
-static int no_port(const struct census *c, uint16_t port, struct err *e)
+/* Why it is no AFP server's port, and who has one. */
+static int not_afp(const struct census *c, uint16_t port, const char *why, struct err *e)
 {
 	char text[ERR_TEXT_MAX] = "";
 	struct servers others;
 
+	if (!servers_choose(&others, c, NULL))
+		append_servers(text, &others);
+	servers_fini(&others);
+	return err_set(e, -ENXIO, "%s port %u here; AFP servers: %.300s", why, port,
+		       *text ? text : "none");
+}
+
+static int no_port(const struct census *c, uint16_t port, struct err *e)
+{
 	for (size_t i = 0; i < c->n_sockets; i++)
 		if (c->socket[i].listening && c->socket[i].tcp.local.port == port)
 			return err_set(
@@ -479,11 +491,7 @@ static int no_port(const struct census *c, uint16_t port, struct err *e)
 			    "root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH; or its process "
 			    "is in another PID namespace",
 			    port, c->socket[i].tcp.uid);
-	if (!servers_choose(&others, c, NULL))
-		append_servers(text, &others);
-	servers_fini(&others);
-	return err_set(e, -ENXIO, "nothing listens on port %u here; AFP servers: %.300s", port,
-		       *text ? text : "none");
+	return not_afp(c, port, "nothing listens on", e);
 }
 
 int servers_choose_port(struct servers *out, const struct census *c, uint16_t port, struct err *e)
@@ -498,6 +506,10 @@ int servers_choose_port(struct servers *out, const struct census *c, uint16_t po
 			if ((p->net == c->net) != here ||
 			    !listens_on(c, i, port, p->net ? p->net : c->net) || !is_master(c, i))
 				continue;
+			if (!strcmp(p->comm, NAME_METAD))
+				return not_afp(c, port,
+					       "netatalk's CNID server (" NAME_METAD ") listens on",
+					       e);
 			r = add_entry(out, c, i, NULL);
 			return r ? err_set(e, r, "out of memory") : 0;
 		}
