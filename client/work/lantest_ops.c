@@ -26,15 +26,15 @@ static int send_checked(struct lantest *t, const char *name, enum afp_result exp
 
 	if (r || t->op.dsi.result == expected)
 		return r;
-	return lt_refuse(t, "%s %s: %s (AFP %d)%s", afp_op_name(&t->op), name,
+	return lt_refuse(t, "%s%s%s: %s (AFP %d)%s", afp_op_name(&t->op), *name ? " " : "", name,
 			 afp_result_text(t->op.dsi.result), t->op.dsi.result,
 			 expected ? ", where it must not exist" : "");
 }
 
 static int malformed(struct lantest *t, const char *name)
 {
-	return lt_refuse(t, "%s %s: reply of %zu bytes does not hold what was asked for",
-			 afp_op_name(&t->op), name, t->op.dsi.reply_len);
+	return lt_refuse(t, "%s%s%s: reply of %zu bytes does not hold what was asked for",
+			 afp_op_name(&t->op), *name ? " " : "", name, t->op.dsi.reply_len);
 }
 
 int lt_probe(struct lantest *t, uint32_t dir, const char *name, enum afp_result expected)
@@ -134,8 +134,11 @@ int lt_write(struct lantest *t, uint32_t len)
 
 	afp_prep_write(&t->op, t->fork, 0, t->zeros, len);
 	r = send_checked(t, "", AFP_ERR_OK);
-	if (!r && (!afp_get_written(&t->op, &end) || end != len))
+	if (!r && !afp_get_written(&t->op, &end))
 		r = malformed(t, "");
+	else if (!r && end != len)
+		r = lt_refuse(t, "%s: written up to byte %llu only: is the volume full?",
+			      afp_op_name(&t->op), (unsigned long long)end);
 	load_add_bytes(t->load, r ? 0 : len);
 	return r;
 }

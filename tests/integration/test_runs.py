@@ -6,10 +6,11 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import signal
 from pathlib import Path
 
 from netatalk import Server
-from scope import FAILED, OK, USAGE, Scope
+from scope import FAILED, INTERRUPTED, OK, USAGE, Scope, wait_until
 
 SHORT = ("-n", "1", "-f", ";")
 
@@ -79,12 +80,27 @@ def test_a_full_disk_where_the_users_runs_are(
     env = {"AFPSCOPE_RUNS": str(runs)}
     done = scope(dbd, *SHORT, env=env).expect(OK, f"the run is not kept: write {runs}", told)
     assert "Everything" not in done.err
-    assert not [p for p in runs.iterdir() if not p.is_symlink()]
+    assert not list(runs.iterdir()), "also not a link to what is gone"
     kept_else = tmp_path / "else.json"
     done = scope(dbd, *SHORT, "--json", str(kept_else), env=env).expect(OK, "is not kept")
     assert kept(done.err) == kept_else
     done = scope(dbd, *SHORT, "-o", str(small_disk / "wanted")).expect(FAILED, told)
     assert "not kept" not in done.err + done.out
+
+
+def test_a_folder_is_one_runs_own(scope: Scope, tmp_path: Path) -> None:
+    """Also while its run is being made, and though it has nothing in it yet."""
+    folder, local = tmp_path / "run", [str(scope.binary), "speedtest", "-L", "-D", "-f", "Write"]
+    line = [*local, "-z", "4K", "-W", "0", "-o", str(folder)]
+    first = scope.start([*line, "-P", str(tmp_path / "1"), "-n", "100000"])
+    wait_until(lambda: any((tmp_path / "1").glob("*/*")), 20, "its file")
+    scope.execute([*line, "-P", str(tmp_path / "2"), "-n", "1"]).expect(
+        USAGE, "another run is being kept in", str(folder)
+    )
+    first.signal(signal.SIGINT)
+    first.finish(20).expect(INTERRUPTED)
+    assert "speedtest" in (folder / "run.json").read_text()
+    scope.execute([*line, "-P", str(tmp_path / "2"), "-n", "1"]).expect(USAGE, "has a run in it")
 
 
 def test_no_server_no_folder(scope: Scope, tmp_path: Path) -> None:

@@ -338,8 +338,11 @@ def test_killed_at_any_moment_a_trace_opens_or_is_refused(
                 refused += 1
                 continue
             torn += done.status == UNTRUSTED
-            assert done.status == OK or done.messages, done
-            assert all("torn" in m or "were lost" in m for m in done.messages), done
+            unknown = [m for m in done.messages if "run.json: there is none" in m]
+            others = set(done.messages) - set(unknown)
+            assert len(unknown) == (not (folder / "run.json").exists()), done
+            assert bool(others) == (done.status == UNTRUSTED), done
+            assert all("torn" in m or "were lost" in m for m in others), done
             opened.append((folder / "trace", counts))
             empty += not any(counts.values())
     sweep(guests)
@@ -360,19 +363,16 @@ def check_truncated(scope: Scope, folder: Path, run: Run) -> None:
     assert run.saved["rungs"]["trace.truncated"] == "No space left on device"
     assert "No space left on device): " in run.warning("trace")
     done, counts = counted_by_dump(scope, folder)
-    if (folder / "run.json").exists():
-        done.expect(UNTRUSTED, "the trace ends before the run: No space left on device")
-    else:
-        done.expect(OK)
+    done.expect(UNTRUSTED, "the trace ends before the run: No space left on device")
     assert [counts[n] for n in ("requests", "calls", "waits", "client")] == counted(run)
     assert counted_by_babeltrace(folder / "trace") == sum(counts.values())
     assert counted_by_python([folder / "trace"]) == [(counts, [])]
 
 
-def full_in_mid_trace(scope: Scope, server: Server, disk: Path, *args: str) -> Running:
+def full_in_mid_trace(scope: Scope, server: Server, disk: Path) -> Running:
     """A run in `disk`/run that goes on when the trace has no room any more."""
     running = scope.start(
-        scope.command(server, "--tests", "5", "-n", "1", "--trace", "-o", str(disk / "run"), *args)
+        scope.command(server, "--tests", "5", "-n", "1", "--trace", "-o", str(disk / "run"))
     )
 
     def full() -> bool:
@@ -386,29 +386,18 @@ def full_in_mid_trace(scope: Scope, server: Server, disk: Path, *args: str) -> R
 
 
 def test_a_full_disk_ends_the_trace_and_not_the_run(
-    scope: Scope, dbd: Server, small_disk: Path, tmp_path: Path
+    scope: Scope, dbd: Server, small_disk: Path
 ) -> None:
-    """Nor has run.json room there: that is said, and what was asked for elsewhere is written."""
-    saved, folder = tmp_path / "elsewhere.json", small_disk / "run"
-    running = full_in_mid_trace(scope, dbd, small_disk, "--json", str(saved))
+    """run.json has its room from the beginning."""
+    folder = small_disk / "run"
+    running = full_in_mid_trace(scope, dbd, small_disk)
     with pytest.raises(OSError, match="No space"), (small_disk / "filler").open("wb", 0) as f:
         while True:
             f.write(bytes(4096))
-    done = running.finish().expect(FAILED, "run.json", "No space left on device")
-    check_truncated(scope, folder, Run.load(saved))
-    assert sorted(p.name for p in folder.iterdir()) == ["trace"]
+    done = running.finish().expect(OK)
+    assert sorted(p.name for p in folder.iterdir()) == ["run.json", "trace"]
+    check_truncated(scope, folder, Run.load(folder / "run.json"))
     assert "the trace is truncated" in " ".join(done.out.split())
-
-
-def test_room_on_the_disk_at_the_end_is_enough_for_the_run(
-    scope: Scope, dbd: Server, small_disk: Path
-) -> None:
-    filler = small_disk / "filler"
-    filler.write_bytes(bytes(1 << 20))
-    running = full_in_mid_trace(scope, dbd, small_disk)
-    filler.unlink()
-    running.finish().expect(OK)
-    check_truncated(scope, small_disk / "run", Run.load(small_disk / "run" / "run.json"))
 
 
 def test_dump_shows_what_the_trace_holds(scope: Scope, lantest: Traced) -> None:

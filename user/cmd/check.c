@@ -3,6 +3,7 @@
 #include "cmd/check.h"
 
 #include "base/opt.h"
+#include "cmd/runs.h"
 #include "watch/procfs.h"
 
 #include <errno.h>
@@ -156,6 +157,7 @@ static enum outcome check(const struct check_cfg *cfg)
 int cmd_check(int argc, char **argv)
 {
 	struct check_cfg cfg = { 0 };
+	struct runs_cfg runs = { 0 };
 	struct err e = { 0 };
 	int r = opt_parse(options, &cfg, argc, argv, NULL, &e);
 
@@ -168,6 +170,8 @@ int cmd_check(int argc, char **argv)
 	}
 	if (!r && cfg.pid && cfg.port)
 		r = err_set(&e, -EINVAL, "-p and --port each name a server: give one of them");
+	runs.json = cfg.json;
+	r = r ? r : runs_check(&runs, &e);
 	if (r)
 		return cmd_usage_error("check", &e);
 	return (int)check(&cfg);

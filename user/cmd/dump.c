@@ -380,6 +380,19 @@ static void find_noted(struct dump *d, const char *run)
 	free(text);
 }
 
+/* Of a run that was killed, or whose run.json is damaged. */
+static void say_unknown(const char *run)
+{
+	char *command = runs_rung(run, "trace");
+
+	if (!command)
+		cmd_say(
+		    "%s/run.json: there is none, or it is damaged: whether the trace ends before "
+		    "the run cannot be told",
+		    run);
+	free(command);
+}
+
 /* RUN/trace where there is one, else RUN is the trace itself. To be freed. */
 static char *trace_of(struct dump *d, char *run)
 {
@@ -388,6 +401,7 @@ static char *trace_of(struct dump *d, char *run)
 
 	find_noted(d, run);
 	if (!path || (!stat(path, &st) && S_ISDIR(st.st_mode))) {
+		say_unknown(run);
 		free(run);
 		return path;
 	}

@@ -49,7 +49,7 @@ struct record {
 	struct watch *watch;
 	struct sampler *sampler; /* NULL: no time series */
 	struct tracing *tracing; /* NULL: no trace */
-	char *folder;            /* where the run is kept; NULL: nowhere */
+	struct runs_folder folder;
 	struct child child;
 	struct run run;
 	uint64_t begun_ns;
@@ -178,9 +178,10 @@ static enum outcome begin(struct record *rec, struct err *e)
 		err_set(e, -ENOMEM, "out of memory");
 		return OUTCOME_FAILED;
 	}
-	if (runs_open(&rec->folder, &cfg->runs, cfg->trace.what, &rec->run, e) ||
-	    tracing_open(&rec->tracing, &cfg->trace, rec->folder, &rec->run, e))
-		return OUTCOME_FAILED;
+	r = runs_open(&rec->folder, &cfg->runs, cfg->trace.what, &rec->run, e);
+	r = r ? r : tracing_open(&rec->tracing, &cfg->trace, rec->folder.path, &rec->run, e);
+	if (r)
+		return runs_refused(r);
 	if (cfg->command && child_start(&rec->child, cfg->command, e))
 		return OUTCOME_FAILED;
 	cmd_allow_files();
@@ -387,7 +388,7 @@ static enum outcome finish(struct record *rec, enum outcome o)
 	int r;
 
 	if (!rec->run.n_phases)
-		return rec->folder ? runs_save(rec->folder, runs, &rec->run, stderr, o) : o;
+		return rec->folder.path ? runs_save(&rec->folder, runs, &rec->run, stderr, o) : o;
 	r = runs_json_only(runs) ? 0 : report_own(&rec->run, &opts, stdout);
 	if (r) {
 		cmd_say("cannot print the report: %s", strerror(-r));
@@ -396,7 +397,7 @@ static enum outcome finish(struct record *rec, enum outcome o)
 	if (o == OUTCOME_UNTRUSTED)
 		cmd_say("the books do not close: do not trust these figures");
 	fflush(stdout);
-	return runs_save(rec->folder, runs, &rec->run, stderr, o);
+	return runs_save(&rec->folder, runs, &rec->run, stderr, o);
 }
 
 static int run(const struct record_cfg *cfg)
@@ -421,7 +422,7 @@ static int run(const struct record_cfg *cfg)
 	watch_free(rec->watch);
 	ledger_fini(&rec->before);
 	servers_fini(&rec->servers);
-	free(rec->folder);
+	runs_close(&rec->folder);
 	run_fini(&rec->run);
 	free(rec);
 	return (int)o;

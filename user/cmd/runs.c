@@ -6,16 +6,20 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define FOLDER_MODE 0755
 #define ID_SHOWN    8
+#define ROOM_LEN    (2u << 20)
 #define NOT_KEPT    "the run is not kept: %s (-o names another folder)"
 
 char *runs_path(const char *folder, const char *name)
@@ -123,6 +127,21 @@ static char *make_among_runs(const struct run *r, struct err *e)
 	return path;
 }
 
+/* "last" names no folder that is gone. */
+static void unpoint_last(const char *path)
+{
+	const char *name = strrchr(path, '/') + 1;
+	char *last = NULL, is[256];
+	ssize_t n;
+
+	if (asprintf(&last, "%.*slast", (int)(name - path), path) < 0)
+		return;
+	n = readlink(last, is, sizeof(is));
+	if (n == (ssize_t)strlen(name) && !memcmp(is, name, (size_t)n))
+		unlink(last);
+	free(last);
+}
+
 static bool is_there(const char *folder, const char *name)
 {
 	char *path = runs_path(folder, name);
@@ -132,11 +151,23 @@ static bool is_there(const char *folder, const char *name)
 	return there;
 }
 
-/* A folder of the user's choice may be there, but not with a run, or what is left of one, in it. */
-static int check_folder(const char *folder, struct err *e)
+/* The lock, which ends with this process; 0: this file system has none, or there is no folder. */
+static int lock(const char *folder, struct err *e)
 {
-	if (!*folder)
-		return err_set(e, -EINVAL, "-o: the name of the folder is empty");
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return 0;
+	if (!flock(fd, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK)
+		return fd;
+	close(fd);
+	return err_set(e, -EEXIST, "-o: another run is being kept in %s: name another folder",
+		       folder);
+}
+
+/* A folder of the user's choice may be there, but not with a run, or what is left of one, in it. */
+static int check_left(const char *folder, struct err *e)
+{
 	if (is_there(folder, "run.json"))
 		return err_set(e, -EEXIST, "-o: %s has a run in it already: name another folder",
 			       folder);
@@ -145,6 +176,18 @@ static int check_folder(const char *folder, struct err *e)
 			       "-o: %s has the trace of a run that was killed: name another folder",
 			       folder);
 	return 0;
+}
+
+static int check_folder(const char *folder, struct err *e)
+{
+	int r;
+
+	if (!*folder)
+		return err_set(e, -EINVAL, "-o: the name of the folder is empty");
+	r = lock(folder, e);
+	if (r > 0)
+		close(r);
+	return r < 0 ? r : check_left(folder, e);
 }
 
 /* A file is made or replaced in its folder, a pipe written to. */
@@ -175,31 +218,73 @@ int runs_check(const struct runs_cfg *cfg, struct err *e)
 	return r || !cfg->json || runs_json_only(cfg) ? r : check_json(cfg->json, e);
 }
 
-static char *make_wanted(const char *wanted, struct err *e)
+static int make_wanted(struct runs_folder *out, const char *wanted, struct err *e)
 {
-	char *path = strdup(wanted);
+	int r;
 
-	if (!path)
-		err_set(e, -ENOMEM, "out of memory");
-	else if (!make_folders(path, e))
-		return path;
-	free(path);
-	return NULL;
+	out->path = strdup(wanted);
+	if (!out->path)
+		return err_set(e, -ENOMEM, "out of memory");
+	r = make_folders(out->path, e);
+	r = r ? r : lock(out->path, e);
+	out->lock = r > 0 ? r : 0;
+	r = r < 0 ? r : check_left(out->path, e);
+	if (r)
+		runs_close(out);
+	return r;
 }
 
-int runs_open(char **out, const struct runs_cfg *cfg, bool needed, struct run *r, struct err *e)
+/* Which goes with its descriptor, whatever becomes of this process. */
+static int take_room(const char *folder)
 {
-	*out = NULL;
-	if (cfg->folder) {
-		*out = make_wanted(cfg->folder, e);
-		return *out ? 0 : e->code;
-	}
-	if (cfg->not_kept && !needed)
-		return 0;
-	*out = make_among_runs(r, e);
-	if (*out || needed)
-		return *out ? 0 : e->code;
-	return run_note(&r->warnings, "output", NOT_KEPT, e->text);
+	int fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+	uint64_t quarter = 0;
+	struct statvfs disk;
+
+	if (!statvfs(folder, &disk))
+		quarter = (uint64_t)disk.f_bavail * disk.f_frsize / 4;
+	if (fd < 0 || !posix_fallocate(fd, 0, (off_t)(quarter < ROOM_LEN ? quarter : ROOM_LEN)))
+		return fd < 0 ? 0 : fd;
+	close(fd);
+	return 0;
+}
+
+static void leave_room(struct runs_folder *f)
+{
+	if (f->room)
+		close(f->room);
+	f->room = 0;
+}
+
+int runs_open(struct runs_folder *out, const struct runs_cfg *cfg, bool needed, struct run *r,
+	      struct err *e)
+{
+	int rc = 0;
+
+	*out = (struct runs_folder) { 0 };
+	if (cfg->folder)
+		rc = make_wanted(out, cfg->folder, e);
+	else if (needed || !cfg->not_kept)
+		out->path = make_among_runs(r, e);
+	if (out->path && needed)
+		out->room = take_room(out->path);
+	if (rc || out->path || (cfg->not_kept && !needed))
+		return rc;
+	return needed ? e->code : run_note(&r->warnings, "output", NOT_KEPT, e->text);
+}
+
+void runs_close(struct runs_folder *f)
+{
+	leave_room(f);
+	if (f->lock)
+		close(f->lock);
+	free(f->path);
+	*f = (struct runs_folder) { 0 };
+}
+
+enum outcome runs_refused(int r)
+{
+	return r == -EEXIST ? OUTCOME_USAGE : OUTCOME_FAILED;
 }
 
 static int save_in(const char *folder, const struct run *r, struct err *e)
@@ -211,15 +296,25 @@ static int save_in(const char *folder, const struct run *r, struct err *e)
 	return rc;
 }
 
-enum outcome runs_save(const char *folder, const struct runs_cfg *cfg, const struct run *r,
+/* Nobody asked for it by name, or for a trace in it. */
+static bool take_away(const char *folder, const struct runs_cfg *cfg)
+{
+	if (!folder || cfg->folder || rmdir(folder))
+		return false;
+	unpoint_last(folder);
+	return true;
+}
+
+enum outcome runs_save(struct runs_folder *f, const struct runs_cfg *cfg, const struct run *r,
 		       FILE *out, enum outcome o)
 {
-	const char *why = run_note_find(&r->warnings, "output"), *where = NULL;
+	const char *why = run_note_find(&r->warnings, "output"), *where = NULL, *folder = f->path;
 	struct err e = { 0 };
 	bool failed = false;
 
-	/* Nothing was measured. With a trace in it, or a name that somebody gave, it stays. */
-	if (folder && !cfg->folder && !r->n_phases && !rmdir(folder))
+	leave_room(f);
+	/* Nothing was measured. */
+	if (!r->n_phases && take_away(folder, cfg))
 		folder = NULL;
 	if (cfg->json && report_json(r, cfg->json, &e)) {
 		cmd_say("%s", e.text);
@@ -229,8 +324,7 @@ enum outcome runs_save(const char *folder, const struct runs_cfg *cfg, const str
 	}
 	if (folder && !save_in(folder, r, &e)) {
 		where = folder;
-	} else if (folder && !cfg->folder && !rmdir(folder)) {
-		/* Nobody asked for it by name, or for a trace in it. */
+	} else if (take_away(folder, cfg)) {
 		cmd_say(NOT_KEPT, e.text);
 	} else if (folder) {
 		cmd_say("%s", e.text);
@@ -295,14 +389,39 @@ static int fits(const char *folder, const char *name, const char *wanted)
 }
 
 struct match {
-	char *path; /* owned; the last by name of those that fit best */
+	char *path; /* owned; of those that fit best the one that was written last */
+	struct timespec written;
 	int how;
 	size_t n;
 };
 
+/* When a run ended, or the trace of one that was killed began. */
+static struct timespec written(const char *folder)
+{
+	char *run = runs_path(folder, "run.json"), *trace = runs_path(folder, "trace/metadata");
+	struct stat st = { 0 };
+
+	if (run && trace && stat(run, &st) && stat(trace, &st))
+		st = (struct stat) { 0 };
+	free(run);
+	free(trace);
+	return st.st_mtim;
+}
+
+/* By time, then by name. */
+static bool is_before(const struct timespec *a, const char *path, const struct match *m)
+{
+	const struct timespec *b = &m->written;
+
+	if (a->tv_sec != b->tv_sec)
+		return a->tv_sec < b->tv_sec;
+	return a->tv_nsec != b->tv_nsec ? a->tv_nsec < b->tv_nsec : strcmp(path, m->path) < 0;
+}
+
 static void consider(struct match *m, const char *home_dir, const char *name, const char *wanted)
 {
 	char *path = runs_path(home_dir, name);
+	struct timespec when;
 	struct stat st;
 	int how = 0;
 
@@ -312,12 +431,14 @@ static void consider(struct match *m, const char *home_dir, const char *name, co
 		free(path);
 		return;
 	}
+	when = written(path);
 	m->n = how > m->how ? 1 : m->n + 1;
-	if (how == m->how && strcmp(path, m->path) < 0) {
+	if (how == m->how && is_before(&when, path, m)) {
 		free(path);
 		return;
 	}
 	m->how = how;
+	m->written = when;
 	free(m->path);
 	m->path = path;
 }
@@ -349,7 +470,7 @@ static int find_saved(char **out, const char *home_dir, const char *wanted, stru
 
 int runs_find(char **out, const char *name, struct err *e)
 {
-	char *home_dir, *last;
+	char *home_dir;
 	int r;
 
 	*out = NULL;
@@ -360,13 +481,9 @@ int runs_find(char **out, const char *name, struct err *e)
 	if (!*name || strchr(name, '/'))
 		return err_set(e, -ENOENT, "no run '%s': there is no such folder", name);
 	home_dir = runs_home();
-	last = home_dir && !strcmp(name, "last") ? runs_path(home_dir, name) : NULL;
 	if (!home_dir)
 		return err_set(e, -ENOMEM, "out of memory");
-	if (last && is_run(last))
-		*out = realpath(last, NULL);
-	r = *out ? 0 : find_saved(out, home_dir, last ? NULL : name, e);
-	free(last);
+	r = find_saved(out, home_dir, strcmp(name, "last") ? name : NULL, e);
 	free(home_dir);
 	return r;
 }

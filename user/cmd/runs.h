@@ -6,7 +6,7 @@
  * Where a run is kept: a folder with run.json, and trace/ where one was asked for. Without a name
  * of its own it stands among the user's runs: $AFPSCOPE_RUNS, or afpscope/runs in $XDG_STATE_HOME,
  * or in ~/.local/state; its name is its time, its command and the beginning of its id, and "last"
- * there is a symbolic link to the newest.
+ * there is a symbolic link to the newest of those names.
  */
 
 #include "base/err.h"
@@ -38,19 +38,31 @@ struct runs_cfg {
  */
 int runs_check(const struct runs_cfg *cfg, struct err *e);
 
-/*
- * Makes the folder: *out, the caller's, to be freed; NULL where none is wanted. needed: for a
- * trace. A folder that nobody named and that cannot be made is a warning of the run. 0, or a
- * negative errno and why: it cannot be made.
- */
-int runs_open(char **out, const struct runs_cfg *cfg, bool needed, struct run *r, struct err *e);
+/* Where a run is kept while it is made. All 0: nowhere. */
+struct runs_folder {
+	char *path;
+	int lock; /* of the folder: no other run is kept in it meanwhile */
+	int room; /* on its disk, for run.json, which a trace cannot take; 0: none */
+};
 
 /*
- * Writes run.json into the folder (may be NULL; taken away again where nothing was measured and
- * nobody named it) and where it was asked for, and says on out, last of all, where the run is. The
- * outcome o, or OUTCOME_FAILED instead of OUTCOME_OK.
+ * Makes the folder; to be closed. Nothing where none is wanted. needed: for a trace. A folder that
+ * nobody named and that cannot be made is a warning of the run. 0, or a negative errno and why:
+ * -EEXIST: it has another run, -errno: it cannot be made.
  */
-enum outcome runs_save(const char *folder, const struct runs_cfg *cfg, const struct run *r,
+int runs_open(struct runs_folder *out, const struct runs_cfg *cfg, bool needed, struct run *r,
+	      struct err *e);
+void runs_close(struct runs_folder *f);
+
+/* What it is when runs_open has failed. */
+enum outcome runs_refused(int r);
+
+/*
+ * Writes run.json into the folder (taken away again where nothing was measured and nobody named
+ * it) and where it was asked for, and says on out, last of all, where the run is. The outcome o,
+ * or OUTCOME_FAILED instead of OUTCOME_OK.
+ */
+enum outcome runs_save(struct runs_folder *f, const struct runs_cfg *cfg, const struct run *r,
 		       FILE *out, enum outcome o);
 
 /* Whether the report gives way to JSON on stdout. */

@@ -142,6 +142,7 @@ enum outcome session_open(struct session *s, const char *command, const char *se
 {
 	struct watch_opts watch = { .mode = (enum watch_mode)s->cfg->watch };
 	enum outcome o;
+	int r;
 
 	o = connect_open(&s->afp, &s->server, &s->cfg->c, window, &s->stage, e);
 	if (o)
@@ -150,9 +151,10 @@ enum outcome session_open(struct session *s, const char *command, const char *se
 		err_set(e, -ENOMEM, "out of memory");
 		return OUTCOME_FAILED;
 	}
-	if (runs_open(&s->folder, &s->cfg->runs, s->cfg->trace.what, &s->run, e) ||
-	    tracing_open(&s->tracing, &s->cfg->trace, s->folder, &s->run, e))
-		return OUTCOME_FAILED;
+	r = runs_open(&s->folder, &s->cfg->runs, s->cfg->trace.what, &s->run, e);
+	r = r ? r : tracing_open(&s->tracing, &s->cfg->trace, s->folder.path, &s->run, e);
+	if (r)
+		return runs_refused(r);
 	if (watch.mode == WATCH_OFF) {
 		tracing_start(s->tracing, NULL, &s->afp, &s->run);
 		return OUTCOME_OK;
@@ -206,7 +208,7 @@ enum outcome session_save(struct session *s, enum outcome o)
 {
 	if (o == OUTCOME_UNTRUSTED)
 		cmd_say("the books do not close: do not trust the server's figures of this run");
-	return *s->run.id ? runs_save(s->folder, &s->cfg->runs, &s->run, s->progress, o) : o;
+	return *s->run.id ? runs_save(&s->folder, &s->cfg->runs, &s->run, s->progress, o) : o;
 }
 
 /* One of them: the connection went, our directory may still be there. */
@@ -249,6 +251,6 @@ void session_close(struct session *s)
 		close(s->schedstat);
 	ledger_fini(&s->before);
 	afp_close(&s->afp);
-	free(s->folder);
+	runs_close(&s->folder);
 	run_fini(&s->run);
 }

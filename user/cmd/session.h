@@ -47,8 +47,8 @@ struct session {
 	struct watch *watch;     /* NULL: nothing is watched */
 	struct sampler *sampler; /* NULL: no time series */
 	struct tracing *tracing; /* NULL: no trace */
-	char *folder;            /* where the run is kept; NULL: nowhere */
-	struct ledger before;    /* of the region */
+	struct runs_folder folder;
+	struct ledger before; /* of the region */
 	bool has_before;
 	struct watch_times times[AFS_N_ROLES];
 	bool has_times[AFS_N_ROLES], has_runq;

@@ -277,7 +277,7 @@ static enum outcome open_local(struct speedtest_session *x, struct err *e)
 	if (run_init(&x->s.run, "speedtest", x->cfg->set))
 		r = err_set(e, -ENOMEM, "out of memory");
 	r = r ? r : runs_open(&x->s.folder, &x->cfg->s.runs, false, &x->s.run, e);
-	return r ? OUTCOME_FAILED : OUTCOME_OK;
+	return r ? runs_refused(r) : OUTCOME_OK;
 }
 
 static enum outcome open_afp(struct speedtest_session *x, struct err *e)
