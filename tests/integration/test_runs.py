@@ -119,7 +119,7 @@ def test_no_folder_is_empty(scope: Scope, dbd: Server, tmp_path: Path) -> None:
         done = scope.execute(line)
         assert done.status not in (OK, USAGE)
         assert not folder.exists() or (folder / "run.json").exists()
-        assert folder.exists() == ("Everything measured" in done.err)
+        assert folder.exists() == done.err.endswith(f" is in {folder}\n")
 
 
 def test_record_and_local_transfers_keep_theirs(scope: Scope, dbd: Server, tmp_path: Path) -> None:

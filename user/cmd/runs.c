@@ -331,7 +331,8 @@ enum outcome runs_save(struct runs_folder *f, const struct runs_cfg *cfg, const 
 		failed = true;
 	}
 	if (where)
-		fprintf(out, "\nEverything measured is in %s\n", where);
+		fprintf(out, "\n%s is in %s\n",
+			r->n_phases ? "Everything measured" : "Nothing was measured; why", where);
 	else if (why)
 		fprintf(out, "\n%s\n", why);
 	return failed && !o ? OUTCOME_FAILED : o;
