@@ -124,8 +124,7 @@ def _values(run: Run) -> dict[TimeKey, list[float]]:
             out[test, ""].append(float(p.metrics["elapsed"] or 0))
         for c in p.commands:
             if c.histogram.n:
-                most = c.sum_ns - c.histogram.tails(TAIL)
-                out[test, c.name].append(most / (c.histogram.n * (1 - 2 * TAIL)))
+                out[test, c.name].append(c.histogram.bulk_mean(TAIL, c.sum_ns))
     return out
 
 

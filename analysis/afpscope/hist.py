@@ -59,16 +59,29 @@ class Histogram:
                 return middle(index, self.bits)
         return None
 
-    def tails(self, share: float) -> float:
-        """The sum of the `share` smallest and the `share` largest values, as middles of buckets."""
-        total = 0.0
-        for buckets in (self.buckets, reversed(self.buckets)):
-            left = share * self.n
-            for index, count in buckets:
-                taken = min(left, count)
-                total += taken * middle(index, self.bits)
-                left -= taken
-        return total
+    def bulk_mean(self, share: float, exact_sum: int) -> float:
+        """The mean without the `share` smallest and the `share` largest values; 0 of none.
+
+        By the middles of buckets. By how much these miss `exact_sum`, the sum of all values, is
+        shared out by the squares of the buckets' widths, as what errors without a common cause
+        add up to is: so nearly all of it falls on a few large values where there are any.
+        """
+        n = self.n
+        cut = share * n
+        seen, missed, bulk = 0, float(exact_sum), 0.0
+        spread, of_bulk = 0.0, 0.0
+        for index, count in self.buckets:
+            value, width = (
+                middle(index, self.bits),
+                low(index + 1, self.bits) - low(index, self.bits),
+            )
+            inside = max(0.0, min(seen + count, n - cut) - max(seen, cut))
+            seen += count
+            missed -= count * value
+            bulk += inside * value
+            spread += count * width**2
+            of_bulk += inside * width**2
+        return (bulk + missed * of_bulk / spread) / (n - 2 * cut) if n else 0.0
 
     @staticmethod
     def merge(all_of: Iterable[Histogram]) -> Histogram:

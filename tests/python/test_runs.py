@@ -58,16 +58,37 @@ def test_histograms_have_the_quantiles_of_the_run(shelf: Shelf) -> None:
             assert command.histogram.n == command.latency["n"]
 
 
-@given(st.lists(st.integers(0, 1 << 40), max_size=99), st.sampled_from((0, 0.01, 0.05, 0.5)))
-def test_tails_are_those_of_the_sorted_values(values: list[int], share: float) -> None:
-    """Of each tail the last value counts by the part that is still missing."""
-    buckets = sorted(Counter(hist.index_of(v, 6) for v in values).items())
-    taken = sorted(hist.middle(hist.index_of(v, 6), 6) for v in values)
+def histogram_of(values: list[int]) -> hist.Histogram:
+    return hist.Histogram(6, tuple(sorted(Counter(hist.index_of(v, 6) for v in values).items())))
+
+
+@given(
+    st.lists(st.integers(1, 1 << 40), min_size=1, max_size=99),
+    st.sampled_from((0, 0.01, 0.05, 0.4)),
+)
+def test_the_mean_of_the_bulk_is_that_of_the_sorted_values(values: list[int], share: float) -> None:
+    """Within what buckets tell apart, however large the tails; of each the last value counts by
+    the part that is still missing."""
+    values.sort()
     whole, cut = int(share * len(values)), share * len(values)
-    want = sum(taken[:whole]) + sum(taken[len(taken) - whole :])
-    if cut > whole:
-        want += (cut - whole) * (taken[whole] + taken[-whole - 1])
-    assert hist.Histogram(6, tuple(buckets)).tails(share) == pytest.approx(want)
+    inner = values[whole : len(values) - whole]
+    want = sum(inner) - (cut - whole) * (inner[0] + inner[-1])
+    got = histogram_of(values).bulk_mean(share, sum(values)) * (len(values) - 2 * cut)
+    assert got == pytest.approx(want, rel=0.013)
+    if not share:
+        assert got == pytest.approx(sum(values))
+
+
+@pytest.mark.parametrize("stall_ms", [0, 10, 40, 2000])
+def test_late_requests_do_not_move_the_mean_of_the_others(stall_ms: int) -> None:
+    """Wherever in their bucket they lie: 40 in 1000 at either end of it."""
+    rng = np.random.default_rng(5)
+    steady = np.sort(rng.lognormal(np.log(50e3), 0.1, 960).astype(int))
+    edge = hist.low(hist.index_of(stall_ms * 1_000_000, 6) + 1, 6)
+    for late in (edge * 0.9985, edge * 1.0015) if stall_ms else (50e3,):
+        values = sorted([*map(int, steady), *[int(late)] * 40])
+        got = histogram_of(values).bulk_mean(0.05, sum(values))
+        assert got == pytest.approx(np.mean(values[50:950]), rel=0.001)
 
 
 @given(st.integers(0, (1 << 64) - 1), st.integers(0, 8))
