@@ -74,6 +74,7 @@ def run(args: argparse.Namespace) -> int:
         place = folder / f"{pair:03}{side}"
         line = [program, *command, "-o", str(place), urls[side]]
         sides[side].append(_measure(line, place))
-        if pair == 1 and i == 2:
-            compare.check(sides["a"], sides["b"], args.force)
+        if i == 2 and not args.force:
+            compare.check(sides["a"], sides["b"], False)
+    compare.check(sides["a"], sides["b"], args.force)
     return compare.report(sides["a"], sides["b"], args)

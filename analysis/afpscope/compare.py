@@ -90,7 +90,19 @@ def groups(args: argparse.Namespace) -> tuple[list[Run], list[Run]]:
         a, b = a[:1], a[1:]
     if not b:
         raise wrong_use("no run stands after --")
-    return [Run.open(find(n)) for n in a], [Run.open(find(n)) for n in b]
+    sides = [Run.open(find(n)) for n in a], [Run.open(find(n)) for n in b]
+    distinct([*sides[0], *sides[1]])
+    return sides
+
+
+def distinct(runs: Sequence[Run]) -> None:
+    """Failure where a run is there twice: it would count as two that agree."""
+    seen: dict[str, Run] = {}
+    for one in runs:
+        if one.id in seen:
+            first = seen[one.id]
+            raise wrong_use(f"{one.path} and {first.path} are the same run: name each run once")
+        seen[one.id] = one
 
 
 def _settings(run: Run) -> dict[str, str]:

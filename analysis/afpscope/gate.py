@@ -138,7 +138,7 @@ def judge(
         off = [v for v in values if not band.holds(v)]
         if not off:
             continue
-        finding = _finding(key, band, off, len(values), requests)
+        finding = _finding(key, band, off, len(values), _per(known, observed, key))
         far = max(map(band.beyond, off))
         stray = far <= counts.strays(key, requests) and not strict
         (strays if stray else out).append(finding)
@@ -148,6 +148,13 @@ def judge(
 def not_run(accepted: Accepted, observed: Observed) -> list[str]:
     """Tests of the file that are in none of the runs."""
     return sorted({key[0] for key in accepted.bands} - {key[0] for key in observed})
+
+
+def _per(known: dict[Key, Band], observed: Observed, key: Key) -> int:
+    """The requests that a difference is told by: those of the runs; of none those accepted."""
+    of = (key[0], key[1], "requests", "", "")
+    seen = max(observed.get(of, [0]))
+    return max(1, seen or (known[of].high if of in known else 1))
 
 
 def _finding(key: Key, band: Band, off: list[int], of: int, requests: int) -> Finding:
@@ -173,8 +180,9 @@ def judge_times(a: list[Run], b: list[Run], least: float) -> tuple[list[Finding]
             findings.append(Finding(row.test, row.command, "time", text))
         elif row.verdict == stats.TOO_FEW:
             open_.append(f"{row.test} {row.command}".rstrip() + f": {row.verdict}")
-        elif row.verdict == stats.NONE_SHOWN and not row.command and (t.high or 0) > least:
-            open_.append(f"{row.test}: may be up to {t.high or 0:+.1%} slower")
+        elif (t.high or 0) > least and (row.verdict == stats.SLOWER or not row.command):
+            name = f"{row.test} {row.command}".rstrip()
+            open_.append(f"{name}: may be up to {t.high or 0:+.1%} slower")
     return findings, open_, len(rows)
 
 
@@ -224,12 +232,13 @@ def _accept(args: argparse.Namespace, runs: list[Run]) -> int:
 def run(args: argparse.Namespace) -> int:
     """0: as accepted; 3: not; 4: it cannot be told."""
     runs = [Run.open(find(name)) for name in args.runs]
+    after = [Run.open(find(name)) for name in args.after or ()]
+    compare.distinct([*runs, *after])
     if args.accept:
         return _accept(args, runs)
-    judged = [Run.open(find(name)) for name in args.after] if args.after else runs
+    judged = after or runs
     findings: list[Finding] = []
-    unknown = [f"{r.name}: {text}" for r in {id(r): r for r in (*runs, *judged)}.values()
-               for text in r.doubts]  # fmt: skip
+    unknown = [f"{r.name}: {text}" for r in (*runs, *after) for text in r.doubts]
     held = 0
     if args.counts:
         accepted = read(args.counts)
@@ -243,7 +252,7 @@ def run(args: argparse.Namespace) -> int:
         for f in strays:
             show.notice(f"gate: a stray: {f.test}: {f.command}: {f.what}: {f.text}")
     if args.time is not None:
-        slow, open_, rows = judge_times(runs, judged if args.after else [], args.time)
+        slow, open_, rows = judge_times(runs, after, args.time)
         findings, unknown, held = findings + slow, unknown + open_, held + rows
     if not args.counts and args.time is None:
         raise wrong_use("nothing to hold the run against: --counts FILE, or --time PERCENT")

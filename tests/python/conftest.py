@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import resource
 from collections.abc import Callable, Iterator
@@ -35,12 +36,13 @@ class Done:
 
 @dataclass(frozen=True)
 class Shelf:
-    """Makes run folders below `base`."""
+    """Makes run folders below `base`; each run has an id of its own."""
 
     base: Path
 
     def put(self, name: str, source: str = "lantest-1", change: Change | None = None) -> Path:
         value = json.loads(gzip.decompress((DATA / f"{source}.json.gz").read_bytes()))
+        value["id"] = hashlib.sha256(name.encode()).hexdigest()[:16]
         if change:
             change(value)
         folder = self.base / name

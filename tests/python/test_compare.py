@@ -14,7 +14,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from afpscope import ab, compare, counts, hist, stats
+from afpscope import ab, compare, counts, gate, hist, stats
 from afpscope.run import Run
 from conftest import Change, Done, Shelf, no_more_than
 
@@ -172,6 +172,31 @@ def test_times_gate_on_pairs_only(shelf: Shelf, execute: Execute) -> None:
     assert done.code == 4 and "not enough runs" in done.err and "pass" not in done.out
 
 
+def test_a_row_that_may_be_slower_than_the_limit_cannot_be_told(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = ([Run.open(place) for place in side] for side in pairs(shelf, 8, 1.0))
+    result = stats.Test(8, 8, 1.0, 1.04, 0.04, 0.02, 0.06, 1e-6, 1e-6)
+    rows = [
+        compare.TimeRow("5 x", "FPCreateFile", result, stats.SLOWER),
+        compare.TimeRow("6 x", "FPDelete", replace(result, high=0.045), stats.SLOWER),
+    ]
+    monkeypatch.setattr(compare, "time_rows", lambda *_: rows)
+    assert gate.judge_times(a, b, 0.05) == ([], ["5 x FPCreateFile: may be up to +6.0% slower"], 2)
+
+
+@pytest.mark.parametrize(
+    "rest", [("--time", "5%"), ("--counts", "c"), ("--counts", "c", "--accept")]
+)
+def test_a_run_does_not_count_twice(shelf: Shelf, execute: Execute, rest: tuple[str, ...]) -> None:
+    a = shelf.put("a")
+    copy = shelf.put("copy", change=lambda v: v.update(id=Run.open(a).id))
+    for twice in (a, a / "run.json", copy):
+        for done in (execute("compare", a, "--", twice), execute("gate", *rest, a, twice)):
+            assert done.code == 2 and "are the same run" in done.err
+            assert str(a) in done.err and len(done.err.splitlines()) == 1
+
+
 def test_runs_of_one_second_are_in_turn_too(shelf: Shelf) -> None:
     """As short ones are: 1a 1b 2b in a second, 2a in the next."""
     a, b = ([Run.open(place) for place in side] for side in pairs(shelf, 4, 1.0))
@@ -266,7 +291,8 @@ def test_a_command_that_is_gone_fails(shelf: Shelf, execute: Execute, accepted: 
             ledger["requests"] = [a for a in ledger["requests"] if a["name"] != "FPRead"]
 
     done = execute("gate", shelf.put("new", "lantest-3", drop), "--counts", accepted)
-    assert done.code == 3 and "FPRead: requests: 0, accepted 1,000" in done.out
+    assert done.code == 3
+    assert "FPRead: requests: 0, accepted 1,000: -1,000, -1.000 per request" in done.out
 
 
 def test_a_doubtful_run_cannot_pass(shelf: Shelf, execute: Execute, accepted: Path) -> None:
@@ -313,6 +339,7 @@ def test_a_recording_is_no_measure(shelf: Shelf, execute: Execute) -> None:
 FAKE = """#!/bin/sh
 while [ "$1" != -o ]; do shift; done
 mkdir "$2" && cp "$FAKE_RUN" "$2/run.json"
+case $2 in *"$FAKE_OTHER") sed -i 's/"quantum_bytes": "/&77/' "$2/run.json";; esac
 """
 
 
@@ -323,13 +350,19 @@ def test_ab_runs_in_turn_and_compares(
     program.write_text(FAKE)
     program.chmod(0o755)
     monkeypatch.setenv("FAKE_RUN", str(shelf.put("source") / "run.json"))
+    monkeypatch.setenv("FAKE_OTHER", "003b")
     line = ("--a", "afp://a/v", "--b", "afp://b/v", "--pairs", "3", "-o", shelf.base / "out")
+    done = execute("ab", *line, "--program", program, "--", "lantest", "-n", "2")
+    assert done.code == 2 and not done.out
+    assert "server.quantum_bytes" in done.err.splitlines()[-1]
+    line = (*line[:-1], shelf.base / "again")
+    monkeypatch.setenv("FAKE_OTHER", "none")
     done = execute("ab", *line, "--program", program, "--", "lantest", "-n", "2")
     assert done.code == 0
     twice = execute("ab", *line, "--program", program, "--", "lantest", "-o", "else")
     assert twice.code == 2 and "-o stands before --" in twice.err
     assert [text.split(": ")[3][0] for text in done.err.splitlines()] == list("abbaba")
-    made = sorted(path.name for path in (shelf.base / "out").iterdir() if path.is_dir())
+    made = sorted(path.name for path in (shelf.base / "again").iterdir() if path.is_dir())
     assert made == ["001a", "001b", "002a", "002b", "003a", "003b"]
     assert "no difference shown" in done.out or "not enough runs" in done.out
 
