@@ -201,10 +201,24 @@ def count_rows(a: Sequence[Run], b: Sequence[Run]) -> tuple[list[CountRow], int,
     return rows, same, vary
 
 
-def drift(runs: Sequence[Run]) -> float | None:
-    """How much longer tests took in the later half of all runs than in the earlier one."""
-    ordered = sorted(runs, key=lambda r: r.started)
-    if len(ordered) < 8:
+def apart(a: Sequence[Run], b: Sequence[Run]) -> str:
+    """Says which side was measured wholly after the other; empty where they overlap in time."""
+    for first, then, names in ((a, b, ("A", "B")), (b, a, ("B", "A"))):
+        if max(r.started for r in first) <= min(r.started for r in then):
+            return (
+                f"{names[1]} was measured after {names[0]}, so that what changed on the machine "
+                "meanwhile counts as a difference: only runs in turn (afpscope ab) tell"
+            )
+    return ""
+
+
+def drift(a: Sequence[Run], b: Sequence[Run]) -> float | None:
+    """How much longer tests took in the later half of all runs than in the earlier one.
+
+    None where it cannot be told: of few runs, or with the sides one after the other.
+    """
+    ordered = sorted([*a, *b], key=lambda r: r.started)
+    if len(ordered) < 8 or apart(a, b):
         return None
     half = len(ordered) // 2
     early, late = times(ordered[:half]), times(ordered[half:])
@@ -277,7 +291,7 @@ def report(a: list[Run], b: list[Run], args: argparse.Namespace) -> int:
     differ, same, vary = count_rows(a, b)
     if not rows and not differ and not same and not vary:
         raise wrong_use("these runs have nothing in common: no test is in both")
-    moved = drift([*a, *b])
+    moved = drift(a, b)
     if args.json:
         print(
             json.dumps(
@@ -298,7 +312,12 @@ def report(a: list[Run], b: list[Run], args: argparse.Namespace) -> int:
         _print_counts(differ, same, vary)
         print("\n" + summary(rows, differ))
     if moved is not None and abs(moved) > 0.05:
-        show.notice(f"the machine drifted: later runs took {_signed(moved)}; only runs in turn")
+        show.notice(
+            f"compare: the machine drifted: the time of tests changed by {_signed(moved)} from the "
+            "earlier half of all runs to the later one; runs in turn (afpscope ab) stand that best"
+        )
+    if any(r.verdict in (stats.SLOWER, stats.FASTER) for r in rows) and (order := apart(a, b)):
+        show.notice(f"compare: {order}")
     doubts = [f"{r.name}: {text}" for r in (*a, *b) for text in r.doubts]
     for text in doubts:
         show.notice(f"compare: {text}")

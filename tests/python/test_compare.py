@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -157,6 +158,36 @@ def test_pairs_are_compared_in_blocks_where_they_were_made_in_turn(shelf: Shelf)
     assert compare.blocks(a[:7], b[:7]) == [(a[:7], b[:7])]
     assert compare.blocks(a[:8], b[2:]) == [(a[:8], b[2:])]
     assert compare.blocks(a, b[:8]) == [(a, b[:8])]
+
+
+def drifting(shelf: Shelf, order: str) -> tuple[list[Path], list[Path]]:
+    """Runs of both sides in that order, the later half of which takes 20 % longer."""
+    sides: dict[str, list[Path]] = {"a": [], "b": []}
+    for i, side in enumerate(order):
+
+        def change(value: dict[str, Any], i: int = i) -> None:
+            scaled(i)(value)
+            for phase in value["phases"]:
+                stretched = phase["metrics"]["elapsed"] * (1.2 if i >= len(order) // 2 else 1)
+                phase["metrics"]["elapsed"] = int(stretched)
+
+        sides[side].append(shelf.put(f"{i:02}{side}", change=change))
+    return sides["a"], sides["b"]
+
+
+def test_a_drift_is_told_from_what_differs(shelf: Shelf, execute: Execute) -> None:
+    """With one side after the other it cannot be, which is said."""
+    a, b = drifting(shelf, "abbabaabbaababba")
+    done = execute("compare", *a, "--", *b)
+    assert "the machine drifted: the time of tests changed by +" in done.err
+    assert "measured after" not in done.err
+    for path in shelf.base.iterdir():
+        shutil.rmtree(path)
+    a, b = drifting(shelf, "a" * 10 + "b" * 10)
+    for first, then, words in ((a, b, "B was measured after A"), (b, a, "A was measured after B")):
+        done = execute("compare", "--json", *first, "--", *then)
+        assert "drifted" not in done.err and words in done.err
+        assert json.loads(done.out)["drift"] is None
 
 
 def test_times_gate_on_pairs_only(shelf: Shelf, execute: Execute) -> None:
