@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 
@@ -260,8 +260,10 @@ def _print_times(rows: list[TimeRow], show_all: bool) -> None:
     ]
     head = ["times: test", "command", "A", "B", "change", "95 % interval", "n", "verdict"]
     print(show.table(head, lines, 2))
-    if len(shown) < len(rows):
-        print(f"{len(rows) - len(shown)} commands without a difference are not shown (--all)")
+    for word in (stats.NONE_SHOWN, stats.TOO_FEW):
+        hidden = sum(r.verdict == word for r in rows) - sum(r.verdict == word for r in shown)
+        if hidden:
+            print(f"commands that are not shown (--all): {hidden} with “{word}”")
 
 
 def _print_counts(rows: list[CountRow], same: int, vary: int) -> None:
@@ -285,13 +287,22 @@ def _print_counts(rows: list[CountRow], same: int, vary: int) -> None:
         print(show.table(head, lines, 3))
 
 
+def alone(a: Sequence[Run], b: Sequence[Run]) -> dict[str, list[str]]:
+    """The tests that only one side has, by side."""
+    has = [dict.fromkeys(counts.test_name(p) for r in x for p in r.whole_phases) for x in (a, b)]
+    return {
+        side: [test for test in has[i] if test not in has[1 - i]]
+        for i, side in enumerate(("A", "B"))
+    }
+
+
 def report(a: list[Run], b: list[Run], args: argparse.Namespace) -> int:
     """Prints the comparison; shared with ab."""
     rows = time_rows(a, b, args.least)
     differ, same, vary = count_rows(a, b)
     if not rows and not differ and not same and not vary:
         raise wrong_use("these runs have nothing in common: no test is in both")
-    moved = drift(a, b)
+    moved, lonely = drift(a, b), alone(a, b)
     if args.json:
         print(
             json.dumps(
@@ -299,6 +310,7 @@ def report(a: list[Run], b: list[Run], args: argparse.Namespace) -> int:
                     "alpha": stats.ALPHA,
                     "level": stats.LEVEL,
                     "drift": moved,
+                    "alone": lonely,
                     "times": [asdict(r) for r in rows],
                     "counts": [asdict(r) for r in differ],
                     "counts_same": same,
@@ -311,6 +323,9 @@ def report(a: list[Run], b: list[Run], args: argparse.Namespace) -> int:
         print()
         _print_counts(differ, same, vary)
         print("\n" + summary(rows, differ))
+    for side, tests in lonely.items():
+        for test in tests:
+            show.notice(f"compare: only {side} has whole iterations of {test!r}: not compared")
     if moved is not None and abs(moved) > 0.05:
         show.notice(
             f"compare: the machine drifted: the time of tests changed by {_signed(moved)} from the "
@@ -324,21 +339,25 @@ def report(a: list[Run], b: list[Run], args: argparse.Namespace) -> int:
     return UNTRUSTED if doubts else OK
 
 
+def _some(names: Iterable[str]) -> str:
+    """The first four, each once, and how many more there are."""
+    all_of = list(dict.fromkeys(names))
+    more = f" and {len(all_of) - 4} more" if len(all_of) > 4 else ""
+    return ", ".join(all_of[:4]) + more
+
+
 def summary(rows: Sequence[TimeRow], differ: Sequence[CountRow]) -> str:
     """The outcome in a sentence."""
     found = {word: [r for r in rows if r.verdict == word] for word in (stats.SLOWER, stats.FASTER)}
     parts = []
     for word, those in found.items():
-        names = list(dict.fromkeys(r.command or r.test for r in those))
-        if names:
-            more = f" and {len(names) - 4} more" if len(names) > 4 else ""
-            parts.append(f"{word}: {', '.join(names[:4])}{more}")
+        if those:
+            parts.append(f"{word}: {_some(r.command or r.test for r in those)}")
     if not parts:
         few = rows and all(r.verdict == stats.TOO_FEW for r in rows)
         parts.append(stats.TOO_FEW if few else stats.NONE_SHOWN)
     if differ:
-        names = list(dict.fromkeys(r.command for r in differ))
-        parts.append(f"other counts: {', '.join(names[:4])}")
+        parts.append(f"other counts: {_some(r.command for r in differ)}")
     return "B against A: " + "; ".join(parts)
 
 

@@ -243,6 +243,26 @@ def test_two_runs_are_not_enough(shelf: Shelf, execute: Execute) -> None:
     done = execute("compare", a, b)
     assert done.code == 0
     assert done.out.splitlines()[-1].startswith("B against A: not enough runs")
+    assert "with “not enough runs”" in done.out and "no difference shown" not in done.out
+
+
+def test_a_test_of_one_side_only_is_told(shelf: Shelf, execute: Execute) -> None:
+    a = shelf.put("a")
+    gone = counts.test_name(Run.open(a).phases[0])
+
+    def drop(value: dict[str, Any]) -> None:
+        value["phases"] = [p for p in value["phases"] if p["test"] != value["phases"][0]["test"]]
+
+    b = shelf.put("b", change=drop)
+    for first, then, side in ((a, b, "A"), (b, a, "B")):
+        done = execute("compare", "--json", first, then)
+        assert done.code == 0 and f"only {side} has whole iterations of {gone!r}: not" in done.err
+        assert gone in json.loads(done.out)["alone"][side]
+
+
+def test_the_outcome_says_how_many_it_leaves_out() -> None:
+    differ = [compare.CountRow("1 x", f"FP{i}", "afpd: stat", (1, 1), (2, 2), 1) for i in range(6)]
+    assert compare.summary([], differ).endswith("other counts: FP0, FP1, FP2, FP3 and 2 more")
 
 
 @pytest.mark.parametrize(
