@@ -98,10 +98,12 @@ def _busiest(d: Digest, w: Words) -> list[str]:
     return [w.say("busiest", who=s.user, at=s.address or "n/a", n=len(users), share=share)]
 
 
-def _verdict(d: Digest, w: Words) -> list[str]:
-    """The run in sentences, what matters most first."""
+def _verdict(d: Digest, damaged: bool, w: Words) -> list[str]:
+    """The run in sentences, what matters most first. `damaged`: its trace is."""
     run = d.run
     out = [w.say("doubt", text=text) for text in run.doubts]
+    if damaged:
+        out.append(w["damaged"])
     if not d.commands:
         out.append(w["unwatched"])
     elif d.served_ns:
@@ -131,7 +133,8 @@ def _verdict(d: Digest, w: Words) -> list[str]:
         out.append(w.say("slowest", name=slow.name, time=show.time(slow.mean_ns)))
     if not run.doubts and run.books:
         lost = sum(n for _, n in run.losses)
-        out.append(w.say("trusted", lost=lost, books=len(run.books)))
+        key = "trusted_but" if damaged else "trusted"
+        out.append(w.say(key, lost=lost, books=len(run.books)))
     return out
 
 
@@ -165,7 +168,7 @@ def _page(run: Run, painter: Painter, prefix: str) -> Page:
     drawn = [c for c in d.commands if c.requests and c.time_ns > DRAWN * d.served_ns]
     return Page(
         digest=d,
-        verdict=_verdict(d, w),
+        verdict=_verdict(d, bool(notices), w),
         notices=tuple(notices),
         trace=trace,
         latency=[p for p in latency if p],

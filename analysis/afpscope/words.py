@@ -16,6 +16,17 @@ _WORDS: dict[str, tuple[str, str]] = {
         "books close.",
         "この測定は信頼できる: 完了、損失 {lost}、照合 {books} 件すべて一致。",
     ),
+    "damaged": (
+        "The trace is damaged or not whole: do not rely on what is drawn from it (requests over "
+        "time, numbers of records). What is wrong stands below.",
+        "トレースは破損または不完全: それに基づく表示 (時間経過、記録数) を信頼しないこと。"
+        "詳細は下記。",
+    ),
+    "trusted_but": (
+        "The other figures are not taken from the trace: the run is complete, {lost} events were "
+        "lost, {books} of {books} books close.",
+        "その他の値はトレースによらない: 完了、損失 {lost}、照合 {books} 件すべて一致。",
+    ),
     "unwatched": (
         "The server was not watched: only the client's figures are here.",
         "サーバーは観測されていない: クライアント側の値のみ。",

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import tracegen
+from afpscope.words import Words
 from conftest import Done, Shelf
 
 Execute = Callable[..., Done]
@@ -108,6 +109,23 @@ def test_a_doubt_stands_first(shelf: Shelf, tmp_path: Path, execute: Execute) ->
     body = text[text.index("In short") :]
     assert body.index("Do not rely on this run") < body.index("dearest")
     assert "can be trusted" not in body
+
+
+@pytest.mark.parametrize("lang", ["en", "ja"])
+def test_a_damaged_trace_stands_first(
+    shelf: Shelf, tmp_path: Path, execute: Execute, lang: str
+) -> None:
+    """It casts no doubt on figures that were not taken from it."""
+    folder = shelf.put("a")
+    tracegen.write(folder / "trace")
+    with (folder / "trace" / "calls").open("r+b") as f:
+        f.truncate(f.seek(0, 2) - 1)
+    text, done = made(execute, tmp_path, folder, "--lang", lang)
+    assert done.code == 4
+    w = Words(lang)
+    body = text[text.index('<div class="verdict doubt">') :]
+    assert body.index(w["damaged"]) < body.index("FPCreateFile") < body.index("torn")
+    assert w["trusted"][:12] not in text and w["trusted_but"][:12] in body
 
 
 def test_nothing_of_a_run_is_html(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
