@@ -55,7 +55,7 @@ class CommandView:
 
 @dataclass
 class TestView:
-    """One test: a value for each whole iteration."""
+    """One test: a value for each whole iteration, of a transfer for each one that counts."""
 
     name: str
     elapsed: list[int] = field(default_factory=list)
@@ -108,7 +108,9 @@ def _add_test(view: TestView, p: Phase) -> None:
         view.broken += 1
         return
     m = p.metrics
-    if m.get("elapsed") is not None:
+    if p.transfer:
+        view.elapsed += [sample.ns for sample in p.transfer.counting]
+    elif m.get("elapsed") is not None:
         view.elapsed.append(m["elapsed"] or 0)
     view.ops += m.get("ops") or sum(a.requests or 0 for a in p.requests or ())
     view.errors += m.get("errors") or 0

@@ -8,6 +8,7 @@ import json
 
 from . import show
 from .errors import OK, UNTRUSTED, Failure
+from .model import Phase
 from .run import Run, find
 from .trace import Trace, of_run
 
@@ -57,6 +58,13 @@ def _trust(run: Run) -> list[str]:
     return out
 
 
+def _remark(p: Phase) -> str:
+    """What must be known of a row's figures: those of a transfer are of all that count together."""
+    of = [f"sum of {len(p.transfer.counting)} transfers"] if p.transfer else []
+    of += [] if p.complete else ["broke off"]
+    return f"  ({', '.join(of)})" if of else ""
+
+
 def _phases(run: Run) -> list[str]:
     rows = []
     for p in run.phases:
@@ -65,7 +73,7 @@ def _phases(run: Run) -> list[str]:
             [
                 f"{p.test}",
                 f"{p.iteration}",
-                show.short(p.title, 48) + ("" if p.complete else "  (broke off)"),
+                show.short(p.title, 48) + _remark(p),
                 show.time(m.get("elapsed")),
                 show.count(m.get("ops")),
                 show.count(m.get("errors")),

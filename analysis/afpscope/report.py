@@ -47,6 +47,7 @@ class Page:
     """What the template draws of one run."""
 
     digest: Digest
+    title: str
     verdict: list[str]
     notices: tuple[str, ...]
     trace: Trace | None
@@ -104,7 +105,9 @@ def _verdict(d: Digest, damaged: bool, w: Words) -> list[str]:
     out = [w.say("doubt", text=text) for text in run.doubts]
     if damaged:
         out.append(w["damaged"])
-    if not d.commands:
+    if run.local is not None:
+        out.append(w["no_server"])
+    elif not d.commands:
         out.append(w["unwatched"])
     elif d.served_ns:
         first = d.commands[0]
@@ -138,6 +141,14 @@ def _verdict(d: Digest, damaged: bool, w: Words) -> list[str]:
     return out
 
 
+def _title(run: Run, w: Words) -> str:
+    """Command, what it was run on, and the name."""
+    on = run.server.get("machine", run.server.get("program", ""))
+    if run.local is not None:
+        on = w.say("local", folder=run.local)
+    return " · ".join(text for text in (run.command, on, run.name) if text)
+
+
 def _throughput(d: Digest, w: Words, labels: Words) -> tuple[str, Any]:
     """Caption and figure: by size where any work has several, else by iteration."""
     works = [t.work for _, t in d.transfers]
@@ -168,6 +179,7 @@ def _page(run: Run, painter: Painter, prefix: str) -> Page:
     drawn = [c for c in d.commands if c.requests and c.time_ns > DRAWN * d.served_ns]
     return Page(
         digest=d,
+        title=_title(run, w),
         verdict=_verdict(d, bool(notices), w),
         notices=tuple(notices),
         trace=trace,

@@ -73,6 +73,11 @@ class Run:
     def name(self) -> str:
         return self.folder.name if self.folder else self.path.name
 
+    @property
+    def local(self) -> str | None:
+        """The folder that was measured instead of a server; None where it was a server."""
+        return self.options.get("directory", "") if self.options.get("mode") == "local" else None
+
     @cached_property
     def doubts(self) -> tuple[str, ...]:
         """Why the run is not to be trusted as it is; empty where it is."""

@@ -32,6 +32,11 @@ _WORDS: dict[str, tuple[str, str]] = {
         "サーバーは観測されていない: クライアント側の値のみ。",
     ),
     "doubt": ("Do not rely on this run: {text}.", "この測定を信頼しないこと: {text}。"),
+    "no_server": (
+        "There was no server: these are the figures of a local folder.",
+        "サーバーなし: ローカルフォルダーの値。",
+    ),
+    "local": ("local folder {folder}", "ローカルフォルダー {folder}"),
     "dearest": (
         "{name} is the dearest AFP command: {share:.0%} of all time inside the server, "
         "because there were {n:,} requests of {mean} each, {part_share:.0%} of it {part}.",
@@ -85,6 +90,11 @@ _WORDS: dict[str, tuple[str, str]] = {
     "open": ("OPEN", "不一致"),
     "rungs": ("How it was observed", "観測方法"),
     "tests": ("Tests", "テスト"),
+    "tests_note": (
+        "n: iterations that count, of a file's transfer each is one transfer; the time is that of "
+        "one, their mean. Commands and errors are those of all.",
+        "n は有効な反復 (転送では 1 回の転送) の数、時間は 1 回の平均。コマンドとエラーは合計。",
+    ),
     "test": ("Test", "テスト"),
     "time": ("Time", "時間"),
     "deviation": ("±", "±"),

@@ -154,6 +154,33 @@ def test_unwatched(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
     assert "was not watched" in text and "n/a" in text
 
 
+def test_the_time_of_a_transfer_is_that_of_one(
+    shelf: Shelf, tmp_path: Path, execute: Execute
+) -> None:
+    """Eight of 11.6 ms, not one of 92.8 ms."""
+    folder = shelf.put("a", "speedtest")
+    text, _ = made(execute, tmp_path, folder)
+    tests = text[text.index("<h2>Tests") : text.index("<h2>Throughput")]
+    assert ">Write 16 MiB</td><td>8</td><td>11.6 ms</td>" in tests and "92.8 ms" not in tests
+    assert "Write 16 MiB  (sum of 8 transfers)" in execute("info", folder).out
+
+
+@pytest.mark.parametrize("lang", ["en", "ja"])
+def test_a_local_folder_is_no_server_that_was_not_watched(
+    shelf: Shelf, tmp_path: Path, execute: Execute, lang: str
+) -> None:
+    def change(value: dict[str, Any]) -> None:
+        value["options"] |= {"mode": "local", "directory": "/srv/<x>"}
+        value["server"], value["books"], value["losses"] = {}, [], []
+        for phase in value["phases"]:
+            phase["ledger"] |= {"rows": None, "requests": None, "outside": None}
+
+    text, _ = made(execute, tmp_path, shelf.put("a", "speedtest", change), "--lang", lang)
+    w = Words(lang)
+    assert f"<h1>speedtest · {w.say('local', folder='/srv/&lt;x&gt;')} · a</h1>" in text
+    assert w["no_server"] in text and w["unwatched"] not in text
+
+
 def test_who_kept_the_server_busy(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
     def change(value: dict[str, Any]) -> None:
         one = value["sessions"][1] | {"busy_ns": 1_000_000_000}
