@@ -103,6 +103,18 @@ def _streams(trace: Trace) -> str:
     )
 
 
+def _phase(p: Phase) -> dict[str, object]:
+    """A row of the text, with all of the phase's metrics."""
+    return {
+        "test": p.test,
+        "iteration": p.iteration,
+        "title": p.title,
+        "complete": p.complete,
+        "transfers": len(p.transfer.counting) if p.transfer else None,
+        "metrics": p.metrics,
+    }
+
+
 def _json(run: Run, trace: Trace | None, notices: list[str]) -> str:
     streams = {
         s.name: {"records": s.n, "bytes": s.size, "packets": len(s.packets),
@@ -112,17 +124,30 @@ def _json(run: Run, trace: Trace | None, notices: list[str]) -> str:
     return json.dumps(
         {
             "id": run.id,
+            "file": str(run.path),
+            "version": run.version,
             "command": run.command,
             "set": run.set,
             "started": run.started,
             "complete": run.complete,
+            "environment": run.environment,
+            "server": run.server,
+            "options": run.options,
+            "rungs": run.rungs,
+            "absent": run.absent,
+            "losses": [{"what": what, "n": n} for what, n in run.losses],
+            "books": [
+                {"name": b.name, "with": b.with_, "ours": b.ours, "theirs": b.theirs,
+                 "closed": b.closed}
+                for b in run.books
+            ],
             "doubts": list(run.doubts),
             "warnings": list(run.warnings),
-            "phases": len(run.phases),
+            "phases": [_phase(p) for p in run.phases],
             "streams": streams,
             "notices": notices,
         }
-    )
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:

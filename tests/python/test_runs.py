@@ -198,6 +198,20 @@ def test_info_lists_the_streams(traced: Path, execute: Execute) -> None:
     assert "NOTICE" in done.out and "calls" in done.out
 
 
+@pytest.mark.parametrize("source", ["lantest-1", "speedtest", "record"])
+def test_info_as_json_leaves_nothing_out(shelf: Shelf, execute: Execute, source: str) -> None:
+    folder = shelf.put("a", source)
+    run, found = Run.open(folder), json.loads(execute("info", folder, "--json").out)
+    for key in ("environment", "server", "options", "rungs", "absent", "version", "id"):
+        assert found[key] == getattr(run, key)
+    assert [(loss["what"], loss["n"]) for loss in found["losses"]] == list(run.losses)
+    assert [b["name"] for b in found["books"] if b["closed"]] == [b.name for b in run.books]
+    assert [p["title"] for p in found["phases"]] == [p.title for p in run.phases]
+    assert [p["metrics"] for p in found["phases"]] == [p.metrics for p in run.phases]
+    counting = [len(p.transfer.counting) if p.transfer else None for p in run.phases]
+    assert [p["transfers"] for p in found["phases"]] == counting
+
+
 def test_query(traced: Path, execute: Execute) -> None:
     sql = "select command, count(*) as n from calls group by 1 order by 1"
     rows = [json.loads(line) for line in execute("query", traced, sql, "--json").out.splitlines()]
