@@ -9,7 +9,9 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import math
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import duckdb
@@ -97,19 +99,39 @@ def connect(run: Run, saved: Trace | None, sql: str | None) -> tuple[Any, list[s
         text, more = ("x.text", _TEXTS) if with_texts else ("null::text", "")
         db.execute(NAMED.format(text=text, texts=more))
         names.append("named")
-    for setting in ("enable_external_access = false", "lock_configuration = true"):
+    # DuckDB would put what memory does not hold into ./.tmp, and let queries into that folder.
+    for setting in ("temp_directory = ''", "enable_external_access = false",
+                    "lock_configuration = true"):  # fmt: skip
         db.execute(f"set {setting}")
     return db, names
 
 
+def _execute(db: Any, sql: str) -> Any:
+    """The answer. DuckDB looks seldom for a signal, so this thread waits for one."""
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            return pool.submit(db.execute, sql).result()
+        except KeyboardInterrupt:
+            db.interrupt()
+            raise
+
+
 def _plain(value: Any) -> Any:
-    """What JSON has no form for becomes a text."""
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+    """As JSON: lists and structs keep their form, NaN and infinity are null, the rest is text."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
 def _print(cursor: Any, args: argparse.Namespace) -> None:
     names = [column[0] for column in cursor.description or ()]
     if args.json:
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise wrong_use(f"two columns are called {twice!r}: name one of them otherwise with AS")
         while rows := cursor.fetchmany(4096):
             for row in rows:
                 print(json.dumps(dict(zip(names, map(_plain, row), strict=True))))
@@ -152,7 +174,7 @@ def run(args: argparse.Namespace) -> int:
         else:
             if len(duckdb.extract_statements(args.sql)) > 1:
                 raise wrong_use("the SQL has several statements: give one")
-            answer = db.execute(args.sql)
+            answer = _execute(db, args.sql)
             if answer is None:
                 raise wrong_use(
                     "there is no statement in the SQL (without SQL the tables are listed)"

@@ -7,8 +7,11 @@ import copy
 import csv
 import gzip
 import json
+import os
+import signal
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -281,6 +284,39 @@ def test_a_query_sees_the_tables_only(traced: Path, execute: Execute, sql: str) 
     done = execute("query", traced, sql)
     assert done.code == 2
     assert len(done.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("sql", ["copy phases to '.tmp/x.csv'", "select * from '.tmp/x.csv'"])
+def test_a_query_reaches_no_folder_for_what_memory_lacks(
+    traced: Path, execute: Execute, monkeypatch: pytest.MonkeyPatch, sql: str
+) -> None:
+    monkeypatch.chdir(traced)
+    (traced / ".tmp").mkdir()
+    (traced / ".tmp" / "x.csv").write_text("a\n1\n")
+    assert execute("query", traced, sql).code == 2
+    assert (traced / ".tmp" / "x.csv").read_text() == "a\n1\n"
+
+
+def test_a_query_that_is_interrupted_ends_as_such(traced: Path, execute: Execute) -> None:
+    threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+    work = "select count(*) from range(100000) a, range(1000000) b where hash(a.range, b.range) = 7"
+    done = execute("query", traced, work)
+    assert (done.code, done.out, done.err) == (130, "", "")
+
+
+def test_an_answer_as_json(traced: Path, execute: Execute) -> None:
+    sql = (
+        "select 'nan'::double as nan, [1, '-inf'::double] as list, date '2026-11-21' as day, "
+        "{'x': 1, 'at': date '2026-11-21'} as struct"
+    )
+    done = execute("query", traced, sql, "--json")
+    assert json.loads(done.out, parse_constant=pytest.fail) == {
+        "nan": None, "list": [1.0, None], "struct": {"x": 1, "at": "2026-11-21"},
+        "day": "2026-11-21",
+    }  # fmt: skip
+    done = execute("query", traced, "select 1 as a, 2 as a", "--json")
+    assert done.code == 2 and not done.out
+    assert "two columns are called 'a'" in done.err and "AS" in done.err
 
 
 def test_a_query_is_one_statement(traced: Path, execute: Execute) -> None:
