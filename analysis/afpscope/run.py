@@ -162,13 +162,11 @@ def _saved(base: Path) -> list[Path]:
 
 
 def _newest(base: Path) -> Path:
-    link = base / "last"
-    if (link / RUN_FILE).exists():
-        return link.resolve()
-    runs = [p for p in _saved(base) if (p / RUN_FILE).exists()]
-    if not runs:
+    """The run whose run.json was written last, whatever its folder is called."""
+    files = [p / RUN_FILE for p in _saved(base) if (p / RUN_FILE).exists()]
+    if not files:
         raise wrong_use(f"there is no last run: {base} holds none (afpscope lantest -o DIR)")
-    return runs[-1]
+    return max(files, key=lambda file: (file.stat().st_mtime_ns, file.parent.name)).parent
 
 
 def _id_of(folder: Path) -> str:
@@ -191,8 +189,7 @@ def find(name: str) -> Path:
     saved = _saved(base)
     found = [p for p in saved if p.name.startswith(name)]
     if not found:
-        found = [p for p in saved if p.name.rpartition("-")[2].startswith(name[:8])]
-        found = [p for p in found if _id_of(p).startswith(name)]
+        found = [p for p in saved if _id_of(p).startswith(name)]
     if not found:
         raise wrong_use(f"no run {name!r}: no such path, and nothing in {base} begins so")
     if len(found) > 1:

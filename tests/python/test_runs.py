@@ -31,12 +31,18 @@ Execute = Callable[..., Done]
 def test_names(shelf: Shelf) -> None:
     old = shelf.put("2026-11-20T142205-lantest-83ccb818", "lantest-2")
     new = shelf.put("2026-11-21T142205-lantest-c397df72", "lantest-1")
-    assert find("last") == new
+    named = shelf.put("before", change=lambda v: v.update(id="83cc" + "f" * 12))
+    for at, folder in enumerate((named, new, old)):
+        os.utime(folder / "run.json", (at, at))
+    assert find("last") == old
+    (shelf.base / "last").symlink_to(new.name)
+    assert find("last") == old
+    os.utime(named / "run.json", (5, 5))
+    assert find("last") == named
     assert find("2026-11-20") == old
     assert find(Run.open(new).id[:10]) == new
+    assert find("83ccf") == named
     assert find(str(old / "run.json")) == old / "run.json"
-    (shelf.base / "last").symlink_to(old.name)
-    assert find("last") == old
     for name in ("2026-11-2", "nothing", "./nothing", ""):
         with pytest.raises(Failure) as failed:
             find(name)
