@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, cast
 
+from . import show
 from .errors import FAILED, INTERRUPTED, USAGE, Failure
 
 COMMANDS = {
@@ -82,12 +84,14 @@ def _execute(argv: Sequence[str]) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; the exit code (docs/exit-codes.md)."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     try:
         code = _execute(sys.argv if argv is None else argv)
         sys.stdout.flush()
         return code
     except Failure as e:
-        print(f"afpscope: {e}", file=sys.stderr)
+        show.notice(str(e))
         return e.code
     except ImportError as e:
         print(

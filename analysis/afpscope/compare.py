@@ -322,7 +322,7 @@ def report(a: list[Run], b: list[Run], args: argparse.Namespace) -> int:
         _print_times(rows, args.all)
         print()
         _print_counts(differ, same, vary)
-        print("\n" + summary(rows, differ))
+        print("\n" + show.plain(summary(rows, differ)))
     for side, tests in lonely.items():
         for test in tests:
             show.notice(f"compare: only {side} has whole iterations of {test!r}: not compared")

@@ -214,7 +214,11 @@ def _print(findings: Sequence[Finding], unknown: Sequence[str], held: int, form:
         return
     for f in findings:
         line = ": ".join(text for text in (f.test, f.command, f.what, f.text) if text)
-        print(f"::error title=afpscope gate::{_escape(line)}" if form == "github" else line)
+        print(
+            f"::error title=afpscope gate::{_escape(line)}"
+            if form == "github"
+            else show.plain(line)
+        )
     word = "FAIL" if findings else "cannot be told" if unknown else "pass"
     print(f"gate: {word}: {len(findings)} of {held:,} rows are not as accepted")
 

@@ -157,11 +157,11 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(_json(it, trace, notices))
     else:
-        print("\n".join([*_head(it), *_trust(it), "", *_phases(it)]))
+        print("\n".join([*map(show.plain, [*_head(it), *_trust(it), ""]), *_phases(it)]))
         if trace:
             print("\n" + _streams(trace))
             if not all(s.checked for s in trace.streams.values()):
                 print("without checksums damage within a record would not be seen")
         for text in notices:
-            print(f"NOTICE       {text}")
+            print(show.plain(f"NOTICE       {text}"))
     return UNTRUSTED if it.doubts or notices else OK

@@ -54,7 +54,7 @@ class Node:
 
     def text(self) -> str:
         self._is(isinstance(self.value, str), "a text")
-        return str(self.value)
+        return _unicode(self.value, self.where)
 
     def flag(self) -> bool:
         self._is(isinstance(self.value, bool), "true or false")
@@ -68,7 +68,7 @@ class Node:
     def members(self) -> Iterator[tuple[str, Node]]:
         self._is(isinstance(self.value, dict), "an object")
         for key, value in self.value.items():
-            yield key, Node(value, f"{self.where}.{key}")
+            yield _unicode(key, self.where), Node(value, f"{self.where}.{key}")
 
     def __getitem__(self, key: str) -> Node:
         self._is(isinstance(self.value, dict), "an object")
@@ -101,6 +101,15 @@ class Node:
     def get_text(self, key: str) -> str | None:
         node = self.get(key)
         return None if node is None else node.text()
+
+
+def _unicode(text: str, where: str) -> str:
+    """The text. Failure where it holds half a character, which nothing can write."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise Failure(f"{where} holds a lone surrogate: the file is damaged") from None
+    return text
 
 
 def _no_constant(name: str) -> Any:

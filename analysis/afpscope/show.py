@@ -8,10 +8,18 @@ from collections.abc import Iterable, Sequence
 
 from .errors import OK, UNTRUSTED
 
+# What a terminal would obey.
+_CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "\N{REPLACEMENT CHARACTER}")
+
+
+def plain(text: str) -> str:
+    """A line without control characters: U+FFFD stands for each."""
+    return text.translate(_CONTROLS)
+
 
 def notice(text: str) -> None:
     """Something the reader must know, on standard error."""
-    print(f"afpscope: {text}", file=sys.stderr)
+    print(f"afpscope: {plain(text)}", file=sys.stderr)
 
 
 def doubts(command: str, texts: Iterable[str]) -> int:
@@ -56,7 +64,7 @@ def short(text: str, length: int = 44) -> str:
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
     """Columns in line; the first `left` to the left, the others to the right."""
-    lines = [list(head), *(list(row) for row in rows)]
+    lines = [[plain(cell) for cell in line] for line in (head, *rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     return "\n".join(
         "  ".join(

@@ -8,6 +8,7 @@ import csv
 import gzip
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -188,6 +189,46 @@ def test_what_is_no_run_is_refused(tmp_path: Path, execute: Execute, text: str) 
     assert done.code == 1
     assert done.err.startswith("afpscope: info: ")
     assert len(done.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("key", ["x", "x\ud83d"])
+def test_half_a_character_is_refused_with_its_place(
+    shelf: Shelf, execute: Execute, key: str
+) -> None:
+    folder = shelf.put("a", change=lambda v: v["server"].update({key: "vm\udc00"}))
+    done = execute("info", folder)
+    assert done.code == 1 and len(done.err.splitlines()) == 1
+    assert "run.json.server" in done.err.replace(": ", ".") and "lone surrogate" in done.err
+
+
+def test_nothing_of_a_run_commands_the_terminal(shelf: Shelf, execute: Execute) -> None:
+    def change(value: dict[str, Any]) -> None:
+        value["warnings"] = [{"key": None, "text": "\x1b]0;x\x07"}]
+        value["complete"], value["server"]["name"] = False, "\x1b[2J\x9b"
+        for phase in value["phases"]:
+            phase["title"] = "Open\x1b[31m\r"
+            for c in (*phase["commands"], *phase["ledger"]["requests"]):
+                c["name"] += "\x1b[1m"
+
+    a, b, file = shelf.put("a"), shelf.put("b", change=change), shelf.base / "counts"
+    c = shelf.put("c", change=lambda v: (change(v), v.update(complete=True)))
+    assert execute("gate", c, "--counts", file, "--accept").code == 0
+    for line in (("info", b), ("compare", "--all", b, c), ("compare", a, b),
+                 ("gate", b, "--counts", file), ("gate", a, "--counts", file)):  # fmt: skip
+        done = execute(*line)
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", done.out + done.err)
+
+
+def test_output_that_is_not_utf8(shelf: Shelf) -> None:
+    analysis = Path(__file__).parents[2] / "analysis"
+    folder = shelf.put("a", change=lambda v: v["server"].update(name="ファイル"))
+    done = subprocess.run(
+        [sys.executable, "-B", "-m", "afpscope", "info", folder],
+        env={"PYTHONPATH": str(analysis), "PYTHONIOENCODING": "latin-1"},
+        capture_output=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"name: ????" in done.stdout
 
 
 @pytest.fixture
