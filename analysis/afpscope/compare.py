@@ -29,6 +29,9 @@ LEAST = 0.05
 TAIL = 0.05
 # Pairs in a block, at least.
 BLOCK_PAIRS = 4
+# Of a run whose connection was lost it is not known, which is no difference.
+_KNOWN_AT_THE_END = ("server.afpd.congestion",)
+
 # Runs may differ in these and still be compared.
 _FREE_OPTIONS = {"iterations", "warmup", "timeout_s", "tests", "sample_hz"}
 _SERVER = ("afp_version", "uam", "quantum_bytes", "settings", "afpd.congestion")
@@ -120,6 +123,8 @@ def differences(runs: Sequence[Run]) -> list[str]:
     out = []
     for key in sorted({key for one in all_of for key in one}):
         values = list(dict.fromkeys(one.get(key, "") for one in all_of))
+        if key in _KNOWN_AT_THE_END:
+            values = [v for v in values if v]
         if len(values) > 1:
             out.append(f"{key}: " + " against ".join(repr(v) for v in values[:3]))
     return out

@@ -165,7 +165,9 @@ def _newest(base: Path) -> Path:
     """The run whose run.json was written last, whatever its folder is called."""
     files = [p / RUN_FILE for p in _saved(base) if (p / RUN_FILE).exists()]
     if not files:
-        raise wrong_use(f"there is no last run: {base} holds none (afpscope lantest -o DIR)")
+        raise wrong_use(
+            f"there is no last run: {base} holds none (those of -o DIR are named by their path)"
+        )
     return max(files, key=lambda file: (file.stat().st_mtime_ns, file.parent.name)).parent
 
 

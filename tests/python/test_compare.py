@@ -270,7 +270,6 @@ def test_the_outcome_says_how_many_it_leaves_out() -> None:
     [
         ("options", "large_file_bytes"),
         ("server", "quantum_bytes"),
-        ("server", "afpd.congestion"),
         ("environment", "client.congestion"),
         ("rungs", "calls"),
     ],
@@ -283,6 +282,16 @@ def test_what_differs_is_refused_and_named(
     assert done.code == 2
     assert f"{kind}.{key}" in done.err and "--force" in done.err
     assert execute("compare", a, b, "--force").code == 0
+
+
+def test_what_a_lost_connection_left_unknown_is_no_difference(
+    shelf: Shelf, execute: Execute
+) -> None:
+    lost = shelf.put("lost", change=lambda v: v["server"].pop("afpd.congestion", None))
+    known = shelf.put("known", change=lambda v: v["server"].update({"afpd.congestion": "bbr"}))
+    other = shelf.put("other", change=lambda v: v["server"].update({"afpd.congestion": "reno"}))
+    assert execute("compare", lost, known).code == 0
+    assert execute("compare", lost, known, "--", other).code == 2
 
 
 def test_nothing_in_common_is_no_result(shelf: Shelf, execute: Execute) -> None:

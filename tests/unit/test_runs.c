@@ -14,9 +14,10 @@
 
 #include <cmocka.h>
 
-#define OLD  "2026-11-20T101010-record-aaaa1111"
-#define NEW  "2026-11-21T101010-lantest-aaaa2222"
-#define DEAD "2026-11-22T101010-lantest-bbbb3333" /* killed, without a trace */
+#define OLD   "2026-11-20T101010-record-aaaa1111"
+#define NEW   "2026-11-21T101010-lantest-aaaa2222"
+#define NAMED "before"
+#define DEAD  "2026-11-22T101010-lantest-bbbb3333" /* killed, without a trace */
 
 static int setup(void **state)
 {
@@ -24,9 +25,10 @@ static int setup(void **state)
 
 	assert_non_null(mkdtemp(dir));
 	snprintf(command, sizeof(command),
-		 "cd %s && mkdir %s %s %s && echo '{\"id\": \"aaaa1111cccc\"}' >%s/run.json && "
-		 "mkdir %s/trace && touch %s/trace/metadata",
-		 dir, OLD, NEW, DEAD, OLD, NEW, NEW);
+		 "cd %s && mkdir %s %s %s %s && echo '{\"id\": \"aaaa1111cccc\"}' >%s/run.json && "
+		 "echo '{\"id\": \"cccc1111cccc\"}' >%s/run.json && "
+		 "touch -d 2026-11-01 %s/run.json && mkdir %s/trace && touch %s/trace/metadata",
+		 dir, OLD, NEW, DEAD, NAMED, OLD, NAMED, NAMED, NEW, NEW);
 	assert_int_equal(system(command), 0);
 	setenv("AFPSCOPE_RUNS", dir, 1);
 	*state = dir;
@@ -70,6 +72,7 @@ static void names_and_ids_that_are_the_only_ones(void **state)
 	check(*state, "aaaa1", OLD, 0);
 	check(*state, "aaaa1111", OLD, 0);
 	check(*state, "aaaa1111cc", OLD, 0);
+	check(*state, "cccc", NAMED, 0);
 	check(*state, "aaaa1111dd", NULL, -ENOENT);
 	check(*state, "aaaa", NULL, -EINVAL);
 	check(*state, "2026", NULL, -EINVAL);

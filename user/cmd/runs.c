@@ -356,7 +356,7 @@ static json_t *load(const char *folder)
 	return run;
 }
 
-/* What is behind the digits in the folder's name stands in run.json alone. */
+/* In a folder of any name. */
 static bool has_id(const char *folder, const char *id)
 {
 	json_t *run = load(folder);
@@ -384,9 +384,10 @@ static int fits(const char *folder, const char *name, const char *wanted)
 
 	if (!strncmp(name, wanted, strlen(wanted)))
 		return 2;
-	if (!id || strncmp(id + 1, wanted, ID_SHOWN))
-		return id && strlen(wanted) < ID_SHOWN && !strncmp(id + 1, wanted, strlen(wanted));
-	return strlen(wanted) <= ID_SHOWN || has_id(folder, wanted);
+	/* Of one that was killed the name is all there is. */
+	if (id && strlen(wanted) <= ID_SHOWN && !strncmp(id + 1, wanted, strlen(wanted)))
+		return 1;
+	return has_id(folder, wanted);
 }
 
 struct match {
