@@ -133,7 +133,6 @@ int cmd_clean(int argc, char **argv)
 	struct err e = { 0 };
 	int first, r;
 
-	cmd_catch_signals();
 	r = opt_parse(options, &cfg, argc, argv, &first, &e);
 	if (!r && cfg.help) {
 		puts("Usage: afpscope clean [OPTIONS] [afp://USER@HOST:PORT/VOLUME]\n"
@@ -145,5 +144,6 @@ int cmd_clean(int argc, char **argv)
 	r = r ? r : connect_complete(&cfg.c, &e);
 	if (r)
 		return cmd_usage_error("clean", &e);
+	cmd_catch_signals();
 	return (int)clean(&cfg);
 }

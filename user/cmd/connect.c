@@ -168,6 +168,8 @@ static int password_from_terminal(struct connect_cfg *c, struct err *e)
 		return err_set(
 		    e, -EINVAL,
 		    "no password: give --password-file FILE, or set AFPSCOPE_PASSWORD (guest: --uam guest)");
+	/* Who is interrupted here must still get his echo back. */
+	cmd_catch_signals();
 	fprintf(tty, "Password of %s on %s: ", c->user, c->host);
 	fflush(tty);
 	tcgetattr(fileno(tty), &old);

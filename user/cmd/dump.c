@@ -383,14 +383,14 @@ static void find_noted(struct dump *d, const char *run)
 /* Of a run that was killed, or whose run.json is damaged. */
 static void say_unknown(const char *run)
 {
-	char *command = runs_rung(run, "trace");
+	char *noted = runs_rung(run, "trace");
 
-	if (!command)
+	if (!noted)
 		cmd_say(
 		    "%s/run.json: there is none, or it is damaged: whether the trace ends before "
 		    "the run cannot be told",
 		    run);
-	free(command);
+	free(noted);
 }
 
 /* RUN/trace where there is one, else RUN is the trace itself. To be freed. */

@@ -312,7 +312,6 @@ int cmd_lantest(int argc, char **argv)
 	cfg.compatible = peer_name(argv[0], "afp_lantest");
 	cfg.table = cfg.compatible ? TABLE_PEER : TABLE_BOTH;
 	cfg.s.runs.not_kept = cfg.compatible;
-	cmd_catch_signals();
 	r = opt_parse(options, &cfg, argc, argv, &first, &e);
 	if (!r && (cfg.help || (cfg.compatible && argc == 1))) {
 		help(&cfg, stdout);
@@ -330,5 +329,6 @@ int cmd_lantest(int argc, char **argv)
 		return cmd_usage_error("lantest", &e);
 	if (!cfg.o.tests)
 		cfg.o.tests = LANTEST_ALL;
+	cmd_catch_signals();
 	return run(&cfg);
 }

@@ -331,8 +331,10 @@ enum outcome runs_save(struct runs_folder *f, const struct runs_cfg *cfg, const 
 		failed = true;
 	}
 	if (where)
-		fprintf(out, "\n%s is in %s\n",
-			r->n_phases ? "Everything measured" : "Nothing was measured; why", where);
+		fprintf(out, "\n%s in %s\n",
+			r->n_phases ? "Everything measured is"
+				    : "Nothing was measured; what is known of the run is",
+			where);
 	else if (why)
 		fprintf(out, "\n%s\n", why);
 	return failed && !o ? OUTCOME_FAILED : o;

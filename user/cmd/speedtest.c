@@ -473,7 +473,6 @@ int cmd_speedtest(int argc, char **argv)
 
 	if (!cfg)
 		return OUTCOME_FAILED;
-	cmd_catch_signals();
 	r = speedtest_parse(cfg, argc, argv, &e);
 	if (r && cfg->compatible)
 		cmd_say("%s", e.text);
@@ -485,6 +484,7 @@ int cmd_speedtest(int argc, char **argv)
 		speedtest_help(cfg, stdout);
 		r = argc == 1 ? peer_speedtest_exit_code(OUTCOME_USAGE) : OUTCOME_OK;
 	} else {
+		cmd_catch_signals();
 		r = run(cfg);
 	}
 	free(cfg);
