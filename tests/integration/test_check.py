@@ -15,7 +15,7 @@ import pytest
 from afpclient import AfpClient
 from checks import Found, check, one_of, only, port_option, steps, taken
 from netatalk import HERE, Server
-from scope import AS_NOBODY, FAILED, NO_SESSION, OK, UNTRUSTED, USAGE, Scope, wait_until
+from scope import AS_NOBODY, NO_SESSION, OK, UNTRUSTED, USAGE, Scope, wait_until
 
 WITHOUT_BPF = (sys.executable, str(Path(__file__).with_name("nobpf.py")))
 # A process namespace of its own: no server is seen, and the kernel's numbers are others.
@@ -132,7 +132,7 @@ def test_json_beside_the_text(scope: Scope, dbd: Server, tmp_path: Path) -> None
     assert "What can be watched" in done.out
     assert only(json.loads(saved.read_text()))["pid"] == dbd.pid
     assert [path.name for path in tmp_path.iterdir()] == ["check.json"]
-    scope.execute([*command, str(tmp_path / "no" / "x.json")]).expect(FAILED, "x.json")
+    scope.execute([*command, str(tmp_path / "no" / "x.json")]).expect(USAGE, "x.json")
 
 
 def keys(found: Found) -> dict[str, Found]:
