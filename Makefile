@@ -36,18 +36,22 @@ FUZZERS	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
 
 .DELETE_ON_ERROR:
 .PHONY: all demo check check-built check-programs unit-programs fuzz-programs vm-programs vm python unit \
-	 unit-sanitized fuzz fuzz-run bpf-tests integration lint bench install clean help
+	 unit-sanitized fuzz fuzz-run bpf-tests integration lint bench analysis install uninstall clean help deps pictures
 .SECONDARY:
 
 all: $(BUILD)/afpscope $(BUILD)/afp_lantest $(BUILD)/afp_speedtest
 
 help:
 	@echo 'make            build build/afpscope'
+	@echo 'make deps       install with apt-get what the build and make install need (root)'
 	@echo 'make demo       install what is missing, run the twelve tests against a real afpd (root)'
 	@echo 'make check      install what is missing, run every test (root)'
 	@echo 'make lint       format, shell and Python checks, include arrows, size budgets'
 	@echo 'make bench      afpscope against afp_lantest and other tracers: build/bench/results.json (root)'
+	@echo 'make analysis   report, query and the other Python commands, to be used from this folder'
 	@echo 'make install    into DESTDIR and PREFIX ($(PREFIX))'
+	@echo 'make uninstall  remove what make install brought'
+	@echo 'make pictures   the pictures of docs/tutorial.md'
 	@echo 'make clean      remove build/'
 
 $(BUILD)/afpscope: $(BUILD)/obj/user/cmd/main.o $(BUILD)/libafpscope.a
@@ -103,17 +107,24 @@ $(BUILD)/tests/%: tests/%.c $(FAKE) $(BUILD)/libafpscope.a
 	$(call say,TEST)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -I tests -MMD -MP -MF $@.d -o $@ $< $(FAKE) $(BUILD)/libafpscope.a \
-		$(LIBS) -lcmocka -lpthread
+		$(TEST_LDFLAGS) $(LIBS) -lcmocka -lpthread
+
+# Its own allocator stands before libc's.
+$(BUILD)/tests/unit/test_timed_regions: TEST_LDFLAGS = -Wl,$(subst $() ,$(comma),$(patsubst %,--wrap=%,malloc calloc \
+	realloc reallocarray aligned_alloc strdup mmap))
 
 $(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(BUILD)/libafpscope.a
 	$(call say,FUZZ)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -fsanitize=fuzzer -o $@ $< $(BUILD)/libafpscope.a $(LIBS)
 
+# Root's make leaves the tree to whom it belongs.
 demo:
-	$(Q)tests/need.sh build server
-	$(Q)$(MAKE) --no-print-directory all
+	$(Q)tests/need.sh build server analysis
+	$(Q)$(MAKE) --no-print-directory -j$(CPUS) all
+	$(Q)$(MAKE) --no-print-directory analysis
 	$(Q)tests/demo.sh
+	$(Q)[ -z "$$SUDO_UID" ] || chown -hR "$$SUDO_UID:$$SUDO_GID" build
 
 check:
 	$(Q)tests/need.sh build server check vm
@@ -174,20 +185,55 @@ bench:
 	$(Q)$(MAKE) --no-print-directory all $(BUILD)/tests/bpf/bench_calls
 	$(Q)$(PYTHON) -B tests/bench/bench.py
 
+# The commands in Python: a launcher each. They run in a virtual environment of their own, as
+# Debian has no package of some of what they import and its pip installs nothing beside packages.
+# VENV= at "make install" (as with DESTDIR): none is made, $(PYTHON) must have those packages.
 ANALYSIS   = info export query compare gate ab report
-PYLIB	   = $(PREFIX)/share/afpscope/python
+DATA	   = $(PREFIX)/share/afpscope
+DOC	   = $(PREFIX)/share/doc/afpscope
+COMPLETIONS = $(PREFIX)/share/bash-completion/completions
+VENV	  ?= $(if $(DESTDIR),,$(PREFIX)/lib/afpscope/venv)
+define launchers # FOLDER INTERPRETER LIBRARY
+	$(Q)sed 's|@PYTHON@|$(2)|; s|@LIB@|$(3)|' analysis/launcher.in > $(1)/afpscope-analysis
+	$(Q)chmod 755 $(1)/afpscope-analysis
+	$(Q)for c in $(ANALYSIS); do ln -sf afpscope-analysis $(1)/afpscope-$$c; done
+endef
+
+analysis:
+	$(Q)mkdir -p $(BUILD)
+	$(Q)PYTHON=$(PYTHON) analysis/venv.sh $(BUILD)/venv
+	$(call launchers,$(BUILD),$(abspath $(BUILD))/venv/bin/python3,$(CURDIR)/analysis)
+
+deps:
+	$(Q)tests/need.sh build analysis
+
+# Those of docs/tutorial.md.
+pictures: all analysis
+	$(Q)tests/pictures.sh
 
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 755 $(BUILD)/afpscope $(DESTDIR)$(PREFIX)/bin/afpscope
-	ln -sf afpscope $(DESTDIR)$(PREFIX)/bin/afp_lantest
-	ln -sf afpscope $(DESTDIR)$(PREFIX)/bin/afp_speedtest
-	install -d $(DESTDIR)$(PYLIB)/afpscope
-	install -m 644 analysis/afpscope/*.py analysis/afpscope/*.html analysis/afpscope/py.typed $(DESTDIR)$(PYLIB)/afpscope
-	sed 's|@PYTHON@|$(PYTHON)|; s|@LIB@|$(PYLIB)|' analysis/launcher.in > $(DESTDIR)$(PREFIX)/bin/afpscope-analysis
-	chmod 755 $(DESTDIR)$(PREFIX)/bin/afpscope-analysis
-	for c in $(ANALYSIS); do ln -sf afpscope-analysis $(DESTDIR)$(PREFIX)/bin/afpscope-$$c; done
-	install -m 644 docs/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(DATA)/python/afpscope $(DESTDIR)$(DOC)
+	$(Q)install -m 755 $(BUILD)/afpscope $(DESTDIR)$(PREFIX)/bin/afpscope
+	$(Q)ln -sf afpscope $(DESTDIR)$(PREFIX)/bin/afp_lantest
+	$(Q)ln -sf afpscope $(DESTDIR)$(PREFIX)/bin/afp_speedtest
+	$(Q)for p in docs/*.1; do sed 's|docs/|$(DOC)/|g' $$p > $(DESTDIR)$(PREFIX)/share/man/man1/$${p#docs/} || exit; done
+	$(Q)chmod 644 $(patsubst docs/%,$(DESTDIR)$(PREFIX)/share/man/man1/%,$(wildcard docs/*.1))
+	$(Q)cp -R $(wildcard docs/*.md) $(wildcard docs/*/) $(DESTDIR)$(DOC)
+	$(Q)chmod -R u=rwX,go=rX $(DESTDIR)$(DOC)
+	$(Q)install -m 644 analysis/afpscope/*.py analysis/afpscope/*.html analysis/afpscope/py.typed $(DESTDIR)$(DATA)/python/afpscope
+	$(call launchers,$(DESTDIR)$(PREFIX)/bin,$(if $(VENV),$(VENV)/bin/python3,$(PYTHON)),$(DATA)/python)
+	$(Q)install -d $(DESTDIR)$(COMPLETIONS)
+	$(Q)$(BUILD)/afpscope --completion bash > $(DESTDIR)$(COMPLETIONS)/afpscope
+	$(Q)for n in afp_lantest afp_speedtest; do ln -sf afpscope $(DESTDIR)$(COMPLETIONS)/$$n; done
+	$(Q)$(if $(VENV),PYTHON=$(PYTHON) analysis/venv.sh $(VENV))
+	@echo 'installed in $(DESTDIR)$(PREFIX): afpscope and its commands, manual pages, share/doc/afpscope'
+
+uninstall:
+	$(Q)rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,afpscope afp_lantest afp_speedtest \
+		$(addprefix afpscope-,analysis $(ANALYSIS)))
+	$(Q)rm -f $(patsubst docs/%,$(DESTDIR)$(PREFIX)/share/man/man1/%,$(wildcard docs/*.1))
+	$(Q)rm -f $(addprefix $(DESTDIR)$(COMPLETIONS)/,afpscope afp_lantest afp_speedtest)
+	$(Q)rm -rf $(DESTDIR)$(DATA) $(DESTDIR)$(DOC) $(DESTDIR)$(PREFIX)/lib/afpscope
 
 clean:
 	$(Q)rm -rf build

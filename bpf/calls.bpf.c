@@ -54,6 +54,22 @@ static __always_inline bool is_runnable(const struct task_struct___afs *task)
 	return !old->state;
 }
 
+/* Why it leaves its CPU. A cgroup's freezer puts tasks to sleep as if they waited for a signal. */
+static __always_inline __u8 off_of(bool preempted, const struct task_struct___afs *task)
+{
+	const struct task_struct___afs_old *old = (const void *)task;
+	__u64 state;
+
+	if (preempted || is_runnable(task))
+		return AFS_OFF_RUNQ;
+	if (bpf_core_field_exists(task->__state))
+		state = task->__state;
+	else
+		state = old->state;
+	return state & AFS_TASK_HELD || task->jobctl & AFS_TRAP_FREEZE ? AFS_OFF_STOPPED
+								       : AFS_OFF_BLOCKED;
+}
+
 /* (preempted, who leaves the CPU, who comes) */
 SEC("tp_btf/sched_switch")
 int on_switch(__u64 *ctx)
@@ -66,7 +82,7 @@ int on_switch(__u64 *ctx)
 		return 0;
 	t = thread_here(s, prev);
 	if (t && t->off == AFS_OFF_NOT)
-		switch_out(s, t, !(ctx[0] & 1) && !is_runnable(prev));
+		switch_out(s, t, off_of(ctx[0] & 1, prev));
 	if (t && tracing(AFS_TRACE_SMALL))
 		batch_end();
 	t = thread_here(s, (void *)ctx[2]);
@@ -102,9 +118,12 @@ static __always_inline __s32 process_new(int tgid, __u32 role, __s32 parent)
 		return -1;
 	p->role = role;
 	p->parent = parent;
-	p->begun_ns = bpf_ktime_get_ns();
+	p->begun_ns = p->looked_ns = bpf_ktime_get_ns();
 	p->tgid = tgid;
-	AFS_COUNT(shared.n_processes);
+	if (!p->used)
+		AFS_COUNT(shared.n_processes);
+	p->used = 1;
+	AFS_COUNT(shared.n_begun);
 	return i;
 }
 
@@ -134,7 +153,10 @@ static __always_inline struct afs_thread *thread_new(__s32 tid, __u32 slot, __u3
 	t->off = AFS_OFF_RUNQ;
 	thread_account(t, number);
 	t->tid = tid;
-	AFS_COUNT(shared.n_threads);
+	t->ended = 0;
+	if (!t->used)
+		AFS_COUNT(shared.n_threads);
+	t->used = 1;
 	return t;
 }
 
@@ -156,10 +178,11 @@ static __always_inline void thread_end(struct afs_thread *t, const void *task)
 		__sync_fetch_and_add(&p->kernel.wchar, io.wchar);
 	}
 	p->ended_ns = bpf_ktime_get_ns();
-	AFS_COUNT(p->ended);
 	s = tracing(AFS_TRACE_SMALL) ? bpf_map_lookup_elem(&stream, &i) : NULL;
 	if (s && p->told && p->serving == t->slot + 1)
 		trace_session(p, s, AFS_EVENT_END);
+	barrier(); /* then user space may take the process over */
+	AFS_COUNT(p->ended);
 }
 
 /* From here on the thread's calls count. false: the kernel has no storage for it. */
@@ -396,7 +419,9 @@ static __always_inline void mark_call(struct afs_thread *t, struct task_struct__
 
 	if (is_runnable(task))
 		return;
-	t->off = AFS_OFF_BLOCKED;
+	t->off = off_of(false, task);
+	if (t->off == AFS_OFF_STOPPED)
+		return;
 	t->nr = AFS_NR_ASLEEP;
 	enter_cell(t, AFS_CLASS_OTHER, AFS_OBJECT_UNKNOWN);
 #ifndef AFS_BY_TID
@@ -427,8 +452,29 @@ static __always_inline void mark_stream(__u32 slot)
 }
 
 /*
+ * What user space cleared is free. Done here, not by its own system calls: while one of those works
+ * on a map the classic tracepoints of its CPU are skipped.
+ */
+__noinline int release_all(void)
+{
+	__u32 n_threads = shared.release.n_threads, n_processes = shared.release.n_processes, slot;
+
+	for (__u32 i = 0; i < AFS_N_RELEASE && i < n_threads; i++) {
+		slot = shared.release.thread[i];
+		bpf_map_push_elem(&free_thread, &slot, BPF_ANY);
+	}
+	for (__u32 i = 0; i < AFS_N_RELEASE && i < n_processes; i++) {
+		slot = shared.release.process[i];
+		bpf_map_push_elem(&free_process, &slot, BPF_ANY);
+	}
+	shared.release.n_threads = shared.release.n_processes = 0;
+	return 0;
+}
+
+/*
  * One pass over all tasks: watches the threads of process "mark" that are not watched yet. Where a
  * thread is found asleep it may wake at any moment: its storage is there first, so that it is seen.
+ * At the end there is none: then slots are made free.
  */
 SEC("iter/task")
 int mark_process(struct bpf_iter__task___afs *ctx)
@@ -436,7 +482,10 @@ int mark_process(struct bpf_iter__task___afs *ctx)
 	struct task_struct___afs *task = ctx->task;
 	struct afs_thread *t;
 
-	if (!task || task->tgid != shared.mark.tgid || thread_known(task))
+	if (!task)
+		return release_all() & 0;
+	/* One that ends may have been watched, and its slot be another's. */
+	if (task->tgid != shared.mark.tgid || task->flags & AFS_PF_EXITING || thread_known(task))
 		return 0;
 	if (shared.mark.slot < 0) {
 		shared.mark.slot = process_new(task->tgid, shared.mark.role, -1);

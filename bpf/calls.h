@@ -46,6 +46,13 @@ enum afs_data {
 	AFS_DATA_UID,  /* none: the second argument is the effective user id to be */
 };
 
+/* What a call of class WAIT waits for. */
+enum afs_waits {
+	AFS_WAITS_READY, /* descriptors, signals, work: poll, select, epoll */
+	AFS_WAITS_TIME,  /* a time: nanosleep */
+	AFS_WAITS_LOCK,  /* other threads: futex */
+};
+
 /* One system call. */
 struct afs_call {
 	__u8 class;  /* enum afs_class */
@@ -54,7 +61,8 @@ struct afs_call {
 	__u8 closes; /* enum afs_closes */
 	__u8 data;   /* enum afs_data */
 	__u8 peek;   /* the argument with flags such as MSG_PEEK; 0: none */
-	__u8 spare[2];
+	__u8 waits;  /* enum afs_waits, of class WAIT */
+	__u8 spare;
 } __attribute__((aligned(8))); /* it is read as a word */
 
 /* Set before loading. */
@@ -66,13 +74,15 @@ struct afs_setup {
 	__u8 trace;       /* AFS_TRACE_: which records are made; 0: none */
 	__u8 batch;       /* they are gathered: no program interrupts another on its CPU */
 	__u32 trace_wake; /* user space is woken for so many bytes of a CPU's; a power of two */
-	__u8 column[AFS_N_STATES]; /* enum afs_column: where blocked time belongs */
+	__u8 column[AFS_N_STATES];        /* enum afs_column: where blocked time belongs */
+	__u8 spread[AFS_ACCOUNT_BETWEEN]; /* of requests: which of a stripe's */
 };
 
 #define AFS_N_THREADS   16384
 #define AFS_N_PROCESSES 4096
 
 #define AFS_NR_NONE     (-1) /* in user code */
+#define AFS_NR_URING    426  /* io_uring_enter, which returns how many operations it took */
 #define AFS_NR_ASLEEP   (-2) /* found asleep in a call, nothing known about it */
 
 /* Whether a thread has a CPU. */
@@ -80,6 +90,7 @@ enum afs_off {
 	AFS_OFF_NOT,     /* on a CPU */
 	AFS_OFF_RUNQ,    /* waits for one */
 	AFS_OFF_BLOCKED, /* asleep */
+	AFS_OFF_STOPPED, /* stopped by a signal, held by a debugger, or frozen */
 };
 
 /* What the request in service has taken so far, by its thread; only where there is a trace. */
@@ -95,7 +106,7 @@ struct afs_thread {
 	__s32 nr;           /* the call in progress; AFS_NR_ */
 	__u16 cell;         /* where it will count */
 	__u8 class, object; /* the same, taken apart */
-	__s32 tid;          /* 0: slot not in use yet */
+	__s32 tid;          /* 0: slot not in use */
 	__u16 process;      /* its slot */
 	__u8 counting;      /* a call is being counted: not yet in every ledger */
 	__u8 room;
@@ -107,8 +118,9 @@ struct afs_thread {
 	__u8 off;   /* enum afs_off */
 	__u8 flags; /* of the call in progress */
 	__u8 data;  /* enum afs_data, of the call in progress */
-	__u8 again; /* object of a socket that was not ready; 0: none */
-	__u8 ended;
+	__u8
+	    again; /* object that a wait is for now: the call before failed, or may have; 0: none */
+	__u8 ended;  /* also while its slot is free */
 	__u64 calls; /* that have returned */
 	/* Second cache line. */
 	__u64 task;         /* address of its struct */
@@ -127,7 +139,7 @@ struct afs_thread {
 	__u32 fd;     /* of the call in progress */
 	__u32 slot;   /* its own */
 	__u8 found;   /* not started under our eyes: "io" is to be taken at its first call */
-	__u8 waits;   /* its "inner.base" is set */
+	__u8 waits;   /* for its CNID server, as "inner" says */
 	__u8 stopped; /* counts no more */
 	__u8 marking; /* the iterator is at it: what it does is not counted, but sets "moved" */
 	/* The third: what a trace needs. After it what few calls do. */
@@ -136,41 +148,74 @@ struct afs_thread {
 	__s32 session;  /* its process's number */
 	__u16 dsi_id;   /* of the request that it works for; only where there is a trace */
 	__u8 moved;     /* what the iterator found of it is out of date */
-	__u8 room2;
+	__u8 used;      /* the slot was handed out before: user space clears all but this and seq */
 	/* The kernel's account when ours began; once "stopped", what it grew by since. */
 	struct afs_compat io;
+	__u64 room2[7];
 };
 
-/* What a CNID server's thread did in all, and had done when the one it serves fell asleep. */
+/*
+ * A CNID server's thread: what it did in all. A session's: the connection it asked on last, and of
+ * the thread that answers there what it had done when we fell asleep, and since.
+ */
 struct afs_inner {
 	__u64 total[AFS_N_INSIDE];
 	__u64 base[AFS_N_INSIDE];
 	__u64 waited[AFS_N_INSIDE];
+	__u64 link;   /* key of the connection; 0: none yet */
+	__u32 server; /* slot + 1 of the thread that "base" is of; 0: not known, nor is "base" */
+	__u32 spare;
 };
+
+/* A CNID connection. Slots are used again: a thread is the one meant as long as it has the number.
+ */
+struct afs_link {
+	__u32
+	    asker; /* slot + 1 of the thread that sent the last request; 0: none that is watched */
+	__s32 asker_tid;
+	__u32 server; /* slot + 1 of the thread that read the last; 0: none yet */
+	__s32 server_tid;
+};
+
+#define AFS_N_LINKS 16384
+
+/* A descriptor of a process that was looked at after a moment. */
+struct afs_seen_key {
+	__u64 looked_ns;
+	__u32 process, fd;
+};
+
+struct afs_seen {
+	__u64 link; /* of a CNID connection: its key */
+	__u32 object;
+	__u32 asked; /* calls of the one who asks, up to 3 */
+};
+
+#define AFS_N_SEEN  16384
 
 #define AFS_FD_NO   0xffffffffu /* "fd" of a call that takes none; only where there is a trace */
 #define AFS_FD_ALL  0xffffffffu
 #define AFS_FD_KEEP 0xfffffffeu /* closes none */
 
-/* Descriptors whose object is remembered, as long as no call closes them. */
+/* Descriptors whose object the process itself remembers, as long as no call closes them. */
 #define AFS_N_FDS 256
 
 /* A watched process. */
 struct afs_process {
 	__s32 tgid;
+	__u32 used;   /* the slot was handed out before: user space clears all but this */
 	__u32 role;   /* enum afs_role */
 	__s32 parent; /* slot; -1: chosen by user space */
 	__u32 threads;
-	__u32 ended;       /* threads that have ended */
-	__u32 epoch;       /* of struct afs_inodes when "object" was begun */
-	__u32 serving;     /* slot + 1 of the thread that reads the client's socket */
-	__u32 cnid_thread; /* slot + 1 of the CNID server's thread that answers it */
-	__u32 uid;         /* effective, not 0; 0: not seen yet */
-	__u32 told;        /* its session's begin is a record */
+	__u32 ended;   /* threads that have ended: written last of all when one does */
+	__u32 epoch;   /* of struct afs_inodes when "object" was begun */
+	__u32 serving; /* slot + 1 of the thread that reads the client's socket */
+	__u32 uid;     /* effective, not 0; 0: not seen yet */
+	__u32 told;    /* its session's begin is a record */
 	__u64 begun_ns, ended_ns;
+	__u64 looked_ns;          /* what was seen of its descriptors before is forgotten */
 	struct afs_compat kernel; /* the kernel's account of the threads that have ended */
 	__u8 object[AFS_N_FDS];   /* enum afs_object + 1; 0: not told yet */
-	__u16 peer[AFS_N_FDS];    /* CNID server: slot + 1 of the process at the other end */
 };
 
 /* What is left of the bytes that a call moved. */
@@ -205,18 +250,43 @@ struct afs_queued {
 
 #define AFS_N_QUEUED 256
 
+/*
+ * FPOpenVol as it came: without the command's number a byte 0, the bitmap, and the volume's name
+ * with its length before it. What stands behind the name, a password, is not copied.
+ */
+#define AFS_OPENVOL     24
+#define AFS_OPENVOL_LEN 64 /* of it are kept at most one less */
+#define AFS_OPENVOL_AT  3  /* the name's length */
+
+struct afs_openvol {
+	__u32 request; /* DSI id + 1; 0: none */
+	__u32 have;    /* of bytes */
+	union {
+		__u8 bytes[AFS_OPENVOL_LEN];
+		__u64 word[AFS_OPENVOL_LEN / 8];
+	};
+};
+
+#define AFS_N_OPENVOL 4 /* on their way: by DSI id */
+#define AFS_N_VOLUMES 4 /* of a session, that are named */
+
 /* The client's connection of a process; index as in "process". */
 struct afs_stream {
 	struct afs_flow flow[2]; /* to the server, from the server */
 	__u32 first, n;          /* of queue */
 	__u64 begun, answered;   /* requests */
 	__u64 dropped;           /* requests that were never answered, replies to none */
+	__u64 before;            /* replies to requests that began before the watch */
 	__u64 overrun;           /* requests that found the queue full */
 	__u64 ns;                /* of the answered */
 	__u64 bytes_in, bytes_out;
 	__u16 port, family; /* the client's, family 0: not known */
 	__u32 found;        /* it was there before the watch */
 	__u8 ip[16];
+	/* Volumes that it opened, each once; 0 in the bitmap's place, and behind the name. */
+	__u32 n_volumes, more_volumes; /* of volume; how often others were opened */
+	struct afs_openvol opening[AFS_N_OPENVOL];
+	struct afs_openvol volume[AFS_N_VOLUMES];
 	struct afs_queued queue[AFS_N_QUEUED];
 };
 
@@ -228,9 +298,18 @@ struct afs_row {
 /* The first parts belong to AFS_ACCOUNT_MORE, the others to whatever comes first. */
 #define AFS_N_FIXED_PARTS (AFS_N_ROLES * AFS_N_STATES)
 #define AFS_N_PARTS       4096
-#define AFS_N_RESULTS     256
 
 #define AFS_BATCH_LEN     2048
+
+/* How long the requests of one account took. */
+struct afs_spread {
+	__u64 hist[AFS_REQUEST_BUCKETS];
+	__u64 span;           /* the one that min and max are of; before the first request 0 */
+	__u64 min_ns, max_ns; /* in that span */
+};
+
+/* Commands that have a name have one each. The first takes all others', and is not read. */
+#define AFS_N_SPREADS 96
 
 /* What a CPU counts and remembers; written by its programs only. */
 struct afs_stripe {
@@ -249,6 +328,8 @@ struct afs_stripe {
 	struct afs_cell cell[AFS_N_CELLS];
 	struct afs_compat compat[AFS_N_PROCESSES];
 	struct afs_account account[AFS_N_ACCOUNTS];
+	struct afs_spread spread[AFS_N_SPREADS];
+	struct afs_result result[AFS_N_RESULTS];
 } __attribute__((aligned(64)));
 
 /* An inode with a meaning that the kernel cannot know. */
@@ -282,7 +363,9 @@ struct afs_lost {
 	__u64 steps;                  /* reads and writes with more frames than one look takes */
 	__u64 results;                /* result codes that found no room */
 	__u64 records[AFS_N_STREAMS]; /* of a trace: no room in the buffer */
+	__u64 links;                  /* CNID connections forgotten: no room */
 	__u64 switches;               /* a thread was on a CPU, and we had not been told */
+	__u64 uring;                  /* operations that threads had io_uring do */
 };
 
 /* Which process the iterator marks, and what came of it. */
@@ -296,20 +379,31 @@ struct afs_mark {
 	__u64 task;    /* the one at hand */
 };
 
+/* Slots that user space has cleared: the marker's next pass makes them free. */
+#define AFS_N_RELEASE 64
+
+struct afs_release {
+	__u32 n_threads, n_processes;
+	__u32 thread[AFS_N_RELEASE], process[AFS_N_RELEASE];
+};
+
 /* In .bss: seen by user space through a mapping. */
 struct afs_shared {
 	__u32 stopping; /* a thread's next call is not counted any more */
 	__u32 n_newborn;
+	struct afs_release release;
 	struct afs_inodes inodes;
 	struct afs_lost lost;
 	struct afs_mark mark;
-	__u32 n_threads, n_processes, n_parts; /* slots handed out so far */
-	__u32 spare;
-	__u32 part_key[AFS_N_PARTS]; /* row * AFS_N_STATES + state */
+	__u64 span; /* numbers the times of which extremes are wanted; from 1 on */
+	__u32 n_threads, n_processes, n_parts; /* slots in use until now, all in front */
+	__u32 n_begun;                         /* processes watched until now */
+	__u32 n_unserved, spare;               /* CNID connections whose server is not watched */
+	__u32 part_key[AFS_N_PARTS];           /* row * AFS_N_STATES + state */
 };
 
 #ifndef __bpf__
-_Static_assert(sizeof(struct afs_thread) == 256, "four cache lines");
+_Static_assert(sizeof(struct afs_thread) == 320, "five cache lines");
 _Static_assert(offsetof(struct afs_thread, task) == 64, "what every call needs is in two");
 _Static_assert(offsetof(struct afs_thread, work) == 128, "what every call needs is in two");
 _Static_assert(offsetof(struct afs_stripe, batch) == 64, "a cache line");

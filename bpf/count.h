@@ -8,6 +8,7 @@
  */
 
 #include "bpf/hist.h"
+#include "bpf/link.h"
 #include "bpf/maps.h"
 #include "bpf/object.h"
 #include "bpf/request.h"
@@ -19,6 +20,12 @@
 static __always_inline bool is_lock(unsigned long cmd)
 {
 	return (cmd >= F_GETLK && cmd <= F_SETLKW) || (cmd >= F_OFD_GETLK && cmd <= F_OFD_SETLKW);
+}
+
+static __always_inline bool moves_bytes(__u32 class)
+{
+	return class == AFS_CLASS_READ || class == AFS_CLASS_WRITE || class == AFS_CLASS_RECV ||
+	       class == AFS_CLASS_SEND;
 }
 
 /* Of which descriptor the call is; remembers what leave() will need. */
@@ -40,6 +47,8 @@ static __always_inline __u32 enter_fd(struct afs_thread *t, __u64 task, const st
 							      : AFS_FD_ALL;
 		forget(p, t->process, t->closes);
 	}
+	if (object == AFS_OBJECT_CNID && t->role == AFS_ROLE_AFPD && moves_bytes(call->class))
+		link_ask(t->slot, task, t->fd);
 	if (object != AFS_OBJECT_CLIENT ||
 	    (call->class != AFS_CLASS_READ && call->class != AFS_CLASS_RECV))
 		return object;
@@ -134,17 +143,15 @@ static __always_inline void enter_cell(struct afs_thread *t, __u32 class, __u32 
 	t->part = part_of(t, AFS_STATE(class, object));
 }
 
-static __always_inline struct afs_call call_of(long nr)
+/* Of a wait: the object it is for. One for a time is for the database that the call before met. */
+static __always_inline __u32 enter_wait(struct afs_thread *t, __u8 waits)
 {
-	union {
-		__u64 word;
-		struct afs_call call;
-	} c;
-
-	if ((unsigned long)nr >= AFS_N_CALLS)
-		nr = AFS_N_CALLS - 1;
-	c.word = *(const volatile __u64 *)&setup.calls[nr];
-	return c.call;
+	if (t->role == AFS_ROLE_CNID && waits == AFS_WAITS_READY &&
+	    t->account != AFS_ACCOUNT_BETWEEN)
+		thread_account(t, AFS_ACCOUNT_BETWEEN);
+	if (waits != (t->again == AFS_OBJECT_CNIDDB ? AFS_WAITS_TIME : AFS_WAITS_READY))
+		return AFS_OBJECT_NONE;
+	return t->again;
 }
 
 /* task, and its address, where it is not the one that runs. */
@@ -173,11 +180,8 @@ static __always_inline void enter(struct afs_stripe *s, struct afs_thread *t, vo
 	t->closes = AFS_FD_KEEP;
 	if (call.fd != AFS_FD_NONE || call.closes)
 		object = enter_fd(t, address, &call, arg);
-	if (call.class == AFS_CLASS_WAIT) {
-		object = t->again;
-		if (t->role == AFS_ROLE_CNID && t->account != AFS_ACCOUNT_BETWEEN)
-			thread_account(t, AFS_ACCOUNT_BETWEEN);
-	}
+	if (call.class == AFS_CLASS_WAIT)
+		object = enter_wait(t, call.waits);
 	enter_data(t, &call, object, arg);
 	if (object != AFS_OBJECT_CLIENT && is_from_client(t, address, &call, arg[0]))
 		t->data = AFS_DATA_FILE;
@@ -249,7 +253,7 @@ static __always_inline bool is_error(const struct afs_thread *t, long ret)
 static __always_inline void count_cell(struct afs_stripe *s, const struct afs_thread *t, bool error,
 				       __u64 bytes, __u64 ns)
 {
-	__u32 i = t->cell, bucket = afs_hist_index(ns);
+	__u32 i = t->cell, bucket = afs_hist_index(ns, AFS_HIST_BITS, AFS_HIST_BUCKETS);
 	struct afs_cell *c;
 
 	if (!AFS_BELOW(i, AFS_N_CELLS) || !AFS_BELOW(bucket, AFS_HIST_BUCKETS))
@@ -284,33 +288,6 @@ static __always_inline bool is_inbound(const struct afs_thread *t)
 	       (t->class == AFS_CLASS_COPY && !is_on(t, AFS_OBJECT_CLIENT));
 }
 
-/* A CNID server's thread read a request: from now on it works for the one who sent it. */
-static __always_inline void serve(struct afs_thread *t)
-{
-	struct afs_process *p = process_of(t), *asker;
-	__u32 i = 0, number = AFS_ACCOUNT_BETWEEN;
-	struct afs_thread *for_whom;
-
-	if (p && t->fd < AFS_N_FDS)
-		i = p->peer[fd_index(t->fd)];
-	if (!i)
-		return;
-	asker = process_at(i - 1);
-	if (!asker)
-		return;
-	asker->cnid_thread = t->slot + 1;
-	i = asker->serving - 1;
-	for_whom = bpf_map_lookup_elem(&thread, &i);
-	if (for_whom)
-		number = for_whom->account;
-	if (for_whom && tracing(AFS_TRACE_CALLS))
-		t->dsi_id = for_whom->dsi_id;
-	if (number != t->account) {
-		thread_account(t, number);
-		t->part = part_of(t, state_of(t));
-	}
-}
-
 /* Follows the bytes to the server, whose arrival may change what the thread works for. */
 static __always_inline void leave_in(struct afs_thread *t, long ret, __u64 now)
 {
@@ -318,7 +295,7 @@ static __always_inline void leave_in(struct afs_thread *t, long ret, __u64 now)
 
 	if (t->role == AFS_ROLE_CNID) {
 		if (is_on(t, AFS_OBJECT_CNID) && is_inbound(t))
-			serve(t);
+			link_serve(t->slot);
 		return;
 	}
 	if (!t->data || t->data == AFS_DATA_UID || !is_inbound(t))
@@ -336,12 +313,15 @@ static __always_inline void leave_uid(struct afs_thread *t)
 		p->uid = t->buf;
 }
 
-/* A socket that was not ready: the wait after it is for the client to take, the CNID to answer. */
+/*
+ * What a wait is for that comes now: a socket that was not ready, for the client to take, for the
+ * CNID to answer; or, for a time, the CNID database, which another has locked.
+ */
 static __always_inline void note_again(struct afs_thread *t, long ret)
 {
 	if (t->class == AFS_CLASS_WAIT)
 		return;
-	t->again = 0;
+	t->again = is_on(t, AFS_OBJECT_CNIDDB) ? AFS_OBJECT_CNIDDB : 0;
 	if (ret != -EAGAIN)
 		return;
 	if (is_on(t, AFS_OBJECT_CNID))
@@ -377,6 +357,8 @@ static __always_inline void leave(struct afs_stripe *s, struct afs_thread *t, lo
 		forget_closed(t);
 	note_again(t, ret);
 	t->calls++;
+	if (AFS_RARE(t->nr == AFS_NR_URING) && ret > 0)
+		__sync_fetch_and_add(&shared.lost.uring, ret);
 	t->nr = AFS_NR_NONE;
 	if (t->data == AFS_DATA_UID && !ret)
 		leave_uid(t);

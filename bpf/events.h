@@ -124,7 +124,8 @@ struct afs_part {
 	__u64 cpu_ns;               /* on a CPU */
 	__u64 blocked_ns;           /* asleep until woken */
 	__u64 runq_ns;              /* runnable, waiting for a CPU */
-	__u64 room[2];              /* up to a cache line */
+	__u64 stopped_ns;           /* stopped by a signal, held by a debugger, or frozen */
+	__u64 room;                 /* up to a cache line */
 };
 
 /* What a CNID server did while the thread that serves a request waited for it. X(name, text) */
@@ -134,8 +135,9 @@ struct afs_part {
 	X(SYNC, "fsync, fdatasync")                                                                \
 	X(LOCK, "lock")                                                                            \
 	X(IO, "other I/O")                                                                         \
+	X(STOPPED, "stopped by a signal, held by a debugger, or frozen")                           \
 	X(IDLE, "idle: the request or its answer is on its way")                                   \
-	X(UNKNOWN, "unknown")
+	X(UNKNOWN, "not seen")
 
 enum afs_inside {
 #define X(name, text) AFS_INSIDE_##name,
@@ -153,8 +155,14 @@ struct afs_account {
 	__u64 unexplained_ns; /* of this, in no part */
 	__u64 unexplained;    /* requests of whose time more than 1 % is in no part */
 	__u64 inside[AFS_N_INSIDE];
-	__u64 hist[AFS_HIST_BUCKETS];
 };
+
+/*
+ * Time histogram of the requests of one account, in the same way but finer: a bucket is at most
+ * 1/16 of its value wide.
+ */
+#define AFS_REQUEST_BITS    4
+#define AFS_REQUEST_BUCKETS 528 /* up to 2^36 ns */
 
 /* One result code of an account. */
 struct afs_result {
@@ -162,6 +170,17 @@ struct afs_result {
 	__s32 code;
 	__u64 n;
 };
+
+/* A table of results, and how many places one may be at; a spectest makes some 400. */
+#define AFS_RESULT_BITS  10
+#define AFS_N_RESULTS    (1 << AFS_RESULT_BITS)
+#define AFS_RESULT_TRIES 32
+
+/* The first of these places: codes are neighbours, their places are not. */
+static inline __u32 afs_result_index(__u32 account, __s32 code)
+{
+	return (((__u32)code ^ account << 16) * 0x9e3779b1u) >> (32 - AFS_RESULT_BITS);
+}
 
 /* One process's compatible ledger: what /proc/PID/io calls syscr, syscw, rchar, wchar. */
 struct afs_compat {

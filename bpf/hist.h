@@ -3,7 +3,7 @@
 #define AFS_HIST_H
 
 /*
- * base/hist.h's hist_index() for a cell's histogram, written so that a BPF program may use it
+ * base/hist.h's hist_index() for a histogram of n buckets, written so that a BPF program may use it
  * (it has no instruction that counts leading zeros). Everything past the last bucket is in it.
  */
 
@@ -19,21 +19,20 @@ static const __u8 afs_hist_octave[64] = {
 	35, 21, 31, 24, 62, 37, 43, 54, 6,  28, 34, 23, 61, 42, 27, 33, 60, 26, 59, 58,
 };
 
-static inline __u32 afs_hist_index(__u64 v)
+static inline __u32 afs_hist_index(__u64 v, __u32 bits, __u32 n)
 {
 	__u32 octave, i;
 	__u64 x = v;
 
-	if (v < 1u << AFS_HIST_BITS)
+	if (v < 1u << bits)
 		return (__u32)v;
 	/* The highest bit alone, without branches: they would go another way each time. */
 	for (int shift = 1; shift <= 32; shift *= 2)
 		x |= x >> shift;
 	x -= x >> 1;
 	octave = afs_hist_octave[(x * AFS_HIST_DE_BRUIJN) >> 58];
-	i = ((octave - AFS_HIST_BITS + 1) << AFS_HIST_BITS) +
-	    (__u32)(v >> (octave - AFS_HIST_BITS)) - (1u << AFS_HIST_BITS);
-	return i < AFS_HIST_BUCKETS ? i : AFS_HIST_BUCKETS - 1;
+	i = ((octave - bits + 1) << bits) + (__u32)(v >> (octave - bits)) - (1u << bits);
+	return i < n ? i : n - 1;
 }
 
 #endif

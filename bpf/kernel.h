@@ -66,6 +66,7 @@ struct socket___afs {
 };
 
 struct unix_sock___afs {
+	struct path___afs path; /* of the file that it, or who accepted it, is bound to */
 	struct sock___afs *peer;
 };
 
@@ -85,11 +86,17 @@ struct task_io_accounting___afs {
 struct task_struct___afs {
 	int pid;
 	int tgid;
+	unsigned int flags;
 	unsigned int __state;
+	unsigned long jobctl;
 	struct files_struct___afs *files;
 	struct task_io_accounting___afs ioac;
 	void *bpf_storage;
 };
+
+/* States of a task that is stopped, held by a debugger, or frozen; and its cgroup freezes it. */
+#define AFS_TASK_HELD   (0x4 | 0x8 | 0x8000)
+#define AFS_TRAP_FREEZE (1ul << 23)
 
 /* Before 5.14. */
 struct task_struct___afs_old {
@@ -150,6 +157,7 @@ enum bpf_func_id___afs {
 	BPF_FUNC_task_pt_regs___afs = 175,
 };
 
+#define AFS_PF_EXITING   0x00000004
 #define AFS_CLONE_THREAD 0x00010000
 #define AFS_MSG_PEEK     0x2
 

@@ -58,14 +58,16 @@ AFS_ARRAY(inner, AFS_N_THREADS, struct afs_inner);
 AFS_ARRAY(process, AFS_N_PROCESSES, struct afs_process);
 AFS_ARRAY(stream, AFS_N_PROCESSES, struct afs_stream);
 AFS_ARRAY(row, AFS_N_ROLES *AFS_N_ACCOUNTS, struct afs_row);
-AFS_ARRAY(result, AFS_N_RESULTS, struct afs_result);
 
 AFS_ARRAY(stripe, 1, struct afs_stripe); /* one for every CPU: user space sets how many */
 
-/* Free slots, filled by user space in their order. */
+/*
+ * Free slots, filled by user space, the first on top: one that was in use is taken before one that
+ * never was, so all that were are in front.
+ */
 #define AFS_FREE(name, n)                                                                          \
 	struct {                                                                                   \
-		__uint(type, BPF_MAP_TYPE_QUEUE);                                                  \
+		__uint(type, BPF_MAP_TYPE_STACK);                                                  \
 		__uint(max_entries, n);                                                            \
 		__type(value, __u32);                                                              \
 	} name SEC(".maps")
@@ -74,13 +76,21 @@ AFS_FREE(free_thread, AFS_N_THREADS);
 AFS_FREE(free_process, AFS_N_PROCESSES);
 AFS_FREE(free_part, AFS_N_PARTS);
 
-/* CNID connections: their ends' ports or address -> slot + 1 of the process that asks. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
-	__type(key, __u64);
-	__type(value, __u32);
-} link SEC(".maps");
+/*
+ * CNID connections, by what both their ends have in common; and descriptors: those that are ends of
+ * such connections, and any beyond the process's own table. What had to make room for others is
+ * looked at again.
+ */
+#define AFS_LRU(name, n, by, of)                                                                   \
+	struct {                                                                                   \
+		__uint(type, BPF_MAP_TYPE_LRU_HASH);                                               \
+		__uint(max_entries, n);                                                            \
+		__type(key, by);                                                                   \
+		__type(value, of);                                                                 \
+	} name SEC(".maps")
+
+AFS_LRU(link, AFS_N_LINKS, __u64, struct afs_link);
+AFS_LRU(seen, AFS_N_SEEN, struct afs_seen_key, struct afs_seen);
 
 /* Records of a trace; a page, where there is none. */
 struct {
@@ -139,20 +149,22 @@ static __always_inline struct afs_thread *thread_at(__u32 *slot)
 	return bpf_map_lookup_elem(&thread, &i);
 }
 
-/* NULL: not watched. */
+/* NULL: not watched, or its time is up and its slot is not its own any more. */
 static __always_inline struct afs_thread *thread_known(void *task)
 {
-	const struct task_struct___afs *t = task;
+	const struct task_struct___afs *in = task;
+	struct afs_thread *t;
 #ifdef AFS_BY_TID
 	__u32 tid;
 
-	AFS_GET(tid, t->pid);
-	return thread_at(bpf_map_lookup_elem(&watched, &tid));
+	AFS_GET(tid, in->pid);
+	t = thread_at(bpf_map_lookup_elem(&watched, &tid));
 #else
-	if (!t->bpf_storage)
+	if (!in->bpf_storage)
 		return NULL;
-	return thread_at(bpf_task_storage_get(&watched, task, NULL, 0));
+	t = thread_at(bpf_task_storage_get(&watched, task, NULL, 0));
 #endif
+	return t && t->task == (__u64)task ? t : NULL;
 }
 
 /* NULL: not watched, or not yet. */
@@ -187,6 +199,19 @@ static __always_inline struct afs_process *process_at(__u32 slot)
 static __always_inline struct afs_process *process_of(const struct afs_thread *t)
 {
 	return process_at(t->process);
+}
+
+static __always_inline struct afs_call call_of(long nr)
+{
+	union {
+		__u64 word;
+		struct afs_call call;
+	} c;
+
+	if ((unsigned long)nr >= AFS_N_CALLS)
+		nr = AFS_N_CALLS - 1;
+	c.word = *(const volatile __u64 *)&setup.calls[nr];
+	return c.call;
 }
 
 /* The kernel's account of a task's own calls. */

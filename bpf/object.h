@@ -110,13 +110,39 @@ static __always_inline struct sock___afs *end_of(struct end *out, const struct f
 
 #define OBJECT_FOR_NOW 0x80 /* not to be remembered: a socket that is not connected yet */
 
+/* A CNID connection by the file that one of its ends is bound to, else AFS_OBJECT_SOCKET. */
+static __always_inline __u32 object_of_unix(const void *own, const void *peer,
+					    const volatile struct afs_inodes *known)
+{
+	const struct unix_sock___afs *sk = own;
+	struct dentry___afs *dentry = NULL;
+	struct inode___afs *inode = NULL;
+
+	if (!peer)
+		return AFS_OBJECT_SOCKET | OBJECT_FOR_NOW;
+	if (!known->n_files)
+		return AFS_OBJECT_SOCKET;
+	READ(dentry, sk->path.dentry);
+	sk = peer;
+	if (!dentry)
+		READ(dentry, sk->path.dentry);
+	if (!dentry)
+		return AFS_OBJECT_SOCKET;
+	READ(inode, dentry->d_inode);
+	return object_in((const void *)known->file, known->n_files, inode) == AFS_OBJECT_CNID
+		   ? AFS_OBJECT_CNID
+		   : AFS_OBJECT_SOCKET;
+}
+
 /* A client's or a CNID connection by its ports, else AFS_OBJECT_SOCKET. */
 static __always_inline __u32 object_of_ports(const struct file___afs *file,
 					     const volatile struct afs_inodes *known)
 {
 	struct end end = {};
+	const void *sk = end_of(&end, file);
 
-	end_of(&end, file);
+	if (end.family == AFS_UNIX)
+		return object_of_unix(sk, (const void *)end.other, known);
 	if (end.family != AFS_INET && end.family != AFS_INET6)
 		return AFS_OBJECT_SOCKET;
 	if (!end.peer)
@@ -139,7 +165,7 @@ static __always_inline __u32 object_of_socket(const struct file___afs *file,
 
 	if (object != AFS_N_OBJECTS)
 		return object;
-	return known->n_ports ? object_of_ports(file, known) : AFS_OBJECT_SOCKET;
+	return object_of_ports(file, known);
 }
 
 /* NULL: not an open descriptor. */
@@ -219,21 +245,26 @@ static __always_inline __u64 link_of(const struct file___afs *file, bool asks)
 	return asks ? (__u64)end.local << 16 | end.peer : (__u64)end.peer << 16 | end.local;
 }
 
-/* false: the other end was not seen yet. */
-static __always_inline bool note_link(struct afs_process *p, __u32 slot, __u32 fd,
-				      const struct file___afs *file)
+static __always_inline struct afs_seen_key seen_key(const struct afs_process *p, __u32 slot,
+						    __u32 fd)
 {
-	__u64 key = link_of(file, p->role == AFS_ROLE_AFPD);
-	__u32 value = slot + 1, *asker;
+	return (struct afs_seen_key) { .looked_ns = p->looked_ns, .process = slot, .fd = fd };
+}
 
-	if (p->role == AFS_ROLE_AFPD) {
-		bpf_map_update_elem(&link, &key, &value, BPF_ANY);
-		return true;
-	}
-	asker = bpf_map_lookup_elem(&link, &key);
-	if (asker && fd < AFS_N_FDS)
-		p->peer[fd_index(fd)] = *asker;
-	return asker;
+static __always_inline struct afs_seen *seen_at(const struct afs_process *p, __u32 slot, __u32 fd)
+{
+	struct afs_seen_key key = seen_key(p, slot, fd);
+
+	return bpf_map_lookup_elem(&seen, &key);
+}
+
+static __always_inline void seen_add(const struct afs_process *p, __u32 slot, __u32 fd,
+				     const struct afs_seen *what)
+{
+	struct afs_seen_key key = seen_key(p, slot, fd);
+
+	if (bpf_map_update_elem(&seen, &key, what, BPF_ANY) && what->link)
+		AFS_COUNT(shared.lost.links);
 }
 
 __noinline int forget_all(__u32 slot)
@@ -243,18 +274,45 @@ __noinline int forget_all(__u32 slot)
 	if (!p)
 		return 0;
 	__builtin_memset(p->object, 0, sizeof(p->object));
-	__builtin_memset(p->peer, 0, sizeof(p->peer));
+	p->looked_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* What is beyond the process's own table. A connection ends with the end of the one who asks. */
+__noinline int forget_seen(__u32 slot, __u32 fd)
+{
+	struct afs_process *p = process_at(slot);
+	struct afs_seen_key key;
+	struct afs_seen *s;
+	__u64 link_key;
+
+	if (!p)
+		return 0;
+	key = seen_key(p, slot, fd);
+	s = bpf_map_lookup_elem(&seen, &key);
+	if (!s)
+		return 0;
+	link_key = s->link;
+	if (link_key && p->role == AFS_ROLE_AFPD)
+		bpf_map_delete_elem(&link, &link_key);
+	bpf_map_delete_elem(&seen, &key);
 	return 0;
 }
 
 static __always_inline void forget(struct afs_process *p, __u32 slot, __u32 fd)
 {
+	bool more = fd >= AFS_N_FDS;
+
 	if (fd == AFS_FD_ALL) {
 		forget_all(slot);
-	} else if (fd < AFS_N_FDS) {
-		p->object[fd_index(fd)] = 0;
-		p->peer[fd_index(fd)] = 0;
+		return;
 	}
+	if (!more) {
+		more = p->object[fd_index(fd)] == AFS_OBJECT_CNID + 1;
+		p->object[fd_index(fd)] = 0;
+	}
+	if (more)
+		forget_seen(slot, fd);
 }
 
 /*
@@ -264,6 +322,7 @@ static __always_inline void forget(struct afs_process *p, __u32 slot, __u32 fd)
 __noinline __u32 object_look(__u32 slot, __u64 task, __u32 fd)
 {
 	struct afs_process *p = process_at(slot);
+	struct afs_seen what = {};
 	struct file___afs *file;
 	struct afs_stream *s;
 	__u32 object;
@@ -279,13 +338,15 @@ __noinline __u32 object_look(__u32 slot, __u64 task, __u32 fd)
 		if (s && !s->family)
 			note_client(s, file);
 	} else if (object == AFS_OBJECT_CNID) {
-		if (!note_link(p, slot, fd, file))
-			return object;
+		what.link = link_of(file, p->role == AFS_ROLE_AFPD);
 	} else if (object == AFS_OBJECT_DATA && p->role == AFS_ROLE_CNID) {
 		object = AFS_OBJECT_CNIDDB;
 	}
 	if (object & OBJECT_FOR_NOW)
 		return object & ~OBJECT_FOR_NOW;
+	what.object = object;
+	if (what.link || fd >= AFS_N_FDS)
+		seen_add(p, slot, fd, &what);
 	if (fd < AFS_N_FDS)
 		p->object[fd_index(fd)] = object + 1;
 	return object;
@@ -293,6 +354,7 @@ __noinline __u32 object_look(__u32 slot, __u64 task, __u32 fd)
 
 static __always_inline __u32 object_of(struct afs_process *p, __u32 slot, __u64 task, __u32 fd)
 {
+	const struct afs_seen *s;
 	__u32 object;
 
 	if (!setup.objects_on)
@@ -301,8 +363,14 @@ static __always_inline __u32 object_of(struct afs_process *p, __u32 slot, __u64 
 		p->epoch = shared.inodes.epoch;
 		forget_all(slot);
 	}
-	if (fd < AFS_N_FDS && p->object[fd_index(fd)])
-		return p->object[fd_index(fd)] - 1;
+	if (fd < AFS_N_FDS) {
+		if (p->object[fd_index(fd)])
+			return p->object[fd_index(fd)] - 1;
+	} else {
+		s = seen_at(p, slot, fd);
+		if (s)
+			return s->object;
+	}
 	object = object_look(slot, task, fd);
 	return object < AFS_N_OBJECTS ? object : AFS_OBJECT_UNKNOWN;
 }

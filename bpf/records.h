@@ -52,7 +52,8 @@
 	X(u64, lock_ns, "ns", "of it: blocked in locks")                                           \
 	X(u64, log_ns, "ns", "of it: blocked writing a log")                                       \
 	X(u64, net_ns, "ns", "of it: blocked on the client's connection")                          \
-	X(u64, other_ns, "ns", "of it: blocked otherwise")
+	X(u64, other_ns, "ns", "of it: blocked otherwise")                                         \
+	X(u64, stopped_ns, "ns", "of it: stopped by a signal, held by a debugger, or frozen")
 
 #define AFS_FIELDS_CALLS(X)                                                                        \
 	X(clock, timestamp, "ns", "return; never before that of the record before it")             \
@@ -81,7 +82,7 @@
 	X(role, role, "", "what the process is")                                                   \
 	X(class, class, "", "what the call does that it is in; user: it is in none")               \
 	X(object, object, "", "what that call's descriptor is")                                    \
-	X(kind, kind, "", "1: asleep until woken, 2: runnable, waiting for a CPU")                 \
+	X(kind, kind, "", "1: asleep until woken, 2: runnable, waiting for a CPU, 3: stopped")     \
 	X(u64, ns, "ns", "from begin to end")
 
 #define AFS_FIELDS_SESSIONS(X)                                                                     \
@@ -128,7 +129,8 @@
 /* Kinds of waits, events of sessions. X(NAME, value, text) */
 #define AFS_KINDS(X)                                                                               \
 	X(BLOCKED, 1, "blocked")                                                                   \
-	X(RUNQ, 2, "run queue")
+	X(RUNQ, 2, "run queue")                                                                    \
+	X(STOPPED, 3, "stopped")
 
 #define AFS_EVENTS(X)                                                                              \
 	X(BEGIN, 1, "begin")                                                                       \
@@ -205,7 +207,7 @@ struct afs_record_head {
 #define AFS_TRACE_CALLS 2 /* calls and waits */
 #define AFS_TRACE_NAMES 4 /* what becomes names and texts: struct afs_named (bpf/paths.h) */
 
-_Static_assert(sizeof(struct afs_record_requests) == 136, "no padding");
+_Static_assert(sizeof(struct afs_record_requests) == 144, "no padding");
 _Static_assert(sizeof(struct afs_record_calls) == 56, "no padding");
 _Static_assert(sizeof(struct afs_record_waits) == 40, "no padding");
 _Static_assert(sizeof(struct afs_record_sessions) == 48, "no padding");

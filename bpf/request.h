@@ -16,6 +16,7 @@
 #include "bpf/hist.h"
 #include "bpf/maps.h"
 #include "bpf/time.h"
+#include "bpf/volume.h"
 
 #define DSI_CLOSE   1
 #define DSI_COMMAND 2
@@ -65,43 +66,71 @@ static __always_inline void request_next(struct afs_stripe *stripe, struct afs_t
 		thread_account(t, AFS_ACCOUNT_BETWEEN);
 }
 
-/* Counts a result other than 0. Open addressing: an entry never goes away. */
-static __always_inline void result_count(__u32 number, __s32 code)
+/*
+ * Counts a result other than 0. Open addressing: an entry never goes away. Each CPU has a table of
+ * its own, which nothing else writes. A global function: verified once.
+ */
+__noinline int result_count(__u32 number, __s32 code)
 {
-	__u32 at = number * 31 + (__u32)code, i;
+	__u32 at = afs_result_index(number, code), i;
+	struct afs_stripe *stripe = stripe_here();
 	struct afs_result *r;
 
-	for (int k = 0; k < 8; k++) {
-		i = (at + k) % AFS_N_RESULTS;
-		r = bpf_map_lookup_elem(&result, &i);
-		if (!r)
-			return;
+	if (!stripe)
+		return 0;
+	for (int k = 0; k < AFS_RESULT_TRIES; k++) {
+		i = (at + k) & (AFS_N_RESULTS - 1);
+		barrier_var(i);
+		r = &stripe->result[i & (AFS_N_RESULTS - 1)];
 		if (!r->account) {
 			r->code = code;
 			r->account = number + 1;
 		}
 		if (r->account != number + 1 || r->code != code)
 			continue;
-		AFS_COUNT(r->n);
-		return;
+		r->n++;
+		return 0;
 	}
 	AFS_COUNT(shared.lost.results);
+	return 0;
+}
+
+static __always_inline void spread_add(struct afs_stripe *stripe, __u32 number, __u64 ns)
+{
+	__u32 i, bucket = afs_hist_index(ns, AFS_REQUEST_BITS, AFS_REQUEST_BUCKETS);
+	struct afs_spread *p;
+
+	if (!AFS_BELOW(number, AFS_ACCOUNT_BETWEEN))
+		return;
+	i = setup.spread[number];
+	barrier_var(i);
+	if (!AFS_BELOW(i, AFS_N_SPREADS) || !AFS_BELOW(bucket, AFS_REQUEST_BUCKETS))
+		return;
+	p = &stripe->spread[i];
+	p->hist[bucket]++;
+	if (p->span != shared.span) {
+		p->span = shared.span;
+		p->min_ns = p->max_ns = ns;
+	}
+	if (ns < p->min_ns)
+		p->min_ns = ns;
+	if (ns > p->max_ns)
+		p->max_ns = ns;
 }
 
 static __always_inline void request_count(struct afs_stripe *stripe, const struct afs_thread *t,
 					  const struct afs_flow *out, __u32 bytes, __u64 ns)
 {
 	struct afs_account *a = account_at(stripe, t->account);
-	__u32 bucket = afs_hist_index(ns);
 	__u64 rest = ns > t->explained_ns ? ns - t->explained_ns : t->explained_ns - ns;
 
-	if (!a || bucket >= AFS_HIST_BUCKETS)
+	if (!a)
 		return;
 	a->answered++;
 	a->bytes_in += bytes;
 	a->bytes_out += out->bytes;
 	a->ns += ns;
-	a->hist[bucket]++;
+	spread_add(stripe, t->account, ns);
 	a->unexplained_ns += rest;
 	if (rest > ns / 100)
 		a->unexplained++;
@@ -127,12 +156,24 @@ static __always_inline void request_end(struct afs_stripe *stripe, struct afs_th
 	s->ns += ns;
 	s->bytes_in += s->queue[i].bytes;
 	s->bytes_out += s->flow[FROM_SERVER].bytes;
+	if (t->account == AFS_OPENVOL && !s->flow[FROM_SERVER].result)
+		volume_opened(t->process, s->queue[i].id);
 	s->queue[i].id++;
 	if (!--s->queue[i].n) {
 		s->first++;
 		s->n--;
 	}
 	request_next(stripe, t, s, now);
+}
+
+static __always_inline __u16 id_in(const struct afs_flow *f)
+{
+	return (__u16)f->head[2] << 8 | f->head[3];
+}
+
+static __always_inline bool opens_volume(const struct afs_flow *f)
+{
+	return !f->head[0] && f->head[1] == DSI_COMMAND && f->head[DSI_HEAD] == AFS_OPENVOL;
 }
 
 /* The begin of the next frame is not known any more. */
@@ -171,7 +212,7 @@ static __always_inline void frame_in(struct afs_stripe *stripe, struct afs_threa
 	if (f->head[0] || f->head[1] == DSI_TICKLE || f->head[1] == DSI_CLOSE ||
 	    f->head[1] == DSI_LAST)
 		return;
-	q.id = (__u16)f->head[2] << 8 | f->head[3];
+	q.id = id_in(f);
 	q.account = AFS_ACCOUNT_DSI + f->head[1];
 	if (len && (f->head[1] == DSI_COMMAND || f->head[1] == DSI_WRITE))
 		q.account = f->head[DSI_HEAD];
@@ -211,7 +252,7 @@ static __always_inline void frame_out(struct afs_stripe *stripe, struct afs_thre
 				      struct afs_stream *s, struct afs_flow *f, __u32 len,
 				      __u64 now)
 {
-	__u16 id = (__u16)f->head[2] << 8 | f->head[3], skip = 0;
+	__u16 id = id_in(f), skip = 0;
 	const struct afs_queued *q;
 	__u32 k;
 
@@ -226,9 +267,10 @@ static __always_inline void frame_out(struct afs_stripe *stripe, struct afs_thre
 	}
 	f->answers = k < 16;
 	if (!f->answers) {
-		/* Else to a request from before the watch. */
 		if (s->answered || !s->found)
 			s->dropped++;
+		else
+			s->before++;
 		k = s->n > 16 ? 16 : 0;
 		skip = 0;
 	}
@@ -363,7 +405,7 @@ static __always_inline void frame_named(struct afs_stripe *stripe, const struct 
 
 	if (head[0] || (head[1] != DSI_COMMAND && head[1] != DSI_WRITE))
 		return;
-	trace_named(stripe, t, (__u16)head[2] << 8 | head[3], head[DSI_HEAD], c->at,
+	trace_named(stripe, t, id_in(f), head[DSI_HEAD], c->at,
 		    f->skip < c->left ? f->skip : c->left, now);
 }
 
@@ -389,6 +431,8 @@ static __always_inline bool follow_step(struct afs_stripe *stripe, struct afs_th
 		f->lost = 0;
 		if (way == TO_SERVER && tracing(AFS_TRACE_NAMES) && len)
 			frame_named(stripe, t, f, end_ns);
+		if (way == TO_SERVER && len && opens_volume(f))
+			volume_begin(s, id_in(f));
 		if (way == TO_SERVER)
 			frame_in(stripe, t, s, f, len, begin_ns);
 		else
@@ -401,6 +445,8 @@ static __always_inline bool follow_step(struct afs_stripe *stripe, struct afs_th
 		return false;
 	}
 	n = f->skip < c->left ? f->skip : c->left;
+	if (way == TO_SERVER && n && opens_volume(f))
+		volume_bytes(s, id_in(f), c->at, n);
 	advance(c, n);
 	f->skip -= n;
 	if (!f->skip && frame_end(f, way))

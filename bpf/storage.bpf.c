@@ -487,7 +487,10 @@ static __always_inline int queued(const struct bio___afs *bio)
 	return 0;
 }
 
-/* The number of a "bio" is its own until it ends. */
+/*
+ * The address of a "bio" is its own until it ends. Not every end is seen: one that is not timed
+ * must not end another's time, which had this address before.
+ */
 static __always_inline int timed(const struct bio___afs *bio)
 {
 	struct afs_thread *t = counting();
@@ -495,11 +498,11 @@ static __always_inline int timed(const struct bio___afs *bio)
 	struct bio_open b = {};
 	struct afs_storage *s;
 
-	if (!t || is_piece())
-		return 0;
 	b.field = kind_of(bio);
-	if (b.field == AFS_N_STORAGE)
+	if (!t || b.field == AFS_N_STORAGE || is_piece()) {
+		bpf_map_delete_elem(&storage_bio, &key);
 		return 0;
+	}
 	b.row = row_of(t);
 	b.ns = bpf_ktime_get_ns();
 	if (!bpf_map_update_elem(&storage_bio, &key, &b, BPF_ANY))

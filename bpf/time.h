@@ -69,13 +69,28 @@ static __always_inline bool is_on(const struct afs_thread *t, __u32 object)
 	return t->nr != AFS_NR_NONE && t->object == object;
 }
 
+static __always_inline bool is_asleep(const struct afs_thread *t)
+{
+	return t->off >= AFS_OFF_BLOCKED;
+}
+
 /* What a sleeping CNID server's thread is at, for the one that waits for it. */
 static __always_inline __u32 inside_blocked(const struct afs_thread *t)
 {
+	__u32 waits;
+
+	if (t->off == AFS_OFF_STOPPED)
+		return AFS_INSIDE_STOPPED;
 	if (t->nr < 0)
 		return AFS_INSIDE_UNKNOWN;
-	if (t->class == AFS_CLASS_WAIT || t->object == AFS_OBJECT_CNID)
+	if (t->object == AFS_OBJECT_CNID)
 		return AFS_INSIDE_IDLE;
+	if (t->class == AFS_CLASS_WAIT) {
+		waits = call_of(t->nr).waits;
+		return waits == AFS_WAITS_READY  ? AFS_INSIDE_IDLE
+		       : waits == AFS_WAITS_LOCK ? AFS_INSIDE_LOCK
+						 : AFS_INSIDE_IO;
+	}
 	if (t->class == AFS_CLASS_SYNC)
 		return AFS_INSIDE_SYNC;
 	return t->class == AFS_CLASS_LOCK ? AFS_INSIDE_LOCK : AFS_INSIDE_IO;
@@ -92,21 +107,29 @@ static __always_inline void inner_add(const struct afs_thread *t, __u32 what, __
 		in->total[what] += ns;
 }
 
-/* The CNID server's totals until now: into base, or what came since base into waited. */
-static __always_inline void inner_look(struct afs_inner *own, __u32 server, bool end, __u64 now)
+/*
+ * The totals until now of the CNID server's thread that the thread in "slot" waits for: into base,
+ * or what came since into waited. A global function: verified once.
+ */
+__noinline int inner_look(__u32 slot, bool end, __u64 now)
 {
-	struct afs_thread *t = bpf_map_lookup_elem(&thread, &server);
-	struct afs_inner *in = inner_at(server);
-	__u32 first = AFS_INSIDE_CPU, then = AFS_INSIDE_CPU;
+	__u32 first = AFS_INSIDE_CPU, then = AFS_INSIDE_CPU, server;
+	struct afs_inner *own = inner_at(slot), *in;
 	__u64 since, woken, sum;
+	struct afs_thread *t;
 
+	if (!own)
+		return 0;
+	server = own->server - 1;
+	t = bpf_map_lookup_elem(&thread, &server);
+	in = inner_at(server);
 	if (!t || !in)
-		return;
+		return 0;
 	since = t->since_ns < now ? t->since_ns : now;
 	woken = now;
 	if (t->off == AFS_OFF_RUNQ)
 		first = AFS_INSIDE_RUNQ;
-	if (t->off == AFS_OFF_BLOCKED) {
+	if (is_asleep(t)) {
 		first = inside_blocked(t);
 		then = AFS_INSIDE_RUNQ;
 		if (t->woken_ns > since && t->woken_ns < now)
@@ -123,32 +146,44 @@ static __always_inline void inner_look(struct afs_inner *own, __u32 server, bool
 		else
 			own->waited[i] = sum > own->base[i] ? sum - own->base[i] : 0;
 	}
+	return 0;
+}
+
+/* Who answers on the connection that was asked on last: a thread's slot + 1; 0: not known. */
+static __always_inline __u32 link_server(const struct afs_inner *own)
+{
+	__u64 key = own->link;
+	struct afs_link *l = bpf_map_lookup_elem(&link, &key);
+	struct afs_thread *t = l ? thread_at(&l->server) : NULL;
+
+	return t && t->tid == l->server_tid && !t->ended ? l->server : 0;
 }
 
 /* A thread that serves a request falls asleep on its CNID server. */
 static __always_inline void wait_begin(struct afs_thread *t, __u64 now)
 {
-	struct afs_process *p;
 	struct afs_inner *own;
 
 	if (t->role != AFS_ROLE_AFPD || t->account >= AFS_ACCOUNT_BETWEEN ||
 	    !is_on(t, AFS_OBJECT_CNID))
 		return;
-	p = process_of(t);
 	own = inner_at(t->slot);
-	if (!p || !own || !p->cnid_thread)
+	if (!own)
 		return;
-	inner_look(own, p->cnid_thread - 1, false, now);
+	__builtin_memset(own->waited, 0, sizeof(own->waited));
+	own->server = link_server(own);
+	if (own->server)
+		inner_look(t->slot, false, now);
 	t->waits = 1;
 }
 
+/* Of another thread than the one that was looked at then nothing is known. */
 static __always_inline void wait_end(struct afs_thread *t, __u64 now)
 {
-	struct afs_process *p = process_of(t);
 	struct afs_inner *own = inner_at(t->slot);
 
-	if (p && own && p->cnid_thread)
-		inner_look(own, p->cnid_thread - 1, true, now);
+	if (own && own->server && own->server == link_server(own))
+		inner_look(t->slot, true, now);
 }
 
 /*
@@ -173,7 +208,7 @@ static __always_inline void wait_count(struct afs_stripe *s, struct afs_thread *
 	a->inside[AFS_INSIDE_UNKNOWN] += left;
 }
 
-static __always_inline void switch_out(struct afs_stripe *s, struct afs_thread *t, bool blocks)
+static __always_inline void switch_out(struct afs_stripe *s, struct afs_thread *t, __u8 off)
 {
 	__u64 now = bpf_ktime_get_ns(), ns = now - t->since_ns;
 	struct afs_part *p = part_at(s, t->nr == AFS_NR_NONE ? t->user_part : t->part);
@@ -186,8 +221,8 @@ static __always_inline void switch_out(struct afs_stripe *s, struct afs_thread *
 	t->explained_ns += ns;
 	t->since_ns = now;
 	t->woken_ns = 0;
-	t->off = blocks ? AFS_OFF_BLOCKED : AFS_OFF_RUNQ;
-	if (blocks)
+	t->off = off;
+	if (off == AFS_OFF_BLOCKED)
 		wait_begin(t, now);
 }
 
@@ -196,13 +231,15 @@ static __always_inline void switch_in(struct afs_stripe *s, struct afs_thread *t
 	__u64 now = bpf_ktime_get_ns(), woken = t->since_ns;
 	struct afs_part *p = part_at(s, t->nr == AFS_NR_NONE ? t->user_part : t->part);
 
-	if (t->off == AFS_OFF_BLOCKED) {
+	if (is_asleep(t)) {
 		woken = t->woken_ns ? t->woken_ns : now;
 		if (woken < t->since_ns)
 			woken = t->since_ns;
 		if (woken > now)
 			woken = now;
-		if (p)
+		if (p && t->off == AFS_OFF_STOPPED)
+			p->stopped_ns += woken - t->since_ns;
+		else if (p)
 			p->blocked_ns += woken - t->since_ns;
 		inner_add(t, inside_blocked(t), woken - t->since_ns);
 		if (t->waits) {
@@ -294,7 +331,7 @@ static __always_inline void wake(struct afs_thread *t)
 {
 	__u64 now;
 
-	if (t->off != AFS_OFF_BLOCKED || t->woken_ns)
+	if (!is_asleep(t) || t->woken_ns)
 		return;
 	now = bpf_ktime_get_ns();
 	if (t->waits)

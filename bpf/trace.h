@@ -210,6 +210,10 @@ static __always_inline void trace_back(struct afs_stripe *stripe, struct afs_thr
 {
 	__u32 state = state_now(t);
 
+	if (t->off == AFS_OFF_STOPPED) {
+		t->work.ns[AFS_COLUMN_stopped_ns] += woken - t->since_ns;
+		trace_wait(stripe, t, state, AFS_KIND_STOPPED, t->since_ns, woken);
+	}
 	if (t->off == AFS_OFF_BLOCKED) {
 		work_add_blocked(t, state, woken - t->since_ns);
 		trace_wait(stripe, t, state, AFS_KIND_BLOCKED, t->since_ns, woken);

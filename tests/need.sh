@@ -6,6 +6,7 @@
 #   server   what builds and runs the test servers of tests/server (not the judges)
 #   check    what the tests and lints run, ruff included
 #   vm       what tests/vm builds and runs its virtual machines with
+#   analysis what "make analysis" and "make install" make the package in analysis/ run with
 #   python   what the package in analysis/ needs, and what tests and types are checked with
 # need.sh --python: print the path of the interpreter of that group. Debian 12 has
 # not all of it: a venv of the cache, as for ruff.
@@ -21,10 +22,9 @@
 set -euo pipefail
 
 ruff_version=0.17.5
-python_pins=(numpy==2.4.6 scipy==1.17.1 matplotlib==3.11.2 jinja2==3.1.6 pyarrow==26.0.1
-    duckdb==2.0.0 pytest==9.2.0 hypothesis==6.170.15 mypy==2.4.1)
+python_more=(pytest==9.2.0 hypothesis==6.170.15 mypy==2.4.1 flit_core==3.12.0)
 spark=${AFPSCOPE_SPARK:-$(command -v java > /dev/null && echo 1 || echo 0)}
-[ "$spark" = 0 ] || python_pins+=(pyspark==4.3.0)
+[ "$spark" = 0 ] || python_more+=(pyspark==4.3.0)
 cache=${AFPSCOPE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/afpscope}
 
 die() { echo "need.sh: $*" >&2; exit 1; }
@@ -42,16 +42,11 @@ ruff_path() {
 }
 
 python_path() {
-    local venv
-    venv=$cache/python-$(echo "${python_pins[@]}" | cksum | cut -d ' ' -f 1)
-    if [ ! -e "$venv/complete" ]; then
-        need python3-venv
-        echo "need.sh: installing ${python_pins[*]} in $venv" >&2
-        python3 -m venv --clear "$venv" >&2
-        "$venv/bin/pip" install -q --root-user-action=ignore "${python_pins[@]}" >&2 ||
-            { rm -rf "$venv"; die "not all of ${python_pins[*]}"; }
-        touch "$venv/complete"
-    fi
+    local here venv
+    here=$(cd "$(dirname "$0")/.." && pwd)
+    venv=$cache/python-$(cat "$here/analysis/requirements.txt" - <<< "${python_more[*]}" | cksum | cut -d ' ' -f 1)
+    [ -e "$venv/complete" ] || need python3-venv
+    PYTHON=python3 "$here/analysis/venv.sh" "$venv" "${python_more[@]}" || exit
     echo "$venv/bin/python"
 }
 
@@ -104,7 +99,7 @@ need() { # NAMES...: install what is missing
     quiet "${apt[@]}" install "${pkgs[@]}"
 }
 
-[ $# -gt 0 ] || die "usage: need.sh build|server|check|vm|python... or need.sh --ruff|--python"
+[ $# -gt 0 ] || die "usage: need.sh build|server|analysis|check|vm|python... or need.sh --ruff|--python"
 list=()
 for group in "$@"; do
     case $group in
@@ -118,11 +113,12 @@ for group in "$@"; do
     check)
         list+=(libcmocka-dev clang "$(clang_rt)" clang-format shellcheck tshark
             babeltrace2 bpftrace strace git python3 python3-pytest python3-pytest-xdist
-            iproute2 mandoc 'linux-perf|linux-tools-generic' python3-venv fio) ;;
+            iproute2 mandoc mariadb-server-core 'linux-perf|linux-tools-generic' python3-venv fio) ;;
     vm)
         list+=(qemu-system-x86 qemu-system-arm cpio kmod e2fsprogs xz-utils zstd
             apt dpkg tar debian-archive-keyring ca-certificates util-linux
             gcc-aarch64-linux-gnu) ;;
+    analysis) list+=(python3-venv ca-certificates) ;;
     python)
         list+=(python3-venv babeltrace2 fonts-dejavu-core)
         [ "$spark" = 0 ] || command -v java > /dev/null ||

@@ -12,7 +12,7 @@
 #define DSI_GUESS_LEN 4096
 
 /* From here on nothing of it goes through the receive buffer, whatever came before it. */
-#define DSI_BULK_LEN 16384
+#define DSI_BULK_LEN DSI_DISCARD_LEN
 
 /* Bytes of a reply to wait for at a time while others are to come, and the fewest left for that. */
 #define DSI_BATCH_LEN     (256u << 10)
@@ -43,7 +43,8 @@ struct dsi {
 	size_t mask;
 	struct dsi_request **slot; /* by id & mask */
 	struct dsi_queue queued, done;
-	struct dsi_request *expected; /* submitted longest ago, probably answered next */
+	struct dsi_request *expected; /* the oldest that is not answered; NULL: none is in flight */
+	bool overtaken;               /* a younger one was answered meanwhile */
 
 	/* The frame being received: its header, then its payload. */
 	uint8_t head[DSI_HEADER_LEN];
@@ -57,7 +58,8 @@ struct dsi {
 
 	size_t batch;         /* DSI_BATCH_LEN where that is of use, else 1 */
 	size_t low_mark;      /* SO_RCVLOWAT as it stands */
-	uint64_t progress_ns; /* last byte moved in either direction */
+	uint64_t progress_ns; /* the oldest request moved: tickles and the like do not count */
+	uint64_t heard_ns;    /* last byte received, whatever it was of */
 	uint64_t last_sent_ns;
 	uint8_t rx[DSI_RX_LEN];
 };
@@ -93,7 +95,7 @@ int dsi_die(struct dsi *d, struct err *e, int code, const char *fmt, ...)
 
 /*
  * Reads what there is, with MSG_DONTWAIT or 0 as flags, and completes requests. 0 (also when
- * nothing came: look at dsi->progress_ns), or the death of the session.
+ * nothing came: look at dsi->heard_ns), or the death of the session.
  */
 int dsi_receive(struct dsi *d, int flags, struct err *e);
 

@@ -80,7 +80,7 @@ int dsi_connect(struct dsi **out, const struct dsi_opts *opts, struct err *e)
 	setsockopt(d->fd, SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof(slice));
 	d->batch = batch_for(d);
 	d->low_mark = 1;
-	d->progress_ns = d->last_sent_ns = clock_now_ns();
+	d->progress_ns = d->heard_ns = d->last_sent_ns = clock_now_ns();
 	*out = d;
 	return 0;
 fail:
@@ -99,9 +99,9 @@ static int lost(struct dsi *d, struct err *e, int failure)
 	uint64_t before_ns;
 
 	do {
-		before_ns = d->progress_ns;
+		before_ns = d->heard_ns;
 		dsi_receive(d, MSG_DONTWAIT, e);
-	} while (!d->dead && d->progress_ns != before_ns);
+	} while (!d->dead && d->heard_ns != before_ns);
 	return dsi_die(d, e, -failure, "%s: connection lost: %s", d->peer_name, strerror(failure));
 }
 
@@ -142,7 +142,9 @@ static int send_one(struct dsi *d, struct dsi_request *r, struct err *e)
 			return lost(d, e, errno);
 		r->sent += (size_t)n;
 		d->in_request = r->sent < request_len(r);
-		d->progress_ns = d->last_sent_ns = clock_now_ns();
+		d->last_sent_ns = clock_now_ns();
+		if (!d->overtaken)
+			d->progress_ns = d->last_sent_ns;
 	} while (r->sent == DSI_HEADER_LEN + r->len && r->data_len);
 	if (r->sent < request_len(r))
 		return -EAGAIN;
@@ -180,11 +182,11 @@ int dsi_submit(struct dsi *d, struct dsi_request *r, struct err *e)
 	dsi_frame_put(r->wire, &f);
 	r->t = (struct dsi_times) { .queued_ns = clock_now_ns() };
 	d->lent++;
-	if (!d->in_flight++)
-		d->progress_ns = r->t.queued_ns;
 	d->slot[r->id & d->mask] = r;
-	if (!d->expected)
+	if (!d->in_flight++) {
 		d->expected = r;
+		d->progress_ns = r->t.queued_ns;
+	}
 	dsi_queue_put(&d->queued, r);
 	if (d->queued.head != r)
 		return 0;
@@ -211,12 +213,20 @@ static void tickle(struct dsi *d, uint64_t now_ns)
 		d->last_sent_ns = now_ns;
 }
 
-/* How long the server may be silent: not long for somebody who pressed ^C. */
+/* How long a request may stand still: not long for somebody who pressed ^C. */
 static unsigned int patience_ms(const struct dsi *d)
 {
 	bool stop = d->opts.stop && *d->opts.stop;
 
 	return stop && d->opts.timeout_ms > STOP_WAIT_MS ? STOP_WAIT_MS : d->opts.timeout_ms;
+}
+
+/* What the server does instead of answering the oldest request. */
+static const char *instead(const struct dsi *d)
+{
+	if (d->overtaken)
+		return "; younger ones were answered";
+	return d->heard_ns > d->progress_ns ? "; the server still sends tickles" : "";
 }
 
 static int check_wait(struct dsi *d, struct err *e)
@@ -225,8 +235,8 @@ static int check_wait(struct dsi *d, struct err *e)
 
 	if (now_ns - d->progress_ns > patience_ms(d) * 1000000ull)
 		return dsi_die(d, e, -ETIMEDOUT,
-			       "%s: no answer for %u s (%u requests in flight); see --timeout",
-			       d->peer_name, patience_ms(d) / 1000, d->in_flight);
+			       "%s: no answer for %u s (%u requests in flight%s); see --timeout",
+			       d->peer_name, patience_ms(d) / 1000, d->in_flight, instead(d));
 	if (stopped(d))
 		return err_set(e, -EINTR, "interrupted");
 	tickle(d, now_ns);

@@ -14,8 +14,9 @@
  * large ones begin at a page: malloc's begin 16 bytes behind one, where the kernel copies slower.
  *
  * The session always reads while it has something to send, so no window can deadlock; it accepts
- * tickle, attention and close at any message boundary; every wait has a deadline. Once a call
- * returned a negative errno other than -EAGAIN the session is dead and stays so.
+ * tickle, attention and close at any message boundary. Every wait has a deadline: the oldest
+ * request must move (bytes are sent, or come that are its reply's), which a tickle does not show.
+ * Once a call returned a negative errno other than -EAGAIN the session is dead and stays so.
  */
 
 #include "base/err.h"
@@ -30,6 +31,9 @@
 
 /* Longest AFP command without its data that a request can hold. */
 #define DSI_COMMAND_MAX 1100
+
+/* Payloads of so many bytes are dropped where a request says so; shorter ones are received. */
+#define DSI_DISCARD_LEN 16384
 
 /* All in ns, CLOCK_MONOTONIC. */
 struct dsi_times {
@@ -64,8 +68,8 @@ struct dsi_request {
 
 struct dsi_opts {
 	const char *host, *port;
-	unsigned int window;               /* most requests in flight; 1..32768 */
-	unsigned int timeout_ms;           /* longest time without progress */
+	unsigned int window;     /* most requests in flight; 1..32768 */
+	unsigned int timeout_ms; /* longest time in which the oldest request stands still */
 	const volatile sig_atomic_t *stop; /* may be NULL; set: waits end with -EINTR */
 };
 

@@ -41,6 +41,28 @@ static void take_from_server(struct dsi *d)
 		d->attention = (uint16_t)(d->other[0] << 8 | d->other[1]);
 }
 
+/* The request behind r in the order of submission that is still in flight. */
+static struct dsi_request *next_in_flight(const struct dsi *d, const struct dsi_request *r)
+{
+	uint16_t id = r->id;
+
+	while (d->in_flight)
+		if (d->slot[++id & d->mask])
+			return d->slot[id & d->mask];
+	return NULL;
+}
+
+static void note_answer(struct dsi *d, const struct dsi_request *r, uint64_t now_ns)
+{
+	if (d->expected != r) {
+		d->overtaken = true;
+		return;
+	}
+	d->expected = next_in_flight(d, r);
+	d->overtaken = false;
+	d->progress_ns = now_ns;
+}
+
 static int end_frame(struct dsi *d, uint64_t now_ns, struct err *e)
 {
 	struct dsi_request *r = d->to;
@@ -59,8 +81,7 @@ static int end_frame(struct dsi *d, uint64_t now_ns, struct err *e)
 	r->t.last_ns = now_ns;
 	d->slot[r->id & d->mask] = NULL;
 	d->in_flight--;
-	if (d->expected == r)
-		d->expected = d->slot[(uint16_t)(r->id + 1) & d->mask];
+	note_answer(d, r, now_ns);
 	dsi_queue_put(&d->done, r);
 	return 0;
 }
@@ -88,6 +109,8 @@ static int begin_reply(struct dsi *d, struct err *e)
 	if (f->len > r->reply_cap)
 		return dsi_die(d, e, -EPROTO, "%s: reply of %u bytes where at most %zu fit",
 			       d->peer_name, f->len, r->reply_cap);
+	if (r == d->expected)
+		d->progress_ns = d->head_ns;
 	r->result = dsi_result(f->code);
 	r->t.first_ns = d->head_ns;
 	d->to = r;
@@ -141,6 +164,8 @@ static int extend_header(struct dsi *d, size_t n, uint64_t now_ns, struct err *e
 static int extend_payload(struct dsi *d, size_t n, uint64_t now_ns, struct err *e)
 {
 	d->got += n;
+	if (d->to && d->to == d->expected)
+		d->progress_ns = now_ns;
 	return d->got == d->want ? end_frame(d, now_ns, e) : 0;
 }
 
@@ -228,12 +253,12 @@ int dsi_receive(struct dsi *d, int flags, struct err *e)
 	if (!got)
 		return dsi_die(d, e, -ECONNRESET, "%s: the server ended the connection",
 			       d->peer_name);
-	d->progress_ns = clock_now_ns();
+	d->heard_ns = clock_now_ns();
 	if (drop)
-		return extend_payload(d, (size_t)got, d->progress_ns, e);
+		return extend_payload(d, (size_t)got, d->heard_ns, e);
 	for (size_t i = 0, left = (size_t)got; left && !r; i++, left -= n) {
 		n = left < iov[i].iov_len ? left : iov[i].iov_len;
-		r = feed(d, iov[i].iov_base, n, d->progress_ns, e);
+		r = feed(d, iov[i].iov_base, n, d->heard_ns, e);
 	}
 	return r;
 }

@@ -11,6 +11,9 @@
 /* How often a look at the connection is due. */
 #define TICK_NS 500000000u
 
+/* More than any timed region has AFP commands: their histograms are there before the clock runs. */
+#define COMMANDS 16
+
 uint64_t load_clock_ns(void)
 {
 	return clock_now_ns();
@@ -57,7 +60,7 @@ int load_phase_begin(struct load *l, unsigned int test, unsigned int iteration, 
 {
 	struct run_phase *p = run_phase(l->run, test, iteration, title);
 
-	if (!p)
+	if (!p || run_reserve_commands(p, COMMANDS))
 		return err_set(e, -ENOMEM, "out of memory");
 	memset(l->command, 0, sizeof(l->command));
 	begin_region(l, p);
@@ -76,6 +79,7 @@ void load_phase_end(struct load *l, bool complete)
 	l->phase = NULL;
 	p->complete = complete;
 	end_region(l, p, now_ns - l->start_ns, cpu_ns - l->cpu_ns);
+	run_trim_commands(p);
 	if (l->hooks->phase_done)
 		l->hooks->phase_done(l->hooks->user, p);
 }
@@ -84,7 +88,7 @@ int load_transfer_begin(struct load *l, unsigned int test, const char *work, uin
 			struct err *e)
 {
 	l->transfer = run_transfer(l->run, test, work, size);
-	if (!l->transfer)
+	if (!l->transfer || run_reserve_commands(&l->region, COMMANDS))
 		return err_set(e, -ENOMEM, "out of memory");
 	l->ticked_ns = 0;
 	return 0;
@@ -120,7 +124,7 @@ static int add_region(struct load *l, bool complete)
 		p->complete = true;
 		r = run_add_commands(p, &l->region);
 	}
-	run_clear_commands(&l->region);
+	run_spare_commands(&l->region);
 	return r;
 }
 
@@ -144,7 +148,7 @@ int load_region_end(struct load *l, bool complete, struct err *e)
 	if (r || !s)
 		return err_set(e, -ENOMEM, "out of memory");
 	*s = l->sample;
-	l->sample.iteration = 0;
+	l->sample = (struct run_sample) { 0 };
 	if (l->hooks->sample_done)
 		l->hooks->sample_done(l->hooks->user, l->transfer, s);
 	return 0;
@@ -155,6 +159,7 @@ void load_transfer_end(struct load *l)
 	struct run_phase *p = l->transfer;
 
 	l->transfer = NULL;
+	run_clear_commands(&l->region);
 	if (!p)
 		return;
 	if (l->hooks->phase_done)
@@ -231,7 +236,7 @@ static int count_store(struct load *l, const struct store_op *op, struct err *e)
 				      .begun_ns = op->t.begun_ns,
 				      .last_ns = op->t.last_ns };
 
-	if (l->sample.iteration && t.last_ns > l->start_ns + TICK_NS &&
+	if (l->sample.warmup && t.last_ns > l->start_ns + TICK_NS &&
 	    t.last_ns > l->ticked_ns + TICK_NS)
 		tick(l, t.last_ns);
 	return count(l, &t, op->command, op->result != STORE_OK, e);
@@ -258,7 +263,7 @@ int load_store_reap(struct load *l, struct store_op **out, struct err *e)
 
 void load_half(struct load *l)
 {
-	if (l->sample.iteration && !l->ticked_ns)
+	if (l->sample.warmup && !l->ticked_ns)
 		tick(l, clock_now_ns());
 }
 

@@ -6,7 +6,8 @@
  * The engine under the workloads: phases, latencies, counts. The only reader of the clock
  * beside the stamps that DSI and the stores set. A workload makes every request by one of
  * load_call(), load_submit() and load_reap(), or their twins for a store; inside a timed region
- * each is counted and timed, outside nothing is.
+ * each is counted and timed, outside nothing is. Inside nothing is allocated either, and nothing is
+ * asked of the kernel but what the requests need.
  *
  * Return values of a workload: 0; LOAD_REFUSED, the server's answer was not the one that the work
  * needs (text in err); negative errno, the connection is gone or the program failed.
@@ -37,7 +38,8 @@ struct load_hooks {
 	void (*sample_done)(void *user, const struct run_phase *p, const struct run_sample *s);
 	/* The whole phase is done. */
 	void (*phase_done)(void *user, const struct run_phase *p);
-	/* In a transfer's region twice a second, and in the middle of the first measured one. */
+	/* In a transfer's warm-ups twice a second, and in the middle of the first: never where time
+	 * is measured. */
 	void (*tick)(void *user, struct run_phase *p);
 };
 
@@ -52,7 +54,7 @@ struct load {
 	struct run_phase region;          /* the commands of that */
 	uint64_t start_ns, last_ns;       /* of the region; of its last answer */
 	uint64_t ticked_ns;               /* the last tick, 0: none in this phase */
-	uint64_t cpu_ns;                  /* of this program when the region began */
+	uint64_t cpu_ns;                  /* of this thread when the region began */
 	struct run_command *command[256]; /* of the phase, by code; a cache */
 	uint64_t ops, errors, bytes;      /* of the region */
 	uint8_t refused; /* code of the AFP command that a workload gave up on; 0: none */
@@ -92,7 +94,8 @@ int load_store_call(struct load *l, struct store_op *op, struct err *e);
 int load_store_submit(struct load *l, struct store_op *op, struct err *e);
 int load_store_reap(struct load *l, struct store_op **out, struct err *e);
 
-/* Half of the work of a region is done: the phase's first tick, unless it came before. */
+/* Half of the work of a region is done: if it is a warm-up, the phase's first tick, unless that
+ * came. */
 void load_half(struct load *l);
 
 /* For what is timed but no phase: ns, CLOCK_MONOTONIC. */

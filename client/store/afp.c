@@ -390,7 +390,7 @@ int store_open_afp(struct store **out, struct afp *a, const struct store_afp_opt
 	n->narrow = opts->legacy || a->path_type == 2; /* 64-bit commands came with UTF-8 names */
 	n->window = window;
 	n->s.near = dsi_is_near(a->dsi);
-	n->s.paced = dsi_is_paced(a->dsi);
+	n->s.discard_from = DSI_DISCARD_LEN;
 	for (unsigned int v = 0; v < 2; v++) {
 		n->volume[v] = *a;
 		n->s.root[v] = (struct store_dir) { v, AFP_ROOT_ID };

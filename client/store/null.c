@@ -141,7 +141,7 @@ static int open_afp(struct store **out, const struct store_afp *like, struct err
 	(*out)->chunk_read = like->s.chunk_read;
 	(*out)->chunk_write = like->s.chunk_write;
 	(*out)->near = like->s.near;
-	(*out)->paced = like->s.paced;
+	(*out)->discard_from = like->s.discard_from;
 	return 0;
 }
 

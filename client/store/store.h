@@ -127,7 +127,7 @@ struct store {
 	size_t align;                   /* of offsets and buffers, see above; 1: any */
 	uint64_t len_max;               /* longest file that it takes, as far as is known */
 	bool near;                      /* it has a server, and that is on this host */
-	bool paced;                     /* what goes to that server is (dsi_is_paced()) */
+	size_t discard_from;            /* a READ of so many bytes heeds op->discard; 0: none */
 	unsigned int in_flight;         /* lent */
 };
 

@@ -20,6 +20,11 @@ const char *lantest_title(unsigned int test)
 	return lantest_tests[test - 1].title;
 }
 
+size_t lantest_chunk(uint32_t quantum, uint64_t file_len)
+{
+	return quantum - BULK_OVERHEAD < file_len ? quantum - BULK_OVERHEAD : (size_t)file_len;
+}
+
 uint32_t lantest_selection(const struct lantest_opts *opts)
 {
 	uint32_t selection = opts->tests & LANTEST_ALL;
@@ -96,9 +101,20 @@ static int run_iteration(struct lantest *t, unsigned int iteration)
 	return r;
 }
 
+/* Whole pages that have all been written to: none is missing when the clock runs. */
+static void *zeroed(size_t len)
+{
+	void *at;
+
+	len = (len + PAGE - 1) / PAGE * PAGE;
+	at = aligned_alloc(PAGE, len);
+	return at ? memset(at, 0, len) : NULL;
+}
+
 static int init(struct lantest *t, struct load *l, const struct lantest_opts *opts, struct err *e)
 {
 	uint32_t quantum = dsi_quantum(l->afp->dsi);
+	size_t len;
 
 	t->load = l;
 	t->opts = opts;
@@ -109,12 +125,13 @@ static int init(struct lantest *t, struct load *l, const struct lantest_opts *op
 		    e, LOAD_REFUSED,
 		    "the server's quantum of %u bytes is less than the %d that lantest needs",
 		    quantum, QUANTUM_MIN);
-	t->chunk = quantum - BULK_OVERHEAD;
+	t->chunk = lantest_chunk(quantum, opts->file_len);
 	t->n_chunks = opts->file_len / t->chunk;
 	t->n_ops = t->n_chunks < OPS_MAX ? t->n_chunks : OPS_MAX;
-	t->zeros = calloc(1, t->chunk);
-	t->sink = aligned_alloc(PAGE, (t->chunk + PAGE - 1) / PAGE * PAGE);
-	t->ops = calloc(t->n_ops ? t->n_ops : 1, sizeof(struct afp_op));
+	len = t->chunk > QUANTUM_MIN ? t->chunk : QUANTUM_MIN; /* test 4's fits as well */
+	t->zeros = zeroed(len);
+	t->sink = zeroed(len);
+	t->ops = zeroed(t->n_ops * sizeof(struct afp_op));
 	if (!t->zeros || !t->sink || !t->ops)
 		return err_set(e, -ENOMEM, "out of memory");
 	return 0;
@@ -147,7 +164,7 @@ static int clean_up(struct lantest *t, char base[static 32], int r)
 int lantest_run(struct load *l, const struct lantest_opts *opts, char base[static 32],
 		struct err *e)
 {
-	struct lantest *t = calloc(1, sizeof(*t));
+	struct lantest *t = zeroed(sizeof(*t));
 	int r;
 
 	base[0] = '\0';

@@ -31,6 +31,12 @@ struct lantest_opts {
 /* The peers' title of a test: the key by which results are compared. */
 const char *lantest_title(unsigned int test);
 
+/*
+ * Data of one request of tests 2 and 3: the quantum less the frame, as netatalk's tool has it, and
+ * never more than the file.
+ */
+size_t lantest_chunk(uint32_t quantum, uint64_t file_len);
+
 /* The tests that will run: asked for, and implied (3: 2, unless a file is given; 6, 7: 5). */
 uint32_t lantest_selection(const struct lantest_opts *opts);
 

@@ -20,7 +20,7 @@ struct lantest {
 	uint32_t dir[111]; /* ids of directories that a test made */
 	size_t chunk;      /* bulk tests: bytes per request */
 	uint64_t n_chunks;
-	uint8_t *zeros, *sink; /* one chunk each: what is written, where reads go */
+	uint8_t *zeros, *sink; /* a chunk each or more: what is written, where reads go */
 	struct afp_op *ops;    /* bulk tests: n_ops of them */
 	size_t n_ops;
 	uint8_t listing[LT_LISTINGS][AFP_ENUMERATE_MAX]; /* replies of FPEnumerate */

@@ -205,9 +205,8 @@ int pump_run(struct pump *t, const struct pump_job *job)
 		}
 		r = submit(t, job, op, next);
 		lent++;
-		if (t->load->phase && next <= half && next + job->chunk > half &&
-		    job->len > job->chunk)
-			load_half(t->load); /* of a measured iteration */
+		if (next <= half && next + job->chunk > half && job->len > job->chunk)
+			load_half(t->load);
 		next += job->chunk;
 	}
 	return r;

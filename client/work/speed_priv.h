@@ -21,7 +21,7 @@ struct speed {
 	size_t chunk; /* of the work's data requests */
 	char (*base)[32];
 	char name[32];           /* of the directories */
-	struct store_dir dir[2]; /* in the first root, in the second */
+	struct store_dir dir[2]; /* in the first root, in the second; id 0: not known */
 	struct store_file from, to;
 	bool from_open, to_open;
 	bool filled;   /* the source has its data */

@@ -5,13 +5,10 @@
  */
 #include "work/speed_priv.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #define READ_WRITE (STORE_FOR_READ | STORE_FOR_WRITE)
-
-/* Bytes under way to a server on this host, beside one request more; where BBR paces them. */
-#define NEAR_AHEAD  (3u << 20)
-#define PACED_AHEAD (1u << 20)
 
 /* Operations */
 
@@ -93,15 +90,22 @@ static int expect_no_dir(struct speed *s, unsigned int i)
 	return refuse(s, s->name);
 }
 
+/*
+ * base is set from when on there may be something to remove: also where the answer is lost, or is
+ * none. Refused or never sent (-EINTR): there is nothing of ours.
+ */
 static int make_dir(struct speed *s, unsigned int i)
 {
-	int r = must(s, STORE_MKDIR, s->load->store->root[i], s->name);
+	int r;
 
-	if (r)
-		return r;
-	s->dir[i] = s->op.made;
+	s->dir[i] = (struct store_dir) { .volume = i };
 	snprintf(s->base[i], sizeof(s->base[i]), "%s", s->name);
-	return 0;
+	r = must(s, STORE_MKDIR, s->load->store->root[i], s->name);
+	if (!r)
+		s->dir[i] = s->op.made;
+	else if (r == -EINTR || (r > 0 && s->op.code != AFP_ERR_BAD_REPLY))
+		*s->base[i] = '\0';
+	return r;
 }
 
 int speed_make_dirs(struct speed *s)
@@ -123,7 +127,10 @@ int speed_remove_dirs(struct speed *s, bool may_be_gone)
 	for (unsigned int i = 0; i < 2 && !r; i++) {
 		if (!*s->base[i])
 			continue;
-		r = speed_delete(s, s->dir[i], "", may_be_gone);
+		if (s->dir[i].id)
+			r = speed_delete(s, s->dir[i], "", may_be_gone);
+		else
+			r = speed_delete(s, s->load->store->root[i], s->name, true);
 		if (!r)
 			*s->base[i] = '\0';
 	}
@@ -194,35 +201,23 @@ size_t speedtest_chunk(const struct store *s, const struct speedtest_opts *opts,
 }
 
 /*
- * What nobody looks at is dropped by the kernel, as iperf3 --skip-rx-copy has it: this program's
- * copying is not measured. On one host that is no gain: a client that always waits leaves TCP's
- * work of receiving to the server, whose CPU time rises by what the client's falls
- * (tests/bench/bench.py speed-receive). Nor under the peer's set, which copies; nor where one
- * request is all there is: then waking for each piece costs more than copying (measured).
+ * What nobody looks at can be dropped by the kernel, as iperf3 --skip-rx-copy has it: this
+ * program's copying is not measured. Where the user leaves the choice to us, it is dropped if the
+ * server is another host. On one host that is no gain: a client that always waits leaves TCP's work
+ * of receiving to the server, whose CPU time rises by what the client's falls (tests/bench/bench.py
+ * speed-receive). Nor under the peer's set, which copies; nor where one request is all there is:
+ * then waking for each piece costs more than copying (measured).
  */
 static bool may_discard(const struct speed *s)
 {
-	if (s->opts->verify || s->size <= s->chunk)
+	const struct store *store = s->load->store;
+	uint64_t len = s->size < s->chunk ? s->size : s->chunk;
+
+	if (s->opts->verify || !store->discard_from || len < store->discard_from)
 		return false;
 	if (s->opts->receive == SPEED_RECEIVE_AUTO)
-		return !s->opts->peer && !s->load->store->near;
+		return !s->opts->peer && !store->near && s->size > s->chunk;
 	return s->opts->receive == SPEED_RECEIVE_DROP;
-}
-
-/*
- * Requests in flight. On one host data that waits leaves the caches, and both ends copy it at a
- * higher price (tests/bench/bench.py speed-peer speed-cpu): of requests that bring the server data
- * no more are under way than hold NEAR_AHEAD, or PACED_AHEAD, and one with which it can go on. Not
- * under the peer's set.
- */
-static unsigned int window_of(const struct speed *s, size_t chunk, bool writes)
-{
-	size_t ahead = s->load->store->paced ? PACED_AHEAD : NEAR_AHEAD;
-	size_t enough = chunk < ahead ? ahead / chunk + 1 : 2;
-
-	if (!s->load->store->near || !writes || s->opts->peer || s->opts->window < enough)
-		return s->opts->window;
-	return (unsigned int)enough;
 }
 
 struct pump_job speed_job(const struct speed *s)
@@ -238,7 +233,7 @@ struct pump_job speed_job(const struct speed *s)
 		.name = row->reads ? source_name(s) : SPEED_FILE,
 		.len = s->size,
 		.chunk = s->chunk,
-		.window = window_of(s, s->chunk, row->writes),
+		.window = s->opts->window,
 		.data = has_source && s->opts->sparse ? SPEED_ZERO : s->opts->data,
 		.seed = has_source ? s->seed_of_source : s->seed,
 		.check = s->opts->verify && row->reads,
@@ -266,7 +261,7 @@ static int fill(struct speed *s)
 	job.to = s->from;
 	job.seed = s->seed;
 	job.chunk = speedtest_chunk(s->load->store, s->opts, SPEED_WRITE);
-	job.window = s->opts->peer ? 1 : window_of(s, job.chunk, true);
+	job.window = s->opts->peer ? 1 : s->opts->window;
 	r = pump_run(&s->t, &job);
 	return r || !s->opts->flush ? r : on_file(s, STORE_FLUSH, s->from, source_name(s));
 }

@@ -189,7 +189,7 @@ static int clean_up(struct speed *s, int r)
 	rc = rc < 0 ? rc : speed_close(s, &s->to, &s->to_open);
 	s->from_open = s->to_open = false;
 	for (unsigned int i = 0; i < 2; i++)
-		for (unsigned int k = 0; k < 3 && rc >= 0 && *s->base[i]; k++)
+		for (unsigned int k = 0; k < 3 && rc >= 0 && *s->base[i] && s->dir[i].id; k++)
 			rc = speed_delete(s, s->dir[i], left[k], true);
 	rc = rc < 0 ? rc : speed_remove_dirs(s, true);
 	s->e = kept;

@@ -3,6 +3,7 @@
 #include "work/tree.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,45 +18,88 @@
 #define IDLE_MAX    3 /* lists of which nothing was left to delete: another client removed it */
 #define REFUSED     1
 
-/* FNV-1a; the host is known by its machine id, or its name where there is none. */
-static uint32_t host_hash(void)
+/* FNV-1a */
+static uint32_t hashed(uint32_t hash, const char *text)
 {
-	char id[128] = "";
-	uint32_t hash = 2166136261u;
-	FILE *f = fopen("/etc/machine-id", "re");
-
-	if (!f || !fgets(id, sizeof(id), f))
-		gethostname(id, sizeof(id) - 1);
-	if (f)
-		fclose(f);
-	for (const char *p = id; *p && *p != '\n'; p++)
+	for (const char *p = text; *p && *p != '\n'; p++)
 		hash = (hash ^ (uint8_t)*p) * 16777619u;
 	return hash;
 }
 
-void tree_name(char out[static TREE_NAME_MAX + 1])
+static bool first_line(char *out, int len, const char *path)
 {
-	uint32_t random = 0;
+	FILE *f = fopen(path, "re");
+	bool ok = f && fgets(out, len, f);
 
+	if (f)
+		fclose(f);
+	return ok;
+}
+
+/* When this process began, in ticks after boot; 0: not known. */
+static uint64_t own_start(void)
+{
+	char text[1024] = "";
+	const char *end;
+	uint64_t started = 0;
+
+	/* fields 3 to 21 lie between the name, which may hold anything, and field 22 */
+	if (first_line(text, sizeof(text), "/proc/self/stat") && (end = strrchr(text, ')')))
+		sscanf(
+		    end + 1,
+		    " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
+		    " %" SCNu64,
+		    &started);
+	return started;
+}
+
+/*
+ * Among whom a process number means one process: machine, host name, boot and PID namespace. A
+ * machine cloned from another has its machine id, not its boot. Where something of it is not known,
+ * the number means nothing later: a random value, which nobody's is.
+ */
+static uint32_t host_hash(void)
+{
+	char id[256] = "", boot[64] = "", ns[64] = "";
+	uint32_t hash = 2166136261u, random = 0;
+
+	if (first_line(id, sizeof(id), "/etc/machine-id")) /* not in every container */
+		hash = hashed(hash, id);
+	gethostname(id, sizeof(id) - 1);
+	hash = hashed(hash, id);
+	if (first_line(boot, sizeof(boot), "/proc/sys/kernel/random/boot_id") &&
+	    readlink("/proc/self/ns/pid", ns, sizeof(ns) - 1) > 0 && own_start())
+		return hashed(hashed(hash, boot), ns);
 	if (getrandom(&random, sizeof(random), 0) < 0)
 		random = (uint32_t)getpid() * 2654435761u;
+	return hash ^ random;
+}
+
+uint32_t tree_mark(uint64_t started)
+{
+	return (uint32_t)(started * 0x9e3779b97f4a7c15u >> 40);
+}
+
+void tree_name(char out[static TREE_NAME_MAX + 1])
+{
 	snprintf(out, TREE_NAME_MAX + 1, NAME_FORMAT, host_hash(),
-		 (unsigned int)getpid() % 10000000u, random & 0xffffffu);
+		 (unsigned int)getpid() % 10000000u, tree_mark(own_start()));
 }
 
 bool tree_owner(const char *name, struct tree_owner *out)
 {
 	char again[TREE_NAME_MAX + 8];
-	unsigned int hash, pid, random;
+	unsigned int hash, pid, mark;
 
-	if (sscanf(name, PREFIX "%8x-%7u-%6x", &hash, &pid, &random) != 3 || !pid)
+	if (sscanf(name, PREFIX "%8x-%7u-%6x", &hash, &pid, &mark) != 3 || !pid)
 		return false;
 	/* sscanf takes signs, blanks and 0x: only what we would have written is ours */
-	snprintf(again, sizeof(again), NAME_FORMAT, hash, pid, random);
+	snprintf(again, sizeof(again), NAME_FORMAT, hash, pid, mark);
 	if (strcmp(name, again))
 		return false;
-	out->this_host = hash == host_hash();
+	out->here = hash == host_hash();
 	out->pid = (pid_t)pid;
+	out->mark = mark;
 	return true;
 }
 

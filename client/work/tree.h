@@ -5,8 +5,8 @@
 /*
  * The directories that workloads make in the root of a volume, and how they go away again.
  * Their name says whose they are, so that nothing else is ever taken for one:
- * "LanTest-HHHHHHHH-PID-RRRRRR", H a hash of the host (hex), R random (hex); it fits the 31 bytes
- * of a long name.
+ * "LanTest-HHHHHHHH-PID-SSSSSS", H a hash of host, boot and PID namespace (hex), S of when the
+ * process began (hex); it fits the 31 bytes of a long name.
  */
 
 #include "afp/afp.h"
@@ -18,12 +18,20 @@
 /* A new name for this process on this host. */
 void tree_name(char out[static TREE_NAME_MAX + 1]);
 
-/* Is it a name of tree_name? Then whose: this_host false or the process that made it. */
+/*
+ * Is it a name of tree_name? Then whose. here: made on this host since it was started, and pid is a
+ * number in our PID namespace; else nothing is known of whether its maker lives. mark: tree_mark()
+ * of when that process began.
+ */
 struct tree_owner {
-	bool this_host;
+	bool here;
 	pid_t pid;
+	uint32_t mark;
 };
 bool tree_owner(const char *name, struct tree_owner *out);
+
+/* 24 bits of when a process began (ticks after boot, field 22 of /proc/PID/stat). */
+uint32_t tree_mark(uint64_t started);
 
 /*
  * Removes everything below a directory, then (tree_remove) the directory itself, with the

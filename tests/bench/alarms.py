@@ -67,7 +67,11 @@ def _runs(lab: Lab, server: Server, name: str, number: int, *what: str) -> list[
 def _ab(lab: Lab, name: str, a: Server, b: Server, pairs: int, *what: str) -> list[dict[str, Any]]:
     """The rows of times."""
     line = [*command(), "ab", "--json", "--program", str(lab.afpscope), "-o", str(FOLDER / name)]
-    line += ["--a", _url(a), "--b", _url(b), "--pairs", str(pairs), "--", "lantest", *what]
+    line += ["--a", _url(a), "--b", _url(b), "--pairs", str(pairs)]
+    if a is not b:  # a start of each server has an effect of its own
+        sides = f"a) {a.restart_command()} ;; b) {b.restart_command()} ;;"
+        line += ["--restart", f"case $AFPSCOPE_SIDE in {sides} esac"]
+    line += ["--", "lantest", *what]
     Client(lab.pinned("/", line), OUT).finish()
     rows: list[dict[str, Any]] = json.loads((OUT / "out").read_text())["times"]
     return rows

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/io_uring.h>
 #include <poll.h>
 #include <sys/file.h>
 #include <sys/sendfile.h>
@@ -434,6 +435,61 @@ static int remove_files(void **state)
 	return system("rm -rf " DIR_NAME);
 }
 
+/* Operations that do nothing, handed over without a call of their own. */
+#define URING_OPS 5
+
+static void do_uring(struct watched_shared *s)
+{
+	struct io_uring_params p = { 0 };
+	struct io_uring_sqe *sqe;
+	uint32_t *tail, *array;
+	char *ring;
+	int fd = (int)syscall(SYS_io_uring_setup, 8, &p);
+
+	s->value[0] = fd < 0;
+	if (fd < 0)
+		return;
+	ring = mmap(NULL, p.sq_off.array + p.sq_entries * sizeof(uint32_t), PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_POPULATE, fd, IORING_OFF_SQ_RING);
+	sqe = mmap(NULL, p.sq_entries * sizeof(*sqe), PROT_READ | PROT_WRITE,
+		   MAP_SHARED | MAP_POPULATE, fd, IORING_OFF_SQES);
+	MUST(ring != MAP_FAILED && sqe != MAP_FAILED);
+	tail = (uint32_t *)(ring + p.sq_off.tail);
+	array = (uint32_t *)(ring + p.sq_off.array);
+	for (uint32_t i = 0; i < URING_OPS; i++) {
+		sqe[i] = (struct io_uring_sqe) { .opcode = IORING_OP_NOP };
+		array[i] = i;
+	}
+	__atomic_store_n(tail, *tail + URING_OPS, __ATOMIC_RELEASE);
+	MUST(syscall(SYS_io_uring_enter, fd, URING_OPS, 0, 0, NULL, 0) == URING_OPS);
+	close(fd);
+}
+
+static void operations_by_io_uring_are_a_warning_with_their_number(void **state)
+{
+	bool refused, warned = false;
+	struct watched x;
+	struct run r;
+
+	(void)state;
+	watched_start(&x, do_uring);
+	watched_open(&x, (struct target) {});
+	watched_step(&x);
+	refused = x.shared->value[0];
+	assert_int_equal(run_init(&r, "test", "test"), 0);
+	assert_int_equal(watch_finish(x.w, &r), 0);
+	for (size_t i = 0; i < r.warnings.n; i++)
+		warned |= !strncmp(r.warnings.note[i].text, "5 operations by io_uring ", 25);
+	assert_true(warned || refused);
+	assert_false(warned && refused);
+	run_fini(&r);
+	watch_free(x.w);
+	ledger_fini(&x.diff);
+	kill(x.pid, SIGKILL);
+	waitpid(x.pid, NULL, 0);
+	munmap(x.shared, sizeof(*x.shared));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -444,6 +500,7 @@ int main(void)
 		cmocka_unit_test(waits_are_counted_with_their_time),
 		cmocka_unit_test(known_inodes_are_told_apart),
 		cmocka_unit_test(what_is_read_belongs_together),
+		cmocka_unit_test(operations_by_io_uring_are_a_warning_with_their_number),
 	};
 
 	return cmocka_run_group_tests(tests, remove_files, remove_files);

@@ -298,7 +298,7 @@ static void an_ended_process_closes_its_book(void **state)
 	assert_int_equal(watch_finish(x.w, &r), 0);
 	assert_int_equal(r.n_books, 6);
 	assert_true(run_books_closed(&r));
-	assert_true(r.book[0].ours == 5 && strstr(r.book[0].with, "at its end"));
+	assert_true(r.book[0].ours == 5 && strstr(r.book[0].with, "at their end"));
 	run_fini(&r);
 	ledger_fini(&x.diff);
 	watch_free(x.w);

@@ -3,6 +3,7 @@
 #include "bpf/hist.h"
 
 #include "base/hist.h"
+#include "watch/bpf_load.h"
 #include "watch/calls.h"
 #include "watch/objects.h"
 #include "watch/sockets.h"
@@ -17,13 +18,20 @@
 
 #include <cmocka.h>
 
+/* The two kinds of histogram. */
+static const struct {
+	unsigned int bits, n;
+} kinds[] = { { AFS_HIST_BITS, AFS_HIST_BUCKETS }, { AFS_REQUEST_BITS, AFS_REQUEST_BUCKETS } };
+
 static void same_bucket(uint64_t v)
 {
-	size_t want = hist_index(v, AFS_HIST_BITS);
+	for (int i = 0; i < 2; i++) {
+		size_t want = hist_index(v, kinds[i].bits);
 
-	if (want >= AFS_HIST_BUCKETS)
-		want = AFS_HIST_BUCKETS - 1;
-	assert_int_equal(afs_hist_index(v), want);
+		if (want >= kinds[i].n)
+			want = kinds[i].n - 1;
+		assert_int_equal(afs_hist_index(v, kinds[i].bits, kinds[i].n), want);
+	}
 }
 
 static void the_kernels_buckets_are_the_clients(void **state)
@@ -49,9 +57,13 @@ static void the_kernels_buckets_are_the_clients(void **state)
 static void the_last_bucket_holds_everything_longer(void **state)
 {
 	(void)state;
-	assert_int_equal(afs_hist_index(1ull << 36), AFS_HIST_BUCKETS - 1);
-	assert_true(afs_hist_index((1ull << 36) - 1) < AFS_HIST_BUCKETS);
-	assert_int_equal(hist_low(AFS_HIST_BUCKETS, AFS_HIST_BITS), 1ull << 36);
+	for (int i = 0; i < 2; i++) {
+		unsigned int bits = kinds[i].bits, n = kinds[i].n;
+
+		assert_int_equal(afs_hist_index(1ull << 36, bits, n), n - 1);
+		assert_int_equal(afs_hist_index((1ull << 36) - 1, bits, n), n - 1);
+		assert_int_equal(hist_low(n, bits), 1ull << 36);
+	}
 }
 
 static void the_table_of_calls_is_sound(void **state)
@@ -77,6 +89,60 @@ static void the_table_of_calls_is_sound(void **state)
 	assert_null(calls_name(AFS_N_CALLS));
 	assert_true(calls_is_sleep(SYS_clock_nanosleep) && calls_is_sleep(SYS_nanosleep));
 	assert_false(calls_is_sleep(SYS_pselect6) || calls_is_sleep(-1));
+}
+
+/* false: no place left. */
+static bool put_result(struct afs_result *table, uint32_t account, int32_t code)
+{
+	uint32_t at = afs_result_index(account, code);
+	struct afs_result *r;
+
+	for (uint32_t k = 0; k < AFS_RESULT_TRIES; k++) {
+		r = &table[(at + k) % AFS_N_RESULTS];
+		if (r->account)
+			continue;
+		*r = (struct afs_result) { account + 1, code, 1 };
+		return true;
+	}
+	return false;
+}
+
+/* netatalk's spectest: some fifty commands, each with up to eight of the sixty codes of AFP. */
+static void the_results_of_a_spectest_find_room(void **state)
+{
+	static struct afs_result table[AFS_N_RESULTS];
+
+	(void)state;
+	for (uint32_t command = 1; command <= 50; command++)
+		for (int32_t i = 0; i < 8; i++)
+			assert_true(
+			    put_result(table, command, -5000 - (int32_t)(command * 7 % 53) - i));
+	assert_true(put_result(table, AFS_ACCOUNT_DSI + 4, 64465));
+}
+
+static void preemption_is_what_the_kernel_says_not_its_version(void **state)
+{
+	static const char dynamic[] = "#1 SMP PREEMPT_DYNAMIC Debian 6.12.107-1";
+
+	(void)state;
+	assert_false(bpf_load_preempts("#1 SMP Debian 5.10.223-1", "", "", true));
+	assert_true(bpf_load_preempts("#1 SMP PREEMPT_RT Debian 6.1.176-1", "", "", false));
+	assert_false(bpf_load_preempts(dynamic, "none (voluntary) full\n", "", true));
+	assert_true(bpf_load_preempts(dynamic, "none voluntary (full)\n", "", false));
+	assert_true(bpf_load_preempts(dynamic, "full (lazy)\n", "preempt=none", false));
+	assert_false(bpf_load_preempts(dynamic, "", "quiet preempt=none", true));
+	assert_true(bpf_load_preempts(dynamic, "", "quiet preempt=full", false));
+	assert_false(bpf_load_preempts(dynamic, "", "quiet", false));
+	assert_true(bpf_load_preempts(dynamic, "", "quiet", true));
+}
+
+static void cpu_numbers_may_have_gaps(void **state)
+{
+	(void)state;
+	assert_int_equal(bpf_load_cpus("0\n"), 1);
+	assert_int_equal(bpf_load_cpus("0-3\n"), 4);
+	assert_int_equal(bpf_load_cpus("0-1,4-7,16\n"), 17);
+	assert_int_equal(bpf_load_cpus(""), 0);
 }
 
 static void a_line_of_proc_net_tcp_is_read(void **state)
@@ -207,6 +273,9 @@ int main(void)
 		cmocka_unit_test(the_kernels_buckets_are_the_clients),
 		cmocka_unit_test(the_last_bucket_holds_everything_longer),
 		cmocka_unit_test(the_table_of_calls_is_sound),
+		cmocka_unit_test(the_results_of_a_spectest_find_room),
+		cmocka_unit_test(preemption_is_what_the_kernel_says_not_its_version),
+		cmocka_unit_test(cpu_numbers_may_have_gaps),
 		cmocka_unit_test(a_line_of_proc_net_tcp_is_read),
 		cmocka_unit_test(a_line_of_proc_net_tcp6_is_read),
 		cmocka_unit_test(the_other_end_is_the_reversed_pair),

@@ -10,6 +10,7 @@
 #include <linux/sched.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 /* Listens on a loopback address of the family; "any": on :: for both families. */
@@ -248,7 +249,8 @@ static void be_cnid(const struct server *s, const char *name)
 		pause();
 }
 
-static void check_cnid(struct server *cnid, const char *name, bool want)
+/* n_sockets: inodes that the kernel's programs have to be given. */
+static void check_cnid(struct server *cnid, const char *name, bool want, uint32_t n_sockets)
 {
 	struct server s = listen_at(AF_INET, false);
 	struct watch_opts o;
@@ -276,9 +278,10 @@ static void check_cnid(struct server *cnid, const char *name, bool want)
 		target_look(&t);
 	}
 	assert_int_equal(t.n_cnid, want);
-	assert_int_equal(t.known.n_sockets, want ? 3 : 1);
+	assert_int_equal(t.known.n_sockets, n_sockets);
 	if (want)
 		assert_int_equal(t.cnid[0].pid, dbd);
+	assert_int_equal(t.cnid[0].database, want && strcmp(name, "cnid_dbd") != 0);
 	close(fd);
 	close(s.fd);
 	end(afpd);
@@ -290,8 +293,8 @@ static void the_cnid_server_is_found_by_its_connection(void **state)
 	struct server cnid = listen_at(AF_INET, false);
 
 	(void)state;
-	check_cnid(&cnid, "cnid_dbd", true);
-	check_cnid(&cnid, "cnid_metad", false);
+	check_cnid(&cnid, "cnid_dbd", true, 3);
+	check_cnid(&cnid, "cnid_metad", false, 1);
 	close(cnid.fd);
 }
 
@@ -311,21 +314,61 @@ static bool has_unix_diag(void)
 	return found;
 }
 
-static void a_cnid_server_on_a_unix_socket_is_found(void **state)
+static void check_unix(const char *path, const char *name, bool want, uint32_t n_sockets)
 {
 	struct server s = { .fd = socket(AF_UNIX, SOCK_STREAM, 0) };
 	struct sockaddr_un *at = (void *)&s.at;
 
-	(void)state;
 	if (!has_unix_diag())
 		skip();
 	at->sun_family = AF_UNIX;
-	snprintf(at->sun_path, sizeof(at->sun_path), "/tmp/afpscope-cnid-%d", getpid());
+	snprintf(at->sun_path, sizeof(at->sun_path), "%s", path);
+	unlink(path);
 	s.at_len = sizeof(*at);
 	assert_int_equal(bind(s.fd, (void *)at, s.at_len), 0);
 	assert_int_equal(listen(s.fd, 4), 0);
-	check_cnid(&s, "cnid_dbd", true);
-	unlink(at->sun_path);
+	check_cnid(&s, name, want, n_sockets);
+	unlink(path);
+	close(s.fd);
+}
+
+static void a_cnid_server_on_a_unix_socket_is_found(void **state)
+{
+	char path[64];
+
+	(void)state;
+	snprintf(path, sizeof(path), "/tmp/afpscope-cnid-%d", getpid());
+	check_unix(path, "cnid_dbd", true, 3);
+	check_unix(path, "somebody", false, 1);
+}
+
+/* Whatever it is called: afpd is connected to it, and it is bound where MySQL is. */
+static void a_database_server_is_found_by_its_socket(void **state)
+{
+	char dir[64], path[96];
+
+	(void)state;
+	snprintf(dir, sizeof(dir), "/tmp/afpscope-mysql-%d", getpid());
+	snprintf(path, sizeof(path), "%s/mysqld.sock", dir);
+	assert_int_equal(mkdir(dir, 0700), 0);
+	check_unix(path, "somebody", true, 1);
+	rmdir(dir);
+}
+
+static void a_database_server_is_found_by_its_port(void **state)
+{
+	struct server s = { .fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) };
+	struct sockaddr_in *at = (void *)&s.at;
+
+	(void)state;
+	at->sin_family = AF_INET;
+	at->sin_port = htons(3306);
+	inet_pton(AF_INET, "127.3.3.6", &at->sin_addr);
+	s.at_len = sizeof(*at);
+	if (bind(s.fd, (void *)at, s.at_len))
+		skip(); /* another has it, on all addresses */
+	assert_int_equal(listen(s.fd, 4), 0);
+	check_cnid(&s, "somebody", true, 1);
 	close(s.fd);
 }
 
@@ -365,10 +408,9 @@ static void be_a_stranger(volatile uint64_t *go)
 
 static pid_t fork_numbered(pid_t number)
 {
-	uint64_t set_tid = (uint64_t)(uintptr_t)&number;
 	struct clone_args args = {
 		.exit_signal = SIGCHLD,
-		.set_tid = set_tid,
+		.set_tid = (uintptr_t)&number,
 		.set_tid_size = 1,
 	};
 
@@ -405,7 +447,8 @@ static void the_number_of_a_session_that_ended_is_anothers(void **state)
 	watched_step(&x);
 	ledger_fini(&x.diff);
 	watch_tick(x.w);
-	assert_int_equal(watch_process(x.w, AFS_ROLE_AFPD, 2), x.shared->value[SESSION]);
+	/* The place of one that ended is used again. */
+	assert_int_equal(watch_process(x.w, AFS_ROLE_AFPD, 1), x.shared->value[SESSION]);
 
 	assert_int_equal(watch_read(x.w, &x.before), 0);
 	for (*go = 1; *go != 2;)
@@ -459,6 +502,8 @@ int main(void)
 		cmocka_unit_test(the_session_is_chosen_among_its_relatives_and_decoys),
 		cmocka_unit_test(the_cnid_server_is_found_by_its_connection),
 		cmocka_unit_test(a_cnid_server_on_a_unix_socket_is_found),
+		cmocka_unit_test(a_database_server_is_found_by_its_socket),
+		cmocka_unit_test(a_database_server_is_found_by_its_port),
 		cmocka_unit_test(the_number_of_a_session_that_ended_is_anothers),
 		cmocka_unit_test(a_server_elsewhere_is_said_to_be),
 	};

@@ -3,196 +3,11 @@
  * Known delays in a server, and they must be in the right column of the time table. Other
  * programs share the machine, so that only lower bounds and ratios are asserted.
  */
-#include "watched.h"
+#include "delays_rig.h"
 
-#include "base/account.h"
-#include "ref/delays.h"
-#include "ref/work.h"
 #include "watch/cputime.h"
 
 #include <bpf/bpf.h>
-#include <pthread.h>
-#include <sched.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-
-#define HEAD  16
-#define TURNS 4
-
-struct rig {
-	struct ref_delays d;
-	pid_t holder, cnid, rival;
-	struct watched x;
-};
-
-static struct rig rig;
-
-static void serve(struct watched_shared *s)
-{
-	(void)s;
-	ref_delays_serve(&rig.d);
-}
-
-static pid_t start(void (*fn)(struct ref_delays *d))
-{
-	pid_t pid = fork();
-
-	assert_true(pid >= 0);
-	if (pid)
-		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	fn(&rig.d);
-	_exit(1);
-}
-
-static void rig_start(bool waits, bool reads_first)
-{
-	struct stat st;
-
-	memset(&rig, 0, sizeof(rig));
-	rig.d.waits = waits;
-	rig.d.reads_first = reads_first;
-	ref_delays_open(&rig.d);
-	rig.holder = start(ref_delays_hold);
-	rig.cnid = start(ref_delays_serve_cnid);
-	close(rig.d.asked);
-	rig.d.asked = -1;
-	watched_start(&rig.x, serve);
-	assert_int_equal(fstat(rig.d.server, &st), 0);
-	while (!__atomic_load_n(&rig.d.truth->ready, __ATOMIC_ACQUIRE))
-		usleep(1000);
-	/* Into its first call. */
-	usleep(20000);
-	watched_open(&rig.x, (struct target) { .client = st.st_ino });
-}
-
-static void end_process(pid_t pid)
-{
-	if (pid <= 0)
-		return;
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
-static void rig_stop(void)
-{
-	watched_end(&rig.x);
-	end_process(rig.holder);
-	end_process(rig.cnid);
-	end_process(rig.rival);
-	ref_delays_close(&rig.d);
-}
-
-/* One request and its reply, of which the client lets the first byte wait. */
-static void request(int command, uint64_t wait_ns)
-{
-	static uint8_t buf[HEAD + REF_LARGE];
-	static uint16_t id;
-	size_t len = HEAD, at = 0;
-	ssize_t r;
-
-	memset(buf, 0, HEAD + 1);
-	buf[1] = command ? 2 : 1;
-	buf[2] = (uint8_t)(++id >> 8);
-	buf[3] = (uint8_t)id;
-	buf[11] = 1;
-	buf[HEAD] = (uint8_t)command;
-	assert_int_equal(send(rig.d.client, buf, HEAD + 1, 0), HEAD + 1);
-	if (!command)
-		return;
-	if (wait_ns)
-		usleep((useconds_t)(wait_ns / 1000));
-	for (; at < len; at += (size_t)r) {
-		r = recv(rig.d.client, buf + at, sizeof(buf) - at, 0);
-		assert_true(r > 0);
-		if (at + (size_t)r >= HEAD)
-			len = HEAD + ((size_t)buf[9] << 16 | (size_t)buf[10] << 8 | buf[11]);
-	}
-}
-
-static void *write_pipe_later(void *arg)
-{
-	(void)arg;
-	usleep(REF_HOLD_NS / 1000);
-	REF_MUST(write(rig.d.pipe[1], "x", 1) == 1);
-	return NULL;
-}
-
-/* What has to happen around a command. */
-static void delayed(int command)
-{
-	pthread_t thread;
-	char byte = 0;
-
-	switch (command) {
-	case REF_DO_LOCK:
-	case REF_DO_FLOCK:
-	case REF_DO_ASK + REF_ASK_LOCK:
-		assert_int_equal(write(rig.d.to_holder[1], &byte, 1), 1);
-		assert_int_equal(read(rig.d.from_holder[0], &byte, 1), 1);
-		request(command, 0);
-		break;
-	case REF_DO_PIPE:
-	case REF_DO_ASK + REF_ASK_PIPE:
-		assert_int_equal(pthread_create(&thread, NULL, write_pipe_later, NULL), 0);
-		request(command, 0);
-		pthread_join(thread, NULL);
-		break;
-	default:
-		request(command, command == REF_DO_LARGE ? REF_HOLD_NS : 0);
-	}
-}
-
-struct load {
-	int command, turns;
-};
-
-static void *drive(void *arg)
-{
-	const struct load *l = arg;
-
-	for (int i = 0; i < l->turns; i++)
-		delayed(l->command);
-	request(0, 0);
-	return NULL;
-}
-
-/* So many requests of a command; rig.x.diff is what was counted. */
-static void rig_step(int command, int turns)
-{
-	struct load l = { command, turns };
-	pthread_t thread;
-
-	ledger_fini(&rig.x.diff);
-	memset(rig.d.truth->ns, 0, sizeof(rig.d.truth->ns));
-	assert_int_equal(pthread_create(&thread, NULL, drive, &l), 0);
-	watched_step(&rig.x);
-	pthread_join(thread, NULL);
-}
-
-typedef unsigned long long ull;
-
-/* The columns of an account, which must add up to its time, and all of it be explained. */
-static const struct ledger_account *columns(int command, uint64_t n,
-					    uint64_t out[ACCOUNT_N_COLUMNS])
-{
-	const struct ledger_account *a = ledger_account(&rig.x.diff, (unsigned int)command);
-	uint64_t sum = 0, gap;
-
-	assert_non_null(a);
-	account_times(&rig.x.diff, AFS_ROLE_AFPD, (unsigned int)command, out);
-	for (int i = 0; i < ACCOUNT_N_COLUMNS; i++)
-		sum += out[i];
-	assert_int_equal(a->sum.answered, n);
-	gap = sum > a->sum.ns ? sum - a->sum.ns : a->sum.ns - sum;
-	if (gap > a->sum.ns / 1000 || a->sum.unexplained_ns > a->sum.ns / 1000)
-		fail_msg("command %d: columns are %llu ns, requests %llu ns, unexplained %llu ns",
-			 command, (ull)sum, (ull)a->sum.ns, (ull)a->sum.unexplained_ns);
-	if (a->sum.unexplained > n / 100)
-		fail_msg("command %d: %llu of %llu requests have time that is in no part", command,
-			 (ull)a->sum.unexplained, (ull)n);
-	return a;
-}
 
 /*
  * Of a column, with the waiting for a CPU after it: all that the server itself measured, of which
@@ -227,6 +42,8 @@ static void blocked_time_is_in_the_column_of_what_blocked(void **state)
 	check_column(REF_DO_LOCK, ACCOUNT_LOCK, REF_HOLD_NS / 2);
 	check_column(REF_DO_FLOCK, ACCOUNT_LOCK, REF_HOLD_NS / 2);
 	check_column(REF_DO_LARGE, ACCOUNT_NET, REF_HOLD_NS / 2);
+	check_column(REF_DO_BUSY, ACCOUNT_CNID, 20 * REF_MS);
+	check_column(REF_DO_IDLE, ACCOUNT_OTHER, 20 * REF_MS);
 	rig_stop();
 }
 
@@ -258,15 +75,6 @@ static void keep_busy(struct ref_delays *d)
 	(void)d;
 	for (;;)
 		;
-}
-
-static void pin(pid_t pid, int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	assert_int_equal(sched_setaffinity(pid, sizeof(set), &set), 0);
 }
 
 /*
@@ -309,15 +117,6 @@ static void waiting_for_a_cpu_is_what_the_kernel_says(void **state)
 	rig_stop();
 }
 
-/* A disk that blocks is the real one: where the sync does not last, nothing is asserted. */
-static bool syncs_last(int command)
-{
-	if (rig.d.truth->ns[command] >= TURNS * REF_MS)
-		return true;
-	print_message("    fdatasync takes no time here\n");
-	return false;
-}
-
 static void a_sync_that_lasts_is_disk(void **state)
 {
 	uint64_t out[ACCOUNT_N_COLUMNS], in_sync;
@@ -342,106 +141,6 @@ static void a_sync_that_lasts_is_disk(void **state)
 		assert_true(out[ACCOUNT_DISK] > 4 * out[ACCOUNT_OTHER]);
 		assert_true(sync.blocked_ns >= in_sync / 4);
 	}
-	rig_stop();
-}
-
-/* What the CNID server did while it was waited for; the asker sees nothing but CNID. */
-static void check_inside(int what, enum afs_inside inside, uint64_t least)
-{
-	int command = REF_DO_ASK + what;
-	const struct ledger_account *a;
-	uint64_t out[ACCOUNT_N_COLUMNS], sum = 0;
-
-	rig_step(command, TURNS);
-	a = columns(command, TURNS, out);
-	printf("    asked %d: CNID %.2f ms, of which", what, (double)out[ACCOUNT_CNID] / 1e6);
-	for (int i = 0; i < AFS_N_INSIDE; i++) {
-		sum += a->sum.inside[i];
-		if (a->sum.inside[i])
-			printf(" [%s] %.2f", ledger_inside_name((unsigned int)i),
-			       (double)a->sum.inside[i] / 1e6);
-	}
-	printf("\n");
-	if (what == REF_ASK_SYNC && !syncs_last(command))
-		return;
-	assert_true(out[ACCOUNT_CNID] + out[ACCOUNT_RUNQ] >= rig.d.truth->ns[command] / 10 * 9);
-	assert_in_range(sum, out[ACCOUNT_CNID] / 10 * 9, out[ACCOUNT_CNID] / 10 * 11 + 1);
-	assert_true(a->sum.inside[inside] >= least * TURNS / 10 * 8);
-	assert_true(a->sum.inside[AFS_INSIDE_UNKNOWN] <= sum / 20);
-}
-
-static void what_the_cnid_server_did_meanwhile_is_inside(void **state)
-{
-	struct afs_part lock;
-
-	(void)state;
-	rig_start(false, false);
-	rig_step(REF_DO_ASK, 20);
-	check_inside(REF_ASK_LOCK, AFS_INSIDE_LOCK, REF_HOLD_NS / 2);
-	lock = ledger_part_sum(&rig.x.diff, AFS_ROLE_CNID, REF_DO_ASK + REF_ASK_LOCK,
-			       AFS_CLASS_LOCK, LEDGER_ALL);
-	assert_int_equal(lock.calls, 2 * TURNS);
-	assert_true(lock.blocked_ns >= REF_HOLD_NS / 4 * TURNS);
-	check_inside(REF_ASK_BURN, AFS_INSIDE_CPU, 20 * REF_MS);
-	check_inside(REF_ASK_PIPE, AFS_INSIDE_IO, REF_HOLD_NS / 2);
-	check_inside(REF_ASK_SYNC, AFS_INSIDE_SYNC, 0);
-	rig_stop();
-}
-
-static void check_part(enum afs_role role, unsigned int account, enum afs_class class,
-		       enum afs_object object, uint64_t calls)
-{
-	struct afs_part part = ledger_part_sum(&rig.x.diff, role, account, class, object);
-
-	if (part.calls != calls)
-		fail_msg("%s, account %u, %s on %s: %llu calls, not %llu", ledger_role_name(role),
-			 account, ledger_class_name(class), ledger_object_name(object),
-			 (ull)part.calls, (ull)calls);
-}
-
-/* From the read of the request to the next wait. */
-static void the_cnid_server_works_for_the_one_who_asks(void **state)
-{
-	const int n = 1000;
-
-	(void)state;
-	for (int i = 0; i < 2; i++) {
-		rig_start(false, i);
-		/* Found reading: whose request it will be is not known yet. */
-		rig_step(REF_DO_ASK, 1);
-		rig_step(REF_DO_ASK, n);
-		check_part(AFS_ROLE_AFPD, REF_DO_ASK, AFS_CLASS_WRITE, AFS_OBJECT_CNID, n);
-		check_part(AFS_ROLE_AFPD, REF_DO_ASK, AFS_CLASS_READ, AFS_OBJECT_CNID, n);
-		check_part(AFS_ROLE_CNID, REF_DO_ASK, AFS_CLASS_READ, AFS_OBJECT_CNID, n);
-		check_part(AFS_ROLE_CNID, REF_DO_ASK, AFS_CLASS_WRITE, AFS_OBJECT_CNID, n);
-		check_part(AFS_ROLE_CNID, LEDGER_ALL, AFS_CLASS_READ, LEDGER_ALL, n);
-		check_part(AFS_ROLE_CNID, REF_DO_ASK, AFS_CLASS_WAIT, LEDGER_ALL, 0);
-		check_part(AFS_ROLE_CNID, AFS_ACCOUNT_BETWEEN, AFS_CLASS_WAIT, LEDGER_ALL, n);
-		rig_stop();
-	}
-}
-
-static void what_the_cnid_server_does_after_its_answer_is_the_askers_still(void **state)
-{
-	struct afs_part own, between;
-	cpu_set_t all;
-
-	(void)state;
-	assert_int_equal(sched_getaffinity(getpid(), sizeof(all), &all), 0);
-	rig_start(false, false);
-	/* Left alone, it is not interrupted until it waits. */
-	pin(rig.cnid, 0);
-	pin(getpid(), 1);
-	rig_step(REF_DO_ASK + REF_ASK_MORE, TURNS);
-	assert_int_equal(sched_setaffinity(getpid(), sizeof(all), &all), 0);
-	own = ledger_part_sum(&rig.x.diff, AFS_ROLE_CNID, REF_DO_ASK + REF_ASK_MORE, AFS_CLASS_USER,
-			      LEDGER_ALL);
-	between = ledger_part_sum(&rig.x.diff, AFS_ROLE_CNID, AFS_ACCOUNT_BETWEEN, AFS_CLASS_USER,
-				  LEDGER_ALL);
-	printf("    %.1f ms on a CPU, %.1f in the run queue\n", (double)own.cpu_ns / 1e6,
-	       (double)own.runq_ns / 1e6);
-	assert_true(own.cpu_ns + own.runq_ns >= 19 * REF_MS * TURNS);
-	assert_true(between.cpu_ns <= own.cpu_ns / 20);
 	rig_stop();
 }
 
@@ -560,12 +259,6 @@ static void a_switch_that_was_not_told_is_seen_at_the_next_call(void **state)
 	watched_end(&x);
 }
 
-static int remove_files(void **state)
-{
-	(void)state;
-	return system("rm -rf " REF_DIR);
-}
-
 /* An argument is the name of a test, or a pattern. */
 int main(int argc, char **argv)
 {
@@ -575,9 +268,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(own_code_is_own_code),
 		cmocka_unit_test(waiting_for_a_cpu_is_what_the_kernel_says),
 		cmocka_unit_test(a_sync_that_lasts_is_disk),
-		cmocka_unit_test(what_the_cnid_server_did_meanwhile_is_inside),
-		cmocka_unit_test(the_cnid_server_works_for_the_one_who_asks),
-		cmocka_unit_test(what_the_cnid_server_does_after_its_answer_is_the_askers_still),
 		cmocka_unit_test(the_time_of_short_requests_is_explained),
 		cmocka_unit_test(a_switch_that_was_not_told_is_seen_at_the_next_call),
 	};

@@ -99,6 +99,7 @@ static inline void watched_step(struct watched *x)
 	uint32_t step = x->shared->step;
 
 	assert_true(watch_settle(x->w));
+	watch_span(x->w);
 	assert_int_equal(watch_read(x->w, &x->before), 0);
 	assert_int_equal(procfs_io(&x->io_before, x->pid), 0);
 	x->waits_before = x->shared->waits;
@@ -128,30 +129,36 @@ static inline bool watched_sees_begun_calls(void)
 	return major > 5 || (major == 5 && minor >= 15);
 }
 
-/* Closes the books, which must agree, with nothing lost, and ends the child. */
-static inline void watched_end(struct watched *x)
+/* Closes the books, which must agree, with nothing lost, and ends the child; run_fini. */
+static inline void watched_finish(struct watched *x, struct run *r)
 {
-	struct run r;
-
-	assert_int_equal(run_init(&r, "test", "test"), 0);
+	assert_int_equal(run_init(r, "test", "test"), 0);
 	assert_true(watch_settle(x->w));
-	assert_int_equal(watch_finish(x->w, &r), 0);
-	for (size_t i = 0; i < r.n_books; i++)
-		if (!r.book[i].closed)
-			fail_msg("%s: %llu counted, /proc says %llu", r.book[i].name,
-				 (unsigned long long)r.book[i].ours,
-				 (unsigned long long)r.book[i].theirs);
-	assert_true(r.n_books >= 4);
-	for (size_t i = 0; i < r.n_losses; i++)
-		if (r.loss[i].n && !(x->not_dsi && strstr(r.loss[i].what, "bytes of connections")))
-			fail_msg("%s: %llu", r.loss[i].what, (unsigned long long)r.loss[i].n);
-	assert_true(r.n_losses > 0);
-	run_fini(&r);
+	assert_int_equal(watch_finish(x->w, r), 0);
+	for (size_t i = 0; i < r->n_books; i++)
+		if (!r->book[i].closed)
+			fail_msg("%s: %llu counted, /proc says %llu", r->book[i].name,
+				 (unsigned long long)r->book[i].ours,
+				 (unsigned long long)r->book[i].theirs);
+	assert_true(r->n_books >= 4);
+	for (size_t i = 0; i < r->n_losses; i++)
+		if (r->loss[i].n &&
+		    !(x->not_dsi && strstr(r->loss[i].what, "bytes of connections")))
+			fail_msg("%s: %llu", r->loss[i].what, (unsigned long long)r->loss[i].n);
+	assert_true(r->n_losses > 0);
 	watch_free(x->w);
 	ledger_fini(&x->diff);
 	kill(x->pid, SIGKILL);
 	waitpid(x->pid, NULL, 0);
 	munmap(x->shared, sizeof(*x->shared));
+}
+
+static inline void watched_end(struct watched *x)
+{
+	struct run r;
+
+	watched_finish(x, &r);
+	run_fini(&r);
 }
 
 static inline void watched_check_row(const struct ledger_row *row, const struct expected *want)

@@ -220,6 +220,8 @@ static bool send_reply(struct peer *p, struct peer_reply *r)
 	bool ok = true;
 
 	p->n_replies++;
+	if (p->mute_id && r->id == p->mute_id)
+		return free(r->frame), true;
 	if (p->delay_ms)
 		usleep(p->delay_ms * 1000);
 	if (p->unasked & PEER_TICKLE)
@@ -230,6 +232,10 @@ static bool send_reply(struct peer *p, struct peer_reply *r)
 		   (uint32_t)r->len);
 	if (ok && p->fault.reply == p->n_replies)
 		ok = do_wrong(p, r);
+	while (ok && p->silent && p->tickle_ms && !p->stopping) {
+		ok = send_unasked(p, DSI_TICKLE_CODE);
+		usleep(p->tickle_ms * 1000);
+	}
 	if (ok && !p->silent)
 		ok = send_in_pieces(p, r->frame, HEADER_LEN + r->len);
 	free(r->frame);

@@ -68,13 +68,15 @@ struct peer {
 	bool busy;          /* refuse sessions with -1071 as afpd does at its limit */
 	const void *status; /* another answer to DSIGetStatus */
 	size_t status_len;
-	size_t piece;          /* send replies in pieces of this many bytes; 0: whole */
-	unsigned int piece_us; /* and wait this long between two */
-	bool split_walk;       /* cut reply n in two at byte n (modulo its length) */
-	unsigned int delay_ms; /* before each reply */
-	unsigned int hold;     /* read this many requests before answering the first */
-	bool shuffle;          /* answer those in random order */
-	unsigned int unasked;  /* PEER_TICKLE, PEER_ATTENTION before each reply */
+	size_t piece;           /* send replies in pieces of this many bytes; 0: whole */
+	unsigned int piece_us;  /* and wait this long between two */
+	bool split_walk;        /* cut reply n in two at byte n (modulo its length) */
+	unsigned int delay_ms;  /* before each reply */
+	unsigned int hold;      /* read this many requests before answering the first */
+	bool shuffle;           /* answer those in random order */
+	unsigned int unasked;   /* PEER_TICKLE, PEER_ATTENTION before each reply */
+	unsigned int mute_id;   /* the request of this id is never answered; 0: none */
+	unsigned int tickle_ms; /* between tickles once it is silent; 0: none */
 	uint16_t attention;
 	struct {
 		unsigned int reply; /* which, counted from 1 over all connections; 0: none */

@@ -155,9 +155,9 @@ static void deliver(struct stage *s, size_t n, bool wait)
 		s->n_taken += (size_t)sent;
 		n -= (size_t)sent;
 		do {
-			before_ns = s->d.progress_ns = 1;
+			before_ns = s->d.heard_ns = 1;
 			must(!dsi_receive(&s->d, wait ? 0 : MSG_DONTWAIT, &e), e.text);
-		} while (s->d.progress_ns != before_ns);
+		} while (s->d.heard_ns != before_ns);
 	}
 	take_back(s);
 	if (s->n_taken == s->n_out)

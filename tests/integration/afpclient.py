@@ -39,8 +39,7 @@ class AfpClient:
         login += _pascal(user)
         login += bytes(len(login) % 2) + password.encode().ljust(8, b"\0")[:8]
         self._expect_ok("FPLogin", login)
-        reply = self._expect_ok("FPOpenVol", bytes([24, 0, 0, 0x21]) + _pascal(volume))
-        self._volume: int = struct.unpack_from(">H", reply, 4)[0]
+        self._volume = self.open_volume(volume)
 
     def _exchange(self, command: int, payload: bytes) -> tuple[int, bytes]:
         with self._lock:
@@ -68,6 +67,12 @@ class AfpClient:
         if code:
             raise RuntimeError(f"{what}: AFP error {code}")
         return data
+
+    def open_volume(self, name: str) -> int:
+        """FPOpenVol; the volume's id."""
+        reply = self._expect_ok("FPOpenVol", bytes([24, 0, 0, 0x21]) + _pascal(name))
+        found: int = struct.unpack_from(">H", reply, 4)[0]
+        return found
 
     def stat_root(self) -> None:
         """FPGetFileDirParms of the volume's root: changes nothing."""

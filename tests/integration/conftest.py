@@ -150,7 +150,9 @@ def repeated(scope: Scope, _dbd: Server, _sqlite: Server) -> Repeated:
     """Runs on both servers side by side, on a CPU of its own each."""
 
     def some(server: Server) -> list[Done]:
-        return [scope(server, "-n", "1", save=True, timeout=240).expect(OK) for _ in range(RUNS)]
+        return [
+            scope(server, "-n", "1", "-v", save=True, timeout=240).expect(OK) for _ in range(RUNS)
+        ]
 
     with ThreadPoolExecutor() as pool:
         return Repeated(*pool.map(some, [_dbd, _sqlite]))

@@ -32,15 +32,6 @@ READ_EXT, WRITE_EXT = 60, 61
 
 GET_VOLUME, LOGIN = 17, 18
 
-PACED = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().startswith("bbr")
-
-
-def of_use(chunk: int, asked: int) -> int:
-    """How many requests Write and Copy have in flight to a server on this host."""
-    ahead = MIB if PACED else 3 * MIB
-    return min(asked, max(2, ahead // chunk + 1))
-
-
 # Login, volume, logout: in every run once.
 FRAME = Counter({LOGIN: 1, OPEN_VOLUME: 1, 20: 1, CLOSE_VOLUME: 1})
 

@@ -74,7 +74,7 @@ def check_proc(text: str, run: Run) -> None:
 
 
 def test_proc(scope: Scope, dbd: Server) -> None:
-    done = scope(dbd, "-n", "1", "-f", LETTERS, "--watch=proc", save=True).expect(OK)
+    done = scope(dbd, "-n", "1", "-v", "-f", LETTERS, "--watch=proc", save=True).expect(OK)
     assert done.run
     check_proc(done.out, done.run)
 
@@ -82,7 +82,7 @@ def test_proc(scope: Scope, dbd: Server) -> None:
 def test_bpf_forbidden(scope: Scope, dbd: Server) -> None:
     """The next lower rung is taken, and the reason told."""
     nobpf = [sys.executable, str(Path(__file__).with_name("nobpf.py"))]
-    command = scope.command(dbd, "-n", "1", "-f", LETTERS)
+    command = scope.command(dbd, "-n", "1", "-v", "-f", LETTERS)
     done = scope.execute([*nobpf, *command], save=True).expect(OK)
     assert done.run
     check_proc(done.out, done.run)
@@ -94,7 +94,7 @@ def test_bpf_forbidden(scope: Scope, dbd: Server) -> None:
 
 
 def test_off(scope: Scope, dbd: Server) -> None:
-    done = scope(dbd, "-n", "1", "-f", LETTERS, "--watch=off", save=True).expect(OK)
+    done = scope(dbd, "-n", "1", "-v", "-f", LETTERS, "--watch=off", save=True).expect(OK)
     assert done.run
     check_client_columns(done.run)
     assert server_metrics(done.run) <= done.run.unknown()
@@ -104,7 +104,7 @@ def test_off(scope: Scope, dbd: Server) -> None:
 
 
 def as_nobody(scope: Scope, server: Server, program: Path, *args: str) -> list[str]:
-    command = scope.command(server, "-n", "1", "-f", LETTERS, *args)
+    command = scope.command(server, "-n", "1", "-v", "-f", LETTERS, *args)
     at = command.index(str(scope.binary))
     command[at] = str(program)
     return [*AS_NOBODY, *command]
@@ -127,7 +127,7 @@ def test_ordinary_user_csv(scope: Scope, dbd: Server, public: Path) -> None:
 
 def test_server_on_another_host(scope: Scope, elsewhere: tuple[Server, str]) -> None:
     server, address = elsewhere
-    done = scope(server, "-n", "1", "-f", LETTERS, save=True, host=address).expect(OK)
+    done = scope(server, "-n", "1", "-v", "-f", LETTERS, save=True, host=address).expect(OK)
     assert done.run
     check_nothing_of_the_server(done.out, done.run, "not on this host")
     assert address in done.run.saved["absent"]["*"]

@@ -124,7 +124,7 @@ def test_csv_head_is_the_peers(dbd: Server) -> None:
 def test_json_has_everything(full: Done) -> None:
     assert full.run
     saved = full.run.saved
-    assert saved["schema"] == 1
+    assert saved["schema"] == 2
     assert saved["command"] == "lantest"
     assert saved["set"] == "lantest-4.5"
     assert re.fullmatch(r"[0-9a-f]{16}", saved["id"])
@@ -164,7 +164,7 @@ def check_latency(command: dict[str, object]) -> None:
 
 def test_json_agrees_with_the_table(scope: Scope, dbd: Server) -> None:
     """Both are of the same figures: means over the iterations."""
-    done = scope(dbd, "-n", "3", "-f", "2:;", save=True).expect(OK)
+    done = scope(dbd, "-n", "3", "-v", "-f", "2:;", save=True).expect(OK)
     assert done.run
     assert "across 3 iterations)" in done.out
     for test, row in zip((2, 10, 11), table(done.out)[2:-1], strict=True):
@@ -202,7 +202,7 @@ def test_json_replaces(scope: Scope, dbd: Server, tmp_path: Path) -> None:
 @pytest.mark.limit(300)
 def test_one_gigabyte(scope: Scope, dbd: Server) -> None:
     """-g moves it, and the rate is of the bytes moved."""
-    done = scope(dbd, "-n", "1", "-g", "-f", "3", save=True).expect(OK)
+    done = scope(dbd, "-n", "1", "-v", "-g", "-f", "3", save=True).expect(OK)
     assert done.run
     for test, code in ((2, 61), (3, 60)):
         phase = done.run.phase(test)
@@ -236,10 +236,10 @@ def test_own_file_is_read(scope: Scope, dbd: Server) -> None:
         own.unlink()
 
 
-@pytest.mark.parametrize("table_name", ["peer", "afpscope"])
+@pytest.mark.parametrize("table_name", ["peer", "netatalk", "afpscope", "screen"])
 def test_one_table(scope: Scope, dbd: Server, table_name: str) -> None:
     done = scope(dbd, "-n", "1", "-f", ";", "--table", table_name).expect(OK)
-    assert ("Netatalk Lantest Results" in done.out) == (table_name == "peer")
+    assert ("Netatalk Lantest Results" in done.out) == (table_name in ("peer", "netatalk"))
     assert (f"{'AFP commands':12}" in done.out) == (table_name == "afpscope")
 
 
@@ -300,8 +300,8 @@ def test_password_from_the_environment(scope: Scope, dbd: Server) -> None:
 def test_password_is_not_in_ps(scope: Scope, dbd: Server) -> None:
     """Neither of -w nor of a URL."""
     url = f"afp://bench1:secret1@127.0.0.1:{dbd.port}/vol1"
-    program = [*pinning(dbd), str(scope.binary), "lantest", *QUICK]
-    for command in (scope.command(dbd, *QUICK), [*program, url]):
+    program = [*pinning(dbd), str(scope.binary), "lantest", "-v", *QUICK]
+    for command in (scope.command(dbd, "-v", *QUICK), [*program, url]):
         running = scope.start(command)
         running.wait_for("Connecting to host")
         assert "secret1" not in Path(f"/proc/{running.process.pid}/cmdline").read_text()

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
 from afpclient import HEADER, TICKLE, AfpClient
 from netatalk import HERE, SIGNATURES, Server
 from recording import (
@@ -26,7 +28,7 @@ from recording import (
     gone,
     stopped,
 )
-from scope import Run, Scope, wait_until
+from scope import OK, Run, Scope, wait_until
 
 UNKNOWN = 99
 DSI_GET_STATUS, DSI_OPEN_SESSION = 256 + 3, 256 + 4
@@ -138,7 +140,6 @@ def test_several_at_once(scope: Scope, guests: Server) -> None:
         client = AfpClient(guests.port, user=user, volume=volume)
         for _ in range(50 + i):
             client.stat_root()
-        time.sleep(0.3)
         port = client.local_port()
         client.close()
         return i, port
@@ -155,8 +156,9 @@ def test_several_at_once(scope: Scope, guests: Server) -> None:
     for i, port in ports.items():
         # Login, volume, logout, and the DSI session's begin come on top.
         assert sessions[port]["requests"] == 50 + i + 4
-        assert sessions[port]["user"] in (f"uid {5001 + i % 2}", f"bench{1 + i % 2}")
-        assert sessions[port]["volume"].endswith(f"/inst/{guests.port}/vol{1 + i % 2}")
+        assert sessions[port]["user"] == f"bench{1 + i % 2}"
+        assert sessions[port]["volumes"] == [f"vol{1 + i % 2}"]
+        assert sessions[port]["volume_from"] == "FPOpenVol"
         assert sessions[port]["begun_ns"] < sessions[port]["ended_ns"]
         assert sessions[port]["calls"] > 100
         assert sessions[port]["busy_ns"] > 0
@@ -193,32 +195,33 @@ def test_sessions_before_during_after(scope: Scope, guests: Server) -> None:
         "ends": 4,
         "begins": 4,
     }
-    assert found["stays"]["volume"].endswith("/vol1")
-    assert found["ends"]["user"] in ("uid 5002", "bench2")
+    # A watch that began after FPOpenVol sees where the process works.
+    assert found["stays"]["volume_from"] == "folder"
+    assert [v[-5:] for v in found["stays"]["volumes"]] == ["/vol1"]
+    assert (found["begins"]["volume_from"], found["begins"]["volumes"]) == ("FPOpenVol", ["vol1"])
+    assert found["ends"]["user"] == "bench2"
     assert run.phases[0].requests() == {STAT: 15, LOGOUT: 1, LOGIN: 1, OPEN_VOLUME: 1}
 
 
-class SlowClient(AfpClient):
-    """Logged in for a while before it opens its volume."""
-
-    def _expect_ok(self, what: str, payload: bytes) -> bytes:
-        if what == "FPOpenVol":
-            time.sleep(0.5)
-        return super()._expect_ok(what, payload)
-
-
-def test_volume_opened_late(scope: Scope, guests: Server) -> None:
-    """Where the process stood before is not the volume; nor are its folders."""
+def test_two_volumes_in_one_session(scope: Scope, guests: Server) -> None:
     running = scope.record(guests)
     running.wait_recording()
-    client = SlowClient(guests.port, user="bench2", volume="vol2")
-    time.sleep(0.3)
-    run = stopped(running)
-    session = by_port(run)[client.local_port()]
+    client = AfpClient(guests.port)
+    client.open_volume("vol2")
+    client.open_volume("vol1")
+    with pytest.raises(RuntimeError, match="FPOpenVol"):
+        client.open_volume("vol9")
+    port = client.local_port()
     client.close()
-    assert session["volume"].endswith(f"/inst/{guests.port}/vol2")
-    assert "cwd" in session["volume_from"]
-    assert session["user"] in ("uid 5002", "bench2")
+    gone(guests)
+    running.signal(signal.SIGINT)
+    done = running.finish().expect(OK)
+    assert done.run
+    done.run.assert_trustworthy()
+    session = by_port(done.run)[port]
+    assert (session["volumes"], session["volumes_more"]) == (["vol1", "vol2"], 0)
+    assert session["volume_from"] == "FPOpenVol"
+    assert "  vol1, vol2  " in done.out
 
 
 def test_begins_in_the_middle_of_a_request(scope: Scope, guests: Server) -> None:

@@ -30,7 +30,7 @@ WITHOUT_BPF = (sys.executable, str(Path(__file__).with_name("nobpf.py")))
 
 
 def test_master(scope: Scope, guests: Server, pair: dict[int, Busy]) -> None:
-    run = saved(scope.record(None, "-p", str(guests.pid), "-d", "1"))
+    run = saved(scope.record(None, "--pid", str(guests.pid), "-d", "1"))
     run.assert_trustworthy()
     assert run.saved["server"]["port"] == str(guests.port)
     assert {s["pid"] for s in run.saved["sessions"]} == set(pair)
@@ -40,7 +40,7 @@ def test_master(scope: Scope, guests: Server, pair: dict[int, Busy]) -> None:
 def test_one_session(scope: Scope, guests: Server, pair: dict[int, Busy]) -> None:
     pid, other = pair
     before = pair[other].requests
-    run = saved(scope.record(None, "-p", str(pid), "-d", "1"))
+    run = saved(scope.record(None, "--pid", str(pid), "-d", "1"))
     assert pair[other].requests > before + 10
     run.assert_trustworthy()
     assert [s["pid"] for s in run.saved["sessions"]] == [pid]
@@ -52,7 +52,7 @@ def test_one_session(scope: Scope, guests: Server, pair: dict[int, Busy]) -> Non
 
 
 def test_server_of_a_session(scope: Scope, guests: Server, pair: dict[int, Busy]) -> None:
-    run = saved(scope.record(None, "--server", "-p", str(next(iter(pair))), "-d", "1"))
+    run = saved(scope.record(None, "--server", "--pid", str(next(iter(pair))), "-d", "1"))
     run.assert_trustworthy()
     assert {s["pid"] for s in run.saved["sessions"]} == set(pair)
     assert "session" not in run.saved["options"]
@@ -69,7 +69,7 @@ def test_port(scope: Scope, dbd: Server, guests: Server, pair: dict[int, Busy]) 
 
 def test_two_servers(scope: Scope, dbd: Server, guests: Server) -> None:
     done = scope.execute(scope.recorder(None, "-d", "1"))
-    done.expect(NO_SESSION, f"pid {dbd.pid} (port {dbd.port})", "choose one with -p PID")
+    done.expect(NO_SESSION, f"pid {dbd.pid} (port {dbd.port})", "choose one with --port PORT")
 
 
 def test_the_only_server(scope: Scope, tmp_path: Path) -> None:
@@ -92,13 +92,15 @@ def test_the_only_server(scope: Scope, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "status", "text"),
     [
-        (("-p", "1", "--port", "548"), USAGE, "one of them"),
+        (("--pid", "1", "-p", "548"), USAGE, "one of them"),
         (("--port", "0"), USAGE, "port"),
         (("-d", "0"), USAGE, "-d"),
         (("--nonsense",), USAGE, "nonsense"),
         (("--json", "/nonexistent/run.json"), USAGE, "cannot write /nonexistent/run.json"),
-        (("-p", "{none}"), NO_SESSION, "no process {none}"),
-        (("-p", "{self}"), NO_SESSION, "neither listens"),
+        (("--pid", "{none}"), NO_SESSION, "no process {none}"),
+        (("--pid", "{self}"), NO_SESSION, "neither listens"),
+        (("-p", "1"), NO_SESSION, "for the process with this number: --pid 1"),
+        (("-p", "4711000"), USAGE, "-p is the port, a process is named with --pid"),
         (("--port", "{free}"), NO_SESSION, "nothing listens on port {free}"),
     ],
 )
@@ -187,7 +189,7 @@ def test_interrupted(
     scope: Scope, guests: Server, pair: dict[int, Busy], number: signal.Signals
 ) -> None:
     """Without -d the normal end: report and JSON are complete."""
-    running = scope.record(guests)
+    running = scope.record(guests, "-v")
     running.wait_recording()
     time.sleep(0.3)
     running.signal(number)
@@ -195,7 +197,7 @@ def test_interrupted(
     assert done.run
     done.run.assert_trustworthy()
     assert "FPGetFileDirParms" in done.out
-    assert "Books closed" in done.out.replace("  ", " ")
+    assert "Cross-checks agree" in done.out.replace("  ", " ")
     assert done.run.saved["id"] in done.out
     assert stats(done.run) > 5
 
@@ -245,7 +247,7 @@ def test_the_only_session_ends(scope: Scope, guests: Server) -> None:
     """So does the record of it."""
     client = AfpClient(guests.port)
     (pid,) = guests.sessions()
-    running = scope.record(None, "-p", str(pid))
+    running = scope.record(None, "--pid", str(pid))
     running.wait_recording()
     for _ in range(3):
         client.stat_root()
@@ -329,10 +331,10 @@ def test_recorder_killed(scope: Scope, guests: Server, pair: dict[int, Busy]) ->
 # Rights
 
 
-@pytest.mark.parametrize("option", ["-p", "--port"])
+@pytest.mark.parametrize("option", ["--pid", "-p"])
 def test_nobody(scope: Scope, guests: Server, public: Path, option: str) -> None:
     """Who may see nothing gets no report of nothing."""
-    value = {"-p": guests.pid, "--port": guests.port}[option]
+    value = {"--pid": guests.pid, "-p": guests.port}[option]
     done = scope.execute([*AS_NOBODY, str(public), "record", "-d", "1", option, str(value)])
     done.expect(UNTRUSTED, "run as root")
     assert not done.out

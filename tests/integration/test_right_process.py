@@ -105,7 +105,7 @@ def check_numbers(run: Run) -> None:
 @pytest.mark.limit(300)
 def test_in_a_crowd(scope: Scope, crowded: Server) -> None:
     others = set(crowded.sessions())
-    running = scope.start(scope.command(crowded, "-n", "1", "-f", LETTERS), save=True)
+    running = scope.start(scope.command(crowded, "-n", "1", "-v", "-f", LETTERS), save=True)
     pid = kernel_says(crowded, running)
     run = finish(running)
     assert run.pid("afpd") == pid
@@ -117,7 +117,7 @@ def test_in_a_crowd(scope: Scope, crowded: Server) -> None:
 def test_in_a_crowd_by_proc(scope: Scope, crowded: Server) -> None:
     """The same process without BPF, and the same numbers."""
     running = scope.start(
-        scope.command(crowded, "-n", "1", "-f", "49", "--watch", "proc"), save=True
+        scope.command(crowded, "-n", "1", "-v", "-f", "49", "--watch", "proc"), save=True
     )
     pid = kernel_says(crowded, running)
     run = finish(running)
@@ -129,7 +129,7 @@ def test_in_a_crowd_by_proc(scope: Scope, crowded: Server) -> None:
 def test_two_runs_at_once(scope: Scope, crowded: Server) -> None:
     """Each counts its own server process. (AFPD_R may be more: a session reads
     the hints of what the other one makes and removes.)"""
-    command = scope.command(crowded, "-n", "1", "-f", "4")
+    command = scope.command(crowded, "-n", "1", "-v", "-f", "4")
     first = scope.start(command, save=True)
     second = scope.start(command, save=True)
     pids = [kernel_says(crowded, running) for running in (first, second)]
@@ -145,7 +145,9 @@ def test_two_runs_at_once(scope: Scope, crowded: Server) -> None:
 
 def test_other_user_same_volume(scope: Scope, crowded: Server) -> None:
     """cnid_dbd was started for another user (its -u says so): still found."""
-    running = scope.start(scope.command(crowded, "-n", "1", "-f", ":", user="bench2"), save=True)
+    running = scope.start(
+        scope.command(crowded, "-n", "1", "-v", "-f", ":", user="bench2"), save=True
+    )
     pid = kernel_says(crowded, running)
     run = finish(running)
     assert run.pid("afpd") == pid

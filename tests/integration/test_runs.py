@@ -5,19 +5,26 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import signal
+import subprocess
 from pathlib import Path
 
-from netatalk import Server
-from scope import FAILED, INTERRUPTED, OK, USAGE, Scope, wait_until
+import pytest
+from netatalk import USERS, Server
+from offline import command
+from scope import FAILED, INTERRUPTED, OK, USAGE, Scope, left_on, wait_until
 
 SHORT = ("-n", "1", "-f", ";")
 
 
 def kept(text: str) -> Path:
     """The path that is printed last."""
-    return Path(text.strip().splitlines()[-1].removeprefix("Everything measured is in "))
+    last = " ".join(text.split())
+    found = re.search(r"(?:run: |is in )(\S+)$|report (\S+) -o report.html$", last)
+    assert found, text
+    return Path(found[1] or found[2])
 
 
 def test_a_run_is_kept_among_the_users_by_its_time(
@@ -48,7 +55,7 @@ def test_a_folder_may_be_named_and_is_made(scope: Scope, dbd: Server, tmp_path: 
 
 def test_nothing_is_kept_where_nobody_wants_it(scope: Scope, dbd: Server, tmp_path: Path) -> None:
     env = {"AFPSCOPE_RUNS": str(tmp_path / "runs")}
-    assert "Everything" not in scope(dbd, *SHORT, "--no-save", env=env).expect(OK).err
+    assert "(this run was not kept)" in scope(dbd, *SHORT, "--no-save", env=env).expect(OK).err
     peers = scope.binary.with_name("afp_lantest")
     line = [str(peers), *scope.login(dbd), *SHORT]
     done = scope.execute(line, env=env).expect(OK)
@@ -78,7 +85,7 @@ def test_a_full_disk_where_the_users_runs_are(
             pass
     runs, told = small_disk / "runs", "run.json: No space left on device"
     env = {"AFPSCOPE_RUNS": str(runs)}
-    done = scope(dbd, *SHORT, env=env).expect(OK, f"the run is not kept: write {runs}", told)
+    done = scope(dbd, *SHORT, env=env).expect(OK, f"the run is not kept: cannot write {runs}", told)
     assert "Everything" not in done.err
     assert not list(runs.iterdir()), "also not a link to what is gone"
     kept_else = tmp_path / "else.json"
@@ -119,7 +126,7 @@ def test_no_folder_is_empty(scope: Scope, dbd: Server, tmp_path: Path) -> None:
         done = scope.execute(line)
         assert done.status not in (OK, USAGE)
         assert not folder.exists() or (folder / "run.json").exists()
-        assert folder.exists() == done.err.endswith(f" is in {folder}\n")
+        assert folder.exists() == (str(folder) in " ".join(done.err.split()))
 
 
 def test_record_and_local_transfers_keep_theirs(scope: Scope, dbd: Server, tmp_path: Path) -> None:
@@ -138,3 +145,36 @@ def test_the_traces_cpu_must_be_there(scope: Scope, dbd: Server) -> None:
     for cpu in ("4096", "x", "-1", "1x", ""):
         done = scope(dbd, *SHORT, "--trace", f"--trace-cpu={cpu}")
         done.expect(USAGE, f"--trace-cpu: '{cpu}': this machine has CPUs 0 to")
+
+
+@pytest.mark.parametrize(("number", "alone"), [(signal.SIGINT, False), (signal.SIGTERM, True)])
+def test_ab_that_is_stopped_leaves_nothing_on_the_volume(
+    scope: Scope, dbd: Server, tmp_path: Path, number: signal.Signals, alone: bool
+) -> None:
+    """A ^C, which the whole group gets, and a signal for ab alone."""
+    folder, url = tmp_path / "ab", f"afp://bench1@127.0.0.1:{dbd.port}/vol1"
+    line = [*command(), "ab", "--a", url, "--b", url, "-o", str(folder)]
+    line += ["--program", str(scope.binary), "--", "lantest", "-n", "9"]
+    env = os.environ | {"AFPSCOPE_PASSWORD": USERS["bench1"]}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(line, env=env, stderr=pipe, text=True, start_new_session=True) as child:
+        wait_until(lambda: bool(left_on(dbd)), 60, "its directory")
+        (os.kill if alone else os.killpg)(child.pid, number)
+        _, err = child.communicate(timeout=60)
+    assert child.returncode == INTERRUPTED, err
+    assert f"stopped by {number.name}: 0 of 24 runs are whole" in err
+    assert json.loads((folder / "001a" / "run.json").read_text())["complete"] is False
+    assert not left_on(dbd)
+
+
+def test_each_run_of_ab_has_a_start_of_its_own(
+    scope: Scope, victim: Server, tmp_path: Path
+) -> None:
+    folder, url = tmp_path / "ab", f"afp://bench1@127.0.0.1:{victim.port}/vol1"
+    env = {"AFPSCOPE_PASSWORD": USERS["bench1"]}
+    line = ["ab", "--a", url, "--b", url, "--pairs", "1", "-o", str(folder), "--all"]
+    line += ["--restart", victim.restart_command(), "--program", str(scope.binary)]
+    done = scope.execute([*command(), *line, "--", "lantest", *SHORT], env=env).expect(OK)
+    assert "times cannot be judged: not enough runs" in done.out
+    runs = [json.loads((folder / name / "run.json").read_text()) for name in ("001a", "001b")]
+    assert runs[0]["server"]["afpd.start"] != runs[1]["server"]["afpd.start"]

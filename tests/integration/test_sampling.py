@@ -30,7 +30,7 @@ def _idle(dbd: Server) -> Iterator[None]:
 
 
 def record(scope: Scope, server: Server, *args: str, prefix: tuple[str, ...] = ()) -> Running:
-    command = [*prefix, str(scope.binary), "record", "-p", str(server.pid), *args]
+    command = [*prefix, str(scope.binary), "record", "-v", "--pid", str(server.pid), *args]
     return scope.start(command, save=True)
 
 
@@ -180,7 +180,7 @@ def test_record_without_bpf(scope: Scope, dbd: Server) -> None:
 
 @pytest.mark.parametrize("prefix", [[], NOBPF], ids=["bpf", "nobpf"])
 def test_lantest(scope: Scope, dbd: Server, prefix: list[str]) -> None:
-    command = scope.command(dbd, "--sample", "20", "--tests", "1", "-n", "1")
+    command = scope.command(dbd, "-v", "--sample", "20", "--tests", "1", "-n", "1")
     done = scope.execute([*prefix, *command], save=True).expect(OK)
     run = saved(done)
     assert run.phases[0]["ops"] == 8000

@@ -95,14 +95,14 @@ def test_no_cnid_server(scope: Scope, dbd: Server, sqlite: Server) -> None:
 
 
 def test_pid_of_the_server(scope: Scope, dbd: Server, two: tuple[AfpClient, AfpClient]) -> None:
-    found = check(scope, "-p", str(dbd.pid), status=OK)
+    found = check(scope, "--pid", str(dbd.pid), status=OK)
     assert found["session"] is None
     assert len(only(found)["sessions"]) == 2
 
 
 def test_pid_of_a_session(scope: Scope, dbd: Server, two: tuple[AfpClient, AfpClient]) -> None:
     for pid in dbd.sessions():
-        found = check(scope, "-p", str(pid), status=OK)
+        found = check(scope, "--pid", str(pid), status=OK)
         assert found["session"] == pid
         assert only(found)["pid"] == dbd.pid
         assert [session["pid"] for session in only(found)["sessions"]] == [pid]
@@ -110,7 +110,7 @@ def test_pid_of_a_session(scope: Scope, dbd: Server, two: tuple[AfpClient, AfpCl
 
 def test_pid_that_serves_nobody(scope: Scope) -> None:
     with subprocess.Popen(["sleep", "60"]) as process:
-        found = check(scope, "-p", str(process.pid), status=NO_SESSION)
+        found = check(scope, "--pid", str(process.pid), status=NO_SESSION)
         process.kill()
     assert found["servers"] == []
     assert "neither listens" in found["message"]
@@ -119,7 +119,7 @@ def test_pid_that_serves_nobody(scope: Scope) -> None:
 def test_pid_that_is_not_there(scope: Scope) -> None:
     process = subprocess.Popen(["true"])
     process.wait()
-    found = check(scope, "-p", str(process.pid), status=NO_SESSION)
+    found = check(scope, "--pid", str(process.pid), status=NO_SESSION)
     assert "no process" in found["message"]
 
 
@@ -137,7 +137,7 @@ def test_several_servers(scope: Scope, dbd: Server, sqlite: Server) -> None:
     assert one_of(found, dbd)["ports"] == [dbd.port]
     assert one_of(found, sqlite)["ports"] == [sqlite.port]
     done = scope.execute([str(scope.binary), "check"]).expect(OK)
-    assert "choose one with -p PID or --port PORT" in done.out
+    assert "choose one with --port PORT or --pid PID" in done.out
 
 
 OTHER = """
@@ -204,7 +204,7 @@ def test_server_in_another_network_namespace(scope: Scope) -> None:
         with inside(f"/run/netns/{name}"):
             server.__enter__()
         stack.callback(server.__exit__, None, None, None)
-        entry = only(check(scope, "-p", str(server.pid), status=OK))
+        entry = only(check(scope, "--pid", str(server.pid), status=OK))
         assert entry["ports"] == [server.port]
         assert entry["other_network_namespace"]
         assert entry["cnid_metad"] == server.metad

@@ -317,12 +317,23 @@ def check_broken_off(done: Done, work: str, samples: int | None = None) -> None:
     assert sum(not sample["complete"] for sample in transfer.saved["samples"]) <= 1
 
 
+def moved(server: Server) -> int:
+    """Bytes that its sessions have read and written: 64 KiB at least in an iteration."""
+    total = 0
+    for pid in server.sessions():
+        with contextlib.suppress(OSError):
+            lines = Path(f"/proc/{pid}/io").read_text().splitlines()[:2]
+            total += sum(int(line.split()[1]) for line in lines)
+    return total
+
+
 def in_the_middle(scope: Scope, server: Server, work: str, act: Callable[[int], None]) -> Done:
     """Runs a test and calls act(pid of the client) after many iterations."""
     line = command(scope, server, "-f", work, "-d", "64K", *ENDLESS, "--timeout", "2")
     running = scope.start(line, save=True)
     wait_until(lambda: bool(files(server)), 30, "the first file")
-    time.sleep(0.5)
+    begun = moved(server)
+    wait_until(lambda: moved(server) - begun > 40 * 65536, 30, "many iterations")
     act(running.process.pid)
     return running.finish(40)
 

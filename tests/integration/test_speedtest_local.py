@@ -111,7 +111,7 @@ def inside(folder: Path) -> list[Path]:
 def test_options(scope: Scope, folder: Path) -> None:
     """As with a server."""
     args = ("-f", THREE, "-d", "1", "-n", "2", "-W", "3")
-    for options in (("-e",), ("-y",), ("-a",), ("-r", "16"), ("-q", "64"), ("--data=random",)):
+    for options in (("-e",), ("-y",), ("-a",), ("-q", "64"), ("--data=random",)):
         for transfer in transfers(measured(scope, folder, *args, *options)).values():
             assert [len(transfer.samples(warmup=w)) for w in (True, False)] == [3, 2]
             assert transfer.phase["bytes"] == 2 * transfer.carried
@@ -119,6 +119,14 @@ def test_options(scope: Scope, folder: Path) -> None:
                 assert transfer.chunk == 64 * KIB
     for buffered in ((), ("-D",)):
         measured(scope, folder, *args, "--verify", "--data=pattern", *buffered)
+
+
+def test_nothing_is_said_to_be_dropped(scope: Scope, folder: Path) -> None:
+    """A pread copies, whatever becomes of the data."""
+    done = local(scope, folder, "-f", "Read", "-d", "4", "-n", "2", save=True).expect(OK)
+    assert done.run
+    assert only(done.run).saved["dropped"] is False
+    assert "unread" not in done.out
 
 
 def test_flushes_and_requests(scope: Scope, folder: Path) -> None:

@@ -28,10 +28,10 @@ from scope import FAILED, OK, UNTRUSTED, USAGE, Done, Run, Running, Scope, kill,
 
 PACKET = 65536
 HEAD = struct.Struct("<I16sI6QII")
-PARTS = ("own", "calls", "runq", "disk", "cnid", "lock", "log", "net", "other")
+PARTS = ("own", "calls", "runq", "disk", "cnid", "lock", "log", "net", "other", "stopped")
 FIELDS = {
     "requests": (
-        "<QQIHHiIQQQ9QHHI",
+        "<QQIHHiIQQQ10QHHI",
         "timestamp t session dsi_id command result calls bytes_in bytes_out time_ns "
         + " ".join(f"{part}_ns" for part in PARTS)
         + " port pad pad2",
@@ -448,6 +448,13 @@ def test_dump_misses_what_the_run_has_written(
         done.expect(UNTRUSTED, "waits: ", f" records are here, {written} were written")
         assert len(done.messages) == 1
     scope.execute([str(scope.binary), "dump", str(folder)]).expect(OK)
+    os.truncate(folder / "trace/calls", 0)
+    line = [str(scope.binary), "dump", "--slow", "2", "--calls"]
+    done = scope.execute([*line, str(folder)])
+    done.expect(UNTRUSTED, "calls: 0 records are here, ", " were written")
+    assert len(done.messages) == 2  # that of the waits, too
+    done = scope.execute([*line, str(folder / "trace")])
+    done.expect(UNTRUSTED, "calls: there is no record of a call although requests were made")
 
 
 def test_dump_ends_with_its_reader(scope: Scope, lantest: Traced) -> None:

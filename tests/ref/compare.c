@@ -90,6 +90,12 @@ static void gather(struct ref_compare *c, struct ref_tally *got)
 	}
 }
 
+/* Commands without a name have no histogram. */
+static uint64_t has_hist(unsigned int number, const struct ref_account *want)
+{
+	return account_known_name(number) ? want->answered : 0;
+}
+
 static void check_account(struct ref_compare *c, unsigned int number)
 {
 	const struct ledger_account *row = ledger_account(c->got, number);
@@ -101,10 +107,10 @@ static void check_account(struct ref_compare *c, unsigned int number)
 	if (row) {
 		got = (struct ref_account) { row->sum.begun, row->sum.answered, row->sum.errors,
 					     row->sum.bytes_in, row->sum.bytes_out };
-		for (int i = 0; i < AFS_HIST_BUCKETS; i++)
-			hist += row->sum.hist[i];
+		for (int i = 0; i < AFS_REQUEST_BUCKETS; i++)
+			hist += row->hist[i];
 	}
-	if ((memcmp(&got, want, sizeof(got)) || hist != want->answered) && differs(c))
+	if ((memcmp(&got, want, sizeof(got)) || hist != has_hist(number, want)) && differs(c))
 		fprintf(c->out,
 			"%s (%u): %llu begun, %llu answered, %llu errors, %llu bytes in, %llu out, "
 			"%llu in the histogram; were %llu, %llu, %llu, %llu, %llu\n",

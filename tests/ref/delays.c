@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/file.h>
@@ -16,6 +17,7 @@
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -86,11 +88,24 @@ static void read_pipe(int fd)
 	REF_MUST(read(fd, &byte, 1) == 1);
 }
 
-static void ask(struct ref_delays *d, int what)
+static void ask(int fd, int what)
 {
 	char byte = (char)what;
 
-	REF_MUST(write(d->asks, &byte, 1) == 1 && read(d->asks, &byte, 1) == 1);
+	REF_MUST(write(fd, &byte, 1) == 1 && read(fd, &byte, 1) == 1);
+}
+
+/* As SQLite does where another has the lock. */
+static void lock_later(int fd, bool calls_between)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
+
+	REF_MUST(!fcntl(fd, F_SETLK, &lock));
+	if (calls_between)
+		syscall(SYS_getppid);
+	sleep_ns(20 * REF_MS);
+	lock.l_type = F_UNLCK;
+	REF_MUST(!fcntl(fd, F_SETLK, &lock));
 }
 
 /* What a command stands for; its time is what the server says about itself. */
@@ -117,9 +132,15 @@ static void act(struct ref_delays *d, int command)
 	case REF_DO_PIPE:
 		read_pipe(d->pipe[0]);
 		break;
+	case REF_DO_BUSY:
+	case REF_DO_IDLE:
+		lock_later(d->sqlite, command == REF_DO_IDLE);
+		break;
 	default:
-		if (command >= REF_DO_ASK)
-			ask(d, command - REF_DO_ASK);
+		if (command >= REF_DO_ASK2)
+			ask(d->asks[1], command - REF_DO_ASK2);
+		else if (command >= REF_DO_ASK)
+			ask(d->asks[0], command - REF_DO_ASK);
 	}
 	d->truth->ns[command] += clock_now_ns() - begin;
 }
@@ -174,23 +195,36 @@ void ref_delays_serve(struct ref_delays *d)
 	}
 }
 
-/* The CNID server: what it has open for writing is the database's folder. */
-void ref_delays_serve_cnid(struct ref_delays *d)
+/* A lock that another thread of it would hold. */
+static void wait_on_futex(uint32_t *word)
 {
-	struct pollfd p = { .fd = d->asked, .events = POLLIN };
+	const struct timespec t = { .tv_nsec = 20 * REF_MS };
+
+	syscall(SYS_futex, word, FUTEX_WAIT, 0, &t, NULL, 0);
+}
+
+/* The CNID server: what it has open for writing is the database's folder. */
+void ref_delays_serve_cnid(struct ref_delays *d, int which)
+{
+	const int asked = d->asked[which];
+	struct pollfd p = { .fd = asked, .events = POLLIN };
 	char byte;
 
 	close(d->data);
 	close(d->lock);
+	close(d->sqlite);
+	close(d->asked[!which]);
+	for (int i = 0; i < REF_CNID_SERVERS; i++)
+		close(d->asks[i]);
 	d->db_data = open(REF_DB "/synced", O_RDWR | O_CREAT | O_TRUNC, 0600);
 	d->db_lock = open(REF_DB "/lock", O_RDWR | O_CREAT, 0600);
 	REF_MUST(d->db_data >= 0 && d->db_lock >= 0);
 	prctl(PR_SET_NAME, "cnid_dbd");
-	__atomic_store_n(&d->truth->ready, 1, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&d->truth->ready, 1, __ATOMIC_RELEASE);
 	for (int i = d->reads_first;; i = 0) {
 		if (!i)
 			poll(&p, 1, -1);
-		if (read(d->asked, &byte, 1) != 1)
+		if (read(asked, &byte, 1) != 1)
 			_exit(0);
 		if (byte == REF_ASK_LOCK)
 			lock_and_unlock(d->db_lock);
@@ -200,7 +234,9 @@ void ref_delays_serve_cnid(struct ref_delays *d)
 			burn(20 * REF_MS);
 		else if (byte == REF_ASK_PIPE)
 			read_pipe(d->pipe[0]);
-		REF_MUST(write(d->asked, &byte, 1) == 1);
+		else if (byte == REF_ASK_FUTEX)
+			wait_on_futex(&d->truth->never);
+		REF_MUST(write(asked, &byte, 1) == 1);
 		if (byte == REF_ASK_MORE)
 			spin(20 * REF_MS);
 	}
@@ -226,15 +262,25 @@ void ref_delays_hold(struct ref_delays *d)
 	_exit(0);
 }
 
+static int moved_up(int fd, int least)
+{
+	int high = least ? fcntl(fd, F_DUPFD, least) : fd;
+
+	REF_MUST(high >= 0 && (high == fd || !close(fd)));
+	return high;
+}
+
 void ref_delays_open(struct ref_delays *d)
 {
 	int end[2], small = 16384;
 
 	mkdir(REF_DIR, 0700);
 	mkdir(REF_DB, 0700);
+	mkdir(REF_SQLITE, 0700);
 	d->data = open(REF_DIR "/synced", O_RDWR | O_CREAT | O_TRUNC, 0600);
 	d->lock = open(REF_DIR "/lock", O_RDWR | O_CREAT, 0600);
-	REF_MUST(d->data >= 0 && d->lock >= 0);
+	d->sqlite = open(REF_SQLITE "/cnid.sqlite", O_RDWR | O_CREAT, 0600);
+	REF_MUST(d->data >= 0 && d->lock >= 0 && d->sqlite >= 0);
 	d->truth = mmap(NULL, sizeof(*d->truth), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 			-1, 0);
 	REF_MUST(d->truth != MAP_FAILED);
@@ -245,16 +291,19 @@ void ref_delays_open(struct ref_delays *d)
 	REF_MUST(!setsockopt(d->server, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)));
 	if (d->waits)
 		REF_MUST(!fcntl(d->server, F_SETFL, O_RDWR | O_NONBLOCK));
-	REF_MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, end));
-	d->asks = end[0];
-	d->asked = end[1];
+	for (int i = 0; i < REF_CNID_SERVERS; i++) {
+		REF_MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, end));
+		d->asks[i] = moved_up(end[0], d->high);
+		d->asked[i] = moved_up(end[1], d->high);
+	}
 }
 
 void ref_delays_close(struct ref_delays *d)
 {
-	const int fd[] = { d->data,         d->lock,         d->pipe[0],        d->pipe[1],
-			   d->client,       d->server,       d->asks,           d->asked,
-			   d->to_holder[0], d->to_holder[1], d->from_holder[0], d->from_holder[1] };
+	const int fd[] = { d->data,         d->lock,           d->sqlite,        d->pipe[0],
+			   d->pipe[1],      d->client,         d->server,        d->asks[0],
+			   d->asks[1],      d->asked[0],       d->asked[1],      d->to_holder[0],
+			   d->to_holder[1], d->from_holder[0], d->from_holder[1] };
 
 	munmap(d->truth, sizeof(*d->truth));
 	for (size_t i = 0; i < sizeof(fd) / sizeof(fd[0]); i++)

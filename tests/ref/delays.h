@@ -17,6 +17,7 @@
 #define REF_HOLD_NS (50 * REF_MS)
 #define REF_LARGE   (1024 * 1024)
 #define REF_DB      REF_DIR "/db"
+#define REF_SQLITE  REF_DIR "/sqlite"
 
 /* AFP commands, and what the server does for them. */
 enum {
@@ -27,10 +28,15 @@ enum {
 	REF_DO_BURN,
 	REF_DO_SYNC,
 	REF_DO_PIPE,
-	REF_DO_LARGE, /* a reply of a megabyte */
-	REF_DO_ASK,   /* + what the CNID server does before it answers */
-	REF_DO_MAX = REF_DO_ASK + 8,
+	REF_DO_LARGE,                 /* a reply of a megabyte */
+	REF_DO_BUSY,                  /* sleeps between two calls on its own CNID database */
+	REF_DO_IDLE,                  /* sleeps after such a call, but another one is between */
+	REF_DO_ASK,                   /* + what the CNID server does before it answers */
+	REF_DO_ASK2 = REF_DO_ASK + 8, /* the same of the second CNID server */
+	REF_DO_MAX = REF_DO_ASK2 + 8,
 };
+
+#define REF_CNID_SERVERS 2
 
 enum {
 	REF_ASK_NOTHING,
@@ -38,19 +44,23 @@ enum {
 	REF_ASK_SYNC,
 	REF_ASK_BURN,
 	REF_ASK_PIPE,
-	REF_ASK_MORE, /* answers, and then has something to do */
+	REF_ASK_MORE,  /* answers, and then has something to do */
+	REF_ASK_FUTEX, /* waits for a lock of its own, and works on */
 };
 
 /* What the server measured itself: how long the delay lasted. In shared memory. */
 struct ref_truth {
 	uint64_t ns[REF_DO_MAX];
-	uint32_t ready; /* the CNID server has its name and its files */
+	uint32_t ready; /* CNID servers that have their names and files */
+	uint32_t never; /* nobody wakes who waits here */
 };
 
 struct ref_delays {
 	struct ref_truth *truth;
-	int client, server, asks, asked; /* ends of connections */
-	int data, lock, db_data, db_lock, pipe[2], to_holder[2], from_holder[2];
+	int client, server; /* ends of connections */
+	int asks[REF_CNID_SERVERS], asked[REF_CNID_SERVERS];
+	int data, lock, sqlite, db_data, db_lock, pipe[2], to_holder[2], from_holder[2];
+	int high;         /* the least descriptor of connections to CNID servers; 0: any */
 	bool waits;       /* the server's end does not block */
 	bool reads_first; /* the CNID server is found reading, not waiting */
 };
@@ -63,7 +73,7 @@ void ref_delays_close(struct ref_delays *d);
 void ref_delays_serve(struct ref_delays *d);
 
 /* These do not return. */
-void ref_delays_serve_cnid(struct ref_delays *d);
+void ref_delays_serve_cnid(struct ref_delays *d, int which);
 void ref_delays_hold(struct ref_delays *d);
 
 #endif

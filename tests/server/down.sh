@@ -3,7 +3,7 @@
 #
 # down.sh PORT: stop what up.sh started on PORT and nothing else: the daemons,
 # sessions and cnid_dbd, told by their root and configuration, so also those
-# that a crashed daemon or a failed up.sh left. Unmounts what up.sh mounted and
+# that a crashed daemon or a failed up.sh left, and its MariaDB. Unmounts what up.sh mounted and
 # removes the instance. With AFPD_KEEP set, volumes, databases and the log stay in the root
 # for the next up.sh on PORT.
 set -euo pipefail
@@ -15,6 +15,7 @@ port=$1
 inst=$cache/inst-$port
 [ -d "$inst" ] || { echo "down.sh: nothing runs on port $port"; exit 0; }
 root=$(sed -n 's/^AFPD_ROOT=//p' "$inst/env" 2>/dev/null || :)
+mariadb=$(sed -n 's/^MARIADB_PID=//p' "$inst/env" 2>/dev/null | tail -n 1)
 
 stop() { # COMMAND_PATTERN: ask for 3 s, then kill
     local n p sig left
@@ -32,9 +33,21 @@ stop() { # COMMAND_PATTERN: ask for 3 s, then kill
     done
     die "still running: ${left[*]}"
 }
+# What it wrote is removed, or recovered at the next start: it need not end well.
+stop_mariadb() {
+    local n
+    grep -qsa -- "/inst/$port/mysql" "/proc/$mariadb/cmdline" || return 0
+    kill -KILL "$mariadb" 2>/dev/null || :
+    for ((n = 0; n < 100; n++)); do
+        grep -qsa -- "/inst/$port/mysql" "/proc/$mariadb/cmdline" || return 0
+        sleep 0.05
+    done
+    die "still running: $mariadb"
+}
 if [ -n "$root" ] && [ -d "$root" ]; then
     stop '^afpd$'
     stop .
+    [ -z "$mariadb" ] || stop_mariadb
     dir=$root/inst/$port
     for at in "$dir/vol1" "$dir"; do
         while mountpoint -q "$at"; do

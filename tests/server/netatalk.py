@@ -14,6 +14,7 @@ Needs root.
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -96,7 +97,15 @@ class Server:
         self.suite = suite
         self.cnid = cnid
         self._wanted = port
+        self._hooks = hooks
         self._env = os.environ | hooks
+
+    def restart_command(self) -> str:
+        """For a shell: stops the server and starts it anew on its port, with new volumes."""
+        hooks = [f"{name}={value}" for name, value in self._hooks.items()]
+        up = [str(HERE / "up.sh"), self.suite, str(self.port), self.cnid]
+        down = [str(HERE / "down.sh"), str(self.port)]
+        return f"{shlex.join(down)} && {shlex.join(['env', *hooks, *up])} > /dev/null"
 
     def __enter__(self) -> Self:
         up = _run(

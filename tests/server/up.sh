@@ -3,9 +3,11 @@
 #
 # up.sh SUITE [PORT [CNID]]: start cnid_metad (when CNID is dbd) and afpd of a
 # Debian suite on 127.0.0.1:PORT. PORT 0 or none: a free pair PORT, PORT + 1
-# between 20000 and 29000 is chosen. CNID: dbd (default), sqlite, ... The
-# suite's root tree is built first where there is none. Any number of servers
-# may run side by side.
+# between 20000 and 29000 is chosen. CNID: dbd (default), sqlite, ...; with
+# mysql a MariaDB of this machine (mariadb-server-core, see need.sh) is started
+# and reached by its socket, with mysql-tcp by TCP on PORT + 1. The suite's
+# root tree is built first where there is none. Any number of servers may run
+# side by side.
 #
 # Volumes: vol1, vol2, and ro (read only, with the file hello.txt). Users:
 # bench1, bench2 (password secret1), longpw (correct-horse-battery), guest.
@@ -98,11 +100,18 @@ echo "read me" > "$dir/ro/hello.txt"
     echo "max connections = 1000"
     echo "log file = /inst/$port/log"
     echo "log level = default:severe"
+    case $cnid in
+    mysql) echo "cnid mysql host = localhost" ;;
+    mysql-tcp) echo "cnid mysql host = 127.0.0.1" ;;
+    esac
+    if [ "${cnid%-tcp}" = mysql ]; then
+        printf 'cnid mysql %s\n' "user = root" "pw = none" "db = cnid"
+    fi
     [ -z "${AFPD_GLOBAL:-}" ] || echo "$AFPD_GLOBAL"
     for v in vol1 vol2 ro; do
         echo "[$v]"
         echo "path = /inst/$port/$v"
-        echo "cnid scheme = $cnid"
+        echo "cnid scheme = ${cnid%-tcp}"
         [ $v != ro ] || echo "read only = yes"
         [ -z "${AFPD_VOLUME:-}" ] || echo "$AFPD_VOLUME"
     done
@@ -114,6 +123,9 @@ start() { # COMMAND
     local more
     # The host's ld.so says in the output that it does not find the library, the root's does.
     read -ra more <<< "${AFPD_ENV:-}"
+    if [ "${cnid%-tcp}" = mysql ]; then
+        more+=("MYSQL_UNIX_PORT=/inst/$port/mysql.sock" "MYSQL_TCP_PORT=$cport")
+    fi
     if [ "$1" = afpd ] && [ -n "${AFPD_PRELOAD:-}" ]; then
         more+=("LD_PRELOAD=/inst/$port/preload.so")
     fi
@@ -138,7 +150,26 @@ wait_for() { # COMMAND PID PORT
     done
     kill -0 "$2" 2>/dev/null || failed "port $3 belongs to someone else"
 }
+# An empty folder is enough: no tables of users, so anybody may do everything, on this host.
+start_mariadb() {
+    mkdir -p "$dir/mysql"
+    echo "CREATE DATABASE IF NOT EXISTS cnid;" > "$inst/mysql.sql"
+    ${AFPD_CPU:+taskset -c "$AFPD_CPU"} setsid "${MARIADBD:-/usr/sbin/mariadbd}" --no-defaults \
+        --user=root --skip-grant-tables --datadir="$dir/mysql" --socket="$dir/mysql.sock" \
+        --bind-address=127.0.0.1 --port="$cport" --pid-file="$dir/mysql.pid" \
+        --init-file="$inst/mysql.sql" --innodb-log-file-size=8M \
+        --innodb-buffer-pool-size=32M > "$inst/mariadbd.out" 2>&1 < /dev/null &
+    echo "MARIADB_PID=$!" >> "$inst/env"
+}
+
 metad=
+mariadb=
+if [ "${cnid%-tcp}" = mysql ]; then
+    start_mariadb
+    mariadb=$!
+    wait_for mariadbd $mariadb "$cport"
+    chmod 777 "$dir/mysql.sock"
+fi
 if [ "$cnid" = dbd ]; then
     start cnid_metad
     metad=$!
@@ -153,6 +184,7 @@ wait_for afpd $! "$port"
     echo "AFPD_CNID=$cnid"
     echo "AFPD_PID=$!"
     [ -z "$metad" ] || echo "METAD_PID=$metad"
+    [ -z "$mariadb" ] || echo "MARIADB_PID=$mariadb"
     echo "AFPD_ROOT=$root"
     echo "AFPD_VOL1=$dir/vol1"
     echo "AFPD_VOL2=$dir/vol2"

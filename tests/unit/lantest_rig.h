@@ -73,6 +73,7 @@ struct rig {
 	struct err e;
 	char base[32];
 	unsigned int n_begun, n_ended, n_done, n_ready;
+	void (*begin)(void *, struct run_phase *), (*end)(void *, struct run_phase *);
 	volatile sig_atomic_t stop;
 };
 
@@ -89,14 +90,20 @@ static inline int rig_pin(void **state)
 
 static inline void region_begin(void *user, struct run_phase *p)
 {
-	(void)p;
-	((struct rig *)user)->n_begun++;
+	struct rig *g = user;
+
+	g->n_begun++;
+	if (g->begin)
+		g->begin(user, p);
 }
 
 static inline void region_end(void *user, struct run_phase *p)
 {
-	(void)p;
-	((struct rig *)user)->n_ended++;
+	struct rig *g = user;
+
+	g->n_ended++;
+	if (g->end)
+		g->end(user, p);
 }
 
 static inline void phase_done(void *user, const struct run_phase *p)

@@ -43,6 +43,7 @@ struct memory_store {
 	uint64_t room;           /* bytes free; 0: it does not tell */
 	unsigned int corrupt_at; /* a READ's middle byte is wrong */
 	bool dead;               /* the failure is the connection's, and lasts */
+	bool late;               /* the operation is done, and its answer lost */
 	unsigned int order;      /* 0: as asked; else the seed of another order */
 	struct store_op *lent[MEMORY_LENT];
 	char log[65536]; /* "mkdir create open write ...": verbs in the order they were asked */
@@ -185,13 +186,13 @@ static inline int memory_submit(struct store *s, struct store_op *op, struct err
 	size_t at = strlen(m->log);
 
 	m->n_ops++;
-	if (m->fail_at && m->n_ops >= m->fail_at && m->dead)
+	if (m->fail_at && m->n_ops >= m->fail_at + m->late && m->dead)
 		return err_set(e, -ECONNRESET, "the connection has gone");
 	snprintf(m->log + at, sizeof(m->log) - at, "%s%s", at ? " " : "",
 		 store_verb_name(op->verb));
 	op->what = store_verb_name(op->verb);
 	op->command = (uint8_t)op->verb;
-	if (m->n_ops == m->fail_at)
+	if (m->n_ops == m->fail_at && !m->late)
 		op->result = m->fail_with;
 	else
 		op->result = memory_do(m, op);

@@ -239,9 +239,10 @@ static void add_requests(struct ledger *l, uint64_t ops)
 			.account = sample_commands[k].code,
 			.sum = { .begun = n, .answered = n, .ns = n * ns, .errors = !k },
 		};
+		account.min_ns = account.max_ns = ns;
 		account.sum.bytes_in = 60 * n;
 		account.sum.bytes_out = 100 * n;
-		account.sum.hist[hist_index(ns, AFS_HIST_BITS)] = n;
+		account.hist[hist_index(ns, AFS_REQUEST_BITS)] = n;
 		for (size_t i = 0; i < AFS_N_INSIDE && !k; i++)
 			account.sum.inside[i] = n * inside_cost[i];
 		one.n_results = !k;
@@ -341,8 +342,9 @@ static void add_session(struct run *r, const char *user, const char *volume, uin
 	s->user = user ? strdup(user) : NULL;
 	s->user_from = user ? "owner of its process" : NULL;
 	s->address = strdup("192.0.2.9:50123");
-	s->volume = volume ? strdup(volume) : NULL;
-	s->volume_from = volume ? "its working directory" : NULL;
+	if (volume)
+		s->volume[s->n_volumes++] = strdup(volume);
+	s->volume_from = volume ? "FPOpenVol" : NULL;
 	s->begun_ns = r->n_sessions > 1 ? 3500000000 : 0;
 	s->ended_ns = r->n_sessions > 2 ? 4000000000 : 0;
 	s->requests = requests;

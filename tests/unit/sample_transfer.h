@@ -83,7 +83,7 @@ static inline void sample_server(struct run_phase *p, uint64_t ns, uint64_t n, u
 
 	account.sum.begun = account.sum.answered = n;
 	account.sum.ns = percent * (s->user + s->calls + s->runq + s->disk + s->net);
-	account.sum.hist[hist_index(account.sum.ns / n, AFS_HIST_BITS)] = n;
+	account.hist[hist_index(account.sum.ns / n, AFS_REQUEST_BITS)] = n;
 	assert_int_equal(ledger_add(&p->ledger, &one), 0);
 	sample_part(p, codes[w],
 		    (struct ledger_part) {

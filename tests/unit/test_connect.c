@@ -195,6 +195,17 @@ static void a_volume_name_may_have_255_bytes(void **state)
 	assert_non_null(strstr(e.text, "256 bytes"));
 }
 
+/* As often as it is asked for, and not in this program's memory meanwhile. */
+static void password_is(const struct connect_cfg *c, const char *expected)
+{
+	char out[CONNECT_PASSWORD_MAX];
+
+	assert_null(c->password);
+	assert_null(memmem(c, sizeof(*c), expected, strlen(expected)));
+	for (unsigned int i = 0; i < 3; i++)
+		assert_string_equal(connect_password(c, out), expected);
+}
+
 static void the_password_comes_from_option_file_or_environment(void **state)
 {
 	char path[] = "/tmp/afpscope-test-XXXXXX";
@@ -210,15 +221,15 @@ static void the_password_comes_from_option_file_or_environment(void **state)
 
 	c = (struct connect_cfg) { .volume = "V", .user = "me" };
 	assert_int_equal(connect_complete(&c, &e), 0);
-	assert_string_equal(c.password, "from environment");
+	password_is(&c, "from environment");
+	assert_string_equal(getenv("AFPSCOPE_PASSWORD"), "");
 	c = (struct connect_cfg) { .volume = "V", .user = "me", .password = option };
 	assert_int_equal(connect_complete(&c, &e), 0);
-	assert_string_equal(c.password, "from option");
+	password_is(&c, "from option");
 	assert_string_not_equal(option, "from option"); /* ps shows it no more */
 	c = (struct connect_cfg) { .volume = "V", .user = "me", .password_file = path };
 	assert_int_equal(connect_complete(&c, &e), 0);
-	assert_string_equal(c.password, "from file");
-	c.password = NULL;
+	password_is(&c, "from file");
 
 	assert_int_equal(truncate(path, 0), 0);
 	assert_int_equal(connect_complete(&c, &e), -EINVAL);

@@ -279,6 +279,46 @@ static void a_silent_server_meets_the_deadline(void **state)
 	assert_in_range(took_ns, 150 * MS, 1500 * MS);
 }
 
+/* It lives, and the request will never be answered. */
+static void a_hung_request_meets_the_deadline_though_the_server_tickles(void **state)
+{
+	struct rig *g = *state;
+	uint64_t start_ns;
+
+	g->opts.timeout_ms = 300;
+	g->peer->tickle_ms = 40;
+	die_of(g, PEER_SILENT, 0);
+	reap(g);
+	start_ns = clock_now_ns();
+	expect_death(g, -ETIMEDOUT, "no answer");
+	assert_in_range(clock_now_ns() - start_ns, 250 * MS, 1500 * MS);
+	assert_non_null(strstr(g->e.text, "tickles"));
+}
+
+/* Younger ones are answered, one every 40 ms: that is no answer to the oldest. */
+static void a_request_that_others_overtake_meets_the_deadline(void **state)
+{
+	struct rig *g = *state;
+	struct dsi_request *r;
+	unsigned int n = 0;
+	uint64_t start_ns;
+	int rc;
+
+	g->opts.timeout_ms = 300;
+	g->peer->mute_id = 2;
+	g->peer->delay_ms = 40;
+	open_session(g);
+	start_ns = clock_now_ns();
+	for (unsigned int i = 0; i < 3; i++)
+		submit(g, prep_give(g, i, 4, 4));
+	while (!(rc = dsi_reap(g->d, &r, &g->e)) && ++n < 40)
+		rc = dsi_submit(g->d, prep_give(g, (size_t)(r - g->req), 4, 4), &g->e);
+	assert_int_equal(rc, -ETIMEDOUT);
+	assert_in_range(clock_now_ns() - start_ns, 250 * MS, 1500 * MS);
+	assert_true(n > 2);
+	assert_non_null(strstr(g->e.text, "younger ones"));
+}
+
 static void a_server_that_stops_reading_meets_the_deadline(void **state)
 {
 	struct rig *g = *state;
@@ -533,6 +573,8 @@ int main(void)
 		TEST(with_nothing_in_flight_there_is_nothing_to_reap),
 		TEST(ids_may_wrap),
 		TEST(a_silent_server_meets_the_deadline),
+		TEST(a_hung_request_meets_the_deadline_though_the_server_tickles),
+		TEST(a_request_that_others_overtake_meets_the_deadline),
 		TEST(a_server_that_stops_reading_meets_the_deadline),
 		TEST(a_slow_server_that_makes_progress_does_not),
 		TEST(idle_time_is_not_held_against_the_server),

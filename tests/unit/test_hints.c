@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The server's configuration file, and what its settings do to figures. */
 #include "watch/hints.h"
+#include "watch/volumes.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -226,10 +227,42 @@ static void a_log_beside_a_volume_is_told_when_it_is_written(void **state)
 	}
 }
 
+static void a_folder_is_in_the_innermost_volume(void **state)
+{
+	static const struct {
+		const char *path, *volume;
+	} found[] = {
+		{ "/srv/vol1", "/srv/vol1/" },
+		{ "/srv/vol1/src/a", "/srv/vol1/" },
+		{ "/srv/vol1/inner/a", "/srv/vol1/inner" },
+		{ "/srv/vol10/src", NULL },
+		{ "/srv", NULL },
+		{ "/home/ann/x", NULL },
+	};
+	struct afpconf c;
+	const char *got;
+
+	write_file(*state, "/afp.conf",
+		   "[Global]\nlog file = /srv/log\n[Homes]\nbasedir regex = /home\npath = afp\n"
+		   "[One]\npath = /srv/vol1/\n[Inner]\nPath = \"/srv/vol1/inner\"\n"
+		   "[Each]\npath = /home/$u\n[All]\npath = /\n");
+	assert_int_equal(afpconf_read(&c, ((struct root *)*state)->path, "/afp.conf", true, NULL),
+			 0);
+	for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++) {
+		got = volumes_find(&c, found[i].path);
+		if (found[i].volume)
+			assert_string_equal(got, found[i].volume);
+		else
+			assert_null(got);
+	}
+	afpconf_fini(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(harmless_settings_give_no_hint),
+		cmocka_unit_test(a_folder_is_in_the_innermost_volume),
 		cmocka_unit_test(each_setting_that_spoils_figures_is_named_with_its_line),
 		cmocka_unit_test(the_last_value_counts),
 		cmocka_unit_test(continued_lines_keep_their_number),

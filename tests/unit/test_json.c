@@ -242,10 +242,10 @@ static void json_tells_results_inside_and_histogram_of_a_command(void **state)
 	assert_int_equal(member(json_object_get(a, "inside"), "io"), 0);
 	assert_int_equal(json_object_size(json_object_get(a, "inside")), AFS_N_INSIDE);
 	list = json_object_get(a, "histogram");
-	assert_int_equal(member(list, "bits"), AFS_HIST_BITS);
+	assert_int_equal(member(list, "bits"), AFS_REQUEST_BITS);
 	list = json_array_get(json_object_get(list, "buckets"), 0);
 	assert_int_equal(json_integer_value(json_array_get(list, 0)),
-			 hist_index(100000, AFS_HIST_BITS));
+			 hist_index(100000, AFS_REQUEST_BITS));
 	assert_int_equal(json_integer_value(json_array_get(list, 1)), n);
 	a = account_in(json_object_get(ledger_of(o, 0), "requests"), 4);
 	assert_int_equal(json_array_size(json_object_get(a, "results")), 0);
@@ -300,7 +300,11 @@ static void json_sessions_keep_what_is_not_known_apart_from_nothing(void **state
 	s = json_array_get(json_object_get(o, "sessions"), 0);
 	assert_string_equal(string(s, "user"), "mori");
 	assert_string_equal(string(s, "user_from"), "owner of its process");
-	assert_string_equal(string(s, "volume"), "Projects");
+	assert_string_equal(json_string_value(json_array_get(json_object_get(s, "volumes"), 0)),
+			    "Projects");
+	assert_int_equal(json_array_size(json_object_get(s, "volumes")), 1);
+	assert_int_equal(member(s, "volumes_more"), 0);
+	assert_string_equal(string(s, "volume_from"), "FPOpenVol");
 	assert_string_equal(string(s, "address"), "192.0.2.9:50123");
 	assert_true(json_is_null(json_object_get(s, "begun_ns")));
 	assert_true(json_is_null(json_object_get(s, "ended_ns")));
@@ -309,7 +313,8 @@ static void json_sessions_keep_what_is_not_known_apart_from_nothing(void **state
 	s = json_array_get(json_object_get(o, "sessions"), 2);
 	assert_true(json_is_null(json_object_get(s, "user")));
 	assert_true(json_is_null(json_object_get(s, "user_from")));
-	assert_true(json_is_null(json_object_get(s, "volume")));
+	assert_int_equal(json_array_size(json_object_get(s, "volumes")), 0);
+	assert_true(json_is_null(json_object_get(s, "volume_from")));
 	assert_int_equal(member(s, "begun_ns"), 3500000000);
 	assert_int_equal(member(s, "ended_ns"), 4000000000);
 	json_decref(o);

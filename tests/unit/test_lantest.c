@@ -179,6 +179,23 @@ static void a_small_quantum_is_refused_before_anything_is_made(void **state)
 	rig_free(&g);
 }
 
+/* One request of the whole file, so that tests 2 and 3 never pass without moving anything. */
+static void a_quantum_larger_than_the_file_moves_it_in_one_request(void **state)
+{
+	struct rig g;
+
+	(void)state;
+	rig_new(&g);
+	g.peer->quantum = 2 * FILE_LEN;
+	assert_int_equal(run_these(&g, T(3) | T(4), 1), 0);
+	assert_int_equal(g.peer->count[AFP_WriteExt], 1);
+	assert_int_equal(g.peer->count[AFP_ReadExt], 1);
+	assert_int_equal(g.run.phase[0]->value[METRIC_BYTES], FILE_LEN);
+	assert_int_equal(g.run.phase[1]->value[METRIC_BYTES], FILE_LEN);
+	assert_int_equal(g.peer->volume.n_nodes, 0);
+	rig_free(&g);
+}
+
 /* ---- a file of one's own ---- */
 
 static int run_with_file(struct rig *g, uint64_t len)
@@ -257,6 +274,7 @@ int main(void)
 		cmocka_unit_test(bulk_tests_work_with_replies_in_any_order),
 		cmocka_unit_test(tickles_anywhere_change_nothing),
 		cmocka_unit_test(a_small_quantum_is_refused_before_anything_is_made),
+		cmocka_unit_test(a_quantum_larger_than_the_file_moves_it_in_one_request),
 		cmocka_unit_test(a_file_that_just_suffices_is_read_and_stays),
 		cmocka_unit_test(a_file_one_byte_short_is_refused_before_it_is_read),
 		cmocka_unit_test(a_file_that_is_not_there_is_refused),

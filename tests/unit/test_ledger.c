@@ -240,7 +240,7 @@ static void append_account(struct ledger *l, uint16_t account, uint64_t n)
 	*a = (struct ledger_account) { .account = account };
 	a->sum = (struct afs_account) { .begun = n, .answered = n, .ns = 100 * n };
 	a->sum.inside[AFS_INSIDE_SYNC] = 7 * n;
-	a->sum.hist[AFS_HIST_BUCKETS - 1] = n;
+	a->hist[AFS_REQUEST_BUCKETS - 1] = n;
 }
 
 static void append_result(struct ledger *l, uint16_t account, int32_t code, uint64_t n)
@@ -319,7 +319,7 @@ static void requests_too_are_earlier_plus_difference(void **state)
 	assert_int_equal(d.n_results, 3);
 	assert_int_equal(ledger_account(&d, 26)->sum.answered, 7);
 	assert_int_equal(ledger_account(&d, 26)->sum.inside[AFS_INSIDE_SYNC], 49);
-	assert_int_equal(ledger_account(&d, 26)->sum.hist[AFS_HIST_BUCKETS - 1], 7);
+	assert_int_equal(ledger_account(&d, 26)->hist[AFS_REQUEST_BUCKETS - 1], 7);
 	assert_int_equal(ledger_account(&d, 27)->sum.ns, 500);
 	assert_null(ledger_account(&d, 28));
 	assert_int_equal(d.part[1].part.runq_ns, 140000);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The tables of the synthetic run: against golden files, or read back. */
 #include "report/cell.h"
+#include "report/progress.h"
 #include "report/report.h"
 #include "unit/report_text.h"
 #include "unit/sample_run.h"
@@ -165,18 +166,37 @@ static void every_line_of_the_peer_text_is_as_wide_as_its_rule(void **state)
 static void the_own_report_says_complete_and_closed(void **state)
 {
 	has(*state, OWN, "run 00112233445566ff  2025-03-01T12:00:00Z  complete, 0 lost\n");
-	has(*state, OWN, "Books closed afpd 4711: syscr 163,629, syscw 181,874 = /proc/PID/io\n");
+	has(*state, OWN, "Cross-checks agree 2 of 2 comparisons, with /proc/PID/io\n");
 	has(*state, OWN, "Server      name: nas, netatalk 4.5.1; address: 192.0.2.7:548\n");
 	has_not(*state, OWN, "\033");
 	has_not(*state, OWN, "n/a");
-	has_not(*state, OWN, "OPEN");
+	has_not(*state, OWN, "DISAGREES");
 }
 
-static void an_open_book_is_shouted_with_its_difference(void **state)
+static void a_cross_check_that_disagrees_is_shown_in_red_with_its_difference(void **state)
 {
 	run_book(*state, "cnid_dbd 4712 syscw", "/proc/PID/io", 1000, 1002);
-	has(*state, OWN, "BOOKS OPEN  cnid_dbd 4712: syscw 1,000 ≠ 1,002 (-2)\n");
-	has(*state, OWN_COLOR, "\033[1;31mBOOKS OPEN  cnid_dbd 4712: ");
+	has(*state, OWN,
+	    "CROSS-CHECK DISAGREES cnid_dbd 4712: syscw 1,000 ≠ 1,002 (-2) (/proc/PID/io)\n");
+	has(*state, OWN_COLOR, "\033[1;31mCROSS-CHECK DISAGREES cnid_dbd 4712: ");
+	has(*state, OWN, "Cross-checks agree 2 of 3 comparisons, with /proc/PID/io\n");
+}
+
+static void a_thousand_cross_checks_that_agree_are_one_line(void **state)
+{
+	char name[64], *text;
+	size_t n = 0;
+
+	for (int i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "afpd %d syscr", 5000 + i);
+		assert_int_equal(run_book(*state, name, "/proc/PID/io", 7, 7), 0);
+	}
+	text = output(*state, OWN);
+	for (const char *at = text; (at = strstr(at, "Cross-check")); at++)
+		n++;
+	assert_int_equal(n, 1);
+	assert_non_null(strstr(text, "1,002 of 1,002 comparisons"));
+	free(text);
 }
 
 static void losses_and_a_broken_run_are_on_the_first_line(void **state)
@@ -275,7 +295,7 @@ static void a_narrow_terminal_gets_narrow_tables(void **state)
 
 	assert_non_null(strstr(text, "max"));
 	assert_null(strstr(text, "ops/s"));
-	assert_null(strstr(text, "p99.9"));
+	assert_null(strstr(text, " p99.9 "));
 	is_narrow(text);
 	make_record(&r);
 	is_narrow(output(&r, OWN_NARROW));
@@ -328,6 +348,54 @@ static void cells_keep_their_digits_at_every_size(void **state)
 	assert_string_equal(cell_short(2e9).text, "2.00G");
 }
 
+/* A hundred reads of 10 ms each that end within 20 ms, and 80 ms of one stat after the other. */
+static void requests_in_flight_together_share_the_time(void **state)
+{
+	struct run *r = *state;
+	struct run_phase *read, *stat;
+
+	run_fini(r);
+	*r = (struct run) { 0 };
+	assert_int_equal(run_init(r, "lantest", "lantest-4.5"), 0);
+	read = run_phase(r, 1, 1, "reads");
+	stat = run_phase(r, 2, 1, "stats");
+	run_set(read, METRIC_ELAPSED, 20000000);
+	run_set(stat, METRIC_ELAPSED, 80000000);
+	for (size_t i = 0; i < 100; i++)
+		hist_add(&run_command(read, 60, "FPReadExt")->latency, 10000000);
+	for (size_t i = 0; i < 800; i++)
+		hist_add(&run_command(stat, 34, "FPGetFileDirParms")->latency, 100000);
+	read->complete = stat->complete = r->complete = true;
+	has(r, OWN, "\n 34 FPGetFileDirParms        800      0  80.0 ");
+	has(r, OWN, "\n 60 FPReadExt                100      0  20.0 ");
+}
+
+static void progress_has(const struct run_phase *p, enum progress_size size, const char *part)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	report_progress(p, size, false, f);
+	fclose(f);
+	if (!strstr(text, part))
+		fail_msg("no \"%s\" in: %s", part, text);
+	free(text);
+}
+
+/* 104,857,600 bytes in 198 ms. */
+static void a_size_and_its_rate_have_one_unit(void **state)
+{
+	struct run_phase p = { .test = 2, .iteration = 1, .title = "Writing", .complete = true };
+
+	(void)state;
+	run_set(&p, METRIC_ELAPSED, 198000000);
+	run_set(&p, METRIC_BYTES, 100u << 20);
+	progress_has(&p, PROGRESS_SIZE, " 198 ms for 105 MB (avg. 530 MB/s)\n");
+	progress_has(&p, PROGRESS_NETATALK_SIZE, " 198 ms for 100 MB (avg. 530 MB/s)\n");
+	progress_has(&p, PROGRESS_NO_SIZE, " 198 ms\n");
+}
+
 static void a_full_disk_is_an_error(void **state)
 {
 	FILE *full = fopen("/dev/full", "w");
@@ -352,7 +420,8 @@ int main(void)
 		TEST(the_banner_tells_the_number_of_iterations),
 		TEST(every_line_of_the_peer_text_is_as_wide_as_its_rule),
 		TEST(the_own_report_says_complete_and_closed),
-		TEST(an_open_book_is_shouted_with_its_difference),
+		TEST(a_cross_check_that_disagrees_is_shown_in_red_with_its_difference),
+		TEST(a_thousand_cross_checks_that_agree_are_one_line),
 		TEST(losses_and_a_broken_run_are_on_the_first_line),
 		TEST(text_from_a_server_cannot_move_the_cursor),
 		TEST(a_run_without_a_watch_shows_no_zeros_for_the_server),
@@ -364,6 +433,8 @@ int main(void)
 		TEST(a_narrow_terminal_gets_narrow_tables),
 		TEST(text_from_elsewhere_is_cut_between_characters),
 		TEST(cells_keep_their_digits_at_every_size),
+		TEST(requests_in_flight_together_share_the_time),
+		TEST(a_size_and_its_rate_have_one_unit),
 		TEST(a_full_disk_is_an_error),
 	};
 

@@ -14,10 +14,11 @@
 
 #include <cmocka.h>
 
-#define OLD   "2026-11-20T101010-record-aaaa1111"
-#define NEW   "2026-11-21T101010-lantest-aaaa2222"
-#define NAMED "before"
-#define DEAD  "2026-11-22T101010-lantest-bbbb3333" /* killed, without a trace */
+#define OLD    "2026-11-20T101010-record-aaaa1111"
+#define NEW    "2026-11-21T101010-lantest-aaaa2222"
+#define NAMED  "before"
+#define NOBODY 65534
+#define DEAD   "2026-11-22T101010-lantest-bbbb3333" /* killed, without a trace */
 
 static int setup(void **state)
 {
@@ -97,12 +98,41 @@ static void last_is_what_was_written_last(void **state)
 	check(*state, "last", NULL, -ENOENT);
 }
 
+static void missing_permission_is_called_so(void **state)
+{
+	char path[128];
+
+	if (geteuid())
+		skip();
+	snprintf(path, sizeof(path), "%s/" OLD, (char *)*state);
+	assert_int_equal(setresuid(NOBODY, NOBODY, 0), 0);
+	check(*state, "last", NULL, -EACCES);
+	check(*state, "2026-11-20", NULL, -EACCES);
+	check(*state, path, NULL, -EACCES);
+	assert_int_equal(setresuid(0, 0, 0), 0);
+}
+
+static void run_json_that_is_no_file_is_not_waited_for(void **state)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/" NEW "/run.json", (char *)*state);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	alarm(10);
+	check(*state, "cccc", NAMED, 0);
+	snprintf(path, sizeof(path), "%s/" NEW, (char *)*state);
+	assert_null(runs_rung(path, "trace"));
+	alarm(0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(names_and_ids_that_are_the_only_ones),
 		TEST(last_is_what_was_written_last),
+		TEST(missing_permission_is_called_so),
+		TEST(run_json_that_is_no_file_is_not_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -418,6 +418,7 @@ static void last_by_being_the_only_one(void **state)
 
 static void a_server_in_another_namespace_is_told_apart(void **state)
 {
+	char other[64];
 	struct servers s;
 	struct census c;
 	struct err e;
@@ -431,8 +432,18 @@ static void a_server_in_another_namespace_is_told_apart(void **state)
 	assert_false(s.entry[0].elsewhere);
 	assert_true(s.entry[1].elsewhere);
 	servers_fini(&s);
+	/* The port is both's: neither is taken without a word. */
 	assert_int_equal(servers_choose_port(&s, &c, 548, &e), 0);
-	assert_int_equal(s.entry[0].master, 100);
+	assert_int_equal(s.n, 2);
+	assert_int_equal(servers_one(&s, &e), -ENOTUNIQ);
+	assert_non_null(strstr(e.text, "pid 100 (port 548, address "));
+	snprintf(other, sizeof(other), ", network namespace %d)", NET + 1);
+	assert_non_null(strstr(e.text, other));
+	assert_non_null(strstr(e.text, "pid 400 (port 548, "));
+	servers_fini(&s);
+	assert_int_equal(servers_choose_pid(&s, &c, 400, &e), 0);
+	assert_int_equal(servers_one(&s, &e), 0);
+	assert_int_equal(s.entry[0].master, 400);
 	servers_fini(&s);
 	census_fini(&c);
 }

@@ -60,8 +60,9 @@ static void sizes_have_units(void **state)
 
 static void nonsense_is_no_size(void **state)
 {
-	const char *const bad[] = { "0",   "-1", "x",     "1X",    "1KB",  "1e",  "nan",
-				    "inf", "K",  "9999P", "0x10Z", "1..5", "4Kx", "0.0000001" };
+	const char *const bad[] = { "0",    "-1",    "x",     "1X",    "1KB",  "1e",  "nan",
+				    "inf",  "K",     "9999P", "0x10Z", "1..5", "4Kx", "0.0000001",
+				    "0x10", "0X1p4", "1e3",   "+4",    "1." };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -161,6 +162,12 @@ static void what_does_not_go_together_is_refused(void **state)
 		"speedtest -L -P /tmp afp://host/vol",
 		"speedtest -L -P /tmp -S vol2",
 		"speedtest -L -P /tmp -f ServerCopy",
+		"speedtest -L -P /tmp -r 8",
+		"speedtest --max-size 2M" SERVER,
+		"speedtest --names" SERVER,
+		"speedtest --trace-buffer 1M" SERVER,
+		"speedtest --trace-cpu 0" SERVER,
+		"speedtest --trace=off --max-size 2M" SERVER,
 		"speedtest --verify --data random" SERVER,
 		"speedtest --verify --data zero" SERVER,
 		"speedtest --verify -F x" SERVER,
@@ -171,6 +178,10 @@ static void what_does_not_go_together_is_refused(void **state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(parse(bad[i]), -EINVAL);
 	assert_int_equal(parse("afp_speedtest -L -P /tmp -f ServerCopy"), 0);
+	assert_int_equal(parse("speedtest --trace --max-size 2M --names --trace-cpu 0" SERVER), 0);
+	assert_int_equal(parse("afp_speedtest -L -P /tmp -r 8"), 0);
+	assert_int_equal(cfg.o.window, 1);
+	assert_int_equal(parse("speedtest -L -P /tmp -r 1"), 0);
 	assert_int_equal(parse("speedtest -L -P /tmp"), 0);
 	assert_int_equal(parse("speedtest --verify" SERVER), 0);
 	assert_int_equal(cfg.o.data, SPEED_PATTERN);

@@ -171,26 +171,6 @@ static void a_session_that_dies_leaves_nothing_lent(void **state)
 	}
 }
 
-static void it_is_paced_as_its_connection_is(void **state)
-{
-	static const struct {
-		const char *congestion;
-		bool paced;
-	} rows[] = { { "reno", false }, { "cubic", false }, { "bbr", true } };
-	struct rig *g = *state;
-
-	open_it(g);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (setsockopt(g->a.dsi->fd, IPPROTO_TCP, TCP_CONGESTION, rows[i].congestion,
-			       strlen(rows[i].congestion))) {
-			assert_string_not_equal(rows[i].congestion, "reno"); /* in every kernel */
-			continue;
-		}
-		open_again(g);
-		assert_int_equal(g->s->paced, rows[i].paced);
-	}
-}
-
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -201,7 +181,6 @@ int main(void)
 		TEST(data_is_not_copied_on_its_way),
 		TEST(a_drain_takes_back_what_is_on_its_way),
 		TEST(a_stop_does_not_leave_operations_behind),
-		TEST(it_is_paced_as_its_connection_is),
 		TEST(a_session_that_dies_leaves_nothing_lent),
 	};
 

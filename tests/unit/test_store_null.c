@@ -135,7 +135,7 @@ static void it_outlives_its_model(void **state)
 }
 
 /* Its own connection is on this host, by a TCP of its own, whatever it stands for. */
-static void it_is_as_near_and_paced_as_its_model(void **state)
+static void it_is_as_near_as_its_model(void **state)
 {
 	struct rig *g = *state;
 	struct store *s;
@@ -144,10 +144,9 @@ static void it_is_as_near_and_paced_as_its_model(void **state)
 	assert_true(g->s->near);
 	for (unsigned int near = 0; near < 2; near++) {
 		g->s->near = near;
-		g->s->paced = !near;
 		s = null_of(g);
 		assert_int_equal(s->near, near);
-		assert_int_equal(s->paced, !near);
+		assert_int_equal(s->discard_from, g->s->discard_from);
 		store_close(s);
 	}
 }
@@ -310,7 +309,7 @@ int main(void)
 		TEST(everything_succeeds_and_nothing_exists),
 		TEST(it_sends_the_commands_of_its_model),
 		TEST(it_outlives_its_model),
-		TEST(it_is_as_near_and_paced_as_its_model),
+		TEST(it_is_as_near_as_its_model),
 		TEST(a_deep_window_does_not_stall),
 		TEST(its_process_holds_nothing_of_ours),
 		TEST(a_peer_that_dies_is_an_error_and_no_wait),

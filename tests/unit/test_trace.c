@@ -86,7 +86,7 @@ static void rig_open(struct rig *x, const struct trace_opts *opts)
 {
 	struct err e = { 0 };
 
-	if (trace_open(&x->t, x->dir, opts, &e))
+	if (trace_open(&x->t, AT_FDCWD, x->dir, opts, &e))
 		fail_msg("%s", e.text);
 }
 
@@ -246,10 +246,11 @@ static void a_trace_is_never_written_over(void **state)
 	struct err e = { 0 };
 
 	rig_open(x, &(struct trace_opts) {});
-	assert_int_equal(trace_open(&other, x->dir, &(struct trace_opts) {}, &e), -EEXIST);
+	assert_int_equal(trace_open(&other, AT_FDCWD, x->dir, &(struct trace_opts) {}, &e),
+			 -EEXIST);
 	assert_non_null(strstr(e.text, "there is one already"));
-	assert_int_equal(trace_open(&other, "/nowhere/at/all", &(struct trace_opts) {}, &e),
-			 -ENOENT);
+	assert_int_equal(
+	    trace_open(&other, AT_FDCWD, "/nowhere/at/all", &(struct trace_opts) {}, &e), -ENOENT);
 }
 
 /* The run must tell it: a warning, and why. */

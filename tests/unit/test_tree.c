@@ -1,19 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Names of test directories, and their removal from a volume. */
 #include "fake/peer.h"
+#include "watch/procfs.h"
 #include "work/tree.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h> /* needs the headers above */
 
 /* ---- names ---- */
+
+static uint64_t started(pid_t pid)
+{
+	struct procfs_stat st;
+
+	assert_int_equal(procfs_stat(&st, pid), 0);
+	return st.started;
+}
 
 static void a_name_knows_its_owner(void **state)
 {
@@ -25,54 +36,112 @@ static void a_name_knows_its_owner(void **state)
 		tree_name(name);
 		assert_true(strlen(name) <= TREE_NAME_MAX);
 		assert_true(tree_owner(name, &owner));
-		assert_true(owner.this_host);
+		assert_true(owner.here);
 		assert_int_equal(owner.pid, getpid());
+		assert_int_equal(owner.mark, tree_mark(started(getpid())));
 	}
 }
 
-static void two_names_differ(void **state)
+/* The name that a child of this process makes, once before() has changed where it is. */
+static pid_t child_name(char name[static TREE_NAME_MAX + 1], bool (*before)(void))
 {
-	char a[TREE_NAME_MAX + 1], b[TREE_NAME_MAX + 1];
+	int fd[2];
+	pid_t child;
 
-	(void)state;
-	tree_name(a);
-	tree_name(b);
-	assert_string_not_equal(a, b);
+	assert_int_equal(pipe(fd), 0);
+	child = fork();
+	if (!child) {
+		if (before && !before())
+			_exit(1);
+		tree_name(name);
+		_exit(write(fd[1], name, TREE_NAME_MAX + 1) != TREE_NAME_MAX + 1);
+	}
+	close(fd[1]);
+	if (read(fd[0], name, TREE_NAME_MAX + 1) != TREE_NAME_MAX + 1)
+		*name = '\0';
+	close(fd[0]);
+	waitpid(child, NULL, 0);
+	return child;
 }
 
 static void the_owner_is_the_process_that_made_the_name(void **state)
 {
-	char name[TREE_NAME_MAX + 1] = "";
+	char name[TREE_NAME_MAX + 1];
 	struct tree_owner owner;
-	int fd[2];
-	pid_t child;
+	pid_t child = child_name(name, NULL);
 
 	(void)state;
-	assert_int_equal(pipe(fd), 0);
-	child = fork();
-	if (!child) {
-		tree_name(name);
-		_exit(write(fd[1], name, sizeof(name)) != sizeof(name));
-	}
-	assert_int_equal(read(fd[0], name, sizeof(name)), sizeof(name));
-	close(fd[0]);
-	close(fd[1]);
-	waitpid(child, NULL, 0);
 	assert_true(tree_owner(name, &owner));
-	assert_true(owner.this_host);
+	assert_true(owner.here);
 	assert_int_equal(owner.pid, child);
 }
 
-static void another_host_is_seen(void **state)
+/* The same number a tick later is another process. */
+static void the_mark_tells_starts_apart(void **state)
 {
+	(void)state;
+	for (uint64_t t = 1; t < 100000; t++)
+		assert_true(tree_mark(t) != tree_mark(t + 1) && tree_mark(t) >> 24 == 0);
+}
+
+static bool another_pid_namespace(void)
+{
+	pid_t inner;
+	int status;
+
+	if (unshare(CLONE_NEWPID))
+		return false;
+	inner = fork(); /* who is in it */
+	if (inner) {
+		waitpid(inner, &status, 0);
+		_exit(0);
+	}
+	return !unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+	       !mount("proc", "/proc", "proc", 0, NULL);
+}
+
+static bool another_host_name(void)
+{
+	return !unshare(CLONE_NEWUTS) && !sethostname("clone", 5);
+}
+
+/* As after a restart: the kernel's own file cannot be written, another lies on it. */
+static bool another_boot(void)
+{
+	char path[] = "/tmp/afpscope-boot-XXXXXX";
+	int fd = mkstemp(path);
+	bool ok = fd >= 0 && write(fd, "00000000-1111-2222-3333-444444444444\n", 37) == 37;
+
+	close(fd);
+	ok = ok && !unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+	     !mount(path, "/proc/sys/kernel/random/boot_id", NULL, MS_BIND, NULL);
+	unlink(path);
+	return ok;
+}
+
+static bool no_proc(void)
+{
+	return !unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+	       !mount("none", "/proc", "tmpfs", 0, NULL);
+}
+
+/* A machine id is cloned with the machine; then its process numbers say nothing here. */
+static void who_numbers_processes_otherwise_is_another_host(void **state)
+{
+	static bool (*const elsewhere[])(void) = { another_boot, another_host_name,
+						   another_pid_namespace, no_proc };
 	char name[TREE_NAME_MAX + 1];
 	struct tree_owner owner;
 
 	(void)state;
-	tree_name(name);
-	name[8] = name[8] == '0' ? '1' : '0';
-	assert_true(tree_owner(name, &owner));
-	assert_false(owner.this_host);
+	if (geteuid())
+		skip();
+	for (size_t i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++) {
+		child_name(name, elsewhere[i]);
+		assert_true(tree_owner(name, &owner));
+		if (owner.here)
+			fail_msg("case %zu: %s is taken for one of this host's", i, name);
+	}
 }
 
 static void foreign_names_are_refused(void **state)
@@ -473,9 +542,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_name_knows_its_owner),
-		cmocka_unit_test(two_names_differ),
 		cmocka_unit_test(the_owner_is_the_process_that_made_the_name),
-		cmocka_unit_test(another_host_is_seen),
+		cmocka_unit_test(the_mark_tells_starts_apart),
+		cmocka_unit_test(who_numbers_processes_otherwise_is_another_host),
 		cmocka_unit_test(foreign_names_are_refused),
 		TEST(an_empty_directory_goes_with_one_command),
 		TEST(what_is_not_there_is_removed_already),

@@ -119,7 +119,7 @@ static inline int setup(void **state)
 
 	strcpy(x->dir, "/tmp/afpscope-reader-XXXXXX");
 	assert_non_null(mkdtemp(x->dir));
-	if (trace_open(&x->writer, x->dir,
+	if (trace_open(&x->writer, AT_FDCWD, x->dir,
 		       &(struct trace_opts) { .names = true, .run = "1", .command = "t" }, &e))
 		fail_msg("%s", e.text);
 	assert_int_equal(trace_start(x->writer, &source, &e), 0);

@@ -61,6 +61,15 @@ const char *account_name(unsigned int number, char buf[ACCOUNT_NAME_MAX])
 	return buf;
 }
 
+unsigned int account_number_named(uint8_t number[AFS_ACCOUNT_BETWEEN])
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < AFS_ACCOUNT_BETWEEN; i++)
+		number[i] = names[i] ? (uint8_t)++n : 0;
+	return n;
+}
+
 bool account_is_request(unsigned int number)
 {
 	return number < AFS_ACCOUNT_BETWEEN;
@@ -110,6 +119,7 @@ void account_add_part(uint64_t out[ACCOUNT_N_COLUMNS], const struct ledger_part 
 {
 	out[part->class == AFS_CLASS_USER ? ACCOUNT_USER : ACCOUNT_CALLS] += part->part.cpu_ns;
 	out[ACCOUNT_RUNQ] += part->part.runq_ns;
+	out[ACCOUNT_STOPPED] += part->part.stopped_ns;
 	out[account_blocked_column(part->class, part->object)] += part->part.blocked_ns;
 }
 

@@ -11,15 +11,16 @@
 
 /* Columns of time. X(name, key, text) */
 #define ACCOUNT_COLUMNS(X)                                                                         \
-	X(USER, "user", "own code")   /* on a CPU, the program's own code */                       \
-	X(CALLS, "calls", "in calls") /* on a CPU, in system calls */                              \
-	X(RUNQ, "runq", "run queue")  /* runnable, waiting for a CPU */                            \
-	X(DISK, "disk", "disk")       /* blocked in a call on files, directories, paths */         \
-	X(CNID, "cnid", "CNID")       /* blocked on the CNID server or database */                 \
-	X(LOCK, "lock", "lock")       /* blocked in fcntl and flock locks */                       \
-	X(LOG, "log", "log")          /* blocked writing a log */                                  \
-	X(NET, "net", "network")      /* blocked on the client's socket */                         \
-	X(OTHER, "other", "other")    /* blocked otherwise: sleeps, futexes, pipes */
+	X(USER, "user", "own code")      /* on a CPU, the program's own code */                    \
+	X(CALLS, "calls", "in calls")    /* on a CPU, in system calls */                           \
+	X(RUNQ, "runq", "run queue")     /* runnable, waiting for a CPU */                         \
+	X(DISK, "disk", "disk")          /* blocked in a call on files, directories, paths */      \
+	X(CNID, "cnid", "CNID")          /* blocked on the CNID server or database */              \
+	X(LOCK, "lock", "lock")          /* blocked in fcntl and flock locks */                    \
+	X(LOG, "log", "log")             /* blocked writing a log */                               \
+	X(NET, "net", "network")         /* blocked on the client's socket */                      \
+	X(OTHER, "other", "other")       /* blocked otherwise: sleeps, futexes, pipes */           \
+	X(STOPPED, "stopped", "stopped") /* by a signal, a debugger, or a freezer */
 
 enum account_column {
 #define X(name, key, text) ACCOUNT_##name,
@@ -40,6 +41,12 @@ const char *account_known_name(unsigned int number);
 /* The same, and "AFP command 99" for what has none. Returns buf or a constant. */
 #define ACCOUNT_NAME_MAX 32
 const char *account_name(unsigned int number, char buf[ACCOUNT_NAME_MAX]);
+
+/*
+ * Gives each request that has a name a number of its own, from 1 on; 0 to all others. Returns how
+ * many there are.
+ */
+unsigned int account_number_named(uint8_t number[AFS_ACCOUNT_BETWEEN]);
 
 /* A request, not time outside requests. */
 bool account_is_request(unsigned int number);

@@ -53,6 +53,7 @@ struct kind {
 	 * as no request's. And a call in whose middle a thread is killed never counts.
 	 */
 	size_t times, n_times;
+	void (*join)(void *to, const void *from); /* what is no total; NULL: nothing */
 };
 
 static uint64_t row_key(const void *row)
@@ -89,19 +90,30 @@ static uint64_t storage_key(const void *row)
 	return (uint64_t)s->role * AFS_N_ACCOUNTS + s->account;
 }
 
-#define KIND(type, first, key, times, n_times)                                                     \
+static void account_join(void *to, const void *from)
+{
+	const struct ledger_account *b = from;
+	struct ledger_account *a = to;
+
+	if (b->max_ns > a->max_ns)
+		a->max_ns = b->max_ns;
+	if (b->min_ns && (!a->min_ns || b->min_ns < a->min_ns))
+		a->min_ns = b->min_ns;
+}
+
+#define KIND(type, first, key, times, n_times, join)                                               \
 	{                                                                                          \
-		sizeof(struct type), offsetof(struct type, first), key, times, n_times             \
+		sizeof(struct type), offsetof(struct type, first), key, times, n_times, join       \
 	}
 
 #define CELL_TIMES offsetof(struct afs_cell, ns) / sizeof(__u64)
 #define PART_TIMES offsetof(struct afs_part, cpu_ns) / sizeof(__u64)
 
-static const struct kind row_kind = KIND(ledger_row, cell, row_key, CELL_TIMES, 1);
-static const struct kind part_kind = KIND(ledger_part, part, part_key, PART_TIMES, 3);
-static const struct kind account_kind = KIND(ledger_account, sum, account_key, 0, 0);
-static const struct kind result_kind = KIND(ledger_result, n, result_key, 0, 0);
-static const struct kind storage_kind = KIND(ledger_storage, sum, storage_key, 0, 0);
+static const struct kind row_kind = KIND(ledger_row, cell, row_key, CELL_TIMES, 1, NULL);
+static const struct kind part_kind = KIND(ledger_part, part, part_key, PART_TIMES, 4, NULL);
+static const struct kind account_kind = KIND(ledger_account, sum, account_key, 0, 0, account_join);
+static const struct kind result_kind = KIND(ledger_result, n, result_key, 0, 0, NULL);
+static const struct kind storage_kind = KIND(ledger_storage, sum, storage_key, 0, 0, NULL);
 
 static __u64 *totals_of(const struct kind *k, void *row)
 {
@@ -120,6 +132,8 @@ static void totals_add(const struct kind *k, void *to, const void *from)
 
 	for (size_t i = 0; i < n_totals(k); i++)
 		a[i] += b[i];
+	if (k->join)
+		k->join(to, from);
 }
 
 /* false: a total went backwards. */
@@ -278,7 +292,7 @@ static bool is_new(const struct ledger *l)
 	return !any;
 }
 
-static void compat_add(struct afs_compat *to, const struct afs_compat *from)
+void ledger_compat_add(struct afs_compat *to, const struct afs_compat *from)
 {
 	to->syscr += from->syscr;
 	to->syscw += from->syscw;
@@ -308,7 +322,7 @@ int ledger_add(struct ledger *to, const struct ledger *from)
 		if (!made.has_compat[i])
 			continue;
 		made.compat[i] = to->compat[i];
-		compat_add(&made.compat[i], &from->compat[i]);
+		ledger_compat_add(&made.compat[i], &from->compat[i]);
 	}
 	ledger_fini(to);
 	*to = made;
@@ -332,6 +346,11 @@ struct afs_cell ledger_sum(const struct ledger *l, unsigned int role, unsigned i
 		totals_add(&row_kind, &sum, row);
 	}
 	return sum.cell;
+}
+
+void ledger_account_add(struct ledger_account *to, const struct ledger_account *from)
+{
+	totals_add(&account_kind, to, from);
 }
 
 uint64_t ledger_answered(const struct ledger *l)

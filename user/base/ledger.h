@@ -27,10 +27,15 @@ struct ledger_part {
 	struct afs_part part;
 };
 
-/* The requests of one account, as the server served them. */
+/*
+ * The requests of one account, as the server served them. Shortest and longest are those of the
+ * interval, 0 where the account has no histogram: commands without a name.
+ */
 struct ledger_account {
 	uint16_t account; /* below AFS_ACCOUNT_BETWEEN */
+	uint64_t min_ns, max_ns;
 	struct afs_account sum;
+	__u64 hist[AFS_REQUEST_BUCKETS]; /* ns, AFS_REQUEST_BITS */
 };
 
 /* How often an account's requests had one result. */
@@ -68,9 +73,13 @@ struct ledger {
 
 void ledger_fini(struct ledger *l);
 
+/* Adds an account's requests to another's. */
+void ledger_account_add(struct ledger_account *to, const struct ledger_account *from);
+
 /*
  * out = later - earlier, both running totals of one watch; out need not be initialised.
- * Measured is what both have measured; a total that went backwards is not. 0 or -ENOMEM.
+ * Measured is what both have measured; a total that went backwards is not. Shortest and longest
+ * are later's: of the time since watch_span. 0 or -ENOMEM.
  */
 int ledger_diff(struct ledger *out, const struct ledger *later, const struct ledger *earlier);
 
@@ -79,6 +88,8 @@ int ledger_diff(struct ledger *out, const struct ledger *later, const struct led
  * new (nothing was added yet). 0, or -ENOMEM and "to" is as before.
  */
 int ledger_add(struct ledger *to, const struct ledger *from);
+
+void ledger_compat_add(struct afs_compat *to, const struct afs_compat *from);
 
 /* Sum of cells; AFS_N_ROLES, AFS_N_CLASSES and AFS_N_OBJECTS stand for all. */
 struct afs_cell ledger_sum(const struct ledger *l, unsigned int role, unsigned int class,

@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define PAGE 4096
+
 const struct metric_def run_metrics[N_METRICS] = {
 #define X(name, key, unit, meaning) { key, unit, meaning },
 	RUN_METRICS(X)
@@ -79,7 +81,7 @@ int run_init(struct run *r, const char *command, const char *set)
 	return note_machine(&r->environment);
 }
 
-static void notes_fini(struct run_notes *notes)
+void run_notes_fini(struct run_notes *notes)
 {
 	for (size_t i = 0; i < notes->n; i++) {
 		free(notes->note[i].key);
@@ -91,11 +93,11 @@ static void notes_fini(struct run_notes *notes)
 
 void run_clear_commands(struct run_phase *p)
 {
-	for (size_t i = 0; i < p->n_commands; i++)
-		free(p->command[i]);
+	p->n_spare += p->n_commands;
+	p->n_commands = 0;
+	run_trim_commands(p);
 	free(p->command);
 	p->command = NULL;
-	p->n_commands = 0;
 }
 
 static void phase_free(struct run_phase *p)
@@ -126,7 +128,7 @@ void run_fini(struct run *r)
 				      &r->rungs,       &r->warnings, &r->absent };
 
 	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++)
-		notes_fini(notes[i]);
+		run_notes_fini(notes[i]);
 	for (size_t i = 0; i < r->n_books; i++)
 		free(r->book[i].name);
 	for (size_t i = 0; i < r->n_losses; i++)
@@ -136,7 +138,8 @@ void run_fini(struct run *r)
 	for (size_t i = 0; i < r->n_sessions; i++) {
 		free(r->session[i].user);
 		free(r->session[i].address);
-		free(r->session[i].volume);
+		for (size_t k = 0; k < r->session[i].n_volumes; k++)
+			free(r->session[i].volume[k]);
 	}
 	for (size_t i = 0; i < r->n_series; i++)
 		series_fini(&r->series[i]);
@@ -356,25 +359,65 @@ void run_set(struct run_phase *p, enum metric m, uint64_t value)
 	p->value[m] = value;
 }
 
+static int add_spare(struct run_phase *p)
+{
+	size_t n = p->n_commands + p->n_spare;
+	struct run_command **command = grown(p->command, n, sizeof(struct run_command *));
+
+	if (!command)
+		return -ENOMEM;
+	p->command = command;
+	command[n] = calloc(1, sizeof(**command));
+	if (!command[n])
+		return -ENOMEM;
+	p->n_spare++;
+	return 0;
+}
+
+int run_reserve_commands(struct run_phase *p, size_t n)
+{
+	while (p->n_spare < n) {
+		volatile char *page;
+
+		if (add_spare(p))
+			return -ENOMEM;
+		/* no page is missing later */
+		page = (volatile char *)p->command[p->n_commands + p->n_spare - 1];
+		for (size_t at = 0; at < sizeof(struct run_command); at += PAGE)
+			page[at] = 0;
+		page[sizeof(struct run_command) - 1] = 0;
+	}
+	return 0;
+}
+
+void run_spare_commands(struct run_phase *p)
+{
+	for (size_t i = 0; i < p->n_commands; i++)
+		memset(p->command[i], 0, sizeof(*p->command[i]));
+	p->n_spare += p->n_commands;
+	p->n_commands = 0;
+}
+
+void run_trim_commands(struct run_phase *p)
+{
+	while (p->n_spare)
+		free(p->command[p->n_commands + --p->n_spare]);
+}
+
 struct run_command *run_command(struct run_phase *p, uint8_t code, const char *name)
 {
-	struct run_command **command;
 	struct run_command *c;
 
 	for (size_t i = 0; i < p->n_commands; i++) {
 		if (p->command[i]->code == code)
 			return p->command[i];
 	}
-	command = grown(p->command, p->n_commands, sizeof(struct run_command *));
-	if (!command)
+	if (!p->n_spare && add_spare(p))
 		return NULL;
-	p->command = command;
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		return NULL;
+	p->n_spare--;
+	c = p->command[p->n_commands++];
 	c->code = code;
 	c->name = name;
-	command[p->n_commands++] = c;
 	return c;
 }
 
@@ -390,6 +433,18 @@ int run_add_commands(struct run_phase *to, const struct run_phase *from)
 		hist_merge(&sum->latency, &c->latency);
 	}
 	return 0;
+}
+
+void run_warn_withdrawn(struct run *r, const char *title, const struct ledger *before,
+			const struct ledger *after, const struct ledger *diff)
+{
+	if (!before->has_calls || !after->has_calls || diff->has_calls)
+		return;
+	if (!run_note_find(&r->warnings, "ledger"))
+		run_note(&r->warnings, "ledger",
+			 "%s: a total of the server's account went backwards: its calls and "
+			 "requests of this phase are not reported",
+			 title);
 }
 
 void run_phase_from_ledger(struct run_phase *p)

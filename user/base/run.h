@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define RUN_SCHEMA 1
+#define RUN_SCHEMA 2
 
 /* Metrics of a phase. X(name, key, unit, meaning) */
 #define RUN_METRICS(X)                                                                             \
@@ -24,8 +24,9 @@
 	X(OPS, "ops", "1", "AFP commands answered in the phase, errors included")                  \
 	X(ERRORS, "errors", "1", "of these, answered with an error the test did not expect")       \
 	X(BYTES, "bytes", "B", "file data acknowledged (written) or received (read)")              \
-	X(CLIENT_CPU, "client_cpu", "ns", "user and system time of this program in the phase")     \
-	X(CLIENT_RUNQ, "client_runq", "ns", "this program runnable, waiting for a CPU")            \
+	X(CLIENT_CPU, "client_cpu", "ns",                                                          \
+	  "user and system time of the thread that makes the requests")                            \
+	X(CLIENT_RUNQ, "client_runq", "ns", "that thread runnable, waiting for a CPU")             \
 	X(AFPD_SYSCR, "afpd_syscr", "1", "afpd: what /proc/PID/io calls syscr")                    \
 	X(AFPD_SYSCW, "afpd_syscw", "1", "afpd: syscw")                                            \
 	X(AFPD_RCHAR, "afpd_rchar", "B", "afpd: rchar")                                            \
@@ -151,8 +152,8 @@ struct run_phase {
 			  none */
 	bool known[N_METRICS];
 	uint64_t value[N_METRICS];
-	size_t n_commands;
-	struct run_command **command; /* owned, in order of first use */
+	size_t n_commands, n_spare;
+	struct run_command **command; /* owned, in order of first use; then n_spare to be used */
 	struct ledger ledger;
 	struct run_transfer *transfer; /* owned; NULL: not of this kind */
 	char *transfer_title;          /* owned; "Write 64 KiB" */
@@ -183,11 +184,16 @@ struct run_loss {
 	uint64_t n;
 };
 
+#define RUN_VOLUMES 4
+
 /* A session of the server: one client's connection and the process that serves it. */
 struct run_session {
 	pid_t pid;
-	char *user, *address, *volume;       /* owned; NULL: not known */
-	const char *user_from, *volume_from; /* static: how it is known; NULL with the former */
+	char *user, *address; /* owned; NULL: not known */
+	size_t n_volumes;
+	char *volume[RUN_VOLUMES]; /* owned */
+	uint64_t more_volumes;     /* how often volumes that are not among these were opened */
+	const char *user_from, *volume_from; /* static: how it is known; NULL: it is not */
 	uint64_t begun_ns, ended_ns;         /* CLOCK_MONOTONIC; 0: before the watch, still there */
 	uint64_t requests, calls;            /* answered; system calls of its process */
 	uint64_t busy_ns;                    /* with a request in service */
@@ -226,6 +232,8 @@ struct run {
 	struct run_book *book;
 	struct run_loss *loss;
 	struct run_session *session;
+	uint64_t n_rest; /* sessions that are not listed: those that kept the server least busy */
+	struct run_session rest; /* their sum; no texts, no times of begin and end */
 	struct run_series *series;
 	struct run_phase **phase; /* owned; pointers stay valid while the run lives */
 };
@@ -240,6 +248,10 @@ void run_fini(struct run *r);
 int run_note(struct run_notes *to, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 const char *run_note_find(const struct run_notes *in, const char *key); /* NULL: not there */
+void run_notes_fini(struct run_notes *notes);
+
+/* Among "server": the program of a CNID server that is not cnid_dbd, such as MariaDB's. */
+#define RUN_CNID_PROGRAM "cnid.program"
 int run_book(struct run *r, const char *name, const char *with, uint64_t ours, uint64_t theirs);
 /* A book that stays open because the other account is gone. */
 int run_book_open(struct run *r, const char *name, const char *with, uint64_t ours);
@@ -271,13 +283,26 @@ void run_add(struct run_phase *p, enum metric m, uint64_t value);
 /* The phase's account of an AFP command, made at the first use; NULL without memory. */
 struct run_command *run_command(struct run_phase *p, uint8_t code, const char *name);
 
+/*
+ * Room for n more commands in all, ready to be written to: run_command() does not allocate until it
+ * is used up. run_spare_commands() forgets what the commands counted and keeps them as such room;
+ * run_trim_commands() frees it. 0 or -ENOMEM.
+ */
+int run_reserve_commands(struct run_phase *p, size_t n);
+void run_spare_commands(struct run_phase *p);
+void run_trim_commands(struct run_phase *p);
+
 /* Adds one phase's commands, their latencies and errors, to another's. 0 or -ENOMEM. */
 int run_add_commands(struct run_phase *to, const struct run_phase *from);
-/* Forgets the commands of a phase. */
+/* Forgets the commands of a phase, and the room for more. */
 void run_clear_commands(struct run_phase *p);
 
 /* Fills the afpd_* and cnid_* call metrics from the phase's ledger; n/a where that has none. */
 void run_phase_from_ledger(struct run_phase *p);
+
+/* A total that went backwards made diff = after - before n/a, which must not happen silently. */
+void run_warn_withdrawn(struct run *r, const char *title, const struct ledger *before,
+			const struct ledger *after, const struct ledger *diff);
 
 /*
  * Books of the client's commands against the server's requests, over all phases that have both.

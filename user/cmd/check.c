@@ -4,6 +4,7 @@
 
 #include "base/opt.h"
 #include "cmd/runs.h"
+#include "cmd/whom.h"
 #include "watch/procfs.h"
 
 #include <errno.h>
@@ -14,21 +15,22 @@
 #include <unistd.h>
 
 struct check_cfg {
-	unsigned int pid, port;
+	struct whom_cfg whom;
+	unsigned int verbose;
 	const char *json;
 	bool help;
 };
 
 /* clang-format off */
 #define OFFSET(m) offsetof(struct check_cfg, m)
-static const struct opt options[] = {
-	{ .letter = 'p', .name = "pid", .arg = "PID", .type = OPT_UINT, .offset = OFFSET(pid), .min = 1, .max = INT_MAX,
-	  .help = "the server this process belongs to, or this session only" },
-	{ .name = "port", .arg = "PORT", .type = OPT_UINT, .offset = OFFSET(port), .min = 1, .max = 65535,
-	  .help = "the server that listens on this TCP port" },
+const struct opt check_options[] = {
+	WHOM_OPTIONS(struct check_cfg, whom),
 	{ .name = "json", .arg = "FILE", .type = OPT_STRING, .offset = OFFSET(json),
 	  .help = "save all of it (- for standard output, in place of the text)" },
+	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(verbose),
+	  .help = "also every way to watch, why those that are better do not work, and the machine" },
 	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(help), .help = "this text" },
+	CMD_VERSION_OPTION,
 	{ .type = OPT_END },
 };
 /* clang-format on */
@@ -40,15 +42,6 @@ double check_age_s(uint64_t started)
 	clock_gettime(CLOCK_BOOTTIME, &now);
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9 -
 	       (double)started / (double)sysconf(_SC_CLK_TCK);
-}
-
-static int find_servers(struct check *c, const struct check_cfg *cfg)
-{
-	if (cfg->pid)
-		return servers_of_pid(&c->servers, (pid_t)cfg->pid, &c->none);
-	if (cfg->port)
-		return servers_of_port(&c->servers, (uint16_t)cfg->port, &c->none);
-	return servers_find(&c->servers, &c->none);
 }
 
 /* How the calls of a server would be watched. */
@@ -108,7 +101,7 @@ static int look(struct check *c, const struct check_cfg *cfg, struct err *e)
 	if (r < 0)
 		return r;
 	c->n_steps = (size_t)r;
-	r = find_servers(c, cfg);
+	r = whom_find(&c->servers, &cfg->whom, &c->none);
 	/* That there is none is a finding; all else is not. */
 	if (r && r != -ENXIO && r != -EACCES && r != -ESRCH)
 		return err_set(e, r, "%s", c->none.text);
@@ -142,7 +135,7 @@ static enum outcome check(const struct check_cfg *cfg)
 		return OUTCOME_FAILED;
 	r = look(c, cfg, &e);
 	if (!r && (!cfg->json || strcmp(cfg->json, "-") != 0))
-		check_text(c, stdout);
+		check_text(c, cfg->verbose, stdout);
 	if (!r && cfg->json)
 		r = check_json(c, cfg->json, &e);
 	o = r ? OUTCOME_FAILED : c->outcome;
@@ -159,17 +152,16 @@ int cmd_check(int argc, char **argv)
 	struct check_cfg cfg = { 0 };
 	struct runs_cfg runs = { 0 };
 	struct err e = { 0 };
-	int r = opt_parse(options, &cfg, argc, argv, NULL, &e);
+	int r = opt_parse(check_options, &cfg, argc, argv, NULL, &e);
 
+	r = whom_check(&cfg.whom, r, &e);
 	if (!r && cfg.help) {
-		puts("Usage: afpscope check [-p PID | --port PORT] [--json FILE]\n"
+		puts("Usage: afpscope check [-p PORT | --pid PID] [-v] [--json FILE]\n"
 		     "Tells what can be watched on this machine, of which server, and what spoils "
 		     "figures.\n");
-		opt_help(stdout, options);
+		opt_help(stdout, check_options);
 		return OUTCOME_OK;
 	}
-	if (!r && cfg.pid && cfg.port)
-		r = err_set(&e, -EINVAL, "-p and --port each name a server: give one of them");
 	runs.json = cfg.json;
 	r = r ? r : runs_check(&runs, &e);
 	if (r)

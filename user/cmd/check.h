@@ -35,8 +35,8 @@ struct check {
 /* Seconds since a process was started, from its ticks after boot. */
 double check_age_s(uint64_t started);
 
-/* For people. */
-void check_text(const struct check *c, FILE *out);
+/* For people: what matters, or (verbose) all that was found. */
+void check_text(const struct check *c, bool verbose, FILE *out);
 
 /* As one JSON object on one line, complete or not at all; "-" is stdout. */
 int check_json(const struct check *c, const char *path, struct err *e);

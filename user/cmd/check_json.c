@@ -2,14 +2,13 @@
 /* The check for scripts. */
 #include "cmd/check.h"
 
+#include "base/file.h"
 #include "report/report.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define CHECK_SCHEMA 1
@@ -173,63 +172,23 @@ static json_t *document(const struct check *c)
 	return NULL;
 }
 
-static int write_to(FILE *f, const char *data)
-{
-	return fputs(data, f) < 0 || fputc('\n', f) < 0 || fflush(f) ? (errno ? -errno : -EIO) : 0;
-}
-
-/* Beside path and renamed, so that a script never reads half of it. */
-static int replace(const char *path, const char *data)
-{
-	size_t room = strlen(path) + 32;
-	char *temp = malloc(room);
-	int fd, r;
-	FILE *f;
-
-	if (!temp)
-		return -ENOMEM;
-	snprintf(temp, room, "%s.%d.tmp", path, getpid());
-	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	f = fd < 0 ? NULL : fdopen(fd, "w");
-	r = f ? write_to(f, data) : -errno;
-	if (!f && fd >= 0)
-		close(fd);
-	if (f && fclose(f) && !r)
-		r = -errno;
-	if (!r && rename(temp, path))
-		r = -errno;
-	if (r && fd >= 0)
-		unlink(temp);
-	free(temp);
-	return r;
-}
-
-static int write_through(const char *path, const char *data)
-{
-	FILE *f = fopen(path, "we");
-	int r = f ? write_to(f, data) : -errno;
-
-	if (f && fclose(f) && !r)
-		r = -errno;
-	return r;
-}
-
 int check_json(const struct check *c, const char *path, struct err *e)
 {
 	json_t *o = document(c);
-	char *data = o ? json_dumps(o, 0) : NULL;
-	struct stat st;
-	int r;
+	char *data = o ? json_dumps(o, 0) : NULL, id[16];
+	size_t len;
+	int r = 0;
 
 	json_decref(o);
 	if (!data)
 		return err_set(e, -ENOMEM, "out of memory for the JSON");
-	if (!strcmp(path, "-"))
-		r = write_to(stdout, data);
-	else if (!stat(path, &st) && !S_ISREG(st.st_mode))
-		r = write_through(path, data);
-	else
-		r = replace(path, data);
+	len = strlen(data);
+	data[len++] = '\n';
+	snprintf(id, sizeof(id), "%d", getpid());
+	if (strcmp(path, "-") != 0)
+		r = file_save(path, id, data, len, e);
+	else if (fwrite(data, 1, len, stdout) != len || fflush(stdout))
+		r = err_set(e, -EIO, "cannot write to standard output: %s", strerror(errno));
 	free(data);
-	return r ? err_set(e, r, "write %s: %s", path, strerror(-r)) : 0;
+	return r;
 }

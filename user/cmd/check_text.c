@@ -15,6 +15,8 @@
 #define WIDTH          100
 #define SESSIONS_SHOWN 20
 #define DBD_SHOWN      8
+#define SERVERS_SHOWN  8 /* on the first screen */
+#define HINTS_SHOWN    7
 
 /* One line of text that is wrapped. */
 static void put(const struct paint *p, const char *label, const char *fmt, ...)
@@ -117,9 +119,9 @@ static void append_sessions(char *text, size_t room, const struct servers_entry 
 		append(text, room, " (%zu without a client)", gone);
 }
 
-static void put_server(const struct paint *p, const struct check *c, const struct check_server *s)
+/* Which server, and how much it is used. */
+static void put_title(const struct paint *p, const struct check *c, const struct servers_entry *e)
 {
-	const struct servers_entry *e = s->entry;
 	char title[ERR_TEXT_MAX] = "", since[32];
 
 	if (e->master)
@@ -134,6 +136,14 @@ static void put_server(const struct paint *p, const struct check *c, const struc
 	age(since, sizeof(since), e->started);
 	append(title, sizeof(title), ", for %s", since);
 	put_wrapped(p->out, e->comm, title, p->width);
+}
+
+static void put_server(const struct paint *p, const struct check *c, const struct check_server *s,
+		       size_t sessions)
+{
+	const struct servers_entry *e = s->entry;
+
+	put_title(p, c, e);
 	put(p, "  watch", "%s", s->use);
 	put(p, "  program", "%s", e->exe[0] ? e->exe : "no right to see");
 	if (e->conf[0])
@@ -149,40 +159,52 @@ static void put_server(const struct paint *p, const struct check *c, const struc
 		    "in a network namespace of its own (a container): ports are "
 		    "those inside it");
 	put_cnid(p, e);
-	for (size_t i = 0; i < e->n_sessions && i < SESSIONS_SHOWN; i++)
+	for (size_t i = 0; i < e->n_sessions && i < sessions; i++)
 		put_session(p, &e->session[i]);
-	if (e->n_sessions > SESSIONS_SHOWN)
-		put(p, "", "and %zu more: --json lists them all", e->n_sessions - SESSIONS_SHOWN);
+	if (sessions && e->n_sessions > sessions)
+		put(p, "", "and %zu more: --json lists them all", e->n_sessions - sessions);
 }
 
-static void put_hints(const struct paint *p, const struct hints *h, bool weak)
+static void put_hint(const struct paint *p, const struct hint *h)
 {
-	for (size_t i = 0; i < h->n; i++) {
-		if (h->hint[i].weak != weak)
-			continue;
-		if (!weak)
-			paint_ink(p, INK_YELLOW);
-		put(p, weak ? "hint" : "warning", "%s: %s", h->hint[i].where, h->hint[i].what);
-		if (!weak)
-			paint_ink(p, INK_NONE);
-		put(p, "", "-> %s", h->hint[i].todo);
-	}
+	if (!h->weak)
+		paint_ink(p, INK_YELLOW);
+	put(p, h->weak ? "hint" : "warning", "%s: %s", h->where, h->what);
+	if (!h->weak)
+		paint_ink(p, INK_NONE);
+	put(p, "", "-> %s", h->todo);
 }
 
-static void put_all_hints(const struct paint *p, const struct check *c)
+/* Warnings before hints, those of the servers before those of the machine; at most so many. */
+static void put_hints(const struct paint *p, const struct check *c, size_t most)
+{
+	size_t n = 0;
+
+	for (int weak = 0; weak <= 1; weak++) {
+		for (size_t i = 0; i <= c->n_servers; i++) {
+			const struct hints *h = i < c->n_servers ? &c->server[i].hints
+								 : &c->machine;
+
+			for (size_t k = 0; k < h->n; k++)
+				if (h->hint[k].weak == weak && n++ < most)
+					put_hint(p, &h->hint[k]);
+		}
+	}
+	if (n > most)
+		put(p, "", "and %zu more: -v", n - most);
+}
+
+static void put_all_hints(const struct paint *p, const struct check *c, size_t most)
 {
 	size_t n = c->machine.n;
 
 	for (size_t i = 0; i < c->n_servers; i++)
 		n += c->server[i].hints.n;
-	if (!n)
-		return;
-	paint_heading(p, "What spoils figures", "");
-	for (int weak = 0; weak <= 1; weak++) {
-		for (size_t i = 0; i < c->n_servers; i++)
-			put_hints(p, &c->server[i].hints, weak);
-		put_hints(p, &c->machine, weak);
-	}
+	if (n)
+		paint_heading(p, "What makes figures worse", ", and what to do about it");
+	else
+		paint_heading(p, "Nothing found that makes figures worse", "");
+	put_hints(p, c, most);
 }
 
 static void put_ladder(const struct paint *p, const struct check *c, bool facts)
@@ -232,12 +254,39 @@ static void put_answer(const struct paint *p, const struct check *c)
 	else if (c->n_servers == 1)
 		put(p, "server", "found: pid %d", c->server[0].entry->master);
 	else if (c->n_servers)
-		put(p, "server", "%zu found: choose one with -p PID or --port PORT", c->n_servers);
+		put(p, "server", "%zu found: choose one with --port PORT or --pid PID",
+		    c->n_servers);
 	else
 		put(p, "server", "none: %s", c->none.text);
 }
 
-void check_text(const struct check *c, FILE *out)
+/* Which server it is, or which there are to choose from. */
+static void put_servers(const struct paint *p, const struct check *c)
+{
+	if (c->n_servers == 1) {
+		put_server(p, c, &c->server[0], 0);
+		return;
+	}
+	for (size_t i = 0; i < c->n_servers && i < SERVERS_SHOWN; i++)
+		put_title(p, c, c->server[i].entry);
+	if (c->n_servers > SERVERS_SHOWN)
+		put(p, "", "and %zu more: -v", c->n_servers - SERVERS_SHOWN);
+}
+
+static void put_everything(const struct paint *p, const struct check *c)
+{
+	if (c->n_servers)
+		paint_heading(p, c->n_servers == 1 ? "Server" : "Servers", "");
+	for (size_t i = 0; i < c->n_servers; i++)
+		put_server(p, c, &c->server[i], SESSIONS_SHOWN);
+	put_all_hints(p, c, SIZE_MAX);
+	paint_heading(p, "What can be watched", "  (* would be used)");
+	put_ladder(p, c, false);
+	paint_heading(p, "Machine", "");
+	put_ladder(p, c, true);
+}
+
+void check_text(const struct check *c, bool verbose, FILE *out)
 {
 	struct paint p = { .out = out, .width = WIDTH };
 	struct winsize size;
@@ -245,16 +294,14 @@ void check_text(const struct check *c, FILE *out)
 	if (isatty(fileno(out))) {
 		p.color = !getenv("NO_COLOR");
 		if (!ioctl(fileno(out), TIOCGWINSZ, &size) && size.ws_col >= 40)
-			p.width = size.ws_col;
+			p.width = size.ws_col < WIDTH || verbose ? size.ws_col : WIDTH;
 	}
 	put_answer(&p, c);
-	if (c->n_servers)
-		paint_heading(&p, c->n_servers == 1 ? "Server" : "Servers", "");
-	for (size_t i = 0; i < c->n_servers; i++)
-		put_server(&p, c, &c->server[i]);
-	put_all_hints(&p, c);
-	paint_heading(&p, "What can be watched", "  (* would be used)");
-	put_ladder(&p, c, false);
-	paint_heading(&p, "Machine", "");
-	put_ladder(&p, c, true);
+	if (verbose) {
+		put_everything(&p, c);
+		return;
+	}
+	put_servers(&p, c);
+	put_all_hints(&p, c, HINTS_SHOWN);
+	fputs("\nMore: -v (sessions, every way to watch, the machine), --json FILE\n", out);
 }

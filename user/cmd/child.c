@@ -24,6 +24,7 @@ static void be_child(int gate, char *const argv[])
 	if (read(gate, &go, 1) != 1)
 		_exit(127);
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	execvp(argv[0], argv);
 	failure = errno;
 	if (write(gate, &failure, sizeof(failure)) < 0)

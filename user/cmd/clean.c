@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* afpscope clean: removes from a volume the directories that killed runs left there. */
+#include "base/text.h"
 #include "cmd/connect.h"
 #include "watch/procfs.h"
 #include "work/tree.h"
@@ -19,13 +20,14 @@ struct clean_cfg {
 
 /* clang-format off */
 #define OFFSET(m) offsetof(struct clean_cfg, m)
-static const struct opt options[] = {
+const struct opt clean_options[] = {
 	CONNECT_OPTIONS(struct clean_cfg, c),
 	{ .type = OPT_HEADING, .help = "What to remove:" },
 	{ .letter = 'a', .name = "all", .type = OPT_FLAG, .offset = OFFSET(all),
-	  .help = "also directories of runs on other hosts (they may still be running)" },
+	  .help = "also directories of other hosts, containers and boots (their runs may be alive)" },
 	{ .letter = 'n', .name = "dry-run", .type = OPT_FLAG, .offset = OFFSET(dry_run), .help = "only say what would be removed" },
 	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(help), .help = "this text" },
+	CMD_VERSION_OPTION,
 	{ .type = OPT_END },
 };
 /* clang-format on */
@@ -44,16 +46,19 @@ static int note_found(void *user, const struct afp_params *dir)
 	return 0;
 }
 
-/* Who cannot be seen may be one; not a zombie, nor who has got the number since. */
-static bool may_be_a_run(pid_t pid)
+/*
+ * May the process that made it still live? Who cannot be seen may; not a zombie, nor who has got
+ * its number since: that one began at another time.
+ */
+static bool may_live(const struct tree_owner *owner)
 {
-	struct procfs_stat st, own;
+	struct procfs_stat st;
 
-	if (kill(pid, 0) && errno == ESRCH)
+	if (kill(owner->pid, 0) && errno == ESRCH)
 		return false;
-	if (procfs_stat(&st, pid) || procfs_stat(&own, getpid()))
+	if (procfs_stat(&st, owner->pid))
 		return true;
-	return st.state != 'Z' && (!strncmp(st.comm, "afp", 3) || !strcmp(st.comm, own.comm));
+	return st.state != 'Z' && tree_mark(st.started) == owner->mark;
 }
 
 /* NULL: to be removed; else why not. */
@@ -63,9 +68,17 @@ static const char *keep_because(const struct clean_cfg *cfg, const char *name)
 
 	if (!tree_owner(name, &owner))
 		return "not ours";
-	if (!owner.this_host)
-		return cfg->all ? NULL : "made on another host; --all removes it";
-	return may_be_a_run(owner.pid) ? "its run is still alive" : NULL;
+	if (!owner.here)
+		return cfg->all ? NULL
+				: "made on another host, in another container or before this host "
+				  "was restarted, its run may be alive; --all removes it";
+	return may_live(&owner) ? "its run is still alive" : NULL;
+}
+
+static void say(const char *name, const char *what, const char *why)
+{
+	text_put(stdout, name, strlen(name));
+	printf(": %s%s\n", what, why);
 }
 
 static enum outcome remove_all(struct afp *a, const struct clean_cfg *cfg, const struct found *f)
@@ -78,13 +91,12 @@ static enum outcome remove_all(struct afp *a, const struct clean_cfg *cfg, const
 	for (size_t i = 0; i < f->n && !cmd_stop; i++) {
 		why = keep_because(cfg, f->name[i]);
 		if (why || cfg->dry_run) {
-			printf("%s: %s%s\n", f->name[i], why ? "kept, " : "would be removed",
-			       why ? why : "");
+			say(f->name[i], why ? "kept, " : "would be removed", why ? why : "");
 			continue;
 		}
 		r = tree_remove(a, AFP_ROOT_ID, f->name[i], &e);
 		if (!r) {
-			printf("%s: removed\n", f->name[i]);
+			say(f->name[i], "removed", "");
 			continue;
 		}
 		cmd_say("cannot remove %s: %s", f->name[i], e.text);
@@ -133,11 +145,11 @@ int cmd_clean(int argc, char **argv)
 	struct err e = { 0 };
 	int first, r;
 
-	r = opt_parse(options, &cfg, argc, argv, &first, &e);
+	r = opt_parse(clean_options, &cfg, argc, argv, &first, &e);
 	if (!r && cfg.help) {
 		puts("Usage: afpscope clean [OPTIONS] [afp://USER@HOST:PORT/VOLUME]\n"
 		     "Removes test directories that killed runs left in the root of a volume.\n");
-		opt_help(stdout, options);
+		opt_help(stdout, clean_options);
 		return OUTCOME_OK;
 	}
 	r = r ? r : connect_operands(&cfg.c, argc - first, argv + first, &e);

@@ -2,6 +2,9 @@
 /* Signals and messages, the same for every command. */
 #include "cmd/cmd.h"
 
+#include "base/text.h"
+#include "report/report.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +50,7 @@ void cmd_allow_files(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* In one piece: other processes may write to the same place. */
+/* In one piece: other processes may write to the same place. What it names may be a stranger's. */
 void cmd_say(const char *fmt, ...)
 {
 	char *text;
@@ -60,8 +63,16 @@ void cmd_say(const char *fmt, ...)
 	va_end(ap);
 	if (len < 0)
 		return;
+	text_clean(text);
 	dprintf(STDERR_FILENO, "afpscope: %s\n", text);
 	free(text);
+}
+
+int cmd_version(void *cfg, const char *arg, struct err *e)
+{
+	(void)cfg, (void)arg, (void)e;
+	puts("afpscope " AFPSCOPE_VERSION);
+	exit(fflush(stdout) ? OUTCOME_FAILED : OUTCOME_OK);
 }
 
 int cmd_usage_error(const char *command, const struct err *e)

@@ -5,6 +5,7 @@
 /* What the subcommands share: exit codes, messages, signals, the table of commands. */
 
 #include "base/err.h"
+#include "base/opt.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -16,7 +17,7 @@ enum outcome {
 	OUTCOME_FAILED = 1,     /* this program failed: memory, a file it could not write */
 	OUTCOME_USAGE = 2,      /* wrong options or operands */
 	OUTCOME_REFUSED = 3,    /* the server refused a request that the work needs */
-	OUTCOME_UNTRUSTED = 4,  /* done, but a book does not close */
+	OUTCOME_UNTRUSTED = 4,  /* done, but a cross-check disagrees */
 	OUTCOME_NO_SESSION = 5, /* not connected, not logged in, or no such volume */
 	OUTCOME_LOST = 6,       /* the connection broke or the server stopped to answer */
 	OUTCOME_INTERRUPTED = 130,
@@ -25,8 +26,23 @@ enum outcome {
 struct command {
 	const char *name;
 	const char *summary;               /* one line for the list of commands */
-	int (*run)(int argc, char **argv); /* argv[0] is the command's name */
+	int (*run)(int argc, char **argv); /* argv[0] is the command's name; NULL: a program */
+	const struct opt *options;         /* NULL: of a program, which knows them itself */
 };
+
+extern const struct opt lantest_options[], speedtest_options[], check_options[], record_options[],
+    clean_options[], dump_options[];
+
+/* A row for a table of options: prints the version and ends the program. */
+int cmd_version(void *cfg, const char *arg, struct err *e);
+#define CMD_VERSION_OPTION                                                                         \
+	{                                                                                          \
+		.name = "version", .type = OPT_CALL, .call = cmd_version,                          \
+		.help = "the program's version"                                                    \
+	}
+
+/* bash's completion of these commands and their options, as a script. */
+void complete_bash(FILE *out, const struct command *commands, size_t n);
 
 /* Set by SIGINT, SIGTERM and SIGHUP once cmd_catch_signals was called. */
 extern volatile sig_atomic_t cmd_stop;

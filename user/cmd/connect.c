@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,20 +133,20 @@ int connect_operands(struct connect_cfg *c, int n, char **operand, struct err *e
 	return r;
 }
 
-/* The first line of a stream, without its end, becomes the password. */
-static bool read_password(struct connect_cfg *c, FILE *f)
+/* The first line of a stream, without its end; no buffer of the stream holds it afterwards. */
+static bool read_password(char out[static CONNECT_PASSWORD_MAX], FILE *f)
 {
-	if (!fgets(c->secret, sizeof(c->secret), f))
+	setvbuf(f, NULL, _IONBF, 0);
+	if (!fgets(out, CONNECT_PASSWORD_MAX, f))
 		return false;
-	c->secret[strcspn(c->secret, "\r\n")] = '\0';
-	c->password = c->secret;
+	out[strcspn(out, "\r\n")] = '\0';
 	return true;
 }
 
-static int password_from_file(struct connect_cfg *c, struct err *e)
+static int password_from_file(const struct connect_cfg *c, char *out, struct err *e)
 {
 	FILE *f = fopen(c->password_file, "re");
-	bool ok = f && read_password(c, f), failed = !f || ferror(f);
+	bool ok = f && read_password(out, f), failed = !f || ferror(f);
 	int why = errno;
 
 	if (f)
@@ -158,7 +159,7 @@ static int password_from_file(struct connect_cfg *c, struct err *e)
 	return 0;
 }
 
-static int password_from_terminal(struct connect_cfg *c, struct err *e)
+static int password_from_terminal(const struct connect_cfg *c, char *out, struct err *e)
 {
 	struct termios old, quiet;
 	FILE *tty = fopen("/dev/tty", "r+e");
@@ -176,47 +177,68 @@ static int password_from_terminal(struct connect_cfg *c, struct err *e)
 	quiet = old;
 	quiet.c_lflag &= ~(tcflag_t)ECHO;
 	tcsetattr(fileno(tty), TCSAFLUSH, &quiet);
-	ok = read_password(c, tty);
+	ok = read_password(out, tty);
 	tcsetattr(fileno(tty), TCSAFLUSH, &old);
 	fputc('\n', tty);
 	fclose(tty);
 	return ok ? 0 : err_set(e, -EINVAL, "no password was typed");
 }
 
-static int find_password(struct connect_cfg *c, struct err *e)
+/* Out of argv or the environment, where ps shows it: overwritten there. */
+static int take_password(char *out, char *seen, char fill, struct err *e)
 {
-	if (c->password && !c->password_file)
-		return 0;
-	if (c->password_file)
-		return password_from_file(c, e);
-	c->password = getenv("AFPSCOPE_PASSWORD");
-	return c->password ? 0 : password_from_terminal(c, e);
-}
+	size_t len = strlen(seen);
 
-/* Takes the password out of the command line, where ps shows it to everybody. */
-static int hide_password(struct connect_cfg *c, struct err *e)
-{
-	char *seen = (char *)(uintptr_t)c->password;
-
-	if (!seen)
-		return 0;
-	if (strlen(seen) >= sizeof(c->secret))
-		return err_set(e, -EINVAL, "the password is longer than %zu bytes",
-			       sizeof(c->secret) - 1);
-	strcpy(c->secret, seen);
-	memset(seen, 'x', strlen(seen));
-	c->password = c->secret;
+	if (len >= CONNECT_PASSWORD_MAX)
+		return err_set(e, -EINVAL, "the password is longer than %d bytes",
+			       CONNECT_PASSWORD_MAX - 1);
+	memcpy(out, seen, len + 1);
+	memset(seen, fill, len);
 	return 0;
 }
 
-int connect_complete(struct connect_cfg *c, struct err *e)
+static int find_password(const struct connect_cfg *c, char *out, struct err *e)
+{
+	char *set = getenv("AFPSCOPE_PASSWORD");
+
+	if (c->password_file)
+		return password_from_file(c, out, e);
+	if (*out || c->password)
+		return 0;
+	return set ? take_password(out, set, '\0', e) : password_from_terminal(c, out, e);
+}
+
+static int keep_password(struct connect_cfg *c, const char *password, struct err *e)
+{
+	size_t len = strlen(password);
+
+	if (pipe2(c->pipe, O_CLOEXEC))
+		return err_set(e, -errno, "cannot keep the password: pipe: %s", strerror(errno));
+	if (len && write(c->pipe[1], password, len) != (ssize_t)len)
+		return err_set(e, -EIO, "cannot keep the password: the pipe takes no data");
+	c->password_len = len;
+	c->has_password = true;
+	return 0;
+}
+
+const char *connect_password(const struct connect_cfg *c, char out[static CONNECT_PASSWORD_MAX])
+{
+	ssize_t len = (ssize_t)c->password_len;
+
+	if (!c->has_password)
+		return NULL;
+	if (len && (read(c->pipe[0], out, (size_t)len) != len ||
+		    write(c->pipe[1], out, (size_t)len) != len))
+		return NULL;
+	out[len] = '\0';
+	return out;
+}
+
+/* Volume and user; the latter only where one logs in. */
+static int complete_names(struct connect_cfg *c, bool guest, struct err *e)
 {
 	const struct passwd *me;
-	bool guest = c->uam && !strcmp(c->uam, "guest");
-	int r = hide_password(c, e);
 
-	if (r)
-		return r;
 	if (!c->volume || !*c->volume)
 		return err_set(e, -EINVAL, "which volume? give -s VOLUME or afp://host/VOLUME");
 	if (strlen(c->volume) > AFP_NAME_MAX)
@@ -233,17 +255,34 @@ int connect_complete(struct connect_cfg *c, struct err *e)
 		snprintf(c->me, sizeof(c->me), "%s", me->pw_name);
 		c->user = c->me;
 	}
-	if (!*c->user)
-		return err_set(e, -EINVAL, "which user? give -u USER");
-	return find_password(c, e);
+	return *c->user ? 0 : err_set(e, -EINVAL, "which user? give -u USER");
+}
+
+int connect_complete(struct connect_cfg *c, struct err *e)
+{
+	bool guest = c->uam && !strcmp(c->uam, "guest");
+	char secret[CONNECT_PASSWORD_MAX] = "";
+	int r = 0;
+
+	if (c->password)
+		r = take_password(secret, (char *)(uintptr_t)c->password, 'x', e);
+	r = r ? r : complete_names(c, guest, e);
+	if (!r && !guest)
+		r = find_password(c, secret, e);
+	if (!r && !guest)
+		r = keep_password(c, secret, e);
+	c->password = NULL;
+	explicit_bzero(secret, sizeof(secret));
+	return r;
 }
 
 enum outcome connect_open(struct afp *out, struct afp_server *server, const struct connect_cfg *c,
 			  unsigned int window, enum afp_stage *stage, struct err *e)
 {
-	char port[8];
+	char port[8], secret[CONNECT_PASSWORD_MAX];
 	const struct dsi_opts opts = { c->host, port, window, c->timeout_s * 1000, &cmd_stop };
-	const struct afp_login login = { c->user, c->password, c->uam, (unsigned int)c->version };
+	const struct afp_login login = { c->user, connect_password(c, secret), c->uam,
+					 (unsigned int)c->version };
 	int r;
 
 	snprintf(port, sizeof(port), "%u", c->port);
@@ -252,6 +291,7 @@ enum outcome connect_open(struct afp *out, struct afp_server *server, const stru
 	r = afp_server_info(server, &opts, e);
 	if (!r)
 		r = afp_open(out, &opts, server, &login, c->volume, stage, e);
+	explicit_bzero(secret, sizeof(secret));
 	if (!r)
 		return OUTCOME_OK;
 	if (cmd_stop)

@@ -11,11 +11,20 @@
 struct connect_cfg {
 	const char *host, *user, *password, *password_file, *volume, *uam;
 	unsigned int port, timeout_s;
-	int version;      /* 3..7: AFP 3.0 to 3.4 */
-	char url[600];    /* what the pointers above point into when a URL was given */
-	char secret[258]; /* the password, at most 256 bytes and the end of a line */
-	char me[256];     /* the user who runs this */
+	int version;   /* 3..7: AFP 3.0 to 3.4 */
+	char url[600]; /* what the pointers above point into when a URL was given */
+	char me[256];  /* the user who runs this */
+	/*
+	 * The password, once connect_complete() has it: in a pipe, outside this program's memory,
+	 * which others may see in a core dump or a swap file. A new session may need it to clean
+	 * up.
+	 */
+	bool has_password;
+	size_t password_len;
+	int pipe[2];
 };
+
+#define CONNECT_PASSWORD_MAX 258 /* 256 bytes, the end of a line, NUL */
 
 #define CONNECT_DEFAULTS                                                                           \
 	{                                                                                          \
@@ -43,7 +52,7 @@ struct connect_cfg {
 	  "login method: dhx2, cleartext or guest (default: the best that both sides have)",     \
 	  0, 0, 0, NULL, NULL },                                                                 \
 	{ 0, "timeout", "SECONDS", OPT_UINT, offsetof(cfg_type, member.timeout_s),                   \
-	  "give up when the server is silent this long (default: 60)", 1, 86400, 0, NULL, NULL },\
+	  "give up when a request stands still this long (default: 60)", 1, 86400, 0, NULL, NULL },\
 	{ '3', NULL, NULL, OPT_VALUE, offsetof(cfg_type, member.version), "AFP 3.0", 0, 0, 3, NULL, NULL }, \
 	{ '4', NULL, NULL, OPT_VALUE, offsetof(cfg_type, member.version), "AFP 3.1", 0, 0, 4, NULL, NULL }, \
 	{ '5', NULL, NULL, OPT_VALUE, offsetof(cfg_type, member.version), "AFP 3.2", 0, 0, 5, NULL, NULL }, \
@@ -64,10 +73,13 @@ int connect_url(struct connect_cfg *c, const char *url, struct err *e);
 int connect_operands(struct connect_cfg *c, int n, char **operand, struct err *e);
 
 /*
- * Volume, user and password are there, or are asked for where that can be; a password given on
- * the command line is overwritten there. -EINVAL.
+ * Volume, user and password are there, or are asked for where that can be. The password is
+ * overwritten wherever it was: on the command line, in the environment. -EINVAL.
  */
 int connect_complete(struct connect_cfg *c, struct err *e);
+
+/* The password in out, or NULL: there is none. Wipe out when it was used. */
+const char *connect_password(const struct connect_cfg *c, char out[static CONNECT_PASSWORD_MAX]);
 
 /*
  * Logs in and opens the volume. OUTCOME_OK, or what happened with the text in e; *stage tells

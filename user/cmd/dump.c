@@ -58,7 +58,7 @@ static int command_arg(void *cfg, const char *arg, struct err *e)
 
 /* clang-format off */
 #define OFFSET(m) offsetof(struct dump_cfg, m)
-static const struct opt options[] = {
+const struct opt dump_options[] = {
 	{ .type = OPT_HEADING, .help = "Which records:" },
 	{ .name = "stream", .arg = "NAME", .type = OPT_CHOICE, .offset = OFFSET(stream), .choice = stream_names,
 	  .help = "of this kind (default: requests)" },
@@ -74,6 +74,7 @@ static const struct opt options[] = {
 	{ .name = "count", .type = OPT_FLAG, .offset = OFFSET(count),
 	  .help = "only how many records there are of each kind, and what is lost or damaged" },
 	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(help), .help = "this text" },
+	CMD_VERSION_OPTION,
 	{ .type = OPT_END },
 };
 /* clang-format on */
@@ -96,6 +97,7 @@ struct dump {
 	uint64_t n_more; /* had no room below */
 	/* What the run says that it wrote; -1: it does not say. */
 	int64_t written[AFS_N_STREAMS];
+	bool unknown; /* it cannot be asked */
 	bool lacking; /* there is less, or more, or the trace ended first */
 };
 
@@ -229,6 +231,17 @@ static int keep_below(struct dump *d, unsigned int stream, const void *record)
 	return 0;
 }
 
+/* What was read for --calls. A request makes calls, so that a file without any was cut. */
+static void check_below(struct dump *d)
+{
+	check_written(d, 1u << AFS_STREAM_CALLS | 1u << AFS_STREAM_WAITS);
+	if (d->lacking || !d->n_slow || trace_reader_read(d->trace, AFS_STREAM_CALLS)->records)
+		return;
+	cmd_say("calls: there is no record of a call although requests were made: was the trace "
+		"copied whole?");
+	d->lacking = true;
+}
+
 static int by_begin(const void *a, const void *b)
 {
 	const struct kept *x = a, *y = b;
@@ -360,6 +373,8 @@ static int show(struct dump *d)
 		cmd_say("no record fits: without --command and --session all are shown");
 	if (d->cfg.calls && find_below(d))
 		return -ENOMEM;
+	if (d->cfg.calls)
+		check_below(d);
 	if (d->cfg.stream == AFS_STREAM_REQUESTS && d->cfg.slow)
 		find_names(d);
 	put_slow(d);
@@ -371,6 +386,7 @@ static void find_noted(struct dump *d, const char *run)
 {
 	char *text = runs_rung(run, "trace");
 
+	d->unknown = !text;
 	trace_noted(text ? text : "", d->written);
 	free(text);
 	text = runs_rung(run, "trace.truncated");
@@ -378,19 +394,6 @@ static void find_noted(struct dump *d, const char *run)
 		cmd_say("the trace ends before the run: %s", text);
 	d->lacking = !!text;
 	free(text);
-}
-
-/* Of a run that was killed, or whose run.json is damaged. */
-static void say_unknown(const char *run)
-{
-	char *noted = runs_rung(run, "trace");
-
-	if (!noted)
-		cmd_say(
-		    "%s/run.json: there is none, or it is damaged: whether the trace ends before "
-		    "the run cannot be told",
-		    run);
-	free(noted);
 }
 
 /* RUN/trace where there is one, else RUN is the trace itself. To be freed. */
@@ -401,7 +404,10 @@ static char *trace_of(struct dump *d, char *run)
 
 	find_noted(d, run);
 	if (!path || (!stat(path, &st) && S_ISDIR(st.st_mode))) {
-		say_unknown(run);
+		if (d->unknown)
+			cmd_say("%s/run.json: there is none, or it is damaged: whether the trace "
+				"ends before the run cannot be told",
+				run);
 		free(run);
 		return path;
 	}
@@ -418,7 +424,7 @@ static enum outcome open_trace(struct dump *d, const char *name)
 
 	if (runs_find(&path, name, &e)) {
 		cmd_say("%s", e.text);
-		return e.code == -ENOMEM ? OUTCOME_FAILED : OUTCOME_USAGE;
+		return e.code == -ENOMEM || e.code == -EACCES ? OUTCOME_FAILED : OUTCOME_USAGE;
 	}
 	path = trace_of(d, path);
 	if (!path || trace_reader_open(&d->trace, path, &listener, &e)) {
@@ -460,7 +466,7 @@ static enum outcome dump(const struct dump_cfg *cfg, const char *name)
 	return o;
 }
 
-static int check_options(const struct dump_cfg *cfg, struct err *e)
+static int fit_together(const struct dump_cfg *cfg, struct err *e)
 {
 	static const uint8_t none[AFS_RECORD_MAX];
 	bool all = cfg->stream == ALL_STREAMS;
@@ -489,18 +495,18 @@ int cmd_dump(int argc, char **argv)
 	struct err e = { 0 };
 	int first, r;
 
-	r = opt_parse(options, &cfg, argc, argv, &first, &e);
+	r = opt_parse(dump_options, &cfg, argc, argv, &first, &e);
 	if (!r && cfg.help) {
 		puts(
 		    "Usage: afpscope dump [OPTIONS] RUN\n"
 		    "Prints the records of a run's trace. RUN is a folder, 'last', or the begin of "
 		    "the name\nof one of your runs.\n");
-		opt_help(stdout, options);
+		opt_help(stdout, dump_options);
 		return OUTCOME_OK;
 	}
 	if (!r && argc - first != 1)
 		r = err_set(&e, -EINVAL, "one run is wanted");
-	r = r ? r : check_options(&cfg, &e);
+	r = r ? r : fit_together(&cfg, &e);
 	if (r)
 		return cmd_usage_error("dump", &e);
 	/* "dump | head" ends with head. */

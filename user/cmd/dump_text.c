@@ -3,6 +3,7 @@
 #include "cmd/dump_text.h"
 
 #include "base/account.h"
+#include "base/text.h"
 #include "report/cell.h"
 #include "report/result.h"
 #include "trace/fields.h"
@@ -190,11 +191,9 @@ static void put_parts(FILE *out, const struct afs_record_requests *r)
 		fprintf(out, "%sunexplained %s", gap, cell_time((double)rest).text);
 }
 
-/* Of a file: control characters could do things to a terminal. */
 void dump_name(FILE *out, const char *text)
 {
-	for (size_t i = 0; i < AFS_TEXT_LEN && text[i]; i++)
-		fputc((unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i], out);
+	text_put(out, text, AFS_TEXT_LEN);
 }
 
 void dump_head(FILE *out, unsigned int stream, const struct dump_view *v)

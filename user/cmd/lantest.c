@@ -23,20 +23,12 @@
 #define FILE_LEN_MAX (1ull << 50)
 #define WINDOW       32768 /* requests in flight: as good as unlimited, like the peers' */
 
-enum table {
-	TABLE_BOTH,
-	TABLE_PEER,
-	TABLE_OWN,
-};
-
-static const char *const table_choices[] = { "both", "peer", "afpscope", NULL };
-
 struct lantest_cfg {
 	struct session_cfg s;
 	struct lantest_opts o;
 	unsigned int verbose;
 	bool csv, help, compatible;
-	int table; /* enum table */
+	int table; /* enum output_table */
 };
 
 /* One run: what the hooks need. */
@@ -121,7 +113,7 @@ static int enlarge_100(void *cfg, const char *arg, struct err *e)
 
 /* clang-format off */
 #define OFFSET(m) offsetof(struct lantest_cfg, m)
-static const struct opt options[] = {
+const struct opt lantest_options[] = {
 	{ .type = OPT_HEADING, .help = "Work:" },
 	{ .letter = 'f', .arg = "TESTS", .type = OPT_CALL, .call = add_tests,
 	  .help = "tests, one character each, as afp_lantest takes them: 1 to 9 : ; <" },
@@ -137,14 +129,15 @@ static const struct opt options[] = {
 	CONNECT_OPTIONS(struct lantest_cfg, s.c),
 	{ .type = OPT_HEADING, .help = "Watch and output:" },
 	SESSION_WATCH_OPTIONS(struct lantest_cfg, s),
-	{ .name = "table", .arg = "WHICH", .type = OPT_CHOICE, .offset = OFFSET(table), .choice = table_choices,
-	  .help = "tables to print (default: both)" },
-	{ .letter = 'c', .name = "csv", .type = OPT_FLAG, .offset = OFFSET(csv), .help = "the peers' table as CSV, nothing else on stdout" },
+	OUTPUT_TABLE_OPTION(struct lantest_cfg, table),
+	{ .letter = 'c', .name = "csv", .type = OPT_FLAG, .offset = OFFSET(csv), .help = "netatalk's table as CSV, nothing else on stdout" },
 	RUNS_OPTIONS(struct lantest_cfg, s.runs),
-	{ .letter = 'v', .type = OPT_COUNT, .offset = OFFSET(verbose) },
+	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(verbose),
+	  .help = "all that was measured, and a line for each test as it ends" },
 	{ .letter = 'V', .type = OPT_COUNT, .offset = OFFSET(verbose) },
 	{ .letter = 'b', .type = OPT_COUNT, .offset = OFFSET(verbose) },
 	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(help), .help = "this text" },
+	CMD_VERSION_OPTION,
 	{ .type = OPT_END },
 };
 /* clang-format on */
@@ -157,7 +150,7 @@ static void help(const struct lantest_cfg *c, FILE *out)
 	    "Runs the tests of netatalk's afp_lantest against an AFP server and, where the server\n"
 	    "runs on this host, counts what each AFP command costs inside it.\n\n",
 	    out);
-	opt_help(out, options);
+	opt_help(out, lantest_options);
 }
 
 /* Hooks */
@@ -180,10 +173,13 @@ static void on_region_end(void *user, struct run_phase *p)
 static void on_phase_done(void *user, const struct run_phase *p)
 {
 	struct lantest_session *x = user;
+	enum progress_size size = PROGRESS_NO_SIZE;
 
+	if (p->test == 2 || p->test == 3)
+		size = x->cfg->compatible ? PROGRESS_NETATALK_SIZE : PROGRESS_SIZE;
 	estimate_hide(&x->estimate);
-	report_progress(p, p->test == 2 || p->test == 3, x->cfg->s.watch != WATCH_OFF,
-			x->s.progress);
+	if (!x->cfg->s.runs.screen)
+		report_progress(p, size, x->cfg->s.watch != WATCH_OFF, x->s.progress);
 	estimate_show(&x->estimate, p->test, p->iteration);
 }
 
@@ -212,7 +208,8 @@ static int describe(struct lantest_session *x)
 	r |= run_note(o, "tests", "%s", list);
 	r |= run_note(o, "iterations", "%u", cfg->o.iterations);
 	r |= run_note(o, "large_file_bytes", "%" PRIu64, cfg->o.file_len);
-	r |= run_note(o, "chunk_bytes", "%u", dsi_quantum(x->s.afp.dsi) - 36);
+	r |= run_note(o, "chunk_bytes", "%zu",
+		      lantest_chunk(dsi_quantum(x->s.afp.dsi), cfg->o.file_len));
 	if (cfg->o.file)
 		r |= run_note(o, "file", "%s", cfg->o.file);
 	return r;
@@ -254,11 +251,13 @@ static int report(const struct lantest_session *x, struct err *e)
 		return 0;
 	if (cfg->csv)
 		return report_peer_csv(&x->s.run, io, stdout);
-	if (cfg->table != TABLE_OWN)
+	if (cfg->table == OUTPUT_SCREEN)
+		r = report_screen(&x->s.run, &o, stdout);
+	if (cfg->table == OUTPUT_NETATALK || cfg->table == OUTPUT_BOTH)
 		r = report_peer_text(&x->s.run, io, stdout);
-	if (!r && cfg->table == TABLE_BOTH)
+	if (!r && cfg->table == OUTPUT_BOTH)
 		putchar('\n');
-	if (!r && cfg->table != TABLE_PEER)
+	if (!r && (cfg->table == OUTPUT_OWN || cfg->table == OUTPUT_BOTH))
 		r = report_own(&x->s.run, &o, stdout);
 	return r ? err_set(e, r, "cannot print the report: %s", strerror(-r)) : 0;
 }
@@ -288,8 +287,9 @@ static int run(const struct lantest_cfg *cfg)
 	x->s.progress = cfg->csv || !cfg->compatible ? stderr : stdout;
 	o = session_open(&x->s, "lantest", LANTEST_SET, WINDOW, &e);
 	if (!o) {
-		fprintf(x->s.progress, "Connecting to host %s:%u\n\n", cfg->s.c.host,
-			cfg->s.c.port);
+		if (!cfg->s.runs.screen)
+			fprintf(x->s.progress, "Connecting to host %s:%u\n\n", cfg->s.c.host,
+				cfg->s.c.port);
 		o = work(x, &e);
 	}
 	if (o && o != OUTCOME_UNTRUSTED)
@@ -310,14 +310,15 @@ int cmd_lantest(int argc, char **argv)
 	int first, r;
 
 	cfg.compatible = peer_name(argv[0], "afp_lantest");
-	cfg.table = cfg.compatible ? TABLE_PEER : TABLE_BOTH;
+	cfg.table = OUTPUT_NOT_GIVEN;
 	cfg.s.runs.not_kept = cfg.compatible;
-	r = opt_parse(options, &cfg, argc, argv, &first, &e);
+	r = opt_parse(lantest_options, &cfg, argc, argv, &first, &e);
 	if (!r && (cfg.help || (cfg.compatible && argc == 1))) {
 		help(&cfg, stdout);
 		return cfg.help ? OUTCOME_OK : peer_exit_code(OUTCOME_USAGE, 0, 0, false);
 	}
 	r = r ? r : runs_check(&cfg.s.runs, &e);
+	r = r ? r : tracing_check(&cfg.s.trace, &e);
 	r = r ? r : connect_operands(&cfg.s.c, argc - first, argv + first, &e);
 	r = r ? r : connect_complete(&cfg.s.c, &e);
 	if (r && cfg.compatible) {
@@ -329,6 +330,8 @@ int cmd_lantest(int argc, char **argv)
 		return cmd_usage_error("lantest", &e);
 	if (!cfg.o.tests)
 		cfg.o.tests = LANTEST_ALL;
+	cfg.table = output_table(cfg.table, cfg.verbose, OUTPUT_BOTH, cfg.compatible);
+	cfg.s.runs.screen = cfg.table == OUTPUT_SCREEN && !cfg.csv && !runs_json_only(&cfg.s.runs);
 	cmd_catch_signals();
 	return run(&cfg);
 }

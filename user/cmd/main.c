@@ -5,22 +5,37 @@
  * command with the peers' manners (cmd/peer.h).
  */
 #include "cmd/cmd.h"
+#include "cmd/peer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 static const struct command commands[] = {
-	{ "lantest", "run the twelve lantest tests and count what the server does", cmd_lantest },
-	{ "speedtest", "read, write and copy files: how fast, and what holds it up",
-	  cmd_speedtest },
-	{ "check", "tell what can be watched on this machine, and why", cmd_check },
-	{ "record", "watch a running server: what each AFP command costs", cmd_record },
-	{ "clean", "remove from a volume what killed runs left there", cmd_clean },
-	{ "dump", "print the records of a trace as text", cmd_dump },
+	{ "lantest", "run the twelve lantest tests and count what the server does", cmd_lantest,
+	  lantest_options },
+	{ "speedtest", "read, write and copy files: how fast, and what holds it up", cmd_speedtest,
+	  speedtest_options },
+	{ "record", "watch a running server: what each AFP command costs", cmd_record,
+	  record_options },
+	{ "check", "tell what can be watched on this machine, and what to change", cmd_check,
+	  check_options },
+	{ "clean", "remove from a volume what killed runs left there", cmd_clean, clean_options },
+	{ "dump", "print the records of a trace as text", cmd_dump, dump_options },
+	/* Programs of the Python package. */
+	{ "report", "a saved run as one HTML page", NULL, NULL },
+	{ "info", "what a saved run is, and whether it can be trusted", NULL, NULL },
+	{ "compare", "what differs between runs, and whether that is chance", NULL, NULL },
+	{ "gate", "hold a run against accepted counts", NULL, NULL },
+	{ "ab", "measure two servers in turn and compare them", NULL, NULL },
+	{ "query", "SQL over a run's records", NULL, NULL },
+	{ "export", "a run as Parquet, CSV or a Perfetto trace", NULL, NULL },
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -31,30 +46,47 @@ static void help(FILE *out)
 	      "Loads an AFP file server and counts what each request costs inside it.\n\n"
 	      "Commands:\n",
 	      out);
-	for (size_t i = 0; i < N_COMMANDS; i++)
+	for (size_t i = 0; i < N_COMMANDS; i++) {
+		if (i && !commands[i].run && commands[i - 1].run)
+			fputs("\nOf saved runs (in Python; make install brings them):\n", out);
 		fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
-	fputs("  NAME       any program afpscope-NAME on the PATH\n\n"
-	      "afpscope COMMAND --help tells about one of them.\n",
+	}
+	fputs("\n  NAME       any program afpscope-NAME beside this one or on the PATH\n\n"
+	      "afpscope COMMAND --help tells about one of them, afpscope --version which version\n"
+	      "this is; afpscope --completion bash prints a script that completes commands and\n"
+	      "options (make install puts it in its place).\n",
 	      out);
 }
 
-/* Runs afpscope-NAME in place of this program; returns only when there is none. */
-static int run_external(int argc, char **argv)
+/* Runs afpscope-NAME in place of this program: the one beside it, else the one on the PATH. Returns
+ * only when there is none. */
+static int run_external(char **argv)
 {
-	char program[256];
+	char self[PATH_MAX], program[PATH_MAX + 256];
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
-	(void)argc;
-	if (snprintf(program, sizeof(program), "afpscope-%s", argv[0]) >= (int)sizeof(program) ||
-	    strchr(argv[0], '/'))
+	signal(SIGXFSZ, SIG_DFL);
+	if (strchr(argv[0], '/')) {
 		errno = ENOENT;
-	else
-		execvp(program, argv);
+	} else {
+		if (len > 0) {
+			self[len] = '\0';
+			snprintf(program, sizeof(program), "%s/afpscope-%s", dirname(self),
+				 argv[0]);
+			execv(program, argv);
+		}
+		snprintf(program, sizeof(program), "afpscope-%s", argv[0]);
+		if (len <= 0 || errno == ENOENT)
+			execvp(program, argv);
+	}
 	if (errno != ENOENT)
 		cmd_say("cannot run %s: %s", program, strerror(errno));
 	else
-		cmd_say("there is no command '%s', nor a program %s on the PATH (make install "
-			"brings those of the analysis); afpscope --help lists them",
-			argv[0], program);
+		cmd_say(
+		    "there is no command '%s': afpscope --help lists them. (report, query, info, "
+		    "export, compare, gate and ab come with make install; in a source tree "
+		    "with make analysis)",
+		    argv[0]);
 	return OUTCOME_USAGE;
 }
 
@@ -83,24 +115,52 @@ static int dispatch(int argc, char **argv)
 		puts("afpscope " AFPSCOPE_VERSION);
 		return OUTCOME_OK;
 	}
+	if (!strcmp(argv[1], "--completion")) {
+		if (argc != 3 || strcmp(argv[2], "bash")) {
+			cmd_say("--completion: the only shell whose completion is known is bash");
+			return OUTCOME_USAGE;
+		}
+		complete_bash(stdout, commands, N_COMMANDS);
+		return OUTCOME_OK;
+	}
 	c = find(argv[1]);
-	return c ? c->run(argc - 1, argv + 1) : run_external(argc - 1, argv + 1);
+	return c && c->run ? c->run(argc - 1, argv + 1) : run_external(argv + 1);
+}
+
+/*
+ * Descriptors 0 to 2 that are closed: the next socket or file would take their number, and get
+ * what is printed. Each is opened for what nobody does with it, so that printing fails and is
+ * reported, as it was meant by whoever closed it.
+ */
+static void hold_standard(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
+			continue;
+		if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0 &&
+		    open("/", O_PATH) < 0)
+			_exit(OUTCOME_FAILED);
+	}
 }
 
 int main(int argc, char **argv)
 {
 	const char *name = argc ? basename(argv[0]) : "";
-	int r;
+	int failed = OUTCOME_FAILED, r;
 
-	if (!strcmp(name, "afp_lantest"))
+	hold_standard();
+	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write() */
+	if (!strcmp(name, "afp_lantest")) {
+		failed = peer_exit_code(OUTCOME_FAILED, AFP_STAGE_CONNECT, 0, false);
 		r = cmd_lantest(argc, argv);
-	else if (!strcmp(name, "afp_speedtest"))
+	} else if (!strcmp(name, "afp_speedtest")) {
 		r = cmd_speedtest(argc, argv);
-	else
+	} else {
 		r = dispatch(argc, argv);
+	}
 	if (fflush(stdout))
 		cmd_say("cannot write the result: %s", strerror(errno));
 	else if (ferror(stdout) && !r)
 		cmd_say("cannot write the result: not all of it was taken");
-	return ferror(stdout) && !r ? OUTCOME_FAILED : r;
+	return ferror(stdout) && !r ? failed : r;
 }

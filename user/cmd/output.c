@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is known of the terminal. */
+/* What is known of the terminal, and what is printed. */
 #include "cmd/output.h"
 
 #include <stdlib.h>
@@ -17,4 +17,20 @@ struct report_opts output_terminal(void)
 	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
 		o.width = size.ws_col;
 	return o;
+}
+
+const char *const output_table_choices[] = {
+	"screen", "netatalk", "afpscope", "both", "peer", NULL
+};
+
+enum output_table output_table(int given, unsigned int verbose, enum output_table all,
+			       bool compatible)
+{
+	if (given == OUTPUT_PEER)
+		return OUTPUT_NETATALK;
+	if (given != OUTPUT_NOT_GIVEN)
+		return (enum output_table)given;
+	if (compatible)
+		return OUTPUT_NETATALK;
+	return verbose ? all : OUTPUT_SCREEN;
 }

@@ -11,7 +11,9 @@
 #include "cmd/runs.h"
 #include "cmd/sampler.h"
 #include "cmd/tracing.h"
+#include "cmd/whom.h"
 #include "report/report.h"
+#include "watch/hints.h"
 #include "watch/rights.h"
 #include "watch/sample.h"
 #include "watch/servers.h"
@@ -34,7 +36,8 @@
 static const char *const watch_choices[] = { "auto", "bpf", "perf", "proc", NULL };
 
 struct record_cfg {
-	unsigned int pid, port, seconds, hz;
+	struct whom_cfg whom;
+	unsigned int seconds, hz, verbose;
 	bool server, help;
 	int watch; /* enum watch_mode */
 	struct tracing_cfg trace;
@@ -58,14 +61,11 @@ struct record {
 
 /* clang-format off */
 #define OFFSET(m) offsetof(struct record_cfg, m)
-static const struct opt options[] = {
+const struct opt record_options[] = {
 	{ .type = OPT_HEADING, .help = "Which server (default: the only one of this host):" },
-	{ .letter = 'p', .name = "pid", .arg = "PID", .type = OPT_UINT, .offset = OFFSET(pid), .min = 1, .max = INT_MAX,
-	  .help = "the server this process is the parent of, or this session only" },
+	WHOM_OPTIONS(struct record_cfg, whom),
 	{ .name = "server", .type = OPT_FLAG, .offset = OFFSET(server),
-	  .help = "with -p of a session: the whole server it belongs to" },
-	{ .name = "port", .arg = "PORT", .type = OPT_UINT, .offset = OFFSET(port), .min = 1, .max = 65535,
-	  .help = "the server that listens on this TCP port" },
+	  .help = "with --pid of a session: the whole server it belongs to" },
 	{ .type = OPT_HEADING, .help = "How long (default: until Ctrl-C):" },
 	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = OFFSET(seconds), .min = 1, .max = 86400,
 	  .help = "at most so long; with a COMMAND until that has ended" },
@@ -75,7 +75,9 @@ static const struct opt options[] = {
 	{ .name = "sample", .arg = "HZ", .type = OPT_UINT, .offset = OFFSET(hz), .min = 1, .max = SAMPLE_HZ_MAX, .help = SAMPLER_HELP },
 	TRACING_OPTIONS(struct record_cfg, trace),
 	RUNS_OPTIONS(struct record_cfg, runs),
+	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(verbose), .help = "print all that was measured" },
 	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(help), .help = "this text" },
+	CMD_VERSION_OPTION,
 	{ .type = OPT_STOP },
 	{ .type = OPT_END },
 };
@@ -87,7 +89,7 @@ static void help(void)
 	      "Watches a running AFP server with all its sessions, present and future, and tells\n"
 	      "what each AFP command costs inside it. Changes nothing and needs no client.\n\n",
 	      stdout);
-	opt_help(stdout, options);
+	opt_help(stdout, record_options);
 }
 
 /* Server */
@@ -99,12 +101,7 @@ static int find(struct record *rec, struct err *e)
 	pid_t session;
 	int r;
 
-	if (cfg->pid)
-		r = servers_of_pid(&rec->servers, (pid_t)cfg->pid, e);
-	else if (cfg->port)
-		r = servers_of_port(&rec->servers, (uint16_t)cfg->port, e);
-	else
-		r = servers_find(&rec->servers, e);
+	r = whom_find(&rec->servers, &cfg->whom, e);
 	if (!r)
 		r = servers_one(&rec->servers, e);
 	if (r)
@@ -152,6 +149,20 @@ static int describe(struct record *rec)
 	return r ? -ENOMEM : 0;
 }
 
+/* What check says that spoils the figures: settings of the server, who traces it. */
+static int note_hints(struct record *rec)
+{
+	struct hints h = { 0 };
+	int r = hints_server(&h, &rec->servers.entry[0]);
+
+	for (size_t i = 0; i < h.n && !r; i++)
+		if (!h.hint[i].weak)
+			r = run_note(&rec->run.warnings, h.hint[i].key, "%s (%s); %s",
+				     h.hint[i].what, h.hint[i].where, h.hint[i].todo);
+	hints_fini(&h);
+	return r;
+}
+
 /* After the rights were given up, so that only what is kept is used. */
 static int begin_sampling(struct record *rec, struct err *e)
 {
@@ -179,7 +190,7 @@ static enum outcome begin(struct record *rec, struct err *e)
 		return OUTCOME_FAILED;
 	}
 	r = runs_open(&rec->folder, &cfg->runs, cfg->trace.what, &rec->run, e);
-	r = r ? r : tracing_open(&rec->tracing, &cfg->trace, rec->folder.path, &rec->run, e);
+	r = r ? r : tracing_open(&rec->tracing, &cfg->trace, &rec->folder, &rec->run, e);
 	if (r)
 		return runs_refused(r);
 	if (cfg->command && child_start(&rec->child, cfg->command, e))
@@ -192,6 +203,10 @@ static enum outcome begin(struct record *rec, struct err *e)
 	if (watch_why_off(rec->watch)) {
 		err_set(e, -EACCES, "cannot watch the server: %s", watch_why_off(rec->watch));
 		return OUTCOME_UNTRUSTED;
+	}
+	if (note_hints(rec)) {
+		err_set(e, -ENOMEM, "out of memory");
+		return OUTCOME_FAILED;
 	}
 	if (rights_drop(cfg->hz && sample_wants_taskstats()))
 		run_note(&rec->run.warnings, "rights",
@@ -340,6 +355,7 @@ static enum outcome work(struct record *rec, struct err *e)
 	struct ledger after = { 0 };
 	int r;
 
+	watch_span(rec->watch);
 	r = watch_read(rec->watch, &rec->before);
 	rec->begun_ns = clock_now_ns();
 	if (child_go(&rec->child, e)) {
@@ -358,10 +374,8 @@ static enum outcome work(struct record *rec, struct err *e)
 	r = watch_read(rec->watch, &after);
 	if (!r)
 		r = ledger_diff(&p->ledger, &after, &rec->before);
-	if (!r && rec->before.has_calls && after.has_calls && !p->ledger.has_calls)
-		run_note(&rec->run.warnings, "ledger",
-			 "a total of the server's account went backwards: its calls and requests "
-			 "are not told");
+	if (!r)
+		run_warn_withdrawn(&rec->run, p->title, &rec->before, &after, &p->ledger);
 	ledger_fini(&after);
 	run_phase_from_ledger(p);
 	set_times(rec, p);
@@ -389,13 +403,16 @@ static enum outcome finish(struct record *rec, enum outcome o)
 
 	if (!rec->run.n_phases)
 		return rec->folder.path ? runs_save(&rec->folder, runs, &rec->run, stderr, o) : o;
-	r = runs_json_only(runs) ? 0 : report_own(&rec->run, &opts, stdout);
+	if (runs->screen)
+		r = report_screen(&rec->run, &opts, stdout);
+	else
+		r = runs_json_only(runs) ? 0 : report_own(&rec->run, &opts, stdout);
 	if (r) {
 		cmd_say("cannot print the report: %s", strerror(-r));
 		o = o ? o : OUTCOME_FAILED;
 	}
 	if (o == OUTCOME_UNTRUSTED)
-		cmd_say("the books do not close: do not trust these figures");
+		cmd_say("cross-checks disagree: do not trust these figures");
 	fflush(stdout);
 	return runs_save(&rec->folder, runs, &rec->run, stderr, o);
 }
@@ -434,20 +451,17 @@ int cmd_record(int argc, char **argv)
 	struct err e = { 0 };
 	int first;
 
-	if (opt_parse(options, &cfg, argc, argv, &first, &e))
+	if (whom_check(&cfg.whom, opt_parse(record_options, &cfg, argc, argv, &first, &e), &e))
 		return cmd_usage_error("record", &e);
 	if (cfg.help) {
 		help();
 		return OUTCOME_OK;
 	}
-	if (runs_check(&cfg.runs, &e))
+	if (runs_check(&cfg.runs, &e) || tracing_check(&cfg.trace, &e))
 		return cmd_usage_error("record", &e);
-	if (cfg.pid && cfg.port) {
-		err_set(&e, -EINVAL, "-p and --port name two servers: give one of them");
-		return cmd_usage_error("record", &e);
-	}
 	if (first < argc)
 		cfg.command = argv + first;
+	cfg.runs.screen = !cfg.verbose && !runs_json_only(&cfg.runs);
 	if (cfg.command && child_check(cfg.command[0], &e))
 		return cmd_usage_error("record", &e);
 	cmd_catch_signals();

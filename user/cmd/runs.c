@@ -2,6 +2,8 @@
 /* Where runs are kept. Not for what is in them: report_json, user/trace. */
 #include "cmd/runs.h"
 
+#include "base/file.h"
+#include "report/cell.h"
 #include "report/report.h"
 
 #include <dirent.h>
@@ -17,9 +19,13 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define FOLDER_MODE 0755
+/* Where the user said so, as he lets others see what he makes; else it is his own. */
+#define WANTED_MODE 0755
+#define OWN_MODE    0700
 #define ID_SHOWN    8
 #define ROOM_LEN    (2u << 20)
+#define NO_RIGHT    "no right to look at %s: run this as its owner, or as root"
+#define MORE_WIDTH  100
 #define NOT_KEPT    "the run is not kept: %s (-o names another folder)"
 
 char *runs_path(const char *folder, const char *name)
@@ -58,29 +64,6 @@ static char *runs_home(void)
 		     : runs_path(home(), ".local/state/afpscope/runs");
 }
 
-/* As mkdir -p; a folder that is there already is none to complain about. */
-static int make_folders(char *path, struct err *e)
-{
-	struct stat st;
-
-	for (char *at = path + 1;; at++) {
-		char was = *at;
-
-		if (was != '/' && was)
-			continue;
-		*at = '\0';
-		if (mkdir(path, FOLDER_MODE) && errno != EEXIST)
-			return err_set(e, -errno, "cannot make folder %s: %s", path,
-				       strerror(errno));
-		*at = was;
-		if (!was)
-			break;
-	}
-	if (!stat(path, &st) && S_ISDIR(st.st_mode))
-		return 0;
-	return err_set(e, -ENOTDIR, "%s is no folder", path);
-}
-
 /* "2026-11-21T142205-lantest-83ccb818": sorts by time. To be freed. */
 static char *name_of(const struct run *r)
 {
@@ -96,35 +79,52 @@ static char *name_of(const struct run *r)
 }
 
 /* "last" changes in one step; that it cannot is not worth a word. */
-static void point_last(const char *folder, const char *name, const char *id)
+static void point_last(int home_dir, const char *name, const char *id)
 {
-	char *last = runs_path(folder, "last"), *next = NULL;
+	char *next;
 
-	if (last && asprintf(&next, "%s.%s", last, id) < 0)
-		next = NULL;
-	if (next && !symlink(name, next) && rename(next, last))
-		unlink(next);
+	if (asprintf(&next, "last.%s", id) < 0)
+		return;
+	if (!symlinkat(name, home_dir, next) && renameat(home_dir, next, home_dir, "last"))
+		unlinkat(home_dir, next, 0);
 	free(next);
-	free(last);
 }
 
-static char *make_among_runs(const struct run *r, struct err *e)
+/* The folder's descriptor, or a negative errno. */
+static int make_in(int home_dir, const char *name, const char *path, struct err *e)
 {
-	char *folder = runs_home(), *name = name_of(r), *path = NULL;
+	int fd = -1;
+
+	if (!mkdirat(home_dir, name, OWN_MODE))
+		fd = openat(home_dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? err_set(e, -errno, "cannot make folder %s: %s", path, strerror(errno)) : fd;
+}
+
+static void make_among_runs(struct runs_folder *out, const struct run *r, struct err *e)
+{
+	char *folder = runs_home(), *name = name_of(r);
+	int home_dir = -1, fd = -1;
 
 	if (folder && name)
-		path = runs_path(folder, name);
-	if (!path) {
+		out->path = runs_path(folder, name);
+	if (!out->path)
 		err_set(e, -ENOMEM, "out of memory");
-	} else if (make_folders(path, e)) {
-		free(path);
-		path = NULL;
+	else
+		home_dir = file_folder(folder, OWN_MODE, e);
+	if (home_dir >= 0) {
+		fd = make_in(home_dir, name, out->path, e);
+		if (fd >= 0)
+			point_last(home_dir, name, r->id);
+		close(home_dir);
+	}
+	if (fd >= 0) {
+		out->dir = fd;
 	} else {
-		point_last(folder, name, r->id);
+		free(out->path);
+		out->path = NULL;
 	}
 	free(name);
 	free(folder);
-	return path;
 }
 
 /* "last" names no folder that is gone. */
@@ -142,19 +142,17 @@ static void unpoint_last(const char *path)
 	free(last);
 }
 
-static bool is_there(const char *folder, const char *name)
+static bool is_there(int folder, const char *name)
 {
-	char *path = runs_path(folder, name);
-	bool there = path && !access(path, F_OK);
+	struct stat st;
 
-	free(path);
-	return there;
+	return !fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW);
 }
 
-/* The lock, which ends with this process; 0: this file system has none, or there is no folder. */
-static int lock(const char *folder, struct err *e)
+/* The lock, which ends with this process; 0: this file system has none. */
+static int lock(int folder, const char *path, struct err *e)
 {
-	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0)
 		return 0;
@@ -162,53 +160,48 @@ static int lock(const char *folder, struct err *e)
 		return fd;
 	close(fd);
 	return err_set(e, -EEXIST, "-o: another run is being kept in %s: name another folder",
-		       folder);
+		       path);
 }
 
 /* A folder of the user's choice may be there, but not with a run, or what is left of one, in it. */
-static int check_left(const char *folder, struct err *e)
+static int check_left(int folder, const char *path, struct err *e)
 {
 	if (is_there(folder, "run.json"))
 		return err_set(e, -EEXIST, "-o: %s has a run in it already: name another folder",
-			       folder);
+			       path);
 	if (is_there(folder, "trace/metadata"))
 		return err_set(e, -EEXIST,
 			       "-o: %s has the trace of a run that was killed: name another folder",
-			       folder);
+			       path);
 	return 0;
 }
 
-static int check_folder(const char *folder, struct err *e)
+static int check_folder(const char *path, struct err *e)
 {
-	int r;
+	int folder, r;
 
-	if (!*folder)
+	if (!*path)
 		return err_set(e, -EINVAL, "-o: the name of the folder is empty");
-	r = lock(folder, e);
+	folder = file_folder(path, 0, e);
+	if (folder < 0)
+		return folder == -ENOENT ? 0 : err_prefix(e, folder, "-o");
+	r = lock(folder, path, e);
 	if (r > 0)
 		close(r);
-	return r < 0 ? r : check_left(folder, e);
+	r = r < 0 ? r : check_left(folder, path, e);
+	close(folder);
+	return r;
 }
 
 /* A file is made or replaced in its folder, a pipe written to. */
 static int check_json(const char *path, struct err *e)
 {
-	char *folder = strdup(path), *end = folder ? strrchr(folder, '/') : NULL;
-	struct stat st = { .st_mode = S_IFREG };
-	int r = 0;
+	int r;
 
-	if (!folder)
-		return err_set(e, -ENOMEM, "out of memory");
-	if (end)
-		end[end == folder] = '\0';
 	if (!*path)
-		r = err_set(e, -EINVAL, "--json: the name of the file is empty");
-	else if (!stat(path, &st) && S_ISDIR(st.st_mode))
-		r = err_set(e, -EISDIR, "--json: %s is a folder: name a file", path);
-	else if (S_ISREG(st.st_mode) && access(end ? folder : ".", W_OK | X_OK))
-		r = err_set(e, -errno, "--json: cannot write %s: %s", path, strerror(errno));
-	free(folder);
-	return r;
+		return err_set(e, -EINVAL, "--json: the name of the file is empty");
+	r = file_check(path, e);
+	return r ? err_prefix(e, r, "--json") : 0;
 }
 
 int runs_check(const struct runs_cfg *cfg, struct err *e)
@@ -225,26 +218,29 @@ static int make_wanted(struct runs_folder *out, const char *wanted, struct err *
 	out->path = strdup(wanted);
 	if (!out->path)
 		return err_set(e, -ENOMEM, "out of memory");
-	r = make_folders(out->path, e);
-	r = r ? r : lock(out->path, e);
+	r = file_folder(wanted, WANTED_MODE, e);
+	out->dir = r > 0 ? r : 0;
+	r = r < 0 ? r : lock(out->dir, wanted, e);
 	out->lock = r > 0 ? r : 0;
-	r = r < 0 ? r : check_left(out->path, e);
+	r = r < 0 ? r : check_left(out->dir, wanted, e);
 	if (r)
 		runs_close(out);
 	return r;
 }
 
 /* Which goes with its descriptor, whatever becomes of this process. */
-static int take_room(const char *folder)
+static int take_room(int folder)
 {
-	int fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+	int fd = openat(folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
 	uint64_t quarter = 0;
 	struct statvfs disk;
 
-	if (!statvfs(folder, &disk))
+	if (fd < 0)
+		return 0;
+	if (!fstatvfs(fd, &disk))
 		quarter = (uint64_t)disk.f_bavail * disk.f_frsize / 4;
-	if (fd < 0 || !posix_fallocate(fd, 0, (off_t)(quarter < ROOM_LEN ? quarter : ROOM_LEN)))
-		return fd < 0 ? 0 : fd;
+	if (!posix_fallocate(fd, 0, (off_t)(quarter < ROOM_LEN ? quarter : ROOM_LEN)))
+		return fd;
 	close(fd);
 	return 0;
 }
@@ -265,9 +261,9 @@ int runs_open(struct runs_folder *out, const struct runs_cfg *cfg, bool needed, 
 	if (cfg->folder)
 		rc = make_wanted(out, cfg->folder, e);
 	else if (needed || !cfg->not_kept)
-		out->path = make_among_runs(r, e);
+		make_among_runs(out, r, e);
 	if (out->path && needed)
-		out->room = take_room(out->path);
+		out->room = take_room(out->dir);
 	if (rc || out->path || (cfg->not_kept && !needed))
 		return rc;
 	return needed ? e->code : run_note(&r->warnings, "output", NOT_KEPT, e->text);
@@ -278,6 +274,8 @@ void runs_close(struct runs_folder *f)
 	leave_room(f);
 	if (f->lock)
 		close(f->lock);
+	if (f->dir)
+		close(f->dir);
 	free(f->path);
 	*f = (struct runs_folder) { 0 };
 }
@@ -287,15 +285,6 @@ enum outcome runs_refused(int r)
 	return r == -EEXIST ? OUTCOME_USAGE : OUTCOME_FAILED;
 }
 
-static int save_in(const char *folder, const struct run *r, struct err *e)
-{
-	char *file = runs_path(folder, "run.json");
-	int rc = file ? report_json(r, file, e) : err_set(e, -ENOMEM, "out of memory");
-
-	free(file);
-	return rc;
-}
-
 /* Nobody asked for it by name, or for a trace in it. */
 static bool take_away(const char *folder, const struct runs_cfg *cfg)
 {
@@ -303,6 +292,27 @@ static bool take_away(const char *folder, const struct runs_cfg *cfg)
 		return false;
 	unpoint_last(folder);
 	return true;
+}
+
+/* What there is beyond the first screen, and how to see it. where NULL: the run was not kept. */
+static void say_more(const struct runs_cfg *cfg, const char *where, FILE *out)
+{
+	char *text = NULL;
+	int n;
+
+	if (!where)
+		n = asprintf(&text, "-v%s", cfg->not_kept ? " (this run was not kept)" : "");
+	else if (cfg->folder || where == cfg->json)
+		n = asprintf(&text,
+			     "-v, afpscope" GLUE "report" GLUE "%s" GLUE "-o" GLUE "report.html",
+			     where);
+	else
+		n = asprintf(&text, "-v, afpscope report last -o report.html; run: %s", where);
+	if (n < 0)
+		return;
+	fputc('\n', out);
+	put_indented(out, "More:", text, 2, MORE_WIDTH);
+	free(text);
 }
 
 enum outcome runs_save(struct runs_folder *f, const struct runs_cfg *cfg, const struct run *r,
@@ -322,7 +332,7 @@ enum outcome runs_save(struct runs_folder *f, const struct runs_cfg *cfg, const 
 	} else if (!runs_json_only(cfg)) {
 		where = cfg->json;
 	}
-	if (folder && !save_in(folder, r, &e)) {
+	if (folder && !report_json_in(r, f->dir, folder, &e)) {
 		where = folder;
 	} else if (take_away(folder, cfg)) {
 		cmd_say(NOT_KEPT, e.text);
@@ -330,7 +340,9 @@ enum outcome runs_save(struct runs_folder *f, const struct runs_cfg *cfg, const 
 		cmd_say("%s", e.text);
 		failed = true;
 	}
-	if (where)
+	if (r->n_phases && cfg->screen)
+		say_more(cfg, where, out);
+	else if (where)
 		fprintf(out, "\n%s in %s\n",
 			r->n_phases ? "Everything measured is"
 				    : "Nothing was measured; what is known of the run is",
@@ -343,17 +355,27 @@ enum outcome runs_save(struct runs_folder *f, const struct runs_cfg *cfg, const 
 /* Finding */
 
 /* Of a run that ended, or of the trace of one that was killed. */
-static bool is_run(const char *folder)
+static bool is_run(const char *path)
 {
-	return is_there(folder, "run.json") || is_there(folder, "trace/metadata");
+	int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	bool is = folder >= 0 &&
+		  (is_there(folder, "run.json") || is_there(folder, "trace/metadata"));
+
+	if (folder >= 0)
+		close(folder);
+	return is;
 }
 
 /* run.json; NULL: there is none, or it is damaged. */
 static json_t *load(const char *folder)
 {
 	char *file = runs_path(folder, "run.json");
-	json_t *run = file ? json_load_file(file, 0, NULL) : NULL;
+	uint64_t len;
+	int fd = file ? file_open(AT_FDCWD, file, &len) : -ENOMEM;
+	json_t *run = fd < 0 ? NULL : json_loadfd(fd, 0, NULL);
 
+	if (fd >= 0)
+		close(fd);
 	free(file);
 	return run;
 }
@@ -454,6 +476,8 @@ static int find_saved(char **out, const char *home_dir, const char *wanted, stru
 	DIR *dir = opendir(home_dir);
 	struct dirent *entry;
 
+	if (!dir && errno == EACCES)
+		return err_set(e, -EACCES, NO_RIGHT, home_dir);
 	while (dir && (entry = readdir(dir)))
 		consider(&m, home_dir, entry->d_name, wanted);
 	if (dir)
@@ -478,6 +502,8 @@ int runs_find(char **out, const char *name, struct err *e)
 	int r;
 
 	*out = NULL;
+	if (*name && access(name, F_OK) && errno == EACCES)
+		return err_set(e, -EACCES, NO_RIGHT, name);
 	if (*name && !access(name, F_OK)) {
 		*out = strdup(name);
 		return *out ? 0 : err_set(e, -ENOMEM, "out of memory");

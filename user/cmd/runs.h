@@ -18,6 +18,7 @@ struct runs_cfg {
 	const char *folder; /* NULL: among the user's runs */
 	const char *json;   /* run.json is written there, too; "-": to stdout */
 	bool not_kept;      /* only where a folder is named, or must be for a trace */
+	bool screen;        /* the report was the first screen: there is more to look at */
 };
 
 /* clang-format off */
@@ -41,6 +42,7 @@ int runs_check(const struct runs_cfg *cfg, struct err *e);
 /* Where a run is kept while it is made. All 0: nowhere. */
 struct runs_folder {
 	char *path;
+	int dir;  /* the folder: what is made in it is made there, whatever path names meanwhile */
 	int lock; /* of the folder: no other run is kept in it meanwhile */
 	int room; /* on its disk, for run.json, which a trace cannot take; 0: none */
 };

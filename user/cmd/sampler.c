@@ -17,13 +17,19 @@
 #define NS_PER_S 1000000000u
 #define POINTS   2000 /* of a process; from half of them on the readings are further apart */
 
+/* Who was at each place of a role when it was looked at last. */
+struct seen {
+	size_t n;
+	pid_t *pid;
+};
+
 struct sampler {
 	struct sample *sample;
 	struct watch *watch;
 	unsigned int hz;
-	size_t seen[AFS_N_ROLES]; /* of the watch's processes */
-	size_t not_sampled;       /* processes */
-	struct err why_not;       /* of the first */
+	struct seen seen[AFS_N_ROLES]; /* of the watch's processes */
+	size_t not_sampled;            /* processes */
+	struct err why_not;            /* of the first */
 	uint64_t begun_ns, cpu_ns, missed;
 	pthread_t thread;
 	bool runs;
@@ -38,6 +44,24 @@ static uint64_t cpu_now_ns(void)
 	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
+/* Notes who has the i-th place now. Without memory it is new each time, which is slower only. */
+static bool is_new(struct seen *seen, size_t i, pid_t pid)
+{
+	pid_t *more;
+
+	if (i < seen->n && seen->pid[i] == pid)
+		return false;
+	if (i >= seen->n) {
+		more = realloc(seen->pid, (i + 1) * sizeof(*more));
+		if (!more)
+			return true;
+		seen->pid = more;
+		seen->n = i + 1;
+	}
+	seen->pid[i] = pid;
+	return true;
+}
+
 void sampler_look(struct sampler *s)
 {
 	struct err why = { 0 };
@@ -47,8 +71,9 @@ void sampler_look(struct sampler *s)
 	if (!s)
 		return;
 	for (unsigned int role = 0; role < AFS_N_ROLES; role++) {
-		while ((pid = watch_process(s->watch, role, s->seen[role]))) {
-			s->seen[role]++;
+		for (size_t i = 0; (pid = watch_process(s->watch, role, i)); i++) {
+			if (!is_new(&s->seen[role], i, pid))
+				continue;
 			/* One that has ended meanwhile has no series. */
 			r = sample_add(s->sample, pid, role, &why);
 			if (!r || r == -ESRCH)
@@ -220,5 +245,7 @@ void sampler_close(struct sampler *s)
 		return;
 	sampler_stop(s);
 	sample_close(s->sample);
+	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
+		free(s->seen[role].pid);
 	free(s);
 }

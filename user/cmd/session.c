@@ -44,6 +44,7 @@ void session_region_begin(struct session *s)
 		return;
 	watch_settle(s->watch);
 	ledger_fini(&s->before);
+	watch_span(s->watch);
 	s->has_before = !watch_read(s->watch, &s->before);
 	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
 		s->has_times[role] = watch_times(s->watch, role, &s->times[role]);
@@ -60,19 +61,6 @@ static void add_times(struct session *s, struct run_phase *p, enum afs_role role
 	run_add(p, runq, now.runq_ns - s->times[role].runq_ns);
 }
 
-/* A total went backwards: rare, and the phase says n/a then; it must not do so silently. */
-static void say_withdrawn(struct session *s, const struct run_phase *p, const struct ledger *after,
-			  const struct ledger *diff)
-{
-	if (!s->before.has_calls || !after->has_calls || diff->has_calls)
-		return;
-	if (!run_note_find(&s->run.warnings, "ledger"))
-		run_note(&s->run.warnings, "ledger",
-			 "%s: a total of the server's account went backwards: its calls and "
-			 "requests of this phase are not told",
-			 p->title);
-}
-
 void session_region_end(struct session *s, struct run_phase *p)
 {
 	struct ledger after = { 0 }, diff = { 0 };
@@ -85,7 +73,7 @@ void session_region_end(struct session *s, struct run_phase *p)
 	watch_settle(s->watch);
 	if (s->has_before && !watch_read(s->watch, &after) &&
 	    !ledger_diff(&diff, &after, &s->before)) {
-		say_withdrawn(s, p, &after, &diff);
+		run_warn_withdrawn(&s->run, p->title, &s->before, &after, &diff);
 		if (!ledger_add(&p->ledger, &diff))
 			run_phase_from_ledger(p);
 	}
@@ -152,7 +140,7 @@ enum outcome session_open(struct session *s, const char *command, const char *se
 		return OUTCOME_FAILED;
 	}
 	r = runs_open(&s->folder, &s->cfg->runs, s->cfg->trace.what, &s->run, e);
-	r = r ? r : tracing_open(&s->tracing, &s->cfg->trace, s->folder.path, &s->run, e);
+	r = r ? r : tracing_open(&s->tracing, &s->cfg->trace, &s->folder, &s->run, e);
 	if (r)
 		return runs_refused(r);
 	if (watch.mode == WATCH_OFF) {
@@ -207,7 +195,7 @@ enum outcome session_finish(struct session *s, int r, const struct err *e)
 enum outcome session_save(struct session *s, enum outcome o)
 {
 	if (o == OUTCOME_UNTRUSTED)
-		cmd_say("the books do not close: do not trust the server's figures of this run");
+		cmd_say("cross-checks disagree: do not trust the server's figures of this run");
 	return *s->run.id ? runs_save(&s->folder, &s->cfg->runs, &s->run, s->progress, o) : o;
 }
 

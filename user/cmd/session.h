@@ -52,7 +52,7 @@ struct session {
 	bool has_before;
 	struct watch_times times[AFS_N_ROLES];
 	bool has_times[AFS_N_ROLES], has_runq;
-	uint64_t runq_ns; /* of this program when the region began */
+	uint64_t runq_ns; /* of this thread when the region began */
 	int schedstat;    /* where that is read; 0: not yet, -1: cannot be */
 	FILE *progress;
 	enum afp_stage stage;

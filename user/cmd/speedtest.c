@@ -60,7 +60,7 @@ static void on_region_begin(void *user, struct run_phase *p)
 	struct speedtest_session *x = user;
 
 	session_region_begin(&x->s);
-	if (!p->transfer->n_tcp)
+	if (x->load.sample.iteration == 1)
 		look(x, p->transfer, TCP_BEFORE);
 }
 
@@ -75,8 +75,6 @@ static void on_region_end(void *user, struct run_phase *p)
 
 static void on_tick(void *user, struct run_phase *p)
 {
-	if (!p->transfer->n_tcp)
-		return; /* a warm-up, before which nobody has looked */
 	look(user, p->transfer, TCP_DURING);
 }
 
@@ -131,7 +129,7 @@ static void on_phase_done(void *user, const struct run_phase *p)
 		fputs("\r\033[K", x->s.progress);
 	if (x->cfg->live && x->cfg->statistics)
 		report_speed_statistics(p, stdout);
-	else if (!x->cfg->live && !x->cfg->csv)
+	else if (!x->cfg->live && !x->cfg->csv && !x->cfg->s.runs.screen)
 		report_speed_progress(&x->s.run, p, x->s.progress);
 }
 
@@ -322,7 +320,7 @@ static enum outcome open_all(struct speedtest_session *x, struct err *e)
 		return o;
 	if (speedtest_check(x->store, &x->cfg->o, e))
 		return OUTCOME_USAGE;
-	if (x->cfg->verbose) {
+	if (x->cfg->each_request) {
 		x->load.trace = calloc(TRACE_ROOM, sizeof(*x->load.trace));
 		x->load.trace_room = x->load.trace ? TRACE_ROOM : 0;
 	}
@@ -412,11 +410,13 @@ static int report(struct speedtest_session *x, struct err *e)
 		r = report_speed_csv(&x->s.run, stdout);
 	else if (cfg->live)
 		r = end_live(x);
-	else if (cfg->table != SPEEDTEST_TABLE_OWN)
+	else if (cfg->table == OUTPUT_SCREEN)
+		r = report_screen(&x->s.run, &o, stdout);
+	else if (cfg->table != OUTPUT_OWN)
 		r = report_speed_peer(&x->s.run, cfg->statistics, stdout);
-	if (!r && !cfg->csv && cfg->table == SPEEDTEST_TABLE_BOTH)
+	if (!r && !cfg->csv && cfg->table == OUTPUT_BOTH)
 		putchar('\n');
-	if (!r && !cfg->csv && cfg->table != SPEEDTEST_TABLE_PEER)
+	if (!r && !cfg->csv && (cfg->table == OUTPUT_OWN || cfg->table == OUTPUT_BOTH))
 		r = report_own(&x->s.run, &o, stdout);
 	return r ? err_set(e, r, "cannot print the report: %s", strerror(-r)) : 0;
 }

@@ -9,23 +9,19 @@
 
 #define SPEEDTEST_SIZES_MAX 64
 
-enum speedtest_table {
-	SPEEDTEST_TABLE_BOTH,
-	SPEEDTEST_TABLE_PEER,
-	SPEEDTEST_TABLE_OWN,
-};
-
 struct speedtest_cfg {
 	struct session_cfg s;
 	struct speedtest_opts o;
 	uint64_t size[SPEEDTEST_SIZES_MAX];
-	unsigned int verbose;
+	unsigned int verbose, each;
+	bool each_request; /* shown on stderr */
 	bool csv, help, compatible, local, buffered, statistics, interactive;
 	bool no_flush, no_null; /* as the options say it; o.flush and null are what follows */
 	bool sweep;             /* a list of sizes: -z, or nobody named one */
 	bool null;              /* compare with a peer that keeps nothing */
 	bool live;              /* the peer's text as it comes, on stdout */
-	int set_choice, data, receive, units, table;
+	int set_choice, data, receive, units;
+	int table; /* enum output_table */
 	const char *set, *directory, *second_volume;
 };
 

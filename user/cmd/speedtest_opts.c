@@ -2,12 +2,12 @@
 /* The options of speedtest: netatalk's letters, long names, sizes with units. */
 #include "cmd/speedtest.h"
 
+#include "cmd/output.h"
 #include "cmd/peer.h"
 #include "watch/sample.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,28 +17,28 @@
 
 const char *const speedtest_data_choices[] = { "zero", "random", "pattern", NULL };
 const char *const speedtest_receive_choices[] = { "auto", "copy", "drop", NULL };
-const char *const speedtest_unit_choices[] = { "binary", "decimal", NULL };
+const char *const speedtest_unit_choices[] = { "decimal", "binary", NULL };
 static const char *const set_choices[] = { SPEEDTEST_SET, SPEEDTEST_PEER_SET, NULL };
-static const char *const table_choices[] = { "both", "peer", "afpscope", NULL };
 
 /*
- * "64K", "1.5G", "0.004": a number and a unit of 1024, or the unit that a bare number has. Bytes
- * are cut off, as the peer does it: 0.004 (MiB) are 4194.
+ * "64K", "1.5G", "0.004": a decimal number and a unit of 1024, or the unit that a bare number has.
+ * Bytes are cut off, as the peer does it: 0.004 (MiB) are 4194.
  */
 static int parse_size(uint64_t *out, const char *text, size_t len, uint64_t bare, struct err *e)
 {
 	static const char units[] = "BKMGTP";
 	char copy[32], *end;
 	const char *unit;
+	size_t digits;
 	double value;
 
 	if (!len || len >= sizeof(copy))
 		return err_set(e, -EINVAL, "'%.*s' is no size", (int)len, text);
 	memcpy(copy, text, len);
 	copy[len] = '\0';
-	errno = 0;
+	digits = strspn(copy, "0123456789."); /* strtod would take 0x10, 1e3, nan */
 	value = strtod(copy, &end);
-	if (end == copy || !isdigit((unsigned char)end[-1]) || errno || !isfinite(value))
+	if (!digits || end > copy + digits || !isdigit((unsigned char)end[-1]))
 		return err_set(e, -EINVAL, "'%s' is no size like 4K, 64, 0.5 or 1G", copy);
 	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
 	if (unit && *unit) {
@@ -160,7 +160,7 @@ static int set_delay(void *cfg, const char *arg, struct err *e)
 #define OFFSET(member) offsetof(struct speedtest_cfg, member)
 
 /* clang-format off */
-static const struct opt options[] = {
+const struct opt speedtest_options[] = {
 	{ .type = OPT_HEADING, .help = "Work:" },
 	{ .letter = 'f', .name = "tests", .arg = "LIST", .type = OPT_CALL, .call = list_works,
 	  .help = "of Read, Write, Copy, ServerCopy (default: Write,Read; as afp_speedtest: Write)" },
@@ -172,7 +172,7 @@ static const struct opt options[] = {
 	{ .letter = 'W', .name = "warmup", .arg = "N", .type = OPT_UINT, .offset = OFFSET(o.warmups), .max = 1000,
 	  .help = "iterations before, not measured (default: 1)" },
 	{ .letter = 'r', .name = "outstanding", .arg = "N", .type = OPT_UINT, .offset = OFFSET(o.window), .min = 1, .max = SPEEDTEST_WINDOW_MAX,
-	  .help = "requests in flight (default: 1)" },
+	  .help = "requests in flight, exactly as many (default: 1)" },
 	{ .letter = 'q', .name = "chunk", .arg = "SIZE", .type = OPT_CALL, .call = set_chunk,
 	  .help = "data of one request: KiB, or with a unit (default: the most that the server takes)" },
 	{ .letter = 'a', .name = "no-flush", .type = OPT_FLAG, .offset = OFFSET(no_flush), .help = "Write does not end with a flush to disk" },
@@ -200,16 +200,17 @@ static const struct opt options[] = {
 	{ .letter = '1', .type = OPT_VALUE, .offset = OFFSET(s.c.version), .value = 1, .help = "AFP 2.1" },
 	{ .type = OPT_HEADING, .help = "Watch and output:" },
 	SESSION_WATCH_OPTIONS(struct speedtest_cfg, s),
-	{ .name = "table", .arg = "WHICH", .type = OPT_CHOICE, .offset = OFFSET(table), .choice = table_choices,
-	  .help = "tables to print (default: afpscope)" },
+	OUTPUT_TABLE_OPTION(struct speedtest_cfg, table),
 	{ .name = "units", .arg = "WHICH", .type = OPT_CHOICE, .offset = OFFSET(units), .choice = speedtest_unit_choices,
-	  .help = "MiB/s and GiB, or MB/s and GB of 10^6 and 10^9 (default: binary)" },
+	  .help = "of rates and amounts: MB/s and GB (10^6, 10^9), or MiB/s and GiB (default: decimal)" },
 	{ .letter = 'T', .name = "statistics", .type = OPT_FLAG, .offset = OFFSET(statistics), .help = "statistics in the peer's text (with -n 2 or more, -z, a sweep: always)" },
 	{ .letter = 'c', .name = "csv", .type = OPT_FLAG, .offset = OFFSET(csv), .help = "the peer's tables as CSV, nothing else on stdout" },
 	RUNS_OPTIONS(struct speedtest_cfg, s.runs),
-	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(verbose), .help = "each request of each iteration, on stderr" },
-	{ .letter = 'V', .type = OPT_COUNT, .offset = OFFSET(verbose), .help = "the same" },
+	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(verbose),
+	  .help = "print all that was measured (as afp_speedtest: the same as -V)" },
+	{ .letter = 'V', .type = OPT_COUNT, .offset = OFFSET(each), .help = "that, and each request of each iteration on stderr" },
 	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(help), .help = "this text" },
+	CMD_VERSION_OPTION,
 	{ .type = OPT_END },
 };
 /* clang-format on */
@@ -226,7 +227,7 @@ void speedtest_help(const struct speedtest_cfg *cfg, FILE *out)
 	    "Reads, writes and copies files of given sizes on an AFP server, tells how fast, and where\n"
 	    "the server runs on this host, what it costs there and what held it up.\n\n",
 	    out);
-	opt_help(out, options);
+	opt_help(out, speedtest_options);
 }
 
 static void choose_sizes(struct speedtest_cfg *c)
@@ -255,7 +256,10 @@ static int complete(struct speedtest_cfg *c, struct err *e)
 	choose_sizes(c);
 	c->statistics |= c->sweep || c->csv || c->o.iterations > 1;
 	c->live = c->compatible && !c->csv;
-	c->null = !c->no_null && !c->csv && c->table != SPEEDTEST_TABLE_PEER;
+	c->each_request = c->each || (c->compatible && c->verbose);
+	c->table = output_table(c->table, c->verbose + c->each, OUTPUT_OWN, c->compatible);
+	c->s.runs.screen = c->table == OUTPUT_SCREEN && !c->csv && !runs_json_only(&c->s.runs);
+	c->null = !c->no_null && !c->csv && c->table != OUTPUT_NETATALK;
 	if (c->o.verify && c->data != DATA_NOT_GIVEN && c->data != SPEED_PATTERN)
 		return err_set(e, -EINVAL, "--verify needs --data pattern");
 	c->o.receive = (enum speed_receive)c->receive;
@@ -286,7 +290,10 @@ static int complete_local(struct speedtest_cfg *c, int operands, struct err *e)
 		return err_set(e, -EINVAL, "--receive is of a server's replies: not with -L");
 	if (c->s.trace.what)
 		return err_set(e, -EINVAL, "--trace is of a server's requests: not with -L");
-	c->o.window = 1; /* system calls are made one after the other */
+	if (c->o.window > 1 && !c->compatible) /* netatalk's tool takes it and does nothing */
+		return err_set(e, -EINVAL,
+			       "-r is of requests to a server: with -L one call follows the other");
+	c->o.window = 1;
 	for (unsigned int i = 0; i < c->o.n_works && !c->compatible; i++) /* the peer skips it */
 		if (c->o.work[i] == SPEED_SERVER_COPY)
 			return err_set(e, -EINVAL, "ServerCopy needs a server: not with -L");
@@ -298,22 +305,21 @@ int speedtest_parse(struct speedtest_cfg *c, int argc, char **argv, struct err *
 	int first, r;
 
 	*c = (struct speedtest_cfg) { .s.c = CONNECT_DEFAULTS,
-				      .table = SPEEDTEST_TABLE_OWN,
+				      .table = OUTPUT_NOT_GIVEN,
 				      .data = DATA_NOT_GIVEN };
 	c->s.runs.not_kept = c->compatible = peer_name(argv[0], "afp_speedtest");
 	c->o.warmups = c->o.window = 1;
 	c->o.iterations = c->compatible ? 1 : 6;
-	if (c->compatible) {
+	if (c->compatible)
 		c->set_choice = 1;
-		c->table = SPEEDTEST_TABLE_PEER;
-	}
-	r = opt_parse(options, c, argc, argv, &first, e);
+	r = opt_parse(speedtest_options, c, argc, argv, &first, e);
 	if (!r && (c->help || (c->compatible && argc == 1))) {
 		c->help = true;
 		return 0;
 	}
 	r = r ? r : complete(c, e);
 	r = r ? r : runs_check(&c->s.runs, e);
+	r = r ? r : tracing_check(&c->s.trace, e);
 	if (!r && c->local)
 		return complete_local(c, argc - first, e);
 	if (!r && (c->directory || c->buffered))

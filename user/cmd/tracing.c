@@ -37,8 +37,27 @@ int tracing_cpu(void *cfg, const char *arg, struct err *e)
 	return 0;
 }
 
-int tracing_open(struct tracing **out, const struct tracing_cfg *cfg, const char *folder,
-		 struct run *r, struct err *e)
+int tracing_check(const struct tracing_cfg *cfg, struct err *e)
+{
+	const struct {
+		const char *name;
+		bool given;
+	} options[] = {
+		{ "--names", cfg->names },
+		{ "--trace-buffer", cfg->ring_len },
+		{ "--trace-cpu", cfg->pinned },
+		{ "--max-size", cfg->max_len },
+	};
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		if (options[i].given && !cfg->what)
+			return err_set(e, -EINVAL, "%s is of a trace: add --trace, or leave it out",
+				       options[i].name);
+	return 0;
+}
+
+int tracing_open(struct tracing **out, const struct tracing_cfg *cfg,
+		 const struct runs_folder *folder, struct run *r, struct err *e)
 {
 	const struct trace_opts opts = { .only_requests = cfg->what == TRACING_REQUESTS,
 					 .names = cfg->names,
@@ -58,8 +77,9 @@ int tracing_open(struct tracing **out, const struct tracing_cfg *cfg, const char
 	if (!t)
 		return err_set(e, -ENOMEM, "out of memory");
 	t->ring_len = cfg->ring_len;
-	path = runs_path(folder, "trace");
-	err = path ? trace_open(&t->trace, path, &opts, e) : err_set(e, -ENOMEM, "out of memory");
+	path = runs_path(folder->path, "trace");
+	err = path ? trace_open(&t->trace, folder->dir, path, &opts, e)
+		   : err_set(e, -ENOMEM, "out of memory");
 	free(path);
 	if (!err && run_note(&r->options, "trace", "%s", tracing_choices[cfg->what]))
 		err = err_set(e, -ENOMEM, "out of memory");

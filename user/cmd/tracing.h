@@ -43,14 +43,18 @@ int tracing_cpu(void *cfg, const char *arg, struct err *e); /* for the table of 
 	  "the trace ends when it would grow beyond this", 1u << 20, 0, 0, NULL, NULL }
 /* clang-format on */
 
+struct runs_folder;
 struct tracing;
+
+/* Options of a trace without one are refused. 0 or -EINVAL with a text. */
+int tracing_check(const struct tracing_cfg *cfg, struct err *e);
 
 /*
  * Opens the files, in trace/ of the run's folder; *out NULL where no trace is wanted. To be called
  * before the watch is opened, which gets tracing_sink. 0 or a negative errno and why.
  */
-int tracing_open(struct tracing **out, const struct tracing_cfg *cfg, const char *folder,
-		 struct run *r, struct err *e);
+int tracing_open(struct tracing **out, const struct tracing_cfg *cfg,
+		 const struct runs_folder *folder, struct run *r, struct err *e);
 void tracing_sink(struct tracing *t, struct watch_sink *out);
 
 /*

@@ -224,7 +224,8 @@ static int put_command(struct below *b, unsigned int number)
 	for (unsigned int role = 0; role < AFS_N_ROLES && !e; role++) {
 		struct afs_storage s = sum_of(b, role, number);
 
-		e = put_row(b, account_name(number, name), ledger_role_name(role), &s);
+		e = put_row(b, account_name(number, name), view_role_name(b->p->view.run, role),
+			    &s);
 	}
 	return e;
 }
@@ -247,7 +248,7 @@ static int put_outside(struct below *b)
 
 			add(&sum, &s);
 		}
-		e = put_row(b, "outside requests", ledger_role_name(role), &sum);
+		e = put_row(b, "outside requests", view_role_name(b->p->view.run, role), &sum);
 	}
 	return e;
 }
@@ -334,7 +335,7 @@ static int put_waited(const struct below *b)
 	uint64_t disk, log, all, sum;
 	const __u64 *inside;
 	const char *comma = ": ";
-	char *text = NULL;
+	char *text = NULL, fsync[64];
 	size_t len;
 	FILE *to;
 
@@ -347,8 +348,8 @@ static int put_waited(const struct below *b)
 		free(text);
 		return -ENOMEM;
 	}
-	all = r.all.sum.ns;
-	inside = r.all.sum.inside;
+	all = r.all.a.sum.ns;
+	inside = r.all.a.sum.inside;
 	disk = r.all.time_ns[ACCOUNT_DISK];
 	log = r.all.time_ns[ACCOUNT_LOG];
 	sum = disk + log + inside[AFS_INSIDE_SYNC] + inside[AFS_INSIDE_IO];
@@ -356,7 +357,9 @@ static int put_waited(const struct below *b)
 		requests_percent(sum, all));
 	print_share(to, &comma, "files", disk, all);
 	print_share(to, &comma, "log", log, all);
-	print_share(to, &comma, "cnid_dbd's" GLUE "fsync", inside[AFS_INSIDE_SYNC], all);
+	snprintf(fsync, sizeof(fsync), "%s's" GLUE "fsync",
+		 view_role_name(b->p->view.run, AFS_ROLE_CNID));
+	print_share(to, &comma, fsync, inside[AFS_INSIDE_SYNC], all);
 	print_share(to, &comma, "its" GLUE "other" GLUE "I/O", inside[AFS_INSIDE_IO], all);
 	requests_fini(&r);
 	if (fclose(to)) {

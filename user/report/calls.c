@@ -166,7 +166,7 @@ static int put_role(const struct paint *p, unsigned int role)
 	if (n)
 		e = fill(&g, l, role, row, n);
 	if (!e && n) {
-		paint_heading(p, ledger_role_name(role),
+		paint_heading(p, view_role_name(p->view.run, role),
 			      l->only_calls ? ": system calls  most calls first, waits apart"
 					    : ": system calls  most time first, waits apart");
 		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));

@@ -2,6 +2,8 @@
 /* Formatting of single cells and lines. Not for deciding what they hold. */
 #include "report/cell.h"
 
+#include "base/text.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -49,6 +51,11 @@ static int decimals_of(double v)
 	return v < 99.95 ? 1 : 0;
 }
 
+struct cell cell_rate(double v)
+{
+	return cell_fixed(v, decimals_of(v));
+}
+
 struct cell cell_short(double v)
 {
 	static const struct {
@@ -69,24 +76,46 @@ struct cell cell_short(double v)
 	return cell_fixed(v, fabs(v) < 99.995 ? 2 : fabs(v) < 999.95 ? 1 : 0);
 }
 
-struct cell cell_time(double ns)
+/* To three digits, or to two: these are *rounded_ns. */
+static struct cell time_in(double ns, double *rounded_ns)
 {
 	static const struct {
-		double from, unit;
+		double unit;
 		const char *name;
-	} units[] = { { 999.5e6, 1e9, "s" }, { 999.5e3, 1e6, "ms" }, { 999.5, 1e3, "µs" } };
+	} units[] = { { 1e9, "s" }, { 1e6, "ms" }, { 1e3, "µs" }, { 1, "ns" } };
+	/* What rounds to 1000 is one of the next unit. */
+	const bool two = rounded_ns;
+	const double least = two ? 0.995 : 0.9995;
 	struct cell c;
+	int decimals;
+	size_t i = 0;
+	double v;
 
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		double v = ns / units[i].unit;
-
-		if (ns < units[i].from)
-			continue;
-		snprintf(c.text, sizeof(c.text), "%.*f%s", decimals_of(v), v, units[i].name);
-		return c;
-	}
-	snprintf(c.text, sizeof(c.text), "%.0fns", ns);
+	while (i < 3 && ns < least * units[i].unit)
+		i++;
+	v = ns / units[i].unit;
+	if (two && v >= 99.5)
+		v = round(v / 10) * 10;
+	decimals = two ? v < 9.95 : decimals_of(v);
+	if (two && decimals && i < 3)
+		v = round(v * 10) / 10;
+	if (two)
+		*rounded_ns = v * units[i].unit;
+	snprintf(c.text, sizeof(c.text), "%.*f%s", i < 3 ? decimals : 0, v, units[i].name);
 	return c;
+}
+
+struct cell cell_time(double ns)
+{
+	return time_in(ns, NULL);
+}
+
+struct cell cell_about(double ns, double max_ns)
+{
+	double rounded_ns;
+	struct cell c = time_in(ns, &rounded_ns);
+
+	return max_ns > 0 && rounded_ns > max_ns ? cell_time(max_ns) : c;
 }
 
 /* Bytes of text that fill at most n columns. */
@@ -123,10 +152,10 @@ struct cell cell_text(const char *text, size_t n)
 	len = bytes_of(text, cut ? n - 1 : n);
 	while (len && (len > room || is_inside(text[len])))
 		len--;
-	for (size_t i = 0; i < len; i++)
-		to[i] = (unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i];
+	memcpy(to, text, len);
+	text_clean(to);
 	if (cut && !path)
-		strcpy(to + len, "…");
+		strcat(to, "…");
 	return c;
 }
 
@@ -144,10 +173,9 @@ void put_text(FILE *out, const char *text, int width)
 	size_t want = (size_t)(width < 0 ? -width : width), have = text_columns(text);
 	int pad = have < want ? (int)(want - have) : 0;
 
-	if (width >= 0)
-		fprintf(out, "%*s%s", pad, "", text);
-	else
-		fprintf(out, "%s%*s", text, pad, "");
+	fprintf(out, "%*s", width >= 0 ? pad : 0, "");
+	text_put(out, text, strlen(text));
+	fprintf(out, "%*s", width < 0 ? pad : 0, "");
 }
 
 void put_cut(FILE *out, const char *text, size_t width)
@@ -178,12 +206,18 @@ void put_rule(FILE *out, char c, size_t n)
 
 static void put_clean(FILE *out, const char *text, size_t len)
 {
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)text[i];
+	while (len) {
+		size_t n = 0;
 
-		if (c == GLUE[0])
-			c = ' ';
-		fputc(c < ' ' || c == 0x7f ? '?' : c, out);
+		while (n < len && text[n] != GLUE[0])
+			n++;
+		text_put(out, text, n);
+		if (n < len) {
+			fputc(' ', out);
+			n++;
+		}
+		text += n;
+		len -= n;
 	}
 }
 

@@ -21,12 +21,19 @@ struct cell cell_fixed(double v, int decimals);
 struct cell cell_count(uint64_t v);
 /* At most six columns: "8.30", "830.1", "83013", "8.30M". */
 struct cell cell_short(double v);
+/* Three digits, or as many as stand before the point: "8.30", "83.0", "8301". */
+struct cell cell_rate(double v);
 /* Three digits and a unit: "830ns", "8.30µs", "83.0ms", "8.30s". */
 struct cell cell_time(double ns);
+/*
+ * Two digits, for what is known to a few per cent: "8.3µs", "83ms", "830ms". Where these are more
+ * than max_ns (0: not known), which it is not beyond: that, to three digits.
+ */
+struct cell cell_about(double ns, double max_ns);
 
 /*
- * Text from elsewhere: cut to n columns, of a path (it begins with '/') the end is kept; control
- * characters become '?'.
+ * Text from elsewhere: cut to n columns, of a path (it begins with '/') the end is kept; cleaned as
+ * base/text.h says, as all that is printed by the functions below.
  */
 struct cell cell_text(const char *text, size_t n);
 
@@ -40,7 +47,7 @@ void put_cut(FILE *out, const char *text, size_t width);
 void put_rule(FILE *out, char c, size_t n);
 /* In a text to be wrapped: a blank where no line ends. */
 #define GLUE "\x1f"
-/* "label  text", the text wrapped at width and indented; control characters become '?'. */
+/* "label  text", the text wrapped at width and indented. */
 void put_wrapped(FILE *out, const char *label, const char *text, size_t width);
 /* The same with an indent of one's own: the column in which the text stands. */
 void put_indented(FILE *out, const char *label, const char *text, size_t indent, size_t width);

@@ -27,7 +27,7 @@ static const char *const heads[N_COLS] = {
 
 static const unsigned int drops[] = { COL_LOOKS, COL_MSS, COL_SNDBUF, COL_RCVBUF, COL_SENT };
 
-/* Looked at while it ran when there is such a look, else after it. */
+/* In the middle of a warm-up when there is such a look, else after it. */
 static const struct run_tcp *best(const struct run_transfer *t, enum run_tcp_end end,
 				  enum run_tcp_value v)
 {
@@ -121,7 +121,7 @@ int paint_connection(const struct paint *p)
 	if (!e && g.n_rows) {
 		paint_heading(
 		    p, "The connection",
-		    "  of each work's largest file: state while it ran, then what all\n"
+		    "  of each work's largest file: state in the warm-up, then what all\n"
 		    "       iterations added: segments, sent again, time with data to send, of it\n"
 		    "       held up by the other end's window or the own buffer");
 		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));

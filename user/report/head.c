@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The head of the own report: what was run, and how far it can be trusted. */
 #include "report/cell.h"
+#include "report/findings.h"
 #include "report/paint.h"
 #include "report/report.h"
 #include "report/transfer.h"
@@ -190,8 +191,8 @@ static void print_book(FILE *to, const struct run_book *b)
 			cell_count(more ? b->ours - b->theirs : b->theirs - b->ours).text);
 }
 
-/* The books of one account that are closed, or those that are not, on one wrapped line. */
-static int put_account(const struct paint *p, const struct run_book *first, bool closed)
+/* The cross-checks of one account that do not agree, on one wrapped line. */
+static int put_account(const struct paint *p, const struct run_book *first)
 {
 	const struct run *r = p->view.run;
 	const char *comma = ": ";
@@ -203,39 +204,72 @@ static int put_account(const struct paint *p, const struct run_book *first, bool
 		return -ENOMEM;
 	fprintf(to, "%.*s", (int)account_len(first), first->name);
 	for (size_t i = 0; i < r->n_books; i++) {
-		if (r->book[i].closed != closed || !same_account(first, &r->book[i]))
+		if (r->book[i].closed || !same_account(first, &r->book[i]))
 			continue;
 		fputs(comma, to);
 		print_book(to, &r->book[i]);
 		comma = ", ";
 	}
-	if (closed)
-		fprintf(to, " = %s", first->with);
+	if (first->has_theirs)
+		fprintf(to, " (%s)", first->with);
 	if (fclose(to)) {
 		free(text);
 		return -ENOMEM;
 	}
-	put_line(p, closed ? INK_NONE : INK_RED, closed ? "Books closed" : "BOOKS OPEN", text);
+	put_line(p, INK_RED, "CROSS-CHECK DISAGREES", text);
 	free(text);
 	return 0;
 }
 
-static int put_books(const struct paint *p, bool closed)
+static int put_disagreeing(const struct paint *p)
 {
 	const struct run *r = p->view.run;
 	bool seen;
 	int e = 0;
 
 	for (size_t i = 0; i < r->n_books && !e; i++) {
-		if (r->book[i].closed != closed)
+		if (r->book[i].closed)
 			continue;
 		seen = false;
 		for (size_t k = 0; k < i; k++)
-			seen |= r->book[k].closed == closed &&
-				same_account(&r->book[i], &r->book[k]);
-		e = seen ? 0 : put_account(p, &r->book[i], closed);
+			seen |= !r->book[k].closed && same_account(&r->book[i], &r->book[k]);
+		e = seen ? 0 : put_account(p, &r->book[i]);
 	}
 	return e;
+}
+
+/* All that agree, and with what: one line, however many there are. */
+static int put_agreeing(const struct paint *p)
+{
+	const struct run *r = p->view.run;
+	const char *comma = " comparisons, with ";
+	char *text = NULL;
+	size_t len, n = 0;
+	bool seen;
+	FILE *to = open_memstream(&text, &len);
+
+	if (!to)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->n_books; i++)
+		n += r->book[i].closed;
+	fprintf(to, "%s of %s", cell_count(n).text, cell_count(r->n_books).text);
+	for (size_t i = 0; i < r->n_books; i++) {
+		seen = !r->book[i].closed;
+		for (size_t k = 0; k < i && !seen; k++)
+			seen = r->book[k].closed && !strcmp(r->book[k].with, r->book[i].with);
+		if (seen)
+			continue;
+		fprintf(to, "%s%s", comma, r->book[i].with);
+		comma = ", ";
+	}
+	if (fclose(to)) {
+		free(text);
+		return -ENOMEM;
+	}
+	if (n)
+		put_line(p, INK_NONE, "Cross-checks agree", text);
+	free(text);
+	return 0;
 }
 
 /* One line for all metrics that are absent for the same reason: "why (key, key)". */
@@ -281,6 +315,17 @@ static int put_reasons(const struct paint *p)
 	return e;
 }
 
+static int put_findings(const struct paint *p)
+{
+	struct run_notes found = { 0 };
+	int e = findings_of(&found, &p->view);
+
+	for (size_t i = 0; i < found.n; i++)
+		put_line(p, INK_NONE, "Notable", found.note[i].text);
+	run_notes_fini(&found);
+	return e;
+}
+
 int paint_head(const struct paint *p)
 {
 	const struct run *r = p->view.run;
@@ -296,16 +341,18 @@ int paint_head(const struct paint *p)
 					   "that were completed");
 	e = put_losses(p);
 	if (!e)
-		e = put_books(p, false);
+		e = put_disagreeing(p);
 	if (!e)
-		e = put_books(p, true);
+		e = put_agreeing(p);
 	if (e)
 		return e;
 	if (!r->n_books)
-		put_line(p, INK_NONE, "Books", "none: nothing was counted that could be compared");
+		put_line(p, INK_NONE, "Cross-checks",
+			 "none: nothing was counted that could be compared");
 	for (size_t i = 0; i < r->warnings.n; i++)
 		put_line(p, INK_YELLOW, "Warning", r->warnings.note[i].text);
-	if (!strcmp(r->command, "speedtest"))
+	e = put_findings(p);
+	if (!e && !strcmp(r->command, "speedtest"))
 		e = paint_options(p);
 	if (!e)
 		e = put_notes(p, "Server", &r->server);

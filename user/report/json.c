@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A run as one JSON object; docs/data-model.md tells what is in it. */
 #include "report/json.h"
+
+#include "base/file.h"
+#include "report/findings.h"
 #include "report/report.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+
+#define NO_MEMORY "out of memory for the JSON of the run"
 
 void json_put(struct json_doc *d, json_t *object, const char *key, json_t *value)
 {
@@ -77,7 +79,8 @@ static json_t *notes(struct json_doc *d, const struct run_notes *in)
 	return o;
 }
 
-static json_t *warnings(struct json_doc *d, const struct run_notes *in)
+/* A list, in its order: warnings, findings. */
+static json_t *listed(struct json_doc *d, const struct run_notes *in)
 {
 	json_t *a = json_array();
 
@@ -88,6 +91,26 @@ static json_t *warnings(struct json_doc *d, const struct run_notes *in)
 		json_put(d, o, "text", json_text(in->note[i].text));
 		json_add(d, a, o);
 	}
+	return a;
+}
+
+/* What stands out in the server's time. */
+static json_t *findings(struct json_doc *d, const struct run *r)
+{
+	struct run_notes found = { 0 };
+	json_t *a = NULL;
+	struct view v;
+
+	if (view_init(&v, r)) {
+		d->failed = true;
+		return NULL;
+	}
+	if (findings_of(&found, &v))
+		d->failed = true;
+	else
+		a = listed(d, &found);
+	run_notes_fini(&found);
+	view_fini(&v);
 	return a;
 }
 
@@ -215,6 +238,15 @@ static json_t *books(struct json_doc *d, const struct run *r)
 	return a;
 }
 
+static json_t *volumes(struct json_doc *d, const struct run_session *s)
+{
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < s->n_volumes; i++)
+		json_add(d, a, json_text(s->volume[i]));
+	return a;
+}
+
 static json_t *sessions(struct json_doc *d, const struct run *r)
 {
 	json_t *a = json_array();
@@ -227,7 +259,8 @@ static json_t *sessions(struct json_doc *d, const struct run *r)
 		json_put(d, o, "user", json_text(s->user));
 		json_put(d, o, "user_from", json_text(s->user_from));
 		json_put(d, o, "address", json_text(s->address));
-		json_put(d, o, "volume", json_text(s->volume));
+		json_put(d, o, "volumes", volumes(d, s));
+		json_put(d, o, "volumes_more", json_number(s->more_volumes));
 		json_put(d, o, "volume_from", json_text(s->volume_from));
 		json_put(d, o, "begun_ns", s->begun_ns ? json_number(s->begun_ns) : json_null());
 		json_put(d, o, "ended_ns", s->ended_ns ? json_number(s->ended_ns) : json_null());
@@ -239,6 +272,19 @@ static json_t *sessions(struct json_doc *d, const struct run *r)
 		json_add(d, a, o);
 	}
 	return a;
+}
+
+static json_t *sessions_rest(struct json_doc *d, const struct run *r)
+{
+	json_t *o = json_object();
+
+	json_put(d, o, "sessions", json_number(r->n_rest));
+	json_put(d, o, "requests", json_number(r->rest.requests));
+	json_put(d, o, "calls", json_number(r->rest.calls));
+	json_put(d, o, "busy_ns", json_number(r->rest.busy_ns));
+	json_put(d, o, "bytes_in", json_number(r->rest.bytes_in));
+	json_put(d, o, "bytes_out", json_number(r->rest.bytes_out));
+	return o;
 }
 
 /* The whole document; NULL without memory. */
@@ -260,10 +306,13 @@ static json_t *document(const struct run *r)
 	json_put(&d, o, "options", notes(&d, &r->options));
 	json_put(&d, o, "rungs", notes(&d, &r->rungs));
 	json_put(&d, o, "absent", notes(&d, &r->absent));
-	json_put(&d, o, "warnings", warnings(&d, &r->warnings));
+	json_put(&d, o, "warnings", listed(&d, &r->warnings));
+	json_put(&d, o, "findings", findings(&d, r));
 	json_put(&d, o, "losses", losses(&d, r));
 	json_put(&d, o, "books", books(&d, r));
 	json_put(&d, o, "sessions", sessions(&d, r));
+	if (r->n_rest)
+		json_put(&d, o, "sessions_rest", sessions_rest(&d, r));
 	json_put(&d, o, "metrics", metric_definitions(&d));
 	json_put(&d, o, "tcp_values", json_tcp_definitions(&d));
 	json_put(&d, o, "verdict_figures", json_verdict_definitions(&d));
@@ -277,119 +326,50 @@ static json_t *document(const struct run *r)
 	return NULL;
 }
 
-static int write_all(int fd, const char *at, size_t len)
+/* The document as one line, to be freed; NULL without memory. */
+static char *text_of(const struct run *r, size_t *len)
 {
-	while (len) {
-		ssize_t n = write(fd, at, len);
+	json_t *o = document(r);
+	char *data = o ? json_dumps(o, 0) : NULL;
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		at += n;
-		len -= (size_t)n;
-	}
-	return 0;
+	json_decref(o);
+	if (!data)
+		return NULL;
+	*len = strlen(data);
+	data[(*len)++] = '\n';
+	return data;
 }
 
-/* The rename itself is on disk only when the directory is. Not all file systems can. */
-static void sync_directory(const char *path)
+static int print(const char *data, size_t len, struct err *e)
 {
-	const char *slash = strrchr(path, '/');
-	char *dir = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
-	int fd;
-
-	if (!dir)
-		return;
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0) {
-		fsync(fd);
-		close(fd);
-	}
-	free(dir);
-}
-
-static int replace(const char *path, const char *id, const char *data, size_t len, struct err *e)
-{
-	size_t room = strlen(path) + strlen(id) + 8;
-	char *temp = malloc(room);
-	int fd, r;
-
-	if (!temp)
-		return err_set(e, -ENOMEM, "out of memory");
-	snprintf(temp, room, "%s.%s.tmp", path, id);
-	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (fd < 0) {
-		r = err_set(e, -errno, "create %s: %s", temp, strerror(errno));
-		free(temp);
-		return r;
-	}
-	r = write_all(fd, data, len);
-	if (!r && fsync(fd))
-		r = -errno;
-	if (close(fd) && !r)
-		r = -errno;
-	if (!r && rename(temp, path))
-		r = -errno;
-	if (r) {
-		err_set(e, r, "write %s: %s", path, strerror(-r));
-		unlink(temp);
-	} else {
-		sync_directory(path);
-	}
-	free(temp);
-	return r;
-}
-
-/* Devices, pipes and the like cannot be replaced, only written to. */
-static int write_through(const char *path, const char *data, size_t len, struct err *e)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC), r;
-
-	if (fd < 0)
-		return err_set(e, -errno, "open %s: %s", path, strerror(errno));
-	r = write_all(fd, data, len);
-	close(fd);
-	return r ? err_set(e, r, "write %s: %s", path, strerror(-r)) : 0;
-}
-
-static int save(const char *path, const char *id, const char *data, size_t len, struct err *e)
-{
-	struct stat st;
-	char *real;
-	int r;
-
-	if (!strcmp(path, "-")) {
-		if (fwrite(data, 1, len, stdout) == len && !fflush(stdout))
-			return 0;
-		return err_set(e, errno ? -errno : -EIO, "write to standard output failed");
-	}
-	if (stat(path, &st))
-		return replace(path, id, data, len, e);
-	if (!S_ISREG(st.st_mode))
-		return write_through(path, data, len, e);
-	/* A symbolic link stays; what it points to is replaced. */
-	real = realpath(path, NULL);
-	r = replace(real ? real : path, id, data, len, e);
-	free(real);
-	return r;
+	if (fwrite(data, 1, len, stdout) == len && !fflush(stdout))
+		return 0;
+	return err_set(e, errno ? -errno : -EIO, "cannot write to standard output: %s",
+		       strerror(errno ? errno : EIO));
 }
 
 int report_json(const struct run *r, const char *path, struct err *e)
 {
-	json_t *o = document(r);
-	char *data = NULL;
 	size_t len;
+	char *data = text_of(r, &len);
 	int ret;
 
-	if (o)
-		data = json_dumps(o, 0);
-	json_decref(o);
 	if (!data)
-		return err_set(e, -ENOMEM, "out of memory for the JSON of the run");
-	len = strlen(data);
-	data[len++] = '\n';
-	ret = save(path, r->id, data, len, e);
+		return err_set(e, -ENOMEM, NO_MEMORY);
+	ret = strcmp(path, "-") ? file_save(path, r->id, data, len, e) : print(data, len, e);
 	free(data);
 	return ret;
+}
+
+int report_json_in(const struct run *r, int folder, const char *path, struct err *e)
+{
+	size_t len;
+	char *data = text_of(r, &len);
+	int ret;
+
+	if (!data)
+		return err_set(e, -ENOMEM, NO_MEMORY);
+	ret = file_replace(folder, "run.json", r->id, data, len);
+	free(data);
+	return ret ? err_set(e, ret, "cannot write %s/run.json: %s", path, strerror(-ret)) : 0;
 }

@@ -7,14 +7,16 @@
 
 #include <string.h>
 
-/* The kernel's histogram of 64-bit counts; its type differs by name only. */
-static json_t *histogram(struct json_doc *d, const __u64 *from)
-{
-	uint64_t hist[AFS_HIST_BUCKETS];
+_Static_assert(AFS_REQUEST_BUCKETS > AFS_HIST_BUCKETS, "room for either");
 
-	for (size_t i = 0; i < AFS_HIST_BUCKETS; i++)
+/* The kernel's histogram of n 64-bit counts; its type differs by name only. */
+static json_t *histogram(struct json_doc *d, unsigned int bits, const __u64 *from, size_t n)
+{
+	uint64_t hist[AFS_REQUEST_BUCKETS];
+
+	for (size_t i = 0; i < n; i++)
 		hist[i] = from[i];
-	return json_buckets(d, AFS_HIST_BITS, hist, AFS_HIST_BUCKETS);
+	return json_buckets(d, bits, hist, n);
 }
 
 /* Null where it is not known. */
@@ -39,7 +41,9 @@ static json_t *ledger_rows(struct json_doc *d, const struct ledger *l)
 		json_put(d, o, "errors", number_if(full, row->cell.errors));
 		json_put(d, o, "bytes", number_if(full, row->cell.bytes));
 		json_put(d, o, "ns", number_if(full, row->cell.ns));
-		json_put(d, o, "histogram", full ? histogram(d, row->cell.hist) : json_null());
+		json_put(d, o, "histogram",
+			 full ? histogram(d, AFS_HIST_BITS, row->cell.hist, AFS_HIST_BUCKETS)
+			      : json_null());
 		json_add(d, a, o);
 	}
 	return a;
@@ -87,7 +91,7 @@ static json_t *inside(struct json_doc *d, const __u64 *ns)
 		[AFS_INSIDE_CPU] = "cpu",         [AFS_INSIDE_RUNQ] = "runq",
 		[AFS_INSIDE_SYNC] = "sync",       [AFS_INSIDE_LOCK] = "lock",
 		[AFS_INSIDE_IO] = "io",           [AFS_INSIDE_IDLE] = "idle",
-		[AFS_INSIDE_UNKNOWN] = "unknown",
+		[AFS_INSIDE_STOPPED] = "stopped", [AFS_INSIDE_UNKNOWN] = "unknown",
 	};
 	json_t *o = json_object();
 
@@ -103,6 +107,24 @@ static json_t *times(struct json_doc *d, const uint64_t *ns)
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
 		json_put(d, o, account_columns[i].key, json_number(ns[i]));
 	return o;
+}
+
+/* How long the requests of an account took; null where that has no histogram. */
+static void put_spread(struct json_doc *d, json_t *o, const struct ledger_account *a)
+{
+	static const struct {
+		const char *key;
+		double q;
+	} quantiles[] = { { "p50_ns", 0.5 }, { "p99_ns", 0.99 }, { "p999_ns", 0.999 } };
+	double v;
+
+	json_put(d, o, "min_ns", number_if(a->max_ns, a->min_ns));
+	json_put(d, o, "max_ns", number_if(a->max_ns, a->max_ns));
+	for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++) {
+		v = requests_quantile(a, quantiles[i].q);
+		json_put(d, o, quantiles[i].key, number_if(v > 0, (uint64_t)(v + 0.5)));
+	}
+	json_put(d, o, "histogram", histogram(d, AFS_REQUEST_BITS, a->hist, AFS_REQUEST_BUCKETS));
 }
 
 static const char *class_key(unsigned int class)
@@ -129,6 +151,7 @@ static json_t *parts(struct json_doc *d, const struct ledger *l, unsigned int nu
 		json_put(d, o, "bytes", json_number(p->part.bytes));
 		json_put(d, o, "cpu_ns", json_number(p->part.cpu_ns));
 		json_put(d, o, "blocked_ns", json_number(p->part.blocked_ns));
+		json_put(d, o, "stopped_ns", json_number(p->part.stopped_ns));
 		json_put(d, o, "runq_ns", json_number(p->part.runq_ns));
 		json_add(d, a, o);
 	}
@@ -139,7 +162,8 @@ static json_t *parts(struct json_doc *d, const struct ledger *l, unsigned int nu
 static void put_sum(struct json_doc *d, json_t *o, const struct ledger *l, unsigned int number)
 {
 	const struct ledger_account *found = ledger_account(l, number);
-	const struct afs_account none = { 0 }, *a = found ? &found->sum : &none;
+	static const struct ledger_account none;
+	const struct afs_account *a = found ? &found->sum : &none.sum;
 
 	json_put(d, o, "requests", json_number(a->answered));
 	json_put(d, o, "begun", json_number(a->begun));
@@ -150,7 +174,7 @@ static void put_sum(struct json_doc *d, json_t *o, const struct ledger *l, unsig
 	json_put(d, o, "time_ns", json_number(a->ns));
 	json_put(d, o, "unexplained_ns", json_number(a->unexplained_ns));
 	json_put(d, o, "unexplained", json_number(a->unexplained));
-	json_put(d, o, "histogram", histogram(d, a->hist));
+	put_spread(d, o, found ? found : &none);
 	json_put(d, o, "inside", inside(d, a->inside));
 }
 

@@ -232,7 +232,7 @@ int paint_roles(const struct paint *p)
 	if (!m)
 		return -ENOMEM;
 	for (unsigned int role = 0; role < AFS_N_ROLES; role++) {
-		const char *name = ledger_role_name(role);
+		const char *name = view_role_name(p->view.run, role);
 
 		if (!any_calls(p, role)) {
 			if (role != AFS_ROLE_OTHER)

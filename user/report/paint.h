@@ -28,8 +28,9 @@ int paint_head(const struct paint *p);
 int paint_options(const struct paint *p);
 /* How each layer was observed: one line each, or more. 0 or -ENOMEM. */
 int paint_rungs(const struct paint *p);
-/* The note of the rungs that has a line of its own. */
-#define RUNGS_PRICE "price"
+/* The notes of the rungs on what watching cost, which have no place among the layers. */
+#define RUNGS_PRICE    "price"
+#define RUNGS_PRICE_NS "price_ns" /* the sum alone, for what reads it as a number */
 /* Why the requests or the storage ledger (by these keys) is not there; valid with the run. */
 const char *rungs_why(const struct run *r, const char *key);
 /* One line per test. */

@@ -16,15 +16,16 @@ static void print_count(const struct run_phase *p, enum metric m, const char *wh
 		fprintf(out, " n/a %s", what);
 }
 
-void report_progress(const struct run_phase *p, bool bulk, bool io_columns, FILE *out)
+void report_progress(const struct run_phase *p, enum progress_size size, bool io_columns, FILE *out)
 {
+	double mega = size == PROGRESS_NETATALK_SIZE ? 1048576 : 1e6;
 	double ms = (double)p->value[METRIC_ELAPSED] / 1e6;
 	double bytes = (double)p->value[METRIC_BYTES];
 
 	fprintf(out, "Run %u => %-*.*s %6.0f ms", p->iteration, TITLE_WIDTH, TITLE_WIDTH, p->title,
 		ms);
-	if (bulk && ms > 0)
-		fprintf(out, " for %.0f MB (avg. %.0f MB/s)", bytes / 1048576, bytes / 1000 / ms);
+	if (size && ms > 0)
+		fprintf(out, " for %.0f MB (avg. %.0f MB/s)", bytes / mega, bytes / 1000 / ms);
 	fputs(p->complete ? "\n" : " (broke off)\n", out);
 	if (io_columns) {
 		fputs("         IO Operations; afpd:", out);

@@ -37,8 +37,14 @@ int report_speed_csv(const struct run *r, FILE *out);
 
 struct report_opts {
 	bool color;     /* ANSI sequences */
-	unsigned width; /* columns of the terminal; 0 = 116 */
+	unsigned width; /* columns of the terminal; 0 = 116, of the first screen 100 */
 };
+
+/*
+ * The first screen: at most 40 lines of 100 columns (of the terminal's, where it has fewer) with
+ * what makes the run less than it seems on top, the results, and where the server's time went.
+ */
+int report_screen(const struct run *r, const struct report_opts *opts, FILE *out);
 
 /*
  * The report for people: trust first, then tests or transfers, AFP commands, and what the server
@@ -47,10 +53,12 @@ struct report_opts {
 int report_own(const struct run *r, const struct report_opts *opts, FILE *out);
 
 /*
- * The whole run as one JSON object (docs/data-model.md). A file appears complete or not at
- * all: written beside path, synced, renamed. "-" is stdout; devices and pipes are written as
- * they are.
+ * The whole run as one JSON object (docs/data-model.md), where the user said (base/file.h); "-" is
+ * stdout. A file appears complete or not at all.
  */
 int report_json(const struct run *r, const char *path, struct err *e);
+
+/* The same as run.json in a folder, which path names for people. */
+int report_json_in(const struct run *r, int folder, const char *path, struct err *e);
 
 #endif

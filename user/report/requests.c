@@ -26,7 +26,7 @@ static void request_make(struct request *out, const struct ledger *l, unsigned i
 
 	*out = (struct request) { .number = number };
 	if (a)
-		out->sum = a->sum;
+		out->a = *a;
 	account_times(l, AFS_ROLE_AFPD, number, out->time_ns);
 	out->calls = ledger_part_sum(l, AFS_ROLE_AFPD, number, LEDGER_ALL, LEDGER_ALL).calls;
 	out->cnid_calls = ledger_part_sum(l, AFS_ROLE_CNID, number, LEDGER_ALL, LEDGER_ALL).calls;
@@ -34,18 +34,7 @@ static void request_make(struct request *out, const struct ledger *l, unsigned i
 
 static void request_add(struct request *to, const struct request *from)
 {
-	to->sum.begun += from->sum.begun;
-	to->sum.answered += from->sum.answered;
-	to->sum.errors += from->sum.errors;
-	to->sum.bytes_in += from->sum.bytes_in;
-	to->sum.bytes_out += from->sum.bytes_out;
-	to->sum.ns += from->sum.ns;
-	to->sum.unexplained_ns += from->sum.unexplained_ns;
-	to->sum.unexplained += from->sum.unexplained;
-	for (size_t i = 0; i < AFS_N_INSIDE; i++)
-		to->sum.inside[i] += from->sum.inside[i];
-	for (size_t i = 0; i < AFS_HIST_BUCKETS; i++)
-		to->sum.hist[i] += from->sum.hist[i];
+	ledger_account_add(&to->a, &from->a);
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
 		to->time_ns[i] += from->time_ns[i];
 	to->calls += from->calls;
@@ -56,8 +45,8 @@ static int by_time(const void *a, const void *b)
 {
 	const struct request *x = a, *y = b;
 
-	if (x->sum.ns != y->sum.ns)
-		return x->sum.ns < y->sum.ns ? 1 : -1;
+	if (x->a.sum.ns != y->a.sum.ns)
+		return x->a.sum.ns < y->a.sum.ns ? 1 : -1;
 	return (int)x->number - (int)y->number;
 }
 
@@ -81,22 +70,27 @@ void requests_fini(struct requests *r)
 	*r = (struct requests) { 0 };
 }
 
-double requests_quantile(const struct afs_account *a, double q)
+double requests_quantile(const struct ledger_account *a, double q)
 {
 	uint64_t n = 0, seen = 0, rank;
+	double low, high, v;
+	size_t i;
 
-	for (size_t i = 0; i < AFS_HIST_BUCKETS; i++)
+	for (i = 0; i < AFS_REQUEST_BUCKETS; i++)
 		n += a->hist[i];
+	if (!n)
+		return 0;
 	rank = (uint64_t)ceil(q * (double)n);
-	for (size_t i = 0; i < AFS_HIST_BUCKETS; i++) {
-		double low = (double)hist_low(i, AFS_HIST_BITS);
-
+	for (i = 0; i < AFS_REQUEST_BUCKETS - 1 && seen + a->hist[i] < rank; i++)
 		seen += a->hist[i];
-		if (seen < rank || !seen)
-			continue;
-		return (low + (double)hist_low(i + 1, AFS_HIST_BITS)) / 2;
+	low = (double)hist_low(i, AFS_REQUEST_BITS);
+	high = (double)hist_low(i + 1, AFS_REQUEST_BITS);
+	if (a->max_ns) {
+		low = fmax(low, (double)a->min_ns);
+		high = fmin(high, (double)a->max_ns);
 	}
-	return 0;
+	v = low + (high - low) * ((double)(rank - seen) - 0.5) / (double)a->hist[i];
+	return rank == n && a->max_ns ? (double)a->max_ns : v;
 }
 
 double requests_percent(uint64_t part, uint64_t whole)
@@ -120,6 +114,8 @@ enum {
 	COL_MEAN,
 	COL_P50,
 	COL_P99,
+	COL_P999,
+	COL_MAX,
 	COL_SHARE,
 	COL_TIME,
 	COL_UNEXPLAINED = COL_TIME + ACCOUNT_N_COLUMNS,
@@ -132,13 +128,14 @@ static const struct grid_column heads[N_COLS] = {
 	[COL_NAME] = { .head = "command" },     [COL_REQUESTS] = { .head = "requests" },
 	[COL_ERRORS] = { .head = "err" },       [COL_MEAN] = { .head = "mean" },
 	[COL_P50] = { .head = "p50" },          [COL_P99] = { .head = "p99" },
+	[COL_P999] = { .head = "p99.9" },       [COL_MAX] = { .head = "max" },
 	[COL_SHARE] = { .head = "time%" },      [COL_UNEXPLAINED] = { .head = "unex- plained" },
 	[COL_CALLS] = { .head = "afpd calls" }, [COL_CNID] = { .head = "cnid calls" },
 };
 
 /* What is left out when the terminal is too narrow, in this order; COL_TIME: see fold(). */
-static const unsigned int drops[] = { COL_P50,  COL_CNID, COL_TIME,   COL_TIME,
-				      COL_TIME, COL_P99,  COL_ERRORS, COL_CALLS };
+static const unsigned int drops[] = { COL_P999, COL_P50, COL_TIME,   COL_CNID, COL_TIME,
+				      COL_TIME, COL_P99, COL_ERRORS, COL_CALLS };
 
 struct table {
 	const struct requests *r;
@@ -148,21 +145,29 @@ struct table {
 
 static struct cell per_request(const struct request *r, uint64_t ns)
 {
-	return r->sum.answered ? requests_us((double)ns / (double)r->sum.answered) : cell_na();
+	return r->a.sum.answered ? requests_us((double)ns / (double)r->a.sum.answered) : cell_na();
 }
 
 static struct cell calls_per_request(const struct request *r, uint64_t calls)
 {
-	if (!r->sum.answered)
+	if (!r->a.sum.answered)
 		return cell_na();
 	if (!calls)
 		return (struct cell) { "-" };
-	return cell_short((double)calls / (double)r->sum.answered);
+	return cell_short((double)calls / (double)r->a.sum.answered);
 }
 
 static struct cell service_time(const struct request *r, double ns)
 {
-	return r->sum.answered ? cell_time(ns) : cell_na();
+	return r->a.sum.answered ? cell_time(ns) : cell_na();
+}
+
+/* p50 and so on; n/a of commands without a histogram. */
+static struct cell quantile(const struct request *r, double q)
+{
+	double ns = requests_quantile(&r->a, q);
+
+	return ns > 0 ? cell_about(ns, (double)r->a.max_ns) : cell_na();
 }
 
 static int table_row(struct table *t, const struct request *r, const char *name)
@@ -175,19 +180,21 @@ static int table_row(struct table *t, const struct request *r, const char *name)
 		return -ENOMEM;
 	cell = row->cell;
 	snprintf(cell[COL_NAME].text, sizeof(cell[COL_NAME].text), "%s", name);
-	cell[COL_REQUESTS] = cell_count(r->sum.answered);
-	cell[COL_ERRORS] = r->sum.errors ? cell_count(r->sum.errors) : (struct cell) { "-" };
-	cell[COL_MEAN] = service_time(r, (double)r->sum.ns / (double)r->sum.answered);
-	cell[COL_P50] = service_time(r, requests_quantile(&r->sum, 0.5));
-	cell[COL_P99] = service_time(r, requests_quantile(&r->sum, 0.99));
-	cell[COL_SHARE] = cell_fixed(requests_percent(r->sum.ns, t->r->all.sum.ns), 1);
+	cell[COL_REQUESTS] = cell_count(r->a.sum.answered);
+	cell[COL_ERRORS] = r->a.sum.errors ? cell_count(r->a.sum.errors) : (struct cell) { "-" };
+	cell[COL_MEAN] = service_time(r, (double)r->a.sum.ns / (double)r->a.sum.answered);
+	cell[COL_P50] = quantile(r, 0.5);
+	cell[COL_P99] = quantile(r, 0.99);
+	cell[COL_P999] = quantile(r, 0.999);
+	cell[COL_MAX] = r->a.max_ns ? cell_time((double)r->a.max_ns) : cell_na();
+	cell[COL_SHARE] = cell_fixed(requests_percent(r->a.sum.ns, t->r->all.a.sum.ns), 1);
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++) {
 		if (t->folded[i])
 			other += r->time_ns[i];
 		cell[COL_TIME + i] = per_request(r, r->time_ns[i]);
 	}
 	cell[COL_TIME + ACCOUNT_OTHER] = per_request(r, r->time_ns[ACCOUNT_OTHER] + other);
-	cell[COL_UNEXPLAINED] = per_request(r, r->sum.unexplained_ns);
+	cell[COL_UNEXPLAINED] = per_request(r, r->a.sum.unexplained_ns);
 	cell[COL_CALLS] = calls_per_request(r, r->calls);
 	cell[COL_CNID] = calls_per_request(r, r->cnid_calls);
 	return 0;
@@ -202,7 +209,7 @@ static int table_fill(struct table *t)
 
 	grid_clear(&t->g);
 	for (size_t i = 0; i < r->n && !e; i++) {
-		if (!r->request[i].sum.answered)
+		if (!r->request[i].a.sum.answered)
 			continue;
 		rows++;
 		e = table_row(t, &r->request[i], account_name(r->request[i].number, name));
@@ -218,9 +225,9 @@ static void table_init(struct table *t, const struct requests *r)
 
 	*t = (struct table) { .r = r, .g = { .n_columns = N_COLS, .gap = 2 } };
 	memcpy(t->g.column, heads, sizeof(heads));
-	t->g.column[COL_ERRORS].off = !all->sum.errors;
+	t->g.column[COL_ERRORS].off = !all->a.sum.errors;
 	t->g.column[COL_CNID].off = !all->cnid_calls;
-	t->g.column[COL_UNEXPLAINED].off = all->sum.unexplained_ns < all->sum.ns / 1000;
+	t->g.column[COL_UNEXPLAINED].off = all->a.sum.unexplained_ns < all->a.sum.ns / 1000;
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++) {
 		t->g.column[COL_TIME + i].head = account_columns[i].text;
 		t->g.column[COL_TIME + i].off = !all->time_ns[i];
@@ -235,7 +242,7 @@ static void fold(struct table *t)
 
 	for (size_t i = ACCOUNT_RUNQ; i < ACCOUNT_OTHER; i++) {
 		if (t->g.column[COL_TIME + i].off ||
-		    requests_percent(all->time_ns[i], all->sum.ns) >= FOLDED_SHARE)
+		    requests_percent(all->time_ns[i], all->a.sum.ns) >= FOLDED_SHARE)
 			continue;
 		n++;
 		if (least == ACCOUNT_OTHER || all->time_ns[i] < all->time_ns[least])
@@ -302,8 +309,8 @@ static int put_answer(const struct paint *p, const struct requests *r)
 
 	if (!to)
 		return -ENOMEM;
-	fprintf(to, "%s in %s requests:", cell_time((double)all->sum.ns).text,
-		cell_count(all->sum.answered).text);
+	fprintf(to, "%s in %s requests:", cell_time((double)all->a.sum.ns).text,
+		cell_count(all->a.sum.answered).text);
 	for (size_t n = 0; n < ACCOUNT_N_COLUMNS; n++) {
 		size_t most = ACCOUNT_N_COLUMNS;
 
@@ -312,18 +319,18 @@ static int put_answer(const struct paint *p, const struct requests *r)
 			    (most == ACCOUNT_N_COLUMNS || all->time_ns[i] > all->time_ns[most]))
 				most = i;
 		done[most] = true;
-		if (requests_percent(all->time_ns[most], all->sum.ns) < 0.05)
+		if (requests_percent(all->time_ns[most], all->a.sum.ns) < 0.05)
 			continue;
 		fprintf(to, "%s ", n ? "," : "");
 		print_glued(to, account_columns[most].text);
 		fprintf(to, GLUE "%.1f" GLUE "%%",
-			requests_percent(all->time_ns[most], all->sum.ns));
+			requests_percent(all->time_ns[most], all->a.sum.ns));
 	}
 	fprintf(to, "; unexplained" GLUE "%.2g" GLUE "%%",
-		requests_percent(all->sum.unexplained_ns, all->sum.ns));
-	if (all->sum.unexplained)
+		requests_percent(all->a.sum.unexplained_ns, all->a.sum.ns));
+	if (all->a.sum.unexplained)
 		fprintf(to, " (in %s requests more than 1" GLUE "%%)",
-			cell_count(all->sum.unexplained).text);
+			cell_count(all->a.sum.unexplained).text);
 	if (fclose(to)) {
 		free(text);
 		return -ENOMEM;
@@ -346,10 +353,10 @@ static int put_unanswered(const struct paint *p, const struct requests *r)
 	for (size_t i = 0; i < r->n; i++) {
 		const struct request *q = &r->request[i];
 
-		if (q->sum.begun <= q->sum.answered)
+		if (q->a.sum.begun <= q->a.sum.answered)
 			continue;
 		fprintf(to, "%s%s" GLUE "×" GLUE "%s", comma, account_name(q->number, name),
-			cell_count(q->sum.begun - q->sum.answered).text);
+			cell_count(q->a.sum.begun - q->a.sum.answered).text);
 		comma = ", ";
 	}
 	if (fclose(to)) {
@@ -407,10 +414,11 @@ static int put_table(const struct paint *p, const struct requests *r)
 	struct table t;
 	int e;
 
-	paint_heading(p, "AFP commands inside the server",
-		      "  from the read that completes a request to the\n"
-		      "       write that completes its reply, most time first; p50, p99: ± 25 %;\n"
-		      "       then where the mean goes, in µs, and system calls per request");
+	paint_heading(
+	    p, "AFP commands inside the server",
+	    "  from the read that completes a request to the\n"
+	    "       write that completes its reply, most time first; p50, p99, p99.9: to 6 %;\n"
+	    "       then where the mean goes, in µs, and system calls per request");
 	e = put_answer(p, r);
 	if (e)
 		return e;
@@ -441,11 +449,11 @@ int paint_requests(const struct paint *p)
 	e = requests_init(&r, &p->view.all);
 	if (e)
 		return e;
-	if (r.all.sum.answered)
+	if (r.all.a.sum.answered)
 		e = put_table(p, &r);
 	else
 		paint_heading(p, "AFP commands inside the server", ": none was answered");
-	if (!e && r.all.sum.answered)
+	if (!e && r.all.a.sum.answered)
 		e = paint_states(p, &r);
 	requests_fini(&r);
 	return e;

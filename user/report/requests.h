@@ -7,10 +7,10 @@
 #include "base/account.h"
 #include "report/paint.h"
 
-/* One account. All 0 in "sum": nothing but parts is known of it. */
+/* One account. All 0 in "a": nothing but parts is known of it. */
 struct request {
 	unsigned int number;
-	struct afs_account sum;
+	struct ledger_account a;
 	uint64_t time_ns[ACCOUNT_N_COLUMNS]; /* of the serving thread */
 	uint64_t calls, cnid_calls;          /* of the serving thread, of cnid_dbd for it */
 };
@@ -28,8 +28,11 @@ void requests_fini(struct requests *r);
 /* Whether anything is known of this account. */
 bool requests_knows(const struct ledger *l, unsigned int number);
 
-/* From a histogram with AFS_HIST_BITS: the middle of the bucket, at most a quarter off. */
-double requests_quantile(const struct afs_account *a, double q);
+/*
+ * Nearest rank, interpolated within its bucket: at most 1/16 off, and never outside of shortest and
+ * longest. 0: no histogram.
+ */
+double requests_quantile(const struct ledger_account *a, double q);
 
 /* A share in per cent, 0 of nothing is 0. */
 double requests_percent(uint64_t part, uint64_t whole);

@@ -77,7 +77,7 @@ static bool place_of(const struct run_notes *in, size_t i, struct place *out)
 	char of[2 * KEY_PART];
 
 	*out = (struct place) { 0 };
-	if (!strcmp(key, RUNGS_PRICE))
+	if (!strcmp(key, RUNGS_PRICE) || !strcmp(key, RUNGS_PRICE_NS))
 		return false;
 	if (len > strlen(NOT) && !strcmp(key + len - strlen(NOT), NOT)) {
 		snprintf(of, sizeof(of), "%.*s", (int)(len - strlen(NOT)), key);

@@ -65,6 +65,13 @@ static const char *note(const struct run_notes *in, const char *key, const char 
 	return text ? text : without;
 }
 
+static void put_note(FILE *out, const char *label, const char *text)
+{
+	fputs(label, out);
+	put_text(out, text, 0);
+	fputc('\n', out);
+}
+
 static bool is_local(const struct run *r)
 {
 	return !strcmp(note(&r->options, "mode", ""), "local");
@@ -108,11 +115,11 @@ void report_speed_banner(const struct run *r, uint64_t size, bool statistics, FI
 		fputs(" Mode:            Local (Direct Filesystem I/O)\n"
 		      " AFP Version:     N/A (Local)\n",
 		      out);
-		fprintf(out, " Directory:       %s\n", note(&r->options, "directory", "n/a"));
+		put_note(out, " Directory:       ", note(&r->options, "directory", "n/a"));
 	} else {
-		fprintf(out, " Server:          %s\n", note(&r->server, "host", "n/a"));
-		fprintf(out, " AFP Version:     %s\n", note(&r->server, "afp_version", "n/a"));
-		fprintf(out, " Volume:          %s\n", note(&r->server, "volume", "n/a"));
+		put_note(out, " Server:          ", note(&r->server, "host", "n/a"));
+		put_note(out, " AFP Version:     ", note(&r->server, "afp_version", "n/a"));
+		put_note(out, " Volume:          ", note(&r->server, "volume", "n/a"));
 	}
 	fputs(" Tests:           ", out);
 	put_tests(r, out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The dearest requests state by state, and what the server's processes do outside requests. */
+/* Requests that cost most, state by state, and what the server does outside requests. */
 #include "report/grid.h"
 #include "report/requests.h"
 
@@ -12,7 +12,17 @@
 #define STATES        8  /* of one role, at most */
 #define STATES_SHARE  97
 
-enum { COL_STATE, COL_US, COL_SHARE, COL_CALLS, COL_CPU, COL_BLOCKED, COL_RUNQ, N_COLS };
+enum {
+	COL_STATE,
+	COL_US,
+	COL_SHARE,
+	COL_CALLS,
+	COL_CPU,
+	COL_BLOCKED,
+	COL_RUNQ,
+	COL_STOPPED,
+	N_COLS
+};
 
 static const unsigned int drops[] = { COL_RUNQ, COL_SHARE };
 
@@ -20,12 +30,12 @@ static const char *const inside_names[AFS_N_INSIDE] = {
 	[AFS_INSIDE_CPU] = "on" GLUE "CPU",   [AFS_INSIDE_RUNQ] = "run" GLUE "queue",
 	[AFS_INSIDE_SYNC] = "fsync",          [AFS_INSIDE_LOCK] = "lock",
 	[AFS_INSIDE_IO] = "other" GLUE "I/O", [AFS_INSIDE_IDLE] = "idle",
-	[AFS_INSIDE_UNKNOWN] = "unknown",
+	[AFS_INSIDE_STOPPED] = "stopped",     [AFS_INSIDE_UNKNOWN] = "not" GLUE "seen",
 };
 
 static uint64_t part_ns(const struct afs_part *p)
 {
-	return p->cpu_ns + p->blocked_ns + p->runq_ns;
+	return p->cpu_ns + p->blocked_ns + p->runq_ns + p->stopped_ns;
 }
 
 static int by_time(const void *a, const void *b)
@@ -63,7 +73,7 @@ struct states {
 
 static struct cell per_call(const struct states *s, uint64_t calls)
 {
-	double v = (double)calls / (double)s->request->sum.answered;
+	double v = (double)calls / (double)s->request->a.sum.answered;
 
 	if (!calls)
 		return (struct cell) { "-" };
@@ -72,7 +82,7 @@ static struct cell per_call(const struct states *s, uint64_t calls)
 
 static int put_state(struct states *s, const char *name, const struct afs_part *part, bool share)
 {
-	double n = (double)s->request->sum.answered;
+	double n = (double)s->request->a.sum.answered;
 	struct grid_row *row = grid_row(&s->g);
 	struct cell *cell;
 
@@ -82,19 +92,20 @@ static int put_state(struct states *s, const char *name, const struct afs_part *
 	snprintf(cell[COL_STATE].text, sizeof(cell[COL_STATE].text), "  %s", name);
 	cell[COL_US] = requests_us((double)part_ns(part) / n);
 	if (share)
-		cell[COL_SHARE] = cell_fixed(requests_percent(part_ns(part), s->request->sum.ns),
+		cell[COL_SHARE] = cell_fixed(requests_percent(part_ns(part), s->request->a.sum.ns),
 					     1);
 	cell[COL_CALLS] = per_call(s, part->calls);
 	cell[COL_CPU] = requests_us((double)part->cpu_ns / n);
 	cell[COL_BLOCKED] = requests_us((double)part->blocked_ns / n);
 	cell[COL_RUNQ] = requests_us((double)part->runq_ns / n);
+	cell[COL_STOPPED] = requests_us((double)part->stopped_ns / n);
 	return 0;
 }
 
 /* "while it waited, cnid_dbd: fsync 540.0 µs, ..." */
 static int put_inside(struct states *s)
 {
-	const __u64 *inside = s->request->sum.inside;
+	const __u64 *inside = s->request->a.sum.inside;
 	bool done[AFS_N_INSIDE] = { 0 };
 	const char *comma = " ";
 	char text[256] = "";
@@ -108,14 +119,16 @@ static int put_inside(struct states *s)
 				most = i;
 		done[most] = true;
 		/* What would read as nothing is left out. */
-		if (inside[most] / 50 < s->request->sum.answered)
+		if (inside[most] / 50 < s->request->a.sum.answered)
 			continue;
 		at += (size_t)snprintf(
 		    text + at, sizeof(text) - at, "%s%s" GLUE "%s", comma, inside_names[most],
-		    requests_us((double)inside[most] / (double)s->request->sum.answered).text);
+		    requests_us((double)inside[most] / (double)s->request->a.sum.answered).text);
 		comma = ", ";
 	}
-	return at ? grid_text(&s->g, INK_NONE, "      while it waited, cnid_dbd:%s", text) : 0;
+	return at ? grid_text(&s->g, INK_NONE, "      while it waited, %s:%s",
+			      view_role_name(s->p->view.run, AFS_ROLE_CNID), text)
+		  : 0;
 }
 
 static bool is_cnid(const struct ledger_part *part)
@@ -154,10 +167,11 @@ static int put_role(struct states *s, const struct ledger_part *part, size_t n, 
 		rest.cpu_ns += part[i].part.cpu_ns;
 		rest.blocked_ns += part[i].part.blocked_ns;
 		rest.runq_ns += part[i].part.runq_ns;
+		rest.stopped_ns += part[i].part.stopped_ns;
 	}
 	/* What would read as nothing is left out. */
-	if (part_ns(&rest) / 50 < s->request->sum.answered &&
-	    rest.calls * 200 < s->request->sum.answered)
+	if (part_ns(&rest) / 50 < s->request->a.sum.answered &&
+	    rest.calls * 200 < s->request->a.sum.answered)
 		return 0;
 	return put_state(s, name, &rest, afpd);
 }
@@ -175,9 +189,9 @@ static int put_request(struct states *s, const struct requests *all)
 	if (e)
 		return e;
 	e = grid_text(&s->g, INK_BOLD, "  %s: %s × %s, %.1f %% of all time",
-		      account_name(r->number, name), cell_count(r->sum.answered).text,
-		      cell_time((double)r->sum.ns / (double)r->sum.answered).text,
-		      requests_percent(r->sum.ns, all->all.sum.ns));
+		      account_name(r->number, name), cell_count(r->a.sum.answered).text,
+		      cell_time((double)r->a.sum.ns / (double)r->a.sum.answered).text,
+		      requests_percent(r->a.sum.ns, all->all.a.sum.ns));
 	part = parts_of(l, AFS_ROLE_AFPD, r->number, &n);
 	if (!e)
 		e = part ? put_role(s, part, n, true) : -ENOMEM;
@@ -188,14 +202,15 @@ static int put_request(struct states *s, const struct requests *all)
 	if (!part)
 		return -ENOMEM;
 	if (n)
-		e = grid_text(&s->g, INK_NONE, "    cnid_dbd for it, also after its answer:");
+		e = grid_text(&s->g, INK_NONE, "    %s for it, also after its answer:",
+			      view_role_name(s->p->view.run, AFS_ROLE_CNID));
 	if (!e)
 		e = put_role(s, part, n, false);
 	free(part);
 	return e;
 }
 
-static int put_dearest(const struct paint *p, const struct requests *r)
+static int put_costliest(const struct paint *p, const struct requests *r)
 {
 	struct states s = { .p = p, .g = { .n_columns = N_COLS, .gap = 2 } };
 	uint64_t shown = 0;
@@ -207,17 +222,19 @@ static int put_dearest(const struct paint *p, const struct requests *r)
 	s.g.column[COL_CPU].head = "on" GLUE "CPU";
 	s.g.column[COL_BLOCKED].head = "blocked";
 	s.g.column[COL_RUNQ].head = "run" GLUE "queue";
+	s.g.column[COL_STOPPED].head = "stopped";
+	s.g.column[COL_STOPPED].off = !r->all.time_ns[ACCOUNT_STOPPED];
 	for (size_t i = 0; i < r->n && i < DEAREST && !e; i++) {
-		if (!r->request[i].sum.answered ||
-		    requests_percent(shown, r->all.sum.ns) >= DEAREST_SHARE)
+		if (!r->request[i].a.sum.answered ||
+		    requests_percent(shown, r->all.a.sum.ns) >= DEAREST_SHARE)
 			break;
-		shown += r->request[i].sum.ns;
+		shown += r->request[i].a.sum.ns;
 		s.request = &r->request[i];
 		e = put_request(&s, r);
 	}
 	if (!e) {
 		paint_heading(
-		    p, "The dearest commands, state by state",
+		    p, "The commands that cost most, state by state",
 		    "  µs and calls per request of the\n"
 		    "       serving thread; a state is the class · object of the call it is in");
 		grid_fit(&s.g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
@@ -231,9 +248,10 @@ static int put_dearest(const struct paint *p, const struct requests *r)
 
 enum { OUT_NAME, OUT_ROLE, OUT_CALLS, OUT_USER, OUT_IN_CALLS, OUT_RUNQ, N_OUT };
 
-static int put_outside_row(struct grid *g, const struct ledger *l, unsigned int number,
+static int put_outside_row(const struct paint *p, struct grid *g, unsigned int number,
 			   unsigned int role)
 {
+	const struct ledger *l = &p->view.all;
 	struct afs_part user = ledger_part_sum(l, role, number, AFS_CLASS_USER, LEDGER_ALL);
 	struct afs_part all = ledger_part_sum(l, role, number, LEDGER_ALL, LEDGER_ALL);
 	char name[ACCOUNT_NAME_MAX];
@@ -247,7 +265,7 @@ static int put_outside_row(struct grid *g, const struct ledger *l, unsigned int 
 	snprintf(row->cell[OUT_NAME].text, sizeof(row->cell[OUT_NAME].text), "%s",
 		 account_name(number, name));
 	snprintf(row->cell[OUT_ROLE].text, sizeof(row->cell[OUT_ROLE].text), "%s",
-		 ledger_role_name(role));
+		 view_role_name(p->view.run, role));
 	row->cell[OUT_CALLS] = cell_count(all.calls);
 	row->cell[OUT_USER] = cell_time((double)user.cpu_ns);
 	row->cell[OUT_IN_CALLS] = cell_time((double)(all.cpu_ns - user.cpu_ns));
@@ -268,7 +286,7 @@ static int put_outside(const struct paint *p)
 	g.column[OUT_RUNQ].head = "run" GLUE "queue";
 	for (unsigned int i = AFS_ACCOUNT_BETWEEN; i < AFS_N_ACCOUNTS && !e; i++)
 		for (unsigned int role = 0; role < AFS_N_ROLES && !e; role++)
-			e = put_outside_row(&g, &p->view.all, i, role);
+			e = put_outside_row(p, &g, i, role);
 	if (!e && g.n_rows) {
 		paint_heading(p, "Outside requests", "  in all; waiting for work is left out");
 		grid_put(&g, p);
@@ -279,7 +297,7 @@ static int put_outside(const struct paint *p)
 
 int paint_states(const struct paint *p, const struct requests *r)
 {
-	int e = put_dearest(p, r);
+	int e = put_costliest(p, r);
 
 	return e ? e : put_outside(p);
 }

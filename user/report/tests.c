@@ -189,7 +189,7 @@ void paint_tests(const struct paint *p)
 	    p, "Tests",
 	    "  time/op: elapsed / ops, ± over iterations; p50, p99, max: one request;\n"
 	    "       ops: per iteration; calls, in-call: afpd's system calls and their time\n"
-	    "       (waits apart) per op; cnid: cnid_dbd's calls per op");
+	    "       (waits apart) per op; cnid: the CNID server's calls per op");
 	fputs("  # ", p->out);
 	put_text(p->out, "test", -(int)width);
 	for (size_t k = 0; k < N_COLUMNS; k++) {
@@ -212,6 +212,7 @@ struct total {
 	const char *name;
 	uint8_t code;
 	uint64_t errors;
+	double busy_ns; /* this command's part of the time that the client waited for answers */
 	struct hist latency;
 };
 
@@ -231,13 +232,28 @@ static int by_time(const void *a, const void *b)
 {
 	const struct total *x = *(struct total *const *)a, *y = *(struct total *const *)b;
 
-	if (x->latency.sum != y->latency.sum)
-		return x->latency.sum < y->latency.sum ? 1 : -1;
+	if (x->busy_ns < y->busy_ns || x->busy_ns > y->busy_ns)
+		return x->busy_ns < y->busy_ns ? 1 : -1;
 	return (int)x->code - (int)y->code;
+}
+
+/*
+ * Requests that are in flight together wait at the same time: their latencies may add up to many
+ * times the phase. Each counts for its part of the phase only.
+ */
+static double overlap(const struct run_phase *phase)
+{
+	double all_ns = 0, elapsed_ns = (double)phase->value[METRIC_ELAPSED];
+
+	for (size_t i = 0; i < phase->n_commands; i++)
+		all_ns += (double)phase->command[i]->latency.sum;
+	return phase->known[METRIC_ELAPSED] && all_ns > elapsed_ns ? elapsed_ns / all_ns : 1;
 }
 
 static int collect(struct total *by_code[256], const struct run_phase *phase)
 {
+	double part = overlap(phase);
+
 	for (size_t i = 0; i < phase->n_commands; i++) {
 		const struct run_command *c = phase->command[i];
 		struct total **t = &by_code[c->code];
@@ -249,6 +265,7 @@ static int collect(struct total *by_code[256], const struct run_phase *phase)
 		(*t)->name = c->name;
 		(*t)->code = c->code;
 		(*t)->errors += c->errors;
+		(*t)->busy_ns += (double)c->latency.sum * part;
 		hist_merge(&(*t)->latency, &c->latency);
 	}
 	return 0;
@@ -274,12 +291,13 @@ static void put_command(const struct paint *p, const struct total *t, double sha
 
 static void put_commands(const struct paint *p, struct total *const *list, size_t n)
 {
-	uint64_t all = 0;
+	double all_ns = 0;
 
 	for (size_t i = 0; i < n; i++)
-		all += list[i]->latency.sum;
+		all_ns += list[i]->busy_ns;
 	paint_heading(p, "AFP commands",
-		      "  from request sent to last byte of the reply, most time first");
+		      "  from request sent to last byte of the reply, most time first;\n"
+		      "       time%: requests that were in flight together share the time");
 	fprintf(p->out, "  # %-17s %10s %6s%6s%8s", "command", "count", "errors", "time%", "mean");
 	for (size_t i = 0; i < N_QUANTILES; i++) {
 		if (p->width >= COMMANDS_WIDTH || quantiles[i].always)
@@ -287,7 +305,7 @@ static void put_commands(const struct paint *p, struct total *const *list, size_
 	}
 	fputc('\n', p->out);
 	for (size_t i = 0; i < n; i++)
-		put_command(p, list[i], all ? (double)list[i]->latency.sum / (double)all : 0);
+		put_command(p, list[i], all_ns > 0 ? list[i]->busy_ns / all_ns : 0);
 }
 
 int paint_commands(const struct paint *p)

@@ -155,9 +155,9 @@ struct transfer_unit transfer_unit(const struct run *r)
 {
 	const char *units = run_note_find(&r->options, "units");
 
-	if (units && !strcmp(units, "decimal"))
-		return (struct transfer_unit) { 1e6, 1e9, "MB", "GB" };
-	return (struct transfer_unit) { 0x1p20, 0x1p30, "MiB", "GiB" };
+	if (units && !strcmp(units, "binary"))
+		return (struct transfer_unit) { 0x1p20, 0x1p30, "MiB", "GiB" };
+	return (struct transfer_unit) { 1e6, 1e9, "MB", "GB" };
 }
 
 static bool is_measured(const struct run_phase *p)

@@ -81,12 +81,6 @@ static double rate(const struct line *l, double ns)
 	return ns > 0 ? (double)l->phase->transfer->moved * 1e9 / l->unit.mega / ns : 0;
 }
 
-/* Four digits are enough of a rate, and fewer make a range longer. */
-static struct cell cell_rate(double v)
-{
-	return cell_fixed(v, v < 9.995 ? 2 : v < 99.95 ? 1 : 0);
-}
-
 static struct cell cell_range(const struct line *l)
 {
 	struct cell c;

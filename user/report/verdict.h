@@ -30,8 +30,8 @@ enum verdict_kind {
 
 /* Figures, all of them ratios. X(NAME, key, meaning) */
 #define VERDICT_FIGURES(X)                                                                         \
-	X(CLIENT_CPU, "client_cpu", "CPU time of this program / elapsed")                          \
-	X(CLIENT_RUNQ, "client_runq", "this program runnable, waiting for a CPU / elapsed")        \
+	X(CLIENT_CPU, "client_cpu", "CPU time of the thread that makes the requests / elapsed")    \
+	X(CLIENT_RUNQ, "client_runq", "that thread runnable, waiting for a CPU / elapsed")         \
 	X(CLIENT_RUN, "client_run", "client_cpu + client_runq, as far as it is known")             \
 	X(NULL_PEER, "null_peer", "median against a peer that keeps nothing / median")             \
 	X(SERVER_CPU, "server_cpu", "CPU time of afpd / elapsed")                                  \

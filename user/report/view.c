@@ -123,3 +123,11 @@ bool view_has_calls(const struct view_test *t, unsigned int role)
 	return t->ledger.has_compat[role] ||
 	       ledger_sum(&t->ledger, role, AFS_N_CLASSES, AFS_N_OBJECTS).calls;
 }
+
+const char *view_role_name(const struct run *r, unsigned int role)
+{
+	const char *program = role == AFS_ROLE_CNID ? run_note_find(&r->server, RUN_CNID_PROGRAM)
+						    : NULL;
+
+	return program ? program : ledger_role_name(role);
+}

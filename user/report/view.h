@@ -32,6 +32,10 @@ struct value {
 int view_init(struct view *out, const struct run *r);
 void view_fini(struct view *v);
 
+/* What a role's processes are called in words: a database server that is the CNID server by its
+ * name. */
+const char *view_role_name(const struct run *r, unsigned int role);
+
 /* A metric, over the phases of a test. */
 struct value view_metric(const struct view *v, const struct view_test *t, enum metric m);
 /* a / b, phase by phase; not known where b is 0. */

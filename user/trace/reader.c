@@ -3,6 +3,7 @@
 
 #include "trace/reader.h"
 
+#include "base/file.h"
 #include "trace/fields.h"
 #include "trace/metadata.h"
 #include "trace/stream.h"
@@ -14,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -65,26 +65,6 @@ say(struct trace_reader *r, const struct stream *s, const char *fmt, ...)
 
 /* Opening */
 
-/* A regular file of the folder; or a negative errno, -EINVAL: it is something else. */
-static int open_file(int folder, const char *name, uint64_t *len)
-{
-	int fd = openat(folder, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), r = 0;
-	struct stat st;
-
-	if (fd < 0)
-		return errno == ENXIO ? -EINVAL : -errno;
-	if (fstat(fd, &st))
-		r = -errno;
-	else if (!S_ISREG(st.st_mode))
-		r = -EINVAL;
-	if (r) {
-		close(fd);
-		return r;
-	}
-	*len = (uint64_t)st.st_size;
-	return fd;
-}
-
 /* Bytes read, fewer at the end of the file; or a negative errno. */
 static ssize_t read_at(int fd, uint8_t *to, size_t len, uint64_t at)
 {
@@ -107,7 +87,7 @@ static ssize_t read_at(int fd, uint8_t *to, size_t len, uint64_t at)
 static int load_metadata(struct trace_reader *r, int folder, struct err *e)
 {
 	uint64_t len;
-	int fd = open_file(folder, "metadata", &len), rc;
+	int fd = file_open(folder, "metadata", &len), rc;
 	char *text = NULL;
 	ssize_t n;
 
@@ -149,7 +129,7 @@ static int open_streams(struct trace_reader *r, int folder, struct err *e)
 		s->packet = malloc(TRACE_PACKET_LEN);
 		if (!s->packet)
 			return err_set(e, -ENOMEM, "out of memory");
-		why[i] = s->fd = open_file(folder, trace_streams[i].name, &s->len);
+		why[i] = s->fd = file_open(folder, trace_streams[i].name, &s->len);
 		s->read.there = s->fd >= 0;
 		if (s->read.there)
 			rc = 0;

@@ -28,7 +28,7 @@ int trace_stream_open(struct trace_stream *s, unsigned int number, int folder)
 	if (!s->packet)
 		return -ENOMEM;
 	s->fd = openat(folder, trace_streams[number].name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-		       0666);
+		       0600);
 	return s->fd < 0 ? -errno : 0;
 }
 

@@ -104,7 +104,7 @@ static int write_metadata(const struct trace *t)
 				     .command = t->opts.command ? t->opts.command : "",
 				     .host = host,
 				     .offset_ns = wall_offset_ns() };
-	int fd = openat(t->folder, "metadata", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), r;
+	int fd = openat(t->folder, "metadata", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), r;
 	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
 
 	if (!out) {
@@ -124,13 +124,16 @@ static int write_metadata(const struct trace *t)
 	return r;
 }
 
-static int open_files(struct trace *t)
+/* above: of the folder in which the last part of t->dir is made, or AT_FDCWD. */
+static int open_files(struct trace *t, int above)
 {
+	const char *slash = strrchr(t->dir, '/');
+	const char *name = above == AT_FDCWD || !slash ? t->dir : slash + 1;
 	int r;
 
-	if (mkdir(t->dir, 0777) && errno != EEXIST)
+	if (mkdirat(above, name, 0700) && errno != EEXIST)
 		return -errno;
-	t->folder = open(t->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	t->folder = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (t->folder < 0)
 		return -errno;
 	r = write_metadata(t);
@@ -148,7 +151,8 @@ static void make_uuid(uint8_t uuid[16])
 	uuid[8] = (uuid[8] & 0x3f) | 0x80;
 }
 
-int trace_open(struct trace **out, const char *dir, const struct trace_opts *opts, struct err *e)
+int trace_open(struct trace **out, int folder, const char *dir, const struct trace_opts *opts,
+	       struct err *e)
 {
 	struct trace *t = calloc(1, sizeof(*t));
 	int r;
@@ -172,10 +176,12 @@ int trace_open(struct trace **out, const char *dir, const struct trace_opts *opt
 	r = names_open(&t->names, opts->names, e);
 	if (r)
 		goto fail;
-	r = open_files(t);
+	r = open_files(t, folder);
 	if (r) {
 		err_set(e, r, "cannot write a trace into %s: %s", dir,
-			r == -EEXIST ? "there is one already" : strerror(-r));
+			r == -EEXIST    ? "there is one already"
+			: r == -ENOTDIR ? "this is a symbolic link, or no folder"
+					: strerror(-r));
 		goto fail;
 	}
 	*out = t;

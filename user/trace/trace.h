@@ -32,10 +32,13 @@ struct trace_source {
 struct trace;
 
 /*
- * Makes the folder dir where it is missing (not those above it), and writes the metadata. -EEXIST:
- * it holds a trace.
+ * Makes the folder dir where it is missing (not those above it), for this user's eyes alone as all
+ * its files, and writes the metadata. folder: where the last part of dir is made, which dir then
+ * names for people; or AT_FDCWD. A symbolic link in that place is not followed. -EEXIST: there is
+ * a trace.
  */
-int trace_open(struct trace **out, const char *dir, const struct trace_opts *opts, struct err *e);
+int trace_open(struct trace **out, int folder, const char *dir, const struct trace_opts *opts,
+	       struct err *e);
 
 /* AFS_TRACE_: what the source shall make. */
 unsigned int trace_wants(const struct trace *t);

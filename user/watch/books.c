@@ -6,20 +6,14 @@
 #include "watch/procfs.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define BOOK_WITH  "/proc/PID/io"
-#define BOOK_ENDED "the kernel's account at its end"
+#define BOOK_ENDED "the kernel's account at their end"
 #define BOOK_CALLS "requests and outside"
-
-static void sum_add(struct afs_compat *to, const struct afs_compat *from)
-{
-	to->syscr += from->syscr;
-	to->syscw += from->syscw;
-	to->rchar += from->rchar;
-	to->wchar += from->wchar;
-}
 
 static void sum_subtract(struct afs_compat *from, const struct afs_compat *what)
 {
@@ -48,16 +42,14 @@ static int thread_io(struct afs_compat *out, const struct afs_thread *t, pid_t t
 	return r;
 }
 
-/* What the kernel counted. *living: threads that were asked in /proc. */
-static int process_io(const struct bpf_view *v, uint32_t process, struct afs_compat *out,
-		      unsigned int *living)
+/* What the kernel counted. */
+static int process_io(const struct bpf_view *v, uint32_t process, struct afs_compat *out)
 {
 	const struct afs_process *p = &v->process[process];
 	uint32_t n = bpf_view_threads(v);
 	struct afs_compat io;
 	int r;
 
-	*living = 0;
 	*out = p->kernel;
 	for (uint32_t i = 0; i < n; i++) {
 		if (v->thread[i].process != process || !v->thread[i].tid || v->thread[i].ended)
@@ -65,8 +57,7 @@ static int process_io(const struct bpf_view *v, uint32_t process, struct afs_com
 		r = thread_io(&io, &v->thread[i], p->tgid);
 		if (r)
 			return r;
-		sum_add(out, &io);
-		++*living;
+		ledger_compat_add(out, &io);
 	}
 	return 0;
 }
@@ -115,7 +106,6 @@ static int close_process(const struct bpf_view *v, uint32_t i, struct run *r)
 	const struct afs_process *p = &v->process[i];
 	struct afs_compat ours, theirs;
 	int err, tries = TRIES;
-	unsigned int living;
 	uint64_t before;
 	char who[64];
 
@@ -125,11 +115,64 @@ static int close_process(const struct bpf_view *v, uint32_t i, struct run *r)
 	do {
 		before = bpf_view_moves(v);
 		ours = bpf_view_compat(v, i);
-		err = process_io(v, i, &theirs, &living);
+		err = process_io(v, i, &theirs);
 	} while ((err || bpf_view_moves(v) != before) && --tries);
 	if (err)
 		return leave_open(r, who, &ours, err);
-	return compare(r, who, living ? BOOK_WITH : BOOK_ENDED, &ours, &theirs);
+	return compare(r, who, BOOK_WITH, &ours, &theirs);
+}
+
+int books_end(struct books *b, const struct bpf_view *v, uint32_t process)
+{
+	const struct afs_process *p = &v->process[process];
+	struct afs_compat ours = bpf_view_compat(v, process);
+	struct books_process *more;
+
+	if (p->role < AFS_N_ROLES && !memcmp(&ours, &p->kernel, sizeof(ours))) {
+		b->n_agree[p->role]++;
+		ledger_compat_add(&b->agree[p->role], &ours);
+		return 0;
+	}
+	if (b->n == BOOKS_KEPT) {
+		b->n_more++;
+		return 0;
+	}
+	more = realloc(b->process, (b->n + 1) * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	b->process = more;
+	more[b->n++] = (struct books_process) { p->tgid, p->role, ours, p->kernel };
+	return 0;
+}
+
+void books_fini(struct books *b)
+{
+	free(b->process);
+	*b = (struct books) { 0 };
+}
+
+static int close_ended(const struct books *b, struct run *r)
+{
+	const struct books_process *p;
+	char who[64];
+	int err = 0;
+
+	for (unsigned int role = 0; role < AFS_N_ROLES && !err; role++) {
+		if (!b->n_agree[role])
+			continue;
+		snprintf(who, sizeof(who), "%s (%" PRIu64 " ended)", ledger_role_name(role),
+			 b->n_agree[role]);
+		err = compare(r, who, BOOK_ENDED, &b->agree[role], &b->agree[role]);
+	}
+	for (size_t i = 0; i < b->n && !err; i++) {
+		p = &b->process[i];
+		snprintf(who, sizeof(who), "%s %d (ended)", ledger_role_name(p->role), p->pid);
+		err = compare(r, who, BOOK_ENDED, &p->ours, &p->theirs);
+	}
+	if (err || !b->n_more)
+		return err;
+	return run_loss(r, "processes whose counts differ from the kernel's and are not listed",
+			b->n_more);
 }
 
 struct call_sums {
@@ -138,7 +181,6 @@ struct call_sums {
 
 static int sum_calls(const struct bpf_view *v, struct call_sums *out)
 {
-	uint32_t n = bpf_view_threads(v);
 	struct ledger l = {};
 	int err;
 
@@ -151,8 +193,7 @@ static int sum_calls(const struct bpf_view *v, struct call_sums *out)
 	for (size_t i = 0; i < l.n_parts; i++)
 		out->parts[l.part[i].role] += l.part[i].part.calls;
 	ledger_fini(&l);
-	for (uint32_t i = 0; i < n; i++)
-		out->threads += v->thread[i].calls;
+	out->threads = bpf_view_all_calls(v);
 	for (int role = 0; role < AFS_N_ROLES; role++)
 		out->all += out->cells[role];
 	return err;
@@ -180,10 +221,10 @@ static int close_calls(const struct bpf_view *v, struct run *r)
 		   : run_book(r, "all threads calls", "calls by class", sums.threads, sums.all);
 }
 
-int books_close(const struct bpf_view *v, struct run *r)
+int books_close(const struct books *b, const struct bpf_view *v, struct run *r)
 {
 	uint32_t n = bpf_view_processes(v);
-	int err = 0;
+	int err = close_ended(b, r);
 
 	for (uint32_t i = 0; i < n && !err; i++)
 		err = close_process(v, i, r);

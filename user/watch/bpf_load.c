@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+#include <zlib.h>
 
 /* Storage for a thread may be refused for a moment. */
 #define MARK_TRIES 5
@@ -53,22 +54,18 @@ static int keep_words(enum libbpf_print_level level, const char *fmt, va_list ar
 	return 0;
 }
 
-/* First number of the kernel's version; 0: unknown. */
-static int kernel_major(bool *too_old)
+static bool kernel_too_old(void)
 {
 	struct utsname name;
 	int major = 0, minor = 0;
 
 	if (!uname(&name))
 		sscanf(name.release, "%d.%d", &major, &minor);
-	*too_old = major && (major < 5 || (major == 5 && minor < 8));
-	return major;
+	return major && (major < 5 || (major == 5 && minor < 8));
 }
 
 static int refusal(struct err *e, int code, const char *what)
 {
-	bool too_old;
-
 	if ((code == -EPERM || code == -EACCES) && geteuid() != 0)
 		return err_set(e, code,
 			       "no right to load BPF programs: run as root, or with CAP_BPF "
@@ -80,8 +77,7 @@ static int refusal(struct err *e, int code, const char *what)
 		return err_set(e, code,
 			       "no type information of the kernel "
 			       "(/sys/kernel/btf/vmlinux): BTF is not built in");
-	kernel_major(&too_old);
-	if (too_old)
+	if (kernel_too_old())
 		return err_set(e, code, "this kernel is too old: the programs need Linux 5.8");
 	if (code == -EPERM)
 		return err_set(e, code,
@@ -153,7 +149,7 @@ static const struct way classic_way = {
 	.leave = "on_tp_exit",
 	.begin = "on_tp_newtask",
 	.end = "on_tp_exit_task",
-	.why = "from Linux 7.0 on, BTF tracepoints lose events when a program is preempted",
+	.why = "programs may be preempted here, and BTF tracepoints can lose events then",
 };
 
 #define MARKER "mark_process"
@@ -184,12 +180,12 @@ static int set_stripes(struct bpf_load *l)
 	return map ? bpf_map__set_max_entries(map, l->n_cpus) : -ENOENT;
 }
 
-/* Free slots in their order, so that those handed out are the first n. */
-static int fill(struct bpf_load *l, const char *queue, __u32 first, __u32 end)
+/* Free slots, the first on top of the stack, so that those handed out are the first n. */
+static int fill(struct bpf_load *l, const char *stack, __u32 first, __u32 end)
 {
-	int fd = bpf_object__find_map_fd_by_name(l->object, queue), r = 0;
+	int fd = bpf_object__find_map_fd_by_name(l->object, stack), r = 0;
 
-	for (__u32 i = first; i < end && !r; i++)
+	for (__u32 i = end; i-- > first && !r;)
 		r = bpf_map_update_elem(fd, NULL, &i, BPF_ANY);
 	return r;
 }
@@ -200,7 +196,6 @@ static int set_trace(struct bpf_load *l, struct afs_setup *setup, const struct w
 {
 	struct bpf_map *ring = bpf_object__find_map_by_name(l->object, "records");
 	const struct watch_sink *sink = wish->sink;
-	bool too_old;
 	size_t len;
 
 	if (!ring)
@@ -210,7 +205,7 @@ static int set_trace(struct bpf_load *l, struct afs_setup *setup, const struct w
 	len = records_ring_len(sink->ring_len ? sink->ring_len : RECORDS_RING_LEN);
 	setup->trace = (uint8_t)sink->what;
 	setup->trace_wake = (uint32_t)records_wake_len(len, l->n_cpus);
-	setup->batch = way == &classic_way || kernel_major(&too_old) < 7;
+	setup->batch = way == &classic_way || !bpf_load_preempted();
 	for (unsigned int state = 0; state < AFS_N_STATES; state++)
 		setup->column[state] = account_blocked_column(state / AFS_N_OBJECTS,
 							      state % AFS_N_OBJECTS);
@@ -228,6 +223,8 @@ static int load(struct bpf_load *l, const struct way *way, const struct bpf_load
 	if (!l->skel)
 		return refusal(e, -errno, "open BPF programs");
 	calls_table(setup->calls);
+	if (account_number_named(setup->spread) >= AFS_N_SPREADS)
+		return refusal(e, -ENOSPC, "number the AFP commands");
 	setup->objects_on = setup->requests_on = objects;
 	r = select_programs(l, way);
 	if (!r)
@@ -238,11 +235,13 @@ static int load(struct bpf_load *l, const struct way *way, const struct bpf_load
 		r = l->kind->load(l->skel, l);
 	if (r)
 		return refusal(e, r, "load BPF programs");
-	r = fill(l, "free_thread", 0, AFS_N_THREADS);
+	r = fill(l, "free_thread", 0, wish->n_threads ? wish->n_threads : AFS_N_THREADS);
 	if (!r)
-		r = fill(l, "free_process", 0, AFS_N_PROCESSES);
+		r = fill(l, "free_process", 0,
+			 wish->n_processes ? wish->n_processes : AFS_N_PROCESSES);
 	if (!r)
 		r = fill(l, "free_part", AFS_N_FIXED_PARTS, AFS_N_PARTS);
+	l->shared->span = 1;
 	return r ? refusal(e, r, "fill the maps of the BPF programs") : 0;
 }
 
@@ -326,9 +325,7 @@ static int try_kind(struct bpf_load *l, const struct bpf_load_kind *kind,
 
 struct bpf_load_wish bpf_load_best(void)
 {
-	bool too_old;
-
-	return (struct bpf_load_wish) { .classic = kernel_major(&too_old) >= 7 };
+	return (struct bpf_load_wish) { .classic = bpf_load_preempted() };
 }
 
 /* false: the file cannot be read. */
@@ -343,44 +340,95 @@ static bool read_text(char *out, size_t len, const char *path)
 	return n;
 }
 
-bool bpf_load_preempted(void)
+/* Whether the kernel was built so that it preempts itself unless told otherwise. */
+static bool built_preempted(const char *release)
 {
-	char text[4096];
-	struct utsname name;
-	bool too_old;
+	char boot[128], line[256];
+	bool preempted = true;
+	gzFile f = gzopen("/proc/config.gz", "re");
 
-	if (kernel_major(&too_old) >= 7 || uname(&name))
-		return true;
-	if (read_text(text, sizeof(text), "/sys/kernel/debug/sched/preempt"))
-		return strstr(text, "(full)") || strstr(text, "(lazy)");
-	if (!strstr(name.version, "PREEMPT_DYNAMIC"))
-		return strstr(name.version, "PREEMPT");
-	read_text(text, sizeof(text), "/proc/cmdline");
-	return !strstr(text, "preempt=none") && !strstr(text, "preempt=voluntary");
+	snprintf(boot, sizeof(boot), "/boot/config-%s", release);
+	if (!f)
+		f = gzopen(boot, "re");
+	while (f && gzgets(f, line, sizeof(line)))
+		if (!strcmp(line, "CONFIG_PREEMPT_NONE=y\n") ||
+		    !strcmp(line, "CONFIG_PREEMPT_VOLUNTARY=y\n"))
+			preempted = false;
+	if (f)
+		gzclose(f);
+	return preempted;
 }
 
-static bool misses(const struct bpf_load *l, unsigned int i, uint64_t *out)
+bool bpf_load_preempts(const char *version, const char *mode, const char *cmdline, bool built)
+{
+	if (!strstr(version, "PREEMPT_DYNAMIC"))
+		return strstr(version, "PREEMPT");
+	if (*mode)
+		return strstr(mode, "(full)") || strstr(mode, "(lazy)");
+	if (strstr(cmdline, "preempt="))
+		return !strstr(cmdline, "preempt=none") && !strstr(cmdline, "preempt=voluntary");
+	return built;
+}
+
+bool bpf_load_preempted(void)
+{
+	char mode[256], cmdline[4096];
+	struct utsname name;
+
+	if (uname(&name))
+		return true;
+	read_text(mode, sizeof(mode), "/sys/kernel/debug/sched/preempt");
+	read_text(cmdline, sizeof(cmdline), "/proc/cmdline");
+	return bpf_load_preempts(name.version, mode, cmdline, built_preempted(name.release));
+}
+
+bool bpf_load_misses(const struct bpf_program *p, uint64_t *out)
 {
 	struct bpf_prog_info info = {};
 	__u32 len = sizeof(info);
 
-	if (bpf_obj_get_info_by_fd(bpf_program__fd(l->program[i].program), &info, &len))
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &len) ||
+	    len < offsetof(struct bpf_prog_info, recursion_misses) + sizeof(__u64))
 		return false;
 	*out = info.recursion_misses;
 	return true;
+}
+
+unsigned int bpf_load_cpus(const char *possible)
+{
+	unsigned int n = 0, cpu;
+	int used;
+
+	/* "0-3,8-11": ranges and numbers. */
+	for (const char *at = possible; sscanf(at, "%u%n", &cpu, &used) == 1; at += *at != 0) {
+		n = cpu >= n ? cpu + 1 : n;
+		at += used;
+	}
+	return n;
+}
+
+/* 0: not known. */
+static unsigned int count_cpus(void)
+{
+	char text[4096];
+
+	if (!read_text(text, sizeof(text), "/sys/devices/system/cpu/possible"))
+		return 0;
+	return bpf_load_cpus(text);
 }
 
 int bpf_load_open(struct bpf_load *out, const struct bpf_load_wish *wish, struct err *e)
 {
 	libbpf_print_fn_t old;
 	struct err why = {};
-	int n, r = -ENOENT;
+	int r = -ENOENT;
 
 	memset(out, 0, sizeof(*out));
-	n = libbpf_num_possible_cpus();
-	if (n <= 0)
-		return err_set(e, n ? n : -EIO, "cannot tell the number of CPUs");
-	out->n_cpus = (unsigned int)n;
+	out->n_cpus = count_cpus();
+	if (!out->n_cpus)
+		return err_set(e, -EIO,
+			       "cannot tell the number of CPUs: /sys/devices/system/cpu/possible "
+			       "cannot be read");
 	old = libbpf_set_print(keep_words);
 	if (!wish->by_tid)
 		r = try_kind(out, &calls_kind, wish, e);
@@ -388,7 +436,7 @@ int bpf_load_open(struct bpf_load *out, const struct bpf_load_wish *wish, struct
 		r = try_kind(out, &calls_tid_kind, wish, wish->by_tid ? e : &why);
 	libbpf_set_print(old);
 	for (unsigned int i = 0; !r && i < BPF_LOAD_PROGRAMS; i++)
-		misses(out, i, &out->program[i].missed);
+		bpf_load_misses(out->program[i].program, &out->program[i].missed);
 	return r;
 }
 
@@ -399,7 +447,7 @@ void bpf_load_close(struct bpf_load *l)
 
 bool bpf_load_missed(const struct bpf_load *l, unsigned int i, uint64_t *out)
 {
-	if (!misses(l, i, out))
+	if (!bpf_load_misses(l->program[i].program, out))
 		return false;
 	*out -= l->program[i].missed;
 	return true;
@@ -450,4 +498,29 @@ int bpf_load_mark(struct bpf_load *l, pid_t pid, enum afs_role role, unsigned in
 		    "PID namespace",
 		    pid);
 	return 0;
+}
+
+/* As many as fit into one order. */
+static uint32_t put_slots(__u32 *to, const uint32_t **from, uint32_t *n)
+{
+	uint32_t some = *n < AFS_N_RELEASE ? *n : AFS_N_RELEASE;
+
+	memcpy(to, *from, some * sizeof(*to));
+	*from += some;
+	*n -= some;
+	return some;
+}
+
+int bpf_load_release(struct bpf_load *l, const uint32_t *thread, uint32_t n_threads,
+		     const uint32_t *process, uint32_t n_processes)
+{
+	struct afs_release *release = &l->shared->release;
+	int r = 0;
+
+	while (!r && (n_threads || n_processes)) {
+		release->n_threads = put_slots(release->thread, &thread, &n_threads);
+		release->n_processes = put_slots(release->process, &process, &n_processes);
+		r = run_marker(l);
+	}
+	return r;
 }

@@ -50,17 +50,30 @@ struct bpf_load_wish {
 	bool no_objects; /* do without bpf_probe_read_kernel: no objects, no requests */
 	bool by_tid;     /* find threads by their number, as before Linux 5.11 */
 	bool only;       /* this way or none */
-	const struct watch_sink *sink; /* records to be made; NULL: none */
+	unsigned int n_processes, n_threads; /* slots for them; 0: all that the tables have */
+	const struct watch_sink *sink;       /* records to be made; NULL: none */
 };
 
 struct bpf_load_wish bpf_load_best(void);
 
 /*
- * Whether a BPF program may be preempted in the middle, so that programs on functions and BTF
- * tracepoints are skipped meanwhile: from Linux 7.0 on, and with full or lazy preemption. true,
- * too, where it cannot be told.
+ * Whether this kernel may preempt a BPF program in the middle (full or lazy preemption), so that
+ * programs on functions, and from Linux 7.0 on those on BTF tracepoints, are skipped meanwhile.
+ * Told by what the kernel says of itself, not by its version; true, too, where it cannot be told.
  */
 bool bpf_load_preempted(void);
+
+/*
+ * The same from the kernel's words: uname -v, its mode ("none (voluntary) full"; empty: not to be
+ * read), its command line, and what it was built to do without.
+ */
+bool bpf_load_preempts(const char *version, const char *mode, const char *cmdline, bool built);
+
+/* CPUs' numbers are below this, by the kernel's list of possible ones: it may have gaps. */
+unsigned int bpf_load_cpus(const char *possible);
+
+/* Runs that the kernel skipped; false: it does not say, which it does since Linux 5.12. */
+bool bpf_load_misses(const struct bpf_program *p, uint64_t *out);
 
 /* 0, or a negative errno and the reason in words for the user. */
 int bpf_load_open(struct bpf_load *out, const struct bpf_load_wish *wish, struct err *e);
@@ -72,6 +85,10 @@ void bpf_load_close(struct bpf_load *l);
  */
 int bpf_load_mark(struct bpf_load *l, pid_t pid, enum afs_role role, unsigned int account,
 		  struct err *e);
+
+/* Makes slots free that were cleared. 0 or a negative errno. */
+int bpf_load_release(struct bpf_load *l, const uint32_t *thread, uint32_t n_threads,
+		     const uint32_t *process, uint32_t n_processes);
 
 /* Runs of program i that the kernel skipped since the start; false: it does not say. */
 bool bpf_load_missed(const struct bpf_load *l, unsigned int i, uint64_t *out);

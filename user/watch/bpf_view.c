@@ -3,6 +3,7 @@
 
 #include "watch/bpf_view.h"
 
+#include "base/account.h"
 #include "base/clock.h"
 
 #include <bpf/libbpf.h>
@@ -13,8 +14,8 @@
 #include <unistd.h>
 
 /* NULL: not possible. */
-static const void *map_in(struct bpf_view *v, int i, const struct bpf_load *l, const char *name,
-			  size_t value)
+static void *map_in(struct bpf_view *v, int i, const struct bpf_load *l, const char *name,
+		    size_t value)
 {
 	const struct bpf_map *map = bpf_object__find_map_by_name(l->object, name);
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), len;
@@ -23,7 +24,7 @@ static const void *map_in(struct bpf_view *v, int i, const struct bpf_load *l, c
 	if (!map || bpf_map__value_size(map) != value)
 		return NULL;
 	len = (value * bpf_map__max_entries(map) + page - 1) / page * page;
-	at = mmap(NULL, len, PROT_READ, MAP_SHARED, bpf_map__fd(map), 0);
+	at = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
 	if (at == MAP_FAILED)
 		return NULL;
 	v->map[i].at = at;
@@ -42,7 +43,6 @@ int bpf_view_open(struct bpf_view *v, const struct bpf_load *l, struct err *e)
 	MAP(thread);
 	MAP(process);
 	MAP(stream);
-	MAP(result);
 	MAP(inner);
 	MAP(stripe);
 #undef MAP
@@ -79,11 +79,51 @@ uint32_t bpf_view_processes(const struct bpf_view *v)
 	return n_of(&v->shared->n_processes, AFS_N_PROCESSES);
 }
 
+uint32_t bpf_view_begun(const struct bpf_view *v)
+{
+	return __atomic_load_n(&v->shared->n_begun, __ATOMIC_ACQUIRE);
+}
+
+uint64_t bpf_view_all_calls(const struct bpf_view *v)
+{
+	uint32_t n = bpf_view_threads(v);
+	uint64_t calls = v->ended.calls;
+
+	for (uint32_t i = 0; i < n; i++)
+		calls += v->thread[i].calls;
+	for (uint32_t i = 0; i < AFS_N_PROCESSES; i++)
+		calls += v->thread_calls[i];
+	return calls;
+}
+
+uint64_t bpf_view_calls(const struct bpf_view *v, uint32_t process)
+{
+	uint64_t calls = v->thread_calls[process];
+	uint32_t n = bpf_view_threads(v);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (v->thread[i].tid && v->thread[i].process == process)
+			calls += v->thread[i].calls;
+	return calls;
+}
+
+uint64_t bpf_view_stream_bytes(const struct afs_stream *s)
+{
+	uint64_t bytes = 0;
+
+	for (int way = 0; way < 2; way++)
+		bytes += s->flow[way].unknown + (s->flow[way].frames ? 0 : s->flow[way].early);
+	return bytes;
+}
+
 uint64_t bpf_view_moves(const struct bpf_view *v)
 {
 	uint32_t n = bpf_view_threads(v);
 	const struct afs_thread *t;
 	uint64_t sum = n;
+
+	/* What was read before is read by now. */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 
 	for (uint32_t i = 0; i < n; i++) {
 		t = &v->thread[i];
@@ -121,9 +161,13 @@ void bpf_view_read_compat(const struct bpf_view *v, struct ledger *out)
 	struct afs_compat c;
 
 	out->has_compat[AFS_ROLE_OTHER] = true;
+	for (role = 0; role < AFS_N_ROLES; role++) {
+		out->has_compat[role] |= v->ended.processes[role];
+		out->compat[role] = v->ended.compat[role];
+	}
 	for (uint32_t i = 0; i < n; i++) {
 		role = v->process[i].role;
-		if (role >= AFS_N_ROLES)
+		if (!v->process[i].tgid || role >= AFS_N_ROLES)
 			continue;
 		c = bpf_view_compat(v, i);
 		out->has_compat[role] = true;
@@ -190,13 +234,12 @@ static void add_since(const struct afs_thread *t, uint64_t since, uint64_t now,
 
 	if (t->off == AFS_OFF_RUNQ) {
 		sum->runq_ns += now - since;
-	} else if (t->off != AFS_OFF_BLOCKED) {
+	} else if (t->off == AFS_OFF_NOT) {
 		sum->cpu_ns += now - since;
-	} else if (woken > since && woken < now) {
-		sum->blocked_ns += woken - since;
-		sum->runq_ns += now - woken;
 	} else {
-		sum->blocked_ns += now - since;
+		woken = woken > since && woken < now ? woken : now;
+		*(t->off == AFS_OFF_STOPPED ? &sum->stopped_ns : &sum->blocked_ns) += woken - since;
+		sum->runq_ns += now - woken;
 	}
 }
 
@@ -290,10 +333,32 @@ int bpf_view_read_parts(const struct bpf_view *v, struct ledger *out)
 	return 0;
 }
 
+/* What one CPU did for an account. */
+static void add_account(const struct bpf_view *v, const struct afs_stripe *s, uint8_t spread,
+			struct ledger_account *to)
+{
+	const struct afs_account *sum = &s->account[to->account];
+	const struct afs_spread *from = &s->spread[spread];
+	struct ledger_account one;
+
+	if (!sum->begun && !sum->answered)
+		return;
+	one = (struct ledger_account) { .sum = *sum };
+	if (spread)
+		memcpy(one.hist, from->hist, sizeof(one.hist));
+	if (spread && from->span == v->shared->span) {
+		one.min_ns = from->min_ns;
+		one.max_ns = from->max_ns;
+	}
+	ledger_account_add(to, &one);
+}
+
 int bpf_view_read_accounts(const struct bpf_view *v, struct ledger *out)
 {
+	uint8_t spread[AFS_ACCOUNT_BETWEEN];
 	struct ledger_account *a;
 
+	account_number_named(spread);
 	out->account = calloc(AFS_ACCOUNT_BETWEEN, sizeof(*out->account));
 	if (!out->account)
 		return -ENOMEM;
@@ -301,7 +366,7 @@ int bpf_view_read_accounts(const struct bpf_view *v, struct ledger *out)
 		a = &out->account[out->n_accounts];
 		a->account = (uint16_t)i;
 		for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
-			add(&a->sum, &v->stripe[cpu].account[i], sizeof(a->sum));
+			add_account(v, &v->stripe[cpu], spread[i], a);
 		if (a->sum.begun || a->sum.answered)
 			out->n_accounts++;
 		else
@@ -321,18 +386,31 @@ static int compare_results(const void *a, const void *b)
 
 int bpf_view_read_results(const struct bpf_view *v, struct ledger *out)
 {
-	out->result = calloc(AFS_N_RESULTS, sizeof(*out->result));
+	const struct afs_result *r;
+	size_t n = 0;
+
+	out->result = calloc((size_t)v->n_cpus * AFS_N_RESULTS, sizeof(*out->result));
 	if (!out->result)
 		return -ENOMEM;
-	for (int i = 0; i < AFS_N_RESULTS; i++) {
-		if (!v->result[i].account)
-			continue;
-		out->result[out->n_results++] = (struct ledger_result) {
-			.account = (uint16_t)(v->result[i].account - 1),
-			.code = v->result[i].code,
-			.n = v->result[i].n,
-		};
-	}
+	for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
+		for (int i = 0; i < AFS_N_RESULTS; i++) {
+			r = &v->stripe[cpu].result[i];
+			if (!r->n)
+				continue;
+			out->result[out->n_results++] = (struct ledger_result) {
+				.account = (uint16_t)(r->account - 1),
+				.code = r->code,
+				.n = r->n,
+			};
+		}
 	qsort(out->result, out->n_results, sizeof(*out->result), compare_results);
+	/* Each CPU has counted its own. */
+	for (size_t i = 0; i < out->n_results; i++) {
+		if (n && !compare_results(&out->result[n - 1], &out->result[i]))
+			out->result[n - 1].n += out->result[i].n;
+		else
+			out->result[n++] = out->result[i];
+	}
+	out->n_results = n;
 	return 0;
 }

@@ -10,7 +10,15 @@
 #include "base/ledger.h"
 #include "watch/bpf_load.h"
 
-#define BPF_VIEW_MAPS 6
+#define BPF_VIEW_MAPS 5
+
+/* Of processes that have ended and whose slots were cleared (watch/slots.h). */
+struct bpf_view_ended {
+	uint64_t processes[AFS_N_ROLES];
+	struct afs_compat compat[AFS_N_ROLES];
+	uint64_t calls;
+	uint64_t stream_bytes, dropped, overrun, before; /* of their clients' connections */
+};
 
 struct bpf_view {
 	struct {
@@ -19,20 +27,33 @@ struct bpf_view {
 	} map[BPF_VIEW_MAPS];
 	unsigned int n_cpus;
 	const struct afs_shared *shared;
-	const struct afs_thread *thread;
-	const struct afs_process *process;
-	const struct afs_stream *stream;
-	const struct afs_result *result;
-	const struct afs_inner *inner;
-	const struct afs_stripe *stripe; /* by CPU */
+	/* Only watch/slots.c writes here. */
+	struct afs_thread *thread;
+	struct afs_process *process;
+	struct afs_stream *stream;
+	struct afs_inner *inner;
+	struct afs_stripe *stripe; /* by CPU */
+	struct bpf_view_ended ended;
+	uint64_t
+	    thread_calls[AFS_N_PROCESSES]; /* of threads whose slots were cleared, by process */
 };
 
 int bpf_view_open(struct bpf_view *v, const struct bpf_load *l, struct err *e);
 void bpf_view_close(struct bpf_view *v);
 
-/* Slots handed out so far: the first n. */
+/* Slots in use until now: the first n. */
 uint32_t bpf_view_threads(const struct bpf_view *v);
 uint32_t bpf_view_processes(const struct bpf_view *v);
+
+/* Processes watched until now, and calls of all. */
+uint32_t bpf_view_begun(const struct bpf_view *v);
+uint64_t bpf_view_all_calls(const struct bpf_view *v);
+
+/* Calls of one process. */
+uint64_t bpf_view_calls(const struct bpf_view *v, uint32_t process);
+
+/* Bytes of a client's connection in no frame that could be told. */
+uint64_t bpf_view_stream_bytes(const struct afs_stream *s);
 
 /*
  * Changes whenever a thread enters a call, returns, or gets or leaves a CPU, and with each look

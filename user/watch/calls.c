@@ -56,6 +56,16 @@ struct calls_row {
 		}                                                                                  \
 	}
 
+/* W: a wait for something else than that descriptors are ready. */
+#define W(number, call_name, what)                                                                 \
+	{                                                                                          \
+		.nr = number, .name = #call_name, .call = {                                        \
+			.class = AFS_CLASS_WAIT,                                                   \
+			.fd = AFS_FD_NONE,                                                         \
+			.waits = AFS_WAITS_##what,                                                 \
+		}                                                                                  \
+	}
+
 static const struct calls_row rows[] = {
 	D(READ, read, 0, READS, BUF, 0),
 	F(READ, pread64, 0, READS),
@@ -167,11 +177,11 @@ static const struct calls_row rows[] = {
 	P(WAIT, epoll_wait),
 	P(WAIT, epoll_pwait),
 	P(WAIT, epoll_pwait2),
-	P(WAIT, nanosleep),
-	P(WAIT, clock_nanosleep),
-	P(WAIT, futex),
-	P(WAIT, futex_waitv),
-	N(WAIT, futex_wait, 455),
+	W(TEXT(SYS_nanosleep), nanosleep, TIME),
+	W(TEXT(SYS_clock_nanosleep), clock_nanosleep, TIME),
+	W(TEXT(SYS_futex), futex, LOCK),
+	W(TEXT(SYS_futex_waitv), futex_waitv, LOCK),
+	W("455", futex_wait, LOCK),
 	P(WAIT, pause),
 	P(WAIT, restart_syscall), /* goes on with one of the above */
 	P(WAIT, rt_sigsuspend),
@@ -318,7 +328,8 @@ const char *calls_name(int nr)
 
 bool calls_is_sleep(int nr)
 {
-	const char *name = calls_name(nr);
-
-	return name && (!strcmp(name, "nanosleep") || !strcmp(name, "clock_nanosleep"));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (row_nr(&rows[i]) == nr && nr >= 0)
+			return rows[i].call.waits == AFS_WAITS_TIME;
+	return false;
 }

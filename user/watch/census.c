@@ -5,7 +5,6 @@
 
 #include "watch/procfs.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define ARGS_MAX 4096
@@ -22,6 +22,7 @@ struct reading {
 	struct census *c;
 	const char *const *names;
 	pid_t pid;
+	uint16_t port;
 };
 
 static void *grown(void *list, size_t n, size_t *room, size_t size)
@@ -137,14 +138,19 @@ static bool link_of(char *out, size_t len, pid_t pid, const char *name)
 	return n > 0;
 }
 
-/* What is the same file has the same number; 0: not to be seen. */
+/*
+ * What is the same file has the same number; 0: not to be seen. Asks no file server and no FUSE
+ * daemon, which might not answer.
+ */
 static uint64_t number_of(pid_t pid, const char *name)
 {
-	struct stat st;
+	struct statx st;
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	return stat(path, &st) ? 0 : st.st_ino ^ (uint64_t)st.st_dev << 32;
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &st))
+		return 0;
+	return st.stx_ino ^ (uint64_t)makedev(st.stx_dev_major, st.stx_dev_minor) << 32;
 }
 
 /* The argument of -F: "-F FILE", "-FFILE". */
@@ -188,6 +194,12 @@ static void read_places(struct census_process *p)
 		census_below(p->cwd, sizeof(p->cwd), text, root);
 }
 
+void census_look(struct census_process *p)
+{
+	read_places(p);
+	read_conf(p);
+}
+
 static int read_process(void *arg, pid_t pid)
 {
 	struct census_process p = { .pid = pid };
@@ -201,13 +213,10 @@ static int read_process(void *arg, pid_t pid)
 		return 0;
 	p.ppid = st.ppid;
 	p.started = st.started;
-	/* Whoever named it may have thought of our terminal. */
-	for (size_t i = 0; i < sizeof(p.comm) - 1 && st.comm[i]; i++)
-		p.comm[i] = iscntrl((unsigned char)st.comm[i]) ? '?' : st.comm[i];
+	snprintf(p.comm, sizeof(p.comm), "%s", st.comm);
 	p.has_uid = !procfs_status(uids, sizeof(uids), pid, "Uid") &&
 		    sscanf(uids, "%*u %" SCNu32, &p.uid) == 1;
 	p.net = number_of(pid, "ns/net");
-	read_conf(&p);
 	read_places(&p);
 	return census_add_process(r->c, &p);
 }
@@ -318,9 +327,31 @@ static int read_holds(struct census *c)
 	return 0;
 }
 
-int census_read(struct census *out, const char *const *names, pid_t pid, struct err *e)
+/*
+ * Command lines may hold secrets, and reading one waits for a process that is stuck in memory:
+ * only those of the wanted, and of who listens as they may.
+ */
+static void read_confs(struct reading *r)
 {
-	struct reading r = { .c = out, .names = names, .pid = pid };
+	struct census *c = r->c;
+	size_t wanted = census_find(c, r->pid);
+	/* Who may be a session: its parent is the server then. */
+	pid_t above = wanted < c->n_processes ? c->process[wanted].ppid : 0;
+	bool listens;
+
+	for (size_t i = 0, k = 0; i < c->n_processes; i++) {
+		for (listens = false; k < c->n_holds && c->hold[k].process == i; k++)
+			listens |= c->socket[c->hold[k].socket].listening &&
+				   c->socket[c->hold[k].socket].tcp.local.port == r->port;
+		if (listens || c->process[i].pid == above || is_wanted(r, &c->process[i]))
+			read_conf(&c->process[i]);
+	}
+}
+
+int census_read(struct census *out, const char *const *names, pid_t pid, uint16_t port,
+		struct err *e)
+{
+	struct reading r = { .c = out, .names = names, .pid = pid, .port = port };
 	int err;
 
 	memset(out, 0, sizeof(*out));
@@ -334,6 +365,8 @@ int census_read(struct census *out, const char *const *names, pid_t pid, struct 
 		return err_set(e, err, "cannot list sockets: /proc/net/tcp: %s", strerror(-err));
 	census_sort(out);
 	err = read_holds(out);
+	if (!err)
+		read_confs(&r);
 	return err ? err_set(e, err, "out of memory") : 0;
 }
 

@@ -23,7 +23,7 @@ struct census_process {
 	uint64_t started; /* ticks after boot */
 	char comm[32];
 	char exe[CENSUS_PATH_MAX];  /* below its root; empty: not to be seen */
-	char conf[CENSUS_PATH_MAX]; /* argument of -F; empty: none */
+	char conf[CENSUS_PATH_MAX]; /* argument of -F; empty: none, or not read */
 	char cwd[CENSUS_PATH_MAX];  /* below its root; empty: not to be seen, or its root */
 	uint64_t root;              /* number of its root; 0: not to be seen */
 	uint64_t net;               /* number of its network namespace; 0: not to be seen */
@@ -53,11 +53,16 @@ struct census {
 	struct census_hold *hold;
 };
 
+/* Reads root, exe, cwd and conf of the process pid. */
+void census_look(struct census_process *p);
+
 /*
  * 0 or a negative errno; census_fini in both cases. Sockets of other network namespaces are read
  * for processes whose comm is in names (which ends with NULL), and for the process pid (0: none).
+ * Of these and of who listens on port (0: none) the command line is read, of nobody else.
  */
-int census_read(struct census *out, const char *const *names, pid_t pid, struct err *e);
+int census_read(struct census *out, const char *const *names, pid_t pid, uint16_t port,
+		struct err *e);
 void census_fini(struct census *c);
 
 /* Index of a process; c->n_processes: not there. */

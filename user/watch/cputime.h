@@ -26,8 +26,7 @@ struct cputime {
 	struct watch_times gone; /* of threads that have ended */
 };
 
-/* Begins with what its threads have now. 0 or -errno: then it can be read and closed, and says 0.
- */
+/* Begins with what its threads have now. 0 or -errno: then it reads as 0. */
 int cputime_open(struct cputime *c, pid_t pid);
 void cputime_close(struct cputime *c);
 

@@ -19,9 +19,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* The first PID namespace's inode number is the same in every kernel (PROC_PID_INIT_INO). */
-#define FIRST_PID_NS 0xEFFFFFFCu
-
 struct ladder {
 	struct ladder_step *step;
 	size_t n, max;
@@ -69,13 +66,6 @@ static bool read_line(char *out, int len, const char *path)
 	return ok;
 }
 
-static bool in_first_pid_namespace(void)
-{
-	struct stat st;
-
-	return stat("/proc/self/ns/pid", &st) || st.st_ino == FIRST_PID_NS;
-}
-
 /* Ways to count calls by BPF, from the best to the weakest. */
 struct bpf_way {
 	const char *rung;
@@ -120,7 +110,7 @@ static void try_bpf(struct ladder *l, const struct bpf_way *way, struct found *f
 	struct err e = {};
 	int r;
 
-	if (!in_first_pid_namespace()) {
+	if (!procfs_first_pid_namespace()) {
 		say(add(l, "calls", way->rung, false),
 		    "this is not the first PID namespace: the kernel's process numbers are not "
 		    "those seen here; run on the host itself");
@@ -306,7 +296,7 @@ static void look_preemption(struct ladder *l)
 	if (strstr(name.version, "PREEMPT_RT"))
 		model = "real time";
 	else if (strstr(name.version, "PREEMPT_DYNAMIC"))
-		model = "chosen at boot; which is not to be seen without debugfs";
+		model = "chosen at boot, and cannot be read without debugfs";
 	else if (strstr(name.version, "PREEMPT"))
 		model = "full";
 	say(add(l, "kernel", "preemption", true), "%s", model);
@@ -339,7 +329,7 @@ int ladder_look(struct ladder_step *out, size_t max, struct err *e)
 {
 	struct ladder l = { .step = out, .max = max };
 	struct found found = {};
-	bool first = in_first_pid_namespace();
+	bool first = procfs_first_pid_namespace();
 
 	(void)e;
 	look_calls(&l, &found);

@@ -3,13 +3,18 @@
 
 #include "watch/objects.h"
 
+#include "watch/patient.h"
 #include "watch/procfs.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+/* For a file system that has to ask somebody. */
+#define PATIENCE_MS 1000
 
 static void add(struct target *t, struct afs_inode *list, uint32_t *n,
 		const struct afs_inode *inode)
@@ -28,6 +33,13 @@ void objects_add_socket(struct target *t, uint64_t ino, enum afs_object object)
 	const struct afs_inode inode = { .ino = ino, .object = object };
 
 	add(t, t->known.socket, &t->known.n_sockets, &inode);
+}
+
+void objects_add_bound(struct target *t, uint64_t ino, uint32_t dev)
+{
+	const struct afs_inode inode = { .ino = ino, .dev = dev, .object = AFS_OBJECT_CNID };
+
+	add(t, t->known.file, &t->known.n_files, &inode);
 }
 
 bool objects_is_sqlite(const char *path)
@@ -72,58 +84,89 @@ static bool folder_of(struct afs_inode *out, pid_t pid, int fd, const char *name
 	return false;
 }
 
-static void add_folder(struct target *t, pid_t pid, int fd, const char *name)
-{
-	struct afs_inode inode = { .object = AFS_OBJECT_CNIDDB };
+/* An open file, and what there is to know of it. */
+struct found {
+	pid_t pid;
+	int fd;
+	const char *name;
+	struct {
+		bool regular, has_folder, has_file;
+		struct afs_inode folder, file;
+	} is;
+};
 
-	if (folder_of(&inode, pid, fd, name))
-		add(t, t->known.dir, &t->known.n_dirs, &inode);
-}
-
-static bool is_regular(pid_t pid, int fd)
+static void look(void *arg)
 {
+	struct found *f = arg;
 	char link[64];
 	struct stat st;
 
-	snprintf(link, sizeof(link), "/proc/%d/fd/%d", pid, fd);
-	return !stat(link, &st) && S_ISREG(st.st_mode);
+	snprintf(link, sizeof(link), "/proc/%d/fd/%d", f->pid, f->fd);
+	f->is.regular = !stat(link, &st) && S_ISREG(st.st_mode);
+	if (!f->is.regular)
+		return;
+	f->is.has_folder = folder_of(&f->is.folder, f->pid, f->fd, f->name);
+	f->is.has_file = !procfs_inode(&f->is.file, f->pid, link);
 }
 
-static bool is_cnid(const struct target *t, pid_t pid)
+/* Whether it is a regular file. One that does not answer is left out, and none like it is asked. */
+static bool find(struct target *t, struct found *f)
+{
+	int r = 0;
+
+	if (procfs_fd_is_local(f->pid, f->fd))
+		look(f);
+	else if (!t->stuck)
+		r = patient_call(look, f, &f->is, sizeof(f->is), PATIENCE_MS);
+	if (r == -ETIMEDOUT) {
+		t->stuck = true;
+		snprintf(t->note, sizeof(t->note),
+			 "process %d has %.200s open, whose file system did not answer for %d s: "
+			 "whether such files are logs or a CNID database is not known, their calls "
+			 "count as those on data",
+			 f->pid, f->name, PATIENCE_MS / 1000);
+	}
+	return !r && f->is.regular;
+}
+
+/* NULL: it is none. */
+static const struct target_process *cnid_server(const struct target *t, pid_t pid)
 {
 	for (size_t i = 0; i < t->n_cnid; i++)
 		if (t->cnid[i].pid == pid && !t->cnid[i].ended)
-			return true;
-	return false;
+			return &t->cnid[i];
+	return NULL;
 }
 
-/* The databases: what a CNID server has open for writing in place, SQLite files in afpd. */
+/*
+ * The databases: what cnid_dbd has open for writing in place, SQLite files in afpd. The files of a
+ * database server are its own in any folder, and nobody else opens them.
+ */
 static int add_database(void *arg, pid_t pid, int fd, const char *name)
 {
+	struct found f = { .pid = pid, .fd = fd, .name = name };
 	struct target *t = arg;
+	const struct target_process *cnid = cnid_server(t, pid);
 	unsigned int flags = 0;
 
-	if (name[0] != '/' || !is_regular(pid, fd))
+	if (name[0] != '/' || (cnid ? cnid->database : !objects_is_sqlite(name)))
 		return 0;
-	if (!is_cnid(t, pid)) {
-		if (!objects_is_sqlite(name))
-			return 0;
+	if (cnid && (procfs_fd_flags(&flags, pid, fd) || (flags & O_ACCMODE) != O_RDWR))
+		return 0;
+	if (!find(t, &f))
+		return 0;
+	if (!cnid)
 		t->cnid_inside = true;
-	} else if (procfs_fd_flags(&flags, pid, fd) || (flags & O_ACCMODE) != O_RDWR) {
-		return 0;
-	}
-	add_folder(t, pid, fd, name);
+	f.is.folder.object = AFS_OBJECT_CNIDDB;
+	if (f.is.has_folder)
+		add(t, t->known.dir, &t->known.n_dirs, &f.is.folder);
 	return 0;
 }
 
-static bool in_known_folder(const struct target *t, pid_t pid, int fd, const char *name)
+static bool is_known_folder(const struct target *t, const struct afs_inode *dir)
 {
-	struct afs_inode dir = {};
-
-	if (!folder_of(&dir, pid, fd, name))
-		return false;
 	for (uint32_t i = 0; i < t->known.n_dirs; i++)
-		if (t->known.dir[i].ino == dir.ino && t->known.dir[i].dev == dir.dev)
+		if (t->known.dir[i].ino == dir->ino && t->known.dir[i].dev == dir->dev)
 			return true;
 	return false;
 }
@@ -131,20 +174,19 @@ static bool in_known_folder(const struct target *t, pid_t pid, int fd, const cha
 /* Logs: regular files that are only ever appended to, and standard output and error. */
 static int add_log(void *arg, pid_t pid, int fd, const char *name)
 {
-	struct afs_inode inode = { .object = AFS_OBJECT_LOG };
+	struct found f = { .pid = pid, .fd = fd, .name = name };
 	struct target *t = arg;
 	unsigned int flags = 0;
-	char link[64];
 
-	if (name[0] != '/' || !is_regular(pid, fd) || procfs_fd_flags(&flags, pid, fd))
+	if (name[0] != '/' || procfs_fd_flags(&flags, pid, fd))
 		return 0;
 	if ((flags & O_ACCMODE) != O_WRONLY || (!(flags & O_APPEND) && fd != 1 && fd != 2))
 		return 0;
-	if (in_known_folder(t, pid, fd, name))
+	if (!find(t, &f) || (f.is.has_folder && is_known_folder(t, &f.is.folder)))
 		return 0;
-	snprintf(link, sizeof(link), "/proc/%d/fd/%d", pid, fd);
-	if (!procfs_inode(&inode, pid, link))
-		add(t, t->known.file, &t->known.n_files, &inode);
+	f.is.file.object = AFS_OBJECT_LOG;
+	if (f.is.has_file)
+		add(t, t->known.file, &t->known.n_files, &f.is.file);
 	return 0;
 }
 

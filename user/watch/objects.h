@@ -12,6 +12,9 @@
 
 void objects_add_socket(struct target *t, uint64_t ino, enum afs_object object);
 
+/* The file that a CNID server's Unix socket is bound to: all connections to it are CNID's. */
+void objects_add_bound(struct target *t, uint64_t ino, uint32_t dev);
+
 /* From the open files of t->afpd and t->cnid. */
 void objects_add_files(struct target *t);
 

@@ -13,22 +13,53 @@ static void cpus_of(char *out, size_t len, pid_t pid)
 		snprintf(out, len, "?");
 }
 
+/*
+ * Which start of the server this is: of the process that sessions descend from. Runs of one
+ * start have the same text; it is not known where that process has ended.
+ */
+static int note_start(struct run *r, pid_t pid, const struct procfs_stat *st)
+{
+	struct procfs_stat parent;
+
+	if (run_note_find(&r->server, "afpd.start"))
+		return 0;
+	if (st->ppid > 1 && !procfs_stat(&parent, st->ppid) && !strcmp(parent.comm, st->comm))
+		return run_note(&r->server, "afpd.start", "pid %d, %llu ticks after boot", st->ppid,
+				(unsigned long long)parent.started);
+	/* A session that has outlived it leads no group of processes. */
+	if (getpgid(pid) != pid)
+		return 0;
+	return run_note(&r->server, "afpd.start", "pid %d, %llu ticks after boot", pid,
+			(unsigned long long)st->started);
+}
+
 int place_note(struct run *r, pid_t pid, enum afs_role role)
 {
-	char uids[64], cpus[128], key[32];
+	const char *name = ledger_role_name(role);
+	char uids[64], cpus[128], key[48];
 	struct procfs_stat st;
 	unsigned int real = 0, effective = 0;
-	int err;
+	int err = 0;
 
 	if (procfs_stat(&st, pid) || procfs_status(uids, sizeof(uids), pid, "Uid"))
-		return run_note(&r->server, ledger_role_name(role), "pid %d, has ended", pid);
+		return run_note(&r->server, name, "pid %d, has ended", pid);
 	sscanf(uids, "%u %u", &real, &effective);
-	err = run_note(&r->server, ledger_role_name(role), "pid %d (%s), user id %u, effective %u",
-		       pid, st.comm, real, effective);
+	/* cnid_metad belongs to cnid_dbd; a database server goes by its own name. */
+	if (role == AFS_ROLE_CNID && strncmp(st.comm, "cnid_", 5) != 0) {
+		name = st.comm;
+		if (!run_note_find(&r->server, RUN_CNID_PROGRAM))
+			err = run_note(&r->server, RUN_CNID_PROGRAM, "%s", name);
+	}
+	if (!err)
+		err = run_note(&r->server, name, "pid %d (%s), user id %u, effective %u", pid,
+			       st.comm, real, effective);
 	if (err)
 		return err;
 	cpus_of(cpus, sizeof(cpus), pid);
-	snprintf(key, sizeof(key), "%s.cpus", ledger_role_name(role));
+	snprintf(key, sizeof(key), "%s.cpus", name);
+	err = role == AFS_ROLE_AFPD ? note_start(r, pid, &st) : 0;
+	if (err)
+		return err;
 	return run_note(&r->server, key, "allowed %s, last on %d", cpus, st.cpu);
 }
 

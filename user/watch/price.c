@@ -5,6 +5,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <unistd.h>
 
@@ -64,12 +65,14 @@ int price_note(struct price *p, const struct bpf_load *l, uint64_t calls, struct
 		return run_note(&r->rungs, "price",
 				"not known: the kernel kept no statistics of the programs");
 	call = mean(p, 0) + mean(p, 1);
-	all = call * (double)calls / 1e6;
+	all = call * (double)calls;
+	if (run_note(&r->rungs, "price_ns", "%.0f", all))
+		return -ENOMEM;
 	return run_note(
 	    &r->rungs, "price",
 	    "%.0f ns in the programs for each system call (entry %.0f, return %.0f; the "
 	    "kernel's statistics of %" PRIu64
 	    " entries, of all processes), %.0f ns for each switch of "
 	    "threads; for all %" PRIu64 " calls %.0f ms",
-	    call, mean(p, 0), mean(p, 1), runs, mean(p, 2), calls, all);
+	    call, mean(p, 0), mean(p, 1), runs, mean(p, 2), calls, all / 1e6);
 }

@@ -173,6 +173,18 @@ int procfs_status(char *out, size_t out_len, pid_t pid, const char *key)
 	return 0;
 }
 
+int procfs_each_variable(pid_t pid, int (*fn)(void *arg, const char *word), void *arg)
+{
+	char path[PATH_LEN], text[16384] = "";
+	int r;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+	r = read_file(text, sizeof(text), path);
+	for (const char *at = text; at < text + sizeof(text) && *at && !r; at += strlen(at) + 1)
+		r = fn(arg, at);
+	return r;
+}
+
 struct each_process {
 	int (*fn)(void *arg, pid_t pid);
 	void *arg;
@@ -240,12 +252,12 @@ int procfs_fd_flags(unsigned int *out, pid_t pid, int fd)
 	return r;
 }
 
-/* Device of a mount, as the kernel numbers it; 0: not found. */
-static uint32_t device_of_mount(pid_t pid, unsigned int mount)
+/* Device of a mount, as the kernel numbers it, and its file system; 0: not found. */
+static uint32_t device_of_mount(pid_t pid, unsigned int mount, char type[32])
 {
 	unsigned int id, major_nr, minor_nr;
 	uint32_t dev = 0;
-	char path[PATH_LEN], *line = NULL;
+	char path[PATH_LEN], *line = NULL, *rest;
 	size_t len = 0;
 	FILE *f;
 
@@ -256,14 +268,34 @@ static uint32_t device_of_mount(pid_t pid, unsigned int mount)
 	while (!dev && getline(&line, &len, f) > 0)
 		if (sscanf(line, "%u %*u %u:%u", &id, &major_nr, &minor_nr) == 3 && id == mount)
 			dev = major_nr << 20 | minor_nr;
+	rest = dev ? strstr(line, " - ") : NULL;
+	if (!rest || sscanf(rest, " - %31s", type) != 1)
+		type[0] = '\0';
 	free(line);
 	fclose(f);
 	return dev;
 }
 
+bool procfs_fd_is_local(pid_t pid, int fd)
+{
+	static const char *const local[] = { "ext4",     "ext3",   "ext2",   "xfs",      "btrfs",
+					     "tmpfs",    "zfs",    "f2fs",   "bcachefs", "overlay",
+					     "devtmpfs", "devpts", "rootfs", "ramfs" };
+	char path[PATH_LEN], text[512], type[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
+	if (read_file(text, sizeof(text), path) ||
+	    !device_of_mount(pid, (unsigned int)number_of(text, "mnt_id", 10), type))
+		return false;
+	for (size_t i = 0; i < sizeof(local) / sizeof(local[0]); i++)
+		if (!strcmp(type, local[i]))
+			return true;
+	return false;
+}
+
 int procfs_inode(struct afs_inode *out, pid_t pid, const char *path)
 {
-	char own[PATH_LEN], text[512];
+	char own[PATH_LEN], text[512], type[32];
 	struct stat st;
 	int fd, r = 0;
 
@@ -279,8 +311,18 @@ int procfs_inode(struct afs_inode *out, pid_t pid, const char *path)
 	if (r)
 		return r;
 	out->ino = line_of(text, "ino") ? number_of(text, "ino", 10) : st.st_ino;
-	out->dev = device_of_mount(pid, (unsigned int)number_of(text, "mnt_id", 10));
+	out->dev = device_of_mount(pid, (unsigned int)number_of(text, "mnt_id", 10), type);
 	if (!out->dev)
 		out->dev = major(st.st_dev) << 20 | minor(st.st_dev);
 	return 0;
+}
+
+/* The number that the kernel gives the first one. */
+#define FIRST_PID_NS 0xEFFFFFFCu
+
+bool procfs_first_pid_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) || st.st_ino == FIRST_PID_NS;
 }

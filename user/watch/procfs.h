@@ -38,6 +38,12 @@ int procfs_each_thread(pid_t pid, int (*fn)(void *arg, int tid), void *arg);
 /* The value of "key:" in /proc/PID/status, cut to fit; pid 0: this process. */
 int procfs_status(char *out, size_t out_len, pid_t pid, const char *key);
 
+/*
+ * Calls fn for each "NAME=VALUE" of the environment in which a process began (its first 16 KiB),
+ * until fn returns other than 0, which is handed back.
+ */
+int procfs_each_variable(pid_t pid, int (*fn)(void *arg, const char *word), void *arg);
+
 /* Calls fn for each process until it returns other than 0, which is handed back. */
 int procfs_each(int (*fn)(void *arg, pid_t pid), void *arg);
 
@@ -54,10 +60,19 @@ uint64_t procfs_socket(const char *name);
 int procfs_fd_flags(unsigned int *out, pid_t pid, int fd);
 
 /*
+ * Whether a descriptor's file is of a file system that answers by itself: no server and no FUSE
+ * daemon can hold up who looks at it. Asks none.
+ */
+bool procfs_fd_is_local(pid_t pid, int fd);
+
+/*
  * What the kernel itself calls the inode that path leads to, links followed. stat() may say
  * something else on btrfs and overlayfs. pid: the process whose mounts path belongs to.
  * out->object is left alone.
  */
 int procfs_inode(struct afs_inode *out, pid_t pid, const char *path);
+
+/* false: process numbers are not the host's, as in most containers. */
+bool procfs_first_pid_namespace(void);
 
 #endif

@@ -22,6 +22,7 @@ struct rung {
 	/* One of watch.h each. */
 	bool (*settle)(void *state);
 	int (*read)(void *state, struct ledger *out);
+	void (*span)(void *state); /* NULL: it knows no extremes */
 	/* Counts no more, so that all books can be closed; NULL: nothing to do. */
 	void (*stop)(void *state);
 	/* Looks at what only living processes show; NULL: nothing. true: there are new ones. */

@@ -14,9 +14,11 @@
 #include "watch/price.h"
 #include "watch/records.h"
 #include "watch/sessions.h"
+#include "watch/slots.h"
 #include "watch/storage.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,11 +37,14 @@ struct bpf_rung {
 	struct bpf_load load;
 	struct bpf_view view;
 	struct sessions *sessions;
+	struct slots *slots;
+	struct books books;
 	struct price price;
 	struct records *records;        /* NULL: nobody wants them */
 	struct storage *storage;        /* NULL: nothing can be observed */
 	char storage_why[ERR_TEXT_MAX]; /* why it is NULL */
-	uint32_t n_processes;           /* at the last tick */
+	uint32_t n_begun;               /* processes, at the last tick, and ... */
+	uint32_t n_unserved;            /* ... CNID connections to nobody who is watched */
 	bool sleeps[AFS_N_CALLS];
 	bool crowded;
 };
@@ -56,6 +61,8 @@ static void bpf_free(void *state)
 	bpf_view_close(&b->view);
 	bpf_load_close(&b->load);
 	sessions_free(b->sessions);
+	slots_free(b->slots);
+	books_fini(&b->books);
 	free(b);
 }
 
@@ -87,7 +94,8 @@ int rung_bpf_open(void **state, const struct bpf_load_wish *wish, struct err *e)
 	if (r)
 		goto fail;
 	b->sessions = sessions_new();
-	if (!b->sessions) {
+	b->slots = slots_new();
+	if (!b->sessions || !b->slots) {
 		r = err_set(e, -ENOMEM, "out of memory");
 		goto fail;
 	}
@@ -122,6 +130,12 @@ static bool is_idle(const struct afs_thread *t, int32_t nr)
 	       (object == AFS_OBJECT_CLIENT || object == AFS_OBJECT_CNID);
 }
 
+/* A database server's own threads, and those that serve others: they are never quiet. */
+static bool is_others(const struct afs_thread *t)
+{
+	return t->role == AFS_ROLE_CNID && t->account == AFS_ACCOUNT_THREADS;
+}
+
 /*
  * One look at all threads. false: one is at work. Otherwise *moves is a number that changes
  * whenever a thread makes a call, but for threads that sleep for a time: they wake for themselves.
@@ -135,7 +149,7 @@ static bool look_at_threads(const struct bpf_rung *b, uint64_t *moves)
 	*moves = n;
 	for (uint32_t i = 0; i < n; i++) {
 		t = &b->view.thread[i];
-		if (__atomic_load_n(&t->ended, __ATOMIC_ACQUIRE) || t->stopped)
+		if (__atomic_load_n(&t->ended, __ATOMIC_ACQUIRE) || t->stopped || is_others(t))
 			continue;
 		nr = __atomic_load_n(&t->nr, __ATOMIC_ACQUIRE);
 		if (!t->tid || nr == AFS_NR_NONE || !is_idle(t, nr))
@@ -295,8 +309,16 @@ static int bpf_read(void *state, struct ledger *out)
 	return r;
 }
 
+static void bpf_span(void *state)
+{
+	struct bpf_rung *b = state;
+
+	__atomic_add_fetch(&b->load.shared->span, 1, __ATOMIC_RELEASE);
+}
+
 static int finish_skipped(const struct bpf_rung *b, struct run *r)
 {
+	bool known = true;
 	uint64_t missed;
 	char what[96];
 	int err = 0;
@@ -307,11 +329,14 @@ static int finish_skipped(const struct bpf_rung *b, struct run *r)
 				 b->load.program[i].name);
 			err = run_loss(r, what, missed);
 		} else {
-			err = run_note(&r->warnings, "losses",
-				       "the kernel does not tell how often it skipped %s",
-				       b->load.program[i].name);
+			known = false;
 		}
 	}
+	if (!err && !known)
+		err = run_note(
+		    &r->warnings, "losses",
+		    "whether the kernel skipped a program is n/a: it says so since Linux "
+		    "5.12 only. The cross-checks would show it");
 	return err;
 }
 
@@ -319,17 +344,14 @@ static int finish_skipped(const struct bpf_rung *b, struct run *r)
 static int finish_streams(const struct bpf_rung *b, struct run *r)
 {
 	uint32_t n = bpf_view_processes(&b->view);
-	uint64_t bytes = 0, dropped = 0, overrun = 0;
-	const struct afs_stream *s;
+	uint64_t bytes = b->view.ended.stream_bytes, dropped = b->view.ended.dropped;
+	uint64_t overrun = b->view.ended.overrun;
 	int err;
 
 	for (uint32_t i = 0; i < n; i++) {
-		s = &b->view.stream[i];
-		for (int way = 0; way < 2; way++)
-			bytes += s->flow[way].unknown +
-				 (s->flow[way].frames ? 0 : s->flow[way].early);
-		dropped += s->dropped;
-		overrun += s->overrun;
+		bytes += bpf_view_stream_bytes(&b->view.stream[i]);
+		dropped += b->view.stream[i].dropped;
+		overrun += b->view.stream[i].overrun;
 	}
 	err = run_loss(r, "requests without an answer or answers without a request", dropped);
 	if (!err)
@@ -396,8 +418,34 @@ static int finish_losses(const struct bpf_rung *b, struct run *r)
 	if (!err)
 		err = run_loss(r, "result codes not counted: no room", lost->results);
 	if (!err)
+		err = run_loss(r, "CNID connections forgotten: no room", lost->links);
+	if (!err)
 		err = finish_records(b, r);
 	return err || !b->load.requests ? err : finish_streams(b, r);
+}
+
+/* What is in no ledger because it is none of what these count. */
+static int finish_uncounted(const struct bpf_rung *b, struct run *r)
+{
+	uint32_t n = bpf_view_processes(&b->view);
+	uint64_t before = b->view.ended.before, uring = b->view.shared->lost.uring;
+	int err = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		before += b->view.stream[i].before;
+	if (before)
+		err = run_note(&r->rungs, "requests.before",
+			       "%" PRIu64
+			       " requests had begun before the watch and are not counted: "
+			       "only their replies were seen",
+			       before);
+	if (!err && uring)
+		err = run_note(
+		    &r->warnings, "io_uring",
+		    "%" PRIu64 " operations by io_uring are not in the calls ledger, nor in "
+		    "any request: the kernel does them without a system call of their own",
+		    uring);
+	return err;
 }
 
 static int finish_rungs(const struct bpf_rung *b, struct run *r)
@@ -432,15 +480,33 @@ static void bpf_stop(void *state)
 	bpf_settle(b);
 }
 
+/* What is known of a process that has ended, before its slot is cleared. */
+static int take_over(void *state, uint32_t process)
+{
+	struct bpf_rung *b = state;
+	int r = sessions_end(b->sessions, &b->view, process);
+
+	if (b->storage)
+		storage_forget(b->storage, process);
+	return r ? r : books_end(&b->books, &b->view, process);
+}
+
 static bool bpf_tick(void *state)
 {
 	struct bpf_rung *b = state;
-	uint32_t n = bpf_view_processes(&b->view), before = b->n_processes;
+	uint32_t n = bpf_view_begun(&b->view), unserved;
+	bool look;
 
-	b->n_processes = n;
+	unserved = __atomic_load_n(&b->view.shared->n_unserved, __ATOMIC_ACQUIRE);
+	look = n != b->n_begun || unserved != b->n_unserved;
+	b->n_begun = n;
+	b->n_unserved = unserved;
 	price_look(&b->price, &b->load, PRICE_RUNS);
 	sessions_look(b->sessions, &b->view);
-	return n != before;
+	/* What cannot be given back for now is at the next tick. */
+	slots_release(b->slots, &b->view, &b->load);
+	slots_collect(b->slots, &b->view, take_over, b);
+	return look;
 }
 
 /* Rungs of the storage layer, item by item, and what they missed. */
@@ -471,25 +537,17 @@ static int finish_storage(const struct bpf_rung *b, struct run *r)
 	return err;
 }
 
-static uint64_t all_calls(const struct bpf_view *v)
-{
-	uint32_t n = bpf_view_threads(v);
-	uint64_t calls = 0;
-
-	for (uint32_t i = 0; i < n; i++)
-		calls += v->thread[i].calls;
-	return calls;
-}
-
 static int bpf_finish(void *state, struct run *r)
 {
 	struct bpf_rung *b = state;
-	int err = finish_rungs(b, r);
+	int err = slots_collect(b->slots, &b->view, take_over, b);
 
+	if (!err)
+		err = finish_rungs(b, r);
 	if (!err && !b->load.objects)
 		err = run_note(
 		    &r->warnings, "objects",
-		    "descriptors are not told apart, all are \"%s\": the kernel refuses to "
+		    "descriptors cannot be distinguished, all are \"%s\": the kernel refuses to "
 		    "have its memory read (%s)",
 		    ledger_object_name(AFS_OBJECT_UNKNOWN), b->load.objects_why);
 	if (!err && b->crowded)
@@ -499,12 +557,14 @@ static int bpf_finish(void *state, struct run *r)
 	if (!err)
 		err = finish_losses(b, r);
 	if (!err)
+		err = finish_uncounted(b, r);
+	if (!err)
 		err = finish_storage(b, r);
 	if (!err)
-		err = price_note(&b->price, &b->load, all_calls(&b->view), r);
+		err = price_note(&b->price, &b->load, bpf_view_all_calls(&b->view), r);
 	if (!err)
 		err = sessions_note(b->sessions, &b->view, r);
-	return err ? err : books_close(&b->view, r);
+	return err ? err : books_close(&b->books, &b->view, r);
 }
 
 const struct rung rung_bpf = {
@@ -513,6 +573,7 @@ const struct rung rung_bpf = {
 	.look = bpf_look,
 	.settle = bpf_settle,
 	.read = bpf_read,
+	.span = bpf_span,
 	.stop = bpf_stop,
 	.tick = bpf_tick,
 	.pull = bpf_pull,

@@ -6,7 +6,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,13 +113,17 @@ static const struct census_socket *accepted_by(const struct census *c, size_t pr
 	return NULL;
 }
 
-static void name_client(struct servers_session *s, const struct sockets_addr *addr)
+static void name_address(char *out, socklen_t len, const struct sockets_addr *addr)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 	bool v4 = !memcmp(addr->ip, mapped, sizeof(mapped));
 
-	inet_ntop(v4 ? AF_INET : AF_INET6, addr->ip + (v4 ? sizeof(mapped) : 0), s->client,
-		  sizeof(s->client));
+	inet_ntop(v4 ? AF_INET : AF_INET6, addr->ip + (v4 ? sizeof(mapped) : 0), out, len);
+}
+
+static void name_client(struct servers_session *s, const struct sockets_addr *addr)
+{
+	name_address(s->client, sizeof(s->client), addr);
 	s->client_port = addr->port;
 	s->client_from = "remote end of its connection, /proc/PID/net/tcp";
 }
@@ -293,7 +296,7 @@ static int add_cnid(struct servers_entry *e, const struct census *c,
 	return 0;
 }
 
-static void set_conf(struct servers_entry *e, const struct census_process *p)
+void servers_conf(struct servers_entry *e, const struct census_process *p)
 {
 	const char *file = "/etc/netatalk/afp.conf";
 	char path[64];
@@ -314,6 +317,20 @@ static void set_conf(struct servers_entry *e, const struct census_process *p)
 	e->conf_from = "the usual place: it was started without -F";
 }
 
+/* The address of the first port it listens on. */
+static void name_listener(struct servers_entry *e, const struct census *c, size_t process)
+{
+	const struct census_socket *s;
+
+	for (size_t i = 0; i < c->n_holds; i++) {
+		s = &c->socket[c->hold[i].socket];
+		if (c->hold[i].process != process || !s->listening)
+			continue;
+		name_address(e->address, sizeof(e->address), &s->tcp.local);
+		return;
+	}
+}
+
 /* A new entry about a process, which listens or, with a connection, stands alone. */
 static int add_entry(struct servers *out, const struct census *c, size_t i,
 		     const struct census_socket *lone)
@@ -330,9 +347,11 @@ static int add_entry(struct servers *out, const struct census *c, size_t i,
 	*e = (struct servers_entry) { .master = lone ? 0 : p->pid, .started = p->started };
 	memcpy(e->comm, p->comm, sizeof(e->comm));
 	memcpy(e->exe, p->exe, sizeof(e->exe));
+	e->net = p->net;
 	e->elsewhere = p->net && c->net && p->net != c->net;
+	name_listener(e, c, i);
 	e->denied = p->denied;
-	set_conf(e, p);
+	servers_conf(e, p);
 	if (lone) {
 		add_port(e->port, &e->n_ports, lone->tcp.local.port);
 		r = add_session(e, c, i, lone);
@@ -344,35 +363,6 @@ static int add_entry(struct servers *out, const struct census *c, size_t i,
 	return r ? r : add_cnid(e, c, p);
 }
 
-/* Adds to a text of ERR_TEXT_MAX; what does not fit is cut. */
-static void append(char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void append(char *text, const char *fmt, ...)
-{
-	size_t len = strlen(text);
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text + len, ERR_TEXT_MAX - len, fmt, ap);
-	va_end(ap);
-}
-
-static void append_servers(char *text, const struct servers *s)
-{
-	const struct servers_entry *e;
-
-	for (size_t i = 0; i < s->n; i++) {
-		e = &s->entry[i];
-		append(text, "%spid %d", i ? ", " : "", e->master);
-		for (size_t k = 0; k < e->n_ports; k++)
-			append(text, "%s%u",
-			       k                ? ", "
-			       : e->n_ports > 1 ? " (ports "
-						: " (port ",
-			       e->port[k]);
-		append(text, "%s", e->n_ports ? ")" : " (port not to be seen)");
-	}
-}
-
 /* Which processes of the name are there although none listens. */
 static int none(const struct census *c, struct err *e)
 {
@@ -380,21 +370,22 @@ static int none(const struct census *c, struct err *e)
 
 	for (size_t i = 0; i < c->n_processes; i++)
 		if (!strcmp(c->process[i].comm, NAME_AFPD))
-			append(text, "%s%d", *text ? ", " : "", c->process[i].pid);
+			servers_append(text, "%s%d", *text ? ", " : "", c->process[i].pid);
 	if (*text)
 		return err_set(e, -ENXIO,
 			       "no afpd listens here, although there are processes of that name "
-			       "(%.200s): starting, or sessions whose server has ended (-p PID "
+			       "(%.200s): starting, or sessions whose server has ended (--pid PID "
 			       "watches one)",
 			       text);
 	if (census_find(c, 1) == c->n_processes)
 		return err_set(e, -ENXIO,
 			       "no afpd can be seen: /proc hides the processes of other users "
 			       "(hidepid): run as root");
-	return err_set(e, -ENXIO,
-		       "no afpd runs here, or it is in another PID namespace: start netatalk, or "
-		       "run afpscope on the server's host; -p PID and --port PORT watch a server "
-		       "of another name");
+	return err_set(
+	    e, -ENXIO,
+	    "no afpd runs here, or it is in another PID namespace: start netatalk, or "
+	    "run afpscope on the server's host; --pid PID and --port PORT watch a server "
+	    "of another name");
 }
 
 int servers_choose(struct servers *out, const struct census *c, struct err *e)
@@ -475,7 +466,7 @@ static int not_afp(const struct census *c, uint16_t port, const char *why, struc
 	struct servers others;
 
 	if (!servers_choose(&others, c, NULL))
-		append_servers(text, &others);
+		servers_list(text, &others);
 	servers_fini(&others);
 	return err_set(e, -ENXIO, "%s port %u here; AFP servers: %.300s", why, port,
 		       *text ? text : "none");
@@ -487,7 +478,7 @@ static int no_port(const struct census *c, uint16_t port, struct err *e)
 		if (c->socket[i].listening && c->socket[i].tcp.local.port == port)
 			return err_set(
 			    e, -EACCES,
-			    "port %u is open, but no right to see whose it is (user id %u): run as "
+			    "port %u is open, but no right to see which process listens on it (user id %u): run as "
 			    "root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH; or its process "
 			    "is in another PID namespace",
 			    port, c->socket[i].tcp.uid);
@@ -496,25 +487,22 @@ static int no_port(const struct census *c, uint16_t port, struct err *e)
 
 int servers_choose_port(struct servers *out, const struct census *c, uint16_t port, struct err *e)
 {
-	int r;
+	const struct census_process *p;
+	int r = 0;
 
 	memset(out, 0, sizeof(*out));
-	for (int here = 1; here >= 0; here--) {
-		for (size_t i = 0; i < c->n_processes; i++) {
-			const struct census_process *p = &c->process[i];
-
-			if ((p->net == c->net) != here ||
-			    !listens_on(c, i, port, p->net ? p->net : c->net) || !is_master(c, i))
-				continue;
-			if (!strcmp(p->comm, NAME_METAD))
-				return not_afp(c, port,
-					       "netatalk's CNID server (" NAME_METAD ") listens on",
-					       e);
-			r = add_entry(out, c, i, NULL);
-			return r ? err_set(e, r, "out of memory") : 0;
-		}
+	for (size_t i = 0; i < c->n_processes && !r; i++) {
+		p = &c->process[i];
+		if (!listens_on(c, i, port, p->net ? p->net : c->net) || !is_master(c, i))
+			continue;
+		if (!strcmp(p->comm, NAME_METAD))
+			return not_afp(c, port,
+				       "netatalk's CNID server (" NAME_METAD ") listens on", e);
+		r = add_entry(out, c, i, NULL);
 	}
-	return no_port(c, port, e);
+	if (r)
+		return err_set(e, r, "out of memory");
+	return out->n ? 0 : no_port(c, port, e);
 }
 
 int servers_find(struct servers *out, struct err *e)
@@ -523,7 +511,7 @@ int servers_find(struct servers *out, struct err *e)
 	int r;
 
 	memset(out, 0, sizeof(*out));
-	r = census_read(&c, names, 0, e);
+	r = census_read(&c, names, 0, 0, e);
 	if (!r)
 		r = servers_choose(out, &c, e);
 	census_fini(&c);
@@ -536,7 +524,7 @@ int servers_of_pid(struct servers *out, pid_t pid, struct err *e)
 	int r;
 
 	memset(out, 0, sizeof(*out));
-	r = census_read(&c, names, pid, e);
+	r = census_read(&c, names, pid, 0, e);
 	if (!r)
 		r = servers_choose_pid(out, &c, pid, e);
 	census_fini(&c);
@@ -549,24 +537,11 @@ int servers_of_port(struct servers *out, uint16_t port, struct err *e)
 	int r;
 
 	memset(out, 0, sizeof(*out));
-	r = census_read(&c, names, 0, e);
+	r = census_read(&c, names, 0, port, e);
 	if (!r)
 		r = servers_choose_port(out, &c, port, e);
 	census_fini(&c);
 	return r;
-}
-
-int servers_one(const struct servers *s, struct err *e)
-{
-	char text[ERR_TEXT_MAX] = "";
-
-	if (s->n == 1)
-		return 0;
-	append_servers(text, s);
-	return err_set(e, -ENOTUNIQ,
-		       "%zu AFP servers run here: %.380s: choose one with -p PID or "
-		       "--port PORT",
-		       s->n, text);
 }
 
 void servers_fini(struct servers *s)

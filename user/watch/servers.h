@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "watch/census.h"
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -42,7 +43,9 @@ struct servers_entry {
 	const char *conf_from;      /* static; NULL: unknown */
 	size_t n_ports;
 	uint16_t port[SERVERS_PORTS];
-	bool elsewhere;        /* in another network namespace than this process */
+	uint64_t net;                   /* number of its network namespace; 0: not to be seen */
+	char address[INET6_ADDRSTRLEN]; /* that it listens on; empty: not to be seen */
+	bool elsewhere;                 /* in another network namespace than this process */
 	bool denied;           /* no right to see its open files: ports, clients not known */
 	pid_t cnid_metad;      /* 0: unknown */
 	const char *cnid_from; /* static: what told it, or why it is unknown */
@@ -76,6 +79,12 @@ int servers_of_pid(struct servers *out, pid_t pid, struct err *e);
 /* The server that listens on a port, whatever its name; -ENXIO: none, -EACCES: not to be seen. */
 int servers_of_port(struct servers *out, uint16_t port, struct err *e);
 
+/* Adds to a text of ERR_TEXT_MAX; what does not fit is cut. */
+void servers_append(char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Adds all of them, with what tells them apart. */
+void servers_list(char *text, const struct servers *s);
+
 /* 0 when s has one server; -ENOTUNIQ and a text that lists them and names the options. */
 int servers_one(const struct servers *s, struct err *e);
 
@@ -85,6 +94,9 @@ void servers_fini(struct servers *s);
 int servers_choose(struct servers *out, const struct census *c, struct err *e);
 int servers_choose_pid(struct servers *out, const struct census *c, pid_t pid, struct err *e);
 int servers_choose_port(struct servers *out, const struct census *c, uint16_t port, struct err *e);
+
+/* Sets conf and conf_from of the server that p belongs to, where they are known. */
+void servers_conf(struct servers_entry *e, const struct census_process *p);
 
 /* A session of the list with this pid; NULL: none. */
 const struct servers_session *servers_session(const struct servers_entry *s, pid_t pid);

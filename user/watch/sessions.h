@@ -18,7 +18,14 @@ void sessions_free(struct sessions *s);
 /* Looks at those that live. Cheap enough for ten times a second. */
 void sessions_look(struct sessions *s, const struct bpf_view *v);
 
-/* One run_session for every process that served a client. 0 or -ENOMEM. */
+/*
+ * Takes over what is known of a process that has ended, before its slot is cleared; of very many
+ * sessions only those that kept the server busiest are kept, and the sum of the others. 0 or
+ * -ENOMEM.
+ */
+int sessions_end(struct sessions *s, const struct bpf_view *v, uint32_t process);
+
+/* One run_session for every process that served a client, and r->rest. 0 or -ENOMEM. */
 int sessions_note(const struct sessions *s, const struct bpf_view *v, struct run *r);
 
 #endif

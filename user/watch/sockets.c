@@ -68,22 +68,35 @@ static int add_tcp(struct sockets *s, const struct nlmsghdr *h)
 	return add(s, &entry);
 }
 
+static void take_attribute(struct sockets_entry *out, const struct rtattr *a)
+{
+	size_t len = RTA_PAYLOAD(a);
+	struct unix_diag_vfs vfs;
+	uint32_t peer;
+
+	if (a->rta_type == UNIX_DIAG_PEER && len >= sizeof(peer)) {
+		memcpy(&peer, RTA_DATA(a), sizeof(peer));
+		out->peer = peer;
+	} else if (a->rta_type == UNIX_DIAG_NAME && len < sizeof(out->path)) {
+		memcpy(out->path, RTA_DATA(a), len);
+		out->path[len] = '\0';
+	} else if (a->rta_type == UNIX_DIAG_VFS && len >= sizeof(vfs)) {
+		memcpy(&vfs, RTA_DATA(a), sizeof(vfs));
+		out->file_ino = vfs.udiag_vfs_ino;
+		out->file_dev = vfs.udiag_vfs_dev;
+	}
+}
+
 static int add_unix(struct sockets *s, const struct nlmsghdr *h)
 {
 	const struct unix_diag_msg *m = NLMSG_DATA(h);
 	struct sockets_entry entry = { .ino = m->udiag_ino };
 	const struct rtattr *a = (const struct rtattr *)(m + 1);
 	int left = (int)h->nlmsg_len - (int)NLMSG_LENGTH(sizeof(*m));
-	uint32_t peer;
 
-	for (; RTA_OK(a, left); a = RTA_NEXT(a, left)) {
-		if (a->rta_type != UNIX_DIAG_PEER || RTA_PAYLOAD(a) < sizeof(peer))
-			continue;
-		memcpy(&peer, RTA_DATA(a), sizeof(peer));
-		entry.peer = peer;
-		return add(s, &entry);
-	}
-	return 0;
+	for (; RTA_OK(a, left); a = RTA_NEXT(a, left))
+		take_attribute(&entry, a);
+	return entry.peer || entry.path[0] ? add(s, &entry) : 0;
 }
 
 /* Reads one dump to its end. */
@@ -145,8 +158,8 @@ static int dump_unix(struct sockets *s, int fd)
 		       .nlmsg_type = SOCK_DIAG_BY_FAMILY,
 		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
 		.req = { .sdiag_family = AF_UNIX,
-			 .udiag_states = 1u << TCP_ESTABLISHED,
-			 .udiag_show = UDIAG_SHOW_PEER },
+			 .udiag_states = 1u << TCP_ESTABLISHED | 1u << TCP_LISTEN,
+			 .udiag_show = UDIAG_SHOW_PEER | UDIAG_SHOW_NAME | UDIAG_SHOW_VFS },
 	};
 
 	if (send(fd, &msg, sizeof(msg), 0) < 0)
@@ -290,17 +303,20 @@ const struct sockets_entry *sockets_find(const struct sockets *s, const struct s
 	return NULL;
 }
 
+const struct sockets_entry *sockets_of_inode(const struct sockets *s, uint64_t ino)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->entry[i].ino == ino)
+			return &s->entry[i];
+	return NULL;
+}
+
 uint64_t sockets_peer(const struct sockets *s, uint64_t ino)
 {
-	const struct sockets_entry *end;
+	const struct sockets_entry *own = sockets_of_inode(s, ino), *end;
 
-	for (size_t i = 0; i < s->n; i++) {
-		if (s->entry[i].ino != ino)
-			continue;
-		if (s->entry[i].peer)
-			return s->entry[i].peer;
-		end = sockets_find(s, &s->entry[i].remote, &s->entry[i].local);
-		return end ? end->ino : 0;
-	}
-	return 0;
+	if (!own || own->peer || !own->remote.port)
+		return own ? own->peer : 0;
+	end = sockets_find(s, &own->remote, &own->local);
+	return end ? end->ino : 0;
 }

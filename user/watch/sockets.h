@@ -25,6 +25,10 @@ struct sockets_entry {
 	uint64_t ino;
 	uint64_t peer; /* Unix: the other end's inode; 0 for TCP */
 	uint32_t uid;  /* TCP: the owner */
+	/* Unix: what it, or the socket that accepted it, is bound to. */
+	char path[109];    /* as it was given; empty: to nothing, or no path */
+	uint64_t file_ino; /* the file's inode, 0: none, and its device as the kernel has it */
+	uint32_t file_dev;
 };
 
 struct sockets {
@@ -32,7 +36,8 @@ struct sockets {
 	struct sockets_entry *entry;
 };
 
-/* Reads all connections. 0 or a negative errno; sockets_fini in both cases. */
+/* Reads all connections, and Unix sockets that listen. 0 or a negative errno; sockets_fini in both
+ * cases. */
 int sockets_read(struct sockets *out, struct err *e);
 void sockets_fini(struct sockets *s);
 
@@ -42,6 +47,9 @@ bool sockets_addr(struct sockets_addr *out, const struct sockaddr_storage *from)
 /* NULL: not there. */
 const struct sockets_entry *sockets_find(const struct sockets *s, const struct sockets_addr *local,
 					 const struct sockets_addr *remote);
+
+/* The socket with this inode; NULL: not there. */
+const struct sockets_entry *sockets_of_inode(const struct sockets *s, uint64_t ino);
 
 /* Inode of the other end of the socket with inode ino; 0: not on this host, or not connected. */
 uint64_t sockets_peer(const struct sockets *s, uint64_t ino);

@@ -155,7 +155,7 @@ struct storage {
 	size_t n_programs;
 	unsigned int n_cpus;
 	const struct afs_storage *row;
-	const __u64 *read_bytes;
+	__u64 *read_bytes;
 	size_t row_len, read_len;
 };
 
@@ -240,18 +240,6 @@ static int load(const struct storage *s, struct bpf_object **out, const char *co
 	else
 		*out = o;
 	return r;
-}
-
-static bool misses(const struct bpf_program *p, uint64_t *out)
-{
-	struct bpf_prog_info info = {};
-	__u32 len = sizeof(info);
-
-	if (bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &len) ||
-	    len < offsetof(struct bpf_prog_info, recursion_misses) + sizeof(__u64))
-		return false;
-	*out = info.recursion_misses;
-	return true;
 }
 
 static void detach(struct storage *s, size_t down_to)
@@ -363,14 +351,14 @@ static void climb(struct storage *s, int i, const struct btf *btf)
 		add_why(&s->item[i], ladders[i].rung[0].how, "another form of it in this kernel");
 }
 
-static const void *map_in(const struct storage *s, const char *name, size_t value, size_t *len)
+static void *map_in(const struct storage *s, const char *name, size_t value, size_t *len)
 {
 	const struct bpf_map *map = bpf_object__find_map_by_name(s->maps, name);
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	void *at;
 
 	*len = (value * bpf_map__max_entries(map) + page - 1) / page * page;
-	at = mmap(NULL, *len, PROT_READ, MAP_SHARED, bpf_map__fd(map), 0);
+	at = mmap(NULL, *len, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
 	return at == MAP_FAILED ? NULL : at;
 }
 
@@ -393,13 +381,11 @@ static int open_maps(struct storage *s, struct err *e)
 static int choose(struct storage *s, struct err *e)
 {
 	const struct bpf_map *watched = bpf_object__find_map_by_name(s->calls, "watched");
-	int n = libbpf_num_possible_cpus();
+	const struct bpf_map *stripe = bpf_object__find_map_by_name(s->calls, "stripe");
 
-	if (!watched)
-		return err_set(e, -EINVAL, "the calls' object has no map of watched threads");
-	if (n <= 0)
-		return err_set(e, n ? n : -EIO, "cannot tell the number of CPUs");
-	s->n_cpus = (unsigned int)n;
+	if (!watched || !stripe)
+		return err_set(e, -EINVAL, "the calls' object lacks the maps that this needs");
+	s->n_cpus = bpf_map__max_entries(stripe);
 	s->elf = bpf_map__type(watched) == BPF_MAP_TYPE_HASH
 		     ? storage_tid_bpf__elf_bytes(&s->elf_len)
 		     : storage_bpf__elf_bytes(&s->elf_len);
@@ -445,7 +431,7 @@ int storage_open_as(struct storage **out, struct bpf_object *calls, const struct
 	btf__free(btf);
 	libbpf_set_print(old);
 	for (size_t i = 0; i < s->n_programs; i++)
-		misses(s->program[i].program, &s->program[i].missed);
+		bpf_load_misses(s->program[i].program, &s->program[i].missed);
 	if (r)
 		storage_close(s);
 	else
@@ -529,13 +515,19 @@ uint64_t storage_read_bytes(const struct storage *s, uint32_t process)
 	return sum;
 }
 
+void storage_forget(struct storage *s, uint32_t process)
+{
+	for (unsigned int cpu = 0; cpu < s->n_cpus && process < AFS_N_PROCESSES; cpu++)
+		s->read_bytes[cpu * AFS_N_PROCESSES + process] = 0;
+}
+
 bool storage_loss(const struct storage *s, size_t i, struct storage_loss *out)
 {
 	if (i >= s->n_programs)
 		return false;
 	memset(out, 0, sizeof(*out));
 	out->program = s->program[i].name;
-	out->known = misses(s->program[i].program, &out->n);
+	out->known = bpf_load_misses(s->program[i].program, &out->n);
 	out->n -= out->known ? s->program[i].missed : 0;
 	return true;
 }

@@ -73,6 +73,9 @@ int storage_read(const struct storage *s, struct storage_row **out, size_t *n);
 /* bio_read_bytes of a process alone, by its slot: what /proc calls its read_bytes. */
 uint64_t storage_read_bytes(const struct storage *s, uint32_t process);
 
+/* Its slot is to be another's. */
+void storage_forget(struct storage *s, uint32_t process);
+
 /* false: there is no i-th program. */
 bool storage_loss(const struct storage *s, size_t i, struct storage_loss *out);
 

@@ -3,6 +3,7 @@
 
 #include "watch/target.h"
 
+#include "watch/backend.h"
 #include "watch/objects.h"
 #include "watch/procfs.h"
 #include "watch/servers.h"
@@ -131,15 +132,19 @@ static bool is_ours(const struct sockets_addr *addr)
 	return found || addr->ip[12] == 127;
 }
 
+static void print_ip(char out[INET6_ADDRSTRLEN], const uint8_t *ip)
+{
+	bool v4 = IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)ip);
+
+	if (!inet_ntop(v4 ? AF_INET : AF_INET6, ip + (v4 ? 12 : 0), out, INET6_ADDRSTRLEN))
+		snprintf(out, INET6_ADDRSTRLEN, "?");
+}
+
 static int not_here(const struct sockets_addr *server, struct err *e)
 {
-	char text[INET6_ADDRSTRLEN] = "?";
-	const uint8_t *ip = server->ip;
+	char text[INET6_ADDRSTRLEN];
 
-	if (IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)ip))
-		inet_ntop(AF_INET, ip + 12, text, sizeof(text));
-	else
-		inet_ntop(AF_INET6, ip, text, sizeof(text));
+	print_ip(text, server->ip);
 	if (is_ours(server))
 		return err_set(
 		    e, -ENXIO,
@@ -208,26 +213,60 @@ int target_find(struct target *out, const struct sockaddr_storage *local,
 struct ends {
 	struct target *t;
 	const struct sockets *all;
-	size_t n;
+	struct backend backend;
+	size_t n, n_database;
 	struct {
 		uint64_t own, peer;
+		bool database; /* a database server's */
+		bool told;     /* the kernel's programs know it without its inode */
 	} end[64];
+	bool named; /* the process looked at has the name of a CNID server */
 };
+
+static bool is_cnid_port(const struct target *t, uint16_t port)
+{
+	for (size_t i = 0; i < t->known.n_ports; i++)
+		if (t->known.port[i].object == AFS_OBJECT_CNID && t->known.port[i].port == port)
+			return true;
+	return false;
+}
+
+/* Nothing of this host holds the other end. */
+static void note_far(struct target *t, const struct sockets_entry *own)
+{
+	char ip[INET6_ADDRSTRLEN];
+
+	if (!own || !is_cnid_port(t, own->remote.port))
+		return;
+	print_ip(ip, own->remote.ip);
+	snprintf(t->far, sizeof(t->far), "%s port %u", ip, own->remote.port);
+}
 
 static int note_end(void *arg, pid_t pid, int fd, const char *name)
 {
 	struct ends *ends = arg;
 	uint64_t own = procfs_socket(name), peer;
+	const struct sockets_entry *here, *there;
+	bool database, file;
 
 	(void)pid;
 	(void)fd;
-	if (!own || own == ends->t->client || ends->n == 64)
+	if (!own || own == ends->t->client || ends->n == sizeof(ends->end) / sizeof(ends->end[0]))
 		return 0;
+	here = sockets_of_inode(ends->all, own);
 	peer = sockets_peer(ends->all, own);
-	if (peer) {
-		ends->end[ends->n].own = own;
-		ends->end[ends->n++].peer = peer;
+	if (!peer) {
+		note_far(ends->t, here);
+		return 0;
 	}
+	there = sockets_of_inode(ends->all, peer);
+	file = there && there->path[0] && backend_is_socket(&ends->backend, there->path);
+	database = file || here->remote.port == ends->backend.port;
+	ends->end[ends->n].own = own;
+	ends->end[ends->n].peer = peer;
+	ends->end[ends->n].told = file || is_cnid_port(ends->t, here->remote.port);
+	ends->end[ends->n++].database = database;
+	ends->n_database += database;
 	return 0;
 }
 
@@ -235,21 +274,31 @@ static void add_process(struct target *t, struct target_process *list, size_t *n
 			pid_t pid)
 {
 	struct procfs_stat st;
+	size_t i, at = *n;
 
-	for (size_t i = 0; i < *n; i++)
+	for (i = 0; i < *n; i++) {
 		if (list[i].pid == pid && !list[i].ended)
 			return;
+		/* Sessions come and go: their places are used again. */
+		if (list[i].ended && list == t->session)
+			at = i;
+	}
 	if (procfs_stat(&st, pid))
 		return;
-	if (*n < max)
-		list[(*n)++] = (struct target_process) { .pid = pid, .started = st.started };
-	else
+	if (at == max) {
 		t->crowded = true;
+		return;
+	}
+	list[at] = (struct target_process) { .pid = pid, .started = st.started };
+	*n += at == *n;
 }
 
-static void add_cnid(struct target *t, pid_t pid)
+static void add_cnid(struct target *t, pid_t pid, bool database)
 {
 	add_process(t, t->cnid, &t->n_cnid, TARGET_CNID_MAX, pid);
+	for (size_t i = 0; database && i < t->n_cnid; i++)
+		if (t->cnid[i].pid == pid)
+			t->cnid[i].database = true;
 }
 
 static void add_session(struct target *t, pid_t pid)
@@ -257,11 +306,13 @@ static void add_session(struct target *t, pid_t pid)
 	add_process(t, t->session, &t->n_sessions, AFS_N_PROCESSES, pid);
 }
 
-static bool has_ended(pid_t pid, uint64_t started)
+/* Not where it cannot be told, as without a file left to open. */
+static bool has_ended(const struct target_process *p)
 {
 	struct procfs_stat st;
+	int r = p->ended ? -ESRCH : procfs_stat(&st, p->pid);
 
-	return procfs_stat(&st, pid) || st.started != started;
+	return r == -ESRCH || r == -ENOENT || (!r && st.started != p->started);
 }
 
 static void mark_ended(struct target *t)
@@ -270,13 +321,12 @@ static void mark_ended(struct target *t)
 
 	if (!t->started && !procfs_stat(&st, t->afpd))
 		t->started = st.started;
-	t->ended = t->ended || has_ended(t->afpd, t->started);
+	t->ended = has_ended(
+	    &(struct target_process) { .pid = t->afpd, .ended = t->ended, .started = t->started });
 	for (size_t i = 0; i < t->n_sessions; i++)
-		t->session[i].ended = t->session[i].ended ||
-				      has_ended(t->session[i].pid, t->session[i].started);
+		t->session[i].ended = has_ended(&t->session[i]);
 	for (size_t i = 0; i < t->n_cnid; i++)
-		t->cnid[i].ended = t->cnid[i].ended ||
-				   has_ended(t->cnid[i].pid, t->cnid[i].started);
+		t->cnid[i].ended = has_ended(&t->cnid[i]);
 }
 
 static void add_port(struct target *t, uint16_t port, enum afs_object object)
@@ -302,18 +352,9 @@ void target_server(struct target *out, const struct servers_entry *s, pid_t sess
 	for (size_t i = 0; i < s->n_sessions && !session; i++)
 		add_session(out, s->session[i].pid);
 	if (s->cnid_metad)
-		add_cnid(out, s->cnid_metad);
+		add_cnid(out, s->cnid_metad, false);
 	for (size_t i = 0; i < s->n_dbd; i++)
-		add_cnid(out, s->dbd[i]);
-}
-
-/* Then every connection of the kind is told by it, and no list of inodes can be too short. */
-static bool has_port(const struct target *t, enum afs_object object)
-{
-	for (size_t i = 0; i < t->n_ports; i++)
-		if (t->port[i].object == object)
-			return true;
-	return false;
+		add_cnid(out, s->dbd[i], false);
 }
 
 static int is_end(void *arg, pid_t pid, int fd, const char *name)
@@ -323,10 +364,10 @@ static int is_end(void *arg, pid_t pid, int fd, const char *name)
 
 	(void)fd;
 	for (size_t i = 0; ino && i < ends->n; i++) {
-		if (ends->end[i].peer != ino)
+		if (ends->end[i].peer != ino || (!ends->named && !ends->end[i].database))
 			continue;
-		add_cnid(ends->t, pid);
-		if (has_port(ends->t, AFS_OBJECT_CNID))
+		add_cnid(ends->t, pid, ends->end[i].database);
+		if (ends->end[i].told)
 			continue;
 		objects_add_socket(ends->t, ends->end[i].own, AFS_OBJECT_CNID);
 		objects_add_socket(ends->t, ino, AFS_OBJECT_CNID);
@@ -336,9 +377,13 @@ static int is_end(void *arg, pid_t pid, int fd, const char *name)
 
 static int is_cnid(void *arg, pid_t pid)
 {
+	struct ends *ends = arg;
 	struct procfs_stat st;
 
-	if (!procfs_stat(&st, pid) && !strcmp(st.comm, "cnid_dbd"))
+	if (procfs_stat(&st, pid))
+		return 0;
+	ends->named = !strcmp(st.comm, "cnid_dbd");
+	if (ends->named || ends->n_database)
 		procfs_each_fd(pid, is_end, arg);
 	return 0;
 }
@@ -355,6 +400,37 @@ static int is_child(void *arg, pid_t pid)
 	return 0;
 }
 
+/* Where a database server is found, before anybody is connected to it. */
+static void know_backend(struct ends *ends)
+{
+	struct afs_inodes *known = &ends->t->known;
+	const struct sockets_entry *s;
+
+	if (known->n_ports < AFS_N_PORTS) {
+		known->port[known->n_ports].port = ends->backend.port;
+		known->port[known->n_ports++].object = AFS_OBJECT_CNID;
+	}
+	for (size_t i = 0; i < ends->all->n; i++) {
+		s = &ends->all->entry[i];
+		if (s->file_ino && !s->peer && backend_is_socket(&ends->backend, s->path))
+			objects_add_bound(ends->t, s->file_ino, s->file_dev);
+	}
+}
+
+static void look_at_connections(struct ends *ends)
+{
+	struct target *t = ends->t;
+
+	know_backend(ends);
+	if (!t->ended)
+		procfs_each_fd(t->afpd, note_end, ends);
+	for (size_t i = 0; i < t->n_sessions; i++)
+		if (!t->session[i].ended)
+			procfs_each_fd(t->session[i].pid, note_end, ends);
+	if (ends->n)
+		procfs_each(is_cnid, ends);
+}
+
 void target_look(struct target *t)
 {
 	struct sockets all;
@@ -365,19 +441,13 @@ void target_look(struct target *t)
 	t->known.n_ports = (uint32_t)t->n_ports;
 	t->crowded = false;
 	mark_ended(t);
+	backend_read(&ends.backend, t->afpd);
 	if (t->client)
 		objects_add_socket(t, t->client, AFS_OBJECT_CLIENT);
-	if (!sockets_read(&all, NULL)) {
-		if (!t->ended)
-			procfs_each_fd(t->afpd, note_end, &ends);
-		for (size_t i = 0; i < t->n_sessions; i++)
-			if (!t->session[i].ended)
-				procfs_each_fd(t->session[i].pid, note_end, &ends);
-		if (ends.n)
-			procfs_each(is_cnid, &ends);
-	}
-	sockets_fini(&all);
 	if (t->whole && !t->ended)
 		procfs_each(is_child, t);
+	if (!sockets_read(&all, NULL))
+		look_at_connections(&ends);
+	sockets_fini(&all);
 	objects_add_files(t);
 }

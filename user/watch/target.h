@@ -25,6 +25,7 @@ struct servers_entry;
 struct target_process {
 	pid_t pid;
 	bool ended;
+	bool database;    /* a CNID server that is a database's */
 	uint64_t started; /* as in struct procfs_stat */
 };
 
@@ -45,9 +46,11 @@ struct target {
 	struct {
 		uint16_t port, object;
 	} port[AFS_N_PORTS];
+	char far[80];            /* a CNID server on another host; empty: none seen */
 	bool cnid_inside;        /* afpd has an SQLite CNID database open itself */
 	struct afs_inodes known; /* complete after target_look */
 	bool crowded;            /* more inodes than fit into known */
+	bool stuck;              /* a file's server or FUSE daemon did not answer */
 	char note[ERR_TEXT_MAX]; /* what was doubtful; empty: nothing */
 };
 

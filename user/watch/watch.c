@@ -248,6 +248,12 @@ int watch_read(struct watch *w, struct ledger *out)
 	return 0;
 }
 
+void watch_span(struct watch *w)
+{
+	if (w->rung && w->rung->span)
+		w->rung->span(w->state);
+}
+
 bool watch_times(struct watch *w, enum afs_role role, struct watch_times *out)
 {
 	struct watch_process *p;
@@ -282,21 +288,30 @@ static int absent(struct run *r, const char *start, const char *part, const char
 	return err;
 }
 
-static const char *cnid_why(const struct watch *w)
+/* Why no CNID server is watched. */
+static const char *cnid_why(const struct watch *w, char buf[ERR_TEXT_MAX])
 {
-	return w->t.cnid_inside ? "no CNID process: the volume's CNID backend runs inside afpd"
-				: "no CNID process: afpd is connected to none";
+	if (!w->t.far[0])
+		return w->t.cnid_inside
+			   ? "no CNID process: the volume's CNID backend runs inside afpd"
+			   : "no CNID process: afpd is connected to none";
+	snprintf(buf, ERR_TEXT_MAX,
+		 "the CNID server (%s) is on another host: its work cannot be seen, only afpd's "
+		 "waiting for it",
+		 w->t.far);
+	return buf;
 }
 
 static int finish_absent(const struct watch *w, struct run *r)
 {
+	char why[ERR_TEXT_MAX];
 	const char *start;
 	int err = 0;
 
 	if (!w->rung)
 		return run_note(&r->absent, "*", "%s", w->off);
 	if (!w->t.n_cnid)
-		err = absent(r, "cnid_", "", cnid_why(w));
+		err = absent(r, "cnid_", "", cnid_why(w, why));
 	if (!err && w->rung == &rung_perf)
 		err = absent(r, "", "_call_time", "only the bpf rung times calls");
 	else if (!err && w->rung != &rung_bpf)
@@ -331,11 +346,25 @@ static int finish_ladder(const struct watch *w, struct run *r)
 	return err;
 }
 
+/* Programs in the kernel know processes by the numbers of the first namespace only. */
+static int warn_namespace(const struct watch *w, struct run *r)
+{
+	if (!w->rung || w->rung == &rung_bpf || procfs_first_pid_namespace())
+		return 0;
+	return run_note(
+	    &r->warnings, "watch",
+	    "this is a container with process numbers of its own, where calls cannot be "
+	    "counted in the kernel: /proc is %s. For exact counts run afpscope outside of "
+	    "the container, or start that with the host's process numbers (docker run "
+	    "--pid=host)",
+	    w->rung == &rung_proc ? "sampled" : "read, and calls are without times");
+}
+
 static int finish_warnings(const struct watch *w, struct run *r)
 {
-	int err = 0;
+	int err = warn_namespace(w, r);
 
-	if (w->t.note[0])
+	if (!err && w->t.note[0])
 		err = run_note(&r->warnings, "watch", "%s", w->t.note);
 	if (!err && w->look[0])
 		err = run_note(&r->warnings, "watch", "%s", w->look);
@@ -349,7 +378,7 @@ static int finish_warnings(const struct watch *w, struct run *r)
 
 int watch_finish(struct watch *w, struct run *r)
 {
-	char congestion[TCP_CONGESTION_LEN];
+	char congestion[TCP_CONGESTION_LEN], why[ERR_TEXT_MAX];
 	int err = finish_ladder(w, r);
 
 	watch_stop(w);
@@ -360,7 +389,7 @@ int watch_finish(struct watch *w, struct run *r)
 	if (!err && tcpdiag_congestion(&w->tcp, congestion))
 		err = run_note(&r->server, "afpd.congestion", "%s", congestion);
 	if (!err && w->rung && !w->t.n_cnid)
-		err = run_note(&r->server, "cnid_dbd", "%s", cnid_why(w));
+		err = run_note(&r->server, "CNID server", "%s", cnid_why(w, why));
 	if (!err && w->rung)
 		err = place_note_self(r);
 	if (!err)

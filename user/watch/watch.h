@@ -76,6 +76,12 @@ bool watch_settle(struct watch *w);
  */
 int watch_read(struct watch *w, struct ledger *out);
 
+/*
+ * Shortest and longest of the readings that follow are of the time from here on. To be called just
+ * before the reading at an interval's begin.
+ */
+void watch_span(struct watch *w);
+
 /* Sampled figures of a role since watch_open; false: not measured. */
 struct watch_times {
 	uint64_t cpu_ns;  /* on a CPU */
@@ -113,8 +119,8 @@ uint64_t watch_pull_lost(const struct watch *w, unsigned int stream);
 const char *watch_rung(const struct watch *w);
 
 /*
- * The i-th known process of a role, in the order in which they were found, ended ones included; 0:
- * no more. The list only grows.
+ * The i-th known process of a role, ended ones included; 0: no more. A session may have the place
+ * of one that has ended.
  */
 pid_t watch_process(const struct watch *w, enum afs_role role, size_t i);
 

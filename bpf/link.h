@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef AFS_LINK_H
+#define AFS_LINK_H
+
+/*
+ * CNID connections: which thread of a session asks on one, and which thread of its CNID server
+ * answers there. Each end learns of the other by what they have in common, whichever is seen first.
+ */
+
+#include "bpf/object.h"
+#include "bpf/time.h"
+
+/* What is known of an end. task: as object_look takes it. */
+static __always_inline struct afs_seen *end_at(const struct afs_process *p, __u32 slot, __u64 task,
+					       __u32 fd)
+{
+	struct afs_seen *s = seen_at(p, slot, fd);
+
+	if (s)
+		return s;
+	if (object_look(slot, task, fd) != AFS_OBJECT_CNID)
+		return NULL;
+	return seen_at(p, slot, fd);
+}
+
+/* NULL: no room. */
+static __always_inline struct afs_link *link_at(struct afs_seen *s)
+{
+	const struct afs_link none = {};
+	__u64 key = s->link;
+	struct afs_link *l = bpf_map_lookup_elem(&link, &key);
+
+	if (!l) {
+		if (s->asked)
+			AFS_COUNT(shared.lost.links);
+		bpf_map_update_elem(&link, &key, &none, BPF_NOEXIST);
+		l = bpf_map_lookup_elem(&link, &key);
+	}
+	if (!l)
+		AFS_COUNT(shared.lost.links);
+	return l;
+}
+
+/* A session's thread sends on its CNID connection, or reads from it. */
+__noinline int link_ask(__u32 slot, __u64 task, __u32 fd)
+{
+	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
+	struct afs_process *p = t ? process_of(t) : NULL;
+	struct afs_inner *own = inner_at(slot);
+	struct afs_seen *s;
+	struct afs_link *l;
+
+	if (!t || !p || !own)
+		return 0;
+	own->link = 0;
+	s = end_at(p, t->process, task, fd);
+	l = s ? link_at(s) : NULL;
+	if (!s || !l)
+		return 0;
+	/* The second request, the first has an answer, and nobody read it: user space has to look.
+	 */
+	if (s->asked < 3 && ++s->asked == 3 && !l->server)
+		AFS_COUNT(shared.n_unserved);
+	own->link = s->link;
+	if (l->asker != slot + 1 || l->asker_tid != t->tid) {
+		l->asker_tid = t->tid;
+		l->asker = slot + 1;
+	}
+	return 0;
+}
+
+/* A CNID server's thread read a request: from now on it works for the one who sent it. */
+__noinline int link_serve(__u32 slot)
+{
+	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot), *asker;
+	struct afs_process *p = t ? process_of(t) : NULL;
+	__u32 number = AFS_ACCOUNT_BETWEEN;
+	struct afs_seen *s;
+	struct afs_link *l;
+
+	if (!t || !p)
+		return 0;
+	s = end_at(p, t->process, 0, t->fd);
+	l = s ? link_at(s) : NULL;
+	if (!l)
+		return 0;
+	if (l->server != slot + 1 || l->server_tid != t->tid) {
+		l->server_tid = t->tid;
+		l->server = slot + 1;
+	}
+	asker = thread_at(&l->asker);
+	if (asker && (asker->tid != l->asker_tid || asker->ended))
+		asker = NULL;
+	if (asker)
+		number = asker->account;
+	if (asker && tracing(AFS_TRACE_CALLS))
+		t->dsi_id = asker->dsi_id;
+	if (number != t->account) {
+		thread_account(t, number);
+		t->part = part_of(t, state_of(t));
+	}
+	return 0;
+}
+
+#endif

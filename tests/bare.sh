@@ -1,0 +1,107 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# bare.sh SUITE [root|user]: type every command of README.md, in its order, in a fresh Debian of
+# that suite (bookworm, trixie) that has only sudo and what README tells to install, as root or as
+# a user who may use sudo. Prints each command with its exit status and seconds; what they print
+# goes to build/bare-SUITE-WHO.log. Exit status 1 where one failed.
+#
+# Needs root and debootstrap. "make check" is left out, and a real server of tests/server takes
+# the place of the one README speaks of. The fresh root is kept in the cache as a folder, a copy of it
+# is used and removed. apt and pip are told there what they are told on this host: mirror, proxy,
+# certificates.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+suite=$1 who=${2:-root}
+top=$PWD
+cache=${AFPSCOPE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/afpscope}
+base=$cache/bare-$suite
+log=$top/build/bare-$suite-$who.log
+[ "$(id -u)" = 0 ] || { echo "bare.sh: needs root" >&2; exit 1; }
+mkdir -p build "$cache"
+
+if [ ! -e "$base/.complete" ]; then
+    rm -rf --one-file-system "$base"
+    debootstrap --variant=minbase --include=sudo,ca-certificates "$suite" "$base" "$(tests/mirror.sh)" > "$log"
+    touch "$base/.complete"
+fi
+root=$(mktemp -d "$cache/bare-$suite.XXXXXX")
+# shellcheck disable=SC2317 # called by the trap
+leave() {
+    local dir
+    if [ -n "${port:-}" ]; then within "sudo tests/server/down.sh $port" || :; fi
+    for dir in dev sys proc; do umount -lR "$root/$dir" 2> /dev/null || :; done
+    if grep -q " $root/" /proc/self/mounts; then
+        echo "bare.sh: $root still has mounts: not removed" >&2
+    else
+        rm -rf --one-file-system "$root"
+    fi
+}
+trap leave EXIT
+trap 'exit 130' INT TERM
+cp -a "$base/." "$root"
+for dir in dev sys proc; do
+    mount --rbind "/$dir" "$root/$dir"
+    mount --make-rslave "$root/$dir"
+done
+
+cp /etc/resolv.conf "$root/etc/resolv.conf"
+cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
+[ ! -e /etc/pip.conf ] || cp /etc/pip.conf "$root/etc/pip.conf"
+apt-config dump | grep -i '^Acquire::.*\(proxy\|cainfo\)' > "$root/etc/apt/apt.conf.d/99host" || :
+chroot "$root" useradd -m -s /bin/bash ann
+echo 'ann ALL=(ALL) NOPASSWD: ALL' > "$root/etc/sudoers.d/ann"
+
+echo "127.0.0.1 localhost $(uname -n)" > "$root/etc/hosts"
+home=/root
+[ "$who" = root ] || home=/home/ann
+mkdir "$root$home/afpscope"
+git ls-files -z --cached --others --exclude-standard | tar -c --null -T - | tar -x -C "$root$home/afpscope"
+[ "$who" = root ] || chroot "$root" chown -R ann: "$home/afpscope"
+
+as=()
+[ "$who" = root ] || as=(sudo -u ann '--preserve-env=HOME,PATH,AFPSCOPE_PASSWORD')
+within() { # COMMAND: what the user's shell does with it in the source folder
+    chroot "$root" env -i HOME="$home" TERM=dumb LANG=C.UTF-8 AFPSCOPE_PASSWORD=secret1 \
+        PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+        "${as[@]}" sh -c "cd $home/afpscope && $1" < /dev/null
+}
+
+# README's commands as they stand there, those that install first, but: a shorter recording, the
+# test server's address, and a password that sudo hands on (a person is asked for it).
+readme() { # -v: all but those that begin with afpscope; nothing: these
+    sed -n 's/^    \(\$ \)\?\(\(sudo \|apt-get \|make\|pipx \|build\/\|afpscope \).*\)/\2/p' README.md |
+        sed 's/  *#.*//' | grep -v '^sudo make check$' | grep "$@" '^\(sudo \)\?afpscope'
+}
+typed() {
+    sed "s|-d 60|-d 3 --port $port|; s|afp://test@localhost/Volume|$url|
+        s|^sudo afpscope|sudo --preserve-env=AFPSCOPE_PASSWORD afpscope|"
+}
+
+bad=0
+try() { # COMMAND
+    local begin=$SECONDS rc=0
+    printf '\n\n$ %s\n' "$1" >> "$log"
+    within "$1" >> "$log" 2>&1 || rc=$?
+    printf '%4d s  exit %d  %s\n' $((SECONDS - begin)) $rc "$1"
+    [ $rc = 0 ] || bad=1
+}
+all() {
+    local line
+    while read -r line <&3; do try "$(typed <<< "$line")"; done 3<&0
+}
+: > "$log"
+port='' url=''
+try 'sudo apt-get -qq update'
+try 'sudo apt-get -qq -y --no-install-recommends install make'
+all < <(readme -v)
+port=$(within 'sudo tests/server/up.sh forky' | sed -n 's/^AFPD_PORT=//p')
+url=afp://bench1@127.0.0.1:$port/vol1
+all << END
+sudo afpscope lantest --tests 5 --trace -o before $url
+sudo afpscope lantest --tests 5 --trace -o after $url
+sudo afpscope gate before after --accept --counts counts.json
+END
+all < <(readme)
+try 'sudo make uninstall'
+exit $bad

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""CNID servers: each session's work is told from the server at the end of the very connection."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from netatalk import Server
+from recording import CREATE_FILE, DELETE, RawClient, gone, stopped
+from scope import PinnedServer, Run, Scope, both_cpus
+
+FILES = 20
+
+
+@pytest.fixture(scope="module", params=["mysql", "mysql-tcp"])
+def mysql(request: pytest.FixtureRequest) -> Iterator[Server]:
+    """netatalk 4.5.1, CNID in MariaDB, by its socket and by TCP."""
+    with PinnedServer("forky", request.param, both_cpus()[1]) as server:
+        yield server
+
+
+def create_and_delete(client: RawClient, n: int) -> None:
+    for i in range(n):
+        client.create(f"cnid {i}")
+        client.delete(f"cnid {i}")
+
+
+def syncs(account: dict[str, Any]) -> int:
+    return sum(
+        part["calls"]
+        for part in account["parts"]
+        if part["role"] == "cnid_dbd" and part["class"] == "sync"
+    )
+
+
+def check_waits(account: dict[str, Any]) -> None:
+    """The server's work adds up to what afpd waited for it, and nothing else blocked."""
+    times, inside = account["times"], account["inside"]
+    assert times["cnid"] > 0
+    assert times["other"] <= times["cnid"] / 20
+    assert abs(sum(inside.values()) - times["cnid"]) <= times["cnid"] / 20
+    assert inside["cpu"] > 0
+    assert inside["unknown"] <= times["cnid"] / 10
+
+
+def check(run: Run, program: str) -> None:
+    run.assert_trustworthy()
+    assert f"({program})" in run.saved["server"][program]
+    assert "cnid_dbd" not in run.saved["server"]
+    accounts = run.phases[0].accounts()
+    for code in (CREATE_FILE, DELETE):
+        assert accounts[code]["requests"] == FILES
+        check_waits(accounts[code])
+        assert syncs(accounts[code]) >= FILES
+
+
+def test_a_database_server_is_the_cnid_server(scope: Scope, mysql: Server) -> None:
+    """A connection from before the watch."""
+    client = RawClient(mysql.port)
+    create_and_delete(client, 1)
+    running = scope.record(mysql)
+    running.wait_recording()
+    create_and_delete(client, FILES)
+    run = stopped(running)
+    client.close()
+    gone(mysql)
+    check(run, "mariadbd")
+
+
+def test_a_database_server_is_found_once_it_is_asked(scope: Scope, mysql: Server) -> None:
+    """Nobody is connected when the watch begins: its first requests are not told."""
+    gone(mysql)
+    running = scope.record(mysql)
+    running.wait_recording()
+    client = RawClient(mysql.port)
+    create_and_delete(client, 5 * FILES)
+    run = stopped(running)
+    client.close()
+    gone(mysql)
+    run.assert_trustworthy()
+    assert "mariadbd" in run.saved["server"]
+    account = run.phases[0].accounts()[CREATE_FILE]
+    assert account["times"]["other"] <= account["times"]["cnid"] / 20
+    assert syncs(account) >= FILES
+
+
+def test_two_volumes_have_two_cnid_servers(scope: Scope, guests: Server) -> None:
+    """One session, both volumes by turns: each server's syncs are those of its volume's command."""
+    client = RawClient(guests.port)
+    first = client._volume
+    name = b"vol2"
+    reply = client.ask(bytes([24, 0, 0, 0x21, len(name)]) + name)
+    second: int = struct.unpack_from(">H", reply, 4)[0]
+
+    def by_turns(n: int) -> None:
+        for i in range(n):
+            client._volume = first
+            client.create(f"two volumes {i}")
+            client._volume = second
+            client.create(f"two volumes {i}")
+            client.delete(f"two volumes {i}")
+        client._volume = first
+        for i in range(n):
+            client.delete(f"two volumes {i}")
+
+    by_turns(1)
+    running = scope.record(guests)
+    running.wait_recording()
+    by_turns(FILES)
+    run = stopped(running)
+    client.close()
+    gone(guests)
+    run.assert_trustworthy()
+    accounts = run.phases[0].accounts()
+    for code in (CREATE_FILE, DELETE):
+        assert accounts[code]["requests"] == 2 * FILES
+        check_waits(accounts[code])
+        assert syncs(accounts[code]) >= 2 * FILES

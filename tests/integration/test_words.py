@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the program says of itself: its commands, its version, and bash's completion of both."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from scope import OK, REPO, USAGE, Scope
+
+COMMANDS = ("lantest", "speedtest", "record", "check", "clean", "dump")
+PACKAGE = ("report", "info", "compare", "gate", "ab", "query", "export")
+
+COMPLETE = """
+source "$1"; shift
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+_afpscope
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.fixture(scope="session")
+def script(scope: Scope, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("completion") / "afpscope"
+    done = scope.execute([str(scope.binary), "--completion", "bash"]).expect(OK)
+    path.write_text(done.out)
+    subprocess.run(["shellcheck", "-s", "bash", path], check=True)
+    return path
+
+
+@pytest.fixture
+def complete(scope: Scope, script: Path) -> Complete:
+    return Complete(scope, script)
+
+
+class Complete:
+    def __init__(self, scope: Scope, script: Path) -> None:
+        self.program, self.script = str(scope.binary), str(script)
+
+    def __call__(self, *words: str, name: str | None = None) -> set[str]:
+        """What bash offers for the last word; --option=word is three words to it."""
+        line = ["bash", "-c", COMPLETE, "bash", self.script, name or self.program, *words]
+        done = subprocess.run(line, check=True, capture_output=True, text=True)
+        assert not done.stderr
+        return set(done.stdout.split())
+
+
+def test_help_lists_every_command(scope: Scope) -> None:
+    listed = scope.execute([str(scope.binary), "--help"]).expect(OK).out
+    assert set(re.findall(r"^  ([a-z]+) ", listed, re.M)) == {*COMMANDS, *PACKAGE}
+    assert {
+        path.stem.removeprefix("afpscope-") for path in (REPO / "docs").glob("afpscope-*.1")
+    } == {
+        *COMMANDS,
+        *PACKAGE,
+    }
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_version(scope: Scope, command: str) -> None:
+    want = scope.execute([str(scope.binary), "--version"]).expect(OK).out
+    assert re.fullmatch(r"afpscope \d+\.\d+\.\d+\n", want)
+    assert scope.execute([str(scope.binary), command, "--version"]).expect(OK).out == want
+
+
+@pytest.mark.parametrize("name", ["afp_lantest", "afp_speedtest"])
+def test_version_of_the_compatible_names(scope: Scope, name: str) -> None:
+    line = [str(scope.binary.with_name(name)), "--version"]
+    assert scope.execute(line).expect(OK).out.startswith("afpscope ")
+
+
+def test_commands_are_completed(complete: Complete) -> None:
+    assert complete("") == {*COMMANDS, *PACKAGE, "--help", "--version"}
+    assert complete("re") == {"record", "report"}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_is_completed(scope: Scope, complete: Complete, command: str) -> None:
+    told = scope.execute([str(scope.binary), command, "--help"]).expect(OK).out
+    options = set(re.findall(r"^ +(?:-\w, )?(--[a-z][a-z-]*)", told, re.M))
+    assert len(options) > 5
+    assert {word for word in complete(command, "--") if word.startswith("--")} == options
+
+
+def test_arguments_are_completed(complete: Complete, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    tables = {"screen", "netatalk", "afpscope", "both", "peer"}
+    assert complete("lantest", "--table", "") == tables
+    assert complete("lantest", "--table", "=") == tables
+    assert complete("lantest", "--table", "=", "n") == {"netatalk"}
+    assert complete("--watch", "p", name="afp_speedtest") == {"perf", "proc"}
+    # An argument that may be missing does not stand in a word of its own.
+    assert complete("record", "--trace", "=") == {"all", "requests", "off"}
+    assert complete("record", "--trace", "") == set()
+    assert complete("record", "-d", "") == set()
+    assert complete("record", "-o", f"{tmp_path}/") == {f"{tmp_path}/folder"}
+    assert complete("lantest", "--json", f"{tmp_path}/f") == {
+        f"{tmp_path}/folder",
+        f"{tmp_path}/file",
+    }
+    assert "sleep" in complete("record", "--", "slee")
+
+
+def test_other_shells_are_refused(scope: Scope) -> None:
+    scope.execute([str(scope.binary), "--completion", "fish"]).expect(USAGE, "bash")

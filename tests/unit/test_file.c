@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Where a path of the user's leads, and where one that a stranger prepared does not. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* mine/ with text, yours/ of nobody; links: own, theirs (to mine), file (to mine/text). */
+static int setup(void **state)
+{
+	char *dir = strdup("/tmp/afpscope-file-XXXXXX"), command[512];
+
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(chdir(dir), 0);
+	snprintf(command, sizeof(command),
+		 "mkdir mine yours && echo old >mine/text && ln -s mine own && ln -s ../mine "
+		 "yours/theirs && ln -s ../mine/text yours/file && ln -s mine/text text && "
+		 "ln -s mine/new new && ln -s loop loop && mkfifo yours/pipe");
+	assert_int_equal(system(command), 0);
+	if (!geteuid())
+		assert_int_equal(system("chown -hR 65534 yours"), 0);
+	*state = dir;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -r %s", (char *)*state);
+	assert_int_equal(chdir("/"), 0);
+	assert_int_equal(system(command), 0);
+	free(*state);
+	return 0;
+}
+
+static bool is(const char *path, const char *text)
+{
+	char found[64] = "";
+	FILE *f = fopen(path, "r");
+
+	if (!f)
+		return false;
+	if (!fgets(found, sizeof(found), f))
+		found[0] = '\0';
+	fclose(f);
+	return !strcmp(found, text);
+}
+
+/* What it is called from the folder it is. 0: it could be opened. */
+static int folder(const char *path, unsigned int make, const char *is_there)
+{
+	struct err e = { 0 };
+	int fd = file_folder(path, make, &e), r;
+	struct stat here, there;
+
+	if (fd < 0) {
+		assert_int_equal(e.code, fd);
+		assert_non_null(strstr(e.text, path));
+		return fd;
+	}
+	r = fstat(fd, &here) || stat(is_there, &there) || here.st_ino != there.st_ino;
+	close(fd);
+	assert_int_equal(r, 0);
+	return 0;
+}
+
+static void folders_are_found_and_made(void **state)
+{
+	char full[128];
+
+	snprintf(full, sizeof(full), "%s/./own/../mine//", (char *)*state);
+	assert_int_equal(folder(full, 0, "mine"), 0);
+	assert_int_equal(folder("/", 0, "/"), 0);
+	assert_int_equal(folder("own", 0, "mine"), 0);
+	assert_int_equal(folder("own/a/b", 0, ""), -ENOENT);
+	assert_int_equal(folder("own/a/b", 0755, "mine/a/b"), 0);
+	assert_int_equal(folder("own/a/b", 0755, "mine/a/b"), 0);
+	assert_int_equal(folder("", 0755, ""), -ENOENT);
+	assert_int_equal(folder("text", 0755, ""), -ENOTDIR);
+	assert_int_equal(folder("text/x", 0755, ""), -ENOTDIR);
+	assert_int_equal(folder("loop", 0755, ""), -ELOOP);
+	assert_int_equal(folder("/proc/here", 0755, ""), -ENOENT);
+	assert_int_equal(folder("/proc/self/cwd/mine", 0, "mine"), 0);
+}
+
+static void a_strangers_link_is_not_followed(void **state)
+{
+	struct err e = { 0 };
+
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_int_equal(folder("yours/theirs", 0, ""), -ELOOP);
+	assert_int_equal(folder("yours/theirs/x", 0755, ""), -ELOOP);
+	assert_int_equal(folder("own/../yours/theirs/../mine", 0755, ""), -ELOOP);
+	assert_int_equal(access("mine/x", F_OK), -1);
+	assert_int_equal(file_save("yours/file", "id", "new\n", 4, &e), -ELOOP);
+	assert_non_null(strstr(e.text, "yours/file: file in it is a symbolic link of another user "
+				       "(user id 65534)"));
+	assert_int_equal(file_save("yours/theirs/text", "id", "new\n", 4, &e), -ELOOP);
+	assert_int_equal(file_check("yours/file", &e), -ELOOP);
+	assert_true(is("mine/text", "old\n"));
+	assert_int_equal(folder("yours", 0, "yours"), 0);
+	assert_int_equal(file_save("yours/mine", "id", "new\n", 4, &e), 0);
+	assert_true(is("yours/mine", "new\n"));
+}
+
+static void a_name_of_ours_replaces_a_link_and_a_pipe(void **state)
+{
+	int yours = open("yours", O_PATH | O_DIRECTORY);
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(file_replace(yours, "file", "id", "new\n", 4), 0);
+	assert_int_equal(file_replace(yours, "pipe", "id", "new\n", 4), 0);
+	close(yours);
+	assert_true(is("mine/text", "old\n"));
+	assert_int_equal(lstat("yours/file", &st), 0);
+	assert_true(S_ISREG(st.st_mode));
+	assert_true(is("yours/pipe", "new\n"));
+	assert_int_equal(access("yours/file.id.tmp", F_OK), -1);
+}
+
+static void files_are_written_where_ones_own_links_lead(void **state)
+{
+	struct err e = { 0 };
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(file_save("text", "id", "new\n", 4, &e), 0);
+	assert_true(is("mine/text", "new\n"));
+	assert_int_equal(file_save("new", "id", "new\n", 4, &e), 0);
+	assert_true(is("mine/new", "new\n"));
+	assert_int_equal(lstat("text", &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+	assert_int_equal(file_check("other", &e), 0);
+	assert_int_equal(access("other", F_OK), -1);
+	assert_int_equal(file_check("own", &e), -EISDIR);
+	assert_non_null(strstr(e.text, "own is a folder: name a file"));
+	assert_int_equal(file_check("none/text", &e), -ENOENT);
+	assert_non_null(strstr(e.text, "cannot write none/text: No such file or directory"));
+	assert_int_equal(file_check("/dev/stdout", &e), 0);
+	assert_int_equal(file_check("/dev/null", &e), 0);
+	assert_int_equal(file_save("/dev/null", "id", "new\n", 4, &e), 0);
+}
+
+/* As /dev/stdout is where it was redirected. */
+static void a_link_to_an_open_file_adds_to_it(void **state)
+{
+	int fd = open("mine/text", O_RDONLY);
+	struct err e = { 0 };
+	char path[64], found[16] = "";
+
+	(void)state;
+	snprintf(path, sizeof(path), "/dev/fd/%d", fd);
+	assert_int_equal(file_save(path, "id", "new\n", 4, &e), 0);
+	assert_int_equal(pread(fd, found, sizeof(found), 0), 8);
+	assert_string_equal(found, "old\nnew\n");
+	close(fd);
+}
+
+static void what_is_no_regular_file_is_not_waited_for(void **state)
+{
+	static const char *const odd[] = { "yours/pipe", "mine", "/dev/zero", "/dev/tty" };
+	uint64_t len;
+	int fd;
+
+	(void)state;
+	alarm(10);
+	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
+		assert_int_equal(file_open(AT_FDCWD, odd[i], &len), -EINVAL);
+	assert_int_equal(file_open(AT_FDCWD, "none", &len), -ENOENT);
+	fd = file_open(AT_FDCWD, "text", &len);
+	assert_true(fd >= 0);
+	assert_int_equal(len, 4);
+	close(fd);
+	alarm(0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(folders_are_found_and_made),
+		TEST(a_strangers_link_is_not_followed),
+		TEST(a_name_of_ours_replaces_a_link_and_a_pipe),
+		TEST(files_are_written_where_ones_own_links_lead),
+		TEST(a_link_to_an_open_file_adds_to_it),
+		TEST(what_is_no_regular_file_is_not_waited_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What stands out in the server's time: each cause is named, with its number, and nothing else. */
+#include "base/hist.h"
+#include "report/findings.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MS 1000000ull
+
+/* 100 requests of 1 ms each, FPCreateFile, of which a part went one way. */
+struct way {
+	const char *key;
+	uint8_t class, object;
+	struct afs_part part;
+	unsigned int inside; /* enum afs_inside, for what is asleep on the CNID server */
+	const char *says;
+};
+
+#define ALL (100 * MS)
+
+static void add_account(struct ledger *l, const struct way *w, uint64_t slowest_ns)
+{
+	struct ledger_account account = {
+		.account = 7,
+		.sum = { .begun = 100, .answered = 100, .ns = ALL },
+		.min_ns = 1 * MS,
+		.max_ns = slowest_ns,
+	};
+	struct ledger_part part[2] = {
+		{ .account = 7, .class = AFS_CLASS_USER, .part.cpu_ns = ALL },
+		{ .account = 7, .class = w->class, .object = w->object, .part = w->part },
+	};
+	struct ledger one = { .has_calls = true,
+			      .has_requests = true,
+			      .n_accounts = 1,
+			      .account = &account,
+			      .n_parts = 1,
+			      .part = part };
+	uint64_t way_ns = w->part.cpu_ns + w->part.blocked_ns + w->part.runq_ns +
+			  w->part.stopped_ns;
+
+	part[0].part.cpu_ns -= way_ns;
+	account.hist[hist_index(1 * MS, AFS_REQUEST_BITS)] = 99;
+	account.hist[hist_index(slowest_ns, AFS_REQUEST_BITS)]++;
+	if (w->object == AFS_OBJECT_CNID)
+		account.sum.inside[w->inside] = w->part.blocked_ns;
+	assert_int_equal(ledger_add(l, &one), 0);
+	one.n_accounts = 0;
+	one.part = &part[1];
+	assert_int_equal(ledger_add(l, &one), 0);
+}
+
+static void find(struct run_notes *out, const struct way *w, uint64_t slowest_ns)
+{
+	struct run_phase *p;
+	struct run r;
+	struct view v;
+
+	assert_int_equal(run_init(&r, "record", NULL), 0);
+	p = run_phase(&r, 0, 1, NULL);
+	assert_non_null(p);
+	p->complete = true;
+	add_account(&p->ledger, w, slowest_ns);
+	*out = (struct run_notes) { 0 };
+	assert_int_equal(view_init(&v, &r), 0);
+	assert_int_equal(findings_of(out, &v), 0);
+	view_fini(&v);
+	run_fini(&r);
+}
+
+static const struct way ways[] = {
+	{ "afpd-stopped",
+	  AFS_CLASS_WRITE,
+	  AFS_OBJECT_DATA,
+	  { .stopped_ns = 30 * MS },
+	  0,
+	  "afpd was stopped for 30.0ms in all" },
+	{ "cnid-stopped",
+	  AFS_CLASS_WAIT,
+	  AFS_OBJECT_CNID,
+	  { .blocked_ns = 30 * MS },
+	  AFS_INSIDE_STOPPED,
+	  "30% of all request time (30.0ms)" },
+	{ "cnid",
+	  AFS_CLASS_WAIT,
+	  AFS_OBJECT_CNID,
+	  { .blocked_ns = 50 * MS },
+	  AFS_INSIDE_SYNC,
+	  "50% of all request time (50.0ms); in that wait cnid_dbd was in fsync for 100%" },
+	{ "cnid",
+	  AFS_CLASS_WAIT,
+	  AFS_OBJECT_CNIDDB,
+	  { .blocked_ns = 45 * MS },
+	  0,
+	  "afpd waited for its CNID database: 45% of all request time" },
+	{ "cnid-run-queue",
+	  AFS_CLASS_WAIT,
+	  AFS_OBJECT_CNID,
+	  { .blocked_ns = 30 * MS },
+	  AFS_INSIDE_RUNQ,
+	  "cnid_dbd waited for a CPU" },
+	{ "run-queue",
+	  AFS_CLASS_STAT,
+	  AFS_OBJECT_NONE,
+	  { .runq_ns = 60 * MS },
+	  0,
+	  "afpd waited for a CPU: 60% of all request time" },
+	/* On a CPU, and not blocked: writes to a log mostly are. */
+	{ "log",
+	  AFS_CLASS_WRITE,
+	  AFS_OBJECT_LOG,
+	  { .calls = 1200, .cpu_ns = 29 * MS },
+	  0,
+	  "writing the log took 29% of all request time (29.0ms), 12.0 calls a request" },
+	{ "lock",
+	  AFS_CLASS_LOCK,
+	  AFS_OBJECT_DATA,
+	  { .blocked_ns = 12 * MS },
+	  0,
+	  "file locks of other processes: 12%" },
+	{ "disk",
+	  AFS_CLASS_SYNC,
+	  AFS_OBJECT_DATA,
+	  { .blocked_ns = 40 * MS },
+	  0,
+	  "files and directories: 40% of all request time (40.0ms), fsync alone 40%" },
+	{ "network",
+	  AFS_CLASS_WRITE,
+	  AFS_OBJECT_CLIENT,
+	  { .blocked_ns = 40 * MS },
+	  0,
+	  "take their replies: 40%" },
+};
+
+static void each_cause_is_named_alone_with_its_number(void **state)
+{
+	struct run_notes found;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		find(&found, &ways[i], 1 * MS);
+		if (found.n != 1 || strcmp(found.note[0].key, ways[i].key) ||
+		    !strstr(found.note[0].text, ways[i].says))
+			fail_msg("%s: %zu findings, first \"%s\"", ways[i].key, found.n,
+				 found.n ? found.note[0].text : "");
+		run_notes_fini(&found);
+	}
+}
+
+static void what_takes_little_is_not_named(void **state)
+{
+	static const struct way little = {
+		NULL, AFS_CLASS_WRITE, AFS_OBJECT_LOG, { .calls = 100, .cpu_ns = 4 * MS }, 0, NULL
+	};
+	struct run_notes found;
+
+	(void)state;
+	find(&found, &little, 99 * MS);
+	assert_int_equal(found.n, 0);
+	run_notes_fini(&found);
+}
+
+static void a_stall_is_counted_and_says_what_such_commands_waited_for(void **state)
+{
+	static const struct way stopped = { NULL,
+					    AFS_CLASS_WAIT,
+					    AFS_OBJECT_CNID,
+					    { .blocked_ns = 30 * MS },
+					    AFS_INSIDE_STOPPED,
+					    NULL };
+	struct run_notes found;
+
+	(void)state;
+	find(&found, &stopped, 305 * MS);
+	assert_int_equal(found.n, 2);
+	assert_string_equal(found.note[0].key, "stalls");
+	assert_string_equal(found.note[0].text,
+			    "1 of 100 requests took about 100ms or more, the longest 305ms "
+			    "(FPCreateFile); these commands waited most for the CNID server");
+	assert_string_equal(found.note[1].key, "cnid-stopped");
+	run_notes_fini(&found);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_cause_is_named_alone_with_its_number),
+		cmocka_unit_test(what_takes_little_is_not_named),
+		cmocka_unit_test(a_stall_is_counted_and_says_what_such_commands_waited_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Nothing that a terminal or a page would obey gets through, and all that can be read does. */
+#include "base/text.h"
+#include "report/cell.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct {
+	const char *from, *shown;
+} cases[] = {
+	{ "", "" },
+	{ "– ファ äöü 😀 \xe2\x80\x8d", "– ファ äöü 😀 \xe2\x80\x8d" },
+	{ "\x1b[2J\x1b]0;x\x07", "?[2J?]0;x?" },
+	{ "a\rb\tc\x7f", "a?b?c?" },
+	{ "\xc2\x9b"
+	  "31m",
+	  "?31m" }, /* CSI of C1 */
+	{ "\x9b"
+	  "31m",
+	  "?31m" }, /* and as a byte */
+	{ "\xe2\x80\xae"
+	  "gpj.x",
+	  "?gpj.x" }, /* right to left */
+	{ "\xe2\x81\xa6\xe2\x81\xa9\xd8\x9c", "???" },
+	{ "a\xe2\x80\xa8"
+	  "b",
+	  "a?b" }, /* line separator */
+	{ "\xef\xbb\xbfx", "?x" },
+	{ "\xf3\xa0\x81\x81", "?" },         /* a tag */
+	{ "\xc0\xaf\xe0\x80\xaf", "?????" }, /* longer than need be */
+	{ "\xed\xa0\x80", "???" },           /* half of a pair */
+	{ "\xf4\x90\x80\x80", "????" },      /* beyond the last */
+	{ "caf\xc3", "caf?" },
+	{ "\xe2\x82", "??" },
+	{ "\xff\xfe", "??" },
+};
+
+static void check_put(const char *from, size_t len, const char *shown)
+{
+	char *text = NULL;
+	size_t text_len;
+	FILE *out = open_memstream(&text, &text_len);
+
+	assert_non_null(out);
+	text_put(out, from, len);
+	fclose(out);
+	assert_string_equal(text, shown);
+	free(text);
+}
+
+static void what_is_obeyed_or_no_text_is_replaced(void **state)
+{
+	char copy[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		check_put(cases[i].from, strlen(cases[i].from), cases[i].shown);
+		strcpy(copy, cases[i].from);
+		text_clean(copy);
+		assert_string_equal(copy, cases[i].shown);
+		assert_string_equal(cell_text(cases[i].from, 40).text, cases[i].shown);
+	}
+}
+
+static void a_text_ends_at_its_length_and_its_end(void **state)
+{
+	char lines[] = "one\n\x1btwo\n";
+
+	(void)state;
+	check_put("abc\0def", 7, "abc");
+	check_put("abcdef", 3, "abc");
+	check_put("ab\xc3\xa4", 3, "ab?");
+	text_clean(lines);
+	assert_string_equal(lines, "one\n?two\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_obeyed_or_no_text_is_replaced),
+		cmocka_unit_test(a_text_ends_at_its_length_and_its_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Walks paths one part at a time, so that each link is seen before it is followed. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define LINKS_MAX 40 /* as the kernel */
+
+struct walk {
+	int at;              /* the folder reached */
+	int found;           /* O_PATH of what the path names, where it is no folder; -1 */
+	bool folder;         /* the path names a folder, which is at */
+	bool magic;          /* found is not in at: the kernel alone knows where it is */
+	mode_t make;         /* as in file_folder */
+	unsigned int links;  /* followed */
+	char rest[PATH_MAX]; /* of the path */
+	char name[NAME_MAX + 1];
+};
+
+static void walk_end(struct walk *w)
+{
+	if (w->at >= 0)
+		close(w->at);
+	if (w->found >= 0)
+		close(w->found);
+}
+
+static void enter(struct walk *w, int folder)
+{
+	close(w->at);
+	w->at = folder;
+}
+
+static bool is_last(const struct walk *w)
+{
+	return !w->rest[strspn(w->rest, "/")];
+}
+
+/* The next part of the path becomes name. */
+static int take_part(struct walk *w)
+{
+	const char *part = w->rest + strspn(w->rest, "/");
+	size_t len = strcspn(part, "/");
+
+	if (len > NAME_MAX)
+		return -ENAMETOOLONG;
+	memcpy(w->name, part, len);
+	w->name[len] = '\0';
+	memmove(w->rest, part + len, strlen(part + len) + 1);
+	return 0;
+}
+
+/* What name is in the folder reached, a link itself; made where it is missing and wanted. */
+static int open_part(const struct walk *w)
+{
+	const int flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
+	int fd = openat(w->at, w->name, flags);
+
+	if (fd < 0 && errno == ENOENT && w->make &&
+	    (!mkdirat(w->at, w->name, w->make) || errno == EEXIST))
+		fd = openat(w->at, w->name, flags);
+	return fd < 0 ? -errno : fd;
+}
+
+/*
+ * Closes the link and puts what it says in front of the rest; of one in /proc, which has no words
+ * for a pipe, the descriptor it leads to.
+ */
+static int follow(struct walk *w, int link)
+{
+	char path[PATH_MAX];
+	struct statfs fs;
+	ssize_t len = 0;
+	int root, n;
+
+	if (++w->links > LINKS_MAX)
+		len = -ELOOP;
+	else if (!fstatfs(link, &fs) && fs.f_type == PROC_SUPER_MAGIC)
+		w->magic = true;
+	else
+		len = readlinkat(link, "", path, sizeof(path) - 1);
+	len = len == -1 ? -errno : len;
+	close(link);
+	if (len < 0)
+		return (int)len;
+	if (w->magic) {
+		link = openat(w->at, w->name, O_PATH | O_CLOEXEC);
+		return link < 0 ? -errno : link;
+	}
+	n = snprintf(path + len, sizeof(path) - (size_t)len, "/%s", w->rest);
+	if ((size_t)len + (size_t)n >= sizeof(path))
+		return -ENAMETOOLONG;
+	strcpy(w->rest, path);
+	if (path[0] == '/') {
+		root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (root < 0)
+			return -errno;
+		enter(w, root);
+	}
+	return -EAGAIN;
+}
+
+/* One part of the path. */
+static int step(struct walk *w, const char *path, struct err *e)
+{
+	struct stat st = { 0 };
+	int fd, r = take_part(w);
+
+	fd = r ? r : open_part(w);
+	if (fd == -ENOENT && is_last(w) && !w->make)
+		return 0;
+	if (fd >= 0 && fstat(fd, &st)) {
+		r = -errno;
+		close(fd);
+		return r;
+	}
+	if (fd >= 0 && S_ISLNK(st.st_mode)) {
+		if (st.st_uid && st.st_uid != geteuid()) {
+			close(fd);
+			return err_set(e, -ELOOP,
+				       "%s: %s in it is a symbolic link of another user (user id "
+				       "%u): name the place itself",
+				       path, w->name, st.st_uid);
+		}
+		fd = follow(w, fd);
+		if (fd == -EAGAIN)
+			return 0;
+		if (fd >= 0 && fstat(fd, &st)) {
+			r = -errno;
+			close(fd);
+			return r;
+		}
+	}
+	if (fd < 0)
+		return fd;
+	if (S_ISDIR(st.st_mode)) {
+		w->magic = false;
+		w->folder = true;
+		enter(w, fd);
+		return 0;
+	}
+	w->folder = false;
+	if (!is_last(w)) {
+		close(fd);
+		return -ENOTDIR;
+	}
+	w->found = fd;
+	return 0;
+}
+
+/* To be ended in any case. -errno without a text in e is the caller's to put into words. */
+static int walk(struct walk *w, const char *path, unsigned int make, struct err *e)
+{
+	int r = 0;
+
+	*w = (struct walk) { .found = -1, .make = make };
+	w->at = open(*path == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (w->at < 0)
+		return -errno;
+	if (!*path)
+		return -ENOENT;
+	if (strlen(path) >= sizeof(w->rest))
+		return -ENAMETOOLONG;
+	strcpy(w->rest, path);
+	w->folder = true;
+	while (!r && !is_last(w)) {
+		w->folder = false;
+		r = step(w, path, e);
+	}
+	return r;
+}
+
+int file_folder(const char *path, unsigned int make, struct err *e)
+{
+	struct err why = { 0 };
+	struct walk w;
+	int r = walk(&w, path, make, &why), fd = -1;
+
+	if (!r && !w.folder)
+		r = w.found < 0 ? -ENOENT : -ENOTDIR;
+	if (!r) {
+		fd = w.at;
+		w.at = -1;
+	}
+	walk_end(&w);
+	if (!r)
+		return fd;
+	if (why.code)
+		return err_set(e, r, "%s", why.text);
+	if (r == -ENOTDIR || r == -EEXIST)
+		return err_set(e, r, "%s is not a folder", path);
+	return err_set(e, r, "cannot %s folder %s: %s", make ? "make" : "open", path, strerror(-r));
+}
+
+int file_open(int folder, const char *name, uint64_t *len)
+{
+	int fd = openat(folder, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), r = 0;
+	struct stat st;
+
+	if (fd < 0)
+		return errno == ENXIO ? -EINVAL : -errno;
+	if (fstat(fd, &st))
+		r = -errno;
+	else if (!S_ISREG(st.st_mode))
+		r = -EINVAL;
+	if (r) {
+		close(fd);
+		return r;
+	}
+	*len = (uint64_t)st.st_size;
+	return fd;
+}
+
+static int write_all(int fd, const char *at, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, at, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		at += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* The rename itself is on disk only when the folder is. Not all file systems can. */
+static void sync_folder(int folder)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	fsync(fd);
+	close(fd);
+}
+
+int file_replace(int folder, const char *name, const char *id, const void *data, size_t len)
+{
+	char *temp;
+	int fd, r;
+
+	if (asprintf(&temp, "%s.%s.tmp", name, id) < 0)
+		return -ENOMEM;
+	fd = openat(folder, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0) {
+		r = -errno;
+		free(temp);
+		return r;
+	}
+	r = write_all(fd, data, len);
+	if (!r && fsync(fd))
+		r = -errno;
+	if (close(fd) && !r)
+		r = -errno;
+	if (!r && renameat(folder, temp, folder, name))
+		r = -errno;
+	if (r)
+		unlinkat(folder, temp, 0);
+	else
+		sync_folder(folder);
+	free(temp);
+	return r;
+}
+
+/* Where a path leads that the user wants a file to be written at. */
+static int walk_to_file(struct walk *w, struct stat *st, const char *path, struct err *e)
+{
+	int r = walk(w, path, 0, e);
+
+	*st = (struct stat) { .st_mode = S_IFREG };
+	if (r)
+		return r;
+	if (w->folder)
+		return -EISDIR;
+	return w->found >= 0 && fstat(w->found, st) ? -errno : 0;
+}
+
+static bool is_written_through(const struct walk *w, const struct stat *st)
+{
+	return w->magic || !S_ISREG(st->st_mode);
+}
+
+static int write_through(const struct walk *w, const void *data, size_t len)
+{
+	char path[64];
+	int fd, r;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", w->found);
+	fd = open(path, O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		fd = openat(w->at, w->name, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	r = write_all(fd, data, len);
+	close(fd);
+	return r;
+}
+
+static int cannot_write(struct err *e, const struct err *why, const char *path, int r)
+{
+	if (why->code)
+		return err_set(e, r, "%s", why->text);
+	if (r == -EISDIR)
+		return err_set(e, r, "%s is a folder: name a file", path);
+	return err_set(e, r, "cannot write %s: %s", path, strerror(-r));
+}
+
+int file_save(const char *path, const char *id, const void *data, size_t len, struct err *e)
+{
+	struct err why = { 0 };
+	struct stat st;
+	struct walk w;
+	int r = walk_to_file(&w, &st, path, &why);
+
+	if (!r)
+		r = is_written_through(&w, &st) ? write_through(&w, data, len)
+						: file_replace(w.at, w.name, id, data, len);
+	walk_end(&w);
+	return r ? cannot_write(e, &why, path, r) : 0;
+}
+
+int file_check(const char *path, struct err *e)
+{
+	struct err why = { 0 };
+	struct stat st;
+	struct walk w;
+	int r = walk_to_file(&w, &st, path, &why);
+
+	if (!r && !is_written_through(&w, &st) && faccessat(w.at, ".", W_OK | X_OK, 0))
+		r = -errno;
+	walk_end(&w);
+	return r ? cannot_write(e, &why, path, r) : 0;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One character at a time. Not for columns and widths: report/cell.h. */
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* What is obeyed or not seen, first and last code point. */
+static const uint32_t unseen[][2] = {
+	{ 0x0, 0x1f },      { 0x7f, 0x9f },     { 0x61c, 0x61c },
+	{ 0x200e, 0x200f }, { 0x2028, 0x202e }, { 0x2060, 0x206f },
+	{ 0xfeff, 0xfeff }, { 0xfff9, 0xfffb }, { 0xe0000, 0xe007f }
+};
+
+static bool is_seen(uint32_t code)
+{
+	for (size_t i = 0; i < sizeof(unseen) / sizeof(unseen[0]); i++)
+		if (code >= unseen[i][0] && code <= unseen[i][1])
+			return false;
+	return true;
+}
+
+/* The length of one well-formed character of UTF-8 and its code point; 0: it is none. */
+static size_t decode(const char *text, uint32_t *code)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	uint8_t first = (uint8_t)*text;
+	size_t len = first < 0x80             ? 1
+		     : (first & 0xe0) == 0xc0 ? 2
+		     : (first & 0xf0) == 0xe0 ? 3
+		     : (first & 0xf8) == 0xf0 ? 4
+					      : 0;
+
+	*code = len > 1 ? first & (0x7fu >> len) : first;
+	for (size_t i = 1; i < len; i++) {
+		if (((uint8_t)text[i] & 0xc0) != 0x80)
+			return 0;
+		*code = *code << 6 | ((uint8_t)text[i] & 0x3f);
+	}
+	if (!len || *code < least[len] || *code > 0x10ffff || (*code >= 0xd800 && *code <= 0xdfff))
+		return 0;
+	return len;
+}
+
+size_t text_char(const char *text)
+{
+	uint32_t code;
+	size_t len = decode(text, &code);
+
+	return len && is_seen(code) ? len : 0;
+}
+
+/* Bytes of the next character of text, and what stands for it. */
+static size_t next(const char *text, size_t len, const char **shown, size_t *shown_len)
+{
+	size_t n = text_char(text);
+	uint32_t code;
+
+	*shown = n && n <= len ? text : "?";
+	*shown_len = n && n <= len ? n : 1;
+	if (!n)
+		n = decode(text, &code);
+	return n && n <= len ? n : 1;
+}
+
+void text_put(FILE *out, const char *text, size_t len)
+{
+	size_t shown_len;
+	const char *shown;
+
+	len = strnlen(text, len);
+	while (len) {
+		size_t n = next(text, len, &shown, &shown_len);
+
+		fwrite(shown, 1, shown_len, out);
+		text += n;
+		len -= n;
+	}
+}
+
+void text_clean(char *text)
+{
+	size_t len = strlen(text), shown_len;
+	const char *shown;
+	char *to = text;
+
+	while (len) {
+		size_t n = next(text, len, &shown, &shown_len);
+
+		memmove(to, *text == '\n' ? text : shown, shown_len);
+		to += shown_len;
+		text += n;
+		len -= n;
+	}
+	*to = '\0';
+}
