@@ -8,11 +8,14 @@ they are first used, so that a program can say which package it lacks.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from . import process
 from .errors import Failure
 
 if TYPE_CHECKING:
     from .run import Run, find
     from .trace import Stream, Trace
+
+process.leave_on_interrupt()
 
 __all__ = ["Failure", "Run", "Stream", "Trace", "find"]
 __version__ = "0.1.0"

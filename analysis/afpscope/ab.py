@@ -8,14 +8,29 @@ what comes back every two, four or eight runs. (The sequence of Thue and Morse.)
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
+import signal
+import socket
 import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
+from urllib.parse import urlsplit
 
 from . import compare, show
-from .errors import Failure, wrong_use
-from .run import Run
+from .errors import INTERRUPTED, Failure, wrong_use
+from .files import written
+from .run import AB_FILE, Run
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_AFP_PORT = 548
+# How long a server may take until it listens after its restart.
+_UP_S = 60
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -25,6 +40,9 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pairs", metavar="N", type=int, default=12, help="default 12")
     parser.add_argument("-o", dest="output", metavar="DIR", type=Path, required=True)
     parser.add_argument("--program", metavar="FILE", help="default: afpscope on the PATH")
+    parser.add_argument("--restart", metavar="COMMAND",
+                        help="starts a server anew; run by the shell before each run, with "
+                        "AFPSCOPE_SIDE=a or b and AFPSCOPE_URL set")  # fmt: skip
     compare.judging(parser)
 
 
@@ -44,15 +62,151 @@ def order(pairs: int) -> list[tuple[int, str]]:
     ]
 
 
-def _measure(line: list[str], place: Path) -> Run:
-    """The run that the command keeps in place; what it prints goes beside it."""
+@dataclass
+class Relay:
+    """Hands the signals that would end this program to the one that is measuring.
+
+    That one then removes what it made on the volume and writes its run. It is in a session of
+    its own, so that a ^C reaches it once: a second signal ends it at once.
+    """
+
+    caught: int = 0
+    child: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+
+    def _on(self, number: int, frame: FrameType | None) -> None:
+        self.caught = self.caught or number
+        if self.child and self.child.poll() is None:
+            self.child.send_signal(number)
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        before = {number: signal.signal(number, self._on) for number in _SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def call(self, line: list[str], log: Path, env: dict[str, str] | None = None) -> int:
+        """How the command ended; what it prints goes to `log`. Not begun once a signal came."""
+        if self.caught:
+            return INTERRUPTED
+        with log.open("a", encoding="utf-8") as out:
+            blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+            try:
+                self.child = subprocess.Popen(
+                    line,
+                    stdout=out,
+                    stderr=out,
+                    stdin=subprocess.DEVNULL,
+                    env=env,
+                    start_new_session=True,
+                    preexec_fn=lambda: _unblock(blocked),
+                )
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+            return self.child.wait()
+
+
+def _unblock(mask: set[int]) -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return lines[-1][:200] if lines else ""
+
+
+def _measure(relay: Relay, line: list[str], place: Path) -> Run | None:
+    """The run that the command keeps in place; what it prints goes beside it. None: stopped."""
     log = place.with_suffix(".txt")
-    with log.open("w", encoding="utf-8") as out:
-        done = subprocess.run(line, stdout=out, stderr=out, stdin=subprocess.DEVNULL, check=False)
-    if done.returncode not in (0, 4):
-        last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
-        raise Failure(f"{' '.join(line[:2])} ended with {done.returncode}: {''.join(last)[:200]}")
+    code = relay.call(line, log)
+    if relay.caught:
+        return None
+    if code not in (0, 4):
+        raise Failure(f"{' '.join(line[:2])} ended with {code}: {_last_line(log)}")
     return Run.open(place)
+
+
+def _address(url: str) -> tuple[str, int]:
+    try:
+        parts = urlsplit(url)
+        return parts.hostname or "localhost", parts.port or _AFP_PORT
+    except ValueError as e:
+        raise wrong_use(f"{url}: {e}") from None
+
+
+def _wait_for(relay: Relay, url: str) -> None:
+    """Until the server takes connections. Failure where it does not."""
+    end = time.monotonic() + _UP_S
+    while not relay.caught:
+        try:
+            socket.create_connection(_address(url), 5).close()
+            return
+        except OSError as e:
+            if time.monotonic() > end:
+                raise Failure(f"{url} does not listen {_UP_S} s after its restart: {e}") from None
+        time.sleep(0.1)
+
+
+def _restart(relay: Relay, command: str, side: str, url: str, log: Path) -> None:
+    env = os.environ | {"AFPSCOPE_SIDE": side, "AFPSCOPE_URL": url}
+    code = relay.call(["/bin/sh", "-c", command], log, env)
+    if code and not relay.caught:
+        raise Failure(f"--restart: {command!r} ended with {code}: {_last_line(log)}")
+    _wait_for(relay, url)
+
+
+def _note(args: argparse.Namespace, starts: dict[str, str]) -> None:
+    """What was done, beside the runs; `starts`: the start of the server by folder."""
+    command = ["ab", "--", *args.after]
+    document = {"command": command, "a": args.a, "b": args.b, "restart": args.restart}
+    with written(args.output / AB_FILE) as file:
+        text = json.dumps(document | {"starts": starts}, indent=1, ensure_ascii=False)
+        file.write((text + "\n").encode())
+
+
+def _checked(runs: list[Run], command: str | None) -> None:
+    """Failure where --restart did not start the server anew, as far as the runs can say."""
+    if command and len(runs) > 1 and runs[-1].start in {r.start for r in runs[:-1]}:
+        raise Failure(
+            f"--restart: the server of {runs[-1].name} was not started anew by {command!r}: "
+            f"{runs[-1].start}"
+        )
+
+
+def _stopped(args: argparse.Namespace, relay: Relay, runs: list[Run]) -> int:
+    name = signal.Signals(relay.caught).name
+    show.notice(
+        f"ab: stopped by {name}: {len(runs)} of {2 * args.pairs} runs are whole, and are kept with "
+        f"the one that was stopped in {args.output}; nothing was compared"
+    )
+    return INTERRUPTED
+
+
+def _all_runs(args: argparse.Namespace, relay: Relay, program: str) -> dict[str, list[Run]] | int:
+    """The runs of both sides; the exit code where a signal came first."""
+    urls = {"a": args.a, "b": args.b}
+    sides: dict[str, list[Run]] = {"a": [], "b": []}
+    made: list[Run] = []
+    starts: dict[str, str] = {}
+    for i, (pair, side) in enumerate(order(args.pairs), 1):
+        show.notice(f"ab: run {i} of {2 * args.pairs}: {side} {urls[side]}")
+        place = args.output / f"{pair:03}{side}"
+        if args.restart:
+            starts[place.name] = f"restart {i}"
+            _note(args, starts)
+            _restart(relay, args.restart, side, urls[side], place.with_suffix(".restart.txt"))
+        line = [program, *args.after, "-o", str(place), urls[side]]
+        found = _measure(relay, line, place)
+        if found is None:
+            return _stopped(args, relay, made)
+        made.append(found)
+        sides[side].append(found)
+        _checked(made, args.restart)
+        if i == 2 and not args.force:
+            compare.check(sides["a"], sides["b"], False)
+    return sides
 
 
 def run(args: argparse.Namespace) -> int:
@@ -67,14 +221,11 @@ def run(args: argparse.Namespace) -> int:
     if folder.exists() and any(folder.iterdir()):
         raise wrong_use(f"{folder} is there and not an empty folder: name a new one with -o")
     folder.mkdir(parents=True, exist_ok=True)
-    urls = {"a": args.a, "b": args.b}
-    sides: dict[str, list[Run]] = {"a": [], "b": []}
-    for i, (pair, side) in enumerate(order(args.pairs), 1):
-        show.notice(f"ab: run {i} of {2 * args.pairs}: {side} {urls[side]}")
-        place = folder / f"{pair:03}{side}"
-        line = [program, *command, "-o", str(place), urls[side]]
-        sides[side].append(_measure(line, place))
-        if i == 2 and not args.force:
-            compare.check(sides["a"], sides["b"], False)
-    compare.check(sides["a"], sides["b"], args.force)
-    return compare.report(sides["a"], sides["b"], args)
+    _note(args, {})
+    relay = Relay()
+    with relay.listening():
+        made = _all_runs(args, relay, program)
+    if isinstance(made, int):
+        return made
+    compare.check(made["a"], made["b"], args.force)
+    return compare.report(made["a"], made["b"], args, "ab")

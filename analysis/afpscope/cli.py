@@ -10,14 +10,14 @@ from __future__ import annotations
 import argparse
 import importlib
 import io
-import os
+import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, cast
 
-from . import show
-from .errors import FAILED, INTERRUPTED, USAGE, Failure
+from . import __version__, process, show
+from .errors import FAILED, INTERRUPTED, OK, USAGE, Failure
 
 COMMANDS = {
     "info": "what a run is, and whether it can be trusted",
@@ -48,6 +48,15 @@ class Parser(argparse.ArgumentParser):
         raise Failure(f"{message} (see {self.prog} --help)", USAGE)
 
 
+def _add_version(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--version",
+        action="version",
+        version=f"afpscope {__version__}",
+        help="show the program's version and exit",
+    )
+
+
 def _overview() -> str:
     lines = ["Usage: python3 -m afpscope COMMAND ...", "", "Looks at saved runs of afpscope.", ""]
     lines += [f"  {name:10}{text}" for name, text in COMMANDS.items()]
@@ -68,11 +77,18 @@ def _execute(argv: Sequence[str]) -> int:
     if name in ("--help", "-h"):
         print(_overview())
         return 0
+    if name == "--version":
+        print(f"afpscope {__version__}")
+        return 0
     if name not in COMMANDS:
         raise Failure(f"there is no command {name!r} (see python3 -m afpscope --help)", USAGE)
+    # Which folder it keeps its fonts in is nobody's concern here.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
     module = cast(Module, importlib.import_module(f".{name}", __package__))
+    process.raise_on_interrupt()
     parser = Parser(prog=f"afpscope {name}", description=COMMANDS[name], allow_abbrev=False)
     module.options(parser)
+    _add_version(parser)
     try:
         cut = rest.index("--") if "--" in rest else len(rest)
         args = parser.parse_args(rest[:cut])
@@ -82,33 +98,40 @@ def _execute(argv: Sequence[str]) -> int:
         raise Failure(f"{name}: {e}", e.code) from None
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; the exit code (docs/exit-codes.md)."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
+def _run(argv: Sequence[str]) -> int:
     try:
-        code = _execute(sys.argv if argv is None else argv)
-        sys.stdout.flush()
-        return code
+        return _execute(argv)
+    except SystemExit as e:  # argparse has printed its help
+        return int(e.code or 0)
     except Failure as e:
         show.notice(str(e))
         return e.code
     except ImportError as e:
-        print(
-            f"afpscope: the Python package {e.name} is missing or broken: "
-            f"install it for {sys.executable}",
-            file=sys.stderr,
+        show.notice(
+            f"the Python package {e.name} is missing or broken for {sys.executable}: "
+            "make install brings it (docs/analysis.md lists other ways)"
         )
-        return FAILED
     except BrokenPipeError:
-        # Whoever read has enough; keep the interpreter's own flush silent.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILED
+        pass  # whoever read has enough
     except OSError as e:
-        print(f"afpscope: {e.filename or 'input or output'}: {e.strerror}", file=sys.stderr)
-        return FAILED
+        if e.filename is not None or not process.result_error():
+            show.notice(f"{e.filename or 'input or output'}: {e.strerror}")
+        else:
+            show.notice(f"cannot write the result: {e.strerror}")
     except MemoryError:
-        print("afpscope: out of memory", file=sys.stderr)
-        return FAILED
+        show.notice("out of memory")
     except KeyboardInterrupt:
         return INTERRUPTED
+    return FAILED
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; the exit code (docs/exit-codes.md)."""
+    process.hold_streams()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+    code = _run(sys.argv if argv is None else argv)
+    lost = process.result_error()
+    if lost and not isinstance(lost, BrokenPipeError):
+        show.notice(f"cannot write the result: {lost.strerror}")
+    return FAILED if lost and code == OK else code

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""afpscope compare A B, compare A... -- B...: counts exactly, times by rank.
-
-Runs made in turn are compared in blocks of four pairs or a few more. Fewer runs in a block would
-be nearer to each other, but each block has less to say; four pairs of `ab` are ABBA BAAB.
-"""
+"""afpscope compare A B, compare A... -- B...: counts exactly, times by rank."""
 
 from __future__ import annotations
 
@@ -12,28 +8,26 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 
-import numpy as np
-
-from . import counts, show, stats
-from .errors import OK, UNTRUSTED, wrong_use
+from . import causes, counts, design, markdown, show, stats, values
+from .causes import Cause, Change
+from .errors import NOTHING, OK, UNTRUSTED, Failure, wrong_use
 from .run import Run, find
-from .stats import Test
+from .stats import Margins, Test
 
-TimeKey = tuple[str, str]
-# Two starts of one server differ by less, up to 3 % were seen (tests/bench/bench.py alarms-slow).
-LEAST = 0.05
-# Share of a command's requests, at either end, that are left out of its mean: in a few requests
-# it is the machine that took its time, not the server.
-TAIL = 0.05
-# Pairs in a block, at least.
-BLOCK_PAIRS = 4
+# By the run's id.
+Times = dict[str, dict[values.Row, values.Value]]
+# What a difference must be larger than to be one.
+LEAST = 0.02
+# Rows of counts that are shown without --all.
+COUNTS_SHOWN = 10
+# Calls per request by which recordings must differ to be shown, in so many requests at least.
+_RATE, _RATE_REQUESTS = 0.1, 100
 # Of a run whose connection was lost it is not known, which is no difference.
 _KNOWN_AT_THE_END = ("server.afpd.congestion",)
 
 # Runs may differ in these and still be compared.
-_FREE_OPTIONS = {"iterations", "warmup", "timeout_s", "tests", "sample_hz"}
+_FREE_OPTIONS = {"iterations", "warmup", "timeout_s", "tests", "sample_hz", "duration_s"}
 _SERVER = ("afp_version", "uam", "quantum_bytes", "settings", "afpd.congestion")
 _ENVIRONMENT = ("kernel", "machine", "cpus", "client.congestion")
 _RUNGS = ("calls", "requests", "times", "storage.file", "storage.block", "storage.latency")
@@ -41,12 +35,17 @@ _RUNGS = ("calls", "requests", "times", "storage.file", "storage.block", "storag
 
 @dataclass(frozen=True)
 class TimeRow:
-    """A test as a whole (`command` is empty) or the requests of one AFP command in it."""
+    """A test as a whole (`command` is empty), or a figure of the requests of one AFP command."""
 
     test: str
     command: str
+    figure: str
     result: Test
     verdict: str
+
+    @property
+    def label(self) -> str:
+        return values.Row(self.test, self.command, self.figure).label
 
 
 @dataclass(frozen=True)
@@ -60,6 +59,49 @@ class CountRow:
     b: tuple[int, int]
     requests: int
 
+    @property
+    def by(self) -> float:
+        """Per request."""
+        return (sum(self.b) - sum(self.a)) / 2 / self.requests
+
+
+@dataclass(frozen=True)
+class RateRow:
+    """Calls per request of an AFP command in two recordings, which do not do the same work."""
+
+    command: str
+    what: str
+    a: float
+    b: float
+    requests: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All that a comparison found.
+
+    `doubts`: what else may have made differences up to design.DOUBT; `pairs_needed` where there
+    were not enough runs; `rates` of recordings only.
+    """
+
+    least: float
+    rows: list[TimeRow]
+    counts: list[CountRow]
+    same: int
+    vary: int
+    rates: list[RateRow]
+    doubts: list[str]
+    pairs_needed: int | None
+    drift: float | None
+    alone: dict[str, list[str]]
+
+    @property
+    def causes(self) -> list[Cause]:
+        return causes.of(Change(r.test, r.command, r.what, r.requests, r.by) for r in self.counts)
+
+    def found(self, *words: str) -> list[TimeRow]:
+        return [r for r in self.rows if r.verdict in words]
+
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.usage = "afpscope compare [OPTIONS] A B | A... -- B..."
@@ -71,9 +113,12 @@ def judging(parser: argparse.ArgumentParser) -> None:
     """The options that report() goes by; shared with ab."""
     parser.add_argument("--force", action="store_true", help="compare what is not comparable")
     parser.add_argument("--least", metavar="PERCENT", type=percent, default=LEAST,
-                        help=f"less than this is no difference (default {LEAST:.0%}%)")  # fmt: skip
+                        help="only a difference larger than this, either way, is one "
+                        f"(default {LEAST:.0%}%)")  # fmt: skip
     parser.add_argument("--all", action="store_true", help="show rows without a difference too")
-    parser.add_argument("--json", action="store_true")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--format", choices=("text", "markdown", "github"), default="text")
+    form.add_argument("--json", action="store_true")
 
 
 def percent(text: str) -> float:
@@ -108,7 +153,8 @@ def distinct(runs: Sequence[Run]) -> None:
         seen[one.id] = one
 
 
-def _settings(run: Run) -> dict[str, str]:
+def settings(run: Run) -> dict[str, str]:
+    """What a run did, on what, and how it was observed: runs that differ in it do other work."""
     out = {"command": run.command, "set": run.set}
     out |= {f"options.{k}": v for k, v in run.options.items() if k not in _FREE_OPTIONS}
     out |= {f"server.{k}": run.server.get(k, "") for k in _SERVER}
@@ -117,69 +163,47 @@ def _settings(run: Run) -> dict[str, str]:
     return out
 
 
+def unlike(all_of: Sequence[dict[str, str]]) -> dict[str, list[str]]:
+    """The settings that are not the same everywhere, with what they are."""
+    out: dict[str, list[str]] = {}
+    for key in sorted({key for one in all_of for key in one}):
+        found = list(dict.fromkeys(one.get(key, "") for one in all_of))
+        if key in _KNOWN_AT_THE_END:
+            found = [v for v in found if v]
+        if len(found) > 1:
+            out[key] = found
+    return out
+
+
 def differences(runs: Sequence[Run]) -> list[str]:
     """What forbids a comparison: settings that are not the same in all runs."""
-    all_of = [_settings(r) for r in runs]
-    out = []
-    for key in sorted({key for one in all_of for key in one}):
-        values = list(dict.fromkeys(one.get(key, "") for one in all_of))
-        if key in _KNOWN_AT_THE_END:
-            values = [v for v in values if v]
-        if len(values) > 1:
-            out.append(f"{key}: " + " against ".join(repr(v) for v in values[:3]))
-    return out
+    found = unlike([settings(r) for r in runs])
+    return [f"{key}: " + " against ".join(map(repr, of[:3])) for key, of in found.items()]
 
 
-def _values(run: Run) -> dict[TimeKey, list[float]]:
-    """Times by row: of a test the whole, of a command the mean of its requests but the tails."""
-    out: dict[TimeKey, list[float]] = defaultdict(list)
-    for p in run.whole_phases:
-        test = counts.test_name(p)
-        if p.transfer:
-            out[test, ""] += [float(s.ns) for s in p.transfer.counting]
-        elif p.metrics.get("ops") and p.metrics.get("elapsed"):
-            out[test, ""].append(float(p.metrics["elapsed"] or 0))
-        for c in p.commands:
-            if c.histogram.n:
-                out[test, c.name].append(c.histogram.bulk_mean(TAIL, c.sum_ns))
-    return out
+def times(runs: Iterable[Run]) -> Times:
+    return {run.id: values.of_run(run) for run in runs}
 
 
-def times(runs: Sequence[Run]) -> dict[TimeKey, list[float]]:
-    """One value for each run; of a single run one for each iteration."""
-    if len(runs) == 1:
-        return _values(runs[0])
-    out: dict[TimeKey, list[float]] = defaultdict(list)
-    for run in runs:
-        for key, values in _values(run).items():
-            out[key].append(float(np.median(values)))
-    return out
-
-
-def in_turn(a: Sequence[Run], b: Sequence[Run]) -> bool:
-    """Pairs, of a run of each side, one after the other. Runs may begin in the same second."""
-    sides = (sorted(run.started for run in side) for side in (a, b))
-    pairs = list(zip(*sides, strict=False))
-    return len(a) == len(b) and all(max(one) <= min(then) for one, then in pairwise(pairs))
-
-
-def blocks(a: Sequence[Run], b: Sequence[Run]) -> list[tuple[list[Run], list[Run]]]:
-    """The runs that may be held against each other: all, or of those made in turn the near ones."""
-    a, b = (sorted(side, key=lambda r: r.started) for side in (a, b))
-    number = max(1, len(a) // BLOCK_PAIRS) if in_turn(a, b) else 1
-    cuts = [[len(side) * i // number for i in range(number + 1)] for side in (a, b)]
-    parts = zip(*(pairwise(ends) for ends in cuts), strict=True)
-    return [(a[i:j], b[k:m]) for (i, j), (k, m) in parts]
-
-
-def time_rows(a: Sequence[Run], b: Sequence[Run], least: float) -> list[TimeRow]:
-    """Every test and command that both have, with its verdict."""
-    values = [(times(x), times(y)) for x, y in blocks(a, b)]
-    keys = [dict.fromkeys(key for block in values for key in block[side]) for side in (0, 1)]
+def time_rows(a: Sequence[Run], b: Sequence[Run], of: Times, margins: Margins) -> list[TimeRow]:
+    """Every row of times that both have, with its verdict."""
+    keys = [dict.fromkeys(key for run in side for key in of[run.id]) for side in (a, b)]
     both = [key for key in keys[0] if key in keys[1]]
-    results = [stats.compare([(x.get(key, []), y.get(key, [])) for x, y in values]) for key in both]
-    words = stats.verdicts(results, least)
-    return [TimeRow(*key, r, w) for key, r, w in zip(both, results, words, strict=True)]
+    near = design.blocks(a, b)
+    results = []
+    for key in both:
+        found = [
+            [[of[run.id][key] for run in side if key in of[run.id]] for side in block]
+            for block in near
+        ]
+        blur = max(value.blur for block in found for side in block for value in side)
+        blocks = [([v.ns for v in x], [v.ns for v in y]) for x, y in found]
+        results.append(stats.compare(blocks, margins, blur))
+    words = stats.verdicts(results)
+    return [
+        TimeRow(key.test, key.command, key.figure, r, w)
+        for key, r, w in zip(both, results, words, strict=True)
+    ]
 
 
 def count_rows(a: Sequence[Run], b: Sequence[Run]) -> tuple[list[CountRow], int, int]:
@@ -188,7 +212,7 @@ def count_rows(a: Sequence[Run], b: Sequence[Run]) -> tuple[list[CountRow], int,
     known, new = counts.bands(before), counts.bands(after)
     tests = {key[0] for key in before} & {key[0] for key in after}
     rows, same, vary = [], 0, 0
-    for key in sorted({*before, *after}):
+    for key in sorted({*before, *after}, key=counts.order):
         if key[0] not in tests:
             continue
         x, y = before.get(key, [0]), after.get(key, [0])
@@ -206,90 +230,31 @@ def count_rows(a: Sequence[Run], b: Sequence[Run]) -> tuple[list[CountRow], int,
     return rows, same, vary
 
 
-def apart(a: Sequence[Run], b: Sequence[Run]) -> str:
-    """Says which side was measured wholly after the other; empty where they overlap in time."""
-    for first, then, names in ((a, b, ("A", "B")), (b, a, ("B", "A"))):
-        if max(r.started for r in first) <= min(r.started for r in then):
-            return (
-                f"{names[1]} was measured after {names[0]}, so that what changed on the machine "
-                "meanwhile counts as a difference: only runs in turn (afpscope ab) tell"
-            )
-    return ""
+def _per_request(runs: Sequence[Run]) -> tuple[dict[tuple[str, str], float], dict[str, int]]:
+    """Calls per request by command and what they are; and requests by command."""
+    calls: dict[tuple[str, str], int] = defaultdict(int)
+    requests: dict[str, int] = defaultdict(int)
+    for p in (p for run in runs for p in run.whole_phases):
+        for account in p.requests or ():
+            requests[account.name] += account.requests or 0
+            for part in account.parts:
+                if part.class_ != counts.OWN_CODE:
+                    key = ("", account.name, *part.key)
+                    calls[account.name, counts.label(key)] += part.calls
+    return {key: n / max(1, requests[key[0]]) for key, n in calls.items()}, dict(requests)
 
 
-def drift(a: Sequence[Run], b: Sequence[Run]) -> float | None:
-    """How much longer tests took in the later half of all runs than in the earlier one.
-
-    None where it cannot be told: of few runs, or with the sides one after the other.
-    """
-    ordered = sorted([*a, *b], key=lambda r: r.started)
-    if len(ordered) < 8 or apart(a, b):
-        return None
-    half = len(ordered) // 2
-    early, late = times(ordered[:half]), times(ordered[half:])
-    changes = [
-        np.log(np.median(late[key]) / np.median(early[key]))
-        for key in early
-        if not key[1] and key in late
+def rate_rows(a: Sequence[Run], b: Sequence[Run]) -> list[RateRow]:
+    """Calls per request that recordings differ in, that of most calls first."""
+    (before, n_a), (after, n_b) = _per_request(a), _per_request(b)
+    fewest = {name: min(n, n_b.get(name, 0)) for name, n in n_a.items()}
+    rows = [
+        RateRow(*key, before.get(key, 0), after.get(key, 0), fewest[key[0]])
+        for key in {**before, **after}
+        if fewest.get(key[0], 0) >= _RATE_REQUESTS
     ]
-    return float(np.expm1(np.median(changes))) if changes else None
-
-
-def _range(values: tuple[int, int]) -> str:
-    low, high = values
-    return f"{low:,}" if low == high else f"{low:,}..{high:,}"
-
-
-def _signed(value: float | None) -> str:
-    return "n/a" if value is None else f"{value * 100:+.1f} %"
-
-
-def _print_times(rows: list[TimeRow], show_all: bool) -> None:
-    shown = [
-        r for r in rows if show_all or not r.command or r.verdict in (stats.FASTER, stats.SLOWER)
-    ]
-    lines = [
-        [
-            show.short(r.test),
-            r.command or "(test)",
-            show.time(r.result.median_a),
-            show.time(r.result.median_b),
-            _signed(r.result.change),
-            "n/a"
-            if r.result.low is None
-            else f"{_signed(r.result.low)} .. {_signed(r.result.high)}",
-            f"{r.result.n_a}+{r.result.n_b}",
-            r.verdict,
-        ]
-        for r in shown
-    ]
-    head = ["times: test", "command", "A", "B", "change", "95 % interval", "n", "verdict"]
-    print(show.table(head, lines, 2))
-    for word in (stats.NONE_SHOWN, stats.TOO_FEW):
-        hidden = sum(r.verdict == word for r in rows) - sum(r.verdict == word for r in shown)
-        if hidden:
-            print(f"commands that are not shown (--all): {hidden} with “{word}”")
-
-
-def _print_counts(rows: list[CountRow], same: int, vary: int) -> None:
-    if not rows and not same and not vary:
-        print("counts: not counted in both groups")
-        return
-    print(f"counts: {same:,} rows the same, {vary:,} may vary, {len(rows):,} differ")
-    if rows:
-        lines = [
-            [
-                show.short(r.test),
-                r.command,
-                r.what,
-                _range(r.a),
-                _range(r.b),
-                f"{(sum(r.b) - sum(r.a)) / 2 / r.requests:+.3f}",
-            ]
-            for r in rows
-        ]
-        head = ["counts: test", "command", "what", "A", "B", "per request"]
-        print(show.table(head, lines, 3))
+    differ = [r for r in rows if abs(r.b - r.a) >= _RATE]
+    return sorted(differ, key=lambda r: -abs(r.b - r.a) * r.requests)
 
 
 def alone(a: Sequence[Run], b: Sequence[Run]) -> dict[str, list[str]]:
@@ -301,47 +266,163 @@ def alone(a: Sequence[Run], b: Sequence[Run]) -> dict[str, list[str]]:
     }
 
 
-def report(a: list[Run], b: list[Run], args: argparse.Namespace) -> int:
-    """Prints the comparison; shared with ab."""
-    rows = time_rows(a, b, args.least)
-    differ, same, vary = count_rows(a, b)
+def _drift(a: Sequence[Run], b: Sequence[Run], of: Times) -> float | None:
+    tests: dict[str, dict[str, float]] = defaultdict(dict)
+    for run, rows in of.items():
+        for row, value in rows.items():
+            if row.figure == values.ELAPSED:
+                tests[row.test][run] = value.ns
+    return design.drift(a, b, tests)
+
+
+def judge(a: Sequence[Run], b: Sequence[Run], least: float) -> Comparison:
+    """Failure where nothing can be compared."""
+    doubts, of = design.doubts(a, b), times((*a, *b))
+    rows = time_rows(a, b, of, Margins(least, design.DOUBT if doubts else None))
+    recorded = any(r.command == "record" for r in (*a, *b))
+    differ, same, vary = ([], 0, 0) if recorded else count_rows(a, b)
     if not rows and not differ and not same and not vary:
-        raise wrong_use("these runs have nothing in common: no test is in both")
-    moved, lonely = drift(a, b), alone(a, b)
-    if args.json:
-        print(
-            json.dumps(
-                {
-                    "alpha": stats.ALPHA,
-                    "level": stats.LEVEL,
-                    "drift": moved,
-                    "alone": lonely,
-                    "times": [asdict(r) for r in rows],
-                    "counts": [asdict(r) for r in differ],
-                    "counts_same": same,
-                    "counts_vary": vary,
-                }
-            )
+        what = "AFP command was answered in both" if recorded else "test is in both"
+        raise Failure(f"nothing could be compared: no {what}", NOTHING)
+    judged = sum(r.result.change is not None for r in rows)
+    few = any(r.verdict == stats.TOO_FEW for r in rows)
+    return Comparison(
+        least,
+        rows,
+        differ,
+        same,
+        vary,
+        rate_rows(a, b) if recorded else [],
+        doubts,
+        design.pairs_needed(judged) if few else None,
+        _drift(a, b, of),
+        alone(a, b),
+    )
+
+
+# Output
+
+
+def word(row: TimeRow, least: float) -> str:
+    """The verdict as tables have it."""
+    return f"same within {_share(least)}" if row.verdict == stats.SAME else row.verdict
+
+
+def _share(value: float) -> str:
+    return f"{value * 100:g} %"
+
+
+def _range(ends: tuple[int, int]) -> str:
+    low, high = ends
+    return f"{low:,}" if low == high else f"{low:,}..{high:,}"
+
+
+def _signed(value: float | None) -> str:
+    return "n/a" if value is None else f"{value * 100:+.1f} %"
+
+
+_TIMES = ["times: test", "command", "A", "B", "change", "95 % interval", "n", "verdict"]
+_COUNTS = ["counts: test", "command", "what", "A", "B", "per request"]
+_RATES = ["calls per request: command", "what", "A", "B", "change"]
+
+
+def _times_table(c: Comparison, show_all: bool) -> tuple[list[list[str]], str]:
+    """The lines, and what is not among them."""
+    differ = c.found(stats.FASTER, stats.SLOWER, stats.UNCLEAR)
+    recorded = all(r.figure != values.ELAPSED for r in c.rows)
+    shown = [
+        r
+        for r in c.rows
+        if show_all or r in differ or not r.command or (recorded and r.figure == values.MEAN)
+    ]
+    lines = [
+        [
+            show.short(r.test),
+            r.label,
+            show.time(r.result.median_a),
+            show.time(r.result.median_b),
+            _signed(r.result.change),
+            "n/a"
+            if r.result.low is None
+            else f"{_signed(r.result.low)} .. {_signed(r.result.high)}",
+            f"{r.result.n_a}+{r.result.n_b}",
+            word(r, c.least),
+        ]
+        for r in shown
+    ]
+    hidden: dict[str, int] = defaultdict(int)
+    for r in c.rows:
+        if r not in shown:
+            hidden[word(r, c.least)] += 1
+    left = ", ".join(f"{n} with “{text}”" for text, n in hidden.items())
+    return lines, f"rows that are not shown (--all): {left}" if left else ""
+
+
+def _counts_table(c: Comparison, show_all: bool) -> tuple[list[list[str]], str]:
+    shown = c.counts if show_all else c.counts[:COUNTS_SHOWN]
+    lines = [
+        [show.short(r.test), r.command, r.what, _range(r.a), _range(r.b), f"{r.by:+.3f}"]
+        for r in shown
+    ]
+    left = len(c.counts) - len(shown)
+    return lines, f"counts that differ and are not shown (--all): {left}" if left else ""
+
+
+def _rates_table(c: Comparison, show_all: bool) -> list[list[str]]:
+    shown = c.rates if show_all else c.rates[:COUNTS_SHOWN]
+    return [[r.command, r.what, f"{r.a:.2f}", f"{r.b:.2f}", f"{r.b - r.a:+.2f}"] for r in shown]
+
+
+def _counted(c: Comparison) -> str:
+    if not c.counts and not c.same and not c.vary:
+        return "counts: not counted in both groups"
+    return f"counts: {c.same:,} rows the same, {c.vary:,} may vary, {len(c.counts):,} differ"
+
+
+def summary(c: Comparison) -> str:
+    """The outcome in a sentence."""
+    parts = []
+    for verdict in (stats.SLOWER, stats.FASTER, stats.UNCLEAR):
+        if those := c.found(verdict):
+            parts.append(f"{verdict}: {_some(r.label if r.command else r.test for r in those)}")
+    if not parts:
+        few = c.rows and all(r.verdict == stats.TOO_FEW for r in c.rows)
+        same = c.rows and all(r.verdict == stats.SAME for r in c.rows)
+        parts.append(
+            "times cannot be judged: not enough runs"
+            if few
+            else f"times are the same within {_share(c.least)}"
+            if same
+            else f"no difference larger than {_share(c.least)} shown"
         )
-    else:
-        _print_times(rows, args.all)
-        print()
-        _print_counts(differ, same, vary)
-        print("\n" + show.plain(summary(rows, differ)))
-    for side, tests in lonely.items():
-        for test in tests:
-            show.notice(f"compare: only {side} has whole iterations of {test!r}: not compared")
-    if moved is not None and abs(moved) > 0.05:
-        show.notice(
-            f"compare: the machine drifted: the time of tests changed by {_signed(moved)} from the "
-            "earlier half of all runs to the later one; runs in turn (afpscope ab) stand that best"
+    if found := c.causes:
+        more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+        parts.append(f"other counts: {found[0].text}{more}")
+    return "B against A: " + "; ".join(parts)
+
+
+def notes(c: Comparison, n: tuple[int, int]) -> list[str]:
+    """What the reader must know beside the tables; `n`: the runs of each side."""
+    out = []
+    if c.pairs_needed is not None:
+        out.append(
+            f"not enough runs: {n[0]} of A and {n[1]} of B; to show a difference in one of "
+            f"{len(c.rows)} rows, {c.pairs_needed} pairs are needed at least "
+            f"(afpscope ab --pairs {c.pairs_needed})"
         )
-    if any(r.verdict in (stats.SLOWER, stats.FASTER) for r in rows) and (order := apart(a, b)):
-        show.notice(f"compare: {order}")
-    doubts = [f"{r.name}: {text}" for r in (*a, *b) for text in r.doubts]
-    for text in doubts:
-        show.notice(f"compare: {text}")
-    return UNTRUSTED if doubts else OK
+    judged = any(r.verdict not in (stats.TOO_FEW,) for r in c.rows)
+    for text in c.doubts if judged else ():
+        limit = _share(max(c.least, design.DOUBT))
+        out.append(f"only differences larger than {limit} are taken for the server's: {text}")
+    if c.drift is not None and abs(c.drift) > 0.05:
+        out.append(
+            f"the machine drifted: the time of tests changed by {_signed(c.drift)} from the "
+            "earlier half of all runs to the later one, whichever side; runs in turn "
+            "(afpscope ab) stand that best"
+        )
+    for side, tests in c.alone.items():
+        out += [f"only {side} has whole iterations of {test!r}: not compared" for test in tests]
+    return out
 
 
 def _some(names: Iterable[str]) -> str:
@@ -351,19 +432,86 @@ def _some(names: Iterable[str]) -> str:
     return ", ".join(all_of[:4]) + more
 
 
-def summary(rows: Sequence[TimeRow], differ: Sequence[CountRow]) -> str:
-    """The outcome in a sentence."""
-    found = {word: [r for r in rows if r.verdict == word] for word in (stats.SLOWER, stats.FASTER)}
-    parts = []
-    for word, those in found.items():
-        if those:
-            parts.append(f"{word}: {_some(r.command or r.test for r in those)}")
-    if not parts:
-        few = rows and all(r.verdict == stats.TOO_FEW for r in rows)
-        parts.append(stats.TOO_FEW if few else stats.NONE_SHOWN)
-    if differ:
-        parts.append(f"other counts: {_some(r.command for r in differ)}")
-    return "B against A: " + "; ".join(parts)
+def _print(c: Comparison, show_all: bool) -> None:
+    lines, left = _times_table(c, show_all)
+    print(show.table(_TIMES, lines, 2))
+    if left:
+        print(left)
+    print()
+    if c.rates:
+        print(show.table(_RATES, _rates_table(c, show_all), 2))
+        print("Recordings do not hold the same work: calls per request are not judged.")
+    else:
+        print(_counted(c))
+    for cause in c.causes if len(c.counts) > 1 else ():
+        print(f"  {show.plain(cause.text)}")
+    if c.counts:
+        rows, left = _counts_table(c, show_all)
+        print(show.table(_COUNTS, rows, 3) + (f"\n{left}" if left else ""))
+    print("\n" + show.plain(summary(c)))
+
+
+def as_markdown(c: Comparison, remarks: Sequence[str], title: str, show_all: bool) -> str:
+    """One section: the outcome first."""
+    esc = markdown.escape
+    lines, left = _times_table(c, show_all)
+    out = [f"### {esc(title)}", "", f"**{esc(summary(c))}**", ""]
+    out += [*(f"- {esc(text)}" for text in remarks), ""] if remarks else []
+    out += [*(f"- {esc(cause.text)}" for cause in c.causes), ""] if c.causes else []
+    out += [markdown.table(_TIMES, lines, 2), "", *([esc(left), ""] if left else [])]
+    if c.rates:
+        out += [markdown.table(_RATES, _rates_table(c, show_all), 2), ""]
+    elif c.counts:
+        rows, left = _counts_table(c, show_all)
+        out += [f"{esc(_counted(c))}", "", markdown.table(_COUNTS, rows, 3), "", esc(left)]
+    else:
+        out.append(esc(_counted(c)))
+    return "\n".join(out).rstrip() + "\n"
+
+
+def _as_json(c: Comparison) -> str:
+    return json.dumps(
+        {
+            "alpha": stats.ALPHA,
+            "level": stats.LEVEL,
+            "least": c.least,
+            "doubt": design.DOUBT if c.doubts else None,
+            "doubts": c.doubts,
+            "pairs_needed": c.pairs_needed,
+            "drift": c.drift,
+            "alone": c.alone,
+            "times": [asdict(r) for r in c.rows],
+            "counts": [asdict(r) for r in c.counts],
+            "counts_same": c.same,
+            "counts_vary": c.vary,
+            "causes": [asdict(cause) | {"text": cause.text} for cause in c.causes],
+            "rates": [asdict(r) for r in c.rates],
+        }
+    )
+
+
+def report(a: list[Run], b: list[Run], args: argparse.Namespace, title: str = "compare") -> int:
+    """Prints the comparison; shared with ab."""
+    c = judge(a, b, args.least)
+    remarks = notes(c, (len(a), len(b)))
+    doubts = [f"{r.name}: {text}" for r in (*a, *b) for text in r.doubts]
+    title = f"afpscope {title}"
+    if args.json:
+        print(_as_json(c))
+    elif args.format == "markdown":
+        print(as_markdown(c, [*remarks, *doubts], title, args.all))
+    else:
+        _print(c, args.all)
+    if args.format == "github":
+        markdown.add_to_summary(as_markdown(c, [*remarks, *doubts], title, args.all))
+        for r in c.found(stats.SLOWER):
+            text = f"{r.test}: {r.label}: {_signed(r.result.change)}, slower"
+            print(markdown.annotation("warning", title, text))
+        for cause in c.causes:
+            print(markdown.annotation("warning", title, cause.text))
+    for text in (*remarks, *doubts):
+        show.notice(f"compare: {text}")
+    return UNTRUSTED if doubts else OK
 
 
 def check(a: list[Run], b: list[Run], force: bool) -> None:

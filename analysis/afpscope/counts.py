@@ -2,14 +2,15 @@
 """What can be counted exactly in a run: calls of each AFP command in each test.
 
 A key is (test, command, role, class, object); requests themselves have role "requests",
-errors "errors". A value is that of one iteration.
+errors "errors". A value is that of one iteration, also where a phase holds the sum of several.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from .model import Phase
@@ -26,6 +27,7 @@ _PIECES = {
 }
 _NEXT = ("read", "pipe")
 _LEAST = 10
+_NUMBERS = re.compile(r"(\d+)")
 # A call more or less for so many requests is a stray.
 STRAY_OF = 100
 _WAITS = 16  # for the pieces of one request
@@ -37,7 +39,7 @@ def test_name(p: Phase) -> str:
     return title if p.transfer else f"{p.test} {title}"
 
 
-def of_phase(p: Phase) -> dict[Key, int]:
+def _sums(p: Phase) -> dict[Key, int]:
     """The counts of one phase; empty where requests were not counted."""
     out: dict[Key, int] = defaultdict(int)
     for account in p.requests or ():
@@ -50,15 +52,43 @@ def of_phase(p: Phase) -> dict[Key, int]:
     return dict(out)
 
 
+def of_phase(p: Phase) -> list[dict[Key, int]]:
+    """The counts of an iteration of a phase; empty where requests were not counted.
+
+    Of a transfer, which holds the sum of its iterations, they are the mean; where that is no
+    whole number its iterations differed: the whole numbers below and above it.
+    """
+    sums = _sums(p)
+    if not p.transfer:
+        return [sums]
+    n = max(1, len(p.transfer.counting))
+    return [{k: v // n for k, v in sums.items()}, {k: -(-v // n) for k, v in sums.items()}]
+
+
 def observe(runs: Iterable[Run]) -> Observed:
     """All iterations of all runs, 0 where a key of the same test did not occur."""
-    phases = [(test_name(p), of_phase(p)) for r in runs for p in r.whole_phases if p.requests]
+    phases = [
+        (test_name(p), found)
+        for r in runs
+        for p in r.whole_phases
+        if p.requests
+        for found in of_phase(p)
+    ]
     keys: dict[Key, None] = {}
     for _, found in phases:
         keys.update(dict.fromkeys(found))
     return {
-        key: [found.get(key, 0) for test, found in phases if test == key[0]] for key in sorted(keys)
+        key: [found.get(key, 0) for test, found in phases if test == key[0]]
+        for key in sorted(keys, key=order)
     }
+
+
+def order(key: Sequence[str]) -> tuple[tuple[tuple[int, str], ...], ...]:
+    """For sorting: what stands in a key as a number counts as one, 2 before 10."""
+    return tuple(
+        tuple((int(word), "") if word.isdigit() else (-1, word) for word in _NUMBERS.split(text))
+        for text in key
+    )
 
 
 def requests_of(observed: Observed, key: Key) -> int:

@@ -9,14 +9,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from . import show
 from .counts import OWN_CODE, test_name
 from .hist import Histogram
 from .model import Account, Phase, Session, Transfer
 from .run import Run
 
 # The columns of a request's time, in the order in which they are drawn.
-PARTS = ("user", "calls", "runq", "disk", "cnid", "lock", "log", "net", "other")
-INSIDE = ("cpu", "runq", "sync", "lock", "io", "idle", "unknown")
+PARTS = ("user", "calls", "runq", "disk", "cnid", "lock", "log", "net", "other", "stopped")
+INSIDE = ("cpu", "runq", "sync", "lock", "io", "stopped", "idle", "unknown")
 PartKey = tuple[str, str, str]
 
 
@@ -33,21 +34,30 @@ class CommandView:
     calls: dict[PartKey, int] = field(default_factory=lambda: defaultdict(int))
     call_ns: dict[PartKey, int] = field(default_factory=lambda: defaultdict(int))
     server: Histogram | None = None
+    min_ns: int | None = None
+    max_ns: int | None = None
 
     @property
     def mean_ns(self) -> float:
         return self.time_ns / self.requests if self.requests else 0.0
+
+    def quantile(self, q: float) -> str:
+        """Of the time inside the server, with the digits that are known."""
+        if not self.server:
+            return show.about(None, 0)
+        ns = self.server.interpolated(q, self.min_ns, self.max_ns)
+        return show.about(ns, self.server.bits, self.max_ns)
 
     def share(self, part: str) -> float:
         """Of its time, in a column."""
         return self.times.get(part, 0) / self.time_ns if self.time_ns else 0.0
 
     @property
-    def dearest_part(self) -> str:
+    def main_part(self) -> str:
         return max(PARTS, key=lambda part: self.times.get(part, 0))
 
     def top_calls(self, n: int) -> list[tuple[PartKey, float, float]]:
-        """The dearest calls: key, calls per request, ns per request."""
+        """The calls that took longest: key, calls per request, ns per request."""
         keys = sorted(self.calls, key=lambda key: (-self.call_ns[key], -self.calls[key]))[:n]
         of = max(1, self.requests)
         return [(key, self.calls[key] / of, self.call_ns[key] / of) for key in keys]
@@ -133,8 +143,11 @@ def _add_account(view: CommandView, a: Account) -> None:
             continue
         view.calls[part.key] += part.calls
         view.call_ns[part.key] += sum(
-            part.figures.get(k) or 0 for k in ("cpu_ns", "blocked_ns", "runq_ns")
+            part.figures.get(k) or 0 for k in ("cpu_ns", "blocked_ns", "runq_ns", "stopped_ns")
         )
+    least, most = a.figures.get("min_ns"), a.figures.get("max_ns")
+    view.min_ns = min((v for v in (view.min_ns, least) if v is not None), default=None)
+    view.max_ns = max((v for v in (view.max_ns, most) if v is not None), default=None)
     if a.histogram:
         view.server = Histogram.merge([h for h in (view.server, a.histogram) if h])
 
@@ -151,7 +164,7 @@ def _commands(phases: Iterable[Phase]) -> list[CommandView]:
 def digest(run: Run) -> Digest:
     """What a report shows of a run."""
     tests: dict[str, TestView] = {}
-    for p in run.phases:
+    for p in run.phases if run.command != "record" else ():
         name = test_name(p)
         _add_test(tests.setdefault(name, TestView(name)), p)
     return Digest(

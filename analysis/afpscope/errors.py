@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 OK, FAILED, USAGE, GATED, UNTRUSTED = 0, 1, 2, 3, 4
+NOTHING = 5
 INTERRUPTED = 130
 
 

@@ -6,15 +6,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
 from . import perfetto, show, tables
 from .errors import Failure, wrong_use
-from .files import written
+from .files import Folder
 from .run import Run, find
 from .trace import Trace, of_run
 
@@ -26,41 +27,46 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def _plain(batch: Any) -> Any:
-    """Texts instead of dictionaries, which CSV does not know."""
+    """Texts instead of dictionaries, which CSV does not know, without what would be obeyed."""
     columns = [
         c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in batch.columns
+    ]
+    columns = [
+        pc.replace_substring_regex(c, show.UNSEEN_RE2, "\N{REPLACEMENT CHARACTER}")
+        if pa.types.is_string(c.type)
+        else c
+        for c in columns
     ]
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
-def _parquet(path: Path, schema: Any, batches: Iterable[Any], run: Run) -> None:
+def _parquet(file: BinaryIO, schema: Any, batches: Iterable[Any], run: Run) -> None:
     note = {"afpscope.run": run.id, "afpscope.set": run.set, "afpscope.started": run.started}
     schema = schema.with_metadata(note)
-    with pyarrow.parquet.ParquetWriter(path, schema, compression="zstd") as out:
+    with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as out:
         for batch in batches:
             out.write_batch(batch.replace_schema_metadata(note))
 
 
-def _csv(path: Path, schema: Any, batches: Iterable[Any]) -> None:
+def _csv(file: BinaryIO, schema: Any, batches: Iterable[Any]) -> None:
     empty = _plain(pa.RecordBatch.from_pylist([], schema))
-    with pyarrow.csv.CSVWriter(path, empty.schema) as out:
+    with pyarrow.csv.CSVWriter(file, empty.schema) as out:
         for batch in batches:
             out.write_batch(_plain(batch))
 
 
-def _tables(run: Run, trace: Trace | None, folder: Path, form: str) -> list[Path]:
+def _tables(run: Run, trace: Trace | None, folder: Folder, form: str) -> list[Path]:
     made: list[Path] = []
     sources = [(name, t.schema, t.to_batches()) for name, t in tables.of_run(run).items()]
     for s in trace.streams.values() if trace else ():
         sources.append((s.name, tables.schema(s), tables.batches(s)))
     for name, schema, batches in sources:
-        path = folder / f"{name}.{form}"
-        with written(path) as file:
+        with folder.written(f"{name}.{form}") as file:
             if form == "parquet":
                 _parquet(file, schema, batches, run)
             else:
                 _csv(file, schema, batches)
-        made.append(path)
+        made.append(folder.path / f"{name}.{form}")
     return made
 
 
@@ -68,20 +74,20 @@ def run(args: argparse.Namespace) -> int:
     """Writes into a folder that is new or empty, and prints what it wrote; 4 where in doubt."""
     it = Run.open(find(args.run))
     trace = of_run(it)
-    folder: Path = args.output
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise wrong_use(f"{folder} is there and not an empty folder: name a new one with -o")
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = Folder(args.output)
+    if not folder.is_empty():
+        raise wrong_use(f"{folder.path} is not an empty folder: name a new one with -o")
     try:
         if args.to == "perfetto":
-            made = [perfetto.write(it, trace, folder / "perfetto.json")]
+            with folder.written("perfetto.json") as file:
+                perfetto.write(it, trace, file)
+            made = [folder.path / "perfetto.json"]
         else:
             made = _tables(it, trace, folder, args.to)
     except BaseException as e:
-        for path in folder.iterdir():
-            path.unlink()
+        folder.forget()
         if isinstance(e, pa.ArrowException):
-            raise Failure(f"cannot write into {folder}: {e}") from None
+            raise Failure(f"cannot write into {folder.path}: {e}") from None
         raise
     for path in made:
         print(path)

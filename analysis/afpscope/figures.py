@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The pictures of the report. Each takes data and gives a figure; nothing is saved here.
 
-Colours are those of Okabe and Ito, told apart also with impaired colour vision; every
-colour has its name beside it.
+Colours are those of Okabe and Ito, which differ also for readers with impaired colour vision; the
+name of each stands beside it.
 """
 
 from __future__ import annotations
 
 import io
+import logging
 import warnings
 from typing import Any
 
+# Set before matplotlib is imported, which reports where it caches its fonts.
+logging.getLogger("matplotlib").setLevel(logging.ERROR)
+
+# ruff: noqa: E402
 import matplotlib as mpl
 import matplotlib.colors
 import matplotlib.font_manager
@@ -18,9 +23,11 @@ import matplotlib.ticker
 import numpy as np
 from matplotlib.figure import Figure
 
+from . import show
 from .digest import INSIDE, PARTS, CommandView, TestView
 from .hist import Histogram, low
 from .model import Transfer
+from .show import time
 from .trace import Stream
 from .words import Words
 
@@ -30,6 +37,8 @@ COLOURS = ("#0072B2", "#56B4E9", "#999999", "#D55E00", "#E69F00", "#CC79A7", "#8
 _PART_COLOURS = dict(zip(PARTS, COLOURS, strict=False))
 _ALIKE = {"cpu": "user", "sync": "disk", "io": "calls", "idle": "net", "unknown": "other"}
 WIDTH = 7.6
+UNITS = (("s", 1e6), ("ms", 1e3), ("µs", 1.0))  # in µs
+ROWS = 16  # bars of a figure
 _JAPANESE = [
     "Noto Sans CJK JP",
     "Noto Sans JP",
@@ -77,10 +86,12 @@ def save(made: Any, to: Any, form: str, salt: str) -> bool:
 
 
 def svg(made: Any, salt: str) -> str:
-    """The figure to stand in a page. `salt` keeps its ids apart from other figures'."""
+    """The figure for a page, without a ground. `salt` keeps its ids apart from other figures'."""
     out = io.StringIO()
+    for ground in (made.patch, *(ax.patch for ax in made.axes)):
+        ground.set_visible(False)
     save(made, out, "svg", salt)
-    text = out.getvalue()
+    text = show.page(out.getvalue())
     return text[text.index("<svg") :]
 
 
@@ -106,10 +117,8 @@ def _time_axis(axis: Any) -> None:
 
 
 def _microseconds(v: float) -> str:
-    for unit, size in (("s", 1e6), ("ms", 1e3)):
-        if v >= size:
-            return f"{v / size:g} {unit}"
-    return f"{v:g} µs"
+    unit, size = next((u for u in UNITS if v >= u[1]), UNITS[-1])
+    return f"{v / size:g} {unit}"
 
 
 def latency(test: TestView, w: Words) -> Any:
@@ -132,23 +141,29 @@ def latency(test: TestView, w: Words) -> Any:
     return made
 
 
-def _stacked(rows: list[tuple[str, dict[str, float]]], keys: list[str], names: list[str],
-             label: str) -> Any:  # fmt: skip
+Row = tuple[str, dict[str, float], str]  # a name, µs by part, what stands behind the bar
+
+
+def _stacked(rows: list[Row], keys: list[str], names: list[str], label: str) -> Any:
+    """Bars cut into parts. `keys` are those of the parts, `names` what the legend calls them."""
     columns = 3
     made, ax = figure(0.9 + 0.34 * len(rows) + 0.24 * (-(-len(keys) // columns)))
     with mpl.rc_context(_STYLE):
         left = np.zeros(len(rows))
         for i, key in enumerate(keys):
-            values = np.array([row.get(key, 0.0) for _, row in rows])
+            values = np.array([parts.get(key, 0.0) for _, parts, _ in rows])
             colour = _PART_COLOURS[_ALIKE.get(key, key)]
             style = {"color": colour, "edgecolor": "white", "linewidth": 0.6}
             ax.barh(range(len(rows)), values, left=left, label=names[i], **style)
             left += values
-        for at, total in enumerate(left):
-            ax.annotate(f" {total:,.0f}", (total, at), va="center", fontsize=9)
-        ax.set_yticks(range(len(rows)), [name for name, _ in rows])
+        for at, (_, _, text) in enumerate(rows):
+            ax.annotate(f" {text}", (left[at], at), va="center", fontsize=9)
+        ax.set_yticks(range(len(rows)), [name for name, _, _ in rows])
         ax.invert_yaxis()
-        ax.set_xlim(0, max(float(left.max()) * 1.12, 1e-9))
+        ax.set_xlim(0, max(float(left.max()) * 1.4, 1e-9))
+        ax.xaxis.set_major_locator(mpl.ticker.MaxNLocator(6))
+        unit = next((u for u in UNITS if left.max() >= u[1]), UNITS[-1])
+        ax.xaxis.set_major_formatter(lambda v, _: f"{v / unit[1]:g} {unit[0]}")
         ax.grid(axis="x", alpha=0.3)
         ax.set_xlabel(label)
         close = {"handlelength": 1.2, "handletextpad": 0.5, "columnspacing": 1.2}
@@ -157,28 +172,33 @@ def _stacked(rows: list[tuple[str, dict[str, float]]], keys: list[str], names: l
     return made
 
 
-def where(commands: list[CommandView], w: Words) -> Any:
-    """Mean time of a request by what it was spent on."""
-    rows = [
-        (c.name, {part: c.times.get(part, 0) / c.requests / 1000 for part in PARTS})
-        for c in commands
-        if c.requests
-    ][:16]
-    keys = [part for part in PARTS if any(row[part] > 0 for _, row in rows)] or ["user"]
-    return _stacked(rows, keys, [w[f"p_{key}"] for key in keys], w["axis_each"])
+def _totals(commands: list[CommandView], spent: str, keys: tuple[str, ...], prefix: str,
+            of_ns: int | None, w: Words) -> Any | None:  # fmt: skip
+    """The total of each command cut into `keys` of its `spent`, the longest first. Behind a bar:
+    its share of `of_ns`, where that is known, and how many requests of which mean time make it."""
+    rows: list[Row] = []
+    for c in sorted(commands, key=lambda c: -sum(getattr(c, spent).values())):
+        parts = {key: getattr(c, spent).get(key, 0) / 1000 for key in keys}
+        total_ns = sum(parts.values()) * 1000
+        if not total_ns or not c.requests:
+            continue
+        share = f"{total_ns / of_ns:.0%} = " if of_ns else ""
+        rows.append((c.name, parts, f"{share}{c.requests:,} × {time(total_ns / c.requests)}"))
+    if not rows:
+        return None
+    shown = [key for key in keys if any(parts[key] > 0 for _, parts, _ in rows[:ROWS])]
+    names = [w[f"{prefix}_{key}"] for key in shown]
+    return _stacked(rows[:ROWS], shown, names, w["axis_total"])
+
+
+def where(commands: list[CommandView], served_ns: int, w: Words) -> Any | None:
+    """All time that each command took of the server's, by what it was spent on."""
+    return _totals(commands, "times", PARTS, "p", served_ns, w)
 
 
 def inside(commands: list[CommandView], w: Words) -> Any | None:
     """What cnid_dbd did meanwhile; None where no command waited for it."""
-    rows = [
-        (c.name, {key: c.inside.get(key, 0) / c.requests / 1000 for key in INSIDE})
-        for c in commands
-        if c.requests and sum(c.inside.values())
-    ][:12]
-    if not rows:
-        return None
-    keys = [key for key in INSIDE if any(row[key] > 0 for _, row in rows)]
-    return _stacked(rows, keys, [w[f"i_{key}"] for key in keys], w["axis_each"])
+    return _totals(commands, "inside", INSIDE, "i", None, w)
 
 
 def throughput(transfers: list[tuple[str, Transfer]], w: Words) -> Any | None:
@@ -189,7 +209,7 @@ def throughput(transfers: list[tuple[str, Transfer]], w: Words) -> Any | None:
     made, ax = figure(3.2)
     with mpl.rc_context(_STYLE):
         for i, (title, t) in enumerate(shown):
-            rates = [t.moved_bytes / (s.ns / 1e9) / 2**20 for s in t.counting if s.ns]
+            rates = [t.moved_bytes / (s.ns / 1e9) / 1e6 for s in t.counting if s.ns]
             colour = COLOURS[i]
             ax.plot(range(1, len(rates) + 1), rates, "osD^vP*X<"[i], color=colour, label=title)
             ax.axhline(float(np.median(rates)), color=colour, linestyle=_STYLES[i % 4], lw=1)
@@ -220,9 +240,9 @@ def by_size(transfers: list[Transfer], w: Words) -> Any | None:
     made, ax = figure(3.2)
     with mpl.rc_context(_STYLE):
         for i, (work, of) in enumerate(works.items()):
-            rates = np.array([(t.throughput or 0) / 2**20 for t in of])
+            rates = np.array([(t.throughput or 0) / 1e6 for t in of])
             ends = [
-                [t.moved_bytes * 1e9 / ns / 2**20 if ns else np.nan for ns in t.ci_ns] for t in of
+                [t.moved_bytes * 1e9 / ns / 1e6 if ns else np.nan for ns in t.ci_ns] for t in of
             ]
             spread = np.abs(np.array(ends)[:, ::-1].T - rates)
             style = {"color": COLOURS[i], "linestyle": _STYLES[i % 4], "marker": "osD^"[i % 4]}

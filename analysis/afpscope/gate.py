@@ -13,14 +13,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from . import compare, counts, show, stats
+from . import causes, compare, counts, design, markdown, show, stats, values
+from .causes import Change
 from .counts import Band, Key, Observed
 from .errors import GATED, OK, UNTRUSTED, Failure, wrong_use
 from .files import written
 from .node import load
 from .run import Run, find
+from .stats import Margins
 
-FORMAT = "afpscope counts 1"
+FORMAT = "afpscope counts 2"
+# Settings in which the runs that are judged may differ from those accepted: what is to be judged
+# is a new server, perhaps on a new machine. It is a notice.
+_MAY_DIFFER = ("environment.", "server.machine", "server.afpd.congestion", "rungs.storage.")
+# Counts of accepted runs that are so far apart per request are not of the same work.
+_APART = 1.0
+# More findings than these are led by what lies behind them.
+CAUSES_FROM = 3
 
 
 @dataclass(frozen=True)
@@ -31,13 +40,14 @@ class Finding:
     command: str
     what: str
     text: str
+    by: Change | None = None
 
 
 @dataclass(frozen=True)
 class Accepted:
     """A counts file."""
 
-    set: str
+    settings: dict[str, str]
     runs: int
     iterations: int
     bands: dict[Key, Band]
@@ -52,34 +62,65 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--counts", metavar="FILE", type=Path, help="the accepted counts")
     parser.add_argument("--accept", action="store_true",
                         help="write FILE from these runs; several make the bands")  # fmt: skip
+    parser.add_argument("--force", action="store_true",
+                        help="take runs of other settings all the same")  # fmt: skip
     parser.add_argument("--time", metavar="PERCENT", type=compare.percent,
                         help="fail when B is slower than A by so much or more")  # fmt: skip
     parser.add_argument("--strict", action="store_true",
                         help=f"also fail on a call more in {counts.STRAY_OF} requests")  # fmt: skip
-    parser.add_argument("--format", choices=("text", "github", "junit"), default="text")
+    parser.add_argument("--format", choices=("text", "markdown", "github", "junit"), default="text")
 
 
 # The file
 
 
-def _write(path: Path, runs: Sequence[Run]) -> str:
+def _settings(run: Run) -> dict[str, str]:
+    return {**compare.settings(run), "server.machine": run.server.get("machine", "")}
+
+
+def _strangers(runs: Sequence[Run]) -> list[str]:
+    """What the accepted runs differ in, though they should have done the same work."""
+    found = compare.unlike([_settings(r) for r in runs])
+    out = [f"{key}: " + " against ".join(map(repr, of[:3])) for key, of in found.items()]
+    first, *others = runs
+    for other in others:
+        rows, _, _ = compare.count_rows([first], [other])
+        far = [r for r in rows if abs(r.by) >= _APART]
+        for cause in causes.of(Change(r.test, r.command, r.what, r.requests, r.by) for r in far):
+            out.append(f"{other.name} against {first.name}: {cause.text}")
+    return out
+
+
+def _write(path: Path, runs: Sequence[Run], force: bool) -> str:
     observed = counts.observe(runs)
-    if not observed:
-        raise Failure("these runs hold no counts of requests: run as root where the server is")
     if any(r.command == "record" for r in runs):
         raise wrong_use("no two recordings do the same work: accept runs of lantest or speedtest")
-    if len({r.set for r in runs}) > 1:
-        raise wrong_use("these runs are of different sets")
+    if not observed:
+        raise Failure("these runs hold no counts of requests: run as root where the server is")
+    if strange := _strangers(runs):
+        if not force:
+            raise wrong_use(
+                f"these runs are not alike: {'; '.join(strange[:4])}: accept runs of one state "
+                "of the server (--force accepts them all the same)"
+            )
+        for text in strange:
+            show.notice(f"gate: forced, though not alike: {text}")
     tests: dict[str, dict[str, dict[str, int | list[int]]]] = {}
     known = counts.bands(observed)
     for key, band in known.items():
         row = tests.setdefault(key[0], {}).setdefault(key[1], {})
         row["|".join(key[2:])] = band.low if band.exact else [band.low, band.high]
     iterations = sum(len(r.whole_phases) for r in runs)
-    document = {"format": FORMAT, "set": runs[0].set, "runs": len(runs), "phases": iterations}
-    text = json.dumps(document | {"tests": tests}, indent=1, ensure_ascii=False) + "\n"
+    document = {
+        "format": FORMAT,
+        "settings": _settings(runs[0]),
+        "runs": len(runs),
+        "phases": iterations,
+        "tests": tests,
+    }
+    text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
     with written(path) as file:
-        file.write_text(text, encoding="utf-8")
+        file.write(text.encode())
     loose = sum(not band.exact for band in known.values())
     return (
         f"{path}: {len(known) - loose:,} counts exact, {loose:,} within a band, of {len(runs)} runs"
@@ -106,7 +147,7 @@ def read(path: Path) -> Accepted:
                     known[key] = Band(ends[0], ends[1], False)
                 else:
                     known[key] = Band(value.count(), value.count(), True)
-    return Accepted(node["set"].text(), node["runs"].count(), node["phases"].count(), known)
+    return Accepted(node["settings"].texts(), node["runs"].count(), node["phases"].count(), known)
 
 
 # Judging
@@ -114,6 +155,21 @@ def read(path: Path) -> Accepted:
 
 def _wanted(band: Band) -> str:
     return f"{band.low:,}" if band.low == band.high else f"{band.low:,} to {band.high:,}"
+
+
+def check(accepted: Accepted, runs: Sequence[Run], force: bool) -> None:
+    """Failure where the runs did other work than the accepted; what else differs is a notice."""
+    for run in runs:
+        found = compare.unlike([accepted.settings, _settings(run)])
+        texts = {k: f"{k}: accepted {of[0]!r}, {run.name}: {of[1]!r}" for k, of in found.items()}
+        other = [text for key, text in texts.items() if not key.startswith(_MAY_DIFFER)]
+        if other and not force:
+            raise wrong_use(
+                f"these runs are not comparable with the file: {'; '.join(other)} (--force judges "
+                "them all the same)"
+            )
+        for text in texts.values():
+            show.notice(f"gate: not as accepted: {text}")
 
 
 def judge(
@@ -129,7 +185,7 @@ def judge(
         raise wrong_use(f"the file has no {sorted(missing)[0]!r}: accept runs with the same tests")
     out: list[Finding] = []
     strays: list[Finding] = []
-    keys = sorted({*known, *observed})
+    keys = sorted({*known, *observed}, key=counts.order)
     phases = {key[0]: len(values) for key, values in observed.items()}
     for key in keys:
         requests = counts.requests_of(observed, key)
@@ -147,7 +203,8 @@ def judge(
 
 def not_run(accepted: Accepted, observed: Observed) -> list[str]:
     """Tests of the file that are in none of the runs."""
-    return sorted({key[0] for key in accepted.bands} - {key[0] for key in observed})
+    missing = {key[0] for key in accepted.bands} - {key[0] for key in observed}
+    return sorted(missing, key=lambda test: counts.order((test,)))
 
 
 def _per(known: dict[Key, Band], observed: Observed, key: Key) -> int:
@@ -163,64 +220,114 @@ def _finding(key: Key, band: Band, off: list[int], of: int, requests: int) -> Fi
     text = f"{worst:,}, accepted {_wanted(band)}: {by:+,}, {by / requests:+.3f} per request"
     if of > 1:
         text += f", in {len(off)} of {of} iterations"
-    return Finding(key[0], key[1], counts.label(key), text)
+    what = counts.label(key)
+    change = Change(key[0], key[1], what, requests, by / requests)
+    return Finding(key[0], key[1], what, text, change)
 
 
-def judge_times(a: list[Run], b: list[Run], least: float) -> tuple[list[Finding], list[str], int]:
-    """Rows slower by `least` or more; those where that cannot be told; the number of rows."""
-    if not compare.in_turn(a, b):
+def judge_times(a: list[Run], b: list[Run], limit: float) -> tuple[list[Finding], list[str], int]:
+    """Rows shown to be slower by more than `limit`; those where that is open; how many rows."""
+    if not design.in_turn(a, b):
         raise wrong_use("times are gated on pairs made in turn only: make them with afpscope ab")
     compare.check(a, b, False)
-    findings, open_ = [], []
-    rows = compare.time_rows(a, b, 0.0)
+    doubts, of = design.doubts(a, b), compare.times((*a, *b))
+    doubt = design.DOUBT if doubts else None
+    rows = compare.time_rows(a, b, of, Margins(limit, doubt))
+    any_at_all = compare.time_rows(a, b, of, Margins(0.0))
+    slower = {(r.test, r.label) for r in any_at_all if r.verdict == stats.SLOWER}
+    few = next((r.verdict for r in rows if r.verdict == stats.TOO_FEW), "")
+    findings: list[Finding] = []
+    open_ = []
+    if few:
+        needed = design.pairs_needed(len(rows))
+        open_.append(f"{few}: {len(a)} pairs, {needed} are needed for {len(rows)} rows")
     for row in rows:
-        t = row.result
-        if row.verdict == stats.SLOWER and (t.change or 0) >= least:
+        t, name = row.result, f"{row.test} {row.label}"
+        if row.verdict == stats.SLOWER:
             text = f"{t.change or 0:+.1%} [{t.low or 0:+.1%}, {t.high or 0:+.1%}]"
-            findings.append(Finding(row.test, row.command, "time", text))
+            findings.append(Finding(row.test, row.command, _time_word(row), text))
+        elif row.verdict == stats.UNCLEAR and (t.change or 0) > 0:
+            open_.append(f"{name}: {t.change or 0:+.1%}, but {'; '.join(doubts)}")
         elif row.verdict == stats.TOO_FEW:
-            open_.append(f"{row.test} {row.command}".rstrip() + f": {row.verdict}")
-        elif (t.high or 0) > least and (row.verdict == stats.SLOWER or not row.command):
-            name = f"{row.test} {row.command}".rstrip()
+            continue
+        elif (t.high or 0) > limit and ((row.test, row.label) in slower or not row.command):
             open_.append(f"{name}: may be up to {t.high or 0:+.1%} slower")
     return findings, open_, len(rows)
+
+
+def _time_word(row: compare.TimeRow) -> str:
+    return "p99" if row.figure == values.TAIL else "time"
 
 
 # Output
 
 
-def _escape(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+def _line(f: Finding) -> str:
+    return ": ".join(text for text in (f.test, f.command, f.what, f.text) if text)
+
+
+def _causes(findings: Sequence[Finding]) -> list[str]:
+    """What lies behind the findings, where these are many."""
+    found = causes.of(f.by for f in findings if f.by)
+    return [cause.text for cause in found] if len(findings) > CAUSES_FROM else []
+
+
+def _outcome(findings: Sequence[Finding], unknown: Sequence[str], held: int) -> str:
+    word = "FAIL" if findings else "cannot be told" if unknown else "pass"
+    return f"gate: {word}: {len(findings)} of {held:,} rows are not as accepted"
+
+
+def _junit(findings: Sequence[Finding], unknown: Sequence[str], held: int) -> str:
+    def attribute(text: str) -> str:
+        return quoteattr(show.plain(text))
+
+    cases = [
+        f"  <testcase classname={attribute(f.test)} name={attribute(f'{f.command} {f.what}')}>"
+        f"<failure message={attribute(f.text)}/></testcase>"
+        for f in findings
+    ]
+    cases += [
+        f'  <testcase classname="afpscope" name="cannot be told">'
+        f"<error message={attribute(text)}/></testcase>"
+        for text in unknown
+    ]
+    cases.append(f'  <testcase classname="afpscope" name="{held} rows held"/>')
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f'<testsuite name="afpscope gate" tests="{len(cases)}" failures="{len(findings)}"'
+        f' errors="{len(unknown)}">\n' + "\n".join(cases) + "\n</testsuite>"
+    )
+
+
+def _markdown(findings: Sequence[Finding], unknown: Sequence[str], held: int) -> str:
+    esc = markdown.escape
+    out = ["### afpscope gate", "", f"**{esc(_outcome(findings, unknown, held))}**", ""]
+    out += [f"- {esc(text)}" for text in _causes(findings)]
+    out += [f"- cannot be told: {esc(text)}" for text in unknown]
+    if findings:
+        rows = [(f.test, f.command or "(test)", f.what, f.text) for f in findings]
+        out += ["", markdown.table(["test", "command", "what", "found"], rows, 4)]
+    return "\n".join(out).rstrip() + "\n"
 
 
 def _print(findings: Sequence[Finding], unknown: Sequence[str], held: int, form: str) -> None:
     if form == "junit":
-        cases = [
-            f"  <testcase classname={quoteattr(f.test)} name={quoteattr(f'{f.command} {f.what}')}>"
-            f"<failure message={quoteattr(f.text)}/></testcase>"
-            for f in findings
-        ]
-        cases += [
-            f'  <testcase classname="afpscope" name="cannot be told">'
-            f"<error message={quoteattr(text)}/></testcase>"
-            for text in unknown
-        ]
-        cases.append(f'  <testcase classname="afpscope" name="{held} rows held"/>')
-        print('<?xml version="1.0" encoding="UTF-8"?>')
-        print(
-            f'<testsuite name="afpscope gate" tests="{len(cases)}" failures="{len(findings)}"'
-            f' errors="{len(unknown)}">\n' + "\n".join(cases) + "\n</testsuite>"
-        )
+        print(_junit(findings, unknown, held))
         return
-    for f in findings:
-        line = ": ".join(text for text in (f.test, f.command, f.what, f.text) if text)
-        print(
-            f"::error title=afpscope gate::{_escape(line)}"
-            if form == "github"
-            else show.plain(line)
-        )
-    word = "FAIL" if findings else "cannot be told" if unknown else "pass"
-    print(f"gate: {word}: {len(findings)} of {held:,} rows are not as accepted")
+    if form == "markdown":
+        print(_markdown(findings, unknown, held))
+        return
+    title = "afpscope gate"
+    if form == "github":
+        markdown.add_to_summary(_markdown(findings, unknown, held))
+        for text in (*_causes(findings), *map(_line, findings)):
+            print(markdown.annotation("error", title, text))
+        for text in unknown:
+            print(markdown.annotation("warning", title, f"cannot be told: {text}"))
+    else:
+        for text in (*_causes(findings), *map(_line, findings)):
+            print(show.plain(text))
+    print(_outcome(findings, unknown, held))
 
 
 def _accept(args: argparse.Namespace, runs: list[Run]) -> int:
@@ -229,7 +336,7 @@ def _accept(args: argparse.Namespace, runs: list[Run]) -> int:
     doubts = [f"{r.name}: {text}" for r in runs for text in r.doubts]
     if doubts:
         raise Failure(f"cannot accept {doubts[0]}", UNTRUSTED)
-    print(_write(args.counts, runs))
+    print(_write(args.counts, runs, args.force))
     return OK
 
 
@@ -246,9 +353,7 @@ def run(args: argparse.Namespace) -> int:
     held = 0
     if args.counts:
         accepted = read(args.counts)
-        other = next((r for r in judged if r.set != accepted.set), None)
-        if other:
-            raise wrong_use(f"{other.name} is of set {other.set}, the file of {accepted.set}")
+        check(accepted, judged, args.force)
         observed = counts.observe(judged)
         findings, strays, held = judge(accepted, observed, args.strict)
         for test in not_run(accepted, observed):

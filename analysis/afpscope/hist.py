@@ -46,8 +46,8 @@ class Histogram:
     def n(self) -> int:
         return sum(count for _, count in self.buckets)
 
-    def quantile(self, q: float) -> int | None:
-        """Nearest rank, as the middle of its bucket; None where there is nothing."""
+    def _bucket(self, q: float) -> int | None:
+        """The bucket of the value of nearest rank; None where there is nothing."""
         total = self.n
         if not total:
             return None
@@ -56,7 +56,36 @@ class Histogram:
         for index, count in self.buckets:
             seen += count
             if seen >= rank:
-                return middle(index, self.bits)
+                return index
+        return None
+
+    def quantile(self, q: float) -> int | None:
+        """Nearest rank, as the middle of its bucket; None where there is nothing."""
+        index = self._bucket(q)
+        return None if index is None else middle(index, self.bits)
+
+    def quantile_within(self, q: float) -> tuple[int, int] | None:
+        """The least and the greatest value that the one of nearest rank may be."""
+        index = self._bucket(q)
+        return None if index is None else (low(index, self.bits), low(index + 1, self.bits) - 1)
+
+    def interpolated(self, q: float, least: int | None, most: int | None) -> float | None:
+        """The same, interpolated within its bucket, and never outside of least and most."""
+        total = self.n
+        if not total:
+            return None
+        rank = max(1, -int(-(q * total) // 1))
+        if rank == total and most is not None:
+            return most
+        seen = 0
+        for index, count in self.buckets:
+            if seen + count < rank:
+                seen += count
+                continue
+            first, last = low(index, self.bits), low(index + 1, self.bits)
+            first = first if least is None else max(first, least)
+            last = last if most is None else min(last, most)
+            return first + (last - first) * (rank - seen - 0.5) / count
         return None
 
     def bulk_mean(self, share: float, exact_sum: int) -> float:

@@ -55,6 +55,7 @@ def _trust(run: Run) -> list[str]:
     )
     out += [f"warning      {text}" for text in run.warnings]
     out += [f"DOUBT        {text}" for text in run.doubts]
+    out += [f"notable      {text}" for text in run.findings]
     return out
 
 
@@ -65,7 +66,26 @@ def _remark(p: Phase) -> str:
     return f"  ({', '.join(of)})" if of else ""
 
 
+def _recorded(p: Phase) -> str:
+    """What only watched is no test: what the server answered, and with how many errors."""
+    answered = None if p.requests is None else sum(a.requests or 0 for a in p.requests)
+    errors = None if p.requests is None else sum(a.figures["errors"] or 0 for a in p.requests)
+    m = p.metrics
+    head = ["", "time", "requests", "errors", "afpd calls", "cnid calls"]
+    row = [
+        "recorded" + _remark(p),
+        show.time(m.get("elapsed")),
+        show.count(answered),
+        show.count(errors),
+        show.count(m.get("afpd_calls")),
+        show.count(m.get("cnid_calls")),
+    ]
+    return show.table(head, [row], 1)
+
+
 def _phases(run: Run) -> list[str]:
+    if run.command == "record":
+        return [_recorded(p) for p in run.phases] or ["no phases"]
     rows = []
     for p in run.phases:
         m = p.metrics
@@ -143,6 +163,7 @@ def _json(run: Run, trace: Trace | None, notices: list[str]) -> str:
             ],
             "doubts": list(run.doubts),
             "warnings": list(run.warnings),
+            "findings": list(run.findings),
             "phases": [_phase(p) for p in run.phases],
             "streams": streams,
             "notices": notices,

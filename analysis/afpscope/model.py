@@ -107,7 +107,7 @@ class Session:
 
     user: str | None
     address: str | None
-    folder: str | None
+    volume: str | None  # "vol1, vol2 +1", or the folder it worked in
     requests: int
     busy_ns: int
     bytes_in: int
@@ -130,7 +130,7 @@ def _command(node: Node) -> Command:
     )
 
 
-_ROW = ("errors", "bytes", "ns", "cpu_ns", "blocked_ns", "runq_ns")
+_ROW = ("errors", "bytes", "ns", "cpu_ns", "blocked_ns", "runq_ns", "stopped_ns")
 
 
 def _row(node: Node) -> Row:
@@ -144,6 +144,7 @@ def _row(node: Node) -> Row:
 
 
 _ACCOUNT = ("begun", "errors", "bytes_in", "bytes_out", "unexplained_ns", "unexplained")
+_SPREAD = ("min_ns", "max_ns", "p50_ns", "p99_ns", "p999_ns")  # from schema 2 on
 
 
 def _account(node: Node) -> Account:
@@ -153,7 +154,7 @@ def _account(node: Node) -> Account:
         node["name"].text(),
         node.get_int("requests"),
         node.get_int("time_ns"),
-        {key: node.get_int(key) for key in _ACCOUNT},
+        {key: node.get_int(key) for key in (*_ACCOUNT, *_SPREAD)},
         inside.counts() if inside else {},
         times.counts() if times else {},
         hist.parse(histogram) if histogram else None,
@@ -190,12 +191,21 @@ def _transfer(node: Node) -> Transfer:
     )
 
 
+def _volumes(node: Node) -> str | None:
+    """Before netatalk's volumes were named it was one folder, `volume`."""
+    names, more = node.get("volumes"), node.get_int("volumes_more")
+    if names is None:
+        return node.get_text("volume")
+    text = ", ".join(name.text() for name in names.items())
+    return " ".join([*filter(None, [text]), *([f"+{more}"] if more else [])]) or None
+
+
 def session(node: Node) -> Session:
     """One element of `sessions`."""
     return Session(
         node.get_text("user"),
         node.get_text("address"),
-        node.get_text("volume"),
+        _volumes(node),
         node["requests"].count(),
         node["busy_ns"].count(),
         node["bytes_in"].count(),

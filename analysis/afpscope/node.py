@@ -8,11 +8,13 @@ names the place, and never a wrong number or a traceback.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from .errors import Failure
+from .files import opened
 
 FILE_MAX = 1 << 30
 _INT_MIN, _INT_MAX = -(1 << 63), (1 << 64) - 1
@@ -119,9 +121,10 @@ def _no_constant(name: str) -> Any:
 def load(path: Path) -> Node:
     """The JSON file at `path`, at most FILE_MAX long."""
     try:
-        if path.stat().st_size > FILE_MAX:
-            raise Failure(f"{path}: larger than {FILE_MAX} bytes, which no run is")
-        value = json.loads(path.read_bytes(), parse_constant=_no_constant)
+        with opened(path) as file:
+            if os.fstat(file.fileno()).st_size > FILE_MAX:
+                raise Failure(f"{path}: larger than {FILE_MAX} bytes, which no run is")
+            value = json.loads(file.read(), parse_constant=_no_constant)
     except OSError as e:
         raise Failure(f"cannot read {path}: {e.strerror}") from None
     except (ValueError, RecursionError) as e:

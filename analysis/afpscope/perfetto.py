@@ -12,11 +12,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO
 
 from . import show
-from .files import written
 from .run import Run
 from .trace import Stream, Trace
 
@@ -128,15 +126,9 @@ def _events(run: Run, trace: Trace | None) -> Iterator[Event]:
         yield from draw(stream)
 
 
-def _dump(events: Iterator[Event], out: TextIO) -> None:
-    out.write('{"displayTimeUnit": "ns", "traceEvents": [\n')
-    for i, event in enumerate(events):
-        out.write((",\n" if i else "") + json.dumps(event, default=str))
-    out.write("\n]}\n")
-
-
-def write(run: Run, trace: Trace | None, path: Path) -> Path:
-    """The file, written event by event; times are those of the recorder's clock."""
-    with written(path) as file, file.open("w", encoding="utf-8") as out:
-        _dump(_events(run, trace), out)
-    return path
+def write(run: Run, trace: Trace | None, file: BinaryIO) -> None:
+    """Written event by event; times are those of the recorder's clock."""
+    file.write(b'{"displayTimeUnit": "ns", "traceEvents": [\n')
+    for i, event in enumerate(_events(run, trace)):
+        file.write(((",\n" if i else "") + json.dumps(event, default=str)).encode())
+    file.write(b"\n]}\n")

@@ -11,6 +11,7 @@ import csv
 import json
 import math
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -40,13 +41,30 @@ select coalesce(own.port, server.port) as port, coalesce(own.dsi_id, server.dsi_
     cast(own.last_ns as bigint) - cast(server.time_ns as bigint) as between_ns
 from own full join server on own.port = server.port and own.id = server.id
 """
-# The name that came last with a request's id, before it was answered, is its.
+# The name that came last with a request's id, before it was answered, is its. Where its record was
+# lost that would be the name of a request long past, with the same id: so not one that came before
+# the request which had the id before was answered, nor before as many requests as a connection can
+# have under way. Then the name is not known.
 NAMED = """
 create view named as
-select r.*, n.volume, n.dir, n.len as name_len, n.name, {text} as text
-from requests r asof left join names n on r.session = n.session and r.dsi_id = n.dsi_id
-    and r.command = n.command and r.timestamp >= n.timestamp {texts}
+with bounded as (
+    select *, greatest(
+        coalesce(lag(timestamp) over (partition by session, dsi_id order by timestamp), 0),
+        coalesce(lag(t, {under_way}) over (partition by session order by timestamp), 0)) as since
+    from requests),
+matched as (
+    select r.*, n.timestamp > r.since as own, n.volume as volume, n.dir as dir, n.len as len,
+        n.name as name
+    from bounded r asof left join names n on r.session = n.session and r.dsi_id = n.dsi_id
+        and r.command = n.command and r.timestamp >= n.timestamp),
+known as (
+    select m.* exclude (since, own, volume, dir, len, name),
+        case when own then volume end as volume, case when own then dir end as dir,
+        case when own then len end as name_len, case when own then name end as name
+    from matched m)
+select known.*, {text} as text from known {texts}
 """
+UNDER_WAY = 256
 _TEXTS = "left join (select name, any_value(text) as text from texts group by 1) x using (name)"
 _SIDES = {
     "requests": {"session", "port", "dsi_id", "t", "command", "time_ns"},
@@ -97,7 +115,7 @@ def connect(run: Run, saved: Trace | None, sql: str | None) -> tuple[Any, list[s
     if {"requests", "names"} <= set(streams) and (sql is None or "named" in words):
         with_texts = "texts" in streams
         text, more = ("x.text", _TEXTS) if with_texts else ("null::text", "")
-        db.execute(NAMED.format(text=text, texts=more))
+        db.execute(NAMED.format(text=text, texts=more, under_way=UNDER_WAY))
         names.append("named")
     # DuckDB would put what memory does not hold into ./.tmp, and let queries into that folder.
     for setting in ("temp_directory = ''", "enable_external_access = false",
@@ -127,6 +145,13 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
+def _csv(row: Sequence[Any]) -> list[Any]:
+    """Also of numbers, which csv turns into text itself."""
+    return [
+        v if v is None or isinstance(v, bool | int | float) else show.plain(str(v)) for v in row
+    ]
+
+
 def _print(cursor: Any, args: argparse.Namespace) -> None:
     names = [column[0] for column in cursor.description or ()]
     if args.json:
@@ -138,9 +163,9 @@ def _print(cursor: Any, args: argparse.Namespace) -> None:
         return
     if args.csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(names)
+        writer.writerow(map(show.plain, names))
         while rows := cursor.fetchmany(4096):
-            writer.writerows(rows)
+            writer.writerows(map(_csv, rows))
         return
     rows = cursor.fetchmany(ROWS_MAX + 1)
     shown = [["n/a" if v is None else _text(v) for v in row] for row in rows[:ROWS_MAX]]

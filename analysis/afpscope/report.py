@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""afpscope report RUN... -o FILE: one page that stands for itself."""
+"""afpscope report RUN... -o FILE: one HTML page that needs no other file."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import jinja2
 
 from . import figures, show
 from .digest import CommandView, Digest, digest
-from .errors import Failure, wrong_use
-from .files import written
+from .errors import Failure
+from .files import Folder, written
 from .run import Run, find
 from .trace import Trace, of_run
 from .words import LANGUAGES, Words
 
 TEMPLATE = "report.html"
 SESSIONS = 20  # shown; run.json has all
-DRAWN = 0.005  # of all time: a rare command that takes long would dwarf the others
-BOOKS = 16  # more are folded away, as long as all close
+DRAWN = 0.005  # of all time: commands with less are in the table only
+DISTRIBUTIONS = 3  # figures; more are folded away
 FORMATS = ("svg", "png", "pdf")
 
 
@@ -35,7 +35,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure for the page: what it shows is also its text for who cannot see it."""
+    """A figure for the page; its caption is read out to readers who cannot see it."""
 
     name: str
     caption: str
@@ -63,24 +63,24 @@ class Painter:
 
     def __init__(self, folder: Path | None, language: str) -> None:
         """The figures' own words are English where no font here has the language's."""
-        self.folder, self.w, self.fonts = folder, Words(language), True
+        self.folder = Folder(folder) if folder else None
+        self.w, self.fonts = Words(language), True
         plain = language == "ja" and not figures.japanese()
         self.labels = Words("en") if plain else self.w
-        if folder:
-            folder.mkdir(parents=True, exist_ok=True)
 
     def picture(self, name: str, caption: str, made: Any) -> Picture | None:
         if made is None:
             return None
         for form in FORMATS if self.folder else ():
             assert self.folder is not None
-            whole = figures.save(made, self.folder / f"{name}.{form}", form, name)
+            with self.folder.written(f"{name}.{form}") as file:
+                whole = figures.save(made, file, form, name)
             self.fonts = self.fonts and whole
         return Picture(name, caption, figures.svg(made, name))
 
 
-def _dearest_call(command: CommandView, w: Words) -> list[str]:
-    """The server's own dearest call for a command; cnid_dbd's time is afpd's waiting."""
+def _longest_call(command: CommandView, w: Words) -> list[str]:
+    """The call of afpd that took longest for a command; cnid_dbd's time is afpd's waiting."""
     own = [(key, n, ns) for key, n, ns in command.top_calls(50) if key[0] == "afpd"]
     if not own or not own[0][2]:
         return []
@@ -99,37 +99,53 @@ def _busiest(d: Digest, w: Words) -> list[str]:
     return [w.say("busiest", who=s.user, at=s.address or "n/a", n=len(users), share=share)]
 
 
+def _served(d: Digest, w: Words) -> list[str]:
+    """Which commands the server's time went into, and why."""
+    first = d.commands[0]
+    part = first.main_part
+    out = [
+        w.say(
+            "costs_most",
+            name=first.name,
+            share=first.time_ns / d.served_ns,
+            mean=show.time(first.mean_ns),
+            n=first.requests,
+            part=w[f"p_{part}"],
+            part_share=first.share(part),
+        )
+    ]
+    out += _longest_call(first, w)
+    if len(d.commands) > 1:
+        second = d.commands[1]
+        out.append(w.say("second", name=second.name, share=second.time_ns / d.served_ns))
+    return out
+
+
+def _transfers(d: Digest, w: Words) -> list[str]:
+    """How fast the largest file of each kind of transfer moved."""
+    by_size = sorted(d.transfers, key=lambda x: x[1].size_bytes)
+    largest = {t.work: (title, t) for title, t in by_size}
+    return [
+        w.say("transfer", title=title, rate=show.size(t.throughput), text=w.verdict(t))
+        for title, t in largest.values()
+        if t.throughput
+    ]
+
+
 def _verdict(d: Digest, damaged: bool, w: Words) -> list[str]:
     """The run in sentences, what matters most first. `damaged`: its trace is."""
     run = d.run
     out = [w.say("doubt", text=text) for text in run.doubts]
     if damaged:
         out.append(w["damaged"])
+    out += _transfers(d, w)
     if run.local is not None:
         out.append(w["no_server"])
     elif not d.commands:
         out.append(w["unwatched"])
     elif d.served_ns:
-        first = d.commands[0]
-        share = first.time_ns / d.served_ns
-        mean = show.time(first.mean_ns)
-        part = first.dearest_part
-        why = {"part": w[f"p_{part}"], "part_share": first.share(part)}
-        out.append(
-            w.say("dearest", name=first.name, share=share, mean=mean, n=first.requests, **why)
-        )
-        out += _dearest_call(first, w)
-        if len(d.commands) > 1:
-            second = d.commands[1]
-            out.append(w.say("second", name=second.name, share=second.time_ns / d.served_ns))
+        out += _served(d, w)
     out += _busiest(d, w)
-    largest = {
-        t.work: (title, t) for title, t in sorted(d.transfers, key=lambda x: x[1].size_bytes)
-    }
-    for title, t in largest.values():
-        if t.throughput:
-            rate = show.size(t.throughput)
-            out.append(w.say("transfer", title=title, rate=rate, text=w.verdict(t)))
     timed = [t for t in d.tests if t.mean_ns is not None]
     if timed and not d.transfers and len(timed) > 1:
         slow = max(timed, key=lambda t: t.mean_ns or 0)
@@ -139,6 +155,22 @@ def _verdict(d: Digest, damaged: bool, w: Words) -> list[str]:
         key = "trusted_but" if damaged else "trusted"
         out.append(w.say(key, lost=lost, books=len(run.books)))
     return out
+
+
+@dataclass(frozen=True)
+class Overview:
+    """Several runs side by side: the mean time of each test that more than one has."""
+
+    tests: list[tuple[str, list[float | None]]]
+
+
+def _overview(pages: list[Page]) -> Overview | None:
+    if len(pages) < 2:
+        return None
+    of = [{t.name: t.mean_ns for t in p.digest.tests} for p in pages]
+    names = dict.fromkeys(name for means in of for name in means)
+    rows = [(name, [means.get(name) for means in of]) for name in names]
+    return Overview([row for row in rows if sum(ns is not None for ns in row[1]) > 1])
 
 
 def _title(run: Run, w: Words) -> str:
@@ -185,12 +217,17 @@ def _page(run: Run, painter: Painter, prefix: str) -> Page:
         trace=trace,
         latency=[p for p in latency if p],
         heat=picture("heat", w["heat_note"], figures.heat(requests, labels)) if requests else None,
-        where=picture("where", w.say("where_note", least=DRAWN), figures.where(drawn, labels))
-        if drawn
-        else None,
+        where=picture(
+            "where", w.say("where_note", least=DRAWN), figures.where(drawn, d.served_ns, labels)
+        ),
         cnid=picture("cnid", w["cnid_note"], figures.inside(drawn, labels)),
         throughput=picture("throughput", *_throughput(d, w, labels)),
     )
+
+
+def _shown(value: Any) -> Any:
+    """What stands in braces in the template; what is markup already (figures) is ours."""
+    return show.page(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 def render(pages: list[Page], w: Words) -> str:
@@ -198,26 +235,25 @@ def render(pages: list[Page], w: Words) -> str:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("afpscope", "."),
         autoescape=True,
+        finalize=_shown,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters |= {"time": show.time, "count": show.count, "size": show.size}
     return environment.get_template(TEMPLATE).render(
-        pages=pages, w=w, n_sessions=SESSIONS, n_books=BOOKS
+        pages=pages, w=w, overview=_overview(pages), n_sessions=SESSIONS, n_figures=DISTRIBUTIONS
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """Writes the page and prints its name; 4 where a run is in doubt."""
-    if args.output.is_dir():
-        raise wrong_use(f"{args.output} is a folder: name a file with -o")
     painter = Painter(args.figures, args.lang)
     runs = [Run.open(find(name)) for name in args.runs]
     pages = [_page(one, painter, f"{i}-" if len(runs) > 1 else "") for i, one in enumerate(runs, 1)]
     page = render(pages, painter.w)
     with written(args.output) as file:
-        file.write_text(page, encoding="utf-8")
+        file.write(page.encode())
     print(args.output)
     if painter.labels is not painter.w:
         show.notice("report: no Japanese font here: the figures have English labels")

@@ -14,8 +14,12 @@ from .errors import Failure, wrong_use
 from .model import Phase, Session
 from .node import Node, load
 
-SCHEMA = 1
+SCHEMAS = (1, 2)
 RUN_FILE = "run.json"
+# In the notes of the server: the process that all sessions descend from, and when it was started.
+START = "afpd.start"
+# What `ab` leaves beside its runs.
+AB_FILE = "ab.json"
 # What rungs.trace ends with, and the streams that its numbers are of.
 _COUNTED = ("requests", "calls", "waits", "client")
 _WRITTEN = re.compile(
@@ -55,6 +59,7 @@ class Run:
     books: tuple[Book, ...]
     sessions: tuple[Session, ...]
     phases: tuple[Phase, ...]
+    findings: tuple[str, ...] = ()  # what stands out in the server's time; older runs have none
 
     @property
     def trace(self) -> Path | None:
@@ -72,6 +77,14 @@ class Run:
     @property
     def name(self) -> str:
         return self.folder.name if self.folder else self.path.name
+
+    @property
+    def start(self) -> str | None:
+        """Which start of the server was measured: two runs of one start have the same text.
+
+        From the run itself, else from what `ab` noted; None where neither knows.
+        """
+        return self.server.get(START) or (_noted_start(self.folder) if self.folder else None)
 
     @property
     def local(self) -> str | None:
@@ -109,9 +122,13 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
     if node.get("schema") is None or node.get_text("tool") != "afpscope":
         raise Failure(f"{file} was not written by afpscope: it has no schema, or another tool")
     schema = node["schema"].int_()
-    if schema != SCHEMA:
-        raise Failure(f"{file} has schema {schema}, this program reads {SCHEMA}: take its version")
+    if schema not in SCHEMAS:
+        raise Failure(
+            f"{file} has schema {schema}, this program reads {SCHEMAS[0]} to {SCHEMAS[-1]}: "
+            "take its version"
+        )
     try:
+        found = node.get("findings")
         return Run(
             path=file,
             folder=folder,
@@ -140,9 +157,21 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
             ),
             sessions=tuple(model.session(s) for s in node["sessions"].items()),
             phases=tuple(model.phase(p) for p in node["phases"].items()),
+            findings=tuple(f["text"].text() for f in found.items()) if found else (),
         )
     except Failure as e:
         raise Failure(f"{file}: {e}", e.code) from None
+
+
+def _noted_start(folder: Path) -> str | None:
+    """What the file of `ab`, in the folder above, says of the server's start."""
+    file = folder.resolve().parent / AB_FILE
+    if not file.is_file():
+        return None
+    try:
+        return load(file)["starts"].texts().get(folder.resolve().name)
+    except Failure:
+        return None
 
 
 def runs_folder() -> Path:
@@ -157,6 +186,8 @@ def runs_folder() -> Path:
 def _saved(base: Path) -> list[Path]:
     try:
         return sorted(p for p in base.iterdir() if p.is_dir() and not p.is_symlink())
+    except PermissionError:
+        raise  # not: there are none
     except OSError:
         return []
 

@@ -3,23 +3,40 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Iterable, Sequence
 
 from .errors import OK, UNTRUSTED
 
-# What a terminal would obey.
-_CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "\N{REPLACEMENT CHARACTER}")
+# What a terminal or a page would obey instead of showing it, first and last: control characters,
+# those that turn the direction of a line or cannot be seen, halves of a character. The same as in
+# user/base/text.c.
+_UNSEEN = (
+    (0x0, 0x1F), (0x7F, 0x9F), (0x61C, 0x61C), (0x200E, 0x200F), (0x2028, 0x202E),
+    (0x2060, 0x206F), (0xD800, 0xDFFF), (0xFEFF, 0xFEFF), (0xFFF9, 0xFFFB), (0xE0000, 0xE007F),
+)  # fmt: skip
+_INSTEAD = "\N{REPLACEMENT CHARACTER}"
+_PLAIN = {code: _INSTEAD for first, last in _UNSEEN for code in range(first, last + 1)}
+_PAGE = {code: text for code, text in _PLAIN.items() if chr(code) not in "\t\n"}
+# The same for a library that knows regular expressions of RE2 only, and whole characters.
+UNSEEN_RE2 = "[{}]".format("".join(f"\\x{{{a:x}}}-\\x{{{b:x}}}" for a, b in _UNSEEN if a != 0xD800))
 
 
 def plain(text: str) -> str:
-    """A line without control characters: U+FFFD stands for each."""
-    return text.translate(_CONTROLS)
+    """A line without anything that would be obeyed instead of shown: U+FFFD stands for it."""
+    return text.translate(_PLAIN)
+
+
+def page(text: str) -> str:
+    """The same for a text of several lines."""
+    return text.translate(_PAGE)
 
 
 def notice(text: str) -> None:
-    """Something the reader must know, on standard error."""
-    print(f"afpscope: {plain(text)}", file=sys.stderr)
+    """Something the reader must know, on standard error. Where that is broken, nothing is said."""
+    with contextlib.suppress(OSError):
+        print(f"afpscope: {plain(text)}", file=sys.stderr)
 
 
 def doubts(command: str, texts: Iterable[str]) -> int:
@@ -40,6 +57,23 @@ def time(ns: float | None) -> str:
             digits = 0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2
             return f"{value:.{digits}f} {unit}"
     return f"{ns:.0f} ns"
+
+
+def about(ns: float | None, bits: int, max_ns: float | None = None) -> str:
+    """A time known to within a bucket: two digits, one where an octave has 2^3 buckets or less.
+
+    Where these are more than the longest time, which is known exactly: that.
+    """
+    if not ns:
+        return "n/a"
+    digits = 2 if bits > 3 else 1
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1)):
+        value = float(f"{ns / size:.{digits - 1}e}")
+        if value >= 1 or unit == "ns":
+            break
+    if max_ns and value * size > max_ns:
+        return time(max_ns)
+    return f"{value:.{1 if digits == 2 and value < 10 and unit != 'ns' else 0}f} {unit}"
 
 
 def count(n: float | None) -> str:

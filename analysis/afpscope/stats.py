@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Whether two groups of times differ. Never more certain than their number allows.
 
-Groups that were measured in turn are compared in blocks: only values of the same block, of
-nearly the same time, are held against each other (the Mann-Whitney test in strata, van Elteren's
-with equal weights), so that what comes and goes while the blocks are measured is no noise.
+A value is that of one run: what is measured again within a run shares that run's luck. Groups that
+were measured in turn are compared in blocks: only values of the same block, of nearly the same
+time, are held against each other (the Mann-Whitney test in strata, van Elteren's with equal
+weights), so that what comes and goes while the blocks are measured is no noise.
 """
 
 from __future__ import annotations
@@ -18,22 +19,41 @@ import numpy.typing as npt
 from scipy import stats
 
 FASTER, SLOWER = "faster", "slower"
-NONE_SHOWN, TOO_FEW = "no difference shown", "not enough runs"
-# Chance that one row or more of a comparison without any difference says it has one.
+SAME, NONE_SHOWN = "same", "no difference shown"
+UNCLEAR, TOO_FEW = "differs, cause unclear", "not enough runs"
+# Chance that one row or more of a comparison without any difference says it has one; and that
+# one or more says "same" where it is not.
 ALPHA = 0.01
 LEVEL = 0.95
 _EXACT_MAX = 40
+# Differences of logarithms that are less apart than this are equal.
+_ROUNDING = 1e-9
 
 # The values of A and of B that may be held against each other.
 Block = tuple[Sequence[float], Sequence[float]]
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Margins:
+    """What the difference of B from A is tested against; all of them shares, 0.05 is 5 %.
+
+    `least`: a difference up to it, either way, is none. `doubt`: what something other than the
+    server may have made of it: only a larger one is the server's; None: nothing else can.
+    """
+
+    least: float = 0.0
+    doubt: float | None = None
 
 
 @dataclass(frozen=True)
 class Test:
     """B against A. `change` and its interval at LEVEL are relative: 0.1 is 10 % longer.
 
-    None where there are too few values, `change` where a side has none; `p` is that of this row
-    alone, `least_p` the smallest that so many values can give.
+    None where there are too few values, `change` where a side has none. `p`: of a difference no
+    larger than `least`; `p_sure`: no larger than `least` and `doubt`; `p_same`: of one as large as
+    `least` or larger, None where "same" cannot be said; `least_p` the smallest `p` that so many
+    values can give. All are of this row alone.
     """
 
     n_a: int
@@ -44,6 +64,8 @@ class Test:
     low: float | None
     high: float | None
     p: float | None
+    p_sure: float | None
+    p_same: float | None
     least_p: float
 
 
@@ -60,7 +82,7 @@ def _u_counts(n: int, m: int) -> tuple[int, ...]:
     return tuple(row[n])
 
 
-def _u_chances(n: int, m: int) -> npt.NDArray[np.float64]:
+def _u_chances(n: int, m: int) -> Array:
     """The chance of each U if there is no difference; exact up to _EXACT_MAX, then normal."""
     if max(n, m) <= _EXACT_MAX:
         total = math.comb(n + m, n)
@@ -70,7 +92,7 @@ def _u_chances(n: int, m: int) -> npt.NDArray[np.float64]:
 
 
 @lru_cache(maxsize=64)
-def _below(sizes: tuple[tuple[int, int], ...]) -> npt.NDArray[np.float64]:
+def _below(sizes: tuple[tuple[int, int], ...]) -> Array:
     """The chance of each sum of the blocks' U, or a smaller one."""
     chances = np.ones(1)
     for n, m in sizes:
@@ -78,29 +100,56 @@ def _below(sizes: tuple[tuple[int, int], ...]) -> npt.NDArray[np.float64]:
     return np.cumsum(chances)
 
 
-def compare(blocks: Sequence[Block]) -> Test:
+def least_p(sizes: Sequence[tuple[int, int]]) -> float:
+    """The smallest p that blocks of so many values of A and of B can give."""
+    return min(1.0, 2.0 / math.prod(math.comb(n + m, n) for n, m in sizes))
+
+
+def _p_larger(differences: Array, below: Array, margin: float) -> float:
+    """The chance of these where the true difference is no larger than `margin`, either way."""
+    margin += _ROUNDING
+    most = max(np.count_nonzero(differences > margin), np.count_nonzero(differences < -margin))
+    return min(1.0, 2 * float(below[len(differences) - most]))
+
+
+def _p_same(differences: Array, below: Array, margin: float) -> float:
+    """The chance of these where the true difference is `margin` or more: two one-sided tests."""
+    margin -= _ROUNDING
+    least = min(np.count_nonzero(differences > -margin), np.count_nonzero(differences < margin))
+    return min(1.0, float(below[len(differences) - least]))
+
+
+def compare(blocks: Sequence[Block], margins: Margins = Margins(), blur: float = 0.0) -> Test:
     """Hodges-Lehmann and Mann-Whitney on the logarithms; values of 0 or less are left out.
 
-    Equal values count for no difference.
+    Equal values count for no difference. `blur`: by so much the logarithms of two values may
+    miss how far apart they are (quantiles are known to a bucket of a histogram): every margin
+    grows by it, that of "same" shrinks. Margins are alike for A against B and B against A:
+    5 % are 1.05 times as long, or as short.
     """
     logs = [[np.log([v for v in side if v > 0]) for side in block] for block in blocks]
     x, y = (np.concatenate([np.empty(0), *(block[i] for block in logs)]) for i in (0, 1))
     median_a, median_b = (float(np.exp(np.median(v))) if len(v) else None for v in (x, y))
     sizes = tuple((len(a), len(b)) for a, b in logs)
-    least_p = min(1.0, 2.0 / math.prod(math.comb(n + m, n) for n, m in sizes))
+    smallest = least_p(sizes)
     within = [(b[:, None] - a[None, :]).ravel() for a, b in logs]
     differences = np.sort(np.concatenate([np.empty(0), *within]))
     change = float(np.expm1(np.median(differences))) if len(differences) else None
+    head = (len(x), len(y), median_a, median_b, change)
     if min(len(x), len(y)) < 2 or change is None:
-        return Test(len(x), len(y), median_a, median_b, change, None, None, None, least_p)
+        return Test(*head, None, None, None, None, None, smallest)
     below = _below(sizes)
     # The k-th difference from each end bounds the interval; 0: none does.
     k = int(np.searchsorted(below, (1 - LEVEL) / 2, side="right"))
-    low = float(np.expm1(differences[k - 1])) if k else None
-    high = float(np.expm1(differences[-k])) if k else None
-    agreeing = max(np.count_nonzero(differences > 0), np.count_nonzero(differences < 0))
-    p = min(1.0, 2 * float(below[len(differences) - agreeing]))
-    return Test(len(x), len(y), median_a, median_b, change, low, high, p, least_p)
+    low = float(np.expm1(differences[k - 1] - blur)) if k else None
+    high = float(np.expm1(differences[-k] + blur)) if k else None
+    least = math.log1p(margins.least)
+    p = _p_larger(differences, below, least + blur)
+    if margins.doubt is None:
+        same = _p_same(differences, below, least - blur) if least > blur else None
+        return Test(*head, low, high, p, p, same, smallest)
+    sure = _p_larger(differences, below, max(least, math.log1p(margins.doubt)) + blur)
+    return Test(*head, low, high, p, sure, None, smallest)
 
 
 def holm(ps: Sequence[float]) -> list[float]:
@@ -113,23 +162,24 @@ def holm(ps: Sequence[float]) -> list[float]:
     return out
 
 
-def verdicts(tests: Sequence[Test], least: float = 0.0) -> list[str]:
-    """The word for each row. `least`: a relative change below it is no difference.
+def verdicts(tests: Sequence[Test]) -> list[str]:
+    """The word for each row.
 
     A row whose number of values could not give a significant result even if all were apart
     has not enough runs, and does not count among the others.
     """
-    wanted = [t for t in tests if t.p is not None]
-    rows = len(wanted)
-    able = [t for t in wanted if t.least_p * rows <= ALPHA]
-    corrected = dict(zip(map(id, able), holm([t.p or 0.0 for t in able]), strict=True))
-    out = []
-    for test in tests:
-        p = corrected.get(id(test))
-        if p is None or test.change is None or test.low is None or test.high is None:
-            out.append(TOO_FEW)
-        elif p > ALPHA or test.low <= 0 <= test.high or abs(test.change) < least:
-            out.append(NONE_SHOWN)
+    rows = sum(t.p is not None for t in tests)
+    able = [i for i, t in enumerate(tests) if t.p is not None and t.least_p * rows <= ALPHA]
+    out = [TOO_FEW] * len(tests)
+    larger, sure, same = (
+        holm([1.0 if p is None else p for p in of])
+        for of in zip(*((tests[i].p, tests[i].p_sure, tests[i].p_same) for i in able), strict=True)
+    ) if able else ([], [], [])  # fmt: skip
+    for at, i in enumerate(able):
+        if sure[at] <= ALPHA:
+            out[i] = SLOWER if (tests[i].change or 0) > 0 else FASTER
+        elif larger[at] <= ALPHA:
+            out[i] = UNCLEAR
         else:
-            out.append(SLOWER if test.change > 0 else FASTER)
+            out[i] = SAME if same[at] <= ALPHA else NONE_SHOWN
     return out

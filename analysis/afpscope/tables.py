@@ -84,11 +84,12 @@ def _accounts(run: Run) -> tuple[Rows, list[Any]]:
             columns.update(dict.fromkeys(more))
             rows.append(row | more)
     keys = ["requests", "time_ns", "begun", "errors", "bytes_in", "bytes_out"]
-    keys += ["unexplained_ns", "unexplained", *columns]
+    keys += ["unexplained_ns", "unexplained"]
+    keys += ["min_ns", "max_ns", "p50_ns", "p99_ns", "p999_ns", *columns]
     return rows, [*_KEY, ("number", _INT), ("name", _TEXT), *((key, _INT) for key in keys)]
 
 
-_PART = ("calls", "errors", "bytes", "cpu_ns", "blocked_ns", "runq_ns")
+_PART = ("calls", "errors", "bytes", "cpu_ns", "blocked_ns", "runq_ns", "stopped_ns")
 
 
 def _parts(run: Run) -> tuple[Rows, list[Any]]:

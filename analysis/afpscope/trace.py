@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from . import tsdl
 from .errors import Failure
+from .files import opened
 from .layout import Layout, layout
 from .run import Run
 
@@ -30,6 +31,8 @@ MAGIC = 0xC1FC1FC1
 STREAMS_MAX = 64
 NOTICES_MAX = 5
 BLOCK_RECORDS = 1 << 19
+# Magic numbers that are looked at to find out what the packets of a file are.
+_SEARCHED = 64
 
 Array = npt.NDArray[Any]
 _TABLE = re.compile(r"[a-z_][a-z0-9_]{0,62}\Z")
@@ -133,11 +136,10 @@ class Trace:
 
 def _metadata(path: Path) -> tsdl.Metadata:
     try:
-        if path.exists() and not path.is_file():  # a FIFO or a device would not end
-            raise Failure(f"{path} is no regular file")
-        if path.stat().st_size > tsdl.TEXT_MAX:
+        with opened(path) as file:
+            raw = file.read(tsdl.TEXT_MAX + 1)
+        if len(raw) > tsdl.TEXT_MAX:
             raise Failure(f"{path}: longer than {tsdl.TEXT_MAX} bytes: not supported")
-        raw = path.read_bytes()
         sum_ = _META_CRC.search(raw)
         if sum_ and zlib.crc32(raw[: sum_.start()]) != int(sum_[1], 16):
             raise Failure(f"{path} is damaged: its checksum is wrong")
@@ -164,33 +166,86 @@ def _layouts(meta: tsdl.Metadata) -> dict[int, Layout | Failure]:
 
 def _map(path: Path) -> tuple[mmap.mmap | None, int]:
     try:
-        with path.open("rb") as f:
+        with opened(path) as f:
             size = f.seek(0, 2)
             return (mmap.mmap(f.fileno(), size, access=mmap.ACCESS_READ) if size else None), size
     except (OSError, ValueError) as e:
         raise Failure(f"cannot map {path}: {e}") from None
 
 
-def _choose(
-    meta: tsdl.Metadata, layouts: dict[int, Layout | Failure], data: mmap.mmap, size: int
-) -> tuple[int, Layout]:
-    """The stream a file belongs to, by its first packet's header, and its layout."""
-    for number, one in layouts.items():
-        if isinstance(one, Failure) or one.head.itemsize > size:
-            continue
-        head = np.ndarray((1,), one.head, data)[0]
-        names = one.head.names or ()
+def _places(one: Layout, data: mmap.mmap) -> Iterator[int]:
+    """Where a packet may begin: at the first byte, and wherever the magic number stands.
+
+    So that damage in one header hides no packet behind it.
+    """
+    yield 0
+    names = one.head.names or ()
+    if "magic" not in names or one.head.fields is None:
+        return
+    offset = int(one.head.fields["magic"][1])  # within the header
+    magic = np.array([MAGIC]).astype(one.head["magic"]).tobytes()
+    at = data.find(magic, 1)
+    for _ in range(_SEARCHED):
+        if at < offset:
+            return
+        yield at - offset
+        at = data.find(magic, at + 1)
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """What the packets of a file are by their headers; `first`: where the first such begins."""
+
+    number: int
+    layout: Layout
+    packet_bytes: int
+    first: int
+
+
+def _headers(one: Layout, number: int, meta: tsdl.Metadata, data: mmap.mmap) -> Iterator[_Shape]:
+    """What each header of this stream says of the packets, of the first that are found."""
+    names = one.head.names or ()
+    wanted = meta.trace.values.get("uuid")
+    for at in _places(one, data):
+        if at + one.head.itemsize > len(data):
+            return
+        head = np.ndarray((1,), one.head, data, at)[0]
         if "magic" in names and int(head["magic"]) != MAGIC:
             continue
         if "stream_id" in names and int(head["stream_id"]) != number:
             continue
-        wanted = meta.trace.values.get("uuid")
         if "uuid" in names and isinstance(wanted, str) and not _same_uuid(head["uuid"], wanted):
-            raise Failure("its uuid is not the metadata's: damaged, or of another trace")
-        return number, one
+            continue
+        length = _packet_bytes(head, names)
+        if length >= one.start and at % length == 0:
+            yield _Shape(number, one, length, at)
+
+
+def _choose(
+    path: Path, meta: tsdl.Metadata, layouts: dict[int, Layout | Failure], data: mmap.mmap
+) -> _Shape:
+    """What most headers say: one that is damaged hides nothing behind it."""
+    votes: dict[tuple[int, int], list[_Shape]] = {}
+    for number, one in layouts.items():
+        for shape in _headers(one, number, meta, data) if isinstance(one, Layout) else ():
+            votes.setdefault((number, shape.packet_bytes), []).append(shape)
+    if votes:
+        # Where as many say one thing as another: what the file is called, and not the first.
+        return max(
+            votes.values(), key=lambda v: (len(v), v[0].layout.name == path.name, v[-1].first > 0)
+        )[0]
     reasons = [str(one) for one in layouts.values() if isinstance(one, Failure)]
     why = f" ({reasons[0]})" if reasons else ""
-    raise Failure(f"its first packet is of no stream of the metadata{why}")
+    raise Failure(f"no packet in it is of a stream of this trace: damaged, or of another{why}")
+
+
+def _packet_bytes(head: Array, names: tuple[str, ...]) -> int:
+    """How long packets are by this header; 0 where that is no whole number of bytes."""
+    for needed in ("packet_size", "content_size"):
+        if needed not in names:
+            raise Failure(f"its packets have no {needed}: not supported")
+    bits = int(head["packet_size"])
+    return 0 if bits % 8 else bits // 8
 
 
 def _same_uuid(raw: Array, wanted: str) -> bool:
@@ -220,37 +275,24 @@ def _stream(path: Path, meta: tsdl.Metadata, layouts: dict[int, Layout | Failure
     shortest = min((one.start for one in layouts.values() if isinstance(one, Layout)), default=0)
     if size < shortest:
         return _empty(path, layouts, f"{size:,} bytes, a torn first packet, left out")
-    number, one = _choose(meta, layouts, data, size)
+    shape = _choose(path, meta, layouts, data)
     known = {other.name for other in layouts.values() if isinstance(other, Layout)}
-    if path.name in known and path.name != one.name:
-        raise Failure(f"its packets are of {one.name}: files were exchanged")
-    for needed in ("packet_size", "content_size"):
-        if needed not in (one.head.names or ()):
-            raise Failure(f"its packets have no {needed}: not supported")
-    bits = int(np.ndarray((1,), one.head, data)[0]["packet_size"])
-    if bits % 8 or bits // 8 < one.start:
-        raise Failure(f"its first packet has {bits} bits, which no packet has: damaged")
-    packet_bytes, notices = bits // 8, []
-    whole, rest = divmod(size, packet_bytes)
+    if path.name in known and path.name != shape.layout.name:
+        raise Failure(f"its packets are of {shape.layout.name}: files were exchanged")
+    notices: list[str] = []
+    whole, rest = divmod(size, shape.packet_bytes)
     if rest:
         notices.append(f"{path.name}: the last packet is torn: its {rest:,} bytes are left out")
     if not whole:
-        return _none(path, one, notices)
-    return _packets(path, data, number, one, packet_bytes, whole, notices)
+        return _none(path, shape.layout, notices)
+    return _packets(path, data, shape, whole, notices)
 
 
-def _packets(
-    path: Path,
-    data: mmap.mmap,
-    number: int,
-    one: Layout,
-    packet_bytes: int,
-    whole: int,
-    notices: list[str],
-) -> Stream:
+def _packets(path: Path, data: mmap.mmap, shape: _Shape, whole: int, notices: list[str]) -> Stream:
+    one, packet_bytes = shape.layout, shape.packet_bytes
     head = np.ndarray((whole,), one.head, data, 0, (packet_bytes,))
     names = one.head.names or ()
-    bad, counts = _bad_packets(head, names, number, one, packet_bytes)
+    bad, counts = _bad_packets(head, names, shape)
     crc = CRC in names
     if crc:
         _check_crc(data, head, one, packet_bytes, bad)
@@ -258,8 +300,9 @@ def _packets(
     _check_order(head, names, bad)
     for i in sorted(bad)[:NOTICES_MAX]:
         notices.append(f"{path.name}: packet {i} is left out: {bad[i]}: damaged")
-    if len(bad) > NOTICES_MAX:
-        notices.append(f"{path.name}: {len(bad):,} packets are left out in all")
+    if bad:
+        what = f"{len(bad):,} of {whole:,} packets, {len(bad) * packet_bytes:,} bytes"
+        notices.append(f"{path.name}: left out as damaged: {what}")
     good = np.array([i for i in range(whole) if i not in bad], np.int64)
     lost = _sequence(path, head, names, good, notices)
     discarded = _discarded(path, head, names, good, notices)
@@ -279,24 +322,25 @@ def _packets(
 
 
 def _bad_packets(
-    head: Array, names: tuple[str, ...], number: int, one: Layout, packet_bytes: int
+    head: Array, names: tuple[str, ...], shape: _Shape
 ) -> tuple[dict[int, str], Array]:
     """Packets whose header cannot be right, and how many records each has."""
-    stride, first = one.dtype.itemsize, head[0]
+    one, packet_bytes = shape.layout, shape.packet_bytes
+    stride, first = one.dtype.itemsize, head[shape.first // packet_bytes]
     content = head["content_size"].astype(np.uint64)
     used = (content // np.uint64(8)).astype(np.int64) - one.start
     counts = np.where(used > 0, (used + one.tail) // stride, 0)
     exact = (used >= -one.tail) & (counts * stride - used >= 0)
     exact &= (counts * stride - used <= one.tail) | (counts == 0) & (used <= 0)
     tests: list[tuple[str, Any]] = [
-        ("its packet_size differs", head["packet_size"] != first["packet_size"]),
+        ("its packet_size differs", head["packet_size"] != packet_bytes * 8),
         ("its content_size is larger than it", content > np.uint64(packet_bytes * 8)),
         ("its content is no whole number of records", ~exact | (content % np.uint64(8) != 0)),
     ]
     if "magic" in names:
         tests.insert(0, ("it has no magic number", head["magic"] != MAGIC))
     if "stream_id" in names:
-        tests.append(("it is of another stream", head["stream_id"] != number))
+        tests.append(("it is of another stream", head["stream_id"] != shape.number))
     if "uuid" in names:
         tests.append(("its uuid differs", (head["uuid"] != first["uuid"]).any(axis=1)))
     if {"timestamp_begin", "timestamp_end"} <= set(names):

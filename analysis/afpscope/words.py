@@ -9,22 +9,41 @@ LANGUAGES = ("en", "ja")
 
 _WORDS: dict[str, tuple[str, str]] = {
     "title": ("afpscope report", "afpscope レポート"),
+    "runs": ("Runs", "測定一覧"),
+    "sections": ("Contents", "目次"),
+    "run": ("Run", "測定"),
+    "server": ("Server", "サーバー"),
+    "inside_all": ("Time inside the server", "サーバー内時間"),
+    "leads": ("Costs most", "最大のコマンド"),
+    "yes": ("yes", "はい"),
+    "no": ("NO", "いいえ"),
+    "side_by_side": ("Mean time of each test", "各テストの平均時間"),
+    "judge": (
+        "This table judges nothing: afpscope compare says which differences are real.",
+        "この表は判定ではない: 差の有意性は afpscope compare で判定する。",
+    ),
+    "calls_note": (
+        "Time is the mean per request. The calls of cnid_dbd run in its own process, in part when "
+        "afpd does not wait for it: they may take longer than afpd waits for the CNID server.",
+        "時間は要求あたりの平均。cnid_dbd の呼出は別プロセスで動き、"
+        "一部は afpd が待たない間のため、「CNID サーバー待ち」より長いことがある。",
+    ),
     "verdict": ("In short", "要約"),
     "trust": ("Can it be trusted?", "信頼できるか"),
     "trusted": (
-        "This run can be trusted: it is complete, {lost} events were lost, {books} of {books} "
-        "books close.",
+        "This run can be trusted: it is complete, {lost} events were lost, all {books} "
+        "cross-checks agree.",
         "この測定は信頼できる: 完了、損失 {lost}、照合 {books} 件すべて一致。",
     ),
     "damaged": (
-        "The trace is damaged or not whole: do not rely on what is drawn from it (requests over "
-        "time, numbers of records). What is wrong stands below.",
+        "The trace is damaged or incomplete: do not rely on what is drawn from it (requests over "
+        "time, numbers of records). The lines in bold say what is wrong.",
         "トレースは破損または不完全: それに基づく表示 (時間経過、記録数) を信頼しないこと。"
-        "詳細は下記。",
+        "太字の行に詳細。",
     ),
     "trusted_but": (
         "The other figures are not taken from the trace: the run is complete, {lost} events were "
-        "lost, {books} of {books} books close.",
+        "lost, all {books} cross-checks agree.",
         "その他の値はトレースによらない: 完了、損失 {lost}、照合 {books} 件すべて一致。",
     ),
     "unwatched": (
@@ -37,20 +56,22 @@ _WORDS: dict[str, tuple[str, str]] = {
         "サーバーなし: ローカルフォルダーの値。",
     ),
     "local": ("local folder {folder}", "ローカルフォルダー {folder}"),
-    "dearest": (
-        "{name} is the dearest AFP command: {share:.0%} of all time inside the server, "
-        "because there were {n:,} requests of {mean} each, {part_share:.0%} of it {part}.",
-        "最も時間を要する AFP コマンドは {name}: サーバー内時間の {share:.0%}。"
-        "1 回 {mean} が {n:,} 要求、その {part_share:.0%} は「{part}」。",
+    "costs_most": (
+        "{name} costs most: {share:.0%} of all time inside the server, in {n:,} requests of {mean} "
+        "each. {part_share:.0%} of that was {part}.",
+        "最も時間を要する AFP コマンドは {name}: サーバー内時間の {share:.0%}"
+        " ({n:,} 要求、1 回 {mean}) 。その {part_share:.0%} は「{part}」。",
     ),
     "call_why": (
-        "The dearest call afpd makes for it is {call}: {n:.2f} per request, which take {time}.",
-        "afpd の最も高価な呼出は {call}: 要求あたり {n:.2f} 回、{time}。",
+        "Of the system calls that afpd makes for it, {call} takes longest: {time} per request, in "
+        "{n:.2f} calls.",
+        "そのための afpd のシステムコールで最も時間がかかるのは {call}: "
+        "要求あたり {time} ({n:.2f} 回) 。",
     ),
     "second": ("Next is {name} with {share:.0%}.", "次は {name}、{share:.0%}。"),
     "busiest": (
-        "The busiest of {n} sessions was that of {who} ({at}): {share:.0%} of all time with a "
-        "request in service.",
+        "The busiest of {n} sessions was that of {who} ({at}): {share:.0%} of the time that all "
+        "sessions had a request in service.",
         "{n} セッション中最も多いのは {who} ({at}): 要求処理時間全体の {share:.0%}。",
     ),
     "transfer": ("{title}: {rate}/s. {text}", "{title}: {rate}/s。{text}"),
@@ -62,38 +83,41 @@ _WORDS: dict[str, tuple[str, str]] = {
     "count": ("Count", "件数"),
     "losses": ("Losses", "損失"),
     "glossary": (
-        "Words: afpd is the process that serves a client. CNID server: cnid_dbd, which gives files "
-        "numbers. Work in system calls: the kernel works for afpd. p50, p99: half, and 99 of 100 "
-        "requests took no longer (inside the server ± 25 %).",
-        "用語: afpd はクライアントに応答するプロセス、"
+        "afpd is the process that serves a client. The CNID server, cnid_dbd, gives files their "
+        "numbers. Work in system calls: the kernel is working for afpd. p50, p99, p99.9: half of "
+        "the requests, 99 of 100, and 999 of 1,000 took no longer (inside the server to 6 %).",
+        "afpd はクライアントに応答するプロセス、"
         "CNID サーバーはファイルに番号を与える cnid_dbd。"
         "システムコール処理は afpd のためのカーネルの動作。"
-        "p50、p99: 要求の 50 %、99 % がこの時間以内 (サーバー内の値は ±25 %)。",
+        "p50、p99、p99.9: 要求の 50 %、99 %、99.9 % がこの時間以内 (サーバー内の値は誤差 6 %)。",
     ),
     "swipe": ("wider than this screen: scroll it sideways", "横にスクロールできます"),
     "axis_size": ("size of the file", "ファイルサイズ"),
     "sizes_note": (
-        "Median of the iterations that count, by size of the file; the bar is its 95 % interval, "
-        "which takes 6 of them.",
+        "Median of the iterations that count, by size of the file. The vertical bar is its 95 % "
+        "interval, which needs 6 iterations.",
         "有効な反復の中央値 (ファイルサイズ別) 。縦線は 95 % 区間 (6 回以上の場合) 。",
     ),
     "no_losses": (
-        "{n} kinds of loss were watched for; none happened.",
+        "{n} kinds of loss were counted; none occurred.",
         "{n} 種の損失を監視、発生なし。",
     ),
     "not_counted": ("Losses were not counted.", "損失は数えられていない。"),
-    "books": ("Books: our account against an independent one", "照合: 独立した記録との比較"),
-    "book": ("Book", "照合"),
-    "ours": ("Ours", "自"),
-    "theirs": ("Theirs", "他"),
-    "closed": ("closed", "一致"),
-    "open": ("OPEN", "不一致"),
+    "books": (
+        "Cross-checks: what afpscope counted, and what an independent source counted",
+        "照合: 独立した記録との比較",
+    ),
+    "book": ("Cross-check", "照合"),
+    "ours": ("afpscope", "自"),
+    "theirs": ("The other", "他"),
+    "closed": ("agrees", "一致"),
+    "open": ("DIFFERS", "不一致"),
     "rungs": ("How it was observed", "観測方法"),
     "tests": ("Tests", "テスト"),
     "tests_note": (
-        "n: iterations that count, of a file's transfer each is one transfer; the time is that of "
-        "one, their mean. Commands and errors are those of all.",
-        "n は有効な反復 (転送では 1 回の転送) の数、時間は 1 回の平均。コマンドとエラーは合計。",
+        "n: iterations that count; for file transfers, the number of transfers. Time: the mean of "
+        "these. AFP commands and errors: the sum of all.",
+        "n は有効な反復 (転送では転送) の数、時間は 1 回の平均。コマンドとエラーは合計。",
     ),
     "test": ("Test", "テスト"),
     "time": ("Time", "時間"),
@@ -106,45 +130,47 @@ _WORDS: dict[str, tuple[str, str]] = {
         "Share of requests answered within a time, as the client saw them. Further left is better.",
         "クライアントから見て、その時間内に応答された要求の割合。左ほど良い。",
     ),
+    "figures_more": ("{n} more tests", "他 {n} 件のテスト"),
     "heat": ("Requests over time", "時間経過"),
     "heat_note": (
-        "Darker: more requests took so long at that moment (inside the server, by the trace).",
+        "Darker: more requests took this long at that moment (inside the server, from the trace).",
         "濃いほど、その時点でその所要時間の要求が多い (サーバー内、トレースより) 。",
     ),
     "where": ("Where the time goes, by AFP command", "AFP コマンド別の時間内訳"),
     "where_note": (
-        "Mean time of a request inside the server, cut into what it was spent on; "
-        "dearest command in all first. Commands with less than {least:.1%} of all time are in the "
-        "table only.",
-        "サーバー内での 1 要求の平均時間とその内訳。合計が大きい順。"
-        "全体の {least:.1%} 未満は表のみ。",
+        "All time inside the server, by AFP command and by what it was spent on; the longest "
+        "first. Behind each bar: its share, and requests × mean time. Commands with less than "
+        "{least:.1%} are in the table only.",
+        "サーバー内の全時間: AFP コマンド別、内訳つき、大きい順。"
+        "棒の右は割合と、要求数 × 平均時間。全体の {least:.1%} 未満は表のみ。",
     ),
     "sessions": ("Sessions", "セッション"),
     "sessions_note": (
-        "Counted from when watching began. "
-        "Busy: with a request in service. Folder: where its process was last seen.",
+        "Counted since watching began. Busy: time with a request in service. Volume: by name, or "
+        "the folder where it was opened before.",
         "監視の開始から数えた値。"
-        "処理中: 要求を処理していた時間。フォルダー: プロセスが最後に確認された位置。",
+        "処理中: 要求を処理していた時間。ボリューム: 名前、監視前に開かれた場合はフォルダー。",
     ),
     "sessions_more": ("{n} more", "他 {n} 件"),
     "user": ("User", "ユーザー"),
     "client": ("Client", "クライアント"),
-    "folder": ("Folder", "フォルダー"),
+    "volume": ("Volume", "ボリューム"),
     "busy": ("Busy", "処理中"),
     "bytes_in": ("In", "受信"),
     "bytes_out": ("Out", "送信"),
     "command": ("Command", "コマンド"),
     "requests": ("Requests", "要求"),
-    "each": ("Each", "1 回"),
-    "share": ("Of all", "全体比"),
+    "each": ("Mean", "1 回"),
+    "share": ("Share", "全体比"),
     "mostly": ("Mostly", "主因"),
-    "calls": ("Which calls each command makes", "各コマンドのシステムコール"),
+    "calls": ("System calls of each AFP command", "各コマンドのシステムコール"),
     "call": ("Call", "呼出"),
     "per_request": ("per request", "要求あたり"),
     "cnid": ("Inside the CNID server", "CNID サーバー内"),
     "cnid_note": (
-        "What cnid_dbd did while afpd waited for it, per request.",
-        "afpd の待機中に cnid_dbd が行っていたこと (要求あたり) 。",
+        "What cnid_dbd did while afpd waited for it, by AFP command. Behind each bar: requests "
+        "× mean time.",
+        "afpd の待機中に cnid_dbd が行っていたこと (AFP コマンド別) 。棒の右は要求数 × 平均時間。",
     ),
     "throughput": ("Throughput", "スループット"),
     "throughput_note": (
@@ -153,7 +179,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     ),
     "rate": ("Median", "中央値"),
     "interval": ("95 % interval", "95 % 区間"),
-    "limited": ("What holds it up", "制約"),
+    "limited": ("What limits it", "制約"),
     "environment": ("Environment", "環境"),
     "absent": ("Not measured", "未測定"),
     "trace": ("Trace", "トレース"),
@@ -161,12 +187,12 @@ _WORDS: dict[str, tuple[str, str]] = {
     "records": ("Records", "記録"),
     "discarded": ("Discarded", "破棄"),
     "whole": ("The run as a whole", "全体"),
-    "unbroken": ("iterations broke off and are not counted", "回の反復は中断、除外"),
+    "unbroken": ("iterations were cut short and are not counted", "回の反復は中断、除外"),
     "axis_time": ("time of a request", "要求の所要時間"),
     "axis_share": ("share of requests", "要求の割合"),
     "axis_at": ("seconds since the start", "開始からの秒"),
-    "axis_each": ("µs per request", "µs / 要求"),
-    "axis_rate": ("MiB/s", "MiB/s"),
+    "axis_total": ("total time", "合計時間"),
+    "axis_rate": ("MB/s", "MB/s"),
     "axis_iteration": ("iteration", "反復"),
     "p_user": ("afpd's own code", "afpd 自身のコード"),
     "p_calls": ("work in system calls", "システムコール処理"),
@@ -177,22 +203,24 @@ _WORDS: dict[str, tuple[str, str]] = {
     "p_log": ("writing the log", "ログ書込み"),
     "p_net": ("waiting for the client", "ソケット待ち"),
     "p_other": ("waiting otherwise", "その他の待ち"),
-    "v_not_told": ("limit not told", "不明"),
+    "p_stopped": ("stopped by a signal, a debugger or a freezer", "停止中 (シグナル等)"),
+    "v_not_told": ("limit unknown", "不明"),
     "v_client": ("client-bound", "クライアント律速"),
     "v_disk": ("disk-bound", "ディスク律速"),
     "v_server_cpu": ("server CPU-bound", "サーバー CPU 律速"),
     "v_cpu_queue": ("short of CPU", "CPU 不足"),
     "v_latency": ("latency-bound", "遅延律速"),
     "v_network": ("network-bound", "ネットワーク律速"),
-    "v_turns": ("by turns", "交互動作"),
+    "v_turns": ("client and server in turn", "交互動作"),
     "v_mixed": ("mixed", "混在"),
     "i_cpu": ("on a CPU", "CPU 上"),
     "i_runq": ("waiting for a CPU", "CPU 待ち"),
     "i_sync": ("syncing its database", "データベース同期"),
     "i_lock": ("locks", "ロック"),
     "i_io": ("other I/O", "その他の I/O"),
-    "i_idle": ("request or answer on its way", "要求・応答の転送"),
-    "i_unknown": ("unknown", "不明"),
+    "i_idle": ("request or answer in transit", "要求・応答の転送"),
+    "i_stopped": ("stopped by a signal, a debugger or a freezer", "停止中 (シグナル等)"),
+    "i_unknown": ("not seen", "不明"),
 }
 
 # Figures of a verdict, in the order of the sentence that run.json has in English.

@@ -64,8 +64,7 @@ def elsewhere(tmp: Path, run: Path, *args: str) -> subprocess.CompletedProcess[s
     env = {
         "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
         "PYTHONPATH": "/pkg",
-        "HOME": "/tmp",
-        "MPLCONFIGDIR": "/tmp",
+        "HOME": "/nowhere",
     }
     line = ["unshare", "-mn", "--propagation", "private", "sh", "-c", ROOM, "room", str(room)]
     line += [*mounts, "--", "/venv/bin/python3", "-B", *args]

@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 import tracegen
+from afpscope import figures, show
+from afpscope.digest import digest
+from afpscope.run import Run
 from afpscope.words import Words
 from conftest import Done, Shelf
 
@@ -51,6 +54,12 @@ def made(execute: Execute, to: Path, *args: str | Path) -> tuple[str, Done]:
     assert all(link.startswith(("#", "data:image/png")) for link in checker.links)
     assert not re.search(r"url\((?!#)", text)
     return text, done
+
+
+def section(text: str, key: str) -> str:
+    """From the heading of that id to the next."""
+    begin = text.index(f'<h2 id="r1-{key}"')
+    return text[begin : text.index("<h2 ", begin + 1)]
 
 
 @pytest.fixture(params=[True, False], ids=["font", "no font"])
@@ -96,18 +105,26 @@ def test_every_sample(
     assert ("In short" in text) == (lang == "en")
 
 
-def test_the_dearest_command_is_named_first(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
+def test_the_command_that_costs_most_is_named_first(
+    shelf: Shelf, tmp_path: Path, execute: Execute
+) -> None:
     text, _ = made(execute, tmp_path, shelf.put("a"))
     body = text[text.index("In short") :]
-    assert body.index("FPCreateFile is the dearest AFP command") < body.index("can be trusted")
-    assert "The dearest call afpd makes for it is" in body[: body.index("Can it be trusted?")]
+    assert body.index("FPCreateFile costs most: 57% of all time") < body.index("can be trusted")
+    assert "calls that afpd makes for it, open takes longest" in body[: body.index("</div>")]
+
+
+def test_no_quantile_is_shown_beyond_the_longest() -> None:
+    assert show.about(305_123_456, 4, 306_000_000) == show.time(306_000_000) == "306 ms"
+    assert show.about(305_123_456, 4, 310_000_000) == show.about(305_123_456, 4) == "310 ms"
+    assert show.about(7_470, 4, 7_480) == show.time(7_480)
 
 
 def test_a_doubt_stands_first(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
     text, done = made(execute, tmp_path, shelf.put("a", change=lambda v: v.update(complete=False)))
     assert done.code == 4
     body = text[text.index("In short") :]
-    assert body.index("Do not rely on this run") < body.index("dearest")
+    assert body.index("Do not rely on this run") < body.index("costs most")
     assert "can be trusted" not in body
 
 
@@ -160,7 +177,7 @@ def test_the_time_of_a_transfer_is_that_of_one(
     """Eight of 11.6 ms, not one of 92.8 ms."""
     folder = shelf.put("a", "speedtest")
     text, _ = made(execute, tmp_path, folder)
-    tests = text[text.index("<h2>Tests") : text.index("<h2>Throughput")]
+    tests = section(text, "tests")
     assert ">Write 16 MiB</td><td>8</td><td>11.6 ms</td>" in tests and "92.8 ms" not in tests
     assert "Write 16 MiB  (sum of 8 transfers)" in execute("info", folder).out
 
@@ -177,54 +194,128 @@ def test_a_local_folder_is_no_server_that_was_not_watched(
 
     text, _ = made(execute, tmp_path, shelf.put("a", "speedtest", change), "--lang", lang)
     w = Words(lang)
-    assert f"<h1>speedtest · {w.say('local', folder='/srv/&lt;x&gt;')} · a</h1>" in text
+    title = w.say("local", folder="/srv/&lt;x&gt;")
+    assert f'<h1 id="r1">speedtest · {title} · a</h1>' in text
     assert w["no_server"] in text and w["unwatched"] not in text
 
 
+def test_a_recording_has_no_tests(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
+    """Nor 0 errors of a test that there is not, beside those that the server answered."""
+    for name, there in (("lantest-1", True), ("record", False)):
+        text, done = made(execute, tmp_path, shelf.put(name, name))
+        assert done.code == 0
+        assert ('-tests">' in text) == there
+
+
 def test_who_kept_the_server_busy(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
+    one_folder = "/srv/of an older run"
+
     def change(value: dict[str, Any]) -> None:
-        one = value["sessions"][1] | {"busy_ns": 1_000_000_000}
+        one = value["sessions"][1] | {"busy_ns": 1_000_000_000, "volume": one_folder}
         value["sessions"] = [
             *({**one, "user": f"user{n}", "busy_ns": 10_000_000} for n in range(25)),
-            {**one, "user": "<anna>", "address": "10.0.0.7:1234", "volume": "/srv/<music>"},
+            {**one, "user": "<anna>", "address": "10.0.0.7:1234"}
+            | {"volumes": ["<music>", "films"], "volumes_more": 3, "volume_from": "FPOpenVol"},
         ]
 
     text, done = made(execute, tmp_path, shelf.put("a", "record", change))
     assert done.code == 0
-    anna = "busiest of 26 sessions was that of &lt;anna&gt; (10.0.0.7:1234): 80% of all time"
-    assert anna in text[: text.index("Can it be trusted?")]
-    rows = text[text.index("<h2>Sessions") : text.index("<h2>Where the time goes")]
-    assert rows.index("/srv/&lt;music&gt;") < rows.index("user0")
+    anna = "busiest of 26 sessions was that of &lt;anna&gt; (10.0.0.7:1234): 80% of the time"
+    assert anna in text[: text.index("</div>")]
+    rows = section(text, "sessions")
+    assert rows.index("&lt;music&gt;, films +3") < rows.index("user0")
+    assert one_folder in rows  # of a run from before volumes were named
     assert rows.count("<tr><td>") == 20 and "6 more" in rows and "80.0 %" in rows
 
 
-def test_a_rare_command_does_not_dwarf_the_others(
+def bars(execute: Execute, folder: Path) -> list[tuple[str, float]]:
+    """Name and length of each bar of the figure of all commands, from above."""
+    d = digest(Run.open(folder))
+    ax = figures.where(d.commands, d.served_ns, Words("en")).axes[0]
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    ends = [0.0] * len(names)
+    for bar in ax.patches:
+        at = round(bar.get_y() + bar.get_height() / 2)
+        ends[at] = max(ends[at], bar.get_x() + bar.get_width())
+    assert ax.yaxis_inverted()
+    return list(zip(names, ends, strict=True))
+
+
+@pytest.mark.parametrize("source", ["lantest-1", "speedtest", "record"])
+def test_the_longest_bar_is_the_command_that_the_headline_names(
+    shelf: Shelf, tmp_path: Path, execute: Execute, source: str
+) -> None:
+    """Bars are totals: FPCopyFile's 8 requests of 8.47 ms are less than FPWriteExt's 272."""
+    folder = shelf.put("a", source)
+    text, _ = made(execute, tmp_path, folder)
+    drawn = bars(execute, folder)
+    assert f"<p>{drawn[0][0]} costs most: " in text
+    lengths = [length for _, length in drawn]
+    assert lengths == sorted(lengths, reverse=True)
+    total_us = {c.name: c.time_ns / 1000 for c in digest(Run.open(folder)).commands}
+    assert all(length == pytest.approx(total_us[name], rel=0.01) for name, length in drawn)
+
+
+def test_a_command_that_took_next_to_nothing_is_in_the_table_only(
     shelf: Shelf, tmp_path: Path, execute: Execute
 ) -> None:
-    """FPLoginCont: once, and longer than anything."""
+    """FPLoginCont: once."""
     text, _ = made(execute, tmp_path, shelf.put("a", "record"))
-    figure = text[text.index("Mean time of a request") :]
-    drawn, rest = figure.split("</figure>", 1)
+    drawn, rest = section(text, "where").split("</figure>", 1)
     assert "FPCreateFile" in drawn and "FPLoginCont" not in drawn
     assert "<td>FPLoginCont</td>" in rest
 
 
-def test_many_books_are_folded_away_as_long_as_they_close(
+def test_results_stand_above_the_cross_checks(
     shelf: Shelf, tmp_path: Path, execute: Execute
 ) -> None:
+    """They are folded away as long as all agree; else open, the one that differs first."""
+
     def change(value: dict[str, Any]) -> None:
-        value["books"] = value["books"][:1] * 20
+        value["books"][3] |= {"name": "the bad one", "closed": False}
 
-    def open_one(value: dict[str, Any]) -> None:
-        change(value)
-        value["books"][19] = value["books"][0] | {"name": "the bad one", "closed": False}
-
-    text, _ = made(execute, tmp_path, shelf.put("a", change=change))
-    assert "<details><summary>Books" in text and "20 of 20 books close" in text
-    text, done = made(execute, tmp_path, shelf.put("b", change=open_one))
+    text, _ = made(execute, tmp_path, shelf.put("a"))
+    assert "<details><summary>Cross-checks" in text and "all 12 cross-checks agree" in text
+    order = [text.index(f'id="r1-{key}"') for key in ("where", "tests", "latency", "trust")]
+    assert order == sorted(order)
+    text, done = made(execute, tmp_path, shelf.put("b", change=change))
     assert done.code == 4
-    table = text[text.index("<details open><summary>Books") :]
-    assert table.index("the bad one") < table.index(">closed<")
+    table = text[text.index("<details open><summary>Cross-checks") :]
+    assert table.index("the bad one") < table.index(">agrees<")
+
+
+def test_a_warning_stands_in_the_summary(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
+    run = shelf.put(
+        "a",
+        change=lambda v: v.update(warnings=[{"key": "clock", "text": "the clock <stood> still"}]),
+    )
+    text, _ = made(execute, tmp_path, run)
+    assert "the clock &lt;stood&gt; still" in text[text.index("In short") : text.index("<nav")]
+
+
+@pytest.mark.parametrize("lang", ["en", "ja"])
+def test_several_runs_have_contents_and_stand_side_by_side(
+    shelf: Shelf, tmp_path: Path, execute: Execute, lang: str
+) -> None:
+    runs = [shelf.put("a"), shelf.put("b", "lantest-2"), shelf.put("c", "speedtest")]
+    text, _ = made(execute, tmp_path, *runs, "--lang", lang)
+    top = text[: text.index('<h1 id="r1"')]
+    for i in (1, 2, 3):
+        assert f'href="#r{i}"' in top and text.count(f'id="r{i}"') == 1
+    row = re.search(r"<td[^>]*>5 Creating dir with 2000 files</td>(.*)</tr>", top)
+    assert row and [c != "n/a" for c in re.findall("<td>(.*?)</td>", row[1])] == [True, True, False]
+    ids = re.findall(r' id="(r\d[^"]*)"', text)
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'href="#(r\d[^"]*)"', text)) <= set(ids)
+    alone, _ = made(execute, tmp_path, runs[0], "--lang", lang)
+    assert Words(lang)["side_by_side"] not in alone
+
+
+def test_a_table_that_a_phone_cuts_says_so(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
+    text, _ = made(execute, tmp_path, shelf.put("a", "record"))
+    for before, table in re.findall(r"(.{60})<table>(.*?)</table>", text, re.S):
+        columns = re.split(r"</tr>", table, maxsplit=1)[0].count("<th")
+        assert columns < 5 or "scroll wide" in before
 
 
 def test_the_only_user_is_not_called_the_busiest(
@@ -233,7 +324,7 @@ def test_the_only_user_is_not_called_the_busiest(
     text, _ = made(execute, tmp_path, shelf.put("a", "record"))
     assert "uid 5001" in text and "busiest" not in text
     text, _ = made(execute, tmp_path, shelf.put("b"))
-    assert "<h2>Sessions" not in text
+    assert 'id="r1-sessions"' not in text
 
 
 def test_figures_and_trace(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:

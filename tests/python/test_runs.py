@@ -9,6 +9,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 Execute = Callable[..., Done]
+OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def test_names(shelf: Shelf) -> None:
@@ -57,6 +59,23 @@ def test_every_sample_opens(shelf: Shelf, execute: Execute) -> None:
         done = execute("info", run.path)
         assert (done.code, done.err) == (0, "")
         assert run.id in done.out
+
+
+def test_a_recording_has_requests_and_errors_and_no_tests(shelf: Shelf, execute: Execute) -> None:
+    """Its errors are those that the server answered, not those of a test that there is not."""
+
+    def change(value: dict[str, Any]) -> None:
+        for n, account in enumerate(value["phases"][0]["ledger"]["requests"]):
+            account["requests"], account["errors"] = 1000, 2002 if not n else 0
+
+    run = Run.open(shelf.put("a", "record", change))
+    accounts = run.phases[0].requests
+    assert accounts
+    out = execute("info", run.path).out
+    head, row = out.splitlines()[-2:]
+    assert re.fullmatch(r" +time +requests +errors +afpd calls +cnid calls", head)
+    assert row.split()[0] == "recorded"
+    assert row.split()[3:5] == [f"{1000 * len(accounts):,}", "2,002"]
 
 
 def test_histograms_have_the_quantiles_of_the_run(shelf: Shelf) -> None:
@@ -204,7 +223,7 @@ def test_half_a_character_is_refused_with_its_place(
 def test_nothing_of_a_run_commands_the_terminal(shelf: Shelf, execute: Execute) -> None:
     def change(value: dict[str, Any]) -> None:
         value["warnings"] = [{"key": None, "text": "\x1b]0;x\x07"}]
-        value["complete"], value["server"]["name"] = False, "\x1b[2J\x9b"
+        value["complete"], value["server"]["name"] = False, "\x1b[2J\x9b\u202e"
         for phase in value["phases"]:
             phase["title"] = "Open\x1b[31m\r"
             for c in (*phase["commands"], *phase["ledger"]["requests"]):
@@ -216,7 +235,21 @@ def test_nothing_of_a_run_commands_the_terminal(shelf: Shelf, execute: Execute) 
     for line in (("info", b), ("compare", "--all", b, c), ("compare", a, b),
                  ("gate", b, "--counts", file), ("gate", a, "--counts", file)):  # fmt: skip
         done = execute(*line)
-        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", done.out + done.err)
+        assert not OBEYED.search(done.out + done.err), line
+    d = shelf.put("d", change=lambda v: (change(v), change(v), v.update(complete=True)))
+    for form in ("github", "junit"):
+        done = execute("gate", d, "--counts", file, "--format", form)
+        assert done.out and not OBEYED.search(done.out + done.err)
+    sql = 'select title || chr(27) || chr(8238) as "a\u202eb" from phases'
+    for more in ([], ["--csv"], ["--json"]):
+        done = execute("query", b, sql, *more)
+        assert done.out and not OBEYED.search(done.out + done.err), more
+    page, tables = shelf.base / "page.html", shelf.base / "tables"
+    execute("report", b, "-o", page)
+    execute("export", b, "--to", "csv", "-o", tables)
+    for path in (page, *tables.iterdir()):
+        assert not OBEYED.search(path.read_text()), path
+    assert "Open\ufffd[31m" in (tables / "phases.csv").read_text() + page.read_text()
 
 
 def test_output_that_is_not_utf8(shelf: Shelf) -> None:
@@ -462,5 +495,35 @@ def test_a_missing_package_is_named(tmp_path: Path) -> None:
         line, env={"PYTHONPATH": str(analysis)}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
-    told = f"numpy is missing or broken: install it for {sys.executable}\n"
-    assert done.stderr == f"afpscope: the Python package {told}"
+    told = f"numpy is missing or broken for {sys.executable}: make install brings it"
+    assert done.stderr.startswith(f"afpscope: the Python package {told}")
+
+
+def _named(shelf: Shelf, execute: Execute, ids: int, lost: dict[str, int]) -> list[str]:
+    """Names of the requests of a session, whose ids come round once; of each stream one is lost."""
+    folder, n = shelf.put("r", "record"), 2 * ids
+    tracegen.write(folder / "trace", 0)
+    streams = {name: tracegen.records(name, n) for name in ("requests", "names")}
+    for rows in streams.values():
+        rows["session"], rows["command"] = 1, 7
+        rows["dsi_id"] = np.arange(n) % ids
+    streams["requests"]["timestamp"] += np.uint64(1000)
+    streams["names"]["name"] = 1 + np.arange(n)
+    for name, rows in streams.items():
+        kept = np.delete(rows, lost[name]) if name in lost else rows
+        (folder / "trace" / name).write_bytes(tracegen.packets(name, kept))
+    done = execute("query", "--csv", folder, "select name from named order by timestamp")
+    return [line.strip('"') for line in done.out.splitlines()[1:]]
+
+
+@pytest.mark.parametrize("ids", [300, 1000])
+def test_a_lost_name_is_not_replaced_by_an_older_one(
+    shelf: Shelf, execute: Execute, ids: int
+) -> None:
+    """Also where the request that had the same id before is lost, too."""
+    lost = ids + 5  # the sixth had the same id
+    wanted = ["" if i == lost else str(i + 1) for i in range(2 * ids)]
+    assert _named(shelf, execute, ids, {"names": lost}) == wanted
+    shutil.rmtree(shelf.base / "r")
+    del wanted[5]
+    assert _named(shelf, execute, ids, {"names": lost, "requests": 5}) == wanted

@@ -94,8 +94,7 @@ def test_a_packet_that_is_there_twice_is_left_out(whole: Path, tmp_path: Path) -
     (folder / "calls").write_bytes(data[:4096] + data[2048:])
     trace = Trace.open(folder)
     assert trace.streams["calls"].n == Trace.open(whole).streams["calls"].n
-    (notice,) = trace.notices
-    assert notice.startswith("calls: packet 2 is left out: it is there twice")
+    assert trace.notices[0].startswith("calls: packet 2 is left out: it is there twice")
 
 
 def test_exchanged_files_are_left_out(whole: Path, tmp_path: Path) -> None:
@@ -115,6 +114,31 @@ def test_every_byte_of_the_metadata_counts(whole: Path, tmp_path: Path) -> None:
         data[at] ^= 1
         with pytest.raises(Failure, match="checksum is wrong"):
             Trace.open(folder)
+
+
+HEADER_FIELDS = {"magic": 0, "uuid": 4, "stream_id": 20, "content_size": 40, "packet_size": 48}
+
+
+@pytest.mark.parametrize("crc", [True, False])
+@pytest.mark.parametrize("field", HEADER_FIELDS)
+def test_damage_in_the_first_header_hides_nothing_behind_it(
+    tmp_path: Path, field: str, crc: bool
+) -> None:
+    """Each bit of each field: the packets behind it are read, and what is not is a number."""
+    tracegen.write(tmp_path / "trace", 200, crc, size=2048)
+    file = tmp_path / "trace" / "calls"
+    data, before = file.read_bytes(), Trace.open(tmp_path / "trace").streams["calls"]
+    for bit in range(0, 32, 5):
+        damaged = bytearray(data)
+        damaged[HEADER_FIELDS[field] + bit // 8] ^= 1 << bit % 8
+        file.write_bytes(damaged)
+        trace = Trace.open(tmp_path / "trace")
+        stream = trace.streams["calls"]
+        assert stream.n == before.n - int(before.counts[0]), f"bit {bit}"
+        said = [text for text in trace.notices if text.startswith("calls: left out as damaged: ")]
+        assert said == [
+            f"calls: left out as damaged: 1 of {len(before.packets)} packets, 2,048 bytes"
+        ]
 
 
 @pytest.mark.parametrize("what", ["fifo", "endless", "folder"])

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""This program as a process: its standard streams, and a ^C before it has begun."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from pathlib import Path
+
+from .errors import INTERRUPTED
+
+# How the package is called as a program: python3 -m afpscope, or afpscope-COMMAND.
+_PROGRAM = ("-m", "afpscope-")
+
+
+def _leave(_number: int, _frame: object) -> None:
+    os._exit(INTERRUPTED)
+
+
+def leave_on_interrupt() -> None:
+    """A ^C while a program's modules are loaded ends it: there is nothing yet to clean up."""
+    if not Path(sys.argv[0] if sys.argv else "").name.startswith(_PROGRAM):
+        return
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _leave)
+
+
+def raise_on_interrupt() -> None:
+    """From here on ^C is KeyboardInterrupt."""
+    if signal.getsignal(signal.SIGINT) is _leave:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def hold_streams() -> None:
+    """Opens the standard streams that were closed: the next file would take their number.
+
+    Printing to such an output fails, as it was meant; messages have nowhere to go.
+    """
+    for fd in range(3):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDONLY if fd else os.O_WRONLY)
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
+
+
+def result_error() -> OSError | None:
+    """Why standard output does not take what was printed; then it takes nothing more."""
+    try:
+        sys.stdout.flush()
+    except OSError as e:
+        # The interpreter flushes once more at its end, and would say so again.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return e
+    return None

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The times of a run that can be compared: one value for each of its rows.
+
+A run is one value: its iterations share its luck, and what a run gives is their median.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from . import counts
+from .hist import Histogram
+from .model import Phase
+from .run import Run
+
+ELAPSED, MEAN = "time", "mean"
+TAIL = "p99"
+# Share of a command's requests, at either end, that are left out of its mean: in a few requests
+# it is the machine that took its time, not the server.
+TRIM = 0.05
+# Requests that a quantile must have beyond it.
+_BEYOND = 10
+_RECORDED = {"p50": 0.5, "p95": 0.95, TAIL: 0.99}
+
+
+@dataclass(frozen=True, order=True)
+class Row:
+    """A test as a whole (`command` is empty) or the requests of one AFP command in it."""
+
+    test: str
+    command: str
+    figure: str
+
+    @property
+    def label(self) -> str:
+        """What the row is, within its test."""
+        if not self.command:
+            return "(test)"
+        return self.command if self.figure == MEAN else f"{self.command} {self.figure}"
+
+
+@dataclass(frozen=True)
+class Value:
+    """In ns. `blur`: by so much, in logarithms, it may miss the exact value, both ways together."""
+
+    ns: float
+    blur: float = 0.0
+
+
+def _quantile(histogram: Histogram, q: float) -> Value | None:
+    """None of so few requests that chance decides which one it is."""
+    ends = histogram.quantile_within(q) if histogram.n * (1 - q) >= _BEYOND else None
+    if not ends or ends[0] < 1:
+        return None
+    low, high = map(float, ends)
+    return Value(math.sqrt(low * high), math.log(high / low))
+
+
+def _client(run: Run) -> dict[Row, Value]:
+    """As the client saw it: of a test the whole, of a command the mean but its ends, and p99."""
+    sets: dict[Row, list[float]] = defaultdict(list)
+    merged: dict[Row, list[Histogram]] = defaultdict(list)
+    for p in run.whole_phases:
+        test = counts.test_name(p)
+        if p.transfer:
+            sets[Row(test, "", ELAPSED)] += [float(s.ns) for s in p.transfer.counting]
+        elif p.metrics.get("ops") and p.metrics.get("elapsed"):
+            sets[Row(test, "", ELAPSED)].append(float(p.metrics["elapsed"] or 0))
+        for c in p.commands:
+            if c.histogram.n:
+                sets[Row(test, c.name, MEAN)].append(c.histogram.bulk_mean(TRIM, c.sum_ns))
+                merged[Row(test, c.name, TAIL)].append(c.histogram)
+    out: dict[Row, Value] = {}
+    for row, values in sets.items():
+        if values:
+            out[row] = Value(statistics.median(values))
+        tail = Row(row.test, row.command, TAIL)
+        if tail in merged and (found := _quantile(Histogram.merge(merged[tail]), 0.99)):
+            out[tail] = found
+    return out
+
+
+def _recorded(phases: Iterable[Phase]) -> dict[Row, Value]:
+    """What each AFP command took inside the server, whoever asked for it."""
+    time: dict[str, int] = defaultdict(int)
+    number: dict[str, int] = defaultdict(int)
+    merged: dict[str, list[Histogram]] = defaultdict(list)
+    for p in phases:
+        for account in p.requests or ():
+            if account.requests and account.time_ns is not None:
+                time[account.name] += account.time_ns
+                number[account.name] += account.requests
+                if account.histogram:
+                    merged[account.name].append(account.histogram)
+    out: dict[Row, Value] = {}
+    for name in time:
+        out[Row("recorded", name, MEAN)] = Value(time[name] / number[name])
+        histogram = Histogram.merge(merged[name])
+        for figure, q in _RECORDED.items():
+            if found := _quantile(histogram, q):
+                out[Row("recorded", name, figure)] = found
+    return out
+
+
+def of_run(run: Run) -> dict[Row, Value]:
+    """All that a run has, in its order."""
+    return _recorded(run.whole_phases) if run.command == "record" else _client(run)

@@ -1,0 +1,29 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# venv.sh DIR [PACKAGE...]: make DIR a Python virtual environment with the packages that
+# requirements.txt pins and the PACKAGEs, from PyPI. It does nothing where DIR has just these.
+#
+# PYTHON  the interpreter (default: /usr/bin/python3)
+set -eu
+dir=$1
+shift
+python=${PYTHON:-/usr/bin/python3}
+list=$(dirname "$0")/requirements.txt
+wanted=$("$python" --version && cat "$list" && echo "$@")
+die() {
+	echo "venv.sh: $*" >&2
+	exit 1
+}
+
+if [ "$wanted" = "$(cat "$dir/complete" 2>/dev/null)" ]; then exit 0; fi
+"$python" -c 'import ensurepip, venv' 2>/dev/null ||
+	die "$python cannot make virtual environments: apt-get install python3-venv"
+echo "installing $(tr '\n' ' ' < "$list")$* in $dir" >&2
+umask 022
+rm -rf "$dir"
+if ! "$python" -m venv "$dir" ||
+	! "$dir/bin/pip" install -q --disable-pip-version-check --root-user-action=ignore -r "$list" "$@" >&2; then
+	rm -rf "$dir"
+	die "pip could not install these packages (it said why above); everything else is in order"
+fi
+echo "$wanted" > "$dir/complete"

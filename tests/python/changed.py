@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Saved runs that were changed: slower, noisier, with more calls."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from afpscope import ab, hist
+from afpscope.run import START
+from conftest import Change, Shelf
+
+
+def stretch(latency: dict[str, Any], by: float) -> None:
+    """Every value `by` times as long."""
+    found: Counter[int] = Counter()
+    bits = latency["histogram"]["bits"]
+    for index, n in latency["histogram"]["buckets"]:
+        found[hist.index_of(round(hist.middle(index, bits) * by), bits)] += n
+    latency["histogram"]["buckets"] = [list(bucket) for bucket in sorted(found.items())]
+    latency["sum_ns"] = int(latency["sum_ns"] * by)
+
+
+def add(latency: dict[str, Any], value_ns: int, n: int) -> None:
+    """`n` requests more that took so long; less where it is negative."""
+    found = Counter(dict(latency["histogram"]["buckets"]))
+    found[hist.index_of(value_ns, latency["histogram"]["bits"])] += n
+    latency["histogram"]["buckets"] = [list(bucket) for bucket in sorted(found.items())]
+    latency["sum_ns"] += value_ns * n
+
+
+def scaled(seed: int, command: str = "", factor: float = 1.0) -> Change:
+    """A run as noisy as the sample, in which a command takes `factor` times as long."""
+    rng = random.Random(seed)
+
+    def change(value: dict[str, Any]) -> None:
+        hour, minute = divmod(seed, 60)
+        value["id"], value["started"] = f"{seed:016x}", f"2026-11-21T{hour:02}:{minute:02}:00Z"
+        value["server"][START] = f"start {seed}"
+        for phase in value["phases"]:
+            noise = rng.lognormvariate(0, 0.03)
+            for c in phase["commands"]:
+                by = noise * rng.lognormvariate(0, 0.01) * (factor if c["name"] == command else 1)
+                before = c["latency"]["sum_ns"]
+                stretch(c["latency"], by)
+                phase["metrics"]["elapsed"] += c["latency"]["sum_ns"] - before
+
+    return change
+
+
+def interrupted(seed: int, factor: float = 1.0) -> Change:
+    """FPCreateFile takes `factor` times as long; and up to 3 % of its requests waited 10 ms."""
+    steady, rng = scaled(seed, "FPCreateFile", factor), random.Random(seed + 1000)
+
+    def change(value: dict[str, Any]) -> None:
+        steady(value)
+        for phase in value["phases"]:
+            for c in phase["commands"]:
+                if c["name"] != "FPCreateFile":
+                    continue
+                latency, late = c["latency"], rng.randrange(c["ops"] * 3 // 100)
+                form = latency["histogram"]
+                fullest, _ = max(form["buckets"], key=lambda bucket: bucket[1])
+                add(latency, hist.middle(fullest, form["bits"]), -late)
+                add(latency, 10_000_000, late)
+
+    return change
+
+
+def more_calls(value: dict[str, Any]) -> None:
+    """One lgetxattr more for each FPCreateFile."""
+    for phase in value["phases"]:
+        for account in phase["ledger"]["requests"]:
+            if account["name"] == "FPCreateFile":
+                part = next(p for p in account["parts"] if p["class"] == "xattr")
+                part["calls"] += account["requests"]
+
+
+def pairs(shelf: Shelf, n: int, factor: float) -> tuple[list[Path], list[Path]]:
+    sides: dict[str, list[Path]] = {"a": [], "b": []}
+    for i, (pair, side) in enumerate(ab.order(n)):
+        change = scaled(i, "FPCreateFile", factor if side == "b" else 1)
+        sides[side].append(shelf.put(f"{pair:02}{side}", change=change))
+    return sides["a"], sides["b"]

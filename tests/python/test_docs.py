@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""docs/troubleshooting.md names every warning and loss that the C program can print."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from conftest import Done, Shelf
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = re.sub(r"\s+", " ", (ROOT / "docs/troubleshooting.md").read_text())
+TEXT = r'((?:\s*(?:"(?:[^"\\]|\\.)*"|PRI\w+))+)'
+FORMAT = re.compile(r"%%|%-?\.?\*?\d*(?:ll|l|z|h)?[a-zA-Z]|%")
+
+
+def source() -> str:
+    folders = (ROOT / "user", ROOT / "client")
+    return "\n".join(p.read_text() for f in folders for p in sorted(f.rglob("*.[ch]")))
+
+
+def fragments(literals: str) -> list[str]:
+    """What stands between the values of a format, without single characters."""
+    text = re.sub(r'"\s*PRI\w+\s*"?', "d", literals.strip())
+    text = "".join(re.findall(r'(?:^|(?<=\s))"((?:[^"\\]|\\.)*)"', text)) or text.strip('"')
+    text = re.sub(r'"\s*"', "", text).replace('\\"', '"')
+    return [part.strip() for part in FORMAT.split(text) if len(part.strip(" :(),")) > 2]
+
+
+def missing(pattern: str) -> list[str]:
+    found = re.findall(pattern, source())
+    assert len(found) > 5
+    return [part for literals in found for part in fragments(literals) if part not in PAGE]
+
+
+def test_each_warning_is_explained() -> None:
+    assert missing(r'run_note\(\s*&[\w>.-]*warnings,\s*"[\w.-]+",' + TEXT) == []
+    keys = set(re.findall(r'run_note\(\s*&[\w>.-]*warnings,\s*"([\w.-]+)"', source()))
+    assert len(keys) > 8 and {key for key in keys if f"| `{key}` |" not in PAGE} == set()
+
+
+def test_each_loss_is_explained() -> None:
+    assert missing(r"run_loss\(\s*[\w>.&-]+," + TEXT) == []
+    for macro in ("no room in the ring buffer", "skipped by the kernel"):
+        assert macro in source() and macro in PAGE
+
+
+def test_each_hint_of_check_is_explained() -> None:
+    keys = set(re.findall(r'\badd\(\w+, "([\w-]+)", (?:true|false)\)', source()))
+    assert len(keys) > 12 and {key for key in keys if f"| `{key}` |" not in PAGE} == set()
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+            if not re.match(r"\w+:", link):
+                assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_the_tutorial_shows_what_the_report_draws(
+    shelf: Shelf, tmp_path: Path, execute: Callable[..., Done]
+) -> None:
+    """But for the fonts, which are those of the machine. `make pictures` makes them again."""
+    # The name of the run is in no figure; names of files are the salt of the ids within.
+    execute("report", shelf.put("lantest"), "-o", tmp_path / "r.html", "--figures", tmp_path)
+    kept = sorted((ROOT / "docs/pictures").glob("*.svg"))
+    assert len(kept) == 3
+    for picture in kept:
+        now = (tmp_path / picture.name).read_text()
+        assert plain(now) == plain(picture.read_text()), picture.name
+
+
+def plain(svg: str) -> str:
+    return re.sub(r"font: [^;\"]*|\bp[0-9a-f]{8,}", "", svg)

@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""gate: what it finds, what it refuses to hold against each other, and what it accepts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from afpscope import compare, counts, gate, markdown, stats
+from afpscope.run import START, Run
+from changed import more_calls, pairs
+from conftest import Done, Shelf, no_more_than
+
+Execute = Callable[..., Done]
+
+
+def test_times_gate_on_pairs_only(shelf: Shelf, execute: Execute) -> None:
+    a, b = pairs(shelf, 12, 1.2)
+    done = execute("gate", "--time", "5%", *a, "--", *b)
+    assert done.code == 3
+    assert "FPCreateFile: time: +1" in done.out or "FPCreateFile: time: +2" in done.out
+    rows = json.loads(execute("compare", "--json", *a, "--", *b).out)["times"]
+    assert f" of {len(rows)} rows are not as accepted" in done.out
+    done = execute("gate", "--time", "5%", *a[:6], "--", *a[6:])
+    assert done.code == 2 and "ab" in done.err
+    done = execute("gate", "--time", "5%", a[0], "--", b[0])
+    assert done.code == 4 and "not enough runs" in done.err and "pass" not in done.out
+
+
+def test_a_row_that_may_be_slower_than_the_limit_cannot_be_told(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = ([Run.open(place) for place in side] for side in pairs(shelf, 8, 1.0))
+    result = stats.Test(8, 8, 1.0, 1.04, 0.04, 0.02, 0.06, 1e-6, 1e-6, None, 1e-6)
+    rows = [
+        compare.TimeRow("5 x", "FPCreateFile", "mean", result, stats.SLOWER),
+        compare.TimeRow("6 x", "FPDelete", "mean", replace(result, high=0.045), stats.SLOWER),
+    ]
+    not_more_than_5 = [replace(row, verdict=stats.NONE_SHOWN) for row in rows]
+    monkeypatch.setattr(
+        compare, "time_rows", lambda *args: not_more_than_5 if args[3].least else rows
+    )
+    assert gate.judge_times(a, b, 0.05) == ([], ["5 x FPCreateFile: may be up to +6.0% slower"], 2)
+
+
+@pytest.mark.parametrize(
+    "rest", [("--time", "5%"), ("--counts", "c"), ("--counts", "c", "--accept")]
+)
+def test_a_run_does_not_count_twice(shelf: Shelf, execute: Execute, rest: tuple[str, ...]) -> None:
+    a = shelf.put("a")
+    copy = shelf.put("copy", change=lambda v: v.update(id=Run.open(a).id))
+    for twice in (a, a / "run.json", copy):
+        for done in (execute("compare", a, "--", twice), execute("gate", *rest, a, twice)):
+            assert done.code == 2 and "are the same run" in done.err
+            assert str(a) in done.err and len(done.err.splitlines()) == 1
+
+
+@pytest.fixture
+def accepted(shelf: Shelf, execute: Execute) -> Path:
+    file = shelf.base / "counts.json"
+    runs = [shelf.put(f"accepted{i}", f"lantest-{i}") for i in (1, 2)]
+    done = execute("gate", *runs, "--counts", file, "--accept")
+    assert done.code == 0 and "exact" in done.out
+    return file
+
+
+def test_the_gate_passes_the_same_work(shelf: Shelf, execute: Execute, accepted: Path) -> None:
+    """Where a file was read again in three thousand requests (lantest-3), this is told."""
+    for i in (1, 3):
+        done = execute("gate", shelf.put(f"new{i}", f"lantest-{i}"), "--counts", accepted)
+        assert done.code == 0
+        assert done.out.startswith("gate: pass")
+    assert "a stray: 1 Open, stat and read" in done.err
+    assert execute("gate", shelf.base / "new3", "--counts", accepted, "--strict").code == 3
+
+
+@pytest.mark.parametrize("form", ["text", "github", "junit"])
+def test_the_gate_names_what_is_more(
+    shelf: Shelf, execute: Execute, accepted: Path, form: str
+) -> None:
+    run = shelf.put("new", "lantest-3", more_calls)
+    done = execute("gate", run, "--counts", accepted, "--format", form)
+    assert done.code == 3
+    for word in ("FPCreateFile", "xattr", "+1.000 per request", "5 Creating dir"):
+        assert word in done.out
+    if form == "junit":
+        suite = ElementTree.fromstring(done.out)
+        assert suite.get("failures") == str(len(suite.findall("*/failure"))) != "0"
+    if form == "github":
+        assert done.out.startswith("::error ")
+
+
+def test_a_command_that_is_gone_fails(shelf: Shelf, execute: Execute, accepted: Path) -> None:
+    def drop(value: dict[str, Any]) -> None:
+        for phase in value["phases"]:
+            ledger = phase["ledger"]
+            ledger["requests"] = [a for a in ledger["requests"] if a["name"] != "FPRead"]
+
+    done = execute("gate", shelf.put("new", "lantest-3", drop), "--counts", accepted)
+    assert done.code == 3
+    assert "FPRead: requests: 0, accepted 1,000: -1,000, -1.000 per request" in done.out
+
+
+def test_a_doubtful_run_cannot_pass(shelf: Shelf, execute: Execute, accepted: Path) -> None:
+    run = shelf.put("new", "lantest-3", lambda v: v.update(complete=False))
+    assert execute("gate", run, "--counts", accepted).code == 4
+    assert execute("gate", run, "--counts", accepted, "--accept").code == 4
+
+
+def test_other_tests_are_not_comparable(shelf: Shelf, execute: Execute, accepted: Path) -> None:
+    """More tests than accepted cannot be judged; fewer can, and what is left out is told."""
+    fewer = shelf.put("fewer", change=lambda v: v.update(phases=v["phases"][:1]))
+    done = execute("gate", fewer, "--counts", accepted)
+    assert done.code == 0 and done.out.startswith("gate: pass")
+    assert done.err.count("which these runs have not: not judged") == 2
+    assert execute("gate", fewer, "--counts", accepted, "--accept").code == 0
+    done = execute("gate", shelf.put("more"), "--counts", accepted)
+    assert done.code == 2 and "accept runs with the same tests" in done.err
+
+
+def test_a_full_disk_leaves_what_was_accepted(
+    shelf: Shelf, execute: Execute, accepted: Path
+) -> None:
+    before, run = accepted.read_text(), shelf.put("new")
+    with no_more_than(1000):
+        done = execute("gate", run, "--counts", accepted, "--accept")
+    assert done.code == 1 and f"cannot write {accepted}: File too large" in done.err
+    assert accepted.read_text() == before
+
+
+@pytest.mark.parametrize("text", ["{}", '{"format": "afpscope counts 1"}', "[]", "{"])
+def test_a_file_that_is_no_counts_file(
+    shelf: Shelf, execute: Execute, accepted: Path, text: str
+) -> None:
+    accepted.write_text(text)
+    done = execute("gate", shelf.put("new"), "--counts", accepted)
+    assert done.code == 1 and len(done.err.splitlines()) == 1
+
+
+def test_a_recording_is_no_measure(shelf: Shelf, execute: Execute) -> None:
+    done = execute("gate", shelf.put("r", "record"), "--counts", shelf.base / "c", "--accept")
+    assert done.code == 2 and "recording" in done.err
+
+
+def test_bands() -> None:
+    """Exact where it never moved; a heap that grows or a log that rolls over is no alarm."""
+
+    def key(class_: str, role: str = "afpd") -> counts.Key:
+        return "5 x", "FPCreateFile", role, class_, "-"
+
+    requests = {("5 x", "FPCreateFile", "requests", "", ""): [2000, 2000]}
+    known = counts.bands(
+        requests
+        | {
+            key("xattr"): [6000, 6000],
+            key("wait"): [1300, 1700],
+            key("memory"): [3, 3],
+            key("stat", "cnid_dbd"): [1, 1],
+            key("write", "cnid_dbd"): [2040, 2050],
+        }
+    )
+    assert known[key("xattr")] == counts.Band(6000, 6000, True)
+    assert known[key("wait")].holds(2000)
+    assert known[key("memory")].holds(9) and not known[key("memory")].holds(2003)
+    assert known[key("stat", "cnid_dbd")].holds(3)
+    assert not known[key("write", "cnid_dbd")].holds(4040)
+    assert counts.band_of(known, key("open"), 2000).holds(2000) is False
+    assert counts.band_of(known, key("unlink", "cnid_dbd"), 2000).holds(2)
+    assert counts.band_of(known, key("signal"), 2000).holds(4)
+
+
+@pytest.mark.parametrize(("more", "rows"), [(0, 0), (1, 1)])
+def test_a_stray_is_no_difference(shelf: Shelf, more: int, rows: int) -> None:
+    """A call in 100 requests, and more."""
+
+    def change(value: dict[str, Any]) -> None:
+        accounts = [a for phase in value["phases"] for a in phase["ledger"]["requests"]]
+        creates = [a for a in accounts if a["name"] == "FPCreateFile"]
+        most = max(a["requests"] for a in creates)
+        for account in creates:
+            if account["requests"] == most:
+                part = next(p for p in account["parts"] if p["class"] == "xattr")
+                part["calls"] += most // 100 + more
+
+    a, b = (Run.open(shelf.put(n, change=c)) for n, c in (("a", lambda _: None), ("b", change)))
+    assert len(compare.count_rows([a], [b])[0]) == rows
+
+
+def test_data_in_more_pieces_are_no_alarm() -> None:
+    """Counts of 40 runs of one server: the busier the machine, the more pieces. One of 40 others
+    had 311 of the first."""
+
+    def key(command: str, class_: str) -> counts.Key:
+        return "2 x", command, "afpd", class_, "client socket"
+
+    sizes = {("2 x", c, "requests", "", ""): [100] for c in ("FPWriteExt", "FPReadExt", "FPDelete")}
+    seen = {
+        key("FPWriteExt", "recv"): [206, 202, 205, 202],
+        ("2 x", "FPWriteExt", "afpd", "write", "data file"): [160] * 4,
+        ("2 x", "FPWriteExt", "afpd", "wait", "-"): [13] * 4,
+        key("FPReadExt", "recv"): [2] * 4,
+        key("FPReadExt", "sendfile"): [150] * 4,
+        ("2 x", "FPReadExt", "afpd", "read", "pipe"): [99] * 4,
+        key("FPDelete", "recv"): [100] * 4,
+    }
+    known = counts.bands(sizes | seen)
+    assert known[key("FPWriteExt", "recv")].holds(311)
+    assert not known[key("FPWriteExt", "recv")].holds(1000)
+    assert known["2 x", "FPWriteExt", "afpd", "write", "data file"].holds(200)
+    assert known["2 x", "FPWriteExt", "afpd", "wait", "-"].holds(249)
+    assert known[key("FPReadExt", "recv")].holds(10)
+    assert known[key("FPReadExt", "sendfile")].holds(160)
+    assert known["2 x", "FPReadExt", "afpd", "read", "pipe"].holds(95)
+    assert known[key("FPDelete", "recv")] == counts.Band(100, 100, True)
+
+
+def test_accepted_runs_must_be_alike(shelf: Shelf, execute: Execute) -> None:
+    """Other settings, another server, another kernel, other work: none makes a band."""
+    a, file = shelf.put("a"), shelf.base / "counts.json"
+
+    def chatty(value: dict[str, Any]) -> None:
+        for phase in value["phases"]:
+            for account in phase["ledger"]["requests"]:
+                n = 39 * account["requests"]
+                account["parts"].append(
+                    {"role": "afpd", "class": "open", "object": "log", "calls": n, "errors": 0}
+                )
+
+    changes = {
+        "options.large_file_bytes": lambda v: v["options"].update(large_file_bytes="1"),
+        "server.machine": lambda v: v["server"].update(machine="Netatalk4.2.3"),
+        "environment.kernel": lambda v: v["environment"].update(kernel="Linux 5.10"),
+        "rungs.calls": lambda v: v["rungs"].update(calls="off"),
+        "afpd: open · log: +39.00 per request": chatty,
+    }
+    for i, (what, change) in enumerate(changes.items()):
+        other = shelf.put(f"other{i}", change=change)
+        done = execute("gate", a, other, "--counts", file, "--accept")
+        assert done.code == 2 and what in done.err and "not alike" in done.err
+        assert not file.exists()
+    assert execute("gate", a, other, "--counts", file, "--accept", "--force").code == 0
+
+
+def test_a_counts_file_knows_its_settings(shelf: Shelf, execute: Execute, accepted: Path) -> None:
+    """Other work is refused; another server, which is what is to be judged, is a notice."""
+    more = shelf.put("more", change=lambda v: v["options"].update(large_file_bytes="1"))
+    done = execute("gate", more, "--counts", accepted)
+    assert (
+        done.code == 2 and "options.large_file_bytes: accepted '104857600', more: '1'" in done.err
+    )
+    assert execute("gate", more, "--counts", accepted, "--force").code == 0
+    newer = shelf.put("newer", change=lambda v: v["server"].update(machine="Netatalk5"))
+    done = execute("gate", newer, "--counts", accepted)
+    assert done.code == 0 and "server.machine: accepted 'Netatalk4.5.1', newer: 'Netat" in done.err
+
+
+def test_times_gate_what_no_start_can_explain(shelf: Shelf, execute: Execute) -> None:
+    """Without restarts a start of 3 % must not fail a gate of 5 %; what is open is said."""
+
+    def one_start(value: dict[str, Any]) -> None:
+        value["server"][START] = "start of a" if value["id"] in ids else "start of b"
+
+    ids: set[str] = set()
+    a, b = pairs(shelf, 8, 1.12)
+    ids.update(Run.open(place).id for place in a)
+    for place in (*a, *b):
+        value = json.loads((place / "run.json").read_text())
+        one_start(value)
+        (place / "run.json").write_text(json.dumps(value))
+    done = execute("gate", "--time", "5%", *a, "--", *b)
+    assert done.code == 4 and "cannot be told" in done.out
+    assert "were not started anew for each run" in done.err and "FPCreateFile" in done.err
+
+
+def test_the_gate_leads_with_the_cause_and_obeys_no_name(
+    shelf: Shelf, execute: Execute, accepted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def verbose(value: dict[str, Any]) -> None:
+        for phase in value["phases"]:
+            for account in phase["ledger"]["requests"]:
+                n = 30 * account["requests"]
+                account["parts"].append(
+                    {
+                        "role": "afpd",
+                        "class": "write",
+                        "object": "a\x1b|<b>\n@c",
+                        "calls": n,
+                        "errors": 0,
+                    }
+                )
+
+    run = shelf.put("new", change=verbose)
+    summary = shelf.base / "summary.md"
+    monkeypatch.setenv(markdown.SUMMARY, str(summary))
+    for form in ("text", "markdown", "github", "junit"):
+        done = execute("gate", run, "--counts", accepted, "--format", form)
+        assert done.code == 3 and "\x1b" not in done.out
+        if form == "junit":
+            ElementTree.fromstring(done.out)
+            continue
+        assert "+30.00 per request in 7 commands" in done.out.replace("\\", "")
+        if form == "text":
+            assert "+30.00 per request in 7 commands" in done.out.splitlines()[0]
+        if form == "markdown":
+            assert "<b>" not in done.out and "@c" not in done.out
+        if form == "github":
+            assert all(t.startswith(("::error title=afpscope gate::", "gate: FAIL"))
+                       for t in done.out.splitlines())  # fmt: skip
+    assert summary.read_text().startswith("### afpscope gate\n\n**gate: FAIL")
+
+
+def test_rows_are_in_the_order_of_the_tests(shelf: Shelf, execute: Execute, accepted: Path) -> None:
+    def more(value: dict[str, Any]) -> None:
+        for phase in value["phases"]:
+            for account in phase["ledger"]["requests"]:
+                account["requests"] += 1
+
+    lines = execute("gate", shelf.put("new", change=more), "--counts", accepted).out.splitlines()
+    numbers = [int(line.split()[0]) for line in lines if line[0].isdigit()]
+    assert numbers == sorted(numbers) and len(set(numbers)) > 2

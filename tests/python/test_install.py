@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What `make install` brings works, `make uninstall` takes all of it away, pip leaves no litter.
+
+That the packages themselves arrive is shown by tests/bare.sh, in a fresh Debian.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import Shelf
+
+ROOT = Path(__file__).resolve().parents[2]
+ENV = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS", "PYTHONPATH"))}
+
+
+def call(*line: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(word) for word in line],
+        cwd=ROOT, env=ENV, capture_output=True, text=True, timeout=600, check=False,
+    )  # fmt: skip
+
+
+def make(target: str, *more: str) -> None:
+    done = call("make", "-s", target, *more)
+    assert done.returncode == 0, done.stderr
+
+
+def files(folder: Path) -> set[str]:
+    return {str(p.relative_to(folder)) for p in folder.rglob("*") if not p.is_dir()}
+
+
+@pytest.fixture
+def prefix(tmp_path: Path) -> Path:
+    """Installed there, with the interpreter of the tests in place of one made for it."""
+    make("install", f"PREFIX={tmp_path}/usr", "VENV=", f"PYTHON={sys.executable}")
+    return tmp_path / "usr"
+
+
+def test_the_commands_of_the_analysis_are_found_beside_the_program(
+    prefix: Path, shelf: Shelf
+) -> None:
+    """Without the folder of either on the PATH."""
+    run = shelf.put("a")
+    program = prefix / "bin" / "afpscope"
+    for args in (("info", run), ("query", run, "select 1"), ("report", run, "-o", prefix / "r")):
+        done = call(program, *args)
+        assert (done.returncode, done.stderr) == (0, ""), args
+    outside = call(program, "no-such-command")
+    assert outside.returncode == 2 and "no command 'no-such-command'" in outside.stderr
+
+
+def test_every_page_that_a_manual_page_names_is_installed(prefix: Path) -> None:
+    named = set()
+    for page in (prefix / "share/man/man1").glob("afpscope*.1"):
+        text = page.read_text()
+        assert not re.search(r"(?<!/)docs/", text), page
+        named |= set(re.findall(r"/\S+/doc/afpscope/[\w/.-]+[\w]", text))
+    assert named and all(Path(path).exists() for path in named)
+
+
+def test_every_command_has_a_manual_page(prefix: Path) -> None:
+    program = prefix / "bin" / "afpscope"
+    overview = (prefix / "share/man/man1/afpscope.1").read_text()
+    own = re.findall(r"^  ([a-z]+) ", call(program, "--help").stdout, re.M)
+    analysis = [p.name.removeprefix("afpscope-") for p in program.parent.glob("afpscope-*")]
+    for command in {*own, *analysis} - {"analysis"}:
+        assert (prefix / f"share/man/man1/afpscope-{command}.1").exists()
+        assert re.search(rf"^\.BR? afpscope\\-{command} \(1\)", overview, re.M), command
+
+
+def test_uninstall_leaves_nothing(prefix: Path) -> None:
+    call(prefix / "bin" / "afpscope", "info", "nothing")
+    other = prefix / "bin" / "another-program"
+    other.write_text("of somebody else")
+    assert len(files(prefix)) > 30
+    make("uninstall", f"PREFIX={prefix}")
+    assert files(prefix) == {"bin/another-program"}
+
+
+def test_pip_leaves_nothing_in_the_tree(tmp_path: Path) -> None:
+    source = tmp_path / "analysis"
+    shutil.copytree(ROOT / "analysis", source, ignore=shutil.ignore_patterns("__pycache__"))
+    before = files(source)
+    build = ("-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps", "--no-index")
+    done = call(sys.executable, *build, "-w", tmp_path / "wheel", source)
+    assert done.returncode == 0, done.stderr
+    assert files(source) == before
+    listed = call(sys.executable, "-m", "zipfile", "-l", next((tmp_path / "wheel").glob("*.whl")))
+    for name in ("report.html", "py.typed", "cli.py", "entry_points.txt"):
+        assert name in listed.stdout
