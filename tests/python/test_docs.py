@@ -72,4 +72,4 @@ def test_the_tutorial_shows_what_the_report_draws(
 
 
 def plain(svg: str) -> str:
-    return re.sub(r"font: [^;\"]*|\bp[0-9a-f]{8,}", "", svg)
+    return re.sub(r"font(-family)?: [^;\"]*|\bp[0-9a-f]{8,}", "", svg)
