@@ -8,9 +8,11 @@
 
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* NULL: not possible. */
@@ -134,6 +136,11 @@ uint64_t bpf_view_moves(const struct bpf_view *v)
 		sum += __atomic_load_n(&t->woken_ns, __ATOMIC_RELAXED);
 	}
 	return sum;
+}
+
+void bpf_view_wait_for_programs(void)
+{
+	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 }
 
 /* to += from, both n totals long. */
@@ -369,8 +376,6 @@ int bpf_view_read_accounts(const struct bpf_view *v, struct ledger *out)
 			add_account(v, &v->stripe[cpu], spread[i], a);
 		if (a->sum.begun || a->sum.answered)
 			out->n_accounts++;
-		else
-			*a = (struct ledger_account) {};
 	}
 	return 0;
 }

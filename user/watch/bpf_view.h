@@ -62,6 +62,13 @@ uint64_t bpf_view_stream_bytes(const struct afs_stream *s);
  */
 uint64_t bpf_view_moves(const struct bpf_view *v);
 
+/*
+ * Returns when every program that runs now has ended: what it wrote is visible, in whatever order
+ * the CPU wrote it. Takes some 10 ms. Does nothing on one CPU and where the kernel has no
+ * membarrier(2) (nohz_full).
+ */
+void bpf_view_wait_for_programs(void);
+
 /* The compatible ledger of a process. */
 struct afs_compat bpf_view_compat(const struct bpf_view *v, uint32_t process);
 

@@ -160,6 +160,13 @@ static bool look_at_threads(const struct bpf_rung *b, uint64_t *moves)
 	return true;
 }
 
+/* x86 shows what a CPU wrote in the order in which it wrote it. */
+#ifdef __x86_64__
+#define IS_ORDERED true
+#else
+#define IS_ORDERED false
+#endif
+
 static bool bpf_settle(void *state)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
@@ -169,8 +176,13 @@ static bool bpf_settle(void *state)
 
 	do {
 		idle = look_at_threads(b, &moves);
-		if (idle && was_idle && moves == before)
-			return true;
+		if (idle && was_idle && moves == before) {
+			if (IS_ORDERED)
+				return true;
+			bpf_view_wait_for_programs();
+			if (look_at_threads(b, &moves) && moves == before)
+				return true;
+		}
 		was_idle = idle;
 		before = moves;
 		nanosleep(&pause, NULL);

@@ -5,11 +5,8 @@
 
 #include "base/clock.h"
 
-#include <linux/membarrier.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 /* A process that got no slot for any thread: its begin is over by then. */
 #define BEGIN_NS 1000000000u
@@ -123,8 +120,8 @@ int slots_release(struct slots *s, struct bpf_view *v, struct bpf_load *l)
 
 	if (!s->n_threads && !s->n_processes)
 		return 0;
-	/* Programs that found a thread before it was collected are over after this. */
-	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	/* Some may have found a thread before it was collected. */
+	bpf_view_wait_for_programs();
 	for (uint32_t i = 0; i < s->n_threads; i++)
 		clear_thread(v, s->thread[i]);
 	r = bpf_load_release(l, s->thread, s->n_threads, s->process, s->n_processes);

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which volume a folder belongs to. */
+#include "watch/volumes.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct {
+	const char *path, *folder;
+	bool below;
+} folders[] = {
+	{ "/srv/vol", "/srv/vol", true },    { "/srv/vol/src", "/srv/vol", true },
+	{ "/srv/vol2", "/srv/vol", false },  { "/srv/vol2/src", "/srv/vol", false },
+	{ "/srv/vol", "/srv/vol/", true },   { "/srv/vol/src", "/srv/vol//", true },
+	{ "/srv/vo", "/srv/vol", false },    { "/srv", "/srv/vol", false },
+	{ "/srv/vol2", "/srv/vol/", false },
+};
+
+static void a_name_that_begins_like_a_folder_is_not_in_it(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+		if (volumes_below(folders[i].path, folders[i].folder) != folders[i].below)
+			fail_msg("%s in %s", folders[i].path, folders[i].folder);
+}
+
+static const struct {
+	const char *path, *volume;
+} cases[] = {
+	{ "/srv/vol", "/srv/vol" },
+	{ "/srv/vol2/src", "/srv/vol2" },
+	{ "/srv/vol/inner/src", "/srv/vol/inner/" },
+	{ "/srv/vol/innermost", "/srv/vol" },
+	{ "/srv/other", NULL },
+	{ "/", NULL },
+};
+
+static void the_innermost_volume_is_found(void **state)
+{
+	struct afpconf_item item[] = {
+		{ .key = "path", .value = "/srv/vol" },
+		{ .key = "path", .value = "/srv/vol/inner/" },
+		{ .key = "volume name", .value = "/srv/other" },
+		{ .key = "path", .value = "/" },
+		{ .key = "Path", .value = "/srv/vol2" },
+	};
+	const struct afpconf c = { .n = sizeof(item) / sizeof(item[0]), .item = item };
+	const char *found;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		found = volumes_find(&c, cases[i].path);
+		if (!cases[i].volume)
+			assert_null(found);
+		else
+			assert_string_equal(found, cases[i].volume);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_name_that_begins_like_a_folder_is_not_in_it),
+		cmocka_unit_test(the_innermost_volume_is_found),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
