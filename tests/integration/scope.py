@@ -258,15 +258,8 @@ class Running:
         assert self.err.count(text) >= times, f"ended early:\n{self.err}"
 
     def wait_recording(self, timeout: float = 60) -> None:
-        """Until a recorder has begun: it gives up its rights when all is attached."""
-        status = Path(f"/proc/{self.process.pid}/status")
-
-        def begun() -> bool:
-            assert self.process.poll() is None, f"ended early:\n{self.err}"
-            return "NoNewPrivs:\t1\n" in status.read_text()
-
-        wait_until(begun, timeout, f"{self.command} to record")
-        time.sleep(0.2)  # then it reads where the counts begin
+        """Until a recorder counts."""
+        self.wait_for(": recording process ", timeout=timeout)
 
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)

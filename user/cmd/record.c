@@ -245,6 +245,14 @@ static void show(struct record *rec, bool last)
 	fflush(stderr);
 }
 
+/* Where no line of show() says so. Scripts may wait for this one: from now on all is counted. */
+static void say_begun(const struct record *rec)
+{
+	if (!rec->cfg->command && !isatty(STDERR_FILENO))
+		cmd_say("recording process %d; Ctrl-C or SIGINT ends the recording",
+			rec->target.afpd);
+}
+
 static bool is_over(struct record *rec, uint64_t now)
 {
 	const struct record_cfg *cfg = rec->cfg;
@@ -368,6 +376,7 @@ static enum outcome work(struct record *rec, struct err *e)
 		return OUTCOME_FAILED;
 	}
 	p->start_ns = rec->begun_ns;
+	say_begun(rec);
 	wait_for_end(rec);
 	run_set(p, METRIC_ELAPSED, clock_now_ns() - rec->begun_ns);
 	watch_stop(rec->watch);

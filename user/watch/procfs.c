@@ -252,8 +252,8 @@ int procfs_fd_flags(unsigned int *out, pid_t pid, int fd)
 	return r;
 }
 
-/* Device of a mount, as the kernel numbers it, and its file system; 0: not found. */
-static uint32_t device_of_mount(pid_t pid, unsigned int mount, char type[32])
+/* A mount in the list of those that "who" sees: a process, or "self". */
+static uint32_t look_up_mount(const char *who, unsigned int mount, char type[32])
 {
 	unsigned int id, major_nr, minor_nr;
 	uint32_t dev = 0;
@@ -261,7 +261,7 @@ static uint32_t device_of_mount(pid_t pid, unsigned int mount, char type[32])
 	size_t len = 0;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/mountinfo", pid);
+	snprintf(path, sizeof(path), "/proc/%s/mountinfo", who);
 	f = fopen(path, "re");
 	if (!f)
 		return 0;
@@ -274,6 +274,20 @@ static uint32_t device_of_mount(pid_t pid, unsigned int mount, char type[32])
 	free(line);
 	fclose(f);
 	return dev;
+}
+
+/*
+ * Device of a mount, as the kernel numbers it, and its file system; 0: not found. A process in a
+ * chroot is not shown the mount that its root folder lies on; the caller may see it.
+ */
+static uint32_t device_of_mount(pid_t pid, unsigned int mount, char type[32])
+{
+	char who[16];
+	uint32_t dev;
+
+	snprintf(who, sizeof(who), "%d", pid);
+	dev = look_up_mount(who, mount, type);
+	return dev ? dev : look_up_mount("self", mount, type);
 }
 
 bool procfs_fd_is_local(pid_t pid, int fd)

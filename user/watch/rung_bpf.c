@@ -252,6 +252,8 @@ static int bpf_look(void *state, const struct target *t, struct err *e)
 		r = mark(b, &t->cnid[i], AFS_ROLE_CNID, AFS_ACCOUNT_NONE, e);
 	for (size_t i = 0; i < t->n_sessions && !r; i++)
 		r = mark(b, &t->session[i], AFS_ROLE_AFPD, AFS_ACCOUNT_BETWEEN, e);
+	/* Those marked now may end before the next tick. */
+	sessions_look(b->sessions, &b->view);
 	return r;
 }
 

@@ -134,8 +134,11 @@ static bool is_ours(const struct sockets_addr *addr)
 
 static void print_ip(char out[INET6_ADDRSTRLEN], const uint8_t *ip)
 {
-	bool v4 = IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)ip);
+	struct in6_addr addr;
+	bool v4;
 
+	memcpy(&addr, ip, sizeof(addr));
+	v4 = IN6_IS_ADDR_V4MAPPED(&addr);
 	if (!inet_ntop(v4 ? AF_INET : AF_INET6, ip + (v4 ? 12 : 0), out, INET6_ADDRSTRLEN))
 		snprintf(out, INET6_ADDRSTRLEN, "?");
 }
