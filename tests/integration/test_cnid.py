@@ -12,7 +12,7 @@ from netatalk import Server
 from recording import CREATE_FILE, DELETE, RawClient, gone, stopped
 from scope import PinnedServer, Run, Scope, both_cpus
 
-FILES = 20
+FILES = 100
 
 
 @pytest.fixture(scope="module", params=["mysql", "mysql-tcp"])
