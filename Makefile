@@ -175,7 +175,7 @@ integration: all
 python:
 	$(Q)tests/need.sh python
 	$(Q)$$(tests/need.sh --python) -m mypy --cache-dir=$(BUILD)/mypy --config-file analysis/pyproject.toml analysis/afpscope
-	$(Q)$$(tests/need.sh --python) -B -m pytest -q tests/python
+	$(Q)$$(tests/need.sh --python) -B -m pytest -q -n $(CPUS) tests/python
 
 lint:
 	$(Q)tests/lint.sh
