@@ -41,7 +41,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", dest="output", metavar="DIR", type=Path, required=True)
     parser.add_argument("--program", metavar="FILE", help="default: afpscope on the PATH")
     parser.add_argument("--restart", metavar="COMMAND",
-                        help="starts a server anew; run by the shell before each run, with "
+                        help="restarts a server; run by the shell before each run, with "
                         "AFPSCOPE_SIDE=a or b and AFPSCOPE_URL set")  # fmt: skip
     compare.judging(parser)
 
@@ -170,7 +170,7 @@ def _checked(runs: list[Run], command: str | None) -> None:
     """Failure where --restart did not start the server anew, as far as the runs can say."""
     if command and len(runs) > 1 and runs[-1].start in {r.start for r in runs[:-1]}:
         raise Failure(
-            f"--restart: the server of {runs[-1].name} was not started anew by {command!r}: "
+            f"--restart: the server of {runs[-1].name} was not restarted by {command!r}: "
             f"{runs[-1].start}"
         )
 
@@ -178,8 +178,8 @@ def _checked(runs: list[Run], command: str | None) -> None:
 def _stopped(args: argparse.Namespace, relay: Relay, runs: list[Run]) -> int:
     name = signal.Signals(relay.caught).name
     show.notice(
-        f"ab: stopped by {name}: {len(runs)} of {2 * args.pairs} runs are whole, and are kept with "
-        f"the one that was stopped in {args.output}; nothing was compared"
+        f"ab: stopped by {name}: {len(runs)} of {2 * args.pairs} runs are complete, and are kept "
+        f"with the one that was stopped in {args.output}; nothing was compared"
     )
     return INTERRUPTED
 
@@ -212,14 +212,14 @@ def _all_runs(args: argparse.Namespace, relay: Relay, program: str) -> dict[str,
 def run(args: argparse.Namespace) -> int:
     command = args.after or []
     if not command or command[0] not in ("lantest", "speedtest"):
-        raise wrong_use("what is to be measured stands after --: lantest or speedtest, and options")
+        raise wrong_use("give what to measure after --: lantest or speedtest, and options")
     if "-o" in command:
-        raise wrong_use("-o stands before --: each run has a folder of its own in it")
+        raise wrong_use("give -o before --: each run gets its own folder in it")
     if not 1 <= args.pairs <= 1000:
         raise wrong_use(f"--pairs {args.pairs}: 1 to 1000")
     program, folder = _program(args), args.output
     if folder.exists() and any(folder.iterdir()):
-        raise wrong_use(f"{folder} is there and not an empty folder: name a new one with -o")
+        raise wrong_use(f"{folder} exists and is not an empty folder: name a new one with -o")
     folder.mkdir(parents=True, exist_ok=True)
     _note(args, {})
     relay = Relay()

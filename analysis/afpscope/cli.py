@@ -24,7 +24,7 @@ COMMANDS = {
     "export": "a run as Parquet, CSV or a Perfetto trace",
     "query": "SQL over a run's records",
     "compare": "what differs between runs, and whether that is chance",
-    "gate": "holds a run against accepted counts",
+    "gate": "checks a run against accepted counts",
     "ab": "measures two servers in turn and compares them",
     "report": "a run as one page",
 }

@@ -113,7 +113,7 @@ def judging(parser: argparse.ArgumentParser) -> None:
     """The options that report() goes by; shared with ab."""
     parser.add_argument("--force", action="store_true", help="compare what is not comparable")
     parser.add_argument("--least", metavar="PERCENT", type=percent, default=LEAST,
-                        help="only a difference larger than this, either way, is one "
+                        help="only a difference larger than this, either way, counts as one "
                         f"(default {LEAST:.0%}%)")  # fmt: skip
     parser.add_argument("--all", action="store_true", help="show rows without a difference too")
     form = parser.add_mutually_exclusive_group()
@@ -134,10 +134,10 @@ def groups(args: argparse.Namespace) -> tuple[list[Run], list[Run]]:
     a, b = args.runs, args.after
     if b is None:
         if len(a) != 2:
-            raise wrong_use("two runs are compared; for more name them A... -- B...")
+            raise wrong_use("give two runs to compare; for more name them A... -- B...")
         a, b = a[:1], a[1:]
     if not b:
-        raise wrong_use("no run stands after --")
+        raise wrong_use("give at least one run after --")
     sides = [Run.open(find(n)) for n in a], [Run.open(find(n)) for n in b]
     distinct([*sides[0], *sides[1]])
     return sides
@@ -413,15 +413,15 @@ def notes(c: Comparison, n: tuple[int, int]) -> list[str]:
     judged = any(r.verdict not in (stats.TOO_FEW,) for r in c.rows)
     for text in c.doubts if judged else ():
         limit = _share(max(c.least, design.DOUBT))
-        out.append(f"only differences larger than {limit} are taken for the server's: {text}")
+        out.append(f"only differences larger than {limit} are attributed to the server: {text}")
     if c.drift is not None and abs(c.drift) > 0.05:
         out.append(
             f"the machine drifted: the time of tests changed by {_signed(c.drift)} from the "
             "earlier half of all runs to the later one, whichever side; runs in turn "
-            "(afpscope ab) stand that best"
+            "(afpscope ab) are affected least"
         )
     for side, tests in c.alone.items():
-        out += [f"only {side} has whole iterations of {test!r}: not compared" for test in tests]
+        out += [f"only {side} has complete iterations of {test!r}: not compared" for test in tests]
     return out
 
 
@@ -440,7 +440,7 @@ def _print(c: Comparison, show_all: bool) -> None:
     print()
     if c.rates:
         print(show.table(_RATES, _rates_table(c, show_all), 2))
-        print("Recordings do not hold the same work: calls per request are not judged.")
+        print("Recordings do not contain the same work: calls per request are not judged.")
     else:
         print(_counted(c))
     for cause in c.causes if len(c.counts) > 1 else ():
@@ -520,11 +520,9 @@ def check(a: list[Run], b: list[Run], force: bool) -> None:
     if not found:
         return
     if not force:
-        raise wrong_use(
-            f"these runs differ in {'; '.join(found)} (--force compares them all the same)"
-        )
+        raise wrong_use(f"these runs differ in {'; '.join(found)} (--force compares them anyway)")
     for text in found:
-        show.notice(f"compare: forced, though they differ in {text}")
+        show.notice(f"compare: forced, although they differ in {text}")
 
 
 def run(args: argparse.Namespace) -> int:

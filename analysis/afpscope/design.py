@@ -74,13 +74,13 @@ def _starts(a: Sequence[Run], b: Sequence[Run]) -> str:
         return ""
     starts = [r.start for r in runs]
     if None in starts:
-        return "it is not known whether the servers were started anew for each run"
-    if len(set(starts)) in (1, len(starts)):  # one server, or each run has a start of its own
+        return "it is not known whether the servers were restarted for each run"
+    if len(set(starts)) in (1, len(starts)):  # one server, or one start per run
         return ""
     each = (len(set(starts[: len(a)])), len(set(starts[len(a) :])))
     return (
-        f"the servers were not started anew for each run ({each[0]} start{'s' * (each[0] > 1)} "
-        f"of A, {each[1]} of B), and a start has an effect of its own: afpscope ab --restart"
+        f"the servers were not restarted for each run ({each[0]} start{'s' * (each[0] > 1)} "
+        f"of A, {each[1]} of B), and each start has its own effect: afpscope ab --restart"
     )
 
 

@@ -211,8 +211,8 @@ def opened(path: Path) -> BinaryIO:
     except OSError as e:
         if e.errno != errno.ENXIO:  # a terminal or a socket that is not there
             raise
-        raise Failure(f"{path} is no regular file") from None
+        raise Failure(f"{path} is not a regular file") from None
     if stat.S_ISREG(os.fstat(fd).st_mode):
         return os.fdopen(fd, "rb")
     os.close(fd)
-    raise Failure(f"{path} is no regular file")
+    raise Failure(f"{path} is not a regular file")

@@ -63,9 +63,9 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--accept", action="store_true",
                         help="write FILE from these runs; several make the bands")  # fmt: skip
     parser.add_argument("--force", action="store_true",
-                        help="take runs of other settings all the same")  # fmt: skip
+                        help="accept runs with other settings anyway")  # fmt: skip
     parser.add_argument("--time", metavar="PERCENT", type=compare.percent,
-                        help="fail when B is slower than A by so much or more")  # fmt: skip
+                        help="fail when B is slower than A by this much or more")  # fmt: skip
     parser.add_argument("--strict", action="store_true",
                         help=f"also fail on a call more in {counts.STRAY_OF} requests")  # fmt: skip
     parser.add_argument("--format", choices=("text", "markdown", "github", "junit"), default="text")
@@ -96,15 +96,15 @@ def _write(path: Path, runs: Sequence[Run], force: bool) -> str:
     if any(r.command == "record" for r in runs):
         raise wrong_use("no two recordings do the same work: accept runs of lantest or speedtest")
     if not observed:
-        raise Failure("these runs hold no counts of requests: run as root where the server is")
+        raise Failure("these runs have no counts of requests: run as root where the server is")
     if strange := _strangers(runs):
         if not force:
             raise wrong_use(
                 f"these runs are not alike: {'; '.join(strange[:4])}: accept runs of one state "
-                "of the server (--force accepts them all the same)"
+                "of the server (--force accepts them anyway)"
             )
         for text in strange:
-            show.notice(f"gate: forced, though not alike: {text}")
+            show.notice(f"gate: forced, although not alike: {text}")
     tests: dict[str, dict[str, dict[str, int | list[int]]]] = {}
     known = counts.bands(observed)
     for key, band in known.items():
@@ -131,19 +131,19 @@ def read(path: Path) -> Accepted:
     """The file. Failure where it is none."""
     node = load(path)
     if node.get("format") is None or node.get_text("format") != FORMAT:
-        raise Failure(f"{path} is no counts file of this version ({FORMAT}): --accept writes one")
+        raise Failure(f"{path} is not a counts file ({FORMAT}): --accept writes one")
     known: dict[Key, Band] = {}
     for test, commands in node["tests"].members():
         for command, rows in commands.members():
             for what, value in rows.members():
                 parts = what.split("|")
                 if len(parts) != 3:
-                    raise Failure(f"{path}: {value.where} is no ROLE|CLASS|OBJECT")
+                    raise Failure(f"{path}: {value.where} is not ROLE|CLASS|OBJECT")
                 key = (test, command, parts[0], parts[1], parts[2])
                 if isinstance(value.value, list):
                     ends = [n.count() for n in value.items()]
                     if len(ends) != 2 or ends[0] > ends[1]:
-                        raise Failure(f"{path}: {value.where} is no [low, high]")
+                        raise Failure(f"{path}: {value.where} is not [low, high]")
                     known[key] = Band(ends[0], ends[1], False)
                 else:
                     known[key] = Band(value.count(), value.count(), True)
@@ -166,7 +166,7 @@ def check(accepted: Accepted, runs: Sequence[Run], force: bool) -> None:
         if other and not force:
             raise wrong_use(
                 f"these runs are not comparable with the file: {'; '.join(other)} (--force judges "
-                "them all the same)"
+                "them anyway)"
             )
         for text in texts.values():
             show.notice(f"gate: not as accepted: {text}")
@@ -177,7 +177,7 @@ def judge(
 ) -> tuple[list[Finding], list[Finding], int]:
     """What is not as accepted, the worst of all iterations once; strays; the number of rows."""
     if not observed:
-        raise Failure("these runs hold no counts of requests: nothing to hold against the file")
+        raise Failure("these runs have no counts of requests: nothing to compare with the file")
     tests = {key[0] for key in observed}
     known = {key: band for key, band in accepted.bands.items() if key[0] in tests}
     missing = tests - {key[0] for key in known}
@@ -228,7 +228,7 @@ def _finding(key: Key, band: Band, off: list[int], of: int, requests: int) -> Fi
 def judge_times(a: list[Run], b: list[Run], limit: float) -> tuple[list[Finding], list[str], int]:
     """Rows shown to be slower by more than `limit`; those where that is open; how many rows."""
     if not design.in_turn(a, b):
-        raise wrong_use("times are gated on pairs made in turn only: make them with afpscope ab")
+        raise wrong_use("times are judged only on pairs made in turn: make them with afpscope ab")
     compare.check(a, b, False)
     doubts, of = design.doubts(a, b), compare.times((*a, *b))
     doubt = design.DOUBT if doubts else None
@@ -273,7 +273,7 @@ def _causes(findings: Sequence[Finding]) -> list[str]:
 
 
 def _outcome(findings: Sequence[Finding], unknown: Sequence[str], held: int) -> str:
-    word = "FAIL" if findings else "cannot be told" if unknown else "pass"
+    word = "FAIL" if findings else "undecided" if unknown else "pass"
     return f"gate: {word}: {len(findings)} of {held:,} rows are not as accepted"
 
 
@@ -287,7 +287,7 @@ def _junit(findings: Sequence[Finding], unknown: Sequence[str], held: int) -> st
         for f in findings
     ]
     cases += [
-        f'  <testcase classname="afpscope" name="cannot be told">'
+        f'  <testcase classname="afpscope" name="undecided">'
         f"<error message={attribute(text)}/></testcase>"
         for text in unknown
     ]
@@ -303,7 +303,7 @@ def _markdown(findings: Sequence[Finding], unknown: Sequence[str], held: int) ->
     esc = markdown.escape
     out = ["### afpscope gate", "", f"**{esc(_outcome(findings, unknown, held))}**", ""]
     out += [f"- {esc(text)}" for text in _causes(findings)]
-    out += [f"- cannot be told: {esc(text)}" for text in unknown]
+    out += [f"- undecided: {esc(text)}" for text in unknown]
     if findings:
         rows = [(f.test, f.command or "(test)", f.what, f.text) for f in findings]
         out += ["", markdown.table(["test", "command", "what", "found"], rows, 4)]
@@ -323,7 +323,7 @@ def _print(findings: Sequence[Finding], unknown: Sequence[str], held: int, form:
         for text in (*_causes(findings), *map(_line, findings)):
             print(markdown.annotation("error", title, text))
         for text in unknown:
-            print(markdown.annotation("warning", title, f"cannot be told: {text}"))
+            print(markdown.annotation("warning", title, f"undecided: {text}"))
     else:
         for text in (*_causes(findings), *map(_line, findings)):
             print(show.plain(text))
@@ -357,15 +357,15 @@ def run(args: argparse.Namespace) -> int:
         observed = counts.observe(judged)
         findings, strays, held = judge(accepted, observed, args.strict)
         for test in not_run(accepted, observed):
-            show.notice(f"gate: the file has {test!r}, too, which these runs have not: not judged")
+            show.notice(f"gate: the file also has {test!r}, which these runs lack: not judged")
         for f in strays:
             show.notice(f"gate: a stray: {f.test}: {f.command}: {f.what}: {f.text}")
     if args.time is not None:
         slow, open_, rows = judge_times(runs, after, args.time)
         findings, unknown, held = findings + slow, unknown + open_, held + rows
     if not args.counts and args.time is None:
-        raise wrong_use("nothing to hold the run against: --counts FILE, or --time PERCENT")
+        raise wrong_use("nothing to check the run against: give --counts FILE, or --time PERCENT")
     _print(findings, unknown, held, args.format)
     for text in unknown:
-        show.notice(f"gate: cannot be told: {text}")
+        show.notice(f"gate: undecided: {text}")
     return GATED if findings else UNTRUSTED if unknown else OK

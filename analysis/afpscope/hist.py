@@ -139,6 +139,6 @@ def parse(node: Node) -> Histogram:
             or values[0] >= (65 - bits) << bits
             or (out and values[0] <= out[-1][0])
         ):
-            raise Failure(f"{pair.where} is no bucket after the last one: the file is damaged")
+            raise Failure(f"{pair.where} is not a bucket after the last one: the file is damaged")
         out.append((values[0], values[1]))
     return Histogram(bits, tuple(out))

@@ -49,9 +49,9 @@ def _trust(run: Run) -> list[str]:
     closed = sum(b.closed for b in run.books)
     out = [f"losses       {lost:,} in {counted} kinds" if counted else "losses       not counted"]
     out.append(
-        f"books        {closed} of {len(run.books)} closed"
+        f"cross-checks {closed} of {len(run.books)} agree"
         if run.books
-        else "books        none kept"
+        else "cross-checks none made"
     )
     out += [f"warning      {text}" for text in run.warnings]
     out += [f"DOUBT        {text}" for text in run.doubts]

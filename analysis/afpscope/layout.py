@@ -63,7 +63,7 @@ def _place(of: Type, at: int, name: str, out: list[Field]) -> int:
         return at
     if isinstance(of, Array):
         if not isinstance(of.of, Integer) or of.of.size % of.of.align:
-            raise Failure(f"metadata: {name} is an array of no plain integers: not supported")
+            raise Failure(f"metadata: {name} is an array of non-integers: not supported")
         out.append(Field(name, at // 8, of.of, of.length))
         return at + of.of.size * of.length
     out.append(Field(name, at // 8, of, 0))
@@ -74,7 +74,7 @@ def _dtype(fields: list[Field], base: int, itemsize: int) -> np.dtype[np.void]:
     names = [f.name for f in fields]
     if len(set(names)) != len(names):
         twice = next(n for n in names if names.count(n) > 1)
-        raise Failure(f"metadata: the field {twice} is there twice")
+        raise Failure(f"metadata: the field {twice} occurs twice")
     formats: list[str | tuple[str, tuple[int]]] = []
     for f in fields:
         one = f"{'<' if f.of.little else '>'}{'i' if f.of.signed else 'u'}{f.of.size // 8}"
@@ -94,7 +94,7 @@ def _dtype(fields: list[Field], base: int, itemsize: int) -> np.dtype[np.void]:
 def _struct(block: Block, key: str) -> Struct:
     of = block.types.get(key, Struct(()))
     if not isinstance(of, Struct):
-        raise Failure(f"metadata: {key} is no struct")
+        raise Failure(f"metadata: {key} is not a struct")
     return of
 
 

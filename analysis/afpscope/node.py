@@ -52,7 +52,7 @@ class Node:
         try:
             return float(value)
         except OverflowError:
-            raise Failure(f"{self.where} is no number that fits: the file is damaged") from None
+            raise Failure(f"{self.where} is too large a number: the file is damaged") from None
 
     def text(self) -> str:
         self._is(isinstance(self.value, str), "a text")
@@ -75,7 +75,7 @@ class Node:
     def __getitem__(self, key: str) -> Node:
         self._is(isinstance(self.value, dict), "an object")
         if key not in self.value:
-            raise Failure(f"{self.where} has no {key}: the file is damaged, or no run of afpscope")
+            raise Failure(f"{self.where} has no {key}: the file is damaged, or no afpscope run")
         return Node(self.value[key], f"{self.where}.{key}")
 
     def get(self, key: str) -> Node | None:
@@ -115,7 +115,7 @@ def _unicode(text: str, where: str) -> str:
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def load(path: Path) -> Node:
@@ -123,10 +123,10 @@ def load(path: Path) -> Node:
     try:
         with opened(path) as file:
             if os.fstat(file.fileno()).st_size > FILE_MAX:
-                raise Failure(f"{path}: larger than {FILE_MAX} bytes, which no run is")
+                raise Failure(f"{path}: larger than {FILE_MAX} bytes, the most for a run")
             value = json.loads(file.read(), parse_constant=_no_constant)
     except OSError as e:
         raise Failure(f"cannot read {path}: {e.strerror}") from None
     except (ValueError, RecursionError) as e:
-        raise Failure(f"{path} is no JSON: {str(e)[:200]}; it may be cut off or damaged") from None
+        raise Failure(f"{path} is not JSON: {str(e)[:200]}; it may be cut off or damaged") from None
     return Node(value, path.name)

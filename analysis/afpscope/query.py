@@ -156,7 +156,7 @@ def _print(cursor: Any, args: argparse.Namespace) -> None:
     names = [column[0] for column in cursor.description or ()]
     if args.json:
         if twice := next((name for name in names if names.count(name) > 1), None):
-            raise wrong_use(f"two columns are called {twice!r}: name one of them otherwise with AS")
+            raise wrong_use(f"two columns are called {twice!r}: rename one of them with AS")
         while rows := cursor.fetchmany(4096):
             for row in rows:
                 print(json.dumps(dict(zip(names, map(_plain, row), strict=True))))
@@ -209,5 +209,5 @@ def run(args: argparse.Namespace) -> int:
         first = str(e).strip().splitlines()[0]
         raise wrong_use(f"{first}; tables here: {', '.join(names)}") from None
     except UnicodeError as e:
-        raise Failure(f"the answer holds no text: {e}") from None
+        raise Failure(f"the answer has invalid text: {e}") from None
     return show.doubts("query", (*it.doubts, *(saved.notices if saved else ())))

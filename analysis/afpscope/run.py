@@ -97,7 +97,7 @@ class Run:
         out = [] if self.complete else ["the run broke off: it is not complete"]
         out += [f"lost: {n:,} x {what}" for what, n in self.losses if n]
         out += [
-            f"a book is open: {b.name}: {b.ours} against {b.theirs} ({b.with_})"
+            f"a cross-check disagrees: {b.name}: {b.ours} against {b.theirs} ({b.with_})"
             for b in self.books
             if not b.closed
         ]
@@ -114,7 +114,7 @@ class Run:
         folder = path if path.is_dir() else path.parent if path.name == RUN_FILE else None
         file = path / RUN_FILE if path.is_dir() else path
         if path.is_dir() and not file.exists():
-            raise Failure(f"{path} holds no {RUN_FILE}: it is no run folder, or its run was killed")
+            raise Failure(f"{path} has no {RUN_FILE}: not a run folder, or its run was killed")
         return _parse(load(file), file, folder)
 
 
@@ -125,7 +125,7 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
     if schema not in SCHEMAS:
         raise Failure(
             f"{file} has schema {schema}, this program reads {SCHEMAS[0]} to {SCHEMAS[-1]}: "
-            "take its version"
+            "use the version that wrote it"
         )
     try:
         found = node.get("findings")
@@ -197,7 +197,7 @@ def _newest(base: Path) -> Path:
     files = [p / RUN_FILE for p in _saved(base) if (p / RUN_FILE).exists()]
     if not files:
         raise wrong_use(
-            f"there is no last run: {base} holds none (those of -o DIR are named by their path)"
+            f"there is no last run: {base} has no runs (those of -o DIR are named by their path)"
         )
     return max(files, key=lambda file: (file.stat().st_mtime_ns, file.parent.name)).parent
 
@@ -224,8 +224,8 @@ def find(name: str) -> Path:
     if not found:
         found = [p for p in saved if _id_of(p).startswith(name)]
     if not found:
-        raise wrong_use(f"no run {name!r}: no such path, and nothing in {base} begins so")
+        raise wrong_use(f"no run {name!r}: no such path, and no name in {base} begins with it")
     if len(found) > 1:
         names = ", ".join(p.name for p in found[:4])
-        raise wrong_use(f"{name!r} names {len(found)} runs ({names}): give more of the name")
+        raise wrong_use(f"{name!r} matches {len(found)} runs ({names}): give more of the name")
     return found[0]

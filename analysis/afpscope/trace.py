@@ -116,10 +116,10 @@ class Trace:
         files = [p for p in sorted(folder.iterdir()) if p.name != "metadata"]
         for path in files[:STREAMS_MAX]:
             if not _TABLE.match(path.name):
-                notices.append(f"{path.name[:80]}: no stream has such a name: left out")
+                notices.append(f"{path.name[:80]}: no stream has this name: left out")
                 continue
             if not path.is_file():
-                notices.append(f"{path.name}: left out: it is no regular file")
+                notices.append(f"{path.name}: left out: it is not a regular file")
                 continue
             try:
                 stream = _stream(path, meta, layouts)
@@ -147,7 +147,7 @@ def _metadata(path: Path) -> tsdl.Metadata:
     except OSError as e:
         raise Failure(f"cannot read {path}: {e.strerror}") from None
     except UnicodeDecodeError:
-        raise Failure(f"{path} is no text: damaged, or CTF's packets: not supported") from None
+        raise Failure(f"{path} is not text: damaged, or in CTF packets: not supported") from None
     try:
         return tsdl.parse(text)
     except Failure as e:
@@ -335,7 +335,7 @@ def _bad_packets(
     tests: list[tuple[str, Any]] = [
         ("its packet_size differs", head["packet_size"] != packet_bytes * 8),
         ("its content_size is larger than it", content > np.uint64(packet_bytes * 8)),
-        ("its content is no whole number of records", ~exact | (content % np.uint64(8) != 0)),
+        ("its content is not a whole number of records", ~exact | (content % np.uint64(8) != 0)),
     ]
     if "magic" in names:
         tests.insert(0, ("it has no magic number", head["magic"] != MAGIC))
@@ -399,7 +399,7 @@ def _check_order(head: Array, names: tuple[str, ...], bad: dict[int, str]) -> No
         if i in bad:
             continue
         if number <= last:
-            bad[i] = "it is there twice, or in the wrong place"
+            bad[i] = "it is a duplicate, or in the wrong place"
         else:
             last = number
 

@@ -84,7 +84,7 @@ def _number(text: str) -> int:
     try:
         return sign * int(digits, 8 if octal else 10)
     except ValueError:
-        raise Failure(f"metadata: {digits} is no number") from None
+        raise Failure(f"metadata: {digits} is not a number") from None
 
 
 def _tokens(text: str) -> list[tuple[str, str, int]]:
@@ -94,7 +94,7 @@ def _tokens(text: str) -> list[tuple[str, str, int]]:
         m = _TOKEN.match(text, at)
         if not m:
             line = text.count("\n", 0, at) + 1
-            raise Failure(f"metadata line {line}: {text[at : at + 20]!r} is no TSDL")
+            raise Failure(f"metadata line {line}: {text[at : at + 20]!r} is not TSDL")
         if m.lastgroup != "space":
             out.append((m.lastgroup or "", m.group(), at))
         at = m.end()
@@ -115,7 +115,7 @@ class _Parser:
     def fail(self, wanted: str) -> NoReturn:
         _, got, at = self.tokens[self.at]
         line = self.text.count("\n", 0, at) + 1
-        raise Failure(f"metadata line {line}: {got[:40]!r} stands where {wanted} is due")
+        raise Failure(f"metadata line {line}: {got[:40]!r} instead of {wanted}")
 
     def peek(self) -> str:
         return self.tokens[self.at][1]
@@ -155,7 +155,7 @@ class _Parser:
         """A type, by its definition or by its name."""
         self.depth += 1
         if self.depth > DEPTH_MAX:
-            raise Failure(f"metadata: types stand in each other more than {DEPTH_MAX} deep")
+            raise Failure(f"metadata: types are nested more than {DEPTH_MAX} deep")
         made: Type
         if self.take("integer"):
             made = self.integer()
@@ -208,7 +208,7 @@ class _Parser:
         if text is None:
             return default
         if not text.isdigit():
-            raise Failure(f"metadata: {key} = {text[:40]} is no number")
+            raise Failure(f"metadata: {key} = {text[:40]} is not a number")
         return _number(text)
 
     def struct(self) -> Struct:
@@ -344,7 +344,7 @@ class _Parser:
         else:
             number = block.values.get("id", 0)
             if not isinstance(number, int) or number in self.out.streams:
-                raise Failure(f"metadata: stream id {number!r} is no number, or there twice")
+                raise Failure(f"metadata: stream id {number!r} is not a number, or a duplicate")
             self.out.streams[number] = block
 
     def statement(self) -> None:

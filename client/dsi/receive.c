@@ -133,8 +133,8 @@ static int begin_frame(struct dsi *d, struct err *e)
 	if (d->frame.flag == DSI_REPLY)
 		return begin_reply(d, e);
 	if (d->want > sizeof(d->other))
-		return dsi_die(d, e, -EPROTO, "%s: unasked message %u with %u bytes", d->peer_name,
-			       d->frame.command, d->frame.len);
+		return dsi_die(d, e, -EPROTO, "%s: unexpected message %u with %u bytes",
+			       d->peer_name, d->frame.command, d->frame.len);
 	return 0;
 }
 

@@ -81,7 +81,8 @@ static int group_check(const struct dhx2_group *d, struct err *e)
 {
 	/* p is used as a modulus: 0 would be a division by it. Leading zeros are no length. */
 	if (gcry_mpi_get_nbits(d->p) <= 8 * (LEN_MIN - 1) || !gcry_mpi_test_bit(d->p, 0))
-		return err_set(e, -EPROTO, "DHX2: server's modulus is no prime of %d bytes or more",
+		return err_set(e, -EPROTO,
+			       "DHX2: server's modulus is not a prime of %d bytes or more",
 			       LEN_MIN);
 	if (!in_group(d->g, d->p) || !in_group(d->ma, d->p))
 		return err_set(e, -EPROTO, "DHX2: server's numbers make no secret key");

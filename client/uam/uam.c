@@ -255,7 +255,7 @@ int uam_step(struct uam_session *s, const uint8_t *reply, size_t len, struct wbu
 	int r;
 
 	if (s->over || !s->u->step)
-		return err_set(e, -EPROTO, "login by %s: server asks for more where nothing is due",
+		return err_set(e, -EPROTO, "login by %s: server asks for more than the method has",
 			       s->u->name);
 	r = s->u->step(s->state, &s->cred, &b, next, e);
 	if (r >= 0 && next->bad)

@@ -27,8 +27,7 @@ static int check_len(struct lantest *t, const char *name)
 		return lt_refuse(t, "FPGetForkParms %s: malformed reply", name);
 	if (p.data_len < need && p.data_len != UINT32_MAX)
 		return lt_refuse(
-		    t,
-		    "%s holds %llu bytes, test 3 reads %llu: use a larger file or a smaller size",
+		    t, "%s has %llu bytes, test 3 reads %llu: use a larger file or a smaller size",
 		    name, (unsigned long long)p.data_len, (unsigned long long)need);
 	return 0;
 }

@@ -207,7 +207,8 @@ static int list_check(struct lantest *t, unsigned int listing, uint64_t seen[sta
 		if (sscanf(p.long_name, "File.0k%u%n", &i, &len) != 1 || p.long_name[len] ||
 		    i < 1 || i > MANY_FILES || seen[i / 64] & 1ull << i % 64)
 			return lt_refuse(t, "FPEnumerate from %u lists \"%s\" %s", start,
-					 p.long_name, len ? "again" : ", which is not ours");
+					 p.long_name,
+					 len ? "again" : ", which the test did not make");
 		seen[i / 64] |= 1ull << i % 64;
 		n++;
 	}

@@ -32,8 +32,8 @@ static int check_chunk(const struct store *s, const struct speedtest_opts *o, en
 	if (o->chunk <= most || work == SPEED_SERVER_COPY)
 		return 0;
 	return err_set(e, -EINVAL,
-		       "%s: requests of %s are asked for (-q), at most %s are possible: the "
-		       "server's quantum and the set of requests decide",
+		       "%s: requests of %s are asked for (-q), at most %s are possible, by the "
+		       "server's quantum and the set of requests",
 		       speedtest_name(work), run_size(o->chunk, asked), run_size(most, limit));
 }
 
@@ -260,7 +260,7 @@ static int check_file(struct speed *s, uint64_t *len)
 	for (size_t i = 0; i < s->opts->n_sizes && !r; i++)
 		if (s->opts->size[i] > *len)
 			r = err_set(s->e, LOAD_REFUSED,
-				    "%s holds %" PRIu64 " bytes, a test of %" PRIu64
+				    "%s has %" PRIu64 " bytes, a test of %" PRIu64
 				    " is asked for: use a larger file or a smaller size",
 				    s->opts->file, *len, s->opts->size[i]);
 	if (!r && !*len)

@@ -110,7 +110,7 @@ static void rig_watch(void)
 #define LOST_ANSWERS "without an answer"
 #define LOST_FLIGHT  "too many in flight"
 #define LOST_STEPS   "more frames than"
-#define LOST_STATES  "states not told apart"
+#define LOST_STATES  "states not assigned"
 #define BEFORE       "requests had begun before"
 
 /* Ends the watch, in which something was lost: the losses, added to what may be, are all. */

@@ -100,7 +100,7 @@ def test_the_only_server(scope: Scope, tmp_path: Path) -> None:
         (("--pid", "{none}"), NO_SESSION, "no process {none}"),
         (("--pid", "{self}"), NO_SESSION, "neither listens"),
         (("-p", "1"), NO_SESSION, "for the process with this number: --pid 1"),
-        (("-p", "4711000"), USAGE, "-p is the port, a process is named with --pid"),
+        (("-p", "4711000"), USAGE, "-p is the port, use --pid to name a process"),
         (("--port", "{free}"), NO_SESSION, "nothing listens on port {free}"),
     ],
 )

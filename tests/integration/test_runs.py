@@ -138,7 +138,7 @@ def test_record_and_local_transfers_keep_theirs(scope: Scope, dbd: Server, tmp_p
     line += ["-z", "64K", "-n", "2", "-f", "read"]
     scope.execute([*line, "-o", str(local)]).expect(OK)
     assert json.loads((local / "run.json").read_text())["command"] == "speedtest"
-    scope.execute([*line, "--trace"]).expect(USAGE, "not with -L")
+    scope.execute([*line, "--trace"]).expect(USAGE, "cannot be used with -L")
 
 
 def test_the_traces_cpu_must_be_there(scope: Scope, dbd: Server) -> None:
@@ -162,7 +162,7 @@ def test_ab_that_is_stopped_leaves_nothing_on_the_volume(
         (os.kill if alone else os.killpg)(child.pid, number)
         _, err = child.communicate(timeout=60)
     assert child.returncode == INTERRUPTED, err
-    assert f"stopped by {number.name}: 0 of 24 runs are whole" in err
+    assert f"stopped by {number.name}: 0 of 24 runs are complete" in err
     assert json.loads((folder / "001a" / "run.json").read_text())["complete"] is False
     assert not left_on(dbd)
 

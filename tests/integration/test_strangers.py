@@ -127,7 +127,7 @@ def test_no_message_commands_the_terminal(scope: Scope) -> None:
     """What a message names may come from anybody; here it is an operand."""
     done = scope.execute([str(scope.binary), "lantest", "http://\x1b[2J\u202e\x9b/vol"])
     assert done.status == USAGE
-    assert "'http://?[2J??/vol' is no server" in done.err
+    assert "'http://?[2J??/vol' is not a server" in done.err
 
 
 def test_a_file_that_may_not_grow_is_an_error_not_a_death(scope: Scope, tmp_path: Path) -> None:

@@ -338,7 +338,7 @@ def test_killed_at_any_moment_a_trace_opens_or_is_refused(
                 refused += 1
                 continue
             torn += done.status == UNTRUSTED
-            unknown = [m for m in done.messages if "run.json: there is none" in m]
+            unknown = [m for m in done.messages if "run.json is missing" in m]
             others = set(done.messages) - set(unknown)
             assert len(unknown) == (not (folder / "run.json").exists()), done
             assert bool(others) == (done.status == UNTRUSTED), done
@@ -415,7 +415,7 @@ def test_dump_shows_what_the_trace_holds(scope: Scope, lantest: Traced) -> None:
     assert len(dump("--command", "FPDelete")) == sum(r.command == 8 for r in served) + 1
     assert len(dump("--session", str(served[0].session))) == len(served) + 1
     nobody = done("--session", "1")
-    assert len(nobody.out.splitlines()) == 1 and "no record fits" in nobody.messages[0]
+    assert len(nobody.out.splitlines()) == 1 and "no record matches" in nobody.messages[0]
     for name in lantest.streams:
         assert len(dump("--stream", name)) == len(lantest.streams[name].records) + 1
     heads = [line.split()[0] for line in dump("--stream", "all")[: len(lantest.streams)]]

@@ -54,7 +54,7 @@ def test_ab_runs_in_turn_and_compares(
     done = execute("ab", *line, "--program", program, "--", "lantest", "-n", "2")
     assert done.code == 0
     twice = execute("ab", *line, "--program", program, "--", "lantest", "-o", "else")
-    assert twice.code == 2 and "-o stands before --" in twice.err
+    assert twice.code == 2 and "give -o before --" in twice.err
     runs = [text for text in done.err.splitlines() if "ab: run " in text]
     assert [text.split(": ")[3][0] for text in runs] == list("abbaba")
     made = sorted(path.name for path in (shelf.base / "again").iterdir() if path.is_dir())
@@ -123,7 +123,7 @@ def test_a_restart_that_fails_or_restarts_nothing_is_an_error(
         value["server"][START] = "pid 7"
         source.write_text(json.dumps(value))
         done = execute("ab", *line, "-o", shelf.base / "2", "--restart", "true", "--", "lantest")
-    assert done.code == 1 and "001b was not started anew" in done.err and "pid 7" in done.err
+    assert done.code == 1 and "001b was not restarted" in done.err and "pid 7" in done.err
 
 
 # Ends a second after the first signal with a run, as the C program does; at once by a second one.
@@ -166,4 +166,4 @@ def test_a_signal_ends_the_run_that_is_under_way_first(
     assert child.returncode == 130
     assert json.loads((out / "001a" / "run.json").read_text())["complete"] is False
     assert not (out / "001a" / "twice").exists() and not (out / "001b").exists()
-    assert f"stopped by {number.name}: 0 of 24 runs are whole" in err and str(out) in err
+    assert f"stopped by {number.name}: 0 of 24 runs are complete" in err and str(out) in err

@@ -89,7 +89,7 @@ def test_it_is_another_machine(run: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        (("info", "/run"), "books        12 of 12 closed"),
+        (("info", "/run"), "cross-checks 12 of 12 agree"),
         (("query", "/run", "select count(*) as n from joined", "--csv"), "n\n3000\n"),
         (("report", "/run", "-o", "/tmp/r.html"), "/tmp/r.html"),
         (("export", "/run", "--to", "parquet", "-o", "/tmp/p"), "/tmp/p/requests.parquet"),

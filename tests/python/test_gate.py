@@ -117,7 +117,7 @@ def test_other_tests_are_not_comparable(shelf: Shelf, execute: Execute, accepted
     fewer = shelf.put("fewer", change=lambda v: v.update(phases=v["phases"][:1]))
     done = execute("gate", fewer, "--counts", accepted)
     assert done.code == 0 and done.out.startswith("gate: pass")
-    assert done.err.count("which these runs have not: not judged") == 2
+    assert done.err.count("which these runs lack: not judged") == 2
     assert execute("gate", fewer, "--counts", accepted, "--accept").code == 0
     done = execute("gate", shelf.put("more"), "--counts", accepted)
     assert done.code == 2 and "accept runs with the same tests" in done.err
@@ -273,8 +273,8 @@ def test_times_gate_what_no_start_can_explain(shelf: Shelf, execute: Execute) ->
         one_start(value)
         (place / "run.json").write_text(json.dumps(value))
     done = execute("gate", "--time", "5%", *a, "--", *b)
-    assert done.code == 4 and "cannot be told" in done.out
-    assert "were not started anew for each run" in done.err and "FPCreateFile" in done.err
+    assert done.code == 4 and "undecided" in done.out
+    assert "were not restarted for each run" in done.err and "FPCreateFile" in done.err
 
 
 def test_the_gate_leads_with_the_cause_and_obeys_no_name(

@@ -162,7 +162,7 @@ def test_a_run_that_is_no_file_is_not_waited_for(shelf: Shelf, execute: Execute,
     for name in (file, file.parent):
         done = execute("info", name)
         assert done.code == 1
-        assert done.err == f"afpscope: info: {file} is no regular file\n"
+        assert done.err == f"afpscope: info: {file} is not a regular file\n"
     assert execute("info", "nothing").code == 2, "not even while it is looked for"
 
 

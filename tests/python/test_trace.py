@@ -94,7 +94,7 @@ def test_a_packet_that_is_there_twice_is_left_out(whole: Path, tmp_path: Path) -
     (folder / "calls").write_bytes(data[:4096] + data[2048:])
     trace = Trace.open(folder)
     assert trace.streams["calls"].n == Trace.open(whole).streams["calls"].n
-    assert trace.notices[0].startswith("calls: packet 2 is left out: it is there twice")
+    assert trace.notices[0].startswith("calls: packet 2 is left out: it is a duplicate")
 
 
 def test_exchanged_files_are_left_out(whole: Path, tmp_path: Path) -> None:
@@ -156,10 +156,10 @@ def test_what_is_no_file_is_not_waited_for(
     else:
         file.mkdir()
     if name == "metadata":
-        with pytest.raises(Failure, match="no regular file"):
+        with pytest.raises(Failure, match="not a regular file"):
             Trace.open(folder)
     else:
-        assert Trace.open(folder).notices == ("calls: left out: it is no regular file",)
+        assert Trace.open(folder).notices == ("calls: left out: it is not a regular file",)
 
 
 def _damage(rng: random.Random, folder: Path) -> None:
@@ -255,7 +255,7 @@ def test_any_bytes_are_refused_or_read(tmp_path_factory: pytest.TempPathFactory,
         ("enum e : u8 { A };", "a type of fixed size"),
         ("struct a { " + "struct { " * 40, "deep"),
         ("typealias integer { size = 8; } := b; enum e : b { A = 0 ... 99999999 };", "wide"),
-        ("§", "no TSDL"),
+        ("§", "not TSDL"),
     ],
 )
 def test_metadata_is_refused_with_the_place(text: str, says: str) -> None:

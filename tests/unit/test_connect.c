@@ -74,7 +74,7 @@ static void malformed_urls_are_refused_with_a_text(void **state)
 		const char *url, *text;
 	} row[] = {
 		{ "", "afp://" },
-		{ "server", "'server' is no server" },
+		{ "server", "'server' is not a server" },
 		{ "smb://server/Vol", "afp://user@host" },
 		{ "afp:/server", "afp://user@host" },
 		{ "afp://", "no host" },

@@ -417,7 +417,7 @@ static int step_with(size_t at, size_t len, const uint8_t *bytes, struct err *e)
 static void dhx2_refuses_numbers_that_make_no_key(void **state)
 {
 	const size_t at_g = 2, at_p = 8, at_ma = 24;
-	const char *no_prime = "DHX2: server's modulus is no prime of 16 bytes or more";
+	const char *no_prime = "DHX2: server's modulus is not a prime of 16 bytes or more";
 	const char *no_key = "DHX2: server's numbers make no secret key";
 	uint8_t n[16] = { 0 };
 	struct err e;

@@ -139,7 +139,7 @@ static void an_argument_may_be_left_out_where_a_value_stands_for_it(void **state
 	assert_true(c.csv);
 	accepted(&c, "--keep=bpf");
 	assert_int_equal(c.mode, 1);
-	refused("--keep=all", "--keep: 'all' is none of auto, bpf, off");
+	refused("--keep=all", "--keep: 'all' is not one of auto, bpf, off");
 }
 
 static void the_last_of_two_values_wins(void **state)
@@ -237,7 +237,7 @@ static void unfit_arguments_are_named(void **state)
 	refused("-n", "-n: needs an argument (N)");
 	refused("--iterations", "--iterations: needs an argument (N)");
 	refused("--csv=1", "--csv: takes no argument");
-	refused("--watch=on", "--watch: 'on' is none of auto, bpf, off");
+	refused("--watch=on", "--watch: 'on' is not one of auto, bpf, off");
 }
 
 static void abbreviations_work_while_they_are_unique(void **state)

@@ -223,8 +223,9 @@ static void a_child_that_begins_counts_from_its_beginning(void **state)
 	tell(s, 'e');
 	assert_int_equal(reads(s, 2 + START), READS);
 	assert_null(warning(s, &r));
-	assert_string_equal(run_note_find(&r.server, "sessions"),
-			    "0 at the start, 1 began, 1 ended (those between two looks unseen)");
+	assert_string_equal(
+	    run_note_find(&r.server, "sessions"),
+	    "0 at the start, 1 began, 1 ended (without those that lived between two looks)");
 	run_fini(&r);
 }
 

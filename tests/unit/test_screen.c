@@ -154,9 +154,9 @@ static void the_worst_run_fits(void **state)
 static void what_spoils_the_figures_stands_above_them(void **state)
 {
 	static const char top[] =
-	    "INCOMPLETE: the run broke off: the server ended the session; these figures are of "
+	    "INCOMPLETE: the run broke off: the server ended the session; these figures cover "
 	    "what was completed\n"
-	    "LOST: 12 call records: what is counted is too low by these\n"
+	    "LOST: 12 call records: the counts are too low by these numbers\n"
 	    "CROSS-CHECKS DISAGREE: 1 of 3, first cnid_dbd 4712 syscw: 1,000 counted, 1,002 by "
 	    "/proc/PID/io; do\n  not trust the server's figures\n"
 	    "lantest  ";

@@ -90,8 +90,8 @@ static void a_right_checksum_alone_is_not_enough(void **state)
 		{ 40, 8, (80 + 57) * 8, "its size" },
 		{ 40, 8, 80 * 8 + 1, "its size" },
 		{ 48, 8, 65536, "its size" },
-		{ 64, 8, 0, "there twice" },
-		{ 64, 8, UINT64_MAX, "there twice" },
+		{ 64, 8, 0, "a duplicate" },
+		{ 64, 8, UINT64_MAX, "a duplicate" },
 		{ 56, 8, 0, "fewer records were lost" },
 		{ 24, 8, 0, "its time goes back" },
 		{ 24, 8, UINT64_MAX, "its time goes back" },
@@ -155,7 +155,7 @@ static void what_is_no_file_is_not_waited_for(void **state)
 					  : mkdir(path, 0700),
 				 0);
 		must_open(x);
-		assert_string_equal(x->said, "calls: cannot be opened: no regular file\n");
+		assert_string_equal(x->said, "calls: cannot be opened: not a regular file\n");
 		take_all(x);
 		assert_int_equal(x->given[AFS_STREAM_REQUESTS], n_made[AFS_STREAM_REQUESTS]);
 	}
@@ -167,7 +167,7 @@ static void what_is_no_file_is_not_waited_for(void **state)
 					  : mkdir(path, 0700),
 				 0);
 		assert_int_equal(try_open(x, &e), -EINVAL);
-		assert_non_null(strstr(e.text, "no regular file"));
+		assert_non_null(strstr(e.text, "not a regular file"));
 	}
 	alarm(0);
 }

@@ -59,7 +59,7 @@ static void only_warm_ups_are_no_figures(void **state)
 	(void)state;
 	sample_speed(&r, 1, 0, true);
 	has(&r, OWN, "    4 KiB  0     n/a    n/a    n/a   n/a  n/a  n/a  n/a  n/a ");
-	has(&r, OWN, "not told: no measured iteration\n");
+	has(&r, OWN, "unknown: no measured iteration\n");
 	has_not(&r, OWN, "ServerCopy explained");
 	has_not(&r, OWN, "nan");
 	run_fini(&r);
@@ -75,7 +75,7 @@ static void a_transfer_that_broke_off_is_red_and_without_costs(void **state)
 	r.phase[0]->complete = r.complete = false;
 	has(&r, OWN_COLOR, "\n\033[1;31m    4 KiB  2/3   207µs ");
 	has(&r, OWN, "  broke off\n");
-	has(&r, OWN, "not told: it broke off\n");
+	has(&r, OWN, "unknown: it broke off\n");
 	has(&r, OWN, "\n    4 KiB      n/a      n/a    n/a    n/a ");
 	run_fini(&r);
 }
@@ -376,7 +376,7 @@ static void a_server_elsewhere_asks_to_be_run_there(void **state)
 	has(&r, OWN, "; watch the server to learn more (as root)\n");
 	free(r.server.note[0].text);
 	r.server.note[0].text = strdup("nas.example");
-	has(&r, OWN, ", not told: the client's CPU 45 %; run it on the server to");
+	has(&r, OWN, ", unknown: the client's CPU 45 %; run it on the server to");
 	has(&r, OWN, " more, or try -r 8\n");
 	r.phase[0]->transfer->window = 2;
 	has_not(&r, OWN, "-r 8");

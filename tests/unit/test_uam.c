@@ -14,7 +14,7 @@ static void guest_login_has_no_data(void **state)
 	assert_int_equal(login_begin(&l, "AFP3.4", "guest", &none), 0);
 	assert_data(&l, "", 0);
 	assert_int_equal(uam_step(l.s, NULL, 0, &next, &l.e), -EPROTO);
-	assert_string_equal(l.e.text, "login by guest: server asks for more where nothing is due");
+	assert_string_equal(l.e.text, "login by guest: server asks for more than the method has");
 	uam_end(l.s);
 	/* who asks for guest has no use for what else was given */
 	assert_int_equal(login_begin(&l, "AFP3.4", "guest", &cred), 0);

@@ -99,7 +99,7 @@ static void a_peer_that_keeps_nothing_and_is_no_faster_makes_the_client_the_limi
 	(void)state;
 	p = made(&r, "Write", &s);
 	p->transfer->null_ns = 8 * MS;
-	is(&r, p, VERDICT_CLIENT, "a peer that keeps nothing takes 80 %");
+	is(&r, p, VERDICT_CLIENT, "a server that stores nothing takes 80 %");
 	p->transfer->null_ns = 7900000;
 	is(&r, p, VERDICT_SERVER_CPU, "afpd's CPU 85 %, afpd waiting for a CPU 0 %");
 	run_fini(&r);
@@ -129,7 +129,7 @@ static void a_null_peer_slower_than_the_server_is_void(void **state)
 	(void)state;
 	p = made(&r, "Write", &s);
 	p->transfer->null_ns = 11 * MS;
-	is(&r, p, VERDICT_CLIENT, "a peer that keeps nothing takes 110 %");
+	is(&r, p, VERDICT_CLIENT, "a server that stores nothing takes 110 %");
 	p->transfer->null_ns = 11 * MS + 10000;
 	is(&r, p, VERDICT_SERVER_CPU,
 	   "null peer not usable: it was slower than the server (110 %)");

@@ -39,7 +39,7 @@ static const char *const names[AFS_N_ACCOUNTS] = {
 	[AFS_ACCOUNT_DSI + 6] = "DSIWrite without a command",
 	[AFS_ACCOUNT_DSI + 8] = "DSIAttention",
 	[AFS_ACCOUNT_BETWEEN] = "between requests", [AFS_ACCOUNT_THREADS] = "other threads",
-	[AFS_ACCOUNT_NONE] = "outside sessions", [AFS_ACCOUNT_MORE] = "not told apart",
+	[AFS_ACCOUNT_NONE] = "outside sessions", [AFS_ACCOUNT_MORE] = "unassigned",
 };
 /* clang-format on */
 

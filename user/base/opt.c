@@ -193,7 +193,7 @@ static int parse_choice(const struct opt *o, const char *name, const char *text,
 		}
 	}
 	list_choices(list, sizeof(list), o->choice);
-	return err_set(e, -EINVAL, "%s: '%s' is none of %s", name, text, list);
+	return err_set(e, -EINVAL, "%s: '%s' is not one of %s", name, text, list);
 }
 
 static int apply(const struct opt *o, const char *name, void *cfg, const char *arg, struct err *e)

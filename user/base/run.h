@@ -80,11 +80,11 @@ struct run_command {
 	X(MIN_RTT, "min_rtt", "us", "least round-trip time of the last minutes")                   \
 	X(RETRANS, "retrans", "segments", "retransmitted and not acknowledged now")                \
 	X(RETRANS_TOTAL, "retrans_total", "segments", "retransmitted, total")                      \
-	X(LOST, "lost", "segments", "taken for lost now")                                          \
+	X(LOST, "lost", "segments", "considered lost now")                                         \
 	X(REORDERING, "reordering", "segments", "reordering metric")                               \
 	X(SND_MSS, "snd_mss", "B", "segment size when sending")                                    \
 	X(RCV_MSS, "rcv_mss", "B", "segment size seen when receiving")                             \
-	X(ADV_MSS, "adv_mss", "B", "segment size told to the other end")                           \
+	X(ADV_MSS, "adv_mss", "B", "segment size announced to the other end")                      \
 	X(RCV_SPACE, "rcv_space", "B", "receive window's tuning")                                  \
 	X(DELIVERY_RATE, "delivery_rate", "B/s", "most recent rate of delivery")                   \
 	X(BYTES_ACKED, "bytes_acked", "B", "sent and acknowledged, total")                         \

@@ -157,7 +157,7 @@ int cmd_check(int argc, char **argv)
 	r = whom_check(&cfg.whom, r, &e);
 	if (!r && cfg.help) {
 		puts("Usage: afpscope check [-p PORT | --pid PID] [-v] [--json FILE]\n"
-		     "Tells what can be watched on this machine, of which server, and what spoils "
+		     "Shows which servers can be watched on this machine, how, and what spoils "
 		     "figures.\n");
 		opt_help(stdout, check_options);
 		return OUTCOME_OK;

@@ -100,7 +100,7 @@ static void put_cnid(const struct paint *p, const struct servers_entry *e)
 	}
 	append(text, sizeof(text), "cnid_metad pid %d", e->cnid_metad);
 	append_ports(text, sizeof(text), e->cnid_port, e->n_cnid_ports);
-	append(text, sizeof(text), " (told by: %s); %zu cnid_dbd", e->cnid_from, e->n_dbd);
+	append(text, sizeof(text), " (known from: %s); %zu cnid_dbd", e->cnid_from, e->n_dbd);
 	for (size_t i = 0; i < e->n_dbd && i < DBD_SHOWN; i++)
 		append(text, sizeof(text), "%s%d", i ? ", " : ": pid ", e->dbd[i]);
 	if (e->n_dbd > DBD_SHOWN)

@@ -107,9 +107,9 @@ static enum outcome remove_all(struct afp *a, const struct clean_cfg *cfg, const
 	if (!f->n)
 		puts("nothing to remove");
 	if (o)
-		cmd_say(
-		    "a file that is open belongs to a session that was lost: it goes when that afpd "
-		    "process ends, after the server's \"disconnect time\" (24 h) at the latest");
+		cmd_say("a file that is open belongs to a session that was lost: it can be removed "
+			"when that afpd process has ended, after the server's \"disconnect time\" "
+			"(24 h) at the latest");
 	return cmd_stop ? OUTCOME_INTERRUPTED : o;
 }
 

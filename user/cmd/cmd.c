@@ -18,8 +18,8 @@ volatile sig_atomic_t cmd_stop;
 static void on_signal(int sig)
 {
 	static const char text[] =
-	    "\nafpscope: ended at once: nothing was saved or cleaned up (what a run left on a "
-	    "volume goes with afpscope clean)\n";
+	    "\nafpscope: ended at once: nothing was saved or cleaned up (afpscope clean removes "
+	    "what a run left on a volume)\n";
 	ssize_t n;
 
 	if (cmd_stop) {

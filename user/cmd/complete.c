@@ -59,7 +59,7 @@ static const char head[] =
     "# SPDX-License-Identifier: GPL-2.0-or-later\n"
     "# Completion of afpscope for bash, made by afpscope --completion bash.\n"
     "\n"
-    "# The options of a command. Programs of the Python package tell theirs themselves.\n"
+    "# The options of a command. Programs of the Python package list theirs themselves.\n"
     "_afpscope_options() {\n"
     "\tcase $1 in\n";
 

@@ -33,7 +33,7 @@ static int decode(char *text, struct err *e)
 		hex[1] = p[2];
 		*to = (char)strtoul(hex, NULL, 16);
 		if (!*to++)
-			return err_set(e, -EINVAL, "%%00 in the URL: no name holds a NUL");
+			return err_set(e, -EINVAL, "%%00 in the URL: a name cannot contain a NUL");
 		p += 2;
 	}
 	*to = '\0';
@@ -77,8 +77,7 @@ static int split_port(struct connect_cfg *c, char *host, struct err *e)
 		host[strcspn(host, "]")] = '\0';
 	}
 	if (!*host)
-		return err_set(e, -EINVAL,
-			       "no host in the URL; it looks like afp://user@host/Volume");
+		return err_set(e, -EINVAL, "no host in the URL; give it as afp://user@host/Volume");
 	c->host = host;
 	return 0;
 }
@@ -90,7 +89,7 @@ int connect_url(struct connect_cfg *c, const char *url, struct err *e)
 
 	if (strncasecmp(url, "afp://", 6))
 		return err_set(e, -EINVAL,
-			       "'%s' is no server; it looks like afp://user@host:548/Volume", url);
+			       "'%s' is not a server; give it as afp://user@host:548/Volume", url);
 	if (strlen(url) >= sizeof(c->url))
 		return err_set(e, -EINVAL, "the URL is longer than %zu bytes", sizeof(c->url) - 1);
 	authority = strcpy(c->url, url + 6);
@@ -125,7 +124,8 @@ int connect_operands(struct connect_cfg *c, int n, char **operand, struct err *e
 	int r;
 
 	if (n > 1)
-		return err_set(e, -EINVAL, "one server is enough, what is '%s'?", operand[1]);
+		return err_set(e, -EINVAL, "only one server can be given, but there is also '%s'",
+			       operand[1]);
 	if (n < 1)
 		return 0;
 	r = connect_url(c, operand[0], e);
@@ -242,10 +242,11 @@ static int complete_names(struct connect_cfg *c, bool guest, struct err *e)
 	if (!c->volume || !*c->volume)
 		return err_set(e, -EINVAL, "which volume? give -s VOLUME or afp://host/VOLUME");
 	if (strlen(c->volume) > AFP_NAME_MAX)
-		return err_set(e, -EINVAL, "volume name of %zu bytes: at most %d are possible",
+		return err_set(e, -EINVAL, "volume name of %zu bytes: at most %d are allowed",
 			       strlen(c->volume), AFP_NAME_MAX);
 	if (c->uam && !uam_find(c->uam))
-		return err_set(e, -EINVAL, "--uam: '%s' is none of dhx2, cleartext, guest", c->uam);
+		return err_set(e, -EINVAL, "--uam: '%s' is not one of dhx2, cleartext, guest",
+			       c->uam);
 	if (guest)
 		return 0;
 	if (!c->user) {

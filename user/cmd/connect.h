@@ -40,9 +40,9 @@ struct connect_cfg {
 	{ 'p', "port", "PORT", OPT_UINT, offsetof(cfg_type, member.port),                            \
 	  "its TCP port (default: 548)", 1, 65535, 0, NULL, NULL },                              \
 	{ 's', "volume", "VOLUME", OPT_STRING, offsetof(cfg_type, member.volume),                    \
-	  "AFP volume, by the name it is shown with", 0, 0, 0, NULL, NULL },                     \
+	  "AFP volume, by the name that clients see", 0, 0, 0, NULL, NULL },                     \
 	{ 'u', "user", "USER", OPT_STRING, offsetof(cfg_type, member.user),                          \
-	  "user (default: who runs this)", 0, 0, 0, NULL, NULL },                                \
+	  "user (default: you)", 0, 0, 0, NULL, NULL },                                          \
 	{ 'w', "password", "PASSWORD", OPT_STRING, offsetof(cfg_type, member.password),              \
 	  "password; everybody sees it in ps: better --password-file, AFPSCOPE_PASSWORD or the prompt", \
 	  0, 0, 0, NULL, NULL },                                                                 \
@@ -52,7 +52,8 @@ struct connect_cfg {
 	  "login method: dhx2, cleartext or guest (default: the best that both sides have)",     \
 	  0, 0, 0, NULL, NULL },                                                                 \
 	{ 0, "timeout", "SECONDS", OPT_UINT, offsetof(cfg_type, member.timeout_s),                   \
-	  "give up when a request stands still this long (default: 60)", 1, 86400, 0, NULL, NULL },\
+	  "give up when a request makes no progress for this long (default: 60)", 1, 86400, 0,   \
+	  NULL, NULL },                                                                          \
 	{ '3', NULL, NULL, OPT_VALUE, offsetof(cfg_type, member.version), "AFP 3.0", 0, 0, 3, NULL, NULL }, \
 	{ '4', NULL, NULL, OPT_VALUE, offsetof(cfg_type, member.version), "AFP 3.1", 0, 0, 4, NULL, NULL }, \
 	{ '5', NULL, NULL, OPT_VALUE, offsetof(cfg_type, member.version), "AFP 3.2", 0, 0, 5, NULL, NULL }, \

@@ -53,7 +53,8 @@ static int command_arg(void *cfg, const char *arg, struct err *e)
 		c->command = i;
 		return 0;
 	}
-	return err_set(e, -EINVAL, "'%s' is no AFP command; a name is wanted, as FPOpenFork", arg);
+	return err_set(e, -EINVAL, "'%s' is not an AFP command; give a name such as FPOpenFork",
+		       arg);
 }
 
 /* clang-format off */
@@ -128,7 +129,7 @@ static void check_written(struct dump *d, unsigned int mask)
 		if (!(mask & 1u << i) || d->written[i] < 0 || there == d->written[i])
 			continue;
 		cmd_say("%s: %" PRId64 " records are here, %" PRId64
-			" were written: is the copy whole?",
+			" were written: is the copy complete?",
 			stream_names[i], there, d->written[i]);
 		d->lacking = true;
 	}
@@ -237,8 +238,9 @@ static void check_below(struct dump *d)
 	check_written(d, 1u << AFS_STREAM_CALLS | 1u << AFS_STREAM_WAITS);
 	if (d->lacking || !d->n_slow || trace_reader_read(d->trace, AFS_STREAM_CALLS)->records)
 		return;
-	cmd_say("calls: there is no record of a call although requests were made: was the trace "
-		"copied whole?");
+	cmd_say(
+	    "calls: there is no record of a call although requests were made: is the copy of the "
+	    "trace complete?");
 	d->lacking = true;
 }
 
@@ -370,7 +372,7 @@ static int show(struct dump *d)
 	if (!ferror(stdout))
 		check_written(d, mask);
 	if (!n && (d->cfg.command != NOT_ASKED || d->cfg.session != NOT_ASKED))
-		cmd_say("no record fits: without --command and --session all are shown");
+		cmd_say("no record matches: without --command and --session all are shown");
 	if (d->cfg.calls && find_below(d))
 		return -ENOMEM;
 	if (d->cfg.calls)
@@ -405,8 +407,8 @@ static char *trace_of(struct dump *d, char *run)
 	find_noted(d, run);
 	if (!path || (!stat(path, &st) && S_ISDIR(st.st_mode))) {
 		if (d->unknown)
-			cmd_say("%s/run.json: there is none, or it is damaged: whether the trace "
-				"ends before the run cannot be told",
+			cmd_say("%s/run.json is missing or damaged: whether the trace ends "
+				"before the run is unknown",
 				run);
 		free(run);
 		return path;
@@ -480,12 +482,13 @@ static int fit_together(const struct dump_cfg *cfg, struct err *e)
 	if (all)
 		return 0;
 	if (cfg->command != NOT_ASKED && !dump_field(stream, "command", none, &value))
-		return err_set(e, -EINVAL, "--command: %s have none", stream_names[stream]);
+		return err_set(e, -EINVAL, "--command: %s have no AFP command",
+			       stream_names[stream]);
 	if (cfg->session != NOT_ASKED && !dump_field(stream, "session", none, &value))
-		return err_set(e, -EINVAL, "--session: records of %s do not tell it",
+		return err_set(e, -EINVAL, "--session: records of %s do not contain the session",
 			       stream_names[stream]);
 	if (cfg->slow && !dump_length(stream, none, &value))
-		return err_set(e, -EINVAL, "--slow: %s took no time", stream_names[stream]);
+		return err_set(e, -EINVAL, "--slow: %s have no duration", stream_names[stream]);
 	return 0;
 }
 
@@ -505,7 +508,7 @@ int cmd_dump(int argc, char **argv)
 		return OUTCOME_OK;
 	}
 	if (!r && argc - first != 1)
-		r = err_set(&e, -EINVAL, "one run is wanted");
+		r = err_set(&e, -EINVAL, "give one run");
 	r = r ? r : fit_together(&cfg, &e);
 	if (r)
 		return cmd_usage_error("dump", &e);

@@ -51,7 +51,7 @@ static int add_tests(void *cfg, const char *arg, struct err *e)
 			    *p);
 		c->o.tests |= LANTEST_BIT(*p - '0');
 	}
-	return *arg ? 0 : err_set(e, -EINVAL, "names no test");
+	return *arg ? 0 : err_set(e, -EINVAL, "no test is named");
 }
 
 /* --tests 1,5-7,12 */
@@ -69,9 +69,10 @@ static int list_tests(void *cfg, const char *arg, struct err *e)
 		if (*p == '-' && sscanf(p + 1, "%2u%n", &to, &len) == 1)
 			p += 1 + len;
 		if (from < 1 || to < from || to > LANTEST_TESTS)
-			return err_set(e, -EINVAL,
-				       "'%s': tests are 1 to %d, a range begins with the lower",
-				       arg, LANTEST_TESTS);
+			return err_set(
+			    e, -EINVAL,
+			    "'%s': tests are 1 to %d, a range begins with the lower number", arg,
+			    LANTEST_TESTS);
 		while (from <= to)
 			c->o.tests |= LANTEST_BIT(from++);
 		if (!*p)
@@ -79,7 +80,7 @@ static int list_tests(void *cfg, const char *arg, struct err *e)
 		if (*p != ',')
 			break;
 	}
-	return err_set(e, -EINVAL, "'%s' is no list of tests like 1,5-7,12", arg);
+	return err_set(e, -EINVAL, "'%s' is not a list of tests like 1,5-7,12", arg);
 }
 
 static int cache_tests(void *cfg, const char *arg, struct err *e)

@@ -20,11 +20,11 @@
 static const struct command commands[] = {
 	{ "lantest", "run the twelve lantest tests and count what the server does", cmd_lantest,
 	  lantest_options },
-	{ "speedtest", "read, write and copy files: how fast, and what holds it up", cmd_speedtest,
+	{ "speedtest", "read, write and copy files: how fast, and what limits it", cmd_speedtest,
 	  speedtest_options },
 	{ "record", "watch a running server: what each AFP command costs", cmd_record,
 	  record_options },
-	{ "check", "tell what can be watched on this machine, and what to change", cmd_check,
+	{ "check", "show what can be watched on this machine, and what to change", cmd_check,
 	  check_options },
 	{ "clean", "remove from a volume what killed runs left there", cmd_clean, clean_options },
 	{ "dump", "print the records of a trace as text", cmd_dump, dump_options },
@@ -32,7 +32,7 @@ static const struct command commands[] = {
 	{ "report", "a saved run as one HTML page", NULL, NULL },
 	{ "info", "what a saved run is, and whether it can be trusted", NULL, NULL },
 	{ "compare", "what differs between runs, and whether that is chance", NULL, NULL },
-	{ "gate", "hold a run against accepted counts", NULL, NULL },
+	{ "gate", "check a run against accepted counts", NULL, NULL },
 	{ "ab", "measure two servers in turn and compare them", NULL, NULL },
 	{ "query", "SQL over a run's records", NULL, NULL },
 	{ "export", "a run as Parquet, CSV or a Perfetto trace", NULL, NULL },
@@ -51,11 +51,12 @@ static void help(FILE *out)
 			fputs("\nOf saved runs (in Python; make install brings them):\n", out);
 		fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
 	}
-	fputs("\n  NAME       any program afpscope-NAME beside this one or on the PATH\n\n"
-	      "afpscope COMMAND --help tells about one of them, afpscope --version which version\n"
-	      "this is; afpscope --completion bash prints a script that completes commands and\n"
-	      "options (make install puts it in its place).\n",
-	      out);
+	fputs(
+	    "\n  NAME       any program afpscope-NAME beside this one or on the PATH\n\n"
+	    "afpscope COMMAND --help describes a command, afpscope --version prints the version;\n"
+	    "afpscope --completion bash prints a script that completes commands and options\n"
+	    "(make install puts it in its place).\n",
+	    out);
 }
 
 /* Runs afpscope-NAME in place of this program: the one beside it, else the one on the PATH. Returns
@@ -117,7 +118,7 @@ static int dispatch(int argc, char **argv)
 	}
 	if (!strcmp(argv[1], "--completion")) {
 		if (argc != 3 || strcmp(argv[2], "bash")) {
-			cmd_say("--completion: the only shell whose completion is known is bash");
+			cmd_say("--completion: only bash is supported");
 			return OUTCOME_USAGE;
 		}
 		complete_bash(stdout, commands, N_COMMANDS);
@@ -161,6 +162,6 @@ int main(int argc, char **argv)
 	if (fflush(stdout))
 		cmd_say("cannot write the result: %s", strerror(errno));
 	else if (ferror(stdout) && !r)
-		cmd_say("cannot write the result: not all of it was taken");
+		cmd_say("cannot write the result: only part of it was written");
 	return ferror(stdout) && !r ? failed : r;
 }

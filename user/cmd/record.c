@@ -68,7 +68,7 @@ const struct opt record_options[] = {
 	  .help = "with --pid of a session: the whole server it belongs to" },
 	{ .type = OPT_HEADING, .help = "How long (default: until Ctrl-C):" },
 	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = OFFSET(seconds), .min = 1, .max = 86400,
-	  .help = "at most so long; with a COMMAND until that has ended" },
+	  .help = "at most this long; with a COMMAND until it has ended" },
 	{ .type = OPT_HEADING, .help = "Watch and output:" },
 	{ .name = "watch", .arg = "HOW", .type = OPT_CHOICE, .offset = OFFSET(watch), .choice = watch_choices,
 	  .help = "how the server is observed (default: auto, the best that works here)" },
@@ -86,7 +86,7 @@ const struct opt record_options[] = {
 static void help(void)
 {
 	fputs("Usage: afpscope record [OPTIONS] [-- COMMAND [ARGUMENT...]]\n"
-	      "Watches a running AFP server with all its sessions, present and future, and tells\n"
+	      "Watches a running AFP server with all its sessions, present and future, and shows\n"
 	      "what each AFP command costs inside it. Changes nothing and needs no client.\n\n",
 	      stdout);
 	opt_help(stdout, record_options);
@@ -144,7 +144,7 @@ static int describe(struct record *rec)
 	if (s->conf[0])
 		r |= run_note(sv, "settings", "%s", s->conf);
 	if (s->cnid_metad)
-		r |= run_note(sv, "cnid_metad", "pid %d (told by: %s)", s->cnid_metad,
+		r |= run_note(sv, "cnid_metad", "pid %d (known from: %s)", s->cnid_metad,
 			      s->cnid_from);
 	return r ? -ENOMEM : 0;
 }

@@ -488,12 +488,12 @@ static int find_saved(char **out, const char *home_dir, const char *wanted, stru
 	free(m.path);
 	*out = NULL;
 	if (m.n)
-		return err_set(e, -EINVAL, "'%s' names %zu runs in %s: give more of the name",
+		return err_set(e, -EINVAL, "'%s' matches %zu runs in %s: give more of the name",
 			       wanted, m.n, home_dir);
-	return wanted
-		   ? err_set(e, -ENOENT, "no run '%s': no such folder, and nothing in %s begins so",
-			     wanted, home_dir)
-		   : err_set(e, -ENOENT, "there is no last run: %s holds none", home_dir);
+	return wanted ? err_set(e, -ENOENT,
+				"no run '%s': no such folder, and no name in %s begins with it",
+				wanted, home_dir)
+		      : err_set(e, -ENOENT, "there is no last run: %s has no runs", home_dir);
 }
 
 int runs_find(char **out, const char *name, struct err *e)

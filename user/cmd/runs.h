@@ -27,9 +27,9 @@ struct runs_cfg {
 	  "the folder in which the run is kept (default: a new one among yours)", 0, 0, 0, NULL,   \
 	  NULL },                                                                                  \
 	{ 0, "no-save", NULL, OPT_FLAG, offsetof(cfg_type, member.not_kept),                       \
-	  "keep no run", 0, 0, 0, NULL, NULL },                                                    \
+	  "do not keep the run", 0, 0, 0, NULL, NULL },                                            \
 	{ 0, "json", "FILE", OPT_STRING, offsetof(cfg_type, member.json),                          \
-	  "save what was measured as JSON in FILE, too (-: on stdout, without a report)", 0, 0, 0, \
+	  "also save what was measured as JSON in FILE (-: on stdout, without a report)", 0, 0, 0, \
 	  NULL, NULL }
 /* clang-format on */
 

@@ -15,8 +15,8 @@
 #include "watch/watch.h"
 
 /* For an option's row. */
-#define SAMPLER_HELP "read /proc of the server's processes so often, as a time series"
-#define SAMPLER_HZ   10 /* where sampling is all there is */
+#define SAMPLER_HELP "read /proc of the server's processes this often, as a time series"
+#define SAMPLER_HZ   10 /* if nothing but sampling is possible */
 
 struct sampler;
 

@@ -309,7 +309,7 @@ static void open_null(struct speedtest_session *x)
 		return;
 	if (store_open_null(&x->null, x->store, &e))
 		run_note(&x->s.run.warnings, "null",
-			 "no comparison with a peer that keeps nothing: %s", e.text);
+			 "no comparison with a server that stores nothing: %s", e.text);
 }
 
 static enum outcome open_all(struct speedtest_session *x, struct err *e)

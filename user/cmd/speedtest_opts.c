@@ -33,13 +33,13 @@ static int parse_size(uint64_t *out, const char *text, size_t len, uint64_t bare
 	double value;
 
 	if (!len || len >= sizeof(copy))
-		return err_set(e, -EINVAL, "'%.*s' is no size", (int)len, text);
+		return err_set(e, -EINVAL, "'%.*s' is not a size", (int)len, text);
 	memcpy(copy, text, len);
 	copy[len] = '\0';
 	digits = strspn(copy, "0123456789."); /* strtod would take 0x10, 1e3, nan */
 	value = strtod(copy, &end);
 	if (!digits || end > copy + digits || !isdigit((unsigned char)end[-1]))
-		return err_set(e, -EINVAL, "'%s' is no size like 4K, 64, 0.5 or 1G", copy);
+		return err_set(e, -EINVAL, "'%s' is not a size like 4K, 64, 0.5 or 1G", copy);
 	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
 	if (unit && *unit) {
 		bare = 1ull << 10 * (unit - units);
@@ -163,7 +163,7 @@ static int set_delay(void *cfg, const char *arg, struct err *e)
 const struct opt speedtest_options[] = {
 	{ .type = OPT_HEADING, .help = "Work:" },
 	{ .letter = 'f', .name = "tests", .arg = "LIST", .type = OPT_CALL, .call = list_works,
-	  .help = "of Read, Write, Copy, ServerCopy (default: Write,Read; as afp_speedtest: Write)" },
+	  .help = "Read, Write, Copy, ServerCopy (default: Write,Read; as afp_speedtest: Write)" },
 	{ .letter = 'd', .name = "size", .arg = "SIZE", .type = OPT_CALL, .call = set_size,
 	  .help = "one size of file: MiB, or with a unit: 64K, 1G (default: 18 sizes, 4K to 512M)" },
 	{ .letter = 'z', .name = "sizes", .arg = "LIST", .type = OPT_CALL, .call = list_sizes, .help = "sizes: 0.004,64K,1,2G" },
@@ -172,28 +172,28 @@ const struct opt speedtest_options[] = {
 	{ .letter = 'W', .name = "warmup", .arg = "N", .type = OPT_UINT, .offset = OFFSET(o.warmups), .max = 1000,
 	  .help = "iterations before, not measured (default: 1)" },
 	{ .letter = 'r', .name = "outstanding", .arg = "N", .type = OPT_UINT, .offset = OFFSET(o.window), .min = 1, .max = SPEEDTEST_WINDOW_MAX,
-	  .help = "requests in flight, exactly as many (default: 1)" },
+	  .help = "requests in flight at any time (default: 1)" },
 	{ .letter = 'q', .name = "chunk", .arg = "SIZE", .type = OPT_CALL, .call = set_chunk,
-	  .help = "data of one request: KiB, or with a unit (default: the most that the server takes)" },
+	  .help = "data of one request: KiB, or with a unit (default: the server's largest)" },
 	{ .letter = 'a', .name = "no-flush", .type = OPT_FLAG, .offset = OFFSET(no_flush), .help = "Write does not end with a flush to disk" },
-	{ .letter = 'e', .name = "sparse", .type = OPT_FLAG, .offset = OFFSET(o.sparse), .help = "sources get their length without being written" },
-	{ .letter = 'y', .name = "recreate", .type = OPT_FLAG, .offset = OFFSET(o.recreate), .help = "files are made anew for every iteration" },
+	{ .letter = 'e', .name = "sparse", .type = OPT_FLAG, .offset = OFFSET(o.sparse), .help = "source files get their length without being written" },
+	{ .letter = 'y', .name = "recreate", .type = OPT_FLAG, .offset = OFFSET(o.recreate), .help = "make the files anew for every iteration" },
 	{ .letter = 'F', .name = "file", .arg = "NAME", .type = OPT_STRING, .offset = OFFSET(o.file),
 	  .help = "existing file of the volume's root as the source, only read; its length is the size when none is given (as afp_speedtest: 18 sizes)" },
 	{ .letter = 'S', .name = "second-volume", .arg = "VOLUME", .type = OPT_STRING, .offset = OFFSET(second_volume), .help = "copies go to this volume" },
 	{ .letter = 't', .name = "delay", .arg = "SECONDS", .type = OPT_CALL, .call = set_delay, .help = "pause between iterations" },
 	{ .letter = 'i', .name = "interactive", .type = OPT_FLAG, .offset = OFFSET(interactive), .help = "wait for <ENTER> before each test" },
 	{ .name = "set", .arg = "SET", .type = OPT_CHOICE, .offset = OFFSET(set_choice), .choice = set_choices,
-	  .help = "requests: ours, or exactly those of netatalk 4.5's tool" },
+	  .help = "requests to send: afpscope's own, or exactly those of netatalk 4.5's tool" },
 	{ .name = "data", .arg = "WHAT", .type = OPT_CHOICE, .offset = OFFSET(data), .choice = speedtest_data_choices,
-	  .help = "what files hold (default: zero)" },
+	  .help = "what files contain (default: zero)" },
 	{ .name = "receive", .arg = "HOW", .type = OPT_CHOICE, .offset = OFFSET(receive), .choice = speedtest_receive_choices,
-	  .help = "what Read reads: copy it to this program, or drop it in the kernel (default auto: copy where the server is on this host, else drop)" },
-	{ .name = "verify", .type = OPT_FLAG, .offset = OFFSET(o.verify), .help = "write a pattern and compare what comes back (costs this program time, also timed)" },
-	{ .name = "no-null", .type = OPT_FLAG, .offset = OFFSET(no_null), .help = "no comparison with a peer that keeps nothing" },
+	  .help = "what to do with the data of Read: copy it to this program, or drop it in the kernel (default auto: copy where the server is on this host, else drop)" },
+	{ .name = "verify", .type = OPT_FLAG, .offset = OFFSET(o.verify), .help = "write a pattern and compare what is read (takes this program time, which is measured too)" },
+	{ .name = "no-null", .type = OPT_FLAG, .offset = OFFSET(no_null), .help = "no comparison with a server that stores nothing" },
 	{ .type = OPT_HEADING, .help = "Local directory instead of a server:" },
 	{ .letter = 'L', .name = "local", .type = OPT_FLAG, .offset = OFFSET(local), .help = "the same tests on a directory of this machine" },
-	{ .letter = 'P', .name = "directory", .arg = "DIR", .type = OPT_STRING, .offset = OFFSET(directory), .help = "which; made when it is not there" },
+	{ .letter = 'P', .name = "directory", .arg = "DIR", .type = OPT_STRING, .offset = OFFSET(directory), .help = "the directory; created if it does not exist" },
 	{ .letter = 'D', .name = "buffered", .type = OPT_FLAG, .offset = OFFSET(buffered), .help = "through the page cache (default: O_DIRECT)" },
 	CONNECT_OPTIONS(struct speedtest_cfg, s.c),
 	{ .letter = '2', .type = OPT_VALUE, .offset = OFFSET(s.c.version), .value = 2, .help = "AFP 2.2" },
@@ -202,13 +202,13 @@ const struct opt speedtest_options[] = {
 	SESSION_WATCH_OPTIONS(struct speedtest_cfg, s),
 	OUTPUT_TABLE_OPTION(struct speedtest_cfg, table),
 	{ .name = "units", .arg = "WHICH", .type = OPT_CHOICE, .offset = OFFSET(units), .choice = speedtest_unit_choices,
-	  .help = "of rates and amounts: MB/s and GB (10^6, 10^9), or MiB/s and GiB (default: decimal)" },
-	{ .letter = 'T', .name = "statistics", .type = OPT_FLAG, .offset = OFFSET(statistics), .help = "statistics in the peer's text (with -n 2 or more, -z, a sweep: always)" },
-	{ .letter = 'c', .name = "csv", .type = OPT_FLAG, .offset = OFFSET(csv), .help = "the peer's tables as CSV, nothing else on stdout" },
+	  .help = "units of rates and sizes: MB/s, GB (10^6, 10^9), or MiB/s, GiB (default: decimal)" },
+	{ .letter = 'T', .name = "statistics", .type = OPT_FLAG, .offset = OFFSET(statistics), .help = "statistics in netatalk's table (with -n 2 or more, -z, a sweep: always)" },
+	{ .letter = 'c', .name = "csv", .type = OPT_FLAG, .offset = OFFSET(csv), .help = "netatalk's tables as CSV, nothing else on stdout" },
 	RUNS_OPTIONS(struct speedtest_cfg, s.runs),
 	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(verbose),
 	  .help = "print all that was measured (as afp_speedtest: the same as -V)" },
-	{ .letter = 'V', .type = OPT_COUNT, .offset = OFFSET(each), .help = "that, and each request of each iteration on stderr" },
+	{ .letter = 'V', .type = OPT_COUNT, .offset = OFFSET(each), .help = "like -v, and each request of each iteration on stderr" },
 	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(help), .help = "this text" },
 	CMD_VERSION_OPTION,
 	{ .type = OPT_END },
@@ -224,8 +224,8 @@ void speedtest_help(const struct speedtest_cfg *cfg, FILE *out)
 		"       %s -L -P DIRECTORY [OPTIONS]\n",
 		name, name);
 	fputs(
-	    "Reads, writes and copies files of given sizes on an AFP server, tells how fast, and where\n"
-	    "the server runs on this host, what it costs there and what held it up.\n\n",
+	    "Reads, writes and copies files of given sizes on an AFP server and shows how fast;\n"
+	    "where the server runs on this host, also what it costs there and what limits it.\n\n",
 	    out);
 	opt_help(out, speedtest_options);
 }
@@ -264,11 +264,13 @@ static int complete(struct speedtest_cfg *c, struct err *e)
 		return err_set(e, -EINVAL, "--verify needs --data pattern");
 	c->o.receive = (enum speed_receive)c->receive;
 	if (c->o.verify && c->o.receive == SPEED_RECEIVE_DROP)
-		return err_set(e, -EINVAL, "--verify needs what is read: not with --receive drop");
-	if (c->o.verify && c->o.file)
 		return err_set(e, -EINVAL,
-			       "--verify does not go with -F: what %s should hold is not known",
-			       c->o.file);
+			       "--verify needs the data: it cannot be used with --receive drop");
+	if (c->o.verify && c->o.file)
+		return err_set(
+		    e, -EINVAL,
+		    "--verify cannot be used with -F: what %s should contain is not known",
+		    c->o.file);
 	if (c->o.verify)
 		c->o.data = SPEED_PATTERN;
 	if (c->o.peer && c->o.data != SPEED_ZERO && !c->o.verify)
@@ -283,20 +285,25 @@ static int complete_local(struct speedtest_cfg *c, int operands, struct err *e)
 		return err_set(e, -EINVAL, "-L needs -P DIRECTORY");
 	if (operands)
 		return err_set(e, -EINVAL,
-			       "-L works on a directory: no server can be named with it");
+			       "-L works on a directory: a server cannot be given as well");
 	if (c->second_volume)
-		return err_set(e, -EINVAL, "-S names a volume of a server: not with -L");
-	if (c->o.receive != SPEED_RECEIVE_AUTO)
-		return err_set(e, -EINVAL, "--receive is of a server's replies: not with -L");
-	if (c->s.trace.what)
-		return err_set(e, -EINVAL, "--trace is of a server's requests: not with -L");
-	if (c->o.window > 1 && !c->compatible) /* netatalk's tool takes it and does nothing */
 		return err_set(e, -EINVAL,
-			       "-r is of requests to a server: with -L one call follows the other");
+			       "-S names a volume of a server: it cannot be used with -L");
+	if (c->o.receive != SPEED_RECEIVE_AUTO)
+		return err_set(e, -EINVAL,
+			       "--receive is about a server's replies: it cannot be used with -L");
+	if (c->s.trace.what)
+		return err_set(e, -EINVAL,
+			       "--trace records a server's requests: it cannot be used with -L");
+	if (c->o.window > 1 && !c->compatible) /* netatalk's tool takes it and does nothing */
+		return err_set(
+		    e, -EINVAL,
+		    "-r is about requests to a server: with -L one call follows the other");
 	c->o.window = 1;
 	for (unsigned int i = 0; i < c->o.n_works && !c->compatible; i++) /* the peer skips it */
 		if (c->o.work[i] == SPEED_SERVER_COPY)
-			return err_set(e, -EINVAL, "ServerCopy needs a server: not with -L");
+			return err_set(e, -EINVAL,
+				       "ServerCopy needs a server: it cannot be used with -L");
 	return 0;
 }
 
@@ -323,7 +330,7 @@ int speedtest_parse(struct speedtest_cfg *c, int argc, char **argv, struct err *
 	if (!r && c->local)
 		return complete_local(c, argc - first, e);
 	if (!r && (c->directory || c->buffered))
-		return err_set(e, -EINVAL, "-P and -D go with -L");
+		return err_set(e, -EINVAL, "-P and -D need -L");
 	r = r ? r : connect_operands(&c->s.c, argc - first, argv + first, e);
 	return r ? r : connect_complete(&c->s.c, e);
 }

@@ -51,7 +51,8 @@ int tracing_check(const struct tracing_cfg *cfg, struct err *e)
 
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
 		if (options[i].given && !cfg->what)
-			return err_set(e, -EINVAL, "%s is of a trace: add --trace, or leave it out",
+			return err_set(e, -EINVAL,
+				       "%s is about a trace: add --trace, or leave it out",
 				       options[i].name);
 	return 0;
 }

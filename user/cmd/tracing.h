@@ -33,12 +33,14 @@ int tracing_cpu(void *cfg, const char *arg, struct err *e); /* for the table of 
 	  "keep records of every request, call and wait; requests: without calls and waits", 0, 0, \
 	  TRACING_ALL, tracing_choices, NULL },                                                    \
 	{ 0, "names", NULL, OPT_FLAG, offsetof(cfg_type, member.names),                            \
-	  "a trace has names of files and directories in words, not only as keyed hashes", 0, 0,   \
+	  "the trace has names of files and directories as text, not only as keyed hashes", 0, 0,  \
 	  0, NULL, NULL },                                                                         \
 	{ 0, "trace-buffer", "SIZE", OPT_SIZE, offsetof(cfg_type, member.ring_len),                \
-	  "room for records on their way (default: 16M)", 4096, 1u << 30, 0, NULL, NULL },         \
+	  "buffer for records on their way to the file (default: 16M)", 4096, 1u << 30, 0, NULL,   \
+	  NULL },                                                                                  \
 	{ 0, "trace-cpu", "CPU", OPT_CALL, offsetof(cfg_type, member),                             \
-	  "write the trace on this CPU, wherever the rest runs", 0, 0, 0, NULL, tracing_cpu },     \
+	  "the CPU that writes the trace, whichever CPUs the rest uses", 0, 0, 0, NULL,            \
+	  tracing_cpu },                                                                           \
 	{ 0, "max-size", "SIZE", OPT_SIZE, offsetof(cfg_type, member.max_len),                     \
 	  "the trace ends when it would grow beyond this", 1u << 20, 0, 0, NULL, NULL }
 /* clang-format on */

@@ -491,8 +491,8 @@ int paint_below(const struct paint *p)
 		return e;
 	paint_heading(p, "Below the system calls",
 		      "  what reached files, page cache, block devices;\n"
-		      "       block time: queued to done, summed, read-ahead included; not in it:\n"
-		      "       what the kernel writes back later, in threads of its own");
+		      "       block time: queued to done, summed, with read-ahead, but without\n"
+		      "       what kernel threads write back later");
 	e = put_waited(&b);
 	if (!e)
 		e = put_block(&b);

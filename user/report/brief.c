@@ -42,7 +42,7 @@ static void print_client(FILE *to, const struct brief *b)
 	if (transfer_is_local(b->run))
 		print_figure(to, b, "this program's CPU", FIGURE_CLIENT_CPU);
 	else if (b->v.figure[FIGURE_CLIENT_RUN] < 0.8 && verdict_has_null(&b->v))
-		print_figure(to, b, "the same against a peer that keeps nothing takes",
+		print_figure(to, b, "the same against a server that stores nothing takes",
 			     FIGURE_NULL_PEER);
 	else
 		print_figure(to, b, "the client's CPU", FIGURE_CLIENT_CPU);
@@ -134,8 +134,8 @@ static const char *window_advice(const struct brief *b)
 	     b->v.kind != VERDICT_MIXED))
 		return NULL;
 	if (t->requests <= 1)
-		return "a single request: a larger file can have more under way";
-	/* what waits for a server on this host leaves the caches (bench.py speed-cpu) */
+		return "a single request: a larger file allows several in flight";
+	/* data that waits for a server on this host drops out of the caches (bench.py speed-cpu) */
 	return b->v.here && strcmp(t->work, "Read")
 		   ? "one request at a time: try" GLUE "-r" GLUE "4"
 		   : "one request at a time: try" GLUE "-r" GLUE "8";
@@ -176,8 +176,9 @@ static const char *advice(const struct brief *b)
 				       "several sessions",
 		[VERDICT_CPU_QUEUE] = "other programs, or client and server, share a CPU: use an "
 				      "idle machine, or give each its own CPU (taskset)",
-		[VERDICT_LATENCY] = "each request waits for the way: fewer and larger ones (-q), "
-				    "or more under way (-r)",
+		[VERDICT_LATENCY] =
+		    "each request waits for a round trip: fewer and larger ones (-q), "
+		    "or more in flight (-r)",
 		[VERDICT_NETWORK] = "a faster network helps",
 	};
 

@@ -108,7 +108,7 @@ static const struct {
 	{ "read from the file", AS_BYTES },
 	{ "written to the file", AS_BYTES },
 	{ "sent by sendfile", AS_BYTES },
-	{ "by copy_file_range and its like", AS_BYTES },
+	{ "by copy_file_range and the like", AS_BYTES },
 	{ "the client's CPU time", AS_TIME },
 	{ "afpd's CPU time", AS_TIME },
 	{ "afpd in read", AS_TIME },

@@ -124,7 +124,7 @@ static void put_incomplete(const struct paint *p)
 
 	if (r->complete)
 		return;
-	screen_add(&t, "INCOMPLETE: the run broke off%s%s; these figures are of what was completed",
+	screen_add(&t, "INCOMPLETE: the run broke off%s%s; these figures cover what was completed",
 		   why ? ": " : "", why ? why : "");
 	screen_put(p, INK_RED, t.text, ALARM_LINES);
 }
@@ -143,7 +143,7 @@ static void put_lost(const struct paint *p)
 		screen_add(&t, "%s%s %s", comma, cell_count(r->loss[i].n).text, r->loss[i].what);
 		comma = ", ";
 	}
-	screen_add(&t, ": what is counted is too low by these");
+	screen_add(&t, ": the counts are too low by these numbers");
 	screen_put(p, INK_RED, t.text, ALARM_LINES);
 }
 
@@ -171,7 +171,7 @@ static void put_open(const struct paint *p)
 	if (b->has_theirs)
 		screen_add(&t, "%s by %s", cell_count(b->theirs).text, b->with);
 	else
-		screen_add(&t, "%s is gone", b->with);
+		screen_add(&t, "%s is no longer available", b->with);
 	screen_add(&t, "; do not trust the server's figures");
 	screen_put(p, INK_RED, t.text, ALARM_LINES);
 }

@@ -250,10 +250,10 @@ static int work_head(struct grid *g, const struct run_transfer *t)
 		return e;
 	if (!t->requests)
 		return grid_text(g, INK_BOLD, "  %s", t->work);
-	return grid_text(
-	    g, INK_BOLD, "  %s, requests of at most %s, %u under way%s%s%s", t->work,
-	    run_size(t->chunk, chunk), t->window, t->dropped ? ", data dropped unread" : "",
-	    t->sparse ? ", sparse file" : "", t->own_file ? "" : ", a file that was there");
+	return grid_text(g, INK_BOLD, "  %s, requests of at most %s, %u under way%s%s%s", t->work,
+			 run_size(t->chunk, chunk), t->window,
+			 t->dropped ? ", data dropped unread" : "",
+			 t->sparse ? ", sparse file" : "", t->own_file ? "" : ", an existing file");
 }
 
 /* The largest request is what a work's requests are "at most". */
@@ -294,12 +294,11 @@ static void put_unsteady(const struct paint *p, const struct grid *g)
 	for (size_t i = 0; i < g->n_rows; i++) {
 		if (strncmp(g->row[i].cell[COL_MEDIAN].text, UNSTEADY, strlen(UNSTEADY)))
 			continue;
-		put_indented(
-		    p->out, "  " UNSTEADY,
-		    "unsteady: the standard deviation is more than 30 % of the mean; its "
-		    "median and its verdict may be others in the next run (more iterations: "
-		    "-n; fewer other programs)",
-		    4, p->width);
+		put_indented(p->out, "  " UNSTEADY,
+			     "unsteady: the standard deviation is more than 30 % of the mean; its "
+			     "median and its verdict may differ in the next run (more iterations: "
+			     "-n; fewer other programs)",
+			     4, p->width);
 		return;
 	}
 }
@@ -377,8 +376,9 @@ static void cost_columns(struct grid *g, const struct transfer_unit *u, char per
 static const char cost_text[] =
     "  sendfile, read, write: bytes of the file by these calls\n"
     "       of afpd for each byte moved; fsync: of one iteration; then % of the\n"
-    "       time: the same against a peer that keeps nothing (null peer; void: it\n"
-    "       was slower), the client's CPU, afpd's requests; idle: afpd without one";
+    "       time: the same against a server that stores nothing (null peer;\n"
+    "       void: it was slower), the client's CPU, afpd's requests; idle: afpd\n"
+    "       without one";
 static const char local_text[] = "  this program's CPU time, and its % of the time";
 
 static int put_cost(const struct paint *p)

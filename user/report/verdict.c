@@ -214,7 +214,7 @@ static void null_words(struct verdict *v)
 	const char *comma = *v->text ? ", " : "";
 
 	if (verdict_has_null(v))
-		say(v, "%sthe same against a peer that keeps nothing takes %.0f %%", comma,
+		say(v, "%sthe same against a server that stores nothing takes %.0f %%", comma,
 		    100 * v->figure[FIGURE_NULL_PEER]);
 	else if (v->known[FIGURE_NULL_PEER])
 		say(v, "%snull peer not usable: it was slower than the server (%.0f %%)", comma,

@@ -11,7 +11,7 @@
 
 /* X(NAME, key, words) */
 #define VERDICT_KINDS(X)                                                                           \
-	X(NOT_TOLD, "not_told", "not told")                                                        \
+	X(NOT_TOLD, "not_told", "unknown")                                                         \
 	X(CLIENT, "client", "client-bound")                                                        \
 	X(DISK, "disk", "disk-bound")                                                              \
 	X(SERVER_CPU, "server_cpu", "server CPU-bound")                                            \
@@ -33,7 +33,7 @@ enum verdict_kind {
 	X(CLIENT_CPU, "client_cpu", "CPU time of the thread that makes the requests / elapsed")    \
 	X(CLIENT_RUNQ, "client_runq", "that thread runnable, waiting for a CPU / elapsed")         \
 	X(CLIENT_RUN, "client_run", "client_cpu + client_runq, as far as it is known")             \
-	X(NULL_PEER, "null_peer", "median against a peer that keeps nothing / median")             \
+	X(NULL_PEER, "null_peer", "median against a server that stores nothing / median")          \
 	X(SERVER_CPU, "server_cpu", "CPU time of afpd / elapsed")                                  \
 	X(SERVER_RUNQ, "server_runq", "afpd waiting for a CPU, in requests / elapsed")             \
 	X(SERVER_RUN, "server_run", "server_cpu + server_runq")                                    \

@@ -93,12 +93,12 @@ static int load_metadata(struct trace_reader *r, int folder, struct err *e)
 
 	if (fd < 0)
 		return err_set(e, fd,
-			       fd == -ENOENT ? "there is none (--trace makes one)"
+			       fd == -ENOENT ? "it does not exist (--trace makes one)"
 					     : "its metadata cannot be opened: %s",
-			       fd == -EINVAL ? "no regular file" : strerror(-fd));
+			       fd == -EINVAL ? "not a regular file" : strerror(-fd));
 	if (len > METADATA_MAX)
-		rc = err_set(e, -EBADMSG, "its metadata has %" PRIu64 " bytes: it is not ours",
-			     len);
+		rc = err_set(e, -EBADMSG,
+			     "its metadata has %" PRIu64 " bytes: it is not afpscope's", len);
 	else if (!(text = calloc(1, len + 1)))
 		rc = err_set(e, -ENOMEM, "out of memory");
 	else if ((n = read_at(fd, (uint8_t *)text, len, 0)) < 0)
@@ -137,7 +137,7 @@ static int open_streams(struct trace_reader *r, int folder, struct err *e)
 	for (unsigned int i = 0; i < AFS_N_STREAMS; i++)
 		if (why[i] < 0 && (why[i] != -ENOENT || must_be(r, i)))
 			say(r, &r->stream[i], "cannot be opened: %s",
-			    why[i] == -EINVAL ? "no regular file" : strerror(-why[i]));
+			    why[i] == -EINVAL ? "not a regular file" : strerror(-why[i]));
 	return rc ? err_set(e, rc, "none of its streams can be read") : 0;
 }
 
@@ -206,9 +206,9 @@ static const char *check(const struct trace_reader *r, struct stream *s)
 	if (head.packet_size != TRACE_PACKET_LEN * 8 || head.content_size > head.packet_size ||
 	    head.content_size % 8 || head.content_size / 8 < HEAD_LEN ||
 	    (head.content_size / 8 - HEAD_LEN) % len)
-		return "its size is none it can have";
+		return "its size is impossible";
 	if (head.seq < s->seq || head.seq > SEQ_MAX)
-		return "it is there twice, or in the wrong place";
+		return "it is a duplicate, or in the wrong place";
 	if (head.discarded < s->read.discarded)
 		return "fewer records were lost than before it";
 	return check_times(s, &head);

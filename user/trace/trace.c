@@ -180,7 +180,7 @@ int trace_open(struct trace **out, int folder, const char *dir, const struct tra
 	if (r) {
 		err_set(e, r, "cannot write a trace into %s: %s", dir,
 			r == -EEXIST    ? "there is one already"
-			: r == -ENOTDIR ? "this is a symbolic link, or no folder"
+			: r == -ENOTDIR ? "this is a symbolic link, or not a folder"
 					: strerror(-r));
 		goto fail;
 	}
@@ -311,9 +311,9 @@ int trace_start(struct trace *t, const struct trace_source *source, struct err *
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	if (r == EINVAL && t->opts.pinned)
-		return err_set(e, -r,
-			       "the trace cannot be written on CPU %u: it is off, or not ours",
-			       t->opts.cpu);
+		return err_set(
+		    e, -r, "the trace cannot be written on CPU %u: it is off, or not allowed to us",
+		    t->opts.cpu);
 	if (r)
 		return err_set(e, -r, "cannot start the writer of the trace: %s", strerror(r));
 	t->running = true;

@@ -166,7 +166,7 @@ static int open_file(FILE **out, const struct source *s)
 	/* A pipe or device would hold this program up. */
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
 		close(fd);
-		return err_set(s->e, -EINVAL, "cannot read %s: it is no file", s->file);
+		return err_set(s->e, -EINVAL, "cannot read %s: it is not a regular file", s->file);
 	}
 	*out = fdopen(fd, "r");
 	if (*out)

@@ -84,7 +84,7 @@ static int refusal(struct err *e, int code, const char *what)
 			       "BPF programs are refused although this is root: a "
 			       "container's or the kernel's rules forbid them");
 	return err_set(e, code, "%s: %s (%s)", what, strerror(-code),
-		       last_words[0] ? last_words : "no more is known");
+		       last_words[0] ? last_words : "the kernel gave no reason");
 }
 
 /*
@@ -427,7 +427,7 @@ int bpf_load_open(struct bpf_load *out, const struct bpf_load_wish *wish, struct
 	out->n_cpus = count_cpus();
 	if (!out->n_cpus)
 		return err_set(e, -EIO,
-			       "cannot tell the number of CPUs: /sys/devices/system/cpu/possible "
+			       "cannot find the number of CPUs: /sys/devices/system/cpu/possible "
 			       "cannot be read");
 	old = libbpf_set_print(keep_words);
 	if (!wish->by_tid)

@@ -117,7 +117,7 @@ static int conf_log_level(struct hints *out, const struct afpconf *c)
 			     ? "lines are written for single requests: their writes are counted "
 			       "and take time"
 			     : "lines are written while clients work, and are counted",
-			 "log level = default:warn, and start the server anew");
+			 "log level = default:warn, and restart the server");
 }
 
 static int conf_sendfile(struct hints *out, const struct afpconf *c)
@@ -144,8 +144,8 @@ static int conf_dircache(struct hints *out, const struct afpconf *c)
 	if (end == i->value || n >= DIRCACHE_SMALL)
 		return 0;
 	return fill_item(add(out, "dircache", false), i,
-			 "so few entries are soon thrown out: the same folders are looked up on "
-			 "disk again",
+			 "so few entries are soon evicted: the same folders are looked up on disk "
+			 "again",
 			 "remove the line, or dircache size = 65536");
 }
 
@@ -335,7 +335,7 @@ static int replaced_hint(struct hints *out, const struct servers_entry *s, pid_t
 	if (!end || end[10])
 		return 0;
 	snprintf(where, sizeof(where), "pid %d", pid);
-	return fill(add(out, "replaced", true), where, "start the server anew",
+	return fill(add(out, "replaced", true), where, "restart the server",
 		    "%s was replaced or removed since it was started", s->comm);
 }
 

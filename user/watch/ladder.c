@@ -215,7 +215,7 @@ static void look_objects(struct ladder *l, const struct found *found)
 	if (!found->any)
 		why = "only where calls are counted by BPF";
 	say(add(l, "objects", "descriptors", found->objects), "%s",
-	    found->objects ? "calls are told apart by what they were made on" : why);
+	    found->objects ? "calls are distinguished by the object they work on" : why);
 	say(add(l, "requests", "bytes of the client's connection", found->requests), "%s",
 	    found->requests ? "calls and times of each AFP command, whoever the client is" : why);
 	say(add(l, "times", "tp_btf sched_switch", found->any), "%s",

@@ -325,9 +325,10 @@ static int note_sessions(const struct procio *p, struct run *r)
 		began += p->one[i].begun;
 		ended += p->one[i].gone;
 	}
-	return run_note(&r->server, "sessions",
-			"%zu at the start, %zu began, %zu ended (those between two looks unseen)",
-			before, began, ended);
+	return run_note(
+	    &r->server, "sessions",
+	    "%zu at the start, %zu began, %zu ended (without those that lived between two looks)",
+	    before, began, ended);
 }
 
 int procio_note(const struct procio *p, struct run *r)
@@ -353,7 +354,7 @@ int procio_note(const struct procio *p, struct run *r)
 			       cut);
 	if (!err && p->crowded)
 		err = run_note(&r->warnings, "watch",
-			       "more than %d sessions: others count when they end",
+			       "more than %d sessions: the others count when they end",
 			       AFS_N_PROCESSES);
 	return err;
 }

@@ -349,7 +349,7 @@ static int finish_skipped(const struct bpf_rung *b, struct run *r)
 	if (!err && !known)
 		err = run_note(
 		    &r->warnings, "losses",
-		    "whether the kernel skipped a program is n/a: it says so since Linux "
+		    "whether the kernel skipped a program is n/a: it reports this since Linux "
 		    "5.12 only. The cross-checks would show it");
 	return err;
 }
@@ -369,9 +369,8 @@ static int finish_streams(const struct bpf_rung *b, struct run *r)
 	}
 	err = run_loss(r, "requests without an answer or answers without a request", dropped);
 	if (!err)
-		err = run_loss(r, "requests not told apart: too many in flight", overrun);
-	return err ? err
-		   : run_loss(r, "bytes of connections in no request that could be told", bytes);
+		err = run_loss(r, "requests not followed: too many in flight", overrun);
+	return err ? err : run_loss(r, "bytes of connections in no recognized request", bytes);
 }
 
 static int bpf_pull(void *state, int timeout_ms)
@@ -425,7 +424,7 @@ static int finish_losses(const struct bpf_rung *b, struct run *r)
 	if (!err)
 		err = run_loss(r, "threads not watched: no task storage", lost->storage);
 	if (!err)
-		err = run_loss(r, "states not told apart by account: no room", lost->parts);
+		err = run_loss(r, "states not assigned to an account: no room", lost->parts);
 	if (!err)
 		err = run_loss(r, "reads and writes with more frames than are followed",
 			       lost->steps);
@@ -470,15 +469,16 @@ static int finish_rungs(const struct bpf_rung *b, struct run *r)
 		err = run_note(&r->rungs, "calls.not", "%s", b->load.how_why);
 	if (!err)
 		err = run_note(&r->rungs, "requests", "%s",
-			       b->load.requests ? "bytes of the client's connection"
-						: "off: the kernel refuses to have memory read");
+			       b->load.requests
+				   ? "bytes of the client's connection"
+				   : "off: the kernel does not allow reading its memory");
 	if (!err)
 		err = run_note(&r->rungs, "times", "tp_btf sched_switch, sched_wakeup");
 	if (!err && b->view.shared->lost.switches)
 		err = run_note(
 		    &r->rungs, "times.missed",
-		    "%llu times a thread got a CPU and the kernel did not tell: until its next call its "
-		    "time counts as if it still waited",
+		    "%llu times a thread got a CPU and the kernel did not report it: until its "
+		    "next call its time counts as if it still waited",
 		    (unsigned long long)b->view.shared->lost.switches);
 	return err;
 }
@@ -561,8 +561,8 @@ static int bpf_finish(void *state, struct run *r)
 	if (!err && !b->load.objects)
 		err = run_note(
 		    &r->warnings, "objects",
-		    "descriptors cannot be distinguished, all are \"%s\": the kernel refuses to "
-		    "have its memory read (%s)",
+		    "descriptors cannot be distinguished, all are \"%s\": the kernel does not "
+		    "allow reading its memory (%s)",
 		    ledger_object_name(AFS_OBJECT_UNKNOWN), b->load.objects_why);
 	if (!err && b->crowded)
 		err = run_note(&r->warnings, "objects",

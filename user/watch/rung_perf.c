@@ -144,8 +144,9 @@ static int prepare(struct perf_rung *p, struct err *e)
 			       "(mount -t tracefs tracefs /sys/kernel/tracing)",
 			       strerror(-p->id_exit));
 	if (!perf_filters(p->filter))
-		return err_set(e, -E2BIG, "the kernel takes no filters as long as needed");
-	/* Of this process, only to see whether it can be had. */
+		return err_set(e, -E2BIG,
+			       "the kernel does not accept filters of the length needed");
+	/* On this process, only to see whether it is allowed. */
 	r = open_count(p, 0, 0);
 	if (r < 0)
 		return refuse(r, getpid(), e);
@@ -469,7 +470,8 @@ static int close_book(const struct perf_book *b, struct run *r)
 			err = run_book(r, name, BOOK_WITH, b->ours[i], b->theirs[i]);
 	}
 	if (!err && open)
-		err = run_note(&r->warnings, "books", "%s %s: its books stay open", b->who, why);
+		err = run_note(&r->warnings, "books", "%s %s: its counts cannot be cross-checked",
+			       b->who, why);
 	return err;
 }
 

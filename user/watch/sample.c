@@ -496,7 +496,7 @@ int sample_open(struct sample **out, unsigned int hz, size_t points, struct err 
 	if (!sample_wants_taskstats())
 		snprintf(s->no_delays, sizeof(s->no_delays),
 			 "the kernel does not account delays (" DELAYACCT
-			 " is 0): set it to 1 and start the server anew");
+			 " is 0): set it to 1 and restart the server");
 	r = s->no_delays[0] ? 0 : taskstats_open(&s->link);
 	if (r)
 		snprintf(s->no_link, sizeof(s->no_link), "taskstats: %s%s", strerror(-r),

@@ -31,13 +31,13 @@
 	X(RUNQ, "runq", "ns", "runnable, waiting for a CPU")                                       \
 	X(SLICES, "slices", "1", "times put on a CPU")                                             \
 	X(VOLUNTARY, "voluntary", "1", "switches because it waited")                               \
-	X(INVOLUNTARY, "involuntary", "1", "switches because it was pushed aside")                 \
+	X(INVOLUNTARY, "involuntary", "1", "switches because it was preempted")                    \
 	X(MINFLT, "minflt", "1", "page faults without I/O")                                        \
 	X(MAJFLT, "majflt", "1", "page faults with I/O")                                           \
 	X(BLKIO, "blkio_delay", "ns", "waiting for block I/O")                                     \
 	X(SWAPIN, "swapin_delay", "ns", "waiting for a page to be swapped in")                     \
 	X(FREEPAGES, "freepages_delay", "ns", "reclaiming memory")                                 \
-	X(THRASHING, "thrashing_delay", "ns", "waiting for a page just thrown out")                \
+	X(THRASHING, "thrashing_delay", "ns", "waiting for a page that was just evicted")          \
 	X(COMPACT, "compact_delay", "ns", "compacting memory")                                     \
 	X(IRQ, "irq_delay", "ns", "interrupted")
 

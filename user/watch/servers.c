@@ -268,7 +268,7 @@ static size_t find_metad(struct servers_entry *e, const struct census *c,
 		e->cnid_from = rules[i].told_by;
 	}
 	if (found == c->n_processes)
-		e->cnid_from = n ? "several cnid_metad run here, and nothing tells which it uses"
+		e->cnid_from = n ? "several cnid_metad run here, and which one it uses is unknown"
 				 : "no cnid_metad for it here: its CNID backend is inside afpd, or "
 				   "on another host";
 	return found;

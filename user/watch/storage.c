@@ -64,7 +64,7 @@ static const struct ladder ladders[AFS_N_STORAGE_ITEMS] = {
 				       "on_kp_writev" },
 			  .counts_only = true },
 		},
-		.last = "there is none in Linux",
+		.last = "Linux has none",
 	},
 	[AFS_STORAGE_SENDFILE] = {
 		.rung = {
@@ -74,7 +74,7 @@ static const struct ladder ladders[AFS_N_STORAGE_ITEMS] = {
 			  .program = { "on_kp_sendfile" },
 			  .counts_only = true },
 		},
-		.last = "there is none in Linux",
+		.last = "Linux has none",
 	},
 	[AFS_STORAGE_SYNC] = {
 		.rung = {

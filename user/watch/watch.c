@@ -353,9 +353,9 @@ static int warn_namespace(const struct watch *w, struct run *r)
 		return 0;
 	return run_note(
 	    &r->warnings, "watch",
-	    "this is a container with process numbers of its own, where calls cannot be "
-	    "counted in the kernel: /proc is %s. For exact counts run afpscope outside of "
-	    "the container, or start that with the host's process numbers (docker run "
+	    "this is a container with its own process numbers, where calls cannot be counted "
+	    "in the kernel: /proc is %s. For exact counts run afpscope outside of the "
+	    "container, or start the container with the host's process numbers (docker run "
 	    "--pid=host)",
 	    w->rung == &rung_proc ? "sampled" : "read, and calls are without times");
 }
