@@ -1,4 +1,4 @@
--- Of each run, the AFP commands that took most time inside the server, and where it went.
+-- For each run, the AFP commands that took most time inside the server, and where it went.
 select run, name, cast(sum(requests) as bigint) as requests,
     round(sum(time_ns) / 1e6, 1) as ms,
     round(100.0 * sum(time_ns) / sum(sum(time_ns)) over (partition by run), 1) as percent,

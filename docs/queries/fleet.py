@@ -20,7 +20,7 @@ Answer = tuple[list[str], list[tuple[Any, ...]]]
 
 
 def tables(folder: Path, sql: str) -> dict[str, list[str]]:
-    """Files of each table that the query may mean, of all runs."""
+    """Files of each table whose name occurs in the query, of all runs."""
     words = set(re.findall(r"\w+", sql))
     files: dict[str, list[str]] = {}
     for path in sorted(folder.glob("run=*/*.parquet")):
