@@ -4,7 +4,7 @@
 
 /*
  * What calls.bpf.c and the rung that loads it share besides the ledgers of events.h: the table
- * of system calls going in, the state of threads and processes coming out.
+ * of system calls as input, the state of threads and processes as output.
  */
 
 #include "bpf/events.h"
@@ -22,13 +22,13 @@
 #define AFS_COMPAT_MOVED  0x08 /* only when it moved something */
 #define AFS_CALL_MOVES    0x10 /* a positive result is a number of bytes */
 #define AFS_CALL_LOCKS    0x20 /* fcntl: AFS_CLASS_LOCK when its second argument is a lock command */
-#define AFS_CALL_NORESULT 0x40 /* what it returns says nothing: rt_sigreturn */
+#define AFS_CALL_NORESULT 0x40 /* its return value has no meaning: rt_sigreturn */
 #define AFS_CALL_EXEC     0x80 /* the kernel's own reading of the program counts as syscr, rchar */
 
 /* The argument that is the descriptor. */
 #define AFS_FD_NONE 3
 
-/* Which descriptors mean something else after the call than before. */
+/* Which descriptors the call closes or replaces. */
 enum afs_closes {
 	AFS_CLOSES_NONE,
 	AFS_CLOSES_ARG0, /* close */
@@ -38,12 +38,12 @@ enum afs_closes {
 
 /* Where the bytes are that a call moved, for following the client's connection. */
 enum afs_data {
-	AFS_DATA_NONE, /* not to be seen, or left in the socket (MSG_PEEK) */
+	AFS_DATA_NONE, /* not visible, or left in the socket (MSG_PEEK) */
 	AFS_DATA_BUF,  /* at the second argument */
 	AFS_DATA_IOV,  /* struct iovec at the second, their number in the third */
 	AFS_DATA_MSG,  /* struct msghdr at the second */
 	AFS_DATA_FILE, /* a file's: sendfile */
-	AFS_DATA_UID,  /* none: the second argument is the effective user id to be */
+	AFS_DATA_UID,  /* none: the second argument is the new effective user id */
 };
 
 /* What a call of class WAIT waits for. */
@@ -67,15 +67,15 @@ struct afs_call {
 
 /* Set before loading. */
 struct afs_setup {
-	/* Of the last, and of higher numbers: AFS_CLASS_OTHER. */
+	/* By number; the last entry, for all higher numbers, is AFS_CLASS_OTHER. */
 	struct afs_call calls[AFS_N_CALLS];
-	__u8 objects_on;  /* descriptors may be looked into */
+	__u8 objects_on;  /* descriptors can be classified */
 	__u8 requests_on; /* clients' bytes may be read */
 	__u8 trace;       /* AFS_TRACE_: which records are made; 0: none */
-	__u8 batch;       /* they are gathered: no program interrupts another on its CPU */
-	__u32 trace_wake; /* user space is woken for so many bytes of a CPU's; a power of two */
+	__u8 batch;       /* records are gathered by CPU: no program interrupts another there */
+	__u32 trace_wake; /* user space is woken after this many bytes of a CPU; a power of two */
 	__u8 column[AFS_N_STATES];        /* enum afs_column: where blocked time belongs */
-	__u8 spread[AFS_ACCOUNT_BETWEEN]; /* of requests: which of a stripe's */
+	__u8 spread[AFS_ACCOUNT_BETWEEN]; /* of requests: index in a stripe's spreads */
 };
 
 #define AFS_N_THREADS   16384
@@ -83,7 +83,7 @@ struct afs_setup {
 
 #define AFS_NR_NONE     (-1) /* in user code */
 #define AFS_NR_URING    426  /* io_uring_enter, which returns how many operations it took */
-#define AFS_NR_ASLEEP   (-2) /* found asleep in a call, nothing known about it */
+#define AFS_NR_ASLEEP   (-2) /* found asleep in an unknown call */
 
 /* Whether a thread has a CPU. */
 enum afs_off {
@@ -93,19 +93,19 @@ enum afs_off {
 	AFS_OFF_STOPPED, /* stopped by a signal, held by a debugger, or frozen */
 };
 
-/* What the request in service has taken so far, by its thread; only where there is a trace. */
+/* What the request in service has taken so far, in its thread; only with a trace. */
 struct afs_work {
 	__u64 calls;
 	__u64 ns[AFS_N_COLUMNS];
 };
 
-/* A watched thread. Only the programs write; user space looks without a system call. */
+/* A watched thread. Only the programs write; user space reads without a system call. */
 struct afs_thread {
 	__u64 seq;          /* moves at every entry and every return */
 	__u64 entered_ns;   /* when the call in progress was entered */
 	__s32 nr;           /* the call in progress; AFS_NR_ */
 	__u16 cell;         /* where it will count */
-	__u8 class, object; /* the same, taken apart */
+	__u8 class, object; /* of cell */
 	__s32 tid;          /* 0: slot not in use */
 	__u16 process;      /* its slot */
 	__u8 counting;      /* a call is being counted: not yet in every ledger */
@@ -115,17 +115,16 @@ struct afs_thread {
 	__u64 since_ns;  /* begin of the time that is in no part yet */
 	__u16 account;
 	__u8 role;
-	__u8 off;   /* enum afs_off */
-	__u8 flags; /* of the call in progress */
-	__u8 data;  /* enum afs_data, of the call in progress */
-	__u8
-	    again; /* object that a wait is for now: the call before failed, or may have; 0: none */
+	__u8 off;    /* enum afs_off */
+	__u8 flags;  /* of the call in progress */
+	__u8 data;   /* enum afs_data, of the call in progress */
+	__u8 again;  /* object that a wait now is for: its last call failed, or may have; 0: none */
 	__u8 ended;  /* also while its slot is free */
 	__u64 calls; /* that have returned */
 	/* Second cache line. */
 	__u64 task;         /* address of its struct */
-	__u64 regs;         /* of its calls' registers, always the same; 0: none seen yet */
-	__u64 woken_ns;     /* 0: not since it fell asleep */
+	__u64 regs;         /* address of its registers in calls, never changes; 0: not seen yet */
+	__u64 woken_ns;     /* 0: not woken since it fell asleep */
 	__u64 explained_ns; /* of the request in service, in parts */
 	union {
 		struct {
@@ -138,36 +137,36 @@ struct afs_thread {
 	__u32 closes; /* descriptor that the call in progress closes; AFS_FD_ */
 	__u32 fd;     /* of the call in progress */
 	__u32 slot;   /* its own */
-	__u8 found;   /* not started under our eyes: "io" is to be taken at its first call */
+	__u8 found;   /* existed before the watch: "io" is set at its first call */
 	__u8 waits;   /* for its CNID server, as "inner" says */
-	__u8 stopped; /* counts no more */
-	__u8 marking; /* the iterator is at it: what it does is not counted, but sets "moved" */
-	/* The third: what a trace needs. After it what few calls do. */
+	__u8 stopped; /* not counted any more */
+	__u8 marking; /* the iterator is setting it up: not counted, but events set "moved" */
+	/* Third cache line: for a trace. After it what few calls need. */
 	struct afs_work work;
 	__u64 begun_ns; /* of the request in service */
 	__s32 session;  /* its process's number */
-	__u16 dsi_id;   /* of the request that it works for; only where there is a trace */
-	__u8 moved;     /* what the iterator found of it is out of date */
-	__u8 used;      /* the slot was handed out before: user space clears all but this and seq */
-	/* The kernel's account when ours began; once "stopped", what it grew by since. */
+	__u16 dsi_id;   /* of the request that it works for; only with a trace */
+	__u8 moved;     /* the state found by the iterator is out of date */
+	__u8 used;      /* the slot was used before: user space clears all but this and seq */
+	/* The kernel's account when ours began; once "stopped", its growth since then. */
 	struct afs_compat io;
 	__u64 room2[7];
 };
 
 /*
- * A CNID server's thread: what it did in all. A session's: the connection it asked on last, and of
- * the thread that answers there what it had done when we fell asleep, and since.
+ * For a CNID server's thread: its totals. For a session's: the connection it asked on last, and the
+ * totals of the thread that answers there, when the session fell asleep, and since then.
  */
 struct afs_inner {
 	__u64 total[AFS_N_INSIDE];
 	__u64 base[AFS_N_INSIDE];
 	__u64 waited[AFS_N_INSIDE];
 	__u64 link;   /* key of the connection; 0: none yet */
-	__u32 server; /* slot + 1 of the thread that "base" is of; 0: not known, nor is "base" */
+	__u32 server; /* slot + 1 of the thread of "base"; 0: not known, and "base" is not valid */
 	__u32 spare;
 };
 
-/* A CNID connection. Slots are used again: a thread is the one meant as long as it has the number.
+/* A CNID connection. Slots are reused: a thread is the same one only if its tid is the same.
  */
 struct afs_link {
 	__u32
@@ -179,7 +178,7 @@ struct afs_link {
 
 #define AFS_N_LINKS 16384
 
-/* A descriptor of a process that was looked at after a moment. */
+/* A descriptor of a process, with the present looked_ns of struct afs_process. */
 struct afs_seen_key {
 	__u64 looked_ns;
 	__u32 process, fd;
@@ -188,22 +187,22 @@ struct afs_seen_key {
 struct afs_seen {
 	__u64 link; /* of a CNID connection: its key */
 	__u32 object;
-	__u32 asked; /* calls of the one who asks, up to 3 */
+	__u32 asked; /* calls of the asking end, up to 3 */
 };
 
 #define AFS_N_SEEN  16384
 
-#define AFS_FD_NO   0xffffffffu /* "fd" of a call that takes none; only where there is a trace */
+#define AFS_FD_NO   0xffffffffu /* "fd" of a call that takes none; only with a trace */
 #define AFS_FD_ALL  0xffffffffu
 #define AFS_FD_KEEP 0xfffffffeu /* closes none */
 
-/* Descriptors whose object the process itself remembers, as long as no call closes them. */
+/* Descriptors whose object is remembered in afs_process, until a call closes them. */
 #define AFS_N_FDS 256
 
 /* A watched process. */
 struct afs_process {
 	__s32 tgid;
-	__u32 used;   /* the slot was handed out before: user space clears all but this */
+	__u32 used;   /* the slot was used before: user space clears all but this */
 	__u32 role;   /* enum afs_role */
 	__s32 parent; /* slot; -1: chosen by user space */
 	__u32 threads;
@@ -211,14 +210,14 @@ struct afs_process {
 	__u32 epoch;   /* of struct afs_inodes when "object" was begun */
 	__u32 serving; /* slot + 1 of the thread that reads the client's socket */
 	__u32 uid;     /* effective, not 0; 0: not seen yet */
-	__u32 told;    /* its session's begin is a record */
+	__u32 told;    /* a record of its session's begin was made */
 	__u64 begun_ns, ended_ns;
-	__u64 looked_ns;          /* what was seen of its descriptors before is forgotten */
+	__u64 looked_ns;          /* entries of descriptors before this time are not valid */
 	struct afs_compat kernel; /* the kernel's account of the threads that have ended */
-	__u8 object[AFS_N_FDS];   /* enum afs_object + 1; 0: not told yet */
+	__u8 object[AFS_N_FDS];   /* enum afs_object + 1; 0: not known yet */
 };
 
-/* What is left of the bytes that a call moved. */
+/* The rest of the bytes that a call moved. */
 struct afs_cursor {
 	__u64 total;
 	__u64 at, left;   /* the piece of memory */
@@ -227,21 +226,21 @@ struct afs_cursor {
 
 #define AFS_IN_FRAME 32 /* "have": the header is complete */
 
-/* A frame on its way, in one direction of a client's connection. */
+/* The current frame in one direction of a client's connection. */
 struct afs_flow {
 	__u8 head[24]; /* 16 bytes and, in a request, the AFP command's number */
 	__u32 have;    /* of these */
 	__u32 answers; /* outgoing: the frame is the reply to the request in service */
 	__u64 skip;    /* bytes to its end */
 	__u64 frames, bytes;
-	__u64 unknown; /* bytes that belong to no frame we could tell */
-	__u64 early;   /* the same, of a connection that was there before, until its first frame */
+	__u64 unknown; /* bytes in no frame that was recognized */
+	__u64 early;   /* the same, before the first frame of a connection older than the watch */
 	__u32 lost;    /* looking for the begin of a frame */
 	__s32 result;
 	struct afs_cursor cursor;
 };
 
-/* Requests that were read and are not answered yet: n alike, with ids that follow each other. */
+/* Requests that were read and are not answered yet: n of the same kind with consecutive ids. */
 struct afs_queued {
 	__u16 id, account;
 	__u32 bytes; /* of each */
@@ -251,11 +250,11 @@ struct afs_queued {
 #define AFS_N_QUEUED 256
 
 /*
- * FPOpenVol as it came: without the command's number a byte 0, the bitmap, and the volume's name
- * with its length before it. What stands behind the name, a password, is not copied.
+ * FPOpenVol as received, without the command's number: a byte 0, the bitmap, and the volume's name
+ * with its length before it. What follows the name, a password, is not copied.
  */
 #define AFS_OPENVOL     24
-#define AFS_OPENVOL_LEN 64 /* of it are kept at most one less */
+#define AFS_OPENVOL_LEN 64 /* at most one byte less is kept */
 #define AFS_OPENVOL_AT  3  /* the name's length */
 
 struct afs_openvol {
@@ -267,8 +266,8 @@ struct afs_openvol {
 	};
 };
 
-#define AFS_N_OPENVOL 4 /* on their way: by DSI id */
-#define AFS_N_VOLUMES 4 /* of a session, that are named */
+#define AFS_N_OPENVOL 4 /* not answered yet: by DSI id */
+#define AFS_N_VOLUMES 4 /* of a session, kept by name */
 
 /* The client's connection of a process; index as in "process". */
 struct afs_stream {
@@ -281,9 +280,9 @@ struct afs_stream {
 	__u64 ns;                /* of the answered */
 	__u64 bytes_in, bytes_out;
 	__u16 port, family; /* the client's, family 0: not known */
-	__u32 found;        /* it was there before the watch */
+	__u32 found;        /* it existed before the watch */
 	__u8 ip[16];
-	/* Volumes that it opened, each once; 0 in the bitmap's place, and behind the name. */
+	/* Volumes that it opened, each once; 0 in the bitmap's place, and after the name. */
 	__u32 n_volumes, more_volumes; /* of volume; how often others were opened */
 	struct afs_openvol opening[AFS_N_OPENVOL];
 	struct afs_openvol volume[AFS_N_VOLUMES];
@@ -308,20 +307,20 @@ struct afs_spread {
 	__u64 min_ns, max_ns; /* in that span */
 };
 
-/* Commands that have a name have one each. The first takes all others', and is not read. */
+/* One for each command with a name. The first is for all others, and is not read. */
 #define AFS_N_SPREADS 96
 
 /* What a CPU counts and remembers; written by its programs only. */
 struct afs_stripe {
 	/*
-	 * Records that it gathers while it runs watched threads, each with its head, and hands over
-	 * when the thread leaves it or there is no room for the next: one hand-over for many
-	 * costs less than one for each.
+	 * Records that it gathers while it runs watched threads, each with its head, and submits
+	 * when the thread leaves it or the next does not fit: submitting many at once costs less
+	 * than one by one.
 	 */
 	__u64 handed_len; /* bytes so far */
 	__u32 batch_len;
 	__u32 batch_n[AFS_N_STREAMS]; /* by stream */
-	__u32 slot; /* + 1 of the watched thread that it ran last: a hint; 0: none */
+	__u32 slot; /* slot + 1 of the watched thread that it ran last: a hint; 0: none */
 	__u32 room[5];
 	__u8 batch[AFS_BATCH_LEN];
 	struct afs_part part[AFS_N_PARTS];
@@ -332,7 +331,7 @@ struct afs_stripe {
 	struct afs_result result[AFS_N_RESULTS];
 } __attribute__((aligned(64)));
 
-/* An inode with a meaning that the kernel cannot know. */
+/* An inode whose role the programs cannot see. */
 struct afs_inode {
 	__u64 ino;
 	__u32 dev;    /* the kernel's: major << 20 | minor; 0: any */
@@ -342,7 +341,7 @@ struct afs_inode {
 #define AFS_N_INODES 8
 #define AFS_N_PORTS  8
 
-/* The inodes user space knows about. A new epoch makes the programs look at descriptors anew. */
+/* The inodes user space has found. After a new epoch descriptors are classified again. */
 struct afs_inodes {
 	__u32 n_sockets, n_files, n_dirs, n_ports, epoch, spare;
 	struct afs_inode socket[AFS_N_INODES];
@@ -354,21 +353,21 @@ struct afs_inodes {
 	} port[AFS_N_PORTS];
 };
 
-/* What the programs could not do. */
+/* Counts what the programs could not do. */
 struct afs_lost {
 	__u64 thread_slots;           /* threads not watched: no slot */
 	__u64 process_slots;          /* threads not watched: no slot for their process */
 	__u64 storage;                /* threads not watched: the kernel refused a task storage */
 	__u64 parts;                  /* calls and times in AFS_ACCOUNT_MORE: no part left */
-	__u64 steps;                  /* reads and writes with more frames than one look takes */
-	__u64 results;                /* result codes that found no room */
+	__u64 steps;                  /* reads and writes with more frames than are followed */
+	__u64 results;                /* result codes that did not fit */
 	__u64 records[AFS_N_STREAMS]; /* of a trace: no room in the buffer */
 	__u64 links;                  /* CNID connections forgotten: no room */
-	__u64 switches;               /* a thread was on a CPU, and we had not been told */
-	__u64 uring;                  /* operations that threads had io_uring do */
+	__u64 switches;               /* a thread got a CPU without an event */
+	__u64 uring;                  /* operations submitted to io_uring */
 };
 
-/* Which process the iterator marks, and what came of it. */
+/* Which process the iterator marks, and the result. */
 struct afs_mark {
 	__s32 tgid;
 	__u32 role;
@@ -376,10 +375,10 @@ struct afs_mark {
 	__u32 marked;  /* threads, in this pass */
 	__u32 failed;  /* threads, in this pass: no slot, or no task storage */
 	__u32 account; /* of its first thread */
-	__u64 task;    /* the one at hand */
+	__u64 task;    /* the current one */
 };
 
-/* Slots that user space has cleared: the marker's next pass makes them free. */
+/* Slots that user space has cleared: the marker's next pass makes them available. */
 #define AFS_N_RELEASE 64
 
 struct afs_release {
@@ -387,16 +386,16 @@ struct afs_release {
 	__u32 thread[AFS_N_RELEASE], process[AFS_N_RELEASE];
 };
 
-/* In .bss: seen by user space through a mapping. */
+/* In .bss: user space reads it through a mapping. */
 struct afs_shared {
-	__u32 stopping; /* a thread's next call is not counted any more */
+	__u32 stopping; /* from each thread's next call on nothing is counted */
 	__u32 n_newborn;
 	struct afs_release release;
 	struct afs_inodes inodes;
 	struct afs_lost lost;
 	struct afs_mark mark;
-	__u64 span; /* numbers the times of which extremes are wanted; from 1 on */
-	__u32 n_threads, n_processes, n_parts; /* slots in use until now, all in front */
+	__u64 span; /* number of the interval for minimum and maximum; from 1 on */
+	__u32 n_threads, n_processes, n_parts; /* slots used so far: the first ones */
 	__u32 n_begun;                         /* processes watched until now */
 	__u32 n_unserved, spare;               /* CNID connections whose server is not watched */
 	__u32 part_key[AFS_N_PARTS];           /* row * AFS_N_STATES + state */

@@ -3,8 +3,8 @@
 #define AFS_COUNT_H
 
 /*
- * A system call begins and ends: what it is, what it was made on, whose work it is, and every
- * ledger's share of it.
+ * Begin and end of a system call: its class, its object, the account it belongs to, and its entry
+ * in every ledger.
  */
 
 #include "bpf/hist.h"
@@ -28,7 +28,7 @@ static __always_inline bool moves_bytes(__u32 class)
 	       class == AFS_CLASS_SEND;
 }
 
-/* Of which descriptor the call is; remembers what leave() will need. */
+/* The descriptor of the call; saves what leave() will need. */
 static __always_inline __u32 enter_fd(struct afs_thread *t, __u64 task, const struct afs_call *call,
 				      const unsigned long arg[4])
 {
@@ -61,7 +61,7 @@ static __always_inline __u32 enter_fd(struct afs_thread *t, __u64 task, const st
 	return object;
 }
 
-/* Where the bytes of the call will be seen when it returns. */
+/* Saves where the bytes of the call are when it returns. */
 static __always_inline void enter_data(struct afs_thread *t, const struct afs_call *call,
 				       __u32 object, const unsigned long arg[4])
 {
@@ -79,7 +79,7 @@ static __always_inline void enter_data(struct afs_thread *t, const struct afs_ca
 	t->len = arg[2];
 }
 
-/* splice: nobody sees what is taken from the client's connection, but how much it is. */
+/* splice: of bytes taken from the client's connection only the number is visible. */
 static __always_inline bool is_from_client(struct afs_thread *t, __u64 task,
 					   const struct afs_call *call, __u32 fd)
 {
@@ -91,7 +91,7 @@ static __always_inline bool is_from_client(struct afs_thread *t, __u64 task,
 	return p && object_of(p, t->process, task, fd) == AFS_OBJECT_CLIENT;
 }
 
-/* What a thread's account grew by. */
+/* The growth of a thread's account. */
 static __always_inline struct afs_compat io_since(const struct afs_thread *t, const void *task)
 {
 	struct afs_compat io = io_of(task);
@@ -105,7 +105,7 @@ static __always_inline struct afs_compat io_since(const struct afs_thread *t, co
 	return io;
 }
 
-/* The kernel's own account: where ours begins and ends, and what exec adds. false: it ended. */
+/* Notes the kernel's account when ours begins and ends, and before exec. false: ours has ended. */
 static __always_inline bool enter_io(struct afs_thread *t, const void *task)
 {
 	struct afs_compat io;
@@ -126,7 +126,7 @@ static __always_inline bool enter_io(struct afs_thread *t, const void *task)
 	return false;
 }
 
-/* Another thread of the process reads the client's requests by now. */
+/* Whether another thread of the process now reads the client's requests. */
 static __always_inline bool is_relieved(const struct afs_thread *t)
 {
 	const struct afs_process *p = process_of(t);
@@ -134,7 +134,7 @@ static __always_inline bool is_relieved(const struct afs_thread *t)
 	return p && p->serving && p->serving != t->slot + 1;
 }
 
-/* Where the call will count. */
+/* Sets where the call will be counted. */
 static __always_inline void enter_cell(struct afs_thread *t, __u32 class, __u32 object)
 {
 	t->class = class;
@@ -143,7 +143,7 @@ static __always_inline void enter_cell(struct afs_thread *t, __u32 class, __u32 
 	t->part = part_of(t, AFS_STATE(class, object));
 }
 
-/* Of a wait: the object it is for. One for a time is for the database that the call before met. */
+/* The object that a wait is for. A sleep is for the database if the previous call was on that. */
 static __always_inline __u32 enter_wait(struct afs_thread *t, __u8 waits)
 {
 	if (t->role == AFS_ROLE_CNID && waits == AFS_WAITS_READY &&
@@ -154,7 +154,7 @@ static __always_inline __u32 enter_wait(struct afs_thread *t, __u8 waits)
 	return t->again;
 }
 
-/* task, and its address, where it is not the one that runs. */
+/* task and its address: only if it is not the one that runs. */
 static __always_inline void enter(struct afs_stripe *s, struct afs_thread *t, void *task,
 				  __u64 address, long nr, const unsigned long arg[4])
 {
@@ -201,7 +201,7 @@ static __always_inline void enter(struct afs_stripe *s, struct afs_thread *t, vo
 	t->seq++;
 }
 
-/* Once more after the call: another thread may have looked at the descriptor meanwhile. */
+/* Again after the call: another thread may have classified the descriptor meanwhile. */
 static __always_inline void forget_closed(const struct afs_thread *t)
 {
 	struct afs_process *p = process_of(t);
@@ -314,8 +314,8 @@ static __always_inline void leave_uid(struct afs_thread *t)
 }
 
 /*
- * What a wait is for that comes now: a socket that was not ready, for the client to take, for the
- * CNID to answer; or, for a time, the CNID database, which another has locked.
+ * Notes what the next wait is for: the client's or the CNID server's socket, which was not ready;
+ * or, if it is a sleep, the CNID database, which another process has locked.
  */
 static __always_inline void note_again(struct afs_thread *t, long ret)
 {

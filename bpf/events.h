@@ -56,7 +56,7 @@
 	X(LOG, "log")                                                                              \
 	X(PIPE, "pipe") /* afpd 4.5: mostly its own self-pipe */                                   \
 	X(OTHER, "other")                                                                          \
-	X(UNKNOWN, "unknown") /* this rung cannot tell */
+	X(UNKNOWN, "unknown") /* this rung does not distinguish objects */
 
 enum afs_role {
 #define X(name, text) AFS_ROLE_##name,
@@ -114,7 +114,7 @@ enum afs_account_number {
 	AFS_ACCOUNT_BETWEEN = 272, /* the serving thread between requests */
 	AFS_ACCOUNT_THREADS,       /* other threads of a process that serves a client */
 	AFS_ACCOUNT_NONE,          /* no client: the parent of all sessions, helpers */
-	AFS_ACCOUNT_MORE,          /* no room to tell: counted, but not by account */
+	AFS_ACCOUNT_MORE,          /* no room: counted, but not by account */
 	AFS_N_ACCOUNTS
 };
 
@@ -152,13 +152,13 @@ struct afs_account {
 	__u64 errors; /* of these, with a result other than 0 */
 	__u64 bytes_in, bytes_out;
 	__u64 ns;             /* of the answered, begin to end */
-	__u64 unexplained_ns; /* of this, in no part */
+	__u64 unexplained_ns; /* of these ns, in no part */
 	__u64 unexplained;    /* requests of whose time more than 1 % is in no part */
 	__u64 inside[AFS_N_INSIDE];
 };
 
 /*
- * Time histogram of the requests of one account, in the same way but finer: a bucket is at most
+ * Time histogram of the requests of one account, of the same kind but finer: a bucket is at most
  * 1/16 of its value wide.
  */
 #define AFS_REQUEST_BITS    4
@@ -171,12 +171,12 @@ struct afs_result {
 	__u64 n;
 };
 
-/* A table of results, and how many places one may be at; a spectest makes some 400. */
+/* A table of results, and how many places are tried for one; a spectest makes some 400. */
 #define AFS_RESULT_BITS  10
 #define AFS_N_RESULTS    (1 << AFS_RESULT_BITS)
 #define AFS_RESULT_TRIES 32
 
-/* The first of these places: codes are neighbours, their places are not. */
+/* The first of these places: a hash, as codes are close to each other. */
 static inline __u32 afs_result_index(__u32 account, __s32 code)
 {
 	return (((__u32)code ^ account << 16) * 0x9e3779b1u) >> (32 - AFS_RESULT_BITS);

@@ -3,9 +3,9 @@
 #define AFS_KERNEL_H
 
 /*
- * The few kernel types the programs look into, with the few members they use. Everything after
- * three underscores in a name is ignored when the loader looks for the running kernel's type, and
- * preserve_access_index makes it look up every member's place there: no layout is written here.
+ * The few kernel types the programs read, with the few members they use. Everything after three
+ * underscores in a name is ignored when the loader looks for the running kernel's type, and
+ * preserve_access_index makes it look up every member's offset there: no layout is fixed here.
  */
 
 #include <linux/bpf.h>
@@ -51,7 +51,7 @@ struct in6_addr___afs {
 struct sock_common___afs {
 	unsigned short skc_family;
 	__u16 skc_num;    /* local port, in host order */
-	__be16 skc_dport; /* the peer's */
+	__be16 skc_dport; /* remote port */
 	__be32 skc_daddr;
 	struct in6_addr___afs skc_v6_daddr;
 };
@@ -66,7 +66,8 @@ struct socket___afs {
 };
 
 struct unix_sock___afs {
-	struct path___afs path; /* of the file that it, or who accepted it, is bound to */
+	struct path___afs
+	    path; /* of the file that it, or the socket that accepted it, is bound to */
 	struct sock___afs *peer;
 };
 
@@ -94,7 +95,8 @@ struct task_struct___afs {
 	void *bpf_storage;
 };
 
-/* States of a task that is stopped, held by a debugger, or frozen; and its cgroup freezes it. */
+/* States of a task that is stopped, held by a debugger, or frozen; jobctl bit of a frozen cgroup.
+ */
 #define AFS_TASK_HELD   (0x4 | 0x8 | 0x8000)
 #define AFS_TRAP_FREEZE (1ul << 23)
 

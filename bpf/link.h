@@ -4,13 +4,13 @@
 
 /*
  * CNID connections: which thread of a session asks on one, and which thread of its CNID server
- * answers there. Each end learns of the other by what they have in common, whichever is seen first.
+ * answers there. The two ends are matched by a common key, whichever is seen first.
  */
 
 #include "bpf/object.h"
 #include "bpf/time.h"
 
-/* What is known of an end. task: as object_look takes it. */
+/* What is known of an end. task: as for object_look. */
 static __always_inline struct afs_seen *end_at(const struct afs_process *p, __u32 slot, __u64 task,
 					       __u32 fd)
 {
@@ -57,8 +57,8 @@ __noinline int link_ask(__u32 slot, __u64 task, __u32 fd)
 	l = s ? link_at(s) : NULL;
 	if (!s || !l)
 		return 0;
-	/* The second request, the first has an answer, and nobody read it: user space has to look.
-	 */
+	/* At the second request the first was answered, but no watched thread read it: user space
+	 * must look for the server. */
 	if (s->asked < 3 && ++s->asked == 3 && !l->server)
 		AFS_COUNT(shared.n_unserved);
 	own->link = s->link;
@@ -69,7 +69,7 @@ __noinline int link_ask(__u32 slot, __u64 task, __u32 fd)
 	return 0;
 }
 
-/* A CNID server's thread read a request: from now on it works for the one who sent it. */
+/* A CNID server's thread has read a request: from now on it works for its sender. */
 __noinline int link_serve(__u32 slot)
 {
 	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot), *asker;

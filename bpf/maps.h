@@ -3,10 +3,9 @@
 #define AFS_MAPS_H
 
 /*
- * Everything the programs keep, and how they find a thread's. One source makes two objects: with
- * AFS_BY_TID a thread is found by its number in a hash, for kernels before 5.11, which have no
- * storage in the task itself; such an object reads the kernel's memory with bpf_probe_read_kernel
- * throughout.
+ * All data of the programs, and how they find that of a thread. One source makes two objects: with
+ * AFS_BY_TID a thread is found by its number in a hash, for kernels before 5.11, which have no task
+ * storage; that object reads the kernel's memory only with bpf_probe_read_kernel.
  */
 
 #include "bpf/calls.h"
@@ -19,10 +18,10 @@
 /* Set before loading. */
 const volatile struct afs_setup setup = { .objects_on = 1, .requests_on = 1 };
 
-/* In .bss: seen by user space through a mapping. */
+/* In .bss: user space reads it through a mapping. */
 struct afs_shared shared;
 
-/* A slot in "thread" + 1, of every watched thread. */
+/* For every watched thread its slot in "thread" + 1. */
 struct {
 #ifdef AFS_BY_TID
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -36,7 +35,7 @@ struct {
 	__type(value, __u32);
 } watched SEC(".maps");
 
-/* Threads that were announced and have made no call yet, by number: a slot + 1. */
+/* New threads that have made no call yet, by number: slot + 1. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, AFS_N_THREADS);
@@ -62,8 +61,8 @@ AFS_ARRAY(row, AFS_N_ROLES *AFS_N_ACCOUNTS, struct afs_row);
 AFS_ARRAY(stripe, 1, struct afs_stripe); /* one for every CPU: user space sets how many */
 
 /*
- * Free slots, filled by user space, the first on top: one that was in use is taken before one that
- * never was, so all that were are in front.
+ * Free slots, filled by user space, the first on top: used slots are taken again before unused
+ * ones, so that all used ones are the first.
  */
 #define AFS_FREE(name, n)                                                                          \
 	struct {                                                                                   \
@@ -77,9 +76,8 @@ AFS_FREE(free_process, AFS_N_PROCESSES);
 AFS_FREE(free_part, AFS_N_PARTS);
 
 /*
- * CNID connections, by what both their ends have in common; and descriptors: those that are ends of
- * such connections, and any beyond the process's own table. What had to make room for others is
- * looked at again.
+ * CNID connections, by a key common to both ends; and descriptors: the ends of such connections,
+ * and any beyond the process's own table. An evicted entry is looked up again.
  */
 #define AFS_LRU(name, n, by, of)                                                                   \
 	struct {                                                                                   \
@@ -92,16 +90,16 @@ AFS_FREE(free_part, AFS_N_PARTS);
 AFS_LRU(link, AFS_N_LINKS, __u64, struct afs_link);
 AFS_LRU(seen, AFS_N_SEEN, struct afs_seen_key, struct afs_seen);
 
-/* Records of a trace; a page, where there is none. */
+/* Records of a trace; a single page without one. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
 } records SEC(".maps");
 
-/* For what is no part of the way that most calls take. */
+/* For conditions that are false in most calls. */
 #define AFS_RARE(condition) __builtin_expect(!!(condition), 0)
 
-/* Adds where nothing else writes: neither another CPU nor an interrupt. */
+/* Adds 1 atomically. */
 #define AFS_COUNT(counter) __sync_fetch_and_add(&(counter), 1)
 
 #ifdef AFS_BY_TID
@@ -120,8 +118,8 @@ static __always_inline void *current_task(void)
 }
 
 /*
- * true: "i", a local variable, is one of n. Where it is then added to an address the verifier knows
- * that, too: the compiler cannot have added it before.
+ * true: "i", a local variable, is below n. The barrier keeps the compiler from adding it to an
+ * address before the check, so that the verifier knows the bound.
  */
 #define AFS_BELOW(i, n)                                                                            \
 	({                                                                                         \
@@ -149,7 +147,7 @@ static __always_inline struct afs_thread *thread_at(__u32 *slot)
 	return bpf_map_lookup_elem(&thread, &i);
 }
 
-/* NULL: not watched, or its time is up and its slot is not its own any more. */
+/* NULL: not watched, or it has ended and its slot was taken back. */
 static __always_inline struct afs_thread *thread_known(void *task)
 {
 	const struct task_struct___afs *in = task;
@@ -181,8 +179,8 @@ static __always_inline struct afs_thread *thread_current(void)
 }
 
 /*
- * The watched thread that this CPU ran last: a guess at the one at hand, which the caller confirms
- * by an address in it. Not one that has ended: its addresses may be another's by now.
+ * The watched thread that this CPU ran last: a guess at the current one, which the caller confirms
+ * by an address in it. Not a thread that has ended: its addresses may have been reused.
  */
 static __always_inline struct afs_thread *thread_hinted(struct afs_stripe *s)
 {

@@ -3,8 +3,8 @@
 #define AFS_OBJECT_H
 
 /*
- * What a descriptor of the current task is, told from the kernel's own structures. The array of
- * open files cannot be followed with types, so everything from there on is read with
+ * Classifies a descriptor of the current task by the kernel's own structures. The array of open
+ * files cannot be followed with types, so everything from there on is read with
  * bpf_probe_read_kernel, which a locked down kernel refuses: then this file's code is dead
  * (see setup.objects_on) and all descriptors are AFS_OBJECT_UNKNOWN.
  */
@@ -37,7 +37,7 @@ static __always_inline __u32 object_in(const struct afs_inode *list, __u32 n,
 	return AFS_N_OBJECTS;
 }
 
-/* Whether the name, of the length of ".AppleDouble", is that. */
+/* Whether a name as long as ".AppleDouble" is that. */
 static __always_inline bool object_is_appledouble(const unsigned char *name)
 {
 	char text[12] = {};
@@ -87,7 +87,7 @@ static __always_inline __u32 object_of_file(const struct file___afs *file,
 /* One end of a connection. Ports in host order. */
 struct end {
 	__u16 family, local, peer;
-	__u64 other; /* Unix: the peer's struct sock */
+	__u64 other; /* Unix: the other end's struct sock */
 };
 
 static __always_inline struct sock___afs *end_of(struct end *out, const struct file___afs *file)
@@ -210,14 +210,14 @@ static __always_inline __u32 object_of_file_at(const struct file___afs *file,
 	}
 }
 
-/* An index that the verifier believes in; only for fd < AFS_N_FDS. */
+/* An index that the verifier accepts; only for fd < AFS_N_FDS. */
 static __always_inline __u32 fd_index(__u32 fd)
 {
 	barrier_var(fd);
 	return fd & (AFS_N_FDS - 1);
 }
 
-/* Who the client is, for the session's label. */
+/* Notes the client's address, for the session's label. */
 static __always_inline void note_client(struct afs_stream *s, const struct file___afs *file)
 {
 	const struct sock___afs *sk;
@@ -234,7 +234,7 @@ static __always_inline void note_client(struct afs_stream *s, const struct file_
 	s->family = end.family;
 }
 
-/* What both ends of a CNID connection have in common; asks: the end that sends requests. */
+/* The key common to both ends of a CNID connection; asks: the end that sends requests. */
 static __always_inline __u64 link_of(const struct file___afs *file, bool asks)
 {
 	struct end end = {};
@@ -278,7 +278,7 @@ __noinline int forget_all(__u32 slot)
 	return 0;
 }
 
-/* What is beyond the process's own table. A connection ends with the end of the one who asks. */
+/* Forgets a descriptor in "seen", and its connection if it is the asking end. */
 __noinline int forget_seen(__u32 slot, __u32 fd)
 {
 	struct afs_process *p = process_at(slot);
@@ -316,8 +316,8 @@ static __always_inline void forget(struct afs_process *p, __u32 slot, __u32 fd)
 }
 
 /*
- * Looks, and remembers until a call closes the descriptor. AFS_OBJECT_NONE: it is not open. task:
- * the address of its struct, 0: the one that runs. A global function: verified once.
+ * Classifies a descriptor, and remembers it until a call closes it. AFS_OBJECT_NONE: not open.
+ * task: the address of its struct, 0: the one that runs. A global function: verified once.
  */
 __noinline __u32 object_look(__u32 slot, __u64 task, __u32 fd)
 {

@@ -7,8 +7,7 @@
 /*
  * AFP commands that name a file or a directory: X(number, offset of the path's type in the
  * command). In all of them the volume is at 2 and the directory's id at 4; of two names the first
- * is told (AFP reference; those that this program sends are held against the server's view by the
- * tests).
+ * is used (AFP reference; for those that this program sends the tests compare with the server).
  */
 #define AFS_PATHS(X)                                                                               \
 	X(5, 14)  /* FPCopyFile */                                                                 \
@@ -49,19 +48,19 @@ static const __u8 afs_path_at[256] = {
 #define AFS_PATH_VOLUME 2
 #define AFS_PATH_DIR    4
 
-/* The longest: 30, type, hint and length of UTF-8, 255 bytes. */
+/* The longest: offset 30, then type, hint and length of UTF-8, and 255 bytes. */
 #define AFS_NAMED_LEN 292
 
-/* Such a command as it came: on its way to user space only, which makes a record of it. */
+/* Such a command as received: only sent to user space, which makes a record of it. */
 struct afs_named {
 	__u64 timestamp; /* the read that brought it returned */
 	__u32 session;
 	__u16 dsi_id;
 	__u8 command;
 	__u8 spare;
-	__u16 len; /* of bytes that could be read; what is missing was not there yet */
+	__u16 len; /* of bytes that could be read; the rest had not arrived yet */
 	__u16 spare2;
-	__u8 bytes[AFS_NAMED_LEN]; /* of the command, from the one behind its number */
+	__u8 bytes[AFS_NAMED_LEN]; /* of the command, after its number */
 };
 
 #endif

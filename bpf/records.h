@@ -202,10 +202,12 @@ struct afs_record_head {
 	__u32 len;    /* bytes from this head to the next */
 };
 
-/* What is wanted: bits. */
+/* Which records are made: bits. */
 #define AFS_TRACE_SMALL 1 /* requests and sessions */
 #define AFS_TRACE_CALLS 2 /* calls and waits */
-#define AFS_TRACE_NAMES 4 /* what becomes names and texts: struct afs_named (bpf/paths.h) */
+#define AFS_TRACE_NAMES                                                                            \
+	4 /* struct afs_named (bpf/paths.h), from which names and texts are made                   \
+	   */
 
 _Static_assert(sizeof(struct afs_record_requests) == 144, "no padding");
 _Static_assert(sizeof(struct afs_record_calls) == 56, "no padding");

@@ -3,7 +3,7 @@
 #define AFS_REQUEST_H
 
 /*
- * Which AFP command a thread works for, told by the bytes of the client's connection alone (DSI:
+ * Which AFP command a thread works for, found only from the bytes of the client's connection (DSI:
  * AFP over TCP/IP, "Data Stream Interface": 16-byte header, big-endian: flags 1, command 1,
  * id 2, offset or result 4, length 4, reserved 4; the AFP command's number is the first byte after
  * it). Any split of the stream into reads and writes, any number of frames in one.
@@ -67,8 +67,8 @@ static __always_inline void request_next(struct afs_stripe *stripe, struct afs_t
 }
 
 /*
- * Counts a result other than 0. Open addressing: an entry never goes away. Each CPU has a table of
- * its own, which nothing else writes. A global function: verified once.
+ * Counts a result other than 0. Open addressing: entries are never removed. Each CPU has its own
+ * table, which nothing else writes. A global function: verified once.
  */
 __noinline int result_count(__u32 number, __s32 code)
 {
@@ -176,7 +176,7 @@ static __always_inline bool opens_volume(const struct afs_flow *f)
 	return !f->head[0] && f->head[1] == DSI_COMMAND && f->head[DSI_HEAD] == AFS_OPENVOL;
 }
 
-/* The begin of the next frame is not known any more. */
+/* From here on the begin of the next frame is unknown. */
 static __always_inline void lose(struct afs_flow *f)
 {
 	if (f->lost && !f->frames)
@@ -189,7 +189,7 @@ static __always_inline void lose(struct afs_flow *f)
 	f->cursor.total = 0;
 }
 
-/* More of the kind that came last; a client that pipelines has thousands of these on their way. */
+/* Adds to the last entry if it is the same kind; a pipelining client has thousands in flight. */
 static __always_inline bool queue_more(struct afs_stream *s, const struct afs_queued *q)
 {
 	struct afs_queued *last = &s->queue[(s->first + s->n - 1) % AFS_N_QUEUED];
@@ -228,7 +228,7 @@ static __always_inline void frame_in(struct afs_stripe *stripe, struct afs_threa
 		request_begin(stripe, t, &s->queue[i], begin_ns);
 }
 
-/* Takes the oldest out unanswered: k entries, and skip of the one after them. */
+/* Removes the oldest as unanswered: k entries, and skip requests of the next one. */
 static __always_inline void queue_drop(struct afs_stream *s, __u32 k, __u32 skip)
 {
 	struct afs_queued *q;
@@ -245,8 +245,8 @@ static __always_inline void queue_drop(struct afs_stream *s, __u32 k, __u32 skip
 }
 
 /*
- * Replies come in order. One that skips requests ends them unanswered; one to none of the oldest
- * ends these when there are more, so that what was mistaken for requests does not stay.
+ * Replies come in order. If one skips requests, these end unanswered; if one fits none of the
+ * oldest and there are more, the oldest end, so that bytes mistaken for requests do not stay.
  */
 static __always_inline void frame_out(struct afs_stripe *stripe, struct afs_thread *t,
 				      struct afs_stream *s, struct afs_flow *f, __u32 len,
@@ -282,7 +282,7 @@ static __always_inline void frame_out(struct afs_stripe *stripe, struct afs_thre
 	f->bytes = len + DSI_HEAD;
 }
 
-/* Whether this can be the header of a frame; stricter where none was expected. */
+/* Whether this can be the header of a frame; stricter while looking for one. */
 static __always_inline bool is_head(const struct afs_flow *f)
 {
 	const __u8 *head = f->head;
@@ -299,7 +299,7 @@ static __always_inline void advance(struct afs_cursor *c, __u64 n)
 	c->total -= n;
 }
 
-/* Takes header bytes; false: they are no header, or not to be read. */
+/* Reads header bytes; false: not a header, or not readable. */
 static __always_inline bool take_head(struct afs_flow *f, struct afs_cursor *c, int way, __u32 *len)
 {
 	__u32 want = way == TO_SERVER ? DSI_HEAD + 1 : DSI_HEAD, have = f->have & 31, n, extra;
@@ -310,8 +310,7 @@ static __always_inline bool take_head(struct afs_flow *f, struct afs_cursor *c, 
 		n = c->left;
 	n &= 31;
 	if (!have) {
-		/* By way of the stack: a kernel that checks where it copies to knows that fastest.
-		 */
+		/* Via the stack: the kernel's check of a copy's destination is fastest there. */
 		if (bpf_probe_read_user(head, n, (void *)c->at))
 			return false;
 		__builtin_memcpy(f->head, head, sizeof(f->head));
@@ -329,7 +328,7 @@ static __always_inline bool take_head(struct afs_flow *f, struct afs_cursor *c, 
 	if (!is_head(f))
 		return false;
 	*len = be32(f->head + 8);
-	/* The byte after the header belongs to this frame only when it has more than that. */
+	/* The byte after the header belongs to this frame only if the frame is not empty. */
 	extra = have - DSI_HEAD;
 	if (extra && !*len) {
 		n -= extra;
@@ -410,8 +409,8 @@ static __always_inline void frame_named(struct afs_stripe *stripe, const struct 
 }
 
 /*
- * One step through what a call moved: a frame, or as much of it as one piece of memory holds.
- * false: that was all.
+ * One step through the bytes that a call moved: a frame, or as much of it as one piece of memory
+ * holds. false: that was all.
  */
 static __always_inline bool follow_step(struct afs_stripe *stripe, struct afs_thread *t,
 					struct afs_stream *s, int way, __u64 begin_ns, __u64 end_ns)
@@ -463,7 +462,7 @@ static __always_inline struct afs_stream *stream_of(const struct afs_thread *t)
 
 /*
  * A thread returned from a call that moved "total" bytes of its client's connection: the first
- * step, which is the only one of most calls. 1: there is more. Its time until begin_ns is in parts;
+ * step, which is the only one in most calls. 1: there is more. Its time until begin_ns is in parts;
  * the call returned at end_ns. A global function, as the next: verified once.
  */
 __noinline int follow_first(__u32 slot, __u64 total, __u32 way, __u64 begin_ns, __u64 end_ns)
@@ -493,7 +492,7 @@ __noinline int follow_next(__u32 slot, __u32 way, __u64 begin_ns, __u64 end_ns)
 	return follow_step(stripe, t, s, way, begin_ns, end_ns);
 }
 
-/* Up to so many steps: a loop in a loop is verified as two short ones. */
+/* A limited number of steps: two nested short loops are verified faster than a long one. */
 __noinline int follow_some(__u32 slot, __u32 way, __u64 begin_ns, __u64 end_ns)
 {
 	for (int i = 0; i < REQUEST_SOME; i++)

@@ -6,7 +6,7 @@
  * Where the programs of storage.bpf.c count, and spans: what takes time in a watched thread.
  *
  * A program may be preempted by a task that runs another one, and block I/O ends in interrupts:
- * every total is added to atomically, in the stripe of the CPU that is at hand.
+ * every total is added to atomically, in the stripe of the current CPU.
  */
 
 #include "bpf/maps.h"
@@ -19,7 +19,8 @@
 
 /* A stripe of each for every CPU: user space sets how many. */
 AFS_ARRAY(storage_row, N_ROWS, struct afs_storage);
-AFS_ARRAY(storage_read, AFS_N_PROCESSES, __u64); /* bio_read_bytes by process, for its book */
+AFS_ARRAY(storage_read, AFS_N_PROCESSES,
+	  __u64); /* bio_read_bytes by process, for its cross-check */
 
 /* What takes time in a thread. */
 enum span { SPAN_READ, SPAN_WRITE, SPAN_SENDFILE, SPAN_SYNC, N_SPANS };
@@ -35,7 +36,7 @@ AFS_ARRAY(storage_span, AFS_N_THREADS *N_SPANS, struct span_open);
 
 #define ADD(counter, n) __sync_fetch_and_add(&(counter), n)
 
-/* NULL: the current thread does not count. As long as "found" is set its own account has not begun.
+/* NULL: the current thread is not counted (yet: while "found" is set, its account has not begun).
  */
 static __always_inline struct afs_thread *counting(void)
 {
@@ -79,7 +80,7 @@ static __always_inline void span_begin(const struct afs_thread *t, enum span wha
 	s->ns = bpf_ktime_get_ns();
 }
 
-/* false: not the end of the outermost, or its begin is not known. */
+/* false: not the end of the outermost span, or its begin is not known. */
 static __always_inline bool span_end(const struct afs_thread *t, enum span what, __u64 *ns)
 {
 	struct span_open *s = span_at(t, what);

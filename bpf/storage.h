@@ -4,15 +4,15 @@
 
 /*
  * What a watched thread's calls do below the system call: files, page cache, block devices. One
- * struct afs_storage for each role and account. Everything is counted in the thread whose doing it
- * is; what the kernel does later in threads of its own (write-back, the journal's commit) is not.
+ * struct afs_storage for each role and account. Everything is counted in the thread that causes it;
+ * what kernel threads do later (write-back, the journal's commit) is not counted.
  */
 
 #include <linux/types.h>
 
 /*
- * Items: what is observed in one way or not at all. X(name, key, text)
- * A read or write of a file is one that got as far as the file system, of a regular file.
+ * Items: each is observed in one way or not at all. X(name, key, text)
+ * Reads and writes of files are those of regular files that reached the file system.
  */
 #define AFS_STORAGE_ITEMS(X)                                                                       \
 	X(FILE, "file", "reads and writes of files")                                               \
@@ -78,7 +78,7 @@ struct afs_storage {
 
 /* Block I/O on its way. */
 #define AFS_N_BIOS         4096
-#define AFS_N_REQUEST_BIOS 256 /* that one request may hold; what is beyond gets no time */
+#define AFS_N_REQUEST_BIOS 256 /* in one request; any further ones are not timed */
 
 #ifndef __bpf__
 _Static_assert(sizeof(struct afs_storage) == AFS_N_STORAGE * sizeof(__u64), "totals only");

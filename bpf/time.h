@@ -3,9 +3,9 @@
 #define AFS_TIME_H
 
 /*
- * The time account. A watched thread's time since "since_ns" belongs to no part yet; every event
- * moves it into the part of the state that ends and begins anew, so the parts of a request add up
- * to its duration.
+ * The time account. A watched thread's time since "since_ns" is in no part yet; every event adds it
+ * to the part of the state that ends, and sets "since_ns", so the parts of a request add up to its
+ * duration.
  *
  * Parts are written by the programs of system calls and by sched_switch only: none of them can
  * interrupt another on the same CPU. A wake-up can, so it only leaves its time in the thread.
@@ -74,7 +74,7 @@ static __always_inline bool is_asleep(const struct afs_thread *t)
 	return t->off >= AFS_OFF_BLOCKED;
 }
 
-/* What a sleeping CNID server's thread is at, for the one that waits for it. */
+/* What a sleeping CNID server's thread waits for, for the session that waits for it. */
 static __always_inline __u32 inside_blocked(const struct afs_thread *t)
 {
 	__u32 waits;
@@ -108,8 +108,8 @@ static __always_inline void inner_add(const struct afs_thread *t, __u32 what, __
 }
 
 /*
- * The totals until now of the CNID server's thread that the thread in "slot" waits for: into base,
- * or what came since into waited. A global function: verified once.
+ * Saves the totals of the CNID server's thread that the thread in "slot" waits for in base or, at
+ * the end, their growth since then in waited. A global function: verified once.
  */
 __noinline int inner_look(__u32 slot, bool end, __u64 now)
 {
@@ -149,7 +149,7 @@ __noinline int inner_look(__u32 slot, bool end, __u64 now)
 	return 0;
 }
 
-/* Who answers on the connection that was asked on last: a thread's slot + 1; 0: not known. */
+/* The thread that answers on the connection asked on last: slot + 1; 0: not known. */
 static __always_inline __u32 link_server(const struct afs_inner *own)
 {
 	__u64 key = own->link;
@@ -177,7 +177,7 @@ static __always_inline void wait_begin(struct afs_thread *t, __u64 now)
 	t->waits = 1;
 }
 
-/* Of another thread than the one that was looked at then nothing is known. */
+/* Only if the same thread still answers: of another one no base was saved. */
 static __always_inline void wait_end(struct afs_thread *t, __u64 now)
 {
 	struct afs_inner *own = inner_at(t->slot);
@@ -187,9 +187,9 @@ static __always_inline void wait_end(struct afs_thread *t, __u64 now)
 }
 
 /*
- * Back on a CPU: what the CNID server did while we slept goes into the account. It may have run
- * on another CPU while its totals were read: what is missing of the sleep is unknown, what is
- * too much is left out.
+ * Back on a CPU: adds what the CNID server did while we slept to the account. It may have run on
+ * another CPU while its totals were read: the rest of the sleep counts as unknown, and an excess is
+ * dropped.
  */
 static __always_inline void wait_count(struct afs_stripe *s, struct afs_thread *t, __u64 slept_ns)
 {
@@ -259,8 +259,8 @@ static __always_inline void switch_in(struct afs_stripe *s, struct afs_thread *t
 }
 
 /*
- * A thread that makes a call is on a CPU: if it is not for us, we were not told that it got there.
- * Cold, so that it is verified once.
+ * A thread that makes a call is on a CPU: if its state says otherwise, the event was missed. Cold,
+ * so that it is verified once.
  */
 __noinline int switch_missed(__u32 slot)
 {
@@ -275,8 +275,8 @@ __noinline int switch_missed(__u32 slot)
 }
 
 /*
- * One that was asleep when the iterator came and ran before the iterator had done: it counts from
- * its next call, as one that was awake does. Its time until now stays where it was seen. Cold.
+ * For a thread that was asleep when the iterator found it and woke before it was set up: it is
+ * counted from its next call, like one that was awake. Its time until now stays as it is. Cold.
  */
 __noinline int thread_restart(__u32 slot)
 {

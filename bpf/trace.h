@@ -3,9 +3,8 @@
 #define AFS_TRACE_H
 
 /*
- * Records for user space, and the account of the request in service that one of them needs. Called
- * where tracing() says so, and dead code where nobody asked for a trace: setup.trace is known when
- * a program is loaded.
+ * Records for user space, and the account of the request in service that one of them needs. Only
+ * called if tracing(); dead code without a trace, as setup.trace is known when a program is loaded.
  */
 
 #include "bpf/maps.h"
@@ -21,13 +20,13 @@ static __always_inline __u32 state_of(const struct afs_thread *t)
 	return AFS_STATE(t->class, t->object);
 }
 
-/* What the thread is at, its own code included. */
+/* The thread's present state, its own code included. */
 static __always_inline __u32 state_now(const struct afs_thread *t)
 {
 	return t->nr == AFS_NR_NONE ? AFS_STATE_USER : state_of(t);
 }
 
-/* Blocked, or in own code: by the table. */
+/* Adds blocked time to the column of the state, by the table. */
 static __always_inline void work_add_blocked(struct afs_thread *t, __u32 state, __u64 ns)
 {
 	__u32 column;
@@ -45,7 +44,7 @@ static __always_inline void work_begin(struct afs_thread *t, __u16 dsi_id)
 	t->dsi_id = dsi_id;
 }
 
-/* Each time a CPU has handed over so much user space is woken; it looks now and then anyway. */
+/* Wakes user space each time a CPU has submitted that much; it also looks from time to time. */
 static __always_inline __u64 wake_flags(struct afs_stripe *s, __u32 len)
 {
 	__u64 before = s->handed_len;
@@ -55,7 +54,7 @@ static __always_inline __u64 wake_flags(struct afs_stripe *s, __u32 len)
 									 : BPF_RB_NO_WAKEUP;
 }
 
-/* Hands over what this CPU has gathered. A global function: verified once. */
+/* Submits what this CPU has gathered. A global function: verified once. */
 __noinline int batch_end(void)
 {
 	struct afs_stripe *s = stripe_here();
@@ -87,7 +86,7 @@ static __always_inline void *batch_room(struct afs_stripe *s, __u32 len,
 	return s->batch + at;
 }
 
-/* The newest record of the batch needs so many bytes less. */
+/* Shortens the newest record of the batch by that many bytes. */
 static __always_inline void batch_trim(struct afs_stripe *s, struct afs_record_head *head,
 				       __u32 len)
 {
@@ -113,7 +112,7 @@ static __always_inline void batch_trim(struct afs_stripe *s, struct afs_record_h
 		(e);                                                                               \
 	})
 
-/* A record of a rare kind, handed over alone. */
+/* A record of a rare kind, submitted alone. */
 #define RECORD_RESERVE(e, number)                                                                  \
 	({                                                                                         \
 		(e) = bpf_ringbuf_reserve(&records, sizeof(*(e)), 0);                              \
@@ -128,7 +127,7 @@ static __always_inline void batch_trim(struct afs_stripe *s, struct afs_record_h
 		RECORD_HEAD(e, number);                                                            \
 	})
 
-/* Alone where programs may be interrupted. */
+/* Submits it alone if programs may be interrupted. */
 #define RECORD_END(s, e)                                                                           \
 	({                                                                                         \
 		if (!setup.batch)                                                                  \
@@ -140,7 +139,7 @@ static __always_inline __u16 id_of(const struct afs_thread *t)
 	return t->account < AFS_ACCOUNT_BETWEEN ? t->dsi_id : 0;
 }
 
-/* A call is entered, its own code's time since since_ns is over. */
+/* A call is entered: the thread has run its own code since since_ns. */
 static __always_inline void trace_enter(struct afs_thread *t, bool has_fd, __u64 now)
 {
 	t->work.ns[AFS_COLUMN_own_ns] += now - t->since_ns;
@@ -271,7 +270,7 @@ static __always_inline void trace_session(const struct afs_process *p, const str
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 }
 
-/* The client's connection is read: not by the one that accepted it, who hands it on. */
+/* The client's connection is read, by the process that serves it, not the one that accepted it. */
 static __always_inline void trace_serving(struct afs_process *p, __u32 slot)
 {
 	struct afs_stream *s;
@@ -285,7 +284,7 @@ static __always_inline void trace_serving(struct afs_process *p, __u32 slot)
 	trace_session(p, s, AFS_EVENT_BEGIN);
 }
 
-/* A command that names something came; n bytes of it, behind its number, are at "at". */
+/* A command with a name was read; n bytes of it, after its number, are at "at". */
 static __always_inline void trace_named(struct afs_stripe *stripe, const struct afs_thread *t,
 					__u16 id, __u8 command, __u64 at, __u64 n, __u64 now)
 {
@@ -300,7 +299,7 @@ static __always_inline void trace_named(struct afs_stripe *stripe, const struct 
 	e->r.session = t->session;
 	e->r.dsi_id = id;
 	e->r.command = command;
-	/* Compared in the register that is passed: verifiers up to 6.1 know no other bound. */
+	/* Compare in the register that is passed: verifiers up to 6.1 need that. */
 	asm volatile("" : "+r"(n));
 	if (n > AFS_NAMED_LEN)
 		n = AFS_NAMED_LEN;

@@ -2,11 +2,11 @@
 #ifndef AFS_VOLUME_H
 #define AFS_VOLUME_H
 
-/* Which volumes a session opened: the bytes of FPOpenVol, kept where its reply says yes. */
+/* Which volumes a session opened: the bytes of FPOpenVol, kept if its reply is success. */
 
 #include "bpf/maps.h"
 
-/* The volume's name is copied in two parts: what stands behind it never is. */
+/* Copies the volume's name in two parts, but never what follows it. */
 static __always_inline bool volume_part(struct afs_openvol *o, __u64 at, __u64 *n)
 {
 	__u32 have = o->have & (AFS_OPENVOL_LEN - 1), want = AFS_OPENVOL_AT + 1, some;

@@ -47,12 +47,12 @@ struct afp {
 	uint8_t path_type;   /* of names in commands: 3 (UTF-8) from AFP 3.0, else 2 (long names) */
 	uint16_t volume;     /* id of the open volume */
 	bool logged_in, volume_open;
-	/* Told of each answer when it is reaped; NULL: nobody. */
+	/* Called for each answer when it is reaped; NULL: not called. */
 	void (*seen)(void *user, const struct afp_op *op);
 	void *seen_user;
 };
 
-/* What a failed start was about, beside the text: decides the exit code. */
+/* The stage at which a start failed: decides the exit code. */
 enum afp_stage {
 	AFP_STAGE_CONNECT,
 	AFP_STAGE_LOGIN,
@@ -60,18 +60,18 @@ enum afp_stage {
 	AFP_STAGE_OPEN,
 };
 
-/* Asks a server about itself, on a connection of its own. */
+/* Gets a server's information, on a separate connection. */
 int afp_server_info(struct afp_server *out, const struct dsi_opts *opts, struct err *e);
 
 /*
- * Connects, logs in and opens the volume. On failure *stage says how far it came, the text names
- * what the server offers (methods, volumes), and nothing stays open.
+ * Connects, logs in and opens the volume. On failure *stage is how far it got, the text names what
+ * the server offers (methods, volumes), and nothing stays open.
  */
 int afp_open(struct afp *out, const struct dsi_opts *opts, const struct afp_server *server,
 	     const struct afp_login *login, const char *volume, enum afp_stage *stage,
 	     struct err *e);
 
-/* FPLogout where there was a login, end of the session. Never fails; a zeroed afp is allowed. */
+/* FPLogout if logged in, end of the session. Never fails; a zeroed afp is allowed. */
 void afp_close(struct afp *a);
 
 /*
@@ -81,16 +81,16 @@ void afp_close(struct afp *a);
 int afp_open_other(struct afp *a, const char *name, uint16_t *id, struct err *e);
 
 /*
- * FPCloseVol, for who wants one before the logout, which does not need it. What the server says to
- * it is no error. No op may be in flight.
+ * FPCloseVol, for callers that want one before the logout, which does not need it. The server's
+ * answer is ignored. No op may be in flight.
  */
 int afp_close_volume(struct afp *a, uint16_t id, struct err *e);
 
 int afp_submit(struct afp *a, struct afp_op *op, struct err *e);
 int afp_reap(struct afp *a, struct afp_op **out, struct err *e);
 /*
- * Submits op and waits for it; no other op may be in flight. A stop that comes in between ends
- * the next call: op is never lent any more when this returns.
+ * Submits op and waits for it; no other op may be in flight. A stop meanwhile takes effect in the
+ * next call, so that op is never lent any more when this returns.
  */
 int afp_call(struct afp *a, struct afp_op *op, struct err *e);
 
@@ -129,7 +129,7 @@ void afp_prep_enumerate(struct afp_op *op, const struct afp *a, const struct afp
 void afp_prep_open_fork(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
 			uint16_t bitmap, uint16_t access);
 void afp_prep_get_fork(struct afp_op *op, uint16_t fork, uint16_t bitmap);
-/* bitmap: AFP_BIT_DATA_LEN (32 bits) or AFP_BIT_DATA_EXT (64 bits), nothing else. */
+/* bitmap: only AFP_BIT_DATA_LEN (32 bits) or AFP_BIT_DATA_EXT (64 bits). */
 void afp_prep_set_fork(struct afp_op *op, uint16_t fork, uint16_t bitmap, uint64_t len);
 void afp_prep_flush_fork(struct afp_op *op, uint16_t fork);
 void afp_prep_close_fork(struct afp_op *op, uint16_t fork);
@@ -143,7 +143,7 @@ void afp_prep_write_ext(struct afp_op *op, uint16_t fork, uint64_t offset, const
 			size_t len);
 void afp_prep_read_ext(struct afp_op *op, uint16_t fork, uint64_t offset, void *buf, size_t len);
 
-/* Decode successful replies; false: the reply does not hold what it must. */
+/* Decode successful replies; false: malformed reply. */
 bool afp_get_created_dir(const struct afp_op *op, uint32_t *dir);
 bool afp_get_opened_fork(const struct afp_op *op, uint16_t *fork, struct afp_params *params);
 bool afp_get_fork_params(const struct afp_op *op, struct afp_params *out);
@@ -155,7 +155,7 @@ bool afp_get_written(const struct afp_op *op, uint64_t *end_offset); /* both wri
 struct afp_entries {
 	struct rbuf at;
 	uint16_t file_bitmap, dir_bitmap;
-	unsigned int left; /* entries still to come, by the reply's own count */
+	unsigned int left; /* entries left, by the reply's own count */
 };
 bool afp_entries_begin(struct afp_entries *it, const struct afp_op *op);
 /* false: no more, or it->at.bad when the reply is malformed. */

@@ -2,13 +2,13 @@
 #ifndef AFP_PARAMS_H
 #define AFP_PARAMS_H
 
-/* Parameters of files and directories, as replies carry them behind a bitmap. */
+/* Parameters of files and directories, as they follow a bitmap in replies. */
 
 #include "base/buf.h"
 
 struct afp_params {
 	bool is_dir;
-	uint16_t bitmap; /* which of the fields below are there */
+	uint16_t bitmap; /* which of the fields below are set */
 	uint16_t attributes;
 	uint32_t parent, id;
 	int32_t created, modified; /* seconds since 2000-01-01 00:00 UTC */
@@ -18,7 +18,7 @@ struct afp_params {
 	char name[256]; /* UTF-8 */
 };
 
-/* Fields from b by bitmap; variable parts are looked up behind them. false: malformed. */
+/* Fields from b by bitmap; variable parts follow them. false: malformed. */
 bool afp_params_parse(struct afp_params *out, struct rbuf *b, uint16_t bitmap, bool is_dir);
 
 /* A name as commands carry it: type 3 (UTF-8, hint, length) or 2 (Pascal string). */

@@ -84,7 +84,7 @@ enum afp_result {
 #undef X
 };
 
-/* Result of ours for a successful reply whose content is wrong; not on the wire. */
+/* Our own result for a successful reply whose content is wrong; not on the wire. */
 #define AFP_ERR_BAD_REPLY (-1)
 
 /* Access modes and deny modes of FPOpenFork. */
@@ -116,7 +116,7 @@ enum afp_result {
 /* Of a volume: bytes free, 64 bits; AFP 2.2 and later. */
 #define AFP_VOLUME_EXT_FREE 0x0200
 
-/* "FPOpenFork"; "AFP command 99" is not made up here: NULL for numbers not in the table. */
+/* "FPOpenFork"; NULL for numbers not in the table. */
 const char *afp_command_name(uint8_t code);
 
 /* "no such object"; "unknown result" for numbers not in the table. */

@@ -7,16 +7,16 @@
  * come, in any order. Requests belong to the caller and are lent to the session from
  * dsi_submit() until dsi_reap() hands them back (or dsi_close()). One thread per session.
  *
- * A reply's payload is received where its request wants it. Before its header is known the buffer
+ * A reply's payload is received into its request's buffer. Before its header is known the buffer
  * may get bytes of other messages too, which are moved on: while a request is lent, all of its
- * reply_cap bytes are the session's, and what lies behind reply_len afterwards is undefined. Reply
- * buffers of requests lent at a time begin at the same address or do not overlap. For speed let
- * large ones begin at a page: malloc's begin 16 bytes behind one, where the kernel copies slower.
+ * reply_cap bytes belong to the session, and bytes after reply_len are undefined afterwards. Reply
+ * buffers of requests lent at the same time begin at the same address or do not overlap. Large ones
+ * should begin at a page: malloc's begin 16 bytes after one, where the kernel copies slower.
  *
  * The session always reads while it has something to send, so no window can deadlock; it accepts
  * tickle, attention and close at any message boundary. Every wait has a deadline: the oldest
- * request must move (bytes are sent, or come that are its reply's), which a tickle does not show.
- * Once a call returned a negative errno other than -EAGAIN the session is dead and stays so.
+ * request must make progress (bytes of it are sent, or of its reply received); tickles do not
+ * count. Once a call returned a negative errno other than -EAGAIN the session is dead and stays so.
  */
 
 #include "base/err.h"
@@ -32,7 +32,7 @@
 /* Longest AFP command without its data that a request can hold. */
 #define DSI_COMMAND_MAX 1100
 
-/* Payloads of so many bytes are dropped where a request says so; shorter ones are received. */
+/* Payloads of at least this size are dropped if a request says so; shorter ones are received. */
 #define DSI_DISCARD_LEN 16384
 
 /* All in ns, CLOCK_MONOTONIC. */
@@ -52,14 +52,15 @@ struct dsi_request {
 	size_t data_len;
 	void *reply;      /* where the reply's payload goes; see above */
 	size_t reply_cap; /* a longer reply is a protocol error */
-	bool discard;     /* nobody looks at the payload: counted, and best not brought to reply */
+	bool discard;     /* the payload is not needed: it is counted, and if possible not copied to
+			     reply */
 
 	/* Set by the session when the request comes back. */
 	int32_t result;
 	size_t reply_len;
 	struct dsi_times t;
 
-	/* The session's own. */
+	/* Internal to the session. */
 	uint16_t id;
 	size_t sent;
 	struct dsi_request *next;
@@ -68,8 +69,8 @@ struct dsi_request {
 
 struct dsi_opts {
 	const char *host, *port;
-	unsigned int window;     /* most requests in flight; 1..32768 */
-	unsigned int timeout_ms; /* longest time in which the oldest request stands still */
+	unsigned int window;               /* most requests in flight; 1..32768 */
+	unsigned int timeout_ms;           /* longest time without progress of the oldest request */
 	const volatile sig_atomic_t *stop; /* may be NULL; set: waits end with -EINTR */
 };
 
@@ -96,25 +97,25 @@ uint32_t dsi_quantum(const struct dsi *d);
  */
 int dsi_submit(struct dsi *d, struct dsi_request *r, struct err *e);
 
-/* Hands back one finished request; waits for it. -ENOENT: none is lent. */
+/* Returns one finished request; waits for it. -ENOENT: none is lent. */
 int dsi_reap(struct dsi *d, struct dsi_request **out, struct err *e);
 
 /*
- * Waits at most ns for what the server sends unasked, and tickles it when that is due. Nothing may
+ * Waits at most ns, handles what the server sends unasked, and sends tickles when due. Nothing may
  * be in flight. Negative errno: the session is dead.
  */
 int dsi_idle(struct dsi *d, uint64_t ns, struct err *e);
 
-/* Requests submitted and not yet handed back, answered or not. */
+/* Requests submitted and not yet reaped, answered or not. */
 unsigned int dsi_lent(const struct dsi *d);
 
 /* Ignores opts.stop from now on: for cleaning up after a stop. */
 void dsi_ignore_stop(struct dsi *d);
 
-/* Is the server on this host? True where both ends of the connection have one address. */
+/* Whether the server is on this host: both ends of the connection have the same address. */
 bool dsi_is_near(const struct dsi *d);
 
-/* Does our end send at a rate of its own choice, on one host as well? See tcp_is_paced(). */
+/* Whether our end paces what it sends, even on one host. See tcp_is_paced(). */
 bool dsi_is_paced(const struct dsi *d);
 
 /* Bits of the last attention word from the server, 0 when none came. */
@@ -125,11 +126,11 @@ void dsi_ends(const struct dsi *d, struct sockaddr_storage *local, struct sockad
 
 /*
  * This end of the connection as the kernel sees it now: fills t_ns and what the kernel gives of
- * RUN_TCP, marks the rest unknown, leaves end and when alone. false: it gives nothing.
+ * RUN_TCP, marks the rest unknown, does not change end and when. false: not available.
  */
 bool dsi_tcp(const struct dsi *d, struct run_tcp *out);
 
-/* By what our end sends: "cubic", "bbr". false: the kernel does not say. */
+/* Our end's congestion control: "cubic", "bbr". false: not available. */
 bool dsi_congestion(const struct dsi *d, char out[static TCP_CONGESTION_LEN]);
 
 /*

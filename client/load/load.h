@@ -3,14 +3,14 @@
 #define LOAD_LOAD_H
 
 /*
- * The engine under the workloads: phases, latencies, counts. The only reader of the clock
- * beside the stamps that DSI and the stores set. A workload makes every request by one of
- * load_call(), load_submit() and load_reap(), or their twins for a store; inside a timed region
- * each is counted and timed, outside nothing is. Inside nothing is allocated either, and nothing is
- * asked of the kernel but what the requests need.
+ * The engine under the workloads: phases, latencies, counts. It alone reads the clock, apart from
+ * the times that DSI and the stores set. A workload makes every request by one of load_call(),
+ * load_submit() and load_reap(), or their twins for a store; inside a timed region each is counted
+ * and timed, outside nothing is. Inside nothing is allocated, and there are no system calls but
+ * those of the requests.
  *
  * Return values of a workload: 0; LOAD_REFUSED, the server's answer was not the one that the work
- * needs (text in err); negative errno, the connection is gone or the program failed.
+ * needs (text in err); negative errno, the connection is lost or the program failed.
  */
 
 #include "afp/afp.h"
@@ -20,7 +20,7 @@
 
 #define LOAD_REFUSED 1
 
-/* One request of a timed region, for people who want to see each. */
+/* One request of a timed region, for printing each. */
 struct load_trace {
 	const char *what; /* static: "FPWriteExt" */
 	uint64_t offset, len;
@@ -28,13 +28,13 @@ struct load_trace {
 	uint64_t begun_ns, last_ns;
 };
 
-/* What the command line hangs in between; all may be NULL. */
+/* Callbacks of the command; all may be NULL. */
 struct load_hooks {
 	void *user;
 	/* Before and after a timed region that is measured, the server idle: read the counters. */
 	void (*region_begin)(void *user, struct run_phase *p);
 	void (*region_end)(void *user, struct run_phase *p);
-	/* After region_end, of transfers only, also of warm-ups: tell people. */
+	/* After region_end, only for transfers, also warm-ups: for progress messages. */
 	void (*sample_done)(void *user, const struct run_phase *p, const struct run_sample *s);
 	/* The whole phase is done. */
 	void (*phase_done)(void *user, const struct run_phase *p);
@@ -53,12 +53,12 @@ struct load {
 	struct run_sample sample;         /* its region in progress */
 	struct run_phase region;          /* the commands of that */
 	uint64_t start_ns, last_ns;       /* of the region; of its last answer */
-	uint64_t ticked_ns;               /* the last tick, 0: none in this phase */
+	uint64_t ticked_ns;               /* the last tick, 0: none yet in this phase */
 	uint64_t cpu_ns;                  /* of this thread when the region began */
 	struct run_command *command[256]; /* of the phase, by code; a cache */
 	uint64_t ops, errors, bytes;      /* of the region */
 	uint8_t refused; /* code of the AFP command that a workload gave up on; 0: none */
-	/* Requests of the region, at most trace_room; NULL: nobody wants them. */
+	/* Requests of the region, at most trace_room; NULL: not wanted. */
 	struct load_trace *trace;
 	size_t n_trace, trace_room, trace_lost;
 };
@@ -66,7 +66,7 @@ struct load {
 /* A phase of one timed region. */
 int load_phase_begin(struct load *l, unsigned int test, unsigned int iteration, const char *title,
 		     struct err *e);
-/* complete: false when the phase broke off. Does nothing when no phase is open. */
+/* complete: false if the phase broke off. Does nothing when no phase is open. */
 void load_phase_end(struct load *l, bool complete);
 
 /*
@@ -94,11 +94,11 @@ int load_store_call(struct load *l, struct store_op *op, struct err *e);
 int load_store_submit(struct load *l, struct store_op *op, struct err *e);
 int load_store_reap(struct load *l, struct store_op **out, struct err *e);
 
-/* Half of the work of a region is done: if it is a warm-up, the phase's first tick, unless that
- * came. */
+/* Half of the work of a region is done: in a warm-up, makes the phase's first tick, unless there
+ * was one. */
 void load_half(struct load *l);
 
-/* For what is timed but no phase: ns, CLOCK_MONOTONIC. */
+/* For timing outside phases: ns, CLOCK_MONOTONIC. */
 uint64_t load_clock_ns(void);
 
 /* Counts what only the workload knows: file data moved, answers it did not expect. */

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define NULL_PEER_VOLUME 1 /* and the next: it takes any */
+#define NULL_PEER_VOLUME 1 /* any other works as well */
 
 /*
  * Starts a process that is the server at fd, a connected socket, until the session or the calling

@@ -3,18 +3,18 @@
 #define STORE_STORE_H
 
 /*
- * The file operations that a workload asks for, whoever carries them out: an AFP server, the local
- * file system, or a peer that keeps nothing. One operation is one struct store_op, owned by the
- * caller and lent to the store from store_submit() until store_reap() hands it back. What the
- * store answered is op->result; a return value is about the store itself (the connection).
+ * The file operations of a workload, on any store: an AFP server, the local file system, or a null
+ * store that keeps no data. One operation is one struct store_op, owned by the caller and lent to
+ * the store from store_submit() until store_reap() returns it. The store's answer is op->result; a
+ * return value is about the store itself (the connection).
  *
  * Data is never copied here: it goes between the kernel and the caller's buffer. Where align
  * (below) is more than 1 (POSIX with O_DIRECT), buffers are aligned to it and to 4096, offsets are
- * multiples of it, and the buffer of a READ has room for len rounded up to it: what lies behind the
- * bytes asked for may be overwritten. Lengths need not be multiples.
+ * multiples of it, and the buffer of a READ has room for len rounded up to it: bytes after those
+ * asked for may be overwritten. Lengths need not be multiples.
  *
- * Several operations may be in flight, up to the window of store_open_*(); they are handed back in
- * the order in which they were answered, which need not be that of submission. One thread a store.
+ * Several operations may be in flight, up to the window of store_open_*(); they are returned in the
+ * order of their answers, which need not be that of submission. One thread per store.
  */
 
 #include "base/err.h"
@@ -47,7 +47,7 @@ enum store_verb {
 	    N_STORE_VERBS
 };
 
-/* What came of it, in words that all stores share; op->code has the store's own. */
+/* The result, common to all stores; op->code is the store's own. */
 enum store_result {
 	STORE_OK,
 	STORE_SHORT,   /* done, but for fewer bytes than asked: end of file, or no room */
@@ -55,7 +55,7 @@ enum store_result {
 	STORE_EXISTS,  /* exists already */
 	STORE_DENIED,  /* no right to it, read-only, or open elsewhere with a deny mode */
 	STORE_FULL,    /* no space, or over quota */
-	STORE_INVALID, /* the store does not take this size, offset or alignment */
+	STORE_INVALID, /* the store does not accept this size, offset or alignment */
 	STORE_UNKNOWN, /* not supported by this store */
 	STORE_FAILED,  /* anything else */
 };
@@ -63,7 +63,7 @@ enum store_result {
 /* How OPEN opens. */
 #define STORE_FOR_READ  0x1u
 #define STORE_FOR_WRITE 0x2u
-#define STORE_ALONE     0x4u /* nobody else may open it meanwhile, where the store can see to that */
+#define STORE_ALONE     0x4u /* exclusively, where the store supports that */
 
 struct store_dir {
 	unsigned int volume; /* 0; 1: the second, of store_open_afp's other volume */
@@ -81,7 +81,7 @@ struct store_times {
 };
 
 struct store_op {
-	/* Set by the caller; borrowed until the op is handed back. */
+	/* Set by the caller; borrowed until the op is returned. */
 	enum store_verb verb;
 	struct store_dir dir, to_dir;
 	const char *name, *to_name;
@@ -89,7 +89,7 @@ struct store_op {
 	unsigned int how; /* OPEN: STORE_FOR_READ, ... */
 	uint64_t offset, len;
 	void *buf;        /* READ */
-	bool discard;     /* READ: nobody looks at the data; buf may be left as it was */
+	bool discard;     /* READ: the data is not needed; buf may stay unchanged */
 	const void *data; /* WRITE */
 	void *user;
 
@@ -103,7 +103,7 @@ struct store_op {
 	struct store_dir made;
 	struct store_file opened;
 	struct store_times t;
-	struct store_op *next; /* the store's own */
+	struct store_op *next; /* internal to the store */
 };
 
 struct store;
@@ -114,7 +114,7 @@ struct store_type {
 	/* As the functions below. */
 	int (*submit)(struct store *s, struct store_op *op, struct err *e);
 	int (*reap)(struct store *s, struct store_op **out, struct err *e);
-	/* Waits at most ns, less when something came to do; NULL: the store needs no care. */
+	/* Waits at most ns, less if something must be done; NULL: nothing to keep alive. */
 	int (*idle)(struct store *s, uint64_t ns, struct err *e);
 	void (*close)(struct store *s);
 };
@@ -123,40 +123,40 @@ struct store_type {
 struct store {
 	const struct store_type *type;
 	struct store_dir root[2];       /* of the first volume, of the second (if there is one) */
-	size_t chunk_read, chunk_write; /* most bytes of one READ, one WRITE, that it takes */
+	size_t chunk_read, chunk_write; /* most bytes of one READ, one WRITE */
 	size_t align;                   /* of offsets and buffers, see above; 1: any */
-	uint64_t len_max;               /* longest file that it takes, as far as is known */
-	bool near;                      /* it has a server, and that is on this host */
-	size_t discard_from;            /* a READ of so many bytes heeds op->discard; 0: none */
-	unsigned int in_flight;         /* lent */
+	uint64_t len_max;               /* longest file that it supports, as far as is known */
+	bool near;                      /* it has a server on this host */
+	size_t discard_from;    /* a READ of at least this size honours op->discard; 0: none */
+	unsigned int in_flight; /* lent */
 };
 
 /*
  * Gives op to the store. 0; -EAGAIN: the window is full, reap first; -EINTR: the session's stop
- * flag is set (dsi_ignore_stop() before cleaning up); other negative errno: the store is gone, text
- * in e. op is lent only when this is 0.
+ * flag is set (dsi_ignore_stop() before cleaning up); other negative errno: the store is lost, text
+ * in e. op is lent only if this returns 0.
  */
 int store_submit(struct store *s, struct store_op *op, struct err *e);
 
 /*
- * Hands back one that is answered; waits for it. -ENOENT: none is lent; -EINTR: stopped, all that
- * was lent still is; other negative errno: the store is gone, and those it had no answer for are
- * forgotten with store_drain().
+ * Returns one that is answered; waits for it. -ENOENT: none is lent; -EINTR: stopped, and those
+ * lent stay lent; other negative errno: the store is lost, and store_drain() gives up those without
+ * an answer.
  */
 int store_reap(struct store *s, struct store_op **out, struct err *e);
 
-/* Submits and waits; none other may be in flight. op is never lent any more when this returns. */
+/* Submits and waits; no other may be in flight. op is never lent any more when this returns. */
 int store_call(struct store *s, struct store_op *op, struct err *e);
 
 /*
- * Waits so long, keeping the store alive, or until *stop is set (may be NULL): -EINTR. None may be
- * in flight. Negative errno: the store is gone, text in e.
+ * Waits ns, keeping the store alive, or until *stop is set (may be NULL): -EINTR. None may be in
+ * flight. Other negative errno: the store is lost, text in e.
  */
 int store_idle(struct store *s, uint64_t ns, const volatile sig_atomic_t *stop, struct err *e);
 
 /*
- * Nothing is left lent, whatever came of it: for cleaning up after an error. Waits for the answers
- * as long as the store lives; an op without one has result STORE_FAILED and code 0.
+ * Takes back all ops, for cleaning up after an error. Waits for the answers while the store is
+ * usable; an op without one has result STORE_FAILED and code 0.
  */
 void store_drain(struct store *s);
 
@@ -173,27 +173,26 @@ struct store_afp_opts {
 	bool legacy;
 	uint16_t other;
 	unsigned int window;
-	const char *machine; /* server's own word for what it is (DSIGetStatus); may be NULL */
+	const char *machine; /* the server's machine type (DSIGetStatus); may be NULL */
 };
 int store_open_afp(struct store **out, struct afp *a, const struct store_afp_opts *opts,
 		   struct err *e);
 
 /*
  * A directory of this machine, which must exist. direct: O_DIRECT, else through the page cache.
- * -EINVAL and a text that says what to do where the file system cannot do O_DIRECT. One op after
- * the other, each carried out by store_submit() itself; any number may wait to be handed back.
+ * -EINVAL and a text that says what to do if the file system cannot do O_DIRECT. One op after the
+ * other, each carried out by store_submit() itself; any number may wait to be reaped.
  */
 int store_open_posix(struct store **out, const char *path, bool direct, struct err *e);
 
 /*
- * The peer that keeps nothing: the same AFP client over a loopback connection to a process of our
- * own that answers at once, reads from and writes to nowhere. What a run with it takes is
- * this client's and this machine's TCP, for comparison: no bound, for it shares the CPUs. like: the
- * AFP store whose chunks, window and commands it has; it is only read, and may be closed first. Of
- * a POSIX store: answers without a system call. Nothing exists there (PROBE), all else that the
- * model knows succeeds. The process ends with the store, and with the thread that opened it. Open
- * it before the buffers are allocated: it begins as a copy of this one, and shares them until they
- * are written to.
+ * The null peer: the same AFP client over a loopback connection to a process of ours that answers
+ * at once and stores no data. A run with it takes the time of this client and this machine's TCP,
+ * for comparison; not a bound, because it shares the CPUs. like: the AFP store whose chunks, window
+ * and commands it has; it is only read, and may be closed first. If like is a POSIX store: answers
+ * without a system call. Nothing exists there (PROBE), every other verb succeeds. The process ends
+ * with the store, and with the thread that opened it. Open it before the buffers are allocated: it
+ * begins as a copy of this process, and shares them until they are written to.
  */
 int store_open_null(struct store **out, const struct store *like, struct err *e);
 

@@ -2,12 +2,12 @@
 #ifndef STORE_STORE_PRIV_H
 #define STORE_STORE_PRIV_H
 
-/* What the kinds of store share with each other. Only for client/store; others use store.h. */
+/* Shared by the kinds of store. Only for client/store; others use store.h. */
 
 #include "afp/afp.h"
 #include "store/store.h"
 
-/* Operations that are answered and wait to be handed back; linked by store_op.next. */
+/* Operations that are answered and wait to be reaped; linked by store_op.next. */
 struct store_queue {
 	struct store_op *head, **tail;
 };
@@ -47,7 +47,7 @@ static inline void store_answer(struct store_op *op, enum store_result result, i
 	op->why = result == STORE_OK ? NULL : why;
 }
 
-/* One AFP command on its way. */
+/* One AFP command in flight. */
 struct store_slot {
 	struct afp_op op;
 	struct store_slot *next;
@@ -59,7 +59,7 @@ struct store_afp {
 	struct afp volume[2]; /* views of the session: only for encoding */
 	bool narrow;          /* 32-bit commands only */
 	unsigned int window;
-	struct store_queue answered; /* here, without asking the server */
+	struct store_queue answered; /* without asking the server */
 	struct store_slot *free;
 	struct store_slot slot[];
 };
@@ -71,7 +71,7 @@ int store_afp_reap(struct store *s, struct store_op **out, struct err *e);
 /* "pread": the system call that carries out v in a local directory. */
 const char *store_posix_call(enum store_verb v);
 
-#define STORE_POSIX_CHUNK   (1u << 20) /* as the peers' local mode */
+#define STORE_POSIX_CHUNK   (1u << 20) /* as in afp_speedtest's local mode */
 #define STORE_POSIX_NO_COPY "a local directory has no server that copies"
 
 #endif

@@ -43,7 +43,7 @@ struct uam_command {
 struct uam {
 	const char *wire_name; /* exact: in the server's list and in FPLogin */
 	const char *name;      /* in options and messages */
-	unsigned int strength; /* rank: the higher, the better kept is the password */
+	unsigned int strength; /* rank: the higher, the better the password is protected */
 	size_t password_max;   /* bytes */
 	bool needs_user, needs_password;
 	size_t state_size;
@@ -56,8 +56,8 @@ struct uam {
 struct uam_session;
 
 /*
- * Makes the cryptographic library ready. Call it once before there is a second thread that logs
- * in; uam_start calls it too, which is enough where there is none.
+ * Initializes the cryptographic library. Call it once before a second thread logs in; with a single
+ * thread uam_start's own call is enough.
  */
 int uam_init(struct err *e);
 
@@ -71,8 +71,8 @@ const struct uam *uam_find(const char *name);
  * The method to log in with: the one asked for by name (wanted), else the strongest that the
  * server offers and that takes this user and password, else (no user given) guest. offered: the
  * wire names in the server's information block, NULL at the end; nothing is assumed about the
- * bytes in them. -EOPNOTSUPP: server and program have none in common; -EINVAL: what the user
- * gave does not do. The text of the error says which and what is on offer.
+ * bytes in them. -EOPNOTSUPP: server and program have none in common; -EINVAL: the user's input is
+ * not usable. The error text says which, and what is on offer.
  */
 int uam_choose(const struct uam **out, const char *const *offered, const struct uam_cred *cred,
 	       const char *wanted, struct err *e);
@@ -87,8 +87,8 @@ int uam_start(struct uam_session **out, const struct uam *u, const struct uam_cr
 
 /*
  * Consumes the data of a reply with the result "continue" and writes id and data of the next
- * FPLoginCont. 1: send it and go on. -EPROTO: the server's bytes make no sense or prove that it
- * does not hold the key; the login is over, and next not to be sent.
+ * FPLoginCont. 1: send it and go on. -EPROTO: the server's bytes are invalid or prove that it does
+ * not have the key; the login is over, and next must not be sent.
  */
 int uam_step(struct uam_session *s, const uint8_t *reply, size_t len, struct wbuf *next,
 	     struct err *e);

@@ -23,12 +23,12 @@ struct lantest_opts {
 	unsigned int iterations; /* from 1 */
 	uint64_t file_len;       /* of tests 2 and 3, bytes */
 	const char *file;        /* test 3 reads this file of the volume's root; NULL: its own */
-	/* Base exists, nothing was timed: time to find the server's processes. */
+	/* Called when Base exists and nothing was timed yet: to find the server's processes. */
 	void (*ready)(void *user);
 	void *user;
 };
 
-/* The peers' title of a test: the key by which results are compared. */
+/* netatalk's title of a test: the key by which results are compared. */
 const char *lantest_title(unsigned int test);
 
 /*
@@ -41,8 +41,8 @@ size_t lantest_chunk(uint32_t quantum, uint64_t file_len);
 uint32_t lantest_selection(const struct lantest_opts *opts);
 
 /*
- * Runs it on an open volume: results go into l->run. base receives the name of the directory
- * in the volume's root and is emptied again when that has been removed, whatever happened.
+ * Runs it on an open volume: results go into l->run. base receives the name of the directory in the
+ * volume's root and becomes "" again when that has been removed, whatever happened.
  * Returns as workloads do (load.h).
  */
 int lantest_run(struct load *l, const struct lantest_opts *opts, char base[static 32],

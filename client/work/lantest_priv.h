@@ -2,7 +2,7 @@
 #ifndef WORK_LANTEST_PRIV_H
 #define WORK_LANTEST_PRIV_H
 
-/* Between the files of lantest: its state and its vocabulary of checked commands. */
+/* Shared by the files of lantest: its state and its checked commands. */
 
 #include "work/lantest.h"
 
@@ -14,7 +14,7 @@ struct lantest {
 	struct err *e;
 	uint32_t selection;
 	uint32_t base;   /* directory id of Base */
-	bool files_left; /* test 5's files are there and no test 7 will remove them */
+	bool files_left; /* test 5's files exist and no test 7 will remove them */
 	bool fork_open;
 	uint16_t fork;
 	uint32_t dir[111]; /* ids of directories that a test made */
@@ -57,11 +57,11 @@ int lt_volume_params(struct lantest *t, uint16_t bitmap);
 int lt_read(struct lantest *t, uint32_t len);
 int lt_write(struct lantest *t, uint32_t len);
 int lt_lock(struct lantest *t, bool unlock, uint32_t offset, uint32_t len);
-/* The reply stays in listing i, checked to be one; lt_listing walks it. */
+/* The reply stays in listing i and is checked; lt_listing walks it. */
 int lt_enumerate(struct lantest *t, unsigned int i, const struct afp_enumerate *what);
 void lt_listing(const struct lantest *t, unsigned int i, struct afp_entries *it);
 
-/* Refusals that no command answered: "test 3: ...". Returns LOAD_REFUSED. */
+/* Refusals without a server's answer: "test 3: ...". Returns LOAD_REFUSED. */
 int lt_refuse(struct lantest *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Tests 2 and 3, lantest_bulk.c. */

@@ -3,9 +3,9 @@
 #define WORK_PATTERN_H
 
 /*
- * Data that tells where it belongs: 8 bytes at offset o (a multiple of 8), little-endian, are
- * (o / 8 + seed) times an odd number, so that no word is at two places of a file, and neighbours
- * share no bytes but by chance.
+ * Data that depends on its offset: the 8 bytes at offset o (a multiple of 8), little-endian, are
+ * (o / 8 + seed) times an odd number, so that no word occurs twice in a file, and neighbours have
+ * equal bytes only by chance.
  */
 
 #include <stddef.h>
@@ -19,10 +19,10 @@ size_t pattern_check(const uint8_t *at, size_t len, uint64_t offset, uint64_t se
 /* The same for zeros. */
 size_t pattern_check_zero(const uint8_t *at, size_t len);
 
-/* What belongs at an offset. */
+/* The pattern's byte at an offset. */
 uint8_t pattern_byte(uint64_t offset, uint64_t seed);
 
-/* Makes 4 KiB blocks that are equal among themselves unequal: a number into each one's begin. */
+/* Makes equal 4 KiB blocks differ: writes a number at the begin of each. */
 void pattern_stamp(uint8_t *at, size_t len, uint64_t offset, uint64_t seed);
 
 #endif

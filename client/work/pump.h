@@ -3,10 +3,10 @@
 #define WORK_PUMP_H
 
 /*
- * A file's data moved in requests of one length with a window of them in flight: read, written, or
- * read and written back. The window is filled, then each answer makes room for the next request; a
- * copy's slot goes from its read to its write, so that never more than the window is in flight and
- * the session, which reads whenever it sends, cannot be deadlocked by it.
+ * Moves a file's data in requests of one length with a window of them in flight: read, written, or
+ * copied. The window is filled, then each answer makes room for the next request; in a copy a slot
+ * is used for a read and then its write, so that never more than the window is in flight and the
+ * session, which reads whenever it sends, cannot deadlock.
  */
 
 #include "work/speedtest.h"
@@ -19,7 +19,7 @@ struct pump {
 	size_t stride;   /* of a slot's buffer */
 	uint8_t *memory; /* one buffer, or one for each slot */
 	size_t memory_len;
-	bool shared; /* one buffer for all: nobody looks at what is read, zeros are written */
+	bool shared;         /* one buffer for all: data read is not used, zeros are written */
 	struct store_op *op; /* window of them */
 };
 
@@ -32,8 +32,8 @@ struct pump_job {
 	unsigned int window;
 	enum speed_data data; /* written by a job that does not read; expected by one that checks */
 	uint64_t seed;        /* of SPEED_PATTERN */
-	bool check;           /* what is read is the data */
-	bool discard;         /* what is read need not come to this program */
+	bool check;           /* compare what is read with the data */
+	bool discard;         /* what is read need not be copied to this program */
 };
 
 /*
@@ -47,11 +47,11 @@ void pump_close(struct pump *t);
 /* Random bytes in all buffers, for SPEED_RANDOM; each request's blocks are made unequal again. */
 void pump_randomize(struct pump *t);
 
-/* 0; LOAD_REFUSED: an answer was not what is needed, or data is not what it should be (text in e);
- * negative errno. Requests may be left in flight after an error: store_drain(). */
+/* 0; LOAD_REFUSED: an answer was not as needed, or data differs (text in e); negative errno. After
+ * an error requests may be in flight: store_drain(). */
 int pump_run(struct pump *t, const struct pump_job *job);
 
-/* Says what came of an op in the words of its store, naming the thing. Returns LOAD_REFUSED. */
+/* Sets the error text for the result of an op on "name". Returns LOAD_REFUSED. */
 int pump_refuse(struct load *l, const struct store_op *op, const char *name, struct err *e);
 
 #endif

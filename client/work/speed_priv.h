@@ -2,11 +2,11 @@
 #ifndef WORK_SPEED_PRIV_H
 #define WORK_SPEED_PRIV_H
 
-/* Between the files of speedtest: its state, and what each work does when. */
+/* Shared by the files of speedtest: its state, and the steps of each work. */
 
 #include "work/pump.h"
 
-/* Files in the test's directory, as the peer names them. */
+/* Files in the test's directory, by afp_speedtest's names. */
 #define SPEED_FILE        "File"
 #define SPEED_SOURCE      "Source"
 #define SPEED_DESTINATION "Destination"
@@ -24,27 +24,27 @@ struct speed {
 	struct store_dir dir[2]; /* in the first root, in the second; id 0: not known */
 	struct store_file from, to;
 	bool from_open, to_open;
-	bool filled;   /* the source has its data */
+	bool filled;   /* the source was filled with data */
 	uint64_t seed; /* of what is written next */
 	uint64_t seed_of_source;
-	struct store_op op; /* the operation being made */
+	struct store_op op; /* the current operation */
 };
 
-/* One work. All but timed are outside the timed region; NULL: nothing. */
+/* One work. All steps but timed are outside the timed region; NULL: nothing to do. */
 struct speed_row {
 	const char *name;
 	bool reads, writes;            /* data requests of this program */
 	int (*setup)(struct speed *s); /* once for a size: directories, files */
 	int (*begin)(struct speed *s); /* an iteration: forks, data of the source */
 	int (*timed)(struct speed *s);
-	int (*verify)(struct speed *s); /* what was written is what must be there */
+	int (*verify)(struct speed *s); /* compares what was written */
 	int (*end)(struct speed *s);
 	int (*teardown)(struct speed *s); /* files; directories go with speed_remove_dirs */
 };
 
 extern const struct speed_row speed_rows[N_SPEED_WORKS];
 
-/* The data requests of a work in one go. */
+/* All data requests of an iteration of a work. */
 struct pump_job speed_job(const struct speed *s);
 
 /* Checked operations: 0, LOAD_REFUSED with a text, or negative errno. */

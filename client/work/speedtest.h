@@ -3,9 +3,9 @@
 #define WORK_SPEEDTEST_H
 
 /*
- * Files of given sizes, read, written and copied through a store, as netatalk 4.5's afp_speedtest
- * does it: what is sent when is in docs/speedtest.md. Two sets of requests: the peer's own, and
- * ours, which differs by the data commands and their length only.
+ * Reads, writes and copies files of given sizes through a store, as netatalk 4.5's afp_speedtest
+ * does: what is sent when is in docs/speedtest.md. Two sets of requests: afp_speedtest's, and ours,
+ * which differs only in the data commands and their length.
  */
 
 #include "load/load.h"
@@ -28,12 +28,12 @@ enum speed_work {
 enum speed_data {
 	SPEED_ZERO,
 	SPEED_RANDOM,  /* no two blocks of 4 KiB are the same */
-	SPEED_PATTERN, /* follows from the offset, so that it can be checked */
+	SPEED_PATTERN, /* depends on the offset, so that it can be checked */
 };
 
-/* What becomes of the data that Read reads and nobody looks at. */
+/* What is done with the data of Read. */
 enum speed_receive {
-	SPEED_RECEIVE_AUTO, /* dropped; from this host, and under the peer's set, copied */
+	SPEED_RECEIVE_AUTO, /* dropped; copied from this host, and in afp_speedtest's set */
 	SPEED_RECEIVE_COPY, /* into this program's buffers */
 	SPEED_RECEIVE_DROP, /* counted, and dropped by the kernel */
 };
@@ -46,12 +46,12 @@ struct speedtest_opts {
 	unsigned int iterations;             /* measured; from 0 */
 	unsigned int warmups;
 	unsigned int window; /* requests in flight, 1 to SPEEDTEST_WINDOW_MAX */
-	size_t chunk;        /* bytes of a data request; 0: the most that the store takes */
-	bool peer;           /* exactly the peer's requests, also those that cannot matter */
+	size_t chunk;        /* bytes of a data request; 0: the most that the store accepts */
+	bool peer;           /* exactly afp_speedtest's requests, even useless ones */
 	bool flush;          /* after writing, inside the timed region */
 	bool sparse;         /* sources get their length without being written */
 	bool recreate;       /* files are deleted and made anew after every iteration */
-	bool verify;         /* what comes back is what was written; needs SPEED_PATTERN */
+	bool verify;         /* compare what is read with what was written; needs SPEED_PATTERN */
 	bool second;         /* copies go to the store's second root */
 	enum speed_data data;
 	enum speed_receive receive;
@@ -59,7 +59,7 @@ struct speedtest_opts {
 	uint64_t delay_ns;  /* between iterations */
 	struct store *null; /* the same transfers against it, for comparison; NULL: no */
 	const volatile sig_atomic_t *stop; /* may be NULL */
-	void (*ready)(void *user); /* a directory was made, nothing timed: look at the server */
+	void (*ready)(void *user); /* a directory was made, nothing timed yet: to find the server */
 	/* Before a work of a size. 0; 1: leave it out; negative: end the run (text in e). */
 	int (*next)(void *user, enum speed_work work, uint64_t size, struct err *e);
 	void *user;
@@ -72,14 +72,14 @@ size_t speedtest_chunk(const struct store *s, const struct speedtest_opts *opts,
 		       enum speed_work work);
 
 /*
- * Whether the store can do what is asked: length of requests, largest file, second root. 0, or
- * -EINVAL and a text. Nothing is sent.
+ * Whether the store supports the options: length of requests, largest file, second root. 0, or
+ * -EINVAL and a text. Sends nothing.
  */
 int speedtest_check(const struct store *s, const struct speedtest_opts *opts, struct err *e);
 
 /*
  * Runs it through l->store: a phase for each size and work. base receives the names of the
- * directories in the roots, each emptied again when that has been removed, whatever happened.
+ * directories in the roots; each becomes "" again when it has been removed, whatever happened.
  * Returns as workloads do (load.h).
  */
 int speedtest_run(struct load *l, const struct speedtest_opts *opts, char base[2][32],

@@ -3,8 +3,8 @@
 #define WORK_TREE_H
 
 /*
- * The directories that workloads make in the root of a volume, and how they go away again.
- * Their name says whose they are, so that nothing else is ever taken for one:
+ * The directories that workloads make in the root of a volume, and how to remove them. Their name
+ * identifies the process that made them, so that nothing else is ever removed:
  * "LanTest-HHHHHHHH-PID-SSSSSS", H a hash of host, boot and PID namespace (hex), S of when the
  * process began (hex); it fits the 31 bytes of a long name.
  */
@@ -19,9 +19,9 @@
 void tree_name(char out[static TREE_NAME_MAX + 1]);
 
 /*
- * Is it a name of tree_name? Then whose. here: made on this host since it was started, and pid is a
- * number in our PID namespace; else nothing is known of whether its maker lives. mark: tree_mark()
- * of when that process began.
+ * Whether it is a name of tree_name, and whose. here: made on this host since it was started, and
+ * pid is a number in our PID namespace; else it is not known whether its maker lives. mark:
+ * tree_mark() of when that process began.
  */
 struct tree_owner {
 	bool here;
@@ -36,13 +36,13 @@ uint32_t tree_mark(uint64_t started);
 /*
  * Removes everything below a directory, then (tree_remove) the directory itself, with the
  * commands the reference workloads use for it. 0; 1: the server refused (text in e); negative
- * errno: the connection is gone.
+ * errno: the connection is lost.
  */
 int tree_empty(struct afp *a, uint32_t dir, struct err *e);
 int tree_remove(struct afp *a, uint32_t parent, const char *name, struct err *e);
 
 /*
- * Calls found() for every directory in the volume's root whose name tree_owner() knows. Stops
+ * Calls found() for every directory in the volume's root whose name tree_owner() recognizes. Stops
  * at a non-zero return of found and returns it.
  */
 int tree_list(struct afp *a, int (*found)(void *user, const struct afp_params *dir), void *user,

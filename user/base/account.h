@@ -3,8 +3,8 @@
 #define BASE_ACCOUNT_H
 
 /*
- * What accounts and the parts of their time are called, and which column of a time table a part
- * belongs to. Every nanosecond of a request is in exactly one column.
+ * The names of accounts and of the columns of their time, and the column to which a part belongs.
+ * Every nanosecond of a request is in exactly one column.
  */
 
 #include "base/ledger.h"
@@ -38,13 +38,12 @@ extern const struct account_column_def account_columns[ACCOUNT_N_COLUMNS];
 /* "FPOpenFork", "DSIOpenSession", "between requests"; NULL: a number that has no name. */
 const char *account_known_name(unsigned int number);
 
-/* The same, and "AFP command 99" for what has none. Returns buf or a constant. */
+/* The same, and "AFP command 99" for a number without a name. Returns buf or a constant. */
 #define ACCOUNT_NAME_MAX 32
 const char *account_name(unsigned int number, char buf[ACCOUNT_NAME_MAX]);
 
 /*
- * Gives each request that has a name a number of its own, from 1 on; 0 to all others. Returns how
- * many there are.
+ * Numbers the requests that have a name, from 1 on; 0 for all others. Returns how many there are.
  */
 unsigned int account_number_named(uint8_t number[AFS_ACCOUNT_BETWEEN]);
 

@@ -4,7 +4,7 @@
 
 /*
  * Byte cursors for messages in network byte order. Both stay bad once a step did not fit:
- * decode (or encode) every field, then ask for .bad once. A bad reader hands out zeros.
+ * decode (or encode) every field, then check .bad once. A bad reader returns zeros.
  */
 
 #include <stdbool.h>
@@ -84,7 +84,7 @@ static inline struct wbuf wbuf_of(void *data, size_t len)
 	return (struct wbuf) { .at = p, .end = p + len };
 }
 
-/* Room for len bytes, or NULL when there is none. */
+/* Room for len bytes, or NULL if they do not fit. */
 static inline uint8_t *wbuf_room(struct wbuf *b, size_t len)
 {
 	uint8_t *p = b->at;

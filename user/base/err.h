@@ -5,7 +5,7 @@
 /*
  * Errors: a function that can fail because *the tool* failed returns a negative errno and
  * leaves one line of text in the caller's struct err. Nothing below user/cmd prints.
- * What a server answers is never such an error: it is data (see afp/proto.h).
+ * A server's answer is never such an error, it is data (see afp/proto.h).
  */
 
 #define ERR_TEXT_MAX 512

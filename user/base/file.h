@@ -4,10 +4,10 @@
 
 /*
  * Files and folders in places where other users may write, too. A symbolic link in a path that the
- * user named is followed when it belongs to root or to this process's user; one of anybody else
- * could lead root's output anywhere, and is refused (-ELOOP). Names that this program chooses
- * itself are never followed: file_replace puts its file in place of what is there. Who holds a
- * folder's descriptor keeps that folder, whatever becomes of its path meanwhile.
+ * user named is followed if it belongs to root or to this process's user; a link of another user
+ * could lead root's output anywhere, and is refused (-ELOOP). Links with names that this program
+ * chooses are never followed: file_replace replaces what is there. A folder's descriptor stays
+ * valid, even if its path is changed meanwhile.
  *
  * All return 0 (or a descriptor) or a negative errno.
  */
@@ -18,14 +18,14 @@
 #include <stdint.h>
 
 /*
- * A folder for *at() calls (O_PATH), to be closed. make: folders that are missing are made with
- * this mode; 0: none is.
+ * A folder for *at() calls (O_PATH), to be closed. make: missing folders are made with this mode;
+ * 0: none are made.
  */
 int file_folder(const char *path, unsigned int make, struct err *e);
 
 /*
- * A file to be read, and its length. Never waits for a pipe or starts a device: -EINVAL where it is
- * no regular file. folder: or AT_FDCWD.
+ * A file to be read, and its length. -EINVAL if it is not a regular file: never waits for a pipe or
+ * starts a device. folder: or AT_FDCWD.
  */
 int file_open(int folder, const char *name, uint64_t *len);
 
@@ -33,12 +33,12 @@ int file_open(int folder, const char *name, uint64_t *len);
 int file_replace(int folder, const char *name, const char *id, const void *data, size_t len);
 
 /*
- * The same for a path that the user named. What is there and is no regular file (a pipe, a
- * terminal, /dev/stdout) is written to.
+ * The same for a path that the user named. If it is a pipe, a terminal, /dev/stdout or the like,
+ * the data is written to it.
  */
 int file_save(const char *path, const char *id, const void *data, size_t len, struct err *e);
 
-/* Whether file_save could begin: nothing is written. */
+/* Whether file_save could start; writes nothing. */
 int file_check(const char *path, struct err *e);
 
 #endif

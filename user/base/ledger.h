@@ -3,8 +3,8 @@
 #define BASE_LEDGER_H
 
 /*
- * Ledgers as a result holds them: what the watched processes did in an interval.
- * A ledger is sparse (rows that are all 0 are not there) and owns its rows.
+ * Ledgers as parts of a result: what the watched processes did in an interval. A ledger is sparse
+ * (it has no rows that are all 0) and owns its rows.
  */
 
 #include "bpf/events.h"
@@ -19,7 +19,7 @@ struct ledger_row {
 	struct afs_cell cell;
 };
 
-/* What one role did for one account in one state. */
+/* One role's work for one account in one state. */
 struct ledger_part {
 	uint16_t account;    /* enum afs_account_number */
 	uint8_t role, class; /* class: also AFS_CLASS_USER, the program's own code */
@@ -54,7 +54,7 @@ struct ledger_storage {
 
 struct ledger {
 	bool has_calls;    /* rows were counted, not sampled */
-	bool only_calls;   /* of rows only role, class and calls were measured */
+	bool only_calls;   /* in rows only role, class and calls were measured */
 	bool has_requests; /* parts, accounts, results were counted */
 	bool has_storage;  /* storage was counted, where an item is known */
 	bool has_item[AFS_N_STORAGE_ITEMS];
@@ -78,8 +78,8 @@ void ledger_account_add(struct ledger_account *to, const struct ledger_account *
 
 /*
  * out = later - earlier, both running totals of one watch; out need not be initialised.
- * Measured is what both have measured; a total that went backwards is not. Shortest and longest
- * are later's: of the time since watch_span. 0 or -ENOMEM.
+ * A part counts as measured if both have it; not if a total went backwards. Shortest and longest
+ * are those of later: of the time since watch_span. 0 or -ENOMEM.
  */
 int ledger_diff(struct ledger *out, const struct ledger *later, const struct ledger *earlier);
 

@@ -5,10 +5,10 @@
 /*
  * Command-line options from a table. A row says where its value goes in the command's config
  * struct; the type of that member follows from the type of the row. Options take effect in the
- * order in which they are given, so a callback sees what stands before it.
+ * order in which they are given, so a callback sees the effect of earlier ones.
  *
- * opt_parse uses getopt_long, which has state of its own: one thread at a time, and a callback
- * must not call opt_parse.
+ * opt_parse uses getopt_long, which has global state: one thread at a time, and a callback must not
+ * call opt_parse.
  */
 
 #include "base/err.h"
@@ -20,7 +20,7 @@
 enum opt_type {
 	OPT_END,     /* the table's last row: { 0 } */
 	OPT_HEADING, /* a line of help: .help */
-	OPT_STOP,    /* no option: from here on parsing ends at the first operand */
+	OPT_STOP,    /* not an option: makes parsing end at the first operand */
 	OPT_FLAG,    /* bool, set to true */
 	OPT_VALUE,   /* int or enum, set to .value */
 	OPT_COUNT,   /* unsigned int, one more */
@@ -48,7 +48,7 @@ struct opt {
 /*
  * Parses argv[1...]. Operands may stand between options (argv is reordered) unless the table has
  * OPT_STOP; "--" ends the options. *first_operand (NULL: operands are refused) is the index of
- * the first of them, argc when there is none. 0; -EINVAL (-ERANGE: a number) and a text that names
+ * the first of them, argc if there are none. 0; -EINVAL (-ERANGE: a number) and a text that names
  * the option, the value and what is allowed; a callback's code; -ENOMEM. cfg may be half filled
  * after an error.
  */

@@ -5,7 +5,7 @@
 /*
  * The one data model: a run has phases, a phase has metrics, histograms and a ledger.
  * Everything printed or saved is read from here, by the tables in run.c. A metric that was not
- * measured is absent with a reason of the run, never 0.
+ * measured is absent, for a reason that the run has, and never 0.
  */
 
 #include "base/hist.h"
@@ -130,7 +130,7 @@ struct run_sample {
 struct run_transfer {
 	const char *work;      /* static: "Read", "Write", "Copy", "ServerCopy" */
 	uint64_t size;         /* file, bytes */
-	uint64_t moved;        /* bytes that count as moved in one iteration: what MB/s is of */
+	uint64_t moved;        /* bytes that count as moved in one iteration, for MB/s */
 	uint64_t requests;     /* data requests of one iteration; 0: the server copies by itself */
 	size_t chunk;          /* bytes of a data request, the last may be less; 0 likewise */
 	unsigned int window;   /* most requests in flight */
@@ -139,23 +139,21 @@ struct run_transfer {
 	size_t n_samples, n_tcp;
 	struct run_sample *sample; /* owned, in order of time */
 	struct run_tcp *tcp;       /* owned */
-	uint64_t
-	    null_ns; /* median of the same against a peer that keeps nothing; 0: not measured */
-	unsigned int null_n; /* iterations of it */
+	uint64_t null_ns;          /* median of the same against the null peer; 0: not measured */
+	unsigned int null_n;       /* iterations of it */
 };
 
 struct run_phase {
 	unsigned int test, iteration; /* both from 1 */
 	const char *title;            /* static, or transfer_title */
 	uint64_t start_ns;            /* CLOCK_MONOTONIC */
-	bool complete; /* false: it broke off, its numbers are partial; of a transfer: there are
-			  none */
+	bool complete; /* false: it broke off, its numbers are partial; a transfer has none */
 	bool known[N_METRICS];
 	uint64_t value[N_METRICS];
 	size_t n_commands, n_spare;
 	struct run_command **command; /* owned, in order of first use; then n_spare to be used */
 	struct ledger ledger;
-	struct run_transfer *transfer; /* owned; NULL: not of this kind */
+	struct run_transfer *transfer; /* owned; NULL: not a transfer */
 	char *transfer_title;          /* owned; "Write 64 KiB" */
 };
 
@@ -174,11 +172,11 @@ struct run_book {
 	char *name;       /* owned; account and counter: "afpd 4711 syscr" */
 	const char *with; /* static; the other account: "/proc/PID/io" */
 	uint64_t ours, theirs;
-	bool has_theirs; /* false: the other account is gone */
+	bool has_theirs; /* false: the other account is no longer available */
 	bool closed;
 };
 
-/* Something not seen. Always a number. */
+/* Something that was missed. Always a number. */
 struct run_loss {
 	char *what; /* owned */
 	uint64_t n;
@@ -191,10 +189,10 @@ struct run_session {
 	pid_t pid;
 	char *user, *address; /* owned; NULL: not known */
 	size_t n_volumes;
-	char *volume[RUN_VOLUMES]; /* owned */
-	uint64_t more_volumes;     /* how often volumes that are not among these were opened */
-	const char *user_from, *volume_from; /* static: how it is known; NULL: it is not */
-	uint64_t begun_ns, ended_ns;         /* CLOCK_MONOTONIC; 0: before the watch, still there */
+	char *volume[RUN_VOLUMES];           /* owned */
+	uint64_t more_volumes;               /* how often other volumes were opened */
+	const char *user_from, *volume_from; /* static: how it is known; NULL: not known */
+	uint64_t begun_ns, ended_ns;         /* CLOCK_MONOTONIC; 0: before the watch, not yet */
 	uint64_t requests, calls;            /* answered; system calls of its process */
 	uint64_t busy_ns;                    /* with a request in service */
 	uint64_t bytes_in, bytes_out;
@@ -203,15 +201,15 @@ struct run_session {
 /* One figure of a time series. */
 struct run_series_value {
 	const char *key, *unit; /* static; a running total since the series began */
-	char *why;              /* owned; why it was not measured; NULL: it was */
+	char *why;              /* owned; why it was not measured; NULL: measured */
 };
 
-/* What was read of one process again and again. */
+/* Repeated readings of one process. */
 struct run_series {
 	pid_t pid;
 	const char *role;               /* static */
 	bool ended;                     /* the process did, after the last point */
-	unsigned int n_threads;         /* that ended: since their last reading unseen */
+	unsigned int n_threads;         /* that ended: not observed since their last reading */
 	uint64_t start_ns;              /* CLOCK_MONOTONIC: the first point */
 	size_t n_values, n;             /* figures; points */
 	struct run_series_value *value; /* owned */
@@ -224,7 +222,7 @@ struct run {
 	const char *command; /* static: "lantest" */
 	const char *set;     /* static: "lantest-4.5" */
 	char started[32];    /* wall clock, ISO 8601, UTC */
-	bool complete;       /* false: broke off; what was measured is here */
+	bool complete;       /* false: it broke off; what was measured is here */
 	struct run_notes environment, server, options, rungs, warnings;
 	/* why a metric is absent: key = metric key, or "*" for all server metrics */
 	struct run_notes absent;
@@ -247,13 +245,13 @@ void run_fini(struct run *r);
 
 int run_note(struct run_notes *to, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-const char *run_note_find(const struct run_notes *in, const char *key); /* NULL: not there */
+const char *run_note_find(const struct run_notes *in, const char *key); /* NULL: not found */
 void run_notes_fini(struct run_notes *notes);
 
-/* Among "server": the program of a CNID server that is not cnid_dbd, such as MariaDB's. */
+/* Note in "server": the program of a CNID server that is not cnid_dbd, such as MariaDB's. */
 #define RUN_CNID_PROGRAM "cnid.program"
 int run_book(struct run *r, const char *name, const char *with, uint64_t ours, uint64_t theirs);
-/* A book that stays open because the other account is gone. */
+/* A book that is not closed because the other account is not available. */
 int run_book_open(struct run *r, const char *name, const char *with, uint64_t ours);
 int run_loss(struct run *r, const char *what, uint64_t n);
 
@@ -284,8 +282,8 @@ void run_add(struct run_phase *p, enum metric m, uint64_t value);
 struct run_command *run_command(struct run_phase *p, uint8_t code, const char *name);
 
 /*
- * Room for n more commands in all, ready to be written to: run_command() does not allocate until it
- * is used up. run_spare_commands() forgets what the commands counted and keeps them as such room;
+ * Reserves room for n more commands in all: run_command() does not allocate until it is used up.
+ * run_spare_commands() discards the commands but keeps their memory as such room;
  * run_trim_commands() frees it. 0 or -ENOMEM.
  */
 int run_reserve_commands(struct run_phase *p, size_t n);
@@ -294,19 +292,19 @@ void run_trim_commands(struct run_phase *p);
 
 /* Adds one phase's commands, their latencies and errors, to another's. 0 or -ENOMEM. */
 int run_add_commands(struct run_phase *to, const struct run_phase *from);
-/* Forgets the commands of a phase, and the room for more. */
+/* Frees the commands of a phase, and the room for more. */
 void run_clear_commands(struct run_phase *p);
 
 /* Fills the afpd_* and cnid_* call metrics from the phase's ledger; n/a where that has none. */
 void run_phase_from_ledger(struct run_phase *p);
 
-/* A total that went backwards made diff = after - before n/a, which must not happen silently. */
+/* Adds a warning if a total went backwards, so that diff = after - before became n/a. */
 void run_warn_withdrawn(struct run *r, const char *title, const struct ledger *before,
 			const struct ledger *after, const struct ledger *diff);
 
 /*
- * Books of the client's commands against the server's requests, over all phases that have both.
- * One for all when every command agrees, else one for each that does not. 0 or -ENOMEM.
+ * Compares the client's commands with the server's requests, over all phases that have both: one
+ * book for all if every command agrees, else one for each that does not. 0 or -ENOMEM.
  */
 int run_close_requests(struct run *r);
 

@@ -2,16 +2,16 @@
 #ifndef BASE_TCP_H
 #define BASE_TCP_H
 
-/* What the kernel says about one end of a TCP connection, as RUN_TCP of base/run.h counts it. */
+/* The kernel's figures of one end of a TCP connection, as in RUN_TCP of base/run.h. */
 
 #include "base/run.h"
 
 #include <string.h>
 
-/* Of the name of a congestion control: the kernel's TCP_CA_NAME_MAX. */
+/* Length of the name of a congestion control: the kernel's TCP_CA_NAME_MAX. */
 #define TCP_CONGESTION_LEN 16
 
-/* Does this congestion control send at a rate of its own choice, on one host as well? BBR does. */
+/* Whether this congestion control limits its sending rate, even on one host, as BBR does. */
 static inline bool tcp_is_paced(const char *congestion)
 {
 	return !strncmp(congestion, "bbr", 3);
@@ -20,10 +20,10 @@ static inline bool tcp_is_paced(const char *congestion)
 struct tcp_info; /* of linux/tcp.h */
 
 /*
- * The first len bytes of a tcp_info, from getsockopt(TCP_INFO) or INET_DIAG_INFO: older kernels
- * give fewer than linux/tcp.h has, newer ones may give more. Need not be aligned. Fields that lie
- * beyond, or for which the kernel has no measurement yet, stay unknown; end, when, t_ns, SNDBUF,
- * RCVBUF and MSS, which tcp_info does not hold, are left alone.
+ * Reads the first len bytes of a tcp_info, from getsockopt(TCP_INFO) or INET_DIAG_INFO: older
+ * kernels give fewer than linux/tcp.h has, newer ones may give more. Need not be aligned. Missing
+ * fields, and those for which the kernel has no measurement yet, become unknown; end, when, t_ns,
+ * SNDBUF, RCVBUF and MSS, which are not in tcp_info, are not changed.
  */
 void tcp_info_take(struct run_tcp *out, const struct tcp_info *info, size_t len);
 

@@ -3,23 +3,22 @@
 #define BASE_TEXT_H
 
 /*
- * Texts from elsewhere (a server, a file, another user's process) on their way to people. A
- * terminal or a page obeys some characters instead of showing them: control characters (C0, DEL,
- * C1), those that turn the direction of a line or cannot be seen, and bytes that are no UTF-8. Each
- * of these becomes '?'. All that is printed for people goes through here; JSON keeps what there
- * was.
+ * Cleans texts from elsewhere (a server, a file, another user's process) before they are shown. A
+ * terminal or a page interprets some characters instead of showing them: control characters (C0,
+ * DEL, C1), and those that change the direction of a line or are invisible. Each of these, and each
+ * byte that is not UTF-8, becomes '?'. Everything printed for people is cleaned; JSON is not.
  */
 
 #include <stddef.h>
 #include <stdio.h>
 
-/* Bytes of the character that text begins with; 0: one byte that is to be replaced, or the end. */
+/* Length of the first character of text; 0: a byte that is to be replaced, or the end. */
 size_t text_char(const char *text);
 
-/* Prints it, of text no more than len bytes. */
+/* Prints it cleaned, at most len bytes of text. */
 void text_put(FILE *out, const char *text, size_t len);
 
-/* Replaces in place, which never makes it longer. A new line stays. */
+/* Cleans in place, which never makes it longer. A newline stays. */
 void text_clean(char *text);
 
 #endif

@@ -28,7 +28,7 @@ struct check {
 	struct servers servers;
 	struct check_server *server;
 	struct hints machine;
-	struct err none; /* why there is no server; code 0: there is */
+	struct err none; /* why there is no server; code 0: there is one */
 	enum outcome outcome;
 };
 

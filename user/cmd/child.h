@@ -2,7 +2,7 @@
 #ifndef CMD_CHILD_H
 #define CMD_CHILD_H
 
-/* A command that is started now, with all rights of this program, and runs when it is told to. */
+/* A command that is forked now, with all rights of this program, and executed by child_go(). */
 
 #include "base/err.h"
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* How a command ended. The process's exit code, but for the peers' names (cmd/peer.c). */
+/* How a command ended. The process's exit code, but not under netatalk's names (cmd/peer.c). */
 enum outcome {
 	OUTCOME_OK = 0,
 	OUTCOME_FAILED = 1,     /* this program failed: memory, a file it could not write */
@@ -19,7 +19,7 @@ enum outcome {
 	OUTCOME_REFUSED = 3,    /* the server refused a request that the work needs */
 	OUTCOME_UNTRUSTED = 4,  /* done, but a cross-check disagrees */
 	OUTCOME_NO_SESSION = 5, /* not connected, not logged in, or no such volume */
-	OUTCOME_LOST = 6,       /* the connection broke or the server stopped to answer */
+	OUTCOME_LOST = 6,       /* the connection broke or the server stopped answering */
 	OUTCOME_INTERRUPTED = 130,
 };
 
@@ -27,7 +27,7 @@ struct command {
 	const char *name;
 	const char *summary;               /* one line for the list of commands */
 	int (*run)(int argc, char **argv); /* argv[0] is the command's name; NULL: a program */
-	const struct opt *options;         /* NULL: of a program, which knows them itself */
+	const struct opt *options;         /* NULL: a program, which parses them itself */
 };
 
 extern const struct opt lantest_options[], speedtest_options[], check_options[], record_options[],
@@ -49,7 +49,7 @@ extern volatile sig_atomic_t cmd_stop;
 void cmd_catch_signals(void);
 
 /*
- * From here on as many open files as this process may have: each process of a server takes some.
+ * Raises the limit of open files to the most allowed: each process of a server takes some.
  * Programs that are started later inherit it.
  */
 void cmd_allow_files(void);
@@ -58,8 +58,8 @@ void cmd_allow_files(void);
 void cmd_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * "afpscope lantest: text" on stderr, and a pointer to --help; returns OUTCOME_USAGE. Of who
- * was interrupted while it asked for something: OUTCOME_INTERRUPTED, and not a word.
+ * "afpscope lantest: text" on stderr, and a pointer to --help; returns OUTCOME_USAGE. After an
+ * interrupt (while a password was asked for) prints nothing and returns OUTCOME_INTERRUPTED.
  */
 int cmd_usage_error(const char *command, const struct err *e);
 

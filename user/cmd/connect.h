@@ -62,29 +62,29 @@ struct connect_cfg {
 /* clang-format on */
 
 /*
- * Takes afp://user@host:port/Volume (each part but the host may be missing; %XX is decoded)
- * over what the options said. -EINVAL with a text.
+ * Parses afp://user@host:port/Volume (each part but the host may be missing; %XX is decoded);
+ * its parts replace those of the options. -EINVAL with a text.
  */
 int connect_url(struct connect_cfg *c, const char *url, struct err *e);
 
 /*
- * What stands behind the options: nothing, or one URL, whose password is overwritten there
+ * What follows the options: nothing, or one URL, whose password is overwritten there
  * (ps shows it to everybody). -EINVAL with a text.
  */
 int connect_operands(struct connect_cfg *c, int n, char **operand, struct err *e);
 
 /*
- * Volume, user and password are there, or are asked for where that can be. The password is
+ * Completes volume, user and password, which it asks for on a terminal. The password is
  * overwritten wherever it was: on the command line, in the environment. -EINVAL.
  */
 int connect_complete(struct connect_cfg *c, struct err *e);
 
-/* The password in out, or NULL: there is none. Wipe out when it was used. */
+/* The password in out, or NULL: there is no password. Wipe out after use. */
 const char *connect_password(const struct connect_cfg *c, char out[static CONNECT_PASSWORD_MAX]);
 
 /*
- * Logs in and opens the volume. OUTCOME_OK, or what happened with the text in e; *stage tells
- * how far it came.
+ * Logs in and opens the volume. OUTCOME_OK, or what happened with the text in e; *stage is
+ * how far it got.
  */
 enum outcome connect_open(struct afp *out, struct afp_server *server, const struct connect_cfg *c,
 			  unsigned int window, enum afp_stage *stage, struct err *e);

@@ -21,13 +21,13 @@ void dump_head(FILE *out, unsigned int stream, const struct dump_view *v);
 /* One line. Numbers that have no name are shown as numbers. */
 void dump_record(FILE *out, unsigned int stream, const void *record, const struct dump_view *v);
 
-/* The text of a record of texts, without what is no text. */
+/* The text of a record of the stream texts, cleaned. */
 void dump_name(FILE *out, const char *text);
 
 /* A field of a record, signs extended; false: the stream has none of this name. */
 bool dump_field(unsigned int stream, const char *name, const void *record, uint64_t *out);
 
-/* How long what the record tells of took, in ns; false: it took no time. */
+/* The duration that the record describes, in ns; false: it has none. */
 bool dump_length(unsigned int stream, const void *record, uint64_t *ns);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef CMD_PEER_H
 #define CMD_PEER_H
 
-/* Manners of the peers' afp_lantest and afp_speedtest that this program keeps under their names. */
+/* How this program behaves under the names of netatalk's afp_lantest and afp_speedtest. */
 
 #include "afp/afp.h"
 #include "cmd/cmd.h"

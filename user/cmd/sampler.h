@@ -4,11 +4,11 @@
 
 /*
  * The time series of a command's run: which processes are sampled (those that are watched), when
- * (by the caller's ticks, or by a thread of its own while the caller is busy elsewhere), and into
- * which run. Every function but sampler_open takes NULL and then does nothing.
+ * (at the caller's ticks, or in a separate thread while the caller is busy), and into which run.
+ * Every function but sampler_open accepts NULL and then does nothing.
  *
- * A reading of one process takes some 10 µs of this program's CPU time and none of the server's
- * but for the locks that /proc takes; what it was in all becomes part of the run.
+ * A reading of one process takes some 10 µs of this program's CPU time and of the server only the
+ * locks that /proc takes; the total CPU time is noted in the run.
  */
 
 #include "base/run.h"
@@ -25,13 +25,13 @@ int sampler_open(struct sampler **out, unsigned int hz, struct watch *w, struct 
 
 uint64_t sampler_period_ns(const struct sampler *s);
 
-/* Takes in processes that w has come to know since. */
+/* Adds processes that w has found since. */
 void sampler_look(struct sampler *s);
 
 /* A reading; missed: ticks that were too late to be made. */
 void sampler_tick(struct sampler *s, uint64_t missed);
 
-/* From here to sampler_stop a thread ticks, and nobody else may touch s. */
+/* From here to sampler_stop a thread ticks, and the caller must not touch s. */
 int sampler_start(struct sampler *s, struct err *e);
 void sampler_stop(struct sampler *s);
 
@@ -40,7 +40,7 @@ int sampler_note(struct sampler *s, struct run *r);
 
 void sampler_close(struct sampler *s);
 
-/* The next of beats that are period_ns apart, after now; *missed: those passed over. */
+/* The next due time after now, in steps of period_ns; *missed: those that have passed. */
 uint64_t sampler_next(uint64_t due_ns, uint64_t period_ns, uint64_t now_ns, uint64_t *missed);
 
 #endif

@@ -4,7 +4,7 @@
 
 /*
  * What the commands that load a server share: one AFP session, the watch of the process that
- * serves it, the run that both fill, and what must happen at the end of it, however it came.
+ * serves it, the run that both fill, and the cleaning up after any kind of end.
  */
 
 #include "base/run.h"
@@ -53,7 +53,7 @@ struct session {
 	struct watch_times times[AFS_N_ROLES];
 	bool has_times[AFS_N_ROLES], has_runq;
 	uint64_t runq_ns; /* of this thread when the region began */
-	int schedstat;    /* where that is read; 0: not yet, -1: cannot be */
+	int schedstat;    /* descriptor it is read from; 0: not opened yet, -1: not available */
 	FILE *progress;
 	enum afp_stage stage;
 	uint8_t refused;                        /* the AFP command that was refused last */
@@ -69,16 +69,16 @@ enum outcome session_open(struct session *s, const char *command, const char *se
 void session_region_begin(struct session *s);
 void session_region_end(struct session *s, struct run_phase *p);
 
-/* Nothing was timed yet, the volume was used: time to find the CNID server and to sample. */
+/* Before the first timed region, after first use of the volume: finds the CNID server, samples. */
 void session_ready(struct session *s);
 
 /*
- * The workload has returned r (load.h): closes the books and says what it comes to. The text of a
- * broken run is in e.
+ * The workload has returned r (load.h): ends the watch, makes the cross-checks, and returns the
+ * outcome. The text of a broken run is in e.
  */
 enum outcome session_finish(struct session *s, int r, const struct err *e);
 
-/* The run as JSON where that was asked for, the last words; returns o or a worse outcome. */
+/* Saves the run and prints where it is; returns o or a worse outcome. */
 enum outcome session_save(struct session *s, enum outcome o);
 
 /* Removes what is left of base in a new session, or says how it can be removed. */

@@ -17,9 +17,9 @@ struct speedtest_cfg {
 	bool each_request; /* shown on stderr */
 	bool csv, help, compatible, local, buffered, statistics, interactive;
 	bool no_flush, no_null; /* as the options say it; o.flush and null are what follows */
-	bool sweep;             /* a list of sizes: -z, or nobody named one */
-	bool null;              /* compare with a peer that keeps nothing */
-	bool live;              /* the peer's text as it comes, on stdout */
+	bool sweep;             /* a list of sizes: -z, or no size was given */
+	bool null;              /* compare with the null peer */
+	bool live;              /* print netatalk's text during the run, on stdout */
 	int set_choice, data, receive, units;
 	int table; /* enum output_table */
 	const char *set, *directory, *second_volume;
@@ -30,8 +30,8 @@ extern const char *const speedtest_receive_choices[];
 extern const char *const speedtest_unit_choices[];
 
 /*
- * argv[0] decides about the manners (cmd/peer.h). 0, or a negative errno (-ERANGE: a number) and
- * a text; help is set when that is what was asked for.
+ * argv[0] decides whether to behave as netatalk's tool (cmd/peer.h). 0, or a negative errno
+ * (-ERANGE: a number) and a text; help is set when it was asked for.
  */
 int speedtest_parse(struct speedtest_cfg *cfg, int argc, char **argv, struct err *e);
 void speedtest_help(const struct speedtest_cfg *cfg, FILE *out);

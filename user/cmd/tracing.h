@@ -4,7 +4,7 @@
 
 /*
  * The trace of a command's run: options, and what connects the watch (server's records), the AFP
- * session (client's) and the writer. Every function but tracing_open takes NULL and then does
+ * session (client's) and the writer. Every function but tracing_open accepts NULL and then does
  * nothing.
  */
 
@@ -48,7 +48,7 @@ int tracing_cpu(void *cfg, const char *arg, struct err *e); /* for the table of 
 struct runs_folder;
 struct tracing;
 
-/* Options of a trace without one are refused. 0 or -EINVAL with a text. */
+/* Refuses options of a trace without --trace. 0 or -EINVAL with a text. */
 int tracing_check(const struct tracing_cfg *cfg, struct err *e);
 
 /*
@@ -60,8 +60,8 @@ int tracing_open(struct tracing **out, const struct tracing_cfg *cfg,
 void tracing_sink(struct tracing *t, struct watch_sink *out);
 
 /*
- * Begins, once the rights were given up. w: NULL, or it outlives tracing_finish; a: NULL, or whose
- * requests are the client's. What goes wrong is a warning of the run.
+ * Begins, once the rights were given up. w: NULL, or it outlives tracing_finish; a: NULL, or the
+ * session whose requests are the client's. Failures become warnings of the run.
  */
 void tracing_start(struct tracing *t, struct watch *w, struct afp *a, struct run *r);
 

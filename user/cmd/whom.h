@@ -24,12 +24,12 @@ struct whom_cfg {
 /* clang-format on */
 
 /*
- * What opt_parse has returned, and whether both options were given. Once -p was a process: a text
- * about a number that can be no port says how one is named. 0 or a negative errno.
+ * Checks what opt_parse has returned, and that not both options were given. Formerly -p named a
+ * process: the text about a number that is no port says how to name one. 0 or a negative errno.
  */
 int whom_check(const struct whom_cfg *c, int parsed, struct err *e);
 
-/* As servers_find() and its like. */
+/* Returns as servers_find() does. */
 int whom_find(struct servers *out, const struct whom_cfg *c, struct err *e);
 
 #endif

@@ -17,8 +17,8 @@ extern const struct below_field below_fields[AFS_N_STORAGE];
 uint64_t below_get(const struct afs_storage *s, enum afs_storage_field field);
 
 /*
- * Which fields the ledger's rows hold. An item that is observed by numbers only shows in calls
- * that took no time at all: its times and bytes are not known then.
+ * Which fields the ledger's rows hold. If an item is only counted, its calls have no time at all:
+ * then its times and bytes are not known.
  */
 void below_known(const struct ledger *l, bool out[AFS_N_STORAGE]);
 

@@ -26,14 +26,14 @@ struct cell cell_rate(double v);
 /* Three digits and a unit: "830ns", "8.30µs", "83.0ms", "8.30s". */
 struct cell cell_time(double ns);
 /*
- * Two digits, for what is known to a few per cent: "8.3µs", "83ms", "830ms". Where these are more
- * than max_ns (0: not known), which it is not beyond: that, to three digits.
+ * Two digits, for what is known to a few per cent: "8.3µs", "83ms", "830ms". Where that rounds up
+ * beyond max_ns, the true maximum (0: not known): max_ns to three digits.
  */
 struct cell cell_about(double ns, double max_ns);
 
 /*
  * Text from elsewhere: cut to n columns, of a path (it begins with '/') the end is kept; cleaned as
- * base/text.h says, as all that is printed by the functions below.
+ * base/text.h says, like all that the functions below print.
  */
 struct cell cell_text(const char *text, size_t n);
 
@@ -49,7 +49,7 @@ void put_rule(FILE *out, char c, size_t n);
 #define GLUE "\x1f"
 /* "label  text", the text wrapped at width and indented. */
 void put_wrapped(FILE *out, const char *label, const char *text, size_t width);
-/* The same with an indent of one's own: the column in which the text stands. */
+/* The same, but the caller gives the indent: the column in which the text begins. */
 void put_indented(FILE *out, const char *label, const char *text, size_t indent, size_t width);
 
 #endif

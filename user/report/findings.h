@@ -12,7 +12,7 @@
 #include "report/view.h"
 
 /*
- * Requests that took about as long as this, or longer, are stalls: a person notices. Counted are
+ * Requests that took about this long, or longer, are stalls: a person notices. These are counted in
  * the histogram's buckets that begin here or later, the first at 100.7 ms.
  */
 #define FINDINGS_STALL_NS 100000000u

@@ -10,7 +10,7 @@
 #define GRID_COLUMNS 28
 
 struct grid_column {
-	const char *head; /* NULL: none; in two lines when it has a blank (GLUE is none) */
+	const char *head; /* NULL: none; in two lines when it has a blank (GLUE does not count) */
 	bool left;        /* aligned; the first column always is */
 	bool off;         /* not shown */
 };

@@ -10,7 +10,7 @@
 #include <jansson.h>
 
 /*
- * jansson keeps failure for later: a NULL value makes json_object_set_new and
+ * Failure of jansson is checked once at the end: a NULL value makes json_object_set_new and
  * json_array_append_new fail, and json_put() and json_add() remember that in a single flag.
  */
 struct json_doc {
@@ -21,7 +21,7 @@ void json_put(struct json_doc *d, json_t *object, const char *key, json_t *value
 void json_add(struct json_doc *d, json_t *array, json_t *value);
 
 json_t *json_number(uint64_t v);
-/* Text that may come from a server: bytes that are not UTF-8 become U+FFFD. NULL is null. */
+/* Text that may come from a server: bytes that are not UTF-8 become U+FFFD. NULL becomes null. */
 json_t *json_text(const char *s);
 /* [[index, count], ...] of the buckets that are not empty, and their sub-bucket bits. */
 json_t *json_buckets(struct json_doc *d, unsigned int bits, const uint64_t *bucket, size_t n);
@@ -29,7 +29,7 @@ json_t *json_buckets(struct json_doc *d, unsigned int bits, const uint64_t *buck
 /* An array, one object a process. */
 json_t *json_series(struct json_doc *d, const struct run *r);
 
-/* Of a phase that moves a file, else null. */
+/* The transfer of a phase that moves a file, else null. */
 json_t *json_transfer(struct json_doc *d, const struct run *r, const struct run_phase *p);
 /* {"key", "unit", "meaning"} of the values of a look at TCP, and of a verdict's figures. */
 json_t *json_tcp_definitions(struct json_doc *d);

@@ -22,16 +22,16 @@ void paint_ink(const struct paint *p, enum ink ink);
 /* An empty line, and a heading with what follows it in plain ink. */
 void paint_heading(const struct paint *p, const char *what, const char *rest);
 
-/* Who, what, and whether to trust it. 0 or -ENOMEM. */
+/* What was run, on which server, and whether to trust it. 0 or -ENOMEM. */
 int paint_head(const struct paint *p);
 /* What a run of transfers was asked to do: one line, or more. 0 or -ENOMEM. */
 int paint_options(const struct paint *p);
 /* How each layer was observed: one line each, or more. 0 or -ENOMEM. */
 int paint_rungs(const struct paint *p);
-/* The notes of the rungs on what watching cost, which have no place among the layers. */
+/* Keys of the rungs' notes on what watching cost, which are not listed among the layers. */
 #define RUNGS_PRICE    "price"
 #define RUNGS_PRICE_NS "price_ns" /* the sum alone, for what reads it as a number */
-/* Why the requests or the storage ledger (by these keys) is not there; valid with the run. */
+/* Why the requests or the storage ledger (by these keys) is missing; valid as long as the run. */
 const char *rungs_why(const struct run *r, const char *key);
 /* One line per test. */
 void paint_tests(const struct paint *p);
@@ -39,13 +39,13 @@ void paint_tests(const struct paint *p);
 int paint_commands(const struct paint *p);
 /* "write · data file", "own code"; returns its columns. */
 size_t print_state(char out[static 64], unsigned int class, unsigned int object);
-/* The same by AFP command as the server served it, and where the time went. 0 or -ENOMEM. */
+/* One line per AFP command as served, and where the server's time went. 0 or -ENOMEM. */
 int paint_requests(const struct paint *p);
 /* By AFP command: what reached file system, page cache, block devices. 0 or -ENOMEM. */
 int paint_below(const struct paint *p);
 /* One line per session. 0 or -ENOMEM. */
 int paint_sessions(const struct paint *p);
-/* Of a ledger that has only_calls. */
+/* The reason why times of a ledger with only_calls are n/a. */
 #define ONLY_CALLS "only the bpf rung times calls"
 /* Per role: calls and time of the whole run. 0 or -ENOMEM. */
 int paint_calls(const struct paint *p);
@@ -56,11 +56,11 @@ int paint_compat(const struct paint *p);
 
 /* One line per transfer: how fast, then at what cost; 0 or -ENOMEM. */
 int paint_transfers(const struct paint *p);
-/* Per work: where the time of its largest file went, and what holds it up. 0 or -ENOMEM. */
+/* Per work: where the time of its largest file went, and what limits it. 0 or -ENOMEM. */
 int paint_verdicts(const struct paint *p);
-/* Per work: how fast, what holds it up, what to do; the end of the report. 0 or -ENOMEM. */
+/* Per work: how fast, what limits it, what to do; the end of the report. 0 or -ENOMEM. */
 int paint_brief(const struct paint *p);
-/* How the server copies, beside a copy through the client; nothing without one. 0 or -ENOMEM. */
+/* How the server copies, and through the client; nothing without ServerCopy. 0 or -ENOMEM. */
 int paint_copies(const struct paint *p);
 /* Both ends of the TCP connection; nothing without looks at it. 0 or -ENOMEM. */
 int paint_connection(const struct paint *p);

@@ -21,7 +21,7 @@
 /*
  * The table of lantest 4.5: same columns, widths, titles. io_columns: with the server's read
  * and write counts. What differs on purpose: means are rounded from nanoseconds and real counts,
- * MB/s is of the bytes moved, the sum row tells how many commands were really timed.
+ * MB/s is of the bytes moved, the sum row has the number of commands that were really timed.
  */
 int report_peer_text(const struct run *r, bool io_columns, FILE *out);
 
@@ -41,8 +41,8 @@ struct report_opts {
 };
 
 /*
- * The first screen: at most 40 lines of 100 columns (of the terminal's, where it has fewer) with
- * what makes the run less than it seems on top, the results, and where the server's time went.
+ * The first screen, at most 40 lines of 100 columns (or of the terminal's, if fewer): first what
+ * makes the run doubtful, then the results, and where the server's time went.
  */
 int report_screen(const struct run *r, const struct report_opts *opts, FILE *out);
 
@@ -53,7 +53,7 @@ int report_screen(const struct run *r, const struct report_opts *opts, FILE *out
 int report_own(const struct run *r, const struct report_opts *opts, FILE *out);
 
 /*
- * The whole run as one JSON object (docs/data-model.md), where the user said (base/file.h); "-" is
+ * The whole run as one JSON object (docs/data-model.md), at the user's path (base/file.h); "-" is
  * stdout. A file appears complete or not at all.
  */
 int report_json(const struct run *r, const char *path, struct err *e);

@@ -7,7 +7,7 @@
 #include "base/account.h"
 #include "report/paint.h"
 
-/* One account. All 0 in "a": nothing but parts is known of it. */
+/* One account. If "a" is all 0, only its parts are known. */
 struct request {
 	unsigned int number;
 	struct ledger_account a;
@@ -34,13 +34,13 @@ bool requests_knows(const struct ledger *l, unsigned int number);
  */
 double requests_quantile(const struct ledger_account *a, double q);
 
-/* A share in per cent, 0 of nothing is 0. */
+/* A share in per cent; 0 if whole is 0. */
 double requests_percent(uint64_t part, uint64_t whole);
 
 /* Microseconds with one decimal; "-" for nothing at all. */
 struct cell requests_us(double ns);
 
-/* The first requests in detail: the states of the serving thread and of cnid_dbd. */
+/* The commands that cost most in detail: states of the serving thread and of cnid_dbd. */
 int paint_states(const struct paint *p, const struct requests *r);
 
 #endif

@@ -12,7 +12,7 @@
 #define SCREEN_WIDTH 100 /* at most */
 #define SCREEN_LINES 40
 
-/* Text that grows to at most what fits; what does not fit is cut. */
+/* A text of limited size; what does not fit is cut. */
 struct screen_text {
 	char text[1024];
 	size_t len;
@@ -27,21 +27,21 @@ struct cell screen_about(double ns, double max_ns);
 /* "68%" */
 struct cell screen_percent(double part, double whole);
 
-/* Wrapped, about so many lines at most; what does not fit is replaced by "...". */
+/* Prints wrapped, on about this many lines at most; the rest is replaced by "...". */
 void screen_put(const struct paint *p, enum ink ink, const char *text, unsigned int lines);
 
 /* One line per test, and which were unsteady. 0 or -ENOMEM. */
 int screen_tests(const struct paint *p);
 void screen_unsteady(const struct paint *p);
 /*
- * Where the server's time went, and the commands that took most of it; full: with how many there
- * were, p99 and max. 0 or -ENOMEM.
+ * Where the server's time went, and the commands that took most of it; full: with their number,
+ * p99 and max. 0 or -ENOMEM.
  */
 int screen_server(const struct paint *p, size_t commands, bool full);
 /* The busiest sessions. 0 or -ENOMEM. */
 int screen_sessions(const struct paint *p, size_t most);
-/* One line per size, the works side by side, and what to take home; in so many lines. 0 or -ENOMEM.
- */
+/* One line per size, the works side by side, and the conclusion; at most this many lines. 0 or
+ * -ENOMEM. */
 int screen_transfers(const struct paint *p, size_t lines);
 
 #endif

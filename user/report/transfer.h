@@ -2,7 +2,7 @@
 #ifndef REPORT_TRANSFER_H
 #define REPORT_TRANSFER_H
 
-/* A phase that moves a file, as every kind of output needs it and the model does not hold it. */
+/* Figures of a phase that moves a file, for every kind of output. */
 
 #include "base/account.h"
 #include "base/run.h"
@@ -23,7 +23,7 @@ bool transfer_counts(const struct run_sample *s);
  */
 uint64_t *transfer_times(const struct run_transfer *t, uint64_t unit_ns, size_t *n);
 
-/* Of these times in ns. 0 or -ENOMEM. */
+/* Statistics of these times in ns. 0 or -ENOMEM. */
 int transfer_stats(const struct run_transfer *t, struct stats *out);
 
 /* The first or the last look of this kind at one end that knows the value; NULL: none. */
@@ -52,7 +52,7 @@ struct transfer_cost {
 	uint64_t column[ACCOUNT_N_COLUMNS];    /* of its requests' time */
 	bool has_files;                        /* the five below, and sync_ns */
 	struct transfer_calls read, write;     /* through the server's memory */
-	struct transfer_calls sendfile, range; /* sendfile; copy_file_range and its like */
+	struct transfer_calls sendfile, range; /* sendfile; copy_file_range and the like */
 	uint64_t sync_ns;
 };
 

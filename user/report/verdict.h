@@ -3,7 +3,7 @@
 #define REPORT_VERDICT_H
 
 /*
- * What holds a transfer up, in words, with the figures that say so; docs/counting.md tells how
+ * What limits a transfer, as text with the figures that show it; docs/counting.md describes how
  * it is decided. A pure function of the run.
  */
 
@@ -67,10 +67,10 @@ struct verdict {
 	enum verdict_kind kind;
 	bool known[VERDICT_N_FIGURES];
 	double figure[VERDICT_N_FIGURES];
-	bool seen;      /* something of the server was: it is on this machine */
+	bool seen;      /* something of the server was observed: it is on this machine */
 	bool here;      /* client and server share this machine */
 	bool unsteady;  /* the iterations differ by more than VERDICT_CV */
-	char text[640]; /* the figures that say so, or what is missing; no full stop */
+	char text[640]; /* the figures behind the verdict, or what is missing; no full stop */
 };
 
 #define VERDICT_CV        0.3 /* standard deviation / mean above which nothing is steady */
@@ -85,12 +85,12 @@ struct stats;
 void verdict_measure(struct verdict *v, const struct run *r, const struct run_phase *p,
 		     const struct stats *s);
 
-/* Of one transfer. 0 or -ENOMEM. */
+/* The verdict of one transfer. 0 or -ENOMEM. */
 int verdict_of(struct verdict *out, const struct run *r, const struct run_phase *p);
 
 /*
- * Of all: the kind with most of the time; the text has every kind's share. No figures. 0 or
- * -ENOMEM.
+ * The verdict of all transfers: the kind with most of the time; the text has every kind's share. No
+ * figures. 0 or -ENOMEM.
  */
 int verdict_of_run(struct verdict *out, const struct run *r);
 

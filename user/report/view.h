@@ -3,8 +3,8 @@
 #define REPORT_VIEW_H
 
 /*
- * A run seen by test: what every kind of output needs and the model does not hold. A value is
- * known only when every complete phase of the test knows it.
+ * A run grouped by test, for every kind of output. A value is known only if it is known in every
+ * complete phase of the test.
  */
 
 #include "base/run.h"
@@ -32,13 +32,13 @@ struct value {
 int view_init(struct view *out, const struct run *r);
 void view_fini(struct view *v);
 
-/* What a role's processes are called in words: a database server that is the CNID server by its
- * name. */
+/* The name of a role's processes: of a database server that serves as CNID server, its program's.
+ */
 const char *view_role_name(const struct run *r, unsigned int role);
 
 /* A metric, over the phases of a test. */
 struct value view_metric(const struct view *v, const struct view_test *t, enum metric m);
-/* a / b, phase by phase; not known where b is 0. */
+/* a / b, phase by phase; not known if b is 0. */
 struct value view_ratio(const struct view *v, const struct view_test *t, enum metric a,
 			enum metric b);
 /* Sum over the phases of a test, as .mean. */

@@ -19,9 +19,9 @@ struct trace_about {
 int metadata_write(FILE *out, const struct trace_about *about);
 
 /*
- * Takes uuid and offset_ns from the text of a trace's metadata (len bytes and a NUL; the other
- * members are ""), if its layout and its names of numbers are ours to the letter: then records are
- * as in bpf/records.h. -EBADMSG: damaged; -EPROTO: of another version; -ENOMEM; e says what to do.
+ * Reads uuid and offset_ns from the text of a trace's metadata (len bytes and a NUL; the other
+ * members are ""), if its layout and its names of numbers are exactly ours: then records are as in
+ * bpf/records.h. -EBADMSG: damaged; -EPROTO: of another version; -ENOMEM; e says what to do.
  */
 int metadata_read(const char *text, size_t len, struct trace_about *out, struct err *e);
 

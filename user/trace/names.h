@@ -3,8 +3,8 @@
 #define TRACE_NAMES_H
 
 /*
- * What requests name, as records: by a hash whose key is made for this trace, kept in memory only
- * and thrown away with it, so that equal names are equal and nobody can try names out on it.
+ * Records of the names in requests: as hashes with a key that is made for this trace and only kept
+ * in memory, so that equal names have equal hashes but names cannot be found by trying.
  */
 
 #include "base/err.h"
@@ -15,7 +15,7 @@
 
 struct names;
 
-/* texts: names shall also be told in words. 0, or a negative errno and why. */
+/* texts: write names as text, too. 0, or a negative errno and why. */
 int names_open(struct names **out, bool texts, struct err *e);
 void names_close(struct names *n); /* NULL is allowed */
 
@@ -23,8 +23,8 @@ void names_close(struct names *n); /* NULL is allowed */
 void names_record(struct names *n, const struct afs_named *seen, struct afs_record_names *out);
 
 /*
- * Whether the name of record, which is that of seen, is to be told in words now: it is wanted, was
- * read, and was not told lately. Then *out is its record.
+ * Whether the name of record, found in seen, must be written as text now: if texts are wanted, the
+ * name was read, and was not written lately. Then *out is its record.
  */
 bool names_text(struct names *n, const struct afs_named *seen,
 		const struct afs_record_names *record, struct afs_record_texts *out);

@@ -3,9 +3,9 @@
 #define TRACE_READER_H
 
 /*
- * Reads a trace that this version of the writer wrote, from any bytes: each packet is checked as
- * docs/trace.md says before a record of it is given out, and one that is damaged is left out.
- * Memory is bounded: one packet for each stream. What is no regular file is never waited for.
+ * Reads a trace that this version wrote, safely from any bytes: each packet is checked as in
+ * docs/trace.md before a record of it is returned, and left out if it is damaged. Memory is
+ * bounded: one packet for each stream. Never waits for a file that is not regular.
  */
 
 #include "base/err.h"
@@ -16,16 +16,16 @@
 
 /* What was read of a stream so far, and what was not. */
 struct trace_read {
-	bool there;         /* a file that can be read */
-	uint64_t records;   /* given out */
-	uint64_t packets;   /* they came from */
+	bool there;         /* the file exists and can be read */
+	uint64_t records;   /* returned */
+	uint64_t packets;   /* that they came from */
 	uint64_t damaged;   /* packets left out */
-	uint64_t missing;   /* packets that the numbers of the others tell of, damaged ones apart */
+	uint64_t missing;   /* packets missing in the sequence, without damaged ones */
 	uint64_t torn_len;  /* bytes after the last whole packet */
 	uint64_t discarded; /* records that the recorder lost, as far as is known */
 };
 
-/* Told of what is wrong: one line each, a few for each stream, then their number. */
+/* Gets what is wrong: one line each, a few for each stream, then their number. */
 struct trace_listener {
 	void *user;
 	void (*say)(void *user, const char *text);
@@ -35,8 +35,8 @@ struct trace_reader;
 
 /*
  * All streams, from their begin. -ENOENT: there is no trace; -EBADMSG: its metadata is damaged;
- * -EPROTO: it is another version's; -ENODATA: no stream can be read; other errnos of open and
- * read. *l is copied.
+ * -EPROTO: it was written by another version; -ENODATA: no stream can be read; other errnos of open
+ * and read. *l is copied.
  */
 int trace_reader_open(struct trace_reader **out, const char *folder, const struct trace_listener *l,
 		      struct err *e);
@@ -50,13 +50,13 @@ void trace_reader_choose(struct trace_reader *r, unsigned int mask);
  */
 const void *trace_reader_next(struct trace_reader *r, unsigned int *stream);
 
-/* Of one stream; the totals are final at its end. */
+/* What was read of one stream; final at its end. */
 const struct trace_read *trace_reader_read(const struct trace_reader *r, unsigned int stream);
 
-/* Whether anything was said: what was given out is not all there was. */
+/* Whether anything was reported, so that records are missing. */
 bool trace_reader_flawed(const struct trace_reader *r);
 
-/* What makes wall time of a timestamp, by addition. */
+/* Added to a timestamp it gives wall time. */
 int64_t trace_reader_offset_ns(const struct trace_reader *r);
 
 /* NULL is allowed. */

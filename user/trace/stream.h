@@ -3,9 +3,9 @@
 #define TRACE_STREAM_H
 
 /*
- * One stream of a trace: records of a fixed size into packets of one size, each written whole. What
- * a broken-off write left of one is cut off again where that is possible; a reader notices the
- * rest: the file is no multiple of the packet's size.
+ * One stream of a trace: puts records of a fixed size into packets of one size, each written whole.
+ * A partly written packet is cut off again if possible; otherwise a reader notices that the file is
+ * not a multiple of the packet's size.
  */
 
 #include "bpf/records.h"
@@ -34,10 +34,10 @@ struct trace_packet_head {
 struct trace_stream {
 	unsigned int number; /* enum afs_stream_number */
 	size_t record_len;
-	int fd;                     /* -1: not wanted, or done with */
+	int fd;                     /* -1: not wanted, or closed */
 	uint8_t *packet;            /* owned; TRACE_PACKET_LEN */
 	size_t used;                /* of it */
-	uint64_t since_ns, last_ns; /* first record came at; last timestamp */
+	uint64_t since_ns, last_ns; /* when the first record came; last timestamp */
 	uint64_t n_open, n_written; /* records in the open packet; in packets that were written */
 	uint64_t seq, discarded;    /* as written last */
 };
@@ -49,7 +49,7 @@ struct trace_shared {
 	uint64_t written;
 };
 
-/* Opens the file in the folder. 0, -ENOMEM or what open says. */
+/* Opens the file in the folder. 0, -ENOMEM or the errno of open. */
 int trace_stream_open(struct trace_stream *s, unsigned int number, int folder);
 void trace_stream_close(struct trace_stream *s);
 
@@ -57,7 +57,7 @@ void trace_stream_close(struct trace_stream *s);
 int trace_stream_put(struct trace_stream *s, struct trace_shared *all, const void *record,
 		     uint64_t discarded);
 
-/* Writes what is there, and an empty packet where nothing is. */
+/* Writes the open packet, even if it is empty. */
 int trace_stream_flush(struct trace_stream *s, struct trace_shared *all, uint64_t discarded);
 
 #endif

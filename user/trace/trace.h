@@ -4,9 +4,9 @@
 
 /*
  * Writes a trace: a folder in the Common Trace Format 1.8, one file for each kind of record
- * (docs/trace.md). A thread of its own takes the records and writes them, in bounded memory; who
- * makes them never waits for it. What cannot be written any more (disk full, limit reached) ends
- * the writing, not the run: what is there stays, and trace_note says so.
+ * (docs/trace.md). A separate thread takes the records and writes them, in bounded memory; the
+ * makers of records never wait for it. If writing fails (disk full, limit reached) it ends, but not
+ * the run: what was written stays, and trace_note reports it.
  */
 
 #include "base/err.h"
@@ -15,14 +15,14 @@
 
 struct trace_opts {
 	bool only_requests; /* neither calls nor waits */
-	bool names;         /* in words, beside their hashes */
+	bool names;         /* as text, beside their hashes */
 	bool pinned;        /* the writer runs on cpu */
 	unsigned int cpu;
 	uint64_t max_len;          /* bytes, all files together, 1 MiB or more; 0: no limit */
 	const char *run, *command; /* of the run; for the metadata */
 };
 
-/* Where the server's records come from: as watch_pull and watch_pull_lost. user NULL: nowhere. */
+/* The source of the server's records: like watch_pull and watch_pull_lost. user NULL: none. */
 struct trace_source {
 	void *user;
 	int (*pull)(void *user, int timeout_ms);
@@ -32,15 +32,15 @@ struct trace_source {
 struct trace;
 
 /*
- * Makes the folder dir where it is missing (not those above it), for this user's eyes alone as all
- * its files, and writes the metadata. folder: where the last part of dir is made, which dir then
- * names for people; or AT_FDCWD. A symbolic link in that place is not followed. -EEXIST: there is
- * a trace.
+ * Makes the folder dir if it is missing (not those above it), readable only by this user like all
+ * its files, and writes the metadata. folder: the last part of dir is made in it, and dir is only
+ * for messages; or AT_FDCWD. A symbolic link in that place is not followed. -EEXIST: it has a
+ * trace.
  */
 int trace_open(struct trace **out, int folder, const char *dir, const struct trace_opts *opts,
 	       struct err *e);
 
-/* AFS_TRACE_: what the source shall make. */
+/* AFS_TRACE_: which records the source should make. */
 unsigned int trace_wants(const struct trace *t);
 
 /* A record from the source, within pull; of names a struct afs_named. trace is a struct trace. */
@@ -53,7 +53,7 @@ int trace_start(struct trace *t, const struct trace_source *source, struct err *
 void trace_client(struct trace *t, const struct afs_record_client *record);
 
 /*
- * Takes what the source still holds and ends the writing. Does nothing the second time, or before
+ * Writes the rest of the source's records and ends. Does nothing the second time, or before
  * trace_start.
  */
 void trace_stop(struct trace *t);
@@ -61,7 +61,7 @@ void trace_stop(struct trace *t);
 /* After trace_stop: what was written, what was lost. 0 or -ENOMEM. */
 int trace_note(const struct trace *t, struct run *r);
 
-/* Reads what trace_note put into a run's rung "trace": records by stream, -1: it does not tell. */
+/* Parses a run's rung "trace", written by trace_note: records by stream, -1: not in it. */
 void trace_noted(const char *text, int64_t n[AFS_N_STREAMS]);
 
 /* Records of a stream that are in the files; after trace_stop. */

@@ -4,9 +4,9 @@
 
 /*
  * netatalk's configuration file, as afp.conf(5) describes it: sections, "key = value", comments
- * from ; or #, lines continued by a backslash, "include = FILE". Keeps where each value stands.
- * The last one of a key in a section counts. Seen with netatalk 3.1.12, 4.2.3 and 4.5.1: only
- * 3.1 follows includes; its keys have a case, those of 4.5 have not, and case is ignored here.
+ * from ; or #, lines continued by a backslash, "include = FILE". Keeps file and line of each value.
+ * The last value of a key in a section counts. Seen with netatalk 3.1.12, 4.2.3 and 4.5.1: only
+ * 3.1 follows includes; only 3.1 has case-sensitive keys. Case is ignored here.
  */
 
 #include "base/err.h"
@@ -29,14 +29,14 @@ struct afpconf {
 
 /*
  * Reads path below root ("" or "/proc/PID/root") and, with follow, what it includes; without, an
- * include is an item as any other. 0 or a negative errno (e names the file); what was read until
- * then stays. afpconf_fini in both cases.
+ * include is an item like any other. 0 or a negative errno (e names the file; what was read before
+ * the error is in out). afpconf_fini in both cases.
  */
 int afpconf_read(struct afpconf *out, const char *root, const char *path, bool follow,
 		 struct err *e);
 void afpconf_fini(struct afpconf *c);
 
-/* Case does not matter; NULL: not set. */
+/* Ignores case; NULL: not set. */
 const struct afpconf_item *afpconf_find(const struct afpconf *c, const char *section,
 					const char *key);
 

@@ -3,9 +3,9 @@
 #define WATCH_BACKEND_H
 
 /*
- * Where afpd connects for a volume whose CNID numbers a database server gives ("cnid scheme =
- * mysql"): MySQL's port or socket, as libmysqlclient and libmariadb know them. Whatever the program
- * is called that answers there.
+ * Where afpd connects for a volume whose CNID numbers are in a database server ("cnid scheme =
+ * mysql"): MySQL's port or socket, as libmysqlclient and libmariadb know them, whatever program
+ * answers there.
  */
 
 #include <stdbool.h>
@@ -14,11 +14,10 @@
 
 struct backend {
 	uint16_t port;
-	char
-	    path[108]; /* of the socket, when it is not one of the usual; below the server's root */
+	char path[108]; /* of the socket, if it is not a usual one; below the server's root */
 };
 
-/* The usual, or what the environment of a process says. */
+/* The usual ones, or those in the environment of a process. */
 void backend_read(struct backend *out, pid_t pid);
 
 /* Whether a Unix socket that is bound to this path is the database server's. */

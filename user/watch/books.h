@@ -3,19 +3,19 @@
 #define WATCH_BOOKS_H
 
 /*
- * Ours against the kernel's: the compatible ledger of each watched process and its account in
- * /proc, thread by thread, from each thread's first counted call to its last; of threads that have
- * ended, what the kernel's account said then. And ours against ours: calls told apart by account,
- * calls by class and object, and what each thread counted for itself.
+ * Cross-checks. Against the kernel: the compatible ledger of each watched process and its account
+ * in /proc, thread by thread, from each thread's first counted call to its last; for threads that
+ * have ended, the kernel's account at their end. Among our counts: calls by account, calls by class
+ * and object, and what each thread counted for itself.
  *
- * Each process that has ended is compared for itself. Those that agree become one book for each
- * role, the sum; those that do not are kept.
+ * Each process that has ended is compared separately. Those that agree are summed up in one book
+ * for each role; those that do not agree are kept.
  */
 
 #include "base/run.h"
 #include "watch/bpf_view.h"
 
-/* Processes whose accounts do not agree and that are kept; of more only the number is. */
+/* Processes kept whose accounts do not agree; further ones are only counted. */
 #define BOOKS_KEPT 256
 
 struct books_process {

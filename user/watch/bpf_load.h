@@ -3,8 +3,8 @@
 #define WATCH_BPF_LOAD_H
 
 /*
- * Gets the programs of bpf/calls.bpf.c into the kernel, in the best way it allows. Everything
- * hangs on descriptors of this process: nothing stays attached when it ends, however it ends.
+ * Loads the programs of bpf/calls.bpf.c into the kernel, in the best way it allows. Everything is
+ * held by descriptors of this process: nothing stays attached when it ends, however it ends.
  */
 
 #include "base/err.h"
@@ -35,10 +35,10 @@ struct bpf_load {
 	struct bpf_object *object;
 	struct afs_shared *shared; /* mapped */
 	char how[96];              /* which tracepoints, how threads are found */
-	bool objects;              /* descriptors are told apart ... */
+	bool objects;              /* descriptors are distinguished ... */
 	bool requests;             /* ... and so are requests */
 	char objects_why[ERR_TEXT_MAX];
-	char how_why[ERR_TEXT_MAX]; /* why not the way preferred; empty: it is */
+	char how_why[ERR_TEXT_MAX]; /* why not the preferred way; empty: it is used */
 	unsigned int n_cpus;
 	struct bpf_load_program program[BPF_LOAD_PROGRAMS];
 	struct bpf_link *marker;
@@ -49,9 +49,9 @@ struct bpf_load_wish {
 	bool classic;    /* raw_syscalls tracepoints before BTF tracepoints */
 	bool no_objects; /* do without bpf_probe_read_kernel: no objects, no requests */
 	bool by_tid;     /* find threads by their number, as before Linux 5.11 */
-	bool only;       /* this way or none */
+	bool only;       /* fail instead of trying other ways */
 	unsigned int n_processes, n_threads; /* slots for them; 0: all that the tables have */
-	const struct watch_sink *sink;       /* records to be made; NULL: none */
+	const struct watch_sink *sink;       /* for records; NULL: make none */
 };
 
 struct bpf_load_wish bpf_load_best(void);
@@ -59,38 +59,39 @@ struct bpf_load_wish bpf_load_best(void);
 /*
  * Whether this kernel may preempt a BPF program in the middle (full or lazy preemption), so that
  * programs on functions, and from Linux 7.0 on those on BTF tracepoints, are skipped meanwhile.
- * Told by what the kernel says of itself, not by its version; true, too, where it cannot be told.
+ * Decided by what the kernel reports of itself, not by its version; true if it is not known.
  */
 bool bpf_load_preempted(void);
 
 /*
- * The same from the kernel's words: uname -v, its mode ("none (voluntary) full"; empty: not to be
- * read), its command line, and what it was built to do without.
+ * The same from texts: uname -v, the mode ("none (voluntary) full"; empty: not readable), the
+ * kernel's command line, and the default it was built with.
  */
 bool bpf_load_preempts(const char *version, const char *mode, const char *cmdline, bool built);
 
-/* CPUs' numbers are below this, by the kernel's list of possible ones: it may have gaps. */
+/* One more than the highest CPU number in the kernel's list of possible ones, which may have gaps.
+ */
 unsigned int bpf_load_cpus(const char *possible);
 
-/* Runs that the kernel skipped; false: it does not say, which it does since Linux 5.12. */
+/* Runs that the kernel skipped; false: not reported (the kernel does since Linux 5.12). */
 bool bpf_load_misses(const struct bpf_program *p, uint64_t *out);
 
-/* 0, or a negative errno and the reason in words for the user. */
+/* 0, or a negative errno and the reason as text for the user. */
 int bpf_load_open(struct bpf_load *out, const struct bpf_load_wish *wish, struct err *e);
 void bpf_load_close(struct bpf_load *l);
 
 /*
- * Watches all threads of a process; -ESRCH: it has none that can be seen from here. account: of
- * its first thread, enum afs_account_number.
+ * Watches all threads of a process; -ESRCH: it has none that is visible here. account: of its
+ * first thread, enum afs_account_number.
  */
 int bpf_load_mark(struct bpf_load *l, pid_t pid, enum afs_role role, unsigned int account,
 		  struct err *e);
 
-/* Makes slots free that were cleared. 0 or a negative errno. */
+/* Makes cleared slots available again. 0 or a negative errno. */
 int bpf_load_release(struct bpf_load *l, const uint32_t *thread, uint32_t n_threads,
 		     const uint32_t *process, uint32_t n_processes);
 
-/* Runs of program i that the kernel skipped since the start; false: it does not say. */
+/* Runs of program i that the kernel skipped since the start; false: not reported. */
 bool bpf_load_missed(const struct bpf_load *l, unsigned int i, uint64_t *out);
 
 #endif

@@ -3,8 +3,8 @@
 #define WATCH_BPF_VIEW_H
 
 /*
- * What the programs have counted, read through mappings: looking costs the server nothing. The
- * arrays change under the reader's eyes; running totals never go backwards.
+ * What the programs have counted, read through mappings, at no cost for the server. The arrays
+ * change while they are read; running totals never go backwards.
  */
 
 #include "base/ledger.h"
@@ -12,7 +12,7 @@
 
 #define BPF_VIEW_MAPS 5
 
-/* Of processes that have ended and whose slots were cleared (watch/slots.h). */
+/* Sums over processes that have ended and whose slots were cleared (watch/slots.h). */
 struct bpf_view_ended {
 	uint64_t processes[AFS_N_ROLES];
 	struct afs_compat compat[AFS_N_ROLES];
@@ -52,19 +52,19 @@ uint64_t bpf_view_all_calls(const struct bpf_view *v);
 /* Calls of one process. */
 uint64_t bpf_view_calls(const struct bpf_view *v, uint32_t process);
 
-/* Bytes of a client's connection in no frame that could be told. */
+/* Bytes of a client's connection in no frame that was recognized. */
 uint64_t bpf_view_stream_bytes(const struct afs_stream *s);
 
 /*
  * Changes whenever a thread enters a call, returns, or gets or leaves a CPU, and with each look
- * while a call is being counted: the same before and after a reading, and all that was read
- * belongs together. A stopped watch still sees each thread return once.
+ * while a call is being counted: if it is the same before and after a reading, the reading is
+ * consistent. After a stop it still changes when a thread returns for the first time.
  */
 uint64_t bpf_view_moves(const struct bpf_view *v);
 
 /*
- * Returns when every program that runs now has ended: what it wrote is visible, in whatever order
- * the CPU wrote it. Takes some 10 ms. Does nothing on one CPU and where the kernel has no
+ * Returns when every program that runs now has ended: then what it wrote is visible, in whatever
+ * order the CPU wrote it. Takes some 10 ms. Does nothing on one CPU and where the kernel has no
  * membarrier(2) (nohz_full).
  */
 void bpf_view_wait_for_programs(void);
@@ -73,8 +73,8 @@ void bpf_view_wait_for_programs(void);
 struct afs_compat bpf_view_compat(const struct bpf_view *v, uint32_t process);
 
 /*
- * Fill the parts of a ledger; 0 or -ENOMEM. Time that is in no part yet counts in the state that
- * lasts, so that the difference of two readings holds the waiting between them.
+ * Fill the parts of a ledger; 0 or -ENOMEM. The time since a thread's last event counts in its
+ * present state, so that the difference of two readings includes the waiting between them.
  */
 int bpf_view_read_rows(const struct bpf_view *v, struct ledger *out);
 int bpf_view_read_parts(const struct bpf_view *v, struct ledger *out);

@@ -3,8 +3,8 @@
 #define WATCH_CALLS_H
 
 /*
- * What every system call of this architecture is: its class, its descriptor, how it counts in
- * the compatible ledger. The one table; the programs in the kernel work on a copy.
+ * Class and descriptor of every system call of this architecture, and how it counts in the
+ * compatible ledger. The only table; the programs in the kernel use a copy.
  */
 
 #include "bpf/calls.h"
@@ -14,10 +14,10 @@
 /* Fills out[nr] for every number; those not in the table are AFS_CLASS_OTHER. */
 void calls_table(struct afs_call out[AFS_N_CALLS]);
 
-/* Name of a call in the table; NULL: not there. Static. */
+/* Name of a call in the table; NULL: not in it. Static. */
 const char *calls_name(int nr);
 
-/* The thread in this call sleeps for a time and for nothing else. */
+/* Whether this call only sleeps for a given time. */
 bool calls_is_sleep(int nr);
 
 #endif

@@ -3,9 +3,9 @@
 #define WATCH_CENSUS_H
 
 /*
- * One look at all processes of this host and at who holds which TCP socket: the facts from
- * which servers.c tells who serves whom. A list that is a moment old: each process is named with
- * its start, and whoever acts on one has to look again.
+ * A snapshot of all processes of this host and of who holds which TCP socket: the facts from which
+ * servers.c derives who serves whom. It is slightly out of date: each process has its start time,
+ * and before acting on one the caller must check that again.
  */
 
 #include "base/err.h"
@@ -22,14 +22,14 @@ struct census_process {
 	pid_t pid, ppid;
 	uint64_t started; /* ticks after boot */
 	char comm[32];
-	char exe[CENSUS_PATH_MAX];  /* below its root; empty: not to be seen */
+	char exe[CENSUS_PATH_MAX];  /* below its root; empty: not readable */
 	char conf[CENSUS_PATH_MAX]; /* argument of -F; empty: none, or not read */
-	char cwd[CENSUS_PATH_MAX];  /* below its root; empty: not to be seen, or its root */
-	uint64_t root;              /* number of its root; 0: not to be seen */
-	uint64_t net;               /* number of its network namespace; 0: not to be seen */
+	char cwd[CENSUS_PATH_MAX];  /* below its root; empty: not readable, or its root */
+	uint64_t root;              /* number of its root; 0: not readable */
+	uint64_t net;               /* number of its network namespace; 0: not readable */
 	uint32_t uid;               /* effective */
 	bool has_uid;
-	bool denied; /* its open files are not to be seen */
+	bool denied; /* its open files are not readable */
 };
 
 struct census_socket {
@@ -59,18 +59,18 @@ void census_look(struct census_process *p);
 /*
  * 0 or a negative errno; census_fini in both cases. Sockets of other network namespaces are read
  * for processes whose comm is in names (which ends with NULL), and for the process pid (0: none).
- * Of these and of who listens on port (0: none) the command line is read, of nobody else.
+ * Command lines are read only of these and of processes that listen on port (0: none).
  */
 int census_read(struct census *out, const char *const *names, pid_t pid, uint16_t port,
 		struct err *e);
 void census_fini(struct census *c);
 
-/* Index of a process; c->n_processes: not there. */
+/* Index of a process; c->n_processes: not found. */
 size_t census_find(const struct census *c, pid_t pid);
 
 bool census_holds(const struct census *c, size_t process, size_t socket);
 
-/* Adds, in any order; census_sort when all are there. 0 or -ENOMEM. */
+/* Adds, in any order; census_sort when all have been added. 0 or -ENOMEM. */
 int census_add_process(struct census *c, const struct census_process *p);
 int census_add_socket(struct census *c, const struct census_socket *s);
 int census_add_hold(struct census *c, size_t process, size_t socket);

@@ -3,8 +3,8 @@
 #define WATCH_CPUTIME_H
 
 /*
- * A process's time on CPUs and in their queues, as /proc/PID/task/TID/schedstat tells. That of
- * threads that have ended stays, as they were last read, so that no total goes backwards.
+ * A process's time on CPUs and in their queues, from /proc/PID/task/TID/schedstat. Threads that
+ * have ended keep the values of their last reading, so that no total goes backwards.
  */
 
 #include "watch/watch.h"
@@ -15,7 +15,7 @@
 struct cputime_thread {
 	pid_t tid;
 	struct watch_times last;
-	uint64_t reading; /* the last that found it */
+	uint64_t reading; /* the last one that found it */
 };
 
 struct cputime {
@@ -26,11 +26,11 @@ struct cputime {
 	struct watch_times gone; /* of threads that have ended */
 };
 
-/* Begins with what its threads have now. 0 or -errno: then it reads as 0. */
+/* Counts from what its threads have now. 0 or -errno: then it reads as 0. */
 int cputime_open(struct cputime *c, pid_t pid);
 void cputime_close(struct cputime *c);
 
-/* The total; of a process that has ended what was read last. */
+/* The total; for a process that has ended, the last one read. */
 struct watch_times cputime_read(struct cputime *c);
 
 #endif

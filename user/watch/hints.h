@@ -4,8 +4,8 @@
 
 /*
  * What spoils figures: settings of the server, states of its processes and of the machine. Each
- * says what it is, where it stands and what to do. Texts of the server's configuration are in
- * them as they are.
+ * hint says what it is, where it is and what to do. Texts of the server's configuration are quoted
+ * unchanged.
  */
 
 #include "base/err.h"
@@ -17,7 +17,7 @@
 
 struct hint {
 	const char *key; /* static, for scripts: "log-level" */
-	bool weak;       /* only to know; else: figures are not what they would be without it */
+	bool weak;       /* may matter; else it certainly changes the figures */
 	char what[ERR_TEXT_MAX];
 	char where[CENSUS_PATH_MAX + 32]; /* "/etc/netatalk/afp.conf:12", "pid 4711" */
 	char todo[ERR_TEXT_MAX];
@@ -33,7 +33,7 @@ struct hints {
 /* From the settings alone. */
 int hints_conf(struct hints *out, const struct afpconf *c);
 
-/* A log file beside a volume. root: where the server's paths begin, "/proc/PID/root". */
+/* A log file on a volume's file system. root: of the server's paths, "/proc/PID/root". */
 int hints_log(struct hints *out, const struct afpconf *c, const char *root);
 
 /* Reads the server's configuration, and looks at its processes. */

@@ -3,8 +3,8 @@
 #define WATCH_LADDER_H
 
 /*
- * What could be observed on this machine, and why not more: the rungs of each layer from the
- * best to the weakest, tried for real and given up again at once. Nothing of a server is touched.
+ * What can be observed on this machine, and why not more: the rungs of each layer from the best to
+ * the weakest, really tried and released again at once. No server is affected.
  */
 
 #include "base/err.h"
@@ -15,13 +15,13 @@
 struct ladder_step {
 	/*
 	 * static. Ways to choose from: "calls", "objects", "requests", "times", "storage". Facts,
-	 * never taken: "/proc", what may be seen of other processes; "kernel", the machine.
+	 * never taken: "/proc", what is visible of other processes; "kernel", the machine.
 	 */
 	const char *layer;
 	const char *rung;       /* static */
-	bool ok;                /* it works here; a fact: it stands in nothing's way */
+	bool ok;                /* it works here; a fact: it prevents nothing */
 	bool taken;             /* the first that works in its layer: what a watch would use */
-	char why[ERR_TEXT_MAX]; /* why not; of a step that is ok, what it gives; of a fact, it */
+	char why[ERR_TEXT_MAX]; /* why not; if ok, what it gives; for a fact, its text */
 };
 
 #define LADDER_MAX 32
@@ -29,7 +29,7 @@ struct ladder_step {
 /* Returns how many steps were written, at most max, or -ENOMEM. */
 int ladder_look(struct ladder_step *out, size_t max, struct err *e);
 
-/* Whether every call of a process that may be seen can be counted here. */
+/* Whether every call of a visible process can be counted here. */
 bool ladder_exact(const struct ladder_step *step, size_t n);
 
 /* The step that is taken in a layer; NULL: none. */

@@ -3,9 +3,9 @@
 #define WATCH_OBJECTS_H
 
 /*
- * Which inodes mean something that the kernel cannot know: the client's and the CNID servers'
- * sockets, log files, and the folders that hold nothing but a CNID database, so that files
- * which the database makes later belong to it too.
+ * Inodes with a role that the programs cannot see: the client's and the CNID servers' sockets, log
+ * files, and folders that contain only a CNID database, so that files which the database makes
+ * later belong to it too.
  */
 
 #include "watch/target.h"

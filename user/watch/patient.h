@@ -3,16 +3,16 @@
 #define WATCH_PATIENT_H
 
 /*
- * Work that may never come to an end: a look at a file whose server, or whose FUSE daemon, does not
- * answer. It is done by a process of its own, which is left to itself when its time is over (no
- * signal ends it while the kernel waits), and which holds nothing open of this one.
+ * Work that may never end: a look at a file whose server, or whose FUSE daemon, does not answer. A
+ * separate process does it, which is abandoned after the deadline (no signal ends it while it waits
+ * in the kernel) and keeps none of our descriptors open.
  */
 
 #include <stddef.h>
 
 /*
- * Calls fn(arg), and copies the len bytes at out, which it has filled, back. 0; -ETIMEDOUT: it is
- * not done after ms; or another negative errno. At most PATIENT_MAX bytes.
+ * Calls fn(arg) in that process, and copies back the len bytes at out that it has filled. 0;
+ * -ETIMEDOUT: not done after ms; or another negative errno. At most PATIENT_MAX bytes.
  */
 #define PATIENT_MAX 4096
 int patient_call(void (*fn)(void *arg), void *arg, void *out, size_t len, int ms);

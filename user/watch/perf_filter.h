@@ -28,7 +28,7 @@ struct perf_filter {
 	char text[PERF_FILTER_MAX];
 };
 
-/* false: one is longer than the kernel takes. */
+/* false: one is longer than the kernel accepts. */
 bool perf_filters(struct perf_filter out[PERF_N_COUNTS]);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef WATCH_PLACE_H
 #define WATCH_PLACE_H
 
-/* Who the processes are and on which CPUs they may and did run: the largest cause of scatter. */
+/* Notes which processes these are, and their allowed and last CPUs, the main cause of scatter. */
 
 #include "base/run.h"
 

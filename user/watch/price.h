@@ -3,15 +3,15 @@
 #define WATCH_PRICE_H
 
 /*
- * What watching costs, by the kernel's own statistics of the programs' run time. Keeping them
- * costs time itself, so they are on for the first calls only; what these took stands for all.
+ * What watching costs, by the kernel's own statistics of the programs' run time. These cost time
+ * themselves, so they are on for the first calls only, from which all others are estimated.
  */
 
 #include "base/run.h"
 #include "watch/bpf_load.h"
 
 struct price {
-	int fd; /* while it is open the kernel keeps statistics; -1: not */
+	int fd; /* while it is open the kernel keeps statistics; -1: closed */
 	struct {
 		uint64_t runs, ns;
 	} program[BPF_LOAD_PROGRAMS];

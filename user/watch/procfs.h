@@ -4,7 +4,7 @@
 
 /*
  * What /proc says about other processes. All functions that return int return 0 or a negative
- * errno; -ESRCH or -ENOENT: that process is not there (any more).
+ * errno; -ESRCH or -ENOENT: that process does not exist (any more).
  */
 
 #include "bpf/calls.h"
@@ -19,7 +19,7 @@ struct procfs_stat {
 	char state; /* 'R', 'S', ... */
 	pid_t ppid;
 	int cpu;          /* where it last ran */
-	uint64_t started; /* ticks after boot: with the pid, the process for ever */
+	uint64_t started; /* ticks after boot: identifies the process together with the pid */
 };
 
 int procfs_stat(struct procfs_stat *out, pid_t pid);
@@ -32,7 +32,7 @@ int procfs_io_thread(struct afs_compat *out, pid_t pid, pid_t tid);
 /* A living thread's. */
 int procfs_thread_times(struct watch_times *out, pid_t pid, pid_t tid);
 
-/* Calls fn for each living thread until it returns other than 0, which is handed back. */
+/* Calls fn for each living thread until it returns other than 0, which is returned. */
 int procfs_each_thread(pid_t pid, int (*fn)(void *arg, int tid), void *arg);
 
 /* The value of "key:" in /proc/PID/status, cut to fit; pid 0: this process. */
@@ -40,16 +40,16 @@ int procfs_status(char *out, size_t out_len, pid_t pid, const char *key);
 
 /*
  * Calls fn for each "NAME=VALUE" of the environment in which a process began (its first 16 KiB),
- * until fn returns other than 0, which is handed back.
+ * until fn returns other than 0, which is returned.
  */
 int procfs_each_variable(pid_t pid, int (*fn)(void *arg, const char *word), void *arg);
 
-/* Calls fn for each process until it returns other than 0, which is handed back. */
+/* Calls fn for each process until it returns other than 0, which is returned. */
 int procfs_each(int (*fn)(void *arg, pid_t pid), void *arg);
 
 /*
- * Calls fn for each open descriptor of a process with what it is called ("socket:[123]",
- * "/a/path"), until fn returns other than 0, which is handed back.
+ * Calls fn for each open descriptor of a process with its name ("socket:[123]", "/a/path"), until
+ * fn returns other than 0, which is returned.
  */
 int procfs_each_fd(pid_t pid, int (*fn)(void *arg, pid_t pid, int fd, const char *name), void *arg);
 
@@ -60,15 +60,14 @@ uint64_t procfs_socket(const char *name);
 int procfs_fd_flags(unsigned int *out, pid_t pid, int fd);
 
 /*
- * Whether a descriptor's file is of a file system that answers by itself: no server and no FUSE
- * daemon can hold up who looks at it. Asks none.
+ * Whether a descriptor's file is on a local file system, so that no server and no FUSE daemon can
+ * block a look at it. Involves none itself.
  */
 bool procfs_fd_is_local(pid_t pid, int fd);
 
 /*
- * What the kernel itself calls the inode that path leads to, links followed. stat() may say
- * something else on btrfs and overlayfs. pid: the process whose mounts path belongs to.
- * out->object is left alone.
+ * The kernel's own numbers of the inode that path leads to, links followed; stat() may give others
+ * on btrfs and overlayfs. pid: the process in whose mounts path is. Does not set out->object.
  */
 int procfs_inode(struct afs_inode *out, pid_t pid, const char *path);
 

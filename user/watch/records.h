@@ -2,7 +2,7 @@
 #ifndef WATCH_RECORDS_H
 #define WATCH_RECORDS_H
 
-/* Takes the programs' records out of the kernel's ring buffer, and hands them on. */
+/* Takes the programs' records from the kernel's ring buffer and passes them to a sink. */
 
 #include "base/err.h"
 #include "watch/watch.h"
@@ -10,15 +10,15 @@
 struct bpf_object;
 struct records;
 
-/* Bytes of the ring buffer where nothing else is asked for. */
+/* Default size of the ring buffer, in bytes. */
 #define RECORDS_RING_LEN (16u << 20)
 
-/* The length that the kernel takes: a power of two, whole pages. */
+/* A length that the kernel accepts: a power of two, whole pages. */
 size_t records_ring_len(size_t wish);
 
 /*
- * So many bytes of a CPU's wake the reader, a power of two: sleeping costs less, but what comes
- * from all of them must find room meanwhile.
+ * After this many bytes of a CPU's records the reader is woken; a power of two. Fewer wake-ups cost
+ * less, but meanwhile the records of all CPUs must fit.
  */
 size_t records_wake_len(size_t ring_len, unsigned int n_cpus);
 

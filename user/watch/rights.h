@@ -5,10 +5,10 @@
 #include <stdbool.h>
 
 /*
- * Gives up what attaching needed. Kept: what reading /proc of other users' processes takes, and
- * writing files where root may; on kernels before 6.1 also what they want for reading BPF
- * programs' statistics, and what reading taskstats takes (CAP_NET_ADMIN) when it is asked for. 0,
- * or a negative errno when the kernel refuses; then all is as before.
+ * Drops the rights that attaching needed. Kept are those for reading /proc of other users'
+ * processes and for writing files where root may; on kernels before 6.1 also those for reading BPF
+ * programs' statistics; and CAP_NET_ADMIN for taskstats if asked for. 0, or a negative errno when
+ * the kernel refuses; then nothing has changed.
  */
 int rights_drop(bool keep_taskstats);
 

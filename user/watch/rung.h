@@ -3,8 +3,8 @@
 #define WATCH_RUNG_H
 
 /*
- * A way to observe the server, as one table of functions. watch.c chooses one and knows nothing
- * else about it. state is what open made.
+ * A way to observe the server, as a table of functions. watch.c chooses one and knows nothing else
+ * about it. state is what open returned.
  */
 
 #include "watch/target.h"
@@ -13,21 +13,21 @@
 struct rung {
 	const char *name; /* "bpf" */
 
-	/* Everything that can be refused; nothing is watched yet. sink: NULL, or who wants records.
+	/* Does everything that can be refused; nothing is watched yet. sink: NULL, or for records.
 	 * 0, or a negative errno and why.
 	 */
 	int (*open)(void **state, const struct watch_sink *sink, struct err *e);
-	/* Watches the processes of t that are not watched yet, and takes over t->known. */
+	/* Watches the processes of t that are not watched yet, and copies t->known. */
 	int (*look)(void *state, const struct target *t, struct err *e);
-	/* One of watch.h each. */
+	/* Like the functions of watch.h. */
 	bool (*settle)(void *state);
 	int (*read)(void *state, struct ledger *out);
-	void (*span)(void *state); /* NULL: it knows no extremes */
-	/* Counts no more, so that all books can be closed; NULL: nothing to do. */
+	void (*span)(void *state); /* NULL: it has no extremes */
+	/* Stops counting, so that all cross-checks can agree; NULL: nothing to do. */
 	void (*stop)(void *state);
-	/* Looks at what only living processes show; NULL: nothing. true: there are new ones. */
+	/* Reads what only living processes show; NULL: nothing to do. true: there are new ones. */
 	bool (*tick)(void *state);
-	/* Records; NULL: this rung makes none, whatever the sink wants. */
+	/* Passes records to the sink; NULL: this rung makes none. */
 	int (*pull)(void *state, int timeout_ms);
 	uint64_t (*pull_lost)(const void *state, unsigned int stream);
 	/* Books, losses, rung notes, sessions. */
@@ -37,7 +37,7 @@ struct rung {
 
 extern const struct rung rung_bpf, rung_perf, rung_proc;
 
-/* What rung_bpf.open does, in a chosen way. */
+/* Like rung_bpf.open, with a choice of how to attach. */
 struct bpf_load_wish;
 int rung_bpf_open(void **state, const struct bpf_load_wish *wish, struct err *e);
 

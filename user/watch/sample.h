@@ -3,10 +3,9 @@
 #define WATCH_SAMPLE_H
 
 /*
- * A time series of what /proc and taskstats say about processes. No thread and no lock: each
- * call reads and returns. The caller owns the clock (a timerfd of 1/hz among its descriptors);
- * one that blocks elsewhere may give the whole sampler to a thread of its own until it has
- * joined it.
+ * A time series of what /proc and taskstats say about processes. No thread and no lock: each call
+ * reads and returns. The caller provides the clock (a timerfd of 1/hz among its descriptors); if it
+ * blocks elsewhere it may hand the whole sampler to a separate thread until it has joined that.
  *
  * A series never grows beyond its limit: when it is full, neighbouring intervals are merged,
  * and from then on only every second tick is a reading. Points are running totals, so a merge
@@ -68,24 +67,24 @@ struct sample_point {
 struct sample_series {
 	pid_t pid;
 	enum afs_role role;
-	bool ended;             /* the process has gone; the last point was its last reading */
+	bool ended;             /* the process has ended; the last point was its last reading */
 	unsigned int n_threads; /* at the last reading */
-	unsigned int n_lost;    /* threads that ended: since their last reading unseen */
+	unsigned int n_lost;    /* threads that ended: not observed since their last reading */
 	size_t n;
-	struct sample_point *point; /* the first, all 0, when it was added */
+	struct sample_point *point; /* the first, all 0, is from when it was added */
 	char why[SAMPLE_N_VALUES][160];
 };
 
 struct sample;
 
-/* Whether delays could be read by one who has CAP_NET_ADMIN: this kernel accounts them. */
+/* Whether this kernel accounts delays, so that CAP_NET_ADMIN is enough to read them. */
 bool sample_wants_taskstats(void);
 
 /* hz: 1 to SAMPLE_HZ_MAX; points: limit of each series, 4 to SAMPLE_POINTS_MAX. 0 or -errno. */
 int sample_open(struct sample **out, unsigned int hz, size_t points, struct err *e);
 
 /*
- * Adds a process and reads it for the first time; one that is there already is left alone. -E2BIG:
+ * Adds a process and reads it for the first time; does nothing if it was added before. -E2BIG:
  * there are SAMPLE_PROCESSES_MAX, ended ones included.
  */
 int sample_add(struct sample *s, pid_t pid, enum afs_role role, struct err *e);
@@ -95,10 +94,10 @@ int sample_add(struct sample *s, pid_t pid, enum afs_role role, struct err *e);
  */
 void sample_tick(struct sample *s);
 
-/* A reading now, whatever the rate: at the end of what is measured. */
+/* Takes a reading now, whatever the rate: for the end of the measurement. */
 void sample_now(struct sample *s);
 
-/* Time between readings as things are. */
+/* Present time between readings. */
 uint64_t sample_period_ns(const struct sample *s);
 
 /* The i-th process, in the order of sample_add; NULL: no more. Owned by s; until the next call. */

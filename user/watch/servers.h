@@ -3,11 +3,11 @@
 #define WATCH_SERVERS_H
 
 /*
- * The AFP servers of this host, their sessions and CNID processes, without a connection of
- * ours. A server is the process that listens and the children of the same program that serve
- * what it accepted, or did until the client went away; this the kernel tells. Names only say which
- * of all listening processes are looked for when none is named (afpd), and who may be a CNID
- * server.
+ * Finds the AFP servers of this host, their sessions and CNID processes, without connecting to
+ * them. A server is the process that listens and its children of the same program that serve the
+ * connections it accepted, or did until the client went away, according to the kernel. Process
+ * names only decide which listening processes are considered by default (afpd), and which may be
+ * CNID servers.
  */
 
 #include "base/err.h"
@@ -23,13 +23,13 @@
 
 struct servers_session {
 	pid_t pid;
-	uint64_t started;     /* ticks after boot: with the pid, the process for ever */
+	uint64_t started;     /* ticks after boot: identifies the process together with the pid */
 	uint32_t uid;         /* effective user id; 0 also before the login is done */
 	uint16_t client_port; /* 0: unknown */
-	bool disconnected;    /* its client has gone; afpd keeps it for one that comes back */
-	char client[64];      /* address; empty: unknown */
+	bool disconnected; /* its client has gone; afpd keeps the session in case it comes back */
+	char client[64];   /* address; empty: unknown */
 	char volume[CENSUS_PATH_MAX]; /* path on the server; empty: unknown */
-	const char *uid_from;         /* static: what told it; NULL: nothing did */
+	const char *uid_from;         /* static: the source; NULL: not known */
 	const char *client_from;
 	const char *volume_from;
 };
@@ -38,17 +38,17 @@ struct servers_entry {
 	pid_t master; /* 0: none, a session whose master has ended */
 	uint64_t started;
 	char comm[32];
-	char exe[CENSUS_PATH_MAX];  /* below its root; empty: not to be seen */
+	char exe[CENSUS_PATH_MAX];  /* below its root; empty: not readable */
 	char conf[CENSUS_PATH_MAX]; /* below its root; empty: unknown */
 	const char *conf_from;      /* static; NULL: unknown */
 	size_t n_ports;
 	uint16_t port[SERVERS_PORTS];
-	uint64_t net;                   /* number of its network namespace; 0: not to be seen */
-	char address[INET6_ADDRSTRLEN]; /* that it listens on; empty: not to be seen */
+	uint64_t net;                   /* number of its network namespace; 0: not readable */
+	char address[INET6_ADDRSTRLEN]; /* that it listens on; empty: not readable */
 	bool elsewhere;                 /* in another network namespace than this process */
 	bool denied;           /* no right to see its open files: ports, clients not known */
 	pid_t cnid_metad;      /* 0: unknown */
-	const char *cnid_from; /* static: what told it, or why it is unknown */
+	const char *cnid_from; /* static: how it was found, or why it is unknown */
 	size_t n_cnid_ports;
 	uint16_t cnid_port[SERVERS_PORTS];
 	size_t n_dbd;
@@ -76,13 +76,13 @@ int servers_find(struct servers *out, struct err *e);
  */
 int servers_of_pid(struct servers *out, pid_t pid, struct err *e);
 
-/* The server that listens on a port, whatever its name; -ENXIO: none, -EACCES: not to be seen. */
+/* The server that listens on a port, whatever its name; -ENXIO: none, -EACCES: not readable. */
 int servers_of_port(struct servers *out, uint16_t port, struct err *e);
 
 /* Adds to a text of ERR_TEXT_MAX; what does not fit is cut. */
 void servers_append(char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Adds all of them, with what tells them apart. */
+/* Adds all of them, with details that distinguish them. */
 void servers_list(char *text, const struct servers *s);
 
 /* 0 when s has one server; -ENOTUNIQ and a text that lists them and names the options. */

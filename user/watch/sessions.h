@@ -3,8 +3,8 @@
 #define WATCH_SESSIONS_H
 
 /*
- * Whose the watched sessions are. What the programs saw (the client's address, the effective user
- * id a session took) is kept by them; what only a living process shows is looked up while it lives.
+ * Users, addresses and volumes of the watched sessions. The programs keep what they saw (the
+ * client's address, the effective user id); what only /proc shows is read while the process lives.
  */
 
 #include "base/run.h"
@@ -15,12 +15,12 @@ struct sessions;
 struct sessions *sessions_new(void); /* NULL: no memory */
 void sessions_free(struct sessions *s);
 
-/* Looks at those that live. Cheap enough for ten times a second. */
+/* Reads living sessions. Cheap enough for ten times a second. */
 void sessions_look(struct sessions *s, const struct bpf_view *v);
 
 /*
- * Takes over what is known of a process that has ended, before its slot is cleared; of very many
- * sessions only those that kept the server busiest are kept, and the sum of the others. 0 or
+ * Saves what is known of a process that has ended, before its slot is cleared. Of very many
+ * sessions only those that kept the server busiest are saved, and the sum of the others. 0 or
  * -ENOMEM.
  */
 int sessions_end(struct sessions *s, const struct bpf_view *v, uint32_t process);

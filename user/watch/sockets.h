@@ -3,8 +3,8 @@
 #define WATCH_SOCKETS_H
 
 /*
- * This host's connected sockets and who is whose other end, from the kernel's socket
- * diagnostics, or from /proc/net/tcp where those are not there. Sees this network namespace.
+ * This host's connected sockets and the other end of each, from the kernel's socket diagnostics,
+ * or from /proc/net/tcp if those are not available. Sees this network namespace.
  */
 
 #include "base/err.h"
@@ -26,8 +26,8 @@ struct sockets_entry {
 	uint64_t peer; /* Unix: the other end's inode; 0 for TCP */
 	uint32_t uid;  /* TCP: the owner */
 	/* Unix: what it, or the socket that accepted it, is bound to. */
-	char path[109];    /* as it was given; empty: to nothing, or no path */
-	uint64_t file_ino; /* the file's inode, 0: none, and its device as the kernel has it */
+	char path[109];    /* as given to bind(); empty: not bound, or no path */
+	uint64_t file_ino; /* the file's inode, 0: none, and its device by the kernel's number */
 	uint32_t file_dev;
 };
 
@@ -44,17 +44,17 @@ void sockets_fini(struct sockets *s);
 /* false: not an Internet address. */
 bool sockets_addr(struct sockets_addr *out, const struct sockaddr_storage *from);
 
-/* NULL: not there. */
+/* NULL: not found. */
 const struct sockets_entry *sockets_find(const struct sockets *s, const struct sockets_addr *local,
 					 const struct sockets_addr *remote);
 
-/* The socket with this inode; NULL: not there. */
+/* The socket with this inode; NULL: not found. */
 const struct sockets_entry *sockets_of_inode(const struct sockets *s, uint64_t ino);
 
 /* Inode of the other end of the socket with inode ino; 0: not on this host, or not connected. */
 uint64_t sockets_peer(const struct sockets *s, uint64_t ino);
 
-/* A line of /proc/net/tcp or tcp6. false: a heading, a listening socket, or nonsense. */
+/* A line of /proc/net/tcp or tcp6. false: a heading, a listening socket, or malformed. */
 bool sockets_parse(struct sockets_entry *out, const char *line);
 /* The same of a listening socket, which has no remote end. */
 bool sockets_parse_listening(struct sockets_entry *out, const char *line);

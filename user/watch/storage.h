@@ -4,8 +4,8 @@
 
 /*
  * What watched threads do below their system calls (bpf/storage.h), by role and account. Each item
- * is observed in the best way that this kernel allows, or not at all; the others do not suffer
- * from that. Threads are those that the programs of bpf/calls.bpf.c watch and keep account of.
+ * is observed in the best way that this kernel allows, or not at all, independently of the others.
+ * The threads are those that the programs of bpf/calls.bpf.c watch.
  */
 
 #include "base/err.h"
@@ -29,13 +29,13 @@ struct storage_row {
 struct storage_item {
 	const char *key, *text; /* static */
 	const char *how;        /* static; NULL: not at all */
-	bool counts_only;       /* its numbers are known, its bytes and times are not */
-	char why[ERR_TEXT_MAX]; /* why not in a better way; empty: there is none */
+	bool counts_only;       /* it is counted, without bytes and times */
+	char why[ERR_TEXT_MAX]; /* why not in a better way; empty: it is the best */
 };
 
 struct storage_loss {
 	const char *program; /* static */
-	bool known;          /* the kernel says it, which it does since 5.12 */
+	bool known;          /* the kernel reports it (since 5.12) */
 	uint64_t n;          /* runs that it skipped since the start */
 };
 
@@ -48,15 +48,15 @@ struct storage_field {
 
 extern const struct storage_field storage_fields[AFS_N_STORAGE];
 
-/* What is to be done without, as if the kernel refused it: for tests. */
+/* What not to use, as if the kernel refused it: for tests. */
 struct storage_wish {
 	bool no_fentry, no_kprobe, no_tracepoint;
 };
 
 /*
- * calls: the object of bpf/calls.bpf.c, loaded; it must outlive *out. 0 also when nothing can be
- * observed: items say so. Otherwise a negative errno and why. To be opened before threads are
- * marked: what they do in between does not count.
+ * calls: the loaded object of bpf/calls.bpf.c; it must outlive *out. 0 also when nothing can be
+ * observed: the items say so. Otherwise a negative errno and why. Open it before threads are
+ * marked: what they do in between is not counted.
  */
 int storage_open(struct storage **out, struct bpf_object *calls, struct err *e);
 int storage_open_as(struct storage **out, struct bpf_object *calls, const struct storage_wish *wish,
@@ -70,13 +70,13 @@ bool storage_knows(const struct storage *s, enum afs_storage_field field);
 /* In order of role and account, to be freed; fields that are not known are 0. 0 or -ENOMEM. */
 int storage_read(const struct storage *s, struct storage_row **out, size_t *n);
 
-/* bio_read_bytes of a process alone, by its slot: what /proc calls its read_bytes. */
+/* bio_read_bytes of a single process, by its slot: read_bytes of /proc. */
 uint64_t storage_read_bytes(const struct storage *s, uint32_t process);
 
-/* Its slot is to be another's. */
+/* Its slot will be reused. */
 void storage_forget(struct storage *s, uint32_t process);
 
-/* false: there is no i-th program. */
+/* false: i is past the last program. */
 bool storage_loss(const struct storage *s, size_t i, struct storage_loss *out);
 
 #endif

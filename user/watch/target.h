@@ -3,9 +3,9 @@
 #define WATCH_TARGET_H
 
 /*
- * Who is watched: the process at the other end of the client's connection, the CNID servers it
- * is connected to, and which inodes of these mean something. Never told by names alone: by who
- * holds which end of which connection.
+ * What is watched: the process at the other end of the client's connection, the CNID servers it is
+ * connected to, and their special inodes. Never decided by names alone, but by who holds which end
+ * of which connection.
  */
 
 #include "base/err.h"
@@ -21,7 +21,7 @@
 
 struct servers_entry;
 
-/* A pid is its own only until it has ended. */
+/* The pid may be reused once the process has ended. */
 struct target_process {
 	pid_t pid;
 	bool ended;
@@ -29,7 +29,7 @@ struct target_process {
 	uint64_t started; /* as in struct procfs_stat */
 };
 
-/* What target_look finds stays: it only ever adds, and marks what has ended. */
+/* target_look never removes anything: it adds, and marks what has ended. */
 struct target {
 	pid_t afpd;       /* a session, or the parent of all */
 	bool ended;       /* afpd */
@@ -51,13 +51,13 @@ struct target {
 	struct afs_inodes known; /* complete after target_look */
 	bool crowded;            /* more inodes than fit into known */
 	bool stuck;              /* a file's server or FUSE daemon did not answer */
-	char note[ERR_TEXT_MAX]; /* what was doubtful; empty: nothing */
+	char note[ERR_TEXT_MAX]; /* what is in doubt; empty: nothing */
 };
 
 /*
  * Finds the process that holds the other end of the connection local -> peer (the addresses as
  * this end sees them). -ENXIO: that end is not on this host, -EACCES: no right to see whose it
- * is; e says so in words for the user.
+ * is; e has a text for the user.
  */
 int target_find(struct target *out, const struct sockaddr_storage *local,
 		const struct sockaddr_storage *peer, struct err *e);
@@ -66,8 +66,8 @@ int target_find(struct target *out, const struct sockaddr_storage *local,
 void target_server(struct target *out, const struct servers_entry *s, pid_t session);
 
 /*
- * Finds the CNID servers of t->afpd, who has ended, and what inodes are, anew. Keeps what it
- * cannot see.
+ * Looks again for the CNID servers of t->afpd, ended processes, and special inodes. Keeps what it
+ * cannot see any more.
  */
 void target_look(struct target *t);
 

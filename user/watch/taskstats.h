@@ -11,8 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Time waited since the process began; all 0 where task delay accounting is off, and for what
- * was started while it was. */
+/* Time waited since the process began; all 0 if task delay accounting is off, or was off when
+ * the process was started. */
 struct taskstats_delays {
 	unsigned int version; /* of the interface: what it does not know yet is 0 */
 	uint64_t blkio_ns, swapin_ns, freepages_ns, thrashing_ns, compact_ns, irq_ns;
@@ -22,8 +22,8 @@ struct taskstats_delays {
 struct taskstats_link;
 
 /*
- * -EPERM: no CAP_NET_ADMIN; -ENOENT: this kernel (or network namespace) has none; -EOPNOTSUPP: it
- * has version 15, whose fields are elsewhere.
+ * -EPERM: no CAP_NET_ADMIN; -ENOENT: not in this kernel (or network namespace); -EOPNOTSUPP: it
+ * has version 15, whose layout differs.
  */
 int taskstats_open(struct taskstats_link **out);
 int taskstats_read(struct taskstats_link *l, pid_t pid, struct taskstats_delays *out);

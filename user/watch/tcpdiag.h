@@ -3,9 +3,9 @@
 #define WATCH_TCPDIAG_H
 
 /*
- * The state of the other end of a TCP connection of this host, asked of the kernel's socket
- * diagnostics: of that socket alone, whosever it is. Sees this network namespace. Needs no
- * rights.
+ * The state of the other end of a TCP connection of this host, from the kernel's socket
+ * diagnostics: of that socket only, whichever process holds it. Sees this network namespace. Needs
+ * no rights.
  */
 
 #include "base/tcp.h"
@@ -26,7 +26,7 @@ struct tcpdiag {
 
 /*
  * Finds the other end of the connection local -> peer (the addresses as this end sees them). 0,
- * -ENOENT: it is not here (another host, another network namespace, ended) or the kernel has no
+ * -ENOENT: not found (another host, another network namespace, ended) or the kernel has no
  * socket diagnostics, or another negative errno; then out is closed.
  */
 int tcpdiag_open(struct tcpdiag *out, const struct sockaddr_storage *local,
@@ -34,12 +34,12 @@ int tcpdiag_open(struct tcpdiag *out, const struct sockaddr_storage *local,
 
 /*
  * Fills value and known of out, and nothing else of it. false, out untouched: closed, or no process
- * has that socket any more. Waits for nobody but the kernel, which takes the socket's lock: while
- * its process sends or receives without a pause that may take milliseconds.
+ * has that socket any more. May wait for the socket's lock: milliseconds while its process sends or
+ * receives without a pause.
  */
 bool tcpdiag_look(struct tcpdiag *d, struct run_tcp *out);
 
-/* By what that socket sends: "cubic", "bbr". Errors as tcpdiag_look. */
+/* The socket's congestion control: "cubic", "bbr". Errors as tcpdiag_look. */
 bool tcpdiag_congestion(struct tcpdiag *d, char out[static TCP_CONGESTION_LEN]);
 
 void tcpdiag_close(struct tcpdiag *d); /* may be closed already */

@@ -8,15 +8,15 @@
 
 #include <sys/types.h>
 
-/* The same folder, or in it. */
+/* Whether path is folder or in it. */
 bool volumes_below(const char *path, const char *folder);
 
-/* The volume whose folder has "path" in it, of several the innermost; NULL: none is known. */
+/* The innermost volume whose folder contains path; NULL: none. */
 const char *volumes_find(const struct afpconf *c, const char *path);
 
 /*
- * Where an afpd works: the folder of the volume it is in, else the folder it is in, as seen from
- * its own root. NULL: in its root, where it is before it opens a volume, or not known. To be freed.
+ * Where an afpd works: the folder of its volume, else its working directory, as seen from its own
+ * root. NULL: in its root (before it opens a volume), or not known. To be freed.
  */
 char *volumes_of(pid_t afpd);
 

@@ -19,12 +19,12 @@
 enum watch_mode {
 	WATCH_AUTO, /* the highest rung that works here */
 	WATCH_BPF,  /* exact counts or an error */
-	WATCH_PERF, /* numbers of calls by class, nothing else about them; never WATCH_AUTO's */
+	WATCH_PERF, /* only numbers of calls by class; never chosen by WATCH_AUTO */
 	WATCH_PROC, /* /proc/PID/io and schedstat, sampled at phase ends */
 	WATCH_OFF,
 };
 
-/* Who takes records (bpf/records.h). what: bits AFS_TRACE_; 0: nobody. */
+/* Receives records (bpf/records.h). what: bits AFS_TRACE_; 0: none are wanted. */
 struct watch_sink {
 	unsigned int what;
 	size_t ring_len; /* bytes between kernel and reader; 0: 16 MiB */
@@ -42,7 +42,7 @@ struct watch_opts {
 struct watch;
 struct target;
 
-/* The watch of a chosen process or server; as watch_open otherwise. */
+/* Like watch_open, for a chosen process or server. */
 int watch_open_target(struct watch **out, enum watch_mode mode, const struct target *t,
 		      struct err *e);
 /* The same, with records; of opts local and peer are not looked at. */
@@ -51,14 +51,13 @@ int watch_open_traced(struct watch **out, const struct watch_opts *opts, const s
 
 /*
  * Finds who serves the connection and starts to count. 0, or a negative errno only when
- * opts->mode asks for a rung that cannot be had (WATCH_BPF) or without memory.
+ * opts->mode asks for a rung that is not available (WATCH_BPF) or without memory.
  */
 int watch_open(struct watch **out, const struct watch_opts *opts, struct err *e);
 
 /*
- * Looks again for the CNID server behind the watched afpd: its connection is made when the
- * volume is first used. Call when the server is idle, before the first phase; cheap when it is
- * known.
+ * Looks again for the CNID server of the watched afpd, to which afpd connects when the volume is
+ * first used. Call when the server is idle, before the first phase; cheap when it is known.
  */
 void watch_find_cnid(struct watch *w);
 
@@ -72,13 +71,13 @@ bool watch_settle(struct watch *w);
 /*
  * Running totals since watch_open. Owned by the caller: ledger_fini. 0 or -ENOMEM. A call in
  * progress counts when it returns; its time until now is in its cell's ns already, so that the
- * difference of two readings holds the waiting between them and none of before.
+ * difference of two readings includes exactly the waiting between them.
  */
 int watch_read(struct watch *w, struct ledger *out);
 
 /*
- * Shortest and longest of the readings that follow are of the time from here on. To be called just
- * before the reading at an interval's begin.
+ * Shortest and longest in later readings cover the time from here on. To be called just before the
+ * reading at an interval's begin.
  */
 void watch_span(struct watch *w);
 
@@ -90,12 +89,11 @@ struct watch_times {
 bool watch_times(struct watch *w, enum afs_role role, struct watch_times *out);
 
 /*
- * A look at the server's end of the client's connection: fills value and known of out and nothing
- * else of it. The same on every rung, and needs no rights. With the server idle a few microseconds;
- * while it sends or receives the look may have to wait for it, milliseconds when it does nothing
- * else, and costs it switches: few of them, and outside of what is timed where possible. false, out
- * untouched: the server's end is not on this host, was closed, or cannot be asked about; or the
- * watch is not watch_open's, or was not wanted (WATCH_OFF).
+ * Reads the server's end of the client's connection: fills only value and known of out. The same on
+ * every rung, and needs no rights. Takes a few microseconds with an idle server; while the server
+ * sends or receives it may wait for milliseconds and cost the server switches: use it rarely, and
+ * outside of timed regions if possible. false, out unchanged: the server's end is not on this host,
+ * was closed, or cannot be read; or the watch is not of watch_open, or is WATCH_OFF.
  */
 bool watch_tcp(struct watch *w, struct run_tcp *out);
 
@@ -106,37 +104,37 @@ bool watch_tcp(struct watch *w, struct run_tcp *out);
 void watch_tick(struct watch *w);
 
 /*
- * Waits until records are there in a number, or so long, and hands all that are there to the sink.
- * To be called all the time; by one thread, which need not be that of all other calls. 0; -ENOTSUP:
- * this rung makes none; another negative errno: no more will come.
+ * Waits for a number of records, at most timeout_ms, and passes all present ones to the sink. To be
+ * called continuously, by one thread, which need not be that of the other calls. 0; -ENOTSUP: this
+ * rung makes none; another negative errno: no more will come.
  */
 int watch_pull(struct watch *w, int timeout_ms);
 
-/* Records of a stream that found no room until now; any thread. */
+/* Records of a stream that were lost for lack of room so far; any thread. */
 uint64_t watch_pull_lost(const struct watch *w, unsigned int stream);
 
 /* Name of the rung taken; NULL: off. */
 const char *watch_rung(const struct watch *w);
 
 /*
- * The i-th known process of a role, ended ones included; 0: no more. A session may have the place
- * of one that has ended.
+ * The i-th known process of a role, ended ones included; 0: no more. A new session may take the
+ * place of an ended one.
  */
 pid_t watch_process(const struct watch *w, enum afs_role role, size_t i);
 
-/* The process that was asked for, or any other that is watched, is still there. */
+/* Whether the process that was asked for, or any other watched one, still lives. */
 bool watch_lives(struct watch *w);
 
 /* NULL: something is watched. Otherwise why nothing is, valid as long as w. */
 const char *watch_why_off(const struct watch *w);
 
-/* The last reading comes after it: nothing is counted any more, whatever the server does. */
+/* Stops counting, whatever the server does; the last reading comes after it. */
 void watch_stop(struct watch *w);
 
 /*
  * Ends the watch: compares with /proc, and writes rung, reasons, processes, placement, losses,
  * books and warnings into the run. The server must be idle (watch_settle). Call once, also after a
- * run that broke off (a process that has gone leaves its book open, which is said).
+ * run that broke off (a process that has gone cannot be compared, which becomes a warning).
  */
 int watch_finish(struct watch *w, struct run *r);
 
