@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Counts every system call of the watched threads, and where their time goes. A thread is watched
- * when it has a task storage: all probes look there first and do nothing else for everybody else.
- * User space marks the threads of a process with the iterator; what these start is followed here.
+ * when it has a task storage: all probes check that first and do nothing for other threads. User
+ * space marks the threads of a process with the iterator; their children are followed here.
  */
 
 #include "bpf/count.h"
@@ -54,7 +54,7 @@ static __always_inline bool is_runnable(const struct task_struct___afs *task)
 	return !old->state;
 }
 
-/* Why it leaves its CPU. A cgroup's freezer puts tasks to sleep as if they waited for a signal. */
+/* Why a task leaves its CPU. Tasks frozen by a cgroup look as if they waited for a signal. */
 static __always_inline __u8 off_of(bool preempted, const struct task_struct___afs *task)
 {
 	const struct task_struct___afs_old *old = (const void *)task;
@@ -70,7 +70,7 @@ static __always_inline __u8 off_of(bool preempted, const struct task_struct___af
 								       : AFS_OFF_BLOCKED;
 }
 
-/* (preempted, who leaves the CPU, who comes) */
+/* (preempted, task that leaves the CPU, task that gets it) */
 SEC("tp_btf/sched_switch")
 int on_switch(__u64 *ctx)
 {
@@ -91,7 +91,7 @@ int on_switch(__u64 *ctx)
 	return 0;
 }
 
-/* (who is woken) */
+/* (task that is woken) */
 SEC("tp_btf/sched_wakeup")
 int on_wakeup(__u64 *ctx)
 {
@@ -127,7 +127,7 @@ static __always_inline __s32 process_new(int tgid, __u32 role, __s32 parent)
 	return i;
 }
 
-/* A slot for a thread of process "slot"; NULL: none left. Nothing sees it before thread_watch. */
+/* A slot for a thread of process "slot"; NULL: none left. Invisible before thread_watch. */
 static __always_inline struct afs_thread *thread_new(__s32 tid, __u32 slot, __u32 number)
 {
 	struct afs_process *p = process_at(slot);
@@ -160,7 +160,7 @@ static __always_inline struct afs_thread *thread_new(__s32 tid, __u32 slot, __u3
 	return t;
 }
 
-/* What the kernel counted of a thread whose time is up, for its process's book. */
+/* Adds the kernel's account of a thread that ends to its process's, for the cross-check. */
 static __always_inline void thread_end(struct afs_thread *t, const void *task)
 {
 	struct afs_process *p = process_of(t);
@@ -181,11 +181,11 @@ static __always_inline void thread_end(struct afs_thread *t, const void *task)
 	s = tracing(AFS_TRACE_SMALL) ? bpf_map_lookup_elem(&stream, &i) : NULL;
 	if (s && p->told && p->serving == t->slot + 1)
 		trace_session(p, s, AFS_EVENT_END);
-	barrier(); /* then user space may take the process over */
+	barrier(); /* after that user space may collect the process */
 	AFS_COUNT(p->ended);
 }
 
-/* From here on the thread's calls count. false: the kernel has no storage for it. */
+/* From here on the thread's calls are counted. false: the kernel has no storage for it. */
 static __always_inline bool thread_watch(struct afs_thread *t, void *task)
 {
 	__u32 value = t->slot + 1;
@@ -206,8 +206,8 @@ static __always_inline bool thread_watch(struct afs_thread *t, void *task)
 }
 
 /*
- * What a fork makes: a helper program where a session forks, which works for the request in
- * service; otherwise another of its kind, such as a session of the server.
+ * The role of a child: a session forks helper programs, which work for the request in service; any
+ * other process forks one of its own role, such as the server a session.
  */
 static __always_inline __u32 child_role(const struct afs_thread *t)
 {
@@ -218,7 +218,7 @@ static __always_inline __u32 child_role(const struct afs_thread *t)
 	return t->role;
 }
 
-/* What "parent" makes: another thread of its process, or the first of a new one. */
+/* The child of "parent": another thread of its process, or the first of a new one. */
 static __always_inline struct afs_thread *child_new(const struct afs_thread *parent, __s32 tid,
 						    __u64 clone_flags)
 {
@@ -274,7 +274,7 @@ int on_exec(__u64 *ctx)
 	return 0;
 }
 
-/* Numbers are used again, storage goes with its task. */
+/* Thread numbers are reused; task storage is freed by the kernel. */
 static __always_inline void thread_forget(void)
 {
 #ifdef AFS_BY_TID
@@ -299,8 +299,8 @@ int on_exit(__u64 *ctx)
 }
 
 /*
- * The same for kernels that skip BTF tracepoints when they preempt one. Here a new thread is
- * known by its number only: it is taken over where it is first seen itself.
+ * The same for kernels that skip BTF tracepoints when they preempt one. Here only the number of a
+ * new thread is known: it gets its slot when it is first seen running.
  */
 static __always_inline __u32 newborn_take(__u32 tid)
 {
@@ -408,7 +408,7 @@ static __always_inline void mark_serving(const struct afs_thread *t)
 		p->serving = t->slot + 1;
 }
 
-/* Puts a thread that sleeps in a call into that call. */
+/* Sets the state of a thread that is found asleep in a call to that call. */
 static __always_inline void mark_call(struct afs_thread *t, struct task_struct___afs *task)
 {
 #ifndef AFS_BY_TID
@@ -434,7 +434,7 @@ static __always_inline void mark_call(struct afs_thread *t, struct task_struct__
 	arg[1] = afs_arg1(regs);
 	arg[2] = afs_arg2(regs);
 	arg[3] = afs_arg3(regs);
-	/* A detour that makes a number of it: what a global function takes. */
+	/* Turns the pointer into a number, as a global function needs it. */
 	shared.mark.task = (__u64)task;
 	enter(s, t, task, *(volatile __u64 *)&shared.mark.task, afs_nr(regs), arg);
 #endif
@@ -452,8 +452,8 @@ static __always_inline void mark_stream(__u32 slot)
 }
 
 /*
- * What user space cleared is free. Done here, not by its own system calls: while one of those works
- * on a map the classic tracepoints of its CPU are skipped.
+ * Makes slots that user space has cleared available. User space cannot do it with system calls:
+ * while one of those works on a map, the classic tracepoints of its CPU are skipped.
  */
 __noinline int release_all(void)
 {
@@ -472,9 +472,9 @@ __noinline int release_all(void)
 }
 
 /*
- * One pass over all tasks: watches the threads of process "mark" that are not watched yet. Where a
- * thread is found asleep it may wake at any moment: its storage is there first, so that it is seen.
- * At the end there is none: then slots are made free.
+ * One pass over all tasks: watches the threads of process "mark" that are not watched yet. A thread
+ * found asleep may wake at any moment: it gets its storage before its state is read, so that the
+ * wake-up is seen. Called without a task at the end: then slots are made available.
  */
 SEC("iter/task")
 int mark_process(struct bpf_iter__task___afs *ctx)
@@ -484,7 +484,7 @@ int mark_process(struct bpf_iter__task___afs *ctx)
 
 	if (!task)
 		return release_all() & 0;
-	/* One that ends may have been watched, and its slot be another's. */
+	/* An exiting task may have been watched before, and its slot be reused. */
 	if (task->tgid != shared.mark.tgid || task->flags & AFS_PF_EXITING || thread_known(task))
 		return 0;
 	if (shared.mark.slot < 0) {
@@ -507,7 +507,7 @@ int mark_process(struct bpf_iter__task___afs *ctx)
 	} else {
 		shared.mark.failed++;
 	}
-	barrier(); /* what was found of it is there first */
+	barrier(); /* its state must be written before */
 	t->marking = 0;
 	return 0;
 }

@@ -3,7 +3,7 @@
  * Counts what watched threads do below their system calls: files, page cache, block devices. The
  * maps "watched" and "thread" are those of calls.bpf.c, which also keeps t->seq, t->account and
  * t->found up to date; no other map of bpf/maps.h exists here. User space picks one way for each
- * item of bpf/storage.h and loads its programs alone, so a kernel may lack any of the others.
+ * item of bpf/storage.h and loads only its programs, so that a kernel may lack any of the others.
  */
 
 #include "bpf/storage.h"
@@ -24,7 +24,7 @@ char licence[] SEC("license") = "GPL";
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct task_struct___afs_block {
-	void *bio_list; /* not NULL: inside a block device's own submission */
+	void *bio_list; /* not NULL: inside the submission to a block device */
 };
 
 struct bvec_iter___afs {
@@ -219,8 +219,8 @@ int on_sendfile_end(__u64 *ctx)
 }
 
 /*
- * One of these calls the next, but compilers like to put one into the other, where it cannot be
- * seen; the outermost that can is the one that counts.
+ * Each of these calls the next, but compilers may inline some, which then cannot be probed; the
+ * outermost one that can be is counted.
  */
 SEC("?fentry/do_fsync")
 int on_do_fsync(__u64 *ctx)
@@ -261,7 +261,7 @@ int on_sync_end(__u64 *ctx)
 	return end_sync();
 }
 
-/* The same for one file system, where the kernel's functions are out of reach. */
+/* The same for one file system, for kernels whose functions cannot be probed. */
 SEC("?tp_btf/ext4_sync_file_enter")
 int on_ext4_sync(__u64 *ctx)
 {
@@ -276,8 +276,8 @@ int on_ext4_sync_end(__u64 *ctx)
 }
 
 /*
- * Where a function can only be seen to begin: a number, neither bytes nor time. Once for a system
- * call, as a begin inside another cannot be told from one after it.
+ * For probes that only see the begin of a function: counts, without bytes and time. Once for each
+ * system call, as a nested begin cannot be distinguished from a following one.
  */
 static __always_inline struct afs_storage *storage_entered(struct afs_thread *t, enum span what)
 {
@@ -425,7 +425,7 @@ int on_cache_add_page(__u64 *ctx)
 	return added(((const struct page___afs *)ctx[0])->mapping, 1);
 }
 
-/* What a thread hands to a block device; AFS_N_STORAGE: nothing with a time of its own. */
+/* The kind of block I/O; AFS_N_STORAGE: a kind that is not timed. */
 static __always_inline __u32 kind_of(const struct bio___afs *bio)
 {
 	__u32 op = bio->bi_opf & AFS_OP_MASK;
@@ -439,7 +439,7 @@ static __always_inline __u32 kind_of(const struct bio___afs *bio)
 	return AFS_N_STORAGE;
 }
 
-/* A device made of others hands its pieces on from inside its own submission. */
+/* A stacked device submits its pieces from inside its own submission. */
 static __always_inline bool is_piece(void)
 {
 	const struct task_struct___afs_block *task = current_task();
@@ -488,8 +488,8 @@ static __always_inline int queued(const struct bio___afs *bio)
 }
 
 /*
- * The address of a "bio" is its own until it ends. Not every end is seen: one that is not timed
- * must not end another's time, which had this address before.
+ * A "bio" is identified by its address until it ends. Not every end is seen: if this one is not
+ * timed, drop an older entry with its address, whose time must not end here.
  */
 static __always_inline int timed(const struct bio___afs *bio)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * AFP commands on names, directories, forks: encode into an op, decode its reply.
- * Not for sending: session.c. Layouts: AFP 3.x reference, one function per command.
+ * AFP commands on names, directories, forks: encode into an op, decode its reply. session.c sends
+ * them. Layouts: AFP 3.x reference, one function per command.
  */
 #include "afp/afp.h"
 
@@ -48,7 +48,7 @@ static void prep_named(struct afp_op *op, enum afp_command code, const struct af
 	end(op, &b);
 }
 
-/* A fork reference or a volume id is all there is to say. */
+/* A command with only a fork reference or a volume id. */
 static void prep_with_ref(struct afp_op *op, enum afp_command code, uint16_t ref)
 {
 	struct wbuf b = begin(op, code);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Bitmaps, parameters and paths, both ways. Not for whole commands. */
+/* Encodes and decodes bitmaps, parameters and paths. */
 #include "afp/params.h"
 
 #include "afp/proto.h"
@@ -24,7 +24,7 @@ void afp_path_put(struct wbuf *b, uint8_t type, const char *name)
 	wbuf_bytes(b, name, len);
 }
 
-/* A name at an offset behind start: Pascal string, or (utf8) hint, length, bytes. */
+/* A name at an offset from start: Pascal string, or (utf8) hint, length, bytes. */
 static bool name_at(char *out, size_t room, const struct rbuf *start, uint16_t offset, bool utf8)
 {
 	struct rbuf b = *start;

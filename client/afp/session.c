@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From a host to an open volume, and back: server information, login, FPOpenVol, and the
- * submit / reap pair everything else uses. Not for commands on files: command.c.
+ * Opens and closes a session: server information, login, FPOpenVol, and the submit / reap pair that
+ * everything else uses. Commands on files: command.c.
  */
 #include "afp/afp.h"
 #include "uam/uam.h"
@@ -113,7 +113,7 @@ int afp_call(struct afp *a, struct afp_op *op, struct err *e)
 		return r;
 	do
 		r = afp_reap(a, &back, e);
-	while (r == -EINTR); /* the op may be on a stack: it must not stay behind */
+	while (r == -EINTR); /* the op may be on a stack: it must not stay lent */
 	return r;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A DSI session: sending, waiting, opening, closing. What comes in is parsed by receive.c.
+ * A DSI session: sending, waiting, opening, closing. receive.c parses what comes in.
  *
- * While nothing can be sent for now the session blocks in recv (one call per small reply); else
- * it polls for both directions, so that neither side can wait for the other for ever. It polls,
- * too, for much of a large reply at once.
+ * While there is nothing to send the session blocks in recv (one call per small reply); else it
+ * polls for both directions, so that the two sides cannot wait for each other for ever. It also
+ * polls in order to get much of a large reply at once.
  */
 #include "dsi/dsi.h"
 
@@ -35,9 +35,9 @@ static bool stopped(const struct dsi *d)
 }
 
 /*
- * Not where the kernel lacks room (SO_RCVBUF counts its own bytes, too: as many again). Nor on one
- * host, unless TCP is paced: TCP acknowledges more often to who waits for much, which on one host
- * costs what the wakes did, and more where both ends share a CPU (measured).
+ * Not if the kernel's buffer is too small (SO_RCVBUF includes its overhead: as much again). Nor on
+ * one host, unless TCP is paced: with a large low-water mark TCP acknowledges more often, which on
+ * one host costs as much as the wake-ups, and more if both ends share a CPU (measured).
  */
 static size_t batch_for(const struct dsi *d)
 {
@@ -93,7 +93,7 @@ static size_t request_len(const struct dsi_request *r)
 	return DSI_HEADER_LEN + r->len + r->data_len;
 }
 
-/* Nothing can be sent any more. What the server sent before may say why. */
+/* Sending has failed. Reads what the server sent before, which may say why. */
 static int lost(struct dsi *d, struct err *e, int failure)
 {
 	uint64_t before_ns;
@@ -105,7 +105,7 @@ static int lost(struct dsi *d, struct err *e, int failure)
 	return dsi_die(d, e, -failure, "%s: connection lost: %s", d->peer_name, strerror(failure));
 }
 
-/* The next bytes of r that one call sends; apart: much data is for the call after this. */
+/* The next bytes of r to send in one call; apart: leave much data to the next call. */
 static struct msghdr next_part(struct dsi_request *r, bool apart, struct iovec iov[2])
 {
 	size_t head = DSI_HEADER_LEN + r->len, data_sent = r->sent > head ? r->sent - head : 0;
@@ -120,8 +120,8 @@ static struct msghdr next_part(struct dsi_request *r, bool apart, struct iovec i
 }
 
 /*
- * 0 when the kernel took all of r, -EAGAIN when not. One call; two for much data when the server
- * has nothing else to do: it wakes and reads the command while the data is still being copied.
+ * 0 when the kernel took all of r, -EAGAIN when not. One call; two for much data if the server is
+ * idle: then it wakes and reads the command while the data is still being copied.
  */
 static int send_one(struct dsi *d, struct dsi_request *r, struct err *e)
 {
@@ -195,8 +195,8 @@ int dsi_submit(struct dsi *d, struct dsi_request *r, struct err *e)
 }
 
 /*
- * A tickle of our own, unless there is something to read for the server that it has not taken: then
- * it does not wait for us, and of 16 bytes more the kernel might take a part.
+ * Sends a tickle, unless the server has not read everything yet: then it does not wait for us, and
+ * the kernel might accept only a part of the 16 bytes.
  */
 static void tickle(struct dsi *d, uint64_t now_ns)
 {
@@ -213,7 +213,7 @@ static void tickle(struct dsi *d, uint64_t now_ns)
 		d->last_sent_ns = now_ns;
 }
 
-/* How long a request may stand still: not long for somebody who pressed ^C. */
+/* How long a request may make no progress: not long after a stop. */
 static unsigned int patience_ms(const struct dsi *d)
 {
 	bool stop = d->opts.stop && *d->opts.stop;
@@ -221,7 +221,7 @@ static unsigned int patience_ms(const struct dsi *d)
 	return stop && d->opts.timeout_ms > STOP_WAIT_MS ? STOP_WAIT_MS : d->opts.timeout_ms;
 }
 
-/* What the server does instead of answering the oldest request. */
+/* For messages: what the server does instead of answering the oldest request. */
 static const char *instead(const struct dsi *d)
 {
 	if (d->overtaken)
@@ -244,9 +244,9 @@ static int check_wait(struct dsi *d, struct err *e)
 }
 
 /*
- * How many bytes are worth a wake. While more than one reply is to come the server goes on without
- * us, and to be woken for many bytes at once saves switches (tests/bench/bench.py speed-peer
- * speed-cpu); when it is the only one the server waits until we have taken it.
+ * How many bytes to wait for. While more than one reply is to come the server goes on without us,
+ * and waking once for many bytes saves switches (tests/bench/bench.py speed-peer speed-cpu); a
+ * single reply is read at once, as the server waits for us.
  */
 static size_t worth_a_wake(const struct dsi *d)
 {
@@ -257,7 +257,7 @@ static size_t worth_a_wake(const struct dsi *d)
 	return left < d->batch ? left : d->batch;
 }
 
-/* With fewer bytes than that poll says nothing of POLLIN. */
+/* With fewer bytes than this poll does not report POLLIN. */
 static void set_low_mark(struct dsi *d, size_t mark)
 {
 	const int value = (int)mark;
@@ -267,7 +267,7 @@ static void set_low_mark(struct dsi *d, size_t mark)
 		d->low_mark = mark;
 }
 
-/* Waits at most SLICE_MS for bytes to move, and moves them, be they fewer than hoped. */
+/* Waits at most SLICE_MS until bytes can be sent or received, and does so, however few. */
 static int work(struct dsi *d, struct err *e)
 {
 	struct pollfd p = { .fd = d->fd, .events = d->queued.head ? POLLIN | POLLOUT : POLLIN };
@@ -334,7 +334,7 @@ static int one_exchange(struct dsi *d, struct dsi_request *r, struct err *e)
 	return rc ? rc : dsi_reap(d, &back, e);
 }
 
-/* The answer to the first request: is there room for us? */
+/* Checks the answer to the first request: whether the server accepts the session. */
 static int check_welcome(struct dsi *d, const struct dsi_request *r, struct err *e)
 {
 	if (!r->result)
@@ -505,8 +505,8 @@ static void say_goodbye(struct dsi *d)
 }
 
 /*
- * Also when we gave the session up: without a goodbye afpd keeps it, and its open files, for up
- * to a day. Not in the middle of a request, where it would be taken for data.
+ * Whether to send DSICloseSession, also after an error: without it afpd keeps the session, and its
+ * open files, for up to a day. Not in the middle of a request, where it would be taken for data.
  */
 static bool may_say_goodbye(const struct dsi *d)
 {

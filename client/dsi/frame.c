@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The DSI header, both ways. Not for moving bytes: that is conn.c. */
+/* Encodes and decodes the DSI header. */
 #include "dsi/frame.h"
 
 #include <errno.h>

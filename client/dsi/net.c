@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From a host name to a connected TCP socket. Not for what travels on it. */
+/* From a host name to a connected TCP socket. */
 #include "dsi/net.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* More than any server's request quantum that was seen; the kernel takes less where it must. */
+/* More than any request quantum seen so far; the kernel may reduce it. */
 #define WINDOW_LEN (4 << 20)
 
 static const char *connect_hint(int code)
@@ -51,10 +51,10 @@ static int connect_wait(int fd, const struct dsi_opts *opts)
 }
 
 /*
- * The window of what may be received is wide enough for bulk replies from the first on. Left to
- * itself it grows with what was read, in some runs to less than a reply: both ends then wake each
- * other many times a reply, and runs of the same work differ by factors. A low-water mark widens it
- * (Linux 4.18) and, other than SO_RCVBUF, lets it go on growing; the mark itself is not wanted.
+ * Makes the receive window large enough for bulk replies from the start. Otherwise it grows with
+ * what was read, in some runs to less than a reply: then both ends wake each other many times a
+ * reply, and runs of the same work differ by factors. Setting a low-water mark enlarges it (Linux
+ * 4.18) and, unlike SO_RCVBUF, lets it go on growing; the mark itself is reset.
  */
 static void widen_window(int fd)
 {

@@ -6,12 +6,12 @@
  *	       ---> tickle, attention, close of the server, at any message boundary
  *	       ---> anything else: protocol error, the session is dead
  *
- * One call reads into up to three pieces: the rest of a header, the buffer in which bulk data
- * belong, and the receive buffer, out of which small replies are parsed. Before the header is
- * here, the buffer is that of the request whose reply comes next if replies keep their order:
- * then a whole reply takes one call and is not copied. If something else comes, the bytes are
- * moved to where they belong. Bulk data that nobody looks at stays in the kernel, which drops it:
- * it takes no copy, but a call for its header. Not for sending or waiting: that is dsi.c.
+ * One call reads into up to three pieces: the rest of a header, the buffer for bulk data, and the
+ * receive buffer, from which small replies are parsed. Before the header is known, the buffer is
+ * that of the request whose reply comes next if replies keep their order: then a whole reply takes
+ * one call and is not copied. If something else comes, the bytes are moved to where they belong.
+ * Bulk data that is not needed is dropped in the kernel: that saves the copy, but needs one call
+ * more for the header. dsi.c sends and waits.
  */
 #include "base/clock.h"
 #include "dsi/conn.h"
@@ -41,7 +41,7 @@ static void take_from_server(struct dsi *d)
 		d->attention = (uint16_t)(d->other[0] << 8 | d->other[1]);
 }
 
-/* The request behind r in the order of submission that is still in flight. */
+/* The request after r in the order of submission that is still in flight. */
 static struct dsi_request *next_in_flight(const struct dsi *d, const struct dsi_request *r)
 {
 	uint16_t id = r->id;
@@ -92,8 +92,8 @@ static int begin_reply(struct dsi *d, struct err *e)
 	struct dsi_request *r = d->slot[f->id & d->mask];
 
 	/*
-	 * When afpd has no room for a session it answers what it has not read: with an id of its
-	 * own choice, as if DSIOpenSession had been asked.
+	 * If afpd has no room for a session it answers before reading the request: with an id of
+	 * its own choice, as a reply to DSIOpenSession.
 	 */
 	if (!d->opened && d->expected && f->command == DSI_OPEN)
 		r = d->expected;
@@ -145,7 +145,7 @@ static uint8_t *payload_at(struct dsi *d)
 	return base + d->got;
 }
 
-/* n more bytes of the header are in place. */
+/* n more bytes of the header were received. */
 static int extend_header(struct dsi *d, size_t n, uint64_t now_ns, struct err *e)
 {
 	int r;
@@ -160,7 +160,7 @@ static int extend_header(struct dsi *d, size_t n, uint64_t now_ns, struct err *e
 	return r || d->want ? r : end_frame(d, now_ns, e);
 }
 
-/* n more bytes of the payload are in place. */
+/* n more bytes of the payload were received. */
 static int extend_payload(struct dsi *d, size_t n, uint64_t now_ns, struct err *e)
 {
 	d->got += n;
@@ -170,9 +170,9 @@ static int extend_payload(struct dsi *d, size_t n, uint64_t now_ns, struct err *
 }
 
 /*
- * The next bytes of the stream, now at *at, go to where they belong, unless they are there. They
- * may stand in the buffer to which some of them belong: no byte moves up in it, as what stands at
- * its begin was preceded by a header only.
+ * Moves the next bytes of the stream, now at *at, to where they belong, unless they are there. They
+ * may be in the buffer to which some of them belong: no byte moves upwards in it, as only a header
+ * can come before those at its begin.
  */
 static int feed(struct dsi *d, const uint8_t *at, size_t len, uint64_t now_ns, struct err *e)
 {
@@ -198,9 +198,9 @@ static bool has_room(const struct dsi_request *r, size_t len)
 }
 
 /*
- * Where the next bytes go: number of pieces. Behind the reply that is being received, or comes
- * next, there is room for many small ones; if a bulk reply follows, for its header only, so that
- * its data need not be copied out again.
+ * Where to receive the next bytes; returns the number of pieces. After the reply that is being
+ * received, or comes next, there is room for many small ones; if a bulk reply follows, only for its
+ * header, so that its data need not be copied again.
  */
 static size_t receive_plan(struct dsi *d, struct iovec iov[static 3])
 {
@@ -222,7 +222,7 @@ static size_t receive_plan(struct dsi *d, struct iovec iov[static 3])
 	return n + 1;
 }
 
-/* Bytes of the payload in progress that the kernel shall drop. */
+/* Bytes of the current payload that the kernel should drop. */
 static size_t unwanted(const struct dsi *d)
 {
 	size_t left = d->want - d->got;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Phases and what is counted in them. Knows no workload and prints nothing. */
+/* Phases and what is counted in them, for any workload. */
 #include "load/load.h"
 
 #include "base/clock.h"
@@ -11,7 +11,7 @@
 /* How often a look at the connection is due. */
 #define TICK_NS 500000000u
 
-/* More than any timed region has AFP commands: their histograms are there before the clock runs. */
+/* More than the AFP commands of any timed region: their histograms are allocated before it. */
 #define COMMANDS 16
 
 uint64_t load_clock_ns(void)
@@ -19,7 +19,7 @@ uint64_t load_clock_ns(void)
 	return clock_now_ns();
 }
 
-/* Of the thread that makes the requests, not of those that write a trace or sample. */
+/* CPU time of the thread that makes the requests, without those that write a trace or sample. */
 static uint64_t own_cpu_ns(void)
 {
 	struct timespec t = { 0 };
@@ -130,7 +130,7 @@ static int add_region(struct load *l, bool complete)
 
 int load_region_end(struct load *l, bool complete, struct err *e)
 {
-	/* what is counted behind the last answer is not the server's time */
+	/* the client's work after the last answer is not counted */
 	uint64_t end_ns = complete ? l->last_ns : clock_now_ns(), cpu_ns = own_cpu_ns();
 	struct run_sample *s;
 	int r;
@@ -166,7 +166,7 @@ void load_transfer_end(struct load *l)
 		l->hooks->phase_done(l->hooks->user, p);
 }
 
-/* One answer: which command, how long. */
+/* Counts one answer: command and latency. */
 static int count(struct load *l, const struct load_trace *t, uint8_t code, bool failed,
 		 struct err *e)
 {

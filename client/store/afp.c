@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * File operations as AFP commands: one verb is one command, and what the server answers to it is
- * put in the words of store.h. Data goes between the socket and the caller's buffer; nothing is
- * copied here. Not for connecting or logging in: afp/session.c.
+ * File operations as AFP commands: one verb is one command, and the server's answer is translated
+ * to the results of store.h. Data goes between the socket and the caller's buffer; nothing is
+ * copied here. afp/session.c connects and logs in.
  */
 #include "base/clock.h"
 #include "store/store_priv.h"
@@ -67,7 +67,7 @@ static struct store_afp *of(struct store *s)
 	return (struct store_afp *)s;
 }
 
-/* ---- what is not asked ---- */
+/* ---- what is refused without asking the server ---- */
 
 static bool too_long(const char *name)
 {
@@ -215,7 +215,7 @@ static void answer(struct store_op *op, int32_t code)
 	store_answer(op, result, code, afp_result_text(code));
 }
 
-/* A read may say "end of file" and bring what there is before it. */
+/* A read may return "end of file" together with the data before it. */
 static void decode_read(struct store_op *op, const struct afp_op *in)
 {
 	if (in->dsi.result && in->dsi.result != AFP_ERR_END_OF_FILE)
@@ -272,7 +272,7 @@ static bool decode_opened(struct store_op *op, const struct afp_op *in)
 	return true;
 }
 
-/* The content of a successful reply; false: it does not hold what it must. */
+/* Decodes a successful reply; false: malformed. */
 static bool decode(struct store_op *op, const struct afp_op *in)
 {
 	struct afp_params p;
@@ -342,9 +342,9 @@ const struct store_type store_afp_type = { "AFP", store_afp_submit, store_afp_re
 /* ---- opening ---- */
 
 /*
- * Does the request quantum bound a write's data alone? netatalk 4.2.3 took q bytes of data; 4.5.0
- * and 4.5.1 end the connection when command and data together are longer. Who is not known to
- * belong to the first is treated as the second.
+ * Whether the request quantum limits only a write's data. netatalk 4.2.3 accepted q bytes of data;
+ * 4.5.0 and 4.5.1 end the connection if command and data together are longer. Unknown servers are
+ * treated like the latter.
  */
 static bool bounds_data_only(const char *machine)
 {
@@ -370,7 +370,7 @@ static void set_chunks(struct store_afp *a, const struct store_afp_opts *opts)
 	a->s.chunk_read = whole_pages(q);
 	a->s.chunk_write = whole_pages(bounds_data_only(opts->machine) ? q : q - command);
 	a->s.len_max = a->narrow ? NARROW_END : WIDE_END;
-	if (opts->legacy) /* as the peer: frame and command count for both */
+	if (opts->legacy) /* as afp_speedtest: frame and command count for both */
 		a->s.chunk_read = a->s.chunk_write = q - DSI_HEADER_LEN - WRITE_LEN;
 }
 
@@ -378,7 +378,7 @@ int store_open_afp(struct store **out, struct afp *a, const struct store_afp_opt
 		   struct err *e)
 {
 	unsigned int window = opts->window ? opts->window : 1;
-	/* one more than can be lent: a session that died with the others can still say why */
+	/* one more than can be lent, so that a dead session can still return its reason */
 	unsigned int n_slots = window + 1;
 	struct store_afp *n = calloc(1, sizeof(*n) + n_slots * sizeof(n->slot[0]));
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Stores that keep nothing: the same client, with nothing behind it. For an AFP store that is an
- * AFP store over a loopback connection to a process of our own (null_peer.c); for a POSIX store,
- * one that answers without a system call.
+ * Stores that keep no data, to measure the client alone. For an AFP store this is an AFP store over
+ * a loopback connection to a process of ours (null_peer.c); for a POSIX store, one that answers
+ * without a system call.
  */
 #include "base/clock.h"
 #include "store/null_peer.h"
@@ -22,7 +22,7 @@
 
 /* ---- of an AFP store ---- */
 
-/* The session of such a store, and who is at its other end. */
+/* The session of such a store, and the process at its other end. */
 struct null_afp {
 	struct afp afp;
 	pid_t peer;
@@ -32,7 +32,7 @@ static void end_session(struct null_afp *n)
 {
 	afp_close(&n->afp);
 	if (n->peer > 0) {
-		kill(n->peer, SIGKILL); /* it ends with the connection: for when it does not */
+		kill(n->peer, SIGKILL); /* normally it ends with the connection */
 		while (waitpid(n->peer, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
@@ -67,7 +67,7 @@ static int listen_here(struct sockaddr_in *at, struct err *e)
 	return -1;
 }
 
-/* The other end of d, which is connected already; whoever else called is turned away. */
+/* The other end of d, which is connected already; other connections are closed. */
 static int accept_ours(int listener, const struct dsi *d)
 {
 	struct sockaddr_storage local, peer;
@@ -91,7 +91,7 @@ static int accept_ours(int listener, const struct dsi *d)
 	return fd;
 }
 
-/* A process at the other end of a connection; n->peer and n->afp.dsi. */
+/* Starts a process at the other end of a connection; sets n->peer and n->afp.dsi. */
 static int start_peer(struct null_afp *n, const struct store_afp *like, struct err *e)
 {
 	struct sockaddr_in at;
@@ -117,7 +117,7 @@ static int start_peer(struct null_afp *n, const struct store_afp *like, struct e
 
 static int open_afp(struct store **out, const struct store_afp *like, struct err *e)
 {
-	/* the chunks are set below, whoever answers */
+	/* the chunks are set below */
 	const struct store_afp_opts opts = { .legacy = like->narrow,
 					     .other = NULL_PEER_VOLUME + 1,
 					     .window = like->window };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A process that answers AFP commands at once and keeps nothing. What is written to it is thrown
- * away inside the kernel, what is read from it are the zeros of a file in memory, sent by sendfile:
- * nothing is copied here, as little as a file server can do. It serves one request after the other
- * and may block in send: the client's session always reads when it cannot send.
+ * A process that answers AFP commands at once and keeps no data. What is written to it is dropped
+ * inside the kernel; what is read from it are zeros of a file in memory, sent by sendfile. Nothing
+ * is copied here: the least that a file server can do. It serves one request after the other and
+ * may block in send, as the client's session always reads when it cannot send.
  *
- * It runs behind fork() without exec, so it takes no locks: no malloc, no stdio.
+ * It runs after fork() without exec, so it takes no locks: no malloc, no stdio.
  */
 #include "store/null_peer.h"
 
@@ -29,12 +29,12 @@
 #define ANY_ID    17
 
 /*
- * Read ahead no further than the two longest commands that data follow or answer, header included:
- * what is behind them may be data, which is better never copied.
+ * Read ahead no further than the two longest commands with data, header included: what follows them
+ * may be data, which should not be copied.
  */
 #define READ_AHEAD (DSI_HEADER_LEN + 20)
 
-/* What a file of it has, in 32 bits and in 64; and what is free. */
+/* The length of its files, in 32 bits and in 64; and the free space. */
 #define LENGTH_32 0x7fffffffu
 #define LENGTH_64 0x7fffffffffffffffull
 
@@ -49,7 +49,7 @@ struct peer {
 struct request {
 	struct dsi_frame f;
 	struct rbuf command; /* borrowed from rx */
-	uint64_t data_len;   /* behind it, still to be received */
+	uint64_t data_len;   /* after it, still to be received */
 };
 
 /* ---- in ---- */
@@ -64,7 +64,7 @@ static ssize_t receive(int fd, void *to, size_t len, int flags)
 	return n;
 }
 
-/* At least len bytes stand at rx + at then; false: the connection has ended. */
+/* Receives until at least len bytes are at rx + at; false: the connection has ended. */
 static bool need(struct peer *p, size_t len)
 {
 	size_t there = p->end - p->at, more;
@@ -87,7 +87,7 @@ static bool need(struct peer *p, size_t len)
 	return true;
 }
 
-/* Throws away what follows, without copying it. */
+/* Drops what follows, without copying it. */
 static bool discard(struct peer *p, uint64_t len)
 {
 	size_t there = p->end - p->at;
@@ -252,7 +252,7 @@ static bool serve_open(struct peer *p, struct request *q)
 	return reply(p, q, AFP_ERR_OK, &out, 0);
 }
 
-/* One frame of the client; false: the end. */
+/* Serves one frame of the client; false: the end. */
 static bool serve(struct peer *p)
 {
 	struct request q;
@@ -290,7 +290,7 @@ static void run(struct peer *p)
 	send(p->fd, raw, sizeof(raw), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* What fork() copied and does not belong here: descriptors, and the terminal's ^C. */
+/* Gets rid of what fork() copied: descriptors, and the terminal's ^C. */
 static bool leave_home(int fd, pid_t parent)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)

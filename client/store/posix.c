@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * File operations as system calls in a directory of this machine: what the same work takes without
- * a server. Each is carried out when it is submitted. Everything goes through descriptors of
- * directories, so no path is ever put together.
+ * File operations as system calls in a directory of this machine: the same work without a server.
+ * Each is carried out when it is submitted. Everything uses descriptors of directories, so no path
+ * is ever put together.
  */
 #include "base/clock.h"
 #include "store/store_priv.h"
@@ -94,7 +94,7 @@ static void answer(struct store_op *op, int code)
 	store_answer(op, result_of(code), code, why ? why : "unknown error");
 }
 
-/* What a system call returned that hands out 0 or a descriptor. */
+/* The code of a system call that returns 0 or a descriptor. */
 static int code_of(int r)
 {
 	return r < 0 ? errno : 0;
@@ -103,8 +103,8 @@ static int code_of(int r)
 /* ---- data ---- */
 
 /*
- * Reads until len bytes or the end of the file: 0, or an errno; *done may be less then. A direct
- * read that ends off the alignment ended with the file, and could not go on either.
+ * Reads until len bytes or the end of the file: 0, or an errno, with *done less than len. A direct
+ * read that ends unaligned has reached the end of the file, and could not be continued anyway.
  */
 static int read_all(const struct posix *x, const struct store_op *op, size_t len, uint64_t *done)
 {
@@ -124,7 +124,7 @@ static int read_all(const struct posix *x, const struct store_op *op, size_t len
 	return 0;
 }
 
-/* Whole blocks are asked for: the caller's buffer has room for them. */
+/* Reads whole blocks: the caller's buffer has room for them. */
 static void do_read(const struct posix *x, struct store_op *op)
 {
 	size_t align = x->s.align;
@@ -220,7 +220,7 @@ static void forget(struct made **at)
 	free(m);
 }
 
-/* The directory that a DELETE is about, among those that were made here; *at is NULL: none. */
+/* The directory to DELETE, among those that were made here; *at is NULL: none. */
 static struct made **find_made(struct posix *x, const struct store_op *op)
 {
 	struct made **at = &x->made;
@@ -274,7 +274,7 @@ static int open_file(const struct posix *x, struct store_op *op)
 	return 0;
 }
 
-/* For whom has no special rights. A file system without blocks does not tell. */
+/* Free space for ordinary users. A file system without blocks does not report it. */
 static int room(struct store_op *op)
 {
 	struct statvfs fs;
@@ -393,7 +393,7 @@ static const struct store_type store_posix_type = { "POSIX", submit, reap, NULL,
 
 /* ---- opening ---- */
 
-/* A nameless file, or one whose name is taken away again at once. */
+/* A file without a name, or one whose name is removed again at once. */
 static int scratch_file(int dir)
 {
 	char name[64];
@@ -408,7 +408,7 @@ static int scratch_file(int dir)
 	return fd;
 }
 
-/* Alignment of O_DIRECT as the file system tells it; 0: it has none. */
+/* Alignment of O_DIRECT that the file system reports; 0: none. */
 static size_t told_align(int fd)
 {
 #ifdef STATX_DIOALIGN
@@ -423,8 +423,8 @@ static size_t told_align(int fd)
 }
 
 /*
- * Learns the alignment; false: no O_DIRECT here. tmpfs takes the flag since Linux 6.6 and then
- * uses the page cache all the same.
+ * Finds the alignment; false: no O_DIRECT here. tmpfs accepts the flag since Linux 6.6 but uses the
+ * page cache nevertheless.
  */
 static bool find_align(struct posix *x)
 {
@@ -436,7 +436,7 @@ static bool find_align(struct posix *x)
 		return false;
 	fd = scratch_file(x->root);
 	if (fd < 0)
-		return true; /* it is not ours to write to: opening a file will tell */
+		return true; /* not writable for us: opening a file will show it */
 	x->s.align = fcntl(fd, F_SETFL, O_DIRECT) < 0 ? 0 : told_align(fd);
 	close(fd);
 	return x->s.align;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What all stores have in common: counting what is lent. Not for carrying anything out. */
+/* What all stores have in common: counting what is lent. */
 #include "store/store.h"
 
 #include "base/clock.h"
@@ -17,7 +17,7 @@ int store_submit(struct store *s, struct store_op *op, struct err *e)
 {
 	int r;
 
-	/* What it says if it is never answered. */
+	/* The result if it is never answered. */
 	op->result = STORE_FAILED;
 	op->code = 0;
 	op->why = "not answered";
@@ -49,7 +49,7 @@ int store_call(struct store *s, struct store_op *op, struct err *e)
 		return r;
 	do
 		r = store_reap(s, &back, e);
-	while (r == -EINTR); /* the op may be on a stack: it must not stay behind */
+	while (r == -EINTR); /* the op may be on a stack: it must not stay lent */
 	if (r)
 		s->in_flight = 0;
 	return r;
@@ -85,7 +85,7 @@ void store_drain(struct store *s)
 	do
 		r = store_reap(s, &op, NULL);
 	while (!r || r == -EINTR);
-	s->in_flight = 0; /* the connection is gone: nobody will touch them any more */
+	s->in_flight = 0; /* the connection is lost: they will not be used any more */
 }
 
 void store_close(struct store *s)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * DHX2: a Diffie-Hellman exchange gives a key, under which two nonces and then the password go.
- * It hides the password from who listens; it does not prove who the server is, so somebody in
- * the middle can still have it.
+ * DHX2: a Diffie-Hellman exchange gives a key, with which two nonces and then the password are
+ * encrypted. It hides the password from eavesdroppers, but does not prove who the server is: a man
+ * in the middle can still get it.
  *
  *	server	id(2) g(4) L(2) p(L) Ma(L)
  *	client	id Mb(L) E(client nonce)
@@ -10,7 +10,7 @@
  *	client	id E(server nonce + 1, password padded with zeros to 256)
  *
  * E is CAST5 in CBC mode, with one initial vector per direction, keyed by the MD5 of the shared
- * number as L bytes. Numbers are big-endian. The ids are the server's: they go back as they came.
+ * number as L bytes. Numbers are big-endian. The server chooses the ids; the client returns them.
  */
 #include "uam/dhx2.h"
 
@@ -33,7 +33,7 @@ struct dhx2 {
 	unsigned int n_steps;
 };
 
-/* What the server offers to make a key of. */
+/* The server's numbers for the key exchange. */
 struct dhx2_group {
 	size_t len; /* L */
 	gcry_mpi_t g, p, ma;
@@ -46,7 +46,7 @@ int dhx2_init(struct err *e)
 	if (!gcry_check_version("1.8.0"))
 		return err_set(e, -EOPNOTSUPP, "libgcrypt %s is too old: 1.8.0 is needed",
 			       gcry_check_version(NULL));
-	/* Locked memory is scarce, a thousand logins are not; numbers are wiped when released. */
+	/* A thousand logins would need too much locked memory; numbers are wiped when released. */
 	gcry_control(GCRYCTL_DISABLE_SECMEM, 0);
 	gcry_control(GCRYCTL_INITIALIZATION_FINISHED, 0);
 	return 0;
@@ -65,7 +65,7 @@ static int too_short(struct err *e)
 	return err_set(e, -EPROTO, "DHX2: server's reply ends too early");
 }
 
-/* 1 < n < p - 1: anything else gives a shared number that everybody knows. */
+/* 1 < n < p - 1: anything else gives a shared number that can be guessed. */
 static bool in_group(gcry_mpi_t n, gcry_mpi_t p)
 {
 	gcry_mpi_t top = gcry_mpi_new(0);
@@ -79,7 +79,7 @@ static bool in_group(gcry_mpi_t n, gcry_mpi_t p)
 
 static int group_check(const struct dhx2_group *d, struct err *e)
 {
-	/* p is used as a modulus: 0 would be a division by it. Leading zeros are no length. */
+	/* p is used as a modulus: 0 would be a division by zero. Leading zeros do not count. */
 	if (gcry_mpi_get_nbits(d->p) <= 8 * (LEN_MIN - 1) || !gcry_mpi_test_bit(d->p, 0))
 		return err_set(e, -EPROTO,
 			       "DHX2: server's modulus is not a prime of %d bytes or more",
@@ -141,7 +141,7 @@ static int key_set(struct dhx2 *d, const uint8_t *shared, size_t len, struct err
 	gcry_error_t err;
 	int r;
 
-	/* In FIPS mode both are forbidden, and hashing without this question is fatal. */
+	/* In FIPS mode both are forbidden, and hashing without this check is fatal. */
 	if (gcry_md_test_algo(GCRY_MD_MD5) || gcry_cipher_test_algo(GCRY_CIPHER_CAST5))
 		return err_set(e, -EOPNOTSUPP,
 			       "DHX2: libgcrypt refuses MD5 or CAST5 here (FIPS mode?)");
@@ -165,7 +165,7 @@ static int key_agree(struct dhx2 *d, const struct dhx2_group *group, struct wbuf
 	int r;
 
 	if (!mb)
-		return 0; /* the caller looks at next->bad */
+		return 0; /* the caller checks next->bad */
 	b = gcry_mpi_snew(bits);
 	n = gcry_mpi_snew(bits);
 	gcry_mpi_randomize(b, bits, GCRY_STRONG_RANDOM);

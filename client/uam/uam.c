@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The table of login methods, the choice among them, and the frame of a session. Guest and
- * clear text, which have one message only, are here as well; not the cryptography.
+ * The table of login methods, the choice among them, and the frame of a session. Guest and clear
+ * text, which have one message only, are here as well; the cryptography is in dhx2.c.
  */
 #include "uam/uam.h"
 
@@ -17,7 +17,7 @@
 struct uam_session {
 	const struct uam *u;
 	struct uam_cred cred;
-	bool over; /* a step failed: no further one */
+	bool over; /* a step failed: no further step is allowed */
 	_Alignas(max_align_t) unsigned char state[];
 };
 
@@ -93,8 +93,8 @@ static bool password_fits(const struct uam *u, const struct uam_cred *cred)
 #define OFFER_TEXT_MAX 200
 
 /*
- * What the server offers, for a message: one line of printable characters whatever the server
- * sent, cut short with "..." where it is long.
+ * What the server offers, for a message: one line of printable characters, whatever the server
+ * sent, shortened with "...".
  */
 static void offer_text(char out[static OFFER_TEXT_MAX], const char *const *offered)
 {
@@ -111,7 +111,7 @@ static void offer_text(char out[static OFFER_TEXT_MAX], const char *const *offer
 	strcpy((char *)b.at, b.bad ? "..." : "");
 }
 
-/* Does the method take what the user gave? */
+/* Whether the method accepts what the user gave. */
 static int cred_check(const struct uam *u, const struct uam_cred *cred, struct err *e)
 {
 	if (!u->needs_user)
@@ -148,7 +148,7 @@ static const struct uam *strongest(const char *const *offered, const struct uam_
 	return best;
 }
 
-/* Why no method on offer does when none was asked for. */
+/* The error when no method was asked for and none on offer is usable. */
 static int none_error(const char *const *offered, const struct uam_cred *cred, struct err *e)
 {
 	const struct uam *u = strongest(offered, cred, false);
@@ -209,7 +209,7 @@ int uam_choose(const struct uam **out, const char *const *offered, const struct 
 	return r;
 }
 
-/* User name, and a pad byte where the method's own data would begin on an odd offset. */
+/* User name, and a pad byte if the method's own data would begin at an odd offset. */
 static void user_write(const char *user, struct uam_command *command)
 {
 	wbuf_pascal(command->b, user);

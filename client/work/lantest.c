@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * lantest from beginning to end: Base, iterations, tests, and a clean volume behind them.
+ * lantest from beginning to end: Base, iterations, tests, and cleaning the volume.
  * What a test does is in lantest_tests.c and lantest_bulk.c.
  */
 #include "work/lantest_priv.h"
@@ -37,7 +37,7 @@ uint32_t lantest_selection(const struct lantest_opts *opts)
 	return selection;
 }
 
-/* base is set from when on there may be something to remove: what others made is not ours. */
+/* base is set as soon as there may be something to remove; never to a directory of others. */
 static int make_base(struct lantest *t, char base[static 32])
 {
 	char name[32];
@@ -51,7 +51,7 @@ static int make_base(struct lantest *t, char base[static 32])
 	strcpy(base, name);
 	r = lt_mkdir(t, AFP_ROOT_ID, name, &t->base);
 	if (r > 0 && t->op.dsi.result)
-		*base = '\0'; /* refused: it is not ours, or not there */
+		*base = '\0'; /* refused: it is not ours, or does not exist */
 	r = r ? r : lt_params(t, t->base, "", 0, 0x0100);
 	return r ? r : lt_probe(t, AFP_ROOT_ID, name, AFP_ERR_OK);
 }
@@ -73,7 +73,7 @@ static int run_test(struct lantest *t, unsigned int n, unsigned int iteration)
 	return r;
 }
 
-/* Files that one test left must not be in another's way. */
+/* Removes files of a test that would disturb another one. */
 static int isolate(struct lantest *t)
 {
 	if (!t->files_left)
@@ -92,7 +92,7 @@ static int run_iteration(struct lantest *t, unsigned int iteration)
 			r = sharing & LANTEST_BIT(n) ? 0 : isolate(t);
 			r = r ? r : run_test(t, n, iteration);
 		}
-		/* test 2's file is there until test 3 has had its turn */
+		/* test 2's file is kept until test 3 has run */
 		if (!r && n == 3 && t->selection & LANTEST_BIT(2))
 			r = lt_delete(t, t->base, "File.big");
 		if (r > 0)
@@ -101,7 +101,7 @@ static int run_iteration(struct lantest *t, unsigned int iteration)
 	return r;
 }
 
-/* Whole pages that have all been written to: none is missing when the clock runs. */
+/* Whole pages that have all been written to: no page faults in timed regions. */
 static void *zeroed(size_t len)
 {
 	void *at;

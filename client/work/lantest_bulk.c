@@ -17,7 +17,7 @@ int bulk_write_setup(struct lantest *t)
 	return r ? r : lt_fork_params(t, 0x0002);
 }
 
-/* Refuses a file shorter than what will be read, before anything is asked for. */
+/* Refuses a file shorter than what will be read, before anything is read. */
 static int check_len(struct lantest *t, const char *name)
 {
 	uint64_t need = t->n_chunks * t->chunk;

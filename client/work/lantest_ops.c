@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* lantest's vocabulary: one checked AFP command each. Which ones make a test: lantest_tests.c. */
+/* lantest's AFP commands, one checked command each. lantest_tests.c makes tests of them. */
 #include "work/lantest_priv.h"
 
 #include <stdarg.h>

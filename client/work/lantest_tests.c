@@ -183,7 +183,7 @@ static uint16_t list_start(unsigned int i)
 	return (uint16_t)((i % 2 ? 81 : 41) + 80 * ((i - 1) / 2));
 }
 
-/* The last 40 files are never asked for. */
+/* The last 40 files are never listed. */
 static int many_list(struct lantest *t)
 {
 	int r = 0;
@@ -193,7 +193,7 @@ static int many_list(struct lantest *t)
 	return r;
 }
 
-/* Notes which of the files a reply lists; a name twice, or of another file, is refused. */
+/* Notes which of the files a reply lists; refuses a name that comes twice or is not ours. */
 static int list_check(struct lantest *t, unsigned int listing, uint64_t seen[static 32])
 {
 	unsigned int i, n = 0, start = list_start(listing);

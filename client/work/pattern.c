@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Data that can be recognised. */
+/* Fills and checks the pattern. */
 #include "work/pattern.h"
 
 #include <endian.h>
@@ -67,7 +67,7 @@ size_t pattern_check_zero(const uint8_t *at, size_t len)
 {
 	size_t i = 0;
 
-	/* All are what the first is. */
+	/* All bytes are equal to the first. */
 	if (len && !*at && !memcmp(at, at + 1, len - 1))
 		return len;
 	while (i < len && !at[i])

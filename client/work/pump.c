@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The window of data requests. Which file and when is in speed_works.c. */
+/* The window of data requests. speed_works.c decides which file and when. */
 #include "work/pump.h"
 
 #include "work/pattern.h"
@@ -14,9 +14,9 @@
 #define LARGE_PAGE (2u << 20)
 
 /*
- * Zeros, in large pages where the kernel gives them; *len grows to whole ones. NULL: no memory.
- * What O_DIRECT moves to or from scattered small pages takes longer, in some runs by much: fio's
- * do, in tests/bench/bench.py speed-limit.
+ * Zeros, in large pages if the kernel gives them; *len is rounded up to whole ones. NULL: no
+ * memory. O_DIRECT with scattered small pages takes longer, in some runs much longer, as fio's does
+ * in tests/bench/bench.py speed-limit.
  */
 static void *map_large(size_t *len)
 {
@@ -34,7 +34,7 @@ static void *map_large(size_t *len)
 	if (spare < LARGE_PAGE)
 		munmap(at + *len, LARGE_PAGE - spare);
 	madvise(at, *len, MADV_HUGEPAGE);
-	memset(at, 0, *len); /* no page is missing later */
+	memset(at, 0, *len); /* so that no page fault comes later */
 	return at;
 }
 
@@ -119,7 +119,7 @@ static void put_data(const struct pump_job *job, uint8_t *at, size_t len, uint64
 		pattern_stamp(at, len, offset, job->seed);
 }
 
-/* The next chunk, read or written. */
+/* Submits the next chunk, to be read or written. */
 static int submit(struct pump *t, const struct pump_job *job, struct store_op *op, uint64_t offset)
 {
 	uint64_t left = job->len - offset;
@@ -137,7 +137,7 @@ static int submit(struct pump *t, const struct pump_job *job, struct store_op *o
 	return load_store_submit(t->load, op, t->e);
 }
 
-/* What was read goes back. */
+/* Submits the write of what was read. */
 static int submit_write(struct pump *t, const struct pump_job *job, struct store_op *op)
 {
 	op->verb = STORE_WRITE;

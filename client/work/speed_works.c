@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Read, Write, Copy and ServerCopy: which files, which operations, in which order. The order is the
- * peer's (docs/speedtest.md); how data moves is in pump.c.
+ * Read, Write, Copy and ServerCopy: which files, which operations, in which order. The order is
+ * that of afp_speedtest (docs/speedtest.md); pump.c moves the data.
  */
 #include "work/speed_priv.h"
 
@@ -91,8 +91,8 @@ static int expect_no_dir(struct speed *s, unsigned int i)
 }
 
 /*
- * base is set from when on there may be something to remove: also where the answer is lost, or is
- * none. Refused or never sent (-EINTR): there is nothing of ours.
+ * base is set as soon as there may be something to remove: also if the answer is lost or malformed.
+ * If it was refused or never sent (-EINTR), there is nothing of ours.
  */
 static int make_dir(struct speed *s, unsigned int i)
 {
@@ -112,7 +112,7 @@ int speed_make_dirs(struct speed *s)
 {
 	int r = 0;
 
-	/* The peer looks at both before it makes one. */
+	/* afp_speedtest probes both before it makes one. */
 	for (unsigned int i = 0; i < n_dirs(s) && !r; i++)
 		r = expect_no_dir(s, i);
 	for (unsigned int i = 0; i < n_dirs(s) && !r; i++)
@@ -169,7 +169,7 @@ static struct store_dir source_dir(const struct speed *s)
 	return s->opts->file ? s->load->store->root[0] : s->dir[0];
 }
 
-/* A file of somebody else is only read, and others may read it, too; the peer wants it alone. */
+/* A given file is only read, and others may read it, too; afp_speedtest opens it exclusively. */
 static unsigned int source_how(const struct speed *s)
 {
 	if (s->opts->file && !s->opts->peer)
@@ -201,12 +201,12 @@ size_t speedtest_chunk(const struct store *s, const struct speedtest_opts *opts,
 }
 
 /*
- * What nobody looks at can be dropped by the kernel, as iperf3 --skip-rx-copy has it: this
- * program's copying is not measured. Where the user leaves the choice to us, it is dropped if the
- * server is another host. On one host that is no gain: a client that always waits leaves TCP's work
- * of receiving to the server, whose CPU time rises by what the client's falls (tests/bench/bench.py
- * speed-receive). Nor under the peer's set, which copies; nor where one request is all there is:
- * then waking for each piece costs more than copying (measured).
+ * Data that is not used can be dropped by the kernel, like iperf3 --skip-rx-copy: then this
+ * program's copying is not measured. By default it is dropped if the server is another host. On one
+ * host nothing is gained: a client that always waits leaves TCP's work of receiving to the server,
+ * whose CPU time rises by what the client's falls (tests/bench/bench.py speed-receive). Not in
+ * afp_speedtest's set, which copies; nor if there is only one request: then waking for each piece
+ * costs more than copying (measured).
  */
 static bool may_discard(const struct speed *s)
 {
@@ -241,7 +241,7 @@ struct pump_job speed_job(const struct speed *s)
 	};
 }
 
-/* The source gets its data; the peer waits for each request. */
+/* Fills the source; in afp_speedtest's set one request at a time. */
 static int fill(struct speed *s)
 {
 	struct pump_job job = speed_job(s);
@@ -266,7 +266,7 @@ static int fill(struct speed *s)
 	return r || !s->opts->flush ? r : on_file(s, STORE_FLUSH, s->from, source_name(s));
 }
 
-/* Reads back what must be in a file; not timed. */
+/* Reads a file back and compares; not timed. */
 static int read_back(struct speed *s, struct store_file file, const char *name)
 {
 	struct pump_job job = speed_job(s);
@@ -453,7 +453,7 @@ static int teardown_server_copy(struct speed *s)
 {
 	int r = remove_source(s);
 
-	/* The peer deletes once more what its last iteration has deleted. */
+	/* afp_speedtest deletes again what its last iteration has deleted. */
 	return r || !s->opts->peer ? r : speed_delete(s, dir_to(s), SPEED_DESTINATION, true);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * speedtest from beginning to end: sizes, works, iterations, and a clean volume behind them. What
- * a work does is in speed_works.c.
+ * speedtest from beginning to end: sizes, works, iterations, and cleaning the volume. The works are
+ * in speed_works.c.
  */
 #include "work/speedtest.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The same against nobody: so often, no longer in all, no more bytes (then it is scaled). */
+/* Limits of the null peer's measurement: iterations, total time, bytes (beyond: scaled). */
 #define NULL_ITERATIONS 5
 #define NULL_NS         500000000u
 #define NULL_LEN_MAX    (256u << 20)
@@ -82,7 +82,7 @@ static int compare_ns(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* 0: all are timed, *n of them. */
+/* 0: all were timed, *n of them. */
 static int time_null_all(struct speed *s, struct pump *t, uint64_t len, uint64_t *ns,
 			 unsigned int *n)
 {
@@ -94,7 +94,7 @@ static int time_null_all(struct speed *s, struct pump *t, uint64_t len, uint64_t
 	return r;
 }
 
-/* The same transfer against a peer that keeps nothing. What goes wrong there goes unmeasured. */
+/* Times the same transfer against the null peer. On errors it is simply not measured. */
 static void time_null(struct speed *s, struct run_transfer *out)
 {
 	uint64_t len = s->size < NULL_LEN_MAX ? s->size : NULL_LEN_MAX, ns[NULL_ITERATIONS];
@@ -106,7 +106,7 @@ static void time_null(struct speed *s, struct run_transfer *out)
 		return;
 	t.load = &quiet;
 	if (time_null_all(s, &t, len, ns, &n)) {
-		store_drain(s->opts->null); /* the pump's memory will go */
+		store_drain(s->opts->null); /* the pump's memory will be freed */
 		return;
 	}
 	qsort(ns, n, sizeof(*ns), compare_ns);
@@ -174,7 +174,7 @@ static void describe(const struct speed *s, struct run_transfer *t)
 	t->requests = (s->size + s->chunk - 1) / s->chunk;
 }
 
-/* Nothing stays open or in flight. Keeps the first error, and goes on after it. */
+/* Closes everything; nothing stays in flight. Goes on after an error, and keeps the first. */
 static int clean_up(struct speed *s, int r)
 {
 	const char *const left[] = { SPEED_FILE, SPEED_SOURCE, SPEED_DESTINATION };
@@ -252,7 +252,7 @@ static int run_all(struct speed *s, size_t n_sizes, const uint64_t *size)
 	return r;
 }
 
-/* A file of somebody else's must hold what is asked of it. */
+/* A given file must be large enough. */
 static int check_file(struct speed *s, uint64_t *len)
 {
 	int r = speed_file_len(s, len);
@@ -268,7 +268,7 @@ static int check_file(struct speed *s, uint64_t *len)
 	return r;
 }
 
-/* What a work of a size needs on root i, beside what is there. */
+/* The free space that a work of a size needs on root i. */
 static uint64_t need(const struct speedtest_opts *o, enum speed_work work, uint64_t size,
 		     unsigned int i)
 {
@@ -280,7 +280,7 @@ static uint64_t need(const struct speedtest_opts *o, enum speed_work work, uint6
 	return (i ? 0 : source) + (copies && i == o->second ? size : 0);
 }
 
-/* What is free, for people: whole MiB, from 10 GiB on whole GiB. */
+/* Free space for messages: whole MiB, from 10 GiB on whole GiB. */
 static uint64_t rounded(uint64_t bytes)
 {
 	uint64_t unit = bytes >> 30 >= 10 ? 1u << 30 : bytes >> 20 ? 1u << 20 : 1;
@@ -288,7 +288,7 @@ static uint64_t rounded(uint64_t bytes)
 	return bytes / unit * unit;
 }
 
-/* A volume that is in use is not filled up. One that does not tell how much is free is tried. */
+/* Does not fill up a volume. If it does not report its free space, it is tried. */
 static int check_room(struct speed *s, unsigned int i, size_t n_sizes, const uint64_t *size)
 {
 	char left[RUN_SIZE_MAX], text[RUN_SIZE_MAX], most[RUN_SIZE_MAX];

@@ -15,7 +15,7 @@
 #define LIST_BITMAP 0x2140 /* long name, id, UTF-8 name */
 #define LIST_COUNT  1024
 #define DEPTH_MAX   64
-#define IDLE_MAX    3 /* lists of which nothing was left to delete: another client removed it */
+#define IDLE_MAX    3 /* lists of which nothing was left to delete, as another client was faster */
 #define REFUSED     1
 
 /* FNV-1a */
@@ -54,9 +54,9 @@ static uint64_t own_start(void)
 }
 
 /*
- * Among whom a process number means one process: machine, host name, boot and PID namespace. A
- * machine cloned from another has its machine id, not its boot. Where something of it is not known,
- * the number means nothing later: a random value, which nobody's is.
+ * The scope of process numbers: machine, host name, boot and PID namespace. A cloned machine has
+ * the same machine id, but another boot. If a part is not known, the number is useless later: then
+ * a random value, which matches no other.
  */
 static uint32_t host_hash(void)
 {
@@ -93,7 +93,7 @@ bool tree_owner(const char *name, struct tree_owner *out)
 
 	if (sscanf(name, PREFIX "%8x-%7u-%6x", &hash, &pid, &mark) != 3 || !pid)
 		return false;
-	/* sscanf takes signs, blanks and 0x: only what we would have written is ours */
+	/* sscanf accepts signs, blanks and 0x: the name is ours only if we would write the same */
 	snprintf(again, sizeof(again), NAME_FORMAT, hash, pid, mark);
 	if (strcmp(name, again))
 		return false;
@@ -109,7 +109,7 @@ static int refused(const struct afp_op *op, const char *name, struct err *e)
 		       afp_result_text(op->dsi.result), op->dsi.result);
 }
 
-/* One directory on its way to being empty. */
+/* State while a directory is being emptied. */
 struct emptying {
 	struct afp *a;
 	struct err *e;
@@ -143,7 +143,7 @@ static int remove_entry(struct emptying *m, const struct afp_params *p)
 	return 0;
 }
 
-/* One FPEnumerate from the start and the deletion of what it lists. *more: was there any? */
+/* One FPEnumerate from the start and the deletion of what it lists. *more: it listed any. */
 static int remove_batch(struct emptying *m, bool *more)
 {
 	const struct afp_enumerate what = { m->dir, LIST_BITMAP, LIST_BITMAP, LIST_COUNT, 1 };

@@ -110,7 +110,7 @@ enum account_column account_blocked_column(unsigned int class, unsigned int obje
 	case AFS_CLASS_COPY:
 		return ACCOUNT_DISK;
 	default:
-		/* Page faults are disk, too, but no class tells them from other code. */
+		/* Page faults are disk, too: the class cannot distinguish them from other code. */
 		return class == AFS_CLASS_USER ? ACCOUNT_DISK : ACCOUNT_OTHER;
 	}
 }

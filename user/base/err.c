@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The text of an error. Not for printing it: user/cmd does that, once. */
+/* Formats the text of an error. user/cmd prints it. */
 #include "base/err.h"
 
 #include <stdarg.h>

@@ -18,9 +18,9 @@
 
 struct walk {
 	int at;              /* the folder reached */
-	int found;           /* O_PATH of what the path names, where it is no folder; -1 */
+	int found;           /* O_PATH of what the path names, if not a folder; -1 */
 	bool folder;         /* the path names a folder, which is at */
-	bool magic;          /* found is not in at: the kernel alone knows where it is */
+	bool magic;          /* found was reached by a link of /proc and is not in at */
 	mode_t make;         /* as in file_folder */
 	unsigned int links;  /* followed */
 	char rest[PATH_MAX]; /* of the path */
@@ -46,7 +46,7 @@ static bool is_last(const struct walk *w)
 	return !w->rest[strspn(w->rest, "/")];
 }
 
-/* The next part of the path becomes name. */
+/* Moves the next part of the path to name. */
 static int take_part(struct walk *w)
 {
 	const char *part = w->rest + strspn(w->rest, "/");
@@ -60,7 +60,7 @@ static int take_part(struct walk *w)
 	return 0;
 }
 
-/* What name is in the folder reached, a link itself; made where it is missing and wanted. */
+/* Opens name in the folder reached, without following a link; makes a folder if w->make. */
 static int open_part(const struct walk *w)
 {
 	const int flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
@@ -73,8 +73,8 @@ static int open_part(const struct walk *w)
 }
 
 /*
- * Closes the link and puts what it says in front of the rest; of one in /proc, which has no words
- * for a pipe, the descriptor it leads to.
+ * Closes the link and puts its target in front of the rest. For a link in /proc, whose text may not
+ * be a path (a pipe), returns a descriptor of its target.
  */
 static int follow(struct walk *w, int link)
 {
@@ -158,7 +158,7 @@ static int step(struct walk *w, const char *path, struct err *e)
 	return 0;
 }
 
-/* To be ended in any case. -errno without a text in e is the caller's to put into words. */
+/* To be ended in any case. If it returns -errno without a text in e, the caller must add one. */
 static int walk(struct walk *w, const char *path, unsigned int make, struct err *e)
 {
 	int r = 0;
@@ -236,7 +236,7 @@ static int write_all(int fd, const char *at, size_t len)
 	return 0;
 }
 
-/* The rename itself is on disk only when the folder is. Not all file systems can. */
+/* The rename is on disk only once the folder is synced. Not all file systems can. */
 static void sync_folder(int folder)
 {
 	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -275,7 +275,7 @@ int file_replace(int folder, const char *name, const char *id, const void *data,
 	return r;
 }
 
-/* Where a path leads that the user wants a file to be written at. */
+/* Walks to the place of a file that the user wants to be written. */
 static int walk_to_file(struct walk *w, struct stat *st, const char *path, struct err *e)
 {
 	int r = walk(w, path, 0, e);

@@ -11,7 +11,7 @@ uint64_t hist_low(size_t i, unsigned int bits)
 	return ((1ull << bits) + (i & ((1ull << bits) - 1))) << (group - 1);
 }
 
-/* The value that stands for bucket i: its middle. */
+/* The representative value of bucket i: its middle. */
 static uint64_t hist_middle(size_t i)
 {
 	uint64_t low = hist_low(i, HIST_BITS);

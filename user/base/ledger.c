@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Arithmetic on ledgers. Not for filling one: the watch does that. */
+/* Arithmetic on ledgers. user/watch fills them. */
 #include "base/ledger.h"
 
 #include <errno.h>
@@ -41,19 +41,20 @@ void ledger_fini(struct ledger *l)
 }
 
 /*
- * A kind of rows: a key, which sorts them, and behind it nothing but running totals, which are
- * added and subtracted one by one.
+ * A kind of rows: a key, by which they are sorted, followed only by running totals, which are added
+ * and subtracted one by one.
  */
 struct kind {
 	size_t size, totals; /* of a row, and where its totals begin */
 	uint64_t (*key)(const void *row);
 	/*
-	 * From this total on so many are times, with what is in progress. A read of the client's
-	 * socket, say, becomes the request's that it completes: an earlier reading may have had it
-	 * as no request's. And a call in whose middle a thread is killed never counts.
+	 * n_times totals, from "times" on, are times that include what is in progress: they may go
+	 * backwards. A read of the client's socket, say, is moved to the request that it completes;
+	 * an earlier reading may have had it elsewhere. And an interrupted call of a killed thread
+	 * never counts.
 	 */
 	size_t times, n_times;
-	void (*join)(void *to, const void *from); /* what is no total; NULL: nothing */
+	void (*join)(void *to, const void *from); /* for members that are no totals; NULL: none */
 };
 
 static uint64_t row_key(const void *row)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Options by table on top of getopt_long. Not for printing errors: user/cmd does that. */
+/* Options by table on top of getopt_long. user/cmd prints errors. */
 #include "base/opt.h"
 
 #include <ctype.h>
@@ -72,7 +72,7 @@ static int names_init(struct names *n, const struct opt *table)
 	return 0;
 }
 
-/* getopt's code -> row; NULL: none has it. */
+/* getopt's code -> row; NULL: no row has it. */
 static const struct opt *row_of(const struct opt *table, int code)
 {
 	if (code >= FIRST_ROW)
@@ -84,7 +84,7 @@ static const struct opt *row_of(const struct opt *table, int code)
 	return NULL;
 }
 
-/* What the user typed, near enough: "-n" or "--iterations". */
+/* Roughly what the user typed: "-n" or "--iterations". */
 static const char *spelled(char out[static 64], const struct opt *o, int code)
 {
 	if (code >= FIRST_ROW)
@@ -94,7 +94,7 @@ static const char *spelled(char out[static 64], const struct opt *o, int code)
 	return out;
 }
 
-/* getopt said '?' or ':': find out why. word is the argument it was looking at. */
+/* getopt returned '?' or ':': finds out why. word is the argument it was looking at. */
 static int refuse(const struct opt *table, int said, int code, const char *word, struct err *e)
 {
 	const struct opt *o = code ? row_of(table, code) : NULL;
@@ -147,7 +147,7 @@ static int parse_number(const struct opt *o, const char *name, const char *text,
 	uint64_t unit = 0;
 	char *end;
 
-	/* strtoull takes blanks and signs; an option does not. */
+	/* strtoull accepts blanks and signs, which are refused here. */
 	if (isdigit((unsigned char)*text))
 		errno = 0;
 	else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The data model's memory and arithmetic. Not for showing it: user/report does that. */
+/* The data model's memory and arithmetic. user/report shows it. */
 #include "base/run.h"
 
 #include "base/account.h"
@@ -29,10 +29,10 @@ const struct metric_def run_tcp_values[N_TCP] = {
 #undef X
 };
 
-/* Room for one more element behind n; NULL without memory, then the old array stays valid. */
+/* Room for one more element after n; NULL without memory, then the old array stays valid. */
 static void *grown(void *array, size_t n, size_t size)
 {
-	/* A power of two is full: double it. */
+	/* Full at a power of two: double it. */
 	if (n & (n - 1))
 		return array;
 	return reallocarray(array, n ? 2 * n : 1, size);
@@ -381,7 +381,7 @@ int run_reserve_commands(struct run_phase *p, size_t n)
 
 		if (add_spare(p))
 			return -ENOMEM;
-		/* no page is missing later */
+		/* so that no page fault comes later */
 		page = (volatile char *)p->command[p->n_commands + p->n_spare - 1];
 		for (size_t at = 0; at < sizeof(struct run_command); at += PAGE)
 			page[at] = 0;
@@ -476,7 +476,7 @@ void run_phase_from_ledger(struct run_phase *p)
 		if (!l->has_calls)
 			continue;
 		all = ledger_sum(l, roles[i].role, AFS_N_CLASSES, AFS_N_OBJECTS);
-		/* No call by a role that nobody is known to have is not a zero. */
+		/* Without any process of this role known, 0 calls are "not measured". */
 		if (!all.calls && !l->has_compat[roles[i].role])
 			continue;
 		waits = ledger_sum(l, roles[i].role, AFS_CLASS_WAIT, AFS_N_OBJECTS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Statistics of a few numbers. Not for streams of many: base/hist.h does that. */
+/* Statistics of a few numbers. For many: base/hist.h. */
 #include "base/stats.h"
 
 #include <errno.h>
@@ -41,9 +41,9 @@ static double share_below(size_t n, size_t k)
 }
 
 /*
- * The k-th smallest and the k-th largest value miss the median when fewer than k values are on one
- * side of it: with twice the lower tail of a binomial distribution. The largest k that still
- * reaches the level is taken.
+ * The k-th smallest and the k-th largest value do not enclose the median if fewer than k values are
+ * on one side of it; the probability is twice the lower tail of a binomial distribution. Takes the
+ * largest k that still reaches the level.
  */
 static void interval(struct stats *out, const uint64_t *sorted, size_t n)
 {

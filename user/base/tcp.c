@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From struct tcp_info to the figures of a run. Not for asking the kernel: no sockets here. */
+/* Converts struct tcp_info to the figures of a run. No sockets here. */
 #include "base/tcp.h"
 
 #include <linux/tcp.h>
@@ -8,7 +8,7 @@
 struct field {
 	enum run_tcp_value value;
 	size_t at, len;
-	uint64_t none; /* what stands there while nothing was measured */
+	uint64_t none; /* its value while nothing was measured */
 };
 
 #define NEVER UINT64_MAX

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One character at a time. Not for columns and widths: report/cell.h. */
+/* Cleans texts, one character at a time. Columns and widths: report/cell.h. */
 #include "base/text.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-/* What is obeyed or not seen, first and last code point. */
+/* Control characters and invisible ones: first and last code point. */
 static const uint32_t unseen[][2] = {
 	{ 0x0, 0x1f },      { 0x7f, 0x9f },     { 0x61c, 0x61c },
 	{ 0x200e, 0x200f }, { 0x2028, 0x202e }, { 0x2060, 0x206f },
@@ -21,7 +21,7 @@ static bool is_seen(uint32_t code)
 	return true;
 }
 
-/* The length of one well-formed character of UTF-8 and its code point; 0: it is none. */
+/* The length of one well-formed character of UTF-8 and its code point; 0: malformed. */
 static size_t decode(const char *text, uint32_t *code)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -51,7 +51,7 @@ size_t text_char(const char *text)
 	return len && is_seen(code) ? len : 0;
 }
 
-/* Bytes of the next character of text, and what stands for it. */
+/* The length of the next character of text, and what is printed for it. */
 static size_t next(const char *text, size_t len, const char **shown, size_t *shown_len)
 {
 	size_t n = text_char(text);

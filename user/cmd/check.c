@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* afpscope check: what could be watched on this machine, of which server, and what spoils it. */
+/* afpscope check: what can be watched on this machine, of which server, and what spoils it. */
 #include "cmd/check.h"
 
 #include "base/opt.h"
@@ -102,7 +102,7 @@ static int look(struct check *c, const struct check_cfg *cfg, struct err *e)
 		return r;
 	c->n_steps = (size_t)r;
 	r = whom_find(&c->servers, &cfg->whom, &c->none);
-	/* That there is none is a finding; all else is not. */
+	/* A missing server is a finding; any other failure is an error. */
 	if (r && r != -ENXIO && r != -EACCES && r != -ESRCH)
 		return err_set(e, r, "%s", c->none.text);
 	r = look_at_servers(c);

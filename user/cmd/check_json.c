@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The check for scripts. */
+/* The check as JSON, for scripts. */
 #include "cmd/check.h"
 
 #include "base/file.h"
@@ -13,7 +13,7 @@
 
 #define CHECK_SCHEMA 1
 
-/* jansson takes no NULL: failure is remembered and asked for once. */
+/* jansson accepts no NULL: failure is remembered and checked once at the end. */
 struct doc {
 	bool failed;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The check for people: the answer, the servers, what spoils figures, and the grounds. */
+/* The check as text: the answer, the servers, what spoils figures, and the details. */
 #include "cmd/check.h"
 
 #include "report/cell.h"

@@ -14,13 +14,13 @@
 
 #define PATIENCE_MS 5000 /* from SIGTERM to SIGKILL */
 
-/* gate closes with a program that runs, and else says why none does. */
+/* exec closes gate; if it fails, the errno is written to it. */
 static void be_child(int gate, char *const argv[])
 {
 	int failure;
 	char go;
 
-	/* Nobody opens the gate when the parent has ended. */
+	/* End of file: the parent has ended and will never open the gate. */
 	if (read(gate, &go, 1) != 1)
 		_exit(127);
 	signal(SIGPIPE, SIG_DFL);
@@ -32,7 +32,7 @@ static void be_child(int gate, char *const argv[])
 	_exit(127);
 }
 
-/* 0: it may be run; else an errno, as execvp would set it. */
+/* 0: it can be run; else an errno, as execvp would set it. */
 static int why_not(const char *name)
 {
 	const char *at = getenv("PATH"), *end;

@@ -47,8 +47,8 @@ static int note_found(void *user, const struct afp_params *dir)
 }
 
 /*
- * May the process that made it still live? Who cannot be seen may; not a zombie, nor who has got
- * its number since: that one began at another time.
+ * May the process that made it still live? Yes if it cannot be seen; not if it is a zombie, or if
+ * its number now belongs to a process that began at another time.
  */
 static bool may_live(const struct tree_owner *owner)
 {

@@ -50,7 +50,7 @@ void cmd_allow_files(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* In one piece: other processes may write to the same place. What it names may be a stranger's. */
+/* One write: other processes may write to the same place. Names in it may be anybody's: cleaned. */
 void cmd_say(const char *fmt, ...)
 {
 	char *text;

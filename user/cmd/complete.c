@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Completion for bash, from the tables of commands and options: what is added there is completed.
+ * Completion for bash, from the tables of commands and options: new rows need nothing here.
  * Needs nothing but bash itself.
  */
 #include "cmd/cmd.h"
@@ -28,8 +28,8 @@ static void put_options(FILE *out, const struct command *c)
 }
 
 /*
- * What the argument of an option is: "@file", "@folder", "@other", or the words to choose from. One
- * that may be missing stands behind "=" only.
+ * What the argument of an option is: "@file", "@folder", "@other", or the words to choose from. An
+ * optional argument is only completed after "=".
  */
 static void put_argument(FILE *out, const struct command *c, const struct opt *o)
 {

@@ -169,7 +169,7 @@ static int password_from_terminal(const struct connect_cfg *c, char *out, struct
 		return err_set(
 		    e, -EINVAL,
 		    "no password: give --password-file FILE, or set AFPSCOPE_PASSWORD (guest: --uam guest)");
-	/* Who is interrupted here must still get his echo back. */
+	/* An interrupt here must still restore the terminal's echo. */
 	cmd_catch_signals();
 	fprintf(tty, "Password of %s on %s: ", c->user, c->host);
 	fflush(tty);
@@ -234,7 +234,7 @@ const char *connect_password(const struct connect_cfg *c, char out[static CONNEC
 	return out;
 }
 
-/* Volume and user; the latter only where one logs in. */
+/* Volume and user; a guest needs no user. */
 static int complete_names(struct connect_cfg *c, bool guest, struct err *e)
 {
 	const struct passwd *me;

@@ -95,11 +95,11 @@ struct dump {
 	struct dump_view view;
 	struct kept *slow, *below; /* owned */
 	size_t n_slow, n_below, room_below;
-	uint64_t n_more; /* had no room below */
+	uint64_t n_more; /* did not fit in below */
 	/* What the run says that it wrote; -1: it does not say. */
 	int64_t written[AFS_N_STREAMS];
-	bool unknown; /* it cannot be asked */
-	bool lacking; /* there is less, or more, or the trace ended first */
+	bool unknown; /* run.json is missing or damaged */
+	bool lacking; /* fewer records, or more, or the trace ended before the run */
 };
 
 static void say(void *user, const char *text)
@@ -119,7 +119,8 @@ static bool wanted(const struct dump *d, unsigned int stream, const void *record
 	       (dump_field(stream, "session", record, &value) && value == d->cfg.session);
 }
 
-/* Of streams read to their end: a file that ends between two packets looks whole. */
+/* Compares with run.json for streams read to their end: a cut between two packets is not visible.
+ */
 static void check_written(struct dump *d, unsigned int mask)
 {
 	int64_t there;
@@ -181,8 +182,8 @@ static void keep_if_long(struct dump *d, unsigned int stream, const void *record
 }
 
 /*
- * The request shown that a call or wait was made for; -1: none. What another process than the
- * session's did for it has its id, its command and its time.
+ * The request shown that a call or wait was made for; -1: none. Work of a process other than the
+ * session's has the request's id, command and time.
  */
 static long request_of(const struct dump *d, unsigned int stream, const void *record)
 {
@@ -232,7 +233,7 @@ static int keep_below(struct dump *d, unsigned int stream, const void *record)
 	return 0;
 }
 
-/* What was read for --calls. A request makes calls, so that a file without any was cut. */
+/* Checks what was read for --calls. Every request makes calls: a file without any was cut. */
 static void check_below(struct dump *d)
 {
 	check_written(d, 1u << AFS_STREAM_CALLS | 1u << AFS_STREAM_WAITS);
@@ -334,7 +335,7 @@ static void put_slow(const struct dump *d)
 
 /* All of it */
 
-/* The columns of every kind of record that is to come. */
+/* The column heads of every kind of record that follows. */
 static void put_heads(const struct dump *d)
 {
 	const struct dump_view below = { .named = true };
@@ -383,7 +384,7 @@ static int show(struct dump *d)
 	return 0;
 }
 
-/* What the run says of its trace, where it came to say anything. */
+/* What run.json says about the trace, if it was written. */
 static void find_noted(struct dump *d, const char *run)
 {
 	char *text = runs_rung(run, "trace");

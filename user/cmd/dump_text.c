@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Columns. Not for choosing records. */
+/* Formats records as columns. Does not choose records. */
 #include "cmd/dump_text.h"
 
 #include "base/account.h"

@@ -21,7 +21,7 @@
 
 #define FILE_LEN     104857600ull /* 100 MiB */
 #define FILE_LEN_MAX (1ull << 50)
-#define WINDOW       32768 /* requests in flight: as good as unlimited, like the peers' */
+#define WINDOW       32768 /* requests in flight: practically unlimited, like afp_lantest */
 
 struct lantest_cfg {
 	struct session_cfg s;
@@ -38,7 +38,7 @@ struct lantest_session {
 	struct estimate estimate;
 };
 
-/* The peers' -f: one character a test, '1'..'9', then ':' ';' '<'. */
+/* afp_lantest's -f: one character a test, '1'..'9', then ':' ';' '<'. */
 static int add_tests(void *cfg, const char *arg, struct err *e)
 {
 	struct lantest_cfg *c = cfg;

@@ -2,7 +2,7 @@
 /*
  * afpscope COMMAND. A command is a row of the table below, or a program "afpscope-COMMAND"
  * beside this one or on the PATH. Installed as afp_lantest or afp_speedtest the program is that
- * command with the peers' manners (cmd/peer.h).
+ * command with the options, tables and exit codes of netatalk's tool (cmd/peer.h).
  */
 #include "cmd/cmd.h"
 #include "cmd/peer.h"
@@ -60,7 +60,7 @@ static void help(FILE *out)
 }
 
 /* Runs afpscope-NAME in place of this program: the one beside it, else the one on the PATH. Returns
- * only when there is none. */
+ * only on failure. */
 static int run_external(char **argv)
 {
 	char self[PATH_MAX], program[PATH_MAX + 256];
@@ -129,9 +129,9 @@ static int dispatch(int argc, char **argv)
 }
 
 /*
- * Descriptors 0 to 2 that are closed: the next socket or file would take their number, and get
- * what is printed. Each is opened for what nobody does with it, so that printing fails and is
- * reported, as it was meant by whoever closed it.
+ * Opens descriptors 0 to 2 where they are closed: else the next socket or file would take their
+ * number, and get what is printed. Each is opened the wrong way (output for reading), so that
+ * printing fails and is reported, as whoever closed it intended.
  */
 static void hold_standard(void)
 {

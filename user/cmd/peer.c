@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Exit codes of afp_lantest and afp_speedtest 4.5, by what happened. The ones of ours:
+/* Exit codes of afp_lantest and afp_speedtest 4.5, by what happened. Those of afpscope:
  * docs/exit-codes.md. */
 #include "cmd/peer.h"
 
@@ -16,7 +16,7 @@ enum peer_exit {
 	PEER_RANGE = 8,
 	PEER_VOLUME = 9,
 	PEER_LOGIN = 10,
-	PEER_UNTRUSTED = 11, /* ours: the peers do not check */
+	PEER_UNTRUSTED = 11, /* ours: netatalk's tools have no cross-checks */
 };
 
 bool peer_name(const char *argv0, const char *name)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * afpscope record: watches a running server, whoever its clients are, and tells what each AFP
+ * afpscope record: watches a running server, whoever its clients are, and reports what each AFP
  * command cost.
  */
 #include "base/clock.h"
@@ -149,7 +149,7 @@ static int describe(struct record *rec)
 	return r ? -ENOMEM : 0;
 }
 
-/* What check says that spoils the figures: settings of the server, who traces it. */
+/* Notes the hints of check that matter here: settings of the server, other tracers. */
 static int note_hints(struct record *rec)
 {
 	struct hints h = { 0 };
@@ -229,7 +229,7 @@ static uint64_t answered(struct record *rec)
 	return n;
 }
 
-/* A line on a terminal, once a second; with a COMMAND the terminal is that one's. */
+/* A line on a terminal, once a second; with a COMMAND the terminal is left to it. */
 static void show(struct record *rec, bool last)
 {
 	static const char clear[] = "\r\033[K";
@@ -324,7 +324,7 @@ static void note_command(struct record *rec)
 	}
 }
 
-/* CPU time and run queue of whole processes: the sum of what the ledger tells apart. */
+/* CPU time and run queue of whole processes: the sum over the ledger's accounts. */
 static void set_times(struct record *rec, struct run_phase *p)
 {
 	static const struct {

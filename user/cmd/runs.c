@@ -19,7 +19,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* Where the user said so, as he lets others see what he makes; else it is his own. */
+/* A folder that the user named (less his umask); all others are his alone. */
 #define WANTED_MODE 0755
 #define OWN_MODE    0700
 #define ID_SHOWN    8
@@ -78,7 +78,7 @@ static char *name_of(const struct run *r)
 										       : name;
 }
 
-/* "last" changes in one step; that it cannot is not worth a word. */
+/* "last" changes atomically; a failure is not reported. */
 static void point_last(int home_dir, const char *name, const char *id)
 {
 	char *next;
@@ -127,7 +127,7 @@ static void make_among_runs(struct runs_folder *out, const struct run *r, struct
 	free(folder);
 }
 
-/* "last" names no folder that is gone. */
+/* Removes "last" if it names the folder that was removed. */
 static void unpoint_last(const char *path)
 {
 	const char *name = strrchr(path, '/') + 1;
@@ -163,7 +163,7 @@ static int lock(int folder, const char *path, struct err *e)
 		       path);
 }
 
-/* A folder of the user's choice may be there, but not with a run, or what is left of one, in it. */
+/* A folder named by the user may exist, but must not contain a run or the rest of one. */
 static int check_left(int folder, const char *path, struct err *e)
 {
 	if (is_there(folder, "run.json"))
@@ -228,7 +228,7 @@ static int make_wanted(struct runs_folder *out, const char *wanted, struct err *
 	return r;
 }
 
-/* Which goes with its descriptor, whatever becomes of this process. */
+/* The file has no name: it goes when its descriptor is closed, also if this process is killed. */
 static int take_room(int folder)
 {
 	int fd = openat(folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
@@ -285,7 +285,7 @@ enum outcome runs_refused(int r)
 	return r == -EEXIST ? OUTCOME_USAGE : OUTCOME_FAILED;
 }
 
-/* Nobody asked for it by name, or for a trace in it. */
+/* Removes the folder if the user did not name it and it is empty (no trace). */
 static bool take_away(const char *folder, const struct runs_cfg *cfg)
 {
 	if (!folder || cfg->folder || rmdir(folder))
@@ -354,7 +354,7 @@ enum outcome runs_save(struct runs_folder *f, const struct runs_cfg *cfg, const 
 
 /* Finding */
 
-/* Of a run that ended, or of the trace of one that was killed. */
+/* Whether path is a run that ended, or the trace of one that was killed. */
 static bool is_run(const char *path)
 {
 	int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -366,7 +366,7 @@ static bool is_run(const char *path)
 	return is;
 }
 
-/* run.json; NULL: there is none, or it is damaged. */
+/* Loads run.json; NULL: missing or damaged. */
 static json_t *load(const char *folder)
 {
 	char *file = runs_path(folder, "run.json");
@@ -380,7 +380,7 @@ static json_t *load(const char *folder)
 	return run;
 }
 
-/* In a folder of any name. */
+/* Whether the run in a folder of any name has this id. */
 static bool has_id(const char *folder, const char *id)
 {
 	json_t *run = load(folder);
@@ -401,21 +401,21 @@ char *runs_rung(const char *folder, const char *key)
 	return out;
 }
 
-/* How much of a name says which run it is: 2 the begin of the folder's, 1 of the id, 0 nothing. */
+/* How well a name fits a run: 2 it begins the folder's name, 1 the id, 0 neither. */
 static int fits(const char *folder, const char *name, const char *wanted)
 {
 	const char *id = strrchr(name, '-');
 
 	if (!strncmp(name, wanted, strlen(wanted)))
 		return 2;
-	/* Of one that was killed the name is all there is. */
+	/* A run that was killed has only the id in its folder's name. */
 	if (id && strlen(wanted) <= ID_SHOWN && !strncmp(id + 1, wanted, strlen(wanted)))
 		return 1;
 	return has_id(folder, wanted);
 }
 
 struct match {
-	char *path; /* owned; of those that fit best the one that was written last */
+	char *path; /* owned; of the best matches the one that was written last */
 	struct timespec written;
 	int how;
 	size_t n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Between the sampler of user/watch, the watch that knows the processes, and the run. */
+/* Connects the sampler of user/watch, the watch that knows the processes, and the run. */
 #include "cmd/sampler.h"
 
 #include "base/clock.h"
@@ -17,7 +17,7 @@
 #define NS_PER_S 1000000000u
 #define POINTS   2000 /* of a process; from half of them on the readings are further apart */
 
-/* Who was at each place of a role when it was looked at last. */
+/* The process at each index of a role at the last look. */
 struct seen {
 	size_t n;
 	pid_t *pid;
@@ -44,7 +44,7 @@ static uint64_t cpu_now_ns(void)
 	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-/* Notes who has the i-th place now. Without memory it is new each time, which is slower only. */
+/* Notes the process at index i. Without memory it counts as new each time, which is only slower. */
 static bool is_new(struct seen *seen, size_t i, pid_t pid)
 {
 	pid_t *more;
@@ -74,7 +74,7 @@ void sampler_look(struct sampler *s)
 		for (size_t i = 0; (pid = watch_process(s->watch, role, i)); i++) {
 			if (!is_new(&s->seen[role], i, pid))
 				continue;
-			/* One that has ended meanwhile has no series. */
+			/* A process that has ended meanwhile has no series. */
 			r = sample_add(s->sample, pid, role, &why);
 			if (!r || r == -ESRCH)
 				continue;

@@ -199,7 +199,7 @@ enum outcome session_save(struct session *s, enum outcome o)
 	return *s->run.id ? runs_save(&s->folder, &s->cfg->runs, &s->run, s->progress, o) : o;
 }
 
-/* One of them: the connection went, our directory may still be there. */
+/* Removes one base: the connection was lost, our directory may still be on the volume. */
 static void remove_one(struct session *s, char *base, const char *volume)
 {
 	struct connect_cfg again = s->cfg->c;

@@ -29,10 +29,10 @@ struct speedtest_session {
 	struct store *store, *null;
 	uint16_t other; /* id of the second volume; 0: none */
 	struct load load;
-	/* The peer's text as it comes: what it is in the middle of. */
+	/* netatalk's text, printed while the run goes on: where it has got to. */
 	uint64_t live_size;
 	const struct run_phase *live_phase;
-	bool on_terminal; /* progress is, and not in the peer's manner */
+	bool on_terminal; /* progress goes to a terminal, and not in netatalk's format */
 };
 
 /* The connection, both ends */
@@ -181,7 +181,7 @@ static void begin_live_size(struct speedtest_session *x, uint64_t size)
 	x->live_size = size;
 }
 
-/* What comes after the last test. 0 or -ENOMEM. */
+/* Prints what follows the last test. 0 or -ENOMEM. */
 static int end_live(const struct speedtest_session *x)
 {
 	end_live_size(x);
@@ -265,7 +265,7 @@ static enum outcome open_local(struct speedtest_session *x, struct err *e)
 {
 	int r = 0;
 
-	/* As the peer, which makes it, too. */
+	/* netatalk's tool makes it, too. */
 	if (mkdir(x->cfg->directory, 0750) && errno != EEXIST)
 		r = err_set(e, -errno, "cannot make directory %s: %s", x->cfg->directory,
 			    strerror(errno));
@@ -300,7 +300,7 @@ static enum outcome open_afp(struct speedtest_session *x, struct err *e)
 	return OUTCOME_OK;
 }
 
-/* The reference is worth a warning, not an end. */
+/* If the null peer fails, the run gets a warning and goes on. */
 static void open_null(struct speedtest_session *x)
 {
 	struct err e = { 0 };
@@ -332,7 +332,7 @@ static enum outcome open_all(struct speedtest_session *x, struct err *e)
 	return OUTCOME_OK;
 }
 
-/* As the peer does before it logs out. */
+/* As netatalk's tool does before it logs out. */
 static int close_volumes(struct speedtest_session *x, struct err *e)
 {
 	int r = afp_close_volume(&x->s.afp, x->s.afp.volume, e);
@@ -342,7 +342,7 @@ static int close_volumes(struct speedtest_session *x, struct err *e)
 	return r;
 }
 
-/* How much there is to do, for people who wonder how long it takes. */
+/* Prints how much there is to do. */
 static void announce(const struct speedtest_session *x)
 {
 	/* file data that crosses the connection for each byte of an iteration */

@@ -22,7 +22,7 @@ static const char *const set_choices[] = { SPEEDTEST_SET, SPEEDTEST_PEER_SET, NU
 
 /*
  * "64K", "1.5G", "0.004": a decimal number and a unit of 1024, or the unit that a bare number has.
- * Bytes are cut off, as the peer does it: 0.004 (MiB) are 4194.
+ * Fractions of a byte are cut off, as afp_speedtest does: 0.004 (MiB) are 4194.
  */
 static int parse_size(uint64_t *out, const char *text, size_t len, uint64_t bare, struct err *e)
 {
@@ -300,7 +300,8 @@ static int complete_local(struct speedtest_cfg *c, int operands, struct err *e)
 		    e, -EINVAL,
 		    "-r is about requests to a server: with -L one call follows the other");
 	c->o.window = 1;
-	for (unsigned int i = 0; i < c->o.n_works && !c->compatible; i++) /* the peer skips it */
+	for (unsigned int i = 0; i < c->o.n_works && !c->compatible;
+	     i++) /* afp_speedtest skips it */
 		if (c->o.work[i] == SPEED_SERVER_COPY)
 			return err_set(e, -EINVAL,
 				       "ServerCopy needs a server: it cannot be used with -L");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Below the system calls: which AFP command makes the disks work. Not for the calls themselves. */
+/* Below the system calls: which AFP command causes disk I/O. The calls themselves: calls.c. */
 #include "report/below.h"
 
 #include "report/grid.h"
@@ -56,7 +56,7 @@ void below_known(const struct ledger *l, bool out[AFS_N_STORAGE])
 
 enum show { SHOW_COUNT, SHOW_MB, SHOW_MEAN };
 
-/* What stands in a column; SHOW_MEAN: "field" of each of "by". */
+/* What a column shows; SHOW_MEAN: "field" divided by "by". */
 static const struct show_column {
 	const char *head;
 	enum show show;
@@ -306,7 +306,7 @@ static int put_table(struct below *b)
 	e = fill(b);
 	if (!e) {
 		grid_fit(&b->g, b->p->width, drops, sizeof(drops) / sizeof(drops[0]));
-		/* Rows that had something only in columns that are left out go, too. */
+		/* Once more, to drop rows with values only in columns that were left out. */
 		grid_clear(&b->g);
 		e = fill(b);
 	}
@@ -318,7 +318,7 @@ static int put_table(struct below *b)
 
 /* The answers before the table */
 
-/* ", fsync of cnid_dbd 12.0 %", where it would not read as nothing. */
+/* ", fsync of cnid_dbd 12.0 %", unless it would round to 0. */
 static void print_share(FILE *to, const char **comma, const char *what, uint64_t ns, uint64_t all)
 {
 	double percent = requests_percent(ns, all);
@@ -438,7 +438,7 @@ static int put_block(const struct below *b)
 	return 0;
 }
 
-/* Items without a column, and why; the reasons stand in the head. */
+/* Items that could not be observed; the reasons are in the head of the report. */
 static void put_not_seen(const struct below *b)
 {
 	char text[64 * AFS_N_STORAGE_ITEMS] = "";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The end of a report on transfers: what to take home, and what to do next. */
+/* The end of a report on transfers: the conclusion, and what to do next. */
 #include "base/tcp.h"
 #include "report/cell.h"
 #include "report/paint.h"
@@ -68,7 +68,7 @@ static void print_queue(FILE *to, const struct brief *b)
 		print_figure(to, b, "the client waits for a CPU", FIGURE_CLIENT_RUNQ);
 }
 
-/* Where nothing reaches a threshold: what takes most. */
+/* Where no figure reaches a threshold: the largest one. */
 static void print_largest(FILE *to, const struct brief *b)
 {
 	static const struct {
@@ -90,7 +90,7 @@ static void print_largest(FILE *to, const struct brief *b)
 	print_figure(to, b, parts[most].what, parts[most].figure);
 }
 
-/* The one figure that says so. */
+/* The one figure that shows it. */
 static void print_because(FILE *to, const struct brief *b)
 {
 	switch (b->v.kind) {
@@ -141,7 +141,7 @@ static const char *window_advice(const struct brief *b)
 		   : "one request at a time: try" GLUE "-r" GLUE "8";
 }
 
-/* Several requests under way let a queue on the path be told from the server's work. */
+/* With several requests in flight a queue on the path can be distinguished from server work. */
 static const char *not_seen_advice(const struct brief *b)
 {
 	const struct run_transfer *t = b->phase->transfer;
@@ -154,8 +154,8 @@ static const char *not_seen_advice(const struct brief *b)
 }
 
 /*
- * Whether afpd sends by BBR what several requests of this host read. It paces loopback, too, and
- * iterations may differ much (measured; with reno not).
+ * Whether afpd answers several reads in flight from this host under BBR. BBR paces loopback, too,
+ * and iterations may differ much (measured; with reno they do not).
  */
 static bool bbr_paces(const struct brief *b)
 {
@@ -166,7 +166,7 @@ static bool bbr_paces(const struct brief *b)
 	       tcp_is_paced(congestion);
 }
 
-/* What to do; NULL: nothing that is known to help. */
+/* What to do; NULL: no advice. */
 static const char *advice(const struct brief *b)
 {
 	static const char *const of_kind[VERDICT_N_KINDS] = {

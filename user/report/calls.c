@@ -34,7 +34,7 @@ static const struct grid_column heads[N_COLS] = {
 
 static const unsigned int drops[] = { COL_MB, COL_SHARE, COL_ERRORS };
 
-/* With only calls: most calls first. */
+/* Most time first; most calls first if calls were not timed. */
 static int by_time(const void *a, const void *b)
 {
 	const struct ledger_row *x = a, *y = b;
@@ -88,7 +88,7 @@ static void take(struct afs_cell *from, const struct afs_cell *what)
 	from->ns -= what->ns;
 }
 
-/* Neither its time nor its number would be missed. */
+/* Whether both its time and its number are too small for a row. */
 static bool is_little(const struct ledger_row *row, const struct afs_cell *all)
 {
 	return row->class != AFS_CLASS_WAIT && row->cell.calls < all->calls / LITTLE &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Formatting of single cells and lines. Not for deciding what they hold. */
+/* Formatting of single cells and lines. What they hold is decided elsewhere. */
 #include "report/cell.h"
 
 #include "base/text.h"
@@ -83,7 +83,7 @@ static struct cell time_in(double ns, double *rounded_ns)
 		double unit;
 		const char *name;
 	} units[] = { { 1e9, "s" }, { 1e6, "ms" }, { 1e3, "µs" }, { 1, "ns" } };
-	/* What rounds to 1000 is one of the next unit. */
+	/* What rounds to 1000 is shown as 1 of the next unit. */
 	const bool two = rounded_ns;
 	const double least = two ? 0.995 : 0.9995;
 	struct cell c;

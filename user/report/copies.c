@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How the server copies a file, beside a copy through the client. */
+/* How the server copies a file, compared with a copy through the client. */
 #include "report/grid.h"
 #include "report/transfer.h"
 
@@ -13,7 +13,7 @@ struct copy {
 	const struct run_phase *phase; /* NULL: there was none */
 	struct transfer_cost c;
 	double gigas; /* moved; 0: nothing is known */
-	double ns; /* of all of it, were each iteration the median: as in the table of transfers */
+	double ns;    /* median x iterations, as in the table of transfers */
 };
 
 /* ServerCopy, and Copy of the same size or else the largest. */
@@ -178,8 +178,9 @@ static uint64_t calls_of_one(const struct copy *x, const struct transfer_calls *
 }
 
 /*
- * "4 reads of 262,144 bytes" for one file; parts: of so many, where that is known. One call more
- * finds the end of the file. Where parts differ only their sum is told: "65 reads, 64.0 MiB".
+ * "4 reads of 262,144 bytes" for one file; parts: the number of calls, if known. One more call
+ * finds the end of the file. If the calls' sizes differ, only the sum is given: "65 reads, 64.0
+ * MiB".
  */
 static void print_calls(FILE *to, const struct copies *two, const struct transfer_calls *c,
 			const char *what, uint64_t parts)
@@ -203,7 +204,7 @@ static void print_calls(FILE *to, const struct copies *two, const struct transfe
 		(double)c->bytes / files / two->unit.mega, two->unit.mb);
 }
 
-/* The sentence the table amounts to. */
+/* The sentence that sums up the table. */
 static void print_how(FILE *to, const struct copies *two)
 {
 	const struct copy *x = &two->server;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sentences on what took the server's time. Not a diagnosis: they name the wait, not who caused it.
+/* Sentences on what took the server's time. They name the wait, not its cause.
  */
 #include "report/findings.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Layout of one table. Not for its content. */
+/* Layout of one table. The caller fills it. */
 #include "report/grid.h"
 
 #include <errno.h>
@@ -107,7 +107,7 @@ void grid_fit(struct grid *g, size_t width, const unsigned int *drop, size_t n)
 	}
 }
 
-/* Blanks are held back until something follows them: no line ends in one. */
+/* Blanks are only written when something follows them: no line ends in one. */
 static void put_cells(const struct grid *g, const struct paint *p, const struct cell *cell,
 		      const size_t *width)
 {

@@ -160,7 +160,7 @@ static int put_losses(const struct paint *p)
 	return 0;
 }
 
-/* "afpd 4711 syscr" without its last word: the account, here a process. */
+/* Length of "afpd 4711 syscr" without its last word: what identifies the process. */
 static size_t account_len(const struct run_book *b)
 {
 	const char *last = strrchr(b->name, ' ');
@@ -176,7 +176,7 @@ static bool same_account(const struct run_book *a, const struct run_book *b)
 	       !strcmp(a->with, b->with);
 }
 
-/* " syscr 81,803", and what the other side says where that differs. */
+/* " syscr 81,803", and the other count where it differs. */
 static void print_book(FILE *to, const struct run_book *b)
 {
 	bool more = b->ours > b->theirs;

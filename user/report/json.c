@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A run as one JSON object; docs/data-model.md tells what is in it. */
+/* A run as one JSON object; its members are described in docs/data-model.md. */
 #include "report/json.h"
 
 #include "base/file.h"

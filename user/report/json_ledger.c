@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A ledger as JSON; docs/data-model.md tells what is in it. */
+/* A ledger as JSON; its members are described in docs/data-model.md. */
 #include "base/account.h"
 #include "report/below.h"
 #include "report/json.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A transfer as JSON; docs/data-model.md tells what is in it. */
+/* A transfer as JSON; its members are described in docs/data-model.md. */
 #include "report/json.h"
 #include "report/transfer.h"
 #include "report/verdict.h"

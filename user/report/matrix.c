@@ -20,7 +20,7 @@ struct matrix {
 	size_t n_items, label_width;
 	size_t gap; /* blanks not yet written, so that none end a line */
 	struct item item[AFS_N_CLASSES * AFS_N_OBJECTS];
-	bool only_calls; /* objects were not told apart, calls not timed */
+	bool only_calls; /* objects were not distinguished, calls not timed */
 };
 
 /* What a matrix shows of a cell. */
@@ -119,7 +119,7 @@ static void end_line(struct matrix *m)
 	fputc('\n', m->p->out);
 }
 
-/* Whether a test of this line has such a call; without, its row is left out. */
+/* Whether a test of this line has such a call; if none has, its row is left out. */
 static bool occurs(const struct matrix *m, const struct item *it, size_t from, size_t n)
 {
 	for (size_t i = from; i < from + n; i++) {
@@ -301,7 +301,7 @@ static bool both_measured(const struct matrix *m, const struct view_test *t)
 	return view_has_calls(t, m->role) && has_compat(m, t);
 }
 
-/* What the rows do not explain; 0 almost always, then there is no line. */
+/* What the rows do not explain; no line if it is 0, as almost always. */
 static void put_difference(struct matrix *m, size_t from, size_t n, bool writes)
 {
 	bool any = false;

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MANY 6 /* sizes above which only their number and range are told */
+#define MANY 6 /* with more sizes only their number and range are printed */
 
-/* What is told only when it is not as it is without a word. */
+/* Options that are printed only when they differ from this default. */
 static const struct {
 	const char *key, *usual, *text;
 } special[] = {

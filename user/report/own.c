@@ -27,9 +27,8 @@ static int paint_by_test(const struct paint *p)
 }
 
 /*
- * A run of transfers: what was found first, and the answers in short last, where the terminal
- * stands. What the server did is shown by AFP command over the whole
- * run: each work has commands of its own.
+ * A run of transfers: findings first, and the short answers last, at the end of the terminal. What
+ * the server did is shown by AFP command over the whole run: each work sends different commands.
  */
 static int paint_by_transfer(const struct paint *p)
 {

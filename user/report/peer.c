@@ -18,7 +18,7 @@ struct column {
 	enum metric metric;
 	double scale; /* metric * scale is what is shown */
 	int width_io; /* in the layout with IO columns */
-	int width;    /* in the one without; 0 = not there */
+	int width;    /* in the layout without; 0 = no such column */
 };
 
 static const struct column columns[] = {
@@ -42,7 +42,7 @@ struct table {
 	FILE *out;
 };
 
-/* Only these two tests have a rate in the peer's table. */
+/* Only these two tests have a rate in netatalk's table. */
 static bool is_bulk(const struct view_test *t)
 {
 	return t->test == 2 || t->test == 3;

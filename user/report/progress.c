@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One test has ended: the peers' line about it. */
+/* Prints netatalk's line about a test that has ended. */
 #include "report/progress.h"
 
 #include "report/transfer.h"

@@ -248,7 +248,7 @@ static void fold(struct table *t)
 		if (least == ACCOUNT_OTHER || all->time_ns[i] < all->time_ns[least])
 			least = i;
 	}
-	/* A column in place of another helps nobody. */
+	/* Not if that only replaces one column by the column "other". */
 	if (n < 1u + t->g.column[COL_TIME + ACCOUNT_OTHER].off)
 		return;
 	t->folded[least] = true;
@@ -291,7 +291,7 @@ static void put_folded(const struct paint *p, const struct table *t)
 		fputc('\n', p->out);
 }
 
-/* A text that no line is to end in. */
+/* A text within which no line may end. */
 static void print_glued(FILE *to, const char *text)
 {
 	for (; *text; text++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How each layer was observed, and why not in a better way. Not for what was seen. */
+/* Prints how each layer was observed, and why not in a better way. */
 #include "report/cell.h"
 #include "report/paint.h"
 
@@ -15,7 +15,7 @@
 #define OFF      "off: "
 #define KEY_PART 32
 
-/* The order of the layers; others follow as they come. */
+/* The order of the layers; others follow in their own order. */
 static const char *const layers[] = { "calls", "requests", "times", "storage" };
 #define N_LAYERS (sizeof(layers) / sizeof(layers[0]))
 
@@ -24,7 +24,7 @@ struct place {
 	char layer[KEY_PART], part[KEY_PART];
 };
 
-/* The reason of a note that says "off"; NULL: it does not. */
+/* The reason in a note that begins with "off"; NULL: another note. */
 static const char *off(const char *text)
 {
 	return text && !strncmp(text, OFF, strlen(OFF)) ? text + strlen(OFF) : NULL;
@@ -82,7 +82,7 @@ static bool place_of(const struct run_notes *in, size_t i, struct place *out)
 	if (len > strlen(NOT) && !strcmp(key + len - strlen(NOT), NOT)) {
 		snprintf(of, sizeof(of), "%.*s", (int)(len - strlen(NOT)), key);
 		if (run_note_find(in, of))
-			return false; /* stands behind that note */
+			return false; /* printed after that note */
 	}
 	if (!strncmp(key, LADDER, strlen(LADDER))) {
 		snprintf(out->layer, sizeof(out->layer), "%s", layers[0]);
@@ -94,7 +94,7 @@ static bool place_of(const struct run_notes *in, size_t i, struct place *out)
 	return true;
 }
 
-/* "fentry/fexit vfs_read, vfs_readv: not permitted; kprobe ...": each way's first word is enough.
+/* "fentry/fexit vfs_read, vfs_readv: not permitted; kprobe ...": prints each way's first word.
  */
 static void print_short(FILE *to, const char *why)
 {
@@ -118,7 +118,7 @@ static void print_short(FILE *to, const char *why)
 	}
 }
 
-/* What is said of a note behind its part. To be freed; NULL without memory. */
+/* The text of a note that follows its part. To be freed; NULL without memory. */
 static char *say(const struct run_notes *in, size_t i, const struct place *at)
 {
 	const struct run_note *n = &in->note[i];
@@ -152,9 +152,9 @@ struct list {
 	const struct paint *p;
 	const struct run_notes *in;
 	size_t width;    /* of the layers' names */
-	bool any;        /* the label stands there */
-	bool *done;      /* notes that were said together with another */
-	const char *now; /* the layer whose name stands there */
+	bool any;        /* the label was printed */
+	bool *done;      /* notes that were printed together with another */
+	const char *now; /* the layer whose name was printed last */
 };
 
 /* The parts of all notes of this layer that say the same, and what they say. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The first screen of a run: whether it can be trusted, the results, where the server's time
- * went. Not for all that was measured: that is report_own and the HTML report.
+ * went. All that was measured is in report_own and the HTML report.
  */
 #include "report/screen.h"
 
@@ -18,12 +18,12 @@
 #define ALARM_LINES   2  /* of one alarm */
 #define WARNING_LINES 2  /* of one warning */
 #define WARNINGS      3  /* shown; each alarm takes the place of one */
-#define MORE_LINES    3  /* that whoever saves the run prints below */
+#define MORE_LINES    3  /* that runs_save prints below */
 #define FINDINGS      3  /* shown */
 #define NAME_MAX_COLS 30 /* of a volume in the head */
 #define COST_PERCENT  5  /* of the server's time: from here on watching is worth a warning */
 #define ID_SHOWN      8
-#define INDENT        2 /* of a line that goes on */
+#define INDENT        2 /* of continuation lines */
 #define MORE          " ..."
 
 void screen_add(struct screen_text *t, const char *fmt, ...)
@@ -68,7 +68,7 @@ struct cell screen_percent(double part, double whole)
 	return c;
 }
 
-/* How much of a text has room, up to a blank. */
+/* How much of a text fits, up to a blank. */
 static size_t fitting(const char *text, size_t columns)
 {
 	size_t len = 0, blank = 0;
@@ -103,7 +103,7 @@ void screen_put(const struct paint *p, enum ink ink, const char *text, unsigned 
 		paint_ink(p, INK_NONE);
 }
 
-/* Alarms: what makes the figures less than they seem stands above everything else. */
+/* Alarms: reasons to doubt the figures come before everything else. */
 
 #define BROKE_OFF "broke off: "
 
@@ -224,7 +224,7 @@ static void add_version(struct screen_text *t, const struct run *r)
 		screen_add(t, " %s", cell_text(version, 16).text);
 }
 
-/* What a run that only watched is about: how long, and how many sessions. */
+/* A run that only watched: how long, and how many sessions. */
 static void add_watched(struct screen_text *t, const struct run *r)
 {
 	const struct run_phase *phase = r->n_phases ? r->phase[0] : NULL;
@@ -236,7 +236,7 @@ static void add_watched(struct screen_text *t, const struct run *r)
 	screen_add(t, " %zu" GLUE "session%s", r->n_sessions, r->n_sessions == 1 ? "" : "s");
 }
 
-/* Words are parts of the head: two blanks between them, a new line where one finds no room. */
+/* Prints the parts of the head: two blanks between them, a new line where one does not fit. */
 static void put_head(const struct paint *p)
 {
 	const struct run *r = p->view.run;
@@ -358,7 +358,7 @@ static void put_warning(const struct paint *p, const char *text, const char *res
 	screen_put(p, INK_YELLOW, t.text, WARNING_LINES);
 }
 
-/* What follows from the run and is no warning of its own there. */
+/* A warning that is derived from the run and not stored in it. */
 static void put_own_warning(const struct paint *p)
 {
 	const struct run *r = p->view.run;

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST 0.5 /* per cent: what is less would read as 0% */
-#define WAYS  2   /* that a command's time goes, shown */
+#define LEAST 0.5 /* per cent: less would be shown as 0% */
+#define WAYS  2   /* shown of the ways a command's time goes */
 
-/* A way that time goes, and how much went it. */
+/* A way that time goes, and how much of it. */
 struct way {
 	char name[32];
 	uint64_t ns;
@@ -91,7 +91,7 @@ static void add_ways(struct screen_text *t, struct ways *w, uint64_t all_ns, siz
 	}
 }
 
-/* Of one command: its states, waiting for a CPU apart. */
+/* The states of one command, with waiting for a CPU as a separate one. */
 static int add_states(struct screen_text *t, const struct ledger *l, const struct request *r)
 {
 	struct ways *w = calloc(1, sizeof(*w));

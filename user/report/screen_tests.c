@@ -8,7 +8,7 @@
 
 #define TITLE_COLS 24
 #define UNSTEADY   10 /* per cent of the mean; the standard deviation of an unsteady test */
-#define MORE_RUNS  3  /* times as many iterations as there were, where some are unsteady */
+#define MORE_RUNS  3  /* times as many iterations are suggested if some tests are unsteady */
 
 enum {
 	COL_TEST,
@@ -104,7 +104,7 @@ static int put_test(struct grid *g, const struct view *v, const struct view_test
 	cell[COL_CALLS] = cell_value(view_ratio(v, t, METRIC_AFPD_CALLS, METRIC_OPS), cell_calls);
 	if (!cnid.known || cnid.mean > 0)
 		cell[COL_CNID] = cell_value(cnid, cell_calls);
-	/* Of a few bytes among many other commands a rate says nothing. */
+	/* With few bytes among many other commands a rate is meaningless. */
 	if (!bytes.known || bytes.mean >= 1e6 * (double)t->n_complete)
 		cell[COL_MB] = cell_value(view_mb_s(v, t), cell_rate);
 	cell[COL_ERRORS] = cell_value(errors, cell_calls);
@@ -115,7 +115,7 @@ static int put_test(struct grid *g, const struct view *v, const struct view_test
 	return 0;
 }
 
-/* A column of which nothing is known has been explained above the table. */
+/* Hides a column without known values: the reason was printed above the table. */
 static void hide_unknown(struct grid *g, unsigned int k)
 {
 	for (size_t i = 0; i < g->n_rows; i++) {

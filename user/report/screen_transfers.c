@@ -60,7 +60,7 @@ static const struct run_phase *phase_of(const struct table *t, size_t work, uint
 	return NULL;
 }
 
-/* One transfer: rate, how steady it is, what holds it up. */
+/* One transfer: rate, how steady it is, what limits it. */
 static int put_transfer(struct table *t, struct grid_row *row, size_t work, uint64_t size)
 {
 	const struct run_phase *phase = phase_of(t, work, size);
@@ -119,7 +119,7 @@ static void columns(struct table *t)
 	}
 }
 
-/* Every so many, the last one always. */
+/* Every n-th size, and always the last. */
 static int put_sizes(struct table *t, size_t rows)
 {
 	size_t step = (t->n_sizes + rows - 1) / rows, shown = 0;
@@ -136,7 +136,7 @@ static int put_sizes(struct table *t, size_t rows)
 	return e;
 }
 
-/* Rows of the table, so that the words below it have room. */
+/* How many rows leave room for the text below the table. */
 static size_t room(const struct paint *p, const struct table *t, size_t lines)
 {
 	size_t rest = AROUND + t->n_works * (p->width < SCREEN_WIDTH ? 4 : 3);

@@ -114,7 +114,7 @@ static bool same_reason(const struct run_series *s, const char *key, const char 
 	return v && v->why && !strcmp(v->why, why);
 }
 
-/* All figures without a value for this reason. */
+/* One line for all figures that have no value for this reason. */
 static int put_reason(const struct paint *p, const char *why)
 {
 	const struct run *r = p->view.run;

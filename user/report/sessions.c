@@ -125,7 +125,7 @@ static int put_session(struct grid *g, const struct run *r, const struct run_ses
 	return 0;
 }
 
-/* What does not fit in the table, or was not kept. */
+/* A line for sessions that are not in the table. */
 static int put_others(struct grid *g, const struct run *r, struct run_session *const *list,
 		      size_t n)
 {
@@ -182,7 +182,7 @@ static void put_ways(const struct paint *p, const char *what, struct run_session
 		fputc('\n', p->out);
 }
 
-/* They are counted from the beginning of the watch, a recording's tables from a moment later. */
+/* Sessions are counted from the start of the watch, a recording's tables from slightly later. */
 static void put_earlier(const struct paint *p)
 {
 	const struct run *r = p->view.run;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The CSV of speedtest 4.5: iterations and their statistics, then tables of a list of sizes. Every
- * line of a block has as many fields as its head; the throughput of _stddev is there and empty.
+ * line of a block has as many fields as its head; the throughput of _stddev is an empty field.
  */
 #include "report/report.h"
 #include "report/speed.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define MIB     1048576.0
-#define P95_MIN 20 /* iterations from which the peer tells it */
+#define P95_MIN 20 /* iterations from which netatalk prints it */
 
 char *speed_size(uint64_t bytes, char out[static SPEED_SIZE_MAX])
 {
@@ -88,7 +88,7 @@ void report_speed_size(uint64_t size, FILE *out)
 	fputc('\n', out);
 }
 
-/* As it was noted, or the works of the phases. */
+/* The list as it was noted, or the works of the phases. */
 static void put_tests(const struct run *r, FILE *out)
 {
 	const char *noted = run_note_find(&r->options, "tests"), *comma = "";
@@ -133,7 +133,7 @@ void report_speed_banner(const struct run *r, uint64_t size, bool statistics, FI
 	fputc('\n', out);
 }
 
-/* The bytes of a request at most: where this work sends none, what others have. */
+/* The largest request in bytes; of a work without requests, that of the others. */
 static uint64_t quantum(const struct run *r, const struct run_transfer *t)
 {
 	const char *noted = run_note_find(&r->options, "chunk_bytes");
@@ -151,7 +151,7 @@ void report_speed_head(const struct run *r, const struct run_phase *p, FILE *out
 {
 	const struct run_transfer *t = p->transfer;
 	const char *warmup = note(&r->options, "warmup", "0");
-	/* The peer says it of Write as well, which writes its file all the same. */
+	/* netatalk prints it of Write as well, although Write fills its file. */
 	bool sparse = t->sparse || !strcmp(note(&r->options, "sparse", "no"), "yes");
 	char size[SPEED_SIZE_MAX];
 

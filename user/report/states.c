@@ -118,7 +118,7 @@ static int put_inside(struct states *s)
 			if (!done[i] && (most == AFS_N_INSIDE || inside[i] > inside[most]))
 				most = i;
 		done[most] = true;
-		/* What would read as nothing is left out. */
+		/* What would be shown as 0 is left out. */
 		if (inside[most] / 50 < s->request->a.sum.answered)
 			continue;
 		at += (size_t)snprintf(
@@ -136,7 +136,7 @@ static bool is_cnid(const struct ledger_part *part)
 	return part->object == AFS_OBJECT_CNID && part->part.blocked_ns;
 }
 
-/* One role's states until little is left, and the sum of the others. */
+/* One role's largest states, and the sum of the others. */
 static int put_role(struct states *s, const struct ledger_part *part, size_t n, bool afpd)
 {
 	uint64_t all = 0, shown = 0;
@@ -169,7 +169,7 @@ static int put_role(struct states *s, const struct ledger_part *part, size_t n, 
 		rest.runq_ns += part[i].part.runq_ns;
 		rest.stopped_ns += part[i].part.stopped_ns;
 	}
-	/* What would read as nothing is left out. */
+	/* What would be shown as 0 is left out. */
 	if (part_ns(&rest) / 50 < s->request->a.sum.answered &&
 	    rest.calls * 200 < s->request->a.sum.answered)
 		return 0;

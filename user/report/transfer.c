@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Figures of a transfer, worked out. Not for printing them. */
+/* Computes the figures of a transfer. */
 #include "report/transfer.h"
 
 #include <errno.h>
@@ -83,7 +83,7 @@ static struct amount metric(const struct run_phase *p, enum metric m)
 	return (struct amount) { p->complete && p->known[m], (double)p->value[m] };
 }
 
-/* What counts as moved in the iterations that count: of a copy inside the server, too. */
+/* Bytes moved in the iterations that count, also by a copy inside the server. */
 static struct amount moved(const struct run_phase *p)
 {
 	const struct run_transfer *t = p->transfer;
@@ -145,7 +145,7 @@ void transfer_cost(const struct run_phase *p, struct transfer_cost *out)
 		return;
 	out->read = files(l, AFS_CLASS_READ, AFS_OBJECT_DATA);
 	out->write = files(l, AFS_CLASS_WRITE, AFS_OBJECT_DATA);
-	/* What it writes to is the client's connection, and nothing else. */
+	/* sendfile writes to the client's connection only. */
 	out->sendfile = files(l, AFS_CLASS_SENDFILE, AFS_N_OBJECTS);
 	out->range = files(l, AFS_CLASS_COPY, AFS_OBJECT_DATA);
 	out->sync_ns = files(l, AFS_CLASS_SYNC, AFS_N_OBJECTS).ns;

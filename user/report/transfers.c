@@ -159,7 +159,7 @@ enum {
 	N_COSTS
 };
 
-/* What tells who has the time, the client's CPU and the run queue, stays longest. */
+/* Left out last: the columns that show who uses the time, client CPU and run queue. */
 static const unsigned int cost_drops[] = { COST_RANGE,
 					   COST_TIME + ACCOUNT_LOG,
 					   COST_TIME + ACCOUNT_LOCK,
@@ -256,7 +256,7 @@ static int work_head(struct grid *g, const struct run_transfer *t)
 			 t->sparse ? ", sparse file" : "", t->own_file ? "" : ", an existing file");
 }
 
-/* The largest request is what a work's requests are "at most". */
+/* The transfer of a work with the largest requests, for "requests of at most". */
 static const struct run_transfer *of_work(const struct run *r, const char *work)
 {
 	return transfer_largest(r, work, false)->transfer;
@@ -288,7 +288,7 @@ static int fill(struct grid *g, const struct run *r,
 	return e;
 }
 
-/* What the sign at a median means, where there is one. */
+/* Explains the sign at a median, if one was printed. */
 static void put_unsteady(const struct paint *p, const struct grid *g)
 {
 	for (size_t i = 0; i < g->n_rows; i++) {
@@ -343,7 +343,7 @@ static int plain_head(struct grid *g, const struct run_transfer *t)
 	return e ? e : grid_text(g, INK_BOLD, "  %s", t->work);
 }
 
-/* A column that holds nothing but n/a or "-" says so once at most. */
+/* Hides a column that holds only n/a or "-". */
 static void hide_empty(struct grid *g, size_t k)
 {
 	for (size_t i = 0; i < g->n_rows; i++)

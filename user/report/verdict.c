@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What holds a transfer up: the rules its figures are held against, and words. */
+/* What limits a transfer: the rules for its figures, and the texts. */
 #include "report/verdict.h"
 
 #include "report/transfer.h"
@@ -23,18 +23,18 @@ const struct verdict_figure_def verdict_figures[VERDICT_N_FIGURES] = {
 };
 
 /*
- * The first rule whose figures reach their thresholds gives the verdict. 0.8: what is left is too
- * little to be worth another look. 0.5: waiting is never worked off beside something else, so more
- * than half of the time is the largest part whatever the others are.
+ * The first rule whose figures reach their thresholds gives the verdict. 0.8: the rest is too small
+ * to matter. 0.5: waiting does not overlap with other parts, so more than half of the time is the
+ * largest part whatever the others are.
  */
 static const struct rule {
 	enum verdict_kind kind;
 	enum verdict_figure figure;
 	double least;
-	enum verdict_figure also; /* the same figure: no second threshold */
+	enum verdict_figure also; /* the second figure; the same one: no second threshold */
 	double also_least;
 } rules[] = {
-	/* Hardly faster without a server, and this program has work to do in that time. */
+	/* Hardly faster against the null peer, and this program works in that time. */
 	{ VERDICT_CLIENT, FIGURE_NULL_PEER, 0.8, FIGURE_CLIENT_RUN, 0.5 },
 	/* One thread: it has no more CPU to spend. */
 	{ VERDICT_CLIENT, FIGURE_CLIENT_RUN, 0.8, FIGURE_CLIENT_CPU, 0.5 },
@@ -45,12 +45,12 @@ static const struct rule {
 	{ VERDICT_LATENCY, FIGURE_ROUND_TRIPS, 0.5, FIGURE_ROUND_TRIPS, 0 },
 	/* The sender always has data under way and the receiver room: the path is full. */
 	{ VERDICT_NETWORK, FIGURE_PATH_BUSY, 0.8, FIGURE_PATH_BUSY, 0 },
-	/* The server's end is not seen, but that acknowledgements stand in a queue is. */
+	/* The server's end is not visible, but that acknowledgements wait in a queue is. */
 	{ VERDICT_NETWORK, FIGURE_QUEUE, 0.75, FIGURE_QUEUE, 0 },
 };
 
-#define PATH_WAITING  0.3 /* a full path tells nothing while the client waits less */
-#define QUEUE_WAITING 0.5 /* nor does a queue */
+#define PATH_WAITING  0.3 /* the path only counts if the client waits at least this part */
+#define QUEUE_WAITING 0.5 /* the same for a queue */
 #define TURNS_EACH    0.2 /* client's and server's part, at least */
 #define TURNS_BOTH    0.8 /* both together */
 #define SHORT_LEAST   0.5 /* on a CPU and waiting for one, to be short of it */
@@ -61,8 +61,8 @@ static const struct rule {
 #define LOCAL_WAITING 0.5
 
 /*
- * The part of the time that the client needs. One that wakes up for every few segments waits often
- * for a CPU, beside the data that come in meanwhile: it needs no more than with a null peer.
+ * The part of the time that the client needs. A client that wakes up for every few segments often
+ * waits for a CPU while data come in: it needs no more than with a null peer.
  */
 static double client_needs(const struct verdict *v)
 {
@@ -72,8 +72,8 @@ static double client_needs(const struct verdict *v)
 }
 
 /*
- * A smoothed round-trip time has the server's work in it when a single request waits for its
- * answer: only of data that the client sends, or of several requests under way, it is a queue's.
+ * The smoothed round-trip time includes the server's work when a single request waits for its
+ * answer. Only if the client sends data or has several requests in flight does it show a queue.
  */
 static bool queue_applies(const struct verdict *v, const struct run_transfer *t)
 {
@@ -82,14 +82,14 @@ static bool queue_applies(const struct verdict *v, const struct run_transfer *t)
 	return v->known[FIGURE_CLIENT_RUN] && 1 - client_needs(v) >= QUEUE_WAITING;
 }
 
-/* Whether the figures may be held against this rule. */
+/* Whether this rule applies to these figures. */
 static bool applies(const struct verdict *v, const struct rule *r, const struct run_transfer *t)
 {
 	if (!v->known[r->figure] || !v->known[r->also])
 		return false;
 	if (r->figure == FIGURE_NULL_PEER)
 		return verdict_has_null(v);
-	/* What is between two ends on one machine is its CPU. */
+	/* Between two ends on one machine there is no network, only its CPUs. */
 	if (r->kind == VERDICT_NETWORK && v->here)
 		return false;
 	if (r->figure == FIGURE_QUEUE)
@@ -116,7 +116,7 @@ static bool is_short(double cpu, double runq)
 	return runq > cpu && cpu + runq >= SHORT_LEAST;
 }
 
-/* Who waits longer for a CPU than it has one; NULL: nobody. */
+/* Which end waits for a CPU longer than it runs; NULL: neither. */
 static const char *short_of_cpu(const struct verdict *v)
 {
 	double client = v->figure[FIGURE_CLIENT_CPU], client_runq = v->figure[FIGURE_CLIENT_RUNQ];
@@ -191,7 +191,7 @@ static void missing(struct verdict *v, const struct run_transfer *t)
 	}
 }
 
-/* Told as mixed only when everything that a rule needs was measured. */
+/* "mixed" only when everything that a rule needs was measured; else unknown. */
 static void no_rule(struct verdict *v, const struct run_transfer *t)
 {
 	missing(v, t);
@@ -223,7 +223,7 @@ static void null_words(struct verdict *v)
 
 static void server_words(struct verdict *v)
 {
-	/* What it is made of, also where one part is next to nothing. */
+	/* Prints both parts, even if one is close to 0. */
 	if (v->kind == VERDICT_SERVER_CPU || v->kind == VERDICT_CPU_QUEUE) {
 		if (v->known[FIGURE_SERVER_RUN])
 			say(v, "%safpd's CPU %.0f %%, afpd waiting for a CPU %.0f %%",
@@ -300,7 +300,7 @@ static const char *ordinal(unsigned int n)
 	return n % 10 < 4 && n / 10 % 10 != 1 ? ends[n % 10] : ends[0];
 }
 
-/* "; unsteady: ...", and " (14 of 20 iterations; the 15th broke off)" when it is not all. */
+/* "; unsteady: ...", and " (14 of 20 iterations; the 15th broke off)" if some are missing. */
 static void remarks(struct verdict *v, const struct run *r, const struct run_transfer *t,
 		    const struct stats *s)
 {
@@ -375,7 +375,7 @@ int verdict_of_run(struct verdict *out, const struct run *r)
 				most = k;
 		if (most == VERDICT_N_KINDS)
 			break;
-		/* What would be 0 % is left out, unless that is all. */
+		/* What would be 0 % is left out, unless it is the only one. */
 		if (*out->text && 200 * ns[most] < all)
 			break;
 		say(out, "%s%s %.0f %% of the time (%zu transfer%s)", *out->text ? ", " : "",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a verdict is made of: ratios worked out of one phase. Not for judging them. */
+/* Computes the ratios of one phase on which a verdict is based. */
 #include "report/transfer.h"
 #include "report/verdict.h"
 
@@ -34,7 +34,7 @@ static bool grown(const struct run_transfer *t, enum run_tcp_end end, enum run_t
 	return true;
 }
 
-/* Of two directions that take turns the parts add up, else the one that is held up more counts. */
+/* The parts of two directions add up if they take turns; else the larger one counts. */
 static void put_direction(struct verdict *v, enum verdict_figure f, double x, bool add)
 {
 	if (v->known[f] && add)
@@ -43,7 +43,7 @@ static void put_direction(struct verdict *v, enum verdict_figure f, double x, bo
 		put(v, f, capped(x));
 }
 
-/* One end that sends file data. The looks stand around the measured iterations. */
+/* One end that sends file data. The looks were taken before and after the measured iterations. */
 static void path_of(struct verdict *v, const struct run_transfer *t, enum run_tcp_end end)
 {
 	bool add = !strcmp(t->work, "Copy") && t->window <= 1;
@@ -74,7 +74,7 @@ static void retrans_of(struct verdict *v, const struct run_transfer *t)
 		put(v, FIGURE_RETRANS, again / sent);
 }
 
-/* The last look of this end, whichever it is: one that broke off has none after it. */
+/* The last look of this end, of whichever kind: after a transfer that broke off there is none. */
 static const struct run_tcp *last_look(const struct run_transfer *t, enum run_tcp_end end,
 				       enum run_tcp_value value)
 {
@@ -86,7 +86,7 @@ static const struct run_tcp *last_look(const struct run_transfer *t, enum run_tc
 	return look;
 }
 
-/* How often one end waits for the other, at least. */
+/* How often one end waits for the other, at the least. */
 static double turns(const struct run_transfer *t)
 {
 	uint64_t window = t->window ? t->window : 1, n;

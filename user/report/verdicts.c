@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where the time of transfers goes, and what holds them up, in words. */
+/* Where the time of transfers goes, and what limits them, as text. */
 #include "report/cell.h"
 #include "report/paint.h"
 #include "report/transfer.h"
@@ -14,7 +14,7 @@
 #define N_SHARES   (ACCOUNT_N_COLUMNS + 1)
 #define SHARE_IDLE ACCOUNT_N_COLUMNS
 
-/* A text that no line is to end in. */
+/* A text within which no line may end. */
 static void print_glued(FILE *to, const char *text)
 {
 	for (; *text; text++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The run by test. Not for formatting. */
+/* Groups the run by test. */
 #include "report/view.h"
 
 #include <errno.h>

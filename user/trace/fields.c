@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Nothing but the table. */
+/* The table of fields. */
 
 #include "trace/fields.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* TSDL, the language of CTF 1.8's metadata. Fields begin at bytes: records lie as in memory. */
+/* TSDL, the language of CTF 1.8's metadata. Fields are byte-aligned: records are as in memory. */
 
 #include "trace/metadata.h"
 
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <zlib.h>
 
-/* The last line: of all before it. CTF takes it for a comment. */
+/* The last line: the checksum of all before it. To CTF it is a comment. */
 #define CRC_LINE "/* crc32 %08x */\n"
 #define CRC_LEN  21
 
@@ -118,7 +118,7 @@ static void write_field(FILE *out, const struct trace_field *f)
 
 	if (f->type == TRACE_address || f->type == TRACE_text)
 		snprintf(array, sizeof(array), "[%zu]", trace_types[f->type].len);
-	/* Names that are words of the language carry an underscore, which readers take away. */
+	/* Names that are keywords of TSDL get an underscore, which readers remove. */
 	fprintf(out, "\t\t%s %s%s%s;\n", trace_types[f->type].tsdl,
 		strcmp(f->name, "event") ? "" : "_", f->name, array);
 }
@@ -220,7 +220,7 @@ static bool read_number(const char *text, int64_t limit, int64_t *out)
 	return !errno && *end == ';' && *out > -limit && *out < limit;
 }
 
-/* A line that differs from trace to trace: takes what it says. */
+/* Reads a line whose contents differ between traces. */
 static bool read_line(const char *line, struct trace_about *out, int64_t *offset_s)
 {
 	static const char *const others[] = { "\ttracer_version = \"", "\trun = \"",
@@ -242,7 +242,7 @@ static bool read_line(const char *line, struct trace_about *out, int64_t *offset
 	return false;
 }
 
-/* Line by line as ours. Returns the number of the first that is not, 0: there is none. */
+/* Compares with ours line by line. Returns the number of the first that differs, 0: none. */
 static unsigned int compare(const char *text, const char *ours, struct trace_about *out)
 {
 	int64_t offset_s = 0;

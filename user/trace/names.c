@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From the bytes of an AFP command to the name in it. A path is a byte for its type, then: long and
- * short names (1, 2) a byte of length and the name in a Macintosh encoding; UTF-8 (3) a hint of 4
- * bytes, a length of 2 and the name (AFP reference; as client/afp sends them).
+ * Finds the name in the bytes of an AFP command. A path is a byte for its type, then: for long and
+ * short names (1, 2) a byte of length and the name in a Macintosh encoding; for UTF-8 (3) a hint of
+ * 4 bytes, a length of 2 and the name (AFP reference; as client/afp sends them).
  */
 #include "trace/names.h"
 
@@ -16,7 +16,7 @@
 #define KEY_LEN 32
 #define UTF8    3
 
-/* Names told last; a power of two. Forgotten all at once: some are told again. */
+/* Size of the table of names written lately; a power of two. When full it is emptied. */
 #define TOLD     65536u
 #define TOLD_MAX (TOLD / 4 * 3)
 
@@ -58,7 +58,7 @@ void names_close(struct names *n)
 	free(n);
 }
 
-/* The name's bytes, of which *len; NULL: it is not whole. */
+/* The name's bytes, *len of them; NULL: incomplete. */
 static const uint8_t *name_of(const struct afs_named *seen, uint8_t *type, size_t *len)
 {
 	size_t at = afs_path_at[seen->command];
@@ -109,7 +109,7 @@ void names_record(struct names *n, const struct afs_named *seen, struct afs_reco
 	out->name = hash(n, name, len);
 }
 
-/* false: it is there already. */
+/* false: it was written lately. */
 static bool tell(struct names *n, uint64_t h)
 {
 	size_t at = h & (TOLD - 1);

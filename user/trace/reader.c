@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Packets back into records. Trusts no byte; knows nothing of what records mean. */
+/* Reads packets and returns their records. Checks everything; does not interpret records. */
 
 #include "trace/reader.h"
 
@@ -22,16 +22,16 @@
 #define METADATA_MAX (1u << 20)
 #define NOTICES_MAX  5
 
-/* No file has room for more. */
+/* No file can have more. */
 #define SEQ_MAX (UINT64_MAX / TRACE_PACKET_LEN)
 
 struct stream {
 	unsigned int number; /* enum afs_stream_number */
 	int fd;
-	bool chosen, told;   /* told: its end was reached before, nothing is said again */
-	uint64_t len, at;    /* of the file when it was opened; read of it */
+	bool chosen, told;   /* told: its end was reached and reported */
+	uint64_t len, at;    /* of the file when it was opened; how much was read */
 	uint8_t *packet;     /* owned; TRACE_PACKET_LEN */
-	size_t used, end;    /* of the packet: given out, content */
+	size_t used, end;    /* of the packet: returned, content */
 	uint64_t seq;        /* of the next packet */
 	uint64_t end_ns;     /* of the last one */
 	uint64_t since_good; /* packets left out since it */
@@ -110,7 +110,7 @@ static int load_metadata(struct trace_reader *r, int folder, struct err *e)
 	return rc;
 }
 
-/* The writer makes all of them, but calls, waits and texts only where they are wanted. */
+/* The writer makes all streams, but calls, waits and texts only if they are wanted. */
 static bool must_be(const struct trace_reader *r, unsigned int number)
 {
 	if (number == AFS_STREAM_TEXTS)
@@ -243,7 +243,7 @@ static void leave_out(struct trace_reader *r, struct stream *s, uint64_t n, cons
 	s->since_good += n;
 }
 
-/* Where the packet at hand is in a hole of the file: how many are, without reading them. */
+/* If the present packet is in a hole of the file: how many packets are, without reading them. */
 static uint64_t in_hole(const struct stream *s)
 {
 	off_t data = lseek(s->fd, (off_t)s->at, SEEK_DATA);
@@ -257,7 +257,7 @@ static uint64_t in_hole(const struct stream *s)
 	return n ? n : 1;
 }
 
-/* Nothing more comes of the file. */
+/* Ends the file and reports what was wrong with it. */
 static void finish(struct trace_reader *r, struct stream *s, uint64_t torn_len)
 {
 	s->at = s->len;
@@ -273,7 +273,7 @@ static void finish(struct trace_reader *r, struct stream *s, uint64_t torn_len)
 	s->told = true;
 }
 
-/* The next packet that is right. False: there is none. */
+/* Loads the next valid packet. False: no more. */
 static bool load(struct trace_reader *r, struct stream *s)
 {
 	const char *why;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Packets. Knows neither threads nor what records mean. */
+/* Writes packets. */
 
 #include "trace/stream.h"
 
@@ -60,7 +60,7 @@ static int write_whole(int fd, const uint8_t *at, size_t len)
 	if (done == len)
 		return 0;
 	r = n < 0 ? -errno : -EIO;
-	/* Where not, readers take it for torn. */
+	/* If that fails, readers report a torn packet. */
 	if (done && begin >= 0 && !ftruncate(fd, begin))
 		lseek(fd, begin, SEEK_SET);
 	return r;
@@ -107,7 +107,7 @@ int trace_stream_put(struct trace_stream *s, struct trace_shared *all, const voi
 	uint64_t at_ns;
 
 	memcpy(s->packet + s->used, record, s->record_len);
-	/* Two CPUs may have made theirs at the same time, and handed them over in another order. */
+	/* Two CPUs may have made records at the same time, and submitted them in another order. */
 	memcpy(&at_ns, record, sizeof(at_ns));
 	if (at_ns < s->last_ns)
 		memcpy(s->packet + s->used, &s->last_ns, sizeof(s->last_ns));

@@ -21,16 +21,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A look at both buffers so often, if nothing wakes the thread before. */
+/* Look at both buffers this often, if nothing wakes the thread before. */
 #define LOOK_MS 100
 
-/* What is older is written, so that a killed run leaves it. */
+/* Older packets are written, so that a killed run leaves them. */
 #define AGE_NS 2000000000u
 
-/* Kept back from a limit: each stream's open packet has room at the end. */
+/* Reserved below a limit, so that each stream's open packet can be written at the end. */
 #define LAST_LEN (AFS_N_STREAMS * (uint64_t)TRACE_PACKET_LEN)
 
-/* Client's records under way; a power of two. */
+/* Client's records in the buffer; a power of two. */
 #define CLIENT_ROOM 65536u
 
 _Static_assert((int)AFS_N_COLUMNS == (int)ACCOUNT_N_COLUMNS, "the same columns, in one order");
@@ -49,9 +49,9 @@ struct trace {
 	char *dir; /* owned */
 	pthread_t thread;
 	bool running, stopping; /* stopping: atomic */
-	int failed;             /* negative errno: nothing more is written since */
+	int failed;             /* negative errno: writing has ended */
 	uint64_t unwritten;     /* records that came after */
-	/* Client's records on their way: head is written by its thread only, tail by ours. */
+	/* Buffer of the client's records: its thread writes head, ours tail. */
 	struct afs_record_client *client;
 	uint64_t head, tail, client_lost;
 };
@@ -77,7 +77,7 @@ static uint64_t lost(const struct trace *t, unsigned int stream)
 
 /* Opening */
 
-/* The least difference of several readings is the one least disturbed in between. */
+/* Takes the smallest of several differences, which was disturbed least. */
 static int64_t wall_offset_ns(void)
 {
 	uint64_t best = UINT64_MAX, before, after;
@@ -124,7 +124,7 @@ static int write_metadata(const struct trace *t)
 	return r;
 }
 
-/* above: of the folder in which the last part of t->dir is made, or AT_FDCWD. */
+/* above: the folder in which the last part of t->dir is made, or AT_FDCWD. */
 static int open_files(struct trace *t, int above)
 {
 	const char *slash = strrchr(t->dir, '/');
@@ -191,9 +191,9 @@ fail:
 	return r;
 }
 
-/* Writing: only by the thread */
+/* Writing, only in the thread */
 
-/* What is open in each stream, which says at its end how much was lost. */
+/* Writes each stream's open packet, which also has the number of lost records. */
 static int flush_last(struct trace *t)
 {
 	struct trace_stream *s;
@@ -208,7 +208,7 @@ static int flush_last(struct trace *t)
 	return r;
 }
 
-/* A write's end. At the limit all of the server's streams end at the same moment. */
+/* Handles the result of a write. At the limit all of the server's streams end together. */
 static void wrote(struct trace *t, int r)
 {
 	if (r == -E2BIG) {
@@ -304,7 +304,7 @@ int trace_start(struct trace *t, const struct trace_source *source, struct err *
 	CPU_SET(t->opts.cpu, &cpus);
 	if (t->opts.pinned)
 		pthread_attr_setaffinity_np(&attr, sizeof(cpus), &cpus);
-	/* Signals are the main thread's, and SIGXFSZ must become an error of write. */
+	/* Leaves signals to the main thread; SIGXFSZ must become an error of write. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	r = pthread_create(&t->thread, &attr, run, t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads the form of the file; what values mean is told in hints.c. */
+/* Parses the file; hints.c interprets the values. */
 
 #include "watch/afpconf.h"
 
@@ -38,7 +38,7 @@ static char *trimmed(char *text)
 	return text;
 }
 
-/* A value without quotes around it and a comment after it. */
+/* The value without the quotes around it and the comment after it. */
 static char *bare(char *value)
 {
 	char *end;
@@ -137,7 +137,7 @@ static bool read_line(char *out, size_t room, FILE *f, unsigned int *n_lines)
 	return *n_lines > 0;
 }
 
-/* Links in the path lead where they lead the server; on kernels before 5.6 where they lead here. */
+/* Links in the path are resolved below root, as for the server; before Linux 5.6 as for us. */
 static int open_below(const char *root, const char *file)
 {
 	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK,
@@ -163,7 +163,7 @@ static int open_file(FILE **out, const struct source *s)
 	*out = NULL;
 	if (fd < 0)
 		return err_set(s->e, fd, "cannot read %s: %s", s->file, strerror(-fd));
-	/* A pipe or device would hold this program up. */
+	/* A pipe or device could block this program. */
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
 		close(fd);
 		return err_set(s->e, -EINVAL, "cannot read %s: it is not a regular file", s->file);

@@ -56,7 +56,8 @@ bool backend_is_socket(const struct backend *b, const char *path)
 	const char *name = strrchr(path, '/');
 	size_t len = strlen(path), own = strlen(b->path);
 
-	/* The database server may have another root than afpd: what afpd says is its path's end. */
+	/* The database server may have another root than afpd: then afpd's path is the end of its
+	 * path. */
 	if (own && len >= own && !strcmp(path + len - own, b->path))
 		return true;
 	for (size_t i = 0; name && i < sizeof(usual) / sizeof(usual[0]); i++)

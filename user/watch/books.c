@@ -23,7 +23,7 @@ static void sum_subtract(struct afs_compat *from, const struct afs_compat *what)
 	from->wchar -= what->wchar;
 }
 
-/* A living thread's account since it was first counted; it may end while we look. */
+/* A living thread's account since it was first counted; the thread may end meanwhile. */
 static int thread_io(struct afs_compat *out, const struct afs_thread *t, pid_t tgid)
 {
 	struct afs_compat io = {};
@@ -84,7 +84,7 @@ static int compare(struct run *r, const char *who, const char *with, const struc
 	return err;
 }
 
-/* A book that cannot be compared: ours stands alone, and stays open. */
+/* A book that cannot be compared: it has our count only, and is not closed. */
 static int leave_open(struct run *r, const char *who, const struct afs_compat *ours, int why)
 {
 	char name[96];
@@ -98,7 +98,7 @@ static int leave_open(struct run *r, const char *who, const struct afs_compat *o
 			strerror(-why));
 }
 
-/* A thread may end between our look at it and /proc: then it is in the process's sum. */
+/* A thread may end between our look and /proc: then it is in the process's sum; read again. */
 #define TRIES 1000
 
 static int close_process(const struct bpf_view *v, uint32_t i, struct run *r)
@@ -199,7 +199,7 @@ static int sum_calls(const struct bpf_view *v, struct call_sums *out)
 	return err;
 }
 
-/* Every call is in one account, in one cell, and was counted by its thread. */
+/* Checks that every call is in one account, in one cell, and was counted by its thread. */
 static int close_calls(const struct bpf_view *v, struct run *r)
 {
 	struct call_sums sums;

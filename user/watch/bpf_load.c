@@ -19,13 +19,13 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* Storage for a thread may be refused for a moment. */
+/* The kernel may refuse storage for a thread temporarily. */
 #define MARK_TRIES 5
 
-/* libbpf's print function gets no argument of ours: the only way to it is a variable. */
+/* libbpf's print function gets no argument of ours, hence a variable. */
 static _Thread_local char last_words[ERR_TEXT_MAX];
 
-/* Frames around a verifier's log, its statistics, and what only says that it failed. */
+/* Frames around a verifier's log, its statistics, and lines that only say that it failed. */
 static bool is_noise(const char *line)
 {
 	static const char *const start[] = { "--", "processed ", ";", "failed to load object",
@@ -37,7 +37,7 @@ static bool is_noise(const char *line)
 	return !line[strspn(line, " \t")] || strstr(line, ": failed to load: ");
 }
 
-/* Keeps the last line that says something. A verifier's log comes as one text of any length. */
+/* Keeps the last line with information. A verifier's log comes as one text of any length. */
 static int keep_words(enum libbpf_print_level level, const char *fmt, va_list args)
 {
 	char *text, *line, *save;
@@ -88,11 +88,11 @@ static int refusal(struct err *e, int code, const char *what)
 }
 
 /*
- * One source, two objects. What the rest needs of a skeleton; both have the same variables, under
- * names of their own.
+ * One source, two objects. What is needed of either skeleton; both have the same variables in
+ * different types.
  */
 struct bpf_load_kind {
-	const char *how; /* threads are found; NULL: as they should be */
+	const char *how; /* how threads are found; NULL: by task storage, as preferred */
 	void *(*open)(struct bpf_load *l, struct afs_setup **setup);
 	int (*load)(void *skel, struct bpf_load *l);
 	void (*destroy)(void *skel);
@@ -128,11 +128,11 @@ struct bpf_load_kind {
 KIND(calls, NULL);
 KIND(calls_tid, "threads by number: before Linux 5.11 tasks have no storage");
 
-/* Two ways to the same events. */
+/* One of two ways to observe the same events. */
 struct way {
 	const char *how;
 	const char *enter, *leave, *begin, *end; /* of calls, of threads */
-	const char *why;                         /* why it comes first where it does */
+	const char *why;                         /* why it is preferred to tp_btf, where it is */
 };
 
 static const struct way btf_way = {
@@ -190,7 +190,7 @@ static int fill(struct bpf_load *l, const char *stack, __u32 first, __u32 end)
 	return r;
 }
 
-/* Records are made by programs that were loaded for it; where not, their map shrinks. */
+/* Only programs loaded for it make records; without, the map of records is made small. */
 static int set_trace(struct bpf_load *l, struct afs_setup *setup, const struct way *way,
 		     const struct bpf_load_wish *wish)
 {
@@ -249,7 +249,7 @@ static int attach(struct bpf_load *l, struct err *e)
 {
 	struct bpf_program *marker = bpf_object__find_program_by_name(l->object, MARKER);
 
-	/* The probes of returns first: a call seen entering is then always seen returning. */
+	/* Return probes first: so a call that is seen entering is always seen returning. */
 	for (int i = BPF_LOAD_PROGRAMS; i-- > 0;) {
 		l->program[i].link = bpf_program__attach(l->program[i].program);
 		if (!l->program[i].link)
@@ -340,7 +340,7 @@ static bool read_text(char *out, size_t len, const char *path)
 	return n;
 }
 
-/* Whether the kernel was built so that it preempts itself unless told otherwise. */
+/* Whether the kernel was built with preemption as its default. */
 static bool built_preempted(const char *release)
 {
 	char boot[128], line[256];
@@ -481,7 +481,8 @@ int bpf_load_mark(struct bpf_load *l, pid_t pid, enum afs_role role, unsigned in
 	mark->role = role;
 	mark->slot = -1;
 	mark->account = account;
-	/* Until a pass finds nothing: a thread may be started behind the iterator's back. */
+	/* Repeat until a pass finds nothing: a thread may be started where the iterator has passed.
+	 */
 	do
 		r = run_marker(l);
 	while (!r && (mark->marked || (mark->failed && --tries)));

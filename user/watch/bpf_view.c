@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Maps into memory, stripes into sums. */
+/* Maps the programs' arrays into memory, and sums up the stripes. */
 
 #include "watch/bpf_view.h"
 
@@ -124,7 +124,7 @@ uint64_t bpf_view_moves(const struct bpf_view *v)
 	const struct afs_thread *t;
 	uint64_t sum = n;
 
-	/* What was read before is read by now. */
+	/* Earlier reads are complete from here on. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -250,7 +250,7 @@ static void add_since(const struct afs_thread *t, uint64_t since, uint64_t now,
 	}
 }
 
-/* The states since the last event of each thread, which lasts. */
+/* Adds the state each thread has been in since its last event. */
 static void add_time_in_progress(const struct bpf_view *v, struct afs_part *sum)
 {
 	uint64_t now = clock_now_ns(), since;
@@ -340,7 +340,7 @@ int bpf_view_read_parts(const struct bpf_view *v, struct ledger *out)
 	return 0;
 }
 
-/* What one CPU did for an account. */
+/* Adds what one CPU did for an account. */
 static void add_account(const struct bpf_view *v, const struct afs_stripe *s, uint8_t spread,
 			struct ledger_account *to)
 {
@@ -409,7 +409,7 @@ int bpf_view_read_results(const struct bpf_view *v, struct ledger *out)
 			};
 		}
 	qsort(out->result, out->n_results, sizeof(*out->result), compare_results);
-	/* Each CPU has counted its own. */
+	/* Each CPU has counted separately. */
 	for (size_t i = 0; i < out->n_results; i++) {
 		if (n && !compare_results(&out->result[n - 1], &out->result[i]))
 			out->result[n - 1].n += out->result[i].n;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The table of system calls. Architectures lack some of them and old C libraries lack new ones,
- * so a number is kept as the text that SYS_name expands to: a call that does not exist here
- * stays a name and is skipped, without a conditional for each.
+ * The table of system calls. Some architectures lack calls and old C libraries lack new ones, so a
+ * number is kept as the text that SYS_name expands to: a call that does not exist here remains a
+ * name and is skipped, without a conditional for each.
  */
 
 #include "watch/calls.h"
@@ -37,14 +37,14 @@ struct calls_row {
 	}
 /*
  * F: a call on the descriptor in argument "arg". P: one without. C: one that closes. N: one
- * without a descriptor that is younger than C libraries in use, by its number, which is the
+ * without a descriptor that C libraries in use do not know yet, by its number, which is the
  * same everywhere since Linux 5.1.
  */
 #define F(class, name, arg, flags)         ROW(TEXT(SYS_##name), #name, class, arg, NONE, flags)
 #define P(class, name)                     F(class, name, AFS_FD_NONE, 0)
 #define C(class, name, arg, closed, flags) ROW(TEXT(SYS_##name), #name, class, arg, closed, flags)
 #define N(class, name, nr)                 ROW(#nr, #name, class, AFS_FD_NONE, NONE, 0)
-/* D: F, and where the bytes are that it moves. */
+/* D: like F, with the argument that holds the bytes moved. */
 #define D(cl, call_name, arg, fl, where, flags_arg)                                                \
 	{                                                                                          \
 		.nr = TEXT(SYS_##call_name), .name = #call_name, .call = {                         \
@@ -56,7 +56,7 @@ struct calls_row {
 		}                                                                                  \
 	}
 
-/* W: a wait for something else than that descriptors are ready. */
+/* W: a wait for something other than ready descriptors. */
 #define W(number, call_name, what)                                                                 \
 	{                                                                                          \
 		.nr = number, .name = #call_name, .call = {                                        \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads /proc once; judges nothing. */
+/* Reads /proc once; servers.c interprets it. */
 
 #include "watch/census.h"
 
@@ -139,8 +139,8 @@ static bool link_of(char *out, size_t len, pid_t pid, const char *name)
 }
 
 /*
- * What is the same file has the same number; 0: not to be seen. Asks no file server and no FUSE
- * daemon, which might not answer.
+ * A number that is equal for the same file; 0: not readable. Does not involve file servers and FUSE
+ * daemons, which might not answer.
  */
 static uint64_t number_of(pid_t pid, const char *name)
 {
@@ -278,7 +278,7 @@ static bool is_first_of(const struct reading *r, size_t i)
 	return true;
 }
 
-/* This namespace, and those of the wanted processes. One that has just gone is left out. */
+/* This namespace, and those of the wanted processes. One that has just ended is left out. */
 static int read_sockets(struct reading *r)
 {
 	struct census *c = r->c;
@@ -328,14 +328,14 @@ static int read_holds(struct census *c)
 }
 
 /*
- * Command lines may hold secrets, and reading one waits for a process that is stuck in memory:
- * only those of the wanted, and of who listens as they may.
+ * Command lines may contain secrets, and reading one can block on a process that is stuck: reads
+ * only those of the wanted processes and of possible servers.
  */
 static void read_confs(struct reading *r)
 {
 	struct census *c = r->c;
 	size_t wanted = census_find(c, r->pid);
-	/* Who may be a session: its parent is the server then. */
+	/* The process may be a session: then its parent is the server. */
 	pid_t above = wanted < c->n_processes ? c->process[wanted].ppid : 0;
 	bool listens;
 

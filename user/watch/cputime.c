@@ -37,13 +37,13 @@ static int read_thread(void *arg, int tid)
 	struct watch_times now;
 	int r = procfs_thread_times(&now, c->pid, tid);
 
-	/* It has just ended. */
+	/* The thread has just ended. */
 	if (r == -ENOENT || r == -ESRCH)
 		return 0;
 	t = r ? NULL : find(c, tid);
 	if (!t)
 		return r ? r : -ENOMEM;
-	/* Its number was another thread's before. */
+	/* The number belonged to another thread before. */
 	if (now.cpu_ns < t->last.cpu_ns || now.runq_ns < t->last.runq_ns)
 		plus(&c->gone, &t->last);
 	t->last = now;

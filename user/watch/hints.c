@@ -17,10 +17,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Below it a directory of the twelve tests alone fills the cache: the default before 4.5. */
+/* With fewer entries one directory of the twelve tests fills the cache. The default before 4.5. */
 #define DIRCACHE_SMALL 8192
 
-/* Figures of processes: how much in swap, and how much of the machine's swap is much. */
+/* The least swap of a process that is worth a hint. */
 #define SWAPPED_KIB 1024
 
 static struct hint *add(struct hints *h, const char *key, bool weak)
@@ -80,14 +80,14 @@ static enum level level_of(const char *word, size_t len)
 	for (int i = 0; i <= LEVEL_INFO; i++)
 		if (strlen(name[i]) == len && !strncasecmp(name[i], word, len))
 			return (enum level)i;
-	/* debug, debug6 to debug9, maxdebug; what nobody knows says nothing. */
+	/* debug, debug6 to debug9, maxdebug; unknown words are ignored. */
 	if ((len >= 5 && !strncasecmp(word, "debug", 5)) ||
 	    (len == 8 && !strncasecmp(word, "maxdebug", 8)))
 		return LEVEL_DEBUG;
 	return LEVEL_SEVERE;
 }
 
-/* The talkative one of all types. */
+/* The most verbose level of all types. */
 static enum level log_level(const struct afpconf *c)
 {
 	const struct afpconf_item *i = global(c, "log level");
@@ -166,7 +166,7 @@ static int conf_fce(struct hints *out, const struct afpconf *c)
 	return r;
 }
 
-/* Settings of [Global] or of a volume, where they are switched on in so many words. */
+/* Settings of [Global] or of a volume that are switched on explicitly. */
 static int conf_switched_on(struct hints *out, const struct afpconf *c)
 {
 	bool on;
@@ -193,7 +193,7 @@ static int conf_switched_on(struct hints *out, const struct afpconf *c)
 	return r;
 }
 
-/* Where includes are followed, none is left. */
+/* If includes were followed, no include item is left. */
 static int conf_include(struct hints *out, const struct afpconf *c)
 {
 	int r = 0;
@@ -238,7 +238,7 @@ int hints_log(struct hints *out, const struct afpconf *c, const char *root)
 	char does[300];
 	dev_t ours, its;
 
-	/* What writes hardly a line disturbs nothing. */
+	/* A log with hardly a line does not disturb. */
 	if (!log || log_level(c) < LEVEL_NOTE || !device_of(&ours, root, log->value))
 		return 0;
 	for (size_t i = 0; i < c->n; i++) {
@@ -341,7 +341,8 @@ static int replaced_hint(struct hints *out, const struct servers_entry *s, pid_t
 
 static int conf_hints(struct hints *out, const struct servers_entry *s, pid_t pid)
 {
-	/* netatalk's own parser, up to 3.1, knows includes; the library in its place does not. */
+	/* netatalk's own parser, up to 3.1, follows includes; the library that replaced it does
+	 * not. */
 	static const char *const library[] = { "libiniparser", NULL };
 	struct err e = {};
 	struct afpconf c;
@@ -401,7 +402,7 @@ static bool read_word(char *out, size_t len, const char *path)
 	return ok;
 }
 
-/* The first CPU with another governor speaks for all. */
+/* One hint, about the first CPU with another governor. */
 static int governor_hint(struct hints *out)
 {
 	long n = sysconf(_SC_NPROCESSORS_CONF);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tries each rung and writes down what came of it. */
+/* Tries each rung and notes the result. */
 
 #include "watch/ladder.h"
 
@@ -32,7 +32,7 @@ static struct ladder_step *add(struct ladder *l, const char *layer, const char *
 		return NULL;
 	s = &l->step[l->n++];
 	*s = (struct ladder_step) { .layer = layer, .rung = rung, .ok = ok };
-	/* The others are facts, not ways to choose from. */
+	/* These are facts, not ways to choose from. */
 	if (!ok || !strcmp(layer, "kernel") || !strcmp(layer, "/proc"))
 		return s;
 	s->taken = true;
@@ -72,7 +72,7 @@ struct bpf_way {
 	struct bpf_load_wish wish;
 };
 
-/* Everything that hangs on the first way that works. */
+/* What depends on the first way that works. */
 struct found {
 	bool any, objects, requests;
 	char why[ERR_TEXT_MAX];
@@ -132,7 +132,7 @@ static void try_bpf(struct ladder *l, const struct bpf_way *way, struct found *f
 	bpf_load_close(&load);
 }
 
-/* What root has, as far as this program needs it. */
+/* The capabilities that this program needs and has. */
 static uint64_t capabilities(void)
 {
 	char text[64];
@@ -141,7 +141,7 @@ static uint64_t capabilities(void)
 	if (procfs_status(text, sizeof(text), 0, "CapEff"))
 		return 0;
 	have = strtoull(text, NULL, 16);
-	/* Wider ones that these were split off. */
+	/* Older, wider capabilities that include these. */
 	if (have >> CAP_SYS_ADMIN & 1)
 		have |= 1ull << CAP_BPF | 1ull << CAP_PERFMON;
 	if (have >> CAP_DAC_OVERRIDE & 1)
@@ -149,7 +149,7 @@ static uint64_t capabilities(void)
 	return have;
 }
 
-/* Into processes of other users; which the server is, the ladder does not know. */
+/* Whether processes of other users can be read; the server is not known here. */
 static bool may_look(void)
 {
 	uint64_t have = capabilities();
@@ -254,7 +254,7 @@ static void look_version(struct ladder *l)
 {
 	struct utsname name;
 
-	/* Whether it is new enough, the rungs say. */
+	/* The rungs show whether it is new enough. */
 	if (!uname(&name))
 		say(add(l, "kernel", "version", true), "%s %s", name.release, name.machine);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Inodes with a meaning. Other files need none: the kernel tells them by type and name. */
+/* Finds the special inodes. The programs classify other files by type and name. */
 
 #include "watch/objects.h"
 
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* For a file system that has to ask somebody. */
+/* How long to wait for a file system that depends on a server or daemon. */
 #define PATIENCE_MS 1000
 
 static void add(struct target *t, struct afs_inode *list, uint32_t *n,
@@ -59,8 +59,8 @@ static bool same_file(const char *a, const char *b)
 }
 
 /*
- * The folder of an open file, from the file's name as the kernel prints it: true as it stands
- * for a server in a chroot, below the server's root when it has mounts of its own.
+ * The folder of an open file, from the file's name as the kernel prints it: valid as it is for a
+ * server in a chroot, but relative to the server's root if it has its own mounts.
  */
 static bool folder_of(struct afs_inode *out, pid_t pid, int fd, const char *name)
 {
@@ -84,7 +84,7 @@ static bool folder_of(struct afs_inode *out, pid_t pid, int fd, const char *name
 	return false;
 }
 
-/* An open file, and what there is to know of it. */
+/* An open file, and what was found about it. */
 struct found {
 	pid_t pid;
 	int fd;
@@ -109,7 +109,7 @@ static void look(void *arg)
 	f->is.has_file = !procfs_inode(&f->is.file, f->pid, link);
 }
 
-/* Whether it is a regular file. One that does not answer is left out, and none like it is asked. */
+/* Whether it is a regular file. If the file system does not answer, its files are left out. */
 static bool find(struct target *t, struct found *f)
 {
 	int r = 0;
@@ -129,7 +129,7 @@ static bool find(struct target *t, struct found *f)
 	return !r && f->is.regular;
 }
 
-/* NULL: it is none. */
+/* NULL: not a CNID server. */
 static const struct target_process *cnid_server(const struct target *t, pid_t pid)
 {
 	for (size_t i = 0; i < t->n_cnid; i++)
@@ -139,8 +139,8 @@ static const struct target_process *cnid_server(const struct target *t, pid_t pi
 }
 
 /*
- * The databases: what cnid_dbd has open for writing in place, SQLite files in afpd. The files of a
- * database server are its own in any folder, and nobody else opens them.
+ * The databases: what cnid_dbd has open for writing in place, SQLite files in afpd. A database
+ * server needs none: all its files are databases, and no other process opens them.
  */
 static int add_database(void *arg, pid_t pid, int fd, const char *name)
 {
@@ -195,7 +195,7 @@ static int add_log(void *arg, pid_t pid, int fd, const char *name)
 
 typedef int (*each_fd)(void *arg, pid_t pid, int fd, const char *name);
 
-/* Of those that live, at most max, the youngest first. */
+/* Looks at living processes, at most max, the youngest first. */
 static void look_at(struct target *t, const struct target_process *list, size_t n, size_t max,
 		    each_fd fn)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A fork with a deadline. Knows nothing of what is done in it. */
+/* A fork with a deadline. */
 #include "watch/patient.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Of a pipe's two ends in the child; the connection to the server and the maps are not its own. */
+/* Closes everything but one pipe end, which becomes 3: no server connection, no maps. */
 static void close_others(int fd)
 {
 	long max = sysconf(_SC_OPEN_MAX);
@@ -44,7 +44,7 @@ int patient_call(void (*fn)(void *arg), void *arg, void *out, size_t len, int ms
 		return -EINVAL;
 	if (pipe(ends))
 		return -errno;
-	/* A child of a child is nobody's to wait for. */
+	/* The grandchild is reparented to init, so we need not wait for it. */
 	child = fork();
 	if (!child) {
 		child = fork();

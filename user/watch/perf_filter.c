@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The filters as text. The table of calls says what is in them. */
+/* Builds the filters as text, from the table of calls. */
 
 #include "watch/perf_filter.h"
 
@@ -35,7 +35,7 @@ struct span {
 	int from, to; /* both included */
 };
 
-/* A search tree, so that the kernel compares a few numbers and not all. */
+/* As a search tree, so that the kernel compares only a few numbers. */
 static void put_tree(struct perf_filter *f, const struct span *s, size_t n)
 {
 	size_t half = n / 2;
@@ -82,8 +82,8 @@ static bool starts(int nr)
 }
 
 /*
- * The calls of a class, as they return. What a call started returns from it too, with 0: that
- * is not another call. rt_sigreturn has lost its number by then.
+ * The calls of a class, as they return. A new thread or process also returns from the call that
+ * started it, with 0: not counted. rt_sigreturn has lost its number by then.
  */
 static void filter_class(struct perf_filter *f, const struct afs_call *call, unsigned int class)
 {

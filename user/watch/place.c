@@ -14,8 +14,8 @@ static void cpus_of(char *out, size_t len, pid_t pid)
 }
 
 /*
- * Which start of the server this is: of the process that sessions descend from. Runs of one
- * start have the same text; it is not known where that process has ended.
+ * Notes which start of the server this is: that of the process that sessions descend from. Runs
+ * with the same start have the same text; unknown if that process has ended.
  */
 static int note_start(struct run *r, pid_t pid, const struct procfs_stat *st)
 {
@@ -26,7 +26,7 @@ static int note_start(struct run *r, pid_t pid, const struct procfs_stat *st)
 	if (st->ppid > 1 && !procfs_stat(&parent, st->ppid) && !strcmp(parent.comm, st->comm))
 		return run_note(&r->server, "afpd.start", "pid %d, %llu ticks after boot", st->ppid,
 				(unsigned long long)parent.started);
-	/* A session that has outlived it leads no group of processes. */
+	/* A session that has outlived the server is not a process group leader. */
 	if (getpgid(pid) != pid)
 		return 0;
 	return run_note(&r->server, "afpd.start", "pid %d, %llu ticks after boot", pid,
@@ -44,7 +44,7 @@ int place_note(struct run *r, pid_t pid, enum afs_role role)
 	if (procfs_stat(&st, pid) || procfs_status(uids, sizeof(uids), pid, "Uid"))
 		return run_note(&r->server, name, "pid %d, has ended", pid);
 	sscanf(uids, "%u %u", &real, &effective);
-	/* cnid_metad belongs to cnid_dbd; a database server goes by its own name. */
+	/* cnid_metad counts as cnid_dbd; a database server is named by its program. */
 	if (role == AFS_ROLE_CNID && strncmp(st.comm, "cnid_", 5) != 0) {
 		name = st.comm;
 		if (!run_note_find(&r->server, RUN_CNID_PROGRAM))

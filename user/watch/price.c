@@ -21,7 +21,7 @@ void price_end(struct price *p)
 	p->fd = -1;
 }
 
-/* All runs so far. */
+/* Sums over all runs so far. */
 static uint64_t read_all(struct price *p, const struct bpf_load *l)
 {
 	struct bpf_prog_info info;
@@ -53,7 +53,7 @@ static double mean(const struct price *p, unsigned int i)
 
 int price_note(struct price *p, const struct bpf_load *l, uint64_t calls, struct run *r)
 {
-	/* Entry and return stand first, then the switch and the wake-up (bpf_load.c). */
+	/* The programs are in the order entry, return, switch, wake-up (bpf_load.c). */
 	double call, all;
 	uint64_t runs;
 

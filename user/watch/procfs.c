@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reads /proc. Small files are read in one piece into the caller's frame; a file that grew
- * beyond it would be cut, which none of those used here can.
+ * Reads /proc. Small files are read in one piece into a buffer on the stack, which is large enough
+ * for the files used here.
  */
 
 #include "watch/procfs.h"
@@ -116,7 +116,7 @@ int procfs_io_thread(struct afs_compat *out, pid_t pid, pid_t tid)
 	return read_io(out, path);
 }
 
-/* Calls fn for the number each entry of a folder is, until it returns other than 0. */
+/* Calls fn for each entry of a folder that is a number, until it returns other than 0. */
 static int each_number(const char *path, int (*fn)(void *arg, int number), void *arg)
 {
 	DIR *dir = opendir(path);

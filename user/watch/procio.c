@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The accounts of processes that come and go. Not for what single threads or calls did. */
+/* The accounts of processes that come and go. */
 
 #include "watch/procio.h"
 
@@ -14,10 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ROUNDS 20 /* of a reading, until nobody ends while it is made */
+#define ROUNDS 20 /* of a reading, until no process ends meanwhile */
 
-/* A child may not be what it will be yet (it executes another program, it has no connection):
- * so many ticks after a change are looks, too.
+/* A new child may still change (execute another program, get a connection): so for this many
+ * ticks after a change look again.
  */
 #define LOOKS_AGAIN 2
 
@@ -82,7 +82,7 @@ static int add(struct procio *p, pid_t pid, enum afs_role role, struct err *e)
 	if (known && !known->gone)
 		return 0;
 	r = procfs_stat(&st, pid);
-	/* Its number was given to another since: only a brother of it is one of us. */
+	/* The number was reused: only a sibling of the old process belongs to the server. */
 	if (!r && known && (st.started == known->started || st.ppid != known->parent))
 		return 0;
 	if (!r)
@@ -150,7 +150,7 @@ static void read_one(struct procio_one *one)
 	struct afs_compat now;
 	int r = procfs_io(&now, one->pid);
 
-	/* Which says nothing of the process: the next reading has it all. */
+	/* Not the process's failure: the next reading has everything. */
 	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
 		return;
 	if (!r && covers(&now, &one->now))
@@ -159,8 +159,8 @@ static void read_one(struct procio_one *one)
 		one->gone = one->pending = true;
 }
 
-/* Children first, parents then: true when no child has gone meanwhile, so that no parent holds
- * what was read of its child, too.
+/* Children first, then parents: true when no child has ended meanwhile, so that no parent's
+ * account includes what was also read from its child.
  */
 static bool read_round(struct procio *p)
 {
@@ -178,7 +178,7 @@ static bool read_round(struct procio *p)
 	return steady;
 }
 
-/* A parent whose account grew by at least what its children had has them all. */
+/* If a parent's account grew by at least what its ended children had, it includes them all. */
 static void settle_children(struct procio *p, const struct procio_one *parent)
 {
 	struct afs_compat grown = parent->now, had = { 0 };
@@ -224,7 +224,7 @@ bool procio_sum(const struct procio *p, enum afs_role role, struct afs_compat *o
 		if (!one->inherited)
 			plus(out, &one->now);
 	}
-	/* Parts first, so that no sum is below 0 on the way. */
+	/* Subtract last, so that no sum is below 0 on the way. */
 	for (size_t i = 0; i < p->n; i++)
 		if (p->one[i].role == role)
 			minus(out, &p->one[i].base);
@@ -274,7 +274,7 @@ static uint64_t children_of(pid_t pid)
 	return all;
 }
 
-/* Where the kernel keeps no lists of children. */
+/* For kernels without lists of children. */
 static int add_if_child(void *arg, pid_t pid)
 {
 	struct procio *p = arg;

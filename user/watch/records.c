@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The ring buffer's reader. It never makes the programs wait: what finds no room is lost. */
+/* The ring buffer's reader. The programs never wait: records that do not fit are lost. */
 
 #include "watch/records.h"
 
@@ -56,7 +56,7 @@ int records_open(struct records **out, const struct bpf_object *object,
 		 const struct watch_sink *sink, struct err *e)
 {
 	int fd = bpf_object__find_map_fd_by_name(object, "records"), r;
-	/* At the edge: as long as something is there, the level would be up all the time. */
+	/* Edge-triggered: level-triggered it would fire as long as anything is in the buffer. */
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
 	struct records *x = calloc(1, sizeof(*x));
 

@@ -43,7 +43,7 @@ int rights_drop(bool keep_taskstats)
 		data[i].effective = data[i].permitted;
 		data[i].inheritable = 0;
 	}
-	/* Not even a program started from here gets them back. */
+	/* Programs started from here do not get them back either. */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || syscall(SYS_capset, &head, data))
 		return -errno;
 	return 0;

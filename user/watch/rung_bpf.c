@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The rung that counts every call: the programs of bpf/calls.bpf.c and their maps, read through
- * mappings, so that looking costs the server nothing.
+ * mappings at no cost for the server.
  */
 
 #include "watch/rung.h"
@@ -24,10 +24,10 @@
 #include <string.h>
 #include <time.h>
 
-/* Runs of the programs that tell their price well enough. */
+/* Runs of the programs that suffice to measure their cost. */
 #define PRICE_RUNS 20000
 
-/* A look every so often: the client may share its CPU with the server, so never spin. */
+/* Pause between looks: the client may share its CPU with the server, so never spin. */
 #define LOOK_NS 30000
 
 /* A reading takes a fraction of the 10 ms that afpd's idle thread sleeps. */
@@ -40,11 +40,11 @@ struct bpf_rung {
 	struct slots *slots;
 	struct books books;
 	struct price price;
-	struct records *records;        /* NULL: nobody wants them */
+	struct records *records;        /* NULL: none are wanted */
 	struct storage *storage;        /* NULL: nothing can be observed */
 	char storage_why[ERR_TEXT_MAX]; /* why it is NULL */
 	uint32_t n_begun;               /* processes, at the last tick, and ... */
-	uint32_t n_unserved;            /* ... CNID connections to nobody who is watched */
+	uint32_t n_unserved;            /* ... CNID connections whose other end is not watched */
 	bool sleeps[AFS_N_CALLS];
 	bool crowded;
 };
@@ -66,7 +66,7 @@ static void bpf_free(void *state)
 	free(b);
 }
 
-/* A watch without it is a watch. */
+/* If it cannot be opened, the watch goes on without it. */
 static void open_storage(struct bpf_rung *b)
 {
 	struct err why = {};
@@ -130,7 +130,7 @@ static bool is_idle(const struct afs_thread *t, int32_t nr)
 	       (object == AFS_OBJECT_CLIENT || object == AFS_OBJECT_CNID);
 }
 
-/* A database server's own threads, and those that serve others: they are never quiet. */
+/* A database server's own threads, and those that serve others, are never quiet: ignored. */
 static bool is_others(const struct afs_thread *t)
 {
 	return t->role == AFS_ROLE_CNID && t->account == AFS_ACCOUNT_THREADS;
@@ -138,7 +138,7 @@ static bool is_others(const struct afs_thread *t)
 
 /*
  * One look at all threads. false: one is at work. Otherwise *moves is a number that changes
- * whenever a thread makes a call, but for threads that sleep for a time: they wake for themselves.
+ * whenever a thread makes a call, except calls that only sleep: these end by themselves.
  */
 static bool look_at_threads(const struct bpf_rung *b, uint64_t *moves)
 {
@@ -160,7 +160,7 @@ static bool look_at_threads(const struct bpf_rung *b, uint64_t *moves)
 	return true;
 }
 
-/* x86 shows what a CPU wrote in the order in which it wrote it. */
+/* On x86 other CPUs see writes in the order in which they were made. */
 #ifdef __x86_64__
 #define IS_ORDERED true
 #else
@@ -203,7 +203,7 @@ static bool is_watched(const struct bpf_rung *b, pid_t pid)
 	return false;
 }
 
-/* Lists first: the programs look at as many entries as the numbers say. */
+/* Lists first, then their lengths, by which the programs read them. */
 static void take_known(struct bpf_rung *b, const struct afs_inodes *from)
 {
 	struct afs_inodes *known = &b->load.shared->inodes;
@@ -222,7 +222,7 @@ static void take_known(struct bpf_rung *b, const struct afs_inodes *from)
 	known->epoch++;
 }
 
-/* One that has ended since it was found is no error. */
+/* A process that has ended since it was found is not an error. */
 static int mark(struct bpf_rung *b, const struct target_process *p, enum afs_role role,
 		unsigned int account, struct err *e)
 {
@@ -244,7 +244,7 @@ static int bpf_look(void *state, const struct target *t, struct err *e)
 	if (memcmp(&now, &b->load.shared->inodes, sizeof(now)))
 		take_known(b, &now);
 	b->crowded = t->crowded;
-	/* The one that was asked for; once it has ended, its number is another's. */
+	/* The process that was asked for; once it has ended, its number may be reused. */
 	r = bpf_view_processes(&b->view)
 		? 0
 		: bpf_load_mark(&b->load, t->afpd, AFS_ROLE_AFPD, account, e);
@@ -300,9 +300,9 @@ static int read_once(const struct bpf_rung *b, struct ledger *out)
 }
 
 /*
- * A settled server is quiet but for threads that sleep for a time, and those wake for themselves: a
- * reading with a call in its middle is thrown away. Who counts that call may have lost the CPU to
- * us: a pause lets it go on. A busy server is read as it is.
+ * A settled server is quiet, except for threads that sleep for a time and then wake up: a reading
+ * during which a call was counted is repeated. The thread of that call may have lost the CPU to us:
+ * a pause lets it go on. A busy server is read as it is.
  */
 static int bpf_read(void *state, struct ledger *out)
 {
@@ -354,7 +354,7 @@ static int finish_skipped(const struct bpf_rung *b, struct run *r)
 	return err;
 }
 
-/* What could not be told of the clients' connections. */
+/* Losses on the clients' connections. */
 static int finish_streams(const struct bpf_rung *b, struct run *r)
 {
 	uint32_t n = bpf_view_processes(&b->view);
@@ -387,7 +387,7 @@ static uint64_t bpf_pull_lost(const void *state, unsigned int stream)
 	return __atomic_load_n(&b->view.shared->lost.records[stream], __ATOMIC_RELAXED);
 }
 
-/* Of a trace. */
+/* Losses of a trace. */
 static int finish_records(const struct bpf_rung *b, struct run *r)
 {
 	static const char *const what[AFS_N_STREAMS] = {
@@ -437,7 +437,7 @@ static int finish_losses(const struct bpf_rung *b, struct run *r)
 	return err || !b->load.requests ? err : finish_streams(b, r);
 }
 
-/* What is in no ledger because it is none of what these count. */
+/* Notes what the ledgers do not count. */
 static int finish_uncounted(const struct bpf_rung *b, struct run *r)
 {
 	uint32_t n = bpf_view_processes(&b->view);
@@ -494,7 +494,7 @@ static void bpf_stop(void *state)
 	bpf_settle(b);
 }
 
-/* What is known of a process that has ended, before its slot is cleared. */
+/* Saves what is known of a process that has ended, before its slot is cleared. */
 static int take_over(void *state, uint32_t process)
 {
 	struct bpf_rung *b = state;
@@ -517,13 +517,13 @@ static bool bpf_tick(void *state)
 	b->n_unserved = unserved;
 	price_look(&b->price, &b->load, PRICE_RUNS);
 	sessions_look(b->sessions, &b->view);
-	/* What cannot be given back for now is at the next tick. */
+	/* Slots that cannot be released now are released at the next tick. */
 	slots_release(b->slots, &b->view, &b->load);
 	slots_collect(b->slots, &b->view, take_over, b);
 	return look;
 }
 
-/* Rungs of the storage layer, item by item, and what they missed. */
+/* Notes the rungs of the storage layer, item by item, and their losses. */
 static int finish_storage(const struct bpf_rung *b, struct run *r)
 {
 	const struct storage_item *item;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The rung for machines without BPF: perf counters on the tracepoint at which system calls
- * return, one for each class, told apart by a filter in the kernel. Numbers of calls, exact;
- * no times, errors, bytes or objects. The compatible ledger is /proc/PID/io's, and the books
- * compare it with counters of their own.
+ * return, one for each class, selected by a filter in the kernel. Exact numbers of calls; no
+ * times, errors, bytes or objects. The compatible ledger is read from /proc/PID/io, and the
+ * cross-checks compare it with separate counters.
  *
- * Counters are inherited: what a watched thread starts later, threads and processes, counts
- * with the process it comes from. So sessions that begin later are in the counters of the server
- * they come from, and their /proc/PID/io, which nobody inherits while they live, is looked for.
+ * Counters are inherited: threads and processes that a watched thread starts later count with the
+ * process they come from. So sessions that begin later are in the counters of their server; only
+ * their /proc/PID/io, which is not inherited while they live, must be read separately.
  */
 
 #include "watch/rung.h"
@@ -51,7 +51,7 @@ struct perf_process {
 };
 
 struct perf_rung {
-	int id_exit, id_fcntl; /* tracepoints; id_fcntl -1: there is none */
+	int id_exit, id_fcntl; /* tracepoints; id_fcntl -1: not available */
 	struct perf_filter filter[PERF_N_COUNTS];
 	struct procio io;
 	size_t n;
@@ -70,7 +70,7 @@ static int tracepoint(const char *name)
 		snprintf(path, sizeof(path), "%s/events/%s/id", root[i], name);
 		f = fopen(path, "re");
 		if (!f) {
-			/* "No right" says more than "not there" does. */
+			/* Prefer EACCES, which is more informative than ENOENT. */
 			r = errno == ENOENT ? r : -errno;
 			continue;
 		}
@@ -234,8 +234,8 @@ static int open_threads(const struct perf_rung *p, struct perf_process *one, con
 }
 
 /*
- * Counters for every thread, all threads in one state: a thread that was started meanwhile may
- * have inherited them or not, which nobody can tell, so then once more from the start.
+ * Counters for every thread. If a thread was started meanwhile, it is unknown whether it has
+ * inherited them: then starts again.
  */
 static int open_counts(const struct perf_rung *p, struct perf_process *one, struct err *e)
 {
@@ -321,7 +321,7 @@ static void rebase(struct procio_one *one)
 		one->base = one->now = one->before = now;
 }
 
-/* What a counted process has started since is in its counters already. */
+/* Processes started by a counted one are in its counters already. */
 static int perf_look(void *state, const struct target *t, struct err *e)
 {
 	struct perf_rung *p = state;
@@ -336,7 +336,7 @@ static int perf_look(void *state, const struct target *t, struct err *e)
 		r = add(p, one->pid, one->role, e);
 		if (!r && !one->begun)
 			rebase(one);
-		/* One that has ended since it was found. */
+		/* The process has ended since it was found. */
 		if (i && r == -ESRCH)
 			r = 0;
 	}
@@ -362,7 +362,7 @@ static bool is_asleep(pid_t pid)
 	return true;
 }
 
-/* One look: all asleep, and the sum of all calls; both the same twice is quiet. */
+/* One look: all asleep, and the sum of all calls; the same twice means quiet. */
 static bool look_at_all(struct perf_rung *p, uint64_t *calls)
 {
 	bool asleep = true;
@@ -449,9 +449,9 @@ struct perf_book {
 };
 
 /*
- * The account holds what waited-for children did and what the kernel reads when it executes a
- * program, the counters hold all children: after a start the two may differ, which then means
- * nothing.
+ * The account includes children that were waited for and what the kernel reads when it executes a
+ * program; the counters include all children. So once something was started, the two may differ
+ * without an error.
  */
 static int close_book(const struct perf_book *b, struct run *r)
 {
@@ -500,7 +500,8 @@ static int close_process(const struct perf_rung *p, const struct perf_process *o
 	return close_book(&b, r);
 }
 
-/* Of a whole server only sums can be compared: who ends leaves its account to its parent. */
+/* For a whole server only sums can be compared: a parent inherits the accounts of ended children.
+ */
 static int close_role(const struct perf_rung *p, enum afs_role role, struct run *r)
 {
 	struct perf_book b = { 0 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The rung that reads /proc/PID/io: four figures per process, the children it has waited for
- * included, nothing about single calls. Of a whole server, sessions that begin are found by the
- * tick; what one does that begins and ends between two ticks is in its parent's account.
+ * included, nothing about single calls. New sessions of a whole server are found at each tick; one
+ * that begins and ends between two ticks is only in its parent's account.
  */
 
 #include "watch/rung.h"

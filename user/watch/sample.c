@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Files stay open and are read again from their start: about a third of the cost of opening
- * them. What only threads have (schedstat, switches) is summed over the threads; one that has
- * ended keeps what it had at its last reading, so that no sum goes backwards.
+ * them. What exists only per thread (schedstat, switches) is summed over the threads; a thread that
+ * has ended keeps the values of its last reading, so that no sum goes backwards.
  */
 
 #include "watch/sample.h"
@@ -29,7 +29,7 @@ const struct sample_def sample_values[SAMPLE_N_VALUES] = {
 #undef X
 };
 
-/* What a thread has and its process has not. */
+/* Values that exist only per thread. */
 enum { THREAD_CPU, THREAD_RUNQ, THREAD_SLICES, THREAD_VOLUNTARY, THREAD_INVOLUNTARY, N_OF_THREAD };
 
 struct thread {
@@ -52,14 +52,14 @@ struct sample {
 	size_t limit;
 	uint64_t stride, tick; /* every stride-th tick is a reading */
 	struct taskstats_link *link;
-	char no_link[160]; /* why there is none */
+	char no_link[160]; /* why taskstats is not available */
 	char no_delays[160];
 	long ticks_per_s;
 	size_t n;
 	struct process *process[SAMPLE_PROCESSES_MAX];
 };
 
-/* fd: or the negative errno for which there is none. */
+/* fd: or a negative errno, if it could not be opened. */
 static int read_again(char *out, size_t len, int fd)
 {
 	ssize_t n;
@@ -149,7 +149,7 @@ static void add_thread(struct process *p, pid_t tid)
 	*t = (struct thread) { .tid = tid };
 	t->schedstat = open_file(p->series.pid, tid, "schedstat");
 	t->status = open_file(p->series.pid, tid, "status");
-	/* One that has ended since the folder was listed is none. */
+	/* The thread has ended since the folder was listed: skip it. */
 	if (has_ended(t->schedstat) || has_ended(t->status)) {
 		close_file(t->schedstat);
 		close_file(t->status);
@@ -263,7 +263,7 @@ static int read_io(struct process *p, uint64_t *value)
 	return 0;
 }
 
-/* The poorer figure of block I/O, of /proc/PID/stat, stays where taskstats cannot be had. */
+/* Without taskstats the coarser figure of block I/O, of /proc/PID/stat, is kept. */
 static int read_delays(const struct sample *s, struct process *p, uint64_t *value)
 {
 	static const char too_old[] = "this kernel does not account it";
@@ -302,7 +302,7 @@ static int read_delays(const struct sample *s, struct process *p, uint64_t *valu
 	return 0;
 }
 
-/* false: it has ended, and nothing is in value. */
+/* false: it has ended, and value is not valid. */
 static bool read_process(const struct sample *s, struct process *p, uint64_t *value)
 {
 	int r;
@@ -313,14 +313,14 @@ static bool read_process(const struct sample *s, struct process *p, uint64_t *va
 		return false;
 	if (r)
 		unreadable(&p->series, SAMPLE_MINFLT, SAMPLE_MAJFLT, "stat", r);
-	/* One that ends meanwhile: half a reading is none. */
+	/* If the process ends meanwhile, the partial reading is dropped. */
 	if (read_io(p, value) == -ESRCH)
 		return false;
 	read_threads(p, value);
 	return p->n_threads && read_delays(s, p, value) != -ESRCH;
 }
 
-/* Every second point, and the last: sums between those that stay are what they were. */
+/* Keeps every second point and the last one: points are running totals, so no sum is lost. */
 static void merge(struct sample_series *s)
 {
 	size_t n = 0, last = s->n - 1;
@@ -332,7 +332,7 @@ static void merge(struct sample_series *s)
 	s->n = n;
 }
 
-/* What it takes while it lives; the series stays. */
+/* Frees what is only needed while the process lives; the series stays. */
 static void end_process(struct process *p)
 {
 	for (size_t i = 0; i < p->n_threads; i++) {
@@ -356,7 +356,7 @@ static void add_point(struct process *p, uint64_t t_ns, const uint64_t *value)
 	at->t_ns = t_ns;
 	for (int v = 0; v < SAMPLE_N_VALUES; v++) {
 		at->value[v] = value[v] - p->base[v];
-		/* Not measured from here on: stands still. */
+		/* Not measured any more: repeat the last value. */
 		if (p->series.why[v][0] || value[v] < p->base[v])
 			at->value[v] = before->value[v];
 	}
@@ -415,7 +415,7 @@ static bool is_shortage(int r)
 	return r == -EMFILE || r == -ENFILE;
 }
 
-/* 0, or the shortage for which not all of it could be opened. */
+/* 0, or the errno (a lack of resources) for which not everything could be opened. */
 static int open_process(struct process *p)
 {
 	int r = list_threads(p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who serves whom, told from a census. Reads nothing of /proc itself but the default config. */
+/* Derives who serves whom from a census. Reads nothing of /proc itself but the default config. */
 
 #include "watch/servers.h"
 
@@ -23,7 +23,7 @@ static bool same_program(const struct census_process *a, const struct census_pro
 	return !strcmp(a->comm, b->comm);
 }
 
-/* The parent, when it is in the census and no init. */
+/* The parent, if it is in the census and not init. */
 static const struct census_process *parent_of(const struct census *c,
 					      const struct census_process *p)
 {
@@ -32,7 +32,7 @@ static const struct census_process *parent_of(const struct census *c,
 	return i < c->n_processes ? &c->process[i] : NULL;
 }
 
-/* Listens itself: on a socket that it has not from a listening parent of the same program. */
+/* Listens on a socket that it did not inherit from a listening parent of the same program. */
 static bool is_master(const struct census *c, size_t i)
 {
 	const struct census_process *p = &c->process[i], *up = parent_of(c, p);
@@ -47,7 +47,7 @@ static bool is_master(const struct census *c, size_t i)
 	return false;
 }
 
-/* What no right allows to look into: then the name and the parent's have to do. */
+/* For processes that may not be inspected: judged by the names of process and parent only. */
 static bool is_blind_master(const struct census *c, size_t i)
 {
 	const struct census_process *p = &c->process[i], *up = parent_of(c, p);
@@ -82,7 +82,7 @@ static const struct census_socket *served_by(const struct census *c, size_t chil
 	return NULL;
 }
 
-/* A fork that runs the same program: also without a connection, when its client has gone. */
+/* A child that runs the same program, even without a connection (if its client has gone). */
 static bool is_session(const struct census *c, size_t child, size_t master)
 {
 	const struct census_process *p = &c->process[child], *up = &c->process[master];
@@ -99,7 +99,7 @@ static bool has_listener(const struct census *c, uint16_t port, uint64_t net)
 	return false;
 }
 
-/* A connection that somebody opened to this process, as far as can be told without a master. */
+/* A connection that was probably opened to this process; there is no master to confirm it. */
 static const struct census_socket *accepted_by(const struct census *c, size_t process)
 {
 	const struct census_socket *s;
@@ -174,7 +174,7 @@ static void add_ports(uint16_t *port, size_t *n, const struct census *c, size_t 
 	}
 }
 
-/* The parent of who holds the other end of this connection, when it listens there. */
+/* The parent of the holder of this connection's other end, if the parent listens there. */
 static size_t forwarder_of(const struct census *c, const struct census_socket *s)
 {
 	const struct census_socket *end;
@@ -210,7 +210,7 @@ static size_t metad_by_connection(const struct census *c, const struct servers_e
 	return c->n_processes;
 }
 
-/* Rules for when no connection tells. */
+/* Rules for when no connection shows it. */
 static bool same_parent(const struct census_process *server, const struct census_process *metad)
 {
 	return server->ppid > 1 && server->ppid == metad->ppid;
@@ -225,7 +225,7 @@ static bool same_net(const struct census_process *server, const struct census_pr
 {
 	bool other = server->conf[0] && metad->conf[0] && !same_conf(server, metad);
 
-	/* Of a server of another name nothing says that it has a CNID server at all. */
+	/* A server with another name may have no CNID server at all. */
 	return server->net == metad->net && !other && !strcmp(server->comm, NAME_AFPD);
 }
 
@@ -240,7 +240,7 @@ static const struct rule rules[] = {
 	{ same_net, "the only cnid_metad for it in its network namespace" },
 };
 
-/* The only one that fits; c->n_processes: none or several. */
+/* The only one to which the rule applies; c->n_processes: none or several. */
 static size_t only_metad(const struct census *c, const struct census_process *server,
 			 const struct rule *rule, size_t *n)
 {
@@ -331,7 +331,7 @@ static void name_listener(struct servers_entry *e, const struct census *c, size_
 	}
 }
 
-/* A new entry about a process, which listens or, with a connection, stands alone. */
+/* A new entry for a process that listens or, with a connection, is a session without server. */
 static int add_entry(struct servers *out, const struct census *c, size_t i,
 		     const struct census_socket *lone)
 {
@@ -363,7 +363,7 @@ static int add_entry(struct servers *out, const struct census *c, size_t i,
 	return r ? r : add_cnid(e, c, p);
 }
 
-/* Which processes of the name are there although none listens. */
+/* The error when no server listens; it mentions processes of that name. */
 static int none(const struct census *c, struct err *e)
 {
 	char text[ERR_TEXT_MAX] = "";
@@ -459,7 +459,7 @@ int servers_choose_pid(struct servers *out, const struct census *c, pid_t pid, s
 	return r ? err_set(e, r, "out of memory") : 0;
 }
 
-/* Why it is no AFP server's port, and who has one. */
+/* The error for a port that is not an AFP server's; it lists those that are. */
 static int not_afp(const struct census *c, uint16_t port, const char *why, struct err *e)
 {
 	char text[ERR_TEXT_MAX] = "";

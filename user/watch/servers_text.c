@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Servers in words, for messages. */
+/* Servers as text, for messages. */
 
 #include "watch/servers.h"
 
@@ -24,7 +24,7 @@ void servers_list(char *text, const struct servers *s)
 	const struct servers_entry *e;
 	bool apart = false;
 
-	/* In several namespaces a port may be several servers'. */
+	/* Servers in different namespaces may have the same port. */
 	for (size_t i = 0; i < s->n; i++)
 		apart |= s->entry[i].elsewhere;
 	for (size_t i = 0; i < s->n; i++) {

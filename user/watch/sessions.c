@@ -21,17 +21,17 @@
 struct label {
 	uint32_t uid;
 	bool has_uid;
-	char user[64]; /* of uid, by the server's own list of users; empty: not there */
-	char *cwd;     /* owned; where it was last; NULL: never seen */
-	char *folder;  /* owned; of its volume, or the highest it was seen in; NULL: not known */
+	char user[64]; /* name of uid in the server's own list of users; empty: not found */
+	char *cwd;     /* owned; last working directory; NULL: never seen */
+	char *folder;  /* owned; its volume's, or the highest it was seen in; NULL: not known */
 };
 
-/* What remains of a session when its slot is another's. */
+/* What is kept of a session when its slot is reused. */
 struct known {
 	struct run_session row; /* without texts */
 	struct label label;
-	uint32_t uid; /* that it took; 0: not seen */
-	pid_t parent; /* the process that took its connection; 0: it was there before the watch */
+	uint32_t uid; /* that it switched to; 0: not seen */
+	pid_t parent; /* the process that accepted its connection; 0: before the watch */
 	uint16_t port, family;
 	uint8_t ip[16];
 	bool saw_volumes;
@@ -41,14 +41,14 @@ struct known {
 
 _Static_assert(RUN_VOLUMES == AFS_N_VOLUMES, "all that were kept");
 
-/* Sessions that have ended and are kept; when there are more the idle half goes. */
+/* Ended sessions that are kept; when there are more, the less busy half is dropped. */
 #define KEPT_MAX 16384
 
 struct sessions {
 	struct label label[AFS_N_PROCESSES];
 	struct known *ended; /* owned */
 	size_t n_ended;
-	struct run_session rest; /* sum of those that went */
+	struct run_session rest; /* sum of those that were dropped */
 	uint64_t n_rest;
 };
 
@@ -80,13 +80,13 @@ static bool is_session(const struct bpf_view *v, uint32_t i)
 	return v->process[i].role == AFS_ROLE_AFPD && v->process[i].serving;
 }
 
-/* All that it opened was seen: it is not asked where it stands. */
+/* All volumes that it opened were seen: its working directory is not needed. */
 static bool saw_volumes(const struct afs_process *p, const struct afs_stream *s)
 {
 	return s->n_volumes || (p->parent >= 0 && s->begun && !s->found);
 }
 
-/* Real, effective, saved, file system: the second. Whether it was found. */
+/* The second of real, effective, saved, file system uid. Whether it was found. */
 static bool look_uid(struct label *l, pid_t pid)
 {
 	char text[128];
@@ -102,8 +102,8 @@ static bool look_uid(struct label *l, pid_t pid)
 }
 
 /*
- * A server with a root of its own (a container) has users of its own. Its list is a file of
- * others: not followed where it is a link, not waited for where it is a pipe.
+ * A server with its own root (a container) has its own users. Its list belongs to somebody else: if
+ * it is a link it is not followed, if it is a pipe it is not waited for.
  */
 static void look_user(struct label *l, pid_t pid)
 {
@@ -129,7 +129,7 @@ static void look_user(struct label *l, pid_t pid)
 		fclose(list);
 }
 
-/* Not at each look: a server's configuration is read for it. */
+/* Only if the folder has changed: this reads the server's configuration. */
 static void look_folder(struct label *l, pid_t pid)
 {
 	char path[64], cwd[PATH_LEN], *folder;
@@ -180,7 +180,7 @@ static char *user_name(uint32_t uid, const struct label *l)
 	return asprintf(&name, "uid %u", uid) < 0 ? NULL : name;
 }
 
-/* A session that ended between two looks is named by the list of users that its parent has. */
+/* If the session ended between two looks, its parent's list of users is used. */
 static int label_user(struct run_session *to, const struct known *from)
 {
 	struct label l = from->label;
@@ -245,7 +245,7 @@ static int label_volumes(struct run_session *to, const struct known *from)
 	return 0;
 }
 
-/* The label stays its slot's. */
+/* The label still belongs to the slot. */
 static struct known known_of(const struct sessions *s, const struct bpf_view *v, uint32_t i)
 {
 	const struct afs_process *p = &v->process[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Two steps: nothing finds the slot any more; when nothing is at it any more it is free. */
+/* Two steps: make the slot unreachable; free it once no program uses it any more. */
 
 #include "watch/slots.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A process that got no slot for any thread: its begin is over by then. */
+/* After this time a process without any thread slot is certainly not just beginning. */
 #define BEGIN_NS 1000000000u
 
 struct slots {
@@ -36,7 +36,7 @@ static bool process_ended(const struct afs_process *p)
 	return p->threads ? ended >= p->threads : p->begun_ns + BEGIN_NS < clock_now_ns();
 }
 
-/* From here on no event finds it by its task, and no other does by its slot: it has ended. */
+/* The thread has ended: from here on no event finds it by its task or by its slot. */
 static void collect_thread(struct slots *s, struct bpf_view *v, uint32_t i)
 {
 	struct afs_thread *t = &v->thread[i];
@@ -83,7 +83,7 @@ int slots_collect(struct slots *s, struct bpf_view *v, slots_end *end, void *arg
 	const struct afs_thread *t;
 	int r = 0;
 
-	/* First of all: all threads of these have ended, too. */
+	/* Processes first: if one has ended, all of its threads have. */
 	for (uint32_t i = 0; i < m; i++)
 		s->ended[i] = process_ended(&v->process[i]);
 	for (uint32_t i = 0; i < n; i++) {
@@ -91,7 +91,7 @@ int slots_collect(struct slots *s, struct bpf_view *v, slots_end *end, void *arg
 		p = t->process;
 		if (!__atomic_load_n(&t->ended, __ATOMIC_ACQUIRE) || !t->tid)
 			continue;
-		/* The one that serves the client is known as long as its process. */
+		/* The thread that serves the client is kept as long as its process. */
 		if (s->ended[p] || v->process[p].serving != i + 1)
 			collect_thread(s, v, i);
 	}
@@ -109,7 +109,8 @@ static void clear_thread(struct bpf_view *v, uint32_t i)
 {
 	struct afs_thread *t = &v->thread[i];
 
-	/* What was begun at one seq is never ended at another thread's same one. */
+	/* Keep seq: a new thread's numbers must not match those of something begun by the old one.
+	 */
 	*t = (struct afs_thread) { .seq = t->seq, .used = 1, .ended = 1 };
 	memset(&v->inner[i], 0, sizeof(v->inner[i]));
 }
@@ -120,7 +121,7 @@ int slots_release(struct slots *s, struct bpf_view *v, struct bpf_load *l)
 
 	if (!s->n_threads && !s->n_processes)
 		return 0;
-	/* Some may have found a thread before it was collected. */
+	/* Programs may have found a thread before it was collected. */
 	bpf_view_wait_for_programs();
 	for (uint32_t i = 0; i < s->n_threads; i++)
 		clear_thread(v, s->thread[i]);

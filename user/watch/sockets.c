@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One dump of TCP (both families) and Unix sockets, kept as a list. Everything is asked once
- * per run or so, hence a list and no index.
+ * One dump of TCP (both families) and Unix sockets, kept as a list. A run needs few lookups, hence
+ * no index.
  */
 
 #include "watch/sockets.h"
@@ -203,7 +203,7 @@ static bool parse_addr(struct sockets_addr *out, const char *text)
 	return sscanf(colon + 1, "%4" SCNx16, &out->port) == 1;
 }
 
-/* false: not a socket. *state is the kernel's number of its state. */
+/* false: not a socket. *state is the kernel's number for its state. */
 static bool parse_line(struct sockets_entry *out, unsigned int *state, const char *line)
 {
 	char local[64], remote[64];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Loads the programs of bpf/storage.bpf.c, each item of them in an object of its own, and adds up
- * what they count. One object has only the maps, which the others share.
+ * Loads the programs of bpf/storage.bpf.c, each item in a separate object, and adds up what they
+ * count. One object has only the maps, which the others share.
  */
 
 #include "watch/storage.h"
@@ -40,13 +40,13 @@ const struct storage_field storage_fields[AFS_N_STORAGE] = {
 struct rung {
 	const char *how; /* NULL: end of the ladder */
 	const char *program[RUNG_PROGRAMS];
-	const char *function;   /* NULL, or only where there is one of this name */
-	const char *tracepoint; /* NULL, or only where this one's first argument is ... */
+	const char *function;   /* NULL, or only if a function of this name exists */
+	const char *tracepoint; /* NULL, or only if this one's first argument is ... */
 	const char *takes;      /* ... a pointer to this struct */
 	bool counts_only;
 };
 
-/* From the best down, and what is to be said at the end. */
+/* The rungs from the best down, and the last reason to report. */
 struct ladder {
 	struct rung rung[6];
 	const char *last; /* NULL: nothing */
@@ -148,7 +148,7 @@ struct storage {
 	size_t elf_len;
 	struct bpf_object *calls; /* borrowed */
 	struct storage_wish wish;
-	int no_fentry; /* the kernel refuses all of them: why */
+	int no_fentry; /* errno if the kernel refuses all of them */
 	struct bpf_object *maps, *object[AFS_N_STORAGE_ITEMS];
 	struct storage_item item[AFS_N_STORAGE_ITEMS];
 	struct program program[N_PROGRAMS];
@@ -185,24 +185,24 @@ static void add_why(struct storage_item *item, const char *how, const char *why)
 	size_t len = strlen(item->why);
 	char kind[16];
 
-	/* Variants of one way fail for one reason. */
+	/* Variants of one way fail for the same reason: note it once. */
 	snprintf(kind, sizeof(kind), "%.*s ", (int)strcspn(how, " "), how);
 	if (!strstr(item->why, kind) || !strstr(item->why, why))
 		snprintf(item->why + len, sizeof(item->why) - len, "%s%s: %s", len ? "; " : "", how,
 			 why);
 }
 
-/* Entries of a map of our own; 0: it is not one of ours. */
+/* Entries for a map of this source; 0: a map of the calls object. */
 static uint32_t entries(const struct storage *s, const char *name)
 {
 	if (!strcmp(name, "storage_row"))
 		return s->n_cpus * N_ROWS;
 	if (!strcmp(name, "storage_read"))
 		return s->n_cpus * AFS_N_PROCESSES;
-	return strncmp(name, "storage_", 8) ? 0 : UINT32_MAX; /* as many as the source says */
+	return strncmp(name, "storage_", 8) ? 0 : UINT32_MAX; /* as in the source */
 }
 
-/* Ours from the first object, two of the calls object, none of the others. */
+/* Shares our maps of the first object and two of the calls object; creates no others. */
 static int set_map(const struct storage *s, struct bpf_map *map)
 {
 	const char *name = bpf_map__name(map);
@@ -217,7 +217,7 @@ static int set_map(const struct storage *s, struct bpf_map *map)
 	return from ? bpf_map__reuse_fd(map, bpf_map__fd(from)) : -ENOENT;
 }
 
-/* With these programs only. programs: NULL-ended, or RUNG_PROGRAMS of them. */
+/* Loads only these programs. programs: NULL-ended, or RUNG_PROGRAMS of them. */
 static int load(const struct storage *s, struct bpf_object **out, const char *const *programs)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "storage");
@@ -248,7 +248,7 @@ static void detach(struct storage *s, size_t down_to)
 		bpf_link__destroy(s->program[--s->n_programs].link);
 }
 
-/* Ends first, as the rung has them: what is seen to begin is then seen to end. */
+/* Ends first, in the rung's order: so whatever is seen to begin is seen to end. */
 static int attach(struct storage *s, struct bpf_object *o, const struct rung *r)
 {
 	size_t before = s->n_programs;
@@ -281,7 +281,7 @@ static const char *takes(const struct btf *btf, const char *tracepoint)
 	id = btf__find_by_name_kind(btf, name, BTF_KIND_TYPEDEF);
 	t = id < 0 ? NULL : btf__type_by_id(btf, btf__type_by_id(btf, (__u32)id)->type);
 	t = t && btf_is_ptr(t) ? btf__type_by_id(btf, t->type) : NULL;
-	/* What is before the first argument is the kernel's own. */
+	/* The parameter before the first argument is internal. */
 	if (!t || !btf_is_func_proto(t) || btf_vlen(t) < 2)
 		return NULL;
 	t = btf__type_by_id(btf, btf_params(t)[1].type);
@@ -293,7 +293,7 @@ static const char *takes(const struct btf *btf, const char *tracepoint)
 	return t ? btf__name_by_offset(btf, t->name_off) : "";
 }
 
-/* What is known without trying: 0, or why not. */
+/* Reasons known without trying: 0, or why not. */
 static int precluded(const struct storage *s, const struct rung *r)
 {
 	if (!strncmp(r->how, "fentry", 6))
@@ -305,14 +305,14 @@ static int precluded(const struct storage *s, const struct rung *r)
 	return access(KPROBES, F_OK) ? -ENOENT : 0;
 }
 
-/* false and why: go on with the next. */
+/* false and why: try the next one. */
 static bool try_rung(struct storage *s, int i, const struct rung *r, const struct btf *btf)
 {
 	const char *first = r->tracepoint ? takes(btf, r->tracepoint) : NULL;
 	struct storage_item *item = &s->item[i];
 	int err;
 
-	/* Of several variants one fits: that the others do not is no news. */
+	/* Only one of several variants can fit: do not report the others. */
 	if (first && strcmp(first, r->takes))
 		return false;
 	if (r->function && btf__find_by_name_kind(btf, r->function, BTF_KIND_FUNC) < 0)
@@ -467,7 +467,7 @@ bool storage_knows(const struct storage *s, enum afs_storage_field field)
 	return item->how && (f->unit == AFS_UNIT_N || !item->counts_only);
 }
 
-/* true: there is something. */
+/* true: the row is not all 0. */
 static bool sum_row(const struct storage *s, size_t row, struct afs_storage *out)
 {
 	__u64 *to = (__u64 *)out, any = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who serves the client's connection, and who is its CNID server. */
+/* Finds who serves the client's connection, and its CNID server. */
 
 #include "watch/target.h"
 
@@ -221,7 +221,7 @@ struct ends {
 	struct {
 		uint64_t own, peer;
 		bool database; /* a database server's */
-		bool told;     /* the kernel's programs know it without its inode */
+		bool told;     /* the programs recognize it without its inode */
 	} end[64];
 	bool named; /* the process looked at has the name of a CNID server */
 };
@@ -234,7 +234,7 @@ static bool is_cnid_port(const struct target *t, uint16_t port)
 	return false;
 }
 
-/* Nothing of this host holds the other end. */
+/* The other end is not on this host. */
 static void note_far(struct target *t, const struct sockets_entry *own)
 {
 	char ip[INET6_ADDRSTRLEN];
@@ -282,7 +282,7 @@ static void add_process(struct target *t, struct target_process *list, size_t *n
 	for (i = 0; i < *n; i++) {
 		if (list[i].pid == pid && !list[i].ended)
 			return;
-		/* Sessions come and go: their places are used again. */
+		/* Sessions come and go: their places are reused. */
 		if (list[i].ended && list == t->session)
 			at = i;
 	}
@@ -309,7 +309,7 @@ static void add_session(struct target *t, pid_t pid)
 	add_process(t, t->session, &t->n_sessions, AFS_N_PROCESSES, pid);
 }
 
-/* Not where it cannot be told, as without a file left to open. */
+/* false also if it cannot be determined, as when no descriptor is left. */
 static bool has_ended(const struct target_process *p)
 {
 	struct procfs_stat st;
@@ -396,14 +396,14 @@ static int is_child(void *arg, pid_t pid)
 	struct procfs_stat st, parent;
 	struct target *t = arg;
 
-	/* Helpers run another program: they are found by their fork, not here. */
+	/* Helpers run another program: the programs see them fork. */
 	if (!procfs_stat(&st, pid) && st.ppid == t->afpd && !procfs_stat(&parent, t->afpd) &&
 	    !strcmp(st.comm, parent.comm))
 		add_session(t, pid);
 	return 0;
 }
 
-/* Where a database server is found, before anybody is connected to it. */
+/* Adds the address of a database server before anything is connected to it. */
 static void know_backend(struct ends *ends)
 {
 	struct afs_inodes *known = &ends->t->known;

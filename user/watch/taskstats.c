@@ -16,8 +16,8 @@
 #define REPLY_MAX 4096
 
 /*
- * Where the fields of the kernel's struct taskstats are, as every version has them but 15, which
- * put others between. Not by the header: that may be of another version than the kernel.
+ * Offsets in the kernel's struct taskstats, the same in every version but 15, which inserted
+ * fields. Not taken from the header, whose version may differ from the kernel's.
  */
 enum {
 	AT_SLICES = 16,

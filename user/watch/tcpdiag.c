@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One request and one answer over netlink. The kernel answers while it takes the request, so that
- * nothing is ever waited for. Who has the socket is asked elsewhere (watch/sockets.h).
+ * One request and one answer over netlink. The kernel answers within send(), so receiving never
+ * waits. Who holds the socket: watch/sockets.h.
  */
 
 #include "watch/tcpdiag.h"
@@ -79,7 +79,7 @@ static void set_addr(uint32_t out[static 4], uint8_t family, const struct socket
 		memcpy(out, from->ip, sizeof(from->ip));
 }
 
-/* A link-local address means something on one interface only. */
+/* A link-local address is valid on one interface only. */
 static uint32_t interface_of(const struct sockaddr_storage *addr)
 {
 	const struct sockaddr_in6 *v6 = (const void *)addr;
@@ -107,7 +107,8 @@ static int find(struct tcpdiag *d, uint8_t family, const struct sockets_addr *se
 	if (r)
 		return r;
 	m = NLMSG_DATA(&reply.head);
-	/* Without an exact match the kernel takes one that listens at the server's address. */
+	/* Without an exact match the kernel returns a socket that listens at the server's address.
+	 */
 	if (m->id.idiag_dport != d->id.idiag_dport)
 		return -ENOENT;
 	memcpy(d->id.idiag_cookie, m->id.idiag_cookie, sizeof(d->id.idiag_cookie));
@@ -166,7 +167,7 @@ static bool look(struct tcpdiag *d, union reply *out)
 {
 	if (!d->is_open || ask(d, out))
 		return false;
-	/* Closed by its process, it may live on in the kernel for a while. */
+	/* After its process has closed it, it may remain in the kernel for a while. */
 	return ((const struct inet_diag_msg *)NLMSG_DATA(&out->head))->idiag_inode;
 }
 

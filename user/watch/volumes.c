@@ -11,7 +11,7 @@
 /* What the kernel adds to the name of a folder that was deleted. */
 #define DELETED " (deleted)"
 
-/* Without the slashes at its end. */
+/* Length without trailing slashes. */
 static size_t length_of(const char *folder)
 {
 	size_t len = strlen(folder);
@@ -61,7 +61,7 @@ char *volumes_of(pid_t afpd)
 	servers_conf(&s, &p);
 	snprintf(root, sizeof(root), "/proc/%d/root", afpd);
 	if (s.conf[0]) {
-		/* What could be read of it is good. */
+		/* A partial result is good enough. */
 		afpconf_read(&c, root, s.conf, true, &e);
 		found = volumes_find(&c, p.cwd);
 	}

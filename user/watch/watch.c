@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The front: finds the server's processes, climbs down the ladder, writes down what it was. */
+/* Finds the server's processes, chooses a rung, and notes which one and why. */
 
 #include "watch/watch.h"
 
@@ -75,7 +75,7 @@ static int try_rung(struct watch *w, const struct rung *rung, struct err *e)
 	return r;
 }
 
-/* The highest rung that mode allows; -errno when it asks for one that cannot be had. */
+/* The highest rung that mode allows; -errno when the one it asks for is not available. */
 static int climb(struct watch *w, enum watch_mode mode, struct err *e)
 {
 	struct err why = {};
@@ -155,7 +155,7 @@ int watch_open(struct watch **out, const struct watch_opts *opts, struct err *e)
 		r = open_off(out, why.text, e);
 	else
 		r = err_set(e, r, "cannot watch the server: %s", why.text);
-	/* Without it watch_tcp says so. */
+	/* If it fails, watch_tcp reports it. */
 	if (!r)
 		tcpdiag_open(&(*out)->tcp, &opts->local, &opts->peer);
 	return r;
@@ -346,7 +346,7 @@ static int finish_ladder(const struct watch *w, struct run *r)
 	return err;
 }
 
-/* Programs in the kernel know processes by the numbers of the first namespace only. */
+/* The programs identify processes by their numbers in the first PID namespace. */
 static int warn_namespace(const struct watch *w, struct run *r)
 {
 	if (!w->rung || w->rung == &rung_bpf || procfs_first_pid_namespace())

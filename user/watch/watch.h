@@ -45,7 +45,7 @@ struct target;
 /* Like watch_open, for a chosen process or server. */
 int watch_open_target(struct watch **out, enum watch_mode mode, const struct target *t,
 		      struct err *e);
-/* The same, with records; of opts local and peer are not looked at. */
+/* The same, with records; local and peer of opts are not used. */
 int watch_open_traced(struct watch **out, const struct watch_opts *opts, const struct target *t,
 		      struct err *e);
 
