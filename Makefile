@@ -88,8 +88,8 @@ $(BUILD)/gen/%.skel.h: $(BUILD)/gen/%.bpf.o
 	$(call say,SKEL)
 	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
 
-# Tests. "check" installs first and then starts make again, so that what it just installed (the
-# compiler, pkg-config's files) is seen by the rules above.
+# Tests. "check" installs first and then runs make again, so that the rules above see what it has
+# just installed (the compiler, pkg-config's files).
 
 FAKE	   = $(patsubst tests/%.c,$(BUILD)/tests/%.o,$(sort $(wildcard tests/fake/*.c tests/ref/*.c)))
 SAN	   = $(MAKE) --no-print-directory BUILD=build/san SANITIZE=1 CC=$(CLANG)
@@ -109,7 +109,7 @@ $(BUILD)/tests/%: tests/%.c $(FAKE) $(BUILD)/libafpscope.a
 	$(Q)$(CC) $(CFLAGS_ALL) -I tests -MMD -MP -MF $@.d -o $@ $< $(FAKE) $(BUILD)/libafpscope.a \
 		$(TEST_LDFLAGS) $(LIBS) -lcmocka -lpthread
 
-# Its own allocator stands before libc's.
+# It wraps libc's allocator.
 $(BUILD)/tests/unit/test_timed_regions: TEST_LDFLAGS = -Wl,$(subst $() ,$(comma),$(patsubst %,--wrap=%,malloc calloc \
 	realloc reallocarray aligned_alloc strdup mmap))
 
@@ -118,7 +118,7 @@ $(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(BUILD)/libafpscope.a
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -fsanitize=fuzzer -o $@ $< $(BUILD)/libafpscope.a $(LIBS)
 
-# Root's make leaves the tree to whom it belongs.
+# Under sudo the build folder is given back to the user.
 demo:
 	$(Q)tests/need.sh build server analysis
 	$(Q)$(MAKE) --no-print-directory -j$(CPUS) all
@@ -164,8 +164,8 @@ vm: vm-programs
 bpf-tests: $(BPF_TESTS)
 	$(call run_tests,$(BPF_TESTS))
 
-# Two files of tests side by side, each with servers and a CPU of its own: more would watch each
-# other's calls.
+# Two files of tests side by side, each with its own servers and CPU: more would disturb each
+# other.
 integration: all
 	$(Q)$(SAN) all
 	$(Q)AFPSCOPE=$(CURDIR)/build/san/afpscope $(PYTHON) -B -m pytest -p no:cacheprovider -q \
@@ -185,9 +185,9 @@ bench:
 	$(Q)$(MAKE) --no-print-directory all $(BUILD)/tests/bpf/bench_calls
 	$(Q)$(PYTHON) -B tests/bench/bench.py
 
-# The commands in Python: a launcher each. They run in a virtual environment of their own, as
-# Debian has no package of some of what they import and its pip installs nothing beside packages.
-# VENV= at "make install" (as with DESTDIR): none is made, $(PYTHON) must have those packages.
+# The commands in Python: a launcher each. They run in a virtual environment, because Debian has
+# no package of some modules that they import and its pip does not install outside of one.
+# VENV= at "make install" (as with DESTDIR): none is made, $(PYTHON) must have those modules.
 ANALYSIS   = info export query compare gate ab report
 DATA	   = $(PREFIX)/share/afpscope
 DOC	   = $(PREFIX)/share/doc/afpscope

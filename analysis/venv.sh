@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # venv.sh DIR [PACKAGE...]: make DIR a Python virtual environment with the packages that
-# requirements.txt pins and the PACKAGEs, from PyPI. It does nothing where DIR has just these.
+# requirements.txt pins and the PACKAGEs, from PyPI. It does nothing if DIR has exactly these.
 #
 # PYTHON  the interpreter (default: /usr/bin/python3)
 set -eu

@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # bare.sh SUITE [root|user]: type every command of README.md, in its order, in a fresh Debian of
-# that suite (bookworm, trixie) that has only sudo and what README tells to install, as root or as
-# a user who may use sudo. Prints each command with its exit status and seconds; what they print
-# goes to build/bare-SUITE-WHO.log. Exit status 1 where one failed.
+# that suite (bookworm, trixie) that has only sudo and what README says to install, as root or as
+# a user who may use sudo. Prints each command with its exit status and seconds; their output
+# goes to build/bare-SUITE-WHO.log. Exit status 1 if one failed.
 #
 # Needs root and debootstrap. "make check" is left out, and a real server of tests/server takes
 # the place of the one README speaks of. The fresh root is kept in the cache as a folder, a copy of it
-# is used and removed. apt and pip are told there what they are told on this host: mirror, proxy,
-# certificates.
+# is used and removed. apt and pip use the settings of this host: mirror, proxy, certificates.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 suite=$1 who=${2:-root}
@@ -67,8 +66,8 @@ within() { # COMMAND: what the user's shell does with it in the source folder
         "${as[@]}" sh -c "cd $home/afpscope && $1" < /dev/null
 }
 
-# README's commands as they stand there, those that install first, but: a shorter recording, the
-# test server's address, and a password that sudo hands on (a person is asked for it).
+# README's commands unchanged, those that install first, except for a shorter recording, the
+# test server's address, and a password that sudo passes on (a person is asked for it).
 readme() { # -v: all but those that begin with afpscope; nothing: these
     sed -n 's/^    \(\$ \)\?\(\(sudo \|apt-get \|make\|pipx \|build\/\|afpscope \).*\)/\2/p' README.md |
         sed 's/  *#.*//' | grep -v '^sudo make check$' | grep "$@" '^\(sudo \)\?afpscope'

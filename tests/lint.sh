@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# lint.sh: what the tree promises about its form, checked. Prints each breach as FILE:LINE: TEXT
+# lint.sh: checks the form of the tree. Prints each breach as FILE:LINE: TEXT
 # and exits 1 when there is one.
 #
 #   format     clang-format for C, shellcheck for scripts, ruff for Python

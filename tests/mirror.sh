@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# mirror.sh: prints the Debian mirror that what the tests download comes from:
-# AFPD_MIRROR, else what apt has an index of, else (before its first update) the
-# sources of this host. Exit status 1 and a message where there is none.
+# mirror.sh: prints the Debian mirror for the tests' downloads: AFPD_MIRROR, else
+# one that apt has an index of, else (before its first update) the sources of this
+# host. Exit status 1 and a message if there is none.
 set -euo pipefail
 if [ -n "${AFPD_MIRROR:-}" ]; then
     echo "$AFPD_MIRROR"

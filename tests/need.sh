@@ -8,17 +8,17 @@
 #   vm       what tests/vm builds and runs its virtual machines with
 #   analysis what "make analysis" and "make install" make the package in analysis/ run with
 #   python   what the package in analysis/ needs, and what tests and types are checked with
-# need.sh --python: print the path of the interpreter of that group. Debian 12 has
-# not all of it: a venv of the cache, as for ruff.
-# PySpark is among it where there is Java (700 MB); AFPSCOPE_SPARK=1 in the environment adds
+# need.sh --python: print the path of the interpreter of that group. Debian 12 does
+# not have all of it: a venv of the cache, as for ruff.
+# PySpark is included if there is Java (700 MB); AFPSCOPE_SPARK=1 in the environment adds
 # both, AFPSCOPE_SPARK=0 neither.
 # need.sh --ruff: print the path of ruff. It has no package in Debian 12, and its
 # versions differ in what they find: the one named below lives in a venv of the
 # cache (AFPSCOPE_CACHE, default ${XDG_CACHE_HOME:-~/.cache}/afpscope) and is
 # made there if missing.
 #
-# Prints one line with what it installs, and nothing where all is there. Asks
-# nothing. Without root: where something is missing, says so and exits with 1.
+# Prints one line with what it installs, and nothing if nothing is missing. Asks
+# nothing. Without root: if something is missing, says so and exits with 1.
 set -euo pipefail
 
 ruff_version=0.17.5
@@ -54,8 +54,8 @@ installed() { # PACKAGE
     [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
-# Of NAME|NAME... the first that apt can install; the names of libclang-rt and
-# others carry a version or differ between releases.
+# The first of NAME|NAME... that apt can install; the names of libclang-rt and
+# others include a version or differ between releases.
 candidate() { # NAMES
     local name
     for name in ${1//|/ }; do

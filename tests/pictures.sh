@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # pictures.sh: make the pictures of docs/tutorial.md again, from the saved run of a real server that
-# the tests use. The figures are those that the report draws (tests/python/test_docs.py fails where
-# docs/pictures has others); the page's picture needs chromium and is left as it is without it.
+# the tests use. The figures are those that the report draws (tests/python/test_docs.py fails if
+# docs/pictures has others); the page's picture needs chromium and is not changed without it.
 set -eu
 cd "$(dirname "$0")/.."
 work=build/pictures

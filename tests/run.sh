@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# run.sh JOBS PROGRAM...: run test programs, so many at a time, all of them also when
-# one has failed. What each prints is printed when it has ended, and left in
+# run.sh JOBS PROGRAM...: run test programs, JOBS at a time, all of them even when
+# one has failed. The output of each is printed when it has ended, and kept in
 # PROGRAM.log. Exit status: 0 when all ended with 0.
 set -euo pipefail
 

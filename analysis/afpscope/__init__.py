@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Looks at saved runs of afpscope: run folders in, nothing else.
 
-`Run.open(find(name))` gives a run; `Trace.open(run.trace)` its records. Both are loaded when
-they are first used, so that a program can say which package it lacks.
+`Run.open(find(name))` gives a run; `Trace.open(run.trace)` its records. Both modules are loaded
+when first used, so that a program can report which package is missing.
 """
 
 from importlib import import_module

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """afpscope ab: two servers measured in turn by the C program, then compared.
 
-The order is ABBA BAAB BAAB ABBA ...: what drifts evenly falls on both alike, and so does
-what comes back every two, four or eight runs. (The sequence of Thue and Morse.)
+The order is ABBA BAAB BAAB ABBA ...: an even drift affects both sides alike, and so does
+anything that recurs every two, four or eight runs. (The sequence of Thue and Morse.)
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .run import AB_FILE, Run
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _AFP_PORT = 548
-# How long a server may take until it listens after its restart.
+# How long a server may take after its restart until it listens.
 _UP_S = 60
 
 
@@ -64,10 +64,10 @@ def order(pairs: int) -> list[tuple[int, str]]:
 
 @dataclass
 class Relay:
-    """Hands the signals that would end this program to the one that is measuring.
+    """Forwards the signals that would end this program to the one that is measuring.
 
-    That one then removes what it made on the volume and writes its run. It is in a session of
-    its own, so that a ^C reaches it once: a second signal ends it at once.
+    That one then removes what it made on the volume and writes its run. It runs in a separate
+    session, so that it gets a ^C only once: a second signal would end it immediately.
     """
 
     caught: int = 0
@@ -88,7 +88,7 @@ class Relay:
                 signal.signal(number, handler)
 
     def call(self, line: list[str], log: Path, env: dict[str, str] | None = None) -> int:
-        """How the command ended; what it prints goes to `log`. Not begun once a signal came."""
+        """How the command ended; its output goes to `log`. Not started after a signal."""
         if self.caught:
             return INTERRUPTED
         with log.open("a", encoding="utf-8") as out:
@@ -118,7 +118,7 @@ def _last_line(log: Path) -> str:
 
 
 def _measure(relay: Relay, line: list[str], place: Path) -> Run | None:
-    """The run that the command keeps in place; what it prints goes beside it. None: stopped."""
+    """The run that the command keeps in place; its output goes beside it. None: stopped."""
     log = place.with_suffix(".txt")
     code = relay.call(line, log)
     if relay.caught:
@@ -137,7 +137,7 @@ def _address(url: str) -> tuple[str, int]:
 
 
 def _wait_for(relay: Relay, url: str) -> None:
-    """Until the server takes connections. Failure where it does not."""
+    """Waits until the server accepts connections. Failure if it does not."""
     end = time.monotonic() + _UP_S
     while not relay.caught:
         try:
@@ -158,7 +158,7 @@ def _restart(relay: Relay, command: str, side: str, url: str, log: Path) -> None
 
 
 def _note(args: argparse.Namespace, starts: dict[str, str]) -> None:
-    """What was done, beside the runs; `starts`: the start of the server by folder."""
+    """Writes how the runs were made beside them; `starts`: the start of the server by folder."""
     command = ["ab", "--", *args.after]
     document = {"command": command, "a": args.a, "b": args.b, "restart": args.restart}
     with written(args.output / AB_FILE) as file:
@@ -167,7 +167,7 @@ def _note(args: argparse.Namespace, starts: dict[str, str]) -> None:
 
 
 def _checked(runs: list[Run], command: str | None) -> None:
-    """Failure where --restart did not start the server anew, as far as the runs can say."""
+    """Failure if --restart did not restart the server, as far as the runs show it."""
     if command and len(runs) > 1 and runs[-1].start in {r.start for r in runs[:-1]}:
         raise Failure(
             f"--restart: the server of {runs[-1].name} was not restarted by {command!r}: "
@@ -185,7 +185,7 @@ def _stopped(args: argparse.Namespace, relay: Relay, runs: list[Run]) -> int:
 
 
 def _all_runs(args: argparse.Namespace, relay: Relay, program: str) -> dict[str, list[Run]] | int:
-    """The runs of both sides; the exit code where a signal came first."""
+    """The runs of both sides; the exit code if a signal came before the end."""
     urls = {"a": args.a, "b": args.b}
     sides: dict[str, list[Run]] = {"a": [], "b": []}
     made: list[Run] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What lies behind many counts that differ: calls that became more or less together."""
+"""The causes of many counts that differ: calls whose numbers changed together."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-# Changes per request that are nearer to each other are the same.
+# Changes per request that differ by less than this are the same.
 _NEAR = 0.05
 
 
@@ -24,7 +24,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Cause:
-    """Counts (`whats`) that changed by the same in the same commands."""
+    """Counts (`whats`) that changed by the same amount in the same commands."""
 
     whats: tuple[str, ...]
     low: float
@@ -35,7 +35,7 @@ class Cause:
 
     @property
     def text(self) -> str:
-        """For people: `write · log: +21.0 to +50.0 per request in 3 commands: ...`."""
+        """As text: `write · log: +21.0 to +50.0 per request in 3 commands: ...`."""
         size = f"{self.low:+.2f}"
         if self.high - self.low > _NEAR:
             size += f" to {self.high:+.2f}"
@@ -55,7 +55,7 @@ def _same(one: dict[tuple[str, str], float], other: dict[tuple[str, str], float]
 def _cause(whats: Sequence[str], changes: Sequence[Change]) -> Cause:
     first = [c for c in changes if c.what == whats[0]]
     return Cause(
-        # What names an object says more than what has none.
+        # A count with an object is more informative than one without.
         tuple(sorted(whats, key=lambda what: "·" not in what)),
         min(c.by for c in first),
         max(c.by for c in first),
@@ -66,7 +66,7 @@ def _cause(whats: Sequence[str], changes: Sequence[Change]) -> Cause:
 
 
 def of(changes: Iterable[Change]) -> list[Cause]:
-    """The causes, that of most calls first."""
+    """The causes, the one of most calls first."""
     by_what: dict[str, list[Change]] = defaultdict(list)
     for change in changes:
         by_what[change.what].append(change)
@@ -75,7 +75,7 @@ def of(changes: Iterable[Change]) -> list[Cause]:
     for what, those in by_what.items():
         shape = {(c.test, c.command): c.by for c in those}
         for i, other in enumerate(known):
-            # afpd's calls and cnid_dbd's are never of one cause: each has code of its own.
+            # afpd's calls and cnid_dbd's never have the same cause: their code differs.
             if _same(shape, other) and groups[i][0].split(":")[0] == what.split(":")[0]:
                 groups[i].append(what)
                 break

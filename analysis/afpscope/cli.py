@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The programs afpscope-COMMAND, and `python3 -m afpscope COMMAND`.
 
-afpscope COMMAND finds the first; which command is meant is told by the program's name.
-Results go to standard output, everything for people to standard error.
+afpscope COMMAND runs the former, which know their command by the program's name. Results go to
+standard output, messages to standard error.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ COMMANDS = {
 class Module(Protocol):
     """A command: what its options are, and what it does with them.
 
-    `args.after` is what stood behind `--`, None without.
+    `args.after` is what followed `--`, None without it.
     """
 
     def options(self, parser: argparse.ArgumentParser) -> None: ...
@@ -42,7 +42,7 @@ class Module(Protocol):
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, as the C program does."""
+    """Reports errors in one line, as the C program does."""
 
     def error(self, message: str) -> None:  # type: ignore[override]
         raise Failure(f"{message} (see {self.prog} --help)", USAGE)
@@ -82,7 +82,7 @@ def _execute(argv: Sequence[str]) -> int:
         return 0
     if name not in COMMANDS:
         raise Failure(f"there is no command {name!r} (see python3 -m afpscope --help)", USAGE)
-    # Which folder it keeps its fonts in is nobody's concern here.
+    # Silence matplotlib's message about its font cache.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     module = cast(Module, importlib.import_module(f".{name}", __package__))
     process.raise_on_interrupt()
@@ -112,7 +112,7 @@ def _run(argv: Sequence[str]) -> int:
             "make install brings it (docs/analysis.md lists other ways)"
         )
     except BrokenPipeError:
-        pass  # whoever read has enough
+        pass  # the reader has ended, as with "| head"
     except OSError as e:
         if e.filename is not None or not process.result_error():
             show.notice(f"{e.filename or 'input or output'}: {e.strerror}")

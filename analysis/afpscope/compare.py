@@ -17,16 +17,16 @@ from .stats import Margins, Test
 
 # By the run's id.
 Times = dict[str, dict[values.Row, values.Value]]
-# What a difference must be larger than to be one.
+# A difference counts only if it is larger than this.
 LEAST = 0.02
 # Rows of counts that are shown without --all.
 COUNTS_SHOWN = 10
-# Calls per request by which recordings must differ to be shown, in so many requests at least.
+# To be shown, calls per request of recordings must differ by this, in at least so many requests.
 _RATE, _RATE_REQUESTS = 0.1, 100
-# Of a run whose connection was lost it is not known, which is no difference.
+# Unknown in a run whose connection was lost: that is not a difference.
 _KNOWN_AT_THE_END = ("server.afpd.congestion",)
 
-# Runs may differ in these and still be compared.
+# Runs that differ only in these can be compared.
 _FREE_OPTIONS = {"iterations", "warmup", "timeout_s", "tests", "sample_hz", "duration_s"}
 _SERVER = ("afp_version", "uam", "quantum_bytes", "settings", "afpd.congestion")
 _ENVIRONMENT = ("kernel", "machine", "cpus", "client.congestion")
@@ -50,7 +50,7 @@ class TimeRow:
 
 @dataclass(frozen=True)
 class CountRow:
-    """Counts of an iteration: no value of A lies within what B's may be, nor the reverse."""
+    """Counts of an iteration: no value of A is within the band of B, nor the reverse."""
 
     test: str
     command: str
@@ -67,7 +67,7 @@ class CountRow:
 
 @dataclass(frozen=True)
 class RateRow:
-    """Calls per request of an AFP command in two recordings, which do not do the same work."""
+    """Calls per request of an AFP command in two recordings, whose work differs."""
 
     command: str
     what: str
@@ -78,10 +78,10 @@ class RateRow:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All that a comparison found.
+    """The result of a comparison.
 
-    `doubts`: what else may have made differences up to design.DOUBT; `pairs_needed` where there
-    were not enough runs; `rates` of recordings only.
+    `doubts`: other possible causes of differences up to design.DOUBT; `pairs_needed`: if there
+    were not enough runs; `rates`: only for recordings.
     """
 
     least: float
@@ -110,7 +110,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def judging(parser: argparse.ArgumentParser) -> None:
-    """The options that report() goes by; shared with ab."""
+    """The options of report(); shared with ab."""
     parser.add_argument("--force", action="store_true", help="compare what is not comparable")
     parser.add_argument("--least", metavar="PERCENT", type=percent, default=LEAST,
                         help="only a difference larger than this, either way, counts as one "
@@ -144,7 +144,7 @@ def groups(args: argparse.Namespace) -> tuple[list[Run], list[Run]]:
 
 
 def distinct(runs: Sequence[Run]) -> None:
-    """Failure where a run is there twice: it would count as two that agree."""
+    """Failure if a run is given twice: it would count as two runs that agree."""
     seen: dict[str, Run] = {}
     for one in runs:
         if one.id in seen:
@@ -154,7 +154,7 @@ def distinct(runs: Sequence[Run]) -> None:
 
 
 def settings(run: Run) -> dict[str, str]:
-    """What a run did, on what, and how it was observed: runs that differ in it do other work."""
+    """A run's settings, its server, and how it was observed: if they differ, so does the work."""
     out = {"command": run.command, "set": run.set}
     out |= {f"options.{k}": v for k, v in run.options.items() if k not in _FREE_OPTIONS}
     out |= {f"server.{k}": run.server.get(k, "") for k in _SERVER}
@@ -164,7 +164,7 @@ def settings(run: Run) -> dict[str, str]:
 
 
 def unlike(all_of: Sequence[dict[str, str]]) -> dict[str, list[str]]:
-    """The settings that are not the same everywhere, with what they are."""
+    """The settings that are not the same in all runs, with their values."""
     out: dict[str, list[str]] = {}
     for key in sorted({key for one in all_of for key in one}):
         found = list(dict.fromkeys(one.get(key, "") for one in all_of))
@@ -176,7 +176,7 @@ def unlike(all_of: Sequence[dict[str, str]]) -> dict[str, list[str]]:
 
 
 def differences(runs: Sequence[Run]) -> list[str]:
-    """What forbids a comparison: settings that are not the same in all runs."""
+    """Reasons against a comparison: settings that are not the same in all runs."""
     found = unlike([settings(r) for r in runs])
     return [f"{key}: " + " against ".join(map(repr, of[:3])) for key, of in found.items()]
 
@@ -207,7 +207,7 @@ def time_rows(a: Sequence[Run], b: Sequence[Run], of: Times, margins: Margins) -
 
 
 def count_rows(a: Sequence[Run], b: Sequence[Run]) -> tuple[list[CountRow], int, int]:
-    """What differs for certain; and how many rows are the same, and vary within a group."""
+    """Counts that certainly differ; how many rows are the same, and how many vary in a group."""
     before, after = counts.observe(a), counts.observe(b)
     known, new = counts.bands(before), counts.bands(after)
     tests = {key[0] for key in before} & {key[0] for key in after}
@@ -231,7 +231,7 @@ def count_rows(a: Sequence[Run], b: Sequence[Run]) -> tuple[list[CountRow], int,
 
 
 def _per_request(runs: Sequence[Run]) -> tuple[dict[tuple[str, str], float], dict[str, int]]:
-    """Calls per request by command and what they are; and requests by command."""
+    """Calls per request by command and kind of call; and requests by command."""
     calls: dict[tuple[str, str], int] = defaultdict(int)
     requests: dict[str, int] = defaultdict(int)
     for p in (p for run in runs for p in run.whole_phases):
@@ -245,7 +245,7 @@ def _per_request(runs: Sequence[Run]) -> tuple[dict[tuple[str, str], float], dic
 
 
 def rate_rows(a: Sequence[Run], b: Sequence[Run]) -> list[RateRow]:
-    """Calls per request that recordings differ in, that of most calls first."""
+    """Calls per request in which recordings differ, most calls first."""
     (before, n_a), (after, n_b) = _per_request(a), _per_request(b)
     fewest = {name: min(n, n_b.get(name, 0)) for name, n in n_a.items()}
     rows = [
@@ -327,7 +327,7 @@ _RATES = ["calls per request: command", "what", "A", "B", "change"]
 
 
 def _times_table(c: Comparison, show_all: bool) -> tuple[list[list[str]], str]:
-    """The lines, and what is not among them."""
+    """The lines, and a text about those left out."""
     differ = c.found(stats.FASTER, stats.SLOWER, stats.UNCLEAR)
     recorded = all(r.figure != values.ELAPSED for r in c.rows)
     shown = [
@@ -402,7 +402,7 @@ def summary(c: Comparison) -> str:
 
 
 def notes(c: Comparison, n: tuple[int, int]) -> list[str]:
-    """What the reader must know beside the tables; `n`: the runs of each side."""
+    """Remarks on the tables; `n`: the runs of each side."""
     out = []
     if c.pairs_needed is not None:
         out.append(
@@ -426,7 +426,7 @@ def notes(c: Comparison, n: tuple[int, int]) -> list[str]:
 
 
 def _some(names: Iterable[str]) -> str:
-    """The first four, each once, and how many more there are."""
+    """The first four, without duplicates, and how many more there are."""
     all_of = list(dict.fromkeys(names))
     more = f" and {len(all_of) - 4} more" if len(all_of) > 4 else ""
     return ", ".join(all_of[:4]) + more
@@ -515,7 +515,7 @@ def report(a: list[Run], b: list[Run], args: argparse.Namespace, title: str = "c
 
 
 def check(a: list[Run], b: list[Run], force: bool) -> None:
-    """Failure where the runs are not comparable, unless forced: then a notice."""
+    """Failure if the runs are not comparable; if forced, a notice."""
     found = differences([*a, *b])
     if not found:
         return

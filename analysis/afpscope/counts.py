@@ -2,7 +2,7 @@
 """What can be counted exactly in a run: calls of each AFP command in each test.
 
 A key is (test, command, role, class, object); requests themselves have role "requests",
-errors "errors". A value is that of one iteration, also where a phase holds the sum of several.
+errors "errors". A value is that of one iteration, even if a phase has the sum of several.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PIECES = {
 _NEXT = ("read", "pipe")
 _LEAST = 10
 _NUMBERS = re.compile(r"(\d+)")
-# A call more or less for so many requests is a stray.
+# One call more or less in this many requests is a stray.
 STRAY_OF = 100
 _WAITS = 16  # for the pieces of one request
 
@@ -55,8 +55,8 @@ def _sums(p: Phase) -> dict[Key, int]:
 def of_phase(p: Phase) -> list[dict[Key, int]]:
     """The counts of an iteration of a phase; empty where requests were not counted.
 
-    Of a transfer, which holds the sum of its iterations, they are the mean; where that is no
-    whole number its iterations differed: the whole numbers below and above it.
+    A transfer has the sum of its iterations: then they are the mean or, if that is not a whole
+    number because iterations differed, the whole numbers below and above it.
     """
     sums = _sums(p)
     if not p.transfer:
@@ -84,7 +84,7 @@ def observe(runs: Iterable[Run]) -> Observed:
 
 
 def order(key: Sequence[str]) -> tuple[tuple[tuple[int, str], ...], ...]:
-    """For sorting: what stands in a key as a number counts as one, 2 before 10."""
+    """For sorting: digits in a key count as a number, 2 before 10."""
     return tuple(
         tuple((int(word), "") if word.isdigit() else (-1, word) for word in _NUMBERS.split(text))
         for text in key
@@ -97,7 +97,7 @@ def requests_of(observed: Observed, key: Key) -> int:
 
 
 def label(key: Key) -> str:
-    """The key's last three as tables show them: `afpd: xattr · data file`."""
+    """The key's last three parts as in tables: `afpd: xattr · data file`."""
     role, class_, object_ = key[2:]
     if role in ("requests", "errors"):
         return role
@@ -106,7 +106,7 @@ def label(key: Key) -> str:
 
 @dataclass(frozen=True)
 class Band:
-    """What a count may be. `exact`: it was the same every time, as were its neighbours."""
+    """The accepted range of a count. `exact`: it and related counts were the same every time."""
 
     low: int
     high: int
@@ -116,25 +116,25 @@ class Band:
         return self.low <= value <= self.high
 
     def beyond(self, value: int) -> int:
-        """How far a value lies outside; 0 or less: not."""
+        """How far a value is outside; 0 or less: inside."""
         return max(self.low - value, value - self.high)
 
 
 def strays(key: Key, requests: int) -> int:
-    """How many calls more or less tell nothing: a file's time was the very second, say."""
+    """How many calls more or less are insignificant, as when two times fall in one second."""
     is_call = key[2] not in ("requests", "errors")
     return max(2, requests // STRAY_OF) if is_call and requests >= STRAY_OF else 0
 
 
 def _unsteady(key: Key, requests: int, seen: int = 0) -> int:
-    """How far a band goes at least beyond what was seen; 0 for what hangs on the request alone.
+    """How far a band extends at least beyond what was seen; 0 if only the request matters.
 
-    `seen` is the most of it. Waits hang on who was scheduled when (that one more answer is
-    awaited shows in the writes to the CNID socket, which are exact); data come, go and are
-    written in as many pieces as the socket has room for, of small requests one, of large ones
-    any number, with a wait for each; and the next of several requests is there or is not when
-    afpd looks at its pipe and then for it; a database writes pages and rolls logs over in its
-    own time; the heap grows and timers tick.
+    `seen` is the largest count. Waits depend on scheduling (additional questions to the CNID
+    server show in the writes to its socket, which are exact); data are received, sent and
+    written in as many pieces as the socket has room for, one for small requests, any number for
+    large ones, with a wait for each; the next of several requests may or may not have arrived
+    when afpd looks at its pipe; a database writes pages and rotates logs at its own times; the
+    heap grows and timers expire.
     """
     command, role, class_, object_ = key[1:]
     bulk = role == "afpd" and command in _BULK
@@ -154,11 +154,11 @@ def _unsteady(key: Key, requests: int, seen: int = 0) -> int:
 
 
 def _widened(values: list[int], requests: int, least: int = 0) -> Band:
-    """As far again as was seen, and at least three deviations of what varies.
+    """The seen range again, and at least three deviations of what varies.
 
-    What varies by more than 1 % of the requests hangs on who was scheduled when (an answer
-    that is there at once needs no wait): it may be any share of them, so the band goes on to
-    whole numbers of calls per request.
+    What varies by more than 1 % of the requests depends on scheduling (an answer that is there
+    at once needs no wait): it may be any share of them, so the band is extended to whole numbers
+    of calls per request.
     """
     low, high = min(values), max(values)
     spread = high - low or high
@@ -171,11 +171,11 @@ def _widened(values: list[int], requests: int, least: int = 0) -> Band:
 
 
 def bands(observed: Observed) -> dict[Key, Band]:
-    """What the counts of further runs may be.
+    """The bands for the counts of further runs.
 
     A count that was always the same must stay so. One that varied has a band, and so have
-    calls that are rarer than requests where others of their test, command and role vary:
-    what a server does now and then (a log rolls over) shows in rows that seldom move.
+    calls that are rarer than requests if others of their test, command and role vary:
+    something that a server does occasionally (rotating a log) shows in rows that seldom change.
     """
     loose = {
         key[:3]

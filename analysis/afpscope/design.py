@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""In which order runs of two sides were made, and what else than the servers may differ then."""
+"""The order of the runs of two sides, and what else than the servers may differ with it."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from scipy import stats as scipy_stats
 from . import stats
 from .run import Run
 
-# Pairs in a block, at least. Fewer runs in a block would be nearer to each other, but each block
-# has less to say; four pairs of `ab` are ABBA BAAB.
+# Pairs in a block, at least. Smaller blocks would be closer in time, but give less evidence each;
+# four pairs of `ab` are ABBA BAAB.
 BLOCK_PAIRS = 4
-# What the start of a server, or the time of day, may make of a difference. Between two starts of
-# one afpd up to 3 % were seen, in single commands: of 200 rows with start effects of that deviation
-# not one in a hundred comparisons has a larger one.
+# The largest difference that the start of a server, or the time of day, may cause. Between two
+# starts of one afpd up to 3 % were seen, in single commands: with start effects of that deviation
+# not one in a hundred comparisons of 200 rows has a larger difference than this.
 DOUBT = 0.20
-# A drift is not reported where the order of the sides explains more of the time than this.
+# A drift is not reported if the order of the sides explains more of the time than this.
 _SHARED_MAX = 0.75
 _DRIFT_RUNS = 8
 
 
 def in_turn(a: Sequence[Run], b: Sequence[Run]) -> bool:
-    """Pairs, of a run of each side, one after the other, each side first as often.
+    """Whether these are pairs of a run of each side, one after the other, each side first as often.
 
     Runs may begin in the same second.
     """
@@ -40,14 +40,14 @@ def in_turn(a: Sequence[Run], b: Sequence[Run]) -> bool:
 
 
 def sizes(pairs: int) -> list[int]:
-    """How many pairs each block has of so many made in turn."""
+    """The number of pairs in each block, for so many pairs made in turn."""
     number = max(1, pairs // BLOCK_PAIRS)
     ends = [pairs * i // number for i in range(number + 1)]
     return [after - before for before, after in pairwise(ends)]
 
 
 def blocks(a: Sequence[Run], b: Sequence[Run]) -> list[tuple[list[Run], list[Run]]]:
-    """The runs that may be held against each other: all, or of those made in turn the near ones."""
+    """The runs that may be compared: all, or, if made in turn, those close in time."""
     a, b = (sorted(side, key=lambda r: r.started) for side in (a, b))
     if not in_turn(a, b):
         return [(a, b)]
@@ -60,7 +60,7 @@ def blocks(a: Sequence[Run], b: Sequence[Run]) -> list[tuple[list[Run], list[Run
 
 
 def pairs_needed(rows: int) -> int:
-    """The fewest pairs, made in turn, that can show a difference in one of so many rows."""
+    """The fewest pairs, made in turn, that can show a difference in one of this many rows."""
     n = 2
     while stats.least_p([(k, k) for k in sizes(n)]) * rows > stats.ALPHA:
         n += 1
@@ -68,7 +68,7 @@ def pairs_needed(rows: int) -> int:
 
 
 def _starts(a: Sequence[Run], b: Sequence[Run]) -> str:
-    """What the starts of the servers leave open; empty: nothing."""
+    """The doubt because of the servers' starts; empty: none."""
     runs = [*a, *b]
     if all(r.local is not None for r in runs):
         return ""
@@ -85,7 +85,7 @@ def _starts(a: Sequence[Run], b: Sequence[Run]) -> str:
 
 
 def doubts(a: Sequence[Run], b: Sequence[Run]) -> list[str]:
-    """What, other than the servers, may have made a difference of up to DOUBT; empty: nothing."""
+    """What else than the servers may have caused a difference of up to DOUBT; empty: nothing."""
     out: list[str] = []
     for first, then, names in ((a, b, ("A", "B")), (b, a, ("B", "A"))):
         if not out and max(r.started for r in first) <= min(r.started for r in then):
@@ -100,7 +100,7 @@ def doubts(a: Sequence[Run], b: Sequence[Run]) -> list[str]:
 
 
 def _levels(runs: Sequence[Run], values: Mapping[str, Mapping[str, float]]) -> list[float] | None:
-    """How long the tests of each run took, as the mean of logarithms; of tests in all runs."""
+    """How long the tests of each run took, as the mean of logarithms; only tests in all runs."""
     common = [test for test, of in values.items() if all(of.get(r.id, 0) > 0 for r in runs)]
     if not common:
         return None
@@ -113,9 +113,9 @@ def drift(
 ) -> float | None:
     """How much longer tests took in the later half of all runs than in the earlier one.
 
-    Estimated together with the difference of the sides, so that this is not taken for it. None
-    where it cannot be separated from it, of few runs, or where it may be chance. `values`: the
-    time of a test by test and run.
+    Estimated together with the difference of the sides, so that the two are not confused. None
+    if they cannot be separated, with few runs, or if it may be chance. `values`: the time of a
+    test by test and run.
     """
     sides = {r.id: side for side, runs in enumerate((a, b)) for r in runs}
     ordered = sorted([*a, *b], key=lambda r: r.started)

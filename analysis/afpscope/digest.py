@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A run worked out for people: by test and by AFP command, over all whole iterations."""
+"""A summary of a run: by test and by AFP command, over all complete iterations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PartKey = tuple[str, str, str]
 
 @dataclass
 class CommandView:
-    """One AFP command. Sums over all requests; `client` is what the client saw."""
+    """One AFP command. Sums over all requests; `client`: as the client saw it."""
 
     name: str
     requests: int = 0
@@ -42,14 +42,14 @@ class CommandView:
         return self.time_ns / self.requests if self.requests else 0.0
 
     def quantile(self, q: float) -> str:
-        """Of the time inside the server, with the digits that are known."""
+        """A time inside the server, with the digits that are known."""
         if not self.server:
             return show.about(None, 0)
         ns = self.server.interpolated(q, self.min_ns, self.max_ns)
         return show.about(ns, self.server.bits, self.max_ns)
 
     def share(self, part: str) -> float:
-        """Of its time, in a column."""
+        """Its time in a column."""
         return self.times.get(part, 0) / self.time_ns if self.time_ns else 0.0
 
     @property
@@ -65,7 +65,7 @@ class CommandView:
 
 @dataclass
 class TestView:
-    """One test: a value for each whole iteration, of a transfer for each one that counts."""
+    """One test: a value for each complete iteration; in a transfer for each one that counts."""
 
     name: str
     elapsed: list[int] = field(default_factory=list)

@@ -27,7 +27,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def _plain(batch: Any) -> Any:
-    """Texts instead of dictionaries, which CSV does not know, without what would be obeyed."""
+    """Texts instead of dictionaries, which CSV does not have, without control characters."""
     columns = [
         c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in batch.columns
     ]
@@ -71,7 +71,7 @@ def _tables(run: Run, trace: Trace | None, folder: Folder, form: str) -> list[Pa
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes into a folder that is new or empty, and prints what it wrote; 4 where in doubt."""
+    """Writes into a folder that is new or empty, and prints the files; 4 if the run is in doubt."""
     it = Run.open(find(args.run))
     trace = of_run(it)
     folder = Folder(args.output)

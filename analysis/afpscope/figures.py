@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The pictures of the report. Each takes data and gives a figure; nothing is saved here.
+"""The figures of the report. Each function takes data and returns a figure; saves nothing.
 
-Colours are those of Okabe and Ito, which differ also for readers with impaired colour vision; the
-name of each stands beside it.
+Colours are those of Okabe and Ito, which can be distinguished with impaired colour vision; the
+name of each is beside it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .words import Words
 
 COLOURS = ("#0072B2", "#56B4E9", "#999999", "#D55E00", "#E69F00", "#CC79A7", "#882255",
            "#009E73", "#F0E442", "#000000")  # fmt: skip
-# A part of the time has its colour in every figure; what is inside cnid_dbd has its likeness's.
+# A part of the time has the same colour in every figure, also the similar part inside cnid_dbd.
 _PART_COLOURS = dict(zip(PARTS, COLOURS, strict=False))
 _ALIKE = {"cpu": "user", "sync": "disk", "io": "calls", "idle": "net", "unknown": "other"}
 WIDTH = 7.6
@@ -51,7 +51,7 @@ _STYLES = ("-", "--", "-.", ":")
 _INSTALLED = {font.name for font in mpl.font_manager.fontManager.ttflist}
 _FALLBACK = [name for name in _JAPANESE if name in _INSTALLED]
 _STYLE = {
-    # Characters are looked for in each family in turn; only those that are there may be named.
+    # Characters are looked up in each family in turn; only installed families may be named.
     "font.family": ["DejaVu Sans", *_FALLBACK, "sans-serif"],
     "font.size": 10,
     "svg.fonttype": "none",
@@ -74,7 +74,7 @@ def figure(height: float) -> tuple[Any, Any]:
 
 
 def save(made: Any, to: Any, form: str, salt: str) -> bool:
-    """Writes a figure; False where a font lacks characters (an SVG takes the reader's fonts)."""
+    """Writes a figure; False if the font lacks characters (an SVG uses the reader's fonts)."""
     more: dict[str, Any] = {"metadata": {"Date": None}} if form == "svg" else {"dpi": 160}
     with (
         warnings.catch_warnings(record=True) as caught,
@@ -86,7 +86,7 @@ def save(made: Any, to: Any, form: str, salt: str) -> bool:
 
 
 def svg(made: Any, salt: str) -> str:
-    """The figure for a page, without a ground. `salt` keeps its ids apart from other figures'."""
+    """The figure for a page, without background. `salt` makes its ids unique in the page."""
     out = io.StringIO()
     for ground in (made.patch, *(ax.patch for ax in made.axes)):
         ground.set_visible(False)
@@ -108,7 +108,7 @@ def _cumulative(histogram: Histogram) -> tuple[list[float], list[float]]:
 
 
 def _time_axis(axis: Any) -> None:
-    """Units at the ticks; where there is room for less than two decades also at 2 and 5."""
+    """Units at the ticks; for less than two decades also at 2 and 5."""
     bottom, top = sorted(axis.get_view_interval())
     if top < bottom * 100:
         axis.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 5)))
@@ -141,11 +141,11 @@ def latency(test: TestView, w: Words) -> Any:
     return made
 
 
-Row = tuple[str, dict[str, float], str]  # a name, µs by part, what stands behind the bar
+Row = tuple[str, dict[str, float], str]  # a name, µs by part, the text after the bar
 
 
 def _stacked(rows: list[Row], keys: list[str], names: list[str], label: str) -> Any:
-    """Bars cut into parts. `keys` are those of the parts, `names` what the legend calls them."""
+    """Stacked bars. `keys` are those of the parts, `names` their names in the legend."""
     columns = 3
     made, ax = figure(0.9 + 0.34 * len(rows) + 0.24 * (-(-len(keys) // columns)))
     with mpl.rc_context(_STYLE):
@@ -174,8 +174,8 @@ def _stacked(rows: list[Row], keys: list[str], names: list[str], label: str) -> 
 
 def _totals(commands: list[CommandView], spent: str, keys: tuple[str, ...], prefix: str,
             of_ns: int | None, w: Words) -> Any | None:  # fmt: skip
-    """The total of each command cut into `keys` of its `spent`, the longest first. Behind a bar:
-    its share of `of_ns`, where that is known, and how many requests of which mean time make it."""
+    """The total of each command, divided into `keys` of its `spent`, the longest first. After a
+    bar: its share of `of_ns`, if that is known, number of requests and mean time."""
     rows: list[Row] = []
     for c in sorted(commands, key=lambda c: -sum(getattr(c, spent).values())):
         parts = {key: getattr(c, spent).get(key, 0) / 1000 for key in keys}
@@ -192,12 +192,12 @@ def _totals(commands: list[CommandView], spent: str, keys: tuple[str, ...], pref
 
 
 def where(commands: list[CommandView], served_ns: int, w: Words) -> Any | None:
-    """All time that each command took of the server's, by what it was spent on."""
+    """The server's time for each command, by what it was spent on."""
     return _totals(commands, "times", PARTS, "p", served_ns, w)
 
 
 def inside(commands: list[CommandView], w: Words) -> Any | None:
-    """What cnid_dbd did meanwhile; None where no command waited for it."""
+    """What cnid_dbd did meanwhile; None if no command waited for it."""
     return _totals(commands, "inside", INSIDE, "i", None, w)
 
 

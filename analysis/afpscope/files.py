@@ -2,8 +2,8 @@
 """Files in places where other users may write, too: as user/base/file.h of the C program.
 
 A symbolic link in a path that the user named is followed when it belongs to root or to this
-user; one of anybody else could lead root's output anywhere, and is refused. A folder is held by
-its descriptor, whatever becomes of its path meanwhile. Files are written whole or not at all.
+user; a link of another user could lead root's output anywhere, and is refused. A folder is held
+by its descriptor, even if its path changes meanwhile. Files are written whole or not at all.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ def _error(number: int) -> OSError:
 
 
 class _Walk:
-    """Goes along a path part by part; of `at` the caller takes care.
+    """Walks along a path part by part; the caller closes `at`.
 
-    `found` is what the path names where that is no folder, -1 where there is nothing.
+    `found` is what the path names if that is not a folder, -1 if it does not exist.
     """
 
     def __init__(self, path: Path, make: bool = False) -> None:
-        if not hasattr(os, "O_PATH"):  # not Linux: as the system goes along it
+        if not hasattr(os, "O_PATH"):  # not Linux: the system resolves the path
             path = path.resolve()
         self._path, self._make, self._links = path, make, 0
         self._rest = [*reversed(path.parts)]
@@ -88,8 +88,8 @@ class _Walk:
         self.at, self.is_folder = fd, True
 
     def _follow(self, link: int) -> int:
-        """-1: what the link says is in front of the rest now. One in /proc has no words for a
-        pipe: then the descriptor of what it leads to."""
+        """-1: the link's target is in front of the rest now. The text of a link in /proc may not be
+        a path (a pipe): then returns a descriptor of the target."""
         try:
             st, target = os.fstat(link), os.readlink("", dir_fd=link)
         finally:
@@ -116,7 +116,7 @@ def _failure(path: Path, e: OSError) -> Failure:
 
 @contextmanager
 def _whole(folder: int, name: str, path: Path) -> Iterator[BinaryIO]:
-    """What is written takes the place of `name` when all is done, else nothing changes."""
+    """Replaces `name` when all was written; on an error nothing changes."""
     aside = f".{name}.{os.getpid()}"
     try:
         out = os.fdopen(os.open(aside, _CREATE, 0o666, dir_fd=folder), "wb")
@@ -136,7 +136,7 @@ def _whole(folder: int, name: str, path: Path) -> Iterator[BinaryIO]:
 
 
 def _through(walk: _Walk) -> int:
-    """What was found, open for writing."""
+    """Opens what was found for writing."""
     try:
         return os.open(f"/dev/fd/{walk.found}", os.O_WRONLY | os.O_NOCTTY)
     except FileNotFoundError:  # without /proc
@@ -145,7 +145,7 @@ def _through(walk: _Walk) -> int:
 
 @contextmanager
 def written(path: Path) -> Iterator[BinaryIO]:
-    """The file that the user named, to be written to. A pipe or a device is `path` itself."""
+    """The file that the user named, for writing. A pipe or a device is written to directly."""
     try:
         walk = _Walk(path)
     except OSError as e:
@@ -167,7 +167,7 @@ def written(path: Path) -> Iterator[BinaryIO]:
 
 
 class Folder:
-    """A folder that files are written into. It is made where it is missing."""
+    """A folder into which files are written. It is made if it is missing."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -192,7 +192,7 @@ class Folder:
 
     @contextmanager
     def written(self, name: str) -> Iterator[BinaryIO]:
-        """A file in it; what had that name, also a link, is replaced."""
+        """A file in it; replaces whatever has that name, even a link."""
         with _whole(self._fd, name, self.path / name) as out:
             yield out
         self._made.append(name)
@@ -205,11 +205,11 @@ class Folder:
 
 
 def opened(path: Path) -> BinaryIO:
-    """A file to be read. Failure for a pipe or a device, which might never end."""
+    """Opens a file for reading. Failure for a pipe or a device, which might never end."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as e:
-        if e.errno != errno.ENXIO:  # a terminal or a socket that is not there
+        if e.errno != errno.ENXIO:  # a terminal or a socket that does not exist
             raise
         raise Failure(f"{path} is not a regular file") from None
     if stat.S_ISREG(os.fstat(fd).st_mode):

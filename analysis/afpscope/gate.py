@@ -23,18 +23,18 @@ from .run import Run, find
 from .stats import Margins
 
 FORMAT = "afpscope counts 2"
-# Settings in which the runs that are judged may differ from those accepted: what is to be judged
-# is a new server, perhaps on a new machine. It is a notice.
+# Settings in which judged runs may differ from the accepted ones, with a notice: the point is to
+# judge a new server, perhaps on a new machine.
 _MAY_DIFFER = ("environment.", "server.machine", "server.afpd.congestion", "rungs.storage.")
-# Counts of accepted runs that are so far apart per request are not of the same work.
+# Accepted runs whose counts per request differ by this much have not done the same work.
 _APART = 1.0
-# More findings than these are led by what lies behind them.
+# With more findings than this their causes come first.
 CAUSES_FROM = 3
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is not as accepted."""
+    """One count or time that is not as accepted."""
 
     test: str
     command: str
@@ -79,7 +79,7 @@ def _settings(run: Run) -> dict[str, str]:
 
 
 def _strangers(runs: Sequence[Run]) -> list[str]:
-    """What the accepted runs differ in, though they should have done the same work."""
+    """In what the accepted runs differ, though they should have done the same work."""
     found = compare.unlike([_settings(r) for r in runs])
     out = [f"{key}: " + " against ".join(map(repr, of[:3])) for key, of in found.items()]
     first, *others = runs
@@ -128,7 +128,7 @@ def _write(path: Path, runs: Sequence[Run], force: bool) -> str:
 
 
 def read(path: Path) -> Accepted:
-    """The file. Failure where it is none."""
+    """Reads the file. Failure if it is not a counts file."""
     node = load(path)
     if node.get("format") is None or node.get_text("format") != FORMAT:
         raise Failure(f"{path} is not a counts file ({FORMAT}): --accept writes one")
@@ -158,7 +158,7 @@ def _wanted(band: Band) -> str:
 
 
 def check(accepted: Accepted, runs: Sequence[Run], force: bool) -> None:
-    """Failure where the runs did other work than the accepted; what else differs is a notice."""
+    """Failure if the runs did other work than the accepted ones; a notice for other differences."""
     for run in runs:
         found = compare.unlike([accepted.settings, _settings(run)])
         texts = {k: f"{k}: accepted {of[0]!r}, {run.name}: {of[1]!r}" for k, of in found.items()}
@@ -175,7 +175,7 @@ def check(accepted: Accepted, runs: Sequence[Run], force: bool) -> None:
 def judge(
     accepted: Accepted, observed: Observed, strict: bool
 ) -> tuple[list[Finding], list[Finding], int]:
-    """What is not as accepted, the worst of all iterations once; strays; the number of rows."""
+    """Findings, each with its worst iteration; strays; the number of rows."""
     if not observed:
         raise Failure("these runs have no counts of requests: nothing to compare with the file")
     tests = {key[0] for key in observed}
@@ -202,13 +202,13 @@ def judge(
 
 
 def not_run(accepted: Accepted, observed: Observed) -> list[str]:
-    """Tests of the file that are in none of the runs."""
+    """Tests of the file that no run has."""
     missing = {key[0] for key in accepted.bands} - {key[0] for key in observed}
     return sorted(missing, key=lambda test: counts.order((test,)))
 
 
 def _per(known: dict[Key, Band], observed: Observed, key: Key) -> int:
-    """The requests that a difference is told by: those of the runs; of none those accepted."""
+    """The requests for a difference per request: those of the runs; if none, the accepted ones."""
     of = (key[0], key[1], "requests", "", "")
     seen = max(observed.get(of, [0]))
     return max(1, seen or (known[of].high if of in known else 1))
@@ -226,7 +226,7 @@ def _finding(key: Key, band: Band, off: list[int], of: int, requests: int) -> Fi
 
 
 def judge_times(a: list[Run], b: list[Run], limit: float) -> tuple[list[Finding], list[str], int]:
-    """Rows shown to be slower by more than `limit`; those where that is open; how many rows."""
+    """Rows shown to be slower by more than `limit`; undecided ones; the number of rows."""
     if not design.in_turn(a, b):
         raise wrong_use("times are judged only on pairs made in turn: make them with afpscope ab")
     compare.check(a, b, False)
@@ -267,7 +267,7 @@ def _line(f: Finding) -> str:
 
 
 def _causes(findings: Sequence[Finding]) -> list[str]:
-    """What lies behind the findings, where these are many."""
+    """The causes of the findings, if there are many."""
     found = causes.of(f.by for f in findings if f.by)
     return [cause.text for cause in found] if len(findings) > CAUSES_FROM else []
 
@@ -341,7 +341,7 @@ def _accept(args: argparse.Namespace, runs: list[Run]) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """0: as accepted; 3: not; 4: it cannot be told."""
+    """0: as accepted; 3: not; 4: undecided."""
     runs = [Run.open(find(name)) for name in args.runs]
     after = [Run.open(find(name)) for name in args.after or ()]
     compare.distinct([*runs, *after])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The log-linear histogram of user/base/hist.h, as a run holds it.
+"""The log-linear histogram of user/base/hist.h, as in a run.
 
 Below 2^bits each value has a bucket; above, each octave is cut into 2^bits equal ones.
 """
@@ -22,7 +22,7 @@ def low(index: int, bits: int) -> int:
 
 
 def middle(index: int, bits: int) -> int:
-    """What a value of a bucket is taken for."""
+    """The representative value of a bucket."""
     first = low(index, bits)
     return first + (low(index + 1, bits) - first) // 2
 
@@ -47,7 +47,7 @@ class Histogram:
         return sum(count for _, count in self.buckets)
 
     def _bucket(self, q: float) -> int | None:
-        """The bucket of the value of nearest rank; None where there is nothing."""
+        """The bucket of the value of nearest rank; None if empty."""
         total = self.n
         if not total:
             return None
@@ -60,12 +60,12 @@ class Histogram:
         return None
 
     def quantile(self, q: float) -> int | None:
-        """Nearest rank, as the middle of its bucket; None where there is nothing."""
+        """Nearest rank, as the middle of its bucket; None if empty."""
         index = self._bucket(q)
         return None if index is None else middle(index, self.bits)
 
     def quantile_within(self, q: float) -> tuple[int, int] | None:
-        """The least and the greatest value that the one of nearest rank may be."""
+        """Lower and upper limit of the value of nearest rank."""
         index = self._bucket(q)
         return None if index is None else (low(index, self.bits), low(index + 1, self.bits) - 1)
 
@@ -91,9 +91,9 @@ class Histogram:
     def bulk_mean(self, share: float, exact_sum: int) -> float:
         """The mean without the `share` smallest and the `share` largest values; 0 of none.
 
-        By the middles of buckets. By how much these miss `exact_sum`, the sum of all values, is
-        shared out by the squares of the buckets' widths, as what errors without a common cause
-        add up to is: so nearly all of it falls on a few large values where there are any.
+        By the middles of buckets. Their difference to `exact_sum`, the sum of all values, is
+        distributed by the squares of the buckets' widths, as independent errors add up: so nearly
+        all of it falls on a few large values, if there are any.
         """
         n = self.n
         cut = share * n

@@ -60,14 +60,14 @@ def _trust(run: Run) -> list[str]:
 
 
 def _remark(p: Phase) -> str:
-    """What must be known of a row's figures: those of a transfer are of all that count together."""
+    """Remarks on a row's figures: those of a transfer are sums over the iterations that count."""
     of = [f"sum of {len(p.transfer.counting)} transfers"] if p.transfer else []
     of += [] if p.complete else ["broke off"]
     return f"  ({', '.join(of)})" if of else ""
 
 
 def _recorded(p: Phase) -> str:
-    """What only watched is no test: what the server answered, and with how many errors."""
+    """A recording: what the server answered, and with how many errors."""
     answered = None if p.requests is None else sum(a.requests or 0 for a in p.requests)
     errors = None if p.requests is None else sum(a.figures["errors"] or 0 for a in p.requests)
     m = p.metrics
@@ -172,7 +172,7 @@ def _json(run: Run, trace: Trace | None, notices: list[str]) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """0: to be trusted; 4: there is a doubt, which is in the text."""
+    """0: can be trusted; 4: there is a doubt, which is in the text."""
     it = Run.open(find(args.run))
     trace, notices = _trace(it)
     if args.json:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Where each field of a packet's header and of its records lies, from the metadata."""
+"""The position of each field of a packet's header and of its records, from the metadata."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RECORD_MAX = 1 << 16
 
 @dataclass(frozen=True)
 class Field:
-    """A field at `offset` bytes; `length` > 0: an array of so many."""
+    """A field at `offset` bytes; `length` > 0: an array of that length."""
 
     name: str
     offset: int
@@ -28,7 +28,7 @@ class Layout:
     """The packets of one stream: the header in `head`, records of `dtype` from `start` on.
 
     `dtype.itemsize` is the distance from one record to the next; the last of a packet may
-    end `tail` bytes earlier. `labels`: of the fields that are enums.
+    end `tail` bytes earlier. `labels`: for fields that are enums.
     """
 
     name: str
@@ -53,7 +53,7 @@ def _align(of: Type) -> int:
 
 
 def _place(of: Type, at: int, name: str, out: list[Field]) -> int:
-    """Puts the fields of a type that begins at bit `at` in `out`; returns where it ends."""
+    """Adds the fields of a type that begins at bit `at` to `out`; returns where it ends."""
     at = _up(at, _align(of))
     if len(out) > FIELDS_MAX or at > RECORD_MAX * 8:
         raise Failure("metadata: a record is too large")
@@ -99,7 +99,7 @@ def _struct(block: Block, key: str) -> Struct:
 
 
 def _clock(meta: Metadata) -> dict[str, int]:
-    """The numbers of the one clock (freq, offset, offset_s)."""
+    """The numbers of the only clock (freq, offset, offset_s)."""
     values = meta.clocks[0].values if len(meta.clocks) == 1 else {}
     return {key: value for key, value in values.items() if isinstance(value, int)}
 
@@ -120,7 +120,7 @@ def _event(meta: Metadata, number: int) -> Block:
 
 
 def layout(meta: Metadata, number: int) -> Layout:
-    """The layout of stream `number`. Failure where its records are not all of one size."""
+    """The layout of stream `number`. Failure if its records are not all of the same size."""
     stream, event = meta.streams[number], _event(meta, number)
     head: list[Field] = []
     at = _place(_struct(meta.trace, "packet.header"), 0, "", head)

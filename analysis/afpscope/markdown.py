@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Results as Markdown, and as GitHub's workflows take them. Nothing in a name is obeyed."""
+"""Results as Markdown, and for GitHub's workflows. Names are escaped."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 
 from . import show
 
-# What Markdown obeys; GitHub also takes @name for somebody to be notified, and #1 for an issue.
+# Characters special to Markdown; GitHub also notifies @name, and links #1 to an issue.
 _ACTIVE = re.compile(r"([\\`*_{}\[\]()#+!|~$-])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"}
 SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
 def escape(text: str) -> str:
-    """The text as it is, on one line."""
+    """The text escaped, on one line."""
     plain = "".join(_ENTITIES.get(c, c) for c in show.plain(text))
     return re.sub(r"&\\#", "&#", _ACTIVE.sub(r"\\\1", plain))
 
@@ -36,7 +36,7 @@ def annotation(level: str, title: str, text: str) -> str:
 
 
 def add_to_summary(text: str) -> None:
-    """Appends to the summary of the workflow's step, where there is one."""
+    """Appends to the summary of the workflow's step, if there is one."""
     if place := os.environ.get(SUMMARY):
         with Path(place).open("a", encoding="utf-8") as file:
             file.write(text + "\n")

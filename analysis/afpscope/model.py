@@ -103,11 +103,11 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A client's connection that was watched. user is None: nobody has logged in on it."""
+    """A client's connection that was watched. user is None: no login was seen."""
 
     user: str | None
     address: str | None
-    volume: str | None  # "vol1, vol2 +1", or the folder it worked in
+    volume: str | None  # "vol1, vol2 +1", or its working directory
     requests: int
     busy_ns: int
     bytes_in: int
@@ -192,7 +192,7 @@ def _transfer(node: Node) -> Transfer:
 
 
 def _volumes(node: Node) -> str | None:
-    """Before netatalk's volumes were named it was one folder, `volume`."""
+    """Older runs have one folder, `volume`."""
     names, more = node.get("volumes"), node.get_int("volumes_more")
     if names is None:
         return node.get_text("volume")

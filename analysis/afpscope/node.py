@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A value of a JSON file together with where it stands.
+"""A value of a JSON file together with its place in the file.
 
 Every access states the type it expects, so that a damaged file gives one line that
 names the place, and never a wrong number or a traceback.
@@ -79,7 +79,7 @@ class Node:
         return Node(self.value[key], f"{self.where}.{key}")
 
     def get(self, key: str) -> Node | None:
-        """The member, or None where it is null or not there."""
+        """The member, or None if it is null or missing."""
         self._is(isinstance(self.value, dict), "an object")
         value = self.value.get(key)
         return None if value is None else Node(value, f"{self.where}.{key}")
@@ -106,7 +106,7 @@ class Node:
 
 
 def _unicode(text: str, where: str) -> str:
-    """The text. Failure where it holds half a character, which nothing can write."""
+    """The text. Failure if it has a lone surrogate, which cannot be written."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -2,9 +2,9 @@
 """A run in the trace-event format, which Perfetto's viewer opens.
 
 A process of the viewer is a process of the server, most of them sessions; its tracks are its
-requests, each part of their time, and each thread's calls. Where in a request a part's time
-lay is not recorded: its slice begins with the request and is as long as the sum. The slices
-of one track never overlap, which the viewer would not draw.
+requests, each part of their time, and each thread's calls. It is not recorded where in a
+request a part's time was: its slice begins with the request and is as long as the sum. The
+slices of one track never overlap, as the viewer would not draw that.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .run import Run
 from .trace import Stream, Trace
 
 PARTS = ("own", "calls", "runq", "disk", "cnid", "lock", "log", "net", "other")
-# Tracks that are no process and no thread: above any id of these (PID_MAX_LIMIT of Linux is 2^22).
+# Ids of tracks that are no process or thread: above any of those (PID_MAX_LIMIT of Linux is 2^22).
 _CLIENT, _PHASES, _REQUESTS = 5_000_000, 5_000_001, 5_000_002
 Event = dict[str, Any]
 
@@ -34,7 +34,7 @@ def _name(kind: str, name: str, pid: int, tid: int = 0) -> Event:
 
 
 def _track(name: str, pid: int, number: int) -> Iterator[Event]:
-    """One of ours in a process of the server, above its threads."""
+    """A track of ours in a process of the server, above its threads."""
     tid = _REQUESTS + number
     yield _name("thread", name, pid, tid)
     yield {"ph": "M", "name": "thread_sort_index", "pid": pid, "tid": tid,
@@ -91,7 +91,7 @@ def _calls(stream: Stream) -> Iterator[Event]:
 
 
 def _client(stream: Stream) -> Iterator[Event]:
-    """Requests that were under way together are on tracks of their own."""
+    """Requests in flight at the same time are on different tracks."""
     yield _name("process", "client", _CLIENT)
     ends: list[int] = []
     for r in _rows(stream):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""This program as a process: its standard streams, and a ^C before it has begun."""
+"""This program as a process: its standard streams, and a ^C while it starts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .errors import INTERRUPTED
 
-# How the package is called as a program: python3 -m afpscope, or afpscope-COMMAND.
+# Names by which the package is run: python3 -m afpscope, or afpscope-COMMAND.
 _PROGRAM = ("-m", "afpscope-")
 
 
@@ -20,7 +20,7 @@ def _leave(_number: int, _frame: object) -> None:
 
 
 def leave_on_interrupt() -> None:
-    """A ^C while a program's modules are loaded ends it: there is nothing yet to clean up."""
+    """Lets a ^C end the program while its modules are loaded: there is nothing to clean up."""
     if not Path(sys.argv[0] if sys.argv else "").name.startswith(_PROGRAM):
         return
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -36,7 +36,7 @@ def raise_on_interrupt() -> None:
 def hold_streams() -> None:
     """Opens the standard streams that were closed: the next file would take their number.
 
-    Printing to such an output fails, as it was meant; messages have nowhere to go.
+    Printing to such an output fails, as intended; messages are lost.
     """
     for fd in range(3):
         try:
@@ -50,11 +50,11 @@ def hold_streams() -> None:
 
 
 def result_error() -> OSError | None:
-    """Why standard output does not take what was printed; then it takes nothing more."""
+    """Why what was printed could not be written; afterwards nothing more is written."""
     try:
         sys.stdout.flush()
     except OSError as e:
-        # The interpreter flushes once more at its end, and would say so again.
+        # The interpreter flushes again at its end, and would repeat the error.
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return e

@@ -23,8 +23,8 @@ from .run import Run, find
 from .trace import Trace, of_run
 
 ROWS_MAX = 200
-# Both sides of each request: by the client's port and the DSI id, carried on where its 16 bits
-# wrap (it falls, or rises, by more than half), so that no clock need be shared.
+# Both sides of each request, matched by the client's port and the DSI id, which is continued when
+# its 16 bits wrap (it falls, or rises, by more than half), so that no common clock is needed.
 _UNWRAP = """
 select *, dsi_id + 65536 * sum(case when step < -32768 then 1 when step > 32768 then -1 else 0 end)
     over (partition by {conn} order by t, dsi_id rows unbounded preceding) as id
@@ -41,10 +41,10 @@ select coalesce(own.port, server.port) as port, coalesce(own.dsi_id, server.dsi_
     cast(own.last_ns as bigint) - cast(server.time_ns as bigint) as between_ns
 from own full join server on own.port = server.port and own.id = server.id
 """
-# The name that came last with a request's id, before it was answered, is its. Where its record was
-# lost that would be the name of a request long past, with the same id: so not one that came before
-# the request which had the id before was answered, nor before as many requests as a connection can
-# have under way. Then the name is not known.
+# A request's name is the last one with its id before it was answered. If its record was lost, that
+# would be the name of an older request with the same id: so names are ignored that came before the
+# previous request with this id was answered, or before as many requests as a connection can have
+# in flight. Then the name is not known.
 NAMED = """
 create view named as
 with bounded as (
@@ -81,7 +81,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def _meant(db: Any, sql: str | None) -> set[str]:
-    """Names of the tables in a query; none where it has an error, which running it tells."""
+    """Names of the tables in a query; none if it has an error, which running it will report."""
     try:
         return {str(name).lower() for name in db.get_table_names(sql or "")}
     except duckdb.Error:
@@ -89,7 +89,7 @@ def _meant(db: Any, sql: str | None) -> set[str]:
 
 
 def connect(run: Run, saved: Trace | None, sql: str | None) -> tuple[Any, list[str]]:
-    """A connection with the tables that `sql` may mean, and the names of all there are."""
+    """A connection with the tables that `sql` may use, and the names of all tables."""
     db = duckdb.connect(":memory:", config={"python_enable_replacements": "false"})
     made = tables.of_run(run)
     for name, table in made.items():
@@ -117,7 +117,7 @@ def connect(run: Run, saved: Trace | None, sql: str | None) -> tuple[Any, list[s
         text, more = ("x.text", _TEXTS) if with_texts else ("null::text", "")
         db.execute(NAMED.format(text=text, texts=more, under_way=UNDER_WAY))
         names.append("named")
-    # DuckDB would put what memory does not hold into ./.tmp, and let queries into that folder.
+    # DuckDB would write to ./.tmp what does not fit in memory, and let queries read that folder.
     for setting in ("temp_directory = ''", "enable_external_access = false",
                     "lock_configuration = true"):  # fmt: skip
         db.execute(f"set {setting}")
@@ -125,7 +125,7 @@ def connect(run: Run, saved: Trace | None, sql: str | None) -> tuple[Any, list[s
 
 
 def _execute(db: Any, sql: str) -> Any:
-    """The answer. DuckDB looks seldom for a signal, so this thread waits for one."""
+    """The answer. DuckDB rarely checks for signals, so this thread waits for one."""
     with ThreadPoolExecutor(1) as pool:
         try:
             return pool.submit(db.execute, sql).result()
@@ -146,7 +146,7 @@ def _plain(value: Any) -> Any:
 
 
 def _csv(row: Sequence[Any]) -> list[Any]:
-    """Also of numbers, which csv turns into text itself."""
+    """Also for numbers, which csv converts to text itself."""
     return [
         v if v is None or isinstance(v, bool | int | float) else show.plain(str(v)) for v in row
     ]
@@ -189,7 +189,7 @@ def _catalogue(db: Any, names: list[str]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the answer; 4 where the run is in doubt."""
+    """Prints the answer; 4 if the run is in doubt."""
     it = Run.open(find(args.run))
     saved = of_run(it)
     db, names = connect(it, saved, args.sql)

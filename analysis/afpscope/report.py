@@ -20,8 +20,8 @@ from .words import LANGUAGES, Words
 
 TEMPLATE = "report.html"
 SESSIONS = 20  # shown; run.json has all
-DRAWN = 0.005  # of all time: commands with less are in the table only
-DISTRIBUTIONS = 3  # figures; more are folded away
+DRAWN = 0.005  # of all time: commands with less are only in the table
+DISTRIBUTIONS = 3  # figures shown; more are collapsed
 FORMATS = ("svg", "png", "pdf")
 
 
@@ -59,10 +59,10 @@ class Page:
 
 
 class Painter:
-    """Makes pictures, and keeps the figures where they are wanted as files."""
+    """Makes pictures, and keeps the figures if they are wanted as files."""
 
     def __init__(self, folder: Path | None, language: str) -> None:
-        """The figures' own words are English where no font here has the language's."""
+        """The words in figures: English if no font here has the language's characters."""
         self.folder = Folder(folder) if folder else None
         self.w, self.fonts = Words(language), True
         plain = language == "ja" and not figures.japanese()
@@ -90,7 +90,7 @@ def _longest_call(command: CommandView, w: Words) -> list[str]:
 
 
 def _busiest(d: Digest, w: Words) -> list[str]:
-    """Who kept the server busy, where several had logged in."""
+    """Who kept the server busy, if several users had logged in."""
     users = [s for s in d.sessions if s.user]
     if len(users) < 2 or not d.busy_ns:
         return []
@@ -133,7 +133,7 @@ def _transfers(d: Digest, w: Words) -> list[str]:
 
 
 def _verdict(d: Digest, damaged: bool, w: Words) -> list[str]:
-    """The run in sentences, what matters most first. `damaged`: its trace is."""
+    """The run in sentences, the most important first. `damaged`: its trace is damaged."""
     run = d.run
     out = [w.say("doubt", text=text) for text in run.doubts]
     if damaged:
@@ -182,7 +182,7 @@ def _title(run: Run, w: Words) -> str:
 
 
 def _throughput(d: Digest, w: Words, labels: Words) -> tuple[str, Any]:
-    """Caption and figure: by size where any work has several, else by iteration."""
+    """Caption and figure: by size if a work has several, else by iteration."""
     works = [t.work for _, t in d.transfers]
     if len(set(works)) < len(works):
         return w["sizes_note"], figures.by_size([t for _, t in d.transfers], labels)
@@ -226,7 +226,7 @@ def _page(run: Run, painter: Painter, prefix: str) -> Page:
 
 
 def _shown(value: Any) -> Any:
-    """What stands in braces in the template; what is markup already (figures) is ours."""
+    """The values for the template; figures are markup already, made by us."""
     return show.page(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
@@ -247,7 +247,7 @@ def render(pages: list[Page], w: Words) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes the page and prints its name; 4 where a run is in doubt."""
+    """Writes the page and prints its name; 4 if a run is in doubt."""
     painter = Painter(args.figures, args.lang)
     runs = [Run.open(find(name)) for name in args.runs]
     pages = [_page(one, painter, f"{i}-" if len(runs) > 1 else "") for i, one in enumerate(runs, 1)]

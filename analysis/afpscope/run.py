@@ -16,11 +16,11 @@ from .node import Node, load
 
 SCHEMAS = (1, 2)
 RUN_FILE = "run.json"
-# In the notes of the server: the process that all sessions descend from, and when it was started.
+# Key of the server's note with the process that all sessions descend from, and its start.
 START = "afpd.start"
-# What `ab` leaves beside its runs.
+# The file that `ab` writes beside its runs.
 AB_FILE = "ab.json"
-# What rungs.trace ends with, and the streams that its numbers are of.
+# The end of rungs.trace, and the streams of its numbers.
 _COUNTED = ("requests", "calls", "waits", "client")
 _WRITTEN = re.compile(
     r": (\d{1,18}) requests, (\d{1,18}) calls, (\d{1,18}) waits, "
@@ -70,7 +70,7 @@ class Run:
 
     @property
     def written(self) -> dict[str, int]:
-        """Records of the trace by stream, as the run says; empty where it says nothing."""
+        """Records of the trace by stream, as noted in the run; empty if not noted."""
         found = _WRITTEN.search(self.rungs.get("trace", ""))
         return dict(zip(_COUNTED, map(int, found.groups()), strict=True)) if found else {}
 
@@ -82,18 +82,18 @@ class Run:
     def start(self) -> str | None:
         """Which start of the server was measured: two runs of one start have the same text.
 
-        From the run itself, else from what `ab` noted; None where neither knows.
+        From the run itself, else from `ab`'s note; None if it is in neither.
         """
         return self.server.get(START) or (_noted_start(self.folder) if self.folder else None)
 
     @property
     def local(self) -> str | None:
-        """The folder that was measured instead of a server; None where it was a server."""
+        """The folder that was measured instead of a server; None for a server."""
         return self.options.get("directory", "") if self.options.get("mode") == "local" else None
 
     @cached_property
     def doubts(self) -> tuple[str, ...]:
-        """Why the run is not to be trusted as it is; empty where it is."""
+        """Why the run is not to be trusted; empty if it can be."""
         out = [] if self.complete else ["the run broke off: it is not complete"]
         out += [f"lost: {n:,} x {what}" for what, n in self.losses if n]
         out += [
@@ -105,7 +105,7 @@ class Run:
 
     @property
     def whole_phases(self) -> list[Phase]:
-        """The phases that numbers may be taken from."""
+        """The phases from which numbers may be taken."""
         return [p for p in self.phases if p.complete]
 
     @staticmethod
@@ -164,7 +164,7 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
 
 
 def _noted_start(folder: Path) -> str | None:
-    """What the file of `ab`, in the folder above, says of the server's start."""
+    """The server's start according to `ab`'s file in the folder above."""
     file = folder.resolve().parent / AB_FILE
     if not file.is_file():
         return None
@@ -175,7 +175,7 @@ def _noted_start(folder: Path) -> str | None:
 
 
 def runs_folder() -> Path:
-    """Where runs are kept that were given no place."""
+    """Where runs are kept by default."""
     own = os.environ.get("AFPSCOPE_RUNS")
     if own:
         return Path(own)
@@ -187,7 +187,7 @@ def _saved(base: Path) -> list[Path]:
     try:
         return sorted(p for p in base.iterdir() if p.is_dir() and not p.is_symlink())
     except PermissionError:
-        raise  # not: there are none
+        raise  # not the same as no runs
     except OSError:
         return []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Text for people: times, tables, notices. No colours, no width to know."""
+"""Text output: times, tables, notices. No colours, independent of the terminal's width."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 
 from .errors import OK, UNTRUSTED
 
-# What a terminal or a page would obey instead of showing it, first and last: control characters,
-# those that turn the direction of a line or cannot be seen, halves of a character. The same as in
-# user/base/text.c.
+# Ranges of characters that a terminal or a page would interpret instead of showing: control
+# characters, those that change the direction of a line or are invisible, surrogates. The same as
+# in user/base/text.c.
 _UNSEEN = (
     (0x0, 0x1F), (0x7F, 0x9F), (0x61C, 0x61C), (0x200E, 0x200F), (0x2028, 0x202E),
     (0x2060, 0x206F), (0xD800, 0xDFFF), (0xFEFF, 0xFEFF), (0xFFF9, 0xFFFB), (0xE0000, 0xE007F),
@@ -19,12 +19,12 @@ _UNSEEN = (
 _INSTEAD = "\N{REPLACEMENT CHARACTER}"
 _PLAIN = {code: _INSTEAD for first, last in _UNSEEN for code in range(first, last + 1)}
 _PAGE = {code: text for code, text in _PLAIN.items() if chr(code) not in "\t\n"}
-# The same for a library that knows regular expressions of RE2 only, and whole characters.
+# The same for a library with RE2's regular expressions and without surrogates.
 UNSEEN_RE2 = "[{}]".format("".join(f"\\x{{{a:x}}}-\\x{{{b:x}}}" for a, b in _UNSEEN if a != 0xD800))
 
 
 def plain(text: str) -> str:
-    """A line without anything that would be obeyed instead of shown: U+FFFD stands for it."""
+    """A line with U+FFFD in place of characters that would be interpreted instead of shown."""
     return text.translate(_PLAIN)
 
 
@@ -34,13 +34,13 @@ def page(text: str) -> str:
 
 
 def notice(text: str) -> None:
-    """Something the reader must know, on standard error. Where that is broken, nothing is said."""
+    """A message on standard error. Nothing if that cannot be written."""
     with contextlib.suppress(OSError):
         print(f"afpscope: {plain(text)}", file=sys.stderr)
 
 
 def doubts(command: str, texts: Iterable[str]) -> int:
-    """Tells each; the exit code of a command that was done on such data."""
+    """Prints each; the exit code of a command that used such data."""
     told = list(texts)
     for text in told:
         notice(f"{command}: {text}")
@@ -62,7 +62,7 @@ def time(ns: float | None) -> str:
 def about(ns: float | None, bits: int, max_ns: float | None = None) -> str:
     """A time known to within a bucket: two digits, one where an octave has 2^3 buckets or less.
 
-    Where these are more than the longest time, which is known exactly: that.
+    If that would be more than the longest time, which is known exactly: the longest time.
     """
     if not ns:
         return "n/a"
@@ -77,7 +77,7 @@ def about(ns: float | None, bits: int, max_ns: float | None = None) -> str:
 
 
 def count(n: float | None) -> str:
-    """With thousands apart; a fraction only where there is one."""
+    """With separated thousands; a fraction only if it has one."""
     if n is None:
         return "n/a"
     return f"{n:,.0f}" if n == int(n) else f"{n:,.2f}"
@@ -92,7 +92,7 @@ def size(n: float) -> str:
 
 
 def short(text: str, length: int = 44) -> str:
-    """So much of a title as a column has room for."""
+    """As much of a title as fits a column."""
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 

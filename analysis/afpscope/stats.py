@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Whether two groups of times differ. Never more certain than their number allows.
+"""Whether two groups of times differ, with no more certainty than their number allows.
 
-A value is that of one run: what is measured again within a run shares that run's luck. Groups that
+A value is that of one run: repeated measurements within a run share its conditions. Groups that
 were measured in turn are compared in blocks: only values of the same block, of nearly the same
-time, are held against each other (the Mann-Whitney test in strata, van Elteren's with equal
-weights), so that what comes and goes while the blocks are measured is no noise.
+time, are compared (the Mann-Whitney test in strata, van Elteren's with equal weights), so that
+slow changes of the machine are no noise.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from scipy import stats
 FASTER, SLOWER = "faster", "slower"
 SAME, NONE_SHOWN = "same", "no difference shown"
 UNCLEAR, TOO_FEW = "differs, cause unclear", "not enough runs"
-# Chance that one row or more of a comparison without any difference says it has one; and that
-# one or more says "same" where it is not.
+# The probability that at least one row of a comparison without any difference is reported as
+# different; and that at least one is wrongly reported as "same".
 ALPHA = 0.01
 LEVEL = 0.95
 _EXACT_MAX = 40
-# Differences of logarithms that are less apart than this are equal.
+# Differences of logarithms are equal if they differ by less than this.
 _ROUNDING = 1e-9
 
-# The values of A and of B that may be held against each other.
+# The values of A and of B that may be compared with each other.
 Block = tuple[Sequence[float], Sequence[float]]
 Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Margins:
-    """What the difference of B from A is tested against; all of them shares, 0.05 is 5 %.
+    """The limits against which the difference of B from A is tested, as shares: 0.05 is 5 %.
 
-    `least`: a difference up to it, either way, is none. `doubt`: what something other than the
-    server may have made of it: only a larger one is the server's; None: nothing else can.
+    `least`: a difference up to it, either way, does not count. `doubt`: up to it a difference may
+    have another cause than the server; None: there is no other cause.
     """
 
     least: float = 0.0
@@ -50,10 +50,10 @@ class Margins:
 class Test:
     """B against A. `change` and its interval at LEVEL are relative: 0.1 is 10 % longer.
 
-    None where there are too few values, `change` where a side has none. `p`: of a difference no
-    larger than `least`; `p_sure`: no larger than `least` and `doubt`; `p_same`: of one as large as
-    `least` or larger, None where "same" cannot be said; `least_p` the smallest `p` that so many
-    values can give. All are of this row alone.
+    None if there are too few values, `change` if a side has none. `p`: for a difference no larger
+    than `least`; `p_sure`: no larger than `least` and `doubt`; `p_same`: for one as large as
+    `least` or larger, None if "same" cannot be shown; `least_p`: the smallest `p` that so many
+    values can give. All of them for this row alone.
     """
 
     n_a: int
@@ -83,7 +83,7 @@ def _u_counts(n: int, m: int) -> tuple[int, ...]:
 
 
 def _u_chances(n: int, m: int) -> Array:
-    """The chance of each U if there is no difference; exact up to _EXACT_MAX, then normal."""
+    """The probability of each U if there is no difference; exact up to _EXACT_MAX, then normal."""
     if max(n, m) <= _EXACT_MAX:
         total = math.comb(n + m, n)
         return np.array([count / total for count in _u_counts(n, m)])
@@ -93,7 +93,7 @@ def _u_chances(n: int, m: int) -> Array:
 
 @lru_cache(maxsize=64)
 def _below(sizes: tuple[tuple[int, int], ...]) -> Array:
-    """The chance of each sum of the blocks' U, or a smaller one."""
+    """The probability of each sum of the blocks' U, or a smaller one."""
     chances = np.ones(1)
     for n, m in sizes:
         chances = np.convolve(chances, _u_chances(n, m))
@@ -101,19 +101,19 @@ def _below(sizes: tuple[tuple[int, int], ...]) -> Array:
 
 
 def least_p(sizes: Sequence[tuple[int, int]]) -> float:
-    """The smallest p that blocks of so many values of A and of B can give."""
+    """The smallest p that blocks with these numbers of values of A and of B can give."""
     return min(1.0, 2.0 / math.prod(math.comb(n + m, n) for n, m in sizes))
 
 
 def _p_larger(differences: Array, below: Array, margin: float) -> float:
-    """The chance of these where the true difference is no larger than `margin`, either way."""
+    """The probability of these if the true difference is no larger than `margin`, either way."""
     margin += _ROUNDING
     most = max(np.count_nonzero(differences > margin), np.count_nonzero(differences < -margin))
     return min(1.0, 2 * float(below[len(differences) - most]))
 
 
 def _p_same(differences: Array, below: Array, margin: float) -> float:
-    """The chance of these where the true difference is `margin` or more: two one-sided tests."""
+    """The probability of these if the true difference is `margin` or more: two one-sided tests."""
     margin -= _ROUNDING
     least = min(np.count_nonzero(differences > -margin), np.count_nonzero(differences < margin))
     return min(1.0, float(below[len(differences) - least]))
@@ -122,10 +122,10 @@ def _p_same(differences: Array, below: Array, margin: float) -> float:
 def compare(blocks: Sequence[Block], margins: Margins = Margins(), blur: float = 0.0) -> Test:
     """Hodges-Lehmann and Mann-Whitney on the logarithms; values of 0 or less are left out.
 
-    Equal values count for no difference. `blur`: by so much the logarithms of two values may
-    miss how far apart they are (quantiles are known to a bucket of a histogram): every margin
-    grows by it, that of "same" shrinks. Margins are alike for A against B and B against A:
-    5 % are 1.05 times as long, or as short.
+    Equal values count for no difference. `blur`: the error of the difference of two logarithms
+    (quantiles are known to a bucket of a histogram): every margin grows by it, that of "same"
+    shrinks. Margins are symmetric for A against B and B against A: 5 % are 1.05 times as long,
+    or as short.
     """
     logs = [[np.log([v for v in side if v > 0]) for side in block] for block in blocks]
     x, y = (np.concatenate([np.empty(0), *(block[i] for block in logs)]) for i in (0, 1))
@@ -139,7 +139,7 @@ def compare(blocks: Sequence[Block], margins: Margins = Margins(), blur: float =
     if min(len(x), len(y)) < 2 or change is None:
         return Test(*head, None, None, None, None, None, smallest)
     below = _below(sizes)
-    # The k-th difference from each end bounds the interval; 0: none does.
+    # The k-th difference from each end bounds the interval; 0: no interval.
     k = int(np.searchsorted(below, (1 - LEVEL) / 2, side="right"))
     low = float(np.expm1(differences[k - 1] - blur)) if k else None
     high = float(np.expm1(differences[-k] + blur)) if k else None
@@ -153,7 +153,7 @@ def compare(blocks: Sequence[Block], margins: Margins = Margins(), blur: float =
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """The p values corrected for their number, in their order."""
+    """The p values corrected for their number, in the same order."""
     out = [1.0] * len(ps)
     worst = 0.0
     for i, at in enumerate(sorted(range(len(ps)), key=lambda at: ps[at])):
@@ -163,10 +163,10 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def verdicts(tests: Sequence[Test]) -> list[str]:
-    """The word for each row.
+    """The verdict for each row.
 
-    A row whose number of values could not give a significant result even if all were apart
-    has not enough runs, and does not count among the others.
+    A row with so few values that no result could be significant has "not enough runs", and is
+    left out of the correction.
     """
     rows = sum(t.p is not None for t in tests)
     able = [i for i, t in enumerate(tests) if t.p is not None and t.least_p * rows <= ALPHA]

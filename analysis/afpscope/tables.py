@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A run as tables: one for each stream of the trace, and those drawn from run.json.
+"""A run as tables: one for each stream of the trace, and those made from run.json.
 
 docs/analysis.md lists tables and columns. Fields that are enums become texts.
 """
@@ -117,7 +117,7 @@ _OF_RUN = {
 
 
 def of_run(run: Run) -> dict[str, Any]:
-    """The tables that run.json gives, as Arrow tables."""
+    """The tables of run.json, as Arrow tables."""
     out: dict[str, Any] = {}
     for name, make in _OF_RUN.items():
         rows, schema = make(run)
@@ -129,7 +129,7 @@ def of_run(run: Run) -> dict[str, Any]:
 
 
 def _dictionary(labels: dict[int, str], values: Any) -> Any:
-    """The texts of an enum's values; one without a text is `?VALUE`."""
+    """The texts of an enum's values; `?VALUE` for one without a text."""
     found, codes = np.unique(values, return_inverse=True)
     if len(found) > 1 << 16:
         raise Failure("an enum has more than 65,536 different values: the trace is damaged")
@@ -146,7 +146,7 @@ def _lookup(labels: dict[int, str], dtype: Any) -> Any | None:
 
 
 def _columns(stream: Stream) -> list[str]:
-    """The fields, without what only fills a record."""
+    """The fields, without padding."""
     return [name for name in stream.columns if not re.fullmatch(r"pad\d*", name)]
 
 
@@ -155,7 +155,7 @@ def _is_address(stream: Stream, name: str) -> bool:
 
 
 def _address(family: int, raw: bytes) -> str | None:
-    """As text; families as of Linux (bpf/records.h). None: a Unix socket's."""
+    """As text; address families of Linux (bpf/records.h). None: a Unix socket's."""
     if family == 2:
         return str(IPv4Address(raw[:4]))
     return str(IPv6Address(raw[:16])) if family == 10 else None
@@ -209,5 +209,5 @@ def batches(stream: Stream) -> Iterator[Any]:
 
 
 def of_stream(stream: Stream) -> Any:
-    """A whole stream as an Arrow table: takes memory for all its records."""
+    """A whole stream as an Arrow table: needs memory for all its records."""
     return pa.Table.from_batches(batches(stream), schema(stream)).unify_dictionaries()

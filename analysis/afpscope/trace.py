@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Reads the trace of a run: every packet is checked before a record of it is used.
 
-A stream that cannot be read is left out, a packet that is damaged or torn likewise; each
-such thing is a notice. The files are mapped, records are views into them, so that memory
-is bounded by what the caller keeps, not by the trace.
+A stream that cannot be read is left out, and so is a packet that is damaged or torn; each of
+these is a notice. The files are mapped, records are views into them, so that memory is limited
+by what the caller keeps, not by the trace.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ MAGIC = 0xC1FC1FC1
 STREAMS_MAX = 64
 NOTICES_MAX = 5
 BLOCK_RECORDS = 1 << 19
-# Magic numbers that are looked at to find out what the packets of a file are.
+# How many magic numbers are checked to find the stream and packet size of a file.
 _SEARCHED = 64
 
 Array = npt.NDArray[Any]
 _TABLE = re.compile(r"[a-z_][a-z0-9_]{0,62}\Z")
-# In the header, where the writer has them: CRC-32 of the packet with this field as 0.
+# In the header, if the writer adds it: CRC-32 of the packet with this field as 0.
 CRC = "crc32"
-# The last line of the metadata, where the writer has it: CRC-32 of all before it.
+# The last line of the metadata, if the writer adds it: CRC-32 of all before it.
 _META_CRC = re.compile(rb"/\* crc32 ([0-9a-f]{8}) \*/\n?\Z")
 
 
@@ -47,7 +47,7 @@ class Stream:
     """The records of one file, in its order.
 
     `counts[i]` records are in packet `packets[i]`, the number of a packet in the file.
-    `discarded`: what the recorder had to leave out; `lost_packets`: missing in the sequence.
+    `discarded`: records that the recorder lost; `lost_packets`: missing in the sequence.
     """
 
     name: str
@@ -95,20 +95,20 @@ class Stream:
         return np.concatenate(parts) if parts else empty
 
     def labels(self, name: str) -> dict[int, str]:
-        """The texts of a field that is an enum; empty where it is none."""
+        """The texts of a field that is an enum; empty for other fields."""
         return self.layout.labels.get(name, {})
 
 
 @dataclass(frozen=True)
 class Trace:
-    """The streams of a trace by name, and what is to be said about it."""
+    """The streams of a trace by name, and notices about it."""
 
     streams: dict[str, Stream]
     notices: tuple[str, ...]
 
     @staticmethod
     def open(folder: Path) -> Trace:
-        """Failure where the metadata cannot be read, or no stream can."""
+        """Failure if the metadata cannot be read, or no stream can."""
         meta = _metadata(folder / "metadata")
         layouts = _layouts(meta)
         streams: dict[str, Stream] = {}
@@ -174,9 +174,9 @@ def _map(path: Path) -> tuple[mmap.mmap | None, int]:
 
 
 def _places(one: Layout, data: mmap.mmap) -> Iterator[int]:
-    """Where a packet may begin: at the first byte, and wherever the magic number stands.
+    """Where a packet may begin: at the first byte, and wherever the magic number is found.
 
-    So that damage in one header hides no packet behind it.
+    So that a damaged header does not hide the packets after it.
     """
     yield 0
     names = one.head.names or ()
@@ -194,7 +194,7 @@ def _places(one: Layout, data: mmap.mmap) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class _Shape:
-    """What the packets of a file are by their headers; `first`: where the first such begins."""
+    """Stream and packet size of a file by the headers; `first`: where the first packet begins."""
 
     number: int
     layout: Layout
@@ -203,7 +203,7 @@ class _Shape:
 
 
 def _headers(one: Layout, number: int, meta: tsdl.Metadata, data: mmap.mmap) -> Iterator[_Shape]:
-    """What each header of this stream says of the packets, of the first that are found."""
+    """Stream and packet size in each of the first headers found."""
     names = one.head.names or ()
     wanted = meta.trace.values.get("uuid")
     for at in _places(one, data):
@@ -224,13 +224,13 @@ def _headers(one: Layout, number: int, meta: tsdl.Metadata, data: mmap.mmap) -> 
 def _choose(
     path: Path, meta: tsdl.Metadata, layouts: dict[int, Layout | Failure], data: mmap.mmap
 ) -> _Shape:
-    """What most headers say: one that is damaged hides nothing behind it."""
+    """What most headers say, so that a damaged one does not matter."""
     votes: dict[tuple[int, int], list[_Shape]] = {}
     for number, one in layouts.items():
         for shape in _headers(one, number, meta, data) if isinstance(one, Layout) else ():
             votes.setdefault((number, shape.packet_bytes), []).append(shape)
     if votes:
-        # Where as many say one thing as another: what the file is called, and not the first.
+        # In a tie prefer the file's name to the first header.
         return max(
             votes.values(), key=lambda v: (len(v), v[0].layout.name == path.name, v[-1].first > 0)
         )[0]
@@ -240,7 +240,7 @@ def _choose(
 
 
 def _packet_bytes(head: Array, names: tuple[str, ...]) -> int:
-    """How long packets are by this header; 0 where that is no whole number of bytes."""
+    """The packet length in this header; 0 if it is not a whole number of bytes."""
     for needed in ("packet_size", "content_size"):
         if needed not in names:
             raise Failure(f"its packets have no {needed}: not supported")
@@ -261,7 +261,7 @@ def _none(path: Path, one: Layout, notices: list[str]) -> Stream:
 
 
 def _empty(path: Path, layouts: dict[int, Layout | Failure], why: str) -> Stream:
-    """A stream without a whole packet: known by the file's name alone."""
+    """A stream without a whole packet: known only by the file's name."""
     for one in layouts.values():
         if isinstance(one, Layout) and one.name == path.name:
             return _none(path, one, [f"{path.name}: {why}"] if why else [])
@@ -324,7 +324,7 @@ def _packets(path: Path, data: mmap.mmap, shape: _Shape, whole: int, notices: li
 def _bad_packets(
     head: Array, names: tuple[str, ...], shape: _Shape
 ) -> tuple[dict[int, str], Array]:
-    """Packets whose header cannot be right, and how many records each has."""
+    """Packets with an impossible header, and how many records each has."""
     one, packet_bytes = shape.layout, shape.packet_bytes
     stride, first = one.dtype.itemsize, head[shape.first // packet_bytes]
     content = head["content_size"].astype(np.uint64)
@@ -377,7 +377,7 @@ def _check_times(
     counts: Array,
     bad: dict[int, str],
 ) -> None:
-    """Every record's time lies within its packet's."""
+    """Checks that every record's time is within its packet's."""
     time = next((n for n in ("timestamp", "t") if n in (one.dtype.names or ())), None)
     if time is None or not {"timestamp_begin", "timestamp_end"} <= set(names):
         return
@@ -391,7 +391,7 @@ def _check_times(
 
 
 def _check_order(head: Array, names: tuple[str, ...], bad: dict[int, str]) -> None:
-    """Each packet's number is larger than those before it: no record comes twice."""
+    """Checks that each packet's number is larger than those before it: no record comes twice."""
     if "packet_seq_num" not in names:
         return
     last = -1
@@ -407,7 +407,7 @@ def _check_order(head: Array, names: tuple[str, ...], bad: dict[int, str]) -> No
 def _sequence(
     path: Path, head: Array, names: tuple[str, ...], good: Array, notices: list[str]
 ) -> int:
-    """How many packets are missing in the sequence of those that are used."""
+    """Counts the packets missing in the sequence of those that are used."""
     if "packet_seq_num" not in names or not len(good):
         return 0
     numbers = [int(n) for n in head["packet_seq_num"][good]]
@@ -435,7 +435,7 @@ def _discarded(
 
 
 def of_run(run: Run) -> Trace | None:
-    """The run's trace, held against what run.json says of it; None where it has none."""
+    """The run's trace, compared with what run.json says of it; None if it has none."""
     if not run.trace:
         return None
     trace, notices = Trace.open(run.trace), []

@@ -58,7 +58,7 @@ Type = Integer | Array | Struct
 
 @dataclass
 class Block:
-    """trace, stream, event, clock, env: what is assigned in it, by dotted key."""
+    """trace, stream, event, clock, env: their assignments, by dotted key."""
 
     values: dict[str, str | int] = field(default_factory=dict)
     types: dict[str, Type] = field(default_factory=dict)
@@ -169,7 +169,7 @@ class _Parser:
         return made
 
     def by_name(self) -> Type:
-        """The longest row of words that names a type: "unsigned long"."""
+        """The longest sequence of words that names a type: "unsigned long"."""
         start = self.at
         while self.kind() == "word" and self.at - start < WORDS_MAX:
             self.next()
@@ -361,7 +361,7 @@ class _Parser:
 
 
 def parse(text: str) -> Metadata:
-    """What `text` declares. Failure, with the line, where it is not what we read."""
+    """What `text` declares. Failure, with the line, if it is not supported."""
     if len(text) > TEXT_MAX:
         raise Failure(f"metadata: longer than {TEXT_MAX} characters")
     parser = _Parser(text)

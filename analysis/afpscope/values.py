@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The times of a run that can be compared: one value for each of its rows.
+"""The times of a run that can be compared: one value for each row.
 
-A run is one value: its iterations share its luck, and what a run gives is their median.
+A run is one value, the median of its iterations, as these share the run's conditions.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from .run import Run
 
 ELAPSED, MEAN = "time", "mean"
 TAIL = "p99"
-# Share of a command's requests, at either end, that are left out of its mean: in a few requests
-# it is the machine that took its time, not the server.
+# Share of a command's requests, at either end, that are left out of its mean: the time of the few
+# slowest is the machine's, not the server's.
 TRIM = 0.05
-# Requests that a quantile must have beyond it.
+# Requests that must be beyond a quantile.
 _BEYOND = 10
 _RECORDED = {"p50": 0.5, "p95": 0.95, TAIL: 0.99}
 
@@ -37,7 +37,7 @@ class Row:
 
     @property
     def label(self) -> str:
-        """What the row is, within its test."""
+        """The name of the row within its test."""
         if not self.command:
             return "(test)"
         return self.command if self.figure == MEAN else f"{self.command} {self.figure}"
@@ -45,14 +45,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Value:
-    """In ns. `blur`: by so much, in logarithms, it may miss the exact value, both ways together."""
+    """In ns. `blur`: its possible error in logarithms, both directions together."""
 
     ns: float
     blur: float = 0.0
 
 
 def _quantile(histogram: Histogram, q: float) -> Value | None:
-    """None of so few requests that chance decides which one it is."""
+    """None with so few requests that its value is chance."""
     ends = histogram.quantile_within(q) if histogram.n * (1 - q) >= _BEYOND else None
     if not ends or ends[0] < 1:
         return None
@@ -61,7 +61,7 @@ def _quantile(histogram: Histogram, q: float) -> Value | None:
 
 
 def _client(run: Run) -> dict[Row, Value]:
-    """As the client saw it: of a test the whole, of a command the mean but its ends, and p99."""
+    """As the client saw it: the whole test; of a command the trimmed mean and p99."""
     sets: dict[Row, list[float]] = defaultdict(list)
     merged: dict[Row, list[Histogram]] = defaultdict(list)
     for p in run.whole_phases:
@@ -85,7 +85,7 @@ def _client(run: Run) -> dict[Row, Value]:
 
 
 def _recorded(phases: Iterable[Phase]) -> dict[Row, Value]:
-    """What each AFP command took inside the server, whoever asked for it."""
+    """What each AFP command took inside the server, for all clients."""
     time: dict[str, int] = defaultdict(int)
     number: dict[str, int] = defaultdict(int)
     merged: dict[str, list[Histogram]] = defaultdict(list)
@@ -107,5 +107,5 @@ def _recorded(phases: Iterable[Phase]) -> dict[Row, Value]:
 
 
 def of_run(run: Run) -> dict[Row, Value]:
-    """All that a run has, in its order."""
+    """All values of a run, in its order."""
     return _recorded(run.whole_phases) if run.command == "record" else _client(run)
