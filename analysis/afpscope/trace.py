@@ -292,7 +292,9 @@ def _packets(path: Path, data: mmap.mmap, shape: _Shape, whole: int, notices: li
     one, packet_bytes = shape.layout, shape.packet_bytes
     head = np.ndarray((whole,), one.head, data, 0, (packet_bytes,))
     names = one.head.names or ()
-    bad, counts = _bad_packets(head, names, shape)
+    # The header that named the shape may be that of a torn last packet.
+    first = np.ndarray((1,), one.head, data, shape.first)[0]
+    bad, counts = _bad_packets(head, names, shape, first)
     crc = CRC in names
     if crc:
         _check_crc(data, head, one, packet_bytes, bad)
@@ -322,11 +324,11 @@ def _packets(path: Path, data: mmap.mmap, shape: _Shape, whole: int, notices: li
 
 
 def _bad_packets(
-    head: Array, names: tuple[str, ...], shape: _Shape
+    head: Array, names: tuple[str, ...], shape: _Shape, first: Any
 ) -> tuple[dict[int, str], Array]:
     """Packets with an impossible header, and how many records each has."""
     one, packet_bytes = shape.layout, shape.packet_bytes
-    stride, first = one.dtype.itemsize, head[shape.first // packet_bytes]
+    stride = one.dtype.itemsize
     content = head["content_size"].astype(np.uint64)
     used = (content // np.uint64(8)).astype(np.int64) - one.start
     counts = np.where(used > 0, (used + one.tail) // stride, 0)

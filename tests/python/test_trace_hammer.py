@@ -21,6 +21,7 @@ import tracegen
 from afpscope import Failure, Trace
 
 SECONDS = float(os.environ.get("AFPSCOPE_HAMMER", "3"))
+KNOWN = (838761883,)  # the only sound header is that of a torn packet
 PACKET = 2048
 # One damaged trace must not take longer; the largest is some 100 kB.
 SLOW = 5.0
@@ -130,8 +131,9 @@ def test_hammer(tmp_path: Path) -> None:
         for name, stream in Trace.open(whole).streams.items()
     }
     end, n, refused = time.monotonic() + SECONDS, 0, 0
-    while time.monotonic() < end:
-        one = seed + n
+    # Those that once broke it come first.
+    while n < len(KNOWN) or time.monotonic() < end:
+        one = KNOWN[n] if n < len(KNOWN) else seed + n
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(whole, folder)
         honest, n, begin = hurt(random.Random(one), folder), n + 1, time.monotonic()
