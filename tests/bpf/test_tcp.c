@@ -46,10 +46,9 @@ enum seen { ALL_RIGHT, NO_WATCH, RIGHTS_KEPT, WRONG_RUNG, NO_LOOK, WRONG_BYTES, 
 
 static enum seen look_at(struct watch *w, const struct watch_opts *o, int client)
 {
-	static const char *const name[] = { [WATCH_BPF] = "bpf",
-					    [WATCH_PERF] = "perf",
-					    [WATCH_PROC] = "proc",
-					    [WATCH_OFF] = NULL };
+	static const char *const name[] = {
+		[WATCH_BPF] = "bpf", [WATCH_PROC] = "proc", [WATCH_OFF] = NULL
+	};
 	const char *rung = watch_rung(w), *want = name[o->mode];
 	struct run_tcp tcp = {};
 
@@ -101,9 +100,6 @@ static void check(enum loopback_kind kind, enum watch_mode mode)
 	kill(server, SIGKILL);
 	waitpid(server, NULL, 0);
 	loopback_end(&l);
-	/* A kernel that cannot count by perf says so itself in another test. */
-	if (mode == WATCH_PERF && WIFEXITED(status) && WEXITSTATUS(status) == NO_WATCH)
-		skip();
 	assert_int_equal(status, ALL_RIGHT);
 }
 
@@ -112,12 +108,6 @@ static void the_bpf_rung_sees_the_server_s_end(void **state)
 	(void)state;
 	check(LOOPBACK_V4, WATCH_BPF);
 	check(LOOPBACK_MAPPED, WATCH_BPF);
-}
-
-static void the_perf_rung_sees_the_server_s_end(void **state)
-{
-	(void)state;
-	check(LOOPBACK_V4, WATCH_PERF);
 }
 
 static void the_proc_rung_sees_the_server_s_end(void **state)
@@ -158,7 +148,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_bpf_rung_sees_the_server_s_end),
-		cmocka_unit_test(the_perf_rung_sees_the_server_s_end),
 		cmocka_unit_test(the_proc_rung_sees_the_server_s_end),
 		cmocka_unit_test(an_unwanted_watch_sees_nothing),
 		cmocka_unit_test(without_a_connection_here_nothing_is_seen),

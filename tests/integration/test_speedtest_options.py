@@ -43,12 +43,6 @@ from speeding import (
 
 KINDS = ("dbd", "old")
 ONCE = ("-n", "1", "-W", "0", "--no-null")
-# tracefs, which is not mounted everywhere, for what follows only.
-MOUNT = "mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing"
-WITH_TRACEFS = (
-    *("unshare", "-m", "--propagation", "private"),
-    *("sh", "-c", f'{MOUNT}; exec "$@"', "sh"),
-)
 
 
 @pytest.fixture(params=KINDS)
@@ -387,10 +381,6 @@ def test_watch(scope: Scope, dbd: Server) -> None:
     phase = only(measure(scope, dbd, *args, "--watch=bpf")).phase
     assert phase["afpd_calls"] > 0
     assert phase["afpd_wchar"] >= 2 * 64 * KIB
-    line = [*WITH_TRACEFS, *command(scope, dbd, *args, "--watch=perf")]
-    done = scope.execute(line, save=True).expect(OK)
-    assert done.run
-    assert done.run.phases[0]["afpd_calls"] > 0
     done = speedtest(scope, dbd, *args, "--watch=proc", save=True).expect(OK)
     assert done.run
     assert done.run.phases[0]["afpd_wchar"] >= 2 * 64 * KIB

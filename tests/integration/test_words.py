@@ -91,7 +91,7 @@ def test_arguments_are_completed(complete: Complete, tmp_path: Path) -> None:
     assert complete("lantest", "--table", "") == tables
     assert complete("lantest", "--table", "=") == tables
     assert complete("lantest", "--table", "=", "n") == {"netatalk"}
-    assert complete("--watch", "p", name="afp_speedtest") == {"perf", "proc"}
+    assert complete("--watch", "p", name="afp_speedtest") == {"proc"}
     # An argument that may be missing does not stand in a word of its own.
     assert complete("record", "--trace", "=") == {"all", "requests", "off"}
     assert complete("record", "--trace", "") == set()

@@ -214,11 +214,11 @@ static void rungs_are_a_list_by_layer_with_short_reasons(void **state)
 	}
 	run_note(&r->rungs, "storage.sync", "kprobe d (numbers only)");
 	run_note(&r->rungs, "storage.block", "off");
-	run_note(&r->rungs, "not.perf", "why not");
+	run_note(&r->rungs, "not.bpf", "why not");
 	has(r, OWN,
 	    "\nObserved by calls    bpf tp_btf (highest of the ladder) (fentry: no such thing: "
 	    "here)\n"
-	    "                     not perf: why not\n"
+	    "                     not bpf: why not\n"
 	    "            requests bytes of the client's connection\n"
 	    "            times    totals: /proc/PID/task/TID/schedstat, sampled at phase ends\n"
 	    "                     in requests: tp_btf sched_switch\n"
@@ -237,60 +237,12 @@ static void requests_are_absent_for_the_reason_of_their_rung(void **state)
 	make_record(&r);
 	r.phase[0]->ledger.has_requests = false;
 	has(&r, OWN, "inside the server: n/a\n  because   not measured\n");
-	run_note(&r.rungs, "calls", "perf");
+	run_note(&r.rungs, "calls", "/proc/PID/io");
 	has(&r, OWN, "inside the server: n/a\n  because   only the bpf rung sees this\n");
 	run_note(&r.rungs, "not.bpf", "no right to");
 	has(&r, OWN, "inside the server: n/a\n  because   no right to\n");
 	run_note(&r.rungs, "requests", "off: the kernel refuses");
 	has(&r, OWN, "inside the server: n/a\n  because   the kernel refuses\n");
-	run_fini(&r);
-}
-
-/* Counts alone */
-
-static void make_only_calls(struct run *r)
-{
-	for (size_t i = 0; i < r->n_phases; i++) {
-		struct ledger *l = &r->phase[i]->ledger;
-
-		l->only_calls = true;
-		l->has_requests = l->has_storage = false;
-		for (size_t k = 0; k < l->n_rows; k++) {
-			uint64_t calls = l->row[k].cell.calls;
-
-			l->row[k].object = AFS_OBJECT_UNKNOWN;
-			l->row[k].cell = (struct afs_cell) { .calls = calls };
-		}
-	}
-}
-
-static void calls_alone_have_no_times_and_no_objects(void **state)
-{
-	struct run *r = *state;
-
-	make_only_calls(r);
-	has(r, OWN, "\nafpd: calls per AFP command  by class, most calls first\n");
-	has(r, OWN, "\n  sum            5.88 ");
-	has(r, OWN, "\nµs in calls: n/a (only the bpf rung times calls)\n");
-	has(r, OWN, "\n  + sendfile ");
-	has_not(r, OWN, "unknown");
-	has_not(r, OWN, "µs in calls per AFP command");
-}
-
-static void a_run_that_only_watched_shows_calls_alone(void **state)
-{
-	struct run r;
-
-	(void)state;
-	make_record(&r);
-	make_only_calls(&r);
-	has(&r, OWN,
-	    "\nafpd: system calls  most calls first, waits apart\n"
-	    "  class   calls\n"
-	    "  stat   12,000\n");
-	has(&r, OWN, "\nµs in calls: n/a (only the bpf rung times calls)\n");
-	has_not(&r, OWN, "unknown");
-	has_not(&r, OWN, "0ns");
 	run_fini(&r);
 }
 
@@ -348,22 +300,6 @@ static void json_storage_has_every_field_and_null_for_the_unknown(void **state)
 	json_decref(o);
 }
 
-static void json_of_calls_alone_has_null_for_the_rest(void **state)
-{
-	static const char *const unknown[] = { "errors", "bytes", "ns", "histogram" };
-	struct run *r = *state;
-	json_t *o, *row;
-
-	make_only_calls(r);
-	o = saved(r);
-	row = json_array_get(json_object_get(ledger_of(o, 0), "rows"), 0);
-	assert_true(json_integer_value(json_object_get(row, "calls")) > 0);
-	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
-		assert_true(json_is_null(json_object_get(row, unknown[i])));
-	assert_string_equal(json_string_value(json_object_get(row, "object")), "unknown");
-	json_decref(o);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -382,10 +318,7 @@ int main(void)
 		TEST(no_line_below_is_wider_than_the_terminal),
 		TEST(rungs_are_a_list_by_layer_with_short_reasons),
 		TEST(requests_are_absent_for_the_reason_of_their_rung),
-		TEST(calls_alone_have_no_times_and_no_objects),
-		TEST(a_run_that_only_watched_shows_calls_alone),
 		TEST(json_storage_has_every_field_and_null_for_the_unknown),
-		TEST(json_of_calls_alone_has_null_for_the_rest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -297,7 +297,7 @@ static bool same(const struct ledger *a, const struct ledger *b)
 	same_rows(kind, (struct rows) { a->count, (char *)a->member },                             \
 		  (struct rows) { b->count, (char *)b->member })
 	return a->has_calls == b->has_calls && a->has_requests == b->has_requests &&
-	       a->has_storage == b->has_storage && a->only_calls == b->only_calls &&
+	       a->has_storage == b->has_storage &&
 	       !memcmp(a->has_item, b->has_item, sizeof(a->has_item)) &&
 	       SAME(&row_kind, n_rows, row) && SAME(&part_kind, n_parts, part) &&
 	       SAME(&account_kind, n_accounts, account) && SAME(&result_kind, n_results, result) &&
@@ -516,27 +516,6 @@ static void an_item_is_known_only_when_every_part_knows_it(void **state)
 	ledger_fini(&part);
 }
 
-static void what_only_calls_are_known_of_stays_so_in_sums_and_differences(void **state)
-{
-	struct ledger sum = { 0 }, a = requests(1), b = requests(2), d;
-
-	(void)state;
-	assert_int_equal(ledger_add(&sum, &a), 0);
-	assert_false(sum.only_calls);
-	a.only_calls = b.only_calls = true;
-	assert_int_equal(ledger_diff(&d, &b, &a), 0);
-	assert_true(d.has_calls && d.only_calls);
-	assert_int_equal(ledger_add(&sum, &d), 0);
-	assert_true(sum.has_calls && sum.only_calls);
-	b.only_calls = false;
-	assert_int_equal(ledger_add(&sum, &b), 0);
-	assert_true(sum.only_calls);
-	ledger_fini(&sum);
-	ledger_fini(&a);
-	ledger_fini(&b);
-	ledger_fini(&d);
-}
-
 static void sums_of_parts_pick_by_what_is_asked_for(void **state)
 {
 	struct ledger l = requests(3);
@@ -589,7 +568,6 @@ int main(void)
 		cmocka_unit_test(storage_too_is_earlier_plus_difference),
 		cmocka_unit_test(storage_that_went_backwards_is_not_measured),
 		cmocka_unit_test(an_item_is_known_only_when_every_part_knows_it),
-		cmocka_unit_test(what_only_calls_are_known_of_stays_so_in_sums_and_differences),
 		cmocka_unit_test(sums_of_parts_pick_by_what_is_asked_for),
 		cmocka_unit_test(names_outside_the_tables_are_not_read),
 	};

@@ -244,7 +244,6 @@ static bool compat_subtract(struct afs_compat *from, const struct afs_compat *wh
 int ledger_diff(struct ledger *out, const struct ledger *later, const struct ledger *earlier)
 {
 	struct ledger made = { .has_calls = later->has_calls && earlier->has_calls,
-			       .only_calls = later->only_calls,
 			       .has_requests = later->has_requests && earlier->has_requests,
 			       .has_storage = later->has_storage && earlier->has_storage,
 			       .filled = true };
@@ -305,7 +304,6 @@ int ledger_add(struct ledger *to, const struct ledger *from)
 {
 	bool fresh = is_new(to), ok;
 	struct ledger made = { .has_calls = from->has_calls && (fresh || to->has_calls),
-			       .only_calls = from->only_calls || to->only_calls,
 			       .has_requests = from->has_requests && (fresh || to->has_requests),
 			       .has_storage = from->has_storage && (fresh || to->has_storage),
 			       .filled = true };

@@ -54,7 +54,6 @@ struct ledger_storage {
 
 struct ledger {
 	bool has_calls;    /* rows were counted, not sampled */
-	bool only_calls;   /* in rows only role, class and calls were measured */
 	bool has_requests; /* parts, accounts, results were counted */
 	bool has_storage;  /* storage was counted, where an item is known */
 	bool has_item[AFS_N_STORAGE_ITEMS];

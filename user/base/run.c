@@ -481,8 +481,7 @@ void run_phase_from_ledger(struct run_phase *p)
 			continue;
 		waits = ledger_sum(l, roles[i].role, AFS_CLASS_WAIT, AFS_N_OBJECTS);
 		run_set(p, roles[i].calls, all.calls);
-		if (!l->only_calls)
-			run_set(p, roles[i].call_time, all.ns - waits.ns);
+		run_set(p, roles[i].call_time, all.ns - waits.ns);
 	}
 }
 

@@ -33,7 +33,7 @@
 #define TICK_NS  100000000u
 #define NS_PER_S 1000000000u
 
-static const char *const watch_choices[] = { "auto", "bpf", "perf", "proc", NULL };
+static const char *const watch_choices[] = { "auto", "bpf", "proc", NULL };
 
 struct record_cfg {
 	struct whom_cfg whom;

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-const char *const session_watch_choices[] = { "auto", "bpf", "perf", "proc", "off", NULL };
+const char *const session_watch_choices[] = { "auto", "bpf", "proc", "off", NULL };
 
 /* Watch: regions */
 

@@ -95,11 +95,6 @@ static bool is_little(const struct ledger_row *row, const struct afs_cell *all)
 	       (row->cell.ns < all->ns / LITTLE || !all->ns);
 }
 
-static void print_row(char out[static 64], const struct ledger *l, const struct ledger_row *row)
-{
-	print_state(out, row->class, l->only_calls ? AFS_OBJECT_NONE : row->object);
-}
-
 static int fill(struct grid *g, const struct ledger *l, unsigned int role,
 		const struct ledger_row *row, size_t n)
 {
@@ -120,7 +115,7 @@ static int fill(struct grid *g, const struct ledger *l, unsigned int role,
 		if (others && is_little(&row[i], &all))
 			continue;
 		take(&rest, &row[i].cell);
-		print_row(name, l, &row[i]);
+		print_state(name, row[i].class, row[i].object);
 		e = put_row(g, name, &row[i].cell, requests, all.ns);
 	}
 	snprintf(name, sizeof(name), "%zu others", others);
@@ -129,7 +124,7 @@ static int fill(struct grid *g, const struct ledger *l, unsigned int role,
 	if (!e)
 		e = put_row(g, "sum", &all, requests, all.ns);
 	for (; i < n && !e; i++) {
-		print_row(name, l, &row[i]);
+		print_state(name, row[i].class, row[i].object);
 		e = put_row(g, name, &row[i].cell, requests, 0);
 	}
 	return e;
@@ -137,15 +132,9 @@ static int fill(struct grid *g, const struct ledger *l, unsigned int role,
 
 static void set_columns(struct grid *g, const struct ledger *l)
 {
-	static const unsigned int timed[] = { COL_ERRORS, COL_TIME, COL_SHARE, COL_CALL, COL_MB };
-
 	for (size_t k = 0; k < N_COLS; k++)
 		g->column[k] = heads[k];
 	g->column[COL_REQUEST].off = g->column[COL_TIME].off = !l->has_requests;
-	for (size_t k = 0; k < sizeof(timed) / sizeof(timed[0]) && l->only_calls; k++)
-		g->column[timed[k]].off = true;
-	if (l->only_calls)
-		g->column[COL_STATE].head = "class";
 }
 
 static int put_role(const struct paint *p, unsigned int role)
@@ -167,8 +156,7 @@ static int put_role(const struct paint *p, unsigned int role)
 		e = fill(&g, l, role, row, n);
 	if (!e && n) {
 		paint_heading(p, view_role_name(p->view.run, role),
-			      l->only_calls ? ": system calls  most calls first, waits apart"
-					    : ": system calls  most time first, waits apart");
+			      ": system calls  most time first, waits apart");
 		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
 		grid_put(&g, p);
 	}
@@ -187,7 +175,5 @@ int paint_calls(const struct paint *p)
 	}
 	for (unsigned int role = 0; role < AFS_N_ROLES && !e; role++)
 		e = put_role(p, role);
-	if (!e && p->view.all.only_calls)
-		paint_heading(p, "µs in calls", ": n/a (" ONLY_CALLS ")");
 	return e;
 }

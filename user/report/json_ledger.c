@@ -27,7 +27,6 @@ static json_t *number_if(bool known, uint64_t v)
 
 static json_t *ledger_rows(struct json_doc *d, const struct ledger *l)
 {
-	bool full = !l->only_calls;
 	json_t *a = json_array();
 
 	for (size_t i = 0; i < l->n_rows; i++) {
@@ -38,12 +37,11 @@ static json_t *ledger_rows(struct json_doc *d, const struct ledger *l)
 		json_put(d, o, "class", json_text(ledger_class_name(row->class)));
 		json_put(d, o, "object", json_text(ledger_object_name(row->object)));
 		json_put(d, o, "calls", json_number(row->cell.calls));
-		json_put(d, o, "errors", number_if(full, row->cell.errors));
-		json_put(d, o, "bytes", number_if(full, row->cell.bytes));
-		json_put(d, o, "ns", number_if(full, row->cell.ns));
+		json_put(d, o, "errors", json_number(row->cell.errors));
+		json_put(d, o, "bytes", json_number(row->cell.bytes));
+		json_put(d, o, "ns", json_number(row->cell.ns));
 		json_put(d, o, "histogram",
-			 full ? histogram(d, AFS_HIST_BITS, row->cell.hist, AFS_HIST_BUCKETS)
-			      : json_null());
+			 histogram(d, AFS_HIST_BITS, row->cell.hist, AFS_HIST_BUCKETS));
 		json_add(d, a, o);
 	}
 	return a;

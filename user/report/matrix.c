@@ -20,7 +20,6 @@ struct matrix {
 	size_t n_items, label_width;
 	size_t gap; /* blanks not yet written, so that none end a line */
 	struct item item[AFS_N_CLASSES * AFS_N_OBJECTS];
-	bool only_calls; /* objects were not distinguished, calls not timed */
 };
 
 /* What a matrix shows of a cell. */
@@ -64,17 +63,10 @@ static bool in_compat(unsigned int class, bool writes)
 	return class == (writes ? AFS_CLASS_WRITE : AFS_CLASS_READ);
 }
 
-static size_t print_item(char out[static 64], const struct matrix *m, const struct item *it)
-{
-	return print_state(out, it->class, m->only_calls ? AFS_OBJECT_NONE : it->object);
-}
-
 /* Rows that occur in any test, the heaviest first, waits last. */
 static void matrix_init(struct matrix *m, const struct paint *p, unsigned int role, enum what what)
 {
-	*m = (struct matrix) {
-		.p = p, .role = role, .label_width = 12, .only_calls = p->view.all.only_calls
-	};
+	*m = (struct matrix) { .p = p, .role = role, .label_width = 12 };
 	for (unsigned int c = 0; c < AFS_N_CLASSES; c++) {
 		for (unsigned int o = 0; o < AFS_N_OBJECTS; o++) {
 			struct item item = { .class = (uint8_t)c, .object = (uint8_t)o };
@@ -90,7 +82,7 @@ static void matrix_init(struct matrix *m, const struct paint *p, unsigned int ro
 			}
 			if (!calls)
 				continue;
-			if (print_item(label, m, &item) > m->label_width)
+			if (print_state(label, item.class, item.object) > m->label_width)
 				m->label_width = text_columns(label);
 			m->item[m->n_items++] = item;
 		}
@@ -186,7 +178,7 @@ static void put_row(struct matrix *m, const struct item *it, size_t from, size_t
 {
 	char label[64];
 
-	print_item(label, m, it);
+	print_state(label, it->class, it->object);
 	put_label(m, label);
 	for (size_t i = from; i < from + n; i++) {
 		const struct view_test *t = &m->p->view.test[i];
@@ -242,19 +234,12 @@ int paint_roles(const struct paint *p)
 		matrix_init(m, p, role, WHAT_CALLS);
 		if (!m->n_items)
 			continue;
-		paint_heading(p, name,
-			      m->only_calls
-				  ? ": calls per AFP command  by class, most calls first"
-				  : ": calls per AFP command  class · object, most calls first");
+		paint_heading(p, name, ": calls per AFP command  class · object, most calls first");
 		put_matrix(m, WHAT_CALLS);
-		if (m->only_calls)
-			continue;
 		matrix_init(m, p, role, WHAT_TIME);
 		paint_heading(p, name, ": µs in calls per AFP command  most time first");
 		put_matrix(m, WHAT_TIME);
 	}
-	if (p->view.all.only_calls)
-		paint_heading(p, "µs in calls", ": n/a (" ONLY_CALLS ")");
 	free(m);
 	return 0;
 }
@@ -358,7 +343,7 @@ static void put_compat(struct matrix *m, size_t from, size_t n, bool writes)
 
 		if (!in_compat(m->item[k].class, writes) || !occurs(m, &m->item[k], from, n))
 			continue;
-		print_item(name, m, &m->item[k]);
+		print_state(name, m->item[k].class, m->item[k].object);
 		snprintf(label, sizeof(label), "%s %s", sign, name);
 		sign = "+";
 		put_label(m, label);

@@ -45,8 +45,6 @@ int paint_requests(const struct paint *p);
 int paint_below(const struct paint *p);
 /* One line per session. 0 or -ENOMEM. */
 int paint_sessions(const struct paint *p);
-/* The reason why times of a ledger with only_calls are n/a. */
-#define ONLY_CALLS "only the bpf rung times calls"
 /* Per role: calls and time of the whole run. 0 or -ENOMEM. */
 int paint_calls(const struct paint *p);
 /* Per role: calls and time per AFP command by class and object. 0 or -ENOMEM. */

@@ -140,7 +140,7 @@ void transfer_cost(const struct run_phase *p, struct transfer_cost *out)
 		return;
 	if (l->has_requests)
 		times(l, out);
-	out->has_files = l->has_calls && !l->only_calls;
+	out->has_files = l->has_calls;
 	if (!out->has_files)
 		return;
 	out->read = files(l, AFS_CLASS_READ, AFS_OBJECT_DATA);

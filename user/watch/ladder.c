@@ -174,24 +174,6 @@ static void try_proc(struct ladder *l)
 		    "and CAP_DAC_READ_SEARCH");
 }
 
-static void try_perf(struct ladder *l)
-{
-	void *state = NULL;
-	struct err e = {};
-	int r = rung_perf.open(&state, NULL, &e);
-	struct ladder_step *s;
-
-	if (!r)
-		rung_perf.free(state);
-	s = add(l, "calls", "perf counters", !r);
-	if (!s)
-		return;
-	s->taken = false;
-	say(s, "%s",
-	    r ? e.text
-	      : "numbers of calls by class; makes calls much slower: only with --watch=perf");
-}
-
 static void look_calls(struct ladder *l, struct found *found)
 {
 	const struct bpf_load_wish best = bpf_load_best();
@@ -204,7 +186,6 @@ static void look_calls(struct ladder *l, struct found *found)
 	try_bpf(l, &ways[best.classic], found);
 	try_bpf(l, &ways[!best.classic], found);
 	try_bpf(l, &ways[2], found);
-	try_perf(l);
 	try_proc(l);
 }
 

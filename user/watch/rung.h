@@ -35,7 +35,7 @@ struct rung {
 	void (*free)(void *state);
 };
 
-extern const struct rung rung_bpf, rung_perf, rung_proc;
+extern const struct rung rung_bpf, rung_proc;
 
 /* Like rung_bpf.open, with a choice of how to attach. */
 struct bpf_load_wish;

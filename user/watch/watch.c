@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct rung *const ladder[] = { &rung_bpf, &rung_perf, &rung_proc };
+static const struct rung *const ladder[] = { &rung_bpf, &rung_proc };
 
 #define LADDER_LEN (sizeof(ladder) / sizeof(ladder[0]))
 
@@ -82,9 +82,7 @@ static int climb(struct watch *w, enum watch_mode mode, struct err *e)
 	int r = 0;
 
 	for (size_t i = 0; i < LADDER_LEN && !w->rung; i++) {
-		if ((mode == WATCH_AUTO && ladder[i] == &rung_perf) ||
-		    (mode == WATCH_BPF && ladder[i] != &rung_bpf) ||
-		    (mode == WATCH_PERF && ladder[i] != &rung_perf) ||
+		if ((mode == WATCH_BPF && ladder[i] != &rung_bpf) ||
 		    (mode == WATCH_PROC && ladder[i] != &rung_proc))
 			continue;
 		r = try_rung(w, ladder[i], &why);
@@ -312,10 +310,8 @@ static int finish_absent(const struct watch *w, struct run *r)
 		return run_note(&r->absent, "*", "%s", w->off);
 	if (!w->t.n_cnid)
 		err = absent(r, "cnid_", "", cnid_why(w, why));
-	if (!err && w->rung == &rung_perf)
-		err = absent(r, "", "_call_time", "only the bpf rung times calls");
-	else if (!err && w->rung != &rung_bpf)
-		err = absent(r, "", "_call", "only the bpf and perf rungs count every call");
+	if (!err && w->rung != &rung_bpf)
+		err = absent(r, "", "_call", "only the bpf rung counts every call");
 	for (size_t i = 0; i < w->n && !err; i++) {
 		if (w->process[i].has_times)
 			continue;

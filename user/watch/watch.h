@@ -19,7 +19,6 @@
 enum watch_mode {
 	WATCH_AUTO, /* the highest rung that works here */
 	WATCH_BPF,  /* exact counts or an error */
-	WATCH_PERF, /* only numbers of calls by class; never chosen by WATCH_AUTO */
 	WATCH_PROC, /* /proc/PID/io and schedstat, sampled at phase ends */
 	WATCH_OFF,
 };
