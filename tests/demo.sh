@@ -26,4 +26,5 @@ AFPSCOPE_PASSWORD=secret1 taskset -c "$cpu" \
 	build/afpscope lantest -o "$out/run" "afp://bench1@127.0.0.1:$AFPD_PORT/vol1"
 build/afpscope report "$out/run" -o "$out/report.html" > "$out/log"
 echo
-echo "The same as a page, with pictures:  xdg-open $PWD/$out/report.html"
+echo "The same as a page, with pictures: $PWD/$out/report.html"
+echo "Open it in a browser (xdg-open, or copy it to where one is). The server is stopped again."
