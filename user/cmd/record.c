@@ -245,7 +245,7 @@ static void show(struct record *rec, bool last)
 	fflush(stderr);
 }
 
-/* Where no line of show() says so. Scripts may wait for this one: from now on all is counted. */
+/* Says that counting has begun where show() prints nothing. Scripts may wait for this line. */
 static void say_begun(const struct record *rec)
 {
 	if (!rec->cfg->command && !isatty(STDERR_FILENO))
