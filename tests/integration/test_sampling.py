@@ -175,7 +175,7 @@ def test_record_without_bpf(scope: Scope, dbd: Server) -> None:
         work(client, 0.1)
         sampled(running, dbd)
         (session,) = dbd.sessions()
-    # Not only a zombie: that has an account still.
+    # A zombie still has an account: wait until the process is gone.
     wait_until(lambda: not Path(f"/proc/{session}").exists(), 20, "the session to end")
     running.signal(signal.SIGINT)
     done = running.finish().expect(OK)

@@ -160,7 +160,7 @@ static bool look_at_threads(const struct bpf_rung *b, uint64_t *moves)
 	return true;
 }
 
-/* On x86 other CPUs see writes in the order in which they were made. */
+/* On x86 other CPUs see stores in program order. */
 #ifdef __x86_64__
 #define IS_ORDERED true
 #else
