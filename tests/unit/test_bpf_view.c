@@ -93,10 +93,36 @@ static void a_reading_that_meets_a_call_being_counted_is_known(void **state)
 	free(counted.stripe);
 }
 
+/* A request can be read and answered on one CPU, and sleep and wake on another. */
+static void what_one_cpu_did_for_a_request_counts_whatever_it_was(void **state)
+{
+	const size_t n = sizeof(struct afs_account) / sizeof(uint64_t);
+	struct bpf_view v = { .n_cpus = 2, .shared = &counted.shared };
+	struct ledger l = {};
+	uint64_t *other;
+
+	(void)state;
+	v.stripe = calloc(v.n_cpus, sizeof(*v.stripe));
+	assert_non_null(v.stripe);
+	v.stripe[0].account[7].begun = v.stripe[0].account[7].answered = 1;
+	other = (uint64_t *)&v.stripe[1].account[7];
+	for (size_t i = 0; i < n; i++) {
+		other[i] = 1000;
+		assert_int_equal(bpf_view_read_accounts(&v, &l), 0);
+		assert_int_equal(l.n_accounts, 1);
+		if (((uint64_t *)&l.account[0].sum)[i] < 1000)
+			fail_msg("field %zu of what the other CPU counted is missing", i);
+		ledger_fini(&l);
+		other[i] = 0;
+	}
+	free(v.stripe);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_reading_that_meets_a_call_being_counted_is_known),
+		cmocka_unit_test(what_one_cpu_did_for_a_request_counts_whatever_it_was),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -340,16 +340,17 @@ int bpf_view_read_parts(const struct bpf_view *v, struct ledger *out)
 	return 0;
 }
 
-/* Adds what one CPU did for an account. */
-static void add_account(const struct bpf_view *v, const struct afs_stripe *s, uint8_t spread,
+/* Adds what one CPU did for an account. false: nothing. */
+static bool add_account(const struct bpf_view *v, const struct afs_stripe *s, uint8_t spread,
 			struct ledger_account *to)
 {
 	const struct afs_account *sum = &s->account[to->account];
 	const struct afs_spread *from = &s->spread[spread];
+	static const struct afs_account none;
 	struct ledger_account one;
 
-	if (!sum->begun && !sum->answered)
-		return;
+	if (!memcmp(sum, &none, sizeof(none)))
+		return false;
 	one = (struct ledger_account) { .sum = *sum };
 	if (spread)
 		memcpy(one.hist, from->hist, sizeof(one.hist));
@@ -358,12 +359,14 @@ static void add_account(const struct bpf_view *v, const struct afs_stripe *s, ui
 		one.max_ns = from->max_ns;
 	}
 	ledger_account_add(to, &one);
+	return true;
 }
 
 int bpf_view_read_accounts(const struct bpf_view *v, struct ledger *out)
 {
 	uint8_t spread[AFS_ACCOUNT_BETWEEN];
 	struct ledger_account *a;
+	bool some;
 
 	account_number_named(spread);
 	out->account = calloc(AFS_ACCOUNT_BETWEEN, sizeof(*out->account));
@@ -372,10 +375,13 @@ int bpf_view_read_accounts(const struct bpf_view *v, struct ledger *out)
 	for (uint32_t i = 0; i < AFS_ACCOUNT_BETWEEN; i++) {
 		a = &out->account[out->n_accounts];
 		a->account = (uint16_t)i;
+		some = false;
 		for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
-			add_account(v, &v->stripe[cpu], spread[i], a);
+			some |= add_account(v, &v->stripe[cpu], spread[i], a);
 		if (a->sum.begun || a->sum.answered)
 			out->n_accounts++;
+		else if (some)
+			memset(a, 0, sizeof(*a)); /* the next account's place */
 	}
 	return 0;
 }
