@@ -141,8 +141,8 @@ static enum outcome check(const struct check_cfg *cfg)
 	o = r ? OUTCOME_FAILED : c->outcome;
 	if (r)
 		cmd_say("%s", e.text);
-	else if (c->none.code)
-		cmd_say("%s", c->none.text);
+	else if (c->none.code && cfg->json && !strcmp(cfg->json, "-"))
+		cmd_say("%s", c->none.text); /* the text says it otherwise */
 	fini(c);
 	return o;
 }

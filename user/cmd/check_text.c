@@ -202,8 +202,10 @@ static void put_all_hints(const struct paint *p, const struct check *c, size_t m
 		n += c->server[i].hints.n;
 	if (n)
 		paint_heading(p, "What makes figures worse", ", and what to do about it");
-	else
+	else if (c->n_servers)
 		paint_heading(p, "Nothing found that makes figures worse", "");
+	else
+		paint_heading(p, "Nothing on this machine makes figures worse", "");
 	put_hints(p, c, most);
 }
 

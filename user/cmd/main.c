@@ -108,7 +108,7 @@ static int dispatch(int argc, char **argv)
 		help(stderr);
 		return OUTCOME_USAGE;
 	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
 		help(stdout);
 		return OUTCOME_OK;
 	}
