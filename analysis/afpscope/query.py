@@ -65,6 +65,7 @@ known as (
 select known.*, {text} as text from known {texts}
 """
 UNDER_WAY = 256
+NO_TRACE = "single requests and calls are in runs made with --trace (lantest, speedtest, record)"
 _TEXTS = "left join (select name, any_value(text) as text from texts group by 1) x using (name)"
 _SIDES = {
     "requests": {"session", "port", "dsi_id", "t", "command", "time_ns"},
@@ -196,6 +197,8 @@ def run(args: argparse.Namespace) -> int:
     try:
         if args.sql is None:
             _catalogue(db, names)
+            if not saved:
+                show.notice(f"query: this run has no trace; {NO_TRACE}")
         else:
             if len(duckdb.extract_statements(args.sql)) > 1:
                 raise wrong_use("the SQL has several statements: give one")
@@ -207,7 +210,8 @@ def run(args: argparse.Namespace) -> int:
             _print(answer, args)
     except duckdb.Error as e:
         first = str(e).strip().splitlines()[0]
-        raise wrong_use(f"{first}; tables here: {', '.join(names)}") from None
+        hint = "" if saved else f"; {NO_TRACE}"
+        raise wrong_use(f"{first}; tables here: {', '.join(names)}{hint}") from None
     except UnicodeError as e:
         raise Failure(f"the answer has invalid text: {e}") from None
     return show.doubts("query", (*it.doubts, *(saved.notices if saved else ())))

@@ -22,6 +22,8 @@ START = "afpd.start"
 AB_FILE = "ab.json"
 # The end of rungs.trace, and the streams of its numbers.
 _COUNTED = ("requests", "calls", "waits", "client")
+# "allowed 1, last on 1", not "allowed 1,3, last on 1"
+_ONLY_CPU = re.compile(r"allowed (\d+)(?=$|, )")
 _WRITTEN = re.compile(
     r": (\d{1,18}) requests, (\d{1,18}) calls, (\d{1,18}) waits, "
     r"(\d{1,18}) of the client's requests,"
@@ -91,6 +93,13 @@ class Run:
         """The folder that was measured instead of a server; None for a server."""
         return self.options.get("directory", "") if self.options.get("mode") == "local" else None
 
+    @property
+    def shared_cpu(self) -> str | None:
+        """The one CPU that client and server were both allowed; None if there were others."""
+        notes = (self.environment.get("client.cpus", ""), self.server.get("afpd.cpus", ""))
+        client, server = (_ONLY_CPU.match(note) for note in notes)
+        return client[1] if client and server and client[1] == server[1] else None
+
     @cached_property
     def doubts(self) -> tuple[str, ...]:
         """Why the run is not to be trusted; empty if it can be."""
@@ -114,7 +123,15 @@ class Run:
         folder = path if path.is_dir() else path.parent if path.name == RUN_FILE else None
         file = path / RUN_FILE if path.is_dir() else path
         if path.is_dir() and not file.exists():
-            raise Failure(f"{path} has no {RUN_FILE}: not a run folder, or its run was killed")
+            inside = ", ".join(str(p) for p in _saved(path) if (p / RUN_FILE).exists())
+            raise Failure(
+                f"{path} has no {RUN_FILE}: "
+                + (
+                    f"name a run in it: {inside}"
+                    if inside
+                    else "not a run folder, or its run was killed"
+                )
+            )
         return _parse(load(file), file, folder)
 
 

@@ -52,6 +52,13 @@ def test_names(shelf: Shelf) -> None:
         assert failed.value.code == 2
 
 
+def test_a_folder_of_runs_names_them(shelf: Shelf, execute: Execute) -> None:
+    first, second = shelf.put("first"), shelf.put("second", "speedtest")
+    done = execute("report", shelf.base)
+    assert done.code == 1 and done.out == ""
+    assert f"name a run in it: {first}, {second}" in done.err
+
+
 def test_every_sample_opens(shelf: Shelf, execute: Execute) -> None:
     for name in ("lantest-1", "speedtest", "record"):
         run = Run.open(shelf.put(name, name))
@@ -306,6 +313,13 @@ def test_query(traced: Path, execute: Execute) -> None:
     for nothing in ("", ";", "-- a remark"):
         done = execute("query", traced, nothing)
         assert done.code == 2 and "no statement" in done.err
+
+
+def test_a_query_of_a_run_without_trace_says_how_to_get_one(shelf: Shelf, execute: Execute) -> None:
+    plain = shelf.put("plain")
+    assert "--trace" in execute("query", plain).err
+    done = execute("query", plain, "select * from waits")
+    assert done.code == 2 and "--trace" in done.err
 
 
 def test_addresses_are_texts() -> None:
