@@ -18,6 +18,7 @@ from .run import Run
 # The columns of a request's time, in the order in which they are drawn.
 PARTS = ("user", "calls", "runq", "disk", "cnid", "lock", "log", "net", "other", "stopped")
 INSIDE = ("cpu", "runq", "sync", "lock", "io", "stopped", "idle", "unknown")
+UNSTEADY = 0.1  # of the mean: the standard deviation of an unsteady test
 PartKey = tuple[str, str, str]
 
 
@@ -51,6 +52,11 @@ class CommandView:
     def share(self, part: str) -> float:
         """Its time in a column."""
         return self.times.get(part, 0) / self.time_ns if self.time_ns else 0.0
+
+    @property
+    def worked_ns(self) -> int:
+        """Without waiting for something to do, which a server does between requests."""
+        return sum(ns for part, ns in self.times.items() if part not in ("net", "other"))
 
     @property
     def main_part(self) -> str:
@@ -89,12 +95,18 @@ class TestView:
     def deviation_ns(self) -> float | None:
         return float(np.std(self.elapsed, ddof=1)) if len(self.elapsed) > 1 else None
 
+    @property
+    def is_unsteady(self) -> bool:
+        """As the first screen of afpscope calls it."""
+        return bool(self.deviation_ns and self.deviation_ns >= UNSTEADY * (self.mean_ns or 0))
+
 
 @dataclass(frozen=True)
 class Digest:
     run: Run
     tests: list[TestView]
     commands: list[CommandView]
+    outside: list[CommandView]  # the server's work that belongs to no request
     transfers: list[tuple[str, Transfer]]
     sessions: list[Session]  # the busiest first
 
@@ -152,13 +164,11 @@ def _add_account(view: CommandView, a: Account) -> None:
         view.server = Histogram.merge([h for h in (view.server, a.histogram) if h])
 
 
-def _commands(phases: Iterable[Phase]) -> list[CommandView]:
+def _views(accounts: Iterable[Account]) -> list[CommandView]:
     views: dict[str, CommandView] = {}
-    for p in phases:
-        for account in p.requests or ():
-            view = views.setdefault(account.name, CommandView(account.name))
-            _add_account(view, account)
-    return sorted(views.values(), key=lambda v: -v.time_ns)
+    for account in accounts:
+        _add_account(views.setdefault(account.name, CommandView(account.name)), account)
+    return sorted(views.values(), key=lambda v: (-v.time_ns, -v.worked_ns))
 
 
 def digest(run: Run) -> Digest:
@@ -170,7 +180,8 @@ def digest(run: Run) -> Digest:
     return Digest(
         run,
         list(tests.values()),
-        _commands(run.whole_phases),
+        _views(a for p in run.whole_phases for a in p.requests or ()),
+        _views(a for p in run.whole_phases for a in p.outside or ()),
         [(p.title, p.transfer) for p in run.phases if p.transfer],
         sorted(run.sessions, key=lambda s: (-s.busy_ns, -s.requests)),
     )

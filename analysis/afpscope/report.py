@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,11 @@ from .words import LANGUAGES, Words
 
 TEMPLATE = "report.html"
 SESSIONS = 20  # shown; run.json has all
+OUTSIDE_PARTS = ("user", "calls", "runq", "disk", "cnid", "log")  # of what belongs to no request
 DRAWN = 0.005  # of all time: commands with less are only in the table
 DISTRIBUTIONS = 3  # figures shown; more are collapsed
 FORMATS = ("svg", "png", "pdf")
+_JOINED = re.compile(r"^([A-Za-z]+)(\d)")
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -150,6 +153,10 @@ def _verdict(d: Digest, damaged: bool, w: Words) -> list[str]:
     if timed and not d.transfers and len(timed) > 1:
         slow = max(timed, key=lambda t: t.mean_ns or 0)
         out.append(w.say("slowest", name=slow.name, time=show.time(slow.mean_ns)))
+    if names := [t.name for t in timed if t.is_unsteady]:
+        out.append(w.say("unsteady", names=", ".join(names)))
+    if (cpu := run.shared_cpu) is not None:
+        out.append(w.say("shared_cpu", cpu=cpu))
     if not run.doubts and run.books:
         lost = sum(n for _, n in run.losses)
         key = "trusted_but" if damaged else "trusted"
@@ -176,6 +183,7 @@ def _overview(pages: list[Page]) -> Overview | None:
 def _title(run: Run, w: Words) -> str:
     """Command, what it was run on, and the name."""
     on = run.server.get("machine", run.server.get("program", ""))
+    on = _JOINED.sub(r"\1 \2", on, count=1)  # "Netatalk4.5.1", as the server calls itself
     if run.local is not None:
         on = w.say("local", folder=run.local)
     return " · ".join(text for text in (run.command, on, run.name) if text)
@@ -242,7 +250,12 @@ def render(pages: list[Page], w: Words) -> str:
     )
     environment.filters |= {"time": show.time, "count": show.count, "size": show.size}
     return environment.get_template(TEMPLATE).render(
-        pages=pages, w=w, overview=_overview(pages), n_sessions=SESSIONS, n_figures=DISTRIBUTIONS
+        pages=pages,
+        w=w,
+        overview=_overview(pages),
+        n_sessions=SESSIONS,
+        n_figures=DISTRIBUTIONS,
+        outside_parts=OUTSIDE_PARTS,
     )
 
 

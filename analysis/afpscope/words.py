@@ -79,6 +79,17 @@ _WORDS: dict[str, tuple[str, str]] = {
         "The slowest test was “{name}” with {time}.",
         "最も長いテストは「{name}」、{time}。",
     ),
+    "unsteady": (
+        "Unsteady, with a standard deviation of 10 % of the mean or more: {names}. Take more "
+        "iterations (-n) before you compare them.",
+        "ばらつきが大きい (標準偏差が平均の 10 % 以上): {names}。"
+        "比較の前に反復 (-n) を増やすこと。",
+    ),
+    "shared_cpu": (
+        "Client and server shared CPU {cpu}: times are longer than they need be, counts are not "
+        "affected.",
+        "クライアントとサーバーが CPU {cpu} を共有: 時間は長くなるが、回数には影響しない。",
+    ),
     "what": ("What", "項目"),
     "count": ("Count", "件数"),
     "losses": ("Losses", "損失"),
@@ -144,6 +155,12 @@ _WORDS: dict[str, tuple[str, str]] = {
         "サーバー内の全時間: AFP コマンド別、内訳つき、大きい順。"
         "棒の右は割合と、要求数 × 平均時間。全体の {least:.1%} 未満は表のみ。",
     ),
+    "outside": ("Outside requests", "要求以外"),
+    "outside_note": (
+        "The server's work that belongs to no request, summed over all its processes; waiting for "
+        "something to do is left out.",
+        "要求に属さないサーバーの動作 (全プロセスの合計)。仕事を待つ時間は含まない。",
+    ),
     "sessions": ("Sessions", "セッション"),
     "sessions_note": (
         "Counted since watching began. Busy: time with a request in service. Volume: by name, or "
@@ -162,7 +179,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     "requests": ("Requests", "要求"),
     "each": ("Mean", "1 回"),
     "share": ("Share", "全体比"),
-    "mostly": ("Mostly", "主因"),
+    "mostly": ("Largest part", "最大の内訳"),
     "calls": ("System calls of each AFP command", "各コマンドのシステムコール"),
     "call": ("Call", "呼出"),
     "per_request": ("per request", "要求あたり"),

@@ -256,6 +256,19 @@ def test_the_longest_bar_is_the_command_that_the_headline_names(
     assert all(length == pytest.approx(total_us[name], rel=0.01) for name, length in drawn)
 
 
+def test_work_outside_requests_is_shown(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
+    run = shelf.put("a")
+    text, _ = made(execute, tmp_path, run)
+    between = sum(
+        account.times["user"] or 0
+        for phase in Run.open(run).phases
+        for account in phase.outside or ()
+        if account.name == "between requests"
+    )
+    row = text.split("<td>between requests</td>")[1].split("</tr>")[0]
+    assert between and f"<td>{show.time(between)}</td>" in row
+
+
 def test_a_command_that_took_next_to_nothing_is_in_the_table_only(
     shelf: Shelf, tmp_path: Path, execute: Execute
 ) -> None:
@@ -291,6 +304,24 @@ def test_a_warning_stands_in_the_summary(shelf: Shelf, tmp_path: Path, execute: 
     )
     text, _ = made(execute, tmp_path, run)
     assert "the clock &lt;stood&gt; still" in text[text.index("In short") : text.index("<nav")]
+
+
+def test_what_the_first_screen_warns_of_stands_in_the_summary(
+    shelf: Shelf, tmp_path: Path, execute: Execute
+) -> None:
+    def change(value: dict[str, Any]) -> None:
+        value["environment"]["client.cpus"] = "allowed 1, last on 1"
+        value["server"]["afpd.cpus"] = "allowed 1"
+        value["findings"] = [{"text": "afpd waited for a CPU: 61% of all request time"}]
+
+    text, _ = made(execute, tmp_path, shelf.put("plain"))
+    assert "shared CPU" not in text
+    assert "Create directory tree with 1000 dirs" in text.split("Unsteady")[1].split("</p>")[0]
+    assert "Open, stat" not in text.split("Unsteady")[1].split("</p>")[0]
+    assert "Netatalk 4.5.1" in text.split("<h1")[1].split("</h1>")[0]
+    text, _ = made(execute, tmp_path, shelf.put("shared", change=change))
+    assert "<p>Client and server shared CPU 1" in text
+    assert "<p>afpd waited for a CPU: 61% of all request time.</p>" in text
 
 
 @pytest.mark.parametrize("lang", ["en", "ja"])
