@@ -174,7 +174,7 @@ static void what_spoils_the_figures_stands_above_them(void **state)
 	text = screen(r, 100, true);
 	assert_int_equal(strncmp(text, "\033[1;31mINCOMPLETE: ", 19), 0);
 	free(text);
-	has_line(r, "calls counted, 12 lost, cross-checks DISAGREE\n");
+	has_line(r, "system calls counted, 12 lost, cross-checks DISAGREE\n");
 	/* What is not known of a test that broke off is no error. */
 	r->phase[r->n_phases - 1]->complete = r->phase[N_TESTS - 1]->complete = false;
 	has_line(r, "\n  #   test                done    time  +-%  per op  calls  cnid  MB/s\n");

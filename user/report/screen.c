@@ -303,7 +303,7 @@ static void add_counted(struct screen_text *t, const struct paint *p)
 	if (all->has_requests && !strcmp(p->view.run->command, "record"))
 		screen_add(t, "%s requests, ", cell_count(ledger_answered(all)).text);
 	if (all->has_calls)
-		screen_add(t, "%s calls counted, ", cell_count(calls.calls).text);
+		screen_add(t, "%s system calls counted, ", cell_count(calls.calls).text);
 	else if (all->has_compat[AFS_ROLE_AFPD])
 		screen_add(t, "reads and writes sampled from /proc, calls not counted (%s), ",
 			   rungs_why(p->view.run, "requests"));

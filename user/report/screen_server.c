@@ -114,7 +114,7 @@ static int add_states(struct screen_text *t, const struct ledger *l, const struc
 	return 0;
 }
 
-/* "Server 8.47s: calls 68%, run queue 12%, ..." */
+/* "Server 8.47s: system calls 68%, run queue 12%, ..." */
 static int put_sum(const struct paint *p, const struct request *all)
 {
 	const struct run_phase *first = p->view.run->n_phases ? p->view.run->phase[0] : NULL;
@@ -124,7 +124,7 @@ static int put_sum(const struct paint *p, const struct request *all)
 	if (!w)
 		return -ENOMEM;
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
-		ways_add(w, i == ACCOUNT_CALLS ? "calls" : account_columns[i].text,
+		ways_add(w, i == ACCOUNT_CALLS ? "system calls" : account_columns[i].text,
 			 all->time_ns[i]);
 	screen_add(&t, "Server %s", screen_time((double)all->a.sum.ns).text);
 	if (first && !first->test && first->known[METRIC_ELAPSED])
