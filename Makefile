@@ -25,7 +25,7 @@ CFLAGS_ALL = -std=gnu11 -Wall -Wextra -Werror -Iuser -Iclient -I. -I$(BUILD)/gen
 comma	   = ,
 LIBS	   = $(shell pkg-config --libs $(PKGS)) -lm
 
-SRC	  := $(sort $(wildcard user/*/*.c client/*/*.c))
+SRC	  := $(sort $(wildcard user/*/*.c user/*/*/*.c client/*/*.c))
 LIB_OBJ	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out user/cmd/main.c,$(SRC)))
 BPF	  := $(sort $(wildcard bpf/*.bpf.c))
 SKEL	   = $(patsubst bpf/%.bpf.c,$(BUILD)/gen/%.skel.h,$(BPF)) $(BUILD)/gen/calls_tid.skel.h $(BUILD)/gen/storage_tid.skel.h

@@ -42,7 +42,7 @@
 	X(u16, pad, "", "0")                                                                       \
 	X(u32, pad2, "", "0")
 
-/* Parts of a request's time, in the order of base/account.h's columns. */
+/* Parts of a request's time, in the order of run/account.h's columns. */
 #define AFS_COLUMNS(X)                                                                             \
 	X(u64, own_ns, "ns", "of it: on a CPU, the server's own code")                             \
 	X(u64, calls_ns, "ns", "of it: on a CPU, in system calls")                                 \

@@ -4,7 +4,7 @@
 # and exits 1 when there is one.
 #
 #   format     clang-format for C, shellcheck for scripts, ruff for Python
-#   arrows     include lines point down (docs/architecture.md), libbpf only in user/watch
+#   arrows     what files include, no circles, each struct's name once: arrows.py
 #   budgets    files up to 600 lines, functions up to 60 (80 with "long:" in the comment above)
 #   globals    no mutable globals outside user/cmd/main.c
 set -uo pipefail
@@ -23,43 +23,7 @@ shellcheck -x -P SCRIPTDIR "${sh[@]}" || bad=1
 "$ruff" check -q . || bad=1
 "$ruff" format -q --check . || breach "ruff format: run it"
 
-# Which folders a file of FOLDER may include from (its own is always allowed).
-allowed() {
-	case $1 in
-	bpf) echo '' ;;
-	user/base) echo 'bpf' ;;
-	client/dsi) echo 'base' ;;
-	client/uam) echo 'base' ;;
-	client/afp) echo 'base dsi uam' ;;
-	client/load) echo 'base dsi afp store' ;;
-	client/store) echo 'base dsi afp' ;;
-	client/work) echo 'base dsi afp store load' ;;
-	user/watch) echo 'base bpf' ;;
-	user/report) echo 'base bpf' ;;
-	user/trace) echo 'base bpf' ;;
-	user/cmd) echo 'base dsi uam afp store load work watch report trace bpf' ;;
-	*) echo '*' ;;
-	esac
-}
-for f in "${c[@]}"; do
-	folder=${f%/*} own=${f%/*}
-	own=${own##*/}
-	ok=$(allowed "$folder")
-	[ "$ok" != '*' ] || continue
-	while IFS=: read -r line text; do
-		from=${text#*\"}
-		from=${from%%/*}
-		case " $ok $own " in *" $from "*) continue ;; esac
-		case $text in *.skel.h*) [ "$folder" = user/watch ] && continue ;; esac
-		breach "$f:$line: $folder may not include from $from"
-	done < <(grep -n '^#include "' "$f")
-	case $folder in user/watch | bpf) ;; *)
-		while IFS=: read -r line _; do
-			breach "$f:$line: only user/watch includes libbpf"
-		done < <(grep -n '^#include <\(bpf\|linux/bpf\)' "$f")
-		;;
-	esac
-done
+python3 -B tests/arrows.py || bad=1
 
 mapfile -t py < <(git ls-files --cached --others --exclude-standard '*.py')
 for f in "${c[@]}" "${sh[@]}" "${py[@]}"; do
@@ -83,6 +47,6 @@ awk '
 while IFS= read -r hit; do
 	breach "$hit: mutable global"
 done < <(grep -nE '^(static |volatile )*(unsigned |signed |struct |enum )?[a-z_0-9]+ \*?[a-z_0-9]+(\[[^]]*\])*( = .*)?;' \
-	user/*/*.c client/*/*.c | grep -vE 'const|cmd_stop;|typedef|return|extern')
+	user/*/*.c user/*/*/*.c client/*/*.c | grep -vE 'const|cmd_stop;|typedef|return|extern')
 
 exit $bad

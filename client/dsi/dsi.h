@@ -20,8 +20,8 @@
  */
 
 #include "base/err.h"
-#include "base/tcp.h"
 #include "dsi/frame.h"
+#include "run/tcp.h"
 
 #include <signal.h>
 #include <stdbool.h>

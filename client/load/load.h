@@ -15,7 +15,7 @@
 
 #include "afp/afp.h"
 #include "base/err.h"
-#include "base/run.h"
+#include "run/run.h"
 #include "store/store.h"
 
 #define LOAD_REFUSED 1

@@ -46,7 +46,7 @@ struct peer {
 	uint8_t rx[RX_LEN];
 };
 
-struct request {
+struct peer_request {
 	struct dsi_frame f;
 	struct rbuf command; /* borrowed from rx */
 	uint64_t data_len;   /* after it, still to be received */
@@ -137,7 +137,7 @@ static bool send_zeros(const struct peer *p, uint64_t len)
 }
 
 /* A header, then the payload or n_zeros zeros. */
-static bool reply(const struct peer *p, const struct request *q, int32_t result,
+static bool reply(const struct peer *p, const struct peer_request *q, int32_t result,
 		  const struct wbuf *payload, uint64_t n_zeros)
 {
 	uint8_t raw[DSI_HEADER_LEN + REPLY_LEN];
@@ -154,7 +154,7 @@ static bool reply(const struct peer *p, const struct request *q, int32_t result,
 
 /* ---- commands ---- */
 
-static bool read_zeros(const struct peer *p, struct request *q, size_t width)
+static bool read_zeros(const struct peer *p, struct peer_request *q, size_t width)
 {
 	uint64_t len;
 
@@ -163,7 +163,7 @@ static bool read_zeros(const struct peer *p, struct request *q, size_t width)
 	return !q->command.bad && len <= UINT32_MAX && reply(p, q, AFP_ERR_OK, NULL, len);
 }
 
-static bool take_data(struct peer *p, struct request *q, struct wbuf *out, size_t width)
+static bool take_data(struct peer *p, struct peer_request *q, struct wbuf *out, size_t width)
 {
 	uint64_t offset, len;
 
@@ -202,7 +202,7 @@ static void put_opened(struct wbuf *out, struct rbuf *command)
 		wbuf_u32(out, ANY_ID);
 }
 
-static bool serve_command(struct peer *p, struct request *q)
+static bool serve_command(struct peer *p, struct peer_request *q)
 {
 	uint8_t payload[REPLY_LEN], code = rbuf_u8(&q->command);
 	struct wbuf out = wbuf_of(payload, sizeof(payload));
@@ -241,7 +241,7 @@ static bool serve_command(struct peer *p, struct request *q)
 	return discard(p, q->data_len) && reply(p, q, result, &out, 0);
 }
 
-static bool serve_open(struct peer *p, struct request *q)
+static bool serve_open(struct peer *p, struct peer_request *q)
 {
 	uint8_t payload[REPLY_LEN];
 	struct wbuf out = wbuf_of(payload, sizeof(payload));
@@ -255,7 +255,7 @@ static bool serve_open(struct peer *p, struct request *q)
 /* Serves one frame of the client; false: the end. */
 static bool serve(struct peer *p)
 {
-	struct request q;
+	struct peer_request q;
 	size_t len;
 
 	if (!need(p, DSI_HEADER_LEN) || dsi_frame_parse(&q.f, p->rx + p->at))

@@ -6,9 +6,9 @@
 
 #include "watched.h"
 
-#include "base/account.h"
 #include "ref/delays.h"
 #include "ref/work.h"
+#include "run/account.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -2,7 +2,7 @@
 /* What is taken when the best is refused, what is said about it, and what full tables do. */
 #include "watched.h"
 
-#include "watch/bpf_load.h"
+#include "watch/bpf/load.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -71,7 +71,7 @@ static int without_bpf(struct watched *x)
 {
 	struct target t = { .afpd = x->pid };
 	struct err e = {};
-	struct watch_times times;
+	struct procfs_times times;
 	struct ledger l;
 	struct watch *w;
 	struct run r;

@@ -5,7 +5,7 @@
  */
 #include "watched.h"
 
-#include "watch/bpf_load.h"
+#include "watch/bpf/load.h"
 
 #include <errno.h>
 #include <fcntl.h>

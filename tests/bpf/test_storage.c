@@ -6,8 +6,8 @@
 #include "storage_works.h"
 #include "watched.h"
 
-#include "watch/bpf_load.h"
-#include "watch/storage.h"
+#include "watch/bpf/load.h"
+#include "watch/bpf/storage_load.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,9 +6,9 @@
 #include "watched.h"
 
 #include "base/clock.h"
-#include "watch/census.h"
-#include "watch/objects.h"
-#include "watch/procfs.h"
+#include "host/census.h"
+#include "host/procfs.h"
+#include "kinds/objects.h"
 
 #include <errno.h>
 #include <fcntl.h>

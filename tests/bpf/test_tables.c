@@ -3,11 +3,11 @@
 #include "bpf/hist.h"
 
 #include "base/hist.h"
-#include "watch/bpf_load.h"
-#include "watch/calls.h"
-#include "watch/objects.h"
-#include "watch/sockets.h"
-#include "watch/target.h"
+#include "host/sockets.h"
+#include "host/syscalls.h"
+#include "kinds/objects.h"
+#include "kinds/target.h"
+#include "watch/bpf/load.h"
 
 #include <arpa/inet.h>
 #include <setjmp.h>
@@ -71,7 +71,7 @@ static void the_table_of_calls_is_sound(void **state)
 	struct afs_call table[AFS_N_CALLS];
 
 	(void)state;
-	calls_table(table);
+	syscalls_table(table);
 	for (int nr = 0; nr < AFS_N_CALLS; nr++) {
 		assert_true(table[nr].class < AFS_N_CLASSES);
 		assert_true(table[nr].fd <= AFS_FD_NONE);
@@ -84,11 +84,11 @@ static void the_table_of_calls_is_sound(void **state)
 	assert_int_equal(table[SYS_writev].flags & AFS_COMPAT_ALWAYS, AFS_COMPAT_ALWAYS);
 	assert_int_equal(table[SYS_copy_file_range].fd, 2);
 	assert_int_equal(table[SYS_clock_nanosleep].class, AFS_CLASS_WAIT);
-	assert_string_equal(calls_name(SYS_pselect6), "pselect6");
-	assert_string_equal(calls_name(463), "setxattrat");
-	assert_null(calls_name(AFS_N_CALLS));
-	assert_true(calls_is_sleep(SYS_clock_nanosleep) && calls_is_sleep(SYS_nanosleep));
-	assert_false(calls_is_sleep(SYS_pselect6) || calls_is_sleep(-1));
+	assert_string_equal(syscalls_name(SYS_pselect6), "pselect6");
+	assert_string_equal(syscalls_name(463), "setxattrat");
+	assert_null(syscalls_name(AFS_N_CALLS));
+	assert_true(syscalls_is_sleep(SYS_clock_nanosleep) && syscalls_is_sleep(SYS_nanosleep));
+	assert_false(syscalls_is_sleep(SYS_pselect6) || syscalls_is_sleep(-1));
 }
 
 /* false: no place left. */

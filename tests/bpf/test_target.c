@@ -2,7 +2,7 @@
 /* Who serves a connection: real sockets between real processes. */
 #include "watched.h"
 
-#include "watch/sockets.h"
+#include "host/sockets.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

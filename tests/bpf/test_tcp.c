@@ -2,8 +2,8 @@
 /* The server's end of the client's connection, as a watch sees it on every rung. */
 #include "watched.h"
 
+#include "host/rights.h"
 #include "unit/loopback.h"
-#include "watch/rights.h"
 
 #define BYTES 4096
 

@@ -83,7 +83,7 @@ static void keep_busy(struct ref_delays *d)
  */
 static void waiting_for_a_cpu_is_what_the_kernel_says(void **state)
 {
-	struct watch_times before, after;
+	struct procfs_times before, after;
 	struct cputime times;
 	uint64_t out[ACCOUNT_N_COLUMNS], runq, all = 0, cpu = 0, kernel;
 	const struct ledger_part *p;

@@ -5,9 +5,9 @@
  */
 #include "watched.h"
 
-#include "base/account.h"
 #include "bpf/paths.h"
 #include "ref/driver.h"
+#include "run/account.h"
 
 #include <errno.h>
 #include <fcntl.h>

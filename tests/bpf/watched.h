@@ -8,7 +8,7 @@
  * everything else it does is the function's.
  */
 
-#include "watch/procfs.h"
+#include "host/procfs.h"
 #include "watch/rung.h"
 
 #include <linux/futex.h>

@@ -3,7 +3,7 @@
 
 #include "ref/compare.h"
 
-#include "base/account.h"
+#include "run/account.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 
 /* A ledger against the truth. */
 
-#include "base/ledger.h"
 #include "ref/tally.h"
+#include "run/ledger.h"
 
 #include <stdio.h>
 

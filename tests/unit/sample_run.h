@@ -8,7 +8,7 @@
  * requests ledger is invented: every request of a command costs the same.
  */
 
-#include "base/run.h"
+#include "run/run.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

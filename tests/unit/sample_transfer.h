@@ -8,7 +8,7 @@
  * ServerCopy is read and written.
  */
 
-#include "base/run.h"
+#include "run/run.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

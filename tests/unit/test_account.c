@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Names of accounts, and the columns of their time. */
 #include "afp/proto.h"
-#include "base/account.h"
+#include "run/account.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,8 @@
 /* A DSI session and bulk data: received where they belong, in few calls, and still in time. */
 #include "unit/dsi_rig.h"
 
-#include "base/run.h"
 #include "dsi/conn.h" /* for the socket, which the kernel is asked about */
+#include "run/run.h"
 
 #include <linux/tcp.h>
 #include <netinet/in.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The server's configuration file, and what its settings do to figures. */
-#include "watch/hints.h"
-#include "watch/volumes.h"
+#include "kinds/hints.h"
+#include "kinds/volumes.h"
 
 #include <errno.h>
 #include <setjmp.h>

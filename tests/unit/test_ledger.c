@@ -21,7 +21,7 @@ static void *scarce_calloc(size_t n, size_t size)
 
 /* The module itself, with this allocator; the library's copy is not linked then. */
 #define calloc(n, size) scarce_calloc(n, size)
-#include "base/ledger.c"
+#include "run/ledger.c"
 #undef calloc
 
 /* Rows have to be appended in order of their key. */

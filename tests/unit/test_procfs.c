@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What /proc says about the files of a process. */
-#include "watch/procfs.h"
+#include "host/procfs.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

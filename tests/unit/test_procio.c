@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Accounts of a parent and its children, which do known I/O and come and go. */
-#include "watch/procio.h"
+#include "watch/proc/procio.h"
 
-#include "watch/procfs.h"
+#include "host/procfs.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The tables of the synthetic run: against golden files, or read back. */
 #include "report/cell.h"
-#include "report/progress.h"
+#include "report/peer/progress.h"
 #include "report/report.h"
 #include "unit/report_text.h"
 #include "unit/sample_run.h"

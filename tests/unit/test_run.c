@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The data model against numbers worked out by hand. */
-#include "base/run.h"
+#include "run/run.h"
 
 #include <math.h>
 #include <setjmp.h>

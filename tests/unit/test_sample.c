@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The sampler, on children that do known I/O. */
+#include "host/procfs.h"
+#include "host/rights.h"
+#include "host/sample.h"
+#include "host/taskstats.h"
 #include "watch/cputime.h"
-#include "watch/procfs.h"
-#include "watch/rights.h"
-#include "watch/sample.h"
-#include "watch/taskstats.h"
 
 #include <errno.h>
 #include <fcntl.h>

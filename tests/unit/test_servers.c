@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Who serves whom, told from invented processes and sockets. */
-#include "watch/servers.h"
+#include "kinds/servers.h"
 
 #include <errno.h>
 #include <setjmp.h>

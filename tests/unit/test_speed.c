@@ -5,7 +5,7 @@
  * netatalk looks once more at the very end, here the last test's look is the last.
  */
 #include "report/report.h"
-#include "report/speed.h"
+#include "report/speed/speed.h"
 #include "unit/sample_transfer.h"
 
 #include <errno.h>

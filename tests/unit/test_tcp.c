@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a tcp_info says, with kernels that give less or more of it than the header names. */
-#include "base/tcp.h"
+#include "run/tcp.h"
 
 #include <linux/tcp.h>
 #include <setjmp.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The other end of real connections over the loopback interface. */
-#include "watch/tcpdiag.h"
+#include "host/tcpdiag.h"
 
 #include "base/clock.h"
-#include "base/tcp.h"
+#include "host/procfs.h"
+#include "host/rights.h"
 #include "loopback.h"
-#include "watch/procfs.h"
-#include "watch/rights.h"
+#include "run/tcp.h"
 
 #include <errno.h>
 #include <grp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The trace's files: what is put is in them, whole, whatever ends the writing. */
-#include "base/account.h"
 #include "base/clock.h"
+#include "run/account.h"
 #include "trace/fields.h"
 #include "trace/metadata.h"
 #include "trace/stream.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The own report and the JSON of a run of transfers. */
-#include "report/speed.h"
+#include "report/speed/speed.h"
 #include "unit/report_text.h"
 #include "unit/sample_transfer.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which volume a folder belongs to. */
-#include "watch/volumes.h"
+#include "kinds/volumes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

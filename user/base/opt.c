@@ -15,7 +15,7 @@
 #define FIRST_ROW   256 /* getopt's code of a long option: this + its row */
 
 /* What getopt_long wants; freed by names_fini. */
-struct names {
+struct opt_names {
 	char *letters;
 	struct option *longs;
 };
@@ -25,7 +25,7 @@ static bool is_option(const struct opt *o)
 	return o->type > OPT_STOP;
 }
 
-static void names_fini(struct names *n)
+static void names_fini(struct opt_names *n)
 {
 	free(n->letters);
 	free(n->longs);
@@ -38,7 +38,7 @@ static int has_arg(const struct opt *o)
 	return o->type == OPT_CHOICE && o->value > 0 ? optional_argument : required_argument;
 }
 
-static int names_init(struct names *n, const struct opt *table)
+static int names_init(struct opt_names *n, const struct opt *table)
 {
 	size_t rows = 0, letters = 0, longs = 0;
 
@@ -239,7 +239,7 @@ static int apply(const struct opt *o, const char *name, void *cfg, const char *a
 int opt_parse(const struct opt *table, void *cfg, int argc, char **argv, int *first_operand,
 	      struct err *e)
 {
-	struct names n = { 0 };
+	struct opt_names n = { 0 };
 	int code, r;
 
 	r = names_init(&n, table);

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* afpscope check: what can be watched on this machine, of which server, and what spoils it. */
-#include "cmd/check.h"
+#include "cmd/check_found.h"
 
 #include "base/opt.h"
 #include "cmd/runs.h"
 #include "cmd/whom.h"
-#include "watch/procfs.h"
+#include "host/procfs.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 struct check_cfg {
@@ -34,15 +33,6 @@ const struct opt check_options[] = {
 	{ .type = OPT_END },
 };
 /* clang-format on */
-
-double check_age_s(uint64_t started)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9 -
-	       (double)started / (double)sysconf(_SC_CLK_TCK);
-}
 
 /* How the calls of a server would be watched. */
 static void choose_use(struct check_server *s, const struct check *c)

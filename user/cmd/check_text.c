@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The check as text: the answer, the servers, what spoils figures, and the details. */
-#include "cmd/check.h"
+#include "cmd/check_found.h"
 
+#include "host/procfs.h"
 #include "report/cell.h"
-#include "report/paint.h"
 #include "report/report.h"
+#include "report/text/paint.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -52,7 +53,7 @@ static void append_ports(char *text, size_t room, const uint16_t *port, size_t n
 
 static void age(char *text, size_t room, uint64_t started)
 {
-	double s = check_age_s(started);
+	double s = procfs_age_s(started);
 	unsigned long minutes = s > 0 ? (unsigned long)(s / 60) : 0;
 
 	if (minutes >= 1440)

@@ -2,7 +2,7 @@
 /* afpscope clean: removes from a volume the directories that killed runs left there. */
 #include "base/text.h"
 #include "cmd/connect.h"
-#include "watch/procfs.h"
+#include "host/procfs.h"
 #include "work/tree.h"
 
 #include <errno.h>
@@ -32,14 +32,14 @@ const struct opt clean_options[] = {
 };
 /* clang-format on */
 
-struct found {
+struct clean_found {
 	size_t n;
 	char name[FOUND_MAX][TREE_NAME_MAX + 1];
 };
 
 static int note_found(void *user, const struct afp_params *dir)
 {
-	struct found *f = user;
+	struct clean_found *f = user;
 
 	if (f->n < FOUND_MAX)
 		strcpy(f->name[f->n++], dir->name);
@@ -81,7 +81,8 @@ static void say(const char *name, const char *what, const char *why)
 	printf(": %s%s\n", what, why);
 }
 
-static enum outcome remove_all(struct afp *a, const struct clean_cfg *cfg, const struct found *f)
+static enum outcome remove_all(struct afp *a, const struct clean_cfg *cfg,
+			       const struct clean_found *f)
 {
 	enum outcome o = OUTCOME_OK;
 	struct err e = { 0 };
@@ -115,7 +116,7 @@ static enum outcome remove_all(struct afp *a, const struct clean_cfg *cfg, const
 
 static enum outcome clean(const struct clean_cfg *cfg)
 {
-	struct found *found = calloc(1, sizeof(*found));
+	struct clean_found *found = calloc(1, sizeof(*found));
 	struct afp_server server;
 	enum afp_stage stage;
 	struct afp a = { 0 };

@@ -2,11 +2,11 @@
 /* afpscope dump: records of a trace as text, for a server without Python. */
 #include "cmd/cmd.h"
 
-#include "base/account.h"
 #include "base/opt.h"
 #include "cmd/dump_text.h"
 #include "cmd/runs.h"
 #include "report/cell.h"
+#include "run/account.h"
 #include "trace/fields.h"
 #include "trace/reader.h"
 #include "trace/trace.h"

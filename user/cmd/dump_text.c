@@ -2,10 +2,10 @@
 /* Formats records as columns. Does not choose records. */
 #include "cmd/dump_text.h"
 
-#include "base/account.h"
 #include "base/text.h"
 #include "report/cell.h"
 #include "report/result.h"
+#include "run/account.h"
 #include "trace/fields.h"
 
 #include <arpa/inet.h>

@@ -9,9 +9,9 @@
 #include "cmd/output.h"
 #include "cmd/peer.h"
 #include "cmd/session.h"
-#include "report/progress.h"
+#include "host/sample.h"
+#include "report/peer/progress.h"
 #include "report/report.h"
-#include "watch/sample.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -12,12 +12,12 @@
 #include "cmd/sampler.h"
 #include "cmd/tracing.h"
 #include "cmd/whom.h"
+#include "host/rights.h"
+#include "host/sample.h"
+#include "kinds/hints.h"
+#include "kinds/servers.h"
+#include "kinds/target.h"
 #include "report/report.h"
-#include "watch/hints.h"
-#include "watch/rights.h"
-#include "watch/sample.h"
-#include "watch/servers.h"
-#include "watch/target.h"
 #include "watch/watch.h"
 
 #include <errno.h>

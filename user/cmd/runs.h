@@ -11,8 +11,8 @@
 
 #include "base/err.h"
 #include "base/opt.h"
-#include "base/run.h"
 #include "cmd/cmd.h"
+#include "run/run.h"
 
 struct runs_cfg {
 	const char *folder; /* NULL: among the user's runs */

@@ -3,7 +3,7 @@
 #include "cmd/sampler.h"
 
 #include "base/clock.h"
-#include "watch/sample.h"
+#include "host/sample.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -11,7 +11,7 @@
  * locks that /proc takes; the total CPU time is noted in the run.
  */
 
-#include "base/run.h"
+#include "run/run.h"
 #include "watch/watch.h"
 
 /* For an option's row. */

@@ -2,9 +2,9 @@
 /* One loaded and watched session, from login to the saved run. Knows no workload. */
 #include "cmd/session.h"
 
+#include "host/rights.h"
+#include "host/sample.h"
 #include "report/report.h"
-#include "watch/rights.h"
-#include "watch/sample.h"
 #include "work/tree.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ void session_region_begin(struct session *s)
 static void add_times(struct session *s, struct run_phase *p, enum afs_role role, enum metric cpu,
 		      enum metric runq)
 {
-	struct watch_times now;
+	struct procfs_times now;
 
 	if (!s->has_times[role] || !watch_times(s->watch, role, &now))
 		return;

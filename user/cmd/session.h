@@ -7,11 +7,11 @@
  * serves it, the run that both fill, and the cleaning up after any kind of end.
  */
 
-#include "base/run.h"
 #include "cmd/connect.h"
 #include "cmd/runs.h"
 #include "cmd/sampler.h"
 #include "cmd/tracing.h"
+#include "run/run.h"
 #include "watch/watch.h"
 
 #include <stdio.h>
@@ -50,7 +50,7 @@ struct session {
 	struct runs_folder folder;
 	struct ledger before; /* of the region */
 	bool has_before;
-	struct watch_times times[AFS_N_ROLES];
+	struct procfs_times times[AFS_N_ROLES];
 	bool has_times[AFS_N_ROLES], has_runq;
 	uint64_t runq_ns; /* of this thread when the region began */
 	int schedstat;    /* descriptor it is read from; 0: not opened yet, -1: not available */

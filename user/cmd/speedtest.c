@@ -7,9 +7,9 @@
 
 #include "cmd/output.h"
 #include "cmd/peer.h"
-#include "report/progress.h"
+#include "report/peer/progress.h"
 #include "report/report.h"
-#include "report/speed.h"
+#include "report/speed/speed.h"
 
 #include <errno.h>
 #include <inttypes.h>

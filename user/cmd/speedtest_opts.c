@@ -4,7 +4,7 @@
 
 #include "cmd/output.h"
 #include "cmd/peer.h"
-#include "watch/sample.h"
+#include "host/sample.h"
 
 #include <ctype.h>
 #include <errno.h>

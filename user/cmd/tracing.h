@@ -10,7 +10,7 @@
 
 #include "afp/afp.h"
 #include "base/opt.h"
-#include "base/run.h"
+#include "run/run.h"
 #include "watch/watch.h"
 
 enum tracing_what { TRACING_OFF, TRACING_ALL, TRACING_REQUESTS };

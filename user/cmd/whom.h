@@ -5,7 +5,7 @@
 /* Options that name a server of this host: by its port, or by a process. */
 
 #include "base/opt.h"
-#include "watch/servers.h"
+#include "kinds/servers.h"
 
 #include <limits.h>
 

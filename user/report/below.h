@@ -4,7 +4,7 @@
 
 /* What is known of the layer below the system calls, as both text and JSON need it. */
 
-#include "base/ledger.h"
+#include "run/ledger.h"
 
 struct below_field {
 	const char *key; /* static */

@@ -254,3 +254,8 @@ void put_wrapped(FILE *out, const char *label, const char *text, size_t width)
 {
 	put_indented(out, label, text, LABEL_WIDTH, width);
 }
+
+struct cell cell_us(double ns)
+{
+	return ns > 0 ? cell_fixed(ns / 1e3, ns < 99999950 ? 1 : 0) : (struct cell) { "-" };
+}

@@ -52,4 +52,7 @@ void put_wrapped(FILE *out, const char *label, const char *text, size_t width);
 /* The same, but the caller gives the indent: the column in which the text begins. */
 void put_indented(FILE *out, const char *label, const char *text, size_t indent, size_t width);
 
+/* Microseconds with one decimal; "-" for nothing at all. */
+struct cell cell_us(double ns);
+
 #endif

@@ -3,11 +3,11 @@
  */
 #include "report/findings.h"
 
-#include "base/account.h"
 #include "base/hist.h"
 #include "report/cell.h"
 #include "report/requests.h"
 #include "report/transfer.h"
+#include "run/account.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,8 +4,7 @@
 
 /* The requests of a ledger, account by account, as both text and JSON need them. */
 
-#include "base/account.h"
-#include "report/paint.h"
+#include "run/account.h"
 
 /* One account. If "a" is all 0, only its parts are known. */
 struct request {
@@ -36,11 +35,5 @@ double requests_quantile(const struct ledger_account *a, double q);
 
 /* A share in per cent; 0 if whole is 0. */
 double requests_percent(uint64_t part, uint64_t whole);
-
-/* Microseconds with one decimal; "-" for nothing at all. */
-struct cell requests_us(double ns);
-
-/* The commands that cost most in detail: states of the serving thread and of cnid_dbd. */
-int paint_states(const struct paint *p, const struct requests *r);
 
 #endif

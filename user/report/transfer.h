@@ -4,9 +4,9 @@
 
 /* Figures of a phase that moves a file, for every kind of output. */
 
-#include "base/account.h"
-#include "base/run.h"
 #include "base/stats.h"
+#include "run/account.h"
+#include "run/run.h"
 
 /* Whether the run has phases and all of them move files. */
 bool transfer_run(const struct run *r);

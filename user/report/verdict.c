@@ -27,7 +27,7 @@ const struct verdict_figure_def verdict_figures[VERDICT_N_FIGURES] = {
  * to matter. 0.5: waiting does not overlap with other parts, so more than half of the time is the
  * largest part whatever the others are.
  */
-static const struct rule {
+static const struct verdict_rule {
 	enum verdict_kind kind;
 	enum verdict_figure figure;
 	double least;
@@ -83,7 +83,8 @@ static bool queue_applies(const struct verdict *v, const struct run_transfer *t)
 }
 
 /* Whether this rule applies to these figures. */
-static bool applies(const struct verdict *v, const struct rule *r, const struct run_transfer *t)
+static bool applies(const struct verdict *v, const struct verdict_rule *r,
+		    const struct run_transfer *t)
 {
 	if (!v->known[r->figure] || !v->known[r->also])
 		return false;
@@ -102,7 +103,7 @@ static bool applies(const struct verdict *v, const struct rule *r, const struct 
 static enum verdict_kind by_rule(const struct verdict *v, const struct run_transfer *t)
 {
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-		const struct rule *r = &rules[i];
+		const struct verdict_rule *r = &rules[i];
 
 		if (applies(v, r, t) && v->figure[r->figure] >= r->least &&
 		    v->figure[r->also] >= r->also_least)

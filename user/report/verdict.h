@@ -7,7 +7,7 @@
  * it is decided. A pure function of the run.
  */
 
-#include "base/run.h"
+#include "run/run.h"
 
 /* X(NAME, key, words) */
 #define VERDICT_KINDS(X)                                                                           \

@@ -7,7 +7,7 @@
  * complete phase of the test.
  */
 
-#include "base/run.h"
+#include "run/run.h"
 
 struct view_test {
 	unsigned int test;

@@ -3,7 +3,7 @@
 
 #include "trace/metadata.h"
 
-#include "base/account.h"
+#include "run/account.h"
 #include "trace/fields.h"
 
 #include <errno.h>

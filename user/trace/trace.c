@@ -3,8 +3,8 @@
 
 #include "trace/trace.h"
 
-#include "base/account.h"
 #include "base/clock.h"
+#include "run/account.h"
 #include "trace/fields.h"
 #include "trace/metadata.h"
 #include "trace/names.h"

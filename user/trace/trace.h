@@ -10,8 +10,8 @@
  */
 
 #include "base/err.h"
-#include "base/run.h"
 #include "bpf/records.h"
+#include "run/run.h"
 
 struct trace_opts {
 	bool only_requests; /* neither calls nor waits */

@@ -3,13 +3,13 @@
 
 #include "watch/cputime.h"
 
-#include "watch/procfs.h"
+#include "host/procfs.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void plus(struct watch_times *to, const struct watch_times *what)
+static void plus(struct procfs_times *to, const struct procfs_times *what)
 {
 	to->cpu_ns += what->cpu_ns;
 	to->runq_ns += what->runq_ns;
@@ -34,7 +34,7 @@ static int read_thread(void *arg, int tid)
 {
 	struct cputime *c = arg;
 	struct cputime_thread *t;
-	struct watch_times now;
+	struct procfs_times now;
 	int r = procfs_thread_times(&now, c->pid, tid);
 
 	/* The thread has just ended. */
@@ -88,9 +88,9 @@ void cputime_close(struct cputime *c)
 	memset(c, 0, sizeof(*c));
 }
 
-struct watch_times cputime_read(struct cputime *c)
+struct procfs_times cputime_read(struct cputime *c)
 {
-	struct watch_times sum;
+	struct procfs_times sum;
 
 	if (c->pid)
 		read_all(c);

@@ -14,7 +14,7 @@
 
 struct cputime_thread {
 	pid_t tid;
-	struct watch_times last;
+	struct procfs_times last;
 	uint64_t reading; /* the last one that found it */
 };
 
@@ -23,7 +23,7 @@ struct cputime {
 	uint64_t started, readings;
 	size_t n;
 	struct cputime_thread *thread;
-	struct watch_times gone; /* of threads that have ended */
+	struct procfs_times gone; /* of threads that have ended */
 };
 
 /* Counts from what its threads have now. 0 or -errno: then it reads as 0. */
@@ -31,6 +31,6 @@ int cputime_open(struct cputime *c, pid_t pid);
 void cputime_close(struct cputime *c);
 
 /* The total; for a process that has ended, the last one read. */
-struct watch_times cputime_read(struct cputime *c);
+struct procfs_times cputime_read(struct cputime *c);
 
 #endif

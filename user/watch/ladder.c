@@ -3,10 +3,10 @@
 
 #include "watch/ladder.h"
 
-#include "watch/bpf_load.h"
-#include "watch/procfs.h"
+#include "host/procfs.h"
+#include "watch/bpf/load.h"
+#include "watch/bpf/storage_load.h"
 #include "watch/rung.h"
-#include "watch/storage.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -73,7 +73,7 @@ struct bpf_way {
 };
 
 /* What depends on the first way that works. */
-struct found {
+struct ladder_found {
 	bool any, objects, requests;
 	char why[ERR_TEXT_MAX];
 	size_t n_storage;
@@ -103,7 +103,7 @@ static void look_storage(struct ladder *l, const struct bpf_load *load)
 }
 
 /* One way to the calls. */
-static void try_bpf(struct ladder *l, const struct bpf_way *way, struct found *found)
+static void try_bpf(struct ladder *l, const struct bpf_way *way, struct ladder_found *found)
 {
 	struct ladder storage = { .step = found->storage, .max = AFS_N_STORAGE_ITEMS };
 	struct bpf_load load;
@@ -174,7 +174,7 @@ static void try_proc(struct ladder *l)
 		    "and CAP_DAC_READ_SEARCH");
 }
 
-static void look_calls(struct ladder *l, struct found *found)
+static void look_calls(struct ladder *l, struct ladder_found *found)
 {
 	const struct bpf_load_wish best = bpf_load_best();
 	const struct bpf_way ways[] = {
@@ -189,7 +189,7 @@ static void look_calls(struct ladder *l, struct found *found)
 	try_proc(l);
 }
 
-static void look_objects(struct ladder *l, const struct found *found)
+static void look_objects(struct ladder *l, const struct ladder_found *found)
 {
 	const char *why = found->why[0] ? found->why : "refused by the kernel";
 
@@ -309,7 +309,7 @@ static void look_rights(struct ladder *l)
 int ladder_look(struct ladder_step *out, size_t max, struct err *e)
 {
 	struct ladder l = { .step = out, .max = max };
-	struct found found = {};
+	struct ladder_found found = {};
 	bool first = procfs_first_pid_namespace();
 
 	(void)e;

@@ -4,7 +4,7 @@
 
 /* Notes which processes these are, and their allowed and last CPUs, the main cause of scatter. */
 
-#include "base/run.h"
+#include "run/run.h"
 
 #include <sys/types.h>
 

@@ -7,7 +7,7 @@
  * about it. state is what open returned.
  */
 
-#include "watch/target.h"
+#include "kinds/target.h"
 #include "watch/watch.h"
 
 struct rung {

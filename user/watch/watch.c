@@ -3,12 +3,12 @@
 
 #include "watch/watch.h"
 
+#include "host/procfs.h"
+#include "host/tcpdiag.h"
+#include "kinds/target.h"
 #include "watch/cputime.h"
 #include "watch/place.h"
-#include "watch/procfs.h"
 #include "watch/rung.h"
-#include "watch/target.h"
-#include "watch/tcpdiag.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ struct watch_process {
 	enum afs_role role;
 	bool has_times;
 	struct cputime time;
-	struct watch_times base;
+	struct procfs_times base;
 };
 
 struct watch {
@@ -252,10 +252,10 @@ void watch_span(struct watch *w)
 		w->rung->span(w->state);
 }
 
-bool watch_times(struct watch *w, enum afs_role role, struct watch_times *out)
+bool watch_times(struct watch *w, enum afs_role role, struct procfs_times *out)
 {
 	struct watch_process *p;
-	struct watch_times now;
+	struct procfs_times now;
 	bool known = false;
 
 	memset(out, 0, sizeof(*out));

@@ -10,9 +10,10 @@
  */
 
 #include "base/err.h"
-#include "base/ledger.h"
-#include "base/run.h"
 #include "bpf/records.h"
+#include "host/procfs.h"
+#include "run/ledger.h"
+#include "run/run.h"
 
 #include <sys/socket.h>
 
@@ -81,11 +82,7 @@ int watch_read(struct watch *w, struct ledger *out);
 void watch_span(struct watch *w);
 
 /* Sampled figures of a role since watch_open; false: not measured. */
-struct watch_times {
-	uint64_t cpu_ns;  /* on a CPU */
-	uint64_t runq_ns; /* runnable, waiting for one */
-};
-bool watch_times(struct watch *w, enum afs_role role, struct watch_times *out);
+bool watch_times(struct watch *w, enum afs_role role, struct procfs_times *out);
 
 /*
  * Reads the server's end of the client's connection: fills only value and known of out. The same on

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Checks what the C files include of each other, and that a struct's name is used once.
+
+Prints each breach as FILE: TEXT and exits with 1 if there is one.
+
+- A file includes only from the folders below its own (docs/architecture.md): TABLE.
+- No sources use each other's functions or tables in a circle.
+- Only user/watch/bpf includes libbpf; the programs in bpf/ include its headers for programs.
+
+arrows.py [FILE...]    default: all that git knows of
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+WORK = "base run dsi afp store load"
+TABLE = {
+    "bpf": "",
+    "user/base": "",
+    "user/run": "base bpf",
+    "user/host": "base run bpf",
+    "user/kinds": "base run host bpf",
+    "user/watch": "base run host kinds watch/bpf watch/proc bpf",
+    "user/watch/bpf": "base run host kinds watch bpf",
+    "user/watch/proc": "base run host kinds watch bpf",
+    "user/trace": "base run bpf",
+    "user/report": "base run bpf",
+    "user/report/text": "base run report bpf",
+    "user/report/json": "base run report bpf",
+    "user/report/peer": "base run report bpf",
+    "user/report/speed": "base run report bpf",
+    "user/cmd": f"{WORK} uam work host kinds watch trace bpf"
+    " report report/json report/peer report/speed report/text",
+    "client/dsi": "base run",
+    "client/uam": "base",
+    "client/afp": "base dsi uam",
+    "client/store": "base run dsi afp",
+    "client/load": "base run dsi afp store",
+    "client/work": WORK,
+}
+INCLUDE = re.compile(r'^#include ([<"])([^">]+)[">]', re.M)
+STRUCT = re.compile(r"^(?:static |const )*struct (\w+) \{", re.M)
+# What other files can use: a function or a table that a line at its begin defines.
+DEFINED = re.compile(
+    r"^(?!static|typedef|extern|struct \w+ \{|enum \w+ \{)[a-z][\w \*]*?\b(\w+)"
+    r"(?:\([^;{]*\)\n\{|(?:\[[^;]*\])+ =)",
+    re.M,
+)
+WORD = re.compile(r"\w+")
+QUIET = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\])*"', re.S)
+# Two definitions, one of each processor.
+TWICE = {"pt_regs___afs"}
+LIBBPF = ("bpf", "user/watch/bpf")
+
+
+def files(names: list[str]) -> dict[str, str]:
+    """Text by path, of all C files in folders of TABLE."""
+    known = names or subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "*.c", "*.h"],
+        check=True, capture_output=True, text=True,
+    ).stdout.split()  # fmt: skip
+    return {
+        n: Path(n).read_text() for n in known if str(Path(n).parent) in TABLE and Path(n).exists()
+    }
+
+
+def folder_of(path: str) -> str:
+    """As an include line writes it."""
+    return re.sub(r"^(user|client)/", "", str(Path(path).parent))
+
+
+def arrows(texts: dict[str, str]) -> list[str]:
+    out = []
+    for name, text in texts.items():
+        folder = str(Path(name).parent)
+        allowed = {*TABLE[folder].split(), folder_of(name)}
+        for quote, what in INCLUDE.findall(text):
+            if quote == '"' and what.endswith(".skel.h"):
+                fine = folder == "user/watch/bpf"
+            elif quote == '"':
+                fine = str(Path(what).parent) in allowed
+            else:
+                fine = folder in LIBBPF or not what.startswith(("bpf/", "linux/bpf"))
+            if not fine:
+                out.append(f"{name}: {folder} may not include {what}")
+    return out
+
+
+def circles(texts: dict[str, str]) -> list[str]:
+    """Sources that use each other's functions and tables, directly or through others."""
+    of = {n: QUIET.sub(" ", t) for n, t in texts.items() if n.endswith(".c") and n[:4] != "bpf/"}
+    where: dict[str, set[str]] = defaultdict(set)
+    for file, text in of.items():
+        for name in DEFINED.findall(text):
+            where[name].add(file)
+    to = {
+        file: {
+            r for word in set(WORD.findall(text)) if len(where.get(word, ())) == 1
+            for r in where[word] - {file}
+        }
+        for file, text in of.items()
+    }  # fmt: skip
+    out: list[str] = []
+    done: set[str] = set()
+
+    def walk(at: str, path: list[str]) -> None:
+        if at in path:
+            out.append(f"{at}: a circle: {' -> '.join([*path[path.index(at) :], at])}")
+        elif at not in done:
+            for other in sorted(to[at]):
+                walk(other, [*path, at])
+            done.add(at)
+
+    for at in sorted(of):
+        walk(at, [])
+    return out
+
+
+def structs(texts: dict[str, str]) -> list[str]:
+    where: dict[str, list[str]] = defaultdict(list)
+    for name, text in texts.items():
+        for struct in STRUCT.findall(text):
+            where[struct].append(name)
+    return [
+        f"{names[0]}: struct {struct} is also in {', '.join(names[1:])}"
+        for struct, names in sorted(where.items())
+        if len(names) > 1 and struct not in TWICE
+    ]
+
+
+def main(names: list[str]) -> int:
+    texts = files(names)
+    breaches = arrows(texts) + circles(texts) + structs(texts)
+    print("\n".join(breaches), end="\n" if breaches else "")
+    return bool(breaches)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""tests/arrows.py, which make lint runs, finds each kind of breach."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).parents[2]
+SOUND = {
+    "user/report/a.h": "int a_one(void);\n",
+    "user/report/a.c": '#include "report/a.h"\n#include "report/b.h"\n\n'
+    "int a_one(void)\n{\n\treturn b_one();\n}\n",
+    "user/report/b.h": "int b_one(void);\nstruct b {\n\tint x;\n};\n",
+    "user/report/b.c": '#include "report/b.h"\n\n'
+    "int b_one(void)\n{\n\treturn 1; /* a_one() */\n}\n",
+}
+BREACHES = {
+    "circle": ("user/report/b.c", "return 1;", "return a_one();"),
+    "may not include": ("user/report/b.c", "report/b.h", "cmd/cmd.h"),
+    "<bpf/libbpf.h>": ("user/report/b.c", '"report/b.h"', "<bpf/libbpf.h>"),
+    "struct b is also in": ("user/report/a.h", "int a", "struct b {\n};\nint a"),
+}
+
+
+def checked(folder: Path, texts: dict[str, str]) -> tuple[int, str]:
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-B", TOP / "tests/arrows.py", *texts],
+        cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stderr == ""
+    return done.returncode, done.stdout
+
+
+def test_a_sound_tree_has_no_breach(tmp_path: Path) -> None:
+    assert checked(tmp_path, SOUND) == (0, "")
+
+
+@pytest.mark.parametrize("expected", BREACHES)
+def test_a_breach_is_found(tmp_path: Path, expected: str) -> None:
+    name, old, new = BREACHES[expected]
+    assert old in SOUND[name]
+    code, out = checked(tmp_path, SOUND | {name: SOUND[name].replace(old, new)})
+    assert code == 1 and len(out.splitlines()) == 1
+    assert expected.strip("<>") in out

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CMD_CHECK_FOUND_H
+#define CMD_CHECK_FOUND_H
+
+/* What afpscope check found, and its two forms. */
+
+#include "base/err.h"
+#include "cmd/cmd.h"
+#include "kinds/hints.h"
+#include "kinds/servers.h"
+#include "watch/ladder.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+/* A server, and what a watch of it would do. */
+struct check_server {
+	const struct servers_entry *entry; /* borrowed from servers */
+	bool exact;                        /* every call of it can be counted */
+	char use[ERR_TEXT_MAX];            /* how its calls would be watched, or why not */
+	struct hints hints;
+};
+
+struct check {
+	size_t n_steps, n_servers;
+	struct ladder_step step[LADDER_MAX];
+	struct servers servers;
+	struct check_server *server;
+	struct hints machine;
+	struct err none; /* why there is no server; code 0: there is one */
+	enum outcome outcome;
+};
+
+/* For people: what matters, or (verbose) all that was found. */
+void check_text(const struct check *c, bool verbose, FILE *out);
+
+/* As one JSON object on one line, complete or not at all; "-" is stdout. */
+int check_json(const struct check *c, const char *path, struct err *e);
+
+#endif

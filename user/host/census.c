@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads /proc once; servers.c interprets it. */
+
+#include "host/census.h"
+
+#include "host/procfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#define ARGS_MAX 4096
+
+struct reading {
+	struct census *c;
+	const char *const *names;
+	pid_t pid;
+	uint16_t port;
+};
+
+static void *grown(void *list, size_t n, size_t *room, size_t size)
+{
+	size_t more = *room ? 2 * *room : 64;
+	void *made;
+
+	if (n < *room)
+		return list;
+	made = realloc(list, more * size);
+	if (made)
+		*room = more;
+	return made;
+}
+
+int census_add_process(struct census *c, const struct census_process *p)
+{
+	void *list = grown(c->process, c->n_processes, &c->processes_room, sizeof(*p));
+
+	if (!list)
+		return -ENOMEM;
+	c->process = list;
+	c->process[c->n_processes++] = *p;
+	return 0;
+}
+
+int census_add_socket(struct census *c, const struct census_socket *s)
+{
+	void *list = grown(c->socket, c->n_sockets, &c->sockets_room, sizeof(*s));
+
+	if (!list)
+		return -ENOMEM;
+	c->socket = list;
+	c->socket[c->n_sockets++] = *s;
+	return 0;
+}
+
+int census_add_hold(struct census *c, size_t process, size_t socket)
+{
+	void *list;
+
+	/* One process may hold it twice. */
+	for (size_t i = c->n_holds; i-- > 0 && c->hold[i].process == process;)
+		if (c->hold[i].socket == socket)
+			return 0;
+	list = grown(c->hold, c->n_holds, &c->holds_room, sizeof(*c->hold));
+	if (!list)
+		return -ENOMEM;
+	c->hold = list;
+	c->hold[c->n_holds++] = (struct census_hold) { process, socket };
+	return 0;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct census_process *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static int by_inode(const void *a, const void *b)
+{
+	const struct census_socket *x = a, *y = b;
+
+	return (x->tcp.ino > y->tcp.ino) - (x->tcp.ino < y->tcp.ino);
+}
+
+void census_sort(struct census *c)
+{
+	if (c->n_processes)
+		qsort(c->process, c->n_processes, sizeof(*c->process), by_pid);
+	if (c->n_sockets)
+		qsort(c->socket, c->n_sockets, sizeof(*c->socket), by_inode);
+}
+
+size_t census_find(const struct census *c, pid_t pid)
+{
+	const struct census_process key = { .pid = pid }, *found = NULL;
+
+	if (c->n_processes)
+		found = bsearch(&key, c->process, c->n_processes, sizeof(key), by_pid);
+	return found ? (size_t)(found - c->process) : c->n_processes;
+}
+
+bool census_holds(const struct census *c, size_t process, size_t socket)
+{
+	for (size_t i = 0; i < c->n_holds; i++)
+		if (c->hold[i].process == process && c->hold[i].socket == socket)
+			return true;
+	return false;
+}
+
+void census_below(char *out, size_t len, const char *path, const char *root)
+{
+	size_t root_len = strlen(root);
+
+	if (root_len > 1 && !strncmp(path, root, root_len) &&
+	    (path[root_len] == '/' || !path[root_len]))
+		path += root_len;
+	else if (!strcmp(path, root))
+		path += root_len;
+	snprintf(out, len, "%s", path);
+}
+
+static bool link_of(char *out, size_t len, pid_t pid, const char *name)
+{
+	char path[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	n = readlink(path, out, len - 1);
+	out[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+/*
+ * A number that is equal for the same file; 0: not readable. Does not involve file servers and FUSE
+ * daemons, which might not answer.
+ */
+static uint64_t number_of(pid_t pid, const char *name)
+{
+	struct statx st;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &st))
+		return 0;
+	return st.stx_ino ^ (uint64_t)makedev(st.stx_dev_major, st.stx_dev_minor) << 32;
+}
+
+/* The argument of -F: "-F FILE", "-FFILE". */
+static void read_conf(struct census_process *p)
+{
+	char path[64], args[ARGS_MAX], *at;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", p->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	n = read(fd, args, sizeof(args) - 1);
+	close(fd);
+	if (n <= 0)
+		return;
+	args[n] = '\0';
+	for (at = args + strlen(args) + 1; at < args + n; at += strlen(at) + 1) {
+		if (strncmp(at, "-F", 2) != 0)
+			continue;
+		at += 2;
+		if (!*at)
+			at++;
+		if (at < args + n)
+			snprintf(p->conf, sizeof(p->conf), "%.*s", (int)sizeof(p->conf) - 1, at);
+		return;
+	}
+}
+
+static void read_places(struct census_process *p)
+{
+	char root[PATH_MAX], text[PATH_MAX];
+
+	if (!link_of(root, sizeof(root), p->pid, "root"))
+		return;
+	p->root = number_of(p->pid, "root");
+	if (link_of(text, sizeof(text), p->pid, "exe"))
+		census_below(p->exe, sizeof(p->exe), text, root);
+	if (link_of(text, sizeof(text), p->pid, "cwd"))
+		census_below(p->cwd, sizeof(p->cwd), text, root);
+}
+
+void census_look(struct census_process *p)
+{
+	read_places(p);
+	read_conf(p);
+}
+
+static int read_process(void *arg, pid_t pid)
+{
+	struct census_process p = { .pid = pid };
+	struct reading *r = arg;
+	struct procfs_stat st;
+	char uids[64];
+
+	if (procfs_stat(&st, pid) || st.state == 'Z' || st.state == 'X')
+		return 0;
+	if (pid == 2 || st.ppid == 2)
+		return 0;
+	p.ppid = st.ppid;
+	p.started = st.started;
+	snprintf(p.comm, sizeof(p.comm), "%s", st.comm);
+	p.has_uid = !procfs_status(uids, sizeof(uids), pid, "Uid") &&
+		    sscanf(uids, "%*u %" SCNu32, &p.uid) == 1;
+	p.net = number_of(pid, "ns/net");
+	read_places(&p);
+	return census_add_process(r->c, &p);
+}
+
+static int read_table(struct census *c, const char *path, uint64_t net)
+{
+	struct census_socket s = { .net = net };
+	char *line = NULL;
+	size_t len = 0;
+	int r = 0;
+	FILE *f = fopen(path, "re");
+
+	if (!f)
+		return -errno;
+	while (!r && getline(&line, &len, f) > 0) {
+		s.listening = sockets_parse_listening(&s.tcp, line);
+		if ((s.listening || sockets_parse(&s.tcp, line)) && s.tcp.ino)
+			r = census_add_socket(c, &s);
+	}
+	free(line);
+	fclose(f);
+	return r;
+}
+
+/* The namespace of a process; pid 0: this one. */
+static int read_tables(struct census *c, pid_t pid, uint64_t net)
+{
+	char path[64], who[16] = "self";
+	int r;
+
+	if (pid)
+		snprintf(who, sizeof(who), "%d", pid);
+	snprintf(path, sizeof(path), "/proc/%s/net/tcp", who);
+	r = read_table(c, path, net);
+	if (r)
+		return r;
+	snprintf(path, sizeof(path), "/proc/%s/net/tcp6", who);
+	r = read_table(c, path, net);
+	return r == -ENOMEM ? r : 0;
+}
+
+static bool is_wanted(const struct reading *r, const struct census_process *p)
+{
+	if (p->pid == r->pid)
+		return true;
+	for (size_t i = 0; r->names[i]; i++)
+		if (!strcmp(p->comm, r->names[i]))
+			return true;
+	return false;
+}
+
+static bool is_first_of(const struct reading *r, size_t i)
+{
+	const struct census_process *p = r->c->process;
+
+	for (size_t k = 0; k < i; k++)
+		if (p[k].net == p[i].net && is_wanted(r, &p[k]))
+			return false;
+	return true;
+}
+
+/* This namespace, and those of the wanted processes. One that has just ended is left out. */
+static int read_sockets(struct reading *r)
+{
+	struct census *c = r->c;
+	int err = read_tables(c, 0, c->net);
+
+	for (size_t i = 0; i < c->n_processes && !err; i++) {
+		const struct census_process *p = &c->process[i];
+
+		if (!p->net || p->net == c->net || !is_wanted(r, p) || !is_first_of(r, i))
+			continue;
+		err = read_tables(c, p->pid, p->net);
+		err = err == -ENOMEM ? err : 0;
+	}
+	return err;
+}
+
+struct holder {
+	struct census *c;
+	size_t process;
+};
+
+static int note_hold(void *arg, pid_t pid, int fd, const char *name)
+{
+	const struct census_socket key = { .tcp.ino = procfs_socket(name) }, *found;
+	const struct holder *h = arg;
+
+	(void)pid;
+	(void)fd;
+	if (!key.tcp.ino || !h->c->n_sockets)
+		return 0;
+	found = bsearch(&key, h->c->socket, h->c->n_sockets, sizeof(key), by_inode);
+	return found ? census_add_hold(h->c, h->process, (size_t)(found - h->c->socket)) : 0;
+}
+
+static int read_holds(struct census *c)
+{
+	struct holder h = { .c = c };
+	int r;
+
+	for (h.process = 0; h.process < c->n_processes; h.process++) {
+		r = procfs_each_fd(c->process[h.process].pid, note_hold, &h);
+		if (r == -ENOMEM)
+			return r;
+		c->process[h.process].denied = r == -EACCES || r == -EPERM;
+	}
+	return 0;
+}
+
+/*
+ * Command lines may contain secrets, and reading one can block on a process that is stuck: reads
+ * only those of the wanted processes and of possible servers.
+ */
+static void read_confs(struct reading *r)
+{
+	struct census *c = r->c;
+	size_t wanted = census_find(c, r->pid);
+	/* The process may be a session: then its parent is the server. */
+	pid_t above = wanted < c->n_processes ? c->process[wanted].ppid : 0;
+	bool listens;
+
+	for (size_t i = 0, k = 0; i < c->n_processes; i++) {
+		for (listens = false; k < c->n_holds && c->hold[k].process == i; k++)
+			listens |= c->socket[c->hold[k].socket].listening &&
+				   c->socket[c->hold[k].socket].tcp.local.port == r->port;
+		if (listens || c->process[i].pid == above || is_wanted(r, &c->process[i]))
+			read_conf(&c->process[i]);
+	}
+}
+
+int census_read(struct census *out, const char *const *names, pid_t pid, uint16_t port,
+		struct err *e)
+{
+	struct reading r = { .c = out, .names = names, .pid = pid, .port = port };
+	int err;
+
+	memset(out, 0, sizeof(*out));
+	out->net = number_of(getpid(), "ns/net");
+	err = procfs_each(read_process, &r);
+	if (err)
+		return err_set(e, err, "cannot list processes: /proc: %s", strerror(-err));
+	census_sort(out);
+	err = read_sockets(&r);
+	if (err)
+		return err_set(e, err, "cannot list sockets: /proc/net/tcp: %s", strerror(-err));
+	census_sort(out);
+	err = read_holds(out);
+	if (!err)
+		read_confs(&r);
+	return err ? err_set(e, err, "out of memory") : 0;
+}
+
+void census_fini(struct census *c)
+{
+	free(c->process);
+	free(c->socket);
+	free(c->hold);
+	memset(c, 0, sizeof(*c));
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef HOST_SOCKETS_H
+#define HOST_SOCKETS_H
+
+/*
+ * This host's connected sockets and the other end of each, from the kernel's socket diagnostics,
+ * or from /proc/net/tcp if those are not available. Sees this network namespace.
+ */
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/* One end of a TCP connection; IPv4 in the form ::ffff:1.2.3.4. */
+struct sockets_addr {
+	uint8_t ip[16];
+	uint16_t port;
+};
+
+struct sockets_entry {
+	struct sockets_addr local, remote; /* TCP */
+	uint64_t ino;
+	uint64_t peer; /* Unix: the other end's inode; 0 for TCP */
+	uint32_t uid;  /* TCP: the owner */
+	/* Unix: what it, or the socket that accepted it, is bound to. */
+	char path[109];    /* as given to bind(); empty: not bound, or no path */
+	uint64_t file_ino; /* the file's inode, 0: none, and its device by the kernel's number */
+	uint32_t file_dev;
+};
+
+struct sockets {
+	size_t n, room;
+	struct sockets_entry *entry;
+};
+
+/* Reads all connections, and Unix sockets that listen. 0 or a negative errno; sockets_fini in both
+ * cases. */
+int sockets_read(struct sockets *out, struct err *e);
+void sockets_fini(struct sockets *s);
+
+/* false: not an Internet address. */
+bool sockets_addr(struct sockets_addr *out, const struct sockaddr_storage *from);
+
+/* NULL: not found. */
+const struct sockets_entry *sockets_find(const struct sockets *s, const struct sockets_addr *local,
+					 const struct sockets_addr *remote);
+
+/* The socket with this inode; NULL: not found. */
+const struct sockets_entry *sockets_of_inode(const struct sockets *s, uint64_t ino);
+
+/* Inode of the other end of the socket with inode ino; 0: not on this host, or not connected. */
+uint64_t sockets_peer(const struct sockets *s, uint64_t ino);
+
+/* A line of /proc/net/tcp or tcp6. false: a heading, a listening socket, or malformed. */
+bool sockets_parse(struct sockets_entry *out, const char *line);
+/* The same of a listening socket, which has no remote end. */
+bool sockets_parse_listening(struct sockets_entry *out, const char *line);
+
+#endif

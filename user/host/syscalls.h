@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef HOST_SYSCALLS_H
+#define HOST_SYSCALLS_H
+
+/*
+ * Class and descriptor of every system call of this architecture, and how it counts in the
+ * compatible ledger. The only table; the programs in the kernel use a copy.
+ */
+
+#include "bpf/calls.h"
+
+#include <stdbool.h>
+
+/* Fills out[nr] for every number; those not in the table are AFS_CLASS_OTHER. */
+void syscalls_table(struct afs_call out[AFS_N_CALLS]);
+
+/* Name of a call in the table; NULL: not in it. Static. */
+const char *syscalls_name(int nr);
+
+/* Whether this call only sleeps for a given time. */
+bool syscalls_is_sleep(int nr);
+
+#endif

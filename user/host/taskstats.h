@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef HOST_TASKSTATS_H
+#define HOST_TASKSTATS_H
+
+/*
+ * What the kernel's taskstats interface says about a process: its threads, live and ended.
+ * Needs CAP_NET_ADMIN and the first namespaces of users, processes and network. Functions that
+ * return int return 0 or a negative errno.
+ */
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Time waited since the process began; all 0 if task delay accounting is off, or was off when
+ * the process was started. */
+struct taskstats_delays {
+	unsigned int version; /* of the interface: what it does not know yet is 0 */
+	uint64_t blkio_ns, swapin_ns, freepages_ns, thrashing_ns, compact_ns, irq_ns;
+	uint64_t cpu_ns, slices; /* accounted always */
+};
+
+struct taskstats_link;
+
+/*
+ * -EPERM: no CAP_NET_ADMIN; -ENOENT: not in this kernel (or network namespace); -EOPNOTSUPP: it
+ * has version 15, whose layout differs.
+ */
+int taskstats_open(struct taskstats_link **out);
+int taskstats_read(struct taskstats_link *l, pid_t pid, struct taskstats_delays *out);
+void taskstats_close(struct taskstats_link *l); /* NULL is allowed */
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef HOST_TCPDIAG_H
+#define HOST_TCPDIAG_H
+
+/*
+ * The state of the other end of a TCP connection of this host, from the kernel's socket
+ * diagnostics: of that socket only, whichever process holds it. Sees this network namespace. Needs
+ * no rights.
+ */
+
+#include "run/tcp.h"
+
+#include <linux/inet_diag.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/* All 0: closed. */
+struct tcpdiag {
+	bool is_open;
+	int fd;
+	uint32_t seq;
+	uint8_t family;             /* under which the kernel finds the socket */
+	struct inet_diag_sockid id; /* with the kernel's cookie: this socket and no later one */
+};
+
+/*
+ * Finds the other end of the connection local -> peer (the addresses as this end sees them). 0,
+ * -ENOENT: not found (another host, another network namespace, ended) or the kernel has no
+ * socket diagnostics, or another negative errno; then out is closed.
+ */
+int tcpdiag_open(struct tcpdiag *out, const struct sockaddr_storage *local,
+		 const struct sockaddr_storage *peer);
+
+/*
+ * Fills value and known of out, and nothing else of it. false, out untouched: closed, or no process
+ * has that socket any more. May wait for the socket's lock: milliseconds while its process sends or
+ * receives without a pause.
+ */
+bool tcpdiag_look(struct tcpdiag *d, struct run_tcp *out);
+
+/* The socket's congestion control: "cubic", "bbr". Errors as tcpdiag_look. */
+bool tcpdiag_congestion(struct tcpdiag *d, char out[static TCP_CONGESTION_LEN]);
+
+void tcpdiag_close(struct tcpdiag *d); /* may be closed already */
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef KINDS_SERVERS_H
+#define KINDS_SERVERS_H
+
+/*
+ * Finds the AFP servers of this host, their sessions and CNID processes, without connecting to
+ * them. A server is the process that listens and its children of the same program that serve the
+ * connections it accepted, or did until the client went away, according to the kernel. Process
+ * names only decide which listening processes are considered by default (afpd), and which may be
+ * CNID servers.
+ */
+
+#include "base/err.h"
+#include "host/census.h"
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define SERVERS_PORTS 4
+
+struct servers_session {
+	pid_t pid;
+	uint64_t started;     /* ticks after boot: identifies the process together with the pid */
+	uint32_t uid;         /* effective user id; 0 also before the login is done */
+	uint16_t client_port; /* 0: unknown */
+	bool disconnected; /* its client has gone; afpd keeps the session in case it comes back */
+	char client[64];   /* address; empty: unknown */
+	char volume[CENSUS_PATH_MAX]; /* path on the server; empty: unknown */
+	const char *uid_from;         /* static: the source; NULL: not known */
+	const char *client_from;
+	const char *volume_from;
+};
+
+struct servers_entry {
+	pid_t master; /* 0: none, a session whose master has ended */
+	uint64_t started;
+	char comm[32];
+	char exe[CENSUS_PATH_MAX];  /* below its root; empty: not readable */
+	char conf[CENSUS_PATH_MAX]; /* below its root; empty: unknown */
+	const char *conf_from;      /* static; NULL: unknown */
+	size_t n_ports;
+	uint16_t port[SERVERS_PORTS];
+	uint64_t net;                   /* number of its network namespace; 0: not readable */
+	char address[INET6_ADDRSTRLEN]; /* that it listens on; empty: not readable */
+	bool elsewhere;                 /* in another network namespace than this process */
+	bool denied;           /* no right to see its open files: ports, clients not known */
+	pid_t cnid_metad;      /* 0: unknown */
+	const char *cnid_from; /* static: how it was found, or why it is unknown */
+	size_t n_cnid_ports;
+	uint16_t cnid_port[SERVERS_PORTS];
+	size_t n_dbd;
+	pid_t *dbd; /* owned: children of cnid_metad */
+	size_t n_sessions;
+	struct servers_session *session; /* owned, by pid */
+};
+
+struct servers {
+	pid_t session; /* servers_of_pid was asked for this session; 0: for whole servers */
+	size_t n;
+	struct servers_entry *entry; /* owned, by pid of the master */
+};
+
+/*
+ * All AFP servers. -ENXIO: none, and e says what else was seen. servers_fini in every case, also
+ * of the next two.
+ */
+int servers_find(struct servers *out, struct err *e);
+
+/*
+ * The server a process belongs to, whatever its name: a listening process with all sessions, or
+ * one session alone (out->session; the entry then has only this). -ESRCH: no such process,
+ * -ENXIO: it serves no TCP connections, -EACCES: no right to see.
+ */
+int servers_of_pid(struct servers *out, pid_t pid, struct err *e);
+
+/* The server that listens on a port, whatever its name; -ENXIO: none, -EACCES: not readable. */
+int servers_of_port(struct servers *out, uint16_t port, struct err *e);
+
+/* Adds to a text of ERR_TEXT_MAX; what does not fit is cut. */
+void servers_append(char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Adds all of them, with details that distinguish them. */
+void servers_list(char *text, const struct servers *s);
+
+/* 0 when s has one server; -ENOTUNIQ and a text that lists them and names the options. */
+int servers_one(const struct servers *s, struct err *e);
+
+void servers_fini(struct servers *s);
+
+/* The same from a census. */
+int servers_choose(struct servers *out, const struct census *c, struct err *e);
+int servers_choose_pid(struct servers *out, const struct census *c, pid_t pid, struct err *e);
+int servers_choose_port(struct servers *out, const struct census *c, uint16_t port, struct err *e);
+
+/* Sets conf and conf_from of the server that p belongs to, where they are known. */
+void servers_conf(struct servers_entry *e, const struct census_process *p);
+
+/* A session of the list with this pid; NULL: none. */
+const struct servers_session *servers_session(const struct servers_entry *s, pid_t pid);
+
+#endif

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Finds who serves the client's connection, and its CNID server. */
+
+#include "kinds/target.h"
+
+#include "host/procfs.h"
+#include "host/sockets.h"
+#include "kinds/backend.h"
+#include "kinds/objects.h"
+#include "kinds/servers.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HOLDERS_MAX 64
+
+struct search {
+	uint64_t ino;
+	pid_t self;
+	size_t n, denied;
+	struct target_holder holder[HOLDERS_MAX];
+};
+
+static int is_socket(void *arg, pid_t pid, int fd, const char *name)
+{
+	const struct search *s = arg;
+
+	(void)pid;
+	(void)fd;
+	return procfs_socket(name) == s->ino;
+}
+
+static void holder_init(struct target_holder *h, pid_t pid)
+{
+	struct procfs_stat st;
+	char path[64];
+	ssize_t len;
+
+	memset(h, 0, sizeof(*h));
+	h->pid = pid;
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	len = readlink(path, h->exe, sizeof(h->exe) - 1);
+	if (len > 0)
+		h->exe[len] = '\0';
+	if (procfs_stat(&st, pid))
+		return;
+	h->started = st.started;
+	while (st.ppid > 0 && h->n_up < TARGET_DEPTH) {
+		h->up[h->n_up++] = st.ppid;
+		if (procfs_stat(&st, st.ppid))
+			break;
+	}
+}
+
+static int look_at(void *arg, pid_t pid)
+{
+	struct search *s = arg;
+	int r;
+
+	if (pid == s->self)
+		return 0;
+	r = procfs_each_fd(pid, is_socket, s);
+	if (r == -EACCES || r == -EPERM)
+		s->denied++;
+	if (r == 1 && s->n < HOLDERS_MAX)
+		holder_init(&s->holder[s->n++], pid);
+	return 0;
+}
+
+static bool is_above(const struct target_holder *h, const struct target_holder *below)
+{
+	for (size_t i = 0; i < below->n_up; i++)
+		if (below->up[i] == h->pid)
+			return true;
+	return false;
+}
+
+static bool is_out(const struct target_holder *h, size_t n, size_t i)
+{
+	for (size_t k = 0; k < n; k++) {
+		if (k == i)
+			continue;
+		if (is_above(&h[i], &h[k]) && !strcmp(h[i].exe, h[k].exe))
+			return true;
+		if (is_above(&h[k], &h[i]) && strcmp(h[i].exe, h[k].exe) != 0)
+			return true;
+	}
+	return false;
+}
+
+size_t target_choose(const struct target_holder *h, size_t n, size_t *left)
+{
+	size_t best = n, in = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (is_out(h, n, i))
+			continue;
+		in++;
+		if (best == n || h[i].started > h[best].started ||
+		    (h[i].started == h[best].started && h[i].pid > h[best].pid))
+			best = i;
+	}
+	if (left)
+		*left = in;
+	return best < n ? best : 0;
+}
+
+static bool is_ours(const struct sockets_addr *addr)
+{
+	struct ifaddrs *list, *at;
+	struct sockets_addr own;
+	struct sockaddr_storage ss;
+	bool found = false;
+
+	if (getifaddrs(&list))
+		return false;
+	for (at = list; at && !found; at = at->ifa_next) {
+		if (!at->ifa_addr)
+			continue;
+		memset(&ss, 0, sizeof(ss));
+		if (at->ifa_addr->sa_family == AF_INET)
+			memcpy(&ss, at->ifa_addr, sizeof(struct sockaddr_in));
+		else if (at->ifa_addr->sa_family == AF_INET6)
+			memcpy(&ss, at->ifa_addr, sizeof(struct sockaddr_in6));
+		found = sockets_addr(&own, &ss) && !memcmp(own.ip, addr->ip, sizeof(own.ip));
+	}
+	freeifaddrs(list);
+	return found || addr->ip[12] == 127;
+}
+
+static void print_ip(char out[INET6_ADDRSTRLEN], const uint8_t *ip)
+{
+	struct in6_addr addr;
+	bool v4;
+
+	memcpy(&addr, ip, sizeof(addr));
+	v4 = IN6_IS_ADDR_V4MAPPED(&addr);
+	if (!inet_ntop(v4 ? AF_INET : AF_INET6, ip + (v4 ? 12 : 0), out, INET6_ADDRSTRLEN))
+		snprintf(out, INET6_ADDRSTRLEN, "?");
+}
+
+static int not_here(const struct sockets_addr *server, struct err *e)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	print_ip(text, server->ip);
+	if (is_ours(server))
+		return err_set(
+		    e, -ENXIO,
+		    "the server's end of the connection (%s port %u) is in another network "
+		    "namespace: run afpscope inside it (nsenter -n)",
+		    text, server->port);
+	return err_set(e, -ENXIO,
+		       "the server (%s port %u) is not on this host: run afpscope on the server",
+		       text, server->port);
+}
+
+/* Who holds socket t->client. */
+static int find_holder(struct target *t, uint32_t uid, struct err *e)
+{
+	struct search s = { .ino = t->client, .self = getpid() };
+	size_t i, left;
+
+	procfs_each(look_at, &s);
+	if (!s.n && s.denied)
+		return err_set(
+		    e, -EACCES,
+		    "no right to see which process serves the connection (its user id is "
+		    "%u): run as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
+		    uid);
+	if (!s.n)
+		return err_set(
+		    e, -ENXIO,
+		    "no process holds the server's end of the connection: it is in another "
+		    "PID namespace, or inside the kernel");
+	i = target_choose(s.holder, s.n, &left);
+	t->afpd = s.holder[i].pid;
+	if (left > 1)
+		snprintf(t->note, sizeof(t->note),
+			 "%zu processes hold the server's end of the connection and none of them "
+			 "is the parent of the others: watching the youngest, %d",
+			 left, t->afpd);
+	return 0;
+}
+
+int target_find(struct target *out, const struct sockaddr_storage *local,
+		const struct sockaddr_storage *peer, struct err *e)
+{
+	struct sockets_addr client, server;
+	const struct sockets_entry *end;
+	struct sockets all = {};
+	uint32_t uid = 0;
+	int r;
+
+	memset(out, 0, sizeof(*out));
+	if (!sockets_addr(&client, local) || !sockets_addr(&server, peer))
+		return err_set(e, -ENXIO, "the connection is not TCP");
+	r = sockets_read(&all, e);
+	if (!r) {
+		end = sockets_find(&all, &server, &client);
+		if (end && end->ino) {
+			out->client = end->ino;
+			uid = end->uid;
+		} else {
+			r = not_here(&server, e);
+		}
+	}
+	sockets_fini(&all);
+	return r ? r : find_holder(out, uid, e);
+}
+
+struct ends {
+	struct target *t;
+	const struct sockets *all;
+	struct backend backend;
+	size_t n, n_database;
+	struct {
+		uint64_t own, peer;
+		bool database; /* a database server's */
+		bool told;     /* the programs recognize it without its inode */
+	} end[64];
+	bool named; /* the process looked at has the name of a CNID server */
+};
+
+static bool is_cnid_port(const struct target *t, uint16_t port)
+{
+	for (size_t i = 0; i < t->known.n_ports; i++)
+		if (t->known.port[i].object == AFS_OBJECT_CNID && t->known.port[i].port == port)
+			return true;
+	return false;
+}
+
+/* The other end is not on this host. */
+static void note_far(struct target *t, const struct sockets_entry *own)
+{
+	char ip[INET6_ADDRSTRLEN];
+
+	if (!own || !is_cnid_port(t, own->remote.port))
+		return;
+	print_ip(ip, own->remote.ip);
+	snprintf(t->far, sizeof(t->far), "%s port %u", ip, own->remote.port);
+}
+
+static int note_end(void *arg, pid_t pid, int fd, const char *name)
+{
+	struct ends *ends = arg;
+	uint64_t own = procfs_socket(name), peer;
+	const struct sockets_entry *here, *there;
+	bool database, file;
+
+	(void)pid;
+	(void)fd;
+	if (!own || own == ends->t->client || ends->n == sizeof(ends->end) / sizeof(ends->end[0]))
+		return 0;
+	here = sockets_of_inode(ends->all, own);
+	peer = sockets_peer(ends->all, own);
+	if (!peer) {
+		note_far(ends->t, here);
+		return 0;
+	}
+	there = sockets_of_inode(ends->all, peer);
+	file = there && there->path[0] && backend_is_socket(&ends->backend, there->path);
+	database = file || here->remote.port == ends->backend.port;
+	ends->end[ends->n].own = own;
+	ends->end[ends->n].peer = peer;
+	ends->end[ends->n].told = file || is_cnid_port(ends->t, here->remote.port);
+	ends->end[ends->n++].database = database;
+	ends->n_database += database;
+	return 0;
+}
+
+static void add_process(struct target *t, struct target_process *list, size_t *n, size_t max,
+			pid_t pid)
+{
+	struct procfs_stat st;
+	size_t i, at = *n;
+
+	for (i = 0; i < *n; i++) {
+		if (list[i].pid == pid && !list[i].ended)
+			return;
+		/* Sessions come and go: their places are reused. */
+		if (list[i].ended && list == t->session)
+			at = i;
+	}
+	if (procfs_stat(&st, pid))
+		return;
+	if (at == max) {
+		t->crowded = true;
+		return;
+	}
+	list[at] = (struct target_process) { .pid = pid, .started = st.started };
+	*n += at == *n;
+}
+
+static void add_cnid(struct target *t, pid_t pid, bool database)
+{
+	add_process(t, t->cnid, &t->n_cnid, TARGET_CNID_MAX, pid);
+	for (size_t i = 0; database && i < t->n_cnid; i++)
+		if (t->cnid[i].pid == pid)
+			t->cnid[i].database = true;
+}
+
+static void add_session(struct target *t, pid_t pid)
+{
+	add_process(t, t->session, &t->n_sessions, AFS_N_PROCESSES, pid);
+}
+
+/* false also if it cannot be determined, as when no descriptor is left. */
+static bool has_ended(const struct target_process *p)
+{
+	struct procfs_stat st;
+	int r = p->ended ? -ESRCH : procfs_stat(&st, p->pid);
+
+	return r == -ESRCH || r == -ENOENT || (!r && st.started != p->started);
+}
+
+static void mark_ended(struct target *t)
+{
+	struct procfs_stat st;
+
+	if (!t->started && !procfs_stat(&st, t->afpd))
+		t->started = st.started;
+	t->ended = has_ended(
+	    &(struct target_process) { .pid = t->afpd, .ended = t->ended, .started = t->started });
+	for (size_t i = 0; i < t->n_sessions; i++)
+		t->session[i].ended = has_ended(&t->session[i]);
+	for (size_t i = 0; i < t->n_cnid; i++)
+		t->cnid[i].ended = has_ended(&t->cnid[i]);
+}
+
+static void add_port(struct target *t, uint16_t port, enum afs_object object)
+{
+	if (t->n_ports == AFS_N_PORTS) {
+		t->crowded = true;
+		return;
+	}
+	t->port[t->n_ports].port = port;
+	t->port[t->n_ports++].object = (uint16_t)object;
+}
+
+void target_server(struct target *out, const struct servers_entry *s, pid_t session)
+{
+	memset(out, 0, sizeof(*out));
+	out->afpd = session ? session : s->master;
+	out->serves = session;
+	out->whole = !session;
+	for (size_t i = 0; i < s->n_ports; i++)
+		add_port(out, s->port[i], AFS_OBJECT_CLIENT);
+	for (size_t i = 0; i < s->n_cnid_ports; i++)
+		add_port(out, s->cnid_port[i], AFS_OBJECT_CNID);
+	for (size_t i = 0; i < s->n_sessions && !session; i++)
+		add_session(out, s->session[i].pid);
+	if (s->cnid_metad)
+		add_cnid(out, s->cnid_metad, false);
+	for (size_t i = 0; i < s->n_dbd; i++)
+		add_cnid(out, s->dbd[i], false);
+}
+
+static int is_end(void *arg, pid_t pid, int fd, const char *name)
+{
+	struct ends *ends = arg;
+	uint64_t ino = procfs_socket(name);
+
+	(void)fd;
+	for (size_t i = 0; ino && i < ends->n; i++) {
+		if (ends->end[i].peer != ino || (!ends->named && !ends->end[i].database))
+			continue;
+		add_cnid(ends->t, pid, ends->end[i].database);
+		if (ends->end[i].told)
+			continue;
+		objects_add_socket(ends->t, ends->end[i].own, AFS_OBJECT_CNID);
+		objects_add_socket(ends->t, ino, AFS_OBJECT_CNID);
+	}
+	return 0;
+}
+
+static int is_cnid(void *arg, pid_t pid)
+{
+	struct ends *ends = arg;
+	struct procfs_stat st;
+
+	if (procfs_stat(&st, pid))
+		return 0;
+	ends->named = !strcmp(st.comm, "cnid_dbd");
+	if (ends->named || ends->n_database)
+		procfs_each_fd(pid, is_end, arg);
+	return 0;
+}
+
+static int is_child(void *arg, pid_t pid)
+{
+	struct procfs_stat st, parent;
+	struct target *t = arg;
+
+	/* Helpers run another program: the programs see them fork. */
+	if (!procfs_stat(&st, pid) && st.ppid == t->afpd && !procfs_stat(&parent, t->afpd) &&
+	    !strcmp(st.comm, parent.comm))
+		add_session(t, pid);
+	return 0;
+}
+
+/* Adds the address of a database server before anything is connected to it. */
+static void know_backend(struct ends *ends)
+{
+	struct afs_inodes *known = &ends->t->known;
+	const struct sockets_entry *s;
+
+	if (known->n_ports < AFS_N_PORTS) {
+		known->port[known->n_ports].port = ends->backend.port;
+		known->port[known->n_ports++].object = AFS_OBJECT_CNID;
+	}
+	for (size_t i = 0; i < ends->all->n; i++) {
+		s = &ends->all->entry[i];
+		if (s->file_ino && !s->peer && backend_is_socket(&ends->backend, s->path))
+			objects_add_bound(ends->t, s->file_ino, s->file_dev);
+	}
+}
+
+static void look_at_connections(struct ends *ends)
+{
+	struct target *t = ends->t;
+
+	know_backend(ends);
+	if (!t->ended)
+		procfs_each_fd(t->afpd, note_end, ends);
+	for (size_t i = 0; i < t->n_sessions; i++)
+		if (!t->session[i].ended)
+			procfs_each_fd(t->session[i].pid, note_end, ends);
+	if (ends->n)
+		procfs_each(is_cnid, ends);
+}
+
+void target_look(struct target *t)
+{
+	struct sockets all;
+	struct ends ends = { .t = t, .all = &all };
+
+	memset(&t->known, 0, sizeof(t->known));
+	memcpy(t->known.port, t->port, sizeof(t->known.port));
+	t->known.n_ports = (uint32_t)t->n_ports;
+	t->crowded = false;
+	mark_ended(t);
+	backend_read(&ends.backend, t->afpd);
+	if (t->client)
+		objects_add_socket(t, t->client, AFS_OBJECT_CLIENT);
+	if (t->whole && !t->ended)
+		procfs_each(is_child, t);
+	if (!sockets_read(&all, NULL))
+		look_at_connections(&ends);
+	sockets_fini(&all);
+	objects_add_files(t);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef KINDS_TARGET_H
+#define KINDS_TARGET_H
+
+/*
+ * What is watched: the process at the other end of the client's connection, the CNID servers it is
+ * connected to, and their special inodes. Never decided by names alone, but by who holds which end
+ * of which connection.
+ */
+
+#include "base/err.h"
+#include "bpf/calls.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#define TARGET_CNID_MAX 512
+
+struct servers_entry;
+
+/* The pid may be reused once the process has ended. */
+struct target_process {
+	pid_t pid;
+	bool ended;
+	bool database;    /* a CNID server that is a database's */
+	uint64_t started; /* as in struct procfs_stat */
+};
+
+/* target_look never removes anything: it adds, and marks what has ended. */
+struct target {
+	pid_t afpd;       /* a session, or the parent of all */
+	bool ended;       /* afpd */
+	uint64_t started; /* afpd, as in struct procfs_stat; 0: not looked at yet */
+	bool serves;      /* afpd is a session although "client" is not known */
+	bool whole;       /* afpd's children are sessions */
+	size_t n_sessions;
+	struct target_process session[AFS_N_PROCESSES];
+	uint64_t client; /* inode of its end of the client's connection; 0: none */
+	size_t n_cnid;
+	struct target_process cnid[TARGET_CNID_MAX];
+	/* Connections from or to these local ports are clients' or CNID's: a whole server. */
+	size_t n_ports;
+	struct {
+		uint16_t port, object;
+	} port[AFS_N_PORTS];
+	char far[80];            /* a CNID server on another host; empty: none seen */
+	bool cnid_inside;        /* afpd has an SQLite CNID database open itself */
+	struct afs_inodes known; /* complete after target_look */
+	bool crowded;            /* more inodes than fit into known */
+	bool stuck;              /* a file's server or FUSE daemon did not answer */
+	char note[ERR_TEXT_MAX]; /* what is in doubt; empty: nothing */
+};
+
+/*
+ * Finds the process that holds the other end of the connection local -> peer (the addresses as
+ * this end sees them). -ENXIO: that end is not on this host, -EACCES: no right to see whose it
+ * is; e has a text for the user.
+ */
+int target_find(struct target *out, const struct sockaddr_storage *local,
+		const struct sockaddr_storage *peer, struct err *e);
+
+/* A server as kinds/servers.h found it, whole, or one session of it (0: whole). */
+void target_server(struct target *out, const struct servers_entry *s, pid_t session);
+
+/*
+ * Looks again for the CNID servers of t->afpd, ended processes, and special inodes. Keeps what it
+ * cannot see any more.
+ */
+void target_look(struct target *t);
+
+/* A process that holds the wanted socket. */
+#define TARGET_DEPTH 32
+struct target_holder {
+	pid_t pid;
+	uint64_t started;
+	char exe[128];
+	size_t n_up;
+	pid_t up[TARGET_DEPTH]; /* parent, its parent, ... */
+};
+
+/*
+ * Which of several holders serves the connection: not one whose own fork holds it too (the
+ * listener), not a helper program that inherited it; of those left the youngest. Returns its
+ * index; *left (which may be NULL) is how many were left.
+ */
+size_t target_choose(const struct target_holder *h, size_t n, size_t *left);
+
+#endif

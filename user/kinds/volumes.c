@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "kinds/volumes.h"
+
+#include "host/census.h"
+#include "kinds/servers.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* What the kernel adds to the name of a folder that was deleted. */
+#define DELETED " (deleted)"
+
+/* Length without trailing slashes. */
+static size_t length_of(const char *folder)
+{
+	size_t len = strlen(folder);
+
+	while (len > 1 && folder[len - 1] == '/')
+		len--;
+	return len;
+}
+
+bool volumes_below(const char *path, const char *folder)
+{
+	size_t len = length_of(folder);
+
+	return !strncmp(path, folder, len) && (!path[len] || path[len] == '/');
+}
+
+const char *volumes_find(const struct afpconf *c, const char *path)
+{
+	const char *found = NULL, *folder;
+
+	for (size_t i = 0; i < c->n; i++) {
+		folder = c->item[i].value;
+		if (strcasecmp(c->item[i].key, "path") != 0 || *folder != '/' || !folder[1])
+			continue;
+		if (volumes_below(path, folder) && (!found || length_of(folder) > length_of(found)))
+			found = folder;
+	}
+	return found;
+}
+
+char *volumes_of(pid_t afpd)
+{
+	struct census_process p = { .pid = afpd, .comm = "afpd" };
+	struct servers_entry s = { 0 };
+	const char *found = NULL;
+	struct afpconf c = { 0 };
+	struct err e = { 0 };
+	char root[64], *volume;
+	size_t len;
+
+	census_look(&p);
+	len = strlen(p.cwd);
+	if (len > strlen(DELETED) && !strcmp(p.cwd + len - strlen(DELETED), DELETED))
+		p.cwd[len - strlen(DELETED)] = '\0';
+	if (!p.cwd[0] || !strcmp(p.cwd, "/"))
+		return NULL;
+	servers_conf(&s, &p);
+	snprintf(root, sizeof(root), "/proc/%d/root", afpd);
+	if (s.conf[0]) {
+		/* A partial result is good enough. */
+		afpconf_read(&c, root, s.conf, true, &e);
+		found = volumes_find(&c, p.cwd);
+	}
+	volume = found ? strndup(found, length_of(found)) : strdup(p.cwd);
+	afpconf_fini(&c);
+	return volume;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef KINDS_VOLUMES_H
+#define KINDS_VOLUMES_H
+
+/* The folders of a server's volumes, by its configuration. */
+
+#include "kinds/afpconf.h"
+
+#include <sys/types.h>
+
+/* Whether path is folder or in it. */
+bool volumes_below(const char *path, const char *folder);
+
+/* The innermost volume whose folder contains path; NULL: none. */
+const char *volumes_find(const struct afpconf *c, const char *path);
+
+/*
+ * Where an afpd works: the folder of its volume, else its working directory, as seen from its own
+ * root. NULL: in its root (before it opens a volume), or not known. To be freed.
+ */
+char *volumes_of(pid_t afpd);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Building jansson's values. */
+#include "report/json/doc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void json_put(struct json_doc *d, json_t *object, const char *key, json_t *value)
+{
+	if (json_object_set_new(object, key, value))
+		d->failed = true;
+}
+
+void json_add(struct json_doc *d, json_t *array, json_t *value)
+{
+	if (json_array_append_new(array, value))
+		d->failed = true;
+}
+
+json_t *json_number(uint64_t v)
+{
+	return v <= INT64_MAX ? json_integer((json_int_t)v) : json_real((double)v);
+}
+
+json_t *json_text(const char *s)
+{
+	json_t *made = s ? json_string(s) : json_null(), *one;
+	char *copy, *to;
+
+	if (made)
+		return made;
+	copy = to = malloc(3 * strlen(s) + 1);
+	if (!copy)
+		return NULL;
+	while (*s) {
+		size_t len = 1, left = strlen(s);
+
+		/* The shortest prefix that jansson takes is one character. */
+		for (one = NULL; len <= 4 && len <= left && !one; len++)
+			one = json_stringn(s, len);
+		len--;
+		if (one)
+			to = (char *)memcpy(to, s, len) + len;
+		else
+			to = (char *)memcpy(to, "\xef\xbf\xbd", 3) + 3;
+		s += one ? len : 1;
+		json_decref(one);
+	}
+	made = json_stringn(copy, (size_t)(to - copy));
+	free(copy);
+	return made;
+}
+
+json_t *json_buckets(struct json_doc *d, unsigned int bits, const uint64_t *bucket, size_t n)
+{
+	json_t *o = json_object(), *list = json_array();
+
+	json_put(d, o, "bits", json_integer(bits));
+	for (size_t i = 0; i < n; i++) {
+		json_t *pair;
+
+		if (!bucket[i])
+			continue;
+		pair = json_array();
+		json_add(d, pair, json_number(i));
+		json_add(d, pair, json_number(bucket[i]));
+		json_add(d, list, pair);
+	}
+	json_put(d, o, "buckets", list);
+	return o;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A run as one JSON object; its members are described in docs/data-model.md. */
+#include "report/json/parts.h"
+
+#include "base/file.h"
+#include "report/findings.h"
+#include "report/report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NO_MEMORY "out of memory for the JSON of the run"
+
+/* Keys become members; texts of the same key are joined by a newline, so none is lost. */
+static json_t *notes(struct json_doc *d, const struct run_notes *in)
+{
+	json_t *o = json_object();
+
+	for (size_t i = 0; i < in->n; i++) {
+		const char *key = in->note[i].key ? in->note[i].key : "";
+		const char *before = json_string_value(json_object_get(o, key));
+		json_t *value = json_text(in->note[i].text);
+
+		if (before && value) {
+			json_t *joined = json_sprintf("%s\n%s", before, json_string_value(value));
+
+			json_decref(value);
+			value = joined;
+		}
+		json_put(d, o, key, value);
+	}
+	return o;
+}
+
+/* A list, in its order: warnings, findings. */
+static json_t *listed(struct json_doc *d, const struct run_notes *in)
+{
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < in->n; i++) {
+		json_t *o = json_object();
+
+		json_put(d, o, "key", json_text(in->note[i].key));
+		json_put(d, o, "text", json_text(in->note[i].text));
+		json_add(d, a, o);
+	}
+	return a;
+}
+
+/* What stands out in the server's time. */
+static json_t *findings(struct json_doc *d, const struct run *r)
+{
+	struct run_notes found = { 0 };
+	json_t *a = NULL;
+	struct view v;
+
+	if (view_init(&v, r)) {
+		d->failed = true;
+		return NULL;
+	}
+	if (findings_of(&found, &v))
+		d->failed = true;
+	else
+		a = listed(d, &found);
+	run_notes_fini(&found);
+	view_fini(&v);
+	return a;
+}
+
+static json_t *latency(struct json_doc *d, const struct hist *h)
+{
+	static const struct {
+		const char *key;
+		double q;
+	} quantiles[] = {
+		{ "p50_ns", 0.5 }, { "p95_ns", 0.95 }, { "p99_ns", 0.99 }, { "p999_ns", 0.999 }
+	};
+	json_t *o = json_object();
+
+	json_put(d, o, "n", json_number(h->n));
+	json_put(d, o, "sum_ns", json_number(h->sum));
+	json_put(d, o, "min_ns", h->n ? json_number(h->min) : json_null());
+	json_put(d, o, "max_ns", h->n ? json_number(h->max) : json_null());
+	for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++)
+		json_put(d, o, quantiles[i].key,
+			 h->n ? json_number(hist_quantile(h, quantiles[i].q)) : json_null());
+	json_put(d, o, "histogram", json_buckets(d, HIST_BITS, h->bucket, HIST_BUCKETS(HIST_BITS)));
+	return o;
+}
+
+static json_t *commands(struct json_doc *d, const struct run_phase *p)
+{
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < p->n_commands; i++) {
+		const struct run_command *c = p->command[i];
+		json_t *o = json_object();
+
+		json_put(d, o, "code", json_integer(c->code));
+		json_put(d, o, "name", json_text(c->name));
+		json_put(d, o, "ops", json_number(c->latency.n));
+		json_put(d, o, "errors", json_number(c->errors));
+		json_put(d, o, "latency", latency(d, &c->latency));
+		json_add(d, a, o);
+	}
+	return a;
+}
+
+static json_t *phase(struct json_doc *d, const struct run *r, const struct run_phase *p)
+{
+	json_t *o = json_object(), *metrics = json_object();
+
+	json_put(d, o, "test", json_integer(p->test));
+	json_put(d, o, "iteration", json_integer(p->iteration));
+	json_put(d, o, "title", json_text(p->title));
+	json_put(d, o, "start_ns", json_number(p->start_ns));
+	json_put(d, o, "complete", json_boolean(p->complete));
+	for (size_t m = 0; m < N_METRICS; m++)
+		json_put(d, metrics, run_metrics[m].key,
+			 p->known[m] ? json_number(p->value[m]) : json_null());
+	json_put(d, o, "metrics", metrics);
+	json_put(d, o, "commands", commands(d, p));
+	json_put(d, o, "ledger", json_ledger(d, &p->ledger));
+	json_put(d, o, "transfer", json_transfer(d, r, p));
+	return o;
+}
+
+static json_t *metric_definitions(struct json_doc *d)
+{
+	json_t *a = json_array();
+
+	for (size_t m = 0; m < N_METRICS; m++) {
+		json_t *o = json_object();
+
+		json_put(d, o, "key", json_text(run_metrics[m].key));
+		json_put(d, o, "unit", json_text(run_metrics[m].unit));
+		json_put(d, o, "meaning", json_text(run_metrics[m].meaning));
+		json_add(d, a, o);
+	}
+	return a;
+}
+
+static json_t *losses(struct json_doc *d, const struct run *r)
+{
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < r->n_losses; i++) {
+		json_t *o = json_object();
+
+		json_put(d, o, "what", json_text(r->loss[i].what));
+		json_put(d, o, "n", json_number(r->loss[i].n));
+		json_add(d, a, o);
+	}
+	return a;
+}
+
+static json_t *books(struct json_doc *d, const struct run *r)
+{
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < r->n_books; i++) {
+		json_t *o = json_object();
+
+		json_put(d, o, "name", json_text(r->book[i].name));
+		json_put(d, o, "ours", json_number(r->book[i].ours));
+		json_put(d, o, "with", json_text(r->book[i].with));
+		json_put(d, o, "theirs",
+			 r->book[i].has_theirs ? json_number(r->book[i].theirs) : json_null());
+		json_put(d, o, "closed", json_boolean(r->book[i].closed));
+		json_add(d, a, o);
+	}
+	return a;
+}
+
+static json_t *volumes(struct json_doc *d, const struct run_session *s)
+{
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < s->n_volumes; i++)
+		json_add(d, a, json_text(s->volume[i]));
+	return a;
+}
+
+static json_t *sessions(struct json_doc *d, const struct run *r)
+{
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < r->n_sessions; i++) {
+		const struct run_session *s = &r->session[i];
+		json_t *o = json_object();
+
+		json_put(d, o, "pid", json_integer(s->pid));
+		json_put(d, o, "user", json_text(s->user));
+		json_put(d, o, "user_from", json_text(s->user_from));
+		json_put(d, o, "address", json_text(s->address));
+		json_put(d, o, "volumes", volumes(d, s));
+		json_put(d, o, "volumes_more", json_number(s->more_volumes));
+		json_put(d, o, "volume_from", json_text(s->volume_from));
+		json_put(d, o, "begun_ns", s->begun_ns ? json_number(s->begun_ns) : json_null());
+		json_put(d, o, "ended_ns", s->ended_ns ? json_number(s->ended_ns) : json_null());
+		json_put(d, o, "requests", json_number(s->requests));
+		json_put(d, o, "calls", json_number(s->calls));
+		json_put(d, o, "busy_ns", json_number(s->busy_ns));
+		json_put(d, o, "bytes_in", json_number(s->bytes_in));
+		json_put(d, o, "bytes_out", json_number(s->bytes_out));
+		json_add(d, a, o);
+	}
+	return a;
+}
+
+static json_t *sessions_rest(struct json_doc *d, const struct run *r)
+{
+	json_t *o = json_object();
+
+	json_put(d, o, "sessions", json_number(r->n_rest));
+	json_put(d, o, "requests", json_number(r->rest.requests));
+	json_put(d, o, "calls", json_number(r->rest.calls));
+	json_put(d, o, "busy_ns", json_number(r->rest.busy_ns));
+	json_put(d, o, "bytes_in", json_number(r->rest.bytes_in));
+	json_put(d, o, "bytes_out", json_number(r->rest.bytes_out));
+	return o;
+}
+
+/* The whole document; NULL without memory. */
+static json_t *document(const struct run *r)
+{
+	json_t *o = json_object(), *phases = json_array();
+	struct json_doc d = { 0 };
+
+	json_put(&d, o, "schema", json_integer(RUN_SCHEMA));
+	json_put(&d, o, "tool", json_text("afpscope"));
+	json_put(&d, o, "version", json_text(AFPSCOPE_VERSION));
+	json_put(&d, o, "id", json_text(r->id));
+	json_put(&d, o, "command", json_text(r->command));
+	json_put(&d, o, "set", json_text(r->set));
+	json_put(&d, o, "started", json_text(r->started));
+	json_put(&d, o, "complete", json_boolean(r->complete));
+	json_put(&d, o, "environment", notes(&d, &r->environment));
+	json_put(&d, o, "server", notes(&d, &r->server));
+	json_put(&d, o, "options", notes(&d, &r->options));
+	json_put(&d, o, "rungs", notes(&d, &r->rungs));
+	json_put(&d, o, "absent", notes(&d, &r->absent));
+	json_put(&d, o, "warnings", listed(&d, &r->warnings));
+	json_put(&d, o, "findings", findings(&d, r));
+	json_put(&d, o, "losses", losses(&d, r));
+	json_put(&d, o, "books", books(&d, r));
+	json_put(&d, o, "sessions", sessions(&d, r));
+	if (r->n_rest)
+		json_put(&d, o, "sessions_rest", sessions_rest(&d, r));
+	json_put(&d, o, "metrics", metric_definitions(&d));
+	json_put(&d, o, "tcp_values", json_tcp_definitions(&d));
+	json_put(&d, o, "verdict_figures", json_verdict_definitions(&d));
+	json_put(&d, o, "series", json_series(&d, r));
+	for (size_t i = 0; i < r->n_phases; i++)
+		json_add(&d, phases, phase(&d, r, r->phase[i]));
+	json_put(&d, o, "phases", phases);
+	if (!d.failed)
+		return o;
+	json_decref(o);
+	return NULL;
+}
+
+/* The document as one line, to be freed; NULL without memory. */
+static char *text_of(const struct run *r, size_t *len)
+{
+	json_t *o = document(r);
+	char *data = o ? json_dumps(o, 0) : NULL;
+
+	json_decref(o);
+	if (!data)
+		return NULL;
+	*len = strlen(data);
+	data[(*len)++] = '\n';
+	return data;
+}
+
+static int print(const char *data, size_t len, struct err *e)
+{
+	if (fwrite(data, 1, len, stdout) == len && !fflush(stdout))
+		return 0;
+	return err_set(e, errno ? -errno : -EIO, "cannot write to standard output: %s",
+		       strerror(errno ? errno : EIO));
+}
+
+int report_json(const struct run *r, const char *path, struct err *e)
+{
+	size_t len;
+	char *data = text_of(r, &len);
+	int ret;
+
+	if (!data)
+		return err_set(e, -ENOMEM, NO_MEMORY);
+	ret = strcmp(path, "-") ? file_save(path, r->id, data, len, e) : print(data, len, e);
+	free(data);
+	return ret;
+}
+
+int report_json_in(const struct run *r, int folder, const char *path, struct err *e)
+{
+	size_t len;
+	char *data = text_of(r, &len);
+	int ret;
+
+	if (!data)
+		return err_set(e, -ENOMEM, NO_MEMORY);
+	ret = file_replace(folder, "run.json", r->id, data, len);
+	free(data);
+	return ret ? err_set(e, ret, "cannot write %s/run.json: %s", path, strerror(-ret)) : 0;
+}

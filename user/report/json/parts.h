@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef REPORT_JSON_PARTS_H
+#define REPORT_JSON_PARTS_H
+
+/* The parts of a run's JSON, each made in a file of its own. */
+
+#include "report/json/doc.h"
+#include "run/ledger.h"
+#include "run/run.h"
+
+/* An array, one object a process. */
+json_t *json_series(struct json_doc *d, const struct run *r);
+
+/* The transfer of a phase that moves a file, else null. */
+json_t *json_transfer(struct json_doc *d, const struct run *r, const struct run_phase *p);
+/* {"key", "unit", "meaning"} of the values of a look at TCP, and of a verdict's figures. */
+json_t *json_tcp_definitions(struct json_doc *d);
+json_t *json_verdict_definitions(struct json_doc *d);
+
+json_t *json_ledger(struct json_doc *d, const struct ledger *l);
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The table of lantest 4.5, as text and CSV from one list of columns. */
+#include "report/cell.h"
+#include "report/report.h"
+#include "report/view.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#define TITLE_WIDTH 66
+
+enum kind { KIND_MEAN, KIND_DEVIATION, KIND_RATE };
+
+struct column {
+	const char *head;
+	enum kind kind;
+	enum metric metric;
+	double scale; /* metric * scale is what is shown */
+	int width_io; /* in the layout with IO columns */
+	int width;    /* in the layout without; 0 = no such column */
+};
+
+static const struct column columns[] = {
+	{ "Time_ms", KIND_MEAN, METRIC_ELAPSED, 1e-6, 8, 7 },
+	{ "Time±", KIND_DEVIATION, METRIC_ELAPSED, 1e-6, 6, 6 },
+	{ "AFPD_R", KIND_MEAN, METRIC_AFPD_SYSCR, 1, 6, 0 },
+	{ "AFPD_R±", KIND_DEVIATION, METRIC_AFPD_SYSCR, 1, 7, 0 },
+	{ "AFPD_W", KIND_MEAN, METRIC_AFPD_SYSCW, 1, 6, 0 },
+	{ "AFPD_W±", KIND_DEVIATION, METRIC_AFPD_SYSCW, 1, 7, 0 },
+	{ "CNID_R", KIND_MEAN, METRIC_CNID_SYSCR, 1, 6, 0 },
+	{ "CNID_R±", KIND_DEVIATION, METRIC_CNID_SYSCR, 1, 7, 0 },
+	{ "CNID_W", KIND_MEAN, METRIC_CNID_SYSCW, 1, 6, 0 },
+	{ "CNID_W±", KIND_DEVIATION, METRIC_CNID_SYSCW, 1, 7, 0 },
+	{ "MB/s", KIND_RATE, METRIC_BYTES, 1, 6, 6 },
+};
+#define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+struct peer_table {
+	struct view view;
+	bool io, csv;
+	FILE *out;
+};
+
+/* Only these two tests have a rate in netatalk's table. */
+static bool is_bulk(const struct view_test *t)
+{
+	return t->test == 2 || t->test == 3;
+}
+
+static int width_of(const struct peer_table *tab, const struct column *c)
+{
+	return tab->io ? c->width_io : c->width;
+}
+
+static void put_cell(const struct peer_table *tab, const struct column *c, const char *text)
+{
+	if (!width_of(tab, c))
+		return;
+	if (!tab->csv) {
+		fputc(' ', tab->out);
+		put_text(tab->out, text, width_of(tab, c));
+		return;
+	}
+	fprintf(tab->out, ",%s", strcmp(text, "n/a") ? text : "");
+}
+
+/* First field of a line. */
+static void put_title(const struct peer_table *tab, const char *title)
+{
+	if (!tab->csv) {
+		put_text(tab->out, title, -TITLE_WIDTH);
+		return;
+	}
+	if (!strpbrk(title, ",\"\r\n")) {
+		fputs(title, tab->out);
+		return;
+	}
+	fputc('"', tab->out);
+	for (; *title; title++)
+		fprintf(tab->out, *title == '"' ? "\"\"" : "%c", *title);
+	fputc('"', tab->out);
+}
+
+static struct cell row_cell(const struct peer_table *tab, const struct column *c,
+			    const struct view_test *t)
+{
+	struct value x;
+
+	if (c->kind == KIND_RATE) {
+		if (!is_bulk(t))
+			return cell_fixed(0, 0);
+		x = view_mb_s(&tab->view, t);
+	} else {
+		x = view_metric(&tab->view, t, c->metric);
+	}
+	if (!x.known)
+		return cell_na();
+	if (c->kind == KIND_DEVIATION)
+		return cell_fixed(x.stddev * c->scale, 1);
+	return cell_fixed(round(x.mean * c->scale), 0);
+}
+
+/* The means of all tests added up; not known when one of them is not. */
+static struct value total(const struct peer_table *tab, enum metric m)
+{
+	struct value sum = { .known = true };
+
+	for (size_t i = 0; i < tab->view.n; i++) {
+		struct value x = view_metric(&tab->view, &tab->view.test[i], m);
+
+		sum.known = sum.known && x.known;
+		sum.mean += x.mean;
+	}
+	return sum;
+}
+
+static void put_sum_row(const struct peer_table *tab)
+{
+	struct value ops = total(tab, METRIC_OPS);
+	char label[64];
+
+	snprintf(label, sizeof(label), "Sum of all AFP OPs = %s",
+		 ops.known ? cell_fixed(round(ops.mean), 0).text : cell_na().text);
+	put_title(tab, label);
+	for (size_t k = 0; k < N_COLUMNS; k++) {
+		const struct column *c = &columns[k];
+		struct value x = total(tab, c->metric);
+
+		if (c->kind != KIND_MEAN)
+			put_cell(tab, c, "");
+		else if (!x.known)
+			put_cell(tab, c, cell_na().text);
+		else
+			put_cell(tab, c, cell_fixed(round(x.mean * c->scale), 0).text);
+	}
+	fputc('\n', tab->out);
+}
+
+static void put_heads(const struct peer_table *tab)
+{
+	put_title(tab, "Test");
+	for (size_t k = 0; k < N_COLUMNS; k++)
+		put_cell(tab, &columns[k], columns[k].head);
+	fputc('\n', tab->out);
+}
+
+static void put_rows(const struct peer_table *tab)
+{
+	for (size_t i = 0; i < tab->view.n; i++) {
+		put_title(tab, tab->view.test[i].title);
+		for (size_t k = 0; k < N_COLUMNS; k++)
+			put_cell(tab, &columns[k],
+				 row_cell(tab, &columns[k], &tab->view.test[i]).text);
+		fputc('\n', tab->out);
+	}
+}
+
+static void put_rules(const struct peer_table *tab)
+{
+	put_rule(tab->out, '-', TITLE_WIDTH);
+	for (size_t k = 0; k < N_COLUMNS; k++) {
+		int width = width_of(tab, &columns[k]);
+
+		if (!width)
+			continue;
+		fputc(' ', tab->out);
+		put_rule(tab->out, '-', (size_t)width);
+	}
+	fputc('\n', tab->out);
+}
+
+static void put_banner(const struct peer_table *tab)
+{
+	char line[192];
+	size_t n = 0;
+
+	for (size_t i = 0; i < tab->view.n; i++) {
+		if (tab->view.test[i].n_complete > n)
+			n = tab->view.test[i].n_complete;
+	}
+	if (n == 1)
+		snprintf(line, sizeof(line), "Netatalk Lantest Results (single iteration)");
+	else
+		snprintf(line, sizeof(line),
+			 "Netatalk Lantest Results (Averages and standard deviations (±) for all "
+			 "tests, across %zu iterations%s)",
+			 n, n == 2 ? " (default)" : "");
+	if (!tab->view.run->complete)
+		strcat(line, " - INCOMPLETE, the run broke off");
+	fprintf(tab->out, "%s\n", line);
+	put_rule(tab->out, '=', text_columns(line));
+	fputs("\n\n", tab->out);
+}
+
+static void put_average(const struct peer_table *tab, const char *what, struct value x,
+			double scale, const char *unit)
+{
+	struct value ops = total(tab, METRIC_OPS);
+
+	if (x.known && ops.known && ops.mean > 0)
+		fprintf(tab->out, "Average %s per AFP OP: %.3f%s\n", what,
+			x.mean * scale / ops.mean, unit);
+	else
+		fprintf(tab->out, "Average %s per AFP OP: n/a\n", what);
+}
+
+static void put_aggregates(const struct peer_table *tab)
+{
+	fputs("\nAggregates Summary:\n", tab->out);
+	put_rule(tab->out, '-', TITLE_WIDTH);
+	fputc('\n', tab->out);
+	put_average(tab, "Time", total(tab, METRIC_ELAPSED), 1e-6, " ms");
+	if (!tab->io)
+		return;
+	put_average(tab, "AFPD Reads", total(tab, METRIC_AFPD_SYSCR), 1, "");
+	put_average(tab, "AFPD Writes", total(tab, METRIC_AFPD_SYSCW), 1, "");
+}
+
+static int written(FILE *out)
+{
+	if (!fflush(out) && !ferror(out))
+		return 0;
+	return errno ? -errno : -EIO;
+}
+
+int report_peer_text(const struct run *r, bool io_columns, FILE *out)
+{
+	struct peer_table tab = { .io = io_columns, .out = out };
+
+	if (view_init(&tab.view, r))
+		return -ENOMEM;
+	put_banner(&tab);
+	put_heads(&tab);
+	put_rules(&tab);
+	put_rows(&tab);
+	put_rules(&tab);
+	put_sum_row(&tab);
+	put_aggregates(&tab);
+	view_fini(&tab.view);
+	return written(out);
+}
+
+int report_peer_csv(const struct run *r, bool io_columns, FILE *out)
+{
+	struct peer_table tab = { .io = io_columns, .csv = true, .out = out };
+
+	if (view_init(&tab.view, r))
+		return -ENOMEM;
+	put_heads(&tab);
+	put_rows(&tab);
+	put_sum_row(&tab);
+	view_fini(&tab.view);
+	return written(out);
+}

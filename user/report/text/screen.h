@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef REPORT_TEXT_SCREEN_H
+#define REPORT_TEXT_SCREEN_H
+
+/* Between the files of the first screen (report_screen): its parts. */
+
+#include "report/text/grid.h"
+#include "report/text/paint.h"
+#include "report/text/screen_text.h"
+
+#define SCREEN_WIDTH 100 /* at most */
+#define SCREEN_LINES 40
+
+/* One line per test, and which were unsteady. 0 or -ENOMEM. */
+int screen_tests(const struct paint *p);
+void screen_unsteady(const struct paint *p);
+/*
+ * Where the server's time went, and the commands that took most of it; full: with their number,
+ * p99 and max. 0 or -ENOMEM.
+ */
+int screen_server(const struct paint *p, size_t commands, bool full);
+/* The busiest sessions. 0 or -ENOMEM. */
+int screen_sessions(const struct paint *p, size_t most);
+/* One line per size, the works side by side, and the conclusion; at most this many lines. 0 or
+ * -ENOMEM. */
+int screen_transfers(const struct paint *p, size_t lines);
+
+#endif

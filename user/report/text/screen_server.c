@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The first screen's part about the server: where its time went, by AFP command. */
+#include "report/requests.h"
+#include "report/text/screen.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAST 0.5 /* per cent: less would be shown as 0% */
+#define WAYS  2   /* shown of the ways a command's time goes */
+
+/* A way that time goes, and how much of it. */
+struct screen_way {
+	char name[32];
+	uint64_t ns;
+};
+
+struct ways {
+	size_t n;
+	struct screen_way way[AFS_N_STATES + 1];
+};
+
+static void ways_add(struct ways *w, const char *name, uint64_t ns)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		if (!strcmp(w->way[i].name, name)) {
+			w->way[i].ns += ns;
+			return;
+		}
+	}
+	snprintf(w->way[w->n].name, sizeof(w->way[w->n].name), "%s", name);
+	w->way[w->n++].ns = ns;
+}
+
+/* What a thread is doing in this state, in one word or two. */
+static const char *way_name(unsigned int class, unsigned int object)
+{
+	static const struct {
+		unsigned int class, object;
+		const char *name;
+	} names[] = {
+		{ AFS_CLASS_WRITE, AFS_OBJECT_CLIENT, "reply" },
+		{ AFS_CLASS_SEND, AFS_OBJECT_CLIENT, "reply" },
+		{ AFS_CLASS_SENDFILE, AFS_OBJECT_CLIENT, "reply" },
+		{ AFS_CLASS_SENDFILE, AFS_OBJECT_DATA, "reply" },
+		{ AFS_CLASS_RECV, AFS_OBJECT_CLIENT, "receive" },
+		{ AFS_CLASS_READ, AFS_OBJECT_CLIENT, "receive" },
+		{ AFS_CLASS_READ, AFS_OBJECT_DATA, "read file" },
+		{ AFS_CLASS_WRITE, AFS_OBJECT_DATA, "write file" },
+		{ AFS_CLASS_DIR, AFS_OBJECT_NONE, "directory calls" },
+		{ AFS_CLASS_DIR, AFS_OBJECT_DIR, "directory calls" },
+	};
+
+	if (class == AFS_CLASS_USER)
+		return "own code";
+	if (object == AFS_OBJECT_CNID || object == AFS_OBJECT_CNIDDB)
+		return "CNID";
+	if (object == AFS_OBJECT_LOG)
+		return "log";
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i].class == class && names[i].object == object)
+			return names[i].name;
+	return ledger_class_name(class);
+}
+
+static int most_first(const void *a, const void *b)
+{
+	const struct screen_way *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? 1 : -1;
+	return strcmp(x->name, y->name);
+}
+
+/* "open 55%, own code 17%" */
+static void add_ways(struct screen_text *t, struct ways *w, uint64_t all_ns, size_t most,
+		     const char *blank)
+{
+	char name[sizeof(w->way[0].name)];
+
+	qsort(w->way, w->n, sizeof(w->way[0]), most_first);
+	for (size_t i = 0; i < w->n && i < most; i++) {
+		if (requests_percent(w->way[i].ns, all_ns) < LEAST)
+			break;
+		snprintf(name, sizeof(name), "%.31s", w->way[i].name);
+		for (char *at = name; (at = strchr(at, ' '));)
+			*at++ = *blank;
+		screen_add(t, "%s%s%s%s", i ? ", " : "", name, blank,
+			   screen_percent((double)w->way[i].ns, (double)all_ns).text);
+	}
+}
+
+/* The states of one command, with waiting for a CPU as a separate one. */
+static int add_states(struct screen_text *t, const struct ledger *l, const struct request *r)
+{
+	struct ways *w = calloc(1, sizeof(*w));
+	uint64_t runq_ns = 0;
+
+	if (!w)
+		return -ENOMEM;
+	for (size_t i = 0; i < l->n_parts; i++) {
+		const struct ledger_part *part = &l->part[i];
+
+		if (part->role != AFS_ROLE_AFPD || part->account != r->number)
+			continue;
+		ways_add(w, way_name(part->class, part->object),
+			 part->part.cpu_ns + part->part.blocked_ns);
+		runq_ns += part->part.runq_ns;
+	}
+	ways_add(w, account_columns[ACCOUNT_RUNQ].text, runq_ns);
+	add_ways(t, w, r->a.sum.ns, WAYS, " ");
+	free(w);
+	return 0;
+}
+
+/* "Server 8.47s: system calls 68%, run queue 12%, ..." */
+static int put_sum(const struct paint *p, const struct request *all)
+{
+	const struct run_phase *first = p->view.run->n_phases ? p->view.run->phase[0] : NULL;
+	struct ways *w = calloc(1, sizeof(*w));
+	struct screen_text t = { 0 };
+
+	if (!w)
+		return -ENOMEM;
+	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
+		ways_add(w, i == ACCOUNT_CALLS ? "system calls" : account_columns[i].text,
+			 all->time_ns[i]);
+	screen_add(&t, "Server %s", screen_time((double)all->a.sum.ns).text);
+	if (first && !first->test && first->known[METRIC_ELAPSED])
+		screen_add(&t, " busy in %s",
+			   screen_time((double)first->value[METRIC_ELAPSED]).text);
+	screen_add(&t, ": ");
+	add_ways(&t, w, all->a.sum.ns, w->n, GLUE);
+	if (requests_percent(all->a.sum.unexplained_ns, all->a.sum.ns) >= LEAST)
+		screen_add(
+		    &t, ", unexplained %s",
+		    screen_percent((double)all->a.sum.unexplained_ns, (double)all->a.sum.ns).text);
+	free(w);
+	screen_put(p, INK_NONE, t.text, 2);
+	return 0;
+}
+
+/* The commands */
+
+enum {
+	COL_NAME,
+	COL_REQUESTS,
+	COL_ERRORS,
+	COL_SHARE,
+	COL_MEAN,
+	COL_P99,
+	COL_MAX,
+	COL_WAYS,
+	N_COLS
+};
+
+static const struct grid_column heads[N_COLS] = {
+	[COL_NAME] = { .head = "command" },
+	[COL_REQUESTS] = { .head = "requests" },
+	[COL_ERRORS] = { .head = "errors" },
+	[COL_SHARE] = { .head = "time" },
+	[COL_MEAN] = { .head = "mean" },
+	[COL_P99] = { .head = "p99" },
+	[COL_MAX] = { .head = "max" },
+	[COL_WAYS] = { .head = "most" GLUE "of" GLUE "it", .left = true },
+};
+
+static const unsigned int drops[] = { COL_P99, COL_ERRORS, COL_REQUESTS };
+
+static int put_command(struct grid *g, const struct ledger *l, const struct request *r,
+		       const struct request *all)
+{
+	struct grid_row *row = grid_row(g);
+	struct screen_text t = { 0 };
+	char name[ACCOUNT_NAME_MAX];
+	struct cell *cell;
+	int e;
+
+	if (!row)
+		return -ENOMEM;
+	cell = row->cell;
+	snprintf(cell[COL_NAME].text, sizeof(cell[COL_NAME].text), "%.36s",
+		 account_name(r->number, name));
+	cell[COL_REQUESTS] = cell_count(r->a.sum.answered);
+	cell[COL_ERRORS] = r->a.sum.errors ? cell_count(r->a.sum.errors) : cell_blank();
+	cell[COL_SHARE] = screen_percent((double)r->a.sum.ns, (double)all->a.sum.ns);
+	cell[COL_MEAN] = screen_time((double)r->a.sum.ns / (double)r->a.sum.answered);
+	cell[COL_P99] = screen_about(requests_quantile(&r->a, 0.99), (double)r->a.max_ns);
+	cell[COL_MAX] = r->a.max_ns ? screen_time((double)r->a.max_ns) : cell_na();
+	e = add_states(&t, l, r);
+	cell[COL_WAYS] = cell_text(t.text, sizeof(cell->text) - 2);
+	return e;
+}
+
+static int put_commands(const struct paint *p, const struct requests *r, size_t most, bool full)
+{
+	struct grid g = { .n_columns = N_COLS, .gap = 2 };
+	size_t shown = 0;
+	int e = 0;
+
+	memcpy(g.column, heads, sizeof(heads));
+	for (unsigned int k = COL_REQUESTS; k <= COL_MAX; k++)
+		g.column[k].off = !full && k != COL_SHARE && k != COL_MEAN;
+	g.column[COL_ERRORS].off |= !r->all.a.sum.errors;
+	for (size_t i = 0; i < r->n && shown < most && !e; i++) {
+		if (!r->request[i].a.sum.answered)
+			continue;
+		if (shown && requests_percent(r->request[i].a.sum.ns, r->all.a.sum.ns) < LEAST)
+			break;
+		e = put_command(&g, &p->view.all, &r->request[i], &r->all);
+		shown++;
+	}
+	for (unsigned int k = 0; k < N_COLS && !full; k++)
+		g.column[k].head = NULL;
+	if (!e) {
+		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
+		grid_put(&g, p);
+	}
+	grid_clear(&g);
+	return e;
+}
+
+int screen_server(const struct paint *p, size_t commands, bool full)
+{
+	struct requests r;
+	int e;
+
+	if (!p->view.all.has_requests)
+		return 0;
+	e = requests_init(&r, &p->view.all);
+	if (e)
+		return e;
+	fputc('\n', p->out);
+	if (r.all.a.sum.answered)
+		e = put_sum(p, &r.all);
+	else
+		screen_put(p, INK_NONE, "Server: no request was answered", 1);
+	if (!e && r.all.a.sum.answered)
+		e = put_commands(p, &r, commands, full);
+	requests_fini(&r);
+	return e;
+}

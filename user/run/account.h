@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef RUN_ACCOUNT_H
+#define RUN_ACCOUNT_H
+
+/*
+ * The names of accounts and of the columns of their time, and the column to which a part belongs.
+ * Every nanosecond of a request is in exactly one column.
+ */
+
+#include "run/ledger.h"
+
+/* Columns of time. X(name, key, text) */
+#define ACCOUNT_COLUMNS(X)                                                                         \
+	X(USER, "user", "own code")      /* on a CPU, the program's own code */                    \
+	X(CALLS, "calls", "in calls")    /* on a CPU, in system calls */                           \
+	X(RUNQ, "runq", "run queue")     /* runnable, waiting for a CPU */                         \
+	X(DISK, "disk", "disk")          /* blocked in a call on files, directories, paths */      \
+	X(CNID, "cnid", "CNID")          /* blocked on the CNID server or database */              \
+	X(LOCK, "lock", "lock")          /* blocked in fcntl and flock locks */                    \
+	X(LOG, "log", "log")             /* blocked writing a log */                               \
+	X(NET, "net", "network")         /* blocked on the client's socket */                      \
+	X(OTHER, "other", "other")       /* blocked otherwise: sleeps, futexes, pipes */           \
+	X(STOPPED, "stopped", "stopped") /* by a signal, a debugger, or a freezer */
+
+enum account_column {
+#define X(name, key, text) ACCOUNT_##name,
+	ACCOUNT_COLUMNS(X)
+#undef X
+	    ACCOUNT_N_COLUMNS
+};
+
+struct account_column_def {
+	const char *key, *text;
+};
+
+extern const struct account_column_def account_columns[ACCOUNT_N_COLUMNS];
+
+/* "FPOpenFork", "DSIOpenSession", "between requests"; NULL: a number that has no name. */
+const char *account_known_name(unsigned int number);
+
+/* The same, and "AFP command 99" for a number without a name. Returns buf or a constant. */
+#define ACCOUNT_NAME_MAX 32
+const char *account_name(unsigned int number, char buf[ACCOUNT_NAME_MAX]);
+
+/*
+ * Numbers the requests that have a name, from 1 on; 0 for all others. Returns how many there are.
+ */
+unsigned int account_number_named(uint8_t number[AFS_ACCOUNT_BETWEEN]);
+
+/* A request, not time outside requests. */
+bool account_is_request(unsigned int number);
+
+/* The column in which a part's blocked time belongs. */
+enum account_column account_blocked_column(unsigned int class, unsigned int object);
+
+/* Adds a part's times to out[]. */
+void account_add_part(uint64_t out[ACCOUNT_N_COLUMNS], const struct ledger_part *part);
+
+/* The columns of one role's part of an account, in ns. */
+void account_times(const struct ledger *l, unsigned int role, unsigned int number,
+		   uint64_t out[ACCOUNT_N_COLUMNS]);
+
+#endif

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Arithmetic on ledgers. user/watch fills them. */
+#include "run/ledger.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const role_names[AFS_N_ROLES] = {
+#define X(name, text) text,
+	AFS_ROLES(X)
+#undef X
+};
+
+static const char *const class_names[AFS_N_CLASSES] = {
+#define X(name, text) text,
+	AFS_CLASSES(X)
+#undef X
+};
+
+static const char *const object_names[AFS_N_OBJECTS] = {
+#define X(name, text) text,
+	AFS_OBJECTS(X)
+#undef X
+};
+
+static const char *const inside_names[AFS_N_INSIDE] = {
+#define X(name, text) text,
+	AFS_INSIDE(X)
+#undef X
+};
+
+void ledger_fini(struct ledger *l)
+{
+	free(l->row);
+	free(l->part);
+	free(l->account);
+	free(l->result);
+	free(l->storage);
+	*l = (struct ledger) { 0 };
+}
+
+/*
+ * A kind of rows: a key, by which they are sorted, followed only by running totals, which are added
+ * and subtracted one by one.
+ */
+struct kind {
+	size_t size, totals; /* of a row, and where its totals begin */
+	uint64_t (*key)(const void *row);
+	/*
+	 * n_times totals, from "times" on, are times that include what is in progress: they may go
+	 * backwards. A read of the client's socket, say, is moved to the request that it completes;
+	 * an earlier reading may have had it elsewhere. And an interrupted call of a killed thread
+	 * never counts.
+	 */
+	size_t times, n_times;
+	void (*join)(void *to, const void *from); /* for members that are no totals; NULL: none */
+};
+
+static uint64_t row_key(const void *row)
+{
+	const struct ledger_row *r = row;
+
+	return AFS_CELL(r->role, r->class, r->object);
+}
+
+static uint64_t part_key(const void *row)
+{
+	const struct ledger_part *p = row;
+
+	return ((uint64_t)p->role * AFS_N_ACCOUNTS + p->account) * AFS_N_STATES +
+	       AFS_STATE(p->class, p->object);
+}
+
+static uint64_t account_key(const void *row)
+{
+	return ((const struct ledger_account *)row)->account;
+}
+
+static uint64_t result_key(const void *row)
+{
+	const struct ledger_result *r = row;
+
+	return (uint64_t)r->account << 32 | (uint32_t)r->code;
+}
+
+static uint64_t storage_key(const void *row)
+{
+	const struct ledger_storage *s = row;
+
+	return (uint64_t)s->role * AFS_N_ACCOUNTS + s->account;
+}
+
+static void account_join(void *to, const void *from)
+{
+	const struct ledger_account *b = from;
+	struct ledger_account *a = to;
+
+	if (b->max_ns > a->max_ns)
+		a->max_ns = b->max_ns;
+	if (b->min_ns && (!a->min_ns || b->min_ns < a->min_ns))
+		a->min_ns = b->min_ns;
+}
+
+#define KIND(type, first, key, times, n_times, join)                                               \
+	{                                                                                          \
+		sizeof(struct type), offsetof(struct type, first), key, times, n_times, join       \
+	}
+
+#define CELL_TIMES offsetof(struct afs_cell, ns) / sizeof(__u64)
+#define PART_TIMES offsetof(struct afs_part, cpu_ns) / sizeof(__u64)
+
+static const struct kind row_kind = KIND(ledger_row, cell, row_key, CELL_TIMES, 1, NULL);
+static const struct kind part_kind = KIND(ledger_part, part, part_key, PART_TIMES, 4, NULL);
+static const struct kind account_kind = KIND(ledger_account, sum, account_key, 0, 0, account_join);
+static const struct kind result_kind = KIND(ledger_result, n, result_key, 0, 0, NULL);
+static const struct kind storage_kind = KIND(ledger_storage, sum, storage_key, 0, 0, NULL);
+
+static __u64 *totals_of(const struct kind *k, void *row)
+{
+	return (__u64 *)((char *)row + k->totals);
+}
+
+static size_t n_totals(const struct kind *k)
+{
+	return (k->size - k->totals) / sizeof(__u64);
+}
+
+static void totals_add(const struct kind *k, void *to, const void *from)
+{
+	const __u64 *b = totals_of(k, (void *)from);
+	__u64 *a = totals_of(k, to);
+
+	for (size_t i = 0; i < n_totals(k); i++)
+		a[i] += b[i];
+	if (k->join)
+		k->join(to, from);
+}
+
+/* false: a total went backwards. */
+static bool totals_subtract(const struct kind *k, void *from, const void *what)
+{
+	const __u64 *b = totals_of(k, (void *)what);
+	__u64 *a = totals_of(k, from);
+	bool ok = true;
+
+	for (size_t i = 0; i < n_totals(k); i++) {
+		if (i - k->times < k->n_times && a[i] < b[i]) {
+			a[i] = 0;
+			continue;
+		}
+		ok = ok && a[i] >= b[i];
+		a[i] -= b[i];
+	}
+	return ok;
+}
+
+static bool totals_are_zero(const struct kind *k, void *row)
+{
+	const __u64 *a = totals_of(k, row);
+
+	for (size_t i = 0; i < n_totals(k); i++)
+		if (a[i])
+			return false;
+	return true;
+}
+
+/* Rows of one kind. */
+struct rows {
+	size_t n;
+	char *row;
+};
+
+/*
+ * The rows of a and b in one sorted array, equal keys combined: a + b, or a - b when
+ * "subtract". *ok becomes false when a difference is negative.
+ */
+static int combine(const struct kind *k, struct rows *out, struct rows a, struct rows b,
+		   bool subtract, bool *ok)
+{
+	size_t i = 0, j = 0;
+
+	*out = (struct rows) { 0 };
+	if (!a.n && !b.n)
+		return 0;
+	out->row = calloc(a.n + b.n, k->size);
+	if (!out->row)
+		return -ENOMEM;
+	while (i < a.n || j < b.n) {
+		uint64_t ka = i < a.n ? k->key(a.row + i * k->size) : UINT64_MAX;
+		uint64_t kb = j < b.n ? k->key(b.row + j * k->size) : UINT64_MAX;
+		char *row = out->row + out->n * k->size;
+
+		memcpy(row, ka <= kb ? a.row + i++ * k->size : b.row + j * k->size, k->size);
+		if (ka > kb)
+			memset(row + k->totals, 0, k->size - k->totals);
+		if (kb <= ka && subtract)
+			*ok &= totals_subtract(k, row, b.row + j++ * k->size);
+		else if (kb <= ka)
+			totals_add(k, row, b.row + j++ * k->size);
+		if (!totals_are_zero(k, row))
+			out->n++;
+	}
+	return 0;
+}
+
+/* All rows of "to": made of a and b. */
+static int combine_all(struct ledger *to, const struct ledger *a, const struct ledger *b,
+		       bool subtract, bool *ok)
+{
+	struct rows out;
+	int r;
+
+	*ok = true;
+#define COMBINE(kind, count, member)                                                               \
+	r = combine(kind, &out, (struct rows) { a->count, (char *)a->member },                     \
+		    (struct rows) { b->count, (char *)b->member }, subtract, ok);                  \
+	if (r)                                                                                     \
+		return r;                                                                          \
+	to->count = out.n;                                                                         \
+	to->member = (void *)out.row
+
+	COMBINE(&row_kind, n_rows, row);
+	COMBINE(&part_kind, n_parts, part);
+	COMBINE(&account_kind, n_accounts, account);
+	COMBINE(&result_kind, n_results, result);
+	COMBINE(&storage_kind, n_storage, storage);
+#undef COMBINE
+	return 0;
+}
+
+static bool compat_subtract(struct afs_compat *from, const struct afs_compat *what)
+{
+	bool ok = from->syscr >= what->syscr && from->syscw >= what->syscw &&
+		  from->rchar >= what->rchar && from->wchar >= what->wchar;
+
+	from->syscr -= what->syscr;
+	from->syscw -= what->syscw;
+	from->rchar -= what->rchar;
+	from->wchar -= what->wchar;
+	return ok;
+}
+
+int ledger_diff(struct ledger *out, const struct ledger *later, const struct ledger *earlier)
+{
+	struct ledger made = { .has_calls = later->has_calls && earlier->has_calls,
+			       .has_requests = later->has_requests && earlier->has_requests,
+			       .has_storage = later->has_storage && earlier->has_storage,
+			       .filled = true };
+	bool ok;
+	int r;
+
+	r = combine_all(&made, later, earlier, true, &ok);
+	if (r) {
+		ledger_fini(&made);
+		*out = made;
+		return r;
+	}
+	if (!ok || !made.has_calls) {
+		made.has_calls = false;
+		made.n_rows = 0;
+	}
+	for (int i = 0; i < AFS_N_STORAGE_ITEMS; i++)
+		made.has_item[i] = later->has_item[i] && earlier->has_item[i];
+	if (!ok || !made.has_storage) {
+		made.has_storage = false;
+		made.n_storage = 0;
+	}
+	if (!ok || !made.has_requests) {
+		made.has_requests = false;
+		made.n_parts = made.n_accounts = made.n_results = 0;
+	}
+	for (size_t i = 0; i < AFS_N_ROLES; i++) {
+		struct afs_compat c = later->compat[i];
+
+		if (!later->has_compat[i] || !earlier->has_compat[i])
+			continue;
+		made.has_compat[i] = compat_subtract(&c, &earlier->compat[i]);
+		if (made.has_compat[i])
+			made.compat[i] = c;
+	}
+	*out = made;
+	return 0;
+}
+
+static bool is_new(const struct ledger *l)
+{
+	bool any = l->filled || l->has_calls || l->has_requests || l->n_rows;
+
+	for (size_t i = 0; i < AFS_N_ROLES; i++)
+		any = any || l->has_compat[i];
+	return !any;
+}
+
+void ledger_compat_add(struct afs_compat *to, const struct afs_compat *from)
+{
+	to->syscr += from->syscr;
+	to->syscw += from->syscw;
+	to->rchar += from->rchar;
+	to->wchar += from->wchar;
+}
+
+int ledger_add(struct ledger *to, const struct ledger *from)
+{
+	bool fresh = is_new(to), ok;
+	struct ledger made = { .has_calls = from->has_calls && (fresh || to->has_calls),
+			       .has_requests = from->has_requests && (fresh || to->has_requests),
+			       .has_storage = from->has_storage && (fresh || to->has_storage),
+			       .filled = true };
+	int r;
+
+	r = combine_all(&made, to, from, false, &ok);
+	if (r) {
+		ledger_fini(&made);
+		return r;
+	}
+	for (int i = 0; i < AFS_N_STORAGE_ITEMS; i++)
+		made.has_item[i] = from->has_item[i] && (fresh || to->has_item[i]);
+	for (size_t i = 0; i < AFS_N_ROLES; i++) {
+		made.has_compat[i] = from->has_compat[i] && (fresh || to->has_compat[i]);
+		if (!made.has_compat[i])
+			continue;
+		made.compat[i] = to->compat[i];
+		ledger_compat_add(&made.compat[i], &from->compat[i]);
+	}
+	ledger_fini(to);
+	*to = made;
+	return 0;
+}
+
+struct afs_cell ledger_sum(const struct ledger *l, unsigned int role, unsigned int class,
+			   unsigned int object)
+{
+	struct ledger_row sum = { 0 };
+
+	for (size_t i = 0; i < l->n_rows; i++) {
+		const struct ledger_row *row = &l->row[i];
+
+		if (role != AFS_N_ROLES && row->role != role)
+			continue;
+		if (class != AFS_N_CLASSES && row->class != class)
+			continue;
+		if (object != AFS_N_OBJECTS && row->object != object)
+			continue;
+		totals_add(&row_kind, &sum, row);
+	}
+	return sum.cell;
+}
+
+void ledger_account_add(struct ledger_account *to, const struct ledger_account *from)
+{
+	totals_add(&account_kind, to, from);
+}
+
+uint64_t ledger_answered(const struct ledger *l)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < l->n_accounts; i++)
+		n += l->account[i].sum.answered;
+	return n;
+}
+
+struct afs_part ledger_part_sum(const struct ledger *l, unsigned int role, unsigned int account,
+				unsigned int class, unsigned int object)
+{
+	struct ledger_part sum = { 0 };
+
+	for (size_t i = 0; i < l->n_parts; i++) {
+		const struct ledger_part *p = &l->part[i];
+
+		if (role != LEDGER_ALL && p->role != role)
+			continue;
+		if (account != LEDGER_ALL && p->account != account)
+			continue;
+		if (class != LEDGER_ALL && p->class != class)
+			continue;
+		if (object != LEDGER_ALL && p->object != object)
+			continue;
+		totals_add(&part_kind, &sum, p);
+	}
+	return sum.part;
+}
+
+struct afs_storage ledger_storage_sum(const struct ledger *l, unsigned int role,
+				      unsigned int account)
+{
+	struct ledger_storage sum = { 0 };
+
+	for (size_t i = 0; i < l->n_storage; i++) {
+		if (role != LEDGER_ALL && l->storage[i].role != role)
+			continue;
+		if (account == LEDGER_ALL || l->storage[i].account == account)
+			totals_add(&storage_kind, &sum, &l->storage[i]);
+	}
+	return sum.sum;
+}
+
+const struct ledger_account *ledger_account(const struct ledger *l, unsigned int number)
+{
+	for (size_t i = 0; i < l->n_accounts; i++)
+		if (l->account[i].account == number)
+			return &l->account[i];
+	return NULL;
+}
+
+const char *ledger_inside_name(unsigned int inside)
+{
+	return inside < AFS_N_INSIDE ? inside_names[inside] : "?";
+}
+
+const char *ledger_role_name(unsigned int role)
+{
+	return role < AFS_N_ROLES ? role_names[role] : "?";
+}
+
+const char *ledger_class_name(unsigned int class)
+{
+	return class < AFS_N_CLASSES ? class_names[class] : "?";
+}
+
+const char *ledger_object_name(unsigned int object)
+{
+	return object < AFS_N_OBJECTS ? object_names[object] : "?";
+}

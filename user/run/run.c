@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The data model's memory and arithmetic. user/report shows it. */
+#include "run/run.h"
+
+#include "run/account.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PAGE 4096
+
+const struct metric_def run_metrics[N_METRICS] = {
+#define X(name, key, unit, meaning) { key, unit, meaning },
+	RUN_METRICS(X)
+#undef X
+};
+
+const struct metric_def run_tcp_values[N_TCP] = {
+#define X(name, key, unit, meaning) { key, unit, meaning },
+	RUN_TCP(X)
+#undef X
+};
+
+/* Room for one more element after n; NULL without memory, then the old array stays valid. */
+static void *grown(void *array, size_t n, size_t size)
+{
+	/* Full at a power of two: double it. */
+	if (n & (n - 1))
+		return array;
+	return reallocarray(array, n ? 2 * n : 1, size);
+}
+
+static void draw_id(char out[17])
+{
+	uint64_t id;
+
+	if (getrandom(&id, sizeof(id), GRND_NONBLOCK) != (ssize_t)sizeof(id)) {
+		struct timespec t;
+
+		clock_gettime(CLOCK_REALTIME, &t);
+		id = (uint64_t)t.tv_sec * 1000000007u ^ (uint64_t)t.tv_nsec << 24 ^
+		     (uint64_t)getpid();
+	}
+	snprintf(out, 17, "%016llx", (unsigned long long)id);
+}
+
+static int note_machine(struct run_notes *to)
+{
+	struct utsname u;
+	int r;
+
+	if (uname(&u))
+		return 0;
+	r = run_note(to, "kernel", "%s %s", u.sysname, u.release);
+	if (!r)
+		r = run_note(to, "machine", "%s", u.machine);
+	if (!r)
+		r = run_note(to, "cpus", "%ld", sysconf(_SC_NPROCESSORS_ONLN));
+	if (!r)
+		r = run_note(to, "host", "%s", u.nodename);
+	return r;
+}
+
+int run_init(struct run *r, const char *command, const char *set)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	*r = (struct run) { .command = command, .set = set };
+	draw_id(r->id);
+	if (gmtime_r(&now, &tm))
+		strftime(r->started, sizeof(r->started), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return note_machine(&r->environment);
+}
+
+void run_notes_fini(struct run_notes *notes)
+{
+	for (size_t i = 0; i < notes->n; i++) {
+		free(notes->note[i].key);
+		free(notes->note[i].text);
+	}
+	free(notes->note);
+	*notes = (struct run_notes) { 0 };
+}
+
+void run_clear_commands(struct run_phase *p)
+{
+	p->n_spare += p->n_commands;
+	p->n_commands = 0;
+	run_trim_commands(p);
+	free(p->command);
+	p->command = NULL;
+}
+
+static void phase_free(struct run_phase *p)
+{
+	run_clear_commands(p);
+	ledger_fini(&p->ledger);
+	if (p->transfer) {
+		free(p->transfer->sample);
+		free(p->transfer->tcp);
+	}
+	free(p->transfer);
+	free(p->transfer_title);
+	free(p);
+}
+
+static void series_fini(struct run_series *s)
+{
+	for (size_t i = 0; s->value && i < s->n_values; i++)
+		free(s->value[i].why);
+	free(s->value);
+	free(s->t_ns);
+	free(s->point);
+}
+
+void run_fini(struct run *r)
+{
+	struct run_notes *notes[] = { &r->environment, &r->server,   &r->options,
+				      &r->rungs,       &r->warnings, &r->absent };
+
+	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++)
+		run_notes_fini(notes[i]);
+	for (size_t i = 0; i < r->n_books; i++)
+		free(r->book[i].name);
+	for (size_t i = 0; i < r->n_losses; i++)
+		free(r->loss[i].what);
+	for (size_t i = 0; i < r->n_phases; i++)
+		phase_free(r->phase[i]);
+	for (size_t i = 0; i < r->n_sessions; i++) {
+		free(r->session[i].user);
+		free(r->session[i].address);
+		for (size_t k = 0; k < r->session[i].n_volumes; k++)
+			free(r->session[i].volume[k]);
+	}
+	for (size_t i = 0; i < r->n_series; i++)
+		series_fini(&r->series[i]);
+	free(r->series);
+	free(r->session);
+	free(r->book);
+	free(r->loss);
+	free(r->phase);
+	*r = (struct run) { 0 };
+}
+
+static char *print(const char *fmt, va_list ap)
+{
+	va_list again;
+	char *text;
+	int len;
+
+	va_copy(again, ap);
+	len = vsnprintf(NULL, 0, fmt, again);
+	va_end(again);
+	if (len < 0)
+		return NULL;
+	text = malloc((size_t)len + 1);
+	if (text)
+		vsnprintf(text, (size_t)len + 1, fmt, ap);
+	return text;
+}
+
+int run_note(struct run_notes *to, const char *key, const char *fmt, ...)
+{
+	struct run_note *note = grown(to->note, to->n, sizeof(*note));
+	struct run_note made = { 0 };
+	va_list ap;
+
+	if (!note)
+		return -ENOMEM;
+	to->note = note;
+	va_start(ap, fmt);
+	made.text = print(fmt, ap);
+	va_end(ap);
+	made.key = key ? strdup(key) : NULL;
+	if (!made.text || (key && !made.key)) {
+		free(made.text);
+		free(made.key);
+		return -ENOMEM;
+	}
+	note[to->n++] = made;
+	return 0;
+}
+
+const char *run_note_find(const struct run_notes *in, const char *key)
+{
+	for (size_t i = 0; i < in->n; i++) {
+		if (in->note[i].key && !strcmp(in->note[i].key, key))
+			return in->note[i].text;
+	}
+	return NULL;
+}
+
+static int add_book(struct run *r, const char *name, struct run_book b)
+{
+	struct run_book *book = grown(r->book, r->n_books, sizeof(*book));
+
+	if (!book)
+		return -ENOMEM;
+	r->book = book;
+	b.name = strdup(name);
+	if (!b.name)
+		return -ENOMEM;
+	book[r->n_books++] = b;
+	return 0;
+}
+
+int run_book(struct run *r, const char *name, const char *with, uint64_t ours, uint64_t theirs)
+{
+	return add_book(r, name,
+			(struct run_book) { .with = with,
+					    .ours = ours,
+					    .theirs = theirs,
+					    .has_theirs = true,
+					    .closed = ours == theirs });
+}
+
+int run_book_open(struct run *r, const char *name, const char *with, uint64_t ours)
+{
+	return add_book(r, name, (struct run_book) { .with = with, .ours = ours });
+}
+
+int run_loss(struct run *r, const char *what, uint64_t n)
+{
+	struct run_loss *loss = grown(r->loss, r->n_losses, sizeof(*loss));
+	char *copy;
+
+	if (!loss)
+		return -ENOMEM;
+	r->loss = loss;
+	copy = strdup(what);
+	if (!copy)
+		return -ENOMEM;
+	loss[r->n_losses++] = (struct run_loss) { copy, n };
+	return 0;
+}
+
+struct run_session *run_session(struct run *r)
+{
+	struct run_session *session = grown(r->session, r->n_sessions, sizeof(*session));
+
+	if (!session)
+		return NULL;
+	r->session = session;
+	session += r->n_sessions++;
+	*session = (struct run_session) { 0 };
+	return session;
+}
+
+struct run_series *run_series(struct run *r, size_t n_values, size_t n)
+{
+	struct run_series *series = grown(r->series, r->n_series, sizeof(*series));
+	struct run_series made = { .n_values = n_values, .n = n };
+
+	if (!series)
+		return NULL;
+	r->series = series;
+	made.value = calloc(n_values, sizeof(*made.value));
+	made.t_ns = calloc(n + 1, sizeof(*made.t_ns));
+	made.point = calloc(n + 1, n_values * sizeof(*made.point));
+	if (!made.value || !made.t_ns || !made.point) {
+		series_fini(&made);
+		return NULL;
+	}
+	series[r->n_series] = made;
+	return &series[r->n_series++];
+}
+
+struct run_phase *run_phase(struct run *r, unsigned int test, unsigned int iteration,
+			    const char *title)
+{
+	struct run_phase **phase = grown(r->phase, r->n_phases, sizeof(struct run_phase *));
+	struct run_phase *p;
+
+	if (!phase)
+		return NULL;
+	r->phase = phase;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->test = test;
+	p->iteration = iteration;
+	p->title = title;
+	phase[r->n_phases++] = p;
+	return p;
+}
+
+struct run_phase *run_transfer(struct run *r, unsigned int test, const char *work, uint64_t size)
+{
+	struct run_phase *p = run_phase(r, test, 1, work);
+	char text[RUN_SIZE_MAX];
+
+	if (!p)
+		return NULL;
+	p->transfer = calloc(1, sizeof(*p->transfer));
+	if (!p->transfer || asprintf(&p->transfer_title, "%s %s", work, run_size(size, text)) < 0) {
+		p->transfer_title = NULL;
+		return NULL;
+	}
+	p->title = p->transfer_title;
+	p->transfer->work = work;
+	p->transfer->size = size;
+	return p;
+}
+
+struct run_sample *run_sample(struct run_transfer *t)
+{
+	struct run_sample *sample = grown(t->sample, t->n_samples, sizeof(*sample));
+
+	if (!sample)
+		return NULL;
+	t->sample = sample;
+	sample += t->n_samples++;
+	*sample = (struct run_sample) { 0 };
+	return sample;
+}
+
+struct run_tcp *run_tcp(struct run_transfer *t, enum run_tcp_end end, enum run_tcp_when when)
+{
+	struct run_tcp *tcp = grown(t->tcp, t->n_tcp, sizeof(*tcp));
+
+	if (!tcp)
+		return NULL;
+	t->tcp = tcp;
+	tcp += t->n_tcp++;
+	*tcp = (struct run_tcp) { .end = end, .when = when };
+	return tcp;
+}
+
+char *run_size(uint64_t bytes, char out[static RUN_SIZE_MAX])
+{
+	static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	unsigned int i = 0;
+
+	while (bytes && bytes % 1024 == 0 && i < sizeof(unit) / sizeof(unit[0]) - 1) {
+		bytes /= 1024;
+		i++;
+	}
+	snprintf(out, RUN_SIZE_MAX, "%llu %s", (unsigned long long)bytes, unit[i]);
+	return out;
+}
+
+void run_add(struct run_phase *p, enum metric m, uint64_t value)
+{
+	run_set(p, m, (p->known[m] ? p->value[m] : 0) + value);
+}
+
+void run_set(struct run_phase *p, enum metric m, uint64_t value)
+{
+	p->known[m] = true;
+	p->value[m] = value;
+}
+
+static int add_spare(struct run_phase *p)
+{
+	size_t n = p->n_commands + p->n_spare;
+	struct run_command **command = grown(p->command, n, sizeof(struct run_command *));
+
+	if (!command)
+		return -ENOMEM;
+	p->command = command;
+	command[n] = calloc(1, sizeof(**command));
+	if (!command[n])
+		return -ENOMEM;
+	p->n_spare++;
+	return 0;
+}
+
+int run_reserve_commands(struct run_phase *p, size_t n)
+{
+	while (p->n_spare < n) {
+		volatile char *page;
+
+		if (add_spare(p))
+			return -ENOMEM;
+		/* so that no page fault comes later */
+		page = (volatile char *)p->command[p->n_commands + p->n_spare - 1];
+		for (size_t at = 0; at < sizeof(struct run_command); at += PAGE)
+			page[at] = 0;
+		page[sizeof(struct run_command) - 1] = 0;
+	}
+	return 0;
+}
+
+void run_spare_commands(struct run_phase *p)
+{
+	for (size_t i = 0; i < p->n_commands; i++)
+		memset(p->command[i], 0, sizeof(*p->command[i]));
+	p->n_spare += p->n_commands;
+	p->n_commands = 0;
+}
+
+void run_trim_commands(struct run_phase *p)
+{
+	while (p->n_spare)
+		free(p->command[p->n_commands + --p->n_spare]);
+}
+
+struct run_command *run_command(struct run_phase *p, uint8_t code, const char *name)
+{
+	struct run_command *c;
+
+	for (size_t i = 0; i < p->n_commands; i++) {
+		if (p->command[i]->code == code)
+			return p->command[i];
+	}
+	if (!p->n_spare && add_spare(p))
+		return NULL;
+	p->n_spare--;
+	c = p->command[p->n_commands++];
+	c->code = code;
+	c->name = name;
+	return c;
+}
+
+int run_add_commands(struct run_phase *to, const struct run_phase *from)
+{
+	for (size_t i = 0; i < from->n_commands; i++) {
+		const struct run_command *c = from->command[i];
+		struct run_command *sum = run_command(to, c->code, c->name);
+
+		if (!sum)
+			return -ENOMEM;
+		sum->errors += c->errors;
+		hist_merge(&sum->latency, &c->latency);
+	}
+	return 0;
+}
+
+void run_warn_withdrawn(struct run *r, const char *title, const struct ledger *before,
+			const struct ledger *after, const struct ledger *diff)
+{
+	if (!before->has_calls || !after->has_calls || diff->has_calls)
+		return;
+	if (!run_note_find(&r->warnings, "ledger"))
+		run_note(&r->warnings, "ledger",
+			 "%s: a total of the server's account went backwards: its calls and "
+			 "requests of this phase are not reported",
+			 title);
+}
+
+void run_phase_from_ledger(struct run_phase *p)
+{
+	static const struct {
+		enum afs_role role;
+		enum metric syscr, syscw, rchar, wchar, calls, call_time;
+	} roles[] = {
+		{ AFS_ROLE_AFPD, METRIC_AFPD_SYSCR, METRIC_AFPD_SYSCW, METRIC_AFPD_RCHAR,
+		  METRIC_AFPD_WCHAR, METRIC_AFPD_CALLS, METRIC_AFPD_CALL_TIME },
+		{ AFS_ROLE_CNID, METRIC_CNID_SYSCR, METRIC_CNID_SYSCW, METRIC_CNID_RCHAR,
+		  METRIC_CNID_WCHAR, METRIC_CNID_CALLS, METRIC_CNID_CALL_TIME },
+	};
+	const struct ledger *l = &p->ledger;
+
+	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
+		const struct afs_compat *c = &l->compat[roles[i].role];
+		struct afs_cell all, waits;
+
+		p->known[roles[i].syscr] = p->known[roles[i].syscw] = false;
+		p->known[roles[i].rchar] = p->known[roles[i].wchar] = false;
+		p->known[roles[i].calls] = p->known[roles[i].call_time] = false;
+		if (l->has_compat[roles[i].role]) {
+			run_set(p, roles[i].syscr, c->syscr);
+			run_set(p, roles[i].syscw, c->syscw);
+			run_set(p, roles[i].rchar, c->rchar);
+			run_set(p, roles[i].wchar, c->wchar);
+		}
+		if (!l->has_calls)
+			continue;
+		all = ledger_sum(l, roles[i].role, AFS_N_CLASSES, AFS_N_OBJECTS);
+		/* Without any process of this role known, 0 calls are "not measured". */
+		if (!all.calls && !l->has_compat[roles[i].role])
+			continue;
+		waits = ledger_sum(l, roles[i].role, AFS_CLASS_WAIT, AFS_N_OBJECTS);
+		run_set(p, roles[i].calls, all.calls);
+		run_set(p, roles[i].call_time, all.ns - waits.ns);
+	}
+}
+
+#define BOOK_CLIENT "the client's count"
+
+static void count_commands(const struct run *r, uint64_t client[AFS_ACCOUNT_DSI],
+			   uint64_t server[AFS_ACCOUNT_DSI])
+{
+	for (size_t i = 0; i < r->n_phases; i++) {
+		const struct run_phase *p = r->phase[i];
+
+		if (!p->ledger.has_requests || !p->complete)
+			continue;
+		for (size_t k = 0; k < p->n_commands; k++)
+			client[p->command[k]->code] += p->command[k]->latency.n;
+		for (size_t k = 0; k < p->ledger.n_accounts; k++)
+			if (p->ledger.account[k].account < AFS_ACCOUNT_DSI)
+				server[p->ledger.account[k].account] +=
+				    p->ledger.account[k].sum.answered;
+	}
+}
+
+int run_close_requests(struct run *r)
+{
+	uint64_t client[AFS_ACCOUNT_DSI] = { 0 }, server[AFS_ACCOUNT_DSI] = { 0 };
+	uint64_t ours = 0, theirs = 0;
+	char name[64], number[ACCOUNT_NAME_MAX];
+	bool agree = true;
+	int err = 0;
+
+	count_commands(r, client, server);
+	for (unsigned int code = 0; code < AFS_ACCOUNT_DSI && !err; code++) {
+		ours += server[code];
+		theirs += client[code];
+		if (server[code] == client[code])
+			continue;
+		agree = false;
+		snprintf(name, sizeof(name), "requests %s", account_name(code, number));
+		err = run_book(r, name, BOOK_CLIENT, server[code], client[code]);
+	}
+	if (err || !agree || (!ours && !theirs))
+		return err;
+	return run_book(r, "requests answered", BOOK_CLIENT, ours, theirs);
+}
+
+bool run_books_closed(const struct run *r)
+{
+	for (size_t i = 0; i < r->n_books; i++) {
+		if (!r->book[i].closed)
+			return false;
+	}
+	return true;
+}
+
+uint64_t run_losses(const struct run *r)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < r->n_losses; i++)
+		sum += r->loss[i].n;
+	return sum;
+}
+
+static bool counts(const struct run_phase *p, unsigned int test, enum metric m)
+{
+	return p->complete && p->test == test && p->known[m];
+}
+
+struct run_stat run_stat(const struct run *r, unsigned int test, enum metric m)
+{
+	struct run_stat s = { 0 };
+	double squares = 0;
+
+	for (size_t i = 0; i < r->n_phases; i++) {
+		double v = (double)r->phase[i]->value[m];
+
+		if (!counts(r->phase[i], test, m))
+			continue;
+		s.min = s.n && s.min < v ? s.min : v;
+		s.max = s.n && s.max > v ? s.max : v;
+		s.n++;
+		s.mean += v;
+	}
+	if (s.n)
+		s.mean /= (double)s.n;
+	for (size_t i = 0; i < r->n_phases; i++) {
+		double d = (double)r->phase[i]->value[m] - s.mean;
+
+		if (counts(r->phase[i], test, m))
+			squares += d * d;
+	}
+	if (s.n > 1)
+		s.stddev = sqrt(squares / (double)(s.n - 1));
+	return s;
+}
+
+void run_latency(const struct run *r, unsigned int test, int code, struct hist *out)
+{
+	memset(out, 0, sizeof(*out));
+	for (size_t i = 0; i < r->n_phases; i++) {
+		const struct run_phase *p = r->phase[i];
+
+		if (!p->complete || (test && p->test != test))
+			continue;
+		for (size_t k = 0; k < p->n_commands; k++) {
+			if (code < 0 || p->command[k]->code == code)
+				hist_merge(out, &p->command[k]->latency);
+		}
+	}
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef RUN_RUN_H
+#define RUN_RUN_H
+
+/*
+ * The one data model: a run has phases, a phase has metrics, histograms and a ledger.
+ * Everything printed or saved is read from here, by the tables in run.c. A metric that was not
+ * measured is absent, for a reason that the run has, and never 0.
+ */
+
+#include "base/hist.h"
+#include "run/ledger.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define RUN_SCHEMA 2
+
+/* Metrics of a phase. X(name, key, unit, meaning) */
+#define RUN_METRICS(X)                                                                             \
+	X(ELAPSED, "elapsed", "ns", "first request of the phase to its last reply")                \
+	X(OPS, "ops", "1", "AFP commands answered in the phase, errors included")                  \
+	X(ERRORS, "errors", "1", "of these, answered with an error the test did not expect")       \
+	X(BYTES, "bytes", "B", "file data acknowledged (written) or received (read)")              \
+	X(CLIENT_CPU, "client_cpu", "ns",                                                          \
+	  "user and system time of the thread that makes the requests")                            \
+	X(CLIENT_RUNQ, "client_runq", "ns", "that thread runnable, waiting for a CPU")             \
+	X(AFPD_SYSCR, "afpd_syscr", "1", "afpd: what /proc/PID/io calls syscr")                    \
+	X(AFPD_SYSCW, "afpd_syscw", "1", "afpd: syscw")                                            \
+	X(AFPD_RCHAR, "afpd_rchar", "B", "afpd: rchar")                                            \
+	X(AFPD_WCHAR, "afpd_wchar", "B", "afpd: wchar")                                            \
+	X(CNID_SYSCR, "cnid_syscr", "1", "cnid_dbd: syscr")                                        \
+	X(CNID_SYSCW, "cnid_syscw", "1", "cnid_dbd: syscw")                                        \
+	X(CNID_RCHAR, "cnid_rchar", "B", "cnid_dbd: rchar")                                        \
+	X(CNID_WCHAR, "cnid_wchar", "B", "cnid_dbd: wchar")                                        \
+	X(AFPD_CALLS, "afpd_calls", "1", "afpd: system calls of every kind")                       \
+	X(AFPD_CALL_TIME, "afpd_call_time", "ns", "afpd: time in calls other than waits")          \
+	X(CNID_CALLS, "cnid_calls", "1", "cnid_dbd: system calls of every kind")                   \
+	X(CNID_CALL_TIME, "cnid_call_time", "ns", "cnid_dbd: time in calls other than waits")      \
+	X(AFPD_CPU, "afpd_cpu", "ns", "afpd: CPU time")                                            \
+	X(CNID_CPU, "cnid_cpu", "ns", "cnid_dbd: CPU time")                                        \
+	X(AFPD_RUNQ, "afpd_runq", "ns", "afpd: runnable, waiting for a CPU")                       \
+	X(CNID_RUNQ, "cnid_runq", "ns", "cnid_dbd: runnable, waiting for a CPU")
+
+enum metric {
+#define X(name, key, unit, meaning) METRIC_##name,
+	RUN_METRICS(X)
+#undef X
+	    N_METRICS
+};
+
+struct metric_def {
+	const char *key, *unit, *meaning;
+};
+
+extern const struct metric_def run_metrics[N_METRICS];
+
+/* One AFP command of one phase. */
+struct run_command {
+	uint8_t code;        /* AFP command number */
+	const char *name;    /* static; "FPOpenFork" */
+	uint64_t errors;     /* answers other than success, expected or not */
+	struct hist latency; /* ns, request sent to last byte of the reply */
+};
+
+/*
+ * The state of one end of a TCP connection: TCP_INFO of linux/tcp.h and socket options.
+ * X(NAME, key, unit, meaning); a total counts since the connection began.
+ */
+#define RUN_TCP(X)                                                                                 \
+	X(SNDBUF, "sndbuf", "B", "SO_SNDBUF")                                                      \
+	X(RCVBUF, "rcvbuf", "B", "SO_RCVBUF")                                                      \
+	X(MSS, "mss", "B", "TCP_MAXSEG")                                                           \
+	X(CWND, "cwnd", "segments", "congestion window")                                           \
+	X(SSTHRESH, "ssthresh", "segments", "slow start threshold")                                \
+	X(RTT, "rtt", "us", "smoothed round-trip time")                                            \
+	X(RTT_VAR, "rttvar", "us", "its mean deviation")                                           \
+	X(MIN_RTT, "min_rtt", "us", "least round-trip time of the last minutes")                   \
+	X(RETRANS, "retrans", "segments", "retransmitted and not acknowledged now")                \
+	X(RETRANS_TOTAL, "retrans_total", "segments", "retransmitted, total")                      \
+	X(LOST, "lost", "segments", "considered lost now")                                         \
+	X(REORDERING, "reordering", "segments", "reordering metric")                               \
+	X(SND_MSS, "snd_mss", "B", "segment size when sending")                                    \
+	X(RCV_MSS, "rcv_mss", "B", "segment size seen when receiving")                             \
+	X(ADV_MSS, "adv_mss", "B", "segment size announced to the other end")                      \
+	X(RCV_SPACE, "rcv_space", "B", "receive window's tuning")                                  \
+	X(DELIVERY_RATE, "delivery_rate", "B/s", "most recent rate of delivery")                   \
+	X(BYTES_ACKED, "bytes_acked", "B", "sent and acknowledged, total")                         \
+	X(BYTES_RECEIVED, "bytes_received", "B", "received, total")                                \
+	X(SEGS_OUT, "segs_out", "segments", "sent, total")                                         \
+	X(SEGS_IN, "segs_in", "segments", "received, total")                                       \
+	X(BUSY, "busy", "us", "time with data to send, total")                                     \
+	X(RWND_LIMITED, "rwnd_limited", "us", "of it held up by the receiver's window, total")     \
+	X(SNDBUF_LIMITED, "sndbuf_limited", "us", "of it held up by the own send buffer, total")
+
+enum run_tcp_value {
+#define X(name, key, unit, meaning) TCP_##name,
+	RUN_TCP(X)
+#undef X
+	    N_TCP
+};
+
+extern const struct metric_def run_tcp_values[N_TCP];
+
+enum run_tcp_end { TCP_CLIENT, TCP_SERVER };
+enum run_tcp_when { TCP_BEFORE, TCP_DURING, TCP_AFTER };
+
+/* One look at one end. */
+struct run_tcp {
+	enum run_tcp_end end;
+	enum run_tcp_when when;
+	uint64_t t_ns; /* CLOCK_MONOTONIC */
+	bool known[N_TCP];
+	uint64_t value[N_TCP];
+};
+
+/* One iteration of a transfer. */
+struct run_sample {
+	unsigned int iteration;            /* from 1, warm-ups and measured ones apart */
+	bool warmup, complete;             /* counts when neither a warm-up nor incomplete */
+	uint64_t ns, client_cpu_ns, bytes; /* CPU: only of measured ones; bytes: file data moved */
+};
+
+/*
+ * A phase that moves a file of one size again and again (speedtest). Its metrics, commands and
+ * ledger are sums over the timed regions of the measured iterations that are complete.
+ */
+struct run_transfer {
+	const char *work;      /* static: "Read", "Write", "Copy", "ServerCopy" */
+	uint64_t size;         /* file, bytes */
+	uint64_t moved;        /* bytes that count as moved in one iteration, for MB/s */
+	uint64_t requests;     /* data requests of one iteration; 0: the server copies by itself */
+	size_t chunk;          /* bytes of a data request, the last may be less; 0 likewise */
+	unsigned int window;   /* most requests in flight */
+	bool dropped;          /* what was read was dropped by the client's kernel */
+	bool sparse, own_file; /* source made by setting its length; made by the test */
+	size_t n_samples, n_tcp;
+	struct run_sample *sample; /* owned, in order of time */
+	struct run_tcp *tcp;       /* owned */
+	uint64_t null_ns;          /* median of the same against the null peer; 0: not measured */
+	unsigned int null_n;       /* iterations of it */
+};
+
+struct run_phase {
+	unsigned int test, iteration; /* both from 1 */
+	const char *title;            /* static, or transfer_title */
+	uint64_t start_ns;            /* CLOCK_MONOTONIC */
+	bool complete; /* false: it broke off, its numbers are partial; a transfer has none */
+	bool known[N_METRICS];
+	uint64_t value[N_METRICS];
+	size_t n_commands, n_spare;
+	struct run_command **command; /* owned, in order of first use; then n_spare to be used */
+	struct ledger ledger;
+	struct run_transfer *transfer; /* owned; NULL: not a transfer */
+	char *transfer_title;          /* owned; "Write 64 KiB" */
+};
+
+/* A line of text about the run. */
+struct run_note {
+	char *key, *text; /* owned; key may be NULL */
+};
+
+struct run_notes {
+	size_t n;
+	struct run_note *note;
+};
+
+/* An account compared with an independent one. */
+struct run_book {
+	char *name;       /* owned; account and counter: "afpd 4711 syscr" */
+	const char *with; /* static; the other account: "/proc/PID/io" */
+	uint64_t ours, theirs;
+	bool has_theirs; /* false: the other account is no longer available */
+	bool closed;
+};
+
+/* Something that was missed. Always a number. */
+struct run_loss {
+	char *what; /* owned */
+	uint64_t n;
+};
+
+#define RUN_VOLUMES 4
+
+/* A session of the server: one client's connection and the process that serves it. */
+struct run_session {
+	pid_t pid;
+	char *user, *address; /* owned; NULL: not known */
+	size_t n_volumes;
+	char *volume[RUN_VOLUMES];           /* owned */
+	uint64_t more_volumes;               /* how often other volumes were opened */
+	const char *user_from, *volume_from; /* static: how it is known; NULL: not known */
+	uint64_t begun_ns, ended_ns;         /* CLOCK_MONOTONIC; 0: before the watch, not yet */
+	uint64_t requests, calls;            /* answered; system calls of its process */
+	uint64_t busy_ns;                    /* with a request in service */
+	uint64_t bytes_in, bytes_out;
+};
+
+/* One figure of a time series. */
+struct run_series_value {
+	const char *key, *unit; /* static; a running total since the series began */
+	char *why;              /* owned; why it was not measured; NULL: measured */
+};
+
+/* Repeated readings of one process. */
+struct run_series {
+	pid_t pid;
+	const char *role;               /* static */
+	bool ended;                     /* the process did, after the last point */
+	unsigned int n_threads;         /* that ended: not observed since their last reading */
+	uint64_t start_ns;              /* CLOCK_MONOTONIC: the first point */
+	size_t n_values, n;             /* figures; points */
+	struct run_series_value *value; /* owned */
+	uint64_t *t_ns;                 /* owned; of each point, since start_ns */
+	uint64_t *point;                /* owned; n rows of n_values */
+};
+
+struct run {
+	char id[17];         /* 16 hex digits */
+	const char *command; /* static: "lantest" */
+	const char *set;     /* static: "lantest-4.5" */
+	char started[32];    /* wall clock, ISO 8601, UTC */
+	bool complete;       /* false: it broke off; what was measured is here */
+	struct run_notes environment, server, options, rungs, warnings;
+	/* why a metric is absent: key = metric key, or "*" for all server metrics */
+	struct run_notes absent;
+	size_t n_books, n_losses, n_phases, n_sessions, n_series;
+	struct run_book *book;
+	struct run_loss *loss;
+	struct run_session *session;
+	uint64_t n_rest; /* sessions that are not listed: those that kept the server least busy */
+	struct run_session rest; /* their sum; no texts, no times of begin and end */
+	struct run_series *series;
+	struct run_phase **phase; /* owned; pointers stay valid while the run lives */
+};
+
+/*
+ * All of these return 0 or -ENOMEM where they return int; texts are copied. run_init draws an
+ * id and notes the wall clock and the machine (kernel, CPUs, host name) in environment.
+ */
+int run_init(struct run *r, const char *command, const char *set);
+void run_fini(struct run *r);
+
+int run_note(struct run_notes *to, const char *key, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+const char *run_note_find(const struct run_notes *in, const char *key); /* NULL: not found */
+void run_notes_fini(struct run_notes *notes);
+
+/* Note in "server": the program of a CNID server that is not cnid_dbd, such as MariaDB's. */
+#define RUN_CNID_PROGRAM "cnid.program"
+int run_book(struct run *r, const char *name, const char *with, uint64_t ours, uint64_t theirs);
+/* A book that is not closed because the other account is not available. */
+int run_book_open(struct run *r, const char *name, const char *with, uint64_t ours);
+int run_loss(struct run *r, const char *what, uint64_t n);
+
+/* A new session, all unknown; valid until the next one is made. NULL without memory. */
+struct run_session *run_session(struct run *r);
+
+/*
+ * A new series with room for this many figures (at least 1) and points, all 0; valid until the next
+ * one is made. NULL without memory.
+ */
+struct run_series *run_series(struct run *r, size_t n_values, size_t n);
+
+/* A new phase, owned by the run; NULL without memory. */
+struct run_phase *run_phase(struct run *r, unsigned int test, unsigned int iteration,
+			    const char *title);
+/* The same for a transfer, whose test is the n-th pair of work and size: "Write", 65536. */
+struct run_phase *run_transfer(struct run *r, unsigned int test, const char *work, uint64_t size);
+/* One more of each, all 0; valid until the next one is made. NULL without memory. */
+struct run_sample *run_sample(struct run_transfer *t);
+struct run_tcp *run_tcp(struct run_transfer *t, enum run_tcp_end end, enum run_tcp_when when);
+void run_set(struct run_phase *p, enum metric m, uint64_t value);
+/* "64 KiB", the largest unit of 1024 that leaves no rest: "4194 B". */
+#define RUN_SIZE_MAX 32
+char *run_size(uint64_t bytes, char out[static RUN_SIZE_MAX]);
+/* Adds to what is there; a first value sets it. */
+void run_add(struct run_phase *p, enum metric m, uint64_t value);
+/* The phase's account of an AFP command, made at the first use; NULL without memory. */
+struct run_command *run_command(struct run_phase *p, uint8_t code, const char *name);
+
+/*
+ * Reserves room for n more commands in all: run_command() does not allocate until it is used up.
+ * run_spare_commands() discards the commands but keeps their memory as such room;
+ * run_trim_commands() frees it. 0 or -ENOMEM.
+ */
+int run_reserve_commands(struct run_phase *p, size_t n);
+void run_spare_commands(struct run_phase *p);
+void run_trim_commands(struct run_phase *p);
+
+/* Adds one phase's commands, their latencies and errors, to another's. 0 or -ENOMEM. */
+int run_add_commands(struct run_phase *to, const struct run_phase *from);
+/* Frees the commands of a phase, and the room for more. */
+void run_clear_commands(struct run_phase *p);
+
+/* Fills the afpd_* and cnid_* call metrics from the phase's ledger; n/a where that has none. */
+void run_phase_from_ledger(struct run_phase *p);
+
+/* Adds a warning if a total went backwards, so that diff = after - before became n/a. */
+void run_warn_withdrawn(struct run *r, const char *title, const struct ledger *before,
+			const struct ledger *after, const struct ledger *diff);
+
+/*
+ * Compares the client's commands with the server's requests, over all phases that have both: one
+ * book for all if every command agrees, else one for each that does not. 0 or -ENOMEM.
+ */
+int run_close_requests(struct run *r);
+
+bool run_books_closed(const struct run *r);
+uint64_t run_losses(const struct run *r); /* sum */
+
+/* The complete phases of one test, and statistics of one metric over them. */
+struct run_stat {
+	size_t n;            /* phases in which the metric is known */
+	double mean, stddev; /* sample standard deviation (n - 1); 0 when n < 2 */
+	double min, max;
+};
+
+struct run_stat run_stat(const struct run *r, unsigned int test, enum metric m);
+
+/* Latency of all commands (code < 0) or of one, merged over a test's complete phases (test 0:
+ * all tests). */
+void run_latency(const struct run *r, unsigned int test, int code, struct hist *out);
+
+#endif

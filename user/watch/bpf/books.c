@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Compares the programs' counts with the kernel's own. */
+
+#include "watch/bpf/books.h"
+
+#include "host/procfs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BOOK_WITH  "/proc/PID/io"
+#define BOOK_ENDED "the kernel's account at their end"
+#define BOOK_CALLS "requests and outside"
+
+static void sum_subtract(struct afs_compat *from, const struct afs_compat *what)
+{
+	from->syscr -= what->syscr;
+	from->syscw -= what->syscw;
+	from->rchar -= what->rchar;
+	from->wchar -= what->wchar;
+}
+
+/* A living thread's account since it was first counted; the thread may end meanwhile. */
+static int thread_io(struct afs_compat *out, const struct afs_thread *t, pid_t tgid)
+{
+	struct afs_compat io = {};
+	int r;
+
+	*out = io;
+	if (t->found)
+		return 0;
+	if (t->stopped) {
+		*out = t->io;
+		return 0;
+	}
+	r = procfs_io_thread(&io, tgid, t->tid);
+	sum_subtract(&io, &t->io);
+	*out = io;
+	return r;
+}
+
+/* What the kernel counted. */
+static int process_io(const struct bpf_view *v, uint32_t process, struct afs_compat *out)
+{
+	const struct afs_process *p = &v->process[process];
+	uint32_t n = bpf_view_threads(v);
+	struct afs_compat io;
+	int r;
+
+	*out = p->kernel;
+	for (uint32_t i = 0; i < n; i++) {
+		if (v->thread[i].process != process || !v->thread[i].tid || v->thread[i].ended)
+			continue;
+		r = thread_io(&io, &v->thread[i], p->tgid);
+		if (r)
+			return r;
+		ledger_compat_add(out, &io);
+	}
+	return 0;
+}
+
+static int compare(struct run *r, const char *who, const char *with, const struct afs_compat *ours,
+		   const struct afs_compat *theirs)
+{
+	const struct {
+		const char *name;
+		uint64_t ours, theirs;
+	} line[] = {
+		{ "syscr", ours->syscr, theirs->syscr },
+		{ "syscw", ours->syscw, theirs->syscw },
+		{ "rchar", ours->rchar, theirs->rchar },
+		{ "wchar", ours->wchar, theirs->wchar },
+	};
+	char name[96];
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(line) / sizeof(line[0]) && !err; i++) {
+		snprintf(name, sizeof(name), "%s %s", who, line[i].name);
+		err = run_book(r, name, with, line[i].ours, line[i].theirs);
+	}
+	return err;
+}
+
+/* A book that cannot be compared: it has our count only, and is not closed. */
+static int leave_open(struct run *r, const char *who, const struct afs_compat *ours, int why)
+{
+	char name[96];
+	int err;
+
+	snprintf(name, sizeof(name), "%s syscr+syscw", who);
+	err = run_book_open(r, name, BOOK_WITH, ours->syscr + ours->syscw);
+	if (err)
+		return err;
+	return run_note(&r->warnings, "books", "%s: the kernel's account cannot be read (%s)", who,
+			strerror(-why));
+}
+
+/* A thread may end between our look and /proc: then it is in the process's sum; read again. */
+#define TRIES 1000
+
+static int close_process(const struct bpf_view *v, uint32_t i, struct run *r)
+{
+	const struct afs_process *p = &v->process[i];
+	struct afs_compat ours, theirs;
+	int err, tries = TRIES;
+	uint64_t before;
+	char who[64];
+
+	if (!p->tgid)
+		return 0;
+	snprintf(who, sizeof(who), "%s %d", ledger_role_name(p->role), p->tgid);
+	do {
+		before = bpf_view_moves(v);
+		ours = bpf_view_compat(v, i);
+		err = process_io(v, i, &theirs);
+	} while ((err || bpf_view_moves(v) != before) && --tries);
+	if (err)
+		return leave_open(r, who, &ours, err);
+	return compare(r, who, BOOK_WITH, &ours, &theirs);
+}
+
+int books_end(struct books *b, const struct bpf_view *v, uint32_t process)
+{
+	const struct afs_process *p = &v->process[process];
+	struct afs_compat ours = bpf_view_compat(v, process);
+	struct books_process *more;
+
+	if (p->role < AFS_N_ROLES && !memcmp(&ours, &p->kernel, sizeof(ours))) {
+		b->n_agree[p->role]++;
+		ledger_compat_add(&b->agree[p->role], &ours);
+		return 0;
+	}
+	if (b->n == BOOKS_KEPT) {
+		b->n_more++;
+		return 0;
+	}
+	more = realloc(b->process, (b->n + 1) * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	b->process = more;
+	more[b->n++] = (struct books_process) { p->tgid, p->role, ours, p->kernel };
+	return 0;
+}
+
+void books_fini(struct books *b)
+{
+	free(b->process);
+	*b = (struct books) { 0 };
+}
+
+static int close_ended(const struct books *b, struct run *r)
+{
+	const struct books_process *p;
+	char who[64];
+	int err = 0;
+
+	for (unsigned int role = 0; role < AFS_N_ROLES && !err; role++) {
+		if (!b->n_agree[role])
+			continue;
+		snprintf(who, sizeof(who), "%s (%" PRIu64 " ended)", ledger_role_name(role),
+			 b->n_agree[role]);
+		err = compare(r, who, BOOK_ENDED, &b->agree[role], &b->agree[role]);
+	}
+	for (size_t i = 0; i < b->n && !err; i++) {
+		p = &b->process[i];
+		snprintf(who, sizeof(who), "%s %d (ended)", ledger_role_name(p->role), p->pid);
+		err = compare(r, who, BOOK_ENDED, &p->ours, &p->theirs);
+	}
+	if (err || !b->n_more)
+		return err;
+	return run_loss(r, "processes whose counts differ from the kernel's and are not listed",
+			b->n_more);
+}
+
+struct call_sums {
+	uint64_t cells[AFS_N_ROLES], parts[AFS_N_ROLES], threads, all;
+};
+
+static int sum_calls(const struct bpf_view *v, struct call_sums *out)
+{
+	struct ledger l = {};
+	int err;
+
+	memset(out, 0, sizeof(*out));
+	err = bpf_view_read_rows(v, &l);
+	if (!err)
+		err = bpf_view_read_parts(v, &l);
+	for (size_t i = 0; i < l.n_rows; i++)
+		out->cells[l.row[i].role] += l.row[i].cell.calls;
+	for (size_t i = 0; i < l.n_parts; i++)
+		out->parts[l.part[i].role] += l.part[i].part.calls;
+	ledger_fini(&l);
+	out->threads = bpf_view_all_calls(v);
+	for (int role = 0; role < AFS_N_ROLES; role++)
+		out->all += out->cells[role];
+	return err;
+}
+
+/* Checks that every call is in one account, in one cell, and was counted by its thread. */
+static int close_calls(const struct bpf_view *v, struct run *r)
+{
+	struct call_sums sums;
+	int err, tries = TRIES;
+	uint64_t before;
+	char name[64];
+
+	do {
+		before = bpf_view_moves(v);
+		err = sum_calls(v, &sums);
+	} while (!err && bpf_view_moves(v) != before && --tries);
+	for (unsigned int role = 0; role < AFS_N_ROLES && !err; role++) {
+		if (!sums.cells[role] && !sums.parts[role])
+			continue;
+		snprintf(name, sizeof(name), "%s calls", ledger_role_name(role));
+		err = run_book(r, name, BOOK_CALLS, sums.cells[role], sums.parts[role]);
+	}
+	return err ? err
+		   : run_book(r, "all threads calls", "calls by class", sums.threads, sums.all);
+}
+
+int books_close(const struct books *b, const struct bpf_view *v, struct run *r)
+{
+	uint32_t n = bpf_view_processes(v);
+	int err = close_ended(b, r);
+
+	for (uint32_t i = 0; i < n && !err; i++)
+		err = close_process(v, i, r);
+	return err ? err : close_calls(v, r);
+}

@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Loads and attaches the programs; turns refusals into reasons. */
+
+#include "watch/bpf/load.h"
+
+#include "calls.skel.h"
+#include "calls_tid.skel.h"
+#include "host/syscalls.h"
+#include "run/account.h"
+#include "watch/bpf/ring.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include <zlib.h>
+
+/* The kernel may refuse storage for a thread temporarily. */
+#define MARK_TRIES 5
+
+/* libbpf's print function gets no argument of ours, hence a variable. */
+static _Thread_local char last_words[ERR_TEXT_MAX];
+
+/* Frames around a verifier's log, its statistics, and lines that only say that it failed. */
+static bool is_noise(const char *line)
+{
+	static const char *const start[] = { "--", "processed ", ";", "failed to load object",
+					     "failed to load BPF skeleton" };
+
+	for (size_t i = 0; i < sizeof(start) / sizeof(start[0]); i++)
+		if (!strncmp(line, start[i], strlen(start[i])))
+			return true;
+	return !line[strspn(line, " \t")] || strstr(line, ": failed to load: ");
+}
+
+/* Keeps the last line with information. A verifier's log comes as one text of any length. */
+static int keep_words(enum libbpf_print_level level, const char *fmt, va_list args)
+{
+	char *text, *line, *save;
+
+	if (level != LIBBPF_WARN || vasprintf(&text, fmt, args) < 0)
+		return 0;
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		if (!strncmp(line, "libbpf: ", 8))
+			line += 8;
+		if (!is_noise(line))
+			snprintf(last_words, sizeof(last_words), "%s", line);
+	}
+	free(text);
+	return 0;
+}
+
+static bool kernel_too_old(void)
+{
+	struct utsname name;
+	int major = 0, minor = 0;
+
+	if (!uname(&name))
+		sscanf(name.release, "%d.%d", &major, &minor);
+	return major && (major < 5 || (major == 5 && minor < 8));
+}
+
+static int refusal(struct err *e, int code, const char *what)
+{
+	if ((code == -EPERM || code == -EACCES) && geteuid() != 0)
+		return err_set(e, code,
+			       "no right to load BPF programs: run as root, or with CAP_BPF "
+			       "and CAP_PERFMON");
+	if (code == -ENOSYS)
+		return err_set(e, code,
+			       "no bpf(2) here: not in this kernel, or hidden by a sandbox");
+	if (access("/sys/kernel/btf/vmlinux", R_OK))
+		return err_set(e, code,
+			       "no type information of the kernel "
+			       "(/sys/kernel/btf/vmlinux): BTF is not built in");
+	if (kernel_too_old())
+		return err_set(e, code, "this kernel is too old: the programs need Linux 5.8");
+	if (code == -EPERM)
+		return err_set(e, code,
+			       "BPF programs are refused although this is root: a "
+			       "container's or the kernel's rules forbid them");
+	return err_set(e, code, "%s: %s (%s)", what, strerror(-code),
+		       last_words[0] ? last_words : "the kernel gave no reason");
+}
+
+/*
+ * One source, two objects. What is needed of either skeleton; both have the same variables in
+ * different types.
+ */
+struct bpf_load_kind {
+	const char *how; /* how threads are found; NULL: by task storage, as preferred */
+	void *(*open)(struct bpf_load *l, struct afs_setup **setup);
+	int (*load)(void *skel, struct bpf_load *l);
+	void (*destroy)(void *skel);
+};
+
+#define KIND(name, text)                                                                           \
+	static void *name##_open(struct bpf_load *l, struct afs_setup **setup)                     \
+	{                                                                                          \
+		struct name##_bpf *s = name##_bpf__open();                                         \
+                                                                                                   \
+		if (s) {                                                                           \
+			l->object = s->obj;                                                        \
+			*setup = &s->rodata->setup;                                                \
+		}                                                                                  \
+		return s;                                                                          \
+	}                                                                                          \
+	static int name##_load(void *skel, struct bpf_load *l)                                     \
+	{                                                                                          \
+		struct name##_bpf *s = skel;                                                       \
+		int r = name##_bpf__load(s);                                                       \
+                                                                                                   \
+		if (!r)                                                                            \
+			l->shared = &s->bss->shared;                                               \
+		return r;                                                                          \
+	}                                                                                          \
+	static void name##_destroy(void *skel)                                                     \
+	{                                                                                          \
+		name##_bpf__destroy(skel);                                                         \
+	}                                                                                          \
+	static const struct bpf_load_kind name##_kind = { text, name##_open, name##_load,          \
+							  name##_destroy }
+
+KIND(calls, NULL);
+KIND(calls_tid, "threads by number: before Linux 5.11 tasks have no storage");
+
+/* One of two ways to observe the same events. */
+struct load_way {
+	const char *how;
+	const char *enter, *leave, *begin, *end; /* of calls, of threads */
+	const char *why;                         /* why it is preferred to tp_btf, where it is */
+};
+
+static const struct load_way btf_way = {
+	.how = "tp_btf sys_enter/sys_exit",
+	.enter = "on_sys_enter",
+	.leave = "on_sys_exit",
+	.begin = "on_newtask",
+	.end = "on_exit",
+};
+
+static const struct load_way classic_way = {
+	.how = "tp raw_syscalls/sys_enter, sys_exit",
+	.enter = "on_tp_enter",
+	.leave = "on_tp_exit",
+	.begin = "on_tp_newtask",
+	.end = "on_tp_exit_task",
+	.why = "programs may be preempted here, and BTF tracepoints can lose events then",
+};
+
+#define MARKER "mark_process"
+
+static int select_programs(struct bpf_load *l, const struct load_way *way)
+{
+	const char *const name[BPF_LOAD_PROGRAMS] = { way->enter,  way->leave, "on_switch",
+						      "on_wakeup", way->begin, "on_exec",
+						      way->end };
+	struct bpf_program *p;
+
+	bpf_object__for_each_program(p, l->object)
+	    bpf_program__set_autoload(p, !strcmp(bpf_program__name(p), MARKER));
+	for (int i = 0; i < BPF_LOAD_PROGRAMS; i++) {
+		p = bpf_object__find_program_by_name(l->object, name[i]);
+		if (!p)
+			return -ENOENT;
+		l->program[i] = (struct bpf_load_program) { .name = name[i], .program = p };
+		bpf_program__set_autoload(p, true);
+	}
+	return 0;
+}
+
+static int set_stripes(struct bpf_load *l)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(l->object, "stripe");
+
+	return map ? bpf_map__set_max_entries(map, l->n_cpus) : -ENOENT;
+}
+
+/* Free slots, the first on top of the stack, so that those handed out are the first n. */
+static int fill(struct bpf_load *l, const char *stack, __u32 first, __u32 end)
+{
+	int fd = bpf_object__find_map_fd_by_name(l->object, stack), r = 0;
+
+	for (__u32 i = end; i-- > first && !r;)
+		r = bpf_map_update_elem(fd, NULL, &i, BPF_ANY);
+	return r;
+}
+
+/* Only programs loaded for it make records; without, the map of records is made small. */
+static int set_trace(struct bpf_load *l, struct afs_setup *setup, const struct load_way *way,
+		     const struct bpf_load_wish *wish)
+{
+	struct bpf_map *ring = bpf_object__find_map_by_name(l->object, "records");
+	const struct watch_sink *sink = wish->sink;
+	size_t len;
+
+	if (!ring)
+		return -ENOENT;
+	if (!sink || !sink->what)
+		return bpf_map__set_max_entries(ring, (uint32_t)ring_len_for(1));
+	len = ring_len_for(sink->ring_len ? sink->ring_len : RING_LEN);
+	setup->trace = (uint8_t)sink->what;
+	setup->trace_wake = (uint32_t)ring_wake_len(len, l->n_cpus);
+	setup->batch = way == &classic_way || !bpf_load_preempted();
+	for (unsigned int state = 0; state < AFS_N_STATES; state++)
+		setup->column[state] = account_blocked_column(state / AFS_N_OBJECTS,
+							      state % AFS_N_OBJECTS);
+	return bpf_map__set_max_entries(ring, (uint32_t)len);
+}
+
+static int load(struct bpf_load *l, const struct load_way *way, const struct bpf_load_wish *wish,
+		bool objects, struct err *e)
+{
+	struct afs_setup *setup = NULL;
+	int r;
+
+	last_words[0] = '\0';
+	l->skel = l->kind->open(l, &setup);
+	if (!l->skel)
+		return refusal(e, -errno, "open BPF programs");
+	syscalls_table(setup->calls);
+	if (account_number_named(setup->spread) >= AFS_N_SPREADS)
+		return refusal(e, -ENOSPC, "number the AFP commands");
+	setup->objects_on = setup->requests_on = objects;
+	r = select_programs(l, way);
+	if (!r)
+		r = set_stripes(l);
+	if (!r)
+		r = set_trace(l, setup, way, wish);
+	if (!r)
+		r = l->kind->load(l->skel, l);
+	if (r)
+		return refusal(e, r, "load BPF programs");
+	r = fill(l, "free_thread", 0, wish->n_threads ? wish->n_threads : AFS_N_THREADS);
+	if (!r)
+		r = fill(l, "free_process", 0,
+			 wish->n_processes ? wish->n_processes : AFS_N_PROCESSES);
+	if (!r)
+		r = fill(l, "free_part", AFS_N_FIXED_PARTS, AFS_N_PARTS);
+	l->shared->span = 1;
+	return r ? refusal(e, r, "fill the maps of the BPF programs") : 0;
+}
+
+static int attach(struct bpf_load *l, struct err *e)
+{
+	struct bpf_program *marker = bpf_object__find_program_by_name(l->object, MARKER);
+
+	/* Return probes first: so a call that is seen entering is always seen returning. */
+	for (int i = BPF_LOAD_PROGRAMS; i-- > 0;) {
+		l->program[i].link = bpf_program__attach(l->program[i].program);
+		if (!l->program[i].link)
+			return refusal(e, -errno, l->program[i].name);
+	}
+	l->marker = bpf_program__attach_iter(marker, NULL);
+	if (!l->marker)
+		return refusal(e, -errno, "task iterator");
+	return 0;
+}
+
+static void unload(struct bpf_load *l)
+{
+	for (int i = 0; i < BPF_LOAD_PROGRAMS; i++) {
+		bpf_link__destroy(l->program[i].link);
+		l->program[i].link = NULL;
+	}
+	bpf_link__destroy(l->marker);
+	l->marker = NULL;
+	if (l->skel)
+		l->kind->destroy(l->skel);
+	l->skel = NULL;
+}
+
+static int try_way(struct bpf_load *l, const struct bpf_load_kind *kind, const struct load_way *way,
+		   const struct bpf_load_wish *wish, struct err *e)
+{
+	bool objects = !wish->no_objects;
+	int r;
+
+	l->kind = kind;
+	r = load(l, way, wish, objects, e);
+	l->objects = l->requests = objects && !r;
+	if (r && objects) {
+		snprintf(l->objects_why, sizeof(l->objects_why), "%s", last_words);
+		unload(l);
+		r = load(l, way, wish, false, e);
+	}
+	if (!r)
+		r = attach(l, e);
+	if (r)
+		unload(l);
+	else
+		snprintf(l->how, sizeof(l->how), "%s%s%s", way->how, kind->how ? ", " : "",
+			 kind->how ? kind->how : "");
+	return r;
+}
+
+/* Both ways of one kind. */
+static int try_kind(struct bpf_load *l, const struct bpf_load_kind *kind,
+		    const struct bpf_load_wish *wish, struct err *e)
+{
+	const struct load_way *first = wish->classic ? &classic_way : &btf_way;
+	const struct load_way *second = wish->classic ? &btf_way : &classic_way;
+	struct err why = {};
+	int r = try_way(l, kind, first, wish, &why);
+
+	if (!r) {
+		if (first->why)
+			snprintf(l->how_why, sizeof(l->how_why), "%s: %s", second->how, first->why);
+		return 0;
+	}
+	snprintf(l->how_why, sizeof(l->how_why), "%s: %.400s", first->how, why.text);
+	if (wish->only) {
+		*e = why;
+		return r;
+	}
+	r = try_way(l, kind, second, wish, e);
+	if (r)
+		*e = why;
+	return r;
+}
+
+struct bpf_load_wish bpf_load_best(void)
+{
+	return (struct bpf_load_wish) { .classic = bpf_load_preempted() };
+}
+
+/* false: the file cannot be read. */
+static bool read_text(char *out, size_t len, const char *path)
+{
+	FILE *f = fopen(path, "re");
+	size_t n = f ? fread(out, 1, len - 1, f) : 0;
+
+	out[n] = '\0';
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/* Whether the kernel was built with preemption as its default. */
+static bool built_preempted(const char *release)
+{
+	char boot[128], line[256];
+	bool preempted = true;
+	gzFile f = gzopen("/proc/config.gz", "re");
+
+	snprintf(boot, sizeof(boot), "/boot/config-%s", release);
+	if (!f)
+		f = gzopen(boot, "re");
+	while (f && gzgets(f, line, sizeof(line)))
+		if (!strcmp(line, "CONFIG_PREEMPT_NONE=y\n") ||
+		    !strcmp(line, "CONFIG_PREEMPT_VOLUNTARY=y\n"))
+			preempted = false;
+	if (f)
+		gzclose(f);
+	return preempted;
+}
+
+bool bpf_load_preempts(const char *version, const char *mode, const char *cmdline, bool built)
+{
+	if (!strstr(version, "PREEMPT_DYNAMIC"))
+		return strstr(version, "PREEMPT");
+	if (*mode)
+		return strstr(mode, "(full)") || strstr(mode, "(lazy)");
+	if (strstr(cmdline, "preempt="))
+		return !strstr(cmdline, "preempt=none") && !strstr(cmdline, "preempt=voluntary");
+	return built;
+}
+
+bool bpf_load_preempted(void)
+{
+	char mode[256], cmdline[4096];
+	struct utsname name;
+
+	if (uname(&name))
+		return true;
+	read_text(mode, sizeof(mode), "/sys/kernel/debug/sched/preempt");
+	read_text(cmdline, sizeof(cmdline), "/proc/cmdline");
+	return bpf_load_preempts(name.version, mode, cmdline, built_preempted(name.release));
+}
+
+bool bpf_load_misses(const struct bpf_program *p, uint64_t *out)
+{
+	struct bpf_prog_info info = {};
+	__u32 len = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &len) ||
+	    len < offsetof(struct bpf_prog_info, recursion_misses) + sizeof(__u64))
+		return false;
+	*out = info.recursion_misses;
+	return true;
+}
+
+unsigned int bpf_load_cpus(const char *possible)
+{
+	unsigned int n = 0, cpu;
+	int used;
+
+	/* "0-3,8-11": ranges and numbers. */
+	for (const char *at = possible; sscanf(at, "%u%n", &cpu, &used) == 1; at += *at != 0) {
+		n = cpu >= n ? cpu + 1 : n;
+		at += used;
+	}
+	return n;
+}
+
+/* 0: not known. */
+static unsigned int count_cpus(void)
+{
+	char text[4096];
+
+	if (!read_text(text, sizeof(text), "/sys/devices/system/cpu/possible"))
+		return 0;
+	return bpf_load_cpus(text);
+}
+
+int bpf_load_open(struct bpf_load *out, const struct bpf_load_wish *wish, struct err *e)
+{
+	libbpf_print_fn_t old;
+	struct err why = {};
+	int r = -ENOENT;
+
+	memset(out, 0, sizeof(*out));
+	out->n_cpus = count_cpus();
+	if (!out->n_cpus)
+		return err_set(e, -EIO,
+			       "cannot find the number of CPUs: /sys/devices/system/cpu/possible "
+			       "cannot be read");
+	old = libbpf_set_print(keep_words);
+	if (!wish->by_tid)
+		r = try_kind(out, &calls_kind, wish, e);
+	if (r && (wish->by_tid || !wish->only))
+		r = try_kind(out, &calls_tid_kind, wish, wish->by_tid ? e : &why);
+	libbpf_set_print(old);
+	for (unsigned int i = 0; !r && i < BPF_LOAD_PROGRAMS; i++)
+		bpf_load_misses(out->program[i].program, &out->program[i].missed);
+	return r;
+}
+
+void bpf_load_close(struct bpf_load *l)
+{
+	unload(l);
+}
+
+bool bpf_load_missed(const struct bpf_load *l, unsigned int i, uint64_t *out)
+{
+	if (!bpf_load_misses(l->program[i].program, out))
+		return false;
+	*out -= l->program[i].missed;
+	return true;
+}
+
+/* One pass over all tasks. */
+static int run_marker(struct bpf_load *l)
+{
+	int fd = bpf_iter_create(bpf_link__fd(l->marker));
+	char none[64];
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	l->shared->mark.marked = l->shared->mark.failed = 0;
+	do
+		n = read(fd, none, sizeof(none));
+	while (n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN)));
+	n = n < 0 ? -errno : 0;
+	close(fd);
+	return (int)n;
+}
+
+int bpf_load_mark(struct bpf_load *l, pid_t pid, enum afs_role role, unsigned int account,
+		  struct err *e)
+{
+	volatile struct afs_mark *mark = &l->shared->mark;
+	int r, tries = MARK_TRIES;
+
+	mark->tgid = pid;
+	mark->role = role;
+	mark->slot = -1;
+	mark->account = account;
+	/* Repeat until a pass finds nothing: a thread may be started where the iterator has passed.
+	 */
+	do
+		r = run_marker(l);
+	while (!r && (mark->marked || (mark->failed && --tries)));
+	mark->tgid = -1;
+	if (r)
+		return err_set(e, r, "cannot look through the tasks: %s", strerror(-r));
+	if (mark->failed)
+		return err_set(e, -ENOMEM, "process %d cannot be watched: %s", pid,
+			       "the kernel gives no storage for its threads, or it has too many");
+	if (mark->slot < 0)
+		return err_set(
+		    e, -ESRCH,
+		    "process %d cannot be watched: it has ended, or this is not the first "
+		    "PID namespace",
+		    pid);
+	return 0;
+}
+
+/* As many as fit into one order. */
+static uint32_t put_slots(__u32 *to, const uint32_t **from, uint32_t *n)
+{
+	uint32_t some = *n < AFS_N_RELEASE ? *n : AFS_N_RELEASE;
+
+	memcpy(to, *from, some * sizeof(*to));
+	*from += some;
+	*n -= some;
+	return some;
+}
+
+int bpf_load_release(struct bpf_load *l, const uint32_t *thread, uint32_t n_threads,
+		     const uint32_t *process, uint32_t n_processes)
+{
+	struct afs_release *release = &l->shared->release;
+	int r = 0;
+
+	while (!r && (n_threads || n_processes)) {
+		release->n_threads = put_slots(release->thread, &thread, &n_threads);
+		release->n_processes = put_slots(release->process, &process, &n_processes);
+		r = run_marker(l);
+	}
+	return r;
+}

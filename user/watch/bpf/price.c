@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Run-time statistics of the programs. */
+
+#include "watch/bpf/price.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+void price_begin(struct price *p)
+{
+	*p = (struct price) { .fd = bpf_enable_stats(BPF_STATS_RUN_TIME) };
+}
+
+void price_end(struct price *p)
+{
+	if (p->fd >= 0)
+		close(p->fd);
+	p->fd = -1;
+}
+
+/* Sums over all runs so far. */
+static uint64_t read_all(struct price *p, const struct bpf_load *l)
+{
+	struct bpf_prog_info info;
+	uint64_t runs = 0;
+	__u32 len;
+
+	for (unsigned int i = 0; i < BPF_LOAD_PROGRAMS; i++) {
+		info = (struct bpf_prog_info) {};
+		len = sizeof(info);
+		if (bpf_obj_get_info_by_fd(bpf_program__fd(l->program[i].program), &info, &len))
+			continue;
+		p->program[i].runs = info.run_cnt;
+		p->program[i].ns = info.run_time_ns;
+		runs += info.run_cnt;
+	}
+	return runs;
+}
+
+void price_look(struct price *p, const struct bpf_load *l, uint64_t n)
+{
+	if (p->fd >= 0 && read_all(p, l) >= n)
+		price_end(p);
+}
+
+static double mean(const struct price *p, unsigned int i)
+{
+	return p->program[i].runs ? (double)p->program[i].ns / (double)p->program[i].runs : 0;
+}
+
+int price_note(struct price *p, const struct bpf_load *l, uint64_t calls, struct run *r)
+{
+	/* The programs are in the order entry, return, switch, wake-up (bpf_load.c). */
+	double call, all;
+	uint64_t runs;
+
+	if (p->fd >= 0)
+		read_all(p, l);
+	price_end(p);
+	runs = p->program[0].runs;
+	if (!runs || !p->program[1].runs)
+		return run_note(&r->rungs, "price",
+				"not known: the kernel kept no statistics of the programs");
+	call = mean(p, 0) + mean(p, 1);
+	all = call * (double)calls;
+	if (run_note(&r->rungs, "price_ns", "%.0f", all))
+		return -ENOMEM;
+	return run_note(
+	    &r->rungs, "price",
+	    "%.0f ns in the programs for each system call (entry %.0f, return %.0f; the "
+	    "kernel's statistics of %" PRIu64
+	    " entries, of all processes), %.0f ns for each switch of "
+	    "threads; for all %" PRIu64 " calls %.0f ms",
+	    call, mean(p, 0), mean(p, 1), runs, mean(p, 2), calls, all / 1e6);
+}

@@ -1,0 +1,597 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The rung that counts every call: the programs of bpf/calls.bpf.c and their maps, read through
+ * mappings at no cost for the server.
+ */
+
+#include "watch/rung.h"
+
+#include "base/clock.h"
+#include "host/syscalls.h"
+#include "watch/bpf/books.h"
+#include "watch/bpf/load.h"
+#include "watch/bpf/price.h"
+#include "watch/bpf/ring.h"
+#include "watch/bpf/sessions.h"
+#include "watch/bpf/slots.h"
+#include "watch/bpf/storage_load.h"
+#include "watch/bpf/view.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Runs of the programs that suffice to measure their cost. */
+#define PRICE_RUNS 20000
+
+/* Pause between looks: the client may share its CPU with the server, so never spin. */
+#define LOOK_NS 30000
+
+/* A reading takes a fraction of the 10 ms that afpd's idle thread sleeps. */
+#define READINGS 8
+
+struct bpf_rung {
+	struct bpf_load load;
+	struct bpf_view view;
+	struct sessions *sessions;
+	struct slots *slots;
+	struct books books;
+	struct price price;
+	struct ring *records;           /* NULL: none are wanted */
+	struct storage *storage;        /* NULL: nothing can be observed */
+	char storage_why[ERR_TEXT_MAX]; /* why it is NULL */
+	uint32_t n_begun;               /* processes, at the last tick, and ... */
+	uint32_t n_unserved;            /* ... CNID connections whose other end is not watched */
+	bool sleeps[AFS_N_CALLS];
+	bool crowded;
+};
+
+static void bpf_free(void *state)
+{
+	struct bpf_rung *b = state;
+
+	if (!b)
+		return;
+	price_end(&b->price);
+	storage_close(b->storage);
+	ring_close(b->records);
+	bpf_view_close(&b->view);
+	bpf_load_close(&b->load);
+	sessions_free(b->sessions);
+	slots_free(b->slots);
+	books_fini(&b->books);
+	free(b);
+}
+
+/* If it cannot be opened, the watch goes on without it. */
+static void open_storage(struct bpf_rung *b)
+{
+	struct err why = {};
+
+	if (!storage_open(&b->storage, b->load.object, &why))
+		return;
+	b->storage = NULL;
+	snprintf(b->storage_why, sizeof(b->storage_why), "%s", why.text);
+}
+
+int rung_bpf_open(void **state, const struct bpf_load_wish *wish, struct err *e)
+{
+	struct bpf_rung *b = calloc(1, sizeof(*b));
+	int r;
+
+	if (!b)
+		return err_set(e, -ENOMEM, "out of memory");
+	b->price.fd = -1;
+	r = bpf_load_open(&b->load, wish, e);
+	if (r)
+		goto fail;
+	r = bpf_view_open(&b->view, &b->load, e);
+	if (!r && wish->sink && wish->sink->what)
+		r = ring_open(&b->records, b->load.object, wish->sink, e);
+	if (r)
+		goto fail;
+	b->sessions = sessions_new();
+	b->slots = slots_new();
+	if (!b->sessions || !b->slots) {
+		r = err_set(e, -ENOMEM, "out of memory");
+		goto fail;
+	}
+	for (int nr = 0; nr < AFS_N_CALLS; nr++)
+		b->sleeps[nr] = syscalls_is_sleep(nr);
+	open_storage(b);
+	price_begin(&b->price);
+	*state = b;
+	return 0;
+fail:
+	bpf_free(b);
+	return r;
+}
+
+static int bpf_open(void **state, const struct watch_sink *sink, struct err *e)
+{
+	struct bpf_load_wish wish = bpf_load_best();
+
+	wish.sink = sink;
+	return rung_bpf_open(state, &wish, e);
+}
+
+/* In a call that only waits, or waiting for bytes from the client or its CNID server. */
+static bool is_idle(const struct afs_thread *t, int32_t nr)
+{
+	uint32_t cell = __atomic_load_n(&t->cell, __ATOMIC_RELAXED);
+	uint32_t class = cell / AFS_N_OBJECTS % AFS_N_CLASSES, object = cell % AFS_N_OBJECTS;
+
+	if (nr == AFS_NR_ASLEEP || class == AFS_CLASS_WAIT)
+		return true;
+	return (class == AFS_CLASS_READ || class == AFS_CLASS_RECV) &&
+	       (object == AFS_OBJECT_CLIENT || object == AFS_OBJECT_CNID);
+}
+
+/* A database server's own threads, and those that serve others, are never quiet: ignored. */
+static bool is_others(const struct afs_thread *t)
+{
+	return t->role == AFS_ROLE_CNID && t->account == AFS_ACCOUNT_THREADS;
+}
+
+/*
+ * One look at all threads. false: one is at work. Otherwise *moves is a number that changes
+ * whenever a thread makes a call, except calls that only sleep: these end by themselves.
+ */
+static bool look_at_threads(const struct bpf_rung *b, uint64_t *moves)
+{
+	uint32_t n = bpf_view_threads(&b->view);
+	const struct afs_thread *t;
+	int32_t nr;
+
+	*moves = n;
+	for (uint32_t i = 0; i < n; i++) {
+		t = &b->view.thread[i];
+		if (__atomic_load_n(&t->ended, __ATOMIC_ACQUIRE) || t->stopped || is_others(t))
+			continue;
+		nr = __atomic_load_n(&t->nr, __ATOMIC_ACQUIRE);
+		if (!t->tid || nr == AFS_NR_NONE || !is_idle(t, nr))
+			return false;
+		if (nr < 0 || nr >= AFS_N_CALLS || !b->sleeps[nr])
+			*moves += __atomic_load_n(&t->seq, __ATOMIC_RELAXED);
+	}
+	return true;
+}
+
+/* On x86 other CPUs see stores in program order. */
+#ifdef __x86_64__
+#define IS_ORDERED true
+#else
+#define IS_ORDERED false
+#endif
+
+static bool bpf_settle(void *state)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_NS };
+	const struct bpf_rung *b = state;
+	uint64_t end = clock_now_ns() + RUNG_SETTLE_NS, moves, before = 0;
+	bool was_idle = false, idle;
+
+	do {
+		idle = look_at_threads(b, &moves);
+		if (idle && was_idle && moves == before) {
+			if (IS_ORDERED)
+				return true;
+			bpf_view_wait_for_programs();
+			if (look_at_threads(b, &moves) && moves == before)
+				return true;
+		}
+		was_idle = idle;
+		before = moves;
+		nanosleep(&pause, NULL);
+	} while (clock_now_ns() < end);
+	return false;
+}
+
+static bool is_watched(const struct bpf_rung *b, pid_t pid)
+{
+	uint32_t n = bpf_view_processes(&b->view);
+	const struct afs_process *p;
+
+	for (uint32_t i = 0; i < n; i++) {
+		p = &b->view.process[i];
+		if (p->tgid == pid && p->ended < p->threads)
+			return true;
+	}
+	return false;
+}
+
+/* Lists first, then their lengths, by which the programs read them. */
+static void take_known(struct bpf_rung *b, const struct afs_inodes *from)
+{
+	struct afs_inodes *known = &b->load.shared->inodes;
+
+	known->n_sockets = known->n_files = known->n_dirs = known->n_ports = 0;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	memcpy(known->socket, from->socket, sizeof(known->socket));
+	memcpy(known->file, from->file, sizeof(known->file));
+	memcpy(known->dir, from->dir, sizeof(known->dir));
+	memcpy(known->port, from->port, sizeof(known->port));
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	known->n_sockets = from->n_sockets;
+	known->n_files = from->n_files;
+	known->n_dirs = from->n_dirs;
+	known->n_ports = from->n_ports;
+	known->epoch++;
+}
+
+/* A process that has ended since it was found is not an error. */
+static int mark(struct bpf_rung *b, const struct target_process *p, enum afs_role role,
+		unsigned int account, struct err *e)
+{
+	int r = p->ended || is_watched(b, p->pid)
+		    ? 0
+		    : bpf_load_mark(&b->load, p->pid, role, account, e);
+
+	return r == -ESRCH ? 0 : r;
+}
+
+static int bpf_look(void *state, const struct target *t, struct err *e)
+{
+	struct bpf_rung *b = state;
+	unsigned int account = t->client || t->serves ? AFS_ACCOUNT_BETWEEN : AFS_ACCOUNT_NONE;
+	struct afs_inodes now = t->known;
+	int r;
+
+	now.epoch = b->load.shared->inodes.epoch;
+	if (memcmp(&now, &b->load.shared->inodes, sizeof(now)))
+		take_known(b, &now);
+	b->crowded = t->crowded;
+	/* The process that was asked for; once it has ended, its number may be reused. */
+	r = bpf_view_processes(&b->view)
+		? 0
+		: bpf_load_mark(&b->load, t->afpd, AFS_ROLE_AFPD, account, e);
+	for (size_t i = 0; i < t->n_cnid && !r; i++)
+		r = mark(b, &t->cnid[i], AFS_ROLE_CNID, AFS_ACCOUNT_NONE, e);
+	for (size_t i = 0; i < t->n_sessions && !r; i++)
+		r = mark(b, &t->session[i], AFS_ROLE_AFPD, AFS_ACCOUNT_BETWEEN, e);
+	/* Those marked now may end before the next tick. */
+	sessions_look(b->sessions, &b->view);
+	return r;
+}
+
+static int read_storage(const struct bpf_rung *b, struct ledger *out)
+{
+	const struct storage_item *item = storage_describe(b->storage);
+	struct storage_row *row = NULL;
+	size_t n = 0;
+	int r = storage_read(b->storage, &row, &n);
+
+	if (!r)
+		out->storage = calloc(n + 1, sizeof(*out->storage));
+	for (size_t i = 0; i < n && out->storage; i++)
+		out->storage[out->n_storage++] = (struct ledger_storage) {
+			.account = row[i].account,
+			.role = row[i].role,
+			.sum = row[i].sum,
+		};
+	free(row);
+	out->has_storage = out->storage != NULL;
+	for (int i = 0; i < AFS_N_STORAGE_ITEMS; i++)
+		out->has_item[i] = out->has_storage && item[i].how;
+	return out->storage ? 0 : -ENOMEM;
+}
+
+static int read_once(const struct bpf_rung *b, struct ledger *out)
+{
+	int r;
+
+	memset(out, 0, sizeof(*out));
+	r = bpf_view_read_rows(&b->view, out);
+	if (!r && b->load.requests) {
+		r = bpf_view_read_parts(&b->view, out);
+		r = r ? r : bpf_view_read_accounts(&b->view, out);
+		r = r ? r : bpf_view_read_results(&b->view, out);
+		out->has_requests = !r;
+	}
+	if (!r && b->storage)
+		r = read_storage(b, out);
+	bpf_view_read_compat(&b->view, out);
+	if (r)
+		ledger_fini(out);
+	return r;
+}
+
+/*
+ * A settled server is quiet, except for threads that sleep for a time and then wake up: a reading
+ * during which a call was counted is repeated. The thread of that call may have lost the CPU to us:
+ * a pause lets it go on. A busy server is read as it is.
+ */
+static int bpf_read(void *state, struct ledger *out)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_NS };
+	struct bpf_rung *b = state;
+	int r, tries = READINGS;
+	uint64_t before;
+
+	price_look(&b->price, &b->load, PRICE_RUNS);
+	before = bpf_view_moves(&b->view);
+	r = read_once(b, out);
+	while (!r && bpf_view_moves(&b->view) != before && --tries) {
+		nanosleep(&pause, NULL);
+		before = bpf_view_moves(&b->view);
+		ledger_fini(out);
+		r = read_once(b, out);
+	}
+	return r;
+}
+
+static void bpf_span(void *state)
+{
+	struct bpf_rung *b = state;
+
+	__atomic_add_fetch(&b->load.shared->span, 1, __ATOMIC_RELEASE);
+}
+
+static int finish_skipped(const struct bpf_rung *b, struct run *r)
+{
+	bool known = true;
+	uint64_t missed;
+	char what[96];
+	int err = 0;
+
+	for (unsigned int i = 0; i < BPF_LOAD_PROGRAMS && !err; i++) {
+		if (bpf_load_missed(&b->load, i, &missed)) {
+			snprintf(what, sizeof(what), "%s skipped by the kernel",
+				 b->load.program[i].name);
+			err = run_loss(r, what, missed);
+		} else {
+			known = false;
+		}
+	}
+	if (!err && !known)
+		err = run_note(
+		    &r->warnings, "losses",
+		    "whether the kernel skipped a program is n/a: it reports this since Linux "
+		    "5.12 only. The cross-checks would show it");
+	return err;
+}
+
+/* Losses on the clients' connections. */
+static int finish_streams(const struct bpf_rung *b, struct run *r)
+{
+	uint32_t n = bpf_view_processes(&b->view);
+	uint64_t bytes = b->view.ended.stream_bytes, dropped = b->view.ended.dropped;
+	uint64_t overrun = b->view.ended.overrun;
+	int err;
+
+	for (uint32_t i = 0; i < n; i++) {
+		bytes += bpf_view_stream_bytes(&b->view.stream[i]);
+		dropped += b->view.stream[i].dropped;
+		overrun += b->view.stream[i].overrun;
+	}
+	err = run_loss(r, "requests without an answer or answers without a request", dropped);
+	if (!err)
+		err = run_loss(r, "requests not followed: too many in flight", overrun);
+	return err ? err : run_loss(r, "bytes of connections in no recognized request", bytes);
+}
+
+static int bpf_pull(void *state, int timeout_ms)
+{
+	struct bpf_rung *b = state;
+
+	return b->records ? ring_pull(b->records, timeout_ms) : -ENOTSUP;
+}
+
+static uint64_t bpf_pull_lost(const void *state, unsigned int stream)
+{
+	const struct bpf_rung *b = state;
+
+	return __atomic_load_n(&b->view.shared->lost.records[stream], __ATOMIC_RELAXED);
+}
+
+/* Losses of a trace. */
+static int finish_records(const struct bpf_rung *b, struct run *r)
+{
+	static const char *const what[AFS_N_STREAMS] = {
+#define X(NAME, name, meaning) "records of " #name ": no room in the ring buffer",
+		AFS_STREAMS(X)
+#undef X
+	};
+	uint64_t kept = 0;
+	int err = 0;
+
+	if (!b->records)
+		return 0;
+	for (unsigned int i = 0; i < AFS_N_STREAMS && !err; i++) {
+		if (i != AFS_STREAM_CLIENT && i != AFS_STREAM_TEXTS)
+			err = run_loss(r, what[i], bpf_pull_lost(b, i));
+		for (unsigned int cpu = 0; cpu < b->view.n_cpus; cpu++)
+			kept += b->view.stripe[cpu].batch_n[i];
+	}
+	return err ? err
+		   : run_loss(r, "records not handed over: their thread was on its CPU to the end",
+			      kept);
+}
+
+static int finish_losses(const struct bpf_rung *b, struct run *r)
+{
+	const struct afs_lost *lost = &b->view.shared->lost;
+	int err = finish_skipped(b, r);
+
+	if (!err)
+		err = run_loss(r, "threads not watched: no slot", lost->thread_slots);
+	if (!err)
+		err = run_loss(r, "threads not watched: no slot for the process",
+			       lost->process_slots);
+	if (!err)
+		err = run_loss(r, "threads not watched: no task storage", lost->storage);
+	if (!err)
+		err = run_loss(r, "states not assigned to an account: no room", lost->parts);
+	if (!err)
+		err = run_loss(r, "reads and writes with more frames than are followed",
+			       lost->steps);
+	if (!err)
+		err = run_loss(r, "result codes not counted: no room", lost->results);
+	if (!err)
+		err = run_loss(r, "CNID connections forgotten: no room", lost->links);
+	if (!err)
+		err = finish_records(b, r);
+	return err || !b->load.requests ? err : finish_streams(b, r);
+}
+
+/* Notes what the ledgers do not count. */
+static int finish_uncounted(const struct bpf_rung *b, struct run *r)
+{
+	uint32_t n = bpf_view_processes(&b->view);
+	uint64_t before = b->view.ended.before, uring = b->view.shared->lost.uring;
+	int err = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		before += b->view.stream[i].before;
+	if (before)
+		err = run_note(&r->rungs, "requests.before",
+			       "%" PRIu64
+			       " requests had begun before the watch and are not counted: "
+			       "only their replies were seen",
+			       before);
+	if (!err && uring)
+		err = run_note(
+		    &r->warnings, "io_uring",
+		    "%" PRIu64 " operations by io_uring are not in the calls ledger, nor in "
+		    "any request: the kernel does them without a system call of their own",
+		    uring);
+	return err;
+}
+
+static int finish_rungs(const struct bpf_rung *b, struct run *r)
+{
+	int err = run_note(&r->rungs, "calls", "%s", b->load.how);
+
+	if (!err && b->load.how_why[0])
+		err = run_note(&r->rungs, "calls.not", "%s", b->load.how_why);
+	if (!err)
+		err = run_note(&r->rungs, "requests", "%s",
+			       b->load.requests
+				   ? "bytes of the client's connection"
+				   : "off: the kernel does not allow reading its memory");
+	if (!err)
+		err = run_note(&r->rungs, "times", "tp_btf sched_switch, sched_wakeup");
+	if (!err && b->view.shared->lost.switches)
+		err = run_note(
+		    &r->rungs, "times.missed",
+		    "%llu times a thread got a CPU and the kernel did not report it: until its "
+		    "next call its time counts as if it still waited",
+		    (unsigned long long)b->view.shared->lost.switches);
+	return err;
+}
+
+static void bpf_stop(void *state)
+{
+	struct bpf_rung *b = state;
+
+	if (b->load.shared->stopping)
+		return;
+	sessions_look(b->sessions, &b->view);
+	b->load.shared->stopping = 1;
+	bpf_settle(b);
+}
+
+/* Saves what is known of a process that has ended, before its slot is cleared. */
+static int take_over(void *state, uint32_t process)
+{
+	struct bpf_rung *b = state;
+	int r = sessions_end(b->sessions, &b->view, process);
+
+	if (b->storage)
+		storage_forget(b->storage, process);
+	return r ? r : books_end(&b->books, &b->view, process);
+}
+
+static bool bpf_tick(void *state)
+{
+	struct bpf_rung *b = state;
+	uint32_t n = bpf_view_begun(&b->view), unserved;
+	bool look;
+
+	unserved = __atomic_load_n(&b->view.shared->n_unserved, __ATOMIC_ACQUIRE);
+	look = n != b->n_begun || unserved != b->n_unserved;
+	b->n_begun = n;
+	b->n_unserved = unserved;
+	price_look(&b->price, &b->load, PRICE_RUNS);
+	sessions_look(b->sessions, &b->view);
+	/* Slots that cannot be released now are released at the next tick. */
+	slots_release(b->slots, &b->view, &b->load);
+	slots_collect(b->slots, &b->view, take_over, b);
+	return look;
+}
+
+/* Notes the rungs of the storage layer, item by item, and their losses. */
+static int finish_storage(const struct bpf_rung *b, struct run *r)
+{
+	const struct storage_item *item;
+	struct storage_loss loss;
+	char key[48], what[96];
+	int err = 0;
+
+	if (!b->storage)
+		return run_note(&r->rungs, "storage", "off: %s", b->storage_why);
+	item = storage_describe(b->storage);
+	for (int i = 0; i < AFS_N_STORAGE_ITEMS && !err; i++) {
+		snprintf(key, sizeof(key), "storage.%s", item[i].key);
+		err = run_note(&r->rungs, key, "%s%s", item[i].how ? item[i].how : "off",
+			       item[i].counts_only ? " (numbers only)" : "");
+		snprintf(key, sizeof(key), "storage.%s.not", item[i].key);
+		if (!err && item[i].why[0])
+			err = run_note(&r->rungs, key, "%s", item[i].why);
+	}
+	for (size_t i = 0; !err && storage_loss(b->storage, i, &loss); i++) {
+		if (!loss.known)
+			continue;
+		snprintf(what, sizeof(what), "%s skipped by the kernel", loss.program);
+		err = run_loss(r, what, loss.n);
+	}
+	return err;
+}
+
+static int bpf_finish(void *state, struct run *r)
+{
+	struct bpf_rung *b = state;
+	int err = slots_collect(b->slots, &b->view, take_over, b);
+
+	if (!err)
+		err = finish_rungs(b, r);
+	if (!err && !b->load.objects)
+		err = run_note(
+		    &r->warnings, "objects",
+		    "descriptors cannot be distinguished, all are \"%s\": the kernel does not "
+		    "allow reading its memory (%s)",
+		    ledger_object_name(AFS_OBJECT_UNKNOWN), b->load.objects_why);
+	if (!err && b->crowded)
+		err = run_note(&r->warnings, "objects",
+			       "more CNID sockets, logs or databases than fit: some count as other "
+			       "sockets or data files");
+	if (!err)
+		err = finish_losses(b, r);
+	if (!err)
+		err = finish_uncounted(b, r);
+	if (!err)
+		err = finish_storage(b, r);
+	if (!err)
+		err = price_note(&b->price, &b->load, bpf_view_all_calls(&b->view), r);
+	if (!err)
+		err = sessions_note(b->sessions, &b->view, r);
+	return err ? err : books_close(&b->books, &b->view, r);
+}
+
+const struct rung rung_bpf = {
+	.name = "bpf",
+	.open = bpf_open,
+	.look = bpf_look,
+	.settle = bpf_settle,
+	.read = bpf_read,
+	.span = bpf_span,
+	.stop = bpf_stop,
+	.tick = bpf_tick,
+	.pull = bpf_pull,
+	.pull_lost = bpf_pull_lost,
+	.finish = bpf_finish,
+	.free = bpf_free,
+};

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Labels for sessions, and where each comes from. */
+
+#include "watch/bpf/sessions.h"
+
+#include "host/procfs.h"
+#include "kinds/volumes.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PATH_LEN 512
+
+struct label {
+	uint32_t uid;
+	bool has_uid;
+	char user[64]; /* name of uid in the server's own list of users; empty: not found */
+	char *cwd;     /* owned; last working directory; NULL: never seen */
+	char *folder;  /* owned; its volume's, or the highest it was seen in; NULL: not known */
+};
+
+/* What is kept of a session when its slot is reused. */
+struct known {
+	struct run_session row; /* without texts */
+	struct label label;
+	uint32_t uid; /* that it switched to; 0: not seen */
+	pid_t parent; /* the process that accepted its connection; 0: before the watch */
+	uint16_t port, family;
+	uint8_t ip[16];
+	bool saw_volumes;
+	uint32_t n_volumes, more_volumes;
+	struct afs_openvol volume[AFS_N_VOLUMES];
+};
+
+_Static_assert(RUN_VOLUMES == AFS_N_VOLUMES, "all that were kept");
+
+/* Ended sessions that are kept; when there are more, the less busy half is dropped. */
+#define KEPT_MAX 16384
+
+struct sessions {
+	struct label label[AFS_N_PROCESSES];
+	struct known *ended; /* owned */
+	size_t n_ended;
+	struct run_session rest; /* sum of those that were dropped */
+	uint64_t n_rest;
+};
+
+struct sessions *sessions_new(void)
+{
+	return calloc(1, sizeof(struct sessions));
+}
+
+static void label_free(struct label *l)
+{
+	free(l->cwd);
+	free(l->folder);
+}
+
+void sessions_free(struct sessions *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < AFS_N_PROCESSES; i++)
+		label_free(&s->label[i]);
+	for (size_t i = 0; i < s->n_ended; i++)
+		label_free(&s->ended[i].label);
+	free(s->ended);
+	free(s);
+}
+
+static bool is_session(const struct bpf_view *v, uint32_t i)
+{
+	return v->process[i].role == AFS_ROLE_AFPD && v->process[i].serving;
+}
+
+/* All volumes that it opened were seen: its working directory is not needed. */
+static bool saw_volumes(const struct afs_process *p, const struct afs_stream *s)
+{
+	return s->n_volumes || (p->parent >= 0 && s->begun && !s->found);
+}
+
+/* The second of real, effective, saved, file system uid. Whether it was found. */
+static bool look_uid(struct label *l, pid_t pid)
+{
+	char text[128];
+	unsigned int uid;
+
+	if (procfs_status(text, sizeof(text), pid, "Uid") || sscanf(text, "%*u %u", &uid) != 1)
+		return false;
+	if (!uid)
+		return false;
+	l->uid = uid;
+	l->has_uid = true;
+	return true;
+}
+
+/*
+ * A server with its own root (a container) has its own users. Its list belongs to somebody else: if
+ * it is a link it is not followed, if it is a pipe it is not waited for.
+ */
+static void look_user(struct label *l, pid_t pid)
+{
+	struct stat own, its, st;
+	struct passwd entry, *found;
+	char path[64], buf[4096];
+	FILE *list;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	if (stat("/", &own) || stat(path, &its) ||
+	    (own.st_dev == its.st_dev && own.st_ino == its.st_ino))
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/root/etc/passwd", pid);
+	fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	list = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
+	if (!list && fd >= 0)
+		close(fd);
+	while (list && !fgetpwent_r(list, &entry, buf, sizeof(buf), &found))
+		if (entry.pw_uid == l->uid && !l->user[0])
+			snprintf(l->user, sizeof(l->user), "%s", entry.pw_name);
+	if (list)
+		fclose(list);
+}
+
+/* Only if the folder has changed: this reads the server's configuration. */
+static void look_folder(struct label *l, pid_t pid)
+{
+	char path[64], cwd[PATH_LEN], *folder;
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/cwd", pid);
+	len = readlink(path, cwd, sizeof(cwd) - 1);
+	if (len <= 1)
+		return;
+	cwd[len] = '\0';
+	if (l->cwd && !strcmp(l->cwd, cwd))
+		return;
+	free(l->cwd);
+	l->cwd = strdup(cwd);
+	folder = volumes_of(pid);
+	/* The highest folder it was seen in is nearest to the volume's root. */
+	if (!folder || (l->folder && !volumes_below(l->folder, folder))) {
+		free(folder);
+		return;
+	}
+	free(l->folder);
+	l->folder = folder;
+}
+
+void sessions_look(struct sessions *s, const struct bpf_view *v)
+{
+	uint32_t n = bpf_view_processes(v);
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (!is_session(v, i) || v->process[i].ended >= v->process[i].threads)
+			continue;
+		if (!s->label[i].has_uid && look_uid(&s->label[i], v->process[i].tgid))
+			look_user(&s->label[i], v->process[i].tgid);
+		if (!saw_volumes(&v->process[i], &v->stream[i]))
+			look_folder(&s->label[i], v->process[i].tgid);
+	}
+}
+
+static char *user_name(uint32_t uid, const struct label *l)
+{
+	struct passwd entry, *found = NULL;
+	char buf[4096], *name = NULL;
+
+	if (l->user[0] && l->uid == uid)
+		return strdup(l->user);
+	if (!getpwuid_r(uid, &entry, buf, sizeof(buf), &found) && found)
+		return strdup(found->pw_name);
+	return asprintf(&name, "uid %u", uid) < 0 ? NULL : name;
+}
+
+/* If the session ended between two looks, its parent's list of users is used. */
+static int label_user(struct run_session *to, const struct known *from)
+{
+	struct label l = from->label;
+
+	if (!from->uid && !l.has_uid)
+		return 0;
+	if (from->uid && (from->uid != l.uid || !l.user[0])) {
+		l.uid = from->uid;
+		l.user[0] = '\0';
+		if (from->parent)
+			look_user(&l, from->parent);
+	}
+	to->user = user_name(l.uid, &l);
+	to->user_from = from->uid ? "effective user id, seen in setresuid" : "/proc/PID/status";
+	return to->user ? 0 : -ENOMEM;
+}
+
+static int label_address(struct run_session *to, const struct known *s)
+{
+	char text[INET6_ADDRSTRLEN];
+	bool v6 = s->family == AF_INET6;
+
+	if (!s->family || !inet_ntop(v6 ? AF_INET6 : AF_INET, s->ip, text, sizeof(text)))
+		return 0;
+	if (asprintf(&to->address, v6 ? "[%s]:%u" : "%s:%u", text, s->port) < 0) {
+		to->address = NULL;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* "…": the rest was not kept. */
+static char *volume_name(const struct afs_openvol *v)
+{
+	unsigned int len = v->bytes[AFS_OPENVOL_AT], have = v->have - AFS_OPENVOL_AT - 1;
+	char *name = NULL;
+
+	if (asprintf(&name, "%.*s%s", (int)(len < have ? len : have),
+		     (const char *)v->bytes + AFS_OPENVOL_AT + 1, have < len ? "…" : "") < 0)
+		return NULL;
+	return name;
+}
+
+static int label_volumes(struct run_session *to, const struct known *from)
+{
+	to->more_volumes = from->more_volumes;
+	if (from->n_volumes || from->more_volumes)
+		to->volume_from = "FPOpenVol";
+	for (uint32_t i = 0; i < from->n_volumes; i++) {
+		to->volume[i] = volume_name(&from->volume[i]);
+		if (!to->volume[i])
+			return -ENOMEM;
+		to->n_volumes++;
+	}
+	if (from->saw_volumes || to->volume_from || !from->label.folder)
+		return 0;
+	to->volume[0] = strdup(from->label.folder);
+	if (!to->volume[0])
+		return -ENOMEM;
+	to->n_volumes = 1;
+	to->volume_from = "folder";
+	return 0;
+}
+
+/* The label still belongs to the slot. */
+static struct known known_of(const struct sessions *s, const struct bpf_view *v, uint32_t i)
+{
+	const struct afs_process *p = &v->process[i];
+	const struct afs_stream *stream = &v->stream[i];
+	struct known k = {
+		.row = {
+			.pid = p->tgid,
+			.begun_ns = p->parent >= 0 ? p->begun_ns : 0,
+			.ended_ns = p->ended >= p->threads ? p->ended_ns : 0,
+			.requests = stream->answered,
+			.calls = bpf_view_calls(v, i),
+			.busy_ns = stream->ns,
+			.bytes_in = stream->bytes_in,
+			.bytes_out = stream->bytes_out,
+		},
+		.label = s->label[i],
+		.uid = p->uid,
+		.parent = p->parent >= 0 ? v->process[p->parent].tgid : 0,
+		.port = stream->port,
+		.family = stream->family,
+		.saw_volumes = saw_volumes(p, stream),
+		.n_volumes = stream->n_volumes,
+		.more_volumes = stream->more_volumes,
+	};
+
+	memcpy(k.volume, stream->volume, sizeof(k.volume));
+	memcpy(k.ip, stream->ip, sizeof(k.ip));
+	return k;
+}
+
+static int busiest_first(const void *a, const void *b)
+{
+	const struct run_session *x = &((const struct known *)a)->row;
+	const struct run_session *y = &((const struct known *)b)->row;
+
+	if (x->busy_ns != y->busy_ns)
+		return x->busy_ns < y->busy_ns ? 1 : -1;
+	return x->begun_ns < y->begun_ns ? 1 : -1;
+}
+
+static void drop_idle(struct sessions *s)
+{
+	struct run_session *to = &s->rest;
+	const struct run_session *row;
+
+	qsort(s->ended, s->n_ended, sizeof(*s->ended), busiest_first);
+	while (s->n_ended > KEPT_MAX / 2) {
+		label_free(&s->ended[--s->n_ended].label);
+		row = &s->ended[s->n_ended].row;
+		to->requests += row->requests;
+		to->calls += row->calls;
+		to->busy_ns += row->busy_ns;
+		to->bytes_in += row->bytes_in;
+		to->bytes_out += row->bytes_out;
+		s->n_rest++;
+	}
+}
+
+int sessions_end(struct sessions *s, const struct bpf_view *v, uint32_t process)
+{
+	struct known *more;
+
+	if (is_session(v, process)) {
+		if (s->n_ended == KEPT_MAX)
+			drop_idle(s);
+		more = realloc(s->ended, (s->n_ended + 1) * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		s->ended = more;
+		more[s->n_ended++] = known_of(s, v, process);
+	} else {
+		label_free(&s->label[process]);
+	}
+	s->label[process] = (struct label) { 0 };
+	return 0;
+}
+
+static int note(const struct known *k, struct run *r)
+{
+	struct run_session *to = run_session(r);
+	int err;
+
+	if (!to)
+		return -ENOMEM;
+	*to = k->row;
+	err = label_user(to, k);
+	err = err ? err : label_address(to, k);
+	return err ? err : label_volumes(to, k);
+}
+
+int sessions_note(const struct sessions *s, const struct bpf_view *v, struct run *r)
+{
+	uint32_t n = bpf_view_processes(v);
+	struct known k;
+	int err = 0;
+
+	for (size_t i = 0; i < s->n_ended && !err; i++)
+		err = note(&s->ended[i], r);
+	for (uint32_t i = 0; i < n && !err; i++) {
+		if (!is_session(v, i))
+			continue;
+		k = known_of(s, v, i);
+		err = note(&k, r);
+	}
+	r->rest = s->rest;
+	r->n_rest = s->n_rest;
+	return err;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Two steps: make the slot unreachable; free it once no program uses it any more. */
+
+#include "watch/bpf/slots.h"
+
+#include "base/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* After this time a process without any thread slot is certainly not just beginning. */
+#define BEGIN_NS 1000000000u
+
+struct slots {
+	uint32_t n_threads, n_processes; /* collected, not free yet */
+	uint32_t thread[AFS_N_THREADS], process[AFS_N_PROCESSES];
+	bool ended[AFS_N_PROCESSES]; /* at the last look */
+};
+
+struct slots *slots_new(void)
+{
+	return calloc(1, sizeof(struct slots));
+}
+
+void slots_free(struct slots *s)
+{
+	free(s);
+}
+
+static bool process_ended(const struct afs_process *p)
+{
+	uint32_t ended = __atomic_load_n(&p->ended, __ATOMIC_ACQUIRE);
+
+	if (!p->tgid)
+		return false;
+	return p->threads ? ended >= p->threads : p->begun_ns + BEGIN_NS < clock_now_ns();
+}
+
+/* The thread has ended: from here on no event finds it by its task or by its slot. */
+static void collect_thread(struct slots *s, struct bpf_view *v, uint32_t i)
+{
+	struct afs_thread *t = &v->thread[i];
+
+	v->thread_calls[t->process] += t->calls;
+	t->calls = 0;
+	t->tid = 0;
+	__atomic_store_n(&t->task, 0, __ATOMIC_RELEASE);
+	s->thread[s->n_threads++] = i;
+}
+
+static void add_stream(struct bpf_view_ended *to, const struct afs_stream *s)
+{
+	to->stream_bytes += bpf_view_stream_bytes(s);
+	to->dropped += s->dropped;
+	to->overrun += s->overrun;
+	to->before += s->before;
+}
+
+static void collect_process(struct slots *s, struct bpf_view *v, uint32_t i)
+{
+	struct afs_process *p = &v->process[i];
+	struct bpf_view_ended *to = &v->ended;
+	struct afs_compat c = bpf_view_compat(v, i);
+
+	if (p->role < AFS_N_ROLES) {
+		to->processes[p->role]++;
+		ledger_compat_add(&to->compat[p->role], &c);
+	}
+	to->calls += v->thread_calls[i];
+	v->thread_calls[i] = 0;
+	add_stream(to, &v->stream[i]);
+	memset(&v->stream[i], 0, sizeof(v->stream[i]));
+	for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
+		memset(&v->stripe[cpu].compat[i], 0, sizeof(v->stripe[cpu].compat[i]));
+	memset(p, 0, sizeof(*p));
+	p->used = 1;
+	s->process[s->n_processes++] = i;
+}
+
+int slots_collect(struct slots *s, struct bpf_view *v, slots_end *end, void *arg)
+{
+	uint32_t n = bpf_view_threads(v), m = bpf_view_processes(v), p;
+	const struct afs_thread *t;
+	int r = 0;
+
+	/* Processes first: if one has ended, all of its threads have. */
+	for (uint32_t i = 0; i < m; i++)
+		s->ended[i] = process_ended(&v->process[i]);
+	for (uint32_t i = 0; i < n; i++) {
+		t = &v->thread[i];
+		p = t->process;
+		if (!__atomic_load_n(&t->ended, __ATOMIC_ACQUIRE) || !t->tid)
+			continue;
+		/* The thread that serves the client is kept as long as its process. */
+		if (s->ended[p] || v->process[p].serving != i + 1)
+			collect_thread(s, v, i);
+	}
+	for (uint32_t i = 0; i < m && !r; i++) {
+		if (!s->ended[i])
+			continue;
+		r = end(arg, i);
+		if (!r)
+			collect_process(s, v, i);
+	}
+	return r;
+}
+
+static void clear_thread(struct bpf_view *v, uint32_t i)
+{
+	struct afs_thread *t = &v->thread[i];
+
+	/* Keep seq: a new thread's numbers must not match those of something begun by the old one.
+	 */
+	*t = (struct afs_thread) { .seq = t->seq, .used = 1, .ended = 1 };
+	memset(&v->inner[i], 0, sizeof(v->inner[i]));
+}
+
+int slots_release(struct slots *s, struct bpf_view *v, struct bpf_load *l)
+{
+	int r;
+
+	if (!s->n_threads && !s->n_processes)
+		return 0;
+	/* Programs may have found a thread before it was collected. */
+	bpf_view_wait_for_programs();
+	for (uint32_t i = 0; i < s->n_threads; i++)
+		clear_thread(v, s->thread[i]);
+	r = bpf_load_release(l, s->thread, s->n_threads, s->process, s->n_processes);
+	s->n_threads = s->n_processes = 0;
+	return r;
+}

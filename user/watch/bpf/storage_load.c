@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Loads the programs of bpf/storage.bpf.c, each item in a separate object, and adds up what they
+ * count. One object has only the maps, which the others share.
+ */
+
+#include "watch/bpf/storage_load.h"
+
+#include "watch/bpf/load.h"
+
+#include "bpf/calls.h"
+
+#include "storage.skel.h"
+#include "storage_tid.skel.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define N_ROWS         (AFS_N_ROLES * AFS_N_ACCOUNTS)
+#define RUNG_PROGRAMS  8
+#define N_PROGRAMS     (AFS_N_STORAGE_ITEMS * RUNG_PROGRAMS)
+#define KERNEL_ENOTSUP 524 /* the kernel's own number; libc has no text for it */
+#define KPROBES        "/sys/bus/event_source/devices/kprobe"
+
+const struct storage_field storage_fields[AFS_N_STORAGE] = {
+#define X(key, item, unit, text) { #key, text, AFS_STORAGE_##item, AFS_UNIT_##unit },
+	AFS_STORAGE(X)
+#undef X
+};
+
+/* A way to observe an item. */
+struct storage_rung {
+	const char *how; /* NULL: end of the ladder */
+	const char *program[RUNG_PROGRAMS];
+	const char *function;   /* NULL, or only if a function of this name exists */
+	const char *tracepoint; /* NULL, or only if this one's first argument is ... */
+	const char *takes;      /* ... a pointer to this struct */
+	bool counts_only;
+};
+
+/* The rungs from the best down, and the last reason to report. */
+struct storage_ladder {
+	struct storage_rung rung[6];
+	const char *last; /* NULL: nothing */
+};
+
+static const struct storage_ladder ladders[AFS_N_STORAGE_ITEMS] = {
+	[AFS_STORAGE_FILE] = {
+		.rung = {
+			{ .how = "fentry/fexit vfs_read, vfs_readv, vfs_write, vfs_writev",
+			  .program = { "on_read_end", "on_readv_end", "on_write_end",
+				       "on_writev_end", "on_read", "on_readv", "on_write",
+				       "on_writev" } },
+			{ .how = "kprobe vfs_read, vfs_readv, vfs_write, vfs_writev",
+			  .program = { "on_kp_read", "on_kp_readv", "on_kp_write",
+				       "on_kp_writev" },
+			  .counts_only = true },
+		},
+		.last = "Linux has none",
+	},
+	[AFS_STORAGE_SENDFILE] = {
+		.rung = {
+			{ .how = "fentry/fexit do_sendfile",
+			  .program = { "on_sendfile_end", "on_sendfile" } },
+			{ .how = "kprobe do_sendfile",
+			  .program = { "on_kp_sendfile" },
+			  .counts_only = true },
+		},
+		.last = "Linux has none",
+	},
+	[AFS_STORAGE_SYNC] = {
+		.rung = {
+			{ .how = "fentry/fexit do_fsync, vfs_fsync, vfs_fsync_range",
+			  .program = { "on_sync_end", "on_vfs_fsync_end", "on_do_fsync_end",
+				       "on_do_fsync", "on_vfs_fsync", "on_sync" },
+			  .function = "do_fsync" },
+			{ .how = "fentry/fexit vfs_fsync, vfs_fsync_range",
+			  .program = { "on_sync_end", "on_vfs_fsync_end", "on_vfs_fsync",
+				       "on_sync" } },
+			{ .how = "kprobe do_fsync, vfs_fsync, vfs_fsync_range",
+			  .program = { "on_kp_do_fsync", "on_kp_vfs_fsync", "on_kp_sync" },
+			  .function = "do_fsync",
+			  .counts_only = true },
+			{ .how = "kprobe vfs_fsync, vfs_fsync_range",
+			  .program = { "on_kp_vfs_fsync", "on_kp_sync" },
+			  .counts_only = true },
+			{ .how = "tp_btf ext4_sync_file_enter/exit: ext4 only",
+			  .program = { "on_ext4_sync_end", "on_ext4_sync" },
+			  .tracepoint = "ext4_sync_file_enter",
+			  .takes = "file" },
+		},
+	},
+	[AFS_STORAGE_CACHE] = {
+		.rung = {
+			{ .how = "tp_btf mm_filemap_add_to_page_cache",
+			  .program = { "on_cache_add" },
+			  .tracepoint = "mm_filemap_add_to_page_cache",
+			  .takes = "folio" },
+			{ .how = "tp_btf mm_filemap_add_to_page_cache",
+			  .program = { "on_cache_add_page" },
+			  .tracepoint = "mm_filemap_add_to_page_cache",
+			  .takes = "page" },
+		},
+	},
+	[AFS_STORAGE_BLOCK] = {
+		.rung = {
+			{ .how = "tp_btf block_bio_queue",
+			  .program = { "on_bio_queue" },
+			  .tracepoint = "block_bio_queue",
+			  .takes = "bio" },
+			{ .how = "tp_btf block_bio_queue",
+			  .program = { "on_bio_queue_old" },
+			  .tracepoint = "block_bio_queue",
+			  .takes = "request_queue" },
+		},
+	},
+	[AFS_STORAGE_LATENCY] = {
+		.rung = {
+			{ .how = "tp_btf block_bio_queue, block_rq_complete, block_bio_complete",
+			  .program = { "on_bio_end", "on_request_end", "on_bio_begin" },
+			  .tracepoint = "block_bio_queue",
+			  .takes = "bio" },
+			{ .how = "tp_btf block_bio_queue, block_rq_complete, block_bio_complete",
+			  .program = { "on_bio_end", "on_request_end", "on_bio_begin_old" },
+			  .tracepoint = "block_bio_queue",
+			  .takes = "request_queue" },
+		},
+	},
+};
+
+struct program {
+	const char *name;
+	struct bpf_program *program;
+	struct bpf_link *link;
+	uint64_t missed; /* at the start */
+};
+
+struct storage {
+	const void *elf;
+	size_t elf_len;
+	struct bpf_object *calls; /* borrowed */
+	struct storage_wish wish;
+	int no_fentry; /* errno if the kernel refuses all of them */
+	struct bpf_object *maps, *object[AFS_N_STORAGE_ITEMS];
+	struct storage_item item[AFS_N_STORAGE_ITEMS];
+	struct program program[N_PROGRAMS];
+	size_t n_programs;
+	unsigned int n_cpus;
+	const struct afs_storage *row;
+	__u64 *read_bytes;
+	size_t row_len, read_len;
+};
+
+static int quiet(enum libbpf_print_level level, const char *fmt, va_list args)
+{
+	(void)level, (void)fmt, (void)args;
+	return 0;
+}
+
+static const char *reason(int r, const char *how)
+{
+	if (r == -ESRCH)
+		return "not in this kernel";
+	if (r == -ECANCELED)
+		return strncmp(how, "fentry", 6)
+			   ? "not wanted"
+			   : "not taken: loses events where programs can be preempted";
+	if (r == -KERNEL_ENOTSUP)
+		return "not supported by this kernel";
+	if (r == -ENOENT && !strncmp(how, "kprobe", 6) && access(KPROBES, F_OK))
+		return "this kernel has no kprobes";
+	return strerror(-r);
+}
+
+static void add_why(struct storage_item *item, const char *how, const char *why)
+{
+	size_t len = strlen(item->why);
+	char kind[16];
+
+	/* Variants of one way fail for the same reason: note it once. */
+	snprintf(kind, sizeof(kind), "%.*s ", (int)strcspn(how, " "), how);
+	if (!strstr(item->why, kind) || !strstr(item->why, why))
+		snprintf(item->why + len, sizeof(item->why) - len, "%s%s: %s", len ? "; " : "", how,
+			 why);
+}
+
+/* Entries for a map of this source; 0: a map of the calls object. */
+static uint32_t entries(const struct storage *s, const char *name)
+{
+	if (!strcmp(name, "storage_row"))
+		return s->n_cpus * N_ROWS;
+	if (!strcmp(name, "storage_read"))
+		return s->n_cpus * AFS_N_PROCESSES;
+	return strncmp(name, "storage_", 8) ? 0 : UINT32_MAX; /* as in the source */
+}
+
+/* Shares our maps of the first object and two of the calls object; creates no others. */
+static int set_map(const struct storage *s, struct bpf_map *map)
+{
+	const char *name = bpf_map__name(map);
+	uint32_t n = entries(s, name);
+	struct bpf_map *from;
+
+	if (!n && strcmp(name, "watched") && strcmp(name, "thread"))
+		return bpf_map__set_autocreate(map, false);
+	if (n && !s->maps)
+		return n == UINT32_MAX ? 0 : bpf_map__set_max_entries(map, n);
+	from = bpf_object__find_map_by_name(n ? s->maps : s->calls, name);
+	return from ? bpf_map__reuse_fd(map, bpf_map__fd(from)) : -ENOENT;
+}
+
+/* Loads only these programs. programs: NULL-ended, or RUNG_PROGRAMS of them. */
+static int load(const struct storage *s, struct bpf_object **out, const char *const *programs)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "storage");
+	struct bpf_object *o = bpf_object__open_mem(s->elf, s->elf_len, &opts);
+	struct bpf_program *p;
+	struct bpf_map *map;
+	int r = 0;
+
+	if (!o)
+		return -errno;
+	bpf_object__for_each_map(map, o) if (!r) r = set_map(s, map);
+	for (int i = 0; i < RUNG_PROGRAMS && programs[i] && !r; i++) {
+		p = bpf_object__find_program_by_name(o, programs[i]);
+		r = p ? bpf_program__set_autoload(p, true) : -ENOENT;
+	}
+	if (!r)
+		r = bpf_object__load(o);
+	if (r)
+		bpf_object__close(o);
+	else
+		*out = o;
+	return r;
+}
+
+static void detach(struct storage *s, size_t down_to)
+{
+	while (s->n_programs > down_to)
+		bpf_link__destroy(s->program[--s->n_programs].link);
+}
+
+/* Ends first, in the rung's order: so whatever is seen to begin is seen to end. */
+static int attach(struct storage *s, struct bpf_object *o, const struct storage_rung *r)
+{
+	size_t before = s->n_programs;
+	struct program *p;
+	int err;
+
+	for (int i = 0; i < RUNG_PROGRAMS && r->program[i]; i++) {
+		p = &s->program[s->n_programs];
+		p->name = r->program[i];
+		p->program = bpf_object__find_program_by_name(o, p->name);
+		p->link = bpf_program__attach(p->program);
+		if (!p->link) {
+			err = -errno;
+			detach(s, before);
+			return err;
+		}
+		s->n_programs++;
+	}
+	return 0;
+}
+
+/* The struct that a tracepoint's first argument points to; NULL: no such tracepoint. */
+static const char *takes(const struct btf *btf, const char *tracepoint)
+{
+	const struct btf_type *t;
+	char name[64];
+	int id;
+
+	snprintf(name, sizeof(name), "btf_trace_%s", tracepoint);
+	id = btf__find_by_name_kind(btf, name, BTF_KIND_TYPEDEF);
+	t = id < 0 ? NULL : btf__type_by_id(btf, btf__type_by_id(btf, (__u32)id)->type);
+	t = t && btf_is_ptr(t) ? btf__type_by_id(btf, t->type) : NULL;
+	/* The parameter before the first argument is internal. */
+	if (!t || !btf_is_func_proto(t) || btf_vlen(t) < 2)
+		return NULL;
+	t = btf__type_by_id(btf, btf_params(t)[1].type);
+	if (!t || !btf_is_ptr(t))
+		return "";
+	t = btf__type_by_id(btf, t->type);
+	while (t && btf_is_mod(t))
+		t = btf__type_by_id(btf, t->type);
+	return t ? btf__name_by_offset(btf, t->name_off) : "";
+}
+
+/* Reasons known without trying: 0, or why not. */
+static int precluded(const struct storage *s, const struct storage_rung *r)
+{
+	if (!strncmp(r->how, "fentry", 6))
+		return s->wish.no_fentry ? -ECANCELED : s->no_fentry;
+	if (strncmp(r->how, "kprobe", 6))
+		return s->wish.no_tracepoint ? -ECANCELED : 0;
+	if (s->wish.no_kprobe)
+		return -ECANCELED;
+	return access(KPROBES, F_OK) ? -ENOENT : 0;
+}
+
+/* false and why: try the next one. */
+static bool try_rung(struct storage *s, int i, const struct storage_rung *r, const struct btf *btf)
+{
+	const char *first = r->tracepoint ? takes(btf, r->tracepoint) : NULL;
+	struct storage_item *item = &s->item[i];
+	int err;
+
+	/* Only one of several variants can fit: do not report the others. */
+	if (first && strcmp(first, r->takes))
+		return false;
+	if (r->function && btf__find_by_name_kind(btf, r->function, BTF_KIND_FUNC) < 0)
+		return false;
+	err = precluded(s, r);
+	if (!err)
+		err = load(s, &s->object[i], r->program);
+	if (err) {
+		if (err == -EPERM && !strncmp(r->how, "fentry", 6))
+			s->no_fentry = err;
+		add_why(item, r->how, reason(err, r->how));
+		return false;
+	}
+	err = attach(s, s->object[i], r);
+	if (err) {
+		add_why(item, r->how, reason(err, r->how));
+		bpf_object__close(s->object[i]);
+		s->object[i] = NULL;
+		return false;
+	}
+	item->how = r->how;
+	item->counts_only = r->counts_only;
+	return true;
+}
+
+static void climb(struct storage *s, int i, const struct btf *btf)
+{
+	const struct storage_rung *r;
+
+	for (r = ladders[i].rung; r->how; r++)
+		if (try_rung(s, i, r, btf))
+			return;
+	if (ladders[i].last)
+		add_why(&s->item[i], "tracepoint", ladders[i].last);
+	else if (!s->item[i].why[0])
+		add_why(&s->item[i], ladders[i].rung[0].how, "another form of it in this kernel");
+}
+
+static void *map_in(const struct storage *s, const char *name, size_t value, size_t *len)
+{
+	const struct bpf_map *map = bpf_object__find_map_by_name(s->maps, name);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *at;
+
+	*len = (value * bpf_map__max_entries(map) + page - 1) / page * page;
+	at = mmap(NULL, *len, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static int open_maps(struct storage *s, struct err *e)
+{
+	static const char *const none[1];
+	int r = load(s, &s->maps, none);
+
+	if (r)
+		return err_set(e, r, "no maps for what is below the system calls: %s",
+			       strerror(-r));
+	s->row = map_in(s, "storage_row", sizeof(*s->row), &s->row_len);
+	s->read_bytes = map_in(s, "storage_read", sizeof(*s->read_bytes), &s->read_len);
+	if (!s->row || !s->read_bytes)
+		return err_set(e, -ENOMEM, "no memory for the counters");
+	return 0;
+}
+
+/* The variant that finds threads as the calls object does. */
+static int choose(struct storage *s, struct err *e)
+{
+	const struct bpf_map *watched = bpf_object__find_map_by_name(s->calls, "watched");
+	const struct bpf_map *stripe = bpf_object__find_map_by_name(s->calls, "stripe");
+
+	if (!watched || !stripe)
+		return err_set(e, -EINVAL, "the calls' object lacks the maps that this needs");
+	s->n_cpus = bpf_map__max_entries(stripe);
+	s->elf = bpf_map__type(watched) == BPF_MAP_TYPE_HASH
+		     ? storage_tid_bpf__elf_bytes(&s->elf_len)
+		     : storage_bpf__elf_bytes(&s->elf_len);
+	return 0;
+}
+
+int storage_open(struct storage **out, struct bpf_object *calls, struct err *e)
+{
+	const struct storage_wish best = { .no_fentry = bpf_load_preempted() };
+
+	return storage_open_as(out, calls, &best, e);
+}
+
+int storage_open_as(struct storage **out, struct bpf_object *calls, const struct storage_wish *wish,
+		    struct err *e)
+{
+	static const char *const keys[][2] = {
+#define X(name, key, text) { key, text },
+		AFS_STORAGE_ITEMS(X)
+#undef X
+	};
+	struct storage *s = calloc(1, sizeof(*s));
+	libbpf_print_fn_t old;
+	struct btf *btf;
+	int r;
+
+	if (!s)
+		return err_set(e, -ENOMEM, "out of memory");
+	s->calls = calls;
+	s->wish = *wish;
+	old = libbpf_set_print(quiet);
+	r = choose(s, e);
+	if (!r)
+		r = open_maps(s, e);
+	btf = r ? NULL : btf__load_vmlinux_btf();
+	if (!r && !btf)
+		r = err_set(e, -errno, "no type information of the kernel: %s", strerror(errno));
+	for (int i = 0; i < AFS_N_STORAGE_ITEMS && !r; i++) {
+		s->item[i].key = keys[i][0];
+		s->item[i].text = keys[i][1];
+		climb(s, i, btf);
+	}
+	btf__free(btf);
+	libbpf_set_print(old);
+	for (size_t i = 0; i < s->n_programs; i++)
+		bpf_load_misses(s->program[i].program, &s->program[i].missed);
+	if (r)
+		storage_close(s);
+	else
+		*out = s;
+	return r;
+}
+
+void storage_close(struct storage *s)
+{
+	if (!s)
+		return;
+	detach(s, 0);
+	for (int i = 0; i < AFS_N_STORAGE_ITEMS; i++)
+		bpf_object__close(s->object[i]);
+	if (s->row)
+		munmap((void *)s->row, s->row_len);
+	if (s->read_bytes)
+		munmap((void *)s->read_bytes, s->read_len);
+	bpf_object__close(s->maps);
+	free(s);
+}
+
+const struct storage_item *storage_describe(const struct storage *s)
+{
+	return s->item;
+}
+
+bool storage_knows(const struct storage *s, enum afs_storage_field field)
+{
+	const struct storage_field *f = &storage_fields[field];
+	const struct storage_item *item = &s->item[f->item];
+
+	return item->how && (f->unit == AFS_UNIT_N || !item->counts_only);
+}
+
+/* true: the row is not all 0. */
+static bool sum_row(const struct storage *s, size_t row, struct afs_storage *out)
+{
+	__u64 *to = (__u64 *)out, any = 0;
+	const __u64 *from;
+
+	memset(out, 0, sizeof(*out));
+	for (unsigned int cpu = 0; cpu < s->n_cpus; cpu++) {
+		from = (const __u64 *)&s->row[cpu * N_ROWS + row];
+		for (int i = 0; i < AFS_N_STORAGE; i++)
+			any |= to[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+	}
+	return any;
+}
+
+int storage_read(const struct storage *s, struct storage_row **out, size_t *n)
+{
+	struct storage_row *row = calloc(N_ROWS, sizeof(*row)), *less;
+	struct afs_storage sum;
+
+	*out = NULL;
+	*n = 0;
+	if (!row)
+		return -ENOMEM;
+	for (size_t i = 0; i < N_ROWS; i++) {
+		if (!sum_row(s, i, &sum))
+			continue;
+		row[(*n)++] = (struct storage_row) {
+			.role = (uint8_t)(i / AFS_N_ACCOUNTS),
+			.account = (uint16_t)(i % AFS_N_ACCOUNTS),
+			.sum = sum,
+		};
+	}
+	less = realloc(row, (*n ? *n : 1) * sizeof(*row));
+	*out = less ? less : row;
+	return 0;
+}
+
+uint64_t storage_read_bytes(const struct storage *s, uint32_t process)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int cpu = 0; cpu < s->n_cpus && process < AFS_N_PROCESSES; cpu++)
+		sum += __atomic_load_n(&s->read_bytes[cpu * AFS_N_PROCESSES + process],
+				       __ATOMIC_RELAXED);
+	return sum;
+}
+
+void storage_forget(struct storage *s, uint32_t process)
+{
+	for (unsigned int cpu = 0; cpu < s->n_cpus && process < AFS_N_PROCESSES; cpu++)
+		s->read_bytes[cpu * AFS_N_PROCESSES + process] = 0;
+}
+
+bool storage_loss(const struct storage *s, size_t i, struct storage_loss *out)
+{
+	if (i >= s->n_programs)
+		return false;
+	memset(out, 0, sizeof(*out));
+	out->program = s->program[i].name;
+	out->known = bpf_load_misses(s->program[i].program, &out->n);
+	out->n -= out->known ? s->program[i].missed : 0;
+	return true;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef WATCH_BPF_STORAGE_LOAD_H
+#define WATCH_BPF_STORAGE_LOAD_H
+
+/*
+ * What watched threads do below their system calls (bpf/storage.h), by role and account. Each item
+ * is observed in the best way that this kernel allows, or not at all, independently of the others.
+ * The threads are those that the programs of bpf/calls.bpf.c watch.
+ */
+
+#include "base/err.h"
+#include "bpf/storage.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct bpf_object;
+struct storage;
+
+/* Totals since the start. Never all 0. */
+struct storage_row {
+	uint8_t role;     /* enum afs_role */
+	uint16_t account; /* enum afs_account_number */
+	struct afs_storage sum;
+};
+
+/* How an item is observed. */
+struct storage_item {
+	const char *key, *text; /* static */
+	const char *how;        /* static; NULL: not at all */
+	bool counts_only;       /* it is counted, without bytes and times */
+	char why[ERR_TEXT_MAX]; /* why not in a better way; empty: it is the best */
+};
+
+struct storage_loss {
+	const char *program; /* static */
+	bool known;          /* the kernel reports it (since 5.12) */
+	uint64_t n;          /* runs that it skipped since the start */
+};
+
+/* A field of struct afs_storage. */
+struct storage_field {
+	const char *key, *text;
+	enum afs_storage_item item;
+	enum afs_unit unit;
+};
+
+extern const struct storage_field storage_fields[AFS_N_STORAGE];
+
+/* What not to use, as if the kernel refused it: for tests. */
+struct storage_wish {
+	bool no_fentry, no_kprobe, no_tracepoint;
+};
+
+/*
+ * calls: the loaded object of bpf/calls.bpf.c; it must outlive *out. 0 also when nothing can be
+ * observed: the items say so. Otherwise a negative errno and why. Open it before threads are
+ * marked: what they do in between is not counted.
+ */
+int storage_open(struct storage **out, struct bpf_object *calls, struct err *e);
+int storage_open_as(struct storage **out, struct bpf_object *calls, const struct storage_wish *wish,
+		    struct err *e);
+void storage_close(struct storage *s); /* NULL is fine */
+
+/* AFS_N_STORAGE_ITEMS, valid until the close. */
+const struct storage_item *storage_describe(const struct storage *s);
+bool storage_knows(const struct storage *s, enum afs_storage_field field);
+
+/* In order of role and account, to be freed; fields that are not known are 0. 0 or -ENOMEM. */
+int storage_read(const struct storage *s, struct storage_row **out, size_t *n);
+
+/* bio_read_bytes of a single process, by its slot: read_bytes of /proc. */
+uint64_t storage_read_bytes(const struct storage *s, uint32_t process);
+
+/* Its slot will be reused. */
+void storage_forget(struct storage *s, uint32_t process);
+
+/* false: i is past the last program. */
+bool storage_loss(const struct storage *s, size_t i, struct storage_loss *out);
+
+#endif

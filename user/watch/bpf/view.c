@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Maps the programs' arrays into memory, and sums up the stripes. */
+
+#include "watch/bpf/view.h"
+
+#include "base/clock.h"
+#include "run/account.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* NULL: not possible. */
+static void *map_in(struct bpf_view *v, int i, const struct bpf_load *l, const char *name,
+		    size_t value)
+{
+	const struct bpf_map *map = bpf_object__find_map_by_name(l->object, name);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), len;
+	void *at;
+
+	if (!map || bpf_map__value_size(map) != value)
+		return NULL;
+	len = (value * bpf_map__max_entries(map) + page - 1) / page * page;
+	at = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	if (at == MAP_FAILED)
+		return NULL;
+	v->map[i].at = at;
+	v->map[i].len = len;
+	return at;
+}
+
+int bpf_view_open(struct bpf_view *v, const struct bpf_load *l, struct err *e)
+{
+	int i = 0;
+
+	memset(v, 0, sizeof(*v));
+	v->n_cpus = l->n_cpus;
+	v->shared = l->shared;
+#define MAP(name) v->name = map_in(v, i++, l, #name, sizeof(*v->name))
+	MAP(thread);
+	MAP(process);
+	MAP(stream);
+	MAP(inner);
+	MAP(stripe);
+#undef MAP
+	for (i = 0; i < BPF_VIEW_MAPS; i++)
+		if (!v->map[i].at) {
+			bpf_view_close(v);
+			return err_set(e, -ENOMEM, "no memory for the counters");
+		}
+	return 0;
+}
+
+void bpf_view_close(struct bpf_view *v)
+{
+	for (int i = 0; i < BPF_VIEW_MAPS; i++)
+		if (v->map[i].at)
+			munmap(v->map[i].at, v->map[i].len);
+	memset(v, 0, sizeof(*v));
+}
+
+static uint32_t n_of(const __u32 *counter, uint32_t max)
+{
+	uint32_t n = __atomic_load_n(counter, __ATOMIC_ACQUIRE);
+
+	return n < max ? n : max;
+}
+
+uint32_t bpf_view_threads(const struct bpf_view *v)
+{
+	return n_of(&v->shared->n_threads, AFS_N_THREADS);
+}
+
+uint32_t bpf_view_processes(const struct bpf_view *v)
+{
+	return n_of(&v->shared->n_processes, AFS_N_PROCESSES);
+}
+
+uint32_t bpf_view_begun(const struct bpf_view *v)
+{
+	return __atomic_load_n(&v->shared->n_begun, __ATOMIC_ACQUIRE);
+}
+
+uint64_t bpf_view_all_calls(const struct bpf_view *v)
+{
+	uint32_t n = bpf_view_threads(v);
+	uint64_t calls = v->ended.calls;
+
+	for (uint32_t i = 0; i < n; i++)
+		calls += v->thread[i].calls;
+	for (uint32_t i = 0; i < AFS_N_PROCESSES; i++)
+		calls += v->thread_calls[i];
+	return calls;
+}
+
+uint64_t bpf_view_calls(const struct bpf_view *v, uint32_t process)
+{
+	uint64_t calls = v->thread_calls[process];
+	uint32_t n = bpf_view_threads(v);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (v->thread[i].tid && v->thread[i].process == process)
+			calls += v->thread[i].calls;
+	return calls;
+}
+
+uint64_t bpf_view_stream_bytes(const struct afs_stream *s)
+{
+	uint64_t bytes = 0;
+
+	for (int way = 0; way < 2; way++)
+		bytes += s->flow[way].unknown + (s->flow[way].frames ? 0 : s->flow[way].early);
+	return bytes;
+}
+
+uint64_t bpf_view_moves(const struct bpf_view *v)
+{
+	uint32_t n = bpf_view_threads(v);
+	const struct afs_thread *t;
+	uint64_t sum = n;
+
+	/* Earlier reads are complete from here on. */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 0; i < n; i++) {
+		t = &v->thread[i];
+		if (__atomic_load_n(&t->counting, __ATOMIC_ACQUIRE))
+			sum += clock_now_ns();
+		sum += __atomic_load_n(&t->seq, __ATOMIC_ACQUIRE);
+		sum += __atomic_load_n(&t->since_ns, __ATOMIC_RELAXED);
+		sum += __atomic_load_n(&t->woken_ns, __ATOMIC_RELAXED);
+	}
+	return sum;
+}
+
+void bpf_view_wait_for_programs(void)
+{
+	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+}
+
+/* to += from, both n totals long. */
+static void add(void *to, const void *from, size_t size)
+{
+	const __u64 *b = from;
+	__u64 *a = to;
+
+	for (size_t i = 0; i < size / sizeof(*a); i++)
+		a[i] += b[i];
+}
+
+struct afs_compat bpf_view_compat(const struct bpf_view *v, uint32_t process)
+{
+	struct afs_compat sum = {};
+
+	for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
+		add(&sum, &v->stripe[cpu].compat[process], sizeof(sum));
+	return sum;
+}
+
+void bpf_view_read_compat(const struct bpf_view *v, struct ledger *out)
+{
+	uint32_t n = bpf_view_processes(v), role;
+	struct afs_compat c;
+
+	out->has_compat[AFS_ROLE_OTHER] = true;
+	for (role = 0; role < AFS_N_ROLES; role++) {
+		out->has_compat[role] |= v->ended.processes[role];
+		out->compat[role] = v->ended.compat[role];
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		role = v->process[i].role;
+		if (!v->process[i].tgid || role >= AFS_N_ROLES)
+			continue;
+		c = bpf_view_compat(v, i);
+		out->has_compat[role] = true;
+		add(&out->compat[role], &c, sizeof(c));
+	}
+}
+
+/* A call in progress counts when it returns; its time until now counts already. */
+static void add_calls_in_progress(const struct bpf_view *v, struct afs_cell *sum)
+{
+	uint32_t n = bpf_view_threads(v), cell;
+	uint64_t now = clock_now_ns(), entered;
+	const struct afs_thread *t;
+
+	for (uint32_t i = 0; i < n; i++) {
+		t = &v->thread[i];
+		cell = __atomic_load_n(&t->cell, __ATOMIC_RELAXED);
+		entered = __atomic_load_n(&t->entered_ns, __ATOMIC_RELAXED);
+		if (t->ended || __atomic_load_n(&t->nr, __ATOMIC_ACQUIRE) < 0)
+			continue;
+		if (cell < AFS_N_CELLS && entered < now)
+			sum[cell].ns += now - entered;
+	}
+}
+
+int bpf_view_read_rows(const struct bpf_view *v, struct ledger *out)
+{
+	struct afs_cell *sum = calloc(AFS_N_CELLS, sizeof(*sum));
+	size_t n = 0;
+
+	if (!sum)
+		return -ENOMEM;
+	for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
+		for (size_t i = 0; i < AFS_N_CELLS; i++)
+			if (v->stripe[cpu].cell[i].calls)
+				add(&sum[i], &v->stripe[cpu].cell[i], sizeof(*sum));
+	add_calls_in_progress(v, sum);
+	for (size_t i = 0; i < AFS_N_CELLS; i++)
+		n += sum[i].calls || sum[i].ns;
+	out->row = calloc(n + 1, sizeof(*out->row));
+	for (size_t i = 0; i < AFS_N_CELLS && out->row; i++) {
+		if (!sum[i].calls && !sum[i].ns)
+			continue;
+		out->row[out->n_rows++] = (struct ledger_row) {
+			.role = (uint8_t)(i / AFS_N_OBJECTS / AFS_N_CLASSES),
+			.class = (uint8_t)(i / AFS_N_OBJECTS % AFS_N_CLASSES),
+			.object = (uint8_t)(i % AFS_N_OBJECTS),
+			.cell = sum[i],
+		};
+	}
+	free(sum);
+	out->has_calls = out->row != NULL;
+	return out->row ? 0 : -ENOMEM;
+}
+
+/*
+ * The time since the last event of a thread, as the programs will count it when the next one comes:
+ * blocked until it was woken, then waiting for a CPU.
+ */
+static void add_since(const struct afs_thread *t, uint64_t since, uint64_t now,
+		      struct afs_part *sum)
+{
+	uint64_t woken = __atomic_load_n(&t->woken_ns, __ATOMIC_RELAXED);
+
+	if (t->off == AFS_OFF_RUNQ) {
+		sum->runq_ns += now - since;
+	} else if (t->off == AFS_OFF_NOT) {
+		sum->cpu_ns += now - since;
+	} else {
+		woken = woken > since && woken < now ? woken : now;
+		*(t->off == AFS_OFF_STOPPED ? &sum->stopped_ns : &sum->blocked_ns) += woken - since;
+		sum->runq_ns += now - woken;
+	}
+}
+
+/* Adds the state each thread has been in since its last event. */
+static void add_time_in_progress(const struct bpf_view *v, struct afs_part *sum)
+{
+	uint64_t now = clock_now_ns(), since;
+	uint32_t n = bpf_view_threads(v), i;
+	const struct afs_thread *t;
+
+	for (uint32_t k = 0; k < n; k++) {
+		t = &v->thread[k];
+		i = __atomic_load_n(&t->nr, __ATOMIC_ACQUIRE) == AFS_NR_NONE ? t->user_part
+									     : t->part;
+		since = __atomic_load_n(&t->since_ns, __ATOMIC_RELAXED);
+		if (t->ended || t->stopped || !t->tid || i >= AFS_N_PARTS || since >= now)
+			continue;
+		add_since(t, since, now, &sum[i]);
+	}
+}
+
+static struct ledger_part part_row(const struct bpf_view *v, size_t i)
+{
+	uint32_t key = v->shared->part_key[i], at = key / AFS_N_STATES, state = key % AFS_N_STATES;
+	uint32_t number = at % AFS_N_ACCOUNTS;
+
+	if (i < AFS_N_FIXED_PARTS) {
+		at = (uint32_t)i / AFS_N_STATES * AFS_N_ACCOUNTS;
+		state = (uint32_t)i % AFS_N_STATES;
+		number = AFS_ACCOUNT_MORE;
+	}
+	return (struct ledger_part) {
+		.role = (uint8_t)(at / AFS_N_ACCOUNTS),
+		.account = (uint16_t)number,
+		.class = (uint8_t)(state / AFS_N_OBJECTS),
+		.object = (uint8_t)(state % AFS_N_OBJECTS),
+	};
+}
+
+static uint64_t part_order(const struct ledger_part *p)
+{
+	return ((uint64_t)p->role * AFS_N_ACCOUNTS + p->account) * AFS_N_STATES +
+	       AFS_STATE(p->class, p->object);
+}
+
+static int compare_parts(const void *a, const void *b)
+{
+	uint64_t x = part_order(a), y = part_order(b);
+
+	return x < y ? -1 : x > y;
+}
+
+/* Two CPUs may have begun the same part at the same time. */
+static void join_parts(struct ledger *l)
+{
+	size_t n = 0;
+
+	qsort(l->part, l->n_parts, sizeof(*l->part), compare_parts);
+	for (size_t i = 0; i < l->n_parts; i++) {
+		if (n && !compare_parts(&l->part[n - 1], &l->part[i]))
+			add(&l->part[n - 1].part, &l->part[i].part, sizeof(l->part[i].part));
+		else
+			l->part[n++] = l->part[i];
+	}
+	l->n_parts = n;
+}
+
+int bpf_view_read_parts(const struct bpf_view *v, struct ledger *out)
+{
+	uint32_t n = AFS_N_FIXED_PARTS + n_of(&v->shared->n_parts, AFS_N_PARTS - AFS_N_FIXED_PARTS);
+	struct afs_part *sum = calloc(AFS_N_PARTS, sizeof(*sum));
+	static const struct afs_part none;
+
+	out->part = calloc(n, sizeof(*out->part));
+	if (!sum || !out->part) {
+		free(sum);
+		return -ENOMEM;
+	}
+	for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
+		for (uint32_t i = 0; i < n; i++)
+			add(&sum[i], &v->stripe[cpu].part[i], sizeof(*sum));
+	add_time_in_progress(v, sum);
+	for (uint32_t i = 0; i < n; i++) {
+		if (!memcmp(&sum[i], &none, sizeof(none)))
+			continue;
+		out->part[out->n_parts] = part_row(v, i);
+		out->part[out->n_parts++].part = sum[i];
+	}
+	free(sum);
+	join_parts(out);
+	return 0;
+}
+
+/* Adds what one CPU did for an account. false: nothing. */
+static bool add_account(const struct bpf_view *v, const struct afs_stripe *s, uint8_t spread,
+			struct ledger_account *to)
+{
+	const struct afs_account *sum = &s->account[to->account];
+	const struct afs_spread *from = &s->spread[spread];
+	static const struct afs_account none;
+	struct ledger_account one;
+
+	if (!memcmp(sum, &none, sizeof(none)))
+		return false;
+	one = (struct ledger_account) { .sum = *sum };
+	if (spread)
+		memcpy(one.hist, from->hist, sizeof(one.hist));
+	if (spread && from->span == v->shared->span) {
+		one.min_ns = from->min_ns;
+		one.max_ns = from->max_ns;
+	}
+	ledger_account_add(to, &one);
+	return true;
+}
+
+int bpf_view_read_accounts(const struct bpf_view *v, struct ledger *out)
+{
+	uint8_t spread[AFS_ACCOUNT_BETWEEN];
+	struct ledger_account *a;
+	bool some;
+
+	account_number_named(spread);
+	out->account = calloc(AFS_ACCOUNT_BETWEEN, sizeof(*out->account));
+	if (!out->account)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < AFS_ACCOUNT_BETWEEN; i++) {
+		a = &out->account[out->n_accounts];
+		a->account = (uint16_t)i;
+		some = false;
+		for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
+			some |= add_account(v, &v->stripe[cpu], spread[i], a);
+		if (a->sum.begun || a->sum.answered)
+			out->n_accounts++;
+		else if (some)
+			memset(a, 0, sizeof(*a)); /* the next account's place */
+	}
+	return 0;
+}
+
+static int compare_results(const void *a, const void *b)
+{
+	const struct ledger_result *x = a, *y = b;
+
+	if (x->account != y->account)
+		return x->account < y->account ? -1 : 1;
+	return (uint32_t)x->code < (uint32_t)y->code ? -1 : (uint32_t)x->code > (uint32_t)y->code;
+}
+
+int bpf_view_read_results(const struct bpf_view *v, struct ledger *out)
+{
+	const struct afs_result *r;
+	size_t n = 0;
+
+	out->result = calloc((size_t)v->n_cpus * AFS_N_RESULTS, sizeof(*out->result));
+	if (!out->result)
+		return -ENOMEM;
+	for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
+		for (int i = 0; i < AFS_N_RESULTS; i++) {
+			r = &v->stripe[cpu].result[i];
+			if (!r->n)
+				continue;
+			out->result[out->n_results++] = (struct ledger_result) {
+				.account = (uint16_t)(r->account - 1),
+				.code = r->code,
+				.n = r->n,
+			};
+		}
+	qsort(out->result, out->n_results, sizeof(*out->result), compare_results);
+	/* Each CPU has counted separately. */
+	for (size_t i = 0; i < out->n_results; i++) {
+		if (n && !compare_results(&out->result[n - 1], &out->result[i]))
+			out->result[n - 1].n += out->result[i].n;
+		else
+			out->result[n++] = out->result[i];
+	}
+	out->n_results = n;
+	return 0;
+}

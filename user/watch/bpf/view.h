@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef WATCH_BPF_VIEW_H
+#define WATCH_BPF_VIEW_H
+
+/*
+ * What the programs have counted, read through mappings, at no cost for the server. The arrays
+ * change while they are read; running totals never go backwards.
+ */
+
+#include "run/ledger.h"
+#include "watch/bpf/load.h"
+
+#define BPF_VIEW_MAPS 5
+
+/* Sums over processes that have ended and whose slots were cleared (watch/bpf/slots.h). */
+struct bpf_view_ended {
+	uint64_t processes[AFS_N_ROLES];
+	struct afs_compat compat[AFS_N_ROLES];
+	uint64_t calls;
+	uint64_t stream_bytes, dropped, overrun, before; /* of their clients' connections */
+};
+
+struct bpf_view {
+	struct {
+		void *at;
+		size_t len;
+	} map[BPF_VIEW_MAPS];
+	unsigned int n_cpus;
+	const struct afs_shared *shared;
+	/* Only watch/bpf/slots.c writes here. */
+	struct afs_thread *thread;
+	struct afs_process *process;
+	struct afs_stream *stream;
+	struct afs_inner *inner;
+	struct afs_stripe *stripe; /* by CPU */
+	struct bpf_view_ended ended;
+	uint64_t
+	    thread_calls[AFS_N_PROCESSES]; /* of threads whose slots were cleared, by process */
+};
+
+int bpf_view_open(struct bpf_view *v, const struct bpf_load *l, struct err *e);
+void bpf_view_close(struct bpf_view *v);
+
+/* Slots in use until now: the first n. */
+uint32_t bpf_view_threads(const struct bpf_view *v);
+uint32_t bpf_view_processes(const struct bpf_view *v);
+
+/* Processes watched until now, and calls of all. */
+uint32_t bpf_view_begun(const struct bpf_view *v);
+uint64_t bpf_view_all_calls(const struct bpf_view *v);
+
+/* Calls of one process. */
+uint64_t bpf_view_calls(const struct bpf_view *v, uint32_t process);
+
+/* Bytes of a client's connection in no frame that was recognized. */
+uint64_t bpf_view_stream_bytes(const struct afs_stream *s);
+
+/*
+ * Changes whenever a thread enters a call, returns, or gets or leaves a CPU, and with each look
+ * while a call is being counted: if it is the same before and after a reading, the reading is
+ * consistent. After a stop it still changes when a thread returns for the first time.
+ */
+uint64_t bpf_view_moves(const struct bpf_view *v);
+
+/*
+ * Returns when every program that runs now has ended: then what it wrote is visible, in whatever
+ * order the CPU wrote it. Takes some 10 ms. Does nothing on one CPU and where the kernel has no
+ * membarrier(2) (nohz_full).
+ */
+void bpf_view_wait_for_programs(void);
+
+/* The compatible ledger of a process. */
+struct afs_compat bpf_view_compat(const struct bpf_view *v, uint32_t process);
+
+/*
+ * Fill the parts of a ledger; 0 or -ENOMEM. The time since a thread's last event counts in its
+ * present state, so that the difference of two readings includes the waiting between them.
+ */
+int bpf_view_read_rows(const struct bpf_view *v, struct ledger *out);
+int bpf_view_read_parts(const struct bpf_view *v, struct ledger *out);
+int bpf_view_read_accounts(const struct bpf_view *v, struct ledger *out);
+int bpf_view_read_results(const struct bpf_view *v, struct ledger *out);
+void bpf_view_read_compat(const struct bpf_view *v, struct ledger *out);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef WATCH_PROC_PROCIO_H
+#define WATCH_PROC_PROCIO_H
+
+/*
+ * /proc/PID/io of the processes of a target, which come and go. When a process has ended and its
+ * parent has waited for it, the kernel adds its account to the parent's: if the parent is watched,
+ * nothing is lost, but nothing may be counted twice. This module decides by the parent's own
+ * account whether that has happened.
+ */
+
+#include "base/err.h"
+#include "kinds/target.h"
+#include "run/ledger.h"
+#include "run/run.h"
+
+struct procio_one {
+	pid_t pid, parent;
+	uint64_t started; /* ticks after boot */
+	enum afs_role role;
+	bool begun;     /* since the first look: its base is 0 */
+	bool has_child; /* among the others */
+	bool gone;
+	bool pending;                        /* gone, and not yet known whether ... */
+	bool inherited;                      /* ... its parent's account includes it */
+	struct afs_compat base, now, before; /* now: the last reading; before: the one before it */
+};
+
+struct procio {
+	bool whole;         /* as the target's */
+	bool crowded;       /* the target has more processes than are read */
+	bool looked;        /* once */
+	uint64_t opened;    /* ticks after boot: a process that started later is counted from 0 */
+	uint64_t children;  /* of watched processes, at the last tick: a hash of all */
+	unsigned int again; /* ticks left that ask for a look although nothing has changed */
+	size_t n;
+	struct procio_one *one; /* owned */
+};
+
+void procio_fini(struct procio *p);
+
+/*
+ * Adds the processes of t that were not added yet. The afpd of t must be readable; others that
+ * have ended since they were found are left out. 0 or a negative errno and why.
+ */
+int procio_look(struct procio *p, const struct target *t, struct err *e);
+
+/* Reads all; true: watched processes may have new children, look. */
+bool procio_tick(struct procio *p);
+
+/* A reading of all. */
+void procio_read(struct procio *p);
+
+/* What a role did since it was watched, as of the last reading; false: no process has it. */
+bool procio_sum(const struct procio *p, enum afs_role role, struct afs_compat *out);
+
+/* How many came and went (server note "sessions"), and a warning if figures are missing. */
+int procio_note(const struct procio *p, struct run *r);
+
+#endif
