@@ -73,13 +73,13 @@ $(BUILD)/obj/%.o: %.c $(SKEL) Makefile
 bpf_cc	   = $(CLANG) -O2 -g -Wall -Werror -target bpf -mcpu=v3 -D__TARGET_ARCH_$(arch) -I. \
 	     -idirafter $(SYSROOT)/usr/include/$(MACHINE)-linux-gnu
 
-$(BUILD)/gen/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) Makefile
+$(BUILD)/gen/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h bpf/decode/*.h) Makefile
 	$(call say,BPF)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(bpf_cc) -c -o $@ $<
 
 # The same for kernels without storage in the task.
-$(BUILD)/gen/%_tid.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) Makefile
+$(BUILD)/gen/%_tid.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h bpf/decode/*.h) Makefile
 	$(call say,BPF)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(bpf_cc) -DAFS_BY_TID -c -o $@ $<

@@ -213,7 +213,7 @@ static __always_inline __u32 child_role(const struct afs_thread *t)
 {
 	const struct afs_process *p = process_of(t);
 
-	if (t->role == AFS_ROLE_AFPD && (!p || p->serving))
+	if (t->role == AFS_ROLE_SERVER && (!p || p->serving))
 		return AFS_ROLE_OTHER;
 	return t->role;
 }
@@ -262,12 +262,12 @@ int on_exec(__u64 *ctx)
 	struct afs_thread *t = thread_current();
 	struct afs_process *p;
 
-	if (!t || t->role != AFS_ROLE_AFPD)
+	if (!t || t->role != AFS_ROLE_SERVER)
 		return 0;
 	p = process_of(t);
 	if (p)
 		p->role = AFS_ROLE_OTHER;
-	t->cell += AFS_CELL(AFS_ROLE_OTHER - AFS_ROLE_AFPD, 0, 0);
+	t->cell += AFS_CELL(AFS_ROLE_OTHER - AFS_ROLE_SERVER, 0, 0);
 	t->role = AFS_ROLE_OTHER;
 	thread_account(t, t->account);
 	t->part = part_of(t, state_of(t));

@@ -65,12 +65,18 @@ struct afs_call {
 	__u8 spare;
 } __attribute__((aligned(8))); /* it is read as a word */
 
+/* What understands the bytes of a client's connection (bpf/decode). */
+enum afs_decoder {
+	AFS_DECODER_NONE,
+	AFS_DECODER_DSI,
+};
+
 /* Set before loading. */
 struct afs_setup {
 	/* By number; the last entry, for all higher numbers, is AFS_CLASS_OTHER. */
 	struct afs_call calls[AFS_N_CALLS];
 	__u8 objects_on;  /* descriptors can be classified */
-	__u8 requests_on; /* clients' bytes may be read */
+	__u8 decoder;     /* enum afs_decoder: of clients' bytes, where they may be read */
 	__u8 trace;       /* AFS_TRACE_: which records are made; 0: none */
 	__u8 batch;       /* records are gathered by CPU: no program interrupts another there */
 	__u32 trace_wake; /* user space is woken after this many bytes of a CPU; a power of two */

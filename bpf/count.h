@@ -7,11 +7,11 @@
  * in every ledger.
  */
 
+#include "bpf/follow.h"
 #include "bpf/hist.h"
 #include "bpf/link.h"
 #include "bpf/maps.h"
 #include "bpf/object.h"
-#include "bpf/request.h"
 #include "bpf/time.h"
 
 #include <asm-generic/errno.h>
@@ -47,7 +47,7 @@ static __always_inline __u32 enter_fd(struct afs_thread *t, __u64 task, const st
 							      : AFS_FD_ALL;
 		forget(p, t->process, t->closes);
 	}
-	if (object == AFS_OBJECT_CNID && t->role == AFS_ROLE_AFPD && moves_bytes(call->class))
+	if (object == AFS_OBJECT_CNID && t->role == AFS_ROLE_SERVER && moves_bytes(call->class))
 		link_ask(t->slot, task, t->fd);
 	if (object != AFS_OBJECT_CLIENT ||
 	    (call->class != AFS_CLASS_READ && call->class != AFS_CLASS_RECV))
@@ -146,7 +146,7 @@ static __always_inline void enter_cell(struct afs_thread *t, __u32 class, __u32 
 /* The object that a wait is for. A sleep is for the database if the previous call was on that. */
 static __always_inline __u32 enter_wait(struct afs_thread *t, __u8 waits)
 {
-	if (t->role == AFS_ROLE_CNID && waits == AFS_WAITS_READY &&
+	if (t->role == AFS_ROLE_BACKEND && waits == AFS_WAITS_READY &&
 	    t->account != AFS_ACCOUNT_BETWEEN)
 		thread_account(t, AFS_ACCOUNT_BETWEEN);
 	if (waits != (t->again == AFS_OBJECT_CNIDDB ? AFS_WAITS_TIME : AFS_WAITS_READY))
@@ -293,7 +293,7 @@ static __always_inline void leave_in(struct afs_thread *t, long ret, __u64 now)
 {
 	__u32 before = t->account;
 
-	if (t->role == AFS_ROLE_CNID) {
+	if (t->role == AFS_ROLE_BACKEND) {
 		if (is_on(t, AFS_OBJECT_CNID) && is_inbound(t))
 			link_serve(t->slot);
 		return;

@@ -10,11 +10,11 @@
 
 #include <linux/types.h>
 
-/* Role: what a watched process is. X(name, text) */
+/* Role: what a watched process is. X(name, text of AFP; user/kinds names those of others) */
 #define AFS_ROLES(X)                                                                               \
-	X(AFPD, "afpd")     /* the process that serves the client's connection */                  \
-	X(CNID, "cnid_dbd") /* the CNID server it asks */                                          \
-	X(OTHER, "other")   /* what these two started */
+	X(SERVER, "afpd")      /* serves clients */                                                \
+	X(BACKEND, "cnid_dbd") /* a process that the server asks */                                \
+	X(OTHER, "other")      /* what these two started */
 
 /* Class: what a system call does. X(name, text) */
 #define AFS_CLASSES(X)                                                                             \

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 
 /* Set before loading. */
-const volatile struct afs_setup setup = { .objects_on = 1, .requests_on = 1 };
+const volatile struct afs_setup setup = { .objects_on = 1, .decoder = AFS_DECODER_DSI };
 
 /* In .bss: user space reads it through a mapping. */
 struct afs_shared shared;

@@ -293,7 +293,7 @@ __noinline int forget_seen(__u32 slot, __u32 fd)
 	if (!s)
 		return 0;
 	link_key = s->link;
-	if (link_key && p->role == AFS_ROLE_AFPD)
+	if (link_key && p->role == AFS_ROLE_SERVER)
 		bpf_map_delete_elem(&link, &link_key);
 	bpf_map_delete_elem(&seen, &key);
 	return 0;
@@ -338,8 +338,8 @@ __noinline __u32 object_look(__u32 slot, __u64 task, __u32 fd)
 		if (s && !s->family)
 			note_client(s, file);
 	} else if (object == AFS_OBJECT_CNID) {
-		what.link = link_of(file, p->role == AFS_ROLE_AFPD);
-	} else if (object == AFS_OBJECT_DATA && p->role == AFS_ROLE_CNID) {
+		what.link = link_of(file, p->role == AFS_ROLE_SERVER);
+	} else if (object == AFS_OBJECT_DATA && p->role == AFS_ROLE_BACKEND) {
 		object = AFS_OBJECT_CNIDDB;
 	}
 	if (object & OBJECT_FOR_NOW)

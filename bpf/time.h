@@ -100,7 +100,7 @@ static __always_inline void inner_add(const struct afs_thread *t, __u32 what, __
 {
 	struct afs_inner *in;
 
-	if (t->role != AFS_ROLE_CNID)
+	if (t->role != AFS_ROLE_BACKEND)
 		return;
 	in = inner_at(t->slot);
 	if (in && what < AFS_N_INSIDE)
@@ -164,7 +164,7 @@ static __always_inline void wait_begin(struct afs_thread *t, __u64 now)
 {
 	struct afs_inner *own;
 
-	if (t->role != AFS_ROLE_AFPD || t->account >= AFS_ACCOUNT_BETWEEN ||
+	if (t->role != AFS_ROLE_SERVER || t->account >= AFS_ACCOUNT_BETWEEN ||
 	    !is_on(t, AFS_OBJECT_CNID))
 		return;
 	own = inner_at(t->slot);

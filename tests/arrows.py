@@ -20,7 +20,8 @@ from pathlib import Path
 
 WORK = "base run dsi afp store load"
 TABLE = {
-    "bpf": "",
+    "bpf": "bpf/decode",
+    "bpf/decode": "bpf",
     "user/base": "",
     "user/run": "base bpf",
     "user/host": "base run bpf",

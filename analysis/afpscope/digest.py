@@ -101,12 +101,30 @@ class TestView:
         return bool(self.deviation_ns and self.deviation_ns >= UNSTEADY * (self.mean_ns or 0))
 
 
+@dataclass
+class CallView:
+    """The server's own calls of one class on one object."""
+
+    class_: str
+    object: str
+    calls: int = 0
+    errors: int = 0
+    bytes: int = 0
+    ns: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.class_ if self.object == "-" else f"{self.class_} · {self.object}"
+
+
 @dataclass(frozen=True)
 class Digest:
     run: Run
     tests: list[TestView]
     commands: list[CommandView]
     outside: list[CommandView]  # the server's work that belongs to no request
+    calls: list[CallView]  # of a server whose requests are not known; waits last
+    cpu_ns: int  # likewise
     transfers: list[tuple[str, Transfer]]
     sessions: list[Session]  # the busiest first
 
@@ -171,6 +189,23 @@ def _views(accounts: Iterable[Account]) -> list[CommandView]:
     return sorted(views.values(), key=lambda v: (-v.time_ns, -v.worked_ns))
 
 
+def _calls(phases: Iterable[Phase]) -> list[CallView]:
+    views: dict[tuple[str, str], CallView] = {}
+    for row in (r for p in phases for r in p.rows or () if r.role == "server"):
+        view = views.setdefault((row.class_, row.object), CallView(row.class_, row.object))
+        view.calls += row.calls
+        view.errors += row.figures.get("errors") or 0
+        view.bytes += row.figures.get("bytes") or 0
+        view.ns += row.figures.get("ns") or 0
+    return sorted(views.values(), key=lambda v: (v.class_ == "wait", -v.ns))
+
+
+def _cpu_ns(phases: Iterable[Phase]) -> int:
+    accounts = (a for p in phases for a in p.outside or ())
+    parts = (part for a in accounts for part in a.parts if part.role == "server")
+    return sum(part.figures.get("cpu_ns") or 0 for part in parts)
+
+
 def digest(run: Run) -> Digest:
     """What a report shows of a run."""
     tests: dict[str, TestView] = {}
@@ -182,6 +217,8 @@ def digest(run: Run) -> Digest:
         list(tests.values()),
         _views(a for p in run.whole_phases for a in p.requests or ()),
         _views(a for p in run.whole_phases for a in p.outside or ()),
+        _calls(run.whole_phases) if run.kind == "any" else [],
+        _cpu_ns(run.whole_phases) if run.kind == "any" else 0,
         [(p.title, p.transfer) for p in run.phases if p.transfer],
         sorted(run.sessions, key=lambda s: (-s.busy_ns, -s.requests)),
     )

@@ -124,6 +124,17 @@ def _served(d: Digest, w: Words) -> list[str]:
     return out
 
 
+def _any(d: Digest, w: Words) -> list[str]:
+    """What a program whose requests are not known did."""
+    if not d.calls:
+        return [w["calls_unknown"]]
+    first = d.calls[0]
+    return [
+        w.say("any_cpu", cpu=show.time(d.cpu_ns), n=sum(c.calls for c in d.calls)),
+        w.say("any_call", name=first.name, n=first.calls, time=show.time(first.ns)),
+    ]
+
+
 def _transfers(d: Digest, w: Words) -> list[str]:
     """How fast the largest file of each kind of transfer moved."""
     by_size = sorted(d.transfers, key=lambda x: x[1].size_bytes)
@@ -144,6 +155,8 @@ def _verdict(d: Digest, damaged: bool, w: Words) -> list[str]:
     out += _transfers(d, w)
     if run.local is not None:
         out.append(w["no_server"])
+    elif run.kind == "any":
+        out += _any(d, w)
     elif not d.commands:
         out.append(w["unwatched"])
     elif d.served_ns:
@@ -182,7 +195,7 @@ def _overview(pages: list[Page]) -> Overview | None:
 
 def _title(run: Run, w: Words) -> str:
     """Command, what it was run on, and the name."""
-    on = run.server.get("machine", run.server.get("program", ""))
+    on = run.server.get("machine") or run.server.get("name") or run.server.get("program", "")
     on = _JOINED.sub(r"\1 \2", on, count=1)  # "Netatalk4.5.1", as the server calls itself
     if run.local is not None:
         on = w.say("local", folder=run.local)

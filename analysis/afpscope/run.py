@@ -39,6 +39,16 @@ class Book:
     closed: bool
 
 
+@dataclass(frozen=True, slots=True)
+class ThreadGroup:
+    """Threads of one name."""
+
+    name: str
+    threads: int
+    cpu_ns: int
+    runq_ns: int
+
+
 @dataclass(frozen=True)
 class Run:
     """A saved run. `path` is its run.json; `folder` the run folder, None for a lone file."""
@@ -61,6 +71,8 @@ class Run:
     books: tuple[Book, ...]
     sessions: tuple[Session, ...]
     phases: tuple[Phase, ...]
+    kind: str = "afp"  # of server; of "any" there are no requests
+    threads: tuple[ThreadGroup, ...] = ()  # of kind "any"
     findings: tuple[str, ...] = ()  # what stands out in the server's time; older runs have none
 
     @property
@@ -145,7 +157,7 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
             "use the version that wrote it"
         )
     try:
-        found = node.get("findings")
+        found, kind, threads = (node.get(key) for key in ("findings", "kind", "threads"))
         return Run(
             path=file,
             folder=folder,
@@ -174,6 +186,16 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
             ),
             sessions=tuple(model.session(s) for s in node["sessions"].items()),
             phases=tuple(model.phase(p) for p in node["phases"].items()),
+            kind=kind.text() if kind else "afp",
+            threads=tuple(
+                ThreadGroup(
+                    t["name"].text(),
+                    t["threads"].count(),
+                    t["cpu_ns"].count(),
+                    t["runq_ns"].count(),
+                )
+                for t in (threads.items() if threads else ())
+            ),
             findings=tuple(f["text"].text() for f in found.items()) if found else (),
         )
     except Failure as e:

@@ -46,6 +46,30 @@ _WORDS: dict[str, tuple[str, str]] = {
         "lost, all {books} cross-checks agree.",
         "その他の値はトレースによらない: 完了、損失 {lost}、照合 {books} 件すべて一致。",
     ),
+    "calls_unknown": ("Its calls were not counted.", "システムコールは数えられていない。"),
+    "any_cpu": (
+        "The program used {cpu} of CPU time and made {n:,} system calls.",
+        "プログラムの CPU 時間は {cpu}、システムコールは {n:,} 回。",
+    ),
+    "any_call": (
+        "Most time went into {name}: {time} in {n:,} calls.",
+        "最も時間を要した呼出は {name}: {n:,} 回で {time}。",
+    ),
+    "any_calls": ("System calls", "システムコール"),
+    "any_calls_note": (
+        "By class and by what the descriptor is; most time first, waits last.",
+        "種類と対象別、時間の長い順、待機は最後。",
+    ),
+    "threads": ("Threads by name", "スレッド (名前別) "),
+    "threads_note": (
+        "Sampled once a second. Digits in names are replaced by *. What the looks missed is a row "
+        "of its own.",
+        "毎秒 1 回の標本。名前の数字は * に置換。見逃した分は別の行。",
+    ),
+    "number": ("Number", "数"),
+    "cpu": ("CPU time", "CPU 時間"),
+    "runq": ("Waiting for a CPU", "CPU 待ち"),
+    "bytes": ("Bytes", "バイト"),
     "unwatched": (
         "The server was not watched: only the client's figures are here.",
         "サーバーは観測されていない: クライアント側の値のみ。",

@@ -209,7 +209,7 @@ static inline const struct ledger_account *columns(int command, uint64_t n,
 	uint64_t sum = 0, gap;
 
 	assert_non_null(a);
-	account_times(&rig.x.diff, AFS_ROLE_AFPD, (unsigned int)command, out);
+	account_times(&rig.x.diff, AFS_ROLE_SERVER, (unsigned int)command, out);
 	for (int i = 0; i < ACCOUNT_N_COLUMNS; i++)
 		sum += out[i];
 	assert_int_equal(a->sum.answered, n);

@@ -17,7 +17,7 @@
 #include <time.h>
 
 #define DIR_NAME       "/tmp/afpscope-test-calls"
-#define CHECK(x, want) watched_check(x, AFS_ROLE_AFPD, want, sizeof(want) / sizeof(want[0]))
+#define CHECK(x, want) watched_check(x, AFS_ROLE_SERVER, want, sizeof(want) / sizeof(want[0]))
 
 /* In a child nothing may be asserted with cmocka: say it and die. */
 #define MUST(condition)                                                                            \
@@ -192,8 +192,8 @@ static void messages_are_not_in_the_compatible_ledger(void **state)
 	watched_open(&x, (struct target) {});
 	watched_step(&x);
 	CHECK(&x, want);
-	assert_int_equal(x.diff.compat[AFS_ROLE_AFPD].syscr, 0);
-	assert_int_equal(x.diff.compat[AFS_ROLE_AFPD].wchar, 0);
+	assert_int_equal(x.diff.compat[AFS_ROLE_SERVER].syscr, 0);
+	assert_int_equal(x.diff.compat[AFS_ROLE_SERVER].wchar, 0);
 	watched_check_io(&x);
 	watched_end(&x);
 }
@@ -313,10 +313,10 @@ static void waits_are_counted_with_their_time(void **state)
 	begin_ns = clock_now_ns();
 	watched_step(&x);
 	took_ns = clock_now_ns() - begin_ns;
-	sum = ledger_sum(&x.diff, AFS_ROLE_AFPD, AFS_CLASS_WAIT, AFS_N_OBJECTS);
+	sum = ledger_sum(&x.diff, AFS_ROLE_SERVER, AFS_CLASS_WAIT, AFS_N_OBJECTS);
 	assert_int_equal(sum.calls,
 			 8 + x.shared->waits - x.waits_before - !watched_sees_begun_calls());
-	assert_int_equal(ledger_sum(&x.diff, AFS_ROLE_AFPD, AFS_N_CLASSES, AFS_N_OBJECTS).calls,
+	assert_int_equal(ledger_sum(&x.diff, AFS_ROLE_SERVER, AFS_N_CLASSES, AFS_N_OBJECTS).calls,
 			 sum.calls);
 	/* The 50 ms before the step are not in it, however slow this machine is. */
 	assert_in_range(sum.ns, 20000000, took_ns);

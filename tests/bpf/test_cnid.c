@@ -39,7 +39,7 @@ static void what_the_cnid_server_did_meanwhile_is_inside(void **state)
 	rig_start(false, false);
 	rig_step(REF_DO_ASK, 20);
 	check_inside(REF_ASK_LOCK, AFS_INSIDE_LOCK, REF_HOLD_NS / 2);
-	lock = ledger_part_sum(&rig.x.diff, AFS_ROLE_CNID, REF_DO_ASK + REF_ASK_LOCK,
+	lock = ledger_part_sum(&rig.x.diff, AFS_ROLE_BACKEND, REF_DO_ASK + REF_ASK_LOCK,
 			       AFS_CLASS_LOCK, LEDGER_ALL);
 	assert_int_equal(lock.calls, 2 * TURNS);
 	assert_true(lock.blocked_ns >= REF_HOLD_NS / 4 * TURNS);
@@ -101,13 +101,13 @@ static void the_cnid_server_works_for_the_one_who_asks(void **state)
 		/* Found reading: whose request it will be is not known yet. */
 		rig_step(REF_DO_ASK, 1);
 		rig_step(REF_DO_ASK, n);
-		check_part(AFS_ROLE_AFPD, REF_DO_ASK, AFS_CLASS_WRITE, AFS_OBJECT_CNID, n);
-		check_part(AFS_ROLE_AFPD, REF_DO_ASK, AFS_CLASS_READ, AFS_OBJECT_CNID, n);
-		check_part(AFS_ROLE_CNID, REF_DO_ASK, AFS_CLASS_READ, AFS_OBJECT_CNID, n);
-		check_part(AFS_ROLE_CNID, REF_DO_ASK, AFS_CLASS_WRITE, AFS_OBJECT_CNID, n);
-		check_part(AFS_ROLE_CNID, LEDGER_ALL, AFS_CLASS_READ, LEDGER_ALL, n);
-		check_part(AFS_ROLE_CNID, REF_DO_ASK, AFS_CLASS_WAIT, LEDGER_ALL, 0);
-		check_part(AFS_ROLE_CNID, AFS_ACCOUNT_BETWEEN, AFS_CLASS_WAIT, LEDGER_ALL, n);
+		check_part(AFS_ROLE_SERVER, REF_DO_ASK, AFS_CLASS_WRITE, AFS_OBJECT_CNID, n);
+		check_part(AFS_ROLE_SERVER, REF_DO_ASK, AFS_CLASS_READ, AFS_OBJECT_CNID, n);
+		check_part(AFS_ROLE_BACKEND, REF_DO_ASK, AFS_CLASS_READ, AFS_OBJECT_CNID, n);
+		check_part(AFS_ROLE_BACKEND, REF_DO_ASK, AFS_CLASS_WRITE, AFS_OBJECT_CNID, n);
+		check_part(AFS_ROLE_BACKEND, LEDGER_ALL, AFS_CLASS_READ, LEDGER_ALL, n);
+		check_part(AFS_ROLE_BACKEND, REF_DO_ASK, AFS_CLASS_WAIT, LEDGER_ALL, 0);
+		check_part(AFS_ROLE_BACKEND, AFS_ACCOUNT_BETWEEN, AFS_CLASS_WAIT, LEDGER_ALL, n);
 		rig_stop();
 	}
 }
@@ -119,8 +119,9 @@ static void a_cnid_servers_lock_is_no_end_of_its_work(void **state)
 	rig_start(false, false);
 	rig_step(REF_DO_ASK, 1);
 	check_inside(REF_ASK_FUTEX, AFS_INSIDE_LOCK, 20 * REF_MS);
-	check_part(AFS_ROLE_CNID, REF_DO_ASK + REF_ASK_FUTEX, AFS_CLASS_WAIT, LEDGER_ALL, TURNS);
-	check_part(AFS_ROLE_CNID, REF_DO_ASK + REF_ASK_FUTEX, AFS_CLASS_WRITE, LEDGER_ALL, TURNS);
+	check_part(AFS_ROLE_BACKEND, REF_DO_ASK + REF_ASK_FUTEX, AFS_CLASS_WAIT, LEDGER_ALL, TURNS);
+	check_part(AFS_ROLE_BACKEND, REF_DO_ASK + REF_ASK_FUTEX, AFS_CLASS_WRITE, LEDGER_ALL,
+		   TURNS);
 	rig_stop();
 }
 
@@ -137,10 +138,10 @@ static void what_the_cnid_server_does_after_its_answer_is_the_askers_still(void 
 	pin(getpid(), 1);
 	rig_step(REF_DO_ASK + REF_ASK_MORE, TURNS);
 	assert_int_equal(sched_setaffinity(getpid(), sizeof(all), &all), 0);
-	own = ledger_part_sum(&rig.x.diff, AFS_ROLE_CNID, REF_DO_ASK + REF_ASK_MORE, AFS_CLASS_USER,
-			      LEDGER_ALL);
-	between = ledger_part_sum(&rig.x.diff, AFS_ROLE_CNID, AFS_ACCOUNT_BETWEEN, AFS_CLASS_USER,
-				  LEDGER_ALL);
+	own = ledger_part_sum(&rig.x.diff, AFS_ROLE_BACKEND, REF_DO_ASK + REF_ASK_MORE,
+			      AFS_CLASS_USER, LEDGER_ALL);
+	between = ledger_part_sum(&rig.x.diff, AFS_ROLE_BACKEND, AFS_ACCOUNT_BETWEEN,
+				  AFS_CLASS_USER, LEDGER_ALL);
 	printf("    %.1f ms on a CPU, %.1f in the run queue\n", (double)own.cpu_ns / 1e6,
 	       (double)own.runq_ns / 1e6);
 	assert_true(own.cpu_ns + own.runq_ns >= 19 * REF_MS * TURNS);

@@ -99,9 +99,9 @@ static void calls_of_four_threads_are_exact(void **state)
 		usleep(1000);
 	watched_open(&x, (struct target) {});
 	watched_step(&x);
-	assert_int_equal(reads_of(&x, AFS_ROLE_AFPD).calls, N_CROWD * PER_TURN);
-	assert_int_equal(reads_of(&x, AFS_ROLE_AFPD).bytes, N_CROWD * PER_TURN);
-	assert_int_equal(reads_of(&x, AFS_ROLE_AFPD).errors, 0);
+	assert_int_equal(reads_of(&x, AFS_ROLE_SERVER).calls, N_CROWD * PER_TURN);
+	assert_int_equal(reads_of(&x, AFS_ROLE_SERVER).bytes, N_CROWD * PER_TURN);
+	assert_int_equal(reads_of(&x, AFS_ROLE_SERVER).errors, 0);
 	watched_check_io(&x);
 	watched_end(&x);
 }
@@ -135,7 +135,7 @@ static void new_threads_are_followed(void **state)
 	watched_open(&x, (struct target) {});
 	for (int i = 0; i < 5; i++) {
 		watched_step(&x);
-		assert_int_equal(reads_of(&x, AFS_ROLE_AFPD).calls, 607);
+		assert_int_equal(reads_of(&x, AFS_ROLE_SERVER).calls, 607);
 		watched_check_io(&x);
 		ledger_fini(&x.diff);
 	}
@@ -177,14 +177,14 @@ static void children_count_as_other(void **state)
 	watched_open(&x, a_session);
 	for (int i = 0; i < 3; i++) {
 		watched_step(&x);
-		assert_int_equal(reads_of(&x, AFS_ROLE_AFPD).calls, 10);
+		assert_int_equal(reads_of(&x, AFS_ROLE_SERVER).calls, 10);
 		assert_int_equal(reads_of(&x, AFS_ROLE_OTHER).calls, 1100);
 		/* What waited-for children did is in the process's own account. */
 		assert_int_equal(x.io_after.syscr - x.io_before.syscr,
-				 x.diff.compat[AFS_ROLE_AFPD].syscr +
+				 x.diff.compat[AFS_ROLE_SERVER].syscr +
 				     x.diff.compat[AFS_ROLE_OTHER].syscr);
 		assert_int_equal(x.io_after.rchar - x.io_before.rchar,
-				 x.diff.compat[AFS_ROLE_AFPD].rchar +
+				 x.diff.compat[AFS_ROLE_SERVER].rchar +
 				     x.diff.compat[AFS_ROLE_OTHER].rchar);
 		assert_true(
 		    ledger_sum(&x.diff, AFS_ROLE_OTHER, AFS_CLASS_PROCESS, AFS_N_OBJECTS).calls >
@@ -209,7 +209,7 @@ static void books_close_over_ended_threads_and_children(void **state)
 	watched_start(&x, do_both);
 	watched_open(&x, a_session);
 	watched_step(&x);
-	assert_int_equal(reads_of(&x, AFS_ROLE_AFPD).calls, 617);
+	assert_int_equal(reads_of(&x, AFS_ROLE_SERVER).calls, 617);
 	watched_end(&x);
 }
 
@@ -231,7 +231,7 @@ static void others_are_not_counted(void **state)
 	watched_open(&x, (struct target) {});
 	read_zero(zero, 1000);
 	watched_step(&x);
-	assert_int_equal(reads_of(&x, AFS_ROLE_AFPD).calls, 5);
+	assert_int_equal(reads_of(&x, AFS_ROLE_SERVER).calls, 5);
 	for (size_t i = 0; i < x.diff.n_rows; i++)
 		rows += x.diff.row[i].class != AFS_CLASS_WAIT;
 	assert_int_equal(rows, 1);
@@ -264,7 +264,7 @@ static void a_dead_watcher_leaves_nothing(void **state)
 	/* Not watched any more: a new watch finds its threads free and counts once. */
 	watched_open(&x, (struct target) {});
 	watched_step(&x);
-	assert_int_equal(reads_of(&x, AFS_ROLE_AFPD).calls, 5);
+	assert_int_equal(reads_of(&x, AFS_ROLE_SERVER).calls, 5);
 	watched_end(&x);
 }
 
@@ -277,7 +277,7 @@ static void a_parent_forks_its_like(void **state)
 	watched_start(&x, do_children);
 	watched_open(&x, (struct target) {});
 	watched_step(&x);
-	assert_int_equal(reads_of(&x, AFS_ROLE_AFPD).calls, 1110);
+	assert_int_equal(reads_of(&x, AFS_ROLE_SERVER).calls, 1110);
 	assert_true(ledger_sum(&x.diff, AFS_ROLE_OTHER, AFS_CLASS_MEMORY, AFS_N_OBJECTS).calls > 0);
 	watched_end(&x);
 }

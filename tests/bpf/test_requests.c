@@ -185,7 +185,7 @@ static void rig_step(const struct ref_mix *mix)
 	ref_tally_subtract(rig.made, rig.before);
 	/* The step's own. */
 	waits =
-	    &rig.made->cell[AFS_ROLE_AFPD][AFS_ACCOUNT_BETWEEN][AFS_CLASS_WAIT][AFS_OBJECT_NONE];
+	    &rig.made->cell[AFS_ROLE_SERVER][AFS_ACCOUNT_BETWEEN][AFS_CLASS_WAIT][AFS_OBJECT_NONE];
 	waits->calls += rig.x.shared->waits - rig.x.waits_before;
 }
 
@@ -208,7 +208,7 @@ static void rig_compare(void)
 /* Two noisy threads are in the account of threads, and only they. */
 static void rig_check_noise(void)
 {
-	uint64_t made = ref_tally_calls(rig.made, AFS_ROLE_AFPD, AFS_ACCOUNT_THREADS);
+	uint64_t made = ref_tally_calls(rig.made, AFS_ROLE_SERVER, AFS_ACCOUNT_THREADS);
 
 	if (rig.v.plan.n_noise)
 		assert_true(made > 0);

@@ -83,10 +83,11 @@ static int without_bpf(struct watched *x)
 	step(x);
 	FAIL_UNLESS(watch_settle(w) && !watch_read(w, &l));
 	FAIL_UNLESS(!l.has_calls && !l.n_rows);
-	FAIL_UNLESS(l.has_compat[AFS_ROLE_AFPD] && !l.has_compat[AFS_ROLE_CNID]);
-	FAIL_UNLESS(l.compat[AFS_ROLE_AFPD].syscr == 100 && l.compat[AFS_ROLE_AFPD].rchar == 100);
-	FAIL_UNLESS(watch_times(w, AFS_ROLE_AFPD, &times) && times.cpu_ns);
-	FAIL_UNLESS(!watch_times(w, AFS_ROLE_CNID, &times));
+	FAIL_UNLESS(l.has_compat[AFS_ROLE_SERVER] && !l.has_compat[AFS_ROLE_BACKEND]);
+	FAIL_UNLESS(l.compat[AFS_ROLE_SERVER].syscr == 100 &&
+		    l.compat[AFS_ROLE_SERVER].rchar == 100);
+	FAIL_UNLESS(watch_times(w, AFS_ROLE_SERVER, &times) && times.cpu_ns);
+	FAIL_UNLESS(!watch_times(w, AFS_ROLE_BACKEND, &times));
 	FAIL_UNLESS(!run_init(&r, "test", "test") && !watch_finish(w, &r));
 	FAIL_UNLESS(strstr(run_note_find(&r.rungs, "not.bpf"), "although this is root"));
 	FAIL_UNLESS(strstr(run_note_find(&r.rungs, "calls"), "/proc/PID/io"));
@@ -124,7 +125,7 @@ static int without_rights(struct watched *x)
 	FAIL_UNLESS(watch_open_target(&w, WATCH_PROC, &t, &e) == -EACCES);
 	FAIL_UNLESS(!watch_open_target(&w, WATCH_AUTO, &t, &e));
 	FAIL_UNLESS(watch_settle(w) && !watch_read(w, &l));
-	FAIL_UNLESS(!l.has_calls && !l.has_compat[AFS_ROLE_AFPD]);
+	FAIL_UNLESS(!l.has_calls && !l.has_compat[AFS_ROLE_SERVER]);
 	FAIL_UNLESS(!run_init(&r, "test", "test") && !watch_finish(w, &r));
 	FAIL_UNLESS(strstr(run_note_find(&r.rungs, "not.bpf"), "CAP_BPF"));
 	FAIL_UNLESS(strstr(run_note_find(&r.rungs, "not.proc"), "CAP_SYS_PTRACE"));
@@ -177,8 +178,8 @@ static void a_full_table_is_a_loss_and_no_more(void **state)
 	watched_start(&x, do_forks);
 	watched_open(&x, (struct target) {});
 	watched_step(&x);
-	assert_int_equal(ledger_sum(&x.diff, AFS_ROLE_AFPD, AFS_CLASS_READ, AFS_OBJECT_OTHER).calls,
-			 100);
+	assert_int_equal(
+	    ledger_sum(&x.diff, AFS_ROLE_SERVER, AFS_CLASS_READ, AFS_OBJECT_OTHER).calls, 100);
 	watched_check_io(&x);
 	assert_int_equal(run_init(&r, "test", "test"), 0);
 	assert_int_equal(watch_finish(x.w, &r), 0);
@@ -197,7 +198,8 @@ static void a_full_table_is_a_loss_and_no_more(void **state)
 /* The ways to load; each must count the same. */
 static void check_way(bool classic, bool no_objects, bool by_tid)
 {
-	const struct bpf_load_wish wish = { .classic = classic,
+	const struct bpf_load_wish wish = { .decoder = AFS_DECODER_DSI,
+					    .classic = classic,
 					    .no_objects = no_objects,
 					    .by_tid = by_tid };
 	enum afs_object want = no_objects ? AFS_OBJECT_UNKNOWN : AFS_OBJECT_OTHER;
@@ -221,8 +223,8 @@ static void check_way(bool classic, bool no_objects, bool by_tid)
 	assert_true(rung_bpf.settle(state));
 	assert_int_equal(rung_bpf.read(state, &after), 0);
 	assert_int_equal(ledger_diff(&diff, &after, &before), 0);
-	reads = ledger_sum(&diff, AFS_ROLE_AFPD, AFS_CLASS_READ, want).calls;
-	closes = ledger_sum(&diff, AFS_ROLE_AFPD, AFS_CLASS_CLOSE, want).calls;
+	reads = ledger_sum(&diff, AFS_ROLE_SERVER, AFS_CLASS_READ, want).calls;
+	closes = ledger_sum(&diff, AFS_ROLE_SERVER, AFS_CLASS_CLOSE, want).calls;
 	assert_int_equal(run_init(&r, "test", "test"), 0);
 	assert_int_equal(rung_bpf.finish(state, &r), 0);
 	told = !run_books_closed(&r) || run_losses(&r);

@@ -111,11 +111,11 @@ static void ten_million_calls_of_eight_sessions_are_exact(void **state)
 	assert_int_equal(s->done, 1);
 	watch_stop(w);
 	assert_int_equal(watch_read(w, &l), 0);
-	assert_int_equal(ledger_sum(&l, AFS_ROLE_AFPD, AFS_CLASS_READ, AFS_N_OBJECTS).calls,
+	assert_int_equal(ledger_sum(&l, AFS_ROLE_SERVER, AFS_CLASS_READ, AFS_N_OBJECTS).calls,
 			 3 * each * SESSIONS);
-	assert_int_equal(ledger_sum(&l, AFS_ROLE_AFPD, AFS_CLASS_WRITE, AFS_N_OBJECTS).bytes,
+	assert_int_equal(ledger_sum(&l, AFS_ROLE_SERVER, AFS_CLASS_WRITE, AFS_N_OBJECTS).bytes,
 			 7 * each * SESSIONS);
-	assert_int_equal(l.compat[AFS_ROLE_AFPD].rchar, 19 * each * SESSIONS);
+	assert_int_equal(l.compat[AFS_ROLE_SERVER].rchar, 19 * each * SESSIONS);
 	ledger_fini(&l);
 	assert_int_equal(run_init(&r, "test", "test"), 0);
 	assert_int_equal(watch_finish(w, &r), 0);

@@ -133,11 +133,11 @@ static void slots_of_processes_that_ended_are_used_again(void **state)
 	assert_true(rung_bpf.settle(rung));
 	assert_int_equal(rung_bpf.read(rung, &after), 0);
 	assert_int_equal(ledger_diff(&diff, &after, &before), 0);
-	reads = ledger_sum(&diff, AFS_ROLE_AFPD, AFS_CLASS_READ, AFS_N_OBJECTS);
+	reads = ledger_sum(&diff, AFS_ROLE_SERVER, AFS_CLASS_READ, AFS_N_OBJECTS);
 	assert_int_equal(reads.calls, n * (READS + THREADS));
 	assert_int_equal(reads.bytes, n * (READS * (READS + 1) / 2 + THREADS));
-	assert_int_equal(diff.compat[AFS_ROLE_AFPD].rchar, reads.bytes);
-	assert_int_equal(diff.compat[AFS_ROLE_AFPD].syscr, reads.calls);
+	assert_int_equal(diff.compat[AFS_ROLE_SERVER].rchar, reads.bytes);
+	assert_int_equal(diff.compat[AFS_ROLE_SERVER].syscr, reads.calls);
 	assert_int_equal(run_init(&r, "test", "test"), 0);
 	rung_bpf.stop(rung);
 	assert_int_equal(rung_bpf.finish(rung, &r), 0);

@@ -75,7 +75,7 @@ static void time_of_a_stopped_server_is_stopped(void **state)
 	rig_start(false, false);
 	stop_during(rig.x.pid, REF_DO_BURN, 40, out);
 	/* On a slow machine a stop may fall between two requests. */
-	all_ns = ledger_part_sum(&rig.x.diff, AFS_ROLE_AFPD, LEDGER_ALL, LEDGER_ALL, LEDGER_ALL)
+	all_ns = ledger_part_sum(&rig.x.diff, AFS_ROLE_SERVER, LEDGER_ALL, LEDGER_ALL, LEDGER_ALL)
 		     .stopped_ns;
 	printf("    stopped %.1f ms, %.1f of it in requests, disk %.1f ms\n", (double)all_ns / 1e6,
 	       (double)out[ACCOUNT_STOPPED] / 1e6, (double)out[ACCOUNT_DISK] / 1e6);

@@ -113,13 +113,13 @@ static uint64_t proc_read_bytes(pid_t pid)
 static struct afs_storage totals(const struct storage_test *x)
 {
 	struct afs_storage sum = {};
-	struct storage_row *row;
+	struct ledger_storage *row;
 	size_t n;
 
 	assert_int_equal(storage_read(x->s, &row, &n), 0);
 	assert_true(n <= 1);
 	if (n) {
-		assert_int_equal(row->role, AFS_ROLE_AFPD);
+		assert_int_equal(row->role, AFS_ROLE_SERVER);
 		assert_int_equal(row->account, OUR_ACCOUNT);
 		sum = row->sum;
 	}
@@ -210,7 +210,7 @@ static int open_as(void **state, struct bpf_load_wish wish, struct storage_wish 
 	if (bpf_load_open(&x->load, &wish, &e) ||
 	    storage_open_as(&x->s, x->load.object, &storage, &e))
 		fail_msg("%s", e.text);
-	if (bpf_load_mark(&x->load, x->child.pid, AFS_ROLE_AFPD, OUR_ACCOUNT, &e))
+	if (bpf_load_mark(&x->load, x->child.pid, AFS_ROLE_SERVER, OUR_ACCOUNT, &e))
 		fail_msg("%s", e.text);
 	step(x, NOTHING);
 	return 0;

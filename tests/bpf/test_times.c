@@ -101,7 +101,7 @@ static void waiting_for_a_cpu_is_what_the_kernel_says(void **state)
 	columns(REF_DO_BURN, TURNS, out);
 	for (size_t i = 0; i < rig.x.diff.n_parts; i++) {
 		p = &rig.x.diff.part[i];
-		if (p->role != AFS_ROLE_AFPD)
+		if (p->role != AFS_ROLE_SERVER)
 			continue;
 		all += p->part.runq_ns;
 		cpu += p->part.cpu_ns;
@@ -126,7 +126,7 @@ static void a_sync_that_lasts_is_disk(void **state)
 	rig_start(false, false);
 	rig_step(REF_DO_SYNC, TURNS);
 	columns(REF_DO_SYNC, TURNS, out);
-	sync = ledger_part_sum(&rig.x.diff, AFS_ROLE_AFPD, REF_DO_SYNC, AFS_CLASS_SYNC,
+	sync = ledger_part_sum(&rig.x.diff, AFS_ROLE_SERVER, REF_DO_SYNC, AFS_CLASS_SYNC,
 			       AFS_OBJECT_DATA);
 	in_sync = sync.blocked_ns + sync.cpu_ns + sync.runq_ns;
 	printf(
@@ -244,7 +244,7 @@ static void a_switch_that_was_not_told_is_seen_at_the_next_call(void **state)
 		watched_step(&x);
 		pthread_join(thread, &found);
 		assert_non_null(found);
-		own = ledger_part_sum(&x.diff, AFS_ROLE_AFPD, LEDGER_ALL, AFS_CLASS_USER,
+		own = ledger_part_sum(&x.diff, AFS_ROLE_SERVER, LEDGER_ALL, AFS_CLASS_USER,
 				      LEDGER_ALL);
 		assert_true(own.cpu_ns + own.runq_ns >= REF_MS);
 	}

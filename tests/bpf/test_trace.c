@@ -245,7 +245,7 @@ static void rig_step(const struct ref_mix *mix, bool pulls)
 	ref_tally_subtract(rig.made, rig.before);
 	/* The step's own. */
 	waits =
-	    &rig.made->cell[AFS_ROLE_AFPD][AFS_ACCOUNT_BETWEEN][AFS_CLASS_WAIT][AFS_OBJECT_NONE];
+	    &rig.made->cell[AFS_ROLE_SERVER][AFS_ACCOUNT_BETWEEN][AFS_CLASS_WAIT][AFS_OBJECT_NONE];
 	waits->calls += rig.x.shared->waits - rig.x.waits_before;
 }
 
@@ -290,8 +290,8 @@ static void check_calls(void)
 		for (uint32_t state = 0; state < AFS_STATE(AFS_N_CLASSES, 0); state++) {
 			class = state / AFS_N_OBJECTS;
 			object = state % AFS_N_OBJECTS;
-			want = &rig.made->cell[AFS_ROLE_AFPD][account][class][object];
-			got = &rig.sums->call[key_of(AFS_ROLE_AFPD, account, class, object)];
+			want = &rig.made->cell[AFS_ROLE_SERVER][account][class][object];
+			got = &rig.sums->call[key_of(AFS_ROLE_SERVER, account, class, object)];
 			if (want->calls != got->calls || want->errors != got->errors)
 				fail_msg("account %u, %s on %s: %llu records, %llu errors; made: "
 					 "%llu, %llu",
@@ -325,12 +325,12 @@ static void check_requests(void)
 		assert_int_equal(got->bytes_out, want->bytes_out);
 		assert_int_equal(
 		    rig.sums->served[i],
-		    ledger_part_sum(&rig.x.diff, AFS_ROLE_AFPD, i, LEDGER_ALL, LEDGER_ALL).calls);
+		    ledger_part_sum(&rig.x.diff, AFS_ROLE_SERVER, i, LEDGER_ALL, LEDGER_ALL).calls);
 		l = ledger_account(&rig.x.diff, i);
 		if (!l)
 			continue;
 		assert_int_equal(rig.sums->ns[i], l->sum.ns);
-		account_times(&rig.x.diff, AFS_ROLE_AFPD, i, column);
+		account_times(&rig.x.diff, AFS_ROLE_SERVER, i, column);
 		for (int k = 0; k < ACCOUNT_N_COLUMNS; k++)
 			assert_int_equal(rig.sums->part_ns[i][k], column[k]);
 	}

@@ -205,9 +205,9 @@ static inline void watched_check(const struct watched *x, enum afs_role role,
 /* The compatible ledger says what /proc says. */
 static inline void watched_check_io(const struct watched *x)
 {
-	const struct afs_compat *c = &x->diff.compat[AFS_ROLE_AFPD];
+	const struct afs_compat *c = &x->diff.compat[AFS_ROLE_SERVER];
 
-	assert_true(x->diff.has_compat[AFS_ROLE_AFPD]);
+	assert_true(x->diff.has_compat[AFS_ROLE_SERVER]);
 	assert_int_equal(c->syscr, x->io_after.syscr - x->io_before.syscr);
 	assert_int_equal(c->syscw, x->io_after.syscw - x->io_before.syscw);
 	assert_int_equal(c->rchar, x->io_after.rchar - x->io_before.rchar);

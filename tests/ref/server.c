@@ -259,7 +259,7 @@ static void server_start(struct server *v, int fd, const struct ref_plan *plan,
 	const struct ref_worker other = {
 		.stream = &s->stream,
 		.tally = &s->tally,
-		.role = AFS_ROLE_AFPD,
+		.role = AFS_ROLE_SERVER,
 		.account = AFS_ACCOUNT_THREADS,
 	};
 	struct noise *n;

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define REF_N_ROLES   2 /* AFS_ROLE_AFPD, AFS_ROLE_CNID */
+#define REF_N_ROLES   2 /* AFS_ROLE_SERVER, AFS_ROLE_BACKEND */
 #define REF_N_RESULTS 512
 #define REF_N_QUEUED  2048
 

@@ -126,15 +126,15 @@ static const struct {
 	uint8_t role, class, object;
 	unsigned int per_op, ns;
 } costs[] = {
-	{ AFS_ROLE_AFPD, AFS_CLASS_READ, AFS_OBJECT_PIPE, 1, 310 },
-	{ AFS_ROLE_AFPD, AFS_CLASS_WRITE, AFS_OBJECT_CLIENT, 0, 4100 },
-	{ AFS_ROLE_AFPD, AFS_CLASS_RECV, AFS_OBJECT_CLIENT, 1, 1900 },
-	{ AFS_ROLE_AFPD, AFS_CLASS_SENDFILE, AFS_OBJECT_DATA, 0, 5200 },
-	{ AFS_ROLE_AFPD, AFS_CLASS_STAT, AFS_OBJECT_NONE, 3, 720 },
-	{ AFS_ROLE_AFPD, AFS_CLASS_WAIT, AFS_OBJECT_CLIENT, 1, 21000 },
-	{ AFS_ROLE_CNID, AFS_CLASS_READ, AFS_OBJECT_CNIDDB, 0, 900 },
-	{ AFS_ROLE_CNID, AFS_CLASS_WRITE, AFS_OBJECT_SOCKET, 0, 2600 },
-	{ AFS_ROLE_CNID, AFS_CLASS_LOCK, AFS_OBJECT_CNIDDB, 2, 330 },
+	{ AFS_ROLE_SERVER, AFS_CLASS_READ, AFS_OBJECT_PIPE, 1, 310 },
+	{ AFS_ROLE_SERVER, AFS_CLASS_WRITE, AFS_OBJECT_CLIENT, 0, 4100 },
+	{ AFS_ROLE_SERVER, AFS_CLASS_RECV, AFS_OBJECT_CLIENT, 1, 1900 },
+	{ AFS_ROLE_SERVER, AFS_CLASS_SENDFILE, AFS_OBJECT_DATA, 0, 5200 },
+	{ AFS_ROLE_SERVER, AFS_CLASS_STAT, AFS_OBJECT_NONE, 3, 720 },
+	{ AFS_ROLE_SERVER, AFS_CLASS_WAIT, AFS_OBJECT_CLIENT, 1, 21000 },
+	{ AFS_ROLE_BACKEND, AFS_CLASS_READ, AFS_OBJECT_CNIDDB, 0, 900 },
+	{ AFS_ROLE_BACKEND, AFS_CLASS_WRITE, AFS_OBJECT_SOCKET, 0, 2600 },
+	{ AFS_ROLE_BACKEND, AFS_CLASS_LOCK, AFS_OBJECT_CNIDDB, 2, 330 },
 };
 
 /* The commands of the synthetic run, by turns. */
@@ -154,27 +154,28 @@ static const struct {
 	uint8_t class, object;
 	unsigned int calls, cpu, blocked, runq;
 } request_costs[] = {
-	{ AFS_ROLE_AFPD, 26, AFS_CLASS_USER, AFS_OBJECT_NONE, 0, 9000, 0, 1000 },
-	{ AFS_ROLE_AFPD, 26, AFS_CLASS_OPEN, AFS_OBJECT_NONE, 1, 8000, 12000, 0 },
-	{ AFS_ROLE_AFPD, 26, AFS_CLASS_WAIT, AFS_OBJECT_CNID, 1, 0, 60000, 0 },
-	{ AFS_ROLE_AFPD, 26, AFS_CLASS_STAT, AFS_OBJECT_NONE, 3, 6000, 0, 0 },
-	{ AFS_ROLE_AFPD, 26, AFS_CLASS_WRITE, AFS_OBJECT_CLIENT, 1, 4000, 0, 0 },
-	{ AFS_ROLE_AFPD, 34, AFS_CLASS_USER, AFS_OBJECT_NONE, 0, 5000, 0, 0 },
-	{ AFS_ROLE_AFPD, 34, AFS_CLASS_STAT, AFS_OBJECT_NONE, 3, 25000, 0, 0 },
-	{ AFS_ROLE_AFPD, 34, AFS_CLASS_WRITE, AFS_OBJECT_CLIENT, 1, 10000, 0, 0 },
-	{ AFS_ROLE_AFPD, 4, AFS_CLASS_USER, AFS_OBJECT_NONE, 0, 2000, 0, 0 },
-	{ AFS_ROLE_AFPD, 4, AFS_CLASS_CLOSE, AFS_OBJECT_DATA, 1, 8000, 5000, 0 },
-	{ AFS_ROLE_AFPD, 4, AFS_CLASS_LOCK, AFS_OBJECT_DATA, 1, 0, 3000, 0 },
-	{ AFS_ROLE_AFPD, 4, AFS_CLASS_WRITE, AFS_OBJECT_LOG, 1, 0, 1000, 0 },
-	{ AFS_ROLE_AFPD, 4, AFS_CLASS_WRITE, AFS_OBJECT_CLIENT, 1, 0, 500, 0 },
-	{ AFS_ROLE_AFPD, 4, AFS_CLASS_WAIT, AFS_OBJECT_NONE, 1, 0, 500, 0 },
-	{ AFS_ROLE_CNID, 26, AFS_CLASS_USER, AFS_OBJECT_NONE, 0, 15000, 0, 5000 },
-	{ AFS_ROLE_CNID, 26, AFS_CLASS_SYNC, AFS_OBJECT_CNIDDB, 1, 1000, 70000, 0 },
-	{ AFS_ROLE_CNID, 26, AFS_CLASS_WRITE, AFS_OBJECT_SOCKET, 1, 2000, 0, 0 },
+	{ AFS_ROLE_SERVER, 26, AFS_CLASS_USER, AFS_OBJECT_NONE, 0, 9000, 0, 1000 },
+	{ AFS_ROLE_SERVER, 26, AFS_CLASS_OPEN, AFS_OBJECT_NONE, 1, 8000, 12000, 0 },
+	{ AFS_ROLE_SERVER, 26, AFS_CLASS_WAIT, AFS_OBJECT_CNID, 1, 0, 60000, 0 },
+	{ AFS_ROLE_SERVER, 26, AFS_CLASS_STAT, AFS_OBJECT_NONE, 3, 6000, 0, 0 },
+	{ AFS_ROLE_SERVER, 26, AFS_CLASS_WRITE, AFS_OBJECT_CLIENT, 1, 4000, 0, 0 },
+	{ AFS_ROLE_SERVER, 34, AFS_CLASS_USER, AFS_OBJECT_NONE, 0, 5000, 0, 0 },
+	{ AFS_ROLE_SERVER, 34, AFS_CLASS_STAT, AFS_OBJECT_NONE, 3, 25000, 0, 0 },
+	{ AFS_ROLE_SERVER, 34, AFS_CLASS_WRITE, AFS_OBJECT_CLIENT, 1, 10000, 0, 0 },
+	{ AFS_ROLE_SERVER, 4, AFS_CLASS_USER, AFS_OBJECT_NONE, 0, 2000, 0, 0 },
+	{ AFS_ROLE_SERVER, 4, AFS_CLASS_CLOSE, AFS_OBJECT_DATA, 1, 8000, 5000, 0 },
+	{ AFS_ROLE_SERVER, 4, AFS_CLASS_LOCK, AFS_OBJECT_DATA, 1, 0, 3000, 0 },
+	{ AFS_ROLE_SERVER, 4, AFS_CLASS_WRITE, AFS_OBJECT_LOG, 1, 0, 1000, 0 },
+	{ AFS_ROLE_SERVER, 4, AFS_CLASS_WRITE, AFS_OBJECT_CLIENT, 1, 0, 500, 0 },
+	{ AFS_ROLE_SERVER, 4, AFS_CLASS_WAIT, AFS_OBJECT_NONE, 1, 0, 500, 0 },
+	{ AFS_ROLE_BACKEND, 26, AFS_CLASS_USER, AFS_OBJECT_NONE, 0, 15000, 0, 5000 },
+	{ AFS_ROLE_BACKEND, 26, AFS_CLASS_SYNC, AFS_OBJECT_CNIDDB, 1, 1000, 70000, 0 },
+	{ AFS_ROLE_BACKEND, 26, AFS_CLASS_WRITE, AFS_OBJECT_SOCKET, 1, 2000, 0, 0 },
 	/* Outside requests: of each FPGetFileDirParms, too. */
-	{ AFS_ROLE_AFPD, AFS_ACCOUNT_BETWEEN, AFS_CLASS_USER, AFS_OBJECT_NONE, 0, 700, 0, 100 },
-	{ AFS_ROLE_AFPD, AFS_ACCOUNT_BETWEEN, AFS_CLASS_WAIT, AFS_OBJECT_CLIENT, 1, 300, 90000, 0 },
-	{ AFS_ROLE_AFPD, AFS_ACCOUNT_THREADS, AFS_CLASS_MEMORY, AFS_OBJECT_NONE, 2, 200, 0, 0 },
+	{ AFS_ROLE_SERVER, AFS_ACCOUNT_BETWEEN, AFS_CLASS_USER, AFS_OBJECT_NONE, 0, 700, 0, 100 },
+	{ AFS_ROLE_SERVER, AFS_ACCOUNT_BETWEEN, AFS_CLASS_WAIT, AFS_OBJECT_CLIENT, 1, 300, 90000,
+	  0 },
+	{ AFS_ROLE_SERVER, AFS_ACCOUNT_THREADS, AFS_CLASS_MEMORY, AFS_OBJECT_NONE, 2, 200, 0, 0 },
 };
 
 static const unsigned int inside_cost[AFS_N_INSIDE] = { [AFS_INSIDE_CPU] = 20000,
@@ -254,13 +255,13 @@ static void add_requests(struct ledger *l, uint64_t ops)
 
 static uint64_t calls_of(const struct sample *s, size_t cost, unsigned int i)
 {
-	if (costs[cost].role == AFS_ROLE_CNID && !s->cnid_w[i])
+	if (costs[cost].role == AFS_ROLE_BACKEND && !s->cnid_w[i])
 		return 0;
 	if (costs[cost].per_op)
 		return s->ops * costs[cost].per_op;
 	if (costs[cost].class == AFS_CLASS_SENDFILE)
 		return s->afpd_r[i] - s->ops;
-	if (costs[cost].role == AFS_ROLE_CNID)
+	if (costs[cost].role == AFS_ROLE_BACKEND)
 		return costs[cost].class == AFS_CLASS_READ ? s->cnid_r[i] : s->cnid_w[i];
 	return s->afpd_w[i] - (s->afpd_r[i] - s->ops);
 }
@@ -275,7 +276,7 @@ static void add_ledger(struct run_phase *p, const struct sample *s, unsigned int
 			       .n_rows = 1 };
 	struct ledger *l = &p->ledger;
 
-	part.has_compat[AFS_ROLE_AFPD] = part.has_compat[AFS_ROLE_CNID] = true;
+	part.has_compat[AFS_ROLE_SERVER] = part.has_compat[AFS_ROLE_BACKEND] = true;
 	part.row = calloc(1, sizeof(*part.row));
 	for (size_t k = 0; k < n; k++) {
 		uint64_t calls = calls_of(s, k, i);
@@ -287,8 +288,8 @@ static void add_ledger(struct run_phase *p, const struct sample *s, unsigned int
 		part.row->cell.hist[20] = calls;
 		assert_int_equal(ledger_add(l, &part), 0);
 	}
-	l->compat[AFS_ROLE_AFPD] = (struct afs_compat) { s->afpd_r[i], s->afpd_w[i], 0, 0 };
-	l->compat[AFS_ROLE_CNID] = (struct afs_compat) { s->cnid_r[i], s->cnid_w[i], 0, 0 };
+	l->compat[AFS_ROLE_SERVER] = (struct afs_compat) { s->afpd_r[i], s->afpd_w[i], 0, 0 };
+	l->compat[AFS_ROLE_BACKEND] = (struct afs_compat) { s->cnid_r[i], s->cnid_w[i], 0, 0 };
 	ledger_fini(&part);
 	add_requests(l, s->ops);
 	run_phase_from_ledger(p);

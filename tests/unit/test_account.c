@@ -87,7 +87,7 @@ static void columns_of_an_account_add_up_to_its_parts(void **state)
 			seed = seed * 6364136223846793005 + 1442695040888963407;
 			part[l.n_parts++] = (struct ledger_part) {
 				.account = k == 2 ? 27 : 26,
-				.role = k == 1 ? AFS_ROLE_CNID : AFS_ROLE_AFPD,
+				.role = k == 1 ? AFS_ROLE_BACKEND : AFS_ROLE_SERVER,
 				.class = c,
 				.object = (uint8_t)(seed >> 60) % AFS_N_OBJECTS,
 				.part = { .cpu_ns = seed >> 40,
@@ -105,7 +105,7 @@ static void columns_of_an_account_add_up_to_its_parts(void **state)
 			account_times(&l, role, number, out);
 			assert_int_equal(sum(out), all.cpu_ns + all.blocked_ns + all.runq_ns);
 			assert_true(!sum(out) == (number == 28 || role == AFS_ROLE_OTHER ||
-						  (number == 27 && role == AFS_ROLE_CNID)));
+						  (number == 27 && role == AFS_ROLE_BACKEND)));
 		}
 	}
 }

@@ -30,14 +30,14 @@ static void forget_item(struct run *r, enum afs_storage_item item)
 /* Reads by FPRead, writes of cnid_dbd for FPCreateFile, a sync and a little outside requests. */
 static void add_disk(struct run *r)
 {
-	add_storage(r, 0, AFS_ROLE_AFPD, 26,
+	add_storage(r, 0, AFS_ROLE_SERVER, 26,
 		    (struct afs_storage) { .cache_pages = 2000,
 					   .cache_meta_pages = 40,
 					   .bio_reads = 150,
 					   .bio_read_bytes = 8200000,
 					   .bio_read_ns = 60000000,
 					   .bio_done = 150 });
-	add_storage(r, 0, AFS_ROLE_CNID, 34,
+	add_storage(r, 0, AFS_ROLE_BACKEND, 34,
 		    (struct afs_storage) { .syncs = 20,
 					   .sync_ns = 8000000,
 					   .bio_writes = 50,
@@ -46,9 +46,9 @@ static void add_disk(struct run *r)
 					   .bio_flushes = 20,
 					   .bio_flush_ns = 10000000,
 					   .bio_done = 70 });
-	add_storage(r, 0, AFS_ROLE_AFPD, 34, (struct afs_storage) { .file_reads = 5 });
+	add_storage(r, 0, AFS_ROLE_SERVER, 34, (struct afs_storage) { .file_reads = 5 });
 	add_storage(
-	    r, 1, AFS_ROLE_AFPD, AFS_ACCOUNT_BETWEEN,
+	    r, 1, AFS_ROLE_SERVER, AFS_ACCOUNT_BETWEEN,
 	    (struct afs_storage) {
 		.bio_reads = 1, .bio_read_bytes = 4096, .bio_read_ns = 100000, .bio_done = 1 });
 }
@@ -58,7 +58,7 @@ static void nothing_on_a_disk_is_one_sentence(void **state)
 	struct run *r = *state;
 
 	has(r, OWN, "\n  Block I/O nothing reached a block device\n\n");
-	add_storage(r, 0, AFS_ROLE_AFPD, 26, (struct afs_storage) { .file_reads = 5 });
+	add_storage(r, 0, AFS_ROLE_SERVER, 26, (struct afs_storage) { .file_reads = 5 });
 	has(r, OWN,
 	    "\n  Block I/O nothing reached a block device; all reads came from the page "
 	    "cache\n\n");
@@ -70,7 +70,7 @@ static void reads_are_said_to_come_from_the_cache_only_where_that_is_known(void 
 {
 	struct run *r = *state;
 
-	add_storage(r, 0, AFS_ROLE_AFPD, 26, (struct afs_storage) { .cache_pages = 3 });
+	add_storage(r, 0, AFS_ROLE_SERVER, 26, (struct afs_storage) { .cache_pages = 3 });
 	has(r, OWN, "\n  Block I/O nothing reached a block device\n");
 	forget_item(r, AFS_STORAGE_CACHE);
 	has(r, OWN, "\n  Block I/O nothing reached a block device\n  Not seen  page cache ");
@@ -129,7 +129,7 @@ static void block_io_that_was_not_timed_is_told(void **state)
 
 	add_disk(r);
 	has_not(r, OWN, "timed");
-	add_storage(r, 0, AFS_ROLE_AFPD, 26,
+	add_storage(r, 0, AFS_ROLE_SERVER, 26,
 		    (struct afs_storage) { .bio_reads = 100, .bio_untimed = 100 });
 	has(r, OWN, " only 221");
 	forget_item(r, AFS_STORAGE_LATENCY);
@@ -142,9 +142,10 @@ static void a_command_with_little_is_one_of_the_others(void **state)
 	struct run *r = *state;
 
 	add_disk(r);
-	add_storage(r, 2, AFS_ROLE_AFPD, 4, (struct afs_storage) { .bio_reads = 1, .bio_done = 1 });
+	add_storage(r, 2, AFS_ROLE_SERVER, 4,
+		    (struct afs_storage) { .bio_reads = 1, .bio_done = 1 });
 	has(r, OWN, "\n  FPCloseFork       afpd ");
-	add_storage(r, 2, AFS_ROLE_AFPD, 14,
+	add_storage(r, 2, AFS_ROLE_SERVER, 14,
 		    (struct afs_storage) { .bio_reads = 1, .bio_done = 1 });
 	has(r, OWN, "\n  2 others  ");
 	has_not(r, OWN, "\n  FPCloseFork       afpd ");
@@ -154,7 +155,7 @@ static void numbers_without_times_have_no_times_and_no_bytes(void **state)
 {
 	struct run *r = *state;
 
-	add_storage(r, 0, AFS_ROLE_AFPD, 26,
+	add_storage(r, 0, AFS_ROLE_SERVER, 26,
 		    (struct afs_storage) { .file_reads = 1000, .syncs = 4, .cache_pages = 1 });
 	has(r, OWN,
 	    "  command     process  reads  syncs  cached\n"
@@ -191,7 +192,7 @@ static void no_line_below_is_wider_than_the_terminal(void **state)
 
 	for (size_t i = 0; i < AFS_N_STORAGE; i++)
 		((__u64 *)&full)[i] = 1234567 * (i + 1);
-	add_storage(r, 0, AFS_ROLE_CNID, 34, full);
+	add_storage(r, 0, AFS_ROLE_BACKEND, 34, full);
 	is_narrow(output(r, OWN_NARROW));
 	has_not(r, OWN_NARROW, " \n");
 	has_not(r, OWN, " \n");

@@ -108,7 +108,7 @@ static void json_ledgers_agree_and_unmeasured_ones_are_null(void **state)
 	size_t i;
 
 	r->phase[1]->ledger.has_calls = false;
-	r->phase[1]->ledger.has_compat[AFS_ROLE_CNID] = false;
+	r->phase[1]->ledger.has_compat[AFS_ROLE_BACKEND] = false;
 	o = saved(r, temp_file());
 	l = json_object_get(json_array_get(json_object_get(o, "phases"), 0), "ledger");
 	json_array_foreach(json_object_get(l, "rows"), i, row) calls += member(row, "calls");
@@ -196,8 +196,8 @@ static void json_requests_are_what_the_ledger_holds(void **state)
 			assert_int_equal(member(a, "bytes_out"), want->bytes_out);
 			assert_int_equal(member(a, "time_ns"), want->ns);
 			sum_parts(a, "afpd", &sum);
-			part = ledger_part_sum(l, AFS_ROLE_AFPD, l->account[k].account, LEDGER_ALL,
-					       LEDGER_ALL);
+			part = ledger_part_sum(l, AFS_ROLE_SERVER, l->account[k].account,
+					       LEDGER_ALL, LEDGER_ALL);
 			assert_memory_equal(&sum, &part, sizeof(sum));
 			assert_int_equal(sum.cpu_ns + sum.blocked_ns + sum.runq_ns, want->ns);
 		}

@@ -52,11 +52,11 @@ static void a_difference_holds_only_what_happened_in_between(void **state)
 	struct ledger a = { .has_calls = true }, b = { .has_calls = true }, d;
 
 	(void)state;
-	append(&a, AFS_ROLE_AFPD, AFS_CLASS_READ, AFS_OBJECT_PIPE, 7);
-	append(&a, AFS_ROLE_AFPD, AFS_CLASS_STAT, AFS_OBJECT_NONE, 3);
-	append(&b, AFS_ROLE_AFPD, AFS_CLASS_READ, AFS_OBJECT_PIPE, 10);
-	append(&b, AFS_ROLE_AFPD, AFS_CLASS_WRITE, AFS_OBJECT_CLIENT, 2);
-	append(&b, AFS_ROLE_AFPD, AFS_CLASS_STAT, AFS_OBJECT_NONE, 3);
+	append(&a, AFS_ROLE_SERVER, AFS_CLASS_READ, AFS_OBJECT_PIPE, 7);
+	append(&a, AFS_ROLE_SERVER, AFS_CLASS_STAT, AFS_OBJECT_NONE, 3);
+	append(&b, AFS_ROLE_SERVER, AFS_CLASS_READ, AFS_OBJECT_PIPE, 10);
+	append(&b, AFS_ROLE_SERVER, AFS_CLASS_WRITE, AFS_OBJECT_CLIENT, 2);
+	append(&b, AFS_ROLE_SERVER, AFS_CLASS_STAT, AFS_OBJECT_NONE, 3);
 	assert_int_equal(ledger_diff(&d, &b, &a), 0);
 	assert_true(d.has_calls);
 	assert_int_equal(d.n_rows, 2);
@@ -77,9 +77,9 @@ static void earlier_plus_difference_is_later(void **state)
 
 	(void)state;
 	for (uint8_t c = 0; c < AFS_N_CLASSES; c++) {
-		append(&b, AFS_ROLE_CNID, c, c % AFS_N_OBJECTS, 5 + c);
+		append(&b, AFS_ROLE_BACKEND, c, c % AFS_N_OBJECTS, 5 + c);
 		if (c % 2)
-			append(&a, AFS_ROLE_CNID, c, c % AFS_N_OBJECTS, c);
+			append(&a, AFS_ROLE_BACKEND, c, c % AFS_N_OBJECTS, c);
 	}
 	assert_int_equal(ledger_diff(&d, &b, &a), 0);
 	assert_int_equal(ledger_add(&a, &d), 0);
@@ -96,19 +96,19 @@ static void earlier_plus_difference_is_later(void **state)
 
 static void a_total_that_went_backwards_is_not_measured(void **state)
 {
-	struct ledger a = { .has_calls = true, .has_compat[AFS_ROLE_AFPD] = true };
+	struct ledger a = { .has_calls = true, .has_compat[AFS_ROLE_SERVER] = true };
 	struct ledger b = a, d;
 
 	(void)state;
-	append(&a, AFS_ROLE_AFPD, AFS_CLASS_READ, AFS_OBJECT_PIPE, 7);
-	append(&b, AFS_ROLE_AFPD, AFS_CLASS_READ, AFS_OBJECT_PIPE, 6);
-	a.compat[AFS_ROLE_AFPD].syscr = 7;
-	b.compat[AFS_ROLE_AFPD].syscr = 6;
+	append(&a, AFS_ROLE_SERVER, AFS_CLASS_READ, AFS_OBJECT_PIPE, 7);
+	append(&b, AFS_ROLE_SERVER, AFS_CLASS_READ, AFS_OBJECT_PIPE, 6);
+	a.compat[AFS_ROLE_SERVER].syscr = 7;
+	b.compat[AFS_ROLE_SERVER].syscr = 6;
 	assert_int_equal(ledger_diff(&d, &b, &a), 0);
 	assert_false(d.has_calls);
 	assert_int_equal(d.n_rows, 0);
-	assert_false(d.has_compat[AFS_ROLE_AFPD]);
-	assert_int_equal(d.compat[AFS_ROLE_AFPD].syscr, 0);
+	assert_false(d.has_compat[AFS_ROLE_SERVER]);
+	assert_int_equal(d.compat[AFS_ROLE_SERVER].syscr, 0);
 	ledger_fini(&a);
 	ledger_fini(&b);
 	ledger_fini(&d);
@@ -119,8 +119,8 @@ static void a_histogram_that_went_backwards_is_not_measured(void **state)
 	struct ledger a = { .has_calls = true }, b = { .has_calls = true }, d;
 
 	(void)state;
-	append(&a, AFS_ROLE_AFPD, AFS_CLASS_READ, AFS_OBJECT_PIPE, 7);
-	append(&b, AFS_ROLE_AFPD, AFS_CLASS_READ, AFS_OBJECT_PIPE, 8);
+	append(&a, AFS_ROLE_SERVER, AFS_CLASS_READ, AFS_OBJECT_PIPE, 7);
+	append(&b, AFS_ROLE_SERVER, AFS_CLASS_READ, AFS_OBJECT_PIPE, 8);
 	b.row->cell.hist[3] = 6;
 	assert_int_equal(ledger_diff(&d, &b, &a), 0);
 	assert_false(d.has_calls);
@@ -134,7 +134,7 @@ static void a_row_that_vanished_is_a_total_that_went_backwards(void **state)
 	struct ledger a = { .has_calls = true }, b = { .has_calls = true }, d;
 
 	(void)state;
-	append(&a, AFS_ROLE_AFPD, AFS_CLASS_READ, AFS_OBJECT_PIPE, 1);
+	append(&a, AFS_ROLE_SERVER, AFS_CLASS_READ, AFS_OBJECT_PIPE, 1);
 	assert_int_equal(ledger_diff(&d, &b, &a), 0);
 	assert_false(d.has_calls);
 	ledger_fini(&a);
@@ -143,26 +143,26 @@ static void a_row_that_vanished_is_a_total_that_went_backwards(void **state)
 
 static void a_difference_measures_only_what_both_ends_measured(void **state)
 {
-	struct ledger a = { .has_compat[AFS_ROLE_AFPD] = true };
+	struct ledger a = { .has_compat[AFS_ROLE_SERVER] = true };
 	struct ledger b = { .has_calls = true,
-			    .has_compat[AFS_ROLE_AFPD] = true,
-			    .has_compat[AFS_ROLE_CNID] = true };
+			    .has_compat[AFS_ROLE_SERVER] = true,
+			    .has_compat[AFS_ROLE_BACKEND] = true };
 	struct ledger d;
 
 	(void)state;
-	a.compat[AFS_ROLE_AFPD] = (struct afs_compat) { 1, 2, 3, 4 };
-	b.compat[AFS_ROLE_AFPD] = (struct afs_compat) { 11, 22, 33, 44 };
-	b.compat[AFS_ROLE_CNID].syscr = 5;
-	append(&b, AFS_ROLE_AFPD, AFS_CLASS_READ, AFS_OBJECT_PIPE, 1);
+	a.compat[AFS_ROLE_SERVER] = (struct afs_compat) { 1, 2, 3, 4 };
+	b.compat[AFS_ROLE_SERVER] = (struct afs_compat) { 11, 22, 33, 44 };
+	b.compat[AFS_ROLE_BACKEND].syscr = 5;
+	append(&b, AFS_ROLE_SERVER, AFS_CLASS_READ, AFS_OBJECT_PIPE, 1);
 	assert_int_equal(ledger_diff(&d, &b, &a), 0);
 	assert_false(d.has_calls);
 	assert_int_equal(d.n_rows, 0);
-	assert_true(d.has_compat[AFS_ROLE_AFPD]);
-	assert_false(d.has_compat[AFS_ROLE_CNID]);
-	assert_int_equal(d.compat[AFS_ROLE_AFPD].syscr, 10);
-	assert_int_equal(d.compat[AFS_ROLE_AFPD].syscw, 20);
-	assert_int_equal(d.compat[AFS_ROLE_AFPD].rchar, 30);
-	assert_int_equal(d.compat[AFS_ROLE_AFPD].wchar, 40);
+	assert_true(d.has_compat[AFS_ROLE_SERVER]);
+	assert_false(d.has_compat[AFS_ROLE_BACKEND]);
+	assert_int_equal(d.compat[AFS_ROLE_SERVER].syscr, 10);
+	assert_int_equal(d.compat[AFS_ROLE_SERVER].syscw, 20);
+	assert_int_equal(d.compat[AFS_ROLE_SERVER].rchar, 30);
+	assert_int_equal(d.compat[AFS_ROLE_SERVER].wchar, 40);
 	ledger_fini(&b);
 	ledger_fini(&d);
 }
@@ -170,17 +170,17 @@ static void a_difference_measures_only_what_both_ends_measured(void **state)
 static void a_sum_is_measured_only_when_every_part_is(void **state)
 {
 	struct ledger sum = { 0 }, none = { 0 };
-	struct ledger part = { .has_calls = true, .has_compat[AFS_ROLE_AFPD] = true };
+	struct ledger part = { .has_calls = true, .has_compat[AFS_ROLE_SERVER] = true };
 
 	(void)state;
-	part.compat[AFS_ROLE_AFPD].syscw = 4;
+	part.compat[AFS_ROLE_SERVER].syscw = 4;
 	assert_int_equal(ledger_add(&sum, &part), 0);
-	assert_true(sum.has_calls && sum.has_compat[AFS_ROLE_AFPD]);
+	assert_true(sum.has_calls && sum.has_compat[AFS_ROLE_SERVER]);
 	assert_int_equal(ledger_add(&sum, &part), 0);
-	assert_int_equal(sum.compat[AFS_ROLE_AFPD].syscw, 8);
+	assert_int_equal(sum.compat[AFS_ROLE_SERVER].syscw, 8);
 	assert_int_equal(ledger_add(&sum, &none), 0);
 	assert_false(sum.has_calls);
-	assert_false(sum.has_compat[AFS_ROLE_AFPD]);
+	assert_false(sum.has_compat[AFS_ROLE_SERVER]);
 	ledger_fini(&sum);
 }
 
@@ -200,10 +200,10 @@ static void sums_pick_by_role_class_and_object(void **state)
 	struct ledger l = { .has_calls = true };
 
 	(void)state;
-	append(&l, AFS_ROLE_AFPD, AFS_CLASS_READ, AFS_OBJECT_DATA, 1);
-	append(&l, AFS_ROLE_AFPD, AFS_CLASS_READ, AFS_OBJECT_PIPE, 2);
-	append(&l, AFS_ROLE_AFPD, AFS_CLASS_WRITE, AFS_OBJECT_DATA, 4);
-	append(&l, AFS_ROLE_CNID, AFS_CLASS_READ, AFS_OBJECT_DATA, 8);
+	append(&l, AFS_ROLE_SERVER, AFS_CLASS_READ, AFS_OBJECT_DATA, 1);
+	append(&l, AFS_ROLE_SERVER, AFS_CLASS_READ, AFS_OBJECT_PIPE, 2);
+	append(&l, AFS_ROLE_SERVER, AFS_CLASS_WRITE, AFS_OBJECT_DATA, 4);
+	append(&l, AFS_ROLE_BACKEND, AFS_CLASS_READ, AFS_OBJECT_DATA, 8);
 	assert_int_equal(ledger_sum(&l, 0, AFS_N_CLASSES, AFS_N_OBJECTS).calls, 7);
 	assert_int_equal(ledger_sum(&l, 0, AFS_CLASS_READ, AFS_N_OBJECTS).calls, 3);
 	assert_int_equal(ledger_sum(&l, 0, AFS_N_CLASSES, AFS_OBJECT_DATA).calls, 5);
@@ -264,13 +264,13 @@ static struct ledger requests(uint64_t n)
 	struct ledger l = { .has_calls = true, .has_requests = true, .has_storage = true };
 
 	l.has_item[AFS_STORAGE_FILE] = l.has_item[AFS_STORAGE_BLOCK] = true;
-	append_storage(&l, AFS_ROLE_AFPD, 26, n);
-	append_storage(&l, AFS_ROLE_CNID, 26, n);
+	append_storage(&l, AFS_ROLE_SERVER, 26, n);
+	append_storage(&l, AFS_ROLE_BACKEND, 26, n);
 
-	append(&l, AFS_ROLE_AFPD, AFS_CLASS_READ, AFS_OBJECT_PIPE, n);
-	append_part(&l, AFS_ROLE_AFPD, 26, AFS_CLASS_OPEN, n);
-	append_part(&l, AFS_ROLE_AFPD, 26, AFS_CLASS_USER, 2 * n);
-	append_part(&l, AFS_ROLE_CNID, 26, AFS_CLASS_SYNC, n);
+	append(&l, AFS_ROLE_SERVER, AFS_CLASS_READ, AFS_OBJECT_PIPE, n);
+	append_part(&l, AFS_ROLE_SERVER, 26, AFS_CLASS_OPEN, n);
+	append_part(&l, AFS_ROLE_SERVER, 26, AFS_CLASS_USER, 2 * n);
+	append_part(&l, AFS_ROLE_BACKEND, 26, AFS_CLASS_SYNC, n);
 	append_account(&l, 26, n);
 	append_result(&l, 26, -5018, n);
 	append_result(&l, 26, -5000, n);
@@ -310,7 +310,7 @@ static void requests_too_are_earlier_plus_difference(void **state)
 	struct ledger a = requests(3), b = requests(10), d;
 
 	(void)state;
-	append_part(&b, AFS_ROLE_CNID, 27, AFS_CLASS_READ, 1);
+	append_part(&b, AFS_ROLE_BACKEND, 27, AFS_CLASS_READ, 1);
 	append_account(&b, 27, 5);
 	append_result(&b, 27, -5009, 1);
 	assert_int_equal(ledger_diff(&d, &b, &a), 0);
@@ -379,8 +379,8 @@ static void time_that_went_backwards_is_none(void **state)
 	struct ledger a = requests(3), b = requests(4), d;
 
 	(void)state;
-	append(&a, AFS_ROLE_AFPD, AFS_CLASS_READ, AFS_OBJECT_PIPE, 7);
-	append(&b, AFS_ROLE_AFPD, AFS_CLASS_READ, AFS_OBJECT_PIPE, 8);
+	append(&a, AFS_ROLE_SERVER, AFS_CLASS_READ, AFS_OBJECT_PIPE, 7);
+	append(&b, AFS_ROLE_SERVER, AFS_CLASS_READ, AFS_OBJECT_PIPE, 8);
 	a.row->cell.ns = b.row->cell.ns + 1;
 	b.part[1].part.blocked_ns = 1;
 	assert_int_equal(ledger_diff(&d, &b, &a), 0);
@@ -460,14 +460,15 @@ static void storage_too_is_earlier_plus_difference(void **state)
 	struct ledger a = requests(3), b = requests(10), d;
 
 	(void)state;
-	append_storage(&b, AFS_ROLE_CNID, AFS_ACCOUNT_NONE, 4);
+	append_storage(&b, AFS_ROLE_BACKEND, AFS_ACCOUNT_NONE, 4);
 	assert_int_equal(ledger_diff(&d, &b, &a), 0);
 	assert_true(d.has_storage && d.has_item[AFS_STORAGE_FILE]);
 	assert_false(d.has_item[AFS_STORAGE_SYNC]);
 	assert_int_equal(d.n_storage, 3);
 	assert_int_equal(ledger_storage_sum(&d, LEDGER_ALL, 26).file_reads, 14);
-	assert_int_equal(ledger_storage_sum(&d, AFS_ROLE_AFPD, LEDGER_ALL).syncs, 14);
-	assert_int_equal(ledger_storage_sum(&d, AFS_ROLE_CNID, AFS_ACCOUNT_NONE).bio_untimed, 12);
+	assert_int_equal(ledger_storage_sum(&d, AFS_ROLE_SERVER, LEDGER_ALL).syncs, 14);
+	assert_int_equal(ledger_storage_sum(&d, AFS_ROLE_BACKEND, AFS_ACCOUNT_NONE).bio_untimed,
+			 12);
 	assert_int_equal(ledger_storage_sum(&d, LEDGER_ALL, LEDGER_ALL).file_reads, 18);
 	assert_int_equal(ledger_storage_sum(&d, AFS_ROLE_OTHER, LEDGER_ALL).file_reads, 0);
 	assert_int_equal(ledger_add(&a, &d), 0);
@@ -521,12 +522,12 @@ static void sums_of_parts_pick_by_what_is_asked_for(void **state)
 	struct ledger l = requests(3);
 
 	(void)state;
-	append_part(&l, AFS_ROLE_CNID, AFS_ACCOUNT_NONE, AFS_CLASS_SYNC, 5);
+	append_part(&l, AFS_ROLE_BACKEND, AFS_ACCOUNT_NONE, AFS_CLASS_SYNC, 5);
 	assert_int_equal(ledger_part_sum(&l, LEDGER_ALL, LEDGER_ALL, LEDGER_ALL, LEDGER_ALL).calls,
 			 17);
-	assert_int_equal(ledger_part_sum(&l, AFS_ROLE_AFPD, 26, LEDGER_ALL, LEDGER_ALL).calls, 9);
-	assert_int_equal(ledger_part_sum(&l, AFS_ROLE_AFPD, 26, AFS_CLASS_USER, LEDGER_ALL).runq_ns,
-			 60000);
+	assert_int_equal(ledger_part_sum(&l, AFS_ROLE_SERVER, 26, LEDGER_ALL, LEDGER_ALL).calls, 9);
+	assert_int_equal(
+	    ledger_part_sum(&l, AFS_ROLE_SERVER, 26, AFS_CLASS_USER, LEDGER_ALL).runq_ns, 60000);
 	assert_int_equal(
 	    ledger_part_sum(&l, LEDGER_ALL, LEDGER_ALL, AFS_CLASS_SYNC, AFS_OBJECT_NONE).calls, 8);
 	assert_int_equal(ledger_part_sum(&l, AFS_ROLE_OTHER, 26, LEDGER_ALL, LEDGER_ALL).calls, 0);
@@ -536,7 +537,7 @@ static void sums_of_parts_pick_by_what_is_asked_for(void **state)
 static void names_outside_the_tables_are_not_read(void **state)
 {
 	(void)state;
-	assert_string_equal(ledger_role_name(AFS_ROLE_CNID), "cnid_dbd");
+	assert_string_equal(ledger_role_name(AFS_ROLE_BACKEND), "cnid_dbd");
 	assert_string_equal(ledger_class_name(AFS_CLASS_XATTR), "xattr");
 	assert_string_equal(ledger_object_name(AFS_OBJECT_NONE), "-");
 	assert_string_equal(ledger_role_name(AFS_N_ROLES), "?");

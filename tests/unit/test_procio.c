@@ -155,9 +155,9 @@ static uint64_t reads(struct server *s, unsigned int letters)
 	struct afs_compat sum;
 
 	procio_read(&s->io);
-	assert_true(procio_sum(&s->io, AFS_ROLE_AFPD, &sum));
-	assert_false(procio_sum(&s->io, AFS_ROLE_CNID, &sum) && sum.syscr);
-	procio_sum(&s->io, AFS_ROLE_AFPD, &sum);
+	assert_true(procio_sum(&s->io, AFS_ROLE_SERVER, &sum));
+	assert_false(procio_sum(&s->io, AFS_ROLE_BACKEND, &sum) && sum.syscr);
+	procio_sum(&s->io, AFS_ROLE_SERVER, &sum);
 	return sum.syscr - letters;
 }
 

@@ -247,7 +247,7 @@ static void sampled_totals_are_shown_and_their_parts_are_not(void **state)
 	has(r, OWN, "afpd: calls n/a (not measured)\n");
 	has(r, OWN, "  AFPD_R");
 	has_not(r, OWN, "AFPD_R n/a");
-	r->phase[0]->ledger.has_compat[AFS_ROLE_AFPD] = false;
+	r->phase[0]->ledger.has_compat[AFS_ROLE_SERVER] = false;
 	for (size_t i = 1; i < r->n_phases; i++)
 		r->phase[i]->ledger.has_calls = r->phase[i]->test != 1;
 	has(r, OWN, "\n  stat                     n/a   3.00 ");
@@ -278,7 +278,7 @@ static void the_matrix_gives_calls_per_command_and_what_afpd_r_is(void **state)
 
 static void what_no_call_explains_is_a_line_of_its_own(void **state)
 {
-	((struct run *)*state)->phase[0]->ledger.compat[AFS_ROLE_AFPD].syscr += 3;
+	((struct run *)*state)->phase[0]->ledger.compat[AFS_ROLE_SERVER].syscr += 3;
 	has(*state, OWN, "\n  ? no such call             1.5\n");
 }
 

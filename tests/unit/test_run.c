@@ -213,8 +213,8 @@ static struct run_phase *with_ledger(struct run *r)
 	l->row[0].cell = (struct afs_cell) { .calls = 10, .ns = 1000 };
 	l->row[1] = (struct ledger_row) { .class = AFS_CLASS_WAIT };
 	l->row[1].cell = (struct afs_cell) { .calls = 3, .ns = 90000 };
-	l->has_compat[AFS_ROLE_AFPD] = true;
-	l->compat[AFS_ROLE_AFPD] = (struct afs_compat) { 10, 20, 30, 40 };
+	l->has_compat[AFS_ROLE_SERVER] = true;
+	l->compat[AFS_ROLE_SERVER] = (struct afs_compat) { 10, 20, 30, 40 };
 	return p;
 }
 
@@ -238,7 +238,7 @@ static void a_role_that_nobody_has_is_not_a_zero(void **state)
 	run_phase_from_ledger(p);
 	assert_false(p->known[METRIC_CNID_CALLS]);
 	assert_false(p->known[METRIC_CNID_SYSCR]);
-	p->ledger.has_compat[AFS_ROLE_CNID] = true;
+	p->ledger.has_compat[AFS_ROLE_BACKEND] = true;
 	run_phase_from_ledger(p);
 	assert_true(p->known[METRIC_CNID_CALLS] && p->value[METRIC_CNID_CALLS] == 0);
 	assert_true(p->known[METRIC_CNID_SYSCR] && p->value[METRIC_CNID_SYSCR] == 0);

@@ -145,7 +145,7 @@ static struct sample *start(const struct child *c, size_t points)
 	struct sample *s;
 
 	child_wait(c);
-	if (sample_open(&s, 100, points, &e) || sample_add(s, c->pid, AFS_ROLE_AFPD, &e))
+	if (sample_open(&s, 100, points, &e) || sample_add(s, c->pid, AFS_ROLE_SERVER, &e))
 		fail_msg("%s", e.text);
 	return s;
 }
@@ -223,11 +223,11 @@ static void the_series_of_a_process_that_vanishes_ends(void **state)
 	size_t n;
 
 	(void)state;
-	assert_int_equal(sample_add(s, b.pid, AFS_ROLE_CNID, &e), 0);
-	assert_int_equal(sample_add(s, b.pid, AFS_ROLE_CNID, &e), 0);
+	assert_int_equal(sample_add(s, b.pid, AFS_ROLE_BACKEND, &e), 0);
+	assert_int_equal(sample_add(s, b.pid, AFS_ROLE_BACKEND, &e), 0);
 	of_b = sample_series(s, 1);
 	assert_null(sample_series(s, 2));
-	assert_int_equal(of_b->role, AFS_ROLE_CNID);
+	assert_int_equal(of_b->role, AFS_ROLE_BACKEND);
 	child_do(&a, 'r');
 	sample_now(s);
 	n = of_a->n;
@@ -241,7 +241,7 @@ static void the_series_of_a_process_that_vanishes_ends(void **state)
 	assert_string_equal(of_a->why[SAMPLE_SYSCR], "");
 	assert_int_equal(of_b->n, n + 2);
 	assert_int_equal(last(of_b)->value[SAMPLE_SYSCR], READS + 1);
-	assert_int_equal(sample_add(s, a.pid, AFS_ROLE_AFPD, &e), -ESRCH);
+	assert_int_equal(sample_add(s, a.pid, AFS_ROLE_SERVER, &e), -ESRCH);
 	assert_non_null(strstr(e.text, "has ended"));
 	sample_close(s);
 	child_end(&b);
@@ -323,11 +323,11 @@ static void without_files_to_open_nothing_has_ended(void **state)
 	for (int more = 0; more < 4; more++) {
 		few.rlim_cur = (rlim_t)(next + more);
 		setrlimit(RLIMIT_NOFILE, &few);
-		assert_int_equal(sample_add(s, c.pid, AFS_ROLE_AFPD, &e), -EMFILE);
+		assert_int_equal(sample_add(s, c.pid, AFS_ROLE_SERVER, &e), -EMFILE);
 	}
 	setrlimit(RLIMIT_NOFILE, &old);
 	assert_non_null(strstr(e.text, "ulimit -n"));
-	assert_int_equal(sample_add(s, c.pid, AFS_ROLE_AFPD, &e), 0);
+	assert_int_equal(sample_add(s, c.pid, AFS_ROLE_SERVER, &e), 0);
 	sample_close(s);
 	child_end(&c);
 }
@@ -339,7 +339,7 @@ static int look_without_rights(pid_t pid)
 	struct sample *s;
 
 	if (setgid(65534) || setuid(65534) || sample_open(&s, 1, 4, &e) ||
-	    sample_add(s, pid, AFS_ROLE_AFPD, &e))
+	    sample_add(s, pid, AFS_ROLE_SERVER, &e))
 		return 1;
 	sample_now(s);
 	of = sample_series(s, 0);
@@ -467,7 +467,7 @@ static void more_processes_than_there_is_room_for_are_refused(void **state)
 			pause();
 			_exit(0);
 		}
-		assert_int_equal(sample_add(s, child[i].pid, AFS_ROLE_AFPD, &e),
+		assert_int_equal(sample_add(s, child[i].pid, AFS_ROLE_SERVER, &e),
 				 i < SAMPLE_PROCESSES_MAX ? 0 : -E2BIG);
 	}
 	for (int i = 0; i <= SAMPLE_PROCESSES_MAX; i++) {

@@ -104,7 +104,8 @@ static bool watch_step(struct watched *x, uint64_t made)
 	if (watch_read(x->w, &x->after) || ledger_diff(&x->diff, &x->after, &x->before))
 		return wrong("no memory");
 	if (x->diff.has_calls) {
-		counted = ledger_sum(&x->diff, AFS_ROLE_AFPD, AFS_CLASS_READ, AFS_N_OBJECTS).calls;
+		counted =
+		    ledger_sum(&x->diff, AFS_ROLE_SERVER, AFS_CLASS_READ, AFS_N_OBJECTS).calls;
 		printf("reads: %llu of %llu\n", (unsigned long long)counted,
 		       (unsigned long long)made);
 		exact &= counted == made;

@@ -91,7 +91,7 @@ static int look(struct check *c, const struct check_cfg *cfg, struct err *e)
 	if (r < 0)
 		return r;
 	c->n_steps = (size_t)r;
-	r = whom_find(&c->servers, &cfg->whom, &c->none);
+	r = servers_named(&c->servers, cfg->whom.port, (pid_t)cfg->whom.pid, &c->none);
 	/* A missing server is a finding; any other failure is an error. */
 	if (r && r != -ENXIO && r != -EACCES && r != -ESRCH)
 		return err_set(e, r, "%s", c->none.text);
@@ -131,8 +131,8 @@ static enum outcome check(const struct check_cfg *cfg)
 	o = r ? OUTCOME_FAILED : c->outcome;
 	if (r)
 		cmd_say("%s", e.text);
-	else if (c->none.code && cfg->json && !strcmp(cfg->json, "-"))
-		cmd_say("%s", c->none.text); /* the text says it otherwise */
+	else if (c->none.code)
+		cmd_say("%s", c->none.text);
 	fini(c);
 	return o;
 }

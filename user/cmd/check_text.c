@@ -260,7 +260,7 @@ static void put_answer(const struct paint *p, const struct check *c)
 		put(p, "server", "%zu found: choose one with --port PORT or --pid PID",
 		    c->n_servers);
 	else
-		put(p, "server", "none: %s", c->none.text);
+		put(p, "server", "none"); /* why is a message of its own */
 }
 
 /* Which server it is, or which there are to choose from. */

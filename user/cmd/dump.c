@@ -199,7 +199,7 @@ static long request_of(const struct dump *d, unsigned int stream, const void *re
 	for (size_t i = 0; i < d->n_slow; i++) {
 		r = &d->slow[i].record.requests;
 		if (id == r->dsi_id && command == r->command &&
-		    (session == r->session || role != AFS_ROLE_AFPD) && end >= r->t &&
+		    (session == r->session || role != AFS_ROLE_SERVER) && end >= r->t &&
 		    begin <= r->t + r->time_ns)
 			return (long)i;
 	}

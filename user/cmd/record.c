@@ -14,10 +14,9 @@
 #include "cmd/whom.h"
 #include "host/rights.h"
 #include "host/sample.h"
-#include "kinds/hints.h"
-#include "kinds/servers.h"
-#include "kinds/target.h"
+#include "kinds/kind.h"
 #include "report/report.h"
+#include "watch/threads.h"
 #include "watch/watch.h"
 
 #include <errno.h>
@@ -33,10 +32,13 @@
 #define TICK_NS  100000000u
 #define NS_PER_S 1000000000u
 
+static const char *const kind_names[] = KIND_NAMES;
 static const char *const watch_choices[] = { "auto", "bpf", "proc", NULL };
 
 struct record_cfg {
 	struct whom_cfg whom;
+	int kind; /* its place in kind_names */
+	const char *exe, *unit;
 	unsigned int seconds, hz, verbose;
 	bool server, help;
 	int watch; /* enum watch_mode */
@@ -47,9 +49,10 @@ struct record_cfg {
 
 struct record {
 	const struct record_cfg *cfg;
-	struct servers servers;
-	struct target target;
+	const struct kind *kind;
+	struct kind_found found;
 	struct watch *watch;
+	struct threads *threads; /* NULL: of kinds with requests */
 	struct sampler *sampler; /* NULL: no time series */
 	struct tracing *tracing; /* NULL: no trace */
 	struct runs_folder folder;
@@ -66,6 +69,10 @@ const struct opt record_options[] = {
 	WHOM_OPTIONS(struct record_cfg, whom),
 	{ .name = "server", .type = OPT_FLAG, .offset = OFFSET(server),
 	  .help = "with --pid of a session: the whole server it belongs to" },
+	{ .name = "exe", .arg = "NAME", .type = OPT_STRING, .offset = OFFSET(exe), .help = "--kind any: the processes of this program" },
+	{ .name = "unit", .arg = "UNIT", .type = OPT_STRING, .offset = OFFSET(unit), .help = "--kind any: those of this systemd unit or cgroup" },
+	{ .name = "kind", .arg = "KIND", .type = OPT_CHOICE, .offset = OFFSET(kind), .choice = kind_names,
+	  .help = "afp: what each AFP command costs; any: whatever program it is, its calls, times and threads (default: afp; any with --exe or --unit)" },
 	{ .type = OPT_HEADING, .help = "How long (default: until Ctrl-C):" },
 	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = OFFSET(seconds), .min = 1, .max = 86400,
 	  .help = "at most this long; with a COMMAND until it has ended" },
@@ -87,7 +94,8 @@ static void help(void)
 {
 	fputs("Usage: afpscope record [OPTIONS] [-- COMMAND [ARGUMENT...]]\n"
 	      "Watches a running AFP server with all its sessions, present and future, and shows\n"
-	      "what each AFP command costs inside it. Changes nothing and needs no client.\n\n",
+	      "what each AFP command costs inside it. Changes nothing and needs no client.\n"
+	      "With --kind any: the calls, times and threads of any other program.\n\n",
 	      stdout);
 	opt_help(stdout, record_options);
 }
@@ -97,70 +105,29 @@ static void help(void)
 static int find(struct record *rec, struct err *e)
 {
 	const struct record_cfg *cfg = rec->cfg;
-	const struct servers_entry *s;
-	pid_t session;
-	int r;
+	const struct kind_wish wish = { .port = cfg->whom.port,
+					.pid = cfg->whom.pid,
+					.exe = cfg->exe,
+					.unit = cfg->unit,
+					.whole = cfg->server };
 
-	r = whom_find(&rec->servers, &cfg->whom, e);
-	if (!r)
-		r = servers_one(&rec->servers, e);
-	if (r)
-		return r;
-	session = rec->servers.session;
-	if (session && cfg->server && rec->servers.entry[0].master) {
-		pid_t master = rec->servers.entry[0].master;
-
-		servers_fini(&rec->servers);
-		r = servers_of_pid(&rec->servers, master, e);
-		session = 0;
-		if (r)
-			return r;
-	}
-	s = &rec->servers.entry[0];
-	target_server(&rec->target, s, session);
-	return 0;
+	return rec->kind->find(&rec->found, &wish, e);
 }
 
 static int describe(struct record *rec)
 {
-	const struct servers_entry *s = &rec->servers.entry[0];
-	struct run_notes *o = &rec->run.options, *sv = &rec->run.server;
-	char ports[64] = "";
+	const struct record_cfg *cfg = rec->cfg;
+	struct run_notes *o = &rec->run.options;
 	int r = 0;
 
-	for (size_t i = 0, at = 0; i < s->n_ports && at < sizeof(ports); i++)
-		at += (size_t)snprintf(ports + at, sizeof(ports) - at, "%s%u", i ? " " : "",
-				       s->port[i]);
-	if (rec->servers.session)
-		r |= run_note(o, "session", "%d", rec->servers.session);
-	if (rec->cfg->command)
-		r |= run_note(o, "command", "%s", rec->cfg->command[0]);
-	if (rec->cfg->seconds)
-		r |= run_note(o, "duration_s", "%u", rec->cfg->seconds);
-	r |= run_note(o, "watch", "%s", watch_choices[rec->cfg->watch]);
-	if (s->n_ports)
-		r |= run_note(sv, "port", "%s", ports);
-	r |= run_note(sv, "program", "%s", s->exe[0] ? s->exe : s->comm);
-	if (s->conf[0])
-		r |= run_note(sv, "settings", "%s", s->conf);
-	if (s->cnid_metad)
-		r |= run_note(sv, "cnid_metad", "pid %d (known from: %s)", s->cnid_metad,
-			      s->cnid_from);
-	return r ? -ENOMEM : 0;
-}
-
-/* Notes the hints of check that matter here: settings of the server, other tracers. */
-static int note_hints(struct record *rec)
-{
-	struct hints h = { 0 };
-	int r = hints_server(&h, &rec->servers.entry[0]);
-
-	for (size_t i = 0; i < h.n && !r; i++)
-		if (!h.hint[i].weak)
-			r = run_note(&rec->run.warnings, h.hint[i].key, "%s (%s); %s",
-				     h.hint[i].what, h.hint[i].where, h.hint[i].todo);
-	hints_fini(&h);
-	return r;
+	if (cfg->command)
+		r |= run_note(o, "command", "%s", cfg->command[0]);
+	if (cfg->seconds)
+		r |= run_note(o, "duration_s", "%u", cfg->seconds);
+	if (cfg->unit)
+		r |= run_note(o, "unit", "%s", cfg->unit);
+	r |= run_note(o, "watch", "%s", watch_choices[cfg->watch]);
+	return r ? -ENOMEM : rec->kind->describe(&rec->found, &rec->run);
 }
 
 /* After the rights were given up, so that only what is kept is used. */
@@ -185,7 +152,11 @@ static enum outcome begin(struct record *rec, struct err *e)
 
 	if (r)
 		return r == -EACCES ? OUTCOME_UNTRUSTED : OUTCOME_NO_SESSION;
-	if (run_init(&rec->run, "record", "record") || describe(rec)) {
+	r = run_init(&rec->run, "record", "record");
+	rec->run.kind = &rec->kind->is;
+	if (!r && !run_has_requests(&rec->run) && !(rec->threads = threads_new()))
+		r = -ENOMEM;
+	if (r || describe(rec)) {
 		err_set(e, -ENOMEM, "out of memory");
 		return OUTCOME_FAILED;
 	}
@@ -198,15 +169,11 @@ static enum outcome begin(struct record *rec, struct err *e)
 	cmd_allow_files();
 	watch.mode = (enum watch_mode)cfg->watch;
 	tracing_sink(rec->tracing, &watch.sink);
-	if (watch_open_traced(&rec->watch, &watch, &rec->target, e))
+	if (watch_open_traced(&rec->watch, &watch, &rec->found.target, e))
 		return OUTCOME_FAILED;
 	if (watch_why_off(rec->watch)) {
 		err_set(e, -EACCES, "cannot watch the server: %s", watch_why_off(rec->watch));
 		return OUTCOME_UNTRUSTED;
-	}
-	if (note_hints(rec)) {
-		err_set(e, -ENOMEM, "out of memory");
-		return OUTCOME_FAILED;
 	}
 	if (rights_drop(cfg->hz && sample_wants_taskstats()))
 		run_note(&rec->run.warnings, "rights",
@@ -229,6 +196,12 @@ static uint64_t answered(struct record *rec)
 	return n;
 }
 
+static void look_at_threads(struct record *rec)
+{
+	if (rec->threads)
+		threads_look(rec->threads, rec->watch);
+}
+
 /* A line on a terminal, once a second; with a COMMAND the terminal is left to it. */
 static void show(struct record *rec, bool last)
 {
@@ -239,6 +212,8 @@ static void show(struct record *rec, bool last)
 		return;
 	if (last)
 		fputs(clear, stderr);
+	else if (rec->threads)
+		fprintf(stderr, "%s%.0f s; Ctrl-C ends", clear, s);
 	else
 		fprintf(stderr, "%s%.0f s, %" PRIu64 " requests answered; Ctrl-C ends", clear, s,
 			answered(rec));
@@ -250,7 +225,7 @@ static void say_begun(const struct record *rec)
 {
 	if (!rec->cfg->command && !isatty(STDERR_FILENO))
 		cmd_say("recording process %d; Ctrl-C or SIGINT ends the recording",
-			rec->target.afpd);
+			rec->found.target.afpd);
 }
 
 static bool is_over(struct record *rec, uint64_t now)
@@ -298,6 +273,7 @@ static void wait_for_end(struct record *rec)
 			sampler_look(rec->sampler);
 		}
 		if (now - shown >= NS_PER_S) {
+			look_at_threads(rec);
 			show(rec, false);
 			shown = now;
 		}
@@ -331,13 +307,15 @@ static void set_times(struct record *rec, struct run_phase *p)
 		enum afs_role role;
 		enum metric cpu, runq;
 	} roles[] = {
-		{ AFS_ROLE_AFPD, METRIC_AFPD_CPU, METRIC_AFPD_RUNQ },
-		{ AFS_ROLE_CNID, METRIC_CNID_CPU, METRIC_CNID_RUNQ },
+		{ AFS_ROLE_SERVER, METRIC_AFPD_CPU, METRIC_AFPD_RUNQ },
+		{ AFS_ROLE_BACKEND, METRIC_CNID_CPU, METRIC_CNID_RUNQ },
 	};
 	static const char why[] = "only the bpf rung times sessions that come and go";
 	struct afs_part sum;
 
 	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
+		if (!run_has_metric(&rec->run, roles[i].cpu))
+			continue;
 		if (!p->ledger.has_requests) {
 			run_note(&rec->run.absent, run_metrics[roles[i].cpu].key, "%s", why);
 			run_note(&rec->run.absent, run_metrics[roles[i].runq].key, "%s", why);
@@ -354,7 +332,7 @@ static void note_end(struct record *rec)
 {
 	if (!watch_lives(rec->watch))
 		run_note(&rec->run.warnings, "server", "process %d ended while it was recorded",
-			 rec->target.afpd);
+			 rec->found.target.afpd);
 }
 
 static enum outcome work(struct record *rec, struct err *e)
@@ -364,6 +342,7 @@ static enum outcome work(struct record *rec, struct err *e)
 	int r;
 
 	watch_span(rec->watch);
+	look_at_threads(rec);
 	r = watch_read(rec->watch, &rec->before);
 	rec->begun_ns = clock_now_ns();
 	if (child_go(&rec->child, e)) {
@@ -379,6 +358,7 @@ static enum outcome work(struct record *rec, struct err *e)
 	say_begun(rec);
 	wait_for_end(rec);
 	run_set(p, METRIC_ELAPSED, clock_now_ns() - rec->begun_ns);
+	look_at_threads(rec);
 	watch_stop(rec->watch);
 	r = watch_read(rec->watch, &after);
 	if (!r)
@@ -393,6 +373,8 @@ static enum outcome work(struct record *rec, struct err *e)
 	p->complete = rec->run.complete = !r;
 	if (!r)
 		r = sampler_note(rec->sampler, &rec->run);
+	if (!r && rec->threads)
+		r = threads_note(rec->threads, &p->ledger, &rec->run);
 	if (!r)
 		r = watch_finish(rec->watch, &rec->run);
 	if (!r)
@@ -435,6 +417,7 @@ static int run(const struct record_cfg *cfg)
 	if (!rec)
 		return OUTCOME_FAILED;
 	rec->cfg = cfg;
+	rec->kind = kind_at(cfg->kind);
 	rec->child.gate = -1;
 	o = begin(rec, &e);
 	if (!o)
@@ -445,13 +428,34 @@ static int run(const struct record_cfg *cfg)
 	child_end(&rec->child);
 	sampler_close(rec->sampler);
 	tracing_close(rec->tracing);
+	threads_free(rec->threads);
 	watch_free(rec->watch);
 	ledger_fini(&rec->before);
-	servers_fini(&rec->servers);
+	kind_found_fini(&rec->found);
 	runs_close(&rec->folder);
 	run_fini(&rec->run);
 	free(rec);
 	return (int)o;
+}
+
+/* --exe and --unit are of kind any; 0 or a negative errno. */
+static int kind_check(struct record_cfg *c, struct err *e)
+{
+	bool by_name = c->exe || c->unit;
+
+	if (by_name && (c->whom.pid || c->whom.port))
+		return err_set(e, -EINVAL,
+			       "--exe and --unit name a program, as --pid and --port "
+			       "do: give one of them");
+	if (c->exe && c->unit)
+		return err_set(e, -EINVAL,
+			       "--exe and --unit each name a program: give one of them");
+	if (by_name)
+		c->kind = 1;
+	if (c->kind && c->trace.what)
+		return err_set(e, -EINVAL,
+			       "--trace records requests, which are not known of --kind any");
+	return 0;
 }
 
 int cmd_record(int argc, char **argv)
@@ -466,7 +470,7 @@ int cmd_record(int argc, char **argv)
 		help();
 		return OUTCOME_OK;
 	}
-	if (runs_check(&cfg.runs, &e) || tracing_check(&cfg.trace, &e))
+	if (runs_check(&cfg.runs, &e) || tracing_check(&cfg.trace, &e) || kind_check(&cfg, &e))
 		return cmd_usage_error("record", &e);
 	if (first < argc)
 		cfg.command = argv + first;

@@ -183,7 +183,7 @@ static int copy(const struct sample_series *from, struct run *r)
 	if (!to)
 		return -ENOMEM;
 	to->pid = from->pid;
-	to->role = ledger_role_name(from->role);
+	to->role = run_role_name(r, from->role);
 	to->ended = from->ended;
 	to->n_threads = from->n_lost;
 	to->start_ns = from->point[0].t_ns;

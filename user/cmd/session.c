@@ -79,8 +79,8 @@ void session_region_end(struct session *s, struct run_phase *p)
 	}
 	ledger_fini(&diff);
 	ledger_fini(&after);
-	add_times(s, p, AFS_ROLE_AFPD, METRIC_AFPD_CPU, METRIC_AFPD_RUNQ);
-	add_times(s, p, AFS_ROLE_CNID, METRIC_CNID_CPU, METRIC_CNID_RUNQ);
+	add_times(s, p, AFS_ROLE_SERVER, METRIC_AFPD_CPU, METRIC_AFPD_RUNQ);
+	add_times(s, p, AFS_ROLE_BACKEND, METRIC_CNID_CPU, METRIC_CNID_RUNQ);
 }
 
 void session_ready(struct session *s)

@@ -5,7 +5,6 @@
 /* Options that name a server of this host: by its port, or by a process. */
 
 #include "base/opt.h"
-#include "kinds/servers.h"
 
 #include <limits.h>
 
@@ -28,8 +27,5 @@ struct whom_cfg {
  * process: the text about a number that is no port says how to name one. 0 or a negative errno.
  */
 int whom_check(const struct whom_cfg *c, int parsed, struct err *e);
-
-/* Returns as servers_find() does. */
-int whom_find(struct servers *out, const struct whom_cfg *c, struct err *e);
 
 #endif

@@ -6,6 +6,8 @@
 
 #include "host/procfs.h"
 
+#include "base/text.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -144,6 +146,21 @@ int procfs_thread_times(struct procfs_times *out, pid_t pid, pid_t tid)
 	if (!r && sscanf(text, "%" SCNu64 " %" SCNu64, &out->cpu_ns, &out->runq_ns) != 2)
 		r = -EPROTO;
 	return r;
+}
+
+int procfs_thread_name(char *out, size_t len, pid_t pid, pid_t tid)
+{
+	char path[PATH_LEN], text[64];
+	int r;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
+	r = read_file(text, sizeof(text), path);
+	if (r)
+		return r;
+	text[strcspn(text, "\n")] = '\0';
+	text_clean(text);
+	snprintf(out, len, "%s", text);
+	return 0;
 }
 
 int procfs_each_thread(pid_t pid, int (*fn)(void *arg, int tid), void *arg)

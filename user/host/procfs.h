@@ -37,6 +37,9 @@ struct procfs_times {
 /* A living thread's. */
 int procfs_thread_times(struct procfs_times *out, pid_t pid, pid_t tid);
 
+/* Its name, cleaned (base/text.h), cut to fit. */
+int procfs_thread_name(char *out, size_t len, pid_t pid, pid_t tid);
+
 /* Calls fn for each living thread until it returns other than 0, which is returned. */
 int procfs_each_thread(pid_t pid, int (*fn)(void *arg, int tid), void *arg);
 

@@ -207,13 +207,18 @@ static void look_at(struct target *t, const struct target_process *list, size_t 
 	}
 }
 
+void objects_add_logs(struct target *t)
+{
+	if (!t->ended)
+		procfs_each_fd(t->afpd, add_log, t);
+	look_at(t, t->cnid, t->n_cnid, TARGET_CNID_MAX, add_log);
+}
+
 void objects_add_files(struct target *t)
 {
 	if (!t->ended)
 		procfs_each_fd(t->afpd, add_database, t);
 	look_at(t, t->session, t->n_sessions, SESSIONS_MAX, add_database);
 	look_at(t, t->cnid, t->n_cnid, TARGET_CNID_MAX, add_database);
-	if (!t->ended)
-		procfs_each_fd(t->afpd, add_log, t);
-	look_at(t, t->cnid, t->n_cnid, TARGET_CNID_MAX, add_log);
+	objects_add_logs(t);
 }

@@ -15,7 +15,8 @@ void objects_add_socket(struct target *t, uint64_t ino, enum afs_object object);
 /* The file that a CNID server's Unix socket is bound to: all connections to it are CNID's. */
 void objects_add_bound(struct target *t, uint64_t ino, uint32_t dev);
 
-/* From the open files of t->afpd and t->cnid. */
+/* Of the open files of t->afpd and t->cnid: log files, and all of them. */
+void objects_add_logs(struct target *t);
 void objects_add_files(struct target *t);
 
 /* Whether a file of this path belongs to a CNID database that afpd keeps itself. */

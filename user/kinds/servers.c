@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -560,4 +561,21 @@ const struct servers_session *servers_session(const struct servers_entry *s, pid
 		if (s->session[i].pid == pid)
 			return &s->session[i];
 	return NULL;
+}
+
+int servers_named(struct servers *out, unsigned int port, pid_t pid, struct err *e)
+{
+	char text[ERR_TEXT_MAX];
+	int r;
+
+	if (pid)
+		return servers_of_pid(out, pid, e);
+	if (!port)
+		return servers_find(out, e);
+	r = servers_of_port(out, (uint16_t)port, e);
+	if (r == -ENXIO && (!kill((pid_t)port, 0) || errno == EPERM)) {
+		snprintf(text, sizeof(text), "%.*s", (int)sizeof(text) - 100, e->text);
+		return err_set(e, r, "%s (for the process with this number: --pid %u)", text, port);
+	}
+	return r;
 }

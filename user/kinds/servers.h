@@ -79,6 +79,9 @@ int servers_of_pid(struct servers *out, pid_t pid, struct err *e);
 /* The server that listens on a port, whatever its name; -ENXIO: none, -EACCES: not readable. */
 int servers_of_port(struct servers *out, uint16_t port, struct err *e);
 
+/* The one of a process or a port where either is not 0, else all. Returns as these three do. */
+int servers_named(struct servers *out, unsigned int port, pid_t pid, struct err *e);
+
 /* Adds to a text of ERR_TEXT_MAX; what does not fit is cut. */
 void servers_append(char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

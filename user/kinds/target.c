@@ -360,6 +360,15 @@ void target_server(struct target *out, const struct servers_entry *s, pid_t sess
 		add_cnid(out, s->dbd[i], false);
 }
 
+void target_processes(struct target *out, const pid_t *pid, size_t n)
+{
+	memset(out, 0, sizeof(*out));
+	out->afpd = pid[0];
+	out->plain = true;
+	for (size_t i = 1; i < n; i++)
+		add_session(out, pid[i]);
+}
+
 static int is_end(void *arg, pid_t pid, int fd, const char *name)
 {
 	struct ends *ends = arg;
@@ -403,6 +412,35 @@ static int is_child(void *arg, pid_t pid)
 	return 0;
 }
 
+static int is_descendant(void *arg, pid_t pid)
+{
+	struct target *t = arg;
+	struct procfs_stat st;
+
+	if (procfs_stat(&st, pid) || pid == getpid())
+		return 0;
+	if (st.ppid == t->afpd)
+		add_session(t, pid);
+	for (size_t i = 0; i < t->n_sessions; i++) {
+		if (st.ppid == t->session[i].pid && !t->session[i].ended) {
+			add_session(t, pid);
+			break;
+		}
+	}
+	return 0;
+}
+
+/* Children of children, too: until there are no more. */
+static void look_at_descendants(struct target *t)
+{
+	size_t before;
+
+	do {
+		before = t->n_sessions;
+		procfs_each(is_descendant, t);
+	} while (t->n_sessions != before);
+}
+
 /* Adds the address of a database server before anything is connected to it. */
 static void know_backend(struct ends *ends)
 {
@@ -444,6 +482,11 @@ void target_look(struct target *t)
 	t->known.n_ports = (uint32_t)t->n_ports;
 	t->crowded = false;
 	mark_ended(t);
+	if (t->plain) {
+		look_at_descendants(t);
+		objects_add_logs(t);
+		return;
+	}
 	backend_read(&ends.backend, t->afpd);
 	if (t->client)
 		objects_add_socket(t, t->client, AFS_OBJECT_CLIENT);

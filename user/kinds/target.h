@@ -36,6 +36,7 @@ struct target {
 	uint64_t started; /* afpd, as in struct procfs_stat; 0: not looked at yet */
 	bool serves;      /* afpd is a session although "client" is not known */
 	bool whole;       /* afpd's children are sessions */
+	bool plain;       /* any program: its children belong to it, whatever they run */
 	size_t n_sessions;
 	struct target_process session[AFS_N_PROCESSES];
 	uint64_t client; /* inode of its end of the client's connection; 0: none */
@@ -64,6 +65,9 @@ int target_find(struct target *out, const struct sockaddr_storage *local,
 
 /* A server as kinds/servers.h found it, whole, or one session of it (0: whole). */
 void target_server(struct target *out, const struct servers_entry *s, pid_t session);
+
+/* Programs of any kind, the first the one that the others descend from, if there is such a one. */
+void target_processes(struct target *out, const pid_t *pid, size_t n);
 
 /*
  * Looks again for the CNID servers of t->afpd, ended processes, and special inodes. Keeps what it

@@ -71,7 +71,7 @@ static void look(struct facts *f)
 	for (size_t i = 0; i < l->n_parts; i++) {
 		const struct ledger_part *p = &l->part[i];
 
-		if (p->role != AFS_ROLE_AFPD || p->account > AFS_ACCOUNT_BETWEEN)
+		if (p->role != AFS_ROLE_SERVER || p->account > AFS_ACCOUNT_BETWEEN)
 			continue;
 		f->stopped_ns += p->part.stopped_ns;
 		if (!account_is_request(p->account))
@@ -331,7 +331,7 @@ static int note_all(struct run_notes *out, const struct facts *f)
 
 int findings_of(struct run_notes *out, const struct view *v)
 {
-	struct facts f = { .view = v, .cnid = view_role_name(v->run, AFS_ROLE_CNID) };
+	struct facts f = { .view = v, .cnid = view_role_name(v->run, AFS_ROLE_BACKEND) };
 	int e;
 
 	if (!v->all.has_requests || transfer_run(v->run))

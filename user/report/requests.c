@@ -26,9 +26,10 @@ static void request_make(struct request *out, const struct ledger *l, unsigned i
 	*out = (struct request) { .number = number };
 	if (a)
 		out->a = *a;
-	account_times(l, AFS_ROLE_AFPD, number, out->time_ns);
-	out->calls = ledger_part_sum(l, AFS_ROLE_AFPD, number, LEDGER_ALL, LEDGER_ALL).calls;
-	out->cnid_calls = ledger_part_sum(l, AFS_ROLE_CNID, number, LEDGER_ALL, LEDGER_ALL).calls;
+	account_times(l, AFS_ROLE_SERVER, number, out->time_ns);
+	out->calls = ledger_part_sum(l, AFS_ROLE_SERVER, number, LEDGER_ALL, LEDGER_ALL).calls;
+	out->cnid_calls =
+	    ledger_part_sum(l, AFS_ROLE_BACKEND, number, LEDGER_ALL, LEDGER_ALL).calls;
 }
 
 static void request_add(struct request *to, const struct request *from)

@@ -96,7 +96,7 @@ static struct amount moved(const struct run_phase *p)
 
 static struct transfer_calls files(const struct ledger *l, unsigned int class, unsigned int object)
 {
-	struct afs_cell c = ledger_sum(l, AFS_ROLE_AFPD, class, object);
+	struct afs_cell c = ledger_sum(l, AFS_ROLE_SERVER, class, object);
 
 	return (struct transfer_calls) { c.calls, c.bytes, c.ns };
 }
@@ -104,13 +104,14 @@ static struct transfer_calls files(const struct ledger *l, unsigned int class, u
 /* Where the time of requests went; a rung may have counted them without timing their parts. */
 static void times(const struct ledger *l, struct transfer_cost *out)
 {
-	struct afs_part all = ledger_part_sum(l, AFS_ROLE_AFPD, LEDGER_ALL, LEDGER_ALL, LEDGER_ALL);
+	struct afs_part all = ledger_part_sum(l, AFS_ROLE_SERVER, LEDGER_ALL, LEDGER_ALL,
+					      LEDGER_ALL);
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < l->n_accounts; i++)
 		out->busy += (double)l->account[i].sum.ns;
 	for (size_t i = 0; i < l->n_parts; i++)
-		if (l->part[i].role == AFS_ROLE_AFPD && account_is_request(l->part[i].account))
+		if (l->part[i].role == AFS_ROLE_SERVER && account_is_request(l->part[i].account))
 			account_add_part(out->column, &l->part[i]);
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
 		sum += out->column[i];

@@ -44,7 +44,7 @@ void ledger_fini(struct ledger *l)
  * A kind of rows: a key, by which they are sorted, followed only by running totals, which are added
  * and subtracted one by one.
  */
-struct kind {
+struct totals_kind {
 	size_t size, totals; /* of a row, and where its totals begin */
 	uint64_t (*key)(const void *row);
 	/*
@@ -110,23 +110,24 @@ static void account_join(void *to, const void *from)
 #define CELL_TIMES offsetof(struct afs_cell, ns) / sizeof(__u64)
 #define PART_TIMES offsetof(struct afs_part, cpu_ns) / sizeof(__u64)
 
-static const struct kind row_kind = KIND(ledger_row, cell, row_key, CELL_TIMES, 1, NULL);
-static const struct kind part_kind = KIND(ledger_part, part, part_key, PART_TIMES, 4, NULL);
-static const struct kind account_kind = KIND(ledger_account, sum, account_key, 0, 0, account_join);
-static const struct kind result_kind = KIND(ledger_result, n, result_key, 0, 0, NULL);
-static const struct kind storage_kind = KIND(ledger_storage, sum, storage_key, 0, 0, NULL);
+static const struct totals_kind row_kind = KIND(ledger_row, cell, row_key, CELL_TIMES, 1, NULL);
+static const struct totals_kind part_kind = KIND(ledger_part, part, part_key, PART_TIMES, 4, NULL);
+static const struct totals_kind account_kind = KIND(ledger_account, sum, account_key, 0, 0,
+						    account_join);
+static const struct totals_kind result_kind = KIND(ledger_result, n, result_key, 0, 0, NULL);
+static const struct totals_kind storage_kind = KIND(ledger_storage, sum, storage_key, 0, 0, NULL);
 
-static __u64 *totals_of(const struct kind *k, void *row)
+static __u64 *totals_of(const struct totals_kind *k, void *row)
 {
 	return (__u64 *)((char *)row + k->totals);
 }
 
-static size_t n_totals(const struct kind *k)
+static size_t n_totals(const struct totals_kind *k)
 {
 	return (k->size - k->totals) / sizeof(__u64);
 }
 
-static void totals_add(const struct kind *k, void *to, const void *from)
+static void totals_add(const struct totals_kind *k, void *to, const void *from)
 {
 	const __u64 *b = totals_of(k, (void *)from);
 	__u64 *a = totals_of(k, to);
@@ -138,7 +139,7 @@ static void totals_add(const struct kind *k, void *to, const void *from)
 }
 
 /* false: a total went backwards. */
-static bool totals_subtract(const struct kind *k, void *from, const void *what)
+static bool totals_subtract(const struct totals_kind *k, void *from, const void *what)
 {
 	const __u64 *b = totals_of(k, (void *)what);
 	__u64 *a = totals_of(k, from);
@@ -155,7 +156,7 @@ static bool totals_subtract(const struct kind *k, void *from, const void *what)
 	return ok;
 }
 
-static bool totals_are_zero(const struct kind *k, void *row)
+static bool totals_are_zero(const struct totals_kind *k, void *row)
 {
 	const __u64 *a = totals_of(k, row);
 
@@ -175,7 +176,7 @@ struct rows {
  * The rows of a and b in one sorted array, equal keys combined: a + b, or a - b when
  * "subtract". *ok becomes false when a difference is negative.
  */
-static int combine(const struct kind *k, struct rows *out, struct rows a, struct rows b,
+static int combine(const struct totals_kind *k, struct rows *out, struct rows a, struct rows b,
 		   bool subtract, bool *ok)
 {
 	size_t i = 0, j = 0;

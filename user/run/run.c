@@ -143,6 +143,7 @@ void run_fini(struct run *r)
 	}
 	for (size_t i = 0; i < r->n_series; i++)
 		series_fini(&r->series[i]);
+	free(r->threads);
 	free(r->series);
 	free(r->session);
 	free(r->book);
@@ -453,9 +454,9 @@ void run_phase_from_ledger(struct run_phase *p)
 		enum afs_role role;
 		enum metric syscr, syscw, rchar, wchar, calls, call_time;
 	} roles[] = {
-		{ AFS_ROLE_AFPD, METRIC_AFPD_SYSCR, METRIC_AFPD_SYSCW, METRIC_AFPD_RCHAR,
+		{ AFS_ROLE_SERVER, METRIC_AFPD_SYSCR, METRIC_AFPD_SYSCW, METRIC_AFPD_RCHAR,
 		  METRIC_AFPD_WCHAR, METRIC_AFPD_CALLS, METRIC_AFPD_CALL_TIME },
-		{ AFS_ROLE_CNID, METRIC_CNID_SYSCR, METRIC_CNID_SYSCW, METRIC_CNID_RCHAR,
+		{ AFS_ROLE_BACKEND, METRIC_CNID_SYSCR, METRIC_CNID_SYSCW, METRIC_CNID_RCHAR,
 		  METRIC_CNID_WCHAR, METRIC_CNID_CALLS, METRIC_CNID_CALL_TIME },
 	};
 	const struct ledger *l = &p->ledger;

@@ -9,6 +9,7 @@
  */
 
 #include "base/hist.h"
+#include "run/kind.h"
 #include "run/ledger.h"
 
 #include <stdbool.h>
@@ -198,6 +199,17 @@ struct run_session {
 	uint64_t bytes_in, bytes_out;
 };
 
+/* Name for the time of threads that ended between two looks: the exact sum less what was sampled.
+ */
+#define RUN_THREADS_MISSED "(ended between looks)"
+
+/* Threads of one name, whose digits are replaced: "glfs_epoll*". */
+struct run_threads {
+	char name[32];
+	unsigned int n;           /* different threads; 0: not known, RUN_THREADS_MISSED */
+	uint64_t cpu_ns, runq_ns; /* sampled */
+};
+
 /* One figure of a time series. */
 struct run_series_value {
 	const char *key, *unit; /* static; a running total since the series began */
@@ -218,11 +230,12 @@ struct run_series {
 };
 
 struct run {
-	char id[17];         /* 16 hex digits */
-	const char *command; /* static: "lantest" */
-	const char *set;     /* static: "lantest-4.5" */
-	char started[32];    /* wall clock, ISO 8601, UTC */
-	bool complete;       /* false: it broke off; what was measured is here */
+	char id[17];                 /* 16 hex digits */
+	const char *command;         /* static: "lantest" */
+	const char *set;             /* static: "lantest-4.5" */
+	const struct run_kind *kind; /* static; NULL: AFP */
+	char started[32];            /* wall clock, ISO 8601, UTC */
+	bool complete;               /* false: it broke off; what was measured is here */
 	struct run_notes environment, server, options, rungs, warnings;
 	/* why a metric is absent: key = metric key, or "*" for all server metrics */
 	struct run_notes absent;
@@ -233,7 +246,9 @@ struct run {
 	uint64_t n_rest; /* sessions that are not listed: those that kept the server least busy */
 	struct run_session rest; /* their sum; no texts, no times of begin and end */
 	struct run_series *series;
-	struct run_phase **phase; /* owned; pointers stay valid while the run lives */
+	size_t n_threads;
+	struct run_threads *threads; /* owned, most CPU time first; of kinds without requests */
+	struct run_phase **phase;    /* owned; pointers stay valid while the run lives */
 };
 
 /*

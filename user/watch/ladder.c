@@ -174,13 +174,15 @@ static void try_proc(struct ladder *l)
 		    "and CAP_DAC_READ_SEARCH");
 }
 
+#define DSI .decoder = AFS_DECODER_DSI
+
 static void look_calls(struct ladder *l, struct ladder_found *found)
 {
 	const struct bpf_load_wish best = bpf_load_best();
 	const struct bpf_way ways[] = {
-		{ "tp_btf", { .only = true } },
-		{ "tp raw_syscalls", { .classic = true, .only = true } },
-		{ "tp_btf, threads by number", { .by_tid = true, .only = true } },
+		{ "tp_btf", { DSI, .only = true } },
+		{ "tp raw_syscalls", { DSI, .classic = true, .only = true } },
+		{ "tp_btf, threads by number", { DSI, .by_tid = true, .only = true } },
 	};
 
 	try_bpf(l, &ways[best.classic], found);

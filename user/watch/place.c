@@ -20,22 +20,24 @@ static void cpus_of(char *out, size_t len, pid_t pid)
 static int note_start(struct run *r, pid_t pid, const struct procfs_stat *st)
 {
 	struct procfs_stat parent;
+	char key[48];
 
-	if (run_note_find(&r->server, "afpd.start"))
+	snprintf(key, sizeof(key), "%s.start", run_role_name(r, AFS_ROLE_SERVER));
+	if (run_note_find(&r->server, key))
 		return 0;
 	if (st->ppid > 1 && !procfs_stat(&parent, st->ppid) && !strcmp(parent.comm, st->comm))
-		return run_note(&r->server, "afpd.start", "pid %d, %llu ticks after boot", st->ppid,
+		return run_note(&r->server, key, "pid %d, %llu ticks after boot", st->ppid,
 				(unsigned long long)parent.started);
 	/* A session that has outlived the server is not a process group leader. */
 	if (getpgid(pid) != pid)
 		return 0;
-	return run_note(&r->server, "afpd.start", "pid %d, %llu ticks after boot", pid,
+	return run_note(&r->server, key, "pid %d, %llu ticks after boot", pid,
 			(unsigned long long)st->started);
 }
 
 int place_note(struct run *r, pid_t pid, enum afs_role role)
 {
-	const char *name = ledger_role_name(role);
+	const char *name = run_role_name(r, role);
 	char uids[64], cpus[128], key[48];
 	struct procfs_stat st;
 	unsigned int real = 0, effective = 0;
@@ -45,7 +47,7 @@ int place_note(struct run *r, pid_t pid, enum afs_role role)
 		return run_note(&r->server, name, "pid %d, has ended", pid);
 	sscanf(uids, "%u %u", &real, &effective);
 	/* cnid_metad counts as cnid_dbd; a database server is named by its program. */
-	if (role == AFS_ROLE_CNID && strncmp(st.comm, "cnid_", 5) != 0) {
+	if (role == AFS_ROLE_BACKEND && strncmp(st.comm, "cnid_", 5) != 0) {
 		name = st.comm;
 		if (!run_note_find(&r->server, RUN_CNID_PROGRAM))
 			err = run_note(&r->server, RUN_CNID_PROGRAM, "%s", name);
@@ -57,7 +59,7 @@ int place_note(struct run *r, pid_t pid, enum afs_role role)
 		return err;
 	cpus_of(cpus, sizeof(cpus), pid);
 	snprintf(key, sizeof(key), "%s.cpus", name);
-	err = role == AFS_ROLE_AFPD ? note_start(r, pid, &st) : 0;
+	err = role == AFS_ROLE_SERVER ? note_start(r, pid, &st) : 0;
 	if (err)
 		return err;
 	return run_note(&r->server, key, "allowed %s, last on %d", cpus, st.cpu);

@@ -16,7 +16,8 @@ struct rung {
 	/* Does everything that can be refused; nothing is watched yet. sink: NULL, or for records.
 	 * 0, or a negative errno and why.
 	 */
-	int (*open)(void **state, const struct watch_sink *sink, struct err *e);
+	int (*open)(void **state, const struct watch_sink *sink, enum afs_decoder decoder,
+		    struct err *e);
 	/* Watches the processes of t that are not watched yet, and copies t->known. */
 	int (*look)(void *state, const struct target *t, struct err *e);
 	/* Like the functions of watch.h. */

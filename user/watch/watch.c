@@ -56,14 +56,14 @@ static void add_process(struct watch *w, pid_t pid, enum afs_role role)
 
 static void add_processes(struct watch *w)
 {
-	add_process(w, w->t.afpd, AFS_ROLE_AFPD);
+	add_process(w, w->t.afpd, AFS_ROLE_SERVER);
 	for (size_t i = 0; i < w->t.n_cnid; i++)
-		add_process(w, w->t.cnid[i].pid, AFS_ROLE_CNID);
+		add_process(w, w->t.cnid[i].pid, AFS_ROLE_BACKEND);
 }
 
 static int try_rung(struct watch *w, const struct rung *rung, struct err *e)
 {
-	int r = rung->open(&w->state, &w->sink, e);
+	int r = rung->open(&w->state, &w->sink, w->t.plain ? AFS_DECODER_NONE : AFS_DECODER_DSI, e);
 
 	if (r)
 		return r;
@@ -207,9 +207,9 @@ const char *watch_rung(const struct watch *w)
 
 pid_t watch_process(const struct watch *w, enum afs_role role, size_t i)
 {
-	if (role == AFS_ROLE_CNID)
+	if (role == AFS_ROLE_BACKEND)
 		return i < w->t.n_cnid ? w->t.cnid[i].pid : 0;
-	if (role != AFS_ROLE_AFPD)
+	if (role != AFS_ROLE_SERVER)
 		return 0;
 	if (!i)
 		return w->t.afpd;
@@ -221,7 +221,7 @@ bool watch_lives(struct watch *w)
 	struct procfs_stat st;
 
 	for (size_t i = 0; i < w->n; i++)
-		if (w->process[i].role == AFS_ROLE_AFPD && !procfs_stat(&st, w->process[i].pid) &&
+		if (w->process[i].role == AFS_ROLE_SERVER && !procfs_stat(&st, w->process[i].pid) &&
 		    st.state != 'Z')
 			return true;
 	return !w->rung;
@@ -308,6 +308,8 @@ static int finish_absent(const struct watch *w, struct run *r)
 
 	if (!w->rung)
 		return run_note(&r->absent, "*", "%s", w->off);
+	if (!run_has_requests(r))
+		return 0;
 	if (!w->t.n_cnid)
 		err = absent(r, "cnid_", "", cnid_why(w, why));
 	if (!err && w->rung != &rung_bpf)
@@ -315,7 +317,7 @@ static int finish_absent(const struct watch *w, struct run *r)
 	for (size_t i = 0; i < w->n && !err; i++) {
 		if (w->process[i].has_times)
 			continue;
-		start = w->process[i].role == AFS_ROLE_CNID ? "cnid_" : "afpd_";
+		start = w->process[i].role == AFS_ROLE_BACKEND ? "cnid_" : "afpd_";
 		err = absent(r, start, "_cpu", "/proc/PID/task/TID/schedstat cannot be read");
 		if (!err)
 			err = absent(r, start, "_runq",
@@ -384,7 +386,7 @@ int watch_finish(struct watch *w, struct run *r)
 		err = place_note(r, w->process[i].pid, w->process[i].role);
 	if (!err && tcpdiag_congestion(&w->tcp, congestion))
 		err = run_note(&r->server, "afpd.congestion", "%s", congestion);
-	if (!err && w->rung && !w->t.n_cnid)
+	if (!err && w->rung && !w->t.n_cnid && run_has_requests(r))
 		err = run_note(&r->server, "CNID server", "%s", cnid_why(w, why));
 	if (!err && w->rung)
 		err = place_note_self(r);

@@ -8,12 +8,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct run;
+
 /*
  * Failure of jansson is checked once at the end: a NULL value makes json_object_set_new and
  * json_array_append_new fail, and json_put() and json_add() remember that in a single flag.
  */
 struct json_doc {
 	bool failed;
+	const struct run *run; /* NULL: it is not about a run */
 };
 
 void json_put(struct json_doc *d, json_t *object, const char *key, json_t *value);

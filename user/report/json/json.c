@@ -116,9 +116,12 @@ static json_t *phase(struct json_doc *d, const struct run *r, const struct run_p
 	json_put(d, o, "title", json_text(p->title));
 	json_put(d, o, "start_ns", json_number(p->start_ns));
 	json_put(d, o, "complete", json_boolean(p->complete));
-	for (size_t m = 0; m < N_METRICS; m++)
+	for (size_t m = 0; m < N_METRICS; m++) {
+		if (!run_has_metric(r, m))
+			continue;
 		json_put(d, metrics, run_metrics[m].key,
 			 p->known[m] ? json_number(p->value[m]) : json_null());
+	}
 	json_put(d, o, "metrics", metrics);
 	json_put(d, o, "commands", commands(d, p));
 	json_put(d, o, "ledger", json_ledger(d, &p->ledger));
@@ -131,8 +134,11 @@ static json_t *metric_definitions(struct json_doc *d)
 	json_t *a = json_array();
 
 	for (size_t m = 0; m < N_METRICS; m++) {
-		json_t *o = json_object();
+		json_t *o;
 
+		if (!run_has_metric(d->run, m))
+			continue;
+		o = json_object();
 		json_put(d, o, "key", json_text(run_metrics[m].key));
 		json_put(d, o, "unit", json_text(run_metrics[m].unit));
 		json_put(d, o, "meaning", json_text(run_metrics[m].meaning));
@@ -222,11 +228,28 @@ static json_t *sessions_rest(struct json_doc *d, const struct run *r)
 	return o;
 }
 
+static json_t *threads(struct json_doc *d, const struct run *r)
+{
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < r->n_threads; i++) {
+		const struct run_threads *t = &r->threads[i];
+		json_t *o = json_object();
+
+		json_put(d, o, "name", json_text(t->name));
+		json_put(d, o, "threads", json_integer(t->n));
+		json_put(d, o, "cpu_ns", json_number(t->cpu_ns));
+		json_put(d, o, "runq_ns", json_number(t->runq_ns));
+		json_add(d, a, o);
+	}
+	return a;
+}
+
 /* The whole document; NULL without memory. */
 static json_t *document(const struct run *r)
 {
 	json_t *o = json_object(), *phases = json_array();
-	struct json_doc d = { 0 };
+	struct json_doc d = { .run = r };
 
 	json_put(&d, o, "schema", json_integer(RUN_SCHEMA));
 	json_put(&d, o, "tool", json_text("afpscope"));
@@ -234,6 +257,7 @@ static json_t *document(const struct run *r)
 	json_put(&d, o, "id", json_text(r->id));
 	json_put(&d, o, "command", json_text(r->command));
 	json_put(&d, o, "set", json_text(r->set));
+	json_put(&d, o, "kind", json_text(run_kind_name(r)));
 	json_put(&d, o, "started", json_text(r->started));
 	json_put(&d, o, "complete", json_boolean(r->complete));
 	json_put(&d, o, "environment", notes(&d, &r->environment));
@@ -249,8 +273,12 @@ static json_t *document(const struct run *r)
 	if (r->n_rest)
 		json_put(&d, o, "sessions_rest", sessions_rest(&d, r));
 	json_put(&d, o, "metrics", metric_definitions(&d));
-	json_put(&d, o, "tcp_values", json_tcp_definitions(&d));
-	json_put(&d, o, "verdict_figures", json_verdict_definitions(&d));
+	if (run_has_requests(r)) {
+		json_put(&d, o, "tcp_values", json_tcp_definitions(&d));
+		json_put(&d, o, "verdict_figures", json_verdict_definitions(&d));
+	} else {
+		json_put(&d, o, "threads", threads(&d, r));
+	}
 	json_put(&d, o, "series", json_series(&d, r));
 	for (size_t i = 0; i < r->n_phases; i++)
 		json_add(&d, phases, phase(&d, r, r->phase[i]));

@@ -33,7 +33,7 @@ static json_t *ledger_rows(struct json_doc *d, const struct ledger *l)
 		const struct ledger_row *row = &l->row[i];
 		json_t *o = json_object();
 
-		json_put(d, o, "role", json_text(ledger_role_name(row->role)));
+		json_put(d, o, "role", json_text(run_role_name(d->run, row->role)));
 		json_put(d, o, "class", json_text(ledger_class_name(row->class)));
 		json_put(d, o, "object", json_text(ledger_object_name(row->object)));
 		json_put(d, o, "calls", json_number(row->cell.calls));
@@ -61,7 +61,7 @@ static json_t *compat(struct json_doc *d, const struct ledger *l)
 			json_put(d, o, "rchar", json_number(c->rchar));
 			json_put(d, o, "wchar", json_number(c->wchar));
 		}
-		json_put(d, all, ledger_role_name(role), o);
+		json_put(d, all, run_role_name(d->run, role), o);
 	}
 	return all;
 }
@@ -103,7 +103,8 @@ static json_t *times(struct json_doc *d, const uint64_t *ns)
 	json_t *o = json_object();
 
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
-		json_put(d, o, account_columns[i].key, json_number(ns[i]));
+		if (i != ACCOUNT_CNID || run_has_requests(d->run))
+			json_put(d, o, account_columns[i].key, json_number(ns[i]));
 	return o;
 }
 
@@ -141,7 +142,7 @@ static json_t *parts(struct json_doc *d, const struct ledger *l, unsigned int nu
 		if (p->account != number)
 			continue;
 		o = json_object();
-		json_put(d, o, "role", json_text(ledger_role_name(p->role)));
+		json_put(d, o, "role", json_text(run_role_name(d->run, p->role)));
 		json_put(d, o, "class", json_text(class_key(p->class)));
 		json_put(d, o, "object", json_text(ledger_object_name(p->object)));
 		json_put(d, o, "calls", json_number(p->part.calls));
@@ -186,7 +187,7 @@ static json_t *account(struct json_doc *d, const struct ledger *l, unsigned int 
 	json_put(d, o, "name", json_text(account_name(number, name)));
 	if (account_is_request(number))
 		put_sum(d, o, l, number);
-	account_times(l, AFS_ROLE_AFPD, number, ns);
+	account_times(l, AFS_ROLE_SERVER, number, ns);
 	json_put(d, o, "times", times(d, ns));
 	json_put(d, o, "parts", parts(d, l, number));
 	return o;
@@ -221,7 +222,7 @@ static json_t *storage(struct json_doc *d, const struct ledger *l)
 		char name[ACCOUNT_NAME_MAX];
 		json_t *o = json_object();
 
-		json_put(d, o, "role", json_text(ledger_role_name(s->role)));
+		json_put(d, o, "role", json_text(run_role_name(d->run, s->role)));
 		json_put(d, o, "number", json_integer(s->account));
 		json_put(d, o, "name", json_text(account_name(s->account, name)));
 		for (unsigned int k = 0; k < AFS_N_STORAGE; k++)

@@ -320,7 +320,7 @@ static int put_waited(const struct below *b)
 	print_share(to, &comma, "files", disk, all);
 	print_share(to, &comma, "log", log, all);
 	snprintf(fsync, sizeof(fsync), "%s's" GLUE "fsync",
-		 view_role_name(b->p->view.run, AFS_ROLE_CNID));
+		 view_role_name(b->p->view.run, AFS_ROLE_BACKEND));
 	print_share(to, &comma, fsync, inside[AFS_INSIDE_SYNC], all);
 	print_share(to, &comma, "its" GLUE "other" GLUE "I/O", inside[AFS_INSIDE_IO], all);
 	requests_fini(&r);

@@ -130,11 +130,11 @@ static int fill(struct grid *g, const struct ledger *l, unsigned int role,
 	return e;
 }
 
-static void set_columns(struct grid *g, const struct ledger *l)
+static void set_columns(struct grid *g, bool by_request)
 {
 	for (size_t k = 0; k < N_COLS; k++)
 		g->column[k] = heads[k];
-	g->column[COL_REQUEST].off = g->column[COL_TIME].off = !l->has_requests;
+	g->column[COL_REQUEST].off = g->column[COL_TIME].off = !by_request;
 }
 
 static int put_role(const struct paint *p, unsigned int role)
@@ -151,7 +151,7 @@ static int put_role(const struct paint *p, unsigned int role)
 		if (l->row[i].role == role)
 			row[n++] = l->row[i];
 	qsort(row, n, sizeof(*row), by_time);
-	set_columns(&g, l);
+	set_columns(&g, l->has_requests && run_has_requests(p->view.run));
 	if (n)
 		e = fill(&g, l, role, row, n);
 	if (!e && n) {

@@ -325,8 +325,8 @@ static void put_part(struct matrix *m, const struct item *it, size_t from, size_
 static void put_compat(struct matrix *m, size_t from, size_t n, bool writes)
 {
 	static const char *const names[AFS_N_ROLES][2] = {
-		[AFS_ROLE_AFPD] = { "AFPD_R", "AFPD_W" },
-		[AFS_ROLE_CNID] = { "CNID_R", "CNID_W" },
+		[AFS_ROLE_SERVER] = { "AFPD_R", "AFPD_W" },
+		[AFS_ROLE_BACKEND] = { "CNID_R", "CNID_W" },
 	};
 	const char *sign = "=";
 
@@ -367,7 +367,7 @@ int paint_compat(const struct paint *p)
 
 	if (!m)
 		return -ENOMEM;
-	for (unsigned int role = AFS_ROLE_AFPD; role <= AFS_ROLE_CNID; role++) {
+	for (unsigned int role = AFS_ROLE_SERVER; role <= AFS_ROLE_BACKEND; role++) {
 		size_t step;
 
 		matrix_init(m, p, role, WHAT_COMPAT);
@@ -376,8 +376,8 @@ int paint_compat(const struct paint *p)
 		m->label_width += 2;
 		step = per_line(m);
 		paint_heading(p,
-			      role == AFS_ROLE_AFPD ? "What AFPD_R and AFPD_W are"
-						    : "What CNID_R and CNID_W are",
+			      role == AFS_ROLE_SERVER ? "What AFPD_R and AFPD_W are"
+						      : "What CNID_R and CNID_W are",
 			      "  calls per iteration");
 		for (size_t from = 0; from < p->view.n; from += step) {
 			size_t n = p->view.n - from < step ? p->view.n - from : step;

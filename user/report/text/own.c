@@ -5,6 +5,7 @@
 #include "report/transfer.h"
 
 #include <errno.h>
+#include <stdint.h>
 
 #define DEFAULT_WIDTH 116
 
@@ -55,8 +56,14 @@ static int paint_by_transfer(const struct paint *p)
 /* A run that only watched. */
 static int paint_whole(const struct paint *p)
 {
-	int e = paint_requests(p);
+	int e;
 
+	if (!run_has_requests(p->view.run)) {
+		e = paint_threads(p, SIZE_MAX);
+		e = e ? e : paint_below(p);
+		return e ? e : paint_calls(p);
+	}
+	e = paint_requests(p);
 	if (!e)
 		e = paint_below(p);
 	if (!e)

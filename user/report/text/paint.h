@@ -45,6 +45,8 @@ int paint_requests(const struct paint *p);
 int paint_below(const struct paint *p);
 /* One line per session. 0 or -ENOMEM. */
 int paint_sessions(const struct paint *p);
+/* Threads by name, at most so many. 0 or -ENOMEM. */
+int paint_threads(const struct paint *p, size_t most);
 /* Per role: calls and time of the whole run. 0 or -ENOMEM. */
 int paint_calls(const struct paint *p);
 /* Per role: calls and time per AFP command by class and object. 0 or -ENOMEM. */

@@ -119,7 +119,10 @@ static void add_place(struct screen_text *t, const struct run *r)
 	const char *port = run_note_find(&r->server, "port");
 	const char *volume = run_note_find(&r->server, "volume");
 	const char *directory = run_note_find(&r->options, "directory");
+	const char *name = run_note_find(&r->server, "name");
 
+	if (!run_has_requests(r))
+		screen_add(t, " %s", cell_text(name ? name : "?", NAME_MAX_COLS).text);
 	if (host) {
 		screen_add(t, strchr(host, ':') ? " [%s]" : " %s",
 			   cell_text(host, NAME_MAX_COLS).text);
@@ -154,7 +157,9 @@ static void add_watched(struct screen_text *t, const struct run *r)
 		return;
 	if (phase->known[METRIC_ELAPSED])
 		screen_add(t, " %s", screen_time((double)phase->value[METRIC_ELAPSED]).text);
-	screen_add(t, " %zu" GLUE "session%s", r->n_sessions, r->n_sessions == 1 ? "" : "s");
+	if (run_has_requests(r))
+		screen_add(t, " %zu" GLUE "session%s", r->n_sessions,
+			   r->n_sessions == 1 ? "" : "s");
 }
 
 /* Prints the parts of the head: two blanks between them, a new line where one does not fit. */
@@ -221,11 +226,12 @@ static void add_counted(struct screen_text *t, const struct paint *p)
 	const struct ledger *all = &p->view.all;
 	struct afs_cell calls = ledger_sum(all, AFS_N_ROLES, AFS_N_CLASSES, AFS_N_OBJECTS);
 
-	if (all->has_requests && !strcmp(p->view.run->command, "record"))
+	if (all->has_requests && run_has_requests(p->view.run) &&
+	    !strcmp(p->view.run->command, "record"))
 		screen_add(t, "%s requests, ", cell_count(ledger_answered(all)).text);
 	if (all->has_calls)
 		screen_add(t, "%s system calls counted, ", cell_count(calls.calls).text);
-	else if (all->has_compat[AFS_ROLE_AFPD])
+	else if (all->has_compat[AFS_ROLE_SERVER])
 		screen_add(t, "reads and writes sampled from /proc, calls not counted (%s), ",
 			   rungs_why(p->view.run, "requests"));
 }
@@ -238,7 +244,7 @@ static void put_trust(const struct paint *p)
 
 	if (transfer_is_local(r))
 		return;
-	if (!all->has_calls && !all->has_compat[AFS_ROLE_AFPD]) {
+	if (!all->has_calls && !all->has_compat[AFS_ROLE_SERVER]) {
 		screen_add(&t, "The server was not watched: %s", rungs_why(r, "*"));
 		screen_put(p, INK_YELLOW, t.text, 2);
 		return;
@@ -362,6 +368,8 @@ static int put_results(const struct paint *p, size_t lines)
 		tests |= r->phase[i]->test != 0;
 	if (transfer_run(r))
 		return screen_transfers(p, lines);
+	if (!run_has_requests(r))
+		return screen_any(p, lines);
 	if (tests) {
 		e = screen_tests(p);
 		e = e ? e : screen_server(p, 3, false);

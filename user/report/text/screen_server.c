@@ -102,7 +102,7 @@ static int add_states(struct screen_text *t, const struct ledger *l, const struc
 	for (size_t i = 0; i < l->n_parts; i++) {
 		const struct ledger_part *part = &l->part[i];
 
-		if (part->role != AFS_ROLE_AFPD || part->account != r->number)
+		if (part->role != AFS_ROLE_SERVER || part->account != r->number)
 			continue;
 		ways_add(w, way_name(part->class, part->object),
 			 part->part.cpu_ns + part->part.blocked_ns);

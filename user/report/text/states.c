@@ -128,7 +128,7 @@ static int put_inside(struct states *s)
 		comma = ", ";
 	}
 	return at ? grid_text(&s->g, INK_NONE, "      while it waited, %s:%s",
-			      view_role_name(s->p->view.run, AFS_ROLE_CNID), text)
+			      view_role_name(s->p->view.run, AFS_ROLE_BACKEND), text)
 		  : 0;
 }
 
@@ -193,18 +193,18 @@ static int put_request(struct states *s, const struct requests *all)
 		      account_name(r->number, name), cell_count(r->a.sum.answered).text,
 		      cell_time((double)r->a.sum.ns / (double)r->a.sum.answered).text,
 		      requests_percent(r->a.sum.ns, all->all.a.sum.ns));
-	part = parts_of(l, AFS_ROLE_AFPD, r->number, &n);
+	part = parts_of(l, AFS_ROLE_SERVER, r->number, &n);
 	if (!e)
 		e = part ? put_role(s, part, n, true) : -ENOMEM;
 	free(part);
 	if (e)
 		return e;
-	part = parts_of(l, AFS_ROLE_CNID, r->number, &n);
+	part = parts_of(l, AFS_ROLE_BACKEND, r->number, &n);
 	if (!part)
 		return -ENOMEM;
 	if (n)
 		e = grid_text(&s->g, INK_NONE, "    %s for it, also after its answer:",
-			      view_role_name(s->p->view.run, AFS_ROLE_CNID));
+			      view_role_name(s->p->view.run, AFS_ROLE_BACKEND));
 	if (!e)
 		e = put_role(s, part, n, false);
 	free(part);

@@ -111,7 +111,7 @@ static int close_process(const struct bpf_view *v, uint32_t i, struct run *r)
 
 	if (!p->tgid)
 		return 0;
-	snprintf(who, sizeof(who), "%s %d", ledger_role_name(p->role), p->tgid);
+	snprintf(who, sizeof(who), "%s %d", run_role_name(r, p->role), p->tgid);
 	do {
 		before = bpf_view_moves(v);
 		ours = bpf_view_compat(v, i);
@@ -160,13 +160,13 @@ static int close_ended(const struct books *b, struct run *r)
 	for (unsigned int role = 0; role < AFS_N_ROLES && !err; role++) {
 		if (!b->n_agree[role])
 			continue;
-		snprintf(who, sizeof(who), "%s (%" PRIu64 " ended)", ledger_role_name(role),
+		snprintf(who, sizeof(who), "%s (%" PRIu64 " ended)", run_role_name(r, role),
 			 b->n_agree[role]);
 		err = compare(r, who, BOOK_ENDED, &b->agree[role], &b->agree[role]);
 	}
 	for (size_t i = 0; i < b->n && !err; i++) {
 		p = &b->process[i];
-		snprintf(who, sizeof(who), "%s %d (ended)", ledger_role_name(p->role), p->pid);
+		snprintf(who, sizeof(who), "%s %d (ended)", run_role_name(r, p->role), p->pid);
 		err = compare(r, who, BOOK_ENDED, &p->ours, &p->theirs);
 	}
 	if (err || !b->n_more)
@@ -214,7 +214,7 @@ static int close_calls(const struct bpf_view *v, struct run *r)
 	for (unsigned int role = 0; role < AFS_N_ROLES && !err; role++) {
 		if (!sums.cells[role] && !sums.parts[role])
 			continue;
-		snprintf(name, sizeof(name), "%s calls", ledger_role_name(role));
+		snprintf(name, sizeof(name), "%s calls", run_role_name(r, role));
 		err = run_book(r, name, BOOK_CALLS, sums.cells[role], sums.parts[role]);
 	}
 	return err ? err

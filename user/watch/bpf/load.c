@@ -225,7 +225,8 @@ static int load(struct bpf_load *l, const struct load_way *way, const struct bpf
 	syscalls_table(setup->calls);
 	if (account_number_named(setup->spread) >= AFS_N_SPREADS)
 		return refusal(e, -ENOSPC, "number the AFP commands");
-	setup->objects_on = setup->requests_on = objects;
+	setup->objects_on = objects;
+	setup->decoder = (uint8_t)(objects ? wish->decoder : AFS_DECODER_NONE);
 	r = select_programs(l, way);
 	if (!r)
 		r = set_stripes(l);
@@ -325,7 +326,8 @@ static int try_kind(struct bpf_load *l, const struct bpf_load_kind *kind,
 
 struct bpf_load_wish bpf_load_best(void)
 {
-	return (struct bpf_load_wish) { .classic = bpf_load_preempted() };
+	return (struct bpf_load_wish) { .classic = bpf_load_preempted(),
+					.decoder = AFS_DECODER_DSI };
 }
 
 /* false: the file cannot be read. */

@@ -51,6 +51,7 @@ struct bpf_load_wish {
 	bool by_tid;     /* find threads by their number, as before Linux 5.11 */
 	bool only;       /* fail instead of trying other ways */
 	unsigned int n_processes, n_threads; /* slots for them; 0: all that the tables have */
+	enum afs_decoder decoder;            /* for clients' bytes */
 	const struct watch_sink *sink;       /* for records; NULL: make none */
 };
 

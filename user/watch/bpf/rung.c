@@ -110,11 +110,13 @@ fail:
 	return r;
 }
 
-static int bpf_open(void **state, const struct watch_sink *sink, struct err *e)
+static int bpf_open(void **state, const struct watch_sink *sink, enum afs_decoder decoder,
+		    struct err *e)
 {
 	struct bpf_load_wish wish = bpf_load_best();
 
 	wish.sink = sink;
+	wish.decoder = decoder;
 	return rung_bpf_open(state, &wish, e);
 }
 
@@ -133,7 +135,7 @@ static bool is_idle(const struct afs_thread *t, int32_t nr)
 /* A database server's own threads, and those that serve others, are never quiet: ignored. */
 static bool is_others(const struct afs_thread *t)
 {
-	return t->role == AFS_ROLE_CNID && t->account == AFS_ACCOUNT_THREADS;
+	return t->role == AFS_ROLE_BACKEND && t->account == AFS_ACCOUNT_THREADS;
 }
 
 /*
@@ -247,11 +249,12 @@ static int bpf_look(void *state, const struct target *t, struct err *e)
 	/* The process that was asked for; once it has ended, its number may be reused. */
 	r = bpf_view_processes(&b->view)
 		? 0
-		: bpf_load_mark(&b->load, t->afpd, AFS_ROLE_AFPD, account, e);
+		: bpf_load_mark(&b->load, t->afpd, AFS_ROLE_SERVER, account, e);
 	for (size_t i = 0; i < t->n_cnid && !r; i++)
-		r = mark(b, &t->cnid[i], AFS_ROLE_CNID, AFS_ACCOUNT_NONE, e);
+		r = mark(b, &t->cnid[i], AFS_ROLE_BACKEND, AFS_ACCOUNT_NONE, e);
 	for (size_t i = 0; i < t->n_sessions && !r; i++)
-		r = mark(b, &t->session[i], AFS_ROLE_AFPD, AFS_ACCOUNT_BETWEEN, e);
+		r = mark(b, &t->session[i], AFS_ROLE_SERVER,
+			 t->plain ? AFS_ACCOUNT_NONE : AFS_ACCOUNT_BETWEEN, e);
 	/* Those marked now may end before the next tick. */
 	sessions_look(b->sessions, &b->view);
 	return r;
@@ -260,23 +263,12 @@ static int bpf_look(void *state, const struct target *t, struct err *e)
 static int read_storage(const struct bpf_rung *b, struct ledger *out)
 {
 	const struct storage_item *item = storage_describe(b->storage);
-	struct storage_row *row = NULL;
-	size_t n = 0;
-	int r = storage_read(b->storage, &row, &n);
+	int r = storage_read(b->storage, &out->storage, &out->n_storage);
 
-	if (!r)
-		out->storage = calloc(n + 1, sizeof(*out->storage));
-	for (size_t i = 0; i < n && out->storage; i++)
-		out->storage[out->n_storage++] = (struct ledger_storage) {
-			.account = row[i].account,
-			.role = row[i].role,
-			.sum = row[i].sum,
-		};
-	free(row);
-	out->has_storage = out->storage != NULL;
+	out->has_storage = !r;
 	for (int i = 0; i < AFS_N_STORAGE_ITEMS; i++)
-		out->has_item[i] = out->has_storage && item[i].how;
-	return out->storage ? 0 : -ENOMEM;
+		out->has_item[i] = !r && item[i].how;
+	return r;
 }
 
 static int read_once(const struct bpf_rung *b, struct ledger *out)
@@ -414,27 +406,27 @@ static int finish_records(const struct bpf_rung *b, struct run *r)
 static int finish_losses(const struct bpf_rung *b, struct run *r)
 {
 	const struct afs_lost *lost = &b->view.shared->lost;
+	const struct {
+		const char *what;
+		uint64_t n;
+		bool of_requests;
+	} losses[] = {
+		{ "threads not watched: no slot", lost->thread_slots, false },
+		{ "threads not watched: no slot for the process", lost->process_slots, false },
+		{ "threads not watched: no task storage", lost->storage, false },
+		{ "states not assigned to an account: no room", lost->parts, false },
+		{ "reads and writes with more frames than are followed", lost->steps, true },
+		{ "result codes not counted: no room", lost->results, true },
+		{ "CNID connections forgotten: no room", lost->links, true },
+	};
 	int err = finish_skipped(b, r);
 
-	if (!err)
-		err = run_loss(r, "threads not watched: no slot", lost->thread_slots);
-	if (!err)
-		err = run_loss(r, "threads not watched: no slot for the process",
-			       lost->process_slots);
-	if (!err)
-		err = run_loss(r, "threads not watched: no task storage", lost->storage);
-	if (!err)
-		err = run_loss(r, "states not assigned to an account: no room", lost->parts);
-	if (!err)
-		err = run_loss(r, "reads and writes with more frames than are followed",
-			       lost->steps);
-	if (!err)
-		err = run_loss(r, "result codes not counted: no room", lost->results);
-	if (!err)
-		err = run_loss(r, "CNID connections forgotten: no room", lost->links);
+	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]) && !err; i++)
+		if (!losses[i].of_requests || run_has_requests(r))
+			err = run_loss(r, losses[i].what, losses[i].n);
 	if (!err)
 		err = finish_records(b, r);
-	return err || !b->load.requests ? err : finish_streams(b, r);
+	return err || !b->load.requests || !run_has_requests(r) ? err : finish_streams(b, r);
 }
 
 /* Notes what the ledgers do not count. */
@@ -467,7 +459,7 @@ static int finish_rungs(const struct bpf_rung *b, struct run *r)
 
 	if (!err && b->load.how_why[0])
 		err = run_note(&r->rungs, "calls.not", "%s", b->load.how_why);
-	if (!err)
+	if (!err && run_has_requests(r))
 		err = run_note(&r->rungs, "requests", "%s",
 			       b->load.requests
 				   ? "bytes of the client's connection"
@@ -566,8 +558,9 @@ static int bpf_finish(void *state, struct run *r)
 		    ledger_object_name(AFS_OBJECT_UNKNOWN), b->load.objects_why);
 	if (!err && b->crowded)
 		err = run_note(&r->warnings, "objects",
-			       "more CNID sockets, logs or databases than fit: some count as other "
-			       "sockets or data files");
+			       "%s than fit: some count as other sockets or data files",
+			       run_has_requests(r) ? "more CNID sockets, logs or databases"
+						   : "more log files");
 	if (!err)
 		err = finish_losses(b, r);
 	if (!err)
@@ -577,7 +570,7 @@ static int bpf_finish(void *state, struct run *r)
 	if (!err)
 		err = price_note(&b->price, &b->load, bpf_view_all_calls(&b->view), r);
 	if (!err)
-		err = sessions_note(b->sessions, &b->view, r);
+		err = run_has_requests(r) ? sessions_note(b->sessions, &b->view, r) : 0;
 	return err ? err : books_close(&b->books, &b->view, r);
 }
 

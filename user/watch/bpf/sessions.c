@@ -77,7 +77,7 @@ void sessions_free(struct sessions *s)
 
 static bool is_session(const struct bpf_view *v, uint32_t i)
 {
-	return v->process[i].role == AFS_ROLE_AFPD && v->process[i].serving;
+	return v->process[i].role == AFS_ROLE_SERVER && v->process[i].serving;
 }
 
 /* All volumes that it opened were seen: its working directory is not needed. */

@@ -482,9 +482,9 @@ static bool sum_row(const struct storage *s, size_t row, struct afs_storage *out
 	return any;
 }
 
-int storage_read(const struct storage *s, struct storage_row **out, size_t *n)
+int storage_read(const struct storage *s, struct ledger_storage **out, size_t *n)
 {
-	struct storage_row *row = calloc(N_ROWS, sizeof(*row)), *less;
+	struct ledger_storage *row = calloc(N_ROWS, sizeof(*row)), *less;
 	struct afs_storage sum;
 
 	*out = NULL;
@@ -494,7 +494,7 @@ int storage_read(const struct storage *s, struct storage_row **out, size_t *n)
 	for (size_t i = 0; i < N_ROWS; i++) {
 		if (!sum_row(s, i, &sum))
 			continue;
-		row[(*n)++] = (struct storage_row) {
+		row[(*n)++] = (struct ledger_storage) {
 			.role = (uint8_t)(i / AFS_N_ACCOUNTS),
 			.account = (uint16_t)(i % AFS_N_ACCOUNTS),
 			.sum = sum,

@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "bpf/storage.h"
+#include "run/ledger.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,13 +18,6 @@
 
 struct bpf_object;
 struct storage;
-
-/* Totals since the start. Never all 0. */
-struct storage_row {
-	uint8_t role;     /* enum afs_role */
-	uint16_t account; /* enum afs_account_number */
-	struct afs_storage sum;
-};
 
 /* How an item is observed. */
 struct storage_item {
@@ -68,7 +62,7 @@ const struct storage_item *storage_describe(const struct storage *s);
 bool storage_knows(const struct storage *s, enum afs_storage_field field);
 
 /* In order of role and account, to be freed; fields that are not known are 0. 0 or -ENOMEM. */
-int storage_read(const struct storage *s, struct storage_row **out, size_t *n);
+int storage_read(const struct storage *s, struct ledger_storage **out, size_t *n);
 
 /* bio_read_bytes of a single process, by its slot: read_bytes of /proc. */
 uint64_t storage_read_bytes(const struct storage *s, uint32_t process);

@@ -114,11 +114,11 @@ int procio_look(struct procio *p, const struct target *t, struct err *e)
 		p->opened = ticks_now();
 	p->whole = t->whole;
 	p->crowded = t->n_sessions == AFS_N_PROCESSES;
-	r = find(p, t->afpd) ? 0 : add(p, t->afpd, AFS_ROLE_AFPD, e);
+	r = find(p, t->afpd) ? 0 : add(p, t->afpd, AFS_ROLE_SERVER, e);
 	for (size_t i = 0; i < t->n_cnid && !r; i++)
-		r = add_any(p, &t->cnid[i], AFS_ROLE_CNID, e);
+		r = add_any(p, &t->cnid[i], AFS_ROLE_BACKEND, e);
 	for (size_t i = 0; i < t->n_sessions && !r; i++)
-		r = add_any(p, &t->session[i], AFS_ROLE_AFPD, e);
+		r = add_any(p, &t->session[i], AFS_ROLE_SERVER, e);
 	p->looked = true;
 	return r;
 }
@@ -294,7 +294,7 @@ static void look_at_children(struct procio *p)
 	}
 	/* Sessions' own children are their helpers. */
 	for (size_t i = 0; i < p->n; i++)
-		if (!p->one[i].gone && (p->one[i].role != AFS_ROLE_AFPD || !i))
+		if (!p->one[i].gone && (p->one[i].role != AFS_ROLE_SERVER || !i))
 			p->children += children_of(p->one[i].pid);
 }
 
@@ -319,7 +319,7 @@ static int note_sessions(const struct procio *p, struct run *r)
 	size_t before = 0, began = 0, ended = 0;
 
 	for (size_t i = 1; i < p->n; i++) {
-		if (p->one[i].role != AFS_ROLE_AFPD)
+		if (p->one[i].role != AFS_ROLE_SERVER)
 			continue;
 		before += !p->one[i].begun;
 		began += p->one[i].begun;
@@ -335,7 +335,7 @@ int procio_note(const struct procio *p, struct run *r)
 {
 	const struct procio_one *last = NULL;
 	size_t cut = 0;
-	int err = p->whole ? note_sessions(p, r) : 0;
+	int err = p->whole && run_has_requests(r) ? note_sessions(p, r) : 0;
 
 	for (size_t i = 0; i < p->n; i++) {
 		if (!p->one[i].gone || p->one[i].inherited)
@@ -346,7 +346,7 @@ int procio_note(const struct procio *p, struct run *r)
 	if (!err && cut == 1)
 		err = run_note(&r->warnings, "watch",
 			       "%s %d has ended: its figures stop at the last reading",
-			       ledger_role_name(last->role), last->pid);
+			       run_role_name(r, last->role), last->pid);
 	else if (!err && cut)
 		err = run_note(&r->warnings, "watch",
 			       "%zu processes have ended: what they did after their last reading "

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef HOST_CGROUP_H
+#define HOST_CGROUP_H
+
+#include <sys/types.h>
+
+/*
+ * Calls fn for each process of a systemd unit, those of the cgroups below its own included, until
+ * it returns other than 0, which is returned. name: "smbd", "smbd.service", or with a slash the
+ * path of a cgroup ("system.slice/smbd.service", also with /sys/fs/cgroup in front). -ENOENT: there
+ * is no cgroup of that name; another negative errno: it cannot be read.
+ */
+int cgroup_each_process(const char *name, int (*fn)(void *arg, pid_t pid), void *arg);
+
+#endif

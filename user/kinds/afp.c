@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* AFP servers: netatalk's afpd with its CNID servers. */
+#include "kinds/hints.h"
+#include "kinds/kind.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static int find(struct kind_found *out, const struct kind_wish *w, struct err *e)
+{
+	pid_t session, master;
+	int r = servers_named(&out->servers, w->port, (pid_t)w->pid, e);
+
+	if (!r)
+		r = servers_one(&out->servers, e);
+	if (r)
+		return r;
+	session = out->servers.session;
+	master = out->servers.entry[0].master;
+	if (session && w->whole && master) {
+		servers_fini(&out->servers);
+		session = 0;
+		r = servers_of_pid(&out->servers, master, e);
+		if (r)
+			return r;
+	}
+	target_server(&out->target, &out->servers.entry[0], session);
+	return 0;
+}
+
+/* The hints that matter in a run: settings of the server, other tracers. */
+static int warn(const struct servers_entry *s, struct run *r)
+{
+	struct hints h = { 0 };
+	int e = hints_server(&h, s);
+
+	for (size_t i = 0; i < h.n && !e; i++)
+		if (!h.hint[i].weak)
+			e = run_note(&r->warnings, h.hint[i].key, "%s (%s); %s", h.hint[i].what,
+				     h.hint[i].where, h.hint[i].todo);
+	hints_fini(&h);
+	return e;
+}
+
+static int describe(const struct kind_found *f, struct run *r)
+{
+	const struct servers_entry *s = &f->servers.entry[0];
+	char ports[64] = "";
+	int e = 0;
+
+	for (size_t i = 0, at = 0; i < s->n_ports && at < sizeof(ports); i++)
+		at += (size_t)snprintf(ports + at, sizeof(ports) - at, "%s%u", i ? " " : "",
+				       s->port[i]);
+	if (f->servers.session)
+		e |= run_note(&r->options, "session", "%d", f->servers.session);
+	if (s->n_ports)
+		e |= run_note(&r->server, "port", "%s", ports);
+	e |= run_note(&r->server, "program", "%s", s->exe[0] ? s->exe : s->comm);
+	if (s->conf[0])
+		e |= run_note(&r->server, "settings", "%s", s->conf);
+	if (s->cnid_metad)
+		e |= run_note(&r->server, "cnid_metad", "pid %d (known from: %s)", s->cnid_metad,
+			      s->cnid_from);
+	e |= warn(s, r);
+	return e ? -ENOMEM : 0;
+}
+
+const struct kind kind_afp = {
+	.is = { .name = "afp",
+		.role = { [AFS_ROLE_SERVER] = "afpd",
+			  [AFS_ROLE_BACKEND] = "cnid_dbd",
+			  [AFS_ROLE_OTHER] = "other" },
+		.has_requests = true },
+	.about = "AFP servers (netatalk): what each AFP command costs",
+	.find = find,
+	.describe = describe,
+};

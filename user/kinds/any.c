@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Any program: its calls, times, and what it does below its calls. Its protocol is not decoded,
+ * so nothing is by request.
+ */
+#include "host/cgroup.h"
+#include "host/procfs.h"
+#include "kinds/kind.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LISTED 8 /* of several programs, in a message */
+
+/* Processes, the first the one that all others descend from, where there is such a one. */
+struct processes {
+	const char *exe; /* the name that is looked for */
+	size_t n;
+	pid_t pid[AFS_N_PROCESSES];
+};
+
+static bool is_listed(const struct processes *p, pid_t pid)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (p->pid[i] == pid)
+			return true;
+	return false;
+}
+
+static int add(void *arg, pid_t pid)
+{
+	struct processes *p = arg;
+
+	if (pid != getpid() && p->n < AFS_N_PROCESSES && !is_listed(p, pid))
+		p->pid[p->n++] = pid;
+	return 0;
+}
+
+/* Whether the program of a process, or the process itself, has this name. */
+static bool is_called(pid_t pid, const char *name)
+{
+	char link[64], path[PATH_MAX], *base;
+	struct procfs_stat st;
+	ssize_t len;
+
+	if (procfs_stat(&st, pid) || st.state == 'Z')
+		return false;
+	if (!strncmp(st.comm, name, 15) && strlen(st.comm) == strnlen(name, 15))
+		return true;
+	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
+	len = readlink(link, path, sizeof(path) - 1);
+	path[len > 0 ? len : 0] = '\0';
+	base = strrchr(path, '/');
+	return base && (!strcmp(base + 1, name) || !strcmp(path, name));
+}
+
+static int add_named(void *arg, pid_t pid)
+{
+	struct processes *p = arg;
+
+	return is_called(pid, p->exe) ? add(p, pid) : 0;
+}
+
+/* Brings the processes whose parent is not among them to the front; returns how many there are. */
+static size_t tops_first(struct processes *p)
+{
+	struct processes *old = malloc(sizeof(*old));
+	struct procfs_stat st;
+	size_t n = 0, end = p->n;
+
+	if (!old)
+		return p->n;
+	*old = *p;
+	for (size_t i = old->n; i--;) {
+		if (!procfs_stat(&st, old->pid[i]) && is_listed(old, st.ppid))
+			p->pid[--end] = old->pid[i];
+	}
+	for (size_t i = 0; i < old->n; i++) {
+		if (procfs_stat(&st, old->pid[i]) || !is_listed(old, st.ppid))
+			p->pid[n++] = old->pid[i];
+	}
+	free(old);
+	return n;
+}
+
+static int refuse_several(const struct processes *p, size_t n, struct err *e)
+{
+	char text[ERR_TEXT_MAX] = "";
+
+	for (size_t i = 0; i < n && i < LISTED; i++)
+		servers_append(text, "%s%d", i ? ", " : "", p->pid[i]);
+	if (n > LISTED)
+		servers_append(text, ", ...");
+	return err_set(e, -ENOTUNIQ, "%zu processes are called %s (%s): name one with --pid PID", n,
+		       p->exe, text);
+}
+
+static int find_exe(struct processes *p, const char *name, struct err *e)
+{
+	size_t n;
+
+	p->exe = name;
+	procfs_each(add_named, p);
+	if (!p->n)
+		return err_set(e, -ENXIO, "no process is called %s: check the name with ps -e",
+			       name);
+	n = tops_first(p);
+	return n > 1 ? refuse_several(p, n, e) : 0;
+}
+
+static int find_unit(struct processes *p, const char *unit, struct err *e)
+{
+	int r = cgroup_each_process(unit, add, p);
+
+	if (r)
+		return err_set(
+		    e, -ENXIO,
+		    "no processes of unit %s: %s; systemctl status %s shows its "
+		    "cgroup, whose path can be given instead",
+		    unit, r == -ENOENT ? "there is no cgroup of that name" : strerror(-r), unit);
+	if (!p->n)
+		return err_set(e, -ENXIO, "unit %s has no process: is it running?", unit);
+	tops_first(p);
+	return 0;
+}
+
+static int find_pid(struct processes *p, pid_t pid, struct err *e)
+{
+	struct procfs_stat st;
+
+	if (pid == getpid())
+		return err_set(e, -ENXIO, "process %d is this afpscope itself", pid);
+	if (procfs_stat(&st, pid))
+		return err_set(e, -ESRCH, "there is no process %d", pid);
+	return add(p, pid);
+}
+
+static int find_processes(struct processes *p, struct kind_found *out, const struct kind_wish *w,
+			  struct err *e)
+{
+	int r;
+
+	if (w->pid)
+		return find_pid(p, (pid_t)w->pid, e);
+	if (w->exe)
+		return find_exe(p, w->exe, e);
+	if (w->unit)
+		return find_unit(p, w->unit, e);
+	if (!w->port)
+		return err_set(e, -EINVAL,
+			       "--kind any: name the program with --pid, --port, --exe or --unit");
+	r = servers_of_port(&out->servers, (uint16_t)w->port, e);
+	return r ? r : find_pid(p, out->servers.entry[0].master, e);
+}
+
+static int find(struct kind_found *out, const struct kind_wish *w, struct err *e)
+{
+	struct processes *p = calloc(1, sizeof(*p));
+	int r = p ? find_processes(p, out, w, e) : err_set(e, -ENOMEM, "out of memory");
+
+	if (!r)
+		target_processes(&out->target, p->pid, p->n);
+	free(p);
+	return r;
+}
+
+static int describe(const struct kind_found *f, struct run *r)
+{
+	char link[64], path[PATH_MAX];
+	struct procfs_stat st;
+	ssize_t len;
+	int e = 0;
+
+	if (!procfs_stat(&st, f->target.afpd))
+		e = run_note(&r->server, "name", "%s", st.comm);
+	snprintf(link, sizeof(link), "/proc/%d/exe", f->target.afpd);
+	len = readlink(link, path, sizeof(path) - 1);
+	if (len > 0 && !e) {
+		path[len] = '\0';
+		e = run_note(&r->server, "program", "%s", path);
+	}
+	return e;
+}
+
+const struct kind kind_any = {
+	.is = { .name = "any",
+		.role = { [AFS_ROLE_SERVER] = "server",
+			  [AFS_ROLE_BACKEND] = "backend",
+			  [AFS_ROLE_OTHER] = "other" } },
+	.about = "any program: its system calls, times and threads, nothing by request",
+	.find = find,
+	.describe = describe,
+};

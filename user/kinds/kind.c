@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "kinds/kind.h"
+
+const struct kind *kind_at(int index)
+{
+	static const struct kind *const kinds[] = { &kind_afp, &kind_any };
+
+	return kinds[index];
+}
+
+void kind_found_fini(struct kind_found *f)
+{
+	servers_fini(&f->servers);
+}

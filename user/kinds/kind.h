@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef KINDS_KIND_H
+#define KINDS_KIND_H
+
+/*
+ * The kinds of servers, one file each: how a server of the kind is found, what its processes are
+ * called, and which of its settings are worth a warning. A new kind is a file and a row of kind.c.
+ */
+
+#include "kinds/servers.h"
+#include "kinds/target.h"
+#include "run/kind.h"
+#include "run/run.h"
+
+/* What the user says about the server; 0 and NULL: nothing. */
+struct kind_wish {
+	unsigned int port, pid;
+	const char *exe;  /* name of a program */
+	const char *unit; /* systemd unit, or the path of a cgroup */
+	bool whole;       /* if pid is a session: its whole server */
+};
+
+struct kind_found {
+	struct target target;
+	struct servers servers; /* empty where the kind does not fill it */
+};
+
+struct kind {
+	struct run_kind is;
+	const char *about; /* for the help text */
+	/*
+	 * 0; -ENXIO or -ESRCH: there is no such server; -ENOTUNIQ: several; -EACCES: no right to
+	 * see; e has a text that says what to do.
+	 */
+	int (*find)(struct kind_found *out, const struct kind_wish *wish, struct err *e);
+	/* Notes which server it is, and warnings about its settings. 0 or -ENOMEM. */
+	int (*describe)(const struct kind_found *found, struct run *r);
+};
+
+#define KIND_NAMES                                                                                 \
+	{                                                                                          \
+		"afp", "any", NULL                                                                 \
+	}
+
+extern const struct kind kind_afp, kind_any;
+
+/* By its place in KIND_NAMES. */
+const struct kind *kind_at(int index);
+
+void kind_found_fini(struct kind_found *f);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a run says of its kind of server. */
+#include "run/kind.h"
+
+#include "run/run.h"
+
+const char *run_kind_name(const struct run *r)
+{
+	return r->kind ? r->kind->name : "afp";
+}
+
+bool run_has_requests(const struct run *r)
+{
+	return !r->kind || r->kind->has_requests;
+}
+
+const char *run_role_name(const struct run *r, unsigned int role)
+{
+	return r->kind && role < AFS_N_ROLES ? r->kind->role[role] : ledger_role_name(role);
+}
+
+bool run_has_metric(const struct run *r, unsigned int metric)
+{
+	return run_has_requests(r) || metric == METRIC_ELAPSED;
+}
