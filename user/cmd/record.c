@@ -270,10 +270,11 @@ static void wait_for_end(struct record *rec)
 		if (now >= look_ns) {
 			look_ns = sampler_next(look_ns, TICK_NS, now, &missed);
 			watch_tick(rec->watch);
+			if (rec->threads)
+				threads_tick(rec->threads, rec->watch);
 			sampler_look(rec->sampler);
 		}
 		if (now - shown >= NS_PER_S) {
-			look_at_threads(rec);
 			show(rec, false);
 			shown = now;
 		}

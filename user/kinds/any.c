@@ -14,7 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LISTED 8 /* of several programs, in a message */
+#define LISTED   8  /* of several programs, in a message */
+#define COMM_LEN 15 /* the kernel cuts names */
 
 /* Processes, the first the one that all others descend from, where there is such a one. */
 struct processes {
@@ -40,17 +41,19 @@ static int add(void *arg, pid_t pid)
 	return 0;
 }
 
-/* Whether the program of a process, or the process itself, has this name. */
-static bool is_called(pid_t pid, const char *name)
+static bool has_name(pid_t pid, const char *name)
+{
+	struct procfs_stat st;
+
+	return !procfs_stat(&st, pid) && st.state != 'Z' && !strncmp(st.comm, name, COMM_LEN) &&
+	       strlen(st.comm) == strnlen(name, COMM_LEN);
+}
+
+static bool runs_file(pid_t pid, const char *name)
 {
 	char link[64], path[PATH_MAX], *base;
-	struct procfs_stat st;
 	ssize_t len;
 
-	if (procfs_stat(&st, pid) || st.state == 'Z')
-		return false;
-	if (!strncmp(st.comm, name, 15) && strlen(st.comm) == strnlen(name, 15))
-		return true;
 	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
 	len = readlink(link, path, sizeof(path) - 1);
 	path[len > 0 ? len : 0] = '\0';
@@ -58,11 +61,19 @@ static bool is_called(pid_t pid, const char *name)
 	return base && (!strcmp(base + 1, name) || !strcmp(path, name));
 }
 
+/* One file may be several programs, by the name under which it was called: names come first. */
 static int add_named(void *arg, pid_t pid)
 {
 	struct processes *p = arg;
 
-	return is_called(pid, p->exe) ? add(p, pid) : 0;
+	return has_name(pid, p->exe) ? add(p, pid) : 0;
+}
+
+static int add_running(void *arg, pid_t pid)
+{
+	struct processes *p = arg;
+
+	return runs_file(pid, p->exe) ? add(p, pid) : 0;
 }
 
 /* Brings the processes whose parent is not among them to the front; returns how many there are. */
@@ -90,9 +101,11 @@ static size_t tops_first(struct processes *p)
 static int refuse_several(const struct processes *p, size_t n, struct err *e)
 {
 	char text[ERR_TEXT_MAX] = "";
+	struct procfs_stat st;
 
 	for (size_t i = 0; i < n && i < LISTED; i++)
-		servers_append(text, "%s%d", i ? ", " : "", p->pid[i]);
+		servers_append(text, "%s%d %s", i ? ", " : "", p->pid[i],
+			       procfs_stat(&st, p->pid[i]) ? "" : st.comm);
 	if (n > LISTED)
 		servers_append(text, ", ...");
 	return err_set(e, -ENOTUNIQ, "%zu processes are called %s (%s): name one with --pid PID", n,
@@ -105,6 +118,8 @@ static int find_exe(struct processes *p, const char *name, struct err *e)
 
 	p->exe = name;
 	procfs_each(add_named, p);
+	if (!p->n)
+		procfs_each(add_running, p);
 	if (!p->n)
 		return err_set(e, -ENXIO, "no process is called %s: check the name with ps -e",
 			       name);

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MISSED_LEAST 50 /* less than this part of all time is not worth a row */
+#define MANY         200 /* threads: a look takes some 5 ms */
+#define SELDOM       10  /* ticks */
+#define MISSED_LEAST 50  /* less than this part of all time is not worth a row */
 
 struct threads_one {
 	pid_t pid, tid;
@@ -19,7 +21,8 @@ struct threads_one {
 struct threads {
 	bool begun, failed; /* looked once; no memory for more */
 	pid_t pid;          /* that is looked at */
-	size_t n, at;       /* at: where the next one is expected, as /proc keeps their order */
+	unsigned int ticks;
+	size_t n, at; /* at: where the next one is expected, as /proc keeps their order */
 	struct threads_one *one;
 };
 
@@ -91,6 +94,12 @@ void threads_look(struct threads *t, const struct watch *w)
 	for (size_t i = 0; (t->pid = watch_process(w, AFS_ROLE_SERVER, i)); i++)
 		procfs_each_thread(t->pid, look_at, t);
 	t->begun = true;
+}
+
+void threads_tick(struct threads *t, const struct watch *w)
+{
+	if (t->n < MANY || ++t->ticks % SELDOM == 0)
+		threads_look(t, w);
 }
 
 /* "glfs_epoll*" of "glfs_epoll001" */

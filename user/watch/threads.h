@@ -19,6 +19,9 @@ void threads_free(struct threads *t);
 /* Looks at all threads of the server's processes. The first look is where counting begins. */
 void threads_look(struct threads *t, const struct watch *w);
 
+/* The same, but of very many threads only every tenth time: to be called ten times a second. */
+void threads_tick(struct threads *t, const struct watch *w);
+
 /*
  * Fills r->threads, most CPU time first. If counted has the exact times of all threads, what was
  * not sampled becomes a row of its own. 0 or -ENOMEM.

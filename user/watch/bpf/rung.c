@@ -46,7 +46,7 @@ struct bpf_rung {
 	uint32_t n_begun;               /* processes, at the last tick, and ... */
 	uint32_t n_unserved;            /* ... CNID connections whose other end is not watched */
 	bool sleeps[AFS_N_CALLS];
-	bool crowded;
+	bool crowded, plain; /* as in struct target */
 };
 
 static void bpf_free(void *state)
@@ -120,16 +120,21 @@ static int bpf_open(void **state, const struct watch_sink *sink, enum afs_decode
 	return rung_bpf_open(state, &wish, e);
 }
 
-/* In a call that only waits, or waiting for bytes from the client or its CNID server. */
-static bool is_idle(const struct afs_thread *t, int32_t nr)
+/*
+ * In a call that only waits, or waiting for bytes from the client or its CNID server; of a program
+ * whose connections are not known, for anything from a socket.
+ */
+static bool is_idle(const struct bpf_rung *b, const struct afs_thread *t, int32_t nr)
 {
 	uint32_t cell = __atomic_load_n(&t->cell, __ATOMIC_RELAXED);
 	uint32_t class = cell / AFS_N_OBJECTS % AFS_N_CLASSES, object = cell % AFS_N_OBJECTS;
+	bool reads = class == AFS_CLASS_READ || class == AFS_CLASS_RECV;
 
 	if (nr == AFS_NR_ASLEEP || class == AFS_CLASS_WAIT)
 		return true;
-	return (class == AFS_CLASS_READ || class == AFS_CLASS_RECV) &&
-	       (object == AFS_OBJECT_CLIENT || object == AFS_OBJECT_CNID);
+	if (b->plain && object == AFS_OBJECT_SOCKET)
+		return (reads || class == AFS_CLASS_SOCKET) && t->off == AFS_OFF_BLOCKED;
+	return reads && (object == AFS_OBJECT_CLIENT || object == AFS_OBJECT_CNID);
 }
 
 /* A database server's own threads, and those that serve others, are never quiet: ignored. */
@@ -154,7 +159,7 @@ static bool look_at_threads(const struct bpf_rung *b, uint64_t *moves)
 		if (__atomic_load_n(&t->ended, __ATOMIC_ACQUIRE) || t->stopped || is_others(t))
 			continue;
 		nr = __atomic_load_n(&t->nr, __ATOMIC_ACQUIRE);
-		if (!t->tid || nr == AFS_NR_NONE || !is_idle(t, nr))
+		if (!t->tid || nr == AFS_NR_NONE || !is_idle(b, t, nr))
 			return false;
 		if (nr < 0 || nr >= AFS_N_CALLS || !b->sleeps[nr])
 			*moves += __atomic_load_n(&t->seq, __ATOMIC_RELAXED);
@@ -246,6 +251,7 @@ static int bpf_look(void *state, const struct target *t, struct err *e)
 	if (memcmp(&now, &b->load.shared->inodes, sizeof(now)))
 		take_known(b, &now);
 	b->crowded = t->crowded;
+	b->plain = t->plain;
 	/* The process that was asked for; once it has ended, its number may be reused. */
 	r = bpf_view_processes(&b->view)
 		? 0
