@@ -35,24 +35,25 @@ VM_TESTS   = $(BUILD)/tests/vm/nobpf $(BUILD)/tests/vm/rung
 FUZZERS	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
 
 .DELETE_ON_ERROR:
-.PHONY: all demo check check-built check-programs unit-programs fuzz-programs vm-programs vm python unit \
+.PHONY: all demo check check-built check-quick check-quick-built check-programs unit-programs fuzz-programs vm-programs vm python unit \
 	 unit-sanitized fuzz fuzz-run bpf-tests integration lint bench analysis install uninstall clean help deps pictures
 .SECONDARY:
 
 all: $(BUILD)/afpscope $(BUILD)/afp_lantest $(BUILD)/afp_speedtest
 
 help:
-	@echo 'make            build build/afpscope'
-	@echo 'make deps       install with apt-get what the build and make install need (root)'
-	@echo 'make demo       install what is missing, run the twelve tests against a real afpd (root)'
-	@echo 'make check      install what is missing, run every test (root)'
-	@echo 'make lint       format, shell and Python checks, include arrows, size budgets'
-	@echo 'make bench      afpscope against afp_lantest and other tracers: build/bench/results.json (root)'
-	@echo 'make analysis   report, query and the other Python commands, to be used from this folder'
-	@echo 'make install    into DESTDIR and PREFIX ($(PREFIX))'
-	@echo 'make uninstall  remove what make install brought'
-	@echo 'make pictures   the pictures of docs/tutorial.md'
-	@echo 'make clean      remove build/'
+	@echo 'make             build build/afpscope'
+	@echo 'make deps        install with apt-get what the build and make install need (root)'
+	@echo 'make demo        install what is missing, run the twelve tests against a real afpd (root)'
+	@echo 'make check       install what is missing, run every test (root)'
+	@echo 'make check-quick those tests that take two minutes together (root)'
+	@echo 'make lint        format, shell and Python checks, include arrows, size budgets'
+	@echo 'make bench       afpscope against afp_lantest and other tracers: build/bench/results.json (root)'
+	@echo 'make analysis    report, query and the other Python commands, to be used from this folder'
+	@echo 'make install     into DESTDIR and PREFIX ($(PREFIX))'
+	@echo 'make uninstall   remove what make install brought'
+	@echo 'make pictures    the pictures of docs/tutorial.md'
+	@echo 'make clean       remove build/'
 
 $(BUILD)/afpscope: $(BUILD)/obj/user/cmd/main.o $(BUILD)/libafpscope.a
 	$(call say,LINK)
@@ -131,6 +132,20 @@ check:
 	$(Q)$(MAKE) --no-print-directory -j$(CPUS) check-programs
 	$(Q)$(MAKE) --no-print-directory -j1 check-built
 
+# Without virtual machines, sanitizers, Spark and all that takes long: one server, one kernel.
+check-quick:
+	$(Q)tests/need.sh build server check python
+	$(Q)$(MAKE) --no-print-directory -j$(CPUS) all $(UNIT) $(BPF_QUICK)
+	$(Q)$(MAKE) --no-print-directory -j1 check-quick-built
+
+QUICK	   = $(patsubst %,tests/integration/test_%.py,any check cnid password record words)
+
+check-quick-built: lint unit
+	$(call run_tests,$(BPF_QUICK))
+	$(Q)$$(tests/need.sh --python) -B -m pytest -q -n $(CPUS) -m "not slow" tests/python
+	$(Q)AFPSCOPE=$(CURDIR)/$(BUILD)/afpscope $(PYTHON) -B -m pytest -p no:cacheprovider -q \
+		-m "not slow" $(QUICK)
+
 # All that is run below, built on all CPUs.
 check-programs: unit-programs vm-programs
 	$(Q)+$(SAN) unit-programs
@@ -161,8 +176,13 @@ fuzz-run: fuzz-programs
 vm: vm-programs
 	$(Q)tests/vm/matrix.sh
 
+# Those that take long and are about numbers only run side by side; the others are about times, too.
+BPF_LONG   = $(filter %/test_scale %/test_requests,$(BPF_TESTS))
+BPF_QUICK  = $(filter-out $(BPF_LONG) %/test_times %/test_trace %/test_stalls %/test_storage,$(BPF_TESTS))
+
 bpf-tests: $(BPF_TESTS)
-	$(call run_tests,$(BPF_TESTS))
+	$(call run_tests,$(filter-out $(BPF_LONG),$(BPF_TESTS)))
+	$(Q)tests/run.sh $(CPUS) $(BPF_LONG)
 
 # Two files of tests side by side, each with its own servers and CPU: more would disturb each
 # other.

@@ -62,8 +62,8 @@ _WORDS: dict[str, tuple[str, str]] = {
     ),
     "threads": ("Threads by name", "スレッド (名前別) "),
     "threads_note": (
-        "Sampled ten times a second. Digits in names are replaced by *. What the looks missed is a row "
-        "of its own.",
+        "Sampled ten times a second. Digits in names are replaced by *. What the looks missed is "
+        "a row of its own.",
         "毎秒 10 回の標本。名前の数字は * に置換。見逃した分は別の行。",
     ),
     "number": ("Number", "数"),

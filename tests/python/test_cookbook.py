@@ -35,6 +35,7 @@ def runs(shelf: Shelf) -> Path:
     return shelf.base.parent
 
 
+@pytest.mark.slow
 def test_every_command_runs(runs: Path) -> None:
     env, lines = cookbook.place(runs), cookbook.commands()
     assert len(lines) > 15
@@ -70,6 +71,7 @@ def test_the_queries_answer_of_every_run(exported: Path) -> None:
         assert {row[names.index("run")] for row in rows} == {"today", "yesterday"}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(no_spark()), reason=no_spark())
 def test_spark_gives_the_same_answers(exported: Path) -> None:
     for query in QUERIES:

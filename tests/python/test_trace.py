@@ -180,6 +180,7 @@ def _damage(rng: random.Random, folder: Path) -> None:
     file.write_bytes(data)
 
 
+@pytest.mark.slow
 def test_a_thousand_damaged_traces(whole: Path, tmp_path: Path) -> None:
     """Each is refused with a message, or opens; then every record is one that was written,
     or there is a notice, or the metadata (which has no checksum) was what was damaged."""

@@ -17,6 +17,7 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+import pytest
 import tracegen
 from afpscope import Failure, Trace
 
@@ -122,6 +123,7 @@ def look(trace: Trace) -> None:
         assert stream.discarded >= 0 and stream.lost_packets >= 0
 
 
+@pytest.mark.slow
 def test_hammer(tmp_path: Path) -> None:
     seed = int(os.environ.get("AFPSCOPE_HAMMER_SEED", time.time_ns() % 2**32))
     whole, folder = tmp_path / "whole", tmp_path / "hurt"

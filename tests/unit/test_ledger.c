@@ -278,7 +278,7 @@ static struct ledger requests(uint64_t n)
 }
 
 /* Not memcmp of whole rows: there are holes in them. */
-static bool same_rows(const struct kind *k, struct rows a, struct rows b)
+static bool same_rows(const struct totals_kind *k, struct rows a, struct rows b)
 {
 	bool ok = a.n == b.n;
 
