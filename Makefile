@@ -144,7 +144,7 @@ check-quick-built: lint unit
 	$(call run_tests,$(BPF_QUICK))
 	$(Q)$$(tests/need.sh --python) -B -m pytest -q -n $(CPUS) -m "not slow" tests/python
 	$(Q)AFPSCOPE=$(CURDIR)/$(BUILD)/afpscope $(PYTHON) -B -m pytest -p no:cacheprovider -q \
-		-m "not slow" $(QUICK)
+		-n $$(($(CPUS) > 1 ? 2 : 1)) --dist loadfile -m "not slow" $(QUICK)
 
 # All that is run below, built on all CPUs.
 check-programs: unit-programs vm-programs
@@ -178,7 +178,7 @@ vm: vm-programs
 
 # Those that take long and are about numbers only run side by side; the others are about times, too.
 BPF_LONG   = $(filter %/test_scale %/test_requests,$(BPF_TESTS))
-BPF_QUICK  = $(filter-out $(BPF_LONG) %/test_times %/test_trace %/test_stalls %/test_storage,$(BPF_TESTS))
+BPF_QUICK  = $(filter-out $(BPF_LONG) $(addprefix %/test_,rungs storage stalls stuck tcp times trace),$(BPF_TESTS))
 
 bpf-tests: $(BPF_TESTS)
 	$(call run_tests,$(filter-out $(BPF_LONG),$(BPF_TESTS)))

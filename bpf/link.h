@@ -91,8 +91,10 @@ __noinline int link_serve(__u32 slot)
 	asker = thread_at(&l->asker);
 	if (asker && (asker->tid != l->asker_tid || asker->ended))
 		asker = NULL;
-	if (asker)
+	if (asker) {
 		number = asker->account;
+		wait_adopt(asker, slot, s->link);
+	}
 	if (asker && tracing(AFS_TRACE_CALLS))
 		t->dsi_id = asker->dsi_id;
 	if (number != t->account) {

@@ -108,19 +108,19 @@ static __always_inline void inner_add(const struct afs_thread *t, __u32 what, __
 }
 
 /*
- * Saves the totals of the CNID server's thread that the thread in "slot" waits for in base or, at
- * the end, their growth since then in waited. A global function: verified once.
+ * Saves the totals of the CNID server's thread (slot + 1) that the thread in "slot" waits for in
+ * base or, at the end, adds their growth since then to waited. A global function: verified once.
  */
-__noinline int inner_look(__u32 slot, bool end, __u64 now)
+__noinline int inner_look(__u32 slot, __u32 server, bool end, __u64 now)
 {
-	__u32 first = AFS_INSIDE_CPU, then = AFS_INSIDE_CPU, server;
+	__u32 first = AFS_INSIDE_CPU, then = AFS_INSIDE_CPU;
 	struct afs_inner *own = inner_at(slot), *in;
 	__u64 since, woken, sum;
 	struct afs_thread *t;
 
 	if (!own)
 		return 0;
-	server = own->server - 1;
+	server--;
 	t = bpf_map_lookup_elem(&thread, &server);
 	in = inner_at(server);
 	if (!t || !in)
@@ -144,7 +144,7 @@ __noinline int inner_look(__u32 slot, bool end, __u64 now)
 		if (!end)
 			own->base[i] = sum;
 		else
-			own->waited[i] = sum > own->base[i] ? sum - own->base[i] : 0;
+			own->waited[i] += sum > own->base[i] ? sum - own->base[i] : 0;
 	}
 	return 0;
 }
@@ -173,8 +173,28 @@ static __always_inline void wait_begin(struct afs_thread *t, __u64 now)
 	__builtin_memset(own->waited, 0, sizeof(own->waited));
 	own->server = link_server(own);
 	if (own->server)
-		inner_look(t->slot, false, now);
+		inner_look(t->slot, own->server, false, now);
 	t->waits = 1;
+}
+
+/*
+ * The thread in slot "server" has read the request for whose answer t sleeps. At the first request
+ * of a connection it was not known before who answers there: what t slept until now counts as
+ * unknown. One server may hand the connection to another, as cnid_metad does to cnid_dbd.
+ */
+static __always_inline void wait_adopt(struct afs_thread *t, __u32 server, __u64 link)
+{
+	struct afs_inner *own = inner_at(t->slot);
+
+	__u64 now = bpf_ktime_get_ns();
+
+	if (!t->waits || !own || own->server == server + 1 || own->link != link)
+		return;
+	if (own->server)
+		inner_look(t->slot, own->server, true, now);
+	inner_look(t->slot, server + 1, false, now);
+	barrier(); /* who wakes it uses base once the server is known */
+	own->server = server + 1;
 }
 
 /* Only if the same thread still answers: of another one no base was saved. */
@@ -183,7 +203,7 @@ static __always_inline void wait_end(struct afs_thread *t, __u64 now)
 	struct afs_inner *own = inner_at(t->slot);
 
 	if (own && own->server && own->server == link_server(own))
-		inner_look(t->slot, true, now);
+		inner_look(t->slot, own->server, true, now);
 }
 
 /*

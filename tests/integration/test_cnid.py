@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from netatalk import Server
-from recording import CREATE_FILE, DELETE, RawClient, gone, stopped
+from recording import CREATE_FILE, DELETE, OPEN_VOLUME, RawClient, gone, stopped
 from scope import PinnedServer, Run, Scope, both_cpus
 
 FILES = 100
@@ -85,6 +85,22 @@ def test_a_database_server_is_found_once_it_is_asked(scope: Scope, mysql: Server
     account = run.phases[0].accounts()[CREATE_FILE]
     assert account["times"]["other"] <= account["times"]["cnid"] / 20
     assert syncs(account) >= FILES
+
+
+def test_the_first_wait_on_a_connection_is_known(scope: Scope, guests: Server) -> None:
+    """FPOpenVol connects to the CNID server: cnid_metad reads first, then cnid_dbd answers."""
+    running = scope.record(guests)
+    running.wait_recording()
+    for _ in range(5):
+        RawClient(guests.port).close()
+    gone(guests)
+    run = stopped(running)
+    run.assert_trustworthy()
+    account = run.phases[0].accounts()[OPEN_VOLUME]
+    assert account["requests"] == 5
+    times, inside = account["times"], account["inside"]
+    assert sum(inside.values()) == times["cnid"] > 0
+    assert inside["cpu"] > 0 and inside["unknown"] <= times["cnid"] / 2
 
 
 def test_two_volumes_have_two_cnid_servers(scope: Scope, guests: Server) -> None:

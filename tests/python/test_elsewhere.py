@@ -17,7 +17,10 @@ import pytest
 import tracegen
 from conftest import Shelf
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make the other machine")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can make the other machine"),
+]
 
 # What an interpreter is made of; the rest of the root is empty.
 SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/etc/alternatives", "/etc/fonts")

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from conftest import Shelf
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
 ENV = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS", "PYTHONPATH"))}
 

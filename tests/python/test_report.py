@@ -18,6 +18,7 @@ from afpscope.words import Words
 from conftest import Done, Shelf
 
 Execute = Callable[..., Done]
+pytestmark = pytest.mark.slow  # a page takes a second or two
 VOID = {"meta", "link", "br", "img", "hr"}
 
 
