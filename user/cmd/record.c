@@ -32,7 +32,6 @@
 #define TICK_NS  100000000u
 #define NS_PER_S 1000000000u
 
-static const char *const kind_names[] = KIND_NAMES;
 static const char *const watch_choices[] = { "auto", "bpf", "proc", NULL };
 
 struct record_cfg {
@@ -451,11 +450,12 @@ static int kind_check(struct record_cfg *c, struct err *e)
 	if (c->exe && c->unit)
 		return err_set(e, -EINVAL,
 			       "--exe and --unit each name a program: give one of them");
-	if (by_name)
-		c->kind = 1;
-	if (c->kind && c->trace.what)
+	if (by_name && !c->kind)
+		c->kind = KIND_ANY;
+	if (c->trace.what && !kind_at(c->kind)->is.has_requests)
 		return err_set(e, -EINVAL,
-			       "--trace records requests, which are not known of --kind any");
+			       "--trace records requests, which are not known of --kind %s",
+			       kind_names[c->kind]);
 	return 0;
 }
 

@@ -71,7 +71,6 @@ const struct kind kind_afp = {
 			  [AFS_ROLE_BACKEND] = "cnid_dbd",
 			  [AFS_ROLE_OTHER] = "other" },
 		.has_requests = true },
-	.about = "AFP servers (netatalk): what each AFP command costs",
 	.find = find,
 	.describe = describe,
 };

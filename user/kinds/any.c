@@ -86,13 +86,11 @@ static size_t tops_first(struct processes *p)
 	if (!old)
 		return p->n;
 	*old = *p;
-	for (size_t i = old->n; i--;) {
-		if (!procfs_stat(&st, old->pid[i]) && is_listed(old, st.ppid))
-			p->pid[--end] = old->pid[i];
-	}
 	for (size_t i = 0; i < old->n; i++) {
 		if (procfs_stat(&st, old->pid[i]) || !is_listed(old, st.ppid))
 			p->pid[n++] = old->pid[i];
+		else
+			p->pid[--end] = old->pid[i];
 	}
 	free(old);
 	return n;
@@ -206,7 +204,6 @@ const struct kind kind_any = {
 		.role = { [AFS_ROLE_SERVER] = "server",
 			  [AFS_ROLE_BACKEND] = "backend",
 			  [AFS_ROLE_OTHER] = "other" } },
-	.about = "any program: its system calls, times and threads, nothing by request",
 	.find = find,
 	.describe = describe,
 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The kinds of servers. A row of both tables is a kind. */
 #include "kinds/kind.h"
+
+const char *const kind_names[] = { "afp", "any", NULL };
 
 const struct kind *kind_at(int index)
 {

@@ -4,7 +4,8 @@
 
 /*
  * The kinds of servers, one file each: how a server of the kind is found, what its processes are
- * called, and which of its settings are worth a warning. A new kind is a file and a row of kind.c.
+ * called, and which of its settings are worth a warning. A new kind is a file, its rows in kind.c,
+ * and its name below.
  */
 
 #include "kinds/servers.h"
@@ -27,7 +28,6 @@ struct kind_found {
 
 struct kind {
 	struct run_kind is;
-	const char *about; /* for the help text */
 	/*
 	 * 0; -ENXIO or -ESRCH: there is no such server; -ENOTUNIQ: several; -EACCES: no right to
 	 * see; e has a text that says what to do.
@@ -37,14 +37,13 @@ struct kind {
 	int (*describe)(const struct kind_found *found, struct run *r);
 };
 
-#define KIND_NAMES                                                                                 \
-	{                                                                                          \
-		"afp", "any", NULL                                                                 \
-	}
-
 extern const struct kind kind_afp, kind_any;
 
-/* By its place in KIND_NAMES. */
+/* The names of all kinds, the default first; ends with NULL. */
+extern const char *const kind_names[];
+#define KIND_ANY 1 /* the place of "any" */
+
+/* By its place in kind_names. */
 const struct kind *kind_at(int index);
 
 void kind_found_fini(struct kind_found *f);
