@@ -424,3 +424,18 @@ const char *ledger_object_name(unsigned int object)
 {
 	return object < AFS_N_OBJECTS ? object_names[object] : "?";
 }
+
+int ledger_row_order(const void *a, const void *b)
+{
+	const struct ledger_row *x = a, *y = b;
+	bool x_waits = x->class == AFS_CLASS_WAIT, y_waits = y->class == AFS_CLASS_WAIT;
+
+	if (x_waits != y_waits)
+		return x_waits ? 1 : -1;
+	if (x->cell.ns != y->cell.ns)
+		return x->cell.ns < y->cell.ns ? 1 : -1;
+	if (x->cell.calls != y->cell.calls)
+		return x->cell.calls < y->cell.calls ? 1 : -1;
+	return AFS_CELL(0, (int)x->class, (int)x->object) -
+	       AFS_CELL(0, (int)y->class, (int)y->object);
+}

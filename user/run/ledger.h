@@ -114,4 +114,7 @@ const char *ledger_role_name(unsigned int role);
 const char *ledger_class_name(unsigned int class);
 const char *ledger_object_name(unsigned int object);
 
+/* For qsort of rows: most time first, or most calls where calls were not timed; waits last. */
+int ledger_row_order(const void *a, const void *b);
+
 #endif

@@ -34,22 +34,6 @@ static const struct grid_column heads[N_COLS] = {
 
 static const unsigned int drops[] = { COL_MB, COL_SHARE, COL_ERRORS };
 
-/* Most time first; most calls first if calls were not timed. */
-static int by_time(const void *a, const void *b)
-{
-	const struct ledger_row *x = a, *y = b;
-	bool x_waits = x->class == AFS_CLASS_WAIT, y_waits = y->class == AFS_CLASS_WAIT;
-
-	if (x_waits != y_waits)
-		return x_waits ? 1 : -1;
-	if (x->cell.ns != y->cell.ns)
-		return x->cell.ns < y->cell.ns ? 1 : -1;
-	if (x->cell.calls != y->cell.calls)
-		return x->cell.calls < y->cell.calls ? 1 : -1;
-	return AFS_CELL(0, (int)x->class, (int)x->object) -
-	       AFS_CELL(0, (int)y->class, (int)y->object);
-}
-
 static struct cell per_request(double v, uint64_t requests)
 {
 	if (!requests)
@@ -150,7 +134,7 @@ static int put_role(const struct paint *p, unsigned int role)
 	for (size_t i = 0; i < l->n_rows; i++)
 		if (l->row[i].role == role)
 			row[n++] = l->row[i];
-	qsort(row, n, sizeof(*row), by_time);
+	qsort(row, n, sizeof(*row), ledger_row_order);
 	set_columns(&g, l->has_requests && run_has_requests(p->view.run));
 	if (n)
 		e = fill(&g, l, role, row, n);

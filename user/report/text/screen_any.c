@@ -63,19 +63,6 @@ static const struct grid_column call_heads[CALL_COLS] = {
 	[CALL_MB] = { .head = "MB" },
 };
 
-static int most_time(const void *a, const void *b)
-{
-	const struct ledger_row *x = a, *y = b;
-	bool x_waits = x->class == AFS_CLASS_WAIT, y_waits = y->class == AFS_CLASS_WAIT;
-
-	if (x_waits != y_waits)
-		return x_waits ? 1 : -1;
-	if (x->cell.ns != y->cell.ns)
-		return x->cell.ns < y->cell.ns ? 1 : -1;
-	return AFS_CELL(0, (int)x->class, (int)x->object) -
-	       AFS_CELL(0, (int)y->class, (int)y->object);
-}
-
 static int put_call(struct grid *g, const struct ledger_row *row)
 {
 	struct grid_row *to = grid_row(g);
@@ -105,7 +92,7 @@ static int put_calls(const struct paint *p, size_t most)
 	if (!row)
 		return -ENOMEM;
 	memcpy(row, l->row, l->n_rows * sizeof(*row));
-	qsort(row, l->n_rows, sizeof(*row), most_time);
+	qsort(row, l->n_rows, sizeof(*row), ledger_row_order);
 	memcpy(g.column, call_heads, sizeof(call_heads));
 	for (size_t i = 0; i < l->n_rows && i < most && !e; i++)
 		if (row[i].role == AFS_ROLE_SERVER)
