@@ -36,9 +36,14 @@ from scope import (
     sweep,
 )
 
+# Files that take more than half a minute. They come first, so that the last one does not run alone.
+LONG = ("trace", "signatures", "books", "errors", "hidden_calls", "requests", "speedtest_data")
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """-m "not slow": a test with a limit of its own is slow."""
+    place = {f"test_{name}": i for i, name in enumerate(LONG)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(LONG)))
     for item in items:
         if item.get_closest_marker("limit"):
             item.add_marker(pytest.mark.slow)
