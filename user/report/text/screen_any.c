@@ -8,20 +8,23 @@
 
 #define THREADS 8
 
-/* All accounts and roles together: where the threads' time went. */
+/* Where the time of a role's threads went; without waits. */
 struct any_time {
-	uint64_t own_ns, calls_ns, runq_ns, blocked_ns, waits_ns, stopped_ns;
+	uint64_t own_ns, calls_ns, runq_ns, blocked_ns, stopped_ns;
 };
 
-static struct any_time time_of(const struct ledger *l)
+static struct any_time time_of(const struct ledger *l, unsigned int role)
 {
 	struct any_time t = { 0 };
 
 	for (size_t i = 0; i < l->n_parts; i++) {
 		const struct ledger_part *p = &l->part[i];
 
+		if (p->role != role)
+			continue;
 		*(p->class == AFS_CLASS_USER ? &t.own_ns : &t.calls_ns) += p->part.cpu_ns;
-		*(p->class == AFS_CLASS_WAIT ? &t.waits_ns : &t.blocked_ns) += p->part.blocked_ns;
+		if (p->class != AFS_CLASS_WAIT)
+			t.blocked_ns += p->part.blocked_ns;
 		t.runq_ns += p->part.runq_ns;
 		t.stopped_ns += p->part.stopped_ns;
 	}
@@ -32,7 +35,8 @@ static struct any_time time_of(const struct ledger *l)
 static void put_time(const struct paint *p)
 {
 	const struct run_phase *phase = p->view.run->n_phases ? p->view.run->phase[0] : NULL;
-	struct any_time t = time_of(&p->view.all);
+	struct any_time t = time_of(&p->view.all, AFS_ROLE_SERVER);
+	struct any_time other = time_of(&p->view.all, AFS_ROLE_OTHER);
 	uint64_t cpu_ns = t.own_ns + t.calls_ns;
 	struct screen_text text = { 0 };
 
@@ -48,6 +52,12 @@ static void put_time(const struct paint *p)
 	if (t.stopped_ns)
 		screen_add(&text, ", stopped %s", screen_time((double)t.stopped_ns).text);
 	screen_put(p, INK_NONE, text.text, 2);
+	if (!other.own_ns && !other.calls_ns)
+		return;
+	text = (struct screen_text) { 0 };
+	screen_add(&text, "Programs that it started: CPU %s; -v shows their calls",
+		   screen_time((double)(other.own_ns + other.calls_ns)).text);
+	screen_put(p, INK_NONE, text.text, 1);
 }
 
 /* Calls */
@@ -94,7 +104,7 @@ static int put_calls(const struct paint *p, size_t most)
 	memcpy(row, l->row, l->n_rows * sizeof(*row));
 	qsort(row, l->n_rows, sizeof(*row), ledger_row_order);
 	memcpy(g.column, call_heads, sizeof(call_heads));
-	for (size_t i = 0; i < l->n_rows && i < most && !e; i++)
+	for (size_t i = 0; i < l->n_rows && g.n_rows < most && !e; i++)
 		if (row[i].role == AFS_ROLE_SERVER)
 			e = put_call(&g, &row[i]);
 	if (!e && g.n_rows) {
