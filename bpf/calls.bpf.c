@@ -166,7 +166,6 @@ static __always_inline void thread_end(struct afs_thread *t, const void *task)
 	struct afs_process *p = process_of(t);
 	struct afs_compat io = io_since(t, task);
 	struct afs_stream *s;
-	__u32 i = t->process;
 
 	t->ended = 1;
 	if (!p)
@@ -178,9 +177,9 @@ static __always_inline void thread_end(struct afs_thread *t, const void *task)
 		__sync_fetch_and_add(&p->kernel.wchar, io.wchar);
 	}
 	p->ended_ns = bpf_ktime_get_ns();
-	s = tracing(AFS_TRACE_SMALL) ? bpf_map_lookup_elem(&stream, &i) : NULL;
-	if (s && p->told && p->serving == t->slot + 1)
-		trace_session(p, s, AFS_EVENT_END);
+	s = tracing(AFS_TRACE_SMALL) ? stream_at(t->stream) : NULL;
+	if (s && s->serving == t->slot + 1)
+		stream_end(p, s);
 	barrier(); /* after that user space may collect the process */
 	AFS_COUNT(p->ended);
 }
@@ -400,6 +399,14 @@ int on_tp_exit_task(void *ctx)
 	return 0;
 }
 
+static __always_inline void mark_found(__u32 slot)
+{
+	struct afs_process *p = process_at(slot);
+
+	if (p)
+		p->found = 1;
+}
+
 static __always_inline void mark_serving(const struct afs_thread *t)
 {
 	struct afs_process *p = process_of(t);
@@ -440,24 +447,14 @@ static __always_inline void mark_call(struct afs_thread *t, struct task_struct__
 #endif
 }
 
-/* The connection may be in the middle of a frame. */
-static __always_inline void mark_stream(__u32 slot)
-{
-	struct afs_stream *s = bpf_map_lookup_elem(&stream, &slot);
-
-	if (!s)
-		return;
-	s->found = 1;
-	s->flow[TO_SERVER].lost = s->flow[FROM_SERVER].lost = 1;
-}
-
 /*
  * Makes slots that user space has cleared available. User space cannot do it with system calls:
  * while one of those works on a map, the classic tracepoints of its CPU are skipped.
  */
 __noinline int release_all(void)
 {
-	__u32 n_threads = shared.release.n_threads, n_processes = shared.release.n_processes, slot;
+	__u32 n_threads = shared.release.n_threads, n_processes = shared.release.n_processes;
+	__u32 n_streams = shared.release.n_streams, slot;
 
 	for (__u32 i = 0; i < AFS_N_RELEASE && i < n_threads; i++) {
 		slot = shared.release.thread[i];
@@ -467,7 +464,11 @@ __noinline int release_all(void)
 		slot = shared.release.process[i];
 		bpf_map_push_elem(&free_process, &slot, BPF_ANY);
 	}
-	shared.release.n_threads = shared.release.n_processes = 0;
+	for (__u32 i = 0; i < AFS_N_RELEASE && i < n_streams; i++) {
+		slot = shared.release.stream[i];
+		bpf_map_push_elem(&free_stream, &slot, BPF_ANY);
+	}
+	shared.release.n_threads = shared.release.n_processes = shared.release.n_streams = 0;
 	return 0;
 }
 
@@ -489,7 +490,7 @@ int mark_process(struct bpf_iter__task___afs *ctx)
 		return 0;
 	if (shared.mark.slot < 0) {
 		shared.mark.slot = process_new(task->tgid, shared.mark.role, -1);
-		mark_stream(shared.mark.slot);
+		mark_found(shared.mark.slot);
 	}
 	t = thread_new(task->pid, shared.mark.slot,
 		       task->pid == task->tgid ? shared.mark.account : AFS_ACCOUNT_THREADS);

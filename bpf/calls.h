@@ -77,6 +77,7 @@ struct afs_setup {
 	struct afs_call calls[AFS_N_CALLS];
 	__u8 objects_on;  /* descriptors can be classified */
 	__u8 decoder;     /* enum afs_decoder: of clients' bytes, where they may be read */
+	__u8 any_order;   /* the server answers in any order, in any thread: see struct afs_pending */
 	__u8 trace;       /* AFS_TRACE_: which records are made; 0: none */
 	__u8 batch;       /* records are gathered by CPU: no program interrupts another there */
 	__u32 trace_wake; /* user space is woken after this many bytes of a CPU; a power of two */
@@ -86,6 +87,7 @@ struct afs_setup {
 
 #define AFS_N_THREADS   16384
 #define AFS_N_PROCESSES 4096
+#define AFS_N_CLIENTS   4096 /* clients' connections */
 
 #define AFS_NR_NONE     (-1) /* in user code */
 #define AFS_NR_URING    426  /* io_uring_enter, which returns how many operations it took */
@@ -149,7 +151,8 @@ struct afs_thread {
 	__u8 marking; /* the iterator is setting it up: not counted, but events set "moved" */
 	/* Third cache line: for a trace. After it what few calls need. */
 	struct afs_work work;
-	__u64 begun_ns; /* of the request in service */
+	__u32 stream;   /* handle of the client's connection that it used last; 0: none yet */
+	__u32 serves;   /* handle of the one whose request is in service in this thread; 0: none */
 	__s32 session;  /* its process's number */
 	__u16 dsi_id;   /* of the request that it works for; only with a trace */
 	__u8 moved;     /* the state found by the iterator is out of date */
@@ -205,6 +208,9 @@ struct afs_seen {
 /* Descriptors whose object is remembered in afs_process, until a call closes them. */
 #define AFS_N_FDS 256
 
+/* Descriptors whose client's connection is remembered there: the last used of each remainder. */
+#define AFS_N_CLIENT_FDS 16
+
 /* A watched process. */
 struct afs_process {
 	__s32 tgid;
@@ -214,13 +220,16 @@ struct afs_process {
 	__u32 threads;
 	__u32 ended;   /* threads that have ended: written last of all when one does */
 	__u32 epoch;   /* of struct afs_inodes when "object" was begun */
-	__u32 serving; /* slot + 1 of the thread that reads the client's socket */
+	__u32 serving; /* slot + 1 of the thread that last began to read clients' sockets */
 	__u32 uid;     /* effective, not 0; 0: not seen yet */
-	__u32 told;    /* a record of its session's begin was made */
+	__u32 stream;  /* handle of the connection that it read first; 0: none yet */
+	__u32 streams; /* connections that it was the first to use */
+	__u32 found;   /* it existed before the watch */
 	__u64 begun_ns, ended_ns;
 	__u64 looked_ns;          /* entries of descriptors before this time are not valid */
 	struct afs_compat kernel; /* the kernel's account of the threads that have ended */
 	__u8 object[AFS_N_FDS];   /* enum afs_object + 1; 0: not known yet */
+	__u64 client[AFS_N_CLIENT_FDS]; /* (descriptor + 1) << 32 | handle; 0: none */
 };
 
 /* The rest of the bytes that a call moved. */
@@ -230,7 +239,25 @@ struct afs_cursor {
 	__u64 iov, n_iov; /* the pieces after it */
 };
 
-#define AFS_IN_FRAME 32 /* "have": the header is complete */
+/*
+ * A request of a server that answers in any order, from its read until its reply: by connection and
+ * id. Only its whole time is known, not what threads did for it meanwhile.
+ */
+struct afs_pending_key {
+	__u32 stream; /* handle */
+	__u32 id;
+};
+
+struct afs_pending {
+	__u64 ns;    /* when it began */
+	__u32 bytes; /* of it */
+	__u16 account;
+	__u16 spare;
+};
+
+#define AFS_N_PENDING 65536
+
+#define AFS_IN_FRAME  32 /* "have": the header is complete */
 
 /* The current frame in one direction of a client's connection. */
 struct afs_flow {
@@ -244,6 +271,7 @@ struct afs_flow {
 	__u32 lost;    /* looking for the begin of a frame */
 	__s32 result;
 	struct afs_cursor cursor;
+	struct afs_pending pending; /* outgoing: the request that the frame answers, if any_order */
 };
 
 /* Requests that were read and are not answered yet: n of the same kind with consecutive ids. */
@@ -275,8 +303,27 @@ struct afs_openvol {
 #define AFS_N_OPENVOL 4 /* not answered yet: by DSI id */
 #define AFS_N_VOLUMES 4 /* of a session, kept by name */
 
-/* The client's connection of a process; index as in "process". */
+/*
+ * A client's connection: a socket, whichever process or thread uses it. Its handle is the slot and,
+ * above it, a number that changes with each use of the slot, so that an old handle fits no more.
+ */
+#define AFS_CLIENT_SLOT(handle) ((handle) & (AFS_N_CLIENTS - 1))
+
 struct afs_stream {
+	__u32 handle;  /* stays when the slot is cleared; 0: never used */
+	__u32 process; /* slot + 1 of the process that read it last; 0: slot not in use */
+	__u64 ino;     /* of the socket */
+	__u32 serving; /* slot + 1 of the thread that read it last */
+	__u32 by;      /* slot + 1 of the thread that the request in service is in; 0: see below */
+	__u32 told;    /* a record of its begin was made */
+	__u32 ended;   /* its process has closed it; user space may collect it */
+	__u64 begun_ns, ended_ns;
+	__u64 request_ns; /* begin of the request in service */
+	/*
+	 * A request is handed over if another thread answers it, or if the thread took up another
+	 * client's before: its time is known, but not what threads did for it.
+	 */
+	__u64 handed;
 	struct afs_flow flow[2]; /* to the server, from the server */
 	__u32 first, n;          /* of queue */
 	__u64 begun, answered;   /* requests */
@@ -363,6 +410,7 @@ struct afs_inodes {
 struct afs_lost {
 	__u64 thread_slots;           /* threads not watched: no slot */
 	__u64 process_slots;          /* threads not watched: no slot for their process */
+	__u64 streams;                /* reads and writes of clients' connections without a slot */
 	__u64 storage;                /* threads not watched: the kernel refused a task storage */
 	__u64 parts;                  /* calls and times in AFS_ACCOUNT_MORE: no part left */
 	__u64 steps;                  /* reads and writes with more frames than are followed */
@@ -388,8 +436,8 @@ struct afs_mark {
 #define AFS_N_RELEASE 64
 
 struct afs_release {
-	__u32 n_threads, n_processes;
-	__u32 thread[AFS_N_RELEASE], process[AFS_N_RELEASE];
+	__u32 n_threads, n_processes, n_streams, spare;
+	__u32 thread[AFS_N_RELEASE], process[AFS_N_RELEASE], stream[AFS_N_RELEASE];
 };
 
 /* In .bss: user space reads it through a mapping. */
@@ -401,9 +449,9 @@ struct afs_shared {
 	struct afs_lost lost;
 	struct afs_mark mark;
 	__u64 span; /* number of the interval for minimum and maximum; from 1 on */
-	__u32 n_threads, n_processes, n_parts; /* slots used so far: the first ones */
-	__u32 n_begun;                         /* processes watched until now */
-	__u32 n_unserved, spare;               /* CNID connections whose server is not watched */
+	__u32 n_threads, n_processes, n_streams, n_parts; /* slots used so far: the first ones */
+	__u32 n_begun;                                    /* processes watched until now */
+	__u32 n_unserved; /* CNID connections whose server is not watched */
 	__u32 part_key[AFS_N_PARTS];           /* row * AFS_N_STATES + state */
 };
 

@@ -12,6 +12,7 @@
 #include "bpf/link.h"
 #include "bpf/maps.h"
 #include "bpf/object.h"
+#include "bpf/stream.h"
 #include "bpf/time.h"
 
 #include <asm-generic/errno.h>
@@ -26,6 +27,35 @@ static __always_inline bool moves_bytes(__u32 class)
 {
 	return class == AFS_CLASS_READ || class == AFS_CLASS_WRITE || class == AFS_CLASS_RECV ||
 	       class == AFS_CLASS_SEND;
+}
+
+/*
+ * A thread begins to read from a client: it is the one that serves. If it had a request in service
+ * that another thread has answered, that is over.
+ */
+static __always_inline void enter_serving(struct afs_thread *t, struct afs_process *p)
+{
+	struct afs_stream *s = stream_at(t->stream);
+
+	if (p->serving != t->slot + 1 && t->account >= AFS_ACCOUNT_THREADS)
+		p->serving = t->slot + 1;
+	if (s) {
+		s->serving = t->slot + 1;
+		s->process = t->process + 1;
+		if (tracing(AFS_TRACE_SMALL))
+			trace_serving(p, s);
+	}
+	if (setup.any_order)
+		return;
+	if (AFS_RARE(t->serves)) {
+		s = stream_at(t->serves);
+		if (s && s->by == t->slot + 1)
+			return;
+		t->serves = 0;
+		thread_account(t, AFS_ACCOUNT_BETWEEN);
+	} else if (t->account >= AFS_ACCOUNT_THREADS) {
+		thread_account(t, AFS_ACCOUNT_BETWEEN);
+	}
 }
 
 /* The descriptor of the call; saves what leave() will need. */
@@ -45,19 +75,17 @@ static __always_inline __u32 enter_fd(struct afs_thread *t, __u64 task, const st
 		t->closes = call->closes == AFS_CLOSES_ARG0   ? arg[0]
 			    : call->closes == AFS_CLOSES_ARG1 ? arg[1]
 							      : AFS_FD_ALL;
+		if (object == AFS_OBJECT_CLIENT && t->closes == t->fd)
+			stream_close(t->process, t->fd);
 		forget(p, t->process, t->closes);
 	}
 	if (object == AFS_OBJECT_CNID && t->role == AFS_ROLE_SERVER && moves_bytes(call->class))
 		link_ask(t->slot, task, t->fd);
-	if (object != AFS_OBJECT_CLIENT ||
-	    (call->class != AFS_CLASS_READ && call->class != AFS_CLASS_RECV))
+	if (object != AFS_OBJECT_CLIENT || (!moves_bytes(call->class) && !call->data))
 		return object;
-	if (t->account >= AFS_ACCOUNT_THREADS) {
-		p->serving = t->slot + 1;
-		thread_account(t, AFS_ACCOUNT_BETWEEN);
-	}
-	if (tracing(AFS_TRACE_SMALL))
-		trace_serving(p, t->process);
+	t->stream = stream_of_fd(p, t->process, task, t->fd);
+	if (call->class == AFS_CLASS_READ || call->class == AFS_CLASS_RECV)
+		enter_serving(t, p);
 	return object;
 }
 
@@ -80,7 +108,7 @@ static __always_inline void enter_data(struct afs_thread *t, const struct afs_ca
 }
 
 /* splice: of bytes taken from the client's connection only the number is visible. */
-static __always_inline bool is_from_client(struct afs_thread *t, __u64 task,
+static __always_inline bool enter_splice(struct afs_thread *t, __u64 task,
 					   const struct afs_call *call, __u32 fd)
 {
 	struct afs_process *p;
@@ -88,7 +116,10 @@ static __always_inline bool is_from_client(struct afs_thread *t, __u64 task,
 	if (call->class != AFS_CLASS_COPY || call->data != AFS_DATA_FILE)
 		return false;
 	p = process_of(t);
-	return p && object_of(p, t->process, task, fd) == AFS_OBJECT_CLIENT;
+	if (!p || object_of(p, t->process, task, fd) != AFS_OBJECT_CLIENT)
+		return false;
+	t->stream = stream_of_fd(p, t->process, task, fd);
+	return true;
 }
 
 /* The growth of a thread's account. */
@@ -129,8 +160,12 @@ static __always_inline bool enter_io(struct afs_thread *t, const void *task)
 /* Whether another thread of the process now reads the client's requests. */
 static __always_inline bool is_relieved(const struct afs_thread *t)
 {
-	const struct afs_process *p = process_of(t);
+	const struct afs_stream *s = stream_at(t->stream);
+	const struct afs_process *p;
 
+	if (s)
+		return s->serving && s->serving != t->slot + 1;
+	p = process_of(t);
 	return p && p->serving && p->serving != t->slot + 1;
 }
 
@@ -183,7 +218,7 @@ static __always_inline void enter(struct afs_stripe *s, struct afs_thread *t, vo
 	if (call.class == AFS_CLASS_WAIT)
 		object = enter_wait(t, call.waits);
 	enter_data(t, &call, object, arg);
-	if (object != AFS_OBJECT_CLIENT && is_from_client(t, address, &call, arg[0]))
+	if (object != AFS_OBJECT_CLIENT && enter_splice(t, address, &call, arg[0]))
 		t->data = AFS_DATA_FILE;
 	enter_cell(t, call.class, object);
 	t->flags = call.flags;

@@ -154,6 +154,7 @@ struct afs_account {
 	__u64 ns;             /* of the answered, begin to end */
 	__u64 unexplained_ns; /* of these ns, in no part */
 	__u64 unexplained;    /* requests of whose time more than 1 % is in no part */
+	__u64 handed;         /* requests handed over between threads: in "ns", but in no part */
 	__u64 inside[AFS_N_INSIDE];
 };
 

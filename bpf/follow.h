@@ -23,13 +23,6 @@ static __always_inline bool decode(struct afs_stripe *stripe, struct afs_thread 
 	return false;
 }
 
-static __always_inline struct afs_stream *stream_of(const struct afs_thread *t)
-{
-	__u32 i = t->process;
-
-	return bpf_map_lookup_elem(&stream, &i);
-}
-
 /*
  * A thread returned from a call that moved "total" bytes of its client's connection: the first
  * step, which is the only one in most calls. 1: there is more. Its time until begin_ns is in parts;
@@ -38,7 +31,7 @@ static __always_inline struct afs_stream *stream_of(const struct afs_thread *t)
 __noinline int follow_first(__u32 slot, __u64 total, __u32 way, __u64 begin_ns, __u64 end_ns)
 {
 	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
-	struct afs_stream *s = t ? stream_of(t) : NULL;
+	struct afs_stream *s = t ? stream_at(t->stream) : NULL;
 	struct afs_stripe *stripe = stripe_here();
 	struct afs_flow *f;
 
@@ -54,7 +47,7 @@ __noinline int follow_first(__u32 slot, __u64 total, __u32 way, __u64 begin_ns, 
 __noinline int follow_next(__u32 slot, __u32 way, __u64 begin_ns, __u64 end_ns)
 {
 	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
-	struct afs_stream *s = t ? stream_of(t) : NULL;
+	struct afs_stream *s = t ? stream_at(t->stream) : NULL;
 	struct afs_stripe *stripe = stripe_here();
 
 	if (!setup.decoder || !t || !s || !stripe)
@@ -74,7 +67,7 @@ __noinline int follow_some(__u32 slot, __u32 way, __u64 begin_ns, __u64 end_ns)
 __noinline int follow_rest(__u32 slot, __u32 way, __u64 begin_ns, __u64 end_ns)
 {
 	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
-	struct afs_stream *s = t ? stream_of(t) : NULL;
+	struct afs_stream *s = t ? stream_at(t->stream) : NULL;
 
 	for (int i = 0; i < REQUEST_STEPS / REQUEST_SOME; i++)
 		if (!follow_some(slot, way, begin_ns, end_ns))

@@ -61,6 +61,12 @@ struct sock___afs {
 	unsigned short sk_protocol;
 };
 
+struct tcp_sock___afs {
+	__u64 bytes_received; /* all */
+	__u32 rcv_nxt;        /* the next that will arrive */
+	__u32 copied_seq;     /* the next that the program will read */
+};
+
 struct socket___afs {
 	struct sock___afs *sk;
 };
@@ -166,6 +172,7 @@ enum bpf_func_id___afs {
 #define AFS_UNIX         1
 #define AFS_INET         2
 #define AFS_INET6        10
+#define AFS_TCP          6
 
 #define AFS_S_IFMT       0170000
 #define AFS_S_IFIFO      0010000

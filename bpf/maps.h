@@ -55,7 +55,7 @@ struct {
 AFS_ARRAY(thread, AFS_N_THREADS, struct afs_thread);
 AFS_ARRAY(inner, AFS_N_THREADS, struct afs_inner);
 AFS_ARRAY(process, AFS_N_PROCESSES, struct afs_process);
-AFS_ARRAY(stream, AFS_N_PROCESSES, struct afs_stream);
+AFS_ARRAY(stream, AFS_N_CLIENTS, struct afs_stream);
 AFS_ARRAY(row, AFS_N_ROLES *AFS_N_ACCOUNTS, struct afs_row);
 
 AFS_ARRAY(stripe, 1, struct afs_stripe); /* one for every CPU: user space sets how many */
@@ -73,11 +73,14 @@ AFS_ARRAY(stripe, 1, struct afs_stripe); /* one for every CPU: user space sets h
 
 AFS_FREE(free_thread, AFS_N_THREADS);
 AFS_FREE(free_process, AFS_N_PROCESSES);
+AFS_FREE(free_stream, AFS_N_CLIENTS);
 AFS_FREE(free_part, AFS_N_PARTS);
 
 /*
- * CNID connections, by a key common to both ends; and descriptors: the ends of such connections,
- * and any beyond the process's own table. An evicted entry is looked up again.
+ * CNID connections, by a key common to both ends; descriptors: the ends of such connections, and
+ * any beyond the process's own table; handles of clients' connections, by the socket's inode
+ * number. An evicted entry is looked up again. And requests of a server that answers in any order:
+ * user space makes that map small if there are none.
  */
 #define AFS_LRU(name, n, by, of)                                                                   \
 	struct {                                                                                   \
@@ -89,6 +92,8 @@ AFS_FREE(free_part, AFS_N_PARTS);
 
 AFS_LRU(link, AFS_N_LINKS, __u64, struct afs_link);
 AFS_LRU(seen, AFS_N_SEEN, struct afs_seen_key, struct afs_seen);
+AFS_LRU(socket, 4 * AFS_N_CLIENTS, __u64, __u32);
+AFS_LRU(pending, AFS_N_PENDING, struct afs_pending_key, struct afs_pending);
 
 /* Records of a trace; a single page without one. */
 struct {
@@ -187,6 +192,15 @@ static __always_inline struct afs_thread *thread_hinted(struct afs_stripe *s)
 	struct afs_thread *t = thread_at(&s->slot);
 
 	return t && !t->ended ? t : NULL;
+}
+
+/* NULL: none, or its slot was taken back. */
+static __always_inline struct afs_stream *stream_at(__u32 handle)
+{
+	__u32 i = AFS_CLIENT_SLOT(handle);
+	struct afs_stream *s = bpf_map_lookup_elem(&stream, &i);
+
+	return s && handle && s->handle == handle ? s : NULL;
 }
 
 static __always_inline struct afs_process *process_at(__u32 slot)

@@ -217,23 +217,6 @@ static __always_inline __u32 fd_index(__u32 fd)
 	return fd & (AFS_N_FDS - 1);
 }
 
-/* Notes the client's address, for the session's label. */
-static __always_inline void note_client(struct afs_stream *s, const struct file___afs *file)
-{
-	const struct sock___afs *sk;
-	struct end end = {};
-
-	sk = end_of(&end, file);
-	if (end.family == AFS_INET)
-		bpf_probe_read_kernel(s->ip, 4,
-				      __builtin_preserve_access_index(&sk->__sk_common.skc_daddr));
-	else if (end.family == AFS_INET6)
-		bpf_probe_read_kernel(
-		    s->ip, 16, __builtin_preserve_access_index(&sk->__sk_common.skc_v6_daddr));
-	s->port = end.peer;
-	s->family = end.family;
-}
-
 /* The key common to both ends of a CNID connection; asks: the end that sends requests. */
 static __always_inline __u64 link_of(const struct file___afs *file, bool asks)
 {
@@ -274,6 +257,7 @@ __noinline int forget_all(__u32 slot)
 	if (!p)
 		return 0;
 	__builtin_memset(p->object, 0, sizeof(p->object));
+	__builtin_memset(p->client, 0, sizeof(p->client));
 	p->looked_ns = bpf_ktime_get_ns();
 	return 0;
 }
@@ -311,6 +295,8 @@ static __always_inline void forget(struct afs_process *p, __u32 slot, __u32 fd)
 		more = p->object[fd_index(fd)] == AFS_OBJECT_CNID + 1;
 		p->object[fd_index(fd)] = 0;
 	}
+	if (p->client[fd & (AFS_N_CLIENT_FDS - 1)] >> 32 == (__u64)fd + 1)
+		p->client[fd & (AFS_N_CLIENT_FDS - 1)] = 0;
 	if (more)
 		forget_seen(slot, fd);
 }
@@ -324,7 +310,6 @@ __noinline __u32 object_look(__u32 slot, __u64 task, __u32 fd)
 	struct afs_process *p = process_at(slot);
 	struct afs_seen what = {};
 	struct file___afs *file;
-	struct afs_stream *s;
 	__u32 object;
 
 	if (!setup.objects_on)
@@ -333,11 +318,7 @@ __noinline __u32 object_look(__u32 slot, __u64 task, __u32 fd)
 	if (!file || !p)
 		return AFS_OBJECT_NONE;
 	object = object_of_file_at(file, &shared.inodes);
-	if (object == AFS_OBJECT_CLIENT) {
-		s = bpf_map_lookup_elem(&stream, &slot);
-		if (s && !s->family)
-			note_client(s, file);
-	} else if (object == AFS_OBJECT_CNID) {
+	if (object == AFS_OBJECT_CNID) {
 		what.link = link_of(file, p->role == AFS_ROLE_SERVER);
 	} else if (object == AFS_OBJECT_DATA && p->role == AFS_ROLE_BACKEND) {
 		object = AFS_OBJECT_CNIDDB;

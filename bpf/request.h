@@ -5,8 +5,13 @@
 /*
  * Requests of a client's connection, from the first byte that the server reads of one to the last
  * of its reply. A decoder (bpf/decode) finds them in the bytes; here they are begun, counted and
- * ended. The server answers in order: of requests that were read together, the next begins where
- * the reply before it ends.
+ * ended.
+ *
+ * A server that answers in order, in the thread that has read: of requests that were read together,
+ * the next begins where the reply before it ends, and what the thread does meanwhile is the
+ * request's. If another thread answers, or this one takes up another client's request first, a
+ * request is handed over: only its whole time is known. Of a server that answers in any order
+ * (setup.any_order) all requests are handed over, and found again by their id.
  */
 
 #include "bpf/hist.h"
@@ -18,31 +23,67 @@ enum {
 	FROM_SERVER,
 };
 
-/* A request goes into service at "now": everything until then is in other accounts. */
-static __always_inline void request_begin(struct afs_stripe *stripe, struct afs_thread *t,
-					  const struct afs_queued *q, __u64 now)
+/* The request in service is in this thread, which works for no other. */
+static __always_inline bool is_here(const struct afs_thread *t, const struct afs_stream *s)
 {
-	struct afs_account *a;
+	return s->by == t->slot + 1 && t->serves == s->handle;
+}
 
+/* The thread works for a request of another connection. */
+static __always_inline bool is_busy(const struct afs_thread *t, const struct afs_stream *s)
+{
+	const struct afs_stream *other;
+
+	if (!t->serves || t->serves == s->handle)
+		return false;
+	other = stream_at(t->serves);
+	return other && other->by == t->slot + 1;
+}
+
+/*
+ * A request goes into service at "now", in this thread if "here": everything until then is in other
+ * accounts.
+ */
+static __always_inline void request_begin(struct afs_stripe *stripe, struct afs_thread *t,
+					  struct afs_stream *s, const struct afs_queued *q,
+					  bool here, __u64 now)
+{
+	struct afs_account *a = account_at(stripe, q->account);
+
+	if (a)
+		a->begun++;
+	s->request_ns = now;
+	s->by = 0;
+	if (!here)
+		return;
+	if (AFS_RARE(is_busy(t, s))) {
+		t->serves = 0;
+		thread_account(t, AFS_ACCOUNT_THREADS);
+		return;
+	}
+	s->by = t->slot + 1;
+	t->serves = s->handle;
 	thread_account(t, q->account);
-	t->begun_ns = now;
 	t->explained_ns = 0;
 	if (tracing(AFS_TRACE_SMALL))
 		work_begin(t, q->id);
-	a = account_at(stripe, t->account);
-	if (a)
-		a->begun++;
 }
 
+/* The request in service, which was "here", is over. */
 static __always_inline void request_next(struct afs_stripe *stripe, struct afs_thread *t,
-					 struct afs_stream *s, __u64 now)
+					 struct afs_stream *s, bool here, __u64 now)
 {
 	__u32 i = s->first % AFS_N_QUEUED;
 
-	if (s->n)
-		request_begin(stripe, t, &s->queue[i], now);
-	else
-		thread_account(t, AFS_ACCOUNT_BETWEEN);
+	if (s->n) {
+		request_begin(stripe, t, s, &s->queue[i], here, now);
+		return;
+	}
+	s->by = 0;
+	if (!here)
+		return;
+	t->serves = 0;
+	thread_account(t, AFS_ACCOUNT_BETWEEN);
 }
 
 /*
@@ -97,50 +138,105 @@ static __always_inline void spread_add(struct afs_stripe *stripe, __u32 number, 
 		p->max_ns = ns;
 }
 
-static __always_inline void request_count(struct afs_stripe *stripe, const struct afs_thread *t,
-					  const struct afs_flow *out, __u32 bytes, __u64 ns)
+/* Parts of the request's time are known if it was "here". */
+static __always_inline void account_parts(struct afs_account *a, const struct afs_thread *t,
+					  bool here, __u64 ns)
 {
-	struct afs_account *a = account_at(stripe, t->account);
 	__u64 rest = ns > t->explained_ns ? ns - t->explained_ns : t->explained_ns - ns;
 
-	if (!a)
+	if (!here) {
+		a->handed++;
 		return;
-	a->answered++;
-	a->bytes_in += bytes;
-	a->bytes_out += out->bytes;
-	a->ns += ns;
-	spread_add(stripe, t->account, ns);
+	}
 	a->unexplained_ns += rest;
 	if (rest > ns / 100)
 		a->unexplained++;
+}
+
+/* Counts a request that was answered. */
+static __always_inline void request_count(struct afs_stripe *stripe, const struct afs_thread *t,
+					  struct afs_stream *s, const struct afs_queued *q,
+					  __u64 begun_ns, bool here, __u64 now)
+{
+	const struct afs_flow *out = &s->flow[FROM_SERVER];
+	struct afs_account *a = account_at(stripe, q->account);
+	__u64 ns = now - begun_ns;
+
+	if (tracing(AFS_TRACE_SMALL))
+		trace_request(stripe, t, s, q, begun_ns, !here, now);
+	s->answered++;
+	s->handed += !here;
+	s->ns += ns;
+	s->bytes_in += q->bytes;
+	s->bytes_out += out->bytes;
+	if (!a)
+		return;
+	a->answered++;
+	a->bytes_in += q->bytes;
+	a->bytes_out += out->bytes;
+	a->ns += ns;
+	spread_add(stripe, q->account, ns);
+	account_parts(a, t, here, ns);
 	if (!out->result)
 		return;
 	a->errors++;
-	result_count(t->account, out->result);
+	result_count(q->account, out->result);
 }
 
 /* The request in service was answered. */
 static __always_inline void request_end(struct afs_stripe *stripe, struct afs_thread *t,
 					struct afs_stream *s, __u64 now)
 {
-	__u32 i = s->first % AFS_N_QUEUED;
-	__u64 ns = now - t->begun_ns;
+	struct afs_queued *q = &s->queue[s->first % AFS_N_QUEUED];
+	bool here = is_here(t, s);
 
 	if (!s->n)
 		return;
-	request_count(stripe, t, &s->flow[FROM_SERVER], s->queue[i].bytes, ns);
-	if (tracing(AFS_TRACE_SMALL))
-		trace_request(stripe, t, s, &s->flow[FROM_SERVER], &s->queue[i], now);
-	s->answered++;
-	s->ns += ns;
-	s->bytes_in += s->queue[i].bytes;
-	s->bytes_out += s->flow[FROM_SERVER].bytes;
-	s->queue[i].id++;
-	if (!--s->queue[i].n) {
+	request_count(stripe, t, s, q, s->request_ns, here, now);
+	q->id++;
+	if (!--q->n) {
 		s->first++;
 		s->n--;
 	}
-	request_next(stripe, t, s, now);
+	request_next(stripe, t, s, here, now);
+}
+
+/* Any order: a request was read. One of the same id that is still there was never answered. */
+static __always_inline void pending_begin(struct afs_stripe *stripe, struct afs_stream *s,
+					  const struct afs_queued *q, __u64 now)
+{
+	const struct afs_pending_key key = { .stream = s->handle, .id = q->id };
+	const struct afs_pending p = { .ns = now, .bytes = q->bytes, .account = q->account };
+	struct afs_account *a = account_at(stripe, q->account);
+
+	if (a)
+		a->begun++;
+	if (!bpf_map_update_elem(&pending, &key, &p, BPF_NOEXIST))
+		return;
+	s->dropped++;
+	bpf_map_update_elem(&pending, &key, &p, BPF_ANY);
+}
+
+/* Any order: the reply to a request begins. false: to none that is known. */
+static __always_inline bool pending_take(struct afs_stream *s, struct afs_flow *f, __u16 id)
+{
+	const struct afs_pending_key key = { .stream = s->handle, .id = id };
+	const struct afs_pending *p = bpf_map_lookup_elem(&pending, &key);
+
+	if (!p)
+		return false;
+	f->pending = *p;
+	bpf_map_delete_elem(&pending, &key);
+	return true;
+}
+
+static __always_inline void pending_end(struct afs_stripe *stripe, const struct afs_thread *t,
+					struct afs_stream *s, __u16 id, __u64 now)
+{
+	const struct afs_pending *p = &s->flow[FROM_SERVER].pending;
+	const struct afs_queued q = { .id = id, .account = p->account, .bytes = p->bytes };
+
+	request_count(stripe, t, s, &q, p->ns, false, now);
 }
 
 /* From here on the begin of the next frame is unknown. */

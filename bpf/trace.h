@@ -221,10 +221,10 @@ static __always_inline void trace_back(struct afs_stripe *stripe, struct afs_thr
 	trace_wait(stripe, t, state, AFS_KIND_RUNQ, woken, now);
 }
 
-/* The request in service, the oldest of s, was answered. */
+/* A request was answered that began at begun_ns; handed: what the thread did was not for it. */
 static __always_inline void trace_request(struct afs_stripe *stripe, const struct afs_thread *t,
-					  const struct afs_stream *s, const struct afs_flow *out,
-					  const struct afs_queued *q, __u64 now)
+					  const struct afs_stream *s, const struct afs_queued *q,
+					  __u64 begun_ns, bool handed, __u64 now)
 {
 	RECORD(requests) * e;
 
@@ -232,16 +232,16 @@ static __always_inline void trace_request(struct afs_stripe *stripe, const struc
 		return;
 	e->r = (struct afs_record_requests) {
 		.timestamp = now,
-		.t = t->begun_ns,
+		.t = begun_ns,
 		.session = t->session,
 		.dsi_id = q->id,
-		.command = t->account,
-		.result = out->result,
-		.calls = t->work.calls,
+		.command = q->account,
+		.result = s->flow[1].result,
+		.calls = handed ? 0 : t->work.calls,
 		.bytes_in = q->bytes,
-		.bytes_out = out->bytes,
-		.time_ns = now - t->begun_ns,
-#define X(type, name, unit, meaning) .name = t->work.ns[AFS_COLUMN_##name],
+		.bytes_out = s->flow[1].bytes,
+		.time_ns = now - begun_ns,
+#define X(type, name, unit, meaning) .name = handed ? 0 : t->work.ns[AFS_COLUMN_##name],
 		AFS_COLUMNS(X)
 #undef X
 		    .port = s->port,
@@ -271,16 +271,11 @@ static __always_inline void trace_session(const struct afs_process *p, const str
 }
 
 /* The client's connection is read, by the process that serves it, not the one that accepted it. */
-static __always_inline void trace_serving(struct afs_process *p, __u32 slot)
+static __always_inline void trace_serving(const struct afs_process *p, struct afs_stream *s)
 {
-	struct afs_stream *s;
-
-	if (p->told)
+	if (s->told || !s->family)
 		return;
-	s = bpf_map_lookup_elem(&stream, &slot);
-	if (!s || !s->family)
-		return;
-	p->told = 1;
+	s->told = 1;
 	trace_session(p, s, AFS_EVENT_BEGIN);
 }
 

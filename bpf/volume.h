@@ -64,9 +64,9 @@ static __always_inline bool volumes_equal(const struct afs_openvol *a, const str
 }
 
 /* The server opened the volume that request id names. */
-__noinline int volume_opened(__u32 process, __u32 id)
+__noinline int volume_opened(__u32 handle, __u32 id)
 {
-	struct afs_stream *s = bpf_map_lookup_elem(&stream, &process);
+	struct afs_stream *s = stream_at(handle);
 	struct afs_openvol *o;
 
 	if (!s)

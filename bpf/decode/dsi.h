@@ -47,6 +47,11 @@ static __always_inline void frame_in(struct afs_stripe *stripe, struct afs_threa
 	q.account = AFS_ACCOUNT_DSI + f->head[1];
 	if (len && (f->head[1] == DSI_COMMAND || f->head[1] == DSI_WRITE))
 		q.account = f->head[DSI_HEAD];
+	if (setup.any_order) {
+		s->begun++;
+		pending_begin(stripe, s, &q, begin_ns);
+		return;
+	}
 	if (s->n >= AFS_N_QUEUED) {
 		s->overrun++;
 		return;
@@ -56,7 +61,15 @@ static __always_inline void frame_in(struct afs_stripe *stripe, struct afs_threa
 		return;
 	s->queue[i] = q;
 	if (!s->n++)
-		request_begin(stripe, t, &s->queue[i], begin_ns);
+		request_begin(stripe, t, s, &s->queue[i], true, begin_ns);
+}
+
+static __always_inline void answer_to_none(struct afs_stream *s)
+{
+	if (s->answered || !s->found)
+		s->dropped++;
+	else
+		s->before++;
 }
 
 /*
@@ -74,6 +87,14 @@ static __always_inline void frame_out(struct afs_stripe *stripe, struct afs_thre
 	f->answers = 0;
 	if (f->head[0] != 1)
 		return;
+	f->result = (__s32)be32(f->head + 4);
+	f->bytes = len + DSI_HEAD;
+	if (setup.any_order) {
+		f->answers = pending_take(s, f, id);
+		if (!f->answers)
+			answer_to_none(s);
+		return;
+	}
 	for (k = 0; k < 16; k++) {
 		q = &s->queue[(s->first + k) % AFS_N_QUEUED];
 		skip = id - q->id;
@@ -82,19 +103,14 @@ static __always_inline void frame_out(struct afs_stripe *stripe, struct afs_thre
 	}
 	f->answers = k < 16;
 	if (!f->answers) {
-		if (s->answered || !s->found)
-			s->dropped++;
-		else
-			s->before++;
+		answer_to_none(s);
 		k = s->n > 16 ? 16 : 0;
 		skip = 0;
 	}
 	if (k || skip) {
 		queue_drop(s, k, skip);
-		request_next(stripe, t, s, now);
+		request_next(stripe, t, s, is_here(t, s), now);
 	}
-	f->result = (__s32)be32(f->head + 4);
-	f->bytes = len + DSI_HEAD;
 }
 
 /* Whether this can be the header of a frame; stricter while looking for one. */
@@ -172,13 +188,20 @@ static __always_inline void frame_named(struct afs_stripe *stripe, const struct 
 		    f->skip < c->left ? f->skip : c->left, now);
 }
 
-/* Before the request in service ends: which volume it opened. */
-static __always_inline void dsi_answered(const struct afs_thread *t, const struct afs_stream *s)
+/* A request was answered. Before it ends: which volume it opened. */
+static __always_inline void dsi_answered(struct afs_stripe *stripe, struct afs_thread *t,
+					 struct afs_stream *s, __u64 now)
 {
-	__u32 i = s->first % AFS_N_QUEUED;
+	const struct afs_flow *f = &s->flow[FROM_SERVER];
+	__u16 account = setup.any_order ? f->pending.account
+					: s->queue[s->first % AFS_N_QUEUED].account;
 
-	if (s->n && t->account == AFS_OPENVOL && !s->flow[FROM_SERVER].result)
-		volume_opened(t->process, s->queue[i].id);
+	if (account == AFS_OPENVOL && !f->result)
+		volume_opened(s->handle, id_in(f));
+	if (setup.any_order)
+		pending_end(stripe, t, s, id_in(f), now);
+	else
+		request_end(stripe, t, s, now);
 }
 
 /*
@@ -221,10 +244,8 @@ static __always_inline bool dsi_step(struct afs_stripe *stripe, struct afs_threa
 		volume_bytes(s, id_in(f), c->at, n);
 	advance(c, n);
 	f->skip -= n;
-	if (!f->skip && frame_end(f, way)) {
-		dsi_answered(t, s);
-		request_end(stripe, t, s, end_ns);
-	}
+	if (!f->skip && frame_end(f, way))
+		dsi_answered(stripe, t, s, end_ns);
 	return c->total;
 }
 

@@ -26,6 +26,10 @@ static void request_make(struct request *out, const struct ledger *l, unsigned i
 	*out = (struct request) { .number = number };
 	if (a)
 		out->a = *a;
+	if (out->a.sum.handed) {
+		out->handed_ns = out->a.sum.ns;
+		return;
+	}
 	account_times(l, AFS_ROLE_SERVER, number, out->time_ns);
 	out->calls = ledger_part_sum(l, AFS_ROLE_SERVER, number, LEDGER_ALL, LEDGER_ALL).calls;
 	out->cnid_calls =
@@ -39,6 +43,7 @@ static void request_add(struct request *to, const struct request *from)
 		to->time_ns[i] += from->time_ns[i];
 	to->calls += from->calls;
 	to->cnid_calls += from->cnid_calls;
+	to->handed_ns += from->handed_ns;
 }
 
 static int by_time(const void *a, const void *b)

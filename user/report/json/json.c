@@ -206,7 +206,7 @@ static json_t *sessions(struct json_doc *d, const struct run *r)
 		json_put(d, o, "begun_ns", s->begun_ns ? json_number(s->begun_ns) : json_null());
 		json_put(d, o, "ended_ns", s->ended_ns ? json_number(s->ended_ns) : json_null());
 		json_put(d, o, "requests", json_number(s->requests));
-		json_put(d, o, "calls", json_number(s->calls));
+		json_put(d, o, "calls", s->shared ? json_null() : json_number(s->calls));
 		json_put(d, o, "busy_ns", json_number(s->busy_ns));
 		json_put(d, o, "bytes_in", json_number(s->bytes_in));
 		json_put(d, o, "bytes_out", json_number(s->bytes_out));

@@ -173,12 +173,15 @@ static void put_sum(struct json_doc *d, json_t *o, const struct ledger *l, unsig
 	json_put(d, o, "time_ns", json_number(a->ns));
 	json_put(d, o, "unexplained_ns", json_number(a->unexplained_ns));
 	json_put(d, o, "unexplained", json_number(a->unexplained));
+	if (a->handed)
+		json_put(d, o, "handed", json_number(a->handed));
 	put_spread(d, o, found ? found : &none);
 	json_put(d, o, "inside", inside(d, a->inside));
 }
 
 static json_t *account(struct json_doc *d, const struct ledger *l, unsigned int number)
 {
+	const struct ledger_account *found;
 	uint64_t ns[ACCOUNT_N_COLUMNS];
 	char name[ACCOUNT_NAME_MAX];
 	json_t *o = json_object();
@@ -188,7 +191,8 @@ static json_t *account(struct json_doc *d, const struct ledger *l, unsigned int 
 	if (account_is_request(number))
 		put_sum(d, o, l, number);
 	account_times(l, AFS_ROLE_SERVER, number, ns);
-	json_put(d, o, "times", times(d, ns));
+	found = ledger_account(l, number);
+	json_put(d, o, "times", found && found->sum.handed ? json_null() : times(d, ns));
 	json_put(d, o, "parts", parts(d, l, number));
 	return o;
 }

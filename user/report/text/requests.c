@@ -49,12 +49,14 @@ struct requests_table {
 
 static struct cell per_request(const struct request *r, uint64_t ns)
 {
-	return r->a.sum.answered ? cell_us((double)ns / (double)r->a.sum.answered) : cell_na();
+	if (!r->a.sum.answered || r->a.sum.handed)
+		return cell_na();
+	return cell_us((double)ns / (double)r->a.sum.answered);
 }
 
 static struct cell calls_per_request(const struct request *r, uint64_t calls)
 {
-	if (!r->a.sum.answered)
+	if (!r->a.sum.answered || r->a.sum.handed)
 		return cell_na();
 	if (!calls)
 		return (struct cell) { "-" };
@@ -235,6 +237,12 @@ static int put_answer(const struct paint *p, const struct requests *r)
 	if (all->a.sum.unexplained)
 		fprintf(to, " (in %s requests more than 1" GLUE "%%)",
 			cell_count(all->a.sum.unexplained).text);
+	if (all->handed_ns)
+		fprintf(to,
+			"; parts and calls n/a for %.1f" GLUE "%%: %s requests were read by one "
+			"thread and answered by another",
+			requests_percent(all->handed_ns, all->a.sum.ns),
+			cell_count(all->a.sum.handed).text);
 	if (fclose(to)) {
 		free(text);
 		return -ENOMEM;

@@ -102,7 +102,7 @@ static int add_states(struct screen_text *t, const struct ledger *l, const struc
 	for (size_t i = 0; i < l->n_parts; i++) {
 		const struct ledger_part *part = &l->part[i];
 
-		if (part->role != AFS_ROLE_SERVER || part->account != r->number)
+		if (part->role != AFS_ROLE_SERVER || part->account != r->number || r->a.sum.handed)
 			continue;
 		ways_add(w, way_name(part->class, part->object),
 			 part->part.cpu_ns + part->part.blocked_ns);
@@ -136,6 +136,9 @@ static int put_sum(const struct paint *p, const struct request *all)
 		screen_add(
 		    &t, ", unexplained %s",
 		    screen_percent((double)all->a.sum.unexplained_ns, (double)all->a.sum.ns).text);
+	if (all->handed_ns)
+		screen_add(&t, ", parts n/a %s (answered by another thread)",
+			   screen_percent((double)all->handed_ns, (double)all->a.sum.ns).text);
 	free(w);
 	screen_put(p, INK_NONE, t.text, 2);
 	return 0;

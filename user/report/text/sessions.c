@@ -119,7 +119,7 @@ static int put_session(struct grid *g, const struct run *r, const struct run_ses
 	cell[COL_REQUESTS] = cell_count(s->requests);
 	cell[COL_BUSY] = cell_time((double)s->busy_ns);
 	cell[COL_SHARE] = cell_fixed(all_ns ? 100 * (double)s->busy_ns / (double)all_ns : 0, 1);
-	cell[COL_CALLS] = cell_count(s->calls);
+	cell[COL_CALLS] = s->shared ? cell_na() : cell_count(s->calls);
 	cell[COL_IN] = cell_short((double)s->bytes_in / 1e6);
 	cell[COL_OUT] = cell_short((double)s->bytes_out / 1e6);
 	return 0;

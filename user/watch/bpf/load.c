@@ -173,11 +173,11 @@ static int select_programs(struct bpf_load *l, const struct load_way *way)
 	return 0;
 }
 
-static int set_stripes(struct bpf_load *l)
+static int set_len(struct bpf_load *l, const char *name, __u32 n)
 {
-	struct bpf_map *map = bpf_object__find_map_by_name(l->object, "stripe");
+	struct bpf_map *map = bpf_object__find_map_by_name(l->object, name);
 
-	return map ? bpf_map__set_max_entries(map, l->n_cpus) : -ENOENT;
+	return map ? bpf_map__set_max_entries(map, n) : -ENOENT;
 }
 
 /* Free slots, the first on top of the stack, so that those handed out are the first n. */
@@ -227,9 +227,12 @@ static int load(struct bpf_load *l, const struct load_way *way, const struct bpf
 		return refusal(e, -ENOSPC, "number the AFP commands");
 	setup->objects_on = objects;
 	setup->decoder = (uint8_t)(objects ? wish->decoder : AFS_DECODER_NONE);
+	setup->any_order = wish->any_order;
 	r = select_programs(l, way);
 	if (!r)
-		r = set_stripes(l);
+		r = set_len(l, "stripe", l->n_cpus);
+	if (!r && !(objects && wish->any_order))
+		r = set_len(l, "pending", 1);
 	if (!r)
 		r = set_trace(l, setup, way, wish);
 	if (!r)
@@ -240,6 +243,8 @@ static int load(struct bpf_load *l, const struct load_way *way, const struct bpf
 	if (!r)
 		r = fill(l, "free_process", 0,
 			 wish->n_processes ? wish->n_processes : AFS_N_PROCESSES);
+	if (!r)
+		r = fill(l, "free_stream", 0, wish->n_streams ? wish->n_streams : AFS_N_CLIENTS);
 	if (!r)
 		r = fill(l, "free_part", AFS_N_FIXED_PARTS, AFS_N_PARTS);
 	l->shared->span = 1;
@@ -504,25 +509,26 @@ int bpf_load_mark(struct bpf_load *l, pid_t pid, enum afs_role role, unsigned in
 }
 
 /* As many as fit into one order. */
-static uint32_t put_slots(__u32 *to, const uint32_t **from, uint32_t *n)
+static uint32_t put_slots(__u32 *to, struct bpf_load_slots *from)
 {
-	uint32_t some = *n < AFS_N_RELEASE ? *n : AFS_N_RELEASE;
+	uint32_t some = from->n < AFS_N_RELEASE ? from->n : AFS_N_RELEASE;
 
-	memcpy(to, *from, some * sizeof(*to));
-	*from += some;
-	*n -= some;
+	memcpy(to, from->slot, some * sizeof(*to));
+	from->slot += some;
+	from->n -= some;
 	return some;
 }
 
-int bpf_load_release(struct bpf_load *l, const uint32_t *thread, uint32_t n_threads,
-		     const uint32_t *process, uint32_t n_processes)
+int bpf_load_release(struct bpf_load *l, struct bpf_load_slots threads,
+		     struct bpf_load_slots processes, struct bpf_load_slots streams)
 {
 	struct afs_release *release = &l->shared->release;
 	int r = 0;
 
-	while (!r && (n_threads || n_processes)) {
-		release->n_threads = put_slots(release->thread, &thread, &n_threads);
-		release->n_processes = put_slots(release->process, &process, &n_processes);
+	while (!r && (threads.n || processes.n || streams.n)) {
+		release->n_threads = put_slots(release->thread, &threads);
+		release->n_processes = put_slots(release->process, &processes);
+		release->n_streams = put_slots(release->stream, &streams);
 		r = run_marker(l);
 	}
 	return r;

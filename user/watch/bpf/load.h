@@ -50,8 +50,10 @@ struct bpf_load_wish {
 	bool no_objects; /* do without bpf_probe_read_kernel: no objects, no requests */
 	bool by_tid;     /* find threads by their number, as before Linux 5.11 */
 	bool only;       /* fail instead of trying other ways */
-	unsigned int n_processes, n_threads; /* slots for them; 0: all that the tables have */
+	/* Slots for them; 0: all that the tables have. */
+	unsigned int n_processes, n_threads, n_streams;
 	enum afs_decoder decoder;            /* for clients' bytes */
+	bool any_order; /* the server answers in any order, in any thread */
 	const struct watch_sink *sink;       /* for records; NULL: make none */
 };
 
@@ -88,9 +90,14 @@ void bpf_load_close(struct bpf_load *l);
 int bpf_load_mark(struct bpf_load *l, pid_t pid, enum afs_role role, unsigned int account,
 		  struct err *e);
 
+struct bpf_load_slots {
+	uint32_t *slot; /* n of them, not owned */
+	uint32_t n;
+};
+
 /* Makes cleared slots available again. 0 or a negative errno. */
-int bpf_load_release(struct bpf_load *l, const uint32_t *thread, uint32_t n_threads,
-		     const uint32_t *process, uint32_t n_processes);
+int bpf_load_release(struct bpf_load *l, struct bpf_load_slots threads,
+		     struct bpf_load_slots processes, struct bpf_load_slots streams);
 
 /* Runs of program i that the kernel skipped since the start; false: not reported. */
 bool bpf_load_missed(const struct bpf_load *l, unsigned int i, uint64_t *out);

@@ -355,7 +355,7 @@ static int finish_skipped(const struct bpf_rung *b, struct run *r)
 /* Losses on the clients' connections. */
 static int finish_streams(const struct bpf_rung *b, struct run *r)
 {
-	uint32_t n = bpf_view_processes(&b->view);
+	uint32_t n = bpf_view_streams(&b->view);
 	uint64_t bytes = b->view.ended.stream_bytes, dropped = b->view.ended.dropped;
 	uint64_t overrun = b->view.ended.overrun;
 	int err;
@@ -420,6 +420,7 @@ static int finish_losses(const struct bpf_rung *b, struct run *r)
 		{ "threads not watched: no slot", lost->thread_slots, false },
 		{ "threads not watched: no slot for the process", lost->process_slots, false },
 		{ "threads not watched: no task storage", lost->storage, false },
+		{ "calls on connections that found no slot", lost->streams, true },
 		{ "states not assigned to an account: no room", lost->parts, false },
 		{ "reads and writes with more frames than are followed", lost->steps, true },
 		{ "result codes not counted: no room", lost->results, true },
@@ -438,7 +439,7 @@ static int finish_losses(const struct bpf_rung *b, struct run *r)
 /* Notes what the ledgers do not count. */
 static int finish_uncounted(const struct bpf_rung *b, struct run *r)
 {
-	uint32_t n = bpf_view_processes(&b->view);
+	uint32_t n = bpf_view_streams(&b->view);
 	uint64_t before = b->view.ended.before, uring = b->view.shared->lost.uring;
 	int err = 0;
 
@@ -492,16 +493,25 @@ static void bpf_stop(void *state)
 	bpf_settle(b);
 }
 
-/* Saves what is known of a process that has ended, before its slot is cleared. */
-static int take_over(void *state, uint32_t process)
+static int stream_ended(void *state, uint32_t stream)
 {
 	struct bpf_rung *b = state;
-	int r = sessions_end(b->sessions, &b->view, process);
+
+	return sessions_end(b->sessions, &b->view, stream);
+}
+
+static int process_ended(void *state, uint32_t process)
+{
+	struct bpf_rung *b = state;
+	int r = sessions_end_process(b->sessions, &b->view, process);
 
 	if (b->storage)
 		storage_forget(b->storage, process);
 	return r ? r : books_end(&b->books, &b->view, process);
 }
+
+/* Save what is known before a slot is cleared. */
+static const struct slots_end take_over = { .process = process_ended, .stream = stream_ended };
 
 static bool bpf_tick(void *state)
 {
@@ -517,7 +527,7 @@ static bool bpf_tick(void *state)
 	sessions_look(b->sessions, &b->view);
 	/* Slots that cannot be released now are released at the next tick. */
 	slots_release(b->slots, &b->view, &b->load);
-	slots_collect(b->slots, &b->view, take_over, b);
+	slots_collect(b->slots, &b->view, &take_over, b);
 	return look;
 }
 
@@ -552,7 +562,7 @@ static int finish_storage(const struct bpf_rung *b, struct run *r)
 static int bpf_finish(void *state, struct run *r)
 {
 	struct bpf_rung *b = state;
-	int err = slots_collect(b->slots, &b->view, take_over, b);
+	int err = slots_collect(b->slots, &b->view, &take_over, b);
 
 	if (!err)
 		err = finish_rungs(b, r);

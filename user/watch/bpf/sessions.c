@@ -75,15 +75,25 @@ void sessions_free(struct sessions *s)
 	free(s);
 }
 
-static bool is_session(const struct bpf_view *v, uint32_t i)
+static bool serves(const struct afs_process *p)
 {
-	return v->process[i].role == AFS_ROLE_SERVER && v->process[i].serving;
+	return p->role == AFS_ROLE_SERVER && p->serving;
+}
+
+/* The process that serves a connection; NULL: the slot is not in use, or nobody serves it. */
+static const struct afs_process *server_of(const struct bpf_view *v, uint32_t stream)
+{
+	const struct afs_stream *s = &v->stream[stream];
+	uint32_t process = __atomic_load_n(&s->process, __ATOMIC_ACQUIRE);
+	const struct afs_process *p = process ? &v->process[process - 1] : NULL;
+
+	return p && serves(p) && s->serving ? p : NULL;
 }
 
 /* All volumes that it opened were seen: its working directory is not needed. */
 static bool saw_volumes(const struct afs_process *p, const struct afs_stream *s)
 {
-	return s->n_volumes || (p->parent >= 0 && s->begun && !s->found);
+	return s && (s->n_volumes || (p->parent >= 0 && s->begun && !s->found));
 }
 
 /* The second of real, effective, saved, file system uid. Whether it was found. */
@@ -157,14 +167,16 @@ static void look_folder(struct label *l, pid_t pid)
 void sessions_look(struct sessions *s, const struct bpf_view *v)
 {
 	uint32_t n = bpf_view_processes(v);
+	const struct afs_process *p;
 
 	for (uint32_t i = 0; i < n; i++) {
-		if (!is_session(v, i) || v->process[i].ended >= v->process[i].threads)
+		p = &v->process[i];
+		if (!serves(p) || p->ended >= p->threads)
 			continue;
-		if (!s->label[i].has_uid && look_uid(&s->label[i], v->process[i].tgid))
-			look_user(&s->label[i], v->process[i].tgid);
-		if (!saw_volumes(&v->process[i], &v->stream[i]))
-			look_folder(&s->label[i], v->process[i].tgid);
+		if (!s->label[i].has_uid && look_uid(&s->label[i], p->tgid))
+			look_user(&s->label[i], p->tgid);
+		if (!saw_volumes(p, bpf_view_stream_of(v, p)))
+			look_folder(&s->label[i], p->tgid);
 	}
 }
 
@@ -245,32 +257,45 @@ static int label_volumes(struct run_session *to, const struct known *from)
 	return 0;
 }
 
-/* The label still belongs to the slot. */
-static struct known known_of(const struct sessions *s, const struct bpf_view *v, uint32_t i)
+/* What is known of a process that serves a client. The label still belongs to the slot. */
+static struct known known_process(const struct sessions *s, const struct bpf_view *v, uint32_t i)
 {
 	const struct afs_process *p = &v->process[i];
-	const struct afs_stream *stream = &v->stream[i];
-	struct known k = {
+
+	return (struct known) {
 		.row = {
 			.pid = p->tgid,
 			.begun_ns = p->parent >= 0 ? p->begun_ns : 0,
 			.ended_ns = p->ended >= p->threads ? p->ended_ns : 0,
-			.requests = stream->answered,
 			.calls = bpf_view_calls(v, i),
-			.busy_ns = stream->ns,
-			.bytes_in = stream->bytes_in,
-			.bytes_out = stream->bytes_out,
+			.shared = p->streams > 1,
 		},
 		.label = s->label[i],
 		.uid = p->uid,
 		.parent = p->parent >= 0 ? v->process[p->parent].tgid : 0,
-		.port = stream->port,
-		.family = stream->family,
-		.saw_volumes = saw_volumes(p, stream),
-		.n_volumes = stream->n_volumes,
-		.more_volumes = stream->more_volumes,
 	};
+}
 
+/* A process that serves one connection begins and ends with it. */
+static struct known known_stream(const struct sessions *s, const struct bpf_view *v,
+				 const struct afs_stream *stream)
+{
+	const struct afs_process *p = &v->process[stream->process - 1];
+	struct known k = known_process(s, v, stream->process - 1);
+
+	if (k.row.shared) {
+		k.row.begun_ns = stream->found ? 0 : stream->begun_ns;
+		k.row.ended_ns = stream->ended ? stream->ended_ns : k.row.ended_ns;
+	}
+	k.row.requests = stream->answered;
+	k.row.busy_ns = stream->ns;
+	k.row.bytes_in = stream->bytes_in;
+	k.row.bytes_out = stream->bytes_out;
+	k.port = stream->port;
+	k.family = stream->family;
+	k.saw_volumes = saw_volumes(p, stream);
+	k.n_volumes = stream->n_volumes;
+	k.more_volumes = stream->more_volumes;
 	memcpy(k.volume, stream->volume, sizeof(k.volume));
 	memcpy(k.ip, stream->ip, sizeof(k.ip));
 	return k;
@@ -304,23 +329,50 @@ static void drop_idle(struct sessions *s)
 	}
 }
 
-int sessions_end(struct sessions *s, const struct bpf_view *v, uint32_t process)
+/* Copies what the label owns, which may belong to other connections of the process, too. */
+static int keep(struct sessions *s, const struct known *k)
 {
 	struct known *more;
 
-	if (is_session(v, process)) {
-		if (s->n_ended == KEPT_MAX)
-			drop_idle(s);
-		more = realloc(s->ended, (s->n_ended + 1) * sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		s->ended = more;
-		more[s->n_ended++] = known_of(s, v, process);
-	} else {
-		label_free(&s->label[process]);
-	}
-	s->label[process] = (struct label) { 0 };
+	if (s->n_ended == KEPT_MAX)
+		drop_idle(s);
+	more = realloc(s->ended, (s->n_ended + 1) * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	s->ended = more;
+	more += s->n_ended;
+	*more = *k;
+	more->label.cwd = NULL;
+	more->label.folder = k->label.folder ? strdup(k->label.folder) : NULL;
+	if (k->label.folder && !more->label.folder)
+		return -ENOMEM;
+	s->n_ended++;
 	return 0;
+}
+
+int sessions_end(struct sessions *s, const struct bpf_view *v, uint32_t stream)
+{
+	struct known k;
+
+	if (!server_of(v, stream))
+		return 0;
+	k = known_stream(s, v, &v->stream[stream]);
+	return keep(s, &k);
+}
+
+int sessions_end_process(struct sessions *s, const struct bpf_view *v, uint32_t process)
+{
+	const struct afs_process *p = &v->process[process];
+	struct known k;
+	int r = 0;
+
+	if (serves(p) && !p->streams) {
+		k = known_process(s, v, process);
+		r = keep(s, &k);
+	}
+	label_free(&s->label[process]);
+	s->label[process] = (struct label) { 0 };
+	return r;
 }
 
 static int note(const struct known *k, struct run *r)
@@ -338,16 +390,22 @@ static int note(const struct known *k, struct run *r)
 
 int sessions_note(const struct sessions *s, const struct bpf_view *v, struct run *r)
 {
-	uint32_t n = bpf_view_processes(v);
+	uint32_t n = bpf_view_streams(v), m = bpf_view_processes(v);
 	struct known k;
 	int err = 0;
 
 	for (size_t i = 0; i < s->n_ended && !err; i++)
 		err = note(&s->ended[i], r);
 	for (uint32_t i = 0; i < n && !err; i++) {
-		if (!is_session(v, i))
+		if (!server_of(v, i))
 			continue;
-		k = known_of(s, v, i);
+		k = known_stream(s, v, &v->stream[i]);
+		err = note(&k, r);
+	}
+	for (uint32_t i = 0; i < m && !err; i++) {
+		if (!serves(&v->process[i]) || v->process[i].streams)
+			continue;
+		k = known_process(s, v, i);
 		err = note(&k, r);
 	}
 	r->rest = s->rest;

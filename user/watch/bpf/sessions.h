@@ -19,13 +19,17 @@ void sessions_free(struct sessions *s);
 void sessions_look(struct sessions *s, const struct bpf_view *v);
 
 /*
- * Saves what is known of a process that has ended, before its slot is cleared. Of very many
- * sessions only those that kept the server busiest are saved, and the sum of the others. 0 or
- * -ENOMEM.
+ * Save what is known of a connection, or of a process, that has ended, before its slot is cleared.
+ * Of very many sessions only those that kept the server busiest are saved, and the sum of the
+ * others. 0 or -ENOMEM.
  */
-int sessions_end(struct sessions *s, const struct bpf_view *v, uint32_t process);
+int sessions_end(struct sessions *s, const struct bpf_view *v, uint32_t stream);
+int sessions_end_process(struct sessions *s, const struct bpf_view *v, uint32_t process);
 
-/* One run_session for every process that served a client, and r->rest. 0 or -ENOMEM. */
+/*
+ * One run_session for every connection of a client, and for every process that serves one of which
+ * nothing was read yet; and r->rest. 0 or -ENOMEM.
+ */
 int sessions_note(const struct sessions *s, const struct bpf_view *v, struct run *r);
 
 #endif

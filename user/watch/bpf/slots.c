@@ -12,14 +12,21 @@
 #define BEGIN_NS 1000000000u
 
 struct slots {
-	uint32_t n_threads, n_processes; /* collected, not free yet */
-	uint32_t thread[AFS_N_THREADS], process[AFS_N_PROCESSES];
+	struct bpf_load_slots threads, processes, streams; /* collected, not free yet */
+	uint32_t thread[AFS_N_THREADS], process[AFS_N_PROCESSES], stream[AFS_N_CLIENTS];
 	bool ended[AFS_N_PROCESSES]; /* at the last look */
 };
 
 struct slots *slots_new(void)
 {
-	return calloc(1, sizeof(struct slots));
+	struct slots *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->threads.slot = s->thread;
+	s->processes.slot = s->process;
+	s->streams.slot = s->stream;
+	return s;
 }
 
 void slots_free(struct slots *s)
@@ -45,15 +52,40 @@ static void collect_thread(struct slots *s, struct bpf_view *v, uint32_t i)
 	t->calls = 0;
 	t->tid = 0;
 	__atomic_store_n(&t->task, 0, __ATOMIC_RELEASE);
-	s->thread[s->n_threads++] = i;
+	s->thread[s->threads.n++] = i;
 }
 
-static void add_stream(struct bpf_view_ended *to, const struct afs_stream *s)
+static void collect_stream(struct slots *s, struct bpf_view *v, uint32_t i)
 {
-	to->stream_bytes += bpf_view_stream_bytes(s);
-	to->dropped += s->dropped;
-	to->overrun += s->overrun;
-	to->before += s->before;
+	struct bpf_view_ended *to = &v->ended;
+	struct afs_stream *from = &v->stream[i];
+
+	to->stream_bytes += bpf_view_stream_bytes(from);
+	to->dropped += from->dropped;
+	to->overrun += from->overrun;
+	to->before += from->before;
+	from->process = 0;
+	__atomic_store_n(&from->handle, from->handle + AFS_N_CLIENTS, __ATOMIC_RELEASE);
+	s->stream[s->streams.n++] = i;
+}
+
+/* Those of processes that have ended, and those that were closed. */
+static int collect_streams(struct slots *s, struct bpf_view *v, const struct slots_end *end,
+			   void *arg)
+{
+	uint32_t n = bpf_view_streams(v), process;
+	int r = 0;
+
+	for (uint32_t i = 0; i < n && !r; i++) {
+		process = __atomic_load_n(&v->stream[i].process, __ATOMIC_ACQUIRE);
+		if (!process || (!s->ended[process - 1] &&
+				 !__atomic_load_n(&v->stream[i].ended, __ATOMIC_ACQUIRE)))
+			continue;
+		r = end->stream(arg, i);
+		if (!r)
+			collect_stream(s, v, i);
+	}
+	return r;
 }
 
 static void collect_process(struct slots *s, struct bpf_view *v, uint32_t i)
@@ -68,20 +100,18 @@ static void collect_process(struct slots *s, struct bpf_view *v, uint32_t i)
 	}
 	to->calls += v->thread_calls[i];
 	v->thread_calls[i] = 0;
-	add_stream(to, &v->stream[i]);
-	memset(&v->stream[i], 0, sizeof(v->stream[i]));
 	for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
 		memset(&v->stripe[cpu].compat[i], 0, sizeof(v->stripe[cpu].compat[i]));
 	memset(p, 0, sizeof(*p));
 	p->used = 1;
-	s->process[s->n_processes++] = i;
+	s->process[s->processes.n++] = i;
 }
 
-int slots_collect(struct slots *s, struct bpf_view *v, slots_end *end, void *arg)
+int slots_collect(struct slots *s, struct bpf_view *v, const struct slots_end *end, void *arg)
 {
 	uint32_t n = bpf_view_threads(v), m = bpf_view_processes(v), p;
 	const struct afs_thread *t;
-	int r = 0;
+	int r;
 
 	/* Processes first: if one has ended, all of its threads have. */
 	for (uint32_t i = 0; i < m; i++)
@@ -95,10 +125,11 @@ int slots_collect(struct slots *s, struct bpf_view *v, slots_end *end, void *arg
 		if (s->ended[p] || v->process[p].serving != i + 1)
 			collect_thread(s, v, i);
 	}
+	r = collect_streams(s, v, end, arg);
 	for (uint32_t i = 0; i < m && !r; i++) {
 		if (!s->ended[i])
 			continue;
-		r = end(arg, i);
+		r = end->process(arg, i);
 		if (!r)
 			collect_process(s, v, i);
 	}
@@ -115,17 +146,28 @@ static void clear_thread(struct bpf_view *v, uint32_t i)
 	memset(&v->inner[i], 0, sizeof(v->inner[i]));
 }
 
+/* Only the handle stays: the next connection in this slot has another one. */
+static void clear_stream(struct afs_stream *stream)
+{
+	uint32_t handle = stream->handle;
+
+	memset(stream, 0, sizeof(*stream));
+	stream->handle = handle;
+}
+
 int slots_release(struct slots *s, struct bpf_view *v, struct bpf_load *l)
 {
 	int r;
 
-	if (!s->n_threads && !s->n_processes)
+	if (!s->threads.n && !s->processes.n && !s->streams.n)
 		return 0;
 	/* Programs may have found a thread before it was collected. */
 	bpf_view_wait_for_programs();
-	for (uint32_t i = 0; i < s->n_threads; i++)
+	for (uint32_t i = 0; i < s->threads.n; i++)
 		clear_thread(v, s->thread[i]);
-	r = bpf_load_release(l, s->thread, s->n_threads, s->process, s->n_processes);
-	s->n_threads = s->n_processes = 0;
+	for (uint32_t i = 0; i < s->streams.n; i++)
+		clear_stream(&v->stream[s->stream[i]]);
+	r = bpf_load_release(l, s->threads, s->processes, s->streams);
+	s->threads.n = s->processes.n = s->streams.n = 0;
 	return r;
 }

@@ -81,6 +81,18 @@ uint32_t bpf_view_processes(const struct bpf_view *v)
 	return n_of(&v->shared->n_processes, AFS_N_PROCESSES);
 }
 
+uint32_t bpf_view_streams(const struct bpf_view *v)
+{
+	return n_of(&v->shared->n_streams, AFS_N_CLIENTS);
+}
+
+const struct afs_stream *bpf_view_stream_of(const struct bpf_view *v, const struct afs_process *p)
+{
+	const struct afs_stream *s = &v->stream[AFS_CLIENT_SLOT(p->stream)];
+
+	return p->stream && s->handle == p->stream ? s : NULL;
+}
+
 uint32_t bpf_view_begun(const struct bpf_view *v)
 {
 	return __atomic_load_n(&v->shared->n_begun, __ATOMIC_ACQUIRE);

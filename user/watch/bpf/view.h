@@ -44,6 +44,10 @@ void bpf_view_close(struct bpf_view *v);
 /* Slots in use until now: the first n. */
 uint32_t bpf_view_threads(const struct bpf_view *v);
 uint32_t bpf_view_processes(const struct bpf_view *v);
+uint32_t bpf_view_streams(const struct bpf_view *v);
+
+/* The connection that a process read first; NULL: none, or it was collected. */
+const struct afs_stream *bpf_view_stream_of(const struct bpf_view *v, const struct afs_process *p);
 
 /* Processes watched until now, and calls of all. */
 uint32_t bpf_view_begun(const struct bpf_view *v);

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef AFS_STREAM_H
+#define AFS_STREAM_H
+
+/*
+ * Clients' connections: one struct afs_stream for each socket, found by a descriptor of whichever
+ * process uses it. It begins with the first call that reads or writes, and ends when the process
+ * that read it last closes it, or ends.
+ */
+
+#include "bpf/object.h"
+#include "bpf/trace.h"
+
+/* Notes the client's address, for the session's label. */
+static __always_inline void note_client(struct afs_stream *s, const struct file___afs *file)
+{
+	const struct sock___afs *sk;
+	struct end end = {};
+
+	sk = end_of(&end, file);
+	if (end.family == AFS_INET)
+		bpf_probe_read_kernel(s->ip, 4,
+				      __builtin_preserve_access_index(&sk->__sk_common.skc_daddr));
+	else if (end.family == AFS_INET6)
+		bpf_probe_read_kernel(
+		    s->ip, 16, __builtin_preserve_access_index(&sk->__sk_common.skc_v6_daddr));
+	s->port = end.peer;
+	s->family = end.family;
+}
+
+/*
+ * Whether the server has read nothing of a connection yet, so that the next byte begins a frame.
+ * If the socket cannot say: those of a process that is older than the watch are older, too.
+ */
+static __always_inline bool is_unread(const struct afs_process *p, const struct file___afs *file)
+{
+	__u64 before = 0, received = 0;
+	__u32 next = 0, copied = 0;
+	unsigned short protocol = 0;
+	struct end end = {};
+	const struct sock___afs *sk = end_of(&end, file);
+	const struct tcp_sock___afs *tcp = (const void *)sk;
+
+	if (end.family != AFS_INET && end.family != AFS_INET6)
+		return !p->found;
+	READ(protocol, sk->sk_protocol);
+	if (protocol != AFS_TCP || !bpf_core_field_exists(tcp->bytes_received))
+		return !p->found;
+	/* Bytes may arrive meanwhile. */
+	for (int i = 0; i < 3; i++) {
+		READ(before, tcp->bytes_received);
+		READ(copied, tcp->copied_seq);
+		READ(next, tcp->rcv_nxt);
+		READ(received, tcp->bytes_received);
+		if (received == before)
+			return received == (__u32)(next - copied);
+	}
+	return false;
+}
+
+/* A slot for the connection; NULL: none left. */
+static __always_inline struct afs_stream *stream_new(__u64 ino)
+{
+	struct afs_stream *s;
+	__u32 i = 0;
+
+	s = bpf_map_pop_elem(&free_stream, &i) ? NULL : bpf_map_lookup_elem(&stream, &i);
+	if (!s) {
+		AFS_COUNT(shared.lost.streams);
+		return NULL;
+	}
+	if (!s->handle)
+		AFS_COUNT(shared.n_streams);
+	s->handle = (s->handle + AFS_N_CLIENTS) | i;
+	if (s->handle < AFS_N_CLIENTS)
+		s->handle += AFS_N_CLIENTS;
+	s->ino = ino;
+	s->begun_ns = bpf_ktime_get_ns();
+	return s;
+}
+
+static __always_inline __u64 socket_of(const struct file___afs *file)
+{
+	struct inode___afs *inode = NULL;
+	unsigned long ino = 0;
+
+	READ(inode, file->f_inode);
+	READ(ino, inode->i_ino);
+	return ino;
+}
+
+static __always_inline struct afs_stream *stream_known(__u64 ino)
+{
+	__u32 *handle = bpf_map_lookup_elem(&socket, &ino);
+	struct afs_stream *s = handle ? stream_at(*handle) : NULL;
+
+	return s && s->ino == ino ? s : NULL;
+}
+
+/* What is there in its place: another thread may look at the same moment. */
+static __always_inline struct afs_stream *stream_publish(struct afs_stream *s, __u64 ino)
+{
+	struct afs_stream *first;
+	__u32 handle = s->handle, i = AFS_CLIENT_SLOT(handle);
+
+	if (!bpf_map_update_elem(&socket, &ino, &handle, BPF_NOEXIST))
+		return s;
+	first = stream_known(ino);
+	if (!first) {
+		bpf_map_update_elem(&socket, &ino, &handle, BPF_ANY);
+		return s;
+	}
+	s->ino = 0;
+	bpf_map_push_elem(&free_stream, &i, BPF_ANY);
+	return first;
+}
+
+/*
+ * The handle of a client's connection, which begins here if "begin"; 0: none. task: as for
+ * object_look. A global function: verified once.
+ */
+__noinline __u32 stream_look(__u32 slot, __u64 task, __u32 fd, bool begin)
+{
+	struct afs_process *p = process_at(slot);
+	struct afs_stream *s, *own;
+	struct file___afs *file;
+	__u64 ino;
+
+	file = file_of_fd((const void *)(task ? task : bpf_get_current_task()), fd);
+	if (!file || !p)
+		return 0;
+	ino = socket_of(file);
+	s = stream_known(ino);
+	if (s || !begin)
+		return s ? s->handle : 0;
+	own = stream_new(ino);
+	if (!own)
+		return 0;
+	note_client(own, file);
+	own->found = !is_unread(p, file);
+	own->flow[0].lost = own->flow[1].lost = own->found;
+	s = stream_publish(own, ino);
+	if (s != own)
+		return s->handle;
+	s->process = slot + 1;
+	p->streams++;
+	if (!p->stream)
+		p->stream = s->handle;
+	return s->handle;
+}
+
+/* The same, faster for a descriptor that was looked at before. */
+static __always_inline __u32 stream_of_fd(struct afs_process *p, __u32 slot, __u64 task, __u32 fd)
+{
+	__u64 *seen = &p->client[fd & (AFS_N_CLIENT_FDS - 1)], known = *seen;
+	__u32 handle = known;
+
+	if (known >> 32 == (__u64)fd + 1 && stream_at(handle))
+		return handle;
+	handle = stream_look(slot, task, fd, true);
+	*seen = handle ? ((__u64)fd + 1) << 32 | handle : 0;
+	return handle;
+}
+
+/* The server's process has closed it. */
+static __always_inline void stream_end(struct afs_process *p, struct afs_stream *s)
+{
+	if (s->ended)
+		return;
+	s->ended_ns = bpf_ktime_get_ns();
+	if (tracing(AFS_TRACE_SMALL) && s->told)
+		trace_session(p, s, AFS_EVENT_END);
+	barrier();
+	s->ended = 1;
+}
+
+/* Before a call closes a descriptor of a client's connection. */
+__noinline int stream_close(__u32 slot, __u32 fd)
+{
+	struct afs_process *p = process_at(slot);
+	struct afs_stream *s;
+
+	s = stream_at(stream_look(slot, 0, fd, false));
+	if (p && s && s->process == slot + 1)
+		stream_end(p, s);
+	return 0;
+}
+
+#endif
