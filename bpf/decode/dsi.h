@@ -113,12 +113,19 @@ static __always_inline void frame_out(struct afs_stripe *stripe, struct afs_thre
 	}
 }
 
+/* Whether a header can begin like this. */
+static __always_inline bool is_begin(const __u8 *head, __u32 have)
+{
+	return head[0] <= 1 &&
+	       (have < 2 || (head[1] && head[1] <= DSI_LAST && head[1] != 7));
+}
+
 /* Whether this can be the header of a frame; stricter while looking for one. */
 static __always_inline bool is_head(const struct afs_flow *f)
 {
 	const __u8 *head = f->head;
 
-	if (head[0] > 1 || !head[1] || head[1] > DSI_LAST || head[1] == 7)
+	if (!is_begin(head, DSI_HEAD))
 		return false;
 	return !f->lost || (!be32(head + 12) && !head[8]);
 }
@@ -145,6 +152,8 @@ static __always_inline bool take_head(struct afs_flow *f, struct afs_cursor *c, 
 	have += n;
 	*len = 0;
 	if (have < DSI_HEAD) {
+		if (f->lost && !is_begin(f->head, have))
+			return false;
 		f->have = have;
 		advance(c, n);
 		return true;
