@@ -612,7 +612,7 @@ static void a_connection_read_in_part_before_the_watch_is_found_again(void **sta
 	run_fini(&r);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(connections_with_a_thread_each_are_exact),
@@ -625,5 +625,6 @@ int main(void)
 		cmocka_unit_test(a_connection_read_in_part_before_the_watch_is_found_again),
 	};
 
+	cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

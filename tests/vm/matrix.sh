@@ -43,6 +43,7 @@ for t in $1; do
     test_trace) only="every_*" ;;
     test_cnid) only="the_cnid_*" ;;
     test_volumes) only="a_name_*" ;;
+    test_streams) only="requests_*" ;;
     esac
     echo "== \$t \$only"
     time ./\$t \$only || bad=1
