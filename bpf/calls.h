@@ -75,11 +75,11 @@ enum afs_decoder {
 struct afs_setup {
 	/* By number; the last entry, for all higher numbers, is AFS_CLASS_OTHER. */
 	struct afs_call calls[AFS_N_CALLS];
-	__u8 objects_on;  /* descriptors can be classified */
-	__u8 decoder;     /* enum afs_decoder: of clients' bytes, where they may be read */
-	__u8 any_order;   /* the server answers in any order, in any thread: see struct afs_pending */
-	__u8 trace;       /* AFS_TRACE_: which records are made; 0: none */
-	__u8 batch;       /* records are gathered by CPU: no program interrupts another there */
+	__u8 objects_on; /* descriptors can be classified */
+	__u8 decoder;    /* enum afs_decoder: of clients' bytes, where they may be read */
+	__u8 any_order; /* the server answers in any order, in any thread: see struct afs_pending */
+	__u8 trace;     /* AFS_TRACE_: which records are made; 0: none */
+	__u8 batch;     /* records are gathered by CPU: no program interrupts another there */
 	__u32 trace_wake; /* user space is woken after this many bytes of a CPU; a power of two */
 	__u8 column[AFS_N_STATES];        /* enum afs_column: where blocked time belongs */
 	__u8 spread[AFS_ACCOUNT_BETWEEN]; /* of requests: index in a stripe's spreads */
@@ -151,12 +151,12 @@ struct afs_thread {
 	__u8 marking; /* the iterator is setting it up: not counted, but events set "moved" */
 	/* Third cache line: for a trace. After it what few calls need. */
 	struct afs_work work;
-	__u32 stream;   /* handle of the client's connection that it used last; 0: none yet */
-	__u32 serves;   /* handle of the one whose request is in service in this thread; 0: none */
-	__s32 session;  /* its process's number */
-	__u16 dsi_id;   /* of the request that it works for; only with a trace */
-	__u8 moved;     /* the state found by the iterator is out of date */
-	__u8 used;      /* the slot was used before: user space clears all but this and seq */
+	__u32 stream;  /* handle of the client's connection that it used last; 0: none yet */
+	__u32 serves;  /* handle of the one whose request is in service in this thread; 0: none */
+	__s32 session; /* its process's number */
+	__u16 dsi_id;  /* of the request that it works for; only with a trace */
+	__u8 moved;    /* the state found by the iterator is out of date */
+	__u8 used;     /* the slot was used before: user space clears all but this and seq */
 	/* The kernel's account when ours began; once "stopped", its growth since then. */
 	struct afs_compat io;
 	__u64 room2[7];
@@ -226,9 +226,9 @@ struct afs_process {
 	__u32 streams; /* connections that it was the first to use */
 	__u32 found;   /* it existed before the watch */
 	__u64 begun_ns, ended_ns;
-	__u64 looked_ns;          /* entries of descriptors before this time are not valid */
-	struct afs_compat kernel; /* the kernel's account of the threads that have ended */
-	__u8 object[AFS_N_FDS];   /* enum afs_object + 1; 0: not known yet */
+	__u64 looked_ns;                /* entries of descriptors before this time are not valid */
+	struct afs_compat kernel;       /* the kernel's account of the threads that have ended */
+	__u8 object[AFS_N_FDS];         /* enum afs_object + 1; 0: not known yet */
 	__u64 client[AFS_N_CLIENT_FDS]; /* (descriptor + 1) << 32 | handle; 0: none */
 };
 
@@ -451,8 +451,8 @@ struct afs_shared {
 	__u64 span; /* number of the interval for minimum and maximum; from 1 on */
 	__u32 n_threads, n_processes, n_streams, n_parts; /* slots used so far: the first ones */
 	__u32 n_begun;                                    /* processes watched until now */
-	__u32 n_unserved; /* CNID connections whose server is not watched */
-	__u32 part_key[AFS_N_PARTS];           /* row * AFS_N_STATES + state */
+	__u32 n_unserved;            /* CNID connections whose server is not watched */
+	__u32 part_key[AFS_N_PARTS]; /* row * AFS_N_STATES + state */
 };
 
 #ifndef __bpf__

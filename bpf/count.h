@@ -109,7 +109,7 @@ static __always_inline void enter_data(struct afs_thread *t, const struct afs_ca
 
 /* splice: of bytes taken from the client's connection only the number is visible. */
 static __always_inline bool enter_splice(struct afs_thread *t, __u64 task,
-					   const struct afs_call *call, __u32 fd)
+					 const struct afs_call *call, __u32 fd)
 {
 	struct afs_process *p;
 

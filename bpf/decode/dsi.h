@@ -116,8 +116,7 @@ static __always_inline void frame_out(struct afs_stripe *stripe, struct afs_thre
 /* Whether a header can begin like this. */
 static __always_inline bool is_begin(const __u8 *head, __u32 have)
 {
-	return head[0] <= 1 &&
-	       (have < 2 || (head[1] && head[1] <= DSI_LAST && head[1] != 7));
+	return head[0] <= 1 && (have < 2 || (head[1] && head[1] <= DSI_LAST && head[1] != 7));
 }
 
 /* Whether this can be the header of a frame; stricter while looking for one. */

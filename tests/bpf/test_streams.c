@@ -3,10 +3,9 @@
  * Servers with several connections in one process: each connection has its own stream of requests,
  * in whatever thread they are read and answered, in order or not.
  */
-#include "watched.h"
+#include "rung_rig.h"
 
 #include "base/clock.h"
-#include "watch/bpf/load.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -27,8 +26,7 @@ enum { INSIDE, AROUND };
 
 static void listen_here(void)
 {
-	struct sockaddr_in a = { .sin_family = AF_INET,
-				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof(a);
 
 	listener = socket(AF_INET, SOCK_STREAM, 0);
@@ -396,75 +394,11 @@ static void answer_backwards(struct watched_shared *s)
 	hear(0);
 }
 
-static uint64_t loss_of(const struct run *r, const char *what)
+static void open_server(struct rung_rig *g, const struct bpf_load_wish *wish,
+			void (*fn)(struct watched_shared *s))
 {
-	for (size_t i = 0; i < r->n_losses; i++)
-		if (!strcmp(r->loss[i].what, what))
-			return r->loss[i].n;
-	fail_msg("no loss \"%s\"", what);
-	return 0;
-}
-
-/* The rung without a watch around it, to load it otherwise. */
-struct rig {
-	struct watched x;
-	void *rung;
-	struct ledger before, diff;
-};
-
-static void rig_open(struct rig *g, const struct bpf_load_wish *wish,
-		     void (*fn)(struct watched_shared *s))
-{
-	struct target t;
-	struct err e = {};
-
-	memset(g, 0, sizeof(*g));
 	listen_here();
-	watched_start(&g->x, fn);
-	t = whole_server();
-	t.afpd = g->x.pid;
-	target_look(&t);
-	if (rung_bpf_open(&g->rung, wish, &e) || rung_bpf.look(g->rung, &t, &e))
-		fail_msg("%s", e.text);
-	assert_true(rung_bpf.settle(g->rung));
-	assert_int_equal(rung_bpf.read(g->rung, &g->before), 0);
-}
-
-static void rig_step(const struct rig *g)
-{
-	struct watched_shared *s = g->x.shared;
-	uint32_t step = s->step;
-
-	__atomic_store_n(&s->step, step + 1, __ATOMIC_RELEASE);
-	syscall(SYS_futex, &s->step, FUTEX_WAKE, 1, NULL, NULL, 0);
-	while (__atomic_load_n(&s->done, __ATOMIC_ACQUIRE) != step + 1)
-		usleep(200);
-}
-
-static void rig_read(struct rig *g, struct run *r)
-{
-	struct ledger after;
-
-	assert_true(rung_bpf.settle(g->rung));
-	assert_int_equal(rung_bpf.read(g->rung, &after), 0);
-	assert_int_equal(ledger_diff(&g->diff, &after, &g->before), 0);
-	ledger_fini(&after);
-	ledger_fini(&g->before);
-	assert_int_equal(run_init(r, "test", "test"), 0);
-	rung_bpf.stop(g->rung);
-	assert_int_equal(rung_bpf.finish(g->rung, r), 0);
-	assert_true(run_books_closed(r));
-}
-
-static void rig_close(struct rig *g, struct run *r)
-{
-	run_fini(r);
-	ledger_fini(&g->diff);
-	rung_bpf.free(g->rung);
-	kill(g->x.pid, SIGKILL);
-	waitpid(g->x.pid, NULL, 0);
-	munmap(g->x.shared, sizeof(*g->x.shared));
-	close(listener);
+	rig_open(g, wish, whole_server(), fn);
 }
 
 static void connect_and_answer_backwards(struct watched_shared *s)
@@ -479,12 +413,12 @@ static void requests_answered_in_any_order_are_matched_by_id(void **state)
 	struct bpf_load_wish wish = bpf_load_best();
 	uint64_t answered = 0, begun = 0;
 	const struct afs_account *a;
-	struct rig g;
+	struct rung_rig g;
 	struct run r;
 
 	(void)state;
 	wish.any_order = true;
-	rig_open(&g, &wish, connect_and_answer_backwards);
+	open_server(&g, &wish, connect_and_answer_backwards);
 	rig_step(&g);
 	rig_read(&g, &r);
 	for (int i = 0; i < CONNS; i++) {
@@ -498,6 +432,7 @@ static void requests_answered_in_any_order_are_matched_by_id(void **state)
 	assert_int_equal(begun, TURNS + 1);
 	assert_int_equal(loss_of(&r, unmatched), 1);
 	rig_close(&g, &r);
+	close(listener);
 }
 
 #define SLOTS  4
@@ -521,16 +456,15 @@ static void slots_of_closed_connections_are_used_again(void **state)
 {
 	struct bpf_load_wish wish = bpf_load_best();
 	uint64_t requests = 0;
-	struct rig g;
+	struct rung_rig g;
 	struct run r;
 
 	(void)state;
 	wish.n_streams = SLOTS;
-	rig_open(&g, &wish, come_and_go);
+	open_server(&g, &wish, come_and_go);
 	for (int i = 0; i < ROUNDS; i++) {
 		rig_step(&g);
-		for (int k = 0; k < 2; k++)
-			rung_bpf.tick(g.rung);
+		rig_tick(&g);
 	}
 	rig_read(&g, &r);
 	assert_int_equal(run_losses(&r), 0);
@@ -543,6 +477,7 @@ static void slots_of_closed_connections_are_used_again(void **state)
 		requests += account_of(&g.diff, i)->answered;
 	assert_int_equal(requests, ROUNDS * (SLOTS - 1));
 	rig_close(&g, &r);
+	close(listener);
 }
 
 static void connect_and_serve(struct watched_shared *s)
@@ -554,12 +489,12 @@ static void connect_and_serve(struct watched_shared *s)
 static void connections_without_a_slot_are_a_loss(void **state)
 {
 	struct bpf_load_wish wish = bpf_load_best();
-	struct rig g;
+	struct rung_rig g;
 	struct run r;
 
 	(void)state;
 	wish.n_streams = SLOTS;
-	rig_open(&g, &wish, connect_and_serve);
+	open_server(&g, &wish, connect_and_serve);
 	rig_step(&g);
 	rig_read(&g, &r);
 	for (int i = 0; i < SLOTS; i++)
@@ -569,6 +504,7 @@ static void connections_without_a_slot_are_a_loss(void **state)
 	assert_int_equal(loss_of(&r, "calls on connections that found no slot"),
 			 2 * TURNS * (CONNS - SLOTS));
 	rig_close(&g, &r);
+	close(listener);
 }
 
 /* The server has read half of a request when the watch begins. */
@@ -599,10 +535,7 @@ static void a_connection_read_in_part_before_the_watch_is_found_again(void **sta
 	listen_here();
 	connect_all();
 	watched_start(&x, read_half_first);
-	__atomic_store_n(&x.shared->step, 1, __ATOMIC_RELEASE);
-	syscall(SYS_futex, &x.shared->step, FUTEX_WAKE, 1, NULL, NULL, 0);
-	while (__atomic_load_n(&x.shared->done, __ATOMIC_ACQUIRE) != 1)
-		usleep(200);
+	watched_go(&x);
 	watched_open(&x, whole_server());
 	watched_step(&x);
 	check_whole(&x, 2);

@@ -93,20 +93,26 @@ static inline void watched_open(struct watched *x, struct target t)
 		fail_msg("%s", e.text);
 }
 
-/* Lets the child run its function once; x->diff is what was counted. */
-static inline void watched_step(struct watched *x)
+/* Lets the child run its function once. */
+static inline void watched_go(const struct watched *x)
 {
 	uint32_t step = x->shared->step;
 
+	__atomic_store_n(&x->shared->step, step + 1, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &x->shared->step, FUTEX_WAKE, 1, NULL, NULL, 0);
+	while (__atomic_load_n(&x->shared->done, __ATOMIC_ACQUIRE) != step + 1)
+		usleep(200);
+}
+
+/* The same; x->diff is what was counted. */
+static inline void watched_step(struct watched *x)
+{
 	assert_true(watch_settle(x->w));
 	watch_span(x->w);
 	assert_int_equal(watch_read(x->w, &x->before), 0);
 	assert_int_equal(procfs_io(&x->io_before, x->pid), 0);
 	x->waits_before = x->shared->waits;
-	__atomic_store_n(&x->shared->step, step + 1, __ATOMIC_RELEASE);
-	syscall(SYS_futex, &x->shared->step, FUTEX_WAKE, 1, NULL, NULL, 0);
-	while (__atomic_load_n(&x->shared->done, __ATOMIC_ACQUIRE) != step + 1)
-		usleep(200);
+	watched_go(x);
 	assert_true(watch_settle(x->w));
 	assert_int_equal(watch_read(x->w, &x->after), 0);
 	assert_int_equal(procfs_io(&x->io_after, x->pid), 0);

@@ -12,7 +12,7 @@ struct request {
 	struct ledger_account a;
 	uint64_t time_ns[ACCOUNT_N_COLUMNS]; /* of the serving thread */
 	uint64_t calls, cnid_calls;          /* of the serving thread, of cnid_dbd for it */
-	uint64_t handed_ns; /* if some were handed over between threads: all; then the others are 0 */
+	uint64_t handed_ns; /* all, if some were handed over; then the others are 0 */
 };
 
 struct requests {

@@ -52,9 +52,9 @@ struct bpf_load_wish {
 	bool only;       /* fail instead of trying other ways */
 	/* Slots for them; 0: all that the tables have. */
 	unsigned int n_processes, n_threads, n_streams;
-	enum afs_decoder decoder;            /* for clients' bytes */
-	bool any_order; /* the server answers in any order, in any thread */
-	const struct watch_sink *sink;       /* for records; NULL: make none */
+	enum afs_decoder decoder;      /* for clients' bytes */
+	bool any_order;                /* the server answers in any order, in any thread */
+	const struct watch_sink *sink; /* for records; NULL: make none */
 };
 
 struct bpf_load_wish bpf_load_best(void);

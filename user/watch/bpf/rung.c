@@ -10,6 +10,7 @@
 #include "host/syscalls.h"
 #include "watch/bpf/books.h"
 #include "watch/bpf/load.h"
+#include "watch/bpf/losses.h"
 #include "watch/bpf/price.h"
 #include "watch/bpf/ring.h"
 #include "watch/bpf/sessions.h"
@@ -328,49 +329,6 @@ static void bpf_span(void *state)
 	__atomic_add_fetch(&b->load.shared->span, 1, __ATOMIC_RELEASE);
 }
 
-static int finish_skipped(const struct bpf_rung *b, struct run *r)
-{
-	bool known = true;
-	uint64_t missed;
-	char what[96];
-	int err = 0;
-
-	for (unsigned int i = 0; i < BPF_LOAD_PROGRAMS && !err; i++) {
-		if (bpf_load_missed(&b->load, i, &missed)) {
-			snprintf(what, sizeof(what), "%s skipped by the kernel",
-				 b->load.program[i].name);
-			err = run_loss(r, what, missed);
-		} else {
-			known = false;
-		}
-	}
-	if (!err && !known)
-		err = run_note(
-		    &r->warnings, "losses",
-		    "whether the kernel skipped a program is n/a: it reports this since Linux "
-		    "5.12 only. The cross-checks would show it");
-	return err;
-}
-
-/* Losses on the clients' connections. */
-static int finish_streams(const struct bpf_rung *b, struct run *r)
-{
-	uint32_t n = bpf_view_streams(&b->view);
-	uint64_t bytes = b->view.ended.stream_bytes, dropped = b->view.ended.dropped;
-	uint64_t overrun = b->view.ended.overrun;
-	int err;
-
-	for (uint32_t i = 0; i < n; i++) {
-		bytes += bpf_view_stream_bytes(&b->view.stream[i]);
-		dropped += b->view.stream[i].dropped;
-		overrun += b->view.stream[i].overrun;
-	}
-	err = run_loss(r, "requests without an answer or answers without a request", dropped);
-	if (!err)
-		err = run_loss(r, "requests not followed: too many in flight", overrun);
-	return err ? err : run_loss(r, "bytes of connections in no recognized request", bytes);
-}
-
 static int bpf_pull(void *state, int timeout_ms)
 {
 	struct bpf_rung *b = state;
@@ -382,82 +340,7 @@ static uint64_t bpf_pull_lost(const void *state, unsigned int stream)
 {
 	const struct bpf_rung *b = state;
 
-	return __atomic_load_n(&b->view.shared->lost.records[stream], __ATOMIC_RELAXED);
-}
-
-/* Losses of a trace. */
-static int finish_records(const struct bpf_rung *b, struct run *r)
-{
-	static const char *const what[AFS_N_STREAMS] = {
-#define X(NAME, name, meaning) "records of " #name ": no room in the ring buffer",
-		AFS_STREAMS(X)
-#undef X
-	};
-	uint64_t kept = 0;
-	int err = 0;
-
-	if (!b->records)
-		return 0;
-	for (unsigned int i = 0; i < AFS_N_STREAMS && !err; i++) {
-		if (i != AFS_STREAM_CLIENT && i != AFS_STREAM_TEXTS)
-			err = run_loss(r, what[i], bpf_pull_lost(b, i));
-		for (unsigned int cpu = 0; cpu < b->view.n_cpus; cpu++)
-			kept += b->view.stripe[cpu].batch_n[i];
-	}
-	return err ? err
-		   : run_loss(r, "records not handed over: their thread was on its CPU to the end",
-			      kept);
-}
-
-static int finish_losses(const struct bpf_rung *b, struct run *r)
-{
-	const struct afs_lost *lost = &b->view.shared->lost;
-	const struct {
-		const char *what;
-		uint64_t n;
-		bool of_requests;
-	} losses[] = {
-		{ "threads not watched: no slot", lost->thread_slots, false },
-		{ "threads not watched: no slot for the process", lost->process_slots, false },
-		{ "threads not watched: no task storage", lost->storage, false },
-		{ "calls on connections that found no slot", lost->streams, true },
-		{ "states not assigned to an account: no room", lost->parts, false },
-		{ "reads and writes with more frames than are followed", lost->steps, true },
-		{ "result codes not counted: no room", lost->results, true },
-		{ "CNID connections forgotten: no room", lost->links, true },
-	};
-	int err = finish_skipped(b, r);
-
-	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]) && !err; i++)
-		if (!losses[i].of_requests || run_has_requests(r))
-			err = run_loss(r, losses[i].what, losses[i].n);
-	if (!err)
-		err = finish_records(b, r);
-	return err || !b->load.requests || !run_has_requests(r) ? err : finish_streams(b, r);
-}
-
-/* Notes what the ledgers do not count. */
-static int finish_uncounted(const struct bpf_rung *b, struct run *r)
-{
-	uint32_t n = bpf_view_streams(&b->view);
-	uint64_t before = b->view.ended.before, uring = b->view.shared->lost.uring;
-	int err = 0;
-
-	for (uint32_t i = 0; i < n; i++)
-		before += b->view.stream[i].before;
-	if (before)
-		err = run_note(&r->rungs, "requests.before",
-			       "%" PRIu64
-			       " requests had begun before the watch and are not counted: "
-			       "only their replies were seen",
-			       before);
-	if (!err && uring)
-		err = run_note(
-		    &r->warnings, "io_uring",
-		    "%" PRIu64 " operations by io_uring are not in the calls ledger, nor in "
-		    "any request: the kernel does them without a system call of their own",
-		    uring);
-	return err;
+	return bpf_view_lost_records(&b->view, stream);
 }
 
 static int finish_rungs(const struct bpf_rung *b, struct run *r)
@@ -578,9 +461,7 @@ static int bpf_finish(void *state, struct run *r)
 			       run_has_requests(r) ? "more CNID sockets, logs or databases"
 						   : "more log files");
 	if (!err)
-		err = finish_losses(b, r);
-	if (!err)
-		err = finish_uncounted(b, r);
+		err = losses_note(&b->load, &b->view, b->records, r);
 	if (!err)
 		err = finish_storage(b, r);
 	if (!err)

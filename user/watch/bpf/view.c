@@ -130,6 +130,11 @@ uint64_t bpf_view_stream_bytes(const struct afs_stream *s)
 	return bytes;
 }
 
+uint64_t bpf_view_lost_records(const struct bpf_view *v, unsigned int stream)
+{
+	return __atomic_load_n(&v->shared->lost.records[stream], __ATOMIC_RELAXED);
+}
+
 uint64_t bpf_view_moves(const struct bpf_view *v)
 {
 	uint32_t n = bpf_view_threads(v);

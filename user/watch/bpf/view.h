@@ -56,6 +56,9 @@ uint64_t bpf_view_all_calls(const struct bpf_view *v);
 /* Calls of one process. */
 uint64_t bpf_view_calls(const struct bpf_view *v, uint32_t process);
 
+/* Records of a stream of the trace (enum afs_stream_number) that found no room. */
+uint64_t bpf_view_lost_records(const struct bpf_view *v, unsigned int stream);
+
 /* Bytes of a client's connection in no frame that was recognized. */
 uint64_t bpf_view_stream_bytes(const struct afs_stream *s);
 

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Losses: what the programs could not count, each a number. */
+#include "watch/bpf/losses.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static int note_skipped(const struct bpf_load *l, struct run *r)
+{
+	bool known = true;
+	uint64_t missed;
+	char what[96];
+	int err = 0;
+
+	for (unsigned int i = 0; i < BPF_LOAD_PROGRAMS && !err; i++) {
+		if (bpf_load_missed(l, i, &missed)) {
+			snprintf(what, sizeof(what), "%s skipped by the kernel",
+				 l->program[i].name);
+			err = run_loss(r, what, missed);
+		} else {
+			known = false;
+		}
+	}
+	if (!err && !known)
+		err = run_note(
+		    &r->warnings, "losses",
+		    "whether the kernel skipped a program is n/a: it reports this since Linux "
+		    "5.12 only. The cross-checks would show it");
+	return err;
+}
+
+/* Losses on the clients' connections. */
+static int note_streams(const struct bpf_view *v, struct run *r)
+{
+	uint32_t n = bpf_view_streams(v);
+	uint64_t bytes = v->ended.stream_bytes, dropped = v->ended.dropped;
+	uint64_t overrun = v->ended.overrun;
+	int err;
+
+	for (uint32_t i = 0; i < n; i++) {
+		bytes += bpf_view_stream_bytes(&v->stream[i]);
+		dropped += v->stream[i].dropped;
+		overrun += v->stream[i].overrun;
+	}
+	err = run_loss(r, "requests without an answer or answers without a request", dropped);
+	if (!err)
+		err = run_loss(r, "requests not followed: too many in flight", overrun);
+	return err ? err : run_loss(r, "bytes of connections in no recognized request", bytes);
+}
+
+/* Losses of a trace. */
+static int note_records(const struct bpf_view *v, struct run *r)
+{
+	static const char *const what[AFS_N_STREAMS] = {
+#define X(NAME, name, meaning) "records of " #name ": no room in the ring buffer",
+		AFS_STREAMS(X)
+#undef X
+	};
+	uint64_t kept = 0;
+	int err = 0;
+
+	for (unsigned int i = 0; i < AFS_N_STREAMS && !err; i++) {
+		if (i != AFS_STREAM_CLIENT && i != AFS_STREAM_TEXTS)
+			err = run_loss(r, what[i], bpf_view_lost_records(v, i));
+		for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
+			kept += v->stripe[cpu].batch_n[i];
+	}
+	return err ? err
+		   : run_loss(r, "records not handed over: their thread was on its CPU to the end",
+			      kept);
+}
+
+/* Notes what the ledgers do not count. */
+static int note_uncounted(const struct bpf_view *v, struct run *r)
+{
+	uint32_t n = bpf_view_streams(v);
+	uint64_t before = v->ended.before, uring = v->shared->lost.uring;
+	int err = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		before += v->stream[i].before;
+	if (before)
+		err = run_note(&r->rungs, "requests.before",
+			       "%" PRIu64
+			       " requests had begun before the watch and are not counted: "
+			       "only their replies were seen",
+			       before);
+	if (!err && uring)
+		err = run_note(
+		    &r->warnings, "io_uring",
+		    "%" PRIu64 " operations by io_uring are not in the calls ledger, nor in "
+		    "any request: the kernel does them without a system call of their own",
+		    uring);
+	return err;
+}
+
+int losses_note(const struct bpf_load *l, const struct bpf_view *v, bool records, struct run *r)
+{
+	const struct afs_lost *lost = &v->shared->lost;
+	const struct {
+		const char *what;
+		uint64_t n;
+		bool of_requests;
+	} losses[] = {
+		{ "threads not watched: no slot", lost->thread_slots, false },
+		{ "threads not watched: no slot for the process", lost->process_slots, false },
+		{ "threads not watched: no task storage", lost->storage, false },
+		{ "calls on connections that found no slot", lost->streams, true },
+		{ "states not assigned to an account: no room", lost->parts, false },
+		{ "reads and writes with more frames than are followed", lost->steps, true },
+		{ "result codes not counted: no room", lost->results, true },
+		{ "CNID connections forgotten: no room", lost->links, true },
+	};
+	int err = note_skipped(l, r);
+
+	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]) && !err; i++)
+		if (!losses[i].of_requests || run_has_requests(r))
+			err = run_loss(r, losses[i].what, losses[i].n);
+	if (!err && records)
+		err = note_records(v, r);
+	if (!err && l->requests && run_has_requests(r))
+		err = note_streams(v, r);
+	return err ? err : note_uncounted(v, r);
+}
