@@ -158,7 +158,9 @@ fuzz-programs: $(FUZZERS)
 vm-programs: all $(BPF_TESTS) $(VM_TESTS)
 	$(Q)+$(CROSS)
 
-check-built: all lint python unit unit-sanitized fuzz bpf-tests vm integration
+# The virtual machines take what time the others leave.
+check-built: all lint
+	$(Q)MAKE="$(MAKE)" tests/beside.sh vm python unit unit-sanitized fuzz bpf-tests integration
 
 # Unit tests share nothing: they run side by side.
 unit: unit-programs

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # run.sh -k KERNEL [OPTION]... -- COMMAND...: run a command in a virtual machine
-# (qemu, by software) that lives only for it.
+# (qemu, by software where there is no KVM) that lives only for it.
 #
 #   -k KERNEL      folder printed by kernel.sh
 #   -f FILE[:DST]  copy a program into the guest (default DST: /vm/NAME) with the
@@ -25,10 +25,14 @@
 # command's; 124: the limit was reached; 125: no VM, or it died. A VM that did not
 # get as far as init is tried again, a command that began never is.
 #
-# AFPSCOPE_VM_ACCEL  qemu's accelerator (default tcg,thread=single)
+# Limits are in seconds of qemu's own CPU time, so that a VM may wait for a busy machine; or
+# four times that by the clock.
+#
+# AFPSCOPE_VM_ACCEL  qemu's accelerator. Default: KVM where the processor has it (software, if
+#                    the kernel does not boot there), else tcg,thread=single
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-boot_limit=40 tries=3
+boot_limit=40 tries=3 ticks=$(getconf CLK_TCK)
 PATH=$PATH:/usr/sbin:/sbin
 
 die() { echo "run.sh: $*" >&2; exit 125; }
@@ -113,22 +117,35 @@ add_modules() {
 # Before qemu 8 a cmpxchg16b run by software spoils the flags when an interrupt
 # follows, of which kernels die now and then: none is offered. But Linux 7 gives
 # BPF no task storage without it, and seldom uses it otherwise.
-case $(cat "$kernel/arch") in
+arch=$(cat "$kernel/arch")
+case $arch in
 amd64)
     cpu=qemu64,-cx16
     [ "${version%%.*}" -lt 7 ] || cpu=qemu64
-    machine=(qemu-system-x86_64 -M pc -cpu "$cpu")
+    machine=(qemu-system-x86_64 -M pc)
     console=ttyS0 bus=virtio_pci device=virtio-blk-pci
     ;;
 arm64)
-    machine=(qemu-system-aarch64 -M virt -cpu cortex-a72)
+    cpu=cortex-a72
+    machine=(qemu-system-aarch64 -M virt)
     console=ttyAMA0 bus=virtio_mmio device=virtio-blk-device
     ;;
-*) die "no machine for $(cat "$kernel/arch")" ;;
+*) die "no machine for $arch" ;;
 esac
 # One thread for all CPUs: when one patches code that another runs, as the kernel does for its
 # switches (BPF statistics is one), qemu 7.2 may go on in the middle of an instruction.
-machine+=(-accel "${AFPSCOPE_VM_ACCEL:-tcg,thread=single}" -smp "$cpus" -m "$mem" -nodefaults -display none
+software=(-accel "tcg,thread=single" -cpu "$cpu")
+has_kvm() {
+    [ "$arch" = amd64 ] && [ "$(uname -m)" = x86_64 ] && [ -w /dev/kvm ] && grep -qwE 'vmx|svm' /proc/cpuinfo
+}
+if [ -n "${AFPSCOPE_VM_ACCEL:-}" ]; then
+    accel=(-accel "$AFPSCOPE_VM_ACCEL" -cpu "$cpu")
+elif has_kvm; then
+    accel=(-accel kvm -cpu host)
+else
+    accel=("${software[@]}")
+fi
+machine+=(-smp "$cpus" -m "$mem" -nodefaults -display none
     -no-reboot -serial "file:$log" -kernel "$kernel/vmlinuz" -initrd "$tmp/initrd"
     -append "console=$console quiet panic=-1 oops=panic nokaslr mitigations=off \
 rcupdate.rcu_expedited=1 random.trust_cpu=on $words")
@@ -144,18 +161,26 @@ fill_root "$@"
 add_modules
 (cd "$root" && find . -mindepth 1 | cpio -o -H newc --quiet -R 0:0) > "$tmp/initrd"
 
+# qemu's CPU time in seconds, in "used"; it stays what it was when qemu has ended.
+look_used() {
+    local field
+    read -ra field 2> /dev/null < "/proc/$qemu/stat" || return 0
+    used=$(((field[13] + field[14]) / ticks))
+}
+
 # Boots and waits for the end; true when the command began. Sets late.
 boot() {
-    local end=$((SECONDS + boot_limit)) begun=0
+    local end=$boot_limit clock=$((SECONDS + 4 * boot_limit)) begun=0 used=0
     late=0
     : > "$log"
-    setpriv --pdeathsig KILL "${machine[@]}" < /dev/null > "$tmp/qemu" 2>&1 &
+    setpriv --pdeathsig KILL "${machine[@]}" "${accel[@]}" < /dev/null > "$tmp/qemu" 2>&1 &
     qemu=$!
     while kill -0 "$qemu" 2> /dev/null; do
+        look_used
         if [ $begun = 0 ] && grep -aq '^@@BEGIN' "$log"; then
-            begun=1 end=$((SECONDS + limit))
+            begun=1 end=$((used + limit)) clock=$((SECONDS + 4 * limit))
         fi
-        if [ $SECONDS -ge "$end" ]; then
+        if [ "$used" -ge "$end" ] || [ $SECONDS -ge "$clock" ]; then
             late=1
             kill -KILL "$qemu" 2> /dev/null || :
             break
@@ -173,6 +198,7 @@ until boot; do
     echo "run.sh: the VM did not get as far as init:" >&2
     tail -n 15 "$log" "$tmp/qemu" >&2
     [ $tries -gt 0 ] || exit 125
+    accel=("${software[@]}")
 done
 sed '0,/^@@BEGIN/d; /^@@OUT/,$d; /^@@END/,$d' "$log"
 if [ -n "$out" ] && grep -aq '^@@OUT' "$log"; then
