@@ -53,6 +53,8 @@ DEFINED = re.compile(
     re.M,
 )
 WORD = re.compile(r"\w+")
+# A struct may have the name of a function: naming it is no use of that.
+TAG = re.compile(r"\bstruct \w+")
 QUIET = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\])*"', re.S)
 # Two definitions, one of each processor.
 TWICE = {"pt_regs___afs"}
@@ -101,7 +103,7 @@ def circles(texts: dict[str, str]) -> list[str]:
             where[name].add(file)
     to = {
         file: {
-            r for word in set(WORD.findall(text)) if len(where.get(word, ())) == 1
+            r for word in set(WORD.findall(TAG.sub(" ", text))) if len(where.get(word, ())) == 1
             for r in where[word] - {file}
         }
         for file, text in of.items()

@@ -16,7 +16,7 @@ SOUND = {
     "int a_one(void)\n{\n\treturn b_one();\n}\n",
     "user/report/b.h": "int b_one(void);\nstruct b {\n\tint x;\n};\n",
     "user/report/b.c": '#include "report/b.h"\n\n'
-    "int b_one(void)\n{\n\treturn 1; /* a_one() */\n}\n",
+    "int b_one(void)\n{\n\tstruct a_one;\n\n\treturn 1; /* a_one() */\n}\n",
 }
 BREACHES = {
     "circle": ("user/report/b.c", "return 1;", "return a_one();"),
