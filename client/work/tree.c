@@ -2,6 +2,8 @@
 /* Directories of workloads: naming, finding, removing. */
 #include "work/tree.h"
 
+#include "base/file.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,16 +28,6 @@ static uint32_t hashed(uint32_t hash, const char *text)
 	return hash;
 }
 
-static bool first_line(char *out, int len, const char *path)
-{
-	FILE *f = fopen(path, "re");
-	bool ok = f && fgets(out, len, f);
-
-	if (f)
-		fclose(f);
-	return ok;
-}
-
 /* When this process began, in ticks after boot; 0: not known. */
 static uint64_t own_start(void)
 {
@@ -44,7 +36,7 @@ static uint64_t own_start(void)
 	uint64_t started = 0;
 
 	/* fields 3 to 21 lie between the name, which may hold anything, and field 22 */
-	if (first_line(text, sizeof(text), "/proc/self/stat") && (end = strrchr(text, ')')))
+	if (!file_line(text, sizeof(text), "/proc/self/stat") && (end = strrchr(text, ')')))
 		sscanf(
 		    end + 1,
 		    " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
@@ -63,11 +55,11 @@ static uint32_t host_hash(void)
 	char id[256] = "", boot[64] = "", ns[64] = "";
 	uint32_t hash = 2166136261u, random = 0;
 
-	if (first_line(id, sizeof(id), "/etc/machine-id")) /* not in every container */
+	if (!file_line(id, sizeof(id), "/etc/machine-id")) /* not in every container */
 		hash = hashed(hash, id);
 	gethostname(id, sizeof(id) - 1);
 	hash = hashed(hash, id);
-	if (first_line(boot, sizeof(boot), "/proc/sys/kernel/random/boot_id") &&
+	if (!file_line(boot, sizeof(boot), "/proc/sys/kernel/random/boot_id") &&
 	    readlink("/proc/self/ns/pid", ns, sizeof(ns) - 1) > 0 && own_start())
 		return hashed(hashed(hash, boot), ns);
 	if (getrandom(&random, sizeof(random), 0) < 0)

@@ -188,6 +188,50 @@ static void what_is_no_regular_file_is_not_waited_for(void **state)
 	alarm(0);
 }
 
+static void a_small_file_is_read_whole_or_cut_to_fit(void **state)
+{
+	char text[16] = "untouched", few[3];
+	int fd = open("mine/text", O_RDWR);
+
+	(void)state;
+	assert_int_equal(file_text(text, sizeof(text), "mine/text"), 4);
+	assert_string_equal(text, "old\n");
+	assert_int_equal(file_text(few, sizeof(few), "mine/text"), 2);
+	assert_string_equal(few, "ol");
+	assert_int_equal(file_text(text, sizeof(text), "none"), -ENOENT);
+	assert_string_equal(text, "");
+	assert_int_equal(file_text(text, sizeof(text), "mine"), -EISDIR);
+	assert_string_equal(text, "");
+	/* What is kept open is read from its start each time. */
+	assert_int_equal(file_text_again(text, sizeof(text), fd), 4);
+	assert_int_equal(pwrite(fd, "new", 3, 0), 3);
+	assert_int_equal(file_text_again(text, sizeof(text), fd), 4);
+	assert_string_equal(text, "new\n");
+	assert_int_equal(file_text_again(text, sizeof(text), -EACCES), -EACCES);
+	assert_string_equal(text, "");
+	close(fd);
+}
+
+static void a_line_ends_before_its_newline(void **state)
+{
+	char text[16];
+
+	(void)state;
+	assert_int_equal(file_line(text, sizeof(text), "mine/text"), 0);
+	assert_string_equal(text, "old");
+	assert_int_equal(system("printf 'one\ntwo\n' >mine/two; printf half >mine/half; "
+				": >mine/empty; echo >mine/blank"),
+			 0);
+	assert_int_equal(file_line(text, sizeof(text), "mine/two"), 0);
+	assert_string_equal(text, "one");
+	assert_int_equal(file_line(text, sizeof(text), "mine/half"), 0);
+	assert_string_equal(text, "half");
+	assert_int_equal(file_line(text, sizeof(text), "mine/blank"), 0);
+	assert_string_equal(text, "");
+	assert_int_equal(file_line(text, sizeof(text), "mine/empty"), -ENODATA);
+	assert_int_equal(file_line(text, sizeof(text), "none"), -ENOENT);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -199,6 +243,8 @@ int main(void)
 		TEST(files_are_written_where_ones_own_links_lead),
 		TEST(a_link_to_an_open_file_adds_to_it),
 		TEST(what_is_no_regular_file_is_not_waited_for),
+		TEST(a_small_file_is_read_whole_or_cut_to_fit),
+		TEST(a_line_ends_before_its_newline),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -344,3 +344,31 @@ int file_check(const char *path, struct err *e)
 	walk_end(&w);
 	return r ? cannot_write(e, &why, path, r) : 0;
 }
+
+ssize_t file_text_again(char *out, size_t len, int fd)
+{
+	ssize_t n = fd < 0 ? fd : pread(fd, out, len - 1, 0);
+
+	if (n < 0 && fd >= 0)
+		n = -errno;
+	out[n > 0 ? n : 0] = '\0';
+	return n;
+}
+
+ssize_t file_text(char *out, size_t len, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = file_text_again(out, len, fd < 0 ? -errno : fd);
+
+	if (fd >= 0)
+		close(fd);
+	return n;
+}
+
+int file_line(char *out, size_t len, const char *path)
+{
+	ssize_t n = file_text(out, len, path);
+
+	out[strcspn(out, "\n")] = '\0';
+	return n > 0 ? 0 : n ? (int)n : -ENODATA;
+}

@@ -16,6 +16,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /*
  * A folder for *at() calls (O_PATH), to be closed. make: missing folders are made with this mode;
@@ -40,5 +41,15 @@ int file_save(const char *path, const char *id, const void *data, size_t len, st
 
 /* Whether file_save could start; writes nothing. */
 int file_check(const char *path, struct err *e);
+
+/*
+ * The text of a small file that is the system's own (in /proc, /sys, /etc), read in one piece, cut
+ * to fit and ended with '\0'. Returns its length; out is empty after an error.
+ */
+ssize_t file_text(char *out, size_t len, const char *path);
+/* The same of one that is kept open. fd: or the negative errno of its open, which is returned. */
+ssize_t file_text_again(char *out, size_t len, int fd);
+/* Its first line, without the newline. -ENODATA: it is empty. */
+int file_line(char *out, size_t len, const char *path);
 
 #endif
