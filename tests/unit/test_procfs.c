@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What /proc says about the files of a process. */
+/* What /proc says about a process, its files and its children. */
+#include "host/mounts.h"
 #include "host/procfs.h"
 
+#include "base/file.h"
+
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -50,7 +55,7 @@ static void a_file_of_a_process_in_a_chroot_is_local(void **state)
 	assert_non_null(mkdtemp(folder));
 	snprintf(file, sizeof(file), "%s/log", folder);
 	child = start_in_chroot(folder, file);
-	local = child && procfs_fd_is_local(child, 0);
+	local = child && mounts_is_local(child, 0);
 	if (child) {
 		kill(child, SIGKILL);
 		waitpid(child, NULL, 0);
@@ -70,10 +75,124 @@ static void what_is_no_file_is_not_local(void **state)
 
 	(void)state;
 	assert_return_code(pipe(ends), 0);
-	assert_false(procfs_fd_is_local(getpid(), ends[0]));
+	assert_false(mounts_is_local(getpid(), ends[0]));
 	close(ends[0]);
 	close(ends[1]);
-	assert_false(procfs_fd_is_local(getpid(), ends[0]));
+	assert_false(mounts_is_local(getpid(), ends[0]));
+}
+
+static int note_child(void *arg, pid_t child)
+{
+	pid_t *seen = arg;
+
+	for (int i = 0; i < 2; i++)
+		if (seen[i] == child)
+			seen[i] = 0;
+	return 0;
+}
+
+static void all_children_of_a_process_are_listed(void **state)
+{
+	pid_t child[2], left[2];
+
+	(void)state;
+	if (!procfs_lists_children())
+		skip();
+	for (int i = 0; i < 2; i++) {
+		child[i] = left[i] = fork();
+		assert_return_code(child[i], 0);
+		if (!child[i])
+			_exit(pause());
+	}
+	assert_int_equal(procfs_each_child(getpid(), note_child, left), 0);
+	for (int i = 0; i < 2; i++) {
+		kill(child[i], SIGKILL);
+		waitpid(child[i], NULL, 0);
+	}
+	assert_int_equal(left[0], 0);
+	assert_int_equal(left[1], 0);
+	assert_int_equal(procfs_each_child(child[0], note_child, left), -ENOENT);
+}
+
+static int first(void *arg, const char *line)
+{
+	(void)arg;
+	return line[0];
+}
+
+/* Of a process that has ended, and has a number yet. */
+static void what_has_ended_says_so(void **state)
+{
+	pid_t child = fork();
+	struct procfs_times times;
+	struct afs_compat io;
+	struct procfs_stat st;
+	struct procfs_fd is;
+	uint32_t real, effective;
+	char text[64] = "old";
+	int fd;
+
+	(void)state;
+	assert_return_code(child, 0);
+	if (!child)
+		_exit(pause());
+	fd = procfs_open(child, 0, "stat");
+	assert_return_code(fd, 0);
+	assert_true(file_text_again(text, sizeof(text), fd) > 0);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	assert_int_equal(file_text_again(text, sizeof(text), fd), -ESRCH);
+	assert_string_equal(text, "");
+	close(fd);
+	assert_int_equal(procfs_open(child, 0, "stat"), -ENOENT);
+	assert_int_equal(file_text_again(text, sizeof(text), -ENOENT), -ENOENT);
+	assert_int_equal(procfs_stat(&st, child), -ENOENT);
+	assert_int_equal(procfs_io(&io, child), -ENOENT);
+	assert_int_equal(procfs_thread_times(&times, child, child), -ENOENT);
+	assert_int_equal(procfs_uids(&real, &effective, child), -ENOENT);
+	assert_int_equal(procfs_argument(text, sizeof(text), child, "-F"), -ENOENT);
+	assert_int_equal(procfs_fd(&is, child, 0), -ENOENT);
+	assert_int_equal(procfs_link(text, sizeof(text), child, "exe"), -ENOENT);
+	assert_string_equal(text, "");
+	assert_int_equal(procfs_each_line(child, "maps", first, NULL), -ENOENT);
+	assert_null(procfs_mapped(child, (const char *const[]) { "/", NULL }));
+	assert_int_equal(procfs_identity(child, "root"), 0);
+}
+
+static void this_process_is_number_0(void **state)
+{
+	char zero[PATH_MAX], own[PATH_MAX];
+	uint32_t real, effective;
+	struct procfs_stat st;
+
+	(void)state;
+	assert_int_equal(procfs_stat(&st, 0), 0);
+	assert_int_equal(st.ppid, getppid());
+	assert_int_equal(procfs_uids(&real, &effective, 0), 0);
+	assert_int_equal(real, getuid());
+	assert_int_equal(effective, geteuid());
+	assert_int_equal(procfs_link(zero, sizeof(zero), 0, "exe"), 0);
+	assert_int_equal(procfs_link(own, sizeof(own), getpid(), "exe"), 0);
+	assert_string_equal(zero, own);
+	assert_non_null(procfs_mapped(0, (const char *const[]) { "none/such", own, NULL }));
+	assert_int_equal(procfs_identity(0, "root"), procfs_identity(getpid(), "root"));
+	assert_int_not_equal(procfs_identity(0, "root"), 0);
+}
+
+/* Cut to fit in both. */
+static void a_file_of_another_root_is_below_it(void **state)
+{
+	char path[32], few[16];
+
+	(void)state;
+	procfs_inside(path, sizeof(path), 7, "/etc/passwd");
+	assert_string_equal(path, "/proc/7/root/etc/passwd");
+	procfs_inside(path, sizeof(path), 7, "");
+	assert_string_equal(path, "/proc/7/root");
+	procfs_inside(few, sizeof(few), 7, "/etc/passwd");
+	assert_string_equal(few, "/proc/7/root/et");
+	procfs_inside(few, sizeof(few), 1234567, "/etc/passwd");
+	assert_string_equal(few, "/proc/1234567/r");
 }
 
 int main(void)
@@ -81,6 +200,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_of_a_process_in_a_chroot_is_local),
 		cmocka_unit_test(what_is_no_file_is_not_local),
+		cmocka_unit_test(all_children_of_a_process_are_listed),
+		cmocka_unit_test(what_has_ended_says_so),
+		cmocka_unit_test(this_process_is_number_0),
+		cmocka_unit_test(a_file_of_another_root_is_below_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
  */
 #include "cmd/cmd.h"
 #include "cmd/peer.h"
+#include "host/procfs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -64,20 +65,19 @@ static void help(FILE *out)
 static int run_external(char **argv)
 {
 	char self[PATH_MAX], program[PATH_MAX + 256];
-	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	int r = procfs_link(self, sizeof(self), 0, "exe");
 
 	signal(SIGXFSZ, SIG_DFL);
 	if (strchr(argv[0], '/')) {
 		errno = ENOENT;
 	} else {
-		if (len > 0) {
-			self[len] = '\0';
+		if (!r) {
 			snprintf(program, sizeof(program), "%s/afpscope-%s", dirname(self),
 				 argv[0]);
 			execv(program, argv);
 		}
 		snprintf(program, sizeof(program), "afpscope-%s", argv[0]);
-		if (len <= 0 || errno == ENOENT)
+		if (r || errno == ENOENT)
 			execvp(program, argv);
 	}
 	if (errno != ENOENT)

@@ -2,14 +2,15 @@
 /* One loaded and watched session, from login to the saved run. Knows no workload. */
 #include "cmd/session.h"
 
+#include "base/file.h"
+#include "host/procfs.h"
+#include "host/proctext.h"
 #include "host/rights.h"
 #include "host/sample.h"
 #include "report/report.h"
 #include "work/tree.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,16 +26,15 @@ const char *const session_watch_choices[] = { "auto", "bpf", "proc", "off", NULL
  */
 static bool own_runq_ns(struct session *s, uint64_t *ns)
 {
+	struct procfs_times own;
 	char text[96];
-	ssize_t n;
 
 	if (!s->schedstat)
-		s->schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-	n = s->schedstat > 0 ? pread(s->schedstat, text, sizeof(text) - 1, 0) : -1;
-	if (n <= 0)
+		s->schedstat = procfs_open(0, gettid(), "schedstat");
+	if (file_text_again(text, sizeof(text), s->schedstat) < 0 || proctext_times(&own, text))
 		return false;
-	text[n] = '\0';
-	return sscanf(text, "%*u %" SCNu64, ns) == 1;
+	*ns = own.runq_ns;
+	return true;
 }
 
 void session_region_begin(struct session *s)

@@ -53,7 +53,7 @@ struct session {
 	struct procfs_times times[AFS_N_ROLES];
 	bool has_times[AFS_N_ROLES], has_runq;
 	uint64_t runq_ns; /* of this thread when the region began */
-	int schedstat;    /* descriptor it is read from; 0: not opened yet, -1: not available */
+	int schedstat;    /* descriptor it is read from; 0: not opened yet, or -errno */
 	FILE *progress;
 	enum afp_stage stage;
 	uint8_t refused;                        /* the AFP command that was refused last */

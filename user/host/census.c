@@ -6,17 +6,11 @@
 #include "host/procfs.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
-
-#define ARGS_MAX 4096
 
 struct reading {
 	struct census *c;
@@ -127,70 +121,21 @@ void census_below(char *out, size_t len, const char *path, const char *root)
 	snprintf(out, len, "%s", path);
 }
 
-static bool link_of(char *out, size_t len, pid_t pid, const char *name)
-{
-	char path[64];
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	n = readlink(path, out, len - 1);
-	out[n > 0 ? n : 0] = '\0';
-	return n > 0;
-}
-
-/*
- * A number that is equal for the same file; 0: not readable. Does not involve file servers and FUSE
- * daemons, which might not answer.
- */
-static uint64_t number_of(pid_t pid, const char *name)
-{
-	struct statx st;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &st))
-		return 0;
-	return st.stx_ino ^ (uint64_t)makedev(st.stx_dev_major, st.stx_dev_minor) << 32;
-}
-
-/* The argument of -F: "-F FILE", "-FFILE". */
 static void read_conf(struct census_process *p)
 {
-	char path[64], args[ARGS_MAX], *at;
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", p->pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	n = read(fd, args, sizeof(args) - 1);
-	close(fd);
-	if (n <= 0)
-		return;
-	args[n] = '\0';
-	for (at = args + strlen(args) + 1; at < args + n; at += strlen(at) + 1) {
-		if (strncmp(at, "-F", 2) != 0)
-			continue;
-		at += 2;
-		if (!*at)
-			at++;
-		if (at < args + n)
-			snprintf(p->conf, sizeof(p->conf), "%.*s", (int)sizeof(p->conf) - 1, at);
-		return;
-	}
+	procfs_argument(p->conf, sizeof(p->conf), p->pid, "-F");
 }
 
 static void read_places(struct census_process *p)
 {
 	char root[PATH_MAX], text[PATH_MAX];
 
-	if (!link_of(root, sizeof(root), p->pid, "root"))
+	if (procfs_link(root, sizeof(root), p->pid, "root"))
 		return;
-	p->root = number_of(p->pid, "root");
-	if (link_of(text, sizeof(text), p->pid, "exe"))
+	p->root = procfs_identity(p->pid, "root");
+	if (!procfs_link(text, sizeof(text), p->pid, "exe"))
 		census_below(p->exe, sizeof(p->exe), text, root);
-	if (link_of(text, sizeof(text), p->pid, "cwd"))
+	if (!procfs_link(text, sizeof(text), p->pid, "cwd"))
 		census_below(p->cwd, sizeof(p->cwd), text, root);
 }
 
@@ -205,7 +150,7 @@ static int read_process(void *arg, pid_t pid)
 	struct census_process p = { .pid = pid };
 	struct reading *r = arg;
 	struct procfs_stat st;
-	char uids[64];
+	uint32_t real;
 
 	if (procfs_stat(&st, pid) || st.state == 'Z' || st.state == 'X')
 		return 0;
@@ -214,48 +159,31 @@ static int read_process(void *arg, pid_t pid)
 	p.ppid = st.ppid;
 	p.started = st.started;
 	snprintf(p.comm, sizeof(p.comm), "%s", st.comm);
-	p.has_uid = !procfs_status(uids, sizeof(uids), pid, "Uid") &&
-		    sscanf(uids, "%*u %" SCNu32, &p.uid) == 1;
-	p.net = number_of(pid, "ns/net");
+	p.has_uid = !procfs_uids(&real, &p.uid, pid);
+	p.net = procfs_identity(pid, "ns/net");
 	read_places(&p);
 	return census_add_process(r->c, &p);
 }
 
-static int read_table(struct census *c, const char *path, uint64_t net)
-{
-	struct census_socket s = { .net = net };
-	char *line = NULL;
-	size_t len = 0;
-	int r = 0;
-	FILE *f = fopen(path, "re");
+struct table {
+	struct census *c;
+	uint64_t net;
+};
 
-	if (!f)
-		return -errno;
-	while (!r && getline(&line, &len, f) > 0) {
-		s.listening = sockets_parse_listening(&s.tcp, line);
-		if ((s.listening || sockets_parse(&s.tcp, line)) && s.tcp.ino)
-			r = census_add_socket(c, &s);
-	}
-	free(line);
-	fclose(f);
-	return r;
+static int add_entry(void *arg, const struct sockets_entry *entry, bool listening)
+{
+	const struct table *to = arg;
+	const struct census_socket s = { .tcp = *entry, .net = to->net, .listening = listening };
+
+	return entry->ino ? census_add_socket(to->c, &s) : 0;
 }
 
 /* The namespace of a process; pid 0: this one. */
 static int read_tables(struct census *c, pid_t pid, uint64_t net)
 {
-	char path[64], who[16] = "self";
-	int r;
+	struct table to = { .c = c, .net = net };
 
-	if (pid)
-		snprintf(who, sizeof(who), "%d", pid);
-	snprintf(path, sizeof(path), "/proc/%s/net/tcp", who);
-	r = read_table(c, path, net);
-	if (r)
-		return r;
-	snprintf(path, sizeof(path), "/proc/%s/net/tcp6", who);
-	r = read_table(c, path, net);
-	return r == -ENOMEM ? r : 0;
+	return sockets_each(pid, add_entry, &to);
 }
 
 static bool is_wanted(const struct reading *r, const struct census_process *p)
@@ -355,7 +283,7 @@ int census_read(struct census *out, const char *const *names, pid_t pid, uint16_
 	int err;
 
 	memset(out, 0, sizeof(*out));
-	out->net = number_of(getpid(), "ns/net");
+	out->net = procfs_identity(0, "ns/net");
 	err = procfs_each(read_process, &r);
 	if (err)
 		return err_set(e, err, "cannot list processes: /proc: %s", strerror(-err));

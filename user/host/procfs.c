@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Reads /proc. Small files are read in one piece into a buffer on the stack, which is large enough
- * for the files used here.
+ * for the files used here; host/proctext.c says what the text means.
  */
 
 #include "host/procfs.h"
 
+#include "base/file.h"
 #include "base/text.h"
+#include "host/proctext.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -24,99 +26,78 @@
 
 #define PATH_LEN 128
 
-static int read_file(char *out, size_t len, const char *path)
+static void path_of(char *out, size_t len, pid_t pid, const char *name)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
+	if (pid)
+		snprintf(out, len, "/proc/%d/%s", pid, name);
+	else
+		snprintf(out, len, "/proc/self/%s", name);
+}
 
-	if (fd < 0)
+static void thread_path(char out[static PATH_LEN], pid_t pid, pid_t tid, const char *name)
+{
+	char file[PATH_LEN / 2];
+
+	snprintf(file, sizeof(file), "task/%d/%s", tid, name);
+	path_of(out, PATH_LEN, pid, tid ? file : name);
+}
+
+static ssize_t read_file(char *out, size_t len, pid_t pid, pid_t tid, const char *name)
+{
+	char path[PATH_LEN];
+
+	thread_path(path, pid, tid, name);
+	return file_text(out, len, path);
+}
+
+int procfs_open(pid_t pid, pid_t tid, const char *name)
+{
+	char path[PATH_LEN];
+	int fd;
+
+	thread_path(path, pid, tid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int procfs_each_line(pid_t pid, const char *name, int (*fn)(void *arg, const char *line), void *arg)
+{
+	char path[PATH_LEN], *line = NULL;
+	size_t len = 0;
+	int r = 0;
+	FILE *f;
+
+	path_of(path, sizeof(path), pid, name);
+	f = fopen(path, "re");
+	if (!f)
 		return -errno;
-	n = read(fd, out, len - 1);
-	if (n < 0)
-		n = -errno;
-	close(fd);
-	if (n < 0)
-		return (int)n;
-	out[n] = '\0';
-	return 0;
-}
-
-/* The text after "key:" and blanks at the start of a line; NULL: no such line. */
-static const char *line_of(const char *text, const char *key)
-{
-	size_t len = strlen(key);
-
-	for (const char *at = text; at; at = strchr(at, '\n')) {
-		if (*at == '\n')
-			at++;
-		if (!strncmp(at, key, len) && at[len] == ':')
-			return at + len + 1 + strspn(at + len + 1, " \t");
-	}
-	return NULL;
-}
-
-static uint64_t number_of(const char *text, const char *key, int base)
-{
-	const char *at = line_of(text, key);
-
-	return at ? strtoull(at, NULL, base) : 0;
+	while (!r && getline(&line, &len, f) > 0)
+		r = fn(arg, line);
+	free(line);
+	fclose(f);
+	return r;
 }
 
 int procfs_stat(struct procfs_stat *out, pid_t pid)
 {
-	char path[PATH_LEN], text[1024], *name, *end;
-	int r;
+	char text[1024];
+	ssize_t n = read_file(text, sizeof(text), pid, 0, "stat");
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	r = read_file(text, sizeof(text), path);
-	if (r)
-		return r;
-	name = strchr(text, '(');
-	end = strrchr(text, ')');
-	if (!name || !end || end < name)
-		return -EPROTO;
-	*end = '\0';
-	snprintf(out->comm, sizeof(out->comm), "%.31s", name + 1);
-	/* Fields 3, 4, 22 and 39. */
-	if (sscanf(end + 1,
-		   " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d"
-		   " %" SCNu64
-		   " %*u %*d %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %d",
-		   &out->state, &out->ppid, &out->started, &out->cpu) != 4)
-		return -EPROTO;
-	return 0;
-}
-
-static int read_io(struct afs_compat *out, const char *path)
-{
-	char text[512];
-	int r = read_file(text, sizeof(text), path);
-
-	if (r)
-		return r;
-	out->syscr += number_of(text, "syscr", 10);
-	out->syscw += number_of(text, "syscw", 10);
-	out->rchar += number_of(text, "rchar", 10);
-	out->wchar += number_of(text, "wchar", 10);
-	return 0;
-}
-
-int procfs_io(struct afs_compat *out, pid_t pid)
-{
-	char path[PATH_LEN];
-
-	memset(out, 0, sizeof(*out));
-	snprintf(path, sizeof(path), "/proc/%d/io", pid);
-	return read_io(out, path);
+	return n < 0 ? (int)n : proctext_stat(out, text);
 }
 
 int procfs_io_thread(struct afs_compat *out, pid_t pid, pid_t tid)
 {
-	char path[PATH_LEN];
+	char text[512];
+	ssize_t n = read_file(text, sizeof(text), pid, tid, "io");
 
 	memset(out, 0, sizeof(*out));
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/io", pid, tid);
-	return read_io(out, path);
+	return n < 0 ? (int)n : proctext_io(out, text);
+}
+
+int procfs_io(struct afs_compat *out, pid_t pid)
+{
+	return procfs_io_thread(out, pid, 0);
 }
 
 /* Calls fn for each entry of a folder that is a number, until it returns other than 0. */
@@ -137,26 +118,20 @@ static int each_number(const char *path, int (*fn)(void *arg, int number), void 
 
 int procfs_thread_times(struct procfs_times *out, pid_t pid, pid_t tid)
 {
-	char path[PATH_LEN], text[128];
-	int r;
+	char text[128];
+	ssize_t n = read_file(text, sizeof(text), pid, tid, "schedstat");
 
 	memset(out, 0, sizeof(*out));
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", pid, tid);
-	r = read_file(text, sizeof(text), path);
-	if (!r && sscanf(text, "%" SCNu64 " %" SCNu64, &out->cpu_ns, &out->runq_ns) != 2)
-		r = -EPROTO;
-	return r;
+	return n < 0 ? (int)n : proctext_times(out, text);
 }
 
 int procfs_thread_name(char *out, size_t len, pid_t pid, pid_t tid)
 {
-	char path[PATH_LEN], text[64];
-	int r;
+	char text[64];
+	ssize_t n = read_file(text, sizeof(text), pid, tid, "comm");
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
-	r = read_file(text, sizeof(text), path);
-	if (r)
-		return r;
+	if (n < 0)
+		return (int)n;
 	text[strcspn(text, "\n")] = '\0';
 	text_clean(text);
 	snprintf(out, len, "%s", text);
@@ -167,40 +142,148 @@ int procfs_each_thread(pid_t pid, int (*fn)(void *arg, int tid), void *arg)
 {
 	char path[PATH_LEN];
 
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	path_of(path, sizeof(path), pid, "task");
 	return each_number(path, fn, arg);
+}
+
+bool procfs_lists_children(void)
+{
+	return !access("/proc/thread-self/children", R_OK);
+}
+
+struct each_child {
+	pid_t pid;
+	int (*fn)(void *arg, pid_t child);
+	void *arg;
+};
+
+static int call_child(void *arg, const char *line)
+{
+	const struct each_child *each = arg;
+	char *end;
+	long child;
+	int r = 0;
+
+	for (const char *at = line; !r; at = end) {
+		child = strtol(at, &end, 10);
+		if (end == at)
+			break;
+		r = each->fn(each->arg, (pid_t)child);
+	}
+	return r;
+}
+
+static int call_children(void *arg, int tid)
+{
+	const struct each_child *each = arg;
+	char name[64];
+	int r;
+
+	snprintf(name, sizeof(name), "task/%d/children", tid);
+	r = procfs_each_line(each->pid, name, call_child, arg);
+	/* The thread has just ended: its children are now another one's. */
+	return r == -ENOENT || r == -ESRCH ? 0 : r;
+}
+
+int procfs_each_child(pid_t pid, int (*fn)(void *arg, pid_t child), void *arg)
+{
+	struct each_child each = { .pid = pid, .fn = fn, .arg = arg };
+
+	return procfs_each_thread(pid, call_children, &each);
 }
 
 int procfs_status(char *out, size_t out_len, pid_t pid, const char *key)
 {
-	char path[PATH_LEN], text[8192];
-	const char *at;
-	int r;
+	char text[8192];
+	ssize_t n = read_file(text, sizeof(text), pid, 0, "status");
 
-	if (pid)
-		snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	else
-		snprintf(path, sizeof(path), "/proc/self/status");
-	r = read_file(text, sizeof(text), path);
-	if (r)
-		return r;
-	at = line_of(text, key);
-	if (!at)
-		return -ENODATA;
-	snprintf(out, out_len, "%.*s", (int)strcspn(at, "\n"), at);
-	return 0;
+	if (n < 0)
+		return (int)n;
+	return proctext_value(out, out_len, text, key) ? 0 : -ENODATA;
+}
+
+int procfs_uids(uint32_t *real, uint32_t *effective, pid_t pid)
+{
+	char text[64];
+	int r = procfs_status(text, sizeof(text), pid, "Uid");
+
+	if (!r && sscanf(text, "%" SCNu32 " %" SCNu32, real, effective) != 2)
+		r = -EPROTO;
+	return r;
 }
 
 int procfs_each_variable(pid_t pid, int (*fn)(void *arg, const char *word), void *arg)
 {
-	char path[PATH_LEN], text[16384] = "";
-	int r;
+	char text[16384];
+	ssize_t n = read_file(text, sizeof(text), pid, 0, "environ");
+	int r = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
-	r = read_file(text, sizeof(text), path);
-	for (const char *at = text; at < text + sizeof(text) && *at && !r; at += strlen(at) + 1)
+	if (n < 0)
+		return (int)n;
+	for (const char *at = text; at < text + n && *at && !r; at += strlen(at) + 1)
 		r = fn(arg, at);
 	return r;
+}
+
+int procfs_argument(char *out, size_t len, pid_t pid, const char *option)
+{
+	char text[4096];
+	ssize_t n = read_file(text, sizeof(text), pid, 0, "cmdline");
+
+	if (n < 0)
+		return (int)n;
+	return proctext_argument(out, len, text, (size_t)n, option) ? 0 : -ENODATA;
+}
+
+struct mapped {
+	const char *const *names;
+	const char *found;
+};
+
+static int find_mapped(void *arg, const char *line)
+{
+	struct mapped *m = arg;
+
+	for (size_t i = 0; m->names[i] && !m->found; i++)
+		if (strstr(line, m->names[i]))
+			m->found = m->names[i];
+	return m->found != NULL;
+}
+
+const char *procfs_mapped(pid_t pid, const char *const *names)
+{
+	struct mapped m = { .names = names };
+
+	procfs_each_line(pid, "maps", find_mapped, &m);
+	return m.found;
+}
+
+int procfs_link(char *out, size_t len, pid_t pid, const char *name)
+{
+	char path[PATH_LEN];
+	ssize_t n;
+
+	path_of(path, sizeof(path), pid, name);
+	n = readlink(path, out, len - 1);
+	out[n > 0 ? n : 0] = '\0';
+	return n < 0 ? -errno : 0;
+}
+
+uint64_t procfs_identity(pid_t pid, const char *name)
+{
+	char path[PATH_LEN];
+	struct statx st;
+
+	path_of(path, sizeof(path), pid, name);
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &st))
+		return 0;
+	return st.stx_ino ^ (uint64_t)makedev(st.stx_dev_major, st.stx_dev_minor) << 32;
+}
+
+void procfs_inside(char *out, size_t len, pid_t pid, const char *path)
+{
+	path_of(out, len, pid, "root");
+	snprintf(out + strlen(out), len - strlen(out), "%s", path);
 }
 
 struct each_process {
@@ -230,15 +313,12 @@ struct each_fd {
 
 static int call_fd(void *arg, int number)
 {
-	struct each_fd *each = arg;
-	char path[PATH_LEN], name[PATH_MAX];
-	ssize_t len;
+	const struct each_fd *each = arg;
+	char file[32], name[PATH_MAX];
 
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", each->pid, number);
-	len = readlink(path, name, sizeof(name) - 1);
-	if (len < 0)
+	snprintf(file, sizeof(file), "fd/%d", number);
+	if (procfs_link(name, sizeof(name), each->pid, file))
 		return 0;
-	name[len] = '\0';
 	return each->fn(each->arg, each->pid, number, name);
 }
 
@@ -247,7 +327,7 @@ int procfs_each_fd(pid_t pid, int (*fn)(void *arg, pid_t pid, int fd, const char
 	struct each_fd each = { .pid = pid, .fn = fn, .arg = arg };
 	char path[PATH_LEN];
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	path_of(path, sizeof(path), pid, "fd");
 	return each_number(path, call_fd, &each);
 }
 
@@ -258,95 +338,22 @@ uint64_t procfs_socket(const char *name)
 	return sscanf(name, "socket:[%" SCNu64 "]", &ino) == 1 ? ino : 0;
 }
 
-int procfs_fd_flags(unsigned int *out, pid_t pid, int fd)
+void procfs_fd_path(char *out, size_t len, pid_t pid, int fd)
 {
-	char path[PATH_LEN], text[512];
-	int r;
+	char name[32];
 
-	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
-	r = read_file(text, sizeof(text), path);
-	if (!r)
-		*out = (unsigned int)number_of(text, "flags", 8);
-	return r;
+	snprintf(name, sizeof(name), "fd/%d", fd);
+	path_of(out, len, pid, name);
 }
 
-/* A mount in the list of those that "who" sees: a process, or "self". */
-static uint32_t look_up_mount(const char *who, unsigned int mount, char type[32])
+int procfs_fd(struct procfs_fd *out, pid_t pid, int fd)
 {
-	unsigned int id, major_nr, minor_nr;
-	uint32_t dev = 0;
-	char path[PATH_LEN], *line = NULL, *rest;
-	size_t len = 0;
-	FILE *f;
+	char name[32], text[512];
+	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%s/mountinfo", who);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	while (!dev && getline(&line, &len, f) > 0)
-		if (sscanf(line, "%u %*u %u:%u", &id, &major_nr, &minor_nr) == 3 && id == mount)
-			dev = major_nr << 20 | minor_nr;
-	rest = dev ? strstr(line, " - ") : NULL;
-	if (!rest || sscanf(rest, " - %31s", type) != 1)
-		type[0] = '\0';
-	free(line);
-	fclose(f);
-	return dev;
-}
-
-/*
- * Device of a mount, as the kernel numbers it, and its file system; 0: not found. A process in a
- * chroot is not shown the mount that its root folder lies on; the caller may see it.
- */
-static uint32_t device_of_mount(pid_t pid, unsigned int mount, char type[32])
-{
-	char who[16];
-	uint32_t dev;
-
-	snprintf(who, sizeof(who), "%d", pid);
-	dev = look_up_mount(who, mount, type);
-	return dev ? dev : look_up_mount("self", mount, type);
-}
-
-bool procfs_fd_is_local(pid_t pid, int fd)
-{
-	static const char *const local[] = { "ext4",     "ext3",   "ext2",   "xfs",      "btrfs",
-					     "tmpfs",    "zfs",    "f2fs",   "bcachefs", "overlay",
-					     "devtmpfs", "devpts", "rootfs", "ramfs" };
-	char path[PATH_LEN], text[512], type[32];
-
-	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
-	if (read_file(text, sizeof(text), path) ||
-	    !device_of_mount(pid, (unsigned int)number_of(text, "mnt_id", 10), type))
-		return false;
-	for (size_t i = 0; i < sizeof(local) / sizeof(local[0]); i++)
-		if (!strcmp(type, local[i]))
-			return true;
-	return false;
-}
-
-int procfs_inode(struct afs_inode *out, pid_t pid, const char *path)
-{
-	char own[PATH_LEN], text[512], type[32];
-	struct stat st;
-	int fd, r = 0;
-
-	fd = open(path, O_PATH | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st))
-		r = -errno;
-	snprintf(own, sizeof(own), "/proc/self/fdinfo/%d", fd);
-	if (!r)
-		r = read_file(text, sizeof(text), own);
-	close(fd);
-	if (r)
-		return r;
-	out->ino = line_of(text, "ino") ? number_of(text, "ino", 10) : st.st_ino;
-	out->dev = device_of_mount(pid, (unsigned int)number_of(text, "mnt_id", 10), type);
-	if (!out->dev)
-		out->dev = major(st.st_dev) << 20 | minor(st.st_dev);
-	return 0;
+	snprintf(name, sizeof(name), "fdinfo/%d", fd);
+	n = read_file(text, sizeof(text), pid, 0, name);
+	return n < 0 ? (int)n : proctext_fd(out, text);
 }
 
 /* The number that the kernel gives the first one. */
@@ -366,4 +373,17 @@ double procfs_age_s(uint64_t started)
 	clock_gettime(CLOCK_BOOTTIME, &now);
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9 -
 	       (double)started / (double)sysconf(_SC_CLK_TCK);
+}
+
+int procfs_swap(uint64_t *total, uint64_t *unused)
+{
+	char text[8192];
+	ssize_t n = file_text(text, sizeof(text), "/proc/meminfo");
+
+	if (n < 0)
+		return (int)n;
+	return proctext_number(total, text, "SwapTotal", 10) &&
+		       proctext_number(unused, text, "SwapFree", 10)
+		   ? 0
+		   : -EPROTO;
 }

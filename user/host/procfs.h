@@ -3,13 +3,15 @@
 #define HOST_PROCFS_H
 
 /*
- * What /proc says about other processes. All functions that return int return 0 or a negative
- * errno; -ESRCH or -ENOENT: that process does not exist (any more).
+ * What /proc says about other processes; the only reader of each of its files. All functions that
+ * return int return 0 or a negative errno; -ESRCH or -ENOENT: that process does not exist (any
+ * more), -EPROTO: the file has another form. pid 0: this process.
  */
 
 #include "bpf/calls.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -19,6 +21,9 @@ struct procfs_stat {
 	pid_t ppid;
 	int cpu;          /* where it last ran */
 	uint64_t started; /* ticks after boot: identifies the process together with the pid */
+	unsigned int n_threads;
+	uint64_t minflt, majflt; /* page faults without, and with I/O */
+	uint64_t blkio_ticks;    /* waiting for block I/O */
 };
 
 int procfs_stat(struct procfs_stat *out, pid_t pid);
@@ -32,6 +37,7 @@ int procfs_io_thread(struct afs_compat *out, pid_t pid, pid_t tid);
 struct procfs_times {
 	uint64_t cpu_ns;  /* on a CPU */
 	uint64_t runq_ns; /* runnable, waiting for one */
+	uint64_t slices;  /* times put on one */
 };
 
 /* A living thread's. */
@@ -43,14 +49,41 @@ int procfs_thread_name(char *out, size_t len, pid_t pid, pid_t tid);
 /* Calls fn for each living thread until it returns other than 0, which is returned. */
 int procfs_each_thread(pid_t pid, int (*fn)(void *arg, int tid), void *arg);
 
-/* The value of "key:" in /proc/PID/status, cut to fit; pid 0: this process. */
+/* Whether this kernel lists children. */
+bool procfs_lists_children(void);
+/* Calls fn for each living child of each thread until it returns other than 0, which is returned.
+ */
+int procfs_each_child(pid_t pid, int (*fn)(void *arg, pid_t child), void *arg);
+
+/* The value of "key:" in /proc/PID/status, cut to fit. -ENODATA: no such line. */
 int procfs_status(char *out, size_t out_len, pid_t pid, const char *key);
+
+/* Its user ids. */
+int procfs_uids(uint32_t *real, uint32_t *effective, pid_t pid);
 
 /*
  * Calls fn for each "NAME=VALUE" of the environment in which a process began (its first 16 KiB),
  * until fn returns other than 0, which is returned.
  */
 int procfs_each_variable(pid_t pid, int (*fn)(void *arg, const char *word), void *arg);
+
+/* The argument of an option ("-F") in the first 4 KiB of its command line. -ENODATA: none. */
+int procfs_argument(char *out, size_t len, pid_t pid, const char *option);
+
+/* The first of these names that a file mapped by the process has in its path; NULL: none. */
+const char *procfs_mapped(pid_t pid, const char *const *names);
+
+/* Where a link leads ("exe", "cwd", "root", "fd/3"), cut to fit; out is empty after an error. */
+int procfs_link(char *out, size_t len, pid_t pid, const char *name);
+
+/*
+ * A number that is equal for the same file ("root", "ns/net"); 0: not readable. Involves no file
+ * server and no FUSE daemon, which might not answer.
+ */
+uint64_t procfs_identity(pid_t pid, const char *name);
+
+/* Where this process finds a file of another one's root; "" is that root. Cut to fit. */
+void procfs_inside(char *out, size_t len, pid_t pid, const char *path);
 
 /* Calls fn for each process until it returns other than 0, which is returned. */
 int procfs_each(int (*fn)(void *arg, pid_t pid), void *arg);
@@ -64,25 +97,36 @@ int procfs_each_fd(pid_t pid, int (*fn)(void *arg, pid_t pid, int fd, const char
 /* The inode number in "socket:[123]"; 0: not a socket. */
 uint64_t procfs_socket(const char *name);
 
-/* Open flags of a descriptor (O_APPEND, ...). */
-int procfs_fd_flags(unsigned int *out, pid_t pid, int fd);
+/* Where this process finds the file of a descriptor. */
+void procfs_fd_path(char *out, size_t len, pid_t pid, int fd);
 
-/*
- * Whether a descriptor's file is on a local file system, so that no server and no FUSE daemon can
- * block a look at it. Involves none itself.
- */
-bool procfs_fd_is_local(pid_t pid, int fd);
+struct procfs_fd {
+	unsigned int flags; /* O_APPEND, ... */
+	unsigned int mount; /* in the process's /proc/PID/mountinfo */
+	bool has_ino;       /* since Linux 5.14 */
+	uint64_t ino;
+};
 
-/*
- * The kernel's own numbers of the inode that path leads to, links followed; stat() may give others
- * on btrfs and overlayfs. pid: the process in whose mounts path is. Does not set out->object.
- */
-int procfs_inode(struct afs_inode *out, pid_t pid, const char *path);
+int procfs_fd(struct procfs_fd *out, pid_t pid, int fd);
 
 /* false: process numbers are not the host's, as in most containers. */
 bool procfs_first_pid_namespace(void);
 
 /* Seconds since a process was started, from its ticks after boot (struct procfs_stat). */
 double procfs_age_s(uint64_t started);
+
+/* The machine's, in KiB. */
+int procfs_swap(uint64_t *total, uint64_t *unused);
+
+/*
+ * A file of a process, or of its thread tid (0: none), that is to be read often: a descriptor for
+ * file_text_again() and a function of host/proctext.h, or a negative errno.
+ */
+int procfs_open(pid_t pid, pid_t tid, const char *name);
+
+/* Calls fn for each line of a file of a process until it returns other than 0, which is returned.
+ */
+int procfs_each_line(pid_t pid, const char *name, int (*fn)(void *arg, const char *line),
+		     void *arg);
 
 #endif

@@ -8,13 +8,12 @@
 #include "host/sample.h"
 
 #include "base/clock.h"
+#include "base/file.h"
+#include "host/procfs.h"
+#include "host/proctext.h"
 #include "host/taskstats.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,31 +58,6 @@ struct sample {
 	struct process *process[SAMPLE_PROCESSES_MAX];
 };
 
-/* fd: or a negative errno, if it could not be opened. */
-static int read_again(char *out, size_t len, int fd)
-{
-	ssize_t n;
-
-	if (fd < 0)
-		return fd;
-	n = pread(fd, out, len - 1, 0);
-	if (n < 0)
-		return -errno;
-	out[n] = '\0';
-	return 0;
-}
-
-/* The number after "key:". */
-static bool number_of(uint64_t *out, const char *text, const char *key)
-{
-	const char *at = strstr(text, key);
-
-	if (!at)
-		return false;
-	*out = strtoull(at + strlen(key), NULL, 10);
-	return true;
-}
-
 static void unknown(struct sample_series *s, unsigned int from, unsigned int to, const char *why)
 {
 	for (unsigned int v = from; v <= to; v++)
@@ -99,19 +73,6 @@ static void unreadable(struct sample_series *s, unsigned int from, unsigned int 
 	snprintf(why, sizeof(why), "/proc/PID/%s: %s%s", file, strerror(-r),
 		 r == -EACCES || r == -EPERM ? " (run as root, or with CAP_SYS_PTRACE)" : "");
 	unknown(s, from, to, why);
-}
-
-static int open_file(pid_t pid, pid_t tid, const char *name)
-{
-	char path[64];
-	int fd;
-
-	if (tid)
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", pid, tid, name);
-	else
-		snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
 }
 
 static void close_file(int fd)
@@ -135,67 +96,80 @@ static void end_thread(struct process *p, size_t i)
 	p->series.n_lost++;
 }
 
-static void add_thread(struct process *p, pid_t tid)
+static int add_thread(void *arg, int tid)
 {
+	struct process *p = arg;
 	struct thread *t = &p->thread[p->n_threads];
 
 	for (size_t i = 0; i < p->n_threads; i++)
 		if (p->thread[i].tid == tid)
-			return;
+			return 0;
 	if (p->n_threads == N_THREADS) {
 		unknown(&p->series, SAMPLE_CPU, SAMPLE_INVOLUNTARY, "too many threads");
-		return;
+		return 0;
 	}
 	*t = (struct thread) { .tid = tid };
-	t->schedstat = open_file(p->series.pid, tid, "schedstat");
-	t->status = open_file(p->series.pid, tid, "status");
+	t->schedstat = procfs_open(p->series.pid, tid, "schedstat");
+	t->status = procfs_open(p->series.pid, tid, "status");
 	/* The thread has ended since the folder was listed: skip it. */
 	if (has_ended(t->schedstat) || has_ended(t->status)) {
 		close_file(t->schedstat);
 		close_file(t->status);
-		return;
+		return 0;
 	}
 	p->n_threads++;
+	return 0;
 }
 
 static int list_threads(struct process *p)
 {
-	struct dirent *entry;
-	char path[64];
-	DIR *dir;
+	return procfs_each_thread(p->series.pid, add_thread, p);
+}
 
-	snprintf(path, sizeof(path), "/proc/%d/task", p->series.pid);
-	dir = opendir(path);
-	if (!dir)
-		return -errno;
-	while ((entry = readdir(dir)))
-		if (isdigit((unsigned char)entry->d_name[0]))
-			add_thread(p, atoi(entry->d_name));
-	closedir(dir);
+static int read_times(struct thread *t)
+{
+	struct procfs_times now;
+	char text[128];
+	ssize_t n = file_text_again(text, sizeof(text), t->schedstat);
+	int r = n < 0 ? (int)n : proctext_times(&now, text);
+
+	if (r)
+		return r;
+	t->value[THREAD_CPU] = now.cpu_ns;
+	t->value[THREAD_RUNQ] = now.runq_ns;
+	t->value[THREAD_SLICES] = now.slices;
 	return 0;
+}
+
+static int read_switches(struct thread *t)
+{
+	uint64_t *v = t->value;
+	char text[8192];
+	ssize_t n = file_text_again(text, sizeof(text), t->status);
+
+	if (n < 0)
+		return (int)n;
+	return proctext_number(&v[THREAD_VOLUNTARY], text, "voluntary_ctxt_switches", 10) &&
+		       proctext_number(&v[THREAD_INVOLUNTARY], text, "nonvoluntary_ctxt_switches",
+				       10)
+		   ? 0
+		   : -EPROTO;
 }
 
 /* -ESRCH: it has ended. */
 static int read_thread(struct process *p, struct thread *t)
 {
-	uint64_t *v = t->value;
-	char text[4096];
-	int r;
+	int r = read_times(t);
 
-	r = read_again(text, sizeof(text), t->schedstat);
 	if (r == -ESRCH)
 		return r;
-	if (r || sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &v[THREAD_CPU], &v[THREAD_RUNQ],
-			&v[THREAD_SLICES]) != 3)
-		unreadable(&p->series, SAMPLE_CPU, SAMPLE_SLICES, "task/TID/schedstat",
-			   r ? r : -EPROTO);
-	r = read_again(text, sizeof(text), t->status);
+	if (r)
+		unreadable(&p->series, SAMPLE_CPU, SAMPLE_SLICES, "task/TID/schedstat", r);
+	r = read_switches(t);
 	if (r == -ESRCH)
 		return r;
-	if (r || !number_of(&v[THREAD_VOLUNTARY], text, "\nvoluntary_ctxt_switches:") ||
-	    !number_of(&v[THREAD_INVOLUNTARY], text, "\nnonvoluntary_ctxt_switches:"))
-		unreadable(&p->series, SAMPLE_VOLUNTARY, SAMPLE_INVOLUNTARY, "task/TID/status",
-			   r ? r : -EPROTO);
+	if (r)
+		unreadable(&p->series, SAMPLE_VOLUNTARY, SAMPLE_INVOLUNTARY, "task/TID/status", r);
 	return 0;
 }
 
@@ -222,44 +196,39 @@ static void read_threads(struct process *p, uint64_t *value)
 	}
 }
 
-/* Fields of /proc/PID/stat. -ESRCH: gone, or a zombie. */
+/* -ESRCH: gone, or a zombie. */
 static int read_stat(const struct sample *s, struct process *p, uint64_t *value)
 {
-	uint64_t blkio = 0;
-	char text[1024], *end, state;
-	int n, r = read_again(text, sizeof(text), p->stat);
+	struct procfs_stat st;
+	char text[1024];
+	ssize_t n = file_text_again(text, sizeof(text), p->stat);
+	int r = n < 0 ? (int)n : proctext_stat(&st, text);
 
 	if (r)
 		return r;
-	end = strrchr(text, ')');
-	if (!end)
-		return -EPROTO;
-	/* Fields 3, 10, 12, 20 and 42. */
-	n = sscanf(end + 1,
-		   " %c %*d %*d %*d %*d %*d %*u %" SCNu64 " %*u %" SCNu64
-		   " %*u %*u %*u %*d %*d %*d %*d %u %*d %*u %*u %*d %*u %*u %*u %*u %*u %*u %*u"
-		   " %*u %*u %*u %*u %*u %*u %*d %*d %*u %*u %" SCNu64,
-		   &state, &value[SAMPLE_MINFLT], &value[SAMPLE_MAJFLT], &p->series.n_threads,
-		   &blkio);
-	if (n < 4)
-		return -EPROTO;
-	value[SAMPLE_BLKIO] = blkio * (1000000000u / (uint64_t)s->ticks_per_s);
-	return state == 'Z' || state == 'X' ? -ESRCH : 0;
+	p->series.n_threads = st.n_threads;
+	value[SAMPLE_MINFLT] = st.minflt;
+	value[SAMPLE_MAJFLT] = st.majflt;
+	value[SAMPLE_BLKIO] = st.blkio_ticks * (1000000000u / (uint64_t)s->ticks_per_s);
+	return st.state == 'Z' || st.state == 'X' ? -ESRCH : 0;
 }
 
 /* -ESRCH: gone. */
 static int read_io(struct process *p, uint64_t *value)
 {
+	struct afs_compat io = { 0 };
 	char text[512];
-	int r = read_again(text, sizeof(text), p->io);
+	ssize_t n = file_text_again(text, sizeof(text), p->io);
+	int r = n < 0 ? (int)n : proctext_io(&io, text);
 
 	if (r == -ESRCH)
 		return r;
-	if (r || !number_of(&value[SAMPLE_SYSCR], text, "syscr:") ||
-	    !number_of(&value[SAMPLE_SYSCW], text, "syscw:") ||
-	    !number_of(&value[SAMPLE_RCHAR], text, "rchar:") ||
-	    !number_of(&value[SAMPLE_WCHAR], text, "wchar:"))
-		unreadable(&p->series, SAMPLE_SYSCR, SAMPLE_WCHAR, "io", r ? r : -EPROTO);
+	if (r)
+		unreadable(&p->series, SAMPLE_SYSCR, SAMPLE_WCHAR, "io", r);
+	value[SAMPLE_SYSCR] = io.syscr;
+	value[SAMPLE_SYSCW] = io.syscw;
+	value[SAMPLE_RCHAR] = io.rchar;
+	value[SAMPLE_WCHAR] = io.wchar;
 	return 0;
 }
 
@@ -420,8 +389,8 @@ static int open_process(struct process *p)
 {
 	int r = list_threads(p);
 
-	p->stat = open_file(p->series.pid, 0, "stat");
-	p->io = open_file(p->series.pid, 0, "io");
+	p->stat = procfs_open(p->series.pid, 0, "stat");
+	p->io = procfs_open(p->series.pid, 0, "io");
 	r = is_shortage(p->stat) ? p->stat : is_shortage(p->io) ? p->io : r;
 	for (size_t i = 0; i < p->n_threads && !is_shortage(r); i++)
 		r = is_shortage(p->thread[i].status) ? p->thread[i].status : p->thread[i].schedstat;
@@ -468,15 +437,9 @@ int sample_add(struct sample *s, pid_t pid, enum afs_role role, struct err *e)
 /* Without the file (before 5.14) the kernel does account them. */
 bool sample_wants_taskstats(void)
 {
-	FILE *f = fopen(DELAYACCT, "re");
-	int on = 1;
+	char text[16];
 
-	if (!f)
-		return true;
-	if (fscanf(f, "%d", &on) != 1)
-		on = 1;
-	fclose(f);
-	return on;
+	return file_line(text, sizeof(text), DELAYACCT) || strtol(text, NULL, 10) != 0;
 }
 
 int sample_open(struct sample **out, unsigned int hz, size_t points, struct err *e)

@@ -6,6 +6,8 @@
 
 #include "host/sockets.h"
 
+#include "host/procfs.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -230,22 +232,36 @@ bool sockets_parse_listening(struct sockets_entry *out, const char *line)
 	return parse_line(out, &state, line) && state == TCP_LISTEN;
 }
 
-static int read_table(struct sockets *s, const char *path)
-{
-	struct sockets_entry entry;
-	char *line = NULL;
-	size_t len = 0;
-	int r = 0;
-	FILE *f = fopen(path, "re");
+struct each {
+	int (*fn)(void *arg, const struct sockets_entry *entry, bool listening);
+	void *arg;
+};
 
-	if (!f)
-		return -errno;
-	while (!r && getline(&line, &len, f) > 0)
-		if (sockets_parse(&entry, line))
-			r = add(s, &entry);
-	free(line);
-	fclose(f);
-	return r;
+static int call(void *arg, const char *line)
+{
+	const struct each *each = arg;
+	struct sockets_entry entry;
+
+	if (sockets_parse(&entry, line))
+		return each->fn(each->arg, &entry, false);
+	return sockets_parse_listening(&entry, line) ? each->fn(each->arg, &entry, true) : 0;
+}
+
+int sockets_each(pid_t pid, int (*fn)(void *arg, const struct sockets_entry *entry, bool listening),
+		 void *arg)
+{
+	struct each each = { .fn = fn, .arg = arg };
+	int r = procfs_each_line(pid, "net/tcp", call, &each);
+
+	if (r)
+		return r;
+	r = procfs_each_line(pid, "net/tcp6", call, &each);
+	return r == -ENOENT ? 0 : r;
+}
+
+static int add_connected(void *arg, const struct sockets_entry *entry, bool listening)
+{
+	return listening ? 0 : add(arg, entry);
 }
 
 int sockets_read(struct sockets *out, struct err *e)
@@ -257,11 +273,7 @@ int sockets_read(struct sockets *out, struct err *e)
 	if (!why)
 		return 0;
 	sockets_fini(out);
-	r = read_table(out, "/proc/net/tcp");
-	if (!r)
-		r = read_table(out, "/proc/net/tcp6");
-	if (r == -ENOENT && out->n)
-		r = 0;
+	r = sockets_each(0, add_connected, out);
 	if (r)
 		err_set(e, r, "cannot list connections: socket diagnostics: %s; /proc/net/tcp: %s",
 			strerror(-why), strerror(-r));

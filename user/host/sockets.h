@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 
 /* One end of a TCP connection; IPv4 in the form ::ffff:1.2.3.4. */
 struct sockets_addr {
@@ -53,6 +54,14 @@ const struct sockets_entry *sockets_of_inode(const struct sockets *s, uint64_t i
 
 /* Inode of the other end of the socket with inode ino; 0: not on this host, or not connected. */
 uint64_t sockets_peer(const struct sockets *s, uint64_t ino);
+
+/*
+ * Calls fn for each TCP socket that is connected or listens in the network namespace of a process
+ * (0: this one) until it returns other than 0, which is returned. Reads /proc/PID/net/tcp and tcp6,
+ * the second of which a kernel without IPv6 does not have.
+ */
+int sockets_each(pid_t pid, int (*fn)(void *arg, const struct sockets_entry *entry, bool listening),
+		 void *arg);
 
 /* A line of /proc/net/tcp or tcp6. false: a heading, a listening socket, or malformed. */
 bool sockets_parse(struct sockets_entry *out, const char *line);

@@ -51,12 +51,9 @@ static bool has_name(pid_t pid, const char *name)
 
 static bool runs_file(pid_t pid, const char *name)
 {
-	char link[64], path[PATH_MAX], *base;
-	ssize_t len;
+	char path[PATH_MAX], *base;
 
-	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
-	len = readlink(link, path, sizeof(path) - 1);
-	path[len > 0 ? len : 0] = '\0';
+	procfs_link(path, sizeof(path), pid, "exe");
 	base = strrchr(path, '/');
 	return base && (!strcmp(base + 1, name) || !strcmp(path, name));
 }
@@ -183,19 +180,14 @@ static int find(struct kind_found *out, const struct kind_wish *w, struct err *e
 
 static int describe(const struct kind_found *f, struct run *r)
 {
-	char link[64], path[PATH_MAX];
+	char path[PATH_MAX];
 	struct procfs_stat st;
-	ssize_t len;
 	int e = 0;
 
 	if (!procfs_stat(&st, f->target.afpd))
 		e = run_note(&r->server, "name", "%s", st.comm);
-	snprintf(link, sizeof(link), "/proc/%d/exe", f->target.afpd);
-	len = readlink(link, path, sizeof(path) - 1);
-	if (len > 0 && !e) {
-		path[len] = '\0';
+	if (!e && !procfs_link(path, sizeof(path), f->target.afpd, "exe"))
 		e = run_note(&r->server, "program", "%s", path);
-	}
 	return e;
 }
 

@@ -3,6 +3,7 @@
 
 #include "kinds/hints.h"
 
+#include "base/file.h"
 #include "host/procfs.h"
 
 #include <ctype.h>
@@ -264,33 +265,12 @@ static uint64_t status_number(pid_t pid, const char *key)
 	return procfs_status(text, sizeof(text), pid, key) ? 0 : strtoull(text, NULL, 10);
 }
 
-/* The first of these names that a file mapped by the process has in its path; NULL: none. */
-static const char *mapped(pid_t pid, const char *const *names)
-{
-	const char *found = NULL;
-	char path[64], *line = NULL;
-	size_t len = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return NULL;
-	while (!found && getline(&line, &len, f) > 0)
-		for (size_t i = 0; names[i] && !found; i++)
-			if (strstr(line, names[i]))
-				found = names[i];
-	free(line);
-	fclose(f);
-	return found;
-}
-
 static int process_hints(struct hints *out, pid_t pid)
 {
 	static const char *const slow[] = { "libasan.",     "libtsan.",   "libubsan.",
 					    "libclang_rt.", "vgpreload_", NULL };
 	uint64_t tracer = status_number(pid, "TracerPid"), swapped = status_number(pid, "VmSwap");
-	const char *heavy = mapped(pid, slow);
+	const char *heavy = procfs_mapped(pid, slow);
 	struct procfs_stat st = { .comm = "?" };
 	char where[32];
 	int r = 0;
@@ -353,8 +333,8 @@ static int conf_hints(struct hints *out, const struct servers_entry *s, pid_t pi
 		return fill(add(out, "configuration", true), s->comm,
 			    "start it with -F FILE, or look into its settings yourself",
 			    "its configuration is not known: settings were not looked at");
-	snprintf(root, sizeof(root), "/proc/%d/root", pid);
-	r = afpconf_read(&c, root, s->conf, !mapped(pid, library), &e);
+	procfs_inside(root, sizeof(root), pid, "");
+	r = afpconf_read(&c, root, s->conf, !procfs_mapped(pid, library), &e);
 	if (r && r != -ENOMEM)
 		r = fill(add(out, "configuration", true), s->conf,
 			 r == -EACCES ? "run as root" : "see whether the file is complete",
@@ -390,18 +370,6 @@ int hints_server(struct hints *out, const struct servers_entry *s)
 	return r;
 }
 
-static bool read_word(char *out, size_t len, const char *path)
-{
-	FILE *f = fopen(path, "re");
-	bool ok = f && fgets(out, (int)len, f);
-
-	if (f)
-		fclose(f);
-	if (ok)
-		out[strcspn(out, "\n")] = '\0';
-	return ok;
-}
-
 /* One hint, about the first CPU with another governor. */
 static int governor_hint(struct hints *out)
 {
@@ -411,7 +379,7 @@ static int governor_hint(struct hints *out)
 	for (long i = 0; i < n; i++) {
 		snprintf(path, sizeof(path),
 			 "/sys/devices/system/cpu/cpu%ld/cpufreq/scaling_governor", i);
-		if (!read_word(text, sizeof(text), path) || !strcmp(text, "performance"))
+		if (file_line(text, sizeof(text), path) || !strcmp(text, "performance"))
 			continue;
 		return fill(add(out, "governor", false), path,
 			    "cpupower frequency-set -g performance while you measure",
@@ -423,22 +391,11 @@ static int governor_hint(struct hints *out)
 
 static int swap_hint(struct hints *out)
 {
-	uint64_t total = 0, unused = 0, value;
-	char line[128], key[32];
-	FILE *f = fopen("/proc/meminfo", "re");
+	uint64_t total, unused;
 
-	if (!f)
+	if (procfs_swap(&total, &unused))
 		return 0;
-	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%31[^:]: %" SCNu64, key, &value) != 2)
-			continue;
-		if (!strcmp(key, "SwapTotal"))
-			total = value;
-		if (!strcmp(key, "SwapFree"))
-			unused = value;
-	}
-	fclose(f);
-	if (!total || (total - unused) < total / 2)
+	if (!total || total - unused < total / 2)
 		return 0;
 	return fill(add(out, "swap", true), "/proc/meminfo",
 		    "give the machine more memory, or less work",

@@ -3,6 +3,7 @@
 
 #include "kinds/objects.h"
 
+#include "host/mounts.h"
 #include "host/patient.h"
 #include "host/procfs.h"
 
@@ -67,19 +68,19 @@ static bool folder_of(struct afs_inode *out, pid_t pid, int fd, const char *name
 	char file[PATH_MAX + 64], link[64];
 	char *slash;
 
-	snprintf(link, sizeof(link), "/proc/%d/fd/%d", pid, fd);
+	procfs_fd_path(link, sizeof(link), pid, fd);
 	for (int i = 0; i < 2; i++) {
 		if (i == 0)
 			snprintf(file, sizeof(file), "%s", name);
 		else
-			snprintf(file, sizeof(file), "/proc/%d/root%s", pid, name);
+			procfs_inside(file, sizeof(file), pid, name);
 		if (!same_file(file, link))
 			continue;
 		slash = strrchr(file, '/');
 		if (!slash)
 			return false;
 		slash[slash == file] = '\0';
-		return !procfs_inode(out, pid, file);
+		return !mounts_inode(out, pid, file);
 	}
 	return false;
 }
@@ -101,12 +102,12 @@ static void look(void *arg)
 	char link[64];
 	struct stat st;
 
-	snprintf(link, sizeof(link), "/proc/%d/fd/%d", f->pid, f->fd);
+	procfs_fd_path(link, sizeof(link), f->pid, f->fd);
 	f->is.regular = !stat(link, &st) && S_ISREG(st.st_mode);
 	if (!f->is.regular)
 		return;
 	f->is.has_folder = folder_of(&f->is.folder, f->pid, f->fd, f->name);
-	f->is.has_file = !procfs_inode(&f->is.file, f->pid, link);
+	f->is.has_file = !mounts_inode(&f->is.file, f->pid, link);
 }
 
 /* Whether it is a regular file. If the file system does not answer, its files are left out. */
@@ -114,7 +115,7 @@ static bool find(struct target *t, struct objects_found *f)
 {
 	int r = 0;
 
-	if (procfs_fd_is_local(f->pid, f->fd))
+	if (mounts_is_local(f->pid, f->fd))
 		look(f);
 	else if (!t->stuck)
 		r = patient_call(look, f, &f->is, sizeof(f->is), PATIENCE_MS);
@@ -147,11 +148,11 @@ static int add_database(void *arg, pid_t pid, int fd, const char *name)
 	struct objects_found f = { .pid = pid, .fd = fd, .name = name };
 	struct target *t = arg;
 	const struct target_process *cnid = cnid_server(t, pid);
-	unsigned int flags = 0;
+	struct procfs_fd is;
 
 	if (name[0] != '/' || (cnid ? cnid->database : !objects_is_sqlite(name)))
 		return 0;
-	if (cnid && (procfs_fd_flags(&flags, pid, fd) || (flags & O_ACCMODE) != O_RDWR))
+	if (cnid && (procfs_fd(&is, pid, fd) || (is.flags & O_ACCMODE) != O_RDWR))
 		return 0;
 	if (!find(t, &f))
 		return 0;
@@ -176,11 +177,11 @@ static int add_log(void *arg, pid_t pid, int fd, const char *name)
 {
 	struct objects_found f = { .pid = pid, .fd = fd, .name = name };
 	struct target *t = arg;
-	unsigned int flags = 0;
+	struct procfs_fd is;
 
-	if (name[0] != '/' || procfs_fd_flags(&flags, pid, fd))
+	if (name[0] != '/' || procfs_fd(&is, pid, fd))
 		return 0;
-	if ((flags & O_ACCMODE) != O_WRONLY || (!(flags & O_APPEND) && fd != 1 && fd != 2))
+	if ((is.flags & O_ACCMODE) != O_WRONLY || (!(is.flags & O_APPEND) && fd != 1 && fd != 2))
 		return 0;
 	if (!find(t, &f) || (f.is.has_folder && is_known_folder(t, &f.is.folder)))
 		return 0;

@@ -3,6 +3,8 @@
 
 #include "kinds/servers.h"
 
+#include "host/procfs.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -311,7 +313,7 @@ void servers_conf(struct servers_entry *e, const struct census_process *p)
 		return;
 	if (!strncmp(p->exe, "/usr/local/", 11))
 		file = "/usr/local/etc/afp.conf";
-	snprintf(path, sizeof(path), "/proc/%d/root%s", p->pid, file);
+	procfs_inside(path, sizeof(path), p->pid, file);
 	if (access(path, F_OK))
 		return;
 	snprintf(e->conf, sizeof(e->conf), "%s", file);

@@ -37,15 +37,10 @@ static int is_socket(void *arg, pid_t pid, int fd, const char *name)
 static void holder_init(struct target_holder *h, pid_t pid)
 {
 	struct procfs_stat st;
-	char path[64];
-	ssize_t len;
 
 	memset(h, 0, sizeof(*h));
 	h->pid = pid;
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	len = readlink(path, h->exe, sizeof(h->exe) - 1);
-	if (len > 0)
-		h->exe[len] = '\0';
+	procfs_link(h->exe, sizeof(h->exe), pid, "exe");
 	if (procfs_stat(&st, pid))
 		return;
 	h->started = st.started;

@@ -2,6 +2,7 @@
 #include "kinds/volumes.h"
 
 #include "host/census.h"
+#include "host/procfs.h"
 #include "kinds/servers.h"
 
 #include <stdio.h>
@@ -59,7 +60,7 @@ char *volumes_of(pid_t afpd)
 	if (!p.cwd[0] || !strcmp(p.cwd, "/"))
 		return NULL;
 	servers_conf(&s, &p);
-	snprintf(root, sizeof(root), "/proc/%d/root", afpd);
+	procfs_inside(root, sizeof(root), afpd, "");
 	if (s.conf[0]) {
 		/* A partial result is good enough. */
 		afpconf_read(&c, root, s.conf, true, &e);

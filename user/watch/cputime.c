@@ -13,6 +13,7 @@ static void plus(struct procfs_times *to, const struct procfs_times *what)
 {
 	to->cpu_ns += what->cpu_ns;
 	to->runq_ns += what->runq_ns;
+	to->slices += what->slices;
 }
 
 static struct cputime_thread *find(struct cputime *c, pid_t tid)

@@ -3,13 +3,13 @@
 
 #include "watch/ladder.h"
 
+#include "base/file.h"
 #include "host/procfs.h"
 #include "watch/bpf/load.h"
 #include "watch/bpf/storage_load.h"
 #include "watch/rung.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <linux/capability.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -51,19 +51,6 @@ static void say(struct ladder_step *s, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(s->why, sizeof(s->why), fmt, ap);
 	va_end(ap);
-}
-
-/* The first line of a file; false: cannot be read. */
-static bool read_line(char *out, int len, const char *path)
-{
-	FILE *f = fopen(path, "re");
-	bool ok = f && fgets(out, len, f);
-
-	if (f)
-		fclose(f);
-	if (ok)
-		out[strcspn(out, "\n")] = '\0';
-	return ok;
 }
 
 /* Ways to count calls by BPF, from the best to the weakest. */
@@ -207,11 +194,9 @@ static void look_objects(struct ladder *l, const struct ladder_found *found)
 
 static void look_times(struct ladder *l)
 {
-	char text[128];
-	uint64_t run, wait;
+	struct procfs_times own;
 
-	if (read_line(text, sizeof(text), "/proc/self/schedstat") &&
-	    sscanf(text, "%" SCNu64 " %" SCNu64, &run, &wait) == 2)
+	if (!procfs_thread_times(&own, getpid(), getpid()))
 		say(add(l, "times", "schedstat", true),
 		    "CPU time and waiting for a CPU, /proc/PID/task/TID/schedstat at phase ends");
 	else
@@ -221,7 +206,8 @@ static void look_times(struct ladder *l)
 
 static void look_proc(struct ladder *l)
 {
-	bool seen = !access("/proc/1/stat", R_OK), links = may_look();
+	struct procfs_stat init;
+	bool seen = !procfs_stat(&init, 1), links = may_look();
 
 	say(add(l, "/proc", "processes", seen), "%s",
 	    seen ? "processes of other users are seen"
@@ -255,7 +241,7 @@ static void look_features(struct ladder *l)
 	     !access("/sys/kernel/debug/tracing/events", F_OK);
 	say(add(l, "kernel", "tracefs", true), "%s",
 	    ok ? "mounted" : "not mounted: only tp raw_syscalls would need it");
-	if (!read_line(text, sizeof(text), lockdown)) {
+	if (file_line(text, sizeof(text), lockdown)) {
 		say(add(l, "kernel", "lockdown", true), "none (no %s)", lockdown);
 		return;
 	}
@@ -270,7 +256,7 @@ static void look_preemption(struct ladder *l)
 	struct utsname name;
 	const char *model = "none or voluntary";
 
-	if (read_line(text, sizeof(text), "/sys/kernel/debug/sched/preempt")) {
+	if (!file_line(text, sizeof(text), "/sys/kernel/debug/sched/preempt")) {
 		say(add(l, "kernel", "preemption", true), "%s", text);
 		return;
 	}

@@ -38,14 +38,13 @@ static int note_start(struct run *r, pid_t pid, const struct procfs_stat *st)
 int place_note(struct run *r, pid_t pid, enum afs_role role)
 {
 	const char *name = run_role_name(r, role);
-	char uids[64], cpus[128], key[48];
+	char cpus[128], key[48];
 	struct procfs_stat st;
-	unsigned int real = 0, effective = 0;
+	uint32_t real, effective;
 	int err = 0;
 
-	if (procfs_stat(&st, pid) || procfs_status(uids, sizeof(uids), pid, "Uid"))
+	if (procfs_stat(&st, pid) || procfs_uids(&real, &effective, pid))
 		return run_note(&r->server, name, "pid %d, has ended", pid);
-	sscanf(uids, "%u %u", &real, &effective);
 	/* cnid_metad counts as cnid_dbd; a database server is named by its program. */
 	if (role == AFS_ROLE_BACKEND && strncmp(st.comm, "cnid_", 5) != 0) {
 		name = st.comm;

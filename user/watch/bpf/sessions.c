@@ -96,15 +96,12 @@ static bool saw_volumes(const struct afs_process *p, const struct afs_stream *s)
 	return s && (s->n_volumes || (p->parent >= 0 && s->begun && !s->found));
 }
 
-/* The second of real, effective, saved, file system uid. Whether it was found. */
+/* The effective one, other than root's. Whether it was found. */
 static bool look_uid(struct label *l, pid_t pid)
 {
-	char text[128];
-	unsigned int uid;
+	uint32_t real, uid;
 
-	if (procfs_status(text, sizeof(text), pid, "Uid") || sscanf(text, "%*u %u", &uid) != 1)
-		return false;
-	if (!uid)
+	if (procfs_uids(&real, &uid, pid) || !uid)
 		return false;
 	l->uid = uid;
 	l->has_uid = true;
@@ -123,11 +120,11 @@ static void look_user(struct label *l, pid_t pid)
 	FILE *list;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	procfs_inside(path, sizeof(path), pid, "");
 	if (stat("/", &own) || stat(path, &its) ||
 	    (own.st_dev == its.st_dev && own.st_ino == its.st_ino))
 		return;
-	snprintf(path, sizeof(path), "/proc/%d/root/etc/passwd", pid);
+	procfs_inside(path, sizeof(path), pid, "/etc/passwd");
 	fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	list = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
 	if (!list && fd >= 0)
@@ -142,14 +139,10 @@ static void look_user(struct label *l, pid_t pid)
 /* Only if the folder has changed: this reads the server's configuration. */
 static void look_folder(struct label *l, pid_t pid)
 {
-	char path[64], cwd[PATH_LEN], *folder;
-	ssize_t len;
+	char cwd[PATH_LEN], *folder;
 
-	snprintf(path, sizeof(path), "/proc/%d/cwd", pid);
-	len = readlink(path, cwd, sizeof(cwd) - 1);
-	if (len <= 1)
+	if (procfs_link(cwd, sizeof(cwd), pid, "cwd") || !cwd[1])
 		return;
-	cwd[len] = '\0';
 	if (l->cwd && !strcmp(l->cwd, cwd))
 		return;
 	free(l->cwd);

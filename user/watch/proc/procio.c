@@ -5,10 +5,7 @@
 
 #include "host/procfs.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -239,39 +236,12 @@ static uint64_t mix(uint64_t pid)
 	return pid ^ pid >> 29;
 }
 
-static uint64_t children_in(const char *path)
+static int add_child(void *arg, pid_t pid)
 {
-	FILE *f = fopen(path, "re");
-	uint64_t all = 0;
-	int pid;
+	struct procio *p = arg;
 
-	if (!f)
-		return 0;
-	while (fscanf(f, "%d", &pid) == 1)
-		all += mix((uint64_t)pid);
-	fclose(f);
-	return all;
-}
-
-static uint64_t children_of(pid_t pid)
-{
-	struct dirent *entry;
-	uint64_t all = 0;
-	char path[320];
-	DIR *dir;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	dir = opendir(path);
-	if (!dir)
-		return 0;
-	while ((entry = readdir(dir))) {
-		if (!isdigit((unsigned char)entry->d_name[0]))
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/task/%s/children", pid, entry->d_name);
-		all += children_in(path);
-	}
-	closedir(dir);
-	return all;
+	p->children += mix((uint64_t)pid);
+	return 0;
 }
 
 /* For kernels without lists of children. */
@@ -281,21 +251,21 @@ static int add_if_child(void *arg, pid_t pid)
 	struct procfs_stat st;
 
 	if (!procfs_stat(&st, pid) && find(p, st.ppid))
-		p->children += mix((uint64_t)pid);
+		add_child(p, pid);
 	return 0;
 }
 
 static void look_at_children(struct procio *p)
 {
 	p->children = 0;
-	if (access("/proc/thread-self/children", R_OK)) {
+	if (!procfs_lists_children()) {
 		procfs_each(add_if_child, p);
 		return;
 	}
 	/* Sessions' own children are their helpers. */
 	for (size_t i = 0; i < p->n; i++)
 		if (!p->one[i].gone && (p->one[i].role != AFS_ROLE_SERVER || !i))
-			p->children += children_of(p->one[i].pid);
+			procfs_each_child(p->one[i].pid, add_child, p);
 }
 
 bool procio_tick(struct procio *p)

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What texts of /proc say: whole ones, cut ones, and those of something else. */
+#include "host/proctext.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Of Linux 6.1, with numbers that tell the fields apart. */
+#define STAT_REST                                                                                  \
+	" S 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 18446744073709551615 26 "     \
+	"27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52\n"
+#define STAT "4711 (afpd)" STAT_REST
+#define IO                                                                                         \
+	"rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 6\n"                  \
+	"cancelled_write_bytes: 7\n"
+
+static const char io_text[] = IO;
+
+/* Each field but the first three has its number in proc(5) as its value. */
+static void every_field_of_stat_is_the_one_of_its_number(void **state)
+{
+	struct procfs_stat st;
+
+	(void)state;
+	assert_int_equal(proctext_stat(&st, STAT), 0);
+	assert_string_equal(st.comm, "afpd");
+	assert_int_equal(st.state, 'S');
+	assert_int_equal(st.ppid, 4);
+	assert_int_equal(st.minflt, 10);
+	assert_int_equal(st.majflt, 12);
+	assert_int_equal(st.n_threads, 20);
+	assert_int_equal(st.started, 22);
+	assert_int_equal(st.cpu, 39);
+	assert_int_equal(st.blkio_ticks, 42);
+}
+
+static void a_name_may_hold_anything(void **state)
+{
+	struct procfs_stat st;
+
+	(void)state;
+	assert_int_equal(proctext_stat(&st, "1 (a) R 7 (b)" STAT_REST), 0);
+	assert_string_equal(st.comm, "a) R 7 (b");
+	assert_int_equal(st.ppid, 4);
+	assert_int_equal(proctext_stat(&st, "1 ()" STAT_REST), 0);
+	assert_string_equal(st.comm, "");
+	/* Of a kernel thread's worker: longer than a process may call itself. */
+	assert_int_equal(proctext_stat(&st, "1 (kworker/u8:2-events_power_efficient)" STAT_REST),
+			 0);
+	assert_string_equal(st.comm, "kworker/u8:2-events_power_effic");
+}
+
+/* Up to the last field that is used. */
+static void a_stat_that_is_cut_is_refused(void **state)
+{
+	const size_t whole = (size_t)(strstr(STAT, " 42 ") - STAT) + strlen(" 4");
+	struct procfs_stat st;
+	char text[sizeof(STAT)];
+
+	(void)state;
+	for (size_t len = 0; len < whole; len++) {
+		snprintf(text, sizeof(text), "%.*s", (int)len, STAT);
+		if (proctext_stat(&st, text) != -EPROTO)
+			fail_msg("%zu bytes were enough: %s", len, text);
+	}
+}
+
+static void what_is_no_stat_is_refused(void **state)
+{
+	static const char *const no[] = { "",
+					  "\n",
+					  "4711",
+					  "4711 )(",
+					  ")",
+					  "(",
+					  "4711 (afpd) S x",
+					  "4711 (afpd) S 4 5 6 7 8 9 many 11 12",
+					  IO };
+	struct procfs_stat st;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
+		assert_int_equal(proctext_stat(&st, no[i]), -EPROTO);
+}
+
+static void an_account_has_all_of_its_four_figures(void **state)
+{
+	struct afs_compat io = { .syscr = 77 };
+	char text[sizeof(io_text)];
+	const size_t last = (size_t)(strstr(io_text, "syscw: ") - io_text) + strlen("syscw: ");
+
+	(void)state;
+	for (size_t len = 0; len <= last; len++) {
+		snprintf(text, sizeof(text), "%.*s", (int)len, io_text);
+		assert_int_equal(proctext_io(&io, text), -EPROTO);
+	}
+	assert_int_equal(io.syscr, 77);
+	assert_int_equal(proctext_io(&io, io_text), 0);
+	assert_int_equal(io.rchar, 1);
+	assert_int_equal(io.wchar, 2);
+	assert_int_equal(io.syscr, 3);
+	assert_int_equal(io.syscw, 4);
+	assert_int_equal(proctext_io(&io, "rchar: \nwchar: 2\nsyscr: 3\nsyscw: 4\n"), -EPROTO);
+}
+
+static void times_are_three_numbers(void **state)
+{
+	static const char *const no[] = { "", "1", "1 2", "1 2 ", "a b c", "\n" };
+	struct procfs_times t;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
+		assert_int_equal(proctext_times(&t, no[i]), -EPROTO);
+	assert_int_equal(proctext_times(&t, "18446744073709551615 2 3\n"), 0);
+	assert_true(t.cpu_ns == UINT64_MAX);
+	assert_int_equal(t.runq_ns, 2);
+	assert_int_equal(t.slices, 3);
+}
+
+static void a_key_is_a_whole_one_at_the_start_of_a_line(void **state)
+{
+	static const char text[] =
+	    "Name:\tUid: 5\nVmSwap:\t    12 kB\nnonvoluntary_switches:\t9\n"
+	    "voluntary_switches:\t8\nUid:\t0\t1000\t0\t0\nEmpty:\t\nLast:\t7";
+	char value[32] = "untouched", few[4];
+	uint64_t n = 77;
+
+	(void)state;
+	assert_true(proctext_value(value, sizeof(value), text, "Uid"));
+	assert_string_equal(value, "0\t1000\t0\t0");
+	assert_true(proctext_value(few, sizeof(few), text, "Uid"));
+	assert_string_equal(few, "0\t1");
+	assert_true(proctext_number(&n, text, "voluntary_switches", 10));
+	assert_int_equal(n, 8);
+	assert_true(proctext_number(&n, text, "VmSwap", 10));
+	assert_int_equal(n, 12);
+	assert_true(proctext_number(&n, text, "Last", 10));
+	assert_int_equal(n, 7);
+	assert_true(proctext_value(value, sizeof(value), text, "Empty"));
+	assert_string_equal(value, "");
+	/* No number is not 0. */
+	assert_false(proctext_number(&n, text, "Empty", 10));
+	assert_false(proctext_number(&n, text, "Name", 10));
+	assert_false(proctext_number(&n, text, "Swap", 10));
+	assert_false(proctext_number(&n, text, "VmSwap:", 10));
+	assert_false(proctext_number(&n, "", "VmSwap", 10));
+	assert_int_equal(n, 7);
+	assert_false(proctext_value(value, sizeof(value), text, "Las"));
+	assert_string_equal(value, "");
+}
+
+static void flags_are_octal_and_old_kernels_tell_no_inode(void **state)
+{
+	struct procfs_fd is = { 0 };
+
+	(void)state;
+	assert_int_equal(proctext_fd(&is, "pos:\t0\nflags:\t02100002\nmnt_id:\t29\nino:\t815\n"),
+			 0);
+	assert_int_equal(is.flags, 02100002);
+	assert_int_equal(is.mount, 29);
+	assert_true(is.has_ino);
+	assert_int_equal(is.ino, 815);
+	assert_int_equal(proctext_fd(&is, "pos:\t0\nflags:\t02\nmnt_id:\t29\n"), 0);
+	assert_false(is.has_ino);
+	assert_int_equal(proctext_fd(&is, "pos:\t0\nflags:\t02\nmnt_id:\t"), -EPROTO);
+	assert_int_equal(proctext_fd(&is, "pos:\t0\nflags:\t02\n"), -EPROTO);
+	assert_int_equal(proctext_fd(&is, ""), -EPROTO);
+}
+
+#define WORDS(text) text, sizeof(text) - 1
+
+static void the_argument_of_an_option_follows_it(void **state)
+{
+	char out[16] = "none";
+
+	(void)state;
+	/* As it is in the file: each word ends with a zero, the last one too, unless it was cut. */
+	assert_true(proctext_argument(out, sizeof(out), WORDS("afpd\0-d\0-F\0/a b\0"), "-F"));
+	assert_string_equal(out, "/a b");
+	assert_true(proctext_argument(out, sizeof(out), WORDS("afpd\0-F/c\0-d\0"), "-F"));
+	assert_string_equal(out, "/c");
+	assert_true(proctext_argument(out, sizeof(out), WORDS("afpd\0\0-F\0/e"), "-F"));
+	assert_string_equal(out, "/e");
+	assert_true(proctext_argument(out, sizeof(out), WORDS("a\0-F\0/longer/than/fits\0"), "-F"));
+	assert_string_equal(out, "/longer/than/fi");
+	snprintf(out, sizeof(out), "none");
+	assert_false(proctext_argument(out, sizeof(out), WORDS("afpd\0-F\0"), "-F"));
+	assert_false(proctext_argument(out, sizeof(out), WORDS("afpd\0-F"), "-F"));
+	assert_false(proctext_argument(out, sizeof(out), WORDS("-F\0"), "-F"));
+	assert_false(proctext_argument(out, sizeof(out), WORDS("afpd\0-d\0"), "-F"));
+	assert_false(proctext_argument(out, sizeof(out), WORDS(""), "-F"));
+	assert_string_equal(out, "none");
+}
+
+static void a_mount_has_a_device_and_may_have_a_type(void **state)
+{
+	struct proctext_mount m;
+
+	(void)state;
+	assert_int_equal(proctext_mount(&m, "36 35 98:5 /mnt1 /mnt2 rw,noatime master:1 - ext3 "
+					    "/dev/root rw,errors=continue\n"),
+			 0);
+	assert_int_equal(m.id, 36);
+	assert_int_equal(m.dev, 98 << 20 | 5);
+	assert_string_equal(m.type, "ext3");
+	assert_int_equal(proctext_mount(&m, "36 35 98:5 /mnt1 /mnt2 rw"), 0);
+	assert_string_equal(m.type, "");
+	assert_int_equal(proctext_mount(&m, "36 35 98:"), -EPROTO);
+	assert_int_equal(proctext_mount(&m, "36 35"), -EPROTO);
+	assert_int_equal(proctext_mount(&m, ""), -EPROTO);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_field_of_stat_is_the_one_of_its_number),
+		cmocka_unit_test(a_name_may_hold_anything),
+		cmocka_unit_test(a_stat_that_is_cut_is_refused),
+		cmocka_unit_test(what_is_no_stat_is_refused),
+		cmocka_unit_test(an_account_has_all_of_its_four_figures),
+		cmocka_unit_test(times_are_three_numbers),
+		cmocka_unit_test(a_key_is_a_whole_one_at_the_start_of_a_line),
+		cmocka_unit_test(flags_are_octal_and_old_kernels_tell_no_inode),
+		cmocka_unit_test(the_argument_of_an_option_follows_it),
+		cmocka_unit_test(a_mount_has_a_device_and_may_have_a_type),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "host/proctext.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int proctext_stat(struct procfs_stat *out, const char *text)
+{
+	/* The name may hold anything, parentheses included. */
+	const char *name = strchr(text, '('), *end = strrchr(text, ')');
+	int n;
+
+	if (!name || !end || end < name)
+		return -EPROTO;
+	name++;
+	snprintf(out->comm, sizeof(out->comm), "%.*s", (int)(end - name), name);
+	/* Fields 3, 4, 10, 12, 20, 22, 39 and 42. */
+	n = sscanf(end + 1,
+		   " %c %d %*d %*d %*d %*d %*u %" SCNu64 " %*u %" SCNu64
+		   " %*u %*u %*u %*d %*d %*d %*d %u %*d %" SCNu64
+		   " %*u %*d %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %d"
+		   " %*u %*u %" SCNu64,
+		   &out->state, &out->ppid, &out->minflt, &out->majflt, &out->n_threads,
+		   &out->started, &out->cpu, &out->blkio_ticks);
+	return n == 8 ? 0 : -EPROTO;
+}
+
+/* The value in a line "key: value"; NULL: no such line. */
+static const char *value_of(const char *text, const char *key)
+{
+	size_t len = strlen(key);
+
+	for (const char *at = text; at; at = strchr(at, '\n')) {
+		if (*at == '\n')
+			at++;
+		if (!strncmp(at, key, len) && at[len] == ':')
+			return at + len + 1 + strspn(at + len + 1, " \t");
+	}
+	return NULL;
+}
+
+bool proctext_value(char *out, size_t len, const char *text, const char *key)
+{
+	const char *at = value_of(text, key);
+
+	if (at)
+		snprintf(out, len, "%.*s", (int)strcspn(at, "\n"), at);
+	return at;
+}
+
+bool proctext_number(uint64_t *out, const char *text, const char *key, int base)
+{
+	const char *at = value_of(text, key);
+
+	if (!at || !isdigit((unsigned char)*at))
+		return false;
+	*out = strtoull(at, NULL, base);
+	return true;
+}
+
+int proctext_io(struct afs_compat *out, const char *text)
+{
+	uint64_t syscr, syscw, rchar, wchar;
+
+	if (!proctext_number(&syscr, text, "syscr", 10) ||
+	    !proctext_number(&syscw, text, "syscw", 10) ||
+	    !proctext_number(&rchar, text, "rchar", 10) ||
+	    !proctext_number(&wchar, text, "wchar", 10))
+		return -EPROTO;
+	*out = (struct afs_compat) {
+		.syscr = syscr, .syscw = syscw, .rchar = rchar, .wchar = wchar
+	};
+	return 0;
+}
+
+int proctext_times(struct procfs_times *out, const char *text)
+{
+	return sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &out->cpu_ns, &out->runq_ns,
+		      &out->slices) == 3
+		   ? 0
+		   : -EPROTO;
+}
+
+int proctext_fd(struct procfs_fd *out, const char *text)
+{
+	uint64_t flags, mount;
+
+	if (!proctext_number(&flags, text, "flags", 8) ||
+	    !proctext_number(&mount, text, "mnt_id", 10))
+		return -EPROTO;
+	out->flags = (unsigned int)flags;
+	out->mount = (unsigned int)mount;
+	out->has_ino = proctext_number(&out->ino, text, "ino", 10);
+	return 0;
+}
+
+bool proctext_argument(char *out, size_t len, const char *text, size_t text_len, const char *option)
+{
+	const char *end = text + text_len;
+
+	/* The first word is the program. */
+	for (const char *at = text + strlen(text) + 1; at < end; at += strlen(at) + 1) {
+		if (strncmp(at, option, 2) != 0)
+			continue;
+		at += at[2] ? 2 : 3;
+		if (at < end)
+			snprintf(out, len, "%s", at);
+		return at < end;
+	}
+	return false;
+}
+
+int proctext_mount(struct proctext_mount *out, const char *line)
+{
+	const char *rest = strstr(line, " - ");
+	unsigned int major_nr, minor_nr;
+
+	if (sscanf(line, "%u %*u %u:%u", &out->id, &major_nr, &minor_nr) != 3)
+		return -EPROTO;
+	out->dev = major_nr << 20 | minor_nr;
+	if (!rest || sscanf(rest, " - %31s", out->type) != 1)
+		out->type[0] = '\0';
+	return 0;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef HOST_PROCTEXT_H
+#define HOST_PROCTEXT_H
+
+/*
+ * What the text of a file in /proc says. Opens no file: host/procfs.h does that, and gives the text
+ * ended with '\0'. Functions that return int return 0, or -EPROTO if the text is not that of such a
+ * file or is cut short; then out is not valid.
+ */
+
+#include "host/procfs.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* PID/stat */
+int proctext_stat(struct procfs_stat *out, const char *text);
+
+/* PID/io */
+int proctext_io(struct afs_compat *out, const char *text);
+
+/* PID/schedstat */
+int proctext_times(struct procfs_times *out, const char *text);
+
+/* PID/fdinfo/N */
+int proctext_fd(struct procfs_fd *out, const char *text);
+
+/* A line "key: value" (status, meminfo, ...): its value, cut to fit. false: no such line. */
+bool proctext_value(char *out, size_t len, const char *text, const char *key);
+/* The same if the value begins with a number, in the base of strtoull(). */
+bool proctext_number(uint64_t *out, const char *text, const char *key, int base);
+
+/*
+ * The argument of an option of two characters in PID/cmdline ("-F FILE" or "-FFILE"), text_len
+ * bytes of words that end with '\0'; cut to fit. false: none.
+ */
+bool proctext_argument(char *out, size_t len, const char *text, size_t text_len,
+		       const char *option);
+
+/* A line of PID/mountinfo. */
+struct proctext_mount {
+	unsigned int id;
+	uint32_t dev;  /* as the kernel numbers devices */
+	char type[32]; /* of its file system; empty: the line has none */
+};
+
+int proctext_mount(struct proctext_mount *out, const char *line);
+
+#endif
