@@ -259,7 +259,7 @@ static void a_listening_socket_is_not_taken_for_the_connection(void **state)
 	(void)state;
 	local->sin_port = htons(1);
 	assert_int_equal(tcpdiag_open(&d, &l.local, &l.peer), -ENOENT);
-	assert_false(d.is_open);
+	assert_false(d.netlink.is_open);
 	local->sin_family = AF_UNIX;
 	assert_int_equal(tcpdiag_open(&d, &l.local, &l.peer), -ENOENT);
 	loopback_end(&l);

@@ -6,14 +6,13 @@
 
 #include "host/sockets.h"
 
+#include "host/netlink.h"
 #include "host/procfs.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/inet_diag.h>
-#include <linux/netlink.h>
-#include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
 #include <netinet/in.h>
@@ -21,7 +20,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#define TIMEOUT_MS 1000 /* of a part of a list */
 
 static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
@@ -58,131 +58,104 @@ static void addr_of(struct sockets_addr *out, int family, const void *ip, uint16
 	out->port = ntohs(port);
 }
 
-static int add_tcp(struct sockets *s, const struct nlmsghdr *h)
+static int add_tcp(struct sockets *s, const struct netlink_answer *a)
 {
-	const struct inet_diag_msg *m = NLMSG_DATA(h);
-	struct sockets_entry entry = { .ino = m->idiag_inode, .uid = m->idiag_uid };
+	const struct inet_diag_msg *m = a->body;
+	struct sockets_entry entry = { 0 };
 
-	if (h->nlmsg_len < NLMSG_LENGTH(sizeof(*m)))
+	if (a->len < sizeof(*m))
 		return -EPROTO;
+	entry.ino = m->idiag_inode;
+	entry.uid = m->idiag_uid;
 	addr_of(&entry.local, m->idiag_family, m->id.idiag_src, m->id.idiag_sport);
 	addr_of(&entry.remote, m->idiag_family, m->id.idiag_dst, m->id.idiag_dport);
 	return add(s, &entry);
 }
 
-static void take_attribute(struct sockets_entry *out, const struct rtattr *a)
+static void take_attributes(struct sockets_entry *out, const void *list, size_t list_len)
 {
-	size_t len = RTA_PAYLOAD(a);
+	const void *value;
 	struct unix_diag_vfs vfs;
 	uint32_t peer;
+	size_t len;
 
-	if (a->rta_type == UNIX_DIAG_PEER && len >= sizeof(peer)) {
-		memcpy(&peer, RTA_DATA(a), sizeof(peer));
+	value = netlink_find(list, list_len, UNIX_DIAG_PEER, &len);
+	if (value && len >= sizeof(peer)) {
+		memcpy(&peer, value, sizeof(peer));
 		out->peer = peer;
-	} else if (a->rta_type == UNIX_DIAG_NAME && len < sizeof(out->path)) {
-		memcpy(out->path, RTA_DATA(a), len);
+	}
+	value = netlink_find(list, list_len, UNIX_DIAG_NAME, &len);
+	if (value && len < sizeof(out->path)) {
+		memcpy(out->path, value, len);
 		out->path[len] = '\0';
-	} else if (a->rta_type == UNIX_DIAG_VFS && len >= sizeof(vfs)) {
-		memcpy(&vfs, RTA_DATA(a), sizeof(vfs));
+	}
+	value = netlink_find(list, list_len, UNIX_DIAG_VFS, &len);
+	if (value && len >= sizeof(vfs)) {
+		memcpy(&vfs, value, sizeof(vfs));
 		out->file_ino = vfs.udiag_vfs_ino;
 		out->file_dev = vfs.udiag_vfs_dev;
 	}
 }
 
-static int add_unix(struct sockets *s, const struct nlmsghdr *h)
+static int add_unix(struct sockets *s, const struct netlink_answer *a)
 {
-	const struct unix_diag_msg *m = NLMSG_DATA(h);
-	struct sockets_entry entry = { .ino = m->udiag_ino };
-	const struct rtattr *a = (const struct rtattr *)(m + 1);
-	int left = (int)h->nlmsg_len - (int)NLMSG_LENGTH(sizeof(*m));
+	const struct unix_diag_msg *m = a->body;
+	struct sockets_entry entry = { 0 };
 
-	for (; RTA_OK(a, left); a = RTA_NEXT(a, left))
-		take_attribute(&entry, a);
+	if (a->len < sizeof(*m))
+		return -EPROTO;
+	entry.ino = m->udiag_ino;
+	take_attributes(&entry, m + 1, a->len - sizeof(*m));
 	return entry.peer || entry.path[0] ? add(s, &entry) : 0;
 }
 
-/* Reads one dump to its end. */
-static int receive(struct sockets *s, int fd,
-		   int (*fn)(struct sockets *s, const struct nlmsghdr *h))
+static int dump(struct sockets *s, struct netlink *n, const void *req, size_t len,
+		int (*fn)(struct sockets *s, const struct netlink_answer *a))
 {
-	char buf[32768] __attribute__((aligned(NLMSG_ALIGNTO)));
-	const struct nlmsghdr *h;
-	ssize_t len;
-	int r, code;
+	const struct netlink_request q = { SOCK_DIAG_BY_FAMILY, true, req, len };
+	struct netlink_answer a;
+	int r = netlink_ask(n, &a, &q);
 
-	for (;;) {
-		len = recv(fd, buf, sizeof(buf), 0);
-		if (len < 0 && errno == EINTR)
-			continue;
-		if (len <= 0)
-			return len ? -errno : -EPROTO;
-		for (h = (const void *)buf; NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {
-			if (h->nlmsg_type == NLMSG_DONE)
-				return 0;
-			if (h->nlmsg_type == NLMSG_ERROR) {
-				memcpy(&code, NLMSG_DATA(h), sizeof(code));
-				return code ? code : -EPROTO;
-			}
-			r = fn(s, h);
-			if (r)
-				return r;
-		}
-	}
+	while (!r && (r = netlink_next(n, &a)) > 0)
+		r = fn(s, &a);
+	return r;
 }
 
-static int dump_tcp(struct sockets *s, int fd, uint8_t family)
+static int dump_tcp(struct sockets *s, struct netlink *n, uint8_t family)
 {
-	struct {
-		struct nlmsghdr h;
-		struct inet_diag_req_v2 req;
-	} msg = {
-		.h = { .nlmsg_len = sizeof(msg),
-		       .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
-		.req = { .sdiag_family = family,
-			 .sdiag_protocol = IPPROTO_TCP,
-			 .idiag_states = ~(1u << TCP_LISTEN | 1u << TCP_CLOSE |
-					   1u << TCP_TIME_WAIT) },
+	const struct inet_diag_req_v2 req = {
+		.sdiag_family = family,
+		.sdiag_protocol = IPPROTO_TCP,
+		.idiag_states = ~(1u << TCP_LISTEN | 1u << TCP_CLOSE | 1u << TCP_TIME_WAIT),
 	};
 
-	if (send(fd, &msg, sizeof(msg), 0) < 0)
-		return -errno;
-	return receive(s, fd, add_tcp);
+	return dump(s, n, &req, sizeof(req), add_tcp);
 }
 
-static int dump_unix(struct sockets *s, int fd)
+static int dump_unix(struct sockets *s, struct netlink *n)
 {
-	struct {
-		struct nlmsghdr h;
-		struct unix_diag_req req;
-	} msg = {
-		.h = { .nlmsg_len = sizeof(msg),
-		       .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
-		.req = { .sdiag_family = AF_UNIX,
-			 .udiag_states = 1u << TCP_ESTABLISHED | 1u << TCP_LISTEN,
-			 .udiag_show = UDIAG_SHOW_PEER | UDIAG_SHOW_NAME | UDIAG_SHOW_VFS },
+	const struct unix_diag_req req = {
+		.sdiag_family = AF_UNIX,
+		.udiag_states = 1u << TCP_ESTABLISHED | 1u << TCP_LISTEN,
+		.udiag_show = UDIAG_SHOW_PEER | UDIAG_SHOW_NAME | UDIAG_SHOW_VFS,
 	};
 
-	if (send(fd, &msg, sizeof(msg), 0) < 0)
-		return -errno;
-	return receive(s, fd, add_unix);
+	return dump(s, n, &req, sizeof(req), add_unix);
 }
 
 static int read_diag(struct sockets *s)
 {
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-	int r;
+	struct netlink n;
+	int r = netlink_open(&n, NETLINK_SOCK_DIAG, TIMEOUT_MS);
 
-	if (fd < 0)
-		return -errno;
-	r = dump_tcp(s, fd, AF_INET);
 	if (!r)
-		r = dump_tcp(s, fd, AF_INET6);
+		r = dump_tcp(s, &n, AF_INET);
+	if (!r)
+		r = dump_tcp(s, &n, AF_INET6);
 	/* A kernel without unix_diag: then only TCP is known, which is all that netatalk uses. */
-	if (!r && dump_unix(s, fd) == -ENOMEM)
+	if (!r && dump_unix(s, &n) == -ENOMEM)
 		r = -ENOMEM;
-	close(fd);
+	netlink_close(&n);
 	return r;
 }
 

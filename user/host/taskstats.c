@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Generic netlink by hand: two requests do not need a library. */
+/* Generic netlink: what its family is called here, then a request for each reading. */
 
 #include "host/taskstats.h"
 
+#include "host/netlink.h"
+
 #include <errno.h>
 #include <linux/genetlink.h>
-#include <linux/netlink.h>
 #include <linux/taskstats.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#define REPLY_MAX 4096
+#define TIMEOUT_MS 1000
 
 /*
  * Offsets in the kernel's struct taskstats, the same in every version but 15, which inserted
@@ -33,103 +33,57 @@ enum {
 #define VERSION_MOVED 15
 
 struct taskstats_link {
-	int fd;
+	struct netlink netlink;
 	uint16_t family;
-	uint32_t seq;
 };
 
+/* A question with one attribute. */
 struct taskstats_request {
-	struct nlmsghdr head;
 	struct genlmsghdr gen;
 	struct nlattr attr;
 	char value[64];
 };
 
-/* The attributes of a reply. */
-struct reply {
-	const char *at;
-	size_t len;
-	union {
-		struct nlmsghdr head;
-		char text[REPLY_MAX];
-	} buf;
-};
-
-static int ask(struct taskstats_link *l, struct taskstats_request *q, const void *value, size_t len)
+/* Leaves the attributes of the answer in a->body. */
+static int ask(struct taskstats_link *l, struct netlink_answer *a, struct taskstats_request *q,
+	       const void *value, size_t len)
 {
-	q->head.nlmsg_flags = NLM_F_REQUEST;
-	q->head.nlmsg_seq = ++l->seq;
+	const struct netlink_request req = {
+		.type = l->family,
+		.body = q,
+		.len = offsetof(struct taskstats_request, value) + NLA_ALIGN(len),
+	};
+	int r;
+
 	q->gen.version = 1;
 	q->attr.nla_len = (uint16_t)(NLA_HDRLEN + len);
 	memcpy(q->value, value, len);
-	q->head.nlmsg_len = (uint32_t)(offsetof(struct taskstats_request, value) + NLA_ALIGN(len));
-	if (send(l->fd, q, q->head.nlmsg_len, 0) < 0)
-		return -errno;
+	r = netlink_ask(&l->netlink, a, &req);
+	if (!r)
+		r = netlink_next(&l->netlink, a);
+	if (r <= 0 || a->len < GENL_HDRLEN)
+		return r < 0 ? r : -EPROTO;
+	a->body = (const char *)a->body + GENL_HDRLEN;
+	a->len -= GENL_HDRLEN;
 	return 0;
-}
-
-static int hear(struct taskstats_link *l, struct reply *r)
-{
-	const struct nlmsghdr *h = &r->buf.head;
-	const struct nlmsgerr *refused;
-	ssize_t n;
-
-	do {
-		n = recv(l->fd, r->buf.text, sizeof(r->buf.text), 0);
-		if (n < 0)
-			return -errno;
-		if (!NLMSG_OK(h, (size_t)n))
-			return -EPROTO;
-	} while (h->nlmsg_seq != l->seq);
-	if (h->nlmsg_type == NLMSG_ERROR) {
-		refused = NLMSG_DATA(h);
-		return refused->error ? refused->error : -EPROTO;
-	}
-	if (h->nlmsg_len < NLMSG_LENGTH(GENL_HDRLEN))
-		return -EPROTO;
-	r->at = (const char *)NLMSG_DATA(h) + GENL_HDRLEN;
-	r->len = h->nlmsg_len - NLMSG_LENGTH(GENL_HDRLEN);
-	return 0;
-}
-
-/* The value of an attribute in a list of them; NULL: not there. */
-static const char *find(const char *at, size_t len, unsigned int type, size_t *out_len)
-{
-	struct nlattr a;
-
-	while (len >= NLA_HDRLEN) {
-		memcpy(&a, at, sizeof(a));
-		if (a.nla_len < NLA_HDRLEN || a.nla_len > len)
-			return NULL;
-		if ((a.nla_type & NLA_TYPE_MASK) == type) {
-			*out_len = a.nla_len - NLA_HDRLEN;
-			return at + NLA_HDRLEN;
-		}
-		if ((size_t)NLA_ALIGN(a.nla_len) > len)
-			return NULL;
-		at += NLA_ALIGN(a.nla_len);
-		len -= NLA_ALIGN(a.nla_len);
-	}
-	return NULL;
 }
 
 static int find_family(struct taskstats_link *l)
 {
 	struct taskstats_request q = {
-		.head = { .nlmsg_type = GENL_ID_CTRL },
 		.gen = { .cmd = CTRL_CMD_GETFAMILY },
 		.attr = { .nla_type = CTRL_ATTR_FAMILY_NAME },
 	};
-	struct reply a;
-	const char *id;
+	struct netlink_answer a;
+	const void *id;
 	size_t len;
-	int r = ask(l, &q, TASKSTATS_GENL_NAME, sizeof(TASKSTATS_GENL_NAME));
+	int r;
 
-	if (!r)
-		r = hear(l, &a);
+	l->family = GENL_ID_CTRL;
+	r = ask(l, &a, &q, TASKSTATS_GENL_NAME, sizeof(TASKSTATS_GENL_NAME));
 	if (r)
 		return r;
-	id = find(a.at, a.len, CTRL_ATTR_FAMILY_ID, &len);
+	id = netlink_find(a.body, a.len, CTRL_ATTR_FAMILY_ID, &len);
 	if (!id || len < sizeof(l->family))
 		return -EPROTO;
 	memcpy(&l->family, id, sizeof(l->family));
@@ -144,8 +98,9 @@ int taskstats_open(struct taskstats_link **out)
 
 	if (!l)
 		return -ENOMEM;
-	l->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
-	r = l->fd < 0 ? -errno : find_family(l);
+	r = netlink_open(&l->netlink, NETLINK_GENERIC, TIMEOUT_MS);
+	if (!r)
+		r = find_family(l);
 	if (!r)
 		r = taskstats_read(l, getpid(), &d);
 	if (r) {
@@ -189,23 +144,20 @@ static int decode(struct taskstats_delays *out, const char *at, size_t len)
 int taskstats_read(struct taskstats_link *l, pid_t pid, struct taskstats_delays *out)
 {
 	struct taskstats_request q = {
-		.head = { .nlmsg_type = l->family },
 		.gen = { .cmd = TASKSTATS_CMD_GET },
 		.attr = { .nla_type = TASKSTATS_CMD_ATTR_TGID },
 	};
 	uint32_t tgid = (uint32_t)pid;
-	struct reply a;
-	const char *at;
+	struct netlink_answer a;
+	const void *at;
 	size_t len;
-	int r = ask(l, &q, &tgid, sizeof(tgid));
+	int r = ask(l, &a, &q, &tgid, sizeof(tgid));
 
-	if (!r)
-		r = hear(l, &a);
 	if (r)
 		return r;
-	at = find(a.at, a.len, TASKSTATS_TYPE_AGGR_TGID, &len);
+	at = netlink_find(a.body, a.len, TASKSTATS_TYPE_AGGR_TGID, &len);
 	if (at)
-		at = find(at, len, TASKSTATS_TYPE_STATS, &len);
+		at = netlink_find(at, len, TASKSTATS_TYPE_STATS, &len);
 	return at ? decode(out, at, len) : -EPROTO;
 }
 
@@ -213,7 +165,6 @@ void taskstats_close(struct taskstats_link *l)
 {
 	if (!l)
 		return;
-	if (l->fd >= 0)
-		close(l->fd);
+	netlink_close(&l->netlink);
 	free(l);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One request and one answer over netlink. The kernel answers within send(), so receiving never
- * waits. Who holds the socket: host/sockets.h.
+ * One request and one answer over netlink. The kernel answers within the request: none is waited
+ * for. Who holds the socket: host/sockets.h.
  */
 
 #include "host/tcpdiag.h"
@@ -9,66 +9,41 @@
 #include "host/sockets.h"
 
 #include <errno.h>
-#include <linux/netlink.h>
-#include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#define REPLY_MAX 4096
-
-union reply {
-	struct nlmsghdr head;
-	char text[REPLY_MAX];
-};
-
-static int hear(struct tcpdiag *d, union reply *r)
+/* Leaves what the kernel says about the socket in a. */
+static int ask(struct tcpdiag *d, struct netlink_answer *a)
 {
-	const struct nlmsghdr *h = &r->head;
-	ssize_t n;
-	int code;
+	const struct inet_diag_req_v2 req = {
+		.sdiag_family = d->family,
+		.sdiag_protocol = IPPROTO_TCP,
+		.idiag_ext = 1u << (INET_DIAG_INFO - 1) | 1u << (INET_DIAG_SKMEMINFO - 1) |
+			     1u << (INET_DIAG_CONG - 1),
+		.idiag_states = ~0u,
+		.id = d->id,
+	};
+	const struct netlink_request q = { SOCK_DIAG_BY_FAMILY, false, &req, sizeof(req) };
+	int r = netlink_ask(&d->netlink, a, &q);
 
-	do {
-		n = recv(d->fd, r->text, sizeof(r->text), MSG_DONTWAIT);
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n >= 0 && !NLMSG_OK(h, (size_t)n))
-			return -EPROTO;
-	} while (n < 0 || h->nlmsg_seq != d->seq);
-	if (h->nlmsg_type == NLMSG_ERROR && h->nlmsg_len >= NLMSG_LENGTH(sizeof(code))) {
-		memcpy(&code, NLMSG_DATA(h), sizeof(code));
-		return code ? code : -EPROTO;
-	}
-	if (h->nlmsg_type != SOCK_DIAG_BY_FAMILY ||
-	    h->nlmsg_len < NLMSG_LENGTH(sizeof(struct inet_diag_msg)))
-		return -EPROTO;
-	return 0;
+	if (!r)
+		r = netlink_next(&d->netlink, a);
+	if (r < 0)
+		return r;
+	return r && a->type == SOCK_DIAG_BY_FAMILY && a->len >= sizeof(struct inet_diag_msg)
+		   ? 0
+		   : -EPROTO;
 }
 
-static int ask(struct tcpdiag *d, union reply *r)
+/* An attribute of that; NULL: not there. */
+static const void *find_in(const struct netlink_answer *a, unsigned int type, size_t *len)
 {
-	struct {
-		struct nlmsghdr h;
-		struct inet_diag_req_v2 req;
-	} msg = {
-		.h = { .nlmsg_len = sizeof(msg),
-		       .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-		       .nlmsg_flags = NLM_F_REQUEST,
-		       .nlmsg_seq = ++d->seq },
-		.req = { .sdiag_family = d->family,
-			 .sdiag_protocol = IPPROTO_TCP,
-			 .idiag_ext = 1u << (INET_DIAG_INFO - 1) | 1u << (INET_DIAG_SKMEMINFO - 1) |
-				      1u << (INET_DIAG_CONG - 1),
-			 .idiag_states = ~0u,
-			 .id = d->id },
-	};
+	const struct inet_diag_msg *m = a->body;
 
-	if (send(d->fd, &msg, sizeof(msg), 0) < 0)
-		return -errno;
-	return hear(d, r);
+	return netlink_find(m + 1, a->len - sizeof(*m), type, len);
 }
 
 static void set_addr(uint32_t out[static 4], uint8_t family, const struct sockets_addr *from)
@@ -94,7 +69,7 @@ static int find(struct tcpdiag *d, uint8_t family, const struct sockets_addr *se
 		const struct sockets_addr *client)
 {
 	const struct inet_diag_msg *m;
-	union reply reply;
+	struct netlink_answer a;
 	int r;
 
 	d->family = family;
@@ -103,10 +78,10 @@ static int find(struct tcpdiag *d, uint8_t family, const struct sockets_addr *se
 	set_addr(d->id.idiag_src, family, server);
 	set_addr(d->id.idiag_dst, family, client);
 	d->id.idiag_cookie[0] = d->id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
-	r = ask(d, &reply);
+	r = ask(d, &a);
 	if (r)
 		return r;
-	m = NLMSG_DATA(&reply.head);
+	m = a.body;
 	/* Without an exact match the kernel returns a socket that listens at the server's address.
 	 */
 	if (m->id.idiag_dport != d->id.idiag_dport)
@@ -119,15 +94,14 @@ int tcpdiag_open(struct tcpdiag *out, const struct sockaddr_storage *local,
 		 const struct sockaddr_storage *peer)
 {
 	struct sockets_addr client, server;
-	int r = -ENOENT;
+	int opened, r = -ENOENT;
 
 	memset(out, 0, sizeof(*out));
 	if (!sockets_addr(&client, local) || !sockets_addr(&server, peer))
 		return -ENOENT;
-	out->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-	if (out->fd < 0)
-		return -errno;
-	out->is_open = true;
+	opened = netlink_open(&out->netlink, NETLINK_SOCK_DIAG, 0);
+	if (opened)
+		return opened;
 	out->id.idiag_sport = htons(server.port);
 	out->id.idiag_dport = htons(client.port);
 	out->id.idiag_if = interface_of(peer);
@@ -140,89 +114,73 @@ int tcpdiag_open(struct tcpdiag *out, const struct sockaddr_storage *local,
 	return r;
 }
 
-static void take_memory(struct run_tcp *out, const struct rtattr *a)
+static void take_memory(struct run_tcp *out, const struct netlink_answer *a)
 {
 	uint32_t mem[SK_MEMINFO_VARS] = {};
+	size_t len;
+	const void *value = find_in(a, INET_DIAG_SKMEMINFO, &len);
 
-	if (RTA_PAYLOAD(a) <= SK_MEMINFO_SNDBUF * sizeof(mem[0]))
+	if (!value || len <= SK_MEMINFO_SNDBUF * sizeof(mem[0]))
 		return;
-	memcpy(mem, RTA_DATA(a), RTA_PAYLOAD(a) < sizeof(mem) ? RTA_PAYLOAD(a) : sizeof(mem));
+	memcpy(mem, value, len < sizeof(mem) ? len : sizeof(mem));
 	out->known[TCP_SNDBUF] = out->known[TCP_RCVBUF] = true;
 	out->value[TCP_SNDBUF] = mem[SK_MEMINFO_SNDBUF];
 	out->value[TCP_RCVBUF] = mem[SK_MEMINFO_RCVBUF];
 }
 
-static bool take_info(struct run_tcp *out, const struct rtattr *a)
+static bool take_info(struct run_tcp *out, const struct netlink_answer *a)
 {
 	struct tcp_info info = {};
-	size_t len = RTA_PAYLOAD(a) < sizeof(info) ? RTA_PAYLOAD(a) : sizeof(info);
+	size_t len;
+	const void *value = find_in(a, INET_DIAG_INFO, &len);
 
-	memcpy(&info, RTA_DATA(a), len);
+	if (!value || !len)
+		return false;
+	len = len < sizeof(info) ? len : sizeof(info);
+	memcpy(&info, value, len);
 	tcp_info_take(out, &info, len);
-	return len > 0;
+	return true;
 }
 
 /* false: closed, or no process has that socket any more. */
-static bool look(struct tcpdiag *d, union reply *out)
+static bool look(struct tcpdiag *d, struct netlink_answer *a)
 {
-	if (!d->is_open || ask(d, out))
+	if (!d->netlink.is_open || ask(d, a))
 		return false;
 	/* After its process has closed it, it may remain in the kernel for a while. */
-	return ((const struct inet_diag_msg *)NLMSG_DATA(&out->head))->idiag_inode;
-}
-
-static const struct rtattr *first_of(const union reply *r, int *left)
-{
-	const struct inet_diag_msg *m = NLMSG_DATA(&r->head);
-
-	*left = (int)(r->head.nlmsg_len - NLMSG_LENGTH(sizeof(*m)));
-	return (const void *)(m + 1);
+	return ((const struct inet_diag_msg *)a->body)->idiag_inode;
 }
 
 bool tcpdiag_look(struct tcpdiag *d, struct run_tcp *out)
 {
 	struct run_tcp now = *out;
-	const struct rtattr *a;
-	union reply reply;
-	bool found = false;
-	int left;
+	struct netlink_answer a;
 
-	if (!look(d, &reply))
+	if (!look(d, &a))
 		return false;
 	memset(now.known, 0, sizeof(now.known));
 	memset(now.value, 0, sizeof(now.value));
-	for (a = first_of(&reply, &left); RTA_OK(a, left); a = RTA_NEXT(a, left)) {
-		if (a->rta_type == INET_DIAG_INFO)
-			found = take_info(&now, a);
-		else if (a->rta_type == INET_DIAG_SKMEMINFO)
-			take_memory(&now, a);
-	}
-	if (found)
-		*out = now;
-	return found;
+	if (!take_info(&now, &a))
+		return false;
+	take_memory(&now, &a);
+	*out = now;
+	return true;
 }
 
 bool tcpdiag_congestion(struct tcpdiag *d, char out[static TCP_CONGESTION_LEN])
 {
-	const struct rtattr *a;
-	union reply reply;
-	int left;
+	struct netlink_answer a;
+	const char *name;
+	size_t len;
 
-	if (!look(d, &reply))
-		return false;
-	for (a = first_of(&reply, &left); RTA_OK(a, left); a = RTA_NEXT(a, left)) {
-		if (a->rta_type != INET_DIAG_CONG)
-			continue;
-		snprintf(out, TCP_CONGESTION_LEN, "%.*s", (int)RTA_PAYLOAD(a),
-			 (const char *)RTA_DATA(a));
-		return true;
-	}
-	return false;
+	name = look(d, &a) ? find_in(&a, INET_DIAG_CONG, &len) : NULL;
+	if (name)
+		snprintf(out, TCP_CONGESTION_LEN, "%.*s", (int)len, name);
+	return name;
 }
 
 void tcpdiag_close(struct tcpdiag *d)
 {
-	if (d->is_open)
-		close(d->fd);
+	netlink_close(&d->netlink);
 	memset(d, 0, sizeof(*d));
 }

@@ -8,6 +8,7 @@
  * no rights.
  */
 
+#include "host/netlink.h"
 #include "run/tcp.h"
 
 #include <linux/inet_diag.h>
@@ -17,9 +18,7 @@
 
 /* All 0: closed. */
 struct tcpdiag {
-	bool is_open;
-	int fd;
-	uint32_t seq;
+	struct netlink netlink;
 	uint8_t family;             /* under which the kernel finds the socket */
 	struct inet_diag_sockid id; /* with the kernel's cookie: this socket and no later one */
 };
