@@ -27,6 +27,8 @@ LIBS	   = $(shell pkg-config --libs $(PKGS)) -lm
 
 SRC	  := $(sort $(wildcard user/*/*.c user/*/*/*.c client/*/*.c))
 LIB_OBJ	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out user/cmd/main.c,$(SRC)))
+CLIENT_OBJ = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/% user/base/% user/run/%,$(SRC)))
+BPF_OBJ	   = $(filter $(BUILD)/obj/user/watch/bpf/%,$(LIB_OBJ))
 BPF	  := $(sort $(wildcard bpf/*.bpf.c))
 SKEL	   = $(patsubst bpf/%.bpf.c,$(BUILD)/gen/%.skel.h,$(BPF)) $(BUILD)/gen/calls_tid.skel.h $(BUILD)/gen/storage_tid.skel.h
 UNIT	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
@@ -35,7 +37,7 @@ VM_TESTS   = $(BUILD)/tests/vm/nobpf $(BUILD)/tests/vm/rung
 FUZZERS	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
 
 .DELETE_ON_ERROR:
-.PHONY: all demo check check-built check-quick check-quick-built check-programs unit-programs fuzz-programs vm-programs vm python unit \
+.PHONY: all client demo check check-built check-quick check-quick-built check-programs unit-programs fuzz-programs vm-programs vm python unit \
 	 unit-sanitized fuzz fuzz-run bpf-tests integration lint bench analysis install uninstall clean help deps pictures
 .SECONDARY:
 
@@ -43,6 +45,7 @@ all: $(BUILD)/afpscope $(BUILD)/afp_lantest $(BUILD)/afp_speedtest
 
 help:
 	@echo 'make             build build/afpscope'
+	@echo 'make client      only build/libafpclient.a: the client, without clang, bpftool, libbpf, libelf, jansson'
 	@echo 'make deps        install with apt-get what the build and make install need (root)'
 	@echo 'make demo        install what is missing, run the twelve tests against a real afpd (root)'
 	@echo 'make check       install what is missing, run every test (root)'
@@ -66,10 +69,20 @@ $(BUILD)/libafpscope.a: $(LIB_OBJ)
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(BUILD)/obj/%.o: %.c $(SKEL) Makefile
+# What talks to a server, for other programs: to be linked with -lgcrypt -lm.
+client: $(BUILD)/libafpclient.a
+
+$(BUILD)/libafpclient.a: $(CLIENT_OBJ)
+	$(call say,AR)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/obj/%.o: %.c Makefile
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+
+# Nothing else includes them; which of these does is in its .d file.
+$(BPF_OBJ): | $(SKEL)
 
 bpf_cc	   = $(CLANG) -O2 -g -Wall -Werror -target bpf -mcpu=v3 -D__TARGET_ARCH_$(arch) -I. \
 	     -idirafter $(SYSROOT)/usr/include/$(MACHINE)-linux-gnu
@@ -99,7 +112,7 @@ CROSS	   = tests/vm/cross.sh tests/bpf/test_calls tests/vm/rung
 CPUS	  := $(shell nproc)
 run_tests  = $(Q)set -e; for t in $(1); do echo "== $$t"; $$t; done
 
-$(FAKE): $(BUILD)/tests/%.o: tests/%.c $(SKEL) Makefile
+$(FAKE): $(BUILD)/tests/%.o: tests/%.c Makefile
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -I tests -MMD -MP -c -o $@ $<
