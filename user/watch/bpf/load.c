@@ -3,6 +3,7 @@
 
 #include "watch/bpf/load.h"
 
+#include "base/file.h"
 #include "calls.skel.h"
 #include "calls_tid.skel.h"
 #include "host/syscalls.h"
@@ -336,17 +337,6 @@ struct bpf_load_wish bpf_load_best(void)
 }
 
 /* false: the file cannot be read. */
-static bool read_text(char *out, size_t len, const char *path)
-{
-	FILE *f = fopen(path, "re");
-	size_t n = f ? fread(out, 1, len - 1, f) : 0;
-
-	out[n] = '\0';
-	if (f)
-		fclose(f);
-	return n;
-}
-
 /* Whether the kernel was built with preemption as its default. */
 static bool built_preempted(const char *release)
 {
@@ -384,8 +374,8 @@ bool bpf_load_preempted(void)
 
 	if (uname(&name))
 		return true;
-	read_text(mode, sizeof(mode), "/sys/kernel/debug/sched/preempt");
-	read_text(cmdline, sizeof(cmdline), "/proc/cmdline");
+	file_text(mode, sizeof(mode), "/sys/kernel/debug/sched/preempt");
+	file_text(cmdline, sizeof(cmdline), "/proc/cmdline");
 	return bpf_load_preempts(name.version, mode, cmdline, built_preempted(name.release));
 }
 
@@ -419,7 +409,7 @@ static unsigned int count_cpus(void)
 {
 	char text[4096];
 
-	if (!read_text(text, sizeof(text), "/sys/devices/system/cpu/possible"))
+	if (file_text(text, sizeof(text), "/sys/devices/system/cpu/possible") <= 0)
 		return 0;
 	return bpf_load_cpus(text);
 }
