@@ -124,7 +124,7 @@ $(BUILD)/tests/%: tests/%.c $(FAKE) $(BUILD)/libafpscope.a
 		$(TEST_LDFLAGS) $(LIBS) -lcmocka -lpthread
 
 # It wraps libc's allocator.
-$(BUILD)/tests/unit/test_timed_regions: TEST_LDFLAGS = -Wl,$(subst $() ,$(comma),$(patsubst %,--wrap=%,malloc calloc \
+$(BUILD)/tests/unit/test_load_timed_regions: TEST_LDFLAGS = -Wl,$(subst $() ,$(comma),$(patsubst %,--wrap=%,malloc calloc \
 	realloc reallocarray aligned_alloc strdup mmap))
 
 $(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(BUILD)/libafpscope.a
@@ -151,7 +151,7 @@ check-quick:
 	$(Q)$(MAKE) --no-print-directory -j$(CPUS) all $(UNIT) $(BPF_QUICK)
 	$(Q)$(MAKE) --no-print-directory -j1 check-quick-built
 
-QUICK	   = $(patsubst %,tests/integration/test_%.py,any check cnid password record words)
+QUICK	   = $(patsubst %,tests/integration/test_%.py,any check cnid_servers password record words)
 
 check-quick-built: lint unit
 	$(call run_tests,$(BPF_QUICK))
@@ -193,7 +193,7 @@ vm: vm-programs
 
 # Those that take long and are about numbers only run side by side; the others are about times, too.
 BPF_LONG   = $(filter %/test_scale %/test_requests,$(BPF_TESTS))
-BPF_QUICK  = $(filter-out $(BPF_LONG) $(addprefix %/test_,rungs storage stalls stuck tcp times trace),$(BPF_TESTS))
+BPF_QUICK  = $(filter-out $(BPF_LONG) $(addprefix %/test_,rungs storage stalls stuck tcp times trace_records),$(BPF_TESTS))
 
 bpf-tests: $(BPF_TESTS)
 	$(call run_tests,$(filter-out $(BPF_LONG),$(BPF_TESTS)))

@@ -5,6 +5,7 @@
 #
 #   format     clang-format for C, shellcheck for scripts, ruff for Python
 #   arrows     what files include, no circles, each struct's name once: arrows.py
+#   tests      each source has a test, whose name or header says so: tested.py
 #   budgets    files up to 600 lines, functions up to 60 (80 with "long:" in the comment above)
 #   globals    no mutable globals outside user/cmd/main.c
 set -uo pipefail
@@ -24,6 +25,7 @@ shellcheck -x -P SCRIPTDIR "${sh[@]}" || bad=1
 "$ruff" format -q --check . || breach "ruff format: run it"
 
 python3 -B tests/arrows.py || bad=1
+python3 -B tests/tested.py || bad=1
 
 mapfile -t py < <(git ls-files --cached --others --exclude-standard '*.py')
 for f in "${c[@]}" "${sh[@]}" "${py[@]}"; do

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Threads and children are followed, others are not, and nothing is lost in a crowd. */
+/*
+ * Threads and children are followed, others are not, and nothing is lost in a crowd.
+ * Tests user/watch/bpf/books.c.
+ */
 #include "watched.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is taken when the best is refused, what is said about it, and what full tables do. */
+/*
+ * What is taken when the best is refused, what is said about it, and what full tables do.
+ * Tests user/watch/ladder.c, user/watch/bpf/load.c, rung.c, user/watch/proc/rung.c.
+ */
 #include "watched.h"
 
 #include "watch/bpf/load.h"

@@ -2,6 +2,7 @@
 /*
  * A file system whose daemon has stopped does not stop the watch. It is a FUSE one of a few lines,
  * spoken as the kernel's linux/fuse.h says: a folder with one file, and everything is asked anew.
+ * Tests user/host/census.c, patient.c.
  */
 #include "watched.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The parts of the watch that need no kernel: buckets, tables, text, and a choice. */
+/*
+ * The parts of the watch that need no kernel: buckets, tables, text, and a choice.
+ * Tests user/host/sockets.c, syscalls.c, user/kinds/objects.c.
+ */
 #include "bpf/hist.h"
 
 #include "base/hist.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who serves a connection: real sockets between real processes. */
+/*
+ * Who serves a connection: real sockets between real processes.
+ * Tests user/kinds/target.c, backend.c.
+ */
 #include "watched.h"
 
 #include "host/sockets.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The server's end of the client's connection, as a watch sees it on every rung. */
+/*
+ * The server's end of the client's connection, as a watch sees it on every rung.
+ * Tests user/watch/watch.c.
+ */
 #include "watched.h"
 
 #include "host/rights.h"

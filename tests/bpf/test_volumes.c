@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which volumes a session opened, by the bytes of FPOpenVol and of its reply. */
+/*
+ * Which volumes a session opened, by the bytes of FPOpenVol and of its reply.
+ * Tests user/watch/bpf/sessions.c.
+ */
 #include "watched.h"
 
 #include <sys/socket.h>

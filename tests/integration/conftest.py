@@ -37,7 +37,15 @@ from scope import (
 )
 
 # Files that take more than half a minute. They come first, so that the last one does not run alone.
-LONG = ("trace", "signatures", "books", "errors", "hidden_calls", "requests", "speedtest_data")
+LONG = (
+    "tracing",
+    "signatures",
+    "books",
+    "errors",
+    "hidden_calls",
+    "session_requests",
+    "speedtest_data",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

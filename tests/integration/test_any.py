@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""record --kind any: a program that speaks no protocol we know, with known calls."""
+"""record --kind any: a program that speaks no protocol we know, with known calls.
+
+Tests user/kinds/any.c, kind.c, user/host/cgroup.c, user/run/kind.c, user/watch/threads.c,
+user/report/text/screen_any.c.
+"""
 
 from __future__ import annotations
 

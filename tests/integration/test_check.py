@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """afpscope check: what could be watched here, and what spoils figures. Whom it
-finds is in test_servers.py."""
+finds is in test_servers.py.
+
+Tests user/cmd/check.c, check_json.c, check_text.c.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What goes wrong is said in one line, with the documented exit code; nothing
-hangs, the volume is left clean, and what was measured is saved and marked."""
+hangs, the volume is left clean, and what was measured is saved and marked.
+
+Tests user/cmd/clean.c, session.c.
+"""
 
 from __future__ import annotations
 

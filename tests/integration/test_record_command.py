@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """afpscope record, the command: which server, for how long, with which rights;
-and whatever ends first."""
+and whatever ends first.
+
+Tests user/cmd/record.c, child.c, whom.c.
+"""
 
 from __future__ import annotations
 

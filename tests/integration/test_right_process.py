@@ -2,6 +2,8 @@
 """In a crowd of sessions of the same user, the one that serves us is watched.
 
 The judge is the kernel: ss tells who holds the other end of our connection.
+
+Tests user/watch/place.c.
 """
 
 from __future__ import annotations

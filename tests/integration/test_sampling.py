@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Whole servers watched by /proc alone, and the time series of --sample."""
+"""Whole servers watched by /proc alone, and the time series of --sample.
+
+Tests user/cmd/sampler.c.
+"""
 
 from __future__ import annotations
 

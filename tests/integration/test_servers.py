@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The servers of this host, their sessions and CNID processes, found without a
-connection; other servers may run beside those of the tests."""
+connection; other servers may run beside those of the tests.
+
+Tests user/kinds/afp.c.
+"""
 
 from __future__ import annotations
 

@@ -356,7 +356,7 @@ static void add_session(struct run *r, const char *user, const char *volume, uin
 }
 
 /* A run that only watched: one phase that is no test, and no client of ours. */
-static void make_record(struct run *r)
+static inline void make_record(struct run *r)
 {
 	struct run_phase *p;
 

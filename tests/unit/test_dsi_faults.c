@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A DSI session and a server that says what nobody asked for, or something wrong. */
+/*
+ * A DSI session and a server that says what nobody asked for, or something wrong.
+ * Tests client/dsi/dsi.c, receive.c.
+ */
 #include "unit/dsi_rig.h"
 
 /* ---- what the server says unasked ---- */

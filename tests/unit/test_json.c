@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The synthetic run as JSON: what jansson reads back is what the run holds. */
+/*
+ * The synthetic run as JSON: what jansson reads back is what the run holds.
+ * Also tests user/report/json/doc.c, ledger.c.
+ */
 #include "report/report.h"
 #include "unit/sample_run.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The stores that keep nothing: as their model in what they ask, and nothing left behind. */
+/*
+ * The stores that keep nothing: as their model in what they ask, and nothing left behind.
+ * Also tests client/store/null_peer.c.
+ */
 #include "unit/store_rig.h"
 
 #include "base/clock.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Damaged traces: what is given out was written, and the rest is told. */
+/*
+ * Damaged traces: what is given out was written, and the rest is told.
+ * Tests user/trace/reader.c.
+ */
 #include "trace_rig.h"
 
 #define N_DAMAGES 1000

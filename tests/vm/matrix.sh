@@ -40,7 +40,7 @@ for t in $1; do
     only=
     case \$t in
     test_requests) only="bulk_data_*" ;;
-    test_trace) only="every_*" ;;
+    test_trace_records) only="every_*" ;;
     test_cnid) only="the_cnid_*" ;;
     test_volumes) only="a_name_*" ;;
     test_streams) only="requests_*" ;;

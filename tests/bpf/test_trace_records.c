@@ -2,6 +2,7 @@
 /*
  * Records of a server that keeps the truth: each request and each call is one, and what finds no
  * room is counted.
+ * Tests user/watch/bpf/ring.c.
  */
 #include "watched.h"
 

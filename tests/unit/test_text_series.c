@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Time series in JSON and in the report. */
+/*
+ * Time series in JSON and in the report.
+ * Also tests user/report/json/series.c.
+ */
 #include "report/report.h"
 #include "unit/report_text.h"
 

@@ -2,6 +2,7 @@
 /*
  * Inside a timed region this program allocates nothing and looks at nothing but the answers. The
  * linker sends every call of the allocator through here (--wrap in the Makefile).
+ * Tests client/load/load.c.
  */
 #include "unit/lantest_rig.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The server's configuration file, and what its settings do to figures. */
+/*
+ * The server's configuration file, and what its settings do to figures.
+ * Also tests user/kinds/afpconf.c.
+ */
 #include "kinds/hints.h"
 #include "kinds/volumes.h"
 
@@ -24,7 +27,7 @@ static int begin(void **state)
 {
 	struct root *r = calloc(1, sizeof(*r));
 
-	snprintf(r->path, sizeof(r->path), "/tmp/test_hints.XXXXXX");
+	snprintf(r->path, sizeof(r->path), "/tmp/test_kinds_hints.XXXXXX");
 	*state = r;
 	return mkdtemp(r->path) ? 0 : -1;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* AFP commands byte by byte, and their replies. */
+/*
+ * AFP commands byte by byte, and their replies.
+ * Also tests client/afp/proto.c.
+ */
 #include "afp/afp.h"
 #include "fake/peer.h"
 #include <errno.h>

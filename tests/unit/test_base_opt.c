@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Options: what is accepted, what is refused, and in which words. */
+/*
+ * Options: what is accepted, what is refused, and in which words.
+ * Also tests user/base/err.c.
+ */
 #include "base/opt.h"
 
 #include <errno.h>

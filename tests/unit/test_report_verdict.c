@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The verdict on a transfer, from figures made for each. */
+/*
+ * The verdict on a transfer, from figures made for each.
+ * Also tests user/report/verdict_figures.c.
+ */
 #include "report/verdict.h"
 #include "unit/sample_transfer.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What stands out in the server's time: each cause is named, with its number, and nothing else. */
+/*
+ * What stands out in the server's time: each cause is named, with its number, and nothing else.
+ * Also tests user/report/view.c.
+ */
 #include "base/hist.h"
 #include "report/findings.h"
 #include <setjmp.h>

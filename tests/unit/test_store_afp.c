@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* File operations over AFP: which bytes each one sends, and what is made of the answers. */
+/*
+ * File operations over AFP: which bytes each one sends, and what is made of the answers.
+ * Also tests client/store/store.c.
+ */
 #include "unit/store_rig.h"
 
 /* "22 00 7788 'name'": hex digits, blanks, and text in quotes. */

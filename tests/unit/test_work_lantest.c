@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* lantest over a volume in memory: what is sent is what afp_lantest sends. */
+/*
+ * lantest over a volume in memory: what is sent is what afp_lantest sends.
+ * Also tests client/work/lantest_bulk.c, lantest_ops.c, lantest_tests.c.
+ */
 #include "unit/lantest_rig.h"
 
 /* ---- what is sent ---- */

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The own report and the JSON of a run of transfers. */
+/*
+ * The own report and the JSON of a run of transfers.
+ * Also tests user/report/transfer.c, user/report/json/transfer.c, user/report/text/brief.c,
+ * connection.c, copies.c, options.c, verdicts.c.
+ */
 #include "report/speed/speed.h"
 #include "unit/report_text.h"
 #include "unit/sample_transfer.h"

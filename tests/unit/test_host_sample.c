@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The sampler, on children that do known I/O. */
-#include "host/procfs.h"
-#include "host/rights.h"
 #include "host/sample.h"
-#include "host/taskstats.h"
-#include "watch/cputime.h"
+#include "unit/working_child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,124 +17,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-#define READS 100
-
-/* A child that does what the letters say, one answer for each. */
-struct child {
-	pid_t pid;
-	int tell, hear;
-};
-
-static void burn(uint64_t ns)
-{
-	struct timespec t;
-	uint64_t now, end = 0;
-
-	do {
-		clock_gettime(CLOCK_MONOTONIC, &t);
-		now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-		end = end ? end : now + ns;
-	} while (now < end);
-}
-
-static void *burn_and_wait(void *until)
-{
-	const int *end = until;
-
-	burn(20000000);
-	while (!__atomic_load_n(end, __ATOMIC_ACQUIRE))
-		usleep(1000);
-	return NULL;
-}
-
-static void *end_at_once(void *arg)
-{
-	return arg;
-}
-
-static void *make_threads(void *arg)
-{
-	pthread_t thread;
-
-	while (!pthread_create(&thread, NULL, end_at_once, arg))
-		pthread_join(thread, NULL);
-	return arg;
-}
-
-static void live(int in, int out)
-{
-	int zero = open("/dev/zero", O_RDONLY), end = 0;
-	pthread_t thread = 0;
-	char what, c;
-
-	while (read(in, &what, 1) == 1) {
-		for (int i = 0; what == 'r' && i < READS; i++)
-			if (read(zero, &c, 1) != 1)
-				_exit(1);
-		if (what == 'b')
-			burn(20000000);
-		if (what == 't' && pthread_create(&thread, NULL, burn_and_wait, &end))
-			_exit(1);
-		if (what == 'm' && pthread_create(&thread, NULL, make_threads, NULL))
-			_exit(1);
-		if (what == 'j') {
-			__atomic_store_n(&end, 1, __ATOMIC_RELEASE);
-			pthread_join(thread, NULL);
-		}
-		if (write(out, &what, 1) != 1)
-			_exit(1);
-	}
-	_exit(0);
-}
-
-static struct child child_start(void)
-{
-	int there[2], back[2];
-	struct child c;
-
-	assert_int_equal(pipe2(there, O_CLOEXEC) | pipe2(back, O_CLOEXEC), 0);
-	c.pid = fork();
-	assert_true(c.pid >= 0);
-	if (!c.pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		close(there[1]);
-		live(there[0], back[1]);
-	}
-	close(there[0]);
-	close(back[1]);
-	c.tell = there[1];
-	c.hear = back[0];
-	return c;
-}
-
-/* Until it waits for the next letter: only then has its answer been accounted. */
-static void child_wait(const struct child *c)
-{
-	struct procfs_stat st;
-
-	do {
-		usleep(500);
-		assert_int_equal(procfs_stat(&st, c->pid), 0);
-	} while (st.state != 'S');
-}
-
-static void child_do(const struct child *c, char what)
-{
-	char answer;
-
-	assert_int_equal(write(c->tell, &what, 1), 1);
-	assert_int_equal(read(c->hear, &answer, 1), 1);
-	child_wait(c);
-}
-
-static void child_end(const struct child *c)
-{
-	kill(c->pid, SIGKILL);
-	waitpid(c->pid, NULL, 0);
-	close(c->tell);
-	close(c->hear);
-}
 
 static struct sample *start(const struct child *c, size_t points)
 {
@@ -270,26 +149,6 @@ static void a_thread_that_ends_takes_nothing_with_it(void **state)
 	child_end(&c);
 }
 
-static void the_total_keeps_what_an_ended_thread_had(void **state)
-{
-	struct child c = child_start();
-	struct cputime times;
-	uint64_t cpu_ns;
-
-	(void)state;
-	assert_int_equal(cputime_open(&times, c.pid), 0);
-	child_do(&c, 't');
-	do
-		cpu_ns = cputime_read(&times).cpu_ns;
-	while (cpu_ns < 5000000);
-	child_do(&c, 'j');
-	assert_true(cputime_read(&times).cpu_ns >= cpu_ns);
-	assert_int_equal(times.n, 1);
-	child_end(&c);
-	assert_true(cputime_read(&times).cpu_ns >= cpu_ns);
-	cputime_close(&times);
-}
-
 static void threads_that_end_while_they_are_looked_for_are_none(void **state)
 {
 	struct child c = child_start();
@@ -390,68 +249,6 @@ static void delays_are_told_from_no_accounting(void **state)
 	child_end(&c);
 }
 
-static void taskstats_know_the_process(void **state)
-{
-	struct child c = child_start();
-	struct taskstats_delays d = {};
-	struct cputime times;
-	struct taskstats_link *l;
-	int r = taskstats_open(&l);
-
-	(void)state;
-	if (r) {
-		child_end(&c);
-		assert_true(r == -EPERM || r == -ENOENT || r == -EINVAL || r == -EOPNOTSUPP);
-		skip();
-	}
-	child_do(&c, 'b');
-	assert_int_equal(taskstats_read(l, c.pid, &d), 0);
-	assert_int_equal(cputime_open(&times, c.pid), 0);
-	assert_true(d.version > 0 && d.slices > 0);
-	assert_int_equal(d.cpu_ns, cputime_read(&times).cpu_ns);
-	cputime_close(&times);
-	child_end(&c);
-	assert_int_equal(taskstats_read(l, c.pid, &d), -ESRCH);
-	taskstats_close(l);
-}
-
-static int read_without_rights(pid_t pid, bool keep)
-{
-	struct taskstats_delays d;
-	struct taskstats_link *l;
-
-	if (rights_drop(keep) || taskstats_open(&l))
-		return 100;
-	return -taskstats_read(l, pid, &d);
-}
-
-static void taskstats_can_be_read_by_who_kept_the_right(void **state)
-{
-	struct child c = child_start();
-	struct taskstats_link *l;
-	int r = taskstats_open(&l), status;
-	pid_t pid;
-
-	(void)state;
-	if (r) {
-		child_end(&c);
-		skip();
-	}
-	taskstats_close(l);
-	for (int keep = 0; keep < 2; keep++) {
-		pid = fork();
-		if (!pid)
-			_exit(read_without_rights(c.pid, keep));
-		waitpid(pid, &status, 0);
-		assert_true(WIFEXITED(status));
-		if (keep)
-			assert_int_equal(WEXITSTATUS(status), 0);
-		else
-			assert_int_not_equal(WEXITSTATUS(status), 0);
-	}
-	child_end(&c);
-}
-
 static void more_processes_than_there_is_room_for_are_refused(void **state)
 {
 	struct child child[SAMPLE_PROCESSES_MAX + 1];
@@ -499,13 +296,10 @@ int main(void)
 		cmocka_unit_test(a_full_series_is_merged_and_keeps_its_sums),
 		cmocka_unit_test(the_series_of_a_process_that_vanishes_ends),
 		cmocka_unit_test(a_thread_that_ends_takes_nothing_with_it),
-		cmocka_unit_test(the_total_keeps_what_an_ended_thread_had),
 		cmocka_unit_test(threads_that_end_while_they_are_looked_for_are_none),
 		cmocka_unit_test(without_files_to_open_nothing_has_ended),
 		cmocka_unit_test(what_cannot_be_read_says_why),
 		cmocka_unit_test(delays_are_told_from_no_accounting),
-		cmocka_unit_test(taskstats_know_the_process),
-		cmocka_unit_test(taskstats_can_be_read_by_who_kept_the_right),
 		cmocka_unit_test(more_processes_than_there_is_room_for_are_refused),
 		cmocka_unit_test(a_rate_out_of_range_is_refused),
 	};

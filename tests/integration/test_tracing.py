@@ -2,6 +2,8 @@
 """The trace of a real server: what babeltrace2, tshark and the ledgers say of it.
 
 Its records are read here from the layout of docs/trace.md, by this file alone.
+
+Tests user/cmd/tracing.c, dump.c, dump_text.c.
 """
 
 from __future__ import annotations

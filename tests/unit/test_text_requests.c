@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the report says of requests inside the server, of sessions, of runs that only watched. */
+/*
+ * What the report says of requests inside the server, of sessions, of runs that only watched.
+ * Also tests user/report/requests.c, result.c, user/report/text/calls.c, sessions.c, states.c.
+ */
 #include "afp/proto.h"
 #include "report/requests.h"
 #include "report/result.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The first screens of synthetic runs: against golden files, and their limits. */
+/*
+ * The first screens of synthetic runs: against golden files, and their limits.
+ * Also tests user/report/text/screen_server.c, screen_tests.c, screen_text.c, screen_transfers.c.
+ */
 #include "report_text.h"
 #include "sample_run.h"
 #include "sample_transfer.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The trace's files: what is put is in them, whole, whatever ends the writing. */
+/*
+ * The trace's files: what is put is in them, whole, whatever ends the writing.
+ * Tests user/trace/trace.c, fields.c, metadata.c, stream.c.
+ */
 #include "base/clock.h"
 #include "run/account.h"
 #include "trace/fields.h"
@@ -437,7 +440,7 @@ static void the_parts_of_a_request_are_the_columns_of_time(void **state)
 }
 
 #define DOC      "docs/trace.md"
-#define DOC_MARK "<!-- made by tests/unit/test_trace.c -->\n"
+#define DOC_MARK "<!-- made by tests/unit/test_trace_writer.c -->\n"
 
 /* AFPSCOPE_WRITE=1 in the environment puts them there. */
 static void the_documentation_has_the_tables(void **state)

@@ -2,6 +2,7 @@
 /*
  * The works of speedtest on a store in memory: the operations and their order, any window, any
  * order of answers, and nothing left behind whichever operation fails.
+ * Also tests client/work/pump.c, speed_works.c.
  */
 #include "memory_store.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who serves whom, told from invented processes and sockets. */
+/*
+ * Who serves whom, told from invented processes and sockets.
+ * Also tests user/kinds/servers_text.c, user/host/census.c, sockets.c.
+ */
 #include "kinds/servers.h"
 
 #include <errno.h>

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Checks that the tests say which sources they test, and that each source has a test.
+
+Prints each breach as FILE: TEXT and exits with 1 if there is one.
+
+- A unit test is named after its source: test_FOLDER_FILE[_TOPIC].c, or test_FILE.c where folder and
+  file have one name. Another name begins with the folder, and the header says what is tested.
+- The header (the first comment or docstring) of any test may name more: "Tests user/cmd/dump.c,
+  dump_text.c." A name without a folder is in that of the name before it.
+- No two tests have the same name.
+
+tested.py [SOURCE...]    with sources: prints their tests
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+
+TOP = Path(__file__).parents[1]
+HEADER = re.compile(r'/\*(.*?)\*/|"""(.*?)"""', re.S)
+FOLDERS = ("unit", "bpf", "integration", "python")
+TESTS = re.compile(r"\b[Tt]ests\s+((?:[\w/]+\.c\b,?\s*)+)")
+
+
+def named(test: Path) -> list[str]:
+    """Sources that its header names."""
+    header = HEADER.search(test.read_text().split("\n", 1)[1])
+    text = re.sub(r"\n \*", "\n", "".join(header.groups("")) if header else "")
+    out: list[str] = []
+    for name in " ".join(TESTS.findall(text)).replace(",", " ").split():
+        out.append(name if "/" in name else str(Path(out[-1]).parent / name))
+    return out
+
+
+def by_name(test: Path, sources: list[str]) -> str | None:
+    """The source whose name this test has."""
+    stem = test.stem.removeprefix("test_")
+    names = {s: "_".join(Path(s).with_suffix("").parts[-2:]) for s in sources}
+    same = {s: n for s, n in names.items() if f"{stem}_".startswith(f"{n}_")}
+    same |= {
+        s: stem for s in sources if Path(s).parts[-2:] in ((stem, f"{stem}.c"), (stem, f"{stem}.h"))
+    }
+    return max(same, key=lambda s: len(same[s]), default=None)
+
+
+def look() -> tuple[list[str], dict[str, list[str]]]:
+    """Breaches; and the tests of each source."""
+    files = [str(f.relative_to(TOP)) for d in ("user", "client") for f in (TOP / d).rglob("*.[ch]")]
+    of: dict[str, list[str]] = {f: [] for f in sorted(files) if f.endswith(".c")}
+    tests = [
+        t.relative_to(TOP) for d in FOLDERS for t in sorted((TOP / "tests" / d).glob("test_*"))
+    ]
+    out = []
+    for test in tests:
+        names = named(TOP / test)
+        out += [f"{test}: there is no {n}" for n in names if n not in files]
+        if test.parent.name == "unit":
+            own = by_name(test, list(of)) or by_name(test, files)
+            names += [own] if own else []
+            if not any(test.stem.split("_")[1] == Path(n).parent.name for n in names):
+                out.append(f"{test}: says of no source that it is tested here")
+        for n in names:
+            of.setdefault(n, []).append(str(test))
+    out += [f"{s}: no test has its name or names it" for s in of if not of[s]]
+    counted = Counter(t.stem for t in tests)
+    out += [f"tests: {n} tests are called {name}" for name, n in counted.items() if n > 1]
+    return out, of
+
+
+if __name__ == "__main__":
+    breaches, tests_of = look()
+    lines = [t for s in sys.argv[1:] for t in tests_of.get(s, [])] if sys.argv[1:] else breaches
+    print("\n".join(lines), end="\n" if lines else "")
+    sys.exit(bool(breaches))

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What afp_lantest prints: against golden files, or read back.
+ * Also tests user/report/peer/progress.c.
+ */
+#include "report/peer/progress.h"
+#include "report/report.h"
+#include "unit/report_text.h"
+#include "unit/sample_run.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define GOLDEN "tests/golden/"
+
+static char *read_whole(const char *path)
+{
+	char *text = NULL;
+	size_t len, n;
+	FILE *in = fopen(path, "r"), *out = open_memstream(&text, &len);
+	char part[4096];
+
+	if (!in)
+		fail_msg("cannot open %s (run the tests in the top directory)", path);
+	while ((n = fread(part, 1, sizeof(part), in)))
+		fwrite(part, 1, n, out);
+	fclose(in);
+	fclose(out);
+	return text;
+}
+
+static void equals_golden(const struct run *r, enum output what, const char *name)
+{
+	char path[128], *want, *got = output(r, what);
+
+	snprintf(path, sizeof(path), GOLDEN "%s", name);
+	want = read_whole(path);
+	assert_string_equal(got, want);
+	free(got);
+	free(want);
+}
+
+static void peer_text_is_the_golden_one(void **state)
+{
+	equals_golden(*state, PEER_TEXT, "lantest-4.5.txt");
+	equals_golden(*state, PEER_TEXT_PLAIN, "lantest-4.5-no-io.txt");
+}
+
+static void peer_csv_is_the_golden_one(void **state)
+{
+	equals_golden(*state, PEER_CSV, "lantest-4.5.csv");
+	equals_golden(*state, PEER_CSV_PLAIN, "lantest-4.5-no-io.csv");
+}
+
+/* One field of RFC 4180; *at moves behind it, *more tells whether a comma followed. */
+static void csv_field(const char **at, char *out, bool *more)
+{
+	bool quoted = **at == '"';
+
+	*at += quoted;
+	while (quoted ? !(**at == '"' && (*at)[1] != '"') : !strchr(",\n", **at)) {
+		*at += quoted && **at == '"';
+		*out++ = *(*at)++;
+	}
+	*out = 0;
+	*at += quoted;
+	*more = **at == ',';
+	assert_true(**at == ',' || **at == '\n');
+	++*at;
+}
+
+static void csv_reads_back_as_12_fields_a_line_with_whole_titles(void **state)
+{
+	char *text = output(*state, PEER_CSV), field[256];
+	const char *at = text;
+	unsigned int line = 0;
+
+	for (; *at; line++) {
+		unsigned int n = 0;
+		bool more = true;
+
+		while (more) {
+			csv_field(&at, field, &more);
+			n++;
+			if (n == 1 && line >= 1 && line <= N_TESTS)
+				assert_string_equal(field, samples[line - 1].title);
+			if (n == 4 && line >= 1 && line <= N_TESTS)
+				assert_int_equal(
+				    strtol(field, NULL, 10),
+				    (samples[line - 1].afpd_r[0] + samples[line - 1].afpd_r[1]) /
+					2);
+		}
+		assert_int_equal(n, 12);
+	}
+	assert_int_equal(line, N_TESTS + 2);
+	free(text);
+}
+
+static void quotes_in_a_title_are_doubled_in_csv(void **state)
+{
+	struct run *r = *state;
+
+	r->phase[0]->title = "the \"big\" one";
+	has(r, PEER_CSV, "\n\"the \"\"big\"\" one\",173,");
+}
+
+static void one_unknown_phase_makes_the_mean_unknown(void **state)
+{
+	struct run *r = *state;
+
+	r->phase[3]->known[METRIC_AFPD_SYSCR] = false;
+	has(r, PEER_TEXT,
+	    "[20,000 AFP ops]                     362    2.7    n/a     n/a  20000     0.0 ");
+	has(r, PEER_TEXT, "Sum of all AFP OPs = 80681 ");
+	has(r, PEER_TEXT, "5582           n/a          90935 ");
+	has(r, PEER_TEXT, "Average AFPD Reads per AFP OP: n/a\n");
+	has(r, PEER_CSV, "[20,000 AFP ops]\",362,2.7,,,20000,0.0,0,0.0,0,0.0,0\n");
+	has(r, PEER_CSV, "Sum of all AFP OPs = 80681,5582,,,,90935,,13,,13602,,\n");
+}
+
+static void only_tests_that_ran_have_a_row_and_a_share_in_the_sums(void **state)
+{
+	struct run *r = *state;
+
+	for (size_t i = 0; i < r->n_phases; i++)
+		r->phase[i]->test = r->phase[i]->test == 6 ? 6 : 1;
+	for (size_t i = 0; i < r->n_phases; i++)
+		r->phase[i]->complete = r->phase[i]->test == 6;
+	has(r, PEER_TEXT, "Sum of all AFP OPs = n/a ");
+	for (size_t i = 0; i < r->n_phases; i++)
+		r->phase[i]->test = 6;
+	has(r, PEER_TEXT, "Sum of all AFP OPs = 49 ");
+	has(r, PEER_TEXT, "Average Time per AFP OP: 0.170 ms\n");
+	has(r, PEER_TEXT, "Average AFPD Reads per AFP OP: 1.000\n");
+}
+
+static void the_banner_tells_the_number_of_iterations(void **state)
+{
+	struct run r;
+
+	has(*state, PEER_TEXT, "for all tests, across 2 iterations (default))\n====");
+	make_run(&r, 1);
+	has(&r, PEER_TEXT,
+	    "Netatalk Lantest Results (single iteration)\n"
+	    "===========================================\n\n");
+	r.complete = false;
+	has(&r, PEER_TEXT, "(single iteration) - INCOMPLETE");
+	run_fini(&r);
+}
+
+static void every_line_of_the_peer_text_is_as_wide_as_its_rule(void **state)
+{
+	char *text = output(*state, PEER_TEXT), *save = NULL, *line;
+	int n = 0;
+
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		if (strlen(line) < 110)
+			continue;
+		assert_int_equal(text_columns(line), 149);
+		n++;
+	}
+	assert_int_equal(n, 3 + N_TESTS + 1);
+	free(text);
+}
+
+static void progress_has(const struct run_phase *p, enum progress_size size, const char *part)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	report_progress(p, size, false, f);
+	fclose(f);
+	if (!strstr(text, part))
+		fail_msg("no \"%s\" in: %s", part, text);
+	free(text);
+}
+
+/* 104,857,600 bytes in 198 ms. */
+static void a_size_and_its_rate_have_one_unit(void **state)
+{
+	struct run_phase p = { .test = 2, .iteration = 1, .title = "Writing", .complete = true };
+
+	(void)state;
+	run_set(&p, METRIC_ELAPSED, 198000000);
+	run_set(&p, METRIC_BYTES, 100u << 20);
+	progress_has(&p, PROGRESS_SIZE, " 198 ms for 105 MB (avg. 530 MB/s)\n");
+	progress_has(&p, PROGRESS_NETATALK_SIZE, " 198 ms for 100 MB (avg. 530 MB/s)\n");
+	progress_has(&p, PROGRESS_NO_SIZE, " 198 ms\n");
+}
+
+static void a_full_disk_is_an_error(void **state)
+{
+	FILE *full = fopen("/dev/full", "w");
+
+	if (!full)
+		skip();
+	assert_int_equal(report_peer_text(*state, true, full), -ENOSPC);
+	fclose(full);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(peer_text_is_the_golden_one),
+		TEST(peer_csv_is_the_golden_one),
+		TEST(csv_reads_back_as_12_fields_a_line_with_whole_titles),
+		TEST(quotes_in_a_title_are_doubled_in_csv),
+		TEST(one_unknown_phase_makes_the_mean_unknown),
+		TEST(only_tests_that_ran_have_a_row_and_a_share_in_the_sums),
+		TEST(the_banner_tells_the_number_of_iterations),
+		TEST(every_line_of_the_peer_text_is_as_wide_as_its_rule),
+		TEST(a_size_and_its_rate_have_one_unit),
+		TEST(a_full_disk_is_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
