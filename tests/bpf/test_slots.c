@@ -2,7 +2,7 @@
 /*
  * Far more processes and threads than the watch has slots for, one after the other: each is
  * counted, and nothing of one is found in the next that has its slot.
- * Tests user/watch/bpf/slots.c.
+ * Tests user/watch/bpf/slots.c, losses.c.
  */
 #include "rung_rig.h"
 

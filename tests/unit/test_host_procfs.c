@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What /proc says about a process, its files and its children. */
+/*
+ * What /proc says about a process, its files and its children.
+ * Also tests user/host/mounts.c.
+ */
 #include "host/mounts.h"
 #include "host/procfs.h"
 
