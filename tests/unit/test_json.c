@@ -79,6 +79,30 @@ static void json_holds_what_the_run_holds(void **state)
 	unlink(temp_file());
 }
 
+static void json_says_how_each_metric_is_read(void **state)
+{
+	json_t *o = saved(*state, temp_file()), *all = json_object_get(o, "metrics");
+
+	assert_int_equal(json_array_size(all), N_METRICS);
+	for (size_t m = 0; m < N_METRICS; m++) {
+		const json_t *found = json_array_get(all, m);
+		const char *better = json_string_value(json_object_get(found, "better"));
+
+		assert_string_equal(json_string_value(json_object_get(found, "key")),
+				    run_metrics[m].key);
+		assert_string_equal(json_string_value(json_object_get(found, "unit")),
+				    run_metrics[m].unit);
+		assert_non_null(json_object_get(found, "title"));
+		if (m == METRIC_ELAPSED)
+			assert_string_equal(better, "lower");
+		else
+			assert_true(!better || !strcmp(better, "lower") ||
+				    !strcmp(better, "higher"));
+	}
+	json_decref(o);
+	unlink(temp_file());
+}
+
 static void json_buckets_rebuild_the_histogram(void **state)
 {
 	const struct run *r = *state;
@@ -442,6 +466,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(json_holds_what_the_run_holds),
+		TEST(json_says_how_each_metric_is_read),
 		TEST(json_buckets_rebuild_the_histogram),
 		TEST(json_ledgers_agree_and_unmeasured_ones_are_null),
 		TEST(json_requests_are_what_the_ledger_holds),

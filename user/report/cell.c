@@ -118,6 +118,18 @@ struct cell cell_about(double ns, double max_ns)
 	return max_ns > 0 && rounded_ns > max_ns ? cell_time(max_ns) : c;
 }
 
+struct cell cell_measured(double v, const char *unit)
+{
+	struct cell c = cell_short(v);
+	size_t len = strlen(c.text);
+
+	if (!strcmp(unit, "ns"))
+		return cell_time(v);
+	if (strcmp(unit, "1") != 0)
+		snprintf(c.text + len, sizeof(c.text) - len, "%s", unit);
+	return c;
+}
+
 /* Bytes of text that fill at most n columns. */
 static size_t bytes_of(const char *text, size_t n)
 {

@@ -25,6 +25,8 @@ struct cell cell_short(double v);
 struct cell cell_rate(double v);
 /* Three digits and a unit: "830ns", "8.30µs", "83.0ms", "8.30s". */
 struct cell cell_time(double ns);
+/* A value in the unit of a metric (run/run.h): "83.0ms", "8.30MB", "8.30", "8.30furlongs". */
+struct cell cell_measured(double v, const char *unit);
 /*
  * Two digits, for what is known to a few per cent: "8.3µs", "83ms", "830ms". Where that rounds up
  * beyond max_ns, the true maximum (0: not known): max_ns to three digits.

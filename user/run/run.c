@@ -18,13 +18,13 @@
 #define PAGE 4096
 
 const struct metric_def run_metrics[N_METRICS] = {
-#define X(name, key, unit, meaning) { key, unit, meaning },
+#define X(name, key, unit, better, title, meaning) { key, unit, meaning, better, title },
 	RUN_METRICS(X)
 #undef X
 };
 
 const struct metric_def run_tcp_values[N_TCP] = {
-#define X(name, key, unit, meaning) { key, unit, meaning },
+#define X(name, key, unit, meaning) { key, unit, meaning, NULL, NULL },
 	RUN_TCP(X)
 #undef X
 };

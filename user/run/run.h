@@ -19,34 +19,45 @@
 
 #define RUN_SCHEMA 2
 
-/* Metrics of a phase. X(name, key, unit, meaning) */
+/*
+ * Metrics of a phase, sums over its timed regions. X(name, key, unit, better, title, meaning)
+ *
+ * unit: "ns", "B" (bytes), "1" (a count), or another that is printed as it is. better: "lower" or
+ * "higher", where compare and gate --time judge the metric; NULL: not judged, because counts are
+ * compared exactly or neither direction is better. title: heads its column in the tables of tests,
+ * in text and HTML; NULL: those tables show it in a form of their own, or not. All of this is in
+ * run.json, from which the Python package takes it.
+ */
 #define RUN_METRICS(X)                                                                             \
-	X(ELAPSED, "elapsed", "ns", "first request of the phase to its last reply")                \
-	X(OPS, "ops", "1", "AFP commands answered in the phase, errors included")                  \
-	X(ERRORS, "errors", "1", "of these, answered with an error the test did not expect")       \
-	X(BYTES, "bytes", "B", "file data acknowledged (written) or received (read)")              \
-	X(CLIENT_CPU, "client_cpu", "ns",                                                          \
+	X(ELAPSED, "elapsed", "ns", "lower", NULL, "first request of the phase to its last reply") \
+	X(OPS, "ops", "1", NULL, NULL, "AFP commands answered in the phase, errors included")      \
+	X(ERRORS, "errors", "1", NULL, NULL,                                                       \
+	  "of these, answered with an error the test did not expect")                              \
+	X(BYTES, "bytes", "B", NULL, NULL, "file data acknowledged (written) or received (read)")  \
+	X(CLIENT_CPU, "client_cpu", "ns", NULL, NULL,                                              \
 	  "user and system time of the thread that makes the requests")                            \
-	X(CLIENT_RUNQ, "client_runq", "ns", "that thread runnable, waiting for a CPU")             \
-	X(AFPD_SYSCR, "afpd_syscr", "1", "afpd: what /proc/PID/io calls syscr")                    \
-	X(AFPD_SYSCW, "afpd_syscw", "1", "afpd: syscw")                                            \
-	X(AFPD_RCHAR, "afpd_rchar", "B", "afpd: rchar")                                            \
-	X(AFPD_WCHAR, "afpd_wchar", "B", "afpd: wchar")                                            \
-	X(CNID_SYSCR, "cnid_syscr", "1", "cnid_dbd: syscr")                                        \
-	X(CNID_SYSCW, "cnid_syscw", "1", "cnid_dbd: syscw")                                        \
-	X(CNID_RCHAR, "cnid_rchar", "B", "cnid_dbd: rchar")                                        \
-	X(CNID_WCHAR, "cnid_wchar", "B", "cnid_dbd: wchar")                                        \
-	X(AFPD_CALLS, "afpd_calls", "1", "afpd: system calls of every kind")                       \
-	X(AFPD_CALL_TIME, "afpd_call_time", "ns", "afpd: time in calls other than waits")          \
-	X(CNID_CALLS, "cnid_calls", "1", "cnid_dbd: system calls of every kind")                   \
-	X(CNID_CALL_TIME, "cnid_call_time", "ns", "cnid_dbd: time in calls other than waits")      \
-	X(AFPD_CPU, "afpd_cpu", "ns", "afpd: CPU time")                                            \
-	X(CNID_CPU, "cnid_cpu", "ns", "cnid_dbd: CPU time")                                        \
-	X(AFPD_RUNQ, "afpd_runq", "ns", "afpd: runnable, waiting for a CPU")                       \
-	X(CNID_RUNQ, "cnid_runq", "ns", "cnid_dbd: runnable, waiting for a CPU")
+	X(CLIENT_RUNQ, "client_runq", "ns", NULL, NULL, "that thread runnable, waiting for a CPU") \
+	X(AFPD_SYSCR, "afpd_syscr", "1", NULL, NULL, "afpd: what /proc/PID/io calls syscr")        \
+	X(AFPD_SYSCW, "afpd_syscw", "1", NULL, NULL, "afpd: syscw")                                \
+	X(AFPD_RCHAR, "afpd_rchar", "B", NULL, NULL, "afpd: rchar")                                \
+	X(AFPD_WCHAR, "afpd_wchar", "B", NULL, NULL, "afpd: wchar")                                \
+	X(CNID_SYSCR, "cnid_syscr", "1", NULL, NULL, "cnid_dbd: syscr")                            \
+	X(CNID_SYSCW, "cnid_syscw", "1", NULL, NULL, "cnid_dbd: syscw")                            \
+	X(CNID_RCHAR, "cnid_rchar", "B", NULL, NULL, "cnid_dbd: rchar")                            \
+	X(CNID_WCHAR, "cnid_wchar", "B", NULL, NULL, "cnid_dbd: wchar")                            \
+	X(AFPD_CALLS, "afpd_calls", "1", NULL, NULL, "afpd: system calls of every kind")           \
+	X(AFPD_CALL_TIME, "afpd_call_time", "ns", NULL, NULL,                                      \
+	  "afpd: time in calls other than waits")                                                  \
+	X(CNID_CALLS, "cnid_calls", "1", NULL, NULL, "cnid_dbd: system calls of every kind")       \
+	X(CNID_CALL_TIME, "cnid_call_time", "ns", NULL, NULL,                                      \
+	  "cnid_dbd: time in calls other than waits")                                              \
+	X(AFPD_CPU, "afpd_cpu", "ns", NULL, NULL, "afpd: CPU time")                                \
+	X(CNID_CPU, "cnid_cpu", "ns", NULL, NULL, "cnid_dbd: CPU time")                            \
+	X(AFPD_RUNQ, "afpd_runq", "ns", NULL, NULL, "afpd: runnable, waiting for a CPU")           \
+	X(CNID_RUNQ, "cnid_runq", "ns", NULL, NULL, "cnid_dbd: runnable, waiting for a CPU")
 
 enum metric {
-#define X(name, key, unit, meaning) METRIC_##name,
+#define X(name, key, unit, better, title, meaning) METRIC_##name,
 	RUN_METRICS(X)
 #undef X
 	    N_METRICS
@@ -54,6 +65,7 @@ enum metric {
 
 struct metric_def {
 	const char *key, *unit, *meaning;
+	const char *better, *title; /* of metrics only, see above; NULL: neither, none */
 };
 
 extern const struct metric_def run_metrics[N_METRICS];

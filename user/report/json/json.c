@@ -142,6 +142,8 @@ static json_t *metric_definitions(struct json_doc *d)
 		json_put(d, o, "key", json_text(run_metrics[m].key));
 		json_put(d, o, "unit", json_text(run_metrics[m].unit));
 		json_put(d, o, "meaning", json_text(run_metrics[m].meaning));
+		json_put(d, o, "better", json_text(run_metrics[m].better));
+		json_put(d, o, "title", json_text(run_metrics[m].title));
 		json_add(d, a, o);
 	}
 	return a;

@@ -15,7 +15,9 @@ static int paint_by_test(const struct paint *p)
 	int e;
 
 	paint_tests(p);
-	e = paint_commands(p);
+	e = paint_metrics(p);
+	if (!e)
+		e = paint_commands(p);
 	if (!e)
 		e = paint_requests(p);
 	if (!e)
@@ -35,6 +37,8 @@ static int paint_by_transfer(const struct paint *p)
 {
 	int e = paint_transfers(p);
 
+	if (!e)
+		e = paint_metrics(p);
 	if (!e)
 		e = paint_verdicts(p);
 	if (e || transfer_is_local(p->view.run))
@@ -56,14 +60,15 @@ static int paint_by_transfer(const struct paint *p)
 /* A run that only watched. */
 static int paint_whole(const struct paint *p)
 {
-	int e;
+	int e = paint_metrics(p);
 
 	if (!run_has_requests(p->view.run)) {
-		e = paint_threads(p, SIZE_MAX);
+		e = e ? e : paint_threads(p, SIZE_MAX);
 		e = e ? e : paint_below(p);
 		return e ? e : paint_calls(p);
 	}
-	e = paint_requests(p);
+	if (!e)
+		e = paint_requests(p);
 	if (!e)
 		e = paint_below(p);
 	if (!e)

@@ -35,6 +35,8 @@ int paint_rungs(const struct paint *p);
 const char *rungs_why(const struct run *r, const char *key);
 /* One line per test. */
 void paint_tests(const struct paint *p);
+/* The metrics with a title, one line per test; nothing where none is known. 0 or -ENOMEM. */
+int paint_metrics(const struct paint *p);
 /* One line per AFP command. 0 or -ENOMEM. */
 int paint_commands(const struct paint *p);
 /* "write · data file", "own code"; returns its columns. */
