@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from . import causes, counts, design, markdown, show, stats, values
 from .causes import Cause, Change
 from .errors import NOTHING, OK, UNTRUSTED, Failure, wrong_use
+from .model import LOWER
 from .run import Run, find
 from .stats import Margins, Test
 
@@ -35,17 +36,42 @@ _RUNGS = ("calls", "requests", "times", "storage.file", "storage.block", "storag
 
 @dataclass(frozen=True)
 class TimeRow:
-    """A test as a whole (`command` is empty), or a figure of the requests of one AFP command."""
+    """A test as a whole (`command` is empty), or a figure of the requests of one AFP command.
+
+    Of a test its time, or a metric, which need not be a time.
+    """
 
     test: str
     command: str
     figure: str
     result: Test
     verdict: str
+    unit: str = "ns"
+    better: str = LOWER
+
+    @property
+    def key(self) -> values.Row:
+        return values.Row(self.test, self.command, self.figure, self.unit, self.better)
 
     @property
     def label(self) -> str:
-        return values.Row(self.test, self.command, self.figure).label
+        return self.key.label
+
+    @property
+    def name(self) -> str:
+        """For a sentence."""
+        if self.key.is_metric:
+            return f"{self.test}: {self.label}"
+        return self.label if self.command else self.test
+
+    @property
+    def harm(self) -> tuple[float | None, float | None]:
+        """How much worse B is, and may be at most; where more is better, by how much A has more."""
+        t = self.result
+        if self.better == LOWER:
+            return t.change, t.high
+        less = (None if x is None else 1 / (1 + x) - 1 for x in (t.change, t.low))
+        return next(less), next(less)
 
 
 @dataclass(frozen=True)
@@ -81,7 +107,7 @@ class Comparison:
     """The result of a comparison.
 
     `doubts`: other possible causes of differences up to design.DOUBT; `pairs_needed`: if there
-    were not enough runs; `rates`: only for recordings.
+    were not enough runs; `rates`: only for recordings; `zeros`: rows that cannot be judged.
     """
 
     least: float
@@ -94,6 +120,7 @@ class Comparison:
     pairs_needed: int | None
     drift: float | None
     alone: dict[str, list[str]]
+    zeros: list[str]
 
     @property
     def causes(self) -> list[Cause]:
@@ -185,10 +212,35 @@ def times(runs: Iterable[Run]) -> Times:
     return {run.id: values.of_run(run) for run in runs}
 
 
-def time_rows(a: Sequence[Run], b: Sequence[Run], of: Times, margins: Margins) -> list[TimeRow]:
-    """Every row of times that both have, with its verdict."""
+def _common(a: Sequence[Run], b: Sequence[Run], of: Times) -> list[values.Row]:
     keys = [dict.fromkeys(key for run in side for key in of[run.id]) for side in (a, b)]
-    both = [key for key in keys[0] if key in keys[1]]
+    return [key for key in keys[0] if key in keys[1]]
+
+
+def _amounts(key: values.Row, runs: Iterable[Run], of: Times) -> list[float]:
+    return [of[run.id][key].amount for run in runs if key in of[run.id]]
+
+
+def zeros(a: Sequence[Run], b: Sequence[Run], of: Times) -> list[str]:
+    """Rows that are 0 in some runs: changes are ratios, and from 0 there is none."""
+    runs = [*a, *b]
+    return [
+        f"{key.label} of {key.test} is 0 in some runs and not in others: not judged"
+        for key in _common(a, b, of)
+        if min(of_runs := _amounts(key, runs, of)) <= 0 < max(of_runs)
+    ]
+
+
+def _verdict(key: values.Row, verdict: str) -> str:
+    """In words that suit the row."""
+    if not key.is_metric or verdict not in (stats.SLOWER, stats.FASTER):
+        return verdict
+    return stats.WORSE if (verdict == stats.SLOWER) == (key.better == LOWER) else stats.BETTER
+
+
+def time_rows(a: Sequence[Run], b: Sequence[Run], of: Times, margins: Margins) -> list[TimeRow]:
+    """Every row that both have and that is not 0 in any run, with its verdict."""
+    both = [key for key in _common(a, b, of) if min(_amounts(key, [*a, *b], of)) > 0]
     near = design.blocks(a, b)
     results = []
     for key in both:
@@ -197,11 +249,11 @@ def time_rows(a: Sequence[Run], b: Sequence[Run], of: Times, margins: Margins) -
             for block in near
         ]
         blur = max(value.blur for block in found for side in block for value in side)
-        blocks = [([v.ns for v in x], [v.ns for v in y]) for x, y in found]
+        blocks = [([v.amount for v in x], [v.amount for v in y]) for x, y in found]
         results.append(stats.compare(blocks, margins, blur))
     words = stats.verdicts(results)
     return [
-        TimeRow(key.test, key.command, key.figure, r, w)
+        TimeRow(key.test, key.command, key.figure, r, _verdict(key, w), key.unit, key.better)
         for key, r, w in zip(both, results, words, strict=True)
     ]
 
@@ -271,7 +323,7 @@ def _drift(a: Sequence[Run], b: Sequence[Run], of: Times) -> float | None:
     for run, rows in of.items():
         for row, value in rows.items():
             if row.figure == values.ELAPSED:
-                tests[row.test][run] = value.ns
+                tests[row.test][run] = value.amount
     return design.drift(a, b, tests)
 
 
@@ -297,6 +349,7 @@ def judge(a: Sequence[Run], b: Sequence[Run], least: float) -> Comparison:
         design.pairs_needed(judged) if few else None,
         _drift(a, b, of),
         alone(a, b),
+        zeros(a, b, of),
     )
 
 
@@ -321,14 +374,19 @@ def _signed(value: float | None) -> str:
     return "n/a" if value is None else f"{value * 100:+.1f} %"
 
 
-_TIMES = ["times: test", "command", "A", "B", "change", "95 % interval", "n", "verdict"]
+_TIMES = ["command", "A", "B", "change", "95 % interval", "n", "verdict"]
 _COUNTS = ["counts: test", "command", "what", "A", "B", "per request"]
 _RATES = ["calls per request: command", "what", "A", "B", "change"]
 
 
+def _times_head(c: Comparison) -> list[str]:
+    metrics = any(r.key.is_metric for r in c.rows)
+    return ["times and metrics: test" if metrics else "times: test", *_TIMES]
+
+
 def _times_table(c: Comparison, show_all: bool) -> tuple[list[list[str]], str]:
     """The lines, and a text about those left out."""
-    differ = c.found(stats.FASTER, stats.SLOWER, stats.UNCLEAR)
+    differ = c.found(*stats.GOOD, *stats.BAD, stats.UNCLEAR)
     recorded = all(r.figure != values.ELAPSED for r in c.rows)
     shown = [
         r
@@ -339,8 +397,8 @@ def _times_table(c: Comparison, show_all: bool) -> tuple[list[list[str]], str]:
         [
             show.short(r.test),
             r.label,
-            show.time(r.result.median_a),
-            show.time(r.result.median_b),
+            show.measured(r.result.median_a, r.unit),
+            show.measured(r.result.median_b, r.unit),
             _signed(r.result.change),
             "n/a"
             if r.result.low is None
@@ -382,9 +440,9 @@ def _counted(c: Comparison) -> str:
 def summary(c: Comparison) -> str:
     """The outcome in a sentence."""
     parts = []
-    for verdict in (stats.SLOWER, stats.FASTER, stats.UNCLEAR):
+    for verdict in (stats.SLOWER, stats.WORSE, stats.FASTER, stats.BETTER, stats.UNCLEAR):
         if those := c.found(verdict):
-            parts.append(f"{verdict}: {_some(r.label if r.command else r.test for r in those)}")
+            parts.append(f"{verdict}: {_some(r.name for r in those)}")
     if not parts:
         few = c.rows and all(r.verdict == stats.TOO_FEW for r in c.rows)
         same = c.rows and all(r.verdict == stats.SAME for r in c.rows)
@@ -422,7 +480,7 @@ def notes(c: Comparison, n: tuple[int, int]) -> list[str]:
         )
     for side, tests in c.alone.items():
         out += [f"only {side} has complete iterations of {test!r}: not compared" for test in tests]
-    return out
+    return out + c.zeros
 
 
 def _some(names: Iterable[str]) -> str:
@@ -434,7 +492,7 @@ def _some(names: Iterable[str]) -> str:
 
 def _print(c: Comparison, show_all: bool) -> None:
     lines, left = _times_table(c, show_all)
-    print(show.table(_TIMES, lines, 2))
+    print(show.table(_times_head(c), lines, 2))
     if left:
         print(left)
     print()
@@ -458,7 +516,7 @@ def as_markdown(c: Comparison, remarks: Sequence[str], title: str, show_all: boo
     out = [f"### {esc(title)}", "", f"**{esc(summary(c))}**", ""]
     out += [*(f"- {esc(text)}" for text in remarks), ""] if remarks else []
     out += [*(f"- {esc(cause.text)}" for cause in c.causes), ""] if c.causes else []
-    out += [markdown.table(_TIMES, lines, 2), "", *([esc(left), ""] if left else [])]
+    out += [markdown.table(_times_head(c), lines, 2), "", *([esc(left), ""] if left else [])]
     if c.rates:
         out += [markdown.table(_RATES, _rates_table(c, show_all), 2), ""]
     elif c.counts:
@@ -480,7 +538,8 @@ def _as_json(c: Comparison) -> str:
             "pairs_needed": c.pairs_needed,
             "drift": c.drift,
             "alone": c.alone,
-            "times": [asdict(r) for r in c.rows],
+            "times": [asdict(r) for r in c.rows if not r.key.is_metric],
+            "metrics": [asdict(r) for r in c.rows if r.key.is_metric],
             "counts": [asdict(r) for r in c.counts],
             "counts_same": c.same,
             "counts_vary": c.vary,
@@ -504,8 +563,8 @@ def report(a: list[Run], b: list[Run], args: argparse.Namespace, title: str = "c
         _print(c, args.all)
     if args.format == "github":
         markdown.add_to_summary(as_markdown(c, [*remarks, *doubts], title, args.all))
-        for r in c.found(stats.SLOWER):
-            text = f"{r.test}: {r.label}: {_signed(r.result.change)}, slower"
+        for r in c.found(*stats.BAD):
+            text = f"{r.test}: {r.label}: {_signed(r.result.change)}, {r.verdict}"
             print(markdown.annotation("warning", title, text))
         for cause in c.causes:
             print(markdown.annotation("warning", title, cause.text))

@@ -12,7 +12,7 @@ import numpy as np
 from . import show
 from .counts import OWN_CODE, test_name
 from .hist import Histogram
-from .model import Account, Phase, Session, Transfer
+from .model import Account, Metric, Phase, Session, Transfer
 from .run import Run
 
 # The columns of a request's time, in the order in which they are drawn.
@@ -82,6 +82,7 @@ class TestView:
     client: list[Histogram] = field(default_factory=list)
     by_command: dict[str, list[Histogram]] = field(default_factory=lambda: defaultdict(list))
     broken: int = 0
+    metrics: dict[str, list[float | None]] = field(default_factory=lambda: defaultdict(list))
 
     @property
     def histogram(self) -> Histogram:
@@ -94,6 +95,11 @@ class TestView:
     @property
     def deviation_ns(self) -> float | None:
         return float(np.std(self.elapsed, ddof=1)) if len(self.elapsed) > 1 else None
+
+    def metric(self, key: str) -> float | None:
+        """The mean of one that has a title; None unless it is known in all iterations."""
+        known = [v for v in self.metrics[key] if v is not None]
+        return float(np.mean(known)) if known and len(known) == len(self.metrics[key]) else None
 
     @property
     def is_unsteady(self) -> bool:
@@ -143,7 +149,7 @@ def _plus(a: int | None, b: int | None) -> int | None:
     return None if a is None or b is None else a + b
 
 
-def _add_test(view: TestView, p: Phase) -> None:
+def _add_test(view: TestView, p: Phase, titled: Iterable[Metric]) -> None:
     if not p.complete:
         view.broken += 1
         return
@@ -156,6 +162,8 @@ def _add_test(view: TestView, p: Phase) -> None:
     view.errors += m.get("errors") or 0
     view.calls = _plus(view.calls, m.get("afpd_calls"))
     view.cnid_calls = _plus(view.cnid_calls, m.get("cnid_calls"))
+    for metric in titled:
+        view.metrics[metric.key].append(p.measured(metric))
     for c in p.commands:
         view.client.append(c.histogram)
         view.by_command[c.name].append(c.histogram)
@@ -211,7 +219,7 @@ def digest(run: Run) -> Digest:
     tests: dict[str, TestView] = {}
     for p in run.phases if run.command != "record" else ():
         name = test_name(p)
-        _add_test(tests.setdefault(name, TestView(name)), p)
+        _add_test(tests.setdefault(name, TestView(name)), p, run.titled)
     return Digest(
         run,
         list(tests.values()),

@@ -226,7 +226,7 @@ def _finding(key: Key, band: Band, off: list[int], of: int, requests: int) -> Fi
 
 
 def judge_times(a: list[Run], b: list[Run], limit: float) -> tuple[list[Finding], list[str], int]:
-    """Rows shown to be slower by more than `limit`; undecided ones; the number of rows."""
+    """Rows shown to be worse by more than `limit`; undecided ones; the number of rows."""
     if not design.in_turn(a, b):
         raise wrong_use("times are judged only on pairs made in turn: make them with afpscope ab")
     compare.check(a, b, False)
@@ -234,28 +234,32 @@ def judge_times(a: list[Run], b: list[Run], limit: float) -> tuple[list[Finding]
     doubt = design.DOUBT if doubts else None
     rows = compare.time_rows(a, b, of, Margins(limit, doubt))
     any_at_all = compare.time_rows(a, b, of, Margins(0.0))
-    slower = {(r.test, r.label) for r in any_at_all if r.verdict == stats.SLOWER}
+    worse = {r.key for r in any_at_all if r.verdict in stats.BAD}
     few = next((r.verdict for r in rows if r.verdict == stats.TOO_FEW), "")
     findings: list[Finding] = []
-    open_ = []
+    open_ = compare.zeros(a, b, of)
     if few:
         needed = design.pairs_needed(len(rows))
         open_.append(f"{few}: {len(a)} pairs, {needed} are needed for {len(rows)} rows")
     for row in rows:
         t, name = row.result, f"{row.test} {row.label}"
-        if row.verdict == stats.SLOWER:
+        by, most = (share or 0 for share in row.harm)
+        if row.verdict in stats.BAD:
             text = f"{t.change or 0:+.1%} [{t.low or 0:+.1%}, {t.high or 0:+.1%}]"
             findings.append(Finding(row.test, row.command, _time_word(row), text))
-        elif row.verdict == stats.UNCLEAR and (t.change or 0) > 0:
+        elif row.verdict == stats.UNCLEAR and by > 0:
             open_.append(f"{name}: {t.change or 0:+.1%}, but {'; '.join(doubts)}")
         elif row.verdict == stats.TOO_FEW:
             continue
-        elif (t.high or 0) > limit and ((row.test, row.label) in slower or not row.command):
-            open_.append(f"{name}: may be up to {t.high or 0:+.1%} slower")
+        elif most > limit and (row.key in worse or not row.command):
+            word = stats.WORSE if row.key.is_metric else stats.SLOWER
+            open_.append(f"{name}: may be up to {most:+.1%} {word}")
     return findings, open_, len(rows)
 
 
 def _time_word(row: compare.TimeRow) -> str:
+    if row.key.is_metric:
+        return row.figure
     return "p99" if row.figure == values.TAIL else "time"
 
 

@@ -99,9 +99,11 @@ def _phases(run: Run) -> list[str]:
                 show.count(m.get("errors")),
                 show.count(m.get("afpd_calls")),
                 show.count(m.get("cnid_calls")),
+                *(show.measured(m.get(x.key), x.unit) for x in run.titled),
             ]
         )
     head = ["test", "iter", "title", "time", "AFP", "errors", "afpd calls", "cnid calls"]
+    head += [x.title or x.key for x in run.titled]
     return [show.table(head, rows, 3)] if rows else ["no phases"]
 
 

@@ -6,10 +6,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from . import hist
+from .errors import Failure
 from .hist import Histogram
 from .node import Node
 
 Counts = dict[str, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """What a run says of a metric of its phases (user/run/run.h)."""
+
+    key: str
+    unit: str
+    better: str | None  # LOWER or HIGHER, if it is judged
+    title: str | None  # of its column in tables of tests
+
+
+LOWER, HIGHER = "lower", "higher"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +113,13 @@ class Phase:
     requests: tuple[Account, ...] | None
     outside: tuple[Account, ...] | None
     transfer: Transfer | None
+
+    def measured(self, metric: Metric) -> float | None:
+        """A metric for one iteration: a transfer has the sum of those that count."""
+        value = self.metrics.get(metric.key)
+        if value is None or not self.transfer:
+            return value
+        return value / max(1, len(self.transfer.counting))
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +232,14 @@ def session(node: Node) -> Session:
         node["bytes_in"].count(),
         node["bytes_out"].count(),
     )
+
+
+def metric(node: Node) -> Metric:
+    """One element of `metrics`; older runs have neither `better` nor `title`."""
+    better = node.get_text("better")
+    if better not in (None, LOWER, HIGHER):
+        raise Failure(f"{node.where}.better is {better!r}, not lower or higher")
+    return Metric(node["key"].text(), node["unit"].text(), better, node.get_text("title"))
 
 
 def phase(node: Node) -> Phase:

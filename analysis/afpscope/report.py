@@ -261,7 +261,12 @@ def render(pages: list[Page], w: Words) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"time": show.time, "count": show.count, "size": show.size}
+    environment.filters |= {
+        "measured": show.measured,
+        "time": show.time,
+        "count": show.count,
+        "size": show.size,
+    }
     return environment.get_template(TEMPLATE).render(
         pages=pages,
         w=w,

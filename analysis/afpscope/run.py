@@ -11,7 +11,7 @@ from pathlib import Path
 
 from . import model
 from .errors import Failure, wrong_use
-from .model import Phase, Session
+from .model import Metric, Phase, Session
 from .node import Node, load
 
 SCHEMAS = (1, 2)
@@ -73,6 +73,7 @@ class Run:
     phases: tuple[Phase, ...]
     kind: str = "afp"  # of server; of "any" there are no requests
     threads: tuple[ThreadGroup, ...] = ()  # of kind "any"
+    metrics: tuple[Metric, ...] = ()  # of the phases
     findings: tuple[str, ...] = ()  # what stands out in the server's time; older runs have none
 
     @property
@@ -125,6 +126,15 @@ class Run:
         return tuple(out)
 
     @property
+    def titled(self) -> list[Metric]:
+        """The metrics with a column of their own, as far as they are known."""
+        return [
+            m
+            for m in self.metrics
+            if m.title and any(p.metrics.get(m.key) is not None for p in self.phases)
+        ]
+
+    @property
     def whole_phases(self) -> list[Phase]:
         """The phases from which numbers may be taken."""
         return [p for p in self.phases if p.complete]
@@ -158,6 +168,7 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
         )
     try:
         found, kind, threads = (node.get(key) for key in ("findings", "kind", "threads"))
+        metrics = node.get("metrics")
         return Run(
             path=file,
             folder=folder,
@@ -196,6 +207,7 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
                 )
                 for t in (threads.items() if threads else ())
             ),
+            metrics=tuple(model.metric(m) for m in metrics.items()) if metrics else (),
             findings=tuple(f["text"].text() for f in found.items()) if found else (),
         )
     except Failure as e:

@@ -91,6 +91,15 @@ def size(n: float) -> str:
     return f"{n:.1f} GiB"
 
 
+def measured(value: float | None, unit: str) -> str:
+    """A value of a unit as metrics have them (user/run/run.h)."""
+    if value is None or unit == "ns":
+        return time(value)
+    if unit == "B":
+        return size(value)
+    return count(value) if unit == "1" else f"{count(value)} {unit}"
+
+
 def short(text: str, length: int = 44) -> str:
     """As much of a title as fits a column."""
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"

@@ -19,6 +19,8 @@ import numpy.typing as npt
 from scipy import stats
 
 FASTER, SLOWER = "faster", "slower"
+BETTER, WORSE = "better", "worse"  # of metrics that are not the time of something
+GOOD, BAD = (FASTER, BETTER), (SLOWER, WORSE)
 SAME, NONE_SHOWN = "same", "no difference shown"
 UNCLEAR, TOO_FEW = "differs, cause unclear", "not enough runs"
 # The probability that at least one row of a comparison without any difference is reported as

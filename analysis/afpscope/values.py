@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The times of a run that can be compared: one value for each row.
+"""What can be compared by rank in a run: times, and metrics that have a direction.
+
+There is one value for each row.
 
 A run is one value, the median of its iterations, as these share the run's conditions.
 """
@@ -14,7 +16,7 @@ from dataclasses import dataclass
 
 from . import counts
 from .hist import Histogram
-from .model import Phase
+from .model import LOWER, Phase
 from .run import Run
 
 ELAPSED, MEAN = "time", "mean"
@@ -29,25 +31,35 @@ _RECORDED = {"p50": 0.5, "p95": 0.95, TAIL: 0.99}
 
 @dataclass(frozen=True, order=True)
 class Row:
-    """A test as a whole (`command` is empty) or the requests of one AFP command in it."""
+    """A test as a whole (`command` is empty) or the requests of one AFP command in it.
+
+    `figure` of a test: ELAPSED, or the key of a metric. Runs that disagree on the unit of a metric
+    or on which direction is better do not have the same row.
+    """
 
     test: str
     command: str
     figure: str
+    unit: str = "ns"
+    better: str = LOWER
+
+    @property
+    def is_metric(self) -> bool:
+        return not self.command and self.figure != ELAPSED
 
     @property
     def label(self) -> str:
         """The name of the row within its test."""
         if not self.command:
-            return "(test)"
+            return self.figure if self.is_metric else "(test)"
         return self.command if self.figure == MEAN else f"{self.command} {self.figure}"
 
 
 @dataclass(frozen=True)
 class Value:
-    """In ns. `blur`: its possible error in logarithms, both directions together."""
+    """In the row's unit. `blur`: its possible error in logarithms, both directions together."""
 
-    ns: float
+    amount: float
     blur: float = 0.0
 
 
@@ -61,7 +73,11 @@ def _quantile(histogram: Histogram, q: float) -> Value | None:
 
 
 def _client(run: Run) -> dict[Row, Value]:
-    """As the client saw it: the whole test; of a command the trimmed mean and p99."""
+    """As the client saw it: the whole test; of a command the trimmed mean and p99.
+
+    And the metrics that are judged, but for the test's time, which is the first of these.
+    """
+    judged = [(m, m.better) for m in run.metrics if m.better and m.key != "elapsed"]
     sets: dict[Row, list[float]] = defaultdict(list)
     merged: dict[Row, list[Histogram]] = defaultdict(list)
     for p in run.whole_phases:
@@ -70,6 +86,9 @@ def _client(run: Run) -> dict[Row, Value]:
             sets[Row(test, "", ELAPSED)] += [float(s.ns) for s in p.transfer.counting]
         elif p.metrics.get("ops") and p.metrics.get("elapsed"):
             sets[Row(test, "", ELAPSED)].append(float(p.metrics["elapsed"] or 0))
+        for metric, better in judged:
+            if (value := p.measured(metric)) is not None:
+                sets[Row(test, "", metric.key, metric.unit, better)].append(value)
         for c in p.commands:
             if c.histogram.n:
                 sets[Row(test, c.name, MEAN)].append(c.histogram.bulk_mean(TRIM, c.sum_ns))

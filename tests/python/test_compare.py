@@ -232,9 +232,9 @@ def test_a_quantile_is_no_better_known_than_its_bucket() -> None:
         edge = hist.low(hist.index_of(300_000, bits) + 1, bits)
         a, b = (hist.Histogram(bits, ((hist.index_of(edge - 1 + i, bits), 2000),)) for i in (0, 1))
         x, y = (values._quantile(h, 0.99) for h in (a, b))
-        assert x and y and y.ns > x.ns
+        assert x and y and y.amount > x.amount
         got = stats.compare(
-            [([x.ns] * 10, [y.ns] * 10)], stats.Margins(margin), max(x.blur, y.blur)
+            [([x.amount] * 10, [y.amount] * 10)], stats.Margins(margin), max(x.blur, y.blur)
         )
         assert stats.verdicts([got]) == [stats.NONE_SHOWN]
         assert got.low is not None and got.low <= 0
