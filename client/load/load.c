@@ -276,3 +276,37 @@ void load_add_error(struct load *l)
 {
 	l->errors++;
 }
+
+int load_refuse(struct load *l, const struct store_op *op, const char *name, struct err *e)
+{
+	const char *whose = op->code < 0 ? "AFP" : "errno";
+
+	l->refused = op->command;
+	if (op->result == STORE_SHORT && op->verb == STORE_READ)
+		return err_set(
+		    e, LOAD_REFUSED,
+		    "%s of %s: %llu bytes at byte %llu where %llu were asked for: is the "
+		    "file shorter than the test?",
+		    op->what, name, (unsigned long long)op->done, (unsigned long long)op->offset,
+		    (unsigned long long)op->len);
+	if (op->result == STORE_SHORT)
+		return err_set(e, LOAD_REFUSED,
+			       "%s of %s: written up to byte %llu only: is the volume full?",
+			       op->what, name, (unsigned long long)(op->offset + op->done));
+	if (op->verb == STORE_READ || op->verb == STORE_WRITE)
+		return err_set(e, LOAD_REFUSED, "%s of %s at byte %llu: %s (%s %d)", op->what, name,
+			       (unsigned long long)op->offset, op->why, whose, op->code);
+	return err_set(e, LOAD_REFUSED, "%s of %s: %s (%s %d)", op->what, name,
+		       op->why ? op->why : "not what was expected", whose, op->code);
+}
+
+void load_ready(struct load *l)
+{
+	if (l->hooks->ready)
+		l->hooks->ready(l->hooks->user);
+}
+
+bool load_stopped(const struct load *l)
+{
+	return l->stop && *l->stop;
+}

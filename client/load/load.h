@@ -31,6 +31,8 @@ struct load_trace {
 /* Callbacks of the command; all may be NULL. */
 struct load_hooks {
 	void *user;
+	/* The workload's directory was made, nothing timed yet: to find the server's processes. */
+	void (*ready)(void *user);
 	/* Before and after a timed region that is measured, the server idle: read the counters. */
 	void (*region_begin)(void *user, struct run_phase *p);
 	void (*region_end)(void *user, struct run_phase *p);
@@ -58,6 +60,7 @@ struct load {
 	struct run_command *command[256]; /* of the phase, by code; a cache */
 	uint64_t ops, errors, bytes;      /* of the region */
 	uint8_t refused; /* code of the AFP command that a workload gave up on; 0: none */
+	const volatile sig_atomic_t *stop; /* set when the run is to end; NULL: never */
 	/* Requests of the region, at most trace_room; NULL: not wanted. */
 	struct load_trace *trace;
 	size_t n_trace, trace_room, trace_lost;
@@ -93,6 +96,18 @@ int load_reap(struct load *l, struct afp_op **out, struct err *e);
 int load_store_call(struct load *l, struct store_op *op, struct err *e);
 int load_store_submit(struct load *l, struct store_op *op, struct err *e);
 int load_store_reap(struct load *l, struct store_op **out, struct err *e);
+
+/*
+ * The store's answer to an op on "name" is not what the work needs: sets l->refused and the text.
+ * Returns LOAD_REFUSED.
+ */
+int load_refuse(struct load *l, const struct store_op *op, const char *name, struct err *e);
+
+/* A workload calls it once, when its directory is there and before it times anything. */
+void load_ready(struct load *l);
+
+/* Whether to end. A workload asks between requests: not every store does. */
+bool load_stopped(const struct load *l);
 
 /* Half of the work of a region is done: in a warm-up, makes the phase's first tick, unless there
  * was one. */

@@ -175,8 +175,8 @@ int lantest_run(struct load *l, const struct lantest_opts *opts, char base[stati
 		r = make_base(t, base);
 		r = r > 0 ? err_prefix(e, r, "test directory") : r;
 	}
-	if (!r && opts->ready)
-		opts->ready(opts->user);
+	if (!r)
+		load_ready(l);
 	for (unsigned int i = 1; !r && i <= opts->iterations; i++)
 		r = run_iteration(t, i);
 	r = clean_up(t, base, r);

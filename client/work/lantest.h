@@ -23,9 +23,6 @@ struct lantest_opts {
 	unsigned int iterations; /* from 1 */
 	uint64_t file_len;       /* of tests 2 and 3, bytes */
 	const char *file;        /* test 3 reads this file of the volume's root; NULL: its own */
-	/* Called when Base exists and nothing was timed yet: to find the server's processes. */
-	void (*ready)(void *user);
-	void *user;
 };
 
 /* netatalk's title of a test: the key by which results are compared. */

@@ -68,29 +68,6 @@ void pump_close(struct pump *t)
 	*t = (struct pump) { 0 };
 }
 
-int pump_refuse(struct load *l, const struct store_op *op, const char *name, struct err *e)
-{
-	const char *whose = op->code < 0 ? "AFP" : "errno";
-
-	l->refused = op->command;
-	if (op->result == STORE_SHORT && op->verb == STORE_READ)
-		return err_set(
-		    e, LOAD_REFUSED,
-		    "%s of %s: %llu bytes at byte %llu where %llu were asked for: is the "
-		    "file shorter than the test?",
-		    op->what, name, (unsigned long long)op->done, (unsigned long long)op->offset,
-		    (unsigned long long)op->len);
-	if (op->result == STORE_SHORT)
-		return err_set(e, LOAD_REFUSED,
-			       "%s of %s: written up to byte %llu only: is the volume full?",
-			       op->what, name, (unsigned long long)(op->offset + op->done));
-	if (op->verb == STORE_READ || op->verb == STORE_WRITE)
-		return err_set(e, LOAD_REFUSED, "%s of %s at byte %llu: %s (%s %d)", op->what, name,
-			       (unsigned long long)op->offset, op->why, whose, op->code);
-	return err_set(e, LOAD_REFUSED, "%s of %s: %s (%s %d)", op->what, name,
-		       op->why ? op->why : "not what was expected", whose, op->code);
-}
-
 void pump_randomize(struct pump *t)
 {
 	size_t got = 0;
@@ -171,7 +148,7 @@ static int reap(struct pump *t, const struct pump_job *job, struct store_op **op
 	if (r)
 		return r;
 	if ((*op)->result != STORE_OK || (*op)->done != (*op)->len)
-		return pump_refuse(t->load, *op, job->name, t->e);
+		return load_refuse(t->load, *op, job->name, t->e);
 	load_add_bytes(t->load, (*op)->done);
 	if (job->check && (*op)->verb == STORE_READ)
 		return check_data(t, job, *op);

@@ -51,7 +51,4 @@ void pump_randomize(struct pump *t);
  * an error requests may be in flight: store_drain(). */
 int pump_run(struct pump *t, const struct pump_job *job);
 
-/* Sets the error text for the result of an op on "name". Returns LOAD_REFUSED. */
-int pump_refuse(struct load *l, const struct store_op *op, const char *name, struct err *e);
-
 #endif

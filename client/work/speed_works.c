@@ -22,7 +22,7 @@ static int ask(struct speed *s, enum store_verb verb, struct store_dir dir, cons
 
 static int refuse(struct speed *s, const char *name)
 {
-	return pump_refuse(s->load, &s->op, name, s->e);
+	return load_refuse(s->load, &s->op, name, s->e);
 }
 
 static int must(struct speed *s, enum store_verb verb, struct store_dir dir, const char *name)

@@ -219,8 +219,8 @@ static int run_work(struct speed *s, unsigned int test)
 	r = r ? r : row->setup(s);
 	if (r > 0)
 		err_prefix(s->e, r, "%s", row->name);
-	if (!r && test == 1 && o->ready)
-		o->ready(o->user);
+	if (!r && test == 1)
+		load_ready(s->load);
 	r = r ? r : load_transfer_begin(s->load, test, row->name, s->size, s->e);
 	if (!r) {
 		describe(s, s->load->transfer->transfer);

@@ -59,7 +59,6 @@ struct speedtest_opts {
 	uint64_t delay_ns;  /* between iterations */
 	struct store *null; /* the same transfers against it, for comparison; NULL: no */
 	const volatile sig_atomic_t *stop; /* may be NULL */
-	void (*ready)(void *user); /* a directory was made, nothing timed yet: to find the server */
 	/* Before a work of a size. 0; 1: leave it out; negative: end the run (text in e). */
 	int (*next)(void *user, enum speed_work work, uint64_t size, struct err *e);
 	void *user;

@@ -145,6 +145,7 @@ static inline int run_opts(struct rig *g, const struct lantest_opts *opts)
 	assert_int_equal(afp_server_info(&server, &dsi, &g->e), 0);
 	assert_int_equal(afp_open(&g->a, &dsi, &server, &login, "Fake", &stage, &g->e), 0);
 	g->hooks = (struct load_hooks) { .user = g,
+					 .ready = ready,
 					 .region_begin = region_begin,
 					 .region_end = region_end,
 					 .phase_done = phase_done };
@@ -161,9 +162,7 @@ static inline int run_these(struct rig *g, uint32_t tests, unsigned int iteratio
 {
 	const struct lantest_opts opts = { .tests = tests,
 					   .iterations = iterations,
-					   .file_len = FILE_LEN,
-					   .ready = ready,
-					   .user = g };
+					   .file_len = FILE_LEN };
 
 	return run_opts(g, &opts);
 }

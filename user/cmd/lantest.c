@@ -219,11 +219,12 @@ static int describe(struct lantest_session *x)
 static enum outcome work(struct lantest_session *x, struct err *e)
 {
 	const struct load_hooks hooks = { .user = x,
+					  .ready = on_ready,
 					  .region_begin = on_region_begin,
 					  .region_end = on_region_end,
 					  .phase_done = on_phase_done };
 	struct load load = { .afp = &x->s.afp, .run = &x->s.run, .hooks = &hooks };
-	struct lantest_opts o = x->cfg->o;
+	const struct lantest_opts o = x->cfg->o;
 	int r;
 
 	if (describe(x)) {
@@ -231,8 +232,6 @@ static enum outcome work(struct lantest_session *x, struct err *e)
 		return OUTCOME_FAILED;
 	}
 	estimate_init(&x->estimate, x->s.progress, lantest_selection(&o), o.iterations);
-	o.ready = on_ready;
-	o.user = x;
 	r = lantest_run(&load, &o, x->s.base[0], e);
 	estimate_hide(&x->estimate);
 	x->s.refused = load.refused;

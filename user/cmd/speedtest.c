@@ -370,6 +370,7 @@ static enum outcome work(struct speedtest_session *x, struct err *e)
 {
 	const struct load_hooks hooks = {
 		.user = x,
+		.ready = on_ready,
 		.region_begin = on_region_begin,
 		.region_end = on_region_end,
 		.sample_done = on_sample_done,
@@ -385,7 +386,6 @@ static enum outcome work(struct speedtest_session *x, struct err *e)
 	x->load.hooks = &hooks;
 	o.null = x->null;
 	o.stop = &cmd_stop;
-	o.ready = on_ready;
 	o.next = on_next;
 	o.user = x;
 	announce(x);
