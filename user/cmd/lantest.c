@@ -6,10 +6,8 @@
 #include "work/lantest.h"
 
 #include "cmd/estimate.h"
-#include "cmd/output.h"
 #include "cmd/peer.h"
-#include "cmd/session.h"
-#include "host/sample.h"
+#include "cmd/workload.h"
 #include "report/peer/progress.h"
 #include "report/report.h"
 
@@ -24,16 +22,13 @@
 #define WINDOW       32768 /* requests in flight: practically unlimited, like afp_lantest */
 
 struct lantest_cfg {
-	struct session_cfg s;
+	struct workload_cfg w;
 	struct lantest_opts o;
-	unsigned int verbose;
-	bool csv, help, compatible;
-	int table; /* enum output_table */
 };
 
 /* One run: what the hooks need. */
 struct lantest_session {
-	struct session s;
+	struct workload w;
 	const struct lantest_cfg *cfg;
 	struct estimate estimate;
 };
@@ -127,17 +122,17 @@ const struct opt lantest_options[] = {
 	  .help = "test 3 reads this file of the volume's root instead of its own" },
 	{ .letter = 'g', .type = OPT_CALL, .call = enlarge_10, .help = "large file ten times as large (1 GB; again: 10 GB)" },
 	{ .letter = 'G', .type = OPT_CALL, .call = enlarge_100, .help = "large file a hundred times as large" },
-	CONNECT_OPTIONS(struct lantest_cfg, s.c),
+	CONNECT_OPTIONS(struct lantest_cfg, w.s.c),
 	{ .type = OPT_HEADING, .help = "Watch and output:" },
-	SESSION_WATCH_OPTIONS(struct lantest_cfg, s),
-	OUTPUT_TABLE_OPTION(struct lantest_cfg, table),
-	{ .letter = 'c', .name = "csv", .type = OPT_FLAG, .offset = OFFSET(csv), .help = "netatalk's table as CSV, nothing else on stdout" },
-	RUNS_OPTIONS(struct lantest_cfg, s.runs),
-	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(verbose),
+	SESSION_WATCH_OPTIONS(struct lantest_cfg, w.s),
+	OUTPUT_TABLE_OPTION(struct lantest_cfg, w.table),
+	{ .letter = 'c', .name = "csv", .type = OPT_FLAG, .offset = OFFSET(w.csv), .help = "netatalk's table as CSV, nothing else on stdout" },
+	RUNS_OPTIONS(struct lantest_cfg, w.s.runs),
+	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(w.verbose),
 	  .help = "all that was measured, and a line for each test as it ends" },
-	{ .letter = 'V', .type = OPT_COUNT, .offset = OFFSET(verbose) },
-	{ .letter = 'b', .type = OPT_COUNT, .offset = OFFSET(verbose) },
-	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(help), .help = "this text" },
+	{ .letter = 'V', .type = OPT_COUNT, .offset = OFFSET(w.verbose) },
+	{ .letter = 'b', .type = OPT_COUNT, .offset = OFFSET(w.verbose) },
+	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(w.help), .help = "this text" },
 	CMD_VERSION_OPTION,
 	{ .type = OPT_END },
 };
@@ -146,7 +141,7 @@ const struct opt lantest_options[] = {
 static void help(const struct lantest_cfg *c, FILE *out)
 {
 	fprintf(out, "Usage: %s [OPTIONS] [afp://USER@HOST:PORT/VOLUME]\n",
-		c->compatible ? "afp_lantest" : "afpscope lantest");
+		c->w.compatible ? "afp_lantest" : "afpscope lantest");
 	fputs(
 	    "Runs the tests of netatalk's afp_lantest against an AFP server and, where the server\n"
 	    "runs on this host, counts what each AFP command costs inside it.\n\n",
@@ -156,48 +151,27 @@ static void help(const struct lantest_cfg *c, FILE *out)
 
 /* Hooks */
 
-static void on_region_begin(void *user, struct run_phase *p)
-{
-	struct lantest_session *x = user;
-
-	(void)p;
-	session_region_begin(&x->s);
-}
-
-static void on_region_end(void *user, struct run_phase *p)
-{
-	struct lantest_session *x = user;
-
-	session_region_end(&x->s, p);
-}
-
 static void on_phase_done(void *user, const struct run_phase *p)
 {
 	struct lantest_session *x = user;
 	enum progress_size size = PROGRESS_NO_SIZE;
 
 	if (p->test == 2 || p->test == 3)
-		size = x->cfg->compatible ? PROGRESS_NETATALK_SIZE : PROGRESS_SIZE;
+		size = x->cfg->w.compatible ? PROGRESS_NETATALK_SIZE : PROGRESS_SIZE;
 	estimate_hide(&x->estimate);
-	if (!x->cfg->s.runs.screen)
-		report_progress(p, size, x->cfg->s.watch != WATCH_OFF, x->s.progress);
+	if (!x->cfg->w.s.runs.screen)
+		report_progress(p, size, x->cfg->w.s.watch != WATCH_OFF, x->w.s.progress);
 	estimate_show(&x->estimate, p->test, p->iteration);
-}
-
-static void on_ready(void *user)
-{
-	struct lantest_session *x = user;
-
-	session_ready(&x->s);
 }
 
 /* Session */
 
-static int describe(struct lantest_session *x)
+static int describe(struct workload *w)
 {
-	const struct lantest_cfg *cfg = x->cfg;
-	uint32_t tests = lantest_selection(&cfg->o);
-	struct run_notes *o = &x->s.run.options;
+	const struct lantest_session *x = (struct lantest_session *)w;
+	const struct lantest_opts *opts = &x->cfg->o;
+	uint32_t tests = lantest_selection(opts);
+	struct run_notes *o = &w->s.run.options;
 	char list[64] = "";
 	int r = 0;
 
@@ -207,121 +181,106 @@ static int describe(struct lantest_session *x)
 						     at ? "," : "", n);
 	}
 	r |= run_note(o, "tests", "%s", list);
-	r |= run_note(o, "iterations", "%u", cfg->o.iterations);
-	r |= run_note(o, "large_file_bytes", "%" PRIu64, cfg->o.file_len);
+	r |= run_note(o, "iterations", "%u", opts->iterations);
+	r |= run_note(o, "large_file_bytes", "%" PRIu64, opts->file_len);
 	r |= run_note(o, "chunk_bytes", "%zu",
-		      lantest_chunk(dsi_quantum(x->s.afp.dsi), cfg->o.file_len));
-	if (cfg->o.file)
-		r |= run_note(o, "file", "%s", cfg->o.file);
+		      lantest_chunk(dsi_quantum(w->s.afp.dsi), opts->file_len));
+	if (opts->file)
+		r |= run_note(o, "file", "%s", opts->file);
 	return r;
 }
 
-static enum outcome work(struct lantest_session *x, struct err *e)
+static enum outcome prepare(struct workload *w, struct err *e)
 {
-	const struct load_hooks hooks = { .user = x,
-					  .ready = on_ready,
-					  .region_begin = on_region_begin,
-					  .region_end = on_region_end,
-					  .phase_done = on_phase_done };
-	struct load load = { .afp = &x->s.afp, .run = &x->s.run, .hooks = &hooks };
-	const struct lantest_opts o = x->cfg->o;
+	const struct connect_cfg *c = &w->cfg->s.c;
+
+	(void)e;
+	if (!w->cfg->s.runs.screen)
+		fprintf(w->s.progress, "Connecting to host %s:%u\n\n", c->host, c->port);
+	return OUTCOME_OK;
+}
+
+static int work(struct workload *w, struct err *e)
+{
+	struct lantest_session *x = (struct lantest_session *)w;
+	const struct lantest_opts *o = &x->cfg->o;
 	int r;
 
-	if (describe(x)) {
-		err_set(e, -ENOMEM, "out of memory");
-		return OUTCOME_FAILED;
-	}
-	estimate_init(&x->estimate, x->s.progress, lantest_selection(&o), o.iterations);
-	r = lantest_run(&load, &o, x->s.base[0], e);
+	estimate_init(&x->estimate, w->s.progress, lantest_selection(o), o->iterations);
+	r = lantest_run(&w->load, o, w->s.base[0], e);
 	estimate_hide(&x->estimate);
-	x->s.refused = load.refused;
-	return session_finish(&x->s, r, e);
+	return r;
 }
 
 /* Output */
 
-static int report(const struct lantest_session *x, struct err *e)
+static int report(struct workload *w, const struct report_opts *o)
 {
-	const struct lantest_cfg *cfg = x->cfg;
-	const struct report_opts o = output_terminal();
+	const struct workload_cfg *cfg = w->cfg;
 	bool io = cfg->s.watch != WATCH_OFF;
 	int r = 0;
 
-	if (runs_json_only(&cfg->s.runs))
-		return 0;
 	if (cfg->csv)
-		return report_peer_csv(&x->s.run, io, stdout);
+		return report_peer_csv(&w->s.run, io, stdout);
 	if (cfg->table == OUTPUT_SCREEN)
-		r = report_screen(&x->s.run, &o, stdout);
+		r = report_screen(&w->s.run, o, stdout);
 	if (cfg->table == OUTPUT_NETATALK || cfg->table == OUTPUT_BOTH)
-		r = report_peer_text(&x->s.run, io, stdout);
+		r = report_peer_text(&w->s.run, io, stdout);
 	if (!r && cfg->table == OUTPUT_BOTH)
 		putchar('\n');
 	if (!r && (cfg->table == OUTPUT_OWN || cfg->table == OUTPUT_BOTH))
-		r = report_own(&x->s.run, &o, stdout);
-	return r ? err_set(e, r, "cannot print the report: %s", strerror(-r)) : 0;
+		r = report_own(&w->s.run, o, stdout);
+	return r;
 }
 
-static enum outcome finish(struct lantest_session *x, enum outcome o)
+static int exit_code(const struct workload *w, enum outcome o)
 {
-	struct err e = { 0 };
-
-	if (x->s.run.n_phases && report(x, &e)) {
-		cmd_say("%s", e.text);
-		o = o ? o : OUTCOME_FAILED;
-	}
-	return session_save(&x->s, o);
+	return w->cfg->compatible ? peer_exit_code(o, w->s.stage, w->s.refused, false) : (int)o;
 }
+
+static const struct workload_type lantest = {
+	.name = "lantest",
+	.set = LANTEST_SET,
+	.options = lantest_options,
+	.window = WINDOW,
+	.prepare = prepare,
+	.describe = describe,
+	.work = work,
+	.report = report,
+	.exit_code = exit_code,
+};
 
 static int run(const struct lantest_cfg *cfg)
 {
 	struct lantest_session *x = calloc(1, sizeof(*x));
-	struct err e = { 0 };
-	enum outcome o;
 	int code;
 
 	if (!x)
 		return OUTCOME_FAILED;
 	x->cfg = cfg;
-	x->s.cfg = &cfg->s;
-	x->s.progress = cfg->csv || !cfg->compatible ? stderr : stdout;
-	o = session_open(&x->s, "lantest", LANTEST_SET, WINDOW, &e);
-	if (!o) {
-		if (!cfg->s.runs.screen)
-			fprintf(x->s.progress, "Connecting to host %s:%u\n\n", cfg->s.c.host,
-				cfg->s.c.port);
-		o = work(x, &e);
-	}
-	if (o && o != OUTCOME_UNTRUSTED)
-		cmd_say("%s", e.text);
-	session_remove_left(&x->s);
-	o = finish(x, o);
-	code = cfg->compatible ? peer_exit_code(o, x->s.stage, x->s.refused, false) : (int)o;
-	session_close(&x->s);
+	workload_init(&x->w, &lantest, &cfg->w);
+	x->w.hooks.phase_done = on_phase_done;
+	code = workload_run(&x->w);
 	free(x);
 	return code;
 }
 
 int cmd_lantest(int argc, char **argv)
 {
-	struct lantest_cfg cfg = { .s.c = CONNECT_DEFAULTS,
+	struct lantest_cfg cfg = { .w = WORKLOAD_DEFAULTS,
 				   .o = { .iterations = 2, .file_len = FILE_LEN } };
 	struct err e = { 0 };
 	int first, r;
 
-	cfg.compatible = peer_name(argv[0], "afp_lantest");
-	cfg.table = OUTPUT_NOT_GIVEN;
-	cfg.s.runs.not_kept = cfg.compatible;
+	cfg.w.compatible = peer_name(argv[0], "afp_lantest");
+	cfg.w.s.runs.not_kept = cfg.w.compatible;
 	r = opt_parse(lantest_options, &cfg, argc, argv, &first, &e);
-	if (!r && (cfg.help || (cfg.compatible && argc == 1))) {
+	if (!r && (cfg.w.help || (cfg.w.compatible && argc == 1))) {
 		help(&cfg, stdout);
-		return cfg.help ? OUTCOME_OK : peer_exit_code(OUTCOME_USAGE, 0, 0, false);
+		return cfg.w.help ? OUTCOME_OK : peer_exit_code(OUTCOME_USAGE, 0, 0, false);
 	}
-	r = r ? r : runs_check(&cfg.s.runs, &e);
-	r = r ? r : tracing_check(&cfg.s.trace, &e);
-	r = r ? r : connect_operands(&cfg.s.c, argc - first, argv + first, &e);
-	r = r ? r : connect_complete(&cfg.s.c, &e);
-	if (r && cfg.compatible) {
+	r = r ? r : session_check(&cfg.w.s, argc - first, argv + first, &e);
+	if (r && cfg.w.compatible) {
 		cmd_say("%s", e.text);
 		return peer_exit_code(cmd_stop ? OUTCOME_INTERRUPTED : OUTCOME_USAGE, 0, 0,
 				      r == -ERANGE);
@@ -330,8 +289,9 @@ int cmd_lantest(int argc, char **argv)
 		return cmd_usage_error("lantest", &e);
 	if (!cfg.o.tests)
 		cfg.o.tests = LANTEST_ALL;
-	cfg.table = output_table(cfg.table, cfg.verbose, OUTPUT_BOTH, cfg.compatible);
-	cfg.s.runs.screen = cfg.table == OUTPUT_SCREEN && !cfg.csv && !runs_json_only(&cfg.s.runs);
+	cfg.w.table = output_table(cfg.w.table, cfg.w.verbose, OUTPUT_BOTH, cfg.w.compatible);
+	cfg.w.s.runs.screen = cfg.w.table == OUTPUT_SCREEN && !cfg.w.csv &&
+			      !runs_json_only(&cfg.w.s.runs);
 	cmd_catch_signals();
 	return run(&cfg);
 }

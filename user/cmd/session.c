@@ -6,7 +6,6 @@
 #include "host/procfs.h"
 #include "host/proctext.h"
 #include "host/rights.h"
-#include "host/sample.h"
 #include "report/report.h"
 #include "work/tree.h"
 
@@ -14,9 +13,39 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 const char *const session_watch_choices[] = { "auto", "bpf", "proc", "off", NULL };
+
+/* Options */
+
+/* No server: what only makes sense with one is refused. */
+static int check_local(const struct session_cfg *cfg, int operands, struct err *e)
+{
+	if (!cfg->directory)
+		return err_set(e, -EINVAL, "-L needs -P DIRECTORY");
+	if (operands)
+		return err_set(e, -EINVAL,
+			       "-L works on a directory: a server cannot be given as well");
+	if (cfg->trace.what)
+		return err_set(e, -EINVAL,
+			       "--trace records a server's requests: it cannot be used with -L");
+	return 0;
+}
+
+int session_check(struct session_cfg *cfg, int n, char **operand, struct err *e)
+{
+	int r = runs_check(&cfg->runs, e);
+
+	r = r ? r : tracing_check(&cfg->trace, e);
+	if (!r && cfg->local)
+		return check_local(cfg, n, e);
+	if (!r && (cfg->directory || cfg->buffered))
+		return err_set(e, -EINVAL, "-P and -D need -L");
+	r = r ? r : connect_operands(&cfg->c, n, operand, e);
+	return r ? r : connect_complete(&cfg->c, e);
+}
 
 /* Watch: regions */
 
@@ -87,6 +116,8 @@ void session_ready(struct session *s)
 {
 	struct err e = { 0 };
 
+	if (s->cfg->local)
+		return;
 	if (s->watch)
 		watch_find_cnid(s->watch);
 	if (!s->cfg->hz)
@@ -125,6 +156,24 @@ static int describe(struct session *s)
 	return r;
 }
 
+static enum outcome open_directory(struct session *s, const char *command, const char *set,
+				   struct err *e)
+{
+	const char *path = s->cfg->directory;
+	int r = 0;
+
+	/* netatalk's tool makes it, too. */
+	if (mkdir(path, 0750) && errno != EEXIST)
+		r = err_set(e, -errno, "cannot make directory %s: %s", path, strerror(errno));
+	r = r ? r : store_open_posix(&s->store, path, !s->cfg->buffered, e);
+	if (r)
+		return r == -ENOMEM ? OUTCOME_FAILED : OUTCOME_NO_SESSION;
+	if (run_init(&s->run, command, set))
+		r = err_set(e, -ENOMEM, "out of memory");
+	r = r ? r : runs_open(&s->folder, &s->cfg->runs, false, &s->run, e);
+	return r ? runs_refused(r) : OUTCOME_OK;
+}
+
 enum outcome session_open(struct session *s, const char *command, const char *set,
 			  unsigned int window, struct err *e)
 {
@@ -132,6 +181,8 @@ enum outcome session_open(struct session *s, const char *command, const char *se
 	enum outcome o;
 	int r;
 
+	if (s->cfg->local)
+		return open_directory(s, command, set, e);
 	o = connect_open(&s->afp, &s->server, &s->cfg->c, window, &s->stage, e);
 	if (o)
 		return o;
@@ -157,6 +208,23 @@ enum outcome session_open(struct session *s, const char *command, const char *se
 			 "the rights of root could not be given up: this run kept them to its end");
 	tracing_start(s->tracing, s->watch, &s->afp, &s->run);
 	return OUTCOME_OK;
+}
+
+enum outcome session_open_store(struct session *s, struct store_afp_opts *opts, struct err *e)
+{
+	const char *second = s->cfg->second_volume;
+
+	if (s->cfg->local)
+		return OUTCOME_OK;
+	opts->machine = s->server.machine;
+	if (second) {
+		s->base_volume[1] = second;
+		if (afp_open_other(&s->afp, second, &opts->other, e)) {
+			s->stage = AFP_STAGE_VOLUME;
+			return cmd_stop ? OUTCOME_INTERRUPTED : OUTCOME_NO_SESSION;
+		}
+	}
+	return store_open_afp(&s->store, &s->afp, opts, e) ? OUTCOME_FAILED : OUTCOME_OK;
 }
 
 /* The end */
@@ -224,6 +292,13 @@ void session_remove_left(struct session *s)
 	for (int i = 0; i < SESSION_BASES; i++) {
 		if (!*s->base[i])
 			continue;
+		/* Where the directory's own calls have failed, no other would do better. */
+		if (s->cfg->local) {
+			cmd_say(
+			    "%s/%s could not be removed and holds only test data: remove it by hand",
+			    s->cfg->directory, s->base[i]);
+			continue;
+		}
 		cmd_stop = 0;
 		afp_close(&s->afp);
 		remove_one(s, s->base[i], s->base_volume[i] ? s->base_volume[i] : s->cfg->c.volume);
@@ -238,6 +313,7 @@ void session_close(struct session *s)
 	if (s->schedstat > 0)
 		close(s->schedstat);
 	ledger_fini(&s->before);
+	store_close(s->store);
 	afp_close(&s->afp);
 	runs_close(&s->folder);
 	run_fini(&s->run);

@@ -11,7 +11,9 @@
 #include "cmd/runs.h"
 #include "cmd/sampler.h"
 #include "cmd/tracing.h"
+#include "host/sample.h"
 #include "run/run.h"
+#include "store/store.h"
 #include "watch/watch.h"
 
 #include <stdio.h>
@@ -19,7 +21,11 @@
 /* Rows of a table of options over a struct that has a session_cfg as member "member". */
 struct session_cfg {
 	struct connect_cfg c;
-	int watch; /* enum watch_mode */
+	bool local;                /* a directory of this machine in place of a server */
+	bool buffered;             /* through the page cache, else O_DIRECT */
+	const char *directory;     /* NULL: not given */
+	const char *second_volume; /* opened, too; NULL: none */
+	int watch;                 /* enum watch_mode */
 	unsigned int hz;
 	struct tracing_cfg trace;
 	struct runs_cfg runs;
@@ -35,7 +41,22 @@ extern const char *const session_watch_choices[];
 	{ 0, "sample", "HZ", OPT_UINT, offsetof(cfg_type, member.hz), SAMPLER_HELP, 1,             \
 	  SAMPLE_HZ_MAX, 0, NULL, NULL },                                                          \
 	TRACING_OPTIONS(cfg_type, member.trace)
+
+#define SESSION_LOCAL_OPTIONS(cfg_type, member)                                                    \
+	{ .type = OPT_HEADING, .help = "Local directory instead of a server:" },                   \
+	{ 'L', "local", NULL, OPT_FLAG, offsetof(cfg_type, member.local),                          \
+	  "the same tests on a directory of this machine", 0, 0, 0, NULL, NULL },                  \
+	{ 'P', "directory", "DIR", OPT_STRING, offsetof(cfg_type, member.directory),               \
+	  "the directory; created if it does not exist", 0, 0, 0, NULL, NULL },                    \
+	{ 'D', "buffered", NULL, OPT_FLAG, offsetof(cfg_type, member.buffered),                    \
+	  "through the page cache (default: O_DIRECT)", 0, 0, 0, NULL, NULL }
 /* clang-format on */
+
+/*
+ * Checks the options, and what follows them (operand); completes how to connect, for which it may
+ * ask for a password. 0, or a negative errno and a text.
+ */
+int session_check(struct session_cfg *cfg, int n, char **operand, struct err *e);
 
 #define SESSION_BASES 2 /* directories that a workload may leave behind: one a volume */
 
@@ -43,6 +64,7 @@ struct session {
 	const struct session_cfg *cfg;
 	struct afp afp;
 	struct afp_server server;
+	struct store *store; /* of session_open_store, or a directory; NULL: none */
 	struct run run;
 	struct watch *watch;     /* NULL: nothing is watched */
 	struct sampler *sampler; /* NULL: no time series */
@@ -61,9 +83,18 @@ struct session {
 	const char *base_volume[SESSION_BASES]; /* where; NULL: that of cfg */
 };
 
-/* Connects, logs in, opens the volume, begins run and watch. cfg and progress are set before. */
+/*
+ * Connects, logs in, opens the volume, begins run and watch; or opens the directory and begins the
+ * run. cfg and progress are set before.
+ */
 enum outcome session_open(struct session *s, const char *command, const char *set,
 			  unsigned int window, struct err *e);
+
+/*
+ * The session's store, and the second volume (other of opts is set). Does nothing in a directory,
+ * which is one.
+ */
+enum outcome session_open_store(struct session *s, struct store_afp_opts *opts, struct err *e);
 
 /* The counters before and after a timed region, into p: hooks of load.h. */
 void session_region_begin(struct session *s);
@@ -81,7 +112,7 @@ enum outcome session_finish(struct session *s, int r, const struct err *e);
 /* Saves the run and prints where it is; returns o or a worse outcome. */
 enum outcome session_save(struct session *s, enum outcome o);
 
-/* Removes what is left of base in a new session, or says how it can be removed. */
+/* Removes what is left of base in a new session, or says what is left and how to remove it. */
 void session_remove_left(struct session *s);
 
 void session_close(struct session *s);

@@ -5,7 +5,6 @@
  */
 #include "cmd/speedtest.h"
 
-#include "cmd/output.h"
 #include "cmd/peer.h"
 #include "report/peer/progress.h"
 #include "report/report.h"
@@ -16,7 +15,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define TRACE_ROOM 65536 /* requests of one region that -v shows */
@@ -24,11 +22,9 @@
 
 /* One run: what the hooks need. */
 struct speedtest_session {
-	struct session s;
+	struct workload w;
 	const struct speedtest_cfg *cfg;
-	struct store *store, *null;
-	uint16_t other; /* id of the second volume; 0: none */
-	struct load load;
+	struct store *null;
 	/* netatalk's text, printed while the run goes on: where it has got to. */
 	uint64_t live_size;
 	const struct run_phase *live_phase;
@@ -41,13 +37,13 @@ static void look(struct speedtest_session *x, struct run_transfer *t, enum run_t
 {
 	struct run_tcp *look;
 
-	if (!x->s.afp.dsi)
+	if (!x->w.s.afp.dsi)
 		return;
 	look = run_tcp(t, TCP_CLIENT, when);
-	if (look && !dsi_tcp(x->s.afp.dsi, look))
+	if (look && !dsi_tcp(x->w.s.afp.dsi, look))
 		t->n_tcp--;
-	look = x->s.watch ? run_tcp(t, TCP_SERVER, when) : NULL;
-	if (look && !watch_tcp(x->s.watch, look))
+	look = x->w.s.watch ? run_tcp(t, TCP_SERVER, when) : NULL;
+	if (look && !watch_tcp(x->w.s.watch, look))
 		t->n_tcp--;
 	else if (look)
 		look->t_ns = load_clock_ns();
@@ -59,8 +55,8 @@ static void on_region_begin(void *user, struct run_phase *p)
 {
 	struct speedtest_session *x = user;
 
-	session_region_begin(&x->s);
-	if (x->load.sample.iteration == 1)
+	session_region_begin(&x->w.s);
+	if (x->w.load.sample.iteration == 1)
 		look(x, p->transfer, TCP_BEFORE);
 }
 
@@ -68,9 +64,9 @@ static void on_region_end(void *user, struct run_phase *p)
 {
 	struct speedtest_session *x = user;
 
-	if (x->load.sample.iteration == x->cfg->o.iterations)
+	if (x->w.load.sample.iteration == x->cfg->o.iterations)
 		look(x, p->transfer, TCP_AFTER);
-	session_region_end(&x->s, p);
+	session_region_end(&x->w.s, p);
 }
 
 static void on_tick(void *user, struct run_phase *p)
@@ -98,24 +94,24 @@ static void show_iteration(const struct speedtest_session *x, const struct run_p
 {
 	if (!x->on_terminal)
 		return;
-	fprintf(x->s.progress, "\r\033[K%s  %s %u of %u", p->title,
+	fprintf(x->w.s.progress, "\r\033[K%s  %s %u of %u", p->title,
 		s->warmup ? "warm-up" : "iteration", s->iteration,
 		s->warmup ? x->cfg->o.warmups : x->cfg->o.iterations);
-	fflush(x->s.progress);
+	fflush(x->w.s.progress);
 }
 
 static void on_sample_done(void *user, const struct run_phase *p, const struct run_sample *s)
 {
 	struct speedtest_session *x = user;
 
-	if (x->load.trace)
-		print_trace(&x->load);
+	if (x->w.load.trace)
+		print_trace(&x->w.load);
 	if (!x->cfg->live) {
 		show_iteration(x, p, s);
 		return;
 	}
 	if (p != x->live_phase)
-		report_speed_head(&x->s.run, p, stdout);
+		report_speed_head(&x->w.s.run, p, stdout);
 	x->live_phase = p;
 	report_speed_sample(p, s, stdout);
 	fflush(stdout);
@@ -126,19 +122,11 @@ static void on_phase_done(void *user, const struct run_phase *p)
 	struct speedtest_session *x = user;
 
 	if (x->on_terminal)
-		fputs("\r\033[K", x->s.progress);
+		fputs("\r\033[K", x->w.s.progress);
 	if (x->cfg->live && x->cfg->statistics)
 		report_speed_statistics(p, stdout);
-	else if (!x->cfg->live && !x->cfg->csv && !x->cfg->s.runs.screen)
-		report_speed_progress(&x->s.run, p, x->s.progress);
-}
-
-static void on_ready(void *user)
-{
-	struct speedtest_session *x = user;
-
-	if (!x->cfg->local)
-		session_ready(&x->s);
+	else if (!x->cfg->live && !x->w.cfg->csv && !x->w.cfg->s.runs.screen)
+		report_speed_progress(&x->w.s.run, p, x->w.s.progress);
 }
 
 /* -i: waits for a line and no more, and keeps the session alive meanwhile. */
@@ -152,7 +140,7 @@ static int wait_for_enter(struct speedtest_session *x, struct err *e)
 	fprintf(stderr, "Press <ENTER> to continue\n");
 	while (c != '\n') {
 		while (poll(&p, 1, 0) == 0) {
-			r = store_idle(x->store, PROMPT_NS, &cmd_stop, e);
+			r = store_idle(x->w.s.store, PROMPT_NS, &cmd_stop, e);
 			if (r)
 				return r;
 		}
@@ -169,7 +157,7 @@ static int wait_for_enter(struct speedtest_session *x, struct err *e)
 static void end_live_size(const struct speedtest_session *x)
 {
 	if (x->live_size && x->cfg->statistics)
-		report_speed_network(&x->s.run, x->live_size, stdout);
+		report_speed_network(&x->w.s.run, x->live_size, stdout);
 }
 
 static void begin_live_size(struct speedtest_session *x, uint64_t size)
@@ -177,7 +165,7 @@ static void begin_live_size(struct speedtest_session *x, uint64_t size)
 	end_live_size(x);
 	if (x->cfg->sweep)
 		report_speed_size(size, stdout);
-	report_speed_banner(&x->s.run, size, x->cfg->statistics, stdout);
+	report_speed_banner(&x->w.s.run, size, x->cfg->statistics, stdout);
 	x->live_size = size;
 }
 
@@ -185,7 +173,7 @@ static void begin_live_size(struct speedtest_session *x, uint64_t size)
 static int end_live(const struct speedtest_session *x)
 {
 	end_live_size(x);
-	return x->cfg->sweep ? report_speed_sweep(&x->s.run, stdout) : 0;
+	return x->cfg->sweep ? report_speed_sweep(&x->w.s.run, stdout) : 0;
 }
 
 static int on_next(void *user, enum speed_work work, uint64_t size, struct err *e)
@@ -195,7 +183,7 @@ static int on_next(void *user, enum speed_work work, uint64_t size, struct err *
 
 	if (x->cfg->live && size != x->live_size)
 		begin_live_size(x, size);
-	if (x->cfg->local && work == SPEED_SERVER_COPY) {
+	if (x->w.cfg->s.local && work == SPEED_SERVER_COPY) {
 		if (x->cfg->live)
 			report_speed_skipped(stdout);
 		return 1;
@@ -219,18 +207,19 @@ static int describe_sizes(const struct speedtest_cfg *cfg, struct run_notes *o)
 	return run_note(o, "sizes_bytes", "%s", *list ? list : "the file's own");
 }
 
-static int describe(struct speedtest_session *x)
+static int describe(struct workload *base)
 {
+	const struct speedtest_session *x = (struct speedtest_session *)base;
+	const struct store *store = base->s.store;
 	const struct speedtest_cfg *cfg = x->cfg;
 	const struct speedtest_opts *w = &cfg->o;
-	struct run_notes *o = &x->s.run.options;
+	struct run_notes *o = &base->s.run.options;
 	char works[64] = "";
 	int r = 0;
 
 	for (unsigned int i = 0, at = 0; i < w->n_works; i++)
 		at += (unsigned int)snprintf(works + at, sizeof(works) - at, "%s%s", at ? "," : "",
 					     speedtest_name(w->work[i]));
-	r |= run_note(o, "mode", "%s", cfg->local ? "local" : "afp");
 	r |= run_note(o, "tests", "%s", works);
 	r |= describe_sizes(cfg, o);
 	if (cfg->sweep)
@@ -238,9 +227,9 @@ static int describe(struct speedtest_session *x)
 	r |= run_note(o, "iterations", "%u", w->iterations);
 	r |= run_note(o, "warmup", "%u", w->warmups);
 	r |= run_note(o, "outstanding", "%u", w->window);
-	r |= run_note(o, "chunk_bytes", "%zu", speedtest_chunk(x->store, w, w->work[0]));
-	r |= run_note(o, "chunk_read_bytes", "%zu", speedtest_chunk(x->store, w, SPEED_READ));
-	r |= run_note(o, "chunk_write_bytes", "%zu", speedtest_chunk(x->store, w, SPEED_WRITE));
+	r |= run_note(o, "chunk_bytes", "%zu", speedtest_chunk(store, w, w->work[0]));
+	r |= run_note(o, "chunk_read_bytes", "%zu", speedtest_chunk(store, w, SPEED_READ));
+	r |= run_note(o, "chunk_write_bytes", "%zu", speedtest_chunk(store, w, SPEED_WRITE));
 	r |= run_note(o, "flush", "%s", w->flush ? "yes" : "no");
 	r |= run_note(o, "sparse", "%s", w->sparse ? "yes" : "no");
 	r |= run_note(o, "recreate", "%s", w->recreate ? "yes" : "no");
@@ -251,53 +240,9 @@ static int describe(struct speedtest_session *x)
 	r |= run_note(o, "units", "%s", speedtest_unit_choices[cfg->units]);
 	if (w->file)
 		r |= run_note(o, "file", "%s", w->file);
-	if (cfg->second_volume)
-		r |= run_note(o, "second_volume", "%s", cfg->second_volume);
-	if (cfg->local) {
-		r |= run_note(o, "directory", "%s", cfg->directory);
-		r |= run_note(o, "direct", "%s", cfg->buffered ? "no" : "yes");
-		r |= run_note(&x->s.run.absent, "*", "local mode: no server");
-	}
+	if (cfg->w.s.second_volume)
+		r |= run_note(o, "second_volume", "%s", cfg->w.s.second_volume);
 	return r;
-}
-
-static enum outcome open_local(struct speedtest_session *x, struct err *e)
-{
-	int r = 0;
-
-	/* netatalk's tool makes it, too. */
-	if (mkdir(x->cfg->directory, 0750) && errno != EEXIST)
-		r = err_set(e, -errno, "cannot make directory %s: %s", x->cfg->directory,
-			    strerror(errno));
-	r = r ? r : store_open_posix(&x->store, x->cfg->directory, !x->cfg->buffered, e);
-	if (r)
-		return r == -ENOMEM ? OUTCOME_FAILED : OUTCOME_NO_SESSION;
-	if (run_init(&x->s.run, "speedtest", x->cfg->set))
-		r = err_set(e, -ENOMEM, "out of memory");
-	r = r ? r : runs_open(&x->s.folder, &x->cfg->s.runs, false, &x->s.run, e);
-	return r ? runs_refused(r) : OUTCOME_OK;
-}
-
-static enum outcome open_afp(struct speedtest_session *x, struct err *e)
-{
-	const struct speedtest_cfg *cfg = x->cfg;
-	struct store_afp_opts o = { .legacy = cfg->o.peer, .window = cfg->o.window };
-	enum outcome out = session_open(&x->s, "speedtest", cfg->set, SPEEDTEST_WINDOW_MAX, e);
-
-	if (out)
-		return out;
-	o.machine = x->s.server.machine;
-	if (cfg->second_volume) {
-		x->s.base_volume[1] = cfg->second_volume;
-		if (afp_open_other(&x->s.afp, cfg->second_volume, &o.other, e)) {
-			x->s.stage = AFP_STAGE_VOLUME;
-			return cmd_stop ? OUTCOME_INTERRUPTED : OUTCOME_NO_SESSION;
-		}
-	}
-	x->other = o.other;
-	if (store_open_afp(&x->store, &x->s.afp, &o, e))
-		return OUTCOME_FAILED;
-	return OUTCOME_OK;
 }
 
 /* If the null peer fails, the run gets a warning and goes on. */
@@ -305,40 +250,34 @@ static void open_null(struct speedtest_session *x)
 {
 	struct err e = { 0 };
 
-	if (!x->cfg->null || x->cfg->local)
+	if (!x->cfg->null || x->cfg->w.s.local)
 		return;
-	if (store_open_null(&x->null, x->store, &e))
-		run_note(&x->s.run.warnings, "null",
+	if (store_open_null(&x->null, x->w.s.store, &e))
+		run_note(&x->w.s.run.warnings, "null",
 			 "no comparison with a server that stores nothing: %s", e.text);
 }
 
-static enum outcome open_all(struct speedtest_session *x, struct err *e)
+static enum outcome prepare(struct workload *w, struct err *e)
 {
-	enum outcome o = x->cfg->local ? open_local(x, e) : open_afp(x, e);
+	struct speedtest_session *x = (struct speedtest_session *)w;
 
-	if (o)
-		return o;
-	if (speedtest_check(x->store, &x->cfg->o, e))
+	if (speedtest_check(w->s.store, &x->cfg->o, e))
 		return OUTCOME_USAGE;
 	if (x->cfg->each_request) {
-		x->load.trace = calloc(TRACE_ROOM, sizeof(*x->load.trace));
-		x->load.trace_room = x->load.trace ? TRACE_ROOM : 0;
-	}
-	if (describe(x)) {
-		err_set(e, -ENOMEM, "out of memory");
-		return OUTCOME_FAILED;
+		w->load.trace = calloc(TRACE_ROOM, sizeof(*w->load.trace));
+		w->load.trace_room = w->load.trace ? TRACE_ROOM : 0;
 	}
 	open_null(x);
 	return OUTCOME_OK;
 }
 
 /* As netatalk's tool does before it logs out. */
-static int close_volumes(struct speedtest_session *x, struct err *e)
+static int close_volumes(struct workload *w, struct err *e)
 {
-	int r = afp_close_volume(&x->s.afp, x->s.afp.volume, e);
+	int r = afp_close_volume(&w->s.afp, w->s.afp.volume, e);
 
-	if (!r && x->other)
-		r = afp_close_volume(&x->s.afp, x->other, e);
+	if (!r && w->store.other)
+		r = afp_close_volume(&w->s.afp, w->store.other, e);
 	return r;
 }
 
@@ -352,115 +291,99 @@ static void announce(const struct speedtest_session *x)
 	const struct speedtest_opts *o = &x->cfg->o;
 	double bytes = 0;
 
-	if (x->cfg->live || x->cfg->csv || o->n_works * o->n_sizes < 2)
+	if (x->cfg->live || x->w.cfg->csv || o->n_works * o->n_sizes < 2)
 		return;
 	for (unsigned int k = 0; k < o->n_works; k++)
 		for (size_t i = 0; i < o->n_sizes; i++)
 			bytes += (double)o->size[i] * moves[o->work[k]] *
 				 (o->warmups + o->iterations);
-	fprintf(x->s.progress, "%zu transfers, %u iteration%s of each, warm-ups included",
+	fprintf(x->w.s.progress, "%zu transfers, %u iteration%s of each, warm-ups included",
 		o->n_works * o->n_sizes, o->warmups + o->iterations,
 		o->warmups + o->iterations == 1 ? "" : "s");
 	if (bytes >= 1e9)
-		fprintf(x->s.progress, "; %.0f GB in all", bytes / 1e9);
-	fputs("\n\n", x->s.progress);
+		fprintf(x->w.s.progress, "; %.0f GB in all", bytes / 1e9);
+	fputs("\n\n", x->w.s.progress);
 }
 
-static enum outcome work(struct speedtest_session *x, struct err *e)
+static int work(struct workload *w, struct err *e)
 {
-	const struct load_hooks hooks = {
-		.user = x,
-		.ready = on_ready,
-		.region_begin = on_region_begin,
-		.region_end = on_region_end,
-		.sample_done = on_sample_done,
-		.phase_done = on_phase_done,
-		.tick = on_tick,
-	};
+	struct speedtest_session *x = (struct speedtest_session *)w;
 	struct speedtest_opts o = x->cfg->o;
 	int r;
 
-	x->load.afp = x->cfg->local ? NULL : &x->s.afp;
-	x->load.store = x->store;
-	x->load.run = &x->s.run;
-	x->load.hooks = &hooks;
 	o.null = x->null;
-	o.stop = &cmd_stop;
+	o.stop = w->load.stop;
 	o.next = on_next;
 	o.user = x;
 	announce(x);
-	r = speedtest_run(&x->load, &o, x->s.base, e);
-	x->s.refused = x->load.refused;
-	if (!r && !x->cfg->local)
-		r = close_volumes(x, e);
-	return session_finish(&x->s, r, e);
+	r = speedtest_run(&w->load, &o, w->s.base, e);
+	return r || w->cfg->s.local ? r : close_volumes(w, e);
 }
 
 /* Output */
 
-static int report(struct speedtest_session *x, struct err *e)
+static int report(struct workload *w, const struct report_opts *o)
 {
-	const struct speedtest_cfg *cfg = x->cfg;
-	const struct report_opts o = output_terminal();
+	const struct speedtest_session *x = (struct speedtest_session *)w;
+	const int table = w->cfg->table;
+	const struct run *run = &w->s.run;
 	int r = 0;
 
-	if (runs_json_only(&cfg->s.runs))
-		return 0;
-	if (cfg->csv)
-		r = report_speed_csv(&x->s.run, stdout);
-	else if (cfg->live)
+	if (w->cfg->csv)
+		return report_speed_csv(run, stdout);
+	if (x->cfg->live)
 		r = end_live(x);
-	else if (cfg->table == OUTPUT_SCREEN)
-		r = report_screen(&x->s.run, &o, stdout);
-	else if (cfg->table != OUTPUT_OWN)
-		r = report_speed_peer(&x->s.run, cfg->statistics, stdout);
-	if (!r && !cfg->csv && cfg->table == OUTPUT_BOTH)
+	else if (table == OUTPUT_SCREEN)
+		r = report_screen(run, o, stdout);
+	else if (table != OUTPUT_OWN)
+		r = report_speed_peer(run, x->cfg->statistics, stdout);
+	if (!r && table == OUTPUT_BOTH)
 		putchar('\n');
-	if (!r && !cfg->csv && (cfg->table == OUTPUT_OWN || cfg->table == OUTPUT_BOTH))
-		r = report_own(&x->s.run, &o, stdout);
-	return r ? err_set(e, r, "cannot print the report: %s", strerror(-r)) : 0;
+	if (!r && (table == OUTPUT_OWN || table == OUTPUT_BOTH))
+		r = report_own(run, o, stdout);
+	return r;
 }
 
-/* A local directory that could not be removed has no session to remove it in. */
-static void say_left(const struct speedtest_session *x)
+static int exit_code(const struct workload *w, enum outcome o)
 {
-	if (*x->s.base[0])
-		cmd_say("%s/%s could not be removed and holds only test data: remove it by hand",
-			x->cfg->directory, x->s.base[0]);
+	return w->cfg->compatible ? peer_speedtest_exit_code(o) : (int)o;
 }
+
+static const struct workload_type speedtest = {
+	.name = "speedtest",
+	.set = SPEEDTEST_SET,
+	.options = speedtest_options,
+	.window = SPEEDTEST_WINDOW_MAX,
+	.has_store = true,
+	.prepare = prepare,
+	.describe = describe,
+	.work = work,
+	.report = report,
+	.exit_code = exit_code,
+};
 
 static int run(const struct speedtest_cfg *cfg)
 {
 	struct speedtest_session *x = calloc(1, sizeof(*x));
-	struct err e = { 0 };
-	enum outcome o;
+	struct workload *w;
 	int code;
 
 	if (!x)
 		return OUTCOME_FAILED;
 	x->cfg = cfg;
-	x->s.cfg = &cfg->s;
-	x->s.progress = cfg->csv || !cfg->compatible ? stderr : stdout;
-	x->on_terminal = !cfg->live && !cfg->csv && isatty(fileno(x->s.progress));
-	o = open_all(x, &e);
-	if (!o)
-		o = work(x, &e);
-	if (o && o != OUTCOME_UNTRUSTED)
-		cmd_say("%s", e.text);
-	if (cfg->local)
-		say_left(x);
-	else
-		session_remove_left(&x->s);
-	if (x->s.run.n_phases && report(x, &e)) {
-		cmd_say("%s", e.text);
-		o = o ? o : OUTCOME_FAILED;
-	}
-	o = session_save(&x->s, o);
-	code = cfg->compatible ? peer_speedtest_exit_code(o) : (int)o;
+	w = &x->w;
+	workload_init(w, &speedtest, &cfg->w);
+	w->set = cfg->set;
+	w->store = (struct store_afp_opts) { .legacy = cfg->o.peer, .window = cfg->o.window };
+	w->hooks.region_begin = on_region_begin;
+	w->hooks.region_end = on_region_end;
+	w->hooks.sample_done = on_sample_done;
+	w->hooks.phase_done = on_phase_done;
+	w->hooks.tick = on_tick;
+	x->on_terminal = !cfg->live && !w->cfg->csv && isatty(fileno(w->s.progress));
+	code = workload_run(w);
 	store_close(x->null);
-	store_close(x->store);
-	session_close(&x->s);
-	free(x->load.trace);
+	free(w->load.trace);
 	free(x);
 	return code;
 }
@@ -474,13 +397,13 @@ int cmd_speedtest(int argc, char **argv)
 	if (!cfg)
 		return OUTCOME_FAILED;
 	r = speedtest_parse(cfg, argc, argv, &e);
-	if (r && cfg->compatible)
+	if (r && cfg->w.compatible)
 		cmd_say("%s", e.text);
 	if (r) {
-		r = cfg->compatible
+		r = cfg->w.compatible
 			? peer_speedtest_exit_code(cmd_stop ? OUTCOME_INTERRUPTED : OUTCOME_USAGE)
 			: cmd_usage_error("speedtest", &e);
-	} else if (cfg->help) {
+	} else if (cfg->w.help) {
 		speedtest_help(cfg, stdout);
 		r = argc == 1 ? peer_speedtest_exit_code(OUTCOME_USAGE) : OUTCOME_OK;
 	} else {

@@ -4,25 +4,24 @@
 
 /* Between the two files of the command: what was asked for. */
 
-#include "cmd/session.h"
+#include "cmd/workload.h"
 #include "work/speedtest.h"
 
 #define SPEEDTEST_SIZES_MAX 64
 
 struct speedtest_cfg {
-	struct session_cfg s;
+	struct workload_cfg w;
 	struct speedtest_opts o;
 	uint64_t size[SPEEDTEST_SIZES_MAX];
-	unsigned int verbose, each;
+	unsigned int each; /* -V */
 	bool each_request; /* shown on stderr */
-	bool csv, help, compatible, local, buffered, statistics, interactive;
+	bool statistics, interactive;
 	bool no_flush, no_null; /* as the options say it; o.flush and null are what follows */
 	bool sweep;             /* a list of sizes: -z, or no size was given */
 	bool null;              /* compare with the null peer */
 	bool live;              /* print netatalk's text during the run, on stdout */
 	int set_choice, data, receive, units;
-	int table; /* enum output_table */
-	const char *set, *directory, *second_volume;
+	const char *set;
 };
 
 extern const char *const speedtest_data_choices[];

@@ -2,9 +2,7 @@
 /* The options of speedtest: netatalk's letters, long names, sizes with units. */
 #include "cmd/speedtest.h"
 
-#include "cmd/output.h"
 #include "cmd/peer.h"
-#include "host/sample.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -180,7 +178,7 @@ const struct opt speedtest_options[] = {
 	{ .letter = 'y', .name = "recreate", .type = OPT_FLAG, .offset = OFFSET(o.recreate), .help = "make the files anew for every iteration" },
 	{ .letter = 'F', .name = "file", .arg = "NAME", .type = OPT_STRING, .offset = OFFSET(o.file),
 	  .help = "existing file of the volume's root as the source, only read; its length is the size when none is given (as afp_speedtest: 18 sizes)" },
-	{ .letter = 'S', .name = "second-volume", .arg = "VOLUME", .type = OPT_STRING, .offset = OFFSET(second_volume), .help = "copies go to this volume" },
+	{ .letter = 'S', .name = "second-volume", .arg = "VOLUME", .type = OPT_STRING, .offset = OFFSET(w.s.second_volume), .help = "copies go to this volume" },
 	{ .letter = 't', .name = "delay", .arg = "SECONDS", .type = OPT_CALL, .call = set_delay, .help = "pause between iterations" },
 	{ .letter = 'i', .name = "interactive", .type = OPT_FLAG, .offset = OFFSET(interactive), .help = "wait for <ENTER> before each test" },
 	{ .name = "set", .arg = "SET", .type = OPT_CHOICE, .offset = OFFSET(set_choice), .choice = set_choices,
@@ -191,25 +189,22 @@ const struct opt speedtest_options[] = {
 	  .help = "what to do with the data of Read: copy it to this program, or drop it in the kernel (default auto: copy where the server is on this host, else drop)" },
 	{ .name = "verify", .type = OPT_FLAG, .offset = OFFSET(o.verify), .help = "write a pattern and compare what is read (takes this program time, which is measured too)" },
 	{ .name = "no-null", .type = OPT_FLAG, .offset = OFFSET(no_null), .help = "no comparison with a server that stores nothing" },
-	{ .type = OPT_HEADING, .help = "Local directory instead of a server:" },
-	{ .letter = 'L', .name = "local", .type = OPT_FLAG, .offset = OFFSET(local), .help = "the same tests on a directory of this machine" },
-	{ .letter = 'P', .name = "directory", .arg = "DIR", .type = OPT_STRING, .offset = OFFSET(directory), .help = "the directory; created if it does not exist" },
-	{ .letter = 'D', .name = "buffered", .type = OPT_FLAG, .offset = OFFSET(buffered), .help = "through the page cache (default: O_DIRECT)" },
-	CONNECT_OPTIONS(struct speedtest_cfg, s.c),
-	{ .letter = '2', .type = OPT_VALUE, .offset = OFFSET(s.c.version), .value = 2, .help = "AFP 2.2" },
-	{ .letter = '1', .type = OPT_VALUE, .offset = OFFSET(s.c.version), .value = 1, .help = "AFP 2.1" },
+	SESSION_LOCAL_OPTIONS(struct speedtest_cfg, w.s),
+	CONNECT_OPTIONS(struct speedtest_cfg, w.s.c),
+	{ .letter = '2', .type = OPT_VALUE, .offset = OFFSET(w.s.c.version), .value = 2, .help = "AFP 2.2" },
+	{ .letter = '1', .type = OPT_VALUE, .offset = OFFSET(w.s.c.version), .value = 1, .help = "AFP 2.1" },
 	{ .type = OPT_HEADING, .help = "Watch and output:" },
-	SESSION_WATCH_OPTIONS(struct speedtest_cfg, s),
-	OUTPUT_TABLE_OPTION(struct speedtest_cfg, table),
+	SESSION_WATCH_OPTIONS(struct speedtest_cfg, w.s),
+	OUTPUT_TABLE_OPTION(struct speedtest_cfg, w.table),
 	{ .name = "units", .arg = "WHICH", .type = OPT_CHOICE, .offset = OFFSET(units), .choice = speedtest_unit_choices,
 	  .help = "units of rates and sizes: MB/s, GB (10^6, 10^9), or MiB/s, GiB (default: decimal)" },
 	{ .letter = 'T', .name = "statistics", .type = OPT_FLAG, .offset = OFFSET(statistics), .help = "statistics in netatalk's table (with -n 2 or more, -z, a sweep: always)" },
-	{ .letter = 'c', .name = "csv", .type = OPT_FLAG, .offset = OFFSET(csv), .help = "netatalk's tables as CSV, nothing else on stdout" },
-	RUNS_OPTIONS(struct speedtest_cfg, s.runs),
-	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(verbose),
+	{ .letter = 'c', .name = "csv", .type = OPT_FLAG, .offset = OFFSET(w.csv), .help = "netatalk's tables as CSV, nothing else on stdout" },
+	RUNS_OPTIONS(struct speedtest_cfg, w.s.runs),
+	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(w.verbose),
 	  .help = "print all that was measured (as afp_speedtest: the same as -V)" },
 	{ .letter = 'V', .type = OPT_COUNT, .offset = OFFSET(each), .help = "like -v, and each request of each iteration on stderr" },
-	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(help), .help = "this text" },
+	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(w.help), .help = "this text" },
 	CMD_VERSION_OPTION,
 	{ .type = OPT_END },
 };
@@ -217,7 +212,7 @@ const struct opt speedtest_options[] = {
 
 void speedtest_help(const struct speedtest_cfg *cfg, FILE *out)
 {
-	const char *name = cfg->compatible ? "afp_speedtest" : "afpscope speedtest";
+	const char *name = cfg->w.compatible ? "afp_speedtest" : "afpscope speedtest";
 
 	fprintf(out,
 		"Usage: %s [OPTIONS] [afp://USER@HOST:PORT/VOLUME]\n"
@@ -232,7 +227,7 @@ void speedtest_help(const struct speedtest_cfg *cfg, FILE *out)
 
 static void choose_sizes(struct speedtest_cfg *c)
 {
-	if (c->o.n_sizes || (c->o.file && !c->compatible))
+	if (c->o.n_sizes || (c->o.file && !c->w.compatible))
 		return;
 	c->sweep = true;
 	for (uint64_t size = 4096; size <= 512u << 20; size *= 2)
@@ -246,20 +241,21 @@ static int complete(struct speedtest_cfg *c, struct err *e)
 	c->o.size = c->size;
 	c->o.peer = c->set_choice == 1;
 	c->o.flush = !c->no_flush;
-	c->o.second = c->second_volume != NULL;
+	c->o.second = c->w.s.second_volume != NULL;
 	c->o.data = c->data == DATA_NOT_GIVEN ? SPEED_ZERO : (enum speed_data)c->data;
 	if (!c->o.n_works) {
 		c->o.work[c->o.n_works++] = SPEED_WRITE;
-		if (!c->compatible)
+		if (!c->w.compatible)
 			c->o.work[c->o.n_works++] = SPEED_READ;
 	}
 	choose_sizes(c);
-	c->statistics |= c->sweep || c->csv || c->o.iterations > 1;
-	c->live = c->compatible && !c->csv;
-	c->each_request = c->each || (c->compatible && c->verbose);
-	c->table = output_table(c->table, c->verbose + c->each, OUTPUT_OWN, c->compatible);
-	c->s.runs.screen = c->table == OUTPUT_SCREEN && !c->csv && !runs_json_only(&c->s.runs);
-	c->null = !c->no_null && !c->csv && c->table != OUTPUT_NETATALK;
+	c->statistics |= c->sweep || c->w.csv || c->o.iterations > 1;
+	c->live = c->w.compatible && !c->w.csv;
+	c->each_request = c->each || (c->w.compatible && c->w.verbose);
+	c->w.table = output_table(c->w.table, c->w.verbose + c->each, OUTPUT_OWN, c->w.compatible);
+	c->w.s.runs.screen = c->w.table == OUTPUT_SCREEN && !c->w.csv &&
+			     !runs_json_only(&c->w.s.runs);
+	c->null = !c->no_null && !c->w.csv && c->w.table != OUTPUT_NETATALK;
 	if (c->o.verify && c->data != DATA_NOT_GIVEN && c->data != SPEED_PATTERN)
 		return err_set(e, -EINVAL, "--verify needs --data pattern");
 	c->o.receive = (enum speed_receive)c->receive;
@@ -279,28 +275,20 @@ static int complete(struct speedtest_cfg *c, struct err *e)
 }
 
 /* No server: what only makes sense with one is refused. */
-static int complete_local(struct speedtest_cfg *c, int operands, struct err *e)
+static int complete_local(struct speedtest_cfg *c, struct err *e)
 {
-	if (!c->directory)
-		return err_set(e, -EINVAL, "-L needs -P DIRECTORY");
-	if (operands)
-		return err_set(e, -EINVAL,
-			       "-L works on a directory: a server cannot be given as well");
-	if (c->second_volume)
+	if (c->w.s.second_volume)
 		return err_set(e, -EINVAL,
 			       "-S names a volume of a server: it cannot be used with -L");
 	if (c->o.receive != SPEED_RECEIVE_AUTO)
 		return err_set(e, -EINVAL,
 			       "--receive is about a server's replies: it cannot be used with -L");
-	if (c->s.trace.what)
-		return err_set(e, -EINVAL,
-			       "--trace records a server's requests: it cannot be used with -L");
-	if (c->o.window > 1 && !c->compatible) /* netatalk's tool takes it and does nothing */
+	if (c->o.window > 1 && !c->w.compatible) /* netatalk's tool takes it and does nothing */
 		return err_set(
 		    e, -EINVAL,
 		    "-r is about requests to a server: with -L one call follows the other");
 	c->o.window = 1;
-	for (unsigned int i = 0; i < c->o.n_works && !c->compatible;
+	for (unsigned int i = 0; i < c->o.n_works && !c->w.compatible;
 	     i++) /* afp_speedtest skips it */
 		if (c->o.work[i] == SPEED_SERVER_COPY)
 			return err_set(e, -EINVAL,
@@ -312,26 +300,18 @@ int speedtest_parse(struct speedtest_cfg *c, int argc, char **argv, struct err *
 {
 	int first, r;
 
-	*c = (struct speedtest_cfg) { .s.c = CONNECT_DEFAULTS,
-				      .table = OUTPUT_NOT_GIVEN,
-				      .data = DATA_NOT_GIVEN };
-	c->s.runs.not_kept = c->compatible = peer_name(argv[0], "afp_speedtest");
+	*c = (struct speedtest_cfg) { .w = WORKLOAD_DEFAULTS, .data = DATA_NOT_GIVEN };
+	c->w.s.runs.not_kept = c->w.compatible = peer_name(argv[0], "afp_speedtest");
 	c->o.warmups = c->o.window = 1;
-	c->o.iterations = c->compatible ? 1 : 6;
-	if (c->compatible)
+	c->o.iterations = c->w.compatible ? 1 : 6;
+	if (c->w.compatible)
 		c->set_choice = 1;
 	r = opt_parse(speedtest_options, c, argc, argv, &first, e);
-	if (!r && (c->help || (c->compatible && argc == 1))) {
-		c->help = true;
+	if (!r && (c->w.help || (c->w.compatible && argc == 1))) {
+		c->w.help = true;
 		return 0;
 	}
 	r = r ? r : complete(c, e);
-	r = r ? r : runs_check(&c->s.runs, e);
-	r = r ? r : tracing_check(&c->s.trace, e);
-	if (!r && c->local)
-		return complete_local(c, argc - first, e);
-	if (!r && (c->directory || c->buffered))
-		return err_set(e, -EINVAL, "-P and -D need -L");
-	r = r ? r : connect_operands(&c->s.c, argc - first, argv + first, e);
-	return r ? r : connect_complete(&c->s.c, e);
+	r = r ? r : session_check(&c->w.s, argc - first, argv + first, e);
+	return r || !c->w.s.local ? r : complete_local(c, e);
 }
