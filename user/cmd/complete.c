@@ -120,14 +120,29 @@ static const char tail[] =
     "\t?*) mapfile -t COMPREPLY < <(compgen -W \"$kind\" -- \"$cur\") ;;\n"
     "\t*)\n"
     "\t\tcase $cur:$command in\n"
-    "\t\t-*) mapfile -t COMPREPLY < <(compgen -W \"$(_afpscope_options \"$command\")\" -- \"$cur\") ;;\n"
-    "\t\t*:lantest | *:speedtest | *:clean | *:check | *:record) ;;\n"
+    "\t\t-*) mapfile -t COMPREPLY < <(compgen -W \"$(_afpscope_options \"$command\")\" -- \"$cur\") ;;\n";
+
+static const char end[] =
     "\t\t*) mapfile -t COMPREPLY < <(compgen -f -W \"$(_afpscope_runs)\" -- \"$cur\") ;;\n"
     "\t\tesac\n"
     "\t\t;;\n"
     "\tesac\n"
     "}\n"
     "complete -o filenames -F _afpscope afpscope afp_lantest afp_speedtest\n";
+
+/* Commands that take no run; of those in C, dump does. */
+static void put_without_run(FILE *out, const struct command *commands, size_t n)
+{
+	const char *bar = "\t\t";
+
+	for (size_t i = 0; i < n; i++) {
+		if (!commands[i].run || !strcmp(commands[i].name, "dump"))
+			continue;
+		fprintf(out, "%s*:%s", bar, commands[i].name);
+		bar = " | ";
+	}
+	fputs(") ;;\n", out);
+}
 
 void complete_bash(FILE *out, const struct command *commands, size_t n)
 {
@@ -141,6 +156,8 @@ void complete_bash(FILE *out, const struct command *commands, size_t n)
 			if (is_shown(o) && o->arg)
 				put_argument(out, &commands[i], o);
 	fputs(tail, out);
+	put_without_run(out, commands, n);
+	fputs(end, out);
 	fputs("_afpscope_commands='", out);
 	for (size_t i = 0; i < n; i++)
 		fprintf(out, "%s%s", i ? " " : "", commands[i].name);

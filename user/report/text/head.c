@@ -330,7 +330,7 @@ int paint_head(const struct paint *p)
 	for (size_t i = 0; i < r->warnings.n; i++)
 		put_line(p, INK_YELLOW, "Warning", r->warnings.note[i].text);
 	e = put_findings(p);
-	if (!e && !strcmp(r->command, "speedtest"))
+	if (!e && transfer_run(r))
 		e = paint_options(p);
 	if (!e)
 		e = put_notes(p, "Server", &r->server);

@@ -18,8 +18,9 @@ static int paint_by_test(const struct paint *p)
 	e = paint_metrics(p);
 	if (!e)
 		e = paint_commands(p);
-	if (!e)
-		e = paint_requests(p);
+	if (e || transfer_is_local(p->view.run))
+		return e;
+	e = paint_requests(p);
 	if (!e)
 		e = paint_below(p);
 	if (!e && p->view.run->n_sessions > 1)

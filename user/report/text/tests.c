@@ -2,6 +2,7 @@
 /* The two tables of what the client saw: by test, and by AFP command. */
 #include "report/cell.h"
 #include "report/text/paint.h"
+#include "report/transfer.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -295,7 +296,7 @@ static void put_commands(const struct paint *p, struct total *const *list, size_
 
 	for (size_t i = 0; i < n; i++)
 		all_ns += list[i]->busy_ns;
-	paint_heading(p, "AFP commands",
+	paint_heading(p, transfer_is_local(p->view.run) ? "System calls" : "AFP commands",
 		      "  from request sent to last byte of the reply, most time first;\n"
 		      "       time%: requests that were in flight together share the time");
 	fprintf(p->out, "  # %-17s %10s %6s%6s%8s", "command", "count", "errors", "time%", "mean");
