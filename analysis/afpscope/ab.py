@@ -34,7 +34,7 @@ _UP_S = 60
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "afpscope ab --a URL --b URL --pairs N -o DIR [OPTIONS] -- lantest|speedtest ..."
+    parser.usage = "afpscope ab --a URL --b URL --pairs N -o DIR [OPTIONS] -- COMMAND ..."
     parser.add_argument("--a", metavar="URL", required=True)
     parser.add_argument("--b", metavar="URL", required=True)
     parser.add_argument("--pairs", metavar="N", type=int, default=12, help="default 12")
@@ -211,8 +211,8 @@ def _all_runs(args: argparse.Namespace, relay: Relay, program: str) -> dict[str,
 
 def run(args: argparse.Namespace) -> int:
     command = args.after or []
-    if not command or command[0] not in ("lantest", "speedtest"):
-        raise wrong_use("give what to measure after --: lantest or speedtest, and options")
+    if not command or command[0].startswith("-"):
+        raise wrong_use("give what to measure after --: lantest, speedtest or such, and options")
     if "-o" in command:
         raise wrong_use("give -o before --: each run gets its own folder in it")
     if not 1 <= args.pairs <= 1000:
