@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from afpscope.ab import order
 
 TOP = Path(__file__).parents[2]
 pytestmark = [
@@ -48,6 +49,124 @@ int cmd_toy(int argc, char **argv)
 	return 0;
 }
 """
+TOY_H = """
+#ifndef WORK_TOY_H
+#define WORK_TOY_H
+
+#include "load/load.h"
+
+/* Makes and deletes n files in a directory of its own, which is named in base while it exists. */
+int toy_run(struct load *l, unsigned int n, char base[static 32], struct err *e);
+
+#endif
+"""
+TOY_C = """
+#include "work/toy.h"
+
+#include "work/tree.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static int ask(struct load *l, enum store_verb verb, struct store_dir dir, const char *name,
+		struct store_op *op, struct err *e)
+{
+	int r;
+
+	*op = (struct store_op) { .verb = verb, .dir = dir, .name = name };
+	if (load_stopped(l))
+		return err_set(e, -EINTR, "interrupted");
+	r = load_store_call(l, op, e);
+	return r || op->result == STORE_OK ? r : load_refuse(l, op, name, e);
+}
+
+static int phase(struct load *l, unsigned int test, unsigned int n, struct store_dir dir,
+		struct err *e)
+{
+	static const char *const title[] = { "Create files", "Delete files" };
+	struct store_op op;
+	char name[32];
+	int r = load_phase_begin(l, test, 1, title[test - 1], e);
+
+	for (unsigned int i = 0; i < n && !r; i++) {
+		snprintf(name, sizeof(name), "file %u", i);
+		r = ask(l, test == 1 ? STORE_CREATE : STORE_DELETE, dir, name, &op, e);
+	}
+	load_phase_end(l, !r);
+	return r;
+}
+
+int toy_run(struct load *l, unsigned int n, char base[static 32], struct err *e)
+{
+	char name[TREE_NAME_MAX + 1];
+	struct store_dir dir;
+	struct store_op op;
+	int r;
+
+	tree_name(name);
+	r = ask(l, STORE_MKDIR, l->store->root[0], name, &op, e);
+	if (r)
+		return r;
+	snprintf(base, 32, "%s", name);
+	dir = op.made;
+	load_ready(l);
+	for (unsigned int test = 1; test <= 2 && !r; test++)
+		r = phase(l, test, n, dir, e);
+	r = r ? r : ask(l, STORE_DELETE, dir, "", &op, e);
+	if (!r)
+		base[0] = 0;
+	return r;
+}
+"""
+TOY_COMMAND = """
+#include "cmd/workload.h"
+#include "work/toy.h"
+
+struct toy_cfg {
+	struct workload_cfg w;
+	unsigned int files;
+};
+
+const struct opt toy_options[] = {
+	{ 'n', "files", "N", OPT_UINT, offsetof(struct toy_cfg, files), "files (default: 100)", 1,
+		10000, 0, NULL, NULL },
+	WORKLOAD_OPTIONS(struct toy_cfg, w),
+	{ .type = OPT_END },
+};
+
+static int describe(struct workload *w)
+{
+	const struct toy_cfg *cfg = (const struct toy_cfg *)w->cfg;
+
+	return run_note(&w->s.run.options, "files", "%u", cfg->files);
+}
+
+static int work(struct workload *w, struct err *e)
+{
+	const struct toy_cfg *cfg = (const struct toy_cfg *)w->cfg;
+
+	return toy_run(&w->load, cfg->files, w->s.base[0], e);
+}
+
+static const struct workload_type toy = {
+	.name = "toy",
+	.set = "toy-1",
+	.options = toy_options,
+	.help = "Makes and deletes files.",
+	.window = 1,
+	.has_store = true,
+	.describe = describe,
+	.work = work,
+};
+
+int cmd_toy(int argc, char **argv)
+{
+	struct toy_cfg cfg = { .w = WORKLOAD_DEFAULTS, .files = 100 };
+
+	return workload_main(&toy, &cfg.w, argc, argv);
+}
+"""
+METRICS = {"toy": "lower", "joy": "higher"}
 
 
 class Scratch:
@@ -57,7 +176,8 @@ class Scratch:
         self.folder = folder
         self.touched: set[str] = set()
         names = subprocess.run(
-            ["git", "ls-files", "-co", "--exclude-standard", "Makefile", "user", "client", "bpf"],
+            ["git", "ls-files", "-co", "--exclude-standard", "Makefile", "user", "client", "bpf",
+             "analysis"],
             cwd=TOP, check=True, capture_output=True, text=True,
         ).stdout.split()  # fmt: skip
         for name in (n for n in names if (TOP / n).exists()):
@@ -75,17 +195,28 @@ class Scratch:
         assert text.count(old) == 1, f"{name} has {text.count(old)} x {old!r}"
         self.write(name, text.replace(old, new))
 
-    def run(self, *args: str) -> subprocess.CompletedProcess[str]:
+    def build(self) -> None:
         env = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
         made = subprocess.run(
-            ["make", "-s", "build/afpscope"],
+            ["make", "-s", "-j2", "CFLAGS=-O0", "build/afpscope"],
             cwd=self.folder, capture_output=True, text=True, env=env, check=False,
         )  # fmt: skip
         assert made.returncode == 0, made.stderr
+
+    def run(self, *args: str) -> subprocess.CompletedProcess[str]:
+        """The program, built anew."""
+        self.build()
+        return self.call(self.folder / "build/afpscope", *args)
+
+    def call(self, *line: str | Path) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [self.folder / "build/afpscope", *args],
-            cwd=self.folder, capture_output=True, text=True, check=False,
+            line, cwd=self.folder, capture_output=True, text=True, check=False,
+            env=os.environ | {"PYTHONPATH": str(self.folder / "analysis")},
         )  # fmt: skip
+
+    def analysis(self, *args: str | Path) -> subprocess.CompletedProcess[str]:
+        """The Python package of the copy."""
+        return self.call(sys.executable, "-B", "-m", "afpscope", *args)
 
 
 @pytest.fixture
@@ -123,3 +254,106 @@ def test_a_subcommand_is_three_files(scratch: Scratch) -> None:
     assert len(scratch.touched) == 3
     done = scratch.run("toy", "a", "b")
     assert (done.returncode, done.stdout) == (0, "toy has 2 arguments\n")
+
+
+def add_workload(scratch: Scratch) -> None:
+    scratch.write("client/work/toy.h", TOY_H)
+    scratch.write("client/work/toy.c", TOY_C)
+    scratch.write("user/cmd/toy.c", TOY_COMMAND)
+    declared = "extern const struct opt toy_options[];\nint cmd_toy(int argc, char **argv);\n"
+    scratch.replace("user/cmd/cmd.h", "int cmd_check(", declared + "int cmd_check(")
+    row = '	{ "toy", "a toy", cmd_toy, toy_options },\n	{ "clean",'
+    scratch.replace("user/cmd/main.c", '	{ "clean",', row)
+
+
+def test_a_workload_is_five_files(scratch: Scratch, tmp_path: Path) -> None:
+    add_workload(scratch)
+    assert len(scratch.touched) == 5
+    (tmp_path / "ground").mkdir()
+    folder = tmp_path / "saved"
+    where = ("-L", "-D", "-P", str(tmp_path / "ground"))
+    done = scratch.run("toy", *where, "-n", "50", "-o", str(folder))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("toy  directory ") and "/ground  run " in done.stdout
+    assert [line.split()[:3] for line in done.stdout.splitlines()[-2:]] == [
+        ["1", "Create", "files"], ["2", "Delete", "files"],
+    ]  # fmt: skip
+    assert list((tmp_path / "ground").iterdir()) == []
+    run = json.loads((folder / "run.json").read_text())
+    assert (run["command"], run["set"], run["complete"]) == ("toy", "toy-1", True)
+    assert run["options"]["files"] == "50" and run["options"]["mode"] == "local"
+    assert [
+        [(c["name"], c["ops"]) for c in phase["commands"]] for phase in run["phases"]
+    ] == [[("openat", 50)], [("unlinkat", 50)]]  # fmt: skip
+    page = scratch.analysis("report", folder, "-o", tmp_path / "toy.html")
+    assert page.returncode == 0, page.stderr
+    assert "2 Delete files" in (tmp_path / "toy.html").read_text()
+    long = scratch.run("toy", *where, "-v", "--no-save")
+    assert long.returncode == 0 and "unlinkat" in long.stdout
+    told = scratch.run("toy", "-L")
+    assert told.returncode == 2 and "-L needs -P DIRECTORY" in told.stderr
+    assert "*:toy" in scratch.run("--completion", "bash").stdout
+
+
+def test_a_workload_may_break_off(scratch: Scratch, tmp_path: Path) -> None:
+    """The second file has the name of the first: what was done is kept, and what is left told."""
+    add_workload(scratch)
+    scratch.replace("client/work/toy.c", '"file %u", i', '"file"')
+    ground = tmp_path / "ground"
+    ground.mkdir()
+    done = scratch.run("toy", "-L", "-D", "-P", str(ground), "-o", str(tmp_path / "saved"))
+    assert done.returncode == 3, done.stderr
+    run = json.loads((tmp_path / "saved/run.json").read_text())
+    assert run["complete"] is False and [p["complete"] for p in run["phases"]] == [False]
+    assert [c["ops"] for c in run["phases"][0]["commands"]] == [2]
+    assert "broke off" in done.stdout and "remove it by hand" in done.stderr
+    assert len(list(ground.iterdir())) == 1
+
+
+def test_a_metric_is_two_files_and_its_docs(scratch: Scratch, tmp_path: Path) -> None:
+    """Two of them, of either direction: in every output, and judged, with nothing else touched."""
+    rows = [f'X({key.upper()}, "{key}", "ms", "{better}", "{key} time", "of a {key}") \\\n\t'
+            for key, better in METRICS.items()]  # fmt: skip
+    scratch.replace("user/run/run.h", "X(OPS, ", "".join(rows) + "X(OPS, ")
+    last = "	run_add(p, METRIC_OPS, l->ops);\n"
+    adds = [f'	run_add(p, METRIC_{key.upper()}, strtoull(getenv("TOY"), NULL, 10));\n'
+            for key in METRICS]  # fmt: skip
+    scratch.replace("client/load/load.c", last, last + "".join(adds))
+    scratch.replace("client/load/load.c", "<errno.h>\n", "<errno.h>\n#include <stdlib.h>\n")
+    assert scratch.touched == {"user/run/run.h", "client/load/load.c"}  # and docs/data-model.md
+    scratch.build()
+    runs: dict[str, list[str]] = {"a": [], "b": []}
+    for i, (_, side) in enumerate(order(8)):
+        value = (400 if side == "a" else 600) + i
+        folder = tmp_path / f"{i:02}{side}"
+        done = scratch.call(
+            "env", f"TOY={value}", "build/afpscope", "speedtest", "-L", "-D", "-P",
+            str(tmp_path / "ground"), "-d", "4K", "-f", "Write", "-n", "2", "-v", "-o", str(folder),
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        runs[side].append(str(folder))
+    lines = done.stdout.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("Other metrics"))
+    head, row = " ".join(lines[at + 1 : at + 3]).split(), lines[at + 3].split()
+    assert {"toy", "joy"} <= set(head) and row[-2:] == [f"{value}.0ms"] * 2
+    run = json.loads((folder / "run.json").read_text())
+    for key, better in METRICS.items():
+        says = {"key": key, "unit": "ms", "better": better, "title": f"{key} time"}
+        assert says | {"meaning": f"of a {key}"} in run["metrics"]
+        assert run["phases"][0]["metrics"][key] == 2 * value
+    text = scratch.analysis("info", folder).stdout
+    assert text.split()[-4:] == [f"{2 * value:,}", "ms"] * 2
+    told = scratch.analysis("query", folder, "select toy, joy from phases", "--json").stdout
+    assert json.loads(told) == {"toy": 2 * value, "joy": 2 * value}
+    made = scratch.analysis("report", folder, "-o", tmp_path / "toy.html")
+    assert made.returncode == 0, made.stderr
+    page = (tmp_path / "toy.html").read_text()
+    assert "<th>toy time</th><th>joy time</th>" in page and f"<td>{value} ms</td>" in page
+    sides = [*runs["a"], "--", *runs["b"]]
+    found = json.loads(scratch.analysis("compare", "--json", *sides).stdout)
+    assert {(r["figure"], r["unit"], r["verdict"]) for r in found["metrics"]} == {
+        ("toy", "ms", "worse"), ("joy", "ms", "better"),
+    }  # fmt: skip
+    gated = scratch.analysis("gate", "--time", "5%", *sides)
+    assert gated.returncode == 3, gated.stderr
+    assert ": toy: " in gated.stdout and "joy" not in gated.stdout
