@@ -9,6 +9,7 @@ import signal
 import struct
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from afpclient import COMMAND, HEADER, AfpClient
@@ -37,6 +38,19 @@ class RawClient(AfpClient):
             data = data[size:]
             if sizes:
                 time.sleep(0.0005)
+
+    def wait_read(self) -> None:
+        """Until the server has read what was sent."""
+        ends = self._socket.getsockname(), self._socket.getpeername()
+        here, there = (f":{end[1]:04X}" for end in ends)
+
+        def read() -> bool:
+            text = Path("/proc/net/tcp").read_text() + Path("/proc/net/tcp6").read_text()
+            rows = [line.split() for line in text.splitlines()]
+            (queue,) = (r[4] for r in rows if r[1].endswith(there) and r[2].endswith(here))
+            return queue.endswith(":00000000")
+
+        wait_until(read, 10, "the server to read")
 
     def replies(self, n: int) -> list[int]:
         """Result codes of the next n replies."""

@@ -452,6 +452,21 @@ def wait_until(
         time.sleep(step)
 
 
+def io_of(pid: int) -> dict[str, int]:
+    """What the kernel has counted of a process: syscr, wchar and others."""
+    pairs = (line.split(": ") for line in Path(f"/proc/{pid}/io").read_text().splitlines())
+    return {key: int(value) for key, value in pairs}
+
+
+def wait_asleep(pids: Sequence[int]) -> None:
+    """Until none of them has anything to do; what followed its last reply is then done, too."""
+
+    def state(pid: int) -> str:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+    wait_until(lambda: all(state(pid) == "S" for pid in pids), 10, f"{pids} to sleep")
+
+
 def left_on(server: Server) -> list[str]:
     """Test directories on the server's volumes, seen from the disk."""
     return sorted(
@@ -480,6 +495,14 @@ def processes_of(server: Server) -> list[int]:
                 if conf in (folder / "cmdline").read_bytes().split(b"\0"):
                     found.append(int(folder.name))
     return sorted(found)
+
+
+def children(pid: int) -> list[int]:
+    return sorted(
+        int(child)
+        for task in Path(f"/proc/{pid}/task").iterdir()
+        for child in (task / "children").read_text().split()
+    )
 
 
 def kill(pids: Sequence[int]) -> None:

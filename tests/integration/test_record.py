@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -28,7 +27,7 @@ from recording import (
     gone,
     stopped,
 )
-from scope import OK, Run, Scope, wait_until
+from scope import OK, Run, Scope, wait_asleep, wait_until
 
 UNKNOWN = 99
 DSI_GET_STATUS, DSI_OPEN_SESSION = 256 + 3, 256 + 4
@@ -180,8 +179,8 @@ def test_sessions_before_during_after(scope: Scope, guests: Server) -> None:
     begins = AfpClient(guests.port)
     begins.stat_root()
     ports["begins"] = begins.local_port()
-    time.sleep(0.3)
     wait_until(lambda: len(guests.sessions()) == 2, 10, "a session to end")
+    wait_asleep(guests.sessions())
     run = stopped(running)
     stays.close()
     begins.close()
@@ -231,7 +230,7 @@ def test_begins_in_the_middle_of_a_request(scope: Scope, guests: Server) -> None
     fork = client.open("half")
     write = client.write_frame(fork, b"\xff" * 5000)
     client.send(write[:3000])
-    time.sleep(0.2)
+    client.wait_read()
     running = scope.record(guests)
     running.wait_recording()
     client.send(write[3000:])

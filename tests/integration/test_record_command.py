@@ -24,7 +24,18 @@ import pytest
 from afpclient import AfpClient, Busy
 from netatalk import HERE, Server
 from recording import LOGOUT, STAT, by_port, saved, stats, stopped
-from scope import AS_NOBODY, NO_SESSION, OK, UNTRUSTED, USAGE, Run, Scope, kill, wait_until
+from scope import (
+    AS_NOBODY,
+    NO_SESSION,
+    OK,
+    UNTRUSTED,
+    USAGE,
+    Run,
+    Scope,
+    kill,
+    wait_asleep,
+    wait_until,
+)
 
 WITHOUT_BPF = (sys.executable, str(Path(__file__).with_name("nobpf.py")))
 
@@ -194,7 +205,8 @@ def test_interrupted(
     """Without -d the normal end: report and JSON are complete."""
     running = scope.record(guests, "-v")
     running.wait_recording()
-    time.sleep(0.3)
+    before = {pid: busy.requests for pid, busy in pair.items()}
+    wait_until(lambda: all(pair[p].requests > n + 5 for p, n in before.items()), 10, "requests")
     running.signal(number)
     done = running.finish().expect(OK)
     assert done.run
@@ -232,7 +244,7 @@ def test_server_ends(scope: Scope, victim: Server, number: signal.Signals, whom:
     for client in clients:
         for _ in range(10):
             client.stat_root()
-    time.sleep(0.3)
+    wait_asleep(victim.sessions())
     pids = victim.sessions() if whom == "all" else []
     for pid in (*pids, victim.pid):
         os.kill(pid, number)
@@ -272,7 +284,7 @@ def test_session_killed(scope: Scope, victim: Server) -> None:
     running.wait_recording()
     for client in (dies, lives):
         client.stat_root()
-    time.sleep(0.2)
+    wait_asleep([pid])
     kill([pid])
     wait_until(lambda: len(victim.sessions()) == 1, 10, "the session to die")
     for _ in range(5):

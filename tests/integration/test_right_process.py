@@ -11,14 +11,12 @@ from __future__ import annotations
 import contextlib
 import re
 import subprocess
-import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from afpclient import AfpClient, Busy
 from netatalk import Server
-from scope import OK, PinnedServer, Run, Running, Scope, both_cpus, wait_until
+from scope import OK, PinnedServer, Run, Running, Scope, both_cpus, io_of, wait_until
 from test_books import DBD
 
 STALE, IDLE, BUSY = 4, 3, 3
@@ -61,20 +59,17 @@ def finish(running: Running) -> Run:
     return done.run
 
 
-def io_of(pid: int) -> str:
-    return Path(f"/proc/{pid}/io").read_text()
-
-
 @pytest.fixture
 def crowded(crowd: Server) -> Server:
     """The crowd, when the hints of an earlier test have been passed on."""
-    seen = [io_of(crowd.pid)]
-    for _ in range(100):
-        time.sleep(0.1)
+    seen: list[dict[str, int]] = []
+
+    def rests() -> bool:
         seen.append(io_of(crowd.pid))
-        if len(seen) > 5 and len(set(seen[-5:])) == 1:
-            return crowd
-    raise AssertionError("afpd does not come to rest")
+        return len(seen) > 5 and all(each == seen[-1] for each in seen[-5:])
+
+    wait_until(rests, 10, "afpd to come to rest", step=0.1)
+    return crowd
 
 
 @pytest.fixture(scope="module")

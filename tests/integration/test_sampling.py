@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from afpclient import AfpClient
 from netatalk import Server
-from scope import OK, USAGE, Done, Run, Running, Scope, wait_until
+from scope import OK, USAGE, Done, Run, Running, Scope, children, wait_until
 
 NOBPF = [sys.executable, str(Path(__file__).with_name("nobpf.py"))]
 ALWAYS = ("syscr", "syscw", "rchar", "wchar", "cpu", "runq", "voluntary", "involuntary", "majflt")
@@ -139,8 +139,8 @@ def test_sessions_come_and_go(scope: Scope, dbd: Server) -> None:
         AfpClient(dbd.port).close()
     stays.stat_root()
     stays.close()
-    wait_until(lambda: not dbd.sessions(), 20, "the sessions to end")
-    time.sleep(0.5)
+    # Waited for by afpd, which then has them in its account.
+    wait_until(lambda: not children(dbd.pid), 20, "the sessions to be gone")
     exact.signal(signal.SIGINT)
     watching.signal(signal.SIGINT)
     run = saved(watching.finish().expect(OK))

@@ -31,6 +31,7 @@ from scope import (
     Run,
     Scope,
     both_cpus,
+    io_of,
     kill,
     left_on,
     processes_of,
@@ -322,8 +323,7 @@ def moved(server: Server) -> int:
     total = 0
     for pid in server.sessions():
         with contextlib.suppress(OSError):
-            lines = Path(f"/proc/{pid}/io").read_text().splitlines()[:2]
-            total += sum(int(line.split()[1]) for line in lines)
+            total += io_of(pid)["rchar"] + io_of(pid)["wchar"]
     return total
 
 
@@ -391,7 +391,8 @@ def test_server_killed_with_two_volumes(scope: Scope, mortal: PinnedServer) -> N
     line = command(scope, mortal, "-f", "Copy", "-d", "64K", "-S", "vol2", *ENDLESS)
     running = scope.start(line, save=True)
     wait_until(lambda: len(files(mortal)) == 2, 30, "both files")
-    time.sleep(0.3)
+    begun = moved(mortal)
+    wait_until(lambda: moved(mortal) - begun > 40 * 65536, 30, "many iterations")
     kill(processes_of(mortal))
     done = running.finish(40)
     done.expect(LOST, "LanTest-", "vol1", "afpscope clean")
@@ -427,7 +428,8 @@ def test_interrupted_in_a_long_transfer(scope: Scope, dbd: Server) -> None:
     line = command(scope, dbd, "-f", "Read", "-e", "-d", "500G", "-n", "1", "-W", "0")
     running = scope.start(line, save=True)
     wait_until(lambda: bool(files(dbd)), 30, "the file")
-    time.sleep(0.5)
+    begun = moved(dbd)
+    wait_until(lambda: moved(dbd) - begun > 1 << 20, 30, "a part of the transfer")
     running.signal(signal.SIGINT)
     began = time.monotonic()
     done = running.finish(20).expect(INTERRUPTED, "interrupted")

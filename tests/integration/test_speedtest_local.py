@@ -8,7 +8,6 @@ import json
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from scope import (
     Done,
     Run,
     Scope,
+    io_of,
     wait_until,
 )
 from speeding import COPY, KIB, MIB, READ, WRITE, named, only, transfers
@@ -236,7 +236,8 @@ def test_interrupted(scope: Scope, folder: Path) -> None:
     line = [str(scope.binary), "speedtest", "-L", "-P", str(folder), "-f", "Write", "-d", "1"]
     running = scope.start([*line, "-n", "100000", "-W", "0"], save=True)
     wait_until(lambda: bool(inside(folder)), 10, "the file")
-    time.sleep(0.5)
+    written = io_of(running.process.pid)["wchar"] + (8 << 20)
+    wait_until(lambda: io_of(running.process.pid)["wchar"] > written, 10, "iterations of 1 MiB")
     running.signal(signal.SIGINT)
     done = running.finish(10).expect(INTERRUPTED, "interrupted")
     assert done.run

@@ -26,7 +26,20 @@ from typing import Any, NamedTuple
 import pytest
 from afpclient import AfpClient, Busy
 from netatalk import Server
-from scope import FAILED, OK, UNTRUSTED, USAGE, Done, Run, Running, Scope, kill, sweep, wait_until
+from scope import (
+    FAILED,
+    OK,
+    UNTRUSTED,
+    USAGE,
+    Done,
+    Run,
+    Running,
+    Scope,
+    io_of,
+    kill,
+    sweep,
+    wait_until,
+)
 
 PACKET = 65536
 HEAD = struct.Struct("<I16sI6QII")
@@ -382,7 +395,13 @@ def full_in_mid_trace(scope: Scope, server: Server, disk: Path) -> Running:
         return left.f_bavail * left.f_bsize < PACKET
 
     wait_until(full, 60, "the disk to be full")
-    time.sleep(0.5)  # a packet must have found no room
+
+    def calls() -> int:
+        return sum(io_of(pid)["syscr"] for pid in server.sessions())
+
+    # A packet must have found no room: a record has more than 16 bytes.
+    enough = calls() + PACKET // 16
+    wait_until(lambda: calls() > enough, 60, "more records than a packet holds")
     assert running.process.poll() is None, running.err
     return running
 

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def requests_of(server: Server, command: Sequence[str]) -> list[tuple[str, ...]]
         capture, log = Path(name) / "cap", Path(name) / "log"
         with log.open("w") as out:
             dumpcap = subprocess.Popen(
-                ["dumpcap", "-i", "lo", "-f", f"tcp port {server.port}", "-B", "64", "-w", capture],
+                ["dumpcap", "-i", "lo", "-f", f"port {server.port}", "-B", "64", "-w", capture],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
@@ -44,7 +44,11 @@ def requests_of(server: Server, command: Sequence[str]) -> list[tuple[str, ...]]
                 check=False,
             )
             wait_until(lambda: not server.sessions(), 10, "the session to end")
-            time.sleep(0.3)  # what the kernel still holds back
+            # What is captured is written in order, not at once: all is there when this is.
+            marker = f"the end of {capture}".encode()
+            with socket.socket(type=socket.SOCK_DGRAM) as s:
+                s.sendto(marker, ("127.0.0.1", server.port))
+            wait_until(lambda: marker in capture.read_bytes(), 10, "the end of the capture", 0.05)
         finally:
             dumpcap.terminate()
             dumpcap.wait(10)

@@ -9,6 +9,8 @@
 set -euo pipefail
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=wait.sh
+. "$(dirname "$0")/wait.sh"
 
 [ $# -eq 1 ] || die "usage: down.sh PORT"
 port=$1
@@ -35,14 +37,10 @@ stop() { # COMMAND_PATTERN: ask for 3 s, then kill
 }
 # What it wrote is removed, or recovered at the next start: it need not end well.
 stop_mariadb() {
-    local n
-    grep -qsa -- "/inst/$port/mysql" "/proc/$mariadb/cmdline" || return 0
+    gone() { ! grep -qsa -- "/inst/$port/mysql" "/proc/$mariadb/cmdline"; }
+    gone && return
     kill -KILL "$mariadb" 2>/dev/null || :
-    for ((n = 0; n < 100; n++)); do
-        grep -qsa -- "/inst/$port/mysql" "/proc/$mariadb/cmdline" || return 0
-        sleep 0.05
-    done
-    die "still running: $mariadb"
+    wait_until 5 gone || die "still running: $mariadb"
 }
 if [ -n "$root" ] && [ -d "$root" ]; then
     stop '^afpd$'

@@ -10,6 +10,8 @@
 set -Eeuo pipefail
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=wait.sh
+. "$(dirname "$0")/wait.sh"
 trap 'exit 125' ERR
 die() { echo "judge-wire.sh: $*" >&2; exit 125; }
 
@@ -24,19 +26,21 @@ tmp=$(mktemp -d)
 cap=
 trap '[ -z "$cap" ] || kill "$cap"; rm -rf "$tmp"' EXIT
 
-dumpcap -i lo -f "tcp port $port" -B 256 -w "$tmp/cap" < /dev/null > "$tmp/err" 2>&1 &
+dumpcap -i lo -f "port $port" -B 256 -w "$tmp/cap" < /dev/null > "$tmp/err" 2>&1 &
 cap=$!
-for ((n = 0; n < 200; n++)); do
-    if grep -qs '^File: ' "$tmp/err" || ! kill -0 $cap 2>/dev/null; then break; fi
-    sleep 0.05
-done
+# shellcheck disable=SC2317
+begun() { grep -qs '^File: ' "$tmp/err" || ! kill -0 "$cap" 2>/dev/null; }
+wait_until 10 begun || :
 grep -qs '^File: ' "$tmp/err" || die "dumpcap did not start: $(cat "$tmp/err")"
 
 before=$(server_sessions)
 status=0
 "$@" || status=$?
 wait_sessions "$before" || die "sessions still run: $(server_sessions)"
-sleep 1     # what the kernel still holds back
+# What is captured is written in order, and not at once: all of it is there when this is.
+marker="the end of $port $$ $RANDOM"
+echo "$marker" > "/dev/udp/127.0.0.1/$port"
+wait_until 10 grep -qsaF "$marker" "$tmp/cap" || die "the capture does not end"
 
 kill -INT $cap
 wait $cap || die "dumpcap failed: $(cat "$tmp/err")"

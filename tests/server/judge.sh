@@ -15,6 +15,8 @@
 set -Eeuo pipefail
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=wait.sh
+. "$(dirname "$0")/wait.sh"
 trap 'exit 125' ERR
 die() { echo "judge.sh: $*" >&2; exit 125; }
 
@@ -38,10 +40,9 @@ bpftrace -B none -e '
         @afp[arg0] = count();
     }' < /dev/null > "$tmp/counts" 2> "$tmp/err" &
 bt=$!
-for ((n = 0; n < 600; n++)); do
-    if grep -qs ready "$tmp/counts" || ! kill -0 $bt 2>/dev/null; then break; fi
-    sleep 0.05
-done
+# shellcheck disable=SC2317
+attached() { grep -qs ready "$tmp/counts" || ! kill -0 "$bt" 2>/dev/null; }
+wait_until 30 attached || :
 grep -qs ready "$tmp/counts" || die "bpftrace did not attach: $(cat "$tmp/err")"
 
 before=$(server_sessions)

@@ -31,6 +31,8 @@
 set -euo pipefail
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=wait.sh
+. "$(dirname "$0")/wait.sh"
 
 case $# in [123]) ;; *) die "usage: up.sh SUITE [PORT [CNID]]" ;; esac
 suite=$1 port=${2:-0} cnid=${3:-dbd}
@@ -140,14 +142,9 @@ start() { # COMMAND
     ) > "$inst/$1.out" 2>&1 < /dev/null &
 }
 wait_for() { # COMMAND PID PORT
-    local n=0
-    until listening "$3"; do
-        n=$((n + 1))
-        if [ $n -ge 200 ] || ! kill -0 "$2" 2>/dev/null; then
-            failed "$1 did not come up"
-        fi
-        sleep 0.05
-    done
+    came_up() { listening "$2" || ! kill -0 "$1" 2>/dev/null; }
+    wait_until 10 came_up "$2" "$3" || :
+    listening "$3" || failed "$1 did not come up"
     kill -0 "$2" 2>/dev/null || failed "port $3 belongs to someone else"
 }
 # An empty folder is enough: no tables of users, so anybody may do everything, on this host.

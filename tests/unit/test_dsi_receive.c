@@ -4,23 +4,27 @@
 
 #include "dsi/conn.h" /* for the socket, which the kernel is asked about */
 #include "run/run.h"
+#include "unit/wait.h"
 
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
 /* The last bytes of a reply may come to the buffer all the same. */
 #define TAIL 16384
 
-static void pause_ms(unsigned int ms)
-{
-	const struct timespec t = { ms / 1000, ms % 1000 * MS };
-
-	nanosleep(&t, NULL);
-}
-
 /* ---- into place ---- */
+
+/* Bytes that have come and that nobody has read. */
+static int n_waiting(const struct rig *g)
+{
+	int n = 0;
+
+	assert_int_equal(ioctl(g->d->fd, FIONREAD, &n), 0);
+	return n;
+}
 
 static void a_bulk_reply_that_is_there_takes_one_call(void **state)
 {
@@ -30,7 +34,7 @@ static void a_bulk_reply_that_is_there_takes_one_call(void **state)
 	open_session(g);
 	for (unsigned int i = 0; i < 3; i++) {
 		submit(g, prep_give(g, i, 60000, 60000));
-		pause_ms(50);
+		wait_until(n_waiting(g) == DSI_HEADER_LEN + 60000);
 		r = reap(g);
 		assert_true(r->t.first_ns == r->t.last_ns); /* one stamp: one call */
 	}
@@ -246,7 +250,7 @@ static void *stop_later(void *arg)
 {
 	struct stopper *s = arg;
 
-	pause_ms(s->after_ms);
+	usleep(s->after_ms * 1000);
 	s->at_ns = clock_now_ns();
 	s->g->stop = 1;
 	return NULL;

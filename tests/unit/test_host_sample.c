@@ -23,7 +23,7 @@ static struct sample *start(const struct child *c, size_t points)
 	struct err e = {};
 	struct sample *s;
 
-	child_wait(c);
+	wait_asleep(c->pid);
 	if (sample_open(&s, 100, points, &e) || sample_add(s, c->pid, AFS_ROLE_SERVER, &e))
 		fail_msg("%s", e.text);
 	return s;
@@ -135,11 +135,9 @@ static void a_thread_that_ends_takes_nothing_with_it(void **state)
 
 	(void)state;
 	child_do(&c, 't');
-	usleep(60000);
-	sample_now(s);
+	wait_until((sample_now(s), last(of)->value[SAMPLE_CPU] > 5000000));
 	assert_int_equal(of->n_threads, 2);
 	cpu = last(of)->value[SAMPLE_CPU];
-	assert_true(cpu > 5000000);
 	child_do(&c, 'j');
 	sample_now(s);
 	assert_int_equal(of->n_threads, 1);

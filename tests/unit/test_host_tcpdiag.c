@@ -5,12 +5,14 @@
 #include "base/clock.h"
 #include "host/procfs.h"
 #include "host/rights.h"
-#include "loopback.h"
 #include "run/tcp.h"
+#include "unit/loopback.h"
+#include "unit/wait.h"
 
 #include <errno.h>
 #include <grp.h>
 #include <linux/tcp.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -65,6 +67,16 @@ static void ask_own(struct run_tcp *out, int fd)
 	memset(out, 0, sizeof(*out));
 	assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len), 0);
 	tcp_info_take(out, &info, len);
+}
+
+/* Segments that the other end has not acknowledged: it may wait 40 ms with that. */
+static unsigned int n_unacked(int fd)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len), 0);
+	return info.tcpi_unacked;
 }
 
 static uint64_t option(int fd, int name)
@@ -157,8 +169,7 @@ static void every_value_is_the_other_end_s_own(void **state)
 	assert_int_equal(setsockopt(l.server, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)), 0);
 	carry(l.client, l.server, BYTES);
 	carry(l.server, l.client, 1000);
-	/* Delayed acknowledgements are then sent. */
-	usleep(100000);
+	wait_until(!n_unacked(l.client) && !n_unacked(l.server));
 	assert_true(tcpdiag_look(&d, &tcp));
 	ask_own(&own, l.server);
 	for (int i = 0; i < N_TCP; i++) {
@@ -219,12 +230,13 @@ static void a_closed_end_says_nothing(void **state)
 static void a_connection_cut_off_says_nothing(void **state)
 {
 	struct loopback l = make(LOOPBACK_V6);
+	struct pollfd gone = { .fd = l.server };
 	struct tcpdiag d = open_at(&l);
 	struct run_tcp tcp = {};
 
 	(void)state;
 	loopback_reset(&l.client);
-	usleep(20000);
+	assert_int_equal(poll(&gone, 1, 10000), 1);
 	assert_false(tcpdiag_look(&d, &tcp));
 	tcpdiag_close(&d);
 	loopback_end(&l);
@@ -408,12 +420,13 @@ static void price(const char *what, const struct loopback *l)
 static void a_look_waits_for_nobody(void **state)
 {
 	struct loopback l = make(LOOPBACK_V4);
+	struct run_tcp own;
 	pid_t pid;
 
 	(void)state;
 	price("quiet", &l);
 	pid = stream(&l);
-	usleep(50000);
+	wait_until((ask_own(&own, l.server), own.value[TCP_BYTES_ACKED] > 1 << 20));
 	price("while it writes", &l);
 	kill(pid, SIGSTOP);
 	price("its process stopped", &l);

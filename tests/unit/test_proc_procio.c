@@ -2,7 +2,7 @@
 /* Accounts of a parent and its children, which do known I/O and come and go. */
 #include "watch/proc/procio.h"
 
-#include "host/procfs.h"
+#include "unit/wait.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -82,16 +82,6 @@ static void live(int in, int out)
 			_exit(1);
 	}
 	_exit(0);
-}
-
-static void wait_asleep(pid_t pid)
-{
-	struct procfs_stat st;
-
-	do {
-		usleep(500);
-		assert_int_equal(procfs_stat(&st, pid), 0);
-	} while (st.state != 'S');
 }
 
 static pid_t tell(struct server *s, char what)

@@ -6,6 +6,7 @@
 #include "unit/store_rig.h"
 
 #include "base/clock.h"
+#include "unit/wait.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -253,6 +254,7 @@ static void a_peer_that_dies_is_an_error_and_no_wait(void **state)
 static void its_process_ends_with_ours(void **state)
 {
 	struct rig *g = *state;
+	struct procfs_stat st;
 	int ends[2], status;
 	pid_t pid, peer = 0;
 
@@ -270,21 +272,8 @@ static void its_process_ends_with_ours(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	assert_int_equal(read(ends[0], &peer, sizeof(peer)), sizeof(peer));
-	for (unsigned int i = 0; i < 500 && !kill(peer, 0); i++) {
-		char path[64], state_of[512] = "";
-		int fd;
-
-		snprintf(path, sizeof(path), "/proc/%d/stat", (int)peer);
-		fd = open(path, O_RDONLY);
-		if (fd >= 0 && read(fd, state_of, sizeof(state_of) - 1) > 0 &&
-		    strstr(state_of, ") Z"))
-			peer = -1; /* dead; its reaping is not our business */
-		close(fd);
-		if (peer == -1)
-			break;
-		usleep(10000);
-	}
-	assert_true(peer == -1 || kill(peer, 0));
+	/* Its reaping is not our business. */
+	wait_until(procfs_stat(&st, peer) || st.state == 'Z');
 	close(ends[0]);
 	close(ends[1]);
 }

@@ -3,12 +3,12 @@
  * The trace's files: what is put is in them, whole, whatever ends the writing.
  * Tests user/trace/trace.c, fields.c, metadata.c, stream.c.
  */
-#include "base/clock.h"
 #include "run/account.h"
 #include "trace/fields.h"
 #include "trace/metadata.h"
 #include "trace/stream.h"
 #include "trace/trace.h"
+#include "unit/wait.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -100,8 +100,7 @@ static void rig_run(struct rig *x)
 	struct err e = { 0 };
 
 	assert_int_equal(trace_start(x->t, &source, &e), 0);
-	while (__atomic_load_n(&x->made, __ATOMIC_RELAXED) < x->n)
-		usleep(1000);
+	wait_until(__atomic_load_n(&x->made, __ATOMIC_RELAXED) >= x->n);
 	trace_stop(x->t);
 }
 
@@ -390,16 +389,12 @@ static void what_is_old_is_written_before_its_packet_is_full(void **state)
 	struct err e = { 0 };
 	struct stat st;
 	char path[128];
-	uint64_t end = clock_now_ns() + 10000000000u;
 
 	x->n = 3;
 	rig_open(x, &(struct trace_opts) {});
 	assert_int_equal(trace_start(x->t, &source, &e), 0);
 	snprintf(path, sizeof(path), "%s/calls", x->dir);
-	do {
-		usleep(10000);
-		assert_int_equal(stat(path, &st), 0);
-	} while (!st.st_size && clock_now_ns() < end);
+	wait_until(!stat(path, &st) && st.st_size);
 	assert_int_equal(st.st_size, TRACE_PACKET_LEN);
 }
 

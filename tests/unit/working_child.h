@@ -4,7 +4,7 @@
 
 /* A child process that works when told to. */
 
-#include "host/procfs.h"
+#include "unit/wait.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -110,24 +110,13 @@ static inline struct child child_start(void)
 	return c;
 }
 
-/* Until it waits for the next letter: only then has its answer been accounted. */
-static inline void child_wait(const struct child *c)
-{
-	struct procfs_stat st;
-
-	do {
-		usleep(500);
-		assert_int_equal(procfs_stat(&st, c->pid), 0);
-	} while (st.state != 'S');
-}
-
 static inline void child_do(const struct child *c, char what)
 {
 	char answer;
 
 	assert_int_equal(write(c->tell, &what, 1), 1);
 	assert_int_equal(read(c->hear, &answer, 1), 1);
-	child_wait(c);
+	wait_asleep(c->pid); /* it waits for the next letter */
 }
 
 static inline void child_end(const struct child *c)

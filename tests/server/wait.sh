@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+#
+# Sourced beside lib.sh, whose contents name the roots: a change of it would make all of them anew.
+
+# Runs COMMAND 20 times a second, until it succeeds; 1 when the time is over.
+wait_until() { # SECONDS COMMAND...
+    local n
+    for ((n = 0; n <= $1 * 20; n++)); do
+        if "${@:2}"; then return 0; fi
+        sleep 0.05
+    done
+    return 1
+}
