@@ -127,10 +127,10 @@ $(BUILD)/tests/%: tests/%.c $(FAKE) $(BUILD)/libafpscope.a
 $(BUILD)/tests/unit/test_load_timed_regions: TEST_LDFLAGS = -Wl,$(subst $() ,$(comma),$(patsubst %,--wrap=%,malloc calloc \
 	realloc reallocarray aligned_alloc strdup mmap))
 
-$(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(BUILD)/libafpscope.a
+$(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(BUILD)/tests/fake/serve.o $(BUILD)/libafpscope.a
 	$(call say,FUZZ)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) -fsanitize=fuzzer -o $@ $< $(BUILD)/libafpscope.a $(LIBS)
+	$(Q)$(CC) $(CFLAGS_ALL) -I tests -fsanitize=fuzzer -o $@ $^ $(LIBS)
 
 # Under sudo the build folder is given back to the user.
 demo:

@@ -4,13 +4,12 @@
 
 /* Two ends of a TCP connection on loopback, and a CPU for each; what fails ends the program. */
 
-#include <netinet/in.h>
+#include "../unit/loopback.h"
+
 #include <netinet/tcp.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 static inline void die(const char *what)
 {
@@ -30,20 +29,16 @@ static inline void pin(int cpu)
 
 static inline void connected_pair(int fd[2])
 {
-	struct sockaddr_in at = { .sin_family = AF_INET,
-				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(at);
-	int listening = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+	struct loopback l;
+	int one = 1;
 
-	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
-	if (bind(listening, (struct sockaddr *)&at, len) || listen(listening, 1) ||
-	    getsockname(listening, (struct sockaddr *)&at, &len) ||
-	    connect(fd[0], (struct sockaddr *)&at, len))
+	if (!loopback_listen(&l, LOOPBACK_V4) || !loopback_connect(&l, LOOPBACK_V4, 0))
 		die("connect");
-	fd[1] = accept(listening, NULL, NULL);
+	fd[0] = l.client;
+	fd[1] = accept(l.listener, NULL, NULL);
 	if (fd[1] < 0)
 		die("accept");
-	close(listening);
+	close(l.listener);
 	for (int i = 0; i < 2; i++)
 		setsockopt(fd[i], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 }

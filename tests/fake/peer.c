@@ -3,7 +3,7 @@
 #include "fake/peer.h"
 
 #include "afp/proto.h"
-#include "base/buf.h"
+#include "fake/wire.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -12,23 +12,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define HEADER_LEN         16
-#define COMMAND_MAX        2048
-#define HELD_MAX           4096
-#define IDLE_MS            10
-
-#define DSI_CLOSE_CODE     1
-#define DSI_COMMAND_CODE   2
-#define DSI_STATUS_CODE    3
-#define DSI_OPEN_CODE      4
-#define DSI_TICKLE_CODE    5
-#define DSI_WRITE_CODE     6
-#define DSI_ATTENTION_CODE 8
-
-#define SERVER_BUSY_CODE   0xfbd1
+#define COMMAND_MAX      2048
+#define HELD_MAX         4096
+#define IDLE_MS          10
+#define SERVER_BUSY_CODE 0xfbd1
 
 /* Machine type at 18, versions at 23, methods at 52. */
 static const uint8_t default_status[] = "\x00\x12\x00\x17\x00\x34\x00\x00\x83\x7b"
@@ -50,21 +41,6 @@ void peer_complain(struct peer *p, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(p->complaint, sizeof(p->complaint), fmt, ap);
 	va_end(ap);
-}
-
-static void put32(uint8_t *to, uint32_t v)
-{
-	for (int i = 3; i >= 0; i--, v >>= 8)
-		to[i] = (uint8_t)v;
-}
-
-static void put_header(uint8_t *to, const uint8_t type[static 2], uint16_t id, uint32_t code,
-		       uint32_t len)
-{
-	put32(to, (uint32_t)type[0] << 24 | (uint32_t)type[1] << 16 | id);
-	put32(to + 4, code);
-	put32(to + 8, len);
-	put32(to + 12, 0);
 }
 
 /* ---- in ---- */
@@ -156,20 +132,29 @@ static bool send_in_pieces(struct peer *p, const uint8_t *data, size_t len)
 
 static bool send_unasked(struct peer *p, uint8_t command)
 {
-	uint8_t frame[HEADER_LEN + 2];
-	size_t len = command == DSI_ATTENTION_CODE ? 2 : 0;
+	uint8_t frame[WIRE_HEAD + 2];
+	uint32_t len = command == WIRE_ATTENTION ? 2 : 0;
 
-	put_header(frame, (uint8_t[]) { 0, command }, 0, 0, (uint32_t)len);
-	frame[HEADER_LEN] = (uint8_t)(p->attention >> 8);
-	frame[HEADER_LEN + 1] = (uint8_t)p->attention;
-	return send_in_pieces(p, frame, HEADER_LEN + len);
+	wire_put(frame, &(struct wire_head) { .command = command, .len = len });
+	frame[WIRE_HEAD] = (uint8_t)(p->attention >> 8);
+	frame[WIRE_HEAD + 1] = (uint8_t)p->attention;
+	return send_in_pieces(p, frame, WIRE_HEAD + len);
+}
+
+static void put_head(struct peer_reply *r)
+{
+	wire_put(r->frame, &(struct wire_head) { .flags = 1,
+						 .command = r->dsi_command,
+						 .id = r->id,
+						 .code = (uint32_t)r->result,
+						 .len = (uint32_t)r->len });
 }
 
 /* Ends the connection before byte .byte of the reply, the hard way or the soft one. */
 static bool hang_up(struct peer *p, const struct peer_reply *r)
 {
 	const struct linger hard = { 1, 0 };
-	size_t len = HEADER_LEN + r->len;
+	size_t len = WIRE_HEAD + r->len;
 
 	send_bytes(p, r->frame, p->fault.byte < len ? p->fault.byte : len);
 	if (p->fault.kind == PEER_RESET)
@@ -185,29 +170,29 @@ static bool do_wrong(struct peer *p, struct peer_reply *r)
 		r->frame[2] ^= 0x40;
 		break;
 	case PEER_WRONG_COMMAND:
-		r->frame[1] = r->dsi_command == DSI_WRITE_CODE ? DSI_COMMAND_CODE : DSI_WRITE_CODE;
+		r->frame[1] = r->dsi_command == WIRE_WRITE ? WIRE_COMMAND : WIRE_WRITE;
 		break;
 	case PEER_GARBAGE:
-		memcpy(r->frame, "HTTP/1.1 400 Bad", HEADER_LEN);
+		memcpy(r->frame, "HTTP/1.1 400 Bad", WIRE_HEAD);
 		break;
 	case PEER_HUGE_LEN:
 		memset(r->frame + 8, 0xff, 4);
 		break;
 	case PEER_TWICE:
-		return send_bytes(p, r->frame, HEADER_LEN + r->len);
+		return send_bytes(p, r->frame, WIRE_HEAD + r->len);
 	case PEER_HANG_UP:
 	case PEER_RESET:
 		return hang_up(p, r);
 	case PEER_CLOSE_FRAME:
-		send_unasked(p, DSI_CLOSE_CODE);
+		send_unasked(p, WIRE_CLOSE);
 		return false;
 	case PEER_SILENT:
 		p->silent = true;
 		break;
 	case PEER_SHORT:
 		r->len /= 2;
-		put_header(r->frame, (uint8_t[]) { 1, r->dsi_command }, r->id,
-			   (uint32_t)AFP_ERR_END_OF_FILE, (uint32_t)r->len);
+		r->result = AFP_ERR_END_OF_FILE;
+		put_head(r);
 		break;
 	case PEER_FINE:
 		break;
@@ -225,19 +210,18 @@ static bool send_reply(struct peer *p, struct peer_reply *r)
 	if (p->delay_ms)
 		usleep(p->delay_ms * 1000);
 	if (p->unasked & PEER_TICKLE)
-		ok = send_unasked(p, DSI_TICKLE_CODE);
+		ok = send_unasked(p, WIRE_TICKLE);
 	if (ok && p->unasked & PEER_ATTENTION)
-		ok = send_unasked(p, DSI_ATTENTION_CODE);
-	put_header(r->frame, (uint8_t[]) { 1, r->dsi_command }, r->id, (uint32_t)r->result,
-		   (uint32_t)r->len);
+		ok = send_unasked(p, WIRE_ATTENTION);
+	put_head(r);
 	if (ok && p->fault.reply == p->n_replies)
 		ok = do_wrong(p, r);
-	while (ok && p->silent && p->tickle_ms && !p->stopping) {
-		ok = send_unasked(p, DSI_TICKLE_CODE);
+	while (ok && p->silent && p->tickle_ms && !p->serve.stopping) {
+		ok = send_unasked(p, WIRE_TICKLE);
 		usleep(p->tickle_ms * 1000);
 	}
 	if (ok && !p->silent)
-		ok = send_in_pieces(p, r->frame, HEADER_LEN + r->len);
+		ok = send_in_pieces(p, r->frame, WIRE_HEAD + r->len);
 	free(r->frame);
 	return ok;
 }
@@ -301,7 +285,7 @@ static void open_session(struct peer *p, const struct peer_request *q, struct pe
 
 	if (q->len != 6 || memcmp(q->command, "\1\4\0\0\0\2", 6))
 		peer_complain(p, "DSIOpenSession with %zu bytes of options", q->len);
-	put32(options + 8, p->quantum);
+	wire_put32(options + 8, p->quantum);
 	peer_reply_set(out, AFP_ERR_OK, options, sizeof(options));
 }
 
@@ -309,13 +293,13 @@ static void execute(struct peer *p, const struct peer_request *q, struct peer_re
 {
 	if (p->busy) {
 		peer_reply_set(out, SERVER_BUSY_CODE, NULL, 0);
-		out->dsi_command = DSI_OPEN_CODE; /* whatever was asked */
+		out->dsi_command = WIRE_OPEN; /* whatever was asked */
 		out->id = 0;
 		p->ended = true;
-	} else if (q->dsi_command == DSI_STATUS_CODE) {
+	} else if (q->dsi_command == WIRE_STATUS) {
 		peer_reply_set(out, AFP_ERR_OK, p->status ? p->status : default_status,
 			       p->status ? p->status_len : sizeof(default_status) - 1);
-	} else if (q->dsi_command == DSI_OPEN_CODE) {
+	} else if (q->dsi_command == WIRE_OPEN) {
 		open_session(p, q, out);
 	} else if (q->len) {
 		afp_command(p, q, out);
@@ -344,29 +328,29 @@ static bool answer_request(struct peer *p, struct peer_request *q)
 /* What needs no answer: 1 done, 0 the session ends; -1: it is a request. */
 static int without_answer(struct peer *p, uint8_t command)
 {
-	if (command == DSI_TICKLE_CODE) {
+	if (command == WIRE_TICKLE) {
 		p->n_tickles++;
 		return 1;
 	}
-	if (command != DSI_CLOSE_CODE)
+	if (command != WIRE_CLOSE)
 		return -1;
 	p->n_closes++;
 	flush_held(p);
-	send_unasked(p, DSI_CLOSE_CODE);
+	send_unasked(p, WIRE_CLOSE);
 	return 0;
 }
 
-static bool check_request(struct peer *p, const struct rbuf *head, uint32_t offset, uint32_t len)
+static bool check_request(struct peer *p, const struct wire_head *h)
 {
-	struct rbuf b = *head;
-	uint8_t flag = rbuf_u8(&b), command = rbuf_u8(&b);
-
-	if (flag || command < DSI_CLOSE_CODE || command > DSI_WRITE_CODE)
-		peer_complain(p, "frame %02x %02x", flag, command);
-	else if (command != DSI_WRITE_CODE && (offset || len > COMMAND_MAX))
-		peer_complain(p, "DSI command %u of %u bytes, offset %u", command, len, offset);
-	else if (len > p->quantum || offset > len || offset > COMMAND_MAX)
-		peer_complain(p, "%u bytes, offset %u, quantum %u", len, offset, p->quantum);
+	if (h->reserved)
+		peer_complain(p, "reserved bytes in use");
+	if (h->flags || h->command < WIRE_CLOSE || h->command > WIRE_WRITE)
+		peer_complain(p, "frame %02x %02x", h->flags, h->command);
+	else if (h->command != WIRE_WRITE && (h->code || h->len > COMMAND_MAX))
+		peer_complain(p, "DSI command %u of %u bytes, offset %u", h->command, h->len,
+			      h->code);
+	else if (h->len > p->quantum || h->code > h->len || h->code > COMMAND_MAX)
+		peer_complain(p, "%u bytes, offset %u, quantum %u", h->len, h->code, p->quantum);
 	else
 		return true;
 	return false;
@@ -375,38 +359,34 @@ static bool check_request(struct peer *p, const struct rbuf *head, uint32_t offs
 /* One frame of the client. false: the connection shall end. */
 static bool serve_frame(struct peer *p)
 {
-	uint8_t head[HEADER_LEN] = { 0 }, command[COMMAND_MAX];
-	struct rbuf b = rbuf_of(head, sizeof(head));
+	uint8_t head[WIRE_HEAD], command[COMMAND_MAX];
 	struct peer_request q = { .command = command };
-	uint32_t offset, len;
+	struct wire_head h;
 	int done;
 
 	if (p->deaf_ms && p->n_requests + 1 == p->deaf_at)
 		usleep(p->deaf_ms * 1000);
 	if (!take_bytes(p, head, sizeof(head)))
 		return false;
-	rbuf_u8(&b);
-	q.dsi_command = rbuf_u8(&b);
-	q.id = rbuf_u16(&b);
-	offset = rbuf_u32(&b);
-	len = rbuf_u32(&b);
-	if (rbuf_u32(&b))
-		peer_complain(p, "reserved bytes in use");
-	b = rbuf_of(head, sizeof(head));
-	if (!check_request(p, &b, offset, len))
+	h = wire_get(head);
+	if (!check_request(p, &h))
 		return false;
-	q.len = q.dsi_command == DSI_WRITE_CODE ? offset : len;
-	q.data_len = len - q.len;
+	q.dsi_command = h.command;
+	q.id = h.id;
+	q.len = h.command == WIRE_WRITE ? h.code : h.len;
+	q.data_len = h.len - q.len;
 	if (!take_bytes(p, command, q.len))
 		return false;
 	done = without_answer(p, q.dsi_command);
 	return done < 0 ? answer_request(p, &q) : done;
 }
 
-static void serve(struct peer *p)
+static void serve(void *user, int fd)
 {
+	struct peer *p = user;
 	const int on = 1;
 
+	p->conn = fd;
 	setsockopt(p->conn, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	p->rx_at = p->rx_end = 0;
 	p->opened = p->other_open = p->ended = p->silent = false;
@@ -419,80 +399,29 @@ static void serve(struct peer *p)
 	volume_close_all(&p->volume);
 }
 
-static void *run(void *arg)
-{
-	struct peer *p = arg;
-	int fd;
-
-	while ((fd = accept(p->listener, NULL, NULL)) >= 0) {
-		pthread_mutex_lock(&p->lock);
-		p->conn = fd;
-		pthread_mutex_unlock(&p->lock);
-		if (!atomic_load(&p->stopping))
-			serve(p);
-		pthread_mutex_lock(&p->lock);
-		close(fd);
-		p->conn = -1;
-		pthread_mutex_unlock(&p->lock);
-	}
-	return NULL;
-}
-
 /* ---- from outside ---- */
-
-static void require(bool ok, const char *what)
-{
-	if (ok)
-		return;
-	perror(what);
-	abort();
-}
 
 struct peer *peer_new(void)
 {
 	struct peer *p = calloc(1, sizeof(*p));
 
-	require(p, "calloc");
-	p->held = calloc(HELD_MAX, sizeof(*p->held));
-	require(p->held, "calloc");
+	if (!p || !(p->held = calloc(HELD_MAX, sizeof(*p->held))))
+		abort();
 	p->quantum = 1 << 20;
 	p->room = 1ull << 40;
 	p->random = 1;
-	p->listener = p->conn = -1;
-	pthread_mutex_init(&p->lock, NULL);
 	volume_init(&p->volume);
 	return p;
 }
 
 void peer_start(struct peer *p)
 {
-	struct sockaddr_in at = { .sin_family = AF_INET,
-				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(at);
-
-	p->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	require(p->listener >= 0, "socket");
-	require(!bind(p->listener, (struct sockaddr *)&at, len), "bind");
-	require(!listen(p->listener, 16), "listen");
-	require(!getsockname(p->listener, (struct sockaddr *)&at, &len), "getsockname");
-	snprintf(p->port, sizeof(p->port), "%u", ntohs(at.sin_port));
-	require(!pthread_create(&p->thread, NULL, run, p), "pthread_create");
-	p->running = true;
+	serve_start(&p->serve, serve, p);
 }
 
 void peer_stop(struct peer *p)
 {
-	if (!p->running)
-		return;
-	p->running = false;
-	atomic_store(&p->stopping, true);
-	shutdown(p->listener, SHUT_RDWR);
-	pthread_mutex_lock(&p->lock);
-	if (p->conn >= 0)
-		shutdown(p->conn, SHUT_RDWR);
-	pthread_mutex_unlock(&p->lock);
-	pthread_join(p->thread, NULL);
-	close(p->listener);
+	serve_stop(&p->serve);
 }
 
 void peer_free(struct peer *p)
@@ -501,7 +430,6 @@ void peer_free(struct peer *p)
 		return;
 	peer_stop(p);
 	volume_fini(&p->volume);
-	pthread_mutex_destroy(&p->lock);
 	free(p->held);
 	free(p);
 }

@@ -9,10 +9,8 @@
  * read the volume and the counts after peer_stop().
  */
 
+#include "fake/serve.h"
 #include "fake/volume.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
 
 /*
  * Two commands of its own, to test DSI without AFP:
@@ -106,14 +104,11 @@ struct peer {
 	unsigned int n_requests; /* that get a reply, all layers */
 	unsigned int n_replies, n_connections, n_tickles, n_closes;
 	char complaint[160]; /* the first thing the client did wrong; "" */
-	char port[8];
+	struct serve serve;  /* its port */
 
 	/* Its own */
-	int listener, conn;
-	atomic_bool stopping;
-	pthread_mutex_t lock;
-	pthread_t thread;
-	bool running, opened, other_open, ended, silent;
+	int conn;
+	bool opened, other_open, ended, silent;
 	uint32_t random;
 	size_t rx_at, rx_end;
 	uint8_t rx[65536];

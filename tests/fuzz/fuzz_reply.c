@@ -11,9 +11,8 @@
  */
 #include "afp/afp.h"
 #include "dsi/dsi.h"
+#include "fake/serve.h"
 
-#include <netinet/in.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -96,15 +95,13 @@ static void frames(const uint8_t *data, size_t len)
 /* ---- a server that sends the bytes, whatever it is asked, and ends ---- */
 
 struct sender {
-	int listener;
 	const uint8_t *data;
 	size_t len;
 };
 
-static void *send_it(void *arg)
+static void send_it(void *user, int fd)
 {
-	const struct sender *s = arg;
-	int fd = accept(s->listener, NULL, NULL);
+	const struct sender *s = user;
 	uint8_t asked[4096];
 
 	/* first what asks for an answer, so that the answer is not too early */
@@ -113,29 +110,19 @@ static void *send_it(void *arg)
 		shutdown(fd, SHUT_WR);
 	while (recv(fd, asked, sizeof(asked), 0) > 0)
 		;
-	close(fd);
-	return NULL;
 }
 
 static void dialogue(const uint8_t *data, size_t len, void (*client)(const struct dsi_opts *opts))
 {
-	struct sockaddr_in at = { .sin_family = AF_INET,
-				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct sender s = { socket(AF_INET, SOCK_STREAM, 0), data, len };
-	socklen_t at_len = sizeof(at);
-	struct dsi_opts opts = { .host = "127.0.0.1", .window = 4, .timeout_ms = 2000 };
-	pthread_t thread;
-	char port[8];
+	struct sender s = { data, len };
+	struct serve serve = { .port = "" };
+	const struct dsi_opts opts = {
+		.host = "127.0.0.1", .port = serve.port, .window = 4, .timeout_ms = 2000
+	};
 
-	if (s.listener < 0 || bind(s.listener, (struct sockaddr *)&at, at_len) ||
-	    listen(s.listener, 1) || getsockname(s.listener, (struct sockaddr *)&at, &at_len) ||
-	    pthread_create(&thread, NULL, send_it, &s))
-		abort();
-	snprintf(port, sizeof(port), "%u", ntohs(at.sin_port));
-	opts.port = port;
+	serve_start(&serve, send_it, &s);
 	client(&opts);
-	pthread_join(thread, NULL);
-	close(s.listener);
+	serve_stop(&serve);
 }
 
 static void information(const struct dsi_opts *opts)

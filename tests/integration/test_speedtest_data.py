@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from meddling import Meddler
+from fakes import Meddler
 from netatalk import Server
 from scope import OK, USAGE, Run, Scope, left_on
 from speeding import (

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from meddling import Meddler
+from fakes import Meddler
 from netatalk import Server
 from scope import OK, REFUSED, REPO, USAGE, PinnedServer, Scope, both_cpus, left_on, pinning
 from speeding import (

@@ -3,6 +3,8 @@
 
 #include "ref/conn.h"
 
+#include "fake/wire.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -12,8 +14,6 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
-
-#define HEAD 16
 
 void ref_conn_init(struct ref_conn *c, int fd, const struct ref_plan *plan,
 		   const struct ref_files *f, struct ref_shared *s)
@@ -85,7 +85,7 @@ static enum afs_class class_of(enum ref_read way)
 
 static void peek(struct ref_conn *c, struct ref_worker *w)
 {
-	uint8_t head[HEAD + 4];
+	uint8_t head[WIRE_HEAD + 4];
 	struct iovec iov = { head, sizeof(head) };
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
 
@@ -159,17 +159,9 @@ void ref_conn_put(struct ref_conn *c, uint8_t flags, uint8_t command, uint16_t i
 {
 	uint8_t *at = c->out + c->len;
 
-	REF_MUST(c->len + HEAD + len <= sizeof(c->out));
-	memset(at, 0, HEAD);
-	at[0] = flags;
-	at[1] = command;
-	at[2] = (uint8_t)(id >> 8);
-	at[3] = (uint8_t)id;
-	for (int i = 0; i < 4; i++) {
-		at[4 + i] = (uint8_t)((uint32_t)result >> (24 - 8 * i));
-		at[8 + i] = (uint8_t)(len >> (24 - 8 * i));
-	}
-	c->len += HEAD + len;
+	REF_MUST(c->len + WIRE_HEAD + len <= sizeof(c->out));
+	wire_put(at, &(struct wire_head) { flags, command, id, (uint32_t)result, len, 0 });
+	c->len += WIRE_HEAD + len;
 	if (!flags)
 		return;
 	c->reply[c->n].end = c->len;
@@ -180,20 +172,20 @@ void ref_conn_put(struct ref_conn *c, uint8_t flags, uint8_t command, uint16_t i
 /* Where in the first frame that waits byte "at" is does not matter to any but these. */
 static ssize_t send_file(struct ref_conn *c, size_t at, enum afs_class *class)
 {
-	off_t from = (off_t)(at - HEAD);
+	off_t from = (off_t)(at - WIRE_HEAD);
 
 	*class = AFS_CLASS_SEND;
-	if (c->len == HEAD)
-		return send(c->fd, c->out + at, HEAD - at, 0);
-	if (at < HEAD)
-		return send(c->fd, c->out + at, HEAD - at, MSG_MORE);
+	if (c->len == WIRE_HEAD)
+		return send(c->fd, c->out + at, WIRE_HEAD - at, 0);
+	if (at < WIRE_HEAD)
+		return send(c->fd, c->out + at, WIRE_HEAD - at, MSG_MORE);
 	*class = AFS_CLASS_SENDFILE;
 	return sendfile(c->fd, c->f->data, &from, c->len - at);
 }
 
 static ssize_t send_once(struct ref_conn *c, size_t at, enum ref_reply way, enum afs_class *class)
 {
-	size_t left = c->len - at, head = at < HEAD ? HEAD - at : 0;
+	size_t left = c->len - at, head = at < WIRE_HEAD ? WIRE_HEAD - at : 0;
 	struct iovec iov[3] = { { c->out + at, head }, { c->out + at + head, left - head } };
 	struct msghdr m = { .msg_iov = iov };
 
@@ -206,7 +198,7 @@ static ssize_t send_once(struct ref_conn *c, size_t at, enum ref_reply way, enum
 	case REF_REPLY_SPLIT:
 		return write(c->fd, c->out + at, at < 7 ? min(7 - at, left) : left);
 	case REF_REPLY_BYTES:
-		return write(c->fd, c->out + at, at < HEAD + 4 ? 1 : left);
+		return write(c->fd, c->out + at, at < WIRE_HEAD + 4 ? 1 : left);
 	case REF_REPLY_SENDMSG:
 		*class = AFS_CLASS_SEND;
 		m.msg_iovlen = pieces_of(iov, c->out + at, left);
@@ -235,7 +227,7 @@ void ref_conn_send(struct ref_conn *c, struct ref_worker *w)
 	ssize_t r;
 
 	/* From a file comes one reply's data. */
-	if (way == REF_REPLY_SENDFILE && (c->n != 1 || c->len != HEAD + c->reply[0].len))
+	if (way == REF_REPLY_SENDFILE && (c->n != 1 || c->len != WIRE_HEAD + c->reply[0].len))
 		way = REF_REPLY_WRITEV;
 	while (at < c->len) {
 		r = send_once(c, at, way, &class);

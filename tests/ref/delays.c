@@ -4,6 +4,7 @@
 #include "ref/delays.h"
 
 #include "base/clock.h"
+#include "fake/wire.h"
 #include "ref/work.h"
 
 #include <errno.h>
@@ -20,8 +21,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-#define HEAD 16
 
 static void spin(uint64_t ns)
 {
@@ -145,19 +144,18 @@ static void act(struct ref_delays *d, int command)
 	d->truth->ns[command] += clock_now_ns() - begin;
 }
 
-static void reply(struct ref_delays *d, const uint8_t head[HEAD], size_t len)
+static void reply(struct ref_delays *d, struct wire_head h, uint32_t len)
 {
-	static uint8_t buf[HEAD + REF_LARGE];
+	static uint8_t buf[WIRE_HEAD + REF_LARGE];
 	uint64_t begin = clock_now_ns();
 	ssize_t r;
 	fd_set set;
 
-	memcpy(buf, head, HEAD);
-	buf[0] = 1;
-	for (int i = 0; i < 4; i++)
-		buf[8 + i] = (uint8_t)(len >> (24 - 8 * i));
-	for (size_t at = 0; at<HEAD + len; at += r> 0 ? (size_t)r : 0) {
-		r = send(d->server, buf + at, HEAD + len - at, 0);
+	h.flags = 1;
+	h.len = len;
+	wire_put(buf, &h);
+	for (size_t at = 0; at<WIRE_HEAD + len; at += r> 0 ? (size_t)r : 0) {
+		r = send(d->server, buf + at, WIRE_HEAD + len - at, 0);
 		if (r > 0)
 			continue;
 		REF_MUST(errno == EAGAIN && d->waits);
@@ -184,14 +182,16 @@ static void read_all(struct ref_delays *d, uint8_t *buf, size_t len)
 
 void ref_delays_serve(struct ref_delays *d)
 {
-	uint8_t buf[HEAD + 1];
+	uint8_t buf[WIRE_HEAD + 1];
+	struct wire_head h;
 
 	for (;;) {
-		read_all(d, buf, HEAD + 1);
-		if (buf[1] == 1)
+		read_all(d, buf, WIRE_HEAD + 1);
+		h = wire_get(buf);
+		if (h.command == WIRE_CLOSE)
 			return;
-		act(d, buf[HEAD]);
-		reply(d, buf, buf[HEAD] == REF_DO_LARGE ? REF_LARGE : 0);
+		act(d, buf[WIRE_HEAD]);
+		reply(d, h, buf[WIRE_HEAD] == REF_DO_LARGE ? REF_LARGE : 0);
 	}
 }
 

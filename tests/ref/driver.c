@@ -3,6 +3,8 @@
 
 #include "ref/driver.h"
 
+#include "fake/wire.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -10,16 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define HEAD          16
-#define DSI_CLOSE     1
-#define DSI_COMMAND   2
-#define DSI_STATUS    3
-#define DSI_OPEN      4
-#define DSI_TICKLE    5
-#define DSI_WRITE     6
-#define DSI_ATTENTION 8
-#define OUT_ROOM      (REF_BATCH_MAX * 4096 + 2 * REF_BULK_MAX)
-#define DATA_MAX      600
+#define OUT_ROOM (REF_BATCH_MAX * 4096 + 2 * REF_BULK_MAX)
+#define DATA_MAX 600
 
 void ref_driver_init(struct ref_driver *d, int fd, const struct ref_plan *plan,
 		     struct ref_shared *s)
@@ -48,24 +42,16 @@ static void put_frame(struct ref_driver *d, uint8_t flags, uint8_t dsi, uint16_t
 {
 	uint8_t *at = d->out + d->out_len;
 
-	REF_MUST(d->out_len + HEAD + len <= OUT_ROOM);
-	memset(at, 0, HEAD);
-	at[0] = flags;
-	at[1] = dsi;
-	at[2] = (uint8_t)(id >> 8);
-	at[3] = (uint8_t)id;
-	if (dsi == DSI_WRITE)
-		at[7] = 12;
-	for (int i = 0; i < 4; i++)
-		at[8 + i] = (uint8_t)(len >> (24 - 8 * i));
-	d->out_len += HEAD + len;
+	REF_MUST(d->out_len + WIRE_HEAD + len <= OUT_ROOM);
+	wire_put(at, &(struct wire_head) { flags, dsi, id, dsi == WIRE_WRITE ? 12 : 0, len, 0 });
+	d->out_len += WIRE_HEAD + len;
 }
 
 void ref_driver_put(struct ref_driver *d, uint8_t dsi, int command, const uint8_t *data,
 		    uint32_t len)
 {
 	size_t last = (d->first + d->n) % 512;
-	bool afp = dsi == DSI_COMMAND || dsi == DSI_WRITE;
+	bool afp = dsi == WIRE_COMMAND || dsi == WIRE_WRITE;
 	uint8_t *at;
 
 	put_frame(d, 0, dsi, d->id, len);
@@ -74,7 +60,7 @@ void ref_driver_put(struct ref_driver *d, uint8_t dsi, int command, const uint8_
 		memcpy(at, data, len);
 	if (len && command >= 0)
 		at[0] = (uint8_t)command;
-	if (dsi == DSI_TICKLE || dsi == DSI_CLOSE)
+	if (dsi == WIRE_TICKLE || dsi == WIRE_CLOSE)
 		return;
 	if (afp && len && d->plan->mute && (uint32_t)command == d->plan->mute) {
 		d->id++;
@@ -82,7 +68,7 @@ void ref_driver_put(struct ref_driver *d, uint8_t dsi, int command, const uint8_
 	}
 	d->owed[last].id = d->id;
 	d->owed[last].result = 0;
-	d->owed[last].len = dsi == DSI_COMMAND ? 0 : 12;
+	d->owed[last].len = dsi == WIRE_COMMAND ? 0 : 12;
 	if (afp && len) {
 		d->owed[last].result = ref_result((unsigned int)command, d->id);
 		d->owed[last].len = ref_reply_len((unsigned int)command, d->id, d->plan->most);
@@ -94,7 +80,7 @@ void ref_driver_put(struct ref_driver *d, uint8_t dsi, int command, const uint8_
 /* Random bytes, and now and then some that look like the header of another frame. */
 static void put_data(struct ref_driver *d, const struct ref_mix *mix, uint8_t dsi, uint32_t len)
 {
-	static const uint8_t trap[HEAD] = { 0, 2, 0x12, 0x34, 0, 0, 0, 0, 0, 0, 0, 4 };
+	static const uint8_t trap[WIRE_HEAD] = { 0, 2, 0x12, 0x34, 0, 0, 0, 0, 0, 0, 0, 4 };
 	uint32_t all = mix->commands ? mix->commands : 256;
 	int command = (int)pick(d, all > REF_UNKNOWN && pick(d, 4) ? REF_UNKNOWN : all);
 	uint8_t *at;
@@ -102,7 +88,7 @@ static void put_data(struct ref_driver *d, const struct ref_mix *mix, uint8_t ds
 	ref_driver_put(d, dsi, command, NULL, len);
 	at = d->out + d->out_len - len;
 	for (uint32_t i = 1; i < len; i++)
-		at[i] = len > 40 ? trap[(i + len) % HEAD] : (uint8_t)ref_random(&d->random);
+		at[i] = len > 40 ? trap[(i + len) % WIRE_HEAD] : (uint8_t)ref_random(&d->random);
 }
 
 static void put_random(struct ref_driver *d, const struct ref_mix *mix, bool *large)
@@ -112,40 +98,37 @@ static void put_random(struct ref_driver *d, const struct ref_mix *mix, bool *la
 	if (of_1000 < mix->bulk) {
 		len = pick(d, *large ? DATA_MAX : mix->bulk_most);
 		*large = true;
-		put_data(d, mix, DSI_WRITE, 12 + len);
+		put_data(d, mix, WIRE_WRITE, 12 + len);
 		return;
 	}
 	of_1000 = pick(d, 1000);
 	if (of_1000 < 4)
-		put_frame(d, 0, DSI_TICKLE, 0, 0);
+		put_frame(d, 0, WIRE_TICKLE, 0, 0);
 	else if (of_1000 < 8)
-		put_frame(d, 1, DSI_ATTENTION, (uint16_t)of_1000, 0);
+		put_frame(d, 1, WIRE_ATTENTION, (uint16_t)of_1000, 0);
 	else if (of_1000 < 12)
-		ref_driver_put(d, of_1000 & 1 ? DSI_STATUS : DSI_OPEN, -1,
+		ref_driver_put(d, of_1000 & 1 ? WIRE_STATUS : WIRE_OPEN, -1,
 			       (const uint8_t *)"\1\4\0\0\0\2", of_1000 & 1 ? 0 : 6);
 	else if (of_1000 < 14 && mix->bare)
-		ref_driver_put(d, DSI_COMMAND, -1, NULL, 0);
+		ref_driver_put(d, WIRE_COMMAND, -1, NULL, 0);
 	else
-		put_data(d, mix, DSI_COMMAND, 1 + pick(d, pick(d, 50) ? 24 : DATA_MAX));
+		put_data(d, mix, WIRE_COMMAND, 1 + pick(d, pick(d, 50) ? 24 : DATA_MAX));
 }
 
 static void take_reply(struct ref_driver *d)
 {
-	uint32_t len = (uint32_t)d->head[8] << 24 | d->head[9] << 16 | d->head[10] << 8 |
-		       d->head[11];
-	int32_t result = (int32_t)((uint32_t)d->head[4] << 24 | d->head[5] << 16 | d->head[6] << 8 |
-				   d->head[7]);
+	struct wire_head h = wire_get(d->head);
 	size_t i = d->first % 512;
 
 	d->have = 0;
-	d->body = len;
-	if (!d->head[0]) {
+	d->body = h.len;
+	if (!h.flags) {
 		d->n_told++;
 		return;
 	}
-	REF_MUST(d->n && d->head[0] == 1);
-	REF_MUST(d->owed[i].id == (d->head[2] << 8 | d->head[3]));
-	REF_MUST(d->owed[i].result == result && d->owed[i].len == len);
+	REF_MUST(d->n && h.flags == 1);
+	REF_MUST(d->owed[i].id == h.id);
+	REF_MUST(d->owed[i].result == (int32_t)h.code && d->owed[i].len == h.len);
 	d->first++;
 	d->n--;
 	d->n_answered++;
@@ -162,10 +145,10 @@ static void take(struct ref_driver *d, const uint8_t *at, size_t len)
 			n = *left < len ? *left : (uint32_t)len;
 			*left -= n;
 		} else {
-			n = HEAD - d->have < len ? HEAD - d->have : (uint32_t)len;
+			n = WIRE_HEAD - d->have < len ? WIRE_HEAD - d->have : (uint32_t)len;
 			memcpy(d->head + d->have, at, n);
 			d->have += n;
-			if (d->have == HEAD)
+			if (d->have == WIRE_HEAD)
 				take_reply(d);
 		}
 		at += n;
@@ -239,7 +222,7 @@ void ref_driver_close(struct ref_driver *d)
 {
 	const struct ref_mix plain = {};
 
-	ref_driver_put(d, DSI_CLOSE, -1, NULL, 0);
+	ref_driver_put(d, WIRE_CLOSE, -1, NULL, 0);
 	ref_driver_send(d, &plain);
 }
 

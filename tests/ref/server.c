@@ -3,6 +3,7 @@
 
 #include "ref/server.h"
 
+#include "fake/wire.h"
 #include "ref/conn.h"
 
 #include <linux/futex.h>
@@ -14,12 +15,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-#define HEAD          16
-#define DSI_CLOSE     1
-#define DSI_TICKLE    5
-#define DSI_WRITE     6
-#define DSI_ATTENTION 8
 
 struct server {
 	struct ref_conn conn;
@@ -89,16 +84,16 @@ static void drain(struct ref_conn *c, struct ref_worker *w, uint32_t len, bool k
 	}
 }
 
-static void answer(struct server *v, struct ref_worker *w, const uint8_t head[HEAD], int account)
+static void answer(struct server *v, struct ref_worker *w, const struct wire_head *h, int account)
 {
 	struct ref_conn *c = &v->conn;
-	unsigned int id = (unsigned int)head[2] << 8 | head[3];
+	unsigned int id = h->id;
 	uint32_t babble = __atomic_exchange_n(&c->s->babble, 0, __ATOMIC_ACQ_REL);
 
 	if (babble)
 		ref_conn_babble(c, w, babble);
 	if (c->plan.tells && v->served % 89 == 0 && c->n < REF_N_BATCH)
-		ref_conn_put(c, 0, DSI_ATTENTION, (uint16_t)v->served, 0, 2);
+		ref_conn_put(c, 0, WIRE_ATTENTION, (uint16_t)v->served, 0, 2);
 	if (c->plan.tells && v->served % 97 == 0 && !c->n)
 		ref_conn_send(c, w);
 	if (account < AFS_ACCOUNT_DSI) {
@@ -107,15 +102,14 @@ static void answer(struct server *v, struct ref_worker *w, const uint8_t head[HE
 			ref_stream_mute(&c->s->stream);
 			return;
 		}
-		ref_conn_put(c, 1, head[1], (uint16_t)id, ref_result((unsigned int)account, id),
+		ref_conn_put(c, 1, h->command, h->id, ref_result((unsigned int)account, id),
 			     ref_reply_len((unsigned int)account, id, c->plan.most));
 	} else {
-		ref_conn_put(c, 1, head[1], (uint16_t)id, 0,
-			     account == AFS_ACCOUNT_DSI + 2 ? 0 : 12);
+		ref_conn_put(c, 1, h->command, h->id, 0, account == AFS_ACCOUNT_DSI + 2 ? 0 : 12);
 	}
 	v->served++;
 	/* Several at once: as long as there are more, and room for the longest. */
-	if (c->plan.reply == REF_REPLY_BATCH && have(c) >= HEAD && c->n < REF_N_BATCH &&
+	if (c->plan.reply == REF_REPLY_BATCH && have(c) >= WIRE_HEAD && c->n < REF_N_BATCH &&
 	    c->len + 64 + c->plan.most < REF_OUT_ROOM)
 		return;
 	ref_conn_send(c, w);
@@ -125,25 +119,24 @@ static void answer(struct server *v, struct ref_worker *w, const uint8_t head[HE
 static void serve_frame(struct server *v, struct ref_worker *w)
 {
 	struct ref_conn *c = &v->conn;
-	uint8_t head[HEAD];
-	uint32_t len;
+	struct wire_head h;
 	int account;
 
-	if (have(c) < HEAD)
+	if (have(c) < WIRE_HEAD)
 		ref_conn_send(c, w);
-	need(c, w, HEAD);
-	memcpy(head, c->in + c->from, HEAD);
-	len = (uint32_t)head[8] << 24 | head[9] << 16 | head[10] << 8 | head[11];
-	c->from += HEAD;
-	if (len)
+	need(c, w, WIRE_HEAD);
+	h = wire_get(c->in + c->from);
+	c->from += WIRE_HEAD;
+	if (h.len)
 		need(c, w, 1);
-	account = len && (head[1] == 2 || head[1] == DSI_WRITE) ? c->in[c->from]
-								: AFS_ACCOUNT_DSI + head[1];
-	drain(c, w, len, head[1] == DSI_WRITE);
-	if (!head[0] && head[1] == DSI_CLOSE)
+	account = AFS_ACCOUNT_DSI + h.command;
+	if (h.len && (h.command == WIRE_COMMAND || h.command == WIRE_WRITE))
+		account = c->in[c->from];
+	drain(c, w, h.len, h.command == WIRE_WRITE);
+	if (!h.flags && h.command == WIRE_CLOSE)
 		c->s->closed = 1;
-	else if (!head[0] && head[1] != DSI_TICKLE)
-		answer(v, w, head, account);
+	else if (!h.flags && h.command != WIRE_TICKLE)
+		answer(v, w, &h, account);
 }
 
 static void serve_some(struct server *v, struct ref_worker *w, uint64_t most)
@@ -153,7 +146,7 @@ static void serve_some(struct server *v, struct ref_worker *w, uint64_t most)
 
 	while (!c->s->closed && (v->served < end || have(c))) {
 		if (c->plan.tells && v->served % 61 == 60 && !c->n && !have(c)) {
-			ref_conn_put(c, 0, DSI_TICKLE, (uint16_t)v->served, 0, 0);
+			ref_conn_put(c, 0, WIRE_TICKLE, (uint16_t)v->served, 0, 0);
 			ref_conn_send(c, w);
 			v->served++;
 		}

@@ -35,7 +35,7 @@ static inline int setup(void **state)
 	struct rig *g = calloc(1, sizeof(*g));
 
 	g->peer = peer_new();
-	g->opts = (struct dsi_opts) { "127.0.0.1", g->peer->port, 200, 10000, &g->stop };
+	g->opts = (struct dsi_opts) { "127.0.0.1", g->peer->serve.port, 200, 10000, &g->stop };
 	*state = g;
 	return 0;
 }
@@ -67,7 +67,7 @@ static inline void renew(struct rig *g)
 	disconnect(g);
 	peer_free(g->peer);
 	g->peer = peer_new();
-	g->opts.port = g->peer->port;
+	g->opts.port = g->peer->serve.port;
 	g->stop = 0;
 	memset(&g->e, 0, sizeof(g->e));
 }

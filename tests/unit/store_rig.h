@@ -57,7 +57,7 @@ static inline void new_peer(struct rig *g)
 	g->peer = peer_new();
 	g->peer->answer = hook;
 	g->peer->user = g;
-	g->opts = (struct dsi_opts) { "127.0.0.1", g->peer->port, WINDOW, 5000, &g->stop };
+	g->opts = (struct dsi_opts) { "127.0.0.1", g->peer->serve.port, WINDOW, 5000, &g->stop };
 }
 
 static inline int setup(void **state)

@@ -28,7 +28,7 @@ static int setup(void **state)
 	struct rig *g = calloc(1, sizeof(*g));
 
 	g->peer = peer_new();
-	g->opts = (struct dsi_opts) { "127.0.0.1", g->peer->port, 16, 5000, &g->stop };
+	g->opts = (struct dsi_opts) { "127.0.0.1", g->peer->serve.port, 16, 5000, &g->stop };
 	g->login = (struct afp_login) { NULL, NULL, "guest", 7 };
 	*state = g;
 	return 0;
@@ -50,7 +50,7 @@ static int open_it(struct rig *g, const char *volume)
 {
 	int r;
 
-	if (!g->peer->running)
+	if (!g->peer->serve.running)
 		peer_start(g->peer);
 	r = afp_server_info(&g->server, &g->opts, &g->e);
 	return r ? r : afp_open(&g->a, &g->opts, &g->server, &g->login, volume, &g->stage, &g->e);
@@ -111,7 +111,7 @@ static void information_cut_anywhere_makes_no_sense(void **state)
 
 		peer_free(g->peer);
 		g->peer = peer_new();
-		g->opts.port = g->peer->port;
+		g->opts.port = g->peer->serve.port;
 		g->peer->status = block;
 		g->peer->status_len = len;
 		peer_start(g->peer);
@@ -141,7 +141,7 @@ static void no_information_does_harm(void **state)
 		}
 		peer_free(g->peer);
 		g->peer = peer_new();
-		g->opts.port = g->peer->port;
+		g->opts.port = g->peer->serve.port;
 		g->peer->status = bad;
 		g->peer->status_len = sizeof(bad);
 		peer_start(g->peer);
@@ -281,7 +281,7 @@ static void a_cut_answer_to_open_volume_is_a_protocol_error(void **state)
 	for (size_t len = 0; len < 6; len++) {
 		peer_free(g->peer);
 		g->peer = peer_new();
-		g->opts.port = g->peer->port;
+		g->opts.port = g->peer->serve.port;
 		g->peer->answer = open_volume_cut;
 		g->peer->user = &len;
 		assert_int_equal(open_it(g, "Fake"), -EPROTO);
@@ -295,7 +295,7 @@ static void the_end_during_any_step_is_an_error_with_a_text(void **state)
 	for (unsigned int reply = 1; reply <= 4; reply++) {
 		peer_free(g->peer);
 		g->peer = peer_new();
-		g->opts.port = g->peer->port;
+		g->opts.port = g->peer->serve.port;
 		g->peer->fault.reply = reply;
 		g->peer->fault.kind = PEER_HANG_UP;
 		g->peer->fault.byte = 5;

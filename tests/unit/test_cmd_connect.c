@@ -264,9 +264,9 @@ static enum outcome open_fake(struct peer *p, const char *volume, enum afp_stage
 	char url[64];
 	enum outcome o;
 
-	if (!p->running)
+	if (!p->serve.running)
 		peer_start(p);
-	snprintf(url, sizeof(url), "afp://127.0.0.1:%s/%s", p->port, volume);
+	snprintf(url, sizeof(url), "afp://127.0.0.1:%s/%s", p->serve.port, volume);
 	assert_int_equal(connect_url(&c, url, e), 0);
 	c.uam = "guest";
 	assert_int_equal(connect_complete(&c, e), 0);

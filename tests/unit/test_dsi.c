@@ -492,7 +492,7 @@ static void a_port_without_a_server_is_refused_with_a_hint(void **state)
 	peer_stop(g->peer);
 	assert_int_equal(dsi_connect(&g->d, &g->opts, &g->e), -ECONNREFUSED);
 	assert_non_null(strstr(g->e.text, "is the server running"));
-	assert_non_null(strstr(g->e.text, g->peer->port));
+	assert_non_null(strstr(g->e.text, g->peer->serve.port));
 	g->d = NULL;
 }
 

@@ -2,28 +2,14 @@
 /* Accounts of a parent and its children, which do known I/O and come and go. */
 #include "watch/proc/procio.h"
 
-#include "unit/wait.h"
+#include "unit/working_child.h"
 
-#include <fcntl.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#define READS 100
 
 /* A server: it starts and ends children as the letters say, and answers with a pid. */
 struct server {
-	pid_t pid;
-	int tell, hear;
+	struct child child;
 	struct procio io;
 	struct target t;
 };
@@ -37,7 +23,7 @@ static void read_zeros(int zero)
 			_exit(1);
 }
 
-static pid_t child(int zero)
+static pid_t begin_one(int zero)
 {
 	int done[2];
 	pid_t pid;
@@ -72,7 +58,7 @@ static void live(int in, int out)
 		if (what == 'i')
 			signal(SIGCHLD, SIG_IGN);
 		if (what == 'b')
-			pid = child(zero);
+			pid = begin_one(zero);
 		if (what == 'e' || what == 'z')
 			kill(pid, SIGKILL);
 		/* Without a zombie to wait for, until it is gone. */
@@ -88,9 +74,7 @@ static pid_t tell(struct server *s, char what)
 {
 	pid_t pid;
 
-	assert_int_equal(write(s->tell, &what, 1), 1);
-	assert_int_equal(read(s->hear, &pid, sizeof(pid)), sizeof(pid));
-	wait_asleep(s->pid);
+	child_ask(&s->child, what, &pid, sizeof(pid));
 	return pid;
 }
 
@@ -106,22 +90,11 @@ static void look(struct server *s)
 static int setup(void **state)
 {
 	struct server *s = calloc(1, sizeof(*s));
-	int there[2], back[2];
 
-	assert_int_equal(pipe2(there, O_CLOEXEC) | pipe2(back, O_CLOEXEC), 0);
-	s->pid = fork();
-	if (!s->pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		close(there[1]);
-		live(there[0], back[1]);
-	}
-	close(there[0]);
-	close(back[1]);
-	s->tell = there[1];
-	s->hear = back[0];
-	s->t.afpd = s->pid;
+	s->child = child_fork(live);
+	s->t.afpd = s->child.pid;
 	s->t.whole = true;
-	wait_asleep(s->pid);
+	wait_asleep(s->child.pid);
 	*state = s;
 	return 0;
 }
@@ -130,10 +103,7 @@ static int teardown(void **state)
 {
 	struct server *s = *state;
 
-	kill(s->pid, SIGKILL);
-	waitpid(s->pid, NULL, 0);
-	close(s->tell);
-	close(s->hear);
+	child_end(&s->child);
 	procio_fini(&s->io);
 	free(s);
 	return 0;

@@ -334,7 +334,7 @@ static void a_silent_server_is_a_lost_one(void **state)
 	g.peer->fault.reply = 40;
 	g.peer->fault.kind = PEER_SILENT;
 	peer_start(g.peer);
-	dsi.port = g.peer->port;
+	dsi.port = g.peer->serve.port;
 	assert_int_equal(afp_server_info(&server, &dsi, &g.e), 0);
 	assert_int_equal(afp_open(&g.a, &dsi, &server, &login, "Fake", &stage, &g.e), 0);
 	g.hooks = (struct load_hooks) { 0 };

@@ -204,7 +204,7 @@ static int setup(void **state)
 	struct rig *g = calloc(1, sizeof(*g));
 
 	g->peer = peer_new();
-	g->opts = (struct dsi_opts) { "127.0.0.1", g->peer->port, 16, 5000, &g->stop };
+	g->opts = (struct dsi_opts) { "127.0.0.1", g->peer->serve.port, 16, 5000, &g->stop };
 	*state = g;
 	return 0;
 }
@@ -372,7 +372,7 @@ static void a_lost_connection_is_negative(void **state)
 		afp_close(&g->a);
 		peer_free(g->peer);
 		g->peer = peer_new();
-		g->opts.port = g->peer->port;
+		g->opts.port = g->peer->serve.port;
 		g->peer->fault.reply = reply;
 		g->peer->fault.kind = PEER_HANG_UP;
 		fill(g, make(g, VOLUME_ROOT, "base", true), 9);

@@ -64,7 +64,7 @@ static inline void *make_threads(void *arg)
 	return arg;
 }
 
-static inline void live(int in, int out)
+static inline void work(int in, int out)
 {
 	int zero = open("/dev/zero", O_RDONLY), end = 0;
 	pthread_t thread = 0;
@@ -90,7 +90,8 @@ static inline void live(int in, int out)
 	_exit(0);
 }
 
-static inline struct child child_start(void)
+/* live: reads letters, answers each, and does not return. */
+static inline struct child child_fork(void (*live)(int in, int out))
 {
 	int there[2], back[2];
 	struct child c;
@@ -110,13 +111,21 @@ static inline struct child child_start(void)
 	return c;
 }
 
+static inline struct child child_start(void)
+{
+	return child_fork(work);
+}
+
+static inline void child_ask(const struct child *c, char what, void *answer, size_t len)
+{
+	assert_int_equal(write(c->tell, &what, 1), 1);
+	assert_int_equal(read(c->hear, answer, len), len);
+	wait_asleep(c->pid); /* it waits for the next letter */
+}
+
 static inline void child_do(const struct child *c, char what)
 {
-	char answer;
-
-	assert_int_equal(write(c->tell, &what, 1), 1);
-	assert_int_equal(read(c->hear, &answer, 1), 1);
-	wait_asleep(c->pid); /* it waits for the next letter */
+	child_ask(c, what, &what, 1);
 }
 
 static inline void child_end(const struct child *c)
