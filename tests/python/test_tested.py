@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""tests/tested.py, which make lint runs, finds a source without a test and a test of no source."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTED = Path(__file__).parents[1] / "tested.py"
+HEAD = "/* SPDX-License-Identifier: GPL-2.0-or-later */\n"
+SOUND = {
+    "client/dsi/dsi.c": "",
+    "client/dsi/net.c": "",
+    "user/cmd/dump.c": "",
+    "user/cmd/dump_text.c": "",
+    "user/cmd/whom.c": "",
+    "tests/unit/test_dsi.c": "/*\n * A session. Also tests\n * client/dsi/net.c.\n */\n",
+    "tests/unit/test_cmd_whom_faults.c": "/* Whom. */\n",
+    "tests/integration/test_dumping.py": '"""Dumps.\n\nTests user/cmd/dump.c, dump_text.c."""\n',
+}
+BREACHES = {
+    "user/run/new.c: no test": ("user/run/new.c", ""),
+    "there is no client/dsi/nut.c": ("tests/bpf/test_nut.c", "/* Tests client/dsi/nut.c. */\n"),
+    "says of no source": ("tests/unit/test_cmd_other.c", "/* Tests client/dsi/dsi.c. */\n"),
+    "2 tests are called test_dsi": ("tests/python/test_dsi.py", '"""Another."""\n'),
+}
+
+
+def checked(top: Path, texts: dict[str, str], *args: str) -> tuple[int, list[str]]:
+    for name, text in texts.items():
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text((HEAD if name.endswith(".c") else "# SPDX\n") + text)
+    shutil.copy(TESTED, top / "tests")
+    line = [sys.executable, "-B", top / "tests/tested.py", *args]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    return done.returncode, done.stdout.splitlines()
+
+
+def test_a_sound_tree_has_no_breach(tmp_path: Path) -> None:
+    assert checked(tmp_path, SOUND) == (0, [])
+
+
+@pytest.mark.parametrize("expected", BREACHES)
+def test_a_breach_is_found(tmp_path: Path, expected: str) -> None:
+    name, text = BREACHES[expected]
+    code, out = checked(tmp_path, SOUND | {name: text})
+    assert (code, len(out)) == (1, 1)
+    assert expected in out[0]
+
+
+def test_the_tests_of_a_source_are_listed(tmp_path: Path) -> None:
+    sources = "user/cmd/dump_text.c", "user/cmd/whom.c"
+    found = ["tests/integration/test_dumping.py", "tests/unit/test_cmd_whom_faults.c"]
+    assert checked(tmp_path, SOUND, *sources) == (0, found)
