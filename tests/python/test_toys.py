@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What docs/contributing.md lists "to add a ..." is all it takes: toys in a copy of the tree."""
+"""What docs/contributing.md lists "to add a ..." is all it takes: toys in a copy of the tree.
+
+Tests user/cmd/workload.c, user/report/text/metrics.c.
+"""
 
 from __future__ import annotations
 
