@@ -138,6 +138,13 @@ static bool is_idle(const struct bpf_rung *b, const struct afs_thread *t, int32_
 	return reads && (object == AFS_OBJECT_CLIENT || object == AFS_OBJECT_CNID);
 }
 
+/* Something has ended its wait, but it has no CPU yet. */
+static bool is_woken(const struct afs_thread *t)
+{
+	return t->off == AFS_OFF_RUNQ ||
+	       (t->off == AFS_OFF_BLOCKED && __atomic_load_n(&t->woken_ns, __ATOMIC_RELAXED));
+}
+
 /* A database server's own threads, and those that serve others, are never quiet: ignored. */
 static bool is_others(const struct afs_thread *t)
 {
@@ -145,8 +152,8 @@ static bool is_others(const struct afs_thread *t)
 }
 
 /*
- * One look at all threads. false: one is at work. Otherwise *moves is a number that changes
- * whenever a thread makes a call, except calls that only sleep: these end by themselves.
+ * One look at all threads. false: one is at work, or about to be. Otherwise *moves is a number that
+ * changes whenever a thread makes a call, except calls that only sleep: these end by themselves.
  */
 static bool look_at_threads(const struct bpf_rung *b, uint64_t *moves)
 {
@@ -162,8 +169,11 @@ static bool look_at_threads(const struct bpf_rung *b, uint64_t *moves)
 		nr = __atomic_load_n(&t->nr, __ATOMIC_ACQUIRE);
 		if (!t->tid || nr == AFS_NR_NONE || !is_idle(b, t, nr))
 			return false;
-		if (nr < 0 || nr >= AFS_N_CALLS || !b->sleeps[nr])
-			*moves += __atomic_load_n(&t->seq, __ATOMIC_RELAXED);
+		if (nr >= 0 && nr < AFS_N_CALLS && b->sleeps[nr])
+			continue;
+		if (is_woken(t))
+			return false;
+		*moves += __atomic_load_n(&t->seq, __ATOMIC_RELAXED);
 	}
 	return true;
 }

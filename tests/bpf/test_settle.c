@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A server is quiet only once it has dealt with what has reached it, however long it waits for a
+ * CPU. Tests user/watch/bpf/rung.c.
+ */
+#include "watched.h"
+
+#include <sys/socket.h>
+
+#define TURNS 50
+
+static int ends[2]; /* of a connection: ours, the server's */
+
+/* Reads bytes for ever, on a CPU that others want more. */
+static void read_bytes(struct watched_shared *s)
+{
+	const struct sched_param none = { 0 };
+	char c;
+
+	if (sched_setscheduler(0, SCHED_IDLE, &none))
+		_exit(1);
+	while (recv(ends[1], &c, 1, 0) == 1)
+		__atomic_add_fetch(&s->value[0], 1, __ATOMIC_RELEASE);
+}
+
+static void pin(pid_t pid, int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	assert_int_equal(sched_setaffinity(pid, sizeof(set), &set), 0);
+}
+
+static pid_t start_hog(int cpu)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			;
+	}
+	pin(pid, cpu);
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void a_server_that_waits_for_a_cpu_is_not_quiet(void **state)
+{
+	struct target t = { 0 };
+	struct watched x;
+	struct run r;
+	pid_t hog;
+
+	(void)state;
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+		print_message("needs two CPUs\n");
+		skip();
+	}
+	pin(0, 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	watched_start(&x, read_bytes);
+	pin(x.pid, 1);
+	t.plain = true;
+	watched_open(&x, t);
+	__atomic_store_n(&x.shared->step, 1, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &x.shared->step, FUTEX_WAKE, 1, NULL, NULL, 0);
+	assert_true(watch_settle(x.w));
+	hog = start_hog(1);
+	for (uint64_t i = 1; i <= TURNS; i++) {
+		assert_int_equal(send(ends[0], "x", 1, 0), 1);
+		assert_true(watch_settle(x.w));
+		assert_int_equal(__atomic_load_n(&x.shared->value[0], __ATOMIC_ACQUIRE), i);
+	}
+	end(hog);
+	assert_int_equal(run_init(&r, "test", "test"), 0);
+	assert_int_equal(watch_finish(x.w, &r), 0);
+	run_fini(&r);
+	watch_free(x.w);
+	end(x.pid);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_server_that_waits_for_a_cpu_is_not_quiet),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
