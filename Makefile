@@ -171,9 +171,9 @@ fuzz-programs: $(FUZZERS)
 vm-programs: all $(BPF_TESTS) $(VM_TESTS)
 	$(Q)+$(CROSS)
 
-# The virtual machines take what time the others leave.
+# The virtual machines, one after the other, take what time the others leave.
 check-built: all lint
-	$(Q)MAKE="$(MAKE)" tests/beside.sh vm python unit unit-sanitized fuzz bpf-tests integration
+	$(Q)MAKE="$(MAKE)" VM_JOBS=1 tests/beside.sh vm python unit unit-sanitized fuzz bpf-tests integration
 
 # Unit tests share nothing: they run side by side.
 unit: unit-programs
@@ -189,7 +189,7 @@ fuzz-run: fuzz-programs
 	$(Q)tests/fuzz/run.sh $(or $(FUZZ_SECONDS),10) $(FUZZERS)
 
 vm: vm-programs
-	$(Q)tests/vm/matrix.sh
+	$(Q)tests/vm/matrix.sh -j $(or $(VM_JOBS),$(CPUS))
 
 # Those that take long and are about numbers only run side by side; the others are about times, too.
 BPF_LONG   = $(filter %/test_scale %/test_requests,$(BPF_TESTS))
@@ -204,7 +204,7 @@ bpf-tests: $(BPF_TESTS)
 integration: all
 	$(Q)$(SAN) all
 	$(Q)AFPSCOPE=$(CURDIR)/build/san/afpscope $(PYTHON) -B -m pytest -p no:cacheprovider -q \
-		-n $$(($(CPUS) > 1 ? 2 : 1)) --dist loadfile tests/integration
+		-n $$(($(CPUS) > 1 ? 2 : 1)) --dist loadfile --durations=20 tests/integration
 
 # The Python package: types and tests, with the pinned packages of need.sh.
 python:

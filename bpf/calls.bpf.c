@@ -179,7 +179,7 @@ static __always_inline void thread_end(struct afs_thread *t, const void *task)
 	p->ended_ns = bpf_ktime_get_ns();
 	s = tracing(AFS_TRACE_SMALL) ? stream_at(t->stream) : NULL;
 	if (s && s->serving == t->slot + 1)
-		stream_end(p, s);
+		trace_served(p, s);
 	barrier(); /* after that user space may collect the process */
 	AFS_COUNT(p->ended);
 }

@@ -162,16 +162,13 @@ static __always_inline __u32 stream_of_fd(struct afs_process *p, __u32 slot, __u
 	return handle;
 }
 
-/* The server's process has closed it. */
-static __always_inline void stream_end(struct afs_process *p, struct afs_stream *s)
+/* The server has closed it, or who read it has ended; if another thread goes on it begins again. */
+static __always_inline void trace_served(const struct afs_process *p, struct afs_stream *s)
 {
-	if (s->ended)
+	if (!tracing(AFS_TRACE_SMALL) || !s->told)
 		return;
-	s->ended_ns = bpf_ktime_get_ns();
-	if (tracing(AFS_TRACE_SMALL) && s->told)
-		trace_session(p, s, AFS_EVENT_END);
-	barrier();
-	s->ended = 1;
+	s->told = 0;
+	trace_session(p, s, AFS_EVENT_END);
 }
 
 /* Before a call closes a descriptor of a client's connection. */
@@ -181,8 +178,12 @@ __noinline int stream_close(__u32 slot, __u32 fd)
 	struct afs_stream *s;
 
 	s = stream_at(stream_look(slot, 0, fd, false));
-	if (p && s && s->process == slot + 1)
-		stream_end(p, s);
+	if (!p || !s || s->process != slot + 1 || s->ended)
+		return 0;
+	trace_served(p, s);
+	s->ended_ns = bpf_ktime_get_ns();
+	barrier(); /* after that user space may collect it */
+	s->ended = 1;
 	return 0;
 }
 

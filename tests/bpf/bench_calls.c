@@ -297,7 +297,7 @@ static int hold_empty(void)
 
 static void round_watch(const struct worker *w, int round, enum state s)
 {
-	struct target t = { .afpd = getpid() };
+	struct target t = { .afpd = getpid(), .decoder = AFS_DECODER_DSI };
 	struct ledger none;
 	struct watch *watch;
 	struct err e = {};

@@ -197,6 +197,7 @@ static void rig_start(const struct ref_plan *plan, unsigned int what, size_t rin
 	assert_int_equal(fstat(rig.server, &st), 0);
 	t.afpd = rig.x.pid;
 	t.client = st.st_ino;
+	t.decoder = AFS_DECODER_DSI;
 	opts.sink = (struct watch_sink) {
 		.what = what, .ring_len = ring_len, .user = rig.sums, .put = put
 	};

@@ -110,7 +110,7 @@ static int find(struct record *rec, struct err *e)
 					.unit = cfg->unit,
 					.whole = cfg->server };
 
-	return rec->kind->find(&rec->found, &wish, e);
+	return kind_find(rec->kind, &rec->found, &wish, e);
 }
 
 static int describe(struct record *rec)

@@ -71,6 +71,7 @@ const struct kind kind_afp = {
 			  [AFS_ROLE_BACKEND] = "cnid_dbd",
 			  [AFS_ROLE_OTHER] = "other" },
 		.has_requests = true },
+	.decoder = AFS_DECODER_DSI,
 	.find = find,
 	.describe = describe,
 };

@@ -11,6 +11,16 @@ const struct kind *kind_at(int index)
 	return kinds[index];
 }
 
+int kind_find(const struct kind *k, struct kind_found *out, const struct kind_wish *wish,
+	      struct err *e)
+{
+	int r = k->find(out, wish, e);
+
+	out->target.decoder = k->decoder;
+	out->target.any_order = k->any_order;
+	return r;
+}
+
 void kind_found_fini(struct kind_found *f)
 {
 	servers_fini(&f->servers);

@@ -4,8 +4,8 @@
 
 /*
  * The kinds of servers, one file each: how a server of the kind is found, what its processes are
- * called, and which of its settings are worth a warning. A new kind is a file, its rows in kind.c,
- * and its name below.
+ * called, how its clients' bytes are understood, and which of its settings are worth a warning. A
+ * new kind is a file, its rows in kind.c, and its name below.
  */
 
 #include "kinds/servers.h"
@@ -28,6 +28,8 @@ struct kind_found {
 
 struct kind {
 	struct run_kind is;
+	enum afs_decoder decoder; /* NONE: its requests are not known */
+	bool any_order;           /* it answers in any order, in any thread */
 	/*
 	 * 0; -ENXIO or -ESRCH: there is no such server; -ENOTUNIQ: several; -EACCES: no right to
 	 * see; e has a text that says what to do.
@@ -45,6 +47,10 @@ extern const char *const kind_names[];
 
 /* By its place in kind_names. */
 const struct kind *kind_at(int index);
+
+/* k->find, and what the kind says of every target. */
+int kind_find(const struct kind *k, struct kind_found *out, const struct kind_wish *wish,
+	      struct err *e);
 
 void kind_found_fini(struct kind_found *f);
 

@@ -192,6 +192,7 @@ int target_find(struct target *out, const struct sockaddr_storage *local,
 	int r;
 
 	memset(out, 0, sizeof(*out));
+	out->decoder = AFS_DECODER_DSI; /* the client speaks AFP */
 	if (!sockets_addr(&client, local) || !sockets_addr(&server, peer))
 		return err_set(e, -ENXIO, "the connection is not TCP");
 	r = sockets_read(&all, e);

@@ -31,12 +31,14 @@ struct target_process {
 
 /* target_look never removes anything: it adds, and marks what has ended. */
 struct target {
-	pid_t afpd;       /* a session, or the parent of all */
-	bool ended;       /* afpd */
-	uint64_t started; /* afpd, as in struct procfs_stat; 0: not looked at yet */
-	bool serves;      /* afpd is a session although "client" is not known */
-	bool whole;       /* afpd's children are sessions */
-	bool plain;       /* any program: its children belong to it, whatever they run */
+	pid_t afpd;               /* a session, or the parent of all */
+	bool ended;               /* afpd */
+	uint64_t started;         /* afpd, as in struct procfs_stat; 0: not looked at yet */
+	bool serves;              /* afpd is a session although "client" is not known */
+	bool whole;               /* afpd's children are sessions */
+	bool plain;               /* any program: its children belong to it, whatever they run */
+	enum afs_decoder decoder; /* of clients' bytes; the kind's */
+	bool any_order;           /* it answers in any order, in any thread; the kind's */
 	size_t n_sessions;
 	struct target_process session[AFS_N_PROCESSES];
 	uint64_t client; /* inode of its end of the client's connection; 0: none */

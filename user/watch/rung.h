@@ -14,9 +14,9 @@ struct rung {
 	const char *name; /* "bpf" */
 
 	/* Does everything that can be refused; nothing is watched yet. sink: NULL, or for records.
-	 * 0, or a negative errno and why.
+	 * Of t only what its kind says. 0, or a negative errno and why.
 	 */
-	int (*open)(void **state, const struct watch_sink *sink, enum afs_decoder decoder,
+	int (*open)(void **state, const struct watch_sink *sink, const struct target *t,
 		    struct err *e);
 	/* Watches the processes of t that are not watched yet, and copies t->known. */
 	int (*look)(void *state, const struct target *t, struct err *e);

@@ -63,7 +63,7 @@ static void add_processes(struct watch *w)
 
 static int try_rung(struct watch *w, const struct rung *rung, struct err *e)
 {
-	int r = rung->open(&w->state, &w->sink, w->t.plain ? AFS_DECODER_NONE : AFS_DECODER_DSI, e);
+	int r = rung->open(&w->state, &w->sink, &w->t, e);
 
 	if (r)
 		return r;

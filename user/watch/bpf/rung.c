@@ -111,13 +111,14 @@ fail:
 	return r;
 }
 
-static int bpf_open(void **state, const struct watch_sink *sink, enum afs_decoder decoder,
+static int bpf_open(void **state, const struct watch_sink *sink, const struct target *t,
 		    struct err *e)
 {
 	struct bpf_load_wish wish = bpf_load_best();
 
 	wish.sink = sink;
-	wish.decoder = decoder;
+	wish.decoder = t->decoder;
+	wish.any_order = t->any_order;
 	return rung_bpf_open(state, &wish, e);
 }
 

@@ -17,11 +17,11 @@
 
 #define LOOK_NS 1000000
 
-static int proc_open(void **state, const struct watch_sink *sink, enum afs_decoder decoder,
+static int proc_open(void **state, const struct watch_sink *sink, const struct target *t,
 		     struct err *e)
 {
 	(void)sink;
-	(void)decoder;
+	(void)t;
 	*state = calloc(1, sizeof(struct procio));
 	return *state ? 0 : err_set(e, -ENOMEM, "out of memory");
 }
