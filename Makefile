@@ -171,9 +171,7 @@ fuzz-programs: $(FUZZERS)
 vm-programs: all $(BPF_TESTS) $(VM_TESTS)
 	$(Q)+$(CROSS)
 
-# The virtual machines, one after the other, take what time the others leave.
-check-built: all lint
-	$(Q)MAKE="$(MAKE)" VM_JOBS=1 tests/beside.sh vm python unit unit-sanitized fuzz bpf-tests integration
+check-built: all lint python unit unit-sanitized fuzz bpf-tests vm integration
 
 # Unit tests share nothing: they run side by side.
 unit: unit-programs
@@ -189,7 +187,7 @@ fuzz-run: fuzz-programs
 	$(Q)tests/fuzz/run.sh $(or $(FUZZ_SECONDS),10) $(FUZZERS)
 
 vm: vm-programs
-	$(Q)tests/vm/matrix.sh -j $(or $(VM_JOBS),$(CPUS))
+	$(Q)tests/vm/matrix.sh
 
 # Those that take long and are about numbers only run side by side; the others are about times, too.
 BPF_LONG   = $(filter %/test_scale %/test_requests,$(BPF_TESTS))
