@@ -48,6 +48,18 @@ static void requests_are_ordered_by_their_time_and_add_up_to_all(void **state)
 	    "  Results   FPOpenFork: -5018 no such object × 24\n");
 }
 
+static void of_requests_that_changed_threads_only_the_time_is_shown(void **state)
+{
+	account_of(*state, 0, 26)->sum.handed = 53000;
+	has(*state, OWN,
+	    "  FPOpenFork          53,796  24  100µs 100µs 100µs 100µs  100µs  62.5  n/a   n/a ");
+	has(*state, OWN, "parts and calls n/a for 62.5 %");
+	has(*state, OWN, ": 53,000 requests were read\n");
+	has_not(*state, OWN, "CNID 37.5 %");
+	has_not(*state, OWN, "FPOpenFork: 53,796 ×");
+	has(*state, OWN, "FPGetFileDirParms: 53,790 ×");
+}
+
 /* Times in a ledger's account, as the kernel counts them. */
 static void count_time(struct ledger_account *a, uint64_t ns)
 {
@@ -374,6 +386,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_first_line_of_requests_says_where_their_time_went),
 		TEST(requests_are_ordered_by_their_time_and_add_up_to_all),
+		TEST(of_requests_that_changed_threads_only_the_time_is_shown),
 		cmocka_unit_test(one_time_is_every_quantile),
 		cmocka_unit_test(quantiles_are_six_per_cent_off_at_most),
 		cmocka_unit_test(no_digit_is_shown_that_is_not_known),

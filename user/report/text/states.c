@@ -230,6 +230,8 @@ static int put_costliest(const struct paint *p, const struct requests *r)
 		    requests_percent(shown, r->all.a.sum.ns) >= DEAREST_SHARE)
 			break;
 		shown += r->request[i].a.sum.ns;
+		if (r->request[i].a.sum.handed)
+			continue; /* what threads did for it is not known */
 		s.request = &r->request[i];
 		e = put_request(&s, r);
 	}
