@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Servers with several connections in one process: each connection has its own stream of requests,
- * in whatever thread they are read and answered, in order or not.
+ * Servers with several connections in one process: each has its own stream of requests, in whatever
+ * thread they are read and answered, in order or not.
  */
 #include "rung_rig.h"
 
@@ -21,9 +21,7 @@
 static int listener, client[CONNS], server[CONNS];
 static uint16_t port;
 
-/* What the child measured around its requests, in its shared memory: ns. */
-enum { INSIDE, AROUND };
-
+enum { INSIDE, AROUND }; /* what the child measured around its requests: ns */
 static void listen_here(void)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -169,12 +167,11 @@ static void a_thread_each(struct watched_shared *s)
 static void one_thread(struct watched_shared *s)
 {
 	(void)s;
-	for (uint16_t id = 0; id < TURNS; id++)
-		for (int i = 0; i < CONNS; i++) {
-			ask(i, id);
-			serve(i, id);
-			hear(i);
-		}
+	for (int k = 0; k < TURNS * CONNS; k++) {
+		ask(k % CONNS, (uint16_t)(k / CONNS));
+		serve(k % CONNS, (uint16_t)(k / CONNS));
+		hear(k % CONNS);
+	}
 }
 
 static void start(struct watched *x, void (*fn)(struct watched_shared *s))
@@ -258,7 +255,7 @@ static void serve_two(struct watched_shared *s)
 	}
 }
 
-/* The time of connection 0's requests is what the server itself has measured. */
+/* As the server itself has measured the time of connection 0's requests. */
 static void check_time(const struct watched *x)
 {
 	uint64_t ns = account_of(&x->diff, 0)->ns;
@@ -480,6 +477,44 @@ static void slots_of_closed_connections_are_used_again(void **state)
 	close(listener);
 }
 
+/* One connection, and work after it was closed, as a server that forks for each does. */
+static void close_and_go_on(struct watched_shared *s)
+{
+	if (s->value[0]++) {
+		for (int i = 0; i < TURNS; i++)
+			getppid();
+		return;
+	}
+	connect_one(0);
+	ask(0, 1);
+	serve(0, 1);
+	hear(0);
+	close(client[0]);
+	close(server[0]);
+}
+
+static void a_session_has_all_calls_of_its_own_process(void **state)
+{
+	struct bpf_load_wish wish = bpf_load_best();
+	uint64_t calls;
+	struct rung_rig g;
+	struct run r;
+
+	(void)state;
+	open_server(&g, &wish, close_and_go_on);
+	rig_step(&g);
+	rig_tick(&g);
+	rig_step(&g);
+	rig_read(&g, &r);
+	calls = ledger_sum(&g.diff, AFS_ROLE_SERVER, AFS_N_CLASSES, AFS_N_OBJECTS).calls;
+	assert_int_equal(r.n_sessions, 1);
+	assert_false(r.session[0].shared);
+	assert_in_range(r.session[0].calls, calls - 1, calls + 1); /* its wait at the ends */
+	assert_true(r.session[0].ended_ns);
+	rig_close(&g, &r);
+	close(listener);
+}
+
 static void connect_and_serve(struct watched_shared *s)
 {
 	connect_all();
@@ -554,6 +589,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(requests_that_another_thread_answers_keep_their_time),
 		cmocka_unit_test(requests_answered_in_any_order_are_matched_by_id),
 		cmocka_unit_test(slots_of_closed_connections_are_used_again),
+		cmocka_unit_test(a_session_has_all_calls_of_its_own_process),
 		cmocka_unit_test(connections_without_a_slot_are_a_loss),
 		cmocka_unit_test(a_connection_read_in_part_before_the_watch_is_found_again),
 	};

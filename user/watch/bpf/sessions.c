@@ -276,10 +276,10 @@ static struct known known_stream(const struct sessions *s, const struct bpf_view
 	const struct afs_process *p = &v->process[stream->process - 1];
 	struct known k = known_process(s, v, stream->process - 1);
 
-	if (k.row.shared) {
+	if (k.row.shared)
 		k.row.begun_ns = stream->found ? 0 : stream->begun_ns;
-		k.row.ended_ns = stream->ended ? stream->ended_ns : k.row.ended_ns;
-	}
+	if (stream->ended && (k.row.shared || !k.row.ended_ns))
+		k.row.ended_ns = stream->ended_ns;
 	k.row.requests = stream->answered;
 	k.row.busy_ns = stream->ns;
 	k.row.bytes_in = stream->bytes_in;

@@ -69,17 +69,29 @@ static void collect_stream(struct slots *s, struct bpf_view *v, uint32_t i)
 	s->stream[s->streams.n++] = i;
 }
 
-/* Those of processes that have ended, and those that were closed. */
+/*
+ * Whether it has ended: with its process, whose calls are its own if it serves no other; of several
+ * each by itself.
+ */
+static bool stream_ended(const struct slots *s, const struct bpf_view *v,
+			 const struct afs_stream *stream)
+{
+	uint32_t process = __atomic_load_n(&stream->process, __ATOMIC_ACQUIRE);
+
+	if (!process)
+		return false;
+	return s->ended[process - 1] || (__atomic_load_n(&stream->ended, __ATOMIC_ACQUIRE) &&
+					 v->process[process - 1].streams > 1);
+}
+
 static int collect_streams(struct slots *s, struct bpf_view *v, const struct slots_end *end,
 			   void *arg)
 {
-	uint32_t n = bpf_view_streams(v), process;
+	uint32_t n = bpf_view_streams(v);
 	int r = 0;
 
 	for (uint32_t i = 0; i < n && !r; i++) {
-		process = __atomic_load_n(&v->stream[i].process, __ATOMIC_ACQUIRE);
-		if (!process || (!s->ended[process - 1] &&
-				 !__atomic_load_n(&v->stream[i].ended, __ATOMIC_ACQUIRE)))
+		if (!stream_ended(s, v, &v->stream[i]))
 			continue;
 		r = end->stream(arg, i);
 		if (!r)
