@@ -222,8 +222,8 @@ struct afs_process {
 	__u32 epoch;   /* of struct afs_inodes when "object" was begun */
 	__u32 serving; /* slot + 1 of the thread that last began to read clients' sockets */
 	__u32 uid;     /* effective, not 0; 0: not seen yet */
-	__u32 stream;  /* handle of the connection that it read first; 0: none yet */
-	__u32 streams; /* connections that it was the first to use */
+	__u32 stream;  /* handle of the first of these; 0: none yet */
+	__u32 streams; /* connections that were its own */
 	__u32 found;   /* it existed before the watch */
 	__u64 begun_ns, ended_ns;
 	__u64 looked_ns;                /* entries of descriptors before this time are not valid */
@@ -314,16 +314,11 @@ struct afs_stream {
 	__u32 process; /* slot + 1 of the process that read it last; 0: slot not in use */
 	__u64 ino;     /* of the socket */
 	__u32 serving; /* slot + 1 of the thread that read it last */
-	__u32 by;      /* slot + 1 of the thread that the request in service is in; 0: see below */
+	__u32 by;      /* slot + 1 of the thread that the request in service is in; 0: of none */
 	__u32 told;    /* a record of its begin was made */
 	__u32 ended;   /* its process has closed it; user space may collect it */
 	__u64 begun_ns, ended_ns;
-	__u64 request_ns; /* begin of the request in service */
-	/*
-	 * A request is handed over if another thread answers it, or if the thread took up another
-	 * client's before: its time is known, but not what threads did for it.
-	 */
-	__u64 handed;
+	__u64 request_ns;        /* begin of the request in service */
 	struct afs_flow flow[2]; /* to the server, from the server */
 	__u32 first, n;          /* of queue */
 	__u64 begun, answered;   /* requests */

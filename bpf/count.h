@@ -41,7 +41,7 @@ static __always_inline void enter_serving(struct afs_thread *t, struct afs_proce
 		p->serving = t->slot + 1;
 	if (s) {
 		s->serving = t->slot + 1;
-		s->process = t->process + 1;
+		stream_served(p, t->process, s);
 		if (tracing(AFS_TRACE_SMALL))
 			trace_serving(p, s);
 	}

@@ -165,7 +165,6 @@ static __always_inline void request_count(struct afs_stripe *stripe, const struc
 	if (tracing(AFS_TRACE_SMALL))
 		trace_request(stripe, t, s, q, begun_ns, !here, now);
 	s->answered++;
-	s->handed += !here;
 	s->ns += ns;
 	s->bytes_in += q->bytes;
 	s->bytes_out += out->bytes;

@@ -115,6 +115,17 @@ static __always_inline struct afs_stream *stream_publish(struct afs_stream *s, _
 	return first;
 }
 
+/* The connection is this process's, which another one may have accepted, or greeted. */
+static __always_inline void stream_served(struct afs_process *p, __u32 slot, struct afs_stream *s)
+{
+	if (s->process == slot + 1)
+		return;
+	s->process = slot + 1;
+	p->streams++;
+	if (!p->stream)
+		p->stream = s->handle;
+}
+
 /*
  * The handle of a client's connection, which begins here if "begin"; 0: none. task: as for
  * object_look. A global function: verified once.
@@ -142,10 +153,7 @@ __noinline __u32 stream_look(__u32 slot, __u64 task, __u32 fd, bool begin)
 	s = stream_publish(own, ino);
 	if (s != own)
 		return s->handle;
-	s->process = slot + 1;
-	p->streams++;
-	if (!p->stream)
-		p->stream = s->handle;
+	stream_served(p, slot, s);
 	return s->handle;
 }
 

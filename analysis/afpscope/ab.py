@@ -212,7 +212,7 @@ def _all_runs(args: argparse.Namespace, relay: Relay, program: str) -> dict[str,
 def run(args: argparse.Namespace) -> int:
     command = args.after or []
     if not command or command[0].startswith("-"):
-        raise wrong_use("give what to measure after --: lantest, speedtest or such, and options")
+        raise wrong_use("give what to measure after --: lantest or another workload, and options")
     if "-o" in command:
         raise wrong_use("give -o before --: each run gets its own folder in it")
     if not 1 <= args.pairs <= 1000:

@@ -53,8 +53,8 @@ static void of_requests_that_changed_threads_only_the_time_is_shown(void **state
 	account_of(*state, 0, 26)->sum.handed = 53000;
 	has(*state, OWN,
 	    "  FPOpenFork          53,796  24  100µs 100µs 100µs 100µs  100µs  62.5  n/a   n/a ");
-	has(*state, OWN, "parts and calls n/a for 62.5 %");
-	has(*state, OWN, ": 53,000 requests were read\n");
+	has(*state, OWN, "parts and calls n/a for 62.5 % of");
+	has(*state, OWN, "changed threads, or");
 	has_not(*state, OWN, "CNID 37.5 %");
 	has_not(*state, OWN, "FPOpenFork: 53,796 ×");
 	has(*state, OWN, "FPGetFileDirParms: 53,790 ×");

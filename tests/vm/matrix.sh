@@ -60,7 +60,7 @@ storage='yes[*]reads and writes of files: fentry'
 # test_settle wants two CPUs.
 row linux-5.10 bullseye 1 '' ' yes[*]tp_btf, threads by number' "$requests" "$storage" \
     <<< "$(tests 'test_[!s]* test_s[!e]*')"
-# The rungs are this machine's, but that of storage: what the verifier must accept.
+# All but storage is observed as on the host: here this kernel's verifier has to accept it.
 row linux-6.1 bookworm 2 '' '^calls +yes[*]tp_btf:' "$requests" "$storage" \
     <<< "$(tests 'test_calls test_cnid test_requests test_storage test_streams test_trace_records')"
 # The rungs are those of 6.1.

@@ -239,8 +239,9 @@ static int put_answer(const struct paint *p, const struct requests *r)
 			cell_count(all->a.sum.unexplained).text);
 	if (all->handed_ns)
 		fprintf(to,
-			"; parts and calls n/a for %.1f" GLUE "%%: %s requests were read by one "
-			"thread and answered by another",
+			"; parts and calls n/a for %.1f" GLUE
+			"%% of this time: %s requests changed "
+			"threads, or shared one",
 			requests_percent(all->handed_ns, all->a.sum.ns),
 			cell_count(all->a.sum.handed).text);
 	if (fclose(to)) {

@@ -137,7 +137,7 @@ static int put_sum(const struct paint *p, const struct request *all)
 		    &t, ", unexplained %s",
 		    screen_percent((double)all->a.sum.unexplained_ns, (double)all->a.sum.ns).text);
 	if (all->handed_ns)
-		screen_add(&t, ", parts n/a %s (answered by another thread)",
+		screen_add(&t, ", n/a %s (these requests changed threads, or shared one)",
 			   screen_percent((double)all->handed_ns, (double)all->a.sum.ns).text);
 	free(w);
 	screen_put(p, INK_NONE, t.text, 2);
