@@ -3,110 +3,13 @@
  * Servers with several connections in one process: each has its own stream of requests, in whatever
  * thread they are read and answered, in order or not.
  */
-#include "rung_rig.h"
+#include "clients.h"
 
 #include "base/clock.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <pthread.h>
-#include <sys/socket.h>
-
-#define HEAD  16
-#define CONNS 8
-#define TURNS 100
-#define FIRST 100 /* the command of connection 0 */
-
-/* Of the test and, copied, its child. */
-static int listener, client[CONNS], server[CONNS];
-static uint16_t port;
 
 enum { INSIDE, AROUND }; /* what the child measured around its requests: ns */
-static void listen_here(void)
-{
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(a);
-
-	listener = socket(AF_INET, SOCK_STREAM, 0);
-	assert_int_equal(bind(listener, (struct sockaddr *)&a, len), 0);
-	assert_int_equal(listen(listener, CONNS), 0);
-	assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &len), 0);
-	port = ntohs(a.sin_port);
-}
-
-static void connect_one(int i)
-{
-	struct sockaddr_in a = { .sin_family = AF_INET,
-				 .sin_port = htons(port),
-				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-
-	client[i] = socket(AF_INET, SOCK_STREAM, 0);
-	if (client[i] < 0 || connect(client[i], (struct sockaddr *)&a, sizeof(a)))
-		_exit(1);
-	server[i] = accept(listener, NULL, NULL);
-	if (server[i] < 0)
-		_exit(1);
-}
-
-static void connect_all(void)
-{
-	for (int i = 0; i < CONNS; i++)
-		connect_one(i);
-}
-
-/* A request of connection i, and its reply: a header and one byte. */
-static void ask(int i, uint16_t id)
-{
-	uint8_t frame[HEAD + 1] = { 0, 2, (uint8_t)(id >> 8), (uint8_t)id };
-
-	frame[11] = 1;
-	frame[HEAD] = (uint8_t)(FIRST + i);
-	if (send(client[i], frame, sizeof(frame), 0) != sizeof(frame))
-		_exit(1);
-}
-
-static void take(int i)
-{
-	uint8_t frame[HEAD + 1];
-
-	if (recv(server[i], frame, sizeof(frame), MSG_WAITALL) != sizeof(frame))
-		_exit(1);
-}
-
-static void answer(int i, uint16_t id)
-{
-	uint8_t frame[HEAD + 1] = { 1, 2, (uint8_t)(id >> 8), (uint8_t)id };
-
-	frame[7] = id % 2; /* every other one is an error */
-	frame[11] = 1;
-	if (send(server[i], frame, sizeof(frame), 0) != sizeof(frame))
-		_exit(1);
-}
-
-static void hear(int i)
-{
-	uint8_t frame[HEAD + 1];
-
-	if (recv(client[i], frame, sizeof(frame), MSG_WAITALL) != sizeof(frame))
-		_exit(1);
-}
-
-static struct target whole_server(void)
-{
-	struct target t = { .n_ports = 1 };
-
-	t.port[0].port = port;
-	t.port[0].object = AFS_OBJECT_CLIENT;
-	return t;
-}
-
-static const struct afs_account *account_of(const struct ledger *l, int i)
-{
-	const struct ledger_account *a = ledger_account(l, (unsigned int)(FIRST + i));
-
-	assert_non_null(a);
-	return &a->sum;
-}
 
 /* TURNS requests of every connection, with n calls each. */
 static void check_whole(const struct watched *x, uint64_t n)
@@ -391,13 +294,6 @@ static void answer_backwards(struct watched_shared *s)
 	hear(0);
 }
 
-static void open_server(struct rung_rig *g, const struct bpf_load_wish *wish,
-			void (*fn)(struct watched_shared *s))
-{
-	listen_here();
-	rig_open(g, wish, whole_server(), fn);
-}
-
 static void connect_and_answer_backwards(struct watched_shared *s)
 {
 	connect_all();
@@ -515,6 +411,47 @@ static void a_session_has_all_calls_of_its_own_process(void **state)
 	close(listener);
 }
 
+/* The process that accepts greets, and forks another one that serves. */
+static void greet_and_fork(struct watched_shared *s)
+{
+	const uint8_t tickle[HEAD] = { 0, 5 };
+	uint8_t got[HEAD];
+	pid_t pid;
+
+	(void)s;
+	connect_one(0);
+	if (send(server[0], tickle, HEAD, 0) != HEAD || recv(client[0], got, HEAD, 0) != HEAD)
+		_exit(1);
+	pid = fork();
+	if (!pid) {
+		ask(0, 1);
+		serve(0, 1);
+		hear(0);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	close(client[0]);
+	close(server[0]);
+}
+
+static void a_connection_that_another_process_greeted_is_one_session(void **state)
+{
+	struct bpf_load_wish wish = bpf_load_best();
+	struct rung_rig g;
+	struct run r;
+
+	(void)state;
+	open_server(&g, &wish, greet_and_fork);
+	rig_step(&g);
+	rig_read(&g, &r);
+	assert_int_equal(run_losses(&r), 0);
+	assert_int_equal(r.n_sessions, 1);
+	assert_int_equal(r.session[0].requests, 1);
+	assert_int_not_equal(r.session[0].pid, g.x.pid);
+	rig_close(&g, &r);
+	close(listener);
+}
+
 static void connect_and_serve(struct watched_shared *s)
 {
 	connect_all();
@@ -590,6 +527,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(requests_answered_in_any_order_are_matched_by_id),
 		cmocka_unit_test(slots_of_closed_connections_are_used_again),
 		cmocka_unit_test(a_session_has_all_calls_of_its_own_process),
+		cmocka_unit_test(a_connection_that_another_process_greeted_is_one_session),
 		cmocka_unit_test(connections_without_a_slot_are_a_loss),
 		cmocka_unit_test(a_connection_read_in_part_before_the_watch_is_found_again),
 	};
