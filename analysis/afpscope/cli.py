@@ -100,7 +100,8 @@ def _execute(argv: Sequence[str]) -> int:
 
 def _run(argv: Sequence[str]) -> int:
     try:
-        return _execute(argv)
+        code = _execute(argv)
+        return INTERRUPTED if process.interrupted() else code
     except SystemExit as e:  # argparse has printed its help
         return int(e.code or 0)
     except Failure as e:

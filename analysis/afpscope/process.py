@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 
 from .errors import INTERRUPTED
@@ -14,9 +15,18 @@ from .errors import INTERRUPTED
 # Names by which the package is run: python3 -m afpscope, or afpscope-COMMAND.
 _PROGRAM = ("-m", "afpscope-")
 
+# Set by ^C. The exception alone is not enough: where it is raised in a callback of C++ code, such
+# as DuckDB reading a table, that code may drop it or turn it into an error of its own.
+_interrupted = threading.Event()
+
 
 def _leave(_number: int, _frame: object) -> None:
     os._exit(INTERRUPTED)
+
+
+def _raise(_number: int, _frame: object) -> None:
+    _interrupted.set()
+    raise KeyboardInterrupt
 
 
 def leave_on_interrupt() -> None:
@@ -28,9 +38,15 @@ def leave_on_interrupt() -> None:
 
 
 def raise_on_interrupt() -> None:
-    """From here on ^C is KeyboardInterrupt."""
-    if signal.getsignal(signal.SIGINT) is _leave:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    """From here on ^C is KeyboardInterrupt, and interrupted() is true after it."""
+    _interrupted.clear()
+    if signal.getsignal(signal.SIGINT) in (_leave, signal.default_int_handler):
+        signal.signal(signal.SIGINT, _raise)
+
+
+def interrupted() -> bool:
+    """Whether ^C was pressed since raise_on_interrupt()."""
+    return _interrupted.is_set()
 
 
 def hold_streams() -> None:

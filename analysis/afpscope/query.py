@@ -7,22 +7,24 @@ The query sees the tables and nothing else: no files, no network, no extensions.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import json
 import math
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import duckdb
 
-from . import show, tables
+from . import process, show, tables
 from .errors import Failure, wrong_use
 from .run import Run, find
 from .trace import Trace, of_run
 
 ROWS_MAX = 200
+INTERRUPT_S = 0.05  # how often a running query is interrupted until it ends
 # Both sides of each request, matched by the client's port and the DSI id, which is continued when
 # its 16 bits wrap (it falls, or rises, by more than half), so that no common clock is needed.
 _UNWRAP = """
@@ -126,13 +128,20 @@ def connect(run: Run, saved: Trace | None, sql: str | None) -> tuple[Any, list[s
 
 
 def _execute(db: Any, sql: str) -> Any:
-    """The answer. DuckDB rarely checks for signals, so this thread waits for one."""
+    """The answer. DuckDB rarely checks for signals, so this thread waits for one.
+
+    DuckDB forgets an interrupt that comes before the query begins, so it is repeated.
+    """
     with ThreadPoolExecutor(1) as pool:
-        try:
-            return pool.submit(db.execute, sql).result()
-        except KeyboardInterrupt:
-            db.interrupt()
-            raise
+        answer = pool.submit(db.execute, sql)
+        while not answer.done():
+            with contextlib.suppress(KeyboardInterrupt):
+                wait([answer], INTERRUPT_S if process.interrupted() else None)
+            if process.interrupted():
+                db.interrupt()
+        if process.interrupted():
+            raise KeyboardInterrupt
+        return answer.result()
 
 
 def _plain(value: Any) -> Any:
@@ -193,8 +202,9 @@ def run(args: argparse.Namespace) -> int:
     """Prints the answer; 4 if the run is in doubt."""
     it = Run.open(find(args.run))
     saved = of_run(it)
-    db, names = connect(it, saved, args.sql)
+    names: list[str] = []
     try:
+        db, names = connect(it, saved, args.sql)
         if args.sql is None:
             _catalogue(db, names)
             if not saved:
@@ -209,6 +219,8 @@ def run(args: argparse.Namespace) -> int:
                 )
             _print(answer, args)
     except duckdb.Error as e:
+        if process.interrupted():
+            raise KeyboardInterrupt from None
         first = str(e).strip().splitlines()[0]
         hint = "" if saved else f"; {NO_TRACE}"
         raise wrong_use(f"{first}; tables here: {', '.join(names)}{hint}") from None

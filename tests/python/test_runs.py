@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import csv
 import gzip
@@ -19,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 import tracegen
@@ -391,10 +393,38 @@ def test_a_query_reaches_no_folder_for_what_memory_lacks(
     assert (traced / ".tmp" / "x.csv").read_text() == "a\n1\n"
 
 
+LONG_QUERY = (
+    "select count(*) from range(100000) a, range(1000000) b where hash(a.range, b.range) = 7"
+)
+
+
 def test_a_query_that_is_interrupted_ends_as_such(traced: Path, execute: Execute) -> None:
     threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
-    work = "select count(*) from range(100000) a, range(1000000) b where hash(a.range, b.range) = 7"
-    done = execute("query", traced, work)
+    done = execute("query", traced, LONG_QUERY)
+    assert (done.code, done.out, done.err) == (130, "", "")
+
+
+@pytest.mark.parametrize("caller", ["register", "execute"])
+def test_a_query_that_is_interrupted_while_duckdb_calls_back_ends_as_such(
+    traced: Path, execute: Execute, monkeypatch: pytest.MonkeyPatch, caller: str
+) -> None:
+    """DuckDB has dropped the exception there, or made an error of its own of it."""
+    open_database = duckdb.connect
+
+    class Swallowing:
+        def __init__(self, db: Any) -> None:
+            self.db = db
+
+        def __getattr__(self, name: str) -> Any:
+            return self.interrupted if name == caller else getattr(self.db, name)
+
+        def interrupted(self, *args: Any) -> Any:
+            with contextlib.suppress(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+            return getattr(self.db, caller)(*args)
+
+    monkeypatch.setattr(duckdb, "connect", lambda *a, **k: Swallowing(open_database(*a, **k)))
+    done = execute("query", traced, LONG_QUERY)
     assert (done.code, done.out, done.err) == (130, "", "")
 
 
