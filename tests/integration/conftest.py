@@ -10,6 +10,7 @@ import contextlib
 import functools
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -35,6 +36,11 @@ from scope import (
     pinning,
     sweep,
 )
+
+# Whoever started the tests may ignore ^C, as a shell does for what it starts in the background. The
+# programs under test would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Files that take more than half a minute. They come first, so that the last one does not run alone.
 LONG = (

@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import json
 import resource
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,11 @@ from hypothesis import settings
 # Found examples are not kept: a test says the same wherever it runs.
 settings.register_profile("afpscope", database=None)
 settings.load_profile("afpscope")
+
+# Whoever started the tests may ignore ^C, as a shell does for what it starts in the background. The
+# programs under test would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 DATA = Path(__file__).parent / "data"
 Change = Callable[[dict[str, Any]], None]
