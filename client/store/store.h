@@ -38,7 +38,20 @@
 	X(WRITE, "write")    /* op->len bytes of op->data to op->file at op->offset; op->done */   \
 	X(FLUSH, "flush")    /* op->file is on disk */                                             \
 	X(COPY, "copy")      /* the store itself copies dir/name to to_dir/to_name */              \
-	X(ROOM, "room")      /* bytes that are free where dir is; op->done */
+	X(ROOM, "room")      /* bytes that are free where dir is; op->done */                      \
+	X(LOOKUP, "lookup")  /* the directory dir/name; op->made */                                \
+	X(LIST, "list")      /* entries of dir from the op->offset-th (0: the first) into op->buf, \
+				at most op->len bytes (STORE_LIST_LEN at least); op->done: how     \
+				many; STORE_NONE: no more. with_attrs: what stat() shows, too */   \
+	X(RENAME, "rename")  /* dir/name becomes to_dir/to_name; refused where there is one */     \
+	X(SET_TIME, "settime")   /* dir/name was modified op->offset seconds after 1970 */         \
+	X(GET_XATTR, "getxattr") /* value of attribute to_name of dir/name into op->buf, at most   \
+				    op->len bytes; op->done; STORE_NONE: it has none */            \
+	X(SET_XATTR, "setxattr") /* attribute to_name of dir/name is the op->len bytes of data */  \
+	X(LINK, "link")          /* to_dir/to_name is another name of the file dir/name */         \
+	X(LOCK, "lock")     /* op->len bytes of op->file at op->offset, for writing, at once or    \
+			       STORE_DENIED */                                                     \
+	X(UNLOCK, "unlock") /* the same range again */
 
 enum store_verb {
 #define X(name, word) STORE_##name,
@@ -59,6 +72,9 @@ enum store_result {
 	STORE_UNKNOWN, /* not supported by this store */
 	STORE_FAILED,  /* anything else */
 };
+
+/* Least room of a LIST. */
+#define STORE_LIST_LEN 8192
 
 /* How OPEN opens. */
 #define STORE_FOR_READ  0x1u
@@ -90,6 +106,7 @@ struct store_op {
 	uint64_t offset, len;
 	void *buf;        /* READ */
 	bool discard;     /* READ: the data is not needed; buf may stay unchanged */
+	bool with_attrs;  /* LIST */
 	const void *data; /* WRITE */
 	void *user;
 
