@@ -40,24 +40,29 @@ struct afp_login {
 	unsigned int version; /* 1, 2: AFP 2.1, 2.2; 3..7: AFP 3.0 to 3.4 */
 };
 
-struct afp {
-	struct dsi *dsi;
-	const char *uam;     /* wire name used, static */
-	const char *version; /* wire name used, static */
-	uint8_t path_type;   /* of names in commands: 3 (UTF-8) from AFP 3.0, else 2 (long names) */
-	uint16_t volume;     /* id of the open volume */
-	bool logged_in, volume_open;
-	/* Called for each answer when it is reaped; NULL: not called. */
-	void (*seen)(void *user, const struct afp_op *op);
-	void *seen_user;
-};
-
 /* The stage at which a start failed: decides the exit code. */
 enum afp_stage {
 	AFP_STAGE_CONNECT,
 	AFP_STAGE_LOGIN,
 	AFP_STAGE_VOLUME,
 	AFP_STAGE_OPEN,
+};
+
+struct afp_step;
+
+struct afp {
+	struct dsi *dsi;
+	enum afp_stage stage;
+	struct afp_step *step; /* internal: what it waits for while it is opened or ended */
+	const char *uam;       /* wire name used, static */
+	const char *version;   /* wire name used, static */
+	uint8_t path_type; /* of names in commands: 3 (UTF-8) from AFP 3.0, else 2 (long names) */
+	uint16_t volume;   /* id of the open volume */
+	bool logged_in, volume_open;
+	bool ending; /* afp_finish() was called */
+	/* Called for each answer when it is reaped; NULL: not called. */
+	void (*seen)(void *user, const struct afp_op *op);
+	void *seen_user;
 };
 
 /* Gets a server's information, on a separate connection. */
@@ -73,6 +78,31 @@ int afp_open(struct afp *out, const struct dsi_opts *opts, const struct afp_serv
 
 /* FPLogout if logged in, end of the session. Never fails; a zeroed afp is allowed. */
 void afp_close(struct afp *a);
+
+/*
+ * The same without waiting: begun here, complete once out->stage is AFP_STAGE_OPEN. What the
+ * arguments point to is borrowed until then. 0, or a negative errno with a text; afterwards, and
+ * after an error of afp_advance(), afp_close().
+ */
+int afp_begin(struct afp *out, const struct dsi_opts *opts, const struct afp_server *server,
+	      const struct afp_login *login, const char *volume, struct err *e);
+
+/* What to wait for, and going on: as dsi_wait() and dsi_advance(). */
+void afp_wait(struct afp *a, struct io_wait *w);
+int afp_advance(struct afp *a, short events, struct err *e);
+
+/* Waits at most ns, and goes on. */
+int afp_work(struct afp *a, uint64_t ns, struct err *e);
+
+/* An op that has its answer; NULL: none yet. */
+struct afp_op *afp_take(struct afp *a);
+
+/*
+ * Begins the end, which afp_advance() goes on with; complete once afp_is_finished(), afterwards
+ * afp_close(). Ops in flight are forgotten, and then there is no FPLogout.
+ */
+void afp_finish(struct afp *a);
+bool afp_is_finished(const struct afp *a);
 
 /*
  * One more volume of the same session. Commands for it are encoded with a copy of a whose volume

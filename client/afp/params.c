@@ -106,3 +106,15 @@ bool afp_params_parse(struct afp_params *out, struct rbuf *b, uint16_t bitmap, b
 		ok = name_at(out->name, sizeof(out->name), &start, name_off, true) && ok;
 	return ok && !b->bad;
 }
+
+void afp_copy_pascal(char *out, size_t room, struct rbuf *b)
+{
+	size_t len = rbuf_u8(b);
+	const uint8_t *p = rbuf_bytes(b, len);
+
+	if (len >= room)
+		len = room - 1;
+	if (p)
+		memcpy(out, p, len);
+	out[p ? len : 0] = '\0';
+}

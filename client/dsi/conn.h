@@ -5,8 +5,11 @@
 /* Internals of a session. Only for client/dsi; others use dsi.h. */
 
 #include "dsi/dsi.h"
+#include "dsi/net.h"
 
-#define DSI_RX_LEN 65536
+/* How soon a stop that came just before a wait is noticed. */
+#define DSI_SLICE_MS 250
+#define DSI_SLICE_NS (DSI_SLICE_MS * 1000000ull)
 
 /* A reply buffer of this size or more is received into before the header is known. */
 #define DSI_GUESS_LEN 4096
@@ -25,8 +28,18 @@ struct dsi_queue {
 	struct dsi_request *head, **tail;
 };
 
+/* The first request of a session. */
+struct dsi_greeting {
+	struct dsi_request r;
+	uint8_t reply[256];
+};
+
 struct dsi {
-	int fd;
+	int fd; /* -1: not connected yet */
+	struct net_dial dial;
+	struct dsi_greeting *greeting; /* while it is in flight */
+	uint64_t end_ns; /* when to stop waiting for the server's close; 0: not begun */
+	bool finished;
 	int dead;            /* negative errno once the session is over */
 	struct err why;      /* text that goes with it */
 	char peer_name[160]; /* "host port N", for messages */
@@ -60,8 +73,9 @@ struct dsi {
 	size_t low_mark;      /* present SO_RCVLOWAT */
 	uint64_t progress_ns; /* last progress of the oldest request; tickles do not count */
 	uint64_t heard_ns;    /* last byte received, of whatever */
-	uint64_t last_sent_ns;
-	uint8_t rx[DSI_RX_LEN];
+	uint64_t last_sent_ns, tickle_ns; /* the next tickle, unless something is sent before */
+	uint8_t *rx;                      /* DSI_SCRATCH_LEN */
+	uint8_t *own_rx;                  /* NULL: it is borrowed */
 };
 
 static inline void dsi_queue_init(struct dsi_queue *q)
@@ -92,6 +106,21 @@ static inline struct dsi_request *dsi_queue_take(struct dsi_queue *q)
 /* Marks the session dead (first reason wins) and returns the reason's errno, text in e. */
 int dsi_die(struct dsi *d, struct err *e, int code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* Whether the caller wants the session to end its waits. */
+static inline bool dsi_stopped(const struct dsi *d)
+{
+	return !d->stop_ignored && d->opts.stop && *d->opts.stop;
+}
+
+/* Goes on with connecting or ending: dsi_advance() of a session that does so. */
+int dsi_link_advance(struct dsi *d, struct err *e);
+
+/* Checks the answer to the first request: whether the server accepts the session. */
+int dsi_check_welcome(struct dsi *d, const struct dsi_request *r, struct err *e);
+
+/* The greeting has been answered: whether the server accepts the session, and its quantum. */
+int dsi_take_greeting(struct dsi *d, struct err *e);
 
 /*
  * Reads what has arrived, with MSG_DONTWAIT or 0 as flags, and completes requests. 0 (also when

@@ -1,92 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A DSI session: sending, waiting, opening, closing. receive.c parses what comes in.
+ * A DSI session: sending, waiting, going on. session.c opens and ends it, link.c does its steps,
+ * receive.c parses what comes in.
  *
- * While there is nothing to send the session blocks in recv (one call per small reply); else it
- * polls for both directions, so that the two sides cannot wait for each other for ever. It also
- * polls in order to get much of a large reply at once.
+ * dsi_wait() and dsi_advance() never wait. A caller that may wait uses dsi_work(): while there is
+ * nothing to send it blocks in recv (one call per small reply); else it polls for both directions,
+ * so that the two sides cannot wait for each other for ever. It also polls in order to get much of
+ * a large reply at once.
  */
 #include "dsi/dsi.h"
 
 #include "base/clock.h"
 #include "dsi/conn.h"
-#include "dsi/net.h"
 
 #include <errno.h>
 #include <linux/sockios.h>
-#include <linux/tcp.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
-#include <sys/time.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
-#define SLICE_MS        250   /* how soon a stop that came just before a wait is noticed */
-#define TICKLE_AFTER_MS 20000 /* afpd wants to hear something every 30 s (tickleval) */
-#define STOP_WAIT_MS    5000  /* patience after a stop */
-#define CLOSE_WAIT_MS   2000
-
-static bool stopped(const struct dsi *d)
-{
-	return !d->stop_ignored && d->opts.stop && *d->opts.stop;
-}
-
-/*
- * Not if the kernel's buffer is too small (SO_RCVBUF includes its overhead: as much again). Nor on
- * one host, unless TCP is paced: with a large low-water mark TCP acknowledges more often, which on
- * one host costs as much as the wake-ups, and more if both ends share a CPU (measured).
- */
-static size_t batch_for(const struct dsi *d)
-{
-	int room = 0;
-	socklen_t len = sizeof(room);
-
-	if (dsi_is_near(d) && !dsi_is_paced(d))
-		return 1;
-	getsockopt(d->fd, SOL_SOCKET, SO_RCVBUF, &room, &len);
-	return (unsigned int)room >= 4 * DSI_BATCH_LEN ? DSI_BATCH_LEN : 1;
-}
-
-int dsi_connect(struct dsi **out, const struct dsi_opts *opts, struct err *e)
-{
-	const struct timeval slice = { .tv_usec = SLICE_MS * 1000 };
-	struct dsi *d;
-	size_t n = 1;
-	int r;
-
-	d = calloc(1, sizeof(*d));
-	if (!d)
-		return err_set(e, -ENOMEM, "out of memory");
-	d->fd = -1;
-	d->opts = *opts;
-	dsi_queue_init(&d->queued);
-	dsi_queue_init(&d->done);
-	snprintf(d->peer_name, sizeof(d->peer_name), "%s port %s", opts->host, opts->port);
-	while (n < opts->window + 1u)
-		n *= 2;
-	d->mask = n - 1;
-	d->slot = calloc(n, sizeof(struct dsi_request *));
-	if (!d->slot) {
-		r = err_set(e, -ENOMEM, "out of memory");
-		goto fail;
-	}
-	r = net_connect(opts, e);
-	if (r < 0)
-		goto fail;
-	d->fd = r;
-	setsockopt(d->fd, SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof(slice));
-	d->batch = batch_for(d);
-	d->low_mark = 1;
-	d->progress_ns = d->heard_ns = d->last_sent_ns = clock_now_ns();
-	*out = d;
-	return 0;
-fail:
-	dsi_close(d);
-	return r;
-}
+#define TICKLE_AFTER_NS 20000000000ull /* afpd wants to hear something every 30 s (tickleval) */
+#define TICKLE_AGAIN_NS 1000000000ull  /* where it could not be sent */
+#define STOP_WAIT_MS    5000           /* patience after a stop */
 
 static size_t request_len(const struct dsi_request *r)
 {
@@ -170,7 +105,7 @@ int dsi_submit(struct dsi *d, struct dsi_request *r, struct err *e)
 
 	if (d->dead)
 		return err_set(e, d->dead, "%s", d->why.text);
-	if (stopped(d))
+	if (dsi_stopped(d))
 		return err_set(e, -EINTR, "interrupted");
 	if (d->in_flight >= d->opts.window || d->slot[d->next_id & d->mask])
 		return -EAGAIN;
@@ -204,9 +139,12 @@ static void tickle(struct dsi *d, uint64_t now_ns)
 	uint8_t raw[DSI_HEADER_LEN];
 	int unread = 0;
 
-	if (d->queued.head || now_ns - d->last_sent_ns < TICKLE_AFTER_MS * 1000000ull)
+	if (d->tickle_ns < d->last_sent_ns + TICKLE_AFTER_NS)
+		d->tickle_ns = d->last_sent_ns + TICKLE_AFTER_NS;
+	if (now_ns < d->tickle_ns)
 		return;
-	if (ioctl(d->fd, SIOCOUTQ, &unread) || unread)
+	d->tickle_ns = now_ns + TICKLE_AGAIN_NS;
+	if (d->queued.head || ioctl(d->fd, SIOCOUTQ, &unread) || unread)
 		return;
 	dsi_frame_put(raw, &f);
 	if (send(d->fd, raw, sizeof(raw), MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(raw))
@@ -233,11 +171,11 @@ static int check_wait(struct dsi *d, struct err *e)
 {
 	uint64_t now_ns = clock_now_ns();
 
-	if (now_ns - d->progress_ns > patience_ms(d) * 1000000ull)
+	if (d->in_flight && now_ns - d->progress_ns > patience_ms(d) * 1000000ull)
 		return dsi_die(d, e, -ETIMEDOUT,
 			       "%s: no answer for %u s (%u requests in flight%s); see --timeout",
 			       d->peer_name, patience_ms(d) / 1000, d->in_flight, instead(d));
-	if (stopped(d))
+	if (dsi_stopped(d))
 		return err_set(e, -EINTR, "interrupted");
 	tickle(d, now_ns);
 	return 0;
@@ -267,25 +205,79 @@ static void set_low_mark(struct dsi *d, size_t mark)
 		d->low_mark = mark;
 }
 
-/* Waits at most SLICE_MS until bytes can be sent or received, and does so, however few. */
-static int work(struct dsi *d, struct err *e)
+void dsi_wait(struct dsi *d, struct io_wait *w)
 {
-	struct pollfd p = { .fd = d->fd, .events = d->queued.head ? POLLIN | POLLOUT : POLLIN };
+	uint64_t end_ns = d->progress_ns + patience_ms(d) * 1000000ull;
+
+	*w = (struct io_wait) { d->fd, POLLIN, UINT64_MAX };
+	if (d->finished) {
+		w->fd = -1;
+	} else if (d->end_ns) {
+		w->due_ns = d->end_ns;
+	} else if (d->dead) {
+		*w = (struct io_wait) { -1, 0, 0 };
+	} else if (d->fd < 0) {
+		*w = (struct io_wait) { d->dial.fd, POLLOUT, d->dial.due_ns };
+	} else {
+		set_low_mark(d, worth_a_wake(d));
+		if (d->queued.head)
+			w->events |= POLLOUT;
+		w->due_ns = d->last_sent_ns + TICKLE_AFTER_NS;
+		if (w->due_ns < d->tickle_ns)
+			w->due_ns = d->tickle_ns;
+		if (d->in_flight && w->due_ns > end_ns)
+			w->due_ns = end_ns;
+		if (d->low_mark > 1 && w->due_ns > clock_now_ns() + DSI_SLICE_NS)
+			w->due_ns = clock_now_ns() + DSI_SLICE_NS;
+	}
+}
+
+/* The bytes that can be moved now, and deadlines. before_ns: the progress before. */
+static int transfer(struct dsi *d, short events, uint64_t before_ns, struct err *e)
+{
+	int r = 0;
+
+	/* where much is waited for, the time also takes what there is */
+	if (events & (POLLIN | POLLERR | POLLHUP) || (!events && d->low_mark > 1))
+		r = dsi_receive(d, MSG_DONTWAIT, e);
+	if (!r && events & POLLOUT)
+		r = send_queued(d, e);
+	if (!r && d->greeting && d->done.head == &d->greeting->r)
+		r = dsi_take_greeting(d, e);
+	if (!r && (d->progress_ns == before_ns || dsi_stopped(d)))
+		r = check_wait(d, e);
+	return r;
+}
+
+int dsi_advance(struct dsi *d, short events, struct err *e)
+{
+	if (d->end_ns || (d->fd < 0 && !d->dead))
+		return dsi_link_advance(d, e);
+	if (d->dead)
+		return err_set(e, d->dead, "%s", d->why.text);
+	return transfer(d, events, d->progress_ns, e);
+}
+
+int dsi_work(struct dsi *d, uint64_t ns, struct err *e)
+{
 	uint64_t before_ns = d->progress_ns;
+	struct io_wait w;
 	int r;
 
-	set_low_mark(d, worth_a_wake(d));
-	if (!d->queued.head && d->low_mark == 1) {
+	dsi_wait(d, &w);
+	if (d->in_flight && !d->queued.head && d->low_mark == 1 && ns >= DSI_SLICE_NS &&
+	    !d->end_ns && !d->dead) {
 		r = dsi_receive(d, 0, e);
-	} else {
-		if (poll(&p, 1, SLICE_MS) <= 0)
-			p.revents = POLLIN;
-		r = p.revents & (POLLIN | POLLERR | POLLHUP) ? dsi_receive(d, MSG_DONTWAIT, e) : 0;
-		if (!r && p.revents & POLLOUT)
-			r = send_queued(d, e);
+		return r ? r : transfer(d, 0, before_ns, e);
 	}
-	if (!r && (d->progress_ns == before_ns || stopped(d)))
-		r = check_wait(d, e);
+	return dsi_advance(d, io_wait(&w, ns), e);
+}
+
+struct dsi_request *dsi_take(struct dsi *d)
+{
+	struct dsi_request *r = dsi_queue_take(&d->done);
+
+	d->lent -= r != NULL;
 	return r;
 }
 
@@ -293,105 +285,21 @@ int dsi_reap(struct dsi *d, struct dsi_request **out, struct err *e)
 {
 	int r;
 
-	while (!d->done.head) {
+	while (!(*out = dsi_take(d))) {
 		if (d->dead)
 			return err_set(e, d->dead, "%s", d->why.text);
 		if (!d->in_flight)
 			return -ENOENT;
-		r = work(d, e);
+		r = dsi_work(d, DSI_SLICE_NS, e);
 		if (r && !d->done.head)
 			return r;
 	}
-	*out = dsi_queue_take(&d->done);
-	d->lent--;
 	return 0;
-}
-
-int dsi_idle(struct dsi *d, uint64_t ns, struct err *e)
-{
-	struct pollfd p = { .fd = d->fd, .events = POLLIN };
-	const struct timespec wait = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
-
-	if (d->dead)
-		return err_set(e, d->dead, "%s", d->why.text);
-	tickle(d, clock_now_ns());
-	set_low_mark(d, 1);
-	if (ppoll(&p, 1, &wait, NULL) <= 0)
-		return 0;
-	return dsi_receive(d, MSG_DONTWAIT, e);
 }
 
 unsigned int dsi_lent(const struct dsi *d)
 {
 	return d->lent;
-}
-
-static int one_exchange(struct dsi *d, struct dsi_request *r, struct err *e)
-{
-	struct dsi_request *back;
-	int rc = dsi_submit(d, r, e);
-
-	return rc ? rc : dsi_reap(d, &back, e);
-}
-
-/* Checks the answer to the first request: whether the server accepts the session. */
-static int check_welcome(struct dsi *d, const struct dsi_request *r, struct err *e)
-{
-	if (!r->result)
-		return 0;
-	return dsi_die(d, e, -EBUSY, "%s: the server refuses the session (DSI %d%s)", d->peer_name,
-		       r->result, r->result == -1071 ? ": busy, \"max connections\" reached" : "");
-}
-
-int dsi_status(struct dsi *d, void *out, size_t *len, struct err *e)
-{
-	struct dsi_request r = { .command = DSI_STATUS, .reply = out, .reply_cap = *len };
-	int rc = one_exchange(d, &r, e);
-
-	*len = r.reply_len;
-	return rc ? rc : check_welcome(d, &r, e);
-}
-
-static uint32_t parse_quantum(const uint8_t *reply, size_t len)
-{
-	struct rbuf b = rbuf_of(reply, len);
-	uint32_t quantum = 0;
-	uint8_t type, n;
-
-	while (rbuf_left(&b)) {
-		type = rbuf_u8(&b);
-		n = rbuf_u8(&b);
-		if (type == 0 && n == 4)
-			quantum = rbuf_u32(&b);
-		else
-			rbuf_bytes(&b, n);
-	}
-	return quantum;
-}
-
-int dsi_open(struct dsi *d, struct err *e)
-{
-	/* one option: attention quantum (type 1), 4 bytes, value 2 */
-	static const uint8_t option[] = { 1, 4, 0, 0, 0, 2 };
-	uint8_t reply[256];
-	struct dsi_request r = { .command = DSI_OPEN,
-				 .len = sizeof(option),
-				 .reply = reply,
-				 .reply_cap = sizeof(reply) };
-	int rc;
-
-	memcpy(r.wire + DSI_HEADER_LEN, option, sizeof(option));
-	rc = one_exchange(d, &r, e);
-	if (!rc)
-		rc = check_welcome(d, &r, e);
-	if (rc)
-		return rc;
-	d->quantum = parse_quantum(reply, r.reply_len);
-	if (d->quantum < 32)
-		return dsi_die(d, e, -EPROTO, "%s: the server offers a request quantum of %u bytes",
-			       d->peer_name, d->quantum);
-	d->opened = true;
-	return 0;
 }
 
 uint32_t dsi_quantum(const struct dsi *d)
@@ -402,126 +310,4 @@ uint32_t dsi_quantum(const struct dsi *d)
 void dsi_ignore_stop(struct dsi *d)
 {
 	d->stop_ignored = true;
-}
-
-/* The host's part of an address; *len: its bytes, 0 where it has none. */
-static const void *host_of(const struct sockaddr_storage *a, size_t *len)
-{
-	if (a->ss_family == AF_INET) {
-		*len = sizeof(struct in_addr);
-		return &((const struct sockaddr_in *)a)->sin_addr;
-	}
-	*len = a->ss_family == AF_INET6 ? sizeof(struct in6_addr) : 0;
-	return &((const struct sockaddr_in6 *)a)->sin6_addr;
-}
-
-bool dsi_is_near(const struct dsi *d)
-{
-	struct sockaddr_storage local, peer;
-	const void *own, *other;
-	size_t len, n;
-
-	dsi_ends(d, &local, &peer);
-	own = host_of(&local, &len);
-	other = host_of(&peer, &n);
-	return len && len == n && !memcmp(own, other, len);
-}
-
-uint16_t dsi_attention(const struct dsi *d)
-{
-	return d->attention;
-}
-
-void dsi_ends(const struct dsi *d, struct sockaddr_storage *local, struct sockaddr_storage *peer)
-{
-	socklen_t len = sizeof(*local);
-
-	memset(local, 0, sizeof(*local));
-	memset(peer, 0, sizeof(*peer));
-	getsockname(d->fd, (struct sockaddr *)local, &len);
-	len = sizeof(*peer);
-	getpeername(d->fd, (struct sockaddr *)peer, &len);
-}
-
-/* A socket option that is a number. */
-static void take_option(const struct dsi *d, struct run_tcp *out, enum run_tcp_value which,
-			const int option[2])
-{
-	int value = 0;
-	socklen_t len = sizeof(value);
-
-	out->known[which] = !getsockopt(d->fd, option[0], option[1], &value, &len) && value > 0;
-	if (out->known[which])
-		out->value[which] = (uint64_t)value;
-}
-
-bool dsi_tcp(const struct dsi *d, struct run_tcp *out)
-{
-	struct tcp_info info;
-	socklen_t len = sizeof(info);
-
-	memset(out->known, 0, sizeof(out->known));
-	out->t_ns = clock_now_ns();
-	if (getsockopt(d->fd, IPPROTO_TCP, TCP_INFO, &info, &len))
-		return false;
-	tcp_info_take(out, &info, len);
-	take_option(d, out, TCP_SNDBUF, (const int[]) { SOL_SOCKET, SO_SNDBUF });
-	take_option(d, out, TCP_RCVBUF, (const int[]) { SOL_SOCKET, SO_RCVBUF });
-	take_option(d, out, TCP_MSS, (const int[]) { IPPROTO_TCP, TCP_MAXSEG });
-	return true;
-}
-
-bool dsi_congestion(const struct dsi *d, char out[static TCP_CONGESTION_LEN])
-{
-	socklen_t len = TCP_CONGESTION_LEN - 1;
-
-	memset(out, 0, TCP_CONGESTION_LEN);
-	return !getsockopt(d->fd, IPPROTO_TCP, TCP_CONGESTION, out, &len) && *out;
-}
-
-bool dsi_is_paced(const struct dsi *d)
-{
-	char congestion[TCP_CONGESTION_LEN];
-
-	return dsi_congestion(d, congestion) && tcp_is_paced(congestion);
-}
-
-static void say_goodbye(struct dsi *d)
-{
-	const struct dsi_frame f = { .flag = DSI_REQUEST, .command = DSI_CLOSE, .id = d->next_id };
-	uint8_t raw[DSI_HEADER_LEN];
-	struct pollfd p = { .fd = d->fd, .events = POLLIN };
-	uint64_t end_ns = clock_now_ns() + CLOSE_WAIT_MS * 1000000ull;
-
-	dsi_frame_put(raw, &f);
-	if (d->opened && send(d->fd, raw, sizeof(raw), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		return;
-	shutdown(d->fd, SHUT_WR);
-	while (clock_now_ns() < end_ns) {
-		if (poll(&p, 1, SLICE_MS) > 0 &&
-		    recv(d->fd, d->rx, sizeof(d->rx), MSG_DONTWAIT) <= 0)
-			break;
-	}
-}
-
-/*
- * Whether to send DSICloseSession, also after an error: without it afpd keeps the session, and its
- * open files, for up to a day. Not in the middle of a request, where it would be taken for data.
- */
-static bool may_say_goodbye(const struct dsi *d)
-{
-	return !d->dead || ((d->dead == -EPROTO || d->dead == -ETIMEDOUT) && !d->in_request);
-}
-
-void dsi_close(struct dsi *d)
-{
-	if (!d)
-		return;
-	if (d->fd >= 0) {
-		if (may_say_goodbye(d))
-			say_goodbye(d);
-		close(d->fd);
-	}
-	free(d->slot);
-	free(d);
 }

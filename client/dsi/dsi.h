@@ -20,6 +20,7 @@
  */
 
 #include "base/err.h"
+#include "base/io_wait.h"
 #include "dsi/frame.h"
 #include "run/tcp.h"
 
@@ -28,6 +29,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
+
+#define DSI_SCRATCH_LEN 65536
 
 /* Longest AFP command without its data that a request can hold. */
 #define DSI_COMMAND_MAX 1100
@@ -67,14 +70,58 @@ struct dsi_request {
 	uint8_t wire[DSI_HEADER_LEN + DSI_COMMAND_MAX];
 };
 
+struct addrinfo;
+
 struct dsi_opts {
 	const char *host, *port;
 	unsigned int window;               /* most requests in flight; 1..32768 */
 	unsigned int timeout_ms;           /* longest time without progress of the oldest request */
 	const volatile sig_atomic_t *stop; /* may be NULL; set: waits end with -EINTR */
+	/*
+	 * DSI_SCRATCH_LEN bytes that sessions of one thread share, so that thousands fit into
+	 * memory; its content matters only within a call. NULL: the session has its own.
+	 */
+	uint8_t *scratch;
+	const struct addrinfo *address; /* of host and port; NULL: they are looked up */
 };
 
 struct dsi;
+
+/*
+ * Sessions that never wait. The caller alternates between dsi_wait(), a wait for what it says, and
+ * dsi_advance(), and meanwhile takes what is done. The calls that wait (dsi_connect, dsi_open,
+ * dsi_reap, dsi_close) are made of these.
+ */
+
+/* Begins to connect; complete once dsi_is_connected(). */
+int dsi_dial(struct dsi **out, const struct dsi_opts *opts, struct err *e);
+bool dsi_is_connected(const struct dsi *d);
+
+/* Begins DSIOpenSession; complete once dsi_quantum() is not 0. */
+int dsi_greet(struct dsi *d, struct err *e);
+
+/* What to wait for. */
+void dsi_wait(struct dsi *d, struct io_wait *w);
+
+/*
+ * Does what can be done now. events: those that came, 0: the due time. Negative errno: the session
+ * is dead; -EINTR: the stop flag is set, and the session as it was.
+ */
+int dsi_advance(struct dsi *d, short events, struct err *e);
+
+/* A finished request, NULL: none. */
+struct dsi_request *dsi_take(struct dsi *d);
+
+/*
+ * Begins the end: DSICloseSession, unless the connection is gone. Requests in flight are forgotten.
+ * Complete once dsi_is_finished(), when the server has closed or 2 s have passed; dsi_close() then
+ * only frees.
+ */
+void dsi_finish(struct dsi *d);
+bool dsi_is_finished(const struct dsi *d);
+
+/* Waits at most ns for an event of the session, and advances it. As dsi_advance(). */
+int dsi_work(struct dsi *d, uint64_t ns, struct err *e);
 
 /* Connects only, for dsi_status. */
 int dsi_connect(struct dsi **out, const struct dsi_opts *opts, struct err *e);
@@ -88,7 +135,7 @@ int dsi_status(struct dsi *d, void *out, size_t *len, struct err *e);
 /* DSIOpenSession on a connection of dsi_connect; learns the server's quantum. */
 int dsi_open(struct dsi *d, struct err *e);
 
-/* Server request quantum in bytes: the longest message it accepts. Valid after dsi_open. */
+/* Server request quantum in bytes: the longest message it accepts. 0 before the session is open. */
 uint32_t dsi_quantum(const struct dsi *d);
 
 /*
@@ -99,12 +146,6 @@ int dsi_submit(struct dsi *d, struct dsi_request *r, struct err *e);
 
 /* Returns one finished request; waits for it. -ENOENT: none is lent. */
 int dsi_reap(struct dsi *d, struct dsi_request **out, struct err *e);
-
-/*
- * Waits at most ns, handles what the server sends unasked, and sends tickles when due. Nothing may
- * be in flight. Negative errno: the session is dead.
- */
-int dsi_idle(struct dsi *d, uint64_t ns, struct err *e);
 
 /* Requests submitted and not yet reaped, answered or not. */
 unsigned int dsi_lent(const struct dsi *d);
@@ -133,10 +174,7 @@ bool dsi_tcp(const struct dsi *d, struct run_tcp *out);
 /* Our end's congestion control: "cubic", "bbr". false: not available. */
 bool dsi_congestion(const struct dsi *d, char out[static TCP_CONGESTION_LEN]);
 
-/*
- * Ends the session: DSICloseSession unless the connection is gone, waits (2 s at most) until the
- * server has closed, closes, frees. Requests still in flight are forgotten. NULL is allowed.
- */
+/* dsi_finish(), waits until it is complete, frees. NULL is allowed. */
 void dsi_close(struct dsi *d);
 
 #endif

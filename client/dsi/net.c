@@ -2,6 +2,8 @@
 /* From a host name to a connected TCP socket. */
 #include "dsi/net.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -29,27 +31,6 @@ static const char *connect_hint(int code)
 	}
 }
 
-static int connect_wait(int fd, const struct dsi_opts *opts)
-{
-	struct pollfd p = { .fd = fd, .events = POLLOUT };
-	int left_ms = (int)opts->timeout_ms, slice_ms, failure = 0, n;
-	socklen_t len = sizeof(failure);
-
-	while (left_ms > 0) {
-		slice_ms = left_ms < 250 ? left_ms : 250;
-		n = poll(&p, 1, slice_ms);
-		if (opts->stop && *opts->stop)
-			return -EINTR;
-		if (n > 0)
-			break;
-		left_ms -= slice_ms;
-	}
-	if (left_ms <= 0)
-		return -ETIMEDOUT;
-	getsockopt(fd, SOL_SOCKET, SO_ERROR, &failure, &len);
-	return -failure;
-}
-
 /*
  * Makes the receive window large enough for bulk replies from the start. Otherwise it grows with
  * what was read, in some runs to less than a reply: then both ends wake each other many times a
@@ -64,49 +45,110 @@ static void widen_window(int fd)
 		setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &none, sizeof(none));
 }
 
-static int connect_one(const struct addrinfo *a, const struct dsi_opts *opts)
+/* Begins to connect to n->at. 0: n->fd is connected, or will be; negative errno: it cannot be. */
+static int begin_one(struct net_dial *n)
 {
-	const int on = 1;
-	int fd, r;
+	const struct addrinfo *a = n->at;
 
-	fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, a->ai_protocol);
-	if (fd < 0)
+	n->due_ns = clock_now_ns() + n->timeout_ns;
+	n->fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, a->ai_protocol);
+	if (n->fd < 0)
 		return -errno;
-	widen_window(fd);
-	r = connect(fd, a->ai_addr, a->ai_addrlen) < 0 ? -errno : 0;
-	if (r == -EINPROGRESS || r == -EINTR)
-		r = connect_wait(fd, opts);
-	if (!r && setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0)
-		r = -errno;
-	if (!r && fcntl(fd, F_SETFL, 0) < 0)
-		r = -errno;
-	if (!r)
-		return fd;
-	close(fd);
-	return r;
+	widen_window(n->fd);
+	if (!connect(n->fd, a->ai_addr, a->ai_addrlen) || errno == EINPROGRESS || errno == EINTR)
+		return 0;
+	return -errno;
 }
 
-int net_connect(const struct dsi_opts *opts, struct err *e)
+static void close_one(struct net_dial *n)
+{
+	if (n->fd >= 0)
+		close(n->fd);
+	n->fd = -1;
+}
+
+/* Begins with n->at or, where that fails at once, with one after it. */
+static void begin(struct net_dial *n)
+{
+	for (; n->at; n->at = n->at->ai_next) {
+		n->failure = begin_one(n);
+		if (!n->failure)
+			return;
+		close_one(n);
+	}
+}
+
+int net_dial(struct net_dial *n, const struct dsi_opts *opts, struct err *e)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
-	struct addrinfo *list, *a;
-	int r;
+	int r = 0;
 
-	r = getaddrinfo(opts->host, opts->port, &hints, &list);
+	*n = (struct net_dial) { .at = opts->address,
+				 .fd = -1,
+				 .failure = -EHOSTUNREACH,
+				 .timeout_ns = opts->timeout_ms * 1000000ull };
+	if (!n->at)
+		r = getaddrinfo(opts->host, opts->port, &hints, &n->own);
 	if (r)
 		return err_set(e, -EHOSTUNREACH, "cannot find host %s: %s", opts->host,
 			       r == EAI_SYSTEM ? strerror(errno) : gai_strerror(r));
-	r = -EHOSTUNREACH;
-	for (a = list; a; a = a->ai_next) {
-		r = connect_one(a, opts);
-		if (r >= 0 || r == -EINTR)
-			break;
+	n->at = n->own ? n->own : n->at;
+	begin(n);
+	return 0;
+}
+
+/* Whether the address being tried has answered: 0, -EINPROGRESS, or why it cannot be reached. */
+static int look(const struct net_dial *n)
+{
+	struct pollfd p = { .fd = n->fd, .events = POLLOUT };
+	socklen_t len = sizeof(int);
+	int failure = 0;
+
+	if (poll(&p, 1, 0) > 0) {
+		getsockopt(n->fd, SOL_SOCKET, SO_ERROR, &failure, &len);
+		return -failure;
 	}
-	freeaddrinfo(list);
-	if (r == -EINTR)
-		return err_set(e, r, "interrupted");
-	if (r < 0)
-		return err_set(e, r, "cannot connect to %s port %s: %s%s", opts->host, opts->port,
-			       strerror(-r), connect_hint(r));
-	return r;
+	return clock_now_ns() < n->due_ns ? -EINPROGRESS : -ETIMEDOUT;
+}
+
+static int prepare(int fd)
+{
+	const int on = 1;
+
+	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
+	    fcntl(fd, F_SETFL, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+int net_dial_advance(struct net_dial *n, const struct dsi_opts *opts, struct err *e)
+{
+	int fd;
+
+	while (n->at) {
+		n->failure = look(n);
+		if (n->failure == -EINPROGRESS)
+			return -EINPROGRESS;
+		if (!n->failure)
+			n->failure = prepare(n->fd);
+		if (!n->failure) {
+			fd = n->fd;
+			n->fd = -1;
+			return fd;
+		}
+		close_one(n);
+		n->at = n->at->ai_next;
+		begin(n);
+	}
+	return err_set(e, n->failure, "cannot connect to %s port %s: %s%s", opts->host, opts->port,
+		       strerror(-n->failure), connect_hint(n->failure));
+}
+
+void net_dial_end(struct net_dial *n)
+{
+	close_one(n);
+	if (n->own)
+		freeaddrinfo(n->own);
+	n->own = NULL;
+	n->at = NULL;
 }

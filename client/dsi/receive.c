@@ -218,7 +218,7 @@ static size_t receive_plan(struct dsi *d, struct iovec iov[static 3])
 		iov[n++] = (struct iovec) { d->head + d->head_len, DSI_HEADER_LEN - d->head_len };
 		iov[n++] = (struct iovec) { r->reply, r->reply_cap };
 	}
-	iov[n] = (struct iovec) { d->rx, n && more ? DSI_HEADER_LEN : sizeof(d->rx) };
+	iov[n] = (struct iovec) { d->rx, n && more ? DSI_HEADER_LEN : DSI_SCRATCH_LEN };
 	return n + 1;
 }
 

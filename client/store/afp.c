@@ -293,24 +293,13 @@ static bool decode(struct store_op *op, const struct afp_op *in)
 	}
 }
 
-int store_afp_reap(struct store *s, struct store_op **out, struct err *e)
+/* An answer to a command that was sent, as one to its op; the slot is free again. */
+static struct store_op *complete(struct store_afp *a, struct afp_op *in)
 {
-	struct store_afp *a = of(s);
-	struct store_op *op = store_queue_take(&a->answered);
-	struct store_slot *slot;
-	struct afp_op *in;
-	int r;
+	struct store_slot *slot = (struct store_slot *)in;
+	struct store_op *op = in->user;
 
-	if (op) {
-		*out = op;
-		return 0;
-	}
-	r = afp_reap(a->session, &in, e);
-	if (r)
-		return r;
 	_Static_assert(offsetof(struct store_slot, op) == 0, "a command is the head of its slot");
-	slot = (struct store_slot *)in;
-	op = in->user;
 	op->t.begun_ns = in->dsi.t.begun_ns;
 	op->t.last_ns = in->dsi.t.last_ns;
 	answer(op, in->dsi.result);
@@ -322,24 +311,24 @@ int store_afp_reap(struct store *s, struct store_op **out, struct err *e)
 		bad_reply(op);
 	slot->next = a->free;
 	a->free = slot;
-	*out = op;
-	return 0;
+	return op;
 }
 
-static void close_afp(struct store *s)
+struct store_op *store_afp_take(struct store *s)
 {
-	free(of(s));
+	struct store_afp *a = of(s);
+	struct store_op *op = store_queue_take(&a->answered);
+	struct afp_op *in = op ? NULL : afp_take(a->session);
+
+	return in ? complete(a, in) : op;
 }
 
-static int idle_afp(struct store *s, uint64_t ns, struct err *e)
+void store_afp_wait(struct store *s, struct io_wait *w)
 {
-	return dsi_idle(of(s)->session->dsi, ns, e);
+	afp_wait(of(s)->session, w);
 }
 
-const struct store_type store_afp_type = { "AFP", store_afp_submit, store_afp_reap, idle_afp,
-					   close_afp };
-
-/* ---- opening ---- */
+/* ---- opening and ending ---- */
 
 /*
  * Whether the request quantum limits only a write's data. netatalk 4.2.3 accepted q bytes of data;
@@ -374,35 +363,122 @@ static void set_chunks(struct store_afp *a, const struct store_afp_opts *opts)
 		a->s.chunk_read = a->s.chunk_write = q - DSI_HEADER_LEN - WRITE_LEN;
 }
 
-int store_open_afp(struct store **out, struct afp *a, const struct store_afp_opts *opts,
-		   struct err *e)
+/* The session is open: what follows from it. */
+static void opened(struct store_afp *a, const struct store_afp_opts *opts)
 {
-	unsigned int window = opts->window ? opts->window : 1;
+	const struct afp *session = a->session;
+
+	/* 64-bit commands came with UTF-8 names */
+	a->narrow = opts->legacy || session->path_type == 2;
+	a->s.near = dsi_is_near(session->dsi);
+	for (unsigned int v = 0; v < 2; v++)
+		a->volume[v] = *session;
+	if (opts->other)
+		a->volume[1].volume = opts->other;
+	set_chunks(a, opts);
+	a->s.state = STORE_IS_OPEN;
+}
+
+/* After an advance of the session, which returned r. */
+static int after(struct store_afp *a, int r)
+{
+	const struct store_afp_opts opts = { .machine = a->machine };
+
+	if (a->s.state == STORE_OPENING && a->session->stage == AFP_STAGE_OPEN)
+		opened(a, &opts);
+	else if (a->s.state == STORE_ENDING && afp_is_finished(a->session))
+		a->s.state = STORE_ENDED;
+	return r;
+}
+
+int store_afp_advance(struct store *s, short events, struct err *e)
+{
+	return after(of(s), afp_advance(of(s)->session, events, e));
+}
+
+int store_afp_work(struct store *s, uint64_t ns, struct err *e)
+{
+	return after(of(s), afp_work(of(s)->session, ns, e));
+}
+
+static void finish_afp(struct store *s)
+{
+	struct store_afp *a = of(s);
+
+	if (a->session == &a->own)
+		afp_finish(&a->own);
+	if (a->session != &a->own || afp_is_finished(&a->own))
+		s->state = STORE_ENDED;
+}
+
+static void close_afp(struct store *s)
+{
+	struct store_afp *a = of(s);
+
+	if (a->session == &a->own)
+		afp_close(&a->own);
+	free(a);
+}
+
+const struct store_type store_afp_type = { "AFP",          store_afp_submit,  store_afp_take,
+					   store_afp_wait, store_afp_advance, store_afp_work,
+					   finish_afp,     close_afp };
+
+static struct store_afp *new_store(unsigned int window, struct err *e)
+{
 	/* one more than can be lent, so that a dead session can still return its reason */
 	unsigned int n_slots = window + 1;
 	struct store_afp *n = calloc(1, sizeof(*n) + n_slots * sizeof(n->slot[0]));
 
-	if (!n)
-		return err_set(e, -ENOMEM, "out of memory");
+	if (!n) {
+		err_set(e, -ENOMEM, "out of memory");
+		return NULL;
+	}
 	n->s.type = &store_afp_type;
 	n->s.align = 1;
-	n->session = a;
-	n->narrow = opts->legacy || a->path_type == 2; /* 64-bit commands came with UTF-8 names */
-	n->window = window;
-	n->s.near = dsi_is_near(a->dsi);
 	n->s.discard_from = DSI_DISCARD_LEN;
-	for (unsigned int v = 0; v < 2; v++) {
-		n->volume[v] = *a;
+	n->window = window;
+	for (unsigned int v = 0; v < 2; v++)
 		n->s.root[v] = (struct store_dir) { v, AFP_ROOT_ID };
-	}
-	if (opts->other)
-		n->volume[1].volume = opts->other;
 	store_queue_init(&n->answered);
 	for (unsigned int i = n_slots; i-- > 0;) {
 		n->slot[i].next = n->free;
 		n->free = &n->slot[i];
 	}
-	set_chunks(n, opts);
+	return n;
+}
+
+int store_open_afp(struct store **out, struct afp *a, const struct store_afp_opts *opts,
+		   struct err *e)
+{
+	struct store_afp *n = new_store(opts->window ? opts->window : 1, e);
+
+	if (!n)
+		return -ENOMEM;
+	n->session = a;
+	opened(n, opts);
 	*out = &n->s;
 	return 0;
+}
+
+int store_begin_afp(struct store **out, const struct store_afp_begin *how, struct err *e)
+{
+	struct store_afp *n = new_store(how->dsi->window, e);
+	int r;
+
+	if (!n)
+		return -ENOMEM;
+	n->session = &n->own;
+	n->machine = how->server->machine;
+	r = afp_begin(&n->own, how->dsi, how->server, how->login, how->volume, e);
+	if (r)
+		store_close(&n->s);
+	else
+		*out = &n->s;
+	return r;
+}
+
+struct afp *store_afp_session(struct store *s)
+{
+	return s->type == &store_afp_type ? of(s)->session : NULL;
 }

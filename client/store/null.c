@@ -39,6 +39,11 @@ static void end_session(struct null_afp *n)
 	free(n);
 }
 
+static void finish_null(struct store *s)
+{
+	s->state = STORE_ENDED;
+}
+
 static void close_null(struct store *s)
 {
 	struct afp *session = ((struct store_afp *)s)->session;
@@ -48,8 +53,9 @@ static void close_null(struct store *s)
 	end_session((struct null_afp *)session);
 }
 
-static const struct store_type null_type = { "null", store_afp_submit, store_afp_reap, NULL,
-					     close_null };
+static const struct store_type null_type = { "null",         store_afp_submit,  store_afp_take,
+					     store_afp_wait, store_afp_advance, store_afp_work,
+					     finish_null,    close_null };
 
 static int listen_here(struct sockaddr_in *at, struct err *e)
 {
@@ -96,7 +102,11 @@ static int start_peer(struct null_afp *n, const struct store_afp *like, struct e
 {
 	struct sockaddr_in at;
 	char port[8];
-	const struct dsi_opts opts = { "127.0.0.1", port, like->window, TIMEOUT_MS, NULL };
+	const struct dsi_opts opts = { .host = "127.0.0.1",
+				       .port = port,
+				       .window = like->window,
+				       .timeout_ms = TIMEOUT_MS,
+				       .stop = NULL };
 	int listener = listen_here(&at, e), fd, r;
 
 	if (listener < 0)
@@ -178,11 +188,9 @@ static int posix_submit(struct store *s, struct store_op *op, struct err *e)
 	return 0;
 }
 
-static int posix_reap(struct store *s, struct store_op **out, struct err *e)
+static struct store_op *posix_take(struct store *s)
 {
-	(void)e;
-	*out = store_queue_take(&((struct null_posix *)s)->answered);
-	return *out ? 0 : -ENOENT;
+	return store_queue_take(&((struct null_posix *)s)->answered);
 }
 
 static void posix_close(struct store *s)
@@ -190,8 +198,10 @@ static void posix_close(struct store *s)
 	free(s);
 }
 
-static const struct store_type null_posix_type = { "null", posix_submit, posix_reap, NULL,
-						   posix_close };
+static const struct store_type null_posix_type = {
+	"null",           posix_submit, posix_take, store_never_wait, store_nothing_to_advance,
+	store_only_sleep, finish_null,  posix_close
+};
 
 static int open_posix(struct store **out, const struct store *like, struct err *e)
 {

@@ -34,7 +34,7 @@ struct posix {
 	bool direct;
 	int root;
 	struct made *made;
-	struct store_queue answered;
+	struct store_queue waiting, answered;
 };
 
 static const char *const calls[N_STORE_VERBS] = {
@@ -351,14 +351,11 @@ static void execute(struct posix *x, struct store_op *op)
 	}
 }
 
-static int submit(struct store *s, struct store_op *op, struct err *e)
+/* Carries op out in this thread, and waits for it. */
+static void carry_out(struct posix *x, struct store_op *op)
 {
-	struct posix *x = of(s);
 	int code;
 
-	(void)e;
-	op->command = (uint8_t)op->verb;
-	op->what = calls[op->verb];
 	op->t.begun_ns = clock_now_ns();
 	execute(x, op);
 	op->t.last_ns = clock_now_ns();
@@ -367,15 +364,37 @@ static int submit(struct store *s, struct store_op *op, struct err *e)
 		if (code)
 			answer(op, code);
 	}
+}
+
+static int submit(struct store *s, struct store_op *op, struct err *e)
+{
+	(void)e;
+	op->command = (uint8_t)op->verb;
+	op->what = calls[op->verb];
+	store_queue_put(&of(s)->waiting, op);
+	return 0;
+}
+
+static struct store_op *take(struct store *s)
+{
+	return store_queue_take(&of(s)->answered);
+}
+
+static int work(struct store *s, uint64_t ns, struct err *e)
+{
+	struct posix *x = of(s);
+	struct store_op *op = store_queue_take(&x->waiting);
+
+	if (!op)
+		return store_only_sleep(s, ns, e);
+	carry_out(x, op);
 	store_queue_put(&x->answered, op);
 	return 0;
 }
 
-static int reap(struct store *s, struct store_op **out, struct err *e)
+static void finish(struct store *s)
 {
-	(void)e;
-	*out = store_queue_take(&of(s)->answered);
-	return *out ? 0 : -ENOENT;
+	s->state = STORE_ENDED;
 }
 
 static void close_posix(struct store *s)
@@ -389,7 +408,9 @@ static void close_posix(struct store *s)
 	free(x);
 }
 
-static const struct store_type store_posix_type = { "POSIX", submit, reap, NULL, close_posix };
+static const struct store_type store_posix_type = {
+	"POSIX", submit, take, store_never_wait, store_nothing_to_advance, work, finish, close_posix
+};
 
 /* ---- opening ---- */
 
@@ -454,6 +475,8 @@ int store_open_posix(struct store **out, const char *path, bool direct, struct e
 	x->s.align = 1;
 	x->s.len_max = INT64_MAX;
 	x->direct = direct;
+	x->s.state = STORE_IS_OPEN;
+	store_queue_init(&x->waiting);
 	store_queue_init(&x->answered);
 	x->root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (x->root < 0) {

@@ -5,7 +5,9 @@
 #include "base/clock.h"
 
 #include <errno.h>
-#include <time.h>
+
+#define SLICE_NS 250000000u
+#define STOP_NS  100000000u /* how soon a stop is noticed */
 
 static const char *const verb_names[N_STORE_VERBS] = {
 #define X(name, word) [STORE_##name] = word,
@@ -28,16 +30,33 @@ int store_submit(struct store *s, struct store_op *op, struct err *e)
 	return r;
 }
 
+struct store_op *store_take(struct store *s)
+{
+	struct store_op *op = s->in_flight ? s->type->take(s) : NULL;
+
+	s->in_flight -= op != NULL;
+	return op;
+}
+
+void store_wait(struct store *s, struct io_wait *w)
+{
+	s->type->wait(s, w);
+}
+
+int store_advance(struct store *s, short events, struct err *e)
+{
+	return s->type->advance(s, events, e);
+}
+
 int store_reap(struct store *s, struct store_op **out, struct err *e)
 {
-	int r;
+	int r = 0;
 
 	if (!s->in_flight)
 		return -ENOENT;
-	r = s->type->reap(s, out, e);
-	if (!r)
-		s->in_flight--;
-	return r;
+	while (!(*out = store_take(s)) && !r)
+		r = s->type->work(s, SLICE_NS, e);
+	return *out ? 0 : r;
 }
 
 int store_call(struct store *s, struct store_op *op, struct err *e)
@@ -55,24 +74,18 @@ int store_call(struct store *s, struct store_op *op, struct err *e)
 	return r;
 }
 
-/* A slice, so that a stop is seen soon. */
-#define SLICE_NS 100000000u
-
 int store_idle(struct store *s, uint64_t ns, const volatile sig_atomic_t *stop, struct err *e)
 {
 	uint64_t end_ns = clock_now_ns() + ns, now_ns, left_ns;
-	struct timespec slice = { 0 };
+	struct io_wait w;
 	int r = 0;
 
 	for (now_ns = end_ns - ns; !r && now_ns < end_ns; now_ns = clock_now_ns()) {
 		if (stop && *stop)
 			return err_set(e, -EINTR, "interrupted");
-		left_ns = end_ns - now_ns < SLICE_NS ? end_ns - now_ns : SLICE_NS;
-		slice.tv_nsec = (long)left_ns;
-		if (s->type->idle)
-			r = s->type->idle(s, left_ns, e);
-		else
-			nanosleep(&slice, NULL);
+		left_ns = end_ns - now_ns < STOP_NS ? end_ns - now_ns : STOP_NS;
+		store_wait(s, &w);
+		r = store_advance(s, io_wait(&w, left_ns), e);
 	}
 	return r;
 }
@@ -88,12 +101,45 @@ void store_drain(struct store *s)
 	s->in_flight = 0; /* the connection is lost: they will not be used any more */
 }
 
+void store_finish(struct store *s)
+{
+	if (s->state >= STORE_ENDING)
+		return;
+	s->state = STORE_ENDING;
+	s->type->finish(s);
+}
+
 void store_close(struct store *s)
 {
 	if (!s)
 		return;
 	store_drain(s);
+	store_finish(s);
+	while (s->state != STORE_ENDED)
+		s->type->work(s, SLICE_NS, NULL);
 	s->type->close(s);
+}
+
+void store_never_wait(struct store *s, struct io_wait *w)
+{
+	(void)s;
+	*w = (struct io_wait) { -1, 0, UINT64_MAX };
+}
+
+int store_nothing_to_advance(struct store *s, short events, struct err *e)
+{
+	(void)s, (void)events, (void)e;
+	return 0;
+}
+
+int store_only_sleep(struct store *s, uint64_t ns, struct err *e)
+{
+	struct io_wait w;
+
+	(void)e;
+	store_never_wait(s, &w);
+	io_wait(&w, ns);
+	return 0;
 }
 
 const char *store_verb_name(enum store_verb v)

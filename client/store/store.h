@@ -18,6 +18,7 @@
  */
 
 #include "base/err.h"
+#include "base/io_wait.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -125,20 +126,32 @@ struct store_op {
 
 struct store;
 
-/* One kind of store. */
+/* One kind of store. All but work() never wait. */
 struct store_type {
 	const char *name; /* "AFP", "POSIX" */
 	/* As the functions below. */
 	int (*submit)(struct store *s, struct store_op *op, struct err *e);
-	int (*reap)(struct store *s, struct store_op **out, struct err *e);
-	/* Waits at most ns, less if something must be done; NULL: nothing to keep alive. */
-	int (*idle)(struct store *s, uint64_t ns, struct err *e);
+	struct store_op *(*take)(struct store *s);
+	void (*wait)(struct store *s, struct io_wait *w);
+	int (*advance)(struct store *s, short events, struct err *e);
+	/* Waits at most ns for something to go on with, and advances. */
+	int (*work)(struct store *s, uint64_t ns, struct err *e);
+	/* Begins the end. */
+	void (*finish)(struct store *s);
 	void (*close)(struct store *s);
+};
+
+enum store_state {
+	STORE_OPENING,
+	STORE_IS_OPEN,
+	STORE_ENDING,
+	STORE_ENDED,
 };
 
 /* The head of every store: what all have in common. */
 struct store {
 	const struct store_type *type;
+	enum store_state state;
 	struct store_dir root[2];       /* of the first volume, of the second (if there is one) */
 	size_t chunk_read, chunk_write; /* most bytes of one READ, one WRITE */
 	size_t align;                   /* of offsets and buffers, see above; 1: any */
@@ -149,11 +162,25 @@ struct store {
 };
 
 /*
- * Gives op to the store. 0; -EAGAIN: the window is full, reap first; -EINTR: the session's stop
- * flag is set (dsi_ignore_stop() before cleaning up); other negative errno: the store is lost, text
- * in e. op is lent only if this returns 0.
+ * Gives op to the store, which never waits here. 0; -EAGAIN: the window is full, take or reap
+ * first; -EINTR: the session's stop flag is set (dsi_ignore_stop() before cleaning up); other
+ * negative errno: the store is lost, text in e. op is lent only if this returns 0.
  */
 int store_submit(struct store *s, struct store_op *op, struct err *e);
+
+/*
+ * For a caller with many stores: it takes what is answered until there is no more, asks what to
+ * wait for, waits for all its stores together, and advances those whose time has come. events:
+ * those that came, 0: the due time. Negative errno: the store is lost (text in e), or -EINTR as
+ * above. The calls below that wait are made of these.
+ */
+struct store_op *store_take(struct store *s);
+void store_wait(struct store *s, struct io_wait *w);
+int store_advance(struct store *s, short events, struct err *e);
+
+/* Begins the end, which store_advance() goes on with until state is STORE_ENDED. Nothing may be
+ * in flight, unless the store is lost. */
+void store_finish(struct store *s);
 
 /*
  * Returns one that is answered; waits for it. -ENOENT: none is lent; -EINTR: stopped, and those
@@ -177,7 +204,8 @@ int store_idle(struct store *s, uint64_t ns, const volatile sig_atomic_t *stop, 
  */
 void store_drain(struct store *s);
 
-/* Frees the store; the connection of an AFP store is the caller's and stays. NULL is allowed. */
+/* Drains and finishes it, waits for that, frees it; the connection of store_open_afp() is the
+ * caller's and stays. NULL is allowed. */
 void store_close(struct store *s);
 
 /*
@@ -196,9 +224,29 @@ int store_open_afp(struct store **out, struct afp *a, const struct store_afp_opt
 		   struct err *e);
 
 /*
+ * The same with a session of its own, which is begun here and open once state is STORE_IS_OPEN.
+ * What how points to is borrowed until then, dsi until the end. stage, which may be NULL: how far
+ * it got.
+ */
+struct afp_server;
+struct afp_login;
+struct dsi_opts;
+struct store_afp_begin {
+	const struct dsi_opts *dsi;
+	const struct afp_server *server;
+	const struct afp_login *login;
+	const char *volume;
+};
+int store_begin_afp(struct store **out, const struct store_afp_begin *how, struct err *e);
+
+/* The session of an AFP store; NULL: it is of another kind. */
+struct afp *store_afp_session(struct store *s);
+
+/*
  * A directory of this machine, which must exist. direct: O_DIRECT, else through the page cache.
- * -EINVAL and a text that says what to do if the file system cannot do O_DIRECT. One op after the
- * other, each carried out by store_submit() itself; any number may wait to be reaped.
+ * -EINVAL and a text that says what to do if the file system cannot do O_DIRECT. Any number may be
+ * in flight; one is carried out after the other: in store_reap() by the caller's thread, in
+ * store_advance() by a thread of the store.
  */
 int store_open_posix(struct store **out, const char *path, bool direct, struct err *e);
 

@@ -56,7 +56,9 @@ struct store_slot {
 struct store_afp {
 	struct store s;
 	struct afp *session;
+	struct afp own;       /* the session, if it is the store's */
 	struct afp volume[2]; /* views of the session: only for encoding */
+	const char *machine;  /* the server's, if the session is the store's; borrowed */
 	bool narrow;          /* 32-bit commands only */
 	unsigned int window;
 	struct store_queue answered; /* without asking the server */
@@ -64,9 +66,17 @@ struct store_afp {
 	struct store_slot slot[];
 };
 
+/* wait, advance and work of a store whose ops are answered when they are submitted. */
+void store_never_wait(struct store *s, struct io_wait *w);
+int store_nothing_to_advance(struct store *s, short events, struct err *e);
+int store_only_sleep(struct store *s, uint64_t ns, struct err *e);
+
 extern const struct store_type store_afp_type;
 int store_afp_submit(struct store *s, struct store_op *op, struct err *e);
-int store_afp_reap(struct store *s, struct store_op **out, struct err *e);
+struct store_op *store_afp_take(struct store *s);
+void store_afp_wait(struct store *s, struct io_wait *w);
+int store_afp_advance(struct store *s, short events, struct err *e);
+int store_afp_work(struct store *s, uint64_t ns, struct err *e);
 
 /* "pread": the system call that carries out v in a local directory. */
 const char *store_posix_call(enum store_verb v);

@@ -35,7 +35,11 @@ static inline int setup(void **state)
 	struct rig *g = calloc(1, sizeof(*g));
 
 	g->peer = peer_new();
-	g->opts = (struct dsi_opts) { "127.0.0.1", g->peer->serve.port, 200, 10000, &g->stop };
+	g->opts = (struct dsi_opts) { .host = "127.0.0.1",
+				      .port = g->peer->serve.port,
+				      .window = 200,
+				      .timeout_ms = 10000,
+				      .stop = &g->stop };
 	*state = g;
 	return 0;
 }

@@ -136,7 +136,11 @@ static inline void rig_free(struct rig *g)
 static inline int run_opts(struct rig *g, const struct lantest_opts *opts)
 {
 	const struct afp_login login = { NULL, NULL, "guest", 7 };
-	const struct dsi_opts dsi = { "127.0.0.1", g->peer->serve.port, 128, 10000, &g->stop };
+	const struct dsi_opts dsi = { .host = "127.0.0.1",
+				      .port = g->peer->serve.port,
+				      .window = 128,
+				      .timeout_ms = 10000,
+				      .stop = &g->stop };
 	struct afp_server server;
 	enum afp_stage stage;
 	int r;

@@ -209,20 +209,50 @@ static inline int memory_submit(struct store *s, struct store_op *op, struct err
 	return 0;
 }
 
-static inline int memory_reap(struct store *s, struct store_op **out, struct err *e)
+static inline bool memory_is_dead(const struct memory_store *m)
+{
+	return m->fail_at && m->n_ops >= m->fail_at && m->dead;
+}
+
+static inline struct store_op *memory_take(struct store *s)
 {
 	struct memory_store *m = memory_of(s);
+	struct store_op *op;
 	unsigned int i = 0;
 
-	if (m->fail_at && m->n_ops >= m->fail_at && m->dead)
-		return err_set(e, -ECONNRESET, "the connection has gone");
+	if (memory_is_dead(m))
+		return NULL;
 	if (m->order) {
 		m->order = m->order * 1103515245u + 12345u;
 		i = (m->order >> 16) % m->n_lent;
 	}
-	*out = m->lent[i];
+	op = m->lent[i];
 	memmove(&m->lent[i], &m->lent[i + 1], (--m->n_lent - i) * sizeof(struct store_op *));
-	return 0;
+	return op;
+}
+
+static inline void memory_wait(struct store *s, struct io_wait *w)
+{
+	(void)s;
+	*w = (struct io_wait) { -1, 0, UINT64_MAX };
+}
+
+static inline int memory_advance(struct store *s, short events, struct err *e)
+{
+	(void)events;
+	return memory_is_dead(memory_of(s)) ? err_set(e, -ECONNRESET, "the connection has gone")
+					    : 0;
+}
+
+static inline int memory_work(struct store *s, uint64_t ns, struct err *e)
+{
+	(void)ns;
+	return memory_advance(s, 0, e);
+}
+
+static inline void memory_finish(struct store *s)
+{
+	s->state = STORE_ENDED;
 }
 
 static inline void memory_close(struct store *s)
@@ -232,11 +262,13 @@ static inline void memory_close(struct store *s)
 
 static inline void memory_begin(struct memory_store *m, size_t chunk)
 {
-	static const struct store_type type = { "memory", memory_submit, memory_reap, NULL,
-						memory_close };
+	static const struct store_type type = { "memory",      memory_submit,  memory_take,
+						memory_wait,   memory_advance, memory_work,
+						memory_finish, memory_close };
 
 	memset(m, 0, sizeof(*m));
 	m->s.type = &type;
+	m->s.state = STORE_IS_OPEN;
 	m->s.chunk_read = m->s.chunk_write = chunk;
 	m->s.align = 1;
 	m->s.len_max = MEMORY_DATA;

@@ -57,7 +57,11 @@ static inline void new_peer(struct rig *g)
 	g->peer = peer_new();
 	g->peer->answer = hook;
 	g->peer->user = g;
-	g->opts = (struct dsi_opts) { "127.0.0.1", g->peer->serve.port, WINDOW, 5000, &g->stop };
+	g->opts = (struct dsi_opts) { .host = "127.0.0.1",
+				      .port = g->peer->serve.port,
+				      .window = WINDOW,
+				      .timeout_ms = 5000,
+				      .stop = &g->stop };
 }
 
 static inline int setup(void **state)

@@ -28,7 +28,11 @@ static int setup(void **state)
 	struct rig *g = calloc(1, sizeof(*g));
 
 	g->peer = peer_new();
-	g->opts = (struct dsi_opts) { "127.0.0.1", g->peer->serve.port, 16, 5000, &g->stop };
+	g->opts = (struct dsi_opts) { .host = "127.0.0.1",
+				      .port = g->peer->serve.port,
+				      .window = 16,
+				      .timeout_ms = 5000,
+				      .stop = &g->stop };
 	g->login = (struct afp_login) { NULL, NULL, "guest", 7 };
 	*state = g;
 	return 0;

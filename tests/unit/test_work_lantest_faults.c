@@ -324,7 +324,9 @@ static void a_silent_server_is_a_lost_one(void **state)
 {
 	const struct lantest_opts opts = { .tests = T(2), .iterations = 1, .file_len = FILE_LEN };
 	const struct afp_login login = { NULL, NULL, "guest", 7 };
-	struct dsi_opts dsi = { "127.0.0.1", NULL, 128, 300, NULL };
+	struct dsi_opts dsi = {
+		.host = "127.0.0.1", .port = NULL, .window = 128, .timeout_ms = 300, .stop = NULL
+	};
 	struct afp_server server;
 	enum afp_stage stage;
 	struct rig g;

@@ -281,7 +281,11 @@ enum outcome connect_open(struct afp *out, struct afp_server *server, const stru
 			  unsigned int window, enum afp_stage *stage, struct err *e)
 {
 	char port[8], secret[CONNECT_PASSWORD_MAX];
-	const struct dsi_opts opts = { c->host, port, window, c->timeout_s * 1000, &cmd_stop };
+	const struct dsi_opts opts = { .host = c->host,
+				       .port = port,
+				       .window = window,
+				       .timeout_ms = c->timeout_s * 1000,
+				       .stop = &cmd_stop };
 	const struct afp_login login = { c->user, connect_password(c, secret), c->uam,
 					 (unsigned int)c->version };
 	int r;

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Opens and ends a session, a step for each answer:
+ *
+ *	connect -> DSIOpenSession -> FPLogin, FPLoginCont ... -> FPOpenVol -> open
+ *	                                              refused -> FPGetSrvrParms -> why
+ *	FPLogout -> DSICloseSession -> finished
+ *
+ * Nothing here waits but afp_open(), afp_open_other() and afp_close(), which drive the same steps.
+ */
+#include "afp/afp.h"
+#include "uam/uam.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* attributes and volume id, like the reference workloads */
+#define VOLUME_BITMAP 0x0021
+
+#define FIRST_UTF8    3 /* in the table: from here on names are UTF-8 */
+#define SLICE_NS      250000000u
+
+static const char *const versions[] = {
+	[1] = "AFPVersion 2.1", [2] = "AFP2.2", [3] = "AFPX03", [4] = "AFP3.1",
+	[5] = "AFP3.2",         [6] = "AFP3.3", [7] = "AFP3.4",
+};
+
+/* What is to be answered next. */
+enum step {
+	STEP_CONNECT,
+	STEP_GREET,
+	STEP_LOGIN,
+	STEP_VOLUME,
+	STEP_LIST, /* of volumes, for a message */
+	STEP_LOGOUT,
+};
+
+struct afp_step {
+	enum step at;
+	const struct afp_server *server;
+	const struct afp_login *login;
+	const struct uam *method;
+	struct uam_cred cred;
+	struct uam_session *uam;
+	const char *volume;
+	uint16_t *id; /* where its id goes */
+	bool volume_done;
+	int32_t refused; /* why it was not opened */
+	struct afp_op op;
+	uint8_t reply[4096];
+};
+
+_Static_assert(2 * UAM_STEP_MAX <= 4096, "a login's reply has room");
+
+/* ---- commands ---- */
+
+static void begin(struct afp_step *s, struct wbuf *b, enum afp_command code)
+{
+	struct afp_op *op = &s->op;
+
+	memset(op, 0, sizeof(*op));
+	op->code = (uint8_t)code;
+	op->dsi.command = DSI_COMMAND;
+	op->dsi.reply = s->reply;
+	op->dsi.reply_cap = sizeof(s->reply);
+	*b = wbuf_of(op->dsi.wire + DSI_HEADER_LEN, DSI_COMMAND_MAX);
+	wbuf_u8(b, op->code);
+}
+
+static int send_it(struct afp *a, const struct wbuf *b, struct err *e)
+{
+	struct afp_op *op = &a->step->op;
+
+	if (b->bad)
+		return err_set(e, -ENAMETOOLONG, "%s: longer than AFP allows", afp_op_name(op));
+	op->dsi.len = (size_t)(b->at - (op->dsi.wire + DSI_HEADER_LEN));
+	return afp_submit(a, op, e);
+}
+
+static int begin_login(struct afp *a, struct err *e)
+{
+	const char *offered[17] = { NULL };
+	struct afp_step *s = a->step;
+	struct uam_command command;
+	struct wbuf b;
+	int r;
+
+	a->stage = AFP_STAGE_LOGIN;
+	s->at = STEP_LOGIN;
+	s->cred = (struct uam_cred) { s->login->user, s->login->password };
+	for (unsigned int i = 0; i < s->server->n_uams; i++)
+		offered[i] = s->server->uam[i];
+	r = uam_choose(&s->method, offered, &s->cred, s->login->uam, e);
+	if (r)
+		return r;
+	a->uam = s->method->wire_name;
+	begin(s, &b, AFP_Login);
+	wbuf_pascal(&b, a->version);
+	wbuf_pascal(&b, s->method->wire_name);
+	command = (struct uam_command) { s->op.dsi.wire + DSI_HEADER_LEN, &b };
+	r = uam_start(&s->uam, s->method, &s->cred, &command, e);
+	return r ? r : send_it(a, &b, e);
+}
+
+static int go_on_with_login(struct afp *a, struct err *e)
+{
+	struct afp_step *s = a->step;
+	size_t len = s->op.dsi.reply_len;
+	struct wbuf b;
+	int r;
+
+	begin(s, &b, AFP_LoginCont);
+	wbuf_u8(&b, 0);
+	r = uam_step(s->uam, s->reply, len, &b, e);
+	return r > 0 ? send_it(a, &b, e) : r;
+}
+
+static int begin_volume(struct afp *a, const char *name, uint16_t *id, struct err *e)
+{
+	struct afp_step *s = a->step;
+	struct wbuf b;
+
+	s->at = STEP_VOLUME;
+	s->volume = name;
+	s->id = id;
+	s->volume_done = false;
+	begin(s, &b, AFP_OpenVol);
+	wbuf_u8(&b, 0);
+	wbuf_u16(&b, VOLUME_BITMAP);
+	wbuf_pascal(&b, name);
+	if ((b.at - s->op.dsi.wire) % 2)
+		wbuf_u8(&b, 0);
+	return send_it(a, &b, e);
+}
+
+/* ---- answers ---- */
+
+static int login_answered(struct afp *a, struct err *e)
+{
+	struct afp_step *s = a->step;
+	int32_t result = s->op.dsi.result;
+
+	explicit_bzero(s->op.dsi.wire, sizeof(s->op.dsi.wire)); /* may hold a password */
+	if (result == AFP_ERR_CONTINUE)
+		return go_on_with_login(a, e);
+	if (result)
+		return err_set(e, -EACCES, "login of %s by %s as %s refused: %s (AFP %d)",
+			       s->cred.user && *s->cred.user ? s->cred.user : "guest",
+			       s->method->name, a->version, afp_result_text(result), result);
+	uam_end(s->uam);
+	s->uam = NULL;
+	a->logged_in = true;
+	a->stage = AFP_STAGE_VOLUME;
+	return begin_volume(a, s->volume, &a->volume, e);
+}
+
+static int volume_answered(struct afp *a, struct err *e)
+{
+	struct afp_step *s = a->step;
+	struct rbuf in = rbuf_of(s->reply, s->op.dsi.reply_len);
+	struct wbuf b;
+
+	if (s->op.dsi.result) {
+		s->refused = s->op.dsi.result;
+		s->at = STEP_LIST;
+		begin(s, &b, AFP_GetSrvrParms);
+		return send_it(a, &b, e);
+	}
+	rbuf_u16(&in); /* bitmap */
+	rbuf_u16(&in); /* attributes */
+	*s->id = rbuf_u16(&in);
+	if (in.bad)
+		return err_set(e, -EPROTO, "FPOpenVol: reply of %zu bytes", s->op.dsi.reply_len);
+	s->volume_done = true;
+	return 0;
+}
+
+/* "vol1", "vol2": what FPGetSrvrParms lists. */
+static void list_volumes(const struct afp_step *s, char *out, size_t room)
+{
+	struct rbuf in = rbuf_of(s->reply, s->op.dsi.reply_len);
+	char name[256];
+	size_t n = 0;
+
+	*out = '\0';
+	if (s->op.dsi.result)
+		return;
+	rbuf_u32(&in); /* server's time */
+	for (unsigned int left = rbuf_u8(&in); left; left--) {
+		rbuf_u8(&in); /* flags */
+		afp_copy_pascal(name, sizeof(name), &in);
+		if (in.bad || n >= room)
+			return;
+		n += (size_t)snprintf(out + n, room - n, "%s\"%s\"", n ? ", " : "", name);
+	}
+}
+
+static int no_volume(const struct afp_step *s, struct err *e)
+{
+	char volumes[ERR_TEXT_MAX / 2];
+
+	list_volumes(s, volumes, sizeof(volumes));
+	return err_set(e, -ENOENT, "cannot open volume \"%s\": %s (AFP %d)%s%s", s->volume,
+		       afp_result_text(s->refused), s->refused,
+		       *volumes ? "; the server offers " : "", volumes);
+}
+
+static bool send_logout(struct afp *a)
+{
+	struct wbuf b;
+
+	dsi_ignore_stop(a->dsi);
+	a->step->at = STEP_LOGOUT;
+	begin(a->step, &b, AFP_Logout);
+	return !send_it(a, &b, NULL);
+}
+
+/* The answer that the end had to wait for. */
+static int last_answered(struct afp *a)
+{
+	const struct afp_step *s = a->step;
+
+	a->logged_in |= s->at == STEP_LOGIN && !s->op.dsi.result;
+	if (s->at == STEP_LOGOUT || !a->logged_in || !send_logout(a))
+		dsi_finish(a->dsi);
+	return 0;
+}
+
+/* What follows once the step is complete. */
+static int answered(struct afp *a, struct err *e)
+{
+	struct afp_step *s = a->step;
+
+	if (a->ending)
+		return last_answered(a);
+	switch (s->at) {
+	case STEP_LOGIN:
+		return login_answered(a, e);
+	case STEP_VOLUME:
+		return volume_answered(a, e);
+	default:
+		return no_volume(s, e);
+	}
+}
+
+/* The list of volumes is only for a message: that goes on without it. */
+static int broken(struct afp *a, int r, struct err *e)
+{
+	if (a->step->at != STEP_LIST || r == -EINTR)
+		return r;
+	a->step->op.dsi.result = r;
+	return no_volume(a->step, e);
+}
+
+/* Goes on as far as possible. */
+static int go_on(struct afp *a, struct err *e)
+{
+	struct afp_step *s = a->step;
+	int r = 0;
+
+	if (s->at == STEP_CONNECT && dsi_is_connected(a->dsi)) {
+		s->at = STEP_GREET;
+		r = dsi_greet(a->dsi, e);
+	}
+	if (!r && s->at == STEP_GREET && dsi_quantum(a->dsi))
+		r = begin_login(a, e);
+	while (!r && s->at >= STEP_LOGIN && afp_take(a))
+		r = answered(a, e);
+	if (!r && s->volume_done && a->stage == AFP_STAGE_VOLUME) {
+		a->stage = AFP_STAGE_OPEN;
+		a->volume_open = true;
+	}
+	return r;
+}
+
+static void free_step(struct afp *a)
+{
+	if (a->step)
+		uam_end(a->step->uam);
+	free(a->step);
+	a->step = NULL;
+}
+
+/* After an advance of the session, which returned r. */
+static int after(struct afp *a, int r, struct err *e)
+{
+	if (!a->step || dsi_is_finished(a->dsi))
+		return r;
+	if (r && a->ending) {
+		dsi_finish(a->dsi);
+		return 0;
+	}
+	r = r ? broken(a, r, e) : go_on(a, e);
+	if (!r && a->step->volume_done)
+		free_step(a);
+	return r;
+}
+
+int afp_advance(struct afp *a, short events, struct err *e)
+{
+	return after(a, dsi_advance(a->dsi, events, e), e);
+}
+
+int afp_work(struct afp *a, uint64_t ns, struct err *e)
+{
+	return after(a, dsi_work(a->dsi, ns, e), e);
+}
+
+/* ---- opening ---- */
+
+static int new_step(struct afp *a, struct err *e)
+{
+	a->step = calloc(1, sizeof(*a->step));
+	return a->step ? 0 : err_set(e, -ENOMEM, "out of memory");
+}
+
+int afp_begin(struct afp *out, const struct dsi_opts *opts, const struct afp_server *server,
+	      const struct afp_login *login, const char *volume, struct err *e)
+{
+	int r;
+
+	memset(out, 0, sizeof(*out));
+	out->path_type = login->version < FIRST_UTF8 ? 2 : 3;
+	out->version = versions[login->version];
+	r = new_step(out, e);
+	if (r)
+		return r;
+	out->step->server = server;
+	out->step->login = login;
+	out->step->volume = volume;
+	return dsi_dial(&out->dsi, opts, e);
+}
+
+int afp_open(struct afp *out, const struct dsi_opts *opts, const struct afp_server *server,
+	     const struct afp_login *login, const char *volume, enum afp_stage *stage,
+	     struct err *e)
+{
+	int r = afp_begin(out, opts, server, login, volume, e);
+
+	while (!r && out->stage != AFP_STAGE_OPEN)
+		r = afp_work(out, SLICE_NS, e);
+	*stage = out->stage;
+	if (r)
+		afp_close(out);
+	return r;
+}
+
+int afp_open_other(struct afp *a, const char *name, uint16_t *id, struct err *e)
+{
+	int r = new_step(a, e);
+
+	r = r ? r : begin_volume(a, name, id, e);
+	while (!r && a->step)
+		r = afp_work(a, SLICE_NS, e);
+	free_step(a);
+	return r;
+}
+
+/* ---- the end ---- */
+
+void afp_finish(struct afp *a)
+{
+	if (!a->dsi || a->ending)
+		return;
+	a->ending = true;
+	if (a->step && a->step->at >= STEP_LOGIN && dsi_lent(a->dsi)) {
+		dsi_ignore_stop(a->dsi); /* its answer comes first, then the logout */
+		return;
+	}
+	free_step(a);
+	if (!a->logged_in || dsi_lent(a->dsi) || new_step(a, NULL) || !send_logout(a))
+		dsi_finish(a->dsi);
+}
+
+bool afp_is_finished(const struct afp *a)
+{
+	return !a->dsi || dsi_is_finished(a->dsi);
+}
+
+void afp_close(struct afp *a)
+{
+	afp_finish(a);
+	while (!afp_is_finished(a))
+		afp_work(a, SLICE_NS, NULL);
+	dsi_close(a->dsi);
+	free_step(a);
+	memset(a, 0, sizeof(*a));
+}
