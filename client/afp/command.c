@@ -21,6 +21,7 @@ static struct wbuf begin(struct afp_op *op, enum afp_command code)
 	op->dsi.data_len = 0;
 	op->dsi.reply = op->reply;
 	op->dsi.reply_cap = sizeof(op->reply);
+	op->dsi.discard = false;
 	wbuf_u8(&b, op->code);
 	return b;
 }
