@@ -212,18 +212,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	s->d.mask = 31;
 	s->d.opened = true;
 	s->d.slot = calloc(32, sizeof(struct dsi_request *));
+	s->d.rx = malloc(DSI_SCRATCH_LEN);
 	s->d.next_id = (uint16_t)-3;
 	dsi_queue_init(&s->d.queued);
 	dsi_queue_init(&s->d.done);
 	for (unsigned int i = 0; i < WINDOW; i++) {
 		s->buf[i] = malloc(BUF_LEN);
-		must(s->buf[i] && s->d.slot, "memory");
+		must(s->buf[i] && s->d.slot && s->d.rx, "memory");
 		memset(s->buf[i], 0xa5, BUF_LEN);
 	}
 	play(s);
 	for (unsigned int i = 0; i < WINDOW; i++)
 		free(s->buf[i]);
 	free(s->d.slot);
+	free(s->d.rx);
 	close(fd[0]);
 	close(fd[1]);
 	free(s);
