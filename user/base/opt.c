@@ -140,8 +140,8 @@ static uint64_t unit_of(const char *text)
 	return 1ull << 10 * (at - letters + 1);
 }
 
-static int parse_number(const struct opt *o, const char *name, const char *text, uint64_t *out,
-			struct err *e)
+int opt_number(const struct opt *o, const char *name, const char *text, uint64_t *out,
+	       struct err *e)
 {
 	unsigned long long v = 0;
 	uint64_t unit = 0;
@@ -203,7 +203,7 @@ static int apply(const struct opt *o, const char *name, void *cfg, const char *a
 	int r = 0;
 
 	if (o->type == OPT_UINT || o->type == OPT_SIZE)
-		r = parse_number(o, name, arg, &number, e);
+		r = opt_number(o, name, arg, &number, e);
 	if (r)
 		return r;
 	switch (o->type) {

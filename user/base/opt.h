@@ -55,6 +55,13 @@ struct opt {
 int opt_parse(const struct opt *table, void *cfg, int argc, char **argv, int *first_operand,
 	      struct err *e);
 
+/*
+ * A number as options have it, from elsewhere: row (OPT_UINT or OPT_SIZE) says which are allowed,
+ * name is for the text. 0 or -ERANGE.
+ */
+int opt_number(const struct opt *row, const char *name, const char *text, uint64_t *out,
+	       struct err *e);
+
 /* The table as aligned text, at most 80 columns wide. */
 void opt_help(FILE *out, const struct opt *table);
 
