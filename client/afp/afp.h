@@ -57,6 +57,7 @@ struct afp {
 	const char *uam;       /* wire name used, static */
 	const char *version;   /* wire name used, static */
 	uint8_t path_type; /* of names in commands: 3 (UTF-8) from AFP 3.0, else 2 (long names) */
+	uint8_t level;     /* of the version: 1 is AFP 2.1, 3 is 3.0, 4 is 3.1, ... */
 	uint16_t volume;   /* id of the open volume */
 	bool logged_in, volume_open;
 	bool ending; /* afp_finish() was called */
@@ -146,6 +147,35 @@ struct afp_copy {
 };
 void afp_prep_copy_file(struct afp_op *op, const struct afp *a, const struct afp_copy *what);
 
+/* dir/name becomes to_dir/to_name: FPRename within a directory, else FPMoveAndRename. */
+void afp_prep_rename(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
+		     uint32_t to_dir, const char *to_name);
+/* Its modification date, seconds since 1970. */
+void afp_prep_set_modified(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
+			   uint64_t when_s);
+
+/* An extended attribute of dir/name, AFP 3.2. buf and data are borrowed until the op is reaped; buf
+ * has AFP_XATTR_HEAD bytes more than the value may have. */
+#define AFP_XATTR_HEAD 6
+struct afp_xattr {
+	uint32_t dir;
+	const char *name, *attr;
+};
+void afp_prep_get_xattr(struct afp_op *op, const struct afp *a, const struct afp_xattr *what,
+			void *buf, uint32_t len);
+void afp_prep_set_xattr(struct afp_op *op, const struct afp *a, const struct afp_xattr *what,
+			const void *data, uint32_t len);
+/* Bytes of the value. */
+bool afp_get_xattr(const struct afp_op *op, uint32_t *len);
+
+/*
+ * A directory's entries from the start-th (from 1) on, as many as fit into len bytes of buf (8192
+ * at least): the newest command that the session's version has. with_attrs: all that Finder asks
+ * for, else names only.
+ */
+void afp_prep_list(struct afp_op *op, const struct afp *a, uint32_t dir, uint32_t start,
+		   bool with_attrs, void *buf, uint32_t len);
+
 /* FPEnumerate with an empty path of type 2; the reply goes into buf. */
 struct afp_enumerate {
 	uint32_t dir;
@@ -164,6 +194,8 @@ void afp_prep_set_fork(struct afp_op *op, uint16_t fork, uint16_t bitmap, uint64
 void afp_prep_flush_fork(struct afp_op *op, uint16_t fork);
 void afp_prep_close_fork(struct afp_op *op, uint16_t fork);
 void afp_prep_lock(struct afp_op *op, uint16_t fork, bool unlock, uint32_t offset, uint32_t len);
+void afp_prep_lock_ext(struct afp_op *op, uint16_t fork, bool unlock, uint64_t offset,
+		       uint64_t len);
 /* 32-bit commands. data and buf are borrowed until the op is reaped. */
 void afp_prep_write(struct afp_op *op, uint16_t fork, uint32_t offset, const void *data,
 		    uint32_t len);
@@ -181,9 +213,10 @@ bool afp_get_file_params(const struct afp_op *op, struct afp_params *out);
 bool afp_get_room(const struct afp_op *op, uint64_t *free_bytes);    /* AFP_VOLUME_EXT_FREE only */
 bool afp_get_written(const struct afp_op *op, uint64_t *end_offset); /* both write commands */
 
-/* Walks the entries of an FPEnumerate reply. */
+/* Walks the entries of a reply to FPEnumerate, FPEnumerateExt or FPEnumerateExt2. */
 struct afp_entries {
 	struct rbuf at;
+	bool wide; /* lengths of two bytes */
 	uint16_t file_bitmap, dir_bitmap;
 	unsigned int left; /* entries left, by the reply's own count */
 };

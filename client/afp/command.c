@@ -135,6 +135,120 @@ void afp_prep_enumerate(struct afp_op *op, const struct afp *a, const struct afp
 	op->dsi.reply_cap = AFP_ENUMERATE_MAX;
 }
 
+void afp_prep_rename(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
+		     uint32_t to_dir, const char *to_name)
+{
+	bool moves = dir != to_dir;
+	struct wbuf b = begin(op, moves ? AFP_MoveAndRename : AFP_Rename);
+
+	wbuf_u8(&b, 0);
+	put_object(&b, a, dir);
+	if (moves)
+		wbuf_u32(&b, to_dir);
+	afp_path_put(&b, a->path_type, name);
+	if (moves)
+		afp_path_put(&b, a->path_type, "");
+	afp_path_put(&b, a->path_type, to_name);
+	end(op, &b);
+}
+
+/* What follows a path begins at an even offset of the command. */
+static void pad(struct wbuf *b, const struct afp_op *op)
+{
+	if ((b->at - (op->dsi.wire + DSI_HEADER_LEN)) % 2)
+		wbuf_u8(b, 0);
+}
+
+void afp_prep_set_modified(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
+			   uint64_t when_s)
+{
+	struct wbuf b = begin(op, AFP_SetFileDirParms);
+
+	wbuf_u8(&b, 0);
+	put_object(&b, a, dir);
+	wbuf_u16(&b, AFP_BIT_MODIFIED);
+	afp_path_put(&b, a->path_type, name);
+	pad(&b, op);
+	wbuf_u32(&b, (uint32_t)(when_s - AFP_EPOCH_S));
+	end(op, &b);
+}
+
+static void put_attr_name(struct wbuf *b, const struct afp_op *op, const struct afp *a,
+			  const struct afp_xattr *what)
+{
+	size_t len = strlen(what->attr);
+
+	afp_path_put(b, a->path_type, what->name);
+	pad(b, op);
+	wbuf_u16(b, (uint16_t)len);
+	wbuf_bytes(b, what->attr, len);
+}
+
+/* Offset and count are ignored by netatalk, the length of the reply is not. */
+void afp_prep_get_xattr(struct afp_op *op, const struct afp *a, const struct afp_xattr *what,
+			void *buf, uint32_t len)
+{
+	struct wbuf b = begin(op, AFP_GetExtAttr);
+
+	wbuf_u8(&b, 0);
+	put_object(&b, a, what->dir);
+	wbuf_u16(&b, 0); /* bitmap */
+	wbuf_u64(&b, 0); /* offset */
+	wbuf_u64(&b, UINT64_MAX);
+	wbuf_u32(&b, AFP_XATTR_HEAD + len);
+	put_attr_name(&b, op, a, what);
+	end(op, &b);
+	op->dsi.reply = buf;
+	op->dsi.reply_cap = AFP_XATTR_HEAD + len;
+}
+
+void afp_prep_set_xattr(struct afp_op *op, const struct afp *a, const struct afp_xattr *what,
+			const void *data, uint32_t len)
+{
+	struct wbuf b = begin(op, AFP_SetExtAttr);
+
+	wbuf_u8(&b, 0);
+	put_object(&b, a, what->dir);
+	wbuf_u16(&b, 0); /* bitmap */
+	wbuf_u64(&b, 0); /* offset */
+	put_attr_name(&b, op, a, what);
+	wbuf_u32(&b, len);
+	end(op, &b);
+	/* the value is the end of the command, not data of DSIWrite */
+	op->dsi.data = data;
+	op->dsi.data_len = len;
+}
+
+void afp_prep_list(struct afp_op *op, const struct afp *a, uint32_t dir, uint32_t start,
+		   bool with_attrs, void *buf, uint32_t len)
+{
+	const bool utf8 = a->path_type == 3, wide = a->level >= 4; /* FPEnumerateExt2: AFP 3.1 */
+	uint16_t file = utf8 ? AFP_BIT_NAME : AFP_BIT_LONG_NAME, dirs = file;
+	struct wbuf b = begin(op, wide   ? AFP_EnumerateExt2
+				  : utf8 ? AFP_EnumerateExt
+					 : AFP_Enumerate);
+
+	if (with_attrs) {
+		file |= AFP_BIT_ATTRIBUTES | AFP_BIT_CREATED | AFP_BIT_MODIFIED | AFP_BIT_FINDER |
+			AFP_BIT_ID |
+			(utf8 ? AFP_BIT_DATA_EXT | AFP_BIT_RSRC_EXT | AFP_BIT_UNIX
+			      : AFP_BIT_DATA_LEN | AFP_BIT_RSRC_LEN);
+		dirs |= AFP_BIT_ATTRIBUTES | AFP_BIT_CREATED | AFP_BIT_MODIFIED | AFP_BIT_FINDER |
+			AFP_BIT_ID | AFP_BIT_DATA_LEN | AFP_BIT_ACCESS | (utf8 ? AFP_BIT_UNIX : 0);
+	}
+	wbuf_u8(&b, 0);
+	put_object(&b, a, dir);
+	wbuf_u16(&b, file);
+	wbuf_u16(&b, dirs);
+	wbuf_u16(&b, INT16_MAX); /* entries: as many as fit */
+	wbuf_uint(&b, start, wide ? 4 : 2);
+	wbuf_uint(&b, len, wide ? 4 : 2);
+	afp_path_put(&b, a->path_type, "");
+	end(op, &b);
+	op->dsi.reply = buf;
+	op->dsi.reply_cap = len;
+}
+
 void afp_prep_open_fork(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
 			uint16_t bitmap, uint16_t access)
 {
@@ -187,6 +301,17 @@ void afp_prep_lock(struct afp_op *op, uint16_t fork, bool unlock, uint32_t offse
 	wbuf_u16(&b, fork);
 	wbuf_u32(&b, offset);
 	wbuf_u32(&b, len);
+	end(op, &b);
+}
+
+void afp_prep_lock_ext(struct afp_op *op, uint16_t fork, bool unlock, uint64_t offset, uint64_t len)
+{
+	struct wbuf b = begin(op, AFP_ByteRangeLockExt);
+
+	wbuf_u8(&b, unlock ? FLAG_UNLOCK : 0);
+	wbuf_u16(&b, fork);
+	wbuf_u64(&b, offset);
+	wbuf_u64(&b, len);
 	end(op, &b);
 }
 
@@ -304,9 +429,19 @@ bool afp_get_written(const struct afp_op *op, uint64_t *end_offset)
 	return !b.bad;
 }
 
+bool afp_get_xattr(const struct afp_op *op, uint32_t *len)
+{
+	struct rbuf b = reply_of(op);
+
+	rbuf_u16(&b); /* bitmap */
+	*len = rbuf_u32(&b);
+	return !b.bad && *len <= rbuf_left(&b);
+}
+
 bool afp_entries_begin(struct afp_entries *it, const struct afp_op *op)
 {
 	it->at = reply_of(op);
+	it->wide = op->code != AFP_Enumerate;
 	it->file_bitmap = rbuf_u16(&it->at);
 	it->dir_bitmap = rbuf_u16(&it->at);
 	it->left = rbuf_u16(&it->at);
@@ -315,19 +450,21 @@ bool afp_entries_begin(struct afp_entries *it, const struct afp_op *op)
 
 bool afp_entries_next(struct afp_entries *it, struct afp_params *out)
 {
+	size_t len, head = it->wide ? 4 : 2;
 	struct rbuf entry;
 	const uint8_t *p;
-	uint8_t len;
 	bool is_dir;
 
 	if (!it->left || it->at.bad)
 		return false;
-	len = rbuf_u8(&it->at); /* counts itself */
+	len = it->wide ? rbuf_u16(&it->at) : rbuf_u8(&it->at); /* counts itself */
 	is_dir = rbuf_u8(&it->at) & 0x80;
-	p = rbuf_bytes(&it->at, len >= 2 ? len - 2u : SIZE_MAX);
+	if (it->wide)
+		rbuf_u8(&it->at);
+	p = rbuf_bytes(&it->at, len >= head ? len - head : SIZE_MAX);
 	if (!p)
 		return false;
-	entry = rbuf_of(p, len - 2u);
+	entry = rbuf_of(p, len - head);
 	it->left--;
 	if (afp_params_parse(out, &entry, is_dir ? it->dir_bitmap : it->file_bitmap, is_dir))
 		return true;

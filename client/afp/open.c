@@ -324,6 +324,7 @@ int afp_begin(struct afp *out, const struct dsi_opts *opts, const struct afp_ser
 	memset(out, 0, sizeof(*out));
 	out->path_type = login->version < FIRST_UTF8 ? 2 : 3;
 	out->version = versions[login->version];
+	out->level = (uint8_t)login->version;
 	r = new_step(out, e);
 	if (r)
 		return r;

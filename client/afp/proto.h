@@ -26,14 +26,22 @@
 	X(Login, 18)                                                                               \
 	X(LoginCont, 19)                                                                           \
 	X(Logout, 20)                                                                              \
+	X(MoveAndRename, 23)                                                                       \
 	X(OpenVol, 24)                                                                             \
 	X(OpenFork, 26)                                                                            \
 	X(Read, 27)                                                                                \
+	X(Rename, 28)                                                                              \
 	X(SetForkParms, 31)                                                                        \
 	X(Write, 33)                                                                               \
 	X(GetFileDirParms, 34)                                                                     \
+	X(SetFileDirParms, 35)                                                                     \
+	X(ByteRangeLockExt, 59)                                                                    \
 	X(ReadExt, 60)                                                                             \
-	X(WriteExt, 61)
+	X(WriteExt, 61)                                                                            \
+	X(EnumerateExt, 66)                                                                        \
+	X(EnumerateExt2, 68)                                                                       \
+	X(GetExtAttr, 69)                                                                          \
+	X(SetExtAttr, 70)
 
 enum afp_command {
 #define X(name, number) AFP_##name = number,
@@ -112,6 +120,9 @@ enum afp_result {
 #define AFP_BIT_NAME       0x2000 /* AFP 3: UTF-8 name */
 #define AFP_BIT_RSRC_EXT   0x4000
 #define AFP_BIT_UNIX       0x8000
+
+/* When the clock of AFP's dates began, in seconds since 1970: 2000-01-01 00:00 UTC. */
+#define AFP_EPOCH_S 946684800
 
 /* Of a volume: bytes free, 64 bits; AFP 2.2 and later. */
 #define AFP_VOLUME_EXT_FREE 0x0200

@@ -20,6 +20,7 @@
 
 #define PROBE_BITMAP  (AFP_BIT_PARENT | AFP_BIT_LONG_NAME)
 #define OPEN_BITMAP   AFP_BIT_ID
+#define LOOKUP_BITMAP (AFP_BIT_PARENT | AFP_BIT_ID)
 
 /* Where offset + length of a command must end. afpd takes 32-bit offsets as signed. */
 #define NARROW_END ((uint64_t)INT32_MAX)
@@ -41,6 +42,14 @@ static const struct {
 	[STORE_FLUSH] = { AFP_FlushFork, AFP_FlushFork },
 	[STORE_COPY] = { AFP_CopyFile, AFP_CopyFile },
 	[STORE_ROOM] = { AFP_GetVolParms, AFP_GetVolParms },
+	[STORE_LOOKUP] = { AFP_GetFileDirParms, AFP_GetFileDirParms },
+	[STORE_LIST] = { AFP_EnumerateExt2, AFP_Enumerate },
+	[STORE_RENAME] = { AFP_Rename, AFP_Rename },
+	[STORE_SET_TIME] = { AFP_SetFileDirParms, AFP_SetFileDirParms },
+	[STORE_GET_XATTR] = { AFP_GetExtAttr, AFP_GetExtAttr },
+	[STORE_SET_XATTR] = { AFP_SetExtAttr, AFP_SetExtAttr },
+	[STORE_LOCK] = { AFP_ByteRangeLockExt, AFP_ByteRangeLock },
+	[STORE_UNLOCK] = { AFP_ByteRangeLockExt, AFP_ByteRangeLock },
 };
 
 static const struct {
@@ -55,6 +64,7 @@ static const struct {
 	{ AFP_ERR_ACCESS_DENIED, STORE_DENIED },
 	{ AFP_ERR_DENY_CONFLICT, STORE_DENIED },
 	{ AFP_ERR_VOLUME_LOCKED, STORE_DENIED },
+	{ AFP_ERR_LOCK_CONFLICT, STORE_DENIED },
 	{ AFP_ERR_OBJECT_LOCKED, STORE_DENIED },
 	{ AFP_ERR_DISK_FULL, STORE_FULL },
 	{ AFP_ERR_BAD_PARAMETER, STORE_INVALID },
@@ -74,13 +84,26 @@ static bool too_long(const char *name)
 	return name && strlen(name) > AFP_NAME_MAX;
 }
 
+/* Whether op names a file or a directory. */
+static bool is_named(const struct store_op *op)
+{
+	return op->verb < STORE_CLOSE || op->verb == STORE_COPY ||
+	       (op->verb >= STORE_LOOKUP && op->verb <= STORE_LINK && op->verb != STORE_LIST);
+}
+
+static bool has_offset(const struct store_op *op)
+{
+	return op->verb == STORE_READ || op->verb == STORE_WRITE || op->verb == STORE_LOCK ||
+	       op->verb == STORE_UNLOCK;
+}
+
 /* Why op cannot be sent as it is; NULL: it can. */
 static const char *refusal(const struct store_afp *a, const struct store_op *op)
 {
-	bool moves = op->verb == STORE_READ || op->verb == STORE_WRITE;
-	uint64_t offset = moves ? op->offset : 0, end = a->narrow ? NARROW_END : WIDE_END;
+	uint64_t offset = has_offset(op) ? op->offset : 0;
+	uint64_t end = a->narrow ? NARROW_END : WIDE_END;
 
-	if (moves || op->verb == STORE_SET_LEN) {
+	if (has_offset(op) || op->verb == STORE_SET_LEN) {
 		if (offset > end || op->len > end - offset)
 			return a->narrow ? "the 32-bit commands end at 2 GiB - 1"
 					 : "beyond the largest length of a file";
@@ -88,9 +111,11 @@ static const char *refusal(const struct store_afp *a, const struct store_op *op)
 			return "longer than one read may be";
 		if (op->verb == STORE_WRITE && op->len > a->s.chunk_write)
 			return "longer than the server's request quantum allows";
-	} else if (op->verb < STORE_CLOSE || op->verb == STORE_COPY) {
-		if (too_long(op->name) || (op->verb == STORE_COPY && too_long(op->to_name)))
+	} else if (is_named(op)) {
+		if (too_long(op->name) || too_long(op->to_name))
 			return "the name is longer than AFP allows";
+	} else if (op->verb == STORE_LIST && op->len < STORE_LIST_LEN) {
+		return "less room than one entry may need";
 	}
 	return NULL;
 }
@@ -102,6 +127,16 @@ static uint16_t access_of(unsigned int how)
 	return (uint16_t)((how & STORE_FOR_READ ? AFP_READ : 0) |
 			  (how & STORE_FOR_WRITE ? AFP_WRITE : 0) |
 			  (how & STORE_ALONE ? AFP_DENY_READ | AFP_DENY_WRITE : 0));
+}
+
+static void encode_xattr(const struct afp *v, struct afp_op *out, const struct store_op *op)
+{
+	const struct afp_xattr what = { (uint32_t)op->dir.id, op->name, op->to_name };
+
+	if (op->verb == STORE_GET_XATTR)
+		afp_prep_get_xattr(out, v, &what, op->buf, (uint32_t)op->len);
+	else
+		afp_prep_set_xattr(out, v, &what, op->data, (uint32_t)op->len);
 }
 
 static void encode_named(const struct store_afp *a, struct afp_op *out, const struct store_op *op)
@@ -130,6 +165,23 @@ static void encode_named(const struct store_afp *a, struct afp_op *out, const st
 	case STORE_ROOM:
 		afp_prep_get_volume(out, v, AFP_VOLUME_EXT_FREE);
 		break;
+	case STORE_LOOKUP:
+		afp_prep_get_params(out, v, copy.dir, op->name, LOOKUP_BITMAP, LOOKUP_BITMAP);
+		break;
+	case STORE_LIST:
+		afp_prep_list(out, v, copy.dir, (uint32_t)op->offset + 1, op->with_attrs, op->buf,
+			      a->narrow && op->len > INT16_MAX ? INT16_MAX : (uint32_t)op->len);
+		break;
+	case STORE_RENAME:
+		afp_prep_rename(out, v, copy.dir, op->name, copy.to_dir, op->to_name);
+		break;
+	case STORE_SET_TIME:
+		afp_prep_set_modified(out, v, copy.dir, op->name, op->offset);
+		break;
+	case STORE_GET_XATTR:
+	case STORE_SET_XATTR:
+		encode_xattr(v, out, op);
+		break;
 	default:
 		afp_prep_copy_file(out, v, &copy);
 	}
@@ -152,6 +204,14 @@ static void encode(const struct store_afp *a, struct afp_op *out, const struct s
 		break;
 	case STORE_FLUSH:
 		afp_prep_flush_fork(out, fork);
+		break;
+	case STORE_LOCK:
+	case STORE_UNLOCK:
+		if (a->narrow)
+			afp_prep_lock(out, fork, op->verb == STORE_UNLOCK, (uint32_t)op->offset,
+				      (uint32_t)op->len);
+		else
+			afp_prep_lock_ext(out, fork, op->verb == STORE_UNLOCK, op->offset, op->len);
 		break;
 	case STORE_READ:
 		if (a->narrow)
@@ -182,13 +242,20 @@ int store_afp_submit(struct store *s, struct store_op *op, struct err *e)
 		return -EAGAIN;
 	op->command = a->narrow ? commands[op->verb].narrow : commands[op->verb].wide;
 	op->what = afp_command_name(op->command);
-	if (why) {
+	if (why || op->verb == STORE_LINK) {
+		op->what = store_verb_name(op->verb);
 		op->t.begun_ns = op->t.last_ns = clock_now_ns();
-		store_answer(op, STORE_INVALID, AFP_ERR_BAD_PARAMETER, why);
+		if (why)
+			store_answer(op, STORE_INVALID, AFP_ERR_BAD_PARAMETER, why);
+		else
+			store_answer(op, STORE_UNKNOWN, AFP_ERR_NOT_SUPPORTED,
+				     "AFP has no hard links");
 		store_queue_put(&a->answered, op);
 		return 0;
 	}
 	encode(a, &slot->op, op);
+	op->command = slot->op.code;
+	op->what = afp_command_name(op->command);
 	slot->op.dsi.discard = op->verb == STORE_READ && op->discard;
 	slot->op.user = op;
 	r = afp_submit(a->session, &slot->op, e);
@@ -272,6 +339,43 @@ static bool decode_opened(struct store_op *op, const struct afp_op *in)
 	return true;
 }
 
+static bool decode_found(struct store_op *op, const struct afp_op *in)
+{
+	struct afp_params p;
+
+	if (!afp_get_file_params(in, &p))
+		return false;
+	op->made = (struct store_dir) { op->dir.volume, p.id };
+	if (!p.is_dir)
+		store_answer(op, STORE_NONE, AFP_ERR_WRONG_TYPE, "a file, not a directory");
+	return true;
+}
+
+/* Each entry is looked at, so that what is counted is there. */
+static bool decode_list(struct store_op *op, const struct afp_op *in)
+{
+	struct afp_entries it;
+	struct afp_params p;
+
+	if (!afp_entries_begin(&it, in))
+		return false;
+	while (afp_entries_next(&it, &p))
+		op->done++;
+	return !it.at.bad && op->done;
+}
+
+/* The value behind its head becomes the buffer's begin. */
+static bool decode_xattr(struct store_op *op, const struct afp_op *in)
+{
+	uint32_t len;
+
+	if (!afp_get_xattr(in, &len))
+		return false;
+	op->done = len;
+	memmove(op->buf, (const uint8_t *)op->buf + AFP_XATTR_HEAD, len);
+	return true;
+}
+
 /* Decodes a successful reply; false: malformed. */
 static bool decode(struct store_op *op, const struct afp_op *in)
 {
@@ -288,6 +392,12 @@ static bool decode(struct store_op *op, const struct afp_op *in)
 		return decode_length(op, in);
 	case STORE_ROOM:
 		return afp_get_room(in, &op->done);
+	case STORE_LOOKUP:
+		return decode_found(op, in);
+	case STORE_LIST:
+		return decode_list(op, in);
+	case STORE_GET_XATTR:
+		return decode_xattr(op, in);
 	default:
 		return true;
 	}
@@ -423,6 +533,8 @@ static void close_afp(struct store *s)
 const struct store_type store_afp_type = { "AFP",          store_afp_submit,  store_afp_take,
 					   store_afp_wait, store_afp_advance, store_afp_work,
 					   finish_afp,     close_afp };
+
+_Static_assert(STORE_SCRATCH_LEN == DSI_SCRATCH_LEN, "stores have the scratch of their sessions");
 
 static struct store_afp *new_store(unsigned int window, struct err *e)
 {

@@ -171,7 +171,7 @@ static int posix_submit(struct store *s, struct store_op *op, struct err *e)
 	op->what = store_posix_call(op->verb);
 	op->t.begun_ns = clock_now_ns();
 	store_answer(op, STORE_OK, 0, NULL);
-	if (op->verb == STORE_PROBE)
+	if (op->verb == STORE_PROBE || op->verb == STORE_LIST || op->verb == STORE_GET_XATTR)
 		store_answer(op, STORE_NONE, ENOENT, strerrordesc_np(ENOENT));
 	else if (op->verb == STORE_COPY)
 		store_answer(op, STORE_UNKNOWN, ENOSYS, STORE_POSIX_NO_COPY);
@@ -179,7 +179,7 @@ static int posix_submit(struct store *s, struct store_op *op, struct err *e)
 		op->done = op->len;
 	else if (op->verb == STORE_LENGTH || op->verb == STORE_ROOM)
 		op->done = INT64_MAX;
-	else if (op->verb == STORE_MKDIR)
+	else if (op->verb == STORE_MKDIR || op->verb == STORE_LOOKUP)
 		op->made = op->dir;
 	else if (op->verb == STORE_OPEN)
 		op->opened.id = 0;

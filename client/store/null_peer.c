@@ -233,6 +233,9 @@ static bool serve_command(struct peer *p, struct peer_request *q)
 		wbuf_u32(&out, ANY_ID);
 		break;
 	case AFP_GetFileDirParms:
+	case AFP_Enumerate:
+	case AFP_EnumerateExt2:
+	case AFP_GetExtAttr:
 		result = AFP_ERR_NO_OBJECT;
 		break;
 	default:

@@ -47,7 +47,8 @@
 	X(RENAME, "rename")  /* dir/name becomes to_dir/to_name; refused where there is one */     \
 	X(SET_TIME, "settime")   /* dir/name was modified op->offset seconds after 1970 */         \
 	X(GET_XATTR, "getxattr") /* value of attribute to_name of dir/name into op->buf, at most   \
-				    op->len bytes; op->done; STORE_NONE: it has none */            \
+				    op->len bytes, with STORE_XATTR_HEAD bytes more of room;       \
+				    op->done; STORE_NONE: it has none */                           \
 	X(SET_XATTR, "setxattr") /* attribute to_name of dir/name is the op->len bytes of data */  \
 	X(LINK, "link")          /* to_dir/to_name is another name of the file dir/name */         \
 	X(LOCK, "lock")     /* op->len bytes of op->file at op->offset, for writing, at once or    \
@@ -76,6 +77,10 @@ enum store_result {
 
 /* Least room of a LIST. */
 #define STORE_LIST_LEN 8192
+
+/* Bytes that a protocol may put in front of an attribute's value before it is moved to its place.
+ */
+#define STORE_XATTR_HEAD 6
 
 /* How OPEN opens. */
 #define STORE_FOR_READ  0x1u
@@ -237,6 +242,8 @@ struct store_afp_begin {
 	const struct afp_login *login;
 	const char *volume;
 };
+/* Bytes of dsi_opts.scratch. */
+#define STORE_SCRATCH_LEN 65536
 int store_begin_afp(struct store **out, const struct store_afp_begin *how, struct err *e);
 
 /* The session of an AFP store; NULL: it is of another kind. */

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * File operations as system calls. Everything uses descriptors of directories, so no path is ever
+ * put together.
+ */
+#include "base/clock.h"
+#include "store/posix_priv.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#define DIR_MODE  0750
+#define FILE_MODE 0640
+
+/* ---- answers ---- */
+
+static enum store_result result_of(int code)
+{
+	switch (code) {
+	case 0:
+		return STORE_OK;
+	case ENOENT:
+	case ENODATA: /* no such attribute */
+		return STORE_NONE;
+	case EEXIST:
+		return STORE_EXISTS;
+	case EACCES:
+	case EPERM:
+	case EROFS:
+	case EAGAIN: /* locked by another */
+		return STORE_DENIED;
+	case ENOSPC:
+	case EDQUOT:
+		return STORE_FULL;
+	case EINVAL:
+	case EFBIG:
+	case EOVERFLOW:
+	case ENAMETOOLONG:
+	case ERANGE:
+		return STORE_INVALID;
+	case EOPNOTSUPP:
+	case ENOSYS:
+		return STORE_UNKNOWN;
+	default:
+		return STORE_FAILED;
+	}
+}
+
+static void answer(struct store_op *op, int code)
+{
+	const char *why = strerrordesc_np(code);
+
+	store_answer(op, result_of(code), code, why ? why : "unknown error");
+}
+
+/* The code of a system call that returns 0 or a descriptor. */
+static int code_of(int r)
+{
+	return r < 0 ? errno : 0;
+}
+
+/* ---- data ---- */
+
+/*
+ * Reads until len bytes or the end of the file: 0, or an errno, with *done less than len. A direct
+ * read that ends unaligned has reached the end of the file, and could not be continued anyway.
+ */
+static int read_all(const struct posix *x, const struct store_op *op, size_t len, uint64_t *done)
+{
+	int fd = (int)op->file.id;
+	ssize_t n;
+
+	while (*done < len) {
+		n = pread(fd, (uint8_t *)op->buf + *done, len - *done, (off_t)(op->offset + *done));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno;
+		*done += (size_t)n;
+		if (!n || (x->direct && (size_t)n % x->s.align))
+			break;
+	}
+	return 0;
+}
+
+/* Reads whole blocks: the caller's buffer has room for them. */
+static void do_read(const struct posix *x, struct store_op *op)
+{
+	size_t align = x->s.align;
+	int code = read_all(x, op, (op->len + align - 1) / align * align, &op->done);
+
+	if (op->done > op->len)
+		op->done = op->len;
+	answer(op, code);
+	if (!code && op->done < op->len)
+		store_answer(op, STORE_SHORT, 0, "end of file");
+}
+
+/* Writes [*done, to) of op's data: 0, or an errno. */
+static int write_until(const struct store_op *op, uint64_t to, uint64_t *done)
+{
+	int fd = (int)op->file.id;
+	ssize_t n;
+
+	while (*done < to) {
+		n = pwrite(fd, (const uint8_t *)op->data + *done, to - *done,
+			   (off_t)(op->offset + *done));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno;
+		if (!n)
+			break;
+		*done += (size_t)n;
+	}
+	return 0;
+}
+
+/* Less than a block at the end cannot be written directly: it goes through the page cache. */
+static int write_tail(const struct store_op *op, uint64_t *done)
+{
+	int fd = (int)op->file.id, code;
+
+	if (fcntl(fd, F_SETFL, 0) < 0)
+		return errno;
+	code = write_until(op, op->len, done);
+	if (fcntl(fd, F_SETFL, O_DIRECT) < 0 && !code)
+		code = errno;
+	return code;
+}
+
+static void do_write(const struct posix *x, struct store_op *op)
+{
+	uint64_t whole = op->len - op->len % x->s.align;
+	int code;
+
+	if (x->direct && op->offset % x->s.align) {
+		store_answer(op, STORE_INVALID, EINVAL, "O_DIRECT: the offset is not aligned");
+		return;
+	}
+	code = write_until(op, whole, &op->done);
+	if (!code && op->done == whole && whole < op->len)
+		code = write_tail(op, &op->done);
+	answer(op, code);
+	if (!code && op->done < op->len)
+		store_answer(op, STORE_SHORT, 0, "fewer bytes than given were written: no room?");
+}
+
+/* ---- names ---- */
+
+/* Keeps a descriptor of the directory that op names: op->made. */
+static int keep_dir(struct posix *x, struct store_op *op)
+{
+	struct posix_dir *m = calloc(1, sizeof(*m));
+	int code;
+
+	if (!m)
+		return ENOMEM;
+	m->parent = (int)op->dir.id;
+	m->fd = openat(m->parent, op->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (m->fd < 0) {
+		code = errno;
+		free(m);
+		return code;
+	}
+	snprintf(m->name, sizeof(m->name), "%s", op->name);
+	m->next = x->dirs;
+	x->dirs = m;
+	op->made = (struct store_dir) { op->dir.volume, (uint64_t)m->fd };
+	return 0;
+}
+
+static void forget(struct posix_dir **at)
+{
+	struct posix_dir *m = *at;
+
+	*at = m->next;
+	close(m->fd);
+	free(m);
+}
+
+/* The directory to DELETE, among those that are kept; *at is NULL: none. */
+static struct posix_dir **find_kept(struct posix *x, const struct store_op *op)
+{
+	struct posix_dir **at = &x->dirs;
+
+	while (*at && (*op->name ? (*at)->parent != (int)op->dir.id || strcmp((*at)->name, op->name)
+				 : (*at)->fd != (int)op->dir.id))
+		at = &(*at)->next;
+	return at;
+}
+
+static int delete (struct posix *x, const struct store_op *op)
+{
+	struct posix_dir **m = find_kept(x, op);
+	int code;
+
+	if (!*op->name && !*m)
+		return EPERM; /* its name is not known here */
+	if (*m) {
+		code = code_of(unlinkat((*m)->parent, (*m)->name, AT_REMOVEDIR));
+		if (!code)
+			forget(m);
+		return code;
+	}
+	code = code_of(unlinkat((int)op->dir.id, op->name, 0));
+	if (code == EISDIR)
+		code = code_of(unlinkat((int)op->dir.id, op->name, AT_REMOVEDIR));
+	return code;
+}
+
+static int create(const struct store_op *op)
+{
+	int fd = openat((int)op->dir.id, op->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+			FILE_MODE);
+
+	if (fd < 0)
+		return errno;
+	close(fd);
+	return 0;
+}
+
+static int open_file(const struct posix *x, struct store_op *op)
+{
+	int flags = O_CLOEXEC | (x->direct ? O_DIRECT : 0), fd;
+
+	if (op->how & STORE_FOR_WRITE)
+		flags |= op->how & STORE_FOR_READ ? O_RDWR : O_WRONLY;
+	fd = openat((int)op->dir.id, op->name, flags);
+	if (fd < 0)
+		return errno;
+	op->opened.id = (uint64_t)fd;
+	return 0;
+}
+
+/* Free space for ordinary users. A file system without blocks does not report it. */
+static int room(struct store_op *op)
+{
+	struct statvfs fs;
+
+	if (fstatvfs((int)op->dir.id, &fs))
+		return errno;
+	op->done = (uint64_t)fs.f_bavail * fs.f_frsize;
+	return fs.f_blocks ? 0 : EOPNOTSUPP;
+}
+
+/* The attribute's name as Linux has it: that of users. */
+static bool name_attr(char out[static XATTR_NAME_MAX + 1], const struct store_op *op)
+{
+	return snprintf(out, XATTR_NAME_MAX + 1, "user.%s", op->to_name) <= XATTR_NAME_MAX;
+}
+
+static int use_xattr(struct store_op *op)
+{
+	char attr[XATTR_NAME_MAX + 1];
+	int fd, code;
+	ssize_t n;
+
+	if (!name_attr(attr, op))
+		return ENAMETOOLONG;
+	fd = openat((int)op->dir.id, op->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return errno;
+	if (op->verb == STORE_SET_XATTR)
+		n = fsetxattr(fd, attr, op->data, op->len, 0);
+	else
+		n = fgetxattr(fd, attr, op->buf, op->len);
+	code = n < 0 ? errno : 0;
+	if (!code && op->verb == STORE_GET_XATTR)
+		op->done = (uint64_t)n;
+	close(fd);
+	return code;
+}
+
+/* File systems that cannot refuse to replace are asked before. */
+static int rename_to(const struct store_op *op)
+{
+	int from = (int)op->dir.id, to = (int)op->to_dir.id;
+	struct stat st;
+
+	if (!renameat2(from, op->name, to, op->to_name, RENAME_NOREPLACE))
+		return 0;
+	if (errno != EINVAL)
+		return errno;
+	if (!fstatat(to, op->to_name, &st, AT_SYMLINK_NOFOLLOW))
+		return EEXIST;
+	return code_of(renameat(from, op->name, to, op->to_name));
+}
+
+static int set_time(const struct store_op *op)
+{
+	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
+					   { .tv_sec = (time_t)op->offset } };
+
+	return code_of(utimensat((int)op->dir.id, op->name, times, AT_SYMLINK_NOFOLLOW));
+}
+
+/* ---- entries ---- */
+
+/* The next entry that is not the directory itself or its parent; NULL: no more, errno 0. */
+static const struct dirent *next_entry(DIR *d)
+{
+	const struct dirent *entry;
+
+	errno = 0;
+	do
+		entry = readdir(d);
+	while (entry && (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")));
+	return entry;
+}
+
+static void end_listing(struct posix *x)
+{
+	if (x->listing)
+		closedir(x->listing);
+	x->listing = NULL;
+}
+
+/* The directory's entries from the op->offset-th on: 0 or an errno. */
+static int begin_listing(struct posix *x, const struct store_op *op)
+{
+	int fd;
+
+	end_listing(x);
+	fd = openat((int)op->dir.id, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return errno;
+	x->listing = fdopendir(fd);
+	if (!x->listing) {
+		close(fd);
+		return ENOMEM;
+	}
+	x->listing_dir = op->dir.id;
+	for (x->listed = 0; x->listed < op->offset; x->listed++)
+		if (!next_entry(x->listing))
+			return errno;
+	return 0;
+}
+
+/* A listing that goes on where the last one ended does not begin again. */
+static int list(struct posix *x, struct store_op *op)
+{
+	const struct dirent *entry;
+	struct stat st;
+	uint64_t len = 0;
+	int code = 0;
+
+	if (!op->offset || !x->listing || x->listing_dir != op->dir.id || x->listed != op->offset)
+		code = begin_listing(x, op);
+	while (!code && len + sizeof(*entry) <= op->len && (entry = next_entry(x->listing))) {
+		len += entry->d_reclen;
+		x->listed++;
+		op->done++;
+		if (op->with_attrs &&
+		    fstatat((int)op->dir.id, entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
+			code = errno == ENOENT ? 0 : errno; /* removed meanwhile: it was there */
+	}
+	if (code || !op->done)
+		end_listing(x);
+	return code ? code : op->done ? 0 : ENOENT;
+}
+
+/* ---- the store ---- */
+
+static int execute_named(struct posix *x, struct store_op *op)
+{
+	int dir = (int)op->dir.id;
+	struct stat st;
+
+	switch (op->verb) {
+	case STORE_PROBE:
+		return code_of(
+		    fstatat(dir, op->name, &st, *op->name ? AT_SYMLINK_NOFOLLOW : AT_EMPTY_PATH));
+	case STORE_MKDIR:
+		return code_of(mkdirat(dir, op->name, DIR_MODE));
+	case STORE_CREATE:
+		return create(op);
+	case STORE_DELETE:
+		return delete (x, op);
+	case STORE_ROOM:
+		return room(op);
+	case STORE_LOOKUP:
+		return keep_dir(x, op);
+	case STORE_LIST:
+		return list(x, op);
+	case STORE_RENAME:
+		return rename_to(op);
+	case STORE_SET_TIME:
+		return set_time(op);
+	case STORE_GET_XATTR:
+	case STORE_SET_XATTR:
+		return use_xattr(op);
+	case STORE_LINK:
+		return code_of(linkat(dir, op->name, (int)op->to_dir.id, op->to_name, 0));
+	default:
+		return open_file(x, op);
+	}
+}
+
+/* Of this opening of the file, so that it conflicts with another in this process, too. */
+static int lock(const struct store_op *op)
+{
+	struct flock range = { .l_type = op->verb == STORE_LOCK ? F_WRLCK : F_UNLCK,
+			       .l_whence = SEEK_SET,
+			       .l_start = (off_t)op->offset,
+			       .l_len = (off_t)op->len };
+
+	return code_of(fcntl((int)op->file.id, F_OFD_SETLK, &range));
+}
+
+static int execute_open(struct store_op *op)
+{
+	int fd = (int)op->file.id, code;
+	struct stat st;
+
+	switch (op->verb) {
+	case STORE_CLOSE:
+		return code_of(close(fd));
+	case STORE_SET_LEN:
+		return code_of(ftruncate(fd, (off_t)op->len));
+	case STORE_FLUSH:
+		return code_of(fsync(fd));
+	case STORE_LOCK:
+	case STORE_UNLOCK:
+		return lock(op);
+	default: /* STORE_LENGTH */
+		code = code_of(fstat(fd, &st));
+		op->done = code ? 0 : (uint64_t)st.st_size;
+		return code;
+	}
+}
+
+static void execute(struct posix *x, struct store_op *op)
+{
+	switch (op->verb) {
+	case STORE_READ:
+		do_read(x, op);
+		break;
+	case STORE_WRITE:
+		do_write(x, op);
+		break;
+	case STORE_COPY:
+		store_answer(op, STORE_UNKNOWN, ENOSYS, STORE_POSIX_NO_COPY);
+		break;
+	case STORE_CLOSE:
+	case STORE_LENGTH:
+	case STORE_SET_LEN:
+	case STORE_FLUSH:
+	case STORE_LOCK:
+	case STORE_UNLOCK:
+		answer(op, execute_open(op));
+		break;
+	default:
+		answer(op, execute_named(x, op));
+	}
+}
+
+void posix_carry_out(struct posix *x, struct store_op *op)
+{
+	int code;
+
+	op->t.begun_ns = clock_now_ns();
+	execute(x, op);
+	op->t.last_ns = clock_now_ns();
+	if (op->verb == STORE_MKDIR && op->result == STORE_OK) {
+		code = keep_dir(x, op);
+		if (code)
+			answer(op, code);
+	}
+}
+
+void posix_forget_dirs(struct posix *x)
+{
+	end_listing(x);
+	while (x->dirs)
+		forget(&x->dirs);
+}
