@@ -110,6 +110,8 @@ static void phase_free(struct run_phase *p)
 	}
 	free(p->transfer);
 	free(p->transfer_title);
+	run_load_free(p->load);
+	run_load_free(p->probe);
 	free(p);
 }
 
@@ -446,44 +448,6 @@ void run_warn_withdrawn(struct run *r, const char *title, const struct ledger *b
 			 "%s: a total of the server's account went backwards: its calls and "
 			 "requests of this phase are not reported",
 			 title);
-}
-
-void run_phase_from_ledger(struct run_phase *p)
-{
-	static const struct {
-		enum afs_role role;
-		enum metric syscr, syscw, rchar, wchar, calls, call_time;
-	} roles[] = {
-		{ AFS_ROLE_SERVER, METRIC_AFPD_SYSCR, METRIC_AFPD_SYSCW, METRIC_AFPD_RCHAR,
-		  METRIC_AFPD_WCHAR, METRIC_AFPD_CALLS, METRIC_AFPD_CALL_TIME },
-		{ AFS_ROLE_BACKEND, METRIC_CNID_SYSCR, METRIC_CNID_SYSCW, METRIC_CNID_RCHAR,
-		  METRIC_CNID_WCHAR, METRIC_CNID_CALLS, METRIC_CNID_CALL_TIME },
-	};
-	const struct ledger *l = &p->ledger;
-
-	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
-		const struct afs_compat *c = &l->compat[roles[i].role];
-		struct afs_cell all, waits;
-
-		p->known[roles[i].syscr] = p->known[roles[i].syscw] = false;
-		p->known[roles[i].rchar] = p->known[roles[i].wchar] = false;
-		p->known[roles[i].calls] = p->known[roles[i].call_time] = false;
-		if (l->has_compat[roles[i].role]) {
-			run_set(p, roles[i].syscr, c->syscr);
-			run_set(p, roles[i].syscw, c->syscw);
-			run_set(p, roles[i].rchar, c->rchar);
-			run_set(p, roles[i].wchar, c->wchar);
-		}
-		if (!l->has_calls)
-			continue;
-		all = ledger_sum(l, roles[i].role, AFS_N_CLASSES, AFS_N_OBJECTS);
-		/* Without any process of this role known, 0 calls are "not measured". */
-		if (!all.calls && !l->has_compat[roles[i].role])
-			continue;
-		waits = ledger_sum(l, roles[i].role, AFS_CLASS_WAIT, AFS_N_OBJECTS);
-		run_set(p, roles[i].calls, all.calls);
-		run_set(p, roles[i].call_time, all.ns - waits.ns);
-	}
 }
 
 #define BOOK_CLIENT "the client's count"

@@ -11,6 +11,7 @@
 #include "base/hist.h"
 #include "run/kind.h"
 #include "run/ledger.h"
+#include "run/load.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -167,6 +168,8 @@ struct run_phase {
 	struct run_command **command; /* owned, in order of first use; then n_spare to be used */
 	struct ledger ledger;
 	struct run_transfer *transfer; /* owned; NULL: not a transfer */
+	struct run_load *load;         /* owned; NULL: not a load of many clients */
+	struct run_load *probe;        /* owned; NULL: no probe beside it */
 	char *transfer_title;          /* owned; "Write 64 KiB" */
 };
 
@@ -325,6 +328,12 @@ void run_clear_commands(struct run_phase *p);
 
 /* Fills the afpd_* and cnid_* call metrics from the phase's ledger; n/a where that has none. */
 void run_phase_from_ledger(struct run_phase *p);
+
+/*
+ * CPU time and run queue of whole servers, whose processes come and go: the sum over the ledger's
+ * accounts. Where it has none the reason is noted in r.
+ */
+void run_phase_times(struct run *r, struct run_phase *p);
 
 /* Adds a warning if a total went backwards, so that diff = after - before became n/a. */
 void run_warn_withdrawn(struct run *r, const char *title, const struct ledger *before,

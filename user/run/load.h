@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef RUN_LOAD_H
+#define RUN_LOAD_H
+
+/*
+ * A phase in which many clients load a server (load, sweep, probe): what they did, and how long
+ * their actions took. Its AFP commands are in the phase's own accounts.
+ */
+
+#include "base/hist.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Of a second's latencies: 8 buckets an octave. */
+#define RUN_SECOND_BITS 3
+
+/* What one kind of action of the users took, such as "save". */
+struct run_action {
+	const char *name; /* static */
+	uint64_t n;       /* complete in the measured time, those that failed included */
+	uint64_t failed;  /* of them: the server's answer was not the one needed */
+	/* ns, to the end; of those that did not fail */
+	struct hist planned; /* from when it was to begin */
+	struct hist begun;   /* from when it did */
+};
+
+/* A second of a phase, by when its actions ended. */
+struct run_second {
+	uint32_t n, failed;
+	uint64_t sum_ns, max_ns; /* latencies from the planned start; of those that did not fail */
+	uint32_t bucket[HIST_BUCKETS(RUN_SECOND_BITS)]; /* hist_index() */
+};
+
+/* One client. */
+struct run_client {
+	uint64_t actions, failed, bytes; /* in the measured time */
+	uint64_t last_ns;                /* its last action's end, from begin_ns; 0: none */
+	bool opened, lost;               /* it had a session; it lost it */
+};
+
+struct run_load {
+	unsigned int n_clients, n_threads; /* asked for; that drove them */
+	unsigned int n_open, n_lost;       /* sessions made; lost while they worked */
+	char why[256];                     /* the first session that was not made, or lost; "" */
+	uint64_t begin_ns, measure_ns, end_ns; /* CLOCK_MONOTONIC; measured from ... to */
+	uint64_t done_ns;    /* the last action's end; those begun before end_ns */
+	double rate_per_s;   /* asked for; 0: closed loop */
+	uint64_t n_arrivals; /* actions that were to begin in the measured time, open loop */
+	uint64_t n_no_room;  /* of them: dropped, as all clients were busy and the queue full */
+	uint64_t late_max_ns, late_n; /* the generator's own delays; those above 1 ms */
+	uint64_t cpu_ns, cpu_max_ns;  /* of its threads: all, the busiest */
+	char first_failure[256];      /* text of the first action that failed; "" */
+	size_t n_actions, n_seconds;
+	struct run_action *action; /* owned */
+	struct run_second *second; /* owned */
+	struct run_client *client; /* owned; n_clients */
+};
+
+/* NULL without memory. */
+struct run_load *run_load_new(unsigned int n_clients, size_t n_actions, size_t n_seconds);
+void run_load_free(struct run_load *l);
+
+/* Adds what one thread did: actions, seconds, sums. The clients are its own already. */
+void run_load_add(struct run_load *to, const struct run_load *from);
+
+/*
+ * How evenly the clients were served: Jain's index of their actions, 1: all the same, 1/n: one had
+ * all. Of clients with a session; 1 where no action was complete.
+ */
+double run_load_fairness(const struct run_load *l);
+
+/* Actions of all kinds: how many, how many failed, and their latencies. */
+void run_load_all(const struct run_load *l, struct run_action *out);
+
+/* Latency below which a share q of a second's actions were; 0: none. */
+uint64_t run_second_quantile(const struct run_second *s, double q);
+
+#endif
