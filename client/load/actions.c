@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a client of the engine does next.
+ *
+ *	away -> opening -> resting <-> acting
+ *	                        -> ending -> away
+ *	          any: lost -> away
+ */
+#include "load/actions.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#define LATE_NS 1000000u
+
+/* Answers of one client before the others get their turn. */
+#define TURN 32
+
+static void go_on(struct worker *w, struct actor *a);
+
+/* ---- what it waits for ---- */
+
+static void forget_fd(struct worker *w, struct actor *a)
+{
+	if (a->fd >= 0)
+		epoll_ctl(w->epoll, EPOLL_CTL_DEL, a->fd, NULL);
+	a->fd = -1;
+	a->events = 0;
+}
+
+/* While it connects, its store may close a descriptor and open another with the same number. */
+static void register_fd(struct worker *w, struct actor *a, const struct io_wait *wait)
+{
+	struct epoll_event event = { .data.ptr = a };
+
+	if (a->fd == wait->fd && a->events == wait->events && a->state != ACTOR_OPENING)
+		return;
+	if (a->fd >= 0 && a->fd != wait->fd)
+		epoll_ctl(w->epoll, EPOLL_CTL_DEL, a->fd, NULL);
+	event.events = (wait->events & POLLIN ? EPOLLIN : 0u) |
+		       (wait->events & POLLOUT ? EPOLLOUT : 0u);
+	a->fd = wait->fd;
+	a->events = wait->events;
+	if (a->fd >= 0 && epoll_ctl(w->epoll, EPOLL_CTL_MOD, a->fd, &event))
+		epoll_ctl(w->epoll, EPOLL_CTL_ADD, a->fd, &event);
+}
+
+/* true: its store can go on at once. */
+static bool wait_again(struct worker *w, struct actor *a)
+{
+	struct io_wait wait;
+	uint64_t due_ns;
+
+	if (!a->store)
+		return false;
+	store_wait(a->store, &wait);
+	if (!wait.due_ns)
+		return true;
+	register_fd(w, a, &wait);
+	due_ns = a->state == ACTOR_RESTING && a->next_ns < wait.due_ns ? a->next_ns : wait.due_ns;
+	if (due_ns != UINT64_MAX)
+		timers_sooner(&w->timers, &a->timer, due_ns);
+	return false;
+}
+
+/* ---- sessions ---- */
+
+/* Its part in the job is over. */
+static void leave_job(struct worker *w, struct actor *a)
+{
+	if (a->state == ACTOR_OPENING)
+		w->n_opening--;
+	if (a->state == ACTOR_ACTING)
+		w->n_acting--;
+	if (!a->done)
+		w->n_left--;
+	a->done = true;
+}
+
+static void drop(struct worker *w, struct actor *a)
+{
+	leave_job(w, a);
+	forget_fd(w, a);
+	timers_remove(&w->timers, &a->timer);
+	store_close(a->store);
+	a->store = NULL;
+	a->state = ACTOR_AWAY;
+}
+
+/* The session is not to be used any more. Its end takes its time, also if it was lost. */
+static void end(struct worker *w, struct actor *a)
+{
+	a->state = ACTOR_ENDING;
+	store_finish(a->store);
+	go_on(w, a);
+}
+
+static void lose(struct worker *w, struct actor *a, const struct err *e)
+{
+	bool had = a->state != ACTOR_OPENING;
+
+	if (a->state == ACTOR_ENDING) {
+		drop(w, a);
+		return;
+	}
+	if (!*w->load->why)
+		snprintf(w->load->why, sizeof(w->load->why), "%.255s", e->text);
+	w->load->n_lost += had;
+	a->out->lost = had;
+	leave_job(w, a);
+	a->state = ACTOR_AWAY;
+	if (!a->store)
+		return;
+	a->store->in_flight = 0; /* the requests are the script's, and not used any more */
+	end(w, a);
+}
+
+static void open_one(struct worker *w, struct actor *a)
+{
+	struct err e = { 0 };
+
+	a->state = ACTOR_OPENING;
+	w->n_opening++;
+	if (a->client.begin(a->client.user, &a->store, w->scratch, &e))
+		lose(w, a, &e);
+	else
+		go_on(w, a);
+}
+
+void actors_open_more(struct worker *w)
+{
+	struct actor *a;
+
+	if (w->job->what != ENGINE_OPEN || (w->give_up_ns && !w->job->ignores_stop))
+		return;
+	while (w->next_open < w->n && w->n_opening < w->opening_max) {
+		a = &w->actor[w->next_open++];
+		if (a->in_job)
+			open_one(w, a);
+	}
+}
+
+static void opened(struct worker *w, struct actor *a)
+{
+	w->n_opening--;
+	w->n_left--;
+	w->load->n_open++;
+	a->state = ACTOR_RESTING;
+	a->done = true;
+	a->out->opened = true;
+}
+
+/* ---- actions ---- */
+
+static bool is_measured(const struct worker *w, const struct actor *a)
+{
+	return a->planned_ns >= w->measure_ns && a->planned_ns < w->end_ns;
+}
+
+/* When an action begins later than planned although its client was free: the generator's delay. */
+static void note_late(struct worker *w, uint64_t planned_ns, uint64_t now_ns)
+{
+	uint64_t late_ns = now_ns - planned_ns;
+
+	w->load->late_n += late_ns > LATE_NS;
+	if (late_ns > w->load->late_max_ns)
+		w->load->late_max_ns = late_ns;
+}
+
+static void begin_action(struct worker *w, struct actor *a, uint64_t planned_ns, uint64_t now_ns)
+{
+	int class = a->script->type->begin(a->script, a->store);
+
+	a->next_ns = UINT64_MAX;
+	if (class < 0) {
+		a->done = true;
+		w->n_left--;
+		return;
+	}
+	a->action = (unsigned int)class;
+	a->planned_ns = planned_ns;
+	a->begun_ns = now_ns;
+	a->bytes_before = a->script->bytes;
+	a->state = ACTOR_ACTING;
+	w->n_acting++;
+}
+
+static void add_second(struct worker *w, uint64_t end_ns, uint64_t latency_ns, bool failed)
+{
+	size_t i = (end_ns - w->begin_ns) / 1000000000u;
+	struct run_second *s;
+
+	if (!w->load->n_seconds)
+		return;
+	s = &w->load->second[i < w->load->n_seconds ? i : w->load->n_seconds - 1];
+	s->n++;
+	s->failed += failed;
+	if (failed)
+		return;
+	s->sum_ns += latency_ns;
+	if (latency_ns > s->max_ns)
+		s->max_ns = latency_ns;
+	s->bucket[hist_index(latency_ns, RUN_SECOND_BITS)]++;
+}
+
+static void count_action(struct worker *w, struct actor *a, uint64_t end_ns, bool failed)
+{
+	struct run_action *to = &w->load->action[a->action];
+
+	add_second(w, end_ns, end_ns - a->planned_ns, failed);
+	if (end_ns > w->load->done_ns)
+		w->load->done_ns = end_ns;
+	if (!is_measured(w, a))
+		return;
+	to->n++;
+	to->failed += failed;
+	a->out->actions++;
+	a->out->failed += failed;
+	a->out->bytes += a->script->bytes - a->bytes_before;
+	a->out->last_ns = end_ns - w->begin_ns;
+	if (failed)
+		return;
+	hist_add(&to->planned, end_ns - a->planned_ns);
+	hist_add(&to->begun, end_ns - a->begun_ns);
+}
+
+/* The next action of a client in a closed loop, or the next arrival that waits for one. */
+static void plan_next(struct worker *w, struct actor *a, uint64_t now_ns)
+{
+	const struct engine_job *job = w->job;
+
+	if (job->pace.kind == PACE_CLOSED) {
+		a->next_ns = now_ns;
+		if (job->think_ns)
+			a->next_ns += (uint64_t)pace_exponential(a->random, (double)job->think_ns);
+		if (a->next_ns >= w->end_ns)
+			a->next_ns = UINT64_MAX;
+		return;
+	}
+	a->next_ns = UINT64_MAX;
+	a->queued = w->queue_n != 0;
+	if (a->queued) {
+		a->next_ns = w->queue[w->queue_at];
+		w->queue_at = (w->queue_at + 1) % job->queue;
+		w->queue_n--;
+		return;
+	}
+	a->next = NULL;
+	*w->idle_tail = a;
+	w->idle_tail = &a->next;
+}
+
+static void end_action(struct worker *w, struct actor *a, enum script_state how,
+		       const struct err *e)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	if (how == SCRIPT_FAILED && !*w->load->first_failure)
+		snprintf(w->load->first_failure, sizeof(w->load->first_failure), "%.255s", e->text);
+	count_action(w, a, now_ns, how == SCRIPT_FAILED);
+	a->state = ACTOR_RESTING;
+	w->n_acting--;
+	plan_next(w, a, now_ns);
+}
+
+static int count_request(struct worker *w, const struct store_op *op)
+{
+	struct run_command *c = w->command[op->command];
+
+	if (!c) {
+		c = run_command(&w->region, op->command, op->what);
+		if (!c)
+			return -ENOMEM;
+		w->command[op->command] = c;
+	}
+	c->errors += op->result != STORE_OK;
+	hist_add(&c->latency, op->t.last_ns - op->t.begun_ns);
+	return 0;
+}
+
+/* Submits what the script has, as long as there is room. Not 0: the store is lost. A script that
+ * neither asks nor ends would never be called again. */
+static int submit(struct actor *a, struct err *e)
+{
+	struct store_op *op;
+	int r = 0;
+
+	while (!r && (op = a->script->type->next(a->script)))
+		r = store_submit(a->store, op, e);
+	if (!r && !a->store->in_flight)
+		r = err_set(e, -EPROTO, "a defect of the workload: it neither asks nor ends");
+	return r;
+}
+
+/* Takes answers. 0 or a negative errno: the store is lost. */
+static int take(struct worker *w, struct actor *a, unsigned int *turn, struct err *e)
+{
+	enum script_state how;
+	struct store_op *op;
+	int r = 0;
+
+	while (!r && *turn && a->state == ACTOR_ACTING && (op = store_take(a->store))) {
+		(*turn)--;
+		r = count_request(w, op);
+		how = a->script->type->answered(a->script, op, e);
+		if (how != SCRIPT_GOES_ON)
+			end_action(w, a, how, e);
+		else
+			r = r ? r : submit(a, e);
+	}
+	return r;
+}
+
+/* Begins what is due. 0 or a negative errno: the store is lost. */
+static int act(struct worker *w, struct actor *a, unsigned int *turn, struct err *e)
+{
+	uint64_t now_ns;
+	int r = 0;
+
+	do {
+		if (a->state == ACTOR_ACTING)
+			r = take(w, a, turn, e);
+		if (r || a->state != ACTOR_RESTING || a->next_ns == UINT64_MAX)
+			return r;
+		now_ns = clock_now_ns();
+		if (now_ns >= w->end_ns)
+			a->next_ns = UINT64_MAX;
+		if (a->next_ns > now_ns || !*turn)
+			return 0;
+		if (!a->queued)
+			note_late(w, a->next_ns, now_ns);
+		begin_action(w, a, a->next_ns, now_ns);
+		if (a->state == ACTOR_ACTING)
+			r = submit(a, e);
+	} while (!r);
+	return r;
+}
+
+/* As far as it can without waiting, but not longer than its turn. */
+static void go_on(struct worker *w, struct actor *a)
+{
+	unsigned int turn = TURN;
+	struct err e = { 0 };
+	int r = 0;
+
+	do {
+		if (a->state == ACTOR_OPENING && a->store->state == STORE_IS_OPEN)
+			opened(w, a);
+		if (a->state == ACTOR_ACTING || a->state == ACTOR_RESTING)
+			r = act(w, a, &turn, &e);
+		if (a->state == ACTOR_ENDING && a->store->state == STORE_ENDED) {
+			drop(w, a);
+			return;
+		}
+		if (!turn)
+			timers_sooner(&w->timers, &a->timer, 1); /* the others first */
+		if (r || !turn || !wait_again(w, a))
+			break;
+		r = store_advance(a->store, 0, &e);
+	} while (!r && turn--);
+	if (r)
+		lose(w, a, &e);
+}
+
+/* ---- the job ---- */
+
+void actor_begin_job(struct worker *w, struct actor *a)
+{
+	const struct engine_job *job = w->job;
+	bool wanted = a->number >= job->from && (!job->to || a->number < job->to);
+
+	a->script = NULL;
+	a->next_ns = UINT64_MAX;
+	if (job->what == ENGINE_OPEN)
+		wanted &= a->state == ACTOR_AWAY;
+	else if (job->what == ENGINE_END)
+		wanted &= a->state != ACTOR_AWAY;
+	else if (wanted && a->state == ACTOR_RESTING)
+		a->script = job->script(a->client.user);
+	a->in_job = wanted && (job->what != ENGINE_WORK || a->script);
+	a->done = !a->in_job;
+	w->n_left += a->in_job;
+	pace_seed(a->random, job->pace.seed, 1000000u + a->number);
+	if (!a->in_job)
+		return;
+	if (job->what == ENGINE_END && a->state == ACTOR_RESTING)
+		end(w, a);
+	if (job->what != ENGINE_WORK)
+		return;
+	if (job->pace.kind != PACE_CLOSED) {
+		plan_next(w, a, w->begin_ns);
+		return;
+	}
+	a->queued = false;
+	a->next_ns = w->begin_ns + job->ramp_ns / w->n_clients * a->number;
+	timers_sooner(&w->timers, &a->timer, a->next_ns);
+}
+
+/* What is still under way after a stop is given up: the store's state is not known. */
+void actor_end_job(struct worker *w, struct actor *a)
+{
+	const struct err e = { -EINTR, "interrupted: no answer came within 5 s" };
+
+	if (a->state == ACTOR_ACTING || a->state == ACTOR_OPENING)
+		lose(w, a, &e);
+	a->in_job = false;
+}
+
+void actors_arrive(struct worker *w, uint64_t now_ns)
+{
+	struct actor *a;
+	uint64_t due_ns;
+
+	if (w->job->what != ENGINE_WORK)
+		return;
+	while ((due_ns = pace_due_ns(&w->pace)) <= now_ns && due_ns < w->end_ns) {
+		pace_next(&w->pace);
+		w->load->n_arrivals += due_ns >= w->measure_ns;
+		a = w->idle;
+		if (a) {
+			w->idle = a->next;
+			if (!w->idle)
+				w->idle_tail = &w->idle;
+			if (!a->store)
+				continue;
+			a->next_ns = due_ns;
+			a->queued = false;
+			go_on(w, a);
+		} else if (w->queue_n < w->job->queue) {
+			w->queue[(w->queue_at + w->queue_n++) % w->job->queue] = due_ns;
+		} else {
+			w->load->n_no_room += due_ns >= w->measure_ns;
+		}
+	}
+}
+
+void actor_events(struct worker *w, struct actor *a, uint32_t events)
+{
+	struct err e = { 0 };
+	short happened = 0;
+	int r;
+
+	if (!a->store)
+		return;
+	if (events & EPOLLIN)
+		happened |= POLLIN;
+	if (events & EPOLLOUT)
+		happened |= POLLOUT;
+	if (events & (EPOLLERR | EPOLLHUP))
+		happened |= POLLIN | POLLERR;
+	r = store_advance(a->store, happened, &e);
+	if (r)
+		lose(w, a, &e);
+	else
+		go_on(w, a);
+}
+
+void actor_time(struct worker *w, struct actor *a, uint64_t now_ns)
+{
+	struct io_wait wait;
+	struct err e = { 0 };
+	int r = 0;
+
+	if (!a->store)
+		return;
+	store_wait(a->store, &wait);
+	if (wait.due_ns <= now_ns)
+		r = store_advance(a->store, 0, &e);
+	if (r)
+		lose(w, a, &e);
+	else
+		go_on(w, a);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef LOAD_ACTOR_H
+#define LOAD_ACTOR_H
+
+/*
+ * What the engine drives: an actor is one client of the server, a store and a script that decides
+ * what the client does on it. A script is a state machine: it does no I/O, reads no clock, never
+ * waits and allocates nothing once it is made. The engine asks it for requests, submits them, and
+ * hands it the answers.
+ *
+ * A script's work is a sequence of actions ("save a document"), each of some requests. Actions have
+ * classes, small numbers from 0, by which the engine keeps latencies.
+ *
+ *	begin -> class of the next action, or SCRIPT_END
+ *	next  -> a request to submit, as often as it gives one and the store has room
+ *	answered(request), and again next, until the script says that the action is complete
+ */
+
+#include "store/store.h"
+
+/* begin: there is nothing more to do. */
+#define SCRIPT_END (-1)
+
+enum script_state {
+	SCRIPT_GOES_ON, /* more requests, or answers to come */
+	SCRIPT_DONE,    /* the action is complete, none of its requests is lent */
+	SCRIPT_FAILED,  /* likewise, but the server's answer was not what the action needs */
+};
+
+struct script;
+
+struct script_type {
+	/* The class of the next action on this store, the client's, or SCRIPT_END. */
+	int (*begin)(struct script *s, const struct store *store);
+	/* A request, owned by the script and lent until it is answered; NULL: none now. */
+	struct store_op *(*next)(struct script *s);
+	/* op has its answer. e: the text of SCRIPT_FAILED. */
+	enum script_state (*answered)(struct script *s, struct store_op *op, struct err *e);
+};
+
+/* The head of every script. */
+struct script {
+	const struct script_type *type;
+	uint64_t bytes; /* file data moved by answered requests, a running total */
+};
+
+#endif

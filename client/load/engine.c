@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The engine's threads: hands them jobs and adds what they did. worker.c is what each does. */
+#include "load/engine.h"
+
+#include "base/clock.h"
+#include "load/worker.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Rows of seconds beyond a job's duration, for what ends later. */
+#define SECONDS_MORE 10
+#define SECONDS_MAX  (7 * 86400)
+
+struct engine {
+	struct engine_opts opts;
+	unsigned int n_clients, n_started;
+	struct worker *worker;
+	pthread_t *thread;
+	const struct engine_job *job;
+	struct run_load *load;
+
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t changed;
+	unsigned int turn; /* counts jobs: a new one is there */
+	unsigned int n_working;
+	bool leave;
+};
+
+struct entry {
+	struct engine *g;
+	struct worker *w;
+};
+
+/* ---- threads ---- */
+
+/* Waits for the next job; false: the thread is to end. */
+static bool next_job(struct engine *g, unsigned int *turn)
+{
+	bool leave;
+
+	pthread_mutex_lock(&g->lock);
+	while (!g->leave && g->turn == *turn)
+		pthread_cond_wait(&g->changed, &g->lock);
+	*turn = g->turn;
+	leave = g->leave;
+	pthread_mutex_unlock(&g->lock);
+	return !leave;
+}
+
+static void *thread_main(void *arg)
+{
+	struct entry *entry = arg;
+	struct engine *g = entry->g;
+	struct worker *w = entry->w;
+	unsigned int turn = 0;
+
+	free(entry);
+	while (next_job(g, &turn)) {
+		worker_run(w);
+		pthread_mutex_lock(&g->lock);
+		g->n_working--;
+		pthread_cond_broadcast(&g->changed);
+		pthread_mutex_unlock(&g->lock);
+	}
+	return NULL;
+}
+
+static int start_thread(struct engine *g, unsigned int k, struct err *e)
+{
+	struct entry *entry = malloc(sizeof(*entry));
+	int r;
+
+	if (!entry)
+		return err_set(e, -ENOMEM, "out of memory");
+	*entry = (struct entry) { g, &g->worker[k] };
+	r = pthread_create(&g->thread[k], NULL, thread_main, entry);
+	if (r) {
+		free(entry);
+		return err_set(e, -r, "cannot start a thread: %s", strerror(r));
+	}
+	g->n_started++;
+	return 0;
+}
+
+/* Client i belongs to thread i modulo their number. */
+static int deal_out(struct engine *g, const struct engine_client *clients, struct err *e)
+{
+	unsigned int t = g->opts.n_threads;
+	struct worker *w;
+	struct actor *a;
+	int r = 0;
+
+	for (unsigned int k = 0; k < t; k++)
+		g->worker[k].epoll = -1;
+	for (unsigned int k = 0; !r && k < t; k++) {
+		w = &g->worker[k];
+		w->number = k;
+		w->n_workers = t;
+		w->n_clients = g->n_clients;
+		w->stop = g->opts.stop;
+		w->opening_max = g->opts.opening_max;
+		r = worker_init(w, (g->n_clients + t - 1 - k) / t, e);
+	}
+	for (unsigned int i = 0; !r && i < g->n_clients; i++) {
+		a = &g->worker[i % t].actor[i / t];
+		a->client = clients[i];
+		a->number = i;
+		a->fd = -1;
+	}
+	return r;
+}
+
+int engine_new(struct engine **out, const struct engine_opts *o,
+	       const struct engine_client *clients, unsigned int n_clients, struct err *e)
+{
+	struct engine *g = calloc(1, sizeof(*g));
+	pthread_condattr_t attr;
+	int r = 0;
+
+	if (!g)
+		return err_set(e, -ENOMEM, "out of memory");
+	g->opts = *o;
+	g->n_clients = n_clients;
+	pthread_mutex_init(&g->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&g->changed, &attr);
+	pthread_condattr_destroy(&attr);
+	g->worker = calloc(o->n_threads, sizeof(*g->worker));
+	g->thread = calloc(o->n_threads, sizeof(*g->thread));
+	if (!g->worker || !g->thread)
+		r = err_set(e, -ENOMEM, "out of memory");
+	r = r ? r : deal_out(g, clients, e);
+	for (unsigned int k = 0; !r && k < o->n_threads; k++)
+		r = start_thread(g, k, e);
+	if (r)
+		engine_free(g);
+	else
+		*out = g;
+	return r;
+}
+
+/* ---- jobs ---- */
+
+static size_t seconds_of(const struct engine_job *job)
+{
+	uint64_t s = (job->duration_ns + job->ramp_ns + job->settle_ns + 999999999u) / 1000000000u;
+
+	if (!job->duration_ns)
+		return 0;
+	return s > SECONDS_MAX ? SECONDS_MAX : (size_t)s + SECONDS_MORE;
+}
+
+static void name_actions(struct run_load *l, const struct engine_job *job)
+{
+	for (unsigned int i = 0; i < job->n_actions; i++)
+		l->action[i].name = job->action_name(i);
+}
+
+/* Each thread's own accounts. */
+static int prepare(struct engine *g, const struct engine_job *job, struct err *e)
+{
+	size_t seconds = seconds_of(job);
+	struct worker *w;
+
+	g->load = run_load_new(g->n_clients, job->n_actions, seconds);
+	if (!g->load)
+		return err_set(e, -ENOMEM, "out of memory");
+	name_actions(g->load, job);
+	for (unsigned int k = 0; k < g->opts.n_threads; k++) {
+		w = &g->worker[k];
+		w->job = job;
+		w->load = run_load_new(0, job->n_actions, seconds);
+		if (!w->load)
+			return err_set(e, -ENOMEM, "out of memory");
+		name_actions(w->load, job);
+		for (size_t i = 0; i < w->n; i++)
+			w->actor[i].out = &g->load->client[w->actor[i].number];
+	}
+	return 0;
+}
+
+static void set_times(struct engine *g, const struct engine_job *job)
+{
+	struct run_load *l = g->load;
+
+	l->begin_ns = clock_now_ns();
+	l->measure_ns = l->begin_ns + job->ramp_ns + job->settle_ns;
+	l->end_ns = job->duration_ns ? l->measure_ns + job->duration_ns : UINT64_MAX;
+	l->n_threads = g->opts.n_threads;
+	l->rate_per_s = job->pace.kind == PACE_CLOSED ? 0 : job->pace.rate_per_s;
+	for (unsigned int k = 0; k < g->opts.n_threads; k++) {
+		g->worker[k].begin_ns = l->begin_ns;
+		g->worker[k].measure_ns = l->measure_ns;
+		g->worker[k].end_ns = l->end_ns;
+	}
+}
+
+static void free_loads(struct engine *g)
+{
+	for (unsigned int k = 0; k < g->opts.n_threads; k++) {
+		run_load_free(g->worker[k].load);
+		g->worker[k].load = NULL;
+	}
+	run_load_free(g->load);
+	g->load = NULL;
+}
+
+int engine_start(struct engine *g, const struct engine_job *job, struct err *e)
+{
+	int r = prepare(g, job, e);
+
+	if (r) {
+		free_loads(g);
+		return r;
+	}
+	set_times(g, job);
+	pthread_mutex_lock(&g->lock);
+	g->turn++;
+	g->n_working = g->opts.n_threads;
+	pthread_cond_broadcast(&g->changed);
+	pthread_mutex_unlock(&g->lock);
+	return 0;
+}
+
+bool engine_wait(struct engine *g, uint64_t ns)
+{
+	uint64_t until_ns = clock_now_ns() + ns;
+	const struct timespec until = { (time_t)(until_ns / 1000000000u),
+					(long)(until_ns % 1000000000u) };
+	bool ended;
+	int r = 0;
+
+	pthread_mutex_lock(&g->lock);
+	while (g->n_working && !r)
+		r = pthread_cond_timedwait(&g->changed, &g->lock, &until);
+	ended = !g->n_working;
+	pthread_mutex_unlock(&g->lock);
+	return ended;
+}
+
+int engine_join(struct engine *g, struct run_load **load, struct run_phase *phase, struct err *e)
+{
+	struct worker *w;
+	int r = 0;
+
+	while (!engine_wait(g, 1000000000u))
+		;
+	for (unsigned int k = 0; k < g->opts.n_threads; k++) {
+		w = &g->worker[k];
+		if (w->failure && !r)
+			r = err_set(e, w->failure, "%s", w->why.text);
+		if (phase && !r && run_add_commands(phase, &w->region))
+			r = err_set(e, -ENOMEM, "out of memory");
+		if (w->end_ns < g->load->end_ns)
+			g->load->end_ns = w->end_ns; /* stopped */
+		run_load_add(g->load, w->load);
+	}
+	*load = g->load;
+	g->load = NULL;
+	free_loads(g);
+	return r;
+}
+
+struct store *engine_store(struct engine *g, unsigned int i)
+{
+	return g->worker[i % g->opts.n_threads].actor[i / g->opts.n_threads].store;
+}
+
+void engine_free(struct engine *g)
+{
+	if (!g)
+		return;
+	pthread_mutex_lock(&g->lock);
+	g->leave = true;
+	pthread_cond_broadcast(&g->changed);
+	pthread_mutex_unlock(&g->lock);
+	for (unsigned int k = 0; k < g->n_started; k++)
+		pthread_join(g->thread[k], NULL);
+	for (unsigned int k = 0; g->worker && k < g->opts.n_threads; k++)
+		worker_fini(&g->worker[k]);
+	pthread_cond_destroy(&g->changed);
+	pthread_mutex_destroy(&g->lock);
+	free(g->worker);
+	free(g->thread);
+	free(g);
+}

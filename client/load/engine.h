@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef LOAD_ENGINE_H
+#define LOAD_ENGINE_H
+
+/*
+ * Drives many clients from a few threads. A client is a store and, for each job, a script
+ * (load/actor.h). Jobs follow one another: open all sessions, make the files, load, remove, end.
+ *
+ * In a job no lock is taken, nothing is allocated by the engine, and each thread counts for itself:
+ * the counts are added when the job has ended. A session that is not made or is lost is counted,
+ * and the others go on.
+ */
+
+#include "load/actor.h"
+#include "load/pace.h"
+#include "run/load.h"
+#include "run/run.h"
+
+#include <signal.h>
+
+struct engine_client {
+	/*
+	 * Begins the client's store, in the engine's thread. scratch: STORE_SCRATCH_LEN bytes that
+	 * the sessions of this thread share. 0 or a negative errno with a text.
+	 */
+	int (*begin)(void *user, struct store **out, uint8_t *scratch, struct err *e);
+	void *user;
+};
+
+struct engine_opts {
+	unsigned int n_threads;            /* at least 1 */
+	unsigned int opening_max;          /* sessions of a thread that are opened at a time */
+	const volatile sig_atomic_t *stop; /* set: jobs end soon; may be NULL */
+};
+
+enum engine_what {
+	ENGINE_OPEN, /* open the sessions */
+	ENGINE_WORK, /* what the scripts say */
+	ENGINE_END,  /* end the sessions */
+};
+
+struct engine_job {
+	enum engine_what what;
+	bool ignores_stop;     /* cleaning up */
+	unsigned int from, to; /* clients from <= i < to; to 0: all */
+	/* ENGINE_WORK: the script of a client; NULL: this one has nothing to do. */
+	struct script *(*script)(void *user);
+	unsigned int n_actions;
+	const char *(*action_name)(unsigned int i);
+	uint64_t duration_ns; /* no action begins later; 0: each script does until it ends */
+	uint64_t ramp_ns;     /* closed loop: the clients begin one after the other within it */
+	uint64_t settle_ns;   /* after the ramp, before the measured time */
+	uint64_t think_ns;    /* closed loop: mean of the pause between a client's actions */
+	struct pace_opts pace;
+	unsigned int queue; /* open loop: arrivals that may wait for a client, a thread's share */
+};
+
+struct engine;
+
+/* Clients are copied. 0 or a negative errno with a text. */
+int engine_new(struct engine **out, const struct engine_opts *o,
+	       const struct engine_client *clients, unsigned int n_clients, struct err *e);
+
+/* Begins a job; its memory and that of what it points to is borrowed until engine_join(). */
+int engine_start(struct engine *g, const struct engine_job *job, struct err *e);
+
+/* Waits at most ns. true: the job has ended. */
+bool engine_wait(struct engine *g, uint64_t ns);
+
+/*
+ * Waits for the job's end, and gives what it did: *load, the caller's (run_load_free), and, if
+ * phase is not NULL, its commands. 0 or -ENOMEM.
+ */
+int engine_join(struct engine *g, struct run_load **load, struct run_phase *phase, struct err *e);
+
+/* Client i's store; NULL: it has none (now). Only between jobs. */
+struct store *engine_store(struct engine *g, unsigned int i);
+
+/* Ends the threads; sessions that are still there are dropped. NULL is allowed. */
+void engine_free(struct engine *g);
+
+#endif

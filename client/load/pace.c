@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "load/pace.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* splitmix64's finalizer: neighbouring numbers give unrelated bits. */
+static uint64_t mixed(uint64_t x)
+{
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+	return x ^ (x >> 31);
+}
+
+void pace_seed(unsigned short random[3], uint64_t seed, uint64_t number)
+{
+	uint64_t x = mixed(mixed(seed + 0x9e3779b97f4a7c15u) + number);
+
+	for (int i = 0; i < 3; i++)
+		random[i] = (unsigned short)(x >> (16 * i));
+}
+
+double pace_exponential(unsigned short random[3], double mean)
+{
+	return -mean * log1p(-erand48(random));
+}
+
+void pace_begin(struct pace *p, const struct pace_opts *o, unsigned int k, unsigned int n_threads,
+		uint64_t start_ns)
+{
+	*p = (struct pace) { .kind = o->kind, .start_ns = start_ns };
+	pace_seed(p->random, o->seed, k);
+	if (o->kind == PACE_CLOSED)
+		return;
+	p->gap_ns = 1e9 / o->rate_per_s * n_threads;
+	if (o->kind == PACE_FIXED)
+		p->first_ns = p->gap_ns / n_threads * k;
+	else
+		p->first_ns = pace_exponential(p->random, p->gap_ns);
+	p->at_ns = p->first_ns;
+}
+
+uint64_t pace_due_ns(const struct pace *p)
+{
+	return p->kind == PACE_CLOSED ? UINT64_MAX : p->start_ns + (uint64_t)p->at_ns;
+}
+
+void pace_next(struct pace *p)
+{
+	p->n++;
+	if (p->kind == PACE_FIXED) /* multiplied, so that no error adds up */
+		p->at_ns = p->first_ns + (double)p->n * p->gap_ns;
+	else
+		p->at_ns += pace_exponential(p->random, p->gap_ns);
+}

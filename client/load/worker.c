@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One thread of the engine: waits for the connections and the times of its clients, and goes on
+ * with those that can. actions.c says what a client does next.
+ */
+#include "load/worker.h"
+
+#include "base/clock.h"
+#include "load/actions.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EVENTS       256
+#define SLICE_NS     100000000u    /* how soon a stop is noticed */
+#define PATIENCE_NS  5000000000ull /* with answers that do not come after a stop */
+#define COMMANDS_MAX 40            /* more than the commands of any job */
+
+_Static_assert(offsetof(struct actor, timer) == 0, "a timer is the head of its actor");
+
+static bool stopped(const struct worker *w)
+{
+	return w->stop && *w->stop && !w->job->ignores_stop;
+}
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec t = { 0 };
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+int worker_init(struct worker *w, size_t n, struct err *e)
+{
+	w->epoll = epoll_create1(EPOLL_CLOEXEC);
+	w->scratch = malloc(STORE_SCRATCH_LEN);
+	w->actor = calloc(n + 1, sizeof(*w->actor));
+	w->timers.heap = calloc(n + 2, sizeof(struct timer *));
+	w->n = n;
+	if (w->epoll < 0)
+		return err_set(e, -errno, "epoll_create1: %s", strerror(errno));
+	if (!w->scratch || !w->actor || !w->timers.heap)
+		return err_set(e, -ENOMEM, "out of memory");
+	return 0;
+}
+
+void worker_fini(struct worker *w)
+{
+	for (size_t i = 0; w->actor && i < w->n; i++)
+		store_close(w->actor[i].store);
+	if (w->epoll >= 0)
+		close(w->epoll);
+	free(w->scratch);
+	free(w->actor);
+	free(w->timers.heap);
+	free(w->queue);
+	run_clear_commands(&w->region);
+}
+
+/* ---- the job's begin and end ---- */
+
+static int begin_job(struct worker *w)
+{
+	const struct engine_job *job = w->job;
+
+	memset(w->command, 0, sizeof(w->command));
+	run_clear_commands(&w->region);
+	w->n_opening = w->n_acting = w->n_left = 0;
+	w->give_up_ns = 0;
+	w->next_open = 0;
+	w->idle = NULL;
+	w->idle_tail = &w->idle;
+	w->queue_at = w->queue_n = 0;
+	free(w->queue);
+	w->queue = calloc(job->queue + 1u, sizeof(*w->queue));
+	if (!w->queue || run_reserve_commands(&w->region, COMMANDS_MAX))
+		return -ENOMEM;
+	pace_begin(&w->pace, &job->pace, w->number, w->n_workers, w->begin_ns);
+	for (size_t i = 0; i < w->n; i++)
+		actor_begin_job(w, &w->actor[i]);
+	return 0;
+}
+
+static bool is_over(struct worker *w, uint64_t now_ns)
+{
+	if (w->give_up_ns && now_ns >= w->give_up_ns)
+		return true;
+	switch (w->job->what) {
+	case ENGINE_OPEN:
+		return !w->n_opening && (stopped(w) || w->next_open == w->n);
+	case ENGINE_WORK:
+		return !w->n_acting && (!w->n_left || now_ns >= w->end_ns || stopped(w));
+	default:
+		return !w->n_left;
+	}
+}
+
+/* ---- waiting ---- */
+
+static uint64_t next_due_ns(const struct worker *w, uint64_t now_ns)
+{
+	const struct timer *first = timers_first(&w->timers);
+	uint64_t due_ns = now_ns + SLICE_NS, pace_ns = pace_due_ns(&w->pace);
+
+	if (first && first->due_ns < due_ns)
+		due_ns = first->due_ns;
+	if (w->job->what == ENGINE_WORK && pace_ns < w->end_ns && pace_ns < due_ns)
+		due_ns = pace_ns;
+	if (now_ns < w->end_ns && w->end_ns < due_ns)
+		due_ns = w->end_ns;
+	return due_ns;
+}
+
+static int wait_for_events(struct worker *w, struct epoll_event *event, uint64_t now_ns)
+{
+	uint64_t due_ns = next_due_ns(w, now_ns), left_ns = due_ns > now_ns ? due_ns - now_ns : 0;
+	struct timespec t = { 0, (long)left_ns }; /* a slice is less than a second */
+	int n = epoll_pwait2(w->epoll, event, EVENTS, &t, NULL);
+
+	if (n < 0 && errno == ENOSYS) /* before Linux 5.11 */
+		n = epoll_wait(w->epoll, event, EVENTS, (int)((left_ns + 999999) / 1000000));
+	return n;
+}
+
+static void handle_timers(struct worker *w)
+{
+	struct timer *t;
+	uint64_t now_ns = clock_now_ns();
+
+	/* those only that are there now: who sets his again comes after the next wait */
+	for (size_t n = w->timers.n; n; n--) {
+		t = timers_first(&w->timers);
+		if (!t || t->due_ns > now_ns)
+			break;
+		timers_remove(&w->timers, t);
+		actor_time(w, (struct actor *)t, now_ns);
+	}
+}
+
+static void note_stop(struct worker *w, uint64_t now_ns)
+{
+	if (!stopped(w) || w->give_up_ns)
+		return;
+	w->give_up_ns = now_ns + PATIENCE_NS;
+	if (w->end_ns > now_ns)
+		w->end_ns = now_ns;
+}
+
+void worker_run(struct worker *w)
+{
+	struct epoll_event event[EVENTS];
+	uint64_t cpu_ns = thread_cpu_ns(), now_ns;
+	int n;
+
+	prctl(PR_SET_TIMERSLACK, 1);
+	w->failure = begin_job(w);
+	if (w->failure)
+		err_set(&w->why, w->failure, "out of memory");
+	while (!w->failure) {
+		now_ns = clock_now_ns();
+		note_stop(w, now_ns);
+		actors_open_more(w);
+		actors_arrive(w, now_ns);
+		if (is_over(w, now_ns))
+			break;
+		n = wait_for_events(w, event, now_ns);
+		for (int i = 0; i < n; i++)
+			actor_events(w, event[i].data.ptr, event[i].events);
+		handle_timers(w);
+	}
+	for (size_t i = 0; i < w->n; i++)
+		actor_end_job(w, &w->actor[i]);
+	w->load->cpu_ns = thread_cpu_ns() - cpu_ns;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef LOAD_WORKER_H
+#define LOAD_WORKER_H
+
+/* One thread of the engine and its clients. Only for client/load; others use engine.h. */
+
+#include "load/engine.h"
+#include "load/timers.h"
+
+enum actor_state {
+	ACTOR_AWAY, /* no store */
+	ACTOR_OPENING,
+	ACTOR_RESTING, /* between actions */
+	ACTOR_ACTING,
+	ACTOR_ENDING,
+};
+
+struct actor {
+	struct timer timer; /* when it is to be looked at, at the latest */
+	struct engine_client client;
+	struct run_client *out; /* of the job */
+	unsigned int number;    /* of all the engine's clients */
+	enum actor_state state;
+	struct store *store;
+	struct script *script;
+	bool in_job, done;   /* the job is for it; its script has ended */
+	unsigned int action; /* class of the one under way */
+	uint64_t planned_ns, begun_ns;
+	uint64_t bytes_before; /* of its script, before this action */
+	uint64_t next_ns;      /* when its next action begins; UINT64_MAX: not by itself */
+	bool queued;           /* that one waited for the client */
+	unsigned short random[3];
+	int fd; /* registered with epoll; -1: none */
+	short events;
+	struct actor *next; /* idle, see worker.idle */
+};
+
+struct worker {
+	unsigned int number, n_workers, n_clients; /* clients: of all threads */
+	const volatile sig_atomic_t *stop;
+	unsigned int opening_max;
+	int epoll;
+	uint8_t *scratch;
+	size_t n;
+	struct actor *actor; /* n */
+	struct timers timers;
+
+	/* The job */
+	const struct engine_job *job;
+	uint64_t begin_ns, measure_ns, end_ns; /* the same in all threads */
+	uint64_t give_up_ns;                   /* after a stop; 0: none */
+	unsigned int n_opening, n_acting,
+	    n_left;       /* left: to be opened, to end, whose script goes on */
+	size_t next_open; /* the next actor to open */
+	struct pace pace;
+	struct actor *idle, **idle_tail; /* open loop: clients without work, longest first */
+	uint64_t *queue;                 /* planned starts that wait for a client: a ring */
+	unsigned int queue_at, queue_n;
+	struct run_load *load;
+	struct run_phase region; /* commands */
+	struct run_command *command[256];
+	int failure; /* negative errno of the thread itself */
+	struct err why;
+};
+
+/* With room for n actors, whose client and number the caller sets. 0 or a negative errno. */
+int worker_init(struct worker *w, size_t n, struct err *e);
+void worker_fini(struct worker *w);
+
+/* One job from its begin to its end; job, times and load are set. */
+void worker_run(struct worker *w);
+
+#endif
