@@ -11,7 +11,7 @@ BPFTOOL	  ?= $(firstword $(wildcard /usr/sbin/bpftool /sbin/bpftool) bpftool)
 PYTHON	  ?= /usr/bin/python3
 MACHINE	  ?= $(shell uname -m)
 SYSROOT	  ?=
-PKGS	   = libbpf libelf zlib libgcrypt jansson
+PKGS	   = libbpf libelf zlib libgcrypt jansson inih
 
 Q	   = $(if $(V),,@)
 say	   = $(if $(V),@:,@printf '  %-6s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@))
@@ -69,7 +69,7 @@ $(BUILD)/libafpscope.a: $(LIB_OBJ)
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-# What talks to a server, for other programs: to be linked with -lgcrypt -lm.
+# What talks to a server, for other programs: to be linked with -lgcrypt -linih -lm.
 client: $(BUILD)/libafpclient.a
 
 $(BUILD)/libafpclient.a: $(CLIENT_OBJ)
