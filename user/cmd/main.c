@@ -23,6 +23,8 @@ static const struct command commands[] = {
 	  lantest_options },
 	{ "speedtest", "read, write and copy files: how fast, and what limits it", cmd_speedtest,
 	  speedtest_options },
+	{ "load", "many clients on one server, and what one user feels meanwhile", cmd_load,
+	  load_options },
 	{ "record", "watch a running server (or any program): what its work costs", cmd_record,
 	  record_options },
 	{ "check", "show what can be watched on this machine, and what to change", cmd_check,

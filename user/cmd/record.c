@@ -300,34 +300,6 @@ static void note_command(struct record *rec)
 	}
 }
 
-/* CPU time and run queue of whole processes: the sum over the ledger's accounts. */
-static void set_times(struct record *rec, struct run_phase *p)
-{
-	static const struct {
-		enum afs_role role;
-		enum metric cpu, runq;
-	} roles[] = {
-		{ AFS_ROLE_SERVER, METRIC_AFPD_CPU, METRIC_AFPD_RUNQ },
-		{ AFS_ROLE_BACKEND, METRIC_CNID_CPU, METRIC_CNID_RUNQ },
-	};
-	static const char why[] = "only the bpf rung times sessions that come and go";
-	struct afs_part sum;
-
-	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
-		if (!run_has_metric(&rec->run, roles[i].cpu))
-			continue;
-		if (!p->ledger.has_requests) {
-			run_note(&rec->run.absent, run_metrics[roles[i].cpu].key, "%s", why);
-			run_note(&rec->run.absent, run_metrics[roles[i].runq].key, "%s", why);
-		} else if (p->ledger.has_compat[roles[i].role]) {
-			sum = ledger_part_sum(&p->ledger, roles[i].role, LEDGER_ALL, LEDGER_ALL,
-					      LEDGER_ALL);
-			run_set(p, roles[i].cpu, sum.cpu_ns);
-			run_set(p, roles[i].runq, sum.runq_ns);
-		}
-	}
-}
-
 static void note_end(struct record *rec)
 {
 	if (!watch_lives(rec->watch))
@@ -367,7 +339,7 @@ static enum outcome work(struct record *rec, struct err *e)
 		run_warn_withdrawn(&rec->run, p->title, &rec->before, &after, &p->ledger);
 	ledger_fini(&after);
 	run_phase_from_ledger(p);
-	set_times(rec, p);
+	run_phase_times(&rec->run, p);
 	note_command(rec);
 	note_end(rec);
 	p->complete = rec->run.complete = !r;

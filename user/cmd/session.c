@@ -6,6 +6,7 @@
 #include "host/procfs.h"
 #include "host/proctext.h"
 #include "host/rights.h"
+#include "kinds/kind.h"
 #include "report/report.h"
 #include "work/tree.h"
 
@@ -108,6 +109,10 @@ void session_region_end(struct session *s, struct run_phase *p)
 	}
 	ledger_fini(&diff);
 	ledger_fini(&after);
+	if (s->whole) {
+		run_phase_times(&s->run, p);
+		return;
+	}
 	add_times(s, p, AFS_ROLE_SERVER, METRIC_AFPD_CPU, METRIC_AFPD_RUNQ);
 	add_times(s, p, AFS_ROLE_BACKEND, METRIC_CNID_CPU, METRIC_CNID_RUNQ);
 }
@@ -174,6 +179,34 @@ static enum outcome open_directory(struct session *s, const char *command, const
 	return r ? runs_refused(r) : OUTCOME_OK;
 }
 
+/*
+ * The server that serves our connection, with all its sessions. Where it is not found, as on
+ * another host, watch_open() says why.
+ */
+static int open_watch(struct session *s, const struct watch_opts *watch, struct err *e)
+{
+	struct kind_found found = { 0 };
+	struct kind_wish wish = { .whole = true };
+	struct err why = { 0 };
+	struct target *own;
+	int r;
+
+	if (!s->whole)
+		return watch_open(&s->watch, watch, e);
+	own = calloc(1, sizeof(*own));
+	if (!own)
+		return err_set(e, -ENOMEM, "out of memory");
+	r = target_find(own, &watch->local, &watch->peer, &why);
+	wish.pid = (unsigned int)own->afpd;
+	free(own);
+	if (r)
+		return watch_open(&s->watch, watch, e);
+	r = kind_find(&kind_afp, &found, &wish, e);
+	r = r ? r : watch_open_traced(&s->watch, watch, &found.target, e);
+	kind_found_fini(&found);
+	return r;
+}
+
 enum outcome session_open(struct session *s, const char *command, const char *set,
 			  unsigned int window, struct err *e)
 {
@@ -201,7 +234,7 @@ enum outcome session_open(struct session *s, const char *command, const char *se
 	cmd_allow_files();
 	dsi_ends(s->afp.dsi, &watch.local, &watch.peer);
 	tracing_sink(s->tracing, &watch.sink);
-	if (watch_open(&s->watch, &watch, e))
+	if (open_watch(s, &watch, e))
 		return OUTCOME_FAILED;
 	if (rights_drop(s->cfg->hz && sample_wants_taskstats()))
 		run_note(&s->run.warnings, "rights",

@@ -62,6 +62,7 @@ int session_check(struct session_cfg *cfg, int n, char **operand, struct err *e)
 
 struct session {
 	const struct session_cfg *cfg;
+	bool whole; /* set before: all of the server's sessions are watched, not only its own */
 	struct afp afp;
 	struct afp_server server;
 	struct store *store; /* of session_open_store, or a directory; NULL: none */

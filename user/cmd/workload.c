@@ -47,6 +47,7 @@ void workload_init(struct workload *w, const struct workload_type *type,
 	w->cfg = cfg;
 	w->set = type->set;
 	w->s.cfg = &cfg->s;
+	w->s.whole = type->many;
 	w->s.progress = cfg->csv || !cfg->compatible ? stderr : stdout;
 	w->hooks = (struct load_hooks) { .user = w,
 					 .ready = on_ready,
@@ -140,28 +141,43 @@ int workload_run(struct workload *w)
 	return r;
 }
 
+/* A path in place of a URL is a directory of this machine. */
+static void take_path(struct session_cfg *cfg, int *n, char **operand)
+{
+	if (*n != 1 || cfg->local || !strchr("/.", operand[0][0]))
+		return;
+	cfg->local = true;
+	cfg->directory = operand[0];
+	*n = 0;
+}
+
 int workload_main(const struct workload_type *type, struct workload_cfg *cfg, int argc, char **argv)
 {
 	struct workload *w;
 	struct err e = { 0 };
-	int first, r;
+	int first, n, r;
 
 	r = opt_parse(type->options, cfg, argc, argv, &first, &e);
 	if (!r && cfg->help) {
 		printf("Usage: afpscope %s [OPTIONS] [afp://USER@HOST:PORT/VOLUME]\n", type->name);
 		if (type->has_store)
-			printf("       afpscope %s -L -P DIRECTORY [OPTIONS]\n", type->name);
+			printf("       afpscope %s [OPTIONS] DIRECTORY\n", type->name);
 		printf("%s\n\n", type->help);
 		opt_help(stdout, type->options);
 		return OUTCOME_OK;
 	}
-	r = r ? r : session_check(&cfg->s, argc - first, argv + first, &e);
+	n = argc - first;
+	if (!r && type->has_store)
+		take_path(&cfg->s, &n, argv + first);
+	r = r ? r : session_check(&cfg->s, n, argv + first, &e);
+	if (!r && type->check)
+		r = type->check(cfg, &e);
 	if (r)
 		return cmd_usage_error(type->name, &e);
 	cfg->table = output_table(cfg->table, cfg->verbose, OUTPUT_OWN, false);
 	cfg->s.runs.screen = cfg->table == OUTPUT_SCREEN && !runs_json_only(&cfg->s.runs);
 	cmd_catch_signals();
-	w = calloc(1, sizeof(*w));
+	w = calloc(1, type->size ? type->size : sizeof(*w));
 	if (!w) {
 		cmd_say("out of memory");
 		return OUTCOME_FAILED;

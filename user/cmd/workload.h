@@ -54,6 +54,9 @@ struct workload_type {
 	const char *help;          /* a sentence or two, for --help */
 	unsigned int window;       /* most requests in flight in its session */
 	bool has_store;            /* works through a store, so that a directory will do */
+	bool many;                 /* has more sessions than its own: the whole server is watched */
+	/* Of the options, before anything is opened; NULL: nothing. 0, or -EINVAL and a text. */
+	int (*check)(struct workload_cfg *cfg, struct err *e);
 	/* After all is open, first; NULL: nothing. OUTCOME_OK, or another with the text in e. */
 	enum outcome (*prepare)(struct workload *w, struct err *e);
 	/* Its options, into the run's; NULL: none. 0 or -ENOMEM. */
@@ -64,6 +67,7 @@ struct workload_type {
 	int (*report)(struct workload *w, const struct report_opts *o);
 	/* NULL: the outcome itself. */
 	int (*exit_code)(const struct workload *w, enum outcome o);
+	size_t size; /* of the command's own state, which begins with a workload; 0: that alone */
 };
 
 /* One run of a workload. Long: on the heap. A command's own state may begin with it. */

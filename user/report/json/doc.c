@@ -69,3 +69,24 @@ json_t *json_buckets(struct json_doc *d, unsigned int bits, const uint64_t *buck
 	json_put(d, o, "buckets", list);
 	return o;
 }
+
+json_t *json_latency(struct json_doc *d, const struct hist *h)
+{
+	static const struct {
+		const char *key;
+		double q;
+	} quantiles[] = {
+		{ "p50_ns", 0.5 }, { "p95_ns", 0.95 }, { "p99_ns", 0.99 }, { "p999_ns", 0.999 }
+	};
+	json_t *o = json_object();
+
+	json_put(d, o, "n", json_number(h->n));
+	json_put(d, o, "sum_ns", json_number(h->sum));
+	json_put(d, o, "min_ns", h->n ? json_number(h->min) : json_null());
+	json_put(d, o, "max_ns", h->n ? json_number(h->max) : json_null());
+	for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++)
+		json_put(d, o, quantiles[i].key,
+			 h->n ? json_number(hist_quantile(h, quantiles[i].q)) : json_null());
+	json_put(d, o, "histogram", json_buckets(d, HIST_BITS, h->bucket, HIST_BUCKETS(HIST_BITS)));
+	return o;
+}

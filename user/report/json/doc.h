@@ -4,6 +4,8 @@
 
 /* What the parts of the JSON share while it is built. */
 
+#include "base/hist.h"
+
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,5 +29,8 @@ json_t *json_number(uint64_t v);
 json_t *json_text(const char *s);
 /* [[index, count], ...] of the buckets that are not empty, and their sub-bucket bits. */
 json_t *json_buckets(struct json_doc *d, unsigned int bits, const uint64_t *bucket, size_t n);
+
+/* The values of a histogram of ns, and its buckets. */
+json_t *json_latency(struct json_doc *d, const struct hist *h);
 
 #endif

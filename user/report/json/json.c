@@ -68,27 +68,6 @@ static json_t *findings(struct json_doc *d, const struct run *r)
 	return a;
 }
 
-static json_t *latency(struct json_doc *d, const struct hist *h)
-{
-	static const struct {
-		const char *key;
-		double q;
-	} quantiles[] = {
-		{ "p50_ns", 0.5 }, { "p95_ns", 0.95 }, { "p99_ns", 0.99 }, { "p999_ns", 0.999 }
-	};
-	json_t *o = json_object();
-
-	json_put(d, o, "n", json_number(h->n));
-	json_put(d, o, "sum_ns", json_number(h->sum));
-	json_put(d, o, "min_ns", h->n ? json_number(h->min) : json_null());
-	json_put(d, o, "max_ns", h->n ? json_number(h->max) : json_null());
-	for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++)
-		json_put(d, o, quantiles[i].key,
-			 h->n ? json_number(hist_quantile(h, quantiles[i].q)) : json_null());
-	json_put(d, o, "histogram", json_buckets(d, HIST_BITS, h->bucket, HIST_BUCKETS(HIST_BITS)));
-	return o;
-}
-
 static json_t *commands(struct json_doc *d, const struct run_phase *p)
 {
 	json_t *a = json_array();
@@ -101,7 +80,7 @@ static json_t *commands(struct json_doc *d, const struct run_phase *p)
 		json_put(d, o, "name", json_text(c->name));
 		json_put(d, o, "ops", json_number(c->latency.n));
 		json_put(d, o, "errors", json_number(c->errors));
-		json_put(d, o, "latency", latency(d, &c->latency));
+		json_put(d, o, "latency", json_latency(d, &c->latency));
 		json_add(d, a, o);
 	}
 	return a;
@@ -126,6 +105,10 @@ static json_t *phase(struct json_doc *d, const struct run *r, const struct run_p
 	json_put(d, o, "commands", commands(d, p));
 	json_put(d, o, "ledger", json_ledger(d, &p->ledger));
 	json_put(d, o, "transfer", json_transfer(d, r, p));
+	if (p->load)
+		json_put(d, o, "load", json_load(d, p->load));
+	if (p->probe)
+		json_put(d, o, "probe", json_load(d, p->probe));
 	return o;
 }
 

@@ -17,6 +17,9 @@ json_t *json_transfer(struct json_doc *d, const struct run *r, const struct run_
 json_t *json_tcp_definitions(struct json_doc *d);
 json_t *json_verdict_definitions(struct json_doc *d);
 
+/* A load of many clients; NULL: null. */
+json_t *json_load(struct json_doc *d, const struct run_load *l);
+
 json_t *json_ledger(struct json_doc *d, const struct ledger *l);
 
 #endif

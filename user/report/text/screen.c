@@ -361,15 +361,21 @@ static int put_upper(const struct paint *p)
 static int put_results(const struct paint *p, size_t lines)
 {
 	const struct run *r = p->view.run;
-	bool tests = false;
+	bool tests = false, load = false;
 	int e;
 
-	for (size_t i = 0; i < r->n_phases; i++)
+	for (size_t i = 0; i < r->n_phases; i++) {
 		tests |= r->phase[i]->test != 0;
+		load |= r->phase[i]->load != NULL;
+	}
 	if (transfer_run(r))
 		return screen_transfers(p, lines);
 	if (!run_has_requests(r))
 		return screen_any(p, lines);
+	if (load) {
+		e = screen_load(p);
+		return e ? e : screen_server(p, 6, true);
+	}
 	if (tests) {
 		e = screen_tests(p);
 		e = e ? e : screen_server(p, 3, false);

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cmd/crowd.h"
+
+#include "load/load.h"
+#include "uam/uam.h"
+#include "work/probe.h"
+#include "work/tree.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <limits.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sessions that a process opens at a time: afpd's queue of new connections has 20 places. */
+#define OPENING_MAX 8
+
+/* Looks a second: stat, read, write, each once. */
+#define PROBE_RATE N_PROBE_ACTIONS
+
+/* One client, or the probe. */
+struct member {
+	struct crowd *crowd;
+	struct mix_client *mix; /* NULL: it is the probe */
+};
+
+struct crowd {
+	struct crowd_opts o;
+	char port[8], secret[CONNECT_PASSWORD_MAX];
+	struct addrinfo *address;
+	struct afp_login login;
+	unsigned int n; /* of member, the probe included */
+	struct member *member;
+	struct mix_data *data;
+	struct probe *probe;
+	struct engine *clients, *watcher; /* watcher: the probe's */
+	bool made;
+	struct engine_job job, probe_job; /* under way */
+};
+
+/* ---- stores ---- */
+
+static int begin_store(void *user, struct store **out, uint8_t *scratch, struct err *e)
+{
+	const struct member *m = user;
+	const struct crowd *c = m->crowd;
+	const struct session_cfg *cfg = c->o.session->cfg;
+	const struct dsi_opts dsi = { .host = cfg->c.host,
+				      .port = c->port,
+				      .window = m->mix ? c->o.mix->window : 1,
+				      .timeout_ms = cfg->c.timeout_s * 1000,
+				      .scratch = scratch,
+				      .address = c->address };
+	const struct store_afp_begin how = { &dsi, &c->o.session->server, &c->login,
+					     cfg->c.volume };
+
+	if (cfg->local)
+		return store_open_posix(out, cfg->directory, !cfg->buffered, e);
+	return store_begin_afp(out, &how, e);
+}
+
+/* ---- jobs ---- */
+
+static const char *one_action(unsigned int i)
+{
+	(void)i;
+	return "set";
+}
+
+static const char *mix_name(unsigned int i)
+{
+	return mix_action_name(i);
+}
+
+static struct script *make_of(void *user)
+{
+	const struct member *m = user;
+
+	return m->mix ? mix_client_make(m->mix) : probe_make(m->crowd->probe);
+}
+
+static struct script *use_of(void *user)
+{
+	const struct member *m = user;
+
+	return m->mix ? mix_client_use(m->mix) : probe_use(m->crowd->probe);
+}
+
+static struct script *remove_of(void *user)
+{
+	const struct member *m = user;
+
+	return m->mix ? mix_client_remove(m->mix) : probe_remove(m->crowd->probe);
+}
+
+/* Does a job to its end. 0; LOAD_REFUSED: an action failed; negative errno. */
+static int do_job(struct engine *g, const struct engine_job *job, struct run_load **out,
+		  struct err *e)
+{
+	struct run_load *load = NULL;
+	struct run_action all;
+	int r = engine_start(g, job, e);
+
+	if (r)
+		return r;
+	r = engine_join(g, &load, NULL, e);
+	if (!r) {
+		run_load_all(load, &all);
+		if (load->n_lost)
+			r = err_set(e, -ECONNRESET, "%s", load->why);
+		else if (all.failed)
+			r = err_set(e, LOAD_REFUSED, "%s", load->first_failure);
+	}
+	if (out)
+		*out = load;
+	else
+		run_load_free(load);
+	return r;
+}
+
+/* A script for each client; only those from <= i < to. */
+static int do_scripts(struct engine *g, struct script *(*script)(void *user), unsigned int from,
+		      unsigned int to, bool ignores_stop, struct err *e)
+{
+	const struct engine_job job = { .what = ENGINE_WORK,
+					.ignores_stop = ignores_stop,
+					.from = from,
+					.to = to,
+					.script = script,
+					.n_actions = 1,
+					.action_name = one_action };
+
+	return do_job(g, &job, NULL, e);
+}
+
+/* ---- opening ---- */
+
+static int prepare(struct crowd *c, struct err *e)
+{
+	const struct session_cfg *cfg = c->o.session->cfg;
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	int r;
+
+	if (cfg->local)
+		return 0;
+	snprintf(c->port, sizeof(c->port), "%u", cfg->c.port);
+	c->login = (struct afp_login) { cfg->c.user, connect_password(&cfg->c, c->secret),
+					cfg->c.uam, (unsigned int)cfg->c.version };
+	r = getaddrinfo(cfg->c.host, c->port, &hints, &c->address);
+	if (r)
+		return err_set(e, -EHOSTUNREACH, "cannot find host %s: %s", cfg->c.host,
+			       gai_strerror(r));
+	return uam_init(e);
+}
+
+static int new_members(struct crowd *c, struct err *e)
+{
+	struct mix_client_opts o = { .mix = c->o.mix,
+				     .base = c->o.session->base[0],
+				     .seed = c->o.seed };
+	struct member *m;
+	bool there;
+
+	c->n = c->o.clients + c->o.probe;
+	c->member = calloc(c->n, sizeof(*c->member));
+	c->data = o.data = mix_data_new(o.mix);
+	there = c->member && c->data;
+	for (; there && o.number < c->o.clients; o.number++) {
+		m = &c->member[o.number];
+		m->crowd = c;
+		m->mix = mix_client_new(&o);
+		there = m->mix;
+	}
+	if (there && c->o.probe) {
+		c->member[c->o.clients].crowd = c;
+		c->probe = probe_new(o.base);
+		there = c->probe;
+	}
+	return there ? 0 : err_set(e, -ENOMEM, "out of memory");
+}
+
+static int new_engines(struct crowd *c, struct err *e)
+{
+	struct engine_opts o = { .n_threads = c->o.threads,
+				 .opening_max = OPENING_MAX / c->o.threads,
+				 .stop = &cmd_stop };
+	struct engine_client *clients = calloc(c->n, sizeof(*clients));
+	int r;
+
+	if (!clients)
+		return err_set(e, -ENOMEM, "out of memory");
+	o.opening_max += !o.opening_max;
+	for (unsigned int i = 0; i < c->n; i++)
+		clients[i] = (struct engine_client) { begin_store, &c->member[i] };
+	r = engine_new(&c->clients, &o, clients, c->o.clients, e);
+	o.n_threads = 1;
+	if (!r && c->o.probe)
+		r = engine_new(&c->watcher, &o, &clients[c->o.clients], 1, e);
+	free(clients);
+	return r;
+}
+
+static int open_all(struct crowd *c, unsigned int *not_open, struct err *e)
+{
+	const struct engine_job job = { .what = ENGINE_OPEN };
+	struct run_load *load = NULL;
+	int r = c->watcher ? do_job(c->watcher, &job, &load, e) : 0;
+
+	if (!r && load && !load->n_open)
+		r = err_set(e, -ECONNREFUSED, "probe: %s", load->why);
+	run_load_free(load);
+	load = NULL;
+	r = r ? r : do_job(c->clients, &job, &load, e);
+	if (!r && cmd_stop)
+		r = err_set(e, -EINTR, "interrupted");
+	if (!r) {
+		*not_open = c->o.clients - load->n_open;
+		if (*not_open)
+			err_set(e, 0, "%s", load->why);
+		if (!load->n_open)
+			r = -ECONNREFUSED;
+	}
+	run_load_free(load);
+	return r;
+}
+
+int crowd_open(struct crowd **out, const struct crowd_opts *o, unsigned int *not_open,
+	       struct err *e)
+{
+	struct crowd *c = calloc(1, sizeof(*c));
+	int r;
+
+	*out = c;
+	if (!c)
+		return err_set(e, -ENOMEM, "out of memory");
+	c->o = *o;
+	*not_open = 0;
+	cmd_allow_files();
+	tree_name(o->session->base[0]);
+	r = prepare(c, e);
+	r = r ? r : new_members(c, e);
+	r = r ? r : new_engines(c, e);
+	r = r ? r : open_all(c, not_open, e);
+	explicit_bzero(c->secret, sizeof(c->secret));
+	if (r)
+		*o->session->base[0] = '\0'; /* not made yet */
+	return r;
+}
+
+/* ---- files ---- */
+
+int crowd_make(struct crowd *c, struct err *e)
+{
+	struct session *s = c->o.session;
+	struct store_op op = { .verb = STORE_MKDIR, .dir = s->store->root[0], .name = s->base[0] };
+	int r = store_call(s->store, &op, e);
+
+	if (!r && op.result != STORE_OK)
+		r = err_set(e, LOAD_REFUSED, "%s of %s: %s (%d)", op.what, s->base[0], op.why,
+			    op.code);
+	if (r) {
+		*s->base[0] = '\0';
+		return r;
+	}
+	c->made = true;
+	/* where one set is shared, the first client makes it */
+	r = c->o.mix->shared ? do_scripts(c->clients, make_of, 0, 1, false, e) : 0;
+	r = r ? r : do_scripts(c->clients, make_of, c->o.mix->shared ? 1 : 0, 0, false, e);
+	if (!r && c->watcher)
+		r = do_scripts(c->watcher, make_of, 0, 0, false, e);
+	if (!r && cmd_stop)
+		r = err_set(e, -EINTR, "interrupted");
+	return r;
+}
+
+/* ---- load ---- */
+
+int crowd_start(struct crowd *c, const struct crowd_load *how, struct err *e)
+{
+	unsigned int share = how->queue / c->o.threads;
+	int r;
+
+	c->job = (struct engine_job) { .what = ENGINE_WORK,
+				       .script = use_of,
+				       .n_actions = N_MIX_ACTIONS,
+				       .action_name = mix_name,
+				       .duration_ns = how->duration_ns,
+				       .ramp_ns = how->ramp_ns,
+				       .think_ns = how->think_ns,
+				       .pace = how->pace,
+				       .queue = share ? share : 1 };
+	c->probe_job = (struct engine_job) { .what = ENGINE_WORK,
+					     .script = use_of,
+					     .n_actions = N_PROBE_ACTIONS,
+					     .action_name = probe_action_name,
+					     .duration_ns = how->duration_ns + how->ramp_ns,
+					     .pace = { PACE_FIXED, PROBE_RATE, 0 } };
+	r = c->watcher ? engine_start(c->watcher, &c->probe_job, e) : 0;
+	return r ? r : engine_start(c->clients, &c->job, e);
+}
+
+bool crowd_wait(struct crowd *c, uint64_t ns)
+{
+	return engine_wait(c->clients, ns) && (!c->watcher || engine_wait(c->watcher, ns));
+}
+
+int crowd_join(struct crowd *c, struct run_phase *p, struct err *e)
+{
+	int r = engine_join(c->clients, &p->load, p, e);
+
+	if (c->watcher)
+		r |= engine_join(c->watcher, &p->probe, p, e);
+	return r;
+}
+
+/* ---- the end ---- */
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)type;
+	(void)at;
+	return remove(path);
+}
+
+/* With all that is in it. */
+static int remove_local(const struct session *s, struct err *e)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", s->cfg->directory, s->base[0]);
+	if (!nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS))
+		return 0;
+	return err_set(e, LOAD_REFUSED, "cannot remove %s: %s", path, strerror(errno));
+}
+
+/* Removes the files: each client its own, then the directory, with what lost clients have left. */
+static int remove_files(struct crowd *c, struct err *e)
+{
+	struct session *s = c->o.session;
+	unsigned int shared = c->o.mix->shared;
+	int r;
+
+	do_scripts(c->clients, remove_of, shared, 0, true, NULL);
+	if (shared)
+		do_scripts(c->clients, remove_of, 0, 1, true, NULL);
+	if (c->watcher)
+		do_scripts(c->watcher, remove_of, 0, 0, true, NULL);
+	if (s->cfg->local) {
+		r = remove_local(s, e);
+	} else {
+		dsi_ignore_stop(s->afp.dsi);
+		r = tree_remove(&s->afp, AFP_ROOT_ID, s->base[0], e);
+	}
+	if (!r)
+		*s->base[0] = '\0';
+	return r;
+}
+
+static void end_sessions(struct crowd *c)
+{
+	const struct engine_job job = { .what = ENGINE_END, .ignores_stop = true };
+
+	if (c->clients)
+		do_job(c->clients, &job, NULL, NULL);
+	if (c->watcher)
+		do_job(c->watcher, &job, NULL, NULL);
+	engine_free(c->clients);
+	engine_free(c->watcher);
+}
+
+int crowd_close(struct crowd *c, struct err *e)
+{
+	int r = 0;
+
+	if (!c)
+		return 0;
+	if (c->made)
+		r = remove_files(c, e);
+	end_sessions(c);
+	for (unsigned int i = 0; c->member && i < c->o.clients; i++)
+		mix_client_free(c->member[i].mix);
+	mix_data_free(c->data);
+	probe_free(c->probe);
+	if (c->address)
+		freeaddrinfo(c->address);
+	explicit_bzero(c->secret, sizeof(c->secret));
+	free(c->member);
+	free(c);
+	return r;
+}

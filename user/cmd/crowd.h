@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CMD_CROWD_H
+#define CMD_CROWD_H
+
+/*
+ * The clients of a load, and the probe: opened beside the command's own session, which makes their
+ * directory and removes it.
+ */
+
+#include "cmd/session.h"
+#include "load/engine.h"
+#include "work/mix.h"
+
+struct crowd;
+
+struct crowd_opts {
+	const struct mix *mix;
+	struct session *session; /* open, with a store */
+	unsigned int clients, threads;
+	uint64_t seed;
+	bool probe;
+};
+
+struct crowd_load {
+	uint64_t duration_ns, ramp_ns, think_ns;
+	struct pace_opts pace;
+	unsigned int queue; /* of all threads */
+};
+
+/*
+ * Opens the sessions. *not_open: how many could not be; the first reason is in e also if this
+ * returns 0. Negative errno: none could be. crowd_close in every case.
+ */
+int crowd_open(struct crowd **out, const struct crowd_opts *o, unsigned int *not_open,
+	       struct err *e);
+
+/* Makes the directory and all files. 0; LOAD_REFUSED or a negative errno with a text. */
+int crowd_make(struct crowd *c, struct err *e);
+
+/* Begins to load; crowd_wait: at most ns, true when it is over. */
+int crowd_start(struct crowd *c, const struct crowd_load *how, struct err *e);
+bool crowd_wait(struct crowd *c, uint64_t ns);
+
+/* Gives the phase its loads and commands. */
+int crowd_join(struct crowd *c, struct run_phase *p, struct err *e);
+
+/*
+ * Removes the files, ends the sessions, frees. Not 0: something is left, e says what; the session's
+ * base says so, too. NULL is allowed.
+ */
+int crowd_close(struct crowd *c, struct err *e);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A load of many clients, and its probe. */
+#include "report/json/parts.h"
+
+static json_t *action(struct json_doc *d, const struct run_action *a)
+{
+	json_t *o = json_object();
+
+	json_put(d, o, "name", json_text(a->name));
+	json_put(d, o, "n", json_number(a->n));
+	json_put(d, o, "failed", json_number(a->failed));
+	json_put(d, o, "planned", json_latency(d, &a->planned));
+	json_put(d, o, "begun", json_latency(d, &a->begun));
+	return o;
+}
+
+static json_t *actions(struct json_doc *d, const struct run_load *l)
+{
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < l->n_actions; i++)
+		if (l->action[i].n)
+			json_add(d, a, action(d, &l->action[i]));
+	return a;
+}
+
+/* One row a second, also those in which nothing ended; after the last that has something: none. */
+static json_t *seconds(struct json_doc *d, const struct run_load *l)
+{
+	json_t *a = json_array();
+	size_t n = l->n_seconds;
+
+	while (n && !l->second[n - 1].n)
+		n--;
+	for (size_t i = 0; i < n; i++) {
+		const struct run_second *s = &l->second[i];
+		uint64_t bucket[HIST_BUCKETS(RUN_SECOND_BITS)];
+		json_t *o = json_object();
+
+		for (size_t k = 0; k < HIST_BUCKETS(RUN_SECOND_BITS); k++)
+			bucket[k] = s->bucket[k];
+		json_put(d, o, "n", json_number(s->n));
+		json_put(d, o, "failed", json_number(s->failed));
+		json_put(d, o, "sum_ns", json_number(s->sum_ns));
+		json_put(d, o, "max_ns", s->n > s->failed ? json_number(s->max_ns) : json_null());
+		json_put(d, o, "histogram",
+			 json_buckets(d, RUN_SECOND_BITS, bucket, HIST_BUCKETS(RUN_SECOND_BITS)));
+		json_add(d, a, o);
+	}
+	return a;
+}
+
+static json_t *clients(struct json_doc *d, const struct run_load *l)
+{
+	json_t *a = json_array();
+
+	for (unsigned int i = 0; i < l->n_clients; i++) {
+		const struct run_client *c = &l->client[i];
+		json_t *o = json_object();
+
+		json_put(d, o, "actions", json_number(c->actions));
+		json_put(d, o, "failed", json_number(c->failed));
+		json_put(d, o, "bytes", json_number(c->bytes));
+		json_put(d, o, "last_ns", c->last_ns ? json_number(c->last_ns) : json_null());
+		json_put(d, o, "lost", json_boolean(c->lost));
+		json_add(d, a, o);
+	}
+	return a;
+}
+
+json_t *json_load(struct json_doc *d, const struct run_load *l)
+{
+	json_t *o;
+
+	if (!l)
+		return json_null();
+	o = json_object();
+	json_put(d, o, "clients", json_integer(l->n_clients));
+	json_put(d, o, "threads", json_integer(l->n_threads));
+	json_put(d, o, "lost", json_integer(l->n_lost));
+	json_put(d, o, "begin_ns", json_number(l->begin_ns));
+	json_put(d, o, "measure_ns", json_number(l->measure_ns));
+	json_put(d, o, "end_ns", json_number(l->end_ns));
+	json_put(d, o, "rate_per_s", l->rate_per_s > 0 ? json_real(l->rate_per_s) : json_null());
+	json_put(d, o, "arrivals", l->rate_per_s > 0 ? json_number(l->n_arrivals) : json_null());
+	json_put(d, o, "no_room", l->rate_per_s > 0 ? json_number(l->n_no_room) : json_null());
+	json_put(d, o, "late", json_number(l->late_n));
+	json_put(d, o, "late_max_ns", json_number(l->late_max_ns));
+	json_put(d, o, "cpu_ns", json_number(l->cpu_ns));
+	json_put(d, o, "cpu_max_ns", json_number(l->cpu_max_ns));
+	json_put(d, o, "fairness", json_real(run_load_fairness(l)));
+	json_put(d, o, "actions", actions(d, l));
+	json_put(d, o, "seconds", seconds(d, l));
+	json_put(d, o, "each_client", clients(d, l));
+	return o;
+}

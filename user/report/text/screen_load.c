@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The first screen of a load: how fast the clients were served, and how long they and the probe
+ * waited. */
+#include "report/text/screen.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define SATURATED 0.9 /* of a CPU, by one thread of the generator */
+
+enum {
+	COL_NAME,
+	COL_RATE,
+	COL_FAILED,
+	COL_MEAN,
+	COL_P50,
+	COL_P90,
+	COL_P99,
+	COL_P999,
+	COL_MAX,
+	N_COLS
+};
+
+static const struct grid_column heads[N_COLS] = {
+	[COL_NAME] = { .head = "action" },   [COL_RATE] = { .head = "per" GLUE "s" },
+	[COL_FAILED] = { .head = "failed" }, [COL_MEAN] = { .head = "mean" },
+	[COL_P50] = { .head = "p50" },       [COL_P90] = { .head = "p90" },
+	[COL_P99] = { .head = "p99" },       [COL_P999] = { .head = "p99.9" },
+	[COL_MAX] = { .head = "max" },
+};
+
+static const unsigned int drops[] = { COL_P999, COL_P90, COL_FAILED };
+
+static double seconds_of(const struct run_load *l)
+{
+	return l->end_ns > l->measure_ns ? (double)(l->end_ns - l->measure_ns) / 1e9 : 0;
+}
+
+/* Too few latencies have no such quantile: the longest is shown anyway. */
+static struct cell quantile(const struct hist *h, double q)
+{
+	return (double)h->n * (1 - q) >= 1 ? screen_time((double)hist_quantile(h, q))
+					   : cell_blank();
+}
+
+static int put_action(struct grid *g, const char *name, const struct run_action *a, double s)
+{
+	struct grid_row *row = grid_row(g);
+	const struct hist *h = &a->planned;
+	struct cell *cell;
+
+	if (!row)
+		return -ENOMEM;
+	cell = row->cell;
+	cell[COL_NAME] = cell_text(name, 24);
+	cell[COL_RATE] = s > 0 ? cell_rate((double)a->n / s) : cell_na();
+	cell[COL_FAILED] = a->failed ? cell_count(a->failed) : cell_blank();
+	cell[COL_MEAN] = h->n ? screen_time(hist_mean(h)) : cell_na();
+	cell[COL_P50] = quantile(h, 0.5);
+	cell[COL_P90] = quantile(h, 0.9);
+	cell[COL_P99] = quantile(h, 0.99);
+	cell[COL_P999] = quantile(h, 0.999);
+	cell[COL_MAX] = h->n ? screen_time((double)h->max) : cell_na();
+	return 0;
+}
+
+static int put_rows(struct grid *g, const struct run_load *l, const char *before)
+{
+	char name[64];
+	int e = 0;
+
+	for (size_t i = 0; i < l->n_actions && !e; i++) {
+		if (!l->action[i].n)
+			continue;
+		snprintf(name, sizeof(name), "%s%s", before, l->action[i].name);
+		e = put_action(g, name, &l->action[i], seconds_of(l));
+	}
+	return e;
+}
+
+static int put_table(const struct paint *p, const struct run_phase *phase)
+{
+	struct grid g = { .n_columns = N_COLS, .gap = 2 };
+	struct run_action all;
+	unsigned int kinds = 0;
+	int e;
+
+	memcpy(g.column, heads, sizeof(heads));
+	run_load_all(phase->load, &all);
+	for (size_t i = 0; i < phase->load->n_actions; i++)
+		kinds += phase->load->action[i].n != 0;
+	g.column[COL_FAILED].off = !all.failed;
+	e = put_rows(&g, phase->load, "");
+	if (!e && kinds > 1)
+		e = put_action(&g, "all", &all, seconds_of(phase->load));
+	if (!e && phase->probe)
+		e = put_rows(&g, phase->probe, "probe: ");
+	if (!e) {
+		fputc('\n', p->out);
+		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
+		grid_put(&g, p);
+	}
+	grid_clear(&g);
+	return e;
+}
+
+/* "10 clients, closed loop: 1,234 actions/s, 12.3 MB/s in 30.0s" */
+static void put_headline(const struct paint *p, const struct run_phase *phase)
+{
+	const struct run_load *l = phase->load;
+	double s = seconds_of(l);
+	struct run_action all;
+	struct screen_text t = { 0 };
+
+	run_load_all(l, &all);
+	screen_add(&t, "%u client%s of %s, ", l->n_clients, l->n_clients == 1 ? "" : "s",
+		   phase->title);
+	if (l->rate_per_s > 0)
+		screen_add(&t, "open loop, %s actions/s asked for", cell_rate(l->rate_per_s).text);
+	else
+		screen_add(&t, "closed loop");
+	if (s > 0)
+		screen_add(&t, ": %s actions/s, %s MB/s in %s",
+			   cell_rate((double)(all.n - all.failed) / s).text,
+			   cell_rate((double)phase->value[METRIC_BYTES] / s / 1e6).text,
+			   screen_time(s * 1e9).text);
+	if (l->n_no_room)
+		screen_add(&t, "; %s dropped: no client was free, the queue full",
+			   cell_count(l->n_no_room).text);
+	if (l->rate_per_s > 0 && l->n_arrivals > all.n + l->n_no_room)
+		screen_add(&t, "; %s still waited at the end",
+			   cell_count(l->n_arrivals - all.n - l->n_no_room).text);
+	fputc('\n', p->out);
+	screen_put(p, INK_BOLD, t.text, 2);
+}
+
+/* Whether the generator itself was what limited the load. */
+static void put_generator(const struct paint *p, const struct run_load *l)
+{
+	double s = l->done_ns > l->begin_ns ? (double)(l->done_ns - l->begin_ns) / 1e9 : 0;
+	struct screen_text t = { 0 };
+	double busiest = s > 0 ? (double)l->cpu_max_ns / 1e9 / s : 0;
+
+	screen_add(&t, "Clients evenly served: %s of 1; load generator: %s of a CPU",
+		   cell_fixed(run_load_fairness(l), 3).text, screen_percent(busiest, 1).text);
+	if (l->n_threads > 1)
+		screen_add(&t, " in the busiest of %u threads", l->n_threads);
+	if (l->late_n)
+		screen_add(&t, ", began %s action%s more than 1 ms late (at most %s)",
+			   cell_count(l->late_n).text, l->late_n == 1 ? "" : "s",
+			   screen_time((double)l->late_max_ns).text);
+	if (busiest >= SATURATED)
+		screen_add(&t, ": SATURATED, more clients would not be more load; see --threads");
+	fputc('\n', p->out);
+	screen_put(p, busiest >= SATURATED ? INK_YELLOW : INK_NONE, t.text, 2);
+}
+
+int screen_load(const struct paint *p)
+{
+	const struct run *r = p->view.run;
+	int e = 0;
+
+	for (size_t i = 0; i < r->n_phases && !e; i++) {
+		if (!r->phase[i]->load)
+			continue;
+		put_headline(p, r->phase[i]);
+		e = put_table(p, r->phase[i]);
+		put_generator(p, r->phase[i]->load);
+	}
+	return e;
+}
