@@ -174,8 +174,7 @@ static int handle(void *user, const char *section, const char *key, const char *
 	return 0;
 }
 
-/* What no single line shows. */
-static int check(const struct mix *m, struct err *e)
+int mix_check(const struct mix *m, struct err *e)
 {
 	for (size_t i = 0; i < N_MIX_ACTIONS; i++) {
 		if (!m->weight[i])
@@ -202,7 +201,7 @@ static int finish(struct mix *out, struct parser *p, const char *name, int line,
 		return err_set(e, -EIO, "cannot read %s", name);
 	if (!*out->name)
 		snprintf(out->name, sizeof(out->name), "%.31s", name);
-	return check(out, &why) ? err_set(e, -EINVAL, "%s: %s", name, why.text) : 0;
+	return mix_check(out, &why) ? err_set(e, -EINVAL, "%s: %s", name, why.text) : 0;
 }
 
 static int no_such(const char *name, struct err *e)

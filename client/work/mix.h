@@ -8,12 +8,12 @@
  *
  *	[mix]
  *	name = browse
- *	files = 100         ; in each client's directory, or in all (shared = yes)
+ *	files = 100         ; in each directory, of which each client has one, or more
  *	file_size = 16K
  *	request = 1M        ; most bytes of a read or write; the store's own limit holds, too
  *	window = 1          ; reads and writes of one action in flight
  *	think = 0.5         ; seconds between a client's actions (closed loop), mean
- *	shared = no         ; all clients use one set, and only read
+ *	shared = no         ; all clients use one directory, and only read
  *
  *	[actions]           ; weights
  *	list = 1
@@ -64,7 +64,10 @@ const char *mix_action_name(unsigned int a);
  */
 int mix_find(struct mix *out, const char *name, struct err *e);
 
-/* Bytes of one client's set of files; of all clients' if it is shared. */
+/* What no single key shows, such as actions that need files where there are none. 0 or -EINVAL. */
+int mix_check(const struct mix *m, struct err *e);
+
+/* Bytes of one directory's files. */
 uint64_t mix_set_bytes(const struct mix *m);
 
 /* What all clients of a process read into and write from. NULL without memory. */
@@ -73,10 +76,10 @@ struct mix_data *mix_data_new(const struct mix *m);
 void mix_data_free(struct mix_data *d);
 
 /*
- * The scripts of one client, used one after the other on one store: make (one action: its directory
- * "cNNNNN" in base, and its files), use (for ever; class: enum mix_action), remove (one action: all
- * that there can be, also after actions that failed half-way). Where the set is shared, client 0
- * makes it before the others begin, and removes it after they have.
+ * The scripts of one client, used one after the other on one store: make (one action: its
+ * directories "dNNNNN" in base, and their files), use (for ever; class: enum mix_action), remove
+ * (one action: all that there can be, also after actions that failed half-way). Where the set is
+ * shared, client 0 makes it before the others begin, and removes it after they have.
  */
 struct mix_client;
 
@@ -84,7 +87,11 @@ struct mix_client_opts {
 	const struct mix *mix;
 	struct mix_data *data;
 	const char *base;    /* directory in the root of the volume; it exists then */
-	unsigned int number; /* from 0: of its directory, and of its random numbers */
+	bool exists;         /* the set does, too: make only looks for it */
+	unsigned int number; /* from 0: of its first directory, and of its random numbers */
+	unsigned int n_clients;
+	unsigned int n_dirs; /* of all clients: number, number + n_clients, ... are this one's;
+				n_clients at least, unless the set is shared */
 	uint64_t seed;
 };
 

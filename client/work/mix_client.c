@@ -13,17 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE        4096u
-#define NAME_LEN    24
-#define HOME_LEN    12
-#define SHARED_NAME "shared"
+#define PAGE     4096u
+#define NAME_LEN 24
 
 /* ---- steps ---- */
 
 /* The names a step is about: of the file chosen, and others beside it. */
 enum which {
 	OF_BASE, /* the directory of all clients, in the root */
-	OF_HOME, /* the client's own, in that */
+	OF_HOME, /* one of the client's own, in that */
 	OF_FILE,
 	OF_NEW,
 	OF_OLD,
@@ -50,12 +48,14 @@ struct step {
 /* clang-format on */
 
 #define MAKE       N_MIX_ACTIONS
-#define MAKE_FILES (N_MIX_ACTIONS + 1)
-#define FIND       (N_MIX_ACTIONS + 2)
-#define CLEAR      (N_MIX_ACTIONS + 3)
-#define CLEAR_ALL  (N_MIX_ACTIONS + 4)
-#define CLEAR_TEMP (N_MIX_ACTIONS + 5)
-#define CLEAR_HOME (N_MIX_ACTIONS + 6)
+#define MAKE_MORE  (N_MIX_ACTIONS + 1) /* another directory */
+#define MAKE_FILES (N_MIX_ACTIONS + 2)
+#define FIND       (N_MIX_ACTIONS + 3)
+#define FIND_MORE  (N_MIX_ACTIONS + 4)
+#define CLEAR      (N_MIX_ACTIONS + 5)
+#define CLEAR_ALL  (N_MIX_ACTIONS + 6)
+#define CLEAR_TEMP (N_MIX_ACTIONS + 7)
+#define CLEAR_HOME (N_MIX_ACTIONS + 8)
 
 /* clang-format off */
 static const struct step steps[][16] = {
@@ -70,7 +70,9 @@ static const struct step steps[][16] = {
 			 ON(DELETE, OF_TEMP_NEW), END },
 	[MIX_BAND] = { OPEN_WRITE(OF_FILE), DO(WRITE), DO(FLUSH), DO(CLOSE), END },
 	[MAKE] = { ON(LOOKUP, OF_BASE), ON(MKDIR, OF_HOME), END },
+	[MAKE_MORE] = { ON(MKDIR, OF_HOME), END },
 	[FIND] = { ON(LOOKUP, OF_BASE), ON(LOOKUP, OF_HOME), END },
+	[FIND_MORE] = { ON(LOOKUP, OF_HOME), END },
 	[MAKE_FILES] = { ON(CREATE, OF_FILE), OPEN_WRITE(OF_FILE), DO(WRITE), DO(CLOSE), END },
 	[CLEAR] = { TRY(DELETE, OF_FILE), END },
 	[CLEAR_ALL] = { TRY(DELETE, OF_FILE), TRY(DELETE, OF_NEW), TRY(DELETE, OF_OLD), END },
@@ -109,18 +111,26 @@ struct mix_request {
 	bool lent;
 };
 
+/* A directory of the client. */
+struct mix_home {
+	struct store_dir dir;
+	bool there;
+	bool dirty; /* there may be more names than the set's */
+};
+
 struct mix_client {
 	struct mix_client_opts o;
 	struct mix_part make, use, remove;
 	const struct store *store;
 	unsigned short random[3];
 	unsigned int weights; /* their sum */
-	struct store_dir base, home;
-	bool has_base, has_home, dirty; /* dirty: there may be more names than the set's */
+	struct store_dir base;
+	unsigned int n_homes;
+	struct mix_home *home;
 
 	/* The action under way */
 	const struct step *at;
-	unsigned int action, file;
+	unsigned int action, in, file; /* in: home[] */
 	bool failed, curing;
 	bool open;
 	struct store_file opened;
@@ -169,6 +179,30 @@ void mix_data_free(struct mix_data *d)
 
 /* ---- choosing ---- */
 
+/* Client i of N owns the directories i, i + N, ...; a shared set is directory 0. */
+static unsigned int homes_of(const struct mix_client_opts *o)
+{
+	unsigned int n = 0;
+
+	if (o->mix->shared)
+		return 1;
+	for (unsigned int i = o->number; i < o->n_dirs; i += o->n_clients)
+		n++;
+	return n;
+}
+
+static struct mix_home *home_of(struct mix_client *c)
+{
+	return &c->home[c->in];
+}
+
+static void enter(struct mix_client *c, unsigned int home)
+{
+	c->in = home;
+	snprintf(c->name[OF_HOME], NAME_LEN, "d%05u",
+		 mix_of(c)->shared ? 0 : c->o.number + home * c->o.n_clients);
+}
+
 static void name_files(struct mix_client *c, unsigned int file)
 {
 	c->file = file;
@@ -215,8 +249,8 @@ static int begin_make(struct script *s, const struct store *store)
 	if (of(s)->begun)
 		return SCRIPT_END;
 	of(s)->begun = true;
-	name_files(c, 0);
-	begin(c, store, makes_set(c) ? MAKE : FIND);
+	enter(c, 0);
+	begin(c, store, makes_set(c) && !c->o.exists ? MAKE : FIND);
 	return 0;
 }
 
@@ -227,48 +261,83 @@ static int begin_use(struct script *s, const struct store *store)
 
 	while (at >= mix_of(c)->weight[action])
 		at -= mix_of(c)->weight[action++];
+	enter(c, draw(c, c->n_homes));
 	if (mix_of(c)->files)
 		name_files(c, draw(c, mix_of(c)->files));
 	begin(c, store, action);
 	return (int)action;
 }
 
+/* The next directory from here on that is to be removed; false: there is none. */
+static bool clear_from(struct mix_client *c, unsigned int home)
+{
+	while (home < c->n_homes && !c->home[home].there)
+		home++;
+	if (home == c->n_homes)
+		return false;
+	enter(c, home);
+	name_files(c, 0);
+	start(c, !mix_of(c)->files ? CLEAR_HOME : home_of(c)->dirty ? CLEAR_ALL : CLEAR);
+	return true;
+}
+
 static int begin_remove(struct script *s, const struct store *store)
 {
 	struct mix_client *c = of(s)->c;
 
-	if (of(s)->begun || !c->has_home || !makes_set(c))
+	if (of(s)->begun || !makes_set(c) || !clear_from(c, 0))
 		return SCRIPT_END;
 	of(s)->begun = true;
-	name_files(c, 0);
-	begin(c, store, !mix_of(c)->files ? CLEAR_HOME : c->dirty ? CLEAR_ALL : CLEAR);
+	begin(c, store, c->action);
 	return 0;
+}
+
+/* Another file of the directory, with the same steps; false: there is none. */
+static bool next_file(struct mix_client *c)
+{
+	if (c->file + 1 >= mix_of(c)->files)
+		return false;
+	name_files(c, c->file + 1);
+	start(c, c->action);
+	return true;
+}
+
+/* Another directory, with these steps; false: there is none. */
+static bool next_home(struct mix_client *c, unsigned int action)
+{
+	if (c->in + 1 >= c->n_homes)
+		return false;
+	enter(c, c->in + 1);
+	start(c, action);
+	return true;
 }
 
 /* After the last step: what follows in the same script's action. false: it is complete. */
 static bool go_further(struct mix_client *c)
 {
-	const struct mix *m = mix_of(c);
-
 	switch (c->action) {
 	case MAKE:
-		if (m->files)
-			start(c, MAKE_FILES);
-		return m->files != 0;
+	case MAKE_MORE:
+		if (!mix_of(c)->files)
+			return next_home(c, MAKE_MORE);
+		name_files(c, 0);
+		start(c, MAKE_FILES);
+		return true;
 	case MAKE_FILES:
+		return next_file(c) || next_home(c, MAKE_MORE);
+	case FIND:
+	case FIND_MORE:
+		return next_home(c, FIND_MORE);
 	case CLEAR:
 	case CLEAR_ALL:
-		if (c->file + 1 < m->files) {
-			name_files(c, c->file + 1);
-			start(c, c->action);
-			return true;
-		}
-		if (c->action != MAKE_FILES)
-			start(c, c->dirty ? CLEAR_TEMP : CLEAR_HOME);
-		return c->action != MAKE_FILES;
+		if (!next_file(c))
+			start(c, home_of(c)->dirty ? CLEAR_TEMP : CLEAR_HOME);
+		return true;
 	case CLEAR_TEMP:
 		start(c, CLEAR_HOME);
 		return true;
+	case CLEAR_HOME:
+		return clear_from(c, c->in + 1);
 	default:
 		return false;
 	}
@@ -298,11 +367,11 @@ static bool has_more(const struct mix_client *c)
 	return !c->n_lent;
 }
 
-static struct store_dir dir_of(const struct mix_client *c, enum which name)
+static struct store_dir dir_of(struct mix_client *c, enum which name)
 {
 	if (name == OF_BASE)
 		return c->store->root[0];
-	return name == OF_HOME ? c->base : c->home;
+	return name == OF_HOME ? c->base : home_of(c)->dir;
 }
 
 static void fill_data(struct mix_client *c, struct store_op *op)
@@ -331,7 +400,7 @@ static struct store_op *next(struct script *s)
 	op = &r->op;
 	*op = (struct store_op) { .verb = step->verb,
 				  .dir = dir_of(c, step->name),
-				  .to_dir = c->home,
+				  .to_dir = home_of(c)->dir,
 				  .name = step->name == OF_BASE ? c->o.base : c->name[step->name],
 				  .to_name = c->name[step->to],
 				  .file = c->opened,
@@ -339,7 +408,7 @@ static struct store_op *next(struct script *s)
 	if (moves_data(step))
 		fill_data(c, op);
 	if (step->verb == STORE_LIST) {
-		op->dir = c->home;
+		op->dir = home_of(c)->dir;
 		op->offset = c->n_listed;
 		op->buf = c->list;
 		op->len = STORE_LIST_LEN;
@@ -360,9 +429,7 @@ static void note(struct mix_client *c, const struct store_op *op)
 		if (c->at->name == OF_BASE)
 			c->base = op->made;
 		else
-			c->home = op->made;
-		c->has_base |= c->at->name == OF_BASE;
-		c->has_home |= c->at->name == OF_HOME;
+			*home_of(c) = (struct mix_home) { op->made, true, false };
 		break;
 	case STORE_OPEN:
 		c->opened = op->opened;
@@ -439,7 +506,7 @@ static enum script_state answered(struct script *s, struct store_op *op, struct 
 		note(c, op);
 	if (!c->at->any && !c->failed && !is_good(c, op, e)) {
 		c->failed = true;
-		c->dirty = true;
+		home_of(c)->dirty = true;
 	}
 	if (c->failed && !c->curing) {
 		if (c->n_lent)
@@ -481,24 +548,22 @@ struct mix_client *mix_client_new(const struct mix_client_opts *o)
 		c->weights += o->mix->weight[i];
 	snprintf(c->name[OF_TEMP], NAME_LEN, "t%05u", o->number);
 	snprintf(c->name[OF_TEMP_NEW], NAME_LEN, "t%05u.new", o->number);
-	if (o->mix->shared)
-		snprintf(c->name[OF_HOME], NAME_LEN, SHARED_NAME);
-	else
-		snprintf(c->name[OF_HOME], NAME_LEN, "c%05u", o->number);
-	if (!o->mix->weight[MIX_LIST])
+	c->n_homes = homes_of(o);
+	c->home = calloc(c->n_homes, sizeof(*c->home));
+	if (o->mix->weight[MIX_LIST])
+		c->list = malloc(STORE_LIST_LEN);
+	if (c->home && (c->list || !o->mix->weight[MIX_LIST]))
 		return c;
-	c->list = malloc(STORE_LIST_LEN);
-	if (!c->list) {
-		free(c);
-		return NULL;
-	}
-	return c;
+	mix_client_free(c);
+	return NULL;
 }
 
 void mix_client_free(struct mix_client *c)
 {
-	if (c)
-		free(c->list);
+	if (!c)
+		return;
+	free(c->home);
+	free(c->list);
 	free(c);
 }
 

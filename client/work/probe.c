@@ -118,7 +118,8 @@ static enum script_state answered(struct script *s, struct store_op *op, struct 
 	p->step++;
 	if (verb == STORE_CLOSE)
 		p->open = false;
-	if (p->op.result != STORE_OK && !p->failed) {
+	if (p->op.result != STORE_OK && !p->failed &&
+	    !(verb == STORE_CREATE && p->op.result == STORE_EXISTS)) { /* of a probe before */
 		fail(p, e);
 	} else if (verb == STORE_LOOKUP) {
 		p->dir = p->op.made;

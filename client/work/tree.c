@@ -28,15 +28,16 @@ static uint32_t hashed(uint32_t hash, const char *text)
 	return hash;
 }
 
-/* When this process began, in ticks after boot; 0: not known. */
-static uint64_t own_start(void)
+/* When a process began, in ticks after boot; 0: not known. */
+static uint64_t start_of(pid_t pid)
 {
-	char text[1024] = "";
+	char text[1024] = "", path[32];
 	const char *end;
 	uint64_t started = 0;
 
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	/* fields 3 to 21 lie between the name, which may hold anything, and field 22 */
-	if (!file_line(text, sizeof(text), "/proc/self/stat") && (end = strrchr(text, ')')))
+	if (!file_line(text, sizeof(text), path) && (end = strrchr(text, ')')))
 		sscanf(
 		    end + 1,
 		    " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
@@ -60,7 +61,7 @@ static uint32_t host_hash(void)
 	gethostname(id, sizeof(id) - 1);
 	hash = hashed(hash, id);
 	if (!file_line(boot, sizeof(boot), "/proc/sys/kernel/random/boot_id") &&
-	    readlink("/proc/self/ns/pid", ns, sizeof(ns) - 1) > 0 && own_start())
+	    readlink("/proc/self/ns/pid", ns, sizeof(ns) - 1) > 0 && start_of(getpid()))
 		return hashed(hashed(hash, boot), ns);
 	if (getrandom(&random, sizeof(random), 0) < 0)
 		random = (uint32_t)getpid() * 2654435761u;
@@ -72,10 +73,21 @@ uint32_t tree_mark(uint64_t started)
 	return (uint32_t)(started * 0x9e3779b97f4a7c15u >> 40);
 }
 
+static void put_name(char out[static TREE_NAME_MAX + 1], pid_t pid)
+{
+	snprintf(out, TREE_NAME_MAX + 1, NAME_FORMAT, host_hash(), (unsigned int)pid % 10000000u,
+		 tree_mark(start_of(pid)));
+}
+
 void tree_name(char out[static TREE_NAME_MAX + 1])
 {
-	snprintf(out, TREE_NAME_MAX + 1, NAME_FORMAT, host_hash(),
-		 (unsigned int)getpid() % 10000000u, tree_mark(own_start()));
+	put_name(out, getpid());
+}
+
+bool tree_name_of(char out[static TREE_NAME_MAX + 1], pid_t pid)
+{
+	put_name(out, pid);
+	return start_of(pid);
 }
 
 bool tree_owner(const char *name, struct tree_owner *out)

@@ -18,6 +18,9 @@
 /* A new name for this process on this host. */
 void tree_name(char out[static TREE_NAME_MAX + 1]);
 
+/* The name of another process's directory. false: there is no such process on this host. */
+bool tree_name_of(char out[static TREE_NAME_MAX + 1], pid_t pid);
+
 /*
  * Whether it is a name of tree_name, and whose. here: made on this host since it was started, and
  * pid is a number in our PID namespace; else it is not known whether its maker lives. mark:

@@ -36,7 +36,10 @@ struct crowd {
 	struct mix_data *data;
 	struct probe *probe;
 	struct engine *clients, *watcher; /* watcher: the probe's */
-	bool made;
+	char base[TREE_NAME_MAX + 1];     /* the directory of all clients, in the root */
+	bool exists;                      /* the set, before this run */
+	bool made;                        /* base, by this run */
+	bool keeps_set;                   /* it stays when this run ends */
 	struct engine_job job, probe_job; /* under way */
 };
 
@@ -158,7 +161,10 @@ static int prepare(struct crowd *c, struct err *e)
 static int new_members(struct crowd *c, struct err *e)
 {
 	struct mix_client_opts o = { .mix = c->o.mix,
-				     .base = c->o.session->base[0],
+				     .base = c->base,
+				     .exists = c->exists,
+				     .n_clients = c->o.clients,
+				     .n_dirs = c->o.directories,
 				     .seed = c->o.seed };
 	struct member *m;
 	bool there;
@@ -175,7 +181,7 @@ static int new_members(struct crowd *c, struct err *e)
 	}
 	if (there && c->o.probe) {
 		c->member[c->o.clients].crowd = c;
-		c->probe = probe_new(o.base);
+		c->probe = probe_new(c->base);
 		there = c->probe;
 	}
 	return there ? 0 : err_set(e, -ENOMEM, "out of memory");
@@ -226,6 +232,25 @@ static int open_all(struct crowd *c, unsigned int *not_open, struct err *e)
 	return r;
 }
 
+/* Names the directory of all clients, and looks whether it is there. */
+static int find_base(struct crowd *c, struct err *e)
+{
+	struct session *s = c->o.session;
+	struct store_op op = { .verb = STORE_LOOKUP, .dir = s->store->root[0], .name = c->base };
+	int r;
+
+	if (!c->o.set_of) {
+		tree_name(c->base);
+		return 0;
+	}
+	if (!tree_name_of(c->base, c->o.set_of))
+		return err_set(e, LOAD_REFUSED, "there is no process %d whose files to use",
+			       (int)c->o.set_of);
+	r = store_call(s->store, &op, e);
+	c->exists = !r && op.result == STORE_OK;
+	return r;
+}
+
 int crowd_open(struct crowd **out, const struct crowd_opts *o, unsigned int *not_open,
 	       struct err *e)
 {
@@ -238,40 +263,47 @@ int crowd_open(struct crowd **out, const struct crowd_opts *o, unsigned int *not
 	c->o = *o;
 	*not_open = 0;
 	cmd_allow_files();
-	tree_name(o->session->base[0]);
-	r = prepare(c, e);
+	r = find_base(c, e);
+	r = r ? r : prepare(c, e);
 	r = r ? r : new_members(c, e);
 	r = r ? r : new_engines(c, e);
 	r = r ? r : open_all(c, not_open, e);
 	explicit_bzero(c->secret, sizeof(c->secret));
-	if (r)
-		*o->session->base[0] = '\0'; /* not made yet */
 	return r;
 }
 
 /* ---- files ---- */
 
-int crowd_make(struct crowd *c, struct err *e)
+static int make_base(struct crowd *c, struct err *e)
 {
 	struct session *s = c->o.session;
-	struct store_op op = { .verb = STORE_MKDIR, .dir = s->store->root[0], .name = s->base[0] };
-	int r = store_call(s->store, &op, e);
+	struct store_op op = { .verb = STORE_MKDIR, .dir = s->store->root[0], .name = c->base };
+	int r;
 
-	if (!r && op.result != STORE_OK)
-		r = err_set(e, LOAD_REFUSED, "%s of %s: %s (%d)", op.what, s->base[0], op.why,
-			    op.code);
-	if (r) {
+	memcpy(s->base[0], c->base, sizeof(c->base)); /* to be removed, whatever happens */
+	r = store_call(s->store, &op, e);
+	if (!r && op.result != STORE_OK) {
 		*s->base[0] = '\0';
-		return r;
+		r = err_set(e, LOAD_REFUSED, "%s of %s: %s (%d)", op.what, c->base, op.why,
+			    op.code);
 	}
-	c->made = true;
+	c->made = !r;
+	return r;
+}
+
+int crowd_make(struct crowd *c, struct err *e)
+{
+	int r = c->exists ? 0 : make_base(c, e);
+
 	/* where one set is shared, the first client makes it */
-	r = c->o.mix->shared ? do_scripts(c->clients, make_of, 0, 1, false, e) : 0;
+	if (!r && c->o.mix->shared)
+		r = do_scripts(c->clients, make_of, 0, 1, false, e);
 	r = r ? r : do_scripts(c->clients, make_of, c->o.mix->shared ? 1 : 0, 0, false, e);
 	if (!r && c->watcher)
 		r = do_scripts(c->watcher, make_of, 0, 0, false, e);
 	if (!r && cmd_stop)
 		r = err_set(e, -EINTR, "interrupted");
+	c->keeps_set = !r && c->o.set_of && !c->o.remove_set;
 	return r;
 }
 
@@ -326,11 +358,12 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 }
 
 /* With all that is in it. */
-static int remove_local(const struct session *s, struct err *e)
+static int remove_local(const struct crowd *c, struct err *e)
 {
+	const struct session *s = c->o.session;
 	char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "%s/%s", s->cfg->directory, s->base[0]);
+	snprintf(path, sizeof(path), "%s/%s", s->cfg->directory, c->base);
 	if (!nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS))
 		return 0;
 	return err_set(e, LOAD_REFUSED, "cannot remove %s: %s", path, strerror(errno));
@@ -343,16 +376,22 @@ static int remove_files(struct crowd *c, struct err *e)
 	unsigned int shared = c->o.mix->shared;
 	int r;
 
+	if (c->watcher)
+		do_scripts(c->watcher, remove_of, 0, 0, true, NULL);
+	if (c->keeps_set) {
+		*s->base[0] = '\0';
+		return 0;
+	}
+	if (!c->made && !c->o.remove_set)
+		return 0;
 	do_scripts(c->clients, remove_of, shared, 0, true, NULL);
 	if (shared)
 		do_scripts(c->clients, remove_of, 0, 1, true, NULL);
-	if (c->watcher)
-		do_scripts(c->watcher, remove_of, 0, 0, true, NULL);
 	if (s->cfg->local) {
-		r = remove_local(s, e);
+		r = remove_local(c, e);
 	} else {
 		dsi_ignore_stop(s->afp.dsi);
-		r = tree_remove(&s->afp, AFP_ROOT_ID, s->base[0], e);
+		r = tree_remove(&s->afp, AFP_ROOT_ID, c->base, e);
 	}
 	if (!r)
 		*s->base[0] = '\0';
@@ -377,7 +416,7 @@ int crowd_close(struct crowd *c, struct err *e)
 
 	if (!c)
 		return 0;
-	if (c->made)
+	if (c->made || c->exists)
 		r = remove_files(c, e);
 	end_sessions(c);
 	for (unsigned int i = 0; c->member && i < c->o.clients; i++)

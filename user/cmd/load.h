@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CMD_LOAD_H
+#define CMD_LOAD_H
+
+/* The options of afpscope load. */
+
+#include "cmd/workload.h"
+#include "work/mix.h"
+
+#include <limits.h>
+
+#define LOAD_OF_MIX UINT_MAX /* .files: not given */
+
+enum { LOAD_FIXED, LOAD_POISSON };
+
+struct load_cfg {
+	struct workload_cfg w;
+	const char *mix_name;
+	struct mix mix;
+	unsigned int clients, threads, duration_s, ramp_s, queue, arrivals;
+	unsigned int files, window, directories;
+	uint64_t file_len, request_len;
+	unsigned int set_of; /* process id; 0: not given */
+	uint64_t seed;
+	double rate_per_s; /* 0: closed loop */
+	double think_s;    /* < 0: the mix's */
+	bool no_probe, direct, remove_set;
+};
+
+#define LOAD_DEFAULTS                                                                              \
+	{                                                                                          \
+		.w = WORKLOAD_DEFAULTS, .mix_name = "browse", .clients = 10, .duration_s = 30,     \
+		.ramp_s = 1, .arrivals = LOAD_POISSON, .seed = 1, .think_s = -1,                   \
+		.files = LOAD_OF_MIX, .file_len = UINT64_MAX                                       \
+	}
+
+/* Finds the mix, and completes and checks the rest. 0 or a negative errno with a text. */
+int load_check(struct workload_cfg *base, struct err *e);
+
+/* Into the options of a run. 0 or -ENOMEM. */
+int load_describe(const struct load_cfg *cfg, struct run_notes *o);
+
+#endif

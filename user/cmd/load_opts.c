@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The options of afpscope load: their table, what goes together, and how a run remembers them. */
+#include "cmd/load.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define CLIENTS_MAX 100000
+#define SECONDS_MAX 604800
+
+static const char *const arrivals_choices[] = { "fixed", "poisson", NULL };
+
+/* A decimal number that is not negative. */
+static int take_number(void *to, const char *arg, struct err *e)
+{
+	char *end;
+	double v = strtod(arg, &end);
+
+	if (end == arg || *end || !isfinite(v) || v < 0)
+		return err_set(e, -EINVAL, "'%s' is not a number from 0", arg);
+	*(double *)to = v;
+	return 0;
+}
+
+#define AT(field) offsetof(struct load_cfg, field)
+
+/* clang-format off */
+const struct opt load_options[] = {
+	{ .type = OPT_HEADING, .help = "Load:" },
+	{ .letter = 'n', .name = "clients", .arg = "N", .type = OPT_UINT, .offset = AT(clients),
+	  .min = 1, .max = CLIENTS_MAX, .help = "clients, each with a session of its own (default: 10)" },
+	{ .letter = 'm', .name = "mix", .arg = "NAME|FILE", .type = OPT_STRING, .offset = AT(mix_name),
+	  .help = "what they do: browse (default), office, batch-read, batch-write, metadata, timemachine, "
+		  "idle, or an INI file" },
+	{ .name = "files", .arg = "N", .type = OPT_UINT, .offset = AT(files), .max = 99999,
+	  .help = "files in each directory (default: the mix's)" },
+	{ .name = "file-size", .arg = "BYTES", .type = OPT_SIZE, .offset = AT(file_len), .max = 1ull << 40,
+	  .help = "of each file (default: the mix's)" },
+	{ .name = "request", .arg = "BYTES", .type = OPT_SIZE, .offset = AT(request_len), .min = 512, .max = 64u << 20,
+	  .help = "most bytes of one read or write (default: the mix's)" },
+	{ .name = "window", .arg = "N", .type = OPT_UINT, .offset = AT(window), .min = 1, .max = 64,
+	  .help = "reads or writes of one file in flight (default: the mix's)" },
+	{ .name = "directories", .arg = "N", .type = OPT_UINT, .offset = AT(directories), .min = 1, .max = CLIENTS_MAX,
+	  .help = "of the mix's files, dealt out among the clients: the same set for any number of clients "
+		  "(default: one for each client)" },
+	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(duration_s),
+	  .min = 1, .max = SECONDS_MAX, .help = "how long is measured (default: 30)" },
+	{ .name = "ramp", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(ramp_s), .max = SECONDS_MAX,
+	  .help = "the clients begin one after the other within it, before the measured time (default: 1)" },
+	{ .name = "rate", .arg = "R", .type = OPT_CALL, .offset = AT(rate_per_s), .call = take_number,
+	  .help = "open loop: R actions a second of all clients together, however fast the server is "
+		  "(default: closed loop, each client begins when its last action has ended)" },
+	{ .name = "arrivals", .arg = "HOW", .type = OPT_CHOICE, .offset = AT(arrivals), .choice = arrivals_choices,
+	  .help = "open loop: at equal distances or as a Poisson process (default: poisson)" },
+	{ .name = "queue", .arg = "N", .type = OPT_UINT, .offset = AT(queue), .min = 1, .max = 1000000,
+	  .help = "open loop: actions that may wait for a free client; more are dropped and counted "
+		  "(default: as many as clients)" },
+	{ .name = "think", .arg = "SECONDS", .type = OPT_CALL, .offset = AT(think_s), .call = take_number,
+	  .help = "closed loop: mean pause between a client's actions (default: the mix's)" },
+	{ .name = "seed", .arg = "N", .type = OPT_SIZE, .offset = AT(seed),
+	  .help = "of the random numbers (default: 1)" },
+	{ .name = "threads", .arg = "N", .type = OPT_UINT, .offset = AT(threads), .min = 1, .max = 256,
+	  .help = "that drive the clients (default: 1 for each 200 clients, at most half the CPUs)" },
+	{ .name = "no-probe", .type = OPT_FLAG, .offset = AT(no_probe),
+	  .help = "without the client that does once a second what a user does" },
+	{ .name = "set-of", .arg = "PID", .type = OPT_UINT, .offset = AT(set_of), .min = 1, .max = 9999999,
+	  .help = "the files belong to this process, which removes them: use them, make them where they "
+		  "are not there" },
+	{ .name = "remove-set", .type = OPT_FLAG, .offset = AT(remove_set),
+	  .help = "only remove the files of --set-of" },
+	{ .name = "direct", .type = OPT_FLAG, .offset = AT(direct),
+	  .help = "DIRECTORY: past the page cache (O_DIRECT)" },
+	CONNECT_OPTIONS(struct load_cfg, w.s.c),
+	{ .type = OPT_HEADING, .help = "Watch and output:" },
+	SESSION_WATCH_OPTIONS(struct load_cfg, w.s),
+	RUNS_OPTIONS(struct load_cfg, w.s.runs),
+	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = AT(w.verbose),
+	  .help = "print all that was measured" },
+	{ .name = "help", .type = OPT_FLAG, .offset = AT(w.help), .help = "this text" },
+	CMD_VERSION_OPTION,
+	{ .type = OPT_END },
+};
+/* clang-format on */
+
+static unsigned int default_threads(unsigned int clients)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned int most = cpus > 3 ? (unsigned int)cpus / 2 : 1, wanted = (clients + 199) / 200;
+
+	return wanted < most ? wanted : most;
+}
+
+/* What is given on the command line replaces what the mix says. */
+static void change_mix(struct load_cfg *cfg)
+{
+	struct mix *m = &cfg->mix;
+
+	if (cfg->files != LOAD_OF_MIX)
+		m->files = cfg->files;
+	if (cfg->file_len != UINT64_MAX)
+		m->file_len = cfg->file_len;
+	if (cfg->request_len)
+		m->request_len = cfg->request_len;
+	if (cfg->window)
+		m->window = cfg->window;
+	if (cfg->think_s >= 0)
+		m->think_ns = (uint64_t)(cfg->think_s * 1e9);
+}
+
+static int check_set(struct load_cfg *cfg, struct err *e)
+{
+	if (cfg->remove_set && !cfg->set_of)
+		return err_set(e, -EINVAL, "--remove-set needs --set-of: whose files?");
+	if (cfg->mix.shared) {
+		if (cfg->directories > 1)
+			return err_set(e, -EINVAL,
+				       "--directories: the clients of mix %s share one directory",
+				       cfg->mix.name);
+		cfg->directories = 1;
+	}
+	if (!cfg->directories)
+		cfg->directories = cfg->clients;
+	if (cfg->directories < cfg->clients && !cfg->mix.shared)
+		return err_set(
+		    e, -EINVAL,
+		    "--directories %u: %u clients need one each, or a mix with shared = yes",
+		    cfg->directories, cfg->clients);
+	return 0;
+}
+
+int load_check(struct workload_cfg *base, struct err *e)
+{
+	struct load_cfg *cfg = (struct load_cfg *)base;
+	int r = mix_find(&cfg->mix, cfg->mix_name, e);
+
+	if (r)
+		return r;
+	if (cfg->rate_per_s > 0 && cfg->think_s >= 0)
+		return err_set(e, -EINVAL, "--think is of a closed loop, --rate of an open one");
+	change_mix(cfg);
+	r = mix_check(&cfg->mix, e);
+	r = r ? r : check_set(cfg, e);
+	if (!cfg->threads)
+		cfg->threads = default_threads(cfg->clients);
+	if (cfg->threads > cfg->clients)
+		cfg->threads = cfg->clients;
+	if (!cfg->queue)
+		cfg->queue = cfg->clients;
+	base->s.buffered = !cfg->direct;
+	return r;
+}
+
+int load_describe(const struct load_cfg *cfg, struct run_notes *o)
+{
+	const struct mix *m = &cfg->mix;
+	uint64_t set = mix_set_bytes(m) * cfg->directories;
+	int r = 0;
+
+	r |= run_note(o, "clients", "%u", cfg->clients);
+	r |= run_note(o, "mix", "%s", m->name);
+	r |= run_note(o, "files", "%u", m->files);
+	r |= run_note(o, "file_bytes", "%llu", (unsigned long long)m->file_len);
+	r |= run_note(o, "directories", "%u", cfg->directories);
+	r |= run_note(o, "set_bytes", "%llu", (unsigned long long)set);
+	r |= run_note(o, "shared", "%s", m->shared ? "yes" : "no");
+	r |= run_note(o, "request_bytes", "%llu", (unsigned long long)m->request_len);
+	r |= run_note(o, "window", "%u", m->window);
+	r |= run_note(o, "loop", "%s", cfg->rate_per_s > 0 ? "open" : "closed");
+	if (cfg->rate_per_s > 0) {
+		r |= run_note(o, "rate_per_s", "%g", cfg->rate_per_s);
+		r |= run_note(o, "arrivals", "%s", arrivals_choices[cfg->arrivals]);
+		r |= run_note(o, "queue", "%u", cfg->queue);
+	} else {
+		r |= run_note(o, "think_s", "%g", (double)m->think_ns / 1e9);
+	}
+	r |= run_note(o, "duration_s", "%u", cfg->duration_s);
+	r |= run_note(o, "ramp_s", "%u", cfg->ramp_s);
+	r |= run_note(o, "seed", "%llu", (unsigned long long)cfg->seed);
+	r |= run_note(o, "threads", "%u", cfg->threads);
+	r |= run_note(o, "probe", "%s", cfg->no_probe ? "no" : "yes");
+	return r;
+}
