@@ -212,6 +212,7 @@ static void count_action(struct worker *w, struct actor *a, uint64_t end_ns, boo
 {
 	struct run_action *to = &w->load->action[a->action];
 
+	atomic_store_explicit(&w->n_done, w->n_done + 1, memory_order_relaxed);
 	add_second(w, end_ns, end_ns - a->planned_ns, failed);
 	if (end_ns > w->load->done_ns)
 		w->load->done_ns = end_ns;
@@ -382,6 +383,7 @@ void actor_begin_job(struct worker *w, struct actor *a)
 		wanted &= a->state != ACTOR_AWAY;
 	else if (wanted && a->state == ACTOR_RESTING)
 		a->script = job->script(a->client.user);
+	a->out->opened = a->state == ACTOR_RESTING;
 	a->in_job = wanted && (job->what != ENGINE_WORK || a->script);
 	a->done = !a->in_job;
 	w->n_left += a->in_job;

@@ -20,6 +20,7 @@ struct engine {
 	struct worker *worker;
 	pthread_t *thread;
 	const struct engine_job *job;
+	struct engine_times times;
 	struct run_load *load;
 
 	pthread_mutex_t lock; /* guards what follows */
@@ -192,11 +193,28 @@ static void set_times(struct engine *g, const struct engine_job *job)
 	l->end_ns = job->duration_ns ? l->measure_ns + job->duration_ns : UINT64_MAX;
 	l->n_threads = g->opts.n_threads;
 	l->rate_per_s = job->pace.kind == PACE_CLOSED ? 0 : job->pace.rate_per_s;
+	g->times.measure_ns = l->measure_ns;
+	g->times.end_ns = l->end_ns;
 	for (unsigned int k = 0; k < g->opts.n_threads; k++) {
 		g->worker[k].begin_ns = l->begin_ns;
-		g->worker[k].measure_ns = l->measure_ns;
-		g->worker[k].end_ns = l->end_ns;
+		g->worker[k].times = &g->times;
 	}
+}
+
+uint64_t engine_done(const struct engine *g)
+{
+	uint64_t n = 0;
+
+	for (unsigned int k = 0; k < g->opts.n_threads; k++)
+		n += atomic_load_explicit(&g->worker[k].n_done, memory_order_relaxed);
+	return n;
+}
+
+void engine_retime(struct engine *g, uint64_t measure_ns, uint64_t end_ns)
+{
+	if (measure_ns)
+		g->times.measure_ns = g->load->measure_ns = measure_ns;
+	g->times.end_ns = g->load->end_ns = end_ns;
 }
 
 static void free_loads(struct engine *g)

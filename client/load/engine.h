@@ -64,6 +64,15 @@ int engine_new(struct engine **out, const struct engine_opts *o,
 /* Begins a job; its memory and that of what it points to is borrowed until engine_join(). */
 int engine_start(struct engine *g, const struct engine_job *job, struct err *e);
 
+/* Actions that have ended in the job until now. Any thread. */
+uint64_t engine_done(const struct engine *g);
+
+/*
+ * Changes when the job under way measures, before its measured time has begun; measure_ns 0: as it
+ * is. Threads follow within 100 ms, so that both must be later than that.
+ */
+void engine_retime(struct engine *g, uint64_t measure_ns, uint64_t end_ns);
+
 /* Waits at most ns. true: the job has ended. */
 bool engine_wait(struct engine *g, uint64_t ns);
 

@@ -66,14 +66,22 @@ void worker_fini(struct worker *w)
 
 /* ---- the job's begin and end ---- */
 
+static void take_times(struct worker *w)
+{
+	w->measure_ns = atomic_load_explicit(&w->times->measure_ns, memory_order_relaxed);
+	w->end_ns = atomic_load_explicit(&w->times->end_ns, memory_order_relaxed);
+}
+
 static int begin_job(struct worker *w)
 {
 	const struct engine_job *job = w->job;
 
+	take_times(w);
 	memset(w->command, 0, sizeof(w->command));
 	run_clear_commands(&w->region);
 	w->n_opening = w->n_acting = w->n_left = 0;
 	w->give_up_ns = 0;
+	w->n_done = 0;
 	w->next_open = 0;
 	w->idle = NULL;
 	w->idle_tail = &w->idle;
@@ -146,11 +154,12 @@ static void handle_timers(struct worker *w)
 
 static void note_stop(struct worker *w, uint64_t now_ns)
 {
-	if (!stopped(w) || w->give_up_ns)
+	if (!stopped(w))
 		return;
-	w->give_up_ns = now_ns + PATIENCE_NS;
-	if (w->end_ns > now_ns)
-		w->end_ns = now_ns;
+	if (!w->give_up_ns)
+		w->give_up_ns = now_ns + PATIENCE_NS;
+	if (w->end_ns > w->give_up_ns - PATIENCE_NS)
+		w->end_ns = w->give_up_ns - PATIENCE_NS;
 }
 
 void worker_run(struct worker *w)
@@ -165,6 +174,7 @@ void worker_run(struct worker *w)
 		err_set(&w->why, w->failure, "out of memory");
 	while (!w->failure) {
 		now_ns = clock_now_ns();
+		take_times(w);
 		note_stop(w, now_ns);
 		actors_open_more(w);
 		actors_arrive(w, now_ns);

@@ -7,6 +7,13 @@
 #include "load/engine.h"
 #include "load/timers.h"
 
+#include <stdatomic.h>
+
+/* When a job measures; it may be changed while its threads run. */
+struct engine_times {
+	_Atomic uint64_t measure_ns, end_ns;
+};
+
 enum actor_state {
 	ACTOR_AWAY, /* no store */
 	ACTOR_OPENING,
@@ -47,7 +54,9 @@ struct worker {
 
 	/* The job */
 	const struct engine_job *job;
-	uint64_t begin_ns, measure_ns, end_ns; /* the same in all threads */
+	const struct engine_times *times;      /* of all threads */
+	uint64_t begin_ns, measure_ns, end_ns; /* as this thread has seen them last */
+	_Atomic uint64_t n_done;               /* actions; only this thread writes it */
 	uint64_t give_up_ns;                   /* after a stop; 0: none */
 	unsigned int n_opening, n_acting,
 	    n_left;       /* left: to be opened, to end, whose script goes on */

@@ -20,6 +20,7 @@ enum outcome {
 	OUTCOME_UNTRUSTED = 4,  /* done, but a cross-check disagrees */
 	OUTCOME_NO_SESSION = 5, /* not connected, not logged in, or no such volume */
 	OUTCOME_LOST = 6,       /* the connection broke or the server stopped answering */
+	OUTCOME_SLOW = 7,       /* done, but a limit that was asked for (--slo) was not kept */
 	OUTCOME_INTERRUPTED = 130,
 };
 

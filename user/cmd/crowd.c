@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cmd/crowd.h"
 
+#include "base/clock.h"
 #include "load/load.h"
 #include "uam/uam.h"
 #include "work/probe.h"
@@ -16,6 +17,9 @@
 
 /* Sessions that a process opens at a time: afpd's queue of new connections has 20 places. */
 #define OPENING_MAX 8
+
+/* Within this, all threads have seen a new time. */
+#define SOON_NS 200000000u
 
 /* Looks a second: stat, read, write, each once. */
 #define PROBE_RATE N_PROBE_ACTIONS
@@ -320,6 +324,7 @@ int crowd_start(struct crowd *c, const struct crowd_load *how, struct err *e)
 				       .action_name = mix_name,
 				       .duration_ns = how->duration_ns,
 				       .ramp_ns = how->ramp_ns,
+				       .settle_ns = how->settle_ns,
 				       .think_ns = how->think_ns,
 				       .pace = how->pace,
 				       .queue = share ? share : 1 };
@@ -327,15 +332,41 @@ int crowd_start(struct crowd *c, const struct crowd_load *how, struct err *e)
 					     .script = use_of,
 					     .n_actions = N_PROBE_ACTIONS,
 					     .action_name = probe_action_name,
-					     .duration_ns = how->duration_ns + how->ramp_ns,
+					     .duration_ns = how->duration_ns + how->ramp_ns +
+							    how->settle_ns,
 					     .pace = { PACE_FIXED, PROBE_RATE, 0 } };
 	r = c->watcher ? engine_start(c->watcher, &c->probe_job, e) : 0;
 	return r ? r : engine_start(c->clients, &c->job, e);
 }
 
+/* The server drops a session that says nothing for two minutes. A lost one shows at the end. */
+static void keep_alive(struct crowd *c)
+{
+	struct store *s = c->o.session->store;
+	struct io_wait w;
+
+	store_wait(s, &w);
+	store_advance(s, io_wait(&w, 0), NULL);
+}
+
 bool crowd_wait(struct crowd *c, uint64_t ns)
 {
+	keep_alive(c);
 	return engine_wait(c->clients, ns) && (!c->watcher || engine_wait(c->watcher, ns));
+}
+
+void crowd_measure(struct crowd *c)
+{
+	uint64_t measure_ns = clock_now_ns() + SOON_NS, end_ns = measure_ns + c->job.duration_ns;
+
+	engine_retime(c->clients, measure_ns, end_ns);
+	if (c->watcher)
+		engine_retime(c->watcher, 0, end_ns);
+}
+
+uint64_t crowd_done(const struct crowd *c)
+{
+	return engine_done(c->clients);
 }
 
 int crowd_join(struct crowd *c, struct run_phase *p, struct err *e)

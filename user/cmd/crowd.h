@@ -18,8 +18,8 @@ struct crowd_opts {
 	struct session *session; /* open, with a store */
 	unsigned int clients, threads;
 	unsigned int directories; /* of all clients together, see work/mix.h */
-	pid_t set_of; /* the set belongs to this process, which has it removed: made where it is
-			 not there, and left. 0: to this run */
+	pid_t set_of;    /* the set belongs to this process, which has it removed: made where it is
+			    not there, and left. 0: to this run */
 	bool remove_set; /* remove it, though it belongs to another process */
 	uint64_t seed;
 	bool probe;
@@ -27,6 +27,7 @@ struct crowd_opts {
 
 struct crowd_load {
 	uint64_t duration_ns, ramp_ns, think_ns;
+	uint64_t settle_ns; /* after the ramp, before the measured time; crowd_measure() ends it */
 	struct pace_opts pace;
 	unsigned int queue; /* of all threads */
 };
@@ -41,9 +42,15 @@ int crowd_open(struct crowd **out, const struct crowd_opts *o, unsigned int *not
 /* Makes the directory and all files. 0; LOAD_REFUSED or a negative errno with a text. */
 int crowd_make(struct crowd *c, struct err *e);
 
-/* Begins to load; crowd_wait: at most ns, true when it is over. */
+/*
+ * Begins to load. crowd_wait: at most ns, keeping the command's own session alive; true when it is
+ * over. crowd_measure: the measured time begins now, and has the length planned. crowd_done:
+ * actions that have ended until now.
+ */
 int crowd_start(struct crowd *c, const struct crowd_load *how, struct err *e);
 bool crowd_wait(struct crowd *c, uint64_t ns);
+void crowd_measure(struct crowd *c);
+uint64_t crowd_done(const struct crowd *c);
 
 /* Gives the phase its loads and commands. */
 int crowd_join(struct crowd *c, struct run_phase *p, struct err *e);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "cmd/crowd.h"
+#include "cmd/steady.h"
 
 #include <errno.h>
 #include <string.h>
@@ -22,6 +23,10 @@ struct load_run {
 	struct crowd *crowd;
 	unsigned int not_open, lost;
 	uint64_t failed;
+	bool slow; /* a limit was not kept */
+	struct timeline_changes changes;
+	struct timeline timeline;
+	struct steady steady;
 };
 
 /* The phase */
@@ -46,6 +51,9 @@ static void wait_for_end(struct load_run *l)
 		now_ns = clock_now_ns();
 		if (l->w.s.watch)
 			watch_tick(l->w.s.watch);
+		timeline_tick(&l->timeline, now_ns);
+		if (steady_tick(&l->steady, now_ns, crowd_done(l->crowd)))
+			crowd_measure(l->crowd);
 		if (now_ns - shown_ns >= NS_PER_S)
 			show(l, begun_ns);
 		if (now_ns - shown_ns >= NS_PER_S)
@@ -88,6 +96,7 @@ static int measure(struct load_run *l, struct err *e)
 	const struct crowd_load how = {
 		.duration_ns = (uint64_t)cfg->duration_s * NS_PER_S,
 		.ramp_ns = (uint64_t)cfg->ramp_s * NS_PER_S,
+		.settle_ns = (uint64_t)cfg->steady_s * NS_PER_S,
 		.think_ns = cfg->mix.think_ns,
 		.pace = { cfg->rate_per_s <= 0            ? PACE_CLOSED
 			  : cfg->arrivals == LOAD_POISSON ? PACE_POISSON
@@ -106,12 +115,25 @@ static int measure(struct load_run *l, struct err *e)
 	r = crowd_start(l->crowd, &how, e);
 	if (r)
 		return r;
+	if (timeline_begin(&l->timeline, s, &l->changes, (uint64_t)(cfg->interval_s * NS_PER_S)))
+		run_note(&s->run.warnings, "timeline", "out of memory: no figures in time");
+	steady_begin(&l->steady, p->start_ns + how.ramp_ns, how.settle_ns);
 	wait_for_end(l);
+	timeline_end(&l->timeline, p);
 	r = crowd_join(l->crowd, p, e);
 	session_region_end(s, p);
 	if (r)
 		return r;
 	set_metrics(p);
+	p->load->steady_ns = l->steady.found_ns ? l->steady.found_ns - p->start_ns : 0;
+	p->load->unsteady = cfg->steady_s && !l->steady.found_ns;
+	if (p->load->unsteady)
+		run_note(
+		    &s->run.warnings, "unsteady",
+		    "the rate was not steady within %u s after the ramp (it still changed by %+.0f %% "
+		    "in 10 s)",
+		    cfg->steady_s, l->steady.change * 100);
+	l->slow = !slo_judge(&cfg->slos, p->load, p->probe);
 	l->lost = p->load->n_lost;
 	l->failed = (uint64_t)p->value[METRIC_ERRORS];
 	p->complete = !cmd_stop;
@@ -151,6 +173,7 @@ static int work(struct workload *w, struct err *e)
 	if (crowd_close(l->crowd, &gone))
 		run_note(&w->s.run.warnings, "left", "%s", gone.text);
 	l->crowd = NULL;
+	timeline_end_changes(&l->changes);
 	return r;
 }
 
@@ -163,7 +186,9 @@ static int exit_code(const struct workload *w, enum outcome o)
 		return (int)o;
 	if (l->lost)
 		return OUTCOME_LOST;
-	return l->not_open || l->failed ? OUTCOME_REFUSED : (int)o;
+	if (l->not_open || l->failed)
+		return OUTCOME_REFUSED;
+	return o == OUTCOME_OK && l->slow ? OUTCOME_SLOW : (int)o;
 }
 
 static int describe(struct workload *w)
@@ -174,7 +199,10 @@ static int describe(struct workload *w)
 static enum outcome prepare(struct workload *w, struct err *e)
 {
 	(void)e;
-	((struct load_run *)w)->cfg = (const struct load_cfg *)w->cfg;
+	struct load_run *l = (struct load_run *)w;
+
+	l->cfg = (const struct load_cfg *)w->cfg;
+	l->changes = l->cfg->changes;
 	return OUTCOME_OK;
 }
 
@@ -199,5 +227,9 @@ int cmd_load(int argc, char **argv)
 	};
 	struct load_cfg cfg = LOAD_DEFAULTS;
 
+	if (timeline_join_arguments(&argc, argv)) {
+		cmd_say("out of memory");
+		return OUTCOME_FAILED;
+	}
 	return workload_main(&type, &cfg.w, argc, argv);
 }

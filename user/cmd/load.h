@@ -4,6 +4,8 @@
 
 /* The options of afpscope load. */
 
+#include "cmd/slo.h"
+#include "cmd/timeline.h"
 #include "cmd/workload.h"
 #include "work/mix.h"
 
@@ -22,15 +24,19 @@ struct load_cfg {
 	uint64_t file_len, request_len;
 	unsigned int set_of; /* process id; 0: not given */
 	uint64_t seed;
-	double rate_per_s; /* 0: closed loop */
-	double think_s;    /* < 0: the mix's */
+	double rate_per_s;     /* 0: closed loop */
+	double think_s;        /* < 0: the mix's */
+	double interval_s;     /* of the server's figures in time; 0: none */
+	unsigned int steady_s; /* most seconds to wait for a steady rate; 0: do not */
+	struct timeline_changes changes;
+	struct slos slos;
 	bool no_probe, direct, remove_set;
 };
 
 #define LOAD_DEFAULTS                                                                              \
 	{                                                                                          \
 		.w = WORKLOAD_DEFAULTS, .mix_name = "browse", .clients = 10, .duration_s = 30,     \
-		.ramp_s = 1, .arrivals = LOAD_POISSON, .seed = 1, .think_s = -1,                   \
+		.ramp_s = 1, .interval_s = 1, .arrivals = LOAD_POISSON, .seed = 1, .think_s = -1,  \
 		.files = LOAD_OF_MIX, .file_len = UINT64_MAX                                       \
 	}
 

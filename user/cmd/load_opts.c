@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define CLIENTS_MAX 100000
@@ -49,6 +50,8 @@ const struct opt load_options[] = {
 	  .min = 1, .max = SECONDS_MAX, .help = "how long is measured (default: 30)" },
 	{ .name = "ramp", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(ramp_s), .max = SECONDS_MAX,
 	  .help = "the clients begin one after the other within it, before the measured time (default: 1)" },
+	{ .name = "steady", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(steady_s), .max = SECONDS_MAX,
+	  .help = "after the ramp, wait until the rate has not changed for 10 s, at most SECONDS" },
 	{ .name = "rate", .arg = "R", .type = OPT_CALL, .offset = AT(rate_per_s), .call = take_number,
 	  .help = "open loop: R actions a second of all clients together, however fast the server is "
 		  "(default: closed loop, each client begins when its last action has ended)" },
@@ -59,6 +62,12 @@ const struct opt load_options[] = {
 		  "(default: as many as clients)" },
 	{ .name = "think", .arg = "SECONDS", .type = OPT_CALL, .offset = AT(think_s), .call = take_number,
 	  .help = "closed loop: mean pause between a client's actions (default: the mix's)" },
+	{ .name = "at", .arg = "'SECONDS COMMAND'", .type = OPT_CALL, .offset = AT(changes), .call = timeline_take_change,
+	  .help = "run a shell command so many seconds after the load began, and mark the moment; may be repeated" },
+	{ .name = "slo", .arg = "LIMIT", .type = OPT_CALL, .offset = AT(slos), .call = slo_take,
+	  .help = "exit with 7 unless this is kept, such as p99=50ms, save.mean=2s, probe.max=1s; may be repeated" },
+	{ .name = "interval", .arg = "SECONDS", .type = OPT_CALL, .offset = AT(interval_s), .call = take_number,
+	  .help = "how often the server's figures are read (default: 1; 0: only at the end)" },
 	{ .name = "seed", .arg = "N", .type = OPT_SIZE, .offset = AT(seed),
 	  .help = "of the random numbers (default: 1)" },
 	{ .name = "threads", .arg = "N", .type = OPT_UINT, .offset = AT(threads), .min = 1, .max = 256,
@@ -130,6 +139,27 @@ static int check_set(struct load_cfg *cfg, struct err *e)
 	return 0;
 }
 
+static int check_slos(const struct load_cfg *cfg, struct err *e)
+{
+	const char *scope;
+	unsigned int k;
+
+	for (unsigned int i = 0; i < cfg->slos.n; i++) {
+		scope = cfg->slos.slo[i].scope;
+		if (!*scope)
+			continue;
+		if (!strcmp(scope, "probe") && !cfg->no_probe)
+			continue;
+		for (k = 0; k < N_MIX_ACTIONS; k++)
+			if (cfg->mix.weight[k] && !strcmp(mix_action_name(k), scope))
+				break;
+		if (k == N_MIX_ACTIONS)
+			return err_set(e, -EINVAL, "--slo %s: mix %s has no action '%s'",
+				       cfg->slos.slo[i].text, cfg->mix.name, scope);
+	}
+	return 0;
+}
+
 int load_check(struct workload_cfg *base, struct err *e)
 {
 	struct load_cfg *cfg = (struct load_cfg *)base;
@@ -142,6 +172,7 @@ int load_check(struct workload_cfg *base, struct err *e)
 	change_mix(cfg);
 	r = mix_check(&cfg->mix, e);
 	r = r ? r : check_set(cfg, e);
+	r = r ? r : check_slos(cfg, e);
 	if (!cfg->threads)
 		cfg->threads = default_threads(cfg->clients);
 	if (cfg->threads > cfg->clients)
@@ -149,7 +180,7 @@ int load_check(struct workload_cfg *base, struct err *e)
 	if (!cfg->queue)
 		cfg->queue = cfg->clients;
 	base->s.buffered = !cfg->direct;
-	return r;
+	return r ? r : timeline_prepare(&cfg->changes, e);
 }
 
 int load_describe(const struct load_cfg *cfg, struct run_notes *o)
@@ -176,6 +207,9 @@ int load_describe(const struct load_cfg *cfg, struct run_notes *o)
 		r |= run_note(o, "think_s", "%g", (double)m->think_ns / 1e9);
 	}
 	r |= run_note(o, "duration_s", "%u", cfg->duration_s);
+	r |= run_note(o, "interval_s", "%g", cfg->interval_s);
+	if (cfg->steady_s)
+		r |= run_note(o, "steady_s", "%u", cfg->steady_s);
 	r |= run_note(o, "ramp_s", "%u", cfg->ramp_s);
 	r |= run_note(o, "seed", "%llu", (unsigned long long)cfg->seed);
 	r |= run_note(o, "threads", "%u", cfg->threads);

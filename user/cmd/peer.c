@@ -73,6 +73,7 @@ int peer_exit_code(enum outcome o, enum afp_stage stage, uint8_t refused, bool r
 	case OUTCOME_INTERRUPTED:
 		return OUTCOME_INTERRUPTED;
 	case OUTCOME_FAILED:
+	case OUTCOME_SLOW: /* not of netatalk's tools */
 		break;
 	}
 	return PEER_PROGRAM;

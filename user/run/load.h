@@ -39,6 +39,15 @@ struct run_client {
 	bool opened, lost;               /* it had a session; it lost it */
 };
 
+/* A limit of a latency that was asked for (--slo). */
+struct run_slo {
+	char text[48]; /* "p99=50ms" */
+	uint64_t limit_ns, value_ns;
+	bool known, kept; /* known: there was a latency to judge */
+};
+
+#define RUN_SLO_MAX 8
+
 struct run_load {
 	unsigned int n_clients, n_threads; /* asked for; that drove them */
 	unsigned int n_open, n_lost;       /* sessions made; lost while they worked */
@@ -51,6 +60,10 @@ struct run_load {
 	uint64_t late_max_ns, late_n; /* the generator's own delays; those above 1 ms */
 	uint64_t cpu_ns, cpu_max_ns;  /* of its threads: all, the busiest */
 	char first_failure[256];      /* text of the first action that failed; "" */
+	uint64_t steady_ns; /* from begin_ns, when the rate was found steady; 0: not waited for */
+	bool unsteady;      /* it was waited for in vain */
+	unsigned int n_slos;
+	struct run_slo slo[RUN_SLO_MAX];
 	size_t n_actions, n_seconds;
 	struct run_action *action; /* owned */
 	struct run_second *second; /* owned */

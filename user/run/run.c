@@ -112,6 +112,7 @@ static void phase_free(struct run_phase *p)
 	free(p->transfer_title);
 	run_load_free(p->load);
 	run_load_free(p->probe);
+	run_timeline_free(p->timeline);
 	free(p);
 }
 

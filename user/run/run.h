@@ -12,6 +12,7 @@
 #include "run/kind.h"
 #include "run/ledger.h"
 #include "run/load.h"
+#include "run/timeline.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -170,6 +171,7 @@ struct run_phase {
 	struct run_transfer *transfer; /* owned; NULL: not a transfer */
 	struct run_load *load;         /* owned; NULL: not a load of many clients */
 	struct run_load *probe;        /* owned; NULL: no probe beside it */
+	struct run_timeline *timeline; /* owned; NULL: what was done in time is not known */
 	char *transfer_title;          /* owned; "Write 64 KiB" */
 };
 

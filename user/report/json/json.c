@@ -109,6 +109,10 @@ static json_t *phase(struct json_doc *d, const struct run *r, const struct run_p
 		json_put(d, o, "load", json_load(d, p->load));
 	if (p->probe)
 		json_put(d, o, "probe", json_load(d, p->probe));
+	if (p->timeline) {
+		json_put(d, o, "intervals", json_intervals(d, p->timeline));
+		json_put(d, o, "marks", json_marks(d, p->timeline));
+	}
 	return o;
 }
 

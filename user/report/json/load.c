@@ -68,6 +68,32 @@ static json_t *clients(struct json_doc *d, const struct run_load *l)
 	return a;
 }
 
+static unsigned int opened(const struct run_load *l)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < l->n_clients; i++)
+		n += l->client[i].opened;
+	return n;
+}
+
+static json_t *slos(struct json_doc *d, const struct run_load *l)
+{
+	json_t *a = json_array();
+
+	for (unsigned int i = 0; i < l->n_slos; i++) {
+		const struct run_slo *s = &l->slo[i];
+		json_t *o = json_object();
+
+		json_put(d, o, "text", json_text(s->text));
+		json_put(d, o, "limit_ns", json_number(s->limit_ns));
+		json_put(d, o, "value_ns", s->known ? json_number(s->value_ns) : json_null());
+		json_put(d, o, "kept", s->known ? json_boolean(s->kept) : json_null());
+		json_add(d, a, o);
+	}
+	return a;
+}
+
 json_t *json_load(struct json_doc *d, const struct run_load *l)
 {
 	json_t *o;
@@ -77,6 +103,7 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 	o = json_object();
 	json_put(d, o, "clients", json_integer(l->n_clients));
 	json_put(d, o, "threads", json_integer(l->n_threads));
+	json_put(d, o, "opened", json_integer(opened(l)));
 	json_put(d, o, "lost", json_integer(l->n_lost));
 	json_put(d, o, "begin_ns", json_number(l->begin_ns));
 	json_put(d, o, "measure_ns", json_number(l->measure_ns));
@@ -89,6 +116,8 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 	json_put(d, o, "cpu_ns", json_number(l->cpu_ns));
 	json_put(d, o, "cpu_max_ns", json_number(l->cpu_max_ns));
 	json_put(d, o, "fairness", json_real(run_load_fairness(l)));
+	json_put(d, o, "steady_ns", l->steady_ns ? json_number(l->steady_ns) : json_null());
+	json_put(d, o, "slo", slos(d, l));
 	json_put(d, o, "actions", actions(d, l));
 	json_put(d, o, "seconds", seconds(d, l));
 	json_put(d, o, "each_client", clients(d, l));

@@ -20,6 +20,10 @@ json_t *json_verdict_definitions(struct json_doc *d);
 /* A load of many clients; NULL: null. */
 json_t *json_load(struct json_doc *d, const struct run_load *l);
 
+/* A phase in time: what the server did, what was changed. */
+json_t *json_intervals(struct json_doc *d, const struct run_timeline *t);
+json_t *json_marks(struct json_doc *d, const struct run_timeline *t);
+
 json_t *json_ledger(struct json_doc *d, const struct ledger *l);
 
 #endif

@@ -155,6 +155,24 @@ static void put_generator(const struct paint *p, const struct run_load *l)
 	screen_put(p, busiest >= SATURATED ? INK_YELLOW : INK_NONE, t.text, 2);
 }
 
+/* "p99=50ms: kept, 12.3ms" */
+static void put_slos(const struct paint *p, const struct run_load *l)
+{
+	for (unsigned int i = 0; i < l->n_slos; i++) {
+		const struct run_slo *s = &l->slo[i];
+		struct screen_text t = { 0 };
+
+		if (s->known)
+			screen_add(&t, "Limit %s: %s, it was %s", s->text,
+				   s->kept ? "kept" : "NOT KEPT",
+				   screen_time((double)s->value_ns).text);
+		else
+			screen_add(&t, "Limit %s: not known, nothing of this kind was done",
+				   s->text);
+		screen_put(p, s->known && !s->kept ? INK_RED : INK_NONE, t.text, 2);
+	}
+}
+
 int screen_load(const struct paint *p)
 {
 	const struct run *r = p->view.run;
@@ -166,6 +184,7 @@ int screen_load(const struct paint *p)
 		put_headline(p, r->phase[i]);
 		e = put_table(p, r->phase[i]);
 		put_generator(p, r->phase[i]->load);
+		put_slos(p, r->phase[i]->load);
 	}
 	return e;
 }
