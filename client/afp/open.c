@@ -292,7 +292,11 @@ static int after(struct afp *a, int r, struct err *e)
 		dsi_finish(a->dsi);
 		return 0;
 	}
-	r = r ? broken(a, r, e) : go_on(a, e);
+	/* an answer that came before the end may say why: after it, nothing can be sent */
+	if (r && r != -EINTR && a->step->at >= STEP_LOGIN && afp_take(a))
+		r = answered(a, e);
+	else
+		r = r ? broken(a, r, e) : go_on(a, e);
 	if (!r && a->step->volume_done)
 		free_step(a);
 	return r;

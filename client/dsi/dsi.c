@@ -242,7 +242,7 @@ static int transfer(struct dsi *d, short events, uint64_t before_ns, struct err 
 		r = dsi_receive(d, MSG_DONTWAIT, e);
 	if (!r && events & POLLOUT)
 		r = send_queued(d, e);
-	if (!r && d->greeting && d->done.head == &d->greeting->r)
+	if (d->greeting && d->done.head == &d->greeting->r)
 		r = dsi_take_greeting(d, e);
 	if (!r && (d->progress_ns == before_ns || dsi_stopped(d)))
 		r = check_wait(d, e);

@@ -48,7 +48,8 @@ static int advance_dial(struct dsi *d, struct err *e)
 int dsi_check_welcome(struct dsi *d, const struct dsi_request *r, struct err *e)
 {
 	if (!r->result)
-		return 0;
+		return d->dead ? err_set(e, d->dead, "%s", d->why.text) : 0;
+	d->dead = 0; /* where the connection ended as well, this is why */
 	return dsi_die(d, e, -EBUSY, "%s: the server refuses the session (DSI %d%s)", d->peer_name,
 		       r->result, r->result == -1071 ? ": busy, \"max connections\" reached" : "");
 }

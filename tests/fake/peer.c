@@ -162,6 +162,13 @@ static bool hang_up(struct peer *p, const struct peer_reply *r)
 	return false;
 }
 
+static void append_close(struct peer_reply *r)
+{
+	r->frame = realloc(r->frame, 2 * WIRE_HEAD + r->len);
+	wire_put(r->frame + WIRE_HEAD + r->len, &(struct wire_head) { .command = WIRE_CLOSE });
+	r->len += WIRE_HEAD;
+}
+
 /* Spoils a reply that is ready to go. false: the connection shall end. */
 static bool do_wrong(struct peer *p, struct peer_reply *r)
 {
@@ -186,6 +193,9 @@ static bool do_wrong(struct peer *p, struct peer_reply *r)
 	case PEER_CLOSE_FRAME:
 		send_unasked(p, WIRE_CLOSE);
 		return false;
+	case PEER_THEN_CLOSE:
+		append_close(r);
+		break;
 	case PEER_SILENT:
 		p->silent = true;
 		break;

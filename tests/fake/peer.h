@@ -36,6 +36,7 @@ enum peer_fault {
 	PEER_HANG_UP,     /* connection ended before byte .byte of the reply */
 	PEER_RESET,       /* the same, by RST */
 	PEER_CLOSE_FRAME, /* DSICloseSession instead, then the end */
+	PEER_THEN_CLOSE,  /* the reply, and behind it in the same send DSICloseSession */
 	PEER_SILENT,      /* nothing any more, the connection stays */
 	PEER_SHORT,       /* half of the payload, result -5009 */
 };

@@ -189,6 +189,41 @@ static void a_server_at_its_limit_refuses_the_session(void **state)
 	assert_non_null(strstr(g->e.text, "max connections"));
 }
 
+static bool refuse_login(void *user, struct peer *p, const struct peer_request *q,
+			 struct peer_reply *out)
+{
+	(void)user;
+	(void)p;
+	if (!q->len || q->command[0] != AFP_Login)
+		return false;
+	peer_reply_set(out, AFP_ERR_NOT_AUTHENTICATED, NULL, 0);
+	return true;
+}
+
+/* afpd ends a session at once whose login it refuses: both may be read together. */
+static void an_answer_counts_also_where_the_session_ends_with_it(void **state)
+{
+	struct rig *g = *state;
+
+	g->peer->answer = refuse_login;
+	g->peer->fault.reply = 2;
+	g->peer->fault.kind = PEER_THEN_CLOSE;
+	assert_int_equal(open_it(g, "Fake"), -EACCES);
+	assert_non_null(strstr(g->e.text, "login of guest"));
+	end_it(g);
+}
+
+static void a_greeting_counts_also_where_the_connection_ends_with_it(void **state)
+{
+	struct rig *g = *state;
+
+	g->peer->busy = true;
+	g->peer->fault.reply = 1;
+	g->peer->fault.kind = PEER_THEN_CLOSE;
+	assert_int_equal(open_it(g, "Fake"), -EBUSY);
+	assert_non_null(strstr(g->e.text, "max connections"));
+}
+
 static void an_end_while_the_login_is_answered_still_logs_out(void **state)
 {
 	struct rig *g = *state;
@@ -316,6 +351,8 @@ int main(void)
 		TEST(a_login_that_cannot_be_is_an_error_of_that_stage),
 		TEST(a_connection_that_ends_at_any_answer_ends_the_start),
 		TEST(a_server_at_its_limit_refuses_the_session),
+		TEST(an_answer_counts_also_where_the_session_ends_with_it),
+		TEST(a_greeting_counts_also_where_the_connection_ends_with_it),
 		TEST(an_end_while_the_login_is_answered_still_logs_out),
 		TEST(the_next_address_is_tried_where_one_refuses),
 		TEST(sessions_share_their_scratch_memory),
