@@ -210,6 +210,19 @@ uint64_t engine_done(const struct engine *g)
 	return n;
 }
 
+bool engine_second(const struct engine *g, size_t i, struct run_second *out)
+{
+	/* a thread may have taken the time of an end shortly before the second was over */
+	uint64_t over_ns = g->load->begin_ns + (i + 1) * 1000000000u + 100000000u;
+
+	memset(out, 0, sizeof(*out));
+	if (clock_now_ns() < over_ns || i + 1 >= g->load->n_seconds)
+		return false;
+	for (unsigned int k = 0; k < g->opts.n_threads; k++)
+		run_second_add(out, &g->worker[k].load->second[i]);
+	return true;
+}
+
 void engine_retime(struct engine *g, uint64_t measure_ns, uint64_t end_ns)
 {
 	if (measure_ns)

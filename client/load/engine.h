@@ -68,6 +68,12 @@ int engine_start(struct engine *g, const struct engine_job *job, struct err *e);
 uint64_t engine_done(const struct engine *g);
 
 /*
+ * What ended in second i of the job under way; false: that second is not over, or has no row. A
+ * second that is over is not written any more.
+ */
+bool engine_second(const struct engine *g, size_t i, struct run_second *out);
+
+/*
  * Changes when the job under way measures, before its measured time has begun; measure_ns 0: as it
  * is. Threads follow within 100 ms, so that both must be later than that.
  */

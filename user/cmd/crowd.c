@@ -102,14 +102,18 @@ static struct script *remove_of(void *user)
 	return m->mix ? mix_client_remove(m->mix) : probe_remove(m->crowd->probe);
 }
 
-/* Does a job to its end. 0; LOAD_REFUSED: an action failed; negative errno. */
+/* Does a job to its end; g NULL: there is nobody. 0; LOAD_REFUSED: an action failed; negative
+ * errno. */
 static int do_job(struct engine *g, const struct engine_job *job, struct run_load **out,
 		  struct err *e)
 {
 	struct run_load *load = NULL;
 	struct run_action all;
-	int r = engine_start(g, job, e);
+	int r;
 
+	if (!g)
+		return 0;
+	r = engine_start(g, job, e);
 	if (r)
 		return r;
 	r = engine_join(g, &load, NULL, e);
@@ -193,19 +197,19 @@ static int new_members(struct crowd *c, struct err *e)
 
 static int new_engines(struct crowd *c, struct err *e)
 {
-	struct engine_opts o = { .n_threads = c->o.threads,
-				 .opening_max = OPENING_MAX / c->o.threads,
-				 .stop = &cmd_stop };
+	struct engine_opts o = { .n_threads = c->o.threads, .stop = &cmd_stop };
 	struct engine_client *clients = calloc(c->n, sizeof(*clients));
-	int r;
+	int r = 0;
 
 	if (!clients)
 		return err_set(e, -ENOMEM, "out of memory");
-	o.opening_max += !o.opening_max;
 	for (unsigned int i = 0; i < c->n; i++)
 		clients[i] = (struct engine_client) { begin_store, &c->member[i] };
-	r = engine_new(&c->clients, &o, clients, c->o.clients, e);
-	o.n_threads = 1;
+	if (c->o.clients) {
+		o.opening_max = (OPENING_MAX + o.n_threads - 1) / o.n_threads;
+		r = engine_new(&c->clients, &o, clients, c->o.clients, e);
+	}
+	o.n_threads = o.opening_max = 1;
 	if (!r && c->o.probe)
 		r = engine_new(&c->watcher, &o, &clients[c->o.clients], 1, e);
 	free(clients);
@@ -216,7 +220,7 @@ static int open_all(struct crowd *c, unsigned int *not_open, struct err *e)
 {
 	const struct engine_job job = { .what = ENGINE_OPEN };
 	struct run_load *load = NULL;
-	int r = c->watcher ? do_job(c->watcher, &job, &load, e) : 0;
+	int r = do_job(c->watcher, &job, &load, e);
 
 	if (!r && load && !load->n_open)
 		r = err_set(e, -ECONNREFUSED, "probe: %s", load->why);
@@ -225,7 +229,7 @@ static int open_all(struct crowd *c, unsigned int *not_open, struct err *e)
 	r = r ? r : do_job(c->clients, &job, &load, e);
 	if (!r && cmd_stop)
 		r = err_set(e, -EINTR, "interrupted");
-	if (!r) {
+	if (!r && load) {
 		*not_open = c->o.clients - load->n_open;
 		if (*not_open)
 			err_set(e, 0, "%s", load->why);
@@ -303,8 +307,7 @@ int crowd_make(struct crowd *c, struct err *e)
 	if (!r && c->o.mix->shared)
 		r = do_scripts(c->clients, make_of, 0, 1, false, e);
 	r = r ? r : do_scripts(c->clients, make_of, c->o.mix->shared ? 1 : 0, 0, false, e);
-	if (!r && c->watcher)
-		r = do_scripts(c->watcher, make_of, 0, 0, false, e);
+	r = r ? r : do_scripts(c->watcher, make_of, 0, 0, false, e);
 	if (!r && cmd_stop)
 		r = err_set(e, -EINTR, "interrupted");
 	c->keeps_set = !r && c->o.set_of && !c->o.remove_set;
@@ -315,7 +318,7 @@ int crowd_make(struct crowd *c, struct err *e)
 
 int crowd_start(struct crowd *c, const struct crowd_load *how, struct err *e)
 {
-	unsigned int share = how->queue / c->o.threads;
+	unsigned int share = c->clients ? how->queue / c->o.threads : 0;
 	int r;
 
 	c->job = (struct engine_job) { .what = ENGINE_WORK,
@@ -336,7 +339,9 @@ int crowd_start(struct crowd *c, const struct crowd_load *how, struct err *e)
 							    how->settle_ns,
 					     .pace = { PACE_FIXED, PROBE_RATE, 0 } };
 	r = c->watcher ? engine_start(c->watcher, &c->probe_job, e) : 0;
-	return r ? r : engine_start(c->clients, &c->job, e);
+	if (!r && c->clients)
+		r = engine_start(c->clients, &c->job, e);
+	return r;
 }
 
 /* The server drops a session that says nothing for two minutes. A lost one shows at the end. */
@@ -352,7 +357,9 @@ static void keep_alive(struct crowd *c)
 bool crowd_wait(struct crowd *c, uint64_t ns)
 {
 	keep_alive(c);
-	return engine_wait(c->clients, ns) && (!c->watcher || engine_wait(c->watcher, ns));
+	if (c->clients && !engine_wait(c->clients, ns))
+		return false;
+	return !c->watcher || engine_wait(c->watcher, ns);
 }
 
 void crowd_measure(struct crowd *c)
@@ -364,6 +371,11 @@ void crowd_measure(struct crowd *c)
 		engine_retime(c->watcher, 0, end_ns);
 }
 
+bool crowd_probed(const struct crowd *c, size_t i, struct run_second *out)
+{
+	return engine_second(c->watcher, i, out);
+}
+
 uint64_t crowd_done(const struct crowd *c)
 {
 	return engine_done(c->clients);
@@ -371,11 +383,10 @@ uint64_t crowd_done(const struct crowd *c)
 
 int crowd_join(struct crowd *c, struct run_phase *p, struct err *e)
 {
-	int r = engine_join(c->clients, &p->load, p, e);
+	int r = c->clients ? engine_join(c->clients, &p->load, p, e) : 0;
+	int probe = c->watcher ? engine_join(c->watcher, &p->probe, p, r ? NULL : e) : 0;
 
-	if (c->watcher)
-		r |= engine_join(c->watcher, &p->probe, p, e);
-	return r;
+	return r ? r : probe;
 }
 
 /* ---- the end ---- */
@@ -407,8 +418,7 @@ static int remove_files(struct crowd *c, struct err *e)
 	unsigned int shared = c->o.mix->shared;
 	int r;
 
-	if (c->watcher)
-		do_scripts(c->watcher, remove_of, 0, 0, true, NULL);
+	do_scripts(c->watcher, remove_of, 0, 0, true, NULL);
 	if (c->keeps_set) {
 		*s->base[0] = '\0';
 		return 0;
@@ -433,10 +443,8 @@ static void end_sessions(struct crowd *c)
 {
 	const struct engine_job job = { .what = ENGINE_END, .ignores_stop = true };
 
-	if (c->clients)
-		do_job(c->clients, &job, NULL, NULL);
-	if (c->watcher)
-		do_job(c->watcher, &job, NULL, NULL);
+	do_job(c->clients, &job, NULL, NULL);
+	do_job(c->watcher, &job, NULL, NULL);
 	engine_free(c->clients);
 	engine_free(c->watcher);
 }

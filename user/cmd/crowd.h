@@ -15,8 +15,8 @@ struct crowd;
 
 struct crowd_opts {
 	const struct mix *mix;
-	struct session *session; /* open, with a store */
-	unsigned int clients, threads;
+	struct session *session;       /* open, with a store */
+	unsigned int clients, threads; /* clients 0: only the probe */
 	unsigned int directories; /* of all clients together, see work/mix.h */
 	pid_t set_of;    /* the set belongs to this process, which has it removed: made where it is
 			    not there, and left. 0: to this run */
@@ -51,6 +51,8 @@ int crowd_start(struct crowd *c, const struct crowd_load *how, struct err *e);
 bool crowd_wait(struct crowd *c, uint64_t ns);
 void crowd_measure(struct crowd *c);
 uint64_t crowd_done(const struct crowd *c);
+/* What the probe did in second i from the begin, which is over. false: it is not. */
+bool crowd_probed(const struct crowd *c, size_t i, struct run_second *out);
 
 /* Gives the phase its loads and commands. */
 int crowd_join(struct crowd *c, struct run_phase *p, struct err *e);

@@ -55,8 +55,12 @@ int timeline_prepare(struct timeline_changes *c, struct err *e)
 
 	for (unsigned int i = 0; !r && i < c->n; i++) {
 		/* standard output is the load's */
-		char *argv[] = { "/bin/sh", "-c", "exec >&2; eval \"$1\"", "sh",
-				 (char *)(uintptr_t)c->change[i].command, NULL };
+		char *argv[] = { "/bin/sh",
+				 "-c",
+				 "exec >&2; eval \"$1\"",
+				 "sh",
+				 (char *)(uintptr_t)c->change[i].command,
+				 NULL };
 
 		r = child_start(&c->change[i].child, argv, e);
 	}

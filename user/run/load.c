@@ -41,7 +41,7 @@ static void add_action(struct run_action *to, const struct run_action *from)
 	hist_merge(&to->begun, &from->begun);
 }
 
-static void add_second(struct run_second *to, const struct run_second *from)
+void run_second_add(struct run_second *to, const struct run_second *from)
 {
 	to->n += from->n;
 	to->failed += from->failed;
@@ -63,7 +63,7 @@ void run_load_add(struct run_load *to, const struct run_load *from)
 	for (size_t i = 0; i < to->n_actions && i < from->n_actions; i++)
 		add_action(&to->action[i], &from->action[i]);
 	for (size_t i = 0; i < to->n_seconds && i < from->n_seconds; i++)
-		add_second(&to->second[i], &from->second[i]);
+		run_second_add(&to->second[i], &from->second[i]);
 	to->n_open += from->n_open;
 	to->n_lost += from->n_lost;
 	to->n_arrivals += from->n_arrivals;

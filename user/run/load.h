@@ -86,6 +86,8 @@ double run_load_fairness(const struct run_load *l);
 /* Actions of all kinds: how many, how many failed, and their latencies. */
 void run_load_all(const struct run_load *l, struct run_action *out);
 
+void run_second_add(struct run_second *to, const struct run_second *from);
+
 /* Latency below which a share q of a second's actions were; 0: none. */
 uint64_t run_second_quantile(const struct run_second *s, double q);
 

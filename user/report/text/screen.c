@@ -366,7 +366,7 @@ static int put_results(const struct paint *p, size_t lines)
 
 	for (size_t i = 0; i < r->n_phases; i++) {
 		tests |= r->phase[i]->test != 0;
-		load |= r->phase[i]->load != NULL;
+		load |= r->phase[i]->load || r->phase[i]->probe;
 	}
 	if (transfer_run(r))
 		return screen_transfers(p, lines);

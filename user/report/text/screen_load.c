@@ -78,21 +78,33 @@ static int put_rows(struct grid *g, const struct run_load *l, const char *before
 	return e;
 }
 
+static uint64_t failed_probes(const struct run_load *probe)
+{
+	struct run_action all = { 0 };
+
+	if (probe)
+		run_load_all(probe, &all);
+	return all.failed;
+}
+
 static int put_table(const struct paint *p, const struct run_phase *phase)
 {
 	struct grid g = { .n_columns = N_COLS, .gap = 2 };
-	struct run_action all;
+	const struct run_load *l = phase->load;
+	struct run_action all = { 0 };
 	unsigned int kinds = 0;
-	int e;
+	int e = 0;
 
 	memcpy(g.column, heads, sizeof(heads));
-	run_load_all(phase->load, &all);
-	for (size_t i = 0; i < phase->load->n_actions; i++)
-		kinds += phase->load->action[i].n != 0;
-	g.column[COL_FAILED].off = !all.failed;
-	e = put_rows(&g, phase->load, "");
+	if (l)
+		run_load_all(l, &all);
+	for (size_t i = 0; l && i < l->n_actions; i++)
+		kinds += l->action[i].n != 0;
+	g.column[COL_FAILED].off = !all.failed && !failed_probes(phase->probe);
+	if (l)
+		e = put_rows(&g, l, "");
 	if (!e && kinds > 1)
-		e = put_action(&g, "all", &all, seconds_of(phase->load));
+		e = put_action(&g, "all", &all, seconds_of(l));
 	if (!e && phase->probe)
 		e = put_rows(&g, phase->probe, "probe: ");
 	if (!e) {
@@ -179,12 +191,16 @@ int screen_load(const struct paint *p)
 	int e = 0;
 
 	for (size_t i = 0; i < r->n_phases && !e; i++) {
-		if (!r->phase[i]->load)
+		const struct run_phase *phase = r->phase[i];
+
+		if (!phase->load && !phase->probe)
 			continue;
-		put_headline(p, r->phase[i]);
-		e = put_table(p, r->phase[i]);
-		put_generator(p, r->phase[i]->load);
-		put_slos(p, r->phase[i]->load);
+		if (phase->load)
+			put_headline(p, phase);
+		e = put_table(p, phase);
+		if (phase->load)
+			put_generator(p, phase->load);
+		put_slos(p, phase->load ? phase->load : phase->probe);
 	}
 	return e;
 }

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * afpscope probe: what one user feels, for as long as one likes: the probe of a load (work/probe.h)
+ * without the load.
+ */
+#include "cmd/crowd.h"
+#include "cmd/slo.h"
+#include "cmd/workload.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define TICK_NS     100000000u
+#define NS_PER_S    1000000000u
+#define SECONDS_MAX 604800
+
+struct probe_cfg {
+	struct workload_cfg w;
+	unsigned int duration_s;
+	struct slos slos;
+	bool direct, quiet;
+};
+
+struct probe_run {
+	struct workload w;
+	const struct probe_cfg *cfg;
+	struct mix mix; /* nothing: only the probe works */
+	struct crowd *crowd;
+	bool slow, lost;
+	uint64_t failed;
+};
+
+#define AT(field) offsetof(struct probe_cfg, field)
+
+/* clang-format off */
+const struct opt probe_options[] = {
+	{ .type = OPT_HEADING, .help = "Probe:" },
+	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(duration_s),
+	  .min = 1, .max = SECONDS_MAX, .help = "how long (default: until ^C, at most a week)" },
+	{ .name = "slo", .arg = "LIMIT", .type = OPT_CALL, .offset = AT(slos), .call = slo_take,
+	  .help = "exit with 7 unless this is kept, such as p99=50ms or max=1s; may be repeated" },
+	{ .letter = 'q', .name = "quiet", .type = OPT_FLAG, .offset = AT(quiet),
+	  .help = "no line each second" },
+	{ .name = "direct", .type = OPT_FLAG, .offset = AT(direct),
+	  .help = "DIRECTORY: past the page cache (O_DIRECT)" },
+	CONNECT_OPTIONS(struct probe_cfg, w.s.c),
+	{ .type = OPT_HEADING, .help = "Watch and output:" },
+	SESSION_WATCH_OPTIONS(struct probe_cfg, w.s),
+	RUNS_OPTIONS(struct probe_cfg, w.s.runs),
+	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = AT(w.verbose),
+	  .help = "print all that was measured" },
+	{ .name = "help", .type = OPT_FLAG, .offset = AT(w.help), .help = "this text" },
+	CMD_VERSION_OPTION,
+	{ .type = OPT_END },
+};
+/* clang-format on */
+
+static int check(struct workload_cfg *base, struct err *e)
+{
+	struct probe_cfg *cfg = (struct probe_cfg *)base;
+
+	for (unsigned int i = 0; i < cfg->slos.n; i++)
+		if (*cfg->slos.slo[i].scope && strcmp(cfg->slos.slo[i].scope, "probe"))
+			return err_set(e, -EINVAL,
+				       "--slo %s: only the probe's waits are known here",
+				       cfg->slos.slo[i].text);
+	base->s.buffered = !cfg->direct;
+	return 0;
+}
+
+/* "20:15:07  3 looks, the longest 1.23 ms" */
+static void print_second(FILE *out, const struct run_second *s, time_t when)
+{
+	struct tm tm;
+	char text[16] = "";
+
+	if (localtime_r(&when, &tm))
+		strftime(text, sizeof(text), "%H:%M:%S", &tm);
+	fprintf(out, "%s  %u look%s", text, s->n, s->n == 1 ? "" : "s");
+	if (s->n > s->failed)
+		fprintf(out, ", the longest %.2f ms", (double)s->max_ns / 1e6);
+	if (s->failed)
+		fprintf(out, ", %u FAILED", s->failed);
+	fputc('\n', out);
+	fflush(out);
+}
+
+static void wait_for_end(struct probe_run *r)
+{
+	struct run_second second;
+	time_t began = time(NULL);
+	size_t shown = 0;
+
+	while (!crowd_wait(r->crowd, TICK_NS)) {
+		if (r->w.s.watch)
+			watch_tick(r->w.s.watch);
+		while (!r->cfg->quiet && crowd_probed(r->crowd, shown, &second)) {
+			shown++;
+			print_second(r->w.s.progress, &second, began + (time_t)shown);
+		}
+	}
+}
+
+static int measure(struct probe_run *r, struct err *e)
+{
+	unsigned int duration_s = r->cfg->duration_s ? r->cfg->duration_s : SECONDS_MAX;
+	const struct crowd_load how = { .duration_ns = (uint64_t)duration_s * NS_PER_S };
+	struct session *s = &r->w.s;
+	struct run_phase *p = run_phase(&s->run, 1, 1, "probe");
+	struct run_action all;
+	int rc;
+
+	if (!p)
+		return err_set(e, -ENOMEM, "out of memory");
+	session_region_begin(s);
+	rc = crowd_start(r->crowd, &how, e);
+	if (rc)
+		return rc;
+	wait_for_end(r);
+	rc = crowd_join(r->crowd, p, e);
+	session_region_end(s, p);
+	if (rc)
+		return rc;
+	run_load_all(p->probe, &all);
+	run_set(p, METRIC_ELAPSED, p->probe->end_ns - p->probe->begin_ns);
+	run_set(p, METRIC_ERRORS, all.failed);
+	run_set(p, METRIC_CLIENT_CPU, p->probe->cpu_ns);
+	r->failed = all.failed;
+	r->lost = p->probe->n_lost;
+	r->slow = !slo_judge(&r->cfg->slos, p->probe, p->probe);
+	if (r->lost)
+		run_note(&s->run.warnings, "lost", "the probe's session was lost: %s",
+			 p->probe->why);
+	if (r->failed)
+		run_note(&s->run.warnings, "failed", "%llu looks failed, the first: %s",
+			 (unsigned long long)r->failed, p->probe->first_failure);
+	/* ^C is how it ends that was given no end */
+	p->complete = !cmd_stop || !r->cfg->duration_s;
+	if (!r->cfg->duration_s)
+		cmd_stop = 0;
+	return cmd_stop ? err_set(e, -EINTR, "interrupted") : 0;
+}
+
+static int work(struct workload *w, struct err *e)
+{
+	struct probe_run *r = (struct probe_run *)w;
+	const struct crowd_opts o = {
+		.mix = &r->mix, .session = &w->s, .threads = 1, .probe = true
+	};
+	struct err gone = { 0 };
+	unsigned int not_open;
+	int rc;
+
+	r->cfg = (const struct probe_cfg *)w->cfg;
+	rc = crowd_open(&r->crowd, &o, &not_open, e);
+	rc = rc ? rc : crowd_make(r->crowd, e);
+	if (!rc) {
+		load_ready(&w->load);
+		rc = measure(r, e);
+	}
+	if (crowd_close(r->crowd, &gone))
+		run_note(&w->s.run.warnings, "left", "%s", gone.text);
+	return rc;
+}
+
+static int describe(struct workload *w)
+{
+	const struct probe_cfg *cfg = (const struct probe_cfg *)w->cfg;
+
+	return run_note(&w->s.run.options, "duration_s", "%u", cfg->duration_s);
+}
+
+static int exit_code(const struct workload *w, enum outcome o)
+{
+	const struct probe_run *r = (const struct probe_run *)w;
+
+	if (o != OUTCOME_OK && o != OUTCOME_UNTRUSTED)
+		return (int)o;
+	if (r->lost)
+		return OUTCOME_LOST;
+	if (r->failed)
+		return OUTCOME_REFUSED;
+	return o == OUTCOME_OK && r->slow ? OUTCOME_SLOW : (int)o;
+}
+
+int cmd_probe(int argc, char **argv)
+{
+	static const struct workload_type type = {
+		.name = "probe",
+		.set = "probe-1",
+		.options = probe_options,
+		.help =
+		    "Does once a second what a user does (stat of a file, read and write of 4 KiB), and "
+		    "measures how long that takes.",
+		.window = 1,
+		.has_store = true,
+		.many = true,
+		.check = check,
+		.describe = describe,
+		.work = work,
+		.exit_code = exit_code,
+		.size = sizeof(struct probe_run),
+	};
+	struct probe_cfg cfg = { .w = WORKLOAD_DEFAULTS };
+
+	return workload_main(&type, &cfg.w, argc, argv);
+}
