@@ -34,7 +34,7 @@ struct script_type {
 	int (*begin)(struct script *s, const struct store *store);
 	/* A request, owned by the script and lent until it is answered; NULL: none now. */
 	struct store_op *(*next)(struct script *s);
-	/* op has its answer. e: the text of SCRIPT_FAILED. */
+	/* op has its answer. e, not NULL: the text of SCRIPT_FAILED, why the action failed. */
 	enum script_state (*answered)(struct script *s, struct store_op *op, struct err *e);
 };
 

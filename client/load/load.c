@@ -279,9 +279,14 @@ void load_add_error(struct load *l)
 
 int load_refuse(struct load *l, const struct store_op *op, const char *name, struct err *e)
 {
+	l->refused = op->command;
+	return load_explain(op, name, e);
+}
+
+int load_explain(const struct store_op *op, const char *name, struct err *e)
+{
 	const char *whose = op->code < 0 ? "AFP" : "errno";
 
-	l->refused = op->command;
 	if (op->result == STORE_SHORT && op->verb == STORE_READ)
 		return err_set(
 		    e, LOAD_REFUSED,

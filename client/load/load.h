@@ -102,6 +102,8 @@ int load_store_reap(struct load *l, struct store_op **out, struct err *e);
  * Returns LOAD_REFUSED.
  */
 int load_refuse(struct load *l, const struct store_op *op, const char *name, struct err *e);
+/* The text alone. Returns LOAD_REFUSED. */
+int load_explain(const struct store_op *op, const char *name, struct err *e);
 
 /* A workload calls it once, when its directory is there and before it times anything. */
 void load_ready(struct load *l);

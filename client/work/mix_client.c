@@ -5,6 +5,7 @@
  * closed, the action's cure is carried out, and the action has failed; the next one finds the set
  * as it should be, or the mark that it may not be, which only costs requests at the end.
  */
+#include "load/load.h"
 #include "load/pace.h"
 #include "work/mix.h"
 
@@ -132,6 +133,7 @@ struct mix_client {
 	const struct step *at;
 	unsigned int action, in, file; /* in: home[] */
 	bool failed, curing;
+	struct err why; /* it failed; other answers come before the action's end */
 	bool open;
 	struct store_file opened;
 	uint64_t sent, n_listed; /* bytes asked for; entries */
@@ -443,9 +445,17 @@ static void note(struct mix_client *c, const struct store_op *op)
 	}
 }
 
+/* Whether a request names what it is about; the others are about what is open. */
+static bool has_name(const struct store_op *op)
+{
+	return op->verb <= STORE_OPEN || op->verb == STORE_RENAME || op->verb == STORE_LOOKUP;
+}
+
 /* Whether op's answer is what its step needs; if not, why. */
 static bool is_good(struct mix_client *c, const struct store_op *op, struct err *e)
 {
+	char name[64];
+
 	if (op->verb == STORE_LIST && op->result == STORE_NONE) {
 		c->list_done = true;
 		if (c->n_listed >= mix_of(c)->files)
@@ -456,9 +466,11 @@ static bool is_good(struct mix_client *c, const struct store_op *op, struct err 
 	}
 	if (op->result == STORE_OK && (op->verb != STORE_LIST || op->done))
 		return true;
-	err_set(e, -EIO, "%s of %s: %s (%s %d)", op->what, op->name,
-		op->why ? op->why : "not what was expected", op->code < 0 ? "AFP" : "errno",
-		op->code);
+	if (has_name(op))
+		snprintf(name, sizeof(name), "%s", op->name);
+	else
+		snprintf(name, sizeof(name), "%s/%s", c->name[OF_HOME], c->name[OF_FILE]);
+	load_explain(op, name, e);
 	return false;
 }
 
@@ -504,7 +516,7 @@ static enum script_state answered(struct script *s, struct store_op *op, struct 
 		c->open = false;
 	if (op->result == STORE_OK)
 		note(c, op);
-	if (!c->at->any && !c->failed && !is_good(c, op, e)) {
+	if (!c->at->any && !c->failed && !is_good(c, op, &c->why)) {
 		c->failed = true;
 		home_of(c)->dirty = true;
 	}
@@ -522,7 +534,10 @@ static enum script_state answered(struct script *s, struct store_op *op, struct 
 	}
 	if (c->at->verb != N_STORE_VERBS || (!c->failed && go_further(c)))
 		return SCRIPT_GOES_ON;
-	return c->failed ? SCRIPT_FAILED : SCRIPT_DONE;
+	if (!c->failed)
+		return SCRIPT_DONE;
+	*e = c->why;
+	return SCRIPT_FAILED;
 }
 
 /* ---- making ---- */

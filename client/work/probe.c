@@ -38,6 +38,7 @@ struct probe {
 	struct store_file file;
 	unsigned int action, step; /* of the one under way */
 	bool lent, open, failed;
+	struct err why; /* it failed; other answers come before the action's end */
 	struct store_op op;
 	void *buffer;
 };
@@ -100,9 +101,9 @@ static struct store_op *next(struct script *s)
 }
 
 /* An answer that is not the one needed. What is open is closed before the action ends. */
-static void fail(struct probe *p, struct err *e)
+static void fail(struct probe *p)
 {
-	err_set(e, -EIO, "probe: %s of %s: %s (%d)", p->op.what, FILE_NAME,
+	err_set(&p->why, -EIO, "probe: %s of %s: %s (%d)", p->op.what, FILE_NAME,
 		p->op.why ? p->op.why : "not what was expected", p->op.code);
 	p->failed = true;
 	while (steps[p->action][p->step] != (p->open ? STORE_CLOSE : N_STORE_VERBS))
@@ -120,7 +121,7 @@ static enum script_state answered(struct script *s, struct store_op *op, struct 
 		p->open = false;
 	if (p->op.result != STORE_OK && !p->failed &&
 	    !(verb == STORE_CREATE && p->op.result == STORE_EXISTS)) { /* of a probe before */
-		fail(p, e);
+		fail(p);
 	} else if (verb == STORE_LOOKUP) {
 		p->dir = p->op.made;
 	} else if (verb == STORE_OPEN) {
@@ -131,7 +132,10 @@ static enum script_state answered(struct script *s, struct store_op *op, struct 
 	}
 	if (steps[p->action][p->step] != N_STORE_VERBS)
 		return SCRIPT_GOES_ON;
-	return p->failed ? SCRIPT_FAILED : SCRIPT_DONE;
+	if (!p->failed)
+		return SCRIPT_DONE;
+	*e = p->why;
+	return SCRIPT_FAILED;
 }
 
 struct probe *probe_new(const char *base)

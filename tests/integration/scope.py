@@ -24,7 +24,7 @@ REPO = Path(__file__).resolve().parents[2]
 BUILD = REPO / "build"
 
 # Exit codes: user/cmd/cmd.h.
-OK, FAILED, USAGE, REFUSED, UNTRUSTED, NO_SESSION, LOST = range(7)
+OK, FAILED, USAGE, REFUSED, UNTRUSTED, NO_SESSION, LOST, SLOW = range(8)
 INTERRUPTED = 130
 
 NOBODY = 65534

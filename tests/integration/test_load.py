@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Many clients against real netatalk: every action done, counted by both sides; what goes wrong is
+counted and said, and the volume is clean afterwards.
+
+Tests user/cmd/load.c, load_opts.c, crowd.c, timeline.c, probe.c, user/run/timeline.c,
+user/report/json/timeline.c.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from netatalk import Server
+from scope import (
+    INTERRUPTED,
+    LOST,
+    NO_SESSION,
+    OK,
+    REFUSED,
+    SLOW,
+    USAGE,
+    Done,
+    PinnedServer,
+    Scope,
+    both_cpus,
+    kill,
+    left_on,
+    processes_of,
+    sweep,
+    wait_until,
+)
+
+MIXES = ("browse", "office", "batch-read", "batch-write", "metadata", "timemachine", "idle")
+SMALL = ("-d", "1", "--ramp", "0", "--files", "4", "--file-size", "64K")
+
+
+def load(scope: Scope, server: Server | None, *args: str, **options: Any) -> Done:
+    tool = options.pop("tool", "load")
+    return scope.execute(
+        scope.command(server, *args, tool=tool, **options), save=True, timeout=100
+    )
+
+
+def phase_of(done: Done) -> dict[str, Any]:
+    assert done.run, f"nothing was saved: {done}"
+    (phase,) = done.run.saved["phases"]
+    return phase
+
+
+@pytest.mark.parametrize("mix", MIXES)
+def test_both_sides_count_the_same(scope: Scope, sqlite: Server, mix: str) -> None:
+    """The cross-checks hold the client's commands against the server's."""
+    files = () if mix in ("metadata", "idle") else SMALL[4:]
+    done = load(scope, sqlite, *SMALL[:4], *files, "-n", "3", "--mix", mix).expect(OK)
+    phase = phase_of(done)
+    assert done.run
+    assert not done.run.open_books()
+    assert not done.run.losses()
+    assert phase["complete"]
+    actions = sum(a["n"] for a in phase["load"]["actions"])
+    assert (actions > 0) == (mix != "idle")
+    assert actions == sum(c["actions"] for c in phase["load"]["each_client"])
+    assert not any(a["failed"] for a in phase["load"]["actions"])
+    assert phase["load"]["opened"] == 3
+    sessions = {s["pid"] for s in done.run.saved["sessions"]}
+    assert len(sessions) == 5, "the command's own, the probe's and three clients'"
+
+
+def test_the_server_in_time_adds_up_to_the_phase(scope: Scope, dbd: Server) -> None:
+    """Intervals are differences of readings: their sums are what was read in all."""
+    done = load(scope, dbd, *SMALL, "-d", "3", "--interval", "0.5", "--at", "1", "true")
+    phase = phase_of(done.expect(OK))
+    intervals, ledger = phase["intervals"], phase["ledger"]
+    assert 6 <= len(intervals) <= 9
+    ends = [i["end_ns"] for i in intervals]
+    assert ends == sorted(ends)
+    counted: dict[str, int] = {}
+    for interval in intervals:
+        for command in interval["commands"]:
+            counted[command["name"]] = counted.get(command["name"], 0) + command["n"]
+    for account in ledger["requests"]:
+        assert counted.get(account["name"], 0) <= account["requests"], account["name"]
+    busiest = max(ledger["requests"], key=lambda a: a["requests"])
+    # requests that make and remove the files are before and after
+    assert counted[busiest["name"]] >= 0.9 * busiest["requests"]
+    (mark,) = phase["marks"]
+    assert mark["text"] == "true"
+    assert 1e9 <= mark["at_ns"] < 2e9
+
+
+def test_a_change_that_fails_is_said(scope: Scope, tmp_path: Path) -> None:
+    line = ["-d", "2", "--ramp", "0", "--at", "0.2", f"echo seen; touch {tmp_path}/done; exit 3"]
+    command = [str(scope.binary), "load", str(tmp_path), *line]
+    done = scope.execute(command, save=True).expect(OK)
+    assert (tmp_path / "done").exists()
+    assert done.run
+    assert "exit status 3" in done.run.warning("at")
+    assert "seen" not in done.out.splitlines(), "standard output is the result"
+
+
+def test_limits(scope: Scope, tmp_path: Path) -> None:
+    command = [str(scope.binary), "load", str(tmp_path), *SMALL]
+    done = scope.execute([*command, "--slo", "p99=1ns", "--slo", "probe.max=100s"], save=True)
+    assert done.status == SLOW, done
+    assert "Limit p99=1ns: NOT KEPT" in done.out
+    first, second = phase_of(done)["load"]["slo"]
+    assert (first["kept"], second["kept"]) == (False, True)
+    assert first["value_ns"] > 1
+    scope.execute([*command, "--slo", "p99=100s"]).expect(OK)
+
+
+@pytest.mark.parametrize(
+    ("args", "texts"),
+    [
+        (["--mix", "nothing"], ["no mix 'nothing'", "browse", "office"]),
+        (["--mix", "/nonexistent/mix.ini"], ["/nonexistent/mix.ini"]),
+        (["--slo", "p98=1s"], ["p98=1s", "p99"]),
+        (["--slo", "write.p99=1s"], ["browse", "no action 'write'"]),
+        (["--at", "x true"], ["x true", "SECONDS COMMAND"]),
+        (["--rate", "10", "--think", "1"], ["--think", "--rate"]),
+        (["-n", "4", "--directories", "3"], ["--directories 3", "4 clients"]),
+        (["--remove-set"], ["--set-of"]),
+        (["--mix", "batch-read", "--directories", "2"], ["batch-read", "one directory"]),
+        (["--mix", "office", "--files", "0"], ["needs files"]),
+        (["-n", "0"], ["-n"]),
+    ],
+    ids=lambda value: " ".join(value) if value and value[0].startswith("-") else "",
+)
+def test_usage(scope: Scope, tmp_path: Path, args: list[str], texts: list[str]) -> None:
+    done = scope.execute([str(scope.binary), "load", str(tmp_path), *args], timeout=10)
+    done.expect(USAGE, *texts)
+    assert len(done.messages) == 1, done
+    assert not list(tmp_path.iterdir())
+
+
+def test_sets_that_outlive_a_run(scope: Scope, sqlite: Server) -> None:
+    """As a sweep does: several loads with one set of files, removed at the end."""
+    mine = ("--set-of", str(os.getpid()), "--directories", "4")
+    for clients in ("4", "2"):
+        load(scope, sqlite, *SMALL, "-n", clients, *mine, "--mix", "office").expect(OK)
+        (left,) = left_on(sqlite)
+        made = sqlite.vol1 / left
+        names = [p.name for p in sorted(made.iterdir()) if not p.name.startswith(".")]
+        assert names == [f"d0000{i}" for i in range(4)]
+        for folder in names:
+            files = [p for p in (made / folder).iterdir() if not p.name.startswith(".")]
+            assert len(files) == 4
+            assert all(p.stat().st_size == 65536 for p in files)
+    load(scope, sqlite, *SMALL, *mine, "-n", "2", "--remove-set").expect(OK)
+    assert not left_on(sqlite)
+
+
+def test_files_of_a_process_that_is_gone_are_refused(scope: Scope, tmp_path: Path) -> None:
+    gone = os.fork()
+    if not gone:
+        os._exit(0)
+    os.waitpid(gone, 0)
+    command = [str(scope.binary), "load", str(tmp_path), *SMALL, "--set-of", str(gone)]
+    scope.execute(command).expect(REFUSED, f"no process {gone}")
+
+
+# What goes wrong
+
+
+def test_sessions_beyond_the_servers_limit_are_counted(scope: Scope) -> None:
+    with PinnedServer(
+        "forky", "sqlite", both_cpus()[1], AFPD_GLOBAL="max connections = 5"
+    ) as server:
+        done = load(scope, server, *SMALL, "-n", "8")
+        assert done.status == REFUSED, done
+        phase = phase_of(done)
+        assert phase["load"]["clients"] == 8
+        assert phase["load"]["opened"] == 3, "with the command's own and the probe's"
+        assert done.run
+        assert "5 of 8 sessions could not be opened" in done.run.warning("sessions")
+        assert "max connections" in done.run.warning("sessions")
+        assert not left_on(server)
+
+
+def test_a_killed_server_ends_the_run_and_what_was_measured_is_kept(
+    scope: Scope, victim: Server
+) -> None:
+    """Nobody is left to remove the files: the message says with what to."""
+    command = scope.command(victim, *SMALL, "-d", "20", "-n", "4", tool="load")
+    running = scope.start(command, save=True)
+    wait_until(lambda: bool(left_on(victim)), 20, "the files")
+    wait_until(lambda: (victim.vol1 / left_on(victim)[0] / "probe").exists(), 20, "the load")
+    kill(processes_of(victim))
+    done = running.finish(60)
+    assert done.status == LOST, done
+    phase = phase_of(done)
+    assert phase["load"]["lost"] == 4
+    assert any("afpscope clean" in line for line in done.messages), done
+    sweep(victim)
+
+
+def test_a_full_volume_fails_actions_and_not_the_run(scope: Scope) -> None:
+    with PinnedServer("forky", "sqlite", both_cpus()[1], AFPD_VOL_SIZE="24M") as server:
+        mix = ("--mix", "batch-write", "--file-size", "40M")
+        done = load(scope, server, "-d", "1", "--ramp", "0", "-n", "2", *mix)
+        assert done.status == REFUSED, done
+        done.expect(REFUSED, "FPWriteExt of d0000", "is the volume full?")
+        assert not left_on(server)
+
+
+def test_a_wrong_password(scope: Scope, sqlite: Server) -> None:
+    done = load(scope, sqlite, *SMALL, password="wrong")
+    done.expect(NO_SESSION, "login", "bench1")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_keeps_and_cleans(
+    scope: Scope, sqlite: Server, number: signal.Signals
+) -> None:
+    command = scope.command(sqlite, *SMALL, "-d", "60", "-n", "4", tool="load")
+    running = scope.start(command, save=True)
+    wait_until(lambda: bool(left_on(sqlite)), 20, "the files")
+    made = sqlite.vol1 / left_on(sqlite)[0]
+    wait_until(lambda: (made / "probe").exists(), 20, "the load")
+    running.signal(number)
+    done = running.finish(30)
+    assert done.status == INTERRUPTED, done
+    assert not phase_of(done)["complete"]
+    assert not left_on(sqlite)
+
+
+# The probe alone
+
+
+def test_a_probe_ends_with_an_interrupt(scope: Scope, sqlite: Server) -> None:
+    running = scope.start(scope.command(sqlite, tool="probe"), save=True)
+    running.wait_for("3 looks", times=2)
+    running.signal(signal.SIGINT)
+    done = running.finish(30).expect(OK)
+    phase = phase_of(done)
+    assert phase["complete"]
+    looks = {a["name"]: a["n"] for a in phase["probe"]["actions"]}
+    assert set(looks) == {"stat", "read 4 KiB", "write 4 KiB"}
+    assert all(n >= 2 for n in looks.values())
+    assert not left_on(sqlite)
