@@ -108,6 +108,13 @@ static void lose(struct worker *w, struct actor *a, const struct err *e)
 		drop(w, a);
 		return;
 	}
+	if (!w->load) { /* between jobs */
+		if (!w->n_lost++)
+			w->lost_why = *e;
+		a->store->in_flight = 0;
+		end(w, a);
+		return;
+	}
 	if (!*w->load->why)
 		snprintf(w->load->why, sizeof(w->load->why), "%.255s", e->text);
 	w->load->n_lost += had;

@@ -37,18 +37,27 @@ struct entry {
 
 /* ---- threads ---- */
 
-/* Waits for the next job; false: the thread is to end. */
-static bool next_job(struct engine *g, unsigned int *turn)
+/* Waits for the next job, keeping the sessions alive; false: the thread is to end. */
+static bool next_job(struct engine *g, struct worker *w, unsigned int *turn)
 {
-	bool leave;
+	bool leave, there;
 
-	pthread_mutex_lock(&g->lock);
-	while (!g->leave && g->turn == *turn)
-		pthread_cond_wait(&g->changed, &g->lock);
-	*turn = g->turn;
-	leave = g->leave;
-	pthread_mutex_unlock(&g->lock);
-	return !leave;
+	for (;;) {
+		pthread_mutex_lock(&g->lock);
+		leave = g->leave;
+		there = g->turn != *turn;
+		*turn = g->turn;
+		pthread_mutex_unlock(&g->lock);
+		if (leave || there)
+			return !leave;
+		worker_keep(w);
+	}
+}
+
+static void wake_all(struct engine *g)
+{
+	for (unsigned int k = 0; k < g->n_started; k++)
+		worker_wake(&g->worker[k]);
 }
 
 static void *thread_main(void *arg)
@@ -59,7 +68,7 @@ static void *thread_main(void *arg)
 	unsigned int turn = 0;
 
 	free(entry);
-	while (next_job(g, &turn)) {
+	while (next_job(g, w, &turn)) {
 		worker_run(w);
 		pthread_mutex_lock(&g->lock);
 		g->n_working--;
@@ -95,7 +104,7 @@ static int deal_out(struct engine *g, const struct engine_client *clients, struc
 	int r = 0;
 
 	for (unsigned int k = 0; k < t; k++)
-		g->worker[k].epoll = -1;
+		g->worker[k].epoll = g->worker[k].wake = -1;
 	for (unsigned int k = 0; !r && k < t; k++) {
 		w = &g->worker[k];
 		w->number = k;
@@ -174,10 +183,10 @@ static int prepare(struct engine *g, const struct engine_job *job, struct err *e
 	for (unsigned int k = 0; k < g->opts.n_threads; k++) {
 		w = &g->worker[k];
 		w->job = job;
-		w->load = run_load_new(0, job->n_actions, seconds);
-		if (!w->load)
+		w->result = run_load_new(0, job->n_actions, seconds);
+		if (!w->result)
 			return err_set(e, -ENOMEM, "out of memory");
-		name_actions(w->load, job);
+		name_actions(w->result, job);
 		for (size_t i = 0; i < w->n; i++)
 			w->actor[i].out = &g->load->client[w->actor[i].number];
 	}
@@ -219,7 +228,7 @@ bool engine_second(const struct engine *g, size_t i, struct run_second *out)
 	if (clock_now_ns() < over_ns || i + 1 >= g->load->n_seconds)
 		return false;
 	for (unsigned int k = 0; k < g->opts.n_threads; k++)
-		run_second_add(out, &g->worker[k].load->second[i]);
+		run_second_add(out, &g->worker[k].result->second[i]);
 	return true;
 }
 
@@ -233,8 +242,8 @@ void engine_retime(struct engine *g, uint64_t measure_ns, uint64_t end_ns)
 static void free_loads(struct engine *g)
 {
 	for (unsigned int k = 0; k < g->opts.n_threads; k++) {
-		run_load_free(g->worker[k].load);
-		g->worker[k].load = NULL;
+		run_load_free(g->worker[k].result);
+		g->worker[k].result = NULL;
 	}
 	run_load_free(g->load);
 	g->load = NULL;
@@ -252,8 +261,8 @@ int engine_start(struct engine *g, const struct engine_job *job, struct err *e)
 	pthread_mutex_lock(&g->lock);
 	g->turn++;
 	g->n_working = g->opts.n_threads;
-	pthread_cond_broadcast(&g->changed);
 	pthread_mutex_unlock(&g->lock);
+	wake_all(g);
 	return 0;
 }
 
@@ -288,17 +297,12 @@ int engine_join(struct engine *g, struct run_load **load, struct run_phase *phas
 			r = err_set(e, -ENOMEM, "out of memory");
 		if (w->end_ns < g->load->end_ns)
 			g->load->end_ns = w->end_ns; /* stopped */
-		run_load_add(g->load, w->load);
+		run_load_add(g->load, w->result);
 	}
 	*load = g->load;
 	g->load = NULL;
 	free_loads(g);
 	return r;
-}
-
-struct store *engine_store(struct engine *g, unsigned int i)
-{
-	return g->worker[i % g->opts.n_threads].actor[i / g->opts.n_threads].store;
 }
 
 void engine_free(struct engine *g)
@@ -307,8 +311,8 @@ void engine_free(struct engine *g)
 		return;
 	pthread_mutex_lock(&g->lock);
 	g->leave = true;
-	pthread_cond_broadcast(&g->changed);
 	pthread_mutex_unlock(&g->lock);
+	wake_all(g);
 	for (unsigned int k = 0; k < g->n_started; k++)
 		pthread_join(g->thread[k], NULL);
 	for (unsigned int k = 0; g->worker && k < g->opts.n_threads; k++)

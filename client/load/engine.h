@@ -8,7 +8,8 @@
  *
  * In a job no lock is taken, nothing is allocated by the engine, and each thread counts for itself:
  * the counts are added when the job has ended. A session that is not made or is lost is counted,
- * and the others go on.
+ * and the others go on; one that is lost between two jobs is counted in the second. Between jobs
+ * the threads keep the sessions alive.
  */
 
 #include "load/actor.h"
@@ -87,9 +88,6 @@ bool engine_wait(struct engine *g, uint64_t ns);
  * phase is not NULL, its commands. 0 or -ENOMEM.
  */
 int engine_join(struct engine *g, struct run_load **load, struct run_phase *phase, struct err *e);
-
-/* Client i's store; NULL: it has none (now). Only between jobs. */
-struct store *engine_store(struct engine *g, unsigned int i);
 
 /* Ends the threads; sessions that are still there are dropped. NULL is allowed. */
 void engine_free(struct engine *g);

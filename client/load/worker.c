@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -39,13 +40,16 @@ static uint64_t thread_cpu_ns(void)
 
 int worker_init(struct worker *w, size_t n, struct err *e)
 {
+	struct epoll_event event = { .events = EPOLLIN }; /* without an actor */
+
 	w->epoll = epoll_create1(EPOLL_CLOEXEC);
+	w->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	w->scratch = malloc(STORE_SCRATCH_LEN);
 	w->actor = calloc(n + 1, sizeof(*w->actor));
 	w->timers.heap = calloc(n + 2, sizeof(struct timer *));
 	w->n = n;
-	if (w->epoll < 0)
-		return err_set(e, -errno, "epoll_create1: %s", strerror(errno));
+	if (w->epoll < 0 || w->wake < 0 || epoll_ctl(w->epoll, EPOLL_CTL_ADD, w->wake, &event))
+		return err_set(e, -errno, "cannot wait for many connections: %s", strerror(errno));
 	if (!w->scratch || !w->actor || !w->timers.heap)
 		return err_set(e, -ENOMEM, "out of memory");
 	return 0;
@@ -57,6 +61,8 @@ void worker_fini(struct worker *w)
 		store_close(w->actor[i].store);
 	if (w->epoll >= 0)
 		close(w->epoll);
+	if (w->wake >= 0)
+		close(w->wake);
 	free(w->scratch);
 	free(w->actor);
 	free(w->timers.heap);
@@ -72,11 +78,21 @@ static void take_times(struct worker *w)
 	w->end_ns = atomic_load_explicit(&w->times->end_ns, memory_order_relaxed);
 }
 
+/* Sessions that were lost before the job are missing in it. */
+static void tell_lost(struct worker *w)
+{
+	w->load->n_lost += w->n_lost;
+	if (w->n_lost)
+		snprintf(w->load->why, sizeof(w->load->why), "%.255s", w->lost_why.text);
+	w->n_lost = 0;
+}
+
 static int begin_job(struct worker *w)
 {
 	const struct engine_job *job = w->job;
 
 	take_times(w);
+	tell_lost(w);
 	memset(w->command, 0, sizeof(w->command));
 	run_clear_commands(&w->region);
 	w->n_opening = w->n_acting = w->n_left = 0;
@@ -119,6 +135,8 @@ static uint64_t next_due_ns(const struct worker *w, uint64_t now_ns)
 
 	if (first && first->due_ns < due_ns)
 		due_ns = first->due_ns;
+	if (!w->load)
+		return due_ns;
 	if (w->job->what == ENGINE_WORK && pace_ns < w->end_ns && pace_ns < due_ns)
 		due_ns = pace_ns;
 	if (now_ns < w->end_ns && w->end_ns < due_ns)
@@ -135,6 +153,18 @@ static int wait_for_events(struct worker *w, struct epoll_event *event, uint64_t
 	if (n < 0 && errno == ENOSYS) /* before Linux 5.11 */
 		n = epoll_wait(w->epoll, event, EVENTS, (int)((left_ns + 999999) / 1000000));
 	return n;
+}
+
+static void handle_events(struct worker *w, const struct epoll_event *event, int n)
+{
+	eventfd_t count;
+
+	for (int i = 0; i < n; i++) {
+		if (event[i].data.ptr)
+			actor_events(w, event[i].data.ptr, event[i].events);
+		else
+			eventfd_read(w->wake, &count);
+	}
 }
 
 static void handle_timers(struct worker *w)
@@ -169,6 +199,7 @@ void worker_run(struct worker *w)
 	int n;
 
 	prctl(PR_SET_TIMERSLACK, 1);
+	w->load = w->result;
 	w->failure = begin_job(w);
 	if (w->failure)
 		err_set(&w->why, w->failure, "out of memory");
@@ -181,11 +212,24 @@ void worker_run(struct worker *w)
 		if (is_over(w, now_ns))
 			break;
 		n = wait_for_events(w, event, now_ns);
-		for (int i = 0; i < n; i++)
-			actor_events(w, event[i].data.ptr, event[i].events);
+		handle_events(w, event, n);
 		handle_timers(w);
 	}
 	for (size_t i = 0; i < w->n; i++)
 		actor_end_job(w, &w->actor[i]);
 	w->load->cpu_ns = thread_cpu_ns() - cpu_ns;
+	w->load = NULL;
+}
+
+void worker_keep(struct worker *w)
+{
+	struct epoll_event event[EVENTS];
+
+	handle_events(w, event, wait_for_events(w, event, clock_now_ns()));
+	handle_timers(w);
+}
+
+void worker_wake(struct worker *w)
+{
+	eventfd_write(w->wake, 1);
 }

@@ -47,6 +47,7 @@ struct worker {
 	const volatile sig_atomic_t *stop;
 	unsigned int opening_max;
 	int epoll;
+	int wake; /* an eventfd: there is a job, or it is to end */
 	uint8_t *scratch;
 	size_t n;
 	struct actor *actor; /* n */
@@ -65,11 +66,16 @@ struct worker {
 	struct actor *idle, **idle_tail; /* open loop: clients without work, longest first */
 	uint64_t *queue;                 /* planned starts that wait for a client: a ring */
 	unsigned int queue_at, queue_n;
-	struct run_load *load;
+	struct run_load *result; /* what it did; the engine's memory */
+	struct run_load *load;   /* the same while the job is under way, else NULL */
 	struct run_phase region; /* commands */
 	struct run_command *command[256];
 	int failure; /* negative errno of the thread itself */
 	struct err why;
+
+	/* Between jobs */
+	unsigned int n_lost; /* sessions */
+	struct err lost_why; /* of the first */
 };
 
 /* With room for n actors, whose client and number the caller sets. 0 or a negative errno. */
@@ -78,5 +84,11 @@ void worker_fini(struct worker *w);
 
 /* One job from its begin to its end; job, times and load are set. */
 void worker_run(struct worker *w);
+
+/* Between jobs: keeps the sessions alive, until something comes or 100 ms are over. */
+void worker_keep(struct worker *w);
+
+/* Ends a worker_keep() that waits. Any thread. */
+void worker_wake(struct worker *w);
 
 #endif

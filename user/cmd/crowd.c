@@ -18,6 +18,11 @@
 /* Sessions that a process opens at a time: afpd's queue of new connections has 20 places. */
 #define OPENING_MAX 8
 
+/* Clients that make or remove their files at a time. */
+#define PART 32
+
+#define TICK_NS    100000000u
+
 /* Within this, all threads have seen a new time. */
 #define SOON_NS 200000000u
 
@@ -41,6 +46,8 @@ struct crowd {
 	struct probe *probe;
 	struct engine *clients, *watcher; /* watcher: the probe's */
 	char base[TREE_NAME_MAX + 1];     /* the directory of all clients, in the root */
+	unsigned int n_lost;              /* sessions, until the load begins */
+	char why_lost[256];
 	bool exists;                      /* the set, before this run */
 	bool made;                        /* base, by this run */
 	bool keeps_set;                   /* it stays when this run ends */
@@ -69,6 +76,16 @@ static int begin_store(void *user, struct store **out, uint8_t *scratch, struct 
 }
 
 /* ---- jobs ---- */
+
+/* The server drops a session that says nothing for two minutes. A lost one shows at the end. */
+static void keep_alive(struct crowd *c)
+{
+	struct store *s = c->o.session->store;
+	struct io_wait w;
+
+	store_wait(s, &w);
+	store_advance(s, io_wait(&w, 0), NULL);
+}
 
 static const char *one_action(unsigned int i)
 {
@@ -102,10 +119,19 @@ static struct script *remove_of(void *user)
 	return m->mix ? mix_client_remove(m->mix) : probe_remove(m->crowd->probe);
 }
 
-/* Does a job to its end; g NULL: there is nobody. 0; LOAD_REFUSED: an action failed; negative
- * errno. */
-static int do_job(struct engine *g, const struct engine_job *job, struct run_load **out,
-		  struct err *e)
+static void note_lost(struct crowd *c, const struct run_load *load)
+{
+	if (load->n_lost && !c->n_lost)
+		snprintf(c->why_lost, sizeof(c->why_lost), "%s", load->why);
+	c->n_lost += load->n_lost;
+}
+
+/*
+ * Does a job to its end; g NULL: there is nobody. 0; LOAD_REFUSED: an action failed; negative
+ * errno. Sessions that were lost meanwhile are counted.
+ */
+static int do_job(struct crowd *c, struct engine *g, const struct engine_job *job,
+		  struct run_load **out, struct err *e)
 {
 	struct run_load *load = NULL;
 	struct run_action all;
@@ -116,12 +142,13 @@ static int do_job(struct engine *g, const struct engine_job *job, struct run_loa
 	r = engine_start(g, job, e);
 	if (r)
 		return r;
+	while (!engine_wait(g, TICK_NS))
+		keep_alive(c);
 	r = engine_join(g, &load, NULL, e);
 	if (!r) {
 		run_load_all(load, &all);
-		if (load->n_lost)
-			r = err_set(e, -ECONNRESET, "%s", load->why);
-		else if (all.failed)
+		note_lost(c, load);
+		if (all.failed)
 			r = err_set(e, LOAD_REFUSED, "%s", load->first_failure);
 	}
 	if (out)
@@ -132,8 +159,8 @@ static int do_job(struct engine *g, const struct engine_job *job, struct run_loa
 }
 
 /* A script for each client; only those from <= i < to. */
-static int do_scripts(struct engine *g, struct script *(*script)(void *user), unsigned int from,
-		      unsigned int to, bool ignores_stop, struct err *e)
+static int do_scripts(struct crowd *c, struct engine *g, struct script *(*script)(void *user),
+		      unsigned int from, unsigned int to, bool ignores_stop, struct err *e)
 {
 	const struct engine_job job = { .what = ENGINE_WORK,
 					.ignores_stop = ignores_stop,
@@ -143,7 +170,7 @@ static int do_scripts(struct engine *g, struct script *(*script)(void *user), un
 					.n_actions = 1,
 					.action_name = one_action };
 
-	return do_job(g, &job, NULL, e);
+	return do_job(c, g, &job, NULL, e);
 }
 
 /* ---- opening ---- */
@@ -220,13 +247,13 @@ static int open_all(struct crowd *c, unsigned int *not_open, struct err *e)
 {
 	const struct engine_job job = { .what = ENGINE_OPEN };
 	struct run_load *load = NULL;
-	int r = do_job(c->watcher, &job, &load, e);
+	int r = do_job(c, c->watcher, &job, &load, e);
 
 	if (!r && load && !load->n_open)
 		r = err_set(e, -ECONNREFUSED, "probe: %s", load->why);
 	run_load_free(load);
 	load = NULL;
-	r = r ? r : do_job(c->clients, &job, &load, e);
+	r = r ? r : do_job(c, c->clients, &job, &load, e);
 	if (!r && cmd_stop)
 		r = err_set(e, -EINTR, "interrupted");
 	if (!r && load) {
@@ -299,19 +326,52 @@ static int make_base(struct crowd *c, struct err *e)
 	return r;
 }
 
+/* A part of the clients at a time: all together would be a load that nobody asked for. */
+static int make_files(struct crowd *c, struct err *e)
+{
+	unsigned int from = 0, to;
+	int r = 0;
+
+	/* where one set is shared, the first client makes it */
+	if (c->o.mix->shared && !c->exists) {
+		r = do_scripts(c, c->clients, make_of, 0, 1, false, e);
+		from = 1;
+	}
+	for (; !r && !cmd_stop && from < c->o.clients; from = to) {
+		to = from + PART;
+		r = do_scripts(c, c->clients, make_of, from, to, false, e);
+	}
+	return r;
+}
+
+static void remove_sets(struct crowd *c)
+{
+	unsigned int from = c->o.mix->shared;
+
+	for (; from < c->o.clients; from += PART)
+		do_scripts(c, c->clients, remove_of, from, from + PART, true, NULL);
+	if (c->o.mix->shared)
+		do_scripts(c, c->clients, remove_of, 0, 1, true, NULL);
+}
+
 int crowd_make(struct crowd *c, struct err *e)
 {
 	int r = c->exists ? 0 : make_base(c, e);
 
-	/* where one set is shared, the first client makes it */
-	if (!r && c->o.mix->shared)
-		r = do_scripts(c->clients, make_of, 0, 1, false, e);
-	r = r ? r : do_scripts(c->clients, make_of, c->o.mix->shared ? 1 : 0, 0, false, e);
-	r = r ? r : do_scripts(c->watcher, make_of, 0, 0, false, e);
+	r = r ? r : make_files(c, e);
+	r = r ? r : do_scripts(c, c->watcher, make_of, 0, 0, false, e);
 	if (!r && cmd_stop)
 		r = err_set(e, -EINTR, "interrupted");
+	if (!r && c->n_lost >= c->n)
+		r = err_set(e, -ECONNRESET, "all sessions were lost: %s", c->why_lost);
 	c->keeps_set = !r && c->o.set_of && !c->o.remove_set;
 	return r;
+}
+
+unsigned int crowd_lost(const struct crowd *c, const char **why)
+{
+	*why = c->why_lost;
+	return c->n_lost;
 }
 
 /* ---- load ---- */
@@ -342,16 +402,6 @@ int crowd_start(struct crowd *c, const struct crowd_load *how, struct err *e)
 	if (!r && c->clients)
 		r = engine_start(c->clients, &c->job, e);
 	return r;
-}
-
-/* The server drops a session that says nothing for two minutes. A lost one shows at the end. */
-static void keep_alive(struct crowd *c)
-{
-	struct store *s = c->o.session->store;
-	struct io_wait w;
-
-	store_wait(s, &w);
-	store_advance(s, io_wait(&w, 0), NULL);
 }
 
 bool crowd_wait(struct crowd *c, uint64_t ns)
@@ -415,19 +465,16 @@ static int remove_local(const struct crowd *c, struct err *e)
 static int remove_files(struct crowd *c, struct err *e)
 {
 	struct session *s = c->o.session;
-	unsigned int shared = c->o.mix->shared;
 	int r;
 
-	do_scripts(c->watcher, remove_of, 0, 0, true, NULL);
+	do_scripts(c, c->watcher, remove_of, 0, 0, true, NULL);
 	if (c->keeps_set) {
 		*s->base[0] = '\0';
 		return 0;
 	}
 	if (!c->made && !c->o.remove_set)
 		return 0;
-	do_scripts(c->clients, remove_of, shared, 0, true, NULL);
-	if (shared)
-		do_scripts(c->clients, remove_of, 0, 1, true, NULL);
+	remove_sets(c);
 	if (s->cfg->local) {
 		r = remove_local(c, e);
 	} else {
@@ -443,8 +490,8 @@ static void end_sessions(struct crowd *c)
 {
 	const struct engine_job job = { .what = ENGINE_END, .ignores_stop = true };
 
-	do_job(c->clients, &job, NULL, NULL);
-	do_job(c->watcher, &job, NULL, NULL);
+	do_job(c, c->clients, &job, NULL, NULL);
+	do_job(c, c->watcher, &job, NULL, NULL);
 	engine_free(c->clients);
 	engine_free(c->watcher);
 }

@@ -42,6 +42,9 @@ int crowd_open(struct crowd **out, const struct crowd_opts *o, unsigned int *not
 /* Makes the directory and all files. 0; LOAD_REFUSED or a negative errno with a text. */
 int crowd_make(struct crowd *c, struct err *e);
 
+/* Sessions that were lost before the load began, and why. */
+unsigned int crowd_lost(const struct crowd *c, const char **why);
+
 /*
  * Begins to load. crowd_wait: at most ns, keeping the command's own session alive; true when it is
  * over. crowd_measure: the measured time begins now, and has the length planned. crowd_done:

@@ -134,7 +134,7 @@ static int measure(struct load_run *l, struct err *e)
 		    "in 10 s)",
 		    cfg->steady_s, l->steady.change * 100);
 	l->slow = !slo_judge(&cfg->slos, p->load, p->probe);
-	l->lost = p->load->n_lost;
+	l->lost += p->load->n_lost;
 	l->failed = (uint64_t)p->value[METRIC_ERRORS];
 	p->complete = !cmd_stop;
 	if (p->load->n_lost)
@@ -159,6 +159,7 @@ static int work(struct workload *w, struct err *e)
 				      .seed = l->cfg->seed,
 				      .probe = !l->cfg->no_probe && !l->cfg->remove_set };
 	struct err gone = { 0 };
+	const char *why;
 	int r = crowd_open(&l->crowd, &o, &l->not_open, e);
 
 	if (!r && l->not_open)
@@ -166,6 +167,10 @@ static int work(struct workload *w, struct err *e)
 			 "%u of %u sessions could not be opened: %s", l->not_open, l->cfg->clients,
 			 e->text);
 	r = r ? r : crowd_make(l->crowd, e);
+	l->lost = crowd_lost(l->crowd, &why);
+	if (!r && l->lost)
+		run_note(&w->s.run.warnings, "lost",
+			 "%u sessions were lost before the load began: %s", l->lost, why);
 	if (!r && !l->cfg->remove_set) {
 		load_ready(&w->load);
 		r = measure(l, e);
