@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +61,14 @@ static void wake_all(struct engine *g)
 		worker_wake(&g->worker[k]);
 }
 
+/* What this thread starts does not inherit it. */
+static int get_ahead(void)
+{
+	const struct sched_param first = { .sched_priority = 1 };
+
+	return sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &first);
+}
+
 static void *thread_main(void *arg)
 {
 	struct entry *entry = arg;
@@ -68,6 +77,7 @@ static void *thread_main(void *arg)
 	unsigned int turn = 0;
 
 	free(entry);
+	w->realtime = g->opts.realtime && !get_ahead();
 	while (next_job(g, w, &turn)) {
 		worker_run(w);
 		pthread_mutex_lock(&g->lock);

@@ -32,6 +32,12 @@ struct engine_opts {
 	unsigned int n_threads;            /* at least 1 */
 	unsigned int opening_max;          /* sessions of a thread that are opened at a time */
 	const volatile sig_atomic_t *stop; /* set: jobs end soon; may be NULL */
+	/*
+	 * Threads run before others (SCHED_RR), where that is allowed: else a thread with many
+	 * clients waits behind each process of a server on the same machine, and it is that wait
+	 * which is measured.
+	 */
+	bool realtime;
 };
 
 enum engine_what {

@@ -6,9 +6,11 @@
 #include "load/worker.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "load/actions.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +38,18 @@ static uint64_t thread_cpu_ns(void)
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* How long this thread has waited for a CPU, ns; 0 where the kernel does not say. */
+static uint64_t thread_runq_ns(void)
+{
+	char text[96];
+	uint64_t cpu_ns, runq_ns;
+
+	if (file_line(text, sizeof(text), "/proc/thread-self/schedstat") ||
+	    sscanf(text, "%" SCNu64 " %" SCNu64, &cpu_ns, &runq_ns) != 2)
+		return 0;
+	return runq_ns;
 }
 
 int worker_init(struct worker *w, size_t n, struct err *e)
@@ -195,7 +209,7 @@ static void note_stop(struct worker *w, uint64_t now_ns)
 void worker_run(struct worker *w)
 {
 	struct epoll_event event[EVENTS];
-	uint64_t cpu_ns = thread_cpu_ns(), now_ns;
+	uint64_t cpu_ns = thread_cpu_ns(), runq_ns = thread_runq_ns(), now_ns;
 	int n;
 
 	prctl(PR_SET_TIMERSLACK, 1);
@@ -217,7 +231,9 @@ void worker_run(struct worker *w)
 	}
 	for (size_t i = 0; i < w->n; i++)
 		actor_end_job(w, &w->actor[i]);
+	w->load->n_realtime = w->realtime;
 	w->load->cpu_ns = thread_cpu_ns() - cpu_ns;
+	w->load->runq_ns = thread_runq_ns() - runq_ns;
 	w->load = NULL;
 }
 

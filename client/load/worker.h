@@ -47,6 +47,7 @@ struct worker {
 	const volatile sig_atomic_t *stop;
 	unsigned int opening_max;
 	int epoll;
+	bool realtime;
 	int wake; /* an eventfd: there is a job, or it is to end */
 	uint8_t *scratch;
 	size_t n;

@@ -84,7 +84,7 @@ static enum seen watch_it(const struct loopback *l, enum watch_mode mode)
 		print_message("%s\n", e.text);
 		return NO_WATCH;
 	}
-	seen = rights_drop(false) ? RIGHTS_KEPT : look_at(w, &o, l->client);
+	seen = rights_drop(0) ? RIGHTS_KEPT : look_at(w, &o, l->client);
 	watch_free(w);
 	return seen;
 }

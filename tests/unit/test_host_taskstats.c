@@ -41,7 +41,7 @@ static int read_without_rights(pid_t pid, bool keep)
 	struct taskstats_delays d;
 	struct taskstats_link *l;
 
-	if (rights_drop(keep) || taskstats_open(&l))
+	if (rights_drop(keep ? RIGHTS_TASKSTATS : 0) || taskstats_open(&l))
 		return 100;
 	return -taskstats_read(l, pid, &d);
 }

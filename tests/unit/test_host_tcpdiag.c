@@ -297,7 +297,7 @@ static void check_without_rights(bool later, bool nobody)
 	assert_true(pid >= 0);
 	if (!pid) {
 		close(l.server);
-		if (nobody ? !become_nobody() : rights_drop(false) != 0)
+		if (nobody ? !become_nobody() : rights_drop(0) != 0)
 			_exit(2);
 		if (later)
 			d = open_at(&l);

@@ -19,9 +19,9 @@
 #define OPENING_MAX 8
 
 /* Clients that make or remove their files at a time. */
-#define PART 32
+#define PART    32
 
-#define TICK_NS    100000000u
+#define TICK_NS 100000000u
 
 /* Within this, all threads have seen a new time. */
 #define SOON_NS 200000000u
@@ -224,7 +224,9 @@ static int new_members(struct crowd *c, struct err *e)
 
 static int new_engines(struct crowd *c, struct err *e)
 {
-	struct engine_opts o = { .n_threads = c->o.threads, .stop = &cmd_stop };
+	struct engine_opts o = { .n_threads = c->o.threads,
+				 .stop = &cmd_stop,
+				 .realtime = c->o.realtime };
 	struct engine_client *clients = calloc(c->n, sizeof(*clients));
 	int r = 0;
 

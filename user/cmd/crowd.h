@@ -17,12 +17,12 @@ struct crowd_opts {
 	const struct mix *mix;
 	struct session *session;       /* open, with a store */
 	unsigned int clients, threads; /* clients 0: only the probe */
-	unsigned int directories; /* of all clients together, see work/mix.h */
+	unsigned int directories;      /* of all clients together, see work/mix.h */
 	pid_t set_of;    /* the set belongs to this process, which has it removed: made where it is
 			    not there, and left. 0: to this run */
 	bool remove_set; /* remove it, though it belongs to another process */
 	uint64_t seed;
-	bool probe;
+	bool probe, realtime; /* realtime: see load/engine.h */
 };
 
 struct crowd_load {

@@ -157,6 +157,7 @@ static int work(struct workload *w, struct err *e)
 				      .set_of = (pid_t)l->cfg->set_of,
 				      .remove_set = l->cfg->remove_set,
 				      .seed = l->cfg->seed,
+				      .realtime = !l->cfg->no_realtime,
 				      .probe = !l->cfg->no_probe && !l->cfg->remove_set };
 	struct err gone = { 0 };
 	const char *why;

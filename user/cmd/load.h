@@ -30,7 +30,7 @@ struct load_cfg {
 	unsigned int steady_s; /* most seconds to wait for a steady rate; 0: do not */
 	struct timeline_changes changes;
 	struct slos slos;
-	bool no_probe, direct, remove_set;
+	bool no_probe, direct, remove_set, no_realtime;
 };
 
 #define LOAD_DEFAULTS                                                                              \

@@ -72,6 +72,9 @@ const struct opt load_options[] = {
 	  .help = "of the random numbers (default: 1)" },
 	{ .name = "threads", .arg = "N", .type = OPT_UINT, .offset = AT(threads), .min = 1, .max = 256,
 	  .help = "that drive the clients (default: 1 for each 200 clients, at most half the CPUs)" },
+	{ .name = "no-realtime", .type = OPT_FLAG, .offset = AT(no_realtime),
+	  .help = "do not run the clients before all other programs of this machine (SCHED_RR): with "
+		  "the server on it, they then wait for a CPU behind each of its processes" },
 	{ .name = "no-probe", .type = OPT_FLAG, .offset = AT(no_probe),
 	  .help = "without the client that does once a second what a user does" },
 	{ .name = "set-of", .arg = "PID", .type = OPT_UINT, .offset = AT(set_of), .min = 1, .max = 9999999,

@@ -28,14 +28,16 @@ static bool is_before_6_1(void)
 	return major < 6 || (major == 6 && minor < 1);
 }
 
-int rights_drop(bool keep_taskstats)
+int rights_drop(unsigned int extra)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2];
 	uint64_t keep = kept | (is_before_6_1() ? kept_before_6_1 : 0);
 
-	if (keep_taskstats)
+	if (extra & RIGHTS_TASKSTATS)
 		keep |= BIT(CAP_NET_ADMIN);
+	if (extra & RIGHTS_PRIORITY)
+		keep |= BIT(CAP_SYS_NICE);
 	if (syscall(SYS_capget, &head, data))
 		return -errno;
 	for (int i = 0; i < 2; i++) {

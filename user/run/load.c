@@ -64,6 +64,7 @@ void run_load_add(struct run_load *to, const struct run_load *from)
 		add_action(&to->action[i], &from->action[i]);
 	for (size_t i = 0; i < to->n_seconds && i < from->n_seconds; i++)
 		run_second_add(&to->second[i], &from->second[i]);
+	to->n_realtime += from->n_realtime;
 	to->n_open += from->n_open;
 	to->n_lost += from->n_lost;
 	to->n_arrivals += from->n_arrivals;
@@ -74,6 +75,9 @@ void run_load_add(struct run_load *to, const struct run_load *from)
 		to->late_max_ns = from->late_max_ns;
 	if (from->cpu_ns > to->cpu_max_ns)
 		to->cpu_max_ns = from->cpu_ns;
+	to->runq_ns += from->runq_ns;
+	if (from->runq_ns > to->runq_max_ns)
+		to->runq_max_ns = from->runq_ns;
 	if (from->done_ns > to->done_ns)
 		to->done_ns = from->done_ns;
 	add_text(to->why, from->why);

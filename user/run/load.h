@@ -50,6 +50,7 @@ struct run_slo {
 
 struct run_load {
 	unsigned int n_clients, n_threads; /* asked for; that drove them */
+	unsigned int n_realtime;           /* threads that ran before all others */
 	unsigned int n_open, n_lost;       /* sessions made; lost while they worked */
 	char why[256];                     /* the first session that was not made, or lost; "" */
 	uint64_t begin_ns, measure_ns, end_ns; /* CLOCK_MONOTONIC; measured from ... to */
@@ -57,9 +58,10 @@ struct run_load {
 	double rate_per_s;   /* asked for; 0: closed loop */
 	uint64_t n_arrivals; /* actions that were to begin in the measured time, open loop */
 	uint64_t n_no_room;  /* of them: dropped, as all clients were busy and the queue full */
-	uint64_t late_max_ns, late_n; /* the generator's own delays; those above 1 ms */
-	uint64_t cpu_ns, cpu_max_ns;  /* of its threads: all, the busiest */
-	char first_failure[256];      /* text of the first action that failed; "" */
+	uint64_t late_max_ns, late_n;  /* the generator's own delays; those above 1 ms */
+	uint64_t cpu_ns, cpu_max_ns;   /* of its threads: all, the busiest */
+	uint64_t runq_ns, runq_max_ns; /* they waited for a CPU: all, the longest */
+	char first_failure[256];       /* text of the first action that failed; "" */
 	uint64_t steady_ns; /* from begin_ns, when the rate was found steady; 0: not waited for */
 	bool unsteady;      /* it was waited for in vain */
 	unsigned int n_slos;

@@ -103,6 +103,7 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 	o = json_object();
 	json_put(d, o, "clients", json_integer(l->n_clients));
 	json_put(d, o, "threads", json_integer(l->n_threads));
+	json_put(d, o, "realtime", json_boolean(l->n_realtime == l->n_threads));
 	json_put(d, o, "opened", json_integer(opened(l)));
 	json_put(d, o, "lost", json_integer(l->n_lost));
 	json_put(d, o, "begin_ns", json_number(l->begin_ns));
@@ -115,6 +116,8 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 	json_put(d, o, "late_max_ns", json_number(l->late_max_ns));
 	json_put(d, o, "cpu_ns", json_number(l->cpu_ns));
 	json_put(d, o, "cpu_max_ns", json_number(l->cpu_max_ns));
+	json_put(d, o, "runq_ns", json_number(l->runq_ns));
+	json_put(d, o, "runq_max_ns", json_number(l->runq_max_ns));
 	json_put(d, o, "fairness", json_real(run_load_fairness(l)));
 	json_put(d, o, "steady_ns", l->steady_ns ? json_number(l->steady_ns) : json_null());
 	json_put(d, o, "slo", slos(d, l));

@@ -6,7 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define SATURATED 0.9 /* of a CPU, by one thread of the generator */
+#define SATURATED 0.9  /* of a CPU, by one thread of the generator */
+#define RUNQ      0.05 /* of the time: worth a word */
 
 enum {
 	COL_NAME,
@@ -152,19 +153,22 @@ static void put_generator(const struct paint *p, const struct run_load *l)
 	double s = l->done_ns > l->begin_ns ? (double)(l->done_ns - l->begin_ns) / 1e9 : 0;
 	struct screen_text t = { 0 };
 	double busiest = s > 0 ? (double)l->cpu_max_ns / 1e9 / s : 0;
+	double waited = s > 0 ? (double)l->runq_max_ns / 1e9 / s : 0;
 
 	screen_add(&t, "Clients evenly served: %s of 1; load generator: %s of a CPU",
 		   cell_fixed(run_load_fairness(l), 3).text, screen_percent(busiest, 1).text);
+	if (waited >= RUNQ)
+		screen_add(&t, ", waited for one %s of the time", screen_percent(waited, 1).text);
 	if (l->n_threads > 1)
 		screen_add(&t, " in the busiest of %u threads", l->n_threads);
 	if (l->late_n)
 		screen_add(&t, ", began %s action%s more than 1 ms late (at most %s)",
 			   cell_count(l->late_n).text, l->late_n == 1 ? "" : "s",
 			   screen_time((double)l->late_max_ns).text);
-	if (busiest >= SATURATED)
+	if (busiest + waited >= SATURATED)
 		screen_add(&t, ": SATURATED, more clients would not be more load; see --threads");
 	fputc('\n', p->out);
-	screen_put(p, busiest >= SATURATED ? INK_YELLOW : INK_NONE, t.text, 2);
+	screen_put(p, busiest + waited >= SATURATED ? INK_YELLOW : INK_NONE, t.text, 2);
 }
 
 /* "p99=50ms: kept, 12.3ms" */
