@@ -147,10 +147,10 @@ struct afp_copy {
 };
 void afp_prep_copy_file(struct afp_op *op, const struct afp *a, const struct afp_copy *what);
 
-/* dir/name becomes to_dir/to_name: FPRename within a directory, else FPMoveAndRename. */
-void afp_prep_rename(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
-		     uint32_t to_dir, const char *to_name);
-/* Its modification date, seconds since 1970. */
+/* dir/name becomes to_dir/to_name, in the same volume: FPRename within a directory, else
+ * FPMoveAndRename. */
+void afp_prep_rename(struct afp_op *op, const struct afp *a, const struct afp_copy *what);
+/* Its modification date, seconds since 1970, at most AFP_EPOCH_S + INT32_MAX. */
 void afp_prep_set_modified(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
 			   uint64_t when_s);
 
@@ -170,11 +170,18 @@ bool afp_get_xattr(const struct afp_op *op, uint32_t *len);
 
 /*
  * A directory's entries from the start-th (from 1) on, as many as fit into len bytes of buf (8192
- * at least): the newest command that the session's version has. with_attrs: all that Finder asks
- * for, else names only.
+ * at least): the newest command that the session's version has, of which some carry lengths of 16
+ * bits only.
  */
-void afp_prep_list(struct afp_op *op, const struct afp *a, uint32_t dir, uint32_t start,
-		   bool with_attrs, void *buf, uint32_t len);
+struct afp_list {
+	uint32_t dir, start;
+	bool with_attrs; /* all that Finder asks for, else names only */
+	void *buf;
+	uint32_t len;
+};
+void afp_prep_list(struct afp_op *op, const struct afp *a, const struct afp_list *what);
+/* The last entry that can be asked for, counted from 1. */
+uint32_t afp_list_max(const struct afp *a);
 
 /* FPEnumerate with an empty path of type 2; the reply goes into buf. */
 struct afp_enumerate {

@@ -9,6 +9,11 @@
 #define DATA_FORK      0
 #define SOFT_CREATE    0
 #define ENUM_PATH_TYPE 2 /* like the reference workloads: a long name, empty */
+#define LEVEL_3_1      4 /* brought FPEnumerateExt2 */
+
+/* What a list shows of files and directories alike. */
+#define SHOWN                                                                                      \
+	(AFP_BIT_ATTRIBUTES | AFP_BIT_CREATED | AFP_BIT_MODIFIED | AFP_BIT_FINDER | AFP_BIT_ID)
 
 /* Begins a command; its reply goes into the op itself unless the caller says otherwise. */
 static struct wbuf begin(struct afp_op *op, enum afp_command code)
@@ -135,20 +140,19 @@ void afp_prep_enumerate(struct afp_op *op, const struct afp *a, const struct afp
 	op->dsi.reply_cap = AFP_ENUMERATE_MAX;
 }
 
-void afp_prep_rename(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
-		     uint32_t to_dir, const char *to_name)
+void afp_prep_rename(struct afp_op *op, const struct afp *a, const struct afp_copy *what)
 {
-	bool moves = dir != to_dir;
+	bool moves = what->dir != what->to_dir;
 	struct wbuf b = begin(op, moves ? AFP_MoveAndRename : AFP_Rename);
 
 	wbuf_u8(&b, 0);
-	put_object(&b, a, dir);
+	put_object(&b, a, what->dir);
 	if (moves)
-		wbuf_u32(&b, to_dir);
-	afp_path_put(&b, a->path_type, name);
+		wbuf_u32(&b, what->to_dir);
+	afp_path_put(&b, a->path_type, what->name);
 	if (moves)
-		afp_path_put(&b, a->path_type, "");
-	afp_path_put(&b, a->path_type, to_name);
+		afp_path_put(&b, a->path_type, ""); /* to_dir itself */
+	afp_path_put(&b, a->path_type, what->to_name);
 	end(op, &b);
 }
 
@@ -219,33 +223,40 @@ void afp_prep_set_xattr(struct afp_op *op, const struct afp *a, const struct afp
 	op->dsi.data_len = len;
 }
 
-void afp_prep_list(struct afp_op *op, const struct afp *a, uint32_t dir, uint32_t start,
-		   bool with_attrs, void *buf, uint32_t len)
+static bool lists_wide(const struct afp *a)
 {
-	const bool utf8 = a->path_type == 3, wide = a->level >= 4; /* FPEnumerateExt2: AFP 3.1 */
+	return a->level >= LEVEL_3_1;
+}
+
+uint32_t afp_list_max(const struct afp *a)
+{
+	return lists_wide(a) ? INT32_MAX : UINT16_MAX;
+}
+
+void afp_prep_list(struct afp_op *op, const struct afp *a, const struct afp_list *what)
+{
+	const bool utf8 = a->path_type == 3, wide = lists_wide(a);
+	const uint32_t len = wide || what->len < INT16_MAX ? what->len : INT16_MAX;
 	uint16_t file = utf8 ? AFP_BIT_NAME : AFP_BIT_LONG_NAME, dirs = file;
 	struct wbuf b = begin(op, wide   ? AFP_EnumerateExt2
 				  : utf8 ? AFP_EnumerateExt
 					 : AFP_Enumerate);
 
-	if (with_attrs) {
-		file |= AFP_BIT_ATTRIBUTES | AFP_BIT_CREATED | AFP_BIT_MODIFIED | AFP_BIT_FINDER |
-			AFP_BIT_ID |
-			(utf8 ? AFP_BIT_DATA_EXT | AFP_BIT_RSRC_EXT | AFP_BIT_UNIX
-			      : AFP_BIT_DATA_LEN | AFP_BIT_RSRC_LEN);
-		dirs |= AFP_BIT_ATTRIBUTES | AFP_BIT_CREATED | AFP_BIT_MODIFIED | AFP_BIT_FINDER |
-			AFP_BIT_ID | AFP_BIT_DATA_LEN | AFP_BIT_ACCESS | (utf8 ? AFP_BIT_UNIX : 0);
+	if (what->with_attrs) {
+		file |= SHOWN | (utf8 ? AFP_BIT_DATA_EXT | AFP_BIT_RSRC_EXT | AFP_BIT_UNIX
+				      : AFP_BIT_DATA_LEN | AFP_BIT_RSRC_LEN);
+		dirs |= SHOWN | AFP_BIT_DATA_LEN | AFP_BIT_ACCESS | (utf8 ? AFP_BIT_UNIX : 0);
 	}
 	wbuf_u8(&b, 0);
-	put_object(&b, a, dir);
+	put_object(&b, a, what->dir);
 	wbuf_u16(&b, file);
 	wbuf_u16(&b, dirs);
 	wbuf_u16(&b, INT16_MAX); /* entries: as many as fit */
-	wbuf_uint(&b, start, wide ? 4 : 2);
+	wbuf_uint(&b, what->start, wide ? 4 : 2);
 	wbuf_uint(&b, len, wide ? 4 : 2);
 	afp_path_put(&b, a->path_type, "");
 	end(op, &b);
-	op->dsi.reply = buf;
+	op->dsi.reply = what->buf;
 	op->dsi.reply_cap = len;
 }
 

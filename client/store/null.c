@@ -140,6 +140,7 @@ static int open_afp(struct store **out, const struct store_afp *like, struct err
 	if (!r) {
 		n->afp.path_type = like->session->path_type;
 		n->afp.version = like->session->version;
+		n->afp.level = like->session->level;
 		n->afp.volume = NULL_PEER_VOLUME;
 		r = store_open_afp(out, &n->afp, &opts, e);
 	}

@@ -23,10 +23,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define RX_LEN    4096
-#define ZEROS_LEN (1u << 20)
-#define REPLY_LEN 64
-#define ANY_ID    17
+#define RX_LEN      4096
+#define ZEROS_LEN   (1u << 20)
+#define REPLY_LEN   64
+#define COMMAND_MAX 2048
+#define ANY_ID      17
+#define IS_DIR      0x8000
 
 /*
  * Read ahead no further than the two longest commands with data, header included: what follows them
@@ -190,6 +192,23 @@ static void put_volume_params(struct wbuf *out, uint16_t bitmap)
 		wbuf_u64(out, LENGTH_64);
 }
 
+/* There is every directory that somebody wants the number of, and nothing else. */
+static int32_t find_dir(struct wbuf *out, struct rbuf *command)
+{
+	uint16_t bitmap;
+
+	rbuf_bytes(command, 2 + 4 + 2); /* volume, directory, bitmap of files */
+	bitmap = rbuf_u16(command);
+	if (bitmap != (AFP_BIT_PARENT | AFP_BIT_ID))
+		return AFP_ERR_NO_OBJECT;
+	wbuf_u16(out, 0);
+	wbuf_u16(out, bitmap);
+	wbuf_u16(out, IS_DIR);
+	wbuf_u32(out, ANY_ID);
+	wbuf_u32(out, ANY_ID);
+	return AFP_ERR_OK;
+}
+
 static void put_opened(struct wbuf *out, struct rbuf *command)
 {
 	uint16_t bitmap;
@@ -233,7 +252,10 @@ static bool serve_command(struct peer *p, struct peer_request *q)
 		wbuf_u32(&out, ANY_ID);
 		break;
 	case AFP_GetFileDirParms:
+		result = find_dir(&out, &q->command);
+		break;
 	case AFP_Enumerate:
+	case AFP_EnumerateExt:
 	case AFP_EnumerateExt2:
 	case AFP_GetExtAttr:
 		result = AFP_ERR_NO_OBJECT;
@@ -264,6 +286,9 @@ static bool serve(struct peer *p)
 	if (!need(p, DSI_HEADER_LEN) || dsi_frame_parse(&q.f, p->rx + p->at))
 		return false;
 	len = q.f.command == DSI_WRITE ? q.f.code : q.f.len;
+	/* what follows the longest command is the value of an attribute */
+	if (q.f.command == DSI_COMMAND && len > COMMAND_MAX)
+		len = COMMAND_MAX;
 	if (len > q.f.len || !need(p, DSI_HEADER_LEN + len))
 		return false;
 	q.command = rbuf_of(p->rx + p->at + DSI_HEADER_LEN, len);

@@ -29,6 +29,7 @@ static enum store_result result_of(int code)
 		return STORE_OK;
 	case ENOENT:
 	case ENODATA: /* no such attribute */
+	case ENOTDIR: /* a file where a directory was asked for */
 		return STORE_NONE;
 	case EEXIST:
 		return STORE_EXISTS;
@@ -45,6 +46,7 @@ static enum store_result result_of(int code)
 	case EOVERFLOW:
 	case ENAMETOOLONG:
 	case ERANGE:
+	case E2BIG:
 		return STORE_INVALID;
 	case EOPNOTSUPP:
 	case ENOSYS:
@@ -156,51 +158,83 @@ static void do_write(const struct posix *x, struct store_op *op)
 
 /* ---- names ---- */
 
-/* Keeps a descriptor of the directory that op names: op->made. */
+static struct posix_dir **find_dir(struct posix *x, uint64_t parent, const char *name)
+{
+	struct posix_dir **at = &x->dirs;
+
+	while (*at && ((*at)->parent != (int)parent || strcmp((*at)->name, name)))
+		at = &(*at)->next;
+	return at;
+}
+
+static struct posix_dir **find_fd(struct posix *x, uint64_t fd)
+{
+	struct posix_dir **at = &x->dirs;
+
+	while (*at && (*at)->fd != (int)fd)
+		at = &(*at)->next;
+	return at;
+}
+
+static bool is_same(int fd, int other)
+{
+	struct stat a, b;
+
+	return !fstat(fd, &a) && !fstat(other, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* Keeps a descriptor of the directory that op names, one however often it is asked for: op->made.
+ */
 static int keep_dir(struct posix *x, struct store_op *op)
 {
-	struct posix_dir *m = calloc(1, sizeof(*m));
-	int code;
+	int fd = openat((int)op->dir.id, op->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct posix_dir *m;
 
-	if (!m)
-		return ENOMEM;
-	m->parent = (int)op->dir.id;
-	m->fd = openat(m->parent, op->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (m->fd < 0) {
-		code = errno;
-		free(m);
-		return code;
+	if (fd < 0)
+		return errno;
+	m = *find_dir(x, op->dir.id, op->name);
+	if (m && is_same(m->fd, fd)) {
+		close(fd);
+		op->made = (struct store_dir) { op->dir.volume, (uint64_t)m->fd };
+		return 0;
 	}
+	m = calloc(1, sizeof(*m));
+	if (!m) {
+		close(fd);
+		return ENOMEM;
+	}
+	m->fd = fd;
+	m->parent = (int)op->dir.id;
 	snprintf(m->name, sizeof(m->name), "%s", op->name);
 	m->next = x->dirs;
 	x->dirs = m;
-	op->made = (struct store_dir) { op->dir.volume, (uint64_t)m->fd };
+	op->made = (struct store_dir) { op->dir.volume, (uint64_t)fd };
 	return 0;
 }
 
-static void forget(struct posix_dir **at)
+static void end_listing(struct posix *x)
+{
+	if (x->listing)
+		closedir(x->listing);
+	x->listing = NULL;
+}
+
+/* The next directory may get the same descriptor. */
+static void forget(struct posix *x, struct posix_dir **at)
 {
 	struct posix_dir *m = *at;
 
+	if (x->listing_dir == (uint64_t)m->fd)
+		end_listing(x);
 	*at = m->next;
 	close(m->fd);
 	free(m);
 }
 
-/* The directory to DELETE, among those that are kept; *at is NULL: none. */
-static struct posix_dir **find_kept(struct posix *x, const struct store_op *op)
-{
-	struct posix_dir **at = &x->dirs;
-
-	while (*at && (*op->name ? (*at)->parent != (int)op->dir.id || strcmp((*at)->name, op->name)
-				 : (*at)->fd != (int)op->dir.id))
-		at = &(*at)->next;
-	return at;
-}
-
 static int delete (struct posix *x, const struct store_op *op)
 {
-	struct posix_dir **m = find_kept(x, op);
+	struct posix_dir **m = *op->name ? find_dir(x, op->dir.id, op->name)
+					 : find_fd(x, op->dir.id);
 	int code;
 
 	if (!*op->name && !*m)
@@ -208,7 +242,7 @@ static int delete (struct posix *x, const struct store_op *op)
 	if (*m) {
 		code = code_of(unlinkat((*m)->parent, (*m)->name, AT_REMOVEDIR));
 		if (!code)
-			forget(m);
+			forget(x, m);
 		return code;
 	}
 	code = code_of(unlinkat((int)op->dir.id, op->name, 0));
@@ -266,7 +300,7 @@ static int use_xattr(struct store_op *op)
 
 	if (!name_attr(attr, op))
 		return ENAMETOOLONG;
-	fd = openat((int)op->dir.id, op->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat((int)op->dir.id, op->name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return errno;
 	if (op->verb == STORE_SET_XATTR)
@@ -274,6 +308,8 @@ static int use_xattr(struct store_op *op)
 	else
 		n = fgetxattr(fd, attr, op->buf, op->len);
 	code = n < 0 ? errno : 0;
+	if (!code && op->verb == STORE_GET_XATTR && (uint64_t)n > op->len)
+		code = ERANGE; /* asked for with no room, its length is the answer */
 	if (!code && op->verb == STORE_GET_XATTR)
 		op->done = (uint64_t)n;
 	close(fd);
@@ -281,7 +317,7 @@ static int use_xattr(struct store_op *op)
 }
 
 /* File systems that cannot refuse to replace are asked before. */
-static int rename_to(const struct store_op *op)
+static int rename_one(const struct store_op *op)
 {
 	int from = (int)op->dir.id, to = (int)op->to_dir.id;
 	struct stat st;
@@ -293,6 +329,19 @@ static int rename_to(const struct store_op *op)
 	if (!fstatat(to, op->to_name, &st, AT_SYMLINK_NOFOLLOW))
 		return EEXIST;
 	return code_of(renameat(from, op->name, to, op->to_name));
+}
+
+/* A directory that is kept has another name from now on. */
+static int rename_to(struct posix *x, const struct store_op *op)
+{
+	struct posix_dir *m;
+	int code = rename_one(op);
+
+	while (!code && (m = *find_dir(x, op->dir.id, op->name))) {
+		m->parent = (int)op->to_dir.id;
+		snprintf(m->name, sizeof(m->name), "%s", op->to_name);
+	}
+	return code;
 }
 
 static int set_time(const struct store_op *op)
@@ -317,13 +366,6 @@ static const struct dirent *next_entry(DIR *d)
 	return entry;
 }
 
-static void end_listing(struct posix *x)
-{
-	if (x->listing)
-		closedir(x->listing);
-	x->listing = NULL;
-}
-
 /* The directory's entries from the op->offset-th on: 0 or an errno. */
 static int begin_listing(struct posix *x, const struct store_op *op)
 {
@@ -345,27 +387,40 @@ static int begin_listing(struct posix *x, const struct store_op *op)
 	return 0;
 }
 
+/* The entry itself; one that was removed meanwhile was there. */
+static int look_at(const struct store_op *op, const struct dirent *entry)
+{
+	struct stat st;
+
+	if (op->with_attrs && fstatat((int)op->dir.id, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
+	    errno != ENOENT)
+		return errno;
+	return 0;
+}
+
 /* A listing that goes on where the last one ended does not begin again. */
 static int list(struct posix *x, struct store_op *op)
 {
 	const struct dirent *entry;
-	struct stat st;
 	uint64_t len = 0;
 	int code = 0;
 
+	if (op->len < STORE_LIST_LEN)
+		return EINVAL;
 	if (!op->offset || !x->listing || x->listing_dir != op->dir.id || x->listed != op->offset)
 		code = begin_listing(x, op);
-	while (!code && len + sizeof(*entry) <= op->len && (entry = next_entry(x->listing))) {
+	while (!code && len + sizeof(*entry) <= op->len) {
+		entry = next_entry(x->listing);
+		code = entry ? look_at(op, entry) : errno;
+		if (!entry)
+			break;
 		len += entry->d_reclen;
 		x->listed++;
 		op->done++;
-		if (op->with_attrs &&
-		    fstatat((int)op->dir.id, entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
-			code = errno == ENOENT ? 0 : errno; /* removed meanwhile: it was there */
 	}
 	if (code || !op->done)
 		end_listing(x);
-	return code ? code : op->done ? 0 : ENOENT;
+	return code || op->done ? code : ENOENT;
 }
 
 /* ---- the store ---- */
@@ -392,7 +447,7 @@ static int execute_named(struct posix *x, struct store_op *op)
 	case STORE_LIST:
 		return list(x, op);
 	case STORE_RENAME:
-		return rename_to(op);
+		return rename_to(x, op);
 	case STORE_SET_TIME:
 		return set_time(op);
 	case STORE_GET_XATTR:
@@ -413,6 +468,9 @@ static int lock(const struct store_op *op)
 			       .l_start = (off_t)op->offset,
 			       .l_len = (off_t)op->len };
 
+	/* no length means the whole rest to the kernel, and less than none what is before */
+	if (!op->len || op->offset > INT64_MAX || op->len > INT64_MAX - op->offset)
+		return EINVAL;
 	return code_of(fcntl((int)op->file.id, F_OFD_SETLK, &range));
 }
 
@@ -481,5 +539,5 @@ void posix_forget_dirs(struct posix *x)
 {
 	end_listing(x);
 	while (x->dirs)
-		forget(&x->dirs);
+		forget(x, &x->dirs);
 }

@@ -42,17 +42,20 @@
 	X(ROOM, "room")      /* bytes that are free where dir is; op->done */                      \
 	X(LOOKUP, "lookup")  /* the directory dir/name; op->made */                                \
 	X(LIST, "list")      /* entries of dir from the op->offset-th (0: the first) into op->buf, \
-				at most op->len bytes (STORE_LIST_LEN at least); op->done: how     \
-				many; STORE_NONE: no more. with_attrs: what stat() shows, too */   \
+				in the store's own form or not at all, at most op->len bytes       \
+				(STORE_LIST_LEN at least); op->done: how many; STORE_NONE: no      \
+				more. with_attrs: what stat() shows, too */                        \
 	X(RENAME, "rename")  /* dir/name becomes to_dir/to_name; refused where there is one */     \
 	X(SET_TIME, "settime")   /* dir/name was modified op->offset seconds after 1970 */         \
 	X(GET_XATTR, "getxattr") /* value of attribute to_name of dir/name into op->buf, at most   \
 				    op->len bytes, with STORE_XATTR_HEAD bytes more of room;       \
-				    op->done; STORE_NONE: it has none */                           \
+				    op->done; STORE_NONE: it has none; STORE_INVALID: a longer one \
+				  */                                                               \
 	X(SET_XATTR, "setxattr") /* attribute to_name of dir/name is the op->len bytes of data */  \
 	X(LINK, "link")          /* to_dir/to_name is another name of the file dir/name */         \
-	X(LOCK, "lock")     /* op->len bytes of op->file at op->offset, for writing, at once or    \
-			       STORE_DENIED */                                                     \
+	X(LOCK, "lock")     /* op->len bytes (from 1) of op->file at op->offset, for writing, at   \
+			       once or STORE_DENIED. The file is open for writing, and does not    \
+			       hold any of them yet. */                                            \
 	X(UNLOCK, "unlock") /* the same range again */
 
 enum store_verb {
@@ -110,10 +113,10 @@ struct store_op {
 	struct store_file file;
 	unsigned int how; /* OPEN: STORE_FOR_READ, ... */
 	uint64_t offset, len;
-	void *buf;        /* READ */
+	void *buf;        /* READ, LIST, GET_XATTR */
 	bool discard;     /* READ: the data is not needed; buf may stay unchanged */
 	bool with_attrs;  /* LIST */
-	const void *data; /* WRITE */
+	const void *data; /* WRITE, SET_XATTR */
 	void *user;
 
 	/* Set by the store. */
@@ -122,7 +125,7 @@ struct store_op {
 	uint8_t command;  /* number of the store's own command: AFP command; POSIX: the verb */
 	const char *what; /* its name, static: "FPWriteExt", "pwrite" */
 	const char *why;  /* what code means, static; NULL where result is STORE_OK */
-	uint64_t done;    /* READ, WRITE: bytes; LENGTH: the length; ROOM: what is free */
+	uint64_t done;    /* as the verbs say */
 	struct store_dir made;
 	struct store_file opened;
 	struct store_times t;
@@ -262,9 +265,10 @@ int store_open_posix(struct store **out, const char *path, bool direct, struct e
  * at once and stores no data. A run with it takes the time of this client and this machine's TCP,
  * for comparison; not a bound, because it shares the CPUs. like: the AFP store whose chunks, window
  * and commands it has; it is only read, and may be closed first. If like is a POSIX store: answers
- * without a system call. Nothing exists there (PROBE), every other verb succeeds. The process ends
- * with the store, and with the thread that opened it. Open it before the buffers are allocated: it
- * begins as a copy of this process, and shares them until they are written to.
+ * without a system call. Nothing exists there (PROBE, LIST, GET_XATTR: STORE_NONE), every other
+ * verb succeeds that like has. The process ends with the store, and with the thread that opened it.
+ * Open it before the buffers are allocated: it begins as a copy of this process, and shares them
+ * until they are written to.
  */
 int store_open_null(struct store **out, const struct store *like, struct err *e);
 

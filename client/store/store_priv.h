@@ -66,6 +66,16 @@ struct store_afp {
 	struct store_slot slot[];
 };
 
+/* Where offset + length of a command must end. afpd takes 32-bit offsets as signed. */
+#define STORE_AFP_NARROW_END ((uint64_t)INT32_MAX)
+#define STORE_AFP_WIDE_END   ((uint64_t)INT64_MAX)
+
+/* What cannot be sent as it is gets its answer here: true. Sets command and what in any case. */
+bool store_afp_refuse(const struct store_afp *a, struct store_op *op);
+void store_afp_encode(const struct store_afp *a, struct afp_op *out, const struct store_op *op);
+/* What the server answered, in op's words. */
+void store_afp_answer(const struct store_afp *a, struct store_op *op, const struct afp_op *in);
+
 /* wait, advance and work of a store whose ops are answered when they are submitted. */
 void store_never_wait(struct store *s, struct io_wait *w);
 int store_nothing_to_advance(struct store *s, short events, struct err *e);

@@ -8,6 +8,7 @@
 
 #include "afp/afp.h"
 #include "fake/peer.h"
+#include "unit/hex_bytes.h"
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -111,6 +112,16 @@ static inline void call(struct rig *g, struct store_op *op)
 {
 	assert_int_equal(store_call(g->s, op, &g->e), 0);
 	assert_int_equal(g->s->in_flight, 0);
+}
+
+/* The last command of the client, as hex_bytes() has it. */
+static inline void assert_sent(const struct rig *g, const char *text)
+{
+	uint8_t want[DSI_COMMAND_MAX];
+	size_t n = hex_bytes(want, text);
+
+	assert_int_equal(g->sent_len, n);
+	assert_memory_equal(g->sent, want, n);
 }
 
 static inline struct store_file open_file(struct rig *g, const char *name)

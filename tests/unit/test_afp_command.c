@@ -5,6 +5,7 @@
  */
 #include "afp/afp.h"
 #include "fake/peer.h"
+#include "unit/afp_encoded.h"
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,56 +15,6 @@
 #include <cmocka.h> /* needs the headers above */
 
 static const struct afp volume_7788 = { .path_type = 3, .volume = 0x7788 };
-
-/* "22 00 7788 'name'": hex digits, blanks, and text in quotes. */
-static size_t bytes_of(uint8_t *out, const char *text)
-{
-	size_t n = 0;
-	char hex[3] = "";
-
-	while (*text) {
-		if (*text == ' ') {
-			text++;
-		} else if (*text == '\'') {
-			for (text++; *text != '\''; text++)
-				out[n++] = (uint8_t)*text;
-			text++;
-		} else {
-			hex[0] = *text++;
-			hex[1] = *text++;
-			out[n++] = (uint8_t)strtoul(hex, NULL, 16);
-		}
-	}
-	return n;
-}
-
-static void assert_command(const struct afp_op *op, uint8_t dsi_command, const char *text)
-{
-	uint8_t want[DSI_COMMAND_MAX];
-	size_t len = bytes_of(want, text);
-
-	assert_int_equal(op->dsi.command, dsi_command);
-	assert_int_equal(op->code, want[0]);
-	assert_int_equal(op->dsi.len, len);
-	assert_memory_equal(op->dsi.wire + 16, want, len);
-}
-
-/* An op that holds rubbish from its last use. */
-static struct afp_op *used_op(void)
-{
-	static struct afp_op op;
-
-	memset(&op, 0xee, sizeof(op));
-	return &op;
-}
-
-static void assert_plain(const struct afp_op *op)
-{
-	assert_null(op->dsi.data);
-	assert_int_equal(op->dsi.data_len, 0);
-	assert_ptr_equal(op->dsi.reply, op->reply);
-	assert_int_equal(op->dsi.reply_cap, AFP_REPLY_LEN);
-}
 
 static void commands_on_names_are_encoded_as_specified(void **state)
 {
@@ -244,7 +195,7 @@ static struct afp_op *answered(uint8_t code, const char *text, size_t len)
 	static struct afp_op op;
 	static uint8_t *exact;
 	uint8_t raw[512];
-	size_t n = bytes_of(raw, text);
+	size_t n = hex_bytes(raw, text);
 
 	memset(&op, 0, sizeof(op));
 	free(exact);

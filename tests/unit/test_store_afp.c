@@ -5,30 +5,6 @@
  */
 #include "unit/store_rig.h"
 
-/* "22 00 7788 'name'": hex digits, blanks, and text in quotes. */
-static void assert_sent(const struct rig *g, const char *text)
-{
-	uint8_t want[DSI_COMMAND_MAX];
-	size_t n = 0;
-	char hex[3] = "";
-
-	while (*text) {
-		if (*text == ' ') {
-			text++;
-		} else if (*text == '\'') {
-			for (text++; *text != '\''; text++)
-				want[n++] = (uint8_t)*text;
-			text++;
-		} else {
-			hex[0] = *text++;
-			hex[1] = *text++;
-			want[n++] = (uint8_t)strtoul(hex, NULL, 16);
-		}
-	}
-	assert_int_equal(g->sent_len, n);
-	assert_memory_equal(g->sent, want, n);
-}
-
 /* ---- what is sent ---- */
 
 #define P "03 08000103 "

@@ -89,6 +89,60 @@ static void use(struct store *s, enum store_result copied)
 	free(data);
 }
 
+/* The verbs of metadata work: in an AFP store there are no links, and attributes from AFP 3.2 on.
+ */
+static void use_metadata(struct store *s, enum store_result linked)
+{
+	static const enum store_verb done[] = { STORE_RENAME, STORE_SET_TIME, STORE_SET_XATTR,
+						STORE_LOCK, STORE_UNLOCK };
+	uint8_t *buf = calloc(1, 65536);
+	struct store_dir root = s->root[0];
+	struct store_op op;
+
+	op = ask(s, (struct store_op) { .verb = STORE_LOOKUP, .dir = root, .name = "n" });
+	assert_int_equal(op.result, STORE_OK);
+	op = ask(s, (struct store_op) { .verb = STORE_CREATE, .dir = op.made, .name = "f" });
+	assert_int_equal(op.result, STORE_OK);
+	for (size_t i = 0; i < sizeof(done) / sizeof(done[0]); i++) {
+		op = ask(s, (struct store_op) { .verb = done[i],
+						.dir = root,
+						.to_dir = root,
+						.name = "n",
+						.to_name = "m",
+						.len = 9,
+						.data = buf });
+		assert_int_equal(op.result, STORE_OK);
+	}
+	/* longer than any other command, and the next is still understood */
+	op = ask(s, (struct store_op) { .verb = STORE_SET_XATTR,
+					.dir = root,
+					.name = "n",
+					.to_name = "m",
+					.len = 65536,
+					.data = buf });
+	assert_int_equal(op.result, STORE_OK);
+	for (unsigned int attrs = 0; attrs < 2; attrs++) {
+		op = ask(s, (struct store_op) { .verb = STORE_LIST,
+						.dir = root,
+						.len = 65536,
+						.buf = buf,
+						.with_attrs = attrs });
+		assert_int_equal(op.result, STORE_NONE);
+	}
+	op = ask(s, (struct store_op) { .verb = STORE_GET_XATTR,
+					.dir = root,
+					.name = "n",
+					.to_name = "m",
+					.len = 100,
+					.buf = buf });
+	assert_int_equal(op.result, STORE_NONE);
+	op = ask(
+	    s, (struct store_op) {
+		   .verb = STORE_LINK, .dir = root, .name = "n", .to_dir = root, .to_name = "m" });
+	assert_int_equal(op.result, linked);
+	free(buf);
+}
+
 static void everything_succeeds_and_nothing_exists(void **state)
 {
 	struct rig *g = *state;
@@ -101,8 +155,43 @@ static void everything_succeeds_and_nothing_exists(void **state)
 		open_again(g);
 		s = null_of(g);
 		use(s, STORE_OK);
+		use_metadata(s, STORE_UNKNOWN);
 		store_close(s);
 		assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left */
+	}
+}
+
+/* Its lists are the commands of that. */
+static void it_has_the_version_of_its_model(void **state)
+{
+	static const uint8_t codes[] = { [2] = AFP_Enumerate,
+					 [3] = AFP_EnumerateExt,
+					 [4] = AFP_EnumerateExt2,
+					 [7] = AFP_EnumerateExt2 };
+	static uint8_t buf[STORE_LIST_LEN];
+	struct rig *g = *state;
+
+	for (unsigned int version = 2; version < sizeof(codes); version++) {
+		struct store *s;
+
+		if (!codes[version])
+			continue;
+		peer_free(g->peer);
+		new_peer(g);
+		g->login.version = version;
+		open_it(g);
+		s = null_of(g);
+		assert_int_equal(ask(s, (struct store_op) { .verb = STORE_LIST,
+							    .dir = s->root[0],
+							    .buf = buf,
+							    .len = sizeof(buf) })
+				     .command,
+				 codes[version]);
+		use_metadata(s, STORE_UNKNOWN);
+		store_close(s);
+		store_close(g->s);
+		g->s = NULL;
+		afp_close(&g->a);
 	}
 }
 
@@ -289,6 +378,7 @@ static void of_a_local_directory_it_makes_no_system_call(void **state)
 	assert_int_equal(s->chunk_write, local->chunk_write);
 	store_close(local);
 	use(s, STORE_UNKNOWN);
+	use_metadata(s, STORE_OK);
 	assert_int_equal(child(), 0);
 	store_close(s);
 }
@@ -299,6 +389,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(everything_succeeds_and_nothing_exists),
+		TEST(it_has_the_version_of_its_model),
 		TEST(it_sends_the_commands_of_its_model),
 		TEST(it_outlives_its_model),
 		TEST(it_is_as_near_as_its_model),

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * File operations as AFP commands: one verb is one command, and the server's answer is translated
+ * to the results of store.h. Data goes between the socket and the caller's buffer; only the value
+ * of an attribute is moved here. What the connection would not survive is refused before.
+ */
+#include "store/store_priv.h"
+
+#include <limits.h>
+#include <string.h>
+
+#define PROBE_BITMAP  (AFP_BIT_PARENT | AFP_BIT_LONG_NAME)
+#define OPEN_BITMAP   AFP_BIT_ID
+#define LOOKUP_BITMAP (AFP_BIT_PARENT | AFP_BIT_ID)
+#define LEVEL_3_4     7
+
+/* A date is 32 bits, signed. */
+#define LAST_DATE_S ((uint64_t)AFP_EPOCH_S + INT32_MAX)
+
+static const struct {
+	uint8_t wide, narrow;
+} commands[N_STORE_VERBS] = {
+	[STORE_PROBE] = { AFP_GetFileDirParms, AFP_GetFileDirParms },
+	[STORE_MKDIR] = { AFP_CreateDir, AFP_CreateDir },
+	[STORE_CREATE] = { AFP_CreateFile, AFP_CreateFile },
+	[STORE_DELETE] = { AFP_Delete, AFP_Delete },
+	[STORE_OPEN] = { AFP_OpenFork, AFP_OpenFork },
+	[STORE_CLOSE] = { AFP_CloseFork, AFP_CloseFork },
+	[STORE_LENGTH] = { AFP_GetForkParms, AFP_GetForkParms },
+	[STORE_SET_LEN] = { AFP_SetForkParms, AFP_SetForkParms },
+	[STORE_READ] = { AFP_ReadExt, AFP_Read },
+	[STORE_WRITE] = { AFP_WriteExt, AFP_Write },
+	[STORE_FLUSH] = { AFP_FlushFork, AFP_FlushFork },
+	[STORE_COPY] = { AFP_CopyFile, AFP_CopyFile },
+	[STORE_ROOM] = { AFP_GetVolParms, AFP_GetVolParms },
+	[STORE_LOOKUP] = { AFP_GetFileDirParms, AFP_GetFileDirParms },
+	[STORE_LIST] = { AFP_EnumerateExt2, AFP_Enumerate },
+	[STORE_RENAME] = { AFP_Rename, AFP_Rename },
+	[STORE_SET_TIME] = { AFP_SetFileDirParms, AFP_SetFileDirParms },
+	[STORE_GET_XATTR] = { AFP_GetExtAttr, AFP_GetExtAttr },
+	[STORE_SET_XATTR] = { AFP_SetExtAttr, AFP_SetExtAttr },
+	[STORE_LOCK] = { AFP_ByteRangeLockExt, AFP_ByteRangeLock },
+	[STORE_UNLOCK] = { AFP_ByteRangeLockExt, AFP_ByteRangeLock },
+};
+
+static const struct {
+	int32_t code;
+	enum store_result result;
+} results[] = {
+	{ AFP_ERR_OK, STORE_OK },
+	{ AFP_ERR_NO_OBJECT, STORE_NONE },
+	{ AFP_ERR_NO_DIRECTORY, STORE_NONE },
+	{ AFP_ERR_ITEM_NOT_FOUND, STORE_NONE },
+	{ AFP_ERR_EXISTS, STORE_EXISTS },
+	{ AFP_ERR_ACCESS_DENIED, STORE_DENIED },
+	{ AFP_ERR_DENY_CONFLICT, STORE_DENIED },
+	{ AFP_ERR_VOLUME_LOCKED, STORE_DENIED },
+	{ AFP_ERR_LOCK_CONFLICT, STORE_DENIED },
+	{ AFP_ERR_OBJECT_LOCKED, STORE_DENIED },
+	{ AFP_ERR_DISK_FULL, STORE_FULL },
+	{ AFP_ERR_BAD_PARAMETER, STORE_INVALID },
+	{ AFP_ERR_NOT_SUPPORTED, STORE_UNKNOWN },
+};
+
+/* ---- what is refused without asking the server ---- */
+
+static bool too_long(const char *name)
+{
+	return name && strlen(name) > AFP_NAME_MAX;
+}
+
+/* Whether op names a file or a directory. */
+static bool is_named(const struct store_op *op)
+{
+	return op->verb < STORE_CLOSE || op->verb == STORE_COPY ||
+	       (op->verb >= STORE_LOOKUP && op->verb <= STORE_LINK && op->verb != STORE_LIST);
+}
+
+static bool has_offset(const struct store_op *op)
+{
+	return op->verb == STORE_READ || op->verb == STORE_WRITE || op->verb == STORE_LOCK ||
+	       op->verb == STORE_UNLOCK;
+}
+
+static const char *refusal_of_value(const struct store_afp *a, const struct store_op *op)
+{
+	const struct afp *session = a->session;
+	uint64_t quantum = dsi_quantum(session->dsi);
+
+	if (op->verb == STORE_LIST && op->len < STORE_LIST_LEN)
+		return "less room than one entry may need";
+	if (op->verb == STORE_LIST && op->offset >= afp_list_max(session))
+		return "beyond the last entry that this version of AFP can ask for";
+	if (op->verb == STORE_SET_TIME && op->offset > LAST_DATE_S)
+		return "later than the last date of AFP";
+	if (op->verb == STORE_RENAME && op->dir.volume != op->to_dir.volume)
+		return "AFP moves nothing to another volume";
+	/* the value is a part of the command, which the quantum bounds */
+	if (op->verb == STORE_SET_XATTR &&
+	    (op->len > quantum || op->len + DSI_COMMAND_MAX > quantum))
+		return "longer than the server's request quantum allows";
+	return NULL;
+}
+
+/* Why op cannot be sent as it is; NULL: it can. */
+static const char *refusal(const struct store_afp *a, const struct store_op *op)
+{
+	uint64_t offset = has_offset(op) ? op->offset : 0;
+	uint64_t end = a->narrow ? STORE_AFP_NARROW_END : STORE_AFP_WIDE_END;
+
+	if (has_offset(op) || op->verb == STORE_SET_LEN) {
+		if (offset > end || op->len > end - offset)
+			return a->narrow ? "the 32-bit commands end at 2 GiB - 1"
+					 : "beyond the largest length of a file";
+		if (op->verb == STORE_READ && op->len > a->s.chunk_read)
+			return "longer than one read may be";
+		if (op->verb == STORE_WRITE && op->len > a->s.chunk_write)
+			return "longer than the server's request quantum allows";
+	} else if (is_named(op) && (too_long(op->name) || too_long(op->to_name))) {
+		return "the name is longer than AFP allows";
+	}
+	return refusal_of_value(a, op);
+}
+
+bool store_afp_refuse(const struct store_afp *a, struct store_op *op)
+{
+	const char *why = refusal(a, op);
+
+	op->command = a->narrow ? commands[op->verb].narrow : commands[op->verb].wide;
+	op->what = store_verb_name(op->verb);
+	if (why)
+		store_answer(op, STORE_INVALID, AFP_ERR_BAD_PARAMETER, why);
+	else if (op->verb == STORE_LINK)
+		store_answer(op, STORE_UNKNOWN, AFP_ERR_NOT_SUPPORTED, "AFP has no hard links");
+	return why || op->verb == STORE_LINK;
+}
+
+/* ---- to the server ---- */
+
+/* Room for a reply as 32 bits, of which some servers take the highest as a sign. */
+static uint32_t room_of(const struct store_op *op)
+{
+	const uint32_t most = INT32_MAX - AFP_XATTR_HEAD;
+
+	return op->len < most ? (uint32_t)op->len : most;
+}
+
+static uint16_t access_of(unsigned int how)
+{
+	return (uint16_t)((how & STORE_FOR_READ ? AFP_READ : 0) |
+			  (how & STORE_FOR_WRITE ? AFP_WRITE : 0) |
+			  (how & STORE_ALONE ? AFP_DENY_READ | AFP_DENY_WRITE : 0));
+}
+
+static void encode_xattr(const struct afp *v, struct afp_op *out, const struct store_op *op)
+{
+	const struct afp_xattr what = { (uint32_t)op->dir.id, op->name, op->to_name };
+
+	if (op->verb == STORE_GET_XATTR)
+		afp_prep_get_xattr(out, v, &what, op->buf, room_of(op));
+	else
+		afp_prep_set_xattr(out, v, &what, op->data, (uint32_t)op->len);
+}
+
+static void encode_named(const struct store_afp *a, struct afp_op *out, const struct store_op *op)
+{
+	const struct afp *v = &a->volume[op->dir.volume];
+	const struct afp_copy copy = { (uint32_t)op->dir.id, op->name,
+				       a->volume[op->to_dir.volume].volume, (uint32_t)op->to_dir.id,
+				       op->to_name };
+
+	switch (op->verb) {
+	case STORE_PROBE:
+		afp_prep_get_params(out, v, copy.dir, op->name, PROBE_BITMAP, PROBE_BITMAP);
+		break;
+	case STORE_MKDIR:
+		afp_prep_create_dir(out, v, copy.dir, op->name);
+		break;
+	case STORE_CREATE:
+		afp_prep_create_file(out, v, copy.dir, op->name);
+		break;
+	case STORE_DELETE:
+		afp_prep_delete(out, v, copy.dir, op->name);
+		break;
+	case STORE_OPEN:
+		afp_prep_open_fork(out, v, copy.dir, op->name, OPEN_BITMAP, access_of(op->how));
+		break;
+	case STORE_ROOM:
+		afp_prep_get_volume(out, v, AFP_VOLUME_EXT_FREE);
+		break;
+	case STORE_LOOKUP:
+		afp_prep_get_params(out, v, copy.dir, op->name, LOOKUP_BITMAP, LOOKUP_BITMAP);
+		break;
+	case STORE_LIST:
+		afp_prep_list(out, v,
+			      &(struct afp_list) { copy.dir, (uint32_t)op->offset + 1,
+						   op->with_attrs, op->buf, room_of(op) });
+		break;
+	case STORE_RENAME:
+		afp_prep_rename(out, v, &copy);
+		break;
+	case STORE_SET_TIME:
+		afp_prep_set_modified(out, v, copy.dir, op->name, op->offset);
+		break;
+	case STORE_GET_XATTR:
+	case STORE_SET_XATTR:
+		encode_xattr(v, out, op);
+		break;
+	default:
+		afp_prep_copy_file(out, v, &copy);
+	}
+}
+
+void store_afp_encode(const struct store_afp *a, struct afp_op *out, const struct store_op *op)
+{
+	uint16_t fork = (uint16_t)op->file.id;
+	uint16_t len_bit = a->narrow ? AFP_BIT_DATA_LEN : AFP_BIT_DATA_EXT;
+
+	switch (op->verb) {
+	case STORE_CLOSE:
+		afp_prep_close_fork(out, fork);
+		break;
+	case STORE_LENGTH:
+		afp_prep_get_fork(out, fork, len_bit);
+		break;
+	case STORE_SET_LEN:
+		afp_prep_set_fork(out, fork, len_bit, op->len);
+		break;
+	case STORE_FLUSH:
+		afp_prep_flush_fork(out, fork);
+		break;
+	case STORE_LOCK:
+	case STORE_UNLOCK:
+		if (a->narrow)
+			afp_prep_lock(out, fork, op->verb == STORE_UNLOCK, (uint32_t)op->offset,
+				      (uint32_t)op->len);
+		else
+			afp_prep_lock_ext(out, fork, op->verb == STORE_UNLOCK, op->offset, op->len);
+		break;
+	case STORE_READ:
+		if (a->narrow)
+			afp_prep_read(out, fork, (uint32_t)op->offset, op->buf, (uint32_t)op->len);
+		else
+			afp_prep_read_ext(out, fork, op->offset, op->buf, op->len);
+		break;
+	case STORE_WRITE:
+		if (a->narrow)
+			afp_prep_write(out, fork, (uint32_t)op->offset, op->data,
+				       (uint32_t)op->len);
+		else
+			afp_prep_write_ext(out, fork, op->offset, op->data, op->len);
+		break;
+	default:
+		encode_named(a, out, op);
+	}
+}
+
+/* ---- from the server ---- */
+
+static void bad_reply(struct store_op *op)
+{
+	store_answer(op, STORE_FAILED, AFP_ERR_BAD_REPLY, afp_result_text(AFP_ERR_BAD_REPLY));
+}
+
+static void answer(struct store_op *op, int32_t code)
+{
+	enum store_result result = STORE_FAILED;
+
+	for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
+		if (results[i].code == code)
+			result = results[i].result;
+	}
+	store_answer(op, result, code, afp_result_text(code));
+}
+
+/* A read may return "end of file" together with the data before it. */
+static void decode_read(struct store_op *op, const struct afp_op *in)
+{
+	if (in->dsi.result && in->dsi.result != AFP_ERR_END_OF_FILE)
+		return;
+	op->done = in->dsi.reply_len;
+	if (op->done == op->len)
+		store_answer(op, STORE_OK, 0, NULL);
+	else
+		store_answer(op, STORE_SHORT, in->dsi.result,
+			     in->dsi.result ? op->why : "fewer bytes than asked for");
+}
+
+static void decode_write(struct store_op *op, const struct afp_op *in)
+{
+	uint64_t end;
+
+	if (!afp_get_written(in, &end) || end < op->offset || end > op->offset + op->len) {
+		bad_reply(op);
+		return;
+	}
+	op->done = end - op->offset;
+	if (op->done < op->len)
+		store_answer(op, STORE_SHORT, 0, "fewer bytes than sent were written: no room?");
+}
+
+static bool decode_length(struct store_op *op, const struct afp_op *in)
+{
+	struct afp_params p;
+
+	if (!afp_get_fork_params(in, &p) || !(p.bitmap & (AFP_BIT_DATA_LEN | AFP_BIT_DATA_EXT)))
+		return false;
+	op->done = p.data_len;
+	return true;
+}
+
+static bool decode_made(struct store_op *op, const struct afp_op *in)
+{
+	uint32_t dir;
+
+	if (!afp_get_created_dir(in, &dir))
+		return false;
+	op->made = (struct store_dir) { op->dir.volume, dir };
+	return true;
+}
+
+static bool decode_opened(struct store_op *op, const struct afp_op *in)
+{
+	struct afp_params p;
+	uint16_t fork;
+
+	if (!afp_get_opened_fork(in, &fork, &p))
+		return false;
+	op->opened.id = fork;
+	return true;
+}
+
+static bool decode_found(struct store_op *op, const struct afp_op *in)
+{
+	struct afp_params p;
+
+	if (!afp_get_file_params(in, &p))
+		return false;
+	if (!p.is_dir)
+		store_answer(op, STORE_NONE, AFP_ERR_WRONG_TYPE, "a file, not a directory");
+	else
+		op->made = (struct store_dir) { op->dir.volume, p.id };
+	return !p.is_dir || p.bitmap & AFP_BIT_ID;
+}
+
+/* Each entry is looked at, so that what is counted is there. */
+static bool decode_list(struct store_op *op, const struct afp_op *in)
+{
+	struct afp_entries it;
+	struct afp_params p;
+
+	if (!afp_entries_begin(&it, in))
+		return false;
+	while (afp_entries_next(&it, &p))
+		op->done++;
+	return !it.at.bad && op->done;
+}
+
+/* The value behind its head becomes the buffer's begin. */
+static bool decode_xattr(struct store_op *op, const struct afp_op *in)
+{
+	uint32_t len;
+
+	if (!afp_get_xattr(in, &len))
+		return false;
+	op->done = len;
+	memmove(op->buf, (const uint8_t *)op->buf + AFP_XATTR_HEAD, len);
+	return true;
+}
+
+/* Decodes a successful reply; false: malformed. */
+static bool decode(struct store_op *op, const struct afp_op *in)
+{
+	struct afp_params p;
+
+	switch (op->verb) {
+	case STORE_PROBE:
+		return afp_get_file_params(in, &p);
+	case STORE_MKDIR:
+		return decode_made(op, in);
+	case STORE_OPEN:
+		return decode_opened(op, in);
+	case STORE_LENGTH:
+		return decode_length(op, in);
+	case STORE_ROOM:
+		return afp_get_room(in, &op->done);
+	case STORE_LOOKUP:
+		return decode_found(op, in);
+	case STORE_LIST:
+		return decode_list(op, in);
+	case STORE_GET_XATTR:
+		return decode_xattr(op, in);
+	default:
+		return true;
+	}
+}
+
+/* An attribute that is not there is "server error" before AFP 3.4. */
+static bool lacks_attribute(const struct store_afp *a, const struct store_op *op)
+{
+	return op->verb == STORE_GET_XATTR && op->code == AFP_ERR_MISC &&
+	       a->session->level < LEVEL_3_4;
+}
+
+void store_afp_answer(const struct store_afp *a, struct store_op *op, const struct afp_op *in)
+{
+	answer(op, in->dsi.result);
+	if (op->verb == STORE_READ)
+		decode_read(op, in);
+	else if (!in->dsi.result && op->verb == STORE_WRITE)
+		decode_write(op, in);
+	else if (!in->dsi.result && !decode(op, in))
+		bad_reply(op);
+	else if (lacks_attribute(a, op))
+		store_answer(op, STORE_NONE, op->code, "no such attribute, or a server error");
+}
