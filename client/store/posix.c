@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The store that is a directory of this machine: the same work without a server. System calls wait:
- * an operation is carried out when its caller waits for it (store_reap), or, for a caller that
- * never does, by a thread of the store. posix_ops.c has the calls.
+ * The store that is a directory of this machine: the same work without a server. How it is opened;
+ * posix_ops.c has the system calls.
  */
 #include "store/posix_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
 #include <linux/magic.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,9 @@
 #include <unistd.h>
 
 #define FILE_MODE     0640
+#define DIR_MODE      0750
 #define DEFAULT_ALIGN 4096
+#define TREE_DEPTH    16 /* descriptors at a time */
 
 static const char *const calls[N_STORE_VERBS] = {
 	[STORE_PROBE] = "fstatat",       [STORE_MKDIR] = "mkdirat",
@@ -39,96 +41,18 @@ const char *store_posix_call(enum store_verb v)
 	return calls[v];
 }
 
-static struct posix *of(struct store *s)
-{
-	_Static_assert(offsetof(struct posix, s) == 0, "a store is the head of its kind");
-	return (struct posix *)s;
-}
-
-static int submit(struct store *s, struct store_op *op, struct err *e)
-{
-	struct posix *x = of(s);
-
-	(void)e;
-	op->command = (uint8_t)op->verb;
-	op->what = calls[op->verb];
-	if (x->pool)
-		posix_pool_put(x->pool, op);
-	else
-		store_queue_put(&x->waiting, op);
-	return 0;
-}
-
-static struct store_op *take(struct store *s)
-{
-	struct posix *x = of(s);
-	struct store_op *op = store_queue_take(&x->answered);
-
-	return op || !x->pool ? op : posix_pool_take(x->pool);
-}
-
-static void wait(struct store *s, struct io_wait *w)
-{
-	const struct posix *x = of(s);
-
-	store_never_wait(s, w);
-	if (x->pool)
-		*w = (struct io_wait) { posix_pool_fd(x->pool), POLLIN, UINT64_MAX };
-	else if (x->waiting.head)
-		w->due_ns = 0;
-}
-
-/* Somebody does not want to wait: from now on the thread does the work. */
-static int advance(struct store *s, short events, struct err *e)
-{
-	struct posix *x = of(s);
-	struct store_op *op;
-	int r;
-
-	(void)events;
-	if (!x->waiting.head)
-		return 0;
-	r = posix_pool_new(&x->pool, x, e);
-	while (!r && (op = store_queue_take(&x->waiting)))
-		posix_pool_put(x->pool, op);
-	return r;
-}
-
-static int work(struct store *s, uint64_t ns, struct err *e)
-{
-	struct posix *x = of(s);
-	struct store_op *op = store_queue_take(&x->waiting);
-	struct io_wait w;
-
-	if (!op) {
-		wait(s, &w);
-		io_wait(&w, ns);
-		return 0;
-	}
-	(void)e;
-	posix_carry_out(x, op);
-	store_queue_put(&x->answered, op);
-	return 0;
-}
-
-static void finish(struct store *s)
-{
-	s->state = STORE_ENDED;
-}
-
 static void close_posix(struct store *s)
 {
-	struct posix *x = of(s);
+	struct posix *x = (struct posix *)s;
 
-	posix_pool_free(x->pool);
+	blocking_fini(&x->b);
 	posix_forget_dirs(x);
 	if (x->root >= 0)
 		close(x->root);
 	free(x);
 }
 
-static const struct store_type store_posix_type = { "POSIX", submit, take,   wait,
-						    advance, work,   finish, close_posix };
+static const struct store_type store_posix_type = BLOCKING_TYPE("POSIX", close_posix);
 
 /* ---- opening ---- */
 
@@ -170,15 +94,40 @@ static bool find_align(struct posix *x)
 	struct statfs fs;
 	int fd;
 
-	x->s.align = DEFAULT_ALIGN;
+	x->b.s.align = DEFAULT_ALIGN;
 	if (!fstatfs(x->root, &fs) && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC))
 		return false;
 	fd = scratch_file(x->root);
 	if (fd < 0)
 		return true; /* not writable for us: opening a file will show it */
-	x->s.align = fcntl(fd, F_SETFL, O_DIRECT) < 0 ? 0 : told_align(fd);
+	x->b.s.align = fcntl(fd, F_SETFL, O_DIRECT) < 0 ? 0 : told_align(fd);
 	close(fd);
-	return x->s.align;
+	return x->b.s.align;
+}
+
+static int make_directory(const char *path, struct err *e)
+{
+	if (mkdir(path, DIR_MODE) && errno != EEXIST)
+		return err_set(e, -errno, "cannot make directory %s: %s", path, strerror(errno));
+	return 0;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)type;
+	(void)at;
+	return remove(path);
+}
+
+static int remove_tree(const char *path, const char *name, struct err *e)
+{
+	char whole[PATH_MAX];
+
+	snprintf(whole, sizeof(whole), "%s/%s", path, name);
+	if (!nftw(whole, remove_entry, TREE_DEPTH, FTW_DEPTH | FTW_PHYS))
+		return 0;
+	return err_set(e, -errno, "cannot remove %s: %s", whole, strerror(errno));
 }
 
 int store_open_posix(struct store **out, const char *path, bool direct, struct err *e)
@@ -188,14 +137,8 @@ int store_open_posix(struct store **out, const char *path, bool direct, struct e
 
 	if (!x)
 		return err_set(e, -ENOMEM, "out of memory");
-	x->s.type = &store_posix_type;
-	x->s.chunk_read = x->s.chunk_write = STORE_POSIX_CHUNK;
-	x->s.align = 1;
-	x->s.len_max = INT64_MAX;
+	blocking_init(&x->b, &store_posix_type, calls, posix_carry_out);
 	x->direct = direct;
-	x->s.state = STORE_IS_OPEN;
-	store_queue_init(&x->waiting);
-	store_queue_init(&x->answered);
 	x->root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (x->root < 0) {
 		r = err_set(e, -errno, "cannot open directory %s: %s", path, strerror(errno));
@@ -208,10 +151,17 @@ int store_open_posix(struct store **out, const char *path, bool direct, struct e
 			    path);
 		goto fail;
 	}
-	x->s.root[0] = x->s.root[1] = (struct store_dir) { 0, (uint64_t)x->root };
-	*out = &x->s;
+	x->b.s.root[0] = x->b.s.root[1] = (struct store_dir) { 0, (uint64_t)x->root };
+	*out = &x->b.s;
 	return 0;
 fail:
-	store_close(&x->s);
+	store_close(&x->b.s);
 	return r;
 }
+
+const struct store_kind store_posix_kind = {
+	.prefix = "",
+	.open = store_open_posix,
+	.make = make_directory,
+	.remove = remove_tree,
+};

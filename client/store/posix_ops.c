@@ -87,7 +87,7 @@ static int read_all(const struct posix *x, const struct store_op *op, size_t len
 		if (n < 0)
 			return errno;
 		*done += (size_t)n;
-		if (!n || (x->direct && (size_t)n % x->s.align))
+		if (!n || (x->direct && (size_t)n % x->b.s.align))
 			break;
 	}
 	return 0;
@@ -96,7 +96,7 @@ static int read_all(const struct posix *x, const struct store_op *op, size_t len
 /* Reads whole blocks: the caller's buffer has room for them. */
 static void do_read(const struct posix *x, struct store_op *op)
 {
-	size_t align = x->s.align;
+	size_t align = x->b.s.align;
 	int code = read_all(x, op, (op->len + align - 1) / align * align, &op->done);
 
 	if (op->done > op->len)
@@ -141,10 +141,10 @@ static int write_tail(const struct store_op *op, uint64_t *done)
 
 static void do_write(const struct posix *x, struct store_op *op)
 {
-	uint64_t whole = op->len - op->len % x->s.align;
+	uint64_t whole = op->len - op->len % x->b.s.align;
 	int code;
 
-	if (x->direct && op->offset % x->s.align) {
+	if (x->direct && op->offset % x->b.s.align) {
 		store_answer(op, STORE_INVALID, EINVAL, "O_DIRECT: the offset is not aligned");
 		return;
 	}
@@ -521,9 +521,12 @@ static void execute(struct posix *x, struct store_op *op)
 	}
 }
 
-void posix_carry_out(struct posix *x, struct store_op *op)
+void posix_carry_out(struct blocking *b, struct store_op *op)
 {
+	struct posix *x = (struct posix *)b;
 	int code;
+
+	_Static_assert(offsetof(struct posix, b) == 0, "a store is the head of its kind");
 
 	op->t.begun_ns = clock_now_ns();
 	execute(x, op);

@@ -261,6 +261,19 @@ struct afp *store_afp_session(struct store *s);
 int store_open_posix(struct store **out, const char *path, bool direct, struct err *e);
 
 /*
+ * A store of any kind that needs no server. place: "toy:NAME" with the prefix of a kind (local.c
+ * has them), all other words are a directory of this machine. What only some kinds can do is
+ * nothing in the others. store_is_local(): whether a word is certainly a place and no server's URL:
+ * it has such a prefix, or begins with / or a dot.
+ */
+bool store_is_local(const char *word);
+/* The place itself, if it is not there. */
+int store_make_local(const char *place, struct err *e);
+int store_open_local(struct store **out, const char *place, bool direct, struct err *e);
+/* Removes the directory name, with what others have left in it; s is open on place. */
+int store_remove_local(struct store *s, const char *place, const char *name, struct err *e);
+
+/*
  * The null peer: the same AFP client over a loopback connection to a process of ours that answers
  * at once and stores no data. A run with it takes the time of this client and this machine's TCP,
  * for comparison; not a bound, because it shares the CPUs. like: the AFP store whose chunks, window

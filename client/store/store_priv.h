@@ -76,6 +76,23 @@ void store_afp_encode(const struct store_afp *a, struct afp_op *out, const struc
 /* What the server answered, in op's words. */
 void store_afp_answer(const struct store_afp *a, struct store_op *op, const struct afp_op *in);
 
+/*
+ * A kind of store without a server; local.c has the table. where: what the user wrote, behind the
+ * prefix.
+ */
+struct store_kind {
+	const char *prefix; /* by which it is chosen, "toy:"; "": it is the kind of all others */
+	/* direct: past the page cache, if there is one. 0 or a negative errno with a text. */
+	int (*open)(struct store **out, const char *where, bool direct, struct err *e);
+	/* Makes the place if it is not there; NULL: it always is. */
+	int (*make)(const char *where, struct err *e);
+	/* Removes the directory name with all that is in it; NULL: its users remove what they make.
+	 */
+	int (*remove)(const char *where, const char *name, struct err *e);
+};
+
+extern const struct store_kind store_posix_kind;
+
 /* wait, advance and work of a store whose ops are answered when they are submitted. */
 void store_never_wait(struct store *s, struct io_wait *w);
 int store_nothing_to_advance(struct store *s, short events, struct err *e);
@@ -91,7 +108,6 @@ int store_afp_work(struct store *s, uint64_t ns, struct err *e);
 /* "pread": the system call that carries out v in a local directory. */
 const char *store_posix_call(enum store_verb v);
 
-#define STORE_POSIX_CHUNK   (1u << 20) /* as in afp_speedtest's local mode */
 #define STORE_POSIX_NO_COPY "a local directory has no server that copies"
 
 #endif

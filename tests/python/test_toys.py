@@ -169,6 +169,191 @@ int cmd_toy(int argc, char **argv)
 	return workload_main(&toy, &cfg.w, argc, argv);
 }
 """
+STORE = """
+#include "base/clock.h"
+#include "store/blocking.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NODES 4096
+
+struct node {
+	bool used, is_dir;
+	uint64_t parent, len;
+	char name[64];
+	uint8_t *data;
+};
+
+/* One tree for all stores of the program. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct node node[NODES] = { { .used = true, .is_dir = true, .name = "/" } };
+
+static const char *const what[N_STORE_VERBS] = {
+#define X(name, word) [STORE_##name] = "toy_" word,
+	STORE_VERBS(X)
+#undef X
+};
+
+static uint64_t find(uint64_t dir, const char *name)
+{
+	for (uint64_t i = 1; i < NODES; i++)
+		if (node[i].used && node[i].parent == dir && !strcmp(node[i].name, name))
+			return i;
+	return 0;
+}
+
+static enum store_result make(struct store_op *op, bool is_dir)
+{
+	uint64_t i = 1;
+
+	if (find(op->dir.id, op->name))
+		return STORE_EXISTS;
+	while (i < NODES && node[i].used)
+		i++;
+	if (i == NODES)
+		return STORE_FULL;
+	node[i] = (struct node) { .used = true, .is_dir = is_dir, .parent = op->dir.id };
+	snprintf(node[i].name, sizeof(node[i].name), "%s", op->name);
+	op->made.id = i;
+	return STORE_OK;
+}
+
+static enum store_result delete(uint64_t i)
+{
+	for (uint64_t k = 1; k < NODES; k++)
+		if (node[k].used && node[k].parent == i)
+			return STORE_FAILED;
+	free(node[i].data);
+	node[i] = (struct node) { 0 };
+	return STORE_OK;
+}
+
+static void grow(struct node *n, uint64_t len)
+{
+	if (len <= n->len)
+		return;
+	n->data = realloc(n->data, len);
+	if (!n->data)
+		abort();
+	memset(n->data + n->len, 0, len - n->len);
+	n->len = len;
+}
+
+static enum store_result move(struct store_op *op)
+{
+	struct node *n = &node[op->file.id];
+	uint64_t left = op->offset < n->len ? n->len - op->offset : 0;
+
+	if (op->verb == STORE_WRITE) {
+		grow(n, op->offset + op->len);
+		memcpy(n->data + op->offset, op->data, op->len);
+		op->done = op->len;
+		return STORE_OK;
+	}
+	op->done = left < op->len ? left : op->len;
+	memcpy(op->buf, n->data + op->offset, op->done);
+	return op->done < op->len ? STORE_SHORT : STORE_OK;
+}
+
+static enum store_result list(struct store_op *op)
+{
+	uint64_t n = 0;
+
+	for (uint64_t i = 1; i < NODES; i++)
+		n += node[i].used && node[i].parent == op->dir.id;
+	op->done = op->offset < n ? n - op->offset : 0;
+	return op->done ? STORE_OK : STORE_NONE;
+}
+
+static enum store_result act_on(struct store_op *op, uint64_t i)
+{
+	if (!i)
+		return STORE_NONE;
+	if (op->verb == STORE_DELETE)
+		return delete(i);
+	if (op->verb == STORE_LOOKUP)
+		op->made.id = i;
+	if (op->verb == STORE_OPEN)
+		op->opened.id = i;
+	if (op->verb == STORE_RENAME && find(op->to_dir.id, op->to_name))
+		return STORE_EXISTS;
+	if (op->verb == STORE_RENAME) {
+		node[i].parent = op->to_dir.id;
+		snprintf(node[i].name, sizeof(node[i].name), "%s", op->to_name);
+	}
+	return STORE_OK;
+}
+
+static enum store_result act(struct store_op *op)
+{
+	switch (op->verb) {
+	case STORE_MKDIR:
+	case STORE_CREATE:
+		return make(op, op->verb == STORE_MKDIR);
+	case STORE_READ:
+	case STORE_WRITE:
+		return move(op);
+	case STORE_LIST:
+		return list(op);
+	case STORE_PROBE:
+	case STORE_LOOKUP:
+	case STORE_OPEN:
+	case STORE_DELETE:
+	case STORE_RENAME:
+		return act_on(op, *op->name ? find(op->dir.id, op->name) : op->dir.id);
+	case STORE_SET_LEN:
+		grow(&node[op->file.id], op->len);
+		node[op->file.id].len = op->len;
+		return STORE_OK;
+	case STORE_LENGTH:
+		op->done = node[op->file.id].len;
+		return STORE_OK;
+	case STORE_CLOSE:
+	case STORE_FLUSH:
+		return STORE_OK;
+	default:
+		return STORE_UNKNOWN;
+	}
+}
+
+static void carry_out(struct blocking *b, struct store_op *op)
+{
+	enum store_result r;
+
+	(void)b;
+	op->t.begun_ns = clock_now_ns();
+	pthread_mutex_lock(&lock);
+	r = act(op);
+	pthread_mutex_unlock(&lock);
+	store_answer(op, r, (int)r, "the toy says no");
+	op->t.last_ns = clock_now_ns();
+}
+
+static void close_toy(struct store *s)
+{
+	blocking_fini((struct blocking *)s);
+	free(s);
+}
+
+static const struct store_type type = BLOCKING_TYPE("toy", close_toy);
+
+static int open_toy(struct store **out, const char *where, bool direct, struct err *e)
+{
+	struct blocking *b = calloc(1, sizeof(*b));
+
+	(void)direct;
+	if (!b)
+		return err_set(e, -12, "out of memory for %s", where);
+	blocking_init(b, &type, what, carry_out);
+	*out = &b->s;
+	return 0;
+}
+
+const struct store_kind store_toy_kind = { .prefix = "toy:", .open = open_toy };
+"""
 METRICS = {"toy": "lower", "joy": "higher"}
 
 
@@ -311,6 +496,48 @@ def test_a_workload_may_break_off(scratch: Scratch, tmp_path: Path) -> None:
     assert [c["ops"] for c in run["phases"][0]["commands"]] == [2]
     assert "broke off" in done.stdout and "remove it by hand" in done.stderr
     assert len(list(ground.iterdir())) == 1
+
+
+def test_a_kind_of_store_is_three_files(scratch: Scratch, tmp_path: Path) -> None:
+    """In memory, chosen by a prefix: for many clients that never wait, and verified for one."""
+    scratch.write("client/store/toy.c", STORE)
+    scratch.replace("client/store/local.c", "{ &store_posix", "{ &store_toy_kind, &store_posix")
+    scratch.replace(
+        "client/store/store_priv.h",
+        "kind store_posix_kind;",
+        "kind store_posix_kind, store_toy_kind;",
+    )
+    assert len(scratch.touched) == 3
+    saved = tmp_path / "load"
+    done = scratch.run(
+        "load", "toy:here", "-n", "3", "-m", "office", "-d", "1", "--ramp", "0", "-o", str(saved)
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = json.loads((saved / "run.json").read_text())
+    assert run["options"]["directory"] == "toy:here" and run["options"]["direct"] == "no"
+    assert run["complete"] and run["phases"][0]["metrics"]["errors"] == 0
+    counted = {c["name"]: c["ops"] for c in run["phases"][0]["commands"]}
+    assert counted["toy_rename"] == 2 * counted["toy_flush"] > 0
+    errors = {c["name"] for c in run["phases"][0]["commands"] if c["errors"]}
+    assert errors <= {"toy_list"}  # which has an end
+    assert not [w for w in run["warnings"] if w["key"] == "left"]
+
+    saved = tmp_path / "speed"
+    done = scratch.call(
+        "build/afpscope", "speedtest", "-L", "-P", "toy:", "-d", "3M", "-f", "Write,Read,Copy",
+        "-n", "2", "--verify", "-o", str(saved),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = json.loads((saved / "run.json").read_text())
+    assert [p["complete"] for p in run["phases"]] == [True] * 3
+
+    # any other word is what it was
+    (tmp_path / "ground").mkdir()
+    done = scratch.call(
+        "build/afpscope", "load", str(tmp_path / "ground"), "-n", "2", "-d", "1", "--no-save"
+    )
+    assert done.returncode == 0 and list((tmp_path / "ground").iterdir()) == []
+    assert scratch.call("build/afpscope", "load", "joy:here").returncode == 2
 
 
 def test_a_metric_is_two_files_and_its_docs(scratch: Scratch, tmp_path: Path) -> None:

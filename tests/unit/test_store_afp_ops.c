@@ -26,85 +26,81 @@ static struct store_op list(struct rig *g, void *buf, uint64_t len)
 	    struct store_op) { .verb = STORE_LIST, .dir = g->s->root[0], .buf = buf, .len = len };
 }
 
+static uint8_t buf[8192];
+static const struct {
+	struct store_op op;
+	uint8_t code;
+	const char *sent, *what, *reply;
+} verbs[] = {
+	{ { .verb = STORE_LOOKUP, .name = "n" },
+	  AFP_GetFileDirParms,
+	  "22 00 0102 00000002 0102 0102 " P "0001 'n'",
+	  "FPGetFileDirParms",
+	  "0102 0102 80 00 00000002 00000011" },
+	{ { .verb = STORE_LIST, .buf = buf, .len = 8192, .offset = 7 },
+	  AFP_EnumerateExt2,
+	  "44 00 0102 00000002 2000 2000 7fff 00000008 00002000 " P "0000",
+	  "FPEnumerateExt2",
+	  "2000 2000 0001 0012 00 00 0006 00000000 00000000 0002 'ff'" },
+	{ { .verb = STORE_LIST, .buf = buf, .len = 8192, .with_attrs = true },
+	  AFP_EnumerateExt2,
+	  "44 00 0102 00000002 e92d b32d 7fff 00000001 00002000 " P "0000",
+	  "FPEnumerateExt2",
+	  "2000 2000 0001 0012 00 00 0006 00000000 00000000 0002 'ff'" },
+	{ { .verb = STORE_RENAME, .name = "n", .to_dir = { 0, 2 }, .to_name = "to" },
+	  AFP_Rename,
+	  "1c 00 0102 00000002 " P "0001 'n' " P "0002 'to'",
+	  "FPRename",
+	  "" },
+	{ { .verb = STORE_RENAME, .name = "n", .to_dir = { 0, 9 }, .to_name = "to" },
+	  AFP_MoveAndRename,
+	  "17 00 0102 00000002 00000009 " P "0001 'n' " P "0000 " P "0002 'to'",
+	  "FPMoveAndRename",
+	  "" },
+	{ { .verb = STORE_SET_TIME, .name = "n", .offset = 946684801 },
+	  AFP_SetFileDirParms,
+	  "23 00 0102 00000002 0008 " P "0001 'n' 00000001",
+	  "FPSetFileDirParms",
+	  "" },
+	{ { .verb = STORE_GET_XATTR, .name = "n", .to_name = "at", .buf = buf, .len = 9 },
+	  AFP_GetExtAttr,
+	  "45 00 0102 00000002 0000 0000000000000000 ffffffffffffffff 0000000f " P
+	  "0001 'n' 0002 'at'",
+	  "FPGetExtAttr",
+	  "0000 00000002 'xy'" },
+	{ { .verb = STORE_SET_XATTR, .name = "n", .to_name = "at", .data = "xyz", .len = 3 },
+	  AFP_SetExtAttr,
+	  "46 00 0102 00000002 0000 0000000000000000 " P "0001 'n' 0002 'at' 00000003 'xyz'",
+	  "FPSetExtAttr",
+	  "" },
+	{ { .verb = STORE_LOCK, .file = { 5 }, .offset = 1ull << 40, .len = 16 },
+	  AFP_ByteRangeLockExt,
+	  "3b 00 0005 0000010000000000 0000000000000010",
+	  "FPByteRangeLockExt",
+	  "0000010000000000" },
+	{ { .verb = STORE_UNLOCK, .file = { 5 }, .offset = 1ull << 40, .len = 16 },
+	  AFP_ByteRangeLockExt,
+	  "3b 01 0005 0000010000000000 0000000000000010",
+	  "FPByteRangeLockExt",
+	  "0000010000000000" },
+};
+
 static void each_verb_is_one_command(void **state)
 {
-	static uint8_t buf[8192];
-	static const struct {
-		struct store_op op;
-		uint8_t code;
-		const char *sent, *what, *reply;
-	} row[] = {
-		{ { .verb = STORE_LOOKUP, .name = "n" },
-		  AFP_GetFileDirParms,
-		  "22 00 0102 00000002 0102 0102 " P "0001 'n'",
-		  "FPGetFileDirParms",
-		  "0102 0102 80 00 00000002 00000011" },
-		{ { .verb = STORE_LIST, .buf = buf, .len = 8192, .offset = 7 },
-		  AFP_EnumerateExt2,
-		  "44 00 0102 00000002 2000 2000 7fff 00000008 00002000 " P "0000",
-		  "FPEnumerateExt2",
-		  "2000 2000 0001 0012 00 00 0006 00000000 00000000 0002 'ff'" },
-		{ { .verb = STORE_LIST, .buf = buf, .len = 8192, .with_attrs = true },
-		  AFP_EnumerateExt2,
-		  "44 00 0102 00000002 e92d b32d 7fff 00000001 00002000 " P "0000",
-		  "FPEnumerateExt2",
-		  "2000 2000 0001 0012 00 00 0006 00000000 00000000 0002 'ff'" },
-		{ { .verb = STORE_RENAME, .name = "n", .to_dir = { 0, 2 }, .to_name = "to" },
-		  AFP_Rename,
-		  "1c 00 0102 00000002 " P "0001 'n' " P "0002 'to'",
-		  "FPRename",
-		  "" },
-		{ { .verb = STORE_RENAME, .name = "n", .to_dir = { 0, 9 }, .to_name = "to" },
-		  AFP_MoveAndRename,
-		  "17 00 0102 00000002 00000009 " P "0001 'n' " P "0000 " P "0002 'to'",
-		  "FPMoveAndRename",
-		  "" },
-		{ { .verb = STORE_SET_TIME, .name = "n", .offset = 946684801 },
-		  AFP_SetFileDirParms,
-		  "23 00 0102 00000002 0008 " P "0001 'n' 00000001",
-		  "FPSetFileDirParms",
-		  "" },
-		{ { .verb = STORE_GET_XATTR, .name = "n", .to_name = "at", .buf = buf, .len = 9 },
-		  AFP_GetExtAttr,
-		  "45 00 0102 00000002 0000 0000000000000000 ffffffffffffffff 0000000f " P
-		  "0001 'n' 0002 'at'",
-		  "FPGetExtAttr",
-		  "0000 00000002 'xy'" },
-		{ { .verb = STORE_SET_XATTR,
-		    .name = "n",
-		    .to_name = "at",
-		    .data = "xyz",
-		    .len = 3 },
-		  AFP_SetExtAttr,
-		  "46 00 0102 00000002 0000 0000000000000000 " P
-		  "0001 'n' 0002 'at' 00000003 'xyz'",
-		  "FPSetExtAttr",
-		  "" },
-		{ { .verb = STORE_LOCK, .file = { 5 }, .offset = 1ull << 40, .len = 16 },
-		  AFP_ByteRangeLockExt,
-		  "3b 00 0005 0000010000000000 0000000000000010",
-		  "FPByteRangeLockExt",
-		  "0000010000000000" },
-		{ { .verb = STORE_UNLOCK, .file = { 5 }, .offset = 1ull << 40, .len = 16 },
-		  AFP_ByteRangeLockExt,
-		  "3b 01 0005 0000010000000000 0000000000000010",
-		  "FPByteRangeLockExt",
-		  "0000010000000000" },
-	};
 	struct rig *g = *state;
 
 	open_it(g);
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		struct store_op op = row[i].op;
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+		struct store_op op = verbs[i].op;
 		unsigned int before = g->peer->n_working;
 
 		op.dir = g->s->root[0];
-		answer_with(g, row[i].code, 0, row[i].reply);
+		answer_with(g, verbs[i].code, 0, verbs[i].reply);
 		call(g, &op);
 		assert_int_equal(g->peer->n_working, before + 1);
-		assert_sent(g, row[i].sent);
-		assert_string_equal(op.what, row[i].what);
-		assert_int_equal(op.command, row[i].code);
+		assert_sent(g, verbs[i].sent);
+		assert_string_equal(op.what, verbs[i].what);
+		assert_int_equal(op.command, verbs[i].code);
 		assert_int_equal(op.result, STORE_OK);
 		assert_null(op.why);
 		assert_true(op.t.begun_ns && op.t.begun_ns <= op.t.last_ns);

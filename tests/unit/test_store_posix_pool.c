@@ -2,7 +2,7 @@
 /*
  * The thread of a local directory's store, for callers that never wait: nothing they call waits
  * for an operation, and its answer comes through wait, advance and take.
- * Also tests client/store/posix.c.
+ * Tests client/store/blocking.c.
  */
 #include "unit/posix_rig.h"
 #include "unit/wait.h"

@@ -8,8 +8,6 @@
 #include "work/tree.h"
 
 #include <errno.h>
-#include <ftw.h>
-#include <limits.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +69,7 @@ static int begin_store(void *user, struct store **out, uint8_t *scratch, struct 
 					     cfg->c.volume };
 
 	if (cfg->local)
-		return store_open_posix(out, cfg->directory, !cfg->buffered, e);
+		return store_open_local(out, cfg->directory, !cfg->buffered, e);
 	return store_begin_afp(out, &how, e);
 }
 
@@ -443,26 +441,6 @@ int crowd_join(struct crowd *c, struct run_phase *p, struct err *e)
 
 /* ---- the end ---- */
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-	(void)st;
-	(void)type;
-	(void)at;
-	return remove(path);
-}
-
-/* With all that is in it. */
-static int remove_local(const struct crowd *c, struct err *e)
-{
-	const struct session *s = c->o.session;
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/%s", s->cfg->directory, c->base);
-	if (!nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS))
-		return 0;
-	return err_set(e, LOAD_REFUSED, "cannot remove %s: %s", path, strerror(errno));
-}
-
 /* Removes the files: each client its own, then the directory, with what lost clients have left. */
 static int remove_files(struct crowd *c, struct err *e)
 {
@@ -478,7 +456,7 @@ static int remove_files(struct crowd *c, struct err *e)
 		return 0;
 	remove_sets(c);
 	if (s->cfg->local) {
-		r = remove_local(c, e);
+		r = store_remove_local(s->store, s->cfg->directory, c->base, e);
 	} else {
 		dsi_ignore_stop(s->afp.dsi);
 		r = tree_remove(&s->afp, AFP_ROOT_ID, c->base, e);

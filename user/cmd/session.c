@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 const char *const session_watch_choices[] = { "auto", "bpf", "proc", "off", NULL };
@@ -165,12 +164,9 @@ static enum outcome open_directory(struct session *s, const char *command, const
 				   struct err *e)
 {
 	const char *path = s->cfg->directory;
-	int r = 0;
+	int r = store_make_local(path, e); /* netatalk's tool makes it, too */
 
-	/* netatalk's tool makes it, too. */
-	if (mkdir(path, 0750) && errno != EEXIST)
-		r = err_set(e, -errno, "cannot make directory %s: %s", path, strerror(errno));
-	r = r ? r : store_open_posix(&s->store, path, !s->cfg->buffered, e);
+	r = r ? r : store_open_local(&s->store, path, !s->cfg->buffered, e);
 	if (r)
 		return r == -ENOMEM ? OUTCOME_FAILED : OUTCOME_NO_SESSION;
 	if (run_init(&s->run, command, set))

@@ -71,7 +71,7 @@ static enum outcome describe(struct workload *w, struct err *e)
 		r |= w->type->describe(w);
 	if (cfg->local) {
 		r |= run_note(o, "directory", "%s", cfg->directory);
-		r |= run_note(o, "direct", "%s", cfg->buffered ? "no" : "yes");
+		r |= run_note(o, "direct", "%s", w->s.store->align > 1 ? "yes" : "no");
 		r |= run_note(&w->s.run.absent, "*", "local mode: no server");
 	}
 	if (!r)
@@ -141,10 +141,10 @@ int workload_run(struct workload *w)
 	return r;
 }
 
-/* A path in place of a URL is a directory of this machine. */
-static void take_path(struct session_cfg *cfg, int *n, char **operand)
+/* A place of this machine instead of a URL. */
+static void take_place(struct session_cfg *cfg, int *n, char **operand)
 {
-	if (*n != 1 || cfg->local || !strchr("/.", operand[0][0]))
+	if (*n != 1 || cfg->local || !store_is_local(operand[0]))
 		return;
 	cfg->local = true;
 	cfg->directory = operand[0];
@@ -168,7 +168,7 @@ int workload_main(const struct workload_type *type, struct workload_cfg *cfg, in
 	}
 	n = argc - first;
 	if (!r && type->has_store)
-		take_path(&cfg->s, &n, argv + first);
+		take_place(&cfg->s, &n, argv + first);
 	r = r ? r : session_check(&cfg->s, n, argv + first, &e);
 	if (!r && type->check)
 		r = type->check(cfg, &e);

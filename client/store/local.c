@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The kinds of stores that need no server, and which of them a user's words mean. */
+#include "store/store_priv.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The last one takes what has no other's prefix. */
+static const struct store_kind *const kinds[] = { &store_posix_kind };
+
+#define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+/* *where: text behind the prefix. */
+static const struct store_kind *find(const char *text, const char **where)
+{
+	size_t i = 0, len;
+
+	for (;; i++) {
+		len = strlen(kinds[i]->prefix);
+		if (i + 1 == N_KINDS || !strncmp(text, kinds[i]->prefix, len))
+			break;
+	}
+	*where = text + len;
+	return kinds[i];
+}
+
+bool store_is_local(const char *word)
+{
+	const char *where;
+
+	return *find(word, &where)->prefix || (*word && strchr("/.", *word));
+}
+
+int store_make_local(const char *place, struct err *e)
+{
+	const char *where;
+	const struct store_kind *k = find(place, &where);
+
+	return k->make ? k->make(where, e) : 0;
+}
+
+int store_open_local(struct store **out, const char *place, bool direct, struct err *e)
+{
+	const char *where;
+
+	return find(place, &where)->open(out, where, direct, e);
+}
+
+int store_remove_local(struct store *s, const char *place, const char *name, struct err *e)
+{
+	struct store_op op = { .verb = STORE_DELETE, .dir = s->root[0], .name = name };
+	const char *where;
+	const struct store_kind *k = find(place, &where);
+	int r;
+
+	if (k->remove)
+		return k->remove(where, name, e);
+	r = store_call(s, &op, e);
+	if (!r && op.result != STORE_OK)
+		r = err_set(e, -EIO, "cannot remove %s/%s: %s", place, name, op.why);
+	return r;
+}
