@@ -452,7 +452,7 @@ bool afp_get_xattr(const struct afp_op *op, uint32_t *len)
 bool afp_entries_begin(struct afp_entries *it, const struct afp_op *op)
 {
 	it->at = reply_of(op);
-	it->wide = op->code != AFP_Enumerate;
+	it->wide = op->code == AFP_EnumerateExt || op->code == AFP_EnumerateExt2;
 	it->file_bitmap = rbuf_u16(&it->at);
 	it->dir_bitmap = rbuf_u16(&it->at);
 	it->left = rbuf_u16(&it->at);
