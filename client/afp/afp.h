@@ -154,6 +154,10 @@ void afp_prep_rename(struct afp_op *op, const struct afp *a, const struct afp_co
 void afp_prep_set_modified(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
 			   uint64_t when_s);
 
+/* Its UNIX permission bits, AFP 3.0 and a volume with UNIX privileges; the owner stays. */
+void afp_prep_set_mode(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
+		       unsigned int mode);
+
 /* An extended attribute of dir/name, AFP 3.2. buf and data are borrowed until the op is reaped; buf
  * has AFP_XATTR_HEAD bytes more than the value may have. */
 #define AFP_XATTR_HEAD 6

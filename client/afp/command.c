@@ -177,6 +177,24 @@ void afp_prep_set_modified(struct afp_op *op, const struct afp *a, uint32_t dir,
 	end(op, &b);
 }
 
+/* UNIX privileges are uid, gid, mode and the caller's own rights, which the server ignores. */
+void afp_prep_set_mode(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
+		       unsigned int mode)
+{
+	struct wbuf b = begin(op, AFP_SetFileDirParms);
+
+	wbuf_u8(&b, 0);
+	put_object(&b, a, dir);
+	wbuf_u16(&b, AFP_BIT_UNIX);
+	afp_path_put(&b, a->path_type, name);
+	pad(&b, op);
+	wbuf_u32(&b, UINT32_MAX);
+	wbuf_u32(&b, UINT32_MAX);
+	wbuf_u32(&b, mode);
+	wbuf_u32(&b, 0);
+	end(op, &b);
+}
+
 static void put_attr_name(struct wbuf *b, const struct afp_op *op, const struct afp *a,
 			  const struct afp_xattr *what)
 {

@@ -37,6 +37,7 @@ static const struct {
 	[STORE_LIST] = { AFP_EnumerateExt2, AFP_Enumerate },
 	[STORE_RENAME] = { AFP_Rename, AFP_Rename },
 	[STORE_SET_TIME] = { AFP_SetFileDirParms, AFP_SetFileDirParms },
+	[STORE_SET_MODE] = { AFP_SetFileDirParms, AFP_SetFileDirParms },
 	[STORE_GET_XATTR] = { AFP_GetExtAttr, AFP_GetExtAttr },
 	[STORE_SET_XATTR] = { AFP_SetExtAttr, AFP_SetExtAttr },
 	[STORE_LOCK] = { AFP_ByteRangeLockExt, AFP_ByteRangeLock },
@@ -201,6 +202,9 @@ static void encode_named(const struct store_afp *a, struct afp_op *out, const st
 		break;
 	case STORE_SET_TIME:
 		afp_prep_set_modified(out, v, copy.dir, op->name, op->offset);
+		break;
+	case STORE_SET_MODE:
+		afp_prep_set_mode(out, v, copy.dir, op->name, op->how);
 		break;
 	case STORE_GET_XATTR:
 	case STORE_SET_XATTR:

@@ -31,9 +31,10 @@ static const char *const calls[N_STORE_VERBS] = {
 	[STORE_FLUSH] = "fsync",         [STORE_COPY] = "copy",
 	[STORE_ROOM] = "fstatvfs",       [STORE_LOOKUP] = "openat",
 	[STORE_LIST] = "getdents64",     [STORE_RENAME] = "renameat2",
-	[STORE_SET_TIME] = "utimensat",  [STORE_GET_XATTR] = "fgetxattr",
-	[STORE_SET_XATTR] = "fsetxattr", [STORE_LINK] = "linkat",
-	[STORE_LOCK] = "fcntl",          [STORE_UNLOCK] = "fcntl",
+	[STORE_SET_MODE] = "fchmodat",   [STORE_SET_TIME] = "utimensat",
+	[STORE_GET_XATTR] = "fgetxattr", [STORE_SET_XATTR] = "fsetxattr",
+	[STORE_LINK] = "linkat",         [STORE_LOCK] = "fcntl",
+	[STORE_UNLOCK] = "fcntl",
 };
 
 const char *store_posix_call(enum store_verb v)

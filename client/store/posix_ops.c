@@ -450,6 +450,8 @@ static int execute_named(struct posix *x, struct store_op *op)
 		return rename_to(x, op);
 	case STORE_SET_TIME:
 		return set_time(op);
+	case STORE_SET_MODE:
+		return code_of(fchmodat(dir, op->name, op->how & 07777, 0));
 	case STORE_GET_XATTR:
 	case STORE_SET_XATTR:
 		return use_xattr(op);

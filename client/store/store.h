@@ -47,6 +47,7 @@
 				more. with_attrs: what stat() shows, too */                        \
 	X(RENAME, "rename")  /* dir/name becomes to_dir/to_name; refused where there is one */     \
 	X(SET_TIME, "settime")   /* dir/name was modified op->offset seconds after 1970 */         \
+	X(SET_MODE, "chmod")     /* dir/name gets the permission bits op->how */                   \
 	X(GET_XATTR, "getxattr") /* value of attribute to_name of dir/name into op->buf, at most   \
 				    op->len bytes, with STORE_XATTR_HEAD bytes more of room;       \
 				    op->done; STORE_NONE: it has none; STORE_INVALID: a longer one \
@@ -111,7 +112,7 @@ struct store_op {
 	struct store_dir dir, to_dir;
 	const char *name, *to_name;
 	struct store_file file;
-	unsigned int how; /* OPEN: STORE_FOR_READ, ... */
+	unsigned int how; /* OPEN: STORE_FOR_READ, ...; SET_MODE: 0755 */
 	uint64_t offset, len;
 	void *buf;        /* READ, LIST, GET_XATTR */
 	bool discard;     /* READ: the data is not needed; buf may stay unchanged */

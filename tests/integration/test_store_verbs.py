@@ -22,6 +22,7 @@ from scope import BUILD, REPO
 OK, SHORT, NONE, EXISTS, DENIED, FULL, INVALID, UNKNOWN, FAILED = range(9)
 READ, WRITE = 1, 2
 VERSIONS = {"2.1": 1, "2.2": 2, "3.0": 3, "3.2": 5, "3.4": 7}
+OLD = (1, 2)  # without permission bits
 LISTS = {1: "FPEnumerate", 2: "FPEnumerate", 3: "FPEnumerateExt"}
 MANY = 600  # entries: more than one reply of 8192 bytes has, also of long names
 
@@ -127,6 +128,12 @@ def use_all(v: Verbs) -> None:
         assert (disk / "f").stat().st_mtime == when
     v("settime", "nothing", dir=d, offset=1, wants=NONE)
     v("settime", "f", dir=d, offset=946_684_800 + 2**31, wants=INVALID if v.version else OK)
+
+    for mode in (0o751, 0o640):
+        v("chmod", "f", dir=d, how=mode, wants=FAILED if v.version in OLD else OK)
+        if v.version not in OLD:
+            assert (disk / "f").stat().st_mode & 0o777 == mode
+    v("chmod", "e", dir=v.root, how=0o777, wants=FAILED if v.version in OLD else OK)
 
     v("link", "f", dir=d, to_dir=d, to_name="link", wants=UNKNOWN if v.version else OK)
     if not v.version:

@@ -62,6 +62,11 @@ static const struct {
 	  "23 00 0102 00000002 0008 " P "0001 'n' 00000001",
 	  "FPSetFileDirParms",
 	  "" },
+	{ { .verb = STORE_SET_MODE, .name = "n", .how = 0751 },
+	  AFP_SetFileDirParms,
+	  "23 00 0102 00000002 8000 " P "0001 'n' ffffffff ffffffff 000001e9 00000000",
+	  "FPSetFileDirParms",
+	  "" },
 	{ { .verb = STORE_GET_XATTR, .name = "n", .to_name = "at", .buf = buf, .len = 9 },
 	  AFP_GetExtAttr,
 	  "45 00 0102 00000002 0000 0000000000000000 ffffffffffffffff 0000000f " P

@@ -284,6 +284,23 @@ static void a_date_is_that_of_the_last_change(void **state)
 	fill(g, 1, true);
 }
 
+static void permission_bits_are_those_given(void **state)
+{
+	struct rig *g = *state;
+	struct store_op op = { .verb = STORE_SET_MODE, .name = "file 0", .how = 0751 };
+	struct stat after;
+
+	open_it(g, false);
+	fill(g, 1, false);
+	op.dir = g->s->root[0];
+	assert_int_equal(call(g, op).result, STORE_OK);
+	assert_int_equal(stat(path_of(g, "file 0"), &after), 0);
+	assert_int_equal(after.st_mode & 07777, 0751);
+	op.name = "nothing";
+	assert_int_equal(call(g, op).result, STORE_NONE);
+	fill(g, 1, true);
+}
+
 static void names_that_are_too_long_are_invalid(void **state)
 {
 	static const enum store_verb verbs[] = { STORE_LOOKUP, STORE_RENAME, STORE_SET_TIME,
@@ -461,6 +478,7 @@ int main(void)
 		TEST(a_rename_moves_and_never_replaces),
 		TEST(a_link_is_another_name),
 		TEST(a_date_is_that_of_the_last_change),
+		TEST(permission_bits_are_those_given),
 		TEST(names_that_are_too_long_are_invalid),
 		TEST(attributes_are_set_and_come_back),
 		TEST(an_attribute_has_its_limits),
