@@ -2,14 +2,15 @@
 """Many clients against real netatalk: every action done, counted by both sides; what goes wrong is
 counted and said, and the volume is clean afterwards.
 
-Tests user/cmd/load.c, load_opts.c, crowd.c, timeline.c, probe.c, user/run/timeline.c,
-user/report/json/timeline.c.
+Tests user/cmd/load.c, load_opts.c, crowd.c, places.c, users.c, timeline.c, probe.c,
+user/run/timeline.c, user/report/json/timeline.c.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +41,7 @@ SMALL = ("-d", "1", "--ramp", "0", "--files", "4", "--file-size", "64K")
 
 def load(scope: Scope, server: Server | None, *args: str, **options: Any) -> Done:
     tool = options.pop("tool", "load")
-    return scope.execute(
-        scope.command(server, *args, tool=tool, **options), save=True, timeout=100
-    )
+    return scope.execute(scope.command(server, *args, tool=tool, **options), save=True, timeout=100)
 
 
 def phase_of(done: Done) -> dict[str, Any]:
@@ -161,6 +160,64 @@ def test_files_of_a_process_that_is_gone_are_refused(scope: Scope, tmp_path: Pat
     os.waitpid(gone, 0)
     command = [str(scope.binary), "load", str(tmp_path), *SMALL, "--set-of", str(gone)]
     scope.execute(command).expect(REFUSED, f"no process {gone}")
+
+
+def users_file(folder: Path, *lines: str) -> str:
+    path = folder / "users"
+    path.write_text("# who\n\n" + "\n".join(lines) + "\n")
+    return str(path)
+
+
+def test_users_and_volumes_are_dealt_out_in_turn(
+    scope: Scope, sqlite: Server, tmp_path: Path
+) -> None:
+    """Each may write into the same directory, and nothing is left of any."""
+    users = users_file(
+        tmp_path,
+        "bench1,secret1",
+        "bench2,secret1",
+        "bench2,secret1,vol2",
+        "longpw,correct-horse-battery",
+    )
+    done = load(
+        scope, sqlite, *SMALL, "-n", "7", "--mix", "office", "--users", users, uam="dhx2"
+    ).expect(OK)
+    assert done.run
+    assert not done.run.open_books()
+    who = Counter((s["user"], s["volumes"][0]) for s in done.run.saved["sessions"])
+    # the command's own session began before the watch: its volume is a folder; its keeper of vol2
+    assert who["bench2", "vol1"] == 2
+    assert who["bench2", "vol2"] == 2 + 1
+    assert who["longpw", "vol1"] == 1
+    assert who["bench1", "vol1"] == 2 + 1, "two clients and the probe"
+    assert not left_on(sqlite)
+
+
+def test_one_users_wrong_password_is_counted(scope: Scope, sqlite: Server, tmp_path: Path) -> None:
+    users = users_file(tmp_path, "bench1,secret1", "bench2,wrong")
+    done = load(scope, sqlite, *SMALL, "-n", "4", "--users", users)
+    assert done.status == REFUSED, done
+    assert done.run
+    said = done.run.warning("sessions")
+    assert "2 of 4 sessions could not be opened" in said
+    assert "login of bench2" in said
+    assert phase_of(done)["load"]["opened"] == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "texts"),
+    [
+        ("bench1", ["line 3", "USER,PASSWORD"]),
+        (",secret", ["line 3"]),
+        ("bench1,secret1,", ["line 3", "volume"]),
+        ("", ["names no user"]),
+    ],
+)
+def test_a_bad_file_of_users(
+    scope: Scope, dbd: Server, tmp_path: Path, line: str, texts: list[str]
+) -> None:
+    users = users_file(tmp_path, line)
+    load(scope, dbd, *SMALL, "--users", users).expect(USAGE, users, *texts)
 
 
 # What goes wrong

@@ -2,6 +2,7 @@
 #include "cmd/crowd.h"
 
 #include "base/clock.h"
+#include "cmd/places.h"
 #include "load/load.h"
 #include "uam/uam.h"
 #include "work/probe.h"
@@ -30,6 +31,8 @@
 /* One client, or the probe. */
 struct member {
 	struct crowd *crowd;
+	struct afp_login login;
+	const char *volume;
 	struct mix_client *mix; /* NULL: it is the probe */
 };
 
@@ -37,7 +40,7 @@ struct crowd {
 	struct crowd_opts o;
 	char port[8], secret[CONNECT_PASSWORD_MAX];
 	struct addrinfo *address;
-	struct afp_login login;
+	struct places places;
 	unsigned int n; /* of member, the probe included */
 	struct member *member;
 	struct mix_data *data;
@@ -54,36 +57,32 @@ struct crowd {
 
 /* ---- stores ---- */
 
+static struct dsi_opts dsi_opts(const struct crowd *c, unsigned int window)
+{
+	const struct connect_cfg *cfg = &c->o.session->cfg->c;
+
+	return (struct dsi_opts) { .host = cfg->host,
+				   .port = c->port,
+				   .window = window,
+				   .timeout_ms = cfg->timeout_s * 1000,
+				   .address = c->address };
+}
+
 static int begin_store(void *user, struct store **out, uint8_t *scratch, struct err *e)
 {
 	const struct member *m = user;
 	const struct crowd *c = m->crowd;
 	const struct session_cfg *cfg = c->o.session->cfg;
-	const struct dsi_opts dsi = { .host = cfg->c.host,
-				      .port = c->port,
-				      .window = m->mix ? c->o.mix->window : 1,
-				      .timeout_ms = cfg->c.timeout_s * 1000,
-				      .scratch = scratch,
-				      .address = c->address };
-	const struct store_afp_begin how = { &dsi, &c->o.session->server, &c->login,
-					     cfg->c.volume };
+	struct dsi_opts dsi = dsi_opts(c, m->mix ? c->o.mix->window : 1);
+	const struct store_afp_begin how = { &dsi, &c->o.session->server, &m->login, m->volume };
 
 	if (cfg->local)
 		return store_open_local(out, cfg->directory, !cfg->buffered, e);
+	dsi.scratch = scratch;
 	return store_begin_afp(out, &how, e);
 }
 
 /* ---- jobs ---- */
-
-/* The server drops a session that says nothing for two minutes. A lost one shows at the end. */
-static void keep_alive(struct crowd *c)
-{
-	struct store *s = c->o.session->store;
-	struct io_wait w;
-
-	store_wait(s, &w);
-	store_advance(s, io_wait(&w, 0), NULL);
-}
 
 static const char *one_action(unsigned int i)
 {
@@ -141,7 +140,7 @@ static int do_job(struct crowd *c, struct engine *g, const struct engine_job *jo
 	if (r)
 		return r;
 	while (!engine_wait(g, TICK_NS))
-		keep_alive(c);
+		places_keep_alive(&c->places);
 	r = engine_join(g, &load, NULL, e);
 	if (!r) {
 		run_load_all(load, &all);
@@ -182,8 +181,7 @@ static int prepare(struct crowd *c, struct err *e)
 	if (cfg->local)
 		return 0;
 	snprintf(c->port, sizeof(c->port), "%u", cfg->c.port);
-	c->login = (struct afp_login) { cfg->c.user, connect_password(&cfg->c, c->secret),
-					cfg->c.uam, (unsigned int)cfg->c.version };
+	connect_password(&cfg->c, c->secret);
 	r = getaddrinfo(cfg->c.host, c->port, &hints, &c->address);
 	if (r)
 		return err_set(e, -EHOSTUNREACH, "cannot find host %s: %s", cfg->c.host,
@@ -218,6 +216,32 @@ static int new_members(struct crowd *c, struct err *e)
 		there = c->probe;
 	}
 	return there ? 0 : err_set(e, -ENOMEM, "out of memory");
+}
+
+/* The probe logs in as the command's own session does. Each volume gets a session of ours. */
+static int name_members(struct crowd *c, struct err *e)
+{
+	const struct connect_cfg *cfg = &c->o.session->cfg->c;
+	const struct users *all = c->o.users;
+	struct dsi_opts dsi = dsi_opts(c, 1);
+	struct store_afp_begin how = { &dsi, &c->o.session->server, NULL, NULL };
+	const struct user *u;
+	struct member *m;
+	int r = 0;
+
+	if (c->o.session->cfg->local)
+		return 0;
+	for (unsigned int i = 0; !r && i < c->n; i++) {
+		m = &c->member[i];
+		u = m->mix && all && all->n ? &all->user[i % all->n] : NULL;
+		m->login = (struct afp_login) { u ? u->name : cfg->user, u ? u->password : c->secret,
+						cfg->uam, (unsigned int)cfg->version };
+		m->volume = u && u->volume ? u->volume : cfg->volume;
+		how.login = &m->login;
+		how.volume = m->volume;
+		r = places_add(&c->places, &how, e);
+	}
+	return r;
 }
 
 static int new_engines(struct crowd *c, struct err *e)
@@ -296,14 +320,19 @@ int crowd_open(struct crowd **out, const struct crowd_opts *o, unsigned int *not
 	if (!c)
 		return err_set(e, -ENOMEM, "out of memory");
 	c->o = *o;
+	places_init(&c->places, o->session->cfg->local ? "" : o->session->cfg->c.volume,
+		    o->session->store);
 	*not_open = 0;
 	cmd_allow_files();
 	r = find_base(c, e);
 	r = r ? r : prepare(c, e);
 	r = r ? r : new_members(c, e);
+	r = r ? r : name_members(c, e);
 	r = r ? r : new_engines(c, e);
 	r = r ? r : open_all(c, not_open, e);
 	explicit_bzero(c->secret, sizeof(c->secret));
+	if (o->users)
+		users_forget(o->users);
 	return r;
 }
 
@@ -358,6 +387,8 @@ int crowd_make(struct crowd *c, struct err *e)
 {
 	int r = c->exists ? 0 : make_base(c, e);
 
+	if (!r && !c->exists)
+		r = places_make(&c->places, c->base, c->o.users && c->o.users->n, e);
 	r = r ? r : make_files(c, e);
 	r = r ? r : do_scripts(c, c->watcher, make_of, 0, 0, false, e);
 	if (!r && cmd_stop)
@@ -406,7 +437,7 @@ int crowd_start(struct crowd *c, const struct crowd_load *how, struct err *e)
 
 bool crowd_wait(struct crowd *c, uint64_t ns)
 {
-	keep_alive(c);
+	places_keep_alive(&c->places);
 	if (c->clients && !engine_wait(c->clients, ns))
 		return false;
 	return !c->watcher || engine_wait(c->watcher, ns);
@@ -463,7 +494,7 @@ static int remove_files(struct crowd *c, struct err *e)
 	}
 	if (!r)
 		*s->base[0] = '\0';
-	return r;
+	return r ? r : places_remove(&c->places, c->base, e);
 }
 
 static void end_sessions(struct crowd *c)
@@ -489,6 +520,7 @@ int crowd_close(struct crowd *c, struct err *e)
 		mix_client_free(c->member[i].mix);
 	mix_data_free(c->data);
 	probe_free(c->probe);
+	places_close(&c->places);
 	if (c->address)
 		freeaddrinfo(c->address);
 	explicit_bzero(c->secret, sizeof(c->secret));

@@ -8,6 +8,7 @@
  */
 
 #include "cmd/session.h"
+#include "cmd/users.h"
 #include "load/engine.h"
 #include "work/mix.h"
 
@@ -15,6 +16,8 @@ struct crowd;
 
 struct crowd_opts {
 	const struct mix *mix;
+	struct users
+	    *users; /* clients are dealt out among them; none: all are the session's user */
 	struct session *session;       /* open, with a store */
 	unsigned int clients, threads; /* clients 0: only the probe */
 	unsigned int directories;      /* of all clients together, see work/mix.h */

@@ -25,6 +25,7 @@ struct load_run {
 	uint64_t failed;
 	bool slow; /* a limit was not kept */
 	struct timeline_changes changes;
+	struct users users;
 	struct timeline timeline;
 	struct steady steady;
 };
@@ -150,6 +151,7 @@ static int work(struct workload *w, struct err *e)
 {
 	struct load_run *l = (struct load_run *)w;
 	const struct crowd_opts o = { .mix = &l->cfg->mix,
+				      .users = &l->users,
 				      .session = &w->s,
 				      .clients = l->cfg->clients,
 				      .threads = l->cfg->threads,
@@ -180,6 +182,7 @@ static int work(struct workload *w, struct err *e)
 		run_note(&w->s.run.warnings, "left", "%s", gone.text);
 	l->crowd = NULL;
 	timeline_end_changes(&l->changes);
+	users_free(&l->users);
 	return r;
 }
 
@@ -209,6 +212,7 @@ static enum outcome prepare(struct workload *w, struct err *e)
 
 	l->cfg = (const struct load_cfg *)w->cfg;
 	l->changes = l->cfg->changes;
+	l->users = l->cfg->users;
 	return OUTCOME_OK;
 }
 

@@ -6,6 +6,7 @@
 
 #include "cmd/slo.h"
 #include "cmd/timeline.h"
+#include "cmd/users.h"
 #include "cmd/workload.h"
 #include "work/mix.h"
 
@@ -30,6 +31,8 @@ struct load_cfg {
 	unsigned int steady_s; /* most seconds to wait for a steady rate; 0: do not */
 	struct timeline_changes changes;
 	struct slos slos;
+	const char *users_file;
+	struct users users;
 	bool no_probe, direct, remove_set, no_realtime;
 };
 

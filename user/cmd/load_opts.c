@@ -85,6 +85,9 @@ const struct opt load_options[] = {
 	{ .name = "direct", .type = OPT_FLAG, .offset = AT(direct),
 	  .help = "DIRECTORY: past the page cache (O_DIRECT)" },
 	CONNECT_OPTIONS(struct load_cfg, w.s.c),
+	{ .name = "users", .arg = "FILE", .type = OPT_STRING, .offset = AT(users_file),
+	  .help = "users of the clients, who are dealt out among them in turn: a line each, "
+		  "USER,PASSWORD or USER,PASSWORD,VOLUME (default: all are USER)" },
 	{ .type = OPT_HEADING, .help = "Watch and output:" },
 	SESSION_WATCH_OPTIONS(struct load_cfg, w.s),
 	RUNS_OPTIONS(struct load_cfg, w.s.runs),
@@ -183,6 +186,10 @@ int load_check(struct workload_cfg *base, struct err *e)
 	if (!cfg->queue)
 		cfg->queue = cfg->clients;
 	base->s.buffered = !cfg->direct;
+	if (!r && cfg->users_file && base->s.local)
+		r = err_set(e, -EINVAL, "--users: a directory has no users to log in");
+	if (!r && cfg->users_file)
+		r = users_read(&cfg->users, cfg->users_file, e);
 	return r ? r : timeline_prepare(&cfg->changes, e);
 }
 
@@ -201,6 +208,8 @@ int load_describe(const struct load_cfg *cfg, struct run_notes *o)
 	r |= run_note(o, "shared", "%s", m->shared ? "yes" : "no");
 	r |= run_note(o, "request_bytes", "%llu", (unsigned long long)m->request_len);
 	r |= run_note(o, "window", "%u", m->window);
+	if (cfg->users.n)
+		r |= run_note(o, "users", "%u", cfg->users.n);
 	r |= run_note(o, "loop", "%s", cfg->rate_per_s > 0 ? "open" : "closed");
 	if (cfg->rate_per_s > 0) {
 		r |= run_note(o, "rate_per_s", "%g", cfg->rate_per_s);

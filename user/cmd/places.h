@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CMD_PLACES_H
+#define CMD_PLACES_H
+
+/*
+ * The volumes on which the clients of a load work. On each a session makes the directory of all
+ * clients, and removes it with all that they left: on the first the command's own, on each other
+ * one that is opened here.
+ */
+
+#include "base/err.h"
+#include "store/store.h"
+
+#define PLACES_MAX 16
+
+struct place {
+	const char *volume; /* borrowed */
+	struct store *store;
+	bool made; /* the directory */
+};
+
+struct places {
+	unsigned int n;
+	struct place place[PLACES_MAX]; /* the first is the command's own */
+};
+
+void places_init(struct places *p, const char *volume, struct store *store);
+
+/* Opens how's volume, unless it is there. 0 or a negative errno. */
+int places_add(struct places *p, const struct store_afp_begin *how, struct err *e);
+
+/*
+ * Makes base on each but the first, and, if all is set, lets all users write into it, also on the
+ * first. 0; LOAD_REFUSED or a negative errno.
+ */
+int places_make(struct places *p, const char *base, bool all, struct err *e);
+
+/* While the clients work: the server drops a session that says nothing for two minutes. */
+void places_keep_alive(struct places *p);
+
+/* Removes base from each but the first. 0; or the first failure, which names the volume. */
+int places_remove(struct places *p, const char *base, struct err *e);
+
+/* Ends the sessions that were opened here. */
+void places_close(struct places *p);
+
+#endif
