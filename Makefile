@@ -33,6 +33,7 @@ BPF	  := $(sort $(wildcard bpf/*.bpf.c))
 SKEL	   = $(patsubst bpf/%.bpf.c,$(BUILD)/gen/%.skel.h,$(BPF)) $(BUILD)/gen/calls_tid.skel.h $(BUILD)/gen/storage_tid.skel.h
 UNIT	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
 BPF_TESTS  = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bpf/test_*.c)))
+KNOWN	   = $(BUILD)/tests/known/server
 VM_TESTS   = $(BUILD)/tests/vm/nobpf $(BUILD)/tests/vm/rung
 FUZZERS	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
 
@@ -160,7 +161,7 @@ check-quick-built: lint unit
 		-n $$(($(CPUS) > 1 ? 2 : 1)) --dist loadfile -m "not slow" $(QUICK)
 
 # All that is run below, built on all CPUs.
-check-programs: unit-programs vm-programs
+check-programs: unit-programs vm-programs $(KNOWN)
 	$(Q)+$(SAN) unit-programs
 	$(Q)+$(FUZZ) fuzz-programs
 
@@ -199,7 +200,7 @@ bpf-tests: $(BPF_TESTS)
 
 # Two files of tests side by side, each with its own servers and CPU: more would disturb each
 # other.
-integration: all
+integration: all $(KNOWN)
 	$(Q)$(SAN) all
 	$(Q)AFPSCOPE=$(CURDIR)/build/san/afpscope $(PYTHON) -B -m pytest -p no:cacheprovider -q \
 		-n $$(($(CPUS) > 1 ? 2 : 1)) --dist loadfile --durations=20 tests/integration
@@ -214,8 +215,8 @@ lint:
 	$(Q)tests/lint.sh
 
 bench:
-	$(Q)tests/need.sh build server check
-	$(Q)$(MAKE) --no-print-directory all $(BUILD)/tests/bpf/bench_calls
+	$(Q)tests/need.sh build server check bench
+	$(Q)$(MAKE) --no-print-directory all $(BUILD)/tests/bpf/bench_calls $(KNOWN)
 	$(Q)$(PYTHON) -B tests/bench/bench.py
 
 # The commands in Python: a launcher each. They run in a virtual environment, because Debian has

@@ -5,6 +5,7 @@
 #   build    what compiles afpscope
 #   server   what builds and runs the test servers of tests/server (not the judges)
 #   check    what the tests and lints run, ruff included
+#   bench    what the benchmarks compare with, besides
 #   vm       what tests/vm builds and runs its virtual machines with
 #   analysis what "make analysis" and "make install" make the package in analysis/ run with
 #   python   what the package in analysis/ needs, and what tests and types are checked with
@@ -99,7 +100,7 @@ need() { # NAMES...: install what is missing
     quiet "${apt[@]}" install "${pkgs[@]}"
 }
 
-[ $# -gt 0 ] || die "usage: need.sh build|server|analysis|check|vm|python... or need.sh --ruff|--python"
+[ $# -gt 0 ] || die "usage: need.sh build|server|analysis|check|bench|vm|python... or need.sh --ruff|--python"
 list=()
 for group in "$@"; do
     case $group in
@@ -114,6 +115,7 @@ for group in "$@"; do
         list+=(libcmocka-dev clang "$(clang_rt)" clang-format shellcheck tshark
             babeltrace2 bpftrace strace git python3 python3-pytest python3-pytest-xdist
             iproute2 mandoc mariadb-server-core 'linux-perf|linux-tools-generic' python3-venv fio) ;;
+    bench) list+=(wrk) ;;
     vm)
         list+=(qemu-system-x86 qemu-system-arm cpio kmod e2fsprogs xz-utils zstd
             apt dpkg tar debian-archive-keyring ca-certificates util-linux

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""afpscope load against a server whose answers are known in advance (tests/known).
+
+Tests client/load/pace.c, actions.c, worker.c as they meet a server. tests/bench/bench.py load-known
+is the longer and closer version.
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from known import REPO, Known, known, latency, load, phase, watched
+from netns import inside, ip
+from queueing import (
+    Stalls,
+    Station,
+    dispersion,
+    dispersion_spread,
+    exponential,
+    gaps,
+    kolmogorov,
+    kolmogorov_limit,
+    quantile,
+)
+from scope import Scope
+
+WORKERS, SERVICE_S = 16, 0.010
+LOADS = (0.3, 0.8)
+STALLS = Stalls(rate=1000, stall_s=0.1, every_s=2)
+SECONDS = 8  # whole periods of the stalls
+MANY = 300  # clients: more than arrive in a stall
+FEW = 10
+QUANTILES = {0.5: "p50_ns", 0.99: "p99_ns"}
+SIMULATED = 40  # runs from which the spread is computed
+SIGMAS = 4
+ATTEMPTS = 3
+STANDSTILL_S = 0.005
+APART_S = 100e-6  # two that are to begin at once arrive that far apart: it takes calls to send them
+
+# A value is known to within its bucket, and taken from its middle.
+BITS = re.search(r"#define HIST_BITS\s+(\d+)", (REPO / "user/base/hist.h").read_text())
+assert BITS
+HALF_BUCKET = 0.5 / 2 ** int(BITS[1])
+
+
+@dataclass
+class Case:
+    """A server, and what a load of it saved."""
+
+    server: Known
+    run: dict[str, Any]
+    lost_s: float = 0  # that the machine stood still, in short times
+
+    def window(self) -> tuple[float, float]:
+        """The measured time, in seconds of the clock that both sides read."""
+        p = phase(self.run)
+        return p["measure_ns"] / 1e9, p["end_ns"] / 1e9
+
+    def arrivals(self) -> list[float]:
+        return sorted(a.arrived for a in self.server.answers(*self.window()))
+
+
+def once(
+    binary: Path, stack: ExitStack, wanted: Mapping[Any, tuple[Sequence[str], Sequence[str]]]
+) -> dict[Any, Case]:
+    """Name -> case, side by side. wanted: options of the server, options of the load."""
+    started = {}
+    for name, (ours, theirs) in wanted.items():
+        server = stack.enter_context(known(*ours))
+        run = stack.enter_context(load(binary, server.url, f"--duration={SECONDS}", *theirs))
+        started[name] = (server, run)
+    found = {name: Case(server, run.end()) for name, (server, run) in started.items()}
+    for case in found.values():
+        case.server.end()
+    return found
+
+
+def cases(
+    binary: Path, stack: ExitStack, wanted: Mapping[Any, tuple[Sequence[str], Sequence[str]]]
+) -> dict[Any, Case]:
+    """Again where the machine itself stood still meanwhile: whoever is measured, it is not he."""
+    for _ in range(ATTEMPTS):
+        with watched() as machine:
+            found = once(binary, stack, wanted)
+        if machine.worst_s < STANDSTILL_S:
+            for case in found.values():
+                case.lost_s = machine.lost_s
+            return found
+    pytest.skip(f"the machine stands still, {1000 * machine.worst_s:.0f} ms at a time")
+
+
+@pytest.fixture(scope="module")
+def network() -> Iterator[str]:
+    """One without pacing: BBR paces by what it measured before, which adds a time of its own."""
+    name = f"afpscope-known-{os.getpid()}"
+    ip("netns", "add", name)
+    try:
+        ip("-n", name, "link", "set", "lo", "up")
+        with inside(path := f"/run/netns/{name}"):
+            Path("/proc/sys/net/ipv4/tcp_congestion_control").write_text("reno")
+        yield path
+    finally:
+        ip("netns", "del", name)
+
+
+@pytest.fixture(scope="module")
+def stations(scope: Scope, network: str) -> Iterator[dict[float, Case]]:
+    """By the share of the workers' time that is used."""
+    wanted = {
+        share: (
+            [f"--workers={WORKERS}", f"--service={1000 * SERVICE_S}", f"--seed={seed}"],
+            [f"--rate={station(share).rate}", f"--clients={MANY}", f"--seed={seed}"],
+        )
+        for seed, share in enumerate(LOADS, 1)
+    }
+    with ExitStack() as stack, inside(network):
+        yield cases(scope.binary, stack, wanted)
+
+
+@pytest.fixture(scope="module")
+def stalls(scope: Scope, network: str) -> Iterator[dict[str, Case]]:
+    """many: clients for all that arrive in a stall; few: the rest waits; full: not all can."""
+    ours = [f"--stall={1000 * STALLS.stall_s}", f"--every={1000 * STALLS.every_s}"]
+    rate = [f"--rate={STALLS.rate}", "--arrivals=fixed"]
+    wanted = {
+        "many": (ours, [*rate, f"--clients={MANY}"]),
+        "few": (ours, [*rate, f"--clients={FEW}", "--queue=1000"]),
+        "full": (ours, [*rate, f"--clients={FEW}", f"--queue={FEW}"]),
+    }
+    with ExitStack() as stack, inside(network):
+        found = cases(scope.binary, stack, wanted)
+        for case in found.values():
+            begin, end = case.window()
+            phases = [
+                (t - case.server.counts["begin_ns"] / 1e9) % STALLS.every_s for t in (begin, end)
+            ]
+            assert all(t < STALLS.every_s - STALLS.stall_s for t in phases), "an end in a stall"
+        yield found
+
+
+def station(share: float) -> Station:
+    return Station(share * WORKERS / SERVICE_S, WORKERS, SERVICE_S)
+
+
+def near(value: float, expected: float, share: float) -> bool:
+    return abs(value - expected) <= share * expected
+
+
+def unquiet(case: Case) -> float:
+    """As a share of the 99th percentile of the stalls: the lost time made as many more wait."""
+    return case.lost_s / SECONDS * STALLS.every_s / STALLS.quantile(0.99)
+
+
+@pytest.mark.limit(60)
+def test_the_server_itself_answers_as_its_log_says(stations: dict[float, Case]) -> None:
+    for share, case in stations.items():
+        answers = sorted(case.server.answers(), key=lambda a: a.arrived)
+        free = [0.0] * WORKERS
+        for a in answers:
+            due = max(a.arrived, free[0]) + a.service
+            heapq.heapreplace(free, due)
+            assert abs(due - a.due) < 1e-6
+            assert a.sent >= a.due
+        mean = sum(a.service for a in answers) / len(answers)
+        assert near(mean, SERVICE_S, SIGMAS / len(answers) ** 0.5), share
+
+
+@pytest.mark.limit(60)
+def test_latencies_follow_the_formula(stations: dict[float, Case]) -> None:
+    """As closely as the number of arrivals allows: by simulation of many such runs."""
+    for share, case in stations.items():
+        spread = station(share).spread(list(QUANTILES), SECONDS, SIMULATED)
+        for q, key in QUANTILES.items():
+            found = latency(case.run, "planned")[key] / 1e9
+            expected = station(share).quantile(q)
+            assert near(found, expected, SIGMAS * spread[q] + HALF_BUCKET), (
+                f"{key} at {share:.0%}: {found:.4f} s, {expected:.4f} by the formula,"
+                f" standard deviation {spread[q]:.1%}"
+            )
+
+
+@pytest.mark.limit(60)
+def test_latencies_are_those_of_the_answers_that_were_given(stations: dict[float, Case]) -> None:
+    """Of the very same arrivals: how many they were does not matter here."""
+    for share, case in stations.items():
+        given = [a.sent - a.arrived for a in case.server.answers(*case.window())]
+        for q, key in QUANTILES.items():
+            for since in ("planned", "begun"):
+                found, expected = latency(case.run, since)[key] / 1e9, quantile(given, q)
+                assert near(found, expected, 0.05), (share, key, since, found, expected)
+
+
+@pytest.mark.limit(60)
+def test_all_that_was_to_begin_has_reached_the_server(
+    stations: dict[float, Case], stalls: dict[str, Case]
+) -> None:
+    for name, case in {**stations, **stalls}.items():
+        p = phase(case.run)
+        (action,) = p["actions"]
+        # some still wait at the end of the window, and what begins before it may arrive after it
+        waits = p["arrivals"] - action["n"] - p["no_room"]
+        assert 0 <= waits <= 0.005 * p["arrivals"], name
+        assert near(len(case.arrivals()), action["n"], 0.005), name
+        if name != "full":
+            assert not p["no_room"], name
+
+
+@pytest.mark.limit(60)
+def test_poisson_arrivals_reach_the_server_as_a_poisson_process(
+    stations: dict[float, Case],
+) -> None:
+    for share, case in stations.items():
+        times, rate = case.arrivals(), station(share).rate
+        begin, end = case.window()
+        assert near(len(times), rate * SECONDS, SIGMAS / (rate * SECONDS) ** 0.5)
+        limit = kolmogorov_limit(len(times))
+        assert kolmogorov(gaps(times), exponential(rate)) < limit + rate * APART_S, share
+        spots = [(t - begin) / (end - begin) for t in times]
+        assert kolmogorov(spots, lambda x: x) < limit, share
+        spread = dispersion_spread(times, 0.010)
+        assert abs(dispersion(times, 0.010) - 1) < SIGMAS * spread, share
+
+
+@pytest.mark.limit(60)
+def test_fixed_arrivals_reach_the_server_at_equal_distances(stalls: dict[str, Case]) -> None:
+    times = stalls["many"].arrivals()
+    assert near(len(times), STALLS.rate * SECONDS, 0.005)
+    late = [t * STALLS.rate - i for i, t in enumerate(times)]  # in distances, and a constant
+    usual = quantile(late, 0.5)
+    assert quantile([abs(v - usual) for v in late], 0.9) < 0.5
+    assert dispersion(times, 0.010) < 0.1
+
+
+@pytest.mark.limit(60)
+def test_a_stall_shows_in_the_latency_from_the_planned_start(stalls: dict[str, Case]) -> None:
+    expected = STALLS.quantile(0.99)
+    for name in ("many", "few"):
+        found = latency(stalls[name].run, "planned")["p99_ns"] / 1e9
+        assert near(found, expected, 0.02 + unquiet(stalls[name])), (name, found, expected)
+
+
+@pytest.mark.limit(60)
+def test_the_latency_from_the_real_start_hides_a_stall_that_blocks_the_clients(
+    stalls: dict[str, Case],
+) -> None:
+    few, many = (latency(stalls[name].run, "begun") for name in ("few", "many"))
+    share = 0.02 + unquiet(stalls["many"])
+    assert near(many["p99_ns"] / 1e9, STALLS.quantile(0.99), share)
+    assert STALLS.blocked_quantile(0.99, FEW) == 0
+    assert few["p99_ns"] / 1e9 < 0.1 * STALLS.quantile(0.99)
+    # with the first arrivals of a stall it shows, but in none of the usual percentiles
+    expected = STALLS.blocked_quantile(0.999, FEW)
+    assert near(few["p999_ns"] / 1e9, expected, 0.02), expected
+
+
+@pytest.mark.limit(60)
+def test_arrivals_without_room_are_counted(stalls: dict[str, Case]) -> None:
+    expected = STALLS.no_room(FEW, FEW) * SECONDS / STALLS.every_s
+    assert near(phase(stalls["full"].run)["no_room"], expected, 0.05)
