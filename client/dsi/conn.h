@@ -74,6 +74,7 @@ struct dsi {
 	uint64_t progress_ns; /* last progress of the oldest request; tickles do not count */
 	uint64_t heard_ns;    /* last byte received, of whatever */
 	uint64_t last_sent_ns, tickle_ns; /* the next tickle, unless something is sent before */
+	uint64_t tickle_after_ns;         /* of silence */
 	uint8_t *rx;                      /* DSI_SCRATCH_LEN */
 	uint8_t *own_rx;                  /* NULL: it is borrowed */
 };

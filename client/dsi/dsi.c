@@ -19,9 +19,8 @@
 #include <sys/ioctl.h>
 #include <sys/uio.h>
 
-#define TICKLE_AFTER_NS 20000000000ull /* afpd wants to hear something every 30 s (tickleval) */
-#define TICKLE_AGAIN_NS 1000000000ull  /* where it could not be sent */
-#define STOP_WAIT_MS    5000           /* patience after a stop */
+#define TICKLE_AGAIN_NS 1000000000ull /* where it could not be sent */
+#define STOP_WAIT_MS    5000          /* patience after a stop */
 
 static size_t request_len(const struct dsi_request *r)
 {
@@ -139,8 +138,8 @@ static void tickle(struct dsi *d, uint64_t now_ns)
 	uint8_t raw[DSI_HEADER_LEN];
 	int unread = 0;
 
-	if (d->tickle_ns < d->last_sent_ns + TICKLE_AFTER_NS)
-		d->tickle_ns = d->last_sent_ns + TICKLE_AFTER_NS;
+	if (d->tickle_ns < d->last_sent_ns + d->tickle_after_ns)
+		d->tickle_ns = d->last_sent_ns + d->tickle_after_ns;
 	if (now_ns < d->tickle_ns)
 		return;
 	d->tickle_ns = now_ns + TICKLE_AGAIN_NS;
@@ -222,7 +221,7 @@ void dsi_wait(struct dsi *d, struct io_wait *w)
 		set_low_mark(d, worth_a_wake(d));
 		if (d->queued.head)
 			w->events |= POLLOUT;
-		w->due_ns = d->last_sent_ns + TICKLE_AFTER_NS;
+		w->due_ns = d->last_sent_ns + d->tickle_after_ns;
 		if (w->due_ns < d->tickle_ns)
 			w->due_ns = d->tickle_ns;
 		if (d->in_flight && w->due_ns > end_ns)

@@ -4,8 +4,12 @@
 #include "dsi/conn.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <sys/time.h>
+
+#define TICKLE_MOST_NS   20000000000u
+#define TICKLE_SPREAD_NS 10e9
 
 /*
  * Not if the kernel's buffer is too small (SO_RCVBUF includes its overhead: as much again). Nor on
@@ -21,6 +25,16 @@ static size_t batch_for(const struct dsi *d)
 		return 1;
 	getsockopt(d->fd, SOL_SOCKET, SO_RCVBUF, &room, &len);
 	return (unsigned int)room >= 4 * DSI_BATCH_LEN ? DSI_BATCH_LEN : 1;
+}
+
+/*
+ * afpd wants to hear something every 30 s (tickleval). Sessions that fall silent together,
+ * thousands of one process, do not send their tickles together: descriptors follow one another, and
+ * their multiples of the golden ratio are spread evenly.
+ */
+static uint64_t tickle_after_ns(int fd)
+{
+	return TICKLE_MOST_NS - (uint64_t)(fmod(fd * 0.6180339887498949, 1) * TICKLE_SPREAD_NS);
 }
 
 static int advance_dial(struct dsi *d, struct err *e)
@@ -41,6 +55,7 @@ static int advance_dial(struct dsi *d, struct err *e)
 	setsockopt(d->fd, SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof(slice));
 	d->batch = batch_for(d);
 	d->low_mark = 1;
+	d->tickle_after_ns = tickle_after_ns(d->fd);
 	d->progress_ns = d->heard_ns = d->last_sent_ns = clock_now_ns();
 	return 0;
 }

@@ -391,7 +391,9 @@ void actor_begin_job(struct worker *w, struct actor *a)
 	else if (wanted && a->state == ACTOR_RESTING)
 		a->script = job->script(a->client.user);
 	a->out->opened = a->state == ACTOR_RESTING;
-	a->in_job = wanted && (job->what != ENGINE_WORK || a->script);
+	/* without a script: it only stays, for the job's duration */
+	a->in_job = wanted && (job->what != ENGINE_WORK || a->script ||
+			       (job->duration_ns && a->state == ACTOR_RESTING));
 	a->done = !a->in_job;
 	w->n_left += a->in_job;
 	pace_seed(a->random, job->pace.seed, 1000000u + a->number);
@@ -399,7 +401,7 @@ void actor_begin_job(struct worker *w, struct actor *a)
 		return;
 	if (job->what == ENGINE_END && a->state == ACTOR_RESTING)
 		end(w, a);
-	if (job->what != ENGINE_WORK)
+	if (!a->script)
 		return;
 	if (job->pace.kind != PACE_CLOSED) {
 		plan_next(w, a, w->begin_ns);

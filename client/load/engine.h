@@ -50,7 +50,8 @@ struct engine_job {
 	enum engine_what what;
 	bool ignores_stop;     /* cleaning up */
 	unsigned int from, to; /* clients from <= i < to; to 0: all */
-	/* ENGINE_WORK: the script of a client; NULL: this one has nothing to do. */
+	/* ENGINE_WORK: the script of a client; NULL: this one only stays logged in, for the
+	 * duration if there is one. */
 	struct script *(*script)(void *user);
 	unsigned int n_actions;
 	const char *(*action_name)(unsigned int i);
