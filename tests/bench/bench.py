@@ -34,6 +34,7 @@ from lab import (
     own_network,
 )
 from limit import speed_limit
+from many import load_cost, load_idle, load_known
 from record import record_long, record_time
 from speed import speed_cpu, speed_peer, speed_receive
 from stats import Result, Side, absent, compare, figure
@@ -192,6 +193,9 @@ BENCHES = (
     Bench("speed-cpu", speed_cpu, apart=True),
     Bench("speed-receive", speed_receive, apart=True),
     Bench("speed-limit", speed_limit, apart=True),
+    Bench("load-known", load_known, free=True),
+    Bench("load-cost", load_cost, apart=True),
+    Bench("load-idle", load_idle, free=True),
     Bench("alarms-same", alarms_same),
     Bench("alarms-slow", alarms_slow),
     Bench("alarms-counts", alarms_counts),

@@ -8,17 +8,15 @@ is the longer and closer version.
 from __future__ import annotations
 
 import heapq
-import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from known import REPO, Known, known, latency, load, phase, watched
-from netns import inside, ip
+from known import REPO, Known, known, latency, load, own_network, phase, watched
 from queueing import (
     Stalls,
     Station,
@@ -68,28 +66,26 @@ class Case:
         return sorted(a.arrived for a in self.server.answers(*self.window()))
 
 
-def once(
-    binary: Path, stack: ExitStack, wanted: Mapping[Any, tuple[Sequence[str], Sequence[str]]]
-) -> dict[Any, Case]:
+Wanted = Mapping[Any, tuple[Sequence[str], Sequence[str]]]
+
+
+def once(binary: Path, wanted: Wanted) -> dict[Any, Case]:
     """Name -> case, side by side. wanted: options of the server, options of the load."""
     started = {}
-    for name, (ours, theirs) in wanted.items():
-        server = stack.enter_context(known(*ours))
-        run = stack.enter_context(load(binary, server.url, f"--duration={SECONDS}", *theirs))
-        started[name] = (server, run)
-    found = {name: Case(server, run.end()) for name, (server, run) in started.items()}
-    for case in found.values():
-        case.server.end()
-    return found
+    with ExitStack() as stack:
+        for name, (ours, theirs) in wanted.items():
+            server = stack.enter_context(known(*ours))
+            options = [f"--duration={SECONDS}", *theirs]
+            run = stack.enter_context(load(binary, server.url, *options))
+            started[name] = (server, run)
+        return {name: Case(server, run.end()) for name, (server, run) in started.items()}
 
 
-def cases(
-    binary: Path, stack: ExitStack, wanted: Mapping[Any, tuple[Sequence[str], Sequence[str]]]
-) -> dict[Any, Case]:
-    """Again where the machine itself stood still meanwhile: whoever is measured, it is not he."""
+def cases(binary: Path, wanted: Wanted) -> dict[Any, Case]:
+    """Again where the machine itself stood still meanwhile: that is neither side's error."""
     for _ in range(ATTEMPTS):
-        with watched() as machine:
-            found = once(binary, stack, wanted)
+        with own_network(), watched() as machine:
+            found = once(binary, wanted)
         if machine.worst_s < STANDSTILL_S:
             for case in found.values():
                 case.lost_s = machine.lost_s
@@ -98,21 +94,7 @@ def cases(
 
 
 @pytest.fixture(scope="module")
-def network() -> Iterator[str]:
-    """One without pacing: BBR paces by what it measured before, which adds a time of its own."""
-    name = f"afpscope-known-{os.getpid()}"
-    ip("netns", "add", name)
-    try:
-        ip("-n", name, "link", "set", "lo", "up")
-        with inside(path := f"/run/netns/{name}"):
-            Path("/proc/sys/net/ipv4/tcp_congestion_control").write_text("reno")
-        yield path
-    finally:
-        ip("netns", "del", name)
-
-
-@pytest.fixture(scope="module")
-def stations(scope: Scope, network: str) -> Iterator[dict[float, Case]]:
+def stations(scope: Scope) -> dict[float, Case]:
     """By the share of the workers' time that is used."""
     wanted = {
         share: (
@@ -121,29 +103,27 @@ def stations(scope: Scope, network: str) -> Iterator[dict[float, Case]]:
         )
         for seed, share in enumerate(LOADS, 1)
     }
-    with ExitStack() as stack, inside(network):
-        yield cases(scope.binary, stack, wanted)
+    return cases(scope.binary, wanted)
 
 
 @pytest.fixture(scope="module")
-def stalls(scope: Scope, network: str) -> Iterator[dict[str, Case]]:
+def stalls(scope: Scope) -> dict[str, Case]:
     """many: clients for all that arrive in a stall; few: the rest waits; full: not all can."""
     ours = [f"--stall={1000 * STALLS.stall_s}", f"--every={1000 * STALLS.every_s}"]
     rate = [f"--rate={STALLS.rate}", "--arrivals=fixed"]
-    wanted = {
-        "many": (ours, [*rate, f"--clients={MANY}"]),
-        "few": (ours, [*rate, f"--clients={FEW}", "--queue=1000"]),
-        "full": (ours, [*rate, f"--clients={FEW}", f"--queue={FEW}"]),
-    }
-    with ExitStack() as stack, inside(network):
-        found = cases(scope.binary, stack, wanted)
-        for case in found.values():
-            begin, end = case.window()
-            phases = [
-                (t - case.server.counts["begin_ns"] / 1e9) % STALLS.every_s for t in (begin, end)
-            ]
-            assert all(t < STALLS.every_s - STALLS.stall_s for t in phases), "an end in a stall"
-        yield found
+    found = cases(
+        scope.binary,
+        {
+            "many": (ours, [*rate, f"--clients={MANY}"]),
+            "few": (ours, [*rate, f"--clients={FEW}", "--queue=1000"]),
+            "full": (ours, [*rate, f"--clients={FEW}", f"--queue={FEW}"]),
+        },
+    )
+    for case in found.values():
+        begun = case.server.counts["begin_ns"] / 1e9
+        ends = [(t - begun) % STALLS.every_s for t in case.window()]
+        assert max(ends) < STALLS.every_s - STALLS.stall_s, "the measured time ends in a stall"
+    return found
 
 
 def station(share: float) -> Station:
@@ -265,3 +245,24 @@ def test_the_latency_from_the_real_start_hides_a_stall_that_blocks_the_clients(
 def test_arrivals_without_room_are_counted(stalls: dict[str, Case]) -> None:
     expected = STALLS.no_room(FEW, FEW) * SECONDS / STALLS.every_s
     assert near(phase(stalls["full"].run)["no_room"], expected, 0.05)
+
+
+@pytest.mark.limit(60)
+def test_idle_clients_stay_and_send_their_tickles_one_after_the_other(scope: Scope) -> None:
+    """A session's first tickle comes after 10 to 20 s of silence, so that they come evenly."""
+    seconds = 12
+    options = [f"--clients={MANY}", f"--duration={seconds}", "--ramp=0"]
+    with (
+        known() as server,
+        load(scope.binary, server.url, *options, mix="idle") as run,
+    ):
+        p = phase(run.end())
+        server.end()
+    assert p["end_ns"] - p["begin_ns"] == seconds * 10**9
+    assert server.counts["most"] >= MANY
+    late = [t for t in server.tickles() if t < p["end_ns"] / 1e9]
+    due = MANY * (seconds - 10) / 10
+    assert 0.8 * due < len(late) < 1.5 * due, "a fifth of the sessions, and some of a moment before"
+    first, last = min(late), max(late)
+    assert last - first > 1.5
+    assert kolmogorov([(t - first) / (last - first) for t in late], lambda x: x) < 0.3

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""afpscope load: whether it measures right, what a request costs, many idle sessions.
+
+Against the server of tests/known, whose answers are known in advance; the client's cost also
+against wrk and a web server with the same calls for each request.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from lab import NICE, OUT, REPO, Client, Lab
+from stats import Result, Side, absent, compare, figure
+
+sys.path.insert(0, str(REPO / "tests" / "known"))
+from known import Known, known, latency, load, own_network, phase, watched
+from queueing import (
+    Stalls,
+    Station,
+    dispersion,
+    exponential,
+    gaps,
+    kolmogorov,
+    kolmogorov_limit,
+)
+
+WORKERS, SERVICE_S = 16, 0.004
+SECONDS = {0.3: 60, 0.6: 40, 0.8: 60, 0.9: 200}  # a run's at that load, for a spread below 2 %
+CLIENTS = 400
+STALLS = Stalls(rate=1000, stall_s=0.1, every_s=2)
+STALLS_S = 100  # 100,000 arrivals
+FEW = 10
+POISSON_RATE, POISSON_S = 1000, 100
+APART_S = 30e-6  # two that are to begin at once arrive that far apart: it takes calls to send them
+SESSIONS = (1, 100, 1000)
+COST_S = 3
+REPLY = 40  # bytes: an answer to a look, with its header
+IDLE, IDLE_S, IDLE_MIB = 10_000, 180, 200
+NICELY = ("nice", "-n", str(NICE))
+
+
+def _percent(name: str, found: float, expected: float, how: str, goal: float | None) -> Result:
+    """How far off, in percent."""
+    remark = f"{1000 * found:.3f} ms, {1000 * expected:.3f} by the formula"
+    off = 100 * abs(found / expected - 1) if expected else float("nan")
+    return figure(name, off, "% off", how, remark, goal=goal)
+
+
+def _formula(lab: Lab, how: str, share: float) -> list[Result]:
+    station = Station(share * WORKERS / SERVICE_S, WORKERS, SERVICE_S)
+    seconds = SECONDS[share]
+    options = [f"--workers={WORKERS}", f"--service={1000 * SERVICE_S}"]
+    how_often = [f"--rate={station.rate}", f"--duration={seconds}", f"--clients={CLIENTS}"]
+    with known(*options) as server, load(lab.afpscope, server.url, *how_often) as run:
+        saved = run.end()
+    results = []
+    spread = station.spread([0.5, 0.99], min(seconds, 20), 20)
+    for q, key in ((0.5, "p50"), (0.99, "p99")):
+        found = latency(saved, "planned")[f"{key}_ns"] / 1e9
+        sampling = 100 * spread[q] * (min(seconds, 20) / seconds) ** 0.5
+        name = f"{key} at {share:.0%} load (sampling: {sampling:.1f} %)"
+        results.append(_percent(name, found, station.quantile(q), how, 5))
+    return results
+
+
+def _stalls(lab: Lab, how: str) -> list[Result]:
+    options = [f"--stall={1000 * STALLS.stall_s}", f"--every={1000 * STALLS.every_s}"]
+    common = [f"--rate={STALLS.rate}", "--arrivals=fixed", f"--duration={STALLS_S}"]
+    results = []
+    for clients in (CLIENTS, FEW):
+        more = [f"--clients={clients}", "--queue=1000"]
+        with known(*options) as server, load(lab.afpscope, server.url, *common, *more) as run:
+            saved = run.end()
+        for since in ("planned", "begun"):
+            found = latency(saved, since)["p99_ns"] / 1e9
+            name = f"stalls, {clients} clients: p99, {since}"
+            blocked = since == "begun" and clients == FEW
+            expected = STALLS.blocked_quantile(0.99, clients) if blocked else STALLS.quantile(0.99)
+            if expected:
+                results.append(_percent(name, found, expected, how, 2))
+            else:
+                remark = f"{1000 * STALLS.quantile(0.99):.0f} ms from the planned start"
+                results.append(figure(name, 1000 * found, "ms", how, remark))
+    return results
+
+
+def _arrivals(lab: Lab, how: str) -> list[Result]:
+    results = []
+    for arrivals in ("poisson", "fixed"):
+        options = [f"--rate={POISSON_RATE}", f"--arrivals={arrivals}", f"--duration={POISSON_S}"]
+        with known() as server, load(lab.afpscope, server.url, *options, "--clients=100") as run:
+            saved = run.end()
+        p = phase(saved)
+        begin, end = p["measure_ns"] / 1e9, p["end_ns"] / 1e9
+        times = sorted(a.arrived for a in server.answers(begin, end))
+        # Poisson arrivals are as many as they are: what was to begin is the measure
+        wanted = p["arrivals"] if arrivals == "poisson" else POISSON_RATE * POISSON_S
+        off = 100 * abs(len(times) / wanted - 1)
+        results.append(figure(f"{arrivals}: rate achieved", off, "% off", how, goal=0.5))
+        if arrivals == "poisson":
+            limit = kolmogorov_limit(len(times)) + POISSON_RATE * APART_S
+            found = kolmogorov(gaps(times), exponential(POISSON_RATE))
+            results.append(figure("poisson: Kolmogorov's D", found, "", how, goal=limit))
+        found = abs(dispersion(times, 0.01) - (arrivals == "poisson"))
+        results.append(figure(f"{arrivals}: variance to mean, off", found, "", how, goal=0.05))
+    return results
+
+
+def load_known(lab: Lab, how: str) -> list[Result]:
+    """Percentiles, rates and arrivals against what they must be. Takes ten minutes."""
+    with own_network(), watched() as machine:
+        results = [r for share in SECONDS for r in _formula(lab, how, share)]
+        results += _stalls(lab, how)
+        results += _arrivals(lab, how)
+    remark = f"{1000 * machine.worst_s:.1f} ms at most"
+    results.append(figure("the machine stood still", machine.lost_s, "s", how, remark))
+    return results
+
+
+@contextmanager
+def _pinned(lab: Lab, *options: str):
+    pin = (*NICELY, "taskset", "-c", str(lab.server_cpu))
+    with known(*options, log=False, before=pin) as server:
+        yield server
+
+
+def _wrk(lab: Lab, sessions: int) -> float:
+    """Requests per CPU second of the client."""
+    with _pinned(lab, f"--http={REPLY}") as server:
+        url = f"http://127.0.0.1:{server.port}/"
+        command = ["wrk", "-t1", f"-c{sessions}", f"-d{COST_S}s", url]
+        cpu_s = Client(lab.pinned("/", command), OUT).finish()
+    found = re.search(r"(\d+) requests in", (OUT / "out").read_text())
+    assert found
+    return int(found[1]) / cpu_s
+
+
+def _ours(lab: Lab, sessions: int) -> float:
+    options = [f"--clients={sessions}", f"--duration={COST_S}", "--ramp=0", "--threads=1"]
+    pin = (*NICELY, "taskset", "-c", str(lab.client_cpu))
+    with (
+        _pinned(lab) as server,
+        load(lab.afpscope, server.url, *options, before=pin) as run,
+    ):
+        saved = run.end()
+    # of the load only: logging in and the files are not requests of it
+    return saved["phases"][0]["metrics"]["ops"] / (phase(saved)["cpu_ns"] / 1e9)
+
+
+def load_cost(lab: Lab, how: str) -> list[Result]:
+    """Requests per CPU second of one process, against wrk's; and with more sessions."""
+    with own_network():
+        runs = lab.series(
+            {f"{f.__name__} {n}": partial(f, lab, n) for n in SESSIONS for f in (_ours, _wrk)},
+            lab.pairs,
+        )
+    results = []
+    for n in SESSIONS:
+        ours, theirs = Side("afpscope", runs[f"_ours {n}"]), Side("wrk", runs[f"_wrk {n}"])
+        goal = {"goal": 0.5, "at_least": True} if n == max(SESSIONS) else {}
+        name = f"requests per CPU second, {n} sessions"
+        results.append(compare(name, ours, theirs, "/s", how, **goal))
+    one = Side("1", _us(runs["_ours 1"]))
+    for n in SESSIONS[1:]:
+        name = f"CPU per request, {n} sessions over 1"
+        side = Side(str(n), _us(runs[f"_ours {n}"]))
+        results.append(compare(name, side, one, "us", how, goal=1.2))
+    return results
+
+
+def _us(per_s: Sequence[float]) -> list[float]:
+    return [1e6 / v for v in per_s]
+
+
+def _resident_mib(pid: int) -> float:
+    """The most it had; 0 once it has ended."""
+    try:
+        found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    except OSError:
+        return 0
+    return int(found[1]) / 1024 if found else 0
+
+
+def _tickles_at_once(server: Known, begin: float) -> float:
+    """The most tickles in 0.1 s, over their mean from the first to the last."""
+    times = server.tickles()
+    counts: dict[int, int] = {}
+    for t in times:
+        counts[int(10 * (t - begin))] = counts.get(int(10 * (t - begin)), 0) + 1
+    return max(counts.values()) / (len(times) / (10 * (times[-1] - times[0])))
+
+
+def load_idle(lab: Lab, how: str) -> list[Result]:
+    """Sessions that only stay; the server ends those that it does not hear for 30 s."""
+    options = [f"--clients={IDLE}", f"--duration={IDLE_S}"]
+    with (
+        known("--expect=30", before=NICELY) as server,
+        load(lab.afpscope, server.url, *options, mix="idle", before=NICELY) as run,
+    ):
+        most = 0.0
+        while run.process.poll() is None:
+            most = max(most, _resident_mib(run.process.pid))
+            time.sleep(0.2)
+        p = phase(run.end())
+        server.end()
+    lost = p["lost"] + server.counts["expired"] + server.counts["dropped"]
+    if server.counts["most"] < IDLE:
+        why = f"only {server.counts['most']} of {IDLE} sessions: ulimit -n is too low?"
+        return [absent(f"{IDLE} idle sessions", "lost", why)]
+    begin = p["begin_ns"] / 1e9
+    return [
+        figure(f"{IDLE} idle sessions, {IDLE_S} s: lost", lost, "", how, goal=0),
+        figure("their memory", most, "MiB", how, goal=IDLE_MIB),
+        figure("their CPU", 100 * p["cpu_ns"] / 1e9 / IDLE_S, "% of one", how),
+        figure("their tickles, most at once", _tickles_at_once(server, begin), "of mean", how),
+    ]
