@@ -490,7 +490,7 @@ static void operations_by_io_uring_are_a_warning_with_their_number(void **state)
 	munmap(x.shared, sizeof(*x.shared));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_and_writes_are_counted_by_object),
@@ -503,5 +503,7 @@ int main(void)
 		cmocka_unit_test(operations_by_io_uring_are_a_warning_with_their_number),
 	};
 
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, remove_files, remove_files);
 }

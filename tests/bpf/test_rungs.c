@@ -259,7 +259,7 @@ static void every_way_to_load_counts_the_same(void **state)
 			check_way(i & 1, i & 2, i & 4);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_bpf_proc_is_read),
@@ -268,5 +268,7 @@ int main(void)
 		cmocka_unit_test(every_way_to_load_counts_the_same),
 	};
 
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # matrix.sh [-j JOBS] [-l] [ROW...]: the BPF tests under several kernels, and what
-# a watch says where something is missing. Runs the rows named, or all, JOBS (2) at
+# a watch says where something is missing. Runs the rows named, or all, JOBS (3) at
 # a time, each in a virtual machine of its own (run.sh). -l: only list them.
 #
 # Wants what is run in the guests to be built (see files): below build/tests, and
@@ -29,46 +29,44 @@ row() { # NAME SUITE[/ARCH] CPUS CMDLINE [EXPECT...]
     expect[$1]=$(printf '%s\n' "${@:5}")
 }
 
-# Runs the tests that match PATTERN, even where one has failed; of many requests a share. Their
-# files are on ext4. Each test loads the programs anew, which takes an emulator seconds: a kernel
-# runs what its rungs do otherwise than those of the others.
-tests() { # PATTERN
+# Runs these tests, even where one has failed; NAME:PATTERN: of a test what matches. Their files are
+# on ext4. Each test loads the programs anew, which takes an emulator seconds: a kernel runs what its
+# rungs do otherwise than those of the others, and where they are the same, once what has to be
+# loaded.
+tests() { # NAME[:PATTERN]...
     cat << END
 mount -o bind /disk /tmp
 bad=0
-for t in $1; do
-    only=
+for t in $*; do
     case \$t in
-    test_requests) only="bulk_data_*" ;;
-    test_trace_records) only="every_*" ;;
-    test_cnid) only="the_cnid_*" ;;
-    test_volumes) only="a_name_*" ;;
-    test_streams) only="requests_*" ;;
+    *:*) only=\${t#*:} t=\${t%%:*} ;;
+    *) only= ;;
     esac
     echo "== \$t \$only"
-    time ./\$t \$only || bad=1
+    time ./test_\$t \$only || bad=1
 done
 echo "== the ladder"
 ./afpscope check -v 2> /dev/null | sed -n "/^What can be/,/^Machine/p"
 exit \$bad
 END
 }
+# Of many requests a share.
+share="requests:bulk_data_t* trace_records:every_* cnid:the_cnid_* streams:requests_*"
 
-# Which rung of each layer is to be taken, as "afpscope check" says it.
+# Which rung of each layer is to be taken, as "afpscope check" says it. The longest rows come first.
 requests="yes[*]bytes of the client's connection"
 storage='yes[*]reads and writes of files: fentry'
-# test_settle wants two CPUs.
-row linux-5.10 bullseye 1 '' ' yes[*]tp_btf, threads by number' "$requests" "$storage" \
-    <<< "$(tests 'test_[!s]* test_s[!e]*')"
-# All but storage is observed as on the host: here this kernel's verifier has to accept it.
-row linux-6.1 bookworm 2 '' '^calls +yes[*]tp_btf:' "$requests" "$storage" \
-    <<< "$(tests 'test_calls test_cnid test_requests test_storage test_streams test_trace_records')"
-# The rungs are those of 6.1.
-row linux-6.12 trixie 1 '' '^calls +yes[*]tp_btf:' "$requests" "$storage" \
-    <<< "$(tests 'test_calls test_storage')"
 # Where programs can be preempted those on functions (fentry) lose events, kprobes do not.
 row linux-7 testing 2 '' '^calls +yes[*]tp raw_syscalls:' "$requests" "${storage/fentry/kprobe}" \
-    <<< "$(tests 'test_[!sv]* test_st*')"
+    <<< "$(tests calls follow rungs stalls storage tables target tcp "$share")"
+row linux-5.10 bullseye 1 '' ' yes[*]tp_btf, threads by number' "$requests" "$storage" \
+    <<< "$(tests calls follow rungs:every_* slots stalls storage tables target tcp volumes:a_name_* "$share")"
+# All but storage is observed as on the host: here this kernel's verifier has to accept it.
+row linux-6.1 bookworm 2 '' '^calls +yes[*]tp_btf:' "$requests" "$storage" \
+    <<< "$(tests calls:reads_* storage "${share%_*}_a*")"
+# The rungs are those of 6.1.
+row linux-6.12 trixie 1 '' '^calls +yes[*]tp_btf:' "$requests" "$storage" \
+    <<< "$(tests calls:reads_* storage)"
 
 # Eight threads on one CPU: where programs can be preempted, BTF tracepoints lose
 # events, not often. Ten times.
@@ -162,7 +160,7 @@ one() { # ROW: its line on stdout; what went wrong in logs/ROW.why
     return 1
 }
 
-jobs=2 list=0
+jobs=3 list=0
 while getopts j:l o; do
     case $o in
     j) jobs=$OPTARG ;;
