@@ -180,7 +180,9 @@ static void say_runq(FILE *to, const struct facts *f)
 {
 	fputs("afpd waited for a CPU: ", to);
 	add_share(to, f, runq(f));
-	fputs("; other programs, or the client, use the CPUs", to);
+	fputs("; its other sessions, the client or other programs had the CPUs, or a CPU limit "
+	      "of its cgroup held it back",
+	      to);
 }
 
 static uint64_t cnid_runq(const struct facts *f)
