@@ -315,7 +315,7 @@ static void add_phase(struct run *r, unsigned int test, unsigned int i)
 	add_ledger(p, s, i);
 }
 
-static void make_run(struct run *r, unsigned int iterations)
+static inline void make_run(struct run *r, unsigned int iterations)
 {
 	assert_int_equal(run_init(r, "lantest", "lantest-4.5"), 0);
 	strcpy(r->id, "00112233445566ff");
@@ -375,7 +375,7 @@ static inline void make_record(struct run *r)
 	run_loss(r, "call records", 0);
 }
 
-static int setup(void **state)
+static inline int setup(void **state)
 {
 	struct run *r = calloc(1, sizeof(*r));
 
@@ -384,7 +384,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static inline int teardown(void **state)
 {
 	run_fini(*state);
 	free(*state);

@@ -2,6 +2,7 @@
 /* The report for people: the order of its parts. */
 #include "report/report.h"
 #include "report/text/paint.h"
+#include "report/text/screen.h"
 #include "report/transfer.h"
 
 #include <errno.h>
@@ -12,8 +13,10 @@
 /* A run of tests: what the client saw, then what the server did. */
 static int paint_by_test(const struct paint *p)
 {
-	int e;
+	int e = screen_load(p);
 
+	if (e)
+		return e;
 	paint_tests(p);
 	e = paint_metrics(p);
 	if (!e)

@@ -21,6 +21,8 @@
 #define MORE_LINES    3  /* that runs_save prints below */
 #define FINDINGS      3  /* shown */
 #define NAME_MAX_COLS 30 /* of a volume in the head */
+#define SERVER_LINES  4  /* of screen_server, besides its commands */
+#define COMMANDS      6  /* of the server, below a load */
 #define COST_PERCENT  5  /* of the server's time: from here on watching is worth a warning */
 #define ID_SHOWN      8
 
@@ -357,8 +359,56 @@ static int put_upper(const struct paint *p)
 	return put_findings(p);
 }
 
+static size_t count_lines(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += *text == '\n';
+	return n;
+}
+
+/* At most so many lines of a text. What is cut off is said. */
+static void put_lines(const struct paint *p, const char *text, size_t lines)
+{
+	if (count_lines(text) <= lines) {
+		fputs(text, p->out);
+		return;
+	}
+	while (lines > 1) {
+		lines -= *text == '\n';
+		fputc(*text++, p->out);
+	}
+	fputs("... (-v shows the rest)\n", p->out);
+}
+
+/* What the clients did, then as much of the server as has room. */
+static int put_load(struct paint *p, size_t lines)
+{
+	FILE *out = p->out;
+	char *text = NULL;
+	size_t len, used;
+	int e;
+
+	p->out = open_memstream(&text, &len);
+	if (!p->out)
+		return -ENOMEM;
+	e = screen_load(p);
+	if (fclose(p->out))
+		e = -ENOMEM;
+	p->out = out;
+	if (!e)
+		put_lines(p, text, lines);
+	used = e ? 0 : count_lines(text) + SERVER_LINES;
+	free(text);
+	if (e || used >= lines)
+		return e;
+	lines -= used;
+	return screen_server(p, lines < COMMANDS ? lines : COMMANDS, true);
+}
+
 /* lines: that are left. */
-static int put_results(const struct paint *p, size_t lines)
+static int put_results(struct paint *p, size_t lines)
 {
 	const struct run *r = p->view.run;
 	bool tests = false, load = false;
@@ -372,10 +422,8 @@ static int put_results(const struct paint *p, size_t lines)
 		return screen_transfers(p, lines);
 	if (!run_has_requests(r))
 		return screen_any(p, lines);
-	if (load) {
-		e = screen_load(p);
-		return e ? e : screen_server(p, 6, true);
-	}
+	if (load)
+		return put_load(p, lines);
 	if (tests) {
 		e = screen_tests(p);
 		e = e ? e : screen_server(p, 3, false);
@@ -390,7 +438,7 @@ static int put_all(struct paint *p)
 {
 	FILE *out = p->out;
 	char *upper = NULL;
-	size_t len, lines = 0;
+	size_t len, lines;
 	int e;
 
 	p->out = open_memstream(&upper, &len);
@@ -401,8 +449,7 @@ static int put_all(struct paint *p)
 		free(upper);
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < len; i++)
-		lines += upper[i] == '\n';
+	lines = count_lines(upper);
 	p->out = out;
 	fputs(upper, out);
 	free(upper);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The first screen of a load: how fast the clients were served, and how long they and the probe
+/* What the clients of a load did: how fast they were served, and how long they and the probe
  * waited. */
 #include "report/text/screen.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SATURATED 0.9  /* of a CPU, by one thread of the generator */
@@ -109,7 +110,6 @@ static int put_table(const struct paint *p, const struct run_phase *phase)
 	if (!e && phase->probe)
 		e = put_rows(&g, phase->probe, "probe: ");
 	if (!e) {
-		fputc('\n', p->out);
 		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
 		grid_put(&g, p);
 	}
@@ -117,7 +117,7 @@ static int put_table(const struct paint *p, const struct run_phase *phase)
 	return e;
 }
 
-/* "10 clients, closed loop: 1,234 actions/s, 12.3 MB/s in 30.0s" */
+/* "10 clients, mix browse, closed loop, 30.0s: 1,234 actions/s, 12.3 MB/s" */
 static void put_headline(const struct paint *p, const struct run_phase *phase)
 {
 	const struct run_load *l = phase->load;
@@ -126,25 +126,101 @@ static void put_headline(const struct paint *p, const struct run_phase *phase)
 	struct screen_text t = { 0 };
 
 	run_load_all(l, &all);
-	screen_add(&t, "%u client%s of %s, ", l->n_clients, l->n_clients == 1 ? "" : "s",
+	screen_add(&t, "%u client%s, mix %s, ", l->n_clients, l->n_clients == 1 ? "" : "s",
 		   phase->title);
 	if (l->rate_per_s > 0)
-		screen_add(&t, "open loop, %s actions/s asked for", cell_rate(l->rate_per_s).text);
+		screen_add(&t, "open loop of %s actions/s", cell_rate(l->rate_per_s).text);
 	else
 		screen_add(&t, "closed loop");
 	if (s > 0)
-		screen_add(&t, ": %s actions/s, %s MB/s in %s",
+		screen_add(&t, ", %s: %s actions/s, %s MB/s", screen_time(s * 1e9).text,
 			   cell_rate((double)(all.n - all.failed) / s).text,
-			   cell_rate((double)phase->value[METRIC_BYTES] / s / 1e6).text,
-			   screen_time(s * 1e9).text);
+			   cell_rate((double)phase->value[METRIC_BYTES] / s / 1e6).text);
 	if (l->n_no_room)
-		screen_add(&t, "; %s dropped: no client was free, the queue full",
+		screen_add(&t, "; %s dropped: no client was free and the queue was full",
 			   cell_count(l->n_no_room).text);
 	if (l->rate_per_s > 0 && l->n_arrivals > all.n + l->n_no_room)
-		screen_add(&t, "; %s still waited at the end",
+		screen_add(&t, "; %s still waited for a client at the end",
 			   cell_count(l->n_arrivals - all.n - l->n_no_room).text);
 	fputc('\n', p->out);
-	screen_put(p, INK_BOLD, t.text, 2);
+	screen_put(p, INK_BOLD, t.text, 3);
+}
+
+static uint64_t option(const struct run *r, const char *key)
+{
+	const char *text = run_note_find(&r->options, key);
+
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+/* "Files: 20 directories of 100 files of 16 KiB, 32.8 MB in all" */
+static void put_files(const struct paint *p)
+{
+	const struct run *r = p->view.run;
+	uint64_t homes = option(r, "directories"), files = option(r, "files");
+	uint64_t len = option(r, "file_bytes");
+	const char *shared = run_note_find(&r->options, "shared");
+	struct screen_text t = { 0 };
+	char size[RUN_SIZE_MAX];
+
+	if (!files)
+		return;
+	screen_add(&t, "Files: %s director%s", cell_count(homes).text, homes == 1 ? "y" : "ies");
+	if (shared && !strcmp(shared, "yes"))
+		screen_add(&t, ", which all clients share,");
+	screen_add(&t, " of %s ", cell_count(files).text);
+	if (!len)
+		screen_add(&t, "empty ");
+	screen_add(&t, "file%s", files == 1 ? "" : "s");
+	if (len)
+		screen_add(&t, " of %s, %s MB in all", run_size(len, size),
+			   cell_rate((double)option(r, "set_bytes") / 1e6).text);
+	screen_put(p, INK_NONE, t.text, 2);
+}
+
+/* What the times of the table are. */
+static void put_caption(const struct paint *p, const struct run_phase *phase)
+{
+	const struct run_load *l = phase->load;
+	struct screen_text t = { 0 };
+
+	screen_add(&t, "One action took%s", l && l->rate_per_s > 0 ? ", from when it was due" : "");
+	if (l && phase->probe)
+		screen_add(&t, " (probe: one more client, one action of each kind a second)");
+	else if (!l)
+		screen_add(&t, " (each is done once a second)");
+	screen_add(&t, ":");
+	fputc('\n', p->out);
+	screen_put(p, INK_NONE, t.text, 2);
+}
+
+/* How much of an open loop's times was no waiting for a free client. */
+static void put_begun(const struct paint *p, const struct run_load *l)
+{
+	struct screen_text t = { 0 };
+	struct run_action all;
+
+	run_load_all(l, &all);
+	if (l->rate_per_s <= 0 || !all.begun.n)
+		return;
+	screen_add(&t, "Without waiting for a free client: mean %s, p50 %s, p99 %s, max %s",
+		   screen_time(hist_mean(&all.begun)).text,
+		   screen_time((double)hist_quantile(&all.begun, 0.5)).text,
+		   screen_time((double)hist_quantile(&all.begun, 0.99)).text,
+		   screen_time((double)all.begun.max).text);
+	screen_put(p, INK_NONE, t.text, 2);
+}
+
+/* A user waits, too, before he does the next thing. */
+static void put_left_out(const struct paint *p, const struct run_load *probe)
+{
+	struct screen_text t = { 0 };
+
+	if (!probe->n_no_room)
+		return;
+	screen_add(&t, "Probe: %s action%s left out, while an earlier one had not ended",
+		   cell_count(probe->n_no_room).text, probe->n_no_room == 1 ? "" : "s");
+	screen_put(p, INK_YELLOW, t.text, 2);
 }
 
 /* Whether the generator itself was what limited the load. */
@@ -154,24 +230,30 @@ static void put_generator(const struct paint *p, const struct run_load *l)
 	struct screen_text t = { 0 };
 	double busiest = s > 0 ? (double)l->cpu_max_ns / 1e9 / s : 0;
 	double waited = s > 0 ? (double)l->runq_max_ns / 1e9 / s : 0;
+	bool saturated = busiest + waited >= SATURATED;
 
-	screen_add(&t, "Clients evenly served: %s of 1; load generator: %s of a CPU",
-		   cell_fixed(run_load_fairness(l), 3).text, screen_percent(busiest, 1).text);
+	if (l->n_clients > 1 && l->done_ns)
+		screen_add(&t, "Clients served evenly: %s of 1 (Jain's index). ",
+			   cell_fixed(run_load_fairness(l), 3).text);
+	screen_add(&t, "Load generator: ");
+	if (l->n_threads > 1)
+		screen_add(&t, "busiest of %u threads ", l->n_threads);
+	screen_add(&t, "%s of a CPU", screen_percent(busiest, 1).text);
 	if (waited >= RUNQ)
 		screen_add(&t, ", waited for one %s of the time", screen_percent(waited, 1).text);
-	if (l->n_threads > 1)
-		screen_add(&t, " in the busiest of %u threads", l->n_threads);
+	if (saturated)
+		screen_add(&t,
+			   ", SATURATED: it may be the limit, not the server; more --threads, or "
+			   "a faster client");
 	if (l->late_n)
-		screen_add(&t, ", began %s action%s more than 1 ms late (at most %s)",
+		screen_add(&t, "; %s action%s began more than 1 ms late (at most %s)",
 			   cell_count(l->late_n).text, l->late_n == 1 ? "" : "s",
 			   screen_time((double)l->late_max_ns).text);
-	if (busiest + waited >= SATURATED)
-		screen_add(&t, ": SATURATED, more clients would not be more load; see --threads");
 	fputc('\n', p->out);
-	screen_put(p, busiest + waited >= SATURATED ? INK_YELLOW : INK_NONE, t.text, 2);
+	screen_put(p, saturated ? INK_YELLOW : INK_NONE, t.text, 3);
 }
 
-/* "p99=50ms: kept, 12.3ms" */
+/* "Limit p99=50ms: kept, it was 12.3ms" */
 static void put_slos(const struct paint *p, const struct run_load *l)
 {
 	for (unsigned int i = 0; i < l->n_slos; i++) {
@@ -183,10 +265,53 @@ static void put_slos(const struct paint *p, const struct run_load *l)
 				   s->kept ? "kept" : "NOT KEPT",
 				   screen_time((double)s->value_ns).text);
 		else
-			screen_add(&t, "Limit %s: not known, nothing of this kind was done",
-				   s->text);
+			screen_add(&t, "Limit %s: not known, no such action was complete", s->text);
 		screen_put(p, s->known && !s->kept ? INK_RED : INK_NONE, t.text, 2);
 	}
+}
+
+/* When it became steady, and what was changed meanwhile. */
+static void put_moments(const struct paint *p, const struct run_phase *phase)
+{
+	const struct run_timeline *line = phase->timeline;
+	struct screen_text t = { 0 };
+
+	if (phase->load->steady_ns) {
+		screen_add(&t, "The rate was steady %s after the start; measured from then on",
+			   screen_time((double)phase->load->steady_ns).text);
+		screen_put(p, INK_NONE, t.text, 1);
+	}
+	for (size_t i = 0; line && i < line->n_marks; i++) {
+		t = (struct screen_text) { 0 };
+		screen_add(&t, "After %s: %s", screen_time((double)line->mark[i].at_ns).text,
+			   line->mark[i].text);
+		screen_put(p, INK_NONE, t.text, 1);
+	}
+}
+
+static int put_phase(const struct paint *p, const struct run_phase *phase)
+{
+	const struct run_load *load = phase->load;
+	int e;
+
+	if (load)
+		put_headline(p, phase);
+	else if (phase->probe->n_slos)
+		fputc('\n', p->out);
+	put_slos(p, load ? load : phase->probe);
+	if (load)
+		put_files(p);
+	put_caption(p, phase);
+	e = put_table(p, phase);
+	if (load)
+		put_begun(p, load);
+	if (phase->probe)
+		put_left_out(p, phase->probe);
+	if (load)
+		put_generator(p, load);
+	if (load)
+		put_moments(p, phase);
+	return e;
 }
 
 int screen_load(const struct paint *p)
@@ -194,17 +319,8 @@ int screen_load(const struct paint *p)
 	const struct run *r = p->view.run;
 	int e = 0;
 
-	for (size_t i = 0; i < r->n_phases && !e; i++) {
-		const struct run_phase *phase = r->phase[i];
-
-		if (!phase->load && !phase->probe)
-			continue;
-		if (phase->load)
-			put_headline(p, phase);
-		e = put_table(p, phase);
-		if (phase->load)
-			put_generator(p, phase->load);
-		put_slos(p, phase->load ? phase->load : phase->probe);
-	}
+	for (size_t i = 0; i < r->n_phases && !e; i++)
+		if (r->phase[i]->load || r->phase[i]->probe)
+			e = put_phase(p, r->phase[i]);
 	return e;
 }
