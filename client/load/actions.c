@@ -301,7 +301,8 @@ static int submit(struct actor *a, struct err *e)
 	while (!r && (op = a->script->type->next(a->script)))
 		r = store_submit(a->store, op, e);
 	if (!r && !a->store->in_flight)
-		r = err_set(e, -EPROTO, "a defect of the workload: it neither asks nor ends");
+		r = err_set(e, -EPROTO,
+			    "a defect of afpscope: an action neither sends a request nor ends");
 	return r;
 }
 

@@ -128,10 +128,11 @@ static int put_of_mix(struct parser *p, const char *key, const char *text)
 		snprintf(p->m->name, sizeof(p->m->name), "%s", text);
 		return 1;
 	}
-	err_set(&p->e, -EINVAL,
-		"there is no key '%s' in [mix]: name, files, file_size, request, window, think, "
-		"shared",
-		key);
+	err_set(
+	    &p->e, -EINVAL,
+	    "there is no key '%s' in [mix]; its keys are name, files, file_size, request, window, "
+	    "think and shared",
+	    key);
 	return 0;
 }
 
@@ -157,7 +158,7 @@ static int put_weight(struct parser *p, const char *key, const char *text)
 		return 1;
 	}
 	list_actions(list, sizeof(list));
-	err_set(&p->e, -EINVAL, "there is no action '%s': %s", key, list);
+	err_set(&p->e, -EINVAL, "there is no action '%s'; there are %s", key, list);
 	return 0;
 }
 
@@ -170,7 +171,7 @@ static int handle(void *user, const char *section, const char *key, const char *
 		return put_of_mix(p, key, text);
 	if (!strcmp(section, "actions"))
 		return put_weight(p, key, text);
-	err_set(&p->e, -EINVAL, "there is no section [%s]: [mix] and [actions]", section);
+	err_set(&p->e, -EINVAL, "there is no section [%s]; there are [mix] and [actions]", section);
 	return 0;
 }
 
@@ -184,7 +185,8 @@ int mix_check(const struct mix *m, struct err *e)
 				       "'%s' changes files: it cannot be used with shared = yes",
 				       actions[i].key);
 		if (!m->files && i != MIX_LIST && i != MIX_CREATE)
-			return err_set(e, -EINVAL, "'%s' needs files: files is 0", actions[i].key);
+			return err_set(e, -EINVAL, "'%s' needs files, but files is 0",
+				       actions[i].key);
 	}
 	return 0;
 }
@@ -212,8 +214,9 @@ static int no_such(const char *name, struct err *e)
 	for (size_t i = 0; i < N_BUILT_IN && n < sizeof(list); i++)
 		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "",
 				      built_in[i].name);
-	return err_set(e, -ENOENT, "there is no mix '%s': %s, or an INI file (./%s)", name, list,
-		       name);
+	return err_set(e, -ENOENT,
+		       "there is no mix '%s'; there are %s, and INI files (such as ./%s)", name,
+		       list, name);
 }
 
 static int read_file(struct mix *out, struct parser *p, const char *name, struct err *e)

@@ -460,7 +460,7 @@ static bool is_good(struct mix_client *c, const struct store_op *op, struct err 
 		c->list_done = true;
 		if (c->n_listed >= mix_of(c)->files)
 			return true;
-		err_set(e, -EIO, "%s: %llu entries where %u files are", op->what,
+		err_set(e, -EIO, "%s: listed %llu entries of a directory with %u files", op->what,
 			(unsigned long long)c->n_listed, mix_of(c)->files);
 		return false;
 	}

@@ -101,6 +101,33 @@ def test_a_change_that_fails_is_said(scope: Scope, tmp_path: Path) -> None:
     assert "seen" not in done.out.splitlines(), "standard output is the result"
 
 
+def test_a_change_that_comes_too_late_is_said(scope: Scope, tmp_path: Path) -> None:
+    command = [str(scope.binary), "load", str(tmp_path), *SMALL, "--at", "60 true"]
+    done = scope.execute(command, save=True).expect(OK)
+    assert done.run
+    assert "'true' was not started" in done.run.warning("at")
+    assert not phase_of(done)["marks"]
+
+
+def test_all_is_printed(scope: Scope, tmp_path: Path) -> None:
+    """By -v what the first screen has, too."""
+    command = [str(scope.binary), "load", str(tmp_path), *SMALL, "-n", "2"]
+    for more in ([], ["-v"]):
+        out = scope.execute([*command, *more]).expect(OK).out
+        assert "2 clients, mix browse, closed loop, 1.00s: " in out
+        assert "Files: 2 directories of 4 files of 64 KiB, 0.52 MB in all\n" in out
+        assert "\n  probe: write 4 KiB " in out
+
+
+def test_the_name_of_a_directory_is_enough(
+    scope: Scope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    scope.execute([str(scope.binary), "load", *SMALL, "folder"]).expect(OK, "directory folder")
+    scope.execute([str(scope.binary), "load", "nothing"]).expect(USAGE, "'nothing' is not a server")
+
+
 def test_limits(scope: Scope, tmp_path: Path) -> None:
     command = [str(scope.binary), "load", str(tmp_path), *SMALL]
     done = scope.execute([*command, "--slo", "p99=1ns", "--slo", "probe.max=100s"], save=True)
@@ -126,6 +153,9 @@ def test_limits(scope: Scope, tmp_path: Path) -> None:
         (["--mix", "batch-read", "--directories", "2"], ["batch-read", "one directory"]),
         (["--mix", "office", "--files", "0"], ["needs files"]),
         (["-n", "0"], ["-n"]),
+        (["--queue", "3"], ["--queue needs --rate"]),
+        (["--arrivals", "fixed"], ["--arrivals needs --rate"]),
+        (["--steady", "5"], ["--steady", "12"]),
     ],
     ids=lambda value: " ".join(value) if value and value[0].startswith("-") else "",
 )
@@ -238,6 +268,16 @@ def test_sessions_beyond_the_servers_limit_are_counted(scope: Scope) -> None:
         assert not left_on(server)
 
 
+@pytest.mark.parametrize(("tool", "most"), [("load", 2), ("probe", 1)])
+def test_where_nobody_gets_in_there_is_no_session(scope: Scope, tool: str, most: int) -> None:
+    """The command's own session is the only one, or has only the probe beside it."""
+    limit = f"max connections = {most}"
+    with PinnedServer("forky", "sqlite", both_cpus()[1], AFPD_GLOBAL=limit) as server:
+        done = load(scope, server, "-d", "1", tool=tool)
+        done.expect(NO_SESSION, "could open a session" if most > 1 else "probe", "max connections")
+        assert not left_on(server)
+
+
 def test_a_killed_server_ends_the_run_and_what_was_measured_is_kept(
     scope: Scope, victim: Server
 ) -> None:
@@ -290,7 +330,7 @@ def test_an_interrupt_keeps_and_cleans(
 
 def test_a_probe_ends_with_an_interrupt(scope: Scope, sqlite: Server) -> None:
     running = scope.start(scope.command(sqlite, tool="probe"), save=True)
-    running.wait_for("3 looks", times=2)
+    running.wait_for("3 actions", times=2)
     running.signal(signal.SIGINT)
     done = running.finish(30).expect(OK)
     phase = phase_of(done)

@@ -274,7 +274,7 @@ static int open_all(struct crowd *c, unsigned int *not_open, struct err *e)
 	int r = do_job(c, c->watcher, &job, &load, e);
 
 	if (!r && load && !load->n_open)
-		r = err_set(e, -ECONNREFUSED, "probe: %s", load->why);
+		r = err_set(e, -ECONNREFUSED, "the probe could not open a session: %s", load->why);
 	run_load_free(load);
 	load = NULL;
 	r = r ? r : do_job(c, c->clients, &job, &load, e);
@@ -285,7 +285,8 @@ static int open_all(struct crowd *c, unsigned int *not_open, struct err *e)
 		if (*not_open)
 			err_set(e, 0, "%s", load->why);
 		if (!load->n_open)
-			r = -ECONNREFUSED;
+			r = err_set(e, -ECONNREFUSED, "no client could open a session: %s",
+				    load->why);
 	}
 	run_load_free(load);
 	return r;
@@ -303,7 +304,7 @@ static int find_base(struct crowd *c, struct err *e)
 		return 0;
 	}
 	if (!tree_name_of(c->base, c->o.set_of))
-		return err_set(e, LOAD_REFUSED, "there is no process %d whose files to use",
+		return err_set(e, LOAD_REFUSED, "--set-of: there is no process %d",
 			       (int)c->o.set_of);
 	r = store_call(s->store, &op, e);
 	c->exists = !r && op.result == STORE_OK;

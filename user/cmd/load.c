@@ -22,6 +22,7 @@ struct load_run {
 	const struct load_cfg *cfg;
 	struct crowd *crowd;
 	unsigned int not_open, lost;
+	bool none_open;
 	uint64_t failed;
 	bool slow; /* a limit was not kept */
 	struct timeline_changes changes;
@@ -32,15 +33,23 @@ struct load_run {
 
 /* The phase */
 
-static void show(const struct load_run *l, uint64_t begun_ns)
+static void show(const struct load_run *l, uint64_t begun_ns, uint64_t now_ns)
 {
+	const struct steady *s = &l->steady;
 	FILE *out = l->w.s.progress;
-	unsigned int all_s = l->cfg->ramp_s + l->cfg->duration_s;
+	uint64_t measure_ns = s->found_ns   ? s->found_ns
+			      : s->until_ns ? s->until_ns
+					    : begun_ns + (uint64_t)l->cfg->ramp_s * NS_PER_S;
 
 	if (!isatty(fileno(out)))
 		return;
-	fprintf(out, "\r\033[K%u clients, %s: %.0f s of %u", l->cfg->clients, l->cfg->mix.name,
-		(double)(clock_now_ns() - begun_ns) / NS_PER_S, all_s);
+	fprintf(out, "\r\033[K%u clients, mix %s: ", l->cfg->clients, l->cfg->mix.name);
+	if (now_ns < measure_ns)
+		fprintf(out, "%s, %.0f s", s->until_ns ? "waiting for a steady rate" : "ramp",
+			(double)(now_ns - begun_ns) / NS_PER_S);
+	else
+		fprintf(out, "measuring, %.0f s of %u", (double)(now_ns - measure_ns) / NS_PER_S,
+			l->cfg->duration_s);
 	fflush(out);
 }
 
@@ -56,7 +65,7 @@ static void wait_for_end(struct load_run *l)
 		if (steady_tick(&l->steady, now_ns, crowd_done(l->crowd)))
 			crowd_measure(l->crowd);
 		if (now_ns - shown_ns >= NS_PER_S)
-			show(l, begun_ns);
+			show(l, begun_ns, now_ns);
 		if (now_ns - shown_ns >= NS_PER_S)
 			shown_ns = now_ns;
 	}
@@ -165,6 +174,7 @@ static int work(struct workload *w, struct err *e)
 	const char *why;
 	int r = crowd_open(&l->crowd, &o, &l->not_open, e);
 
+	l->none_open = r == -ECONNREFUSED;
 	if (!r && l->not_open)
 		run_note(&w->s.run.warnings, "sessions",
 			 "%u of %u sessions could not be opened: %s", l->not_open, l->cfg->clients,
@@ -179,7 +189,8 @@ static int work(struct workload *w, struct err *e)
 		r = measure(l, e);
 	}
 	if (crowd_close(l->crowd, &gone))
-		run_note(&w->s.run.warnings, "left", "%s", gone.text);
+		run_note(&w->s.run.warnings, "left", "not all files could be removed: %s",
+			 gone.text);
 	l->crowd = NULL;
 	timeline_end_changes(&l->changes);
 	users_free(&l->users);
@@ -191,6 +202,8 @@ static int exit_code(const struct workload *w, enum outcome o)
 {
 	const struct load_run *l = (const struct load_run *)w;
 
+	if (o == OUTCOME_LOST && l->none_open)
+		return OUTCOME_NO_SESSION;
 	if (o != OUTCOME_OK && o != OUTCOME_UNTRUSTED)
 		return (int)o;
 	if (l->lost)
@@ -223,8 +236,8 @@ int cmd_load(int argc, char **argv)
 		.set = "load-1",
 		.options = load_options,
 		.help =
-		    "Loads a server, or a directory, with many clients, and measures how long they and one "
-		    "user wait.",
+		    "Loads a server, or a directory, with many clients, and measures how long they wait;\n"
+		    "and how long one user waits meanwhile, who does a little every second (the probe).",
 		.window = 1,
 		.has_store = true,
 		.many = true,

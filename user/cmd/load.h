@@ -14,7 +14,7 @@
 
 #define LOAD_OF_MIX UINT_MAX /* .files: not given */
 
-enum { LOAD_FIXED, LOAD_POISSON };
+enum { LOAD_FIXED, LOAD_POISSON, LOAD_NOT_GIVEN };
 
 struct load_cfg {
 	struct workload_cfg w;
@@ -39,8 +39,8 @@ struct load_cfg {
 #define LOAD_DEFAULTS                                                                              \
 	{                                                                                          \
 		.w = WORKLOAD_DEFAULTS, .mix_name = "browse", .clients = 10, .duration_s = 30,     \
-		.ramp_s = 1, .interval_s = 1, .arrivals = LOAD_POISSON, .seed = 1, .think_s = -1,  \
-		.files = LOAD_OF_MIX, .file_len = UINT64_MAX                                       \
+		.ramp_s = 1, .interval_s = 1, .arrivals = LOAD_NOT_GIVEN, .seed = 1,               \
+		.think_s = -1, .files = LOAD_OF_MIX, .file_len = UINT64_MAX                        \
 	}
 
 /* Finds the mix, and completes and checks the rest. 0 or a negative errno with a text. */

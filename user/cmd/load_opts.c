@@ -20,7 +20,7 @@ static int take_number(void *to, const char *arg, struct err *e)
 	double v = strtod(arg, &end);
 
 	if (end == arg || *end || !isfinite(v) || v < 0)
-		return err_set(e, -EINVAL, "'%s' is not a number from 0", arg);
+		return err_set(e, -EINVAL, "'%s' is not a number of at least 0", arg);
 	*(double *)to = v;
 	return 0;
 }
@@ -31,59 +31,59 @@ static int take_number(void *to, const char *arg, struct err *e)
 const struct opt load_options[] = {
 	{ .type = OPT_HEADING, .help = "Load:" },
 	{ .letter = 'n', .name = "clients", .arg = "N", .type = OPT_UINT, .offset = AT(clients),
-	  .min = 1, .max = CLIENTS_MAX, .help = "clients, each with a session of its own (default: 10)" },
+	  .min = 1, .max = CLIENTS_MAX, .help = "how many clients, each with a session of its own (default: 10)" },
 	{ .letter = 'm', .name = "mix", .arg = "NAME|FILE", .type = OPT_STRING, .offset = AT(mix_name),
 	  .help = "what they do: browse (default), office, batch-read, batch-write, metadata, timemachine, "
-		  "idle, or an INI file" },
+		  "idle, or an INI file whose name has a '/' or '.'" },
 	{ .name = "files", .arg = "N", .type = OPT_UINT, .offset = AT(files), .max = 99999,
 	  .help = "files in each directory (default: the mix's)" },
 	{ .name = "file-size", .arg = "BYTES", .type = OPT_SIZE, .offset = AT(file_len), .max = 1ull << 40,
 	  .help = "of each file (default: the mix's)" },
 	{ .name = "request", .arg = "BYTES", .type = OPT_SIZE, .offset = AT(request_len), .min = 512, .max = 64u << 20,
-	  .help = "most bytes of one read or write (default: the mix's)" },
+	  .help = "most bytes of one read or write; the server's limit holds, too (default: the mix's)" },
 	{ .name = "window", .arg = "N", .type = OPT_UINT, .offset = AT(window), .min = 1, .max = 64,
-	  .help = "reads or writes of one file in flight (default: the mix's)" },
+	  .help = "reads or writes of one file that are in flight together (default: the mix's)" },
 	{ .name = "directories", .arg = "N", .type = OPT_UINT, .offset = AT(directories), .min = 1, .max = CLIENTS_MAX,
-	  .help = "of the mix's files, dealt out among the clients: the same set for any number of clients "
-		  "(default: one for each client)" },
+	  .help = "how many directories of files, dealt out among the clients; with one number the amount of data "
+		  "is the same for any number of clients (default: as many as clients)" },
 	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(duration_s),
-	  .min = 1, .max = SECONDS_MAX, .help = "how long is measured (default: 30)" },
+	  .min = 1, .max = SECONDS_MAX, .help = "how long to measure (default: 30)" },
 	{ .name = "ramp", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(ramp_s), .max = SECONDS_MAX,
-	  .help = "the clients begin one after the other within it, before the measured time (default: 1)" },
-	{ .name = "steady", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(steady_s), .max = SECONDS_MAX,
-	  .help = "after the ramp, wait until the rate has not changed for 10 s, at most SECONDS" },
+	  .help = "let the clients begin one after the other within it, before the measured time (default: 1)" },
+	{ .name = "steady", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(steady_s), .min = 12, .max = SECONDS_MAX,
+	  .help = "after the ramp, wait until the rate has changed by at most 5 % in 10 s, but no longer than SECONDS" },
 	{ .name = "rate", .arg = "R", .type = OPT_CALL, .offset = AT(rate_per_s), .call = take_number,
-	  .help = "open loop: R actions a second of all clients together, however fast the server is "
-		  "(default: closed loop, each client begins when its last action has ended)" },
+	  .help = "open loop: all clients together begin R actions a second, however fast the server is "
+		  "(default: closed loop, a client begins its next action when the last one has ended)" },
 	{ .name = "arrivals", .arg = "HOW", .type = OPT_CHOICE, .offset = AT(arrivals), .choice = arrivals_choices,
-	  .help = "open loop: at equal distances or as a Poisson process (default: poisson)" },
+	  .help = "open loop: when actions begin, at equal distances or at random (default: poisson)" },
 	{ .name = "queue", .arg = "N", .type = OPT_UINT, .offset = AT(queue), .min = 1, .max = 1000000,
-	  .help = "open loop: actions that may wait for a free client; more are dropped and counted "
+	  .help = "open loop: how many actions may wait for a free client; others are dropped, and counted "
 		  "(default: as many as clients)" },
 	{ .name = "think", .arg = "SECONDS", .type = OPT_CALL, .offset = AT(think_s), .call = take_number,
-	  .help = "closed loop: mean pause between a client's actions (default: the mix's)" },
+	  .help = "closed loop: mean pause between two actions of a client (default: the mix's)" },
 	{ .name = "at", .arg = "'SECONDS COMMAND'", .type = OPT_CALL, .offset = AT(changes), .call = timeline_take_change,
-	  .help = "run a shell command so many seconds after the load began, and mark the moment; may be repeated" },
+	  .help = "run this shell command so many seconds after the load began, and mark the moment; may be repeated" },
 	{ .name = "slo", .arg = "LIMIT", .type = OPT_CALL, .offset = AT(slos), .call = slo_take,
-	  .help = "exit with 7 unless this is kept, such as p99=50ms, save.mean=2s, probe.max=1s; may be repeated" },
+	  .help = "exit with 7 if this limit was not kept, such as p99=50ms, save.mean=2s, probe.max=1s; may be repeated" },
 	{ .name = "interval", .arg = "SECONDS", .type = OPT_CALL, .offset = AT(interval_s), .call = take_number,
-	  .help = "how often the server's figures are read (default: 1; 0: only at the end)" },
+	  .help = "how often the server's counts are read, for its curve in time (default: 1; 0: only at the end)" },
 	{ .name = "seed", .arg = "N", .type = OPT_SIZE, .offset = AT(seed),
-	  .help = "of the random numbers (default: 1)" },
+	  .help = "start of the random numbers: the same seed, the same choices (default: 1)" },
 	{ .name = "threads", .arg = "N", .type = OPT_UINT, .offset = AT(threads), .min = 1, .max = 256,
-	  .help = "that drive the clients (default: 1 for each 200 clients, at most half the CPUs)" },
+	  .help = "threads that drive the clients (default: one for each 200 clients, at most half the CPUs)" },
 	{ .name = "no-realtime", .type = OPT_FLAG, .offset = AT(no_realtime),
-	  .help = "do not run the clients before all other programs of this machine (SCHED_RR): with "
-		  "the server on it, they then wait for a CPU behind each of its processes" },
+	  .help = "do not let the clients go before all other programs of this machine (SCHED_RR): if the "
+		  "server is on it, they then wait for a CPU behind each of its processes" },
 	{ .name = "no-probe", .type = OPT_FLAG, .offset = AT(no_probe),
-	  .help = "without the client that does once a second what a user does" },
+	  .help = "without the probe, the client that does once a second what a user does" },
 	{ .name = "set-of", .arg = "PID", .type = OPT_UINT, .offset = AT(set_of), .min = 1, .max = 9999999,
-	  .help = "the files belong to this process, which removes them: use them, make them where they "
-		  "are not there" },
+	  .help = "use the files of this process (a script); if they do not exist, make them. They stay: the "
+		  "script removes them with --remove-set" },
 	{ .name = "remove-set", .type = OPT_FLAG, .offset = AT(remove_set),
-	  .help = "only remove the files of --set-of" },
+	  .help = "load nothing, only remove the files of --set-of" },
 	{ .name = "direct", .type = OPT_FLAG, .offset = AT(direct),
-	  .help = "DIRECTORY: past the page cache (O_DIRECT)" },
+	  .help = "of a DIRECTORY: past the page cache (O_DIRECT)" },
 	CONNECT_OPTIONS(struct load_cfg, w.s.c),
 	{ .name = "users", .arg = "FILE", .type = OPT_STRING, .offset = AT(users_file),
 	  .help = "users of the clients, who are dealt out among them in turn: a line each, "
@@ -127,11 +127,11 @@ static void change_mix(struct load_cfg *cfg)
 static int check_set(struct load_cfg *cfg, struct err *e)
 {
 	if (cfg->remove_set && !cfg->set_of)
-		return err_set(e, -EINVAL, "--remove-set needs --set-of: whose files?");
+		return err_set(e, -EINVAL, "--remove-set needs --set-of PID: whose files?");
 	if (cfg->mix.shared) {
 		if (cfg->directories > 1)
 			return err_set(e, -EINVAL,
-				       "--directories: the clients of mix %s share one directory",
+				       "--directories: all clients of mix %s share one directory",
 				       cfg->mix.name);
 		cfg->directories = 1;
 	}
@@ -174,7 +174,11 @@ int load_check(struct workload_cfg *base, struct err *e)
 	if (r)
 		return r;
 	if (cfg->rate_per_s > 0 && cfg->think_s >= 0)
-		return err_set(e, -EINVAL, "--think is of a closed loop, --rate of an open one");
+		return err_set(e, -EINVAL, "--think is for a closed loop, --rate for an open one");
+	if (cfg->rate_per_s <= 0 && (cfg->queue || cfg->arrivals != LOAD_NOT_GIVEN))
+		return err_set(e, -EINVAL, "--%s needs --rate", cfg->queue ? "queue" : "arrivals");
+	if (cfg->arrivals == LOAD_NOT_GIVEN)
+		cfg->arrivals = LOAD_POISSON;
 	change_mix(cfg);
 	r = mix_check(&cfg->mix, e);
 	r = r ? r : check_set(cfg, e);

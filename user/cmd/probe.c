@@ -28,7 +28,7 @@ struct probe_run {
 	const struct probe_cfg *cfg;
 	struct mix mix; /* nothing: only the probe works */
 	struct crowd *crowd;
-	bool slow, lost;
+	bool slow, lost, none_open;
 	uint64_t failed;
 };
 
@@ -40,11 +40,11 @@ const struct opt probe_options[] = {
 	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(duration_s),
 	  .min = 1, .max = SECONDS_MAX, .help = "how long (default: until ^C, at most a week)" },
 	{ .name = "slo", .arg = "LIMIT", .type = OPT_CALL, .offset = AT(slos), .call = slo_take,
-	  .help = "exit with 7 unless this is kept, such as p99=50ms or max=1s; may be repeated" },
+	  .help = "exit with 7 if this limit was not kept, such as p99=50ms or max=1s; may be repeated" },
 	{ .letter = 'q', .name = "quiet", .type = OPT_FLAG, .offset = AT(quiet),
-	  .help = "no line each second" },
+	  .help = "do not print a line each second" },
 	{ .name = "direct", .type = OPT_FLAG, .offset = AT(direct),
-	  .help = "DIRECTORY: past the page cache (O_DIRECT)" },
+	  .help = "of a DIRECTORY: past the page cache (O_DIRECT)" },
 	CONNECT_OPTIONS(struct probe_cfg, w.s.c),
 	{ .type = OPT_HEADING, .help = "Watch and output:" },
 	SESSION_WATCH_OPTIONS(struct probe_cfg, w.s),
@@ -63,14 +63,15 @@ static int check(struct workload_cfg *base, struct err *e)
 
 	for (unsigned int i = 0; i < cfg->slos.n; i++)
 		if (*cfg->slos.slo[i].scope && strcmp(cfg->slos.slo[i].scope, "probe"))
-			return err_set(e, -EINVAL,
-				       "--slo %s: only the probe's waits are known here",
-				       cfg->slos.slo[i].text);
+			return err_set(
+			    e, -EINVAL,
+			    "--slo %s: only the probe's times are known here, such as p99=50ms",
+			    cfg->slos.slo[i].text);
 	base->s.buffered = !cfg->direct;
 	return 0;
 }
 
-/* "20:15:07  3 looks, the longest 1.23 ms" */
+/* "20:15:07  3 actions, the longest took 1.23 ms" */
 static void print_second(FILE *out, const struct run_second *s, time_t when)
 {
 	struct tm tm;
@@ -78,9 +79,13 @@ static void print_second(FILE *out, const struct run_second *s, time_t when)
 
 	if (localtime_r(&when, &tm))
 		strftime(text, sizeof(text), "%H:%M:%S", &tm);
-	fprintf(out, "%s  %u look%s", text, s->n, s->n == 1 ? "" : "s");
+	fprintf(out, "%s  ", text);
+	if (s->n)
+		fprintf(out, "%u action%s", s->n, s->n == 1 ? "" : "s");
+	else
+		fputs("no answer", out);
 	if (s->n > s->failed)
-		fprintf(out, ", the longest %.2f ms", (double)s->max_ns / 1e6);
+		fprintf(out, ", the longest took %.2f ms", (double)s->max_ns / 1e6);
 	if (s->failed)
 		fprintf(out, ", %u FAILED", s->failed);
 	fputc('\n', out);
@@ -134,7 +139,7 @@ static int measure(struct probe_run *r, struct err *e)
 		run_note(&s->run.warnings, "lost", "the probe's session was lost: %s",
 			 p->probe->why);
 	if (r->failed)
-		run_note(&s->run.warnings, "failed", "%llu looks failed, the first: %s",
+		run_note(&s->run.warnings, "failed", "%llu actions failed, the first: %s",
 			 (unsigned long long)r->failed, p->probe->first_failure);
 	/* ^C is how it ends that was given no end */
 	p->complete = !cmd_stop || !r->cfg->duration_s;
@@ -155,13 +160,15 @@ static int work(struct workload *w, struct err *e)
 
 	r->cfg = (const struct probe_cfg *)w->cfg;
 	rc = crowd_open(&r->crowd, &o, &not_open, e);
+	r->none_open = rc == -ECONNREFUSED;
 	rc = rc ? rc : crowd_make(r->crowd, e);
 	if (!rc) {
 		load_ready(&w->load);
 		rc = measure(r, e);
 	}
 	if (crowd_close(r->crowd, &gone))
-		run_note(&w->s.run.warnings, "left", "%s", gone.text);
+		run_note(&w->s.run.warnings, "left", "not all files could be removed: %s",
+			 gone.text);
 	return rc;
 }
 
@@ -176,6 +183,8 @@ static int exit_code(const struct workload *w, enum outcome o)
 {
 	const struct probe_run *r = (const struct probe_run *)w;
 
+	if (o == OUTCOME_LOST && r->none_open)
+		return OUTCOME_NO_SESSION;
 	if (o != OUTCOME_OK && o != OUTCOME_UNTRUSTED)
 		return (int)o;
 	if (r->lost)
@@ -192,8 +201,8 @@ int cmd_probe(int argc, char **argv)
 		.set = "probe-1",
 		.options = probe_options,
 		.help =
-		    "Does once a second what a user does (stat of a file, read and write of 4 KiB), and "
-		    "measures how long that takes.",
+		    "Does once a second what a user does (stat of a file, read and write of 4 KiB),\n"
+		    "and measures how long that takes.",
 		.window = 1,
 		.has_store = true,
 		.many = true,

@@ -29,8 +29,10 @@ static int check_local(const struct session_cfg *cfg, int operands, struct err *
 		return err_set(e, -EINVAL,
 			       "-L works on a directory: a server cannot be given as well");
 	if (cfg->trace.what)
-		return err_set(e, -EINVAL,
-			       "--trace records a server's requests: it cannot be used with -L");
+		return err_set(
+		    e, -EINVAL,
+		    "--trace records a server's requests: it cannot be used with -L or a "
+		    "DIRECTORY");
 	return 0;
 }
 

@@ -20,7 +20,7 @@ int timeline_take_change(void *to, const char *arg, struct err *e)
 	double at_s = strtod(arg, &end);
 
 	if (end == arg || *end != ' ' || !isfinite(at_s) || at_s < 0 || !end[strspn(end, " ")])
-		return err_set(e, -EINVAL, "'%s' is not SECONDS COMMAND, such as '30 COMMAND'",
+		return err_set(e, -EINVAL, "'%s' is not 'SECONDS COMMAND', such as '30 COMMAND'",
 			       arg);
 	if (c->n == TIMELINE_CHANGES)
 		return err_set(e, -EINVAL, "at most %d times", TIMELINE_CHANGES);
@@ -162,8 +162,19 @@ void timeline_tick(struct timeline *t, uint64_t now_ns)
 		t->next_ns += t->interval_ns;
 }
 
+/* A change that never began is missing from the graphs, and its mark as well. */
+static void note_not_begun(struct timeline *t)
+{
+	for (unsigned int i = 0; t->changes && i < t->changes->n; i++)
+		if (!t->changes->change[i].begun)
+			run_note(&t->session->run.warnings, "at",
+				 "--at: '%.200s' was not started: the load ended before %g s",
+				 t->changes->change[i].command, t->changes->change[i].at_s);
+}
+
 void timeline_end(struct timeline *t, struct run_phase *p)
 {
+	note_not_begun(t);
 	if (t->session->watch && t->interval_ns)
 		take_interval(t, clock_now_ns());
 	ledger_fini(&t->before);
