@@ -100,6 +100,44 @@ static void set_metrics(struct run_phase *p)
 	run_set(p, METRIC_CLIENT_CPU, load->cpu_ns);
 }
 
+static void note_steady(struct load_run *l, struct run_load *load, uint64_t start_ns)
+{
+	load->steady_ns = l->steady.found_ns ? l->steady.found_ns - start_ns : 0;
+	load->unsteady = l->cfg->steady_s && !l->steady.found_ns;
+	if (load->unsteady)
+		run_note(
+		    &l->w.s.run.warnings, "unsteady",
+		    "the rate was not steady within %u s after the ramp (it still changed by %+.0f %% "
+		    "in 10 s)",
+		    l->cfg->steady_s, l->steady.change * 100);
+}
+
+/* Sessions that were lost and actions that failed. Without the probe nobody knows what users felt.
+ */
+static void note_failures(struct load_run *l, const struct run_phase *p)
+{
+	struct session *s = &l->w.s;
+	struct run_action probe = { 0 };
+
+	if (p->probe)
+		run_load_all(p->probe, &probe);
+	if (p->load->n_lost)
+		run_note(&s->run.warnings, "lost", "%u of %u sessions were lost: %s",
+			 p->load->n_lost, p->load->n_clients, p->load->why);
+	if (p->probe && p->probe->n_lost)
+		run_note(&s->run.warnings, "lost", "the probe's session was lost: %s",
+			 p->probe->why);
+	if (p->value[METRIC_ERRORS])
+		run_note(&s->run.warnings, "failed", "%llu actions failed, the first: %s",
+			 (unsigned long long)p->value[METRIC_ERRORS], p->load->first_failure);
+	if (probe.failed)
+		run_note(&s->run.warnings, "failed",
+			 "%llu actions of the probe failed, the first: %s",
+			 (unsigned long long)probe.failed, p->probe->first_failure);
+	l->lost += p->load->n_lost + (p->probe ? p->probe->n_lost : 0);
+	l->failed = (uint64_t)p->value[METRIC_ERRORS] + probe.failed;
+}
+
 static int measure(struct load_run *l, struct err *e)
 {
 	const struct load_cfg *cfg = l->cfg;
@@ -135,24 +173,10 @@ static int measure(struct load_run *l, struct err *e)
 	if (r)
 		return r;
 	set_metrics(p);
-	p->load->steady_ns = l->steady.found_ns ? l->steady.found_ns - p->start_ns : 0;
-	p->load->unsteady = cfg->steady_s && !l->steady.found_ns;
-	if (p->load->unsteady)
-		run_note(
-		    &s->run.warnings, "unsteady",
-		    "the rate was not steady within %u s after the ramp (it still changed by %+.0f %% "
-		    "in 10 s)",
-		    cfg->steady_s, l->steady.change * 100);
+	note_steady(l, p->load, p->start_ns);
 	l->slow = !slo_judge(&cfg->slos, p->load, p->probe);
-	l->lost += p->load->n_lost;
-	l->failed = (uint64_t)p->value[METRIC_ERRORS];
+	note_failures(l, p);
 	p->complete = !cmd_stop;
-	if (p->load->n_lost)
-		run_note(&s->run.warnings, "lost", "%u of %u sessions were lost: %s",
-			 p->load->n_lost, p->load->n_clients, p->load->why);
-	if (l->failed)
-		run_note(&s->run.warnings, "failed", "%llu actions failed, the first: %s",
-			 (unsigned long long)l->failed, p->load->first_failure);
 	return cmd_stop ? err_set(e, -EINTR, "interrupted") : 0;
 }
 
