@@ -8,7 +8,9 @@ user/run/timeline.c, user/report/json/timeline.c.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 from collections import Counter
 from pathlib import Path
@@ -22,6 +24,7 @@ from scope import (
     NO_SESSION,
     OK,
     REFUSED,
+    REPO,
     SLOW,
     USAGE,
     Done,
@@ -124,7 +127,8 @@ def test_the_name_of_a_directory_is_enough(
 ) -> None:
     (tmp_path / "folder").mkdir()
     monkeypatch.chdir(tmp_path)
-    scope.execute([str(scope.binary), "load", *SMALL, "folder"]).expect(OK, "directory folder")
+    done = scope.execute([str(scope.binary), "load", *SMALL, "folder"]).expect(OK)
+    assert "  directory folder  " in done.out
     scope.execute([str(scope.binary), "load", "nothing"]).expect(USAGE, "'nothing' is not a server")
 
 
@@ -248,6 +252,25 @@ def test_a_bad_file_of_users(
 ) -> None:
     users = users_file(tmp_path, line)
     load(scope, dbd, *SMALL, "--users", users).expect(USAGE, users, *texts)
+
+
+def test_the_mix_of_the_manual_page_is_accepted(scope: Scope, tmp_path: Path) -> None:
+    """With every key and action there is: without one of them, the program names it."""
+    page = (REPO / "docs/afpscope-load.1").read_text().replace("\\-", "-")
+    (text,) = re.findall(r"^\.EX\n(; .*?\[mix\].*?)\.EE$", page, re.M | re.S)
+    mix, home = tmp_path / "support.ini", tmp_path / "home"
+    command = [str(scope.binary), "load", "-m", str(mix), *SMALL[:4], "-n", "2", str(home)]
+    mix.write_text(text)
+    done = scope.execute([*command, "--json", "-"]).expect(OK)
+    options = json.loads(done.out)["options"]
+    assert (options["mix"], options["files"], options["file_bytes"]) == ("support", "50", "131072")
+    assert (options["window"], options["think_s"], options["shared"]) == ("2", "0.5", "no")
+    for section, word in (("mix", "key"), ("actions", "action")):
+        mix.write_text(f"[{section}]\nnothing = 1\n")
+        known = scope.execute(command).expect(USAGE, f"there is no {word} 'nothing'").err
+        for name in re.findall(r"[a-z_]+", known.split(";")[1].split("(see")[0]):
+            if name not in ("its", "keys", "are", "and", "there"):
+                assert f"\n{name} = " in text, name
 
 
 # What goes wrong
