@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from scope import OK, REPO, USAGE, Scope
 
-COMMANDS = ("lantest", "speedtest", "record", "check", "clean", "dump")
+COMMANDS = ("lantest", "speedtest", "load", "probe", "record", "check", "clean", "dump")
 PACKAGE = ("report", "info", "compare", "gate", "ab", "query", "export")
 
 COMPLETE = """
@@ -72,6 +72,17 @@ def test_version(scope: Scope, command: str) -> None:
 def test_version_of_the_compatible_names(scope: Scope, name: str) -> None:
     line = [str(scope.binary.with_name(name)), "--version"]
     assert scope.execute(line).expect(OK).out.startswith("afpscope ")
+
+
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c != "clean"])
+def test_the_manual_page_has_every_option(scope: Scope, command: str) -> None:
+    """And no other, where an option begins a paragraph. The page of clean refers to lantest's."""
+    listed = scope.execute([str(scope.binary), command, "--help"]).expect(OK).out
+    options = set(re.findall(r"^ {2,6}(?:-\w, |    )?(--[a-z][a-z-]*)", listed, re.M))
+    page = (REPO / f"docs/afpscope-{command}.1").read_text().replace("\\-", "-")
+    heads = "\n".join(re.findall(r"^\.TP\n(\.B.*)$", page, re.M))
+    assert len(options) > 5
+    assert set(re.findall(r"--[a-z][a-z-]*", heads)) == options
 
 
 def test_commands_are_completed(complete: Complete) -> None:

@@ -12,7 +12,7 @@ from conftest import Done, Shelf
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = re.sub(r"\s+", " ", (ROOT / "docs/troubleshooting.md").read_text())
 TEXT = r'((?:\s*(?:"(?:[^"\\]|\\.)*"|PRI\w+))+)'
-FORMAT = re.compile(r"%%|%-?\.?\*?\d*(?:ll|l|z|h)?[a-zA-Z]|%")
+FORMAT = re.compile(r"%%|%[-+]?\.?\*?\d*(?:ll|l|z|h)?[a-zA-Z]|%")
 
 
 def source() -> str:
