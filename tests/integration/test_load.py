@@ -227,6 +227,14 @@ def test_users_and_volumes_are_dealt_out_in_turn(
     assert not left_on(sqlite)
 
 
+def test_clients_that_share_a_set_are_on_one_volume(
+    scope: Scope, sqlite: Server, tmp_path: Path
+) -> None:
+    users = users_file(tmp_path, "bench1,secret1,vol1", "bench2,secret1,vol2")
+    done = load(scope, sqlite, *SMALL, "--mix", "batch-read", "--users", users)
+    done.expect(USAGE, "share one directory, on volume vol1: none can be on vol2")
+
+
 def test_one_users_wrong_password_is_counted(scope: Scope, sqlite: Server, tmp_path: Path) -> None:
     users = users_file(tmp_path, "bench1,secret1", "bench2,wrong")
     done = load(scope, sqlite, *SMALL, "-n", "4", "--users", users)

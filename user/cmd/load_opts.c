@@ -86,8 +86,8 @@ const struct opt load_options[] = {
 	  .help = "of a DIRECTORY: past the page cache (O_DIRECT)" },
 	CONNECT_OPTIONS(struct load_cfg, w.s.c),
 	{ .name = "users", .arg = "FILE", .type = OPT_STRING, .offset = AT(users_file),
-	  .help = "users of the clients, who are dealt out among them in turn: a line each, "
-		  "USER,PASSWORD or USER,PASSWORD,VOLUME (default: all are USER)" },
+	  .help = "who the clients log in as, in turn: a line for each user, "
+		  "USER,PASSWORD or USER,PASSWORD,VOLUME (default: all as the user above)" },
 	{ .type = OPT_HEADING, .help = "Watch and output:" },
 	SESSION_WATCH_OPTIONS(struct load_cfg, w.s),
 	RUNS_OPTIONS(struct load_cfg, w.s.runs),
@@ -166,6 +166,25 @@ static int check_slos(const struct load_cfg *cfg, struct err *e)
 	return 0;
 }
 
+static int read_users(struct load_cfg *cfg, struct err *e)
+{
+	const char *volume;
+	int r;
+
+	if (cfg->w.s.local)
+		return err_set(e, -EINVAL, "--users: a directory has no users to log in");
+	r = users_read(&cfg->users, cfg->users_file, e);
+	for (unsigned int i = 0; !r && cfg->mix.shared && i < cfg->users.n; i++) {
+		volume = cfg->users.user[i].volume;
+		if (volume && strcmp(volume, cfg->w.s.c.volume))
+			r = err_set(e, -EINVAL,
+				    "--users: the clients of mix %s share one directory, on volume "
+				    "%s: none can be on %s",
+				    cfg->mix.name, cfg->w.s.c.volume, volume);
+	}
+	return r;
+}
+
 int load_check(struct workload_cfg *base, struct err *e)
 {
 	struct load_cfg *cfg = (struct load_cfg *)base;
@@ -190,10 +209,8 @@ int load_check(struct workload_cfg *base, struct err *e)
 	if (!cfg->queue)
 		cfg->queue = cfg->clients;
 	base->s.buffered = !cfg->direct;
-	if (!r && cfg->users_file && base->s.local)
-		r = err_set(e, -EINVAL, "--users: a directory has no users to log in");
 	if (!r && cfg->users_file)
-		r = users_read(&cfg->users, cfg->users_file, e);
+		r = read_users(cfg, e);
 	return r ? r : timeline_prepare(&cfg->changes, e);
 }
 
