@@ -234,8 +234,9 @@ static int name_members(struct crowd *c, struct err *e)
 	for (unsigned int i = 0; !r && i < c->n; i++) {
 		m = &c->member[i];
 		u = m->mix && all && all->n ? &all->user[i % all->n] : NULL;
-		m->login = (struct afp_login) { u ? u->name : cfg->user, u ? u->password : c->secret,
-						cfg->uam, (unsigned int)cfg->version };
+		m->login = (struct afp_login) { u ? u->name : cfg->user,
+						u ? u->password : c->secret, cfg->uam,
+						(unsigned int)cfg->version };
 		m->volume = u && u->volume ? u->volume : cfg->volume;
 		how.login = &m->login;
 		how.volume = m->volume;

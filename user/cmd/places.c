@@ -15,7 +15,7 @@ void places_init(struct places *p, const char *volume, struct store *store)
 	*p = (struct places) { .n = 1, .place = { { .volume = volume, .store = store } } };
 }
 
-static int open_place(struct place *p, const struct store_afp_begin *how, struct err *e)
+static int open_place(struct places_volume *p, const struct store_afp_begin *how, struct err *e)
 {
 	struct io_wait w;
 	int r = store_begin_afp(&p->store, how, e);
@@ -39,7 +39,7 @@ int places_add(struct places *p, const struct store_afp_begin *how, struct err *
 }
 
 /* 0; LOAD_REFUSED or a negative errno. */
-static int do_one(struct place *p, struct store_op *op, const char *base, struct err *e)
+static int do_one(struct places_volume *p, struct store_op *op, const char *base, struct err *e)
 {
 	int r;
 

@@ -13,7 +13,7 @@
 
 #define PLACES_MAX 16
 
-struct place {
+struct places_volume {
 	const char *volume; /* borrowed */
 	struct store *store;
 	bool made; /* the directory */
@@ -21,7 +21,7 @@ struct place {
 
 struct places {
 	unsigned int n;
-	struct place place[PLACES_MAX]; /* the first is the command's own */
+	struct places_volume place[PLACES_MAX]; /* the first is the command's own */
 };
 
 void places_init(struct places *p, const char *volume, struct store *store);
