@@ -30,9 +30,11 @@ from queueing import (
     kolmogorov_limit,
 )
 
-WORKERS, SERVICE_S = 16, 0.004
-SECONDS = {0.3: 60, 0.6: 40, 0.8: 60, 0.9: 200}  # a run's at that load, for a spread below 2 %
+WORKERS, SERVICE_S = 16, 0.008
+SECONDS = {0.3: 60, 0.6: 60, 0.8: 60, 0.9: 300}  # a run's at that load, for a spread below 2 %
 CLIENTS = 400
+ATTEMPTS = 3  # where the machine itself stands still for longer than
+STANDSTILL_S = 0.02
 STALLS = Stalls(rate=1000, stall_s=0.1, every_s=2)
 STALLS_S = 100  # 100,000 arrivals
 FEW = 10
@@ -57,15 +59,24 @@ def _formula(lab: Lab, how: str, share: float) -> list[Result]:
     seconds = SECONDS[share]
     options = [f"--workers={WORKERS}", f"--service={1000 * SERVICE_S}"]
     how_often = [f"--rate={station.rate}", f"--duration={seconds}", f"--clients={CLIENTS}"]
-    with known(*options) as server, load(lab.afpscope, server.url, *how_often) as run:
-        saved = run.end()
+    for _ in range(ATTEMPTS):
+        with (
+            watched() as machine,
+            known(*options) as server,
+            load(lab.afpscope, server.url, *how_often) as run,
+        ):
+            saved = run.end()
+        if machine.worst_s < STANDSTILL_S:
+            break
+    still = f"; the machine stood still for up to {1000 * machine.worst_s:.0f} ms"
     results = []
     spread = station.spread([0.5, 0.99], min(seconds, 20), 20)
     for q, key in ((0.5, "p50"), (0.99, "p99")):
         found = latency(saved, "planned")[f"{key}_ns"] / 1e9
         sampling = 100 * spread[q] * (min(seconds, 20) / seconds) ** 0.5
         name = f"{key} at {share:.0%} load (sampling: {sampling:.1f} %)"
-        results.append(_percent(name, found, station.quantile(q), how, 5))
+        remark = still if machine.worst_s >= STANDSTILL_S else ""
+        results.append(_percent(name, found, station.quantile(q), how + remark, 5))
     return results
 
 
@@ -113,7 +124,7 @@ def _arrivals(lab: Lab, how: str) -> list[Result]:
 
 
 def load_known(lab: Lab, how: str) -> list[Result]:
-    """Percentiles, rates and arrivals against what they must be. Takes ten minutes."""
+    """Percentiles, rates and arrivals against what they must be. Takes 15 minutes."""
     with own_network(), watched() as machine:
         results = [r for share in SECONDS for r in _formula(lab, how, share)]
         results += _stalls(lab, how)

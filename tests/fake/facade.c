@@ -52,7 +52,7 @@ static void put_params(struct wbuf *out, uint16_t bitmap, bool is_dir)
 	}
 	if (name_at && !out->bad) {
 		name_at[1] = (uint8_t)(out->at - start);
-		wbuf_pascal(out, "name");
+		wbuf_pascal(out, "name of one"); /* a look is answered with 40 bytes */
 	}
 }
 
