@@ -61,6 +61,9 @@ int run_timeline_interval(struct run_timeline *t, uint64_t end_ns, const struct 
 	*i = (struct run_interval) { .end_ns = end_ns, .known = done && done->has_requests };
 	if (i->known) {
 		i->answered = ledger_answered(done);
+		i->unread_ns = ledger_part_sum(done, AFS_ROLE_SERVER, AFS_ACCOUNT_BETWEEN,
+					       LEDGER_ALL, LEDGER_ALL)
+				   .runq_ns;
 		add_times(i, done);
 		if (add_commands(i, done))
 			return -ENOMEM;

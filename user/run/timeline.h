@@ -20,6 +20,7 @@ struct run_interval {
 	bool known; /* false: a total went backwards, and nothing else here is set */
 	uint64_t answered;
 	uint64_t time_ns[ACCOUNT_N_COLUMNS]; /* of all requests */
+	uint64_t unread_ns; /* the server waited for a CPU before it read a request */
 	size_t n_commands;
 	struct run_moment_command *command; /* owned */
 };

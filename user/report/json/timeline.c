@@ -38,6 +38,7 @@ json_t *json_intervals(struct json_doc *d, const struct run_timeline *t)
 
 		json_put(d, o, "end_ns", json_number(i->end_ns));
 		json_put(d, o, "answered", i->known ? json_number(i->answered) : json_null());
+		json_put(d, o, "unread_ns", i->known ? json_number(i->unread_ns) : json_null());
 		json_put(d, o, "parts", i->known ? parts(d, i) : json_null());
 		json_put(d, o, "commands", i->known ? commands(d, i) : json_null());
 		json_add(d, a, o);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define SATURATED 0.9  /* of a CPU, by one thread of the generator */
+#define UNREAD    0.2  /* of all waits of the server for a CPU: worth a line */
 #define RUNQ      0.05 /* of the time: worth a word */
 
 enum {
@@ -253,6 +254,22 @@ static void put_generator(const struct paint *p, const struct run_load *l)
 	screen_put(p, saturated ? INK_YELLOW : INK_NONE, t.text, 3);
 }
 
+/* A request that has come is not begun before the process of its session gets a CPU. */
+static void put_unread(const struct paint *p, const struct run_phase *phase)
+{
+	const struct ledger *l = &phase->ledger;
+	struct screen_text t = { 0 };
+	struct afs_part before, within;
+
+	before = ledger_part_sum(l, AFS_ROLE_SERVER, AFS_ACCOUNT_BETWEEN, LEDGER_ALL, LEDGER_ALL);
+	within = ledger_part_sum(l, AFS_ROLE_SERVER, LEDGER_ALL, LEDGER_ALL, LEDGER_ALL);
+	if (!l->has_requests || (double)before.runq_ns < UNREAD * (double)within.runq_ns)
+		return;
+	screen_add(&t, "Before the server read them, requests waited %s for a CPU",
+		   screen_time((double)before.runq_ns).text);
+	screen_put(p, INK_NONE, t.text, 2);
+}
+
 /* "Limit p99=50ms: kept, it was 12.3ms" */
 static void put_slos(const struct paint *p, const struct run_load *l)
 {
@@ -309,6 +326,8 @@ static int put_phase(const struct paint *p, const struct run_phase *phase)
 		put_left_out(p, phase->probe);
 	if (load)
 		put_generator(p, load);
+	if (load)
+		put_unread(p, phase);
 	if (load)
 		put_moments(p, phase);
 	return e;
