@@ -20,10 +20,12 @@ from pathlib import Path
 
 WORK = "base run dsi afp store load"
 TABLE = {
+    "mpi": "",
     "bpf": "bpf/decode",
     "bpf/decode": "bpf",
     "user/base": "",
     "user/run": "base bpf",
+    "user/ranks": "base run bpf",
     "user/host": "base run bpf",
     "user/kinds": "base run host bpf",
     "user/watch": "base run host kinds watch/bpf watch/proc bpf",
@@ -35,7 +37,7 @@ TABLE = {
     "user/report/json": "base run report bpf",
     "user/report/peer": "base run report bpf",
     "user/report/speed": "base run report bpf",
-    "user/cmd": f"{WORK} uam work host kinds watch trace bpf"
+    "user/cmd": f"{WORK} uam work mpi ranks host kinds watch trace bpf"
     " report report/json report/peer report/speed report/text",
     "client/dsi": "base run",
     "client/uam": "base",

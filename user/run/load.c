@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "run/load.h"
 
+#include "run/rank.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +29,9 @@ void run_load_free(struct run_load *l)
 {
 	if (!l)
 		return;
+	for (size_t i = 0; i < l->n_ranks; i++)
+		run_load_free(l->rank[i].part);
+	free(l->rank);
 	free(l->action);
 	free(l->second);
 	free(l->client);
@@ -82,6 +87,12 @@ void run_load_add(struct run_load *to, const struct run_load *from)
 		to->done_ns = from->done_ns;
 	add_text(to->why, from->why);
 	add_text(to->first_failure, from->first_failure);
+}
+
+double run_load_busiest(const struct run_load *l)
+{
+	return l->done_ns > l->begin_ns ? (double)l->cpu_max_ns / (double)(l->done_ns - l->begin_ns)
+					: 0;
 }
 
 double run_load_fairness(const struct run_load *l)

@@ -32,11 +32,15 @@ struct run_second {
 	uint32_t bucket[HIST_BUCKETS(RUN_SECOND_BITS)]; /* hist_index() */
 };
 
+/* "[address]:port", with brackets only in IPv6. */
+#define RUN_ADDRESS_LEN 56
+
 /* One client. */
 struct run_client {
 	uint64_t actions, failed, bytes; /* in the measured time */
 	uint64_t last_ns;                /* its last action's end, from begin_ns; 0: none */
 	bool opened, lost;               /* it had a session; it lost it */
+	char address[RUN_ADDRESS_LEN];   /* its end of the connection; "": it had none */
 };
 
 /* A limit of a latency that was asked for (--slo). */
@@ -48,6 +52,7 @@ struct run_slo {
 
 #define RUN_SLO_MAX 8
 
+struct run_rank;
 struct run_load {
 	unsigned int n_clients, n_threads; /* asked for; that drove them */
 	unsigned int n_realtime;           /* threads that ran before all others */
@@ -70,7 +75,13 @@ struct run_load {
 	struct run_action *action; /* owned */
 	struct run_second *second; /* owned */
 	struct run_client *client; /* owned; n_clients */
+	size_t n_ranks;            /* processes that shared the clients; 0: there was this one */
+	struct run_rank *rank;     /* owned; run/rank.h */
 };
+
+/* Whether one thread that drove the clients was busy nearly all of the time. */
+#define RUN_SATURATED 0.9
+double run_load_busiest(const struct run_load *l); /* its share of a CPU */
 
 /* NULL without memory. */
 struct run_load *run_load_new(unsigned int n_clients, size_t n_actions, size_t n_seconds);

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "ranks/part.h"
+
+#include "base/buf.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PART_VERSION 1
+
+/* ---- writing ---- */
+
+struct pack {
+	uint8_t *data;
+	size_t len, room;
+	bool failed;
+};
+
+static void put(struct pack *p, uint64_t v, size_t len)
+{
+	struct wbuf b;
+	uint8_t *data;
+
+	if (p->room - p->len < len && !p->failed) {
+		data = realloc(p->data, p->room * 2 + 4096);
+		p->failed = !data;
+		if (data) {
+			p->data = data;
+			p->room = p->room * 2 + 4096;
+		}
+	}
+	if (p->failed)
+		return;
+	b = wbuf_of(p->data + p->len, len);
+	wbuf_uint(&b, v, len);
+	p->len += len;
+}
+
+/* At most 255 bytes. */
+static void put_text(struct pack *p, const char *text)
+{
+	size_t len = strlen(text);
+
+	len = len > 255 ? 255 : len;
+	put(p, len, 1);
+	for (size_t i = 0; i < len; i++)
+		put(p, (uint8_t)text[i], 1);
+}
+
+static void put_hist(struct pack *p, const struct hist *h)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < HIST_BUCKETS(HIST_BITS); i++)
+		n += h->bucket[i] != 0;
+	put(p, h->n, 8);
+	put(p, h->sum, 8);
+	put(p, h->min, 8);
+	put(p, h->max, 8);
+	put(p, n, 2);
+	for (size_t i = 0; i < HIST_BUCKETS(HIST_BITS); i++) {
+		if (!h->bucket[i])
+			continue;
+		put(p, i, 2);
+		put(p, h->bucket[i], 8);
+	}
+}
+
+static void put_second(struct pack *p, const struct run_second *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < HIST_BUCKETS(RUN_SECOND_BITS); i++)
+		n += s->bucket[i] != 0;
+	put(p, s->n, 4);
+	put(p, s->failed, 4);
+	put(p, s->sum_ns, 8);
+	put(p, s->max_ns, 8);
+	put(p, n, 2);
+	for (size_t i = 0; i < HIST_BUCKETS(RUN_SECOND_BITS); i++) {
+		if (!s->bucket[i])
+			continue;
+		put(p, i, 2);
+		put(p, s->bucket[i], 4);
+	}
+}
+
+static void put_client(struct pack *p, const struct run_client *c)
+{
+	put(p, c->actions, 8);
+	put(p, c->failed, 8);
+	put(p, c->bytes, 8);
+	put(p, c->last_ns, 8);
+	put(p, c->opened | c->lost << 1, 1);
+	put_text(p, c->address);
+}
+
+static void put_load(struct pack *p, const struct run_load *l)
+{
+	put(p, l->n_clients, 4);
+	put(p, l->n_actions, 4);
+	put(p, l->n_seconds, 4);
+	put(p, l->n_threads, 4);
+	put(p, l->n_open, 4);
+	put(p, l->n_lost, 4);
+	put(p, l->begin_ns, 8);
+	put(p, l->measure_ns, 8);
+	put(p, l->end_ns, 8);
+	put(p, l->done_ns, 8);
+	put(p, l->n_arrivals, 8);
+	put(p, l->n_no_room, 8);
+	put(p, l->late_max_ns, 8);
+	put(p, l->late_n, 8);
+	put(p, l->cpu_ns, 8);
+	put(p, l->cpu_max_ns, 8);
+	put_text(p, l->why);
+	put_text(p, l->first_failure);
+	for (size_t i = 0; i < l->n_actions; i++) {
+		put(p, l->action[i].n, 8);
+		put(p, l->action[i].failed, 8);
+		put_hist(p, &l->action[i].planned);
+		put_hist(p, &l->action[i].begun);
+	}
+	for (size_t i = 0; i < l->n_seconds; i++)
+		put_second(p, &l->second[i]);
+	for (unsigned int i = 0; i < l->n_clients; i++)
+		put_client(p, &l->client[i]);
+}
+
+uint8_t *part_pack(const struct part *part, size_t *len)
+{
+	struct pack p = { 0 };
+
+	put(&p, PART_VERSION, 2);
+	put(&p, part->end, 1);
+	put(&p, part->late_ns, 8);
+	put_load(&p, part->load);
+	put(&p, part->commands.n_commands, 2);
+	for (size_t i = 0; i < part->commands.n_commands; i++) {
+		put(&p, part->commands.command[i]->code, 1);
+		put(&p, part->commands.command[i]->errors, 8);
+		put_hist(&p, &part->commands.command[i]->latency);
+	}
+	*len = p.len;
+	if (!p.failed)
+		return p.data;
+	free(p.data);
+	return NULL;
+}
+
+/* ---- reading ---- */
+
+static void take_text(struct rbuf *b, char *out, size_t room)
+{
+	size_t len = rbuf_u8(b);
+	const uint8_t *p = rbuf_bytes(b, len);
+
+	if (len >= room) {
+		b->bad = true;
+		return;
+	}
+	if (p)
+		memcpy(out, p, len);
+	out[p ? len : 0] = '\0';
+}
+
+/* Buckets, whose sum must be n. */
+static void take_hist(struct rbuf *b, struct hist *h)
+{
+	uint64_t sum = 0;
+	size_t at, n;
+
+	h->n = rbuf_u64(b);
+	h->sum = rbuf_u64(b);
+	h->min = rbuf_u64(b);
+	h->max = rbuf_u64(b);
+	for (n = rbuf_u16(b); n && !b->bad; n--) {
+		at = rbuf_u16(b);
+		if (at >= HIST_BUCKETS(HIST_BITS)) {
+			b->bad = true;
+			return;
+		}
+		h->bucket[at] = rbuf_u64(b);
+		sum += h->bucket[at];
+	}
+	b->bad |= sum != h->n;
+}
+
+static void take_second(struct rbuf *b, struct run_second *s)
+{
+	uint64_t sum = 0;
+	size_t at, n;
+
+	s->n = rbuf_u32(b);
+	s->failed = rbuf_u32(b);
+	s->sum_ns = rbuf_u64(b);
+	s->max_ns = rbuf_u64(b);
+	for (n = rbuf_u16(b); n && !b->bad; n--) {
+		at = rbuf_u16(b);
+		if (at >= HIST_BUCKETS(RUN_SECOND_BITS)) {
+			b->bad = true;
+			return;
+		}
+		s->bucket[at] = rbuf_u32(b);
+		sum += s->bucket[at];
+	}
+	b->bad |= s->failed > s->n || sum != s->n - s->failed;
+}
+
+static void take_client(struct rbuf *b, struct run_client *c)
+{
+	uint8_t flags;
+
+	c->actions = rbuf_u64(b);
+	c->failed = rbuf_u64(b);
+	c->bytes = rbuf_u64(b);
+	c->last_ns = rbuf_u64(b);
+	flags = rbuf_u8(b);
+	c->opened = flags & 1;
+	c->lost = flags & 2;
+	take_text(b, c->address, sizeof(c->address));
+}
+
+static void take_sums(struct rbuf *b, struct run_load *l)
+{
+	l->n_threads = rbuf_u32(b);
+	l->n_open = rbuf_u32(b);
+	l->n_lost = rbuf_u32(b);
+	l->begin_ns = rbuf_u64(b);
+	l->measure_ns = rbuf_u64(b);
+	l->end_ns = rbuf_u64(b);
+	l->done_ns = rbuf_u64(b);
+	l->n_arrivals = rbuf_u64(b);
+	l->n_no_room = rbuf_u64(b);
+	l->late_max_ns = rbuf_u64(b);
+	l->late_n = rbuf_u64(b);
+	l->cpu_ns = rbuf_u64(b);
+	l->cpu_max_ns = rbuf_u64(b);
+	take_text(b, l->why, sizeof(l->why));
+	take_text(b, l->first_failure, sizeof(l->first_failure));
+}
+
+static int take_load(struct rbuf *b, struct part *out, const struct part_like *like)
+{
+	uint32_t n_clients = rbuf_u32(b), n_actions = rbuf_u32(b), n_seconds = rbuf_u32(b);
+	struct run_load *l;
+
+	if (n_clients != like->n_clients || n_actions != like->load->n_actions ||
+	    n_seconds != like->load->n_seconds)
+		return -EPROTO;
+	out->load = l = run_load_new(n_clients, n_actions, n_seconds);
+	if (!l)
+		return -ENOMEM;
+	take_sums(b, l);
+	l->rate_per_s = like->load->rate_per_s;
+	for (size_t i = 0; i < n_actions; i++) {
+		l->action[i].name = like->load->action[i].name;
+		l->action[i].n = rbuf_u64(b);
+		l->action[i].failed = rbuf_u64(b);
+		take_hist(b, &l->action[i].planned);
+		take_hist(b, &l->action[i].begun);
+	}
+	for (size_t i = 0; i < n_seconds; i++)
+		take_second(b, &l->second[i]);
+	for (unsigned int i = 0; i < n_clients; i++)
+		take_client(b, &l->client[i]);
+	return 0;
+}
+
+static int take_commands(struct rbuf *b, struct part *out, const struct part_like *like)
+{
+	struct run_command *c;
+	const char *name;
+	uint8_t code;
+
+	for (size_t n = rbuf_u16(b); n && !b->bad; n--) {
+		code = rbuf_u8(b);
+		name = like->command(like->user, code);
+		if (!name)
+			return -EPROTO;
+		c = run_command(&out->commands, code, name);
+		if (!c)
+			return -ENOMEM;
+		c->errors = rbuf_u64(b);
+		memset(&c->latency, 0, sizeof(c->latency));
+		take_hist(b, &c->latency);
+	}
+	return 0;
+}
+
+int part_unpack(struct part *out, const void *data, size_t len, const struct part_like *like,
+		struct err *e)
+{
+	struct rbuf b = rbuf_of(data, len);
+	int r;
+
+	memset(out, 0, sizeof(*out));
+	if (rbuf_u16(&b) != PART_VERSION)
+		return err_set(e, -EPROTO, "its figures have the form of another version");
+	out->end = rbuf_u8(&b);
+	out->late_ns = rbuf_u64(&b);
+	r = take_load(&b, out, like);
+	r = r ? r : take_commands(&b, out, like);
+	if (r == -ENOMEM)
+		return err_set(e, r, "out of memory");
+	if (r || b.bad || rbuf_left(&b))
+		return err_set(e, -EPROTO, "its figures make no sense");
+	return 0;
+}
+
+void part_fini(struct part *p)
+{
+	run_load_free(p->load);
+	run_clear_commands(&p->commands);
+	memset(p, 0, sizeof(*p));
+}
