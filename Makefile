@@ -35,6 +35,9 @@ UNIT	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/tes
 BPF_TESTS  = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bpf/test_*.c)))
 KNOWN	   = $(BUILD)/tests/known/server
 VM_TESTS   = $(BUILD)/tests/vm/nobpf $(BUILD)/tests/vm/rung
+# A plugin for each MPI library that is here; the program itself needs none.
+MPICC	   = $(foreach f,openmpi mpich,$(if $(shell command -v mpicc.$(f)),$(f)))
+MPI	   = $(MPICC:%=$(BUILD)/afpscope-mpi-%.so)
 FUZZERS	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
 
 .DELETE_ON_ERROR:
@@ -42,7 +45,7 @@ FUZZERS	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
 	 unit-sanitized fuzz fuzz-run bpf-tests integration lint bench analysis install uninstall clean help deps pictures
 .SECONDARY:
 
-all: $(BUILD)/afpscope $(BUILD)/afp_lantest $(BUILD)/afp_speedtest
+all: $(BUILD)/afpscope $(BUILD)/afp_lantest $(BUILD)/afp_speedtest $(MPI)
 
 help:
 	@echo 'make             build build/afpscope'
@@ -69,6 +72,11 @@ $(BUILD)/afp_lantest $(BUILD)/afp_speedtest: $(BUILD)/afpscope
 $(BUILD)/libafpscope.a: $(LIB_OBJ)
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/afpscope-mpi-%.so: mpi/plugin.c mpi/plugin.h Makefile
+	$(call say,MPI)
+	$(Q)mkdir -p $(@D)
+	$(Q)mpicc.$* -std=gnu11 -Wall -Wextra -Werror -I. -O2 -g -fPIC -shared -o $@ $<
 
 # What talks to a server, for other programs: to be linked with -lgcrypt -linih -lm.
 client: $(BUILD)/libafpclient.a

@@ -397,7 +397,7 @@ void actor_begin_job(struct worker *w, struct actor *a)
 			       (job->duration_ns && a->state == ACTOR_RESTING));
 	a->done = !a->in_job;
 	w->n_left += a->in_job;
-	pace_seed(a->random, job->pace.seed, 1000000u + a->number);
+	pace_seed(a->random, job->pace.seed, 1000000u + a->of_all);
 	if (!a->in_job)
 		return;
 	if (job->what == ENGINE_END && a->state == ACTOR_RESTING)
@@ -409,7 +409,7 @@ void actor_begin_job(struct worker *w, struct actor *a)
 		return;
 	}
 	a->queued = false;
-	a->next_ns = w->begin_ns + job->ramp_ns / w->n_clients * a->number;
+	a->next_ns = w->begin_ns + job->ramp_ns / w->n_clients * a->of_all;
 	timers_sooner(&w->timers, &a->timer, a->next_ns);
 }
 

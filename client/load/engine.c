@@ -117,9 +117,9 @@ static int deal_out(struct engine *g, const struct engine_client *clients, struc
 		g->worker[k].epoll = g->worker[k].wake = -1;
 	for (unsigned int k = 0; !r && k < t; k++) {
 		w = &g->worker[k];
-		w->number = k;
-		w->n_workers = t;
-		w->n_clients = g->n_clients;
+		w->number = g->opts.first + k * g->opts.step;
+		w->n_workers = t * g->opts.step;
+		w->n_clients = g->opts.all;
 		w->stop = g->opts.stop;
 		w->opening_max = g->opts.opening_max;
 		r = worker_init(w, (g->n_clients + t - 1 - k) / t, e);
@@ -128,6 +128,7 @@ static int deal_out(struct engine *g, const struct engine_client *clients, struc
 		a = &g->worker[i % t].actor[i / t];
 		a->client = clients[i];
 		a->number = i;
+		a->of_all = g->opts.first + i * g->opts.step;
 		a->fd = -1;
 	}
 	return r;
@@ -144,6 +145,10 @@ int engine_new(struct engine **out, const struct engine_opts *o,
 		return err_set(e, -ENOMEM, "out of memory");
 	g->opts = *o;
 	g->n_clients = n_clients;
+	if (!o->step) {
+		g->opts.step = 1;
+		g->opts.all = n_clients;
+	}
 	pthread_mutex_init(&g->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -207,7 +212,7 @@ static void set_times(struct engine *g, const struct engine_job *job)
 {
 	struct run_load *l = g->load;
 
-	l->begin_ns = clock_now_ns();
+	l->begin_ns = job->begin_ns ? job->begin_ns : clock_now_ns();
 	l->measure_ns = l->begin_ns + job->ramp_ns + job->settle_ns;
 	l->end_ns = job->duration_ns ? l->measure_ns + job->duration_ns : UINT64_MAX;
 	l->n_threads = g->opts.n_threads;
@@ -313,6 +318,11 @@ int engine_join(struct engine *g, struct run_load **load, struct run_phase *phas
 	g->load = NULL;
 	free_loads(g);
 	return r;
+}
+
+struct store *engine_store(struct engine *g, unsigned int i)
+{
+	return g->worker[i % g->opts.n_threads].actor[i / g->opts.n_threads].store;
 }
 
 void engine_free(struct engine *g)

@@ -29,8 +29,13 @@ struct engine_client {
 };
 
 struct engine_opts {
-	unsigned int n_threads;            /* at least 1 */
-	unsigned int opening_max;          /* sessions of a thread that are opened at a time */
+	unsigned int n_threads;   /* at least 1 */
+	unsigned int opening_max; /* sessions of a thread that are opened at a time */
+	/*
+	 * Where several processes share the clients: client i of this one has number first + i *
+	 * step of all. step 0: they are all here.
+	 */
+	unsigned int first, step, all;
 	const volatile sig_atomic_t *stop; /* set: jobs end soon; may be NULL */
 	/*
 	 * Threads run before others (SCHED_RR), where that is allowed: else a thread with many
@@ -49,6 +54,7 @@ enum engine_what {
 struct engine_job {
 	enum engine_what what;
 	bool ignores_stop;     /* cleaning up */
+	uint64_t begin_ns;     /* CLOCK_MONOTONIC, may be some time ahead; 0: now */
 	unsigned int from, to; /* clients from <= i < to; to 0: all */
 	/* ENGINE_WORK: the script of a client; NULL: this one only stays logged in, for the
 	 * duration if there is one. */
@@ -95,6 +101,9 @@ bool engine_wait(struct engine *g, uint64_t ns);
  * phase is not NULL, its commands. 0 or -ENOMEM.
  */
 int engine_join(struct engine *g, struct run_load **load, struct run_phase *phase, struct err *e);
+
+/* Client i's store; NULL: it has none (now). Only between jobs. */
+struct store *engine_store(struct engine *g, unsigned int i);
 
 /* Ends the threads; sessions that are still there are dropped. NULL is allowed. */
 void engine_free(struct engine *g);

@@ -5,8 +5,8 @@
 /*
  * When actions are to begin. Closed: each client's next one after its last, and a pause. Open: at a
  * rate that does not depend on how fast the server answers, at equal distances or as a Poisson
- * process. The arrivals of one process are dealt out among its threads: those of all together have
- * the rate asked for, and no bursts.
+ * process. The arrivals are dealt out among the threads, of one process or of several: those of all
+ * together have the rate asked for, and no bursts.
  */
 
 #include <stdint.h>

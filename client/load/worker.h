@@ -26,7 +26,8 @@ struct actor {
 	struct timer timer; /* when it is to be looked at, at the latest */
 	struct engine_client client;
 	struct run_client *out; /* of the job */
-	unsigned int number;    /* of all the engine's clients */
+	unsigned int number;    /* of the engine's clients */
+	unsigned int of_all;    /* of those of all processes */
 	enum actor_state state;
 	struct store *store;
 	struct script *script;
@@ -43,7 +44,8 @@ struct actor {
 };
 
 struct worker {
-	unsigned int number, n_workers, n_clients; /* clients: of all threads */
+	unsigned int number, n_workers; /* of all processes, see engine_opts.first */
+	unsigned int n_clients;         /* of all threads and processes */
 	const volatile sig_atomic_t *stop;
 	unsigned int opening_max;
 	int epoll;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Rank 0 and others, threads here. Tests user/ranks/hub.c, hello.c, place.c, channel.c. */
+/* Rank 0 and others, threads here. Tests user/ranks/hub.c, hello.c, invite.c, channel.c. */
 #include "ranks/hub.h"
 
 #include "base/buf.h"
@@ -24,7 +24,7 @@
 struct other {
 	pthread_t thread;
 	unsigned int rank;
-	uint8_t place[PLACE_LEN];
+	uint8_t invite[INVITE_LEN];
 	const char *terms;
 	unsigned int messages; /* it reads so many, answers each with HUB_BYE, and is gone */
 	uint64_t ahead_ns;     /* its clock */
@@ -49,12 +49,12 @@ static void *other_main(void *arg)
 	const struct hub_guest who = { o->rank, o->terms };
 	struct channel c;
 	struct message m;
-	struct place place;
+	struct invite invite;
 	struct rbuf b;
 	struct err e = { 0 };
 
-	o->result = place_unpack(&place, o->place);
-	o->result = o->result ? o->result : hub_join(&c, &place, &who, &e);
+	o->result = invite_unpack(&invite, o->invite);
+	o->result = o->result ? o->result : hub_join(&c, &invite, &who, &e);
 	if (o->result)
 		return NULL;
 	while (o->messages && channel_take(&c, &m, clock_now_ns() + 20 * S) == 1) {
@@ -87,7 +87,7 @@ static void start(struct other *o, const struct hub *h, unsigned int rank, unsig
 	o->rank = rank;
 	o->messages = messages;
 	o->terms = o->terms ? o->terms : "alike";
-	place_pack(&h->place, o->place);
+	invite_pack(&h->invite, o->invite);
 	assert_int_equal(pthread_create(&o->thread, NULL, other_main, o), 0);
 }
 
@@ -182,9 +182,9 @@ static void strangers_are_sent_away(void **state)
 	struct err e = { 0 };
 
 	(void)state;
-	h->place.secret[0] ^= 1;
+	h->invite.secret[0] ^= 1;
 	start(&stranger, h, 1, 1);
-	h->place.secret[0] ^= 1;
+	h->invite.secret[0] ^= 1;
 	start(&other, h, 1, 1);
 	assert_int_equal(hub_accept(h, &e), 0);
 	assert_true(h->rank[1].here);

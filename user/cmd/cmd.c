@@ -22,7 +22,7 @@ static void on_signal(int sig)
 	    "what a run left on a volume)\n";
 	ssize_t n;
 
-	if (cmd_stop) {
+	if (cmd_stop && cmd_stop != CMD_STOP_TOLD && cmd_stop != CMD_STOP_ORPHANED) {
 		n = write(STDERR_FILENO, text, sizeof(text) - 1);
 		(void)n;
 		_exit(128 + sig);

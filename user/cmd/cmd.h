@@ -47,6 +47,9 @@ void complete_bash(FILE *out, const struct command *commands, size_t n);
 
 /* Set by SIGINT, SIGTERM and SIGHUP once cmd_catch_signals was called. */
 extern volatile sig_atomic_t cmd_stop;
+/* What else may set it, also before those signals: the first of them is still the first. */
+#define CMD_STOP_TOLD     SIGUSR1 /* by rank 0 of a load */
+#define CMD_STOP_ORPHANED SIGUSR2 /* the process that mpirun started has died */
 void cmd_catch_signals(void);
 
 /*

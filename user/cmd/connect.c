@@ -2,11 +2,14 @@
 /* Who and where: URL, user, password, login. The same for every command that loads a server. */
 #include "cmd/connect.h"
 
+#include "run/load.h"
+#include "store/store.h"
 #include "uam/uam.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -219,6 +222,23 @@ static int keep_password(struct connect_cfg *c, const char *password, struct err
 	c->password_len = len;
 	c->has_password = true;
 	return 0;
+}
+
+void connect_address(struct store *s, char *out)
+{
+	const struct afp *session = s ? store_afp_session(s) : NULL;
+	struct sockaddr_storage local, peer;
+	char host[INET6_ADDRSTRLEN], port[8];
+	bool v6;
+
+	*out = '\0';
+	if (!session)
+		return;
+	dsi_ends(session->dsi, &local, &peer);
+	v6 = local.ss_family == AF_INET6;
+	if (!getnameinfo((const struct sockaddr *)&local, sizeof(local), host, sizeof(host), port,
+			 sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV))
+		snprintf(out, RUN_ADDRESS_LEN, v6 ? "[%s]:%s" : "%s:%s", host, port);
 }
 
 const char *connect_password(const struct connect_cfg *c, char out[static CONNECT_PASSWORD_MAX])

@@ -79,6 +79,13 @@ int connect_operands(struct connect_cfg *c, int n, char **operand, struct err *e
  */
 int connect_complete(struct connect_cfg *c, struct err *e);
 
+/*
+ * Our end of the connection of an AFP store, as a run has it: out has room for RUN_ADDRESS_LEN
+ * bytes; "" for NULL and other stores.
+ */
+struct store;
+void connect_address(struct store *s, char *out);
+
 /* The password in out, or NULL: there is no password. Wipe out after use. */
 const char *connect_password(const struct connect_cfg *c, char out[static CONNECT_PASSWORD_MAX]);
 

@@ -33,7 +33,8 @@ struct member {
 	struct crowd *crowd;
 	struct afp_login login;
 	const char *volume;
-	struct mix_client *mix; /* NULL: it is the probe */
+	struct mix_client *mix;        /* NULL: it is the probe */
+	char address[RUN_ADDRESS_LEN]; /* its end of the connection */
 };
 
 struct crowd {
@@ -194,7 +195,7 @@ static int new_members(struct crowd *c, struct err *e)
 	struct mix_client_opts o = { .mix = c->o.mix,
 				     .base = c->base,
 				     .exists = c->exists,
-				     .n_clients = c->o.clients,
+				     .n_clients = c->o.step ? c->o.all : c->o.clients,
 				     .n_dirs = c->o.directories,
 				     .seed = c->o.seed };
 	struct member *m;
@@ -204,9 +205,10 @@ static int new_members(struct crowd *c, struct err *e)
 	c->member = calloc(c->n, sizeof(*c->member));
 	c->data = o.data = mix_data_new(o.mix);
 	there = c->member && c->data;
-	for (; there && o.number < c->o.clients; o.number++) {
-		m = &c->member[o.number];
+	for (unsigned int i = 0; there && i < c->o.clients; i++) {
+		m = &c->member[i];
 		m->crowd = c;
+		o.number = c->o.first + i * (c->o.step ? c->o.step : 1);
 		m->mix = mix_client_new(&o);
 		there = m->mix;
 	}
@@ -218,28 +220,49 @@ static int new_members(struct crowd *c, struct err *e)
 	return there ? 0 : err_set(e, -ENOMEM, "out of memory");
 }
 
+/* Of a client, by its number among those of all processes; NULL: the command's own. */
+static const struct user *user_of(const struct crowd *c, unsigned int number)
+{
+	const struct users *all = c->o.users;
+
+	return all && all->n ? &all->user[number % all->n] : NULL;
+}
+
+static struct afp_login login_of(const struct crowd *c, const struct user *u)
+{
+	const struct connect_cfg *cfg = &c->o.session->cfg->c;
+
+	return (struct afp_login) { u ? u->name : cfg->user, u ? u->password : c->secret, cfg->uam,
+				    (unsigned int)cfg->version };
+}
+
 /* The probe logs in as the command's own session does. Each volume gets a session of ours. */
 static int name_members(struct crowd *c, struct err *e)
 {
 	const struct connect_cfg *cfg = &c->o.session->cfg->c;
-	const struct users *all = c->o.users;
+	unsigned int step = c->o.step ? c->o.step : 1, n = c->o.step ? c->o.all : c->o.clients;
 	struct dsi_opts dsi = dsi_opts(c, 1);
-	struct store_afp_begin how = { &dsi, &c->o.session->server, NULL, NULL };
+	struct afp_login login;
+	struct store_afp_begin how = { &dsi, &c->o.session->server, &login, NULL };
 	const struct user *u;
 	struct member *m;
 	int r = 0;
 
 	if (c->o.session->cfg->local)
 		return 0;
-	for (unsigned int i = 0; !r && i < c->n; i++) {
+	for (unsigned int i = 0; i < c->n; i++) {
 		m = &c->member[i];
-		u = m->mix && all && all->n ? &all->user[i % all->n] : NULL;
-		m->login = (struct afp_login) { u ? u->name : cfg->user,
-						u ? u->password : c->secret, cfg->uam,
-						(unsigned int)cfg->version };
+		u = m->mix ? user_of(c, c->o.first + i * step) : NULL;
+		m->login = login_of(c, u);
 		m->volume = u && u->volume ? u->volume : cfg->volume;
-		how.login = &m->login;
-		how.volume = m->volume;
+	}
+	if (c->o.guest)
+		return 0;
+	/* also those of clients of other processes */
+	for (unsigned int i = 0; !r && i < n; i++) {
+		u = user_of(c, i);
+		login = login_of(c, u);
+		how.volume = u && u->volume ? u->volume : cfg->volume;
 		r = places_add(&c->places, &how, e);
 	}
 	return r;
@@ -248,6 +271,9 @@ static int name_members(struct crowd *c, struct err *e)
 static int new_engines(struct crowd *c, struct err *e)
 {
 	struct engine_opts o = { .n_threads = c->o.threads,
+				 .first = c->o.first,
+				 .step = c->o.step,
+				 .all = c->o.all,
 				 .stop = &cmd_stop,
 				 .realtime = c->o.realtime };
 	struct engine_client *clients = calloc(c->n, sizeof(*clients));
@@ -262,10 +288,18 @@ static int new_engines(struct crowd *c, struct err *e)
 		r = engine_new(&c->clients, &o, clients, c->o.clients, e);
 	}
 	o.n_threads = o.opening_max = 1;
+	o.step = 0;
 	if (!r && c->o.probe)
 		r = engine_new(&c->watcher, &o, &clients[c->o.clients], 1, e);
 	free(clients);
 	return r;
+}
+
+/* Those of one engine, whose first client is a member. */
+static void note_addresses(struct engine *g, struct member *m, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		connect_address(engine_store(g, i), m[i].address);
 }
 
 static int open_all(struct crowd *c, unsigned int *not_open, struct err *e)
@@ -290,6 +324,9 @@ static int open_all(struct crowd *c, unsigned int *not_open, struct err *e)
 				    load->why);
 	}
 	run_load_free(load);
+	note_addresses(c->clients, c->member, c->o.clients);
+	if (c->watcher)
+		note_addresses(c->watcher, &c->member[c->o.clients], 1);
 	return r;
 }
 
@@ -297,9 +334,13 @@ static int open_all(struct crowd *c, unsigned int *not_open, struct err *e)
 static int find_base(struct crowd *c, struct err *e)
 {
 	struct session *s = c->o.session;
-	struct store_op op = { .verb = STORE_LOOKUP, .dir = s->store->root[0], .name = c->base };
+	struct store_op op = { .verb = STORE_LOOKUP, .name = c->base };
 	int r;
 
+	if (c->o.guest) {
+		snprintf(c->base, sizeof(c->base), "%s", c->o.guest);
+		return 0;
+	}
 	if (!c->o.set_of) {
 		tree_name(c->base);
 		return 0;
@@ -307,6 +348,7 @@ static int find_base(struct crowd *c, struct err *e)
 	if (!tree_name_of(c->base, c->o.set_of))
 		return err_set(e, LOAD_REFUSED, "--set-of: there is no process %d",
 			       (int)c->o.set_of);
+	op.dir = s->store->root[0];
 	r = store_call(s->store, &op, e);
 	c->exists = !r && op.result == STORE_OK;
 	return r;
@@ -324,6 +366,8 @@ int crowd_open(struct crowd **out, const struct crowd_opts *o, unsigned int *not
 	c->o = *o;
 	places_init(&c->places, o->session->cfg->local ? "" : o->session->cfg->c.volume,
 		    o->session->store);
+	if (o->guest)
+		c->places.n = 0;
 	*not_open = 0;
 	cmd_allow_files();
 	r = find_base(c, e);
@@ -357,6 +401,12 @@ static int make_base(struct crowd *c, struct err *e)
 	return r;
 }
 
+/* Whether its first client makes the set that all share. */
+static bool makes_shared(const struct crowd *c)
+{
+	return c->o.mix->shared && !c->o.first;
+}
+
 /* A part of the clients at a time: all together would be a load that nobody asked for. */
 static int make_files(struct crowd *c, struct err *e)
 {
@@ -364,10 +414,12 @@ static int make_files(struct crowd *c, struct err *e)
 	int r = 0;
 
 	/* where one set is shared, the first client makes it */
-	if (c->o.mix->shared && !c->exists) {
+	if (makes_shared(c) && !c->exists) {
 		r = do_scripts(c, c->clients, make_of, 0, 1, false, e);
 		from = 1;
 	}
+	if (!r && c->o.begun)
+		c->o.begun(c->o.user);
 	for (; !r && !cmd_stop && from < c->o.clients; from = to) {
 		to = from + PART;
 		r = do_scripts(c, c->clients, make_of, from, to, false, e);
@@ -377,19 +429,20 @@ static int make_files(struct crowd *c, struct err *e)
 
 static void remove_sets(struct crowd *c)
 {
-	unsigned int from = c->o.mix->shared;
+	unsigned int from = makes_shared(c);
 
 	for (; from < c->o.clients; from += PART)
 		do_scripts(c, c->clients, remove_of, from, from + PART, true, NULL);
-	if (c->o.mix->shared)
+	if (makes_shared(c))
 		do_scripts(c, c->clients, remove_of, 0, 1, true, NULL);
 }
 
 int crowd_make(struct crowd *c, struct err *e)
 {
-	int r = c->exists ? 0 : make_base(c, e);
+	int r = c->exists || c->o.guest ? 0 : make_base(c, e);
 
-	if (!r && !c->exists)
+	c->made |= c->o.guest != NULL;
+	if (!r && !c->exists && !c->o.guest)
 		r = places_make(&c->places, c->base, c->o.users && c->o.users->n, e);
 	r = r ? r : make_files(c, e);
 	r = r ? r : do_scripts(c, c->watcher, make_of, 0, 0, false, e);
@@ -418,6 +471,7 @@ int crowd_start(struct crowd *c, const struct crowd_load *how, struct err *e)
 				       .script = use_of,
 				       .n_actions = N_MIX_ACTIONS,
 				       .action_name = mix_name,
+				       .begin_ns = how->begin_ns,
 				       .duration_ns = how->duration_ns,
 				       .ramp_ns = how->ramp_ns,
 				       .settle_ns = how->settle_ns,
@@ -428,6 +482,7 @@ int crowd_start(struct crowd *c, const struct crowd_load *how, struct err *e)
 					     .script = use_of,
 					     .n_actions = N_PROBE_ACTIONS,
 					     .action_name = probe_action_name,
+					     .begin_ns = how->begin_ns,
 					     .duration_ns = how->duration_ns + how->ramp_ns +
 							    how->settle_ns,
 					     .pace = { PACE_FIXED, PROBE_RATE, 0 } };
@@ -469,6 +524,10 @@ int crowd_join(struct crowd *c, struct run_phase *p, struct err *e)
 	int r = c->clients ? engine_join(c->clients, &p->load, p, e) : 0;
 	int probe = c->watcher ? engine_join(c->watcher, &p->probe, p, r ? NULL : e) : 0;
 
+	for (unsigned int i = 0; p->load && i < c->o.clients; i++)
+		memcpy(p->load->client[i].address, c->member[i].address, RUN_ADDRESS_LEN);
+	if (p->probe)
+		memcpy(p->probe->client->address, c->member[c->o.clients].address, RUN_ADDRESS_LEN);
 	return r ? r : probe;
 }
 
@@ -488,6 +547,8 @@ static int remove_files(struct crowd *c, struct err *e)
 	if (!c->made && !c->o.remove_set)
 		return 0;
 	remove_sets(c);
+	if (c->o.guest)
+		return 0;
 	if (s->cfg->local) {
 		r = store_remove_local(s->store, s->cfg->directory, c->base, e);
 	} else {

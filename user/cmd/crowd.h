@@ -26,9 +26,20 @@ struct crowd_opts {
 	bool remove_set; /* remove it, though it belongs to another process */
 	uint64_t seed;
 	bool probe, realtime; /* realtime: see load/engine.h */
+	/* Where several processes share the clients, see engine_opts; step 0: all are here. */
+	unsigned int first, step, all;
+	/*
+	 * The name of the directory, which another process makes and removes; the session has only
+	 * cfg and server. NULL: this one does.
+	 */
+	const char *guest;
+	/* Called when there is what guests need to make their files; NULL: nobody waits for it. */
+	void (*begun)(void *user);
+	void *user;
 };
 
 struct crowd_load {
+	uint64_t begin_ns; /* CLOCK_MONOTONIC, 0: now */
 	uint64_t duration_ns, ramp_ns, think_ns;
 	uint64_t settle_ns; /* after the ramp, before the measured time; crowd_measure() ends it */
 	struct pace_opts pace;

@@ -6,7 +6,7 @@
 #include "cmd/load.h"
 
 #include "base/clock.h"
-#include "cmd/crowd.h"
+#include "cmd/ranks.h"
 #include "cmd/steady.h"
 
 #include <errno.h>
@@ -21,6 +21,7 @@ struct load_run {
 	struct workload w;
 	const struct load_cfg *cfg;
 	struct crowd *crowd;
+	struct ranks *ranks; /* NULL: this is the only process */
 	unsigned int not_open, lost;
 	bool none_open;
 	uint64_t failed;
@@ -61,6 +62,7 @@ static void wait_for_end(struct load_run *l)
 		now_ns = clock_now_ns();
 		if (l->w.s.watch)
 			watch_tick(l->w.s.watch);
+		ranks_look(l->ranks);
 		timeline_tick(&l->timeline, now_ns);
 		if (steady_tick(&l->steady, now_ns, crowd_done(l->crowd)))
 			crowd_measure(l->crowd);
@@ -141,17 +143,7 @@ static void note_failures(struct load_run *l, const struct run_phase *p)
 static int measure(struct load_run *l, struct err *e)
 {
 	const struct load_cfg *cfg = l->cfg;
-	const struct crowd_load how = {
-		.duration_ns = (uint64_t)cfg->duration_s * NS_PER_S,
-		.ramp_ns = (uint64_t)cfg->ramp_s * NS_PER_S,
-		.settle_ns = (uint64_t)cfg->steady_s * NS_PER_S,
-		.think_ns = cfg->mix.think_ns,
-		.pace = { cfg->rate_per_s <= 0            ? PACE_CLOSED
-			  : cfg->arrivals == LOAD_POISSON ? PACE_POISSON
-							  : PACE_FIXED,
-			  cfg->rate_per_s, cfg->seed },
-		.queue = cfg->queue,
-	};
+	struct crowd_load how;
 	struct session *s = &l->w.s;
 	struct run_phase *p = run_phase(&s->run, 1, 1, cfg->mix.name);
 	int r;
@@ -159,7 +151,10 @@ static int measure(struct load_run *l, struct err *e)
 	if (!p)
 		return err_set(e, -ENOMEM, "out of memory");
 	session_region_begin(s);
-	p->start_ns = clock_now_ns();
+	load_plan(cfg, &how);
+	how.queue = ranks_queue(cfg);
+	how.begin_ns = ranks_start(l->ranks);
+	p->start_ns = how.begin_ns ? how.begin_ns : clock_now_ns();
 	r = crowd_start(l->crowd, &how, e);
 	if (r)
 		return r;
@@ -169,6 +164,7 @@ static int measure(struct load_run *l, struct err *e)
 	wait_for_end(l);
 	timeline_end(&l->timeline, p);
 	r = crowd_join(l->crowd, p, e);
+	r = r ? r : ranks_gather(l->ranks, p, &s->run.warnings, e);
 	session_region_end(s, p);
 	if (r)
 		return r;
@@ -180,38 +176,59 @@ static int measure(struct load_run *l, struct err *e)
 	return cmd_stop ? err_set(e, -EINTR, "interrupted") : 0;
 }
 
+static void on_begun(void *user)
+{
+	ranks_make(((struct load_run *)user)->ranks);
+}
+
+/* The sessions, then the files; other processes do the same at the same time. */
+static int open_and_make(struct load_run *l, const struct crowd_opts *o, struct err *e)
+{
+	struct run_notes *warnings = &l->w.s.run.warnings;
+	const char *why;
+	int r = ranks_open(&l->ranks, l->cfg, e);
+
+	r = r ? r : crowd_open(&l->crowd, o, &l->not_open, e);
+	r = r ? r : ranks_opened(l->ranks, &l->not_open, e);
+	if (!r && l->not_open)
+		run_note(warnings, "sessions", "%u of %u sessions could not be opened: %s",
+			 l->not_open, l->cfg->clients, e->text);
+	r = r ? r : crowd_make(l->crowd, e);
+	r = r ? r : ranks_made(l->ranks, e);
+	l->lost = l->crowd ? crowd_lost(l->crowd, &why) : 0;
+	if (!r && l->lost)
+		run_note(warnings, "lost", "%u sessions were lost before the load began: %s",
+			 l->lost, why);
+	return r;
+}
+
 static int work(struct workload *w, struct err *e)
 {
 	struct load_run *l = (struct load_run *)w;
-	const struct crowd_opts o = { .mix = &l->cfg->mix,
-				      .users = &l->users,
-				      .session = &w->s,
-				      .clients = l->cfg->clients,
-				      .threads = l->cfg->threads,
-				      .directories = l->cfg->directories,
-				      .set_of = (pid_t)l->cfg->set_of,
-				      .remove_set = l->cfg->remove_set,
-				      .seed = l->cfg->seed,
-				      .realtime = !l->cfg->no_realtime,
-				      .probe = !l->cfg->no_probe && !l->cfg->remove_set };
+	struct crowd_opts o = { .mix = &l->cfg->mix,
+				.users = &l->users,
+				.session = &w->s,
+				.clients = l->cfg->clients,
+				.threads = l->cfg->threads,
+				.directories = l->cfg->directories,
+				.set_of = (pid_t)l->cfg->set_of,
+				.remove_set = l->cfg->remove_set,
+				.seed = l->cfg->seed,
+				.realtime = !l->cfg->no_realtime,
+				.probe = !l->cfg->no_probe && !l->cfg->remove_set,
+				.begun = on_begun,
+				.user = l };
 	struct err gone = { 0 };
-	const char *why;
-	int r = crowd_open(&l->crowd, &o, &l->not_open, e);
+	int r;
 
+	ranks_deal(l->cfg, &o);
+	r = open_and_make(l, &o, e);
 	l->none_open = r == -ECONNREFUSED;
-	if (!r && l->not_open)
-		run_note(&w->s.run.warnings, "sessions",
-			 "%u of %u sessions could not be opened: %s", l->not_open, l->cfg->clients,
-			 e->text);
-	r = r ? r : crowd_make(l->crowd, e);
-	l->lost = crowd_lost(l->crowd, &why);
-	if (!r && l->lost)
-		run_note(&w->s.run.warnings, "lost",
-			 "%u sessions were lost before the load began: %s", l->lost, why);
 	if (!r && !l->cfg->remove_set) {
 		load_ready(&w->load);
 		r = measure(l, e);
 	}
+	ranks_close(l->ranks);
 	if (crowd_close(l->crowd, &gone))
 		run_note(&w->s.run.warnings, "left", "not all files could be removed: %s",
 			 gone.text);
@@ -266,6 +283,7 @@ int cmd_load(int argc, char **argv)
 		.has_store = true,
 		.many = true,
 		.check = load_check,
+		.elsewhere = ranks_other,
 		.prepare = prepare,
 		.describe = describe,
 		.work = work,

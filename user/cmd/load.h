@@ -4,6 +4,8 @@
 
 /* The options of afpscope load. */
 
+#include "cmd/crowd.h"
+#include "cmd/launch.h"
 #include "cmd/slo.h"
 #include "cmd/timeline.h"
 #include "cmd/users.h"
@@ -33,7 +35,8 @@ struct load_cfg {
 	struct slos slos;
 	const char *users_file;
 	struct users users;
-	bool no_probe, direct, remove_set, no_realtime;
+	bool no_probe, direct, remove_set, no_realtime, mpi;
+	struct launch launch; /* if mpi */
 };
 
 #define LOAD_DEFAULTS                                                                              \
@@ -45,6 +48,9 @@ struct load_cfg {
 
 /* Finds the mix, and completes and checks the rest. 0 or a negative errno with a text. */
 int load_check(struct workload_cfg *base, struct err *e);
+
+/* What the clients do, and when; begin_ns and queue are those of one process. */
+void load_plan(const struct load_cfg *cfg, struct crowd_load *out);
 
 /* Into the options of a run. 0 or -ENOMEM. */
 int load_describe(const struct load_cfg *cfg, struct run_notes *o);

@@ -10,6 +10,7 @@
 
 #define CLIENTS_MAX 100000
 #define SECONDS_MAX 604800
+#define NS_PER_S    1000000000ull
 
 static const char *const arrivals_choices[] = { "fixed", "poisson", NULL };
 
@@ -82,6 +83,8 @@ const struct opt load_options[] = {
 		  "script removes them with --remove-set" },
 	{ .name = "remove-set", .type = OPT_FLAG, .offset = AT(remove_set),
 	  .help = "load nothing, only remove the files of --set-of" },
+	{ .name = "mpi", .type = OPT_FLAG, .offset = AT(mpi),
+	  .help = "mpirun has started several of this: share the clients" },
 	{ .name = "direct", .type = OPT_FLAG, .offset = AT(direct),
 	  .help = "of a DIRECTORY: past the page cache (O_DIRECT)" },
 	CONNECT_OPTIONS(struct load_cfg, w.s.c),
@@ -185,6 +188,24 @@ static int read_users(struct load_cfg *cfg, struct err *e)
 	return r;
 }
 
+/* From here on, this is one of several processes. */
+static int check_mpi(struct load_cfg *cfg, struct err *e)
+{
+	int r;
+
+	if (!cfg->mpi)
+		return 0;
+	if (cfg->steady_s)
+		return err_set(e, -EINVAL, "--steady cannot be used with --mpi");
+	if (cfg->set_of)
+		return err_set(e, -EINVAL, "--set-of cannot be used with --mpi");
+	r = launch_start(&cfg->launch, e);
+	if (!r && cfg->launch.size > cfg->clients)
+		r = err_set(e, -EINVAL, "--mpi: %u clients cannot be shared by %u processes",
+			    cfg->clients, cfg->launch.size);
+	return r;
+}
+
 int load_check(struct workload_cfg *base, struct err *e)
 {
 	struct load_cfg *cfg = (struct load_cfg *)base;
@@ -211,7 +232,25 @@ int load_check(struct workload_cfg *base, struct err *e)
 	base->s.buffered = !cfg->direct;
 	if (!r && cfg->users_file)
 		r = read_users(cfg, e);
-	return r ? r : timeline_prepare(&cfg->changes, e);
+	r = r ? r : check_mpi(cfg, e);
+	if (r || cfg->launch.rank)
+		return r;
+	return timeline_prepare(&cfg->changes, e);
+}
+
+void load_plan(const struct load_cfg *cfg, struct crowd_load *out)
+{
+	*out = (struct crowd_load) {
+		.duration_ns = cfg->duration_s * NS_PER_S,
+		.ramp_ns = cfg->ramp_s * NS_PER_S,
+		.settle_ns = cfg->steady_s * NS_PER_S,
+		.think_ns = cfg->mix.think_ns,
+		.pace = { cfg->rate_per_s <= 0            ? PACE_CLOSED
+			  : cfg->arrivals == LOAD_POISSON ? PACE_POISSON
+							  : PACE_FIXED,
+			  cfg->rate_per_s, cfg->seed },
+		.queue = cfg->queue,
+	};
 }
 
 int load_describe(const struct load_cfg *cfg, struct run_notes *o)
@@ -246,6 +285,8 @@ int load_describe(const struct load_cfg *cfg, struct run_notes *o)
 	r |= run_note(o, "ramp_s", "%u", cfg->ramp_s);
 	r |= run_note(o, "seed", "%llu", (unsigned long long)cfg->seed);
 	r |= run_note(o, "threads", "%u", cfg->threads);
+	if (cfg->mpi)
+		r |= run_note(o, "ranks", "%u", cfg->launch.size);
 	r |= run_note(o, "probe", "%s", cfg->no_probe ? "no" : "yes");
 	return r;
 }

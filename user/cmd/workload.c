@@ -130,7 +130,7 @@ int workload_run(struct workload *w)
 		o = session_finish(&w->s, r, &e);
 	}
 	if (o && o != OUTCOME_UNTRUSTED)
-		cmd_say("%s", e.text);
+		cmd_say("%s", *e.text ? e.text : "interrupted at the end");
 	session_remove_left(&w->s);
 	if (w->s.run.n_phases && report(w, &e)) {
 		cmd_say("%s", e.text);
@@ -187,6 +187,9 @@ int workload_main(const struct workload_type *type, struct workload_cfg *cfg, in
 	cfg->table = output_table(cfg->table, cfg->verbose, OUTPUT_OWN, false);
 	cfg->s.runs.screen = cfg->table == OUTPUT_SCREEN && !runs_json_only(&cfg->s.runs);
 	cmd_catch_signals();
+	r = type->elsewhere ? type->elsewhere(cfg) : -1;
+	if (r >= 0)
+		return r;
 	w = calloc(1, type->size ? type->size : sizeof(*w));
 	if (!w) {
 		cmd_say("out of memory");

@@ -57,6 +57,8 @@ struct workload_type {
 	bool many;                 /* has more sessions than its own: the whole server is watched */
 	/* Of the options, before anything is opened; NULL: nothing. 0, or -EINVAL and a text. */
 	int (*check)(struct workload_cfg *cfg, struct err *e);
+	/* In place of all that follows: its exit code; NULL, or -1: nothing. */
+	int (*elsewhere)(struct workload_cfg *cfg);
 	/* After all is open, first; NULL: nothing. OUTCOME_OK, or another with the text in e. */
 	enum outcome (*prepare)(struct workload *w, struct err *e);
 	/* Its options, into the run's; NULL: none. 0 or -ENOMEM. */

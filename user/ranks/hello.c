@@ -15,14 +15,14 @@
 
 /* ---- hello ---- */
 
-size_t hello_pack(const struct hello *hello, const uint8_t secret[static PLACE_SECRET],
+size_t hello_pack(const struct hello *hello, const uint8_t secret[static INVITE_SECRET],
 		  uint8_t out[static HELLO_LEN])
 {
 	struct wbuf b = wbuf_of(out, HELLO_LEN);
 	size_t len = strlen(hello->terms);
 
 	wbuf_u16(&b, HELLO_VERSION);
-	for (size_t i = 0; i < PLACE_SECRET; i++)
+	for (size_t i = 0; i < INVITE_SECRET; i++)
 		wbuf_u8(&b, secret[i]);
 	wbuf_u32(&b, hello->rank);
 	wbuf_u32(&b, (uint32_t)hello->pid);
@@ -44,7 +44,7 @@ static bool take_text(struct rbuf *b, char *out, size_t len, size_t room)
 }
 
 int hello_unpack(struct hello *out, const struct message *m,
-		 const uint8_t secret[static PLACE_SECRET])
+		 const uint8_t secret[static INVITE_SECRET])
 {
 	struct rbuf b = rbuf_of(m->data, m->len);
 	const uint8_t *own;
@@ -52,8 +52,8 @@ int hello_unpack(struct hello *out, const struct message *m,
 	memset(out, 0, sizeof(*out));
 	if (rbuf_u16(&b) != HELLO_VERSION)
 		return -EPROTO;
-	own = rbuf_bytes(&b, PLACE_SECRET);
-	if (!own || memcmp(own, secret, PLACE_SECRET))
+	own = rbuf_bytes(&b, INVITE_SECRET);
+	if (!own || memcmp(own, secret, INVITE_SECRET))
 		return -EPROTO;
 	out->rank = rbuf_u32(&b);
 	out->pid = (pid_t)rbuf_u32(&b);
@@ -64,7 +64,7 @@ int hello_unpack(struct hello *out, const struct message *m,
 }
 
 /* Whether who answers at this address is rank 0. 0; -EINVAL: it refuses; another negative errno. */
-static int say_hello(struct channel *c, const struct hello *hello, const struct place *to,
+static int say_hello(struct channel *c, const struct hello *hello, const struct invite *to,
 		     struct err *e)
 {
 	uint8_t data[HELLO_LEN];
@@ -81,7 +81,7 @@ static int say_hello(struct channel *c, const struct hello *hello, const struct 
 	return m.type == HUB_WELCOME ? 0 : -EPROTO;
 }
 
-int hub_join(struct channel *out, const struct place *to, const struct hub_guest *who,
+int hub_join(struct channel *out, const struct invite *to, const struct hub_guest *who,
 	     struct err *e)
 {
 	struct hello hello = { .rank = who->rank, .pid = getpid() };

@@ -13,11 +13,11 @@ struct hello {
 	char terms[HUB_TERMS_MAX + 1];
 };
 
-#define HELLO_LEN (2 + PLACE_SECRET + 4 + 4 + 256 + 2 + HUB_TERMS_MAX)
-size_t hello_pack(const struct hello *hello, const uint8_t secret[static PLACE_SECRET],
+#define HELLO_LEN (2 + INVITE_SECRET + 4 + 4 + 256 + 2 + HUB_TERMS_MAX)
+size_t hello_pack(const struct hello *hello, const uint8_t secret[static INVITE_SECRET],
 		  uint8_t out[static HELLO_LEN]);
 /* 0; -EPROTO: a stranger, or another version. */
 int hello_unpack(struct hello *out, const struct message *m,
-		 const uint8_t secret[static PLACE_SECRET]);
+		 const uint8_t secret[static INVITE_SECRET]);
 
 #endif

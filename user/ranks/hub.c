@@ -40,7 +40,7 @@ int hub_open(struct hub **out, const struct hub_opts *o, struct err *e)
 		h->listener = channel_listen(&port, e);
 	if (!r && h->listener < 0)
 		r = h->listener;
-	r = r ? r : place_here(&h->place, port, e);
+	r = r ? r : invite_here(&h->invite, port, e);
 	if (!r)
 		return 0;
 	hub_close(h);
@@ -128,7 +128,7 @@ static int greet(struct hub *h, int fd, struct err *e)
 
 	channel_init(&c, fd);
 	if (channel_take(&c, &m, clock_now_ns() + 2 * NS_PER_S) == 1 && m.type == HUB_HELLO &&
-	    !hello_unpack(&hello, &m, h->place.secret) && hello.rank && hello.rank < h->o.size &&
+	    !hello_unpack(&hello, &m, h->invite.secret) && hello.rank && hello.rank < h->o.size &&
 	    !h->rank[hello.rank].here)
 		r = welcome(h, &c, &hello, e);
 	channel_close(&c);

@@ -9,8 +9,8 @@
  */
 
 #include "ranks/channel.h"
+#include "ranks/invite.h"
 #include "ranks/offset.h"
-#include "ranks/place.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -70,7 +70,7 @@ struct hub_rank {
 
 struct hub {
 	struct hub_opts o;
-	struct place place; /* to be told to the others */
+	struct invite invite; /* to be told to the others */
 	int listener;
 	struct hub_rank *rank; /* by number; that of rank 0 is not used */
 };
@@ -111,7 +111,7 @@ struct hub_guest {
 	unsigned int rank;
 	const char *terms;
 };
-int hub_join(struct channel *out, const struct place *to, const struct hub_guest *who,
+int hub_join(struct channel *out, const struct invite *to, const struct hub_guest *who,
 	     struct err *e);
 
 /* Answers a HUB_PING that was taken just now. 0 or a negative errno. */

@@ -114,6 +114,8 @@ static void put_load(struct pack *p, const struct run_load *l)
 	put(p, l->late_n, 8);
 	put(p, l->cpu_ns, 8);
 	put(p, l->cpu_max_ns, 8);
+	put(p, l->runq_ns, 8);
+	put(p, l->runq_max_ns, 8);
 	put_text(p, l->why);
 	put_text(p, l->first_failure);
 	for (size_t i = 0; i < l->n_actions; i++) {
@@ -237,6 +239,8 @@ static void take_sums(struct rbuf *b, struct run_load *l)
 	l->late_n = rbuf_u64(b);
 	l->cpu_ns = rbuf_u64(b);
 	l->cpu_max_ns = rbuf_u64(b);
+	l->runq_ns = rbuf_u64(b);
+	l->runq_max_ns = rbuf_u64(b);
 	take_text(b, l->why, sizeof(l->why));
 	take_text(b, l->first_failure, sizeof(l->first_failure));
 }

@@ -91,8 +91,9 @@ void run_load_add(struct run_load *to, const struct run_load *from)
 
 double run_load_busiest(const struct run_load *l)
 {
-	return l->done_ns > l->begin_ns ? (double)l->cpu_max_ns / (double)(l->done_ns - l->begin_ns)
-					: 0;
+	if (l->done_ns <= l->begin_ns)
+		return 0;
+	return (double)(l->cpu_max_ns + l->runq_max_ns) / (double)(l->done_ns - l->begin_ns);
 }
 
 double run_load_fairness(const struct run_load *l)

@@ -79,9 +79,9 @@ struct run_load {
 	struct run_rank *rank;     /* owned; run/rank.h */
 };
 
-/* Whether one thread that drove the clients was busy nearly all of the time. */
-#define RUN_SATURATED 0.9
-double run_load_busiest(const struct run_load *l); /* its share of a CPU */
+/* Share of the time in which a thread that drove the clients ran or waited for a CPU, the most. */
+#define RUN_SATURATED 0.9 /* it could not have done more */
+double run_load_busiest(const struct run_load *l);
 
 /* NULL without memory. */
 struct run_load *run_load_new(unsigned int n_clients, size_t n_actions, size_t n_seconds);

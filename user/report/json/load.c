@@ -14,7 +14,7 @@ static json_t *action(struct json_doc *d, const struct run_action *a)
 	return o;
 }
 
-static json_t *actions(struct json_doc *d, const struct run_load *l)
+json_t *json_actions(struct json_doc *d, const struct run_load *l)
 {
 	json_t *a = json_array();
 
@@ -63,6 +63,7 @@ static json_t *clients(struct json_doc *d, const struct run_load *l)
 		json_put(d, o, "bytes", json_number(c->bytes));
 		json_put(d, o, "last_ns", c->last_ns ? json_number(c->last_ns) : json_null());
 		json_put(d, o, "lost", json_boolean(c->lost));
+		json_put(d, o, "address", *c->address ? json_text(c->address) : json_null());
 		json_add(d, a, o);
 	}
 	return a;
@@ -121,7 +122,7 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 	json_put(d, o, "fairness", json_real(run_load_fairness(l)));
 	json_put(d, o, "steady_ns", l->steady_ns ? json_number(l->steady_ns) : json_null());
 	json_put(d, o, "slo", slos(d, l));
-	json_put(d, o, "actions", actions(d, l));
+	json_put(d, o, "actions", json_actions(d, l));
 	json_put(d, o, "seconds", seconds(d, l));
 	json_put(d, o, "each_client", clients(d, l));
 	return o;

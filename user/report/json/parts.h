@@ -24,6 +24,12 @@ json_t *json_load(struct json_doc *d, const struct run_load *l);
 json_t *json_intervals(struct json_doc *d, const struct run_timeline *t);
 json_t *json_marks(struct json_doc *d, const struct run_timeline *t);
 
+/* What each kind of action took. */
+json_t *json_actions(struct json_doc *d, const struct run_load *l);
+
+/* An array, one object a process that had a share of the clients. */
+json_t *json_ranks(struct json_doc *d, const struct run_load *l);
+
 json_t *json_ledger(struct json_doc *d, const struct ledger *l);
 
 #endif

@@ -23,6 +23,9 @@ int screen_server(const struct paint *p, size_t commands, bool full);
 int screen_any(const struct paint *p, size_t lines);
 /* How fast many clients were served, and how long they and the probe waited. 0 or -ENOMEM. */
 int screen_load(const struct paint *p);
+/* The processes that shared it, in a line. */
+struct run_load;
+void screen_ranks(const struct paint *p, const struct run_load *l);
 /* The busiest sessions. 0 or -ENOMEM. */
 int screen_sessions(const struct paint *p, size_t most);
 /* One line per size, the works side by side, and the conclusion; at most this many lines. 0 or

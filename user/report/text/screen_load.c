@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SATURATED 0.9  /* of a CPU, by one thread of the generator */
 #define UNREAD    0.2  /* of all waits of the server for a CPU: worth a line */
 #define RUNQ      0.05 /* of the time: worth a word */
 
@@ -231,7 +230,7 @@ static void put_generator(const struct paint *p, const struct run_load *l)
 	struct screen_text t = { 0 };
 	double busiest = s > 0 ? (double)l->cpu_max_ns / 1e9 / s : 0;
 	double waited = s > 0 ? (double)l->runq_max_ns / 1e9 / s : 0;
-	bool saturated = busiest + waited >= SATURATED;
+	bool saturated = run_load_busiest(l) >= RUN_SATURATED;
 
 	if (l->n_clients > 1 && l->done_ns)
 		screen_add(&t, "Clients served evenly: %s of 1 (Jain's index). ",
@@ -328,6 +327,8 @@ static int put_phase(const struct paint *p, const struct run_phase *phase)
 		put_generator(p, load);
 	if (load)
 		put_unread(p, phase);
+	if (load && load->n_ranks)
+		screen_ranks(p, load);
 	if (load)
 		put_moments(p, phase);
 	return e;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef RANKS_PLACE_H
-#define RANKS_PLACE_H
+#ifndef RANKS_INVITE_H
+#define RANKS_INVITE_H
 
 /*
  * Where rank 0 listens: what it tells the others through MPI. All of its host's addresses, because
@@ -14,22 +14,22 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define PLACE_LEN       512
-#define PLACE_SECRET    16
-#define PLACE_ADDRESSES 28
+#define INVITE_LEN       512
+#define INVITE_SECRET    16
+#define INVITE_ADDRESSES 28
 
-struct place {
+struct invite {
 	uint16_t port;
-	uint8_t secret[PLACE_SECRET];
+	uint8_t secret[INVITE_SECRET];
 	unsigned int n;
-	struct sockaddr_storage address[PLACE_ADDRESSES]; /* with the port; loopback last */
+	struct sockaddr_storage address[INVITE_ADDRESSES]; /* with the port; loopback last */
 };
 
 /* This host's, with a new secret. 0 or a negative errno. */
-int place_here(struct place *out, uint16_t port, struct err *e);
+int invite_here(struct invite *out, uint16_t port, struct err *e);
 
-void place_pack(const struct place *p, uint8_t out[static PLACE_LEN]);
+void invite_pack(const struct invite *p, uint8_t out[static INVITE_LEN]);
 /* 0 or -EPROTO: another version's. */
-int place_unpack(struct place *out, const uint8_t in[static PLACE_LEN]);
+int invite_unpack(struct invite *out, const uint8_t in[static INVITE_LEN]);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "ranks/place.h"
+#include "ranks/invite.h"
 
 #include "base/buf.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define PLACE_VERSION 1
+#define INVITE_VERSION 1
 
 static struct sockaddr_in *v4(struct sockaddr_storage *a)
 {
@@ -30,11 +30,11 @@ static void set_port(struct sockaddr_storage *a, uint16_t port)
 		v6(a)->sin6_port = htons(port);
 }
 
-static void add(struct place *p, const struct ifaddrs *i)
+static void add(struct invite *p, const struct ifaddrs *i)
 {
 	struct sockaddr_storage *a = &p->address[p->n];
 
-	if (p->n == PLACE_ADDRESSES)
+	if (p->n == INVITE_ADDRESSES)
 		return;
 	memset(a, 0, sizeof(*a));
 	if (i->ifa_addr->sa_family == AF_INET) {
@@ -49,7 +49,7 @@ static void add(struct place *p, const struct ifaddrs *i)
 	p->n++;
 }
 
-static void add_all(struct place *p, const struct ifaddrs *list, bool loopback)
+static void add_all(struct invite *p, const struct ifaddrs *list, bool loopback)
 {
 	for (const struct ifaddrs *i = list; i; i = i->ifa_next) {
 		if (!i->ifa_addr || !(i->ifa_flags & IFF_UP) ||
@@ -60,11 +60,11 @@ static void add_all(struct place *p, const struct ifaddrs *list, bool loopback)
 	}
 }
 
-int place_here(struct place *out, uint16_t port, struct err *e)
+int invite_here(struct invite *out, uint16_t port, struct err *e)
 {
 	struct ifaddrs *list;
 
-	*out = (struct place) { .port = port };
+	*out = (struct invite) { .port = port };
 	if (getrandom(out->secret, sizeof(out->secret), 0) != sizeof(out->secret))
 		return err_set(e, -EIO, "no random numbers: %s", strerror(errno));
 	if (getifaddrs(&list))
@@ -75,15 +75,15 @@ int place_here(struct place *out, uint16_t port, struct err *e)
 	return out->n ? 0 : err_set(e, -EADDRNOTAVAIL, "this host has no address");
 }
 
-void place_pack(const struct place *p, uint8_t out[static PLACE_LEN])
+void invite_pack(const struct invite *p, uint8_t out[static INVITE_LEN])
 {
-	struct wbuf b = wbuf_of(out, PLACE_LEN);
+	struct wbuf b = wbuf_of(out, INVITE_LEN);
 	struct sockaddr_storage a;
 
-	memset(out, 0, PLACE_LEN);
-	wbuf_u16(&b, PLACE_VERSION);
+	memset(out, 0, INVITE_LEN);
+	wbuf_u16(&b, INVITE_VERSION);
 	wbuf_u16(&b, p->port);
-	wbuf_bytes(&b, p->secret, PLACE_SECRET);
+	wbuf_bytes(&b, p->secret, INVITE_SECRET);
 	wbuf_u8(&b, (uint8_t)p->n);
 	for (unsigned int i = 0; i < p->n; i++) {
 		a = p->address[i];
@@ -95,21 +95,21 @@ void place_pack(const struct place *p, uint8_t out[static PLACE_LEN])
 	}
 }
 
-int place_unpack(struct place *out, const uint8_t in[static PLACE_LEN])
+int invite_unpack(struct invite *out, const uint8_t in[static INVITE_LEN])
 {
-	struct rbuf b = rbuf_of(in, PLACE_LEN);
+	struct rbuf b = rbuf_of(in, INVITE_LEN);
 	const uint8_t *secret, *bytes;
 	struct sockaddr_storage *a;
 	bool is_v4;
 
 	memset(out, 0, sizeof(*out));
-	if (rbuf_u16(&b) != PLACE_VERSION)
+	if (rbuf_u16(&b) != INVITE_VERSION)
 		return -EPROTO;
 	out->port = rbuf_u16(&b);
-	secret = rbuf_bytes(&b, PLACE_SECRET);
-	memcpy(out->secret, secret, PLACE_SECRET);
+	secret = rbuf_bytes(&b, INVITE_SECRET);
+	memcpy(out->secret, secret, INVITE_SECRET);
 	out->n = rbuf_u8(&b);
-	if (out->n > PLACE_ADDRESSES)
+	if (out->n > INVITE_ADDRESSES)
 		return -EPROTO;
 	for (unsigned int i = 0; i < out->n; i++) {
 		a = &out->address[i];

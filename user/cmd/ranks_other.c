@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A rank other than 0, from its first word to its last. It prints nothing but why it could not take
+ * part: all else it tells rank 0. If rank 0 is gone, it ends.
+ */
+#include "cmd/ranks.h"
+#include "cmd/ranks_terms.h"
+
+#include "base/clock.h"
+#include "ranks/hub.h"
+#include "ranks/part.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLICE_NS 50000000u
+
+struct guest {
+	const struct load_cfg *cfg;
+	struct channel to; /* rank 0 */
+	struct session *session;
+	struct users users;
+	struct crowd *crowd;
+	char base[32];
+};
+
+/* ---- rank 0's messages ---- */
+
+/* Those that may come at any time. 1: it was one; 0; a negative errno: rank 0 is gone. */
+static int handle(struct guest *g, const struct message *m)
+{
+	if (m->type == HUB_PING) {
+		int r = hub_pong(&g->to, m);
+
+		return r ? r : 1;
+	}
+	if (m->type != HUB_STOP)
+		return 0;
+	if (!cmd_stop)
+		cmd_stop = CMD_STOP_TOLD;
+	return 1;
+}
+
+/* Waits for a message. 0; -ECANCELED: rank 0 wants no more of this; another: it is gone. */
+static int await(struct guest *g, enum hub_message type, struct message *m)
+{
+	int r;
+
+	for (;;) {
+		r = channel_take(&g->to, m, clock_now_ns() + SLICE_NS);
+		if (r == -EINTR || !r)
+			continue; /* rank 0 is interrupted, too, and says what is to be done */
+		if (r == 1)
+			r = handle(g, m);
+		if (r < 0)
+			return r;
+		if (!r)
+			return m->type == type ? 0 : -ECANCELED;
+	}
+}
+
+static int report(struct guest *g, enum hub_message type, const struct hub_report *what)
+{
+	uint8_t data[HUB_REPORT_LEN];
+
+	return channel_send(&g->to, (uint8_t)type, data, hub_report_pack(what, data));
+}
+
+/* ---- steps ---- */
+
+static int join(struct guest *g, struct err *e)
+{
+	struct launch launch = g->cfg->launch;
+	char terms[RANKS_TERMS_LEN];
+	const struct hub_guest who = { launch.rank, terms };
+	uint8_t data[INVITE_LEN] = { 0 };
+	struct invite invite;
+
+	if (ranks_terms(g->cfg, terms))
+		return err_set(e, -ENOMEM, "out of memory");
+	/* not there: rank 0 has failed before it listened, and said why */
+	if (launch_share(&launch, data, sizeof(data), NULL) || invite_unpack(&invite, data) ||
+	    !invite.port)
+		return -EINVAL;
+	return hub_join(&g->to, &invite, &who, e);
+}
+
+static int find_server(struct guest *g, struct err *e)
+{
+	const struct connect_cfg *c = &g->cfg->w.s.c;
+	char port[8];
+	const struct dsi_opts opts = { .host = c->host,
+				       .port = port,
+				       .window = 1,
+				       .timeout_ms = c->timeout_s * 1000,
+				       .stop = &cmd_stop };
+
+	if (g->cfg->w.s.local)
+		return 0;
+	snprintf(port, sizeof(port), "%u", c->port);
+	return afp_server_info(&g->session->server, &opts, e);
+}
+
+/* Opens the sessions. Without any it takes part all the same, and is counted so. */
+static int open_sessions(struct guest *g, struct err *e)
+{
+	struct crowd_opts o = { .mix = &g->cfg->mix,
+				.users = &g->users,
+				.session = g->session,
+				.threads = g->cfg->threads,
+				.directories = g->cfg->directories,
+				.seed = g->cfg->seed,
+				.realtime = !g->cfg->no_realtime,
+				.guest = g->base };
+	struct hub_report how = { 0 };
+	struct message m;
+	int r = await(g, HUB_BASE, &m), sent;
+
+	if (r || m.len >= sizeof(g->base))
+		return r ? r : -EPROTO;
+	memcpy(g->base, m.data, m.len);
+	ranks_deal(g->cfg, &o);
+	r = find_server(g, e);
+	r = r ? r : crowd_open(&g->crowd, &o, &how.not_open, e);
+	if (r == -ECONNREFUSED && how.not_open == o.clients)
+		r = 0;
+	how.result = r;
+	snprintf(how.text, sizeof(how.text), "%.255s", e->text);
+	sent = report(g, HUB_OPENED, &how);
+	return r ? r : sent;
+}
+
+static int make_files(struct guest *g, struct err *e)
+{
+	struct hub_report how = { 0 };
+	struct message m;
+	int r = await(g, HUB_MAKE, &m), sent;
+
+	if (r)
+		return r;
+	how.result = r = crowd_make(g->crowd, e);
+	snprintf(how.text, sizeof(how.text), "%.255s", r ? e->text : "");
+	sent = report(g, HUB_MADE, &how);
+	return r ? r : sent;
+}
+
+/* Until the clients are done. */
+static void work(struct guest *g)
+{
+	struct message m;
+	int r = 0;
+
+	while (!crowd_wait(g->crowd, r < 0 ? SLICE_NS : 0)) {
+		if (r >= 0)
+			r = channel_take(&g->to, &m, clock_now_ns() + SLICE_NS);
+		if (r == 1)
+			r = handle(g, &m);
+		if (r == -EINTR)
+			r = 0;
+		if (r < 0 && !cmd_stop)
+			cmd_stop =
+			    CMD_STOP_TOLD; /* rank 0 is gone: nobody wants to know the rest */
+	}
+}
+
+static int send_part(struct guest *g, struct part *p)
+{
+	size_t len;
+	uint8_t *data = part_pack(p, &len);
+	int r = data ? channel_send(&g->to, HUB_RESULT, data, len) : -ENOMEM;
+
+	free(data);
+	return r;
+}
+
+static int load(struct guest *g, struct err *e)
+{
+	struct crowd_load how;
+	struct part part = { 0 };
+	uint64_t now_ns;
+	struct message m;
+	struct rbuf b;
+	int r = await(g, HUB_START, &m);
+
+	if (r)
+		return r;
+	load_plan(g->cfg, &how);
+	how.queue = ranks_queue(g->cfg);
+	b = rbuf_of(m.data, m.len);
+	how.begin_ns = rbuf_u64(&b);
+	now_ns = clock_now_ns();
+	if (now_ns > how.begin_ns)
+		part.late_ns = now_ns - how.begin_ns;
+	r = crowd_start(g->crowd, &how, e);
+	if (r)
+		return r;
+	work(g);
+	r = crowd_join(g->crowd, &part.commands, e);
+	part.load = part.commands.load;
+	part.end = !cmd_stop                          ? PART_DONE
+		   : launch_orphaned(&g->cfg->launch) ? PART_ORPHANED
+						      : PART_STOPPED;
+	r = r ? r : send_part(g, &part);
+	part_fini(&part);
+	return r;
+}
+
+/* Rank 0 knows why it ends, but for this. */
+static void say_end(const struct guest *g, int r, const struct err *e)
+{
+	unsigned int rank = g->cfg->launch.rank;
+
+	if (r == -ECONNRESET || r == -EPIPE)
+		cmd_say("rank %u: rank 0 is gone: nothing was saved, and %s may still be there",
+			rank, g->base);
+	else if (g->to.fd < 0 && r != -EINVAL && *e->text)
+		cmd_say("%s", e->text);
+}
+
+int ranks_other(struct workload_cfg *base)
+{
+	struct guest g = { .cfg = (const struct load_cfg *)base, .to.fd = -1 };
+	struct err e = { 0 }, left = { 0 };
+	struct message m;
+	int r;
+
+	if (!g.cfg->mpi || !g.cfg->launch.rank)
+		return -1;
+	g.users = g.cfg->users;
+	g.session = calloc(1, sizeof(*g.session));
+	r = g.session ? 0 : err_set(&e, -ENOMEM, "out of memory");
+	if (g.session)
+		g.session->cfg = &base->s;
+	r = r ? r : join(&g, &e);
+	r = r ? r : open_sessions(&g, &e);
+	r = r ? r : make_files(&g, &e);
+	r = r ? r : load(&g, &e);
+	if (!r)
+		r = await(&g, HUB_REMOVE, &m);
+	crowd_close(g.crowd, &left);
+	channel_send(&g.to, HUB_BYE, NULL, 0);
+	say_end(&g, r, &e);
+	channel_close(&g.to);
+	users_free(&g.users);
+	free(g.session);
+	return OUTCOME_OK;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CMD_RANKS_TERMS_H
+#define CMD_RANKS_TERMS_H
+
+/* What rank 0 and the others compute alike. Only for ranks*.c; others use ranks.h. */
+
+#include "cmd/load.h"
+
+/* How many of all clients a rank has. */
+unsigned int ranks_clients(const struct load_cfg *cfg, unsigned int rank);
+
+/* A text that differs where version or options do. 0 or not 0 without memory. */
+#define RANKS_TERMS_LEN 64
+int ranks_terms(const struct load_cfg *cfg, char out[static RANKS_TERMS_LEN]);
+
+#endif
