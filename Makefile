@@ -256,6 +256,7 @@ pictures: all analysis
 install: all
 	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(DATA)/python/afpscope $(DESTDIR)$(DOC)
 	$(Q)install -m 755 $(BUILD)/afpscope $(DESTDIR)$(PREFIX)/bin/afpscope
+	$(Q)$(if $(MPI),install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib/afpscope $(MPI))
 	$(Q)ln -sf afpscope $(DESTDIR)$(PREFIX)/bin/afp_lantest
 	$(Q)ln -sf afpscope $(DESTDIR)$(PREFIX)/bin/afp_speedtest
 	$(Q)for p in docs/*.1; do sed 's|docs/|$(DOC)/|g' $$p > $(DESTDIR)$(PREFIX)/share/man/man1/$${p#docs/} || exit; done

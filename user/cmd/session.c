@@ -267,6 +267,8 @@ static enum outcome outcome_of(const struct session *s, int r)
 		return OUTCOME_INTERRUPTED;
 	if (r == -ENOMEM || r == -ENODATA)
 		return OUTCOME_FAILED;
+	if (r == -EINVAL)
+		return OUTCOME_USAGE;
 	if (r < 0)
 		return OUTCOME_LOST;
 	if (r)

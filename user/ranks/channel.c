@@ -80,12 +80,14 @@ int channel_send(struct channel *c, uint8_t type, const void *data, size_t len)
 /* A whole message, if there is one. 1; 0; negative errno. */
 static int complete(struct channel *c, struct message *out)
 {
-	struct rbuf b = rbuf_of(c->in, c->have);
-	uint32_t len = rbuf_u32(&b);
+	struct rbuf b;
+	uint32_t len;
 
-	out->type = rbuf_u8(&b);
-	if (b.bad)
+	if (c->have < HEAD_LEN)
 		return 0;
+	b = rbuf_of(c->in, HEAD_LEN);
+	len = rbuf_u32(&b);
+	out->type = rbuf_u8(&b);
 	if (len > c->len_max)
 		return -EPROTO;
 	if (c->have - HEAD_LEN < len)

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One load by several processes that mpirun starts: what they did is added exactly, they begin
+together, and one that dies is named while the rest is kept.
+
+Tests user/cmd/launch.c, ranks.c, ranks_other.c, user/report/json/rank.c,
+user/report/text/screen_ranks.c.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from netatalk import Server
+from scope import LOST, OK, USAGE, Done, Running, Scope, kill, left_on, wait_until
+
+FLAVOURS = ("openmpi", "mpich")
+# Root is not welcome otherwise; more ranks than CPUs neither.
+ENVIRONMENT = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+}
+RANKS = 4
+SHORT = ("-d", "2", "--ramp", "0", "--files", "4", "--file-size", "16K")
+MS = 1_000_000
+
+
+@pytest.fixture(params=FLAVOURS)
+def flavour(request: pytest.FixtureRequest, scope: Scope) -> str:
+    name: str = request.param
+    if not shutil.which(f"mpirun.{name}"):
+        pytest.skip(f"no mpirun.{name} here")
+    plugin = scope.binary.with_name(f"afpscope-mpi-{name}.so")
+    if not plugin.exists():
+        pytest.skip(f"{plugin} was not built: no mpicc.{name}")
+    return name
+
+
+def mpirun(flavour: str, command: list[str], ranks: int = RANKS) -> list[str]:
+    return [f"mpirun.{flavour}", "-n", str(ranks), *command, "--mpi"]
+
+
+def start(scope: Scope, flavour: str, where: Path, *args: str) -> Running:
+    command = [str(scope.binary), "load", str(where), "-m", "metadata", "--ramp", "0", *args]
+    return scope.start(mpirun(flavour, command), save=True, env=ENVIRONMENT)
+
+
+def phase_of(done: Done) -> dict[str, Any]:
+    assert done.run, f"nothing was saved: {done}"
+    (phase,) = done.run.saved["phases"]
+    return phase
+
+
+def counts(actions: list[dict[str, Any]], kind: str) -> Counter[tuple[str, int]]:
+    """(action, bucket) -> how many."""
+    return Counter(
+        {(a["name"], i): n for a in actions for i, n in a[kind]["histogram"]["buckets"]}
+    )
+
+
+def assert_is_sum_of_ranks(phase: dict[str, Any]) -> None:
+    parts = [r for r in phase["ranks"] if "actions" in r]
+    assert parts
+    for kind in ("planned", "begun"):
+        together = sum((counts(r["actions"], kind) for r in parts), Counter())
+        assert counts(phase["load"]["actions"], kind) == together
+    for key in ("n", "failed"):
+        assert sum(a[key] for a in phase["load"]["actions"]) == sum(
+            a[key] for r in parts for a in r["actions"]
+        )
+    assert sum(c["actions"] for c in phase["load"]["each_client"]) == sum(
+        a["n"] for r in parts for a in r["actions"]
+    )
+
+
+def processes(running: Running) -> dict[int, dict[int, int]]:
+    """Rank -> process -> its parent: that which mpirun started, and its child."""
+    found: dict[int, dict[int, int]] = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (path / "cmdline").read_bytes().split(b"\0")
+            names = dict(
+                w.split(b"=", 1) for w in (path / "environ").read_bytes().split(b"\0") if b"=" in w
+            )
+            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        rank = names.get(b"OMPI_COMM_WORLD_RANK", names.get(b"PMI_RANK"))
+        if rank and str(running.json).encode() in words and words[1] == b"load":
+            found.setdefault(int(rank), {})[int(path.name)] = parent
+    return found
+
+
+def wait_for_work(running: Running, where: Path, clients: int) -> dict[int, tuple[int, int]]:
+    """Until all clients work. Rank -> the process of mpirun, its child."""
+
+    def changed() -> list[int]:
+        return [path.stat().st_mtime_ns for path in sorted(where.glob("LanTest-*/d*"))]
+
+    wait_until(lambda: len(changed()) >= clients or running.process.poll() is not None, 60, "files")
+    assert running.process.poll() is None, running.finish()
+    first = changed()
+    wait_until(
+        lambda: all(a != b for a, b in zip(first, changed(), strict=True)), 60, "each client's work"
+    )
+    out = {}
+    for rank, of in processes(running).items():
+        (child,) = [pid for pid, parent in of.items() if parent in of]
+        out[rank] = (of[child], child)
+    assert sorted(out) == list(range(RANKS))
+    return out
+
+
+def finish(running: Running, where: Path) -> Done:
+    """The launcher may be gone before the processes that save and clean up."""
+    done = running.finish()
+    wait_until(lambda: not processes(running), 60, "the ranks' end")
+    assert not list(where.iterdir()), "something is left"
+    return done
+
+
+def test_all_together(scope: Scope, sqlite: Server, flavour: str) -> None:
+    """The server's own count of commands is that of all ranks' clients."""
+    command = scope.command(sqlite, "-n", "6", *SHORT, tool="load")
+    done = scope.execute(mpirun(flavour, command), save=True, env=ENVIRONMENT).expect(OK)
+    phase = phase_of(done)
+    assert done.run
+    assert not done.run.open_books()
+    assert phase["complete"]
+    assert_is_sum_of_ranks(phase)
+    ranks, load = phase["ranks"], phase["load"]
+    assert [r["rank"] for r in ranks] == list(range(RANKS))
+    assert [r["clients"] for r in ranks] == [2, 2, 1, 1]
+    assert [r["open"] for r in ranks] == [2, 2, 1, 1]
+    assert {r["end"] for r in ranks} == {"done"}
+    assert len({r["pid"] for r in ranks}) == RANKS
+    assert load["clients"] == load["opened"] == 6
+    assert all(c["actions"] for c in load["each_client"])
+    for rank in ranks:
+        # on a busy machine the clocks cannot be compared better
+        assert rank["skew_ns"] <= max(MS, 2 * rank["unsure_ns"]), rank
+    addresses = {c["address"] for c in load["each_client"]}
+    assert len(addresses) == 6
+    assert addresses < {s["address"] for s in done.run.saved["sessions"]}
+    assert f"{RANKS} ranks on 1 host began within " in done.out
+    assert not left_on(sqlite)
+
+
+@pytest.mark.parametrize("how", ["fixed", "poisson"])
+def test_arrivals_are_split(scope: Scope, tmp_path: Path, flavour: str, how: str) -> None:
+    args = ("-n", "8", "-d", "2", "--rate", "200", "--arrivals", how, "--no-probe")
+    done = start(scope, flavour, tmp_path, *args).finish().expect(OK)
+    phase = phase_of(done)
+    arrivals = [r["arrivals"] for r in phase["ranks"]]
+    assert sum(arrivals) == phase["load"]["arrivals"]
+    if how == "fixed":
+        assert arrivals == [100] * RANKS
+    else:
+        assert len(set(arrivals)) > 1
+        assert 280 <= sum(arrivals) <= 520  # 6 standard deviations
+
+
+def test_one_file_set_is_shared_by_all(scope: Scope, tmp_path: Path, flavour: str) -> None:
+    command = [str(scope.binary), "load", str(tmp_path), "-m", "batch-read", "-n", "4", *SHORT]
+    done = scope.execute(mpirun(flavour, command), save=True, env=ENVIRONMENT).expect(OK)
+    phase = phase_of(done)
+    assert_is_sum_of_ranks(phase)
+    assert not any(a["failed"] for a in phase["load"]["actions"])
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_rank_that_dies_is_named_and_the_rest_kept(
+    scope: Scope, tmp_path: Path, flavour: str
+) -> None:
+    running = start(scope, flavour, tmp_path, "-n", "8", "-d", "6")
+    ranks = wait_for_work(running, tmp_path, 8)
+    kill([ranks[2][1]])
+    done = finish(running, tmp_path)
+    assert done.status == LOST, done
+    phase = phase_of(done)
+    assert done.run
+    assert phase["complete"]
+    assert [r["end"] for r in phase["ranks"]] == ["done", "done", "lost", "done"]
+    assert_is_sum_of_ranks(phase)
+    assert "rank 2 (" in done.run.warning("rank")
+    each = phase["load"]["each_client"]
+    assert [c["lost"] for c in each] == [i % RANKS == 2 for i in range(8)]
+    assert phase["load"]["lost"] == 2
+    assert "rank 2" in done.out
+    assert "LOST" in done.out
+
+
+def test_the_launcher_may_end_the_job(scope: Scope, tmp_path: Path, flavour: str) -> None:
+    """It does so when a process that it started is killed: at once, or once all else has ended."""
+    running = start(scope, flavour, tmp_path, "-n", "8", "-d", "4")
+    ranks = wait_for_work(running, tmp_path, 8)
+    kill([ranks[2][0]])
+    done = running.finish()
+    wait_until(lambda: not processes(running), 60, "the ranks' end")
+    assert done.status != OK, done
+    assert not list(tmp_path.iterdir()), "something is left"
+    assert running.json
+    assert running.json.stat().st_size, "nothing was saved"
+
+
+def test_an_interrupt_ends_all_ranks(scope: Scope, tmp_path: Path, flavour: str) -> None:
+    running = start(scope, flavour, tmp_path, "-n", "8", "-d", "60")
+    wait_for_work(running, tmp_path, 8)
+    running.signal(signal.SIGINT)
+    running.finish()
+    wait_until(lambda: not processes(running), 60, "the ranks' end")
+    assert not list(tmp_path.iterdir()), "something is left"
+    assert running.json
+    assert '"complete": false' in running.json.read_text()
+
+
+def test_what_cannot_be(scope: Scope, tmp_path: Path, flavour: str) -> None:
+    here = [str(scope.binary), "load", str(tmp_path), "-n", "2", "-d", "1"]
+    done = scope.execute([*here, "--mpi"])
+    done.expect(USAGE, "was not started by mpirun")
+    done = scope.execute(mpirun(flavour, here, 3), env=ENVIRONMENT)
+    assert done.status == USAGE, done
+    assert "2 clients cannot be shared by 3 processes" in done.err
+    alone = tmp_path / "bin"
+    alone.mkdir()
+    shutil.copy(scope.binary, alone)
+    done = scope.execute(
+        mpirun(flavour, [str(alone / "afpscope"), *here[1:]], 2), env=ENVIRONMENT
+    )
+    assert done.status == USAGE, done
+    assert done.err.count(f"afpscope-mpi-{flavour}.so is not installed") == 1
+    other = [*here, "--seed", "2", "--mpi"]
+    done = scope.execute([*mpirun(flavour, here, 1), ":", "-n", "1", *other], env=ENVIRONMENT)
+    assert "rank 1" in done.err
+    assert "was started with other options" in done.err
+    assert done.status == USAGE, done
+    assert os.listdir(tmp_path) == ["bin"]
