@@ -11,7 +11,7 @@ from typing import Any
 
 import jinja2
 
-from . import figures, show
+from . import figures, joined, show
 from .digest import CommandView, Digest, digest
 from .errors import Failure
 from .files import Folder, written
@@ -59,6 +59,7 @@ class Page:
     where: Picture | None
     cnid: Picture | None
     throughput: Picture | None
+    joined: joined.Joined | None
 
 
 class Painter:
@@ -210,7 +211,7 @@ def _throughput(d: Digest, w: Words, labels: Words) -> tuple[str, Any]:
     return w["throughput_note"], figures.throughput(d.transfers, labels)
 
 
-def _page(run: Run, painter: Painter, prefix: str) -> Page:
+def _page(run: Run, runs: list[Run], painter: Painter, prefix: str) -> Page:
     w, labels, d = painter.w, painter.labels, digest(run)
     trace: Trace | None = None
     notices: tuple[str, ...] = ()
@@ -243,6 +244,7 @@ def _page(run: Run, painter: Painter, prefix: str) -> Page:
         ),
         cnid=picture("cnid", w["cnid_note"], figures.inside(drawn, labels)),
         throughput=picture("throughput", *_throughput(d, w, labels)),
+        joined=joined.join(run, runs),
     )
 
 
@@ -281,7 +283,9 @@ def run(args: argparse.Namespace) -> int:
     """Writes the page and prints its name; 4 if a run is in doubt."""
     painter = Painter(args.figures, args.lang)
     runs = [Run.open(find(name)) for name in args.runs]
-    pages = [_page(one, painter, f"{i}-" if len(runs) > 1 else "") for i, one in enumerate(runs, 1)]
+    pages = [
+        _page(one, runs, painter, f"{i}-" if len(runs) > 1 else "") for i, one in enumerate(runs, 1)
+    ]
     page = render(pages, painter.w)
     with written(args.output) as file:
         file.write(page.encode())

@@ -193,6 +193,19 @@ _WORDS: dict[str, tuple[str, str]] = {
         "処理中: 要求を処理していた時間。ボリューム: 名前、監視前に開かれた場合はフォルダー。",
     ),
     "sessions_more": ("{n} more", "他 {n} 件"),
+    "joined": ("Clients and their sessions", "クライアントとセッション"),
+    "joined_note": (
+        "{found} of {n} clients were found by their connection in {record}, those that waited "
+        "longest first. Mean and max: what an action took, from when it was to begin. Requests "
+        "and busy: the session's, since watching began, so also those that made the files.",
+        "{n} クライアント中 {found} 件を {record} の接続と対応付けた。待ち時間の長い順。"
+        "1 回と max: 予定開始からの操作時間。"
+        "要求と処理中: 監視開始からのセッションの値 (ファイル作成を含む)。",
+    ),
+    "address": ("Address", "アドレス"),
+    "actions": ("Actions", "操作"),
+    "failed": ("Failed", "失敗"),
+    "busy_each": ("Busy, each", "処理中 (1 回)"),
     "user": ("User", "ユーザー"),
     "client": ("Client", "クライアント"),
     "volume": ("Volume", "ボリューム"),
