@@ -233,6 +233,9 @@ static void count_action(struct worker *w, struct actor *a, uint64_t end_ns, boo
 	a->out->last_ns = end_ns - w->begin_ns;
 	if (failed)
 		return;
+	a->out->sum_ns += end_ns - a->planned_ns;
+	if (end_ns - a->planned_ns > a->out->max_ns)
+		a->out->max_ns = end_ns - a->planned_ns;
 	hist_add(&to->planned, end_ns - a->planned_ns);
 	hist_add(&to->begun, end_ns - a->begun_ns);
 }

@@ -8,7 +8,6 @@ user/report/text/screen_ranks.c.
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 from collections import Counter
@@ -59,9 +58,7 @@ def phase_of(done: Done) -> dict[str, Any]:
 
 def counts(actions: list[dict[str, Any]], kind: str) -> Counter[tuple[str, int]]:
     """(action, bucket) -> how many."""
-    return Counter(
-        {(a["name"], i): n for a in actions for i, n in a[kind]["histogram"]["buckets"]}
-    )
+    return Counter({(a["name"], i): n for a in actions for i, n in a[kind]["histogram"]["buckets"]})
 
 
 def assert_is_sum_of_ranks(phase: dict[str, Any]) -> None:
@@ -230,9 +227,7 @@ def test_what_cannot_be(scope: Scope, tmp_path: Path, flavour: str) -> None:
     alone = tmp_path / "bin"
     alone.mkdir()
     shutil.copy(scope.binary, alone)
-    done = scope.execute(
-        mpirun(flavour, [str(alone / "afpscope"), *here[1:]], 2), env=ENVIRONMENT
-    )
+    done = scope.execute(mpirun(flavour, [str(alone / "afpscope"), *here[1:]], 2), env=ENVIRONMENT)
     assert done.status == USAGE, done
     assert done.err.count(f"afpscope-mpi-{flavour}.so is not installed") == 1
     other = [*here, "--seed", "2", "--mpi"]
@@ -240,4 +235,4 @@ def test_what_cannot_be(scope: Scope, tmp_path: Path, flavour: str) -> None:
     assert "rank 1" in done.err
     assert "was started with other options" in done.err
     assert done.status == USAGE, done
-    assert os.listdir(tmp_path) == ["bin"]
+    assert [p.name for p in tmp_path.iterdir()] == ["bin"]

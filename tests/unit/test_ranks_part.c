@@ -63,6 +63,8 @@ static void fill(struct part *p, unsigned int rank)
 	for (unsigned int i = 0; i < n; i++) {
 		l->client[i].actions = 100 * rank + i;
 		l->client[i].bytes = 1;
+		l->client[i].sum_ns = 1000 + i;
+		l->client[i].max_ns = 900 + i;
 		l->client[i].opened = true;
 		snprintf(l->client[i].address, RUN_ADDRESS_LEN, "10.0.0.%u:%u", rank, i);
 	}

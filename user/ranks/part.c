@@ -92,6 +92,8 @@ static void put_client(struct pack *p, const struct run_client *c)
 	put(p, c->failed, 8);
 	put(p, c->bytes, 8);
 	put(p, c->last_ns, 8);
+	put(p, c->sum_ns, 8);
+	put(p, c->max_ns, 8);
 	put(p, c->opened | c->lost << 1, 1);
 	put_text(p, c->address);
 }
@@ -218,6 +220,8 @@ static void take_client(struct rbuf *b, struct run_client *c)
 	c->failed = rbuf_u64(b);
 	c->bytes = rbuf_u64(b);
 	c->last_ns = rbuf_u64(b);
+	c->sum_ns = rbuf_u64(b);
+	c->max_ns = rbuf_u64(b);
 	flags = rbuf_u8(b);
 	c->opened = flags & 1;
 	c->lost = flags & 2;

@@ -39,8 +39,9 @@ struct run_second {
 struct run_client {
 	uint64_t actions, failed, bytes; /* in the measured time */
 	uint64_t last_ns;                /* its last action's end, from begin_ns; 0: none */
-	bool opened, lost;               /* it had a session; it lost it */
-	char address[RUN_ADDRESS_LEN];   /* its end of the connection; "": it had none */
+	uint64_t sum_ns, max_ns; /* latencies from the planned start; of those that did not fail */
+	bool opened, lost;       /* it had a session; it lost it */
+	char address[RUN_ADDRESS_LEN]; /* its end of the connection; "": it had none */
 };
 
 /* A limit of a latency that was asked for (--slo). */

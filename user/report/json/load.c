@@ -62,6 +62,9 @@ static json_t *clients(struct json_doc *d, const struct run_load *l)
 		json_put(d, o, "failed", json_number(c->failed));
 		json_put(d, o, "bytes", json_number(c->bytes));
 		json_put(d, o, "last_ns", c->last_ns ? json_number(c->last_ns) : json_null());
+		json_put(d, o, "sum_ns", json_number(c->sum_ns));
+		json_put(d, o, "max_ns",
+			 c->actions > c->failed ? json_number(c->max_ns) : json_null());
 		json_put(d, o, "lost", json_boolean(c->lost));
 		json_put(d, o, "address", *c->address ? json_text(c->address) : json_null());
 		json_add(d, a, o);
