@@ -36,6 +36,7 @@ static void fill(struct part *p, unsigned int rank)
 	p->load = l;
 	p->late_ns = rank;
 	l->n_threads = rank + 1;
+	l->n_realtime = rank;
 	l->n_open = n;
 	l->begin_ns = 1000000 * (rank + 1); /* another clock */
 	l->measure_ns = l->begin_ns + 100;
@@ -104,6 +105,7 @@ static void what_is_read_is_what_was_written(void **state)
 	assert_string_equal(back.load->why, "gone");
 	assert_int_equal(back.load->cpu_max_ns, 21);
 	assert_int_equal(back.load->n_arrivals, 11);
+	assert_int_equal(back.load->n_realtime, 1);
 	assert_int_equal(back.commands.n_commands, 1);
 	assert_memory_equal(&back.commands.command[0]->latency, &p.commands.command[0]->latency,
 			    sizeof(struct hist));
@@ -235,6 +237,7 @@ static void ranks_together_are_their_sum(void **state)
 				     p[2].load->action[2].planned.bucket[b]);
 	assert_int_equal(all->second[1].n, 2 * RANKS);
 	assert_int_equal(all->n_threads, 1 + 2 + 3);
+	assert_int_equal(all->n_realtime, 0 + 1 + 2);
 	assert_int_equal(all->cpu_ns, 50 + 51 + 52);
 	assert_int_equal(all->cpu_max_ns, 22);
 	assert_int_equal(all->n_arrivals, 10 + 11 + 12);

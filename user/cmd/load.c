@@ -158,6 +158,7 @@ static int measure(struct load_run *l, struct err *e)
 	r = crowd_start(l->crowd, &how, e);
 	if (r)
 		return r;
+	ranks_await_start(l->ranks);
 	if (timeline_begin(&l->timeline, s, &l->changes, (uint64_t)(cfg->interval_s * NS_PER_S)))
 		run_note(&s->run.warnings, "timeline", "out of memory: no figures in time");
 	steady_begin(&l->steady, p->start_ns + how.ramp_ns, how.settle_ns);

@@ -170,6 +170,14 @@ uint64_t ranks_start(struct ranks *k)
 	return k->start_ns;
 }
 
+void ranks_await_start(struct ranks *k)
+{
+	const struct timespec moment = { 0, 1000000 };
+
+	while (k && !cmd_stop && clock_now_ns() < k->start_ns)
+		nanosleep(&moment, NULL);
+}
+
 void ranks_look(struct ranks *k)
 {
 	if (!k)

@@ -33,6 +33,9 @@ int ranks_made(struct ranks *k, struct err *e);
 /* Agrees on the start, about a second from now: CLOCK_MONOTONIC; NULL: 0. */
 uint64_t ranks_start(struct ranks *k);
 
+/* Waits for it. */
+void ranks_await_start(struct ranks *k);
+
 /* From time to time while they work. */
 void ranks_look(struct ranks *k);
 

@@ -104,6 +104,7 @@ static void put_load(struct pack *p, const struct run_load *l)
 	put(p, l->n_actions, 4);
 	put(p, l->n_seconds, 4);
 	put(p, l->n_threads, 4);
+	put(p, l->n_realtime, 4);
 	put(p, l->n_open, 4);
 	put(p, l->n_lost, 4);
 	put(p, l->begin_ns, 8);
@@ -231,6 +232,7 @@ static void take_client(struct rbuf *b, struct run_client *c)
 static void take_sums(struct rbuf *b, struct run_load *l)
 {
 	l->n_threads = rbuf_u32(b);
+	l->n_realtime = rbuf_u32(b);
 	l->n_open = rbuf_u32(b);
 	l->n_lost = rbuf_u32(b);
 	l->begin_ns = rbuf_u64(b);

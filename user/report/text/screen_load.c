@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define UNREAD    0.2  /* of all waits of the server for a CPU: worth a line */
-#define RUNQ      0.05 /* of the time: worth a word */
+#define UNREAD 0.2  /* of all waits of the server for a CPU: worth a line */
+#define RUNQ   0.05 /* of the time: worth a word */
 
 enum {
 	COL_NAME,
