@@ -194,7 +194,8 @@ static int open_and_make(struct load_run *l, const struct crowd_opts *o, struct 
 	if (!r && l->not_open)
 		run_note(warnings, "sessions", "%u of %u sessions could not be opened: %s",
 			 l->not_open, l->cfg->clients, e->text);
-	r = r ? r : crowd_make(l->crowd, e);
+	if (!r && !l->cfg->remove_set)
+		r = crowd_make(l->crowd, e);
 	r = r ? r : ranks_made(l->ranks, e);
 	l->lost = l->crowd ? crowd_lost(l->crowd, &why) : 0;
 	if (!r && l->lost)
@@ -220,7 +221,7 @@ static int work(struct workload *w, struct err *e)
 				.begun = on_begun,
 				.user = l };
 	struct err gone = { 0 };
-	int r;
+	int r, left;
 
 	ranks_deal(l->cfg, &o);
 	r = open_and_make(l, &o, e);
@@ -230,9 +231,12 @@ static int work(struct workload *w, struct err *e)
 		r = measure(l, e);
 	}
 	ranks_close(l->ranks);
-	if (crowd_close(l->crowd, &gone))
+	left = crowd_close(l->crowd, &gone);
+	if (left)
 		run_note(&w->s.run.warnings, "left", "not all files could be removed: %s",
 			 gone.text);
+	if (left && l->cfg->remove_set && !r)
+		r = err_set(e, left, "not all files could be removed: %s", gone.text);
 	l->crowd = NULL;
 	timeline_end_changes(&l->changes);
 	users_free(&l->users);
