@@ -10,25 +10,17 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import signal
 import socket
-import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
-from urllib.parse import urlsplit
 
 from . import compare, show
+from .children import Relay, address, last_line, program
 from .errors import INTERRUPTED, Failure, wrong_use
 from .files import written
 from .run import AB_FILE, Run
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_AFP_PORT = 548
 # How long a server may take after its restart until it listens.
 _UP_S = 60
 
@@ -46,13 +38,6 @@ def options(parser: argparse.ArgumentParser) -> None:
     compare.judging(parser)
 
 
-def _program(args: argparse.Namespace) -> str:
-    name = args.program or os.environ.get("AFPSCOPE") or shutil.which("afpscope")
-    if not name or not os.access(name, os.X_OK):
-        raise wrong_use("there is no program afpscope: put it on the PATH or name it (--program)")
-    return str(name)
-
-
 def order(pairs: int) -> list[tuple[int, str]]:
     """(pair, side) in the order of the runs: 1a 1b 2b 2a 3b 3a 4a 4b ..."""
     return [
@@ -62,61 +47,6 @@ def order(pairs: int) -> list[tuple[int, str]]:
     ]
 
 
-@dataclass
-class Relay:
-    """Forwards the signals that would end this program to the one that is measuring.
-
-    That one then removes what it made on the volume and writes its run. It runs in a separate
-    session, so that it gets a ^C only once: a second signal would end it immediately.
-    """
-
-    caught: int = 0
-    child: subprocess.Popen[bytes] | None = field(default=None, repr=False)
-
-    def _on(self, number: int, frame: FrameType | None) -> None:
-        self.caught = self.caught or number
-        if self.child and self.child.poll() is None:
-            self.child.send_signal(number)
-
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        before = {number: signal.signal(number, self._on) for number in _SIGNALS}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def call(self, line: list[str], log: Path, env: dict[str, str] | None = None) -> int:
-        """How the command ended; its output goes to `log`. Not started after a signal."""
-        if self.caught:
-            return INTERRUPTED
-        with log.open("a", encoding="utf-8") as out:
-            blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-            try:
-                self.child = subprocess.Popen(
-                    line,
-                    stdout=out,
-                    stderr=out,
-                    stdin=subprocess.DEVNULL,
-                    env=env,
-                    start_new_session=True,
-                    preexec_fn=lambda: _unblock(blocked),
-                )
-            finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-            return self.child.wait()
-
-
-def _unblock(mask: set[int]) -> None:
-    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-
-
-def _last_line(log: Path) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return lines[-1][:200] if lines else ""
-
-
 def _measure(relay: Relay, line: list[str], place: Path) -> Run | None:
     """The run that the command keeps in place; its output goes beside it. None: stopped."""
     log = place.with_suffix(".txt")
@@ -124,16 +54,8 @@ def _measure(relay: Relay, line: list[str], place: Path) -> Run | None:
     if relay.caught:
         return None
     if code not in (0, 4):
-        raise Failure(f"{' '.join(line[:2])} ended with {code}: {_last_line(log)}")
+        raise Failure(f"{' '.join(line[:2])} ended with {code}: {last_line(log)}")
     return Run.open(place)
-
-
-def _address(url: str) -> tuple[str, int]:
-    try:
-        parts = urlsplit(url)
-        return parts.hostname or "localhost", parts.port or _AFP_PORT
-    except ValueError as e:
-        raise wrong_use(f"{url}: {e}") from None
 
 
 def _wait_for(relay: Relay, url: str) -> None:
@@ -141,7 +63,7 @@ def _wait_for(relay: Relay, url: str) -> None:
     end = time.monotonic() + _UP_S
     while not relay.caught:
         try:
-            socket.create_connection(_address(url), 5).close()
+            socket.create_connection(address(url), 5).close()
             return
         except OSError as e:
             if time.monotonic() > end:
@@ -153,7 +75,7 @@ def _restart(relay: Relay, command: str, side: str, url: str, log: Path) -> None
     env = os.environ | {"AFPSCOPE_SIDE": side, "AFPSCOPE_URL": url}
     code = relay.call(["/bin/sh", "-c", command], log, env)
     if code and not relay.caught:
-        raise Failure(f"--restart: {command!r} ended with {code}: {_last_line(log)}")
+        raise Failure(f"--restart: {command!r} ended with {code}: {last_line(log)}")
     _wait_for(relay, url)
 
 
@@ -217,14 +139,14 @@ def run(args: argparse.Namespace) -> int:
         raise wrong_use("give -o before --: each run gets its own folder in it")
     if not 1 <= args.pairs <= 1000:
         raise wrong_use(f"--pairs {args.pairs}: 1 to 1000")
-    program, folder = _program(args), args.output
+    named, folder = program(args.program), args.output
     if folder.exists() and any(folder.iterdir()):
         raise wrong_use(f"{folder} exists and is not an empty folder: name a new one with -o")
     folder.mkdir(parents=True, exist_ok=True)
     _note(args, {})
     relay = Relay()
     with relay.listening():
-        made = _all_runs(args, relay, program)
+        made = _all_runs(args, relay, named)
     if isinstance(made, int):
         return made
     compare.check(made["a"], made["b"], args.force)

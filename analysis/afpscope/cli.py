@@ -26,6 +26,7 @@ COMMANDS = {
     "compare": "what differs between runs, and whether that is chance",
     "gate": "checks a run against accepted counts",
     "ab": "measures two servers in turn and compares them",
+    "sweep": "measures a server under more and more load, and where it can take no more",
     "report": "a run as one page",
 }
 
@@ -33,7 +34,8 @@ COMMANDS = {
 class Module(Protocol):
     """A command: what its options are, and what it does with them.
 
-    `args.after` is what followed `--`, None without it.
+    `args.after` is what followed `--`, None without it. A module with PASSES_ON gets what it does
+    not know as `args.rest`; its help has no short option.
     """
 
     def options(self, parser: argparse.ArgumentParser) -> None: ...
@@ -86,12 +88,23 @@ def _execute(argv: Sequence[str]) -> int:
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     module = cast(Module, importlib.import_module(f".{name}", __package__))
     process.raise_on_interrupt()
-    parser = Parser(prog=f"afpscope {name}", description=COMMANDS[name], allow_abbrev=False)
+    passes_on = getattr(module, "PASSES_ON", False)
+    parser = Parser(
+        prog=f"afpscope {name}",
+        description=COMMANDS[name],
+        allow_abbrev=False,
+        add_help=not passes_on,
+    )
+    if passes_on:
+        parser.add_argument("--help", action="help", help="show this help message and exit")
     module.options(parser)
     _add_version(parser)
     try:
         cut = rest.index("--") if "--" in rest else len(rest)
-        args = parser.parse_args(rest[:cut])
+        args, more = parser.parse_known_args(rest[:cut])
+        if more and not passes_on:
+            parser.error(f"unrecognized arguments: {' '.join(more)}")
+        args.rest = more
         args.after = rest[cut + 1 :] if cut < len(rest) else None
         return module.run(args)
     except Failure as e:

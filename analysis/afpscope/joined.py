@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .model import Session
-from .node import load
 from .run import Run
 
 
@@ -60,21 +59,18 @@ def _sessions(runs: Iterable[Run]) -> dict[str, Session]:
 def clients(run: Run, sessions: dict[str, Session]) -> list[Client]:
     """Those of all its loads; runs of versions that did not keep addresses have none."""
     out = []
-    for phase in load(run.path)["phases"].items():
-        node = phase.get("load")
-        for i, c in enumerate(node["each_client"].items() if node else ()):
-            good = c["actions"].count() - c["failed"].count()
-            total = c.get_int("sum_ns")
-            address = c.get_text("address")
+    for phase in run.phases:
+        for i, c in enumerate(phase.load.each_client if phase.load else ()):
+            good = c.actions - c.failed
             out.append(
                 Client(
                     number=i,
-                    address=address,
-                    actions=c["actions"].count(),
-                    failed=c["failed"].count(),
-                    mean_ns=total / good if total is not None and good > 0 else None,
-                    max_ns=c.get_int("max_ns"),
-                    session=sessions.get(address) if address else None,
+                    address=c.address,
+                    actions=c.actions,
+                    failed=c.failed,
+                    mean_ns=c.sum_ns / good if c.sum_ns is not None and good > 0 else None,
+                    max_ns=c.max_ns,
+                    session=sessions.get(c.address) if c.address else None,
                 )
             )
     return sorted(out, key=lambda c: -(c.mean_ns or 0))

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from . import hist
+from . import crowd, hist
+from .crowd import Interval, Load, Mark
 from .errors import Failure
 from .hist import Histogram
 from .node import Node
@@ -113,6 +114,10 @@ class Phase:
     requests: tuple[Account, ...] | None
     outside: tuple[Account, ...] | None
     transfer: Transfer | None
+    load: Load | None = None  # of many clients
+    probe: Load | None = None
+    intervals: tuple[Interval, ...] = ()
+    marks: tuple[Mark, ...] = ()
 
     def measured(self, metric: Metric) -> float | None:
         """A metric for one iteration: a transfer has the sum of those that count."""
@@ -246,6 +251,7 @@ def phase(node: Node) -> Phase:
     """One element of `phases`."""
     ledger, transfer = node["ledger"], node.get("transfer")
     rows, requests, outside = (ledger.get(k) for k in ("rows", "requests", "outside"))
+    load, probe = node.get("load"), node.get("probe")
     return Phase(
         node["test"].count(),
         node["iteration"].count(),
@@ -258,4 +264,7 @@ def phase(node: Node) -> Phase:
         tuple(_account(a) for a in requests.items()) if requests else None,
         tuple(_account(a) for a in outside.items()) if outside else None,
         _transfer(transfer) if transfer else None,
+        crowd.parse(load) if load else None,
+        crowd.parse(probe) if probe else None,
+        *crowd.parse_time(node),
     )

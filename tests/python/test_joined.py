@@ -12,6 +12,7 @@ import pytest
 from afpscope import joined
 from afpscope.run import Run
 from conftest import DATA, Done, Shelf
+from sweeping import Made, load
 
 RECORD = json.loads(gzip.decompress((DATA / "record.json.gz").read_bytes()))
 ADDRESSES = [s["address"] for s in RECORD["sessions"] if s["address"]]
@@ -37,7 +38,7 @@ def as_load(*clients: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
     def change(value: dict[str, Any]) -> None:
         value["command"] = "load"
         value["sessions"] = []
-        value["phases"][0]["load"] = {"each_client": list(clients)}
+        value["phases"][0]["load"] = load(Made()) | {"each_client": list(clients)}
 
     return change
 

@@ -38,6 +38,8 @@ static const struct command commands[] = {
 	{ "compare", "what differs between runs, and whether that is chance", NULL, NULL },
 	{ "gate", "check a run against accepted counts", NULL, NULL },
 	{ "ab", "measure two servers in turn and compare them", NULL, NULL },
+	{ "sweep", "more and more load: how much a server can take, and what limits it", NULL,
+	  NULL },
 	{ "query", "SQL over a run's records", NULL, NULL },
 	{ "export", "a run as Parquet, CSV or a Perfetto trace", NULL, NULL },
 };
@@ -88,7 +90,7 @@ static int run_external(char **argv)
 	else
 		cmd_say(
 		    "there is no command '%s': afpscope --help lists them. (report, query, info, "
-		    "export, compare, gate and ab come with make install; in a source tree "
+		    "export, compare, gate, ab and sweep come with make install; in a source tree "
 		    "with make analysis)",
 		    argv[0]);
 	return OUTCOME_USAGE;

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What many clients did in a phase of `load`, and its probe (docs/data-model.md, Load)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from . import hist
+from .hist import Histogram
+from .node import Node
+
+NS_PER_S = 1_000_000_000
+# A thread of the generator that is on a CPU, or waits for one, for this share of the time has no
+# time left; where more than this share of the actions began more than 1 ms late, it was not on
+# time. What was measured then is its own limit.
+BUSY, LATE = 0.9, 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One kind of action, such as "save". Times are of those that did not fail."""
+
+    name: str
+    n: int
+    failed: int
+    planned: Histogram  # from when it was to begin
+    begun: Histogram  # from when it did
+    sum_ns: int  # of `planned`
+    max_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Second:
+    """What ended in a second; the first begins at begin_ns. Times from the planned beginning."""
+
+    n: int
+    failed: int
+    max_ns: int | None
+    histogram: Histogram
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    actions: int
+    failed: int
+    bytes: int
+    last_ns: int | None  # its last action's end, since begin_ns
+    lost: bool
+    sum_ns: int | None  # of the actions that did not fail, from their planned beginning
+    max_ns: int | None
+    address: str | None  # of its connection; older runs have none
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The clients of a load, or its probe, which is one more client."""
+
+    clients: int  # asked for
+    threads: int  # that drove them
+    open: int | None  # sessions that were made; None: the run does not say
+    lost: int
+    begin_ns: int
+    measure_ns: int
+    end_ns: int
+    rate_per_s: float | None  # offered; None: closed loop
+    arrivals: int | None
+    no_room: int | None
+    late: int
+    cpu_max_ns: int
+    runq_max_ns: int  # the thread that waited longest for a CPU; older runs: 0
+    fairness: float
+    actions: tuple[Action, ...]
+    seconds: tuple[Second, ...]
+    each_client: tuple[Client, ...]
+
+    @property
+    def n(self) -> int:
+        return sum(a.n for a in self.actions)
+
+    @property
+    def failed(self) -> int:
+        return sum(a.failed for a in self.actions)
+
+    @property
+    def missing(self) -> int:
+        """Clients that had no session at all."""
+        return 0 if self.open is None else self.clients - self.open
+
+    @property
+    def measured_s(self) -> float:
+        return (self.end_ns - self.measure_ns) / NS_PER_S
+
+    @property
+    def achieved(self) -> float:
+        """Actions a second that ended well."""
+        return (self.n - self.failed) / self.measured_s if self.measured_s > 0 else 0.0
+
+    @property
+    def cpu_share(self) -> float:
+        """Of a CPU, the busiest thread of the generator."""
+        return self._share(self.cpu_max_ns)
+
+    @property
+    def runq_share(self) -> float:
+        """Of the time, the thread that waited longest for a CPU."""
+        return self._share(self.runq_max_ns)
+
+    def _share(self, ns: int) -> float:
+        took = self.end_ns - self.begin_ns
+        return ns / took if took > 0 else 0.0
+
+    @property
+    def late_share(self) -> float:
+        return self.late / self.n if self.n else 0.0
+
+    @property
+    def saturated(self) -> bool:
+        """Whether the generator itself may be what limits the rate or makes latencies long."""
+        return self.cpu_share + self.runq_share >= BUSY or self.late_share > LATE
+
+    def latency(self, name: str | None = None) -> Histogram:
+        """From the planned beginning; of all kinds, or of one. Failure-free actions only."""
+        return Histogram.merge(a.planned for a in self.actions if name in (None, a.name))
+
+    def mean_ns(self, name: str | None = None) -> float | None:
+        those = [a for a in self.actions if name in (None, a.name)]
+        n = sum(a.planned.n for a in those)
+        return sum(a.sum_ns for a in those) / n if n else None
+
+    def max_ns(self, name: str | None = None) -> int | None:
+        those = [a.max_ns for a in self.actions if name in (None, a.name)]
+        return max((ns for ns in those if ns is not None), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """What the server did since the interval before, or since begin_ns."""
+
+    end_ns: int  # since begin_ns
+    unread_ns: int | None  # the server's processes waited for a CPU before they read a request
+    parts: dict[str, int] | None  # ns by column of the time of a request; None: not known
+    commands: tuple[tuple[str, int, int], ...]  # name, requests, ns
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A command that was run in the middle of the load."""
+
+    at_ns: int  # since begin_ns
+    text: str
+
+
+def _action(node: Node) -> Action:
+    planned = node["planned"]
+    return Action(
+        node["name"].text(),
+        node["n"].count(),
+        node["failed"].count(),
+        hist.parse(planned["histogram"]),
+        hist.parse(node["begun"]["histogram"]),
+        planned["sum_ns"].count(),
+        planned.get_int("max_ns"),
+    )
+
+
+def _second(node: Node) -> Second:
+    return Second(
+        node["n"].count(),
+        node["failed"].count(),
+        node.get_int("max_ns"),
+        hist.parse(node["histogram"]),
+    )
+
+
+def _client(node: Node) -> Client:
+    return Client(
+        node["actions"].count(),
+        node["failed"].count(),
+        node["bytes"].count(),
+        node.get_int("last_ns"),
+        node["lost"].flag(),
+        node.get_int("sum_ns"),
+        node.get_int("max_ns"),
+        node.get_text("address"),
+    )
+
+
+def parse(node: Node) -> Load:
+    """`load` or `probe` of a phase."""
+    return Load(
+        node["clients"].count(),
+        node["threads"].count(),
+        node.get_int("opened"),
+        node["lost"].count(),
+        node["begin_ns"].count(),
+        node["measure_ns"].count(),
+        node["end_ns"].count(),
+        node.get_number("rate_per_s"),
+        node.get_int("arrivals"),
+        node.get_int("no_room"),
+        node["late"].count(),
+        node["cpu_max_ns"].count(),
+        node.get_int("runq_max_ns") or 0,
+        node["fairness"].number(),
+        tuple(_action(a) for a in node["actions"].items()),
+        tuple(_second(s) for s in node["seconds"].items()),
+        tuple(_client(c) for c in node["each_client"].items()),
+    )
+
+
+def _interval(node: Node) -> Interval:
+    parts, commands = node.get("parts"), node.get("commands")
+    return Interval(
+        node["end_ns"].count(),
+        node.get_int("unread_ns"),
+        {key: ns or 0 for key, ns in parts.counts().items()} if parts else None,
+        tuple(
+            (c["name"].text(), c["n"].count(), c["ns"].count())
+            for c in (commands.items() if commands else ())
+        ),
+    )
+
+
+def parse_time(phase: Node) -> tuple[tuple[Interval, ...], tuple[Mark, ...]]:
+    """`intervals` and `marks` of a phase; neither is there in every run."""
+    intervals, marks = phase.get("intervals"), phase.get("marks")
+    return (
+        tuple(_interval(i) for i in (intervals.items() if intervals else ())),
+        tuple(Mark(m["at_ns"].count(), m["text"].text()) for m in (marks.items() if marks else ())),
+    )

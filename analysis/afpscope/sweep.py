@@ -1,0 +1,444 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""afpscope sweep: the C program's `load` step by step, and where the server can take no more."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import secrets
+import signal
+import socket
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from . import __version__, knee, outcome, quiet, show, steps
+from .children import Relay, address, last_line, program
+from .errors import FAILED, INTERRUPTED, OK, UNTRUSTED, USAGE, Failure, wrong_use
+from .files import written
+from .knee import Slo
+from .steps import AGAIN, BISECTED, PLANNED, SCHEMA, SWEEP_FILE, Sweep
+
+PASSES_ON = True  # the options of load
+ORDERS = ("shuffled", "up", "abba")
+STEPS_MAX = 1000
+QUIET_MAX_S, FAR_S = 30.0, 5.0
+_GONE_S = 10.0
+_LETTERS = {"-n": "clients", "-d": "duration", "-p": "port"}
+_ITEM = r"[\d.]+[KMGTkmgt]?"
+_LIST = re.compile(rf"{_ITEM}(?:,{_ITEM})+")
+_ONE_WORD = re.compile(rf"(--[\w-]+=|-[a-zA-Z])({_LIST.pattern})")
+_SECRET = re.compile(r"(-w|--password)(=?)(.*)", re.S)
+# With these every step needs files of its own, as their number or size differs.
+_CHANGES_SET = ("file-size", "files")
+_OURS = ("--no-save", "--set-of", "--remove-set", "--directories")
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.usage = (
+        "afpscope sweep [OPTIONS] [OPTIONS of load] --clients 1,2,5,... -o DIR "
+        "URL|DIRECTORY\n       (any one option of load has a list of numbers; "
+        "afpscope load --help lists them)"
+    )
+    parser.add_argument("-o", "--output", metavar="DIR", type=Path, required=True,
+                        help="a new folder for the steps and sweep.json")  # fmt: skip
+    parser.add_argument("--order", choices=ORDERS, default="shuffled",
+                        help="of the steps (default shuffled); abba: up, down, ...")  # fmt: skip
+    parser.add_argument("--seed", metavar="N", type=int, default=1,
+                        help="of the order, and of load's random numbers (default 1)")  # fmt: skip
+    parser.add_argument("--repeat", metavar="K", type=int, help="steps of each value (default 1)")
+    parser.add_argument("--pause", metavar="S", type=float,
+                        help="seconds between steps (default: until this machine is quiet, at "
+                        f"most {QUIET_MAX_S:g}; {FAR_S:g} for a server on another)")  # fmt: skip
+    parser.add_argument("--slo", metavar="WHAT=TIME", action="append", default=[],
+                        help="what the server must keep: p99=50ms, probe.p99=1s")  # fmt: skip
+    parser.add_argument("--refine", metavar="N", type=int, default=4,
+                        help="further steps around the knee (default 4)")  # fmt: skip
+    parser.add_argument("--own-set", action="store_true",
+                        help="each step makes and removes its own files")  # fmt: skip
+    parser.add_argument("--program", metavar="FILE", help="default: afpscope on the PATH")
+    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+
+
+# What is swept
+
+
+@dataclass(frozen=True)
+class Line:
+    """Arguments of load with a place for the value of the one option that has a list."""
+
+    option: str
+    flag: str  # as given: --clients=, -n, or --clients for two words
+    values: tuple[str, ...]
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+    def at(self, value: str) -> list[str]:
+        word = self.flag.endswith("=") or not self.flag.startswith("--")
+        return [*self.before, *([self.flag + value] if word else [self.flag, value]), *self.after]
+
+    @property
+    def others(self) -> list[str]:
+        return [*self.before, *self.after]
+
+    def given(self, *names: str) -> str | None:
+        """The value of one of the other options, by its long or short name."""
+        words = self.others
+        for i, word in enumerate(words):
+            for name in names:
+                if word == name:
+                    return words[i + 1] if i + 1 < len(words) else None
+                if name.startswith("--") and word.startswith(f"{name}="):
+                    return word.removeprefix(f"{name}=")
+                if not name.startswith("--") and word.startswith(name):
+                    return word.removeprefix(name)
+        return None
+
+
+def parse(rest: Sequence[str]) -> Line:
+    """Failure unless exactly one option has a list of numbers."""
+    found: list[tuple[int, int, str, str]] = []
+    for i, word in enumerate(rest):
+        if match := _ONE_WORD.fullmatch(word):
+            found.append((i, i + 1, match[1], match[2]))
+        elif word.startswith("-") and i + 1 < len(rest) and _LIST.fullmatch(rest[i + 1]):
+            found.append((i, i + 2, word, rest[i + 1]))
+    if len(found) != 1:
+        names = ", ".join(flag.rstrip("=") for _, _, flag, _ in found) or "none has"
+        raise wrong_use(
+            f"exactly one option of load has a list of numbers, such as --clients 1,2,5 ({names})"
+        )
+    begin, end, flag, text = found[0]
+    values = tuple(text.split(","))
+    sizes = [steps.number(v) for v in values]
+    if None in sizes:
+        raise wrong_use(f"{flag.rstrip('=')} {text}: {values[sizes.index(None)]} is no number")
+    if len(set(sizes)) != len(sizes):
+        raise wrong_use(f"{flag.rstrip('=')} {text}: a value is there twice; use --repeat")
+    option = _LETTERS.get(flag, flag.rstrip("=").lstrip("-"))
+    return Line(option, flag, values, tuple(rest[:begin]), tuple(rest[end:]))
+
+
+def order(values: Sequence[str], how: str, repeat: int, seed: int) -> list[str]:
+    """The values in the order of their steps; each occurs `repeat` times, once in each pass."""
+    up = sorted(values, key=lambda v: steps.number(v) or 0.0)
+    rng = random.Random(seed)
+    out: list[str] = []
+    for i in range(repeat):
+        one = list(up)
+        if how == "shuffled":
+            rng.shuffle(one)
+        elif how == "abba" and i.bit_count() % 2:
+            one.reverse()
+        out += one
+    return out
+
+
+def masked(words: Sequence[str]) -> list[str]:
+    """The arguments without a password."""
+    out: list[str] = []
+    hide = False
+    for word in words:
+        found = _SECRET.fullmatch(word)
+        if hide:
+            out.append("...")
+        elif found and (found[2] or (found[1] == "-w" and found[3])):
+            out.append(f"{found[1]}{found[2]}...")
+        else:
+            out.append(re.sub(r"(://[^:/@]*):[^@/]*@", r"\1@", word))
+        hide = word in ("-w", "--password")
+    return out
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is loaded: a directory of this machine, or a server."""
+
+    text: str
+    directory: Path | None
+    host: str
+    port: int
+
+    @property
+    def is_here(self) -> bool:
+        return self.directory is not None or quiet.is_here(self.host)
+
+    def is_gone(self, stop: Callable[[], bool]) -> bool:
+        """Whether it is still away after a while."""
+        if self.directory is not None:
+            return not self.directory.is_dir()
+        end = time.monotonic() + _GONE_S
+        while not stop():
+            try:
+                socket.create_connection((self.host, self.port), 5).close()
+                return False
+            except OSError:
+                if time.monotonic() >= end:
+                    return True
+            time.sleep(0.2)
+        return False
+
+
+def target(line: Line) -> Target:
+    words = [w for w in line.others if not w.startswith("-")]
+    url = next((w for w in words if "://" in w), None)
+    if url:
+        return Target(masked([url])[0], None, *address(url))
+    if words and Path(words[-1]).is_dir() and line.others[-1] == words[-1]:
+        return Target(words[-1], Path(words[-1]), "", 0)
+    host = line.given("--host", "-h") or "localhost"
+    port = line.given("--port", "-p") or "548"
+    if not port.isdigit():
+        raise wrong_use(f"--port {port}: not a number")
+    return Target(f"{host}:{port}", None, host, int(port))
+
+
+# The steps
+
+
+@dataclass
+class Driver:
+    """Runs the steps, and notes each in sweep.json as it begins and ends."""
+
+    args: argparse.Namespace
+    line: Line
+    slo: Slo | None
+    program: str
+    relay: Relay = field(default_factory=Relay)
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    stopped: str | None = None
+    complete: bool = False
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+    started: str = field(default_factory=lambda: _now())
+
+    def __post_init__(self) -> None:
+        self.target = target(self.line)
+        self.is_here = self.target.is_here
+        self.own_set = self.args.own_set or self.line.option in _CHANGES_SET
+
+    @property
+    def owner(self) -> str:
+        """Whose files they are, for load."""
+        return f"--set-of={os.getpid()}"
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.args.output)
+
+    def note(self) -> None:
+        """Writes sweep.json."""
+        document = {
+            "schema": SCHEMA,
+            "tool": "afpscope",
+            "version": __version__,
+            "id": self.id,
+            "started": self.started,
+            "complete": self.complete,
+            "stopped": self.stopped,
+            "option": self.line.option,
+            "values": list(self.line.values),
+            "order": self.args.order,
+            "seed": self.args.seed,
+            "repeat": self.args.repeat,
+            "refine": self.args.refine,
+            "slo": self.args.slo,
+            "target": self.target.text,
+            "arguments": masked(self.line.others),
+            "set": "own" if self.own_set else "shared",
+            "steps": self.steps,
+        }
+        with written(self.folder / SWEEP_FILE) as file:
+            file.write((json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode())
+
+    def _set(self) -> list[str]:
+        """So that all steps work on the same files."""
+        if self.own_set:
+            return []
+        out = [self.owner]
+        if self.line.option == "clients":
+            most = max(int(steps.number(v) or 0) for v in self.line.values)
+            out.insert(0, f"--directories={most}")
+        return out
+
+    def _pause(self) -> dict[str, Any]:
+        """Before every step but the first."""
+        if not self.steps:
+            return {"paused_s": 0.0, "quiet": None}
+
+        def caught() -> bool:
+            return self.relay.caught != 0
+
+        is_quiet = None
+        if self.args.pause is None and self.is_here:
+            took, is_quiet = quiet.wait(QUIET_MAX_S, caught)
+            end = "quiet" if is_quiet else "not quiet yet"
+        else:
+            took = quiet.pause(FAR_S if self.args.pause is None else self.args.pause, caught)
+            end = "paused"
+        if took >= 1:
+            show.notice(f"sweep: {end} after {took:.1f} s")
+        return {"paused_s": round(took, 1), "quiet": is_quiet}
+
+    def step(self, value: str, why: str, of: int) -> None:
+        """Runs one; a failure of its own is noted, and is none of the sweep."""
+        pause = self._pause()
+        if self.relay.caught:
+            return
+        name = f"{len(self.steps) + 1:03}-{value}"
+        show.notice(f"sweep: step {len(self.steps) + 1} of {of}: {self.line.option} {value}")
+        noted: dict[str, Any] = {"folder": name, "value": value, "why": why, **pause}
+        noted |= {"started_at": _now(), "ended_at": None, "exit": None, "error": None}
+        self.steps.append(noted)
+        self.note()
+        place = self.folder / name
+        log = place.with_name(f"{name}.txt")
+        seed = [f"--seed={self.args.seed}"]
+        words = ["load", *self.line.at(value), *seed, *self._set(), "-o", str(place)]
+        code = self.relay.call([self.program, *words], log)
+        noted |= {"ended_at": _now(), "exit": code}
+        if code not in (OK, UNTRUSTED):
+            noted["error"] = last_line(log)
+        self.note()
+        if code == USAGE:
+            raise Failure(f"step {name}: {noted['error']}", USAGE)
+        if not self.relay.caught:
+            self._judge(name)
+
+    def _judge(self, name: str) -> None:
+        """Says how the step went. Failure if the server is gone."""
+        done = self.sweep.steps[-1]
+        if done.load:
+            p99 = done.load.latency().quantile(0.99)
+            text = f"{done.load.achieved:,.4g}/s, p99 {show.time(p99)}"
+            if done.exit not in (OK, UNTRUSTED):
+                text += f"; ended with {done.exit}: {done.error}"
+            show.notice(f"sweep:   {text}")
+            return
+        show.notice(f"sweep:   step {name} failed, and is left out: {done.trouble}")
+        if self.target.is_gone(lambda: self.relay.caught != 0):
+            self.stopped = f"{self.target.text} is gone"
+            raise Failure(f"{self.stopped}: the sweep ends after {len(self.steps)} steps")
+
+    @property
+    def sweep(self) -> Sweep:
+        return steps.open_sweep(self.folder)
+
+    def plan(self) -> None:
+        values = order(self.line.values, self.args.order, self.args.repeat, self.args.seed)
+        for value in values:
+            if not self.relay.caught:
+                self.step(value, PLANNED, len(values))
+
+    def refine(self) -> None:
+        """Further steps around the knee, unless it is that of a closed loop without SLO."""
+        first = len(self.steps)
+        whole = all("." not in v for v in self.line.values)
+        for i in range(self.args.refine):
+            if self.relay.caught:
+                return
+            sweep = self.sweep
+            rule, judged = knee.judged(sweep, self.slo)
+            left = self.args.refine - i
+            rank = knee.further(judged, left, whole) if rule != "growth" else None
+            if rank is None:
+                return
+            known = {sweep.rank(level.value): level.text for level in sweep.levels}
+            value = known.get(rank) or f"{abs(rank):.10g}"
+            self.step(value, AGAIN if rank in known else BISECTED, first + self.args.refine)
+
+    def remove_set(self) -> bool:
+        """Removes the files that all steps shared, also after a signal. False if they are left."""
+        if self.own_set or not self.steps:
+            return True
+        log = self.folder / "remove-set.txt"
+        words = ["load", *self.line.others, "--clients=1", self.owner, "--remove-set", "--no-save"]
+        with (relay := Relay()).listening():
+            code = relay.call([self.program, *words], log)
+        if code:
+            show.notice(
+                f"sweep: the files of the load are left on {self.target.text}: "
+                f"{last_line(log)}; afpscope clean removes them"
+            )
+        return code == 0
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _check(args: argparse.Namespace) -> None:
+    if args.after is not None:
+        raise wrong_use("there is nothing to give after --: the options of load are given as such")
+    if args.repeat is None:
+        args.repeat = 2 if args.order == "abba" else 1
+    for name, value, most in (("repeat", args.repeat, 100), ("refine", args.refine, 100)):
+        least = 1 if name == "repeat" else 0
+        if not least <= value <= most:
+            raise wrong_use(f"--{name} {value}: {least} to {most}")
+    if args.order == "abba" and args.repeat % 2:
+        raise wrong_use(f"--order abba goes up and down: --repeat {args.repeat} must be even")
+    if len(args.slo) > 1:
+        raise wrong_use("--slo: one limit; report and compare can judge a sweep by others")
+    args.slo = args.slo[0] if args.slo else None
+    if args.pause is not None and not 0 <= args.pause <= 86400:
+        raise wrong_use(f"--pause {args.pause:g}: 0 to 86400")
+    for word in args.rest:
+        if word.split("=")[0] in _OURS:
+            raise wrong_use(f"{word.split('=')[0]} is given to load by the sweep itself")
+
+
+def _end(driver: Driver, whole: bool) -> int:
+    """Prints the outcome; the exit code."""
+    sweep = driver.sweep
+    found = outcome.of(sweep)
+    if driver.args.json:
+        print(json.dumps(outcome.as_json(found)))
+    else:
+        print(outcome.screen(found))
+        print(f"\nMore: afpscope report {driver.folder} -o report.html")
+    if not whole or found.failed:
+        return FAILED
+    return UNTRUSTED if any(s.exit == UNTRUSTED for s in sweep.steps) else OK
+
+
+def run(args: argparse.Namespace) -> int:
+    _check(args)
+    line = parse(args.rest)
+    if len(line.values) * args.repeat > STEPS_MAX:
+        raise wrong_use(f"{len(line.values) * args.repeat} steps: at most {STEPS_MAX}")
+    limit = knee.slo(args.slo) if args.slo else None
+    driver = Driver(args, line, limit, program(args.program))
+    if driver.folder.exists() and any(driver.folder.iterdir()):
+        raise wrong_use(f"{driver.folder} exists and is not an empty folder: name a new one")
+    driver.folder.mkdir(parents=True, exist_ok=True)
+    driver.note()
+    failed, removed = None, False
+    with driver.relay.listening():
+        try:
+            driver.plan()
+            driver.refine()
+        except Failure as e:
+            failed = e
+        finally:
+            removed = driver.remove_set()
+    if driver.relay.caught:
+        driver.stopped = signal.Signals(driver.relay.caught).name
+    driver.complete = not driver.stopped and not failed
+    driver.note()
+    if failed and failed.code == USAGE:
+        raise failed
+    if driver.relay.caught:
+        show.notice(
+            f"sweep: stopped by {driver.stopped} in step {len(driver.steps)}: the steps before it "
+            f"are kept in {driver.folder}"
+        )
+    if failed:
+        show.notice(f"sweep: {failed}")
+    code = _end(driver, removed and not failed)
+    return INTERRUPTED if driver.relay.caught else code

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The knee of a sweep: found where it is, with an interval as wide as what is not known."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from afpscope import Failure, knee
+from afpscope.knee import Cut, cut
+from sweeping import Made, each, sweep
+
+VALUES = (1, 2, 5, 10, 20, 50, 100)
+
+
+@pytest.mark.parametrize(
+    ("text", "of", "stat", "limit_ns"),
+    [
+        ("p99=50ms", None, "p99", 50e6),
+        ("p99.9=1.5s", None, "p99.9", 1.5e9),
+        ("save.p99.9=20us", "save", "p99.9", 20e3),
+        ("probe.mean=3ms", "probe", "mean", 3e6),
+        ("read 4 KiB.max=7ns", "read 4 KiB", "max", 7.0),
+    ],
+)
+def test_an_slo_is_read_as_load_reads_it(text: str, of: str, stat: str, limit_ns: float) -> None:
+    it = knee.slo(text)
+    assert (it.of, it.stat, it.limit_ns) == (of, stat, pytest.approx(limit_ns))
+
+
+@pytest.mark.parametrize("text", ["p99", "p98=1ms", "p99=50", "p99=0ms", "=1ms", "p99=-1ms", "1ms"])
+def test_what_is_no_slo_is_refused(text: str) -> None:
+    with pytest.raises(Failure) as failed:
+        knee.slo(text)
+    assert failed.value.code == 2 and "p99=50ms" in str(failed.value)
+
+
+def test_the_cut_contradicts_the_fewest_steps() -> None:
+    clean = [(v, v <= 20) for v in VALUES]
+    assert cut(clean) == Cut(20, 50, 20, 50)
+    assert cut([(v, True) for v in VALUES]) == Cut(100, None, 100, None)
+    assert cut([(v, False) for v in VALUES]) == Cut(None, 1, None, 1)
+    assert cut([]) == Cut(None, None, None, None)
+    # One step of 5 that breaks, and one of 50 that keeps, are noise: the interval says so.
+    noisy = [*clean, (20, True), (5, False), (50, True), (50, False), (5, True), (50, False)]
+    assert cut(noisy) == Cut(20, 50, 2, 100)
+
+
+def test_the_interval_has_the_true_knee_however_noisy_the_steps_are() -> None:
+    """A step errs the more often, the closer it is to the knee."""
+    inside = wrong = 0
+    for seed in range(300):
+        rng = random.Random(seed)
+        judged = [
+            (v, (v <= 20) != (rng.random() < 0.4 * min(v, 20) / max(v, 20)))
+            for v in VALUES
+            for _ in range(3)
+        ]
+        found = cut(judged)
+        low = found.low or 0
+        inside += low <= 20 < (found.high or 1000)
+        wrong += found.below not in (10, 20, 50)
+    assert inside == 300 or inside > 280, inside
+    assert wrong < 30
+
+
+def test_refining_bisects_and_then_measures_both_sides_again() -> None:
+    true, steps = 63.0, []
+    judged = [(v, v <= true) for v in VALUES]
+    for left in range(8, 0, -1):
+        at = knee.further(judged, left, True)
+        if at is None:
+            break
+        steps.append(at)
+        judged.append((at, at <= true))
+    assert steps[:5] == [75, 62, 68, 65, 64] or steps[0] == 75
+    found = cut(judged)
+    assert found.below is not None and found.above is not None
+    assert found.below <= true < found.above <= found.below * 1.05
+    counted = [rank for rank, _ in judged]
+    assert counted.count(found.below) == counted.count(found.above) == 2
+
+
+def test_refining_ends_where_nothing_more_can_be_learnt() -> None:
+    both = [(1, True), (2, False)] * 2
+    assert knee.further(both, 4, True) is None
+    assert knee.further([(1, True), (2, False)], 4, True) in (1, 2)
+    assert knee.further([(1, True), (2, False)], 4, False) == pytest.approx(1.5)
+    assert knee.further([(v, True) for v in VALUES], 4, True) == 100
+    assert knee.further([(v, False) for v in VALUES], 4, True) == 1
+    assert knee.further([], 4, True) is None and knee.further(both, 0, True) is None
+    # The load of --think grows as its value falls: ranks are negative.
+    assert knee.further([(-2.0, True), (-1.0, False)], 4, False) == pytest.approx(-1.5)
+
+
+def queue(clients: float) -> Made:
+    """A server that serves 40 at a time: beyond them they wait for each other."""
+    waits = max(1.0, clients / 40)
+    return Made(int(clients), 1000 * clients / waits / 10, p50_ms=waits, p99_ms=10 * waits)
+
+
+def test_the_highest_step_that_keeps_the_slo(tmp_path: Path) -> None:
+    made = sweep(tmp_path / "s", each((1, 10, 40, 50, 100), queue), slo="p99=11ms")
+    found = knee.find(made, knee.slo("p99=11ms"))
+    assert (found.at, found.low, found.high) == ("40", "40", "50")
+    assert "p99=11ms is kept up to 40 clients" in found.text and "no longer at 50" in found.text
+    assert found.below and found.below.folder == "003-40"
+    assert found.above and found.above.folder == "004-50"
+
+
+def test_no_knee_among_the_steps_is_said(tmp_path: Path) -> None:
+    made = sweep(tmp_path / "s", each((1, 10, 20), queue))
+    above = knee.find(made, knee.slo("p99=11ms"))
+    assert (above.at, above.low, above.high) == ("20", "20", None) and "is higher" in above.text
+    below = knee.find(made, knee.slo("p99=1ms"))
+    assert (below.at, below.low, below.high) == (None, None, "1")
+    assert "reliably at no value" in below.text and "1 client, the least load" in below.text
+    none = knee.find(sweep(tmp_path / "n", [("1", None)]), knee.slo("p99=1ms"))
+    assert none.at is None and "no step was measured" in none.text
+
+
+def test_the_slo_of_the_probe_is_of_the_probe(tmp_path: Path) -> None:
+    points = each((1, 2, 4), lambda v: Made(int(v), p99_ms=1000, probe_ms=v))
+    found = knee.find(sweep(tmp_path / "s", points), knee.slo("probe.p99=2500us"))
+    assert (found.at, found.high) == ("2", "4")
+
+
+@pytest.mark.parametrize(
+    "trouble", [{"missing": 1}, {"lost": 1}, {"failed": 200}, {"offered": 1100, "no_room": 200}]
+)
+def test_a_step_with_clients_that_could_not_work_keeps_no_slo(
+    tmp_path: Path, trouble: dict[str, int]
+) -> None:
+    points = [("1", Made(1)), ("2", Made(2, **trouble))]  # type: ignore[arg-type]
+    found = knee.find(sweep(tmp_path / "s", points), knee.slo("p99=50ms"))
+    assert (found.at, found.high) == ("1", "2")
+
+
+def test_an_open_loop_without_slo_is_judged_by_its_rate(tmp_path: Path) -> None:
+    points = each((100, 500, 1000, 2000), lambda v: Made(rate=min(v, 950.0), offered=v))
+    found = knee.find(sweep(tmp_path / "s", points, option="rate"), None)
+    assert (found.rule, found.at, found.low, found.high) == ("rate", "1000", "1000", "2000")
+
+
+def test_a_closed_loop_without_slo_ends_where_the_rate_stops_growing(tmp_path: Path) -> None:
+    def made(v: float) -> Made:
+        """Grows up to 20 clients, and falls again beyond 50."""
+        return Made(int(v), rate=100 * min(v, 20.0) * (0.5 if v > 50 else 1.0))
+
+    found = knee.find(sweep(tmp_path / "s", each((1, 5, 20, 50, 100), made)), None)
+    assert (found.rule, found.at, found.low, found.high) == ("growth", "20", "5", "20")
+    assert "stops growing at 20 clients" in found.text
+    still = knee.find(sweep(tmp_path / "t", each((1, 5, 20), made)), None)
+    assert still.at is None and still.high is None and "still grows at 20 clients" in still.text
+
+
+def test_less_think_time_is_more_load(tmp_path: Path) -> None:
+    points = each((2, 1, 0.5), lambda v: Made(p99_ms=10 / v))
+    made = sweep(tmp_path / "s", points, option="think")
+    found = knee.find(made, knee.slo("p99=11ms"))
+    assert (found.at, found.low, found.high) == ("1", "1", "0.5")

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The resource that is used up is the one for which requests wait longer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from afpscope import limits
+from afpscope.limits import Limit
+from sweeping import Made, Parts, sweep
+
+QUIET: Parts = {
+    "user": 20, "calls": 30, "runq": 5, "disk": 10, "cnid.cpu": 15, "cnid.runq": 2,
+    "cnid.sync": 3, "lock": 1, "outside": 20,
+}  # fmt: skip
+
+
+def judged(tmp_path: Path, below: Made | None, above: Made) -> Limit:
+    points: list[tuple[str, Made | None]] = [("1", below), ("2", above)]
+    steps = sweep(tmp_path / "s", points).steps
+    found = limits.used_up(steps[0], steps[1])
+    assert found
+    return found
+
+
+@pytest.mark.parametrize(
+    ("part", "kind", "says"),
+    [
+        ("runq", "cpu", "afpd waiting for a CPU (5.00 µs a request below, 905 µs above)"),
+        ("between", "cpu", "requests unread while afpd waited for a CPU"),
+        ("cnid.runq", "cpu", "cnid_dbd waiting for a CPU"),
+        ("calls", "cpu", "afpd on a CPU"),
+        ("cnid.cpu", "cnid", "cnid_dbd on a CPU"),
+        ("cnid.idle", "cnid", "to and from cnid_dbd"),
+        ("cnid.sync", "disk", "cnid_dbd waiting for the disk"),
+        ("disk", "disk", "waiting for the disk"),
+        ("log", "disk", "writing the log"),
+        ("lock", "lock", "waiting for a lock"),
+        ("cnid.lock", "lock", "cnid_dbd waiting for a lock"),
+        ("net", "network", "the client's socket"),
+        ("outside", "network", "outside the server"),
+        ("other", "other", "waiting otherwise"),
+    ],
+)
+def test_what_grew_most_is_named(tmp_path: Path, part: str, kind: str, says: str) -> None:
+    more = QUIET | {part: QUIET.get(part, 0) + 900, "disk": QUIET["disk"] + 100}
+    if part == "disk":
+        more["disk"] = 910
+    found = judged(tmp_path, Made(parts=QUIET), Made(parts=more))
+    assert found.kind == kind
+    assert says in found.text
+    assert limits.RESOURCES[kind][1] in found.text
+    assert any(says.split(" (")[0] in f.name for f in found.figures)
+
+
+def test_what_was_large_already_is_not_what_grew(tmp_path: Path) -> None:
+    below = QUIET | {"disk": 500}
+    found = judged(tmp_path, Made(parts=below), Made(parts=below | {"runq": 300}))
+    assert found.kind == "cpu"
+
+
+def test_without_growth_the_largest_part_is_named(tmp_path: Path) -> None:
+    it = Made(parts=QUIET | {"disk": 500})
+    found = judged(tmp_path, it, it)
+    assert found.kind == "disk" and "of a request's time" in found.text
+    alone = judged(tmp_path / "alone", None, it)
+    assert alone.kind == "disk" and "of a request's time" in alone.text
+
+
+@pytest.mark.parametrize(
+    ("trouble", "says"),
+    [
+        ({"cpu": 0.95}, "95% of a CPU"),
+        ({"late": 500}, "late"),
+        ({"cpu": 0.3, "runq": 0.65}, "waited 65%"),
+    ],
+)
+def test_the_generator_goes_first(tmp_path: Path, trouble: dict[str, float], says: str) -> None:
+    above = Made(parts=QUIET | {"disk": 900}, **trouble)  # type: ignore[arg-type]
+    found = judged(tmp_path, Made(parts=QUIET), above)
+    assert found.kind == "generator" and says in found.text
+
+
+def test_sessions_that_were_not_made_go_before_what_grew(tmp_path: Path) -> None:
+    above = Made(clients=20, missing=5, parts=QUIET | {"disk": 900})
+    found = judged(tmp_path, Made(parts=QUIET), above)
+    assert found.kind == "sessions" and "5 of 20 clients" in found.text
+
+
+def test_a_server_that_was_not_watched_is_unknown(tmp_path: Path) -> None:
+    found = judged(tmp_path, Made(), Made(p99_ms=1000))
+    assert found.kind == "unknown" and "was not watched" in found.text
+
+
+def test_nothing_is_used_up_below_the_knee(tmp_path: Path) -> None:
+    steps = sweep(tmp_path / "s", [("1", Made()), ("2", None)]).steps
+    assert limits.used_up(steps[0], None) is None
+    assert limits.used_up(steps[0], steps[1]) is None
+
+
+def test_parts_add_up_to_what_the_client_saw(tmp_path: Path) -> None:
+    step = sweep(tmp_path / "s", [("1", Made(parts=QUIET | {"between": 7}))]).steps[0]
+    spent = limits.of_step(step)
+    assert spent.client_ns == pytest.approx(sum(QUIET.values()) * 1000 + 7000)
+    assert sum(spent.parts.values()) == pytest.approx(spent.client_ns)
+    assert sum(spent.by_resource.values()) == pytest.approx(spent.client_ns)
+    assert spent.busiest == ("cpu", pytest.approx(64 / 113))
+
+
+def test_cpus_that_generator_and_server_share_are_not_the_network(tmp_path: Path) -> None:
+    step = sweep(tmp_path / "s", [("1", Made(parts=QUIET | {"outside": 900}))]).steps[0]
+    assert step.phase
+    busy = {"elapsed": 10**9, "afpd_cpu": 12 * 10**8, "cnid_cpu": 2 * 10**8}
+    step.phase.metrics.update(busy | {"client_cpu": 4 * 10**8})
+    found = limits.used_up(None, step)
+    assert found and found.kind == "cpu" and "used 90% of its CPUs" in found.text
+    step.phase.metrics.update({"client_cpu": 10**7})
+    found = limits.used_up(None, step)
+    assert found and found.kind == "network"
