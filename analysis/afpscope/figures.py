@@ -34,7 +34,7 @@ from .words import Words
 COLOURS = ("#0072B2", "#56B4E9", "#999999", "#D55E00", "#E69F00", "#CC79A7", "#882255",
            "#009E73", "#F0E442", "#000000")  # fmt: skip
 # A part of the time has the same colour in every figure, also the similar part inside cnid_dbd.
-_PART_COLOURS = dict(zip(PARTS, COLOURS, strict=False))
+PART_COLOURS = dict(zip(PARTS, COLOURS, strict=False))
 _ALIKE = {"cpu": "user", "sync": "disk", "io": "calls", "idle": "net", "unknown": "other"}
 WIDTH = 7.6
 UNITS = (("s", 1e6), ("ms", 1e3), ("µs", 1.0))  # in µs
@@ -47,10 +47,10 @@ _JAPANESE = [
     "TakaoGothic",
     "VL Gothic",
 ]
-_STYLES = ("-", "--", "-.", ":")
+STYLES = ("-", "--", "-.", ":")
 _INSTALLED = {font.name for font in mpl.font_manager.fontManager.ttflist}
 _FALLBACK = [name for name in _JAPANESE if name in _INSTALLED]
-_STYLE = {
+STYLE = {
     # Characters are looked up in each family in turn; only installed families may be named.
     "font.family": ["DejaVu Sans", *_FALLBACK, "sans-serif"],
     "font.size": 10,
@@ -68,7 +68,7 @@ def japanese() -> bool:
 
 def figure(height: float) -> tuple[Any, Any]:
     """An empty figure of the page's width, in inches, and its axes."""
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         made = Figure(figsize=(WIDTH, height), layout="constrained")
         return made, made.add_subplot()
 
@@ -78,7 +78,7 @@ def save(made: Any, to: Any, form: str, salt: str) -> bool:
     more: dict[str, Any] = {"metadata": {"Date": None}} if form == "svg" else {"dpi": 160}
     with (
         warnings.catch_warnings(record=True) as caught,
-        mpl.rc_context(_STYLE | {"svg.hashsalt": salt}),
+        mpl.rc_context(STYLE | {"svg.hashsalt": salt}),
     ):
         warnings.simplefilter("always")
         made.savefig(to, format=form, **more)
@@ -107,7 +107,7 @@ def _cumulative(histogram: Histogram) -> tuple[list[float], list[float]]:
     return x, y
 
 
-def _time_axis(axis: Any) -> None:
+def time_axis(axis: Any) -> None:
     """Units at the ticks; for less than two decades also at 2 and 5."""
     bottom, top = sorted(axis.get_view_interval())
     if top < bottom * 100:
@@ -126,15 +126,15 @@ def latency(test: TestView, w: Words) -> Any:
     made, ax = figure(2.9)
     merged = {name: Histogram.merge(hs) for name, hs in test.by_command.items()}
     names = sorted((n for n in merged if merged[n].n), key=lambda n: -merged[n].n)[:7]
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         for i, name in enumerate(names):
-            style = {"color": COLOURS[i], "linestyle": _STYLES[i % 4], "linewidth": 1.8}
+            style = {"color": COLOURS[i], "linestyle": STYLES[i % 4], "linewidth": 1.8}
             ax.plot(*_cumulative(merged[name]), label=name, **style)
         ax.set_xscale("log")
         ax.set_ylim(0, 1.02)
         ax.grid(alpha=0.3)
         ax.yaxis.set_major_formatter(lambda v, _: f"{v:.0%}")
-        _time_axis(ax.xaxis)
+        time_axis(ax.xaxis)
         ax.set_xlabel(w["axis_time"])
         ax.set_ylabel(w["axis_share"])
         ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.03), frameon=False)
@@ -148,11 +148,11 @@ def _stacked(rows: list[Row], keys: list[str], names: list[str], label: str) -> 
     """Stacked bars. `keys` are those of the parts, `names` their names in the legend."""
     columns = 3
     made, ax = figure(0.9 + 0.34 * len(rows) + 0.24 * (-(-len(keys) // columns)))
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         left = np.zeros(len(rows))
         for i, key in enumerate(keys):
             values = np.array([parts.get(key, 0.0) for _, parts, _ in rows])
-            colour = _PART_COLOURS[_ALIKE.get(key, key)]
+            colour = PART_COLOURS[_ALIKE.get(key, key)]
             style = {"color": colour, "edgecolor": "white", "linewidth": 0.6}
             ax.barh(range(len(rows)), values, left=left, label=names[i], **style)
             left += values
@@ -207,12 +207,12 @@ def throughput(transfers: list[tuple[str, Transfer]], w: Words) -> Any | None:
     if not shown:
         return None
     made, ax = figure(3.2)
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         for i, (title, t) in enumerate(shown):
             rates = [t.moved_bytes / (s.ns / 1e9) / 1e6 for s in t.counting if s.ns]
             colour = COLOURS[i]
             ax.plot(range(1, len(rates) + 1), rates, "osD^vP*X<"[i], color=colour, label=title)
-            ax.axhline(float(np.median(rates)), color=colour, linestyle=_STYLES[i % 4], lw=1)
+            ax.axhline(float(np.median(rates)), color=colour, linestyle=STYLES[i % 4], lw=1)
         ax.set_ylim(bottom=0)
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.grid(alpha=0.3)
@@ -238,14 +238,14 @@ def by_size(transfers: list[Transfer], w: Words) -> Any | None:
     if not works:
         return None
     made, ax = figure(3.2)
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         for i, (work, of) in enumerate(works.items()):
             rates = np.array([(t.throughput or 0) / 1e6 for t in of])
             ends = [
                 [t.moved_bytes * 1e9 / ns / 1e6 if ns else np.nan for ns in t.ci_ns] for t in of
             ]
             spread = np.abs(np.array(ends)[:, ::-1].T - rates)
-            style = {"color": COLOURS[i], "linestyle": _STYLES[i % 4], "marker": "osD^"[i % 4]}
+            style = {"color": COLOURS[i], "linestyle": STYLES[i % 4], "marker": "osD^"[i % 4]}
             ax.errorbar([t.size_bytes for t in of], rates, spread, label=work, capsize=2, **style)
         ax.set_xscale("log", base=2)
         ax.set_ylim(bottom=0)
@@ -272,13 +272,13 @@ def heat(requests: Stream, w: Words) -> Any | None:
     used = np.flatnonzero(counts.sum(axis=0))
     bottom, top = up[max(0, used[0] - 2)], up[min(70, used[-1] + 3)]
     made, ax = figure(3.2)
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         shown = np.ma.masked_equal(counts.T, 0)
         norm = mpl.colors.LogNorm(1, max(2, counts.max()))
         mesh = ax.pcolormesh(across, up, shown, norm=norm, cmap="cividis_r", rasterized=True)
         ax.set_yscale("log")
         ax.set_ylim(bottom, top)
-        _time_axis(ax.yaxis)
+        time_axis(ax.yaxis)
         ax.set_xlabel(w["axis_at"])
         ax.set_ylabel(w["axis_time"])
         bar = made.colorbar(mesh, label=w["requests"], pad=0.01)

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
-from . import figures, joined, show
+from . import figures, joined, loadpage, painter, show, steps, sweeppage
 from .digest import CommandView, Digest, digest
-from .errors import Failure
-from .files import Folder, written
+from .errors import Failure, wrong_use
+from .files import written
+from .loadpage import LoadView
+from .painter import Painter, Picture
 from .run import Run, find
 from .trace import Trace, of_run
 from .words import LANGUAGES, Words
@@ -24,7 +24,6 @@ SESSIONS = 20  # shown; run.json has all
 OUTSIDE_PARTS = ("user", "calls", "runq", "disk", "cnid", "log")  # of what belongs to no request
 DRAWN = 0.005  # of all time: commands with less are only in the table
 DISTRIBUTIONS = 3  # figures shown; more are collapsed
-FORMATS = ("svg", "png", "pdf")
 _JOINED = re.compile(r"^([A-Za-z]+)(\d)")
 
 
@@ -32,17 +31,11 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="+")
     parser.add_argument("-o", dest="output", metavar="FILE", type=Path, default=Path("report.html"))
     parser.add_argument("--figures", metavar="DIR", type=Path,
-                        help="also write the figures, as SVG, PNG and PDF")  # fmt: skip
+                        help="also write the figures, as SVG, PNG and PDF; those of load and "
+                        "sweep also as CSV")  # fmt: skip
+    parser.add_argument("--slo", metavar="WHAT=TIME",
+                        help="of a sweep: judge it by this limit (p99=50ms)")  # fmt: skip
     parser.add_argument("--lang", choices=LANGUAGES, default="en")
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A figure for the page; its caption is read out to readers who cannot see it."""
-
-    name: str
-    caption: str
-    svg: str
 
 
 @dataclass(frozen=True)
@@ -59,28 +52,8 @@ class Page:
     where: Picture | None
     cnid: Picture | None
     throughput: Picture | None
+    loads: list[LoadView]
     joined: joined.Joined | None
-
-
-class Painter:
-    """Makes pictures, and keeps the figures if they are wanted as files."""
-
-    def __init__(self, folder: Path | None, language: str) -> None:
-        """The words in figures: English if no font here has the language's characters."""
-        self.folder = Folder(folder) if folder else None
-        self.w, self.fonts = Words(language), True
-        plain = language == "ja" and not figures.japanese()
-        self.labels = Words("en") if plain else self.w
-
-    def picture(self, name: str, caption: str, made: Any) -> Picture | None:
-        if made is None:
-            return None
-        for form in FORMATS if self.folder else ():
-            assert self.folder is not None
-            with self.folder.written(f"{name}.{form}") as file:
-                whole = figures.save(made, file, form, name)
-            self.fonts = self.fonts and whole
-        return Picture(name, caption, figures.svg(made, name))
 
 
 def _longest_call(command: CommandView, w: Words) -> list[str]:
@@ -153,6 +126,7 @@ def _verdict(d: Digest, damaged: bool, w: Words) -> list[str]:
     out = [w.say("doubt", text=text) for text in run.doubts]
     if damaged:
         out.append(w["damaged"])
+    out += loadpage.sentences(run, w)
     out += _transfers(d, w)
     if run.local is not None:
         out.append(w["no_server"])
@@ -164,7 +138,7 @@ def _verdict(d: Digest, damaged: bool, w: Words) -> list[str]:
         out += _served(d, w)
     out += _busiest(d, w)
     timed = [t for t in d.tests if t.mean_ns is not None]
-    if timed and not d.transfers and len(timed) > 1:
+    if timed and not d.transfers and len(timed) > 1 and run.command != loadpage.COMMAND:
         slow = max(timed, key=lambda t: t.mean_ns or 0)
         out.append(w.say("slowest", name=slow.name, time=show.time(slow.mean_ns)))
     if names := [t.name for t in timed if t.is_unsteady]:
@@ -211,8 +185,8 @@ def _throughput(d: Digest, w: Words, labels: Words) -> tuple[str, Any]:
     return w["throughput_note"], figures.throughput(d.transfers, labels)
 
 
-def _page(run: Run, runs: list[Run], painter: Painter, prefix: str) -> Page:
-    w, labels, d = painter.w, painter.labels, digest(run)
+def _page(run: Run, runs: list[Run], made: Painter, prefix: str) -> Page:
+    w, labels, d = made.w, made.labels, digest(run)
     trace: Trace | None = None
     notices: tuple[str, ...] = ()
     try:
@@ -221,8 +195,8 @@ def _page(run: Run, runs: list[Run], painter: Painter, prefix: str) -> Page:
     except Failure as e:
         notices = (str(e),)
 
-    def picture(name: str, caption: str, made: Any) -> Picture | None:
-        return painter.picture(f"{prefix}{name}", caption, made)
+    def picture(name: str, caption: str, figure: Any) -> Picture | None:
+        return made.picture(f"{prefix}{name}", caption, figure)
 
     latency = [
         picture(f"latency-{i}", t.name, figures.latency(t, labels))
@@ -244,32 +218,15 @@ def _page(run: Run, runs: list[Run], painter: Painter, prefix: str) -> Page:
         ),
         cnid=picture("cnid", w["cnid_note"], figures.inside(drawn, labels)),
         throughput=picture("throughput", *_throughput(d, w, labels)),
+        loads=loadpage.views(run, made, prefix),
         joined=joined.join(run, runs),
     )
 
 
-def _shown(value: Any) -> Any:
-    """The values for the template; figures are markup already, made by us."""
-    return show.page(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
-
-
 def render(pages: list[Page], w: Words) -> str:
-    """The page as HTML. Everything that comes from a run is escaped."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("afpscope", "."),
-        autoescape=True,
-        finalize=_shown,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "measured": show.measured,
-        "time": show.time,
-        "count": show.count,
-        "size": show.size,
-    }
-    return environment.get_template(TEMPLATE).render(
+    """The page as HTML."""
+    return painter.render(
+        TEMPLATE,
         pages=pages,
         w=w,
         overview=_overview(pages),
@@ -279,21 +236,41 @@ def render(pages: list[Page], w: Words) -> str:
     )
 
 
+def _finish(made: Painter, output: Path, page: str) -> None:
+    """Writes the page and prints its name."""
+    with written(output) as file:
+        file.write(page.encode())
+    print(output)
+    if made.labels is not made.w:
+        show.notice("report: no Japanese font here: the figures have English labels")
+    if not made.fonts:
+        show.notice("report: no font here has all characters: PNG and PDF lack some (use the SVG)")
+
+
+def _sweep(path: Path, args: argparse.Namespace) -> int:
+    """A sweep's page; 4 if a step is in doubt."""
+    made = Painter(args.figures, args.lang)
+    page, doubts = sweeppage.page(steps.open_sweep(path), made, args.slo)
+    _finish(made, args.output, page)
+    return show.doubts("report", doubts)
+
+
 def run(args: argparse.Namespace) -> int:
     """Writes the page and prints its name; 4 if a run is in doubt."""
-    painter = Painter(args.figures, args.lang)
-    runs = [Run.open(find(name)) for name in args.runs]
+    paths = [find(name) for name in args.runs]
+    sweeps = [path for path in paths if steps.is_sweep(path)]
+    if sweeps and len(paths) == 1:
+        return _sweep(sweeps[0], args)
+    if sweeps:
+        raise wrong_use(f"{sweeps[0]} is a sweep, which has a page of its own: name it alone")
+    if args.slo:
+        raise wrong_use("--slo is for a sweep")
+    made = Painter(args.figures, args.lang)
+    runs = [Run.open(path) for path in paths]
     pages = [
-        _page(one, runs, painter, f"{i}-" if len(runs) > 1 else "") for i, one in enumerate(runs, 1)
+        _page(one, runs, made, f"{i}-" if len(runs) > 1 else "") for i, one in enumerate(runs, 1)
     ]
-    page = render(pages, painter.w)
-    with written(args.output) as file:
-        file.write(page.encode())
-    print(args.output)
-    if painter.labels is not painter.w:
-        show.notice("report: no Japanese font here: the figures have English labels")
-    if not painter.fonts:
-        show.notice("report: no font here has all characters: PNG and PDF lack some (use the SVG)")
+    _finish(made, args.output, render(pages, made.w))
     return show.doubts(
         "report", [text for p in pages for text in (*p.digest.run.doubts, *p.notices)]
     )

@@ -203,7 +203,6 @@ _WORDS: dict[str, tuple[str, str]] = {
         "要求と処理中: 監視開始からのセッションの値 (ファイル作成を含む)。",
     ),
     "address": ("Address", "アドレス"),
-    "actions": ("Actions", "操作"),
     "failed": ("Failed", "失敗"),
     "busy_each": ("Busy, each", "処理中 (1 回)"),
     "user": ("User", "ユーザー"),
@@ -257,7 +256,174 @@ _WORDS: dict[str, tuple[str, str]] = {
     "p_log": ("writing the log", "ログ書込み"),
     "p_net": ("waiting for the client", "ソケット待ち"),
     "p_other": ("waiting otherwise", "その他の待ち"),
+    "p_unread": ("unread, waiting for a CPU", "未読 (CPU 待ち)"),
     "p_stopped": ("stopped by a signal, a debugger or a freezer", "停止中 (シグナル等)"),
+    "axis_action": ("time of an action", "操作の所要時間"),
+    "axis_probe": ("time of the probe's actions", "プローブ操作の所要時間"),
+    "axis_longer": ("share that took as long or longer", "それ以上かかった割合"),
+    "axis_clients": ("clients, the least served first", "クライアント (少ない順)"),
+    "axis_actions": ("actions done", "完了した操作"),
+    "axis_in_service": ("requests in the server at a time", "サーバー内の同時要求数"),
+    "axis_number": ("clients", "クライアント数"),
+    "axis_per_s": ("actions a second", "毎秒の操作数"),
+    "axis_request_share": ("share of a request's time", "要求時間の割合"),
+    "mean": ("mean", "平均"),
+    "actions": ("Actions", "操作"),
+    "action": ("Action", "操作"),
+    "all_actions": ("all", "全体"),
+    "per_s": ("per s", "毎秒"),
+    "offered": ("offered", "要求レート"),
+    "achieved": ("achieved", "達成レート"),
+    "law": ("scalability law", "スケーラビリティ則"),
+    "knee": ("knee", "限界点"),
+    "load": ("What the clients felt", "クライアントの体感"),
+    "load_note": (
+        "An action is what a user does, such as saving a file: several AFP commands. Times are "
+        "counted from when the action was to begin: an action that waits for a free client waits, "
+        "too. p99: 99 of 100 took no longer (to 1 %).",
+        "操作はファイルの保存など利用者の一つの動作 (複数の AFP コマンド) 。"
+        "時間は開始予定時刻から数え、空きクライアント待ちを含む。"
+        "p99: 100 件中 99 件がこの時間以内。",
+    ),
+    "load_time": ("Over time", "時間経過"),
+    "load_time_note": (
+        "What ended in each second. Grey: the ramp, which is not counted. Numbered lines: what "
+        "was changed meanwhile.",
+        "各秒に終わった操作。灰色は計測外の立ち上げ。番号つきの線は途中の変更。",
+    ),
+    "load_tail": ("How many actions took how long", "所要時間の分布"),
+    "load_tail_note": (
+        "The share of actions that took as long or longer: the lower a line at a time, the better.",
+        "その時間以上かかった操作の割合。低いほど良い。",
+    ),
+    "probe": ("What one more user felt: the probe", "もう一人の利用者の体感: プローブ"),
+    "probe_note": (
+        "The longest and the shortest of what the probe does each second: stat, read 4 KiB, write "
+        "4 KiB.",
+        "プローブが毎秒行う操作 (stat、4 KiB 読み、4 KiB 書き) の最長と最短。",
+    ),
+    "load_heat": ("Latency and time", "所要時間と時刻"),
+    "load_heat_note": (
+        "Darker: more actions that ended in this second took this long.",
+        "濃いほど、その秒に終わりその時間がかかった操作が多い。",
+    ),
+    "fairness": ("Were all clients served alike?", "公平性"),
+    "fairness_note": (
+        "Actions of each client, the least first. Jain's index is {index:.3f} (1: all alike, "
+        "{worst:.3f}: one had all). The client that ended first did so after {first}, the last "
+        "after {last}.",
+        "各クライアントの操作数 (少ない順) 。Jain の指数 {index:.3f} "
+        "(1: 均等、{worst:.3f}: 一つが独占) 。"
+        "最初に終えたクライアントは {first}、最後は {last}。",
+    ),
+    "load_parts": ("The server's time over time", "サーバー時間の推移"),
+    "load_parts_note": (
+        "How many requests were in the server at a time, by what their time was spent on.",
+        "サーバー内の同時要求数 (時間の内訳別) 。",
+    ),
+    "marks": ("What was changed", "途中の変更"),
+    "load_short": (
+        "{clients:,} clients of “{mix}”: {rate} actions a second{offered}; half of them took "
+        "at most {p50}, 99 of 100 at most {p99}, the longest {max}.",
+        "「{mix}」{clients:,} クライアント: 毎秒 {rate} 操作{offered}、"
+        "半数は {p50} 以内、100 件中 99 件は {p99} 以内、最長 {max}。",
+    ),
+    "load_offered": (" of {rate} offered", " (要求 {rate})"),
+    "load_probe": (
+        "Meanwhile one more user waited {p50} for an action in half of all cases, and {max} at "
+        "most.",
+        "その間、もう一人の利用者の待ち時間は中央値 {p50}、最長 {max}。",
+    ),
+    "load_missing": (
+        "{n:,} of {clients:,} clients had no session.",
+        "{clients:,} クライアント中 {n:,} はセッションなし。",
+    ),
+    "load_lost": ("{n:,} sessions were lost.", "{n:,} セッションが切れた。"),
+    "load_failed": ("{n:,} actions failed.", "{n:,} 操作が失敗。"),
+    "load_no_room": (
+        "{n:,} of {arrivals:,} arrivals were dropped: all clients were busy and the queue full.",
+        "{arrivals:,} 件中 {n:,} 件は破棄: 全クライアントが使用中で待ち行列も満杯。",
+    ),
+    "load_saturated": (
+        "The load generator itself had no time left ({cpu:.0%} of a CPU, {runq:.0%} of the time "
+        "waiting for one, {late:.1%} of actions began late): these figures are its own limit, not "
+        "the server's.",
+        "負荷生成側に余裕がない (CPU {cpu:.0%}、CPU 待ち {runq:.0%}、遅れた開始 {late:.1%}): "
+        "この値はサーバーの限界ではない。",
+    ),
+    "sweep": ("Sweep", "スイープ"),
+    "sweep_latency": ("How long actions took", "操作の所要時間"),
+    "sweep_latency_note": (
+        "Percentiles of all actions, by {option}. Dots: single steps; lines: their medians. "
+        "Broken line: the knee; grey: its interval.",
+        "全操作の分位点 ({option} 別) 。点は各段階、線は中央値。破線は限界点、灰色はその区間。",
+    ),
+    "sweep_rate": ("How much was done", "処理量"),
+    "sweep_rate_note": ("Actions a second, by {option}.", "毎秒の操作数 ({option} 別) 。"),
+    "sweep_probe": ("What one more user felt", "もう一人の利用者の体感"),
+    "sweep_probe_note": (
+        "The probe's actions, by {option}: once a second stat, read 4 KiB, write 4 KiB.",
+        "プローブの操作 ({option} 別): 毎秒 stat、4 KiB 読み、4 KiB 書き。",
+    ),
+    "sweep_parts": ("Where a request's time went", "要求時間の内訳"),
+    "sweep_parts_note": (
+        "Shares of a request's mean time as the clients saw it; above each bar that time.",
+        "クライアントから見た要求の平均時間の内訳。棒の上はその時間。",
+    ),
+    "sweep_limit": ("What is used up at the knee", "限界点で尽きる資源"),
+    "sweep_limit_note": (
+        "Figures of two steps: {below} is below the knee, {above} at or above it.",
+        "二つの段階の値: {below} は限界点より下、{above} は限界点以上。",
+    ),
+    "sweep_limit_one": (
+        "Figures of {above}; there is no step below the knee.",
+        "{above} の値。限界点より下の段階はない。",
+    ),
+    "sweep_table": ("All values", "全値"),
+    "sweep_table_note": (
+        "Medians of the steps of each value. Bad: failed actions (err), arrivals that found no "
+        "free client (drop), clients without a session (no), sessions lost (lost). Busiest: the "
+        "resource that has the largest share of a request's time. Generator: the busiest thread's "
+        "share of a CPU; with ! it had no time left.",
+        "各値の中央値。不良: 失敗 (err)、破棄 (drop)、セッションなし (no)、切断 (lost)。"
+        "最大の資源: 要求時間に占める割合が最大のもの。"
+        "生成側: 最も忙しいスレッドの CPU 割合、! は余裕なし。",
+    ),
+    "sweep_steps": ("Steps", "段階"),
+    "sweep_steps_note": (
+        "In the order in which they ran. Each is a run: afpscope report {folder}/NAME.",
+        "実行順。各段階は一つの測定: afpscope report {folder}/名前。",
+    ),
+    "bad": ("Bad", "不良"),
+    "busiest_resource": ("Busiest", "最大の資源"),
+    "generator": ("Generator", "生成側"),
+    "probe_p99": ("Probe p99", "プローブ p99"),
+    "below": ("Below", "下"),
+    "above": ("Above", "上"),
+    "figure": ("Figure", "値"),
+    "step": ("Step", "段階"),
+    "why": ("Why", "理由"),
+    "begun": ("Begun", "開始"),
+    "paused": ("Pause before", "前の待ち"),
+    "ended": ("Exit code", "終了コード"),
+    "remark": ("Remark", "備考"),
+    "planned": ("planned", "計画"),
+    "bisected": ("between two others", "二分"),
+    "again": ("again", "再測定"),
+    "s_own": ("afpd on a CPU", "afpd の CPU"),
+    "s_runq": ("afpd waiting for a CPU", "afpd の CPU 待ち"),
+    "s_unread": ("unread, afpd waiting for a CPU", "未読 (afpd の CPU 待ち)"),
+    "s_cnid_runq": ("cnid_dbd waiting for a CPU", "cnid_dbd の CPU 待ち"),
+    "s_cnid_cpu": ("cnid_dbd on a CPU", "cnid_dbd の CPU"),
+    "s_cnid_rest": ("to and from cnid_dbd", "cnid_dbd との往復"),
+    "s_disk": ("disk", "ディスク"),
+    "s_log": ("log", "ログ"),
+    "s_cnid_disk": ("cnid_dbd's disk", "cnid_dbd のディスク"),
+    "s_lock": ("lock", "ロック"),
+    "s_cnid_lock": ("cnid_dbd's lock", "cnid_dbd のロック"),
+    "s_net": ("client's socket", "ソケット待ち"),
+    "s_outside": ("outside the server", "サーバー外"),
+    "s_other": ("waiting otherwise", "その他の待ち"),
     "v_not_told": ("limit unknown", "不明"),
     "v_client": ("client-bound", "クライアント律速"),
     "v_disk": ("disk-bound", "ディスク律速"),

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the report says and draws of a load of many clients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from . import loadfigures, show
+from .crowd import Load, Mark
+from .loadfigures import Drawn
+from .model import Phase
+from .outcome import QUANTILES
+from .painter import Painter, Picture
+from .run import Run
+from .words import Words
+
+COMMAND = "load"
+
+
+@dataclass(frozen=True)
+class ActionRow:
+    """A row of the table of percentiles; `per_s` as text."""
+
+    name: str
+    n: int
+    failed: int
+    per_s: str
+    mean_ns: float | None
+    quantiles: list[int | None]
+    max_ns: int | None
+
+
+@dataclass(frozen=True)
+class LoadView:
+    """One phase; `pictures` by the key of their title."""
+
+    rows: list[ActionRow]
+    marks: tuple[Mark, ...]
+    pictures: dict[str, Picture]
+
+
+def rate(per_s: float) -> str:
+    """Actions a second."""
+    return f"{per_s:,.0f}" if per_s >= 100 else f"{per_s:.3g}"
+
+
+def _row(load: Load, name: str | None, title: str) -> ActionRow:
+    those = [a for a in load.actions if name in (None, a.name)]
+    n, failed = sum(a.n for a in those), sum(a.failed for a in those)
+    seconds = load.measured_s
+    latency = load.latency(name)
+    return ActionRow(
+        title,
+        n,
+        failed,
+        rate((n - failed) / seconds) if seconds > 0 else "n/a",
+        load.mean_ns(name),
+        [latency.quantile(q) if latency.n * (1 - q) >= 1 else None for q in QUANTILES.values()],
+        load.max_ns(name),
+    )
+
+
+def _rows(p: Phase, w: Words) -> Iterator[ActionRow]:
+    assert p.load
+    for a in p.load.actions:
+        yield _row(p.load, a.name, a.name)
+    if len(p.load.actions) > 1:
+        yield _row(p.load, None, w["all_actions"])
+    for a in p.probe.actions if p.probe else ():
+        yield _row(p.probe, a.name, f"probe: {a.name}")  # type: ignore[arg-type]
+
+
+def _fairness(load: Load, w: Words) -> str:
+    ends = [c.last_ns for c in load.each_client if c.last_ns is not None]
+    return w.say(
+        "fairness_note",
+        index=load.fairness,
+        worst=1 / max(1, len(load.each_client)),
+        first=show.time(min(ends, default=None)),
+        last=show.time(max(ends, default=None)),
+    )
+
+
+def _view(p: Phase, made: Painter, prefix: str) -> LoadView:
+    w, labels, load = made.w, made.labels, p.load
+    assert load
+    drawn: dict[str, tuple[str, Drawn | None]] = {
+        "load_time": (w["load_time_note"], loadfigures.latency(load, p.marks, labels)),
+        "probe": (
+            w["probe_note"],
+            loadfigures.probe(p.probe, p.marks, labels) if p.probe else None,
+        ),
+        "load_parts": (
+            w["load_parts_note"],
+            loadfigures.parts(load, p.intervals, p.marks, labels),
+        ),
+        "load_heat": (w["load_heat_note"], loadfigures.heat(load, p.marks, labels)),
+        "load_tail": (w["load_tail_note"], loadfigures.distribution(load, labels)),
+        "fairness": (_fairness(load, w), loadfigures.fairness(load, labels)),
+    }
+    pictures: dict[str, Picture] = {}
+    for key, (caption, of) in drawn.items():
+        if picture := made.drawn(f"{prefix}{key.replace('_', '-')}", caption, of):
+            pictures[key] = picture
+    rows = list(_rows(p, w))
+    made.table(
+        f"{prefix}load-table",
+        ("action", "n", "failed", "mean_ns", *(f"{q.replace('.', '')}_ns" for q in QUANTILES),
+         "max_ns"),
+        [(r.name, r.n, r.failed, r.mean_ns, *r.quantiles, r.max_ns) for r in rows],
+    )  # fmt: skip
+    return LoadView(rows, p.marks, pictures)
+
+
+def views(run: Run, made: Painter, prefix: str) -> list[LoadView]:
+    """One for each phase with a load; `prefix`: of the names of the figures' files."""
+    phases = [p for p in run.phases if p.load]
+    return [
+        _view(p, made, f"{prefix}{i}-" if len(phases) > 1 else prefix)
+        for i, p in enumerate(phases, 1)
+    ]
+
+
+def _sentence(p: Phase, load: Load, w: Words) -> str:
+    latency = load.latency()
+    offered = load.rate_per_s
+    return w.say(
+        "load_short",
+        clients=load.clients,
+        mix=p.title,
+        rate=rate(load.achieved),
+        offered=w.say("load_offered", rate=rate(offered)) if offered is not None else "",
+        p50=show.time(latency.quantile(0.5)),
+        p99=show.time(latency.quantile(0.99)),
+        max=show.time(load.max_ns()),
+    )
+
+
+def sentences(run: Run, w: Words) -> list[str]:
+    """The load in sentences: what was felt, and what makes these figures weak."""
+    out = []
+    for p in run.phases:
+        load = p.load
+        if not load:
+            continue
+        if load.n:
+            out.append(_sentence(p, load, w))
+        if p.probe and p.probe.n:
+            p50 = show.time(p.probe.latency().quantile(0.5))
+            out.append(w.say("load_probe", p50=p50, max=show.time(p.probe.max_ns())))
+        if load.missing:
+            out.append(w.say("load_missing", n=load.missing, clients=load.clients))
+        if load.lost:
+            out.append(w.say("load_lost", n=load.lost))
+        if load.failed:
+            out.append(w.say("load_failed", n=load.failed))
+        if load.no_room:
+            out.append(w.say("load_no_room", n=load.no_room, arrivals=load.arrivals or 0))
+        if load.saturated:
+            out.append(
+                w.say(
+                    "load_saturated", cpu=load.cpu_share, runq=load.runq_share, late=load.late_share
+                )
+            )
+    return out
