@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
-from . import causes, counts, design, markdown, show, stats, values
+from . import causes, counts, design, markdown, show, stats, steps, sweepcompare, values
 from .causes import Cause, Change
 from .errors import NOTHING, OK, UNTRUSTED, Failure, wrong_use
 from .model import LOWER
@@ -24,6 +24,8 @@ LEAST = 0.02
 COUNTS_SHOWN = 10
 # To be shown, calls per request of recordings must differ by this, in at least so many requests.
 _RATE, _RATE_REQUESTS = 0.1, 100
+# Of recordings and loads the rows that are shown without --all.
+_MAIN = (values.MEAN, values.TAIL)
 # Unknown in a run whose connection was lost: that is not a difference.
 _KNOWN_AT_THE_END = ("server.afpd.congestion",)
 
@@ -93,7 +95,7 @@ class CountRow:
 
 @dataclass(frozen=True)
 class RateRow:
-    """Calls per request of an AFP command in two recordings, whose work differs."""
+    """Calls per request of an AFP command in two runs whose work differs (recordings, loads)."""
 
     command: str
     what: str
@@ -107,7 +109,7 @@ class Comparison:
     """The result of a comparison.
 
     `doubts`: other possible causes of differences up to design.DOUBT; `pairs_needed`: if there
-    were not enough runs; `rates`: only for recordings; `zeros`: rows that cannot be judged.
+    were not enough runs; `rates`: for recordings and loads; `zeros`: rows that cannot be judged.
     """
 
     least: float
@@ -133,6 +135,8 @@ class Comparison:
 def options(parser: argparse.ArgumentParser) -> None:
     parser.usage = "afpscope compare [OPTIONS] A B | A... -- B..."
     parser.add_argument("runs", metavar="RUN", nargs="+")
+    parser.add_argument("--slo", metavar="WHAT=TIME",
+                        help="of two sweeps: their knees by this limit (p99=50ms)")  # fmt: skip
     judging(parser)
 
 
@@ -208,10 +212,6 @@ def differences(runs: Sequence[Run]) -> list[str]:
     return [f"{key}: " + " against ".join(map(repr, of[:3])) for key, of in found.items()]
 
 
-def times(runs: Iterable[Run]) -> Times:
-    return {run.id: values.of_run(run) for run in runs}
-
-
 def _common(a: Sequence[Run], b: Sequence[Run], of: Times) -> list[values.Row]:
     keys = [dict.fromkeys(key for run in side for key in of[run.id]) for side in (a, b)]
     return [key for key in keys[0] if key in keys[1]]
@@ -238,10 +238,15 @@ def _verdict(key: values.Row, verdict: str) -> str:
     return stats.WORSE if (verdict == stats.SLOWER) == (key.better == LOWER) else stats.BETTER
 
 
-def time_rows(a: Sequence[Run], b: Sequence[Run], of: Times, margins: Margins) -> list[TimeRow]:
-    """Every row that both have and that is not 0 in any run, with its verdict."""
+def time_rows(
+    a: Sequence[Run], b: Sequence[Run], of: Times, margins: Margins, in_turn: bool = True
+) -> list[TimeRow]:
+    """Every row that both have and that is not 0 in any run, with its verdict.
+
+    `in_turn`: the runs are compared in blocks, if they were made so.
+    """
     both = [key for key in _common(a, b, of) if min(_amounts(key, [*a, *b], of)) > 0]
-    near = design.blocks(a, b)
+    near = design.blocks(a, b) if in_turn else [(list(a), list(b))]
     results = []
     for key in both:
         found = [
@@ -329,9 +334,10 @@ def _drift(a: Sequence[Run], b: Sequence[Run], of: Times) -> float | None:
 
 def judge(a: Sequence[Run], b: Sequence[Run], least: float) -> Comparison:
     """Failure where nothing can be compared."""
-    doubts, of = design.doubts(a, b), times((*a, *b))
+    doubts = design.doubts(a, b)
+    of = {run.id: values.of_run(run) for run in (*a, *b)}
     rows = time_rows(a, b, of, Margins(least, design.DOUBT if doubts else None))
-    recorded = any(r.command == "record" for r in (*a, *b))
+    recorded = not all(r.repeats_its_work for r in (*a, *b))
     differ, same, vary = ([], 0, 0) if recorded else count_rows(a, b)
     if not rows and not differ and not same and not vary:
         what = "AFP command was answered in both" if recorded else "test is in both"
@@ -370,7 +376,7 @@ def _range(ends: tuple[int, int]) -> str:
     return f"{low:,}" if low == high else f"{low:,}..{high:,}"
 
 
-def _signed(value: float | None) -> str:
+def signed(value: float | None) -> str:
     return "n/a" if value is None else f"{value * 100:+.1f} %"
 
 
@@ -379,19 +385,19 @@ _COUNTS = ["counts: test", "command", "what", "A", "B", "per request"]
 _RATES = ["calls per request: command", "what", "A", "B", "change"]
 
 
-def _times_head(c: Comparison) -> list[str]:
+def times_head(c: Comparison) -> list[str]:
     metrics = any(r.key.is_metric for r in c.rows)
     return ["times and metrics: test" if metrics else "times: test", *_TIMES]
 
 
-def _times_table(c: Comparison, show_all: bool) -> tuple[list[list[str]], str]:
+def times_table(c: Comparison, show_all: bool) -> tuple[list[list[str]], str]:
     """The lines, and a text about those left out."""
     differ = c.found(*stats.GOOD, *stats.BAD, stats.UNCLEAR)
     recorded = all(r.figure != values.ELAPSED for r in c.rows)
     shown = [
         r
         for r in c.rows
-        if show_all or r in differ or not r.command or (recorded and r.figure == values.MEAN)
+        if show_all or r in differ or not r.command or (recorded and r.figure in _MAIN)
     ]
     lines = [
         [
@@ -399,10 +405,8 @@ def _times_table(c: Comparison, show_all: bool) -> tuple[list[list[str]], str]:
             r.label,
             show.measured(r.result.median_a, r.unit),
             show.measured(r.result.median_b, r.unit),
-            _signed(r.result.change),
-            "n/a"
-            if r.result.low is None
-            else f"{_signed(r.result.low)} .. {_signed(r.result.high)}",
+            signed(r.result.change),
+            "n/a" if r.result.low is None else f"{signed(r.result.low)} .. {signed(r.result.high)}",
             f"{r.result.n_a}+{r.result.n_b}",
             word(r, c.least),
         ]
@@ -474,7 +478,7 @@ def notes(c: Comparison, n: tuple[int, int]) -> list[str]:
         out.append(f"only differences larger than {limit} are attributed to the server: {text}")
     if c.drift is not None and abs(c.drift) > 0.05:
         out.append(
-            f"the machine drifted: the time of tests changed by {_signed(c.drift)} from the "
+            f"the machine drifted: the time of tests changed by {signed(c.drift)} from the "
             "earlier half of all runs to the later one, whichever side; runs in turn "
             "(afpscope ab) are affected least"
         )
@@ -491,14 +495,14 @@ def _some(names: Iterable[str]) -> str:
 
 
 def _print(c: Comparison, show_all: bool) -> None:
-    lines, left = _times_table(c, show_all)
-    print(show.table(_times_head(c), lines, 2))
+    lines, left = times_table(c, show_all)
+    print(show.table(times_head(c), lines, 2))
     if left:
         print(left)
     print()
     if c.rates:
         print(show.table(_RATES, _rates_table(c, show_all), 2))
-        print("Recordings do not contain the same work: calls per request are not judged.")
+        print("These runs do not contain the same work: calls per request are not judged.")
     else:
         print(_counted(c))
     for cause in c.causes if len(c.counts) > 1 else ():
@@ -512,11 +516,11 @@ def _print(c: Comparison, show_all: bool) -> None:
 def as_markdown(c: Comparison, remarks: Sequence[str], title: str, show_all: bool) -> str:
     """One section: the outcome first."""
     esc = markdown.escape
-    lines, left = _times_table(c, show_all)
+    lines, left = times_table(c, show_all)
     out = [f"### {esc(title)}", "", f"**{esc(summary(c))}**", ""]
     out += [*(f"- {esc(text)}" for text in remarks), ""] if remarks else []
     out += [*(f"- {esc(cause.text)}" for cause in c.causes), ""] if c.causes else []
-    out += [markdown.table(_times_head(c), lines, 2), "", *([esc(left), ""] if left else [])]
+    out += [markdown.table(times_head(c), lines, 2), "", *([esc(left), ""] if left else [])]
     if c.rates:
         out += [markdown.table(_RATES, _rates_table(c, show_all), 2), ""]
     elif c.counts:
@@ -564,7 +568,7 @@ def report(a: list[Run], b: list[Run], args: argparse.Namespace, title: str = "c
     if args.format == "github":
         markdown.add_to_summary(as_markdown(c, [*remarks, *doubts], title, args.all))
         for r in c.found(*stats.BAD):
-            text = f"{r.test}: {r.label}: {_signed(r.result.change)}, {r.verdict}"
+            text = f"{r.test}: {r.label}: {signed(r.result.change)}, {r.verdict}"
             print(markdown.annotation("warning", title, text))
         for cause in c.causes:
             print(markdown.annotation("warning", title, cause.text))
@@ -585,6 +589,10 @@ def check(a: list[Run], b: list[Run], force: bool) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if any(steps.is_sweep(find(name)) for name in (*args.runs, *(args.after or ()))):
+        return sweepcompare.run(args)
+    if args.slo:
+        raise wrong_use("--slo is for sweeps")
     a, b = groups(args)
     check(a, b, args.force)
     return report(a, b, args)

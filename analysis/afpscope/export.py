@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from . import perfetto, show, tables
+from . import perfetto, show, steps, tables
 from .errors import Failure, wrong_use
 from .files import Folder
 from .run import Run, find
@@ -72,7 +72,9 @@ def _tables(run: Run, trace: Trace | None, folder: Folder, form: str) -> list[Pa
 
 def run(args: argparse.Namespace) -> int:
     """Writes into a folder that is new or empty, and prints the files; 4 if the run is in doubt."""
-    it = Run.open(find(args.run))
+    path = find(args.run)
+    steps.refuse(path, "export")
+    it = Run.open(path)
     trace = of_run(it)
     folder = Folder(args.output)
     if not folder.is_empty():

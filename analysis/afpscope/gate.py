@@ -93,8 +93,10 @@ def _strangers(runs: Sequence[Run]) -> list[str]:
 
 def _write(path: Path, runs: Sequence[Run], force: bool) -> str:
     observed = counts.observe(runs)
-    if any(r.command == "record" for r in runs):
-        raise wrong_use("no two recordings do the same work: accept runs of lantest or speedtest")
+    if not all(r.repeats_its_work for r in runs):
+        raise wrong_use(
+            "no two recordings or loads do the same work: accept runs of lantest or speedtest"
+        )
     if not observed:
         raise Failure("these runs have no counts of requests: run as root where the server is")
     if strange := _strangers(runs):
@@ -230,7 +232,7 @@ def judge_times(a: list[Run], b: list[Run], limit: float) -> tuple[list[Finding]
     if not design.in_turn(a, b):
         raise wrong_use("times are judged only on pairs made in turn: make them with afpscope ab")
     compare.check(a, b, False)
-    doubts, of = design.doubts(a, b), compare.times((*a, *b))
+    doubts, of = design.doubts(a, b), {run.id: values.of_run(run) for run in (*a, *b)}
     doubt = design.DOUBT if doubts else None
     rows = compare.time_rows(a, b, of, Margins(limit, doubt))
     any_at_all = compare.time_rows(a, b, of, Margins(0.0))

@@ -6,7 +6,8 @@ from __future__ import annotations
 import argparse
 import json
 
-from . import show
+from . import show, steps
+from .crowd import Load
 from .errors import OK, UNTRUSTED, Failure
 from .model import Phase
 from .run import Run, find
@@ -83,7 +84,27 @@ def _recorded(p: Phase) -> str:
     return show.table(head, [row], 1)
 
 
+def _loaded(p: Phase, load: Load) -> str:
+    """A load: what its clients did, and how long it took."""
+    head = ["", "clients", "per s", "failed", "p50", "p99", "max"]
+    rows = [
+        [
+            name,
+            f"{of.clients:,}",
+            f"{of.achieved:,.4g}",
+            f"{of.failed:,}",
+            *(show.time(of.latency().quantile(q)) for q in (0.5, 0.99)),
+            show.time(of.max_ns()),
+        ]
+        for name, of in ((show.short(p.title, 48) + _remark(p), load), ("probe", p.probe))
+        if of
+    ]
+    return show.table(head, rows, 1)
+
+
 def _phases(run: Run) -> list[str]:
+    if loads := [_loaded(p, p.load) for p in run.phases if p.load]:
+        return loads
     if run.command == "record":
         return [_recorded(p) for p in run.phases] or ["no phases"]
     rows = []
@@ -173,9 +194,30 @@ def _json(run: Run, trace: Trace | None, notices: list[str]) -> str:
     )  # fmt: skip
 
 
+def _sweep(sweep: steps.Sweep, as_json: bool) -> int:
+    """A sweep: what it found, and whether its steps can be trusted."""
+    from . import outcome  # needs scipy, which info of a run does not
+
+    found = outcome.of(sweep)
+    if as_json:
+        print(json.dumps(outcome.as_json(found)))
+    else:
+        state = "complete" if sweep.complete else f"NOT COMPLETE ({sweep.stopped or 'it failed'})"
+        line = f"afpscope {sweep.version} sweep  {sweep.id}  {sweep.started}  {state}"
+        print(show.plain(line))
+        print(show.plain(f"target       {sweep.target}"))
+        print(f"steps        {len(sweep.steps)}, of them complete {len(sweep.measured)}\n")
+        print(outcome.screen(found))
+    doubts = [f"{s.folder}: {text}" for s in sweep.steps if s.run for text in s.run.doubts]
+    return show.doubts("info", doubts if sweep.complete else ["not complete", *doubts])
+
+
 def run(args: argparse.Namespace) -> int:
     """0: can be trusted; 4: there is a doubt, which is in the text."""
-    it = Run.open(find(args.run))
+    path = find(args.run)
+    if steps.is_sweep(path):
+        return _sweep(steps.open_sweep(path), args.json)
+    it = Run.open(path)
     trace, notices = _trace(it)
     if args.json:
         print(_json(it, trace, notices))

@@ -18,7 +18,7 @@ from typing import Any
 
 import duckdb
 
-from . import process, show, tables
+from . import process, show, steps, tables
 from .errors import Failure, wrong_use
 from .run import Run, find
 from .trace import Trace, of_run
@@ -200,7 +200,9 @@ def _catalogue(db: Any, names: list[str]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the answer; 4 if the run is in doubt."""
-    it = Run.open(find(args.run))
+    path = find(args.run)
+    steps.refuse(path, "query")
+    it = Run.open(path)
     saved = of_run(it)
     names: list[str] = []
     try:

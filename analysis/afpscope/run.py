@@ -107,6 +107,12 @@ class Run:
         return self.options.get("directory", "") if self.options.get("mode") == "local" else None
 
     @property
+    def repeats_its_work(self) -> bool:
+        """Whether another such run makes the same requests: no recording does, and no load, whose
+        clients do as much as they can."""
+        return self.command not in ("record", "load")
+
+    @property
     def shared_cpu(self) -> str | None:
         """The one CPU that client and server were both allowed; None if there were others."""
         notes = (self.environment.get("client.cpus", ""), self.server.get("afpd.cpus", ""))

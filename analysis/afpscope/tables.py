@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from .crowd import Load
 from .errors import Failure
 from .model import Phase
 from .run import Run
@@ -107,6 +109,75 @@ def _parts(run: Run) -> tuple[Rows, list[Any]]:
     return rows, [*schema, *((key, _INT) for key in _PART)]
 
 
+_QUANTILES = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99, "p999_ns": 0.999}
+
+
+def _loads(run: Run) -> Iterator[tuple[dict[str, Any], Load]]:
+    """Each load and each probe, with the columns that say which."""
+    for p in run.phases:
+        for who, of in (("clients", p.load), ("probe", p.probe)):
+            if of:
+                yield _of_phase(p) | {"who": who}, of
+
+
+_WHO = [*_KEY, ("who", _TEXT)]
+
+
+def _actions(run: Run) -> tuple[Rows, list[Any]]:
+    rows = [
+        key
+        | {"action": a.name, "n": a.n, "failed": a.failed, "sum_ns": a.sum_ns, "max_ns": a.max_ns}
+        | {name: a.planned.quantile(q) for name, q in _QUANTILES.items()}
+        for key, of in _loads(run)
+        for a in of.actions
+    ]
+    schema = [*_WHO, ("action", _TEXT), ("n", _INT), ("failed", _INT), ("sum_ns", _UINT)]
+    return rows, [*schema, *((key, _INT) for key in ("max_ns", *_QUANTILES))]
+
+
+def _seconds(run: Run) -> tuple[Rows, list[Any]]:
+    rows = [
+        key
+        | {"second": at, "n": s.n, "failed": s.failed, "max_ns": s.max_ns}
+        | {name: s.histogram.quantile(q) for name, q in _QUANTILES.items()}
+        for key, of in _loads(run)
+        for at, s in enumerate(of.seconds)
+    ]
+    keys = ("second", "n", "failed", "max_ns", *_QUANTILES)
+    return rows, [*_WHO, *((key, _INT) for key in keys)]
+
+
+def _clients(run: Run) -> tuple[Rows, list[Any]]:
+    rows = [
+        key
+        | {"client": at, "actions": c.actions, "failed": c.failed, "bytes": c.bytes}
+        | {"last_ns": c.last_ns, "sum_ns": c.sum_ns, "max_ns": c.max_ns}
+        | {"lost": c.lost, "address": c.address}
+        for key, of in _loads(run)
+        for at, c in enumerate(of.each_client)
+    ]
+    keys = ("client", "actions", "failed", "bytes", "last_ns", "sum_ns", "max_ns")
+    schema = [*_WHO, *((key, _INT) for key in keys)]
+    return rows, [*schema, ("lost", pa.bool_()), ("address", _TEXT)]
+
+
+def _intervals(run: Run) -> tuple[Rows, list[Any]]:
+    columns: dict[str, None] = {}
+    rows: Rows = []
+    for p in run.phases:
+        for i in p.intervals:
+            more = {f"{key}_ns": ns for key, ns in (i.parts or {}).items()}
+            columns.update(dict.fromkeys(more))
+            rows.append(_of_phase(p) | {"end_ns": i.end_ns} | more)
+    return rows, [*_KEY, ("end_ns", _INT), *((key, _INT) for key in columns)]
+
+
+_OF_LOAD = {
+    "actions": _actions,
+    "seconds": _seconds,
+    "clients": _clients,
+    "intervals": _intervals,
+}
 _OF_RUN = {
     "phases": _phases,
     "commands": _commands,
@@ -117,15 +188,16 @@ _OF_RUN = {
 
 
 def of_run(run: Run) -> dict[str, Any]:
-    """The tables of run.json, as Arrow tables."""
-    out: dict[str, Any] = {}
-    for name, make in _OF_RUN.items():
-        rows, schema = make(run)
-        try:
-            out[name] = pa.Table.from_pylist(rows, pa.schema(schema))
-        except (pa.ArrowException, OverflowError) as e:
-            raise Failure(f"{run.path}: table {name}: {e}: the file is damaged") from None
-    return out
+    """The tables of run.json, as Arrow tables; those of a load only of runs that have one."""
+    wanted = _OF_RUN | (_OF_LOAD if any(p.load for p in run.phases) else {})
+    return {name: _table(name, *make(run), run.path) for name, make in wanted.items()}
+
+
+def _table(name: str, rows: Rows, schema: list[Any], path: Path) -> Any:
+    try:
+        return pa.Table.from_pylist(rows, pa.schema(schema))
+    except (pa.ArrowException, OverflowError) as e:
+        raise Failure(f"{path}: table {name}: {e}: the file is damaged") from None
 
 
 def _dictionary(labels: dict[int, str], values: Any) -> Any:

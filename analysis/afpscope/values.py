@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from . import counts
 from .hist import Histogram
-from .model import LOWER, Phase
+from .model import HIGHER, LOWER, Phase
 from .run import Run
 
 ELAPSED, MEAN = "time", "mean"
@@ -27,6 +27,8 @@ TRIM = 0.05
 # Requests that must be beyond a quantile.
 _BEYOND = 10
 _RECORDED = {"p50": 0.5, "p95": 0.95, TAIL: 0.99}
+RATE = "rate"
+_LOADED = {"p50": 0.5, TAIL: 0.99}
 
 
 @dataclass(frozen=True, order=True)
@@ -125,6 +127,28 @@ def _recorded(phases: Iterable[Phase]) -> dict[Row, Value]:
     return out
 
 
+def of_load(phase: Phase, test: str) -> dict[Row, Value]:
+    """Of a load: its rate, and how long actions took, those of the probe too."""
+    load = phase.load
+    assert load
+    out = {Row(test, "", RATE, "per s", HIGHER): Value(load.achieved)} if load.achieved else {}
+    of = {"action": load.latency()}
+    of |= {a.name: a.planned for a in load.actions} if len(load.actions) > 1 else {}
+    if phase.probe:
+        of["probe"] = phase.probe.latency()
+    for name, histogram in of.items():
+        for figure, q in _LOADED.items():
+            if found := _quantile(histogram, q):
+                out[Row(test, name, figure)] = found
+    return out
+
+
 def of_run(run: Run) -> dict[Row, Value]:
     """All values of a run, in its order."""
-    return _recorded(run.whole_phases) if run.command == "record" else _client(run)
+    if run.command == "record":
+        return _recorded(run.whole_phases)
+    out: dict[Row, Value] = {}
+    for phase in run.whole_phases:
+        if phase.load:
+            out |= of_load(phase, counts.test_name(phase))
+    return out or _client(run)

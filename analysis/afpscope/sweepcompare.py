@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""afpscope compare SWEEP_A SWEEP_B: each value that both have, and both knees."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import defaultdict
+from dataclasses import asdict
+
+from . import compare, design, markdown, outcome, show, stats, values
+from .errors import NOTHING, OK, UNTRUSTED, Failure, wrong_use
+from .outcome import Outcome
+from .run import Run, find
+from .stats import Margins
+from .steps import Step, Sweep, is_sweep, number, open_sweep
+
+# What sweeps are compared in: the rate, all actions, and the probe.
+_COMPARED = ("", "action", "probe")
+
+
+def _sweeps(args: argparse.Namespace) -> tuple[Sweep, Sweep]:
+    names = [*args.runs, *(args.after or ())]
+    paths = [find(name) for name in names]
+    if len(paths) != 2 or not all(is_sweep(path) for path in paths):
+        raise wrong_use("a sweep is compared with one other sweep: give two (afpscope compare A B)")
+    a, b = (open_sweep(path) for path in paths)
+    if a.id == b.id:
+        raise wrong_use(f"{a.folder} and {b.folder} are the same sweep")
+    if a.option != b.option:
+        raise wrong_use(f"{a.name} is a sweep over {a.option}, {b.name} one over {b.option}")
+    return a, b
+
+
+def _common(a: Sweep, b: Sweep) -> dict[float, str]:
+    theirs = {level.value for level in b.levels}
+    return {level.value: level.text for level in a.levels if level.value in theirs}
+
+
+def _steps(sweep: Sweep, common: dict[float, str]) -> list[Step]:
+    """The least load first."""
+    steps = (step for step in sweep.measured if step.size in common)
+    return sorted(steps, key=lambda step: sweep.rank(step.size))
+
+
+def _times(steps: list[Step], sweep: Sweep, common: dict[float, str]) -> compare.Times:
+    """As if each value of the sweep were a test."""
+    out: compare.Times = {}
+    for step in steps:
+        assert step.run and step.phase
+        found = values.of_load(step.phase, f"{sweep.option} {common[step.size]}")
+        out[step.run.id] = {row: v for row, v in found.items() if row.command in _COMPARED}
+    return out
+
+
+def _differences(steps: list[Step]) -> list[str]:
+    """Settings in which steps of the same value differ."""
+    by_value: dict[float, list[Run]] = defaultdict(list)
+    for step in steps:
+        if step.run:
+            by_value[step.size].append(step.run)
+    found: dict[str, None] = {}
+    for runs in by_value.values():
+        found |= dict.fromkeys(compare.differences(runs))
+    return list(found)
+
+
+def _repeats_needed(rows: int) -> int:
+    """The fewest steps of a value on each side that can show a difference in one of the rows."""
+    n = 2
+    while stats.least_p([(n, n)]) * rows > stats.ALPHA:
+        n += 1
+    return n
+
+
+def _notes(rows: list[compare.TimeRow], doubts: list[str], least: float) -> list[str]:
+    out = []
+    if any(r.verdict == stats.TOO_FEW for r in rows):
+        judged = sum(r.result.change is not None for r in rows)
+        needed = _repeats_needed(judged)
+        out.append(
+            f"not enough steps of each value: to show a difference in one of {judged} rows, "
+            f"{needed} on each side are needed (afpscope sweep --repeat {needed})"
+        )
+    if any(r.verdict != stats.TOO_FEW for r in rows):
+        limit = f"{max(least, design.DOUBT) * 100:g} %"
+        out += [
+            f"only differences larger than {limit} are attributed to the server: {text}"
+            for text in doubts
+        ]
+    return out
+
+
+def _knees(sides: tuple[Outcome, Outcome]) -> list[str]:
+    out = []
+    for side, of in zip("AB", sides, strict=True):
+        around = outcome.interval(of.knee)
+        out.append(f"{side}: {of.knee.text}" + (f"; {around}" if around else ""))
+        if of.limit:
+            out.append(f"   used up: {of.limit.text}")
+    return [*out, _between(sides)]
+
+
+def _between(sides: tuple[Outcome, Outcome]) -> str:
+    """Whether the knees differ: only if their intervals do not overlap."""
+    a, b = (of.knee for of in sides)
+    ranks = [_ends(of) for of in sides]
+    if a.at is None or b.at is None:
+        return "the knees cannot be compared: one of the sweeps has none"
+    (low_a, high_a), (low_b, high_b) = ranks
+    if high_a is not None and low_b is not None and high_a <= low_b:
+        return f"the knee of B is higher: {a.at} and {b.at}, and their intervals do not overlap"
+    if high_b is not None and low_a is not None and high_b <= low_a:
+        return f"the knee of B is lower: {a.at} and {b.at}, and their intervals do not overlap"
+    return f"no difference of the knees shown: {a.at} and {b.at}, and their intervals overlap"
+
+
+def _ends(of: Outcome) -> tuple[float | None, float | None]:
+    """The ends of the knee's interval, by their load."""
+    sizes = [number(v) if v else None for v in (of.knee.low, of.knee.high)]
+    low, high = (None if v is None else of.sweep.rank(v) for v in sizes)
+    return low, high
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the comparison; 4 if a step is in doubt."""
+    a, b = _sweeps(args)
+    common = _common(a, b)
+    mine, theirs = _steps(a, common), _steps(b, common)
+    if not common:
+        raise Failure("nothing could be compared: no value was measured in both", NOTHING)
+    found = _differences([*mine, *theirs])
+    if found and not args.force:
+        raise wrong_use(f"these sweeps differ in {'; '.join(found)} (--force compares them anyway)")
+    for text in found:
+        show.notice(f"compare: forced, although they differ in {text}")
+    before, after = ([s.run for s in side if s.run] for side in (mine, theirs))
+    compare.distinct([*before, *after])
+    doubts = design.doubts(before, after)
+    times = _times(mine, a, common) | _times(theirs, b, common)
+    margins = Margins(args.least, design.DOUBT if doubts else None)
+    rows = compare.time_rows(before, after, times, margins, in_turn=False)
+    sides = outcome.of(a, args.slo), outcome.of(b, args.slo or a.slo)
+    remarks = [*_notes(rows, doubts, args.least), *compare.zeros(before, after, times)]
+    untrusted = [f"{r.name}: {text}" for r in (*before, *after) for text in r.doubts]
+    _print(args, rows, sides, [*remarks, *untrusted])
+    for text in (*remarks, *untrusted):
+        show.notice(f"compare: {text}")
+    return UNTRUSTED if untrusted else OK
+
+
+def _print(
+    args: argparse.Namespace,
+    rows: list[compare.TimeRow],
+    sides: tuple[Outcome, Outcome],
+    remarks: list[str],
+) -> None:
+    lines = _lines(rows, args.least)
+    knees = _knees(sides)
+    if args.json:
+        document = {
+            "alpha": stats.ALPHA,
+            "least": args.least,
+            "rows": [asdict(r) for r in rows],
+            "a": outcome.as_json(sides[0]),
+            "b": outcome.as_json(sides[1]),
+            "remarks": remarks,
+        }
+        print(json.dumps(document))
+        return
+    if args.format in ("markdown", "github"):
+        esc = markdown.escape
+        text = "\n".join(
+            ["### afpscope compare", "", *(f"- {esc(t)}" for t in (*knees, *remarks)), "",
+             markdown.table(_HEAD, lines, 2)]
+        )  # fmt: skip
+        if args.format == "markdown":
+            print(text)
+            return
+        markdown.add_to_summary(text)
+    print(show.table(_HEAD, lines, 2))
+    print()
+    for text in knees:
+        print(show.plain(text))
+
+
+_HEAD = ["value", "what", "A", "B", "change", "95 % interval", "n", "verdict"]
+
+
+def _lines(rows: list[compare.TimeRow], least: float) -> list[list[str]]:
+    return [
+        [
+            r.test,
+            r.label,
+            show.measured(r.result.median_a, r.unit),
+            show.measured(r.result.median_b, r.unit),
+            compare.signed(r.result.change),
+            "n/a"
+            if r.result.low is None
+            else f"{compare.signed(r.result.low)} .. {compare.signed(r.result.high)}",
+            f"{r.result.n_a}+{r.result.n_b}",
+            compare.word(r, least),
+        ]
+        for r in rows
+    ]

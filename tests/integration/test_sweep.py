@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""afpscope sweep of a directory and of netatalk: steps, one set of files, and nothing left."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from netatalk import USERS, Server
+from offline import analysis, command
+from scope import OK, Scope, left_on, wait_until
+
+INTERRUPTED = 130
+SHORT = ("-d", "1", "--ramp=0", "--files=5", "--pause", "0")
+
+
+@pytest.fixture
+def password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AFPSCOPE_PASSWORD", USERS["bench1"])
+
+
+def url(server: Server) -> str:
+    return f"afp://bench1@127.0.0.1:{server.port}/vol1"
+
+
+def sweep(scope: Scope, out: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
+    return analysis("sweep", "--program", scope.binary, "-o", out, *SHORT, *words)
+
+
+def noted(out: Path) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads((out / "sweep.json").read_text())
+    return value
+
+
+def options_of(step: Path) -> dict[str, str]:
+    value: dict[str, str] = json.loads((step / "run.json").read_text())["options"]
+    return value
+
+
+def test_a_directory_is_swept_on_one_set(scope: Scope, tmp_path: Path) -> None:
+    there, out = tmp_path / "there", tmp_path / "out"
+    there.mkdir()
+    done = sweep(scope, out, "--clients", "1,3", "--slo", "p99=100s", "--refine", "1", there)
+    assert done.returncode == OK, done.stderr
+    assert "p99=100s is kept at every value, up to 3 clients" in done.stdout
+    made = noted(out)
+    assert made["complete"] and [s["exit"] for s in made["steps"]] == [OK] * 3
+    assert made["steps"][2]["value"] == "3" and made["steps"][2]["why"] == "again"
+    found = [options_of(out / s["folder"]) for s in made["steps"]]
+    assert {o["clients"] for o in found} == {"1", "3"}
+    assert len({o["set_bytes"] for o in found}) == 1
+    assert list(there.iterdir()) == []
+
+
+def test_netatalk_is_swept_and_the_sweep_reported(
+    scope: Scope, dbd: Server, tmp_path: Path, password: None
+) -> None:
+    out = tmp_path / "out"
+    done = sweep(scope, out, "--clients", "1,2,4", "-m", "office", url(dbd))
+    assert done.returncode == OK, done.stdout + done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines()[1:4]] == ["1", "2", "4"]
+    assert left_on(dbd) == []
+    figures, page = tmp_path / "figures", tmp_path / "r.html"
+    told = analysis("report", out, "-o", page, "--figures", figures)
+    assert told.returncode == OK, told.stderr
+    assert page.read_text().count("<figure>") == 4
+    with (figures / "sweep-parts.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    # The parts of a request are from the server's own account: afpd did work on it.
+    assert [r["clients"] for r in rows] == ["1", "2", "4"]
+    assert all(float(r["own_ns"]) > 0 and float(r["outside_ns"]) >= 0 for r in rows)
+
+
+def test_a_signal_leaves_no_files_on_the_server(
+    scope: Scope, dbd: Server, tmp_path: Path, password: None
+) -> None:
+    out = tmp_path / "out"
+    line = [*command(), "sweep", "--program", str(scope.binary), "-o", str(out), "--clients", "1,2",
+                         "-d", "60", "--files=5", url(dbd)]  # fmt: skip
+    child = scope.start(line)
+    log = out / "001-1.txt"
+    wait_until(lambda: bool(left_on(dbd)) or log.with_name("002-2.txt").exists(), 60, "a set")
+    os.kill(child.process.pid, signal.SIGTERM)
+    done = child.finish()
+    assert done.status == INTERRUPTED, done
+    assert noted(out)["stopped"] == "SIGTERM" and len(noted(out)["steps"]) == 1
+    assert left_on(dbd) == []
+
+
+def test_a_server_that_is_gone_ends_it(scope: Scope, tmp_path: Path, password: None) -> None:
+    out = tmp_path / "out"
+    done = sweep(scope, out, "--clients", "1,2", "--own-set", "afp://bench1@127.0.0.1:9/vol1")
+    assert done.returncode == 1 and "is gone" in done.stderr
+    assert len(noted(out)["steps"]) == 1
