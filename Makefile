@@ -136,6 +136,9 @@ $(BUILD)/tests/%: tests/%.c $(FAKE) $(BUILD)/libafpscope.a
 $(BUILD)/tests/unit/test_load_timed_regions: TEST_LDFLAGS = -Wl,$(subst $() ,$(comma),$(patsubst %,--wrap=%,malloc calloc \
 	realloc reallocarray aligned_alloc strdup mmap))
 
+# Its threads have clocks of their own.
+$(BUILD)/tests/unit/test_load_actions: TEST_LDFLAGS = -Wl,--wrap=clock_gettime,--wrap=epoll_pwait2
+
 $(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(BUILD)/tests/fake/serve.o $(BUILD)/libafpscope.a
 	$(call say,FUZZ)
 	$(Q)mkdir -p $(@D)

@@ -18,6 +18,9 @@
 
 #define LATE_NS 1000000u
 
+/* Of pace_seed(): not one of those that clients and arrivals have. */
+#define THINKING (2ull << 32)
+
 /* Answers of one client before the others get their turn. */
 #define TURN 32
 
@@ -70,15 +73,30 @@ static bool wait_again(struct worker *w, struct actor *a)
 
 /* ---- sessions ---- */
 
-/* Its part in the job is over. */
+static bool is_open_loop(const struct worker *w)
+{
+	return w->job->what == ENGINE_WORK && w->job->pace.kind != PACE_CLOSED;
+}
+
+static bool is_measured(const struct worker *w, uint64_t planned_ns)
+{
+	return planned_ns >= w->measure_ns && planned_ns < w->end_ns;
+}
+
+/* Its part in the job is over, with the action that it does or is to do. */
 static void leave_job(struct worker *w, struct actor *a)
 {
 	if (a->state == ACTOR_OPENING)
 		w->n_opening--;
-	if (a->state == ACTOR_ACTING)
+	if (a->state == ACTOR_ACTING) {
 		w->n_acting--;
+		w->load->n_cut += is_measured(w, a->planned_ns);
+	} else if (a->next_ns != UINT64_MAX && is_open_loop(w)) {
+		w->load->n_cut += is_measured(w, a->next_ns);
+	}
 	if (!a->done)
 		w->n_left--;
+	a->next_ns = UINT64_MAX;
 	a->done = true;
 }
 
@@ -164,11 +182,6 @@ static void opened(struct worker *w, struct actor *a)
 
 /* ---- actions ---- */
 
-static bool is_measured(const struct worker *w, const struct actor *a)
-{
-	return a->planned_ns >= w->measure_ns && a->planned_ns < w->end_ns;
-}
-
 /* When an action begins later than planned although its client was free: the generator's delay. */
 static void note_late(struct worker *w, uint64_t planned_ns, uint64_t now_ns)
 {
@@ -187,6 +200,7 @@ static void begin_action(struct worker *w, struct actor *a, uint64_t planned_ns,
 	if (class < 0) {
 		a->done = true;
 		w->n_left--;
+		w->load->n_no_room += is_open_loop(w) && is_measured(w, planned_ns);
 		return;
 	}
 	a->action = (unsigned int)class;
@@ -223,7 +237,7 @@ static void count_action(struct worker *w, struct actor *a, uint64_t end_ns, boo
 	add_second(w, end_ns, end_ns - a->planned_ns, failed);
 	if (end_ns > w->load->done_ns)
 		w->load->done_ns = end_ns;
-	if (!is_measured(w, a))
+	if (!is_measured(w, a->planned_ns))
 		return;
 	to->n++;
 	to->failed += failed;
@@ -279,14 +293,14 @@ static void end_action(struct worker *w, struct actor *a, enum script_state how,
 	plan_next(w, a, now_ns);
 }
 
-static int count_request(struct worker *w, const struct store_op *op)
+static int count_request(struct worker *w, const struct store_op *op, struct err *e)
 {
 	struct run_command *c = w->command[op->command];
 
 	if (!c) {
 		c = run_command(&w->region, op->command, op->what);
 		if (!c)
-			return -ENOMEM;
+			return err_set(e, -ENOMEM, "out of memory");
 		w->command[op->command] = c;
 	}
 	c->errors += op->result != STORE_OK;
@@ -303,6 +317,8 @@ static int submit(struct actor *a, struct err *e)
 
 	while (!r && (op = a->script->type->next(a->script)))
 		r = store_submit(a->store, op, e);
+	if (r == -EAGAIN)
+		r = err_set(e, -EPROTO, "a defect of the workload: it asks for too much at a time");
 	if (!r && !a->store->in_flight)
 		r = err_set(e, -EPROTO,
 			    "a defect of afpscope: an action neither sends a request nor ends");
@@ -318,7 +334,7 @@ static int take(struct worker *w, struct actor *a, unsigned int *turn, struct er
 
 	while (!r && *turn && a->state == ACTOR_ACTING && (op = store_take(a->store))) {
 		(*turn)--;
-		r = count_request(w, op);
+		r = count_request(w, op, e);
 		how = a->script->type->answered(a->script, op, e);
 		if (how != SCRIPT_GOES_ON)
 			end_action(w, a, how, e);
@@ -326,6 +342,14 @@ static int take(struct worker *w, struct actor *a, unsigned int *turn, struct er
 			r = r ? r : submit(a, e);
 	}
 	return r;
+}
+
+/* After the end nothing begins any more. */
+static void give_back(struct worker *w, struct actor *a)
+{
+	if (is_open_loop(w) && a->next_ns != UINT64_MAX)
+		w->load->n_waiting += is_measured(w, a->next_ns);
+	a->next_ns = UINT64_MAX;
 }
 
 /* Begins what is due. 0 or a negative errno: the store is lost. */
@@ -341,7 +365,7 @@ static int act(struct worker *w, struct actor *a, unsigned int *turn, struct err
 			return r;
 		now_ns = clock_now_ns();
 		if (now_ns >= w->end_ns)
-			a->next_ns = UINT64_MAX;
+			give_back(w, a);
 		if (a->next_ns > now_ns || !*turn)
 			return 0;
 		if (!a->queued)
@@ -369,8 +393,8 @@ static void go_on(struct worker *w, struct actor *a)
 			drop(w, a);
 			return;
 		}
-		if (!turn)
-			timers_sooner(&w->timers, &a->timer, 1); /* the others first */
+		if (!turn) /* the others first: those that are due already */
+			timers_sooner(&w->timers, &a->timer, clock_now_ns());
 		if (r || !turn || !wait_again(w, a))
 			break;
 		r = store_advance(a->store, 0, &e);
@@ -381,78 +405,117 @@ static void go_on(struct worker *w, struct actor *a)
 
 /* ---- the job ---- */
 
-void actor_begin_job(struct worker *w, struct actor *a)
+static bool is_wanted(const struct engine_job *job, const struct actor *a)
 {
-	const struct engine_job *job = w->job;
-	bool wanted = a->number >= job->from && (!job->to || a->number < job->to);
-
-	a->script = NULL;
-	a->next_ns = UINT64_MAX;
+	if (a->number < job->from || (job->to && a->number >= job->to))
+		return false;
 	if (job->what == ENGINE_OPEN)
-		wanted &= a->state == ACTOR_AWAY;
-	else if (job->what == ENGINE_END)
-		wanted &= a->state != ACTOR_AWAY;
-	else if (wanted && a->state == ACTOR_RESTING)
-		a->script = job->script(a->client.user);
-	a->out->opened = a->state == ACTOR_RESTING;
-	/* without a script: it only stays, for the job's duration */
-	a->in_job = wanted && (job->what != ENGINE_WORK || a->script ||
-			       (job->duration_ns && a->state == ACTOR_RESTING));
-	a->done = !a->in_job;
-	w->n_left += a->in_job;
-	pace_seed(a->random, job->pace.seed, 1000000u + a->of_all);
-	if (!a->in_job)
-		return;
-	if (job->what == ENGINE_END && a->state == ACTOR_RESTING)
-		end(w, a);
-	if (!a->script)
-		return;
-	if (job->pace.kind != PACE_CLOSED) {
+		return a->state == ACTOR_AWAY;
+	return job->what == ENGINE_END ? a->state != ACTOR_AWAY : a->state == ACTOR_RESTING;
+}
+
+/* When its first action is to begin. */
+static void plan_first(struct worker *w, struct actor *a)
+{
+	if (is_open_loop(w)) {
 		plan_next(w, a, w->begin_ns);
 		return;
 	}
 	a->queued = false;
-	a->next_ns = w->begin_ns + job->ramp_ns / w->n_clients * a->of_all;
+	a->next_ns = w->begin_ns + w->job->ramp_ns / w->n_clients * a->of_all;
 	timers_sooner(&w->timers, &a->timer, a->next_ns);
 }
 
-/* What is still under way after a stop is given up: the store's state is not known. */
-void actor_end_job(struct worker *w, struct actor *a)
+void actor_begin_job(struct worker *w, struct actor *a)
 {
-	const struct err e = { -EINTR, "interrupted: no answer came within 5 s" };
+	const struct engine_job *job = w->job;
 
+	a->script = NULL;
+	a->next_ns = UINT64_MAX;
+	a->in_job = is_wanted(job, a);
+	if (a->in_job && job->what == ENGINE_WORK) {
+		a->script = job->script(a->client.user);
+		a->in_job = a->script || job->duration_ns;
+	}
+	a->done = !a->in_job;
+	a->out->opened = a->state == ACTOR_RESTING;
+	w->load->n_open += a->out->opened;
+	w->n_left += a->in_job;
+	pace_seed(a->random, job->pace.seed, THINKING + a->of_all);
+	if (a->script)
+		plan_first(w, a);
+	else if (a->in_job && job->what == ENGINE_END && a->state == ACTOR_RESTING)
+		end(w, a);
+}
+
+/* What is still under way after a stop is given up: the store's state is not known. */
+static void end_job(struct worker *w, struct actor *a)
+{
+	const struct err e = { -EINTR, "interrupted: no answer came in time" };
+
+	give_back(w, a);
 	if (a->state == ACTOR_ACTING || a->state == ACTOR_OPENING)
 		lose(w, a, &e);
 	a->in_job = false;
 }
 
-void actors_arrive(struct worker *w, uint64_t now_ns)
+void actors_end_job(struct worker *w)
+{
+	for (; w->queue_n; w->queue_n--, w->queue_at = (w->queue_at + 1) % w->job->queue)
+		w->load->n_waiting += is_measured(w, w->queue[w->queue_at]);
+	for (size_t i = 0; i < w->n; i++)
+		end_job(w, &w->actor[i]);
+}
+
+/* ---- open loop ---- */
+
+/* The client that has been free for longest; NULL: none. Those that were lost since then are not.
+ */
+static struct actor *take_idle(struct worker *w)
 {
 	struct actor *a;
+
+	do {
+		a = w->idle;
+		if (!a)
+			return NULL;
+		w->idle = a->next;
+		if (!w->idle)
+			w->idle_tail = &w->idle;
+	} while (a->state != ACTOR_RESTING);
+	return a;
+}
+
+static void arrive(struct worker *w, uint64_t due_ns)
+{
+	const bool measured = is_measured(w, due_ns);
+	struct actor *a = take_idle(w);
+
+	w->load->n_arrivals += measured;
+	if (a) {
+		a->next_ns = due_ns;
+		a->queued = false;
+		go_on(w, a);
+	} else if (w->queue_n < w->job->queue) {
+		w->queue[(w->queue_at + w->queue_n++) % w->job->queue] = due_ns;
+	} else {
+		w->load->n_no_room += measured;
+	}
+}
+
+void actors_arrive(struct worker *w, uint64_t now_ns)
+{
 	uint64_t due_ns;
 
-	if (w->job->what != ENGINE_WORK)
+	if (!is_open_loop(w))
 		return;
 	while ((due_ns = pace_due_ns(&w->pace)) <= now_ns && due_ns < w->end_ns) {
 		pace_next(&w->pace);
-		w->load->n_arrivals += due_ns >= w->measure_ns;
-		a = w->idle;
-		if (a) {
-			w->idle = a->next;
-			if (!w->idle)
-				w->idle_tail = &w->idle;
-			if (!a->store)
-				continue;
-			a->next_ns = due_ns;
-			a->queued = false;
-			go_on(w, a);
-		} else if (w->queue_n < w->job->queue) {
-			w->queue[(w->queue_at + w->queue_n++) % w->job->queue] = due_ns;
-		} else {
-			w->load->n_no_room += due_ns >= w->measure_ns;
-		}
+		arrive(w, due_ns);
 	}
 }
+
+/* ---- what happens ---- */
 
 void actor_events(struct worker *w, struct actor *a, uint32_t events)
 {

@@ -8,7 +8,7 @@
 
 /* Before the first wait of a job, and after its last. */
 void actor_begin_job(struct worker *w, struct actor *a);
-void actor_end_job(struct worker *w, struct actor *a);
+void actors_end_job(struct worker *w);
 
 /* Begins as many sessions as may be opened at a time. */
 void actors_open_more(struct worker *w);

@@ -12,7 +12,7 @@
  * classes, small numbers from 0, by which the engine keeps latencies.
  *
  *	begin -> class of the next action, or SCRIPT_END
- *	next  -> a request to submit, as often as it gives one and the store has room
+ *	next  -> a request to submit, as often as it gives one
  *	answered(request), and again next, until the script says that the action is complete
  */
 
@@ -32,7 +32,8 @@ struct script;
 struct script_type {
 	/* The class of the next action on this store, the client's, or SCRIPT_END. */
 	int (*begin)(struct script *s, const struct store *store);
-	/* A request, owned by the script and lent until it is answered; NULL: none now. */
+	/* A request, owned by the script and lent until it is answered; NULL: none now. Not more at
+	 * a time than the store's window. */
 	struct store_op *(*next)(struct script *s);
 	/* op has its answer. e, not NULL: the text of SCRIPT_FAILED, why the action failed. */
 	enum script_state (*answered)(struct script *s, struct store_op *op, struct err *e);

@@ -15,13 +15,15 @@
 #define SECONDS_MORE 10
 #define SECONDS_MAX  (7 * 86400)
 
+#define PATIENCE_NS  5000000000ull
+
 struct engine {
 	struct engine_opts opts;
 	unsigned int n_clients, n_started;
 	struct worker *worker;
 	pthread_t *thread;
-	const struct engine_job *job;
 	struct engine_times times;
+	atomic_uint n_busy; /* see worker.h */
 	struct run_load *load;
 
 	pthread_mutex_t lock; /* guards what follows */
@@ -122,6 +124,8 @@ static int deal_out(struct engine *g, const struct engine_client *clients, struc
 		w->n_clients = g->opts.all;
 		w->stop = g->opts.stop;
 		w->opening_max = g->opts.opening_max;
+		w->patience_ns = g->opts.patience_ns ? g->opts.patience_ns : PATIENCE_NS;
+		w->n_busy = &g->n_busy;
 		r = worker_init(w, (g->n_clients + t - 1 - k) / t, e);
 	}
 	for (unsigned int i = 0; !r && i < g->n_clients; i++) {
@@ -156,6 +160,8 @@ int engine_new(struct engine **out, const struct engine_opts *o,
 	pthread_condattr_destroy(&attr);
 	g->worker = calloc(o->n_threads, sizeof(*g->worker));
 	g->thread = calloc(o->n_threads, sizeof(*g->thread));
+	for (unsigned int k = 0; g->worker && k < o->n_threads; k++)
+		g->worker[k].epoll = -1;
 	if (!g->worker || !g->thread)
 		r = err_set(e, -ENOMEM, "out of memory");
 	r = r ? r : deal_out(g, clients, e);
@@ -190,6 +196,7 @@ static int prepare(struct engine *g, const struct engine_job *job, struct err *e
 {
 	size_t seconds = seconds_of(job);
 	struct worker *w;
+	int r;
 
 	g->load = run_load_new(g->n_clients, job->n_actions, seconds);
 	if (!g->load)
@@ -197,7 +204,9 @@ static int prepare(struct engine *g, const struct engine_job *job, struct err *e
 	name_actions(g->load, job);
 	for (unsigned int k = 0; k < g->opts.n_threads; k++) {
 		w = &g->worker[k];
-		w->job = job;
+		r = worker_prepare(w, job, e);
+		if (r)
+			return r;
 		w->result = run_load_new(0, job->n_actions, seconds);
 		if (!w->result)
 			return err_set(e, -ENOMEM, "out of memory");
@@ -273,6 +282,7 @@ int engine_start(struct engine *g, const struct engine_job *job, struct err *e)
 		return r;
 	}
 	set_times(g, job);
+	atomic_store(&g->n_busy, g->opts.n_threads);
 	pthread_mutex_lock(&g->lock);
 	g->turn++;
 	g->n_working = g->opts.n_threads;
@@ -300,20 +310,20 @@ bool engine_wait(struct engine *g, uint64_t ns)
 int engine_join(struct engine *g, struct run_load **load, struct run_phase *phase, struct err *e)
 {
 	struct worker *w;
+	uint64_t end_ns = 0;
 	int r = 0;
 
 	while (!engine_wait(g, 1000000000u))
 		;
 	for (unsigned int k = 0; k < g->opts.n_threads; k++) {
 		w = &g->worker[k];
-		if (w->failure && !r)
-			r = err_set(e, w->failure, "%s", w->why.text);
 		if (phase && !r && run_add_commands(phase, &w->region))
 			r = err_set(e, -ENOMEM, "out of memory");
-		if (w->end_ns < g->load->end_ns)
-			g->load->end_ns = w->end_ns; /* stopped */
+		if (w->end_ns > end_ns)
+			end_ns = w->end_ns;
 		run_load_add(g->load, w->result);
 	}
+	g->load->end_ns = end_ns;
 	*load = g->load;
 	g->load = NULL;
 	free_loads(g);
@@ -337,6 +347,8 @@ void engine_free(struct engine *g)
 		pthread_join(g->thread[k], NULL);
 	for (unsigned int k = 0; g->worker && k < g->opts.n_threads; k++)
 		worker_fini(&g->worker[k]);
+	if (g->worker)
+		free_loads(g);
 	pthread_cond_destroy(&g->changed);
 	pthread_mutex_destroy(&g->lock);
 	free(g->worker);

@@ -31,6 +31,7 @@ struct engine_client {
 struct engine_opts {
 	unsigned int n_threads;   /* at least 1 */
 	unsigned int opening_max; /* sessions of a thread that are opened at a time */
+	uint64_t patience_ns;     /* with answers after a stop; 0: 5 s */
 	/*
 	 * Where several processes share the clients: client i of this one has number first + i *
 	 * step of all. step 0: they are all here.
@@ -56,8 +57,10 @@ struct engine_job {
 	bool ignores_stop;     /* cleaning up */
 	uint64_t begin_ns;     /* CLOCK_MONOTONIC, may be some time ahead; 0: now */
 	unsigned int from, to; /* clients from <= i < to; to 0: all */
-	/* ENGINE_WORK: the script of a client; NULL: this one only stays logged in, for the
-	 * duration if there is one. */
+	/*
+	 * ENGINE_WORK: the script of a client; NULL: it has nothing to do, but its session is kept
+	 * for duration_ns.
+	 */
 	struct script *(*script)(void *user);
 	unsigned int n_actions;
 	const char *(*action_name)(unsigned int i);
@@ -75,7 +78,10 @@ struct engine;
 int engine_new(struct engine **out, const struct engine_opts *o,
 	       const struct engine_client *clients, unsigned int n_clients, struct err *e);
 
-/* Begins a job; its memory and that of what it points to is borrowed until engine_join(). */
+/*
+ * Begins a job, which ends after duration_ns, or when no client is left that has something to do.
+ * Its memory and that of what it points to is borrowed until engine_join().
+ */
 int engine_start(struct engine *g, const struct engine_job *job, struct err *e);
 
 /* Actions that have ended in the job until now. Any thread. */

@@ -12,6 +12,9 @@ static uint64_t mixed(uint64_t x)
 	return x ^ (x >> 31);
 }
 
+/* Of pace_seed(): not one of those that clients have. */
+#define ARRIVALS (1ull << 32)
+
 void pace_seed(unsigned short random[3], uint64_t seed, uint64_t number)
 {
 	uint64_t x = mixed(mixed(seed + 0x9e3779b97f4a7c15u) + number);
@@ -29,7 +32,7 @@ void pace_begin(struct pace *p, const struct pace_opts *o, unsigned int k, unsig
 		uint64_t start_ns)
 {
 	*p = (struct pace) { .kind = o->kind, .start_ns = start_ns };
-	pace_seed(p->random, o->seed, k);
+	pace_seed(p->random, o->seed, ARRIVALS + k);
 	if (o->kind == PACE_CLOSED)
 		return;
 	p->gap_ns = 1e9 / o->rate_per_s * n_threads;

@@ -21,9 +21,8 @@
 #include <unistd.h>
 
 #define EVENTS       256
-#define SLICE_NS     100000000u    /* how soon a stop is noticed */
-#define PATIENCE_NS  5000000000ull /* with answers that do not come after a stop */
-#define COMMANDS_MAX 40            /* more than the commands of any job */
+#define SLICE_NS     100000000u /* how soon a stop is noticed */
+#define COMMANDS_MAX 40         /* more than the commands of any job */
 
 _Static_assert(offsetof(struct actor, timer) == 0, "a timer is the head of its actor");
 
@@ -101,29 +100,47 @@ static void tell_lost(struct worker *w)
 	w->n_lost = 0;
 }
 
-static int begin_job(struct worker *w)
+int worker_prepare(struct worker *w, const struct engine_job *job, struct err *e)
 {
-	const struct engine_job *job = w->job;
-
-	take_times(w);
-	tell_lost(w);
+	w->job = job;
+	w->n_done = 0;
 	memset(w->command, 0, sizeof(w->command));
 	run_clear_commands(&w->region);
+	free(w->queue);
+	w->queue = calloc(job->queue + 1u, sizeof(*w->queue));
+	if (!w->queue || run_reserve_commands(&w->region, COMMANDS_MAX))
+		return err_set(e, -ENOMEM, "out of memory");
+	return 0;
+}
+
+static void begin_job(struct worker *w)
+{
+	take_times(w);
+	tell_lost(w);
 	w->n_opening = w->n_acting = w->n_left = 0;
 	w->give_up_ns = 0;
-	w->n_done = 0;
 	w->next_open = 0;
 	w->idle = NULL;
 	w->idle_tail = &w->idle;
 	w->queue_at = w->queue_n = 0;
-	free(w->queue);
-	w->queue = calloc(job->queue + 1u, sizeof(*w->queue));
-	if (!w->queue || run_reserve_commands(&w->region, COMMANDS_MAX))
-		return -ENOMEM;
-	pace_begin(&w->pace, &job->pace, w->number, w->n_workers, w->begin_ns);
+	w->busy = true;
+	pace_begin(&w->pace, &w->job->pace, w->number, w->n_workers, w->begin_ns);
 	for (size_t i = 0; i < w->n; i++)
 		actor_begin_job(w, &w->actor[i]);
-	return 0;
+}
+
+/*
+ * Whether a client has something to do. In an open loop one of another thread is enough: what is to
+ * begin here meanwhile is counted as what no client was free for.
+ */
+static bool has_clients(struct worker *w)
+{
+	if (w->n_left)
+		return true;
+	if (w->busy)
+		atomic_fetch_sub(w->n_busy, 1);
+	w->busy = false;
+	return w->job->pace.kind != PACE_CLOSED && atomic_load(w->n_busy);
 }
 
 static bool is_over(struct worker *w, uint64_t now_ns)
@@ -134,7 +151,9 @@ static bool is_over(struct worker *w, uint64_t now_ns)
 	case ENGINE_OPEN:
 		return !w->n_opening && (stopped(w) || w->next_open == w->n);
 	case ENGINE_WORK:
-		return !w->n_acting && (!w->n_left || now_ns >= w->end_ns || stopped(w));
+		if (now_ns < w->end_ns && !has_clients(w))
+			w->end_ns = now_ns;
+		return !w->n_acting && now_ns >= w->end_ns;
 	default:
 		return !w->n_left;
 	}
@@ -155,11 +174,14 @@ static uint64_t next_due_ns(const struct worker *w, uint64_t now_ns)
 		due_ns = pace_ns;
 	if (now_ns < w->end_ns && w->end_ns < due_ns)
 		due_ns = w->end_ns;
+	if (w->give_up_ns && w->give_up_ns < due_ns)
+		due_ns = w->give_up_ns;
 	return due_ns;
 }
 
-static int wait_for_events(struct worker *w, struct epoll_event *event, uint64_t now_ns)
+static int wait_for_events(struct worker *w, struct epoll_event *event)
 {
+	uint64_t now_ns = clock_now_ns(); /* what began since the last look took its time */
 	uint64_t due_ns = next_due_ns(w, now_ns), left_ns = due_ns > now_ns ? due_ns - now_ns : 0;
 	struct timespec t = { 0, (long)left_ns }; /* a slice is less than a second */
 	int n = epoll_pwait2(w->epoll, event, EVENTS, &t, NULL);
@@ -186,7 +208,7 @@ static void handle_timers(struct worker *w)
 	struct timer *t;
 	uint64_t now_ns = clock_now_ns();
 
-	/* those only that are there now: who sets his again comes after the next wait */
+	/* not more than are there now; who has used up his turn is due after now_ns, and waits */
 	for (size_t n = w->timers.n; n; n--) {
 		t = timers_first(&w->timers);
 		if (!t || t->due_ns > now_ns)
@@ -201,9 +223,9 @@ static void note_stop(struct worker *w, uint64_t now_ns)
 	if (!stopped(w))
 		return;
 	if (!w->give_up_ns)
-		w->give_up_ns = now_ns + PATIENCE_NS;
-	if (w->end_ns > w->give_up_ns - PATIENCE_NS)
-		w->end_ns = w->give_up_ns - PATIENCE_NS;
+		w->give_up_ns = now_ns + w->patience_ns;
+	if (w->end_ns > w->give_up_ns - w->patience_ns)
+		w->end_ns = w->give_up_ns - w->patience_ns;
 }
 
 void worker_run(struct worker *w)
@@ -214,10 +236,8 @@ void worker_run(struct worker *w)
 
 	prctl(PR_SET_TIMERSLACK, 1);
 	w->load = w->result;
-	w->failure = begin_job(w);
-	if (w->failure)
-		err_set(&w->why, w->failure, "out of memory");
-	while (!w->failure) {
+	begin_job(w);
+	for (;;) {
 		now_ns = clock_now_ns();
 		take_times(w);
 		note_stop(w, now_ns);
@@ -225,12 +245,11 @@ void worker_run(struct worker *w)
 		actors_arrive(w, now_ns);
 		if (is_over(w, now_ns))
 			break;
-		n = wait_for_events(w, event, now_ns);
+		n = wait_for_events(w, event);
 		handle_events(w, event, n);
 		handle_timers(w);
 	}
-	for (size_t i = 0; i < w->n; i++)
-		actor_end_job(w, &w->actor[i]);
+	actors_end_job(w);
 	w->load->n_realtime = w->realtime;
 	w->load->cpu_ns = thread_cpu_ns() - cpu_ns;
 	w->load->runq_ns = thread_runq_ns() - runq_ns;
@@ -240,8 +259,11 @@ void worker_run(struct worker *w)
 void worker_keep(struct worker *w)
 {
 	struct epoll_event event[EVENTS];
+	uint64_t now_ns = clock_now_ns(), due_ns = next_due_ns(w, now_ns);
+	int ms = due_ns > now_ns ? (int)((due_ns - now_ns + 999999) / 1000000) : 0;
 
-	handle_events(w, event, wait_for_events(w, event, clock_now_ns()));
+	/* a millisecond does not matter here */
+	handle_events(w, event, epoll_wait(w->epoll, event, EVENTS, ms));
 	handle_timers(w);
 }
 

@@ -35,7 +35,7 @@ struct actor {
 	unsigned int action; /* class of the one under way */
 	uint64_t planned_ns, begun_ns;
 	uint64_t bytes_before; /* of its script, before this action */
-	uint64_t next_ns;      /* when its next action begins; UINT64_MAX: not by itself */
+	uint64_t next_ns;      /* when its next action is to begin; UINT64_MAX: not by itself */
 	bool queued;           /* that one waited for the client */
 	unsigned short random[3];
 	int fd; /* registered with epoll; -1: none */
@@ -48,6 +48,8 @@ struct worker {
 	unsigned int n_clients;         /* of all threads and processes */
 	const volatile sig_atomic_t *stop;
 	unsigned int opening_max;
+	uint64_t patience_ns;
+	atomic_uint *n_busy; /* of all: threads with a client that has something to do */
 	int epoll;
 	bool realtime;
 	int wake; /* an eventfd: there is a job, or it is to end */
@@ -58,13 +60,13 @@ struct worker {
 
 	/* The job */
 	const struct engine_job *job;
-	const struct engine_times *times;      /* of all threads */
-	uint64_t begin_ns, measure_ns, end_ns; /* as this thread has seen them last */
-	_Atomic uint64_t n_done;               /* actions; only this thread writes it */
-	uint64_t give_up_ns;                   /* after a stop; 0: none */
-	unsigned int n_opening, n_acting,
-	    n_left;       /* left: to be opened, to end, whose script goes on */
-	size_t next_open; /* the next actor to open */
+	const struct engine_times *times;         /* of all threads */
+	uint64_t begin_ns, measure_ns, end_ns;    /* as this thread has seen them last */
+	_Atomic uint64_t n_done;                  /* actions; only this thread writes it */
+	uint64_t give_up_ns;                      /* after a stop; 0: none */
+	unsigned int n_opening, n_acting, n_left; /* left: to be opened, to end, in the load */
+	bool busy;                                /* counted in n_busy */
+	size_t next_open;                         /* the next actor to open */
 	struct pace pace;
 	struct actor *idle, **idle_tail; /* open loop: clients without work, longest first */
 	uint64_t *queue;                 /* planned starts that wait for a client: a ring */
@@ -73,8 +75,6 @@ struct worker {
 	struct run_load *load;   /* the same while the job is under way, else NULL */
 	struct run_phase region; /* commands */
 	struct run_command *command[256];
-	int failure; /* negative errno of the thread itself */
-	struct err why;
 
 	/* Between jobs */
 	unsigned int n_lost; /* sessions */
@@ -85,7 +85,10 @@ struct worker {
 int worker_init(struct worker *w, size_t n, struct err *e);
 void worker_fini(struct worker *w);
 
-/* One job from its begin to its end; job, times and load are set. */
+/* What a job needs, before its time runs. 0 or -ENOMEM. */
+int worker_prepare(struct worker *w, const struct engine_job *job, struct err *e);
+
+/* One job from its begin to its end; prepared, and load and times are set. Allocates nothing. */
 void worker_run(struct worker *w);
 
 /* Between jobs: keeps the sessions alive, until something comes or 100 ms are over. */

@@ -113,6 +113,8 @@ static void put_load(struct pack *p, const struct run_load *l)
 	put(p, l->done_ns, 8);
 	put(p, l->n_arrivals, 8);
 	put(p, l->n_no_room, 8);
+	put(p, l->n_waiting, 8);
+	put(p, l->n_cut, 8);
 	put(p, l->late_max_ns, 8);
 	put(p, l->late_n, 8);
 	put(p, l->cpu_ns, 8);
@@ -241,6 +243,8 @@ static void take_sums(struct rbuf *b, struct run_load *l)
 	l->done_ns = rbuf_u64(b);
 	l->n_arrivals = rbuf_u64(b);
 	l->n_no_room = rbuf_u64(b);
+	l->n_waiting = rbuf_u64(b);
+	l->n_cut = rbuf_u64(b);
 	l->late_max_ns = rbuf_u64(b);
 	l->late_n = rbuf_u64(b);
 	l->cpu_ns = rbuf_u64(b);

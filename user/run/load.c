@@ -48,6 +48,8 @@ static void add_action(struct run_action *to, const struct run_action *from)
 
 void run_second_add(struct run_second *to, const struct run_second *from)
 {
+	if (!from->n) /* there may be a week of them, not to be touched */
+		return;
 	to->n += from->n;
 	to->failed += from->failed;
 	to->sum_ns += from->sum_ns;
@@ -74,6 +76,8 @@ void run_load_add(struct run_load *to, const struct run_load *from)
 	to->n_lost += from->n_lost;
 	to->n_arrivals += from->n_arrivals;
 	to->n_no_room += from->n_no_room;
+	to->n_waiting += from->n_waiting;
+	to->n_cut += from->n_cut;
 	to->late_n += from->late_n;
 	to->cpu_ns += from->cpu_ns;
 	if (from->late_max_ns > to->late_max_ns)

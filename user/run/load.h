@@ -40,7 +40,7 @@ struct run_client {
 	uint64_t actions, failed, bytes; /* in the measured time */
 	uint64_t last_ns;                /* its last action's end, from begin_ns; 0: none */
 	uint64_t sum_ns, max_ns; /* latencies from the planned start; of those that did not fail */
-	bool opened, lost;       /* it had a session; it lost it */
+	bool opened, lost;       /* it had a session or got one; it lost it */
 	char address[RUN_ADDRESS_LEN]; /* its end of the connection; "": it had none */
 };
 
@@ -57,13 +57,20 @@ struct run_rank;
 struct run_load {
 	unsigned int n_clients, n_threads; /* asked for; that drove them */
 	unsigned int n_realtime;           /* threads that ran before all others */
-	unsigned int n_open, n_lost;       /* sessions made; lost while they worked */
+	unsigned int n_open, n_lost;       /* sessions there at the begin or made; lost then */
 	char why[256];                     /* the first session that was not made, or lost; "" */
-	uint64_t begin_ns, measure_ns, end_ns; /* CLOCK_MONOTONIC; measured from ... to */
-	uint64_t done_ns;    /* the last action's end; those begun before end_ns */
-	double rate_per_s;   /* asked for; 0: closed loop */
-	uint64_t n_arrivals; /* actions that were to begin in the measured time, open loop */
-	uint64_t n_no_room;  /* of them: dropped, as all clients were busy and the queue full */
+	/* CLOCK_MONOTONIC; measured from ... to: a stop, or when the last session was lost */
+	uint64_t begin_ns, measure_ns, end_ns;
+	uint64_t done_ns;  /* the last action's end; those begun before end_ns */
+	double rate_per_s; /* asked for; 0: closed loop */
+	/*
+	 * Open loop: actions that were to begin in the measured time. They are the actions of all
+	 * kinds, and the three below.
+	 */
+	uint64_t n_arrivals;
+	uint64_t n_no_room; /* dropped: no client was free and the queue full */
+	uint64_t n_waiting; /* no client was free for them before the end */
+	uint64_t n_cut; /* under way when their session was lost or given up; also closed loop */
 	uint64_t late_max_ns, late_n;  /* the generator's own delays; those above 1 ms */
 	uint64_t cpu_ns, cpu_max_ns;   /* of its threads: all, the busiest */
 	uint64_t runq_ns, runq_max_ns; /* they waited for a CPU: all, the longest */
