@@ -75,8 +75,40 @@ uint64_t mix_set_bytes(const struct mix *m)
 
 struct parser {
 	struct mix *m;
-	struct err e; /* without file and line */
+	FILE *f;
+	const char *text; /* what is left of a built-in one; NULL: f is read */
+	int line;         /* read last, from 1 */
+	int wrong;        /* the line that e is about; 0: none */
+	struct err e;     /* without file and line */
 };
+
+/*
+ * libinih's reader, as fgets(). It counts lines, ends at the first that is wrong, and gives no line
+ * a blank at its begin: libinih would take that for more of the value before.
+ */
+static char *read_line(char *out, int room, void *stream)
+{
+	struct parser *p = stream;
+	size_t n;
+
+	if (p->wrong)
+		return NULL;
+	p->line++;
+	if (!p->text) {
+		if (!fgets(out, room, p->f))
+			return NULL;
+		n = strspn(out, " \t");
+		memmove(out, out + n, strlen(out + n) + 1);
+		return out;
+	}
+	n = strcspn(p->text, "\n");
+	n += p->text[n] == '\n';
+	if (!n)
+		return NULL;
+	snprintf(out, (size_t)room, "%.*s", (int)n, p->text);
+	p->text += n;
+	return out;
+}
 
 static int put_number(struct parser *p, const struct opt *row, const char *key, const char *text)
 {
@@ -166,13 +198,18 @@ static int put_weight(struct parser *p, const char *key, const char *text)
 static int handle(void *user, const char *section, const char *key, const char *text)
 {
 	struct parser *p = user;
+	int good = 0;
 
 	if (!strcmp(section, "mix"))
-		return put_of_mix(p, key, text);
-	if (!strcmp(section, "actions"))
-		return put_weight(p, key, text);
-	err_set(&p->e, -EINVAL, "there is no section [%s]; there are [mix] and [actions]", section);
-	return 0;
+		good = put_of_mix(p, key, text);
+	else if (!strcmp(section, "actions"))
+		good = put_weight(p, key, text);
+	else
+		err_set(&p->e, -EINVAL, "there is no section [%s]; there are [mix] and [actions]",
+			section);
+	if (!good)
+		p->wrong = p->line;
+	return good;
 }
 
 int mix_check(const struct mix *m, struct err *e)
@@ -198,7 +235,7 @@ static int finish(struct mix *out, struct parser *p, const char *name, int line,
 
 	if (line > 0)
 		return err_set(e, -EINVAL, "%s, line %d: %s", name, line,
-			       *p->e.text ? p->e.text : "neither [section] nor key = value");
+			       line == p->wrong ? p->e.text : "neither [section] nor key = value");
 	if (line < 0)
 		return err_set(e, -EIO, "cannot read %s", name);
 	if (!*out->name)
@@ -221,15 +258,15 @@ static int no_such(const char *name, struct err *e)
 
 static int read_file(struct mix *out, struct parser *p, const char *name, struct err *e)
 {
-	FILE *f = fopen(name, "re");
 	int line;
 
-	if (!f)
+	p->f = fopen(name, "re");
+	if (!p->f)
 		return err_set(e, -errno, "cannot open %s: %s", name, strerror(errno));
-	line = ini_parse_file(f, handle, p);
-	if (!line && ferror(f))
+	line = ini_parse_stream(read_line, p, handle, p);
+	if (!line && ferror(p->f))
 		line = -1;
-	fclose(f);
+	fclose(p->f);
 	return finish(out, p, name, line, e);
 }
 
@@ -240,9 +277,11 @@ int mix_find(struct mix *out, const char *name, struct err *e)
 	*out = (struct mix) { .files = 10, .window = 1, .request_len = 1u << 20 };
 	if (strpbrk(name, "/."))
 		return read_file(out, &p, name, e);
-	for (size_t i = 0; i < N_BUILT_IN; i++)
-		if (!strcmp(name, built_in[i].name))
-			return finish(out, &p, name, ini_parse_string(built_in[i].text, handle, &p),
-				      e);
+	for (size_t i = 0; i < N_BUILT_IN; i++) {
+		if (strcmp(name, built_in[i].name))
+			continue;
+		p.text = built_in[i].text;
+		return finish(out, &p, name, ini_parse_stream(read_line, &p, handle, &p), e);
+	}
 	return no_such(name, e);
 }

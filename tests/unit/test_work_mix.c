@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Mixes from INI texts: those that are built in, what a file may say, and each message. */
+#include "work/mix.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h> /* needs the headers above */
+
+static char path[64];
+
+static int find(struct mix *m, const char *text, struct err *e)
+{
+	FILE *f = fopen(path, "w");
+	int r;
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+	*e = (struct err) { 0 };
+	r = mix_find(m, path, e);
+	unlink(path);
+	return r;
+}
+
+/* The message for this text is "FILE" and then this. */
+static void says(const char *text, const char *message)
+{
+	char expected[600];
+	struct mix m;
+	struct err e;
+
+	assert_int_equal(find(&m, text, &e), -EINVAL);
+	snprintf(expected, sizeof(expected), "%s%s", path, message);
+	assert_string_equal(e.text, expected);
+}
+
+static void all_that_are_built_in_are_whole(void **state)
+{
+	static const struct {
+		const char *name;
+		unsigned int files, actions;
+		uint64_t bytes;
+		bool shared;
+	} all[] = {
+		{ "browse", 100, 3, 100 * 16384, false },
+		{ "office", 20, 4, 20 * 262144, false },
+		{ "batch-read", 1, 1, 64 << 20, true },
+		{ "batch-write", 1, 1, 16 << 20, false },
+		{ "metadata", 100, 1, 0, false },
+		{ "timemachine", 4, 1, 32 << 20, false },
+		{ "idle", 0, 0, 0, false },
+	};
+	unsigned int n;
+	struct mix m;
+	struct err e;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		assert_int_equal(mix_find(&m, all[i].name, &e), 0);
+		assert_string_equal(m.name, all[i].name);
+		assert_int_equal(m.files, all[i].files);
+		assert_int_equal(mix_set_bytes(&m), all[i].bytes);
+		assert_int_equal(m.shared, all[i].shared);
+		n = 0;
+		for (unsigned int a = 0; a < N_MIX_ACTIONS; a++)
+			n += m.weight[a] != 0;
+		assert_int_equal(n, all[i].actions);
+		assert_int_equal(mix_check(&m, &e), 0);
+	}
+}
+
+static void a_file_says_all(void **state)
+{
+	struct mix m;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(find(&m,
+			      "; what we do\n[mix]\nname = mine\nfiles=7 ; seven\n"
+			      "file_size = 3K\nrequest=1M\r\n\n  window = 4\n\tthink = 0.25\n"
+			      "shared = yes\n[actions]\nlist = 1\nlook=20\nread = 0\n",
+			      &e),
+			 0);
+	assert_string_equal(m.name, "mine");
+	assert_int_equal(m.files, 7);
+	assert_int_equal(m.file_len, 3072);
+	assert_int_equal(m.request_len, 1 << 20);
+	assert_int_equal(m.window, 4);
+	assert_int_equal(m.think_ns, 250000000);
+	assert_true(m.shared);
+	assert_int_equal(m.weight[MIX_LIST], 1);
+	assert_int_equal(m.weight[MIX_LOOK], 20);
+	assert_int_equal(m.weight[MIX_READ], 0);
+}
+
+/* An indented line is one of its own, not more of the one before. */
+static void blanks_at_a_line_s_begin_mean_nothing(void **state)
+{
+	struct mix m;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(find(&m, "[mix]\n  name = a\n  files = 3\n[actions]\n  look = 1\n", &e),
+			 0);
+	assert_string_equal(m.name, "a");
+	assert_int_equal(m.files, 3);
+	assert_int_equal(m.weight[MIX_LOOK], 1);
+}
+
+static void what_a_file_does_not_say_has_its_default(void **state)
+{
+	struct mix m;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(find(&m, "[actions]\nlook=1\n", &e), 0);
+	assert_memory_equal(m.name, path, strlen(path) < 31 ? strlen(path) + 1 : 31);
+	assert_int_equal(m.files, 10);
+	assert_int_equal(m.file_len, 0);
+	assert_int_equal(m.request_len, 1 << 20);
+	assert_int_equal(m.window, 1);
+	assert_int_equal(m.think_ns, 0);
+	assert_false(m.shared);
+}
+
+static void each_message_has_file_and_line(void **state)
+{
+	(void)state;
+	says("[mix]\nfiles\n", ", line 2: neither [section] nor key = value");
+	says("[mix]\nfiles = 100000\n", ", line 2: files: '100000' is not in 0..99999");
+	says("[mix]\n\nfiles = -1\n", ", line 3: files: '-1' is not in 0..99999");
+	says("[mix]\nwindow = 0\n", ", line 2: window: '0' is not in 1..64");
+	says("[mix]\nthink = soon\n",
+	     ", line 2: think: 'soon' is not a number of seconds from 0 to 86400");
+	says("[mix]\nthink = nan\n",
+	     ", line 2: think: 'nan' is not a number of seconds from 0 to 86400");
+	says("[mix]\nthink = -1\n",
+	     ", line 2: think: '-1' is not a number of seconds from 0 to 86400");
+	says("[mix]\nshared = 1\n", ", line 2: shared: '1' is neither yes nor no");
+	says("[mix]\ncolour = red\n",
+	     ", line 2: there is no key 'colour' in [mix]: name, files, file_size, request, "
+	     "window, think, shared");
+	says("[actions]\nlook = 1\ndance = 1\n",
+	     ", line 3: there is no action 'dance': list, look, read, write, save, create, band");
+	says("[actions]\nlook = many\n", ", line 2: look: 'many' is not a whole number");
+	says("[mixes]\nfiles = 1\n", ", line 2: there is no section [mixes]: [mix] and [actions]");
+	says("files = 1\n", ", line 1: there is no section []: [mix] and [actions]");
+	says("[mix]\nfiles = 0\n[actions]\nlook = 1\n", ": 'look' needs files: files is 0");
+	says("[mix]\nshared = yes\n[actions]\nsave = 1\n",
+	     ": 'save' changes files: it cannot be used with shared = yes");
+}
+
+/* The line and the text are those of the same mistake. */
+static void the_first_mistake_is_the_one_reported(void **state)
+{
+	(void)state;
+	says("[mix]\nfiles = x\nthink = y\n", ", line 2: files: 'x' is not a whole number");
+	says("[mix]\nnothing\nthink = y\n", ", line 2: neither [section] nor key = value");
+	says("[mix]\nthink = y\nnothing\n",
+	     ", line 2: think: 'y' is not a number of seconds from 0 to 86400");
+}
+
+static void sizes_out_of_range_are_refused(void **state)
+{
+	static const char *const texts[] = { "[mix]\nfile_size = 2T\n", "[mix]\nrequest = 511\n",
+					     "[mix]\nrequest = 65M\n", "[mix]\nfile_size = x\n" };
+	struct mix m;
+	struct err e;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		assert_int_equal(find(&m, texts[i], &e), -EINVAL);
+		assert_non_null(strstr(e.text, ", line 2: "));
+	}
+}
+
+static void a_mix_that_is_not_there_is_an_error_that_lists_those_that_are(void **state)
+{
+	struct mix m;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(mix_find(&m, "brows", &e), -ENOENT);
+	assert_string_equal(e.text, "there is no mix 'brows': browse, office, batch-read, "
+				    "batch-write, metadata, timemachine, idle, or an INI file "
+				    "(./brows)");
+	assert_int_equal(mix_find(&m, "./no-such.ini", &e), -ENOENT);
+	assert_string_equal(e.text, "cannot open ./no-such.ini: No such file or directory");
+	assert_int_equal(mix_find(&m, "/tmp/", &e), -EIO);
+	assert_string_equal(e.text, "cannot read /tmp/");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_that_are_built_in_are_whole),
+		cmocka_unit_test(a_file_says_all),
+		cmocka_unit_test(blanks_at_a_line_s_begin_mean_nothing),
+		cmocka_unit_test(what_a_file_does_not_say_has_its_default),
+		cmocka_unit_test(each_message_has_file_and_line),
+		cmocka_unit_test(the_first_mistake_is_the_one_reported),
+		cmocka_unit_test(sizes_out_of_range_are_refused),
+		cmocka_unit_test(a_mix_that_is_not_there_is_an_error_that_lists_those_that_are),
+	};
+
+	snprintf(path, sizeof(path), "/tmp/afpscope-mix-%d.ini", (int)getpid());
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
