@@ -279,7 +279,10 @@ static bool clear_from(struct mix_client *c, unsigned int home)
 		return false;
 	enter(c, home);
 	name_files(c, 0);
-	start(c, !mix_of(c)->files ? CLEAR_HOME : home_of(c)->dirty ? CLEAR_ALL : CLEAR);
+	if (mix_of(c)->files)
+		start(c, home_of(c)->dirty ? CLEAR_ALL : CLEAR);
+	else
+		start(c, home_of(c)->dirty ? CLEAR_TEMP : CLEAR_HOME);
 	return true;
 }
 

@@ -37,7 +37,7 @@ struct probe {
 	struct store_dir dir;
 	struct store_file file;
 	unsigned int action, step; /* of the one under way */
-	bool lent, open, failed;
+	bool has_dir, lent, open, failed;
 	struct err why; /* it failed; other answers come before the action's end */
 	struct store_op op;
 	void *buffer;
@@ -65,7 +65,7 @@ static int begin(struct script *s, const struct store *store)
 	struct probe_part *part = of(s);
 	struct probe *p = part->probe;
 
-	if (part->done)
+	if (part->done || (part->action == REMOVE && !p->has_dir))
 		return SCRIPT_END;
 	p->store = store;
 	p->action = part->action;
@@ -103,7 +103,7 @@ static struct store_op *next(struct script *s)
 /* An answer that is not the one needed. What is open is closed before the action ends. */
 static void fail(struct probe *p)
 {
-	err_set(&p->why, -EIO, "probe: %s of %s: %s (%d)", p->op.what, FILE_NAME,
+	err_set(&p->why, -EIO, "probe: %s of %s: %s (%d)", p->op.what, p->op.name,
 		p->op.why ? p->op.why : "not what was expected", p->op.code);
 	p->failed = true;
 	while (steps[p->action][p->step] != (p->open ? STORE_CLOSE : N_STORE_VERBS))
@@ -124,6 +124,7 @@ static enum script_state answered(struct script *s, struct store_op *op, struct 
 		fail(p);
 	} else if (verb == STORE_LOOKUP) {
 		p->dir = p->op.made;
+		p->has_dir = true;
 	} else if (verb == STORE_OPEN) {
 		p->file = p->op.opened;
 		p->open = true;

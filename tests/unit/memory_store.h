@@ -18,9 +18,10 @@
 
 #include <cmocka.h>
 
-#define MEMORY_NODES 64
-#define MEMORY_DATA  (6u << 20) /* of a file */
-#define MEMORY_LENT  256
+#define MEMORY_NODES  64
+#define MEMORY_DATA   (6u << 20) /* of a file */
+#define MEMORY_LENT   256
+#define MEMORY_LISTED 4
 
 struct memory_node {
 	bool used, is_dir;
@@ -42,6 +43,8 @@ struct memory_store {
 	enum store_result fail_with;
 	uint64_t room;           /* bytes free; 0: it does not tell */
 	unsigned int corrupt_at; /* a READ's middle byte is wrong */
+	bool fails_on;           /* so do those after it */
+	bool closes;             /* a CLOSE that fails has closed nevertheless */
 	bool dead;               /* the failure is the connection's, and lasts */
 	bool late;               /* the operation is done, and its answer lost */
 	unsigned int order;      /* 0: as asked; else the seed of another order */
@@ -124,11 +127,24 @@ static inline enum store_result memory_move(struct memory_store *m, struct store
 	return op->done < op->len ? STORE_SHORT : STORE_OK;
 }
 
+/* At most MEMORY_LISTED entries at a time. */
+static inline enum store_result memory_list(const struct memory_store *m, struct store_op *op)
+{
+	uint64_t n = 0;
+
+	for (int i = 2; i < MEMORY_NODES; i++)
+		n += m->node[i].used && m->node[i].parent == op->dir.id;
+	op->done = n > op->offset ? n - op->offset : 0;
+	op->done = op->done < MEMORY_LISTED ? op->done : MEMORY_LISTED;
+	return op->done ? STORE_OK : STORE_NONE;
+}
+
 static inline enum store_result memory_do(struct memory_store *m, struct store_op *op)
 {
 	struct memory_node *n = NULL, *to;
 
-	if (op->verb <= STORE_OPEN || op->verb == STORE_COPY)
+	if (op->verb <= STORE_OPEN || op->verb == STORE_COPY || op->verb == STORE_LOOKUP ||
+	    op->verb == STORE_RENAME)
 		n = memory_find(m, op->dir, op->name);
 	else
 		n = &m->node[op->file.id];
@@ -166,6 +182,19 @@ static inline enum store_result memory_do(struct memory_store *m, struct store_o
 	case STORE_READ:
 	case STORE_WRITE:
 		return memory_move(m, op);
+	case STORE_LOOKUP:
+		op->made = (struct store_dir) { op->dir.volume, n ? (uint64_t)(n - m->node) : 0 };
+		return n ? STORE_OK : STORE_NONE;
+	case STORE_LIST:
+		return memory_list(m, op);
+	case STORE_RENAME:
+		if (!n)
+			return STORE_NONE;
+		if (memory_find(m, op->to_dir, op->to_name))
+			return STORE_EXISTS;
+		snprintf(n->name, sizeof(n->name), "%s", op->to_name);
+		n->parent = op->to_dir.id;
+		return STORE_OK;
 	case STORE_COPY:
 		if (!n)
 			return STORE_NONE;
@@ -184,6 +213,7 @@ static inline int memory_submit(struct store *s, struct store_op *op, struct err
 {
 	struct memory_store *m = memory_of(s);
 	size_t at = strlen(m->log);
+	bool fails;
 
 	m->n_ops++;
 	if (m->fail_at && m->n_ops >= m->fail_at + m->late && m->dead)
@@ -192,10 +222,11 @@ static inline int memory_submit(struct store *s, struct store_op *op, struct err
 		 store_verb_name(op->verb));
 	op->what = store_verb_name(op->verb);
 	op->command = (uint8_t)op->verb;
-	if (m->n_ops == m->fail_at && !m->late)
-		op->result = m->fail_with;
-	else
+	fails = m->fail_at && (m->fails_on ? m->n_ops >= m->fail_at : m->n_ops == m->fail_at);
+	if (!fails || m->late || (m->closes && op->verb == STORE_CLOSE))
 		op->result = memory_do(m, op);
+	if (fails && !m->late)
+		op->result = m->fail_with;
 	if (m->n_ops == m->fail_at && op->result == STORE_SHORT)
 		op->done = op->len / 2;
 	if (m->n_ops == m->corrupt_at && op->verb == STORE_READ)
