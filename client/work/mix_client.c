@@ -184,13 +184,9 @@ void mix_data_free(struct mix_data *d)
 /* Client i of N owns the directories i, i + N, ...; a shared set is directory 0. */
 static unsigned int homes_of(const struct mix_client_opts *o)
 {
-	unsigned int n = 0;
-
-	if (o->mix->shared)
-		return 1;
-	for (unsigned int i = o->number; i < o->n_dirs; i += o->n_clients)
-		n++;
-	return n;
+	if (o->mix->shared || o->number >= o->n_dirs)
+		return o->mix->shared;
+	return (o->n_dirs - o->number + o->n_clients - 1) / o->n_clients;
 }
 
 static struct mix_home *home_of(struct mix_client *c)
@@ -279,10 +275,10 @@ static bool clear_from(struct mix_client *c, unsigned int home)
 		return false;
 	enter(c, home);
 	name_files(c, 0);
-	if (mix_of(c)->files)
-		start(c, home_of(c)->dirty ? CLEAR_ALL : CLEAR);
+	if (home_of(c)->dirty)
+		start(c, mix_of(c)->files ? CLEAR_ALL : CLEAR_TEMP);
 	else
-		start(c, home_of(c)->dirty ? CLEAR_TEMP : CLEAR_HOME);
+		start(c, mix_of(c)->files ? CLEAR : CLEAR_HOME);
 	return true;
 }
 
@@ -578,10 +574,10 @@ struct mix_client *mix_client_new(const struct mix_client_opts *o)
 
 void mix_client_free(struct mix_client *c)
 {
-	if (!c)
-		return;
-	free(c->home);
-	free(c->list);
+	if (c) {
+		free(c->home);
+		free(c->list);
+	}
 	free(c);
 }
 

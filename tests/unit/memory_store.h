@@ -139,9 +139,30 @@ static inline enum store_result memory_list(const struct memory_store *m, struct
 	return op->done ? STORE_OK : STORE_NONE;
 }
 
+/* n is moved or copied. */
+static inline enum store_result memory_second(struct memory_store *m, const struct store_op *op,
+					      struct memory_node *n)
+{
+	struct memory_node *to;
+
+	if (!n)
+		return STORE_NONE;
+	if (memory_find(m, op->to_dir, op->to_name))
+		return STORE_EXISTS;
+	if (op->verb == STORE_RENAME) {
+		snprintf(n->name, sizeof(n->name), "%s", op->to_name);
+		n->parent = op->to_dir.id;
+		return STORE_OK;
+	}
+	to = &m->node[memory_add(m, op->to_dir, op->to_name, false)];
+	memcpy(to->data, n->data, MEMORY_DATA);
+	to->len = n->len;
+	return STORE_OK;
+}
+
 static inline enum store_result memory_do(struct memory_store *m, struct store_op *op)
 {
-	struct memory_node *n = NULL, *to;
+	struct memory_node *n = NULL;
 
 	if (op->verb <= STORE_OPEN || op->verb == STORE_COPY || op->verb == STORE_LOOKUP ||
 	    op->verb == STORE_RENAME)
@@ -188,22 +209,8 @@ static inline enum store_result memory_do(struct memory_store *m, struct store_o
 	case STORE_LIST:
 		return memory_list(m, op);
 	case STORE_RENAME:
-		if (!n)
-			return STORE_NONE;
-		if (memory_find(m, op->to_dir, op->to_name))
-			return STORE_EXISTS;
-		snprintf(n->name, sizeof(n->name), "%s", op->to_name);
-		n->parent = op->to_dir.id;
-		return STORE_OK;
 	case STORE_COPY:
-		if (!n)
-			return STORE_NONE;
-		if (memory_find(m, op->to_dir, op->to_name))
-			return STORE_EXISTS;
-		to = &m->node[memory_add(m, op->to_dir, op->to_name, false)];
-		memcpy(to->data, n->data, MEMORY_DATA);
-		to->len = n->len;
-		return STORE_OK;
+		return memory_second(m, op, n);
 	default:
 		return STORE_OK;
 	}

@@ -100,13 +100,15 @@ static struct mix one(unsigned int action)
 	return mix;
 }
 
+#define SAVE                                                                                       \
+	"open read read read close create open write write write flush close rename rename delete"
+
 static const char *const sent[N_MIX_ACTIONS] = {
 	[MIX_LIST] = "list list",
 	[MIX_LOOK] = "stat",
 	[MIX_READ] = "open read read read close",
 	[MIX_WRITE] = "open write write write close",
-	[MIX_SAVE] = "open read read read close create open write write write flush close "
-		     "rename rename delete",
+	[MIX_SAVE] = SAVE,
 	[MIX_CREATE] = "create stat rename delete",
 	[MIX_BAND] = "open write write write flush close",
 };
