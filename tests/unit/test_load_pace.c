@@ -11,10 +11,10 @@
 
 #include <cmocka.h> /* needs the headers above */
 
-#define N       100000
-#define THREADS 7
-#define RATE    1000.0
-#define BIN_NS  10000000.0
+#define N           100000
+#define THREADS_MAX 7
+#define RATE        1000.0
+#define BIN_NS      10000000.0
 
 static int by_value(const void *a, const void *b)
 {
@@ -24,24 +24,29 @@ static int by_value(const void *a, const void *b)
 }
 
 /* The first N arrivals of all threads, in order of time, ns. */
-static double *arrivals(enum pace_kind kind, uint64_t seed)
+static double *arrivals_of(enum pace_kind kind, uint64_t seed, unsigned int threads)
 {
 	const struct pace_opts o = { kind, RATE, seed };
-	struct pace p[THREADS];
+	struct pace p[THREADS_MAX];
 	double *at = malloc(N * sizeof(*at));
 	unsigned int first;
 
-	for (unsigned int k = 0; k < THREADS; k++)
-		pace_begin(&p[k], &o, k, THREADS, 1000);
+	for (unsigned int k = 0; k < threads; k++)
+		pace_begin(&p[k], &o, k, threads, 1000);
 	for (size_t i = 0; i < N; i++) {
 		first = 0;
-		for (unsigned int k = 1; k < THREADS; k++)
+		for (unsigned int k = 1; k < threads; k++)
 			if (pace_due_ns(&p[k]) < pace_due_ns(&p[first]))
 				first = k;
 		at[i] = (double)(pace_due_ns(&p[first]) - 1000);
 		pace_next(&p[first]);
 	}
 	return at;
+}
+
+static double *arrivals(enum pace_kind kind, uint64_t seed)
+{
+	return arrivals_of(kind, seed, THREADS_MAX);
 }
 
 /* Kolmogorov's distance between the gaps and the exponential distribution, times sqrt(n). */
@@ -91,6 +96,39 @@ static void poisson_arrivals_are_a_poisson_process(void **state)
 		/* 100,000 arrivals: a standard deviation of 0.3 % */
 		assert_true(fabs(rate / RATE - 1) < 0.01);
 		free(at);
+	}
+}
+
+/* Of one thread, and of four that are merged: 100,000 arrivals of a seed that is as good as any. */
+static void the_rate_is_within_half_a_percent(void **state)
+{
+	(void)state;
+	for (unsigned int threads = 1; threads <= 4; threads += 3) {
+		double *at = arrivals_of(PACE_POISSON, 4, threads);
+
+		assert_true(fabs((N - 1) / (at[N - 1] - at[0]) * 1e9 / RATE - 1) < 0.005);
+		assert_true(distance(at) < 1.95);
+		assert_true(fabs(dispersion(at) - 1) < 0.05);
+		free(at);
+		at = arrivals_of(PACE_FIXED, 4, threads);
+		assert_true(fabs((N - 1) / (at[N - 1] - at[0]) * 1e9 / RATE - 1) < 1e-6);
+		assert_true(dispersion(at) < 1e-3);
+		free(at);
+	}
+}
+
+/* A client that draws and a thread whose arrivals are drawn have the same number and seed. */
+static void arrivals_are_not_the_draws_of_a_client(void **state)
+{
+	const struct pace_opts o = { PACE_POISSON, 1000, 7 };
+	unsigned short random[3];
+	struct pace p;
+
+	(void)state;
+	for (unsigned int k = 0; k < 4; k++) {
+		pace_begin(&p, &o, k, 1, 0);
+		pace_seed(random, 7, k);
+		assert_true(fabs(p.first_ns - pace_exponential(random, p.gap_ns)) > 1);
 	}
 }
 
@@ -150,6 +188,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(poisson_arrivals_are_a_poisson_process),
+		cmocka_unit_test(the_rate_is_within_half_a_percent),
+		cmocka_unit_test(arrivals_are_not_the_draws_of_a_client),
 		cmocka_unit_test(fixed_arrivals_have_equal_distances),
 		cmocka_unit_test(another_seed_gives_other_arrivals_and_the_same_gives_the_same),
 		cmocka_unit_test(a_closed_loop_has_none),

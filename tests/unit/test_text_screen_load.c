@@ -162,14 +162,15 @@ static void open_loops_say_what_was_not_done(void **state)
 	p->load->rate_per_s = 500;
 	p->load->n_arrivals = 5000;
 	p->load->n_no_room = 990;
+	p->load->n_waiting = 10;
 	p->load->late_n = 1;
 	p->load->late_max_ns = 3 * MS;
 	p->probe->n_no_room = 12;
 	on_screen(&r,
-		  "mix office, open loop of 500 actions/s, 10.0s: 400 actions/s, 70.8 MB/s; 990 "
-		  "dropped:",
+		  "mix office, open loop of 500 actions/s, 10.0s: 400 actions/s, 70.8 "
+		  "MB/s\nActions not done: 990 dropped:",
 		  true);
-	on_screen(&r, "10 still waited for a client", true);
+	on_screen(&r, "10 still waited for a", true);
 	on_screen(&r, "One action took, from when it was due", true);
 	on_screen(&r, "Without waiting for a free client: mean 5.00ms", true);
 	on_screen(&r, "of a CPU; 1 action began", true);

@@ -116,6 +116,8 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 	json_put(d, o, "rate_per_s", l->rate_per_s > 0 ? json_real(l->rate_per_s) : json_null());
 	json_put(d, o, "arrivals", l->rate_per_s > 0 ? json_number(l->n_arrivals) : json_null());
 	json_put(d, o, "no_room", l->rate_per_s > 0 ? json_number(l->n_no_room) : json_null());
+	json_put(d, o, "waiting", l->rate_per_s > 0 ? json_number(l->n_waiting) : json_null());
+	json_put(d, o, "cut_off", json_number(l->n_cut));
 	json_put(d, o, "late", json_number(l->late_n));
 	json_put(d, o, "late_max_ns", json_number(l->late_max_ns));
 	json_put(d, o, "cpu_ns", json_number(l->cpu_ns));

@@ -41,8 +41,8 @@ static double seconds_of(const struct run_load *l)
 /* Too few latencies have no such quantile: the longest is shown anyway. */
 static struct cell quantile(const struct hist *h, double q)
 {
-	return (double)h->n * (1 - q) >= 1 ? screen_time((double)hist_quantile(h, q))
-					   : cell_blank();
+	return (double)h->n * (1 - q) > 0.999 ? screen_time((double)hist_quantile(h, q))
+					      : cell_blank();
 }
 
 static int put_action(struct grid *g, const char *name, const struct run_action *a, double s)
@@ -55,7 +55,7 @@ static int put_action(struct grid *g, const char *name, const struct run_action 
 		return -ENOMEM;
 	cell = row->cell;
 	cell[COL_NAME] = cell_text(name, 24);
-	cell[COL_RATE] = s > 0 ? cell_rate((double)a->n / s) : cell_na();
+	cell[COL_RATE] = s > 0 ? cell_rate((double)(a->n - a->failed) / s) : cell_na();
 	cell[COL_FAILED] = a->failed ? cell_count(a->failed) : cell_blank();
 	cell[COL_MEAN] = h->n ? screen_time(hist_mean(h)) : cell_na();
 	cell[COL_P50] = quantile(h, 0.5);
@@ -109,12 +109,34 @@ static int put_table(const struct paint *p, const struct run_phase *phase)
 		e = put_action(&g, "all", &all, seconds_of(l));
 	if (!e && phase->probe)
 		e = put_rows(&g, phase->probe, "probe: ");
-	if (!e) {
+	if (!e && g.n_rows) {
 		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
 		grid_put(&g, p);
 	}
 	grid_clear(&g);
 	return e;
+}
+
+/* What was to be done and was not: "Actions not done: 60 dropped: ...". */
+static void put_undone(const struct paint *p, const struct run_load *l)
+{
+	const struct {
+		uint64_t n;
+		const char *what;
+	} all[] = {
+		{ l->n_no_room, "dropped: no client was free and the queue was full" },
+		{ l->n_waiting, "still waited for a client at the end" },
+		{ l->n_cut, "cut off with their sessions" },
+	};
+	struct screen_text t = { 0 };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i].n)
+			screen_add(&t, "%s%s %s",
+				   *t.text ? "; " : "Actions not done: ", cell_count(all[i].n).text,
+				   all[i].what);
+	if (*t.text)
+		screen_put(p, INK_NONE, t.text, 2);
 }
 
 /* "10 clients, mix browse, closed loop, 30.0s: 1,234 actions/s, 12.3 MB/s" */
@@ -136,14 +158,9 @@ static void put_headline(const struct paint *p, const struct run_phase *phase)
 		screen_add(&t, ", %s: %s actions/s, %s MB/s", screen_time(s * 1e9).text,
 			   cell_rate((double)(all.n - all.failed) / s).text,
 			   cell_rate((double)phase->value[METRIC_BYTES] / s / 1e6).text);
-	if (l->n_no_room)
-		screen_add(&t, "; %s dropped: no client was free and the queue was full",
-			   cell_count(l->n_no_room).text);
-	if (l->rate_per_s > 0 && l->n_arrivals > all.n + l->n_no_room)
-		screen_add(&t, "; %s still waited for a client at the end",
-			   cell_count(l->n_arrivals - all.n - l->n_no_room).text);
 	fputc('\n', p->out);
-	screen_put(p, INK_BOLD, t.text, 3);
+	screen_put(p, INK_BOLD, t.text, 2);
+	put_undone(p, l);
 }
 
 static uint64_t option(const struct run *r, const char *key)
