@@ -224,7 +224,10 @@ def _counted(level: Level, limit: Slo | None) -> str:
     phases = level.phases
     kept = sum(limit.keeps(p) for p in phases)
     ns = middle(limit.value(p) for p in phases)
-    return f"{show.time(ns)}, kept in {kept} of {len(phases)}"
+    text = f"{show.time(ns)}, kept in {kept} of {len(phases)}"
+    if any(not limit.keeps(p) and (limit.value(p) or 0) <= limit.limit_ns for p in phases):
+        return f"{text}: clients could not work, or actions were dropped or failed"
+    return text
 
 
 def _text(

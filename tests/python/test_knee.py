@@ -135,6 +135,7 @@ def test_a_step_with_clients_that_could_not_work_keeps_no_slo(
     points = [("1", Made(1)), ("2", Made(2, **trouble))]  # type: ignore[arg-type]
     found = knee.find(sweep(tmp_path / "s", points), knee.slo("p99=50ms"))
     assert (found.at, found.high) == ("1", "2")
+    assert "2 clients (5.01 ms, kept in 0 of 1: clients could not work" in found.text
 
 
 def test_an_open_loop_without_slo_is_judged_by_its_rate(tmp_path: Path) -> None:
