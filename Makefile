@@ -201,20 +201,21 @@ fuzz-run: fuzz-programs
 vm: vm-programs
 	$(Q)tests/vm/matrix.sh
 
-# Those that take long and are about numbers only run side by side; the others are about times, too.
+# Those that are about numbers only run side by side, the longest first; the others are about times, too.
 BPF_LONG   = $(filter %/test_scale %/test_requests,$(BPF_TESTS))
+BPF_COUNT  = $(foreach t,scale requests trace_records follow rungs volumes slots target tables,$(filter %/test_$t,$(BPF_TESTS)))
 BPF_QUICK  = $(filter-out $(BPF_LONG) $(addprefix %/test_,rungs storage stalls stuck tcp times trace_records),$(BPF_TESTS))
 
 bpf-tests: $(BPF_TESTS)
-	$(call run_tests,$(filter-out $(BPF_LONG),$(BPF_TESTS)))
-	$(Q)tests/run.sh $(CPUS) $(BPF_LONG)
+	$(call run_tests,$(filter-out $(BPF_COUNT),$(BPF_TESTS)))
+	$(Q)tests/run.sh $(CPUS) $(BPF_COUNT)
 
 # Two files of tests side by side, each with its own servers and CPU: more would disturb each
-# other.
+# other. Files that share what takes long to make are one group (conftest.py).
 integration: all $(KNOWN)
 	$(Q)$(SAN) all
 	$(Q)AFPSCOPE=$(CURDIR)/build/san/afpscope $(PYTHON) -B -m pytest -p no:cacheprovider -q \
-		-n $$(($(CPUS) > 1 ? 2 : 1)) --dist loadfile --durations=20 tests/integration
+		-n $$(($(CPUS) > 1 ? 2 : 1)) --dist loadgroup --durations=20 tests/integration
 
 # The Python package: types and tests, with the pinned packages of need.sh.
 python:

@@ -45,20 +45,27 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Files that take more than half a minute. They come first, so that the last one does not run alone.
 LONG = (
     "tracing",
-    "signatures",
     "books",
+    "output",
+    "signatures",
     "errors",
     "hidden_calls",
     "session_requests",
     "speedtest_data",
 )
+# What one worker runs although it is not one file: else each would make "repeated" and "peer_text".
+TOGETHER = {"test_output": "test_books"}
 
 
+# First, as pytest-xdist notes the groups in this hook, too.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """-m "not slow": a test with a limit of its own is slow."""
+    """-m "not slow": a test with a limit of its own is slow. With --dist loadgroup: by file."""
     place = {f"test_{name}": i for i, name in enumerate(LONG)}
     items.sort(key=lambda item: place.get(item.path.stem, len(LONG)))
     for item in items:
+        file = item.path.stem
+        item.add_marker(pytest.mark.xdist_group(TOGETHER.get(file, file)))
         if item.get_closest_marker("limit"):
             item.add_marker(pytest.mark.slow)
 

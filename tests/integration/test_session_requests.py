@@ -20,7 +20,7 @@ import pytest
 from afpclient import AfpClient
 from netatalk import SIGNATURES, Server
 from scope import LETTERS, OK, TIMED, Phase, Run, Scope
-from test_signatures import signature
+from test_signatures import check_own_counts, signature
 
 KINDS = ("dbd", "sqlite", "old")
 DSI_GET_STATUS, DSI_OPEN_SESSION = 256 + 3, 256 + 4
@@ -124,8 +124,9 @@ def test_wire(scope: Scope, dbd: Server, tmp_path: Path, letters: str) -> None:
 
 
 def test_each_test(session: Session) -> None:
-    """In the timed region of each test, exactly its commands."""
+    """In the timed region of each test, exactly its commands, by the client's count as well."""
     assert {p.test: p.requests() for p in session.lantest.phases} == TIMED
+    check_own_counts(session.lantest, LETTERS)
 
 
 def test_books(session: Session) -> None:

@@ -2,21 +2,27 @@
 """The server executes exactly the AFP commands of afp_lantest 4.5, one iteration each.
 
 The judge is the server itself: its USDT probes, or tshark on the wire. What
-afpscope says of its own timed regions must agree with the table, too.
+afpscope says of its own timed regions must agree with the table, too. All twelve
+tests together, on three servers: test_session_requests.py.
 """
 
 from __future__ import annotations
 
+import subprocess
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from netatalk import SIGNATURES, Server
 from scope import LETTERS, NUMBER, OK, TIMED, Run, Scope
+from speeding import Probes
 
 CACHE = "9:;<"
 FRAME = Counter({34: 4, 6: 1, 8: 1, 18: 1, 20: 1, 24: 1})
+
+PAIRS = ("23", "57")
 
 # Letters of -f -> letters that run.
 IMPLIED = {"3": "23", "6": "56", "7": "57"}
@@ -68,47 +74,68 @@ def test_tables_agree() -> None:
     assert dict(total) == SIGNATURES[LETTERS]
 
 
-def check_all(scope: Scope, servers: list[Server], folder: Path, *args: str) -> None:
-    """The same options on several servers at once; each has its own judge."""
+@dataclass(frozen=True)
+class Judged:
+    """One run: what the server did, how it ended, and what it saved of itself."""
 
-    def one(server: Server) -> tuple[Server, dict[int, int], Run]:
-        own = folder / f"{server.version}-{server.cnid}"
-        own.mkdir()
-        return server, *judged(scope, server, own, *args)
+    counts: dict[int, int]
+    done: subprocess.CompletedProcess[str]
+    saved: Path
 
-    letters = CACHE if args == ("-K",) else args[1] if args else LETTERS
-    with ThreadPoolExecutor() as pool:
-        for server, counts, run in pool.map(one, servers):
-            assert counts == signature(letters), f"{args} on {server}"
-            check_own_counts(run, IMPLIED.get(letters, letters))
+    def run(self) -> Run:
+        assert self.done.returncode == OK, f"{self.done}"
+        return Run.load(self.saved)
 
 
-@pytest.fixture
-def servers(dbd: Server, sqlite: Server, old: Server) -> list[Server]:
-    return [dbd, sqlite, old]
+@pytest.fixture(scope="module")
+def alone(
+    scope: Scope, _dbd: Server, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Judged]:
+    """Each test by itself, and pairs, one after the other under one judge, which takes long to
+    attach. On one server: all twelve together show that the others execute the same."""
+    folder = tmp_path_factory.mktemp("alone")
+    done = {}
+    with Probes(_dbd) as probes:
+        for letters in (*LETTERS, *PAIRS):
+            saved = folder / f"{len(done)}.json"
+            line = scope.command(_dbd, "-n", "1", "--json", str(saved), "-f", letters)
+            done[letters] = probes.run(line), saved
+    assert len(probes.sessions) == len(done), "some have no session"
+    return {
+        letters: Judged(counts, *done[letters])
+        for letters, counts in zip(done, probes.sessions, strict=True)
+    }
 
 
 @pytest.mark.parametrize("letters", LETTERS)
-def test_one_test(scope: Scope, dbd: Server, tmp_path: Path, letters: str) -> None:
-    """On one server: that the others execute the same is shown by all twelve together."""
-    check_all(scope, [dbd], tmp_path, "-f", letters)
+def test_one_test(alone: dict[str, Judged], dbd: Server, letters: str) -> None:
+    run = alone[letters].run()
+    assert alone[letters].counts == signature(letters)
+    check_own_counts(run, IMPLIED.get(letters, letters))
 
 
-@pytest.mark.limit(300)
-def test_all_twelve(scope: Scope, servers: list[Server], tmp_path: Path) -> None:
-    check_all(scope, servers, tmp_path)
-
-
-def test_cache_tests(scope: Scope, servers: list[Server], tmp_path: Path) -> None:
-    check_all(scope, servers, tmp_path, "-K")
-
-
-@pytest.mark.parametrize("pair", ["23", "57"])
-def test_pair(scope: Scope, dbd: Server, tmp_path: Path, pair: str) -> None:
+@pytest.mark.parametrize("pair", PAIRS)
+def test_pair(alone: dict[str, Judged], dbd: Server, pair: str) -> None:
     """A test named together with the one it implies: nothing runs twice."""
-    counts, run = judged(scope, dbd, tmp_path, "-f", pair)
-    assert counts == SIGNATURES[pair[1]]
+    run = alone[pair].run()
+    assert alone[pair].counts == SIGNATURES[pair[1]]
     check_own_counts(run, pair)
+
+
+def test_cache_tests(
+    scope: Scope, dbd: Server, sqlite: Server, old: Server, tmp_path: Path
+) -> None:
+    """On several servers at once; each has its own judge."""
+
+    def one(server: Server) -> tuple[Server, dict[int, int], Run]:
+        own = tmp_path / f"{server.version}-{server.cnid}"
+        own.mkdir()
+        return server, *judged(scope, server, own, "-K")
+
+    with ThreadPoolExecutor() as pool:
+        for server, counts, run in pool.map(one, [dbd, sqlite, old]):
+            assert counts == signature(CACHE), f"{server}"
+            check_own_counts(run, CACHE)
 
 
 def test_dhx2(scope: Scope, dbd: Server, tmp_path: Path) -> None:
