@@ -365,7 +365,7 @@ class Scratch:
         self.touched: set[str] = set()
         names = subprocess.run(
             ["git", "ls-files", "-co", "--exclude-standard", "Makefile", "user", "client", "bpf",
-             "analysis"],
+             "mpi", "analysis"],
             cwd=TOP, check=True, capture_output=True, text=True,
         ).stdout.split()  # fmt: skip
         for name in (n for n in names if (TOP / n).exists()):
