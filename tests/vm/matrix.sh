@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # matrix.sh [-j JOBS] [-l] [ROW...]: the BPF tests under several kernels, and what
-# a watch says where something is missing. Runs the rows named, or all, JOBS (3) at
+# a watch says where something is missing. Runs the rows named, or all, JOBS (2) at
 # a time, each in a virtual machine of its own (run.sh). -l: only list them.
 #
 # Wants what is run in the guests to be built (see files): below build/tests, and
@@ -160,7 +160,7 @@ one() { # ROW: its line on stdout; what went wrong in logs/ROW.why
     return 1
 }
 
-jobs=3 list=0
+jobs=2 list=0
 while getopts j:l o; do
     case $o in
     j) jobs=$OPTARG ;;
