@@ -144,14 +144,16 @@ static void each_message_has_file_and_line(void **state)
 	     ", line 2: think: '-1' is not a number of seconds from 0 to 86400");
 	says("[mix]\nshared = 1\n", ", line 2: shared: '1' is neither yes nor no");
 	says("[mix]\ncolour = red\n",
-	     ", line 2: there is no key 'colour' in [mix]: name, files, file_size, request, "
-	     "window, think, shared");
-	says("[actions]\nlook = 1\ndance = 1\n",
-	     ", line 3: there is no action 'dance': list, look, read, write, save, create, band");
+	     ", line 2: there is no key 'colour' in [mix]; its keys are name, files, file_size, "
+	     "request, window, think and shared");
+	says(
+	    "[actions]\nlook = 1\ndance = 1\n",
+	    ", line 3: there is no action 'dance'; there are list, look, read, write, save, create, band");
 	says("[actions]\nlook = many\n", ", line 2: look: 'many' is not a whole number");
-	says("[mixes]\nfiles = 1\n", ", line 2: there is no section [mixes]: [mix] and [actions]");
-	says("files = 1\n", ", line 1: there is no section []: [mix] and [actions]");
-	says("[mix]\nfiles = 0\n[actions]\nlook = 1\n", ": 'look' needs files: files is 0");
+	says("[mixes]\nfiles = 1\n",
+	     ", line 2: there is no section [mixes]; there are [mix] and [actions]");
+	says("files = 1\n", ", line 1: there is no section []; there are [mix] and [actions]");
+	says("[mix]\nfiles = 0\n[actions]\nlook = 1\n", ": 'look' needs files, but files is 0");
 	says("[mix]\nshared = yes\n[actions]\nsave = 1\n",
 	     ": 'save' changes files: it cannot be used with shared = yes");
 }
@@ -187,9 +189,10 @@ static void a_mix_that_is_not_there_is_an_error_that_lists_those_that_are(void *
 
 	(void)state;
 	assert_int_equal(mix_find(&m, "brows", &e), -ENOENT);
-	assert_string_equal(e.text, "there is no mix 'brows': browse, office, batch-read, "
-				    "batch-write, metadata, timemachine, idle, or an INI file "
-				    "(./brows)");
+	assert_string_equal(e.text,
+			    "there is no mix 'brows'; there are browse, office, batch-read, "
+			    "batch-write, metadata, timemachine, idle, and INI files (such "
+			    "as ./brows)");
 	assert_int_equal(mix_find(&m, "./no-such.ini", &e), -ENOENT);
 	assert_string_equal(e.text, "cannot open ./no-such.ini: No such file or directory");
 	assert_int_equal(mix_find(&m, "/tmp/", &e), -EIO);

@@ -359,7 +359,7 @@ static void a_short_read_and_a_short_list_are_failures(void **state)
 		if (!strcmp(g.m.node[i].name, "f00001"))
 			memory_delete(&g.m, &g.m.node[i]);
 	assert_int_equal(uses(&g), SCRIPT_FAILED);
-	assert_non_null(strstr(g.e.text, "2 entries where 3 files are"));
+	assert_non_null(strstr(g.e.text, "listed 2 entries of a directory with 3 files"));
 	rig_end(&g);
 }
 
