@@ -178,6 +178,8 @@ static void opened(struct worker *w, struct actor *a)
 	a->state = ACTOR_RESTING;
 	a->done = true;
 	a->out->opened = true;
+	if (a->client.opened)
+		a->client.opened(a->client.user, a->store);
 }
 
 /* ---- actions ---- */

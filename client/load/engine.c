@@ -330,11 +330,6 @@ int engine_join(struct engine *g, struct run_load **load, struct run_phase *phas
 	return r;
 }
 
-struct store *engine_store(struct engine *g, unsigned int i)
-{
-	return g->worker[i % g->opts.n_threads].actor[i / g->opts.n_threads].store;
-}
-
 void engine_free(struct engine *g)
 {
 	if (!g)

@@ -26,6 +26,8 @@ struct engine_client {
 	 */
 	int (*begin)(void *user, struct store **out, uint8_t *scratch, struct err *e);
 	void *user;
+	/* Its session is open; in the same thread, which alone uses the store. May be NULL. */
+	void (*opened)(void *user, struct store *s);
 };
 
 struct engine_opts {
@@ -107,9 +109,6 @@ bool engine_wait(struct engine *g, uint64_t ns);
  * phase is not NULL, its commands. 0 or -ENOMEM.
  */
 int engine_join(struct engine *g, struct run_load **load, struct run_phase *phase, struct err *e);
-
-/* Client i's store; NULL: it has none (now). Only between jobs. */
-struct store *engine_store(struct engine *g, unsigned int i);
 
 /* Ends the threads; sessions that are still there are dropped. NULL is allowed. */
 void engine_free(struct engine *g);

@@ -30,7 +30,7 @@ struct play {
 	unsigned int stop_at;    /* its n-th action sets this flag; 0: none */
 	volatile sig_atomic_t *stop;
 
-	unsigned int begun, ended, failed, asked, answered;
+	unsigned int n_opened, begun, ended, failed, asked, answered;
 	struct store_op op[2 * SLOW_WINDOW];
 	bool lent[2 * SLOW_WINDOW];
 };
@@ -92,6 +92,14 @@ static inline enum script_state play_answered(struct script *s, struct store_op 
 	return SCRIPT_FAILED;
 }
 
+static inline void play_opened(void *user, struct store *store)
+{
+	struct play *p = (struct play *)((char *)user - offsetof(struct play, slow));
+
+	assert_int_equal(store->state, STORE_IS_OPEN);
+	p->n_opened++;
+}
+
 static inline struct script *play_of(void *user)
 {
 	struct play *p = (struct play *)((char *)user - offsetof(struct play, slow));
@@ -149,7 +157,7 @@ static inline void rig_open(struct rig *g)
 	struct engine_client client[CLIENTS];
 
 	for (unsigned int i = 0; i < g->n; i++)
-		client[i] = (struct engine_client) { slow_begin, &g->play[i].slow };
+		client[i] = (struct engine_client) { slow_begin, &g->play[i].slow, play_opened };
 	assert_int_equal(engine_new(&g->engine, &g->opts, client, g->n, &g->e), 0);
 	rig_do(g, &job);
 }

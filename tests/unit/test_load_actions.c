@@ -11,7 +11,7 @@
 #define TICK_NS 100u /* each look at the clock takes this long */
 
 /* The main thread's clock stands still in a job. An hour ahead, so that its own waits are real. */
-static uint64_t main_ns;
+static _Atomic uint64_t main_ns;
 static _Atomic uint64_t latest_ns; /* of the threads */
 static _Thread_local bool is_main;
 static _Thread_local uint64_t own_ns;

@@ -45,10 +45,12 @@ static void jobs_follow_one_another_and_count_all(void **state)
 			}
 			rig_adds_up(g);
 		}
-		assert_non_null(engine_store(g->engine, 6));
+		for (unsigned int i = 0; i < 7; i++) {
+			assert_int_equal(g->play[i].n_opened, 1);
+			assert_int_equal(g->play[i].slow.n_closed, 0);
+		}
 		rig_do(g, &end_job);
 		for (unsigned int i = 0; i < 7; i++) {
-			assert_null(engine_store(g->engine, i));
 			assert_int_equal(g->play[i].slow.n_closed, 1);
 		}
 		rig_free(g);
@@ -84,6 +86,7 @@ static void sessions_that_are_refused_are_counted_and_the_others_go_on(void **st
 		rig_do(g, &open);
 		assert_int_equal(g->load->n_open, 5);
 		assert_int_equal(g->play[0].slow.n_begun, 1);
+		assert_int_equal(g->play[1].n_opened, 0);
 		rig_free(g);
 	}
 }
@@ -125,7 +128,7 @@ static void a_job_is_for_the_clients_of_its_range(void **state)
 			assert_int_equal(g->load->client[i].actions, i >= 2 && i < 5 ? 3 : 0);
 		rig_do(g, &end);
 		for (unsigned int i = 0; i < 8; i++)
-			assert_int_equal(!engine_store(g->engine, i), i >= 6);
+			assert_int_equal(g->play[i].slow.n_closed, i >= 6);
 		rig_free(g);
 	}
 }
@@ -244,7 +247,8 @@ static void a_stop_ends_opening(void **state)
 	(void)state;
 	for (unsigned int i = 0; i < 6; i++) {
 		g->play[i].slow.never_opens = true;
-		client[i] = (struct engine_client) { slow_begin, &g->play[i].slow };
+		client[i] = (struct engine_client) { .begin = slow_begin,
+						     .user = &g->play[i].slow };
 	}
 	assert_int_equal(engine_new(&g->engine, &g->opts, client, 6, &g->e), 0);
 	rig_start(g, &open);
@@ -346,11 +350,11 @@ static void a_stop_ends_ending_but_for_who_ignores_it(void **state)
 	assert_int_equal(rig_actions(g), 12);
 	end.from = 2;
 	rig_do(g, &end);
-	assert_null(engine_store(g->engine, 2));
-	assert_null(engine_store(g->engine, 3));
+	assert_int_equal(g->play[2].slow.n_closed, 1);
+	assert_int_equal(g->play[3].slow.n_closed, 1);
 	rig_start(g, &end_job);
 	stops(g);
-	assert_non_null(engine_store(g->engine, 1));
+	assert_int_equal(g->play[1].slow.n_closed, 0);
 	rig_free(g);
 }
 

@@ -252,7 +252,8 @@ static void the_engine_s_threads_allocate_nothing_once_they_work(void **state)
 		for (unsigned int i = 0; i < 4; i++) {
 			quick[i].s.type = &type;
 			quick[i].lost = i == 3;
-			client[i] = (struct engine_client) { open_quick, &quick[i] };
+			client[i] = (struct engine_client) { .begin = open_quick,
+							     .user = &quick[i] };
 		}
 		n_allocated = 0;
 		assert_int_equal(engine_new(&g, &opts, client, 4, &e), 0);

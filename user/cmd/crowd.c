@@ -268,6 +268,13 @@ static int name_members(struct crowd *c, struct err *e)
 	return r;
 }
 
+static void note_address(void *user, struct store *store)
+{
+	struct member *m = user;
+
+	connect_address(store, m->address);
+}
+
 static int new_engines(struct crowd *c, struct err *e)
 {
 	struct engine_opts o = { .n_threads = c->o.threads,
@@ -282,7 +289,7 @@ static int new_engines(struct crowd *c, struct err *e)
 	if (!clients)
 		return err_set(e, -ENOMEM, "out of memory");
 	for (unsigned int i = 0; i < c->n; i++)
-		clients[i] = (struct engine_client) { begin_store, &c->member[i] };
+		clients[i] = (struct engine_client) { begin_store, &c->member[i], note_address };
 	if (c->o.clients) {
 		o.opening_max = (OPENING_MAX + o.n_threads - 1) / o.n_threads;
 		r = engine_new(&c->clients, &o, clients, c->o.clients, e);
@@ -293,13 +300,6 @@ static int new_engines(struct crowd *c, struct err *e)
 		r = engine_new(&c->watcher, &o, &clients[c->o.clients], 1, e);
 	free(clients);
 	return r;
-}
-
-/* Those of one engine, whose first client is a member. */
-static void note_addresses(struct engine *g, struct member *m, unsigned int n)
-{
-	for (unsigned int i = 0; i < n; i++)
-		connect_address(engine_store(g, i), m[i].address);
 }
 
 static int open_all(struct crowd *c, unsigned int *not_open, struct err *e)
@@ -324,9 +324,6 @@ static int open_all(struct crowd *c, unsigned int *not_open, struct err *e)
 				    load->why);
 	}
 	run_load_free(load);
-	note_addresses(c->clients, c->member, c->o.clients);
-	if (c->watcher)
-		note_addresses(c->watcher, &c->member[c->o.clients], 1);
 	return r;
 }
 
