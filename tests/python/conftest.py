@@ -27,6 +27,7 @@ settings.load_profile("afpscope")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+
 DATA = Path(__file__).parent / "data"
 Change = Callable[[dict[str, Any]], None]
 
@@ -78,6 +79,14 @@ def no_more_than(size_bytes: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.fixture(autouse=True)
+def _interrupt() -> Iterator[None]:
+    """^C does after a test what it did before: PySpark, for one, has a handler of its own."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture
