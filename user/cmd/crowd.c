@@ -23,10 +23,9 @@
 #define TICK_NS 100000000u
 
 /* Within this, all threads have seen a new time. */
-#define SOON_NS 200000000u
+#define SOON_NS    200000000u
 
-/* Looks a second: stat, read, write, each once. */
-#define PROBE_RATE N_PROBE_ACTIONS
+#define PROBE_RATE N_PROBE_ACTIONS /* a second: stat, read, write, each once */
 
 /* One client, or the probe. */
 struct member {
@@ -89,11 +88,6 @@ static const char *one_action(unsigned int i)
 {
 	(void)i;
 	return "set";
-}
-
-static const char *mix_name(unsigned int i)
-{
-	return mix_action_name(i);
 }
 
 static struct script *make_of(void *user)
@@ -363,8 +357,7 @@ int crowd_open(struct crowd **out, const struct crowd_opts *o, unsigned int *not
 	c->o = *o;
 	places_init(&c->places, o->session->cfg->local ? "" : o->session->cfg->c.volume,
 		    o->session->store);
-	if (o->guest)
-		c->places.n = 0;
+	c->places.n = !o->guest;
 	*not_open = 0;
 	cmd_allow_files();
 	r = find_base(c, e);
@@ -398,10 +391,28 @@ static int make_base(struct crowd *c, struct err *e)
 	return r;
 }
 
-/* Whether its first client makes the set that all share. */
+/* Its first client makes the set that all share. */
 static bool makes_shared(const struct crowd *c)
 {
 	return c->o.mix->shared && !c->o.first;
+}
+
+static int make_shared(struct crowd *c, struct err *e)
+{
+	const struct engine_job job = { .what = ENGINE_WORK,
+					.to = 1,
+					.script = make_of,
+					.n_actions = 1,
+					.action_name = one_action };
+	struct run_load *load = NULL;
+	int r = do_job(c, c->clients, &job, &load, e);
+
+	if (!r && !load->client[0].opened)
+		r = err_set(
+		    e, LOAD_REFUSED,
+		    "the first client has no session: nobody makes the files that all share");
+	run_load_free(load);
+	return r;
 }
 
 /* A part of the clients at a time: all together would be a load that nobody asked for. */
@@ -410,9 +421,8 @@ static int make_files(struct crowd *c, struct err *e)
 	unsigned int from = 0, to;
 	int r = 0;
 
-	/* where one set is shared, the first client makes it */
 	if (makes_shared(c) && !c->exists) {
-		r = do_scripts(c, c->clients, make_of, 0, 1, false, e);
+		r = make_shared(c, e);
 		from = 1;
 	}
 	if (!r && c->o.begun)
@@ -467,7 +477,7 @@ int crowd_start(struct crowd *c, const struct crowd_load *how, struct err *e)
 	c->job = (struct engine_job) { .what = ENGINE_WORK,
 				       .script = use_of,
 				       .n_actions = N_MIX_ACTIONS,
-				       .action_name = mix_name,
+				       .action_name = mix_action_name,
 				       .begin_ns = how->begin_ns,
 				       .duration_ns = how->duration_ns,
 				       .ramp_ns = how->ramp_ns,
