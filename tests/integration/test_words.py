@@ -14,7 +14,7 @@ import pytest
 from scope import OK, REPO, USAGE, Scope
 
 COMMANDS = ("lantest", "speedtest", "load", "probe", "record", "check", "clean", "dump")
-PACKAGE = ("report", "info", "compare", "gate", "ab", "query", "export")
+PACKAGE = ("report", "info", "compare", "gate", "ab", "sweep", "query", "export")
 
 COMPLETE = """
 source "$1"; shift
