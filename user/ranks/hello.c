@@ -98,11 +98,13 @@ int hub_join(struct channel *out, const struct invite *to, const struct hub_gues
 		}
 		channel_init(out, fd);
 		r = say_hello(out, &hello, to, e);
-		if (!r)
+		if (!r) {
 			out->len_max = CHANNEL_MAX;
-		if (!r || r == -EINVAL)
-			return r;
+			return 0;
+		}
 		channel_close(out);
+		if (r == -EINVAL)
+			return r;
 	}
 	return err_set(e, r, "rank %u cannot reach rank 0 at any of its %u addresses, port %u: %s",
 		       who->rank, to->n, to->port, strerror(-r));
