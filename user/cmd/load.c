@@ -239,7 +239,6 @@ static int work(struct workload *w, struct err *e)
 		r = err_set(e, left, "not all files could be removed: %s", gone.text);
 	l->crowd = NULL;
 	timeline_end_changes(&l->changes);
-	users_free(&l->users);
 	return r;
 }
 
@@ -296,10 +295,13 @@ int cmd_load(int argc, char **argv)
 		.size = sizeof(struct load_run),
 	};
 	struct load_cfg cfg = LOAD_DEFAULTS;
+	int r;
 
 	if (timeline_join_arguments(&argc, argv)) {
 		cmd_say("out of memory");
 		return OUTCOME_FAILED;
 	}
-	return workload_main(&type, &cfg.w, argc, argv);
+	r = workload_main(&type, &cfg.w, argc, argv);
+	users_free(&cfg.users);
+	return r;
 }

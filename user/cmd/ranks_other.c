@@ -242,7 +242,6 @@ int ranks_other(struct workload_cfg *base)
 	channel_send(&g.to, HUB_BYE, NULL, 0);
 	say_end(&g, r, &e);
 	channel_close(&g.to);
-	users_free(&g.users);
 	free(g.session);
 	return OUTCOME_OK;
 }
