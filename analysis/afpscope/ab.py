@@ -31,7 +31,9 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--b", metavar="URL", required=True)
     parser.add_argument("--pairs", metavar="N", type=int, default=12, help="default 12")
     parser.add_argument("-o", dest="output", metavar="DIR", type=Path, required=True)
-    parser.add_argument("--program", metavar="FILE", help="default: afpscope on the PATH")
+    parser.add_argument(
+        "--program", metavar="FILE", help="default: the one that started this, or on the PATH"
+    )
     parser.add_argument("--restart", metavar="COMMAND",
                         help="restarts a server; run by the shell before each run, with "
                         "AFPSCOPE_SIDE=a or b and AFPSCOPE_URL set")  # fmt: skip

@@ -62,7 +62,9 @@ def options(parser: argparse.ArgumentParser) -> None:
                         help="further steps around the knee (default 4)")  # fmt: skip
     parser.add_argument("--own-set", action="store_true",
                         help="each step makes and removes its own files")  # fmt: skip
-    parser.add_argument("--program", metavar="FILE", help="default: afpscope on the PATH")
+    parser.add_argument(
+        "--program", metavar="FILE", help="default: the one that started this, or on the PATH"
+    )
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
 
 

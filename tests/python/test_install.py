@@ -53,6 +53,9 @@ def test_the_commands_of_the_analysis_are_found_beside_the_program(
     for args in (("info", run), ("query", run, "select 1"), ("report", run, "-o", prefix / "r")):
         done = call(program, *args)
         assert (done.returncode, done.stderr) == (0, ""), args
+    load = ("--clients", "1,2", "-d", "1", "--ramp=0", "--files=2", "--pause", "0")
+    done = call(program, "sweep", *load, "-o", prefix / "s", prefix / "loaded")
+    assert done.returncode == 0, "sweep runs the program that it belongs to: " + done.stderr
     outside = call(program, "no-such-command")
     assert outside.returncode == 2 and "no command 'no-such-command'" in outside.stderr
 

@@ -65,8 +65,10 @@ static void help(FILE *out)
 	    out);
 }
 
-/* Runs afpscope-NAME in place of this program: the one beside it, else the one on the PATH. Returns
- * only on failure. */
+/*
+ * Runs afpscope-NAME in place of this program: the one beside it, else the one on the PATH. Returns
+ * only on failure. Where it needs afpscope itself (sweep, ab), it is to use this one.
+ */
 static int run_external(char **argv)
 {
 	char self[PATH_MAX], program[PATH_MAX + 256];
@@ -77,6 +79,7 @@ static int run_external(char **argv)
 		errno = ENOENT;
 	} else {
 		if (!r) {
+			setenv("AFPSCOPE", self, 0);
 			snprintf(program, sizeof(program), "%s/afpscope-%s", dirname(self),
 				 argv[0]);
 			execv(program, argv);
