@@ -41,7 +41,8 @@ struct engine_opts {
 	unsigned int first, step, all;
 	const volatile sig_atomic_t *stop; /* set: jobs end soon; may be NULL */
 	/*
-	 * Threads run before others (SCHED_RR), where that is allowed: else a thread with many
+	 * Threads run before others (SCHED_RR), where that is allowed. Not where they may need a
+	 * whole CPU on which others must run, too. Without it, a thread with many
 	 * clients waits behind each process of a server on the same machine, and it is that wait
 	 * which is measured.
 	 */

@@ -66,6 +66,14 @@ const char *mix_action_name(unsigned int a)
 	return actions[a].key;
 }
 
+bool mix_has_actions(const struct mix *m)
+{
+	for (size_t i = 0; i < N_MIX_ACTIONS; i++)
+		if (m->weight[i])
+			return true;
+	return false;
+}
+
 uint64_t mix_set_bytes(const struct mix *m)
 {
 	return m->files * m->file_len;

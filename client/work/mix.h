@@ -67,6 +67,9 @@ int mix_find(struct mix *out, const char *name, struct err *e);
 /* What no single key shows, such as actions that need files where there are none. 0 or -EINVAL. */
 int mix_check(const struct mix *m, struct err *e);
 
+/* Whether its clients do anything but stay logged in. */
+bool mix_has_actions(const struct mix *m);
+
 /* Bytes of one directory's files. */
 uint64_t mix_set_bytes(const struct mix *m);
 

@@ -289,6 +289,7 @@ static int new_engines(struct crowd *c, struct err *e)
 		r = engine_new(&c->clients, &o, clients, c->o.clients, e);
 	}
 	o.n_threads = o.opening_max = 1;
+	o.realtime = true; /* it needs little, and must not wait for a CPU itself */
 	o.step = 0;
 	if (!r && c->o.probe)
 		r = engine_new(&c->watcher, &o, &clients[c->o.clients], 1, e);

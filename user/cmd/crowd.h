@@ -25,7 +25,7 @@ struct crowd_opts {
 			    not there, and left. 0: to this run */
 	bool remove_set; /* remove it, though it belongs to another process */
 	uint64_t seed;
-	bool probe, realtime; /* realtime: see load/engine.h */
+	bool probe, realtime; /* realtime: the clients, see load/engine.h; the probe always is */
 	/* Where several processes share the clients, see engine_opts; step 0: all are here. */
 	unsigned int first, step, all;
 	/*

@@ -140,6 +140,29 @@ static void note_failures(struct load_run *l, const struct run_phase *p)
 	l->failed = (uint64_t)p->value[METRIC_ERRORS] + probe.failed;
 }
 
+/*
+ * A client in a closed loop without pauses always waits. One whose action took the whole time is in
+ * no figure, so that the others' would look like all there is.
+ */
+static void note_starved(struct load_run *l, const struct run_phase *p)
+{
+	const struct load_cfg *cfg = l->cfg;
+	unsigned int starved = 0;
+
+	if (cfg->rate_per_s > 0 || cfg->mix.think_ns || !mix_has_actions(&cfg->mix) || cmd_stop)
+		return;
+	for (unsigned int i = 0; i < p->load->n_clients; i++)
+		starved += p->load->client[i].opened && !p->load->client[i].lost &&
+			   !p->load->client[i].actions;
+	if (!starved)
+		return;
+	run_note(&l->w.s.run.warnings, "starved",
+		 "%u of %u clients completed no action in the measured time: how long they waited "
+		 "is in no figure",
+		 starved, p->load->n_clients);
+	l->slow |= cfg->slos.n != 0;
+}
+
 static int measure(struct load_run *l, struct err *e)
 {
 	const struct load_cfg *cfg = l->cfg;
@@ -173,6 +196,7 @@ static int measure(struct load_run *l, struct err *e)
 	note_steady(l, p->load, p->start_ns);
 	l->slow = !slo_judge(&cfg->slos, p->load, p->probe);
 	note_failures(l, p);
+	note_starved(l, p);
 	p->complete = !cmd_stop;
 	return cmd_stop ? err_set(e, -EINTR, "interrupted") : 0;
 }
@@ -216,7 +240,7 @@ static int work(struct workload *w, struct err *e)
 				.set_of = (pid_t)l->cfg->set_of,
 				.remove_set = l->cfg->remove_set,
 				.seed = l->cfg->seed,
-				.realtime = !l->cfg->no_realtime,
+				.realtime = l->cfg->realtime,
 				.probe = !l->cfg->no_probe && !l->cfg->remove_set,
 				.begun = on_begun,
 				.user = l };

@@ -35,7 +35,7 @@ struct load_cfg {
 	struct slos slos;
 	const char *users_file;
 	struct users users;
-	bool no_probe, direct, remove_set, no_realtime, mpi;
+	bool no_probe, direct, remove_set, realtime, mpi;
 	struct launch launch; /* if mpi */
 };
 

@@ -73,9 +73,9 @@ const struct opt load_options[] = {
 	  .help = "start of the random numbers: the same seed, the same choices (default: 1)" },
 	{ .name = "threads", .arg = "N", .type = OPT_UINT, .offset = AT(threads), .min = 1, .max = 256,
 	  .help = "threads that drive the clients (default: one for each 200 clients, at most half the CPUs)" },
-	{ .name = "no-realtime", .type = OPT_FLAG, .offset = AT(no_realtime),
-	  .help = "do not let the clients go before all other programs of this machine (SCHED_RR): if the "
-		  "server is on it, they then wait for a CPU behind each of its processes" },
+	{ .name = "realtime", .type = OPT_FLAG, .offset = AT(realtime),
+	  .help = "let the clients go before all other programs of their CPUs (SCHED_RR); only where the server "
+		  "has other CPUs (taskset): else some of its processes may get none" },
 	{ .name = "no-probe", .type = OPT_FLAG, .offset = AT(no_probe),
 	  .help = "without the probe, the client that does once a second what a user does" },
 	{ .name = "set-of", .arg = "PID", .type = OPT_UINT, .offset = AT(set_of), .min = 1, .max = 9999999,

@@ -152,7 +152,7 @@ static int work(struct workload *w, struct err *e)
 {
 	struct probe_run *r = (struct probe_run *)w;
 	const struct crowd_opts o = {
-		.mix = &r->mix, .session = &w->s, .threads = 1, .probe = true, .realtime = true
+		.mix = &r->mix, .session = &w->s, .threads = 1, .probe = true
 	};
 	struct err gone = { 0 };
 	unsigned int not_open;

@@ -111,7 +111,7 @@ static int open_sessions(struct guest *g, struct err *e)
 				.threads = g->cfg->threads,
 				.directories = g->cfg->directories,
 				.seed = g->cfg->seed,
-				.realtime = !g->cfg->no_realtime,
+				.realtime = g->cfg->realtime,
 				.guest = g->base };
 	struct hub_report how = { 0 };
 	struct message m;
