@@ -59,6 +59,7 @@ class Load:
     threads: int  # that drove them
     open: int | None  # sessions that were made; None: the run does not say
     lost: int
+    starved: int  # in a closed loop without pauses: that ended no action; older runs: 0
     begin_ns: int
     measure_ns: int
     end_ns: int
@@ -192,6 +193,7 @@ def parse(node: Node) -> Load:
         node["threads"].count(),
         node.get_int("opened"),
         node["lost"].count(),
+        node.get_int("starved") or 0,
         node["begin_ns"].count(),
         node["measure_ns"].count(),
         node["end_ns"].count(),

@@ -58,7 +58,7 @@ class Slo:
 
     def keeps(self, phase: Phase) -> bool:
         value, load = self.value(phase), phase.load
-        if load is None or value is None or load.missing or load.lost:
+        if load is None or value is None or load.missing or load.lost or load.starved:
             return False
         lost = load.failed + (load.no_room or 0)
         return value <= self.limit_ns and lost <= TROUBLE * max(load.n, load.arrivals or 0)

@@ -32,6 +32,7 @@ class Row:
     dropped: int
     missing: int
     lost: int
+    starved: int
     busiest: str | None
     busiest_share: float | None
     generator: float
@@ -72,6 +73,7 @@ def _row(level: Level) -> Row:
         sum(x.no_room or 0 for x in loads),
         sum(x.missing for x in loads),
         sum(x.lost for x in loads),
+        sum(x.starved for x in loads),
         busiest[0] if busiest else None,
         busiest[1] if busiest else None,
         max(x.cpu_share for x in loads),
@@ -159,8 +161,14 @@ def _rate(value: float | None) -> str:
 
 
 def bad(row: Row) -> str:
-    """Failed actions, arrivals dropped, clients without a session, and sessions lost."""
-    parts = ((row.failed, "err"), (row.dropped, "drop"), (row.missing, "no"), (row.lost, "lost"))
+    """Failed actions, arrivals dropped, clients without a session, lost, or never served."""
+    parts = (
+        (row.failed, "err"),
+        (row.dropped, "drop"),
+        (row.missing, "no"),
+        (row.lost, "lost"),
+        (row.starved, "stuck"),
+    )
     return " ".join(f"{n}{word}" for n, word in parts if n) or "0"
 
 

@@ -65,6 +65,7 @@ class Made:
     failed: int = 0
     missing: int = 0
     lost: int = 0
+    starved: int = 0
     cpu: float = 0.1
     runq: float = 0.0
     late: int = 0
@@ -99,6 +100,7 @@ def load(it: Made) -> dict[str, Any]:
         "threads": 1,
         "opened": it.clients - it.missing,
         "lost": it.lost,
+        "starved": it.starved,
         "begin_ns": 0,
         "measure_ns": NS_PER_S,
         "end_ns": end,

@@ -127,7 +127,14 @@ def test_the_slo_of_the_probe_is_of_the_probe(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "trouble", [{"missing": 1}, {"lost": 1}, {"failed": 200}, {"offered": 1100, "no_room": 200}]
+    "trouble",
+    [
+        {"missing": 1},
+        {"lost": 1},
+        {"starved": 1},
+        {"failed": 200},
+        {"offered": 1100, "no_room": 200},
+    ],
 )
 def test_a_step_with_clients_that_could_not_work_keeps_no_slo(
     tmp_path: Path, trouble: dict[str, int]

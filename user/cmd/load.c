@@ -154,6 +154,7 @@ static void note_starved(struct load_run *l, const struct run_phase *p)
 	for (unsigned int i = 0; i < p->load->n_clients; i++)
 		starved += p->load->client[i].opened && !p->load->client[i].lost &&
 			   !p->load->client[i].actions;
+	p->load->starved = starved;
 	if (!starved)
 		return;
 	run_note(&l->w.s.run.warnings, "starved",

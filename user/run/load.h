@@ -75,6 +75,8 @@ struct run_load {
 	uint64_t cpu_ns, cpu_max_ns;   /* of its threads: all, the busiest */
 	uint64_t runq_ns, runq_max_ns; /* they waited for a CPU: all, the longest */
 	char first_failure[256];       /* text of the first action that failed; "" */
+	unsigned int starved;          /* clients that were never without an action, and ended none
+					  in the measured time: in no latency */
 	uint64_t steady_ns; /* from begin_ns, when the rate was found steady; 0: not waited for */
 	bool unsteady;      /* it was waited for in vain */
 	unsigned int n_slos;

@@ -126,6 +126,7 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 	json_put(d, o, "runq_max_ns", json_number(l->runq_max_ns));
 	json_put(d, o, "fairness", json_real(run_load_fairness(l)));
 	json_put(d, o, "steady_ns", l->steady_ns ? json_number(l->steady_ns) : json_null());
+	json_put(d, o, "starved", json_integer(l->starved));
 	json_put(d, o, "slo", slos(d, l));
 	json_put(d, o, "actions", json_actions(d, l));
 	json_put(d, o, "seconds", seconds(d, l));
