@@ -288,8 +288,7 @@ static int new_engines(struct crowd *c, struct err *e)
 		o.opening_max = (OPENING_MAX + o.n_threads - 1) / o.n_threads;
 		r = engine_new(&c->clients, &o, clients, c->o.clients, e);
 	}
-	o.n_threads = o.opening_max = 1;
-	o.realtime = true; /* it needs little, and must not wait for a CPU itself */
+	o.n_threads = o.opening_max = o.realtime = 1; /* it needs little, and must not wait */
 	o.step = 0;
 	if (!r && c->o.probe)
 		r = engine_new(&c->watcher, &o, &clients[c->o.clients], 1, e);
