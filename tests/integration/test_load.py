@@ -305,7 +305,8 @@ def test_where_nobody_gets_in_there_is_no_session(scope: Scope, tool: str, most:
     limit = f"max connections = {most}"
     with PinnedServer("forky", "sqlite", both_cpus()[1], AFPD_GLOBAL=limit) as server:
         done = load(scope, server, "-d", "1", tool=tool)
-        done.expect(NO_SESSION, "could open a session" if most > 1 else "probe", "max connections")
+        # who is refused depends on when afpd forgets the connection that asked for its status
+        done.expect(NO_SESSION, "max connections")
         assert not left_on(server)
 
 
