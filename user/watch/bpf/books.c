@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,21 +24,33 @@ static void sum_subtract(struct afs_compat *from, const struct afs_compat *what)
 	from->wchar -= what->wchar;
 }
 
-/* A living thread's account since it was first counted; the thread may end meanwhile. */
+/* Whether the thread is not counted any more; then its account is what it was at that moment. */
+static bool is_stopped(const struct afs_thread *t)
+{
+	return __atomic_load_n(&t->stopped, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * A living thread's account since it was first counted; the thread may end meanwhile, or make the
+ * call at which it stops to be counted: from then on "io" is no longer where its account began.
+ */
 static int thread_io(struct afs_compat *out, const struct afs_thread *t, pid_t tgid)
 {
-	struct afs_compat io = {};
-	int r;
+	struct afs_compat io = {}, begin;
+	int r = 0;
 
 	*out = io;
 	if (t->found)
 		return 0;
-	if (t->stopped) {
-		*out = t->io;
-		return 0;
-	}
-	r = procfs_io_thread(&io, tgid, t->tid);
-	sum_subtract(&io, &t->io);
+	do {
+		begin = t->io;
+		if (is_stopped(t)) {
+			*out = t->io;
+			return 0;
+		}
+		r = procfs_io_thread(&io, tgid, t->tid);
+	} while (is_stopped(t) || memcmp(&begin, &t->io, sizeof(begin)) != 0);
+	sum_subtract(&io, &begin);
 	*out = io;
 	return r;
 }
