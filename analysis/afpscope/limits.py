@@ -25,6 +25,8 @@ PARTS = {
     "unread": ("cpu", "requests unread while afpd waited for a CPU"),
     "cnid_runq": ("cpu", "cnid_dbd waiting for a CPU"),
     "cnid_cpu": ("cnid", "cnid_dbd on a CPU"),
+    "database_lock": ("lock", "waiting for another writer of the CNID database"),
+    "database_disk": ("disk", "waiting for the CNID database's disk"),
     "cnid_rest": ("cnid", "requests and answers on their way to and from cnid_dbd"),
     "disk": ("disk", "waiting for the disk"),
     "log": ("disk", "writing the log"),
@@ -47,7 +49,9 @@ RESOURCES = {
     "other": ("other", "something in the server that is no CPU, disk, CNID server or lock"),
     "unknown": ("n/a", "unknown"),
 }
-_CNID = ("cnid_cpu", "cnid_runq", "cnid_disk", "cnid_lock", "cnid_rest")
+# Of the time that afpd waits for its CNID server, or for a CNID database that it has open itself.
+_CNID = ("cnid_cpu", "cnid_runq", "cnid_disk", "cnid_lock", "database_lock", "database_disk")
+_DATABASE_LOCKS = ("wait", "lock")  # SQLite sleeps, and tries again
 # Of the growth, or without growth of the time: less is no answer.
 _LEAST = 0.25
 # From this share on the CPUs of a machine that server and generator share are used up.
@@ -145,7 +149,11 @@ def _server(accounts: tuple[Account, ...], served: int) -> dict[str, float]:
         "cnid_disk": each("inside", "sync", "io"),
         "cnid_lock": each("inside", "lock"),
     }
-    known = sum(out[key] for key in _CNID[:-1])
+    for part in (part for a in accounts for part in a.parts if part.object == "CNID database"):
+        if part.role == "afpd":
+            key = "database_lock" if part.class_ in _DATABASE_LOCKS else "database_disk"
+            out[key] = out.get(key, 0.0) + (part.figures["blocked_ns"] or 0) / served
+    known = sum(out.get(key, 0.0) for key in _CNID)
     out["cnid_rest"] = max(0.0, each("times", "cnid") - known)
     return out
 

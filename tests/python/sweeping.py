@@ -126,15 +126,23 @@ _INSIDE = ("cpu", "runq", "sync", "lock", "io", "stopped", "idle", "unknown")
 
 
 def _ledger(phase: dict[str, Any], parts: Parts) -> None:
-    """One command; parts named `cnid.cpu` are inside the CNID server, `between`: unread."""
+    """One command; parts named `cnid.cpu` are inside the CNID server, `between`: unread.
+
+    `database.sync`: in such a call of afpd on a CNID database.
+    """
     n = 1000
     times = {key: round(parts.get(key, 0.0) * 1000) * n for key in _TIMES}
     inside = {key: round(parts.get(f"cnid.{key}", 0.0) * 1000) * n for key in _INSIDE}
-    times["cnid"] += sum(inside.values())
+    own = {key[9:]: round(us * 1000) * n for key, us in parts.items() if key[:9] == "database."}
+    times["cnid"] += sum(inside.values()) + sum(own.values())
     served = sum(times.values())
     between = dict.fromkeys(_TIMES, 0) | {"runq": round(parts.get("between", 0.0) * 1000) * n}
     account = copy.deepcopy(phase["ledger"]["requests"][0])
-    account |= {"requests": n, "time_ns": served, "times": times, "inside": inside, "parts": []}
+    account |= {"requests": n, "time_ns": served, "times": times, "inside": inside}
+    account["parts"] = [
+        {"role": "afpd", "class": class_, "object": "CNID database", "calls": 1, "blocked_ns": ns}
+        for class_, ns in own.items()
+    ]
     outside = {
         "number": 900,
         "name": "between requests",

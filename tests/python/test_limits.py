@@ -38,6 +38,8 @@ def judged(tmp_path: Path, below: Made | None, above: Made) -> Limit:
         ("log", "disk", "writing the log"),
         ("lock", "lock", "waiting for a lock"),
         ("cnid.lock", "lock", "cnid_dbd waiting for a lock"),
+        ("database.wait", "lock", "waiting for another writer of the CNID database"),
+        ("database.sync", "disk", "waiting for the CNID database's disk"),
         ("net", "network", "the client's socket"),
         ("outside", "network", "outside the server"),
         ("other", "other", "waiting otherwise"),
