@@ -34,7 +34,7 @@ from lab import (
     own_network,
 )
 from limit import speed_limit
-from many import load_cost, load_idle, load_known
+from many import load_cost, load_idle, load_knee, load_known
 from record import record_long, record_time
 from speed import speed_cpu, speed_peer, speed_receive
 from stats import Result, Side, absent, compare, figure
@@ -194,6 +194,7 @@ BENCHES = (
     Bench("speed-receive", speed_receive, apart=True),
     Bench("speed-limit", speed_limit, apart=True),
     Bench("load-known", load_known, free=True),
+    Bench("load-knee", load_knee, free=True),
     Bench("load-cost", load_cost, apart=True),
     Bench("load-idle", load_idle, free=True),
     Bench("alarms-same", alarms_same),

@@ -7,8 +7,11 @@ against wrk and a web server with the same calls for each request.
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import contextmanager
@@ -19,7 +22,7 @@ from lab import NICE, OUT, REPO, Client, Lab
 from stats import Result, Side, absent, compare, figure
 
 sys.path.insert(0, str(REPO / "tests" / "known"))
-from known import Known, known, latency, load, own_network, phase, watched
+from known import FIRST, LOOK, Known, known, latency, load, own_network, phase, watched
 from queueing import (
     Stalls,
     Station,
@@ -38,6 +41,9 @@ STANDSTILL_S = 0.02
 STALLS = Stalls(rate=1000, stall_s=0.1, every_s=2)
 STALLS_S = 100  # 100,000 arrivals
 FEW = 10
+KNEE = 0.9  # of the capacity: there the p99 of the formula is the sweep's limit
+KNEE_STEPS = (0.6, 0.8, 0.87, 0.93, 1.0)
+KNEE_S = 20
 POISSON_RATE, POISSON_S = 1000, 100
 APART_S = 30e-6  # two that are to begin at once arrive that far apart: it takes calls to send them
 SESSIONS = (1, 100, 1000)
@@ -132,6 +138,27 @@ def load_known(lab: Lab, how: str) -> list[Result]:
     remark = f"{1000 * machine.worst_s:.1f} ms at most"
     results.append(figure("the machine stood still", machine.lost_s, "s", how, remark))
     return results
+
+
+def load_knee(lab: Lab, how: str) -> list[Result]:
+    """The rate at which a sweep finds that the limit is no longer kept. Takes 4 minutes."""
+    true = Station(KNEE * WORKERS / SERVICE_S, WORKERS, SERVICE_S)
+    rates = [share * WORKERS / SERVICE_S for share in KNEE_STEPS]
+    options = [f"--rate={','.join(f'{r:g}' for r in rates)}", f"--clients={CLIENTS}"]
+    options += [f"--slo=p99={1e6 * true.quantile(0.99):.0f}us", "--repeat=1", "--pause=1", "--json"]
+    options += ["--uam=guest", "--watch=off", "--no-probe", f"--duration={KNEE_S}"]
+    with tempfile.TemporaryDirectory(prefix="knee-") as name, own_network(), watched() as machine:
+        mix = Path(name) / "mix.ini"
+        mix.write_text(LOOK)
+        command = [*FIRST, str(lab.afpscope), "sweep", *options, f"--mix={mix}"]
+        with known(f"--workers={WORKERS}", f"--service={1000 * SERVICE_S}") as server:
+            command += [f"--output={name}/sweep", server.url]
+            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        found = json.loads(done.stdout)["knee"]
+    off = 100 * abs(float(found["at"]) / true.rate - 1)
+    remark = f"kept up to {found['at']}/s, {true.rate:.0f}/s by the formula"
+    still = f"; the machine stood still for up to {1000 * machine.worst_s:.0f} ms"
+    return [figure("knee of a sweep by rate", off, "% off", how, remark + still, goal=5)]
 
 
 @contextmanager
