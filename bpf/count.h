@@ -178,7 +178,18 @@ static __always_inline void enter_cell(struct afs_thread *t, __u32 class, __u32 
 	t->part = part_of(t, AFS_STATE(class, object));
 }
 
-/* The object that a wait is for. A sleep is for the database if the previous call was on that. */
+/* Whether the thread serves a request whose reply the client has taken in part. */
+static __always_inline bool is_partly_sent(const struct afs_thread *t)
+{
+	const struct afs_stream *s = t->account < AFS_ACCOUNT_BETWEEN ? stream_at(t->stream) : NULL;
+
+	return s && s->flow[FROM_SERVER].skip;
+}
+
+/*
+ * The object that a wait is for. A sleep is for the database if the previous call was on that;
+ * after a write to the client the wait is for the client if that took a part only.
+ */
 static __always_inline __u32 enter_wait(struct afs_thread *t, __u8 waits)
 {
 	if (t->role == AFS_ROLE_BACKEND && waits == AFS_WAITS_READY &&
@@ -186,6 +197,8 @@ static __always_inline __u32 enter_wait(struct afs_thread *t, __u8 waits)
 		thread_account(t, AFS_ACCOUNT_BETWEEN);
 	if (waits != (t->again == AFS_OBJECT_CNIDDB ? AFS_WAITS_TIME : AFS_WAITS_READY))
 		return AFS_OBJECT_NONE;
+	if (t->again == AFS_AGAIN_PART)
+		return is_partly_sent(t) ? AFS_OBJECT_CLIENT : AFS_OBJECT_NONE;
 	return t->again;
 }
 
@@ -349,20 +362,19 @@ static __always_inline void leave_uid(struct afs_thread *t)
 }
 
 /*
- * Notes what the next wait is for: the client's or the CNID server's socket, which was not ready;
- * or, if it is a sleep, the CNID database, which another process has locked.
+ * Notes what the next wait is for: the client's or the CNID server's socket, which was not ready,
+ * or may have taken a part only; or, if it is a sleep, the CNID database, which another process has
+ * locked.
  */
 static __always_inline void note_again(struct afs_thread *t, long ret)
 {
 	if (t->class == AFS_CLASS_WAIT)
 		return;
 	t->again = is_on(t, AFS_OBJECT_CNIDDB) ? AFS_OBJECT_CNIDDB : 0;
-	if (ret != -EAGAIN)
-		return;
-	if (is_on(t, AFS_OBJECT_CNID))
+	if (ret == -EAGAIN && is_on(t, AFS_OBJECT_CNID))
 		t->again = AFS_OBJECT_CNID;
-	else if (is_on(t, AFS_OBJECT_CLIENT) && !is_inbound(t))
-		t->again = AFS_OBJECT_CLIENT;
+	else if ((ret == -EAGAIN || ret > 0) && is_on(t, AFS_OBJECT_CLIENT) && !is_inbound(t))
+		t->again = ret > 0 ? AFS_AGAIN_PART : AFS_OBJECT_CLIENT;
 }
 
 static __always_inline void leave(struct afs_stripe *s, struct afs_thread *t, long ret)

@@ -262,6 +262,9 @@ VARIANT(replies_byte_by_byte, PLAN(RECV, BYTES, .tells = true, .most = 90),
 VARIANT(a_client_that_is_slow_to_take_its_replies,
 	PLAN(RECV, ALL, .waits = true, .tells = true, .n_noise = 1, .most = REF_REPLY_MAX),
 	MIX(19, 8000, 200, .bulk = 20, .bulk_most = 600, .slow = true), .sndbuf = 4096)
+VARIANT(a_server_that_waits_once_a_reply_was_taken_in_part,
+	PLAN(RECV, SENDFILE, .waits = true, .early = true, .most = REF_REPLY_MAX),
+	MIX(25, 4000, 200, .bulk = 20, .bulk_most = 600, .slow = true), .sndbuf = 4096)
 VARIANT(bulk_data_in_odd_pieces, PLAN(ALL, WRITEV, .most = 300),
 	MIX(20, 12000, 10, .bulk = 500, .bulk_most = REF_BULK_MAX, .pieces = true), .high = true)
 VARIANT(bulk_data_that_never_come_to_memory, PLAN(RECV, WRITEV, .splices = true, .most = 90),
@@ -544,6 +547,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(requests_split_at_every_byte),
 		cmocka_unit_test(replies_byte_by_byte),
 		cmocka_unit_test(a_client_that_is_slow_to_take_its_replies),
+		cmocka_unit_test(a_server_that_waits_once_a_reply_was_taken_in_part),
 		cmocka_unit_test(bulk_data_in_odd_pieces),
 		cmocka_unit_test(bulk_data_that_never_come_to_memory),
 		cmocka_unit_test(several_replies_in_one_write),

@@ -244,6 +244,11 @@ void ref_conn_send(struct ref_conn *c, struct ref_worker *w)
 					    c->reply[done].len);
 			c->s->n_served++;
 		}
+		if (c->plan.early && at < c->len && way != REF_REPLY_SPLIT &&
+		    way != REF_REPLY_BYTES) {
+			c->s->stream.blocked = done < c->n;
+			wait_out(c, w);
+		}
 	}
 	c->n = 0;
 	c->len = 0;

@@ -36,6 +36,7 @@ struct ref_plan {
 	enum ref_read read;
 	enum ref_reply reply;
 	bool waits;       /* the socket does not block: poll and select */
+	bool early;       /* waits at once after a reply was taken in part, without another try */
 	bool tells;       /* sends tickles and attention in between */
 	bool splices;     /* bulk data go from the socket into the file */
 	bool swaps;       /* two threads take turns in serving the connection */
