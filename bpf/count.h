@@ -79,7 +79,7 @@ static __always_inline __u32 enter_fd(struct afs_thread *t, __u64 task, const st
 			stream_close(t->process, t->fd);
 		forget(p, t->process, t->closes);
 	}
-	if (object == AFS_OBJECT_CNID && t->role == AFS_ROLE_SERVER && moves_bytes(call->class))
+	if (object == AFS_OBJECT_BACKEND && t->role == AFS_ROLE_SERVER && moves_bytes(call->class))
 		link_ask(t->slot, task, t->fd);
 	if (object != AFS_OBJECT_CLIENT || (!moves_bytes(call->class) && !call->data))
 		return object;
@@ -342,7 +342,7 @@ static __always_inline void leave_in(struct afs_thread *t, long ret, __u64 now)
 	__u32 before = t->account;
 
 	if (t->role == AFS_ROLE_BACKEND) {
-		if (is_on(t, AFS_OBJECT_CNID) && is_inbound(t))
+		if (is_on(t, AFS_OBJECT_BACKEND) && is_inbound(t))
 			link_serve(t->slot);
 		return;
 	}
@@ -371,8 +371,8 @@ static __always_inline void note_again(struct afs_thread *t, long ret)
 	if (t->class == AFS_CLASS_WAIT)
 		return;
 	t->again = is_on(t, AFS_OBJECT_CNIDDB) ? AFS_OBJECT_CNIDDB : 0;
-	if (ret == -EAGAIN && is_on(t, AFS_OBJECT_CNID))
-		t->again = AFS_OBJECT_CNID;
+	if (ret == -EAGAIN && is_on(t, AFS_OBJECT_BACKEND))
+		t->again = AFS_OBJECT_BACKEND;
 	else if ((ret == -EAGAIN || ret > 0) && is_on(t, AFS_OBJECT_CLIENT) && !is_inbound(t))
 		t->again = ret > 0 ? AFS_AGAIN_PART : AFS_OBJECT_CLIENT;
 }

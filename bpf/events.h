@@ -47,7 +47,7 @@
 #define AFS_OBJECTS(X)                                                                             \
 	X(NONE, "-") /* the call takes a path, or no descriptor at all */                          \
 	X(CLIENT, "client socket")                                                                 \
-	X(CNID, "CNID socket")                                                                     \
+	X(BACKEND, "CNID socket")                                                                  \
 	X(SOCKET, "other socket") /* afpd: cache hints to its parent */                            \
 	X(DATA, "data file")                                                                       \
 	X(META, "metadata file") /* AppleDouble: ._NAME or below .AppleDouble */                   \

@@ -18,7 +18,7 @@ static __always_inline struct afs_seen *end_at(const struct afs_process *p, __u3
 
 	if (s)
 		return s;
-	if (object_look(slot, task, fd) != AFS_OBJECT_CNID)
+	if (object_look(slot, task, fd) != AFS_OBJECT_BACKEND)
 		return NULL;
 	return seen_at(p, slot, fd);
 }

@@ -129,8 +129,8 @@ static __always_inline __u32 object_of_unix(const void *own, const void *peer,
 	if (!dentry)
 		return AFS_OBJECT_SOCKET;
 	READ(inode, dentry->d_inode);
-	return object_in((const void *)known->file, known->n_files, inode) == AFS_OBJECT_CNID
-		   ? AFS_OBJECT_CNID
+	return object_in((const void *)known->file, known->n_files, inode) == AFS_OBJECT_BACKEND
+		   ? AFS_OBJECT_BACKEND
 		   : AFS_OBJECT_SOCKET;
 }
 
@@ -151,7 +151,8 @@ static __always_inline __u32 object_of_ports(const struct file___afs *file,
 		if (i >= known->n_ports)
 			break;
 		if (known->port[i].port == end.local ||
-		    (known->port[i].object == AFS_OBJECT_CNID && known->port[i].port == end.peer))
+		    (known->port[i].object == AFS_OBJECT_BACKEND &&
+		     known->port[i].port == end.peer))
 			return known->port[i].object;
 	}
 	return AFS_OBJECT_SOCKET;
@@ -292,7 +293,7 @@ static __always_inline void forget(struct afs_process *p, __u32 slot, __u32 fd)
 		return;
 	}
 	if (!more) {
-		more = p->object[fd_index(fd)] == AFS_OBJECT_CNID + 1;
+		more = p->object[fd_index(fd)] == AFS_OBJECT_BACKEND + 1;
 		p->object[fd_index(fd)] = 0;
 	}
 	if (p->client[fd & (AFS_N_CLIENT_FDS - 1)] >> 32 == (__u64)fd + 1)
@@ -318,7 +319,7 @@ __noinline __u32 object_look(__u32 slot, __u64 task, __u32 fd)
 	if (!file || !p)
 		return AFS_OBJECT_NONE;
 	object = object_of_file_at(file, &shared.inodes);
-	if (object == AFS_OBJECT_CNID) {
+	if (object == AFS_OBJECT_BACKEND) {
 		what.link = link_of(file, p->role == AFS_ROLE_SERVER);
 	} else if (object == AFS_OBJECT_DATA && p->role == AFS_ROLE_BACKEND) {
 		object = AFS_OBJECT_CNIDDB;

@@ -83,7 +83,7 @@ static __always_inline __u32 inside_blocked(const struct afs_thread *t)
 		return AFS_INSIDE_STOPPED;
 	if (t->nr < 0)
 		return AFS_INSIDE_UNKNOWN;
-	if (t->object == AFS_OBJECT_CNID)
+	if (t->object == AFS_OBJECT_BACKEND)
 		return AFS_INSIDE_IDLE;
 	if (t->class == AFS_CLASS_WAIT) {
 		waits = call_of(t->nr).waits;
@@ -165,7 +165,7 @@ static __always_inline void wait_begin(struct afs_thread *t, __u64 now)
 	struct afs_inner *own;
 
 	if (t->role != AFS_ROLE_SERVER || t->account >= AFS_ACCOUNT_BETWEEN ||
-	    !is_on(t, AFS_OBJECT_CNID))
+	    !is_on(t, AFS_OBJECT_BACKEND))
 		return;
 	own = inner_at(t->slot);
 	if (!own)

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Checks what the C files include of each other, and that a struct's name is used once.
+"""Checks what C files include of each other and speak of, and that a struct's name is used once.
 
 Prints each breach as FILE: TEXT and exits with 1 if there is one.
 
 - A file includes only from the folders below its own (docs/architecture.md): TABLE.
 - No sources use each other's functions or tables in a circle.
 - Only user/watch/bpf includes libbpf; the programs in bpf/ include its headers for programs.
+- user/host and user/watch do not speak of one kind of server: its words belong to user/kinds.
 
 arrows.py [FILE...]    default: all that git knows of
 """
@@ -61,6 +62,10 @@ QUIET = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\])*"', re.S)
 # Two definitions, one of each processor.
 TWICE = {"pt_regs___afs"}
 LIBBPF = ("bpf", "user/watch/bpf")
+NEUTRAL = ("user/host", "user/watch", "user/watch/bpf", "user/watch/proc")
+SERVER = re.compile(
+    r"\w*(?i:afp(?!scope)|cnid|netatalk|(?<![a-z])dsi(?![a-z]))\w*|\bFP[A-Z][a-z]\w*"
+)
 
 
 def files(names: list[str]) -> dict[str, str]:
@@ -126,6 +131,15 @@ def circles(texts: dict[str, str]) -> list[str]:
     return out
 
 
+def words(texts: dict[str, str]) -> list[str]:
+    return [
+        f"{name}: {word} belongs to user/kinds"
+        for name, text in texts.items()
+        if str(Path(name).parent) in NEUTRAL
+        for word in SERVER.findall(text)
+    ]
+
+
 def structs(texts: dict[str, str]) -> list[str]:
     where: dict[str, list[str]] = defaultdict(list)
     for name, text in texts.items():
@@ -140,7 +154,7 @@ def structs(texts: dict[str, str]) -> list[str]:
 
 def main(names: list[str]) -> int:
     texts = files(names)
-    breaches = arrows(texts) + circles(texts) + structs(texts)
+    breaches = arrows(texts) + circles(texts) + words(texts) + structs(texts)
     print("\n".join(breaches), end="\n" if breaches else "")
     return bool(breaches)
 

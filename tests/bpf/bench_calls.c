@@ -297,13 +297,13 @@ static int hold_empty(void)
 
 static void round_watch(const struct worker *w, int round, enum state s)
 {
-	struct target t = { .afpd = getpid(), .decoder = AFS_DECODER_DSI };
+	struct target t = { .server = getpid(), .decoder = AFS_DECODER_DSI };
 	struct ledger none;
 	struct watch *watch;
 	struct err e = {};
 
 	if (s == WATCHED)
-		t = (struct target) { .afpd = w->pid, .client = w->shared->client };
+		t = (struct target) { .server = w->pid, .client = w->shared->client };
 	if (watch_open_target(&watch, WATCH_BPF, &t, &e)) {
 		fprintf(stderr, "%s\n", e.text);
 		exit(1);

@@ -105,9 +105,10 @@ static inline const struct afs_account *account_of(const struct ledger *l, int i
 	return &a->sum;
 }
 
-static inline void open_server(struct rung_rig *g, const struct bpf_load_wish *wish,
+static inline void open_server(struct rung_rig *g, struct bpf_load_wish *wish,
 			       void (*fn)(struct watched_shared *s))
 {
+	wish->decoder = AFS_DECODER_DSI;
 	listen_here();
 	rig_open(g, wish, whole_server(), fn);
 }

@@ -22,7 +22,7 @@ static inline void rig_open(struct rung_rig *g, const struct bpf_load_wish *wish
 
 	memset(g, 0, sizeof(*g));
 	watched_start(&g->x, fn);
-	t.afpd = g->x.pid;
+	t.server = g->x.pid;
 	target_look(&t);
 	if (rung_bpf_open(&g->rung, wish, &e) || rung_bpf.look(g->rung, &t, &e))
 		fail_msg("%s", e.text);

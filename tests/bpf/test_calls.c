@@ -386,7 +386,7 @@ static void known_inodes_are_told_apart(void **state)
 	expect_known(&x, AFS_OBJECT_DATA);
 	/* The flag belongs to the open file, which the child shares. */
 	assert_int_equal(fcntl(late_log, F_SETFL, O_APPEND), 0);
-	watch_find_cnid(x.w);
+	watch_find_backends(x.w);
 	expect_known(&x, AFS_OBJECT_LOG);
 	watched_end(&x);
 	close(own_db);

@@ -255,7 +255,7 @@ static void a_dead_watcher_leaves_nothing(void **state)
 
 	(void)state;
 	watched_start(&x, do_little);
-	t.afpd = x.pid;
+	t.server = x.pid;
 	pid = fork();
 	if (!pid) {
 		if (watch_open_target(&w, WATCH_BPF, &t, &e))

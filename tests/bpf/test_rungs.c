@@ -72,7 +72,7 @@ static void step(struct watched *x)
 
 static int without_bpf(struct watched *x)
 {
-	struct target t = { .afpd = x->pid };
+	struct target t = { .server = x->pid };
 	struct err e = {};
 	struct procfs_times times;
 	struct ledger l;
@@ -116,7 +116,7 @@ static void without_bpf_proc_is_read(void **state)
 
 static int without_rights(struct watched *x)
 {
-	struct target t = { .afpd = x->pid };
+	struct target t = { .server = x->pid };
 	struct err e = {};
 	struct ledger l;
 	struct watch *w;
@@ -217,7 +217,7 @@ static void check_way(bool classic, bool no_objects, bool by_tid)
 	struct run r;
 
 	watched_start(&x, do_reads);
-	t.afpd = x.pid;
+	t.server = x.pid;
 	if (rung_bpf_open(&state, &wish, &e) || rung_bpf.look(state, &t, &e))
 		fail_msg("%s", e.text);
 	assert_true(rung_bpf.settle(state));

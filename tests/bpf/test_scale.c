@@ -54,7 +54,7 @@ static void server(struct scale *s)
 
 static void open_watch(struct watch **w, pid_t pid)
 {
-	struct target t = { .afpd = pid };
+	struct target t = { .server = pid };
 	struct err e = {};
 
 	if (watch_open_target(w, WATCH_BPF, &t, &e))

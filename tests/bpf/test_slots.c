@@ -147,7 +147,7 @@ static void what_has_ended_is_not_watched_again(void **state)
 	open_small(&g, end_unnoticed);
 	step(&g);
 	rig_tick(&g);
-	t.afpd = g.x.pid;
+	t.server = g.x.pid;
 	t.session[0].pid = (pid_t)g.x.shared->value[1];
 	if (rung_bpf.look(g.rung, &t, &e))
 		fail_msg("%s", e.text);

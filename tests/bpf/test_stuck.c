@@ -153,10 +153,10 @@ static void a_daemon_that_stopped_does_not_stop_the_watch(void **state)
 		skip();
 	while (procfs_each_fd(x->holder, is_file, x->file) != 1)
 		usleep(1000);
-	t->afpd = x->holder;
+	t->server = x->holder;
 	alarm(30);
 	objects_add_files(t);
-	assert_true(t->cnid_inside);
+	assert_true(t->inside);
 	assert_int_equal(t->known.n_dirs, 1);
 	assert_int_equal(t->known.dir[0].ino, FOLDER_ID);
 	assert_string_equal(t->note, "");

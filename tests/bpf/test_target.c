@@ -107,7 +107,7 @@ static void check_family(int family)
 	fd = connect_to(&s, &o);
 	if (find(&t, &o, &e))
 		fail_msg("%s", e.text);
-	assert_int_equal(t.afpd, pid);
+	assert_int_equal(t.server, pid);
 	assert_true(t.client != 0);
 	assert_string_equal(t.note, "");
 	close(fd);
@@ -148,7 +148,7 @@ static void a_mapped_address_is_found(void **state)
 	fd = connect_to(&v4, &o);
 	if (find(&t, &o, &e))
 		fail_msg("%s", e.text);
-	assert_int_equal(t.afpd, pid);
+	assert_int_equal(t.server, pid);
 	close(fd);
 	close(s.fd);
 	end(pid);
@@ -217,7 +217,7 @@ static void the_session_is_chosen_among_its_relatives_and_decoys(void **state)
 	}
 	if (find(&t, &o, &e))
 		fail_msg("%s", e.text);
-	assert_int_equal(t.afpd, shared[0]);
+	assert_int_equal(t.server, shared[0]);
 	assert_string_equal(t.note, "");
 	for (int i = 0; i < 10; i++)
 		end(decoy[i]);
@@ -275,16 +275,16 @@ static void check_cnid(struct server *cnid, const char *name, bool want, uint32_
 	fd = connect_to(&s, &o);
 	if (find(&t, &o, &e))
 		fail_msg("%s", e.text);
-	assert_int_equal(t.afpd, afpd);
-	for (int i = 0; i < (want ? 400 : 20) && !t.n_cnid; i++) {
+	assert_int_equal(t.server, afpd);
+	for (int i = 0; i < (want ? 400 : 20) && !t.n_backends; i++) {
 		usleep(5000);
 		target_look(&t);
 	}
-	assert_int_equal(t.n_cnid, want);
+	assert_int_equal(t.n_backends, want);
 	assert_int_equal(t.known.n_sockets, n_sockets);
 	if (want)
-		assert_int_equal(t.cnid[0].pid, dbd);
-	assert_int_equal(t.cnid[0].database, want && strcmp(name, "cnid_dbd") != 0);
+		assert_int_equal(t.backend[0].pid, dbd);
+	assert_int_equal(t.backend[0].foreign, want && strcmp(name, "cnid_dbd") != 0);
 	close(fd);
 	close(s.fd);
 	end(afpd);

@@ -130,7 +130,7 @@ static void an_unwanted_watch_sees_nothing(void **state)
 static void without_a_connection_here_nothing_is_seen(void **state)
 {
 	struct watch_opts o = { .mode = WATCH_AUTO };
-	const struct target t = { .afpd = getpid() };
+	const struct target t = { .server = getpid() };
 	struct run_tcp tcp = {};
 	struct err e = {};
 	struct watch *w;

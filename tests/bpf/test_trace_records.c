@@ -195,7 +195,7 @@ static void rig_start(const struct ref_plan *plan, unsigned int what, size_t rin
 	watched_start(&rig.x, serve_step);
 	ref_driver_init(&rig.driver, rig.client, &rig.plan, rig.s);
 	assert_int_equal(fstat(rig.server, &st), 0);
-	t.afpd = rig.x.pid;
+	t.server = rig.x.pid;
 	t.client = st.st_ino;
 	t.decoder = AFS_DECODER_DSI;
 	opts.sink = (struct watch_sink) {
@@ -492,7 +492,7 @@ static void the_end_of_a_session_is_a_record(void **state)
 static void a_watch_without_a_sink_makes_no_records(void **state)
 {
 	struct watch_opts opts = { .mode = WATCH_PROC };
-	struct target t = { .afpd = getpid() };
+	struct target t = { .server = getpid() };
 	struct err e = { 0 };
 	struct watch *w;
 

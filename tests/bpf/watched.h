@@ -88,7 +88,7 @@ static inline void watched_open(struct watched *x, struct target t)
 {
 	struct err e = {};
 
-	t.afpd = t.afpd ? t.afpd : x->pid;
+	t.server = t.server ? t.server : x->pid;
 	t.decoder = t.plain ? AFS_DECODER_NONE : AFS_DECODER_DSI;
 	if (watch_open_target(&x->w, WATCH_BPF, &t, &e))
 		fail_msg("%s", e.text);

@@ -17,12 +17,16 @@ SOUND = {
     "user/report/b.h": "int b_one(void);\nstruct b {\n\tint x;\n};\n",
     "user/report/b.c": '#include "report/b.h"\n\n'
     "int b_one(void)\n{\n\tstruct a_one;\n\n\treturn 1; /* a_one() */\n}\n",
+    "user/watch/c.c": "/* What afpscope knows of readsize. */\n",
 }
 BREACHES = {
     "circle": ("user/report/b.c", "return 1;", "return a_one();"),
     "may not include": ("user/report/b.c", "report/b.h", "cmd/cmd.h"),
     "<bpf/libbpf.h>": ("user/report/b.c", '"report/b.h"', "<bpf/libbpf.h>"),
     "struct b is also in": ("user/report/a.h", "int a", "struct b {\n};\nint a"),
+    "afpd belongs to user/kinds": ("user/watch/c.c", "readsize", "afpd"),
+    "dsi_id belongs to user/kinds": ("user/watch/c.c", "readsize", "dsi_id"),
+    "FPRead belongs to user/kinds": ("user/watch/c.c", "readsize", "FPRead"),
 }
 
 

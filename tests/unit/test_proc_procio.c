@@ -92,7 +92,7 @@ static int setup(void **state)
 	struct server *s = calloc(1, sizeof(*s));
 
 	s->child = child_fork(live);
-	s->t.afpd = s->child.pid;
+	s->t.server = s->child.pid;
 	s->t.whole = true;
 	wait_asleep(s->child.pid);
 	*state = s;

@@ -50,7 +50,7 @@ static void add_account(struct ledger *l, const struct way *w, uint64_t slowest_
 	part[0].part.cpu_ns -= way_ns;
 	account.hist[hist_index(1 * MS, AFS_REQUEST_BITS)] = 99;
 	account.hist[hist_index(slowest_ns, AFS_REQUEST_BITS)]++;
-	if (w->object == AFS_OBJECT_CNID)
+	if (w->object == AFS_OBJECT_BACKEND)
 		account.sum.inside[w->inside] = w->part.blocked_ns;
 	assert_int_equal(ledger_add(l, &one), 0);
 	one.n_accounts = 0;
@@ -85,13 +85,13 @@ static const struct way ways[] = {
 	  "afpd was stopped for 30.0ms in all" },
 	{ "cnid-stopped",
 	  AFS_CLASS_WAIT,
-	  AFS_OBJECT_CNID,
+	  AFS_OBJECT_BACKEND,
 	  { .blocked_ns = 30 * MS },
 	  AFS_INSIDE_STOPPED,
 	  "30% of all request time (30.0ms)" },
 	{ "cnid",
 	  AFS_CLASS_WAIT,
-	  AFS_OBJECT_CNID,
+	  AFS_OBJECT_BACKEND,
 	  { .blocked_ns = 50 * MS },
 	  AFS_INSIDE_SYNC,
 	  "50% of all request time (50.0ms); in that wait cnid_dbd was in fsync for 100%" },
@@ -103,7 +103,7 @@ static const struct way ways[] = {
 	  "afpd waited for its CNID database: 45% of all request time" },
 	{ "cnid-run-queue",
 	  AFS_CLASS_WAIT,
-	  AFS_OBJECT_CNID,
+	  AFS_OBJECT_BACKEND,
 	  { .blocked_ns = 30 * MS },
 	  AFS_INSIDE_RUNQ,
 	  "cnid_dbd waited for a CPU" },
@@ -172,7 +172,7 @@ static void a_stall_is_counted_and_says_what_such_commands_waited_for(void **sta
 {
 	static const struct way stopped = { NULL,
 					    AFS_CLASS_WAIT,
-					    AFS_OBJECT_CNID,
+					    AFS_OBJECT_BACKEND,
 					    { .blocked_ns = 30 * MS },
 					    AFS_INSIDE_STOPPED,
 					    NULL };

@@ -48,8 +48,8 @@ static void waits_are_in_the_column_of_what_they_wait_for(void **state)
 		unsigned int class, object;
 		enum account_column column;
 	} cases[] = {
-		{ AFS_CLASS_WAIT, AFS_OBJECT_CNID, ACCOUNT_CNID },
-		{ AFS_CLASS_RECV, AFS_OBJECT_CNID, ACCOUNT_CNID },
+		{ AFS_CLASS_WAIT, AFS_OBJECT_BACKEND, ACCOUNT_CNID },
+		{ AFS_CLASS_RECV, AFS_OBJECT_BACKEND, ACCOUNT_CNID },
 		{ AFS_CLASS_LOCK, AFS_OBJECT_CNIDDB, ACCOUNT_CNID },
 		{ AFS_CLASS_SYNC, AFS_OBJECT_CNIDDB, ACCOUNT_CNID },
 		{ AFS_CLASS_LOCK, AFS_OBJECT_DATA, ACCOUNT_LOCK },

@@ -147,6 +147,18 @@ static void a_whole_server_s_time_is_the_sum_of_its_ledger(void **state)
 	assert_non_null(run_note_find(&r->absent, "cnid_runq"));
 }
 
+static void a_role_s_metrics_are_absent_for_the_first_reason(void **state)
+{
+	struct run *r = *state;
+
+	assert_int_equal(run_absent(r, AFS_ROLE_BACKEND, "", "no backend"), 0);
+	assert_int_equal(run_absent(r, AFS_N_ROLES, "_call", "no calls"), 0);
+	assert_string_equal(run_note_find(&r->absent, "cnid_cpu"), "no backend");
+	assert_string_equal(run_note_find(&r->absent, "cnid_calls"), "no backend");
+	assert_string_equal(run_note_find(&r->absent, "afpd_call_time"), "no calls");
+	assert_null(run_note_find(&r->absent, "afpd_cpu"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -156,6 +168,8 @@ int main(void)
 		cmocka_unit_test(a_second_s_quantile_is_that_of_its_latencies),
 		cmocka_unit_test_setup_teardown(a_ledger_s_totals_become_metrics, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_whole_server_s_time_is_the_sum_of_its_ledger,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(a_role_s_metrics_are_absent_for_the_first_reason,
 						setup, teardown),
 	};
 

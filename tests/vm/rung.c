@@ -88,7 +88,7 @@ static bool wrong(const char *what)
 /* Watches one step of the child; false when the counts are not its calls. */
 static bool watch_step(struct watched *x, uint64_t made)
 {
-	struct target t = { .afpd = x->pid };
+	struct target t = { .server = x->pid };
 	struct err e = {};
 	uint64_t counted;
 	bool exact;

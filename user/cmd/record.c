@@ -224,7 +224,7 @@ static void say_begun(const struct record *rec)
 {
 	if (!rec->cfg->command && !isatty(STDERR_FILENO))
 		cmd_say("recording process %d; Ctrl-C or SIGINT ends the recording",
-			rec->found.target.afpd);
+			rec->found.target.server);
 }
 
 static bool is_over(struct record *rec, uint64_t now)
@@ -304,7 +304,7 @@ static void note_end(struct record *rec)
 {
 	if (!watch_lives(rec->watch))
 		run_note(&rec->run.warnings, "server", "process %d ended while it was recorded",
-			 rec->found.target.afpd);
+			 rec->found.target.server);
 }
 
 static enum outcome work(struct record *rec, struct err *e)

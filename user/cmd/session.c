@@ -125,7 +125,7 @@ void session_ready(struct session *s)
 	if (s->cfg->local)
 		return;
 	if (s->watch)
-		watch_find_cnid(s->watch);
+		watch_find_backends(s->watch);
 	if (!s->cfg->hz)
 		return;
 	if (!s->watch) {
@@ -195,7 +195,7 @@ static int open_watch(struct session *s, const struct watch_opts *watch, struct 
 	if (!own)
 		return err_set(e, -ENOMEM, "out of memory");
 	r = target_find(own, &watch->local, &watch->peer, &why);
-	wish.pid = (unsigned int)own->afpd;
+	wish.pid = (unsigned int)own->server;
 	free(own);
 	if (r)
 		return watch_open(&s->watch, watch, e);

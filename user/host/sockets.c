@@ -152,7 +152,7 @@ static int read_diag(struct sockets *s)
 		r = dump_tcp(s, &n, AF_INET);
 	if (!r)
 		r = dump_tcp(s, &n, AF_INET6);
-	/* A kernel without unix_diag: then only TCP is known, which is all that netatalk uses. */
+	/* A kernel without unix_diag: then only TCP is known. */
 	if (!r && dump_unix(s, &n) == -ENOMEM)
 		r = -ENOMEM;
 	netlink_close(&n);

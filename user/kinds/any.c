@@ -184,9 +184,9 @@ static int describe(const struct kind_found *f, struct run *r)
 	struct procfs_stat st;
 	int e = 0;
 
-	if (!procfs_stat(&st, f->target.afpd))
+	if (!procfs_stat(&st, f->target.server))
 		e = run_note(&r->server, "name", "%s", st.comm);
-	if (!e && !procfs_link(path, sizeof(path), f->target.afpd, "exe"))
+	if (!e && !procfs_link(path, sizeof(path), f->target.server, "exe"))
 		e = run_note(&r->server, "program", "%s", path);
 	return e;
 }

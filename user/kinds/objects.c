@@ -38,7 +38,7 @@ void objects_add_socket(struct target *t, uint64_t ino, enum afs_object object)
 
 void objects_add_bound(struct target *t, uint64_t ino, uint32_t dev)
 {
-	const struct afs_inode inode = { .ino = ino, .dev = dev, .object = AFS_OBJECT_CNID };
+	const struct afs_inode inode = { .ino = ino, .dev = dev, .object = AFS_OBJECT_BACKEND };
 
 	add(t, t->known.file, &t->known.n_files, &inode);
 }
@@ -133,9 +133,9 @@ static bool find(struct target *t, struct objects_found *f)
 /* NULL: not a CNID server. */
 static const struct target_process *cnid_server(const struct target *t, pid_t pid)
 {
-	for (size_t i = 0; i < t->n_cnid; i++)
-		if (t->cnid[i].pid == pid && !t->cnid[i].ended)
-			return &t->cnid[i];
+	for (size_t i = 0; i < t->n_backends; i++)
+		if (t->backend[i].pid == pid && !t->backend[i].ended)
+			return &t->backend[i];
 	return NULL;
 }
 
@@ -150,14 +150,14 @@ static int add_database(void *arg, pid_t pid, int fd, const char *name)
 	const struct target_process *cnid = cnid_server(t, pid);
 	struct procfs_fd is;
 
-	if (name[0] != '/' || (cnid ? cnid->database : !objects_is_sqlite(name)))
+	if (name[0] != '/' || (cnid ? cnid->foreign : !objects_is_sqlite(name)))
 		return 0;
 	if (cnid && (procfs_fd(&is, pid, fd) || (is.flags & O_ACCMODE) != O_RDWR))
 		return 0;
 	if (!find(t, &f))
 		return 0;
 	if (!cnid)
-		t->cnid_inside = true;
+		t->inside = true;
 	f.is.folder.object = AFS_OBJECT_CNIDDB;
 	if (f.is.has_folder)
 		add(t, t->known.dir, &t->known.n_dirs, &f.is.folder);
@@ -211,15 +211,15 @@ static void look_at(struct target *t, const struct target_process *list, size_t 
 void objects_add_logs(struct target *t)
 {
 	if (!t->ended)
-		procfs_each_fd(t->afpd, add_log, t);
-	look_at(t, t->cnid, t->n_cnid, TARGET_CNID_MAX, add_log);
+		procfs_each_fd(t->server, add_log, t);
+	look_at(t, t->backend, t->n_backends, TARGET_BACKENDS_MAX, add_log);
 }
 
 void objects_add_files(struct target *t)
 {
 	if (!t->ended)
-		procfs_each_fd(t->afpd, add_database, t);
+		procfs_each_fd(t->server, add_database, t);
 	look_at(t, t->session, t->n_sessions, SESSIONS_MAX, add_database);
-	look_at(t, t->cnid, t->n_cnid, TARGET_CNID_MAX, add_database);
+	look_at(t, t->backend, t->n_backends, TARGET_BACKENDS_MAX, add_database);
 	objects_add_logs(t);
 }

@@ -15,7 +15,7 @@ void objects_add_socket(struct target *t, uint64_t ino, enum afs_object object);
 /* The file that a CNID server's Unix socket is bound to: all connections to it are CNID's. */
 void objects_add_bound(struct target *t, uint64_t ino, uint32_t dev);
 
-/* Of the open files of t->afpd and t->cnid: log files, and all of them. */
+/* Of the open files of t->server and t->backend: log files, and all of them. */
 void objects_add_logs(struct target *t);
 void objects_add_files(struct target *t);
 

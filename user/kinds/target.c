@@ -8,6 +8,7 @@
 #include "kinds/backend.h"
 #include "kinds/objects.h"
 #include "kinds/servers.h"
+#include "run/run.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -173,12 +174,12 @@ static int find_holder(struct target *t, uint32_t uid, struct err *e)
 		    "no process holds the server's end of the connection: it is in another "
 		    "PID namespace, or inside the kernel");
 	i = target_choose(s.holder, s.n, &left);
-	t->afpd = s.holder[i].pid;
+	t->server = s.holder[i].pid;
 	if (left > 1)
 		snprintf(t->note, sizeof(t->note),
 			 "%zu processes hold the server's end of the connection and none of them "
 			 "is the parent of the others: watching the youngest, %d",
-			 left, t->afpd);
+			 left, t->server);
 	return 0;
 }
 
@@ -225,7 +226,7 @@ struct ends {
 static bool is_cnid_port(const struct target *t, uint16_t port)
 {
 	for (size_t i = 0; i < t->known.n_ports; i++)
-		if (t->known.port[i].object == AFS_OBJECT_CNID && t->known.port[i].port == port)
+		if (t->known.port[i].object == AFS_OBJECT_BACKEND && t->known.port[i].port == port)
 			return true;
 	return false;
 }
@@ -294,10 +295,10 @@ static void add_process(struct target *t, struct target_process *list, size_t *n
 
 static void add_cnid(struct target *t, pid_t pid, bool database)
 {
-	add_process(t, t->cnid, &t->n_cnid, TARGET_CNID_MAX, pid);
-	for (size_t i = 0; database && i < t->n_cnid; i++)
-		if (t->cnid[i].pid == pid)
-			t->cnid[i].database = true;
+	add_process(t, t->backend, &t->n_backends, TARGET_BACKENDS_MAX, pid);
+	for (size_t i = 0; database && i < t->n_backends; i++)
+		if (t->backend[i].pid == pid)
+			t->backend[i].foreign = true;
 }
 
 static void add_session(struct target *t, pid_t pid)
@@ -318,14 +319,14 @@ static void mark_ended(struct target *t)
 {
 	struct procfs_stat st;
 
-	if (!t->started && !procfs_stat(&st, t->afpd))
+	if (!t->started && !procfs_stat(&st, t->server))
 		t->started = st.started;
-	t->ended = has_ended(
-	    &(struct target_process) { .pid = t->afpd, .ended = t->ended, .started = t->started });
+	t->ended = has_ended(&(struct target_process) {
+	    .pid = t->server, .ended = t->ended, .started = t->started });
 	for (size_t i = 0; i < t->n_sessions; i++)
 		t->session[i].ended = has_ended(&t->session[i]);
-	for (size_t i = 0; i < t->n_cnid; i++)
-		t->cnid[i].ended = has_ended(&t->cnid[i]);
+	for (size_t i = 0; i < t->n_backends; i++)
+		t->backend[i].ended = has_ended(&t->backend[i]);
 }
 
 static void add_port(struct target *t, uint16_t port, enum afs_object object)
@@ -341,13 +342,13 @@ static void add_port(struct target *t, uint16_t port, enum afs_object object)
 void target_server(struct target *out, const struct servers_entry *s, pid_t session)
 {
 	memset(out, 0, sizeof(*out));
-	out->afpd = session ? session : s->master;
+	out->server = session ? session : s->master;
 	out->serves = session;
 	out->whole = !session;
 	for (size_t i = 0; i < s->n_ports; i++)
 		add_port(out, s->port[i], AFS_OBJECT_CLIENT);
 	for (size_t i = 0; i < s->n_cnid_ports; i++)
-		add_port(out, s->cnid_port[i], AFS_OBJECT_CNID);
+		add_port(out, s->cnid_port[i], AFS_OBJECT_BACKEND);
 	for (size_t i = 0; i < s->n_sessions && !session; i++)
 		add_session(out, s->session[i].pid);
 	if (s->cnid_metad)
@@ -359,7 +360,7 @@ void target_server(struct target *out, const struct servers_entry *s, pid_t sess
 void target_processes(struct target *out, const pid_t *pid, size_t n)
 {
 	memset(out, 0, sizeof(*out));
-	out->afpd = pid[0];
+	out->server = pid[0];
 	out->plain = true;
 	for (size_t i = 1; i < n; i++)
 		add_session(out, pid[i]);
@@ -377,8 +378,8 @@ static int is_end(void *arg, pid_t pid, int fd, const char *name)
 		add_cnid(ends->t, pid, ends->end[i].database);
 		if (ends->end[i].told)
 			continue;
-		objects_add_socket(ends->t, ends->end[i].own, AFS_OBJECT_CNID);
-		objects_add_socket(ends->t, ino, AFS_OBJECT_CNID);
+		objects_add_socket(ends->t, ends->end[i].own, AFS_OBJECT_BACKEND);
+		objects_add_socket(ends->t, ino, AFS_OBJECT_BACKEND);
 	}
 	return 0;
 }
@@ -402,7 +403,7 @@ static int is_child(void *arg, pid_t pid)
 	struct target *t = arg;
 
 	/* Helpers run another program: the programs see them fork. */
-	if (!procfs_stat(&st, pid) && st.ppid == t->afpd && !procfs_stat(&parent, t->afpd) &&
+	if (!procfs_stat(&st, pid) && st.ppid == t->server && !procfs_stat(&parent, t->server) &&
 	    !strcmp(st.comm, parent.comm))
 		add_session(t, pid);
 	return 0;
@@ -415,7 +416,7 @@ static int is_descendant(void *arg, pid_t pid)
 
 	if (procfs_stat(&st, pid) || pid == getpid())
 		return 0;
-	if (st.ppid == t->afpd)
+	if (st.ppid == t->server)
 		add_session(t, pid);
 	for (size_t i = 0; i < t->n_sessions; i++) {
 		if (st.ppid == t->session[i].pid && !t->session[i].ended) {
@@ -445,7 +446,7 @@ static void know_backend(struct ends *ends)
 
 	if (known->n_ports < AFS_N_PORTS) {
 		known->port[known->n_ports].port = ends->backend.port;
-		known->port[known->n_ports++].object = AFS_OBJECT_CNID;
+		known->port[known->n_ports++].object = AFS_OBJECT_BACKEND;
 	}
 	for (size_t i = 0; i < ends->all->n; i++) {
 		s = &ends->all->entry[i];
@@ -460,7 +461,7 @@ static void look_at_connections(struct ends *ends)
 
 	know_backend(ends);
 	if (!t->ended)
-		procfs_each_fd(t->afpd, note_end, ends);
+		procfs_each_fd(t->server, note_end, ends);
 	for (size_t i = 0; i < t->n_sessions; i++)
 		if (!t->session[i].ended)
 			procfs_each_fd(t->session[i].pid, note_end, ends);
@@ -483,7 +484,7 @@ void target_look(struct target *t)
 		objects_add_logs(t);
 		return;
 	}
-	backend_read(&ends.backend, t->afpd);
+	backend_read(&ends.backend, t->server);
 	if (t->client)
 		objects_add_socket(t, t->client, AFS_OBJECT_CLIENT);
 	if (t->whole && !t->ended)
@@ -492,4 +493,30 @@ void target_look(struct target *t)
 		look_at_connections(&ends);
 	sockets_fini(&all);
 	objects_add_files(t);
+}
+
+/* Why no CNID server is watched. */
+static const char *cnid_why(const struct target *t, char buf[ERR_TEXT_MAX])
+{
+	if (!t->far[0])
+		return t->inside ? "no CNID process: the volume's CNID backend runs inside afpd"
+				 : "no CNID process: afpd is connected to none";
+	snprintf(buf, ERR_TEXT_MAX,
+		 "the CNID server (%s) is on another host: its work cannot be seen, only afpd's "
+		 "waiting for it",
+		 t->far);
+	return buf;
+}
+
+int target_note(const struct target *t, struct run *r)
+{
+	char buf[ERR_TEXT_MAX];
+	const char *why;
+	int err;
+
+	if (t->plain || t->n_backends)
+		return 0;
+	why = cnid_why(t, buf);
+	err = run_absent(r, AFS_ROLE_BACKEND, "", why);
+	return err ? err : run_note(&r->server, "CNID server", "%s", why);
 }

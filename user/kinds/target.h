@@ -3,9 +3,9 @@
 #define KINDS_TARGET_H
 
 /*
- * What is watched: the process at the other end of the client's connection, the CNID servers it is
- * connected to, and their special inodes. Never decided by names alone, but by who holds which end
- * of which connection.
+ * What is watched: the process at the other end of the client's connection, the backends it is
+ * connected to (of AFP: its CNID servers), and their special inodes. Never decided by names alone,
+ * but by who holds which end of which connection.
  */
 
 #include "base/err.h"
@@ -17,40 +17,41 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#define TARGET_CNID_MAX 512
+#define TARGET_BACKENDS_MAX 512
 
+struct run;
 struct servers_entry;
 
 /* The pid may be reused once the process has ended. */
 struct target_process {
 	pid_t pid;
 	bool ended;
-	bool database;    /* a CNID server that is a database's */
+	bool foreign;     /* a backend that is not the kind's own program, such as a database's */
 	uint64_t started; /* as in struct procfs_stat */
 };
 
 /* target_look never removes anything: it adds, and marks what has ended. */
 struct target {
-	pid_t afpd;               /* a session, or the parent of all */
-	bool ended;               /* afpd */
-	uint64_t started;         /* afpd, as in struct procfs_stat; 0: not looked at yet */
-	bool serves;              /* afpd is a session although "client" is not known */
-	bool whole;               /* afpd's children are sessions */
+	pid_t server;             /* a session, or the parent of all */
+	bool ended;               /* it */
+	uint64_t started;         /* as in struct procfs_stat; 0: not looked at yet */
+	bool serves;              /* it is a session although "client" is not known */
+	bool whole;               /* its children are sessions */
 	bool plain;               /* any program: its children belong to it, whatever they run */
 	enum afs_decoder decoder; /* of clients' bytes; the kind's */
 	bool any_order;           /* it answers in any order, in any thread; the kind's */
 	size_t n_sessions;
 	struct target_process session[AFS_N_PROCESSES];
 	uint64_t client; /* inode of its end of the client's connection; 0: none */
-	size_t n_cnid;
-	struct target_process cnid[TARGET_CNID_MAX];
-	/* Connections from or to these local ports are clients' or CNID's: a whole server. */
+	size_t n_backends;
+	struct target_process backend[TARGET_BACKENDS_MAX];
+	/* Connections from or to these local ports are clients' or backends': a whole server. */
 	size_t n_ports;
 	struct {
 		uint16_t port, object;
 	} port[AFS_N_PORTS];
-	char far[80];            /* a CNID server on another host; empty: none seen */
-	bool cnid_inside;        /* afpd has an SQLite CNID database open itself */
+	char far[80];            /* a backend on another host; empty: none seen */
+	bool inside;             /* the server has what backends would do in itself */
 	struct afs_inodes known; /* complete after target_look */
 	bool crowded;            /* more inodes than fit into known */
 	bool stuck;              /* a file's server or FUSE daemon did not answer */
@@ -72,10 +73,13 @@ void target_server(struct target *out, const struct servers_entry *s, pid_t sess
 void target_processes(struct target *out, const pid_t *pid, size_t n);
 
 /*
- * Looks again for the CNID servers of t->afpd, ended processes, and special inodes. Keeps what it
+ * Looks again for the backends of t->server, ended processes, and special inodes. Keeps what it
  * cannot see any more.
  */
 void target_look(struct target *t);
+
+/* Notes what only the kind of server explains: why no backend is watched. 0 or -ENOMEM. */
+int target_note(const struct target *t, struct run *r);
 
 /* A process that holds the wanted socket. */
 #define TARGET_DEPTH 32

@@ -8,6 +8,9 @@
 
 #include <sys/types.h>
 
+/* What run.json says a session's volumes are known from, if not from these. */
+#define VOLUMES_FROM_REQUESTS "FPOpenVol"
+
 /* Whether path is folder or in it. */
 bool volumes_below(const char *path, const char *folder);
 

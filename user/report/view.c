@@ -126,8 +126,9 @@ bool view_has_calls(const struct view_test *t, unsigned int role)
 
 const char *view_role_name(const struct run *r, unsigned int role)
 {
-	const char *program = role == AFS_ROLE_BACKEND ? run_note_find(&r->server, RUN_CNID_PROGRAM)
-						       : NULL;
+	const char *program = role == AFS_ROLE_BACKEND
+				  ? run_note_find(&r->server, RUN_BACKEND_PROGRAM)
+				  : NULL;
 
 	return program ? program : run_role_name(r, role);
 }

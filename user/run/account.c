@@ -81,7 +81,7 @@ enum account_column account_blocked_column(unsigned int class, unsigned int obje
 	if (class == AFS_CLASS_SENDFILE && object == AFS_OBJECT_CLIENT)
 		return ACCOUNT_DISK;
 	switch (object) {
-	case AFS_OBJECT_CNID:
+	case AFS_OBJECT_BACKEND:
 	case AFS_OBJECT_CNIDDB:
 		return ACCOUNT_CNID;
 	case AFS_OBJECT_LOG:

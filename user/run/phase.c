@@ -1,7 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A phase's metrics that follow from its ledger. */
+/* The metrics of roles: those that follow from a phase's ledger, and why they are absent. */
 #include "run/account.h"
 #include "run/run.h"
+
+#include <string.h>
+
+int run_absent(struct run *r, unsigned int role, const char *part, const char *why)
+{
+	static const char *const begin[AFS_N_ROLES + 1] = {
+		[AFS_ROLE_SERVER] = "afpd_", [AFS_ROLE_BACKEND] = "cnid_", [AFS_N_ROLES] = ""
+	};
+	int err = 0;
+
+	for (int i = 0; i < N_METRICS && !err; i++)
+		if (!strncmp(run_metrics[i].key, begin[role], strlen(begin[role])) &&
+		    strstr(run_metrics[i].key, part) &&
+		    !run_note_find(&r->absent, run_metrics[i].key))
+			err = run_note(&r->absent, run_metrics[i].key, "%s", why);
+	return err;
+}
 
 void run_phase_from_ledger(struct run_phase *p)
 {

@@ -281,8 +281,14 @@ int run_note(struct run_notes *to, const char *key, const char *fmt, ...)
 const char *run_note_find(const struct run_notes *in, const char *key); /* NULL: not found */
 void run_notes_fini(struct run_notes *notes);
 
-/* Note in "server": the program of a CNID server that is not cnid_dbd, such as MariaDB's. */
-#define RUN_CNID_PROGRAM "cnid.program"
+/*
+ * Notes one reason for all metrics of a role (server, backend; AFS_N_ROLES: of all) whose key
+ * contains "part" and that have none yet.
+ */
+int run_absent(struct run *r, unsigned int role, const char *part, const char *why);
+
+/* Note in "server": the program of a backend that is not the kind's own, such as MariaDB's. */
+#define RUN_BACKEND_PROGRAM "cnid.program"
 int run_book(struct run *r, const char *name, const char *with, uint64_t ours, uint64_t theirs);
 /* A book that is not closed because the other account is not available. */
 int run_book_open(struct run *r, const char *name, const char *with, uint64_t ours);

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "host/procfs.h"
+#include "kinds/kind.h"
 #include "watch/bpf/load.h"
 #include "watch/bpf/storage_load.h"
 #include "watch/rung.h"
@@ -161,15 +162,15 @@ static void try_proc(struct ladder *l)
 		    "and CAP_DAC_READ_SEARCH");
 }
 
-#define DSI .decoder = AFS_DECODER_DSI
-
 static void look_calls(struct ladder *l, struct ladder_found *found)
 {
+	const enum afs_decoder decoder = kind_at(0)->decoder;
 	const struct bpf_load_wish best = bpf_load_best();
 	const struct bpf_way ways[] = {
-		{ "tp_btf", { DSI, .only = true } },
-		{ "tp raw_syscalls", { DSI, .classic = true, .only = true } },
-		{ "tp_btf, threads by number", { DSI, .by_tid = true, .only = true } },
+		{ "tp_btf", { .decoder = decoder, .only = true } },
+		{ "tp raw_syscalls", { .decoder = decoder, .classic = true, .only = true } },
+		{ "tp_btf, threads by number",
+		  { .decoder = decoder, .by_tid = true, .only = true } },
 	};
 
 	try_bpf(l, &ways[best.classic], found);
@@ -187,7 +188,7 @@ static void look_objects(struct ladder *l, const struct ladder_found *found)
 	say(add(l, "objects", "descriptors", found->objects), "%s",
 	    found->objects ? "calls are distinguished by the object they work on" : why);
 	say(add(l, "requests", "bytes of the client's connection", found->requests), "%s",
-	    found->requests ? "calls and times of each AFP command, whoever the client is" : why);
+	    found->requests ? "calls and times of each request, whoever the client is" : why);
 	say(add(l, "times", "tp_btf sched_switch", found->any), "%s",
 	    found->any ? "every moment of a request: own code, calls, run queue, waits" : why);
 }

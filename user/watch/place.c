@@ -35,7 +35,7 @@ static int note_start(struct run *r, pid_t pid, const struct procfs_stat *st)
 			(unsigned long long)st->started);
 }
 
-int place_note(struct run *r, pid_t pid, enum afs_role role)
+int place_note(struct run *r, const struct target_process *p, enum afs_role role)
 {
 	const char *name = run_role_name(r, role);
 	char cpus[128], key[48];
@@ -43,22 +43,21 @@ int place_note(struct run *r, pid_t pid, enum afs_role role)
 	uint32_t real, effective;
 	int err = 0;
 
-	if (procfs_stat(&st, pid) || procfs_uids(&real, &effective, pid))
-		return run_note(&r->server, name, "pid %d, has ended", pid);
-	/* cnid_metad counts as cnid_dbd; a database server is named by its program. */
-	if (role == AFS_ROLE_BACKEND && strncmp(st.comm, "cnid_", 5) != 0) {
+	if (procfs_stat(&st, p->pid) || procfs_uids(&real, &effective, p->pid))
+		return run_note(&r->server, name, "pid %d, has ended", p->pid);
+	if (p->foreign) {
 		name = st.comm;
-		if (!run_note_find(&r->server, RUN_CNID_PROGRAM))
-			err = run_note(&r->server, RUN_CNID_PROGRAM, "%s", name);
+		if (!run_note_find(&r->server, RUN_BACKEND_PROGRAM))
+			err = run_note(&r->server, RUN_BACKEND_PROGRAM, "%s", name);
 	}
 	if (!err)
-		err = run_note(&r->server, name, "pid %d (%s), user id %u, effective %u", pid,
+		err = run_note(&r->server, name, "pid %d (%s), user id %u, effective %u", p->pid,
 			       st.comm, real, effective);
 	if (err)
 		return err;
-	cpus_of(cpus, sizeof(cpus), pid);
+	cpus_of(cpus, sizeof(cpus), p->pid);
 	snprintf(key, sizeof(key), "%s.cpus", name);
-	err = role == AFS_ROLE_SERVER ? note_start(r, pid, &st) : 0;
+	err = role == AFS_ROLE_SERVER ? note_start(r, p->pid, &st) : 0;
 	if (err)
 		return err;
 	return run_note(&r->server, key, "allowed %s, last on %d", cpus, st.cpu);

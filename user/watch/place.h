@@ -4,12 +4,11 @@
 
 /* Notes which processes these are, and their allowed and last CPUs, the main cause of scatter. */
 
+#include "kinds/target.h"
 #include "run/run.h"
 
-#include <sys/types.h>
-
 /* Notes in r->server; 0 or -ENOMEM. */
-int place_note(struct run *r, pid_t pid, enum afs_role role);
+int place_note(struct run *r, const struct target_process *p, enum afs_role role);
 
 /* The same about this program, in r->environment. */
 int place_note_self(struct run *r);

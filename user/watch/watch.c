@@ -20,7 +20,7 @@ static const struct rung *const ladder[] = { &rung_bpf, &rung_proc };
 #define LADDER_LEN (sizeof(ladder) / sizeof(ladder[0]))
 
 struct watch_process {
-	pid_t pid;
+	struct target_process is;
 	enum afs_role role;
 	bool has_times;
 	struct cputime time;
@@ -38,27 +38,27 @@ struct watch {
 	unsigned int unsettled;
 	struct tcpdiag tcp; /* the server's end of the client's connection */
 	size_t n;
-	struct watch_process process[1 + TARGET_CNID_MAX];
+	struct watch_process process[1 + TARGET_BACKENDS_MAX];
 };
 
-static void add_process(struct watch *w, pid_t pid, enum afs_role role)
+static void add_process(struct watch *w, const struct target_process *is, enum afs_role role)
 {
 	struct watch_process *p = &w->process[w->n];
 
 	for (size_t i = 0; i < w->n; i++)
-		if (w->process[i].pid == pid)
+		if (w->process[i].is.pid == is->pid)
 			return;
-	*p = (struct watch_process) { .pid = pid, .role = role };
-	p->has_times = !cputime_open(&p->time, pid);
+	*p = (struct watch_process) { .is = *is, .role = role };
+	p->has_times = !cputime_open(&p->time, is->pid);
 	p->base = cputime_read(&p->time);
 	w->n++;
 }
 
 static void add_processes(struct watch *w)
 {
-	add_process(w, w->t.afpd, AFS_ROLE_SERVER);
-	for (size_t i = 0; i < w->t.n_cnid; i++)
-		add_process(w, w->t.cnid[i].pid, AFS_ROLE_BACKEND);
+	add_process(w, &(struct target_process) { .pid = w->t.server }, AFS_ROLE_SERVER);
+	for (size_t i = 0; i < w->t.n_backends; i++)
+		add_process(w, &w->t.backend[i], AFS_ROLE_BACKEND);
 }
 
 static int try_rung(struct watch *w, const struct rung *rung, struct err *e)
@@ -164,7 +164,7 @@ bool watch_tcp(struct watch *w, struct run_tcp *out)
 	return tcpdiag_look(&w->tcp, out);
 }
 
-void watch_find_cnid(struct watch *w)
+void watch_find_backends(struct watch *w)
 {
 	struct err e = {};
 
@@ -187,7 +187,7 @@ bool watch_settle(struct watch *w)
 void watch_tick(struct watch *w)
 {
 	if (w->rung && w->rung->tick && w->rung->tick(w->state))
-		watch_find_cnid(w);
+		watch_find_backends(w);
 }
 
 int watch_pull(struct watch *w, int timeout_ms)
@@ -208,11 +208,11 @@ const char *watch_rung(const struct watch *w)
 pid_t watch_process(const struct watch *w, enum afs_role role, size_t i)
 {
 	if (role == AFS_ROLE_BACKEND)
-		return i < w->t.n_cnid ? w->t.cnid[i].pid : 0;
+		return i < w->t.n_backends ? w->t.backend[i].pid : 0;
 	if (role != AFS_ROLE_SERVER)
 		return 0;
 	if (!i)
-		return w->t.afpd;
+		return w->t.server;
 	return i <= w->t.n_sessions ? w->t.session[i - 1].pid : 0;
 }
 
@@ -221,8 +221,8 @@ bool watch_lives(struct watch *w)
 	struct procfs_stat st;
 
 	for (size_t i = 0; i < w->n; i++)
-		if (w->process[i].role == AFS_ROLE_SERVER && !procfs_stat(&st, w->process[i].pid) &&
-		    st.state != 'Z')
+		if (w->process[i].role == AFS_ROLE_SERVER &&
+		    !procfs_stat(&st, w->process[i].is.pid) && st.state != 'Z')
 			return true;
 	return !w->rung;
 }
@@ -273,55 +273,24 @@ bool watch_times(struct watch *w, enum afs_role role, struct procfs_times *out)
 	return known;
 }
 
-/* One reason for all metrics whose key begins with "start" and contains "part". */
-static int absent(struct run *r, const char *start, const char *part, const char *why)
-{
-	int err = 0;
-
-	for (int i = 0; i < N_METRICS && !err; i++)
-		if (!strncmp(run_metrics[i].key, start, strlen(start)) &&
-		    strstr(run_metrics[i].key, part) &&
-		    !run_note_find(&r->absent, run_metrics[i].key))
-			err = run_note(&r->absent, run_metrics[i].key, "%s", why);
-	return err;
-}
-
-/* Why no CNID server is watched. */
-static const char *cnid_why(const struct watch *w, char buf[ERR_TEXT_MAX])
-{
-	if (!w->t.far[0])
-		return w->t.cnid_inside
-			   ? "no CNID process: the volume's CNID backend runs inside afpd"
-			   : "no CNID process: afpd is connected to none";
-	snprintf(buf, ERR_TEXT_MAX,
-		 "the CNID server (%s) is on another host: its work cannot be seen, only afpd's "
-		 "waiting for it",
-		 w->t.far);
-	return buf;
-}
-
 static int finish_absent(const struct watch *w, struct run *r)
 {
-	char why[ERR_TEXT_MAX];
-	const char *start;
-	int err = 0;
+	static const char why[] = "/proc/PID/task/TID/schedstat cannot be read";
+	int err;
 
 	if (!w->rung)
 		return run_note(&r->absent, "*", "%s", w->off);
 	if (!run_has_requests(r))
 		return 0;
-	if (!w->t.n_cnid)
-		err = absent(r, "cnid_", "", cnid_why(w, why));
+	err = target_note(&w->t, r);
 	if (!err && w->rung != &rung_bpf)
-		err = absent(r, "", "_call", "only the bpf rung counts every call");
+		err = run_absent(r, AFS_N_ROLES, "_call", "only the bpf rung counts every call");
 	for (size_t i = 0; i < w->n && !err; i++) {
 		if (w->process[i].has_times)
 			continue;
-		start = w->process[i].role == AFS_ROLE_BACKEND ? "cnid_" : "afpd_";
-		err = absent(r, start, "_cpu", "/proc/PID/task/TID/schedstat cannot be read");
+		err = run_absent(r, w->process[i].role, "_cpu", why);
 		if (!err)
-			err = absent(r, start, "_runq",
-				     "/proc/PID/task/TID/schedstat cannot be read");
+			err = run_absent(r, w->process[i].role, "_runq", why);
 	}
 	return err;
 }
@@ -376,18 +345,17 @@ static int finish_warnings(const struct watch *w, struct run *r)
 
 int watch_finish(struct watch *w, struct run *r)
 {
-	char congestion[TCP_CONGESTION_LEN], why[ERR_TEXT_MAX];
+	char congestion[TCP_CONGESTION_LEN], key[48];
 	int err = finish_ladder(w, r);
 
 	watch_stop(w);
+	for (size_t i = 0; i < w->n && !err; i++)
+		err = place_note(r, &w->process[i].is, w->process[i].role);
+	snprintf(key, sizeof(key), "%s.congestion", run_role_name(r, AFS_ROLE_SERVER));
+	if (!err && tcpdiag_congestion(&w->tcp, congestion))
+		err = run_note(&r->server, key, "%s", congestion);
 	if (!err)
 		err = finish_absent(w, r);
-	for (size_t i = 0; i < w->n && !err; i++)
-		err = place_note(r, w->process[i].pid, w->process[i].role);
-	if (!err && tcpdiag_congestion(&w->tcp, congestion))
-		err = run_note(&r->server, "afpd.congestion", "%s", congestion);
-	if (!err && w->rung && !w->t.n_cnid && run_has_requests(r))
-		err = run_note(&r->server, "CNID server", "%s", cnid_why(w, why));
 	if (!err && w->rung)
 		err = place_note_self(r);
 	if (!err)

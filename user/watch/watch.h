@@ -56,10 +56,10 @@ int watch_open_traced(struct watch **out, const struct watch_opts *opts, const s
 int watch_open(struct watch **out, const struct watch_opts *opts, struct err *e);
 
 /*
- * Looks again for the CNID server of the watched afpd, to which afpd connects when the volume is
- * first used. Call when the server is idle, before the first phase; cheap when it is known.
+ * Looks again for the backends of the watched server, to which it may connect when a volume is
+ * first used. Call when the server is idle, before the first phase; cheap when they are known.
  */
-void watch_find_cnid(struct watch *w);
+void watch_find_backends(struct watch *w);
 
 /*
  * Waits until the server is quiet: every request of the client answered (the caller's duty),
@@ -95,7 +95,7 @@ bool watch_tcp(struct watch *w, struct run_tcp *out);
 
 /*
  * To be called about ten times a second while sessions come and go: finds what the programs in
- * the kernel cannot (CNID servers, labels).
+ * the kernel cannot (backends, labels).
  */
 void watch_tick(struct watch *w);
 

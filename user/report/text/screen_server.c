@@ -54,7 +54,7 @@ static const char *way_name(unsigned int class, unsigned int object)
 
 	if (class == AFS_CLASS_USER)
 		return "own code";
-	if (object == AFS_OBJECT_CNID || object == AFS_OBJECT_CNIDDB)
+	if (object == AFS_OBJECT_BACKEND || object == AFS_OBJECT_CNIDDB)
 		return "CNID";
 	if (object == AFS_OBJECT_LOG)
 		return "log";

@@ -134,7 +134,7 @@ static int put_inside(struct states *s)
 
 static bool is_cnid(const struct ledger_part *part)
 {
-	return part->object == AFS_OBJECT_CNID && part->part.blocked_ns;
+	return part->object == AFS_OBJECT_BACKEND && part->part.blocked_ns;
 }
 
 /* One role's largest states, and the sum of the others. */

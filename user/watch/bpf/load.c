@@ -225,7 +225,7 @@ static int load(struct bpf_load *l, const struct load_way *way, const struct bpf
 		return refusal(e, -errno, "open BPF programs");
 	syscalls_table(setup->calls);
 	if (account_number_named(setup->spread) >= AFS_N_SPREADS)
-		return refusal(e, -ENOSPC, "number the AFP commands");
+		return refusal(e, -ENOSPC, "number the requests");
 	setup->objects_on = objects;
 	setup->decoder = (uint8_t)(objects ? wish->decoder : AFS_DECODER_NONE);
 	setup->any_order = wish->any_order;
@@ -332,8 +332,7 @@ static int try_kind(struct bpf_load *l, const struct bpf_load_kind *kind,
 
 struct bpf_load_wish bpf_load_best(void)
 {
-	return (struct bpf_load_wish) { .classic = bpf_load_preempted(),
-					.decoder = AFS_DECODER_DSI };
+	return (struct bpf_load_wish) { .classic = bpf_load_preempted() };
 }
 
 /* false: the file cannot be read. */

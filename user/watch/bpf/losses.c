@@ -109,7 +109,7 @@ int losses_note(const struct bpf_load *l, const struct bpf_view *v, bool records
 		{ "states not assigned to an account: no room", lost->parts, false },
 		{ "reads and writes with more frames than are followed", lost->steps, true },
 		{ "result codes not counted: no room", lost->results, true },
-		{ "CNID connections forgotten: no room", lost->links, true },
+		{ "connections to backends forgotten: no room", lost->links, true },
 	};
 	int err = note_skipped(l, r);
 

@@ -31,7 +31,7 @@
 /* Pause between looks: the client may share its CPU with the server, so never spin. */
 #define LOOK_NS 30000
 
-/* A reading takes a fraction of the 10 ms that afpd's idle thread sleeps. */
+/* A reading takes a fraction of the 10 ms for which a server's idle thread may sleep. */
 #define READINGS 8
 
 struct bpf_rung {
@@ -45,7 +45,7 @@ struct bpf_rung {
 	struct storage *storage;        /* NULL: nothing can be observed */
 	char storage_why[ERR_TEXT_MAX]; /* why it is NULL */
 	uint32_t n_begun;               /* processes, at the last tick, and ... */
-	uint32_t n_unserved;            /* ... CNID connections whose other end is not watched */
+	uint32_t n_unserved;            /* ... connections to backends that are not watched */
 	bool sleeps[AFS_N_CALLS];
 	bool crowded, plain; /* as in struct target */
 };
@@ -123,8 +123,8 @@ static int bpf_open(void **state, const struct watch_sink *sink, const struct ta
 }
 
 /*
- * In a call that only waits, or waiting for bytes from the client or its CNID server; of a program
- * whose connections are not known, for anything from a socket.
+ * In a call that only waits, or waiting for bytes from the client or a backend; of a program whose
+ * connections are not known, for anything from a socket.
  */
 static bool is_idle(const struct bpf_rung *b, const struct afs_thread *t, int32_t nr)
 {
@@ -136,7 +136,7 @@ static bool is_idle(const struct bpf_rung *b, const struct afs_thread *t, int32_
 		return true;
 	if (b->plain && object == AFS_OBJECT_SOCKET)
 		return (reads || class == AFS_CLASS_SOCKET) && t->off == AFS_OFF_BLOCKED;
-	return reads && (object == AFS_OBJECT_CLIENT || object == AFS_OBJECT_CNID);
+	return reads && (object == AFS_OBJECT_CLIENT || object == AFS_OBJECT_BACKEND);
 }
 
 /* Something has ended its wait, but it has no CPU yet. */
@@ -267,9 +267,9 @@ static int bpf_look(void *state, const struct target *t, struct err *e)
 	/* The process that was asked for; once it has ended, its number may be reused. */
 	r = bpf_view_processes(&b->view)
 		? 0
-		: bpf_load_mark(&b->load, t->afpd, AFS_ROLE_SERVER, account, e);
-	for (size_t i = 0; i < t->n_cnid && !r; i++)
-		r = mark(b, &t->cnid[i], AFS_ROLE_BACKEND, AFS_ACCOUNT_NONE, e);
+		: bpf_load_mark(&b->load, t->server, AFS_ROLE_SERVER, account, e);
+	for (size_t i = 0; i < t->n_backends && !r; i++)
+		r = mark(b, &t->backend[i], AFS_ROLE_BACKEND, AFS_ACCOUNT_NONE, e);
 	for (size_t i = 0; i < t->n_sessions && !r; i++)
 		r = mark(b, &t->session[i], AFS_ROLE_SERVER,
 			 t->plain ? AFS_ACCOUNT_NONE : AFS_ACCOUNT_BETWEEN, e);
@@ -467,10 +467,10 @@ static int bpf_finish(void *state, struct run *r)
 		    "allow reading its memory (%s)",
 		    ledger_object_name(AFS_OBJECT_UNKNOWN), b->load.objects_why);
 	if (!err && b->crowded)
-		err = run_note(&r->warnings, "objects",
-			       "%s than fit: some count as other sockets or data files",
-			       run_has_requests(r) ? "more CNID sockets, logs or databases"
-						   : "more log files");
+		err = run_note(
+		    &r->warnings, "objects",
+		    "more logs, databases or sockets of backends than fit: some count as "
+		    "other sockets or data files");
 	if (!err)
 		err = losses_note(&b->load, &b->view, b->records, r);
 	if (!err)

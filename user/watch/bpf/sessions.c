@@ -233,7 +233,7 @@ static int label_volumes(struct run_session *to, const struct known *from)
 {
 	to->more_volumes = from->more_volumes;
 	if (from->n_volumes || from->more_volumes)
-		to->volume_from = "FPOpenVol";
+		to->volume_from = VOLUMES_FROM_REQUESTS;
 	for (uint32_t i = 0; i < from->n_volumes; i++) {
 		to->volume[i] = volume_name(&from->volume[i]);
 		if (!to->volume[i])

@@ -111,9 +111,9 @@ int procio_look(struct procio *p, const struct target *t, struct err *e)
 		p->opened = ticks_now();
 	p->whole = t->whole;
 	p->crowded = t->n_sessions == AFS_N_PROCESSES;
-	r = find(p, t->afpd) ? 0 : add(p, t->afpd, AFS_ROLE_SERVER, e);
-	for (size_t i = 0; i < t->n_cnid && !r; i++)
-		r = add_any(p, &t->cnid[i], AFS_ROLE_BACKEND, e);
+	r = find(p, t->server) ? 0 : add(p, t->server, AFS_ROLE_SERVER, e);
+	for (size_t i = 0; i < t->n_backends && !r; i++)
+		r = add_any(p, &t->backend[i], AFS_ROLE_BACKEND, e);
 	for (size_t i = 0; i < t->n_sessions && !r; i++)
 		r = add_any(p, &t->session[i], AFS_ROLE_SERVER, e);
 	p->looked = true;

@@ -40,7 +40,7 @@ struct procio {
 void procio_fini(struct procio *p);
 
 /*
- * Adds the processes of t that were not added yet. The afpd of t must be readable; others that
+ * Adds the processes of t that were not added yet. The server of t must be readable; others that
  * have ended since they were found are left out. 0 or a negative errno and why.
  */
 int procio_look(struct procio *p, const struct target *t, struct err *e);
