@@ -213,7 +213,7 @@ static __always_inline __u32 child_role(const struct afs_thread *t)
 	const struct afs_process *p = process_of(t);
 
 	if (t->role == AFS_ROLE_SERVER && (!p || p->serving))
-		return AFS_ROLE_OTHER;
+		return AFS_ROLE_HELPER;
 	return t->role;
 }
 
@@ -226,7 +226,7 @@ static __always_inline struct afs_thread *child_new(const struct afs_thread *par
 
 	if (!(clone_flags & AFS_CLONE_THREAD)) {
 		role = child_role(parent);
-		number = role == AFS_ROLE_OTHER && parent->account < AFS_ACCOUNT_BETWEEN
+		number = role > AFS_ROLE_BACKEND && parent->account < AFS_ACCOUNT_BETWEEN
 			     ? parent->account
 			     : AFS_ACCOUNT_NONE;
 		slot = process_new(tid, role, slot);

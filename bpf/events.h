@@ -10,11 +10,16 @@
 
 #include <linux/types.h>
 
-/* Role: what a watched process is. X(name, text of AFP; user/kinds names those of others) */
+/*
+ * Role: what a watched process is for. X(name, text: AFP's, which a kind of server may replace).
+ * Their numbers are in traces: new ones come last.
+ */
 #define AFS_ROLES(X)                                                                               \
 	X(SERVER, "afpd")      /* serves clients */                                                \
 	X(BACKEND, "cnid_dbd") /* a process that the server asks */                                \
-	X(OTHER, "other")      /* what these two started */
+	X(OTHER, "other")      /* was the server's, and runs another program now */                \
+	X(HELPER, "helper") /* what a process that serves a client forks: works for its request */ \
+	X(CLIENT, "client") /* is itself a client of a file server: a FUSE daemon */
 
 /* Class: what a system call does. X(name, text) */
 #define AFS_CLASSES(X)                                                                             \

@@ -171,7 +171,7 @@ static void do_children(struct watched_shared *s)
 /* Serves a client: what it forks are helpers. */
 static const struct target a_session = { .client = 1 };
 
-static void children_count_as_other(void **state)
+static void children_count_as_helpers(void **state)
 {
 	struct watched x;
 
@@ -181,16 +181,16 @@ static void children_count_as_other(void **state)
 	for (int i = 0; i < 3; i++) {
 		watched_step(&x);
 		assert_int_equal(reads_of(&x, AFS_ROLE_SERVER).calls, 10);
-		assert_int_equal(reads_of(&x, AFS_ROLE_OTHER).calls, 1100);
+		assert_int_equal(reads_of(&x, AFS_ROLE_HELPER).calls, 1100);
 		/* What waited-for children did is in the process's own account. */
 		assert_int_equal(x.io_after.syscr - x.io_before.syscr,
 				 x.diff.compat[AFS_ROLE_SERVER].syscr +
-				     x.diff.compat[AFS_ROLE_OTHER].syscr);
+				     x.diff.compat[AFS_ROLE_HELPER].syscr);
 		assert_int_equal(x.io_after.rchar - x.io_before.rchar,
 				 x.diff.compat[AFS_ROLE_SERVER].rchar +
-				     x.diff.compat[AFS_ROLE_OTHER].rchar);
+				     x.diff.compat[AFS_ROLE_HELPER].rchar);
 		assert_true(
-		    ledger_sum(&x.diff, AFS_ROLE_OTHER, AFS_CLASS_PROCESS, AFS_N_OBJECTS).calls >
+		    ledger_sum(&x.diff, AFS_ROLE_HELPER, AFS_CLASS_PROCESS, AFS_N_OBJECTS).calls >
 		    0);
 		ledger_fini(&x.diff);
 	}
@@ -319,7 +319,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(calls_of_four_threads_are_exact),
 		cmocka_unit_test(new_threads_are_followed),
-		cmocka_unit_test(children_count_as_other),
+		cmocka_unit_test(children_count_as_helpers),
 		cmocka_unit_test(books_close_over_ended_threads_and_children),
 		cmocka_unit_test(others_are_not_counted),
 		cmocka_unit_test(a_dead_watcher_leaves_nothing),

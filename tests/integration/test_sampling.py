@@ -148,7 +148,7 @@ def test_sessions_come_and_go(scope: Scope, dbd: Server) -> None:
     mine = run.phases[0].saved["ledger"]["compat"]["afpd"]
     # The programs a session started are in its account once it has waited for them.
     for key, n in mine.items():
-        assert n == compat["afpd"][key] + compat["other"][key], key
+        assert n == compat["afpd"][key] + compat["helper"][key], key
     assert not run.saved["warnings"]
     assert run.saved["server"]["sessions"].startswith("1 at the start, ")
     assert run.saved["absent"]["requests"]

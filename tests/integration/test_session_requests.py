@@ -27,6 +27,7 @@ DSI_GET_STATUS, DSI_OPEN_SESSION = 256 + 3, 256 + 4
 CREATE_DIR, CREATE_FILE, DELETE, STAT = 6, 7, 8, 34
 NO_OBJECT = -5018
 CNID_OBJECTS = ("CNID socket", "CNID database")
+ROLES = ("afpd", "cnid_dbd", "helper", "other")
 OUTSIDE = {"between requests", "other threads", "outside sessions", "unassigned"}
 
 
@@ -147,7 +148,7 @@ def test_every_call_has_an_account(session: Session) -> None:
         assert set(outside) <= OUTSIDE
         assert calls([outside[n] for n in outside if n == "unassigned"]).total() == 0
         mine = calls([*phase.accounts().values(), *outside.values()])
-        rows = Counter({r: sum(phase.by_class(r).values()) for r in ("afpd", "cnid_dbd", "other")})
+        rows = Counter({r: sum(phase.by_class(r).values()) for r in ROLES})
         assert +mine == +rows, f"test {phase.test}"
 
 

@@ -36,7 +36,7 @@ static int describe(const struct kind_found *f, struct run *r)
 }
 
 const struct kind kind_toy = {
-	.is = { .name = "toy", .role = { "toyd", "toy_db", "other" } },
+	.is = { .name = "toy", .role = { "toyd", "toy_db" } },
 	.find = find,
 	.describe = describe,
 };

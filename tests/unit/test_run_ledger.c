@@ -538,6 +538,10 @@ static void names_outside_the_tables_are_not_read(void **state)
 {
 	(void)state;
 	assert_string_equal(ledger_role_name(AFS_ROLE_BACKEND), "cnid_dbd");
+	/* Their numbers are in traces. */
+	assert_string_equal(ledger_role_name(2), "other");
+	assert_string_equal(ledger_role_name(3), "helper");
+	assert_string_equal(ledger_role_name(4), "client");
 	assert_string_equal(ledger_class_name(AFS_CLASS_XATTR), "xattr");
 	assert_string_equal(ledger_object_name(AFS_OBJECT_NONE), "-");
 	assert_string_equal(ledger_role_name(AFS_N_ROLES), "?");

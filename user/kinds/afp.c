@@ -67,9 +67,7 @@ static int describe(const struct kind_found *f, struct run *r)
 
 const struct kind kind_afp = {
 	.is = { .name = "afp",
-		.role = { [AFS_ROLE_SERVER] = "afpd",
-			  [AFS_ROLE_BACKEND] = "cnid_dbd",
-			  [AFS_ROLE_OTHER] = "other" },
+		.role = { [AFS_ROLE_SERVER] = "afpd", [AFS_ROLE_BACKEND] = "cnid_dbd" },
 		.has_requests = true },
 	.decoder = AFS_DECODER_DSI,
 	.find = find,

@@ -193,9 +193,7 @@ static int describe(const struct kind_found *f, struct run *r)
 
 const struct kind kind_any = {
 	.is = { .name = "any",
-		.role = { [AFS_ROLE_SERVER] = "server",
-			  [AFS_ROLE_BACKEND] = "backend",
-			  [AFS_ROLE_OTHER] = "other" } },
+		.role = { [AFS_ROLE_SERVER] = "server", [AFS_ROLE_BACKEND] = "backend" } },
 	.find = find,
 	.describe = describe,
 };

@@ -16,7 +16,9 @@ bool run_has_requests(const struct run *r)
 
 const char *run_role_name(const struct run *r, unsigned int role)
 {
-	return r->kind && role < AFS_N_ROLES ? r->kind->role[role] : ledger_role_name(role);
+	const char *name = r->kind && role < AFS_N_ROLES ? r->kind->role[role] : NULL;
+
+	return name ? name : ledger_role_name(role);
 }
 
 bool run_has_metric(const struct run *r, unsigned int metric)

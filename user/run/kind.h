@@ -10,7 +10,7 @@
 
 struct run_kind {
 	const char *name;              /* "afp" */
-	const char *role[AFS_N_ROLES]; /* names of its processes: "afpd" */
+	const char *role[AFS_N_ROLES]; /* names of its processes; NULL: as bpf/events.h has it */
 	bool has_requests;             /* its protocol is decoded: calls and times by request */
 };
 

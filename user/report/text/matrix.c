@@ -227,7 +227,7 @@ int paint_roles(const struct paint *p)
 		const char *name = view_role_name(p->view.run, role);
 
 		if (!any_calls(p, role)) {
-			if (role != AFS_ROLE_OTHER)
+			if (role <= AFS_ROLE_BACKEND)
 				paint_heading(p, name, ": calls n/a (not measured)");
 			continue;
 		}

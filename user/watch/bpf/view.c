@@ -184,7 +184,7 @@ void bpf_view_read_compat(const struct bpf_view *v, struct ledger *out)
 	uint32_t n = bpf_view_processes(v), role;
 	struct afs_compat c;
 
-	out->has_compat[AFS_ROLE_OTHER] = true;
+	out->has_compat[AFS_ROLE_OTHER] = out->has_compat[AFS_ROLE_HELPER] = true;
 	for (role = 0; role < AFS_N_ROLES; role++) {
 		out->has_compat[role] |= v->ended.processes[role];
 		out->compat[role] = v->ended.compat[role];
