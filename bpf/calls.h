@@ -7,6 +7,7 @@
  * of system calls as input, the state of threads and processes as output.
  */
 
+#include "bpf/decoders.h"
 #include "bpf/events.h"
 #include "bpf/records.h"
 
@@ -64,12 +65,6 @@ struct afs_call {
 	__u8 waits;  /* enum afs_waits, of class WAIT */
 	__u8 spare;
 } __attribute__((aligned(8))); /* it is read as a word */
-
-/* What understands the bytes of a client's connection (bpf/decode). */
-enum afs_decoder {
-	AFS_DECODER_NONE,
-	AFS_DECODER_DSI,
-};
 
 /* Set before loading. */
 struct afs_setup {

@@ -8,7 +8,10 @@
  * takes one step through the bytes: a frame, or as much of it as one piece of memory holds.
  */
 
-#include "bpf/decode/dsi.h"
+#include "bpf/request.h"
+
+#define AFS_DECODE
+#include "bpf/decoders.h"
 
 /* Frames and pieces of memory that one read or write may touch. */
 #define REQUEST_STEPS 4096
@@ -18,8 +21,11 @@
 static __always_inline bool decode(struct afs_stripe *stripe, struct afs_thread *t,
 				   struct afs_stream *s, int way, __u64 begin_ns, __u64 end_ns)
 {
-	if (setup.decoder == AFS_DECODER_DSI)
-		return dsi_step(stripe, t, s, way, begin_ns, end_ns);
+#define X(NAME, name)                                                                              \
+	if (setup.decoder == AFS_DECODER_##NAME)                                                   \
+		return name##_step(stripe, t, s, way, begin_ns, end_ns);
+	AFS_DECODERS(X)
+#undef X
 	return false;
 }
 

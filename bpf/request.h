@@ -279,4 +279,92 @@ static __always_inline void queue_drop(struct afs_stream *s, __u32 k, __u32 skip
 	q->n -= skip;
 }
 
+/* What a decoder calls. */
+
+/* A request was read; the call that read it began at begin_ns. */
+static __always_inline void request_read(struct afs_stripe *stripe, struct afs_thread *t,
+					 struct afs_stream *s, const struct afs_queued *q,
+					 __u64 begin_ns)
+{
+	__u32 i = (s->first + s->n) % AFS_N_QUEUED;
+
+	if (setup.any_order) {
+		s->begun++;
+		pending_begin(stripe, s, q, begin_ns);
+		return;
+	}
+	if (s->n >= AFS_N_QUEUED) {
+		s->overrun++;
+		return;
+	}
+	s->begun++;
+	if (queue_more(s, q))
+		return;
+	s->queue[i] = *q;
+	if (!s->n++)
+		request_begin(stripe, t, s, &s->queue[i], true, begin_ns);
+}
+
+static __always_inline void answer_to_none(struct afs_stream *s)
+{
+	if (s->answered || !s->found)
+		s->dropped++;
+	else
+		s->before++;
+}
+
+/*
+ * A reply begins, whose result and bytes are in f; f->answers: to a request that is known. Replies
+ * come in order. If one skips requests, these end unanswered; if one fits none of the oldest and
+ * there are more, the oldest end, so that bytes mistaken for requests do not stay.
+ */
+static __always_inline void reply_begin(struct afs_stripe *stripe, struct afs_thread *t,
+					struct afs_stream *s, struct afs_flow *f, __u16 id,
+					__u64 now)
+{
+	const struct afs_queued *q;
+	__u16 skip = 0;
+	__u32 k;
+
+	if (setup.any_order) {
+		f->answers = pending_take(s, f, id);
+		if (!f->answers)
+			answer_to_none(s);
+		return;
+	}
+	for (k = 0; k < 16; k++) {
+		q = &s->queue[(s->first + k) % AFS_N_QUEUED];
+		skip = id - q->id;
+		if (k < s->n && skip < q->n)
+			break;
+	}
+	f->answers = k < 16;
+	if (!f->answers) {
+		answer_to_none(s);
+		k = s->n > 16 ? 16 : 0;
+		skip = 0;
+	}
+	if (k || skip) {
+		queue_drop(s, k, skip);
+		request_next(stripe, t, s, is_here(t, s), now);
+	}
+}
+
+/* The account of the request that the reply answers. */
+static __always_inline __u16 reply_account(const struct afs_stream *s)
+{
+	return setup.any_order ? s->flow[FROM_SERVER].pending.account
+			       : s->queue[s->first % AFS_N_QUEUED].account;
+}
+
+/* The last byte of a reply that answers a request was sent. */
+static __always_inline void reply_end(struct afs_stripe *stripe, struct afs_thread *t,
+				      struct afs_stream *s, __u16 id, __u64 now)
+{
+	if (setup.any_order)
+		pending_end(stripe, t, s, id, now);
+	else
+		request_end(stripe, t, s, now);
+}
+
 #endif

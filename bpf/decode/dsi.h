@@ -36,7 +36,6 @@ static __always_inline void frame_in(struct afs_stripe *stripe, struct afs_threa
 				     struct afs_stream *s, const struct afs_flow *f, __u32 len,
 				     __u64 begin_ns)
 {
-	__u32 i = (s->first + s->n) % AFS_N_QUEUED;
 	struct afs_queued q = { .n = 1, .bytes = len + DSI_HEAD };
 
 	/* A reply to the server's attention, a tickle, the end of the session: not answered. */
@@ -47,70 +46,19 @@ static __always_inline void frame_in(struct afs_stripe *stripe, struct afs_threa
 	q.account = AFS_ACCOUNT_DSI + f->head[1];
 	if (len && (f->head[1] == DSI_COMMAND || f->head[1] == DSI_WRITE))
 		q.account = f->head[DSI_HEAD];
-	if (setup.any_order) {
-		s->begun++;
-		pending_begin(stripe, s, &q, begin_ns);
-		return;
-	}
-	if (s->n >= AFS_N_QUEUED) {
-		s->overrun++;
-		return;
-	}
-	s->begun++;
-	if (queue_more(s, &q))
-		return;
-	s->queue[i] = q;
-	if (!s->n++)
-		request_begin(stripe, t, s, &s->queue[i], true, begin_ns);
+	request_read(stripe, t, s, &q, begin_ns);
 }
 
-static __always_inline void answer_to_none(struct afs_stream *s)
-{
-	if (s->answered || !s->found)
-		s->dropped++;
-	else
-		s->before++;
-}
-
-/*
- * Replies come in order. If one skips requests, these end unanswered; if one fits none of the
- * oldest and there are more, the oldest end, so that bytes mistaken for requests do not stay.
- */
 static __always_inline void frame_out(struct afs_stripe *stripe, struct afs_thread *t,
 				      struct afs_stream *s, struct afs_flow *f, __u32 len,
 				      __u64 now)
 {
-	__u16 id = id_in(f), skip = 0;
-	const struct afs_queued *q;
-	__u32 k;
-
 	f->answers = 0;
 	if (f->head[0] != 1)
 		return;
 	f->result = (__s32)be32(f->head + 4);
 	f->bytes = len + DSI_HEAD;
-	if (setup.any_order) {
-		f->answers = pending_take(s, f, id);
-		if (!f->answers)
-			answer_to_none(s);
-		return;
-	}
-	for (k = 0; k < 16; k++) {
-		q = &s->queue[(s->first + k) % AFS_N_QUEUED];
-		skip = id - q->id;
-		if (k < s->n && skip < q->n)
-			break;
-	}
-	f->answers = k < 16;
-	if (!f->answers) {
-		answer_to_none(s);
-		k = s->n > 16 ? 16 : 0;
-		skip = 0;
-	}
-	if (k || skip) {
-		queue_drop(s, k, skip);
-		request_next(stripe, t, s, is_here(t, s), now);
-	}
+	reply_begin(stripe, t, s, f, id_in(f), now);
 }
 
 /* Whether a header can begin like this. */
@@ -201,15 +149,10 @@ static __always_inline void dsi_answered(struct afs_stripe *stripe, struct afs_t
 					 struct afs_stream *s, __u64 now)
 {
 	const struct afs_flow *f = &s->flow[FROM_SERVER];
-	__u16 account = setup.any_order ? f->pending.account
-					: s->queue[s->first % AFS_N_QUEUED].account;
 
-	if (account == AFS_OPENVOL && !f->result)
+	if (reply_account(s) == AFS_OPENVOL && !f->result)
 		volume_opened(s->handle, id_in(f));
-	if (setup.any_order)
-		pending_end(stripe, t, s, id_in(f), now);
-	else
-		request_end(stripe, t, s, now);
+	reply_end(stripe, t, s, id_in(f), now);
 }
 
 /*

@@ -15,345 +15,24 @@ from pathlib import Path
 
 import pytest
 from afpscope.ab import order
+from toys import (
+    CLIENT,
+    COMMAND,
+    DECODER,
+    KIND,
+    SERVER,
+    STORE,
+    TOY_C,
+    TOY_COMMAND,
+    TOY_H,
+    WANTED,
+)
 
 TOP = Path(__file__).parents[2]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not (TOP / "build/afpscope").exists(), reason="nothing is built: run make"),
 ]
-KIND = """
-#include "kinds/kind.h"
-
-static int find(struct kind_found *out, const struct kind_wish *w, struct err *e)
-{
-	return kind_any.find(out, w, e);
-}
-
-static int describe(const struct kind_found *f, struct run *r)
-{
-	(void)f;
-	return run_note(&r->server, "toy", "found");
-}
-
-const struct kind kind_toy = {
-	.is = { .name = "toy", .role = { "toyd", "toy_db" } },
-	.find = find,
-	.describe = describe,
-};
-"""
-COMMAND = """
-#include "cmd/cmd.h"
-
-#include <stdio.h>
-
-int cmd_toy(int argc, char **argv)
-{
-	printf("%s has %d arguments\\n", argv[0], argc - 1);
-	return 0;
-}
-"""
-TOY_H = """
-#ifndef WORK_TOY_H
-#define WORK_TOY_H
-
-#include "load/load.h"
-
-/* Makes and deletes n files in a directory of its own, which is named in base while it exists. */
-int toy_run(struct load *l, unsigned int n, char base[static 32], struct err *e);
-
-#endif
-"""
-TOY_C = """
-#include "work/toy.h"
-
-#include "work/tree.h"
-
-#include <errno.h>
-#include <stdio.h>
-
-static int ask(struct load *l, enum store_verb verb, struct store_dir dir, const char *name,
-		struct store_op *op, struct err *e)
-{
-	int r;
-
-	*op = (struct store_op) { .verb = verb, .dir = dir, .name = name };
-	if (load_stopped(l))
-		return err_set(e, -EINTR, "interrupted");
-	r = load_store_call(l, op, e);
-	return r || op->result == STORE_OK ? r : load_refuse(l, op, name, e);
-}
-
-static int phase(struct load *l, unsigned int test, unsigned int n, struct store_dir dir,
-		struct err *e)
-{
-	static const char *const title[] = { "Create files", "Delete files" };
-	struct store_op op;
-	char name[32];
-	int r = load_phase_begin(l, test, 1, title[test - 1], e);
-
-	for (unsigned int i = 0; i < n && !r; i++) {
-		snprintf(name, sizeof(name), "file %u", i);
-		r = ask(l, test == 1 ? STORE_CREATE : STORE_DELETE, dir, name, &op, e);
-	}
-	load_phase_end(l, !r);
-	return r;
-}
-
-int toy_run(struct load *l, unsigned int n, char base[static 32], struct err *e)
-{
-	char name[TREE_NAME_MAX + 1];
-	struct store_dir dir;
-	struct store_op op;
-	int r;
-
-	tree_name(name);
-	r = ask(l, STORE_MKDIR, l->store->root[0], name, &op, e);
-	if (r)
-		return r;
-	snprintf(base, 32, "%s", name);
-	dir = op.made;
-	load_ready(l);
-	for (unsigned int test = 1; test <= 2 && !r; test++)
-		r = phase(l, test, n, dir, e);
-	r = r ? r : ask(l, STORE_DELETE, dir, "", &op, e);
-	if (!r)
-		base[0] = 0;
-	return r;
-}
-"""
-TOY_COMMAND = """
-#include "cmd/workload.h"
-#include "work/toy.h"
-
-struct toy_cfg {
-	struct workload_cfg w;
-	unsigned int files;
-};
-
-const struct opt toy_options[] = {
-	{ 'n', "files", "N", OPT_UINT, offsetof(struct toy_cfg, files), "files (default: 100)", 1,
-		10000, 0, NULL, NULL },
-	WORKLOAD_OPTIONS(struct toy_cfg, w),
-	{ .type = OPT_END },
-};
-
-static int describe(struct workload *w)
-{
-	const struct toy_cfg *cfg = (const struct toy_cfg *)w->cfg;
-
-	return run_note(&w->s.run.options, "files", "%u", cfg->files);
-}
-
-static int work(struct workload *w, struct err *e)
-{
-	const struct toy_cfg *cfg = (const struct toy_cfg *)w->cfg;
-
-	return toy_run(&w->load, cfg->files, w->s.base[0], e);
-}
-
-static const struct workload_type toy = {
-	.name = "toy",
-	.set = "toy-1",
-	.options = toy_options,
-	.help = "Makes and deletes files.",
-	.window = 1,
-	.has_store = true,
-	.describe = describe,
-	.work = work,
-};
-
-int cmd_toy(int argc, char **argv)
-{
-	struct toy_cfg cfg = { .w = WORKLOAD_DEFAULTS, .files = 100 };
-
-	return workload_main(&toy, &cfg.w, argc, argv);
-}
-"""
-STORE = """
-#include "base/clock.h"
-#include "store/blocking.h"
-
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define NODES 4096
-
-struct node {
-	bool used, is_dir;
-	uint64_t parent, len;
-	char name[64];
-	uint8_t *data;
-};
-
-/* One tree for all stores of the program. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct node node[NODES] = { { .used = true, .is_dir = true, .name = "/" } };
-
-static const char *const what[N_STORE_VERBS] = {
-#define X(name, word) [STORE_##name] = "toy_" word,
-	STORE_VERBS(X)
-#undef X
-};
-
-static uint64_t find(uint64_t dir, const char *name)
-{
-	for (uint64_t i = 1; i < NODES; i++)
-		if (node[i].used && node[i].parent == dir && !strcmp(node[i].name, name))
-			return i;
-	return 0;
-}
-
-static enum store_result make(struct store_op *op, bool is_dir)
-{
-	uint64_t i = 1;
-
-	if (find(op->dir.id, op->name))
-		return STORE_EXISTS;
-	while (i < NODES && node[i].used)
-		i++;
-	if (i == NODES)
-		return STORE_FULL;
-	node[i] = (struct node) { .used = true, .is_dir = is_dir, .parent = op->dir.id };
-	snprintf(node[i].name, sizeof(node[i].name), "%s", op->name);
-	op->made.id = i;
-	return STORE_OK;
-}
-
-static enum store_result delete(uint64_t i)
-{
-	for (uint64_t k = 1; k < NODES; k++)
-		if (node[k].used && node[k].parent == i)
-			return STORE_FAILED;
-	free(node[i].data);
-	node[i] = (struct node) { 0 };
-	return STORE_OK;
-}
-
-static void grow(struct node *n, uint64_t len)
-{
-	if (len <= n->len)
-		return;
-	n->data = realloc(n->data, len);
-	if (!n->data)
-		abort();
-	memset(n->data + n->len, 0, len - n->len);
-	n->len = len;
-}
-
-static enum store_result move(struct store_op *op)
-{
-	struct node *n = &node[op->file.id];
-	uint64_t left = op->offset < n->len ? n->len - op->offset : 0;
-
-	if (op->verb == STORE_WRITE) {
-		grow(n, op->offset + op->len);
-		memcpy(n->data + op->offset, op->data, op->len);
-		op->done = op->len;
-		return STORE_OK;
-	}
-	op->done = left < op->len ? left : op->len;
-	memcpy(op->buf, n->data + op->offset, op->done);
-	return op->done < op->len ? STORE_SHORT : STORE_OK;
-}
-
-static enum store_result list(struct store_op *op)
-{
-	uint64_t n = 0;
-
-	for (uint64_t i = 1; i < NODES; i++)
-		n += node[i].used && node[i].parent == op->dir.id;
-	op->done = op->offset < n ? n - op->offset : 0;
-	return op->done ? STORE_OK : STORE_NONE;
-}
-
-static enum store_result act_on(struct store_op *op, uint64_t i)
-{
-	if (!i)
-		return STORE_NONE;
-	if (op->verb == STORE_DELETE)
-		return delete(i);
-	if (op->verb == STORE_LOOKUP)
-		op->made.id = i;
-	if (op->verb == STORE_OPEN)
-		op->opened.id = i;
-	if (op->verb == STORE_RENAME && find(op->to_dir.id, op->to_name))
-		return STORE_EXISTS;
-	if (op->verb == STORE_RENAME) {
-		node[i].parent = op->to_dir.id;
-		snprintf(node[i].name, sizeof(node[i].name), "%s", op->to_name);
-	}
-	return STORE_OK;
-}
-
-static enum store_result act(struct store_op *op)
-{
-	switch (op->verb) {
-	case STORE_MKDIR:
-	case STORE_CREATE:
-		return make(op, op->verb == STORE_MKDIR);
-	case STORE_READ:
-	case STORE_WRITE:
-		return move(op);
-	case STORE_LIST:
-		return list(op);
-	case STORE_PROBE:
-	case STORE_LOOKUP:
-	case STORE_OPEN:
-	case STORE_DELETE:
-	case STORE_RENAME:
-		return act_on(op, *op->name ? find(op->dir.id, op->name) : op->dir.id);
-	case STORE_SET_LEN:
-		grow(&node[op->file.id], op->len);
-		node[op->file.id].len = op->len;
-		return STORE_OK;
-	case STORE_LENGTH:
-		op->done = node[op->file.id].len;
-		return STORE_OK;
-	case STORE_CLOSE:
-	case STORE_FLUSH:
-		return STORE_OK;
-	default:
-		return STORE_UNKNOWN;
-	}
-}
-
-static void carry_out(struct blocking *b, struct store_op *op)
-{
-	enum store_result r;
-
-	(void)b;
-	op->t.begun_ns = clock_now_ns();
-	pthread_mutex_lock(&lock);
-	r = act(op);
-	pthread_mutex_unlock(&lock);
-	store_answer(op, r, (int)r, "the toy says no");
-	op->t.last_ns = clock_now_ns();
-}
-
-static void close_toy(struct store *s)
-{
-	blocking_fini((struct blocking *)s);
-	free(s);
-}
-
-static const struct store_type type = BLOCKING_TYPE("toy", close_toy);
-
-static int open_toy(struct store **out, const char *where, bool direct, struct err *e)
-{
-	struct blocking *b = calloc(1, sizeof(*b));
-
-	(void)direct;
-	if (!b)
-		return err_set(e, -12, "out of memory for %s", where);
-	blocking_init(b, &type, what, carry_out);
-	*out = &b->s;
-	return 0;
-}
-
-const struct store_kind store_toy_kind = { .prefix = "toy:", .open = open_toy };
-"""
 METRICS = {"toy": "lower", "joy": "higher"}
 
 
@@ -413,12 +92,10 @@ def scratch(tmp_path: Path) -> Scratch:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may watch")
-def test_a_kind_of_server_is_three_files(scratch: Scratch) -> None:
+def test_a_kind_of_server_is_two_files(scratch: Scratch) -> None:
     scratch.write("user/kinds/toy.c", KIND)
-    scratch.replace("user/kinds/kind.c", "&kind_any }", "&kind_any, &kind_toy }")
-    scratch.replace("user/kinds/kind.c", '"any", NULL', '"any", "toy", NULL')
-    scratch.replace("user/kinds/kind.h", "kind_afp, kind_any;", "kind_afp, kind_any, kind_toy;")
-    assert len(scratch.touched) == 3
+    scratch.replace("user/kinds/kind.h", "X(any)", "X(any) X(toy)")
+    assert len(scratch.touched) == 2
     sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     try:
         words = ("--kind", "toy", "--pid", str(sleeper.pid), "-d", "1", "--no-save")
@@ -430,6 +107,50 @@ def test_a_kind_of_server_is_three_files(scratch: Scratch) -> None:
     run = json.loads(done.stdout)
     assert run["kind"] == "toy" and run["server"]["toy"] == "found"
     assert any(book["name"].startswith("toyd ") for book in run["books"])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may watch")
+def test_a_decoder_is_two_more_files(scratch: Scratch, tmp_path: Path) -> None:
+    """It counts each request of a server of its kind, split and batched as they come."""
+    kind = KIND.replace(
+        "return kind_any.find(out, w, e);",
+        """int r = kind_any.find(out, w, e);
+
+	out->target.port[0].port = (uint16_t)w->port;
+	out->target.port[0].object = AFS_OBJECT_CLIENT;
+	out->target.n_ports = 1;
+	return r;""",
+    )
+    kind = kind.replace(".role =", ".has_requests = true, .role =")
+    kind = kind.replace("	.find =", "	.decoder = AFS_DECODER_TOY,\n	.find =")
+    scratch.write("user/kinds/toy.c", kind)
+    scratch.replace("user/kinds/kind.h", "X(any)", "X(any) X(toy)")
+    scratch.write("bpf/decode/toy.h", DECODER)
+    scratch.replace("bpf/decoders.h", "X(DSI, dsi)", "X(DSI, dsi) X(TOY, toy)")
+    line = '#include "bpf/decode/dsi.h"\n'
+    scratch.replace("bpf/decoders.h", line, line + line.replace("dsi", "toy"))
+    assert len(scratch.touched) == 4
+    saved = tmp_path / "saved"
+    server = subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout
+        port = server.stdout.readline().strip()
+        words = ("record", "--kind", "toy", "--port", port, "-o", str(saved), "--")
+        done = scratch.run(*words, sys.executable, "-c", CLIENT, port)
+    finally:
+        server.kill()
+        server.wait()
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = json.loads((saved / "run.json").read_text())
+    assert run["kind"] == "toy" and not any(loss["n"] for loss in run["losses"])
+    assert run["books"] and all(book["closed"] for book in run["books"])
+    counted = {r["number"]: r for r in run["phases"][0]["ledger"]["requests"]}
+    assert {number: r["requests"] for number, r in counted.items()} == {
+        number: 2 * n for number, n in WANTED.items()
+    }
+    assert counted[1]["results"] == [{"code": 1, "n": 2 * WANTED[1]}]
+    assert counted[2]["results"] == []
+    assert [s["requests"] for s in run["sessions"]] == [sum(WANTED.values())] * 2
 
 
 def test_a_subcommand_is_three_files(scratch: Scratch) -> None:

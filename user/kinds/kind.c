@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The kinds of servers. A row of both tables is a kind. */
+/* The tables of all kinds of servers. */
 #include "kinds/kind.h"
 
-const char *const kind_names[] = { "afp", "any", NULL };
+const char *const kind_names[] = {
+#define X(name) #name,
+	KINDS(X)
+#undef X
+	    NULL,
+};
 
 const struct kind *kind_at(int index)
 {
-	static const struct kind *const kinds[] = { &kind_afp, &kind_any };
+	static const struct kind *const kinds[] = {
+#define X(name) &kind_##name,
+		KINDS(X)
+#undef X
+	};
 
 	return kinds[index];
 }

@@ -5,8 +5,9 @@
 /*
  * The kinds of servers, one file each: how a server of the kind is found, what its processes are
  * called, how its clients' bytes are understood, and which of its settings are worth a warning. A
- * new kind is a file, its rows in kind.c, and its name below.
+ * new kind is a file and its name in the list, whose first is the default.
  */
+#define KINDS(X) X(afp) X(any)
 
 #include "kinds/servers.h"
 #include "kinds/target.h"
@@ -39,9 +40,11 @@ struct kind {
 	int (*describe)(const struct kind_found *found, struct run *r);
 };
 
-extern const struct kind kind_afp, kind_any;
+#define X(name) extern const struct kind kind_##name;
+KINDS(X)
+#undef X
 
-/* The names of all kinds, the default first; ends with NULL. */
+/* The names of all kinds; ends with NULL. */
 extern const char *const kind_names[];
 #define KIND_ANY 1 /* the place of "any" */
 
