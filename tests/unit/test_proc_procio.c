@@ -204,7 +204,7 @@ static void a_child_between_two_looks_is_in_its_parents_account(void **state)
 static void a_zombie_counts_once(void **state)
 {
 	struct server *s = *state;
-	struct procfs_stat st;
+	struct procstat st;
 	pid_t pid;
 
 	look(s);
@@ -212,7 +212,7 @@ static void a_zombie_counts_once(void **state)
 	look(s);
 	tell(s, 'z');
 	do
-		assert_int_equal(procfs_stat(&st, pid), 0);
+		assert_int_equal(procstat_read(&st, pid), 0);
 	while (st.state != 'Z');
 	assert_int_equal(reads(s, 2 + START), READS);
 	assert_false(s->io.one[1].gone);

@@ -343,7 +343,7 @@ static void a_peer_that_dies_is_an_error_and_no_wait(void **state)
 static void its_process_ends_with_ours(void **state)
 {
 	struct rig *g = *state;
-	struct procfs_stat st;
+	struct procstat st;
 	int ends[2], status;
 	pid_t pid, peer = 0;
 
@@ -362,7 +362,7 @@ static void its_process_ends_with_ours(void **state)
 	assert_int_equal(status, 0);
 	assert_int_equal(read(ends[0], &peer, sizeof(peer)), sizeof(peer));
 	/* Its reaping is not our business. */
-	wait_until(procfs_stat(&st, peer) || st.state == 'Z');
+	wait_until(procstat_read(&st, peer) || st.state == 'Z');
 	close(ends[0]);
 	close(ends[1]);
 }

@@ -20,9 +20,9 @@
 
 static uint64_t started(pid_t pid)
 {
-	struct procfs_stat st;
+	struct procstat st;
 
-	assert_int_equal(procfs_stat(&st, pid), 0);
+	assert_int_equal(procstat_read(&st, pid), 0);
 	return st.started;
 }
 

@@ -29,9 +29,9 @@
 
 static inline char wait_state(pid_t pid)
 {
-	struct procfs_stat st;
+	struct procstat st;
 
-	assert_int_equal(procfs_stat(&st, pid), 0);
+	assert_int_equal(procstat_read(&st, pid), 0);
 	return st.state;
 }
 

@@ -52,11 +52,11 @@ static int note_found(void *user, const struct afp_params *dir)
  */
 static bool may_live(const struct tree_owner *owner)
 {
-	struct procfs_stat st;
+	struct procstat st;
 
 	if (kill(owner->pid, 0) && errno == ESRCH)
 		return false;
-	if (procfs_stat(&st, owner->pid))
+	if (procstat_read(&st, owner->pid))
 		return true;
 	return st.state != 'Z' && tree_mark(st.started) == owner->mark;
 }

@@ -149,10 +149,10 @@ static int read_process(void *arg, pid_t pid)
 {
 	struct census_process p = { .pid = pid };
 	struct reading *r = arg;
-	struct procfs_stat st;
+	struct procstat st;
 	uint32_t real;
 
-	if (procfs_stat(&st, pid) || st.state == 'Z' || st.state == 'X')
+	if (procstat_read(&st, pid) || st.state == 'Z' || st.state == 'X')
 		return 0;
 	if (pid == 2 || st.ppid == 2)
 		return 0;

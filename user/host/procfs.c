@@ -78,14 +78,6 @@ int procfs_each_line(pid_t pid, const char *name, int (*fn)(void *arg, const cha
 	return r;
 }
 
-int procfs_stat(struct procfs_stat *out, pid_t pid)
-{
-	char text[1024];
-	ssize_t n = read_file(text, sizeof(text), pid, 0, "stat");
-
-	return n < 0 ? (int)n : proctext_stat(out, text);
-}
-
 int procfs_io_thread(struct afs_compat *out, pid_t pid, pid_t tid)
 {
 	char text[512];

@@ -3,30 +3,19 @@
 #define HOST_PROCFS_H
 
 /*
- * What /proc says about other processes; the only reader of each of its files. All functions that
- * return int return 0 or a negative errno; -ESRCH or -ENOENT: that process does not exist (any
- * more), -EPROTO: the file has another form. pid 0: this process.
+ * What /proc says about other processes; the only reader of each of its files, but of PID/stat,
+ * which is base/procstat.h's. All functions that return int return 0 or a negative errno; -ESRCH or
+ * -ENOENT: that process does not exist (any more), -EPROTO: the file has another form. pid 0: this
+ * process.
  */
 
+#include "base/procstat.h"
 #include "bpf/calls.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-
-struct procfs_stat {
-	char comm[32];
-	char state; /* 'R', 'S', ... */
-	pid_t ppid;
-	int cpu;          /* where it last ran */
-	uint64_t started; /* ticks after boot: identifies the process together with the pid */
-	unsigned int n_threads;
-	uint64_t minflt, majflt; /* page faults without, and with I/O */
-	uint64_t blkio_ticks;    /* waiting for block I/O */
-};
-
-int procfs_stat(struct procfs_stat *out, pid_t pid);
 
 /* The I/O account: of the process, its ended threads and waited-for children included, ... */
 int procfs_io(struct afs_compat *out, pid_t pid);
@@ -112,7 +101,7 @@ int procfs_fd(struct procfs_fd *out, pid_t pid, int fd);
 /* false: process numbers are not the host's, as in most containers. */
 bool procfs_first_pid_namespace(void);
 
-/* Seconds since a process was started, from its ticks after boot (struct procfs_stat). */
+/* Seconds since a process was started, from its ticks after boot (struct procstat). */
 double procfs_age_s(uint64_t started);
 
 /* The machine's, in KiB. */

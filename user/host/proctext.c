@@ -8,27 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-int proctext_stat(struct procfs_stat *out, const char *text)
-{
-	/* The name may hold anything, parentheses included. */
-	const char *name = strchr(text, '('), *end = strrchr(text, ')');
-	int n;
-
-	if (!name || !end || end < name)
-		return -EPROTO;
-	name++;
-	snprintf(out->comm, sizeof(out->comm), "%.*s", (int)(end - name), name);
-	/* Fields 3, 4, 10, 12, 20, 22, 39 and 42. */
-	n = sscanf(end + 1,
-		   " %c %d %*d %*d %*d %*d %*u %" SCNu64 " %*u %" SCNu64
-		   " %*u %*u %*u %*d %*d %*d %*d %u %*d %" SCNu64
-		   " %*u %*d %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %d"
-		   " %*u %*u %" SCNu64,
-		   &out->state, &out->ppid, &out->minflt, &out->majflt, &out->n_threads,
-		   &out->started, &out->cpu, &out->blkio_ticks);
-	return n == 8 ? 0 : -EPROTO;
-}
-
 /* The value in a line "key: value"; NULL: no such line. */
 static const char *value_of(const char *text, const char *key)
 {

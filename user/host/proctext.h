@@ -14,9 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* PID/stat */
-int proctext_stat(struct procfs_stat *out, const char *text);
-
 /* PID/io */
 int proctext_io(struct afs_compat *out, const char *text);
 

@@ -199,10 +199,10 @@ static void read_threads(struct process *p, uint64_t *value)
 /* -ESRCH: gone, or a zombie. */
 static int read_stat(const struct sample *s, struct process *p, uint64_t *value)
 {
-	struct procfs_stat st;
+	struct procstat st;
 	char text[1024];
 	ssize_t n = file_text_again(text, sizeof(text), p->stat);
-	int r = n < 0 ? (int)n : proctext_stat(&st, text);
+	int r = n < 0 ? (int)n : procstat_parse(&st, text);
 
 	if (r)
 		return r;

@@ -43,9 +43,9 @@ static int add(void *arg, pid_t pid)
 
 static bool has_name(pid_t pid, const char *name)
 {
-	struct procfs_stat st;
+	struct procstat st;
 
-	return !procfs_stat(&st, pid) && st.state != 'Z' && !strncmp(st.comm, name, COMM_LEN) &&
+	return !procstat_read(&st, pid) && st.state != 'Z' && !strncmp(st.comm, name, COMM_LEN) &&
 	       strlen(st.comm) == strnlen(name, COMM_LEN);
 }
 
@@ -77,14 +77,14 @@ static int add_running(void *arg, pid_t pid)
 static size_t tops_first(struct processes *p)
 {
 	struct processes *old = malloc(sizeof(*old));
-	struct procfs_stat st;
+	struct procstat st;
 	size_t n = 0, end = p->n;
 
 	if (!old)
 		return p->n;
 	*old = *p;
 	for (size_t i = 0; i < old->n; i++) {
-		if (procfs_stat(&st, old->pid[i]) || !is_listed(old, st.ppid))
+		if (procstat_read(&st, old->pid[i]) || !is_listed(old, st.ppid))
 			p->pid[n++] = old->pid[i];
 		else
 			p->pid[--end] = old->pid[i];
@@ -96,11 +96,11 @@ static size_t tops_first(struct processes *p)
 static int refuse_several(const struct processes *p, size_t n, struct err *e)
 {
 	char text[ERR_TEXT_MAX] = "";
-	struct procfs_stat st;
+	struct procstat st;
 
 	for (size_t i = 0; i < n && i < LISTED; i++)
 		servers_append(text, "%s%d %s", i ? ", " : "", p->pid[i],
-			       procfs_stat(&st, p->pid[i]) ? "" : st.comm);
+			       procstat_read(&st, p->pid[i]) ? "" : st.comm);
 	if (n > LISTED)
 		servers_append(text, ", ...");
 	return err_set(e, -ENOTUNIQ, "%zu processes are called %s (%s): name one with --pid PID", n,
@@ -140,11 +140,11 @@ static int find_unit(struct processes *p, const char *unit, struct err *e)
 
 static int find_pid(struct processes *p, pid_t pid, struct err *e)
 {
-	struct procfs_stat st;
+	struct procstat st;
 
 	if (pid == getpid())
 		return err_set(e, -ENXIO, "process %d is this afpscope itself", pid);
-	if (procfs_stat(&st, pid))
+	if (procstat_read(&st, pid))
 		return err_set(e, -ESRCH, "there is no process %d", pid);
 	return add(p, pid);
 }
@@ -181,10 +181,10 @@ static int find(struct kind_found *out, const struct kind_wish *w, struct err *e
 static int describe(const struct kind_found *f, struct run *r)
 {
 	char path[PATH_MAX];
-	struct procfs_stat st;
+	struct procstat st;
 	int e = 0;
 
-	if (!procfs_stat(&st, f->target.server))
+	if (!procstat_read(&st, f->target.server))
 		e = run_note(&r->server, "name", "%s", st.comm);
 	if (!e && !procfs_link(path, sizeof(path), f->target.server, "exe"))
 		e = run_note(&r->server, "program", "%s", path);

@@ -271,13 +271,13 @@ static int process_hints(struct hints *out, pid_t pid)
 					    "libclang_rt.", "vgpreload_", NULL };
 	uint64_t tracer = status_number(pid, "TracerPid"), swapped = status_number(pid, "VmSwap");
 	const char *heavy = procfs_mapped(pid, slow);
-	struct procfs_stat st = { .comm = "?" };
+	struct procstat st = { .comm = "?" };
 	char where[32];
 	int r = 0;
 
 	snprintf(where, sizeof(where), "pid %d", pid);
 	if (tracer)
-		procfs_stat(&st, (pid_t)tracer);
+		procstat_read(&st, (pid_t)tracer);
 	if (tracer)
 		r = fill(add(out, "traced", false), where, "end the tracer",
 			 "process %" PRIu64 " (%s) traces it: each call stops twice", tracer,

@@ -37,17 +37,17 @@ static int is_socket(void *arg, pid_t pid, int fd, const char *name)
 
 static void holder_init(struct target_holder *h, pid_t pid)
 {
-	struct procfs_stat st;
+	struct procstat st;
 
 	memset(h, 0, sizeof(*h));
 	h->pid = pid;
 	procfs_link(h->exe, sizeof(h->exe), pid, "exe");
-	if (procfs_stat(&st, pid))
+	if (procstat_read(&st, pid))
 		return;
 	h->started = st.started;
 	while (st.ppid > 0 && h->n_up < TARGET_DEPTH) {
 		h->up[h->n_up++] = st.ppid;
-		if (procfs_stat(&st, st.ppid))
+		if (procstat_read(&st, st.ppid))
 			break;
 	}
 }
@@ -273,7 +273,7 @@ static int note_end(void *arg, pid_t pid, int fd, const char *name)
 static void add_process(struct target *t, struct target_process *list, size_t *n, size_t max,
 			pid_t pid)
 {
-	struct procfs_stat st;
+	struct procstat st;
 	size_t i, at = *n;
 
 	for (i = 0; i < *n; i++) {
@@ -283,7 +283,7 @@ static void add_process(struct target *t, struct target_process *list, size_t *n
 		if (list[i].ended && list == t->session)
 			at = i;
 	}
-	if (procfs_stat(&st, pid))
+	if (procstat_read(&st, pid))
 		return;
 	if (at == max) {
 		t->crowded = true;
@@ -309,17 +309,17 @@ static void add_session(struct target *t, pid_t pid)
 /* false also if it cannot be determined, as when no descriptor is left. */
 static bool has_ended(const struct target_process *p)
 {
-	struct procfs_stat st;
-	int r = p->ended ? -ESRCH : procfs_stat(&st, p->pid);
+	struct procstat st;
+	int r = p->ended ? -ESRCH : procstat_read(&st, p->pid);
 
 	return r == -ESRCH || r == -ENOENT || (!r && st.started != p->started);
 }
 
 static void mark_ended(struct target *t)
 {
-	struct procfs_stat st;
+	struct procstat st;
 
-	if (!t->started && !procfs_stat(&st, t->server))
+	if (!t->started && !procstat_read(&st, t->server))
 		t->started = st.started;
 	t->ended = has_ended(&(struct target_process) {
 	    .pid = t->server, .ended = t->ended, .started = t->started });
@@ -387,9 +387,9 @@ static int is_end(void *arg, pid_t pid, int fd, const char *name)
 static int is_cnid(void *arg, pid_t pid)
 {
 	struct ends *ends = arg;
-	struct procfs_stat st;
+	struct procstat st;
 
-	if (procfs_stat(&st, pid))
+	if (procstat_read(&st, pid))
 		return 0;
 	ends->named = !strcmp(st.comm, "cnid_dbd");
 	if (ends->named || ends->n_database)
@@ -399,12 +399,12 @@ static int is_cnid(void *arg, pid_t pid)
 
 static int is_child(void *arg, pid_t pid)
 {
-	struct procfs_stat st, parent;
+	struct procstat st, parent;
 	struct target *t = arg;
 
 	/* Helpers run another program: the programs see them fork. */
-	if (!procfs_stat(&st, pid) && st.ppid == t->server && !procfs_stat(&parent, t->server) &&
-	    !strcmp(st.comm, parent.comm))
+	if (!procstat_read(&st, pid) && st.ppid == t->server &&
+	    !procstat_read(&parent, t->server) && !strcmp(st.comm, parent.comm))
 		add_session(t, pid);
 	return 0;
 }
@@ -412,9 +412,9 @@ static int is_child(void *arg, pid_t pid)
 static int is_descendant(void *arg, pid_t pid)
 {
 	struct target *t = arg;
-	struct procfs_stat st;
+	struct procstat st;
 
-	if (procfs_stat(&st, pid) || pid == getpid())
+	if (procstat_read(&st, pid) || pid == getpid())
 		return 0;
 	if (st.ppid == t->server)
 		add_session(t, pid);

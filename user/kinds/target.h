@@ -27,14 +27,14 @@ struct target_process {
 	pid_t pid;
 	bool ended;
 	bool foreign;     /* a backend that is not the kind's own program, such as a database's */
-	uint64_t started; /* as in struct procfs_stat */
+	uint64_t started; /* as in struct procstat */
 };
 
 /* target_look never removes anything: it adds, and marks what has ended. */
 struct target {
 	pid_t server;             /* a session, or the parent of all */
 	bool ended;               /* it */
-	uint64_t started;         /* as in struct procfs_stat; 0: not looked at yet */
+	uint64_t started;         /* as in struct procstat; 0: not looked at yet */
 	bool serves;              /* it is a session although "client" is not known */
 	bool whole;               /* its children are sessions */
 	bool plain;               /* any program: its children belong to it, whatever they run */

@@ -54,8 +54,8 @@ static int read_thread(void *arg, int tid)
 
 static int read_all(struct cputime *c)
 {
-	struct procfs_stat st;
-	int r = procfs_stat(&st, c->pid);
+	struct procstat st;
+	int r = procstat_read(&st, c->pid);
 
 	if (r || (c->started && st.started != c->started))
 		return r ? r : -ESRCH;

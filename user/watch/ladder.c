@@ -207,8 +207,8 @@ static void look_times(struct ladder *l)
 
 static void look_proc(struct ladder *l)
 {
-	struct procfs_stat init;
-	bool seen = !procfs_stat(&init, 1), links = may_look();
+	struct procstat init;
+	bool seen = !procstat_read(&init, 1), links = may_look();
 
 	say(add(l, "/proc", "processes", seen), "%s",
 	    seen ? "processes of other users are seen"

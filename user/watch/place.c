@@ -17,15 +17,15 @@ static void cpus_of(char *out, size_t len, pid_t pid)
  * Notes which start of the server this is: that of the process that sessions descend from. Runs
  * with the same start have the same text; unknown if that process has ended.
  */
-static int note_start(struct run *r, pid_t pid, const struct procfs_stat *st)
+static int note_start(struct run *r, pid_t pid, const struct procstat *st)
 {
-	struct procfs_stat parent;
+	struct procstat parent;
 	char key[48];
 
 	snprintf(key, sizeof(key), "%s.start", run_role_name(r, AFS_ROLE_SERVER));
 	if (run_note_find(&r->server, key))
 		return 0;
-	if (st->ppid > 1 && !procfs_stat(&parent, st->ppid) && !strcmp(parent.comm, st->comm))
+	if (st->ppid > 1 && !procstat_read(&parent, st->ppid) && !strcmp(parent.comm, st->comm))
 		return run_note(&r->server, key, "pid %d, %llu ticks after boot", st->ppid,
 				(unsigned long long)parent.started);
 	/* A session that has outlived the server is not a process group leader. */
@@ -39,11 +39,11 @@ int place_note(struct run *r, const struct target_process *p, enum afs_role role
 {
 	const char *name = run_role_name(r, role);
 	char cpus[128], key[48];
-	struct procfs_stat st;
+	struct procstat st;
 	uint32_t real, effective;
 	int err = 0;
 
-	if (procfs_stat(&st, p->pid) || procfs_uids(&real, &effective, p->pid))
+	if (procstat_read(&st, p->pid) || procfs_uids(&real, &effective, p->pid))
 		return run_note(&r->server, name, "pid %d, has ended", p->pid);
 	if (p->foreign) {
 		name = st.comm;
@@ -65,11 +65,11 @@ int place_note(struct run *r, const struct target_process *p, enum afs_role role
 
 int place_note_self(struct run *r)
 {
-	struct procfs_stat st;
+	struct procstat st;
 	char cpus[128];
 
 	cpus_of(cpus, sizeof(cpus), 0);
-	if (procfs_stat(&st, getpid()))
+	if (procstat_read(&st, getpid()))
 		return run_note(&r->environment, "client.cpus", "allowed %s", cpus);
 	return run_note(&r->environment, "client.cpus", "allowed %s, last on %d", cpus, st.cpu);
 }

@@ -218,11 +218,11 @@ pid_t watch_process(const struct watch *w, enum afs_role role, size_t i)
 
 bool watch_lives(struct watch *w)
 {
-	struct procfs_stat st;
+	struct procstat st;
 
 	for (size_t i = 0; i < w->n; i++)
 		if (w->process[i].role == AFS_ROLE_SERVER &&
-		    !procfs_stat(&st, w->process[i].is.pid) && st.state != 'Z')
+		    !procstat_read(&st, w->process[i].is.pid) && st.state != 'Z')
 			return true;
 	return !w->rung;
 }

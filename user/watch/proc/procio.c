@@ -73,12 +73,12 @@ static int add(struct procio *p, pid_t pid, enum afs_role role, struct err *e)
 {
 	const struct procio_one *known = find(p, pid);
 	struct procio_one one = { .pid = pid, .role = role };
-	struct procfs_stat st;
+	struct procstat st;
 	int r;
 
 	if (known && !known->gone)
 		return 0;
-	r = procfs_stat(&st, pid);
+	r = procstat_read(&st, pid);
 	/* The number was reused: only a sibling of the old process belongs to the server. */
 	if (!r && known && (st.started == known->started || st.ppid != known->parent))
 		return 0;
@@ -161,7 +161,7 @@ static void read_one(struct procio_one *one)
  */
 static bool read_round(struct procio *p)
 {
-	struct procfs_stat st;
+	struct procstat st;
 	bool steady = true;
 
 	for (int parents = 0; parents < 2; parents++)
@@ -170,7 +170,7 @@ static bool read_round(struct procio *p)
 				read_one(&p->one[i]);
 	for (size_t i = 0; i < p->n; i++)
 		if (!p->one[i].gone && !p->one[i].has_child &&
-		    (procfs_stat(&st, p->one[i].pid) || st.started != p->one[i].started))
+		    (procstat_read(&st, p->one[i].pid) || st.started != p->one[i].started))
 			steady = false;
 	return steady;
 }
@@ -248,9 +248,9 @@ static int add_child(void *arg, pid_t pid)
 static int add_if_child(void *arg, pid_t pid)
 {
 	struct procio *p = arg;
-	struct procfs_stat st;
+	struct procstat st;
 
-	if (!procfs_stat(&st, pid) && find(p, st.ppid))
+	if (!procstat_read(&st, pid) && find(p, st.ppid))
 		add_child(p, pid);
 	return 0;
 }

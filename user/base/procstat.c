@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/procstat.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+int procstat_read(struct procstat *out, pid_t pid)
+{
+	char text[1024], path[32];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	n = file_text(text, sizeof(text), path);
+	return n < 0 ? (int)n : procstat_parse(out, text);
+}
+
+int procstat_parse(struct procstat *out, const char *text)
+{
+	/* The name may hold anything, parentheses included. */
+	const char *name = strchr(text, '('), *end = strrchr(text, ')');
+	int n;
+
+	if (!name || !end || end < name)
+		return -EPROTO;
+	name++;
+	snprintf(out->comm, sizeof(out->comm), "%.*s", (int)(end - name), name);
+	/* Fields 3, 4, 10, 12, 20, 22, 39 and 42. */
+	n = sscanf(end + 1,
+		   " %c %d %*d %*d %*d %*d %*u %" SCNu64 " %*u %" SCNu64
+		   " %*u %*u %*u %*d %*d %*d %*d %u %*d %" SCNu64
+		   " %*u %*d %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %d"
+		   " %*u %*u %" SCNu64,
+		   &out->state, &out->ppid, &out->minflt, &out->majflt, &out->n_threads,
+		   &out->started, &out->cpu, &out->blkio_ticks);
+	return n == 8 ? 0 : -EPROTO;
+}

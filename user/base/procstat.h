@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef BASE_PROCSTAT_H
+#define BASE_PROCSTAT_H
+
+/* What /proc/PID/stat says of a process. Both return 0, or -EPROTO if the text is no whole one. */
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct procstat {
+	char comm[32];
+	char state; /* 'R', 'S', ... */
+	pid_t ppid;
+	int cpu;          /* where it last ran */
+	uint64_t started; /* ticks after boot: identifies the process together with the pid */
+	unsigned int n_threads;
+	uint64_t minflt, majflt; /* page faults without, and with I/O */
+	uint64_t blkio_ticks;    /* waiting for block I/O */
+};
+
+/* -ESRCH or -ENOENT: it does not exist (any more). */
+int procstat_read(struct procstat *out, pid_t pid);
+
+int procstat_parse(struct procstat *out, const char *text);
+
+#endif
