@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""docs/troubleshooting.md names every warning and loss that the C program can print."""
+"""What the pages say is there is there; docs/troubleshooting.md has each warning and loss."""
 
 from __future__ import annotations
 
@@ -56,6 +56,22 @@ def test_links_between_pages_lead_somewhere() -> None:
         for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
             if not re.match(r"\w+:", link):
                 assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_the_architecture_is_that_of_the_tree() -> None:
+    """Each path in its text and each name in its drawing, also short ones as in include lines."""
+    page = (ROOT / "docs/architecture.md").read_text()
+    names = set(re.findall(r"(?<![\w/.-])[a-z][\w-]*(?:/[\w-]+)+(?:\.\w+)?", page))
+    drawing = re.split(r"\s{2,}|\n", page[: page.index("\nArrows")])
+    names |= {cell.rstrip("/") for cell in drawing if re.fullmatch(r"[a-z]+[a-z/]*", cell)}
+    assert {"bpf/decode/dsi.h", "client", "kinds", "follow", "user/report"} <= names
+    known = set()
+    for folder in ("analysis", "bpf", "client", "docs", "mpi", "tests", "user"):
+        for path in ((ROOT / folder), *(ROOT / folder).rglob("*")):
+            short = path.relative_to(ROOT)
+            for parts in (short.parts, short.with_suffix("").parts):
+                known |= {"/".join(parts[i:]) for i in range(len(parts))}
+    assert names - known == set()
 
 
 def test_the_tutorial_shows_what_the_report_draws(
