@@ -305,8 +305,11 @@ static __always_inline void request_read(struct afs_stripe *stripe, struct afs_t
 		request_begin(stripe, t, s, &s->queue[i], true, begin_ns);
 }
 
+/* Of a session that was refused: no loss. */
 static __always_inline void answer_to_none(struct afs_stream *s)
 {
+	if (s->refused)
+		return;
 	if (s->answered || !s->found)
 		s->dropped++;
 	else

@@ -17,6 +17,7 @@
 
 #define DSI_CLOSE   1
 #define DSI_COMMAND 2
+#define DSI_OPEN    4
 #define DSI_TICKLE  5
 #define DSI_WRITE   6
 #define DSI_LAST    8
@@ -58,6 +59,9 @@ static __always_inline void frame_out(struct afs_stripe *stripe, struct afs_thre
 		return;
 	f->result = (__s32)be32(f->head + 4);
 	f->bytes = len + DSI_HEAD;
+	/* A server that is full answers it before it has read all of it: it never begins. */
+	if (f->head[1] == DSI_OPEN && f->result)
+		s->refused++;
 	reply_begin(stripe, t, s, f, id_in(f), now);
 }
 

@@ -287,11 +287,13 @@ static void answer_backwards(struct watched_shared *s)
 		for (int k = 0; k < 10; k++)
 			hear(turn % CONNS);
 	}
-	/* One that is never answered, and an answer to none. */
+	/* One that is never answered, and an answer to none; then it is closed. */
 	ask(0, 5000);
 	take(0);
 	answer(0, 6000);
 	hear(0);
+	close(client[0]);
+	close(server[0]);
 }
 
 static void connect_and_answer_backwards(struct watched_shared *s)
@@ -326,6 +328,62 @@ static void requests_answered_in_any_order_are_matched_by_id(void **state)
 	assert_int_equal(loss_of(&r, unmatched), 1);
 	rig_close(&g, &r);
 	close(listener);
+}
+
+/*
+ * As afpd does that has as many sessions as it may: it reads the header of DSIOpenSession, answers
+ * and closes. One session is opened, and asks.
+ */
+static void refuse_all_but_one(struct watched_shared *s)
+{
+	uint8_t frame[HEAD + 1] = { 0, 4 };
+
+	(void)s;
+	for (int i = 0; i < CONNS; i++) {
+		connect_one(i);
+		frame[0] = 0;
+		frame[11] = 1;
+		memset(frame + 4, 0, 4);
+		if (send(client[i], frame, sizeof(frame), 0) != sizeof(frame) ||
+		    recv(server[i], frame, i ? HEAD : HEAD + 1, 0) < HEAD)
+			_exit(1);
+		frame[0] = 1;
+		frame[11] = 0;
+		memset(frame + 4, i ? 0xfb : 0, 4); /* a result below 0 */
+		if (send(server[i], frame, HEAD, 0) != HEAD)
+			_exit(1);
+		if (i) {
+			close(server[i]);
+			close(client[i]);
+		}
+	}
+	if (recv(client[0], frame, HEAD, MSG_WAITALL) != HEAD)
+		_exit(1);
+	ask(0, 1);
+	serve(0, 1);
+	hear(0);
+}
+
+static void refused_sessions_are_a_number_of_their_own_and_no_loss(void **state)
+{
+	struct bpf_load_wish wish = bpf_load_best();
+	struct rung_rig g;
+	struct run r;
+
+	(void)state;
+	for (unsigned int any_order = 0; any_order < 2; any_order++) {
+		wish.any_order = any_order;
+		open_server(&g, &wish, refuse_all_but_one);
+		rig_step(&g);
+		rig_read(&g, &r);
+		assert_int_equal(run_losses(&r), 0);
+		assert_int_equal(r.n_sessions, 1);
+		assert_int_equal(account_of(&g.diff, 0)->answered, 1);
+		assert_non_null(
+		    strstr(run_note_find(&r.warnings, "refused"), "the server refused 7 sessions"));
+		rig_close(&g, &r);
+		close(listener);
+	}
 }
 
 #define SLOTS  4
@@ -525,6 +583,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(requests_of_two_clients_in_one_thread_keep_their_time),
 		cmocka_unit_test(requests_that_another_thread_answers_keep_their_time),
 		cmocka_unit_test(requests_answered_in_any_order_are_matched_by_id),
+		cmocka_unit_test(refused_sessions_are_a_number_of_their_own_and_no_loss),
 		cmocka_unit_test(slots_of_closed_connections_are_used_again),
 		cmocka_unit_test(a_session_has_all_calls_of_its_own_process),
 		cmocka_unit_test(a_connection_that_another_process_greeted_is_one_session),

@@ -298,6 +298,9 @@ def test_sessions_beyond_the_servers_limit_are_counted(scope: Scope) -> None:
         assert "max connections" in done.run.warning("sessions")
         assert not left_on(server)
 
+        assert "the server refused 5 sessions" in done.run.warning("refused")
+        assert not done.run.losses() and not done.run.open_books()
+        assert len(done.run.saved["sessions"]) == 3 + 2, "with the command's own and the probe's"
 
 @pytest.mark.parametrize(("tool", "most"), [("load", 2), ("probe", 1)])
 def test_where_nobody_gets_in_there_is_no_session(scope: Scope, tool: str, most: int) -> None:

@@ -29,23 +29,30 @@ static int note_skipped(const struct bpf_load *l, struct run *r)
 	return err;
 }
 
-/* Losses on the clients' connections. */
-static int note_streams(const struct bpf_view *v, struct run *r)
+/* Of all of the clients' connections; those that were collected stay until their slot is cleared.
+ */
+static struct bpf_view_ended connections(const struct bpf_view *v)
 {
+	struct bpf_view_ended all = v->ended;
 	uint32_t n = bpf_view_streams(v);
-	uint64_t bytes = v->ended.stream_bytes, dropped = v->ended.dropped;
-	uint64_t overrun = v->ended.overrun;
-	int err;
 
-	for (uint32_t i = 0; i < n; i++) {
-		bytes += bpf_view_stream_bytes(&v->stream[i]);
-		dropped += v->stream[i].dropped;
-		overrun += v->stream[i].overrun;
-	}
-	err = run_loss(r, "requests without an answer or answers without a request", dropped);
+	for (uint32_t i = 0; i < n; i++)
+		if (v->stream[i].process)
+			bpf_view_add_stream(&all, &v->stream[i]);
+	return all;
+}
+
+/* Losses on the clients' connections. */
+static int note_streams(const struct bpf_view_ended *all, struct run *r)
+{
+	int err = run_loss(r, "requests without an answer or answers without a request",
+			   all->dropped);
+
 	if (!err)
-		err = run_loss(r, "requests not followed: too many in flight", overrun);
-	return err ? err : run_loss(r, "bytes of connections in no recognized request", bytes);
+		err = run_loss(r, "requests not followed: too many in flight", all->overrun);
+	return err ? err
+		   : run_loss(r, "bytes of connections in no recognized request",
+			      all->stream_bytes);
 }
 
 /* Losses of a trace. */
@@ -71,20 +78,21 @@ static int note_records(const struct bpf_view *v, struct run *r)
 }
 
 /* Notes what the ledgers do not count. */
-static int note_uncounted(const struct bpf_view *v, struct run *r)
+static int note_uncounted(const struct bpf_view *v, const struct bpf_view_ended *all, struct run *r)
 {
-	uint32_t n = bpf_view_streams(v);
-	uint64_t before = v->ended.before, uring = v->shared->lost.uring;
+	uint64_t uring = v->shared->lost.uring;
 	int err = 0;
 
-	for (uint32_t i = 0; i < n; i++)
-		before += v->stream[i].before;
-	if (before)
+	if (all->refused)
+		err = run_note(&r->warnings, "refused",
+			       "the server refused %" PRIu64 " sessions: it has as many as it may",
+			       all->refused);
+	if (!err && all->before)
 		err = run_note(&r->rungs, "requests.before",
 			       "%" PRIu64
 			       " requests had begun before the watch and are not counted: "
 			       "only their replies were seen",
-			       before);
+			       all->before);
 	if (!err && uring)
 		err = run_note(
 		    &r->warnings, "io_uring",
@@ -96,6 +104,7 @@ static int note_uncounted(const struct bpf_view *v, struct run *r)
 
 int losses_note(const struct bpf_load *l, const struct bpf_view *v, bool records, struct run *r)
 {
+	const struct bpf_view_ended all = connections(v);
 	const struct afs_lost *lost = &v->shared->lost;
 	const struct {
 		const char *what;
@@ -119,6 +128,6 @@ int losses_note(const struct bpf_load *l, const struct bpf_view *v, bool records
 	if (!err && records)
 		err = note_records(v, r);
 	if (!err && l->requests && run_has_requests(r))
-		err = note_streams(v, r);
-	return err ? err : note_uncounted(v, r);
+		err = note_streams(&all, r);
+	return err ? err : note_uncounted(v, &all, r);
 }

@@ -80,14 +80,15 @@ static bool serves(const struct afs_process *p)
 	return p->role == AFS_ROLE_SERVER && p->serving;
 }
 
-/* The process that serves a connection; NULL: the slot is not in use, or nobody serves it. */
+/* The process that serves a connection; NULL: the slot is not in use, or nobody serves it, such as
+ * one that was refused. */
 static const struct afs_process *server_of(const struct bpf_view *v, uint32_t stream)
 {
 	const struct afs_stream *s = &v->stream[stream];
 	uint32_t process = __atomic_load_n(&s->process, __ATOMIC_ACQUIRE);
 	const struct afs_process *p = process ? &v->process[process - 1] : NULL;
 
-	return p && serves(p) && s->serving ? p : NULL;
+	return p && serves(p) && s->serving && !s->refused ? p : NULL;
 }
 
 /* All volumes that it opened were seen: its working directory is not needed. */

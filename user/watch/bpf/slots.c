@@ -57,13 +57,9 @@ static void collect_thread(struct slots *s, struct bpf_view *v, uint32_t i)
 
 static void collect_stream(struct slots *s, struct bpf_view *v, uint32_t i)
 {
-	struct bpf_view_ended *to = &v->ended;
 	struct afs_stream *from = &v->stream[i];
 
-	to->stream_bytes += bpf_view_stream_bytes(from);
-	to->dropped += from->dropped;
-	to->overrun += from->overrun;
-	to->before += from->before;
+	bpf_view_add_stream(&v->ended, from);
 	from->process = 0;
 	__atomic_store_n(&from->handle, from->handle + AFS_N_CLIENTS, __ATOMIC_RELEASE);
 	s->stream[s->streams.n++] = i;

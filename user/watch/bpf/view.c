@@ -121,13 +121,15 @@ uint64_t bpf_view_calls(const struct bpf_view *v, uint32_t process)
 	return calls;
 }
 
-uint64_t bpf_view_stream_bytes(const struct afs_stream *s)
+void bpf_view_add_stream(struct bpf_view_ended *to, const struct afs_stream *s)
 {
-	uint64_t bytes = 0;
-
 	for (int way = 0; way < 2; way++)
-		bytes += s->flow[way].unknown + (s->flow[way].frames ? 0 : s->flow[way].early);
-	return bytes;
+		to->stream_bytes += s->flow[way].unknown +
+				    (s->flow[way].frames ? 0 : s->flow[way].early);
+	to->dropped += s->dropped;
+	to->overrun += s->overrun;
+	to->before += s->before;
+	to->refused += s->refused;
 }
 
 uint64_t bpf_view_lost_records(const struct bpf_view *v, unsigned int stream)

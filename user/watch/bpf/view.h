@@ -17,7 +17,7 @@ struct bpf_view_ended {
 	uint64_t processes[AFS_N_ROLES];
 	struct afs_compat compat[AFS_N_ROLES];
 	uint64_t calls;
-	uint64_t stream_bytes, dropped, overrun, before; /* of their clients' connections */
+	uint64_t stream_bytes, dropped, overrun, before, refused; /* of clients' connections */
 };
 
 struct bpf_view {
@@ -59,8 +59,11 @@ uint64_t bpf_view_calls(const struct bpf_view *v, uint32_t process);
 /* Records of a stream of the trace (enum afs_stream_number) that found no room. */
 uint64_t bpf_view_lost_records(const struct bpf_view *v, unsigned int stream);
 
-/* Bytes of a client's connection in no frame that was recognized. */
-uint64_t bpf_view_stream_bytes(const struct afs_stream *s);
+/*
+ * Adds a connection: its requests, and its bytes that were in no recognized frame; those before the
+ * first frame count only if none was found.
+ */
+void bpf_view_add_stream(struct bpf_view_ended *to, const struct afs_stream *s);
 
 /*
  * Changes whenever a thread enters a call, returns, or gets or leaves a CPU, and with each look
