@@ -83,6 +83,20 @@ static bool is_measured(const struct worker *w, uint64_t planned_ns)
 	return planned_ns >= w->measure_ns && planned_ns < w->end_ns;
 }
 
+/*
+ * Closed loop: an action that began before the measured time, and now ends in it or after it. It is
+ * in no latency, however long it took.
+ */
+static void note_early(struct worker *w, const struct actor *a, uint64_t now_ns)
+{
+	if (is_open_loop(w) || a->planned_ns >= w->measure_ns || now_ns < w->measure_ns ||
+	    w->end_ns <= w->measure_ns)
+		return;
+	w->load->n_early++;
+	if (now_ns - a->planned_ns > w->load->early_max_ns)
+		w->load->early_max_ns = now_ns - a->planned_ns;
+}
+
 /* Its part in the job is over, with the action that it does or is to do. */
 static void leave_job(struct worker *w, struct actor *a)
 {
@@ -91,6 +105,7 @@ static void leave_job(struct worker *w, struct actor *a)
 	if (a->state == ACTOR_ACTING) {
 		w->n_acting--;
 		w->load->n_cut += is_measured(w, a->planned_ns);
+		note_early(w, a, clock_now_ns());
 	} else if (a->next_ns != UINT64_MAX && is_open_loop(w)) {
 		w->load->n_cut += is_measured(w, a->next_ns);
 	}
@@ -239,6 +254,7 @@ static void count_action(struct worker *w, struct actor *a, uint64_t end_ns, boo
 	add_second(w, end_ns, end_ns - a->planned_ns, failed);
 	if (end_ns > w->load->done_ns)
 		w->load->done_ns = end_ns;
+	note_early(w, a, end_ns);
 	if (!is_measured(w, a->planned_ns))
 		return;
 	to->n++;

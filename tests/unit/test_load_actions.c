@@ -185,6 +185,36 @@ static void clients_begin_one_after_the_other_and_think(void **state)
 	}
 }
 
+/* An action that took the whole measured time was the longest wait that a user had. */
+static void what_began_before_the_measured_time_and_went_on_in_it_is_counted(void **state)
+{
+	struct engine_job work = rig_work(100 * MS);
+
+	(void)state;
+	work.settle_ns = 50 * MS;
+	for (unsigned int t = 1; t <= 3; t++) {
+		struct rig *g = rig(4, t);
+
+		g->play[0].slow.service_ns = 10000;
+		g->play[0].slow.stall_at = 1; /* to 500 ms */
+		g->play[0].slow.stall_ns = 500 * MS;
+		g->play[1].slow.service_ns = 1000 * MS; /* cut off at 80 ms */
+		g->play[1].slow.lose_ns = 80 * MS;
+		g->play[2].slow.service_ns = 30 * MS; /* from 30 to 60 ms */
+		g->play[3].slow.service_ns = 10 * MS; /* to 10 ms */
+		g->play[3].n_actions = 1;
+		rig_open(g);
+		rig_do(g, &work);
+		rig_adds_up(g);
+		assert_int_equal(g->load->n_early, 3);
+		assert_true(is_about(g->load->early_max_ns, 500 * MS, MS));
+		assert_int_equal(g->load->client[0].actions, 0);
+		assert_int_equal(g->load->n_cut, 0);
+		assert_true(is_about(g->load->action[0].planned.max, 30 * MS, MS));
+		rig_free(g);
+	}
+}
+
 static void fairness_is_that_of_the_clients_actions(void **state)
 {
 	const struct engine_job work = rig_work(0);
@@ -198,36 +228,6 @@ static void fairness_is_that_of_the_clients_actions(void **state)
 	/* (7+1+1+1)^2 / (4 * (49+1+1+1)) */
 	assert_true(run_load_fairness(g->load) > 0.48 && run_load_fairness(g->load) < 0.481);
 	rig_free(g);
-}
-
-static void failures_are_counted_and_have_no_latency(void **state)
-{
-	const struct engine_job work = rig_work(0);
-
-	(void)state;
-	for (unsigned int t = 1; t <= 3; t++) {
-		struct rig *g = rig(3, t);
-
-		for (unsigned int i = 0; i < 3; i++) {
-			g->play[i].n_actions = 9;
-			g->play[i].by_turns = true;
-			g->play[i].slow.none_at = 4;
-		}
-		g->play[2].fail_every = 3;
-		rig_open(g);
-		rig_do(g, &work);
-		rig_adds_up(g);
-		assert_int_equal(g->load->client[2].failed, 3);
-		assert_int_equal(g->load->action[1].n, 15);
-		assert_int_equal(g->load->action[1].failed, 2); /* the third and the ninth */
-		assert_int_equal(g->load->action[0].failed, 1);
-		assert_string_equal(g->load->first_failure, "action 3 failed");
-		/* an answer that is not OK is the command's error, whatever the script says */
-		assert_int_equal(g->phase.n_commands, 1);
-		assert_int_equal(g->phase.command[0]->latency.n, 27);
-		assert_int_equal(g->phase.command[0]->errors, 3);
-		rig_free(g);
-	}
 }
 
 /* Answers that are always there are no reason to forget the other clients of the thread. */
@@ -360,6 +360,7 @@ static void a_stall_is_in_the_latencies_from_the_planned_start(void **state)
 	assert_true(is_about(a->begun.sum, 100 * MS, 10 * MS));
 	/* who waited for a client was not late because of the generator */
 	assert_int_equal(g->load->late_n, 0);
+	assert_int_equal(g->load->n_early, 0);
 	rig_free(g);
 }
 
@@ -568,8 +569,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_client_begins_when_its_last_action_has_ended),
 		cmocka_unit_test(clients_begin_one_after_the_other_and_think),
+		cmocka_unit_test(what_began_before_the_measured_time_and_went_on_in_it_is_counted),
 		cmocka_unit_test(fairness_is_that_of_the_clients_actions),
-		cmocka_unit_test(failures_are_counted_and_have_no_latency),
 		cmocka_unit_test(a_client_that_never_waits_does_not_starve_the_others),
 		cmocka_unit_test(fixed_arrivals_come_as_planned),
 		cmocka_unit_test(poisson_arrivals_are_those_of_the_pace),

@@ -91,6 +91,36 @@ static void sessions_that_are_refused_are_counted_and_the_others_go_on(void **st
 	}
 }
 
+static void failures_are_counted_and_have_no_latency(void **state)
+{
+	const struct engine_job work = rig_work(0);
+
+	(void)state;
+	for (unsigned int t = 1; t <= 3; t++) {
+		struct rig *g = rig_of(3, t);
+
+		for (unsigned int i = 0; i < 3; i++) {
+			g->play[i].n_actions = 9;
+			g->play[i].by_turns = true;
+			g->play[i].slow.none_at = 4;
+		}
+		g->play[2].fail_every = 3;
+		rig_open(g);
+		rig_do(g, &work);
+		rig_adds_up(g);
+		assert_int_equal(g->load->client[2].failed, 3);
+		assert_int_equal(g->load->action[1].n, 15);
+		assert_int_equal(g->load->action[1].failed, 2); /* the third and the ninth */
+		assert_int_equal(g->load->action[0].failed, 1);
+		assert_string_equal(g->load->first_failure, "action 3 failed");
+		/* an answer that is not OK is the command's error, whatever the script says */
+		assert_int_equal(g->phase.n_commands, 1);
+		assert_int_equal(g->phase.command[0]->latency.n, 27);
+		assert_int_equal(g->phase.command[0]->errors, 3);
+		rig_free(g);
+	}
+}
+
 static void as_many_sessions_are_opened_at_a_time_as_allowed(void **state)
 {
 	atomic_uint now = 0, most = 0;
@@ -363,6 +393,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(jobs_follow_one_another_and_count_all),
 		cmocka_unit_test(sessions_that_are_refused_are_counted_and_the_others_go_on),
+		cmocka_unit_test(failures_are_counted_and_have_no_latency),
 		cmocka_unit_test(as_many_sessions_are_opened_at_a_time_as_allowed),
 		cmocka_unit_test(a_job_is_for_the_clients_of_its_range),
 		cmocka_unit_test(more_threads_than_clients_do_no_harm),

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "cmd/ranks.h"
 #include "cmd/steady.h"
+#include "report/cell.h"
 
 #include <errno.h>
 #include <string.h>
@@ -164,6 +165,19 @@ static void note_starved(struct load_run *l, const struct run_phase *p)
 	l->slow |= cfg->slos.n != 0;
 }
 
+/* An action that is in no figure matters where it was longer than all that are. */
+static void note_early(struct load_run *l, const struct run_load *load)
+{
+	struct run_action all;
+
+	run_load_all(load, &all);
+	if (load->early_max_ns > all.planned.max)
+		run_note(&l->w.s.run.warnings, "early",
+			 "an action that began before the measured time took %s, longer than any "
+			 "that is in the figures",
+			 cell_time((double)load->early_max_ns).text);
+}
+
 static int measure(struct load_run *l, struct err *e)
 {
 	const struct load_cfg *cfg = l->cfg;
@@ -198,6 +212,7 @@ static int measure(struct load_run *l, struct err *e)
 	l->slow = !slo_judge(&cfg->slos, p->load, p->probe);
 	note_failures(l, p);
 	note_starved(l, p);
+	note_early(l, p->load);
 	p->complete = !cmd_stop;
 	return cmd_stop ? err_set(e, -EINTR, "interrupted") : 0;
 }

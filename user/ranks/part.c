@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PART_VERSION 1
+#define PART_VERSION 2
 
 /* ---- writing ---- */
 
@@ -115,6 +115,8 @@ static void put_load(struct pack *p, const struct run_load *l)
 	put(p, l->n_no_room, 8);
 	put(p, l->n_waiting, 8);
 	put(p, l->n_cut, 8);
+	put(p, l->n_early, 8);
+	put(p, l->early_max_ns, 8);
 	put(p, l->late_max_ns, 8);
 	put(p, l->late_n, 8);
 	put(p, l->cpu_ns, 8);
@@ -245,6 +247,8 @@ static void take_sums(struct rbuf *b, struct run_load *l)
 	l->n_no_room = rbuf_u64(b);
 	l->n_waiting = rbuf_u64(b);
 	l->n_cut = rbuf_u64(b);
+	l->n_early = rbuf_u64(b);
+	l->early_max_ns = rbuf_u64(b);
 	l->late_max_ns = rbuf_u64(b);
 	l->late_n = rbuf_u64(b);
 	l->cpu_ns = rbuf_u64(b);

@@ -78,6 +78,9 @@ void run_load_add(struct run_load *to, const struct run_load *from)
 	to->n_no_room += from->n_no_room;
 	to->n_waiting += from->n_waiting;
 	to->n_cut += from->n_cut;
+	to->n_early += from->n_early;
+	if (from->early_max_ns > to->early_max_ns)
+		to->early_max_ns = from->early_max_ns;
 	to->late_n += from->late_n;
 	to->cpu_ns += from->cpu_ns;
 	if (from->late_max_ns > to->late_max_ns)

@@ -71,6 +71,11 @@ struct run_load {
 	uint64_t n_no_room; /* dropped: no client was free and the queue full */
 	uint64_t n_waiting; /* no client was free for them before the end */
 	uint64_t n_cut; /* under way when their session was lost or given up; also closed loop */
+	/*
+	 * Closed loop: actions that began before the measured time and were still under way in it.
+	 * They are in no latency; the longest took so long, to its end or until it was cut off.
+	 */
+	uint64_t n_early, early_max_ns;
 	uint64_t late_max_ns, late_n;  /* the generator's own delays; those above 1 ms */
 	uint64_t cpu_ns, cpu_max_ns;   /* of its threads: all, the busiest */
 	uint64_t runq_ns, runq_max_ns; /* they waited for a CPU: all, the longest */

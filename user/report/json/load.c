@@ -118,6 +118,9 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 	json_put(d, o, "no_room", l->rate_per_s > 0 ? json_number(l->n_no_room) : json_null());
 	json_put(d, o, "waiting", l->rate_per_s > 0 ? json_number(l->n_waiting) : json_null());
 	json_put(d, o, "cut_off", json_number(l->n_cut));
+	json_put(d, o, "early", l->rate_per_s > 0 ? json_null() : json_number(l->n_early));
+	json_put(d, o, "early_max_ns",
+		 l->rate_per_s > 0 ? json_null() : json_number(l->early_max_ns));
 	json_put(d, o, "late", json_number(l->late_n));
 	json_put(d, o, "late_max_ns", json_number(l->late_max_ns));
 	json_put(d, o, "cpu_ns", json_number(l->cpu_ns));
