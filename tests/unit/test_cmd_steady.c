@@ -54,6 +54,20 @@ static double noisy(double s)
 	return 1000 * s + ((int)(s * 10) % 7) * 5;
 }
 
+/* 900 and 1,100 in turn */
+static double alternating(double s)
+{
+	unsigned int n = (unsigned int)s;
+
+	return 1000 * n - 100 * (n % 2) + (s - n) * (n % 2 ? 1100 : 900);
+}
+
+/* the same, and each second 40 more */
+static double rising_in_jumps(double s)
+{
+	return alternating(s) + 20 * s * s;
+}
+
 static double nothing(double s)
 {
 	(void)s;
@@ -66,6 +80,7 @@ static void a_flat_rate_is_steady_after_ten_seconds(void **state)
 	assert_float_equal(found(flat, 60), 10, 0.11);
 	assert_float_equal(found(nearly_flat, 60), 10, 0.11);
 	assert_float_equal(found(noisy, 60), 10, 0.11);
+	assert_float_equal(found(alternating, 60), 10, 0.11);
 	assert_float_equal(found(nothing, 60), 10, 0.11);
 }
 
@@ -76,6 +91,7 @@ static void a_rate_that_changes_is_not(void **state)
 	assert_true(found(rising, 100) == 0);
 	assert_in_range((unsigned int)(100 * found(grown_up, 60)), 2700, 3020);
 	assert_true(found(grown_up, 25) == 0);
+	assert_true(found(rising_in_jumps, 20) == 0);
 }
 
 static void nobody_waits_who_did_not_ask(void **state)

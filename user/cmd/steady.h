@@ -4,7 +4,7 @@
 
 /*
  * When a load has become steady: the straight line through its rate in the last 10 seconds rises or
- * falls by at most 5 % of the mean in that time.
+ * falls by at most 5 % of the mean in that time, or by no more than its standard error.
  */
 
 #include <stdbool.h>
