@@ -249,6 +249,48 @@ static void an_engine_whose_job_was_not_joined_is_freed(void **state)
 	rig_free(g);
 }
 
+/* ---- the measured time ---- */
+
+static void asked(struct rig *g, unsigned int n)
+{
+	for (unsigned int i = 0; i < g->n; i++)
+		while (g->play[i].slow.n_submitted < n)
+			usleep(200);
+}
+
+/* As where a steady rate is waited for. What was done before is not counted. */
+static void the_measured_time_is_moved_while_a_job_is_under_way(void **state)
+{
+	struct engine_job work = rig_work(100 * MS);
+
+	(void)state;
+	work.settle_ns = 1000000 * MS;
+	for (unsigned int t = 1; t <= 3; t++) {
+		struct rig *g = rig_of(4, t);
+		uint64_t measure_ns, ended = 0;
+
+		for (unsigned int i = 0; i < 4; i++)
+			g->play[i].slow.service_ns = MS;
+		rig_open(g);
+		rig_start(g, &work);
+		asked(g, 3);
+		measure_ns = clock_now_ns() + 200 * MS;
+		engine_retime(g->engine, measure_ns, measure_ns + 1000 * MS);
+		engine_retime(g->engine, 0, measure_ns + 100 * MS); /* only the end */
+		assert_true(engine_wait(g->engine, 10000 * MS));
+		rig_join(g);
+		rig_adds_up(g);
+		assert_int_equal(g->load->measure_ns, measure_ns);
+		assert_int_equal(g->load->end_ns, measure_ns + 100 * MS);
+		for (unsigned int i = 0; i < 4; i++)
+			ended += g->play[i].ended;
+		assert_int_equal(rig_seconds(g), ended);
+		assert_in_range(rig_actions(g), 1, 4 * 101);
+		assert_true(rig_actions(g) + 4 * 2 <= ended); /* the third was under way */
+		rig_free(g);
+	}
+}
+
 /* ---- stop ---- */
 
 /* The job under way ends; not within 10 s: the test fails. */
@@ -259,13 +301,6 @@ static void stops(struct rig *g)
 	rig_join(g);
 	rig_adds_up(g);
 	g->stop = 0;
-}
-
-static void asked(struct rig *g, unsigned int n)
-{
-	for (unsigned int i = 0; i < g->n; i++)
-		while (g->play[i].slow.n_submitted < n)
-			usleep(200);
 }
 
 static void a_stop_ends_opening(void **state)
@@ -402,6 +437,7 @@ int main(void)
 		cmocka_unit_test(
 		    a_script_that_asks_for_more_than_the_store_takes_is_a_defect_with_a_text),
 		cmocka_unit_test(an_engine_whose_job_was_not_joined_is_freed),
+		cmocka_unit_test(the_measured_time_is_moved_while_a_job_is_under_way),
 		cmocka_unit_test(a_stop_ends_opening),
 		cmocka_unit_test(a_stop_ends_a_ramp_and_a_pause),
 		cmocka_unit_test(actions_under_way_at_a_stop_are_completed),
