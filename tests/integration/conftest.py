@@ -201,7 +201,7 @@ def guests(_guests: Server) -> Iterator[Server]:
 
 
 @pytest.fixture
-def victim() -> Iterator[Server]:
+def victim() -> Iterator[PinnedServer]:
     """A server to be killed."""
     with PinnedServer("forky", "dbd", both_cpus()[1]) as server:
         yield server

@@ -511,6 +511,13 @@ def kill(pids: Sequence[int]) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
+def crash(server: PinnedServer, away: float = 1) -> None:
+    """All its processes are killed; after a while it is started again, with its volumes."""
+    kill(processes_of(server))
+    time.sleep(away)
+    server.restart()
+
+
 @contextlib.contextmanager
 def no_longer_than(seconds: float) -> Iterator[None]:
     """TimeoutError where the block takes longer; prints who was at work then."""

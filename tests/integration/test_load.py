@@ -12,6 +12,7 @@ import json
 import os
 import re
 import signal
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from scope import (
     PinnedServer,
     Scope,
     both_cpus,
+    crash,
     kill,
     left_on,
     processes_of,
@@ -296,11 +298,11 @@ def test_sessions_beyond_the_servers_limit_are_counted(scope: Scope) -> None:
         assert done.run
         assert "5 of 8 sessions could not be opened" in done.run.warning("sessions")
         assert "max connections" in done.run.warning("sessions")
-        assert not left_on(server)
-
         assert "the server refused 5 sessions" in done.run.warning("refused")
         assert not done.run.losses() and not done.run.open_books()
         assert len(done.run.saved["sessions"]) == 3 + 2, "with the command's own and the probe's"
+        assert not left_on(server)
+
 
 @pytest.mark.parametrize(("tool", "most"), [("load", 2), ("probe", 1)])
 def test_where_nobody_gets_in_there_is_no_session(scope: Scope, tool: str, most: int) -> None:
@@ -328,6 +330,33 @@ def test_a_killed_server_ends_the_run_and_what_was_measured_is_kept(
     assert phase["load"]["lost"] == 4
     assert any("afpscope clean" in line for line in done.messages), done
     sweep(victim)
+
+
+@pytest.mark.parametrize("tool", ["load", "probe"])
+def test_a_server_that_is_restarted_ends_the_run_and_has_nothing_left(
+    scope: Scope, victim: PinnedServer, tmp_path: Path, tool: str
+) -> None:
+    """Killed, and there again a second later: what was measured before is kept."""
+    users = users_file(tmp_path, "bench1,secret1", "bench2,secret1,vol2")
+    args = (*SMALL, "-n", "4", "--users", users) if tool == "load" else ()
+    running = scope.start(scope.command(victim, *args, "-d", "60", tool=tool), save=True)
+    wait_until(lambda: bool(left_on(victim)), 20, "the files")
+    wait_until(lambda: (victim.vol1 / left_on(victim)[0] / "probe").exists(), 20, "the load")
+    time.sleep(2)
+    crash(victim)
+    done = running.finish(60)
+    done.expect(LOST, "removed in a new session")
+    assert done.run
+    phase = phase_of(done)
+    assert not done.run.complete
+    assert not phase["complete"]
+    loaded = phase[tool]
+    assert loaded["lost"] == loaded["opened"] == (4 if tool == "load" else 1)
+    assert sum(a["n"] for a in loaded["actions"]) > 0
+    assert (loaded["end_ns"] - loaded["begin_ns"]) / 1e9 < 30, "it ended when the server did"
+    assert any("lost" in w["text"] for w in done.run.saved["warnings"] if w["key"] is None)
+    assert not done.run.warning("left")
+    assert left_on(victim) == []
 
 
 def test_a_full_volume_fails_actions_and_not_the_run(scope: Scope) -> None:

@@ -8,13 +8,14 @@ import json
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from netatalk import USERS, Server
 from offline import analysis, command
-from scope import OK, Scope, left_on, wait_until
+from scope import FAILED, LOST, OK, PinnedServer, Scope, crash, left_on, wait_until
 
 INTERRUPTED = 130
 SHORT = ("-d", "1", "--ramp=0", "--files=5", "--pause", "0")
@@ -91,6 +92,26 @@ def test_a_signal_leaves_no_files_on_the_server(
     assert done.status == INTERRUPTED, done
     assert noted(out)["stopped"] == "SIGTERM" and len(noted(out)["steps"]) == 1
     assert left_on(dbd) == []
+
+
+def test_a_step_whose_server_is_restarted_is_marked_and_the_next_runs(
+    scope: Scope, victim: PinnedServer, tmp_path: Path, password: None
+) -> None:
+    out = tmp_path / "out"
+    line = [*command(), "sweep", "--program", str(scope.binary), "-o", str(out), "--order", "up",
+            "--clients", "1,2,3", *SHORT[2:], "--ramp=0", "-d", "4", url(victim)]  # fmt: skip
+    child = scope.start(line)
+    wait_until(lambda: (out / "002-2.txt").exists(), 60, "the second step")
+    time.sleep(2)
+    crash(victim)
+    done = child.finish()
+    assert done.status == FAILED, done
+    assert "Step 002-2 failed: " in done.out
+    made = noted(out)
+    assert made["complete"] and [s["exit"] for s in made["steps"]] == [OK, LOST, OK]
+    broken = json.loads((out / "002-2" / "run.json").read_text())
+    assert not broken["complete"] and broken["phases"][0]["load"]["lost"] == 2
+    assert left_on(victim) == []
 
 
 def test_a_server_that_is_gone_ends_it(scope: Scope, tmp_path: Path, password: None) -> None:

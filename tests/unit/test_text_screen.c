@@ -197,6 +197,15 @@ static void a_server_that_was_not_watched_has_no_figures(void **state)
 	has_line(r, "\n  #   test                time  +-%  per op  MB/s\n");
 }
 
+static void a_server_that_was_watched_in_vain_is_not_called_unwatched(void **state)
+{
+	struct run *r = *state;
+
+	for (size_t i = 0; i < r->n_phases; i++)
+		r->phase[i]->complete = false;
+	has_line(r, "\nWhat the server did in a phase that is not complete is only in run.json\n");
+}
+
 static void names_from_a_server_cannot_move_the_cursor(void **state)
 {
 	struct run *r = *state;
@@ -220,6 +229,7 @@ int main(void)
 		TEST(the_worst_run_fits),
 		TEST(what_spoils_the_figures_stands_above_them),
 		TEST(a_server_that_was_not_watched_has_no_figures),
+		TEST(a_server_that_was_watched_in_vain_is_not_called_unwatched),
 		TEST(names_from_a_server_cannot_move_the_cursor),
 	};
 

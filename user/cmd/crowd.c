@@ -408,9 +408,8 @@ static int make_shared(struct crowd *c, struct err *e)
 	int r = do_job(c, c->clients, &job, &load, e);
 
 	if (!r && !load->client[0].opened)
-		r = err_set(
-		    e, LOAD_REFUSED,
-		    "the first client has no session: nobody makes the files that all share");
+		r = err_set(e, LOAD_REFUSED,
+			    "the first client, which makes the files of all, has no session");
 	run_load_free(load);
 	return r;
 }
@@ -544,7 +543,7 @@ int crowd_join(struct crowd *c, struct run_phase *p, struct err *e)
 static int remove_files(struct crowd *c, struct err *e)
 {
 	struct session *s = c->o.session;
-	int r;
+	int r, others;
 
 	do_scripts(c, c->watcher, remove_of, 0, 0, true, NULL);
 	if (c->keeps_set) {
@@ -564,7 +563,8 @@ static int remove_files(struct crowd *c, struct err *e)
 	}
 	if (!r)
 		*s->base[0] = '\0';
-	return r ? r : places_remove(&c->places, c->base, e);
+	others = places_remove(&c->places, s, c->base, r ? NULL : e);
+	return r ? r : others;
 }
 
 static void end_sessions(struct crowd *c)

@@ -178,6 +178,16 @@ static void note_early(struct load_run *l, const struct run_load *load)
 			 cell_time((double)load->early_max_ns).text);
 }
 
+/* Whether the server has gone: no client has a session any more. */
+static bool all_lost(const struct run_load *load)
+{
+	unsigned int there = 0;
+
+	for (unsigned int i = 0; i < load->n_clients; i++)
+		there += load->client[i].opened && !load->client[i].lost;
+	return load->n_lost && !there;
+}
+
 static int measure(struct load_run *l, struct err *e)
 {
 	const struct load_cfg *cfg = l->cfg;
@@ -213,8 +223,14 @@ static int measure(struct load_run *l, struct err *e)
 	note_failures(l, p);
 	note_starved(l, p);
 	note_early(l, p->load);
-	p->complete = !cmd_stop;
-	return cmd_stop ? err_set(e, -EINTR, "interrupted") : 0;
+	if (cmd_stop)
+		return err_set(e, -EINTR, "interrupted");
+	if (all_lost(p->load))
+		return err_set(e, -ECONNRESET, "all sessions were lost after %.1f s: %s",
+			       (double)(p->load->end_ns - p->load->begin_ns) / NS_PER_S,
+			       p->load->why);
+	p->complete = true;
+	return 0;
 }
 
 static void on_begun(void *user)
@@ -272,9 +288,6 @@ static int work(struct workload *w, struct err *e)
 	}
 	ranks_close(l->ranks);
 	left = crowd_close(l->crowd, &gone);
-	if (left)
-		run_note(&w->s.run.warnings, "left", "not all files could be removed: %s",
-			 gone.text);
 	if (left && l->cfg->remove_set && !r)
 		r = err_set(e, left, "not all files could be removed: %s", gone.text);
 	l->crowd = NULL;

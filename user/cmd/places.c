@@ -81,7 +81,7 @@ void places_keep_alive(struct places *p)
 	}
 }
 
-int places_remove(struct places *p, const char *base, struct err *e)
+int places_remove(struct places *p, struct session *s, const char *base, struct err *e)
 {
 	struct err why = { 0 };
 	int first = 0, r;
@@ -90,8 +90,12 @@ int places_remove(struct places *p, const char *base, struct err *e)
 		if (!p->place[i].made)
 			continue;
 		r = tree_remove(store_afp_session(p->place[i].store), AFP_ROOT_ID, base, &why);
-		if (r && !first)
+		if (!r)
+			continue;
+		if (!first)
 			first = err_set(e, r, "volume %s: %s", p->place[i].volume, why.text);
+		snprintf(s->base[i], sizeof(s->base[i]), "%s", base);
+		s->base_volume[i] = p->place[i].volume;
 	}
 	return first;
 }

@@ -8,10 +8,9 @@
  * one that is opened here.
  */
 
-#include "base/err.h"
-#include "store/store.h"
+#include "cmd/session.h"
 
-#define PLACES_MAX 16
+#define PLACES_MAX SESSION_BASES
 
 struct places_volume {
 	const char *volume; /* borrowed */
@@ -38,8 +37,11 @@ int places_make(struct places *p, const char *base, bool all, struct err *e);
 /* While the clients work: the server drops a session that says nothing for two minutes. */
 void places_keep_alive(struct places *p);
 
-/* Removes base from each but the first. 0; or the first failure, which names the volume. */
-int places_remove(struct places *p, const char *base, struct err *e);
+/*
+ * Removes base from each but the first. 0; or the first failure, which names the volume. Those that
+ * are left are noted in s.
+ */
+int places_remove(struct places *p, struct session *s, const char *base, struct err *e);
 
 /* Ends the sessions that were opened here. */
 void places_close(struct places *p);

@@ -2,6 +2,7 @@
 /* One loaded and watched session, from login to the saved run. Knows no workload. */
 #include "cmd/session.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "host/procfs.h"
 #include "host/proctext.h"
@@ -15,6 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Many clients may have been lost because the server is restarted: how long it is waited for. */
+#define BACK_NS      10000000000u
+#define BACK_LOOK_US 200000
 
 const char *const session_watch_choices[] = { "auto", "bpf", "proc", "off", NULL };
 
@@ -301,21 +306,36 @@ enum outcome session_save(struct session *s, enum outcome o)
 	return *s->run.id ? runs_save(&s->folder, &s->cfg->runs, &s->run, s->progress, o) : o;
 }
 
-/* Removes one base: the connection was lost, our directory may still be on the volume. */
-static void remove_one(struct session *s, char *base, const char *volume)
+/* In a new session. 0: it is not there any more. */
+static int remove_again(struct session *s, const struct connect_cfg *c, const char *base,
+			struct err *e)
 {
-	struct connect_cfg again = s->cfg->c;
 	struct afp_server server;
 	enum afp_stage stage;
+
+	afp_close(&s->afp);
+	if (connect_open(&s->afp, &server, c, 1, &stage, e))
+		return -ECONNREFUSED;
+	return tree_remove(&s->afp, AFP_ROOT_ID, base, e);
+}
+
+/* Removes one base: the connection was lost, our directory may still be on the volume. */
+static void remove_one(struct session *s, const char *base, const char *volume, uint64_t until_ns)
+{
+	struct connect_cfg again = s->cfg->c;
 	struct err e = { 0 };
+	int r;
 
 	again.timeout_s = again.timeout_s < 5 ? again.timeout_s : 5;
 	again.volume = volume;
-	if (!connect_open(&s->afp, &server, &again, 1, &stage, &e) &&
-	    !tree_remove(&s->afp, AFP_ROOT_ID, base, &e)) {
-		cmd_say("the connection had gone; %s was removed in a new session", base);
+	while ((r = remove_again(s, &again, base, &e)) && !cmd_stop && clock_now_ns() < until_ns)
+		usleep(BACK_LOOK_US);
+	if (!r) {
+		cmd_say("the connection had gone; %s of volume %s was removed in a new session",
+			base, volume);
 		return;
 	}
+	run_note(&s->run.warnings, "left", "%s is still on volume %s: %s", base, volume, e.text);
 	cmd_say(
 	    "%s is still on volume %s (%s); when the server is back: afpscope clean -h %s -p %u -s %s -u %s",
 	    base, volume, e.text, again.host, again.port, volume, again.user ? again.user : "");
@@ -323,19 +343,23 @@ static void remove_one(struct session *s, char *base, const char *volume)
 
 void session_remove_left(struct session *s)
 {
+	bool waits = s->whole && !cmd_stop;
+	uint64_t until_ns = waits ? clock_now_ns() + BACK_NS : 0;
+
 	for (int i = 0; i < SESSION_BASES; i++) {
 		if (!*s->base[i])
 			continue;
 		/* Where the directory's own calls have failed, no other would do better. */
 		if (s->cfg->local) {
+			run_note(&s->run.warnings, "left", "%s could not be removed", s->base[i]);
 			cmd_say(
 			    "%s/%s could not be removed and holds only test data: remove it by hand",
 			    s->cfg->directory, s->base[i]);
 			continue;
 		}
 		cmd_stop = 0;
-		afp_close(&s->afp);
-		remove_one(s, s->base[i], s->base_volume[i] ? s->base_volume[i] : s->cfg->c.volume);
+		remove_one(s, s->base[i], s->base_volume[i] ? s->base_volume[i] : s->cfg->c.volume,
+			   until_ns);
 	}
 }
 

@@ -58,7 +58,7 @@ extern const char *const session_watch_choices[];
  */
 int session_check(struct session_cfg *cfg, int n, char **operand, struct err *e);
 
-#define SESSION_BASES 2 /* directories that a workload may leave behind: one a volume */
+#define SESSION_BASES 16 /* directories that a workload may leave behind: one a volume */
 
 struct session {
 	const struct session_cfg *cfg;
@@ -113,7 +113,10 @@ enum outcome session_finish(struct session *s, int r, const struct err *e);
 /* Saves the run and prints where it is; returns o or a worse outcome. */
 enum outcome session_save(struct session *s, enum outcome o);
 
-/* Removes what is left of base in a new session, or says what is left and how to remove it. */
+/*
+ * Removes what is left of base in a new session, or says what is left and how to remove it. Where
+ * all sessions are watched, the server may be away for 10 s.
+ */
 void session_remove_left(struct session *s);
 
 void session_close(struct session *s);

@@ -238,6 +238,17 @@ static void add_counted(struct screen_text *t, const struct paint *p)
 			   rungs_why(p->view.run, "requests"));
 }
 
+/* Watched, but in no phase that is complete, which alone are summed. */
+static bool watched_in_vain(const struct run *r)
+{
+	const char *how = run_note_find(&r->rungs, "calls");
+
+	for (size_t i = 0; i < r->n_phases; i++)
+		if (r->phase[i]->complete)
+			return false;
+	return how && strncmp(how, "off", 3);
+}
+
 static void put_trust(const struct paint *p)
 {
 	const struct run *r = p->view.run;
@@ -247,7 +258,11 @@ static void put_trust(const struct paint *p)
 	if (transfer_is_local(r))
 		return;
 	if (!all->has_calls && !all->has_compat[AFS_ROLE_SERVER]) {
-		screen_add(&t, "The server was not watched: %s", rungs_why(r, "*"));
+		if (watched_in_vain(r))
+			screen_add(&t, "What the server did in a phase that is not complete is "
+				       "only in run.json");
+		else
+			screen_add(&t, "The server was not watched: %s", rungs_why(r, "*"));
 		screen_put(p, INK_YELLOW, t.text, 2);
 		return;
 	}
