@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Checks what C files include of each other and speak of, and that a struct's name is used once.
+"""Checks what sources use of each other and speak of, and that a struct's name is used once.
 
 Prints each breach as FILE: TEXT and exits with 1 if there is one.
 
 - A file includes only from the folders below its own (docs/architecture.md): TABLE.
-- No sources use each other's functions or tables in a circle.
+- No C sources use each other's functions or tables in a circle, and no modules of the Python
+  package import each other in one.
 - Only user/watch/bpf includes libbpf; the programs in bpf/ include its headers for programs.
 - user/host and user/watch do not speak of one kind of server: its words belong to user/kinds.
 
@@ -58,6 +59,9 @@ DEFINED = re.compile(
 WORD = re.compile(r"\w+")
 # A struct may have the name of a function: naming it is no use of that.
 TAG = re.compile(r"\bstruct \w+")
+# Of a module's lines: "from . import a, b", "from .a import name".
+IMPORT = re.compile(r"^\s*from \.(\w*) import (\([^)]*\)|[^#\n]*)", re.M)
+PACKAGE = "analysis/afpscope"
 QUIET = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\])*"', re.S)
 # Two definitions, one of each processor.
 TWICE = {"pt_regs___afs"}
@@ -69,13 +73,14 @@ SERVER = re.compile(
 
 
 def files(names: list[str]) -> dict[str, str]:
-    """Text by path, of all C files in folders of TABLE."""
+    """Text by path, of all C files in folders of TABLE, and of the Python package."""
     known = names or subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard", "*.c", "*.h"],
+        ["git", "ls-files", "-co", "--exclude-standard", "*.c", "*.h", f"{PACKAGE}/*.py"],
         check=True, capture_output=True, text=True,
     ).stdout.split()  # fmt: skip
+    folders = {*TABLE, PACKAGE}
     return {
-        n: Path(n).read_text() for n in known if str(Path(n).parent) in TABLE and Path(n).exists()
+        n: Path(n).read_text() for n in known if str(Path(n).parent) in folders and Path(n).exists()
     }
 
 
@@ -88,6 +93,8 @@ def arrows(texts: dict[str, str]) -> list[str]:
     out = []
     for name, text in texts.items():
         folder = str(Path(name).parent)
+        if folder not in TABLE:
+            continue
         allowed = {*TABLE[folder].split(), folder_of(name)}
         for quote, what in INCLUDE.findall(text):
             if quote == '"' and what.endswith(".skel.h"):
@@ -101,20 +108,36 @@ def arrows(texts: dict[str, str]) -> list[str]:
     return out
 
 
-def circles(texts: dict[str, str]) -> list[str]:
-    """Sources that use each other's functions and tables, directly or through others."""
+def uses(texts: dict[str, str]) -> dict[str, set[str]]:
+    """Which C sources' functions and tables each uses."""
     of = {n: QUIET.sub(" ", t) for n, t in texts.items() if n.endswith(".c") and n[:4] != "bpf/"}
     where: dict[str, set[str]] = defaultdict(set)
     for file, text in of.items():
         for name in DEFINED.findall(text):
             where[name].add(file)
-    to = {
+    return {
         file: {
             r for word in set(WORD.findall(TAG.sub(" ", text))) if len(where.get(word, ())) == 1
             for r in where[word] - {file}
         }
         for file, text in of.items()
     }  # fmt: skip
+
+
+def imports(texts: dict[str, str]) -> dict[str, set[str]]:
+    """Which modules of the package each imports."""
+    of = {Path(n).stem: n for n in texts if n.endswith(".py")}
+    return {
+        file: {
+            of[word] for module, names in IMPORT.findall(texts[file])
+            for word in ([module] if module else WORD.findall(names)) if word in of
+        }
+        for file in of.values()
+    }  # fmt: skip
+
+
+def circles(to: dict[str, set[str]]) -> list[str]:
+    """Sources that need each other, directly or through others."""
     out: list[str] = []
     done: set[str] = set()
 
@@ -126,7 +149,7 @@ def circles(texts: dict[str, str]) -> list[str]:
                 walk(other, [*path, at])
             done.add(at)
 
-    for at in sorted(of):
+    for at in sorted(to):
         walk(at, [])
     return out
 
@@ -154,7 +177,8 @@ def structs(texts: dict[str, str]) -> list[str]:
 
 def main(names: list[str]) -> int:
     texts = files(names)
-    breaches = arrows(texts) + circles(texts) + words(texts) + structs(texts)
+    used = uses(texts) | imports(texts)
+    breaches = arrows(texts) + circles(used) + words(texts) + structs(texts)
     print("\n".join(breaches), end="\n" if breaches else "")
     return bool(breaches)
 

@@ -9,15 +9,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
-from . import causes, counts, design, markdown, show, stats, steps, sweepcompare, values
+from . import causes, counts, design, markdown, show, stats, steps, sweepcompare, values, versus
 from .causes import Cause, Change
 from .errors import NOTHING, OK, UNTRUSTED, Failure, wrong_use
-from .model import LOWER
 from .run import Run, find
-from .stats import Margins, Test
+from .stats import Margins
 
-# By the run's id.
-Times = dict[str, dict[values.Row, values.Value]]
 # A difference counts only if it is larger than this.
 LEAST = 0.02
 # Rows of counts that are shown without --all.
@@ -26,54 +23,6 @@ COUNTS_SHOWN = 10
 _RATE, _RATE_REQUESTS = 0.1, 100
 # Of recordings and loads the rows that are shown without --all.
 _MAIN = (values.MEAN, values.TAIL)
-# Unknown in a run whose connection was lost: that is not a difference.
-_KNOWN_AT_THE_END = ("server.afpd.congestion",)
-
-# Runs that differ only in these can be compared.
-_FREE_OPTIONS = {"iterations", "warmup", "timeout_s", "tests", "sample_hz", "duration_s"}
-_SERVER = ("afp_version", "uam", "quantum_bytes", "settings", "afpd.congestion")
-_ENVIRONMENT = ("kernel", "machine", "cpus", "client.congestion")
-_RUNGS = ("calls", "requests", "times", "storage.file", "storage.block", "storage.latency")
-
-
-@dataclass(frozen=True)
-class TimeRow:
-    """A test as a whole (`command` is empty), or a figure of the requests of one AFP command.
-
-    Of a test its time, or a metric, which need not be a time.
-    """
-
-    test: str
-    command: str
-    figure: str
-    result: Test
-    verdict: str
-    unit: str = "ns"
-    better: str = LOWER
-
-    @property
-    def key(self) -> values.Row:
-        return values.Row(self.test, self.command, self.figure, self.unit, self.better)
-
-    @property
-    def label(self) -> str:
-        return self.key.label
-
-    @property
-    def name(self) -> str:
-        """For a sentence."""
-        if self.key.is_metric:
-            return f"{self.test}: {self.label}"
-        return self.label if self.command else self.test
-
-    @property
-    def harm(self) -> tuple[float | None, float | None]:
-        """How much worse B is, and may be at most; where more is better, by how much A has more."""
-        t = self.result
-        if self.better == LOWER:
-            return t.change, t.high
-        less = (None if x is None else 1 / (1 + x) - 1 for x in (t.change, t.low))
-        return next(less), next(less)
 
 
 @dataclass(frozen=True)
@@ -113,7 +62,7 @@ class Comparison:
     """
 
     least: float
-    rows: list[TimeRow]
+    rows: list[versus.TimeRow]
     counts: list[CountRow]
     same: int
     vary: int
@@ -128,7 +77,7 @@ class Comparison:
     def causes(self) -> list[Cause]:
         return causes.of(Change(r.test, r.command, r.what, r.requests, r.by) for r in self.counts)
 
-    def found(self, *words: str) -> list[TimeRow]:
+    def found(self, *words: str) -> list[versus.TimeRow]:
         return [r for r in self.rows if r.verdict in words]
 
 
@@ -170,97 +119,8 @@ def groups(args: argparse.Namespace) -> tuple[list[Run], list[Run]]:
     if not b:
         raise wrong_use("give at least one run after --")
     sides = [Run.open(find(n)) for n in a], [Run.open(find(n)) for n in b]
-    distinct([*sides[0], *sides[1]])
+    versus.distinct([*sides[0], *sides[1]])
     return sides
-
-
-def distinct(runs: Sequence[Run]) -> None:
-    """Failure if a run is given twice: it would count as two runs that agree."""
-    seen: dict[str, Run] = {}
-    for one in runs:
-        if one.id in seen:
-            first = seen[one.id]
-            raise wrong_use(f"{one.path} and {first.path} are the same run: name each run once")
-        seen[one.id] = one
-
-
-def settings(run: Run) -> dict[str, str]:
-    """A run's settings, its server, and how it was observed: if they differ, so does the work."""
-    out = {"command": run.command, "set": run.set}
-    out |= {f"options.{k}": v for k, v in run.options.items() if k not in _FREE_OPTIONS}
-    out |= {f"server.{k}": run.server.get(k, "") for k in _SERVER}
-    out |= {f"environment.{k}": run.environment.get(k, "") for k in _ENVIRONMENT}
-    out |= {f"rungs.{k}": run.rungs.get(k, "") for k in _RUNGS}
-    return out
-
-
-def unlike(all_of: Sequence[dict[str, str]]) -> dict[str, list[str]]:
-    """The settings that are not the same in all runs, with their values."""
-    out: dict[str, list[str]] = {}
-    for key in sorted({key for one in all_of for key in one}):
-        found = list(dict.fromkeys(one.get(key, "") for one in all_of))
-        if key in _KNOWN_AT_THE_END:
-            found = [v for v in found if v]
-        if len(found) > 1:
-            out[key] = found
-    return out
-
-
-def differences(runs: Sequence[Run]) -> list[str]:
-    """Reasons against a comparison: settings that are not the same in all runs."""
-    found = unlike([settings(r) for r in runs])
-    return [f"{key}: " + " against ".join(map(repr, of[:3])) for key, of in found.items()]
-
-
-def _common(a: Sequence[Run], b: Sequence[Run], of: Times) -> list[values.Row]:
-    keys = [dict.fromkeys(key for run in side for key in of[run.id]) for side in (a, b)]
-    return [key for key in keys[0] if key in keys[1]]
-
-
-def _amounts(key: values.Row, runs: Iterable[Run], of: Times) -> list[float]:
-    return [of[run.id][key].amount for run in runs if key in of[run.id]]
-
-
-def zeros(a: Sequence[Run], b: Sequence[Run], of: Times) -> list[str]:
-    """Rows that are 0 in some runs: changes are ratios, and from 0 there is none."""
-    runs = [*a, *b]
-    return [
-        f"{key.label} of {key.test} is 0 in some runs and not in others: not judged"
-        for key in _common(a, b, of)
-        if min(of_runs := _amounts(key, runs, of)) <= 0 < max(of_runs)
-    ]
-
-
-def _verdict(key: values.Row, verdict: str) -> str:
-    """In words that suit the row."""
-    if not key.is_metric or verdict not in (stats.SLOWER, stats.FASTER):
-        return verdict
-    return stats.WORSE if (verdict == stats.SLOWER) == (key.better == LOWER) else stats.BETTER
-
-
-def time_rows(
-    a: Sequence[Run], b: Sequence[Run], of: Times, margins: Margins, in_turn: bool = True
-) -> list[TimeRow]:
-    """Every row that both have and that is not 0 in any run, with its verdict.
-
-    `in_turn`: the runs are compared in blocks, if they were made so.
-    """
-    both = [key for key in _common(a, b, of) if min(_amounts(key, [*a, *b], of)) > 0]
-    near = design.blocks(a, b) if in_turn else [(list(a), list(b))]
-    results = []
-    for key in both:
-        found = [
-            [[of[run.id][key] for run in side if key in of[run.id]] for side in block]
-            for block in near
-        ]
-        blur = max(value.blur for block in found for side in block for value in side)
-        blocks = [([v.amount for v in x], [v.amount for v in y]) for x, y in found]
-        results.append(stats.compare(blocks, margins, blur))
-    words = stats.verdicts(results)
-    return [
-        TimeRow(key.test, key.command, key.figure, r, _verdict(key, w), key.unit, key.better)
-        for key, r, w in zip(both, results, words, strict=True)
-    ]
 
 
 def count_rows(a: Sequence[Run], b: Sequence[Run]) -> tuple[list[CountRow], int, int]:
@@ -323,7 +183,7 @@ def alone(a: Sequence[Run], b: Sequence[Run]) -> dict[str, list[str]]:
     }
 
 
-def _drift(a: Sequence[Run], b: Sequence[Run], of: Times) -> float | None:
+def _drift(a: Sequence[Run], b: Sequence[Run], of: versus.Times) -> float | None:
     tests: dict[str, dict[str, float]] = defaultdict(dict)
     for run, rows in of.items():
         for row, value in rows.items():
@@ -336,7 +196,7 @@ def judge(a: Sequence[Run], b: Sequence[Run], least: float) -> Comparison:
     """Failure where nothing can be compared."""
     doubts = design.doubts(a, b)
     of = {run.id: values.of_run(run) for run in (*a, *b)}
-    rows = time_rows(a, b, of, Margins(least, design.DOUBT if doubts else None))
+    rows = versus.time_rows(a, b, of, Margins(least, design.DOUBT if doubts else None))
     recorded = not all(r.repeats_its_work for r in (*a, *b))
     differ, same, vary = ([], 0, 0) if recorded else count_rows(a, b)
     if not rows and not differ and not same and not vary:
@@ -355,20 +215,11 @@ def judge(a: Sequence[Run], b: Sequence[Run], least: float) -> Comparison:
         design.pairs_needed(judged) if few else None,
         _drift(a, b, of),
         alone(a, b),
-        zeros(a, b, of),
+        versus.zeros(a, b, of),
     )
 
 
 # Output
-
-
-def word(row: TimeRow, least: float) -> str:
-    """The verdict as tables have it."""
-    return f"same within {_share(least)}" if row.verdict == stats.SAME else row.verdict
-
-
-def _share(value: float) -> str:
-    return f"{value * 100:g} %"
 
 
 def _range(ends: tuple[int, int]) -> str:
@@ -376,18 +227,13 @@ def _range(ends: tuple[int, int]) -> str:
     return f"{low:,}" if low == high else f"{low:,}..{high:,}"
 
 
-def signed(value: float | None) -> str:
-    return "n/a" if value is None else f"{value * 100:+.1f} %"
-
-
-_TIMES = ["command", "A", "B", "change", "95 % interval", "n", "verdict"]
 _COUNTS = ["counts: test", "command", "what", "A", "B", "per request"]
 _RATES = ["calls per request: command", "what", "A", "B", "change"]
 
 
 def times_head(c: Comparison) -> list[str]:
     metrics = any(r.key.is_metric for r in c.rows)
-    return ["times and metrics: test" if metrics else "times: test", *_TIMES]
+    return ["times and metrics: test" if metrics else "times: test", "command", *versus.CELLS]
 
 
 def times_table(c: Comparison, show_all: bool) -> tuple[list[list[str]], str]:
@@ -399,23 +245,11 @@ def times_table(c: Comparison, show_all: bool) -> tuple[list[list[str]], str]:
         for r in c.rows
         if show_all or r in differ or not r.command or (recorded and r.figure in _MAIN)
     ]
-    lines = [
-        [
-            show.short(r.test),
-            r.label,
-            show.measured(r.result.median_a, r.unit),
-            show.measured(r.result.median_b, r.unit),
-            signed(r.result.change),
-            "n/a" if r.result.low is None else f"{signed(r.result.low)} .. {signed(r.result.high)}",
-            f"{r.result.n_a}+{r.result.n_b}",
-            word(r, c.least),
-        ]
-        for r in shown
-    ]
+    lines = [[show.short(r.test), r.label, *versus.cells(r, c.least)] for r in shown]
     hidden: dict[str, int] = defaultdict(int)
     for r in c.rows:
         if r not in shown:
-            hidden[word(r, c.least)] += 1
+            hidden[versus.word(r, c.least)] += 1
     left = ", ".join(f"{n} with “{text}”" for text, n in hidden.items())
     return lines, f"rows that are not shown (--all): {left}" if left else ""
 
@@ -453,9 +287,9 @@ def summary(c: Comparison) -> str:
         parts.append(
             "times cannot be judged: not enough runs"
             if few
-            else f"times are the same within {_share(c.least)}"
+            else f"times are the same within {versus.share(c.least)}"
             if same
-            else f"no difference larger than {_share(c.least)} shown"
+            else f"no difference larger than {versus.share(c.least)} shown"
         )
     if found := c.causes:
         more = f", and {len(found) - 1} more" if len(found) > 1 else ""
@@ -474,11 +308,11 @@ def notes(c: Comparison, n: tuple[int, int]) -> list[str]:
         )
     judged = any(r.verdict not in (stats.TOO_FEW,) for r in c.rows)
     for text in c.doubts if judged else ():
-        limit = _share(max(c.least, design.DOUBT))
+        limit = versus.share(max(c.least, design.DOUBT))
         out.append(f"only differences larger than {limit} are attributed to the server: {text}")
     if c.drift is not None and abs(c.drift) > 0.05:
         out.append(
-            f"the machine drifted: the time of tests changed by {signed(c.drift)} from the "
+            f"the machine drifted: the time of tests changed by {versus.signed(c.drift)} from the "
             "earlier half of all runs to the later one, whichever side; runs in turn "
             "(afpscope ab) are affected least"
         )
@@ -568,7 +402,7 @@ def report(a: list[Run], b: list[Run], args: argparse.Namespace, title: str = "c
     if args.format == "github":
         markdown.add_to_summary(as_markdown(c, [*remarks, *doubts], title, args.all))
         for r in c.found(*stats.BAD):
-            text = f"{r.test}: {r.label}: {signed(r.result.change)}, {r.verdict}"
+            text = f"{r.test}: {r.label}: {versus.signed(r.result.change)}, {r.verdict}"
             print(markdown.annotation("warning", title, text))
         for cause in c.causes:
             print(markdown.annotation("warning", title, cause.text))
@@ -579,7 +413,7 @@ def report(a: list[Run], b: list[Run], args: argparse.Namespace, title: str = "c
 
 def check(a: list[Run], b: list[Run], force: bool) -> None:
     """Failure if the runs are not comparable; if forced, a notice."""
-    found = differences([*a, *b])
+    found = versus.differences([*a, *b])
     if not found:
         return
     if not force:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from . import causes, compare, counts, design, markdown, show, stats, values
+from . import causes, compare, counts, design, markdown, show, stats, values, versus
 from .causes import Change
 from .counts import Band, Key, Observed
 from .errors import GATED, OK, UNTRUSTED, Failure, wrong_use
@@ -75,12 +75,12 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def _settings(run: Run) -> dict[str, str]:
-    return {**compare.settings(run), "server.machine": run.server.get("machine", "")}
+    return {**versus.settings(run), "server.machine": run.server.get("machine", "")}
 
 
 def _strangers(runs: Sequence[Run]) -> list[str]:
     """In what the accepted runs differ, though they should have done the same work."""
-    found = compare.unlike([_settings(r) for r in runs])
+    found = versus.unlike([_settings(r) for r in runs])
     out = [f"{key}: " + " against ".join(map(repr, of[:3])) for key, of in found.items()]
     first, *others = runs
     for other in others:
@@ -162,7 +162,7 @@ def _wanted(band: Band) -> str:
 def check(accepted: Accepted, runs: Sequence[Run], force: bool) -> None:
     """Failure if the runs did other work than the accepted ones; a notice for other differences."""
     for run in runs:
-        found = compare.unlike([accepted.settings, _settings(run)])
+        found = versus.unlike([accepted.settings, _settings(run)])
         texts = {k: f"{k}: accepted {of[0]!r}, {run.name}: {of[1]!r}" for k, of in found.items()}
         other = [text for key, text in texts.items() if not key.startswith(_MAY_DIFFER)]
         if other and not force:
@@ -234,12 +234,12 @@ def judge_times(a: list[Run], b: list[Run], limit: float) -> tuple[list[Finding]
     compare.check(a, b, False)
     doubts, of = design.doubts(a, b), {run.id: values.of_run(run) for run in (*a, *b)}
     doubt = design.DOUBT if doubts else None
-    rows = compare.time_rows(a, b, of, Margins(limit, doubt))
-    any_at_all = compare.time_rows(a, b, of, Margins(0.0))
+    rows = versus.time_rows(a, b, of, Margins(limit, doubt))
+    any_at_all = versus.time_rows(a, b, of, Margins(0.0))
     worse = {r.key for r in any_at_all if r.verdict in stats.BAD}
     few = next((r.verdict for r in rows if r.verdict == stats.TOO_FEW), "")
     findings: list[Finding] = []
-    open_ = compare.zeros(a, b, of)
+    open_ = versus.zeros(a, b, of)
     if few:
         needed = design.pairs_needed(len(rows))
         open_.append(f"{few}: {len(a)} pairs, {needed} are needed for {len(rows)} rows")
@@ -259,7 +259,7 @@ def judge_times(a: list[Run], b: list[Run], limit: float) -> tuple[list[Finding]
     return findings, open_, len(rows)
 
 
-def _time_word(row: compare.TimeRow) -> str:
+def _time_word(row: versus.TimeRow) -> str:
     if row.key.is_metric:
         return row.figure
     return "p99" if row.figure == values.TAIL else "time"
@@ -350,7 +350,7 @@ def run(args: argparse.Namespace) -> int:
     """0: as accepted; 3: not; 4: undecided."""
     runs = [Run.open(find(name)) for name in args.runs]
     after = [Run.open(find(name)) for name in args.after or ()]
-    compare.distinct([*runs, *after])
+    versus.distinct([*runs, *after])
     if args.accept:
         return _accept(args, runs)
     judged = after or runs

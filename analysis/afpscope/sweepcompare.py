@@ -8,7 +8,7 @@ import json
 from collections import defaultdict
 from dataclasses import asdict
 
-from . import compare, design, markdown, outcome, show, stats, values
+from . import design, markdown, outcome, show, stats, values, versus
 from .errors import NOTHING, OK, UNTRUSTED, Failure, wrong_use
 from .outcome import Outcome
 from .run import Run, find
@@ -43,9 +43,9 @@ def _steps(sweep: Sweep, common: dict[float, str]) -> list[Step]:
     return sorted(steps, key=lambda step: sweep.rank(step.size))
 
 
-def _times(steps: list[Step], sweep: Sweep, common: dict[float, str]) -> compare.Times:
+def _times(steps: list[Step], sweep: Sweep, common: dict[float, str]) -> versus.Times:
     """As if each value of the sweep were a test."""
-    out: compare.Times = {}
+    out: versus.Times = {}
     for step in steps:
         assert step.run and step.phase
         found = values.of_load(step.phase, f"{sweep.option} {common[step.size]}")
@@ -61,7 +61,7 @@ def _differences(steps: list[Step]) -> list[str]:
             by_value[step.size].append(step.run)
     found: dict[str, None] = {}
     for runs in by_value.values():
-        found |= dict.fromkeys(compare.differences(runs))
+        found |= dict.fromkeys(versus.differences(runs))
     return list(found)
 
 
@@ -73,7 +73,7 @@ def _repeats_needed(rows: int) -> int:
     return n
 
 
-def _notes(rows: list[compare.TimeRow], doubts: list[str], least: float) -> list[str]:
+def _notes(rows: list[versus.TimeRow], doubts: list[str], least: float) -> list[str]:
     out = []
     if any(r.verdict == stats.TOO_FEW for r in rows):
         judged = sum(r.result.change is not None for r in rows)
@@ -83,7 +83,7 @@ def _notes(rows: list[compare.TimeRow], doubts: list[str], least: float) -> list
             f"{needed} on each side are needed (afpscope sweep --repeat {needed})"
         )
     if any(r.verdict != stats.TOO_FEW for r in rows):
-        limit = f"{max(least, design.DOUBT) * 100:g} %"
+        limit = versus.share(max(least, design.DOUBT))
         out += [
             f"only differences larger than {limit} are attributed to the server: {text}"
             for text in doubts
@@ -135,13 +135,13 @@ def run(args: argparse.Namespace) -> int:
     for text in found:
         show.notice(f"compare: forced, although they differ in {text}")
     before, after = ([s.run for s in side if s.run] for side in (mine, theirs))
-    compare.distinct([*before, *after])
+    versus.distinct([*before, *after])
     doubts = design.doubts(before, after)
     times = _times(mine, a, common) | _times(theirs, b, common)
     margins = Margins(args.least, design.DOUBT if doubts else None)
-    rows = compare.time_rows(before, after, times, margins, in_turn=False)
+    rows = versus.time_rows(before, after, times, margins, in_turn=False)
     sides = outcome.of(a, args.slo), outcome.of(b, args.slo or a.slo)
-    remarks = [*_notes(rows, doubts, args.least), *compare.zeros(before, after, times)]
+    remarks = [*_notes(rows, doubts, args.least), *versus.zeros(before, after, times)]
     untrusted = [f"{r.name}: {text}" for r in (*before, *after) for text in r.doubts]
     _print(args, rows, sides, [*remarks, *untrusted])
     for text in (*remarks, *untrusted):
@@ -151,7 +151,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _print(
     args: argparse.Namespace,
-    rows: list[compare.TimeRow],
+    rows: list[versus.TimeRow],
     sides: tuple[Outcome, Outcome],
     remarks: list[str],
 ) -> None:
@@ -184,22 +184,8 @@ def _print(
         print(show.plain(text))
 
 
-_HEAD = ["value", "what", "A", "B", "change", "95 % interval", "n", "verdict"]
+_HEAD = ["value", "what", *versus.CELLS]
 
 
-def _lines(rows: list[compare.TimeRow], least: float) -> list[list[str]]:
-    return [
-        [
-            r.test,
-            r.label,
-            show.measured(r.result.median_a, r.unit),
-            show.measured(r.result.median_b, r.unit),
-            compare.signed(r.result.change),
-            "n/a"
-            if r.result.low is None
-            else f"{compare.signed(r.result.low)} .. {compare.signed(r.result.high)}",
-            f"{r.result.n_a}+{r.result.n_b}",
-            compare.word(r, least),
-        ]
-        for r in rows
-    ]
+def _lines(rows: list[versus.TimeRow], least: float) -> list[list[str]]:
+    return [[r.test, r.label, *versus.cells(r, least)] for r in rows]

@@ -18,9 +18,14 @@ SOUND = {
     "user/report/b.c": '#include "report/b.h"\n\n'
     "int b_one(void)\n{\n\tstruct a_one;\n\n\treturn 1; /* a_one() */\n}\n",
     "user/watch/c.c": "/* What afpscope knows of readsize. */\n",
+    "analysis/afpscope/one.py": "from . import two\nfrom .three import value\n",
+    "analysis/afpscope/two.py": "import three\n",
+    "analysis/afpscope/three.py": "from . import (\n    two,\n)\n",
 }
 BREACHES = {
     "circle": ("user/report/b.c", "return 1;", "return a_one();"),
+    "one.py -> ": ("analysis/afpscope/two.py", "import three", "from .one import value"),
+    "three.py -> ": ("analysis/afpscope/two.py", "import three", "    from . import x, three"),
     "may not include": ("user/report/b.c", "report/b.h", "cmd/cmd.h"),
     "<bpf/libbpf.h>": ("user/report/b.c", '"report/b.h"', "<bpf/libbpf.h>"),
     "struct b is also in": ("user/report/a.h", "int a", "struct b {\n};\nint a"),

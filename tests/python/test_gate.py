@@ -11,7 +11,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from afpscope import compare, counts, gate, markdown, stats
+from afpscope import compare, counts, gate, markdown, stats, versus
 from afpscope.run import START, Run
 from changed import more_calls, pairs
 from conftest import Done, Shelf, no_more_than
@@ -38,12 +38,12 @@ def test_a_row_that_may_be_slower_than_the_limit_cannot_be_told(
     a, b = ([Run.open(place) for place in side] for side in pairs(shelf, 8, 1.0))
     result = stats.Test(8, 8, 1.0, 1.04, 0.04, 0.02, 0.06, 1e-6, 1e-6, None, 1e-6)
     rows = [
-        compare.TimeRow("5 x", "FPCreateFile", "mean", result, stats.SLOWER),
-        compare.TimeRow("6 x", "FPDelete", "mean", replace(result, high=0.045), stats.SLOWER),
+        versus.TimeRow("5 x", "FPCreateFile", "mean", result, stats.SLOWER),
+        versus.TimeRow("6 x", "FPDelete", "mean", replace(result, high=0.045), stats.SLOWER),
     ]
     not_more_than_5 = [replace(row, verdict=stats.NONE_SHOWN) for row in rows]
     monkeypatch.setattr(
-        compare, "time_rows", lambda *args: not_more_than_5 if args[3].least else rows
+        versus, "time_rows", lambda *args: not_more_than_5 if args[3].least else rows
     )
     assert gate.judge_times(a, b, 0.05) == ([], ["5 x FPCreateFile: may be up to +6.0% slower"], 2)
 
