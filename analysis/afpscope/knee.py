@@ -18,6 +18,7 @@ from .crowd import Load
 from .errors import wrong_use
 from .model import Phase
 from .steps import Level, Step, Sweep, middle
+from .words import ENGLISH, Words
 
 # Of what was offered (open loop), and of the most that was reached (closed loop).
 KEPT_UP, GROWN = 0.90, 0.95
@@ -189,7 +190,7 @@ def _growing(sweep: Sweep) -> list[Judged]:
     ]
 
 
-def find(sweep: Sweep, limit: Slo | None) -> Knee:
+def find(sweep: Sweep, limit: Slo | None, w: Words = ENGLISH) -> Knee:
     rule, all_of = judged(sweep, limit)
     levels = {sweep.rank(x.value): x for x in sweep.levels}
     where = cut(all_of)
@@ -205,64 +206,53 @@ def find(sweep: Sweep, limit: Slo | None) -> Knee:
         at.text if at else None,
         low.text if low else None,
         high.text if high and (rule != "growth" or at) else None,
-        _text(sweep, rule, limit, (below, above, at)),
+        _text(sweep, limit, (below, above), w)
+        if rule != "growth"
+        else _growth_text(sweep, below, at, w),
         below.middle_step if below else None,
         above.middle_step if above else None,
     )
 
 
-def _name(sweep: Sweep, value: str) -> str:
+def _name(sweep: Sweep, value: str, w: Words) -> str:
     if sweep.option == "clients":
-        return "1 client" if value == "1" else f"{value} clients"
+        return w["one_client"] if value == "1" else w.say("n_clients", n=value)
     return f"{sweep.option} {value}"
 
 
-def _counted(level: Level, limit: Slo | None) -> str:
+def _counted(level: Level, limit: Slo | None, w: Words) -> str:
     """In how many of its steps the SLO was kept, and the figure itself."""
     if not limit:
         return f"{level.achieved:,.4g}/s"
     phases = level.phases
     kept = sum(limit.keeps(p) for p in phases)
     ns = middle(limit.value(p) for p in phases)
-    text = f"{show.time(ns)}, kept in {kept} of {len(phases)}"
+    text = w.say("knee_kept", time=show.time(ns), kept=kept, n=len(phases))
     if any(not limit.keeps(p) and (limit.value(p) or 0) <= limit.limit_ns for p in phases):
-        return f"{text}: clients could not work, or actions were dropped or failed"
+        return w.say("knee_trouble", text=text)
     return text
 
 
-def _text(
-    sweep: Sweep,
-    rule: str,
-    limit: Slo | None,
-    levels: tuple[Level | None, Level | None, Level | None],
-) -> str:
-    below, above, at = levels
-    if not below and not above:
-        return "no step was measured: there is no knee to see"
-    what = {
-        "slo": f"{limit.text if limit else ''} is kept",
-        "rate": f"at least {KEPT_UP:.0%} of the offered rate is reached",
-    }.get(rule, "")
-    if rule == "growth":
-        if not at:
-            last = sweep.levels[-1]
-            return f"the rate still grows at {_name(sweep, last.text)}, the most that was measured"
-        return (
-            f"the rate stops growing at {_name(sweep, at.text)} ({_counted(at, None)}; "
-            f"within {1 - GROWN:.0%} of the most)"
-        )
+def _growth_text(sweep: Sweep, below: Level | None, at: Level | None, w: Words) -> str:
+    if at:
+        of_at = _counted(at, None, w)
+        return w.say("knee_grown", at=_name(sweep, at.text, w), of_at=of_at, share=1 - GROWN)
     if not below:
-        first = sweep.levels[0]
-        return (
-            f"{what} reliably at no value: {_counted(first, limit)} at "
-            f"{_name(sweep, first.text)}, the least load"
-        )
-    if not above:
-        return (
-            f"{what} at every value, up to {_name(sweep, below.text)} ({_counted(below, limit)}): "
-            "the knee is higher"
-        )
-    return (
-        f"{what} up to {_name(sweep, below.text)} ({_counted(below, limit)}), no longer at "
-        f"{_name(sweep, above.text)} ({_counted(above, limit)})"
-    )
+        return w["knee_none"]
+    return w.say("knee_growing", at=_name(sweep, sweep.levels[-1].text, w))
+
+
+def _text(
+    sweep: Sweep, limit: Slo | None, levels: tuple[Level | None, Level | None], w: Words
+) -> str:
+    below, above = levels
+    if not below and not above:
+        return w["knee_none"]
+    if not below:
+        above = sweep.levels[0]
+    known = {"below": below, "above": above}
+    values = {key: _name(sweep, x.text, w) for key, x in known.items() if x}
+    values |= {f"of_{key}": _counted(x, limit, w) for key, x in known.items() if x}
+    what = w.say("knee_slo", slo=limit.text) if limit else w.say("knee_rate", share=KEPT_UP)
+    which = "between" if below and above else "higher" if below else "lower"
+    return w.say(f"knee_{which}", what=what, **values)

@@ -17,37 +17,27 @@ from .crowd import BUSY, LATE, Load
 from .model import Account, Phase
 from .run import Run
 from .steps import Step
+from .words import ENGLISH, Words
 
-# A part of a request's time: the resource that it is spent on, and its name in a sentence.
+# The resource that a part of a request's time is spent on. Names are in sweepwords.py: spent_PART,
+# r_RESOURCE for a column, limit_RESOURCE for a sentence.
 PARTS = {
-    "own": ("cpu", "afpd on a CPU"),
-    "runq": ("cpu", "afpd waiting for a CPU"),
-    "unread": ("cpu", "requests unread while afpd waited for a CPU"),
-    "cnid_runq": ("cpu", "cnid_dbd waiting for a CPU"),
-    "cnid_cpu": ("cnid", "cnid_dbd on a CPU"),
-    "database_lock": ("lock", "waiting for another writer of the CNID database"),
-    "database_disk": ("disk", "waiting for the CNID database's disk"),
-    "cnid_rest": ("cnid", "requests and answers on their way to and from cnid_dbd"),
-    "disk": ("disk", "waiting for the disk"),
-    "log": ("disk", "writing the log"),
-    "cnid_disk": ("disk", "cnid_dbd waiting for the disk"),
-    "lock": ("lock", "waiting for a lock"),
-    "cnid_lock": ("lock", "cnid_dbd waiting for a lock"),
-    "net": ("network", "waiting for the client's socket"),
-    "outside": ("network", "outside the server: network, client, and waiting to be read"),
-    "other": ("other", "waiting otherwise"),
-}
-# Resources: for a column, and for a sentence.
-RESOURCES = {
-    "generator": ("client", "the load generator itself"),
-    "sessions": ("sessions", "sessions: the server makes no more"),
-    "cpu": ("CPU", "the server's CPUs"),
-    "cnid": ("CNID", "the CNID server, which serves all sessions of a volume in one process"),
-    "disk": ("disk", "the disk"),
-    "lock": ("lock", "a lock"),
-    "network": ("network", "the network, or what else is outside the server"),
-    "other": ("other", "something in the server that is no CPU, disk, CNID server or lock"),
-    "unknown": ("n/a", "unknown"),
+    "own": "cpu",
+    "runq": "cpu",
+    "unread": "cpu",
+    "cnid_runq": "cpu",
+    "cnid_cpu": "cnid",
+    "database_lock": "lock",
+    "database_disk": "disk",
+    "cnid_rest": "cnid",
+    "disk": "disk",
+    "log": "disk",
+    "cnid_disk": "disk",
+    "lock": "lock",
+    "cnid_lock": "lock",
+    "net": "network",
+    "outside": "network",
+    "other": "other",
 }
 # Of the time that afpd waits for its CNID server, or for a CNID database that it has open itself.
 _CNID = ("cnid_cpu", "cnid_runq", "cnid_disk", "cnid_lock", "database_lock", "database_disk")
@@ -85,7 +75,7 @@ class Spent:
     def by_resource(self) -> dict[str, float]:
         out: dict[str, float] = defaultdict(float)
         for key, ns in self.parts.items():
-            out[PARTS[key][0]] += ns
+            out[PARTS[key]] += ns
         return dict(out)
 
     @property
@@ -110,7 +100,10 @@ class Figure:
 
 @dataclass(frozen=True)
 class Limit:
-    """What is used up: a key of RESOURCES, a sentence about it, and what it is concluded from."""
+    """What is used up: a value of PARTS, or generator, sessions, unknown.
+
+    A sentence about it, and what it is concluded from.
+    """
 
     kind: str
     text: str
@@ -201,30 +194,23 @@ class _Two:
     spent: tuple[Spent, Spent]
 
 
-def _generator(two: _Two) -> str | None:
+def _generator(two: _Two, w: Words) -> str | None:
     load = two.above
     if load.cpu_share >= BUSY:
-        return (
-            f"its busiest thread used {load.cpu_share:.0%} of a CPU (try --threads, or more hosts)"
-        )
+        return w.say("l_cpu", cpu=load.cpu_share)
     if load.cpu_share + load.runq_share >= BUSY:
-        return (
-            f"its threads used {load.cpu_share:.0%} of a CPU and waited {load.runq_share:.0%} of "
-            "the time for one (give it CPUs of its own, or another host)"
-        )
+        return w.say("l_runq", cpu=load.cpu_share, runq=load.runq_share)
     if load.late_share > LATE:
-        return f"it began {load.late:,} of {load.n:,} actions more than 1 ms late"
+        return w.say("l_late", late=load.late, n=load.n)
     return None
 
 
-def _sessions(two: _Two) -> str | None:
+def _sessions(two: _Two, w: Words) -> str | None:
     load = two.above
-    if not load.missing:
-        return None
-    return f"{load.missing:,} of {load.clients:,} clients got none (afp.conf: max connections)"
+    return w.say("l_sessions", n=load.missing, clients=load.clients) if load.missing else None
 
 
-_FIRST: dict[str, Callable[[_Two], str | None]] = {
+_FIRST: dict[str, Callable[[_Two, Words], str | None]] = {
     "generator": _generator,
     "sessions": _sessions,
 }
@@ -239,63 +225,61 @@ def _growth(below: Spent, above: Spent) -> dict[str, float]:
     return {key: max(0.0, ns) for key, ns in grown.items()}
 
 
-def _largest(two: _Two) -> tuple[str, str]:
+def _largest(two: _Two, w: Words) -> tuple[str, str]:
     below, above = two.spent
     if not above.parts:
-        return "unknown", "the server was not watched, so that it cannot be told"
+        return "unknown", w["l_unwatched"]
     growth = _growth(below, above)
     by_resource = Spent(growth).by_resource
     total = sum(by_resource.values())
-    if total <= 0:
-        return "unknown", "no part of a request's time stands out"
     first = max(by_resource, key=lambda key: by_resource[key])
-    share = by_resource[first] / total
-    if share < _LEAST:
-        return "unknown", "no part of a request's time stands out"
+    if total <= 0 or by_resource[first] < _LEAST * total:
+        return "unknown", w["l_nothing"]
     if first == "network" and (above.used or 0.0) >= _ALL_CPUS:
-        return "cpu", (
-            f"server and load generator, on one machine, used {above.used:.0%} of its CPUs; what "
-            f"is outside the server waits for these, too (try another host for the generator)"
-        )
-    part = max((k for k in growth if PARTS[k][0] == first), key=lambda key: growth[key])
-    ns = above.parts[part]
+        return "cpu", w.say("l_shared", used=above.used)
+    part = max((k for k in growth if PARTS[k] == first), key=lambda key: growth[key])
+    said = {
+        "share": by_resource[first] / total,
+        "part": w[f"spent_{part}"],
+        "ns": _t(above.parts[part]),
+    }
     if growth is above.parts:
-        return first, f"{share:.0%} of a request's time, most of it {PARTS[part][1]} ({_t(ns)})"
-    before = below.parts.get(part, 0.0)
-    return first, (
-        f"{share:.0%} of what requests take longer, most of it {PARTS[part][1]} "
-        f"({_t(before)} a request below, {_t(ns)} above)"
-    )
+        return first, w.say("l_share", **said)
+    return first, w.say("l_growth", before=_t(below.parts.get(part, 0.0)), **said)
 
 
 def _t(ns: float | None) -> str:
     return show.time(ns)
 
 
-def _figures(two: _Two) -> list[Figure]:
+def _figures(two: _Two, w: Words) -> list[Figure]:
     below, above = two.spent
     loads = two.below, two.above
     out = [
-        Figure("generator, busiest thread", *(f"{x.cpu_share:.0%} of a CPU" for x in loads)),
-        Figure("generator, waiting for a CPU", *(f"{x.runq_share:.0%}" for x in loads)),
-        Figure("generator, late by 1 ms", *(f"{x.late_share:.1%} of actions" for x in loads)),
-        Figure("clients without a session", *(f"{x.missing:,}" for x in loads)),
-        Figure("time of a request", _t(below.client_ns), _t(above.client_ns)),
+        Figure(w["f_cpu"], *(w.say("of_cpu", share=x.cpu_share) for x in loads)),
+        Figure(w["f_runq"], *(f"{x.runq_share:.0%}" for x in loads)),
+        Figure(w["f_late"], *(w.say("of_actions", share=x.late_share) for x in loads)),
+        Figure(w["f_missing"], *(f"{x.missing:,}" for x in loads)),
+        Figure(w["f_time"], _t(below.client_ns), _t(above.client_ns)),
     ]
-    for key, (_, name) in PARTS.items():
+    for key in PARTS:
         values = [side.parts.get(key) for side in two.spent]
         if any(values):
-            out.append(Figure(f"  {name}", *map(_t, values)))
-    of = f" of {above.cpus_here}" if above.cpus_here else ""
-    for name, key in (("server", "cpus"), ("generator", "generator_cpus")):
+            out.append(Figure(f"  {w[f'spent_{key}']}", *map(_t, values)))
+    for key in ("cpus", "generator_cpus"):
         used = [getattr(x, key) for x in two.spent]
         if used[1] is not None:
-            shown = ("n/a" if n is None else f"{n:.2f}{of}" for n in used)
-            out.append(Figure(f"CPUs used by the {name}", *shown))
+            out.append(Figure(w[f"f_{key}"], *(_cpus_text(n, above.cpus_here, w) for n in used)))
     return out
 
 
-def used_up(below: Step | None, above: Step | None) -> Limit | None:
+def _cpus_text(n: float | None, of: int | None, w: Words) -> str:
+    if n is None:
+        return "n/a"
+    return w.say("of_cpus", n=n, all=of) if of else f"{n:.2f}"
+
+
+def used_up(below: Step | None, above: Step | None, w: Words = ENGLISH) -> Limit | None:
     """None where there is no run above: nothing is used up as far as is known.
 
     Without a run below, what has most of the time is named.
@@ -306,9 +290,8 @@ def used_up(below: Step | None, above: Step | None) -> Limit | None:
     assert other.load
     pair = (Spent() if other is above else of_step(other), of_step(above))
     two = _Two(other.load, above.load, pair)
-    for kind, rule in _FIRST.items():
-        if said := rule(two):
-            return Limit(kind, f"{RESOURCES[kind][1]}: {said}", tuple(_figures(two)))
-    kind, said = _largest(two)
-    text = said if kind == "unknown" else f"{RESOURCES[kind][1]}: {said}"
-    return Limit(kind, text, tuple(_figures(two)))
+    kind, said = next(
+        ((kind, text) for kind, rule in _FIRST.items() if (text := rule(two, w))), _largest(two, w)
+    )
+    text = said if kind == "unknown" else f"{w[f'limit_{kind}']}: {said}"
+    return Limit(kind, text, tuple(_figures(two, w)))

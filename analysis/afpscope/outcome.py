@@ -13,6 +13,7 @@ from .knee import Knee, Slo
 from .limits import Limit
 from .steps import Level, Step, Sweep
 from .usl import Usl
+from .words import ENGLISH, Words
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 LINES = 28  # of the table on stdout
@@ -60,7 +61,7 @@ def _quantile(q: float) -> Any:
 
 
 def _row(level: Level) -> Row:
-    busiest = limits.of_step(level.middle_step).busiest
+    most = limits.of_step(level.middle_step).busiest
     loads = level.loads
     return Row(
         level.text,
@@ -74,31 +75,31 @@ def _row(level: Level) -> Row:
         sum(x.missing for x in loads),
         sum(x.lost for x in loads),
         sum(x.starved for x in loads),
-        busiest[0] if busiest else None,
-        busiest[1] if busiest else None,
+        most[0] if most else None,
+        most[1] if most else None,
         max(x.cpu_share for x in loads),
         level.saturated,
     )
 
 
-def _law(sweep: Sweep) -> Usl | str | None:
+def _law(sweep: Sweep, w: Words) -> Usl | str | None:
     if sweep.option != "clients" or sweep.open_loop:
         return None
     loads: list[tuple[float, Load]] = [(x.value, load) for x in sweep.levels for load in x.loads]
-    return usl.fit([n for n, _ in loads], [load.achieved for _, load in loads])
+    return usl.fit([n for n, _ in loads], [load.achieved for _, load in loads], w=w)
 
 
-def of(sweep: Sweep, slo: str | None = None) -> Outcome:
-    """By the sweep's own SLO, or by another."""
+def of(sweep: Sweep, slo: str | None = None, w: Words = ENGLISH) -> Outcome:
+    """By the sweep's own SLO, or by another; its sentences in the language of w."""
     text = slo or sweep.slo
     limit = knee.slo(text) if text else None
-    found = knee.find(sweep, limit)
+    found = knee.find(sweep, limit, w)
     return Outcome(
         sweep,
         limit,
         found,
-        limits.used_up(found.below, found.above),
-        _law(sweep),
+        limits.used_up(found.below, found.above, w),
+        _law(sweep, w),
         tuple(_row(level) for level in sweep.levels),
     )
 
@@ -106,47 +107,53 @@ def of(sweep: Sweep, slo: str | None = None) -> Outcome:
 # As text
 
 
-def interval(found: Knee) -> str:
+def interval(found: Knee, w: Words = ENGLISH) -> str:
     """The interval of the knee in words; empty where there is none."""
     if found.low and found.high:
-        return f"interval {found.low} to {found.high}"
+        return w.say("knee_within", low=found.low, high=found.high)
     if found.low and found.at:
-        return f"interval: {found.low} or more"
-    return f"interval: less than {found.high}" if found.high else ""
+        return w.say("knee_from", low=found.low)
+    return w.say("knee_to", high=found.high) if found.high else ""
 
 
-def law_text(law: Usl) -> str:
+def law_text(law: Usl, w: Words = ENGLISH) -> str:
     """The universal scalability law in a sentence."""
 
     def share(value: float, within: tuple[float, float]) -> str:
-        return f"{value:.2g} ({within[0]:.2g} to {within[1]:.2g})"
+        low, high = (f"{x:.2g}" for x in within)
+        return w.say("usl_within", value=f"{value:.2g}", low=low, high=high)
 
-    text = (
-        f"universal scalability law: contention {share(law.contention, law.contention_within)}, "
-        f"coherency {share(law.coherency, law.coherency_within)}, R² {law.r2:.3f}"
+    text = w.say(
+        "usl",
+        contention=share(law.contention, law.contention_within),
+        coherency=share(law.coherency, law.coherency_within),
+        r2=law.r2,
     )
     if law.peak is None:
         return text
-    around = f" ({law.peak_within[0]:,.0f} to {law.peak_within[1]:,.0f})" if law.peak_within else ""
-    return f"{text}; most throughput at {law.peak:,.0f} clients{around}"
+    text = w.say("usl_peak", text=text, clients=law.peak)
+    if not law.peak_within:
+        return text
+    low, high = (f"{x:,.0f}" for x in law.peak_within)
+    return w.say("usl_within", value=text, low=low, high=high)
 
 
-def sentences(o: Outcome) -> list[str]:
-    """What the sweep says, the most important first."""
-    of_knee = interval(o.knee)
-    out = [f"Knee: {o.knee.text}" + (f"; {of_knee}" if of_knee else "")]
+def sentences(o: Outcome, w: Words = ENGLISH) -> list[str]:
+    """What the sweep says, the most important first. w: as of the outcome itself."""
+    of_knee = interval(o.knee, w)
+    out = [w.say("is_knee", text=o.knee.text) + (f"; {of_knee}" if of_knee else "")]
     if o.limit:
-        out.append(f"Used up: {o.limit.text}")
+        out.append(w.say("is_used_up", text=o.limit.text))
     if isinstance(o.usl, Usl):
-        out.append(law_text(o.usl).capitalize())
+        out.append(law_text(o.usl, w))
     elif o.usl:
-        out.append(f"The universal scalability law is not shown: {o.usl}")
+        out.append(w.say("usl_absent", why=o.usl))
     if any(row.saturated for row in o.rows):
         those = ", ".join(row.value for row in o.rows if row.saturated)
-        out.append(f"The load generator had no time left at {those}: it limits these steps")
-    out += [f"Step {s.folder} failed: {s.trouble}" for s in o.failed[:5]]
+        out.append(w.say("no_time_left", values=those))
+    out += [w.say("step_failed", folder=s.folder, why=s.trouble) for s in o.failed[:5]]
     if len(o.failed) > 5:
-        out.append(f"{len(o.failed) - 5} more steps failed")
+        out.append(w.say("steps_failed", n=len(o.failed) - 5))
     return out
 
 
@@ -172,10 +179,8 @@ def bad(row: Row) -> str:
     return " ".join(f"{n}{word}" for n, word in parts if n) or "0"
 
 
-def _busiest(row: Row) -> str:
-    if row.busiest is None:
-        return "n/a"
-    return f"{limits.RESOURCES[row.busiest][0]} {row.busiest_share:.0%}"
+def busiest(row: Row, w: Words = ENGLISH) -> str:
+    return f"{w[f'r_{row.busiest}']} {row.busiest_share:.0%}" if row.busiest else "n/a"
 
 
 HEAD = ("n", "offered/s", "done/s", "p50", "p99", "p99.9", "probe p99", "bad", "busiest", "client")
@@ -190,7 +195,7 @@ def cells(row: Row) -> list[str]:
         *(_short(row.latency[q]) for q in ("p50", "p99", "p99.9")),
         _short(row.probe_p99),
         bad(row),
-        _busiest(row),
+        busiest(row),
         f"{row.generator:.0%}{'!' if row.saturated else ''}",
     ]
 

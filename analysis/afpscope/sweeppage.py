@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from . import limits, outcome, painter, sweepfigures
+from . import outcome, painter, sweepfigures
 from .loadfigures import Drawn
 from .loadpage import rate
 from .outcome import QUANTILES, Outcome, Row
@@ -34,10 +34,7 @@ class Line:
     is_knee: bool
 
 
-def _line(o: Outcome, row: Row) -> Line:
-    busiest = "n/a"
-    if row.busiest is not None:
-        busiest = f"{limits.RESOURCES[row.busiest][0]} {row.busiest_share:.0%}"
+def _line(o: Outcome, row: Row, w: Words) -> Line:
     return Line(
         row.value,
         row.n,
@@ -46,7 +43,7 @@ def _line(o: Outcome, row: Row) -> Line:
         list(row.latency.values()),
         row.probe_p99,
         outcome.bad(row),
-        busiest,
+        outcome.busiest(row, w),
         f"{row.generator:.0%}{'!' if row.saturated else ''}",
         row.saturated,
         row.value == o.knee.at,
@@ -103,7 +100,7 @@ def _limit_note(o: Outcome, w: Words) -> str:
 
 def page(sweep: Sweep, made: Painter, slo: str | None) -> tuple[str, list[str]]:
     """The page, and why it may not be relied on."""
-    o, w = outcome.of(sweep, slo), made.w
+    o, w = outcome.of(sweep, slo, made.w), made.w
     doubts = [f"{s.folder}: {text}" for s in sweep.steps if s.run for text in s.run.doubts]
     if not sweep.complete:
         doubts.insert(0, f"the sweep is not complete: {sweep.stopped or 'it failed'}")
@@ -112,13 +109,13 @@ def page(sweep: Sweep, made: Painter, slo: str | None) -> tuple[str, list[str]]:
         "w": w,
         "sweep": sweep,
         "title": _title(sweep, w),
-        "verdict": outcome.sentences(o),
+        "verdict": outcome.sentences(o, w),
         "alarms": doubts[:10],
         "pictures": _pictures(o, made),
         "limit": o.limit,
         "limit_note": _limit_note(o, w),
         "axis": sweepfigures.name(sweep.option, w),
-        "rows": [_line(o, row) for row in o.rows],
+        "rows": [_line(o, row, w) for row in o.rows],
         "run": sweep.measured[0].run if sweep.measured else None,
     }
     return painter.render(TEMPLATE, **values), doubts

@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import optimize, stats
 
+from .words import ENGLISH, Words
+
 Array = npt.NDArray[np.float64]
 Interval = tuple[float, float]
 
@@ -100,31 +102,31 @@ def _bootstrap(n: Array, fitted: Array, rest: Array, leverage: Array, seed: int)
     return [x for x in found if x is not None]
 
 
-def fit(clients: Sequence[float], rates: Sequence[float], seed: int = 1) -> Usl | str:
+def fit(
+    clients: Sequence[float], rates: Sequence[float], seed: int = 1, w: Words = ENGLISH
+) -> Usl | str:
     """The law fitted to these measurements; else why it is not shown."""
     pairs = [(n, x) for n, x in zip(clients, rates, strict=True) if n > 0 and x > 0]
     if len({n for n, _ in pairs}) < VALUES:
-        return f"it needs {VALUES} different numbers of clients with a rate above 0"
+        return w.say("usl_few", n=VALUES)
     n = np.array([p[0] for p in pairs], float)
     logs = np.log([p[1] for p in pairs])
     found = _solve(n, logs)
     if found is None:
-        return "no curve of that form could be fitted"
+        return w["usl_none"]
     fitted = _logarithm(n, *found)
     rest = logs - fitted
     spread = float(np.sum((logs - logs.mean()) ** 2))
     r2 = 1 - float(np.sum(rest**2)) / spread if spread > 0 else 0.0
     worst = float(np.max(np.abs(np.expm1(rest))))
     if r2 < R2:
-        return f"it explains {r2:.0%} of the variance, and {R2:.0%} is asked for"
+        return w.say("usl_poor", r2=r2, least=R2)
     if worst > WORST:
         at = int(np.argmax(np.abs(np.expm1(rest))))
-        return (
-            f"{n[at]:g} clients are {worst:.0%} off the curve, and at most {WORST:.0%} is allowed"
-        )
+        return w.say("usl_off", n=n[at], off=worst, most=WORST)
     again = _bootstrap(n, fitted, rest, _leverage(n, found[1], found[2]), seed)
     if len(again) < _FEW * TIMES:
-        return "its parameters cannot be told from these measurements"
+        return w["usl_vague"]
     peaks = [_peak(x[1], x[2], float(n.max())) for x in again]
     known = [p for p in peaks if p is not None]
     return Usl(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from . import sweepwords
 from .model import Transfer
 
 LANGUAGES = ("en", "ja")
@@ -351,79 +352,6 @@ _WORDS: dict[str, tuple[str, str]] = {
         "負荷生成側に余裕がない (CPU {cpu:.0%}、CPU 待ち {runq:.0%}、遅れた開始 {late:.1%}): "
         "この値はサーバーの限界ではない。",
     ),
-    "sweep": ("Sweep", "スイープ"),
-    "sweep_latency": ("How long actions took", "操作の所要時間"),
-    "sweep_latency_note": (
-        "Percentiles of all actions, by {option}. Dots: single steps; lines: their medians. "
-        "Broken line: the knee; grey: its interval.",
-        "全操作の分位点 ({option} 別) 。点は各段階、線は中央値。破線は限界点、灰色はその区間。",
-    ),
-    "sweep_rate": ("How much was done", "処理量"),
-    "sweep_rate_note": ("Actions a second, by {option}.", "毎秒の操作数 ({option} 別) 。"),
-    "sweep_probe": ("What one more user felt", "もう一人の利用者の体感"),
-    "sweep_probe_note": (
-        "The probe's actions, by {option}: once a second stat, read 4 KiB, write 4 KiB.",
-        "プローブの操作 ({option} 別): 毎秒 stat、4 KiB 読み、4 KiB 書き。",
-    ),
-    "sweep_parts": ("Where a request's time went", "要求時間の内訳"),
-    "sweep_parts_note": (
-        "Shares of a request's mean time as the clients saw it; above each bar that time.",
-        "クライアントから見た要求の平均時間の内訳。棒の上はその時間。",
-    ),
-    "sweep_limit": ("What is used up at the knee", "限界点で尽きる資源"),
-    "sweep_limit_note": (
-        "Figures of two steps: {below} is below the knee, {above} at or above it.",
-        "二つの段階の値: {below} は限界点より下、{above} は限界点以上。",
-    ),
-    "sweep_limit_one": (
-        "Figures of {above}; there is no step below the knee.",
-        "{above} の値。限界点より下の段階はない。",
-    ),
-    "sweep_table": ("All values", "全値"),
-    "sweep_table_note": (
-        "Medians of the steps of each value. Bad: failed actions (err), arrivals that found no "
-        "free client (drop), clients without a session (no), sessions lost (lost). Busiest: the "
-        "resource that has the largest share of a request's time. Generator: the busiest thread's "
-        "share of a CPU; with ! it had no time left.",
-        "各値の中央値。不良: 失敗 (err)、破棄 (drop)、セッションなし (no)、切断 (lost)。"
-        "最大の資源: 要求時間に占める割合が最大のもの。"
-        "生成側: 最も忙しいスレッドの CPU 割合、! は余裕なし。",
-    ),
-    "sweep_steps": ("Steps", "段階"),
-    "sweep_steps_note": (
-        "In the order in which they ran. Each is a run: afpscope report {folder}/NAME.",
-        "実行順。各段階は一つの測定: afpscope report {folder}/名前。",
-    ),
-    "bad": ("Bad", "不良"),
-    "busiest_resource": ("Busiest", "最大の資源"),
-    "generator": ("Generator", "生成側"),
-    "probe_p99": ("Probe p99", "プローブ p99"),
-    "below": ("Below", "下"),
-    "above": ("Above", "上"),
-    "figure": ("Figure", "値"),
-    "step": ("Step", "段階"),
-    "why": ("Why", "理由"),
-    "begun": ("Begun", "開始"),
-    "paused": ("Pause before", "前の待ち"),
-    "ended": ("Exit code", "終了コード"),
-    "remark": ("Remark", "備考"),
-    "planned": ("planned", "計画"),
-    "bisected": ("between two others", "二分"),
-    "again": ("again", "再測定"),
-    "s_own": ("afpd on a CPU", "afpd の CPU"),
-    "s_runq": ("afpd waiting for a CPU", "afpd の CPU 待ち"),
-    "s_unread": ("unread, afpd waiting for a CPU", "未読 (afpd の CPU 待ち)"),
-    "s_cnid_runq": ("cnid_dbd waiting for a CPU", "cnid_dbd の CPU 待ち"),
-    "s_cnid_cpu": ("cnid_dbd on a CPU", "cnid_dbd の CPU"),
-    "s_cnid_rest": ("to and from cnid_dbd", "cnid_dbd との往復"),
-    "s_disk": ("disk", "ディスク"),
-    "s_log": ("log", "ログ"),
-    "s_cnid_disk": ("cnid_dbd's disk", "cnid_dbd のディスク"),
-    "s_lock": ("lock", "ロック"),
-    "s_cnid_lock": ("cnid_dbd's lock", "cnid_dbd のロック"),
-    "s_net": ("client's socket", "ソケット待ち"),
-    "s_outside": ("outside the server", "サーバー外"),
-    "s_other": ("waiting otherwise", "その他の待ち"),
     "v_not_told": ("limit unknown", "不明"),
     "v_client": ("client-bound", "クライアント律速"),
     "v_disk": ("disk-bound", "ディスク律速"),
@@ -441,6 +369,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     "i_idle": ("request or answer in transit", "要求・応答の転送"),
     "i_stopped": ("stopped by a signal, a debugger or a freezer", "停止中 (シグナル等)"),
     "i_unknown": ("not seen", "不明"),
+    **sweepwords.WORDS,
 }
 
 # Figures of a verdict, in the order of the sentence that run.json has in English.
@@ -480,6 +409,9 @@ class Words:
             return t.verdict
         figures = t.verdict if self.language == "en" else _figures(t)
         return f"{known[self._at]}: {figures}" if figures else known[self._at]
+
+
+ENGLISH = Words("en")
 
 
 def _figures(t: Transfer) -> str:

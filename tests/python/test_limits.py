@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from afpscope import limits
 from afpscope.limits import Limit
+from afpscope.words import ENGLISH
 from sweeping import Made, Parts, sweep
 
 QUIET: Parts = {
@@ -52,7 +53,7 @@ def test_what_grew_most_is_named(tmp_path: Path, part: str, kind: str, says: str
     found = judged(tmp_path, Made(parts=QUIET), Made(parts=more))
     assert found.kind == kind
     assert says in found.text
-    assert limits.RESOURCES[kind][1] in found.text
+    assert ENGLISH[f"limit_{kind}"] in found.text
     assert any(says.split(" (")[0] in f.name for f in found.figures)
 
 

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The texts of a sweep, in English and Japanese: its page, its knee, and what limits it."""
+
+from __future__ import annotations
+
+WORDS: dict[str, tuple[str, str]] = {
+    "sweep": ("Sweep", "スイープ"),
+    "sweep_latency": ("How long actions took", "操作の所要時間"),
+    "sweep_latency_note": (
+        "Percentiles of all actions, by {option}. Dots: single steps; lines: their medians. "
+        "Broken line: the knee; grey: its interval.",
+        "全操作の分位点 ({option} 別) 。点は各段階、線は中央値。破線は限界点、灰色はその区間。",
+    ),
+    "sweep_rate": ("How much was done", "処理量"),
+    "sweep_rate_note": ("Actions a second, by {option}.", "毎秒の操作数 ({option} 別) 。"),
+    "sweep_probe": ("What one more user felt", "もう一人の利用者の体感"),
+    "sweep_probe_note": (
+        "The probe's actions, by {option}: once a second stat, read 4 KiB, write 4 KiB.",
+        "プローブの操作 ({option} 別): 毎秒 stat、4 KiB 読み、4 KiB 書き。",
+    ),
+    "sweep_parts": ("Where a request's time went", "要求時間の内訳"),
+    "sweep_parts_note": (
+        "Shares of a request's mean time as the clients saw it; above each bar that time.",
+        "クライアントから見た要求の平均時間の内訳。棒の上はその時間。",
+    ),
+    "sweep_limit": ("What is used up at the knee", "限界点で尽きる資源"),
+    "sweep_limit_note": (
+        "Figures of two steps: {below} is below the knee, {above} at or above it.",
+        "二つの段階の値: {below} は限界点より下、{above} は限界点以上。",
+    ),
+    "sweep_limit_one": (
+        "Figures of {above}; there is no step below the knee.",
+        "{above} の値。限界点より下の段階はない。",
+    ),
+    "sweep_table": ("All values", "全値"),
+    "sweep_table_note": (
+        "Medians of the steps of each value. Bad: failed actions (err), arrivals that found no "
+        "free client (drop), clients without a session (no), sessions lost (lost). Busiest: the "
+        "resource that has the largest share of a request's time. Generator: the busiest thread's "
+        "share of a CPU; with ! it had no time left.",
+        "各値の中央値。不良: 失敗 (err)、破棄 (drop)、セッションなし (no)、切断 (lost)。"
+        "最大の資源: 要求時間に占める割合が最大のもの。"
+        "生成側: 最も忙しいスレッドの CPU 割合、! は余裕なし。",
+    ),
+    "sweep_steps": ("Steps", "段階"),
+    "sweep_steps_note": (
+        "In the order in which they ran. Each is a run: afpscope report {folder}/NAME.",
+        "実行順。各段階は一つの測定: afpscope report {folder}/名前。",
+    ),
+    "bad": ("Bad", "不良"),
+    "busiest_resource": ("Busiest", "最大の資源"),
+    "generator": ("Generator", "生成側"),
+    "probe_p99": ("Probe p99", "プローブ p99"),
+    "below": ("Below", "下"),
+    "above": ("Above", "上"),
+    "figure": ("Figure", "値"),
+    "step": ("Step", "段階"),
+    "why": ("Why", "理由"),
+    "begun": ("Begun", "開始"),
+    "paused": ("Pause before", "前の待ち"),
+    "ended": ("Exit code", "終了コード"),
+    "remark": ("Remark", "備考"),
+    "planned": ("planned", "計画"),
+    "bisected": ("between two others", "二分"),
+    "again": ("again", "再測定"),
+    "s_own": ("afpd on a CPU", "afpd の CPU"),
+    "s_runq": ("afpd waiting for a CPU", "afpd の CPU 待ち"),
+    "s_unread": ("unread, afpd waiting for a CPU", "未読 (afpd の CPU 待ち)"),
+    "s_cnid_runq": ("cnid_dbd waiting for a CPU", "cnid_dbd の CPU 待ち"),
+    "s_cnid_cpu": ("cnid_dbd on a CPU", "cnid_dbd の CPU"),
+    "s_cnid_rest": ("to and from cnid_dbd", "cnid_dbd との往復"),
+    "s_disk": ("disk", "ディスク"),
+    "s_log": ("log", "ログ"),
+    "s_cnid_disk": ("cnid_dbd's disk", "cnid_dbd のディスク"),
+    "s_lock": ("lock", "ロック"),
+    "s_cnid_lock": ("cnid_dbd's lock", "cnid_dbd のロック"),
+    "s_net": ("client's socket", "ソケット待ち"),
+    "s_outside": ("outside the server", "サーバー外"),
+    "s_other": ("waiting otherwise", "その他の待ち"),
+    "is_knee": ("Knee: {text}", "限界点: {text}"),
+    "is_used_up": ("Used up: {text}", "尽きる資源: {text}"),
+    "step_failed": ("Step {folder} failed: {why}", "段階 {folder} は失敗: {why}"),
+    "steps_failed": ("{n} more steps failed", "ほかに {n} 段階が失敗"),
+    "no_time_left": (
+        "The load generator had no time left at {values}: it limits these steps",
+        "{values} では負荷生成側に余裕がない: これらの段階を制限しているのは生成側",
+    ),
+    "knee_none": (
+        "no step was measured: there is no knee to see",
+        "測定された段階がなく、限界点は分からない",
+    ),
+    "knee_slo": ("{slo} is kept", "{slo} を守れる"),
+    "knee_rate": (
+        "at least {share:.0%} of the offered rate is reached",
+        "要求した処理量の {share:.0%} 以上に達する",
+    ),
+    "knee_between": (
+        "{what} up to {below} ({of_below}), no longer at {above} ({of_above})",
+        "{what}のは {below}まで ({of_below})、{above}では不可 ({of_above})",
+    ),
+    "knee_higher": (
+        "{what} at every value, up to {below} ({of_below}): the knee is higher",
+        "全ての値で{what} (最大 {below}: {of_below})、限界点はさらに上",
+    ),
+    "knee_lower": (
+        "{what} reliably at no value: {of_above} at {above}, the least load",
+        "確実に{what}値はない (最小の負荷 {above}: {of_above})",
+    ),
+    "knee_growing": (
+        "the rate still grows at {at}, the most that was measured",
+        "測定した最大の {at} でも処理量はまだ増える",
+    ),
+    "knee_grown": (
+        "the rate stops growing at {at} ({of_at}; within {share:.0%} of the most)",
+        "{at}で処理量の増加が止まる ({of_at}、最大値との差は {share:.0%} 以内)",
+    ),
+    "knee_kept": ("{time}, kept in {kept} of {n}", "{time}、{n} 回中 {kept} 回達成"),
+    "knee_trouble": (
+        "{text}: clients could not work, or actions were dropped or failed",
+        "{text}: 操作できないクライアント、または破棄・失敗した操作あり",
+    ),
+    "one_client": ("1 client", "1 クライアント"),
+    "n_clients": ("{n} clients", "{n} クライアント"),
+    "knee_within": ("interval {low} to {high}", "区間 {low} 〜 {high}"),
+    "knee_from": ("interval: {low} or more", "区間: {low} 以上"),
+    "knee_to": ("interval: less than {high}", "区間: {high} 未満"),
+    "usl": (
+        "Universal scalability law: contention {contention}, coherency {coherency}, R² {r2:.3f}",
+        "普遍的スケーラビリティ則: 競合 {contention}、整合 {coherency}、R² {r2:.3f}",
+    ),
+    "usl_peak": (
+        "{text}; most throughput at {clients:,.0f} clients",
+        "{text}、処理量が最大になるのは {clients:,.0f} クライアント",
+    ),
+    "usl_within": ("{value} ({low} to {high})", "{value} ({low} 〜 {high})"),
+    "usl_absent": (
+        "The universal scalability law is not shown: {why}",
+        "普遍的スケーラビリティ則は示さない: {why}",
+    ),
+    "usl_few": (
+        "it needs {n} different numbers of clients with a rate above 0",
+        "処理量が 0 でないクライアント数が {n} 種類以上必要",
+    ),
+    "usl_none": ("no curve of that form could be fitted", "この形の曲線を当てはめられない"),
+    "usl_poor": (
+        "it explains {r2:.0%} of the variance, and {least:.0%} is asked for",
+        "説明できる分散は {r2:.0%} で、必要な {least:.0%} に届かない",
+    ),
+    "usl_off": (
+        "{n:g} clients are {off:.0%} off the curve, and at most {most:.0%} is allowed",
+        "{n:g} クライアントは曲線から {off:.0%} 外れる (許容は {most:.0%} まで)",
+    ),
+    "usl_vague": (
+        "its parameters cannot be told from these measurements",
+        "この測定からは係数が定まらない",
+    ),
+    # Resources: in a column, and in a sentence.
+    "r_generator": ("client", "生成側"),
+    "r_sessions": ("sessions", "セッション"),
+    "r_cpu": ("CPU", "CPU"),
+    "r_cnid": ("CNID", "CNID"),
+    "r_disk": ("disk", "ディスク"),
+    "r_lock": ("lock", "ロック"),
+    "r_network": ("network", "ネットワーク"),
+    "r_other": ("other", "その他"),
+    "limit_generator": ("the load generator itself", "負荷生成側自身"),
+    "limit_sessions": (
+        "sessions: the server makes no more",
+        "セッション (サーバーはこれ以上作らない)",
+    ),
+    "limit_cpu": ("the server's CPUs", "サーバーの CPU"),
+    "limit_cnid": (
+        "the CNID server, which serves all sessions of a volume in one process",
+        "CNID サーバー (ボリュームの全セッションを一つのプロセスで処理)",
+    ),
+    "limit_disk": ("the disk", "ディスク"),
+    "limit_lock": ("a lock", "ロック"),
+    "limit_network": (
+        "the network, or what else is outside the server",
+        "ネットワークなど、サーバーの外",
+    ),
+    "limit_other": (
+        "something in the server that is no CPU, disk, CNID server or lock",
+        "サーバー内の、CPU・ディスク・CNID サーバー・ロック以外の何か",
+    ),
+    # Parts of a request's time, in a sentence.
+    "spent_own": ("afpd on a CPU", "afpd の CPU 実行"),
+    "spent_runq": ("afpd waiting for a CPU", "afpd の CPU 待ち"),
+    "spent_unread": (
+        "requests unread while afpd waited for a CPU",
+        "afpd の CPU 待ちで読まれない要求",
+    ),
+    "spent_cnid_runq": ("cnid_dbd waiting for a CPU", "cnid_dbd の CPU 待ち"),
+    "spent_cnid_cpu": ("cnid_dbd on a CPU", "cnid_dbd の CPU 実行"),
+    "spent_database_lock": (
+        "waiting for another writer of the CNID database",
+        "CNID データベースの他の書き込み待ち",
+    ),
+    "spent_database_disk": (
+        "waiting for the CNID database's disk",
+        "CNID データベースのディスク待ち",
+    ),
+    "spent_cnid_rest": (
+        "requests and answers on their way to and from cnid_dbd",
+        "cnid_dbd との要求・応答の往復",
+    ),
+    "spent_disk": ("waiting for the disk", "ディスク待ち"),
+    "spent_log": ("writing the log", "ログの書き込み"),
+    "spent_cnid_disk": ("cnid_dbd waiting for the disk", "cnid_dbd のディスク待ち"),
+    "spent_lock": ("waiting for a lock", "ロック待ち"),
+    "spent_cnid_lock": ("cnid_dbd waiting for a lock", "cnid_dbd のロック待ち"),
+    "spent_net": ("waiting for the client's socket", "クライアントのソケット待ち"),
+    "spent_outside": (
+        "outside the server: network, client, and waiting to be read",
+        "サーバーの外 (ネットワーク、クライアント、読まれるまでの待ち)",
+    ),
+    "spent_other": ("waiting otherwise", "その他の待ち"),
+    "l_cpu": (
+        "its busiest thread used {cpu:.0%} of a CPU (try --threads, or more hosts)",
+        "最も忙しいスレッドが CPU の {cpu:.0%} を使用 (--threads、または複数のホストを試す)",
+    ),
+    "l_runq": (
+        "its threads used {cpu:.0%} of a CPU and waited {runq:.0%} of the time for one (give it "
+        "CPUs of its own, or another host)",
+        "スレッドは CPU の {cpu:.0%} を使い、時間の {runq:.0%} は CPU 待ち "
+        "(専用の CPU、または別のホストを与える)",
+    ),
+    "l_late": (
+        "it began {late:,} of {n:,} actions more than 1 ms late",
+        "{n:,} 操作中 {late:,} の開始が 1 ms より遅れた",
+    ),
+    "l_sessions": (
+        "{n:,} of {clients:,} clients got none (afp.conf: max connections)",
+        "{clients:,} クライアント中 {n:,} は得られず (afp.conf: max connections)",
+    ),
+    "l_unwatched": (
+        "the server was not watched, so that it cannot be told",
+        "サーバーを観測していないため不明",
+    ),
+    "l_nothing": ("no part of a request's time stands out", "要求時間に目立つ部分はない"),
+    "l_shared": (
+        "server and load generator, on one machine, used {used:.0%} of its CPUs; what is outside "
+        "the server waits for these, too (try another host for the generator)",
+        "同じ機械のサーバーと負荷生成側が CPU の {used:.0%} を使用し、サーバーの外の時間もその待ち "
+        "(生成側を別のホストに置く)",
+    ),
+    "l_share": (
+        "{share:.0%} of a request's time, most of it {part} ({ns})",
+        "要求時間の {share:.0%}、その多くは{part} ({ns})",
+    ),
+    "l_growth": (
+        "{share:.0%} of what requests take longer, most of it {part} ({before} a request below, "
+        "{ns} above)",
+        "要求時間の増加の {share:.0%}、その多くは{part} (要求あたり、下で {before}、上で {ns})",
+    ),
+    "f_cpu": ("generator, busiest thread", "生成側、最も忙しいスレッド"),
+    "f_runq": ("generator, waiting for a CPU", "生成側、CPU 待ち"),
+    "f_late": ("generator, late by 1 ms", "生成側、1 ms 以上の遅れ"),
+    "f_missing": ("clients without a session", "セッションのないクライアント"),
+    "f_time": ("time of a request", "要求の時間"),
+    "f_cpus": ("CPUs used by the server", "サーバーが使う CPU"),
+    "f_generator_cpus": ("CPUs used by the generator", "生成側が使う CPU"),
+    "of_cpu": ("{share:.0%} of a CPU", "CPU の {share:.0%}"),
+    "of_actions": ("{share:.1%} of actions", "操作の {share:.1%}"),
+    "of_cpus": ("{n:.2f} of {all}", "{all} 中 {n:.2f}"),
+    "full_stop": (".", "。"),
+}
