@@ -34,7 +34,7 @@ from lab import (
     own_network,
 )
 from limit import speed_limit
-from many import load_cost, load_idle, load_knee, load_known
+from many import load_cost, load_idle, load_knee, load_known, load_watch
 from record import record_long, record_time
 from speed import speed_cpu, speed_peer, speed_receive
 from stats import Result, Side, absent, compare, figure
@@ -197,6 +197,7 @@ BENCHES = (
     Bench("load-knee", load_knee, free=True),
     Bench("load-cost", load_cost, apart=True),
     Bench("load-idle", load_idle, free=True),
+    Bench("load-watch", load_watch, apart=True),
     Bench("alarms-same", alarms_same),
     Bench("alarms-slow", alarms_slow),
     Bench("alarms-counts", alarms_counts),

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""afpscope load: whether it measures right, what a request costs, many idle sessions.
+"""afpscope load: whether it measures right, what a request costs, many idle sessions, many watched.
 
 Against the server of tests/known, whose answers are known in advance; the client's cost also
-against wrk and a web server with the same calls for each request.
+against wrk and a web server with the same calls for each request; what watching costs with
+netatalk.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -15,10 +17,13 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from statistics import median
 
-from lab import NICE, OUT, REPO, Client, Lab
+from lab import NICE, OUT, REPO, Client, Lab, favour_server
+from netatalk import PEER_SUITE, Server
 from stats import Result, Side, absent, compare, figure
 
 sys.path.insert(0, str(REPO / "tests" / "known"))
@@ -50,6 +55,8 @@ SESSIONS = (1, 100, 1000)
 COST_S = 3
 REPLY = 40  # bytes: an answer to a look, with its header
 IDLE, IDLE_S, IDLE_MIB = 10_000, 180, 200
+WATCHED, WATCHED_S = 200, 20
+SIDES = {"unwatched": "off", "watched": "bpf"}
 NICELY = ("nice", "-n", str(NICE))
 
 
@@ -257,4 +264,57 @@ def load_idle(lab: Lab, how: str) -> list[Result]:
         figure("their memory", most, "MiB", how, goal=IDLE_MIB),
         figure("their CPU", 100 * p["cpu_ns"] / 1e9 / IDLE_S, "% of one", how),
         figure("their tickles, most at once", _tickles_at_once(server, begin), "of mean", how),
+    ]
+
+
+@dataclass(frozen=True)
+class Browsed:
+    """One load: actions a second; CPU seconds of afpscope but for its clients, and of BPF."""
+
+    per_s: float
+    own_s: float
+    bpf_s: float
+
+
+def _browse(lab: Lab, *options: str) -> float:
+    """Its CPU seconds. All runs work on the same files."""
+    kept = [f"--set-of={os.getpid()}", f"--directories={WATCHED}", "--mix=browse", "--no-save"]
+    command = [str(lab.afpscope), "load", *lab.login(), "--uam=cleartext", *kept, *options]
+    return Client(lab.pinned("/", command), OUT).finish()
+
+
+def _browsed(lab: Lab, watch: str) -> Browsed:
+    saved = OUT / "run.json"
+    options = [f"--clients={WATCHED}", f"--duration={WATCHED_S}", "--interval=1"]
+    used_s = _browse(lab, f"--watch={watch}", *options, "--json", str(saved))
+    run = json.loads(saved.read_text())
+    of = run["phases"][0]
+    loads = (of["load"], of["probe"])
+    done = sum(a["n"] - a["failed"] for a in of["load"]["actions"])
+    measured_s = (of["load"]["end_ns"] - of["load"]["measure_ns"]) / 1e9
+    own_s = used_s - sum(x["cpu_ns"] for x in loads) / 1e9
+    return Browsed(done / measured_s, own_s, int(run["rungs"].get("price_ns", 0)) / 1e9)
+
+
+def load_watch(lab: Lab, how: str) -> list[Result]:
+    """What reading the server's counts every second costs, with many sessions."""
+    hooks = {"AFPD_GLOBAL": f"max connections = {2 * WATCHED}", "AFPD_CPU": str(lab.server_cpu)}
+    before = lab.server
+    with Server(PEER_SUITE, **hooks) as lab.server:
+        favour_server(lab.server)
+        try:
+            variants = {w: partial(_browsed, lab, w) for w in SIDES.values()}
+            runs = lab.series(variants, lab.pairs)
+            _browse(lab, "--clients=1", "--remove-set")
+        finally:
+            lab.server = before
+    off, bpf = (Side(name, [x.per_s for x in runs[key]]) for name, key in SIDES.items())
+    own = [median(x.own_s for x in runs[key]) for key in SIDES.values()]
+    programs = median(x.bpf_s for x in runs["bpf"])
+    name = f"rate of {WATCHED} sessions, unwatched over watched"
+    remark = f"{own[0]:.2f} s unwatched, {own[1]:.2f} s watched"
+    return [
+        compare(name, off, bpf, "/s", how, goal=1.1, noise=True),
+        figure("CPU of the watching program", own[1] - own[0], f"s in {WATCHED_S} s", how, remark),
+        figure("CPU of its programs in the kernel", programs, f"s in {WATCHED_S} s", how),
     ]
