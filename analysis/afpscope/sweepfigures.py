@@ -29,6 +29,8 @@ PART_COLOUR = {
     "cnid_runq": "#B2798F",
     "cnid_cpu": "#E69F00",
     "cnid_rest": "#F5D48F",
+    "database_lock": "#C9A0C0",
+    "database_disk": "#F7B595",
     "disk": PART_COLOURS["disk"],
     "log": PART_COLOURS["log"],
     "cnid_disk": "#F0986B",

@@ -68,6 +68,8 @@ WORDS: dict[str, tuple[str, str]] = {
     "s_unread": ("unread, afpd waiting for a CPU", "未読 (afpd の CPU 待ち)"),
     "s_cnid_runq": ("cnid_dbd waiting for a CPU", "cnid_dbd の CPU 待ち"),
     "s_cnid_cpu": ("cnid_dbd on a CPU", "cnid_dbd の CPU"),
+    "s_database_lock": ("CNID database's lock", "CNID データベースのロック"),
+    "s_database_disk": ("CNID database's disk", "CNID データベースのディスク"),
     "s_cnid_rest": ("to and from cnid_dbd", "cnid_dbd との往復"),
     "s_disk": ("disk", "ディスク"),
     "s_log": ("log", "ログ"),

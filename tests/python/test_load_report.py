@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from afpscope import Run, stats, values
+from afpscope import Run, limits, stats, sweepfigures, values
+from afpscope.words import ENGLISH
 from conftest import Done, Shelf
 from sweeping import MS, Made, each, sweep
 from test_report import made, section
@@ -187,6 +188,12 @@ def test_a_sweep_is_one_page(tmp_path: Path, execute: Execute, lang: str) -> Non
     assert rows[5]["busiest"] == "cpu"
     for name in ("sweep-latency", "sweep-rate", "sweep-probe", "sweep-parts"):
         assert (tmp_path / "f" / f"{name}.svg").exists() and table(tmp_path / "f" / f"{name}.csv")
+
+
+def test_each_part_of_a_request_has_names_and_a_colour() -> None:
+    for part, resource in limits.PARTS.items():
+        assert part in sweepfigures.PART_COLOUR
+        assert all(ENGLISH[key] for key in (f"s_{part}", f"spent_{part}", f"limit_{resource}"))
 
 
 def test_a_sweep_can_be_judged_by_another_slo(tmp_path: Path, execute: Execute) -> None:
