@@ -39,6 +39,8 @@ VM_TESTS   = $(BUILD)/tests/vm/nobpf $(BUILD)/tests/vm/rung
 MPICC	   = $(foreach f,openmpi mpich,$(if $(shell command -v mpicc.$(f)),$(f)))
 MPI	   = $(MPICC:%=$(BUILD)/afpscope-mpi-%.so)
 FUZZERS	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
+# All they use: the rest need not be built a third time.
+FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% client/uam/% user/base/% user/run/% user/trace/%,$(SRC)))
 
 .DELETE_ON_ERROR:
 .PHONY: all client demo check check-built check-quick check-quick-built check-programs unit-programs fuzz-programs vm-programs vm python unit \
@@ -142,7 +144,7 @@ $(BUILD)/tests/unit/test_load_actions: TEST_LDFLAGS = -Wl,--wrap=clock_gettime,-
 # What it reads of /proc changes at the worst moment.
 $(BUILD)/tests/unit/test_bpf_books: TEST_LDFLAGS = -Wl,--wrap=procfs_io_thread
 
-$(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(BUILD)/tests/fake/serve.o $(BUILD)/libafpscope.a
+$(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(BUILD)/tests/fake/serve.o $(FUZZED)
 	$(call say,FUZZ)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -I tests -fsanitize=fuzzer -o $@ $^ $(LIBS)
