@@ -223,7 +223,7 @@ class Done:
         return self
 
 
-RUNS = 3  # of the same work, which must count the same
+RUNS = 2  # of the same work, which must count the same; test_session_requests.py has a third
 
 
 @dataclass(frozen=True)

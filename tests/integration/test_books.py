@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The counts are exact: they equal /proc's over the run, and repeat in every run.
+"""The counts are exact: they equal /proc's over the run, and repeat in every run (a third one is in
+test_session_requests.py).
 
 What repeats, on netatalk 4.5.1: AFPD_R and AFPD_W of every test on dbd but 2
 and 3, and on sqlite of every test that does not write to the CNID database.
@@ -157,6 +158,31 @@ def test_ledger_holds_the_columns(both: dict[str, list[Run]], kind: str) -> None
                 assert phase[f"{key}_syscr"] == phase.calls(role, "read") + sendfile
                 assert phase[f"{key}_syscw"] == phase.calls(role, "write") + sendfile
                 assert phase[f"{key}_calls"] == sum(phase.by_class(role).values())
+
+
+def test_the_hidden_ones(dbd_runs: list[Run]) -> None:
+    """What the server does in these tests; none of it is in /proc. test_hidden_calls.py has the
+    same under strace."""
+    for run in dbd_runs:
+        files, locks, creates = (run.phase(test) for test in (1, 4, 5))
+        assert locks.calls("afpd", "lock", "data file") == 20000
+        # 1000 forks opened and closed: six locks and two unlocks each; ACL and
+        # metadata by path and descriptor; and one of each again, at most twice, when a second
+        # begins.
+        again = 2 * (files["elapsed"] // 10**9 + 1)
+        assert 8000 <= files.calls("afpd", "lock") <= 8000 + again
+        assert 4000 <= files.calls("afpd", "xattr") <= 4000 + again
+        assert creates.calls("afpd", "xattr", "data file") == 6000
+        # One for each change of the database, and those of its checkpoints.
+        assert 2000 <= creates.calls("cnid_dbd", "sync") <= 2020
+
+        for phase, requests in ((files, 8000), (locks, 20000), (creates, 4000)):
+            assert phase.calls("afpd", "recv", "client socket") == requests
+        assert creates.calls("afpd", "recv", "CNID socket") >= 2000
+        assert creates.calls("cnid_dbd", "recv", "CNID socket") == 4000
+        # FPCloseFork and FPCreateFile have empty replies, FPRead sends a header first.
+        assert files.calls("afpd", "send", "client socket") == 2000
+        assert creates.calls("afpd", "send", "client socket") == 2000
 
 
 def _peer_columns(text: str) -> dict[str, list[str]]:

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The server executes exactly the AFP commands of afp_lantest 4.5, one iteration each.
 
-The judge is the server itself: its USDT probes, or tshark on the wire. What
-afpscope says of its own timed regions must agree with the table, too. All twelve
-tests together, on three servers: test_session_requests.py.
+The judge is the server itself: its USDT probes. What afpscope says of its own timed
+regions must agree with the table, too. All twelve tests together, on three servers, and
+tshark as the judge: test_session_requests.py.
 """
 
 from __future__ import annotations
 
 import subprocess
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,17 +35,6 @@ def signature(letters: str) -> dict[int, int]:
     for letter in letters:
         total.update(Counter(SIGNATURES[letter]) - FRAME)
     return dict(sorted(total.items()))
-
-
-def judged(
-    scope: Scope, server: Server, folder: Path, *args: str, wire: bool = False, **login: str
-) -> tuple[dict[int, int], Run]:
-    """What the server did in one run, and what the run saved of itself."""
-    saved = folder / "run.json"
-    command = scope.command(server, "-n", "1", "--json", str(saved), *args, **login)
-    # The judge waits for the command however long it takes.
-    counts = server.judge(["timeout", "-k", "5", "100", *command], wire=wire)
-    return counts, Run.load(saved)
 
 
 def check_own_counts(run: Run, letters: str) -> None:
@@ -91,19 +79,22 @@ class Judged:
 def alone(
     scope: Scope, _dbd: Server, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Judged]:
-    """Each test by itself, and pairs, one after the other under one judge, which takes long to
-    attach. On one server: all twelve together show that the others execute the same."""
+    """Each test by itself, pairs, -K and another login, one after the other under one judge, which
+    takes long to attach. On one server: all twelve together show that the others execute the
+    same."""
     folder = tmp_path_factory.mktemp("alone")
+    lines = {letters: scope.command(_dbd, "-f", letters) for letters in (*LETTERS, *PAIRS)}
+    lines["-K"] = scope.command(_dbd, "-K")
+    lines["dhx2"] = scope.command(_dbd, "-f", ";", uam="dhx2")
     done = {}
     with Probes(_dbd) as probes:
-        for letters in (*LETTERS, *PAIRS):
+        for name, line in lines.items():
             saved = folder / f"{len(done)}.json"
-            line = scope.command(_dbd, "-n", "1", "--json", str(saved), "-f", letters)
-            done[letters] = probes.run(line), saved
+            done[name] = probes.run([*line, "-n", "1", "--json", str(saved)]), saved
     assert len(probes.sessions) == len(done), "some have no session"
     return {
-        letters: Judged(counts, *done[letters])
-        for letters, counts in zip(done, probes.sessions, strict=True)
+        name: Judged(counts, *done[name])
+        for name, counts in zip(done, probes.sessions, strict=True)
     }
 
 
@@ -122,37 +113,20 @@ def test_pair(alone: dict[str, Judged], dbd: Server, pair: str) -> None:
     check_own_counts(run, pair)
 
 
-def test_cache_tests(
-    scope: Scope, dbd: Server, sqlite: Server, old: Server, tmp_path: Path
-) -> None:
-    """On several servers at once; each has its own judge."""
-
-    def one(server: Server) -> tuple[Server, dict[int, int], Run]:
-        own = tmp_path / f"{server.version}-{server.cnid}"
-        own.mkdir()
-        return server, *judged(scope, server, own, "-K")
-
-    with ThreadPoolExecutor() as pool:
-        for server, counts, run in pool.map(one, [dbd, sqlite, old]):
-            assert counts == signature(CACHE), f"{server}"
-            check_own_counts(run, CACHE)
+def test_cache_tests(alone: dict[str, Judged]) -> None:
+    run = alone["-K"].run()
+    assert alone["-K"].counts == signature(CACHE)
+    check_own_counts(run, CACHE)
 
 
-def test_dhx2(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+def test_dhx2(alone: dict[str, Judged]) -> None:
     """The same work; only the login has two more steps."""
-    counts, run = judged(scope, dbd, tmp_path, "-f", ";", uam="dhx2")
+    run = alone["dhx2"].run()
     assert run.saved["server"]["uam"] == "DHX2"
-    assert counts == signature(";") | {19: 2}
+    assert alone["dhx2"].counts == signature(";") | {19: 2}
 
 
-@pytest.mark.parametrize("letters", ["2", ":"])
-def test_on_the_wire(scope: Scope, dbd: Server, tmp_path: Path, letters: str) -> None:
-    """A second judge, which knows nothing of the server."""
-    counts, _ = judged(scope, dbd, tmp_path, "-f", letters, wire=True)
-    assert counts == signature(letters)
-
-
-def test_iterations_repeat_the_work(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+def test_iterations_repeat_the_work(scope: Scope, dbd: Server) -> None:
     """Also of a test whose files stay when it runs alone."""
     done = scope(dbd, "-f", "6:", "-n", "2", save=True).expect(OK)
     assert done.run
