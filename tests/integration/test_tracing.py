@@ -323,6 +323,26 @@ def counted_by_babeltrace(folder: Path) -> int:
     return int(found[1])
 
 
+def killed_at_some_moment(
+    scope: Scope, server: Server, top: Path, i: int, dice: random.Random
+) -> None:
+    """Traces in `top`/i, of a run that loads the server, and `top`/i+1, of one that records."""
+
+    def args(n: int) -> tuple[str, ...]:
+        return "--trace", "-o", str(top / str(n))
+
+    begin = time.monotonic()
+    both = [
+        scope.start(scope.command(server, "-n", "1", "--tests", "1", *args(i))),
+        scope.start(scope.recorder(server, *args(i + 1))),
+    ]
+    ends = [dice.uniform(0, 0.6) if i < 8 else dice.uniform(0.6, 3.2) for _ in both]
+    for end, running in sorted(zip(ends, both, strict=True), key=lambda pair: pair[0]):
+        time.sleep(max(0, begin + end - time.monotonic()))
+        running.signal(signal.SIGKILL)
+        running.process.wait()
+
+
 def test_killed_at_any_moment_a_trace_opens_or_is_refused(
     scope: Scope, guests: Server, tmp_path: Path
 ) -> None:
@@ -335,17 +355,9 @@ def test_killed_at_any_moment_a_trace_opens_or_is_refused(
         lasting = guests.sessions()
         for i in range(KILLS):
             folder = tmp_path / str(i)
-            args = ("--trace", "-o", str(folder))
-            line = (
-                scope.recorder(guests, *args)
-                if i % 2
-                else scope.command(guests, "-n", "1", "--tests", "1", *args)
-            )
-            running = scope.start(line)
-            time.sleep(dice.uniform(0, 0.6) if i < 8 else dice.uniform(0.6, 3.2))
-            running.signal(signal.SIGKILL)
-            running.process.wait()
-            kill([pid for pid in guests.sessions() if pid not in lasting])
+            if i % 2 == 0:
+                killed_at_some_moment(scope, guests, tmp_path, i, dice)
+                kill([pid for pid in guests.sessions() if pid not in lasting])
             done, counts = counted_by_dump(scope, folder)
             if done.status in (FAILED, USAGE):
                 assert done.messages, done
