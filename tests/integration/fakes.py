@@ -65,7 +65,8 @@ class Listener:
 
 
 class FakeServer(Listener):
-    """Sends an answer to the first request, if any, and hangs up if told so."""
+    """Sends an answer to the first request, if any, and hangs up then, or when the client does; one
+    without an answer never does."""
 
     def __init__(self, answer: bytes = b"", hang_up: bool = False) -> None:
         super().__init__()
@@ -75,7 +76,9 @@ class FakeServer(Listener):
     def serve(self, connection: socket.socket) -> None:
         connection.recv(65536)
         connection.sendall(self._answer)
-        if self._hang_up:
+        while self._answer and not self._hang_up and connection.recv(65536):
+            pass
+        if self._answer or self._hang_up:
             connection.close()
 
 

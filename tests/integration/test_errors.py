@@ -159,10 +159,10 @@ def status_reply(length: int) -> bytes:
     ("answer", "hang_up", "text"),
     [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", True, "not DSI"),
-        (b"", False, "no answer for 2 s"),
+        (b"", False, "no answer for 1 s"),
         (b"", True, "ended the connection"),
-        (b"\1\3", False, "no answer for 2 s"),
-        (status_reply(100) + b"x" * 50, False, "no answer for 2 s"),
+        (b"\1\3", False, "no answer for 1 s"),
+        (status_reply(100) + b"x" * 50, False, "no answer for 1 s"),
         (status_reply(100) + b"x" * 50, True, "ended the connection"),
         (status_reply(100) + b"\xff" * 100, True, "makes no sense"),
         (status_reply(0), True, "makes no sense"),
@@ -187,7 +187,7 @@ def test_no_afp_server(scope: Scope, answer: bytes, hang_up: bool, text: str) ->
         done = scope(
             None,
             *("-h", "127.0.0.1", "-p", str(fake.port), "-s", "vol1", "-u", "x", "-w", "x"),
-            *("--timeout", "2"),
+            *("--timeout", "1"),
             timeout=15,
         ).expect(NO_SESSION, text, str(fake.port))
     check_one_message(done)

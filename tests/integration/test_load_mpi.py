@@ -175,7 +175,7 @@ def test_one_file_set_is_shared_by_all(scope: Scope, tmp_path: Path, flavour: st
 def test_a_rank_that_dies_is_named_and_the_rest_kept(
     scope: Scope, tmp_path: Path, flavour: str
 ) -> None:
-    running = start(scope, flavour, tmp_path, "-n", "8", "-d", "6")
+    running = start(scope, flavour, tmp_path, "-n", "8", "-d", "4")
     ranks = wait_for_work(running, tmp_path, 8)
     kill([ranks[2][1]])
     done = finish(running, tmp_path)

@@ -112,10 +112,3 @@ def test_a_step_whose_server_is_restarted_is_marked_and_the_next_runs(
     broken = json.loads((out / "002-2" / "run.json").read_text())
     assert not broken["complete"] and broken["phases"][0]["load"]["lost"] == 2
     assert left_on(victim) == []
-
-
-def test_a_server_that_is_gone_ends_it(scope: Scope, tmp_path: Path, password: None) -> None:
-    out = tmp_path / "out"
-    done = sweep(scope, out, "--clients", "1,2", "--own-set", "afp://bench1@127.0.0.1:9/vol1")
-    assert done.returncode == 1 and "is gone" in done.stderr
-    assert len(noted(out)["steps"]) == 1
