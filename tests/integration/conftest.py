@@ -42,7 +42,7 @@ from scope import (
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Files that take more than half a minute. They come first, so that the last one does not run alone.
+# Files that take more than 15 s. They come first, so that the last one does not run alone.
 LONG = (
     "tracing",
     "books",
@@ -52,6 +52,16 @@ LONG = (
     "hidden_calls",
     "session_requests",
     "speedtest_data",
+    "load",
+    "speedtest_options",
+    "load_mpi",
+    "speedtest_errors",
+    "speedtest_signatures",
+    "load_known",
+    "gate_servers",
+    "record_command",
+    "speedtest_output",
+    "sweep",
 )
 # What one worker runs although it is not one file: else each would make "repeated" and "peer_text".
 TOGETHER = {"test_output": "test_books"}
