@@ -223,7 +223,7 @@ class Done:
         return self
 
 
-RUNS = 2  # of the same work, which must count the same; test_session_requests.py has a third
+RUNS = 2  # of the same work, which must count the same; test_signatures.py has another of each test
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The counts are exact: they equal /proc's over the run, and repeat in every run (a third one is in
-test_session_requests.py).
+"""The counts are exact: they equal /proc's over the run, and repeat in every run (those of
+each test alone: test_signatures.py).
 
 What repeats, on netatalk 4.5.1: AFPD_R and AFPD_W of every test on dbd but 2
 and 3, and on sqlite of every test that does not write to the CNID database.

@@ -20,7 +20,6 @@ import pytest
 from afpclient import AfpClient
 from netatalk import SIGNATURES, Server
 from scope import LETTERS, OK, TIMED, Phase, Run, Scope
-from test_books import DBD, SQLITE
 from test_signatures import check_own_counts, signature
 
 KINDS = ("dbd", "sqlite", "old")
@@ -129,15 +128,6 @@ def test_each_test(session: Session) -> None:
     """In the timed region of each test, exactly its commands, by the client's count as well."""
     assert {p.test: p.requests() for p in session.lantest.phases} == TIMED
     check_own_counts(session.lantest, LETTERS)
-
-
-@pytest.mark.parametrize(("kind", "columns"), [("dbd", DBD), ("sqlite", SQLITE)])
-def test_columns_are_those_of_other_runs(
-    sessions: dict[str, Session], kind: str, columns: dict[int, tuple[int, int]]
-) -> None:
-    """On another server, and with a recorder and a judge beside it."""
-    lantest = sessions[kind].lantest
-    assert {test: lantest.phase(test).columns() for test in columns} == columns
 
 
 def test_books(session: Session) -> None:

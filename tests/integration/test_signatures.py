@@ -17,6 +17,7 @@ import pytest
 from netatalk import SIGNATURES, Server
 from scope import LETTERS, NUMBER, OK, TIMED, Run, Scope
 from speeding import Probes
+from test_books import DBD
 
 CACHE = "9:;<"
 FRAME = Counter({34: 4, 6: 1, 8: 1, 18: 1, 20: 1, 24: 1})
@@ -103,6 +104,9 @@ def test_one_test(alone: dict[str, Judged], dbd: Server, letters: str) -> None:
     run = alone[letters].run()
     assert alone[letters].counts == signature(letters)
     check_own_counts(run, IMPLIED.get(letters, letters))
+    # The same reads and writes as behind other tests.
+    found = {phase.test: phase.columns() for phase in run.phases if phase.test in DBD}
+    assert found == {test: DBD[test] for test in found}
 
 
 @pytest.mark.parametrize("pair", PAIRS)
