@@ -151,7 +151,7 @@ def test_all_together(scope: Scope, sqlite: Server, flavour: str) -> None:
 
 @pytest.mark.parametrize("how", ["fixed", "poisson"])
 def test_arrivals_are_split(scope: Scope, tmp_path: Path, flavour: str, how: str) -> None:
-    args = ("-n", "8", "-d", "2", "--rate", "200", "--arrivals", how, "--no-probe")
+    args = ("-n", "8", "-d", "1", "--rate", "400", "--arrivals", how, "--no-probe")
     done = start(scope, flavour, tmp_path, *args).finish().expect(OK)
     phase = phase_of(done)
     arrivals = [r["arrivals"] for r in phase["ranks"]]
