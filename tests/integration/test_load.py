@@ -375,13 +375,14 @@ def test_a_wrong_password(scope: Scope, sqlite: Server) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_keeps_and_cleans(
-    scope: Scope, sqlite: Server, number: signal.Signals
+    scope: Scope, sqlite: Server, number: signal.Signals, tmp_path: Path
 ) -> None:
-    command = scope.command(sqlite, *SMALL, "-d", "60", "-n", "4", tool="load")
+    begun = tmp_path / "begun"
+    more = ("-d", "60", "-n", "4", "--at", f"0 touch {begun}")
+    command = scope.command(sqlite, *SMALL, *more, tool="load")
     running = scope.start(command, save=True)
     wait_until(lambda: bool(left_on(sqlite)), 20, "the files")
-    made = sqlite.vol1 / left_on(sqlite)[0]
-    wait_until(lambda: (made / "probe").exists(), 20, "the load")
+    wait_until(begun.exists, 20, "the load")
     running.signal(number)
     done = running.finish(30)
     assert done.status == INTERRUPTED, done
