@@ -16,6 +16,7 @@ struct procstat {
 	unsigned int n_threads;
 	uint64_t minflt, majflt; /* page faults without, and with I/O */
 	uint64_t blkio_ticks;    /* waiting for block I/O */
+	uint64_t cpu_ticks;      /* of all its threads, on a CPU */
 };
 
 /* -ESRCH or -ENOENT: it does not exist (any more). */

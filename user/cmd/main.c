@@ -28,6 +28,8 @@ static const struct command commands[] = {
 	{ "probe", "what one user feels, second by second", cmd_probe, probe_options },
 	{ "record", "watch a running server (or any program): what its work costs", cmd_record,
 	  record_options },
+	{ "doctor", "what is wrong with a running server, and what to try", cmd_doctor,
+	  doctor_options },
 	{ "check", "show what can be watched on this machine, and what to change", cmd_check,
 	  check_options },
 	{ "clean", "remove from a volume what killed runs left there", cmd_clean, clean_options },

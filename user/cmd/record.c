@@ -3,15 +3,14 @@
  * afpscope record: watches a running server, whoever its clients are, and reports what each AFP
  * command cost.
  */
+#include "cmd/record.h"
 #include "base/clock.h"
 #include "base/opt.h"
 #include "cmd/child.h"
 #include "cmd/cmd.h"
+#include "cmd/diagnose.h"
 #include "cmd/output.h"
-#include "cmd/runs.h"
 #include "cmd/sampler.h"
-#include "cmd/tracing.h"
-#include "cmd/whom.h"
 #include "host/rights.h"
 #include "host/sample.h"
 #include "kinds/kind.h"
@@ -34,18 +33,6 @@
 
 static const char *const watch_choices[] = { "auto", "bpf", "proc", NULL };
 
-struct record_cfg {
-	struct whom_cfg whom;
-	int kind; /* its place in kind_names */
-	const char *exe, *unit;
-	unsigned int seconds, hz, verbose;
-	bool server, help;
-	int watch; /* enum watch_mode */
-	struct tracing_cfg trace;
-	struct runs_cfg runs;
-	char *const *command; /* NULL: none */
-};
-
 struct record {
 	const struct record_cfg *cfg;
 	const struct kind *kind;
@@ -56,6 +43,7 @@ struct record {
 	struct tracing *tracing; /* NULL: no trace */
 	struct runs_folder folder;
 	struct child child;
+	struct diagnose diagnose;
 	struct run run;
 	uint64_t begun_ns;
 	struct ledger before;
@@ -151,7 +139,7 @@ static enum outcome begin(struct record *rec, struct err *e)
 
 	if (r)
 		return r == -EACCES ? OUTCOME_UNTRUSTED : OUTCOME_NO_SESSION;
-	r = run_init(&rec->run, "record", "record");
+	r = run_init(&rec->run, cfg->name, cfg->name);
 	rec->run.kind = &rec->kind->is;
 	if (!r && !run_has_requests(&rec->run) && !(rec->threads = threads_new()))
 		r = -ENOMEM;
@@ -315,7 +303,8 @@ static enum outcome work(struct record *rec, struct err *e)
 
 	watch_span(rec->watch);
 	look_at_threads(rec);
-	r = watch_read(rec->watch, &rec->before);
+	r = diagnose_begin(&rec->diagnose, rec->found.target.server);
+	r = r ? r : watch_read(rec->watch, &rec->before);
 	rec->begun_ns = clock_now_ns();
 	if (child_go(&rec->child, e)) {
 		run_note(&rec->run.warnings, "command", "%s", e->text);
@@ -349,6 +338,8 @@ static enum outcome work(struct record *rec, struct err *e)
 		r = threads_note(rec->threads, &p->ledger, &rec->run);
 	if (!r)
 		r = watch_finish(rec->watch, &rec->run);
+	if (!r && run_has_requests(&rec->run))
+		r = diagnose_end(&rec->diagnose, rec->watch, &rec->found, &rec->run);
 	if (!r)
 		r = tracing_finish(rec->tracing, &rec->run);
 	if (r) {
@@ -361,12 +352,15 @@ static enum outcome work(struct record *rec, struct err *e)
 static enum outcome finish(struct record *rec, enum outcome o)
 {
 	const struct report_opts opts = output_terminal();
-	const struct runs_cfg *runs = &rec->cfg->runs;
+	const struct record_cfg *cfg = rec->cfg;
+	const struct runs_cfg *runs = &cfg->runs;
 	int r;
 
 	if (!rec->run.n_phases)
 		return rec->folder.path ? runs_save(&rec->folder, runs, &rec->run, stderr, o) : o;
-	if (runs->screen)
+	if (cfg->brief && rec->run.figures)
+		r = report_doctor(rec->run.figures, &opts, true, stdout);
+	else if (runs->screen)
 		r = report_screen(&rec->run, &opts, stdout);
 	else
 		r = runs_json_only(runs) ? 0 : report_own(&rec->run, &opts, stdout);
@@ -380,7 +374,7 @@ static enum outcome finish(struct record *rec, enum outcome o)
 	return runs_save(&rec->folder, runs, &rec->run, stderr, o);
 }
 
-static int run(const struct record_cfg *cfg)
+int record_run(const struct record_cfg *cfg)
 {
 	struct record *rec = calloc(1, sizeof(*rec));
 	struct err e = { 0 };
@@ -397,10 +391,13 @@ static int run(const struct record_cfg *cfg)
 	if (o && *e.text)
 		cmd_say("%s", e.text);
 	o = finish(rec, o);
+	if (!o && cfg->judge && rec->run.figures)
+		o = diagnose_outcome(rec->run.figures);
 	child_end(&rec->child);
 	sampler_close(rec->sampler);
 	tracing_close(rec->tracing);
 	threads_free(rec->threads);
+	diagnose_fini(&rec->diagnose);
 	watch_free(rec->watch);
 	ledger_fini(&rec->before);
 	kind_found_fini(&rec->found);
@@ -433,7 +430,7 @@ static int kind_check(struct record_cfg *c, struct err *e)
 
 int cmd_record(int argc, char **argv)
 {
-	struct record_cfg cfg = { 0 };
+	struct record_cfg cfg = { .name = "record" };
 	struct err e = { 0 };
 	int first;
 
@@ -451,5 +448,5 @@ int cmd_record(int argc, char **argv)
 	if (cfg.command && child_check(cfg.command[0], &e))
 		return cmd_usage_error("record", &e);
 	cmd_catch_signals();
-	return run(&cfg);
+	return record_run(&cfg);
 }

@@ -366,8 +366,7 @@ static bool is_run(const char *path)
 	return is;
 }
 
-/* Loads run.json; NULL: missing or damaged. */
-static json_t *load(const char *folder)
+json_t *runs_load(const char *folder)
 {
 	char *file = runs_path(folder, "run.json");
 	uint64_t len;
@@ -383,7 +382,7 @@ static json_t *load(const char *folder)
 /* Whether the run in a folder of any name has this id. */
 static bool has_id(const char *folder, const char *id)
 {
-	json_t *run = load(folder);
+	json_t *run = runs_load(folder);
 	const char *found = json_string_value(json_object_get(run, "id"));
 	bool same = found && !strncmp(found, id, strlen(id));
 
@@ -393,7 +392,7 @@ static bool has_id(const char *folder, const char *id)
 
 char *runs_rung(const char *folder, const char *key)
 {
-	json_t *run = load(folder), *rungs = json_object_get(run, "rungs");
+	json_t *run = runs_load(folder), *rungs = json_object_get(run, "rungs");
 	const char *text = json_string_value(json_object_get(rungs, key));
 	char *out = text ? strdup(text) : NULL;
 

@@ -76,6 +76,10 @@ bool runs_json_only(const struct runs_cfg *cfg);
  */
 int runs_find(char **out, const char *name, struct err *e);
 
+/* run.json of a folder (jansson's json_t), to be released. NULL: missing or damaged. */
+struct json_t;
+struct json_t *runs_load(const char *folder);
+
 /* The text of a rung in run.json of a folder, to be freed. NULL: it has no such rung. */
 char *runs_rung(const char *folder, const char *key);
 

@@ -2,6 +2,7 @@
 #ifndef HOST_CGROUP_H
 #define HOST_CGROUP_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 /*
@@ -11,5 +12,11 @@
  * is no cgroup of that name; another negative errno: it cannot be read.
  */
 int cgroup_each_process(const char *name, int (*fn)(void *arg, pid_t pid), void *arg);
+
+/*
+ * How long a CPU quota has held back the cgroup of a process, or one that contains it, since that
+ * cgroup was made: of those the longest. -ENODATA: none has such an account.
+ */
+int cgroup_throttled(uint64_t *ns, pid_t pid);
 
 #endif

@@ -3,11 +3,11 @@
 
 #include "host/census.h"
 #include "host/procfs.h"
-#include "kinds/servers.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/statvfs.h>
 
 /* What the kernel adds to the name of a folder that was deleted. */
 #define DELETED " (deleted)"
@@ -69,4 +69,37 @@ char *volumes_of(pid_t afpd)
 	volume = found ? strndup(found, length_of(found)) : strdup(p.cwd);
 	afpconf_fini(&c);
 	return volume;
+}
+
+static void look_at_room(struct run_figures *out, const char *root, const char *volume)
+{
+	char path[CENSUS_PATH_MAX + 64];
+	struct statvfs st;
+	double free_share;
+
+	snprintf(path, sizeof(path), "%s%s", root, volume);
+	if (volume[0] != '/' || statvfs(path, &st) || !st.f_blocks)
+		return;
+	free_share = (double)st.f_bavail / (double)st.f_blocks;
+	if (out->known[RUN_FIGURE_ROOM] && free_share >= out->value[RUN_FIGURE_ROOM])
+		return;
+	run_figure_set(out, RUN_FIGURE_ROOM, free_share);
+	run_figure_who(out, RUN_FIGURE_ROOM, "%s", volume);
+}
+
+void volumes_room(struct run_figures *out, const struct servers_entry *s)
+{
+	pid_t pid = s->master ? s->master : s->n_sessions ? s->session[0].pid : 0;
+	struct afpconf c = { 0 };
+	struct err e = { 0 };
+	char root[64];
+
+	if (!pid || !s->conf[0])
+		return;
+	procfs_inside(root, sizeof(root), pid, "");
+	afpconf_read(&c, root, s->conf, true, &e);
+	for (size_t i = 0; i < c.n; i++)
+		if (!strcasecmp(c.item[i].key, "path"))
+			look_at_room(out, root, c.item[i].value);
+	afpconf_fini(&c);
 }

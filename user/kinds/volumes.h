@@ -6,6 +6,9 @@
 
 #include "kinds/afpconf.h"
 
+#include "kinds/servers.h"
+#include "run/figures.h"
+
 #include <sys/types.h>
 
 /* What run.json says a session's volumes are known from, if not from these. */
@@ -22,5 +25,8 @@ const char *volumes_find(const struct afpconf *c, const char *path);
  * root. NULL: in its root (before it opens a volume), or not known. To be freed.
  */
 char *volumes_of(pid_t afpd);
+
+/* RUN_FIGURE_ROOM: the least free space of the file systems that have its volumes. */
+void volumes_room(struct run_figures *out, const struct servers_entry *s);
 
 #endif

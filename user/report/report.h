@@ -47,6 +47,12 @@ struct report_opts {
 int report_screen(const struct run *r, const struct report_opts *opts, FILE *out);
 
 /*
+ * A diagnosis, as the first screen of a run of doctor has it. brief: a line for each finding.
+ */
+int report_doctor(const struct run_figures *f, const struct report_opts *opts, bool brief,
+		  FILE *out);
+
+/*
  * The report for people: trust first, then tests or transfers, AFP commands, and what the server
  * did. The option "units" of a run of transfers, "binary" or "decimal", is what it counts bytes in.
  */

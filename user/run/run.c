@@ -146,6 +146,7 @@ void run_fini(struct run *r)
 	}
 	for (size_t i = 0; i < r->n_series; i++)
 		series_fini(&r->series[i]);
+	free(r->figures);
 	free(r->threads);
 	free(r->series);
 	free(r->session);

@@ -9,6 +9,7 @@
  */
 
 #include "base/hist.h"
+#include "run/figures.h"
 #include "run/kind.h"
 #include "run/ledger.h"
 #include "run/load.h"
@@ -261,6 +262,8 @@ struct run {
 	struct run_book *book;
 	struct run_loss *loss;
 	struct run_session *session;
+	uint64_t refused; /* sessions that the server refused: it had as many as it may */
+	struct run_figures *figures; /* owned; NULL: no diagnosis */
 	uint64_t n_rest; /* sessions that are not listed: those that kept the server least busy */
 	struct run_session rest; /* their sum; no texts, no times of begin and end */
 	struct run_series *series;

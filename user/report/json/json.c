@@ -258,6 +258,10 @@ static json_t *document(const struct run *r)
 	json_put(&d, o, "absent", notes(&d, &r->absent));
 	json_put(&d, o, "warnings", listed(&d, &r->warnings));
 	json_put(&d, o, "findings", findings(&d, r));
+	if (r->figures) {
+		json_put(&d, o, "figures", json_figures(&d, r->figures));
+		json_put(&d, o, "diagnosis", json_diagnosis(&d, r->figures));
+	}
 	json_put(&d, o, "losses", losses(&d, r));
 	json_put(&d, o, "books", books(&d, r));
 	json_put(&d, o, "sessions", sessions(&d, r));

@@ -363,6 +363,11 @@ static int put_findings(const struct paint *p)
 
 /* The whole */
 
+static bool is_doctors(const struct run *r)
+{
+	return r->figures && !strcmp(r->command, "doctor");
+}
+
 static int put_upper(const struct paint *p)
 {
 	put_incomplete(p);
@@ -371,7 +376,7 @@ static int put_upper(const struct paint *p)
 	put_head(p);
 	put_trust(p);
 	put_warnings(p);
-	return put_findings(p);
+	return is_doctors(p->view.run) ? 0 : put_findings(p);
 }
 
 static size_t count_lines(const char *text)
@@ -433,6 +438,8 @@ static int put_results(struct paint *p, size_t lines)
 		tests |= r->phase[i]->test != 0;
 		load |= r->phase[i]->load || r->phase[i]->probe;
 	}
+	if (is_doctors(r))
+		return screen_doctor(p, r->figures, false);
 	if (transfer_run(r))
 		return screen_transfers(p, lines);
 	if (!run_has_requests(r))

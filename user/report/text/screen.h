@@ -26,6 +26,8 @@ int screen_load(const struct paint *p);
 /* The processes that shared it, in a line. */
 struct run_load;
 void screen_ranks(const struct paint *p, const struct run_load *l);
+/* What is wrong, from figures; brief: a line for each finding. 0 or -ENOMEM. */
+int screen_doctor(const struct paint *p, const struct run_figures *f, bool brief);
 /* The busiest sessions. 0 or -ENOMEM. */
 int screen_sessions(const struct paint *p, size_t most);
 /* One line per size, the works side by side, and the conclusion; at most this many lines. 0 or

@@ -83,6 +83,7 @@ static int note_uncounted(const struct bpf_view *v, const struct bpf_view_ended 
 	uint64_t uring = v->shared->lost.uring;
 	int err = 0;
 
+	r->refused = all->refused;
 	if (all->refused)
 		err = run_note(&r->warnings, "refused",
 			       "the server refused %" PRIu64 " sessions: it has as many as it may",

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests user/doctor/say.c, rules.c, user/run/figures.c: texts with figures in them. */
+#include "doctor/rules.h"
+#include "doctor/say.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void figures_are_said_with_their_units(void **state)
+{
+	struct run_figures f = { 0 };
+	char text[100];
+
+	(void)state;
+	run_figure_set(&f, RUN_FIGURE_WAIT_CPU, 0.583);
+	run_figure_set(&f, RUN_FIGURE_LOG, 0.043);
+	run_figure_set(&f, RUN_FIGURE_P99, 12.3e6);
+	run_figure_set(&f, RUN_FIGURE_REQUESTS, 12345);
+	run_figure_set(&f, RUN_FIGURE_SYNC_RATE, 2.5);
+	assert_string_equal(doctor_say(text, sizeof(text), &f,
+				       "{wait_cpu} {log} {p99} {requests} {sync_rate} {cnid}"),
+			    "58% 4.3% 12.3ms 12,345 2.50/s n/a");
+}
+
+static void brackets_need_all_their_figures(void **state)
+{
+	struct run_figures f = { 0 };
+	char text[100];
+
+	(void)state;
+	run_figure_set(&f, RUN_FIGURE_OTHERS, 0.5);
+	assert_string_equal(
+	    doctor_say(text, sizeof(text), &f, "{others} of it[, most {others.who}]."),
+	    "50% of it.");
+	run_figure_who(&f, RUN_FIGURE_OTHERS, "cc1\x1b (pid %d)", 7);
+	assert_string_equal(
+	    doctor_say(text, sizeof(text), &f, "{others} of it[, most {others.who}]."),
+	    "50% of it, most cc1? (pid 7).");
+	assert_string_equal(doctor_say(text, 8, &f, "[{cnid}]a long text"), "a long ");
+}
+
+/* A name that is no figure would be printed as nothing. */
+static void all_texts_have_names_of_figures_only(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < doctor_n_rules; i++)
+		for (const char *at = doctor_rules[i].says; (at = strchr(at, '{')); at++) {
+			size_t len = strcspn(at + 1, ".}"), k = 0;
+
+			while (k < N_RUN_FIGURES && (strlen(run_figures[k].key) != len ||
+						     strncmp(run_figures[k].key, at + 1, len) != 0))
+				k++;
+			assert_int_not_equal(k, N_RUN_FIGURES);
+			assert_non_null(doctor_rules[i].todo);
+			assert_non_null(doctor_rules[i].disproof);
+			assert_non_null(doctor_rules[i].next);
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(figures_are_said_with_their_units),
+		cmocka_unit_test(brackets_need_all_their_figures),
+		cmocka_unit_test(all_texts_have_names_of_figures_only),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cmd/diagnose.h"
+
+#include "base/procstat.h"
+#include "doctor/judge.h"
+#include "doctor/measure.h"
+#include "kinds/volumes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define OWN_MAX 4096 /* processes of the server that are known by their numbers */
+
+int diagnose_begin(struct diagnose *d, pid_t server)
+{
+	int r = machine_look(&d->before, server);
+
+	d->begun = !r;
+	return r;
+}
+
+static uint64_t server_cpu_ns(const struct run *r)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < r->n_phases; i++) {
+		const struct run_phase *p = r->phase[i];
+
+		ns += p->known[METRIC_AFPD_CPU] ? p->value[METRIC_AFPD_CPU] : 0;
+		ns += p->known[METRIC_CNID_CPU] ? p->value[METRIC_CNID_CPU] : 0;
+	}
+	return ns;
+}
+
+static size_t own_processes(struct watch *w, pid_t *out)
+{
+	size_t n = 0;
+	pid_t pid;
+
+	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
+		for (size_t i = 0; n < OWN_MAX && (pid = watch_process(w, role, i)); i++)
+			out[n++] = pid;
+	return n;
+}
+
+static uint64_t ended_backends(struct watch *w)
+{
+	struct procstat st;
+	uint64_t n = 0;
+	pid_t pid;
+
+	for (size_t i = 0; (pid = watch_process(w, AFS_ROLE_BACKEND, i)); i++)
+		n += procstat_read(&st, pid) || st.state == 'Z';
+	return n;
+}
+
+int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *found, struct run *r)
+{
+	pid_t *own = malloc(OWN_MAX * sizeof(*own));
+	struct machine after = { 0 };
+	int e;
+
+	r->figures = calloc(1, sizeof(*r->figures));
+	e = own && r->figures ? doctor_measure(r->figures, r) : -ENOMEM;
+	if (!e && d->begun)
+		e = machine_look(&after, found->target.server);
+	if (!e && d->begun)
+		machine_between(r->figures, &d->before, &after, own, own_processes(w, own),
+				server_cpu_ns(r));
+	if (!e)
+		run_figure_set(r->figures, RUN_FIGURE_CNID_ENDED, (double)ended_backends(w));
+	if (!e && found->servers.n)
+		volumes_room(r->figures, &found->servers.entry[0]);
+	machine_fini(&after);
+	free(own);
+	return e;
+}
+
+enum outcome diagnose_outcome(const struct run_figures *f)
+{
+	static const enum outcome outcomes[] = {
+		[DOCTOR_FOUND] = OUTCOME_FAILED,     [DOCTOR_HEALTHY] = OUTCOME_OK,
+		[DOCTOR_IDLE] = OUTCOME_OK,          [DOCTOR_TOO_FEW] = OUTCOME_UNTRUSTED,
+		[DOCTOR_UNSEEN] = OUTCOME_UNTRUSTED,
+	};
+	enum outcome o = OUTCOME_FAILED;
+	struct diagnosis d;
+
+	if (!doctor_judge(&d, f)) {
+		o = outcomes[d.verdict];
+		diagnosis_fini(&d);
+	}
+	return o;
+}
+
+void diagnose_fini(struct diagnose *d)
+{
+	machine_fini(&d->before);
+}

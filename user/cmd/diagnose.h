@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CMD_DIAGNOSE_H
+#define CMD_DIAGNOSE_H
+
+/* What a diagnosis needs besides the ledger: the machine before and after, and the volumes. */
+
+#include "cmd/cmd.h"
+#include "host/machine.h"
+#include "kinds/kind.h"
+#include "run/run.h"
+#include "watch/watch.h"
+
+struct diagnose {
+	struct machine before;
+	bool begun;
+};
+
+/* Just before the watched time. 0 or -ENOMEM. */
+int diagnose_begin(struct diagnose *d, pid_t server);
+
+/* After the run's phases are complete; gives the run its figures. 0 or -ENOMEM. */
+int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *found,
+		 struct run *r);
+
+/* OUTCOME_OK: healthy or idle; OUTCOME_FAILED: findings; OUTCOME_UNTRUSTED: not told. */
+enum outcome diagnose_outcome(const struct run_figures *f);
+
+void diagnose_fini(struct diagnose *d);
+
+#endif

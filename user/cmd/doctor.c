@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* afpscope doctor: says what is wrong with a running server, or was in a saved run. */
+#include "cmd/cmd.h"
+#include "cmd/diagnose.h"
+#include "cmd/output.h"
+#include "cmd/record.h"
+#include "report/report.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SECONDS 60
+
+/* clang-format off */
+#define OFFSET(m) offsetof(struct record_cfg, m)
+const struct opt doctor_options[] = {
+	{ .type = OPT_HEADING, .help = "Which server (default: the only one of this host):" },
+	WHOM_OPTIONS(struct record_cfg, whom),
+	{ .type = OPT_HEADING, .help = "How:" },
+	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = OFFSET(seconds), .min = 1, .max = 86400,
+	  .help = "watch so long (default: 60)" },
+	{ .name = "short", .type = OPT_FLAG, .offset = OFFSET(brief), .help = "print a line for each finding" },
+	RUNS_OPTIONS(struct record_cfg, runs),
+	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(verbose), .help = "print all that was measured" },
+	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(help), .help = "this text" },
+	CMD_VERSION_OPTION,
+	{ .type = OPT_END },
+};
+/* clang-format on */
+
+static void help(void)
+{
+	fputs("Usage: afpscope doctor [OPTIONS]\n"
+	      "       afpscope doctor [--short] RUN\n"
+	      "Watches a running AFP server and says what is wrong with it, what shows that, and\n"
+	      "what to try. Changes nothing and needs no client. RUN: a saved run of record or\n"
+	      "doctor. Exit code: 0 nothing is wrong, 1 there are findings, 4 not told.\n\n",
+	      stdout);
+	opt_help(stdout, doctor_options);
+}
+
+/* The figures of run.json; those that it does not have stay unknown. */
+static void take(struct run_figures *out, const json_t *figures)
+{
+	for (unsigned int i = 0; i < N_RUN_FIGURES; i++) {
+		const json_t *one = json_object_get(figures, run_figures[i].key);
+		const json_t *value = json_object_get(one, "value");
+		const char *who = json_string_value(json_object_get(one, "who"));
+
+		if (json_is_number(value))
+			run_figure_set(out, (enum run_figure)i, json_number_value(value));
+		if (who)
+			run_figure_who(out, (enum run_figure)i, "%s", who);
+	}
+}
+
+static int of_run(const struct record_cfg *cfg, const char *name)
+{
+	const struct report_opts opts = output_terminal();
+	struct run_figures f = { 0 };
+	struct err e = { 0 };
+	char *folder;
+	json_t *run;
+	int r;
+
+	if (runs_find(&folder, name, &e)) {
+		cmd_say("%s", e.text);
+		return OUTCOME_USAGE;
+	}
+	run = runs_load(folder);
+	take(&f, json_object_get(run, "figures"));
+	if (!json_object_get(run, "figures")) {
+		cmd_say(
+		    "%s: %s", folder,
+		    run ? "it has no figures for a diagnosis: runs of record and doctor have them"
+			: "run.json is missing or damaged");
+		r = OUTCOME_USAGE;
+	} else if (report_doctor(&f, &opts, cfg->brief, stdout)) {
+		cmd_say("cannot print the report: %s", strerror(errno));
+		r = OUTCOME_FAILED;
+	} else {
+		r = (int)diagnose_outcome(&f);
+	}
+	json_decref(run);
+	free(folder);
+	return r;
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+	struct record_cfg cfg = { .name = "doctor", .judge = true };
+	struct err e = { 0 };
+	int first;
+
+	if (whom_check(&cfg.whom, opt_parse(doctor_options, &cfg, argc, argv, &first, &e), &e))
+		return cmd_usage_error("doctor", &e);
+	if (cfg.help) {
+		help();
+		return OUTCOME_OK;
+	}
+	if (argc - first > 1)
+		err_set(&e, -EINVAL, "give one RUN, or none to watch a server");
+	else if (first < argc && (cfg.seconds || cfg.whom.port || cfg.whom.pid))
+		err_set(&e, -EINVAL, "-d, -p and --pid are for watching, and RUN was watched");
+	if (*e.text || runs_check(&cfg.runs, &e))
+		return cmd_usage_error("doctor", &e);
+	if (first < argc)
+		return of_run(&cfg, argv[first]);
+	cfg.seconds = cfg.seconds ? cfg.seconds : SECONDS;
+	cfg.runs.screen = !cfg.verbose && !runs_json_only(&cfg.runs);
+	cmd_catch_signals();
+	return record_run(&cfg);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CMD_RECORD_H
+#define CMD_RECORD_H
+
+/* Watches a running server for a time, whoever its clients are: for record and doctor. */
+
+#include "cmd/runs.h"
+#include "cmd/tracing.h"
+#include "cmd/whom.h"
+
+struct record_cfg {
+	const char *name;  /* of the command: "record" */
+	bool judge, brief; /* the outcome is the diagnosis's; which is printed in a few lines */
+	struct whom_cfg whom;
+	int kind; /* its place in kind_names */
+	const char *exe, *unit;
+	unsigned int seconds, hz, verbose;
+	bool server, help;
+	int watch; /* enum watch_mode */
+	struct tracing_cfg trace;
+	struct runs_cfg runs;
+	char *const *command; /* NULL: none */
+};
+
+/* All of it: watches, prints, keeps the run. Returns enum outcome. */
+int record_run(const struct record_cfg *cfg);
+
+#endif

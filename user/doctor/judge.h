@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef DOCTOR_JUDGE_H
+#define DOCTOR_JUDGE_H
+
+/*
+ * A diagnosis from figures and rules, a pure function of the figures. What people notice: requests
+ * of 100 ms or more, or requests that wait long before they are read.
+ */
+
+#include "doctor/rules.h"
+
+/* Fewer requests than this, and none under way: too little is known of how the server works. */
+#define DOCTOR_REQUESTS 50
+
+enum doctor_verdict {
+	DOCTOR_FOUND,   /* findings */
+	DOCTOR_HEALTHY, /* it works, and nothing is wrong with it */
+	DOCTOR_IDLE,    /* so little of the time that the wait is elsewhere */
+	DOCTOR_TOO_FEW, /* requests for a verdict */
+	DOCTOR_UNSEEN,  /* requests were not counted */
+};
+
+struct doctor_finding {
+	const struct doctor_rule *rule;
+	double weight; /* share of what people waited for */
+	bool sure;     /* every condition holds by far, and requests enough */
+};
+
+struct diagnosis {
+	enum doctor_verdict verdict;
+	size_t n_found, n_out, n_unseen;
+	struct doctor_finding *found;      /* owned; the most weight first */
+	const struct doctor_rule **out;    /* owned; their conditions do not hold */
+	const struct doctor_rule **unseen; /* owned; a figure is missing */
+};
+
+/* 0 or -ENOMEM. */
+int doctor_judge(struct diagnosis *out, const struct run_figures *f);
+void diagnosis_fini(struct diagnosis *d);
+
+#endif

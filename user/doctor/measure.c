@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Sums of accounts and their parts, as shares of the time of all requests. */
+#include "doctor/measure.h"
+
+#include "base/hist.h"
+#include "report/cell.h"
+#include "report/requests.h"
+#include "report/view.h"
+#include "run/account.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLOW_NS        100000000u /* a person notices */
+#define SHORT_LIVED_NS 10000000000u
+#define NS_PER_S       1e9
+
+/* AFP result codes, of the AFP reference. */
+enum { DENY_CONFLICT = -5006, DISK_FULL = -5008, LOCK_CONFLICT = -5013 };
+
+struct measure {
+	struct run_figures *out;
+	const struct run *run;
+	struct view view;
+	struct requests requests;
+	double ns;     /* watched */
+	double all_ns; /* of all requests, with those that have no answer yet */
+};
+
+static void share(struct measure *m, enum run_figure which, double ns)
+{
+	run_figure_share(m->out, which, ns, m->all_ns);
+}
+
+static void per_second(struct measure *m, enum run_figure which, double n)
+{
+	run_figure_share(m->out, which, n * NS_PER_S, m->ns);
+}
+
+static double all_columns(const uint64_t time_ns[ACCOUNT_N_COLUMNS])
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
+		sum += (double)time_ns[i];
+	return sum;
+}
+
+/* Time of a request that has no answer yet is in its parts only. */
+static double pending_ns(const struct request *r)
+{
+	double ns = all_columns(r->time_ns) + (double)r->a.sum.unexplained_ns - (double)r->a.sum.ns;
+
+	return r->a.sum.begun > r->a.sum.answered && !r->handed_ns && ns > 0 ? ns : 0;
+}
+
+/* How long requests took */
+
+static void look_slow(struct measure *m, const struct request *r, double *ns, double *n)
+{
+	for (size_t i = 0; i < AFS_REQUEST_BUCKETS; i++) {
+		uint64_t low = hist_low(i, AFS_REQUEST_BITS);
+
+		if (low < SLOW_NS || !r->a.hist[i])
+			continue;
+		*n += (double)r->a.hist[i];
+		*ns += (double)r->a.hist[i] * (double)(low + hist_low(i + 1, AFS_REQUEST_BITS)) / 2;
+	}
+	if (pending_ns(r) < SLOW_NS)
+		return;
+	*n += (double)(r->a.sum.begun - r->a.sum.answered);
+	*ns += pending_ns(r);
+	(void)m;
+}
+
+static void look_times(struct measure *m)
+{
+	const struct requests *all = &m->requests;
+	double slow_ns = 0, slow = 0, pending = 0, most_pending = 0;
+	char name[ACCOUNT_NAME_MAX];
+	uint64_t longest = 0;
+
+	for (size_t i = 0; i < all->n; i++) {
+		const struct request *r = &all->request[i];
+
+		look_slow(m, r, &slow_ns, &slow);
+		pending += pending_ns(r);
+		if (pending_ns(r) > most_pending) {
+			most_pending = pending_ns(r);
+			run_figure_who(m->out, RUN_FIGURE_PENDING, "%s",
+				       account_name(r->number, name));
+		}
+		if (r->a.max_ns > longest) {
+			longest = r->a.max_ns;
+			run_figure_who(m->out, RUN_FIGURE_LONGEST, "%s",
+				       account_name(r->number, name));
+		}
+	}
+	run_figure_set(m->out, RUN_FIGURE_REQUESTS, (double)all->all.a.sum.answered);
+	per_second(m, RUN_FIGURE_RATE, (double)all->all.a.sum.answered);
+	run_figure_share(m->out, RUN_FIGURE_BUSY, m->all_ns, m->ns);
+	run_figure_set(m->out, RUN_FIGURE_PENDING, pending);
+	run_figure_set(m->out, RUN_FIGURE_SLOW_N, slow);
+	share(m, RUN_FIGURE_SLOW, slow_ns < m->all_ns ? slow_ns : m->all_ns);
+	if (!all->all.a.sum.answered)
+		return;
+	run_figure_set(m->out, RUN_FIGURE_P50, requests_quantile(&all->all.a, 0.5));
+	run_figure_set(m->out, RUN_FIGURE_P99, requests_quantile(&all->all.a, 0.99));
+	run_figure_set(m->out, RUN_FIGURE_LONGEST, (double)longest);
+}
+
+/* What they waited for */
+
+static void look_waits(struct measure *m)
+{
+	const uint64_t *t = m->requests.all.time_ns;
+	const __u64 *in = m->requests.all.a.sum.inside;
+	const struct ledger *l = &m->view.all;
+	double unread = (double)ledger_part_sum(l, AFS_ROLE_SERVER, AFS_ACCOUNT_BETWEEN, LEDGER_ALL,
+						LEDGER_ALL)
+			    .runq_ns;
+	double stopped = (double)t[ACCOUNT_STOPPED] +
+			 (double)ledger_part_sum(l, AFS_ROLE_SERVER, AFS_ACCOUNT_BETWEEN,
+						 LEDGER_ALL, LEDGER_ALL)
+			     .stopped_ns;
+	size_t sessions = m->run->n_sessions + m->run->n_rest;
+
+	share(m, RUN_FIGURE_CPU, (double)(t[ACCOUNT_USER] + t[ACCOUNT_CALLS]));
+	share(m, RUN_FIGURE_LOCK, (double)t[ACCOUNT_LOCK]);
+	share(m, RUN_FIGURE_NET, (double)t[ACCOUNT_NET]);
+	share(m, RUN_FIGURE_OTHER, (double)t[ACCOUNT_OTHER]);
+	share(m, RUN_FIGURE_CNID, (double)t[ACCOUNT_CNID]);
+	share(m, RUN_FIGURE_CNID_CPU, (double)in[AFS_INSIDE_CPU]);
+	share(m, RUN_FIGURE_CNID_DISK, (double)(in[AFS_INSIDE_SYNC] + in[AFS_INSIDE_IO]));
+	share(m, RUN_FIGURE_CNID_STOPPED, (double)in[AFS_INSIDE_STOPPED]);
+	share(m, RUN_FIGURE_WAIT_DISK,
+	      (double)(t[ACCOUNT_DISK] + in[AFS_INSIDE_SYNC] + in[AFS_INSIDE_IO]));
+	run_figure_share(m->out, RUN_FIGURE_WAIT_CPU,
+			 (double)(t[ACCOUNT_RUNQ] + in[AFS_INSIDE_RUNQ]) + unread,
+			 m->all_ns + unread);
+	run_figure_share(m->out, RUN_FIGURE_UNREAD, unread, (double)m->requests.all.a.sum.answered);
+	run_figure_share(m->out, RUN_FIGURE_STOPPED, stopped,
+			 m->ns * (double)(sessions ? sessions : 1));
+}
+
+/* Calls of the serving threads, for requests */
+
+struct calls {
+	double n, ns;
+};
+
+static void calls_add(struct calls *to, const struct ledger_part *p)
+{
+	to->n += (double)p->part.calls;
+	to->ns += (double)(p->part.cpu_ns + p->part.blocked_ns);
+}
+
+static bool is_account(unsigned int account, const char *name)
+{
+	const char *its = account_known_name(account);
+
+	return its && !strcmp(its, name);
+}
+
+static void look_calls(struct measure *m)
+{
+	struct calls log = { 0 }, xattr = { 0 }, meta = { 0 }, sync = { 0 };
+	double lock = 0, n = (double)m->requests.all.a.sum.answered;
+	const struct ledger *l = &m->view.all;
+
+	for (size_t i = 0; i < l->n_parts; i++) {
+		const struct ledger_part *p = &l->part[i];
+
+		if (p->role != AFS_ROLE_SERVER || !account_is_request(p->account))
+			continue;
+		if (p->object == AFS_OBJECT_LOG)
+			calls_add(&log, p);
+		if (p->object == AFS_OBJECT_META)
+			calls_add(&meta, p);
+		if (p->class == AFS_CLASS_XATTR)
+			calls_add(&xattr, p);
+		if (p->class == AFS_CLASS_SYNC)
+			calls_add(&sync, p);
+		if (p->object == AFS_OBJECT_CNIDDB &&
+		    (p->class == AFS_CLASS_WAIT || p->class == AFS_CLASS_LOCK))
+			lock += (double)p->part.blocked_ns;
+	}
+	share(m, RUN_FIGURE_LOG, log.ns);
+	share(m, RUN_FIGURE_XATTR, xattr.ns);
+	share(m, RUN_FIGURE_META, meta.ns);
+	share(m, RUN_FIGURE_SYNC, sync.ns);
+	share(m, RUN_FIGURE_CNID_LOCK,
+	      lock + (double)m->requests.all.a.sum.inside[AFS_INSIDE_LOCK]);
+	per_second(m, RUN_FIGURE_SYNC_RATE, sync.n);
+	run_figure_share(m->out, RUN_FIGURE_LOG_CALLS, log.n, n);
+	run_figure_share(m->out, RUN_FIGURE_META_CALLS, meta.n, n);
+	run_figure_share(m->out, RUN_FIGURE_XATTR_MEAN, xattr.ns, xattr.n);
+}
+
+/* Commands and their results */
+
+static void look_commands(struct measure *m)
+{
+	double most = 0, n = (double)m->requests.all.a.sum.answered, volsize = 0;
+	struct calls login = { 0 };
+	char name[ACCOUNT_NAME_MAX];
+
+	for (size_t i = 0; i < m->requests.n; i++) {
+		const struct request *r = &m->requests.request[i];
+		double its = (double)r->a.sum.answered;
+
+		if (is_account(r->number, "FPGetVolParms"))
+			volsize += (double)r->a.sum.ns;
+		if (is_account(r->number, "FPLogin") || is_account(r->number, "FPLoginExt"))
+			login.n += its;
+		if (is_account(r->number, "FPLogin") || is_account(r->number, "FPLoginExt") ||
+		    is_account(r->number, "FPLoginCont"))
+			login.ns += (double)r->a.sum.ns;
+		if (its <= most)
+			continue;
+		most = its;
+		run_figure_who(m->out, RUN_FIGURE_TOP_COMMAND, "%s", account_name(r->number, name));
+	}
+	run_figure_share(m->out, RUN_FIGURE_TOP_COMMAND, most, n);
+	share(m, RUN_FIGURE_VOLSIZE, volsize);
+	run_figure_share(m->out, RUN_FIGURE_LOGIN, login.ns, login.n);
+	per_second(m, RUN_FIGURE_LOGINS, login.n);
+}
+
+static void look_results(struct measure *m)
+{
+	double full = 0, denied = 0, most_full = 0, most_denied = 0;
+	const struct ledger *l = &m->view.all;
+	char name[ACCOUNT_NAME_MAX];
+
+	for (size_t i = 0; i < l->n_results; i++) {
+		const struct ledger_result *x = &l->result[i];
+		double n = (double)x->n;
+
+		if (x->code == DISK_FULL) {
+			full += n;
+			if (n > most_full)
+				run_figure_who(m->out, RUN_FIGURE_DISK_FULL, "%s",
+					       account_name(x->account, name));
+			most_full = n > most_full ? n : most_full;
+		} else if (x->code == DENY_CONFLICT || x->code == LOCK_CONFLICT) {
+			denied += n;
+			if (n > most_denied)
+				run_figure_who(m->out, RUN_FIGURE_DENIED, "%s",
+					       account_name(x->account, name));
+			most_denied = n > most_denied ? n : most_denied;
+		}
+	}
+	run_figure_set(m->out, RUN_FIGURE_DISK_FULL, full);
+	run_figure_set(m->out, RUN_FIGURE_DENIED, denied);
+	run_figure_set(m->out, RUN_FIGURE_REFUSED, (double)m->run->refused);
+}
+
+/* Sessions */
+
+static void look_sessions(struct measure *m)
+{
+	const struct run_session *top = NULL;
+	double busy = (double)m->run->rest.busy_ns, used = (double)m->run->n_rest, brief = 0;
+
+	for (size_t i = 0; i < m->run->n_sessions; i++) {
+		const struct run_session *s = &m->run->session[i];
+
+		used += s->requests > 0;
+		busy += (double)s->busy_ns;
+		if (!top || s->busy_ns > top->busy_ns)
+			top = s;
+		if (!s->begun_ns || !s->ended_ns || s->ended_ns - s->begun_ns > SHORT_LIVED_NS)
+			continue;
+		brief++;
+		run_figure_who(m->out, RUN_FIGURE_SHORT_LIVED, "%s from %s",
+			       s->user ? s->user : "nobody", s->address ? s->address : "?");
+	}
+	run_figure_set(m->out, RUN_FIGURE_SESSIONS, used);
+	per_second(m, RUN_FIGURE_SHORT_LIVED, brief);
+	if (!top)
+		return;
+	run_figure_share(m->out, RUN_FIGURE_TOP_SESSION, (double)top->busy_ns, busy);
+	run_figure_share(m->out, RUN_FIGURE_TOP_BUSY, (double)top->busy_ns, m->ns);
+	run_figure_who(m->out, RUN_FIGURE_TOP_SESSION, "%s (pid %d)",
+		       top->user ? top->user : "nobody", top->pid);
+}
+
+static double watched_ns(const struct run *r)
+{
+	double ns = 0;
+
+	for (size_t i = 0; i < r->n_phases; i++)
+		if (r->phase[i]->complete && r->phase[i]->known[METRIC_ELAPSED])
+			ns += (double)r->phase[i]->value[METRIC_ELAPSED];
+	return ns;
+}
+
+int doctor_measure(struct run_figures *out, const struct run *r)
+{
+	struct measure m = { .out = out, .run = r, .ns = watched_ns(r) };
+	int e = view_init(&m.view, r);
+
+	if (e)
+		return e;
+	if (m.ns > 0)
+		run_figure_set(out, RUN_FIGURE_ELAPSED, m.ns);
+	if (m.view.all.has_requests)
+		e = requests_init(&m.requests, &m.view.all);
+	if (!e && m.view.all.has_requests) {
+		m.all_ns = all_columns(m.requests.all.time_ns) +
+			   (double)m.requests.all.a.sum.unexplained_ns;
+		look_times(&m);
+		look_waits(&m);
+		look_calls(&m);
+		look_commands(&m);
+		look_results(&m);
+		look_sessions(&m);
+		requests_fini(&m.requests);
+	}
+	view_fini(&m.view);
+	return e;
+}

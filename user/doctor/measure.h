@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef DOCTOR_MEASURE_H
+#define DOCTOR_MEASURE_H
+
+/* The figures of a diagnosis (run/figures.h), as far as a run's ledger and sessions have them. */
+
+#include "run/run.h"
+
+/*
+ * Adds to out. Of a run in which the server's requests were counted; from another one only what
+ * does not depend on them. 0 or -ENOMEM.
+ */
+int doctor_measure(struct run_figures *out, const struct run *r);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "doctor/say.h"
+
+#include "report/cell.h"
+
+#include <stdio.h>
+#include <string.h>
+
+char *doctor_value(char *out, size_t len, const struct run_figures *f, enum run_figure which)
+{
+	const char *unit = run_figures[which].unit;
+	double v = f->value[which];
+
+	if (!f->known[which])
+		snprintf(out, len, "n/a");
+	else if (!strcmp(unit, "share"))
+		snprintf(out, len, v < 0.0995 ? "%.1f%%" : "%.0f%%", 100 * v);
+	else if (!strcmp(unit, "ns"))
+		snprintf(out, len, "%s", cell_time(v).text);
+	else if (v == (double)(long)v && v < 1e9)
+		snprintf(out, len, "%s%s", cell_count((uint64_t)v).text, unit + 1);
+	else
+		snprintf(out, len, "%s%s", cell_short(v).text, unit + 1);
+	return out;
+}
+
+/* The figure named at text, up to the closing brace; N_RUN_FIGURES: there is none. */
+static enum run_figure named(const char *text, size_t len)
+{
+	unsigned int i = 0;
+
+	while (i < N_RUN_FIGURES &&
+	       (strlen(run_figures[i].key) != len || strncmp(run_figures[i].key, text, len) != 0))
+		i++;
+	return (enum run_figure)i;
+}
+
+/* What stands for "{key}" or "{key.who}" at text; *missing: it is not known, or about nobody. */
+static size_t put_one(char *out, size_t room, const struct run_figures *f, const char *text,
+		      bool *missing)
+{
+	static const char who[] = ".who";
+	size_t len = strcspn(text + 1, "}"), name = strcspn(text + 1, ".}");
+	enum run_figure which = named(text + 1, name);
+
+	if (which == N_RUN_FIGURES)
+		return len + 2;
+	if (len - name == strlen(who)) {
+		snprintf(out, room, "%s", f->who[which]);
+		*missing |= !*f->who[which];
+	} else {
+		doctor_value(out, room, f, which);
+	}
+	*missing |= !f->known[which];
+	return len + 2;
+}
+
+char *doctor_say(char *out, size_t len, const struct run_figures *f, const char *text)
+{
+	size_t at = 0, begin = 0;
+	bool missing = false;
+	const char *brackets = NULL;
+
+	if (len)
+		*out = '\0';
+	while (*text && at + 1 < len) {
+		if (*text == '{') {
+			text += put_one(out + at, len - at, f, text, &missing);
+			at += strlen(out + at);
+		} else if (*text == '[') {
+			brackets = text++;
+			begin = at;
+			missing = false;
+		} else if (*text == ']' && brackets) {
+			at = missing ? begin : at;
+			brackets = NULL;
+			text++;
+		} else {
+			out[at++] = *text++;
+		}
+		out[at] = '\0';
+	}
+	return out;
+}

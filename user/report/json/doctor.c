@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Figures and what is concluded from them. */
+#include "doctor/judge.h"
+#include "doctor/say.h"
+#include "report/json/parts.h"
+
+#define TEXT_MAX 400
+
+json_t *json_figures(struct json_doc *d, const struct run_figures *f)
+{
+	json_t *all = json_object();
+
+	for (size_t i = 0; i < N_RUN_FIGURES; i++) {
+		json_t *o = json_object();
+
+		json_put(d, o, "value", f->known[i] ? json_real(f->value[i]) : json_null());
+		json_put(d, o, "unit", json_text(run_figures[i].unit));
+		if (*f->who[i])
+			json_put(d, o, "who", json_text(f->who[i]));
+		json_put(d, all, run_figures[i].key, o);
+	}
+	return all;
+}
+
+static json_t *finding(struct json_doc *d, const struct run_figures *f,
+		       const struct doctor_finding *found)
+{
+	json_t *o = json_object(), *evidence = json_array();
+	const struct doctor_rule *r = found->rule;
+	char text[TEXT_MAX];
+
+	for (size_t i = 0; i < r->n_evidence; i++)
+		json_add(d, evidence, json_text(run_figures[r->evidence[i]].key));
+	json_put(d, o, "key", json_text(r->key));
+	json_put(d, o, "text", json_text(doctor_say(text, sizeof(text), f, r->says)));
+	json_put(d, o, "weight", json_real(found->weight));
+	json_put(d, o, "sure", json_boolean(found->sure));
+	json_put(d, o, "evidence", evidence);
+	json_put(d, o, "todo", json_text(r->todo));
+	json_put(d, o, "disproof", json_text(r->disproof));
+	json_put(d, o, "next", json_text(r->next));
+	return o;
+}
+
+static json_t *keys(struct json_doc *d, const struct doctor_rule **rule, size_t n)
+{
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_add(d, a, json_text(rule[i]->key));
+	return a;
+}
+
+json_t *json_diagnosis(struct json_doc *d, const struct run_figures *f)
+{
+	static const char *const verdicts[] = { "findings", "healthy", "idle", "too_few",
+						"not_counted" };
+	json_t *o = json_object(), *found = json_array();
+	struct diagnosis is;
+
+	if (doctor_judge(&is, f)) {
+		d->failed = true;
+		json_decref(found);
+		return o;
+	}
+	for (size_t i = 0; i < is.n_found; i++)
+		json_add(d, found, finding(d, f, &is.found[i]));
+	json_put(d, o, "verdict", json_text(verdicts[is.verdict]));
+	json_put(d, o, "findings", found);
+	json_put(d, o, "ruled_out", keys(d, is.out, is.n_out));
+	json_put(d, o, "not_seen", keys(d, is.unseen, is.n_unseen));
+	diagnosis_fini(&is);
+	return o;
+}

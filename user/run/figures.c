@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "run/figures.h"
+
+#include "base/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+const struct run_figure_def run_figures[N_RUN_FIGURES] = {
+#define X(name, key, unit, meaning) { key, unit, meaning },
+	RUN_FIGURES(X)
+#undef X
+};
+
+void run_figure_set(struct run_figures *f, enum run_figure which, double value)
+{
+	f->known[which] = true;
+	f->value[which] = value;
+}
+
+void run_figure_share(struct run_figures *f, enum run_figure which, double part, double whole)
+{
+	if (whole > 0)
+		run_figure_set(f, which, part / whole);
+}
+
+void run_figure_who(struct run_figures *f, enum run_figure which, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(f->who[which], sizeof(f->who[which]), fmt, ap);
+	va_end(ap);
+	text_clean(f->who[which]);
+}

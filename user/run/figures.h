@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef RUN_FIGURES_H
+#define RUN_FIGURES_H
+
+/*
+ * Figures from which a diagnosis is made: numbers with a name, and for some of them whom they are
+ * about. "Request time" is the time of all requests in the server, those under way at the end
+ * included. A figure that was not measured is not known, and never 0.
+ */
+
+#include <stdbool.h>
+
+/* X(NAME, key, unit, meaning). unit: "share" (of 1), "ns", "1" (a count), "1/s", "B" */
+#define RUN_FIGURES(X)                                                                             \
+	X(ELAPSED, "elapsed", "ns", "how long the server was watched")                             \
+	X(SESSIONS, "sessions", "1", "sessions with at least one request")                         \
+	X(REQUESTS, "requests", "1", "requests answered")                                          \
+	X(RATE, "rate", "1/s", "requests answered a second")                                       \
+	X(BUSY, "busy", "1", "requests in the server at a time, on average")                       \
+	X(P50, "p50", "ns", "time of a request in the server, median")                             \
+	X(P99, "p99", "ns", "time of a request in the server, 99 % took at most")                  \
+	X(LONGEST, "longest", "ns", "longest request; who: its command")                           \
+	X(SLOW, "slow", "share", "request time in requests of 100 ms or more")                     \
+	X(SLOW_N, "slow_n", "1", "requests of 100 ms or more, and those without an answer yet")    \
+	X(PENDING, "pending", "ns",                                                                \
+	  "time of requests that had no answer at the end; who: command")                          \
+	X(UNREAD, "unread", "ns",                                                                  \
+	  "mean time that a request was unread while its afpd waited for a CPU")                   \
+	X(CPU, "cpu", "share", "request time: afpd on a CPU")                                      \
+	X(WAIT_CPU, "wait_cpu", "share",                                                           \
+	  "request time and that before it is read: afpd or cnid_dbd waiting for a CPU")           \
+	X(WAIT_DISK, "wait_disk", "share",                                                         \
+	  "request time: afpd or cnid_dbd blocked on files and directories")                       \
+	X(SYNC, "sync", "share", "request time: afpd blocked in fsync")                            \
+	X(SYNC_RATE, "sync_rate", "1/s", "fsync calls of afpd a second")                           \
+	X(LOCK, "lock", "share", "request time: afpd blocked in file locks")                       \
+	X(NET, "net", "share", "request time: afpd blocked on a client's connection")              \
+	X(OTHER, "other", "share", "request time: afpd asleep, or waiting for other processes")    \
+	X(STOPPED, "stopped", "share",                                                             \
+	  "afpd stopped by a signal, a debugger or a freezer, of watched time and sessions")       \
+	X(LOG, "log", "share", "request time: writing the log")                                    \
+	X(LOG_CALLS, "log_calls", "1", "calls on the log for each request")                        \
+	X(XATTR, "xattr", "share", "request time: in calls on extended attributes")                \
+	X(XATTR_MEAN, "xattr_mean", "ns", "mean of such a call")                                   \
+	X(META, "meta", "share", "request time: in calls on AppleDouble files")                    \
+	X(META_CALLS, "meta_calls", "1", "such calls for each request")                            \
+	X(VOLSIZE, "volsize", "share", "request time: FPGetVolParms")                              \
+	X(LOGIN, "login", "ns", "mean time of a login in the server")                              \
+	X(LOGINS, "logins", "1/s", "logins a second")                                              \
+	X(SHORT_LIVED, "short_lived", "1/s",                                                       \
+	  "sessions a second that ended within 10 s; who: most of them")                           \
+	X(CNID, "cnid", "share", "request time: afpd waiting for its CNID server or database")     \
+	X(CNID_CPU, "cnid_cpu", "share", "request time: in that wait, cnid_dbd on a CPU")          \
+	X(CNID_DISK, "cnid_disk", "share",                                                         \
+	  "request time: in that wait, cnid_dbd in fsync or other I/O")                            \
+	X(CNID_LOCK, "cnid_lock", "share",                                                         \
+	  "request time: waiting for a lock of the CNID database")                                 \
+	X(CNID_STOPPED, "cnid_stopped", "share", "request time: in that wait, cnid_dbd stopped")   \
+	X(CNID_ENDED, "cnid_ended", "1", "processes of the CNID server that ended")                \
+	X(DISK_FULL, "disk_full", "1", "requests refused: disk full; who: most of them")           \
+	X(DENIED, "denied", "1",                                                                   \
+	  "requests refused: open elsewhere, or a range locked; who: command")                     \
+	X(REFUSED, "refused", "1", "sessions refused: the server's limit was reached")             \
+	X(TOP_COMMAND, "top_command", "share",                                                     \
+	  "the most frequent command's share of requests; who: it")                                \
+	X(TOP_SESSION, "top_session", "share",                                                     \
+	  "the busiest session's share of all; who: its user")                                     \
+	X(TOP_BUSY, "top_busy", "share",                                                           \
+	  "watched time in which the busiest session had a request")                               \
+	X(CPUS_USED, "cpus_used", "share", "of all CPUs, by all programs")                         \
+	X(OTHERS, "others", "share",                                                               \
+	  "of the CPUs that the server may use, by other programs; who: most")                     \
+	X(THROTTLED, "throttled", "share",                                                         \
+	  "watched time in which a CPU quota held the server back")                                \
+	X(PRESSURE_CPU, "pressure_cpu", "share",                                                   \
+	  "watched time in which a program waited for a CPU")                                      \
+	X(PRESSURE_IO, "pressure_io", "share", "watched time in which a program waited for I/O")   \
+	X(PRESSURE_MEMORY, "pressure_memory", "share",                                             \
+	  "watched time in which a program waited for memory")                                     \
+	X(SWAPPED_IN, "swapped_in", "1/s", "pages read from swap a second")                        \
+	X(DEVICE_BUSY, "device_busy", "share",                                                     \
+	  "watched time in which a device was busy; who: the busiest")                             \
+	X(DEVICE_TIME, "device_time", "ns", "mean time of an access to that device")               \
+	X(ROOM, "room", "share", "free space, least of the volumes; who: where")                   \
+	X(RETRANS, "retrans", "share", "TCP segments of this machine that were sent again")
+
+enum run_figure {
+#define X(name, key, unit, meaning) RUN_FIGURE_##name,
+	RUN_FIGURES(X)
+#undef X
+	    N_RUN_FIGURES
+};
+
+struct run_figure_def {
+	const char *key, *unit, *meaning;
+};
+
+extern const struct run_figure_def run_figures[N_RUN_FIGURES];
+
+#define RUN_FIGURE_WHO 96
+struct run_figures {
+	bool known[N_RUN_FIGURES];
+	double value[N_RUN_FIGURES];
+	char who[N_RUN_FIGURES][RUN_FIGURE_WHO]; /* cleaned; empty: about nobody */
+};
+
+void run_figure_set(struct run_figures *f, enum run_figure which, double value);
+/* part / whole; not known where whole is 0. */
+void run_figure_share(struct run_figures *f, enum run_figure which, double part, double whole);
+/* Whom a figure is about. */
+void run_figure_who(struct run_figures *f, enum run_figure which, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif
