@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What can be wrong with a server, made on purpose: each cause in three strengths.
+
+A Fault is what its server is started with, what its clients do, and a context that makes the
+trouble meanwhile. `found`: the keys of doctor's rules of which the first finding must be one.
+Needs root, and the v1 or v2 cgroup controllers where a cause says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+CGROUPS = Path("/sys/fs/cgroup")
+
+
+@dataclass
+class Site:
+    """A server under test: its processes and paths, and the port that clients use."""
+
+    port: int
+    pid: int
+    metad: int | None
+    root: Path
+    vol1: Path
+    cpu: int
+
+    def children(self, of: int) -> list[int]:
+        found = Path(f"/proc/{of}/task/{of}/children").read_text()
+        return [int(pid) for pid in found.split()]
+
+    @property
+    def afpds(self) -> list[int]:
+        return self.children(self.pid)
+
+    @property
+    def dbds(self) -> list[int]:
+        return self.children(self.metad) if self.metad else []
+
+    @property
+    def all(self) -> list[int]:
+        metad = [self.metad] if self.metad else []
+        return [self.pid, *metad, *self.afpds, *self.dbds]
+
+
+Maker = Callable[[Site, float], contextlib.AbstractContextManager[None]]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """strength: weak, medium, strong: a number for `make`, or a hook's value."""
+
+    name: str
+    found: tuple[str, ...]
+    strength: tuple[float, float, float]
+    make: Maker
+    mix: str = "browse"
+    clients: int = 4
+    think_s: float = 0.05
+    load: tuple[str, ...] = ()
+    cnid: str = "dbd"
+    hooks: dict[str, str] = field(default_factory=dict)
+    needs: tuple[str, ...] = ()  # folders that must be there
+    port: Callable[[Site, float], contextlib.AbstractContextManager[int]] | None = None
+
+    def started_with(self, level: int) -> dict[str, str]:
+        """Hooks; {} in a value stands for the strength."""
+        return {k: v.format(self.strength[level]) for k, v in self.hooks.items()}
+
+
+# Makers
+
+
+@contextlib.contextmanager
+def nothing(site: Site, strength: float) -> Iterator[None]:
+    yield
+
+
+@contextlib.contextmanager
+def repeated(step: Callable[[threading.Event], None]) -> Iterator[None]:
+    """step in a thread, again and again until the block ends; it gets the event of the end."""
+    over = threading.Event()
+
+    def run() -> None:
+        while not over.is_set():
+            step(over)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _signal(pids: list[int], sig: int) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, sig)
+
+
+def stopping(who: Callable[[Site], list[int]]) -> Maker:
+    """Stopped for that share of each second."""
+
+    def make(site: Site, share: float) -> contextlib.AbstractContextManager[None]:
+        def step(over: threading.Event) -> None:
+            pids = who(site)
+            _signal(pids, signal.SIGSTOP)
+            time.sleep(share)
+            _signal(pids, signal.SIGCONT)
+            over.wait(1 - share)
+
+        return repeated(step)
+
+    return make
+
+
+def killing(site: Site, every_s: float) -> contextlib.AbstractContextManager[None]:
+    """cnid_dbd is killed so often; cnid_metad starts it again."""
+
+    def step(over: threading.Event) -> None:
+        over.wait(every_s)
+        _signal(site.dbds, signal.SIGKILL)
+
+    return repeated(step)
+
+
+def locked_database(site: Site, share: float) -> contextlib.AbstractContextManager[None]:
+    """Another program has the SQLite database locked for that share of each second."""
+    path = site.root / "inst" / str(site.port) / "cnid" / "vol1" / "vol1.sqlite"
+    database = sqlite3.connect(path, timeout=5, isolation_level=None, check_same_thread=False)
+
+    def step(over: threading.Event) -> None:
+        with contextlib.suppress(sqlite3.OperationalError):
+            database.execute("BEGIN EXCLUSIVE")
+            time.sleep(share)
+            database.execute("ROLLBACK")
+        over.wait(max(0.02, 1 - share))
+
+    return repeated(step)
+
+
+@contextlib.contextmanager
+def cpu_quota(site: Site, share: float) -> Iterator[None]:
+    """The server has that share of one CPU, in periods of 100 ms."""
+    group = CGROUPS / "cpu" / f"afpscope-{site.port}"
+    group.mkdir()
+    try:
+        (group / "cpu.cfs_period_us").write_text("100000")
+        (group / "cpu.cfs_quota_us").write_text(str(int(100000 * share)))
+        for pid in site.all:
+            (group / "cgroup.procs").write_text(str(pid))
+        yield
+    finally:
+        for pid in (group / "cgroup.procs").read_text().split():
+            with contextlib.suppress(OSError):
+                (CGROUPS / "cpu" / "cgroup.procs").write_text(pid)
+        time.sleep(0.05)
+        with contextlib.suppress(OSError):
+            group.rmdir()
+
+
+BURN = """
+import sys, time
+share = float(sys.argv[1])
+while True:
+    begin = time.monotonic()
+    while time.monotonic() - begin < share: pass
+    time.sleep(1 - share)
+"""
+
+
+@contextlib.contextmanager
+def burning(site: Site, share: float) -> Iterator[None]:
+    """A program has the server's CPU for that share of each second."""
+    command = ["chrt", "-f", "10", "taskset", "-c", str(site.cpu), sys.executable, "-c", BURN]
+    process = subprocess.Popen([*command, str(share)])
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextlib.contextmanager
+def filled(site: Site, room: float) -> Iterator[None]:
+    """The volume has so many bytes left."""
+    with contextlib.suppress(OSError), (site.vol1 / "filler").open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(65536))
+    with (site.vol1 / "filler").open("r+b") as file:
+        file.truncate(max(0, file.seek(0, os.SEEK_END) - int(room)))
+    yield
+
+
+def _device(path: Path) -> str:
+    """MAJOR:MINOR of the disk that has a path."""
+    number = path.stat().st_dev
+    found = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
+    whole = found.resolve().parent / "dev" if (found / "partition").exists() else found / "dev"
+    return whole.read_text().strip()
+
+
+def slow_disk(which: str) -> Maker:
+    @contextlib.contextmanager
+    def make(site: Site, bytes_per_s: float) -> Iterator[None]:
+        group = CGROUPS / "blkio" / f"afpscope-{site.port}"
+        group.mkdir()
+        limit = group / f"blkio.throttle.{which}_bps_device"
+        device = _device(site.vol1)
+        try:
+            limit.write_text(f"{device} {int(bytes_per_s)}")
+            for pid in site.all:
+                (group / "cgroup.procs").write_text(str(pid))
+            yield
+        finally:
+            limit.write_text(f"{device} 0")
+            for pid in (group / "cgroup.procs").read_text().split():
+                with contextlib.suppress(OSError):
+                    (CGROUPS / "blkio" / "cgroup.procs").write_text(pid)
+            time.sleep(0.05)
+            with contextlib.suppress(OSError):
+                group.rmdir()
+
+    return make
+
+
+@contextlib.contextmanager
+def cold_reads(site: Site, bytes_per_s: float) -> Iterator[None]:
+    """The disk reads so fast, and nothing stays in memory."""
+
+    def step(over: threading.Event) -> None:
+        Path("/proc/sys/vm/drop_caches").write_text("1")
+        over.wait(0.1)
+
+    os.sync()
+    with slow_disk("read")(site, bytes_per_s), repeated(step):
+        yield
+
+
+@contextlib.contextmanager
+def slow_client(site: Site, bytes_per_s: float) -> Iterator[int]:
+    """A port by way of which the server's replies come at most so fast."""
+    over = threading.Event()
+    listener = socket.create_server(("127.0.0.1", 0))
+    listener.settimeout(0.1)
+
+    def carry(source: socket.socket, target: socket.socket, rate: float) -> None:
+        with contextlib.suppress(OSError):
+            while not over.is_set() and (data := source.recv(16384)):
+                target.sendall(data)
+                if rate:
+                    time.sleep(len(data) / rate)
+        for end in (source, target):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def accept() -> None:
+        while not over.is_set():
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                continue
+            server = socket.socket()
+            server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
+            server.connect(("127.0.0.1", site.port))
+            for ends in ((client, server, 0.0), (server, client, bytes_per_s)):
+                threading.Thread(target=carry, args=ends, daemon=True).start()
+
+    thread = threading.Thread(target=accept)
+    thread.start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        over.set()
+        thread.join()
+        listener.close()
+
+
+def connecting(site: Site, per_s: float) -> contextlib.AbstractContextManager[None]:
+    """A client logs in and out so often."""
+    program = Path(os.environ["AFPSCOPE"])
+    url = f"afp://bench2@127.0.0.1:{site.port}/vol2"
+    options = ["load", "--no-save", "--watch=off", "--no-probe", "--uam=cleartext", "-n1", "-d1"]
+    command = [str(program), *options, "--ramp=0", "--mix=idle", url]
+    env = os.environ | {"AFPSCOPE_PASSWORD": "secret1"}
+
+    def step(over: threading.Event) -> None:
+        for _ in range(max(1, round(per_s))):
+            quiet = subprocess.DEVNULL
+            subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, env=env)
+        over.wait(max(1.0, 1 / per_s))
+
+    return repeated(step)
+
+
+CPU = (str(CGROUPS / "cpu"),)
+BLKIO = (str(CGROUPS / "blkio"),)
+
+FAULTS = (
+    Fault("stopped server", ("server-stopped",), (0.15, 0.3, 0.6), stopping(lambda s: s.afpds)),
+    Fault(
+        "stopped CNID server", ("cnid-stopped",), (0.15, 0.3, 0.6), stopping(lambda s: s.dbds),
+        mix="metadata",
+    ),
+    Fault("CNID server that dies", ("cnid-restarts",), (2, 1, 0.4), killing, mix="metadata"),
+    Fault(
+        "locked database", ("cnid-lock",), (0.2, 0.5, 0.9), locked_database, mix="metadata",
+        cnid="sqlite",
+    ),
+    Fault(
+        "CPU quota", ("cpu-limit",), (0.2, 0.1, 0.05), cpu_quota, clients=20, needs=CPU,
+    ),
+    Fault("other programs", ("other-programs",), (0.2, 0.5, 0.8), burning, clients=10),
+    Fault(
+        "too many clients", ("cpu-short",), (150, 250, 400), nothing, think_s=0,
+        clients=0, load=("--realtime",),
+    ),
+    Fault(
+        "full disk", ("disk-full", "disk-room"), (2e5, 1e5, 0), filled, mix="office",
+        hooks={"AFPD_VOL_SIZE": "96M"},
+    ),
+    Fault(
+        "slow writes", ("fsync", "slow-disk"), (6e6, 3e6, 1e6), slow_disk("write"), mix="office",
+        needs=BLKIO,
+    ),
+    Fault(
+        "slow reads", ("slow-disk",), (16e6, 8e6, 4e6), cold_reads, mix="office", clients=8,
+        load=("--file-size=512K",), needs=BLKIO,
+    ),
+    Fault(
+        "log level", ("log",), (0, 1, 2), nothing,
+        hooks={"AFPD_GLOBAL": "log level = default:maxdebug"},
+    ),
+    Fault("login loop", ("login-loop",), (1, 2, 4), connecting),
+    Fault(
+        "session limit", ("session-limit",), (2, 3, 4), connecting, clients=3,
+        hooks={"AFPD_GLOBAL": "max connections = 4"},
+    ),
+    Fault(
+        "slow client", ("network",), (8e6, 4e6, 2e6), nothing, mix="batch-read", clients=1,
+        load=("--file-size=8M",), port=slow_client,
+    ),
+)  # fmt: skip

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A server with one fault (faults.py), clients at work on it, and afpscope doctor.
+
+AFPSCOPE names the binary. Needs root.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from faults import Fault, Site
+from netatalk import USERS, Server
+
+
+@contextlib.contextmanager
+def loaded(fault: Fault, level: int, port: int, seconds: float, cpu: int) -> Iterator[None]:
+    """Clients at work in the block."""
+    clients = fault.clients or int(fault.strength[level])
+    more = [o.format(fault.strength[level]) for o in fault.load]
+    command = [
+        *("taskset", "-c", str(cpu), os.environ["AFPSCOPE"], "load", "--no-save"),
+        *("--watch=off", "--no-probe", "--uam=cleartext", "-v", "--ramp=1"),
+        *(f"--clients={clients}", f"--mix={fault.mix}", f"--think={fault.think_s}"),
+        *("--files=20" if fault.mix in ("browse", "office") else "--seed=1",),
+        *(f"--duration={seconds}", *more, f"afp://bench1@127.0.0.1:{port}/vol1"),
+    ]
+    env = os.environ | {"AFPSCOPE_PASSWORD": USERS["bench1"]}
+    with tempfile.TemporaryFile("w+") as err, tempfile.TemporaryDirectory() as folder:
+        command[-1:-1] = ["--at", f"1.5 touch {folder}/begun"]
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=err, stderr=err, env=env
+        )
+        try:
+            while not Path(folder, "begun").exists():
+                if process.poll() is not None:
+                    err.seek(0)
+                    raise RuntimeError(f"load ended with {process.returncode}: {err.read()}")
+                time.sleep(0.05)
+            yield
+        finally:
+            if process.poll() is None:
+                process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(20)
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+
+def diagnose(port: int, seconds: int) -> dict[str, Any]:
+    """run.json, and the screen and the exit status beside it."""
+    with tempfile.TemporaryDirectory() as name:
+        out = Path(name) / "run.json"
+        command = ["doctor", "-p", str(port), "-d", str(seconds), "--no-save", f"--json={out}"]
+        line = [os.environ["AFPSCOPE"], *command]
+        done = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if not out.exists():
+            raise RuntimeError(f"doctor ended with {done.returncode}: {done.stderr}")
+        run: dict[str, Any] = json.loads(out.read_text())
+        run |= {"screen": done.stdout, "status": done.returncode, "stderr": done.stderr}
+        return run
+
+
+def examine(fault: Fault, level: int, seconds: int, cpus: tuple[int, int]) -> dict[str, Any]:
+    """The run of a doctor who looks at a server with this fault. cpus: server's, clients'."""
+    hooks = {"AFPD_CPU": str(cpus[0])} | fault.started_with(level)
+    with Server("forky", cnid=fault.cnid, **hooks) as server:
+        site = Site(server.port, server.pid, server.metad, server.root, server.vol1, cpus[0])
+        strength = fault.strength[level]
+        with contextlib.ExitStack() as stack:
+            port = site.port
+            if fault.port:
+                port = stack.enter_context(fault.port(site, strength))
+            stack.enter_context(loaded(fault, level, port, seconds + 30, cpus[1]))
+            stack.enter_context(fault.make(site, strength))
+            time.sleep(0.3)
+            return diagnose(site.port, seconds)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""afpscope doctor: a fault is named first, and nothing is named where there is none.
+
+Tests user/cmd/doctor.c, diagnose.c, user/report/text/doctor.c, user/report/json/doctor.c. All
+faults in three strengths, and more healthy servers: tests/doctor/matrix.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from netatalk import Server
+from scope import OK, USAGE, Done, PinnedServer, Scope
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "doctor"))
+from faults import FAULTS, Fault, nothing
+from patient import examine, loaded
+
+FINDINGS, NOT_TOLD = 1, 4
+STRONG, SECONDS = 2, 3
+HERE = ("stopped CNID server", "full disk", "locked database", "login loop", "log level")
+# What other tests may do to the server meanwhile.
+DISTURBED = {"other-programs"}
+WORKING = Fault("browse", (), (1, 1, 1), nothing, think_s=0.02)
+
+
+def fault(name: str) -> Fault:
+    return next(f for f in FAULTS if f.name == name)
+
+
+@pytest.fixture
+def cpu(scope: Scope, monkeypatch: pytest.MonkeyPatch) -> int:
+    """This worker's: server and clients share it."""
+    monkeypatch.setenv("AFPSCOPE", str(scope.binary))
+    return max(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_a_fault_is_named_first(name: str, cpu: int) -> None:
+    it = fault(name)
+    for folder in it.needs:
+        if not Path(folder).exists():
+            pytest.skip(f"this machine has no {folder}")
+    run = examine(it, STRONG, SECONDS, (cpu, cpu))
+    found = run["diagnosis"]["findings"]
+    assert run["diagnosis"]["verdict"] == "findings", run["screen"]
+    first = next(f for f in found if f["key"] not in DISTURBED)
+    assert first["key"] in it.found, run["screen"]
+    assert run["status"] == FINDINGS, run["stderr"]
+    assert run["screen"].count("\n") <= 40 and f"1. {found[0]['text'][:40]}" in run["screen"]
+
+
+def doctor(scope: Scope, *args: str) -> Done:
+    return scope.execute([str(scope.binary), "doctor", *args])
+
+
+def watched(scope: Scope, server: Server, *options: str) -> tuple[int, str]:
+    done = doctor(scope, "-p", str(server.port), "-d", "2", *options)
+    return done.status, done.out
+
+
+def test_a_healthy_server_has_no_finding(
+    scope: Scope, dbd: PinnedServer, tmp_path: Path, cpu: int
+) -> None:
+    out = tmp_path / "run"
+    with loaded(WORKING, 0, dbd.port, 30, dbd.cpu):
+        status, screen = watched(scope, dbd, "-o", str(out))
+    run: dict[str, Any] = json.loads((out / "run.json").read_text())
+    found = {f["key"] for f in run["diagnosis"]["findings"]}
+    assert found <= DISTURBED, screen
+    assert status == (FINDINGS if found else OK), screen
+    assert found or run["diagnosis"]["verdict"] in ("healthy", "idle"), screen
+    assert "Ruled out: " in screen and "disk" in screen
+    # The figures are the ledger's.
+    served = sum(a["requests"] for a in run["phases"][0]["ledger"]["requests"])
+    assert run["figures"]["requests"]["value"] == served > 50
+    # A saved run is judged alike.
+    again = doctor(scope, str(out))
+    assert again.status == status and again.out.strip() in screen
+    assert not doctor(scope, "--short", str(out)).out.count("Ruled out")
+
+
+def test_too_little_is_not_told(scope: Scope, dbd: PinnedServer) -> None:
+    status, screen = watched(scope, dbd, "--no-save")
+    assert status == NOT_TOLD and "Not told: only 0 requests were seen" in screen
+
+
+def test_a_run_without_figures_is_refused(scope: Scope, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text('{"schema": 2, "id": "1"}')
+    done = doctor(scope, str(tmp_path))
+    assert done.status == USAGE and "no figures for a diagnosis" in done.err
+
+
+@pytest.mark.parametrize("words", [("a", "b"), ("-d", "3", "a"), ("-d", "0")])
+def test_wrong_options_are_refused(scope: Scope, words: tuple[str, ...]) -> None:
+    assert doctor(scope, *words).status == USAGE
