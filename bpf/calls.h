@@ -9,6 +9,7 @@
 
 #include "bpf/decoders.h"
 #include "bpf/events.h"
+#include "bpf/paths.h"
 #include "bpf/records.h"
 
 #include <stddef.h>
@@ -76,6 +77,7 @@ struct afs_setup {
 	__u8 trace;     /* AFS_TRACE_: which records are made; 0: none */
 	__u8 batch;     /* records are gathered by CPU: no program interrupts another there */
 	__u32 trace_wake; /* user space is woken after this many bytes of a CPU; a power of two */
+	__u64 over_ns;    /* requests and names: only of requests that took so long; 0: of all */
 	__u8 column[AFS_N_STATES];        /* enum afs_column: where blocked time belongs */
 	__u8 spread[AFS_ACCOUNT_BETWEEN]; /* of requests: index in a stripe's spreads */
 };
@@ -332,6 +334,7 @@ struct afs_stream {
 	struct afs_openvol opening[AFS_N_OPENVOL];
 	struct afs_openvol volume[AFS_N_VOLUMES];
 	struct afs_queued queue[AFS_N_QUEUED];
+	struct afs_named named; /* with over_ns: of the command with a name that was read last */
 };
 
 /* Where the part of each state of an account is; 0: none yet. Index role * N_ACCOUNTS + account. */

@@ -63,4 +63,11 @@ struct afs_named {
 	__u8 bytes[AFS_NAMED_LEN]; /* of the command, after its number */
 };
 
+/* Whether it is of the request with this id; timestamp 0: of none. */
+static inline __attribute__((always_inline)) _Bool afs_named_is(const struct afs_named *n, __u16 id,
+								__u16 command)
+{
+	return n->timestamp && n->dsi_id == id && n->command == command && n->len <= AFS_NAMED_LEN;
+}
+
 #endif

@@ -188,6 +188,13 @@ enum afs_event {
 AFS_STREAMS(X)
 #undef X
 
+/* Which request it is of. */
+static inline void afs_request_is(struct afs_record_requests *r, __u16 id, __u16 command)
+{
+	r->dsi_id = id;
+	r->command = command;
+}
+
 union afs_record {
 #define X(NAME, name, meaning) struct afs_record_##name name;
 	AFS_STREAMS(X)

@@ -136,16 +136,21 @@ static __always_inline bool frame_end(struct afs_flow *f, int way)
 	return answers;
 }
 
+/* If only slow requests make records the name is kept until it is known whether this is one. */
 static __always_inline void frame_named(struct afs_stripe *stripe, const struct afs_thread *t,
-					const struct afs_flow *f, __u64 now)
+					struct afs_stream *s, const struct afs_flow *f, __u64 now)
 {
 	const struct afs_cursor *c = &f->cursor;
 	const __u8 *head = f->head;
+	__u64 n = f->skip < c->left ? f->skip : c->left;
 
-	if (head[0] || (head[1] != DSI_COMMAND && head[1] != DSI_WRITE))
+	if (head[0] || (head[1] != DSI_COMMAND && head[1] != DSI_WRITE) ||
+	    !afs_path_at[head[DSI_HEAD]])
 		return;
-	trace_named(stripe, t, id_in(f), head[DSI_HEAD], c->at,
-		    f->skip < c->left ? f->skip : c->left, now);
+	if (setup.over_ns)
+		named_read(&s->named, t, id_in(f), head[DSI_HEAD], c->at, n, now);
+	else
+		trace_named(stripe, t, id_in(f), head[DSI_HEAD], c->at, n, now);
 }
 
 /* A request was answered. Before it ends: which volume it opened. */
@@ -180,7 +185,7 @@ static __always_inline bool dsi_step(struct afs_stripe *stripe, struct afs_threa
 			return c->total;
 		f->lost = 0;
 		if (way == TO_SERVER && tracing(AFS_TRACE_NAMES) && len)
-			frame_named(stripe, t, f, end_ns);
+			frame_named(stripe, t, s, f, end_ns);
 		if (way == TO_SERVER && len && opens_volume(f))
 			volume_begin(s, id_in(f));
 		if (way == TO_SERVER)

@@ -138,12 +138,8 @@ void run_fini(struct run *r)
 		free(r->loss[i].what);
 	for (size_t i = 0; i < r->n_phases; i++)
 		phase_free(r->phase[i]);
-	for (size_t i = 0; i < r->n_sessions; i++) {
-		free(r->session[i].user);
-		free(r->session[i].address);
-		for (size_t k = 0; k < r->session[i].n_volumes; k++)
-			free(r->session[i].volume[k]);
-	}
+	for (size_t i = 0; i < r->n_sessions; i++)
+		run_session_fini(&r->session[i]);
 	for (size_t i = 0; i < r->n_series; i++)
 		series_fini(&r->series[i]);
 	free(r->figures);
@@ -246,6 +242,15 @@ int run_loss(struct run *r, const char *what, uint64_t n)
 		return -ENOMEM;
 	loss[r->n_losses++] = (struct run_loss) { copy, n };
 	return 0;
+}
+
+void run_session_fini(struct run_session *s)
+{
+	free(s->user);
+	free(s->address);
+	for (size_t i = 0; i < s->n_volumes; i++)
+		free(s->volume[i]);
+	*s = (struct run_session) { 0 };
 }
 
 struct run_session *run_session(struct run *r)

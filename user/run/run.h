@@ -299,6 +299,8 @@ int run_loss(struct run *r, const char *what, uint64_t n);
 
 /* A new session, all unknown; valid until the next one is made. NULL without memory. */
 struct run_session *run_session(struct run *r);
+/* Frees what it owns; of one that is not in a run. */
+void run_session_fini(struct run_session *s);
 
 /*
  * A new series with room for this many figures (at least 1) and points, all 0; valid until the next

@@ -31,6 +31,9 @@ struct rung {
 	/* Passes records to the sink; NULL: this rung makes none. */
 	int (*pull)(void *state, int timeout_ms);
 	uint64_t (*pull_lost)(const void *state, unsigned int stream);
+	/* NULL: requests are not known. */
+	void (*running)(void *state, uint64_t before_ns, watch_running_fn *put, void *user);
+	bool (*session)(void *state, pid_t pid, uint16_t port, struct run_session *out);
 	/* Books, losses, rung notes, sessions. */
 	int (*finish)(void *state, struct run *r);
 	void (*free)(void *state);

@@ -200,6 +200,17 @@ uint64_t watch_pull_lost(const struct watch *w, unsigned int stream)
 	return w->rung && w->rung->pull_lost ? w->rung->pull_lost(w->state, stream) : 0;
 }
 
+void watch_running(struct watch *w, uint64_t before_ns, watch_running_fn *put, void *user)
+{
+	if (w->rung && w->rung->running)
+		w->rung->running(w->state, before_ns, put, user);
+}
+
+bool watch_session(struct watch *w, pid_t pid, uint16_t port, struct run_session *out)
+{
+	return w->rung && w->rung->session && w->rung->session(w->state, pid, port, out);
+}
+
 const char *watch_rung(const struct watch *w)
 {
 	return w->rung ? w->rung->name : NULL;

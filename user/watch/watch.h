@@ -10,6 +10,7 @@
  */
 
 #include "base/err.h"
+#include "bpf/paths.h"
 #include "bpf/records.h"
 #include "host/procfs.h"
 #include "run/ledger.h"
@@ -27,7 +28,8 @@ enum watch_mode {
 /* Receives records (bpf/records.h). what: bits AFS_TRACE_; 0: none are wanted. */
 struct watch_sink {
 	unsigned int what;
-	size_t ring_len; /* bytes between kernel and reader; 0: 16 MiB */
+	uint64_t over_ns; /* requests and their names only if they took so long; 0: all */
+	size_t ring_len;  /* bytes between kernel and reader; 0: 16 MiB */
 	void *user;
 	/* record: struct afs_record_* of the stream, enum afs_stream_number; names: afs_named. */
 	void (*put)(void *user, unsigned int stream, const void *record);
@@ -108,6 +110,21 @@ int watch_pull(struct watch *w, int timeout_ms);
 
 /* Records of a stream that were lost for lack of room so far; any thread. */
 uint64_t watch_pull_lost(const struct watch *w, unsigned int stream);
+
+/*
+ * Passes every request in service that began before before_ns (CLOCK_MONOTONIC): as its record
+ * would be if it ended now, its result unknown; and its name as received, NULL: it has none.
+ * Call it from the thread of watch_tick. Only for a sink with over_ns; nothing on other rungs.
+ */
+typedef void watch_running_fn(void *user, const struct afs_record_requests *r,
+			      const struct afs_named *name);
+void watch_running(struct watch *w, uint64_t before_ns, watch_running_fn *put, void *user);
+
+/*
+ * What is known of the session of a request, also if it has ended, by process and the client's TCP
+ * port; to be freed with run_session_fini. false: nothing. From the thread of watch_tick.
+ */
+bool watch_session(struct watch *w, pid_t pid, uint16_t port, struct run_session *out);
 
 /* Name of the rung taken; NULL: off. */
 const char *watch_rung(const struct watch *w);

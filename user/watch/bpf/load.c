@@ -205,6 +205,7 @@ static int set_trace(struct bpf_load *l, struct afs_setup *setup, const struct l
 		return bpf_map__set_max_entries(ring, (uint32_t)ring_len_for(1));
 	len = ring_len_for(sink->ring_len ? sink->ring_len : RING_LEN);
 	setup->trace = (uint8_t)sink->what;
+	setup->over_ns = sink->over_ns;
 	setup->trace_wake = (uint32_t)ring_wake_len(len, l->n_cpus);
 	setup->batch = way == &classic_way || !bpf_load_preempted();
 	for (unsigned int state = 0; state < AFS_N_STATES; state++)

@@ -13,6 +13,7 @@
 #include "watch/bpf/losses.h"
 #include "watch/bpf/price.h"
 #include "watch/bpf/ring.h"
+#include "watch/bpf/running.h"
 #include "watch/bpf/sessions.h"
 #include "watch/bpf/slots.h"
 #include "watch/bpf/storage_load.h"
@@ -354,6 +355,20 @@ static uint64_t bpf_pull_lost(const void *state, unsigned int stream)
 	return bpf_view_lost_records(&b->view, stream);
 }
 
+static void bpf_running(void *state, uint64_t before_ns, watch_running_fn *put, void *user)
+{
+	const struct bpf_rung *b = state;
+
+	running_pass(&b->view, before_ns, put, user);
+}
+
+static bool bpf_session(void *state, pid_t pid, uint16_t port, struct run_session *out)
+{
+	const struct bpf_rung *b = state;
+
+	return sessions_find(b->sessions, &b->view, pid, port, out);
+}
+
 static int finish_rungs(const struct bpf_rung *b, struct run *r)
 {
 	int err = run_note(&r->rungs, "calls", "%s", b->load.how);
@@ -493,6 +508,8 @@ const struct rung rung_bpf = {
 	.tick = bpf_tick,
 	.pull = bpf_pull,
 	.pull_lost = bpf_pull_lost,
+	.running = bpf_running,
+	.session = bpf_session,
 	.finish = bpf_finish,
 	.free = bpf_free,
 };

@@ -369,17 +369,49 @@ int sessions_end_process(struct sessions *s, const struct bpf_view *v, uint32_t 
 	return r;
 }
 
-static int note(const struct known *k, struct run *r)
+static int fill(const struct known *k, struct run_session *to)
 {
-	struct run_session *to = run_session(r);
 	int err;
 
-	if (!to)
-		return -ENOMEM;
 	*to = k->row;
 	err = label_user(to, k);
 	err = err ? err : label_address(to, k);
 	return err ? err : label_volumes(to, k);
+}
+
+static int note(const struct known *k, struct run *r)
+{
+	struct run_session *to = run_session(r);
+
+	return to ? fill(k, to) : -ENOMEM;
+}
+
+static bool filled(const struct known *k, struct run_session *to)
+{
+	if (!fill(k, to))
+		return true;
+	run_session_fini(to);
+	return false;
+}
+
+bool sessions_find(const struct sessions *s, const struct bpf_view *v, pid_t pid, uint16_t port,
+		   struct run_session *out)
+{
+	uint32_t n = bpf_view_streams(v);
+	const struct afs_process *p;
+	struct known k;
+
+	for (uint32_t i = 0; i < n; i++) {
+		p = server_of(v, i);
+		if (!p || p->tgid != pid || v->stream[i].port != port)
+			continue;
+		k = known_stream(s, v, &v->stream[i]);
+		return filled(&k, out);
+	}
+	for (size_t i = s->n_ended; i--;)
+		if (s->ended[i].row.pid == pid && s->ended[i].port == port)
+			return filled(&s->ended[i], out);
+	return false;
 }
 
 int sessions_note(const struct sessions *s, const struct bpf_view *v, struct run *r)

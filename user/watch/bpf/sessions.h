@@ -32,4 +32,8 @@ int sessions_end_process(struct sessions *s, const struct bpf_view *v, uint32_t 
  */
 int sessions_note(const struct sessions *s, const struct bpf_view *v, struct run *r);
 
+/* As watch_session. */
+bool sessions_find(const struct sessions *s, const struct bpf_view *v, pid_t pid, uint16_t port,
+		   struct run_session *out);
+
 #endif

@@ -249,12 +249,8 @@ int bpf_view_read_rows(const struct bpf_view *v, struct ledger *out)
 	return out->row ? 0 : -ENOMEM;
 }
 
-/*
- * The time since the last event of a thread, as the programs will count it when the next one comes:
- * blocked until it was woken, then waiting for a CPU.
- */
-static void add_since(const struct afs_thread *t, uint64_t since, uint64_t now,
-		      struct afs_part *sum)
+void bpf_view_add_since(const struct afs_thread *t, uint64_t since, uint64_t now,
+			struct afs_part *sum)
 {
 	uint64_t woken = __atomic_load_n(&t->woken_ns, __ATOMIC_RELAXED);
 
@@ -283,7 +279,7 @@ static void add_time_in_progress(const struct bpf_view *v, struct afs_part *sum)
 		since = __atomic_load_n(&t->since_ns, __ATOMIC_RELAXED);
 		if (t->ended || t->stopped || !t->tid || i >= AFS_N_PARTS || since >= now)
 			continue;
-		add_since(t, since, now, &sum[i]);
+		bpf_view_add_since(t, since, now, &sum[i]);
 	}
 }
 

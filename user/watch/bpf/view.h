@@ -79,6 +79,13 @@ uint64_t bpf_view_moves(const struct bpf_view *v);
  */
 void bpf_view_wait_for_programs(void);
 
+/*
+ * Adds the time since a thread's last event, as the programs will count it when the next one comes:
+ * blocked until it was woken, then waiting for a CPU.
+ */
+void bpf_view_add_since(const struct afs_thread *t, uint64_t since, uint64_t now,
+			struct afs_part *sum);
+
 /* The compatible ledger of a process. */
 struct afs_compat bpf_view_compat(const struct bpf_view *v, uint32_t process);
 

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "watch/bpf/running.h"
+
+#include "base/clock.h"
+#include "run/account.h"
+
+/* The thread that the connection is served by: of a request in service only if it is in there. */
+static const struct afs_thread *thread_of(const struct bpf_view *v, const struct afs_stream *s)
+{
+	uint32_t slot = __atomic_load_n(s->n ? &s->by : &s->serving, __ATOMIC_ACQUIRE);
+	const struct afs_thread *t = slot ? &v->thread[slot - 1] : NULL;
+
+	return t && t->tid && !t->ended ? t : NULL;
+}
+
+/* The time since the thread's last event counts in its present state, as if that ended now. */
+static void add_since(const struct afs_thread *t, uint64_t now, uint64_t ns[ACCOUNT_N_COLUMNS])
+{
+	uint64_t since = __atomic_load_n(&t->since_ns, __ATOMIC_RELAXED);
+	uint32_t state = __atomic_load_n(&t->nr, __ATOMIC_ACQUIRE) == AFS_NR_NONE
+			     ? AFS_STATE_USER
+			     : AFS_STATE(t->class, t->object);
+	struct ledger_part p = { .class = (uint8_t)(state / AFS_N_OBJECTS),
+				 .object = (uint8_t)(state % AFS_N_OBJECTS) };
+
+	if (since >= now)
+		return;
+	bpf_view_add_since(t, since, now, &p.part);
+	account_add_part(ns, &p);
+}
+
+static void fill(struct afs_record_requests *r, const struct afs_stream *s,
+		 const struct afs_thread *t, uint64_t now)
+{
+	const struct afs_queued *q = &s->queue[s->first % AFS_N_QUEUED];
+	uint64_t ns[ACCOUNT_N_COLUMNS] = { 0 };
+
+	*r = (struct afs_record_requests) { .timestamp = now, .port = s->port };
+	r->t = s->n ? s->request_ns : t->since_ns;
+	r->time_ns = r->t < now ? now - r->t : 0;
+	afs_request_is(r, s->n ? q->id : 0, s->n ? q->account : AFS_ACCOUNT_BETWEEN);
+	r->bytes_in = s->n ? q->bytes : 0;
+	for (int i = 0; t && s->n && i < ACCOUNT_N_COLUMNS; i++)
+		ns[i] = t->work.ns[i];
+	r->calls = t && s->n ? (uint32_t)t->work.calls : 0;
+	if (t)
+		add_since(t, now, ns);
+	_Static_assert((int)AFS_N_COLUMNS == (int)ACCOUNT_N_COLUMNS, "the same, in one order");
+#define X(type, name, unit, meaning) r->name = ns[AFS_COLUMN_##name];
+	AFS_COLUMNS(X)
+#undef X
+}
+
+static bool is_due(const struct afs_stream *s, const struct afs_thread *t, uint64_t before_ns)
+{
+	if (s->n)
+		return s->request_ns && s->request_ns < before_ns;
+	return t && t->off == AFS_OFF_STOPPED && t->since_ns < before_ns;
+}
+
+static void look(const struct bpf_view *v, const struct afs_stream *s, uint64_t before_ns,
+		 watch_running_fn *put, void *user)
+{
+	uint32_t process = __atomic_load_n(&s->process, __ATOMIC_ACQUIRE), handle = s->handle;
+	uint64_t begun = s->request_ns, answered = s->answered;
+	const struct afs_thread *t = thread_of(v, s);
+	struct afs_named name = s->named;
+	struct afs_record_requests r;
+	const struct afs_queued *q;
+	bool has_name;
+
+	if (!process || s->ended || !is_due(s, t, before_ns))
+		return;
+	fill(&r, s, t, clock_now_ns());
+	r.session = (uint32_t)v->process[process - 1].tgid;
+	q = &s->queue[s->first % AFS_N_QUEUED];
+	has_name = s->n && afs_named_is(&name, q->id, q->account);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	/* It went on meanwhile: what was read may be of two requests. */
+	if (s->handle != handle || s->request_ns != begun || s->answered != answered)
+		return;
+	put(user, &r, has_name ? &name : NULL);
+}
+
+void running_pass(const struct bpf_view *v, uint64_t before_ns, watch_running_fn *put, void *user)
+{
+	uint32_t n = bpf_view_streams(v);
+
+	for (uint32_t i = 0; i < n; i++)
+		look(v, &v->stream[i], before_ns, put, user);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef WATCH_BPF_RUNNING_H
+#define WATCH_BPF_RUNNING_H
+
+/* Requests that have not ended, read from the programs' state while it changes. */
+
+#include "watch/bpf/view.h"
+#include "watch/watch.h"
+
+/*
+ * As watch_running: also, as one of account AFS_ACCOUNT_BETWEEN with id 0, the time for which a
+ * session has been stopped while no request was in service.
+ */
+void running_pass(const struct bpf_view *v, uint64_t before_ns, watch_running_fn *put, void *user);
+
+#endif
