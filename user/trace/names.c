@@ -128,23 +128,27 @@ static bool tell(struct names *n, uint64_t h)
 	return true;
 }
 
-bool names_text(struct names *n, const struct afs_named *seen,
-		const struct afs_record_names *record, struct afs_record_texts *out)
+bool names_words(const struct afs_named *seen, char text[AFS_TEXT_LEN])
 {
 	const uint8_t *name;
 	size_t len;
 	uint8_t type;
 
+	memset(text, 0, AFS_TEXT_LEN);
+	name = name_of(seen, &type, &len);
+	for (size_t i = 0; name && i < len && i < AFS_TEXT_LEN - 1; i++) {
+		text[i] = name[i] ? (char)name[i] : '/';
+		if (name[i] >= 0x80 && type != UTF8)
+			text[i] = '?';
+	}
+	return name;
+}
+
+bool names_text(struct names *n, const struct afs_named *seen,
+		const struct afs_record_names *record, struct afs_record_texts *out)
+{
 	if (!n->texts || !record->name || !tell(n, record->name))
 		return false;
-	name = name_of(seen, &type, &len);
-	if (!name)
-		return false;
 	*out = (struct afs_record_texts) { .timestamp = record->timestamp, .name = record->name };
-	for (size_t i = 0; i < len && i < sizeof(out->text) - 1; i++) {
-		out->text[i] = name[i] ? (char)name[i] : '/';
-		if (name[i] >= 0x80 && type != UTF8)
-			out->text[i] = '?';
-	}
-	return true;
+	return names_words(seen, out->text);
 }

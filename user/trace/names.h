@@ -29,4 +29,7 @@ void names_record(struct names *n, const struct afs_named *seen, struct afs_reco
 bool names_text(struct names *n, const struct afs_named *seen,
 		const struct afs_record_names *record, struct afs_record_texts *out);
 
+/* The name as text, cut to fit, with / for the byte 0; false, empty: it could not be read. */
+bool names_words(const struct afs_named *seen, char text[AFS_TEXT_LEN]);
+
 #endif
