@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "report/cell.h"
 #include "report/result.h"
+#include "report/slow.h"
 #include "run/account.h"
 #include "trace/fields.h"
 
@@ -162,33 +163,14 @@ static struct cell cell_of(unsigned int stream, const void *record, const struct
 	return c;
 }
 
-/* The parts of a request's time that are not 0, in words, the longest first. */
 static void put_parts(FILE *out, const struct afs_record_requests *r)
 {
-	const uint64_t ns[ACCOUNT_N_COLUMNS] = {
-#define X(type, name, unit, meaning) r->name,
-		AFS_COLUMNS(X)
-#undef X
-	};
-	uint64_t rest = r->time_ns;
-	bool shown[ACCOUNT_N_COLUMNS] = { 0 };
-	const char *gap = "";
-	unsigned int most;
+	struct slow_part part[SLOW_PARTS];
+	size_t n = slow_parts(r, part);
 
-	for (unsigned int n = 0; n < ACCOUNT_N_COLUMNS; n++, gap = ", ") {
-		most = ACCOUNT_N_COLUMNS;
-		for (unsigned int i = 0; i < ACCOUNT_N_COLUMNS; i++)
-			if (!shown[i] && ns[i] && (most == ACCOUNT_N_COLUMNS || ns[i] > ns[most]))
-				most = i;
-		if (most == ACCOUNT_N_COLUMNS)
-			break;
-		shown[most] = true;
-		fprintf(out, "%s%s %s", gap, account_columns[most].text,
-			cell_time((double)ns[most]).text);
-		rest -= ns[most];
-	}
-	if ((int64_t)rest > 0)
-		fprintf(out, "%sunexplained %s", gap, cell_time((double)rest).text);
+	for (size_t i = 0; i < n; i++)
+		fprintf(out, "%s%s %s", i ? ", " : "", part[i].text,
+			cell_time((double)part[i].ns).text);
 }
 
 void dump_name(FILE *out, const char *text)

@@ -30,6 +30,8 @@ static const struct command commands[] = {
 	  record_options },
 	{ "doctor", "what is wrong with a running server, and what to try", cmd_doctor,
 	  doctor_options },
+	{ "slow", "a running server's slow requests as they happen, and why they are slow",
+	  cmd_slow, slow_options },
 	{ "check", "show what can be watched on this machine, and what to change", cmd_check,
 	  check_options },
 	{ "clean", "remove from a volume what killed runs left there", cmd_clean, clean_options },

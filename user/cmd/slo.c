@@ -34,8 +34,7 @@ static bool find_quantile(struct slo *out, const char *name, size_t len)
 	return false;
 }
 
-/* "50ms" */
-static bool find_limit(struct slo *out, const char *text)
+bool slo_time(const char *text, uint64_t *ns)
 {
 	char *end;
 	double v = strtod(text, &end);
@@ -45,8 +44,8 @@ static bool find_limit(struct slo *out, const char *text)
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		if (strcmp(end, units[i].unit) || v * units[i].ns > 1e18)
 			continue;
-		out->limit_ns = (uint64_t)llround(v * units[i].ns);
-		return out->limit_ns;
+		*ns = (uint64_t)llround(v * units[i].ns);
+		return *ns;
 	}
 	return false;
 }
@@ -64,7 +63,7 @@ int slo_take(void *to, const char *arg, struct err *e)
 		snprintf(new.scope, sizeof(new.scope), "%.*s", (int)(dot - arg), arg);
 		at = dot + 1;
 	}
-	if (!is || !find_quantile(&new, at, (size_t)(is - at)) || !find_limit(&new, is + 1))
+	if (!is || !find_quantile(&new, at, (size_t)(is - at)) || !slo_time(is + 1, &new.limit_ns))
 		return err_set(e, -EINVAL,
 			       "'%s' is not a limit such as p99=50ms, save.mean=2s or probe.max=1s "
 			       "(mean, p50, p90, p95, p99, p99.9, max; ns, us, ms, s)",

@@ -24,6 +24,9 @@ struct slos {
 	struct slo slo[SLO_MAX];
 };
 
+/* "50ms" (ns, us, ms, s) as ns, more than 0; false: it is none. */
+bool slo_time(const char *text, uint64_t *ns);
+
 /* An option's value; to: struct slos. OPT_CALL. */
 int slo_take(void *to, const char *arg, struct err *e);
 

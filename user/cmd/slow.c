@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * afpscope slow: a line for each slow request of a running server, as it happens. The programs in
+ * the kernel make records of slow requests only; what has not ended is read from their state.
+ */
+#include "base/clock.h"
+#include "base/opt.h"
+#include "cmd/cmd.h"
+#include "cmd/output.h"
+#include "cmd/slo.h"
+#include "cmd/slow_keep.h"
+#include "cmd/whom.h"
+#include "host/rights.h"
+#include "host/syscalls.h"
+#include "kinds/kind.h"
+#include "report/cell.h"
+#include "report/text/paint.h"
+#include "trace/names.h"
+#include "watch/watch.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define LOOK_MS    100
+#define TICK_NS    100000000u
+#define NS_PER_S   1000000000u
+#define WIDTH      100
+#define RATE       20
+#define SMALL_RING (1u << 20) /* of slow requests alone */
+
+struct slow_cfg {
+	struct whom_cfg whom;
+	uint64_t over_ns;
+	unsigned int rate, seconds, lines, verbose;
+	bool names, json, help;
+};
+
+struct slow {
+	const struct slow_cfg *cfg;
+	struct kind_found found;
+	struct watch *watch;
+	struct names *names;
+	struct slow_keep *keep;
+	struct slow_rate rate;
+	struct run run;
+	struct slow_sum sum;
+	struct ledger before;
+	uint64_t begun_ns, begun_cpu_ns, lost;
+	unsigned int lines;
+	size_t width;
+	bool failed; /* no memory */
+};
+
+static int over_take(void *to, const char *arg, struct err *e)
+{
+	if (slo_time(arg, to))
+		return 0;
+	return err_set(e, -EINVAL, "'%s' is not a time such as 100ms (ns, us, ms, s)", arg);
+}
+
+/* clang-format off */
+#define OFFSET(m) offsetof(struct slow_cfg, m)
+const struct opt slow_options[] = {
+	{ .type = OPT_HEADING, .help = "Which requests:" },
+	{ .name = "over", .arg = "TIME", .type = OPT_CALL, .offset = OFFSET(over_ns), .call = over_take,
+	  .help = "those that take so long or longer, such as 20ms or 1s (default: 100ms)" },
+	{ .type = OPT_HEADING, .help = "Which server (default: the only one of this host):" },
+	WHOM_OPTIONS(struct slow_cfg, whom),
+	{ .type = OPT_HEADING, .help = "How long (default: until Ctrl-C):" },
+	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = OFFSET(seconds), .min = 1, .max = 604800,
+	  .help = "at most this long" },
+	{ .letter = 'n', .name = "lines", .arg = "N", .type = OPT_UINT, .offset = OFFSET(lines), .min = 1,
+	  .help = "at most until N requests were shown" },
+	{ .type = OPT_HEADING, .help = "Output:" },
+	{ .name = "names", .type = OPT_FLAG, .offset = OFFSET(names),
+	  .help = "names of files and directories as text, not as keyed hashes" },
+	{ .name = "rate", .arg = "N", .type = OPT_UINT, .offset = OFFSET(rate),
+	  .help = "show at most N requests a second, and how many more there were; 0: all (default: 20)" },
+	{ .name = "json", .type = OPT_FLAG, .offset = OFFSET(json), .help = "one JSON object a line" },
+	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(verbose),
+	  .help = "below each request its longest system calls and waits; watching costs more then" },
+	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(help), .help = "this text" },
+	CMD_VERSION_OPTION,
+	{ .type = OPT_END },
+};
+/* clang-format on */
+
+/* Lines */
+
+static struct slow_view view_now(const struct slow *s)
+{
+	struct timespec wall;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	return (struct slow_view) {
+		.width = s->width,
+		.offset_ns = (int64_t)wall.tv_sec * NS_PER_S + wall.tv_nsec -
+			     (int64_t)clock_now_ns(),
+	};
+}
+
+static void say_left_out(struct slow *s, uint64_t now)
+{
+	uint64_t n = slow_rate_turn(&s->rate, now);
+
+	if (!n)
+		return;
+	if (s->cfg->json)
+		s->failed |= slow_json_count(stdout, "left out", n);
+	else
+		printf("... %" PRIu64 " more in this second\n", n);
+}
+
+static void show(struct slow *s, struct slow_request *q, const struct afs_named *named)
+{
+	static const struct slow_calls none;
+	const struct slow_view view = view_now(s);
+	struct run_session session;
+	char text[AFS_TEXT_LEN];
+
+	if (named) {
+		names_record(s->names, named, &q->name);
+		q->text = s->cfg->names && names_words(named, text) ? text : NULL;
+	}
+	if (watch_session(s->watch, (pid_t)q->r.session, q->r.port, &session))
+		q->session = &session;
+	if (s->cfg->verbose) {
+		q->calls = slow_keep_calls(s->keep, &q->r);
+		q->calls = q->calls ? q->calls : &none;
+	}
+	s->failed |= s->cfg->json ? slow_json(stdout, q, &view) : slow_text(stdout, q, &view);
+	s->lines++;
+	if (q->session)
+		run_session_fini(&session);
+}
+
+static bool is_enough(const struct slow *s)
+{
+	return s->failed || ferror(stdout) || (s->cfg->lines && s->lines >= s->cfg->lines);
+}
+
+static void put_request(struct slow *s, const struct afs_record_requests *r)
+{
+	struct slow_request q = { .r = *r };
+
+	s->sum.slow++;
+	say_left_out(s, clock_now_ns());
+	if (slow_rate_take(&s->rate))
+		show(s, &q, slow_keep_named(s->keep, r));
+}
+
+static void put_call(struct slow *s, const struct afs_record_calls *c)
+{
+	const struct slow_call call = {
+		.t = c->t,
+		.ns = c->time_ns,
+		.class = c->class,
+		.object = c->object,
+		.name = syscalls_name(c->nr),
+		.fd = c->fd,
+		.ret = c->ret,
+	};
+
+	if (c->role == AFS_ROLE_SERVER && account_is_request(c->command))
+		slow_keep_call(s->keep, c->session, c->dsi_id, c->command, &call);
+}
+
+static void put_wait(struct slow *s, const struct afs_record_waits *w)
+{
+	const struct slow_call call = {
+		.t = w->t, .ns = w->ns, .kind = w->kind, .class = w->class, .object = w->object
+	};
+
+	if (w->role == AFS_ROLE_SERVER && account_is_request(w->command))
+		slow_keep_call(s->keep, w->session, w->dsi_id, w->command, &call);
+}
+
+/* A record of the programs. */
+static void put(void *user, unsigned int stream, const void *record)
+{
+	const struct afs_named *named = record;
+	struct slow *s = user;
+
+	if (is_enough(s))
+		return;
+	switch (stream) {
+	case AFS_STREAM_REQUESTS:
+		put_request(s, record);
+		break;
+	case AFS_STREAM_NAMES: /* of a batch its bytes are cut behind the last that was read */
+		memcpy(&slow_keep_of(s->keep, named->session)->named, named,
+		       offsetof(struct afs_named, bytes) + named->len);
+		break;
+	case AFS_STREAM_CALLS:
+		put_call(s, record);
+		break;
+	case AFS_STREAM_WAITS:
+		put_wait(s, record);
+		break;
+	default:
+		break;
+	}
+}
+
+static void put_running(void *user, const struct afs_record_requests *r,
+			const struct afs_named *named)
+{
+	struct slow_request q = { .r = *r, .running = true };
+	struct slow *s = user;
+
+	if (is_enough(s) || !slow_keep_due(s->keep, r))
+		return;
+	say_left_out(s, clock_now_ns());
+	if (!slow_rate_take(&s->rate))
+		return;
+	slow_keep_told(s->keep, r);
+	show(s, &q, named);
+}
+
+/* Begin */
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+static int open_watch(struct slow *s, struct err *e)
+{
+	const struct watch_opts opts = {
+		.mode = WATCH_BPF,
+		.sink = { .what = AFS_TRACE_SMALL | AFS_TRACE_NAMES |
+				  (s->cfg->verbose ? AFS_TRACE_CALLS : 0),
+			  .over_ns = s->cfg->over_ns,
+			  .ring_len = s->cfg->verbose ? 0 : SMALL_RING,
+			  .user = s,
+			  .put = put },
+	};
+	char why[ERR_TEXT_MAX];
+	int r = watch_open_traced(&s->watch, &opts, &s->found.target, e);
+
+	if (!r && !watch_read(s->watch, &s->before) && !s->before.has_requests)
+		r = err_set(e, -ENOTSUP, "the kernel does not allow reading its memory");
+	if (!r)
+		return 0;
+	snprintf(why, sizeof(why), "%s", e->text);
+	return err_set(e, r,
+		       "%s. Only records of the kernel show requests, /proc does not; afpscope "
+		       "check says what is missing",
+		       why);
+}
+
+static enum outcome begin(struct slow *s, struct err *e)
+{
+	const struct kind *kind = kind_at(0);
+	const struct kind_wish wish = { .port = s->cfg->whom.port, .pid = s->cfg->whom.pid };
+	int r = kind_find(kind, &s->found, &wish, e);
+
+	if (r)
+		return r == -EACCES ? OUTCOME_UNTRUSTED : OUTCOME_NO_SESSION;
+	r = run_init(&s->run, "slow", "slow");
+	s->run.kind = &kind->is;
+	s->keep = slow_keep_new();
+	if (r || !s->keep) {
+		err_set(e, -ENOMEM, "out of memory");
+		return OUTCOME_FAILED;
+	}
+	cmd_allow_files();
+	if (names_open(&s->names, false, e) || open_watch(s, e))
+		return OUTCOME_FAILED;
+	if (rights_drop(0))
+		cmd_say("the rights of root could not be given up: they are kept to the end");
+	return OUTCOME_OK;
+}
+
+/* Time */
+
+static void say_lost(struct slow *s)
+{
+	uint64_t lost = 0;
+
+	for (unsigned int i = 0; i < AFS_N_STREAMS; i++)
+		lost += watch_pull_lost(s->watch, i);
+	if (lost == s->lost)
+		return;
+	if (s->cfg->json)
+		s->failed |= slow_json_count(stdout, "lost", lost - s->lost);
+	else
+		cmd_say("%" PRIu64 " records were lost: there was no room on their way here",
+			lost - s->lost);
+	s->lost = lost;
+}
+
+/* About once a second. What is younger than that will soon be a line of its own. */
+static void look(struct slow *s, uint64_t now)
+{
+	uint64_t over_ns = s->cfg->over_ns > NS_PER_S ? s->cfg->over_ns : NS_PER_S;
+
+	watch_running(s->watch, now - over_ns, put_running, s);
+	say_lost(s);
+}
+
+static bool is_over(struct slow *s, uint64_t now)
+{
+	if (cmd_stop || is_enough(s) || !watch_lives(s->watch))
+		return true;
+	return s->cfg->seconds && now - s->begun_ns >= (uint64_t)s->cfg->seconds * NS_PER_S;
+}
+
+/* One thread: what is known of sessions changes only between two records. */
+static int wait_for_end(struct slow *s)
+{
+	uint64_t now = s->begun_ns, ticked = now, looked = now;
+	int r = 0;
+
+	while (!r && !is_over(s, now)) {
+		r = watch_pull(s->watch, LOOK_MS);
+		now = clock_now_ns();
+		say_left_out(s, now);
+		if (now - ticked >= TICK_NS) {
+			watch_tick(s->watch);
+			ticked = now;
+		}
+		if (now - looked >= NS_PER_S) {
+			look(s, now);
+			looked = now;
+		}
+	}
+	return r;
+}
+
+static int sum_up(struct slow *s)
+{
+	struct ledger after = { 0 };
+	const char *price;
+	int r;
+
+	s->sum.over_ns = s->cfg->over_ns;
+	s->sum.ns = clock_now_ns() - s->begun_ns;
+	s->sum.cpu_ns = cpu_ns() - s->begun_cpu_ns;
+	s->sum.attach_ns = s->begun_cpu_ns;
+	watch_stop(s->watch);
+	watch_pull(s->watch, 0);
+	r = watch_read(s->watch, &after);
+	if (!r)
+		s->sum.requests = ledger_answered(&after) - ledger_answered(&s->before);
+	ledger_fini(&after);
+	r = r ? r : watch_finish(s->watch, &s->run);
+	price = run_note_find(&s->run.rungs, RUNGS_PRICE_NS);
+	s->sum.programs_ns = price ? strtoull(price, NULL, 10) : 0;
+	s->sum.left_out = s->rate.left_out_all;
+	s->sum.lost = run_losses(&s->run);
+	return r;
+}
+
+static void say_sum(struct slow *s)
+{
+	const char *price = run_note_find(&s->run.rungs, RUNGS_PRICE);
+
+	say_left_out(s, UINT64_MAX);
+	if (s->cfg->json)
+		s->failed |= slow_json_sum(stdout, &s->sum);
+	fflush(stdout);
+	fputs("afpscope: ", stderr);
+	slow_text_sum(stderr, &s->sum);
+	for (size_t i = 0; i < s->run.n_losses; i++)
+		if (s->run.loss[i].n)
+			cmd_say("lost: %s: %" PRIu64, s->run.loss[i].what, s->run.loss[i].n);
+	if (s->cfg->verbose && price)
+		cmd_say("%s", price);
+}
+
+static enum outcome work(struct slow *s, struct err *e)
+{
+	int r;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	s->width = output_terminal().width;
+	if (s->width && !s->cfg->json)
+		slow_text_heads(stdout);
+	s->width = s->width ? s->width : WIDTH;
+	s->rate.most = s->cfg->rate;
+	ledger_fini(&s->before);
+	r = watch_read(s->watch, &s->before);
+	s->begun_ns = clock_now_ns();
+	s->begun_cpu_ns = cpu_ns();
+	cmd_say("watching process %d: requests of %s or more; Ctrl-C ends", s->found.target.server,
+		cell_time((double)s->cfg->over_ns).text);
+	r = r ? r : wait_for_end(s);
+	if (!watch_lives(s->watch))
+		cmd_say("process %d ended while it was watched", s->found.target.server);
+	if (!r)
+		r = sum_up(s);
+	if (r || s->failed) {
+		err_set(e, r, "%s", r && r != -ENOMEM ? strerror(-r) : "out of memory");
+		return OUTCOME_FAILED;
+	}
+	say_sum(s);
+	if (run_books_closed(&s->run))
+		return OUTCOME_OK;
+	cmd_say("cross-checks disagree: do not trust these figures");
+	return OUTCOME_UNTRUSTED;
+}
+
+static int run(const struct slow_cfg *cfg)
+{
+	struct slow s = { .cfg = cfg };
+	struct err e = { 0 };
+	enum outcome o = begin(&s, &e);
+
+	if (!o)
+		o = work(&s, &e);
+	if (o && *e.text)
+		cmd_say("%s", e.text);
+	watch_free(s.watch);
+	names_close(s.names);
+	slow_keep_free(s.keep);
+	ledger_fini(&s.before);
+	kind_found_fini(&s.found);
+	run_fini(&s.run);
+	return (int)o;
+}
+
+int cmd_slow(int argc, char **argv)
+{
+	struct slow_cfg cfg = { .over_ns = 100000000, .rate = RATE };
+	struct err e = { 0 };
+
+	if (whom_check(&cfg.whom, opt_parse(slow_options, &cfg, argc, argv, NULL, &e), &e))
+		return cmd_usage_error("slow", &e);
+	if (cfg.help) {
+		fputs(
+		    "Usage: afpscope slow [OPTIONS]\n"
+		    "Watches a running AFP server with all its sessions, and prints a line for each\n"
+		    "slow request as it ends, and for those that do not end. Changes nothing.\n\n",
+		    stdout);
+		opt_help(stdout, slow_options);
+		return OUTCOME_OK;
+	}
+	cmd_catch_signals();
+	signal(SIGPIPE, SIG_DFL); /* "slow | head" ends with head */
+	return run(&cfg);
+}
