@@ -15,7 +15,7 @@ from typing import Any
 
 from lab import OUT, Client, Lab, favour_server
 from netatalk import PEER_SUITE, USERS, Server
-from offline import analysis, command, on_create
+from offline import analysis, command, preload
 from stats import Result, figure
 
 FOLDER = OUT / "alarms"
@@ -48,7 +48,7 @@ def _server(
     words = " ".join(f"ONCREATE_{name}={value}" for name, value in does.items())
     hooks = dict(hooks or {}, AFPD_CPU=str(lab.server_cpu))
     if does:
-        hooks |= {"AFPD_PRELOAD": on_create(FOLDER), "AFPD_ENV": words}
+        hooks |= {"AFPD_PRELOAD": preload(FOLDER, "oncreate"), "AFPD_ENV": words}
     with Server(PEER_SUITE, cnid, **hooks) as server:
         favour_server(server)
         yield server

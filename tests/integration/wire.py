@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What went over the loopback, as tshark reads it: one line for each AFP request."""
+"""What went over the loopback, as tshark reads it: AFP requests, and how long each took."""
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from netatalk import Server
@@ -23,8 +24,9 @@ FIELDS = [
 ]
 
 
-def requests_of(server: Server, command: Sequence[str]) -> list[tuple[str, ...]]:
-    """Runs a command, which must succeed; its requests after the login."""
+@contextlib.contextmanager
+def captured(server: Server) -> Iterator[Path]:
+    """Captures what this server and its clients send; complete once the block is over."""
     with tempfile.TemporaryDirectory() as name:
         capture, log = Path(name) / "cap", Path(name) / "log"
         with log.open("w") as out:
@@ -36,38 +38,55 @@ def requests_of(server: Server, command: Sequence[str]) -> list[tuple[str, ...]]
             )
         wait_until(lambda: "File: " in log.read_text(), 10, "dumpcap to begin")
         try:
-            done = subprocess.run(
-                ["timeout", "-k", "5", "60", *command],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            wait_until(lambda: not server.sessions(), 10, "the session to end")
-            # What is captured is written in order, not at once: all is there when this is.
-            marker = f"the end of {capture}".encode()
-            with socket.socket(type=socket.SOCK_DGRAM) as s:
-                s.sendto(marker, ("127.0.0.1", server.port))
-            wait_until(lambda: marker in capture.read_bytes(), 10, "the end of the capture", 0.05)
+            yield capture
         finally:
             dumpcap.terminate()
             dumpcap.wait(10)
+
+
+def wait_captured(server: Server, capture: Path) -> None:
+    """What is captured is written in order, not at once: all is there when this is."""
+    marker = f"the end of {capture}".encode()
+    with socket.socket(type=socket.SOCK_DGRAM) as s:
+        s.sendto(marker, ("127.0.0.1", server.port))
+    wait_until(lambda: marker in capture.read_bytes(), 10, "the end of the capture", 0.05)
+
+
+def requests_of(server: Server, command: Sequence[str]) -> list[tuple[str, ...]]:
+    """Runs a command, which must succeed; its requests after the login."""
+    with captured(server) as capture:
+        done = subprocess.run(
+            ["timeout", "-k", "5", "60", *command],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        wait_until(lambda: not server.sessions(), 10, "the session to end")
+        wait_captured(server, capture)
         assert done.returncode == 0, f"{done}"
-        return _read(server, capture)
+        found = _read(server, capture, f"tcp.dstport == {server.port} && afp.command", FIELDS)
+    login = next(i for i, each in enumerate(found) if each[0] == "24")
+    return found[login:]
 
 
-def _read(server: Server, capture: Path) -> list[tuple[str, ...]]:
-    fields = [word for field in FIELDS for word in ("-e", field)]
+def times_of(server: Server, capture: Path) -> list[tuple[int, float]]:
+    """AFP command and seconds until its answer, in the order of the answers."""
+    wait_captured(server, capture)
+    found = _read(server, capture, "afp.time", ["afp.command", "afp.time"])
+    return [(int(command), float(time)) for command, time in found]
+
+
+def _read(server: Server, capture: Path, which: str, names: Sequence[str]) -> list[tuple[str, ...]]:
+    fields = [word for name in names for word in ("-e", name)]
     lines = subprocess.run(
         [
             *("tshark", "-n", "-r", capture, "-d", f"tcp.port=={server.port},dsi"),
             *("-o", "tcp.reassemble_out_of_order:TRUE"),  # two CPUs: as the capture has them
-            *("-Y", f"tcp.dstport == {server.port} && afp.command", "-T", "fields", *fields),
+            *("-Y", which, "-T", "fields", *fields),
         ],
         check=True,
         capture_output=True,
         text=True,
     ).stdout.splitlines()
-    found = [tuple(line.split("\t")) for line in lines]
-    login = next(i for i, each in enumerate(found) if each[0] == "24")
-    return found[login:]
+    return [tuple(line.split("\t")) for line in lines]
