@@ -28,6 +28,7 @@ from scope import (
     FAILED,
     NO_SESSION,
     OK,
+    UNTRUSTED,
     USAGE,
     Done,
     PinnedServer,
@@ -258,8 +259,7 @@ def test_what_is_lost_is_told_at_once_and_at_the_end(scope: Scope, guests: Serve
             client.replies(400)
         running.signal(signal.SIGCONT)
         running.wait_for(" records were lost: ")
-    running.signal(signal.SIGINT)
-    done = running.finish()
+    done = ended(running, UNTRUSTED)
     total = re.search(r"left out, ([\d,]+) lost", done.err)
     assert total and int(total[1].replace(",", "")) > 0
     assert "lost: records of requests: no room in the ring buffer: " in done.err

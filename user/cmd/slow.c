@@ -366,6 +366,7 @@ static void say_sum(struct slow *s)
 	const char *price = run_note_find(&s->run.rungs, RUNGS_PRICE);
 
 	say_left_out(s, UINT64_MAX);
+	say_lost(s);
 	if (s->cfg->json)
 		s->failed |= slow_json_sum(stdout, &s->sum);
 	fflush(stdout);
@@ -404,10 +405,9 @@ static enum outcome work(struct slow *s, struct err *e)
 		return OUTCOME_FAILED;
 	}
 	say_sum(s);
-	if (run_books_closed(&s->run))
-		return OUTCOME_OK;
-	cmd_say("cross-checks disagree: do not trust these figures");
-	return OUTCOME_UNTRUSTED;
+	if (!run_books_closed(&s->run))
+		cmd_say("cross-checks disagree: do not trust these figures");
+	return run_books_closed(&s->run) && !s->lost ? OUTCOME_OK : OUTCOME_UNTRUSTED;
 }
 
 static int run(const struct slow_cfg *cfg)
