@@ -320,11 +320,11 @@ FAULTS = (
         cnid="sqlite",
     ),
     Fault(
-        "CPU quota", ("cpu-limit",), (0.2, 0.1, 0.05), cpu_quota, clients=20, needs=CPU,
+        "CPU quota", ("cpu-limit",), (0.02, 0.015, 0.01), cpu_quota, clients=20, needs=CPU,
     ),
     Fault("other programs", ("other-programs",), (0.2, 0.5, 0.8), burning, clients=10),
     Fault(
-        "too many clients", ("cpu-short",), (150, 250, 400), nothing, think_s=0,
+        "too many clients", ("cpu-short",), (300, 400, 600), nothing, think_s=0,
         clients=0, load=("--realtime",),
     ),
     Fault(

@@ -6,7 +6,7 @@
 
 #define NOTICED_SLOW   0.1   /* share of request time */
 #define NOTICED_P99    100e6 /* ns */
-#define NOTICED_UNREAD 50e6  /* ns, on average */
+#define NOTICED_UNREAD 20e6  /* ns, on average */
 #define IDLE_BUSY      0.05  /* requests at a time */
 #define SURE           1.5   /* times the limit */
 #define SURE_REQUESTS  (4 * DOCTOR_REQUESTS)
