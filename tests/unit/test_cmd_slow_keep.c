@@ -97,6 +97,9 @@ static void a_name_is_that_of_its_request_only(void **state)
 	r.t = 102; /* of an earlier one with this id */
 	assert_null(slow_keep_named(k, &r));
 	r.t = 100;
+	r.dsi_id = 6;
+	assert_null(slow_keep_named(k, &r));
+	r.dsi_id = 5;
 	r.command = 8;
 	assert_null(slow_keep_named(k, &r));
 	r.command = 26;

@@ -381,13 +381,17 @@ static void say_sum(struct slow *s)
 
 static enum outcome work(struct slow *s, struct err *e)
 {
+	struct slow_view view;
+	bool heads;
 	int r;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	s->width = output_terminal().width;
-	if (s->width && !s->cfg->json)
-		slow_text_heads(stdout);
+	heads = s->width && !s->cfg->json;
 	s->width = s->width ? s->width : WIDTH;
+	view = view_now(s);
+	if (heads)
+		slow_text_heads(stdout, &view);
 	s->rate.most = s->cfg->rate;
 	ledger_fini(&s->before);
 	r = watch_read(s->watch, &s->before);

@@ -65,8 +65,8 @@ size_t slow_parts(const struct afs_record_requests *r, struct slow_part out[SLOW
 
 /* Text: a line, and below it the calls. Names are cleaned. 0 or -ENOMEM. */
 int slow_text(FILE *out, const struct slow_request *q, const struct slow_view *v);
-void slow_text_heads(FILE *out);
-/* "12 s watched: ..." */
+void slow_text_heads(FILE *out, const struct slow_view *v);
+/* "12 s watched: ...": two lines. */
 void slow_text_sum(FILE *out, const struct slow_sum *s);
 
 /* JSON: an object on a line of its own, in ASCII. 0 or -ENOMEM. */

@@ -14,8 +14,9 @@
 #include <time.h>
 
 #define COMMAND_WIDTH 17
-#define WHY_WIDTH     28 /* then the next column begins, if all of that fits behind it */
-#define WHO_MOST      40 /* of who and on what, parts leave so many columns */
+#define WHAT_WIDTH    (12 + 1 + 6 + 1 + COMMAND_WIDTH + GAP)
+#define WHO_USUAL     38 /* columns for who and on what: the column before it is narrower ... */
+#define WHO_MOST      40 /* ... and parts are left out, so that there are so many */
 #define PARTS_MAX     3
 #define GAP           2
 #define NS_PER_S      1000000000
@@ -159,11 +160,19 @@ static void put_what(struct text *to, const struct slow_request *q, const struct
 	fputs("  ", to->out);
 }
 
+/* Of the column, in which most reasons fit: as wide as the one behind it leaves. */
+static size_t why_width(const struct slow_view *v)
+{
+	size_t left = v->width > WHAT_WIDTH + WHO_USUAL ? v->width - WHAT_WIDTH - WHO_USUAL : 0;
+
+	return left < 14 ? 14 : left > 28 ? 28 : left;
+}
+
 /* Fills both, which are open. */
 static void fill(struct text *line, struct text *who, const struct slow_request *q,
 		 const struct slow_view *v)
 {
-	size_t want, room, who_width;
+	size_t end = WHAT_WIDTH + why_width(v), at, room, who_width;
 
 	put_session(who->out, q->session);
 	put_name(who->out, q);
@@ -171,10 +180,9 @@ static void fill(struct text *line, struct text *who, const struct slow_request 
 	who_width = who_width < WHO_MOST ? who_width : WHO_MOST;
 	room = v->width > who_width ? v->width - who_width : 0;
 	put_what(line, q, v);
-	want = text_width(line) + WHY_WIDTH;
-	want = want < room ? want : room;
 	put_why(line, q, room);
-	fprintf(line->out, "%*s", want > text_width(line) ? (int)(want - text_width(line)) : 0, "");
+	at = text_width(line);
+	fprintf(line->out, "%*s", at < end ? (int)(end - at) : 0, "");
 }
 
 static int put_line(FILE *out, const struct slow_request *q, const struct slow_view *v)
@@ -245,10 +253,14 @@ int slow_text(FILE *out, const struct slow_request *q, const struct slow_view *v
 	return r;
 }
 
-void slow_text_heads(FILE *out)
+void slow_text_heads(FILE *out, const struct slow_view *v)
 {
-	fprintf(out, "%-12s %6s %-*s  %-*s  user@client volume name\n", "begin", "took",
-		COMMAND_WIDTH, "command", WHY_WIDTH, "why");
+	char heads[160];
+
+	snprintf(heads, sizeof(heads), "%-12s %6s %-*s  %-*s  user@client volume name", "begin",
+		 "took", COMMAND_WIDTH, "command", (int)why_width(v), "why");
+	put_most(out, heads, v->width);
+	fputc('\n', out);
 }
 
 void slow_text_sum(FILE *out, const struct slow_sum *s)
@@ -260,8 +272,9 @@ void slow_text_sum(FILE *out, const struct slow_sum *s)
 	fprintf(out, "%s slow (%s or more), ", cell_count(s->slow).text,
 		cell_time((double)s->over_ns).text);
 	fprintf(out, "%s left out, ", cell_count(s->left_out).text);
-	fprintf(out, "%s lost; ", cell_count(s->lost).text);
-	fprintf(out, "own CPU time %s (%.1f %%)", cell_time((double)s->cpu_ns).text, part);
-	fprintf(out, " after %s to attach, ", cell_time((double)s->attach_ns).text);
-	fprintf(out, "%s in the kernel's programs\n", cell_time((double)s->programs_ns).text);
+	fprintf(out, "%s lost\n", cell_count(s->lost).text);
+	fprintf(out, "          own CPU time %s (%.1f %%), ", cell_time((double)s->cpu_ns).text,
+		part);
+	fprintf(out, "in the kernel's programs %s, ", cell_time((double)s->programs_ns).text);
+	fprintf(out, "to attach %s\n", cell_time((double)s->attach_ns).text);
 }
