@@ -57,7 +57,7 @@ static double pending_ns(const struct request *r)
 
 /* How long requests took */
 
-static void look_slow(struct measure *m, const struct request *r, double *ns, double *n)
+static void add_slow(const struct request *r, double *ns, double *n)
 {
 	for (size_t i = 0; i < AFS_REQUEST_BUCKETS; i++) {
 		uint64_t low = hist_low(i, AFS_REQUEST_BITS);
@@ -71,7 +71,6 @@ static void look_slow(struct measure *m, const struct request *r, double *ns, do
 		return;
 	*n += (double)(r->a.sum.begun - r->a.sum.answered);
 	*ns += pending_ns(r);
-	(void)m;
 }
 
 static void look_times(struct measure *m)
@@ -84,7 +83,7 @@ static void look_times(struct measure *m)
 	for (size_t i = 0; i < all->n; i++) {
 		const struct request *r = &all->request[i];
 
-		look_slow(m, r, &slow_ns, &slow);
+		add_slow(r, &slow_ns, &slow);
 		pending += pending_ns(r);
 		if (pending_ns(r) > most_pending) {
 			most_pending = pending_ns(r);

@@ -23,7 +23,7 @@ struct machine_process {
 
 struct machine_device {
 	char name[32];
-	uint64_t n, ms; /* accesses that have ended, their time; */
+	uint64_t n, ms; /* accesses that have ended, their time */
 	uint64_t busy_ms;
 };
 
