@@ -320,9 +320,10 @@ def test_second_volume(scope: Scope, server: Server) -> None:
 def test_delay(scope: Scope, dbd: Server) -> None:
     """Between the iterations of every test, and not behind the last one."""
     args = ("-f", ALL, "-d", "4K", "-n", "2", "-W", "0", "--no-null")
-    quick = speedtest(scope, dbd, *args).expect(OK)
+    # The quicker one: other tests may disturb one of them.
+    quick_s = min(speedtest(scope, dbd, *args).expect(OK).seconds for _ in range(2))
     slow = speedtest(scope, dbd, *args, "-t", "0.5", save=True).expect(OK)
-    assert 1.8 < slow.seconds - quick.seconds < 2.8
+    assert 1.8 < slow.seconds - quick_s < 2.8
     assert slow.run
     slow.run.assert_trustworthy()
     # Nobody measures it.

@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 from scope import OK, REPO, USAGE, Scope
 
-COMMANDS = ("lantest", "speedtest", "load", "probe", "record", "slow", "check", "clean", "dump")
+COMMANDS = (
+    *("lantest", "speedtest", "load", "probe", "record", "doctor", "slow", "check", "clean"),
+    "dump",
+)
 PACKAGE = ("report", "info", "compare", "gate", "ab", "sweep", "query", "export")
 
 COMPLETE = """
