@@ -212,6 +212,7 @@ static void *noise_live(void *arg)
 	for (;;) {
 		__atomic_fetch_add(&n.s->parked, 1, __ATOMIC_RELEASE);
 		sleep_on(n.worker, &n.s->noise, 0);
+		__atomic_fetch_sub(&n.s->parked, 1, __ATOMIC_RELEASE);
 		while (__atomic_load_n(&n.s->noise, __ATOMIC_ACQUIRE))
 			make_noise(n.worker, n.f, pipe_fd, pair);
 	}
@@ -281,10 +282,8 @@ void ref_serve(int client_fd, const struct ref_plan *plan, const struct ref_file
 	if (!v.started)
 		server_start(&v, client_fd, plan, f, s);
 	s->closed = 0;
-	if (plan->n_noise) {
-		__atomic_fetch_sub(&s->parked, plan->n_noise, __ATOMIC_RELEASE);
+	if (plan->n_noise)
 		tell(&v.first, &s->noise, 1);
-	}
 	while (plan->swaps && !s->closed) {
 		take_turn(&v, &v.first, 0);
 		if (!s->closed)
@@ -292,6 +291,8 @@ void ref_serve(int client_fd, const struct ref_plan *plan, const struct ref_file
 	}
 	if (!plan->swaps)
 		serve_some(&v, &v.first, UINT64_MAX / 2);
+	/* One that has not seen "noise" yet would sleep on, and never park again. */
+	await_parked(s, plan->swaps);
 	__atomic_store_n(&s->noise, 0, __ATOMIC_RELEASE);
 	await_parked(s, plan->n_noise + plan->swaps);
 }
