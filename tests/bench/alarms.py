@@ -44,11 +44,11 @@ def _url(server: Server) -> str:
 def _server(
     lab: Lab, cnid: str, hooks: Mapping[str, str] | None = None, **does: int
 ) -> Iterator[Server]:
-    """A new one; `does`: what oncreate.c is told."""
+    """A new one; `does`: what onopen.c is told."""
     words = " ".join(f"ONCREATE_{name}={value}" for name, value in does.items())
     hooks = dict(hooks or {}, AFPD_CPU=str(lab.server_cpu))
     if does:
-        hooks |= {"AFPD_PRELOAD": preload(FOLDER, "oncreate"), "AFPD_ENV": words}
+        hooks |= {"AFPD_PRELOAD": preload(FOLDER), "AFPD_ENV": words}
     with Server(PEER_SUITE, cnid, **hooks) as server:
         favour_server(server)
         yield server

@@ -19,7 +19,7 @@ TEST = "10 Mixed cache operations (create/stat/enum/delete)"
 @pytest.fixture
 def more(_dbd: PinnedServer, tmp_path: Path) -> Iterator[Server]:
     """netatalk with one lgetxattr more in each FPCreateFile."""
-    hooks = {"AFPD_PRELOAD": preload(tmp_path, "oncreate"), "AFPD_ENV": "ONCREATE_LGETXATTR=1"}
+    hooks = {"AFPD_PRELOAD": preload(tmp_path), "AFPD_ENV": "ONCREATE_LGETXATTR=1"}
     with PinnedServer("forky", "dbd", _dbd.cpu, **hooks) as server:
         yield server
 

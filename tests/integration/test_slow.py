@@ -48,7 +48,7 @@ NO_OBJECT = -5018
 
 @pytest.fixture(scope="module")
 def _slowed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    library = preload(tmp_path_factory.mktemp("onopen"), "onopen")
+    library = preload(tmp_path_factory.mktemp("onopen"))
     with PinnedServer("forky", "dbd", both_cpus()[0], AFPD_PRELOAD=library) as server:
         os.mkfifo(server.vol1 / "fifo")
         (server.vol1 / "fifo").chmod(0o666)
@@ -118,15 +118,22 @@ def create_while_cnid_is_held(client: RawClient, server: Server) -> None:
     client.delete("new")
 
 
-def be_slow(server: Server) -> None:
-    with contextlib.closing(RawClient(server.port)) as client:
-        for _ in range(50):
-            open_close(client, "fast")
-        open_close(client, "slow-sleep-300")
-        open_close(client, "slow-spin-250")
-        open_locked(client, server)
-        open_fifo(client, server)
-        create_while_cnid_is_held(client, server)
+@pytest.fixture
+def client(slowed: Server) -> Iterator[RawClient]:
+    """Logged in before anything is watched: a login computes for long."""
+    with contextlib.closing(RawClient(slowed.port)) as made:
+        yield made
+
+
+def be_slow(client: RawClient, server: Server) -> None:
+    client.open_volume("vol1")
+    for _ in range(50):
+        open_close(client, "fast")
+    open_close(client, "slow-sleep-300")
+    open_close(client, "slow-spin-250")
+    open_locked(client, server)
+    open_fifo(client, server)
+    create_while_cnid_is_held(client, server)
 
 
 EXPECTED = [
@@ -146,10 +153,12 @@ def reason(event: dict[str, Any]) -> str:
     return next(iter(parts))
 
 
-def test_slow_requests_and_no_others_with_their_reasons(scope: Scope, slowed: Server) -> None:
+def test_slow_requests_and_no_others_with_their_reasons(
+    scope: Scope, slowed: Server, client: RawClient
+) -> None:
     with captured(slowed) as capture:
         running = watch(scope, slowed, "--json", "--over", "150ms")
-        be_slow(slowed)
+        be_slow(client, slowed)
         wait_until(lambda: out(running).count("\n") >= len(EXPECTED), 10, "the lines")
         found = events(ended(running))
         judged = [(c, s) for c, s in times_of(slowed, capture) if s >= 0.15]
@@ -169,12 +178,12 @@ def test_slow_requests_and_no_others_with_their_reasons(scope: Scope, slowed: Se
     assert not any(name in json.dumps(found) for name in NAMES)
 
 
-def test_a_line_each_with_its_calls(scope: Scope, slowed: Server) -> None:
+def test_a_line_each_with_its_calls(scope: Scope, slowed: Server, client: RawClient) -> None:
     running = watch(scope, slowed, "-v", "--names", "-n", "2")
-    with contextlib.closing(RawClient(slowed.port)) as client:
-        open_locked(client, slowed)
-        open_close(client, "slow-sleep-300")
-        open_close(client, "slow-sleep-300")
+    client.open_volume("vol1")
+    open_locked(client, slowed)
+    open_close(client, "slow-sleep-300")
+    open_close(client, "slow-sleep-300")
     done = running.finish().expect(
         OK, " s watched: ", " 2 slow (100ms or more), 0 left out, 0 lost"
     )
@@ -189,18 +198,20 @@ def test_a_line_each_with_its_calls(scope: Scope, slowed: Server) -> None:
     assert re.search(r"^    \+.* \d+ms  nanosleep: wait = 0$", done.out, re.M)
 
 
-def test_a_request_that_is_held_is_shown_before_it_ends(scope: Scope, slowed: Server) -> None:
+def test_a_request_that_is_held_is_shown_before_it_ends(
+    scope: Scope, slowed: Server, client: RawClient
+) -> None:
     running = watch(scope, slowed, "--names")
-    with contextlib.closing(RawClient(slowed.port)) as client:
-        (pid,) = slowed.sessions()
-        later(0.1, lambda: os.kill(pid, signal.SIGSTOP))
-        held = threading.Thread(target=open_close, args=(client, "slow-sleep-300"))
-        held.start()
-        try:
-            wait_until(lambda: "still running: stopped " in out(running), 10, "the line")
-        finally:
-            os.kill(pid, signal.SIGCONT)
-            held.join()
+    client.open_volume("vol1")
+    (pid,) = slowed.sessions()
+    later(0.1, lambda: os.kill(pid, signal.SIGSTOP))
+    held = threading.Thread(target=open_close, args=(client, "slow-sleep-300"))
+    held.start()
+    try:
+        wait_until(lambda: "still running: stopped " in out(running), 10, "the line")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+        held.join()
     lines = ended(running).out.splitlines()
     first, last = lines[0], lines[-1]
     assert " vol1 slow-sle" in first and last.endswith(" vol1 slow-sleep-300")
@@ -307,17 +318,16 @@ def test_one_session_only(scope: Scope, guests: Server, pair: dict[int, Busy]) -
 
 
 def test_a_pipe_gets_a_line_at_once_and_ends_it(
-    scope: Scope, slowed: Server, tmp_path: Path
+    scope: Scope, slowed: Server, client: RawClient, tmp_path: Path
 ) -> None:
     err = tmp_path / "err"
     err.touch()
     line = f"{scope.binary} slow -p {slowed.port} 2> {err} | head -n 1"
     running = scope.start(["bash", "-c", line])
     wait_until(lambda: "watching" in err.read_text(), 20, "slow to watch")
-    with contextlib.closing(RawClient(slowed.port)) as client:
-        open_close(client, "slow-sleep-300")
-        wait_until(lambda: " other 300ms " in out(running), 10, "the line")
-        open_close(client, "slow-sleep-300")
+    open_close(client, "slow-sleep-300")
+    wait_until(lambda: " other 300ms " in out(running), 10, "the line")
+    open_close(client, "slow-sleep-300")
     running.finish(10)
 
 

@@ -25,10 +25,10 @@ def analysis(*args: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True)
 
 
-def preload(folder: Path, name: str) -> str:
-    """The library of NAME.c (oncreate, onopen), for AFPD_PRELOAD."""
-    target = folder / f"{name}.so"
-    source = Path(__file__).with_name(f"{name}.c")
+def preload(folder: Path) -> str:
+    """The library of onopen.c, for AFPD_PRELOAD."""
+    target = folder / "onopen.so"
+    source = Path(__file__).with_name("onopen.c")
     flags = ["-shared", "-fPIC", "-nostdlib", "-O2", "-Wall", "-Wextra", "-Werror"]
     cc = os.environ.get("CC", "cc")
     subprocess.run([cc, *flags, "-o", str(target), str(source)], check=True)

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Preloaded in afpd (AFPD_PRELOAD of up.sh): what opening an existing file does
- * in addition, by the begin of the file's name.
+ * Preloaded in afpd (AFPD_PRELOAD of up.sh): what an open does in addition. One of a file that
+ * exists, by the begin of the file's name:
  *
  * slow-sleep-MS  sleeps so long
  * slow-spin-MS   computes so long; no system call
  * slow-lock      waits for a lock (flock) on the file, and releases it
  * slow-fifo      waits until someone opens the FIFO fifo, beside it, for writing
+ *
+ * One that must make its file, by the environment; of AFP's commands only FPCreateFile opens so:
+ *
+ * ONCREATE_SPIN_NS    computes so long; no system call
+ * ONCREATE_LGETXATTR  calls lgetxattr(2) so often
  *
  * Built with -nostdlib and unversioned symbols, so it loads with any glibc.
  */
@@ -18,6 +23,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -56,12 +62,32 @@ static void delay(const char *path, int fd)
 		close(syscall(SYS_openat, AT_FDCWD, "fifo", O_RDONLY, 0));
 }
 
+static long number_of(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value ? strtol(value, NULL, 10) : 0;
+}
+
+static void created(const char *path)
+{
+	long end = now_ns() + number_of("ONCREATE_SPIN_NS");
+	long calls = number_of("ONCREATE_LGETXATTR");
+
+	while (calls-- > 0)
+		lgetxattr(path, "user.oncreate", NULL, 0);
+	while (now_ns() < end)
+		;
+}
+
 static int opened(int dir, const char *path, int flags, va_list more)
 {
 	int mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(more, int) : 0;
 	int fd = syscall(SYS_openat, dir, path, flags, mode), saved = errno;
 
-	if (fd >= 0 && !(flags & O_CREAT))
+	if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
+		created(path);
+	else if (fd >= 0 && !(flags & O_CREAT))
 		delay(path, fd);
 	errno = saved;
 	return fd;
