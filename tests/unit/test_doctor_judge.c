@@ -174,6 +174,11 @@ static void an_idle_server_is_idle(void **state)
 	d = judged(&f);
 	assert_int_equal(d.verdict, DOCTOR_IDLE);
 	diagnosis_fini(&d);
+	/* Requests that the server does not come to read do not make it idle. */
+	run_figure_set(&f, RUN_FIGURE_UNREAD, 6e6);
+	d = judged(&f);
+	assert_int_equal(d.verdict, DOCTOR_HEALTHY);
+	diagnosis_fini(&d);
 }
 
 int main(void)

@@ -37,7 +37,7 @@ static void help(void)
 	      "       afpscope doctor [--short] RUN\n"
 	      "Watches a running AFP server and says what is wrong with it, what shows that, and\n"
 	      "what to try. Changes nothing and needs no client. RUN: a saved run of record or\n"
-	      "doctor. Exit code: 0 nothing is wrong, 1 there are findings, 4 not told.\n\n",
+	      "doctor. Exit code: 0 nothing is wrong, 1 there are findings, 4 no verdict.\n\n",
 	      stdout);
 	opt_help(stdout, doctor_options);
 }
@@ -75,7 +75,7 @@ static int of_run(const struct record_cfg *cfg, const char *name)
 	if (!json_object_get(run, "figures")) {
 		cmd_say(
 		    "%s: %s", folder,
-		    run ? "it has no figures for a diagnosis: runs of record and doctor have them"
+		    run ? "this run has no figures for a diagnosis; those of record and doctor have them"
 			: "run.json is missing or damaged");
 		r = OUTCOME_USAGE;
 	} else if (report_doctor(&f, &opts, cfg->brief, stdout)) {
@@ -104,7 +104,9 @@ int cmd_doctor(int argc, char **argv)
 	if (argc - first > 1)
 		err_set(&e, -EINVAL, "give one RUN, or none to watch a server");
 	else if (first < argc && (cfg.seconds || cfg.whom.port || cfg.whom.pid))
-		err_set(&e, -EINVAL, "-d, -p and --pid are for watching, and RUN was watched");
+		err_set(
+		    &e, -EINVAL,
+		    "-d, -p and --pid choose what is watched; a saved RUN is not watched again");
 	if (*e.text || runs_check(&cfg.runs, &e))
 		return cmd_usage_error("doctor", &e);
 	if (first < argc)

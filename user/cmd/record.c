@@ -349,6 +349,21 @@ static enum outcome work(struct record *rec, struct err *e)
 	return run_books_closed(&rec->run) ? OUTCOME_OK : OUTCOME_UNTRUSTED;
 }
 
+static int print(const struct record *rec, const struct report_opts *opts)
+{
+	const struct record_cfg *cfg = rec->cfg;
+	bool diagnosis = cfg->judge && rec->run.figures;
+	int r = 0;
+
+	if (runs_json_only(&cfg->runs))
+		return 0;
+	if (diagnosis && (cfg->brief || cfg->verbose))
+		r = report_doctor(rec->run.figures, opts, cfg->brief, stdout);
+	else if (cfg->runs.screen)
+		r = report_screen(&rec->run, opts, stdout);
+	return !r && cfg->verbose ? report_own(&rec->run, opts, stdout) : r;
+}
+
 static enum outcome finish(struct record *rec, enum outcome o)
 {
 	const struct report_opts opts = output_terminal();
@@ -358,12 +373,7 @@ static enum outcome finish(struct record *rec, enum outcome o)
 
 	if (!rec->run.n_phases)
 		return rec->folder.path ? runs_save(&rec->folder, runs, &rec->run, stderr, o) : o;
-	if (cfg->brief && rec->run.figures)
-		r = report_doctor(rec->run.figures, &opts, true, stdout);
-	else if (runs->screen)
-		r = report_screen(&rec->run, &opts, stdout);
-	else
-		r = runs_json_only(runs) ? 0 : report_own(&rec->run, &opts, stdout);
+	r = print(rec, &opts);
 	if (r) {
 		cmd_say("cannot print the report: %s", strerror(-r));
 		o = o ? o : OUTCOME_FAILED;

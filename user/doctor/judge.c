@@ -8,6 +8,7 @@
 #define NOTICED_P99    100e6 /* ns */
 #define NOTICED_UNREAD 20e6  /* ns, on average */
 #define IDLE_BUSY      0.05  /* requests at a time */
+#define IDLE_UNREAD    5e6   /* ns, on average: more is no idle server */
 #define SURE           1.5   /* times the limit */
 #define SURE_REQUESTS  (4 * DOCTOR_REQUESTS)
 #define SLOW_REQUESTS  3 /* so many say as much as DOCTOR_REQUESTS of any length */
@@ -56,7 +57,7 @@ static double weight(const struct run_figures *f, const struct doctor_rule *r)
 	return f->known[r->weight] ? f->value[r->weight] : 0;
 }
 
-/* Most weight first; a fact that holds by far before what may follow from it. */
+/* Most weight first, then as in the table. */
 static int by_weight(const void *a, const void *b)
 {
 	const struct doctor_finding *x = a, *y = b;
@@ -91,7 +92,10 @@ static enum doctor_verdict verdict(const struct diagnosis *d, const struct run_f
 		return DOCTOR_FOUND;
 	if (!at_least(f, RUN_FIGURE_REQUESTS, DOCTOR_REQUESTS))
 		return DOCTOR_TOO_FEW;
-	return at_least(f, RUN_FIGURE_BUSY, IDLE_BUSY) ? DOCTOR_HEALTHY : DOCTOR_IDLE;
+	return at_least(f, RUN_FIGURE_BUSY, IDLE_BUSY) ||
+		       at_least(f, RUN_FIGURE_UNREAD, IDLE_UNREAD)
+		   ? DOCTOR_HEALTHY
+		   : DOCTOR_IDLE;
 }
 
 /* A verdict on how requests wait needs requests, or some that are slow. */

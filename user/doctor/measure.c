@@ -199,30 +199,20 @@ static void look_calls(struct measure *m)
 
 /* Commands and their results */
 
-static void look_commands(struct measure *m)
+static void look_logins(struct measure *m)
 {
-	double most = 0, n = (double)m->requests.all.a.sum.answered, volsize = 0;
 	struct calls login = { 0 };
-	char name[ACCOUNT_NAME_MAX];
 
 	for (size_t i = 0; i < m->requests.n; i++) {
 		const struct request *r = &m->requests.request[i];
-		double its = (double)r->a.sum.answered;
+		bool begins = is_account(r->number, "FPLogin") ||
+			      is_account(r->number, "FPLoginExt");
 
-		if (is_account(r->number, "FPGetVolParms"))
-			volsize += (double)r->a.sum.ns;
-		if (is_account(r->number, "FPLogin") || is_account(r->number, "FPLoginExt"))
-			login.n += its;
-		if (is_account(r->number, "FPLogin") || is_account(r->number, "FPLoginExt") ||
-		    is_account(r->number, "FPLoginCont"))
+		if (begins)
+			login.n += (double)r->a.sum.answered;
+		if (begins || is_account(r->number, "FPLoginCont"))
 			login.ns += (double)r->a.sum.ns;
-		if (its <= most)
-			continue;
-		most = its;
-		run_figure_who(m->out, RUN_FIGURE_TOP_COMMAND, "%s", account_name(r->number, name));
 	}
-	run_figure_share(m->out, RUN_FIGURE_TOP_COMMAND, most, n);
-	share(m, RUN_FIGURE_VOLSIZE, volsize);
 	run_figure_share(m->out, RUN_FIGURE_LOGIN, login.ns, login.n);
 	per_second(m, RUN_FIGURE_LOGINS, login.n);
 }
@@ -313,7 +303,7 @@ int doctor_measure(struct run_figures *out, const struct run *r)
 		look_times(&m);
 		look_waits(&m);
 		look_calls(&m);
-		look_commands(&m);
+		look_logins(&m);
 		look_results(&m);
 		look_sessions(&m);
 		requests_fini(&m.requests);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The table of causes. Limits were chosen so that the healthy loads of tests/doctor/matrix.py
- * stay below them, and its weak faults above.
+ * The table of causes. Limits were chosen with tests/doctor/matrix.py: none of its healthy loads
+ * reaches one.
  */
 #include "doctor/rules.h"
 
@@ -27,8 +27,8 @@ const struct doctor_rule doctor_rules[] = {
 		.key = "server-stopped", .name = "stopped server", .kind = DOCTOR_FACT,
 		TESTS(LEAST(STOPPED, 0.02)), .weight = F(STOPPED),
 		EVIDENCE(F(STOPPED), F(SLOW_N), F(LONGEST)),
-		.says = "afpd was stopped for {stopped} of the time: a signal, a debugger or a freezer held it",
-		.todo = "find who sends SIGSTOP, or thaws its cgroup: ps -o pid,stat,wchan -C afpd; kill -CONT PID",
+		.says = "afpd was stopped by a signal, a debugger or a freezer for {stopped} of the time, all sessions together",
+		.todo = "find who sent SIGSTOP or froze its cgroup; kill -CONT PID lets it go on",
 		.disproof = "no afpd is in state T, and no cgroup of it is frozen",
 		.next = "ps -eo pid,stat,comm | grep ' T'",
 	},
@@ -37,7 +37,7 @@ const struct doctor_rule doctor_rules[] = {
 		TESTS(LEAST(CNID_STOPPED, 0.02)), .weight = F(CNID_STOPPED),
 		EVIDENCE(F(CNID_STOPPED), F(CNID), F(SLOW_N), F(LONGEST)),
 		.says = "cnid_dbd was stopped while afpd waited for it: {cnid_stopped} of all request time",
-		.todo = "kill -CONT of cnid_dbd; find who stopped it",
+		.todo = "find who stopped it; kill -CONT PID lets it go on",
 		.disproof = "no cnid_dbd is in state T",
 		.next = "ps -o pid,stat,wchan -C cnid_dbd",
 	},
@@ -45,8 +45,8 @@ const struct doctor_rule doctor_rules[] = {
 		.key = "cnid-restarts", .name = "CNID server that ends", .kind = DOCTOR_FACT,
 		TESTS(LEAST(CNID_ENDED, 1)), .weight = F(CNID),
 		EVIDENCE(F(CNID_ENDED), F(CNID), F(LONGEST)),
-		.says = "the CNID server ended {cnid_ended} times while clients worked[; afpd waited for it {cnid} of all request time]",
-		.todo = "look for its last words in netatalk's log; a damaged database is rebuilt by dbd -f VOLUME",
+		.says = "processes of the CNID server that ended while clients worked: {cnid_ended}[; afpd waited for it {cnid} of all request time]",
+		.todo = "look at the end of netatalk's log; dbd -f VOLUME rebuilds a damaged database",
 		.disproof = "cnid_dbd keeps its process id for minutes while clients work",
 		.next = "ps -o pid,lstart -C cnid_dbd",
 	},
@@ -81,7 +81,7 @@ const struct doctor_rule doctor_rules[] = {
 		.key = "other-programs", .name = "other programs", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(WAIT_CPU, 0.25), LEAST(OTHERS, 0.3), MOST(THROTTLED, 0.1)), .weight = F(WAIT_CPU),
 		EVIDENCE(F(WAIT_CPU), F(OTHERS), F(CPUS_USED), F(P99)),
-		.says = "requests waited for a CPU {wait_cpu} of their time while other programs used {others} of its CPUs[, most {others.who}]",
+		.says = "requests waited for a CPU {wait_cpu} of their time while other programs used {others} of the CPUs that the server may use[, most of it {others.who}]",
 		.todo = "move or renice them, or give the server CPUs of its own (systemd: CPUWeight=, AllowedCPUs=)",
 		.disproof = "latency stays when they are stopped for a moment",
 		.next = "top -o %CPU",
@@ -99,7 +99,7 @@ const struct doctor_rule doctor_rules[] = {
 		.key = "disk-full", .name = "full disk", .kind = DOCTOR_FACT,
 		TESTS(LEAST(DISK_FULL, 1)), .weight = N_RUN_FIGURES,
 		EVIDENCE(F(DISK_FULL), F(ROOM)),
-		.says = "the server refused {disk_full} requests because a disk or quota is full[ ({disk_full.who})]",
+		.says = "requests refused because a disk or quota is full: {disk_full}[, most of them {disk_full.who}]",
 		.todo = "free space on the volume, or raise the user's quota",
 		.disproof = "df and quota show room on the volume's file system",
 		.next = "df -h; repquota -a",
@@ -117,7 +117,7 @@ const struct doctor_rule doctor_rules[] = {
 		.key = "fsync", .name = "fsync storm", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(SYNC, 0.25)), .weight = F(SYNC),
 		EVIDENCE(F(SYNC), F(SYNC_RATE), F(DEVICE_TIME), F(P99)),
-		.says = "requests waited for fsync: {sync} of all request time, {sync_rate} of them",
+		.says = "requests waited for fsync: {sync} of all request time, {sync_rate} fsync calls",
 		.todo = "a disk with a write cache that survives a power loss; see which client flushes (Time Machine does after each band)",
 		.disproof = "fsync of a small file on that disk takes less than a millisecond",
 		.next = "afpscope record -d 30 -v",
@@ -189,7 +189,7 @@ const struct doctor_rule doctor_rules[] = {
 		.key = "login-loop", .name = "login loops", .kind = DOCTOR_FACT,
 		TESTS(LEAST(SHORT_LIVED, 0.5)), .weight = N_RUN_FIGURES,
 		EVIDENCE(F(SHORT_LIVED), F(LOGINS)),
-		.says = "clients connect and leave within seconds, again and again: {short_lived}[, most {short_lived.who}]",
+		.says = "sessions that end within 10 s, again and again: {short_lived}[, the last one {short_lived.who}]",
 		.todo = "look at that client: a monitor, a scanner, or an automounter that fails",
 		.disproof = "sessions that end have lasted minutes",
 		.next = "afpscope record -d 30",
@@ -198,9 +198,9 @@ const struct doctor_rule doctor_rules[] = {
 		.key = "session-limit", .name = "limit of sessions", .kind = DOCTOR_FACT,
 		TESTS(LEAST(REFUSED, 1)), .weight = N_RUN_FIGURES,
 		EVIDENCE(F(REFUSED), F(SESSIONS)),
-		.says = "the server refused {refused} sessions: its limit is reached",
-		.todo = "max connections in afp.conf",
-		.disproof = "new clients can log in",
+		.says = "sessions refused because the server has as many as it may: {refused}",
+		.todo = "raise max connections in afp.conf, or end sessions that nobody uses",
+		.disproof = "a new client can log in",
 		.next = "grep -n 'max connections' /etc/netatalk/afp.conf",
 	},
 	{
@@ -217,7 +217,7 @@ const struct doctor_rule doctor_rules[] = {
 		TESTS(LEAST(TOP_SESSION, 0.8), LEAST(SESSIONS, 3), LEAST(TOP_BUSY, 0.5)), .weight = F(TOP_SESSION),
 		EVIDENCE(F(TOP_SESSION), F(TOP_BUSY), F(SESSIONS)),
 		.says = "one session had {top_session} of all time in the server[: {top_session.who}]",
-		.todo = "ask what that user does; its afpd can be reniced",
+		.todo = "ask what that user does; renice that afpd",
 		.disproof = "others are as slow when that session is idle",
 		.next = "afpscope record -d 30",
 	},

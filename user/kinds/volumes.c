@@ -2,6 +2,7 @@
 #include "kinds/volumes.h"
 
 #include "host/census.h"
+#include "host/patient.h"
 #include "host/procfs.h"
 
 #include <stdio.h>
@@ -71,19 +72,34 @@ char *volumes_of(pid_t afpd)
 	return volume;
 }
 
+/* Its file system may be a network's, whose server does not answer. */
+#define ROOM_MS 500
+
+struct room {
+	char path[CENSUS_PATH_MAX + 64];
+	double share; /* that is free; below 0: not known, or nobody can write there anyway */
+};
+
+static void ask_room(void *arg)
+{
+	struct room *r = arg;
+	struct statvfs st;
+
+	r->share = -1;
+	if (!statvfs(r->path, &st) && st.f_blocks && !(st.f_flag & ST_RDONLY))
+		r->share = (double)st.f_bavail / (double)st.f_blocks;
+}
+
 static void look_at_room(struct run_figures *out, const char *root, const char *volume)
 {
-	char path[CENSUS_PATH_MAX + 64];
-	struct statvfs st;
-	double free_share;
+	struct room r;
 
-	snprintf(path, sizeof(path), "%s%s", root, volume);
-	if (volume[0] != '/' || statvfs(path, &st) || !st.f_blocks)
+	snprintf(r.path, sizeof(r.path), "%s%s", root, volume);
+	if (volume[0] != '/' || patient_call(ask_room, &r, &r, sizeof(r), ROOM_MS) || r.share < 0)
 		return;
-	free_share = (double)st.f_bavail / (double)st.f_blocks;
-	if (out->known[RUN_FIGURE_ROOM] && free_share >= out->value[RUN_FIGURE_ROOM])
+	if (out->known[RUN_FIGURE_ROOM] && r.share >= out->value[RUN_FIGURE_ROOM])
 		return;
-	run_figure_set(out, RUN_FIGURE_ROOM, free_share);
+	run_figure_set(out, RUN_FIGURE_ROOM, r.share);
 	run_figure_who(out, RUN_FIGURE_ROOM, "%s", volume);
 }
 

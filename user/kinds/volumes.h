@@ -26,7 +26,8 @@ const char *volumes_find(const struct afpconf *c, const char *path);
  */
 char *volumes_of(pid_t afpd);
 
-/* RUN_FIGURE_ROOM: the least free space of the file systems that have its volumes. */
+/* RUN_FIGURE_ROOM: the least free space of the file systems that have its volumes and are not
+ * mounted read-only. */
 void volumes_room(struct run_figures *out, const struct servers_entry *s);
 
 #endif

@@ -44,11 +44,10 @@
 	X(XATTR_MEAN, "xattr_mean", "ns", "mean of such a call")                                   \
 	X(META, "meta", "share", "request time: in calls on AppleDouble files")                    \
 	X(META_CALLS, "meta_calls", "1", "such calls for each request")                            \
-	X(VOLSIZE, "volsize", "share", "request time: FPGetVolParms")                              \
 	X(LOGIN, "login", "ns", "mean time of a login in the server")                              \
 	X(LOGINS, "logins", "1/s", "logins a second")                                              \
 	X(SHORT_LIVED, "short_lived", "1/s",                                                       \
-	  "sessions a second that ended within 10 s; who: most of them")                           \
+	  "sessions a second that ended within 10 s; who: the last")                               \
 	X(CNID, "cnid", "share", "request time: afpd waiting for its CNID server or database")     \
 	X(CNID_CPU, "cnid_cpu", "share", "request time: in that wait, cnid_dbd on a CPU")          \
 	X(CNID_DISK, "cnid_disk", "share",                                                         \
@@ -57,12 +56,11 @@
 	  "request time: waiting for a lock of the CNID database")                                 \
 	X(CNID_STOPPED, "cnid_stopped", "share", "request time: in that wait, cnid_dbd stopped")   \
 	X(CNID_ENDED, "cnid_ended", "1", "processes of the CNID server that ended")                \
-	X(DISK_FULL, "disk_full", "1", "requests refused: disk full; who: most of them")           \
+	X(DISK_FULL, "disk_full", "1",                                                             \
+	  "requests refused: disk full; who: their most frequent command")                         \
 	X(DENIED, "denied", "1",                                                                   \
 	  "requests refused: open elsewhere, or a range locked; who: command")                     \
 	X(REFUSED, "refused", "1", "sessions refused: the server's limit was reached")             \
-	X(TOP_COMMAND, "top_command", "share",                                                     \
-	  "the most frequent command's share of requests; who: it")                                \
 	X(TOP_SESSION, "top_session", "share",                                                     \
 	  "the busiest session's share of all; who: its user")                                     \
 	X(TOP_BUSY, "top_busy", "share",                                                           \

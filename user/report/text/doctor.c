@@ -7,7 +7,8 @@
 
 #include <errno.h>
 
-#define FINDINGS 4 /* shown with all that belongs to them */
+#define FINDINGS 3 /* shown with all that belongs to them */
+#define MORE     4 /* shown in a line */
 #define TEXT_MAX 400
 
 static void put_label(const struct paint *p, const char *label, const char *text)
@@ -32,8 +33,6 @@ static void put_evidence(const struct paint *p, const struct run_figures *f,
 			continue;
 		screen_add(&t, "%s%s" GLUE "%s", t.len ? ", " : "", run_figures[which].key,
 			   doctor_value(value, sizeof(value), f, which));
-		if (*f->who[which])
-			screen_add(&t, " (%s)", f->who[which]);
 	}
 	screen_add(&t, "; %s", found->sure ? "sure" : "likely");
 	put_label(p, "shown by", t.text);
@@ -61,15 +60,18 @@ static void put_verdict(const struct paint *p, const struct run_figures *f,
 		[DOCTOR_FOUND] = NULL,
 		[DOCTOR_HEALTHY] = "Nothing is wrong with the server: half of the requests took "
 				   "{p50}, 99% at most {p99}, the longest {longest}[ "
-				   "({longest.who})].",
+				   "({longest.who})]. Before that they lay unread for {unread} on "
+				   "average.",
 		[DOCTOR_IDLE] =
 		    "The server is idle: {requests} requests, {busy} at a time, half of them took "
 		    "{p50}, 99% at most {p99}. If users wait, they wait for their own machine or "
 		    "the network.",
-		[DOCTOR_TOO_FEW] = "Not told: only {requests} requests were seen, which is too few "
-				   "for a verdict. Watch longer (-d), or while users wait.",
-		[DOCTOR_UNSEEN] = "Not told: requests cannot be counted here; afpscope check says "
-				  "why.",
+		[DOCTOR_TOO_FEW] =
+		    "No verdict: too few requests were seen ({requests}). Watch longer "
+		    "(-d), or while users wait.",
+		[DOCTOR_UNSEEN] =
+		    "No verdict: requests cannot be counted here; afpscope check says "
+		    "why.",
 	};
 	char text[TEXT_MAX];
 
@@ -85,7 +87,25 @@ static void put_names(const struct paint *p, const char *label, const struct doc
 	for (size_t i = 0; i < n; i++)
 		screen_add(&t, "%s%s", i ? ", " : label, rule[i]->name);
 	if (n)
-		screen_put(p, INK_NONE, t.text, 3);
+		screen_put(p, INK_NONE, t.text, 4);
+}
+
+/* The first ones whole, some more in a line, the others as a number. */
+static void put_ranked(const struct paint *p, const struct run_figures *f, size_t i,
+		       const struct diagnosis *d)
+{
+	struct screen_text t = { 0 };
+	char text[TEXT_MAX];
+
+	if (i < FINDINGS) {
+		put_finding(p, f, i + 1, &d->found[i]);
+	} else if (i < FINDINGS + MORE) {
+		screen_add(&t, "%zu. %s", i + 1,
+			   doctor_say(text, sizeof(text), f, d->found[i].rule->says));
+		screen_put(p, INK_NONE, t.text, 1);
+	} else if (i == FINDINGS + MORE) {
+		fprintf(p->out, "and %zu more (--short shows all)\n", d->n_found - i);
+	}
 }
 
 int screen_doctor(const struct paint *p, const struct run_figures *f, bool brief)
@@ -98,11 +118,11 @@ int screen_doctor(const struct paint *p, const struct run_figures *f, bool brief
 		return e;
 	put_verdict(p, f, &d);
 	for (size_t i = 0; i < d.n_found; i++) {
-		if (!brief && i < FINDINGS)
-			put_finding(p, f, i + 1, &d.found[i]);
-		else
+		if (brief)
 			fprintf(p->out, "%zu. %s\n", i + 1,
 				doctor_say(text, sizeof(text), f, d.found[i].rule->says));
+		else
+			put_ranked(p, f, i, &d);
 	}
 	if (!brief && d.verdict != DOCTOR_UNSEEN) {
 		fputc('\n', p->out);
