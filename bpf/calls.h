@@ -337,6 +337,17 @@ struct afs_stream {
 	struct afs_named named; /* with over_ns: of the command with a name that was read last */
 };
 
+/*
+ * How the requests of a client's connection went, by the slot of its stream; only with
+ * AFS_TRACE_LIVE.
+ */
+struct afs_client {
+	__u64 errors; /* answered with a result other than 0 */
+	__u64 handed; /* requests handed over between threads: in no column */
+	__u64 ns[AFS_N_COLUMNS];
+	__u32 hist[AFS_REQUEST_BUCKETS];
+};
+
 /* Where the part of each state of an account is; 0: none yet. Index role * N_ACCOUNTS + account. */
 struct afs_row {
 	__u32 part[AFS_N_STATES];

@@ -240,7 +240,7 @@ static __always_inline void enter(struct afs_stripe *s, struct afs_thread *t, vo
 	if (p)
 		p->cpu_ns += now - t->since_ns;
 	inner_add(t, AFS_INSIDE_CPU, now - t->since_ns);
-	if (tracing(AFS_TRACE_SMALL))
+	if (working())
 		trace_enter(t, call.fd != AFS_FD_NONE, now);
 	t->explained_ns += now - t->since_ns;
 	t->since_ns = now;
@@ -395,7 +395,7 @@ static __always_inline void leave(struct afs_stripe *s, struct afs_thread *t, lo
 	bytes = !error && t->flags & AFS_CALL_MOVES ? ret : 0;
 	count_cell(s, t, error, bytes, now - t->entered_ns);
 	count_part(s, t, error, bytes, now - t->since_ns);
-	if (tracing(AFS_TRACE_SMALL))
+	if (working())
 		trace_leave(s, t, ret, now);
 	t->since_ns = now;
 	if (t->flags & (AFS_COMPAT_READ | AFS_COMPAT_WRITE | AFS_CALL_EXEC))

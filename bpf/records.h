@@ -215,6 +215,9 @@ struct afs_record_head {
 #define AFS_TRACE_NAMES                                                                            \
 	4 /* struct afs_named (bpf/paths.h), from which names and texts are made                   \
 	   */
+#define AFS_TRACE_LIVE                                                                             \
+	8 /* no records: of each connection how its requests went (struct afs_client, bpf/calls.h) \
+	   */
 
 _Static_assert(sizeof(struct afs_record_requests) == 144, "no padding");
 _Static_assert(sizeof(struct afs_record_calls) == 56, "no padding");

@@ -65,7 +65,7 @@ static __always_inline void request_begin(struct afs_stripe *stripe, struct afs_
 	t->serves = s->handle;
 	thread_account(t, q->account);
 	t->explained_ns = 0;
-	if (tracing(AFS_TRACE_SMALL))
+	if (working())
 		work_begin(t, q->id);
 }
 
@@ -153,6 +153,24 @@ static __always_inline void account_parts(struct afs_account *a, const struct af
 		a->unexplained++;
 }
 
+/* The same for its connection. The thread's work is the request's if it was "here". */
+static __always_inline void client_count(const struct afs_thread *t, const struct afs_stream *s,
+					 bool here, __u64 ns)
+{
+	__u32 bucket = afs_hist_index(ns, AFS_REQUEST_BITS, AFS_REQUEST_BUCKETS);
+	__u32 i = AFS_CLIENT_SLOT(s->handle);
+	struct afs_client *c = bpf_map_lookup_elem(&client, &i);
+
+	if (!c)
+		return;
+	if (AFS_BELOW(bucket, AFS_REQUEST_BUCKETS))
+		c->hist[bucket]++;
+	c->errors += !!s->flow[FROM_SERVER].result;
+	c->handed += !here;
+	for (int k = 0; here && k < AFS_N_COLUMNS; k++)
+		c->ns[k] += t->work.ns[k];
+}
+
 /* Counts a request that was answered. */
 static __always_inline void request_count(struct afs_stripe *stripe, const struct afs_thread *t,
 					  struct afs_stream *s, const struct afs_queued *q,
@@ -164,6 +182,8 @@ static __always_inline void request_count(struct afs_stripe *stripe, const struc
 
 	if (tracing(AFS_TRACE_SMALL))
 		trace_request(stripe, t, s, q, begun_ns, !here, now);
+	if (tracing(AFS_TRACE_LIVE))
+		client_count(t, s, here, ns);
 	s->answered++;
 	s->ns += ns;
 	s->bytes_in += q->bytes;

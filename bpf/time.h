@@ -236,7 +236,7 @@ static __always_inline void switch_out(struct afs_stripe *s, struct afs_thread *
 	if (p)
 		p->cpu_ns += ns;
 	inner_add(t, AFS_INSIDE_CPU, ns);
-	if (tracing(AFS_TRACE_SMALL))
+	if (working())
 		t->work.ns[t->nr == AFS_NR_NONE ? AFS_COLUMN_own_ns : AFS_COLUMN_calls_ns] += ns;
 	t->explained_ns += ns;
 	t->since_ns = now;
@@ -271,7 +271,7 @@ static __always_inline void switch_in(struct afs_stripe *s, struct afs_thread *t
 	if (p)
 		p->runq_ns += now - woken;
 	inner_add(t, AFS_INSIDE_RUNQ, now - woken);
-	if (tracing(AFS_TRACE_SMALL))
+	if (working())
 		trace_back(s, t, woken, now);
 	t->explained_ns += now - t->since_ns;
 	t->since_ns = now;

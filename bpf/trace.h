@@ -5,6 +5,7 @@
 /*
  * Records for user space, and the account of the request in service that one of them needs. Only
  * called if tracing(); dead code without a trace, as setup.trace is known when a program is loaded.
+ * The account is kept for AFS_TRACE_LIVE, too: if working().
  */
 
 #include "bpf/maps.h"
@@ -13,6 +14,11 @@
 static __always_inline bool tracing(__u32 what)
 {
 	return setup.trace & what;
+}
+
+static __always_inline bool working(void)
+{
+	return tracing(AFS_TRACE_SMALL | AFS_TRACE_LIVE);
 }
 
 static __always_inline __u32 state_of(const struct afs_thread *t)

@@ -33,6 +33,9 @@ struct rung {
 	uint64_t (*pull_lost)(const void *state, unsigned int stream);
 	/* NULL: requests are not known. */
 	void (*running)(void *state, uint64_t before_ns, watch_running_fn *put, void *user);
+	void (*connections)(void *state, watch_connection_fn *put, void *user);
+	int (*losses)(void *state, struct run *r);
+	bool (*price)(void *state, uint64_t *out_ns);
 	bool (*session)(void *state, pid_t pid, uint16_t port, struct run_session *out);
 	/* Books, losses, rung notes, sessions. */
 	int (*finish)(void *state, struct run *r);

@@ -206,6 +206,22 @@ void watch_running(struct watch *w, uint64_t before_ns, watch_running_fn *put, v
 		w->rung->running(w->state, before_ns, put, user);
 }
 
+void watch_connections(struct watch *w, watch_connection_fn *put, void *user)
+{
+	if (w->rung && w->rung->connections)
+		w->rung->connections(w->state, put, user);
+}
+
+int watch_losses(struct watch *w, struct run *r)
+{
+	return w->rung && w->rung->losses ? w->rung->losses(w->state, r) : 0;
+}
+
+bool watch_price(struct watch *w, uint64_t *out_ns)
+{
+	return w->rung && w->rung->price && w->rung->price(w->state, out_ns);
+}
+
 bool watch_session(struct watch *w, pid_t pid, uint16_t port, struct run_session *out)
 {
 	return w->rung && w->rung->session && w->rung->session(w->state, pid, port, out);

@@ -25,6 +25,23 @@ enum watch_mode {
 	WATCH_OFF,
 };
 
+/* How the requests of one client's connection went since the watch found it. */
+struct watch_connection {
+	uint32_t id;   /* different for each of those that live, and of many that have ended */
+	pid_t pid;     /* who serves it */
+	uint16_t port; /* the client's; 0: not known */
+	bool ended;    /* no more will come */
+	uint64_t requests, errors, bytes_in, bytes_out;
+	uint64_t busy_ns;  /* sum of the times of these requests */
+	uint64_t handed;   /* requests whose parts are not known */
+	uint64_t since_ns; /* begin of the request in service; 0: none */
+	const __u64 *ns; /* busy_ns by part, enum account_column; less where requests were handed */
+	const __u32 *hist; /* AFS_REQUEST_BUCKETS: how long each took */
+};
+
+/* c, and what is in it, is valid during the call. */
+typedef void watch_connection_fn(void *user, const struct watch_connection *c);
+
 /* Receives records (bpf/records.h). what: bits AFS_TRACE_; 0: none are wanted. */
 struct watch_sink {
 	unsigned int what;
@@ -33,6 +50,8 @@ struct watch_sink {
 	void *user;
 	/* record: struct afs_record_* of the stream, enum afs_stream_number; names: afs_named. */
 	void (*put)(void *user, unsigned int stream, const void *record);
+	/* With AFS_TRACE_LIVE: the last of a connection that has ended; from watch_tick. */
+	watch_connection_fn *ended;
 };
 
 struct watch_opts {
@@ -119,6 +138,21 @@ uint64_t watch_pull_lost(const struct watch *w, unsigned int stream);
 typedef void watch_running_fn(void *user, const struct afs_record_requests *r,
 			      const struct afs_named *name);
 void watch_running(struct watch *w, uint64_t before_ns, watch_running_fn *put, void *user);
+
+/*
+ * Passes every client's connection, with AFS_TRACE_LIVE; nothing on other rungs. A busy one may be
+ * in the middle of counting a request: its totals never go backwards, and agree once it is idle.
+ */
+void watch_connections(struct watch *w, watch_connection_fn *put, void *user);
+
+/*
+ * Losses, warnings and refused sessions so far, into a run that has none of them yet. Again and
+ * again; the watch goes on. 0 or -ENOMEM.
+ */
+int watch_losses(struct watch *w, struct run *r);
+
+/* CPU time of the programs in the kernel so far, estimated; false: not known. */
+bool watch_price(struct watch *w, uint64_t *out_ns);
 
 /*
  * What is known of the session of a request, also if it has ended, by process and the client's TCP

@@ -191,19 +191,22 @@ static int fill(struct bpf_load *l, const char *stack, __u32 first, __u32 end)
 	return r;
 }
 
-/* Only programs loaded for it make records; without, the map of records is made small. */
+/* Only programs loaded for it make records; what is not wanted is made small. */
 static int set_trace(struct bpf_load *l, struct afs_setup *setup, const struct load_way *way,
 		     const struct bpf_load_wish *wish)
 {
 	struct bpf_map *ring = bpf_object__find_map_by_name(l->object, "records");
 	const struct watch_sink *sink = wish->sink;
-	size_t len;
+	bool any = sink && ring_wanted(sink);
+	size_t len = ring_len_for(!any ? 1 : sink->ring_len ? sink->ring_len : RING_LEN);
+	int r;
 
 	if (!ring)
 		return -ENOENT;
-	if (!sink || !sink->what)
-		return bpf_map__set_max_entries(ring, (uint32_t)ring_len_for(1));
-	len = ring_len_for(sink->ring_len ? sink->ring_len : RING_LEN);
+	l->live = sink && sink->what & AFS_TRACE_LIVE;
+	r = l->live ? 0 : set_len(l, "client", 1);
+	if (r || !sink || !sink->what)
+		return r ? r : bpf_map__set_max_entries(ring, (uint32_t)len);
 	setup->trace = (uint8_t)sink->what;
 	setup->over_ns = sink->over_ns;
 	setup->trace_wake = (uint32_t)ring_wake_len(len, l->n_cpus);

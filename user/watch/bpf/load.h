@@ -37,6 +37,7 @@ struct bpf_load {
 	char how[96];              /* which tracepoints, how threads are found */
 	bool objects;              /* descriptors are distinguished ... */
 	bool requests;             /* ... and so are requests */
+	bool live;                 /* struct afs_client is filled */
 	char objects_why[ERR_TEXT_MAX];
 	char how_why[ERR_TEXT_MAX]; /* why not the preferred way; empty: it is used */
 	unsigned int n_cpus;

@@ -51,21 +51,31 @@ static double mean(const struct price *p, unsigned int i)
 	return p->program[i].runs ? (double)p->program[i].ns / (double)p->program[i].runs : 0;
 }
 
-int price_note(struct price *p, const struct bpf_load *l, uint64_t calls, struct run *r)
+/* The programs are in the order entry, return, switch, wake-up (bpf_load.c). */
+static double mean_call(struct price *p, const struct bpf_load *l)
 {
-	/* The programs are in the order entry, return, switch, wake-up (bpf_load.c). */
-	double call, all;
-	uint64_t runs;
-
 	if (p->fd >= 0)
 		read_all(p, l);
+	return p->program[0].runs && p->program[1].runs ? mean(p, 0) + mean(p, 1) : 0;
+}
+
+bool price_ns(struct price *p, const struct bpf_load *l, uint64_t calls, uint64_t *out_ns)
+{
+	double call = mean_call(p, l);
+
+	*out_ns = (uint64_t)(call * (double)calls);
+	return call > 0;
+}
+
+int price_note(struct price *p, const struct bpf_load *l, uint64_t calls, struct run *r)
+{
+	double call = mean_call(p, l), all = call * (double)calls;
+	uint64_t runs = p->program[0].runs;
+
 	price_end(p);
-	runs = p->program[0].runs;
-	if (!runs || !p->program[1].runs)
+	if (call <= 0)
 		return run_note(&r->rungs, "price",
 				"not known: the kernel kept no statistics of the programs");
-	call = mean(p, 0) + mean(p, 1);
-	all = call * (double)calls;
 	if (run_note(&r->rungs, "price_ns", "%.0f", all))
 		return -ENOMEM;
 	return run_note(

@@ -36,6 +36,11 @@ size_t ring_wake_len(size_t ring_len, unsigned int n_cpus)
 	return len;
 }
 
+bool ring_wanted(const struct watch_sink *sink)
+{
+	return sink->what & ~(unsigned int)AFS_TRACE_LIVE;
+}
+
 /* One record, or a batch of them. */
 static int hand_on(void *context, void *data, size_t len)
 {

@@ -22,6 +22,9 @@ size_t ring_len_for(size_t wish);
  */
 size_t ring_wake_len(size_t ring_len, unsigned int n_cpus);
 
+/* Whether any records are wanted. */
+bool ring_wanted(const struct watch_sink *sink);
+
 int ring_open(struct ring **out, const struct bpf_object *object, const struct watch_sink *sink,
 	      struct err *e);
 /* As watch_pull. */

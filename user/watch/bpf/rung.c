@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "host/syscalls.h"
 #include "watch/bpf/books.h"
+#include "watch/bpf/connections.h"
 #include "watch/bpf/load.h"
 #include "watch/bpf/losses.h"
 #include "watch/bpf/price.h"
@@ -42,6 +43,7 @@ struct bpf_rung {
 	struct slots *slots;
 	struct books books;
 	struct price price;
+	struct watch_sink sink;
 	struct ring *records;           /* NULL: none are wanted */
 	struct storage *storage;        /* NULL: nothing can be observed */
 	char storage_why[ERR_TEXT_MAX]; /* why it is NULL */
@@ -91,7 +93,9 @@ int rung_bpf_open(void **state, const struct bpf_load_wish *wish, struct err *e)
 	if (r)
 		goto fail;
 	r = bpf_view_open(&b->view, &b->load, e);
-	if (!r && wish->sink && wish->sink->what)
+	if (wish->sink)
+		b->sink = *wish->sink;
+	if (!r && ring_wanted(&b->sink))
 		r = ring_open(&b->records, b->load.object, wish->sink, e);
 	if (r)
 		goto fail;
@@ -362,6 +366,27 @@ static void bpf_running(void *state, uint64_t before_ns, watch_running_fn *put, 
 	running_pass(&b->view, before_ns, put, user);
 }
 
+static void bpf_connections(void *state, watch_connection_fn *put, void *user)
+{
+	const struct bpf_rung *b = state;
+
+	connections_pass(&b->view, put, user);
+}
+
+static int bpf_losses(void *state, struct run *r)
+{
+	const struct bpf_rung *b = state;
+
+	return losses_note(&b->load, &b->view, b->records, r);
+}
+
+static bool bpf_price(void *state, uint64_t *out_ns)
+{
+	struct bpf_rung *b = state;
+
+	return price_ns(&b->price, &b->load, bpf_view_all_calls(&b->view), out_ns);
+}
+
 static bool bpf_session(void *state, pid_t pid, uint16_t port, struct run_session *out)
 {
 	const struct bpf_rung *b = state;
@@ -405,8 +430,11 @@ static void bpf_stop(void *state)
 static int stream_ended(void *state, uint32_t stream)
 {
 	struct bpf_rung *b = state;
+	int r = sessions_end(b->sessions, &b->view, stream);
 
-	return sessions_end(b->sessions, &b->view, stream);
+	if (!r && b->sink.ended)
+		connections_end(&b->view, stream, b->sink.ended, b->sink.user);
+	return r;
 }
 
 static int process_ended(void *state, uint32_t process)
@@ -509,6 +537,9 @@ const struct rung rung_bpf = {
 	.pull = bpf_pull,
 	.pull_lost = bpf_pull_lost,
 	.running = bpf_running,
+	.connections = bpf_connections,
+	.losses = bpf_losses,
+	.price = bpf_price,
 	.session = bpf_session,
 	.finish = bpf_finish,
 	.free = bpf_free,

@@ -155,12 +155,15 @@ static void clear_thread(struct bpf_view *v, uint32_t i)
 }
 
 /* Only the handle stays: the next connection in this slot has another one. */
-static void clear_stream(struct afs_stream *stream)
+static void clear_stream(struct bpf_view *v, uint32_t i)
 {
+	struct afs_stream *stream = &v->stream[i];
 	uint32_t handle = stream->handle;
 
 	memset(stream, 0, sizeof(*stream));
 	stream->handle = handle;
+	if (v->client)
+		memset(&v->client[i], 0, sizeof(v->client[i]));
 }
 
 int slots_release(struct slots *s, struct bpf_view *v, struct bpf_load *l)
@@ -174,7 +177,7 @@ int slots_release(struct slots *s, struct bpf_view *v, struct bpf_load *l)
 	for (uint32_t i = 0; i < s->threads.n; i++)
 		clear_thread(v, s->thread[i]);
 	for (uint32_t i = 0; i < s->streams.n; i++)
-		clear_stream(&v->stream[s->stream[i]]);
+		clear_stream(v, s->stream[i]);
 	r = bpf_load_release(l, s->threads, s->processes, s->streams);
 	s->threads.n = s->processes.n = s->streams.n = 0;
 	return r;

@@ -47,12 +47,15 @@ int bpf_view_open(struct bpf_view *v, const struct bpf_load *l, struct err *e)
 	MAP(stream);
 	MAP(inner);
 	MAP(stripe);
+	MAP(client);
 #undef MAP
 	for (i = 0; i < BPF_VIEW_MAPS; i++)
 		if (!v->map[i].at) {
 			bpf_view_close(v);
 			return err_set(e, -ENOMEM, "no memory for the counters");
 		}
+	if (!l->live)
+		v->client = NULL;
 	return 0;
 }
 

@@ -10,7 +10,7 @@
 #include "run/ledger.h"
 #include "watch/bpf/load.h"
 
-#define BPF_VIEW_MAPS 5
+#define BPF_VIEW_MAPS 6
 
 /* Sums over processes that have ended and whose slots were cleared (watch/bpf/slots.h). */
 struct bpf_view_ended {
@@ -31,6 +31,7 @@ struct bpf_view {
 	struct afs_thread *thread;
 	struct afs_process *process;
 	struct afs_stream *stream;
+	struct afs_client *client; /* by stream; NULL: not wanted */
 	struct afs_inner *inner;
 	struct afs_stripe *stripe; /* by CPU */
 	struct bpf_view_ended ended;

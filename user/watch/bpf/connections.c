@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "watch/bpf/connections.h"
+
+#include "run/account.h"
+
+/* false: it is nobody's. */
+static bool fill(struct watch_connection *out, const struct bpf_view *v, uint32_t i)
+{
+	const struct afs_stream *s = &v->stream[i];
+	const struct afs_client *c = &v->client[i];
+	uint32_t process = __atomic_load_n(&s->process, __ATOMIC_ACQUIRE);
+
+	if (!process || !s->serving || s->refused)
+		return false;
+	_Static_assert((int)AFS_N_COLUMNS == (int)ACCOUNT_N_COLUMNS, "the same, in one order");
+	*out = (struct watch_connection) {
+		.id = s->handle,
+		.pid = v->process[process - 1].tgid,
+		.port = s->port,
+		.since_ns = s->n ? s->request_ns : 0,
+		.requests = s->answered,
+		.busy_ns = s->ns,
+		.bytes_in = s->bytes_in,
+		.bytes_out = s->bytes_out,
+		.errors = c->errors,
+		.handed = c->handed,
+		.ns = c->ns,
+		.hist = c->hist,
+	};
+	return true;
+}
+
+void connections_pass(const struct bpf_view *v, watch_connection_fn *put, void *user)
+{
+	uint32_t n = v->client ? bpf_view_streams(v) : 0;
+	struct watch_connection c;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (fill(&c, v, i))
+			put(user, &c);
+}
+
+void connections_end(const struct bpf_view *v, uint32_t stream, watch_connection_fn *put,
+		     void *user)
+{
+	struct watch_connection c;
+
+	if (!v->client || !fill(&c, v, stream))
+		return;
+	c.ended = true;
+	put(user, &c);
+}
