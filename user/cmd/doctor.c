@@ -2,6 +2,7 @@
 /* afpscope doctor: says what is wrong with a running server, or was in a saved run. */
 #include "cmd/cmd.h"
 #include "cmd/diagnose.h"
+#include "cmd/guard.h"
 #include "cmd/output.h"
 #include "cmd/record.h"
 #include "report/report.h"
@@ -22,6 +23,7 @@ const struct opt doctor_options[] = {
 	{ .type = OPT_HEADING, .help = "How:" },
 	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = OFFSET(seconds), .min = 1, .max = 86400,
 	  .help = "watch so long (default: 60)" },
+	GUARD_OPTION(struct record_cfg, max_cpu),
 	{ .name = "short", .type = OPT_FLAG, .offset = OFFSET(brief), .help = "print a line for each finding" },
 	RUNS_OPTIONS(struct record_cfg, runs),
 	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(verbose), .help = "print all that was measured" },

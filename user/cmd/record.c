@@ -9,6 +9,7 @@
 #include "cmd/child.h"
 #include "cmd/cmd.h"
 #include "cmd/diagnose.h"
+#include "cmd/guard.h"
 #include "cmd/output.h"
 #include "cmd/sampler.h"
 #include "host/rights.h"
@@ -44,6 +45,8 @@ struct record {
 	struct runs_folder folder;
 	struct child child;
 	struct diagnose diagnose;
+	struct guard guard;
+	bool costly; /* more than --max-cpu */
 	struct run run;
 	uint64_t begun_ns;
 	struct ledger before;
@@ -63,6 +66,7 @@ const struct opt record_options[] = {
 	{ .type = OPT_HEADING, .help = "How long (default: until Ctrl-C):" },
 	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = OFFSET(seconds), .min = 1, .max = 86400,
 	  .help = "at most this long; with a COMMAND until it has ended" },
+	GUARD_OPTION(struct record_cfg, max_cpu),
 	{ .type = OPT_HEADING, .help = "Watch and output:" },
 	{ .name = "watch", .arg = "HOW", .type = OPT_CHOICE, .offset = OFFSET(watch), .choice = watch_choices,
 	  .help = "how the server is observed (default: auto, the best that works here)" },
@@ -219,7 +223,7 @@ static bool is_over(struct record *rec, uint64_t now)
 {
 	const struct record_cfg *cfg = rec->cfg;
 
-	if (cmd_stop || (cfg->command && child_ended(&rec->child)))
+	if (cmd_stop || rec->costly || (cfg->command && child_ended(&rec->child)))
 		return true;
 	if (cfg->seconds && now - rec->begun_ns >= (uint64_t)cfg->seconds * NS_PER_S)
 		return true;
@@ -263,6 +267,7 @@ static void wait_for_end(struct record *rec)
 		}
 		if (now - shown >= NS_PER_S) {
 			show(rec, false);
+			rec->costly = guard_over(&rec->guard, rec->watch);
 			shown = now;
 		}
 	}
@@ -290,6 +295,10 @@ static void note_command(struct record *rec)
 
 static void note_end(struct record *rec)
 {
+	char text[GUARD_TEXT_MAX];
+
+	if (rec->costly)
+		run_note(&rec->run.warnings, "max-cpu", "%s", guard_text(&rec->guard, text));
 	if (!watch_lives(rec->watch))
 		run_note(&rec->run.warnings, "server", "process %d ended while it was recorded",
 			 rec->found.target.server);
@@ -317,6 +326,7 @@ static enum outcome work(struct record *rec, struct err *e)
 	}
 	p->start_ns = rec->begun_ns;
 	say_begun(rec);
+	guard_begin(&rec->guard, rec->cfg->max_cpu, rec->watch);
 	wait_for_end(rec);
 	run_set(p, METRIC_ELAPSED, clock_now_ns() - rec->begun_ns);
 	look_at_threads(rec);

@@ -16,7 +16,8 @@ struct record_cfg {
 	const char *exe, *unit;
 	unsigned int seconds, hz, verbose;
 	bool server, help;
-	int watch; /* enum watch_mode */
+	double max_cpu; /* share of a CPU; 0: no limit */
+	int watch;      /* enum watch_mode */
 	struct tracing_cfg trace;
 	struct runs_cfg runs;
 	char *const *command; /* NULL: none */

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/opt.h"
 #include "cmd/cmd.h"
+#include "cmd/guard.h"
 #include "cmd/output.h"
 #include "cmd/slo.h"
 #include "cmd/slow_keep.h"
@@ -38,6 +39,7 @@ struct slow_cfg {
 	struct whom_cfg whom;
 	uint64_t over_ns;
 	unsigned int rate, seconds, lines, verbose;
+	double max_cpu;
 	bool names, json, help;
 };
 
@@ -48,6 +50,7 @@ struct slow {
 	struct names *names;
 	struct slow_keep *keep;
 	struct slow_rate rate;
+	struct guard guard;
 	struct run run;
 	struct slow_sum sum;
 	struct ledger before;
@@ -55,6 +58,7 @@ struct slow {
 	unsigned int lines;
 	size_t width;
 	bool failed; /* no memory */
+	bool costly; /* more than --max-cpu */
 };
 
 static int over_take(void *to, const char *arg, struct err *e)
@@ -77,6 +81,7 @@ const struct opt slow_options[] = {
 	  .help = "at most this long" },
 	{ .letter = 'n', .name = "lines", .arg = "N", .type = OPT_UINT, .offset = OFFSET(lines), .min = 1,
 	  .help = "at most until N requests were shown" },
+	GUARD_OPTION(struct slow_cfg, max_cpu),
 	{ .type = OPT_HEADING, .help = "Output:" },
 	{ .name = "names", .type = OPT_FLAG, .offset = OFFSET(names),
 	  .help = "names of files and directories as text, not as keyed hashes" },
@@ -225,14 +230,6 @@ static void put_running(void *user, const struct afs_record_requests *r,
 
 /* Begin */
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
-}
-
 static int open_watch(struct slow *s, struct err *e)
 {
 	const struct watch_opts opts = {
@@ -306,11 +303,12 @@ static void look(struct slow *s, uint64_t now)
 
 	watch_running(s->watch, now - over_ns, put_running, s);
 	say_lost(s);
+	s->costly = guard_over(&s->guard, s->watch);
 }
 
 static bool is_over(struct slow *s, uint64_t now)
 {
-	if (cmd_stop || is_enough(s) || !watch_lives(s->watch))
+	if (cmd_stop || s->costly || is_enough(s) || !watch_lives(s->watch))
 		return true;
 	return s->cfg->seconds && now - s->begun_ns >= (uint64_t)s->cfg->seconds * NS_PER_S;
 }
@@ -345,7 +343,7 @@ static int sum_up(struct slow *s)
 
 	s->sum.over_ns = s->cfg->over_ns;
 	s->sum.ns = clock_now_ns() - s->begun_ns;
-	s->sum.cpu_ns = cpu_ns() - s->begun_cpu_ns;
+	s->sum.cpu_ns = guard_own_ns() - s->begun_cpu_ns;
 	s->sum.attach_ns = s->begun_cpu_ns;
 	watch_stop(s->watch);
 	watch_pull(s->watch, 0);
@@ -364,6 +362,7 @@ static int sum_up(struct slow *s)
 static void say_sum(struct slow *s)
 {
 	const char *price = run_note_find(&s->run.rungs, RUNGS_PRICE);
+	char text[GUARD_TEXT_MAX];
 
 	say_left_out(s, UINT64_MAX);
 	say_lost(s);
@@ -377,6 +376,8 @@ static void say_sum(struct slow *s)
 			cmd_say("lost: %s: %" PRIu64, s->run.loss[i].what, s->run.loss[i].n);
 	if (s->cfg->verbose && price)
 		cmd_say("%s", price);
+	if (s->costly)
+		cmd_say("%s", guard_text(&s->guard, text));
 }
 
 static enum outcome work(struct slow *s, struct err *e)
@@ -396,7 +397,8 @@ static enum outcome work(struct slow *s, struct err *e)
 	ledger_fini(&s->before);
 	r = watch_read(s->watch, &s->before);
 	s->begun_ns = clock_now_ns();
-	s->begun_cpu_ns = cpu_ns();
+	s->begun_cpu_ns = guard_own_ns();
+	guard_begin(&s->guard, s->cfg->max_cpu, s->watch);
 	cmd_say("watching process %d: requests of %s or more; Ctrl-C ends", s->found.target.server,
 		cell_time((double)s->cfg->over_ns).text);
 	r = r ? r : wait_for_end(s);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cmd/guard.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define NS_PER_S 1000000000u
+
+int guard_take(void *to, const char *arg, struct err *e)
+{
+	double percent;
+	char *end;
+
+	errno = 0;
+	percent = strtod(arg, &end);
+	if (end == arg || errno || (*end && strcmp(end, "%")) || !(percent > 0 && percent <= 1e5))
+		return err_set(e, -EINVAL, "'%s' is not a share of a CPU such as 2%%", arg);
+	*(double *)to = percent / 100;
+	return 0;
+}
+
+uint64_t guard_own_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+/* Of this process and, where it is known, of the programs in the kernel. */
+static uint64_t used_ns(struct guard *g, struct watch *w)
+{
+	uint64_t programs = 0;
+
+	g->knows_programs = watch_price(w, &programs);
+	return guard_own_ns() + (g->knows_programs ? programs : 0);
+}
+
+void guard_begin(struct guard *g, double most, struct watch *w)
+{
+	*g = (struct guard) { .most = most, .t_ns = clock_now_ns() };
+	g->used_ns = used_ns(g, w);
+}
+
+bool guard_judge(struct guard *g, uint64_t now_ns, uint64_t used)
+{
+	uint64_t ns = now_ns - g->t_ns;
+
+	if (!(g->most > 0) || ns < GUARD_WINDOW_NS)
+		return false;
+	g->share = used > g->used_ns ? (double)(used - g->used_ns) / (double)ns : 0;
+	g->t_ns = now_ns;
+	g->used_ns = used;
+	return g->share > g->most;
+}
+
+bool guard_over(struct guard *g, struct watch *w)
+{
+	return g->most > 0 && guard_judge(g, clock_now_ns(), used_ns(g, w));
+}
+
+char *guard_text(const struct guard *g, char buf[GUARD_TEXT_MAX])
+{
+	snprintf(buf, GUARD_TEXT_MAX,
+		 "watching took %.2g%% of a CPU%s, more than --max-cpu=%.3g%%: it was ended",
+		 g->share * 100, g->knows_programs ? "" : " (without the programs in the kernel)",
+		 g->most * 100);
+	return buf;
+}

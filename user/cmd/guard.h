@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CMD_GUARD_H
+#define CMD_GUARD_H
+
+/* --max-cpu: a watch that costs more CPU time than was allowed ends by itself. */
+
+#include "base/err.h"
+#include "base/opt.h"
+#include "watch/watch.h"
+
+/* The cost is judged over this time, so that a moment of much work ends nothing. */
+#define GUARD_WINDOW_NS 5000000000u
+
+struct guard {
+	double most;            /* share of one CPU; 0: no limit */
+	bool knows_programs;    /* the programs' time is in "used" */
+	double share;           /* of the last window; before the first one has ended 0 */
+	uint64_t t_ns, used_ns; /* begin of the window; CPU time used until then */
+};
+
+/* An option's value, "2%" or "2"; to: double, a share of 1. OPT_CALL. */
+int guard_take(void *to, const char *arg, struct err *e);
+
+/* clang-format off */
+/* A row for a table of options over a struct that has the share as member "member" (double). */
+#define GUARD_OPTION(cfg_type, member)                                                             \
+	{ .name = "max-cpu", .arg = "PERCENT", .type = OPT_CALL,                                   \
+	  .offset = offsetof(cfg_type, member), .call = guard_take,                                \
+	  .help = "end by itself if watching takes more than this share of one CPU, such as 2%" }
+/* clang-format on */
+
+/* When the watch has begun. */
+void guard_begin(struct guard *g, double most, struct watch *w);
+
+/* Whether it has cost too much; to be called about once a second. */
+bool guard_over(struct guard *g, struct watch *w);
+
+/* The same at now_ns with used_ns of CPU time used so far. */
+bool guard_judge(struct guard *g, uint64_t now_ns, uint64_t used_ns);
+
+/* What the watch cost and why it ended, as a sentence. Returns buf. */
+#define GUARD_TEXT_MAX 160
+char *guard_text(const struct guard *g, char buf[GUARD_TEXT_MAX]);
+
+/* CPU time of this process so far. */
+uint64_t guard_own_ns(void);
+
+#endif
