@@ -268,6 +268,7 @@ struct afs_flow {
 	__u64 early;   /* the same, before the first frame of a connection older than the watch */
 	__u32 lost;    /* looking for the begin of a frame */
 	__s32 result;
+	__u64 fork; /* of a reply: number of the file that it has opened */
 	struct afs_cursor cursor;
 	struct afs_pending pending; /* outgoing: the request that the frame answers, if any_order */
 };
@@ -276,10 +277,12 @@ struct afs_flow {
 struct afs_queued {
 	__u16 id, account;
 	__u32 bytes; /* of each */
-	__u32 n;
+	__u16 n;
+	__u16 fork; /* number of the open file that they are about; only with records of requests */
 };
 
 #define AFS_N_QUEUED 256
+#define AFS_N_ALIKE  0xffff /* most in "n" */
 
 /*
  * FPOpenVol as received, without the command's number: a byte 0, the bitmap, and the volume's name

@@ -39,8 +39,8 @@
 	X(u64, time_ns, "ns", "from begin to end; what of it is in no part is unexplained")        \
 	AFS_COLUMNS(X)                                                                             \
 	X(u16, port, "", "the client's TCP port; 0: not known")                                    \
-	X(u16, pad, "", "0")                                                                       \
-	X(u32, pad2, "", "0")
+	X(u16, fork, "", "number of the open file that it opens or is about; 0: none, not known")  \
+	X(u32, pad, "", "0")
 
 /* Parts of a request's time, in the order of run/account.h's columns. */
 #define AFS_COLUMNS(X)                                                                             \

@@ -277,7 +277,7 @@ static __always_inline bool queue_more(struct afs_stream *s, const struct afs_qu
 	struct afs_queued *last = &s->queue[(s->first + s->n - 1) % AFS_N_QUEUED];
 
 	if (!s->n || last->account != q->account || last->bytes != q->bytes ||
-	    (__u16)(last->id + last->n) != q->id)
+	    last->fork != q->fork || last->n == AFS_N_ALIKE || (__u16)(last->id + last->n) != q->id)
 		return false;
 	last->n++;
 	return true;

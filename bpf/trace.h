@@ -274,6 +274,7 @@ static __always_inline void trace_request(struct afs_stripe *stripe, const struc
 		AFS_COLUMNS(X)
 #undef X
 		    .port = s->port,
+		.fork = q->fork ? q->fork : s->flow[1].fork,
 	};
 	RECORD_END(stripe, e);
 }

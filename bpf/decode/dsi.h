@@ -28,6 +28,45 @@ static __always_inline __u16 id_in(const struct afs_flow *f)
 	return (__u16)f->head[2] << 8 | f->head[3];
 }
 
+/*
+ * AFP commands that begin with a byte 0 and the number of an open file ("fork"), and the one whose
+ * reply has it, after a bitmap of two bytes (AFP reference).
+ */
+#define DSI_OPENFORK 26
+static const __u8 dsi_has_fork[256] = {
+	[1] = 1,  /* FPByteRangeLock */
+	[4] = 1,  /* FPCloseFork */
+	[11] = 1, /* FPFlushFork */
+	[14] = 1, /* FPGetForkParms */
+	[27] = 1, /* FPRead */
+	[31] = 1, /* FPSetForkParms */
+	[33] = 1, /* FPWrite */
+	[59] = 1, /* FPByteRangeLockExt */
+	[60] = 1, /* FPReadExt */
+	[61] = 1, /* FPWriteExt */
+	[79] = 1, /* FPSyncFork */
+};
+
+/* The number at at + 1; 0: not all of it has arrived, or it cannot be read. */
+static __always_inline __u16 fork_at(__u64 at, __u64 n)
+{
+	__u8 bytes[3] = {};
+
+	if (n < sizeof(bytes) || bpf_probe_read_user(bytes, sizeof(bytes), (void *)at))
+		return 0;
+	return (__u16)bytes[1] << 8 | bytes[2];
+}
+
+/* Of a request whose header and command were read. */
+static __always_inline __u16 fork_in(const struct afs_flow *f)
+{
+	const struct afs_cursor *c = &f->cursor;
+
+	if (!dsi_has_fork[f->head[DSI_HEAD]])
+		return 0;
+	return fork_at(c->at, f->skip < c->left ? f->skip : c->left);
+}
+
 static __always_inline bool opens_volume(const struct afs_flow *f)
 {
 	return !f->head[0] && f->head[1] == DSI_COMMAND && f->head[DSI_HEAD] == AFS_OPENVOL;
@@ -45,8 +84,11 @@ static __always_inline void frame_in(struct afs_stripe *stripe, struct afs_threa
 		return;
 	q.id = id_in(f);
 	q.account = AFS_ACCOUNT_DSI + f->head[1];
-	if (len && (f->head[1] == DSI_COMMAND || f->head[1] == DSI_WRITE))
+	if (len && (f->head[1] == DSI_COMMAND || f->head[1] == DSI_WRITE)) {
 		q.account = f->head[DSI_HEAD];
+		if (tracing(AFS_TRACE_SMALL))
+			q.fork = fork_in(f);
+	}
 	request_read(stripe, t, s, &q, begin_ns);
 }
 
@@ -55,6 +97,7 @@ static __always_inline void frame_out(struct afs_stripe *stripe, struct afs_thre
 				      __u64 now)
 {
 	f->answers = 0;
+	f->fork = 0;
 	if (f->head[0] != 1)
 		return;
 	f->result = (__s32)be32(f->head + 4);
@@ -202,6 +245,9 @@ static __always_inline bool dsi_step(struct afs_stripe *stripe, struct afs_threa
 	n = f->skip < c->left ? f->skip : c->left;
 	if (way == TO_SERVER && n && opens_volume(f))
 		volume_bytes(s, id_in(f), c->at, n);
+	if (way == FROM_SERVER && tracing(AFS_TRACE_SMALL) && n > 3 &&
+	    f->skip + DSI_HEAD == f->bytes && f->answers && reply_account(s) == DSI_OPENFORK)
+		f->fork = fork_at(c->at + 1, n - 1);
 	advance(c, n);
 	f->skip -= n;
 	if (!f->skip && frame_end(f, way))

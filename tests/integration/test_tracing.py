@@ -49,7 +49,7 @@ FIELDS = {
         "<QQIHHiIQQQ10QHHI",
         "timestamp t session dsi_id command result calls bytes_in bytes_out time_ns "
         + " ".join(f"{part}_ns" for part in PARTS)
-        + " port pad pad2",
+        + " port fork pad",
     ),
     "calls": (
         "<QQIIHHBBBBHHiqQ",

@@ -51,7 +51,7 @@ exit \$bad
 END
 }
 # Of many requests a share.
-share="slow_records:only_* requests:bulk_data_t* trace_records:every_* cnid:the_cnid_* streams:requests_*"
+share="connections:a_c* slow_records:only_* requests:bulk_data_t* trace_records:every_* cnid:the_cnid_* streams:requests_*"
 
 # Which rung of each layer is to be taken, as "afpscope check" says it. The longest rows come first.
 requests="yes[*]bytes of the client's connection"
