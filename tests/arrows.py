@@ -36,11 +36,12 @@ TABLE = {
     "user/trace": "base run bpf",
     "user/report": "base run bpf",
     "user/doctor": "base run report bpf",
+    "user/live": "base run report trace watch bpf",
     "user/report/text": "base run report doctor bpf",
     "user/report/json": "base run report doctor bpf",
     "user/report/peer": "base run report bpf",
     "user/report/speed": "base run report bpf",
-    "user/cmd": f"{WORK} uam work mpi ranks host kinds watch trace doctor bpf"
+    "user/cmd": f"{WORK} uam work mpi ranks host kinds watch trace doctor live bpf"
     " report report/json report/peer report/speed report/text",
     "client/dsi": "base run",
     "client/uam": "base",

@@ -25,9 +25,11 @@ enum watch_mode {
 	WATCH_OFF,
 };
 
+#define WATCH_CONNECTIONS 4096
+
 /* How the requests of one client's connection went since the watch found it. */
 struct watch_connection {
-	uint32_t id;   /* different for each of those that live, and of many that have ended */
+	uint32_t id;   /* not 0; of those that live different modulo WATCH_CONNECTIONS */
 	pid_t pid;     /* who serves it */
 	uint16_t port; /* the client's; 0: not known */
 	bool ended;    /* no more will come */

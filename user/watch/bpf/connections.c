@@ -3,6 +3,7 @@
 
 #include "run/account.h"
 
+_Static_assert(WATCH_CONNECTIONS == AFS_N_CLIENTS, "one for each slot");
 /* false: it is nobody's. */
 static bool fill(struct watch_connection *out, const struct bpf_view *v, uint32_t i)
 {

@@ -323,7 +323,8 @@ static int bpf_read(void *state, struct ledger *out)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
 	struct bpf_rung *b = state;
-	int r, tries = READINGS;
+	/* Who watches live reads again and again: what is missing now comes next time. */
+	int r, tries = b->load.live ? 1 : READINGS;
 	uint64_t before;
 
 	price_look(&b->price, &b->load, PRICE_RUNS);

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A server in steps: each request is in one step, in the same number by command, user, client,
+ * volume, session and file.
+ * Tests user/live/live.c.
+ */
+#include "watched.h"
+
+#include "live/live.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#define HEAD     16
+#define DELETE   8
+#define REQUESTS 30
+
+/* Of the test and, copied, its child. */
+static int client, server;
+
+/* FPDelete of "file_NN", read and answered; each tenth is refused. */
+static void serve(struct watched_shared *s)
+{
+	for (uint8_t id = 1; id <= REQUESTS; id++) {
+		uint8_t frame[HEAD + 22] = { 0,
+					     2,
+					     0,
+					     id,
+					     [11] = 22,
+					     [HEAD] = DELETE,
+					     [HEAD + 7] = 2,
+					     [HEAD + 8] = 3,
+					     [HEAD + 14] = 7 };
+		uint8_t reply[HEAD] = { 1, 2, 0, id };
+
+		memcpy(frame + HEAD + 15, "file_00", 7);
+		frame[HEAD + 21] = (uint8_t)('0' + id % 3);
+		if (id % 10 == 0)
+			memset(reply + 4, 0xff, 4);
+		if (send(client, frame, sizeof(frame), 0) != sizeof(frame) ||
+		    recv(server, frame, sizeof(frame), 0) != sizeof(frame) ||
+		    send(server, reply, HEAD, 0) != HEAD || recv(client, reply, HEAD, 0) != HEAD)
+			_exit(1);
+	}
+	s->value[0]++;
+}
+
+static struct live *start(struct watched *x, bool files)
+{
+	const struct live_opts opts = { .files = files, .texts = true };
+	struct watch_opts watch = { .mode = WATCH_BPF };
+	struct target t = { .decoder = AFS_DECODER_DSI };
+	struct err e = { 0 };
+	struct live *l = live_new(&opts, &e);
+	struct stat st;
+	int end[2];
+
+	assert_non_null(l);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, end), 0);
+	client = end[0];
+	server = end[1];
+	watched_start(x, serve);
+	assert_int_equal(fstat(server, &st), 0);
+	t.server = x->pid;
+	t.client = st.st_ino;
+	watch.sink = live_sink(l);
+	if (watch_open_traced(&x->w, &watch, &t, &e))
+		fail_msg("%s", e.text);
+	assert_int_equal(live_begin(l, x->w), 0);
+	return l;
+}
+
+static void end(struct watched *x, struct live *l)
+{
+	watched_end(x);
+	live_free(l);
+	close(client);
+	close(server);
+}
+
+static struct live_sum sum_of(const struct live_table *t)
+{
+	struct live_sum all = { 0 };
+
+	for (size_t i = 0; i < t->n; i++)
+		live_sum_add(&all, &t->row[i]->sum);
+	live_sum_add(&all, &t->rest);
+	return all;
+}
+
+static void are_served(const struct live *l, enum live_by by, unsigned int times)
+{
+	struct live_sum all = sum_of(live_rows(l, by));
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < AFS_REQUEST_BUCKETS; i++)
+		n += all.hist[i];
+	assert_int_equal(all.requests, REQUESTS * times);
+	assert_int_equal(n, REQUESTS * times);
+	assert_int_equal(all.errors, REQUESTS / 10 * times);
+	assert_int_equal(all.bytes_in, (HEAD + 22) * REQUESTS * times);
+	assert_int_equal(all.bytes_out, HEAD * REQUESTS * times);
+}
+
+static void a_step_has_what_was_done_in_it(void **state)
+{
+	struct watched x;
+	struct live *l = start(&x, false);
+
+	(void)state;
+	for (unsigned int times = 0; times < 3; times++) {
+		for (unsigned int i = 0; i < times; i++)
+			watched_go(&x);
+		assert_true(watch_settle(x.w));
+		assert_int_equal(live_step(l), 0);
+		for (int by = 0; by < LIVE_FILE; by++)
+			are_served(l, by, times);
+		assert_int_equal(live_last(l)->all.requests, REQUESTS * times);
+		assert_true(live_last(l)->has_requests);
+		assert_int_equal(live_last(l)->in_service, 0);
+		assert_int_equal(live_last(l)->lost, 0);
+		assert_int_equal(live_last(l)->active, times > 0);
+		assert_int_equal(live_last(l)->ended_ns > live_last(l)->begun_ns, 1);
+	}
+	assert_int_equal(live_last(l)->sessions, 1);
+	assert_int_equal(live_rows(l, LIVE_SESSION)->n, 1);
+	assert_int_equal(live_rows(l, LIVE_SESSION)->row[0]->pid, x.pid);
+	assert_string_equal(live_rows(l, LIVE_COMMAND)->row[0]->name, "FPDelete");
+	assert_int_equal(live_rows(l, LIVE_FILE)->n, 0);
+	end(&x, l);
+}
+
+static void files_are_told_apart(void **state)
+{
+	struct watched x;
+	struct live *l = start(&x, true);
+	struct live_sum all = { 0 }, step;
+
+	(void)state;
+	watched_go(&x);
+	assert_true(watch_settle(x.w));
+	/* A thread's records are handed over when it leaves its CPU. */
+	for (int i = 0; i < 500 && all.requests < REQUESTS; i++) {
+		usleep(2000);
+		assert_int_equal(live_step(l), 0);
+		step = sum_of(live_rows(l, LIVE_FILE));
+		live_sum_add(&all, &step);
+		if (!step.requests)
+			continue;
+		assert_int_equal(live_rows(l, LIVE_FILE)->n, 3);
+		for (size_t k = 0; k < 3; k++) {
+			const struct live_row *r = live_rows(l, LIVE_FILE)->row[k];
+
+			assert_memory_equal(r->name, "file_0", 6);
+			assert_int_equal(r->sum.requests, REQUESTS / 3);
+		}
+	}
+	assert_int_equal(all.requests, REQUESTS);
+	assert_int_equal(all.errors, REQUESTS / 10);
+	end(&x, l);
+}
+
+static void a_diagnosis_gets_what_came_since_the_last(void **state)
+{
+	struct watched x;
+	struct live *l = start(&x, false);
+	struct run r;
+
+	(void)state;
+	for (unsigned int times = 1; times <= 2; times++) {
+		for (unsigned int i = 0; i < times; i++)
+			watched_go(&x);
+		assert_true(watch_settle(x.w));
+		assert_int_equal(live_step(l), 0);
+		assert_int_equal(run_init(&r, "test", "test"), 0);
+		assert_int_equal(live_note(l, &r), 0);
+		assert_int_equal(r.n_phases, 1);
+		assert_int_equal(ledger_answered(&r.phase[0]->ledger), REQUESTS * times);
+		assert_true(r.phase[0]->known[METRIC_ELAPSED]);
+		assert_int_equal(r.n_sessions, 1);
+		assert_int_equal(r.session[0].requests, REQUESTS * times);
+		assert_true(r.session[0].busy_ns > 0);
+		run_fini(&r);
+	}
+	end(&x, l);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_step_has_what_was_done_in_it),
+		cmocka_unit_test(files_are_told_apart),
+		cmocka_unit_test(a_diagnosis_gets_what_came_since_the_last),
+	};
+
+	/* A pattern of names: only these. */
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Differences between readings: of the ledger by command, of each connection for all that is by
+ * whom. */
+#include "live/live.h"
+
+#include "base/clock.h"
+#include "base/hist.h"
+#include "live/files.h"
+#include "report/requests.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TICK_NS  100000000u
+#define LABEL_NS 5000000000u /* so long a session's labels are believed */
+#define NAME_MAX 512
+
+/* What is known of a connection: its totals at the last reading, and who it is. */
+struct live_known {
+	uint32_t id; /* 0: free */
+	bool ended;
+	uint64_t requests, errors, bytes_in, bytes_out, busy_ns, handed;
+	uint64_t ns[ACCOUNT_N_COLUMNS];
+	uint32_t hist[AFS_REQUEST_BUCKETS];
+	uint64_t labelled_ns;
+	struct run_session label; /* owned texts */
+	char *volume;             /* owned; its volumes, apart by commas */
+	/* Since live_note. */
+	uint64_t noted_requests, noted_busy_ns;
+};
+
+struct live {
+	struct live_opts opts;
+	struct watch *w;
+	struct files *files; /* NULL: not asked for */
+	struct live_known known[WATCH_CONNECTIONS];
+	struct live_table *now[LIVE_N], *last[LIVE_N];
+	struct live_step step[2]; /* going on, the last */
+	struct ledger before, noted;
+	uint64_t noted_ns, ticked_ns;
+	/* Sessions that have ended since live_note, in its run's words. */
+	size_t n_gone;
+	struct run_session *gone;
+};
+
+/* Sessions that end between two notes and are kept one by one. */
+#define GONE_MAX 1024
+
+/* Begin and end */
+
+static void known_clear(struct live_known *k)
+{
+	run_session_fini(&k->label);
+	free(k->volume);
+	*k = (struct live_known) { 0 };
+}
+
+static void gone_clear(struct live *l)
+{
+	while (l->n_gone)
+		run_session_fini(&l->gone[--l->n_gone]);
+}
+
+void live_free(struct live *l)
+{
+	if (!l)
+		return;
+	for (size_t i = 0; i < WATCH_CONNECTIONS; i++)
+		known_clear(&l->known[i]);
+	for (size_t i = 0; i < LIVE_N; i++) {
+		live_table_free(l->now[i]);
+		live_table_free(l->last[i]);
+	}
+	gone_clear(l);
+	free(l->gone);
+	ledger_fini(&l->before);
+	ledger_fini(&l->noted);
+	files_close(l->files);
+	free(l);
+}
+
+struct live *live_new(const struct live_opts *opts, struct err *e)
+{
+	struct live *l = calloc(1, sizeof(*l));
+	bool ok = l && (l->gone = calloc(GONE_MAX, sizeof(*l->gone)));
+
+	for (size_t i = 0; ok && i < LIVE_N; i++)
+		ok = (l->now[i] = live_table_new()) && (l->last[i] = live_table_new());
+	if (ok)
+		l->opts = *opts;
+	if (ok && opts->files)
+		ok = !files_open(&l->files, opts->texts, e);
+	if (ok)
+		return l;
+	if (!*e->text)
+		err_set(e, -ENOMEM, "out of memory");
+	live_free(l);
+	return NULL;
+}
+
+/* Rows */
+
+static struct live_row *row_add(struct live_table *t, const char *name, const struct live_sum *sum)
+{
+	struct live_row *r = live_table_row(t, name);
+
+	live_sum_add(r ? &r->sum : &t->rest, sum);
+	return r;
+}
+
+static void serve_add(const struct watch_connection *c, uint64_t now, uint64_t *n,
+		      uint64_t *oldest_ns)
+{
+	if (!c->since_ns)
+		return;
+	++*n;
+	if (now > c->since_ns && now - c->since_ns > *oldest_ns)
+		*oldest_ns = now - c->since_ns;
+}
+
+static void put_volumes(char *out, size_t len, const struct run_session *s)
+{
+	size_t n = 0;
+
+	*out = '\0';
+	for (size_t i = 0; i < s->n_volumes && n < len; i++)
+		n += (size_t)snprintf(out + n, len - n, "%s%s", i ? "," : "", s->volume[i]);
+	if (s->more_volumes && n < len)
+		snprintf(out + n, len - n, "%s…", n ? "," : "");
+}
+
+/* Who it is: looked up while that is not known, and from time to time. */
+static void label(struct live *l, struct live_known *k, const struct watch_connection *c,
+		  uint64_t now)
+{
+	bool fresh = k->label.user && k->label.n_volumes && now - k->labelled_ns < LABEL_NS;
+	struct run_session s;
+	char text[NAME_MAX];
+
+	if (fresh || !watch_session(l->w, c->pid, c->port, &s))
+		return;
+	run_session_fini(&k->label);
+	k->label = s;
+	k->labelled_ns = now;
+	put_volumes(text, sizeof(text), &s);
+	free(k->volume);
+	k->volume = strdup(text);
+}
+
+/* What came since the last reading; the totals are taken over. */
+static void known_step(struct live_known *k, const struct watch_connection *c, struct live_sum *out)
+{
+	*out = (struct live_sum) {
+		.requests = c->requests - k->requests,
+		.errors = c->errors - k->errors,
+		.bytes_in = c->bytes_in - k->bytes_in,
+		.bytes_out = c->bytes_out - k->bytes_out,
+		.ns = c->busy_ns - k->busy_ns,
+		.handed = c->handed - k->handed,
+	};
+	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++) {
+		out->time_ns[i] = c->ns[i] - k->ns[i];
+		k->ns[i] += out->time_ns[i];
+	}
+	for (size_t i = 0; i < AFS_REQUEST_BUCKETS; i++) {
+		out->hist[i] = c->hist[i] - k->hist[i];
+		k->hist[i] += (uint32_t)out->hist[i];
+	}
+	k->requests = c->requests;
+	k->errors = c->errors;
+	k->bytes_in = c->bytes_in;
+	k->bytes_out = c->bytes_out;
+	k->busy_ns = c->busy_ns;
+	k->handed = c->handed;
+}
+
+/* An address without its port. */
+static const char *host_of(const char *address, char *out, size_t len)
+{
+	const char *colon = address ? strrchr(address, ':') : NULL;
+
+	if (colon)
+		snprintf(out, len, "%.*s", (int)(colon - address), address);
+	else
+		snprintf(out, len, "%s", address ? address : "");
+	return out;
+}
+
+static void label_row(struct live_row *r, const struct live_known *k, const char *host, pid_t pid)
+{
+	if (r->pid)
+		return;
+	r->user = k->label.user ? strdup(k->label.user) : NULL;
+	r->client = host[0] ? strdup(host) : NULL;
+	r->volume = k->volume ? strdup(k->volume) : NULL;
+	r->pid = pid;
+}
+
+static void rows_add(struct live *l, const struct live_known *k, const struct watch_connection *c,
+		     const struct live_sum *sum)
+{
+	const struct run_session *s = &k->label;
+	char host[NAME_MAX], session[NAME_MAX];
+	const char *name[LIVE_N] = {
+		[LIVE_USER] = s->user ? s->user : "",
+		[LIVE_CLIENT] = host,
+		[LIVE_VOLUME] = k->volume ? k->volume : "",
+		[LIVE_SESSION] = session,
+	};
+	struct live_row *r;
+
+	host_of(s->address, host, sizeof(host));
+	snprintf(session, sizeof(session), "%s %s (%d)", s->user ? s->user : "-",
+		 s->address ? s->address : "-", c->pid);
+	for (int by = 0; by < LIVE_N; by++) {
+		r = name[by] ? row_add(l->now[by], name[by], sum) : NULL;
+		if (r)
+			serve_add(c, l->step[0].ended_ns, &r->in_service, &r->oldest_ns);
+		if (r && by == LIVE_SESSION)
+			label_row(r, k, host, c->pid);
+	}
+}
+
+static void keep_gone(struct live *l, struct live_known *k)
+{
+	struct run_session *s;
+
+	if (l->n_gone == GONE_MAX)
+		return;
+	s = &l->gone[l->n_gone++];
+	*s = k->label;
+	s->requests = k->requests - k->noted_requests;
+	s->busy_ns = k->busy_ns - k->noted_busy_ns;
+	k->label = (struct run_session) { 0 };
+}
+
+static void take_connection(void *user, const struct watch_connection *c)
+{
+	struct live *l = user;
+	struct live_known *k = &l->known[c->id % WATCH_CONNECTIONS];
+	uint64_t now = clock_now_ns();
+	struct live_sum sum;
+
+	if (k->id != c->id)
+		known_clear(k);
+	k->id = c->id;
+	l->step[0].ended_ns = now;
+	known_step(k, c, &sum);
+	if (sum.requests || c->since_ns || !k->labelled_ns)
+		label(l, k, c, now);
+	rows_add(l, k, c, &sum);
+	l->step[0].active += sum.requests > 0;
+	if (c->ended) {
+		keep_gone(l, k);
+		if (l->files)
+			files_end(l->files, (uint32_t)c->pid);
+		known_clear(k);
+		return;
+	}
+	l->step[0].sessions++;
+	serve_add(c, now, &l->step[0].in_service, &l->step[0].oldest_ns);
+}
+
+/* Records */
+
+static void take_request(struct live *l, const struct afs_record_requests *r)
+{
+	size_t i = hist_index(r->time_ns, AFS_REQUEST_BITS);
+	char name[FILES_NAME_MAX];
+	struct live_sum sum = { .requests = 1,
+				.errors = r->result != 0,
+				.bytes_in = r->bytes_in,
+				.bytes_out = r->bytes_out,
+				.ns = r->time_ns };
+	uint64_t parts = 0;
+
+	sum.hist[i < AFS_REQUEST_BUCKETS ? i : AFS_REQUEST_BUCKETS - 1] = 1;
+#define X(type, name, unit, meaning)                                                               \
+	sum.time_ns[AFS_COLUMN_##name] = r->name;                                                  \
+	parts += r->name;
+	AFS_COLUMNS(X)
+#undef X
+	sum.handed = r->time_ns && !parts;
+	files_request(l->files, r, name);
+	row_add(l->now[LIVE_FILE], name, &sum);
+}
+
+static void take_record(void *user, unsigned int stream, const void *record)
+{
+	struct live *l = user;
+
+	if (stream == AFS_STREAM_REQUESTS)
+		take_request(l, record);
+	else if (stream == AFS_STREAM_NAMES)
+		files_named(l->files, record);
+}
+
+struct watch_sink live_sink(struct live *l)
+{
+	return (struct watch_sink) {
+		.what = AFS_TRACE_LIVE | (l->files ? AFS_TRACE_SMALL | AFS_TRACE_NAMES : 0),
+		.user = l,
+		.put = take_record,
+		.ended = take_connection,
+	};
+}
+
+/* Steps */
+
+static bool is_login(unsigned int account)
+{
+	const char *name = account_known_name(account);
+
+	return name && (!strcmp(name, "FPLogin") || !strcmp(name, "FPLoginExt"));
+}
+
+static void request_row(struct live *l, const struct request *q, struct live_sum *all)
+{
+	char name[ACCOUNT_NAME_MAX];
+	struct live_sum sum = {
+		.requests = q->a.sum.answered,
+		.errors = q->a.sum.errors,
+		.bytes_in = q->a.sum.bytes_in,
+		.bytes_out = q->a.sum.bytes_out,
+		.ns = q->a.sum.ns,
+		.handed = q->a.sum.handed,
+	};
+
+	memcpy(sum.time_ns, q->time_ns, sizeof(sum.time_ns));
+	memcpy(sum.hist, q->a.hist, sizeof(sum.hist));
+	row_add(l->now[LIVE_COMMAND], account_name(q->number, name), &sum);
+	live_sum_add(all, &sum);
+	if (is_login(q->number))
+		l->step[0].logins += q->a.sum.answered;
+}
+
+static uint64_t cpu_of(const struct ledger *l, enum afs_role role)
+{
+	return ledger_part_sum(l, role, LEDGER_ALL, LEDGER_ALL, LEDGER_ALL).cpu_ns;
+}
+
+static int commands_step(struct live *l, const struct ledger *diff)
+{
+	struct requests all;
+	int r = requests_init(&all, diff);
+
+	if (r)
+		return r;
+	for (size_t i = 0; i < all.n; i++)
+		request_row(l, &all.request[i], &l->step[0].all);
+	requests_fini(&all);
+	l->step[0].has_requests = true;
+	l->step[0].server_cpu_ns = cpu_of(diff, AFS_ROLE_SERVER) + cpu_of(diff, AFS_ROLE_HELPER);
+	l->step[0].backend_cpu_ns = cpu_of(diff, AFS_ROLE_BACKEND);
+	return 0;
+}
+
+static int losses_step(struct live *l)
+{
+	struct run r;
+	int e = run_init(&r, "live", "live");
+
+	e = e ? e : watch_losses(l->w, &r);
+	l->step[0].lost = run_losses(&r);
+	run_fini(&r);
+	return e;
+}
+
+int live_begin(struct live *l, struct watch *w)
+{
+	int r;
+
+	l->w = w;
+	l->step[0].begun_ns = l->noted_ns = l->ticked_ns = clock_now_ns();
+	watch_connections(w, take_connection, l);
+	for (size_t i = 0; i < LIVE_N; i++)
+		live_table_clear(l->now[i]);
+	r = watch_read(w, &l->before);
+	return r ? r : ledger_add(&l->noted, &l->before);
+}
+
+int live_wait(struct live *l, int timeout_ms)
+{
+	const struct timespec pause = { .tv_sec = timeout_ms / 1000,
+					.tv_nsec = timeout_ms % 1000 * 1000000 };
+	uint64_t now;
+	int r = 0;
+
+	if (l->files)
+		r = watch_pull(l->w, timeout_ms);
+	else
+		nanosleep(&pause, NULL);
+	now = clock_now_ns();
+	if (now - l->ticked_ns >= TICK_NS) {
+		watch_tick(l->w);
+		l->ticked_ns = now;
+	}
+	return r;
+}
+
+static void swap_tables(struct live *l)
+{
+	struct live_table *t;
+
+	for (size_t i = 0; i < LIVE_N; i++) {
+		t = l->last[i];
+		l->last[i] = l->now[i];
+		l->now[i] = t;
+		live_table_clear(t);
+	}
+}
+
+int live_step(struct live *l)
+{
+	struct ledger after = { 0 }, diff = { 0 };
+	int r = l->files ? watch_pull(l->w, 0) : 0;
+
+	watch_tick(l->w);
+	l->ticked_ns = clock_now_ns();
+	watch_connections(l->w, take_connection, l);
+	r = r ? r : watch_read(l->w, &after);
+	r = r ? r : ledger_diff(&diff, &after, &l->before);
+	if (!r && diff.has_requests)
+		r = commands_step(l, &diff);
+	ledger_fini(&diff);
+	r = r ? r : losses_step(l);
+	if (r) {
+		ledger_fini(&after);
+		return r;
+	}
+	ledger_fini(&l->before);
+	l->before = after;
+	swap_tables(l);
+	l->step[0].ended_ns = clock_now_ns();
+	l->step[1] = l->step[0];
+	l->step[0] = (struct live_step) { .begun_ns = l->step[1].ended_ns };
+	return 0;
+}
+
+const struct live_step *live_last(const struct live *l)
+{
+	return &l->step[1];
+}
+
+const struct live_table *live_rows(const struct live *l, enum live_by by)
+{
+	return l->last[by];
+}
+
+/* For a diagnosis */
+
+static int note_session(struct run *r, struct live_known *k)
+{
+	struct run_session *to = run_session(r);
+	const struct run_session *from = &k->label;
+
+	if (!to)
+		return -ENOMEM;
+	to->pid = from->pid;
+	to->user = from->user ? strdup(from->user) : NULL;
+	to->address = from->address ? strdup(from->address) : NULL;
+	to->begun_ns = from->begun_ns;
+	to->requests = k->requests - k->noted_requests;
+	to->busy_ns = k->busy_ns - k->noted_busy_ns;
+	k->noted_requests = k->requests;
+	k->noted_busy_ns = k->busy_ns;
+	return (from->user && !to->user) || (from->address && !to->address) ? -ENOMEM : 0;
+}
+
+static int note_sessions(struct live *l, struct run *r)
+{
+	struct run_session *to;
+	int e = 0;
+
+	for (size_t i = 0; i < WATCH_CONNECTIONS && !e; i++)
+		if (l->known[i].id)
+			e = note_session(r, &l->known[i]);
+	while (l->n_gone && !e) {
+		to = run_session(r);
+		e = to ? 0 : -ENOMEM;
+		if (to)
+			*to = l->gone[--l->n_gone];
+	}
+	return e;
+}
+
+int live_note(struct live *l, struct run *r)
+{
+	struct run_phase *p = run_phase(r, 0, 1, "live");
+	struct ledger now = { 0 };
+	uint64_t at = clock_now_ns();
+	int e = p ? watch_read(l->w, &now) : -ENOMEM;
+
+	e = e ? e : ledger_diff(&p->ledger, &now, &l->noted);
+	if (e) {
+		ledger_fini(&now);
+		return e;
+	}
+	p->start_ns = l->noted_ns;
+	run_set(p, METRIC_ELAPSED, at - l->noted_ns);
+	run_phase_from_ledger(p);
+	run_phase_times(r, p);
+	p->complete = r->complete = true;
+	l->noted_ns = at;
+	ledger_fini(&l->noted);
+	l->noted = now;
+	e = watch_losses(l->w, r);
+	return e ? e : note_sessions(l, r);
+}
