@@ -242,12 +242,17 @@ def test_the_wire_has_as_many(scope: Scope, dbd: Server, tmp_path: Path) -> None
     command = scope.recorder(
         dbd,
         *("--trace=requests", "-o", str(folder)),
-        command=scope.command(dbd, "-n", "1", "--tests", "10"),
+        command=scope.command(dbd, "-n", "1", "--tests", "1,10"),
     )
-    judged = dbd.judge(command, wire=True)
+    forks: dict[int, int] = {}
+    judged = dbd.judge(command, wire=True, forks=forks)
     folder /= "trace"
     requests = read(folder / "requests").records
     assert Counter(r.command for r in requests if r.command < 256) == judged
+    opened = {r.fork for r in requests if r.command == OPEN_FORK}
+    about = Counter(r.fork for r in requests if r.fork and r.command != OPEN_FORK)
+    assert about == forks and len(about) > 1
+    assert opened == set(about)
     events = [(s.event, s.port) for s in read(folder / "sessions").records]
     assert sorted(e for e, _ in events) == [1, 1, 2, 2]  # one asked for the status
     assert {path.name for path in folder.iterdir()} == {

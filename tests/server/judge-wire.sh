@@ -5,6 +5,7 @@
 # same exit status), but counts the AFP requests that went over the loopback
 # to PORT, as tshark reads them: a second opinion, for small runs. The whole
 # payload is captured, for tshark must put the DSI stream together again.
+# OUT.forks: in how many requests each number of an open file was.
 # Fails (125) where the capture lost packets or tshark missed a piece.
 # Needs root (or the right to capture), dumpcap and tshark.
 set -Eeuo pipefail
@@ -55,6 +56,10 @@ read_cap() { # FILTER FIELD
 }
 lost=$(read_cap "tcp.analysis.lost_segment || tcp.analysis.ack_lost_segment" frame.number)
 [ -z "$lost" ] || die "tshark misses segments before frames ${lost//[[:space:]]/ }"
-read_cap "tcp.dstport == $port && afp.command" afp.command | tr -s ' ' '\n' |
-    sort -n | uniq -c | awk '{ print $2, $1 }' > "$out"
+count_cap() { # FIELD
+    read_cap "tcp.dstport == $port && $1" "$1" | tr -s ' ' '\n' | sort -n | uniq -c |
+        awk '{ print $2, $1 }'
+}
+count_cap afp.command > "$out"
+count_cap afp.ofork > "$out.forks"
 exit $status

@@ -147,10 +147,17 @@ class Server:
         """Run it; the status is for the caller to check."""
         return _run(self.peer_command(program, *args, user=user), check=False, env=self._env)
 
-    def judge(self, command: Sequence[str], *, wire: bool = False) -> dict[int, int]:
+    def judge(
+        self,
+        command: Sequence[str],
+        *,
+        wire: bool = False,
+        forks: dict[int, int] | None = None,
+    ) -> dict[int, int]:
         """Run a command, which must succeed, and count what the server did.
 
-        Returns FP code -> count; with wire, as tshark sees the requests.
+        Returns FP code -> count; with wire, as tshark sees the requests. forks gets how many of
+        them had which number of an open file.
         """
         script = "judge-wire.sh" if wire else "judge.sh"
         with tempfile.TemporaryDirectory() as folder:
@@ -159,8 +166,9 @@ class Server:
                 [str(HERE / script), str(self.port), str(out), "--", *command],
                 env=self._env,
             )
-            pairs = (line.split() for line in out.read_text().splitlines())
-            return {int(code): int(count) for code, count in pairs}
+            if forks is not None:
+                forks.update(_counts(Path(f"{out}.forks")))
+            return _counts(out)
 
     def sessions(self) -> list[int]:
         """The live session processes: children of afpd, and no zombies."""
@@ -174,6 +182,11 @@ class Server:
                 if stat.rpartition(")")[2].split()[0] not in "ZX":
                     found.append(int(child))
         return sorted(found)
+
+
+def _counts(file: Path) -> dict[int, int]:
+    pairs = (line.split() for line in file.read_text().splitlines())
+    return {int(code): int(count) for code, count in pairs}
 
 
 def _run(
