@@ -233,7 +233,7 @@ lint:
 
 bench:
 	$(Q)tests/need.sh build server check bench
-	$(Q)$(MAKE) --no-print-directory all $(BUILD)/tests/bpf/bench_calls $(KNOWN)
+	$(Q)$(MAKE) --no-print-directory all $(BUILD)/tests/bpf/bench_calls $(BUILD)/tests/bpf/bench_logins $(KNOWN)
 	$(Q)$(PYTHON) -B tests/bench/bench.py
 
 # The commands in Python: a launcher each. They run in a virtual environment, because Debian has

@@ -29,11 +29,12 @@ from lab import (
     Client,
     Lab,
     Sample,
-    call_cost_program,
+    bench_program,
     compiled,
     own_network,
 )
 from limit import speed_limit
+from live import attach, live_logins
 from many import load_cost, load_idle, load_knee, load_known, load_watch
 from record import record_long, record_time
 from speed import speed_cpu, speed_peer, speed_receive
@@ -150,7 +151,7 @@ CALL_GOALS = {"watched": 250, "unwatched": 60}
 
 def call_cost(lab: Lab, how: str) -> list[Result]:
     """What the watch adds to one system call and one switch, from the loops of tests/bpf."""
-    Client([call_cost_program(), str(2 * lab.pairs + 1)], OUT).finish()
+    Client([bench_program("bench_calls"), str(2 * lab.pairs + 1)], OUT).finish()
     rows = [json.loads(line) for line in (OUT / "out").read_text().splitlines()]
     return [_added(row, how) for row in rows if row["state"] != "none"]
 
@@ -198,6 +199,8 @@ BENCHES = (
     Bench("load-cost", load_cost, apart=True),
     Bench("load-idle", load_idle, free=True),
     Bench("load-watch", load_watch, apart=True),
+    Bench("live-logins", live_logins, free=True),
+    Bench("attach", attach, free=True),
     Bench("alarms-same", alarms_same),
     Bench("alarms-slow", alarms_slow),
     Bench("alarms-counts", alarms_counts),

@@ -287,8 +287,8 @@ def compiled(source: Path) -> Path:
 
 
 @cache
-def call_cost_program() -> str:
-    """tests/bpf/bench_calls.c, built."""
-    target = "build/tests/bpf/bench_calls"
+def bench_program(name: str) -> str:
+    """A program of tests/bpf, built."""
+    target = f"build/tests/bpf/{name}"
     subprocess.run(["make", "-s", "-C", str(REPO), target], check=True)
     return str(REPO / target)

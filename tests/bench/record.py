@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from functools import partial
 
-from lab import LETTERS, OUT, Lab, Sample, call_cost_program
+from lab import LETTERS, OUT, Lab, Sample, bench_program
 from stats import Result, Side, compare, figure
 
 RECORDED = "1579<"  # short requests, many files, bulk data, listings, locks
@@ -33,7 +33,10 @@ def _empty(lab: Lab) -> Sample:
     They end with their standard input, which the with statement closes.
     """
     with subprocess.Popen(
-        [call_cost_program(), "empty"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [bench_program("bench_calls"), "empty"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as programs:
         assert programs.stdout
         if not programs.stdout.readline():
