@@ -185,6 +185,17 @@ static void say(const struct watching *x, uint64_t made)
 	fflush(stdout);
 }
 
+static void say_losses(struct watch *w)
+{
+	struct run r;
+
+	must(!run_init(&r, "bench", "bench") && !watch_losses(w, &r), "losses");
+	for (size_t i = 0; i < r.n_losses; i++)
+		if (r.loss[i].n)
+			fprintf(stderr, "%s: %" PRIu64 "\n", r.loss[i].what, r.loss[i].n);
+	run_fini(&r);
+}
+
 static void open_watch(struct watching *x, pid_t server, uint16_t port)
 {
 	const struct live_opts opts = { 0 };
@@ -239,6 +250,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 50 && (x.counted < n || live_last(x.live)->sessions); i++)
 		step(&x);
 	say(&x, *made);
+	say_losses(x.w);
 	right = *made == n && x.counted == n && x.rows == x.requests && !live_last(x.live)->lost;
 	if (!right)
 		fprintf(stderr,

@@ -180,7 +180,7 @@ static uint64_t answered(struct record *rec)
 	struct ledger now = { 0 };
 	uint64_t n;
 
-	if (watch_read(rec->watch, &now))
+	if (watch_glance(rec->watch, &now))
 		return 0;
 	n = ledger_answered(&now);
 	ledger_fini(&now);

@@ -132,14 +132,14 @@ int timeline_begin(struct timeline *t, struct session *s, struct timeline_change
 	t->begin_ns = clock_now_ns();
 	t->next_ns = t->begin_ns + interval_ns;
 	if (s->watch && interval_ns)
-		t->has_before = !watch_read(s->watch, &t->before);
+		t->has_before = !watch_glance(s->watch, &t->before);
 	return 0;
 }
 
 static void take_interval(struct timeline *t, uint64_t now_ns)
 {
 	struct ledger after = { 0 }, done = { 0 };
-	bool known = t->has_before && !watch_read(t->session->watch, &after) &&
+	bool known = t->has_before && !watch_glance(t->session->watch, &after) &&
 		     !ledger_diff(&done, &after, &t->before);
 
 	if (run_timeline_interval(t->kept, now_ns - t->begin_ns, known ? &done : NULL))

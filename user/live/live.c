@@ -377,7 +377,7 @@ int live_begin(struct live *l, struct watch *w)
 	watch_connections(w, take_connection, l);
 	for (size_t i = 0; i < LIVE_N; i++)
 		live_table_clear(l->now[i]);
-	r = watch_read(w, &l->before);
+	r = watch_glance(w, &l->before);
 	return r ? r : ledger_add(&l->noted, &l->before);
 }
 
@@ -420,7 +420,7 @@ int live_step(struct live *l)
 	watch_tick(l->w);
 	l->ticked_ns = clock_now_ns();
 	watch_connections(l->w, take_connection, l);
-	r = r ? r : watch_read(l->w, &after);
+	r = r ? r : watch_glance(l->w, &after);
 	r = r ? r : ledger_diff(&diff, &after, &l->before);
 	if (!r && diff.has_requests)
 		r = commands_step(l, &diff);
@@ -491,7 +491,7 @@ int live_note(struct live *l, struct run *r)
 	struct run_phase *p = run_phase(r, 0, 1, "live");
 	struct ledger now = { 0 };
 	uint64_t at = clock_now_ns();
-	int e = p ? watch_read(l->w, &now) : -ENOMEM;
+	int e = p ? watch_glance(l->w, &now) : -ENOMEM;
 
 	e = e ? e : ledger_diff(&p->ledger, &now, &l->noted);
 	if (e) {

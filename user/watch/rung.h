@@ -23,6 +23,7 @@ struct rung {
 	/* Like the functions of watch.h. */
 	bool (*settle)(void *state);
 	int (*read)(void *state, struct ledger *out);
+	int (*glance)(void *state, struct ledger *out);
 	void (*span)(void *state); /* NULL: it has no extremes */
 	/* Stops counting, so that all cross-checks can agree; NULL: nothing to do. */
 	void (*stop)(void *state);

@@ -265,12 +265,23 @@ void watch_stop(struct watch *w)
 		w->rung->stop(w->state);
 }
 
-int watch_read(struct watch *w, struct ledger *out)
+static int read_with(struct watch *w, int (*read)(void *state, struct ledger *out),
+		     struct ledger *out)
 {
-	if (w->rung)
-		return w->rung->read(w->state, out);
+	if (read)
+		return read(w->state, out);
 	memset(out, 0, sizeof(*out));
 	return 0;
+}
+
+int watch_read(struct watch *w, struct ledger *out)
+{
+	return read_with(w, w->rung ? w->rung->read : NULL, out);
+}
+
+int watch_glance(struct watch *w, struct ledger *out)
+{
+	return read_with(w, w->rung ? w->rung->glance : NULL, out);
 }
 
 void watch_span(struct watch *w)

@@ -99,6 +99,12 @@ bool watch_settle(struct watch *w);
 int watch_read(struct watch *w, struct ledger *out);
 
 /*
+ * The same, read once and as it is: of a server that does not pause, where what one reading lacks
+ * is in the next.
+ */
+int watch_glance(struct watch *w, struct ledger *out);
+
+/*
  * Shortest and longest in later readings cover the time from here on. To be called just before the
  * reading at an interval's begin.
  */

@@ -323,8 +323,7 @@ static int bpf_read(void *state, struct ledger *out)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
 	struct bpf_rung *b = state;
-	/* Who watches live reads again and again: what is missing now comes next time. */
-	int r, tries = b->load.live ? 1 : READINGS;
+	int r, tries = READINGS;
 	uint64_t before;
 
 	price_look(&b->price, &b->load, PRICE_RUNS);
@@ -337,6 +336,14 @@ static int bpf_read(void *state, struct ledger *out)
 		r = read_once(b, out);
 	}
 	return r;
+}
+
+static int bpf_glance(void *state, struct ledger *out)
+{
+	struct bpf_rung *b = state;
+
+	price_look(&b->price, &b->load, PRICE_RUNS);
+	return read_once(b, out);
 }
 
 static void bpf_span(void *state)
@@ -532,6 +539,7 @@ const struct rung rung_bpf = {
 	.look = bpf_look,
 	.settle = bpf_settle,
 	.read = bpf_read,
+	.glance = bpf_glance,
 	.span = bpf_span,
 	.stop = bpf_stop,
 	.tick = bpf_tick,

@@ -95,6 +95,7 @@ const struct rung rung_proc = {
 	.look = proc_look,
 	.settle = proc_settle,
 	.read = proc_read,
+	.glance = proc_read,
 	.tick = proc_tick,
 	.finish = proc_finish,
 	.free = proc_free,
