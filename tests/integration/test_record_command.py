@@ -2,7 +2,7 @@
 """afpscope record, the command: which server, for how long, with which rights;
 and whatever ends first.
 
-Tests user/cmd/record.c, child.c, whom.c.
+Tests user/cmd/record.c, child.c, whom.c, guard.c.
 """
 
 from __future__ import annotations
@@ -63,6 +63,19 @@ def test_one_session(scope: Scope, guests: Server, pair: dict[int, Busy]) -> Non
     assert run.saved["options"]["session"] == str(pid)
     assert not any(str(other) in book["name"] for book in run.saved["books"])
     assert "outside sessions" not in run.phases[0].outside()
+
+
+def test_a_watch_that_costs_too_much_ends(
+    scope: Scope, guests: Server, pair: dict[int, Busy]
+) -> None:
+    """What it has seen until then is kept."""
+    begun = time.monotonic()
+    run = saved(scope.record(None, "--pid", str(guests.pid), "-d", "100", "--max-cpu=0.0001%"))
+    assert time.monotonic() - begun < 60
+    assert run.complete and not run.open_books() and not run.losses()
+    assert {s["pid"] for s in run.saved["sessions"]} == set(pair)
+    assert run.phases[0]["elapsed"] >= 5e9
+    assert "more than --max-cpu=0.0001%" in run.warning("max-cpu")
 
 
 def test_server_of_a_session(scope: Scope, guests: Server, pair: dict[int, Busy]) -> None:
