@@ -39,7 +39,7 @@ struct live {
 	struct live_table *now[LIVE_N], *last[LIVE_N];
 	struct live_step step[2]; /* going on, the last */
 	struct ledger before, noted;
-	uint64_t noted_ns, ticked_ns;
+	uint64_t begun_ns, noted_ns, ticked_ns;
 	/* Sessions that have ended since live_note, in its run's words. */
 	size_t n_gone;
 	struct run_session *gone;
@@ -55,6 +55,12 @@ static void known_clear(struct live_known *k)
 	run_session_fini(&k->label);
 	free(k->volume);
 	*k = (struct live_known) { 0 };
+}
+
+static void known_noted(struct live_known *k)
+{
+	k->noted_requests = k->requests;
+	k->noted_busy_ns = k->busy_ns;
 }
 
 static void gone_clear(struct live *l)
@@ -291,8 +297,10 @@ static void take_record(void *user, unsigned int stream, const void *record)
 {
 	struct live *l = user;
 
-	if (stream == AFS_STREAM_REQUESTS)
-		take_request(l, record);
+	const struct afs_record_requests *r = record;
+
+	if (stream == AFS_STREAM_REQUESTS && r->timestamp >= l->begun_ns)
+		take_request(l, r);
 	else if (stream == AFS_STREAM_NAMES)
 		files_named(l->files, record);
 }
@@ -373,10 +381,13 @@ int live_begin(struct live *l, struct watch *w)
 	int r;
 
 	l->w = w;
-	l->step[0].begun_ns = l->noted_ns = l->ticked_ns = clock_now_ns();
 	watch_connections(w, take_connection, l);
 	for (size_t i = 0; i < LIVE_N; i++)
 		live_table_clear(l->now[i]);
+	for (size_t i = 0; i < WATCH_CONNECTIONS; i++)
+		known_noted(&l->known[i]);
+	l->begun_ns = l->noted_ns = l->ticked_ns = clock_now_ns();
+	l->step[0] = (struct live_step) { .begun_ns = l->noted_ns };
 	r = watch_glance(w, &l->before);
 	return r ? r : ledger_add(&l->noted, &l->before);
 }
@@ -464,8 +475,7 @@ static int note_session(struct run *r, struct live_known *k)
 	to->begun_ns = from->begun_ns;
 	to->requests = k->requests - k->noted_requests;
 	to->busy_ns = k->busy_ns - k->noted_busy_ns;
-	k->noted_requests = k->requests;
-	k->noted_busy_ns = k->busy_ns;
+	known_noted(k);
 	return (from->user && !to->user) || (from->address && !to->address) ? -ENOMEM : 0;
 }
 
