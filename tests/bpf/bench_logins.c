@@ -2,7 +2,7 @@
 /*
  * A live watch for days, in minutes: a server that forks for each connection, a client that logs in
  * and out again and again, and the watch of "afpscope top" in this process. Prints a JSON line for
- * each tenth: logins made, logins counted, what was lost, and the memory of this process.
+ * each tenth: logins made, logins counted, what was lost, memory and CPU time of this process.
  *
  *	bench_logins [LOGINS]
  *
@@ -179,9 +179,9 @@ static void step(struct watching *x)
 static void say(const struct watching *x, uint64_t made)
 {
 	printf("{\"logins\": %" PRIu64 ", \"counted\": %" PRIu64 ", \"lost\": %" PRIu64
-	       ", \"rss_kib\": %" PRIu64 ", \"s\": %.1f}\n",
+	       ", \"rss_kib\": %" PRIu64 ", \"s\": %.1f, \"cpu_s\": %.2f}\n",
 	       made, x->counted, live_last(x->live)->lost, rss_kib(),
-	       (double)(clock_now_ns() - x->begun_ns) / 1e9);
+	       (double)(clock_now_ns() - x->begun_ns) / 1e9, (double)clock() / CLOCKS_PER_SEC);
 	fflush(stdout);
 }
 

@@ -472,6 +472,27 @@ def test_dump_shows_what_the_trace_holds(scope: Scope, lantest: Traced) -> None:
     assert first == slow[3]
 
 
+def test_dump_names_the_file_of_a_request_on_an_open_one(scope: Scope, lantest: Traced) -> None:
+    """By the fork that FPOpenFork returned last."""
+    served = lantest.streams["requests"].records
+    named = {(n.session, n.dsi_id): n for n in lantest.streams["names"].records}
+    line = [str(scope.binary), "dump", "--command", "FPRead", "--slow", "20"]
+    out = scope.execute([*line, str(lantest.folder)]).expect(OK).out
+    shown = re.findall(r"volume \d+, directory (\d+): name ([0-9a-f]{16})", out)
+    reads = [r for r in served if r.command == READ]
+    longest = sorted(reads, key=lambda r: -r.time_ns)[:20]
+    want = []
+    for read_ in longest:
+        *_, last = (
+            r
+            for r in served
+            if r.command == OPEN_FORK and r.fork == read_.fork and r.timestamp <= read_.t
+        )
+        name = named[last.session, last.dsi_id]
+        want.append((str(name.dir), f"{name.name:016x}"))
+    assert shown == want and len(set(want)) > 1
+
+
 def test_dump_misses_what_the_run_has_written(
     scope: Scope, lantest: Traced, tmp_path: Path
 ) -> None:

@@ -85,6 +85,8 @@ struct kept {
 	unsigned int stream, request;
 	uint64_t ns; /* how long */
 	union afs_record record;
+	struct afs_record_requests
+	    names; /* the request whose name it is about: its own, or FPOpenFork */
 	struct afs_record_names name; /* a request's; all 0: it has none */
 	char text[AFS_TEXT_LEN];
 };
@@ -269,6 +271,30 @@ static int find_below(struct dump *d)
 	return 0;
 }
 
+/* A request on an open file is about the one that had this number last. */
+static void find_opens(struct dump *d)
+{
+	const struct afs_record_requests *open, *r;
+	const char *name;
+	unsigned int stream;
+	struct kept *k;
+
+	for (k = d->slow; k < d->slow + d->n_slow; k++)
+		k->names = k->record.requests;
+	trace_reader_choose(d->trace, 1u << AFS_STREAM_REQUESTS);
+	while ((open = trace_reader_next(d->trace, &stream))) {
+		name = account_known_name(open->command);
+		if (!open->fork || open->result || !name || strcmp(name, "FPOpenFork"))
+			continue;
+		for (k = d->slow; k < d->slow + d->n_slow; k++) {
+			r = &k->record.requests;
+			if (r->fork == open->fork && r->session == open->session &&
+			    open->timestamp <= r->t)
+				k->names = *open;
+		}
+	}
+}
+
 /* The name that came last with its id before a request was answered is the request's. */
 static void find_names(struct dump *d)
 {
@@ -280,9 +306,8 @@ static void find_names(struct dump *d)
 	trace_reader_choose(d->trace, 1u << AFS_STREAM_NAMES);
 	while ((name = trace_reader_next(d->trace, &stream)))
 		for (k = d->slow; k < d->slow + d->n_slow; k++)
-			if (name->session == k->record.requests.session &&
-			    name->dsi_id == k->record.requests.dsi_id &&
-			    name->timestamp <= k->record.requests.timestamp)
+			if (name->session == k->names.session && name->dsi_id == k->names.dsi_id &&
+			    name->timestamp <= k->names.timestamp)
 				k->name = *name;
 	trace_reader_choose(d->trace, 1u << AFS_STREAM_TEXTS);
 	while ((text = trace_reader_next(d->trace, &stream)))
@@ -293,7 +318,7 @@ static void find_names(struct dump *d)
 
 static void put_name(const struct kept *k)
 {
-	if (!k->name.timestamp || k->name.command != k->record.requests.command)
+	if (!k->name.timestamp || k->name.command != k->names.command)
 		return;
 	printf("    volume %u, directory %u", k->name.volume, k->name.dir);
 	if (*k->text)
@@ -378,8 +403,10 @@ static int show(struct dump *d)
 		return -ENOMEM;
 	if (d->cfg.calls)
 		check_below(d);
-	if (d->cfg.stream == AFS_STREAM_REQUESTS && d->cfg.slow)
+	if (d->cfg.stream == AFS_STREAM_REQUESTS && d->cfg.slow) {
+		find_opens(d);
 		find_names(d);
+	}
 	put_slow(d);
 	return 0;
 }
