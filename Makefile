@@ -5,6 +5,7 @@ VERSION	   = 0.1.0
 PREFIX	  ?= /usr/local
 DESTDIR	  ?=
 BUILD	  ?= build
+GEN	  ?= $(BUILD)/gen
 CC	  ?= gcc
 CLANG	  ?= clang
 BPFTOOL	  ?= $(firstword $(wildcard /usr/sbin/bpftool /sbin/bpftool) bpftool)
@@ -18,7 +19,7 @@ say	   = $(if $(V),@:,@printf '  %-6s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@))
 
 arch	  := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(MACHINE)))
 CFLAGS	  ?= -O2 -g
-CFLAGS_ALL = -std=gnu11 -Wall -Wextra -Werror -Iuser -Iclient -I. -I$(BUILD)/gen \
+CFLAGS_ALL = -std=gnu11 -Wall -Wextra -Werror -Iuser -Iclient -I. -I$(GEN) \
 	     -DAFPSCOPE_VERSION='"$(VERSION)"' -D_GNU_SOURCE $(CFLAGS) \
 	     $(if $(SANITIZE),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer) \
 	     $(if $(COVERED),-fsanitize=fuzzer-no-link)
@@ -30,10 +31,11 @@ LIB_OBJ	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out user/cmd/main.c,$(SRC)
 CLIENT_OBJ = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/% user/base/% user/run/%,$(SRC)))
 BPF_OBJ	   = $(filter $(BUILD)/obj/user/watch/bpf/%,$(LIB_OBJ))
 BPF	  := $(sort $(wildcard bpf/*.bpf.c))
-SKEL	   = $(patsubst bpf/%.bpf.c,$(BUILD)/gen/%.skel.h,$(BPF)) $(BUILD)/gen/calls_tid.skel.h $(BUILD)/gen/storage_tid.skel.h
+SKEL	   = $(patsubst bpf/%.bpf.c,$(GEN)/%.skel.h,$(BPF)) $(GEN)/calls_tid.skel.h $(GEN)/storage_tid.skel.h
 UNIT	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
 BPF_TESTS  = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bpf/test_*.c)))
 KNOWN	   = $(BUILD)/tests/known/server
+WHOLE	   = $(KNOWN) $(BUILD)/tests/integration/verbs
 VM_TESTS   = $(BUILD)/tests/vm/nobpf $(BUILD)/tests/vm/rung
 # A plugin for each MPI library that is here; the program itself needs none.
 MPICC	   = $(foreach f,openmpi mpich,$(if $(shell command -v mpicc.$(f)),$(f)))
@@ -43,8 +45,8 @@ FUZZERS	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
 FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% client/uam/% user/base/% user/run/% user/trace/%,$(SRC)))
 
 .DELETE_ON_ERROR:
-.PHONY: all client demo check check-built check-quick check-quick-built check-programs unit-programs fuzz-programs vm-programs vm python unit \
-	 unit-sanitized fuzz fuzz-run bpf-tests integration lint bench analysis install uninstall clean help deps pictures
+.PHONY: all client demo check check-built check-quick check-quick-built check-programs check-programs-beside beside unit-programs fuzz-programs \
+	 vm-programs vm python unit unit-sanitized fuzz fuzz-run bpf-tests integration lint bench analysis install uninstall clean help deps pictures
 .SECONDARY:
 
 all: $(BUILD)/afpscope $(BUILD)/afp_lantest $(BUILD)/afp_speedtest $(MPI)
@@ -98,18 +100,18 @@ $(BPF_OBJ): | $(SKEL)
 bpf_cc	   = $(CLANG) -O2 -g -Wall -Werror -target bpf -mcpu=v3 -D__TARGET_ARCH_$(arch) -I. \
 	     -idirafter $(SYSROOT)/usr/include/$(MACHINE)-linux-gnu
 
-$(BUILD)/gen/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h bpf/decode/*.h) Makefile
+$(GEN)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h bpf/decode/*.h) Makefile
 	$(call say,BPF)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(bpf_cc) -c -o $@ $<
 
 # The same for kernels without storage in the task.
-$(BUILD)/gen/%_tid.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h bpf/decode/*.h) Makefile
+$(GEN)/%_tid.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h bpf/decode/*.h) Makefile
 	$(call say,BPF)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(bpf_cc) -DAFS_BY_TID -c -o $@ $<
 
-$(BUILD)/gen/%.skel.h: $(BUILD)/gen/%.bpf.o
+$(GEN)/%.skel.h: $(GEN)/%.bpf.o
 	$(call say,SKEL)
 	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
 
@@ -117,7 +119,7 @@ $(BUILD)/gen/%.skel.h: $(BUILD)/gen/%.bpf.o
 # just installed (the compiler, pkg-config's files).
 
 FAKE	   = $(patsubst tests/%.c,$(BUILD)/tests/%.o,$(sort $(wildcard tests/fake/*.c tests/ref/*.c)))
-SAN	   = $(MAKE) --no-print-directory BUILD=build/san SANITIZE=1 CC=$(CLANG)
+SAN	   = $(MAKE) --no-print-directory BUILD=build/san GEN=build/gen SANITIZE=1 CC=$(CLANG)
 FUZZ	   = $(SAN) BUILD=build/fuzz COVERED=1
 CROSS	   = tests/vm/cross.sh tests/bpf/test_calls tests/vm/rung
 CPUS	  := $(shell nproc)
@@ -158,8 +160,8 @@ demo:
 	$(Q)[ -z "$$SUDO_UID" ] || chown -hR "$$SUDO_UID:$$SUDO_GID" build
 
 check:
-	$(Q)tests/need.sh build server check vm
-	$(Q)$(MAKE) --no-print-directory -j$(CPUS) check-programs
+	$(Q)tests/need.sh build server check vm python
+	$(Q)$(MAKE) --no-print-directory -j$(CPUS) check-programs lint
 	$(Q)$(MAKE) --no-print-directory -j1 check-built
 
 # Without virtual machines, sanitizers, Spark and all that takes long: one server, one kernel.
@@ -176,8 +178,12 @@ check-quick-built: lint unit
 	$(Q)AFPSCOPE=$(CURDIR)/$(BUILD)/afpscope $(PYTHON) -B -m pytest -p no:cacheprovider -q \
 		-n $$(($(CPUS) > 1 ? 2 : 1)) --dist loadfile -m "not slow" $(QUICK)
 
-# All that is run below, built on all CPUs.
-check-programs: unit-programs vm-programs $(KNOWN)
+# What check-built runs is built before it, or beside the tests of the whole program: for these
+# nothing changes in build/obj and build/tests.
+check-programs: unit-programs $(BPF_TESTS) $(VM_TESTS) $(WHOLE)
+	$(Q)+$(SAN) all
+
+check-programs-beside: vm-programs
 	$(Q)+$(SAN) unit-programs
 	$(Q)+$(FUZZ) fuzz-programs
 
@@ -188,7 +194,13 @@ fuzz-programs: $(FUZZERS)
 vm-programs: all $(BPF_TESTS) $(VM_TESTS)
 	$(Q)+$(CROSS)
 
-check-built: all lint python unit unit-sanitized fuzz bpf-tests vm integration
+# The tests of the whole program wait now and then: meanwhile runs what is not about times.
+check-built: unit
+	$(Q)MAKE="$(MAKE)" tests/beside.sh "beside python" integration
+	$(Q)$(MAKE) --no-print-directory unit-sanitized fuzz bpf-tests vm
+
+beside:
+	$(Q)$(MAKE) --no-print-directory -j$(CPUS) check-programs-beside
 
 # Unit tests share nothing: they run side by side.
 unit: unit-programs
@@ -217,7 +229,7 @@ bpf-tests: $(BPF_TESTS)
 
 # Two files of tests side by side, each with its own servers and CPU: more would disturb each
 # other. Files that share what takes long to make are one group (conftest.py).
-integration: all $(KNOWN)
+integration: all $(WHOLE)
 	$(Q)$(SAN) all
 	$(Q)AFPSCOPE=$(CURDIR)/build/san/afpscope $(PYTHON) -B -m pytest -p no:cacheprovider -q \
 		-n $$(($(CPUS) > 1 ? 2 : 1)) --dist loadgroup --durations=20 tests/integration
@@ -290,4 +302,4 @@ uninstall:
 clean:
 	$(Q)rm -rf build
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD)/obj $(BUILD)/tests -name '*.d' 2>/dev/null)

@@ -18,8 +18,8 @@ import pytest
 from afpscope.cli import main
 from hypothesis import settings
 
-# Found examples are not kept: a test says the same wherever it runs.
-settings.register_profile("afpscope", database=None)
+# Found examples are not kept: a test says the same wherever it runs, and however slowly.
+settings.register_profile("afpscope", database=None, deadline=None)
 settings.load_profile("afpscope")
 
 # Whoever started the tests may ignore ^C, as a shell does for what it starts in the background. The
