@@ -73,11 +73,12 @@ row arm64 trixie/arm64 1 '' '^reads: 80000 of 80000$' <<'END'
 END
 
 # Eight threads on one CPU: where programs can be preempted, BTF tracepoints lose
-# events, not often. Ten times.
-crowd='for i in 1 2 3 4 5 6 7 8 9 10; do ./rung 8 10000 || exit 1; done'
-row full-preemption trixie 1 preempt=full '^reads: 80000 of 80000$' <<< "$crowd"
-row linux-7-full-preemption testing 1 preempt=full '^reads: 80000 of 80000$' <<< "$crowd"
-row linux-7-lazy-preemption testing 1 preempt=lazy '^reads: 80000 of 80000$' <<END
+# events, not often: many reads.
+crowd='./rung 8 100000'
+counted='^reads: 800000 of 800000$'
+row full-preemption trixie 1 preempt=full "$counted" <<< "$crowd"
+row linux-7-full-preemption testing 1 preempt=full "$counted" <<< "$crowd"
+row linux-7-lazy-preemption testing 1 preempt=lazy "$counted" <<END
 grep -q '(lazy)' /sys/kernel/debug/sched/preempt || exit 1
 $crowd
 END
