@@ -56,16 +56,17 @@ share="connections:a_c* slow_records:only_* requests:bulk_data_t* trace_records:
 # Which rung of each layer is to be taken, as "afpscope check" says it. The longest rows come first.
 requests="yes[*]bytes of the client's connection"
 storage='yes[*]reads and writes of files: fentry'
+bios='yes[*]time of block I/O: tp_btf'
 # Where programs can be preempted those on functions (fentry) lose events, kprobes do not.
-row linux-7 testing 2 '' '^calls +yes[*]tp raw_syscalls:' "$requests" "${storage/fentry/kprobe}" \
+row linux-7 testing 2 '' '^calls +yes[*]tp raw_syscalls:' "$requests" "${storage/fentry/kprobe}" "$bios" \
     <<< "$(tests calls follow rungs stalls storage tables target tcp "$share")"
-row linux-5.10 bullseye 1 '' ' yes[*]tp_btf, threads by number' "$requests" "$storage" \
+row linux-5.10 bullseye 1 '' ' yes[*]tp_btf, threads by number' "$requests" "$storage" "$bios" \
     <<< "$(tests calls follow rungs:every_* slots stalls storage tables target tcp volumes:a_name_* "$share")"
 # All but storage is observed as on the host: here this kernel's verifier has to accept it.
-row linux-6.1 bookworm 2 '' '^calls +yes[*]tp_btf:' "$requests" "$storage" \
+row linux-6.1 bookworm 2 '' '^calls +yes[*]tp_btf:' "$requests" "$storage" "$bios" \
     <<< "$(tests calls:reads_* storage "${share%_*}_a*")"
 # The rungs are those of 6.1.
-row linux-6.12 trixie 1 '' '^calls +yes[*]tp_btf:' "$requests" "$storage" \
+row linux-6.12 trixie 1 '' '^calls +yes[*]tp_btf:' "$requests" "$storage" "$bios" \
     <<< "$(tests calls:reads_* storage)"
 
 row arm64 trixie/arm64 1 '' '^reads: 80000 of 80000$' <<'END'
