@@ -20,10 +20,13 @@
 const struct opt doctor_options[] = {
 	{ .type = OPT_HEADING, .help = "Which server (default: the only one of this host):" },
 	WHOM_OPTIONS(struct record_cfg, whom),
+	{ .name = "unit", .arg = "UNIT", .type = OPT_STRING, .offset = OFFSET(unit), .help = "the server of this systemd unit or cgroup" },
 	{ .type = OPT_HEADING, .help = "How:" },
 	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = OFFSET(seconds), .min = 1, .max = 86400,
 	  .help = "watch so long (default: 60)" },
 	GUARD_OPTION(struct record_cfg, max_cpu),
+	{ .name = "watch", .arg = "HOW", .type = OPT_CHOICE, .offset = OFFSET(watch), .choice = record_watch_choices,
+	  .help = "how the server is observed (default: auto, the best that works here)" },
 	{ .name = "short", .type = OPT_FLAG, .offset = OFFSET(brief), .help = "print a line for each finding" },
 	RUNS_OPTIONS(struct record_cfg, runs),
 	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(verbose), .help = "print all that was measured" },
@@ -103,12 +106,16 @@ int cmd_doctor(int argc, char **argv)
 		help();
 		return OUTCOME_OK;
 	}
-	if (argc - first > 1)
+	if (cfg.unit && (cfg.whom.port || cfg.whom.pid))
+		err_set(&e, -EINVAL,
+			"--unit names a server, as --port and --pid do: give one of them");
+	else if (argc - first > 1)
 		err_set(&e, -EINVAL, "give one RUN, or none to watch a server");
-	else if (first < argc && (cfg.seconds || cfg.whom.port || cfg.whom.pid))
+	else if (first < argc &&
+		 (cfg.seconds || cfg.watch || cfg.unit || cfg.whom.port || cfg.whom.pid))
 		err_set(
 		    &e, -EINVAL,
-		    "-d, -p and --pid choose what is watched; a saved RUN is not watched again");
+		    "-d, -p, --pid, --unit and --watch choose what is watched and how; a saved RUN is not watched again");
 	if (*e.text || runs_check(&cfg.runs, &e))
 		return cmd_usage_error("doctor", &e);
 	if (first < argc)

@@ -32,7 +32,7 @@
 #define TICK_NS  100000000u
 #define NS_PER_S 1000000000u
 
-static const char *const watch_choices[] = { "auto", "bpf", "proc", NULL };
+const char *const record_watch_choices[] = { "auto", "bpf", "proc", NULL };
 
 struct record {
 	const struct record_cfg *cfg;
@@ -68,7 +68,7 @@ const struct opt record_options[] = {
 	  .help = "at most this long; with a COMMAND until it has ended" },
 	GUARD_OPTION(struct record_cfg, max_cpu),
 	{ .type = OPT_HEADING, .help = "Watch and output:" },
-	{ .name = "watch", .arg = "HOW", .type = OPT_CHOICE, .offset = OFFSET(watch), .choice = watch_choices,
+	{ .name = "watch", .arg = "HOW", .type = OPT_CHOICE, .offset = OFFSET(watch), .choice = record_watch_choices,
 	  .help = "how the server is observed (default: auto, the best that works here)" },
 	{ .name = "sample", .arg = "HZ", .type = OPT_UINT, .offset = OFFSET(hz), .min = 1, .max = SAMPLE_HZ_MAX, .help = SAMPLER_HELP },
 	TRACING_OPTIONS(struct record_cfg, trace),
@@ -117,7 +117,7 @@ static int describe(struct record *rec)
 		r |= run_note(o, "duration_s", "%u", cfg->seconds);
 	if (cfg->unit)
 		r |= run_note(o, "unit", "%s", cfg->unit);
-	r |= run_note(o, "watch", "%s", watch_choices[cfg->watch]);
+	r |= run_note(o, "watch", "%s", record_watch_choices[cfg->watch]);
 	return r ? -ENOMEM : rec->kind->describe(&rec->found, &rec->run);
 }
 

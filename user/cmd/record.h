@@ -23,6 +23,9 @@ struct record_cfg {
 	char *const *command; /* NULL: none */
 };
 
+/* The words of --watch, in the order of enum watch_mode; ends with NULL. */
+extern const char *const record_watch_choices[];
+
 /* All of it: watches, prints, keeps the run. Returns enum outcome. */
 int record_run(const struct record_cfg *cfg);
 

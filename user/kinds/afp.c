@@ -1,15 +1,58 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* AFP servers: netatalk's afpd with its CNID servers. */
+#include "host/cgroup.h"
 #include "kinds/hints.h"
 #include "kinds/kind.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
+
+struct unit {
+	const struct servers *all;
+	const struct servers_entry *found;
+	pid_t seen; /* a process of it */
+};
+
+static int look_for_master(void *arg, pid_t pid)
+{
+	struct unit *u = arg;
+
+	u->seen = pid;
+	for (size_t i = 0; i < u->all->n; i++)
+		if (u->all->entry[i].master == pid)
+			u->found = &u->all->entry[i];
+	return u->found != NULL;
+}
+
+/* The server whose parent process is in a systemd unit or cgroup. */
+static int find_unit(struct servers *out, const char *unit, struct err *e)
+{
+	struct servers all = { 0 };
+	struct unit u = { .all = &all };
+	int r = servers_find(&all, e);
+
+	if (!r) {
+		r = cgroup_each_process(unit, look_for_master, &u);
+		if (r < 0)
+			err_set(e, -ENXIO, "no processes of unit %s: %s", unit,
+				r == -ENOENT ? "there is no cgroup of that name" : strerror(-r));
+		else if (!u.found)
+			err_set(e, -ENXIO,
+				u.seen ? "unit %s has no AFP server"
+				       : "unit %s has no process: is it running?",
+				unit);
+		r = u.found ? servers_of_pid(out, u.found->master, e) : -ENXIO;
+	}
+	servers_fini(&all);
+	return r;
+}
 
 static int find(struct kind_found *out, const struct kind_wish *w, struct err *e)
 {
 	pid_t session, master;
-	int r = servers_named(&out->servers, w->port, (pid_t)w->pid, e);
+	int r = w->unit ? find_unit(&out->servers, w->unit, e)
+			: servers_named(&out->servers, w->port, (pid_t)w->pid, e);
 
 	if (!r)
 		r = servers_one(&out->servers, e);
