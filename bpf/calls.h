@@ -327,6 +327,7 @@ struct afs_stream {
 	__u64 before;            /* replies to requests that began before the watch */
 	__u64 overrun;           /* requests that found the queue full */
 	__u64 refused;           /* replies that there is no session */
+	__u64 denied;            /* results that a file is in use elsewhere, or locked */
 	__u64 ns;                /* of the answered */
 	__u64 bytes_in, bytes_out;
 	__u16 port, family; /* the client's, family 0: not known */

@@ -23,6 +23,11 @@
 #define DSI_LAST    8
 #define DSI_HEAD    16
 
+/* AFP results: opened elsewhere, in use, a range that is locked. */
+#define AFP_DENY_CONFLICT -5006
+#define AFP_FILE_BUSY     -5010
+#define AFP_LOCK_CONFLICT -5013
+
 static __always_inline __u16 id_in(const struct afs_flow *f)
 {
 	return (__u16)f->head[2] << 8 | f->head[3];
@@ -105,6 +110,9 @@ static __always_inline void frame_out(struct afs_stripe *stripe, struct afs_thre
 	/* A server that is full answers it before it has read all of it: it never begins. */
 	if (f->head[1] == DSI_OPEN && f->result)
 		s->refused++;
+	if (f->result == AFP_DENY_CONFLICT || f->result == AFP_FILE_BUSY ||
+	    f->result == AFP_LOCK_CONFLICT)
+		s->denied++;
 	reply_begin(stripe, t, s, f, id_in(f), now);
 }
 

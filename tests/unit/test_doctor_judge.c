@@ -158,9 +158,64 @@ static void too_little_is_no_verdict(void **state)
 	assert_int_equal(d.verdict, DOCTOR_FOUND);
 	assert_false(d.found[0].sure);
 	diagnosis_fini(&d);
+	run_figure_set(&f, RUN_FIGURE_WAIT_DISK, 0);
 	f.known[RUN_FIGURE_REQUESTS] = false;
 	d = judged(&f);
 	assert_int_equal(d.verdict, DOCTOR_UNSEEN);
+	diagnosis_fini(&d);
+}
+
+static void slow_for_no_known_cause_is_a_verdict(void **state)
+{
+	struct run_figures f = healthy();
+	struct diagnosis d;
+
+	(void)state;
+	/* Few requests that take 3 s each. */
+	run_figure_set(&f, RUN_FIGURE_REQUESTS, 5);
+	run_figure_set(&f, RUN_FIGURE_SLOW_N, 5);
+	run_figure_set(&f, RUN_FIGURE_SLOW, 1);
+	run_figure_set(&f, RUN_FIGURE_P99, 3e9);
+	run_figure_set(&f, RUN_FIGURE_OTHER, 0.99);
+	d = judged(&f);
+	assert_int_equal(d.verdict, DOCTOR_SLOW);
+	assert_int_equal(d.n_found, 0);
+	diagnosis_fini(&d);
+	/* One slow request is not enough for it. */
+	run_figure_set(&f, RUN_FIGURE_SLOW_N, 1);
+	d = judged(&f);
+	assert_int_equal(d.verdict, DOCTOR_TOO_FEW);
+	diagnosis_fini(&d);
+}
+
+static void who_comes_after_why(void **state)
+{
+	struct run_figures f = healthy();
+	struct diagnosis d;
+
+	(void)state;
+	run_figure_set(&f, RUN_FIGURE_P99, 300e6);
+	run_figure_set(&f, RUN_FIGURE_TOP_SESSION, 1);
+	run_figure_set(&f, RUN_FIGURE_TOP_BUSY, 1);
+	run_figure_set(&f, RUN_FIGURE_SESSIONS, 3);
+	run_figure_set(&f, RUN_FIGURE_LOCK, 0.2);
+	d = judged(&f);
+	assert_int_equal(d.n_found, 2);
+	assert_string_equal(d.found[0].rule->key, "locks");
+	assert_string_equal(d.found[1].rule->key, "one-session");
+	diagnosis_fini(&d);
+}
+
+static void a_finding_needs_no_count_of_requests(void **state)
+{
+	struct run_figures f = { 0 };
+	struct diagnosis d;
+
+	(void)state;
+	run_figure_set(&f, RUN_FIGURE_ROOM, 0.001);
+	d = judged(&f);
+	assert_int_equal(d.verdict, DOCTOR_FOUND);
+	assert_string_equal(d.found[0].rule->key, "disk-room");
 	diagnosis_fini(&d);
 }
 
@@ -191,6 +246,9 @@ int main(void)
 		cmocka_unit_test(a_figure_that_is_missing_is_said),
 		cmocka_unit_test(the_largest_share_comes_first),
 		cmocka_unit_test(too_little_is_no_verdict),
+		cmocka_unit_test(slow_for_no_known_cause_is_a_verdict),
+		cmocka_unit_test(who_comes_after_why),
+		cmocka_unit_test(a_finding_needs_no_count_of_requests),
 		cmocka_unit_test(an_idle_server_is_idle),
 	};
 

@@ -8,12 +8,16 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
-#define OPEN_FORK 26
-#define FLUSH     11
-#define MS        1000000u
+#define OPEN_FORK       26
+#define FLUSH           11
+#define ENUMERATE       9
+#define LOGIN           18
+#define BYTE_RANGE_LOCK 1
+#define MS              1000000u
 
 /* One part of afpd, blocked so long in one call. */
 static struct ledger_part part(unsigned int account, unsigned int class, unsigned int object,
@@ -122,11 +126,106 @@ static void without_requests_nothing_is_known_of_them(void **state)
 	free(r);
 }
 
+/* What the first request is instead. */
+static struct run *of_command(unsigned int account, uint64_t answered)
+{
+	struct run *r = made();
+	struct ledger *l = &r->phase[0]->ledger;
+
+	l->account[0].account = (uint16_t)account;
+	l->account[0].sum = (struct afs_account) { .begun = answered, .answered = answered };
+	for (size_t i = 0; i < 2; i++)
+		l->part[i].account = (uint16_t)account;
+	l->result[0].account = (uint16_t)account;
+	return r;
+}
+
+static void done(struct run *r)
+{
+	run_fini(r);
+	free(r);
+}
+
+static void refusals_have_a_share_and_a_session(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = of_command(BYTE_RANGE_LOCK, 12);
+	struct run_session *s;
+
+	(void)state;
+	r->phase[0]->ledger.result[0].code = -5013;
+	s = run_session(r);
+	assert_non_null(s);
+	s->denied = 3;
+	s->pid = 77;
+	s->user = strdup("mori");
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_DENIED, 3);
+	is(&f, RUN_FIGURE_DENIED_SHARE, 0.25);
+	assert_string_equal(f.who[RUN_FIGURE_DENIED], "FPByteRangeLock");
+	assert_string_equal(f.who[RUN_FIGURE_DENIED_SHARE],
+			    "mori from an unknown address (pid 77)");
+	done(r);
+}
+
+/* 12 requests of 80 ms in all, with 3 of which lists ended. */
+static void a_list_is_what_ends_with_no_more_entries(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = of_command(ENUMERATE, 12);
+
+	(void)state;
+	r->phase[0]->ledger.result[0].code = -5018;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_LIST_REQUESTS, 4);
+	is(&f, RUN_FIGURE_LIST_TIME, 80e6 / 3);
+	is(&f, RUN_FIGURE_LIST, 0.4);
+	done(r);
+}
+
+static void requests_that_change_nothing_write_no_cnid(void **state)
+{
+	struct run_figures f = { 0 }, none = { 0 };
+	struct run *r = of_command(ENUMERATE, 1);
+
+	(void)state;
+	r->phase[0]->ledger.part[0].object = AFS_OBJECT_BACKEND;
+	assert_int_equal(doctor_measure(&none, r), 0);
+	is(&none, RUN_FIGURE_CNID_WRITES, 0);
+	is(&none, RUN_FIGURE_BEHIND, 0);
+	r->phase[0]->ledger.part[1].object = AFS_OBJECT_CNIDDB;
+	r->phase[0]->ledger.part[1].part.calls = 20;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_CNID_WRITES, 2);
+	is(&f, RUN_FIGURE_BEHIND, 0.4);
+	assert_string_equal(f.who[RUN_FIGURE_CNID_WRITES], "FPEnumerate");
+	done(r);
+}
+
+static void a_login_that_goes_on_counts(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = of_command(LOGIN, 1);
+
+	(void)state;
+	r->phase[0]->ledger.account[0].sum.ns = 80 * MS;
+	r->phase[0]->ledger.account[0].sum.begun = 2;
+	r->phase[0]->ledger.part[0].part.blocked_ns = 4000u * (uint64_t)MS;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_LOGIN_PENDING, 1);
+	is(&f, RUN_FIGURE_LOGIN, 3940e6);
+	done(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parts_are_shares_of_all_request_time),
 		cmocka_unit_test(without_requests_nothing_is_known_of_them),
+		cmocka_unit_test(refusals_have_a_share_and_a_session),
+		cmocka_unit_test(a_list_is_what_ends_with_no_more_entries),
+		cmocka_unit_test(requests_that_change_nothing_write_no_cnid),
+		cmocka_unit_test(a_login_that_goes_on_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

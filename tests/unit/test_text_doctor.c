@@ -93,12 +93,32 @@ static void few_requests_are_no_verdict(void **state)
 	free(text);
 }
 
+static void slow_for_no_known_cause_says_what_the_time_went_into(void **state)
+{
+	struct run_figures f = { 0 };
+	char *text;
+
+	(void)state;
+	run_figure_set(&f, RUN_FIGURE_REQUESTS, 100);
+	run_figure_set(&f, RUN_FIGURE_P99, 3e9);
+	run_figure_set(&f, RUN_FIGURE_CPU, 0.004);
+	run_figure_set(&f, RUN_FIGURE_NET, 0.1);
+	run_figure_set(&f, RUN_FIGURE_OTHER, 0.89);
+	text = shown(&f, false);
+	assert_ptr_equal(strstr(text, "Requests are slow, for none of the causes"), text);
+	assert_non_null(strstr(text, "Their time: 89% asleep, or waiting for other processes, 10% "
+				     "waiting for clients\n"));
+	assert_non_null(strstr(text, "Not seen: "));
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(many_findings_fit_on_a_screen),
 		cmocka_unit_test(short_has_a_line_for_each_finding),
 		cmocka_unit_test(few_requests_are_no_verdict),
+		cmocka_unit_test(slow_for_no_known_cause_says_what_the_time_went_into),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

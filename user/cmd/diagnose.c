@@ -4,6 +4,7 @@
 #include "base/procstat.h"
 #include "doctor/judge.h"
 #include "doctor/measure.h"
+#include "kinds/strangers.h"
 #include "kinds/volumes.h"
 
 #include <errno.h>
@@ -69,6 +70,8 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 				server_cpu_ns(r));
 	if (!e)
 		run_figure_set(r->figures, RUN_FIGURE_CNID_ENDED, (double)ended_backends(w));
+	if (!e && found->servers.n && r->figures->known[RUN_FIGURE_REQUESTS])
+		strangers_look(r->figures, r, &found->servers.entry[0]);
 	if (!e && found->servers.n)
 		volumes_room(r->figures, &found->servers.entry[0]);
 	machine_fini(&after);
@@ -79,9 +82,9 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 enum outcome diagnose_outcome(const struct run_figures *f)
 {
 	static const enum outcome outcomes[] = {
-		[DOCTOR_FOUND] = OUTCOME_FAILED,     [DOCTOR_HEALTHY] = OUTCOME_OK,
-		[DOCTOR_IDLE] = OUTCOME_OK,          [DOCTOR_TOO_FEW] = OUTCOME_UNTRUSTED,
-		[DOCTOR_UNSEEN] = OUTCOME_UNTRUSTED,
+		[DOCTOR_FOUND] = OUTCOME_FAILED,      [DOCTOR_SLOW] = OUTCOME_FAILED,
+		[DOCTOR_HEALTHY] = OUTCOME_OK,        [DOCTOR_IDLE] = OUTCOME_OK,
+		[DOCTOR_TOO_FEW] = OUTCOME_UNTRUSTED, [DOCTOR_UNSEEN] = OUTCOME_UNTRUSTED,
 	};
 	enum outcome o = OUTCOME_FAILED;
 	struct diagnosis d;

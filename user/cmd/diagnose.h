@@ -22,7 +22,7 @@ int diagnose_begin(struct diagnose *d, pid_t server);
 int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *found,
 		 struct run *r);
 
-/* OUTCOME_OK: healthy or idle; OUTCOME_FAILED: findings; OUTCOME_UNTRUSTED: no verdict. */
+/* OUTCOME_OK: healthy or idle; OUTCOME_FAILED: findings, or slow; OUTCOME_UNTRUSTED: no verdict. */
 enum outcome diagnose_outcome(const struct run_figures *f);
 
 void diagnose_fini(struct diagnose *d);

@@ -57,14 +57,24 @@ static double weight(const struct run_figures *f, const struct doctor_rule *r)
 	return f->known[r->weight] ? f->value[r->weight] : 0;
 }
 
-/* Most weight first, then as in the table. */
+/* Causes first; then most weight, then as in the table. */
 static int by_weight(const void *a, const void *b)
 {
 	const struct doctor_finding *x = a, *y = b;
 
+	if (x->rule->whom != y->rule->whom)
+		return x->rule->whom ? 1 : -1;
 	if (x->weight != y->weight)
 		return x->weight < y->weight ? 1 : -1;
 	return (x->rule > y->rule) - (x->rule < y->rule);
+}
+
+/* A verdict on how requests wait needs requests, or some that are slow. */
+static bool is_enough(const struct run_figures *f)
+{
+	return at_least(f, RUN_FIGURE_REQUESTS, DOCTOR_REQUESTS) ||
+	       at_least(f, RUN_FIGURE_SLOW_N, SLOW_REQUESTS) ||
+	       at_least(f, RUN_FIGURE_PENDING, 1e9);
 }
 
 static void look(struct diagnosis *d, const struct run_figures *f, const struct doctor_rule *r,
@@ -86,24 +96,18 @@ static void look(struct diagnosis *d, const struct run_figures *f, const struct 
 
 static enum doctor_verdict verdict(const struct diagnosis *d, const struct run_figures *f)
 {
-	if (!f->known[RUN_FIGURE_REQUESTS])
-		return DOCTOR_UNSEEN;
 	if (d->n_found)
 		return DOCTOR_FOUND;
+	if (!f->known[RUN_FIGURE_REQUESTS])
+		return DOCTOR_UNSEEN;
+	if (is_enough(f) && is_noticed(f))
+		return DOCTOR_SLOW;
 	if (!at_least(f, RUN_FIGURE_REQUESTS, DOCTOR_REQUESTS))
 		return DOCTOR_TOO_FEW;
 	return at_least(f, RUN_FIGURE_BUSY, IDLE_BUSY) ||
 		       at_least(f, RUN_FIGURE_UNREAD, IDLE_UNREAD)
 		   ? DOCTOR_HEALTHY
 		   : DOCTOR_IDLE;
-}
-
-/* A verdict on how requests wait needs requests, or some that are slow. */
-static bool is_enough(const struct run_figures *f, const struct doctor_rule *r)
-{
-	return r->kind == DOCTOR_FACT || at_least(f, RUN_FIGURE_REQUESTS, DOCTOR_REQUESTS) ||
-	       at_least(f, RUN_FIGURE_SLOW_N, SLOW_REQUESTS) ||
-	       at_least(f, RUN_FIGURE_PENDING, 1e9);
 }
 
 int doctor_judge(struct diagnosis *out, const struct run_figures *f)
@@ -116,7 +120,7 @@ int doctor_judge(struct diagnosis *out, const struct run_figures *f)
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < doctor_n_rules; i++)
-		if (is_enough(f, &doctor_rules[i]))
+		if (doctor_rules[i].kind == DOCTOR_FACT || is_enough(f))
 			look(out, f, &doctor_rules[i], is_noticed(f));
 	qsort(out->found, out->n_found, sizeof(*out->found), by_weight);
 	out->verdict = verdict(out, f);

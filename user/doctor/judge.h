@@ -14,6 +14,7 @@
 
 enum doctor_verdict {
 	DOCTOR_FOUND,   /* findings */
+	DOCTOR_SLOW,    /* people notice, but no cause that is known */
 	DOCTOR_HEALTHY, /* it works, and nothing is wrong with it */
 	DOCTOR_IDLE,    /* so little of the time that the wait is elsewhere */
 	DOCTOR_TOO_FEW, /* requests for a verdict */
@@ -29,7 +30,8 @@ struct doctor_finding {
 struct diagnosis {
 	enum doctor_verdict verdict;
 	size_t n_found, n_out, n_unseen;
-	struct doctor_finding *found;      /* owned; the most weight first */
+	struct doctor_finding
+	    *found; /* owned; the most weight first, then those that say only who */
 	const struct doctor_rule **out;    /* owned; their conditions do not hold */
 	const struct doctor_rule **unseen; /* owned; a figure is missing */
 };

@@ -17,7 +17,13 @@
 #define NS_PER_S       1e9
 
 /* AFP result codes, of the AFP reference. */
-enum { DENY_CONFLICT = -5006, DISK_FULL = -5008, LOCK_CONFLICT = -5013 };
+enum {
+	DENY_CONFLICT = -5006,
+	DISK_FULL = -5008,
+	FILE_BUSY = -5010,
+	LOCK_CONFLICT = -5013,
+	NO_MORE = -5018, /* entries in a folder */
+};
 
 struct measure {
 	struct run_figures *out;
@@ -129,6 +135,7 @@ static void look_waits(struct measure *m)
 	share(m, RUN_FIGURE_LOCK, (double)t[ACCOUNT_LOCK]);
 	share(m, RUN_FIGURE_NET, (double)t[ACCOUNT_NET]);
 	share(m, RUN_FIGURE_OTHER, (double)t[ACCOUNT_OTHER]);
+	share(m, RUN_FIGURE_UNEXPLAINED, (double)m->requests.all.a.sum.unexplained_ns);
 	share(m, RUN_FIGURE_CNID, (double)t[ACCOUNT_CNID]);
 	share(m, RUN_FIGURE_CNID_CPU, (double)in[AFS_INSIDE_CPU]);
 	share(m, RUN_FIGURE_CNID_DISK, (double)(in[AFS_INSIDE_SYNC] + in[AFS_INSIDE_IO]));
@@ -160,6 +167,14 @@ static bool is_account(unsigned int account, const char *name)
 	const char *its = account_known_name(account);
 
 	return its && !strcmp(its, name);
+}
+
+static bool is_one_of(unsigned int account, const char *const *name, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (is_account(account, name[i]))
+			return true;
+	return false;
 }
 
 static void look_calls(struct measure *m)
@@ -199,9 +214,16 @@ static void look_calls(struct measure *m)
 
 /* Commands and their results */
 
+static uint64_t answered(const struct measure *m, unsigned int account)
+{
+	const struct ledger_account *a = ledger_account(&m->view.all, account);
+
+	return a ? a->sum.answered : 0;
+}
+
 static void look_logins(struct measure *m)
 {
-	struct calls login = { 0 };
+	struct calls login = { 0 }, now = { 0 };
 
 	for (size_t i = 0; i < m->requests.n; i++) {
 		const struct request *r = &m->requests.request[i];
@@ -210,16 +232,30 @@ static void look_logins(struct measure *m)
 
 		if (begins)
 			login.n += (double)r->a.sum.answered;
-		if (begins || is_account(r->number, "FPLoginCont"))
-			login.ns += (double)r->a.sum.ns;
+		if (!begins && !is_account(r->number, "FPLoginCont"))
+			continue;
+		login.ns += (double)r->a.sum.ns;
+		if (pending_ns(r) > 0) {
+			now.ns += pending_ns(r);
+			now.n += (double)(r->a.sum.begun - r->a.sum.answered);
+		}
 	}
 	run_figure_share(m->out, RUN_FIGURE_LOGIN, login.ns, login.n);
+	if (now.n > 0 && login.ns * now.n <= now.ns * login.n)
+		run_figure_share(m->out, RUN_FIGURE_LOGIN, now.ns, now.n);
+	run_figure_set(m->out, RUN_FIGURE_LOGIN_PENDING, now.n);
 	per_second(m, RUN_FIGURE_LOGINS, login.n);
+}
+
+static bool is_denied(int32_t code)
+{
+	return code == DENY_CONFLICT || code == FILE_BUSY || code == LOCK_CONFLICT;
 }
 
 static void look_results(struct measure *m)
 {
-	double full = 0, denied = 0, most_full = 0, most_denied = 0;
+	double full = 0, denied = 0, most_full = 0, most_denied = 0, asked = 0;
+	unsigned int last = AFS_N_ACCOUNTS;
 	const struct ledger *l = &m->view.all;
 	char name[ACCOUNT_NAME_MAX];
 
@@ -233,8 +269,11 @@ static void look_results(struct measure *m)
 				run_figure_who(m->out, RUN_FIGURE_DISK_FULL, "%s",
 					       account_name(x->account, name));
 			most_full = n > most_full ? n : most_full;
-		} else if (x->code == DENY_CONFLICT || x->code == LOCK_CONFLICT) {
+		} else if (is_denied(x->code)) {
 			denied += n;
+			if (x->account != last)
+				asked += (double)answered(m, x->account);
+			last = x->account;
 			if (n > most_denied)
 				run_figure_who(m->out, RUN_FIGURE_DENIED, "%s",
 					       account_name(x->account, name));
@@ -243,10 +282,87 @@ static void look_results(struct measure *m)
 	}
 	run_figure_set(m->out, RUN_FIGURE_DISK_FULL, full);
 	run_figure_set(m->out, RUN_FIGURE_DENIED, denied);
+	run_figure_set(m->out, RUN_FIGURE_DENIED_SHARE, asked > 0 ? denied / asked : 0);
 	run_figure_set(m->out, RUN_FIGURE_REFUSED, (double)m->run->refused);
 }
 
+/* The list of a folder is asked for in pieces until there are no more entries. */
+static void look_lists(struct measure *m)
+{
+	static const char *const commands[] = { "FPEnumerate", "FPEnumerateExt",
+						"FPEnumerateExt2" };
+	struct calls list = { 0 };
+	double ends = 0;
+
+	for (size_t i = 0; i < m->requests.n; i++) {
+		const struct request *r = &m->requests.request[i];
+
+		if (!is_one_of(r->number, commands, sizeof(commands) / sizeof(*commands)))
+			continue;
+		list.n += (double)r->a.sum.begun;
+		list.ns += all_columns(r->time_ns) + (double)r->a.sum.unexplained_ns;
+		for (size_t k = 0; k < m->view.all.n_results; k++)
+			if (m->view.all.result[k].account == r->number &&
+			    m->view.all.result[k].code == NO_MORE)
+				ends += (double)m->view.all.result[k].n;
+	}
+	share(m, RUN_FIGURE_LIST, list.ns);
+	if (list.n > 0) {
+		run_figure_set(m->out, RUN_FIGURE_LIST_REQUESTS, list.n / (ends > 1 ? ends : 1));
+		run_figure_set(m->out, RUN_FIGURE_LIST_TIME, list.ns / (ends > 1 ? ends : 1));
+	}
+}
+
+/* Such a request writes to the CNID database only if it finds a file that is not in it. */
+static void look_behind(struct measure *m)
+{
+	static const char *const commands[] = {
+		"FPEnumerate",   "FPEnumerateExt", "FPEnumerateExt2", "FPGetFileDirParms",
+		"FPGetDirParms", "FPGetFileParms", "FPOpenDir",       "FPOpenFork",
+		"FPResolveID",   "FPCatSearch",    "FPCatSearchExt"
+	};
+	const struct ledger *l = &m->view.all;
+	double ns = 0, writes = 0, most = 0;
+	char name[ACCOUNT_NAME_MAX];
+
+	for (size_t i = 0; i < l->n_parts; i++) {
+		const struct ledger_part *p = &l->part[i];
+
+		if (!is_one_of(p->account, commands, sizeof(commands) / sizeof(*commands)))
+			continue;
+		if (p->role == AFS_ROLE_SERVER &&
+		    (p->object == AFS_OBJECT_BACKEND || p->object == AFS_OBJECT_CNIDDB))
+			ns += (double)(p->part.cpu_ns + p->part.blocked_ns);
+		if (p->object != AFS_OBJECT_CNIDDB || p->class != AFS_CLASS_WRITE)
+			continue;
+		writes += (double)p->part.calls;
+		if ((double)p->part.calls > most)
+			run_figure_who(m->out, RUN_FIGURE_CNID_WRITES, "%s",
+				       account_name(p->account, name));
+		most = (double)p->part.calls > most ? (double)p->part.calls : most;
+	}
+	share(m, RUN_FIGURE_BEHIND, writes > 0 ? ns : 0);
+	per_second(m, RUN_FIGURE_CNID_WRITES, writes);
+}
+
 /* Sessions */
+
+static void session_who(struct measure *m, enum run_figure which, const struct run_session *s)
+{
+	run_figure_who(m->out, which, "%s from %s (pid %d)", s->user ? s->user : "nobody",
+		       s->address ? s->address : "an unknown address", s->pid);
+}
+
+static void look_denied(struct measure *m)
+{
+	const struct run_session *most = NULL;
+
+	for (size_t i = 0; i < m->run->n_sessions; i++)
+		if (m->run->session[i].denied > (most ? most->denied : 0))
+			most = &m->run->session[i];
+	if (most)
+		session_who(m, RUN_FIGURE_DENIED_SHARE, most);
+}
 
 static void look_sessions(struct measure *m)
 {
@@ -276,23 +392,25 @@ static void look_sessions(struct measure *m)
 		       top->user ? top->user : "nobody", top->pid);
 }
 
-static double watched_ns(const struct run *r)
+static void look_time(struct measure *m)
 {
-	double ns = 0;
+	for (size_t i = 0; i < m->run->n_phases; i++) {
+		const struct run_phase *p = m->run->phase[i];
 
-	for (size_t i = 0; i < r->n_phases; i++)
-		if (r->phase[i]->complete && r->phase[i]->known[METRIC_ELAPSED])
-			ns += (double)r->phase[i]->value[METRIC_ELAPSED];
-	return ns;
+		if (!p->complete || !p->known[METRIC_ELAPSED])
+			continue;
+		m->ns += (double)p->value[METRIC_ELAPSED];
+	}
 }
 
 int doctor_measure(struct run_figures *out, const struct run *r)
 {
-	struct measure m = { .out = out, .run = r, .ns = watched_ns(r) };
+	struct measure m = { .out = out, .run = r };
 	int e = view_init(&m.view, r);
 
 	if (e)
 		return e;
+	look_time(&m);
 	if (m.ns > 0)
 		run_figure_set(out, RUN_FIGURE_ELAPSED, m.ns);
 	if (m.view.all.has_requests)
@@ -305,7 +423,10 @@ int doctor_measure(struct run_figures *out, const struct run *r)
 		look_calls(&m);
 		look_logins(&m);
 		look_results(&m);
+		look_lists(&m);
+		look_behind(&m);
 		look_sessions(&m);
+		look_denied(&m);
 		requests_fini(&m.requests);
 	}
 	view_fini(&m.view);

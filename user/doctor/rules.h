@@ -14,7 +14,7 @@
 
 #include <stddef.h>
 
-#define DOCTOR_TESTS    4
+#define DOCTOR_TESTS    5
 #define DOCTOR_EVIDENCE 5
 
 /* A figure that is at least, or (most) at most, so large. */
@@ -34,6 +34,7 @@ struct doctor_rule {
 	const char *key;  /* for scripts: "other-programs" */
 	const char *name; /* for lists: "other programs" */
 	enum doctor_kind kind;
+	bool whom; /* it says only who or where: after all that say why */
 	size_t n_tests;
 	struct doctor_test test[DOCTOR_TESTS]; /* all must hold */
 	/* The share of what people waited for that it explains; N_RUN_FIGURES: all of it. */

@@ -167,6 +167,23 @@ bool tcpdiag_look(struct tcpdiag *d, struct run_tcp *out)
 	return true;
 }
 
+bool tcpdiag_owed(struct tcpdiag *d, uint64_t bytes, uint32_t *ms)
+{
+	struct tcp_info info = {};
+	struct netlink_answer a;
+	const void *value;
+	size_t len;
+
+	value = look(d, &a) ? find_in(&a, INET_DIAG_INFO, &len) : NULL;
+	if (!value)
+		return false;
+	memcpy(&info, value, len < sizeof(info) ? len : sizeof(info));
+	*ms = info.tcpi_last_data_recv;
+	if (info.tcpi_last_data_recv == info.tcpi_last_data_sent)
+		return info.tcpi_bytes_received >= bytes;
+	return info.tcpi_bytes_received && info.tcpi_last_data_recv < info.tcpi_last_data_sent;
+}
+
 bool tcpdiag_congestion(struct tcpdiag *d, char out[static TCP_CONGESTION_LEN])
 {
 	struct netlink_answer a;

@@ -38,6 +38,13 @@ int tcpdiag_open(struct tcpdiag *out, const struct sockaddr_storage *local,
  */
 bool tcpdiag_look(struct tcpdiag *d, struct run_tcp *out);
 
+/*
+ * Whether the last data came from the other side, and none was sent since; ms: for how long. The
+ * kernel's clock for it has steps of some milliseconds: within one, data counts as the last if at
+ * least "bytes" came in all. Errors as tcpdiag_look.
+ */
+bool tcpdiag_owed(struct tcpdiag *d, uint64_t bytes, uint32_t *ms);
+
 /* The socket's congestion control: "cubic", "bbr". Errors as tcpdiag_look. */
 bool tcpdiag_congestion(struct tcpdiag *d, char out[static TCP_CONGESTION_LEN]);
 

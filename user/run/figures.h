@@ -36,6 +36,7 @@
 	X(LOCK, "lock", "share", "request time: afpd blocked in file locks")                       \
 	X(NET, "net", "share", "request time: afpd blocked on a client's connection")              \
 	X(OTHER, "other", "share", "request time: afpd asleep, or waiting for other processes")    \
+	X(UNEXPLAINED, "unexplained", "share", "request time that is in none of these")            \
 	X(STOPPED, "stopped", "share",                                                             \
 	  "afpd stopped by a signal, a debugger or a freezer, of watched time and sessions")       \
 	X(LOG, "log", "share", "request time: writing the log")                                    \
@@ -44,10 +45,14 @@
 	X(XATTR_MEAN, "xattr_mean", "ns", "mean of such a call")                                   \
 	X(META, "meta", "share", "request time: in calls on AppleDouble files")                    \
 	X(META_CALLS, "meta_calls", "1", "such calls for each request")                            \
-	X(LOGIN, "login", "ns", "mean time of a login in the server")                              \
+	X(LOGIN, "login", "ns",                                                                    \
+	  "mean time of a login in the server, or of those that go on, if that is longer")         \
+	X(LOGIN_PENDING, "login_pending", "1", "logins that had no answer at the end")             \
 	X(LOGINS, "logins", "1/s", "logins a second")                                              \
 	X(SHORT_LIVED, "short_lived", "1/s",                                                       \
 	  "sessions a second that ended within 10 s; who: the last")                               \
+	X(NO_LOGIN, "no_login", "1",                                                               \
+	  "connections that have had no login for 2 s, and none goes on; who: one")                \
 	X(CNID, "cnid", "share", "request time: afpd waiting for its CNID server or database")     \
 	X(CNID_CPU, "cnid_cpu", "share", "request time: in that wait, cnid_dbd on a CPU")          \
 	X(CNID_DISK, "cnid_disk", "share",                                                         \
@@ -60,6 +65,15 @@
 	  "requests refused: disk full; who: their most frequent command")                         \
 	X(DENIED, "denied", "1",                                                                   \
 	  "requests refused: open elsewhere, or a range locked; who: command")                     \
+	X(DENIED_SHARE, "denied_share", "share",                                                   \
+	  "so many of the requests of the commands that were refused so; who: the session")        \
+	X(LIST, "list", "share", "request time: listing folders")                                  \
+	X(LIST_REQUESTS, "list_requests", "1", "requests for the whole list of a folder")          \
+	X(LIST_TIME, "list_time", "ns", "time of these in the server")                             \
+	X(BEHIND, "behind", "share",                                                               \
+	  "request time: entering files in the CNID database in requests that change nothing")     \
+	X(CNID_WRITES, "cnid_writes", "1/s",                                                       \
+	  "writes to the CNID database in such requests; who: their command")                      \
 	X(REFUSED, "refused", "1", "sessions refused: the server's limit was reached")             \
 	X(TOP_SESSION, "top_session", "share",                                                     \
 	  "the busiest session's share of all; who: its user")                                     \

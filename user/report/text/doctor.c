@@ -6,10 +6,12 @@
 #include "report/text/screen.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
-#define FINDINGS 3 /* shown with all that belongs to them */
-#define MORE     4 /* shown in a line */
-#define TEXT_MAX 400
+#define FINDINGS   3 /* shown with all that belongs to them */
+#define MORE       4 /* shown in a line */
+#define TEXT_MAX   400
+#define PART_LEAST 0.01 /* of request time, to be named */
 
 static void put_label(const struct paint *p, const char *label, const char *text)
 {
@@ -58,6 +60,12 @@ static void put_verdict(const struct paint *p, const struct run_figures *f,
 {
 	static const char *const words[] = {
 		[DOCTOR_FOUND] = NULL,
+		[DOCTOR_SLOW] =
+		    "Requests are slow, for none of the causes that are known here: half "
+		    "of them took {p50}, 99% at most {p99}, the longest {longest}[ "
+		    "({longest.who})]; {slow} of all request time is in requests of "
+		    "100ms or more[, {pending} in ones without an answer yet, most of it in "
+		    "{pending.who}]. Before that they lay unread for {unread} on average.",
 		[DOCTOR_HEALTHY] = "Nothing is wrong with the server: half of the requests took "
 				   "{p50}, 99% at most {p99}, the longest {longest}[ "
 				   "({longest.who})]. Before that they lay unread for {unread} on "
@@ -77,6 +85,48 @@ static void put_verdict(const struct paint *p, const struct run_figures *f,
 
 	if (words[d->verdict])
 		screen_put(p, INK_BOLD, doctor_say(text, sizeof(text), f, words[d->verdict]), 3);
+}
+
+struct time_part {
+	enum run_figure figure;
+	const char *text;
+	double value;
+};
+
+static int largest_first(const void *a, const void *b)
+{
+	const struct time_part *x = a, *y = b;
+
+	return (x->value < y->value) - (x->value > y->value);
+}
+
+/* What request time went into, where no cause says it. */
+static void put_parts(const struct paint *p, const struct run_figures *f)
+{
+	struct time_part part[] = {
+		{ RUN_FIGURE_CPU, "afpd on a CPU", 0 },
+		{ RUN_FIGURE_WAIT_CPU, "waiting for a CPU", 0 },
+		{ RUN_FIGURE_WAIT_DISK, "waiting for files and disks", 0 },
+		{ RUN_FIGURE_CNID, "waiting for the CNID server or database", 0 },
+		{ RUN_FIGURE_LOCK, "waiting for file locks", 0 },
+		{ RUN_FIGURE_NET, "waiting for clients", 0 },
+		{ RUN_FIGURE_OTHER, "asleep, or waiting for other processes", 0 },
+		{ RUN_FIGURE_UNEXPLAINED, "not seen", 0 },
+	};
+	size_t n = sizeof(part) / sizeof(part[0]);
+	struct screen_text t = { 0 };
+	char value[64];
+
+	for (size_t i = 0; i < n; i++)
+		part[i].value = f->known[part[i].figure] ? f->value[part[i].figure] : 0;
+	qsort(part, n, sizeof(part[0]), largest_first);
+	for (size_t i = 0; i < n && part[i].value >= PART_LEAST; i++)
+		screen_add(&t, "%s%s %s", t.len ? ", " : "Their time: ",
+			   doctor_value(value, sizeof(value), f, part[i].figure), part[i].text);
+	if (t.len)
+		screen_put(p, INK_NONE, t.text, 3);
+	put_label(p, "next",
+		  "afpscope slow -v: each slow request with its longest calls and waits");
 }
 
 static void put_names(const struct paint *p, const char *label, const struct doctor_rule **rule,
@@ -117,6 +167,8 @@ int screen_doctor(const struct paint *p, const struct run_figures *f, bool brief
 	if (e)
 		return e;
 	put_verdict(p, f, &d);
+	if (d.verdict == DOCTOR_SLOW && !brief)
+		put_parts(p, f);
 	for (size_t i = 0; i < d.n_found; i++) {
 		if (brief)
 			fprintf(p->out, "%zu. %s\n", i + 1,

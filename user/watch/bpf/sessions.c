@@ -282,6 +282,7 @@ static struct known known_stream(const struct sessions *s, const struct bpf_view
 	if (stream->ended && (k.row.shared || !k.row.ended_ns))
 		k.row.ended_ns = stream->ended_ns;
 	k.row.requests = stream->answered;
+	k.row.denied = stream->denied;
 	k.row.busy_ns = stream->ns;
 	k.row.bytes_in = stream->bytes_in;
 	k.row.bytes_out = stream->bytes_out;
@@ -316,6 +317,7 @@ static void drop_idle(struct sessions *s)
 		row = &s->ended[s->n_ended].row;
 		to->requests += row->requests;
 		to->calls += row->calls;
+		to->denied += row->denied;
 		to->busy_ns += row->busy_ns;
 		to->bytes_in += row->bytes_in;
 		to->bytes_out += row->bytes_out;
