@@ -115,7 +115,7 @@ for group in "$@"; do
         list+=(libcmocka-dev clang "$(clang_rt)" clang-format shellcheck tshark
             babeltrace2 bpftrace strace git python3 python3-pytest python3-pytest-xdist
             iproute2 mandoc mariadb-server-core 'linux-perf|linux-tools-generic' python3-venv fio
-            openmpi-bin libopenmpi-dev mpich libmpich-dev) ;;
+            openmpi-bin libopenmpi-dev mpich libmpich-dev libfuse3-dev) ;;
     bench) list+=(wrk) ;;
     vm)
         list+=(qemu-system-x86 qemu-system-arm cpio kmod e2fsprogs xz-utils zstd

@@ -21,6 +21,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from offline import preload
+
 CGROUPS = Path("/sys/fs/cgroup")
 
 
@@ -34,6 +36,8 @@ class Site:
     root: Path
     vol1: Path
     cpu: int
+    client_cpu: int
+    programs: dict[str, Path]
 
     def children(self, of: int) -> list[int]:
         found = Path(f"/proc/{of}/task/{of}/children").read_text()
@@ -71,11 +75,31 @@ class Fault:
     cnid: str = "dbd"
     hooks: dict[str, str] = field(default_factory=dict)
     needs: tuple[str, ...] = ()  # folders that must be there
+    verdict: str = ""  # that there must be instead of a finding
+    cnids: tuple[str, ...] = ("dbd", "sqlite")  # with which it can be made
+    only: tuple[str, ...] = ("forky", "trixie")  # suites with which it can be made
+    before: Maker | None = None  # what is made before the clients begin
+    settle_s: float = 0.3  # until doctor looks
     port: Callable[[Site, float], contextlib.AbstractContextManager[int]] | None = None
 
-    def started_with(self, level: int) -> dict[str, str]:
-        """Hooks; {} in a value stands for the strength."""
-        return {k: v.format(self.strength[level]) for k, v in self.hooks.items()}
+    def started_with(self, level: int, made: dict[str, Path]) -> dict[str, str]:
+        """Hooks; {} in a value stands for the strength, {NAME} for a program that was made."""
+        names = {name: str(path) for name, path in made.items()}
+        return {k: v.format(self.strength[level], **names) for k, v in self.hooks.items()}
+
+
+def programs(folder: Path) -> dict[str, Path]:
+    """Makes the programs that faults need, in a folder."""
+    made = {"onopen": Path(preload(folder))}
+    for name, flags in (
+        ("slowcalls", ["-shared", "-fPIC", "-nostdlib"]),
+        ("slowfs", ["-I/usr/include/fuse3", "-lfuse3"]),
+    ):
+        made[name] = folder / name
+        source = Path(__file__).with_name(f"{name}.c")
+        command = ["cc", "-O2", "-o", str(made[name]), str(source), *flags]
+        subprocess.run(command, check=True)
+    return made
 
 
 # Makers
@@ -315,12 +339,15 @@ FAULTS = (
     Fault("stopped server", ("server-stopped",), (0.15, 0.3, 0.6), stopping(lambda s: s.afpds)),
     Fault(
         "stopped CNID server", ("cnid-stopped",), (0.15, 0.3, 0.6), stopping(lambda s: s.dbds),
-        mix="metadata",
+        mix="metadata", cnids=("dbd",),
     ),
-    Fault("CNID server that dies", ("cnid-restarts",), (2, 1, 0.4), killing, mix="metadata"),
+    Fault(
+        "CNID server that dies", ("cnid-restarts",), (2, 1, 0.4), killing, mix="metadata",
+        cnids=("dbd",),
+    ),
     Fault(
         "locked database", ("cnid-lock",), (0.2, 0.5, 0.9), locked_database, mix="metadata",
-        cnid="sqlite",
+        cnid="sqlite", cnids=("sqlite",), only=("forky",),
     ),
     Fault(
         "CPU quota", ("cpu-limit",), (0.02, 0.015, 0.01), cpu_quota, clients=20, needs=CPU,

@@ -12,11 +12,12 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faults import Fault, Site
+from faults import Fault, Site, programs
 from netatalk import USERS, Server
 
 
@@ -55,11 +56,12 @@ def loaded(fault: Fault, level: int, port: int, seconds: float, cpu: int) -> Ite
                 process.wait()
 
 
-def diagnose(port: int, seconds: int) -> dict[str, Any]:
+def diagnose(port: int, seconds: int, rung: str = "auto") -> dict[str, Any]:
     """run.json, and the screen and the exit status beside it."""
     with tempfile.TemporaryDirectory() as name:
         out = Path(name) / "run.json"
         command = ["doctor", "-p", str(port), "-d", str(seconds), "--no-save", f"--json={out}"]
+        command.append(f"--watch={rung}")
         line = [os.environ["AFPSCOPE"], *command]
         done = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if not out.exists():
@@ -69,17 +71,39 @@ def diagnose(port: int, seconds: int) -> dict[str, Any]:
         return run
 
 
-def examine(fault: Fault, level: int, seconds: int, cpus: tuple[int, int]) -> dict[str, Any]:
-    """The run of a doctor who looks at a server with this fault. cpus: server's, clients'."""
-    hooks = {"AFPD_CPU": str(cpus[0])} | fault.started_with(level)
-    with Server("forky", cnid=fault.cnid, **hooks) as server:
-        site = Site(server.port, server.pid, server.metad, server.root, server.vol1, cpus[0])
-        strength = fault.strength[level]
-        with contextlib.ExitStack() as stack:
+@dataclass(frozen=True)
+class How:
+    """cpus: the server's, the clients'; cnid: instead of the fault's; rung: of doctor."""
+
+    seconds: int
+    cpus: tuple[int, int]
+    suite: str = "forky"
+    cnid: str = ""
+    rung: str = "auto"
+
+
+def examine(faults: Sequence[tuple[Fault, int]], how: How) -> dict[str, Any]:
+    """The run of a doctor who looks at a server with all these faults, each in its strength."""
+    hooks = {"AFPD_CPU": str(how.cpus[0])}
+    with contextlib.ExitStack() as stack:
+        made = programs(Path(stack.enter_context(tempfile.TemporaryDirectory())))
+        for fault, level in faults:
+            hooks |= fault.started_with(level, made)
+        cnid = how.cnid or faults[0][0].cnid
+        server = stack.enter_context(Server(how.suite, cnid=cnid, **hooks))
+        site = Site(
+            server.port, server.pid, server.metad, server.root, server.vol1, *how.cpus, made
+        )
+        for fault, level in faults:
+            if fault.before:
+                stack.enter_context(fault.before(site, fault.strength[level]))
+        loads = {(f.mix, f.load, f.clients, f.port): (f, level) for f, level in faults}
+        for fault, level in loads.values():
             port = site.port
             if fault.port:
-                port = stack.enter_context(fault.port(site, strength))
-            stack.enter_context(loaded(fault, level, port, seconds + 30, cpus[1]))
-            stack.enter_context(fault.make(site, strength))
-            time.sleep(0.3)
-            return diagnose(site.port, seconds)
+                port = stack.enter_context(fault.port(site, fault.strength[level]))
+            stack.enter_context(loaded(fault, level, port, how.seconds + 40, how.cpus[1]))
+        for fault, level in faults:
+            stack.enter_context(fault.make(site, fault.strength[level]))
+        time.sleep(max(fault.settle_s for fault, _ in faults))
+        return diagnose(site.port, how.seconds, how.rung)

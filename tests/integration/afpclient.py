@@ -81,6 +81,24 @@ class AfpClient:
             struct.pack(">BBHIHHBIH", 34, 0, self._volume, 2, 0, 0x0142, 3, 0x08000103, 0),
         )
 
+    def create(self, name: str) -> int:
+        """FPCreateFile in the volume's root; the result."""
+        head = struct.pack(">BBHIB", 7, 0, self._volume, 2, 2)
+        return self._exchange(COMMAND, head + _pascal(name))[0]
+
+    def open_fork(self, name: str, access: int) -> tuple[int, int]:
+        """FPOpenFork of a file in the root; result, fork. access: 1 read, 2 write; 16, 32 deny."""
+        head = struct.pack(">BBHIHHB", 26, 0, self._volume, 2, 0, access, 2)
+        code, reply = self._exchange(COMMAND, head + _pascal(name))
+        return code, 0 if code else struct.unpack_from(">H", reply, 2)[0]
+
+    def close_fork(self, fork: int) -> None:
+        self._expect_ok("FPCloseFork", struct.pack(">BBH", 4, 0, fork))
+
+    def lock(self, fork: int, offset: int, length: int) -> int:
+        """FPByteRangeLockExt; the result."""
+        return self._exchange(COMMAND, struct.pack(">BBHqq", 59, 0, fork, offset, length))[0]
+
     def local_port(self) -> int:
         port: int = self._socket.getsockname()[1]
         return port

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """afpscope doctor: a fault is named first, and nothing is named where there is none.
 
-Tests user/cmd/doctor.c, diagnose.c, user/report/text/doctor.c, user/report/json/doctor.c. All
-faults in three strengths, and more healthy servers: tests/doctor/matrix.py.
+Tests user/cmd/doctor.c, diagnose.c, user/report/text/doctor.c, user/report/json/doctor.c,
+user/kinds/strangers.c. All faults in three strengths, and more healthy servers:
+tests/doctor/matrix.py.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from scope import OK, USAGE, Done, PinnedServer, Scope
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "doctor"))
 from faults import FAULTS, Fault, nothing
-from patient import examine, loaded
+from morefaults import MORE_FAULTS
+from patient import How, examine, loaded
 
 FINDINGS, NOT_TOLD = 1, 4
 STRONG, SECONDS = 2, 3
@@ -30,7 +32,7 @@ WORKING = Fault("browse", (), (1, 1, 1), nothing, think_s=0.02)
 
 
 def fault(name: str) -> Fault:
-    return next(f for f in FAULTS if f.name == name)
+    return next(f for f in (*FAULTS, *MORE_FAULTS) if f.name == name)
 
 
 @pytest.fixture
@@ -46,13 +48,34 @@ def test_a_fault_is_named_first(name: str, cpu: int) -> None:
     for folder in it.needs:
         if not Path(folder).exists():
             pytest.skip(f"this machine has no {folder}")
-    run = examine(it, STRONG, SECONDS, (cpu, cpu))
+    run = examine([(it, STRONG)], How(SECONDS, (cpu, cpu)))
     found = run["diagnosis"]["findings"]
     assert run["diagnosis"]["verdict"] == "findings", run["screen"]
     keys = [f["key"] for f in found if f["key"] not in DISTURBED]
     assert keys and keys[0] in it.found, run["screen"]
     assert run["status"] == FINDINGS, run["stderr"]
     assert run["screen"].count("\n") <= 40 and f"1. {found[0]['text'][:40]}" in run["screen"]
+
+
+def test_faults_at_once_are_all_found(cpu: int) -> None:
+    faults = [fault(name) for name in ("files in use", "hanging login", "deaf clients")]
+    run = examine([(it, STRONG) for it in faults], How(SECONDS, (cpu, cpu)))
+    keys = {f["key"] for f in run["diagnosis"]["findings"]}
+    assert keys - DISTURBED == {it.found[0] for it in faults}, run["screen"]
+    assert "bench2 from 127.0.0.1" in run["figures"]["denied_share"]["who"]
+    # Those who wait for their login are not taken for connections without one.
+    assert run["figures"]["no_login"]["value"] == int(faults[2].strength[STRONG])
+    assert run["figures"]["login_pending"]["value"] >= 1
+
+
+def test_slow_for_no_known_cause_is_not_healthy(cpu: int) -> None:
+    run = examine([(fault("slow getcwd"), STRONG)], How(SECONDS, (cpu, cpu)))
+    keys = {f["key"] for f in run["diagnosis"]["findings"]}
+    assert keys <= DISTURBED, run["screen"]
+    assert keys or run["diagnosis"]["verdict"] == "slow", run["screen"]
+    assert run["status"] == FINDINGS
+    assert keys or "asleep, or waiting for other processes" in run["screen"]
+    assert run["figures"]["other"]["value"] > 0.5
 
 
 def doctor(scope: Scope, *args: str) -> Done:
@@ -96,6 +119,25 @@ def test_a_run_without_figures_is_refused(scope: Scope, tmp_path: Path) -> None:
     assert done.status == USAGE and "no figures for a diagnosis" in done.err
 
 
-@pytest.mark.parametrize("words", [("a", "b"), ("-d", "3", "a"), ("-d", "0")])
+def test_without_requests_nothing_is_concluded_from_them(
+    scope: Scope, dbd: PinnedServer, tmp_path: Path
+) -> None:
+    with loaded(WORKING, 0, dbd.port, 30, dbd.cpu):
+        status, screen = watched(scope, dbd, "--watch=proc", "-o", str(tmp_path / "run"))
+    run = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert status == NOT_TOLD and run["diagnosis"]["verdict"] == "not_counted", screen
+    assert not run["diagnosis"]["findings"] and run["figures"]["requests"]["value"] is None
+
+
+WRONG = [
+    ("a", "b"),
+    ("-d", "3", "a"),
+    ("-d", "0"),
+    ("--watch=proc", "a"),
+    ("--unit", "a", "-p", "548"),
+]
+
+
+@pytest.mark.parametrize("words", WRONG)
 def test_wrong_options_are_refused(scope: Scope, words: tuple[str, ...]) -> None:
     assert doctor(scope, *words).status == USAGE

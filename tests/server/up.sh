@@ -23,6 +23,7 @@
 # AFPD_MEMORY    size of a tmpfs, e.g. 64M, for all volumes and databases: no disk makes
 #                noise (Linux 6.6; not with AFPD_KEEP or AFPD_VOL_SIZE)
 # AFPD_PRELOAD   a library of this machine to preload in afpd
+# AFPD_PRELOAD_IN  in this daemon instead, and what it starts: cnid_metad
 # AFPD_ENV       NAME=VALUE words more for the daemons' environment
 # CNID_PORT      port of cnid_metad (default: PORT + 1)
 #
@@ -130,7 +131,7 @@ start() { # COMMAND
     if [ "${cnid%-tcp}" = mysql ]; then
         more+=("MYSQL_UNIX_PORT=/inst/$port/mysql.sock" "MYSQL_TCP_PORT=$cport")
     fi
-    if [ "$1" = afpd ] && [ -n "${AFPD_PRELOAD:-}" ]; then
+    if [ "$1" = "${AFPD_PRELOAD_IN:-afpd}" ] && [ -n "${AFPD_PRELOAD:-}" ]; then
         more+=("LD_PRELOAD=/inst/$port/preload.so")
     fi
     (
