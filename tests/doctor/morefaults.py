@@ -144,9 +144,11 @@ def slowed(site: Site, _: float) -> Iterator[None]:
 def logging_in(site: Site, _: float) -> Iterator[None]:
     """A user logs in every second, and stays; those that hang are left alone."""
 
+    clients = []
+
     def login() -> None:
         with contextlib.suppress(OSError, RuntimeError, ConnectionError):
-            AfpClient(site.port, user="bench2", volume="vol2")
+            clients.append(AfpClient(site.port, user="bench2", volume="vol2"))
 
     def step(over: threading.Event) -> None:
         threading.Thread(target=login, daemon=True).start()

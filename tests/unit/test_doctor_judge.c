@@ -181,7 +181,18 @@ static void slow_for_no_known_cause_is_a_verdict(void **state)
 	assert_int_equal(d.verdict, DOCTOR_SLOW);
 	assert_int_equal(d.n_found, 0);
 	diagnosis_fini(&d);
+	/* None of 100 ms, but half of many that a person waits for. */
+	f = healthy();
+	run_figure_set(&f, RUN_FIGURE_P50, 60e6);
+	run_figure_set(&f, RUN_FIGURE_P99, 61e6);
+	d = judged(&f);
+	assert_int_equal(d.verdict, DOCTOR_SLOW);
+	diagnosis_fini(&d);
 	/* One slow request is not enough for it. */
+	f = healthy();
+	run_figure_set(&f, RUN_FIGURE_REQUESTS, 5);
+	run_figure_set(&f, RUN_FIGURE_SLOW, 1);
+	run_figure_set(&f, RUN_FIGURE_P99, 3e9);
 	run_figure_set(&f, RUN_FIGURE_SLOW_N, 1);
 	d = judged(&f);
 	assert_int_equal(d.verdict, DOCTOR_TOO_FEW);

@@ -343,6 +343,31 @@ static unsigned int open_fds(void)
 	return n;
 }
 
+/* The server's end owes the client an answer from its last byte until the first of the answer. */
+static void who_spoke_last_is_known(void **state)
+{
+	struct loopback l = make(LOOPBACK_V4);
+	struct tcpdiag d = open_at(&l);
+	uint64_t end_ns = clock_now_ns() + 5000000000u;
+	uint32_t ms = 0;
+
+	(void)state;
+	assert_false(tcpdiag_owed(&d, 1, &ms));
+	carry(l.client, l.server, 100);
+	while (!tcpdiag_owed(&d, 100, &ms) && clock_now_ns() < end_ns)
+		poll(NULL, 0, 1);
+	assert_true(tcpdiag_owed(&d, 100, &ms));
+	/* So that the answer is not within one step of the kernel's clock. */
+	while (ms < 20 && clock_now_ns() < end_ns) {
+		poll(NULL, 0, 1);
+		assert_true(tcpdiag_owed(&d, 100, &ms));
+	}
+	carry(l.server, l.client, 10);
+	assert_false(tcpdiag_owed(&d, 100, &ms));
+	tcpdiag_close(&d);
+	loopback_end(&l);
+}
+
 static void looks_leave_nothing_open(void **state)
 {
 	struct loopback l = make(LOOPBACK_V4);
@@ -449,6 +474,7 @@ int main(void)
 		cmocka_unit_test(a_later_connection_of_the_same_addresses_is_another_one),
 		cmocka_unit_test(a_listening_socket_is_not_taken_for_the_connection),
 		cmocka_unit_test(it_takes_no_rights),
+		cmocka_unit_test(who_spoke_last_is_known),
 		cmocka_unit_test(looks_leave_nothing_open),
 		cmocka_unit_test(a_look_waits_for_nobody),
 	};

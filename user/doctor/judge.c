@@ -6,6 +6,7 @@
 
 #define NOTICED_SLOW   0.1   /* share of request time */
 #define NOTICED_P99    100e6 /* ns */
+#define NOTICED_P50    30e6  /* ns */
 #define NOTICED_UNREAD 20e6  /* ns, on average */
 #define IDLE_BUSY      0.05  /* requests at a time */
 #define IDLE_UNREAD    5e6   /* ns, on average: more is no idle server */
@@ -22,6 +23,7 @@ static bool is_noticed(const struct run_figures *f)
 {
 	return at_least(f, RUN_FIGURE_SLOW, NOTICED_SLOW) ||
 	       at_least(f, RUN_FIGURE_P99, NOTICED_P99) ||
+	       at_least(f, RUN_FIGURE_P50, NOTICED_P50) ||
 	       at_least(f, RUN_FIGURE_UNREAD, NOTICED_UNREAD);
 }
 

@@ -4,7 +4,7 @@
 
 /*
  * A diagnosis from figures and rules, a pure function of the figures. What people notice: requests
- * of 100 ms or more, or requests that wait long before they are read.
+ * of 100 ms or more, or half of them of 30 ms, or requests that wait long before they are read.
  */
 
 #include "doctor/rules.h"
