@@ -96,14 +96,22 @@ static void look(struct diagnosis *d, const struct run_figures *f, const struct 
 	}
 }
 
+/* The first finding says why, if any does. */
+static bool says_why(const struct diagnosis *d)
+{
+	return d->n_found && !d->found[0].rule->whom;
+}
+
 static enum doctor_verdict verdict(const struct diagnosis *d, const struct run_figures *f)
 {
-	if (d->n_found)
+	if (says_why(d))
 		return DOCTOR_FOUND;
 	if (!f->known[RUN_FIGURE_REQUESTS])
 		return DOCTOR_UNSEEN;
 	if (is_enough(f) && is_noticed(f))
 		return DOCTOR_SLOW;
+	if (d->n_found)
+		return DOCTOR_FOUND;
 	if (!at_least(f, RUN_FIGURE_REQUESTS, DOCTOR_REQUESTS))
 		return DOCTOR_TOO_FEW;
 	return at_least(f, RUN_FIGURE_BUSY, IDLE_BUSY) ||

@@ -14,7 +14,7 @@
 
 enum doctor_verdict {
 	DOCTOR_FOUND,   /* findings */
-	DOCTOR_SLOW,    /* people notice, but no cause that is known */
+	DOCTOR_SLOW,    /* people notice, and no finding says why */
 	DOCTOR_HEALTHY, /* it works, and nothing is wrong with it */
 	DOCTOR_IDLE,    /* so little of the time that the wait is elsewhere */
 	DOCTOR_TOO_FEW, /* requests for a verdict */

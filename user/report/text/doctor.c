@@ -62,10 +62,10 @@ static void put_verdict(const struct paint *p, const struct run_figures *f,
 		[DOCTOR_FOUND] = NULL,
 		[DOCTOR_SLOW] =
 		    "Requests are slow, for none of the causes that are known here: half "
-		    "of them took {p50}, 99% at most {p99}, the longest {longest}[ "
+		    "took {p50}, 99% at most {p99}, the longest {longest}[ "
 		    "({longest.who})]; {slow} of all request time is in requests of "
-		    "100ms or more[, {pending} in ones without an answer yet, most of it in "
-		    "{pending.who}]. Before that they lay unread for {unread} on average.",
+		    "100ms or more[, {pending} in ones without an answer, such as "
+		    "{pending.who}].",
 		[DOCTOR_HEALTHY] = "Nothing is wrong with the server: half of the requests took "
 				   "{p50}, 99% at most {p99}, the longest {longest}[ "
 				   "({longest.who})]. Before that they lay unread for {unread} on "
