@@ -85,9 +85,8 @@ struct kept {
 	unsigned int stream, request;
 	uint64_t ns; /* how long */
 	union afs_record record;
-	struct afs_record_requests
-	    names; /* the request whose name it is about: its own, or FPOpenFork */
-	struct afs_record_names name; /* a request's; all 0: it has none */
+	struct afs_record_requests names; /* whose name it is about: itself, or FPOpenFork */
+	struct afs_record_names name;     /* a request's; all 0: it has none */
 	char text[AFS_TEXT_LEN];
 };
 
@@ -289,7 +288,7 @@ static void find_opens(struct dump *d)
 		for (k = d->slow; k < d->slow + d->n_slow; k++) {
 			r = &k->record.requests;
 			if (r->fork == open->fork && r->session == open->session &&
-			    open->timestamp <= r->t)
+			    r->command != open->command && open->timestamp <= r->t)
 				k->names = *open;
 		}
 	}

@@ -30,8 +30,7 @@ struct doctor_finding {
 struct diagnosis {
 	enum doctor_verdict verdict;
 	size_t n_found, n_out, n_unseen;
-	struct doctor_finding
-	    *found; /* owned; the most weight first, then those that say only who */
+	struct doctor_finding *found;      /* owned; causes before those that say only who */
 	const struct doctor_rule **out;    /* owned; their conditions do not hold */
 	const struct doctor_rule **unseen; /* owned; a figure is missing */
 };
