@@ -26,8 +26,9 @@ from patient import How, examine, loaded
 FINDINGS, NOT_TOLD = 1, 4
 STRONG, SECONDS = 2, 3
 HERE = ("stopped CNID server", "full disk", "locked database", "login loop", "log level")
-# What other tests may do to the server meanwhile.
+# What other tests may do to the server meanwhile. If that hides all else it is looked at again.
 DISTURBED = {"other-programs"}
+LOOKS = 3
 WORKING = Fault("browse", (), (1, 1, 1), nothing, think_s=0.02)
 
 
@@ -48,10 +49,13 @@ def test_a_fault_is_named_first(name: str, cpu: int) -> None:
     for folder in it.needs:
         if not Path(folder).exists():
             pytest.skip(f"this machine has no {folder}")
-    run = examine([(it, STRONG)], How(SECONDS, (cpu, cpu)))
-    found = run["diagnosis"]["findings"]
+    for _ in range(LOOKS):
+        run = examine([(it, STRONG)], How(SECONDS, (cpu, cpu)))
+        found = run["diagnosis"]["findings"]
+        keys = [f["key"] for f in found if f["key"] not in DISTURBED]
+        if keys or not found:
+            break
     assert run["diagnosis"]["verdict"] == "findings", run["screen"]
-    keys = [f["key"] for f in found if f["key"] not in DISTURBED]
     assert keys and keys[0] in it.found, run["screen"]
     assert run["status"] == FINDINGS, run["stderr"]
     assert run["screen"].count("\n") <= 40 and f"1. {found[0]['text'][:40]}" in run["screen"]
