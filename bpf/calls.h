@@ -320,6 +320,7 @@ struct afs_stream {
 	__u32 ended;   /* its process has closed it; user space may collect it */
 	__u64 begun_ns, ended_ns;
 	__u64 request_ns;        /* begin of the request in service */
+	__u64 quiet_ns;          /* when its last request was answered; 0: there was none */
 	struct afs_flow flow[2]; /* to the server, from the server */
 	__u32 first, n;          /* of queue */
 	__u64 begun, answered;   /* requests */
@@ -330,6 +331,7 @@ struct afs_stream {
 	__u64 denied;            /* results that a file is in use elsewhere, or locked */
 	__u64 ns;                /* of the answered */
 	__u64 bytes_in, bytes_out;
+	struct afs_habit habit;
 	__u16 port, family; /* the client's, family 0: not known */
 	__u32 found;        /* it existed before the watch */
 	__u8 ip[16];

@@ -188,6 +188,23 @@ static inline __u32 afs_result_index(__u32 account, __s32 code)
 	return (((__u32)code ^ account << 16) * 0x9e3779b1u) >> (32 - AFS_RESULT_BITS);
 }
 
+/*
+ * How a client sends its requests. A pause is from the last byte of a reply, when no other request
+ * is there, to the read of the next request. Histogram of the same kind, in units of 2^16 ns.
+ */
+#define AFS_PAUSE_SHIFT   16
+#define AFS_PAUSE_BITS    2
+#define AFS_PAUSE_BUCKETS 64 /* up to 8 s */
+
+struct afs_habit {
+	__u64 pause_ns;                 /* sum */
+	__u32 pause[AFS_PAUSE_BUCKETS]; /* how many */
+	/* An account of requests: if more than half are one account's, that. At least so many are.
+	 */
+	__u32 most;
+	__u32 most_n;
+};
+
 /* One process's compatible ledger: what /proc/PID/io calls syscr, syscw, rchar, wchar. */
 struct afs_compat {
 	__u64 syscr, syscw, rchar, wchar;

@@ -80,6 +80,7 @@ static __always_inline void request_next(struct afs_stripe *stripe, struct afs_t
 		return;
 	}
 	s->by = 0;
+	s->quiet_ns = now;
 	if (!here)
 		return;
 	t->serves = 0;
@@ -299,6 +300,36 @@ static __always_inline void queue_drop(struct afs_stream *s, __u32 k, __u32 skip
 	q->n -= skip;
 }
 
+/*
+ * Counts how the client sends: the pause that a request ends at "now" if no other was there, and a
+ * majority vote of accounts. A global function: verified once.
+ */
+__noinline int habit_count(__u32 handle, __u32 account, __u64 now)
+{
+	struct afs_stream *s = stream_at(handle);
+	struct afs_habit *h;
+	__u64 ns;
+	__u32 i;
+
+	if (!s)
+		return 0;
+	h = &s->habit;
+	if (!h->most_n)
+		h->most = account;
+	if (h->most == account)
+		h->most_n++;
+	else
+		h->most_n--;
+	if (s->n || !s->quiet_ns || now < s->quiet_ns)
+		return 0;
+	ns = now - s->quiet_ns;
+	i = afs_hist_index(ns >> AFS_PAUSE_SHIFT, AFS_PAUSE_BITS, AFS_PAUSE_BUCKETS);
+	barrier_var(i);
+	h->pause[i & (AFS_PAUSE_BUCKETS - 1)]++;
+	h->pause_ns += ns;
+	return 0;
+}
+
 /* What a decoder calls. */
 
 /* A request was read; the call that read it began at begin_ns. */
@@ -318,6 +349,7 @@ static __always_inline void request_read(struct afs_stripe *stripe, struct afs_t
 		return;
 	}
 	s->begun++;
+	habit_count(s->handle, q->account, begin_ns);
 	if (queue_more(s, q))
 		return;
 	s->queue[i] = *q;

@@ -113,4 +113,20 @@ static inline void open_server(struct rung_rig *g, struct bpf_load_wish *wish,
 	rig_open(g, wish, whole_server(), fn);
 }
 
+/* All of a connection's requests are of one account, and come when none is there. */
+static inline void check_habits(const struct run *r, uint64_t requests)
+{
+	for (size_t i = 0; i < r->n_sessions; i++) {
+		const struct afs_habit *h = &r->session[i].habit;
+		uint64_t pauses = 0;
+
+		for (size_t k = 0; k < AFS_PAUSE_BUCKETS; k++)
+			pauses += h->pause[k];
+		assert_int_equal(h->most_n, requests);
+		assert_in_range(h->most, FIRST, FIRST + CONNS - 1);
+		assert_int_equal(pauses, requests - 1);
+		assert_true(h->pause_ns > 0);
+	}
+}
+
 #endif

@@ -121,6 +121,7 @@ static void serve_and_check(void (*fn)(struct watched_shared *s))
 	check_whole(&x, 2);
 	stop(&x, &r);
 	check_sessions(&r, 2 * TURNS);
+	check_habits(&r, 2 * TURNS);
 	run_fini(&r);
 }
 

@@ -217,6 +217,7 @@ struct run_session {
 	bool shared;                         /* which serves others, too: its calls are theirs */
 	uint64_t busy_ns;                    /* with a request in service */
 	uint64_t bytes_in, bytes_out;
+	struct afs_habit habit; /* of a kind that answers in order */
 };
 
 /* Name for the time of threads that ended between two looks: the exact sum less what was sampled.

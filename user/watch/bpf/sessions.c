@@ -286,6 +286,7 @@ static struct known known_stream(const struct sessions *s, const struct bpf_view
 	k.row.busy_ns = stream->ns;
 	k.row.bytes_in = stream->bytes_in;
 	k.row.bytes_out = stream->bytes_out;
+	k.row.habit = stream->habit;
 	k.port = stream->port;
 	k.family = stream->family;
 	k.saw_volumes = saw_volumes(p, stream);
