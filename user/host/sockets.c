@@ -48,8 +48,7 @@ static void addr_v4(struct sockets_addr *out, const void *ip)
 	memcpy(out->ip + 12, ip, 4);
 }
 
-/* A family's address from a diagnostics message. */
-static void addr_of(struct sockets_addr *out, int family, const void *ip, uint16_t port)
+void sockets_diag_addr(struct sockets_addr *out, int family, const void *ip, uint16_t port)
 {
 	if (family == AF_INET)
 		addr_v4(out, ip);
@@ -67,8 +66,8 @@ static int add_tcp(struct sockets *s, const struct netlink_answer *a)
 		return -EPROTO;
 	entry.ino = m->idiag_inode;
 	entry.uid = m->idiag_uid;
-	addr_of(&entry.local, m->idiag_family, m->id.idiag_src, m->id.idiag_sport);
-	addr_of(&entry.remote, m->idiag_family, m->id.idiag_dst, m->id.idiag_dport);
+	sockets_diag_addr(&entry.local, m->idiag_family, m->id.idiag_src, m->id.idiag_sport);
+	sockets_diag_addr(&entry.remote, m->idiag_family, m->id.idiag_dst, m->id.idiag_dport);
 	return add(s, &entry);
 }
 
@@ -265,9 +264,9 @@ bool sockets_addr(struct sockets_addr *out, const struct sockaddr_storage *from)
 	const struct sockaddr_in6 *v6 = (const void *)from;
 
 	if (from->ss_family == AF_INET)
-		addr_of(out, AF_INET, &v4->sin_addr, v4->sin_port);
+		sockets_diag_addr(out, AF_INET, &v4->sin_addr, v4->sin_port);
 	else if (from->ss_family == AF_INET6)
-		addr_of(out, AF_INET6, &v6->sin6_addr, v6->sin6_port);
+		sockets_diag_addr(out, AF_INET6, &v6->sin6_addr, v6->sin6_port);
 	else
 		return false;
 	return true;

@@ -45,6 +45,9 @@ void sockets_fini(struct sockets *s);
 /* false: not an Internet address. */
 bool sockets_addr(struct sockets_addr *out, const struct sockaddr_storage *from);
 
+/* An address as a message of the kernel's socket diagnostics has it. */
+void sockets_diag_addr(struct sockets_addr *out, int family, const void *ip, uint16_t port);
+
 /* NULL: not found. */
 const struct sockets_entry *sockets_find(const struct sockets *s, const struct sockets_addr *local,
 					 const struct sockets_addr *remote);

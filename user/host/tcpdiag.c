@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * One request and one answer over netlink. The kernel answers within the request: none is waited
- * for. Who holds the socket: host/sockets.h.
+ * for, but for a list of connections. Who holds the socket: host/sockets.h.
  */
 
 #include "host/tcpdiag.h"
-
-#include "host/sockets.h"
 
 #include <errno.h>
 #include <linux/sock_diag.h>
@@ -200,4 +198,53 @@ void tcpdiag_close(struct tcpdiag *d)
 {
 	netlink_close(&d->netlink);
 	memset(d, 0, sizeof(*d));
+}
+
+/* All connections */
+
+#define LIST_TIMEOUT_MS 1000 /* of a part of a list */
+#define STATE_ESTABLISHED                                                                          \
+	(1u << 1) /* TCP_ESTABLISHED of netinet/tcp.h, which linux/tcp.h excludes */
+
+static int each_of(struct netlink *n, const struct inet_diag_req_v2 *req, tcpdiag_fn *fn, void *arg)
+{
+	const struct netlink_request q = { SOCK_DIAG_BY_FAMILY, true, req, sizeof(*req) };
+	struct netlink_answer a;
+	int r = netlink_ask(n, &a, &q);
+
+	while (!r && (r = netlink_next(n, &a)) > 0) {
+		const struct inet_diag_msg *m = a.body;
+		struct run_tcp tcp = { .end = TCP_SERVER };
+		struct sockets_addr far;
+
+		if (a.len < sizeof(*m))
+			return -EPROTO;
+		sockets_diag_addr(&far, m->idiag_family, m->id.idiag_dst, m->id.idiag_dport);
+		r = m->id.idiag_sport == req->id.idiag_sport && take_info(&tcp, &a)
+			? fn(arg, &far, &tcp)
+			: 0;
+	}
+	return r;
+}
+
+int tcpdiag_each(uint16_t port, tcpdiag_fn *fn, void *arg)
+{
+	struct inet_diag_req_v2 req = {
+		.sdiag_family = AF_INET,
+		.sdiag_protocol = IPPROTO_TCP,
+		.idiag_ext = 1u << (INET_DIAG_INFO - 1),
+		.idiag_states = STATE_ESTABLISHED,
+		.id = { .idiag_sport = htons(port) },
+	};
+	struct netlink n;
+	int r = netlink_open(&n, NETLINK_SOCK_DIAG, LIST_TIMEOUT_MS);
+
+	if (r)
+		return r;
+	r = each_of(&n, &req, fn, arg);
+	req.sdiag_family = AF_INET6;
+	if (!r)
+		r = each_of(&n, &req, fn, arg);
+	netlink_close(&n);
+	return r;
 }

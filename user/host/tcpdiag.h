@@ -9,6 +9,7 @@
  */
 
 #include "host/netlink.h"
+#include "host/sockets.h"
 #include "run/tcp.h"
 
 #include <linux/inet_diag.h>
@@ -49,5 +50,13 @@ bool tcpdiag_owed(struct tcpdiag *d, uint64_t bytes, uint32_t *ms);
 bool tcpdiag_congestion(struct tcpdiag *d, char out[static TCP_CONGESTION_LEN]);
 
 void tcpdiag_close(struct tcpdiag *d); /* may be closed already */
+
+/*
+ * Calls fn for each connection of this network namespace whose end here has this port, with its far
+ * end and the figures that TCP_INFO has, until fn returns other than 0, which is returned. 0 or
+ * another negative errno.
+ */
+typedef int tcpdiag_fn(void *arg, const struct sockets_addr *far, const struct run_tcp *tcp);
+int tcpdiag_each(uint16_t port, tcpdiag_fn *fn, void *arg);
 
 #endif
