@@ -17,6 +17,8 @@
 #define ENUMERATE       9
 #define LOGIN           18
 #define BYTE_RANGE_LOCK 1
+#define OPEN_VOLUME     24
+#define SPOTLIGHT       76
 #define MS              1000000u
 
 /* One part of afpd, blocked so long in one call. */
@@ -107,6 +109,33 @@ static void parts_are_shares_of_all_request_time(void **state)
 	is(&f, RUN_FIGURE_TOP_BUSY, 0.02);
 	/* Without a login there is no mean of logins. */
 	assert_false(f.known[RUN_FIGURE_LOGIN]);
+	run_fini(r);
+	free(r);
+}
+
+/* Of 100 ms: FPOpenVol reads folders for 30, 12 calls; a Spotlight query has no answer yet. */
+static void single_commands_have_figures_of_their_own(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = made();
+	struct ledger *l = &r->phase[0]->ledger;
+
+	(void)state;
+	l->account[0].account = OPEN_VOLUME;
+	l->account[0].sum = (struct afs_account) { .begun = 2, .answered = 2, .ns = 40 * MS };
+	l->account[1].account = SPOTLIGHT;
+	l->account[1].sum = (struct afs_account) { .begun = 1 };
+	l->part[0] = part(OPEN_VOLUME, AFS_CLASS_DIR, AFS_OBJECT_DIR, 30 * MS);
+	l->part[0].part.calls = 24;
+	l->part[1] = part(OPEN_VOLUME, AFS_CLASS_DIR, AFS_OBJECT_NONE, 0);
+	l->part[1].part.cpu_ns = 10 * MS;
+	l->part[2] = part(SPOTLIGHT, AFS_CLASS_WAIT, AFS_OBJECT_NONE, 60 * MS);
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_VOLUME_SIZE, 0.3);
+	is(&f, RUN_FIGURE_VOLUME_SIZE_CALLS, 12);
+	is(&f, RUN_FIGURE_SPOTLIGHT, 60e6);
+	is(&f, RUN_FIGURE_COMMAND_CPU, 1);
+	assert_string_equal(f.who[RUN_FIGURE_COMMAND_CPU], "FPOpenVol");
 	run_fini(r);
 	free(r);
 }
@@ -221,6 +250,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parts_are_shares_of_all_request_time),
+		cmocka_unit_test(single_commands_have_figures_of_their_own),
 		cmocka_unit_test(without_requests_nothing_is_known_of_them),
 		cmocka_unit_test(refusals_have_a_share_and_a_session),
 		cmocka_unit_test(a_list_is_what_ends_with_no_more_entries),

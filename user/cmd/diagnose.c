@@ -12,12 +12,34 @@
 
 #define OWN_MAX 4096 /* processes of the server that are known by their numbers */
 
-int diagnose_begin(struct diagnose *d, pid_t server)
+static int look_before(struct diagnose *d, const struct servers_entry *server)
 {
-	int r = machine_look(&d->before, server);
+	connections_begin(&d->connections, server);
+	d->session = calloc(server->n_sessions + 1, sizeof(*d->session));
+	if (!d->session)
+		return -ENOMEM;
+	for (size_t i = 0; i < server->n_sessions; i++) {
+		struct diagnose_session *s = &d->session[d->n_sessions];
 
+		s->pid = server->session[i].pid;
+		d->n_sessions += !procfs_thread_times(&s->before, s->pid, s->pid);
+	}
+	return 0;
+}
+
+int diagnose_begin(struct diagnose *d, const struct kind_found *found)
+{
+	int r = machine_look(&d->before, found->target.server);
+
+	if (!r && found->servers.n)
+		r = look_before(d, &found->servers.entry[0]);
 	d->begun = !r;
 	return r;
+}
+
+void diagnose_tick(struct diagnose *d)
+{
+	connections_look(&d->connections);
 }
 
 static uint64_t server_cpu_ns(const struct run *r)
@@ -55,6 +77,32 @@ static uint64_t ended_backends(struct watch *w)
 	return n;
 }
 
+/* A session that began meanwhile had none before. */
+static struct procfs_times times_before(const struct diagnose *d, pid_t pid)
+{
+	for (size_t i = 0; i < d->n_sessions; i++)
+		if (d->session[i].pid == pid)
+			return d->session[i].before;
+	return (struct procfs_times) { 0 };
+}
+
+static void look_sessions(struct diagnose *d, struct run *r)
+{
+	connections_look(&d->connections);
+	connections_note(&d->connections, r);
+	for (size_t i = 0; i < r->n_sessions && d->session; i++) {
+		struct run_session *s = &r->session[i];
+		struct procfs_times before = times_before(d, s->pid), now;
+
+		if (s->ended_ns || procfs_thread_times(&now, s->pid, s->pid) ||
+		    now.cpu_ns < before.cpu_ns || now.runq_ns < before.runq_ns)
+			continue;
+		s->has_cpu = true;
+		s->cpu_ns = now.cpu_ns - before.cpu_ns;
+		s->runq_ns = now.runq_ns - before.runq_ns;
+	}
+}
+
 int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *found, struct run *r)
 {
 	pid_t *own = malloc(OWN_MAX * sizeof(*own));
@@ -62,9 +110,13 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 	int e;
 
 	r->figures = calloc(1, sizeof(*r->figures));
-	e = own && r->figures ? doctor_measure(r->figures, r) : -ENOMEM;
+	e = own && r->figures ? 0 : -ENOMEM;
 	if (!e && d->begun)
 		e = machine_look(&after, found->target.server);
+	if (!e)
+		look_sessions(d, r);
+	if (!e)
+		e = doctor_measure(r->figures, r);
 	if (!e && d->begun)
 		machine_between(r->figures, &d->before, &after, own, own_processes(w, own),
 				server_cpu_ns(r));
@@ -99,4 +151,6 @@ enum outcome diagnose_outcome(const struct run_figures *f)
 void diagnose_fini(struct diagnose *d)
 {
 	machine_fini(&d->before);
+	connections_fini(&d->connections);
+	free(d->session);
 }

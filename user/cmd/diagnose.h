@@ -2,21 +2,36 @@
 #ifndef CMD_DIAGNOSE_H
 #define CMD_DIAGNOSE_H
 
-/* What a diagnosis needs besides the ledger: the machine before and after, and the volumes. */
+/*
+ * What a diagnosis needs besides the ledger: the machine before and after, the clients'
+ * connections, and the volumes.
+ */
 
 #include "cmd/cmd.h"
+#include "cmd/connections.h"
 #include "host/machine.h"
+#include "host/procfs.h"
 #include "kinds/kind.h"
 #include "run/run.h"
 #include "watch/watch.h"
 
+struct diagnose_session {
+	pid_t pid;
+	struct procfs_times before;
+};
+
 struct diagnose {
 	struct machine before;
+	struct connections connections;
+	size_t n_sessions;
+	struct diagnose_session *session; /* owned; CPU time of those that there were */
 	bool begun;
 };
 
 /* Just before the watched time. 0 or -ENOMEM. */
-int diagnose_begin(struct diagnose *d, pid_t server);
+int diagnose_begin(struct diagnose *d, const struct kind_found *found);
+/* Once a second. */
+void diagnose_tick(struct diagnose *d);
 
 /* After the run's phases are complete; gives the run its figures. 0 or -ENOMEM. */
 int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *found,

@@ -268,6 +268,7 @@ static void wait_for_end(struct record *rec)
 		if (now - shown >= NS_PER_S) {
 			show(rec, false);
 			rec->costly = guard_over(&rec->guard, rec->watch);
+			diagnose_tick(&rec->diagnose);
 			shown = now;
 		}
 	}
@@ -312,7 +313,7 @@ static enum outcome work(struct record *rec, struct err *e)
 
 	watch_span(rec->watch);
 	look_at_threads(rec);
-	r = diagnose_begin(&rec->diagnose, rec->found.target.server);
+	r = diagnose_begin(&rec->diagnose, &rec->found);
 	r = r ? r : watch_read(rec->watch, &rec->before);
 	rec->begun_ns = clock_now_ns();
 	if (child_go(&rec->child, e)) {

@@ -3,6 +3,7 @@
 #include "doctor/measure.h"
 
 #include "base/hist.h"
+#include "doctor/clients.h"
 #include "report/cell.h"
 #include "report/requests.h"
 #include "report/view.h"
@@ -392,6 +393,57 @@ static void look_sessions(struct measure *m)
 		       top->user ? top->user : "nobody", top->pid);
 }
 
+/* Single commands */
+
+static double cpu_ns(const struct request *r)
+{
+	return (double)(r->time_ns[ACCOUNT_USER] + r->time_ns[ACCOUNT_CALLS]);
+}
+
+static void look_commands(struct measure *m)
+{
+	double cpu = cpu_ns(&m->requests.all), most = 0, spotlight = 0;
+	char name[ACCOUNT_NAME_MAX];
+
+	for (size_t i = 0; i < m->requests.n; i++) {
+		const struct request *r = &m->requests.request[i];
+
+		if (is_account(r->number, "FPSpotlightRPC"))
+			spotlight += pending_ns(r);
+		if (cpu_ns(r) <= most)
+			continue;
+		most = cpu_ns(r);
+		run_figure_who(m->out, RUN_FIGURE_COMMAND_CPU, "%s", account_name(r->number, name));
+	}
+	run_figure_share(m->out, RUN_FIGURE_COMMAND_CPU, most, cpu);
+	run_figure_set(m->out, RUN_FIGURE_SPOTLIGHT, spotlight);
+}
+
+static bool asks_size(unsigned int account)
+{
+	return is_account(account, "FPGetVolParms") || is_account(account, "FPOpenVol");
+}
+
+static void look_volume_size(struct measure *m)
+{
+	const struct ledger *l = &m->view.all;
+	struct calls folders = { 0 };
+	double asked = 0;
+
+	for (size_t i = 0; i < l->n_accounts; i++)
+		if (asks_size(l->account[i].account))
+			asked += (double)l->account[i].sum.begun;
+	for (size_t i = 0; i < l->n_parts; i++) {
+		const struct ledger_part *p = &l->part[i];
+
+		if (p->role == AFS_ROLE_SERVER && asks_size(p->account) &&
+		    p->class == AFS_CLASS_DIR && p->object == AFS_OBJECT_DIR)
+			calls_add(&folders, p);
+	}
+	share(m, RUN_FIGURE_VOLUME_SIZE, folders.ns);
+	run_figure_set(m->out, RUN_FIGURE_VOLUME_SIZE_CALLS, asked > 0 ? folders.n / asked : 0);
+}
+
 static void look_time(struct measure *m)
 {
 	for (size_t i = 0; i < m->run->n_phases; i++) {
@@ -427,6 +479,9 @@ int doctor_measure(struct run_figures *out, const struct run *r)
 		look_behind(&m);
 		look_sessions(&m);
 		look_denied(&m);
+		look_commands(&m);
+		look_volume_size(&m);
+		doctor_clients(out, r);
 		requests_fini(&m.requests);
 	}
 	view_fini(&m.view);

@@ -15,7 +15,7 @@
 #include <stddef.h>
 
 #define DOCTOR_TESTS    5
-#define DOCTOR_EVIDENCE 5
+#define DOCTOR_EVIDENCE 6
 
 /* A figure that is at least, or (most) at most, so large. */
 struct doctor_test {

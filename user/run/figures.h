@@ -8,6 +8,8 @@
  * included. A figure that was not measured is not known, and never 0.
  */
 
+#include "run/figures_clients.h"
+
 #include <stdbool.h>
 
 /* X(NAME, key, unit, meaning). unit: "share" (of 1), "ns", "1" (a count), "1/s", "B" */
@@ -94,7 +96,8 @@
 	  "watched time in which a device was busy; who: the busiest")                             \
 	X(DEVICE_TIME, "device_time", "ns", "mean time of an access to that device")               \
 	X(ROOM, "room", "share", "free space, least of the volumes; who: where")                   \
-	X(RETRANS, "retrans", "share", "TCP segments of this machine that were sent again")
+	X(RETRANS, "retrans", "share", "TCP segments of this machine that were sent again")        \
+	RUN_FIGURES_CLIENTS(X)
 
 enum run_figure {
 #define X(name, key, unit, meaning) RUN_FIGURE_##name,

@@ -203,6 +203,14 @@ struct run_loss {
 
 #define RUN_VOLUMES 4
 
+/* What the kernel knows of the server's end of a connection, of a time. */
+struct run_session_tcp {
+	bool known;
+	uint64_t min_rtt_ns;
+	uint64_t segments, retransmitted; /* sent; of these, sent again */
+	uint64_t window_ns;               /* in which the client took no more replies */
+};
+
 /* A session of the server: one client's connection and the process that serves it. */
 struct run_session {
 	pid_t pid;
@@ -218,6 +226,9 @@ struct run_session {
 	uint64_t busy_ns;                    /* with a request in service */
 	uint64_t bytes_in, bytes_out;
 	struct afs_habit habit; /* of a kind that answers in order */
+	struct run_session_tcp tcp;
+	bool has_cpu;
+	uint64_t cpu_ns, runq_ns; /* of its process's first thread, in the watched time */
 };
 
 /* Name for the time of threads that ended between two looks: the exact sum less what was sampled.

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests user/cmd/connections.c, and tcpdiag_each of user/host/tcpdiag.c, on real connections. */
+#include "cmd/connections.h"
+
+#include "unit/loopback.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static struct loopback made(enum loopback_kind kind)
+{
+	struct loopback l;
+
+	if (!loopback_listen(&l, kind))
+		skip();
+	assert_true(loopback_connect(&l, kind, 0));
+	l.server = accept4(l.listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(l.server >= 0);
+	return l;
+}
+
+static uint16_t port_of(const struct sockaddr_storage *addr)
+{
+	return ntohs(((const struct sockaddr_in *)addr)->sin_port);
+}
+
+/* The connection's session, as the watch labels it. */
+static struct run_session *label(struct run *r, const struct loopback *l, const char *fmt)
+{
+	struct run_session *s = run_session(r);
+
+	assert_non_null(s);
+	assert_true(asprintf(&s->address, fmt, port_of(&l->local)) > 0);
+	return s;
+}
+
+static void exchange(const struct loopback *l, size_t n)
+{
+	char c = 'x';
+
+	while (n--) {
+		assert_int_equal(send(l->client, &c, 1, 0), 1);
+		assert_int_equal(recv(l->server, &c, 1, 0), 1);
+		assert_int_equal(send(l->server, &c, 1, 0), 1);
+		assert_int_equal(recv(l->client, &c, 1, 0), 1);
+	}
+}
+
+#define N 100
+
+static void check_kind(enum loopback_kind kind, const char *fmt)
+{
+	struct loopback l = made(kind);
+	const struct servers_entry server = { .n_ports = 1, .port = { port_of(&l.peer) } };
+	struct connections c;
+	struct run_session *s;
+	struct run r;
+
+	assert_int_equal(run_init(&r, "doctor", "doctor"), 0);
+	exchange(&l, N);
+	connections_begin(&c, &server);
+	exchange(&l, N);
+	connections_look(&c);
+	s = label(&r, &l, fmt);
+	connections_note(&c, &r);
+	assert_true(s->tcp.known);
+	/* Of the second half; each of its answers takes a segment. */
+	assert_in_range(s->tcp.segments, N, N + N / 2);
+	assert_int_equal(s->tcp.retransmitted, 0);
+	assert_in_range(s->tcp.min_rtt_ns, 1, 1000000000);
+	run_fini(&r);
+	connections_fini(&c);
+	loopback_end(&l);
+}
+
+static void an_ipv4_client_is_found(void **state)
+{
+	(void)state;
+	check_kind(LOOPBACK_V4, "127.0.0.1:%u");
+}
+
+static void an_ipv6_client_is_found(void **state)
+{
+	(void)state;
+	check_kind(LOOPBACK_V6, "[::1]:%u");
+}
+
+static void a_mapped_client_is_found_by_either_name(void **state)
+{
+	(void)state;
+	check_kind(LOOPBACK_MAPPED, "127.0.0.1:%u");
+	check_kind(LOOPBACK_MAPPED, "[::ffff:127.0.0.1]:%u");
+}
+
+/* All that it has done counts. */
+static void a_connection_that_began_meanwhile_counts_from_its_begin(void **state)
+{
+	struct loopback l;
+	struct servers_entry server = { .n_ports = 1 };
+	struct connections c;
+	struct run_session *s;
+	struct run r;
+
+	(void)state;
+	assert_int_equal(run_init(&r, "doctor", "doctor"), 0);
+	l = made(LOOPBACK_V4);
+	server.port[0] = port_of(&l.peer);
+	loopback_reset(&l.client);
+	loopback_reset(&l.server);
+	connections_begin(&c, &server);
+	assert_true(loopback_connect(&l, LOOPBACK_V4, 0));
+	l.server = accept4(l.listener, NULL, NULL, SOCK_CLOEXEC);
+	exchange(&l, N);
+	connections_look(&c);
+	s = label(&r, &l, "127.0.0.1:%u");
+	connections_note(&c, &r);
+	assert_true(s->tcp.known);
+	assert_in_range(s->tcp.segments, N, N + N / 2);
+	run_fini(&r);
+	connections_fini(&c);
+	loopback_end(&l);
+}
+
+static void a_server_elsewhere_and_names_that_are_none_are_not_known(void **state)
+{
+	static const char *const names[] = { "", "nobody", ":%u", "[:%u", "127.0.0.1", "[::2]:%u" };
+	struct loopback l = made(LOOPBACK_V4);
+	struct servers_entry server = { .n_ports = 1, .port = { port_of(&l.peer) } };
+	struct connections c;
+	struct run r;
+
+	(void)state;
+	assert_int_equal(run_init(&r, "doctor", "doctor"), 0);
+	connections_begin(&c, &server);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct run_session *s = run_session(&r);
+
+		assert_non_null(s);
+		assert_true(asprintf(&s->address, names[i], port_of(&l.local)) >= 0);
+	}
+	connections_note(&c, &r);
+	connections_fini(&c);
+	server.elsewhere = true;
+	connections_begin(&c, &server);
+	label(&r, &l, "127.0.0.1:%u");
+	connections_note(&c, &r);
+	for (size_t i = 0; i < r.n_sessions; i++)
+		assert_false(r.session[i].tcp.known);
+	run_fini(&r);
+	connections_fini(&c);
+	loopback_end(&l);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_ipv4_client_is_found),
+		cmocka_unit_test(an_ipv6_client_is_found),
+		cmocka_unit_test(a_mapped_client_is_found_by_either_name),
+		cmocka_unit_test(a_connection_that_began_meanwhile_counts_from_its_begin),
+		cmocka_unit_test(a_server_elsewhere_and_names_that_are_none_are_not_known),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "doctor/clients.h"
+
+#include "bpf/hist.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MS      1000000ull
+#define STAT    34
+#define AT      7000 /* ms: when the watch began */
+#define WATCHED 10000
+
+/* Ten seconds of nothing. */
+static struct run *made(void)
+{
+	struct run *r = calloc(1, sizeof(*r));
+	struct run_phase *p;
+
+	assert_non_null(r);
+	assert_int_equal(run_init(r, "doctor", "doctor"), 0);
+	p = run_phase(r, 0, 1, "recorded");
+	assert_non_null(p);
+	p->complete = true;
+	p->start_ns = AT * MS;
+	run_set(p, METRIC_ELAPSED, WATCHED * MS);
+	return r;
+}
+
+/* A client of a whole watch: n requests of one command, each a pause after the reply before. */
+static struct run_session *client(struct run *r, uint32_t n, uint64_t pause_ns)
+{
+	struct run_session *s = run_session(r);
+	uint32_t i = afs_hist_index(pause_ns >> AFS_PAUSE_SHIFT, AFS_PAUSE_BITS, AFS_PAUSE_BUCKETS);
+
+	assert_non_null(s);
+	s->user = strdup("anna");
+	s->address = strdup("192.0.2.1:50000");
+	s->requests = n;
+	s->bytes_in = 30ull * n;
+	s->bytes_out = 70ull * n;
+	s->habit.most = STAT;
+	s->habit.most_n = n;
+	s->habit.pause[i] = n;
+	s->tcp = (struct run_session_tcp) { .known = true, .min_rtt_ns = 20000, .segments = n };
+	return s;
+}
+
+static struct run_figures measured(struct run *r)
+{
+	struct run_figures f = { 0 };
+
+	doctor_clients(&f, r);
+	run_fini(r);
+	free(r);
+	return f;
+}
+
+static void is(const struct run_figures *f, enum run_figure which, double value)
+{
+	assert_true(f->known[which]);
+	if (fabs(f->value[which] - value) > 1e-6 * fabs(value) + 1e-12)
+		fail_msg("%s is %g, not %g", run_figures[which].key, f->value[which], value);
+}
+
+static void round_trips_take_their_number_times_their_length(void **state)
+{
+	struct run *r = made();
+	struct run_session *s = client(r, 400, 21 * MS);
+	struct run_figures f;
+
+	(void)state;
+	s->tcp.min_rtt_ns = 20 * MS;
+	s->busy_ns = 500 * MS;
+	f = measured(r);
+	is(&f, RUN_FIGURE_TRIPS, 0.8);
+	is(&f, RUN_FIGURE_TRIP_RTT, 20e6);
+	is(&f, RUN_FIGURE_TRIP_RATE, 40);
+	is(&f, RUN_FIGURE_TRIP_BUSY, 0.05);
+	is(&f, RUN_FIGURE_TRIP_1000, 20e9);
+	assert_string_equal(f.who[RUN_FIGURE_TRIPS], "anna from 192.0.2.1:50000");
+	/* They are not the client's pauses, too. */
+	is(&f, RUN_FIGURE_PAUSED, 0);
+}
+
+/* A request that comes sooner was sent before the reply arrived. */
+static void a_pause_shorter_than_a_round_trip_is_none(void **state)
+{
+	struct run *r = made();
+	struct run_figures f;
+
+	(void)state;
+	client(r, 400, 2 * MS)->tcp.min_rtt_ns = 20 * MS;
+	f = measured(r);
+	is(&f, RUN_FIGURE_TRIPS, 0);
+}
+
+static void a_connection_that_is_not_seen_has_no_figures(void **state)
+{
+	struct run *r = made();
+	struct run_figures f;
+
+	(void)state;
+	client(r, 400, 21 * MS)->tcp.known = false;
+	f = measured(r);
+	assert_false(f.known[RUN_FIGURE_TRIPS]);
+	assert_false(f.known[RUN_FIGURE_LOST]);
+	assert_false(f.known[RUN_FIGURE_WINDOW]);
+	assert_false(f.known[RUN_FIGURE_PAUSE_RTT]);
+	assert_true(f.value[RUN_FIGURE_PAUSED] > 0.7);
+}
+
+static void pauses_alike_are_those_of_one_length(void **state)
+{
+	struct run *r = made();
+	struct run_session *s = client(r, 300, 20 * MS);
+	struct run_figures f;
+
+	(void)state;
+	s->habit.pause[0] = 100;
+	s->busy_ns = 2000 * MS;
+	f = measured(r);
+	is(&f, RUN_FIGURE_PAUSE_ALIKE, 0.75);
+	is(&f, RUN_FIGURE_PAUSE_RTT, 20e3);
+	is(&f, RUN_FIGURE_PAUSE_BUSY, 0.2);
+	/* A bucket is at most 1/4 of its value wide. */
+	assert_true(fabs(f.value[RUN_FIGURE_PAUSE] - 20e6) < 5e6);
+	is(&f, RUN_FIGURE_PAUSED, 300 * f.value[RUN_FIGURE_PAUSE] / 10e9);
+	assert_string_equal(f.who[RUN_FIGURE_PAUSED], "anna from 192.0.2.1:50000");
+}
+
+static void few_pauses_or_short_ones_say_nothing(void **state)
+{
+	struct run *r = made();
+	struct run_figures f;
+
+	(void)state;
+	client(r, 49, 100 * MS);
+	client(r, 5000, 2 * MS);
+	f = measured(r);
+	is(&f, RUN_FIGURE_PAUSED, 0);
+	assert_string_equal(f.who[RUN_FIGURE_PAUSED], "anna from 192.0.2.1:50000");
+}
+
+static void segments_sent_again_count_from_twenty_on(void **state)
+{
+	struct run_session *s;
+	struct run_figures f;
+	struct run *r;
+
+	(void)state;
+	for (uint64_t n = 19; n <= 20; n++) {
+		r = made();
+		s = client(r, 100, MS);
+		s->tcp.segments = 200;
+		s->tcp.retransmitted = n;
+		client(r, 300, MS);
+		f = measured(r);
+		is(&f, RUN_FIGURE_LOST, n < 20 ? 0 : 0.1);
+	}
+	is(&f, RUN_FIGURE_LOST_N, 20);
+	is(&f, RUN_FIGURE_LOST_REQUESTS, 0.25);
+}
+
+static void a_closed_window_counts_against_the_watched_time(void **state)
+{
+	struct run *r = made();
+	struct run_figures f;
+
+	(void)state;
+	client(r, 100, MS)->tcp.window_ns = 900 * MS;
+	f = measured(r);
+	is(&f, RUN_FIGURE_WINDOW, 0.09);
+	/* So little is nobody's fault. */
+	assert_string_equal(f.who[RUN_FIGURE_WINDOW], "");
+	r = made();
+	client(r, 100, MS)->tcp.window_ns = 4000 * MS;
+	f = measured(r);
+	is(&f, RUN_FIGURE_WINDOW, 0.4);
+	assert_string_equal(f.who[RUN_FIGURE_WINDOW], "anna from 192.0.2.1:50000");
+}
+
+static void a_chatty_client_is_measured_against_all_requests(void **state)
+{
+	struct run *r = made();
+	struct run_figures f;
+
+	(void)state;
+	client(r, 4500, MS);
+	client(r, 400, MS);
+	r->n_rest = 1;
+	r->rest.requests = 100;
+	f = measured(r);
+	is(&f, RUN_FIGURE_CHATTY, 0.9);
+	is(&f, RUN_FIGURE_CHATTY_RATE, 450);
+	is(&f, RUN_FIGURE_CHATTY_BYTES, 100);
+	assert_string_equal(f.who[RUN_FIGURE_CHATTY],
+			    "anna from 192.0.2.1:50000: FPGetFileDirParms");
+}
+
+static void a_session_runs_on_a_cpu_or_waits_for_one(void **state)
+{
+	struct run_session *s;
+	struct run *r = made();
+	struct run_figures f;
+
+	(void)state;
+	s = client(r, 100, MS);
+	s->has_cpu = true;
+	s->cpu_ns = 6000 * MS;
+	s->runq_ns = 3000 * MS;
+	s->pid = 4711;
+	client(r, 100, MS);
+	f = measured(r);
+	is(&f, RUN_FIGURE_SESSION_RUN, 0.9);
+	is(&f, RUN_FIGURE_SESSION_CPU, 0.6);
+	assert_string_equal(f.who[RUN_FIGURE_SESSION_RUN], "anna (pid 4711)");
+	r = made();
+	client(r, 100, MS);
+	f = measured(r);
+	assert_false(f.known[RUN_FIGURE_SESSION_RUN]);
+}
+
+/* A session of a part of the watch: shares are of that part. */
+static void a_client_that_came_late_is_measured_from_then_on(void **state)
+{
+	struct run_session *s;
+	struct run *r = made();
+	struct run_figures f;
+
+	(void)state;
+	s = client(r, 100, 21 * MS);
+	s->tcp.min_rtt_ns = 20 * MS;
+	s->begun_ns = (AT + 2000) * MS;
+	s->ended_ns = (AT + 6000) * MS;
+	f = measured(r);
+	is(&f, RUN_FIGURE_TRIPS, 0.5);
+	is(&f, RUN_FIGURE_TRIP_RATE, 25);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(round_trips_take_their_number_times_their_length),
+		cmocka_unit_test(a_pause_shorter_than_a_round_trip_is_none),
+		cmocka_unit_test(a_connection_that_is_not_seen_has_no_figures),
+		cmocka_unit_test(pauses_alike_are_those_of_one_length),
+		cmocka_unit_test(few_pauses_or_short_ones_say_nothing),
+		cmocka_unit_test(segments_sent_again_count_from_twenty_on),
+		cmocka_unit_test(a_closed_window_counts_against_the_watched_time),
+		cmocka_unit_test(a_chatty_client_is_measured_against_all_requests),
+		cmocka_unit_test(a_session_runs_on_a_cpu_or_waits_for_one),
+		cmocka_unit_test(a_client_that_came_late_is_measured_from_then_on),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

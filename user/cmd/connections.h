@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CMD_CONNECTIONS_H
+#define CMD_CONNECTIONS_H
+
+/* The server's ends of its clients' TCP connections during a watch. */
+
+#include "host/sockets.h"
+#include "kinds/servers.h"
+#include "run/run.h"
+
+struct connection {
+	struct sockets_addr client;
+	struct run_tcp first, last; /* first is all 0 of a connection that began meanwhile */
+};
+
+struct connections {
+	size_t n_ports, n, n_looks, at;
+	uint16_t port[SERVERS_PORTS];
+	struct connection *connection; /* owned */
+	bool failed;                   /* the kernel did not answer: nothing is known */
+};
+
+/* Takes a first look. Nothing is known of a server in another network namespace. */
+void connections_begin(struct connections *out, const struct servers_entry *server);
+/* To be called about once a second. */
+void connections_look(struct connections *c);
+/* Fills tcp of the run's sessions, as far as it is known. */
+void connections_note(struct connections *c, struct run *r);
+void connections_fini(struct connections *c);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How each client sends its requests, and what its TCP connection does meanwhile. */
+#include "doctor/clients.h"
+
+#include "base/hist.h"
+#include "run/account.h"
+
+#include <string.h>
+
+#define NS_PER_S      1e9
+#define PAUSES        50  /* fewer say nothing about a client */
+#define PAUSE_LEAST   4e6 /* ns: shorter ones may be the client's own work */
+#define ALIKE         3   /* buckets in a row: the longest is at most 1.75 times the shortest */
+#define WINDOW_SEEN   0.1 /* share of the time: less is nobody's fault */
+#define RETRANSMITTED 20  /* segments: fewer are chance */
+
+struct clients {
+	struct run_figures *out;
+	uint64_t begin_ns, end_ns; /* watched */
+	double ns;                 /* between them */
+	double requests;           /* of all sessions */
+};
+
+struct client {
+	const struct run_session *s;
+	double ns; /* watched */
+	double n;  /* pauses */
+};
+
+static void who(struct clients *c, enum run_figure which, const struct client *is)
+{
+	run_figure_who(c->out, which, "%s from %s", is->s->user ? is->s->user : "nobody",
+		       is->s->address ? is->s->address : "?");
+}
+
+/* Whether a session is the one that a group of figures is about, by its first figure. */
+static bool is_most(const struct clients *c, enum run_figure which, double value)
+{
+	return !c->out->known[which] || value > c->out->value[which];
+}
+
+/* Middle of a bucket of pauses, in ns. */
+static double middle(size_t bucket)
+{
+	uint64_t twice = hist_low(bucket, AFS_PAUSE_BITS) + hist_low(bucket + 1, AFS_PAUSE_BITS);
+
+	return (double)(twice << AFS_PAUSE_SHIFT) / 2;
+}
+
+static double per_second(const struct client *is, double n)
+{
+	return n * NS_PER_S / is->ns;
+}
+
+/* Round trips */
+
+static void look_trips(struct clients *c, const struct client *is)
+{
+	double rtt = (double)is->s->tcp.min_rtt_ns, n = 0, share;
+
+	if (!is->s->tcp.known)
+		return;
+	for (size_t i = 0; i < AFS_PAUSE_BUCKETS; i++)
+		if ((double)(hist_low(i + 1, AFS_PAUSE_BITS) << AFS_PAUSE_SHIFT) > rtt)
+			n += is->s->habit.pause[i];
+	share = n < PAUSES ? 0 : n * rtt / is->ns;
+	if (!is_most(c, RUN_FIGURE_TRIPS, share))
+		return;
+	run_figure_set(c->out, RUN_FIGURE_TRIPS, share < 1 ? share : 1);
+	run_figure_set(c->out, RUN_FIGURE_TRIP_RTT, rtt);
+	run_figure_set(c->out, RUN_FIGURE_TRIP_RATE, per_second(is, (double)is->s->requests));
+	run_figure_set(c->out, RUN_FIGURE_TRIP_BUSY, (double)is->s->busy_ns / is->ns);
+	run_figure_set(c->out, RUN_FIGURE_TRIP_1000, 1000 * rtt);
+	who(c, RUN_FIGURE_TRIPS, is);
+}
+
+/* Pauses alike */
+
+/* The first of the buckets in a row with the most pauses. */
+static size_t most_alike(const struct client *is, double *out)
+{
+	const uint32_t *pause = is->s->habit.pause;
+	size_t best = 0;
+
+	*out = 0;
+	for (size_t i = 0; i + ALIKE < AFS_PAUSE_BUCKETS; i++) {
+		double n = 0;
+
+		for (size_t k = i; k < i + ALIKE; k++)
+			n += pause[k];
+		if (middle(i) < PAUSE_LEAST || n <= *out)
+			continue;
+		best = i;
+		*out = n;
+	}
+	return best;
+}
+
+static void look_pauses(struct clients *c, const struct client *is)
+{
+	double n, ns = 0, rtt = (double)is->s->tcp.min_rtt_ns;
+	size_t first = most_alike(is, &n);
+
+	for (size_t k = first; k < first + ALIKE; k++)
+		ns += is->s->habit.pause[k] * middle(k);
+	/* Round trips are another cause. */
+	if (n < PAUSES || ns / n < 2 * rtt)
+		n = ns = 0;
+	if (ns > is->ns)
+		ns = is->ns;
+	if (!is_most(c, RUN_FIGURE_PAUSED, ns / is->ns))
+		return;
+	run_figure_set(c->out, RUN_FIGURE_PAUSED, ns / is->ns);
+	run_figure_set(c->out, RUN_FIGURE_PAUSE, n > 0 ? ns / n : 0);
+	run_figure_set(c->out, RUN_FIGURE_PAUSE_ALIKE, is->n > 0 ? n / is->n : 0);
+	c->out->known[RUN_FIGURE_PAUSE_RTT] = is->s->tcp.known;
+	c->out->value[RUN_FIGURE_PAUSE_RTT] = rtt;
+	run_figure_set(c->out, RUN_FIGURE_PAUSE_RATE, per_second(is, (double)is->s->requests));
+	run_figure_set(c->out, RUN_FIGURE_PAUSE_BUSY, (double)is->s->busy_ns / is->ns);
+	who(c, RUN_FIGURE_PAUSED, is);
+}
+
+/* Its connection */
+
+static void look_tcp(struct clients *c, const struct client *is)
+{
+	const struct run_session_tcp *tcp = &is->s->tcp;
+	double lost = 0, window;
+
+	if (!tcp->known)
+		return;
+	window = (double)tcp->window_ns / c->ns;
+	if (tcp->retransmitted >= RETRANSMITTED)
+		lost = (double)tcp->retransmitted / (double)tcp->segments;
+	if (is_most(c, RUN_FIGURE_WINDOW, window)) {
+		run_figure_set(c->out, RUN_FIGURE_WINDOW, window < 1 ? window : 1);
+		if (window >= WINDOW_SEEN)
+			who(c, RUN_FIGURE_WINDOW, is);
+	}
+	if (!is_most(c, RUN_FIGURE_LOST, lost))
+		return;
+	run_figure_set(c->out, RUN_FIGURE_LOST, lost);
+	run_figure_set(c->out, RUN_FIGURE_LOST_N, (double)tcp->retransmitted);
+	run_figure_share(c->out, RUN_FIGURE_LOST_REQUESTS, (double)is->s->requests, c->requests);
+	who(c, RUN_FIGURE_LOST, is);
+}
+
+/* One command again and again */
+
+static void look_chatty(struct clients *c, const struct client *is)
+{
+	const struct run_session *s = is->s;
+	char name[ACCOUNT_NAME_MAX];
+	double n = s->habit.most_n;
+
+	if (!s->requests || !is_most(c, RUN_FIGURE_CHATTY, n / c->requests))
+		return;
+	run_figure_set(c->out, RUN_FIGURE_CHATTY, n < c->requests ? n / c->requests : 1);
+	run_figure_set(c->out, RUN_FIGURE_CHATTY_RATE, n * NS_PER_S / c->ns);
+	run_figure_share(c->out, RUN_FIGURE_CHATTY_BYTES, (double)(s->bytes_in + s->bytes_out),
+			 (double)s->requests);
+	run_figure_who(c->out, RUN_FIGURE_CHATTY, "%s from %s: %s", s->user ? s->user : "nobody",
+		       s->address ? s->address : "?", account_name(s->habit.most, name));
+}
+
+static void look_cpu(struct clients *c, const struct client *is)
+{
+	const struct run_session *s = is->s;
+	double run = (double)(s->cpu_ns + s->runq_ns) / c->ns;
+
+	if (!s->has_cpu || !s->requests || s->shared || !is_most(c, RUN_FIGURE_SESSION_RUN, run))
+		return;
+	run_figure_set(c->out, RUN_FIGURE_SESSION_RUN, run < 1 ? run : 1);
+	run_figure_share(c->out, RUN_FIGURE_SESSION_CPU, (double)s->cpu_ns, c->ns);
+	run_figure_who(c->out, RUN_FIGURE_SESSION_RUN, "%s (pid %d)", s->user ? s->user : "nobody",
+		       s->pid);
+}
+
+static double watched_ns(const struct clients *c, const struct run_session *s)
+{
+	uint64_t begin = s->begun_ns > c->begin_ns ? s->begun_ns : c->begin_ns;
+	uint64_t end = s->ended_ns && s->ended_ns < c->end_ns ? s->ended_ns : c->end_ns;
+
+	return end > begin ? (double)(end - begin) : 0;
+}
+
+void doctor_clients(struct run_figures *out, const struct run *r)
+{
+	struct clients c = { .out = out };
+
+	if (r->n_phases != 1 || !r->phase[0]->known[METRIC_ELAPSED])
+		return;
+	c.begin_ns = r->phase[0]->start_ns;
+	c.end_ns = c.begin_ns + r->phase[0]->value[METRIC_ELAPSED];
+	c.ns = (double)(c.end_ns - c.begin_ns);
+	c.requests = (double)r->rest.requests;
+	for (size_t i = 0; i < r->n_sessions; i++)
+		c.requests += (double)r->session[i].requests;
+	for (size_t i = 0; i < r->n_sessions; i++) {
+		struct client is = { &r->session[i], watched_ns(&c, &r->session[i]), 0 };
+
+		if (is.ns <= 0)
+			continue;
+		for (size_t k = 0; k < AFS_PAUSE_BUCKETS; k++)
+			is.n += is.s->habit.pause[k];
+		look_trips(&c, &is);
+		look_pauses(&c, &is);
+		look_tcp(&c, &is);
+		look_chatty(&c, &is);
+		look_cpu(&c, &is);
+	}
+}

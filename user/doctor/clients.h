@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef DOCTOR_CLIENTS_H
+#define DOCTOR_CLIENTS_H
+
+/* The figures of a diagnosis that are about single clients (run/figures_clients.h). */
+
+#include "run/run.h"
+
+/* Adds to out, from the sessions of a run in which the server's requests were counted. */
+void doctor_clients(struct run_figures *out, const struct run *r);
+
+#endif

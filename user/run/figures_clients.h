@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef RUN_FIGURES_CLIENTS_H
+#define RUN_FIGURES_CLIENTS_H
+
+/*
+ * Figures of single clients, as in run/figures.h. Each group is about one session, the one whose
+ * first figure is largest. A pause is from a reply, when the server has no other request of that
+ * client, to its next request.
+ */
+
+/* X(NAME, key, unit, meaning) */
+#define RUN_FIGURES_CLIENTS(X)                                                                     \
+	X(TRIPS, "trips", "share",                                                                 \
+	  "time of a client in round trips, one for each pause; who: the client")                  \
+	X(TRIP_RTT, "trip_rtt", "ns", "least TCP round-trip time of its connection")               \
+	X(TRIP_RATE, "trip_rate", "1/s", "its requests a second")                                  \
+	X(TRIP_BUSY, "trip_busy", "share", "its time in which the server worked for it")           \
+	X(TRIP_1000, "trip_1000", "ns", "time of 1,000 of its round trips")                        \
+	X(PAUSED, "paused", "share",                                                               \
+	  "time of a client in pauses alike, longer than its round trips; who: the client")        \
+	X(PAUSE, "pause", "ns", "length of these pauses")                                          \
+	X(PAUSE_ALIKE, "pause_alike", "share", "of its pauses, those alike")                       \
+	X(PAUSE_RTT, "pause_rtt", "ns", "least TCP round-trip time of its connection")             \
+	X(PAUSE_RATE, "pause_rate", "1/s", "its requests a second")                                \
+	X(PAUSE_BUSY, "pause_busy", "share", "its time in which the server worked for it")         \
+	X(LOST, "lost", "share",                                                                   \
+	  "TCP segments to a client that were sent again, if 20 or more; who: the client")         \
+	X(LOST_N, "lost_n", "1", "segments sent again to it")                                      \
+	X(LOST_REQUESTS, "lost_requests", "share", "of all requests, its own")                     \
+	X(WINDOW, "window", "share",                                                               \
+	  "watched time in which a client's TCP took no more replies; who: the client")            \
+	X(CHATTY, "chatty", "share",                                                               \
+	  "of all requests, one client's of one command, at least; who: both")                     \
+	X(CHATTY_RATE, "chatty_rate", "1/s", "these requests a second")                            \
+	X(CHATTY_BYTES, "chatty_bytes", "B", "mean bytes of that client's requests and replies")   \
+	X(SESSION_RUN, "session_run", "share",                                                     \
+	  "watched time in which a session's afpd was on a CPU or waited for one; who: its user")  \
+	X(SESSION_CPU, "session_cpu", "share", "watched time in which it was on a CPU")            \
+	X(COMMAND_CPU, "command_cpu", "share", "CPU time of all requests, one command's; who: it") \
+	X(VOLUME_SIZE, "volume_size", "share",                                                     \
+	  "request time: FPOpenVol and FPGetVolParms reading folders")                             \
+	X(VOLUME_SIZE_CALLS, "volume_size_calls", "1", "calls on folders for each of these")       \
+	X(SPOTLIGHT, "spotlight", "ns", "time of Spotlight queries that had no answer at the end")
+
+#endif
