@@ -148,6 +148,35 @@ static void few_pauses_or_short_ones_say_nothing(void **state)
 	assert_string_equal(f.who[RUN_FIGURE_PAUSED], "anna from 192.0.2.1:50000");
 }
 
+static void a_delayed_acknowledgement_is_a_segment_more_and_40_ms(void **state)
+{
+	struct run_session *s;
+	struct run_figures f;
+	struct run *r;
+
+	(void)state;
+	for (uint64_t each = 1; each <= 2; each++) {
+		r = made();
+		s = client(r, 200, 44 * MS);
+		s->tcp.segments = 200 * each;
+		f = measured(r);
+		is(&f, RUN_FIGURE_ACKS, each == 2);
+	}
+	is(&f, RUN_FIGURE_ACKS_RTT, 20e3);
+	is(&f, RUN_FIGURE_ACKS_RATE, 20);
+	r = made();
+	client(r, 200, 60 * MS)->tcp.segments = 400;
+	f = measured(r);
+	is(&f, RUN_FIGURE_ACKS, 0);
+	/* Replies of more than a segment. */
+	r = made();
+	s = client(r, 200, 44 * MS);
+	s->tcp.segments = 400;
+	s->bytes_out = 200 * 1500;
+	f = measured(r);
+	is(&f, RUN_FIGURE_ACKS, 0);
+}
+
 static void segments_sent_again_count_from_twenty_on(void **state)
 {
 	struct run_session *s;
@@ -252,6 +281,7 @@ int main(void)
 		cmocka_unit_test(a_connection_that_is_not_seen_has_no_figures),
 		cmocka_unit_test(pauses_alike_are_those_of_one_length),
 		cmocka_unit_test(few_pauses_or_short_ones_say_nothing),
+		cmocka_unit_test(a_delayed_acknowledgement_is_a_segment_more_and_40_ms),
 		cmocka_unit_test(segments_sent_again_count_from_twenty_on),
 		cmocka_unit_test(a_closed_window_counts_against_the_watched_time),
 		cmocka_unit_test(a_chatty_client_is_measured_against_all_requests),

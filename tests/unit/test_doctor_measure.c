@@ -109,6 +109,7 @@ static void parts_are_shares_of_all_request_time(void **state)
 	is(&f, RUN_FIGURE_TOP_BUSY, 0.02);
 	/* Without a login there is no mean of logins. */
 	assert_false(f.known[RUN_FIGURE_LOGIN]);
+	assert_false(f.known[RUN_FIGURE_READ]);
 	run_fini(r);
 	free(r);
 }
@@ -130,10 +131,18 @@ static void single_commands_have_figures_of_their_own(void **state)
 	l->part[1] = part(OPEN_VOLUME, AFS_CLASS_DIR, AFS_OBJECT_NONE, 0);
 	l->part[1].part.cpu_ns = 10 * MS;
 	l->part[2] = part(SPOTLIGHT, AFS_CLASS_WAIT, AFS_OBJECT_NONE, 60 * MS);
+	l->has_storage = l->has_item[AFS_STORAGE_BLOCK] = true;
+	l->n_storage = 1;
+	l->storage = calloc(1, sizeof(*l->storage));
+	assert_non_null(l->storage);
+	l->storage[0] = (struct ledger_storage) { .account = OPEN_VOLUME,
+						  .role = AFS_ROLE_SERVER,
+						  .sum = { .bio_read_bytes = 40960 } };
 	assert_int_equal(doctor_measure(&f, r), 0);
 	is(&f, RUN_FIGURE_VOLUME_SIZE, 0.3);
 	is(&f, RUN_FIGURE_VOLUME_SIZE_CALLS, 12);
 	is(&f, RUN_FIGURE_SPOTLIGHT, 60e6);
+	is(&f, RUN_FIGURE_READ, 4096);
 	is(&f, RUN_FIGURE_COMMAND_CPU, 1);
 	assert_string_equal(f.who[RUN_FIGURE_COMMAND_CPU], "FPOpenVol");
 	run_fini(r);

@@ -5,14 +5,18 @@
 #include "base/hist.h"
 #include "run/account.h"
 
+#include <math.h>
 #include <string.h>
 
 #define NS_PER_S      1e9
-#define PAUSES        50  /* fewer say nothing about a client */
-#define PAUSE_LEAST   4e6 /* ns: shorter ones may be the client's own work */
-#define ALIKE         3   /* buckets in a row: the longest is at most 1.75 times the shortest */
-#define WINDOW_SEEN   0.1 /* share of the time: less is nobody's fault */
-#define RETRANSMITTED 20  /* segments: fewer are chance */
+#define PAUSES        50   /* fewer say nothing about a client */
+#define PAUSE_LEAST   4e6  /* ns: shorter ones may be the client's own work */
+#define ALIKE         3    /* buckets in a row: the longest is at most 1.75 times the shortest */
+#define ACK_LEAST     36e6 /* ns: Linux delays by 40 ms, and a tick of 4 or 10 */
+#define ACK_MOST      52e6
+#define REPLY_MOST    1000 /* bytes: they fit into a segment */
+#define WINDOW_SEEN   0.1  /* share of the time: less is nobody's fault */
+#define RETRANSMITTED 20   /* segments: fewer are chance */
 
 struct clients {
 	struct run_figures *out;
@@ -120,6 +124,35 @@ static void look_pauses(struct clients *c, const struct client *is)
 	who(c, RUN_FIGURE_PAUSED, is);
 }
 
+/* Delayed acknowledgements */
+
+/*
+ * The client waits for an acknowledgement before it sends the rest of a request, and the server's
+ * kernel sends that 40 ms later, as it has nothing else to send: there is a segment more than
+ * replies, if each of these fits into one.
+ */
+static void look_acks(struct clients *c, const struct client *is)
+{
+	const struct run_session *s = is->s;
+	double n = (double)s->requests, waited = 0, acks, share = 0;
+
+	if (!s->tcp.known || !s->requests)
+		return;
+	for (size_t i = 0; i < AFS_PAUSE_BUCKETS; i++)
+		if (middle(i) > ACK_LEAST && middle(i) < ACK_MOST)
+			waited += s->habit.pause[i];
+	acks = ((double)s->tcp.segments - n) / n;
+	if (waited >= PAUSES && (double)s->bytes_out / n < REPLY_MOST)
+		share = fmax(0, fmin(1, fmin(acks, waited / n)));
+	if (!is_most(c, RUN_FIGURE_ACKS, share))
+		return;
+	run_figure_set(c->out, RUN_FIGURE_ACKS, share);
+	run_figure_set(c->out, RUN_FIGURE_ACKS_RTT, (double)s->tcp.min_rtt_ns);
+	run_figure_set(c->out, RUN_FIGURE_ACKS_RATE, per_second(is, n));
+	run_figure_set(c->out, RUN_FIGURE_ACKS_BUSY, (double)s->busy_ns / is->ns);
+	who(c, RUN_FIGURE_ACKS, is);
+}
+
 /* Its connection */
 
 static void look_tcp(struct clients *c, const struct client *is)
@@ -205,6 +238,7 @@ void doctor_clients(struct run_figures *out, const struct run *r)
 			is.n += is.s->habit.pause[k];
 		look_trips(&c, &is);
 		look_pauses(&c, &is);
+		look_acks(&c, &is);
 		look_tcp(&c, &is);
 		look_chatty(&c, &is);
 		look_cpu(&c, &is);

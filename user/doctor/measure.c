@@ -201,6 +201,10 @@ static void look_calls(struct measure *m)
 		    (p->class == AFS_CLASS_WAIT || p->class == AFS_CLASS_LOCK))
 			lock += (double)p->part.blocked_ns;
 	}
+	if (l->has_storage && l->has_item[AFS_STORAGE_BLOCK])
+		per_second(
+		    m, RUN_FIGURE_READ,
+		    (double)ledger_storage_sum(l, AFS_ROLE_SERVER, LEDGER_ALL).bio_read_bytes);
 	share(m, RUN_FIGURE_LOG, log.ns);
 	share(m, RUN_FIGURE_XATTR, xattr.ns);
 	share(m, RUN_FIGURE_META, meta.ns);

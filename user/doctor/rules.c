@@ -123,6 +123,15 @@ const struct doctor_rule doctor_rules[] = {
 		.next = "afpscope record -d 30 -v",
 	},
 	{
+		.key = "rereads", .name = "cache misses", .kind = DOCTOR_WAIT,
+		TESTS(LEAST(WAIT_DISK, 0.3), LEAST(READ, 1e6), LEAST(REREAD, 1e6)), .weight = F(WAIT_DISK),
+		EVIDENCE(F(WAIT_DISK), F(READ), F(REREAD), F(PRESSURE_MEMORY), F(P99)),
+		.says = "files do not stay in memory: {reread} are read again soon after they were dropped, {read} by requests; these waited for the disk {wait_disk} of their time",
+		.todo = "more memory, a higher limit of the server's cgroup (MemoryMax=, MemoryHigh=), or fewer other programs that read much",
+		.disproof = "workingset_refault_file in /proc/vmstat does not grow while clients read the same files",
+		.next = "grep refault_file /proc/vmstat; free -m; systemctl show -p MemoryMax netatalk",
+	},
+	{
 		.key = "slow-disk", .name = "slow disk", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(WAIT_DISK, 0.3), MOST(SYNC, 0.25), MOST(XATTR, 0.35), MOST(META, 0.3), MOST(PRESSURE_MEMORY, 0.3)), .weight = F(WAIT_DISK),
 		EVIDENCE(F(WAIT_DISK), F(PRESSURE_IO), F(DEVICE_BUSY), F(DEVICE_TIME), F(P99)),
@@ -268,12 +277,21 @@ const struct doctor_rule doctor_rules[] = {
 	},
 	{
 		.key = "client-pauses", .name = "client pauses", .kind = DOCTOR_FACT,
-		TESTS(LEAST(PAUSED, 0.6), LEAST(PAUSE_ALIKE, 0.8), LEAST(PAUSE, 4e6), MOST(PAUSE_BUSY, 0.4), MOST(UNREAD, 2e6)), .weight = F(PAUSED),
+		TESTS(LEAST(PAUSED, 0.6), LEAST(PAUSE_ALIKE, 0.8), LEAST(PAUSE, 4e6), MOST(PAUSE_BUSY, 0.4), MOST(UNREAD, 5e6), MOST(ACKS, 0.5)), .weight = F(PAUSED),
 		EVIDENCE(F(PAUSED), F(PAUSE), F(PAUSE_ALIKE), F(PAUSE_RTT), F(PAUSE_RATE), F(PAUSE_BUSY)),
 		.says = "a client, or a relay on its way, waits {pause} before each next request, {paused} of its time; the server works for it {pause_busy} of the time[: {paused.who}]",
 		.todo = "look at that client (its CPU, a virus scanner), and at what relays its traffic: a VPN, a proxy, a tunnel",
 		.disproof = "another client on the same way sends its requests without pauses, or that program pauses on purpose",
 		.next = "ss -tin",
+	},
+	{
+		.key = "delayed-acks", .name = "delayed acknowledgements", .kind = DOCTOR_FACT,
+		TESTS(LEAST(ACKS, 0.5), MOST(ACKS_RTT, 5e6), MOST(ACKS_BUSY, 0.4), MOST(UNREAD, 20e6)), .weight = F(ACKS),
+		EVIDENCE(F(ACKS), F(ACKS_RATE), F(ACKS_RTT), F(ACKS_BUSY)),
+		.says = "a client sends a request in pieces, and waits 40ms for an acknowledgement before the last: {acks} of its requests; round trips take {acks_rtt}[: {acks.who}]",
+		.todo = "on that client, or a relay that its traffic passes: a program that sends without TCP_NODELAY (Nagle's algorithm against delayed acknowledgements)",
+		.disproof = "a capture shows each request in one segment, or pauses of other lengths",
+		.next = "tcpdump -ni any tcp port 548",
 	},
 	{
 		.key = "retransmissions", .name = "retransmissions", .kind = DOCTOR_FACT,

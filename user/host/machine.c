@@ -94,15 +94,24 @@ static void look_pressure(struct machine *m, enum machine_total which, const cha
 		put(m, which, strtoull(at + strlen("total="), NULL, 10));
 }
 
-static void look_swap(struct machine *m)
+static void look_vmstat(struct machine *m)
 {
+	static const struct {
+		enum machine_total which;
+		const char *line;
+	} lines[] = {
+		{ MACHINE_SWAPPED_IN, "\npswpin " },
+		{ MACHINE_REFAULTED, "\nworkingset_refault_file " },
+	};
 	char text[16384], *at;
 
 	if (file_text(text, sizeof(text), "/proc/vmstat") < 0)
 		return;
-	at = strstr(text, "\npswpin ");
-	if (at)
-		put(m, MACHINE_SWAPPED_IN, strtoull(at + strlen("\npswpin "), NULL, 10));
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		at = strstr(text, lines[i].line);
+		if (at)
+			put(m, lines[i].which, strtoull(at + strlen(lines[i].line), NULL, 10));
+	}
 }
 
 /* The word under "name" in the two lines that begin with "Tcp:". */
@@ -215,7 +224,7 @@ int machine_look(struct machine *out, pid_t server)
 	look_pressure(out, MACHINE_PRESSURE_CPU, "/proc/pressure/cpu");
 	look_pressure(out, MACHINE_PRESSURE_IO, "/proc/pressure/io");
 	look_pressure(out, MACHINE_PRESSURE_MEMORY, "/proc/pressure/memory");
-	look_swap(out);
+	look_vmstat(out);
 	look_tcp(out);
 	if (!cgroup_throttled(&throttled_ns, server))
 		put(out, MACHINE_THROTTLED, throttled_ns);
@@ -361,6 +370,9 @@ void machine_between(struct run_figures *out, const struct machine *before,
 	share(&b, RUN_FIGURE_THROTTLED, MACHINE_THROTTLED, 1);
 	if (grown(&b, MACHINE_SWAPPED_IN, &by))
 		run_figure_set(out, RUN_FIGURE_SWAPPED_IN, by * NS_PER_S / b.ns);
+	if (grown(&b, MACHINE_REFAULTED, &by))
+		run_figure_set(out, RUN_FIGURE_REREAD,
+			       by * (double)sysconf(_SC_PAGESIZE) * NS_PER_S / b.ns);
 	if (grown(&b, MACHINE_SEGMENTS, &all) && grown(&b, MACHINE_RETRANS, &by))
 		run_figure_share(out, RUN_FIGURE_RETRANS, by, all);
 }

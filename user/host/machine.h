@@ -39,6 +39,7 @@ struct machine_device {
 	X(PRESSURE_IO)     /* ... I/O, ... */                                                      \
 	X(PRESSURE_MEMORY) /* ... memory */                                                        \
 	X(SWAPPED_IN)      /* pages */                                                             \
+	X(REFAULTED)       /* pages of files, read again soon after memory had dropped them */     \
 	X(SEGMENTS)        /* TCP segments sent ... */                                             \
 	X(RETRANS)         /* ... again */                                                         \
 	X(THROTTLED)       /* ns in which a quota held back the server's cgroup */

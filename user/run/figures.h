@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-/* X(NAME, key, unit, meaning). unit: "share" (of 1), "ns", "1" (a count), "1/s", "B" */
+/* X(NAME, key, unit, meaning). unit: "share" (of 1), "ns", "1" (a count), "1/s", "B", "B/s" */
 #define RUN_FIGURES(X)                                                                             \
 	X(ELAPSED, "elapsed", "ns", "how long the server was watched")                             \
 	X(SESSIONS, "sessions", "1", "sessions with at least one request")                         \
@@ -92,6 +92,9 @@
 	X(PRESSURE_MEMORY, "pressure_memory", "share",                                             \
 	  "watched time in which a program waited for memory")                                     \
 	X(SWAPPED_IN, "swapped_in", "1/s", "pages read from swap a second")                        \
+	X(REREAD, "reread", "B/s",                                                                 \
+	  "bytes of files a second that were read again soon after memory had dropped them")       \
+	X(READ, "read", "B/s", "bytes a second that requests read from disks")                     \
 	X(DEVICE_BUSY, "device_busy", "share",                                                     \
 	  "watched time in which a device was busy; who: the busiest")                             \
 	X(DEVICE_TIME, "device_time", "ns", "mean time of an access to that device")               \

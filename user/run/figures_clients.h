@@ -23,6 +23,11 @@
 	X(PAUSE_RTT, "pause_rtt", "ns", "least TCP round-trip time of its connection")             \
 	X(PAUSE_RATE, "pause_rate", "1/s", "its requests a second")                                \
 	X(PAUSE_BUSY, "pause_busy", "share", "its time in which the server worked for it")         \
+	X(ACKS, "acks", "share",                                                                   \
+	  "a client's requests that came 40 ms late, after an acknowledgement; who: the client")   \
+	X(ACKS_RTT, "acks_rtt", "ns", "least TCP round-trip time of its connection")               \
+	X(ACKS_RATE, "acks_rate", "1/s", "its requests a second")                                  \
+	X(ACKS_BUSY, "acks_busy", "share", "its time in which the server worked for it")           \
 	X(LOST, "lost", "share",                                                                   \
 	  "TCP segments to a client that were sent again, if 20 or more; who: the client")         \
 	X(LOST_N, "lost_n", "1", "segments sent again to it")                                      \
