@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from offline import preload
+from ways import slow_client
 
 CGROUPS = Path("/sys/fs/cgroup")
 
@@ -80,7 +80,8 @@ class Fault:
     only: tuple[str, ...] = ("forky", "trixie")  # suites with which it can be made
     before: Maker | None = None  # what is made before the clients begin
     settle_s: float = 0.3  # until doctor looks
-    port: Callable[[Site, float], contextlib.AbstractContextManager[int]] | None = None
+    # An address by which clients reach the server.
+    way: Callable[[Site, float], contextlib.AbstractContextManager[str]] | None = None
 
     def started_with(self, level: int, made: dict[str, Path]) -> dict[str, str]:
         """Hooks; {} in a value stands for the strength, {NAME} for a program that was made."""
@@ -93,6 +94,7 @@ def programs(folder: Path) -> dict[str, Path]:
     made = {"onopen": Path(preload(folder))}
     for name, flags in (
         ("slowcalls", ["-shared", "-fPIC", "-nostdlib"]),
+        ("onquery", ["-shared", "-fPIC", "-nostdlib"]),
         ("slowfs", ["-I/usr/include/fuse3", "-lfuse3"]),
     ):
         made[name] = folder / name
@@ -276,45 +278,6 @@ def cold_reads(site: Site, bytes_per_s: float) -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def slow_client(site: Site, bytes_per_s: float) -> Iterator[int]:
-    """A port by way of which the server's replies come at most so fast."""
-    over = threading.Event()
-    listener = socket.create_server(("127.0.0.1", 0))
-    listener.settimeout(0.1)
-
-    def carry(source: socket.socket, target: socket.socket, rate: float) -> None:
-        with contextlib.suppress(OSError):
-            while not over.is_set() and (data := source.recv(16384)):
-                target.sendall(data)
-                if rate:
-                    time.sleep(len(data) / rate)
-        for end in (source, target):
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-
-    def accept() -> None:
-        while not over.is_set():
-            try:
-                client, _ = listener.accept()
-            except OSError:
-                continue
-            server = socket.socket()
-            server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
-            server.connect(("127.0.0.1", site.port))
-            for ends in ((client, server, 0.0), (server, client, bytes_per_s)):
-                threading.Thread(target=carry, args=ends, daemon=True).start()
-
-    thread = threading.Thread(target=accept)
-    thread.start()
-    try:
-        yield listener.getsockname()[1]
-    finally:
-        over.set()
-        thread.join()
-        listener.close()
-
-
 def connecting(site: Site, per_s: float) -> contextlib.AbstractContextManager[None]:
     """A client logs in and out so often."""
     program = Path(os.environ["AFPSCOPE"])
@@ -380,6 +343,6 @@ FAULTS = (
     ),
     Fault(
         "slow client", ("network",), (8e6, 4e6, 2e6), nothing, mix="batch-read", clients=1,
-        load=("--file-size=8M",), port=slow_client,
+        load=("--file-size=8M",), way=slow_client,
     ),
 )  # fmt: skip

@@ -19,6 +19,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "server"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
+from clientfaults import CLIENT_FAULTS
 from faults import FAULTS, Fault, nothing
 from morefaults import CLIENTS, MORE_FAULTS
 from patient import How, examine
@@ -57,7 +58,7 @@ PAIRS = (
 
 
 def chosen(o: argparse.Namespace) -> list[list[tuple[Fault, int]]]:
-    faults = {f.name: f for f in (*FAULTS, *MORE_FAULTS)}
+    faults = {f.name: f for f in (*FAULTS, *MORE_FAULTS, *CLIENT_FAULTS)}
     if o.pairs:
         return [[(faults[a], 2), (faults[b], 2)] for a, b in PAIRS if o.k in a or o.k in b]
     levels = [int(level) for level in o.levels]

@@ -17,7 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from afpclient import AfpClient
-from faults import BLKIO, CGROUPS, Fault, Maker, Site, nothing, repeated, slow_client, slow_disk
+from faults import BLKIO, CGROUPS, Fault, Maker, Site, nothing, repeated, slow_disk
+from ways import slow_client
 
 MIXES = Path(__file__).with_name("mixes")
 
@@ -273,8 +274,9 @@ MORE_FAULTS = (
         needs=(str(CGROUPS / "freezer"),),
     ),
     Fault(
-        "little memory", ("memory", "slow-disk"), (60, 40, 24), little_memory, mix="office",
-        clients=6, load=("--file-size=512K",), needs=(str(CGROUPS / "memory"), *BLKIO),
+        "little memory", ("memory", "rereads", "slow-disk"), (60, 40, 24), little_memory,
+        mix="office", clients=6, load=("--file-size=512K",),
+        needs=(str(CGROUPS / "memory"), *BLKIO),
     ),
     Fault(
         "slow attributes", ("xattr",), (1e3, 5e3, 20e3), slowed,
@@ -327,7 +329,7 @@ MORE_FAULTS = (
 CLIENTS = (
     Fault("clients without a CPU", (), (1, 4, 8), clients_burnt, think_s=0.1),
     Fault(
-        "client that reads slowly", ("network",), (8e6, 4e6, 2e6), nothing, mix="batch-read",
-        clients=1, load=("--file-size=8M",), port=slow_client,
+        "client that reads slowly", ("network", "client-window"), (8e6, 4e6, 2e6), nothing,
+        mix="batch-read", clients=1, load=("--file-size=8M",), way=slow_client,
     ),
 )  # fmt: skip

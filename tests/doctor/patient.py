@@ -22,7 +22,7 @@ from netatalk import USERS, Server
 
 
 @contextlib.contextmanager
-def loaded(fault: Fault, level: int, port: int, seconds: float, cpu: int) -> Iterator[None]:
+def loaded(fault: Fault, level: int, address: str, seconds: float, cpu: int) -> Iterator[None]:
     """Clients at work in the block."""
     clients = fault.clients or int(fault.strength[level])
     more = [o.format(fault.strength[level]) for o in fault.load]
@@ -31,7 +31,7 @@ def loaded(fault: Fault, level: int, port: int, seconds: float, cpu: int) -> Ite
         *("--watch=off", "--no-probe", "--uam=cleartext", "-v", "--ramp=1"),
         *(f"--clients={clients}", f"--mix={fault.mix}", f"--think={fault.think_s}"),
         *("--files=20" if fault.mix in ("browse", "office") else "--seed=1",),
-        *(f"--duration={seconds}", *more, f"afp://bench1@127.0.0.1:{port}/vol1"),
+        *(f"--duration={seconds}", *more, f"afp://bench1@{address}/vol1"),
     ]
     env = os.environ | {"AFPSCOPE_PASSWORD": USERS["bench1"]}
     with tempfile.TemporaryFile("w+") as err, tempfile.TemporaryDirectory() as folder:
@@ -97,12 +97,12 @@ def examine(faults: Sequence[tuple[Fault, int]], how: How) -> dict[str, Any]:
         for fault, level in faults:
             if fault.before:
                 stack.enter_context(fault.before(site, fault.strength[level]))
-        loads = {(f.mix, f.load, f.clients, f.port): (f, level) for f, level in faults}
+        loads = {(f.mix, f.load, f.clients, f.way): (f, level) for f, level in faults}
         for fault, level in loads.values():
-            port = site.port
-            if fault.port:
-                port = stack.enter_context(fault.port(site, fault.strength[level]))
-            stack.enter_context(loaded(fault, level, port, how.seconds + 40, how.cpus[1]))
+            address = f"127.0.0.1:{site.port}"
+            if fault.way:
+                address = stack.enter_context(fault.way(site, fault.strength[level]))
+            stack.enter_context(loaded(fault, level, address, how.seconds + 40, how.cpus[1]))
         for fault, level in faults:
             stack.enter_context(fault.make(site, fault.strength[level]))
         time.sleep(max(fault.settle_s for fault, _ in faults))

@@ -99,6 +99,14 @@ class AfpClient:
         """FPByteRangeLockExt; the result."""
         return self._exchange(COMMAND, struct.pack(">BBHqq", 59, 0, fork, offset, length))[0]
 
+    def volume_size(self) -> None:
+        """FPGetVolParms: how many bytes are free."""
+        self._expect_ok("FPGetVolParms", struct.pack(">BBHH", 17, 0, self._volume, 0x0200))
+
+    def spotlight(self) -> None:
+        """FPSpotlightRPC: the folder of the volume. Whatever the server answers."""
+        self._exchange(COMMAND, struct.pack(">BBHIIIII", 76, 0, self._volume, 0, 1, 0, 0, 0))
+
     def local_port(self) -> int:
         port: int = self._socket.getsockname()[1]
         return port
@@ -106,6 +114,10 @@ class AfpClient:
     def drop(self) -> None:
         """Hang up without a word: the session's process stays, for a day."""
         self._socket.close()
+
+    def hang_up(self) -> None:
+        """The same while another thread waits for an answer: that gets an error."""
+        self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """FPLogout and DSICloseSession."""

@@ -19,13 +19,17 @@ from netatalk import Server
 from scope import OK, USAGE, Done, PinnedServer, Scope
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "doctor"))
+from clientfaults import CLIENT_FAULTS
 from faults import FAULTS, Fault, nothing
 from morefaults import MORE_FAULTS
 from patient import How, examine, loaded
 
 FINDINGS, NOT_TOLD = 1, 4
 STRONG, SECONDS = 2, 3
-HERE = ("stopped CNID server", "full disk", "locked database", "login loop", "log level")
+HERE = (
+    "stopped CNID server", "full disk", "locked database", "login loop", "log level",
+    "far client",
+)  # fmt: skip
 # What other tests may do to the server meanwhile. If that hides all else it is looked at again.
 DISTURBED = {"other-programs"}
 LOOKS = 3
@@ -33,7 +37,7 @@ WORKING = Fault("browse", (), (1, 1, 1), nothing, think_s=0.02)
 
 
 def fault(name: str) -> Fault:
-    return next(f for f in (*FAULTS, *MORE_FAULTS) if f.name == name)
+    return next(f for f in (*FAULTS, *MORE_FAULTS, *CLIENT_FAULTS) if f.name == name)
 
 
 @pytest.fixture
@@ -95,7 +99,7 @@ def test_a_healthy_server_has_no_finding(
     scope: Scope, dbd: PinnedServer, tmp_path: Path, cpu: int
 ) -> None:
     out = tmp_path / "run"
-    with loaded(WORKING, 0, dbd.port, 30, dbd.cpu):
+    with loaded(WORKING, 0, f"127.0.0.1:{dbd.port}", 30, dbd.cpu):
         status, screen = watched(scope, dbd, "-o", str(out))
     run: dict[str, Any] = json.loads((out / "run.json").read_text())
     found = {f["key"] for f in run["diagnosis"]["findings"]}
@@ -126,7 +130,7 @@ def test_a_run_without_figures_is_refused(scope: Scope, tmp_path: Path) -> None:
 def test_without_requests_nothing_is_concluded_from_them(
     scope: Scope, dbd: PinnedServer, tmp_path: Path
 ) -> None:
-    with loaded(WORKING, 0, dbd.port, 30, dbd.cpu):
+    with loaded(WORKING, 0, f"127.0.0.1:{dbd.port}", 30, dbd.cpu):
         status, screen = watched(scope, dbd, "--watch=proc", "-o", str(tmp_path / "run"))
     run = json.loads((tmp_path / "run" / "run.json").read_text())
     assert status == NOT_TOLD and run["diagnosis"]["verdict"] == "not_counted", screen

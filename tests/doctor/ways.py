@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Ways from clients to a server: relays that hold bytes, and a network (far.py).
+
+Each yields an address by which clients reach the server.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from far import far
+
+if TYPE_CHECKING:
+    from faults import Site
+
+Carry = Callable[[socket.socket, bytes], None]
+
+
+@contextlib.contextmanager
+def relayed(site: Site, to_server: Carry, to_client: Carry, no_delay: bool = True) -> Iterator[str]:
+    """A relay that carries bytes on as these say."""
+    over = threading.Event()
+    listener = socket.create_server(("127.0.0.1", 0))
+    listener.settimeout(0.1)
+
+    def carry(source: socket.socket, target: socket.socket, send: Carry) -> None:
+        with contextlib.suppress(OSError):
+            while not over.is_set() and (data := source.recv(16384)):
+                send(target, data)
+        for end in (source, target):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def accept() -> None:
+        while not over.is_set():
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                continue
+            server = socket.socket()
+            server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
+            server.connect(("127.0.0.1", site.port))
+            for end in (client, server):
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, int(no_delay))
+            for ends in ((client, server, to_server), (server, client, to_client)):
+                threading.Thread(target=carry, args=ends, daemon=True).start()
+
+    thread = threading.Thread(target=accept)
+    thread.start()
+    try:
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        over.set()
+        thread.join()
+        listener.close()
+
+
+def slow_client(site: Site, bytes_per_s: float) -> contextlib.AbstractContextManager[str]:
+    """The server's replies come at most so fast."""
+
+    def slowly(target: socket.socket, data: bytes) -> None:
+        target.sendall(data)
+        time.sleep(len(data) / bytes_per_s)
+
+    return relayed(site, socket.socket.sendall, slowly)
+
+
+def late_client(site: Site, delay_s: float) -> contextlib.AbstractContextManager[str]:
+    """The client's requests are kept for a time."""
+
+    def late(target: socket.socket, data: bytes) -> None:
+        time.sleep(delay_s)
+        target.sendall(data)
+
+    return relayed(site, late, socket.socket.sendall)
+
+
+def client_in_pieces(site: Site, share: float) -> contextlib.AbstractContextManager[str]:
+    """So many requests are sent in two pieces, without TCP_NODELAY."""
+    chance = random.Random(1)
+
+    def split(target: socket.socket, data: bytes) -> None:
+        at = 16 if chance.random() < share else len(data)
+        target.sendall(data[:at])
+        if data[at:]:
+            target.sendall(data[at:])
+
+    return relayed(site, split, socket.socket.sendall, no_delay=False)
+
+
+def far_client(site: Site, delay_s: float) -> contextlib.AbstractContextManager[str]:
+    """Packets take so long to and fro."""
+    return far(site.port, delay_s / 2)
+
+
+def lossy_client(site: Site, loss: float) -> contextlib.AbstractContextManager[str]:
+    """So many packets are lost."""
+    return far(site.port, 0.0005, loss)
