@@ -94,6 +94,24 @@ static void earlier_plus_difference_is_later(void **state)
 	ledger_fini(&d);
 }
 
+static void a_raised_total_never_goes_backwards(void **state)
+{
+	struct ledger shown = { .has_calls = true }, later = { .has_calls = true };
+
+	(void)state;
+	append(&shown, AFS_ROLE_SERVER, AFS_CLASS_READ, AFS_OBJECT_PIPE, 7);
+	append(&shown, AFS_ROLE_SERVER, AFS_CLASS_STAT, AFS_OBJECT_NONE, 3);
+	append(&later, AFS_ROLE_SERVER, AFS_CLASS_READ, AFS_OBJECT_PIPE, 6);
+	append(&later, AFS_ROLE_SERVER, AFS_CLASS_STAT, AFS_OBJECT_NONE, 5);
+	later.row[0].cell.ns = 701;
+	assert_int_equal(ledger_raise(&shown, &later), 0);
+	assert_int_equal(find(&shown, AFS_CLASS_READ, AFS_OBJECT_PIPE)->cell.calls, 7);
+	assert_int_equal(find(&shown, AFS_CLASS_READ, AFS_OBJECT_PIPE)->cell.ns, 701);
+	assert_int_equal(find(&shown, AFS_CLASS_STAT, AFS_OBJECT_NONE)->cell.calls, 5);
+	ledger_fini(&shown);
+	ledger_fini(&later);
+}
+
 static void a_total_that_went_backwards_is_not_measured(void **state)
 {
 	struct ledger a = { .has_calls = true, .has_compat[AFS_ROLE_SERVER] = true };
@@ -556,6 +574,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_difference_holds_only_what_happened_in_between),
 		cmocka_unit_test(earlier_plus_difference_is_later),
+		cmocka_unit_test(a_raised_total_never_goes_backwards),
 		cmocka_unit_test(a_total_that_went_backwards_is_not_measured),
 		cmocka_unit_test(a_histogram_that_went_backwards_is_not_measured),
 		cmocka_unit_test(a_row_that_vanished_is_a_total_that_went_backwards),

@@ -156,6 +156,23 @@ static bool totals_subtract(const struct totals_kind *k, void *from, const void 
 	return ok;
 }
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Takes over what is larger. */
+static void totals_raise(const struct totals_kind *k, void *to, const void *from)
+{
+	const __u64 *b = totals_of(k, (void *)from);
+	__u64 *a = totals_of(k, to);
+
+	for (size_t i = 0; i < n_totals(k); i++)
+		a[i] = larger(a[i], b[i]);
+	if (k->join)
+		k->join(to, from);
+}
+
 static bool totals_are_zero(const struct totals_kind *k, void *row)
 {
 	const __u64 *a = totals_of(k, row);
@@ -172,12 +189,14 @@ struct rows {
 	char *row;
 };
 
+enum how { ADD, SUBTRACT, RAISE };
+
 /*
- * The rows of a and b in one sorted array, equal keys combined: a + b, or a - b when
- * "subtract". *ok becomes false when a difference is negative.
+ * The rows of a and b in one sorted array, equal keys combined: a + b, a - b, or the larger of each
+ * two totals. *ok becomes false when a difference is negative.
  */
 static int combine(const struct totals_kind *k, struct rows *out, struct rows a, struct rows b,
-		   bool subtract, bool *ok)
+		   enum how how, bool *ok)
 {
 	size_t i = 0, j = 0;
 
@@ -195,8 +214,10 @@ static int combine(const struct totals_kind *k, struct rows *out, struct rows a,
 		memcpy(row, ka <= kb ? a.row + i++ * k->size : b.row + j * k->size, k->size);
 		if (ka > kb)
 			memset(row + k->totals, 0, k->size - k->totals);
-		if (kb <= ka && subtract)
+		if (kb <= ka && how == SUBTRACT)
 			*ok &= totals_subtract(k, row, b.row + j++ * k->size);
+		else if (kb <= ka && how == RAISE)
+			totals_raise(k, row, b.row + j++ * k->size);
 		else if (kb <= ka)
 			totals_add(k, row, b.row + j++ * k->size);
 		if (!totals_are_zero(k, row))
@@ -207,7 +228,7 @@ static int combine(const struct totals_kind *k, struct rows *out, struct rows a,
 
 /* All rows of "to": made of a and b. */
 static int combine_all(struct ledger *to, const struct ledger *a, const struct ledger *b,
-		       bool subtract, bool *ok)
+		       enum how how, bool *ok)
 {
 	struct rows out;
 	int r;
@@ -215,7 +236,7 @@ static int combine_all(struct ledger *to, const struct ledger *a, const struct l
 	*ok = true;
 #define COMBINE(kind, count, member)                                                               \
 	r = combine(kind, &out, (struct rows) { a->count, (char *)a->member },                     \
-		    (struct rows) { b->count, (char *)b->member }, subtract, ok);                  \
+		    (struct rows) { b->count, (char *)b->member }, how, ok);                       \
 	if (r)                                                                                     \
 		return r;                                                                          \
 	to->count = out.n;                                                                         \
@@ -251,7 +272,7 @@ int ledger_diff(struct ledger *out, const struct ledger *later, const struct led
 	bool ok;
 	int r;
 
-	r = combine_all(&made, later, earlier, true, &ok);
+	r = combine_all(&made, later, earlier, SUBTRACT, &ok);
 	if (r) {
 		ledger_fini(&made);
 		*out = made;
@@ -301,7 +322,15 @@ void ledger_compat_add(struct afs_compat *to, const struct afs_compat *from)
 	to->wchar += from->wchar;
 }
 
-int ledger_add(struct ledger *to, const struct ledger *from)
+static void compat_raise(struct afs_compat *to, const struct afs_compat *from)
+{
+	to->syscr = larger(to->syscr, from->syscr);
+	to->syscw = larger(to->syscw, from->syscw);
+	to->rchar = larger(to->rchar, from->rchar);
+	to->wchar = larger(to->wchar, from->wchar);
+}
+
+static int join(struct ledger *to, const struct ledger *from, enum how how)
 {
 	bool fresh = is_new(to), ok;
 	struct ledger made = { .has_calls = from->has_calls && (fresh || to->has_calls),
@@ -310,7 +339,7 @@ int ledger_add(struct ledger *to, const struct ledger *from)
 			       .filled = true };
 	int r;
 
-	r = combine_all(&made, to, from, false, &ok);
+	r = combine_all(&made, to, from, how, &ok);
 	if (r) {
 		ledger_fini(&made);
 		return r;
@@ -322,11 +351,24 @@ int ledger_add(struct ledger *to, const struct ledger *from)
 		if (!made.has_compat[i])
 			continue;
 		made.compat[i] = to->compat[i];
-		ledger_compat_add(&made.compat[i], &from->compat[i]);
+		if (how == ADD)
+			ledger_compat_add(&made.compat[i], &from->compat[i]);
+		else
+			compat_raise(&made.compat[i], &from->compat[i]);
 	}
 	ledger_fini(to);
 	*to = made;
 	return 0;
+}
+
+int ledger_add(struct ledger *to, const struct ledger *from)
+{
+	return join(to, from, ADD);
+}
+
+int ledger_raise(struct ledger *to, const struct ledger *from)
+{
+	return join(to, from, RAISE);
 }
 
 struct afs_cell ledger_sum(const struct ledger *l, unsigned int role, unsigned int class,

@@ -88,6 +88,12 @@ int ledger_diff(struct ledger *out, const struct ledger *later, const struct led
  */
 int ledger_add(struct ledger *to, const struct ledger *from);
 
+/*
+ * The same, but of each two totals takes the larger: a total of "to" never goes backwards, whatever
+ * a later reading says.
+ */
+int ledger_raise(struct ledger *to, const struct ledger *from);
+
 void ledger_compat_add(struct afs_compat *to, const struct afs_compat *from);
 
 /* Sum of cells; AFS_N_ROLES, AFS_N_CLASSES and AFS_N_OBJECTS stand for all. */

@@ -212,6 +212,31 @@ void watch_connections(struct watch *w, watch_connection_fn *put, void *user)
 		w->rung->connections(w->state, put, user);
 }
 
+/* Sessions of which only /proc is known. */
+static uint64_t sessions_now(const struct target *t)
+{
+	struct procstat st;
+	uint64_t n = 0;
+
+	if (t->serves)
+		return !t->ended;
+	for (size_t i = 0; i < t->n_sessions; i++)
+		if (!t->session[i].ended && !procstat_read(&st, t->session[i].pid) &&
+		    st.started == t->session[i].started && st.state != 'Z')
+			n++;
+	return n;
+}
+
+bool watch_state(struct watch *w, struct watch_state *out)
+{
+	*out = (struct watch_state) { 0 };
+	if (w->rung && w->rung->state)
+		w->rung->state(w->state, out);
+	else if (w->rung)
+		out->sessions = sessions_now(&w->t);
+	return w->rung;
+}
+
 int watch_losses(struct watch *w, struct run *r)
 {
 	return w->rung && w->rung->losses ? w->rung->losses(w->state, r) : 0;

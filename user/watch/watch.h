@@ -49,6 +49,11 @@ struct watch_sink {
 	unsigned int what;
 	uint64_t over_ns; /* requests and their names only if they took so long; 0: all */
 	size_t ring_len;  /* bytes between kernel and reader; 0: 16 MiB */
+	/*
+	 * For a watch without an end: nothing is kept of sessions that have ended, and none
+	 * has a label.
+	 */
+	bool totals_only;
 	void *user;
 	/* record: struct afs_record_* of the stream, enum afs_stream_number; names: afs_named. */
 	void (*put)(void *user, unsigned int stream, const void *record);
@@ -158,6 +163,16 @@ void watch_connections(struct watch *w, watch_connection_fn *put, void *user);
  * again; the watch goes on. 0 or -ENOMEM.
  */
 int watch_losses(struct watch *w, struct run *r);
+
+/* Of the clients' sessions now, and of the cross-checks of processes that have ended. */
+struct watch_state {
+	uint64_t sessions;
+	bool has_checks;          /* they can be made on this rung */
+	uint64_t agree, disagree; /* processes whose counts were compared with the kernel's own */
+};
+
+/* false: nothing is watched. */
+bool watch_state(struct watch *w, struct watch_state *out);
 
 /* CPU time of the programs in the kernel so far, estimated; false: not known. */
 bool watch_price(struct watch *w, uint64_t *out_ns);

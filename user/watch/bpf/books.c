@@ -158,6 +158,14 @@ int books_end(struct books *b, const struct bpf_view *v, uint32_t process)
 	return 0;
 }
 
+void books_sum(const struct books *b, uint64_t *agree, uint64_t *disagree)
+{
+	*agree = 0;
+	*disagree = b->n + b->n_more;
+	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
+		*agree += b->n_agree[role];
+}
+
 void books_fini(struct books *b)
 {
 	free(b->process);

@@ -36,6 +36,9 @@ struct books {
 /* Takes over a process that has ended. 0 or -ENOMEM. */
 int books_end(struct books *b, const struct bpf_view *v, uint32_t process);
 
+/* How many of these agree with the kernel, and how many do not. */
+void books_sum(const struct books *b, uint64_t *agree, uint64_t *disagree);
+
 /* Compares, and writes books and warnings. The watch was stopped. 0 or -ENOMEM. */
 int books_close(const struct books *b, const struct bpf_view *v, struct run *r);
 

@@ -41,6 +41,30 @@ void connections_pass(const struct bpf_view *v, watch_connection_fn *put, void *
 			put(user, &c);
 }
 
+static bool is_served(const struct afs_process *p)
+{
+	return p->role == AFS_ROLE_SERVER && p->serving && p->ended < p->threads;
+}
+
+/* A process of which nothing was read yet has no connection here, but one client. */
+uint64_t connections_now(const struct bpf_view *v)
+{
+	uint32_t n = bpf_view_streams(v), m = bpf_view_processes(v), process;
+	const struct afs_stream *s;
+	const struct afs_process *p;
+	uint64_t found = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		s = &v->stream[i];
+		process = __atomic_load_n(&s->process, __ATOMIC_ACQUIRE);
+		p = process ? &v->process[process - 1] : NULL;
+		found += p && is_served(p) && s->serving && !s->refused && !s->ended;
+	}
+	for (uint32_t i = 0; i < m; i++)
+		found += is_served(&v->process[i]) && !v->process[i].streams;
+	return found;
+}
+
 void connections_end(const struct bpf_view *v, uint32_t stream, watch_connection_fn *put,
 		     void *user)
 {

@@ -2,10 +2,13 @@
 #ifndef WATCH_BPF_CONNECTIONS_H
 #define WATCH_BPF_CONNECTIONS_H
 
-/* How the requests of each client's connection went; with AFS_TRACE_LIVE. */
+/* How the requests of each client's connection went, with AFS_TRACE_LIVE; how many there are. */
 
 #include "watch/bpf/view.h"
 #include "watch/watch.h"
+
+/* How many are served now; without AFS_TRACE_LIVE, too. */
+uint64_t connections_now(const struct bpf_view *v);
 
 /* As watch_connections. */
 void connections_pass(const struct bpf_view *v, watch_connection_fn *put, void *user);

@@ -257,6 +257,13 @@ static int mark(struct bpf_rung *b, const struct target_process *p, enum afs_rol
 	return r == -ESRCH ? 0 : r;
 }
 
+/* For their labels. */
+static void look_sessions(struct bpf_rung *b)
+{
+	if (!b->sink.totals_only)
+		sessions_look(b->sessions, &b->view);
+}
+
 static int bpf_look(void *state, const struct target *t, struct err *e)
 {
 	struct bpf_rung *b = state;
@@ -279,7 +286,7 @@ static int bpf_look(void *state, const struct target *t, struct err *e)
 		r = mark(b, &t->session[i], AFS_ROLE_SERVER,
 			 t->plain ? AFS_ACCOUNT_NONE : AFS_ACCOUNT_BETWEEN, e);
 	/* Those marked now may end before the next tick. */
-	sessions_look(b->sessions, &b->view);
+	look_sessions(b);
 	return r;
 }
 
@@ -381,6 +388,15 @@ static void bpf_connections(void *state, watch_connection_fn *put, void *user)
 	connections_pass(&b->view, put, user);
 }
 
+static void bpf_state(void *state, struct watch_state *out)
+{
+	const struct bpf_rung *b = state;
+
+	out->sessions = connections_now(&b->view);
+	out->has_checks = true;
+	books_sum(&b->books, &out->agree, &out->disagree);
+}
+
 static int bpf_losses(void *state, struct run *r)
 {
 	const struct bpf_rung *b = state;
@@ -430,7 +446,7 @@ static void bpf_stop(void *state)
 
 	if (b->load.shared->stopping)
 		return;
-	sessions_look(b->sessions, &b->view);
+	look_sessions(b);
 	b->load.shared->stopping = 1;
 	bpf_settle(b);
 }
@@ -438,7 +454,7 @@ static void bpf_stop(void *state)
 static int stream_ended(void *state, uint32_t stream)
 {
 	struct bpf_rung *b = state;
-	int r = sessions_end(b->sessions, &b->view, stream);
+	int r = b->sink.totals_only ? 0 : sessions_end(b->sessions, &b->view, stream);
 
 	if (!r && b->sink.ended)
 		connections_end(&b->view, stream, b->sink.ended, b->sink.user);
@@ -448,7 +464,7 @@ static int stream_ended(void *state, uint32_t stream)
 static int process_ended(void *state, uint32_t process)
 {
 	struct bpf_rung *b = state;
-	int r = sessions_end_process(b->sessions, &b->view, process);
+	int r = b->sink.totals_only ? 0 : sessions_end_process(b->sessions, &b->view, process);
 
 	if (b->storage)
 		storage_forget(b->storage, process);
@@ -469,7 +485,7 @@ static bool bpf_tick(void *state)
 	b->n_begun = n;
 	b->n_unserved = unserved;
 	price_look(&b->price, &b->load, PRICE_RUNS);
-	sessions_look(b->sessions, &b->view);
+	look_sessions(b);
 	/* Slots that cannot be released now are released at the next tick. */
 	slots_release(b->slots, &b->view, &b->load);
 	slots_collect(b->slots, &b->view, &take_over, b);
@@ -547,6 +563,7 @@ const struct rung rung_bpf = {
 	.pull_lost = bpf_pull_lost,
 	.running = bpf_running,
 	.connections = bpf_connections,
+	.state = bpf_state,
 	.losses = bpf_losses,
 	.price = bpf_price,
 	.session = bpf_session,
