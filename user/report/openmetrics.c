@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The families of metrics, a row each. A label is the name of a command, a role, a class or the
+ * like, never of a user, a volume or a file: so there is a bounded number of series.
+ */
+#include "report/openmetrics.h"
+
+#include "base/hist.h"
+#include "base/text.h"
+#include "report/requests.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/utsname.h>
+
+#define NS_PER_S   1000000000u
+#define MS_PER_S   1000u
+#define LABELS     (2 * OPENMETRICS_LABEL_MAX + 64)
+#define LOGINS     3
+#define CODE_LAST  -5000 /* AFP's result codes */
+#define CODE_LEAST -5099
+
+enum kind { COUNTER, GAUGE, HISTOGRAM, INFO };
+
+struct writer {
+	FILE *out;
+	const struct tally *t;
+	const struct openmetrics_style *s;
+	const struct family *begun; /* whose head was written last */
+	size_t n_commands;
+	struct request *command; /* owned; by number, those without a name in the last one */
+};
+
+struct family {
+	const char *name, *unit, *help; /* unit NULL: a number */
+	enum kind kind;
+	void (*put)(struct writer *w, const struct family *f);
+};
+
+uint64_t openmetrics_border(size_t i)
+{
+	/* 12.8 us, 25.6 us, ... 53.7 s: 25 has a bucket of its own in each octave. */
+	return i < 23 ? 25ull << (9 + i) : 0;
+}
+
+char *openmetrics_label(char out[OPENMETRICS_LABEL_MAX], const char *value)
+{
+	size_t len = 0, n;
+
+	while (*value && len + 5 < OPENMETRICS_LABEL_MAX) {
+		n = text_char(value);
+		if (*value == '"' || *value == '\\')
+			out[len++] = '\\';
+		if (n)
+			memcpy(out + len, value, n);
+		else
+			out[len] = '?';
+		len += n ? n : 1;
+		value += n ? n : 1;
+	}
+	out[len] = '\0';
+	return out;
+}
+
+/* Whether one element of the header, such as "text/plain;q=0.5", is wanted at all. */
+static bool has_weight(const char *at, const char *end)
+{
+	const char *q = at;
+
+	while ((q = memchr(q, ';', (size_t)(end - q)))) {
+		q += 1 + strspn(q + 1, " \t");
+		if (!strncasecmp(q, "q=", 2))
+			return strtod(q + 2, NULL) > 0;
+	}
+	return true;
+}
+
+bool openmetrics_wanted(const char *accept)
+{
+	static const char type[] = "application/openmetrics-text";
+	const char *at = accept, *end;
+
+	for (; at && *at; at = end + (*end == ',')) {
+		at += strspn(at, " \t");
+		end = strchrnul(at, ',');
+		if (!strncasecmp(at, type, sizeof(type) - 1) &&
+		    strchr(";, \t", at[sizeof(type) - 1]) && has_weight(at, end))
+			return true;
+	}
+	return false;
+}
+
+/* Samples */
+
+static const char *suffix(const struct family *f)
+{
+	return f->kind == COUNTER ? "_total" : f->kind == INFO ? "_info" : "";
+}
+
+static void head(struct writer *w, const struct family *f)
+{
+	static const char *const type[] = { "counter", "gauge", "histogram", "info" };
+	const char *more = w->s->openmetrics ? "" : suffix(f);
+	bool plain = f->kind == INFO && !w->s->openmetrics;
+
+	if (w->begun == f)
+		return;
+	w->begun = f;
+	fprintf(w->out, "# TYPE %s%s %s\n", f->name, more, type[plain ? GAUGE : f->kind]);
+	if (w->s->openmetrics && f->unit)
+		fprintf(w->out, "# UNIT %s %s\n", f->name, f->unit);
+	fprintf(w->out, "# HELP %s%s %s\n", f->name, more, f->help);
+}
+
+static void name(struct writer *w, const struct family *f, const char *more, const char *labels)
+{
+	head(w, f);
+	fprintf(w->out, "%s%s%s%s%s ", f->name, more, *labels ? "{" : "", labels,
+		*labels ? "}" : "");
+}
+
+static void created(struct writer *w, const struct family *f, const char *labels)
+{
+	if (!w->s->openmetrics || f->kind == GAUGE || f->kind == INFO)
+		return;
+	name(w, f, "_created", labels);
+	fprintf(w->out, "%" PRIu64 ".%03" PRIu64 "\n", w->s->created_ms / MS_PER_S,
+		w->s->created_ms % MS_PER_S);
+}
+
+static void put_n(struct writer *w, const struct family *f, const char *labels, uint64_t n)
+{
+	name(w, f, suffix(f), labels);
+	fprintf(w->out, "%" PRIu64 "\n", n);
+	created(w, f, labels);
+}
+
+static void print_ns(FILE *out, uint64_t ns)
+{
+	fprintf(out, "%" PRIu64 ".%09" PRIu64, ns / NS_PER_S, ns % NS_PER_S);
+}
+
+static void put_ns(struct writer *w, const struct family *f, const char *labels, uint64_t ns)
+{
+	name(w, f, suffix(f), labels);
+	print_ns(w->out, ns);
+	fputc('\n', w->out);
+	created(w, f, labels);
+}
+
+/* key="value", for names of ours. */
+static const char *label(char buf[LABELS], const char *key, const char *value)
+{
+	snprintf(buf, LABELS, "%s=\"%s\"", key, value);
+	return buf;
+}
+
+static const char *label_command(char buf[LABELS], const char *command, const char *key,
+				 const char *value)
+{
+	snprintf(buf, LABELS, "command=\"%.250s\",%s=\"%.250s\"", command, key, value);
+	return buf;
+}
+
+static const char *label_role(char buf[LABELS], unsigned int role, const char *key,
+			      const char *value)
+{
+	snprintf(buf, LABELS, "role=\"%s\",%s=\"%.250s\"", ledger_role_name(role), key, value);
+	return buf;
+}
+
+/* Of the exporter */
+
+static void put_up(struct writer *w, const struct family *f)
+{
+	put_n(w, f, "", w->t->up);
+}
+
+static void put_info(struct writer *w, const struct family *f)
+{
+	char labels[2 * LABELS], server[OPENMETRICS_LABEL_MAX], kernel[OPENMETRICS_LABEL_MAX];
+	struct utsname u = { 0 };
+
+	uname(&u);
+	snprintf(labels, sizeof(labels), "version=\"%s\",kernel=\"%s\",rung=\"%s\",server=\"%s\"",
+		 AFPSCOPE_VERSION, openmetrics_label(kernel, u.release),
+		 w->t->up ? w->t->shown.rung : "",
+		 w->t->up ? openmetrics_label(server, w->t->shown.server) : "");
+	name(w, f, "_info", labels);
+	fputs("1\n", w->out);
+}
+
+static void put_age(struct writer *w, const struct family *f)
+{
+	if (w->t->up)
+		put_ns(w, f, "", w->s->age_ns);
+}
+
+static void put_watches(struct writer *w, const struct family *f)
+{
+	put_n(w, f, "", w->t->watches);
+}
+
+static void put_losses(struct writer *w, const struct family *f)
+{
+	char text[OPENMETRICS_LABEL_MAX], labels[LABELS];
+	const struct tally_reading *r = &w->t->shown;
+
+	for (size_t i = 0; i < r->n_losses; i++)
+		put_n(w, f, label(labels, "what", openmetrics_label(text, r->loss[i].what)),
+		      r->loss[i].n);
+}
+
+static void put_checks(struct writer *w, const struct family *f)
+{
+	const struct tally_reading *r = &w->t->shown;
+
+	if (!r->known[TALLY_AGREE])
+		return;
+	put_n(w, f, "outcome=\"agree\"", r->n[TALLY_AGREE]);
+	put_n(w, f, "outcome=\"disagree\"", r->n[TALLY_DISAGREE]);
+}
+
+static void put_cost(struct writer *w, const struct family *f)
+{
+	const struct tally_reading *r = &w->t->shown;
+
+	put_ns(w, f, "where=\"exporter\"", r->n[TALLY_OWN_NS] + w->s->own_ns);
+	if (r->known[TALLY_PROGRAMS_NS])
+		put_ns(w, f, "where=\"programs\"", r->n[TALLY_PROGRAMS_NS]);
+}
+
+/* Of sessions */
+
+static void put_sessions(struct writer *w, const struct family *f)
+{
+	if (w->t->up)
+		put_n(w, f, "", w->t->shown.sessions);
+}
+
+static void put_refused(struct writer *w, const struct family *f)
+{
+	if (w->t->shown.known[TALLY_REFUSED])
+		put_n(w, f, "", w->t->shown.n[TALLY_REFUSED]);
+}
+
+/* Of several steps of one login only the last is answered by success. */
+static void put_logins(struct writer *w, const struct family *f)
+{
+	static const unsigned int login[LOGINS] = { 18, 19, 63 }; /* FPLogin, -Cont, -Ext */
+	const struct ledger_account *a;
+	uint64_t n = 0;
+	bool any = false;
+
+	for (size_t i = 0; i < LOGINS; i++) {
+		a = ledger_account(&w->t->shown.ledger, login[i]);
+		any |= a != NULL;
+		n += a ? a->sum.answered - a->sum.errors : 0;
+	}
+	if (any)
+		put_n(w, f, "", n);
+}
+
+/* Of requests */
+
+static const char *command_name(const struct request *r)
+{
+	const char *known = account_known_name(r->number);
+
+	return known ? known : "other";
+}
+
+static const char *command_label(char buf[LABELS], const struct request *r)
+{
+	return label(buf, "command", command_name(r));
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct request *x = a, *y = b;
+
+	return (int)x->number - (int)y->number;
+}
+
+static void add_request(struct request *to, const struct request *from)
+{
+	ledger_account_add(&to->a, &from->a);
+	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
+		to->time_ns[i] += from->time_ns[i];
+	to->handed_ns += from->handed_ns;
+}
+
+/* Only those that were answered. A client may ask for any number: those without a name are one. */
+static int find_commands(struct writer *w)
+{
+	struct request other = { .number = AFS_N_ACCOUNTS };
+	struct requests all;
+	size_t n = 0;
+
+	if (requests_init(&all, &w->t->shown.ledger))
+		return -ENOMEM;
+	for (size_t i = 0; i < all.n; i++) {
+		if (!all.request[i].a.sum.answered)
+			continue;
+		if (account_known_name(all.request[i].number))
+			all.request[n++] = all.request[i];
+		else
+			add_request(&other, &all.request[i]);
+	}
+	qsort(all.request, n, sizeof(*all.request), by_number);
+	if (other.a.sum.answered) /* it took the place of one that was added to it */
+		all.request[n++] = other;
+	w->command = all.request;
+	w->n_commands = n;
+	return 0;
+}
+
+static void put_requests(struct writer *w, const struct family *f)
+{
+	char labels[LABELS];
+
+	for (size_t i = 0; i < w->n_commands; i++)
+		put_n(w, f, command_label(labels, &w->command[i]), w->command[i].a.sum.answered);
+}
+
+static void put_received(struct writer *w, const struct family *f)
+{
+	char labels[LABELS];
+
+	for (size_t i = 0; i < w->n_commands; i++)
+		put_n(w, f, command_label(labels, &w->command[i]), w->command[i].a.sum.bytes_in);
+}
+
+static void put_sent(struct writer *w, const struct family *f)
+{
+	char labels[LABELS];
+
+	for (size_t i = 0; i < w->n_commands; i++)
+		put_n(w, f, command_label(labels, &w->command[i]), w->command[i].a.sum.bytes_out);
+}
+
+/* Codes of AFP, and all others together. */
+static void put_errors_of(struct writer *w, const struct family *f, const struct request *r)
+{
+	const struct ledger *l = &w->t->shown.ledger;
+	const struct ledger_result *x;
+	char labels[LABELS], code[40];
+	uint64_t others = 0;
+
+	for (size_t i = 0; i < l->n_results; i++) {
+		x = &l->result[i];
+		if (x->account != r->number)
+			continue;
+		if (x->code < CODE_LEAST || x->code > CODE_LAST) {
+			others += x->n;
+			continue;
+		}
+		snprintf(code, sizeof(code), "%" PRId32, x->code);
+		put_n(w, f, label_command(labels, command_name(r), "code", code), x->n);
+	}
+	if (r->number == AFS_N_ACCOUNTS)
+		others = r->a.sum.errors;
+	if (others)
+		put_n(w, f, label_command(labels, command_name(r), "code", "other"), others);
+}
+
+static void put_errors(struct writer *w, const struct family *f)
+{
+	for (size_t i = 0; i < w->n_commands; i++)
+		put_errors_of(w, f, &w->command[i]);
+}
+
+/* Of whole ns "less than the border" is "at most the border less 1 ns". */
+static void put_buckets(struct writer *w, const struct family *f, const struct request *r)
+{
+	char labels[LABELS], le[48];
+	uint64_t n = 0, border;
+	size_t at = 0;
+
+	for (size_t i = 0; (border = openmetrics_border(i)); i++) {
+		for (; at < hist_index(border, AFS_REQUEST_BITS); at++)
+			n += r->a.hist[at];
+		snprintf(le, sizeof(le), "%" PRIu64 ".%09" PRIu64, (border - 1) / NS_PER_S,
+			 (border - 1) % NS_PER_S);
+		name(w, f, "_bucket", label_command(labels, command_name(r), "le", le));
+		fprintf(w->out, "%" PRIu64 "\n", n);
+	}
+	for (; at < AFS_REQUEST_BUCKETS; at++)
+		n += r->a.hist[at];
+	name(w, f, "_bucket", label_command(labels, command_name(r), "le", "+Inf"));
+	fprintf(w->out, "%" PRIu64 "\n", n);
+	command_label(labels, r);
+	name(w, f, "_count", labels);
+	fprintf(w->out, "%" PRIu64 "\n", n);
+	name(w, f, "_sum", labels);
+	print_ns(w->out, r->a.sum.ns);
+	fputc('\n', w->out);
+	created(w, f, labels);
+}
+
+/* Commands without a name have no histogram. */
+static void put_durations(struct writer *w, const struct family *f)
+{
+	for (size_t i = 0; i < w->n_commands; i++)
+		if (w->command[i].number < AFS_N_ACCOUNTS)
+			put_buckets(w, f, &w->command[i]);
+}
+
+static void put_parts(struct writer *w, const struct family *f)
+{
+	char labels[LABELS];
+	const struct request *r;
+
+	for (size_t i = 0; i < w->n_commands; i++) {
+		r = &w->command[i];
+		for (size_t k = 0; k < ACCOUNT_N_COLUMNS; k++) {
+			if (!r->time_ns[k])
+				continue;
+			put_ns(
+			    w, f,
+			    label_command(labels, command_name(r), "part", account_columns[k].key),
+			    r->time_ns[k]);
+		}
+		if (r->handed_ns)
+			put_ns(w, f, label_command(labels, command_name(r), "part", "unknown"),
+			       r->handed_ns);
+	}
+}
+
+/* "CPU" -> "cpu" */
+static const char *inside_key(unsigned int i, char buf[32])
+{
+	static const char *const key[AFS_N_INSIDE] = {
+#define X(name, text) #name,
+		AFS_INSIDE(X)
+#undef X
+	};
+	size_t len = 0;
+
+	for (; key[i][len]; len++)
+		buf[len] = (char)tolower((unsigned char)key[i][len]);
+	buf[len] = '\0';
+	return buf;
+}
+
+static void put_inside(struct writer *w, const struct family *f)
+{
+	const struct ledger *l = &w->t->shown.ledger;
+	char labels[LABELS], key[32];
+	uint64_t ns;
+
+	for (unsigned int i = 0; i < AFS_N_INSIDE; i++) {
+		ns = 0;
+		for (size_t k = 0; k < l->n_accounts; k++)
+			ns += l->account[k].sum.inside[i];
+		if (ns)
+			put_ns(w, f, label(labels, "state", inside_key(i, key)), ns);
+	}
+}
+
+/* Of processes */
+
+static void put_calls(struct writer *w, const struct family *f)
+{
+	char labels[LABELS];
+	uint64_t n;
+
+	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
+		for (unsigned int c = 0; c < AFS_N_CLASSES; c++) {
+			n = ledger_sum(&w->t->shown.ledger, role, c, AFS_N_OBJECTS).calls;
+			if (!n)
+				continue;
+			put_n(w, f, label_role(labels, role, "class", ledger_class_name(c)), n);
+		}
+}
+
+static void put_role_ns(struct writer *w, const struct family *f, enum tally_number first)
+{
+	const struct tally_reading *r = &w->t->shown;
+	char labels[LABELS];
+
+	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
+		if (r->known[first + role])
+			put_ns(w, f, label(labels, "role", ledger_role_name(role)),
+			       r->n[first + role]);
+}
+
+static void put_cpu(struct writer *w, const struct family *f)
+{
+	put_role_ns(w, f, TALLY_CPU_NS);
+}
+
+static void put_runq(struct writer *w, const struct family *f)
+{
+	put_role_ns(w, f, TALLY_RUNQ_NS);
+}
+
+static void put_io_of(struct writer *w, const struct family *f, enum tally_io read)
+{
+	static const char *const way[] = { "read", "write" };
+	const struct tally_reading *r = &w->t->shown;
+	char labels[LABELS];
+	unsigned int at;
+
+	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
+		for (unsigned int i = 0; i < 2; i++) {
+			at = TALLY_IO + TALLY_N_IO * role + read + i;
+			if (r->known[at] && r->n[at])
+				put_n(w, f, label_role(labels, role, "way", way[i]), r->n[at]);
+		}
+}
+
+static void put_io(struct writer *w, const struct family *f)
+{
+	put_io_of(w, f, TALLY_READS);
+}
+
+static void put_io_bytes(struct writer *w, const struct family *f)
+{
+	put_io_of(w, f, TALLY_READ_BYTES);
+}
+
+/* clang-format off */
+static const struct family families[] = {
+	{ "afpscope_up", NULL, "1 while a server is watched, 0 while there is none.", GAUGE, put_up },
+	{ "afpscope", NULL, "Versions, and how the server is observed (rung).", INFO, put_info },
+	{ "afpscope_watches", NULL, "Watches that were begun: 1, and one more each time the server was restarted.", COUNTER, put_watches },
+	{ "afpscope_reading_age_seconds", "seconds", "How old the figures are.", GAUGE, put_age },
+	{ "afpscope_losses", NULL, "What was missed: everything else is exact where these are 0.", COUNTER, put_losses },
+	{ "afpscope_cross_checks", NULL, "Ended processes whose counts were compared with the kernel's own.", COUNTER, put_checks },
+	{ "afpscope_watch_cpu_seconds", "seconds", "CPU time that watching took.", COUNTER, put_cost },
+	{ "afpscope_sessions", NULL, "Sessions of clients now.", GAUGE, put_sessions },
+	{ "afpscope_sessions_refused", NULL, "Sessions that the server refused because it had as many as it may.", COUNTER, put_refused },
+	{ "afpscope_logins", NULL, "Logins that succeeded.", COUNTER, put_logins },
+	{ "afpscope_requests", NULL, "Requests that were answered.", COUNTER, put_requests },
+	{ "afpscope_request_errors", NULL, "Answers with a result other than 0; a login of several steps has -5001 in all but its last.", COUNTER, put_errors },
+	{ "afpscope_request_duration_seconds", "seconds", "Time from a request's first byte to the end of its answer, in the server.", HISTOGRAM, put_durations },
+	{ "afpscope_request_time_seconds", "seconds", "Where this time went.", COUNTER, put_parts },
+	{ "afpscope_request_received_bytes", "bytes", "Bytes of requests.", COUNTER, put_received },
+	{ "afpscope_request_sent_bytes", "bytes", "Bytes of answers.", COUNTER, put_sent },
+	{ "afpscope_cnid_wait_seconds", "seconds", "What the CNID server did while a request waited for it.", COUNTER, put_inside },
+	{ "afpscope_system_calls", NULL, "System calls that returned.", COUNTER, put_calls },
+	{ "afpscope_server_cpu_seconds", "seconds", "CPU time of the server's processes.", COUNTER, put_cpu },
+	{ "afpscope_server_runq_seconds", "seconds", "Time in which the server's threads were runnable and waited for a CPU.", COUNTER, put_runq },
+	{ "afpscope_io_calls", NULL, "Reads and writes as /proc/PID/io counts them.", COUNTER, put_io },
+	{ "afpscope_io_bytes", "bytes", "Bytes of these reads and writes.", COUNTER, put_io_bytes },
+};
+/* clang-format on */
+
+int openmetrics_write(FILE *out, const struct tally *t, const struct openmetrics_style *s)
+{
+	struct writer w = { .out = out, .t = t, .s = s };
+	int e = find_commands(&w);
+
+	if (e)
+		return e;
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
+		families[i].put(&w, &families[i]);
+	if (s->openmetrics)
+		fputs("# EOF\n", out);
+	free(w.command);
+	return 0;
+}

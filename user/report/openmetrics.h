@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef REPORT_OPENMETRICS_H
+#define REPORT_OPENMETRICS_H
+
+/* A tally as text for Prometheus: OpenMetrics 1.0, or the older format 0.0.4. */
+
+#include "report/tally.h"
+
+#include <stdio.h>
+
+struct openmetrics_style {
+	bool openmetrics;    /* else format 0.0.4 */
+	uint64_t created_ms; /* since 1970: when the totals began */
+	uint64_t own_ns;     /* CPU time of this program besides what the tally has */
+	uint64_t age_ns;     /* of the last reading */
+};
+
+#define OPENMETRICS_TYPE      "application/openmetrics-text; version=1.0.0; charset=utf-8"
+#define OPENMETRICS_TYPE_TEXT "text/plain; version=0.0.4; charset=utf-8"
+
+/* Whether a client with this Accept header (or NULL) takes OpenMetrics. */
+bool openmetrics_wanted(const char *accept);
+
+/* 0 or -ENOMEM. */
+int openmetrics_write(FILE *out, const struct tally *t, const struct openmetrics_style *s);
+
+/* A label's value: escaped, without control characters. Returns out. */
+#define OPENMETRICS_LABEL_MAX 256
+char *openmetrics_label(char out[OPENMETRICS_LABEL_MAX], const char *value);
+
+/*
+ * The i-th border of the histogram, in ns: requests that took less are counted exactly, as it is a
+ * border of the kernel's histogram, too. 0: no more.
+ */
+uint64_t openmetrics_border(size_t i);
+
+#endif
