@@ -254,6 +254,7 @@ bench:
 ANALYSIS   = info export query compare gate ab sweep report
 DATA	   = $(PREFIX)/share/afpscope
 DOC	   = $(PREFIX)/share/doc/afpscope
+UNITS	   = $(PREFIX)/lib/systemd/system
 COMPLETIONS = $(PREFIX)/share/bash-completion/completions
 VENV	  ?= $(if $(DESTDIR),,$(PREFIX)/lib/afpscope/venv)
 define launchers # FOLDER INTERPRETER LIBRARY
@@ -289,6 +290,10 @@ install: all
 	$(Q)install -d $(DESTDIR)$(COMPLETIONS)
 	$(Q)$(BUILD)/afpscope --completion bash > $(DESTDIR)$(COMPLETIONS)/afpscope
 	$(Q)for n in afp_lantest afp_speedtest; do ln -sf afpscope $(DESTDIR)$(COMPLETIONS)/$$n; done
+	$(Q)install -D -m 644 -t $(DESTDIR)$(DATA)/monitoring monitoring/afpscope-dashboard.json monitoring/afpscope-alerts.yml
+	$(Q)install -d $(DESTDIR)$(UNITS)
+	$(Q)sed 's|@PREFIX@|$(PREFIX)|' monitoring/afpscope-exporter.service > $(DESTDIR)$(UNITS)/afpscope-exporter.service
+	$(Q)chmod 644 $(DESTDIR)$(UNITS)/afpscope-exporter.service
 	$(Q)$(if $(VENV),PYTHON=$(PYTHON) analysis/venv.sh $(VENV))
 	@echo 'installed in $(DESTDIR)$(PREFIX): afpscope and its commands, manual pages, share/doc/afpscope'
 
@@ -296,6 +301,7 @@ uninstall:
 	$(Q)rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,afpscope afp_lantest afp_speedtest \
 		$(addprefix afpscope-,analysis $(ANALYSIS)))
 	$(Q)rm -f $(patsubst docs/%,$(DESTDIR)$(PREFIX)/share/man/man1/%,$(wildcard docs/*.1))
+	$(Q)rm -f $(DESTDIR)$(UNITS)/afpscope-exporter.service
 	$(Q)rm -f $(addprefix $(DESTDIR)$(COMPLETIONS)/,afpscope afp_lantest afp_speedtest)
 	$(Q)rm -rf $(DESTDIR)$(DATA) $(DESTDIR)$(DOC) $(DESTDIR)$(PREFIX)/lib/afpscope
 

@@ -66,7 +66,7 @@ within() { # COMMAND: what the user's shell does with it in the source folder
         "${as[@]}" sh -c "cd $home/afpscope && $1" < /dev/null
 }
 
-# README's commands unchanged, those that install first, except for a shorter recording, the
+# README's commands unchanged, those that install first, except for a time for those that watch, the
 # test server's address, and a password that sudo passes on (a person is asked for it).
 readme() { # -v: all but those that begin with afpscope; nothing: these
     sed -n 's/^    \(\$ \)\?\(\(sudo \|apt-get \|make\|pipx \|build\/\|afpscope \).*\)/\2/p' README.md |
@@ -74,6 +74,7 @@ readme() { # -v: all but those that begin with afpscope; nothing: these
 }
 typed() {
     sed "s|-d 60|-d 3 --port $port|; s|afp://test@localhost/Volume|$url|
+        s|afpscope slow$|& -d 3|; s|afpscope exporter$|& --once --interval 1|
         s|^sudo afpscope|sudo --preserve-env=AFPSCOPE_PASSWORD afpscope|"
 }
 

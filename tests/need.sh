@@ -18,6 +18,10 @@
 # cache (AFPSCOPE_CACHE, default ${XDG_CACHE_HOME:-~/.cache}/afpscope) and is
 # made there if missing.
 #
+# need.sh --prometheus: print the path of the folder with Debian's prometheus and
+# promtool. Its package would start a service at once and at each boot: it is
+# only unpacked in the cache.
+#
 # Prints one line with what it installs, and nothing if nothing is missing. Asks
 # nothing. Without root: if something is missing, says so and exits with 1.
 set -euo pipefail
@@ -49,6 +53,22 @@ python_path() {
     [ -e "$venv/complete" ] || need python3-venv
     PYTHON=python3 "$here/analysis/venv.sh" "$venv" "${python_more[@]}" || exit
     echo "$venv/bin/python"
+}
+
+prometheus_path() {
+    local at=$cache/prometheus
+    if [ ! -x "$at/usr/bin/promtool" ]; then
+        echo "need.sh: unpacking prometheus in $at" >&2
+        rm -rf "$at.part" && mkdir -p "$at.part"
+        (
+            cd "$at.part"
+            apt-get -qq download prometheus > /dev/null 2>&1 ||
+                { quiet apt-get -qq update; quiet apt-get -qq download prometheus; }
+            quiet dpkg-deb -x prometheus_*.deb .
+        )
+        rm -rf "$at" && mv "$at.part" "$at"
+    fi
+    echo "$at/usr/bin"
 }
 
 installed() { # PACKAGE
@@ -100,13 +120,13 @@ need() { # NAMES...: install what is missing
     quiet "${apt[@]}" install "${pkgs[@]}"
 }
 
-[ $# -gt 0 ] || die "usage: need.sh build|server|analysis|check|bench|vm|python... or need.sh --ruff|--python"
+[ $# -gt 0 ] || die "usage: need.sh build|server|analysis|check|bench|vm|python... or need.sh --ruff|--python|--prometheus"
 list=()
 for group in "$@"; do
     case $group in
     build)
         list+=(gcc libc6-dev clang llvm libbpf-dev 'bpftool|linux-tools-common'
-            libelf-dev zlib1g-dev libgcrypt20-dev libjansson-dev libinih-dev
+            libelf-dev zlib1g-dev libgcrypt20-dev libjansson-dev libinih-dev libmicrohttpd-dev
             'pkg-config|pkgconf' make) ;;
     server)
         list+=(apt dpkg tar xz-utils debian-archive-keyring ca-certificates
@@ -130,6 +150,10 @@ for group in "$@"; do
         [ $# = 1 ] || die "--python stands alone"
         python_path
         exit ;;
+    --prometheus)
+        [ $# = 1 ] || die "--prometheus stands alone"
+        prometheus_path
+        exit ;;
     --ruff)
         [ $# = 1 ] || die "--ruff stands alone"
         ruff_path
@@ -140,7 +164,7 @@ done
 need "${list[@]}"
 for group in "$@"; do
     case $group in
-    check) ruff_path > /dev/null ;;
+    check) ruff_path > /dev/null; prometheus_path > /dev/null ;;
     python) python_path > /dev/null ;;
     esac
 done

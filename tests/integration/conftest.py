@@ -62,6 +62,7 @@ LONG = (
     "record_command",
     "speedtest_output",
     "sweep",
+    "exporter",
 )
 # What one worker runs although it is not one file: else each would make "repeated" and "peer_text".
 TOGETHER = {"test_output": "test_books"}

@@ -14,7 +14,18 @@ import pytest
 from scope import OK, REPO, USAGE, Scope
 
 COMMANDS = (
-    *("lantest", "speedtest", "load", "probe", "record", "doctor", "slow", "check", "clean"),
+    *(
+        "lantest",
+        "speedtest",
+        "load",
+        "probe",
+        "record",
+        "doctor",
+        "slow",
+        "exporter",
+        "check",
+        "clean",
+    ),
     "dump",
 )
 PACKAGE = ("report", "info", "compare", "gate", "ab", "sweep", "query", "export")

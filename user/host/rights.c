@@ -4,6 +4,7 @@
 #include "host/rights.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <linux/capability.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,6 +19,10 @@
 static const uint64_t kept = BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_DAC_OVERRIDE);
 static const uint64_t kept_before_6_1 = BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_SYS_ADMIN);
 
+/* The last two: for statistics of the programs' run time; for locked memory before Linux 5.11. */
+static const uint64_t kept_for_watch = BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_SYS_ADMIN) |
+				       BIT(CAP_SYS_RESOURCE);
+
 static bool is_before_6_1(void)
 {
 	struct utsname name;
@@ -28,16 +33,12 @@ static bool is_before_6_1(void)
 	return major < 6 || (major == 6 && minor < 1);
 }
 
-int rights_drop(unsigned int extra)
+/* Keeps no others than these. */
+static int drop_but(uint64_t keep)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2];
-	uint64_t keep = kept | (is_before_6_1() ? kept_before_6_1 : 0);
 
-	if (extra & RIGHTS_TASKSTATS)
-		keep |= BIT(CAP_NET_ADMIN);
-	if (extra & RIGHTS_PRIORITY)
-		keep |= BIT(CAP_SYS_NICE);
 	if (syscall(SYS_capget, &head, data))
 		return -errno;
 	for (int i = 0; i < 2; i++) {
@@ -49,4 +50,27 @@ int rights_drop(unsigned int extra)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || syscall(SYS_capset, &head, data))
 		return -errno;
 	return 0;
+}
+
+int rights_drop(unsigned int extra)
+{
+	uint64_t keep = kept | (is_before_6_1() ? kept_before_6_1 : 0);
+
+	if (extra & RIGHTS_TASKSTATS)
+		keep |= BIT(CAP_NET_ADMIN);
+	if (extra & RIGHTS_PRIORITY)
+		keep |= BIT(CAP_SYS_NICE);
+	if (extra & RIGHTS_WATCH)
+		keep |= kept_for_watch;
+	return drop_but(keep);
+}
+
+int rights_drop_all(uid_t uid, gid_t gid)
+{
+	int r = 0;
+
+	if (!geteuid() && uid &&
+	    (setgroups(0, NULL) || setresgid(gid, gid, gid) || setresuid(uid, uid, uid)))
+		r = -errno;
+	return drop_but(0) ? -EPERM : r;
 }

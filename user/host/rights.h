@@ -2,9 +2,12 @@
 #ifndef HOST_RIGHTS_H
 #define HOST_RIGHTS_H
 
-/* What may be kept besides: CAP_NET_ADMIN, CAP_SYS_NICE. */
+#include <sys/types.h>
+
+/* What may be kept besides: CAP_NET_ADMIN, CAP_SYS_NICE, what loads and attaches BPF programs. */
 #define RIGHTS_TASKSTATS 0x1u
 #define RIGHTS_PRIORITY  0x2u
+#define RIGHTS_WATCH     0x4u
 
 /*
  * Drops the rights that attaching needed. Kept are those for reading /proc of other users'
@@ -13,5 +16,10 @@
  * nothing has changed.
  */
 int rights_drop(unsigned int extra);
+
+/*
+ * Drops all of them; root becomes this user and group. 0, or a negative errno: some are left.
+ */
+int rights_drop_all(uid_t uid, gid_t gid);
 
 #endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CMD_EXPORTER_H
+#define CMD_EXPORTER_H
+
+/*
+ * The exporter is three processes. The first keeps the rights that a watch needs to begin, and only
+ * waits. The one that watches is begun anew for each life of the server, and drops all rights but
+ * those to read /proc. The one that serves has none: it adds up, answers and writes.
+ */
+
+#include "base/err.h"
+#include "cmd/whom.h"
+#include "report/tally.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct exporter_cfg {
+	struct whom_cfg whom;
+	const char *listen, *textfile; /* NULL: neither given */
+	unsigned int interval_s;
+	int watch; /* enum watch_mode */
+	double max_cpu;
+	bool once, help;
+};
+
+/* How the process that watches ended. */
+enum exporter_end {
+	EXPORTER_AGAIN,  /* the server is gone, or cannot be watched now: to be begun anew */
+	EXPORTER_FAILED, /* out of memory */
+	EXPORTER_COSTLY, /* --max-cpu */
+	EXPORTER_GONE,   /* the process of --pid has ended */
+	EXPORTER_NONE,   /* there is no such process */
+};
+
+/*
+ * Watches, and writes a reading to the socket when it has begun, at its end, and whenever it is
+ * asked. Returns enum exporter_end.
+ */
+int exporter_watch(const struct exporter_cfg *cfg, int socket);
+
+/*
+ * Serves until the other end of control is closed, or cmd_stop. What arrives on control is a socket
+ * of a new exporter_watch(). listener: -1: none. Returns enum outcome.
+ */
+int exporter_serve(const struct exporter_cfg *cfg, int control, int listener);
+
+/* Between the two. Asking: the CPU time of the process that asks. */
+struct exporter_ask {
+	uint64_t own_ns;
+};
+
+/* Waits until all is sent. 0 or a negative errno. */
+int exporter_send(int socket, const struct tally_reading *r);
+
+/* What has arrived of a reading. All 0 at first. */
+struct exporter_inbox {
+	char *data; /* owned */
+	size_t len, room;
+};
+
+/*
+ * Reads without waiting. 1: a reading is complete, to be ended with ledger_fini(&out->ledger); 0:
+ * not yet; -ENODATA: the other end is closed; another negative errno.
+ */
+int exporter_receive(struct exporter_inbox *in, int socket, struct tally_reading *out);
+
+#endif
