@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from alarms import alarms_counts, alarms_same, alarms_slow
+from exporter import exporter_cost
 from lab import (
     CONGESTION,
     LETTERS,
@@ -201,6 +202,7 @@ BENCHES = (
     Bench("load-watch", load_watch, apart=True),
     Bench("live-logins", live_logins, free=True),
     Bench("attach", attach, free=True),
+    Bench("exporter-cost", exporter_cost, apart=True),
     Bench("alarms-same", alarms_same),
     Bench("alarms-slow", alarms_slow),
     Bench("alarms-counts", alarms_counts),
