@@ -100,6 +100,18 @@ static void quantiles_are_known_to_a_sixteenth(void **state)
 	}
 }
 
+static void quantiles_of_one_request_are_its_time(void **state)
+{
+	struct live_sum sum = one(123456789);
+
+	(void)state;
+	for (double q = 0.01; q < 1; q += 0.01) {
+		double is = live_sum_quantile(&sum, q);
+
+		assert_true(is > 123456789 * 15.0 / 16 && is < 123456789 * 17.0 / 16);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -107,6 +119,7 @@ int main(void)
 		cmocka_unit_test(a_cleared_table_is_as_new),
 		cmocka_unit_test(what_does_not_fit_is_counted),
 		cmocka_unit_test(quantiles_are_known_to_a_sixteenth),
+		cmocka_unit_test(quantiles_of_one_request_are_its_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,7 +24,7 @@ void live_sum_add(struct live_sum *to, const struct live_sum *from)
 
 double live_sum_quantile(const struct live_sum *s, double q)
 {
-	struct ledger_account a = { .max_ns = UINT64_MAX };
+	struct ledger_account a = { 0 };
 
 	memcpy(a.hist, s->hist, sizeof(a.hist));
 	return requests_quantile(&a, q);
