@@ -2,8 +2,12 @@
 /* Building jansson's values. */
 #include "report/json/doc.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#define NS_PER_S 1000000000
 
 void json_put(struct json_doc *d, json_t *object, const char *key, json_t *value)
 {
@@ -89,4 +93,35 @@ json_t *json_latency(struct json_doc *d, const struct hist *h)
 			 h->n ? json_number(hist_quantile(h, quantiles[i].q)) : json_null());
 	json_put(d, o, "histogram", json_buckets(d, HIST_BITS, h->bucket, HIST_BUCKETS(HIST_BITS)));
 	return o;
+}
+
+json_t *json_wall(int64_t wall_ns)
+{
+	time_t s = (time_t)(wall_ns / NS_PER_S);
+	char text[48] = "";
+	struct tm tm;
+	size_t n;
+
+	if (!gmtime_r(&s, &tm))
+		return json_null();
+	n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text + n, sizeof(text) - n, ".%09dZ", (int)(wall_ns % NS_PER_S));
+	return json_string(text);
+}
+
+/* jansson leaves DEL as it is. */
+int json_line(FILE *out, const struct json_doc *d, json_t *o)
+{
+	char *text = d->failed ? NULL : json_dumps(o, JSON_COMPACT | JSON_ENSURE_ASCII);
+
+	for (const char *c = text; c && *c; c++) {
+		if (*c == 0x7f)
+			fputs("\\u007f", out);
+		else
+			fputc(*c, out);
+	}
+	fputc('\n', out);
+	json_decref(o);
+	free(text);
+	return text ? 0 : -ENOMEM;
 }

@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct run;
 
@@ -32,5 +33,11 @@ json_t *json_buckets(struct json_doc *d, unsigned int bits, const uint64_t *buck
 
 /* The values of a histogram of ns, and its buckets. */
 json_t *json_latency(struct json_doc *d, const struct hist *h);
+
+/* Wall time as "2026-11-21T17:22:05.123456789Z". */
+json_t *json_wall(int64_t wall_ns);
+
+/* Prints o, which it takes, on a line of its own, in ASCII: it may be a terminal. 0 or -ENOMEM. */
+int json_line(FILE *out, const struct json_doc *d, json_t *o);
 
 #endif

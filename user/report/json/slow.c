@@ -4,29 +4,8 @@
 
 #include "report/json/doc.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
-#define NS_PER_S 1000000000
-
-/* "2026-11-21T17:22:05.123456789Z" */
-static json_t *wall(uint64_t at_ns, const struct slow_view *v)
-{
-	int64_t wall_ns = (int64_t)at_ns + v->offset_ns;
-	time_t s = (time_t)(wall_ns / NS_PER_S);
-	char text[48] = "";
-	struct tm tm;
-	size_t n;
-
-	if (!gmtime_r(&s, &tm))
-		return json_null();
-	n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(text + n, sizeof(text) - n, ".%09dZ", (int)(wall_ns % NS_PER_S));
-	return json_string(text);
-}
 
 static void put_session(struct json_doc *d, json_t *o, const struct run_session *s)
 {
@@ -98,23 +77,6 @@ static json_t *calls(struct json_doc *d, const struct slow_request *q)
 	return list;
 }
 
-/* Takes o. jansson leaves DEL as it is. */
-static int put(FILE *out, struct json_doc *d, json_t *o)
-{
-	char *text = d->failed ? NULL : json_dumps(o, JSON_COMPACT | JSON_ENSURE_ASCII);
-
-	for (const char *c = text; c && *c; c++) {
-		if (*c == 0x7f)
-			fputs("\\u007f", out);
-		else
-			fputc(*c, out);
-	}
-	fputc('\n', out);
-	json_decref(o);
-	free(text);
-	return text ? 0 : -ENOMEM;
-}
-
 int slow_json(FILE *out, const struct slow_request *q, const struct slow_view *v)
 {
 	struct json_doc d = { 0 };
@@ -122,7 +84,7 @@ int slow_json(FILE *out, const struct slow_request *q, const struct slow_view *v
 	char buf[ACCOUNT_NAME_MAX];
 
 	json_put(&d, o, "event", json_string(q->running ? "running" : "slow"));
-	json_put(&d, o, "begin", wall(q->r.t, v));
+	json_put(&d, o, "begin", json_wall((int64_t)q->r.t + v->offset_ns));
 	json_put(&d, o, "time_ns", json_number(q->r.time_ns));
 	json_put(&d, o, "command", json_string(account_name(q->r.command, buf)));
 	json_put(&d, o, "result", q->running ? json_null() : json_integer(q->r.result));
@@ -137,7 +99,7 @@ int slow_json(FILE *out, const struct slow_request *q, const struct slow_view *v
 		json_put(&d, o, "shorter", json_number(q->calls->more));
 		json_put(&d, o, "shorter_ns", json_number(q->calls->more_ns));
 	}
-	return put(out, &d, o);
+	return json_line(out, &d, o);
 }
 
 int slow_json_count(FILE *out, const char *event, uint64_t n)
@@ -147,7 +109,7 @@ int slow_json_count(FILE *out, const char *event, uint64_t n)
 
 	json_put(&d, o, "event", json_string(event));
 	json_put(&d, o, "n", json_number(n));
-	return put(out, &d, o);
+	return json_line(out, &d, o);
 }
 
 int slow_json_sum(FILE *out, const struct slow_sum *s)
@@ -165,5 +127,5 @@ int slow_json_sum(FILE *out, const struct slow_sum *s)
 	json_put(&d, o, "attach_cpu_ns", json_number(s->attach_ns));
 	json_put(&d, o, "own_cpu_ns", json_number(s->cpu_ns));
 	json_put(&d, o, "programs_ns", json_number(s->programs_ns));
-	return put(out, &d, o);
+	return json_line(out, &d, o);
 }
