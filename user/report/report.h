@@ -12,6 +12,7 @@
 #include "run/run.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #ifndef AFPSCOPE_VERSION /* the build gives it */
@@ -51,6 +52,9 @@ int report_screen(const struct run *r, const struct report_opts *opts, FILE *out
  */
 int report_doctor(const struct run_figures *f, const struct report_opts *opts, bool brief,
 		  FILE *out);
+
+/* Its first sentence: of the first finding, else of the verdict. Cut to fit. 0 or -ENOMEM. */
+int report_doctor_first(const struct run_figures *f, char *out, size_t len);
 
 /*
  * The report for people: trust first, then tests or transfers, AFP commands, and what the server

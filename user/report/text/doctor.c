@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define FINDINGS   3 /* shown with all that belongs to them */
 #define MORE       4 /* shown in a line */
@@ -55,8 +56,7 @@ static void put_finding(const struct paint *p, const struct run_figures *f, size
 	put_label(p, "next", r->next);
 }
 
-static void put_verdict(const struct paint *p, const struct run_figures *f,
-			const struct diagnosis *d)
+static const char *verdict_words(const struct diagnosis *d)
 {
 	static const char *const words[] = {
 		[DOCTOR_FOUND] = NULL,
@@ -81,10 +81,18 @@ static void put_verdict(const struct paint *p, const struct run_figures *f,
 		    "No verdict: requests cannot be counted here; afpscope check says "
 		    "why.",
 	};
+
+	return words[d->verdict];
+}
+
+static void put_verdict(const struct paint *p, const struct run_figures *f,
+			const struct diagnosis *d)
+{
+	const char *words = verdict_words(d);
 	char text[TEXT_MAX];
 
-	if (words[d->verdict])
-		screen_put(p, INK_BOLD, doctor_say(text, sizeof(text), f, words[d->verdict]), 3);
+	if (words)
+		screen_put(p, INK_BOLD, doctor_say(text, sizeof(text), f, words), 3);
 }
 
 struct time_part {
@@ -198,4 +206,20 @@ int report_doctor(const struct run_figures *f, const struct report_opts *opts, b
 	if (!e && (fflush(out) || ferror(out)))
 		e = errno ? -errno : -EIO;
 	return e;
+}
+
+int report_doctor_first(const struct run_figures *f, char *out, size_t len)
+{
+	struct diagnosis d;
+	char *end;
+	int e = doctor_judge(&d, f);
+
+	if (e)
+		return e;
+	doctor_say(out, len, f, d.n_found ? d.found[0].rule->says : verdict_words(&d));
+	end = strstr(out, ". ");
+	if (end)
+		end[1] = '\0';
+	diagnosis_fini(&d);
+	return 0;
 }
