@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What top has above its table: the server as a whole, and what watching costs. */
+#include "report/cell.h"
+#include "report/text/screen_text.h"
+#include "report/text/top_line.h"
+#include "report/top.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NS_PER_S 1e9
+
+/* A piece of a line, if there is room for all of it. */
+static bool piece(struct top_line *l, size_t width, const char *text)
+{
+	size_t gap = l->columns ? 2 : 0;
+
+	if (l->columns + gap + text_columns(text) > width)
+		return false;
+	line_pad(l, l->columns + gap);
+	line_add(l, text);
+	return true;
+}
+
+static double seconds_of(const struct live_step *step)
+{
+	return step->ended_ns > step->begun_ns
+		   ? (double)(step->ended_ns - step->begun_ns) / NS_PER_S
+		   : 1;
+}
+
+/* As much as there is room for, at the right. */
+static void put_watched(struct top_line *l, const struct top_status *s, size_t width)
+{
+	static const char *const forms[] = { "watched for %s, every %g s", "%s, every %g s", "%s" };
+	uint64_t seconds = (uint64_t)((double)s->watched_ns / NS_PER_S);
+	char text[96], time[32];
+
+	snprintf(time, sizeof(time), "%" PRIu64 ":%02" PRIu64 ":%02" PRIu64, seconds / 3600,
+		 seconds / 60 % 60, seconds % 60);
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		snprintf(text, sizeof(text), forms[i], time, s->delay_s);
+		if (l->columns + 2 + strlen(text) > width)
+			continue;
+		line_pad(l, width - strlen(text));
+		line_add(l, text);
+		return;
+	}
+}
+
+static void put_server(struct top_line *l, const struct top_status *s, size_t width)
+{
+	line_printf(l, "%s, process %d", s->program, s->pid);
+	if (s->port)
+		line_printf(l, ", port %u", s->port);
+	line_printf(l, ": %" PRIu64 " of %" PRIu64 " sessions active", s->step->active,
+		    s->step->sessions);
+	put_watched(l, s, width);
+}
+
+static struct cell rate(double v)
+{
+	return v > 0 && v < 9.95 ? cell_fixed(v, 1) : cell_count((uint64_t)(v + 0.5));
+}
+
+static void put_work(struct top_line *l, const struct live_step *step, size_t width)
+{
+	const struct live_sum *all = &step->all;
+	double seconds = seconds_of(step);
+	char text[128];
+
+	snprintf(text, sizeof(text), "%s requests/s", rate((double)all->requests / seconds).text);
+	piece(l, width, text);
+	snprintf(text, sizeof(text), "p50 %s", screen_about(live_sum_quantile(all, 0.5), 0).text);
+	piece(l, width, all->requests ? text : "p50 -");
+	snprintf(text, sizeof(text), "p99 %s", screen_about(live_sum_quantile(all, 0.99), 0).text);
+	piece(l, width, all->requests ? text : "p99 -");
+	snprintf(text, sizeof(text), "%" PRIu64 " in service", step->in_service);
+	if (step->in_service)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), ", oldest %s",
+			 screen_about((double)step->oldest_ns, 0).text);
+	piece(l, width, text);
+	snprintf(text, sizeof(text), "%s errors/s", rate((double)all->errors / seconds).text);
+	piece(l, width, text);
+	snprintf(text, sizeof(text), "%s logins/s", rate((double)step->logins / seconds).text);
+	piece(l, width, text);
+}
+
+struct top_part {
+	size_t column;
+	uint64_t ns;
+};
+
+/* The parts that are not 0, the largest first. Returns how many. */
+static size_t sort_parts(struct top_part out[TOP_PARTS], const uint64_t ns[TOP_PARTS])
+{
+	size_t n = 0, at;
+
+	for (size_t c = 0; c < TOP_PARTS; c++) {
+		if (!ns[c])
+			continue;
+		for (at = n++; at && out[at - 1].ns < ns[c]; at--)
+			out[at] = out[at - 1];
+		out[at] = (struct top_part) { c, ns[c] };
+	}
+	return n;
+}
+
+static void put_legend(struct top_line *l, const struct live_sum *all, size_t width)
+{
+	struct top_part part[TOP_PARTS];
+	uint64_t ns[TOP_PARTS], sum = line_parts(ns, all, true);
+	size_t n = sort_parts(part, ns);
+	char text[64];
+
+	if (!n)
+		piece(l, width, "no request was in the server");
+	for (size_t i = 0; i < n && part[i].ns * 200 >= sum; i++) {
+		size_t c = part[i].column;
+
+		snprintf(text, sizeof(text), "%c %s %s", top_letters[c],
+			 c < ACCOUNT_N_COLUMNS ? account_columns[c].text : "unexplained",
+			 screen_percent((double)part[i].ns, (double)sum).text);
+		if (piece(l, width, text))
+			l->mark[l->n_marks++] = l->len - strlen(text);
+	}
+}
+
+/* "12%", "0.4%" */
+static struct cell share(double v)
+{
+	struct cell c = cell_fixed(100 * v, v < 0.0995);
+
+	strcat(c.text, "%");
+	return c;
+}
+
+/* What is lost comes first: it is never left out. */
+static void put_cost(struct top_line *l, const struct top_status *s, size_t width)
+{
+	double ns = seconds_of(s->step) * NS_PER_S;
+	char text[128];
+
+	line_printf(l, "lost %s", cell_count(s->step->lost).text);
+	l->alarm_len = s->step->lost ? l->len : 0;
+	snprintf(text, sizeof(text), "CPU: server %s, CNID %s",
+		 share((double)s->step->server_cpu_ns / ns).text,
+		 share((double)s->step->backend_cpu_ns / ns).text);
+	piece(l, width, text);
+	snprintf(text, sizeof(text), "watching: afpscope %s, in the kernel %s",
+		 share(s->own_cpu).text, s->programs_cpu < 0 ? "n/a" : share(s->programs_cpu).text);
+	piece(l, width, text);
+}
+
+static void put_opinion(struct top_line *l, const char *opinion, size_t width)
+{
+	char text[600];
+
+	snprintf(text, sizeof(text), "Doctor: %s", opinion ? opinion : "in a few seconds");
+	line_cell(l, text, width, true);
+}
+
+size_t top_head(struct top_line out[TOP_HEAD], const struct top_status *s, size_t width)
+{
+	for (size_t i = 0; i < TOP_HEAD; i++)
+		line_clear(&out[i]);
+	put_server(&out[0], s, width);
+	put_work(&out[1], s->step, width);
+	line_bar(&out[2], &s->step->all, width, true);
+	put_legend(&out[3], &s->step->all, width);
+	put_cost(&out[4], s, width);
+	put_opinion(&out[5], s->opinion, width);
+	for (size_t i = 0; i < TOP_HEAD; i++)
+		line_trim(&out[i], width);
+	return TOP_HEAD;
+}

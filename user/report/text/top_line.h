@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef REPORT_TEXT_TOP_LINE_H
+#define REPORT_TEXT_TOP_LINE_H
+
+/* How a line of top is put together, piece by piece. */
+
+#include "report/top.h"
+
+void line_clear(struct top_line *l);
+
+/* Cleaned. What does not fit into the line's memory is left out. */
+void line_add(struct top_line *l, const char *text);
+void line_printf(struct top_line *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Cleaned, cut to so many columns (then it ends in "…") and padded. */
+void line_cell(struct top_line *l, const char *text, size_t columns, bool left);
+
+/* Blanks until it has so many columns. */
+void line_pad(struct top_line *l, size_t columns);
+
+/*
+ * The parts of the time of s, the last the one that is in none. Returns their sum. in_steps: the
+ * parts are counted as they pass, the time of a request when it ends; what is in no part is known
+ * only of requests that were handed over then.
+ */
+uint64_t line_parts(uint64_t part[TOP_PARTS], const struct live_sum *s, bool in_steps);
+
+/* Their letters, each a share of so many columns; "n/a" where the parts of no request are known. */
+void line_bar(struct top_line *l, const struct live_sum *s, size_t columns, bool in_steps);
+
+/* Cuts what is beyond so many columns. */
+void line_trim(struct top_line *l, size_t columns);
+
+#endif
