@@ -12,7 +12,7 @@ BPFTOOL	  ?= $(firstword $(wildcard /usr/sbin/bpftool /sbin/bpftool) bpftool)
 PYTHON	  ?= /usr/bin/python3
 MACHINE	  ?= $(shell uname -m)
 SYSROOT	  ?=
-PKGS	   = libbpf libelf zlib libgcrypt jansson inih
+PKGS	   = libbpf libelf zlib libgcrypt jansson inih ncursesw
 
 Q	   = $(if $(V),,@)
 say	   = $(if $(V),@:,@printf '  %-6s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@))

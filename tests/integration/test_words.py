@@ -14,19 +14,8 @@ import pytest
 from scope import OK, REPO, USAGE, Scope
 
 COMMANDS = (
-    *(
-        "lantest",
-        "speedtest",
-        "load",
-        "probe",
-        "record",
-        "doctor",
-        "slow",
-        "exporter",
-        "check",
-        "clean",
-    ),
-    "dump",
+    *("lantest", "speedtest", "load", "probe", "record", "doctor", "slow", "check", "clean"),
+    *("dump", "top", "exporter"),
 )
 PACKAGE = ("report", "info", "compare", "gate", "ab", "sweep", "query", "export")
 

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from netatalk import Server
@@ -75,6 +76,38 @@ def times_of(server: Server, capture: Path) -> list[tuple[int, float]]:
     wait_captured(server, capture)
     found = _read(server, capture, "afp.time", ["afp.command", "afp.time"])
     return [(int(command), float(time)) for command, time in found]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An AFP command that was answered."""
+
+    port: int  # the client's
+    command: int
+    failed: bool
+    seconds: float
+
+
+def answers_of(server: Server, capture: Path) -> list[Answer]:
+    """In the order of the answers."""
+    wait_captured(server, capture)
+    names = ["tcp.dstport", "afp.command", "dsi.error_code", "afp.time"]
+    return [
+        Answer(int(port), int(command), error != "0", float(time))
+        for port, command, error, time in _read(server, capture, "afp.time", names)
+    ]
+
+
+def bytes_of(server: Server, capture: Path) -> dict[int, tuple[int, int]]:
+    """Client's port -> bytes from it, bytes to it. Call it once all is captured."""
+    out: dict[int, tuple[int, int]] = {}
+    names = ["tcp.srcport", "tcp.dstport", "tcp.len"]
+    for source, target, size in _read(server, capture, "tcp.len > 0", names):
+        here = int(source) == server.port
+        sent, received = out.setdefault(int(target if here else source), (0, 0))
+        more = (0, int(size)) if here else (int(size), 0)
+        out[int(target if here else source)] = sent + more[0], received + more[1]
+    return out
 
 
 def _read(server: Server, capture: Path, which: str, names: Sequence[str]) -> list[tuple[str, ...]]:

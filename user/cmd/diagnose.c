@@ -12,29 +12,47 @@
 
 #define OWN_MAX 4096 /* processes of the server that are known by their numbers */
 
-static int look_before(struct diagnose *d, const struct servers_entry *server)
+static void look_before(struct diagnose *d, pid_t pid)
 {
-	connections_begin(&d->connections, server);
-	d->session = calloc(server->n_sessions + 1, sizeof(*d->session));
-	if (!d->session)
-		return -ENOMEM;
-	for (size_t i = 0; i < server->n_sessions; i++) {
-		struct diagnose_session *s = &d->session[d->n_sessions];
+	struct diagnose_session *s = &d->session[d->n_sessions];
 
-		s->pid = server->session[i].pid;
-		d->n_sessions += !procfs_thread_times(&s->before, s->pid, s->pid);
-	}
-	return 0;
+	s->pid = pid;
+	d->n_sessions += !procfs_thread_times(&s->before, pid, pid);
+}
+
+/* With room for so many sessions. */
+static int begin(struct diagnose *d, const struct kind_found *found, size_t n)
+{
+	int r;
+
+	d->session = calloc(n + 1, sizeof(*d->session));
+	r = d->session ? machine_look(&d->before, found->target.server) : -ENOMEM;
+	if (!r && found->servers.n)
+		connections_begin(&d->connections, &found->servers.entry[0]);
+	d->begun = !r;
+	return r;
 }
 
 int diagnose_begin(struct diagnose *d, const struct kind_found *found)
 {
-	int r = machine_look(&d->before, found->target.server);
+	const struct servers_entry *s = found->servers.n ? &found->servers.entry[0] : NULL;
+	int r = begin(d, found, s ? s->n_sessions : 0);
 
-	if (!r && found->servers.n)
-		r = look_before(d, &found->servers.entry[0]);
-	d->begun = !r;
+	for (size_t i = 0; !r && s && i < s->n_sessions; i++)
+		look_before(d, s->session[i].pid);
 	return r;
+}
+
+int diagnose_again(struct diagnose *d, const struct kind_found *found, const struct run *r)
+{
+	int e;
+
+	diagnose_fini(d);
+	e = begin(d, found, r->n_sessions);
+	for (size_t i = 0; !e && i < r->n_sessions; i++)
+		if (!r->session[i].ended_ns)
+			look_before(d, r->session[i].pid);
+	return e;
 }
 
 void diagnose_tick(struct diagnose *d)
@@ -153,4 +171,5 @@ void diagnose_fini(struct diagnose *d)
 	machine_fini(&d->before);
 	connections_fini(&d->connections);
 	free(d->session);
+	*d = (struct diagnose) { 0 };
 }

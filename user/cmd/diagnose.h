@@ -30,6 +30,11 @@ struct diagnose {
 
 /* Just before the watched time. 0 or -ENOMEM. */
 int diagnose_begin(struct diagnose *d, const struct kind_found *found);
+/*
+ * The same for the time that follows on that of a run, whose sessions are known; d is that run's.
+ * 0 or -ENOMEM.
+ */
+int diagnose_again(struct diagnose *d, const struct kind_found *found, const struct run *r);
 /* Once a second. */
 void diagnose_tick(struct diagnose *d);
 
@@ -40,6 +45,6 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 /* OUTCOME_OK: healthy or idle; OUTCOME_FAILED: findings, or slow; OUTCOME_UNTRUSTED: no verdict. */
 enum outcome diagnose_outcome(const struct run_figures *f);
 
-void diagnose_fini(struct diagnose *d);
+void diagnose_fini(struct diagnose *d); /* all 0 then */
 
 #endif

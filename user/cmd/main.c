@@ -32,6 +32,8 @@ static const struct command commands[] = {
 	  doctor_options },
 	{ "slow", "a running server's slow requests as they happen, and why they are slow",
 	  cmd_slow, slow_options },
+	{ "top", "what a running server does now, second by second, and for whom", cmd_top,
+	  top_options },
 	{ "exporter", "a running server's requests as metrics for Prometheus, all the time",
 	  cmd_exporter, exporter_options },
 	{ "check", "show what can be watched on this machine, and what to change", cmd_check,

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * afpscope top: what a running server does now, step by step: on a terminal as a table that keys
+ * change, else as lines or JSON.
+ */
+#include "base/clock.h"
+#include "base/opt.h"
+#include "cmd/cmd.h"
+#include "cmd/guard.h"
+#include "cmd/opinion.h"
+#include "cmd/output.h"
+#include "cmd/top_screen.h"
+#include "cmd/whom.h"
+#include "host/rights.h"
+#include "kinds/kind.h"
+#include "report/text/paint.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOOK_MS   100
+#define NS_PER_S  1000000000u
+#define NS_PER_MS 1000000u
+#define WIDTH     100
+#define LINES_MAX 40
+
+struct top_cfg {
+	struct whom_cfg whom;
+	int by, sort;
+	const char *filter;
+	double delay_s;
+	unsigned int steps;
+	double max_cpu;
+	bool batch, json, names, help;
+};
+
+struct top {
+	const struct top_cfg *cfg;
+	struct kind_found found;
+	struct watch *watch;
+	struct live *live;
+	bool files, texts; /* how they were opened */
+	struct opinion opinion;
+	struct guard guard;
+	struct top_screen *screen; /* NULL: lines */
+	struct top_state state;
+	size_t width;
+	struct live_step step; /* the last; lost: since the begin */
+	bool has_step, untrusted, costly, failed, hung_up, died;
+	uint64_t begun_ns, begun_cpu_ns, due_ns, looked_ns;
+	uint64_t before_lost, before_programs_ns; /* of watches that have ended */
+	uint64_t step_cpu_ns, step_programs_ns;   /* at the begin of the step */
+	double own_cpu, programs_cpu;
+	struct top_sum sum;
+};
+
+static int delay_take(void *to, const char *arg, struct err *e)
+{
+	char *end;
+	double s;
+
+	errno = 0;
+	s = strtod(arg, &end);
+	if (end == arg || errno || (*end && strcmp(end, "s")) ||
+	    !(s >= TOP_DELAY_MIN && s <= TOP_DELAY_MAX))
+		return err_set(e, -EINVAL, "'%s' is not a number of seconds from %g to %g", arg,
+			       TOP_DELAY_MIN, TOP_DELAY_MAX);
+	*(double *)to = s;
+	return 0;
+}
+
+/* clang-format off */
+#define OFFSET(m) offsetof(struct top_cfg, m)
+const struct opt top_options[] = {
+	{ .type = OPT_HEADING, .help = "Which server (default: the only one of this host):" },
+	WHOM_OPTIONS(struct top_cfg, whom),
+	{ .type = OPT_HEADING, .help = "What:" },
+	{ .name = "by", .arg = "WHAT", .type = OPT_CHOICE, .offset = OFFSET(by), .choice = top_views,
+	  .help = "the rows of the table (default: command)" },
+	{ .name = "sort", .arg = "COLUMN", .type = OPT_CHOICE, .offset = OFFSET(sort), .choice = top_columns,
+	  .help = "its order (default: time)" },
+	{ .name = "filter", .arg = "TEXT", .type = OPT_STRING, .offset = OFFSET(filter),
+	  .help = "only rows that have this text in a name" },
+	{ .type = OPT_HEADING, .help = "How long (default: until q or Ctrl-C):" },
+	{ .letter = 'd', .name = "delay", .arg = "SECONDS", .type = OPT_CALL, .offset = OFFSET(delay_s), .call = delay_take,
+	  .help = "how long a step takes, 0.1 to 3600 (default: 1)" },
+	{ .letter = 'n', .name = "steps", .arg = "N", .type = OPT_UINT, .offset = OFFSET(steps), .min = 1,
+	  .help = "end after so many steps" },
+	GUARD_OPTION(struct top_cfg, max_cpu),
+	{ .type = OPT_HEADING, .help = "Output:" },
+	{ .letter = 'b', .name = "batch", .type = OPT_FLAG, .offset = OFFSET(batch),
+	  .help = "lines for each step, also on a terminal" },
+	{ .name = "json", .type = OPT_FLAG, .offset = OFFSET(json), .help = "one JSON object a line for each step" },
+	{ .name = "names", .type = OPT_FLAG, .offset = OFFSET(names),
+	  .help = "names of files and directories as text, not as keyed hashes" },
+	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(help), .help = "this text" },
+	CMD_VERSION_OPTION,
+	{ .type = OPT_END },
+};
+/* clang-format on */
+
+/* Watches: a table by file needs another one than the other tables do. */
+
+static uint64_t programs_ns(const struct top *t)
+{
+	uint64_t ns;
+
+	return t->watch && watch_price(t->watch, &ns) ? ns : 0;
+}
+
+static int open_watch(struct top *t, bool files, struct err *e)
+{
+	const struct live_opts opts = { .files = files, .texts = t->state.texts };
+	struct watch_opts watch = { .mode = WATCH_BPF };
+	struct ledger now = { 0 };
+	int r;
+
+	t->live = live_new(&opts, e);
+	if (!t->live)
+		return -ENOMEM;
+	t->files = files;
+	t->texts = t->state.texts;
+	watch.sink = live_sink(t->live);
+	r = watch_open_traced(&t->watch, &watch, &t->found.target, e);
+	if (!r && !watch_read(t->watch, &now) && !now.has_requests)
+		r = err_set(e, -ENOTSUP, "the kernel does not allow reading its memory");
+	ledger_fini(&now);
+	r = r ? r : live_begin(t->live, t->watch);
+	r = r ? r : opinion_begin(&t->opinion, &t->found);
+	if (r && !*e->text)
+		err_set(e, r, "%s", strerror(-r));
+	return r;
+}
+
+static int end_watch(struct top *t)
+{
+	struct run run;
+	const char *price;
+	int r = run_init(&run, "top", "top");
+
+	run.kind = &kind_at(0)->is;
+	r = r ? r : watch_finish(t->watch, &run);
+	if (!r) {
+		price = run_note_find(&run.rungs, RUNGS_PRICE_NS);
+		t->before_programs_ns += price ? strtoull(price, NULL, 10) : 0;
+		t->before_lost += run_losses(&run);
+		t->untrusted |= !run_books_closed(&run);
+	}
+	run_fini(&run);
+	return r;
+}
+
+static void free_watch(struct top *t)
+{
+	opinion_end(&t->opinion);
+	watch_free(t->watch);
+	live_free(t->live);
+	t->watch = NULL;
+	t->live = NULL;
+	t->has_step = false;
+}
+
+static enum outcome begin(struct top *t, struct err *e)
+{
+	const struct top_cfg *cfg = t->cfg;
+	const struct kind_wish wish = { .port = cfg->whom.port, .pid = cfg->whom.pid };
+	char why[ERR_TEXT_MAX];
+	int r = kind_find(kind_at(0), &t->found, &wish, e);
+
+	if (r)
+		return r == -EACCES ? OUTCOME_UNTRUSTED : OUTCOME_NO_SESSION;
+	cmd_allow_files();
+	if (open_watch(t, top_state_wants_files(&t->state), e)) {
+		snprintf(why, sizeof(why), "%s", e->text);
+		err_set(e, -ENOTSUP,
+			"%s. Only the programs in the kernel show requests, /proc does not; "
+			"afpscope check says what is missing",
+			why);
+		return OUTCOME_FAILED;
+	}
+	return OUTCOME_OK;
+}
+
+/* Steps */
+
+static struct top_status status_of(const struct top *t)
+{
+	const struct servers_entry *s = t->found.servers.n ? &t->found.servers.entry[0] : NULL;
+
+	return (struct top_status) {
+		.step = &t->step,
+		.program = s && *s->comm ? s->comm : "process",
+		.pid = t->found.target.server,
+		.port = t->cfg->whom.port ? t->cfg->whom.port
+			: s && s->n_ports ? s->port[0]
+					  : 0,
+		.watched_ns = t->step.ended_ns - t->begun_ns,
+		.delay_s = t->state.delay_s,
+		.own_cpu = t->own_cpu,
+		.programs_cpu = t->programs_cpu,
+		.opinion = *t->opinion.text ? t->opinion.text : NULL,
+	};
+}
+
+static void show(struct top *t)
+{
+	const struct top_status status = status_of(t);
+	const struct live_table *table;
+
+	if (!t->has_step)
+		return;
+	table = live_rows(t->live, t->state.view.by);
+	if (t->screen)
+		top_screen_draw(t->screen, &t->state, &status, table);
+	else if (t->cfg->json)
+		t->failed |= top_json(stdout, &status, &t->state.view, table);
+	else
+		t->failed |= top_text(stdout, &status, &t->state.view, table, t->width, LINES_MAX);
+	if (!t->screen)
+		fflush(stdout);
+}
+
+static void take_costs(struct top *t)
+{
+	uint64_t cpu_ns = guard_own_ns(), programs, ns = t->step.ended_ns - t->step.begun_ns;
+	bool known = watch_price(t->watch, &programs);
+
+	t->own_cpu = ns ? (double)(cpu_ns - t->step_cpu_ns) / (double)ns : 0;
+	t->programs_cpu = -1;
+	if (known && ns && programs >= t->step_programs_ns)
+		t->programs_cpu = (double)(programs - t->step_programs_ns) / (double)ns;
+	t->step_cpu_ns = cpu_ns;
+	t->step_programs_ns = known ? programs : 0;
+}
+
+static int step(struct top *t)
+{
+	int r = live_step(t->live);
+
+	if (r)
+		return r;
+	t->step = *live_last(t->live);
+	t->step.lost += t->before_lost;
+	t->has_step = true;
+	t->sum.steps++;
+	t->sum.requests += t->step.all.requests;
+	take_costs(t);
+	show(t);
+	return 0;
+}
+
+static void begin_steps(struct top *t)
+{
+	uint64_t now = clock_now_ns();
+
+	guard_begin(&t->guard, t->cfg->max_cpu, t->watch);
+	t->step_cpu_ns = guard_own_ns();
+	t->step_programs_ns = programs_ns(t);
+	t->due_ns = now + (uint64_t)(t->state.delay_s * NS_PER_S);
+	t->looked_ns = now;
+}
+
+/* The server's counts go on, but what happens meanwhile is in no step. */
+static int reopen(struct top *t, struct err *e)
+{
+	bool files = top_state_wants_files(&t->state);
+	int r;
+
+	top_screen_say(t->screen, files ? "Opening a watch with a record of each request ..."
+					: "Opening a watch without records ...");
+	watch_stop(t->watch);
+	r = live_step(t->live);
+	t->sum.requests += r ? 0 : live_last(t->live)->all.requests;
+	r = r ? r : end_watch(t);
+	free_watch(t);
+	r = r ? r : open_watch(t, files, e);
+	if (r)
+		return r;
+	t->state.paused = false;
+	t->state.note = files ? "By file: each request makes a record, so watching costs more"
+			      : "The watch makes no records any more, and costs less";
+	begin_steps(t);
+	return 0;
+}
+
+/* Time */
+
+static uint64_t until_due_ms(const struct top *t, uint64_t now)
+{
+	uint64_t ms = t->due_ns > now ? (t->due_ns - now) / NS_PER_MS + 1 : 0;
+
+	return ms < LOOK_MS && !t->state.paused ? ms : LOOK_MS;
+}
+
+static int take_keys(struct top *t, struct err *e)
+{
+	double delay_s = t->state.delay_s;
+	int key, n = 0;
+
+	while (!t->state.quit && (key = top_screen_key(t->screen)) != TOP_KEY_NONE) {
+		top_screen_take(t->screen, &t->state, key);
+		show(t);
+		n++;
+	}
+	if (!n || t->state.quit)
+		return 0;
+	if (delay_s != t->state.delay_s)
+		t->due_ns = clock_now_ns() + (uint64_t)(t->state.delay_s * NS_PER_S);
+	if (t->files != top_state_wants_files(&t->state) ||
+	    (t->files && t->texts != t->state.texts))
+		return reopen(t, e);
+	return 0;
+}
+
+/* Until something is to be done. A signal ends a wait: a terminal of another size is one. */
+static int wait_a_while(struct top *t, struct err *e)
+{
+	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
+	int ms = (int)until_due_ms(t, clock_now_ns()), r;
+
+	if (!t->screen)
+		return live_wait(t->live, ms);
+	poll(&in, 1, ms);
+	t->hung_up = in.revents & (POLLHUP | POLLERR | POLLNVAL);
+	r = live_wait(t->live, 0);
+	return r ? r : take_keys(t, e);
+}
+
+static bool is_over(struct top *t)
+{
+	if (cmd_stop || t->costly || t->failed || t->hung_up || t->state.quit || ferror(stdout))
+		return true;
+	if (t->cfg->steps && t->sum.steps >= t->cfg->steps)
+		return true;
+	t->died = !watch_lives(t->watch);
+	return t->died;
+}
+
+static int look(struct top *t)
+{
+	t->costly = guard_over(&t->guard, t->watch);
+	return opinion_look(&t->opinion, t->live, t->watch, &t->found);
+}
+
+static int wait_for_end(struct top *t, struct err *e)
+{
+	uint64_t now;
+	int r = 0;
+
+	while (!r && !is_over(t)) {
+		r = wait_a_while(t, e);
+		now = clock_now_ns();
+		if (!r && now - t->looked_ns >= NS_PER_S) {
+			r = look(t);
+			t->looked_ns = now;
+		}
+		if (r || t->state.paused || now < t->due_ns)
+			continue;
+		r = step(t);
+		t->due_ns += (uint64_t)(t->state.delay_s * NS_PER_S);
+		if (t->due_ns <= now)
+			t->due_ns = now + (uint64_t)(t->state.delay_s * NS_PER_S);
+	}
+	return r == -EINTR ? 0 : r;
+}
+
+/* A signal must leave the terminal as it was, also the second one. */
+static void stop(int sig)
+{
+	cmd_stop = sig;
+}
+
+static void open_screen(struct top *t)
+{
+	const char *term = getenv("TERM");
+	const struct sigaction softly = { .sa_handler = stop };
+	const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+	if (t->cfg->batch || t->cfg->json || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) ||
+	    !term || !strcmp(term, "dumb"))
+		return;
+	t->screen = top_screen_open(!getenv("NO_COLOR"));
+	for (size_t i = 0; t->screen && i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaction(signals[i], &softly, NULL);
+}
+
+static void close_screen(struct top *t)
+{
+	top_screen_close(t->screen);
+	t->screen = NULL;
+	cmd_catch_signals();
+}
+
+/* The last step is shorter. */
+static int finish(struct top *t)
+{
+	bool enough = t->cfg->steps && t->sum.steps >= t->cfg->steps, lines = !t->screen;
+	int r = 0;
+
+	t->sum.ns = clock_now_ns() - t->begun_ns;
+	t->sum.cpu_ns = guard_own_ns() - t->begun_cpu_ns;
+	t->sum.attach_ns = t->begun_cpu_ns;
+	close_screen(t);
+	watch_stop(t->watch);
+	if (!enough && lines && !t->failed)
+		r = step(t);
+	r = r ? r : end_watch(t);
+	t->sum.lost = t->before_lost;
+	t->sum.programs_ns = t->before_programs_ns;
+	return r;
+}
+
+static void say_sum(struct top *t)
+{
+	char text[GUARD_TEXT_MAX];
+
+	if (t->died)
+		cmd_say("process %d ended while it was watched", t->found.target.server);
+	if (t->cfg->json)
+		t->failed |= top_json_sum(stdout, &t->sum);
+	fflush(stdout);
+	fputs("afpscope: ", stderr);
+	top_text_sum(stderr, &t->sum);
+	if (t->costly)
+		cmd_say("%s", guard_text(&t->guard, text));
+	if (t->untrusted)
+		cmd_say("cross-checks disagree: do not trust these figures");
+}
+
+static enum outcome work(struct top *t, struct err *e)
+{
+	const struct report_opts terminal = output_terminal();
+	int r;
+
+	t->width = terminal.width && terminal.width < WIDTH ? terminal.width : WIDTH;
+	open_screen(t);
+	/* On a screen another view may need another watch. */
+	if (rights_drop(t->screen ? RIGHTS_WATCH : 0) && !t->screen)
+		cmd_say("the rights of root could not be given up: they are kept to the end");
+	if (t->screen)
+		top_screen_say(t->screen, "The first step is being measured ...");
+	else
+		cmd_say("watching process %d; Ctrl-C ends", t->found.target.server);
+	t->begun_ns = clock_now_ns();
+	t->begun_cpu_ns = guard_own_ns();
+	begin_steps(t);
+	r = wait_for_end(t, e);
+	if (!r)
+		r = finish(t);
+	close_screen(t);
+	if (!r)
+		say_sum(t);
+	if (r || t->failed) {
+		if (!*e->text)
+			err_set(e, r, "%s", r && r != -ENOMEM ? strerror(-r) : "out of memory");
+		return OUTCOME_FAILED;
+	}
+	return t->untrusted || t->sum.lost ? OUTCOME_UNTRUSTED : OUTCOME_OK;
+}
+
+static int run(const struct top_cfg *cfg)
+{
+	const struct top_view view = { .by = (enum live_by)cfg->by,
+				       .sort = (enum top_column)cfg->sort,
+				       .filter = cfg->filter ? cfg->filter : "" };
+	struct top *t = calloc(1, sizeof(*t));
+	struct err e = { 0 };
+	enum outcome o;
+
+	if (!t)
+		return OUTCOME_FAILED;
+	t->cfg = cfg;
+	top_state_begin(&t->state, &view, cfg->delay_s, cfg->names);
+	o = begin(t, &e);
+	if (!o)
+		o = work(t, &e);
+	if (o && *e.text)
+		cmd_say("%s", e.text);
+	free_watch(t);
+	kind_found_fini(&t->found);
+	free(t);
+	return (int)o;
+}
+
+int cmd_top(int argc, char **argv)
+{
+	struct top_cfg cfg = { .by = LIVE_COMMAND, .sort = TOP_TIME, .delay_s = 1 };
+	struct err e = { 0 };
+
+	if (whom_check(&cfg.whom, opt_parse(top_options, &cfg, argc, argv, NULL, &e), &e))
+		return cmd_usage_error("top", &e);
+	if (cfg.help) {
+		fputs(
+		    "Usage: afpscope top [OPTIONS]\n"
+		    "What a running AFP server does now, step by step: how many requests, how long\n"
+		    "they take and what in, by command, user, client, volume, session or file. On a\n"
+		    "terminal a table that keys change (F1 lists them). Changes nothing.\n\n",
+		    stdout);
+		opt_help(stdout, top_options);
+		return OUTCOME_OK;
+	}
+	cmd_catch_signals();
+	signal(SIGPIPE, SIG_DFL); /* "top -b | head" ends with head */
+	return run(&cfg);
+}
