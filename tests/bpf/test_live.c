@@ -185,6 +185,10 @@ static void a_diagnosis_gets_what_came_since_the_last(void **state)
 		assert_int_equal(r.n_sessions, 1);
 		assert_int_equal(r.session[0].requests, REQUESTS * times);
 		assert_true(r.session[0].busy_ns > 0);
+		assert_int_equal(r.session[0].bytes_in, (HEAD + 22) * REQUESTS * times);
+		assert_int_equal(r.session[0].bytes_out, HEAD * REQUESTS * times);
+		assert_int_equal(r.session[0].habit.most, DELETE);
+		assert_int_equal(r.session[0].habit.most_n, REQUESTS * times);
 		run_fini(&r);
 	}
 	end(&x, l);

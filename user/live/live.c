@@ -27,8 +27,13 @@ struct live_known {
 	uint64_t labelled_ns;
 	struct run_session label; /* owned texts */
 	char *volume;             /* owned; its volumes, apart by commas */
-	/* Since live_note. */
-	uint64_t noted_requests, noted_busy_ns;
+	uint64_t denied;
+	struct afs_habit habit;
+	/* At the last live_note. */
+	struct {
+		uint64_t requests, bytes_in, bytes_out, busy_ns, denied;
+		struct afs_habit habit;
+	} noted;
 };
 
 struct live {
@@ -59,8 +64,40 @@ static void known_clear(struct live_known *k)
 
 static void known_noted(struct live_known *k)
 {
-	k->noted_requests = k->requests;
-	k->noted_busy_ns = k->busy_ns;
+	k->noted.requests = k->requests;
+	k->noted.bytes_in = k->bytes_in;
+	k->noted.bytes_out = k->bytes_out;
+	k->noted.busy_ns = k->busy_ns;
+	k->noted.denied = k->denied;
+	k->noted.habit = k->habit;
+}
+
+/*
+ * Of n requests so many are the account that most are: each of it has raised the count by one, and
+ * each other one lowered it. If that was another account before, the count began in this time.
+ */
+static uint32_t most_since(const struct afs_habit *now, const struct afs_habit *then, uint64_t n)
+{
+	int64_t most = now->most_n;
+
+	if (now->most == then->most && then->most_n)
+		most = ((int64_t)n + now->most_n - then->most_n) / 2;
+	return most < 0 ? 0 : (uint64_t)most > n ? (uint32_t)n : (uint32_t)most;
+}
+
+/* What came since then. */
+static void since_noted(const struct live_known *k, struct run_session *to)
+{
+	to->requests = k->requests - k->noted.requests;
+	to->bytes_in = k->bytes_in - k->noted.bytes_in;
+	to->bytes_out = k->bytes_out - k->noted.bytes_out;
+	to->busy_ns = k->busy_ns - k->noted.busy_ns;
+	to->denied = k->denied - k->noted.denied;
+	to->habit = k->habit;
+	to->habit.pause_ns -= k->noted.habit.pause_ns;
+	for (size_t i = 0; i < AFS_PAUSE_BUCKETS; i++)
+		to->habit.pause[i] -= k->noted.habit.pause[i];
+	to->habit.most_n = most_since(&k->habit, &k->noted.habit, to->requests);
 }
 
 static void gone_clear(struct live *l)
@@ -180,6 +217,8 @@ static void known_step(struct live_known *k, const struct watch_connection *c, s
 	k->bytes_out = c->bytes_out;
 	k->busy_ns = c->busy_ns;
 	k->handed = c->handed;
+	k->denied = c->denied;
+	k->habit = *c->habit;
 }
 
 /* An address without its port. */
@@ -237,8 +276,7 @@ static void keep_gone(struct live *l, struct live_known *k)
 		return;
 	s = &l->gone[l->n_gone++];
 	*s = k->label;
-	s->requests = k->requests - k->noted_requests;
-	s->busy_ns = k->busy_ns - k->noted_busy_ns;
+	since_noted(k, s);
 	k->label = (struct run_session) { 0 };
 }
 
@@ -473,8 +511,7 @@ static int note_session(struct run *r, struct live_known *k)
 	to->user = from->user ? strdup(from->user) : NULL;
 	to->address = from->address ? strdup(from->address) : NULL;
 	to->begun_ns = from->begun_ns;
-	to->requests = k->requests - k->noted_requests;
-	to->busy_ns = k->busy_ns - k->noted_busy_ns;
+	since_noted(k, to);
 	known_noted(k);
 	return (from->user && !to->user) || (from->address && !to->address) ? -ENOMEM : 0;
 }

@@ -39,6 +39,8 @@ struct watch_connection {
 	uint64_t since_ns; /* begin of the request in service; 0: none */
 	const __u64 *ns; /* busy_ns by part, enum account_column; less where requests were handed */
 	const __u32 *hist; /* AFS_REQUEST_BUCKETS: how long each took */
+	uint64_t denied;   /* of the errors: in use elsewhere, or locked */
+	const struct afs_habit *habit;
 };
 
 /* c, and what is in it, is valid during the call. */

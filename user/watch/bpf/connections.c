@@ -27,6 +27,8 @@ static bool fill(struct watch_connection *out, const struct bpf_view *v, uint32_
 		.handed = c->handed,
 		.ns = c->ns,
 		.hist = c->hist,
+		.denied = s->denied,
+		.habit = &s->habit,
 	};
 	return true;
 }
