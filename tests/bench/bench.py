@@ -35,7 +35,7 @@ from lab import (
     own_network,
 )
 from limit import speed_limit
-from live import attach, live_logins
+from live import attach, live_logins, top_cost
 from many import load_cost, load_idle, load_knee, load_known, load_watch
 from record import record_long, record_time
 from speed import speed_cpu, speed_peer, speed_receive
@@ -203,6 +203,7 @@ BENCHES = (
     Bench("live-logins", live_logins, free=True),
     Bench("attach", attach, free=True),
     Bench("exporter-cost", exporter_cost, apart=True),
+    Bench("top-cost", top_cost, free=True),
     Bench("alarms-same", alarms_same),
     Bench("alarms-slow", alarms_slow),
     Bench("alarms-counts", alarms_counts),

@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Watching live: a million logins, and how soon a busy server is watched."""
+"""Watching live: a million logins, how soon a busy server is watched, and what top costs."""
 
 from __future__ import annotations
 
 import json
 import subprocess
+import tempfile
 import time
+from pathlib import Path
 from statistics import median
 
 from lab import OUT, REPO, Client, Lab, bench_program
+from netatalk import USERS
 from stats import Result, figure
 
 LOGINS = 1_000_000
 ATTACHES = 9
+RATE, CLIENTS, STEPS = 10_000, 20, 20
 
 
 def live_logins(lab: Lab, how: str) -> list[Result]:
@@ -47,3 +51,38 @@ def _attach(lab: Lab) -> float:
         took = time.monotonic() - begun
         process.stderr.read()
     return took
+
+
+def top_cost(lab: Lab, how: str) -> list[Result]:
+    """CPU time of top itself, step by step, at about 10,000 requests a second."""
+    user = "bench1"
+    load = [str(lab.afpscope), "load", "-h", "127.0.0.1", "-p", str(lab.server.port), "-s", "vol1"]
+    load += ["-u", user, "-w", USERS[user], "--uam", "cleartext", "--watch=off", "--no-probe"]
+    load += [f"--clients={CLIENTS}", "--mix=browse", f"--rate={RATE}", f"--duration={STEPS + 30}"]
+    top = [str(lab.afpscope), "top", "-p", str(lab.server.port), "--json", "-n", str(STEPS)]
+    results = []
+    with tempfile.TemporaryDirectory() as name:
+        client = Client(load, Path(name))
+        try:
+            for view in ("command", "session", "file"):
+                results += _cost([*top, f"--by={view}"], view, how)
+        finally:
+            client.process.terminate()
+            client.process.wait()
+    return results
+
+
+def _cost(command: list[str], view: str, how: str) -> list[Result]:
+    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    *steps, end = (json.loads(line) for line in out.splitlines())
+    steps = [s for s in steps if s["requests"]]
+    rate = median(s["requests"] / s["step_ns"] * 1e9 for s in steps)
+    remark = f"{rate:,.0f} requests/s"
+    goal = None if view == "file" else 2
+    own = median(100 * s["own_cpu_ns"] / s["step_ns"] for s in steps)
+    programs = median(100 * s["programs_ns"] / s["step_ns"] for s in steps)
+    return [
+        figure(f"CPU of top by {view}", own, "% of a CPU", how, remark, goal=goal),
+        figure(f"its programs, by {view}", programs, "% of a CPU", how, remark),
+        figure(f"lost by {view}", end["lost"], "events", how, goal=0),
+    ]
