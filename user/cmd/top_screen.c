@@ -9,6 +9,7 @@
 #include <ncurses.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
 #define FOOT      1
 #define ESCAPE_MS 25
@@ -198,14 +199,34 @@ static void put_part(const struct top_screen *s, const struct top_line *l, size_
 	addnstr(l->text + at, (int)(to - at));
 }
 
+/* How many bytes of a clean text fit, as the terminal shows them: some characters take two columns.
+ */
+static size_t fitting(const char *text, size_t len, size_t columns)
+{
+	mbstate_t state = { 0 };
+	size_t at = 0, n, used = 0;
+	wchar_t c;
+	int wide;
+
+	while (at < len && (n = mbrtowc(&c, text + at, len - at, &state)) && n <= len - at) {
+		wide = wcwidth(c);
+		used += wide > 0 ? (size_t)wide : 0;
+		if (used > columns)
+			break;
+		at += n;
+	}
+	return at;
+}
+
 /* What follows a name begins in its column, however wide the name's characters are. */
 static void put_line(const struct top_screen *s, size_t y, const struct top_line *l, attr_t attr)
 {
 	at_begin(y);
 	attron(attr);
-	addnstr(l->text, (int)l->name_len);
-	if (l->name_columns)
+	if (l->name_columns) {
+		addnstr(l->text, (int)fitting(l->text, l->name_len, l->name_columns - 1));
 		move((int)y, (int)l->name_columns);
+	}
 	put_part(s, l, l->name_len, l->len);
 	attroff(attr);
 }
