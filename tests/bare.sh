@@ -74,7 +74,7 @@ readme() { # -v: all but those that begin with afpscope; nothing: these
 }
 typed() {
     sed "s|-d 60|-d 3 --port $port|; s|afp://test@localhost/Volume|$url|
-        s|afpscope slow$|& -d 3|; s|afpscope exporter$|& --once --interval 1|
+        s|afpscope slow$|& -d 3|; s|afpscope top$|& -n 3|; s|afpscope exporter$|& --once --interval 1|
         s|^sudo afpscope|sudo --preserve-env=AFPSCOPE_PASSWORD afpscope|"
 }
 
