@@ -169,16 +169,34 @@ static int start_watching(struct exporter *x, struct err *e)
 		leave(exporter_watch(x->cfg, pair[1]));
 	}
 	r = x->watching < 0 ? -errno : hand_over(x->control, pair[0]);
+	r = r == -EPIPE ? 0 : r; /* the other has ended, and said why */
 	close(pair[0]);
 	close(pair[1]);
 	return r ? err_set(e, r, "cannot watch: %s", strerror(-r)) : 0;
 }
 
-/* Which of the two has ended; 0: a signal came. */
+static void on_child(int sig)
+{
+	(void)sig;
+}
+
+/* Which of the two has ended; 0: a signal came. No signal is missed just before the wait. */
 static pid_t wait_for_any(int *status)
 {
-	pid_t pid = cmd_stop ? 0 : waitpid(-1, status, 0);
+	const struct sigaction wake = { .sa_handler = on_child };
+	sigset_t held, before;
+	pid_t pid = 0;
 
+	sigaction(SIGCHLD, &wake, NULL);
+	sigemptyset(&held);
+	sigaddset(&held, SIGINT);
+	sigaddset(&held, SIGTERM);
+	sigaddset(&held, SIGHUP);
+	sigaddset(&held, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &held, &before);
+	while (!cmd_stop && !(pid = waitpid(-1, status, WNOHANG)))
+		sigsuspend(&before);
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	return pid < 0 ? 0 : pid;
 }
 
