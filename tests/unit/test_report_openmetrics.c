@@ -259,20 +259,6 @@ static void commands_without_a_name_are_one(void **state)
 	free(text);
 }
 
-static void of_a_login_in_steps_only_the_last_counts(void **state)
-{
-	struct ledger_account a[] = { account(LOGIN, 3, 2), account(LOGIN + 1, 4, 3) };
-	struct tally t = { .up = true };
-	char *text;
-
-	(void)state;
-	t.shown.ledger.account = a;
-	t.shown.ledger.n_accounts = 2;
-	text = text_of(&t, false);
-	assert_int_equal(number(text, "afpscope_logins_total"), 2);
-	free(text);
-}
-
 static void what_is_not_known_is_absent(void **state)
 {
 	struct tally t = { 0 };
@@ -320,7 +306,6 @@ int main(void)
 		cmocka_unit_test(labels_are_escaped_and_bounded),
 		cmocka_unit_test(what_the_server_says_of_itself_ends_no_line),
 		cmocka_unit_test(commands_without_a_name_are_one),
-		cmocka_unit_test(of_a_login_in_steps_only_the_last_counts),
 		cmocka_unit_test(what_is_not_known_is_absent),
 		cmocka_unit_test(openmetrics_is_sent_to_who_takes_it),
 	};

@@ -97,11 +97,33 @@ static void the_programs_time_is_known_only_while_it_is(void **state)
 	tally_fini(&t);
 }
 
+/* Its errors were read a moment later than its answers. */
+static void of_a_login_in_steps_only_the_last_counts(void **state)
+{
+	struct ledger_account a[] = { { .account = 18, .sum = { .answered = 3, .errors = 2 } },
+				      { .account = 19, .sum = { .answered = 4, .errors = 3 } } };
+	struct tally_reading r = { .rung = "bpf", .ledger = { .account = a, .n_accounts = 2 } };
+	struct tally t = { 0 };
+
+	(void)state;
+	assert_int_equal(tally_take(&t, &r), 0);
+	assert_true(t.shown.known[TALLY_LOGINS]);
+	assert_int_equal(t.shown.n[TALLY_LOGINS], 2);
+	a[0].sum.errors = 3;
+	assert_int_equal(tally_take(&t, &r), 0);
+	assert_int_equal(t.shown.n[TALLY_LOGINS], 2);
+	a[0].sum.answered = 5;
+	assert_int_equal(tally_take(&t, &r), 0);
+	assert_int_equal(t.shown.n[TALLY_LOGINS], 3);
+	tally_fini(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(totals_go_on_where_the_last_watch_ended),
 		cmocka_unit_test(a_total_never_goes_backwards),
+		cmocka_unit_test(of_a_login_in_steps_only_the_last_counts),
 		cmocka_unit_test(the_programs_time_is_known_only_while_it_is),
 	};
 

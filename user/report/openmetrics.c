@@ -20,7 +20,6 @@
 #define NS_PER_S   1000000000u
 #define MS_PER_S   1000u
 #define LABELS     (2 * OPENMETRICS_LABEL_MAX + 64)
-#define LOGINS     3
 #define CODE_LAST  -5000 /* AFP's result codes */
 #define CODE_LEAST -5099
 
@@ -248,21 +247,10 @@ static void put_refused(struct writer *w, const struct family *f)
 		put_n(w, f, "", w->t->shown.n[TALLY_REFUSED]);
 }
 
-/* Of several steps of one login only the last is answered by success. */
 static void put_logins(struct writer *w, const struct family *f)
 {
-	static const unsigned int login[LOGINS] = { 18, 19, 63 }; /* FPLogin, -Cont, -Ext */
-	const struct ledger_account *a;
-	uint64_t n = 0;
-	bool any = false;
-
-	for (size_t i = 0; i < LOGINS; i++) {
-		a = ledger_account(&w->t->shown.ledger, login[i]);
-		any |= a != NULL;
-		n += a ? a->sum.answered - a->sum.errors : 0;
-	}
-	if (any)
-		put_n(w, f, "", n);
+	if (w->t->shown.known[TALLY_LOGINS])
+		put_n(w, f, "", w->t->shown.n[TALLY_LOGINS]);
 }
 
 /* Of requests */

@@ -50,6 +50,22 @@ static void take_numbers(struct tally *t, const struct tally_reading *r)
 	}
 }
 
+/* Of several steps of one login only the last is answered by success. */
+static void count_logins(struct tally_reading *r)
+{
+	static const unsigned int login[] = { 18, 19, 63 }; /* FPLogin, FPLoginCont, FPLoginExt */
+	const struct ledger_account *a;
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < sizeof(login) / sizeof(login[0]); i++) {
+		a = ledger_account(&r->ledger, login[i]);
+		r->known[TALLY_LOGINS] |= a != NULL;
+		/* Both change while they are read. */
+		n += a && a->sum.answered > a->sum.errors ? a->sum.answered - a->sum.errors : 0;
+	}
+	raise_to(&r->n[TALLY_LOGINS], n);
+}
+
 int tally_take(struct tally *t, const struct tally_reading *r)
 {
 	struct ledger sum = { 0 };
@@ -63,6 +79,7 @@ int tally_take(struct tally *t, const struct tally_reading *r)
 	if (e)
 		return e;
 	take_numbers(t, r);
+	count_logins(&t->shown);
 	memcpy(t->shown.rung, r->rung, sizeof(r->rung));
 	memcpy(t->shown.server, r->server, sizeof(r->server));
 	t->shown.sessions = r->sessions;

@@ -16,6 +16,7 @@ enum tally_number {
 	TALLY_DISAGREE,    /* ... and those whose counts differ */
 	TALLY_PROGRAMS_NS, /* CPU time of the programs in the kernel */
 	TALLY_OWN_NS,      /* CPU time of the processes that watch */
+	TALLY_LOGINS,      /* that succeeded; tally_take() counts them */
 	TALLY_CPU_NS,      /* of each role, then */
 	TALLY_RUNQ_NS = TALLY_CPU_NS + AFS_N_ROLES,
 	TALLY_IO = TALLY_RUNQ_NS + AFS_N_ROLES, /* of each role, TALLY_N_IO */
