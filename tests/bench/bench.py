@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from alarms import alarms_counts, alarms_same, alarms_slow
-from exporter import exporter_cost
+from exporter import exporter_cost, exporter_logins
 from lab import (
     CONGESTION,
     LETTERS,
@@ -203,6 +203,7 @@ BENCHES = (
     Bench("live-logins", live_logins, free=True),
     Bench("attach", attach, free=True),
     Bench("exporter-cost", exporter_cost, apart=True),
+    Bench("exporter-logins", exporter_logins, free=True),
     Bench("top-cost", top_cost, free=True),
     Bench("alarms-same", alarms_same),
     Bench("alarms-slow", alarms_slow),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the exporter itself costs, beside the counting: 10,000 requests a second, a scrape each."""
+"""The exporter: what it costs beside the counting, and its memory over thousands of logins."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from lab import REPO, Lab
 from stats import Result, figure
 
 sys.path.insert(0, str(REPO / "tests" / "integration"))
+from afpclient import AfpClient
 from recording import RawClient
 
 BATCH, BATCHES_PER_S = 100, 100
 SECONDS = 20
 SCRAPE_S = 1
+FEW_LOGINS, LOGINS = 200, 5000
 
 
 def _cpu_s(pids: list[int]) -> float:
@@ -81,3 +83,26 @@ def exporter_cost(lab: Lab, how: str) -> list[Result]:
             scraping.join()
     remark = f"{used / took:.4f} at {n / took:,.0f} requests/s"
     return [figure("exporter's own CPU", used / took, "of a CPU", how, remark, goal=0.005)]
+
+
+def _resident_mib(pids: list[int]) -> float:
+    texts = [Path(f"/proc/{pid}/status").read_text() for pid in pids]
+    return sum(int(t.split("VmRSS:")[1].split()[0]) for t in texts) / 1024
+
+
+def exporter_logins(lab: Lab, how: str) -> list[Result]:
+    """Memory of its processes, once they have seen many sessions come and go."""
+    with _exporter(lab) as (pids, address):
+        for n in range(1, LOGINS + 1):
+            AfpClient(lab.server.port).close()
+            if n % 50 == 0:
+                answer = urllib.request.urlopen(address, timeout=10).read().decode()
+            if n == FEW_LOGINS:
+                before = _resident_mib(pids)
+        grown = _resident_mib(pids) - before
+    counted = int(answer.split("\nafpscope_logins_total ")[1].split()[0])
+    remark = f"{before:.0f} MiB after {FEW_LOGINS} logins"
+    return [
+        figure("logins not counted", LOGINS - counted, "logins", how, goal=0),
+        figure(f"memory grown in {LOGINS:,} logins", grown, "MiB", how, remark, goal=1),
+    ]
