@@ -141,7 +141,7 @@ static void few_pauses_or_short_ones_say_nothing(void **state)
 	struct run_figures f;
 
 	(void)state;
-	client(r, 49, 100 * MS);
+	client(r, 29, 100 * MS);
 	client(r, 5000, 2 * MS);
 	f = measured(r);
 	is(&f, RUN_FIGURE_PAUSED, 0);

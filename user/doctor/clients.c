@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define NS_PER_S      1e9
-#define PAUSES        50   /* fewer say nothing about a client */
+#define PAUSES        30   /* fewer say nothing about a client */
 #define PAUSE_LEAST   4e6  /* ns: shorter ones may be the client's own work */
 #define ALIKE         3    /* buckets in a row: the longest is at most 1.75 times the shortest */
 #define ACK_LEAST     36e6 /* ns: Linux delays by 40 ms, and a tick of 4 or 10 */
