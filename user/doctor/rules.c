@@ -304,7 +304,7 @@ const struct doctor_rule doctor_rules[] = {
 	},
 	{
 		.key = "client-window", .name = "slow readers", .kind = DOCTOR_FACT,
-		TESTS(LEAST(WINDOW, 0.3), MOST(LOST, 0.01), MOST(NET, 0.4), MOST(UNREAD, 5e6)), .weight = F(WINDOW),
+		TESTS(LEAST(WINDOW, 0.3), MOST(LOST, 0.01), MOST(NET, 0.4)), .weight = F(WINDOW),
 		EVIDENCE(F(WINDOW), F(NET), F(LOST), F(BUSY)),
 		.says = "a client takes replies more slowly than the server sends them: its TCP window was closed {window} of the time[: {window.who}]",
 		.todo = "look at that client: its CPU, the disk it writes to, and what relays its traffic",
