@@ -85,7 +85,7 @@ def computing(site: Site, ms: float) -> Iterator[None]:
     """A session whose requests compute so long, without a pause, before all other programs."""
     with opening(site, f"slow-spin-{ms:.0f}", 0):
         for pid in site.afpds:
-            os.setpriority(os.PRIO_PROCESS, pid, -15)
+            os.sched_setscheduler(pid, os.SCHED_RR, os.sched_param(1))
         yield
 
 
