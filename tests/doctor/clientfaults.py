@@ -26,8 +26,8 @@ def small_cache(site: Site, limit: float) -> Iterator[None]:
         (group / "memory.limit_in_bytes").write_text(str(int(limit)))
         os.sync()
         Path("/proc/sys/vm/drop_caches").write_text("1")
-        with slow_disk("read")(site, 16e6):
-            time.sleep(3)  # until it has been read once
+        time.sleep(5)  # until much has been read once
+        with slow_disk("read")(site, 3e6):
             yield
 
 

@@ -21,9 +21,11 @@ static void figures_are_said_with_their_units(void **state)
 	run_figure_set(&f, RUN_FIGURE_P99, 12.3e6);
 	run_figure_set(&f, RUN_FIGURE_REQUESTS, 12345);
 	run_figure_set(&f, RUN_FIGURE_SYNC_RATE, 2.5);
-	assert_string_equal(doctor_say(text, sizeof(text), &f,
-				       "{wait_cpu} {log} {p99} {requests} {sync_rate} {cnid}"),
-			    "58% 4.3% 12.3ms 12,345 2.50/s n/a");
+	run_figure_set(&f, RUN_FIGURE_REREAD, 2.5e6);
+	assert_string_equal(
+	    doctor_say(text, sizeof(text), &f,
+		       "{wait_cpu} {log} {p99} {requests} {sync_rate} {reread} {cnid}"),
+	    "58% 4.3% 12.3ms 12,345 2.50/s 2.50MB/s n/a");
 }
 
 static void brackets_need_all_their_figures(void **state)

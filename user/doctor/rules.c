@@ -124,9 +124,9 @@ const struct doctor_rule doctor_rules[] = {
 	},
 	{
 		.key = "rereads", .name = "cache misses", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(WAIT_DISK, 0.3), LEAST(READ, 1e6), LEAST(REREAD, 1e6)), .weight = F(WAIT_DISK),
+		TESTS(LEAST(WAIT_DISK, 0.3), LEAST(REREAD, 1e6)), .weight = F(WAIT_DISK),
 		EVIDENCE(F(WAIT_DISK), F(READ), F(REREAD), F(PRESSURE_MEMORY), F(P99)),
-		.says = "files do not stay in memory: {reread} are read again soon after they were dropped, {read} by requests; these waited for the disk {wait_disk} of their time",
+		.says = "files do not stay in memory: {reread} are read again soon after they were dropped; requests waited for the disk {wait_disk} of their time",
 		.todo = "more memory, a higher limit of the server's cgroup (MemoryMax=, MemoryHigh=), or fewer other programs that read much",
 		.disproof = "workingset_refault_file in /proc/vmstat does not grow while clients read the same files",
 		.next = "grep refault_file /proc/vmstat; free -m; systemctl show -p MemoryMax netatalk",

@@ -17,10 +17,10 @@ char *doctor_value(char *out, size_t len, const struct run_figures *f, enum run_
 		snprintf(out, len, v < 0.0995 ? "%.1f%%" : "%.0f%%", 100 * v);
 	else if (!strcmp(unit, "ns"))
 		snprintf(out, len, "%s", cell_time(v).text);
-	else if (v == (double)(long)v && v < 1e9)
-		snprintf(out, len, "%s%s", cell_count((uint64_t)v).text, unit + 1);
+	else if (v == (double)(long)v && v < (*unit == 'B' ? 1e4 : 1e9))
+		snprintf(out, len, "%s%s", cell_count((uint64_t)v).text, unit + (*unit == '1'));
 	else
-		snprintf(out, len, "%s%s", cell_short(v).text, unit + 1);
+		snprintf(out, len, "%s%s", cell_short(v).text, unit + (*unit == '1'));
 	return out;
 }
 
