@@ -218,6 +218,13 @@ static void a_list_is_what_ends_with_no_more_entries(void **state)
 	is(&f, RUN_FIGURE_LIST_REQUESTS, 4);
 	is(&f, RUN_FIGURE_LIST_TIME, 80e6 / 3);
 	is(&f, RUN_FIGURE_LIST, 0.4);
+	/* Lists of few entries, of a client that does not ask for more than there is. */
+	r->phase[0]->ledger.result[0].code = -1;
+	r->phase[0]->ledger.part[0].class = AFS_CLASS_DIR;
+	r->phase[0]->ledger.part[0].object = AFS_OBJECT_DIR;
+	r->phase[0]->ledger.part[0].part.calls = 24;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_LIST_REQUESTS, 4);
 	done(r);
 }
 

@@ -16,6 +16,7 @@
 #define SLOW_NS        100000000u /* a person notices */
 #define SHORT_LIVED_NS 10000000000u
 #define NS_PER_S       1e9
+#define LIST_READS     8 /* of a folder, at least, if its list is long */
 
 /* AFP result codes, of the AFP reference. */
 enum {
@@ -291,6 +292,20 @@ static void look_results(struct measure *m)
 	run_figure_set(m->out, RUN_FIGURE_REFUSED, (double)m->run->refused);
 }
 
+/* Lists that ended: results that there are no more entries, or of clients that do not ask so far,
+ * by reads of folders: a list of few entries has two. */
+static double lists_ended(const struct ledger *l, unsigned int command)
+{
+	double ends = 0, reads = 0;
+
+	for (size_t i = 0; i < l->n_results; i++)
+		if (l->result[i].account == command && l->result[i].code == NO_MORE)
+			ends += (double)l->result[i].n;
+	reads = (double)ledger_part_sum(l, AFS_ROLE_SERVER, command, AFS_CLASS_DIR, AFS_OBJECT_DIR)
+		    .calls;
+	return ends > reads / LIST_READS ? ends : reads / LIST_READS;
+}
+
 /* The list of a folder is asked for in pieces until there are no more entries. */
 static void look_lists(struct measure *m)
 {
@@ -306,16 +321,11 @@ static void look_lists(struct measure *m)
 			continue;
 		list.n += (double)r->a.sum.begun;
 		list.ns += all_columns(r->time_ns) + (double)r->a.sum.unexplained_ns;
-		for (size_t k = 0; k < m->view.all.n_results; k++)
-			if (m->view.all.result[k].account == r->number &&
-			    m->view.all.result[k].code == NO_MORE)
-				ends += (double)m->view.all.result[k].n;
+		ends += lists_ended(&m->view.all, r->number);
 	}
 	share(m, RUN_FIGURE_LIST, list.ns);
-	if (list.n > 0) {
-		run_figure_set(m->out, RUN_FIGURE_LIST_REQUESTS, list.n / (ends > 1 ? ends : 1));
-		run_figure_set(m->out, RUN_FIGURE_LIST_TIME, list.ns / (ends > 1 ? ends : 1));
-	}
+	run_figure_share(m->out, RUN_FIGURE_LIST_REQUESTS, list.n, ends);
+	run_figure_share(m->out, RUN_FIGURE_LIST_TIME, list.ns, ends);
 }
 
 /* Such a request writes to the CNID database only if it finds a file that is not in it. */
