@@ -32,13 +32,20 @@ struct measure {
 	const struct run *run;
 	struct view view;
 	struct requests requests;
-	double ns;     /* watched */
-	double all_ns; /* of all requests, with those that have no answer yet */
+	double ns;      /* watched */
+	double all_ns;  /* of all requests, with those that have no answer yet */
+	double work_ns; /* of these, without stops and logins */
 };
 
 static void share(struct measure *m, enum run_figure which, double ns)
 {
 	run_figure_share(m->out, which, ns, m->all_ns);
+}
+
+/* Of what requests cost: time in which the server was stopped, and logins, say nothing of it. */
+static void share_of_work(struct measure *m, enum run_figure which, double ns)
+{
+	run_figure_share(m->out, which, ns, m->work_ns);
 }
 
 static void per_second(struct measure *m, enum run_figure which, double n)
@@ -206,9 +213,9 @@ static void look_calls(struct measure *m)
 		per_second(
 		    m, RUN_FIGURE_READ,
 		    (double)ledger_storage_sum(l, AFS_ROLE_SERVER, LEDGER_ALL).bio_read_bytes);
-	share(m, RUN_FIGURE_LOG, log.ns);
-	share(m, RUN_FIGURE_XATTR, xattr.ns);
-	share(m, RUN_FIGURE_META, meta.ns);
+	share_of_work(m, RUN_FIGURE_LOG, log.ns);
+	share_of_work(m, RUN_FIGURE_XATTR, xattr.ns);
+	share_of_work(m, RUN_FIGURE_META, meta.ns);
 	share(m, RUN_FIGURE_SYNC, sync.ns);
 	share(m, RUN_FIGURE_CNID_LOCK,
 	      lock + (double)m->requests.all.a.sum.inside[AFS_INSIDE_LOCK]);
@@ -219,6 +226,18 @@ static void look_calls(struct measure *m)
 }
 
 /* Commands and their results */
+
+static bool is_login(unsigned int account)
+{
+	return is_account(account, "FPLogin") || is_account(account, "FPLoginExt") ||
+	       is_account(account, "FPLoginCont");
+}
+
+/* With what has no answer yet. */
+static double request_ns(const struct request *r)
+{
+	return all_columns(r->time_ns) + (double)r->a.sum.unexplained_ns;
+}
 
 static uint64_t answered(const struct measure *m, unsigned int account)
 {
@@ -238,7 +257,7 @@ static void look_logins(struct measure *m)
 
 		if (begins)
 			login.n += (double)r->a.sum.answered;
-		if (!begins && !is_account(r->number, "FPLoginCont"))
+		if (!is_login(r->number))
 			continue;
 		login.ns += (double)r->a.sum.ns;
 		if (pending_ns(r) > 0) {
@@ -320,10 +339,10 @@ static void look_lists(struct measure *m)
 		if (!is_one_of(r->number, commands, sizeof(commands) / sizeof(*commands)))
 			continue;
 		list.n += (double)r->a.sum.begun;
-		list.ns += all_columns(r->time_ns) + (double)r->a.sum.unexplained_ns;
+		list.ns += request_ns(r);
 		ends += lists_ended(&m->view.all, r->number);
 	}
-	share(m, RUN_FIGURE_LIST, list.ns);
+	share_of_work(m, RUN_FIGURE_LIST, list.ns);
 	run_figure_share(m->out, RUN_FIGURE_LIST_REQUESTS, list.n, ends);
 	run_figure_share(m->out, RUN_FIGURE_LIST_TIME, list.ns, ends);
 }
@@ -356,7 +375,7 @@ static void look_behind(struct measure *m)
 				       account_name(p->account, name));
 		most = (double)p->part.calls > most ? (double)p->part.calls : most;
 	}
-	share(m, RUN_FIGURE_BEHIND, writes > 0 ? ns : 0);
+	share_of_work(m, RUN_FIGURE_BEHIND, writes > 0 ? ns : 0);
 	per_second(m, RUN_FIGURE_CNID_WRITES, writes);
 }
 
@@ -458,6 +477,19 @@ static void look_volume_size(struct measure *m)
 	run_figure_set(m->out, RUN_FIGURE_VOLUME_SIZE_CALLS, asked > 0 ? folders.n / asked : 0);
 }
 
+static double work_ns(const struct measure *m)
+{
+	double ns = m->all_ns - (double)m->requests.all.time_ns[ACCOUNT_STOPPED];
+
+	for (size_t i = 0; i < m->requests.n; i++) {
+		const struct request *r = &m->requests.request[i];
+
+		if (is_login(r->number))
+			ns -= request_ns(r) - (double)r->time_ns[ACCOUNT_STOPPED];
+	}
+	return ns;
+}
+
 static void look_time(struct measure *m)
 {
 	for (size_t i = 0; i < m->run->n_phases; i++) {
@@ -484,6 +516,7 @@ int doctor_measure(struct run_figures *out, const struct run *r)
 	if (!e && m.view.all.has_requests) {
 		m.all_ns = all_columns(m.requests.all.time_ns) +
 			   (double)m.requests.all.a.sum.unexplained_ns;
+		m.work_ns = work_ns(&m);
 		look_times(&m);
 		look_waits(&m);
 		look_calls(&m);
