@@ -54,6 +54,8 @@ PAIRS = (
     ("slow attributes", "login loop"),
     ("huge folder", "deaf clients"),
     ("locked file", "stopped server"),
+    ("hanging login", "log level"),
+    ("frozen server", "slow attributes"),
 )
 
 
@@ -120,10 +122,14 @@ def main() -> int:
         if why := why_not(run, o):
             print(f"{name}: skipped, {why}", flush=True)
             continue
-        result = examine(run, How(o.d, CPUS, o.suite, o.cnid, o.rung))
+        all_ += 1
+        try:
+            result = examine(run, How(o.d, CPUS, o.suite, o.cnid, o.rung))
+        except (OSError, RuntimeError) as error:
+            print(f"BAD  {name}: could not be made: {error}", flush=True)
+            continue
         is_ = result["diagnosis"]
         mark = judged(run, is_, o)
-        all_ += 1
         right += mark != "BAD"
         f = {k: v["value"] for k, v in result["figures"].items()}
         times = f"p99 {(f['p99'] or 0) / 1e6:.1f} ms, {f['slow'] or 0:.0%} in slow ones"
