@@ -20,11 +20,11 @@ from scope import OK, USAGE, Done, PinnedServer, Scope
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "doctor"))
 from clientfaults import CLIENT_FAULTS
-from faults import FAULTS, Fault, nothing
+from faults import CGROUPS, FAULTS, Fault, nothing
 from morefaults import MORE_FAULTS
 from patient import How, examine, loaded
 
-FINDINGS, NOT_TOLD = 1, 4
+FINDINGS, NOT_TOLD, NO_SERVER = 1, 4, 5
 STRONG, SECONDS = 2, 3
 HERE = (
     "stopped CNID server", "full disk", "locked database", "login loop", "log level",
@@ -135,6 +135,25 @@ def test_without_requests_nothing_is_concluded_from_them(
     run = json.loads((tmp_path / "run" / "run.json").read_text())
     assert status == NOT_TOLD and run["diagnosis"]["verdict"] == "not_counted", screen
     assert not run["diagnosis"]["findings"] and run["figures"]["requests"]["value"] is None
+
+
+def test_a_server_is_named_by_its_cgroup(scope: Scope, dbd: PinnedServer) -> None:
+    top = CGROUPS / "cpu"
+    if not (top / "cgroup.procs").exists():
+        pytest.skip("no cgroups of version 1")
+    group = top / f"afpscope-unit-{dbd.port}"
+    group.mkdir()
+    try:
+        done = doctor(scope, "--unit", str(group), "-d", "1", "--no-save")
+        assert done.status == NO_SERVER and "has no process" in done.err
+        (group / "cgroup.procs").write_text(str(dbd.pid))
+        done = doctor(scope, "--unit", str(group), "-d", "1", "--no-save")
+        assert f"port {dbd.port}" in done.out
+    finally:
+        (top / "cgroup.procs").write_text(str(dbd.pid))
+        group.rmdir()
+    done = doctor(scope, "--unit", "no-such-unit", "-d", "1", "--no-save")
+    assert done.status == NO_SERVER and "no cgroup of that name" in done.err
 
 
 WRONG = [

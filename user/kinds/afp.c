@@ -11,18 +11,35 @@
 struct unit {
 	const struct servers *all;
 	const struct servers_entry *found;
-	pid_t seen; /* a process of it */
+	size_t n_found, n; /* servers, processes of it */
 };
 
 static int look_for_master(void *arg, pid_t pid)
 {
 	struct unit *u = arg;
 
-	u->seen = pid;
+	u->n++;
 	for (size_t i = 0; i < u->all->n; i++)
-		if (u->all->entry[i].master == pid)
+		if (u->all->entry[i].master == pid) {
 			u->found = &u->all->entry[i];
-	return u->found != NULL;
+			u->n_found++;
+		}
+	return 0;
+}
+
+static int unit_error(const char *unit, const struct unit *u, int r, struct err *e)
+{
+	if (r)
+		return err_set(e, -ENXIO, "no processes of unit %s: %s", unit,
+			       r == -ENOENT ? "there is no cgroup of that name" : strerror(-r));
+	if (!u->n)
+		return err_set(e, -ENXIO, "unit %s has no process: is it running?", unit);
+	if (!u->n_found)
+		return err_set(e, -ENXIO, "unit %s has no AFP server", unit);
+	if (u->n_found > 1)
+		return err_set(e, -ENOTUNIQ, "unit %s has %zu AFP servers: name one with --port",
+			       unit, u->n_found);
+	return 0;
 }
 
 /* The server whose parent process is in a systemd unit or cgroup. */
@@ -32,18 +49,10 @@ static int find_unit(struct servers *out, const char *unit, struct err *e)
 	struct unit u = { .all = &all };
 	int r = servers_find(&all, e);
 
-	if (!r) {
-		r = cgroup_each_process(unit, look_for_master, &u);
-		if (r < 0)
-			err_set(e, -ENXIO, "no processes of unit %s: %s", unit,
-				r == -ENOENT ? "there is no cgroup of that name" : strerror(-r));
-		else if (!u.found)
-			err_set(e, -ENXIO,
-				u.seen ? "unit %s has no AFP server"
-				       : "unit %s has no process: is it running?",
-				unit);
-		r = u.found ? servers_of_pid(out, u.found->master, e) : -ENXIO;
-	}
+	if (!r)
+		r = unit_error(unit, &u, cgroup_each_process(unit, look_for_master, &u), e);
+	if (!r)
+		r = servers_of_pid(out, u.found->master, e);
 	servers_fini(&all);
 	return r;
 }
