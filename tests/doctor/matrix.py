@@ -85,20 +85,22 @@ def why_not(run: Sequence[tuple[Fault, int]], o: argparse.Namespace) -> str:
 def judged(run: Sequence[tuple[Fault, int]], is_: dict[str, Any], o: argparse.Namespace) -> str:
     wanted = [fault.found for fault, _ in run if fault.found]
     keys = [f["key"] for f in is_["findings"]]
-    if o.noisy:
-        keys = [k for k in keys if k not in NOISE or any(k in w for w in wanted)]
+    if o.noisy and not NOISE & {k for w in wanted for k in w}:
+        keys = [k for k in keys if k not in NOISE]
+    elif o.noisy:
+        wanted = [(*w, *NOISE) for w in wanted]
     if o.rung == "proc":
         return "ok" if all(any(k in w for w in wanted) for k in keys) else "BAD"
     if len(run) == 2:
         return "ok" if all(set(w) & set(keys) for w in wanted) else "BAD"
-    fault, level = run[0]
+    (fault, level), found = run[0], wanted[0] if wanted else ()
     if fault.verdict:
         good = is_["verdict"] == fault.verdict and not keys
         return "ok" if good else "weak" if not (level or keys) else "BAD"
     if o.clients or not keys:
-        good = set(keys) <= set(fault.found) if o.clients else not fault.found
+        good = set(keys) <= set(found) if o.clients else not fault.found
         return "ok" if good else "weak" if not (level or keys) else "BAD"
-    return "ok" if keys[0] in fault.found else "BAD"
+    return "ok" if keys[0] in found else "BAD"
 
 
 def main() -> int:

@@ -206,6 +206,26 @@ static void refusals_have_a_share_and_a_session(void **state)
 	done(r);
 }
 
+/* The log took 20 of 200 ms. */
+static void stops_and_waits_for_a_cpu_are_no_work(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = made();
+	struct ledger_part *open = &r->phase[0]->ledger.part[2];
+
+	(void)state;
+	open->part.stopped_ns = 3000u * (uint64_t)MS;
+	open->part.runq_ns = 700 * MS;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_LOG, 0.1);
+	/* Nor is a login: 20 of 80 ms are left. */
+	r->phase[0]->ledger.account[1].account = open->account = LOGIN;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_LOG, 0.25);
+	is(&f, RUN_FIGURE_SYNC, 60.0 / 3900);
+	done(r);
+}
+
 /* 12 requests of 80 ms in all, with 3 of which lists ended. */
 static void a_list_is_what_ends_with_no_more_entries(void **state)
 {
@@ -269,6 +289,7 @@ int main(void)
 		cmocka_unit_test(single_commands_have_figures_of_their_own),
 		cmocka_unit_test(without_requests_nothing_is_known_of_them),
 		cmocka_unit_test(refusals_have_a_share_and_a_session),
+		cmocka_unit_test(stops_and_waits_for_a_cpu_are_no_work),
 		cmocka_unit_test(a_list_is_what_ends_with_no_more_entries),
 		cmocka_unit_test(requests_that_change_nothing_write_no_cnid),
 		cmocka_unit_test(a_login_that_goes_on_counts),

@@ -34,7 +34,7 @@ struct measure {
 	struct requests requests;
 	double ns;      /* watched */
 	double all_ns;  /* of all requests, with those that have no answer yet */
-	double work_ns; /* of these, without stops and logins */
+	double work_ns; /* of these, without stops, waiting for a CPU, and logins */
 };
 
 static void share(struct measure *m, enum run_figure which, double ns)
@@ -42,7 +42,7 @@ static void share(struct measure *m, enum run_figure which, double ns)
 	run_figure_share(m->out, which, ns, m->all_ns);
 }
 
-/* Of what requests cost: time in which the server was stopped, and logins, say nothing of it. */
+/* Of what requests cost: stops, waiting for a CPU, and logins say nothing of it. */
 static void share_of_work(struct measure *m, enum run_figure which, double ns)
 {
 	run_figure_share(m->out, which, ns, m->work_ns);
@@ -239,6 +239,12 @@ static double request_ns(const struct request *r)
 	return all_columns(r->time_ns) + (double)r->a.sum.unexplained_ns;
 }
 
+static double work_of(const struct request *r)
+{
+	return request_ns(r) - (double)r->time_ns[ACCOUNT_STOPPED] -
+	       (double)r->time_ns[ACCOUNT_RUNQ];
+}
+
 static uint64_t answered(const struct measure *m, unsigned int account)
 {
 	const struct ledger_account *a = ledger_account(&m->view.all, account);
@@ -331,7 +337,7 @@ static void look_lists(struct measure *m)
 	static const char *const commands[] = { "FPEnumerate", "FPEnumerateExt",
 						"FPEnumerateExt2" };
 	struct calls list = { 0 };
-	double ends = 0;
+	double ends = 0, work = 0;
 
 	for (size_t i = 0; i < m->requests.n; i++) {
 		const struct request *r = &m->requests.request[i];
@@ -340,9 +346,10 @@ static void look_lists(struct measure *m)
 			continue;
 		list.n += (double)r->a.sum.begun;
 		list.ns += request_ns(r);
+		work += work_of(r);
 		ends += lists_ended(&m->view.all, r->number);
 	}
-	share_of_work(m, RUN_FIGURE_LIST, list.ns);
+	share_of_work(m, RUN_FIGURE_LIST, work);
 	run_figure_share(m->out, RUN_FIGURE_LIST_REQUESTS, list.n, ends);
 	run_figure_share(m->out, RUN_FIGURE_LIST_TIME, list.ns, ends);
 }
@@ -479,14 +486,11 @@ static void look_volume_size(struct measure *m)
 
 static double work_ns(const struct measure *m)
 {
-	double ns = m->all_ns - (double)m->requests.all.time_ns[ACCOUNT_STOPPED];
+	double ns = 0;
 
-	for (size_t i = 0; i < m->requests.n; i++) {
-		const struct request *r = &m->requests.request[i];
-
-		if (is_login(r->number))
-			ns -= request_ns(r) - (double)r->time_ns[ACCOUNT_STOPPED];
-	}
+	for (size_t i = 0; i < m->requests.n; i++)
+		if (!is_login(m->requests.request[i].number))
+			ns += work_of(&m->requests.request[i]);
 	return ns;
 }
 

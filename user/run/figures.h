@@ -5,8 +5,8 @@
 /*
  * Figures from which a diagnosis is made: numbers with a name, and for some of them whom they are
  * about. "Request time" is the time of all requests in the server, those under way at the end
- * included; "work" is that without stops and logins. A figure that was not measured is not known,
- * and never 0.
+ * included; "work" is that without stops, waiting for a CPU, and logins. A figure that was not
+ * measured is not known, and never 0.
  */
 
 #include "run/figures_clients.h"
