@@ -321,7 +321,7 @@ FAULTS = (
         clients=0, load=("--realtime",),
     ),
     Fault(
-        "full disk", ("disk-full",), (2e5, 1e5, 0), filled, mix="office",
+        "full disk", ("disk-full", "disk-room"), (2e5, 1e5, 0), filled, mix="office",
         hooks={"AFPD_VOL_SIZE": "96M"},
     ),
     Fault(
