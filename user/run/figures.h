@@ -5,7 +5,7 @@
 /*
  * Figures from which a diagnosis is made: numbers with a name, and for some of them whom they are
  * about. "Request time" is the time of all requests in the server, those under way at the end
- * included; "work" is that without stops, waiting for a CPU, and logins. A figure that was not
+ * included; "own time" is that without stops, waiting for a CPU, and logins. A figure that was not
  * measured is not known, and never 0.
  */
 
@@ -42,11 +42,11 @@
 	X(UNEXPLAINED, "unexplained", "share", "request time that is in none of these")            \
 	X(STOPPED, "stopped", "share",                                                             \
 	  "afpd stopped by a signal, a debugger or a freezer, of watched time and sessions")       \
-	X(LOG, "log", "share", "work: writing the log")                                            \
+	X(LOG, "log", "share", "own time: writing the log")                                        \
 	X(LOG_CALLS, "log_calls", "1", "calls on the log for each request")                        \
-	X(XATTR, "xattr", "share", "work: in calls on extended attributes")                        \
+	X(XATTR, "xattr", "share", "own time: in calls on extended attributes")                    \
 	X(XATTR_MEAN, "xattr_mean", "ns", "mean of such a call")                                   \
-	X(META, "meta", "share", "work: in calls on AppleDouble files")                            \
+	X(META, "meta", "share", "own time: in calls on AppleDouble files")                        \
 	X(META_CALLS, "meta_calls", "1", "such calls for each request")                            \
 	X(LOGIN, "login", "ns",                                                                    \
 	  "mean time of a login in the server, or of those that go on, if that is longer")         \
@@ -70,11 +70,11 @@
 	  "requests refused: open elsewhere, or a range locked; who: command")                     \
 	X(DENIED_SHARE, "denied_share", "share",                                                   \
 	  "so many of the requests of the commands that were refused so; who: the session")        \
-	X(LIST, "list", "share", "work: listing folders")                                          \
+	X(LIST, "list", "share", "own time: listing folders")                                      \
 	X(LIST_REQUESTS, "list_requests", "1", "requests for the whole list of a folder")          \
 	X(LIST_TIME, "list_time", "ns", "time of these in the server")                             \
 	X(BEHIND, "behind", "share",                                                               \
-	  "work: entering files in the CNID database in requests that change nothing")             \
+	  "own time: entering files in the CNID database in requests that change nothing")         \
 	X(CNID_WRITES, "cnid_writes", "1/s",                                                       \
 	  "writes to the CNID database in such requests; who: their command")                      \
 	X(REFUSED, "refused", "1", "sessions refused: the server's limit was reached")             \
