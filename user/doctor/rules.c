@@ -169,7 +169,7 @@ const struct doctor_rule doctor_rules[] = {
 	},
 	{
 		.key = "huge-folder", .name = "huge folders", .kind = DOCTOR_WORK,
-		TESTS(LEAST(LIST_REQUESTS, 30), LEAST(LIST, 0.3), LEAST(LIST_TIME, 30e6)), .weight = F(LIST),
+		TESTS(LEAST(LIST_REQUESTS, 30), LEAST(LIST, 0.3), LEAST(LIST_TIME, 10e6)), .weight = F(LIST),
 		EVIDENCE(F(LIST), F(LIST_REQUESTS), F(LIST_TIME), F(RATE)),
 		.says = "listing folders takes {list} of the requests' own time: {list_requests} requests and {list_time} in the server for one folder",
 		.todo = "split folders of thousands of files; dircachesize in afp.conf must hold all of a folder's entries",
