@@ -97,6 +97,8 @@ def judged(run: Sequence[tuple[Fault, int]], is_: dict[str, Any], o: argparse.Na
     if fault.verdict:
         good = is_["verdict"] == fault.verdict and not keys
         return "ok" if good else "weak" if not (level or keys) else "BAD"
+    if is_["verdict"] == "slow" and not fault.found and not o.noisy:
+        return "BAD"
     if o.clients or not keys:
         good = set(keys) <= set(found) if o.clients else not fault.found
         return "ok" if good else "weak" if not (level or keys) else "BAD"
