@@ -279,6 +279,15 @@ static void a_login_that_goes_on_counts(void **state)
 	assert_int_equal(doctor_measure(&f, r), 0);
 	is(&f, RUN_FIGURE_LOGIN_PENDING, 1);
 	is(&f, RUN_FIGURE_LOGIN, 3940e6);
+	/* What it waited for a CPU is not its fault, nor is what its helper did. */
+	r->phase[0]->ledger.part[0].part.runq_ns = 50 * MS;
+	r->phase[0]->ledger.part[0].part.blocked_ns = 0;
+	r->phase[0]->ledger.part[2] = part(LOGIN, AFS_CLASS_USER, AFS_OBJECT_NONE, 0);
+	r->phase[0]->ledger.part[2].role = AFS_ROLE_HELPER;
+	r->phase[0]->ledger.part[2].part.runq_ns = 20 * MS;
+	r->phase[0]->ledger.account[0].sum.begun = 1;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_LOGIN, 10e6);
 	done(r);
 }
 

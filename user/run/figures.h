@@ -49,7 +49,7 @@
 	X(META, "meta", "share", "own time: in calls on AppleDouble files")                        \
 	X(META_CALLS, "meta_calls", "1", "such calls for each request")                            \
 	X(LOGIN, "login", "ns",                                                                    \
-	  "mean time of a login in the server, or of those that go on, if that is longer")         \
+	  "mean time of a login, or of those that go on, if longer; not waiting for a CPU")        \
 	X(LOGIN_PENDING, "login_pending", "1", "logins that had no answer at the end")             \
 	X(LOGINS, "logins", "1/s", "logins a second")                                              \
 	X(SHORT_LIVED, "short_lived", "1/s",                                                       \
