@@ -74,9 +74,12 @@ static uint64_t owed_ns(const struct sockets_entry *e)
 
 static void who(struct run_figures *out, const struct sockets_entry *e, pid_t pid)
 {
-	bool v4 = IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)e->remote.ip);
 	char text[INET6_ADDRSTRLEN] = "?";
+	struct in6_addr ip;
+	bool v4;
 
+	memcpy(&ip, e->remote.ip, sizeof(ip)); /* which need not be aligned */
+	v4 = IN6_IS_ADDR_V4MAPPED(&ip);
 	inet_ntop(v4 ? AF_INET : AF_INET6, e->remote.ip + (v4 ? 12 : 0), text, sizeof(text));
 	run_figure_who(out, RUN_FIGURE_NO_LOGIN, "%s port %u (pid %d)", text, e->remote.port, pid);
 }
