@@ -87,17 +87,23 @@ def test_a_database_server_is_found_once_it_is_asked(scope: Scope, mysql: Server
     assert syncs(account) >= FILES
 
 
+LOGINS = 30
+
+
 def test_the_first_wait_on_a_connection_is_known(scope: Scope, guests: Server) -> None:
-    """FPOpenVol connects to the CNID server: cnid_metad reads first, then cnid_dbd answers."""
+    """FPOpenVol connects to the CNID server: cnid_metad reads first, then cnid_dbd answers.
+
+    On a busy machine the answer may be there before afpd waits for it: not each time.
+    """
     running = scope.record(guests)
     running.wait_recording()
-    for _ in range(5):
+    for _ in range(LOGINS):
         RawClient(guests.port).close()
     gone(guests)
     run = stopped(running)
     run.assert_trustworthy()
     account = run.phases[0].accounts()[OPEN_VOLUME]
-    assert account["requests"] == 5
+    assert account["requests"] == LOGINS
     times, inside = account["times"], account["inside"]
     assert sum(inside.values()) == times["cnid"] > 0
     assert inside["cpu"] > 0 and inside["unknown"] <= times["cnid"] / 2
