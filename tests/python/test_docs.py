@@ -51,6 +51,47 @@ def test_each_hint_of_check_is_explained() -> None:
     assert len(keys) > 12 and {key for key in keys if f"| `{key}` |" not in PAGE} == set()
 
 
+SCALES = {"share": 0.01, "B/s": 1e6}
+UNITS = {"share": "%", "1/s": "/s", "B": " B", "B/s": " MB/s", "1": ""}
+
+
+def limit(value: float, unit: str) -> str:
+    if unit == "ns":
+        scale, unit = next((s, u) for s, u in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")) if value >= s)
+        return f"{value / scale:g} {unit}"
+    return f"{value / SCALES.get(unit, 1):g}{UNITS[unit]}"
+
+
+def figures() -> dict[str, tuple[str, str]]:
+    """Key and unit of each, by its name in the source."""
+    headers = ("figures.h", "figures_clients.h")
+    text = "".join((ROOT / "user/run" / name).read_text() for name in headers)
+    rows = re.findall(r'X\((\w+),\s*"(\w+)",\s*"([^"]+)"', text.replace("\\\n", ""))
+    return {name: (key, unit) for name, key, unit in rows}
+
+
+def causes() -> list[str]:
+    """The rows of docs/doctor.md, as user/doctor/rules.c has them."""
+    rows, known = [], figures()
+    rules = (ROOT / "user/doctor/rules.c").read_text()
+    row = re.compile(r'\.key = "(.*?)", \.name = "(.*?)", \.kind = DOCTOR_(\w+),(.*?)\n\t\},', re.S)
+    for key, name, kind, rest in row.findall(rules):
+        tests = []
+        for how, figure, value in re.findall(r"\b(LEAST|MOST)\((\w+), ([\d.e]+)\)", rest):
+            is_, unit = known[figure]
+            tests.append(f"`{is_}` {'≥' if how == 'LEAST' else '≤'} {limit(float(value), unit)}")
+        todo = re.findall(r'\.todo = "(.*)",\n', rest)[0]
+        name += " *" if kind == "WAIT" else ""
+        rows.append(f"| {name} | `{key}` | {', '.join(tests)} | {todo} |")
+    return rows
+
+
+def test_each_cause_is_listed_with_its_limits() -> None:
+    page = (ROOT / "docs/doctor.md").read_text().splitlines()
+    listed = [line for line in page if line.startswith("| ") and "`" in line]
+    assert listed == causes() and len(listed) > 30
+
+
 def test_links_between_pages_lead_somewhere() -> None:
     for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
         for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
