@@ -6,6 +6,7 @@
  */
 #include "watched.h"
 
+#include "base/hist.h"
 #include "live/live.h"
 
 #include <sys/socket.h>
@@ -14,11 +15,12 @@
 #define HEAD     16
 #define DELETE   8
 #define REQUESTS 30
+#define HOLD_US  20000
 
 /* Of the test and, copied, its child. */
 static int client, server;
 
-/* FPDelete of "file_NN", read and answered; each tenth is refused. */
+/* FPDelete of "file_NN", read and answered; each tenth is refused. The very first takes long. */
 static void serve(struct watched_shared *s)
 {
 	for (uint8_t id = 1; id <= REQUESTS; id++) {
@@ -32,13 +34,16 @@ static void serve(struct watched_shared *s)
 					     [HEAD + 8] = 3,
 					     [HEAD + 14] = 7 };
 		uint8_t reply[HEAD] = { 1, 2, 0, id };
+		useconds_t hold = 0;
 
+		if (!s->value[0] && id == 1)
+			hold = HOLD_US;
 		memcpy(frame + HEAD + 15, "file_00", 7);
 		frame[HEAD + 21] = (uint8_t)('0' + id % 3);
 		if (id % 10 == 0)
 			memset(reply + 4, 0xff, 4);
 		if (send(client, frame, sizeof(frame), 0) != sizeof(frame) ||
-		    recv(server, frame, sizeof(frame), 0) != sizeof(frame) ||
+		    recv(server, frame, sizeof(frame), 0) != sizeof(frame) || usleep(hold) ||
 		    send(server, reply, HEAD, 0) != HEAD || recv(client, reply, HEAD, 0) != HEAD)
 			_exit(1);
 	}
@@ -167,6 +172,7 @@ static void files_are_told_apart(void **state)
 
 static void a_diagnosis_gets_what_came_since_the_last(void **state)
 {
+	const struct ledger_account *a;
 	struct watched x;
 	struct live *l = start(&x, false);
 	struct run r;
@@ -181,6 +187,8 @@ static void a_diagnosis_gets_what_came_since_the_last(void **state)
 		assert_int_equal(live_note(l, &r), 0);
 		assert_int_equal(r.n_phases, 1);
 		assert_int_equal(ledger_answered(&r.phase[0]->ledger), REQUESTS * times);
+		a = ledger_account(&r.phase[0]->ledger, DELETE);
+		assert_true(a->hist[hist_index(a->max_ns, AFS_REQUEST_BITS)]);
 		assert_true(r.phase[0]->known[METRIC_ELAPSED]);
 		assert_int_equal(r.n_sessions, 1);
 		assert_int_equal(r.session[0].requests, REQUESTS * times);

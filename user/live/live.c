@@ -424,6 +424,7 @@ int live_begin(struct live *l, struct watch *w)
 		live_table_clear(l->now[i]);
 	for (size_t i = 0; i < WATCH_CONNECTIONS; i++)
 		known_noted(&l->known[i]);
+	watch_span(w);
 	l->begun_ns = l->noted_ns = l->ticked_ns = clock_now_ns();
 	l->step[0] = (struct live_step) { .begun_ns = l->noted_ns };
 	r = watch_glance(w, &l->before);
@@ -540,6 +541,7 @@ int live_note(struct live *l, struct run *r)
 	uint64_t at = clock_now_ns();
 	int e = p ? watch_glance(l->w, &now) : -ENOMEM;
 
+	watch_span(l->w); /* the shortest and longest of what follows are another diagnosis's */
 	e = e ? e : ledger_diff(&p->ledger, &now, &l->noted);
 	if (e) {
 		ledger_fini(&now);
