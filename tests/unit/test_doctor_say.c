@@ -25,7 +25,21 @@ static void figures_are_said_with_their_units(void **state)
 	assert_string_equal(
 	    doctor_say(text, sizeof(text), &f,
 		       "{wait_cpu} {log} {p99} {requests} {sync_rate} {reread} {cnid}"),
-	    "58% 4.3% 12.3ms 12,345 2.50/s 2.50MB/s n/a");
+	    "58% 4.3% 12ms 12,345 2.50/s 2.50MB/s n/a");
+}
+
+static void quantiles_have_the_digits_that_are_known(void **state)
+{
+	struct run_figures f = { 0 };
+	char text[100];
+
+	(void)state;
+	run_figure_set(&f, RUN_FIGURE_P50, 388.3e3);
+	run_figure_set(&f, RUN_FIGURE_P99, 2.96e6);
+	run_figure_set(&f, RUN_FIGURE_LONGEST, 2.97e6);
+	run_figure_set(&f, RUN_FIGURE_PAUSE, 43.25e6);
+	assert_string_equal(doctor_say(text, sizeof(text), &f, "{p50} {p99} {longest} {pause}"),
+			    "390µs 2.97ms 2.97ms 43ms");
 }
 
 static void brackets_need_all_their_figures(void **state)
@@ -67,6 +81,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(figures_are_said_with_their_units),
+		cmocka_unit_test(quantiles_have_the_digits_that_are_known),
 		cmocka_unit_test(brackets_need_all_their_figures),
 		cmocka_unit_test(all_texts_have_names_of_figures_only),
 	};

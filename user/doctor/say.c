@@ -6,6 +6,20 @@
 #include <stdio.h>
 #include <string.h>
 
+/* From a histogram, known to some per cent. */
+static bool is_about(enum run_figure which)
+{
+	return which == RUN_FIGURE_P50 || which == RUN_FIGURE_P99 || which == RUN_FIGURE_PAUSE;
+}
+
+/* The longest request is exact: no quantile is beyond it. */
+static double most_of(const struct run_figures *f, enum run_figure which)
+{
+	return which != RUN_FIGURE_PAUSE && f->known[RUN_FIGURE_LONGEST]
+		   ? f->value[RUN_FIGURE_LONGEST]
+		   : 0;
+}
+
 char *doctor_value(char *out, size_t len, const struct run_figures *f, enum run_figure which)
 {
 	const char *unit = run_figures[which].unit;
@@ -15,6 +29,8 @@ char *doctor_value(char *out, size_t len, const struct run_figures *f, enum run_
 		snprintf(out, len, "n/a");
 	else if (!strcmp(unit, "share"))
 		snprintf(out, len, v < 0.0995 ? "%.1f%%" : "%.0f%%", 100 * v);
+	else if (is_about(which))
+		snprintf(out, len, "%s", cell_about(v, most_of(f, which)).text);
 	else if (!strcmp(unit, "ns"))
 		snprintf(out, len, "%s", cell_time(v).text);
 	else if (v == (double)(long)v && v < (*unit == 'B' ? 1e4 : 1e9))
