@@ -18,6 +18,8 @@
 #define LOGIN           18
 #define BYTE_RANGE_LOCK 1
 #define OPEN_VOLUME     24
+#define WRITE           33
+#define READ_EXT        60
 #define SPOTLIGHT       76
 #define MS              1000000u
 
@@ -144,7 +146,27 @@ static void single_commands_have_figures_of_their_own(void **state)
 	is(&f, RUN_FIGURE_SPOTLIGHT, 60e6);
 	is(&f, RUN_FIGURE_READ, 4096);
 	is(&f, RUN_FIGURE_COMMAND_CPU, 1);
+	is(&f, RUN_FIGURE_DATA_CPU, 0);
 	assert_string_equal(f.who[RUN_FIGURE_COMMAND_CPU], "FPOpenVol");
+	run_fini(r);
+	free(r);
+}
+
+static void copies_of_data_are_told_from_other_work(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = made();
+	struct ledger *l = &r->phase[0]->ledger;
+
+	(void)state;
+	l->part[0] = part(OPEN_VOLUME, AFS_CLASS_DIR, AFS_OBJECT_DIR, 0);
+	l->part[0].part.cpu_ns = 10 * MS;
+	l->part[1] = part(READ_EXT, AFS_CLASS_READ, AFS_OBJECT_DATA, 0);
+	l->part[1].part.cpu_ns = 20 * MS;
+	l->part[2] = part(WRITE, AFS_CLASS_WRITE, AFS_OBJECT_DATA, 0);
+	l->part[2].part.cpu_ns = 10 * MS;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_DATA_CPU, 0.75);
 	run_fini(r);
 	free(r);
 }
@@ -296,6 +318,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parts_are_shares_of_all_request_time),
 		cmocka_unit_test(single_commands_have_figures_of_their_own),
+		cmocka_unit_test(copies_of_data_are_told_from_other_work),
 		cmocka_unit_test(without_requests_nothing_is_known_of_them),
 		cmocka_unit_test(refusals_have_a_share_and_a_session),
 		cmocka_unit_test(stops_and_waits_for_a_cpu_are_no_work),

@@ -455,7 +455,9 @@ static double cpu_ns(const struct request *r)
 
 static void look_commands(struct measure *m)
 {
-	double cpu = cpu_ns(&m->requests.all), most = 0, spotlight = 0;
+	static const char *const data[] = { "FPRead", "FPReadExt", "FPWrite", "FPWriteExt",
+					    "FPCopyFile" };
+	double cpu = cpu_ns(&m->requests.all), most = 0, spotlight = 0, moved = 0;
 	char name[ACCOUNT_NAME_MAX];
 
 	for (size_t i = 0; i < m->requests.n; i++) {
@@ -463,12 +465,15 @@ static void look_commands(struct measure *m)
 
 		if (is_account(r->number, "FPSpotlightRPC"))
 			spotlight += pending_ns(r);
+		if (is_one_of(r->number, data, sizeof(data) / sizeof(*data)))
+			moved += cpu_ns(r);
 		if (cpu_ns(r) <= most)
 			continue;
 		most = cpu_ns(r);
 		run_figure_who(m->out, RUN_FIGURE_COMMAND_CPU, "%s", account_name(r->number, name));
 	}
 	run_figure_share(m->out, RUN_FIGURE_COMMAND_CPU, most, cpu);
+	run_figure_share(m->out, RUN_FIGURE_DATA_CPU, moved, cpu);
 	run_figure_set(m->out, RUN_FIGURE_SPOTLIGHT, spotlight);
 }
 

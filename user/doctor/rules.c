@@ -322,7 +322,7 @@ const struct doctor_rule doctor_rules[] = {
 	},
 	{
 		.key = "session-cpu", .name = "session that fills a CPU", .kind = DOCTOR_FACT,
-		TESTS(LEAST(SESSION_RUN, 0.9), LEAST(SESSION_CPU, 0.4)), .weight = F(SESSION_RUN),
+		TESTS(LEAST(SESSION_RUN, 0.9), LEAST(SESSION_CPU, 0.4), MOST(DATA_CPU, 0.5)), .weight = F(SESSION_RUN),
 		EVIDENCE(F(SESSION_RUN), F(SESSION_CPU), F(COMMAND_CPU), F(RATE), F(P99)),
 		.says = "one session's afpd computes or waits for a CPU {session_run} of the time, and can use one CPU only[: {session_run.who}][; {command_cpu.who} has {command_cpu} of the CPU time of requests]",
 		.todo = "ask what that client does; fewer files in a folder make listings and searches cheaper",

@@ -42,6 +42,7 @@
 	  "watched time in which a session's afpd was on a CPU or waited for one; who: its user")  \
 	X(SESSION_CPU, "session_cpu", "share", "watched time in which it was on a CPU")            \
 	X(COMMAND_CPU, "command_cpu", "share", "CPU time of all requests, one command's; who: it") \
+	X(DATA_CPU, "data_cpu", "share", "CPU time of all requests, in reads, writes and copies")  \
 	X(VOLUME_SIZE, "volume_size", "share",                                                     \
 	  "request time: FPOpenVol and FPGetVolParms reading folders")                             \
 	X(VOLUME_SIZE_CALLS, "volume_size_calls", "1", "calls on folders for each of these")       \
