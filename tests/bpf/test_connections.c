@@ -9,16 +9,13 @@
 #include "base/clock.h"
 #include "run/account.h"
 
-#include <sys/socket.h>
-#include <sys/stat.h>
-
 #define HEAD     16
 #define DELETE   8
 #define REQUESTS 40
 #define PAUSE_US 3000
 
 /* Of the test and, copied, its child. */
-static int client, server;
+static struct watched_ends ends;
 
 struct seen {
 	unsigned int n;
@@ -50,12 +47,13 @@ static void serve(struct watched_shared *s)
 
 		if (id % 4 == 0)
 			memset(reply + 4, 0xff, 4);
-		if (send(client, frame, sizeof(frame), 0) != sizeof(frame) ||
-		    recv(server, frame, sizeof(frame), 0) != sizeof(frame))
+		if (send(ends.client, frame, sizeof(frame), 0) != sizeof(frame) ||
+		    recv(ends.server, frame, sizeof(frame), 0) != sizeof(frame))
 			_exit(1);
 		if (id % 5 == 0)
 			usleep(PAUSE_US);
-		if (send(server, reply, HEAD, 0) != HEAD || recv(client, reply, HEAD, 0) != HEAD)
+		if (send(ends.server, reply, HEAD, 0) != HEAD ||
+		    recv(ends.client, reply, HEAD, 0) != HEAD)
 			_exit(1);
 	}
 	s->value[0]++;
@@ -63,29 +61,10 @@ static void serve(struct watched_shared *s)
 
 static void start(struct watched *x, struct seen *s, unsigned int what)
 {
-	struct watch_opts opts = { .mode = WATCH_BPF };
-	struct target t = { .decoder = AFS_DECODER_DSI };
-	struct err e = { 0 };
-	struct stat st;
-	int end[2];
+	const struct watch_sink sink = { .what = what, .user = s, .ended = take_one };
 
 	memset(s, 0, sizeof(*s));
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, end), 0);
-	client = end[0];
-	server = end[1];
-	watched_start(x, serve);
-	assert_int_equal(fstat(server, &st), 0);
-	t.server = x->pid;
-	t.client = st.st_ino;
-	opts.sink = (struct watch_sink) { .what = what, .user = s, .ended = take_one };
-	if (watch_open_traced(&x->w, &opts, &t, &e))
-		fail_msg("%s", e.text);
-}
-
-static void close_both(void)
-{
-	close(client);
-	close(server);
+	watched_serve(x, &ends, serve, &sink);
 }
 
 static void is_what_was_served(const struct seen *s, unsigned int times)
@@ -126,7 +105,7 @@ static void a_connection_is_counted_as_in_the_ledger(void **state)
 	/* Asleep in usleep() for each fifth. */
 	assert_true(s.ns[ACCOUNT_OTHER] >= REQUESTS / 5 * (PAUSE_US * 1000ull));
 	watched_end(&x);
-	close_both();
+	watched_close(&ends);
 }
 
 static void the_last_of_an_ended_connection_is_passed_once(void **state)
@@ -153,7 +132,7 @@ static void the_last_of_an_ended_connection_is_passed_once(void **state)
 	assert_int_equal(s.n, 1);
 	watch_free(x.w);
 	munmap(x.shared, sizeof(*x.shared));
-	close_both();
+	watched_close(&ends);
 }
 
 static void without_asking_nothing_is_passed(void **state)
@@ -167,7 +146,7 @@ static void without_asking_nothing_is_passed(void **state)
 	watch_connections(x.w, take_one, &s);
 	assert_int_equal(s.n, 0);
 	watched_end(&x);
-	close_both();
+	watched_close(&ends);
 }
 
 static void losses_and_price_are_known_meanwhile(void **state)
@@ -191,7 +170,7 @@ static void losses_and_price_are_known_meanwhile(void **state)
 	assert_true(watch_price(x.w, &price_ns));
 	assert_true(price_ns > 0);
 	watched_end(&x);
-	close_both();
+	watched_close(&ends);
 }
 
 int main(int argc, char **argv)

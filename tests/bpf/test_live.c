@@ -9,16 +9,13 @@
 #include "base/hist.h"
 #include "live/live.h"
 
-#include <sys/socket.h>
-#include <sys/stat.h>
-
 #define HEAD     16
 #define DELETE   8
 #define REQUESTS 30
 #define HOLD_US  20000
 
 /* Of the test and, copied, its child. */
-static int client, server;
+static struct watched_ends ends;
 
 /* FPDelete of "file_NN", read and answered; each tenth is refused. The very first takes long. */
 static void serve(struct watched_shared *s)
@@ -42,9 +39,10 @@ static void serve(struct watched_shared *s)
 		frame[HEAD + 21] = (uint8_t)('0' + id % 3);
 		if (id % 10 == 0)
 			memset(reply + 4, 0xff, 4);
-		if (send(client, frame, sizeof(frame), 0) != sizeof(frame) ||
-		    recv(server, frame, sizeof(frame), 0) != sizeof(frame) || usleep(hold) ||
-		    send(server, reply, HEAD, 0) != HEAD || recv(client, reply, HEAD, 0) != HEAD)
+		if (send(ends.client, frame, sizeof(frame), 0) != sizeof(frame) ||
+		    recv(ends.server, frame, sizeof(frame), 0) != sizeof(frame) || usleep(hold) ||
+		    send(ends.server, reply, HEAD, 0) != HEAD ||
+		    recv(ends.client, reply, HEAD, 0) != HEAD)
 			_exit(1);
 	}
 	s->value[0]++;
@@ -53,24 +51,13 @@ static void serve(struct watched_shared *s)
 static struct live *start(struct watched *x, bool files)
 {
 	const struct live_opts opts = { .files = files, .texts = true };
-	struct watch_opts watch = { .mode = WATCH_BPF };
-	struct target t = { .decoder = AFS_DECODER_DSI };
 	struct err e = { 0 };
 	struct live *l = live_new(&opts, &e);
-	struct stat st;
-	int end[2];
+	struct watch_sink sink;
 
 	assert_non_null(l);
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, end), 0);
-	client = end[0];
-	server = end[1];
-	watched_start(x, serve);
-	assert_int_equal(fstat(server, &st), 0);
-	t.server = x->pid;
-	t.client = st.st_ino;
-	watch.sink = live_sink(l);
-	if (watch_open_traced(&x->w, &watch, &t, &e))
-		fail_msg("%s", e.text);
+	sink = live_sink(l);
+	watched_serve(x, &ends, serve, &sink);
 	/* What was before is in no step. */
 	watched_go(x);
 	assert_true(watch_settle(x->w));
@@ -84,8 +71,7 @@ static void end(struct watched *x, struct live *l)
 {
 	watched_end(x);
 	live_free(l);
-	close(client);
-	close(server);
+	watched_close(&ends);
 }
 
 static struct live_sum sum_of(const struct live_table *t)

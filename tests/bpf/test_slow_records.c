@@ -9,15 +9,12 @@
 #include "base/clock.h"
 #include "bpf/paths.h"
 
-#include <sys/socket.h>
-#include <sys/stat.h>
-
 #define HEAD    16
 #define DELETE  8
 #define OVER_NS 50000000u
 
 /* Of the test and, copied, its child. */
-static int client, server;
+static struct watched_ends ends;
 
 struct seen {
 	unsigned int requests, names;
@@ -62,8 +59,8 @@ static void take(uint16_t id, const char name[8])
 	frame[HEAD + 8] = 3;
 	frame[HEAD + 14] = 7;
 	memcpy(frame + HEAD + 15, name, 7);
-	if (send(client, frame, sizeof(frame), 0) != sizeof(frame) ||
-	    recv(server, frame, sizeof(frame), 0) != sizeof(frame))
+	if (send(ends.client, frame, sizeof(frame), 0) != sizeof(frame) ||
+	    recv(ends.server, frame, sizeof(frame), 0) != sizeof(frame))
 		_exit(1);
 }
 
@@ -71,7 +68,7 @@ static void answer(uint16_t id)
 {
 	uint8_t head[HEAD] = { 1, 2, (uint8_t)(id >> 8), (uint8_t)id };
 
-	if (send(server, head, HEAD, 0) != HEAD || recv(client, head, HEAD, 0) != HEAD)
+	if (send(ends.server, head, HEAD, 0) != HEAD || recv(ends.client, head, HEAD, 0) != HEAD)
 		_exit(1);
 }
 
@@ -93,30 +90,16 @@ static void serve(struct watched_shared *s)
 
 static void start(struct watched *x, struct seen *s, unsigned int what)
 {
-	struct watch_opts opts = { .mode = WATCH_BPF };
-	struct target t = { .decoder = AFS_DECODER_DSI };
-	struct err e = { 0 };
-	struct stat st;
-	int end[2];
+	const struct watch_sink sink = { .what = what, .over_ns = OVER_NS, .user = s, .put = put };
 
 	memset(s, 0, sizeof(*s));
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, end), 0);
-	client = end[0];
-	server = end[1];
-	watched_start(x, serve);
-	assert_int_equal(fstat(server, &st), 0);
-	t.server = x->pid;
-	t.client = st.st_ino;
-	opts.sink = (struct watch_sink) { .what = what, .over_ns = OVER_NS, .user = s, .put = put };
-	if (watch_open_traced(&x->w, &opts, &t, &e))
-		fail_msg("%s", e.text);
+	watched_serve(x, &ends, serve, &sink);
 }
 
 static void stop(struct watched *x)
 {
 	watched_end(x);
-	close(client);
-	close(server);
+	watched_close(&ends);
 }
 
 static void is_slow_one(const struct seen *s, uint16_t id, pid_t pid)

@@ -22,6 +22,8 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -92,6 +94,39 @@ static inline void watched_open(struct watched *x, struct target t)
 	t.decoder = t.plain ? AFS_DECODER_NONE : AFS_DECODER_DSI;
 	if (watch_open_target(&x->w, WATCH_BPF, &t, &e))
 		fail_msg("%s", e.text);
+}
+
+/* The ends of a connection that a child serves; it has copies of both. */
+struct watched_ends {
+	int client, server;
+};
+
+/* Starts a child whose function uses "ends", and watches it as their server, with a sink. */
+static inline void watched_serve(struct watched *x, struct watched_ends *ends,
+				 void (*fn)(struct watched_shared *s),
+				 const struct watch_sink *sink)
+{
+	struct watch_opts opts = { .mode = WATCH_BPF, .sink = *sink };
+	struct target t = { .decoder = AFS_DECODER_DSI };
+	struct err e = { 0 };
+	struct stat st;
+	int end[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, end), 0);
+	ends->client = end[0];
+	ends->server = end[1];
+	watched_start(x, fn);
+	assert_int_equal(fstat(ends->server, &st), 0);
+	t.server = x->pid;
+	t.client = st.st_ino;
+	if (watch_open_traced(&x->w, &opts, &t, &e))
+		fail_msg("%s", e.text);
+}
+
+static inline void watched_close(const struct watched_ends *ends)
+{
+	close(ends->client);
+	close(ends->server);
 }
 
 /* Lets the child run its function once. */
