@@ -36,7 +36,7 @@ TABLE = {
     "user/trace": "base run bpf",
     "user/report": "base run live bpf",
     "user/doctor": "base run report bpf",
-    "user/live": "base run report trace watch bpf",
+    "user/live": "base run trace watch bpf",
     "user/report/text": "base run live report doctor bpf",
     "user/report/json": "base run live report doctor bpf",
     "user/report/peer": "base run report bpf",

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What the report says of requests inside the server, of sessions, of runs that only watched.
- * Also tests user/report/requests.c, result.c, user/report/text/calls.c, sessions.c, states.c.
+ * Also tests user/run/requests.c, user/report/result.c, user/report/text/calls.c, sessions.c,
+ * states.c.
  */
 #include "afp/proto.h"
-#include "report/requests.h"
 #include "report/result.h"
+#include "run/requests.h"
 #include "unit/report_text.h"
 #include "unit/sample_run.h"
 

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/hist.h"
 #include "live/files.h"
-#include "report/requests.h"
+#include "run/requests.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/table.h"
 
-#include "report/requests.h"
+#include "run/requests.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,9 +5,9 @@
 
 #include "base/hist.h"
 #include "report/cell.h"
-#include "report/requests.h"
 #include "report/transfer.h"
 #include "run/account.h"
+#include "run/requests.h"
 
 #include <errno.h>
 #include <stdio.h>

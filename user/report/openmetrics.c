@@ -7,7 +7,7 @@
 
 #include "base/hist.h"
 #include "base/text.h"
-#include "report/requests.h"
+#include "run/requests.h"
 
 #include <ctype.h>
 #include <errno.h>

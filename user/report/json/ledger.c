@@ -2,8 +2,8 @@
 /* A ledger as JSON; its members are described in docs/data-model.md. */
 #include "report/below.h"
 #include "report/json/parts.h"
-#include "report/requests.h"
 #include "run/account.h"
+#include "run/requests.h"
 
 #include <string.h>
 

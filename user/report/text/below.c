@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Below the system calls: which AFP command causes disk I/O. The calls themselves: calls.c. */
 #include "report/below.h"
-#include "report/requests.h"
 #include "report/text/grid.h"
+#include "run/requests.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* AFP commands inside the server: what each costs and where its time goes. */
-#include "report/requests.h"
+#include "run/requests.h"
 #include "report/result.h"
 #include "report/text/grid.h"
 #include "report/text/states.h"

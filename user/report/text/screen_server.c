@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The first screen's part about the server: where its time went, by AFP command. */
-#include "report/requests.h"
 #include "report/text/screen.h"
+#include "run/requests.h"
 
 #include <errno.h>
 #include <stdlib.h>

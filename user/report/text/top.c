@@ -4,9 +4,9 @@
 
 #include "base/text.h"
 #include "report/cell.h"
-#include "report/requests.h"
 #include "report/text/screen_text.h"
 #include "report/text/top_line.h"
+#include "run/requests.h"
 
 #include <errno.h>
 #include <inttypes.h>

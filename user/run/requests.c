@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Requests and their sum, from a ledger's accounts and parts. */
-#include "report/requests.h"
+#include "run/requests.h"
 
 #include "base/hist.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef REPORT_REQUESTS_H
-#define REPORT_REQUESTS_H
+#ifndef RUN_REQUESTS_H
+#define RUN_REQUESTS_H
 
-/* The requests of a ledger, account by account, as both text and JSON need them. */
+/* The requests of a ledger, account by account, with the parts of their time. */
 
 #include "run/account.h"
 
