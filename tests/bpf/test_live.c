@@ -188,12 +188,40 @@ static void a_diagnosis_gets_what_came_since_the_last(void **state)
 	end(&x, l);
 }
 
+static void a_diagnosis_knows_that_a_session_has_ended(void **state)
+{
+	struct watched x;
+	struct live *l = start(&x, false);
+	struct run r;
+
+	(void)state;
+	watched_go(&x);
+	assert_int_equal(live_step(l), 0);
+	kill(x.pid, SIGKILL);
+	waitpid(x.pid, NULL, 0);
+	for (int i = 0; i < 500 && (!i || live_last(l)->sessions); i++) {
+		usleep(2000);
+		assert_int_equal(live_step(l), 0);
+	}
+	assert_int_equal(run_init(&r, "test", "test"), 0);
+	assert_int_equal(live_note(l, &r), 0);
+	assert_int_equal(r.n_sessions, 1);
+	assert_int_equal(r.session[0].requests, REQUESTS);
+	assert_true(r.session[0].ended_ns > 0);
+	run_fini(&r);
+	watch_free(x.w);
+	munmap(x.shared, sizeof(*x.shared));
+	live_free(l);
+	watched_close(&ends);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_step_has_what_was_done_in_it),
 		cmocka_unit_test(files_are_told_apart),
 		cmocka_unit_test(a_diagnosis_gets_what_came_since_the_last),
+		cmocka_unit_test(a_diagnosis_knows_that_a_session_has_ended),
 	};
 
 	/* A pattern of names: only these. */

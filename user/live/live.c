@@ -174,11 +174,12 @@ static void put_volumes(char *out, size_t len, const struct run_session *s)
 		snprintf(out + n, len - n, "%s…", n ? "," : "");
 }
 
-/* Who it is: looked up while that is not known, and from time to time. */
+/* Who it is: looked up while that is not known, from time to time, and when it has ended. */
 static void label(struct live *l, struct live_known *k, const struct watch_connection *c,
 		  uint64_t now)
 {
-	bool fresh = k->label.user && k->label.n_volumes && now - k->labelled_ns < LABEL_NS;
+	bool fresh = !c->ended && k->label.user && k->label.n_volumes &&
+		     now - k->labelled_ns < LABEL_NS;
 	struct run_session s;
 	char text[NAME_MAX];
 
@@ -292,7 +293,7 @@ static void take_connection(void *user, const struct watch_connection *c)
 	k->id = c->id;
 	l->step[0].ended_ns = now;
 	known_step(k, c, &sum);
-	if (sum.requests || c->since_ns || !k->labelled_ns)
+	if (sum.requests || c->since_ns || c->ended || !k->labelled_ns)
 		label(l, k, c, now);
 	rows_add(l, k, c, &sum);
 	l->step[0].active += sum.requests > 0;
