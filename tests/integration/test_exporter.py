@@ -386,7 +386,9 @@ def test_it_waits_for_a_server_and_says_so_once(scope: Scope) -> None:
 
 def test_it_ends_by_itself_where_it_costs_too_much(scope: Scope, served: Server) -> None:
     exporter = export(scope, "-p", str(served.port), "--max-cpu", "0.001%")
-    exporter.running.finish(60).expect(OK, "of a CPU", "more than --max-cpu=0.001%: it was ended")
+    exporter.running.finish(60).expect(
+        OK, "of a CPU", "more than --max-cpu=0.001%, so the watch was ended"
+    )
 
 
 def test_once(scope: Scope, served: Server) -> None:

@@ -222,7 +222,7 @@ def test_lines_of_each_step(scope: Scope, guests: Server, pair: dict[int, Busy])
         ],
     )
     done = running.finish().expect(OK, " s watched: ", " 0 lost")
-    costly.finish(20).expect(OK, "more than --max-cpu=0.001%: it was ended")
+    costly.finish(20).expect(OK, "more than --max-cpu=0.001%, so the watch was ended")
     assert len(blocks(empty.finish().expect(OK))[0]) == 7
     found = blocks(done)
     assert len(found) == 12

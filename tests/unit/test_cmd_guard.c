@@ -47,8 +47,9 @@ static void a_window_over_the_limit_ends_the_watch(void **state)
 	assert_false(guard_judge(&g, 65 * S, 4 * S)); /* 1.8 % of it */
 	assert_true(guard_judge(&g, 70 * S, 4 * S + S / 5));
 	assert_true(g.share > 0.039 && g.share < 0.041);
-	assert_string_equal(guard_text(&g, text),
-			    "watching took 4% of a CPU, more than --max-cpu=2%: it was ended");
+	assert_string_equal(
+	    guard_text(&g, text),
+	    "watching took 4% of a CPU, more than --max-cpu=2%, so the watch was ended");
 }
 
 static void without_a_limit_nothing_ends_it(void **state)

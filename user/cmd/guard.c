@@ -66,9 +66,10 @@ bool guard_over(struct guard *g, struct watch *w)
 
 char *guard_text(const struct guard *g, char buf[GUARD_TEXT_MAX])
 {
-	snprintf(buf, GUARD_TEXT_MAX,
-		 "watching took %.2g%% of a CPU%s, more than --max-cpu=%.3g%%: it was ended",
-		 g->share * 100, g->knows_programs ? "" : " (without the programs in the kernel)",
-		 g->most * 100);
+	snprintf(
+	    buf, GUARD_TEXT_MAX,
+	    "watching took %.2g%% of a CPU%s, more than --max-cpu=%.3g%%, so the watch was ended",
+	    g->share * 100, g->knows_programs ? "" : " (without the programs in the kernel)",
+	    g->most * 100);
 	return buf;
 }
