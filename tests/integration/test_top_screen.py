@@ -197,8 +197,24 @@ def test_signals_restore_the_terminal(
     for number in ("TERM", "HUP", "INT"):
         t.run(command(scope, guests, "-d", "0.3"))
         t.until("^COMMAND ")
-        t._tmux("run-shell", f"kill -{number} {pid_of(t)}; kill -{number} {pid_of(t)} || true")
+        t._tmux("run-shell", f"kill -{number} {pid_of(t)}")
         t.until(r"^afpscope: .* s watched: [\s\S]*" + READY)
+        assert t.modes() == modes
+    assert t.stty() == before
+
+
+def test_many_signals_restore_the_terminal(
+    scope: Scope, guests: Server, pair: dict[int, Busy], terminal: Callable[..., Terminal]
+) -> None:
+    t = terminal()
+    before, modes = t.stty(), t.modes()
+    for number in ("TERM", "HUP", "INT"):
+        t.run(command(scope, guests, "-d", "0.3"))
+        t.until("^COMMAND ")
+        t._tmux("run-shell", f"while kill -{number} {pid_of(t)} 2>/dev/null; do :; done")
+        text = t.until(rf"afpscope top [\s\S]*^{READY}$")
+        assert "COMMAND" not in text
+        assert "nothing was saved" not in text
         assert t.modes() == modes
     assert t.stty() == before
 

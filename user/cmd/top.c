@@ -376,25 +376,35 @@ static void stop(int sig)
 	cmd_stop = sig;
 }
 
+static void on_signals(void (*handler)(int))
+{
+	const struct sigaction action = { .sa_handler = handler }; /* no SA_RESTART */
+	const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaction(signals[i], &action, NULL);
+}
+
 static void open_screen(struct top *t)
 {
 	const char *term = getenv("TERM");
-	const struct sigaction softly = { .sa_handler = stop };
-	const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 
 	if (t->cfg->batch || t->cfg->json || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) ||
 	    !term || !strcmp(term, "dumb"))
 		return;
 	t->screen = top_screen_open(!getenv("NO_COLOR"));
-	for (size_t i = 0; t->screen && i < sizeof(signals) / sizeof(signals[0]); i++)
-		sigaction(signals[i], &softly, NULL);
+	if (t->screen)
+		on_signals(stop);
 }
 
+/* There is nothing to save: another signal ends the program. */
 static void close_screen(struct top *t)
 {
+	if (!t->screen)
+		return;
 	top_screen_close(t->screen);
 	t->screen = NULL;
-	cmd_catch_signals();
+	on_signals(SIG_DFL);
 }
 
 /* The last step is shorter. */
