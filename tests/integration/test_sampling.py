@@ -144,7 +144,7 @@ def test_sessions_come_and_go(scope: Scope, dbd: Server) -> None:
     exact.signal(signal.SIGINT)
     watching.signal(signal.SIGINT)
     run = saved(watching.finish().expect(OK))
-    compat = saved(exact.finish()).phases[0].saved["ledger"]["compat"]
+    compat = saved(exact.finish().expect(OK)).phases[0].saved["ledger"]["compat"]
     mine = run.phases[0].saved["ledger"]["compat"]["afpd"]
     # The programs a session started are in its account once it has waited for them.
     for key, n in mine.items():
