@@ -2,14 +2,13 @@
 #include "cmd/crowd.h"
 
 #include "base/clock.h"
+#include "cmd/opener.h"
 #include "cmd/places.h"
 #include "load/load.h"
-#include "uam/uam.h"
 #include "work/probe.h"
 #include "work/tree.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +37,7 @@ struct member {
 
 struct crowd {
 	struct crowd_opts o;
-	char port[8], secret[CONNECT_PASSWORD_MAX];
-	struct addrinfo *address;
+	struct opener opener;
 	struct places places;
 	unsigned int n; /* of member, the probe included */
 	struct member *member;
@@ -57,29 +55,13 @@ struct crowd {
 
 /* ---- stores ---- */
 
-static struct dsi_opts dsi_opts(const struct crowd *c, unsigned int window)
-{
-	const struct connect_cfg *cfg = &c->o.session->cfg->c;
-
-	return (struct dsi_opts) { .host = cfg->host,
-				   .port = c->port,
-				   .window = window,
-				   .timeout_ms = cfg->timeout_s * 1000,
-				   .address = c->address };
-}
-
 static int begin_store(void *user, struct store **out, uint8_t *scratch, struct err *e)
 {
 	const struct member *m = user;
 	const struct crowd *c = m->crowd;
-	const struct session_cfg *cfg = c->o.session->cfg;
-	struct dsi_opts dsi = dsi_opts(c, m->mix ? c->o.mix->window : 1);
-	const struct store_afp_begin how = { &dsi, &c->o.session->server, &m->login, m->volume };
+	const struct opener_client how = { &m->login, m->volume, m->mix ? c->o.mix->window : 1 };
 
-	if (cfg->local)
-		return store_open_local(out, cfg->directory, !cfg->buffered, e);
-	dsi.scratch = scratch;
-	return store_begin_afp(out, &how, e);
+	return opener_begin(&c->opener, &how, out, scratch, e);
 }
 
 /* ---- jobs ---- */
@@ -167,23 +149,6 @@ static int do_scripts(struct crowd *c, struct engine *g, struct script *(*script
 
 /* ---- opening ---- */
 
-static int prepare(struct crowd *c, struct err *e)
-{
-	const struct session_cfg *cfg = c->o.session->cfg;
-	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
-	int r;
-
-	if (cfg->local)
-		return 0;
-	snprintf(c->port, sizeof(c->port), "%u", cfg->c.port);
-	connect_password(&cfg->c, c->secret);
-	r = getaddrinfo(cfg->c.host, c->port, &hints, &c->address);
-	if (r)
-		return err_set(e, -EHOSTUNREACH, "cannot find host %s: %s", cfg->c.host,
-			       gai_strerror(r));
-	return uam_init(e);
-}
-
 static int new_members(struct crowd *c, struct err *e)
 {
 	struct mix_client_opts o = { .mix = c->o.mix,
@@ -222,20 +187,12 @@ static const struct user *user_of(const struct crowd *c, unsigned int number)
 	return all && all->n ? &all->user[number % all->n] : NULL;
 }
 
-static struct afp_login login_of(const struct crowd *c, const struct user *u)
-{
-	const struct connect_cfg *cfg = &c->o.session->cfg->c;
-
-	return (struct afp_login) { u ? u->name : cfg->user, u ? u->password : c->secret, cfg->uam,
-				    (unsigned int)cfg->version };
-}
-
 /* The probe logs in as the command's own session does. Each volume gets a session of ours. */
 static int name_members(struct crowd *c, struct err *e)
 {
 	const struct connect_cfg *cfg = &c->o.session->cfg->c;
 	unsigned int step = c->o.step ? c->o.step : 1, n = c->o.step ? c->o.all : c->o.clients;
-	struct dsi_opts dsi = dsi_opts(c, 1);
+	struct dsi_opts dsi = opener_dsi(&c->opener, 1);
 	struct afp_login login;
 	struct store_afp_begin how = { &dsi, &c->o.session->server, &login, NULL };
 	const struct user *u;
@@ -247,7 +204,7 @@ static int name_members(struct crowd *c, struct err *e)
 	for (unsigned int i = 0; i < c->n; i++) {
 		m = &c->member[i];
 		u = m->mix ? user_of(c, c->o.first + i * step) : NULL;
-		m->login = login_of(c, u);
+		m->login = opener_login(&c->opener, u);
 		m->volume = u && u->volume ? u->volume : cfg->volume;
 	}
 	if (c->o.guest)
@@ -255,7 +212,7 @@ static int name_members(struct crowd *c, struct err *e)
 	/* also those of clients of other processes */
 	for (unsigned int i = 0; !r && i < n; i++) {
 		u = user_of(c, i);
-		login = login_of(c, u);
+		login = opener_login(&c->opener, u);
 		how.volume = u && u->volume ? u->volume : cfg->volume;
 		r = places_add(&c->places, &how, e);
 	}
@@ -361,12 +318,12 @@ int crowd_open(struct crowd **out, const struct crowd_opts *o, unsigned int *not
 	*not_open = 0;
 	cmd_allow_files();
 	r = find_base(c, e);
-	r = r ? r : prepare(c, e);
+	r = r ? r : opener_init(&c->opener, o->session, e);
 	r = r ? r : new_members(c, e);
 	r = r ? r : name_members(c, e);
 	r = r ? r : new_engines(c, e);
 	r = r ? r : open_all(c, not_open, e);
-	explicit_bzero(c->secret, sizeof(c->secret));
+	opener_forget(&c->opener);
 	if (o->users)
 		users_forget(o->users);
 	return r;
@@ -591,9 +548,7 @@ int crowd_close(struct crowd *c, struct err *e)
 	mix_data_free(c->data);
 	probe_free(c->probe);
 	places_close(&c->places);
-	if (c->address)
-		freeaddrinfo(c->address);
-	explicit_bzero(c->secret, sizeof(c->secret));
+	opener_fini(&c->opener);
 	free(c->member);
 	free(c);
 	return r;
