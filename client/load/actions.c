@@ -26,6 +26,11 @@
 
 static void go_on(struct worker *w, struct actor *a);
 
+static bool is_open_loop(const struct worker *w)
+{
+	return w->job->what == ENGINE_WORK && w->job->pace.kind != PACE_CLOSED;
+}
+
 /* ---- what it waits for ---- */
 
 static void forget_fd(struct worker *w, struct actor *a)
@@ -53,6 +58,17 @@ static void register_fd(struct worker *w, struct actor *a, const struct io_wait 
 		epoll_ctl(w->epoll, EPOLL_CTL_ADD, a->fd, &event);
 }
 
+/*
+ * Of a thread with one client: its store's operations are waited for here, and not by another
+ * thread. In an open loop that would delay the arrivals.
+ */
+static int advance(struct worker *w, struct actor *a, struct err *e)
+{
+	if (a->store->blocks && w->n == 1 && !is_open_loop(w))
+		return a->store->type->work(a->store, 0, e);
+	return store_advance(a->store, 0, e);
+}
+
 /* true: its store can go on at once. */
 static bool wait_again(struct worker *w, struct actor *a)
 {
@@ -72,11 +88,6 @@ static bool wait_again(struct worker *w, struct actor *a)
 }
 
 /* ---- sessions ---- */
-
-static bool is_open_loop(const struct worker *w)
-{
-	return w->job->what == ENGINE_WORK && w->job->pace.kind != PACE_CLOSED;
-}
 
 static bool is_measured(const struct worker *w, uint64_t planned_ns)
 {
@@ -215,8 +226,11 @@ static void begin_action(struct worker *w, struct actor *a, uint64_t planned_ns,
 
 	a->next_ns = UINT64_MAX;
 	if (class < 0) {
+		uint64_t none = 0;
+
 		a->done = true;
 		w->n_left--;
+		atomic_compare_exchange_strong(&w->times->first_ns, &none, now_ns);
 		w->load->n_no_room += is_open_loop(w) && is_measured(w, planned_ns);
 		return;
 	}
@@ -246,6 +260,17 @@ static void add_second(struct worker *w, uint64_t end_ns, uint64_t latency_ns, b
 	s->bucket[hist_index(latency_ns, RUN_SECOND_BITS)]++;
 }
 
+/* Until the first client has nothing more to do; by the last action before that it may be off. */
+static void count_common(struct worker *w, uint64_t end_ns, uint64_t bytes)
+{
+	uint64_t first_ns = atomic_load_explicit(&w->times->first_ns, memory_order_relaxed);
+
+	if (first_ns && end_ns > first_ns)
+		return;
+	w->load->common_n++;
+	w->load->common_bytes += bytes;
+}
+
 static void count_action(struct worker *w, struct actor *a, uint64_t end_ns, bool failed)
 {
 	struct run_action *to = &w->load->action[a->action];
@@ -259,6 +284,7 @@ static void count_action(struct worker *w, struct actor *a, uint64_t end_ns, boo
 		return;
 	to->n++;
 	to->failed += failed;
+	count_common(w, end_ns, a->script->bytes - a->bytes_before);
 	a->out->actions++;
 	a->out->failed += failed;
 	a->out->bytes += a->script->bytes - a->bytes_before;
@@ -415,7 +441,7 @@ static void go_on(struct worker *w, struct actor *a)
 			timers_sooner(&w->timers, &a->timer, clock_now_ns());
 		if (r || !turn || !wait_again(w, a))
 			break;
-		r = store_advance(a->store, 0, &e);
+		r = advance(w, a, &e);
 	} while (!r && turn--);
 	if (r)
 		lose(w, a, &e);
@@ -566,7 +592,7 @@ void actor_time(struct worker *w, struct actor *a, uint64_t now_ns)
 		return;
 	store_wait(a->store, &wait);
 	if (wait.due_ns <= now_ns)
-		r = store_advance(a->store, 0, &e);
+		r = advance(w, a, &e);
 	if (r)
 		lose(w, a, &e);
 	else

@@ -226,6 +226,7 @@ static void set_times(struct engine *g, const struct engine_job *job)
 	l->end_ns = job->duration_ns ? l->measure_ns + job->duration_ns : UINT64_MAX;
 	l->n_threads = g->opts.n_threads;
 	l->rate_per_s = job->pace.kind == PACE_CLOSED ? 0 : job->pace.rate_per_s;
+	g->times.first_ns = 0;
 	g->times.measure_ns = l->measure_ns;
 	g->times.end_ns = l->end_ns;
 	for (unsigned int k = 0; k < g->opts.n_threads; k++) {
@@ -324,6 +325,7 @@ int engine_join(struct engine *g, struct run_load **load, struct run_phase *phas
 		run_load_add(g->load, w->result);
 	}
 	g->load->end_ns = end_ns;
+	g->load->common_ns = g->times.first_ns;
 	*load = g->load;
 	g->load = NULL;
 	free_loads(g);

@@ -12,6 +12,7 @@
 /* When a job measures; it may be changed while its threads run. */
 struct engine_times {
 	_Atomic uint64_t measure_ns, end_ns;
+	_Atomic uint64_t first_ns; /* when the first client had nothing more to do; 0: none yet */
 };
 
 enum actor_state {
@@ -60,7 +61,7 @@ struct worker {
 
 	/* The job */
 	const struct engine_job *job;
-	const struct engine_times *times;         /* of all threads */
+	struct engine_times *times;               /* of all threads */
 	uint64_t begin_ns, measure_ns, end_ns;    /* as this thread has seen them last */
 	_Atomic uint64_t n_done;                  /* actions; only this thread writes it */
 	uint64_t give_up_ns;                      /* after a stop; 0: none */

@@ -208,6 +208,7 @@ void blocking_init(struct blocking *b, const struct store_type *type, const char
 	b->s.state = STORE_IS_OPEN;
 	b->s.chunk_read = b->s.chunk_write = BLOCKING_CHUNK;
 	b->s.align = 1;
+	b->s.blocks = true;
 	b->s.len_max = INT64_MAX;
 	b->what = what;
 	b->carry_out = carry_out;

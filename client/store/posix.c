@@ -140,6 +140,7 @@ int store_open_posix(struct store **out, const char *path, bool direct, struct e
 		return err_set(e, -ENOMEM, "out of memory");
 	blocking_init(&x->b, &store_posix_type, calls, posix_carry_out);
 	x->direct = direct;
+	x->b.s.creates_open = true;
 	x->root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (x->root < 0) {
 		r = err_set(e, -errno, "cannot open directory %s: %s", path, strerror(errno));

@@ -251,24 +251,33 @@ static int delete (struct posix *x, const struct store_op *op)
 	return code;
 }
 
-static int create(const struct store_op *op)
+static int open_flags(const struct posix *x, unsigned int how)
 {
-	int fd = openat((int)op->dir.id, op->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-			FILE_MODE);
+	int flags = O_CLOEXEC | (x->direct ? O_DIRECT : 0);
+
+	if (how & STORE_FOR_WRITE)
+		flags |= how & STORE_FOR_READ ? O_RDWR : O_WRONLY;
+	return flags;
+}
+
+static int create(const struct posix *x, struct store_op *op)
+{
+	int flags = op->how ? open_flags(x, op->how) : O_WRONLY | O_CLOEXEC;
+	int fd = openat((int)op->dir.id, op->name, flags | O_CREAT | O_EXCL, FILE_MODE);
 
 	if (fd < 0)
 		return errno;
-	close(fd);
+	if (op->how)
+		op->opened.id = (uint64_t)fd;
+	else
+		close(fd);
 	return 0;
 }
 
 static int open_file(const struct posix *x, struct store_op *op)
 {
-	int flags = O_CLOEXEC | (x->direct ? O_DIRECT : 0), fd;
+	int fd = openat((int)op->dir.id, op->name, open_flags(x, op->how));
 
-	if (op->how & STORE_FOR_WRITE)
-		flags |= op->how & STORE_FOR_READ ? O_RDWR : O_WRONLY;
-	fd = openat((int)op->dir.id, op->name, flags);
 	if (fd < 0)
 		return errno;
 	op->opened.id = (uint64_t)fd;
@@ -437,7 +446,7 @@ static int execute_named(struct posix *x, struct store_op *op)
 	case STORE_MKDIR:
 		return code_of(mkdirat(dir, op->name, DIR_MODE));
 	case STORE_CREATE:
-		return create(op);
+		return create(x, op);
 	case STORE_DELETE:
 		return delete (x, op);
 	case STORE_ROOM:

@@ -29,7 +29,8 @@
 #define STORE_VERBS(X)                                                                             \
 	X(PROBE, "stat")     /* is there dir/name? */                                              \
 	X(MKDIR, "mkdir")    /* makes dir/name; op->made */                                        \
-	X(CREATE, "create")  /* an empty file dir/name; refused where there is one */              \
+	X(CREATE, "create")  /* an empty file dir/name; refused where there is one. op->how not 0: \
+				it is opened, too, if the store creates_open; op->opened */        \
 	X(DELETE, "delete")  /* dir/name: a file, or an empty directory; name "": dir itself */    \
 	X(OPEN, "open")      /* data of the file dir/name; op->opened */                           \
 	X(CLOSE, "close")    /* op->file */                                                        \
@@ -112,7 +113,7 @@ struct store_op {
 	struct store_dir dir, to_dir;
 	const char *name, *to_name;
 	struct store_file file;
-	unsigned int how; /* OPEN: STORE_FOR_READ, ...; SET_MODE: 0755 */
+	unsigned int how; /* OPEN, CREATE: STORE_FOR_READ, ...; SET_MODE: 0755 */
 	uint64_t offset, len;
 	void *buf;        /* READ, LIST, GET_XATTR */
 	bool discard;     /* READ: the data is not needed; buf may stay unchanged */
@@ -166,6 +167,8 @@ struct store {
 	size_t align;                   /* of offsets and buffers, see above; 1: any */
 	uint64_t len_max;               /* longest file that it supports, as far as is known */
 	bool near;                      /* it has a server on this host */
+	bool blocks;                    /* its operations can only be waited for: in type->work() */
+	bool creates_open;              /* CREATE can open the file as well */
 	size_t discard_from;    /* a READ of at least this size honours op->discard; 0: none */
 	unsigned int in_flight; /* lent */
 };

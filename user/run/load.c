@@ -79,6 +79,8 @@ void run_load_add(struct run_load *to, const struct run_load *from)
 	to->n_waiting += from->n_waiting;
 	to->n_cut += from->n_cut;
 	to->n_early += from->n_early;
+	to->common_n += from->common_n;
+	to->common_bytes += from->common_bytes;
 	if (from->early_max_ns > to->early_max_ns)
 		to->early_max_ns = from->early_max_ns;
 	to->late_n += from->late_n;

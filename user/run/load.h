@@ -76,6 +76,11 @@ struct run_load {
 	 * They are in no latency; the longest took so long, to its end or until it was cut off.
 	 */
 	uint64_t n_early, early_max_ns;
+	/*
+	 * Where clients have a given amount of work: when the first of them had nothing more to do,
+	 * and what all had done by then, to within one action a client. 0: none was ready.
+	 */
+	uint64_t common_ns, common_n, common_bytes;
 	uint64_t late_max_ns, late_n;  /* the generator's own delays; those above 1 ms */
 	uint64_t cpu_ns, cpu_max_ns;   /* of its threads: all, the busiest */
 	uint64_t runq_ns, runq_max_ns; /* they waited for a CPU: all, the longest */
