@@ -33,7 +33,7 @@ struct command {
 
 extern const struct opt lantest_options[], speedtest_options[], load_options[], probe_options[],
     check_options[], record_options[], doctor_options[], slow_options[], top_options[],
-    exporter_options[], clean_options[], dump_options[];
+    exporter_options[], clean_options[], dump_options[], smallfile_options[];
 
 /* A row for a table of options: prints the version and ends the program. */
 int cmd_version(void *cfg, const char *arg, struct err *e);
@@ -71,6 +71,7 @@ int cmd_usage_error(const char *command, const struct err *e);
 int cmd_lantest(int argc, char **argv);
 int cmd_speedtest(int argc, char **argv);
 int cmd_load(int argc, char **argv);
+int cmd_smallfile(int argc, char **argv);
 int cmd_probe(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_record(int argc, char **argv);

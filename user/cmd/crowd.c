@@ -333,17 +333,8 @@ int crowd_open(struct crowd **out, const struct crowd_opts *o, unsigned int *not
 
 static int make_base(struct crowd *c, struct err *e)
 {
-	struct session *s = c->o.session;
-	struct store_op op = { .verb = STORE_MKDIR, .dir = s->store->root[0], .name = c->base };
-	int r;
+	int r = session_make_base(c->o.session, c->base, e);
 
-	memcpy(s->base[0], c->base, sizeof(c->base)); /* to be removed, whatever happens */
-	r = store_call(s->store, &op, e);
-	if (!r && op.result != STORE_OK) {
-		*s->base[0] = '\0';
-		r = err_set(e, LOAD_REFUSED, "%s of %s: %s (%d)", op.what, c->base, op.why,
-			    op.code);
-	}
 	c->made = !r;
 	return r;
 }
@@ -512,14 +503,8 @@ static int remove_files(struct crowd *c, struct err *e)
 	remove_sets(c);
 	if (c->o.guest)
 		return 0;
-	if (s->cfg->local) {
-		r = store_remove_local(s->store, s->cfg->directory, c->base, e);
-	} else {
-		dsi_ignore_stop(s->afp.dsi);
-		r = tree_remove(&s->afp, AFP_ROOT_ID, c->base, e);
-	}
-	if (!r)
-		*s->base[0] = '\0';
+	snprintf(s->base[0], sizeof(s->base[0]), "%s", c->base);
+	r = session_remove_base(s, e);
 	others = places_remove(&c->places, s, c->base, r ? NULL : e);
 	return r ? r : others;
 }

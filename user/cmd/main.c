@@ -25,6 +25,8 @@ static const struct command commands[] = {
 	  speedtest_options },
 	{ "load", "many clients on one server, and what one user feels meanwhile", cmd_load,
 	  load_options },
+	{ "smallfile", "many small files: create, stat, read, rename, delete", cmd_smallfile,
+	  smallfile_options },
 	{ "probe", "what one user feels, second by second", cmd_probe, probe_options },
 	{ "record", "watch a running server (or any program): what its work costs", cmd_record,
 	  record_options },

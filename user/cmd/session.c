@@ -8,6 +8,7 @@
 #include "host/proctext.h"
 #include "host/rights.h"
 #include "kinds/kind.h"
+#include "load/load.h"
 #include "report/report.h"
 #include "work/tree.h"
 
@@ -297,6 +298,34 @@ enum outcome session_finish(struct session *s, int r, const struct err *e)
 	if (r)
 		run_note(&s->run.warnings, NULL, "broke off: %s", e->text);
 	return result;
+}
+
+int session_make_base(struct session *s, const char *name, struct err *e)
+{
+	struct store_op op = { .verb = STORE_MKDIR, .dir = s->store->root[0], .name = name };
+	int r;
+
+	snprintf(s->base[0], sizeof(s->base[0]), "%s", name);
+	r = store_call(s->store, &op, e);
+	if (r || op.result == STORE_OK)
+		return r;
+	*s->base[0] = '\0';
+	return err_set(e, LOAD_REFUSED, "%s of %s: %s (%d)", op.what, name, op.why, op.code);
+}
+
+int session_remove_base(struct session *s, struct err *e)
+{
+	int r;
+
+	if (s->cfg->local) {
+		r = store_remove_local(s->store, s->cfg->directory, s->base[0], e);
+	} else {
+		dsi_ignore_stop(s->afp.dsi);
+		r = tree_remove(&s->afp, AFP_ROOT_ID, s->base[0], e);
+	}
+	if (!r)
+		*s->base[0] = '\0';
+	return r;
 }
 
 enum outcome session_save(struct session *s, enum outcome o)

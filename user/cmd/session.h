@@ -97,6 +97,13 @@ enum outcome session_open(struct session *s, const char *command, const char *se
  */
 enum outcome session_open_store(struct session *s, struct store_afp_opts *opts, struct err *e);
 
+/*
+ * The directory name in the root of the store, to be removed whatever happens: s->base[0]; and its
+ * removal with all in it, in the same session. 0; LOAD_REFUSED or a negative errno with a text.
+ */
+int session_make_base(struct session *s, const char *name, struct err *e);
+int session_remove_base(struct session *s, struct err *e);
+
 /* The counters before and after a timed region, into p: hooks of load.h. */
 void session_region_begin(struct session *s);
 void session_region_end(struct session *s, struct run_phase *p);

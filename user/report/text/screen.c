@@ -413,7 +413,7 @@ static int put_load(struct paint *p, size_t lines)
 	p->out = open_memstream(&text, &len);
 	if (!p->out)
 		return -ENOMEM;
-	e = screen_load(p);
+	e = !strcmp(p->view.run->command, "smallfile") ? screen_files(p) : screen_load(p);
 	if (fclose(p->out))
 		e = -ENOMEM;
 	p->out = out;

@@ -23,6 +23,10 @@ int screen_server(const struct paint *p, size_t commands, bool full);
 int screen_any(const struct paint *p, size_t lines);
 /* How fast many clients were served, and how long they and the probe waited. 0 or -ENOMEM. */
 int screen_load(const struct paint *p);
+/* A load of small files in a line each. 0 or -ENOMEM. */
+int screen_files(const struct paint *p);
+/* Blank where there are too few latencies for it: the longest is shown anyway. */
+struct cell screen_quantile(const struct hist *h, double q);
 /* The processes that shared it, in a line. */
 struct run_load;
 void screen_ranks(const struct paint *p, const struct run_load *l);

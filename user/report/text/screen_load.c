@@ -38,8 +38,7 @@ static double seconds_of(const struct run_load *l)
 	return l->end_ns > l->measure_ns ? (double)(l->end_ns - l->measure_ns) / 1e9 : 0;
 }
 
-/* Too few latencies have no such quantile: the longest is shown anyway. */
-static struct cell quantile(const struct hist *h, double q)
+struct cell screen_quantile(const struct hist *h, double q)
 {
 	return (double)h->n * (1 - q) > 0.999 ? screen_time((double)hist_quantile(h, q))
 					      : cell_blank();
@@ -58,10 +57,10 @@ static int put_action(struct grid *g, const char *name, const struct run_action 
 	cell[COL_RATE] = s > 0 ? cell_rate((double)(a->n - a->failed) / s) : cell_na();
 	cell[COL_FAILED] = a->failed ? cell_count(a->failed) : cell_blank();
 	cell[COL_MEAN] = h->n ? screen_time(hist_mean(h)) : cell_na();
-	cell[COL_P50] = quantile(h, 0.5);
-	cell[COL_P90] = quantile(h, 0.9);
-	cell[COL_P99] = quantile(h, 0.99);
-	cell[COL_P999] = quantile(h, 0.999);
+	cell[COL_P50] = screen_quantile(h, 0.5);
+	cell[COL_P90] = screen_quantile(h, 0.9);
+	cell[COL_P99] = screen_quantile(h, 0.99);
+	cell[COL_P999] = screen_quantile(h, 0.999);
 	cell[COL_MAX] = h->n ? screen_time((double)h->max) : cell_na();
 	return 0;
 }

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Clients with small files: their threads and stores, and what they do together. */
+#include "cmd/filers.h"
+
+#include "base/clock.h"
+#include "cmd/cmd.h"
+#include "cmd/opener.h"
+#include "cmd/places.h"
+#include "load/engine.h"
+#include "load/load.h"
+#include "report/cell.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define OPENING_MAX 8 /* sessions that are opened at a time: afpd's queue has 20 places */
+#define TICK_NS     100000000u
+#define NS_PER_S    1000000000u
+#define SHOW_TICKS  10
+
+/* One client. */
+struct filer {
+	struct filers *all;
+	struct smallfile *work;
+	struct afp_login login;
+};
+
+struct filers {
+	struct filers_opts o;
+	struct opener opener;
+	struct places places;
+	struct engine *engine;
+	struct filer *filer;
+	enum smallfile_load load; /* under way */
+	bool out_of_memory;
+};
+
+static const char *load_name(unsigned int load)
+{
+	return smallfile_name((enum smallfile_load)load);
+}
+
+static int begin_store(void *user, struct store **out, uint8_t *scratch, struct err *e)
+{
+	const struct filer *f = user;
+	const struct opener_client how = { &f->login, f->all->opener.session->cfg->c.volume, 1 };
+
+	return opener_begin(&f->all->opener, &how, out, scratch, e);
+}
+
+static struct script *make_of(void *user)
+{
+	return smallfile_make(((struct filer *)user)->work);
+}
+
+static struct script *use_of(void *user)
+{
+	struct filer *f = user;
+	struct script *s = smallfile_use(f->work, f->all->load, f->all->o.duration_ns);
+
+	f->all->out_of_memory |= !s;
+	return s;
+}
+
+/* ---- jobs ---- */
+
+/* "read: 12,345 of 100,000 files, 5,678/s, 15 s left" */
+static void show(const struct filers *f, const struct engine_job *job, uint64_t ns)
+{
+	uint64_t done = engine_done(f->engine), all = (uint64_t)f->o.clients * f->o.set.files;
+	double per_s = ns ? (double)done * 1e9 / (double)ns : 0;
+	FILE *out = f->o.session->progress;
+
+	fprintf(out, "\r\033[K%s: ", load_name(f->load));
+	if (job->duration_ns)
+		fprintf(out, "%.0f s of %.0f", (double)ns / NS_PER_S,
+			(double)job->duration_ns / NS_PER_S);
+	else
+		fprintf(out, "%s of %s", cell_count(done).text, cell_count(all).text);
+	fprintf(out, ", %s/s", cell_rate(per_s).text);
+	if (!job->duration_ns && per_s > 0 && done < all)
+		fprintf(out, ", %.0f s left", (double)(all - done) / per_s);
+	fflush(out);
+}
+
+static void wait_for_end(struct filers *f, const struct engine_job *job)
+{
+	bool shows = isatty(fileno(f->o.session->progress)) && job->what == ENGINE_WORK;
+	uint64_t begun_ns = clock_now_ns();
+
+	for (unsigned int i = 1; !engine_wait(f->engine, TICK_NS); i++) {
+		places_keep_alive(&f->places);
+		if (f->o.session->watch)
+			watch_tick(f->o.session->watch);
+		if (shows && i % SHOW_TICKS == 0)
+			show(f, job, clock_now_ns() - begun_ns);
+	}
+	if (shows)
+		fputs("\r\033[K", f->o.session->progress);
+}
+
+/* Does a job; *load is the caller's. */
+static int do_job(struct filers *f, const struct engine_job *job, struct run_phase *p,
+		  struct run_load **load, struct err *e)
+{
+	int r = engine_start(f->engine, job, e);
+
+	if (r)
+		return r;
+	wait_for_end(f, job);
+	return engine_join(f->engine, load, p, e);
+}
+
+/* Opens the clients' stores, or makes their directories: all or none. */
+static int prepare_clients(struct filers *f, const struct engine_job *job, struct err *e)
+{
+	struct run_load *load = NULL;
+	struct run_action all;
+	int r = do_job(f, job, NULL, &load, e);
+
+	if (r)
+		return r;
+	run_load_all(load, &all);
+	if (cmd_stop)
+		r = err_set(e, -EINTR, "interrupted");
+	else if (job->what == ENGINE_OPEN && load->n_open < f->o.clients)
+		r = err_set(e, -ECONNREFUSED, "%u of %u clients could not open a session: %s",
+			    f->o.clients - load->n_open, f->o.clients, load->why);
+	else if (load->n_lost)
+		r = err_set(e, -ECONNRESET, "%u sessions were lost: %s", load->n_lost, load->why);
+	else if (all.failed)
+		r = err_set(e, LOAD_REFUSED, "%s", load->first_failure);
+	run_load_free(load);
+	return r;
+}
+
+/* ---- opening ---- */
+
+static int new_clients(struct filers *f, struct err *e)
+{
+	unsigned int n = f->o.clients;
+	const struct engine_opts o = { .n_threads = n, .opening_max = 1, .stop = &cmd_stop };
+	struct engine_client *clients = calloc(n, sizeof(*clients));
+	struct filer *one;
+	bool there;
+	int r;
+
+	f->filer = calloc(n, sizeof(*f->filer));
+	there = clients && f->filer;
+	for (unsigned int i = 0; there && i < n; i++) {
+		one = &f->filer[i];
+		*one = (struct filer) { f, smallfile_new(&f->o.set, i),
+					opener_login(&f->opener, NULL) };
+		clients[i] = (struct engine_client) { .begin = begin_store, .user = one };
+		there = one->work;
+	}
+	r = there ? engine_new(&f->engine, &o, clients, n, e)
+		  : err_set(e, -ENOMEM, "out of memory");
+	free(clients);
+	return r;
+}
+
+/* A part of the sessions at a time. */
+static int open_clients(struct filers *f, struct err *e)
+{
+	int r = 0;
+
+	for (unsigned int from = 0; !r && from < f->o.clients; from += OPENING_MAX) {
+		const struct engine_job job = { .what = ENGINE_OPEN,
+						.from = from,
+						.to = from + OPENING_MAX };
+		struct run_load *load = NULL;
+
+		r = do_job(f, &job, NULL, &load, e);
+		run_load_free(load);
+	}
+	return r ? r : prepare_clients(f, &(const struct engine_job) { .what = ENGINE_OPEN }, e);
+}
+
+/* ---- what they do ---- */
+
+static void set_metrics(struct run_phase *p)
+{
+	const struct run_load *load = p->load;
+	struct run_action all;
+	uint64_t bytes = 0, requests = 0;
+
+	run_load_all(load, &all);
+	for (unsigned int i = 0; i < load->n_clients; i++)
+		bytes += load->client[i].bytes;
+	for (size_t i = 0; i < p->n_commands; i++)
+		requests += p->command[i]->latency.n;
+	run_set(p, METRIC_ELAPSED, load->done_ns ? load->done_ns - load->begin_ns : 0);
+	run_set(p, METRIC_OPS, requests);
+	run_set(p, METRIC_ERRORS, all.failed);
+	run_set(p, METRIC_BYTES, bytes);
+	run_set(p, METRIC_CLIENT_CPU, load->cpu_ns);
+}
+
+int filers_open(struct filers **out, const struct filers_opts *o, struct err *e)
+{
+	const struct session_cfg *cfg = o->session->cfg;
+	struct filers *f = calloc(1, sizeof(*f));
+	int r;
+
+	*out = f;
+	if (!f)
+		return err_set(e, -ENOMEM, "out of memory");
+	f->o = *o;
+	places_init(&f->places, cfg->local ? "" : cfg->c.volume, o->session->store);
+	cmd_allow_files();
+	r = opener_init(&f->opener, o->session, e);
+	r = r ? r : new_clients(f, e);
+	r = r ? r : open_clients(f, e);
+	opener_forget(&f->opener);
+	return r;
+}
+
+int filers_make(struct filers *f, const char *base, struct err *e)
+{
+	const struct engine_job job = {
+		.what = ENGINE_WORK, .script = make_of, .n_actions = 1, .action_name = load_name
+	};
+
+	f->o.set.base = base;
+	return prepare_clients(f, &job, e);
+}
+
+int filers_do(struct filers *f, enum smallfile_load load, struct run_phase *p, struct err *e)
+{
+	bool repeats = smallfile_flags(load) & SMALLFILE_REPEATS;
+	const struct engine_job job = { .what = ENGINE_WORK,
+					.script = use_of,
+					.n_actions = N_SMALLFILE_LOADS,
+					.action_name = load_name,
+					.duration_ns = repeats ? f->o.duration_ns : 0 };
+	int r;
+
+	f->load = load;
+	p->start_ns = clock_now_ns();
+	r = do_job(f, &job, p, &p->load, e);
+	if (r)
+		return r;
+	set_metrics(p);
+	if (f->out_of_memory)
+		return err_set(e, -ENOMEM, "out of memory: the files have too many records");
+	if (cmd_stop)
+		return err_set(e, -EINTR, "interrupted");
+	if (p->load->n_lost == p->load->n_clients)
+		return err_set(e, -ECONNRESET, "all sessions were lost: %s", p->load->why);
+	p->complete = true;
+	return 0;
+}
+
+void filers_close(struct filers *f)
+{
+	const struct engine_job job = { .what = ENGINE_END, .ignores_stop = true };
+	struct run_load *load = NULL;
+
+	if (!f)
+		return;
+	if (f->engine && !do_job(f, &job, NULL, &load, NULL))
+		run_load_free(load);
+	engine_free(f->engine);
+	for (unsigned int i = 0; f->filer && i < f->o.clients; i++)
+		smallfile_free(f->filer[i].work);
+	free(f->filer);
+	opener_fini(&f->opener);
+	places_close(&f->places);
+	free(f);
+}

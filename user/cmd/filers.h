@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CMD_FILERS_H
+#define CMD_FILERS_H
+
+/*
+ * The clients of a load of small files (client/work/smallfile.h): each has a thread and a store of
+ * its own. They are opened beside the command's own session, make their directories, and then do
+ * load after load together.
+ */
+
+#include "cmd/session.h"
+#include "work/smallfile.h"
+
+struct filers;
+
+struct filers_opts {
+	struct session *session; /* open, with a store */
+	struct smallfile_opts set;
+	unsigned int clients;
+	uint64_t duration_ns; /* of a load that repeats; 0: each file once */
+};
+
+/*
+ * Opens the stores: all or none. -ECONNREFUSED: some could not be; other negative errno. set.base
+ * is not used yet. filers_close in every case.
+ */
+int filers_open(struct filers **out, const struct filers_opts *o, struct err *e);
+
+/* Makes or finds the clients' directories in base, which exists. 0; LOAD_REFUSED; negative errno.
+ */
+int filers_make(struct filers *f, const char *base, struct err *e);
+
+/*
+ * All clients do a load; what it did is in p: its load, commands and metrics, and whether it is
+ * complete. Operations that failed are no error. 0, or a negative errno with a text.
+ */
+int filers_do(struct filers *f, enum smallfile_load load, struct run_phase *p, struct err *e);
+
+/* Ends the sessions, frees. The files stay. NULL is allowed. */
+void filers_close(struct filers *f);
+
+#endif

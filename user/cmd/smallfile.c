@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * afpscope smallfile: operations on many small files, load after load, each by all clients at the
+ * same time. What a client does is in client/work/smallfile.c.
+ */
+#include "cmd/smallfile.h"
+
+#include "cmd/filers.h"
+#include "work/tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define NS_PER_S 1000000000u
+
+struct smallfile_run {
+	struct workload w;
+	const struct smallfile_cfg *cfg;
+	struct filers *filers;
+	bool not_open;
+	unsigned int lost;
+	uint64_t failed;
+};
+
+static void note_failures(struct smallfile_run *f, const struct run_phase *p)
+{
+	struct run_notes *warnings = &f->w.s.run.warnings;
+
+	if (p->load->n_lost)
+		run_note(warnings, "lost", "%s: %u of %u sessions were lost: %s", p->title,
+			 p->load->n_lost, p->load->n_clients, p->load->why);
+	if (p->value[METRIC_ERRORS])
+		run_note(warnings, "failed", "%s: %llu operations failed, the first: %s", p->title,
+			 (unsigned long long)p->value[METRIC_ERRORS], p->load->first_failure);
+	f->lost += p->load->n_lost;
+	f->failed += (uint64_t)p->value[METRIC_ERRORS];
+}
+
+static int measure(struct smallfile_run *f, unsigned int i, struct err *e)
+{
+	enum smallfile_load load = f->cfg->list.load[i];
+	struct run_phase *p = run_phase(&f->w.s.run, i + 1, 1, smallfile_name(load));
+	int r;
+
+	if (!p)
+		return err_set(e, -ENOMEM, "out of memory");
+	session_region_begin(&f->w.s);
+	r = filers_do(f->filers, load, p, e);
+	session_region_end(&f->w.s, p);
+	if (p->load)
+		note_failures(f, p);
+	return r;
+}
+
+static int run_between(const struct smallfile_cfg *cfg, struct err *e)
+{
+	int r = cfg->between ? system(cfg->between) : 0;
+
+	if (!r || cmd_stop)
+		return 0;
+	return err_set(e, LOAD_REFUSED, "--between: '%s' failed (exit code %d)", cfg->between,
+		       WIFEXITED(r) ? WEXITSTATUS(r) : r);
+}
+
+/* The directory that stays is made if it is not there. */
+static int find_tree(struct smallfile_run *f, struct err *e)
+{
+	struct store *s = f->w.s.store;
+	struct store_op op = { .verb = STORE_MKDIR, .dir = s->root[0], .name = f->cfg->tree };
+	int r = store_call(s, &op, e);
+
+	if (r || op.result == STORE_OK || op.result == STORE_EXISTS)
+		return r;
+	return err_set(e, LOAD_REFUSED, "--tree %s: %s: %s", f->cfg->tree, op.what, op.why);
+}
+
+static int make_tree(struct smallfile_run *f, struct err *e)
+{
+	char name[TREE_NAME_MAX + 1];
+	const char *base = f->cfg->tree;
+	int r;
+
+	if (base) {
+		r = find_tree(f, e);
+	} else {
+		tree_name(name);
+		r = session_make_base(&f->w.s, name, e);
+		base = f->w.s.base[0];
+	}
+	return r ? r : filers_make(f->filers, base, e);
+}
+
+static int do_loads(struct smallfile_run *f, struct err *e)
+{
+	int r = make_tree(f, e);
+
+	if (r)
+		return r;
+	load_ready(&f->w.load);
+	for (unsigned int i = 0; !r && i < f->cfg->list.n; i++) {
+		r = i ? run_between(f->cfg, e) : 0;
+		r = r ? r : measure(f, i, e);
+	}
+	return r;
+}
+
+static int work(struct workload *w, struct err *e)
+{
+	struct smallfile_run *f = (struct smallfile_run *)w;
+	const struct filers_opts o = { .session = &w->s,
+				       .set = f->cfg->o,
+				       .clients = f->cfg->clients,
+				       .duration_ns = (uint64_t)f->cfg->duration_s * NS_PER_S };
+	struct err gone = { 0 };
+	int r = filers_open(&f->filers, &o, e);
+
+	f->not_open = r == -ECONNREFUSED;
+	r = r ? r : do_loads(f, e);
+	if (*w->s.base[0] && session_remove_base(&w->s, &gone) && !r)
+		r = err_set(e, LOAD_REFUSED, "not all files could be removed: %s", gone.text);
+	filers_close(f->filers);
+	return r;
+}
+
+static enum outcome prepare(struct workload *w, struct err *e)
+{
+	struct smallfile_run *f = (struct smallfile_run *)w;
+	size_t align = w->s.store->align;
+
+	f->cfg = (const struct smallfile_cfg *)w->cfg;
+	if (align < 2 || f->cfg->o.record_len % align == 0)
+		return OUTCOME_OK;
+	err_set(e, -EINVAL, "--direct: --record must be a multiple of %zu bytes here", align);
+	return OUTCOME_USAGE;
+}
+
+static int describe(struct workload *w)
+{
+	return smallfile_describe((const struct smallfile_cfg *)w->cfg, &w->s.run.options);
+}
+
+/* What failed is an error, also where the run is complete. */
+static int exit_code(const struct workload *w, enum outcome o)
+{
+	const struct smallfile_run *f = (const struct smallfile_run *)w;
+
+	if (o == OUTCOME_LOST && f->not_open)
+		return OUTCOME_NO_SESSION;
+	if (o != OUTCOME_OK && o != OUTCOME_UNTRUSTED)
+		return (int)o;
+	if (f->lost)
+		return OUTCOME_LOST;
+	return f->failed ? OUTCOME_REFUSED : (int)o;
+}
+
+int cmd_smallfile(int argc, char **argv)
+{
+	static const struct workload_type type = {
+		.name = "smallfile",
+		.set = "smallfile-1",
+		.options = smallfile_options,
+		.help =
+		    "Operations on many small files: create, stat, read, rename, ..., delete. Each\n"
+		    "client has a thread, a session and a tree of its own; what is read is compared\n"
+		    "with what was written.",
+		.window = 1,
+		.has_store = true,
+		.many = true,
+		.check = smallfile_check,
+		.prepare = prepare,
+		.describe = describe,
+		.work = work,
+		.exit_code = exit_code,
+		.size = sizeof(struct smallfile_run),
+	};
+	struct smallfile_cfg cfg = SMALLFILE_DEFAULTS;
+
+	return workload_main(&type, &cfg.w, argc, argv);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CMD_SMALLFILE_H
+#define CMD_SMALLFILE_H
+
+/* The options of afpscope smallfile. */
+
+#include "cmd/workload.h"
+#include "work/smallfile.h"
+
+#define SMALLFILE_LIST_MAX 32 /* loads of a run */
+
+struct smallfile_list {
+	unsigned int n;
+	enum smallfile_load load[SMALLFILE_LIST_MAX];
+};
+
+struct smallfile_cfg {
+	struct workload_cfg w;
+	struct smallfile_opts o;
+	struct smallfile_list list;
+	unsigned int clients, duration_s; /* duration 0: each file once */
+	const char *tree;                 /* directory that stays; NULL: one that is removed */
+	const char *prefix;
+	const char *between; /* shell command before each load but the first; NULL: none */
+	bool direct, no_verify;
+};
+
+/* clang-format off */
+#define SMALLFILE_DEFAULTS                                                                         \
+	{                                                                                          \
+		.w = WORKLOAD_DEFAULTS, .clients = 1, .prefix = "f",                               \
+		.o = { .files = 1000, .files_per_dir = 1000, .file_len = 4096,                     \
+		       .record_len = 65536, .read_percent = 50, .seed = 1 },                       \
+	}
+/* clang-format on */
+
+/* Completes cfg; checks what no option shows by itself. 0, or -EINVAL and a text. */
+int smallfile_check(struct workload_cfg *cfg, struct err *e);
+
+/* What the run remembers. 0 or -ENOMEM. */
+int smallfile_describe(const struct smallfile_cfg *cfg, struct run_notes *o);
+
+#endif

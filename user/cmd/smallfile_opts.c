@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The options of afpscope smallfile: their table, and what goes together. */
+#include "cmd/smallfile.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CLIENTS_MAX  1000 /* three digits of their directories' names */
+#define FILES_MAX    10000000
+#define DIRS_MAX     10000 /* likewise four */
+#define NAME_MAX_LEN 32
+
+static const enum smallfile_load default_loads[] = {
+	SMALLFILE_CREATE,
+	SMALLFILE_STAT,
+	SMALLFILE_READ,
+	SMALLFILE_DELETE,
+};
+
+/* "create,stat,read" */
+static int take_loads(void *to, const char *arg, struct err *e)
+{
+	struct smallfile_list *list = to;
+	char name[NAME_MAX_LEN];
+	size_t len;
+	int r;
+
+	for (;; arg += len + 1) {
+		len = strcspn(arg, ",");
+		if (list->n == SMALLFILE_LIST_MAX)
+			return err_set(e, -EINVAL, "more than %d loads", SMALLFILE_LIST_MAX);
+		snprintf(name, sizeof(name), "%.*s", (int)len, arg);
+		r = smallfile_find(&list->load[list->n], name, e);
+		if (r)
+			return -EINVAL;
+		list->n++;
+		if (!arg[len])
+			return 0;
+	}
+}
+
+#define AT(field) offsetof(struct smallfile_cfg, field)
+
+/* clang-format off */
+const struct opt smallfile_options[] = {
+	{ .type = OPT_HEADING, .help = "Load:" },
+	{ .letter = 'l', .name = "loads", .arg = "LIST", .type = OPT_CALL, .offset = AT(list), .call = take_loads,
+	  .help = "what is done with the files, in this order (default: create,stat,read,delete): create, append, "
+		  "overwrite, read, rnd-wr, rnd-rd, seq-rdwrmix, stat, rename, chmod, setxattr, getxattr, link, "
+		  "unlink-link, mkdir, rmdir, readdir, ls-l, delete; also seq-wr, seq-rd, unlink" },
+	{ .letter = 'n', .name = "threads", .arg = "N", .type = OPT_UINT, .offset = AT(clients), .min = 1, .max = CLIENTS_MAX,
+	  .help = "how many clients, each with a thread, a session and files of its own (default: 1)" },
+	{ .letter = 'f', .name = "files", .arg = "N", .type = OPT_UINT, .offset = AT(o.files), .min = 1, .max = FILES_MAX,
+	  .help = "files of each client (default: 1000)" },
+	{ .name = "files-per-dir", .arg = "N", .type = OPT_UINT, .offset = AT(o.files_per_dir), .min = 1, .max = FILES_MAX,
+	  .help = "files in a directory (default: 1000)" },
+	{ .name = "file-size", .arg = "BYTES", .type = OPT_SIZE, .offset = AT(o.file_len), .max = 1ull << 40,
+	  .help = "length of each file (default: 4K)" },
+	{ .name = "exponential", .type = OPT_FLAG, .offset = AT(o.exponential),
+	  .help = "lengths at random, exponentially distributed around --file-size, at most 8 times that" },
+	{ .name = "record", .arg = "BYTES", .type = OPT_SIZE, .offset = AT(o.record_len), .min = 1, .max = 64u << 20,
+	  .help = "bytes of a read or write; the server's limit holds, too (default: 64K)" },
+	{ .name = "records", .arg = "N", .type = OPT_UINT, .offset = AT(o.records), .max = 1u << 30,
+	  .help = "rnd-wr, rnd-rd: records of each file (default: 0, all of them)" },
+	{ .name = "read-percent", .arg = "PERCENT", .type = OPT_UINT, .offset = AT(o.read_percent), .max = 100,
+	  .help = "seq-rdwrmix: how many of the files are read; the others are appended to (default: 50)" },
+	{ .name = "fsync", .type = OPT_FLAG, .offset = AT(o.flush), .help = "flush a file that was written before it is closed" },
+	{ .name = "direct", .type = OPT_FLAG, .offset = AT(direct), .help = "of a DIRECTORY: past the page cache (O_DIRECT)" },
+	{ .name = "no-verify", .type = OPT_FLAG, .offset = AT(no_verify),
+	  .help = "do not compare what is read with what was written" },
+	{ .name = "hash", .type = OPT_FLAG, .offset = AT(o.hashed),
+	  .help = "put each file into a directory at random, not one directory after the other" },
+	{ .name = "shuffle", .type = OPT_FLAG, .offset = AT(o.shuffled), .help = "take the files in an order at random" },
+	{ .name = "seed", .arg = "N", .type = OPT_SIZE, .offset = AT(o.seed),
+	  .help = "of all that is at random: the same seed, the same files (default: 1)" },
+	{ .name = "prefix", .arg = "NAME", .type = OPT_STRING, .offset = AT(prefix),
+	  .help = "how the names of files begin (default: f)" },
+	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(duration_s), .max = 604800,
+	  .help = "do loads that leave the files as they are again and again, for so long" },
+	{ .name = "tree", .arg = "NAME", .type = OPT_STRING, .offset = AT(tree),
+	  .help = "work in this directory, made if it is not there, and leave all files (default: a new one, which is "
+		  "removed at the end)" },
+	{ .name = "between", .arg = "COMMAND", .type = OPT_STRING, .offset = AT(between),
+	  .help = "run this shell command before each load but the first, for example one that drops the caches" },
+	CONNECT_OPTIONS(struct smallfile_cfg, w.s.c),
+	{ .type = OPT_HEADING, .help = "Watch and output:" },
+	SESSION_WATCH_OPTIONS(struct smallfile_cfg, w.s),
+	RUNS_OPTIONS(struct smallfile_cfg, w.s.runs),
+	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = AT(w.verbose),
+	  .help = "print all that was measured" },
+	{ .name = "help", .type = OPT_FLAG, .offset = AT(w.help), .help = "this text" },
+	CMD_VERSION_OPTION,
+	{ .type = OPT_END },
+};
+/* clang-format on */
+
+static bool is_name(const char *text)
+{
+	return *text && !strchr(text, '/') && strcmp(text, ".") && strcmp(text, "..");
+}
+
+int smallfile_check(struct workload_cfg *base, struct err *e)
+{
+	struct smallfile_cfg *cfg = (struct smallfile_cfg *)base;
+	struct smallfile_opts *o = &cfg->o;
+
+	if (!is_name(cfg->prefix) || strlen(cfg->prefix) > SMALLFILE_PREFIX_MAX)
+		return err_set(e, -EINVAL, "--prefix '%s': a name of 1 to %d bytes without '/'",
+			       cfg->prefix, SMALLFILE_PREFIX_MAX);
+	if (cfg->tree && !is_name(cfg->tree))
+		return err_set(e, -EINVAL, "--tree '%s': a name without '/'", cfg->tree);
+	if (smallfile_dirs(o) > DIRS_MAX)
+		return err_set(e, -EINVAL,
+			       "%u files with --files-per-dir %u need %u directories, at most %d "
+			       "are possible",
+			       o->files, o->files_per_dir, smallfile_dirs(o), DIRS_MAX);
+	if (!cfg->list.n) {
+		cfg->list.n = sizeof(default_loads) / sizeof(default_loads[0]);
+		memcpy(cfg->list.load, default_loads, sizeof(default_loads));
+	}
+	if (!cfg->tree && cfg->list.load[0] != SMALLFILE_CREATE)
+		return err_set(e, -EINVAL,
+			       "--loads: the first must be create, unless --tree names a directory "
+			       "that has the files");
+	snprintf(o->prefix, sizeof(o->prefix), "%s", cfg->prefix);
+	o->verify = !cfg->no_verify;
+	base->s.buffered = !cfg->direct;
+	return 0;
+}
+
+static int note_loads(const struct smallfile_list *list, struct run_notes *o)
+{
+	char text[SMALLFILE_LIST_MAX * NAME_MAX_LEN] = "";
+	size_t len = 0;
+
+	for (unsigned int i = 0; i < list->n; i++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", i ? "," : "",
+					smallfile_name(list->load[i]));
+	return run_note(o, "loads", "%s", text);
+}
+
+int smallfile_describe(const struct smallfile_cfg *cfg, struct run_notes *notes)
+{
+	const struct smallfile_opts *o = &cfg->o;
+	uint64_t bytes = 0;
+	int r = note_loads(&cfg->list, notes);
+
+	for (unsigned int i = 0; i < cfg->clients; i++)
+		bytes += smallfile_bytes(o, i);
+	r |= run_note(notes, "clients", "%u", cfg->clients);
+	r |= run_note(notes, "files", "%u", o->files);
+	r |= run_note(notes, "files_per_directory", "%u", o->files_per_dir);
+	r |= run_note(notes, "file_bytes", "%llu", (unsigned long long)o->file_len);
+	r |= run_note(notes, "lengths", "%s", o->exponential ? "exponential" : "fixed");
+	r |= run_note(notes, "set_bytes", "%llu", (unsigned long long)bytes);
+	r |= run_note(notes, "record_bytes", "%llu", (unsigned long long)o->record_len);
+	if (o->records)
+		r |= run_note(notes, "records", "%u", o->records);
+	r |= run_note(notes, "read_percent", "%u", o->read_percent);
+	r |= run_note(notes, "fsync", "%s", o->flush ? "yes" : "no");
+	r |= run_note(notes, "verified", "%s", o->verify ? "yes" : "no");
+	r |= run_note(notes, "hashed", "%s", o->hashed ? "yes" : "no");
+	r |= run_note(notes, "shuffled", "%s", o->shuffled ? "yes" : "no");
+	r |= run_note(notes, "seed", "%llu", (unsigned long long)o->seed);
+	r |= run_note(notes, "prefix", "%s", o->prefix);
+	if (cfg->duration_s)
+		r |= run_note(notes, "duration_s", "%u", cfg->duration_s);
+	if (cfg->tree)
+		r |= run_note(notes, "tree", "%s", cfg->tree);
+	if (cfg->between)
+		r |= run_note(notes, "between", "%s", cfg->between);
+	return r;
+}
