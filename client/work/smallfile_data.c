@@ -124,9 +124,8 @@ int smallfile_check_data(const struct smallfile *c, const struct store_op *op, s
 	size_t good;
 
 	if (op->done != op->len)
-		return err_set(e, -EIO, "%s/%s ends at byte %llu, and has %llu bytes",
-			       c->name[OF_HOME], c->name[OF_FILE],
-			       (unsigned long long)(op->offset + op->done),
+		return err_set(e, -EIO, "%s/%s ends at byte %llu of %llu", c->name[OF_HOME],
+			       c->name[OF_FILE], (unsigned long long)(op->offset + op->done),
 			       (unsigned long long)file_len(c, c->file));
 	if (!c->o->verify)
 		return 0;

@@ -25,15 +25,16 @@ struct smallfile_run {
 static void note_failures(struct smallfile_run *f, const struct run_phase *p)
 {
 	struct run_notes *warnings = &f->w.s.run.warnings;
+	uint64_t n = (uint64_t)p->value[METRIC_ERRORS];
 
 	if (p->load->n_lost)
 		run_note(warnings, "lost", "%s: %u of %u sessions were lost: %s", p->title,
 			 p->load->n_lost, p->load->n_clients, p->load->why);
-	if (p->value[METRIC_ERRORS])
-		run_note(warnings, "failed", "%s: %llu operations failed, the first: %s", p->title,
-			 (unsigned long long)p->value[METRIC_ERRORS], p->load->first_failure);
+	if (n)
+		run_note(warnings, "failed", "%s: %llu operation%s failed, the first: %s", p->title,
+			 (unsigned long long)n, n == 1 ? "" : "s", p->load->first_failure);
 	f->lost += p->load->n_lost;
-	f->failed += (uint64_t)p->value[METRIC_ERRORS];
+	f->failed += n;
 }
 
 static int measure(struct smallfile_run *f, unsigned int i, struct err *e)

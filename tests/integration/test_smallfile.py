@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Loads of small files in a directory and on netatalk: strace and the disk are the judges of what
+was done; what fails is counted and said; nothing is left but where it was asked for.
+
+Tests user/cmd/smallfile.c, smallfile_opts.c, filers.c, opener.c, user/report/text/screen_files.c.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from netatalk import Server
+from scope import (
+    INTERRUPTED,
+    LOST,
+    OK,
+    REFUSED,
+    USAGE,
+    Done,
+    PinnedServer,
+    Scope,
+    crash,
+    left_on,
+    wait_until,
+)
+
+# Everything that can be done with a file of a directory, and the file is as before.
+ALL = "create,stat,read,readdir,ls-l,append,read,overwrite,rnd-wr,rnd-rd,seq-rdwrmix,read"
+ALL += ",rename,stat,rename,chmod,setxattr,getxattr,mkdir,rmdir,delete"
+
+
+def smallfile(scope: Scope, place: Server | Path, *args: str, **options: Any) -> Done:
+    if isinstance(place, Path):
+        line = [str(scope.binary), "smallfile", *args, str(place)]
+    else:
+        line = scope.command(place, *args, tool="smallfile")
+    return scope.execute(line, save=True, **options)
+
+
+def phases(done: Done) -> list[dict[str, Any]]:
+    assert done.run, f"nothing was saved: {done}"
+    return done.run.saved["phases"]
+
+
+def done_of(phase: dict[str, Any]) -> tuple[int, int]:
+    """Operations, and those of them that failed."""
+    actions = phase["load"]["actions"]
+    return sum(a["n"] for a in actions), sum(a["failed"] for a in actions)
+
+
+def test_strace_counts_the_same_calls(scope: Scope, tmp_path: Path) -> None:
+    place, log = tmp_path / "place", tmp_path / "strace"
+    place.mkdir()
+    calls = "pread64,pwrite64,renameat2,fsync"
+    args = ("-n", "3", "-f", "50", "--file-size", "10000", "--record", "4096", "--fsync")
+    loads = "create,read,rename,overwrite,rnd-rd,delete"
+    strace = ["strace", "-f", "-qq", "-y", "-e", f"trace={calls}", "-o", str(log)]
+    line = [*strace, str(scope.binary), "smallfile", *args, "-l", loads, str(place)]
+    done = scope.execute(line, save=True).expect(OK)
+    named = rf"^\d+ +({calls.replace(',', '|')})\(\d+<{place}/"
+    made = Counter(re.findall(named, log.read_text(), re.M))
+    files, records = 3 * 50, 3
+    assert made["renameat2"] == files
+    assert made["fsync"] == 2 * files
+    assert made["pwrite64"] == 2 * files * records
+    assert made["pread64"] == 2 * files * records
+    for phase in phases(done):
+        assert done_of(phase) == (files, 0), phase["title"]
+        (action,) = phase["load"]["actions"]
+        assert action["name"] == phase["title"]
+    assert not list(place.iterdir())
+
+
+def test_the_files_are_there_and_a_wrong_byte_is_found(scope: Scope, tmp_path: Path) -> None:
+    args = ("-n", "2", "-f", "30", "--files-per-dir", "10", "--tree", "kept", "--exponential")
+    smallfile(scope, tmp_path, *args, "-l", "create").expect(OK)
+    files = sorted((tmp_path / "kept").glob("thrd*-d*/f.*"))
+    assert len(files) == 60
+    assert files[0].name == "f.0000000"
+    assert files[0].parent.name == "thrd000-d0000"
+    assert len({f.parent for f in files}) == 6
+    assert len({f.read_bytes()[:64] for f in files if f.stat().st_size >= 64}) > 50
+    smallfile(scope, tmp_path, *args, "-l", "stat,read").expect(OK)
+    wrong = max(files, key=lambda f: f.stat().st_size)
+    data = bytearray(wrong.read_bytes())
+    data[len(data) // 2] ^= 4
+    wrong.write_bytes(data)
+    name = f"{wrong.parent.name}/{wrong.name}"
+    done = smallfile(scope, tmp_path, *args, "-l", "read")
+    done.expect(REFUSED)
+    assert f"{name}: byte {len(data) // 2} is not what was written" in " ".join(done.out.split())
+    assert [done_of(p) for p in phases(done)] == [(60, 1)]
+    assert re.search(r"^ +read +59 +1 ", done.out, re.M), done.out
+    other = smallfile(scope, tmp_path, *args, "-l", "read", "--seed", "2")
+    assert done_of(phases(other.expect(REFUSED))[0]) == (60, 60)
+
+
+def test_a_full_disk_is_no_speed(scope: Scope, small_disk: Path) -> None:
+    args = ("-f", "8", "--file-size", "1M", "-l", "create,read,delete")
+    done = smallfile(scope, small_disk, *args).expect(REFUSED)
+    assert "No space left on device" in " ".join(done.out.split())
+    n, failed = done_of(phases(done)[0])
+    assert n == 8
+    assert failed >= 6
+    assert re.search(rf"^ +create +{8 - failed} +{failed} ", done.out, re.M), done.out
+    assert not list(small_disk.iterdir())
+
+
+def test_an_interrupt_leaves_nothing_and_keeps_what_was_measured(
+    scope: Scope, tmp_path: Path
+) -> None:
+    args = ("-n", "2", "-f", "1000", "-l", "create,read", "-d", "600")
+    line = [str(scope.binary), "smallfile", *args, str(tmp_path)]
+    running = scope.start(line, save=True)
+    wait_until(lambda: len(list(tmp_path.glob("*/*/f.*"))) == 2000, 60, "the files")
+    running.signal(signal.SIGINT)
+    done = running.finish(60).expect(INTERRUPTED)
+    assert "INCOMPLETE" in done.out
+    create, *read = phases(done)
+    assert create["complete"]
+    assert done_of(create) == (2000, 0)
+    assert not any(p["complete"] for p in read)
+    assert not list(tmp_path.iterdir())
+
+
+def test_memory_does_not_grow_with_the_files(scope: Scope) -> None:
+    def most_kib(files: int) -> int:
+        line = [str(scope.binary), "smallfile", "-f", str(files), "--file-size", "16"]
+        with subprocess.Popen([*line, "/dev/shm"], stdout=subprocess.PIPE) as process:
+            assert process.stdout
+            process.stdout.read()
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == OK
+        return usage.ru_maxrss
+
+    # 99 directories more: a descriptor and a name each.
+    assert most_kib(100_000) - most_kib(1000) < 2048
+
+
+def test_loads_are_done_again_for_a_duration(scope: Scope, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    args = ("-f", "20", "-l", "create,stat,delete", "-d", "1", "--between", f"echo x >> {mark}")
+    done = smallfile(scope, tmp_path / "new", *args)
+    done.expect(OK)
+    create, stat, delete = phases(done)
+    assert done_of(create) == done_of(delete) == (20, 0)
+    assert done_of(stat)[0] > 100
+    assert stat["load"]["common_ns"] is None
+    assert create["load"]["common_actions"] == 20
+    assert mark.read_text() == "x\nx\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        (("-l", "create,reed"), "there is no load 'reed'; there are: create, append"),
+        (("-l", "read"), "the first must be create"),
+        (("--files", "100000", "--files-per-dir", "1"), "need 100000 directories"),
+        (("--prefix", "a/b"), "--prefix 'a/b'"),
+        (("--tree", ".."), "--tree '..'"),
+        (("--direct", "--record", "1000"), "--record must be a multiple of"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(scope: Scope, args: tuple[str, ...], text: str) -> None:
+    done = smallfile(scope, Path("/var/tmp"), *args)
+    assert done.status == USAGE, done
+    assert text in done.err
+
+
+def test_both_sides_count_the_same(scope: Scope, dbd: Server) -> None:
+    args = ("-n", "3", "-f", "40", "--files-per-dir", "15", "--file-size", "100K", "-l", ALL)
+    done = smallfile(scope, dbd, *args).expect(OK)
+    assert done.run
+    done.run.assert_trustworthy()
+    files = 3 * 40
+    for phase in phases(done):
+        dirs = phase["title"] in ("readdir", "ls-l")
+        assert done_of(phase) == (9 if dirs else files, 0), phase["title"]
+    create, stat = (done.run.phase(i) for i in (1, 2))
+    assert create.requests()[7] == files  # FPCreateFile
+    assert create.requests()[26] == create.requests()[4] == files  # FPOpenFork, FPCloseFork
+    assert create["bytes"] == files * 100 * 1024
+    assert stat.requests()[34] == files  # FPGetFileDirParms
+    assert "server calls" in done.out
+    assert left_on(dbd) == []
+
+
+def test_a_server_that_is_restarted_ends_the_run(scope: Scope, victim: PinnedServer) -> None:
+    args = ("-n", "3", "-f", "100", "-l", "create,read", "-d", "60")
+    running = scope.start(scope.command(victim, *args, tool="smallfile"), save=True)
+    wait_until(lambda: len(list(victim.vol1.glob("*/*/f.*"))) == 300, 30, "the files")
+    crash(victim)
+    done = running.finish(60).expect(LOST, "removed in a new session")
+    create, *read = phases(done)
+    assert done_of(create) == (300, 0)
+    assert [p["load"]["lost"] for p in read] in ([], [3])
+    assert left_on(victim) == []
