@@ -14,7 +14,18 @@ import pytest
 from scope import OK, REPO, USAGE, Scope
 
 COMMANDS = (
-    *("lantest", "speedtest", "load", "probe", "record", "doctor", "slow", "check", "clean"),
+    *(
+        "lantest",
+        "speedtest",
+        "load",
+        "smallfile",
+        "probe",
+        "record",
+        "doctor",
+        "slow",
+        "check",
+        "clean",
+    ),
     *("dump", "top", "exporter"),
 )
 PACKAGE = ("report", "info", "compare", "gate", "ab", "sweep", "query", "export")
