@@ -45,8 +45,8 @@ FUZZERS	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
 FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% client/uam/% user/base/% user/run/% user/trace/%,$(SRC)))
 
 .DELETE_ON_ERROR:
-.PHONY: all client demo check check-built check-quick check-quick-built check-programs check-programs-beside beside unit-programs fuzz-programs \
-	 vm-programs vm python unit unit-sanitized fuzz fuzz-run bpf-tests integration lint bench analysis install uninstall clean help deps pictures
+.PHONY: all client demo check check-built check-quick check-quick-built check-programs check-programs-beside beside beside-built unit-programs fuzz-programs \
+	 vm-programs vm vm-beside python unit unit-sanitized fuzz fuzz-run bpf-tests integration lint bench analysis install uninstall clean help deps pictures
 .SECONDARY:
 
 all: $(BUILD)/afpscope $(BUILD)/afp_lantest $(BUILD)/afp_speedtest $(MPI)
@@ -196,11 +196,16 @@ vm-programs: all $(BPF_TESTS) $(VM_TESTS)
 
 # The tests of the whole program wait now and then: meanwhile runs what is not about times.
 check-built: unit
-	$(Q)MAKE="$(MAKE)" tests/beside.sh "beside python" integration
-	$(Q)$(MAKE) --no-print-directory unit-sanitized fuzz bpf-tests vm
+	$(Q)rm -f $(BUILD)/beside.end
+	$(Q)MAKE="$(MAKE)" tests/beside.sh "beside python vm-beside" "integration beside-built unit-sanitized fuzz bpf-tests"
+	$(Q)tests/vm/matrix.sh -r
 
 beside:
-	$(Q)$(MAKE) --no-print-directory -j$(CPUS) check-programs-beside
+	$(Q)$(MAKE) --no-print-directory -j$(CPUS) check-programs-beside; s=$$?; touch $(BUILD)/beside.end; exit $$s
+
+# Two makes must not build the same programs.
+beside-built:
+	$(Q)until [ -e $(BUILD)/beside.end ]; do sleep 0.2; done
 
 # Unit tests share nothing: they run side by side.
 unit: unit-programs
@@ -217,6 +222,10 @@ fuzz-run: fuzz-programs
 
 vm: vm-programs
 	$(Q)tests/vm/matrix.sh
+
+# Those that fail here are run again afterwards.
+vm-beside: vm-programs
+	$(Q)tests/vm/matrix.sh -i
 
 # Those that are about numbers only run side by side, the longest first; the others are about times, too.
 BPF_LONG   = $(filter %/test_scale %/test_requests,$(BPF_TESTS))

@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# matrix.sh [-j JOBS] [-l] [ROW...]: the BPF tests under several kernels, and what
+# matrix.sh [-j JOBS] [-l | -i | -r] [ROW...]: the BPF tests under several kernels, and what
 # a watch says where something is missing. Runs the rows named, or all, JOBS (2) at
 # a time, each in a virtual machine of its own (run.sh). -l: only list them.
+# -i: the machine has other work, which has precedence: a row may take longer, and one that
+# fails is no error. -r: only the rows that did not pass at the last time: after -i, alone.
 #
 # Wants what is run in the guests to be built (see files): below build/tests, and
 # below build/arm64/tests by cross.sh. Kernels come from kernel.sh.
@@ -59,7 +61,9 @@ storage='yes[*]reads and writes of files: fentry'
 bios='yes[*]time of block I/O: tp_btf'
 # Where programs can be preempted those on functions (fentry) lose events, kprobes do not.
 row linux-7 testing 2 '' '^calls +yes[*]tp raw_syscalls:' "$requests" "${storage/fentry/kprobe}" "$bios" \
-    <<< "$(tests calls follow rungs stalls storage tables target tcp "$share")"
+    <<< "$(tests calls follow rungs storage tables target tcp "$share")"
+# Times: beside other work they are likely to fail.
+row linux-7-times testing 2 '' <<< "$(tests stalls)"
 row linux-5.10 bullseye 1 '' ' yes[*]tp_btf, threads by number' "$requests" "$storage" "$bios" \
     <<< "$(tests calls follow rungs:every_* slots stalls storage tables target tcp volumes:a_name_* "$share")"
 # All but storage is observed as on the host: here this kernel's verifier has to accept it.
@@ -134,7 +138,7 @@ run_row() { # ROW: its status, its output on stdout; sets version
     with=$(files "$1") || return
     # shellcheck disable=SC2086
     setpriv --pdeathsig TERM $here/run.sh -k "$folder" $with -c "${cpus[$1]}" \
-        -a "${words[$1]}" -i tcp_diag -i unix_diag -t 450 "${disk[@]}" -- sh -c "${script[$1]}"
+        -a "${words[$1]}" -i tcp_diag -i unix_diag -t $patience_s "${disk[@]}" -- sh -c "${script[$1]}"
 }
 
 one() { # ROW: its line on stdout; what went wrong in logs/ROW.why
@@ -162,11 +166,13 @@ one() { # ROW: its line on stdout; what went wrong in logs/ROW.why
     return 1
 }
 
-jobs=2 list=0
-while getopts j:l o; do
+jobs=2 list=0 beside=0 rest=0 patience_s=450
+while getopts j:lir o; do
     case $o in
     j) jobs=$OPTARG ;;
     l) list=1 ;;
+    i) beside=1 patience_s=1500 ;;
+    r) rest=1 ;;
     *) exit 2 ;;
     esac
 done
@@ -184,6 +190,12 @@ fi
 [ "$(uname -m)" = x86_64 ] || { echo "matrix.sh: wants an x86-64 machine" >&2; exit 1; }
 
 mkdir -p $logs
+if [ $rest = 1 ]; then
+    all=("${rows[@]}") rows=()
+    for name in "${all[@]}"; do [ -e "$logs/$name.ok" ] || rows+=("$name"); done
+    [ ${#rows[@]} -gt 0 ] || exit 0
+fi
+for name in "${rows[@]}"; do rm -f "$logs/$name.ok"; done
 pids=()
 stop() { for p in "${pids[@]}"; do kill "$p" 2> /dev/null || :; done; }
 trap stop EXIT
@@ -204,7 +216,11 @@ wait
 pids=()
 for name in "${rows[@]}"; do
     [ -e "$logs/$name.ok" ] || failed=$((failed + 1))
-    [ ! -e "$logs/$name.why" ] || cat "$logs/$name.why"
+    [ $beside = 1 ] || [ ! -e "$logs/$name.why" ] || cat "$logs/$name.why"
 done
+if [ $beside = 1 ]; then
+    echo "${#rows[@]} rows beside other work, $failed to be run again"
+    exit
+fi
 echo "${#rows[@]} rows, $failed failed"
 [ $failed = 0 ]
