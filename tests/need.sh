@@ -136,7 +136,7 @@ for group in "$@"; do
             babeltrace2 bpftrace strace git python3 python3-pytest python3-pytest-xdist
             iproute2 mandoc tmux mariadb-server-core 'linux-perf|linux-tools-generic' python3-venv fio
             openmpi-bin libopenmpi-dev mpich libmpich-dev libfuse3-dev) ;;
-    bench) list+=(wrk) ;;
+    bench) list+=(wrk fio) ;;
     vm)
         list+=(qemu-system-x86 qemu-system-arm cpio kmod e2fsprogs xz-utils zstd
             apt dpkg tar debian-archive-keyring ca-certificates util-linux

@@ -110,6 +110,13 @@ static void pass_over(struct smallfile *c)
 		c->at++;
 }
 
+int smallfile_path(struct smallfile *c, unsigned int i, char *out, size_t size)
+{
+	name_file(c, smallfile_at(c->o, c->number, i));
+	return snprintf(out, size, "%s%s%s/%s", c->o->base, *c->o->base ? "/" : "",
+			c->name[OF_HOME], c->name[OF_FILE]);
+}
+
 static void start(struct smallfile *c, unsigned int load)
 {
 	c->at = steps[load];

@@ -26,13 +26,14 @@
 #define SMALLFILE_EACH_DIR 0x1u
 #define SMALLFILE_REPEATS  0x2u /* can be done again on the same files: it may have a duration */
 #define SMALLFILE_MOVES    0x4u /* file data */
+#define SMALLFILE_READS    0x8u /* file data, of files that it has not written */
 #define SMALLFILE_LOADS(X)                                                                         \
 	X(CREATE, "create", "seq-wr", SMALLFILE_MOVES) /* a new file, written */                   \
 	X(APPEND, "append", NULL, SMALLFILE_MOVES)     /* as much again at its end */              \
 	X(OVERWRITE, "overwrite", NULL, SMALLFILE_MOVES | SMALLFILE_REPEATS)                       \
-	X(READ, "read", "seq-rd", SMALLFILE_MOVES | SMALLFILE_REPEATS)                             \
+	X(READ, "read", "seq-rd", SMALLFILE_MOVES | SMALLFILE_READS | SMALLFILE_REPEATS)           \
 	X(RND_WR, "rnd-wr", NULL, SMALLFILE_MOVES | SMALLFILE_REPEATS) /* records, shuffled */     \
-	X(RND_RD, "rnd-rd", NULL, SMALLFILE_MOVES | SMALLFILE_REPEATS)                             \
+	X(RND_RD, "rnd-rd", NULL, SMALLFILE_MOVES | SMALLFILE_READS | SMALLFILE_REPEATS)           \
 	X(MIX, "seq-rdwrmix", NULL, SMALLFILE_MOVES) /* by chance: read, or append */              \
 	X(STAT, "stat", NULL, SMALLFILE_REPEATS)                                                   \
 	X(RENAME, "rename", NULL, 0) /* and back, when it is done again */                         \
@@ -86,6 +87,12 @@ struct smallfile;
 /* Client number, from 0. o is borrowed. NULL without memory. */
 struct smallfile *smallfile_new(const struct smallfile_opts *o, unsigned int number);
 void smallfile_free(struct smallfile *c);
+
+/*
+ * The path of the i-th of its files, below the root; not while a script is in use. Bytes, as
+ * snprintf().
+ */
+int smallfile_path(struct smallfile *c, unsigned int i, char *out, size_t size);
 
 /* One action: makes the client's directories, or finds them. */
 struct script *smallfile_make(struct smallfile *c);

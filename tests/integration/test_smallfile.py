@@ -158,6 +158,22 @@ def test_loads_are_done_again_for_a_duration(scope: Scope, tmp_path: Path) -> No
     assert mark.read_text() == "x\nx\n"
 
 
+def test_reads_from_the_page_cache_are_said(scope: Scope, tmp_path: Path) -> None:
+    args = ("-f", "20", "--file-size", "10000", "--tree", "kept")
+    create, read = phases(smallfile(scope, tmp_path, *args, "-l", "create,read").expect(OK))
+    assert create["metrics"]["cached"] is None
+    assert read["metrics"]["cached"] == read["metrics"]["cache_looked"] == 20 * 10000
+    for file in tmp_path.glob("kept/*/f.*"):
+        file.write_bytes(b"")
+        os.truncate(file, 10000)  # a hole, of which nothing is in memory
+    done = smallfile(scope, tmp_path, *args, "-l", "read").expect(REFUSED)
+    (read,) = phases(done)
+    assert read["metrics"]["cache_looked"] == 20 * 10000
+    assert read["metrics"]["cached"] == 0
+    assert re.search(r"^ +load .* cached$", done.out, re.M)
+    assert re.search(r"^ +read .* 0%$", done.out, re.M), done.out
+
+
 @pytest.mark.parametrize(
     ("args", "text"),
     [

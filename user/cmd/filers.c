@@ -6,17 +6,21 @@
 #include "cmd/cmd.h"
 #include "cmd/opener.h"
 #include "cmd/places.h"
+#include "host/pagecache.h"
 #include "load/engine.h"
 #include "load/load.h"
 #include "report/cell.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #define OPENING_MAX 8 /* sessions that are opened at a time: afpd's queue has 20 places */
 #define TICK_NS     100000000u
 #define NS_PER_S    1000000000u
+#define LOOKED      32 /* files of a client, at most */
 #define SHOW_TICKS  10
 
 /* One client. */
@@ -251,6 +255,29 @@ int filers_do(struct filers *f, enum smallfile_load load, struct run_phase *p, s
 		return err_set(e, -ECONNRESET, "all sessions were lost: %s", p->load->why);
 	p->complete = true;
 	return 0;
+}
+
+void filers_look(struct filers *f, struct run_phase *p)
+{
+	unsigned int files = f->o.set.files, n = files < LOOKED ? files : LOOKED;
+	uint64_t looked = 0, cached = 0;
+	char path[PATH_MAX];
+	int at;
+
+	for (unsigned int i = 0; f->o.cached && i < f->o.clients; i++) {
+		for (unsigned int k = 0; k < n; k++) {
+			at = snprintf(path, sizeof(path), "%s/", f->o.cached);
+			if (at < PATH_MAX)
+				smallfile_path(f->filer[i].work,
+					       (unsigned int)((uint64_t)k * files / n), path + at,
+					       sizeof(path) - (size_t)at);
+			pagecache_look(path, &looked, &cached);
+		}
+	}
+	if (!looked)
+		return;
+	run_set(p, METRIC_CACHE_LOOKED, looked);
+	run_set(p, METRIC_CACHED, cached);
 }
 
 void filers_close(struct filers *f)

@@ -17,6 +17,7 @@ struct filers_opts {
 	struct session *session; /* open, with a store */
 	struct smallfile_opts set;
 	unsigned int clients;
+	const char *cached;   /* the directory, if this machine's page cache is used; or NULL */
 	uint64_t duration_ns; /* of a load that repeats; 0: each file once */
 };
 
@@ -35,6 +36,12 @@ int filers_make(struct filers *f, const char *base, struct err *e);
  * complete. Operations that failed are no error. 0, or a negative errno with a text.
  */
 int filers_do(struct filers *f, enum smallfile_load load, struct run_phase *p, struct err *e);
+
+/*
+ * Looks at some files of each client: CACHE_LOOKED and CACHED of p, unless there is nothing to
+ * look at. Before filers_do().
+ */
+void filers_look(struct filers *f, struct run_phase *p);
 
 /* Ends the sessions, frees. The files stay. NULL is allowed. */
 void filers_close(struct filers *f);

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define NS_PER_S 1000000000u
 
@@ -45,6 +46,8 @@ static int measure(struct smallfile_run *f, unsigned int i, struct err *e)
 
 	if (!p)
 		return err_set(e, -ENOMEM, "out of memory");
+	if (smallfile_flags(load) & SMALLFILE_READS)
+		filers_look(f->filers, p);
 	session_region_begin(&f->w.s);
 	r = filers_do(f->filers, load, p, e);
 	session_region_end(&f->w.s, p);
@@ -105,12 +108,21 @@ static int do_loads(struct smallfile_run *f, struct err *e)
 	return r;
 }
 
+/* Where reads may come from this machine's page cache: a directory of it. */
+static const char *cached_place(const struct session *s)
+{
+	return s->cfg->local && s->cfg->buffered && !strcmp(s->store->type->name, "POSIX")
+		   ? s->cfg->directory
+		   : NULL;
+}
+
 static int work(struct workload *w, struct err *e)
 {
 	struct smallfile_run *f = (struct smallfile_run *)w;
 	const struct filers_opts o = { .session = &w->s,
 				       .set = f->cfg->o,
 				       .clients = f->cfg->clients,
+				       .cached = cached_place(&w->s),
 				       .duration_ns = (uint64_t)f->cfg->duration_s * NS_PER_S };
 	struct err gone = { 0 };
 	int r = filers_open(&f->filers, &o, e);

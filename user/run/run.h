@@ -40,6 +40,9 @@
 	X(CLIENT_CPU, "client_cpu", "ns", NULL, NULL,                                              \
 	  "user and system time of the thread that makes the requests")                            \
 	X(CLIENT_RUNQ, "client_runq", "ns", NULL, NULL, "that thread runnable, waiting for a CPU") \
+	X(CACHE_LOOKED, "cache_looked", "B", NULL, NULL,                                           \
+	  "smallfile: bytes of some files, looked at before a load that reads")                    \
+	X(CACHED, "cached", "B", NULL, NULL, "of these, in the client's page cache")               \
 	X(AFPD_SYSCR, "afpd_syscr", "1", NULL, NULL, "afpd: what /proc/PID/io calls syscr")        \
 	X(AFPD_SYSCW, "afpd_syscw", "1", NULL, NULL, "afpd: syscw")                                \
 	X(AFPD_RCHAR, "afpd_rchar", "B", NULL, NULL, "afpd: rchar")                                \

@@ -19,24 +19,19 @@ enum {
 	COL_P999,
 	COL_MAX,
 	COL_REQUESTS,
+	COL_CACHED,
 	COL_CALLS,
 	N_COLS
 };
 
 static const struct grid_column heads[N_COLS] = {
-	[COL_NAME] = { .head = "load" },
-	[COL_N] = { .head = "done" },
-	[COL_FAILED] = { .head = "failed" },
-	[COL_RATE] = { .head = "per" GLUE "s" },
-	[COL_COMMON] = { .head = "stonewall" },
-	[COL_BYTES] = { .head = "MB/s" },
-	[COL_MEAN] = { .head = "mean" },
-	[COL_P50] = { .head = "p50" },
-	[COL_P99] = { .head = "p99" },
-	[COL_P999] = { .head = "p99.9" },
-	[COL_MAX] = { .head = "max" },
-	[COL_REQUESTS] = { .head = "requests" },
-	[COL_CALLS] = { .head = "server" GLUE "calls" },
+	[COL_NAME] = { .head = "load" },        [COL_N] = { .head = "done" },
+	[COL_FAILED] = { .head = "failed" },    [COL_RATE] = { .head = "per" GLUE "s" },
+	[COL_COMMON] = { .head = "stonewall" }, [COL_BYTES] = { .head = "MB/s" },
+	[COL_MEAN] = { .head = "mean" },        [COL_P50] = { .head = "p50" },
+	[COL_P99] = { .head = "p99" },          [COL_P999] = { .head = "p99.9" },
+	[COL_MAX] = { .head = "max" },          [COL_REQUESTS] = { .head = "requests" },
+	[COL_CACHED] = { .head = "cached" },    [COL_CALLS] = { .head = "server" GLUE "calls" },
 };
 
 static const unsigned int drops[] = { COL_P999, COL_MEAN, COL_MAX };
@@ -55,6 +50,15 @@ static struct cell per_second(uint64_t n, double s)
 static struct cell each(double n, uint64_t operations, bool known)
 {
 	return known && operations ? cell_fixed(n / (double)operations, 1) : cell_na();
+}
+
+/* How much of what was read was in this machine's memory before. */
+static struct cell cached(const struct run_phase *phase)
+{
+	if (!phase->known[METRIC_CACHE_LOOKED])
+		return cell_blank();
+	return screen_percent(
+	    (double)phase->value[METRIC_CACHED] / (double)phase->value[METRIC_CACHE_LOOKED], 1);
 }
 
 static int put_row(struct grid *g, const struct run_phase *phase)
@@ -86,6 +90,7 @@ static int put_row(struct grid *g, const struct run_phase *phase)
 	cell[COL_P999] = screen_quantile(h, 0.999);
 	cell[COL_MAX] = h->n ? screen_time((double)h->max) : cell_na();
 	cell[COL_REQUESTS] = each((double)phase->value[METRIC_OPS], all.n, true);
+	cell[COL_CACHED] = cached(phase);
 	cell[COL_CALLS] = each(
 	    (double)ledger_sum(ledger, AFS_N_ROLES, AFS_N_CLASSES, AFS_N_OBJECTS).calls, all.n,
 	    ledger->has_calls);
@@ -95,7 +100,7 @@ static int put_row(struct grid *g, const struct run_phase *phase)
 /* Columns that say nothing here. */
 static void choose_columns(struct grid *g, const struct run *r)
 {
-	bool failed = false, calls = false, bytes = false, several = false;
+	bool failed = false, calls = false, bytes = false, several = false, looked = false;
 
 	for (size_t i = 0; i < r->n_phases; i++) {
 		const struct run_phase *phase = r->phase[i];
@@ -103,11 +108,13 @@ static void choose_columns(struct grid *g, const struct run *r)
 		failed |= phase->value[METRIC_ERRORS] > 0;
 		bytes |= phase->value[METRIC_BYTES] > 0;
 		calls |= phase->ledger.has_calls;
+		looked |= phase->known[METRIC_CACHE_LOOKED];
 		several |= phase->load && phase->load->n_clients > 1 && phase->load->common_ns;
 	}
 	g->column[COL_FAILED].off = !failed;
 	g->column[COL_BYTES].off = !bytes;
 	g->column[COL_CALLS].off = !calls;
+	g->column[COL_CACHED].off = !looked;
 	g->column[COL_COMMON].off = !several;
 }
 
@@ -156,6 +163,9 @@ static void put_caption(const struct paint *p, const struct grid *g)
 	if (!g->column[COL_COMMON].off)
 		screen_add(&t, "per s: until the last client was done; stonewall: until the first "
 			       "was. ");
+	if (!g->column[COL_CACHED].off)
+		screen_add(&t, "cached: of the bytes to be read, in this machine's page cache "
+			       "before. ");
 	if (g->column[COL_CALLS].off)
 		screen_add(&t, "requests: of a client for one operation");
 	else
