@@ -130,6 +130,22 @@ def test_an_interrupt_leaves_nothing_and_keeps_what_was_measured(
     assert not list(tmp_path.iterdir())
 
 
+def test_clean_removes_what_a_killed_run_left(scope: Scope, tmp_path: Path) -> None:
+    (tmp_path / "LanTest-mine").mkdir()
+    line = [str(scope.binary), "smallfile", "-l", "create,stat", "-d", "600", str(tmp_path)]
+    running = scope.start(line)
+    wait_until(lambda: len(list(tmp_path.glob("*/*/f.*"))) == 1000, 60, "the files")
+    clean = [str(scope.binary), "clean", str(tmp_path)]
+    assert "its run is still alive" in scope.execute(clean).expect(OK).out
+    running.process.kill()
+    running.process.wait()
+    (left,) = {p.name for p in tmp_path.iterdir()} - {"LanTest-mine"}
+    assert scope.execute(clean).expect(OK).out == f"{left}: removed\n"
+    assert scope.execute(clean).expect(OK).out == "nothing to remove\n"
+    assert [p.name for p in tmp_path.iterdir()] == ["LanTest-mine"]
+    scope.execute([*clean[:2], str(tmp_path / "no")]).expect(REFUSED, "cannot list directory")
+
+
 def test_memory_does_not_grow_with_the_files(scope: Scope) -> None:
     def most_kib(files: int) -> int:
         line = [str(scope.binary), "smallfile", "-f", str(files), "--file-size", "16"]

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* afpscope clean: removes from a volume the directories that killed runs left there. */
+/* afpscope clean: removes the directories that killed runs left on a volume or in a directory. */
 #include "base/text.h"
-#include "cmd/connect.h"
+#include "cmd/session.h"
 #include "host/procfs.h"
 #include "work/tree.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 
 struct clean_cfg {
 	struct connect_cfg c;
+	const char *place; /* a directory of this machine; NULL: a server's volume */
 	bool all, dry_run, help;
 };
 
@@ -37,6 +39,13 @@ struct clean_found {
 	char name[FOUND_MAX][TREE_NAME_MAX + 1];
 };
 
+/* Where they are: one of the two. */
+struct clean_where {
+	struct afp afp;
+	struct store *store;
+	const char *place;
+};
+
 static int note_found(void *user, const struct afp_params *dir)
 {
 	struct clean_found *f = user;
@@ -44,6 +53,28 @@ static int note_found(void *user, const struct afp_params *dir)
 	if (f->n < FOUND_MAX)
 		strcpy(f->name[f->n++], dir->name);
 	return 0;
+}
+
+static int list_place(struct clean_found *f, const char *place, struct err *e)
+{
+	const struct dirent *entry;
+	struct tree_owner owner;
+	DIR *d = opendir(place);
+
+	if (!d)
+		return err_set(e, -errno, "cannot list directory %s: %s", place, strerror(errno));
+	while (f->n < FOUND_MAX && (entry = readdir(d)))
+		if (tree_owner(entry->d_name, &owner))
+			snprintf(f->name[f->n++], sizeof(f->name[0]), "%.*s", TREE_NAME_MAX,
+				 entry->d_name);
+	closedir(d);
+	return 0;
+}
+
+static int remove_one(struct clean_where *w, const char *name, struct err *e)
+{
+	return w->place ? store_remove_local(w->store, w->place, name, e)
+			: tree_remove(&w->afp, AFP_ROOT_ID, name, e);
 }
 
 /*
@@ -81,7 +112,7 @@ static void say(const char *name, const char *what, const char *why)
 	printf(": %s%s\n", what, why);
 }
 
-static enum outcome remove_all(struct afp *a, const struct clean_cfg *cfg,
+static enum outcome remove_all(struct clean_where *w, const struct clean_cfg *cfg,
 			       const struct clean_found *f)
 {
 	enum outcome o = OUTCOME_OK;
@@ -95,49 +126,76 @@ static enum outcome remove_all(struct afp *a, const struct clean_cfg *cfg,
 			say(f->name[i], why ? "kept, " : "would be removed", why ? why : "");
 			continue;
 		}
-		r = tree_remove(a, AFP_ROOT_ID, f->name[i], &e);
+		r = remove_one(w, f->name[i], &e);
 		if (!r) {
 			say(f->name[i], "removed", "");
 			continue;
 		}
 		cmd_say("cannot remove %s: %s", f->name[i], e.text);
-		if (r < 0)
+		if (r < 0 && !w->place)
 			return cmd_stop ? OUTCOME_INTERRUPTED : OUTCOME_LOST;
 		o = OUTCOME_REFUSED;
 	}
 	if (!f->n)
 		puts("nothing to remove");
-	if (o)
+	if (o && !w->place)
 		cmd_say("a file that is open belongs to a session that was lost: it can be removed "
 			"when that afpd process has ended, after the server's \"disconnect time\" "
 			"(24 h) at the latest");
 	return cmd_stop ? OUTCOME_INTERRUPTED : o;
 }
 
+static enum outcome find_in_place(struct clean_where *w, struct clean_found *found, struct err *e)
+{
+	if (list_place(found, w->place, e) || store_open_local(&w->store, w->place, false, e))
+		return OUTCOME_REFUSED;
+	return OUTCOME_OK;
+}
+
+static enum outcome find_on_volume(struct clean_where *w, struct clean_found *found,
+				   const struct connect_cfg *cfg, struct err *e)
+{
+	struct afp_server server;
+	enum afp_stage stage;
+	enum outcome o = connect_open(&w->afp, &server, cfg, 1, &stage, e);
+	int r = o ? 0 : tree_list(&w->afp, note_found, found, e);
+
+	if (r)
+		o = cmd_stop ? OUTCOME_INTERRUPTED : r < 0 ? OUTCOME_LOST : OUTCOME_REFUSED;
+	return o;
+}
+
 static enum outcome clean(const struct clean_cfg *cfg)
 {
 	struct clean_found *found = calloc(1, sizeof(*found));
-	struct afp_server server;
-	enum afp_stage stage;
-	struct afp a = { 0 };
+	struct clean_where w = { .place = cfg->place };
 	struct err e = { 0 };
 	enum outcome o;
-	int r = 0;
 
 	if (!found)
 		return OUTCOME_FAILED;
-	o = connect_open(&a, &server, &cfg->c, 1, &stage, &e);
-	if (!o)
-		r = tree_list(&a, note_found, found, &e);
-	if (r)
-		o = cmd_stop ? OUTCOME_INTERRUPTED : r < 0 ? OUTCOME_LOST : OUTCOME_REFUSED;
+	o = w.place ? find_in_place(&w, found, &e) : find_on_volume(&w, found, &cfg->c, &e);
 	if (o)
 		cmd_say("%s", e.text);
 	else
-		o = remove_all(&a, cfg, found);
-	afp_close(&a);
+		o = remove_all(&w, cfg, found);
+	store_close(w.store);
+	afp_close(&w.afp);
 	free(found);
 	return o;
+}
+
+/* A directory of this machine needs no password. */
+static int take_where(struct clean_cfg *cfg, int n, char **operand, struct err *e)
+{
+	int r;
+
+	if (n == 1 && session_is_place(operand[0])) {
+		cfg->place = operand[0];
+		return 0;
+	}
+	r = connect_operands(&cfg->c, n, operand, e);
+	return r ? r : connect_complete(&cfg->c, e);
 }
 
 int cmd_clean(int argc, char **argv)
@@ -148,13 +206,15 @@ int cmd_clean(int argc, char **argv)
 
 	r = opt_parse(clean_options, &cfg, argc, argv, &first, &e);
 	if (!r && cfg.help) {
-		puts("Usage: afpscope clean [OPTIONS] [afp://USER@HOST:PORT/VOLUME]\n"
-		     "Removes test directories that killed runs left in the root of a volume.\n");
+		puts(
+		    "Usage: afpscope clean [OPTIONS] [afp://USER@HOST:PORT/VOLUME]\n"
+		    "       afpscope clean [OPTIONS] DIRECTORY\n"
+		    "Removes test directories that killed runs left in the root of a volume, or in\n"
+		    "a directory of this machine.\n");
 		opt_help(stdout, clean_options);
 		return OUTCOME_OK;
 	}
-	r = r ? r : connect_operands(&cfg.c, argc - first, argv + first, &e);
-	r = r ? r : connect_complete(&cfg.c, &e);
+	r = r ? r : take_where(&cfg, argc - first, argv + first, &e);
 	if (r)
 		return cmd_usage_error("clean", &e);
 	cmd_catch_signals();

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Many clients may have been lost because the server is restarted: how long it is waited for. */
@@ -298,6 +299,15 @@ enum outcome session_finish(struct session *s, int r, const struct err *e)
 	if (r)
 		run_note(&s->run.warnings, NULL, "broke off: %s", e->text);
 	return result;
+}
+
+bool session_is_place(const char *word)
+{
+	struct stat st;
+
+	if (store_is_local(word))
+		return true;
+	return !strstr(word, "://") && !stat(word, &st) && S_ISDIR(st.st_mode);
 }
 
 int session_make_base(struct session *s, const char *name, struct err *e)

@@ -58,6 +58,9 @@ extern const char *const session_watch_choices[];
  */
 int session_check(struct session_cfg *cfg, int n, char **operand, struct err *e);
 
+/* Whether a word names a place that needs no server, see store_is_local(): or a directory. */
+bool session_is_place(const char *word);
+
 #define SESSION_BASES 16 /* directories that a workload may leave behind: one a volume */
 
 struct session {

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* Hooks */
 
@@ -142,19 +141,10 @@ int workload_run(struct workload *w)
 	return r;
 }
 
-static bool is_place(const char *word)
-{
-	struct stat st;
-
-	if (store_is_local(word))
-		return true;
-	return !strstr(word, "://") && !stat(word, &st) && S_ISDIR(st.st_mode);
-}
-
 /* A place of this machine instead of a URL. */
 static void take_place(struct session_cfg *cfg, int *n, char **operand)
 {
-	if (*n != 1 || cfg->local || !is_place(operand[0]))
+	if (*n != 1 || cfg->local || !session_is_place(operand[0]))
 		return;
 	cfg->local = true;
 	cfg->directory = operand[0];
