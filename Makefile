@@ -160,7 +160,7 @@ demo:
 	$(Q)[ -z "$$SUDO_UID" ] || chown -hR "$$SUDO_UID:$$SUDO_GID" build
 
 check:
-	$(Q)tests/need.sh build server check vm python
+	$(Q)tests/need.sh build server gluster check vm python
 	$(Q)$(MAKE) --no-print-directory -j$(CPUS) check-programs lint
 	$(Q)$(MAKE) --no-print-directory -j1 check-built
 
