@@ -48,6 +48,12 @@ enum afs_data {
 	AFS_DATA_UID,  /* none: the second argument is the new effective user id */
 };
 
+/* How regular files are distinguished. */
+enum afs_files {
+	AFS_FILES_AFP,     /* AppleDouble files are metadata; the backends' files are databases */
+	AFS_FILES_GLUSTER, /* what is below .glusterfs is metadata, except links to data files */
+};
+
 /* What a call of class WAIT waits for. */
 enum afs_waits {
 	AFS_WAITS_READY, /* descriptors, signals, work: poll, select, epoll */
@@ -74,6 +80,7 @@ struct afs_setup {
 	__u8 objects_on; /* descriptors can be classified */
 	__u8 decoder;    /* enum afs_decoder: of clients' bytes, where they may be read */
 	__u8 any_order; /* the server answers in any order, in any thread: see struct afs_pending */
+	__u8 files;     /* enum afs_files */
 	__u8 trace;     /* AFS_TRACE_: which records are made; 0: none */
 	__u8 batch;     /* records are gathered by CPU: no program interrupts another there */
 	__u32 trace_wake; /* user space is woken after this many bytes of a CPU; a power of two */
@@ -255,14 +262,15 @@ struct afs_pending {
 
 #define AFS_N_PENDING 65536
 
-#define AFS_IN_FRAME  32 /* "have": the header is complete */
+#define AFS_IN_FRAME  64 /* "have": the header is complete */
 
 /* The current frame in one direction of a client's connection. */
 struct afs_flow {
-	__u8 head[24]; /* 16 bytes and, in a request, the AFP command's number */
+	/* DSI: 16 bytes and, in a request, the AFP command's number. SunRPC: see the decoder. */
+	__u8 head[32];
 	__u32 have;    /* of these */
 	__u32 answers; /* outgoing: the frame is the reply to the request in service */
-	__u64 skip;    /* bytes to its end */
+	__u64 skip;    /* bytes to its end; SunRPC: to the fragment's */
 	__u64 frames, bytes;
 	__u64 unknown; /* bytes in no frame that was recognized */
 	__u64 early;   /* the same, before the first frame of a connection older than the watch */
@@ -271,6 +279,11 @@ struct afs_flow {
 	__u64 fork; /* of a reply: number of the file that it has opened */
 	struct afs_cursor cursor;
 	struct afs_pending pending; /* outgoing: the request that the frame answers, if any_order */
+	/* SunRPC: the fragment's mark, how much of it was read; bytes of a verifier that are left,
+	 * and whether there was one. */
+	__u8 mark[4];
+	__u32 mark_have;
+	__u32 pass, passed;
 };
 
 /* Requests that were read and are not answered yet: n of the same kind with consecutive ids. */

@@ -6,7 +6,7 @@
  * What understands the bytes of a client's connection: a decoder for each protocol. X(NAME, name):
  * it is bpf/decode/name.h, which is included below and has the function name_step().
  */
-#define AFS_DECODERS(X) X(DSI, dsi)
+#define AFS_DECODERS(X) X(DSI, dsi) X(SUNRPC, sunrpc)
 
 enum afs_decoder {
 	AFS_DECODER_NONE,
@@ -21,4 +21,5 @@ enum afs_decoder {
 #ifdef AFS_DECODE
 #undef AFS_DECODE
 #include "bpf/decode/dsi.h"
+#include "bpf/decode/sunrpc.h"
 #endif

@@ -50,6 +50,50 @@ static __always_inline bool object_is_appledouble(const unsigned char *name)
 	return true;
 }
 
+/* Whether a folder is called ".glusterfs". */
+static __always_inline bool object_is_handles(const struct dentry___afs *dentry)
+{
+	const char want[10] = { '.', 'g', 'l', 'u', 's', 't', 'e', 'r', 'f', 's' };
+	const unsigned char *name = NULL;
+	char text[10] = {};
+	__u32 len = 0;
+
+	READ(len, dentry->d_name.len);
+	if (len != sizeof(text))
+		return false;
+	READ(name, dentry->d_name.name);
+	bpf_probe_read_kernel(text, sizeof(text), name);
+	for (int i = 0; i < 10; i++)
+		if (text[i] != want[i])
+			return false;
+	return true;
+}
+
+/*
+ * A file of a brick. Below .glusterfs are links to its data files, in folders named after the first
+ * digits of their number (.glusterfs/f4/60/NUMBER) or in "unlink", and besides them its indexes,
+ * changelogs and marks.
+ */
+#define OBJECT_DEPTH 6 /* of .glusterfs/changelogs/YEAR/MONTH/DAY/NAME */
+
+static __always_inline __u32 object_of_brick(const struct dentry___afs *dentry)
+{
+	const struct dentry___afs *up = dentry;
+	__u32 len = 0;
+
+	for (int i = 0; i < OBJECT_DEPTH; i++) {
+		READ(up, dentry->d_parent);
+		if (!up || up == dentry)
+			break;
+		if (object_is_handles(up)) {
+			READ(len, dentry->d_name.len);
+			return len == 2 || len == 6 ? AFS_OBJECT_DATA : AFS_OBJECT_META;
+		}
+		dentry = up;
+	}
+	return AFS_OBJECT_DATA;
+}
+
 static __always_inline __u32 object_of_file(const struct file___afs *file,
 					    const struct inode___afs *inode,
 					    const volatile struct afs_inodes *known)
@@ -66,6 +110,8 @@ static __always_inline __u32 object_of_file(const struct file___afs *file,
 			return object;
 	}
 	READ(dentry, file->f_path.dentry);
+	if (setup.files == AFS_FILES_GLUSTER)
+		return object_of_brick(dentry);
 	READ(parent, dentry->d_parent);
 	if (known->n_dirs) {
 		READ(dir, parent->d_inode);
@@ -321,7 +367,8 @@ __noinline __u32 object_look(__u32 slot, __u64 task, __u32 fd)
 	object = object_of_file_at(file, &shared.inodes);
 	if (object == AFS_OBJECT_BACKEND) {
 		what.link = link_of(file, p->role == AFS_ROLE_SERVER);
-	} else if (object == AFS_OBJECT_DATA && p->role == AFS_ROLE_BACKEND) {
+	} else if (object == AFS_OBJECT_DATA && p->role == AFS_ROLE_BACKEND &&
+		   setup.files == AFS_FILES_AFP) {
 		object = AFS_OBJECT_CNIDDB;
 	}
 	if (object & OBJECT_FOR_NOW)

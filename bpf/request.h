@@ -223,22 +223,31 @@ static __always_inline void request_end(struct afs_stripe *stripe, struct afs_th
 
 /* Any order: a request was read. One of the same id that is still there was never answered. */
 static __always_inline void pending_begin(struct afs_stripe *stripe, struct afs_stream *s,
-					  const struct afs_queued *q, __u64 now)
+					  const struct afs_pending *p, __u32 id)
 {
-	const struct afs_pending_key key = { .stream = s->handle, .id = q->id };
-	const struct afs_pending p = { .ns = now, .bytes = q->bytes, .account = q->account };
-	struct afs_account *a = account_at(stripe, q->account);
+	const struct afs_pending_key key = { .stream = s->handle, .id = id };
+	struct afs_account *a = account_at(stripe, p->account);
 
 	if (a)
 		a->begun++;
-	if (!bpf_map_update_elem(&pending, &key, &p, BPF_NOEXIST))
+	if (!bpf_map_update_elem(&pending, &key, p, BPF_NOEXIST))
 		return;
 	s->dropped++;
-	bpf_map_update_elem(&pending, &key, &p, BPF_ANY);
+	bpf_map_update_elem(&pending, &key, p, BPF_ANY);
+}
+
+/* Any order: more bytes of a request were read, after its begin. */
+static __always_inline void pending_grow(const struct afs_stream *s, __u32 id, __u32 bytes)
+{
+	const struct afs_pending_key key = { .stream = s->handle, .id = id };
+	struct afs_pending *p = bpf_map_lookup_elem(&pending, &key);
+
+	if (p)
+		p->bytes += bytes;
 }
 
 /* Any order: the reply to a request begins. false: to none that is known. */
-static __always_inline bool pending_take(struct afs_stream *s, struct afs_flow *f, __u16 id)
+static __always_inline bool pending_take(struct afs_stream *s, struct afs_flow *f, __u32 id)
 {
 	const struct afs_pending_key key = { .stream = s->handle, .id = id };
 	const struct afs_pending *p = bpf_map_lookup_elem(&pending, &key);
@@ -266,7 +275,8 @@ static __always_inline void lose(struct afs_flow *f)
 		f->early += f->cursor.total;
 	else
 		f->unknown += f->cursor.total;
-	f->have = 0;
+	f->have = f->mark_have = 0;
+	f->pass = f->passed = 0;
 	f->skip = 0;
 	f->lost = 1;
 	f->cursor.total = 0;
@@ -340,8 +350,10 @@ static __always_inline void request_read(struct afs_stripe *stripe, struct afs_t
 	__u32 i = (s->first + s->n) % AFS_N_QUEUED;
 
 	if (setup.any_order) {
+		const struct afs_pending p = { begin_ns, q->bytes, q->account, 0 };
+
 		s->begun++;
-		pending_begin(stripe, s, q, begin_ns);
+		pending_begin(stripe, s, &p, q->id);
 		return;
 	}
 	if (s->n >= AFS_N_QUEUED) {
@@ -374,7 +386,7 @@ static __always_inline void answer_to_none(struct afs_stream *s)
  * there are more, the oldest end, so that bytes mistaken for requests do not stay.
  */
 static __always_inline void reply_begin(struct afs_stripe *stripe, struct afs_thread *t,
-					struct afs_stream *s, struct afs_flow *f, __u16 id,
+					struct afs_stream *s, struct afs_flow *f, __u32 id,
 					__u64 now)
 {
 	const struct afs_queued *q;
@@ -414,7 +426,7 @@ static __always_inline __u16 reply_account(const struct afs_stream *s)
 
 /* The last byte of a reply that answers a request was sent. */
 static __always_inline void reply_end(struct afs_stripe *stripe, struct afs_thread *t,
-				      struct afs_stream *s, __u16 id, __u64 now)
+				      struct afs_stream *s, __u32 id, __u64 now)
 {
 	if (setup.any_order)
 		pending_end(stripe, t, s, id, now);
