@@ -120,7 +120,8 @@ static int describe(const struct kind_found *f, struct run *r)
 const struct kind kind_afp = {
 	.is = { .name = "afp",
 		.role = { [AFS_ROLE_SERVER] = "afpd", [AFS_ROLE_BACKEND] = "cnid_dbd" },
-		.has_requests = true },
+		.has_requests = true,
+		.is_afp = true },
 	.decoder = AFS_DECODER_DSI,
 	.find = find,
 	.describe = describe,

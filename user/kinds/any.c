@@ -193,7 +193,8 @@ static int describe(const struct kind_found *f, struct run *r)
 
 const struct kind kind_any = {
 	.is = { .name = "any",
-		.role = { [AFS_ROLE_SERVER] = "server", [AFS_ROLE_BACKEND] = "backend" } },
+		.role = { [AFS_ROLE_SERVER] = "server", [AFS_ROLE_BACKEND] = "backend" },
+		.has_threads = true },
 	.find = find,
 	.describe = describe,
 };

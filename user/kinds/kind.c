@@ -27,6 +27,8 @@ int kind_find(const struct kind *k, struct kind_found *out, const struct kind_wi
 
 	out->target.decoder = k->decoder;
 	out->target.any_order = k->any_order;
+	out->target.files = k->files;
+	out->target.accounts = k->is.accounts;
 	return r;
 }
 

@@ -31,6 +31,7 @@ struct kind {
 	struct run_kind is;
 	enum afs_decoder decoder; /* NONE: its requests are not known */
 	bool any_order;           /* it answers in any order, in any thread */
+	enum afs_files files;     /* how regular files are distinguished */
 	/*
 	 * 0; -ENXIO or -ESRCH: there is no such server; -ENOTUNIQ: several; -EACCES: no right to
 	 * see; e has a text that says what to do.

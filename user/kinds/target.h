@@ -40,6 +40,8 @@ struct target {
 	bool plain;               /* any program: its children belong to it, whatever they run */
 	enum afs_decoder decoder; /* of clients' bytes; the kind's */
 	bool any_order;           /* it answers in any order, in any thread; the kind's */
+	enum afs_files files;     /* how regular files are distinguished; the kind's */
+	const struct account_names *accounts; /* the kind's; NULL: AFP's */
 	size_t n_sessions;
 	struct target_process session[AFS_N_PROCESSES];
 	uint64_t client; /* inode of its end of the client's connection; 0: none */

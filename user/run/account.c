@@ -11,63 +11,81 @@ const struct account_column_def account_columns[ACCOUNT_N_COLUMNS] = {
 #undef X
 };
 
-/* clang-format off */
-static const char *const names[AFS_N_ACCOUNTS] = {
-	[1] = "FPByteRangeLock", [2] = "FPCloseVol", [3] = "FPCloseDir", [4] = "FPCloseFork",
-	[5] = "FPCopyFile", [6] = "FPCreateDir", [7] = "FPCreateFile", [8] = "FPDelete",
-	[9] = "FPEnumerate", [10] = "FPFlush", [11] = "FPFlushFork", [12] = "FPGetDirParms",
-	[13] = "FPGetFileParms", [14] = "FPGetForkParms", [15] = "FPGetSrvrInfo",
-	[16] = "FPGetSrvrParms", [17] = "FPGetVolParms", [18] = "FPLogin", [19] = "FPLoginCont",
-	[20] = "FPLogout", [21] = "FPMapID", [22] = "FPMapName", [23] = "FPMoveAndRename",
-	[24] = "FPOpenVol", [25] = "FPOpenDir", [26] = "FPOpenFork", [27] = "FPRead",
-	[28] = "FPRename", [29] = "FPSetDirParms", [30] = "FPSetFileParms",
-	[31] = "FPSetForkParms", [32] = "FPSetVolParms", [33] = "FPWrite",
-	[34] = "FPGetFileDirParms", [35] = "FPSetFileDirParms", [36] = "FPChangePassword",
-	[37] = "FPGetUserInfo", [38] = "FPGetSrvrMsg", [39] = "FPCreateID", [40] = "FPDeleteID",
-	[41] = "FPResolveID", [42] = "FPExchangeFiles", [43] = "FPCatSearch", [48] = "FPOpenDT",
-	[49] = "FPCloseDT", [51] = "FPGetIcon", [52] = "FPGetIconInfo", [53] = "FPAddAPPL",
-	[54] = "FPRemoveAPPL", [55] = "FPGetAPPL", [56] = "FPAddComment",
-	[57] = "FPRemoveComment", [58] = "FPGetComment", [59] = "FPByteRangeLockExt",
-	[60] = "FPReadExt", [61] = "FPWriteExt", [62] = "FPGetAuthMethods", [63] = "FPLoginExt",
-	[64] = "FPGetSessionToken", [65] = "FPDisconnectOldSession", [66] = "FPEnumerateExt",
-	[67] = "FPCatSearchExt", [68] = "FPEnumerateExt2", [69] = "FPGetExtAttr",
-	[70] = "FPSetExtAttr", [71] = "FPRemoveExtAttr", [72] = "FPListExtAttrs",
-	[73] = "FPGetACL", [74] = "FPSetACL", [75] = "FPAccess", [76] = "FPSpotlightRPC",
-	[78] = "FPSyncDir", [79] = "FPSyncFork", [122] = "FPZzzzz", [192] = "FPAddIcon",
-	[AFS_ACCOUNT_DSI + 2] = "DSICommand without a command",
-	[AFS_ACCOUNT_DSI + 3] = "DSIGetStatus", [AFS_ACCOUNT_DSI + 4] = "DSIOpenSession",
-	[AFS_ACCOUNT_DSI + 6] = "DSIWrite without a command",
-	[AFS_ACCOUNT_DSI + 8] = "DSIAttention",
-	[AFS_ACCOUNT_BETWEEN] = "between requests", [AFS_ACCOUNT_THREADS] = "other threads",
-	[AFS_ACCOUNT_NONE] = "outside sessions", [AFS_ACCOUNT_MORE] = "unassigned",
-};
-/* clang-format on */
-
-const char *account_known_name(unsigned int number)
+static void unnamed(unsigned int number, char buf[ACCOUNT_NAME_MAX])
 {
-	return number < AFS_N_ACCOUNTS ? names[number] : NULL;
-}
-
-const char *account_name(unsigned int number, char buf[ACCOUNT_NAME_MAX])
-{
-	const char *name = account_known_name(number);
-
-	if (name)
-		return name;
 	if (number < AFS_ACCOUNT_DSI)
 		snprintf(buf, ACCOUNT_NAME_MAX, "AFP command %u", number);
 	else
 		snprintf(buf, ACCOUNT_NAME_MAX, "DSI command %u", number - AFS_ACCOUNT_DSI);
+}
+
+/* clang-format off */
+const struct account_names account_afp = {
+	.unnamed = unnamed,
+	.name = {
+		[1] = "FPByteRangeLock", [2] = "FPCloseVol", [3] = "FPCloseDir", [4] = "FPCloseFork",
+		[5] = "FPCopyFile", [6] = "FPCreateDir", [7] = "FPCreateFile", [8] = "FPDelete",
+		[9] = "FPEnumerate", [10] = "FPFlush", [11] = "FPFlushFork", [12] = "FPGetDirParms",
+		[13] = "FPGetFileParms", [14] = "FPGetForkParms", [15] = "FPGetSrvrInfo",
+		[16] = "FPGetSrvrParms", [17] = "FPGetVolParms", [18] = "FPLogin", [19] = "FPLoginCont",
+		[20] = "FPLogout", [21] = "FPMapID", [22] = "FPMapName", [23] = "FPMoveAndRename",
+		[24] = "FPOpenVol", [25] = "FPOpenDir", [26] = "FPOpenFork", [27] = "FPRead",
+		[28] = "FPRename", [29] = "FPSetDirParms", [30] = "FPSetFileParms",
+		[31] = "FPSetForkParms", [32] = "FPSetVolParms", [33] = "FPWrite",
+		[34] = "FPGetFileDirParms", [35] = "FPSetFileDirParms", [36] = "FPChangePassword",
+		[37] = "FPGetUserInfo", [38] = "FPGetSrvrMsg", [39] = "FPCreateID", [40] = "FPDeleteID",
+		[41] = "FPResolveID", [42] = "FPExchangeFiles", [43] = "FPCatSearch", [48] = "FPOpenDT",
+		[49] = "FPCloseDT", [51] = "FPGetIcon", [52] = "FPGetIconInfo", [53] = "FPAddAPPL",
+		[54] = "FPRemoveAPPL", [55] = "FPGetAPPL", [56] = "FPAddComment",
+		[57] = "FPRemoveComment", [58] = "FPGetComment", [59] = "FPByteRangeLockExt",
+		[60] = "FPReadExt", [61] = "FPWriteExt", [62] = "FPGetAuthMethods", [63] = "FPLoginExt",
+		[64] = "FPGetSessionToken", [65] = "FPDisconnectOldSession", [66] = "FPEnumerateExt",
+		[67] = "FPCatSearchExt", [68] = "FPEnumerateExt2", [69] = "FPGetExtAttr",
+		[70] = "FPSetExtAttr", [71] = "FPRemoveExtAttr", [72] = "FPListExtAttrs",
+		[73] = "FPGetACL", [74] = "FPSetACL", [75] = "FPAccess", [76] = "FPSpotlightRPC",
+		[78] = "FPSyncDir", [79] = "FPSyncFork", [122] = "FPZzzzz", [192] = "FPAddIcon",
+		[AFS_ACCOUNT_DSI + 2] = "DSICommand without a command",
+		[AFS_ACCOUNT_DSI + 3] = "DSIGetStatus", [AFS_ACCOUNT_DSI + 4] = "DSIOpenSession",
+		[AFS_ACCOUNT_DSI + 6] = "DSIWrite without a command",
+		[AFS_ACCOUNT_DSI + 8] = "DSIAttention",
+		[AFS_ACCOUNT_BETWEEN] = "between requests", [AFS_ACCOUNT_THREADS] = "other threads",
+		[AFS_ACCOUNT_NONE] = "outside sessions", [AFS_ACCOUNT_MORE] = "unassigned",
+	},
+};
+/* clang-format on */
+
+const char *account_name_of(const struct account_names *n, unsigned int number,
+			    char buf[ACCOUNT_NAME_MAX])
+{
+	const char *name;
+
+	n = n ? n : &account_afp;
+	name = number < AFS_N_ACCOUNTS ? n->name[number] : NULL;
+	if (name)
+		return name;
+	n->unnamed(number, buf);
 	return buf;
 }
 
-unsigned int account_number_named(uint8_t number[AFS_ACCOUNT_BETWEEN])
+const char *account_known_name(unsigned int number)
 {
-	unsigned int n = 0;
+	return number < AFS_N_ACCOUNTS ? account_afp.name[number] : NULL;
+}
 
+const char *account_name(unsigned int number, char buf[ACCOUNT_NAME_MAX])
+{
+	return account_name_of(&account_afp, number, buf);
+}
+
+unsigned int account_number_named(const struct account_names *n,
+				  uint8_t number[AFS_ACCOUNT_BETWEEN])
+{
+	unsigned int count = 0;
+
+	n = n ? n : &account_afp;
 	for (unsigned int i = 0; i < AFS_ACCOUNT_BETWEEN; i++)
-		number[i] = names[i] ? (uint8_t)++n : 0;
-	return n;
+		number[i] = n->name[i] ? (uint8_t)++count : 0;
+	return count;
 }
 
 bool account_is_request(unsigned int number)

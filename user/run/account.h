@@ -35,17 +35,33 @@ struct account_column_def {
 
 extern const struct account_column_def account_columns[ACCOUNT_N_COLUMNS];
 
-/* "FPOpenFork", "DSIOpenSession", "between requests"; NULL: a number that has no name. */
-const char *account_known_name(unsigned int number);
-
-/* The same, and "AFP command 99" for a number without a name. Returns buf or a constant. */
 #define ACCOUNT_NAME_MAX 32
+
+/* The names of the accounts of a kind of server. */
+struct account_names {
+	const char *name[AFS_N_ACCOUNTS]; /* static; NULL: a number that has no name */
+	/* Prints one for a number that has none. */
+	void (*unnamed)(unsigned int number, char buf[ACCOUNT_NAME_MAX]);
+};
+
+/* AFP's: "FPOpenFork", "DSIOpenSession", "between requests", "AFP command 99". */
+extern const struct account_names account_afp;
+
+/* n NULL: AFP's. Returns buf or a constant. */
+const char *account_name_of(const struct account_names *n, unsigned int number,
+			    char buf[ACCOUNT_NAME_MAX]);
+
+/* AFP's; NULL: a number that has no name. */
+const char *account_known_name(unsigned int number);
+/* AFP's, whether it has a name or not. */
 const char *account_name(unsigned int number, char buf[ACCOUNT_NAME_MAX]);
 
 /*
  * Numbers the requests that have a name, from 1 on; 0 for all others. Returns how many there are.
+ * n NULL: AFP's.
  */
-unsigned int account_number_named(uint8_t number[AFS_ACCOUNT_BETWEEN]);
+unsigned int account_number_named(const struct account_names *n,
+				  uint8_t number[AFS_ACCOUNT_BETWEEN]);
 
 /* A request, not time outside requests. */
 bool account_is_request(unsigned int number);

@@ -14,6 +14,21 @@ bool run_has_requests(const struct run *r)
 	return !r->kind || r->kind->has_requests;
 }
 
+bool run_has_threads(const struct run *r)
+{
+	return r->kind && r->kind->has_threads;
+}
+
+bool run_is_afp(const struct run *r)
+{
+	return !r->kind || r->kind->is_afp;
+}
+
+const char *run_account_name(const struct run *r, unsigned int number, char buf[ACCOUNT_NAME_MAX])
+{
+	return account_name_of(r->kind ? r->kind->accounts : NULL, number, buf);
+}
+
 const char *run_role_name(const struct run *r, unsigned int role)
 {
 	const char *name = r->kind && role < AFS_N_ROLES ? r->kind->role[role] : NULL;
@@ -23,5 +38,5 @@ const char *run_role_name(const struct run *r, unsigned int role)
 
 bool run_has_metric(const struct run *r, unsigned int metric)
 {
-	return run_has_requests(r) || metric == METRIC_ELAPSED;
+	return run_is_afp(r) || metric == METRIC_ELAPSED;
 }

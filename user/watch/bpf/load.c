@@ -228,11 +228,13 @@ static int load(struct bpf_load *l, const struct load_way *way, const struct bpf
 	if (!l->skel)
 		return refusal(e, -errno, "open BPF programs");
 	syscalls_table(setup->calls);
-	if (account_number_named(setup->spread) >= AFS_N_SPREADS)
+	if (account_number_named(wish->accounts, setup->spread) >= AFS_N_SPREADS)
 		return refusal(e, -ENOSPC, "number the requests");
 	setup->objects_on = objects;
 	setup->decoder = (uint8_t)(objects ? wish->decoder : AFS_DECODER_NONE);
 	setup->any_order = wish->any_order;
+	setup->files = (uint8_t)wish->files;
+	l->accounts = wish->accounts;
 	r = select_programs(l, way);
 	if (!r)
 		r = set_len(l, "stripe", l->n_cpus);

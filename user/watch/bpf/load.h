@@ -33,11 +33,12 @@ struct bpf_load {
 	void *skel; /* of the object that was taken */
 	const struct bpf_load_kind *kind;
 	struct bpf_object *object;
-	struct afs_shared *shared; /* mapped */
-	char how[96];              /* which tracepoints, how threads are found */
-	bool objects;              /* descriptors are distinguished ... */
-	bool requests;             /* ... and so are requests */
-	bool live;                 /* struct afs_client is filled */
+	struct afs_shared *shared;            /* mapped */
+	char how[96];                         /* which tracepoints, how threads are found */
+	bool objects;                         /* descriptors are distinguished ... */
+	bool requests;                        /* ... and so are requests */
+	bool live;                            /* struct afs_client is filled */
+	const struct account_names *accounts; /* as wished */
 	char objects_why[ERR_TEXT_MAX];
 	char how_why[ERR_TEXT_MAX]; /* why not the preferred way; empty: it is used */
 	unsigned int n_cpus;
@@ -53,8 +54,11 @@ struct bpf_load_wish {
 	bool only;       /* fail instead of trying other ways */
 	/* Slots for them; 0: all that the tables have. */
 	unsigned int n_processes, n_threads, n_streams;
-	enum afs_decoder decoder;      /* for clients' bytes */
-	bool any_order;                /* the server answers in any order, in any thread */
+	enum afs_decoder decoder; /* for clients' bytes */
+	bool any_order;           /* the server answers in any order, in any thread */
+	enum afs_files files;     /* how regular files are distinguished */
+	const struct account_names
+	    *accounts; /* with a name they get a histogram; NULL: the default kind's */
 	const struct watch_sink *sink; /* for records; NULL: make none */
 };
 

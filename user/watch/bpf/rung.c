@@ -124,6 +124,8 @@ static int bpf_open(void **state, const struct watch_sink *sink, const struct ta
 	wish.sink = sink;
 	wish.decoder = t->decoder;
 	wish.any_order = t->any_order;
+	wish.files = t->files;
+	wish.accounts = t->accounts;
 	return rung_bpf_open(state, &wish, e);
 }
 

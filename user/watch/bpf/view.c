@@ -41,6 +41,7 @@ int bpf_view_open(struct bpf_view *v, const struct bpf_load *l, struct err *e)
 	memset(v, 0, sizeof(*v));
 	v->n_cpus = l->n_cpus;
 	v->shared = l->shared;
+	v->accounts = l->accounts;
 #define MAP(name) v->name = map_in(v, i++, l, #name, sizeof(*v->name))
 	MAP(thread);
 	MAP(process);
@@ -386,7 +387,7 @@ int bpf_view_read_accounts(const struct bpf_view *v, struct ledger *out)
 	struct ledger_account *a;
 	bool some;
 
-	account_number_named(spread);
+	account_number_named(v->accounts, spread);
 	out->account = calloc(AFS_ACCOUNT_BETWEEN, sizeof(*out->account));
 	if (!out->account)
 		return -ENOMEM;

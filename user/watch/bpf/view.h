@@ -27,6 +27,7 @@ struct bpf_view {
 	} map[BPF_VIEW_MAPS];
 	unsigned int n_cpus;
 	const struct afs_shared *shared;
+	const struct account_names *accounts; /* NULL: the default kind's */
 	/* Only watch/bpf/slots.c writes here. */
 	struct afs_thread *thread;
 	struct afs_process *process;
