@@ -417,7 +417,7 @@ struct afs_inode {
 };
 
 #define AFS_N_INODES 8
-#define AFS_N_PORTS  8
+#define AFS_N_PORTS  32
 
 /* The inodes user space has found. After a new epoch descriptors are classified again. */
 struct afs_inodes {

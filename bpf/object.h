@@ -110,8 +110,6 @@ static __always_inline __u32 object_of_file(const struct file___afs *file,
 			return object;
 	}
 	READ(dentry, file->f_path.dentry);
-	if (setup.files == AFS_FILES_GLUSTER)
-		return object_of_brick(dentry);
 	READ(parent, dentry->d_parent);
 	if (known->n_dirs) {
 		READ(dir, parent->d_inode);
@@ -119,6 +117,8 @@ static __always_inline __u32 object_of_file(const struct file___afs *file,
 		if (object != AFS_N_OBJECTS)
 			return object;
 	}
+	if (setup.files == AFS_FILES_GLUSTER)
+		return object_of_brick(dentry);
 	READ(name, dentry->d_name.name);
 	bpf_probe_read_kernel(first, sizeof(first), name);
 	if (first[0] == '.' && first[1] == '_')

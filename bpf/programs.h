@@ -2,6 +2,8 @@
 #ifndef AFS_PROGRAMS_H
 #define AFS_PROGRAMS_H
 
+#include <linux/types.h>
+
 /*
  * Programs of SunRPC, and the accounts of their procedures: procedure k of a program is counted in
  * account first + k, or in its last one if it has fewer; a program that is not here in

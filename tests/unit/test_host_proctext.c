@@ -113,6 +113,11 @@ static void the_argument_of_an_option_follows_it(void **state)
 	assert_string_equal(out, "/a b");
 	assert_true(proctext_argument(out, sizeof(out), WORDS("afpd\0-F/c\0-d\0"), "-F"));
 	assert_string_equal(out, "/c");
+	assert_true(proctext_argument(out, sizeof(out), WORDS("b\0--n-x\0z\0--n\0a\0"), "--n"));
+	assert_string_equal(out, "a");
+	assert_true(proctext_argument(out, sizeof(out), WORDS("b\0--n=\0-nz\0"), "--n"));
+	assert_string_equal(out, "");
+	assert_false(proctext_argument(out, sizeof(out), WORDS("b\0--nn=a\0--n\0"), "--n"));
 	assert_true(proctext_argument(out, sizeof(out), WORDS("afpd\0\0-F\0/e"), "-F"));
 	assert_string_equal(out, "/e");
 	assert_true(proctext_argument(out, sizeof(out), WORDS("a\0-F\0/longer/than/fits\0"), "-F"));

@@ -39,7 +39,7 @@ struct record {
 	const struct kind *kind;
 	struct kind_found found;
 	struct watch *watch;
-	struct threads *threads; /* NULL: of kinds with requests */
+	struct threads *threads; /* NULL: not shown of this kind */
 	struct sampler *sampler; /* NULL: no time series */
 	struct tracing *tracing; /* NULL: no trace */
 	struct runs_folder folder;
@@ -145,7 +145,7 @@ static enum outcome begin(struct record *rec, struct err *e)
 		return r == -EACCES ? OUTCOME_UNTRUSTED : OUTCOME_NO_SESSION;
 	r = run_init(&rec->run, cfg->name, cfg->name);
 	rec->run.kind = &rec->kind->is;
-	if (!r && !run_has_requests(&rec->run) && !(rec->threads = threads_new()))
+	if (!r && run_has_threads(&rec->run) && !(rec->threads = threads_new()))
 		r = -ENOMEM;
 	if (r || describe(rec)) {
 		err_set(e, -ENOMEM, "out of memory");
@@ -203,7 +203,7 @@ static void show(struct record *rec, bool last)
 		return;
 	if (last)
 		fputs(clear, stderr);
-	else if (rec->threads)
+	else if (!run_has_requests(&rec->run))
 		fprintf(stderr, "%s%.0f s; Ctrl-C ends", clear, s);
 	else
 		fprintf(stderr, "%s%.0f s, %" PRIu64 " requests answered; Ctrl-C ends", clear, s,
@@ -349,7 +349,7 @@ static enum outcome work(struct record *rec, struct err *e)
 		r = threads_note(rec->threads, &p->ledger, &rec->run);
 	if (!r)
 		r = watch_finish(rec->watch, &rec->run);
-	if (!r && run_has_requests(&rec->run))
+	if (!r && run_has_metrics(&rec->run))
 		r = diagnose_end(&rec->diagnose, rec->watch, &rec->found, &rec->run);
 	if (!r)
 		r = tracing_finish(rec->tracing, &rec->run);
@@ -442,9 +442,8 @@ static int kind_check(struct record_cfg *c, struct err *e)
 			       "--exe and --unit each name a program: give one of them");
 	if (by_name && !c->kind)
 		c->kind = KIND_ANY;
-	if (c->trace.what && !kind_at(c->kind)->is.has_requests)
-		return err_set(e, -EINVAL,
-			       "--trace records requests, which are not known of --kind %s",
+	if (c->trace.what && !kind_at(c->kind)->is.has_metrics)
+		return err_set(e, -EINVAL, "--trace records requests of --kind afp, not of %s",
 			       kind_names[c->kind]);
 	return 0;
 }

@@ -56,7 +56,10 @@ int procfs_uids(uint32_t *real, uint32_t *effective, pid_t pid);
  */
 int procfs_each_variable(pid_t pid, int (*fn)(void *arg, const char *word), void *arg);
 
-/* The argument of an option ("-F") in the first 4 KiB of its command line. -ENODATA: none. */
+/*
+ * The argument of an option ("-F", "--name") in the first 4 KiB of its command line. -ENODATA:
+ * none.
+ */
 int procfs_argument(char *out, size_t len, pid_t pid, const char *option);
 
 /* The first of these names that a file mapped by the process has in its path; NULL: none. */

@@ -77,18 +77,33 @@ int proctext_fd(struct procfs_fd *out, const char *text)
 	return 0;
 }
 
+/* Where the value of an option begins, if the word is that option; NULL: it is not. */
+static const char *option_value(const char *word, const char *option)
+{
+	size_t len = option[1] == '-' ? strlen(option) : 2;
+
+	if (strncmp(word, option, len) != 0)
+		return NULL;
+	word += len;
+	if (!*word)
+		return word + 1; /* the next word */
+	if (len > 2)
+		return *word == '=' ? word + 1 : NULL;
+	return word;
+}
+
 bool proctext_argument(char *out, size_t len, const char *text, size_t text_len, const char *option)
 {
-	const char *end = text + text_len;
+	const char *end = text + text_len, *value;
 
 	/* The first word is the program. */
 	for (const char *at = text + strlen(text) + 1; at < end; at += strlen(at) + 1) {
-		if (strncmp(at, option, 2) != 0)
+		value = option_value(at, option);
+		if (!value)
 			continue;
-		at += at[2] ? 2 : 3;
-		if (at < end)
-			snprintf(out, len, "%s", at);
-		return at < end;
+		if (value < end)
+			snprintf(out, len, "%s", value);
+		return value < end;
 	}
 	return false;
 }

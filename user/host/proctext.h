@@ -29,8 +29,9 @@ bool proctext_value(char *out, size_t len, const char *text, const char *key);
 bool proctext_number(uint64_t *out, const char *text, const char *key, int base);
 
 /*
- * The argument of an option of two characters in PID/cmdline ("-F FILE" or "-FFILE"), text_len
- * bytes of words that end with '\0'; cut to fit. false: none.
+ * The argument of an option in PID/cmdline, text_len bytes of words that end with '\0'; cut to
+ * fit. The option has two characters ("-F FILE" or "-FFILE") or begins with two hyphens ("--name
+ * VALUE" or "--name=VALUE"). false: none.
  */
 bool proctext_argument(char *out, size_t len, const char *text, size_t text_len,
 		       const char *option);

@@ -121,7 +121,7 @@ const struct kind kind_afp = {
 	.is = { .name = "afp",
 		.role = { [AFS_ROLE_SERVER] = "afpd", [AFS_ROLE_BACKEND] = "cnid_dbd" },
 		.has_requests = true,
-		.is_afp = true },
+		.has_metrics = true },
 	.decoder = AFS_DECODER_DSI,
 	.find = find,
 	.describe = describe,

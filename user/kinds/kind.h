@@ -7,7 +7,7 @@
  * called, how its clients' bytes are understood, and which of its settings are worth a warning. A
  * new kind is a file and its name in the list, whose first is the default.
  */
-#define KINDS(X) X(afp) X(any)
+#define KINDS(X) X(afp) X(any) X(gluster)
 
 #include "kinds/servers.h"
 #include "kinds/target.h"

@@ -185,8 +185,11 @@ static int add_log(void *arg, pid_t pid, int fd, const char *name)
 		return 0;
 	if (!find(t, &f) || (f.is.has_folder && is_known_folder(t, &f.is.folder)))
 		return 0;
-	f.is.file.object = AFS_OBJECT_LOG;
-	if (f.is.has_file)
+	f.is.file.object = f.is.folder.object = AFS_OBJECT_LOG;
+	/* Many processes, each with a log of its own in the same folders. */
+	if (t->files == AFS_FILES_GLUSTER && f.is.has_folder)
+		add(t, t->known.dir, &t->known.n_dirs, &f.is.folder);
+	else if (f.is.has_file)
 		add(t, t->known.file, &t->known.n_files, &f.is.file);
 	return 0;
 }
@@ -213,6 +216,9 @@ void objects_add_logs(struct target *t)
 	if (!t->ended)
 		procfs_each_fd(t->server, add_log, t);
 	look_at(t, t->backend, t->n_backends, TARGET_BACKENDS_MAX, add_log);
+	look_at(t, t->other, t->n_others, TARGET_OTHERS_MAX, add_log);
+	if (t->files == AFS_FILES_GLUSTER)
+		look_at(t, t->session, t->n_sessions, SESSIONS_MAX, add_log);
 }
 
 void objects_add_files(struct target *t)

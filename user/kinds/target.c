@@ -327,9 +327,11 @@ static void mark_ended(struct target *t)
 		t->session[i].ended = has_ended(&t->session[i]);
 	for (size_t i = 0; i < t->n_backends; i++)
 		t->backend[i].ended = has_ended(&t->backend[i]);
+	for (size_t i = 0; i < t->n_others; i++)
+		t->other[i].ended = has_ended(&t->other[i]);
 }
 
-static void add_port(struct target *t, uint16_t port, enum afs_object object)
+void target_add_port(struct target *t, uint16_t port, enum afs_object object)
 {
 	if (t->n_ports == AFS_N_PORTS) {
 		t->crowded = true;
@@ -346,9 +348,9 @@ void target_server(struct target *out, const struct servers_entry *s, pid_t sess
 	out->serves = session;
 	out->whole = !session;
 	for (size_t i = 0; i < s->n_ports; i++)
-		add_port(out, s->port[i], AFS_OBJECT_CLIENT);
+		target_add_port(out, s->port[i], AFS_OBJECT_CLIENT);
 	for (size_t i = 0; i < s->n_cnid_ports; i++)
-		add_port(out, s->cnid_port[i], AFS_OBJECT_BACKEND);
+		target_add_port(out, s->cnid_port[i], AFS_OBJECT_BACKEND);
 	for (size_t i = 0; i < s->n_sessions && !session; i++)
 		add_session(out, s->session[i].pid);
 	if (s->cnid_metad)
@@ -364,6 +366,19 @@ void target_processes(struct target *out, const pid_t *pid, size_t n)
 	out->plain = true;
 	for (size_t i = 1; i < n; i++)
 		add_session(out, pid[i]);
+}
+
+void target_add(struct target *t, pid_t pid, enum afs_role role)
+{
+	size_t n = t->n_others;
+
+	if (role == AFS_ROLE_BACKEND) {
+		add_process(t, t->backend, &t->n_backends, TARGET_BACKENDS_MAX, pid);
+		return;
+	}
+	add_process(t, t->other, &t->n_others, TARGET_OTHERS_MAX, pid);
+	if (t->n_others > n)
+		t->other[n].role = (uint8_t)role;
 }
 
 static int is_end(void *arg, pid_t pid, int fd, const char *name)

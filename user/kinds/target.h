@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #define TARGET_BACKENDS_MAX 512
+#define TARGET_OTHERS_MAX   64
 
 struct run;
 struct servers_entry;
@@ -27,6 +28,7 @@ struct target_process {
 	pid_t pid;
 	bool ended;
 	bool foreign;     /* a backend that is not the kind's own program, such as a database's */
+	uint8_t role;     /* enum afs_role; of "other" only */
 	uint64_t started; /* as in struct procstat */
 };
 
@@ -47,6 +49,8 @@ struct target {
 	uint64_t client; /* inode of its end of the client's connection; 0: none */
 	size_t n_backends;
 	struct target_process backend[TARGET_BACKENDS_MAX];
+	size_t n_others; /* processes of other roles */
+	struct target_process other[TARGET_OTHERS_MAX];
 	/* Connections from or to these local ports are clients' or backends': a whole server. */
 	size_t n_ports;
 	struct {
@@ -73,6 +77,12 @@ void target_server(struct target *out, const struct servers_entry *s, pid_t sess
 
 /* Programs of any kind, the first the one that the others descend from, if there is such a one. */
 void target_processes(struct target *out, const pid_t *pid, size_t n);
+
+/* One more process, which is not a server. */
+void target_add(struct target *t, pid_t pid, enum afs_role role);
+
+/* Connections from this local port, or to it, are the object. */
+void target_add_port(struct target *t, uint16_t port, enum afs_object object);
 
 /*
  * Looks again for the backends of t->server, ended processes, and special inodes. Keeps what it

@@ -336,7 +336,7 @@ int findings_of(struct run_notes *out, const struct view *v)
 	struct facts f = { .view = v, .cnid = view_role_name(v->run, AFS_ROLE_BACKEND) };
 	int e;
 
-	if (!v->all.has_requests || transfer_run(v->run))
+	if (!v->all.has_requests || !run_has_metrics(v->run) || transfer_run(v->run))
 		return 0;
 	e = requests_init(&f.requests, &v->all);
 	if (e)

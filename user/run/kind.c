@@ -19,9 +19,9 @@ bool run_has_threads(const struct run *r)
 	return r->kind && r->kind->has_threads;
 }
 
-bool run_is_afp(const struct run *r)
+bool run_has_metrics(const struct run *r)
 {
-	return !r->kind || r->kind->is_afp;
+	return !r->kind || r->kind->has_metrics;
 }
 
 const char *run_account_name(const struct run *r, unsigned int number, char buf[ACCOUNT_NAME_MAX])
@@ -38,5 +38,5 @@ const char *run_role_name(const struct run *r, unsigned int role)
 
 bool run_has_metric(const struct run *r, unsigned int metric)
 {
-	return run_is_afp(r) || metric == METRIC_ELAPSED;
+	return run_has_metrics(r) || metric == METRIC_ELAPSED;
 }

@@ -276,7 +276,7 @@ bool watch_lives(struct watch *w)
 		if (w->process[i].role == AFS_ROLE_SERVER &&
 		    !procstat_read(&st, w->process[i].is.pid) && st.state != 'Z')
 			return true;
-	return !w->rung;
+	return !w->rung || (w->t.plain && sessions_now(&w->t));
 }
 
 const char *watch_why_off(const struct watch *w)
@@ -343,7 +343,7 @@ static int finish_absent(const struct watch *w, struct run *r)
 
 	if (!w->rung)
 		return run_note(&r->absent, "*", "%s", w->off);
-	if (!run_has_requests(r))
+	if (!run_has_metrics(r))
 		return 0;
 	err = target_note(&w->t, r);
 	if (!err && w->rung != &rung_bpf)

@@ -268,12 +268,12 @@ static json_t *document(const struct run *r)
 	if (r->n_rest)
 		json_put(&d, o, "sessions_rest", sessions_rest(&d, r));
 	json_put(&d, o, "metrics", metric_definitions(&d));
-	if (run_has_requests(r)) {
+	if (run_has_metrics(r)) {
 		json_put(&d, o, "tcp_values", json_tcp_definitions(&d));
 		json_put(&d, o, "verdict_figures", json_verdict_definitions(&d));
-	} else {
-		json_put(&d, o, "threads", threads(&d, r));
 	}
+	if (run_has_threads(r))
+		json_put(&d, o, "threads", threads(&d, r));
 	json_put(&d, o, "series", json_series(&d, r));
 	for (size_t i = 0; i < r->n_phases; i++)
 		json_add(&d, phases, phase(&d, r, r->phase[i]));

@@ -103,7 +103,7 @@ static json_t *times(struct json_doc *d, const uint64_t *ns)
 	json_t *o = json_object();
 
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
-		if (i != ACCOUNT_CNID || run_has_requests(d->run))
+		if (i != ACCOUNT_CNID || run_has_metrics(d->run))
 			json_put(d, o, account_columns[i].key, json_number(ns[i]));
 	return o;
 }
@@ -187,7 +187,7 @@ static json_t *account(struct json_doc *d, const struct ledger *l, unsigned int 
 	json_t *o = json_object();
 
 	json_put(d, o, "number", json_integer(number));
-	json_put(d, o, "name", json_text(account_name(number, name)));
+	json_put(d, o, "name", json_text(run_account_name(d->run, number, name)));
 	if (account_is_request(number))
 		put_sum(d, o, l, number);
 	account_times(l, AFS_ROLE_SERVER, number, ns);
@@ -228,7 +228,7 @@ static json_t *storage(struct json_doc *d, const struct ledger *l)
 
 		json_put(d, o, "role", json_text(run_role_name(d->run, s->role)));
 		json_put(d, o, "number", json_integer(s->account));
-		json_put(d, o, "name", json_text(account_name(s->account, name)));
+		json_put(d, o, "name", json_text(run_account_name(d->run, s->account, name)));
 		for (unsigned int k = 0; k < AFS_N_STORAGE; k++)
 			json_put(d, o, below_fields[k].key,
 				 number_if(known[k], below_get(&s->sum, k)));

@@ -186,8 +186,8 @@ static int put_command(struct below *b, unsigned int number)
 	for (unsigned int role = 0; role < AFS_N_ROLES && !e; role++) {
 		struct afs_storage s = sum_of(b, role, number);
 
-		e = put_row(b, account_name(number, name), view_role_name(b->p->view.run, role),
-			    &s);
+		e = put_row(b, run_account_name(b->p->view.run, number, name),
+			    view_role_name(b->p->view.run, role), &s);
 	}
 	return e;
 }
@@ -301,7 +301,7 @@ static int put_waited(const struct below *b)
 	size_t len;
 	FILE *to;
 
-	if (!b->l->has_requests)
+	if (!b->l->has_requests || !run_has_metrics(b->p->view.run))
 		return 0;
 	to = open_memstream(&text, &len);
 	if (!to || requests_init(&r, b->l)) {
@@ -370,7 +370,7 @@ static void print_block(const struct below *b, FILE *to)
 	fprintf(to, "; %s in all", cell_time((double)bio_ns(s)).text);
 	if (most && bio_ns(most))
 		fprintf(to, ", most for %s (%.1f" GLUE "%%)",
-			account_name(b->command[0].number, name),
+			run_account_name(b->p->view.run, b->command[0].number, name),
 			requests_percent(bio_ns(most), bio_ns(s)));
 	if (s->bio_done < bios(s) - s->bio_others - bios(s) / 100)
 		fprintf(to, "; only" GLUE "%s of them timed", cell_count(s->bio_done).text);

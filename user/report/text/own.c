@@ -66,9 +66,11 @@ static int paint_whole(const struct paint *p)
 {
 	int e = paint_metrics(p);
 
-	if (!run_has_requests(p->view.run)) {
+	if (!run_has_metrics(p->view.run)) {
+		e = e ? e : paint_procedures(p, SIZE_MAX);
 		e = e ? e : paint_threads(p, SIZE_MAX);
 		e = e ? e : paint_below(p);
+		e = e ? e : paint_sessions(p);
 		return e ? e : paint_calls(p);
 	}
 	if (!e)

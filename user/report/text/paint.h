@@ -47,6 +47,8 @@ int paint_requests(const struct paint *p);
 int paint_below(const struct paint *p);
 /* One line per session. 0 or -ENOMEM. */
 int paint_sessions(const struct paint *p);
+/* One line per request of a kind whose requests change threads, at most so many. 0 or -ENOMEM. */
+int paint_procedures(const struct paint *p, size_t most);
 /* Threads by name, at most so many. 0 or -ENOMEM. */
 int paint_threads(const struct paint *p, size_t most);
 /* Per role: calls and time of the whole run. 0 or -ENOMEM. */

@@ -101,6 +101,16 @@ static void put_open(const struct paint *p)
 
 /* The head */
 
+/* As one word of the head. */
+static void add_whole(struct screen_text *t, const char *text)
+{
+	struct cell cell = cell_text(text, NAME_MAX_COLS);
+
+	for (char *at = cell.text; (at = strchr(at, ' '));)
+		*at++ = GLUE[0];
+	screen_add(t, " %s", cell.text);
+}
+
 /* "netatalk 4.5.1" of "Netatalk4.5.1" */
 static void add_server(struct screen_text *t, const struct run *r)
 {
@@ -111,7 +121,7 @@ static void add_server(struct screen_text *t, const struct run *r)
 	    isdigit((unsigned char)machine[strlen(known)]))
 		screen_add(t, "netatalk" GLUE "%s", cell_text(machine + strlen(known), 16).text);
 	else if (machine)
-		screen_add(t, "%s", cell_text(machine, NAME_MAX_COLS).text);
+		add_whole(t, machine);
 }
 
 /* "127.0.0.1:548/vol1" */
@@ -123,8 +133,8 @@ static void add_place(struct screen_text *t, const struct run *r)
 	const char *directory = run_note_find(&r->options, "directory");
 	const char *name = run_note_find(&r->server, "name");
 
-	if (!run_has_requests(r))
-		screen_add(t, " %s", cell_text(name ? name : "?", NAME_MAX_COLS).text);
+	if (!run_has_metrics(r))
+		add_whole(t, name ? name : "?");
 	if (host) {
 		screen_add(t, strchr(host, ':') ? " [%s]" : " %s",
 			   cell_text(host, NAME_MAX_COLS).text);
@@ -442,7 +452,7 @@ static int put_results(struct paint *p, size_t lines)
 		return screen_doctor(p, r->figures, false);
 	if (transfer_run(r))
 		return screen_transfers(p, lines);
-	if (!run_has_requests(r))
+	if (!run_has_metrics(r))
 		return screen_any(p, lines);
 	if (load)
 		return put_load(p, lines);

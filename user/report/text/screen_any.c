@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define THREADS 8
+#define THREADS    8
+#define PROCEDURES 12
 
 /* Where the time of a role's threads went; without waits. */
 struct any_time {
@@ -36,6 +37,7 @@ static void put_time(const struct paint *p)
 {
 	const struct run_phase *phase = p->view.run->n_phases ? p->view.run->phase[0] : NULL;
 	struct any_time t = time_of(&p->view.all, AFS_ROLE_SERVER);
+	const struct run_kind *kind = p->view.run->kind;
 	struct any_time other = time_of(&p->view.all, AFS_ROLE_OTHER);
 	uint64_t cpu_ns = t.own_ns + t.calls_ns;
 	struct screen_text text = { 0 };
@@ -55,7 +57,9 @@ static void put_time(const struct paint *p)
 	if (!other.own_ns && !other.calls_ns)
 		return;
 	text = (struct screen_text) { 0 };
-	screen_add(&text, "Programs that it started: CPU %s; -v shows their calls",
+	screen_add(&text, "%s: CPU %s; -v shows their calls",
+		   kind && kind->role[AFS_ROLE_OTHER] ? kind->role[AFS_ROLE_OTHER]
+						      : "Programs that it started",
 		   screen_time((double)(other.own_ns + other.calls_ns)).text);
 	screen_put(p, INK_NONE, text.text, 1);
 }
@@ -164,6 +168,9 @@ int screen_any(const struct paint *p, size_t lines)
 	fputc('\n', p->out);
 	if (p->view.all.has_requests)
 		put_time(p);
-	e = put_calls(p, lines > threads + 10 ? lines - threads - 10 : 5);
+	e = paint_procedures(p, PROCEDURES);
+	if (run_has_requests(p->view.run))
+		lines = lines > PROCEDURES ? lines - PROCEDURES : 0;
+	e = e ? e : put_calls(p, lines > threads + 10 ? lines - threads - 10 : 5);
 	return e ? e : paint_threads(p, THREADS);
 }

@@ -141,7 +141,8 @@ static bool is_idle(const struct bpf_rung *b, const struct afs_thread *t, int32_
 
 	if (nr == AFS_NR_ASLEEP || class == AFS_CLASS_WAIT)
 		return true;
-	if (b->plain && object == AFS_OBJECT_SOCKET)
+	/* A FUSE daemon waits for its kernel's requests. */
+	if (b->plain && (object == AFS_OBJECT_SOCKET || (reads && t->role == AFS_ROLE_CLIENT)))
 		return (reads || class == AFS_CLASS_SOCKET) && t->off == AFS_OFF_BLOCKED;
 	return reads && (object == AFS_OBJECT_CLIENT || object == AFS_OBJECT_BACKEND);
 }
@@ -287,6 +288,8 @@ static int bpf_look(void *state, const struct target *t, struct err *e)
 	for (size_t i = 0; i < t->n_sessions && !r; i++)
 		r = mark(b, &t->session[i], AFS_ROLE_SERVER,
 			 t->plain ? AFS_ACCOUNT_NONE : AFS_ACCOUNT_BETWEEN, e);
+	for (size_t i = 0; i < t->n_others && !r; i++)
+		r = mark(b, &t->other[i], t->other[i].role, AFS_ACCOUNT_NONE, e);
 	/* Those marked now may end before the next tick. */
 	look_sessions(b);
 	return r;

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""record --kind gluster: a real GlusterFS server, and what it says itself of its requests.
+
+The judges are `gluster volume profile`, which counts each brick's file operations, and tshark.
+Tests user/kinds/gluster.c, gluster_names.c, user/report/text/procedures.c, bpf/decode/sunrpc.h.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from gluster import Gluster
+from scope import NO_SESSION, OK, USAGE, Run, Scope, wait_until
+
+FILES = 40
+SIZE = 5000
+AFP_WORDS = re.compile(r"\bafp\b|cnid|netatalk|\bdsi|\bfp[A-Z]", re.I)
+# What a brick counts without a request: it forgets files and directories by itself.
+OWN = {"FORGET", "RELEASE", "RELEASEDIR"}
+FOP = range(64)
+FOP_PROGRAM = 1298437
+
+
+@pytest.fixture(scope="module")
+def gluster() -> Iterator[Gluster]:
+    with Gluster(GLUSTER_MOUNT="one rep", GLUSTER_MEMORY="64M") as server:
+        for volume in ("one", "rep"):
+            server.cli("volume", "profile", volume, "start")
+            list((server.mnt / volume).iterdir())
+        yield server
+
+
+def profile(server: Gluster, volume: str) -> Counter[str]:
+    """File operation -> how often the volume's bricks have had it."""
+    text = server.cli("volume", "profile", volume, "info", "cumulative", "--xml")
+    found: Counter[str] = Counter()
+    for fop in ElementTree.fromstring(text).iter("fop"):
+        name, hits = fop.findtext("name"), fop.findtext("hits")
+        if name and hits and name not in OWN:
+            found[name] += int(hits)
+    return found
+
+
+def settled(server: Gluster, volume: str) -> Counter[str]:
+    """The same once it stays as it is: a replica ends its transactions within a second."""
+    quiet = 0.2 if volume == "one" else 1.2
+    last, since = profile(server, volume), time.monotonic()
+    while time.monotonic() - since < quiet:
+        time.sleep(quiet / 4)
+        now = profile(server, volume)
+        if now != last:
+            last, since = now, time.monotonic()
+    return last
+
+
+def counted(run: Run) -> Counter[str]:
+    """The same, as the bricks' connections show it."""
+    return Counter(
+        {
+            account["name"]: account["requests"]
+            for number, account in run.phases[0].accounts().items()
+            if number in FOP and account["requests"] and account["name"] not in OWN
+        }
+    )
+
+
+def create(folder: Path) -> None:
+    for i in range(FILES):
+        (folder / f"file{i}").write_bytes(b"x" * SIZE)
+
+
+def read(folder: Path) -> None:
+    for i in range(FILES):
+        assert (folder / f"file{i}").read_bytes() == b"x" * SIZE
+
+
+def unlink(folder: Path) -> None:
+    for i in range(FILES):
+        (folder / f"file{i}").unlink()
+
+
+@dataclass
+class Load:
+    name: str
+    work: Callable[[Path], None]
+    certain: set[str]  # each file needs one of these
+
+
+LOADS = [
+    Load("create", create, {"CREATE"}),
+    Load("read", read, {"READ", "LOOKUP"}),  # the answer to LOOKUP may have a small file
+    Load("unlink", unlink, {"UNLINK"}),
+]
+
+
+def recorded(
+    scope: Scope, server: Gluster, volume: str, load: Load
+) -> tuple[Run, Counter[str], str]:
+    """A recording of the load on a mounted volume, what the bricks say after it, and the screen."""
+    pid = server.brick_pid(volume) if volume == "one" else server.pid
+    running = scope.record(None, "--kind", "gluster", "--pid", str(pid))
+    running.wait_recording()
+    load.work(server.mnt / volume)
+    after = settled(server, volume)
+    running.signal(signal.SIGINT)
+    done = running.finish().expect(OK)
+    assert done.run
+    return done.run, after, done.out
+
+
+def assert_found_all(run: Run) -> None:
+    """The processes of a whole server."""
+    server = run.saved["server"]
+    assert server["name"] == "7 bricks of one, rep, dist"
+    for n, brick in enumerate(["one0", "rep0", "rep1", "rep2", "dist0", "dist1", "dist2"], 1):
+        assert f"/{brick}/brick (process" in server[f"brick {n}"]
+    roles = {book["name"].split()[0] for book in run.saved["books"]}
+    assert {"brick", "glusterd", "glustershd", "glusterfs"} <= roles
+
+
+def per_file(run: Run) -> str:
+    rows = [r for r in run.phases[0].rows() if r["role"] == "brick" and r["class"] != "wait"]
+    rows.sort(key=lambda row: -row["calls"])
+    parts = [f"{r['class']} {r['object']} {r['calls'] / FILES:.2f}" for r in rows[:6]]
+    return f"{sum(r['calls'] for r in rows) / FILES:.1f}: " + ", ".join(parts)
+
+
+@pytest.mark.parametrize("volume", ["one", "rep"])
+def test_requests_are_those_of_the_bricks_own_profile(
+    scope: Scope, gluster: Gluster, volume: str
+) -> None:
+    bricks = 1 if volume == "one" else 3
+    before = settled(gluster, volume)
+    for load in LOADS:
+        run, after, out = recorded(scope, gluster, volume, load)
+        found, told, before = counted(run), after - before, after
+        print(f"{volume} {load.name}: brick calls per file {per_file(run)}; {dict(told)}")
+        assert found == told, f"{volume} {load.name}: {found - told} more, {told - found} less"
+        needed = sum(found[name] for name in load.certain)
+        assert needed >= FILES if load.name == "read" else needed == FILES * bricks
+        assert not run.open_books() and not run.losses() and run.saved["kind"] == "gluster"
+        assert "cross-checks agree" in out and any(name in out for name in load.certain)
+        assert len(out.splitlines()) <= 40 and max(map(len, out.splitlines())) <= 100
+        for account in run.phases[0].accounts().values():
+            assert 0 < account["min_ns"] <= account["p50_ns"] <= account["max_ns"]
+            assert account["times"] is None and account["handed"] == account["requests"]
+        assert run.phases[0].calls("brick", "write", "client socket") > 0
+        names = {thread["name"] for thread in run.saved["threads"]}
+        assert {"glfs_epoll*", "glfs_iotwr*"} <= names
+        if volume == "rep":
+            assert_found_all(run)
+
+
+@contextlib.contextmanager
+def captured(port: int, folder: Path) -> Iterator[Path]:
+    """Packets from or to this port; complete once the block is over."""
+    capture, log = folder / "cap", folder / "log"
+    with log.open("w") as out:
+        dumpcap = subprocess.Popen(
+            ["dumpcap", "-i", "lo", "-f", f"tcp port {port}", "-B", "64", "-w", capture],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
+    wait_until(lambda: "File: " in log.read_text(), 10, "dumpcap to begin")
+    try:
+        yield capture
+    finally:
+        dumpcap.terminate()
+        dumpcap.wait(10)
+
+
+def calls_on_the_wire(capture: Path) -> Counter[int]:
+    """Procedure of the file operations' program -> calls, as tshark reads them."""
+    fields = ["-e", "rpc.msgtyp", "-e", "rpc.program", "-e", "rpc.procedure"]
+    lines = subprocess.run(
+        ["tshark", "-n", "-r", capture, "-Y", "rpc", "-T", "fields", *fields],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.splitlines()
+    found: Counter[int] = Counter()
+    for line in lines:
+        types, programs, procedures = line.split("\t")
+        # Of calls only there are programs; each is printed once more for the reply.
+        pairs = zip(programs.split(","), procedures.split(","), strict=True)
+        if "0" in types.split(","):
+            found.update(int(number) for program, number in pairs if program == str(FOP_PROGRAM))
+    return found
+
+
+def test_requests_and_objects_are_what_the_wire_and_the_program_did(
+    scope: Scope, gluster: Gluster, tmp_path: Path
+) -> None:
+    pid = gluster.brick_pid("one")
+    command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    port = int(command[command.index(b"--brick-port") + 1])
+    folder = gluster.mnt / "one" / "folder"
+    with captured(port, tmp_path) as capture:
+        running = scope.record(None, "--kind", "gluster", "-v", "--pid", str(pid))
+        running.wait_recording()
+        folder.mkdir()
+        with (folder / "file").open("wb", buffering=0) as file:
+            for _ in range(30):
+                file.write(b"y" * SIZE)
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileNotFoundError):
+            (folder / "missing").stat()
+        settled(gluster, "one")
+        running.signal(signal.SIGINT)
+        done = running.finish().expect(OK)
+    assert done.run
+    accounts = done.run.phases[0].accounts()
+    found = Counter({n: a["requests"] for n, a in accounts.items() if n in FOP})
+    assert found == calls_on_the_wire(capture)
+    lookup = next(a for a in accounts.values() if a["name"] == "LOOKUP")
+    assert {"code": 2, "n": lookup["errors"]}.items() <= lookup["results"][0].items()
+    write = next(a for a in accounts.values() if a["name"] == "WRITE")
+    assert write["bytes_in"] > 30 * SIZE
+    # Each write reaches the file once, and nothing else is written to a data file.
+    assert done.run.phases[0].calls("brick", "write", "data file") == write["requests"]
+    assert done.run.phases[0].calls("brick", "sync", "data file") == 1
+    said = done.out + str({k: v for k, v in done.run.saved.items() if k != "tool"})
+    assert not AFP_WORDS.findall(said.replace("afpscope", ""))
+
+
+@pytest.mark.parametrize(
+    ("args", "status", "text"),
+    [
+        (["--pid", "1"], NO_SESSION, "is not of GlusterFS"),
+        (["--port", "1"], NO_SESSION, "no brick and no glusterd"),
+        (["--exe", "no-such-program"], NO_SESSION, "no brick (glusterfsd)"),
+        (["--unit", "no-such-unit"], NO_SESSION, "there is no cgroup of that name"),
+        (["--pid", "1", "--trace"], USAGE, "of --kind afp"),
+    ],
+)
+def test_what_cannot_be_done_is_said(scope: Scope, args: list[str], status: int, text: str) -> None:
+    line = [str(scope.binary), "record", "--kind", "gluster", *args]
+    scope.execute(line).expect(status, text)

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * GlusterFS servers: the bricks (glusterfsd) of this host, and beside them the processes that
+ * manage, heal and mount volumes. What a process is for is in its command line; to which glusterd
+ * it belongs, in its connections.
+ */
+#include "bpf/programs.h"
+#include "host/cgroup.h"
+#include "host/procfs.h"
+#include "kinds/gluster_names.h"
+#include "kinds/kind.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PROCESSES_MAX 256
+#define SOCKETS_MAX   1024
+#define WORD_LEN      256
+#define VERSION_LEN   24
+
+/* A process of GlusterFS. */
+struct daemon {
+	pid_t pid;
+	enum afs_role role; /* SERVER: a brick, OTHER: glusterd and the like */
+	bool manages;       /* glusterd */
+	bool in;            /* it was asked for */
+};
+
+struct daemons {
+	size_t n;
+	struct daemon daemon[PROCESSES_MAX];
+	size_t n_sockets;
+	uint64_t socket[SOCKETS_MAX]; /* of the glusterd that was asked for */
+	const struct sockets *all;
+};
+
+static bool has_name(pid_t pid, const char *name)
+{
+	struct procstat st;
+
+	return !procstat_read(&st, pid) && st.state != 'Z' && !strcmp(st.comm, name);
+}
+
+/* Whether it is a process of GlusterFS, and what it is for. */
+static bool look(struct daemon *m, pid_t pid)
+{
+	char word[WORD_LEN];
+
+	*m = (struct daemon) { .pid = pid, .role = AFS_ROLE_OTHER };
+	if (has_name(pid, "glusterd")) {
+		m->manages = true;
+		return true;
+	}
+	if (has_name(pid, "glusterfsd")) {
+		if (!procfs_argument(word, sizeof(word), pid, "--brick-name"))
+			m->role = AFS_ROLE_SERVER;
+		return true;
+	}
+	if (!has_name(pid, "glusterfs"))
+		return false;
+	if (procfs_argument(word, sizeof(word), pid, "--process-name") || !strcmp(word, "fuse"))
+		m->role = AFS_ROLE_CLIENT;
+	else if (!strcmp(word, "glustershd"))
+		m->role = AFS_ROLE_BACKEND;
+	return true;
+}
+
+static int add(void *arg, pid_t pid)
+{
+	struct daemons *m = arg;
+
+	if (m->n < PROCESSES_MAX && look(&m->daemon[m->n], pid))
+		m->n++;
+	return 0;
+}
+
+static struct daemon *daemon_of(struct daemons *m, pid_t pid)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (m->daemon[i].pid == pid)
+			return &m->daemon[i];
+	return NULL;
+}
+
+/* Belonging to a glusterd */
+
+static int add_socket(void *arg, pid_t pid, int fd, const char *name)
+{
+	uint64_t ino = procfs_socket(name);
+	struct daemons *m = arg;
+
+	(void)pid;
+	(void)fd;
+	if (ino && m->n_sockets < SOCKETS_MAX)
+		m->socket[m->n_sockets++] = ino;
+	return 0;
+}
+
+static int is_connected(void *arg, pid_t pid, int fd, const char *name)
+{
+	uint64_t ino = procfs_socket(name), peer;
+	const struct daemons *m = arg;
+
+	(void)pid;
+	(void)fd;
+	peer = ino ? sockets_peer(m->all, ino) : 0;
+	for (size_t i = 0; peer && i < m->n_sockets; i++)
+		if (m->socket[i] == peer)
+			return 1;
+	return 0;
+}
+
+/* All that are connected to this glusterd. 0 or a negative errno. */
+static int choose_managed(struct daemons *m, struct daemon *glusterd, struct err *e)
+{
+	struct sockets all = { 0 };
+	int r = sockets_read(&all, e);
+
+	m->all = &all;
+	m->n_sockets = 0;
+	glusterd->in = true;
+	if (!r)
+		procfs_each_fd(glusterd->pid, add_socket, m);
+	for (size_t i = 0; i < m->n && !r; i++)
+		if (!m->daemon[i].manages)
+			m->daemon[i].in |= procfs_each_fd(m->daemon[i].pid, is_connected, m) == 1;
+	sockets_fini(&all);
+	m->all = NULL;
+	return r;
+}
+
+/* What the user asks for */
+
+static int choose_pid(struct daemons *m, const struct kind_wish *w, struct err *e)
+{
+	struct daemon *is = daemon_of(m, (pid_t)w->pid);
+
+	if (!is)
+		return err_set(e, -ESRCH,
+			       "process %u is not of GlusterFS (glusterfsd, glusterd): any other "
+			       "program is recorded with --kind any",
+			       w->pid);
+	if (is->manages)
+		return choose_managed(m, is, e);
+	if (is->role != AFS_ROLE_SERVER)
+		return err_set(e, -ENXIO,
+			       "process %u serves no brick: name a glusterfsd or a glusterd, or "
+			       "record it with --kind any",
+			       w->pid);
+	is->in = true;
+	return 0;
+}
+
+static unsigned int brick_port(pid_t pid)
+{
+	char word[WORD_LEN];
+
+	if (procfs_argument(word, sizeof(word), pid, "--brick-port"))
+		return 0;
+	return (unsigned int)strtoul(word, NULL, 10);
+}
+
+struct listener {
+	unsigned int port;
+	size_t n;
+	uint64_t ino[16];
+};
+
+static int add_listener(void *arg, const struct sockets_entry *s, bool listening)
+{
+	struct listener *l = arg;
+
+	if (listening && s->local.port == l->port && l->n < sizeof(l->ino) / sizeof(l->ino[0]))
+		l->ino[l->n++] = s->ino;
+	return 0;
+}
+
+static int is_listener(void *arg, pid_t pid, int fd, const char *name)
+{
+	uint64_t ino = procfs_socket(name);
+	const struct listener *l = arg;
+
+	(void)pid;
+	(void)fd;
+	for (size_t i = 0; ino && i < l->n; i++)
+		if (l->ino[i] == ino)
+			return 1;
+	return 0;
+}
+
+/* A brick's or a glusterd's. */
+static int choose_port(struct daemons *m, unsigned int port, struct err *e)
+{
+	struct listener l = { .port = port };
+	struct daemon *found = NULL, *is;
+	char text[ERR_TEXT_MAX] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n; i++) {
+		is = &m->daemon[i];
+		l.n = 0;
+		if (is->manages)
+			sockets_each(is->pid, add_listener, &l);
+		if (is->role == AFS_ROLE_SERVER ? brick_port(is->pid) != port
+						: procfs_each_fd(is->pid, is_listener, &l) != 1)
+			continue;
+		servers_append(text, "%s%d", n++ ? ", " : "", is->pid);
+		found = is;
+	}
+	if (!found)
+		return err_set(e, -ENXIO, "no brick and no glusterd of this host has port %u",
+			       port);
+	if (n > 1)
+		return err_set(e, -ENOTUNIQ,
+			       "several servers have port %u (processes %s): name one with --pid",
+			       port, text);
+	if (found->manages)
+		return choose_managed(m, found, e);
+	found->in = true;
+	return 0;
+}
+
+static int choose_listed(void *arg, pid_t pid)
+{
+	struct daemon *is = daemon_of(arg, pid);
+
+	if (is)
+		is->in = true;
+	return 0;
+}
+
+static int choose(struct daemons *m, const struct kind_wish *w, struct err *e)
+{
+	int r = 0;
+
+	if (w->pid)
+		return choose_pid(m, w, e);
+	if (w->port)
+		return choose_port(m, w->port, e);
+	if (w->unit) {
+		r = cgroup_each_process(w->unit, choose_listed, m);
+		return r ? err_set(e, -ENXIO, "no processes of unit %s: %s", w->unit,
+				   r == -ENOENT ? "there is no cgroup of that name" : strerror(-r))
+			 : 0;
+	}
+	for (size_t i = 0; i < m->n; i++)
+		m->daemon[i].in = !w->exe || has_name(m->daemon[i].pid, w->exe);
+	return 0;
+}
+
+/* The target: the bricks, their ports, and the others. */
+static int make_target(struct target *out, const struct daemons *m, struct err *e)
+{
+	pid_t pid[PROCESSES_MAX];
+	unsigned int port;
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n; i++)
+		if (m->daemon[i].in && m->daemon[i].role == AFS_ROLE_SERVER)
+			pid[n++] = m->daemon[i].pid;
+	if (!n)
+		return err_set(e, -ENXIO,
+			       "no brick (glusterfsd) runs here: gluster volume status lists the "
+			       "bricks and their processes");
+	target_processes(out, pid, n);
+	for (size_t i = 0; i < n; i++) {
+		port = brick_port(pid[i]);
+		if (port)
+			target_add_port(out, (uint16_t)port, AFS_OBJECT_CLIENT);
+	}
+	for (size_t i = 0; i < m->n; i++)
+		if (m->daemon[i].in && m->daemon[i].role != AFS_ROLE_SERVER)
+			target_add(out, m->daemon[i].pid, m->daemon[i].role);
+	return 0;
+}
+
+static int find(struct kind_found *out, const struct kind_wish *w, struct err *e)
+{
+	struct daemons *m = calloc(1, sizeof(*m));
+	int r = m ? 0 : err_set(e, -ENOMEM, "out of memory");
+
+	if (!r) {
+		procfs_each(add, m);
+		r = choose(m, w, e);
+	}
+	r = r ? r : make_target(&out->target, m, e);
+	free(m);
+	return r;
+}
+
+/* "one" of "--volfile-id one.127.0.0.2.srv-brick", whose host is the argument of -s. */
+static void volume_of(char *out, size_t len, pid_t pid)
+{
+	char host[WORD_LEN + 2], *end;
+
+	if (procfs_argument(out, len, pid, "--volfile-id")) {
+		snprintf(out, len, "?");
+		return;
+	}
+	host[0] = '.';
+	if (procfs_argument(host + 1, WORD_LEN, pid, "-s"))
+		return;
+	strcat(host, ".");
+	end = strstr(out, host);
+	if (end)
+		*end = '\0';
+}
+
+/* "10.3" in the path of a library: /usr/lib/x86_64-linux-gnu/glusterfs/10.3/xlator/... */
+static int find_version(void *arg, const char *line)
+{
+	const char *at = strstr(line, "/glusterfs/"), *end = at ? strstr(at, "/xlator/") : NULL;
+	char *out = arg;
+
+	if (!end)
+		return 0;
+	at += strlen("/glusterfs/");
+	if (end <= at || end - at >= VERSION_LEN)
+		return 0;
+	memcpy(out, at, (size_t)(end - at));
+	return 1;
+}
+
+struct brick {
+	pid_t pid;
+	char volume[WORD_LEN], path[WORD_LEN];
+};
+
+static void brick_look(struct brick *b, pid_t pid)
+{
+	b->pid = pid;
+	volume_of(b->volume, sizeof(b->volume), pid);
+	if (procfs_argument(b->path, sizeof(b->path), pid, "--brick-name"))
+		snprintf(b->path, sizeof(b->path), "?");
+}
+
+/* Adds a volume's name unless it is there. */
+static void add_volume(char text[ERR_TEXT_MAX], const char *volume)
+{
+	size_t len = strlen(volume);
+
+	for (const char *at = text; (at = strstr(at, volume)); at += len)
+		if ((at == text || at[-1] == ' ') && (!at[len] || at[len] == ','))
+			return;
+	servers_append(text, "%s%s", *text ? ", " : "", volume);
+}
+
+static int describe(const struct kind_found *f, struct run *r)
+{
+	const struct target *t = &f->target;
+	char volumes[ERR_TEXT_MAX] = "", version[VERSION_LEN] = "", key[32];
+	struct brick b;
+	int e = 0;
+
+	for (size_t i = 0; i <= t->n_sessions && !e; i++) {
+		brick_look(&b, i ? t->session[i - 1].pid : t->server);
+		add_volume(volumes, b.volume);
+		snprintf(key, sizeof(key), "brick %zu", i + 1);
+		e = run_note(&r->server, key, "%s:%s (process %d, port %u)", b.volume, b.path,
+			     b.pid, brick_port(b.pid));
+	}
+	procfs_each_line(t->server, "maps", find_version, version);
+	if (!e && version[0])
+		e = run_note(&r->server, "machine", "GlusterFS %s", version);
+	if (!e)
+		e = run_note(&r->server, "name", "%zu brick%s of %s", t->n_sessions + 1,
+			     t->n_sessions ? "s" : "", volumes);
+	return e;
+}
+
+const struct kind kind_gluster = {
+	.is = { .name = "gluster",
+		.role = { [AFS_ROLE_SERVER] = "brick",
+			  [AFS_ROLE_BACKEND] = "glustershd",
+			  [AFS_ROLE_OTHER] = "glusterd",
+			  [AFS_ROLE_CLIENT] = "glusterfs" },
+		.has_requests = true,
+		.has_threads = true,
+		.accounts = &gluster_accounts,
+		.result_text = gluster_result },
+	.decoder = AFS_DECODER_SUNRPC,
+	.any_order = true,
+	.files = AFS_FILES_GLUSTER,
+	.find = find,
+	.describe = describe,
+};
