@@ -4,6 +4,7 @@
 #include "base/procstat.h"
 #include "doctor/judge.h"
 #include "doctor/measure.h"
+#include "kinds/settings.h"
 #include "kinds/strangers.h"
 #include "kinds/volumes.h"
 
@@ -131,6 +132,8 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 	e = own && r->figures ? 0 : -ENOMEM;
 	if (!e && d->begun)
 		e = machine_look(&after, found->target.server);
+	if (!e && found->servers.n)
+		settings_look(r, &found->servers.entry[0]);
 	if (!e)
 		look_sessions(d, r);
 	if (!e)

@@ -4,6 +4,7 @@
 
 #include "base/hist.h"
 #include "doctor/clients.h"
+#include "doctor/sessions.h"
 #include "report/cell.h"
 #include "report/view.h"
 #include "run/account.h"
@@ -13,10 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOW_NS        100000000u /* a person notices */
-#define SHORT_LIVED_NS 10000000000u
-#define NS_PER_S       1e9
-#define LIST_READS     8 /* of a folder, at least, if its list is long */
+#define SLOW_NS    100000000u /* a person notices */
+#define NS_PER_S   1e9
+#define LIST_READS 8 /* of a folder, at least, if its list is long */
 
 /* AFP result codes, of the AFP reference. */
 enum {
@@ -327,7 +327,6 @@ static void look_results(struct measure *m)
 	run_figure_set(m->out, RUN_FIGURE_DISK_FULL, full);
 	run_figure_set(m->out, RUN_FIGURE_DENIED, denied);
 	run_figure_set(m->out, RUN_FIGURE_DENIED_SHARE, asked > 0 ? denied / asked : 0);
-	run_figure_set(m->out, RUN_FIGURE_REFUSED, (double)m->run->refused);
 }
 
 /* Lists that ended: results that there are no more entries, or of clients that do not ask so far,
@@ -397,53 +396,6 @@ static void look_behind(struct measure *m)
 	}
 	share_of_work(m, RUN_FIGURE_BEHIND, writes > 0 ? ns : 0);
 	per_second(m, RUN_FIGURE_CNID_WRITES, writes);
-}
-
-/* Sessions */
-
-static void session_who(struct measure *m, enum run_figure which, const struct run_session *s)
-{
-	run_figure_who(m->out, which, "%s from %s (pid %d)", s->user ? s->user : "nobody",
-		       s->address ? s->address : "an unknown address", s->pid);
-}
-
-static void look_denied(struct measure *m)
-{
-	const struct run_session *most = NULL;
-
-	for (size_t i = 0; i < m->run->n_sessions; i++)
-		if (m->run->session[i].denied > (most ? most->denied : 0))
-			most = &m->run->session[i];
-	if (most)
-		session_who(m, RUN_FIGURE_DENIED_SHARE, most);
-}
-
-static void look_sessions(struct measure *m)
-{
-	const struct run_session *top = NULL;
-	double busy = (double)m->run->rest.busy_ns, used = (double)m->run->n_rest, brief = 0;
-
-	for (size_t i = 0; i < m->run->n_sessions; i++) {
-		const struct run_session *s = &m->run->session[i];
-
-		used += s->requests > 0;
-		busy += (double)s->busy_ns;
-		if (!top || s->busy_ns > top->busy_ns)
-			top = s;
-		if (!s->begun_ns || !s->ended_ns || s->ended_ns - s->begun_ns > SHORT_LIVED_NS)
-			continue;
-		brief++;
-		run_figure_who(m->out, RUN_FIGURE_SHORT_LIVED, "%s from %s",
-			       s->user ? s->user : "nobody", s->address ? s->address : "?");
-	}
-	run_figure_set(m->out, RUN_FIGURE_SESSIONS, used);
-	per_second(m, RUN_FIGURE_SHORT_LIVED, brief);
-	if (!top)
-		return;
-	run_figure_share(m->out, RUN_FIGURE_TOP_SESSION, (double)top->busy_ns, busy);
-	run_figure_share(m->out, RUN_FIGURE_TOP_BUSY, (double)top->busy_ns, m->ns);
-	run_figure_who(m->out, RUN_FIGURE_TOP_SESSION, "%s (pid %d)",
-		       top->user ? top->user : "nobody", top->pid);
 }
 
 /* Single commands */
@@ -546,8 +498,7 @@ int doctor_measure(struct run_figures *out, const struct run *r)
 		look_results(&m);
 		look_lists(&m);
 		look_behind(&m);
-		look_sessions(&m);
-		look_denied(&m);
+		doctor_sessions(out, r, m.ns);
 		look_commands(&m);
 		look_volume_size(&m);
 		doctor_clients(out, r);

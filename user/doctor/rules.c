@@ -242,8 +242,8 @@ const struct doctor_rule doctor_rules[] = {
 	{
 		.key = "session-limit", .name = "limit of sessions", .kind = DOCTOR_FACT,
 		TESTS(LEAST(REFUSED, 1)), .weight = N_RUN_FIGURES,
-		EVIDENCE(F(REFUSED), F(SESSIONS)),
-		.says = "sessions refused because the server has as many as it may: {refused}",
+		EVIDENCE(F(REFUSED), F(SESSIONS), F(LIMIT)),
+		.says = "sessions refused because the server has as many as it may[, {limit}]: {refused}",
 		.todo = "raise max connections in afp.conf, or end sessions that nobody uses",
 		.disproof = "a new client can log in",
 		.next = "grep -n 'max connections' /etc/netatalk/afp.conf",

@@ -78,6 +78,7 @@
 	X(CNID_WRITES, "cnid_writes", "1/s",                                                       \
 	  "writes to the CNID database in such requests; who: their command")                      \
 	X(REFUSED, "refused", "1", "sessions refused: the server's limit was reached")             \
+	X(LIMIT, "limit", "1", "sessions that the server serves at a time, by its settings")       \
 	X(TOP_SESSION, "top_session", "share",                                                     \
 	  "the busiest session's share of all; who: its user")                                     \
 	X(TOP_BUSY, "top_busy", "share",                                                           \

@@ -279,6 +279,10 @@ struct run {
 	struct run_loss *loss;
 	struct run_session *session;
 	uint64_t refused; /* sessions that the server refused: it had as many as it may */
+	/* Settings of the server; 0: not known. */
+	struct {
+		uint64_t sessions; /* that it serves at a time */
+	} limit;
 	struct run_figures *figures; /* owned; NULL: no diagnosis */
 	uint64_t n_rest; /* sessions that are not listed: those that kept the server least busy */
 	struct run_session rest; /* their sum; no texts, no times of begin and end */

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "doctor/sessions.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MS       1000000ull
+#define WATCHED  10000
+#define FOR_EVER 0
+
+/* A session from a time in ms to another one; begun before the watch: 0. */
+static void add(struct run *r, uint64_t begin, uint64_t end)
+{
+	struct run_session *s = run_session(r);
+
+	assert_non_null(s);
+	s->requests = 1;
+	s->begun_ns = begin * MS;
+	s->ended_ns = end * MS;
+}
+
+static struct run_figures measured(struct run *r)
+{
+	struct run_figures f = { 0 };
+
+	doctor_sessions(&f, r, (double)(WATCHED * MS));
+	run_fini(r);
+	return f;
+}
+
+static struct run served(uint64_t limit, unsigned int lasting)
+{
+	struct run r = { 0 };
+
+	assert_int_equal(run_init(&r, "doctor", "doctor"), 0);
+	r.limit.sessions = limit;
+	while (lasting--)
+		add(&r, 0, FOR_EVER);
+	return r;
+}
+
+static void is(const struct run_figures *f, double refused, double brief)
+{
+	assert_true(f->known[RUN_FIGURE_REFUSED] && f->known[RUN_FIGURE_SHORT_LIVED]);
+	assert_true(f->value[RUN_FIGURE_REFUSED] == refused);
+	assert_true(f->value[RUN_FIGURE_SHORT_LIVED] == brief);
+}
+
+static void a_full_server_turns_away_those_who_come(void **state)
+{
+	struct run r = served(3, 3);
+	struct run_figures f;
+
+	(void)state;
+	for (uint64_t i = 1; i <= 20; i++)
+		add(&r, 400 * i, 400 * i + 2);
+	f = measured(&r);
+	is(&f, 20, 0);
+	assert_true(f.value[RUN_FIGURE_LIMIT] == 3);
+	assert_string_equal(f.who[RUN_FIGURE_SHORT_LIVED], "");
+}
+
+static void answers_that_say_so_count_as_well(void **state)
+{
+	struct run r = served(3, 3);
+	struct run_figures f;
+
+	(void)state;
+	r.refused = 12;
+	add(&r, 400, 402);
+	f = measured(&r);
+	is(&f, 13, 0);
+}
+
+/* Nor may brief sessions fill it. */
+static void a_server_with_room_turns_nobody_away(void **state)
+{
+	struct run r = served(3, 2);
+	struct run_figures f;
+
+	(void)state;
+	for (uint64_t i = 1; i <= 20; i++) {
+		add(&r, 400 * i, 400 * i + 300);
+		add(&r, 400 * i + 10, 400 * i + 310);
+	}
+	f = measured(&r);
+	is(&f, 0, 4);
+}
+
+static void a_place_that_was_given_back_is_free(void **state)
+{
+	struct run r = served(3, 2);
+	struct run_figures f;
+
+	(void)state;
+	add(&r, 0, 5000);
+	add(&r, 4000, 4002);
+	add(&r, 6000, 6002);
+	f = measured(&r);
+	is(&f, 1, 0.1);
+}
+
+static void without_the_setting_nobody_is_known_to_be_turned_away(void **state)
+{
+	struct run r = served(0, 3);
+	struct run_figures f;
+
+	(void)state;
+	add(&r, 400, 402);
+	f = measured(&r);
+	is(&f, 0, 0.1);
+	assert_false(f.known[RUN_FIGURE_LIMIT]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_full_server_turns_away_those_who_come),
+		cmocka_unit_test(answers_that_say_so_count_as_well),
+		cmocka_unit_test(a_server_with_room_turns_nobody_away),
+		cmocka_unit_test(a_place_that_was_given_back_is_free),
+		cmocka_unit_test(without_the_setting_nobody_is_known_to_be_turned_away),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
