@@ -7,9 +7,11 @@ the same address on both sides, unless it is translated on the way.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from . import crowd
+from .loadpage import FILES
 from .model import Session
 from .run import Run
 
@@ -56,23 +58,35 @@ def _sessions(runs: Iterable[Run]) -> dict[str, Session]:
     return out
 
 
+def _client(number: int, parts: Sequence[crowd.Client], sessions: dict[str, Session]) -> Client:
+    """One client; `parts`: what it did in each load."""
+    actions, failed = sum(c.actions for c in parts), sum(c.failed for c in parts)
+    sums = [c.sum_ns for c in parts if c.sum_ns is not None]
+    address = parts[0].address
+    good = actions - failed
+    return Client(
+        number=number,
+        address=address,
+        actions=actions,
+        failed=failed,
+        mean_ns=sum(sums) / good if len(sums) == len(parts) and good > 0 else None,
+        max_ns=max((c.max_ns for c in parts if c.max_ns is not None), default=None),
+        session=sessions.get(address) if address else None,
+    )
+
+
 def clients(run: Run, sessions: dict[str, Session]) -> list[Client]:
-    """Those of all its loads; runs of versions that did not keep addresses have none."""
-    out = []
-    for phase in run.phases:
-        for i, c in enumerate(phase.load.each_client if phase.load else ()):
-            good = c.actions - c.failed
-            out.append(
-                Client(
-                    number=i,
-                    address=c.address,
-                    actions=c.actions,
-                    failed=c.failed,
-                    mean_ns=c.sum_ns / good if c.sum_ns is not None and good > 0 else None,
-                    max_ns=c.max_ns,
-                    session=sessions.get(c.address) if c.address else None,
-                )
-            )
+    """Those of all its loads; runs of versions that did not keep addresses have none.
+
+    Small files: each client does one load after the other.
+    """
+    loads = [phase.load.each_client for phase in run.phases if phase.load]
+    if run.command == FILES:
+        parts: Iterable[tuple[crowd.Client, ...]] = zip(*loads, strict=False)
+    else:
+        parts = ((c,) for load in loads for c in load)
+    numbers = [i for load in loads for i in range(len(load))]
+    out = [_client(i, of, sessions) for i, of in zip(numbers, parts, strict=False)]
     return sorted(out, key=lambda c: -(c.mean_ns or 0))
 
 

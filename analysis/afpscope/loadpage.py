@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import loadfigures, show
 from .crowd import Load, Mark
@@ -16,6 +16,7 @@ from .run import Run
 from .words import Words
 
 COMMAND = "load"
+FILES = "smallfile"  # each phase is one operation with all files
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,9 @@ class ActionRow:
 
 @dataclass(frozen=True)
 class LoadView:
-    """One phase; `pictures` by the key of their title."""
+    """One phase, or all of small files; `pictures` by the key of their title."""
 
+    key: str  # of the heading; with "_note": of what is below it
     rows: list[ActionRow]
     marks: tuple[Mark, ...]
     pictures: dict[str, Picture]
@@ -104,18 +106,36 @@ def _view(p: Phase, made: Painter, prefix: str) -> LoadView:
         if picture := made.drawn(f"{prefix}{key.replace('_', '-')}", caption, of):
             pictures[key] = picture
     rows = list(_rows(p, w))
+    _table(rows, made, prefix)
+    return LoadView("load", rows, p.marks, pictures)
+
+
+def _table(rows: list[ActionRow], made: Painter, prefix: str) -> None:
     made.table(
         f"{prefix}load-table",
         ("action", "n", "failed", "mean_ns", *(f"{q.replace('.', '')}_ns" for q in QUANTILES),
          "max_ns"),
         [(r.name, r.n, r.failed, r.mean_ns, *r.quantiles, r.max_ns) for r in rows],
     )  # fmt: skip
-    return LoadView(rows, p.marks, pictures)
+
+
+def _files(phases: list[Phase], made: Painter, prefix: str) -> LoadView:
+    """A row for each load; those that took longest are drawn together."""
+    loads = [p.load for p in phases if p.load]
+    rows = [_row(p.load, None, p.title) for p in phases if p.load]
+    actions = [replace(a, name=p.title) for p in phases if p.load for a in p.load.actions]
+    longest = sorted(actions, key=lambda a: a.sum_ns, reverse=True)
+    drawn = loadfigures.distribution(replace(loads[0], actions=tuple(longest)), made.labels)
+    picture = made.drawn(f"{prefix}load-tail", made.w["load_tail_note"], drawn)
+    _table(rows, made, prefix)
+    return LoadView("files", rows, (), {"load_tail": picture} if picture else {})
 
 
 def views(run: Run, made: Painter, prefix: str) -> list[LoadView]:
     """One for each phase with a load; `prefix`: of the names of the figures' files."""
     phases = [p for p in run.phases if p.load]
+    if run.command == FILES and phases:
+        return [_files(phases, made, prefix)]
     return [
         _view(p, made, f"{prefix}{i}-" if len(phases) > 1 else prefix)
         for i, p in enumerate(phases, 1)
@@ -137,8 +157,43 @@ def _sentence(p: Phase, load: Load, w: Words) -> str:
     )
 
 
+def _broken(load: Load, w: Words) -> list[str]:
+    """What makes the figures of any load weak."""
+    out = []
+    if load.missing:
+        out.append(w.say("load_missing", n=load.missing, clients=load.clients))
+    if load.lost:
+        out.append(w.say("load_lost", n=load.lost))
+    if load.failed:
+        out.append(w.say("load_failed", n=load.failed))
+    return out
+
+
+def _files_sentences(run: Run, w: Words) -> list[str]:
+    """The loads of small files: the two ends of them, and those that have failures."""
+    loads = [(p.title, p.load) for p in run.phases if p.load and p.load.n]
+    if not loads:
+        return []
+    fast = max(loads, key=lambda one: one[1].achieved)
+    slow = min(loads, key=lambda one: one[1].achieved)
+    out = [
+        w.say(
+            "files_short",
+            clients=fast[1].clients,
+            n=len(loads),
+            fast=fast[0],
+            fast_rate=rate(fast[1].achieved),
+            slow=slow[0],
+            slow_rate=rate(slow[1].achieved),
+        )
+    ]
+    return out + [f"{title}: {text}" for title, load in loads for text in _broken(load, w)]
+
+
 def sentences(run: Run, w: Words) -> list[str]:
     """The load in sentences: what was felt, and what makes these figures weak."""
+    if run.command == FILES:
+        return _files_sentences(run, w)
     out = []
     for p in run.phases:
         load = p.load
@@ -149,12 +204,7 @@ def sentences(run: Run, w: Words) -> list[str]:
         if p.probe and p.probe.n:
             p50 = show.time(p.probe.latency().quantile(0.5))
             out.append(w.say("load_probe", p50=p50, max=show.time(p.probe.max_ns())))
-        if load.missing:
-            out.append(w.say("load_missing", n=load.missing, clients=load.clients))
-        if load.lost:
-            out.append(w.say("load_lost", n=load.lost))
-        if load.failed:
-            out.append(w.say("load_failed", n=load.failed))
+        out += _broken(load, w)
         if load.no_room:
             out.append(w.say("load_no_room", n=load.no_room, arrivals=load.arrivals or 0))
         if load.saturated:

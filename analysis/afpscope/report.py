@@ -138,7 +138,12 @@ def _verdict(d: Digest, damaged: bool, w: Words) -> list[str]:
         out += _served(d, w)
     out += _busiest(d, w)
     timed = [t for t in d.tests if t.mean_ns is not None]
-    if timed and not d.transfers and len(timed) > 1 and run.command != loadpage.COMMAND:
+    if (
+        timed
+        and not d.transfers
+        and len(timed) > 1
+        and run.command not in (loadpage.COMMAND, loadpage.FILES)
+    ):
         slow = max(timed, key=lambda t: t.mean_ns or 0)
         out.append(w.say("slowest", name=slow.name, time=show.time(slow.mean_ns)))
     if names := [t.name for t in timed if t.is_unsteady]:

@@ -313,3 +313,32 @@ def test_sweeps_that_are_not_comparable_are_refused(
     assert done.code == 2 and "options.mix" in done.err
     assert execute("compare", a, other, "--force").code == 0
     assert execute("compare", a, b, "--format", "markdown").out.startswith("### afpscope compare")
+
+
+def files(value: dict[str, Any]) -> None:
+    """Three loads of small files, of which the second is twice as fast and has a failure."""
+    (one,) = value["phases"]
+    value["command"] = "smallfile"
+    value["phases"] = [json.loads(json.dumps(one)) for _ in range(3)]
+    for test, title in enumerate(("create", "stat", "delete"), 1):
+        phase = value["phases"][test - 1]
+        phase |= {"test": test, "title": title, "probe": None, "intervals": [], "marks": []}
+        phase["load"]["actions"] = phase["load"]["actions"][:1]
+    stat = value["phases"][1]["load"]
+    stat["end_ns"] = stat["measure_ns"] + (stat["end_ns"] - stat["measure_ns"]) // 2
+    stat["actions"][0]["failed"] = 1
+
+
+def test_small_files_are_one_table(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
+    folder = tmp_path / "figures"
+    run = shelf.put("a", "load", files)
+    text, done = made(execute, tmp_path, run, "--figures", folder)
+    assert done.code == 0
+    first = text[text.index('class="verdict') :][:2000]
+    assert "3 loads of small files: stat was the fastest" in first
+    assert "stat: 1 actions failed" in first
+    assert text.count('id="r1-load"') == 1
+    assert section(text, "load").count("<figure>") == 1
+    assert [r["action"] for r in table(folder / "load-table.csv")] == ["create", "stat", "delete"]
+    drawn = {r["action"] for r in table(folder / "load-tail.csv")}
+    assert drawn == {"create", "stat", "delete"}

@@ -15,6 +15,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define OPENING_MAX 8 /* sessions that are opened at a time: afpd's queue has 20 places */
@@ -28,6 +29,7 @@ struct filer {
 	struct filers *all;
 	struct smallfile *work;
 	struct afp_login login;
+	char address[RUN_ADDRESS_LEN]; /* its end of the connection */
 };
 
 struct filers {
@@ -51,6 +53,11 @@ static int begin_store(void *user, struct store **out, uint8_t *scratch, struct 
 	const struct opener_client how = { &f->login, f->all->opener.session->cfg->c.volume, 1 };
 
 	return opener_begin(&f->all->opener, &how, out, scratch, e);
+}
+
+static void note_address(void *user, struct store *store)
+{
+	connect_address(store, ((struct filer *)user)->address);
 }
 
 static struct script *make_of(void *user)
@@ -154,9 +161,10 @@ static int new_clients(struct filers *f, struct err *e)
 	there = clients && f->filer;
 	for (unsigned int i = 0; there && i < n; i++) {
 		one = &f->filer[i];
-		*one = (struct filer) { f, smallfile_new(&f->o.set, i),
-					opener_login(&f->opener, NULL) };
-		clients[i] = (struct engine_client) { .begin = begin_store, .user = one };
+		*one = (struct filer) { .all = f,
+					.work = smallfile_new(&f->o.set, i),
+					.login = opener_login(&f->opener, NULL) };
+		clients[i] = (struct engine_client) { begin_store, one, note_address };
 		there = one->work;
 	}
 	r = there ? engine_new(&f->engine, &o, clients, n, e)
@@ -246,6 +254,8 @@ int filers_do(struct filers *f, enum smallfile_load load, struct run_phase *p, s
 	r = do_job(f, &job, p, &p->load, e);
 	if (r)
 		return r;
+	for (unsigned int i = 0; i < f->o.clients; i++)
+		memcpy(p->load->client[i].address, f->filer[i].address, RUN_ADDRESS_LEN);
 	set_metrics(p);
 	if (f->out_of_memory)
 		return err_set(e, -ENOMEM, "out of memory: the files have too many records");
