@@ -16,12 +16,12 @@
 	X(FOP, 1298437, 0, 64, 1)        /* file operations */                                     \
 	X(HANDSHAKE, 14398633, 64, 8, 1) /* set up a connection, volume file, ping */              \
 	X(PORTMAP, 34123456, 72, 8, 1)   /* which port a brick has */                              \
-	X(DUMP, 123451501, 80, 3, 0)     /* which programs there are */                            \
-	X(CALLBACK, 52743234, 83, 1, 0)                                                            \
-	X(CLI, 1238463, 84, 1, 0)      /* the command line */                                      \
-	X(MANAGE, 1238433, 85, 1, 0)   /* glusterd to glusterd */                                  \
-	X(FRIEND, 1238437, 86, 1, 0)   /* likewise: who belongs to the pool */                     \
-	X(BRICK_OP, 4867634, 87, 1, 0) /* glusterd to a brick */
+	X(DUMP, 123451501, 80, 4, 0)     /* which programs there are */                            \
+	X(CALLBACK, 52743234, 84, 1, 0)                                                            \
+	X(CLI, 1238463, 85, 1, 0)      /* the command line */                                      \
+	X(MANAGE, 1238433, 86, 1, 0)   /* glusterd to glusterd */                                  \
+	X(FRIEND, 1238437, 87, 1, 0)   /* likewise: who belongs to the pool */                     \
+	X(BRICK_OP, 4867634, 88, 1, 0) /* glusterd to a brick */
 
 #define AFS_RPC_OTHER 255
 

@@ -82,7 +82,7 @@ def _served(d: Digest, w: Words) -> list[str]:
     part = first.main_part
     out = [
         w.say(
-            "costs_most",
+            "costs_most" if any(first.times.values()) else "costs_most_whole",
             name=first.name,
             share=first.time_ns / d.served_ns,
             mean=show.time(first.mean_ns),

@@ -87,6 +87,12 @@ _WORDS: dict[str, tuple[str, str]] = {
         "最も時間を要する AFP コマンドは {name}: サーバー内時間の {share:.0%}"
         " ({n:,} 要求、1 回 {mean}) 。その {part_share:.0%} は「{part}」。",
     ),
+    "costs_most_whole": (
+        "{name} costs most: {share:.0%} of all time inside the server, in {n:,} requests of {mean} "
+        "each. What that time went into is not known: other threads answer than those that read.",
+        "最も時間を要する要求は {name}: サーバー内時間の {share:.0%}"
+        " ({n:,} 要求、1 回 {mean}) 。別のスレッドが応答するため、その内訳は不明。",
+    ),
     "call_why": (
         "Of the system calls that afpd makes for it, {call} takes longest: {time} per request, in "
         "{n:.2f} calls.",

@@ -8,12 +8,14 @@
 #include "bpf/programs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/uio.h>
 
 #define LOOKUP 27
 #define READ   12
 #define WRITE  13
+#define FSYNC  16
 #define FOP    1298437
 #define LAST   0x80000000u
 #define LOST   "bytes of connections in no recognized request"
@@ -116,6 +118,7 @@ static void watch_server(struct rung_rig *g, void (*fn)(struct watched_shared *s
 
 	wish.any_order = true;
 	wish.decoder = AFS_DECODER_SUNRPC;
+	wish.files = AFS_FILES_GLUSTER;
 	listen_here();
 	rig_open(g, &wish, whole_server(), fn);
 	rig_step(g);
@@ -160,9 +163,8 @@ static void check(const struct rung_rig *g, unsigned int number, uint64_t n, uin
 /* Each length of a piece from a byte to more than all. */
 #define PIECES 200
 
-static void all_pieces(struct watched_shared *s)
+static void all_pieces(void)
 {
-	(void)s;
 	connect_one(0);
 	for (uint32_t piece = 1; piece <= PIECES; piece++) {
 		struct bytes in = { 0 }, out = { 0 };
@@ -176,24 +178,6 @@ static void all_pieces(struct watched_shared *s)
 		answer_with(&out, piece * 3 + 1, 0, ENOENT, 5);
 		tell(0, &out, piece);
 	}
-}
-
-static void any_split_is_counted(void **state)
-{
-	struct rung_rig g;
-	struct run r;
-
-	(void)state;
-	watch_server(&g, all_pieces, &r);
-	check(&g, LOOKUP, PIECES, PIECES * 104ull, PIECES * 36ull);
-	check(&g, READ, PIECES, PIECES * 44ull, PIECES * 41ull);
-	check(&g, WRITE, PIECES, PIECES * 52ull, PIECES * 56ull);
-	assert_int_equal(counted(&g, LOOKUP)->errors, PIECES);
-	assert_int_equal(results(&g, LOOKUP, ENOENT), PIECES);
-	assert_int_equal(counted(&g, READ)->errors, 0);
-	assert_int_equal(counted(&g, WRITE)->errors, 0);
-	assert_int_equal(run_losses(&r), 0);
-	done(&g, &r);
 }
 
 /* The record of one fragment at b->at + begin as fragments of at most n bytes, some of them empty.
@@ -214,32 +198,40 @@ static void shred(struct bytes *out, const struct bytes *in, size_t n)
 
 #define SHREDS 60
 
-static void fragments(struct watched_shared *s)
+static void split_and_shred(struct watched_shared *s)
 {
-	connect_one(0);
+	all_pieces();
+	connect_one(1);
 	for (uint32_t n = 1; n <= SHREDS; n++) {
 		struct bytes a = { 0 }, b = { 0 }, in = { 0 }, out = { 0 };
 
-		call(&a, n, FOP, WRITE, 11);
+		call(&a, n, FOP, FSYNC, 11);
 		shred(&in, &a, n);
 		answer_with(&b, n, -1, EIO, 13);
 		shred(&out, &b, n);
-		move(client[0], server[0], &in, 1 + n % 7);
-		tell(0, &out, 1 + n % 5);
+		move(client[1], server[1], &in, 1 + n % 7);
+		tell(1, &out, 1 + n % 5);
 		s->value[0] += in.n;
 		s->value[1] += out.n;
 	}
 }
 
-static void records_of_several_fragments_are_counted_once(void **state)
+static void any_split_and_any_fragments_are_counted(void **state)
 {
 	struct rung_rig g;
 	struct run r;
 
 	(void)state;
-	watch_server(&g, fragments, &r);
-	check(&g, WRITE, SHREDS, g.x.shared->value[0], g.x.shared->value[1]);
-	assert_int_equal(results(&g, WRITE, EIO), SHREDS);
+	watch_server(&g, split_and_shred, &r);
+	check(&g, LOOKUP, PIECES, PIECES * 104ull, PIECES * 36ull);
+	check(&g, READ, PIECES, PIECES * 44ull, PIECES * 41ull);
+	check(&g, WRITE, PIECES, PIECES * 52ull, PIECES * 56ull);
+	check(&g, FSYNC, SHREDS, g.x.shared->value[0], g.x.shared->value[1]);
+	assert_int_equal(counted(&g, LOOKUP)->errors, PIECES);
+	assert_int_equal(results(&g, LOOKUP, ENOENT), PIECES);
+	assert_int_equal(counted(&g, READ)->errors, 0);
+	assert_int_equal(counted(&g, WRITE)->errors, 0);
+	assert_int_equal(results(&g, FSYNC, EIO), SHREDS);
 	assert_int_equal(run_losses(&r), 0);
 	done(&g, &r);
 }
@@ -403,13 +395,85 @@ static void garbage_is_a_loss_after_which_it_goes_on(void **state)
 	done(&g, &r);
 }
 
+/* Reads "times" bytes of a new file below the working directory. */
+static void read_file(const char *path, int times)
+{
+	int fd = open(path, O_RDWR | O_CREAT, 0600);
+	char c = 0;
+
+	if (fd < 0 || pwrite(fd, &c, 1, 0) != 1)
+		_exit(1);
+	for (int i = 0; i < times; i++)
+		if (pread(fd, &c, 1, 0) != 1)
+			_exit(1);
+	close(fd);
+}
+
+#define HANDLES ".glusterfs"
+
+/* Of the test and, copied, its child. */
+static char brick[] = "/tmp/brick-XXXXXX";
+
+/* Files of a brick: users', and what is below its .glusterfs. */
+static void files(struct watched_shared *s)
+{
+	static const char *const folders[] = {
+		"f4",
+		HANDLES,
+		HANDLES "/f4",
+		HANDLES "/f4/60",
+		HANDLES "/unlink",
+		HANDLES "/indices",
+		HANDLES "/indices/xattrop",
+		HANDLES "/changelogs",
+		HANDLES "/changelogs/2026",
+		HANDLES "/changelogs/2026/11",
+		HANDLES "/changelogs/2026/11/25",
+		"._folder",
+	};
+
+	(void)s;
+	if (chdir(brick))
+		_exit(1);
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+		if (mkdir(folders[i], 0700))
+			_exit(1);
+	read_file("user", 1);
+	read_file("f4/._user", 10);
+	read_file("._folder/user", 100);
+	read_file(HANDLES "/f4/60/f4600000-0000", 1000);
+	read_file(HANDLES "/unlink/f4600000-0000", 10000);
+	read_file(HANDLES "/health_check", 2);
+	read_file(HANDLES "/indices/xattrop/xattrop-1", 20);
+	read_file(HANDLES "/changelogs/CHANGELOG", 200);
+	read_file(HANDLES "/changelogs/2026/11/25/CHANGELOG.1", 2000);
+}
+
+static void indexes_and_changelogs_are_metadata_and_links_are_data(void **state)
+{
+	char rm[sizeof(brick) + 8];
+	struct rung_rig g;
+	struct run r;
+
+	(void)state;
+	assert_non_null(mkdtemp(brick));
+	watch_server(&g, files, &r);
+	assert_int_equal(
+	    ledger_sum(&g.diff, AFS_ROLE_SERVER, AFS_CLASS_READ, AFS_OBJECT_DATA).calls, 11111);
+	assert_int_equal(
+	    ledger_sum(&g.diff, AFS_ROLE_SERVER, AFS_CLASS_READ, AFS_OBJECT_META).calls, 2222);
+	done(&g, &r);
+	snprintf(rm, sizeof(rm), "rm -r %s", brick);
+	assert_int_equal(system(rm), 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(any_split_is_counted),
-		cmocka_unit_test(records_of_several_fragments_are_counted_once),
+		cmocka_unit_test(any_split_and_any_fragments_are_counted),
 		cmocka_unit_test(replies_of_any_thread_find_their_request),
 		cmocka_unit_test(every_form_of_reply_and_program_is_known),
+		cmocka_unit_test(indexes_and_changelogs_are_metadata_and_links_are_data),
 		cmocka_unit_test(garbage_is_a_loss_after_which_it_goes_on),
 	};
 

@@ -59,10 +59,10 @@ const struct opt record_options[] = {
 	WHOM_OPTIONS(struct record_cfg, whom),
 	{ .name = "server", .type = OPT_FLAG, .offset = OFFSET(server),
 	  .help = "with --pid of a session: the whole server it belongs to" },
-	{ .name = "exe", .arg = "NAME", .type = OPT_STRING, .offset = OFFSET(exe), .help = "--kind any: the processes of this program" },
-	{ .name = "unit", .arg = "UNIT", .type = OPT_STRING, .offset = OFFSET(unit), .help = "--kind any: those of this systemd unit or cgroup" },
+	{ .name = "exe", .arg = "NAME", .type = OPT_STRING, .offset = OFFSET(exe), .help = "--kind any, gluster: the processes of this program" },
+	{ .name = "unit", .arg = "UNIT", .type = OPT_STRING, .offset = OFFSET(unit), .help = "those of this systemd unit or cgroup" },
 	{ .name = "kind", .arg = "KIND", .type = OPT_CHOICE, .offset = OFFSET(kind), .choice = kind_names,
-	  .help = "afp: what each AFP command costs; any: whatever program it is, its calls, times and threads (default: afp; any with --exe or --unit)" },
+	  .help = "afp: what each AFP command costs; any: whatever program it is, its calls, times and threads; gluster: GlusterFS bricks, by request (default: afp; any with --exe or --unit)" },
 	{ .type = OPT_HEADING, .help = "How long (default: until Ctrl-C):" },
 	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = OFFSET(seconds), .min = 1, .max = 86400,
 	  .help = "at most this long; with a COMMAND until it has ended" },
@@ -86,7 +86,8 @@ static void help(void)
 	fputs("Usage: afpscope record [OPTIONS] [-- COMMAND [ARGUMENT...]]\n"
 	      "Watches a running AFP server with all its sessions, present and future, and shows\n"
 	      "what each AFP command costs inside it. Changes nothing and needs no client.\n"
-	      "With --kind any: the calls, times and threads of any other program.\n\n",
+	      "With --kind any: the calls, times and threads of any other program; with --kind\n"
+	      "gluster: of GlusterFS bricks, and what each of their requests costs.\n\n",
 	      stdout);
 	opt_help(stdout, record_options);
 }

@@ -102,15 +102,23 @@ void threads_tick(struct threads *t, const struct watch *w)
 		threads_look(t, w);
 }
 
-/* "glfs_epoll*" of "glfs_epoll001" */
+/* Whether a number with digits up to f ends the name here, after others of its digits. */
+static bool is_rest(const char *name)
+{
+	return strspn(name, "0123456789abcdef") == strlen(name);
+}
+
+/* "glfs_epoll*" of "glfs_epoll001", "glfs_iotwr*" of "glfs_iotwr00a" */
 static void group_of(char out[static sizeof(((struct run_threads *)0)->name)], const char *name)
 {
 	size_t n = 0;
 
 	for (; *name && n < sizeof(((struct run_threads *)0)->name) - 1; name++) {
-		if (!isdigit((unsigned char)*name))
+		bool after = n && out[n - 1] == '*';
+
+		if (!isdigit((unsigned char)*name) && !(after && is_rest(name)))
 			out[n++] = *name;
-		else if (!n || out[n - 1] != '*')
+		else if (!after)
 			out[n++] = '*';
 	}
 	out[n] = '\0';

@@ -39,9 +39,9 @@ static const struct grid_column heads[N_COLS] = {
 	[COL_WORST] = { .head = "most" GLUE "frequent" GLUE "error", .left = true },
 };
 
-static const unsigned int drops[] = { COL_WORST, COL_IN, COL_OUT, COL_SHARE, COL_P50 };
+static const unsigned int drops[] = { COL_IN, COL_OUT, COL_P50, COL_WORST, COL_SHARE };
 
-/* "2 No such file or directory × 3" */
+/* "No such file or directory × 3" */
 static struct cell worst_result(const struct paint *p, unsigned int number)
 {
 	const char *(*words)(int32_t) = p->view.run->kind ? p->view.run->kind->result_text : NULL;
