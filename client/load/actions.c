@@ -223,11 +223,10 @@ static void note_late(struct worker *w, uint64_t planned_ns, uint64_t now_ns)
 static void begin_action(struct worker *w, struct actor *a, uint64_t planned_ns, uint64_t now_ns)
 {
 	int class = a->script->type->begin(a->script, a->store);
+	uint64_t none = 0;
 
 	a->next_ns = UINT64_MAX;
 	if (class < 0) {
-		uint64_t none = 0;
-
 		a->done = true;
 		w->n_left--;
 		atomic_compare_exchange_strong(&w->times->first_ns, &none, now_ns);
@@ -237,6 +236,7 @@ static void begin_action(struct worker *w, struct actor *a, uint64_t planned_ns,
 	a->action = (unsigned int)class;
 	a->planned_ns = planned_ns;
 	a->begun_ns = now_ns;
+	a->out->first_ns = a->out->first_ns ? a->out->first_ns : now_ns;
 	a->bytes_before = a->script->bytes;
 	a->state = ACTOR_ACTING;
 	w->n_acting++;
@@ -304,7 +304,7 @@ static void plan_next(struct worker *w, struct actor *a, uint64_t now_ns)
 	const struct engine_job *job = w->job;
 
 	if (job->pace.kind == PACE_CLOSED) {
-		a->next_ns = now_ns;
+		a->next_ns = now_ns + job->pause_ns;
 		if (job->think_ns)
 			a->next_ns += (uint64_t)pace_exponential(a->random, (double)job->think_ns);
 		if (a->next_ns >= w->end_ns)

@@ -71,6 +71,7 @@ struct engine_job {
 	uint64_t ramp_ns;     /* closed loop: the clients begin one after the other within it */
 	uint64_t settle_ns;   /* after the ramp, before the measured time */
 	uint64_t think_ns;    /* closed loop: mean of the pause between a client's actions */
+	uint64_t pause_ns;    /* closed loop: of a client after each action, beside think_ns */
 	struct pace_opts pace;
 	unsigned int queue; /* open loop: arrivals that may wait for a client, a thread's share */
 };

@@ -33,7 +33,7 @@
 static const struct smallfile_step steps[][8] = {
 	[SMALLFILE_CREATE] = { { .verb = STORE_CREATE, .how = WRITABLE }, OPEN(WRITABLE), DO(WRITE),
 			       DO(FLUSH), DO(CLOSE), END },
-	[SMALLFILE_APPEND] = { OPEN(WRITABLE), DO(WRITE), DO(FLUSH), DO(CLOSE), END },
+	[SMALLFILE_APPEND] = { OPEN(WRITABLE), DO(LENGTH), DO(WRITE), DO(FLUSH), DO(CLOSE), END },
 	[SMALLFILE_OVERWRITE] = { OPEN(WRITABLE), DO(WRITE), DO(FLUSH), DO(CLOSE), END },
 	[SMALLFILE_READ] = { OPEN(STORE_FOR_READ), DO(READ), DO(CLOSE), END },
 	[SMALLFILE_RND_WR] = { OPEN(WRITABLE), DO(WRITE), DO(FLUSH), DO(CLOSE), END },
@@ -94,6 +94,8 @@ static bool is_idle(const struct smallfile *c)
 	switch (c->at->verb) {
 	case STORE_OPEN:
 		return c->open;
+	case STORE_LENGTH:
+		return !c->o->foreign;
 	case STORE_FLUSH:
 		return !c->o->flush;
 	case STORE_READ:
@@ -121,7 +123,7 @@ static void start(struct smallfile *c, unsigned int load)
 {
 	c->at = steps[load];
 	c->k = c->moved = c->n_done = 0;
-	c->failed = c->open = false;
+	c->failed = c->open = c->absent = false;
 }
 
 static struct smallfile *of(struct script *s)
@@ -138,6 +140,13 @@ static void finish_load(struct smallfile *c)
 	c->chmods += c->load == SMALLFILE_CHMOD;
 	if (c->load == SMALLFILE_RENAME)
 		c->renamed = !c->renamed;
+}
+
+static enum smallfile_load mixed_load(const struct smallfile *c)
+{
+	if (smallfile_is_read(c, c->file, c->mixes))
+		return SMALLFILE_READ;
+	return c->o->overwrites ? SMALLFILE_OVERWRITE : SMALLFILE_APPEND;
 }
 
 static int begin(struct script *s, const struct store *store)
@@ -158,13 +167,17 @@ static int begin(struct script *s, const struct store *store)
 	} else {
 		name_file(c, smallfile_at(c->o, c->number, c->i++));
 		if (c->mixed)
-			c->load = smallfile_is_read(c, c->file, c->mixes) ? SMALLFILE_READ
-									  : SMALLFILE_APPEND;
+			c->load = mixed_load(c);
 		smallfile_set_range(c);
 	}
 	start(c, c->load);
 	pass_over(c);
 	return (int)c->load;
+}
+
+static unsigned int home_steps(const struct smallfile *c)
+{
+	return c->o->finds ? FIND_HOME : MAKE_HOME;
 }
 
 static int begin_make(struct script *s, const struct store *store)
@@ -176,7 +189,7 @@ static int begin_make(struct script *s, const struct store *store)
 	c->store = store;
 	c->base = store->root[0];
 	name_home(c, 0);
-	start(c, *c->o->base ? FIND_BASE : MAKE_HOME);
+	start(c, *c->o->base ? FIND_BASE : home_steps(c));
 	return 0;
 }
 
@@ -251,6 +264,9 @@ static int check(struct smallfile *c, const struct store_op *op, struct err *e)
 		return check_list(c, e);
 	if (op->verb == STORE_READ && op->result == STORE_SHORT)
 		return smallfile_check_data(c, op, e);
+	c->absent = c->load == SMALLFILE_DELETE && c->o->lenient && op->result == STORE_NONE;
+	if (c->absent)
+		return 0;
 	if (op->result != STORE_OK) {
 		snprintf(name, sizeof(name), "%s/%s", c->name[OF_HOME], c->name[c->at->name]);
 		return load_explain(op, c->at->name >= OF_HOME ? op->name : name, e);
@@ -280,6 +296,9 @@ static void note(struct smallfile *c, const struct store_op *op)
 		break;
 	case STORE_LIST:
 		c->n_done += op->done;
+		break;
+	case STORE_LENGTH:
+		smallfile_found_len(c, op->done);
 		break;
 	case STORE_READ:
 	case STORE_WRITE:
@@ -312,12 +331,25 @@ static void go_further(struct smallfile *c, const struct store_op *op)
 	pass_over(c);
 }
 
+static void count_file(struct smallfile *c)
+{
+	const struct smallfile_step *step = steps[c->load];
+
+	c->counts.missing += c->absent;
+	c->counts.deleted += c->load == SMALLFILE_DELETE && !c->absent;
+	for (; step->verb != N_STORE_VERBS; step++) {
+		c->counts.read += step->verb == STORE_READ;
+		c->counts.written += step->verb == STORE_WRITE;
+	}
+}
+
 static enum script_state end_action(struct smallfile *c, struct err *e)
 {
 	if (c->failed) {
 		*e = c->why;
 		return SCRIPT_FAILED;
 	}
+	count_file(c);
 	return SCRIPT_DONE;
 }
 
@@ -327,6 +359,8 @@ static enum script_state answered(struct script *s, struct store_op *op, struct 
 
 	if (op->result == STORE_OK)
 		note(c, op);
+	else if (op->result == STORE_SHORT && moves(c->at))
+		c->s.bytes += op->done;
 	if (!c->failed)
 		c->failed = check(c, op, &c->why) != 0;
 	go_further(c, op);
@@ -352,13 +386,13 @@ static enum script_state answered_make(struct script *s, struct store_op *op, st
 	}
 	note(c, op);
 	if (c->at->name == OF_BASE) {
-		start(c, MAKE_HOME);
+		start(c, home_steps(c));
 		return SCRIPT_GOES_ON;
 	}
 	if (c->home + 1 == c->n_dirs)
 		return SCRIPT_DONE;
 	name_home(c, c->home + 1);
-	start(c, MAKE_HOME);
+	start(c, home_steps(c));
 	return SCRIPT_GOES_ON;
 }
 
@@ -420,7 +454,13 @@ struct script *smallfile_use(struct smallfile *c, enum smallfile_load load, bool
 		c->n_made = 0;
 	}
 	c->i = 0;
+	c->counts = (struct smallfile_counts) { 0 };
 	if (!smallfile_order_records(c))
 		return NULL;
 	return &c->s;
+}
+
+const struct smallfile_counts *smallfile_counts(const struct smallfile *c)
+{
+	return &c->counts;
 }

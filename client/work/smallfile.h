@@ -61,18 +61,27 @@ unsigned int smallfile_flags(enum smallfile_load load);
 /* By its name, or that of gfapi-perf-tool'. -ENOENT, and a text that lists all. */
 int smallfile_find(enum smallfile_load *out, const char *name, struct err *e);
 
-#define SMALLFILE_PREFIX_MAX 15
+#define SMALLFILE_PREFIX_MAX 63
 
 struct smallfile_opts {
 	unsigned int files, files_per_dir; /* of a client; at least 1 */
 	uint64_t file_len, record_len;     /* bytes; a record at least 1 */
 	unsigned int records;              /* RND_WR, RND_RD: of a file, 0: all */
 	unsigned int read_percent;         /* MIX: how many files are read */
+	unsigned int read_hundredths;      /* and hundredths of a percent beyond it, below 100 */
+	bool overwrites;                   /* MIX: the others are overwritten, not appended to */
 	bool exponential;                  /* lengths are at random, file_len is their mean */
 	bool hashed;                       /* a file's directory is at random */
 	bool shuffled;                     /* the order of the files is */
 	bool flush;                        /* before a file is closed that was written */
 	bool verify;                       /* what is read */
+	/*
+	 * The files are of an earlier run, or of another program: what is read of each is file_len,
+	 * and what is appended begins at the end that it is found to have. Not with verify.
+	 */
+	bool foreign;
+	bool finds;   /* the client's directories must be there: they are not made */
+	bool lenient; /* DELETE: a file that is not there is no failure */
 	uint64_t seed;
 	char prefix[SMALLFILE_PREFIX_MAX + 1];
 	const char *base; /* directory in the root, which exists; "": the root itself */
@@ -81,6 +90,13 @@ struct smallfile_opts {
 /* Bytes of all files of client number when they are created. */
 uint64_t smallfile_bytes(const struct smallfile_opts *o, unsigned int number);
 unsigned int smallfile_dirs(const struct smallfile_opts *o);
+
+/* What a client has done in its last load; what failed is in none of them. */
+struct smallfile_counts {
+	uint64_t read, written, deleted; /* files */
+	uint64_t missing;                /* lenient: files that were not there */
+	uint64_t records;                /* read or written as a whole, those at an end included */
+};
 
 struct smallfile;
 
@@ -102,5 +118,8 @@ struct script *smallfile_make(struct smallfile *c);
  * REPEATS. One script at a time.
  */
 struct script *smallfile_use(struct smallfile *c, enum smallfile_load load, bool again);
+
+/* Valid until the next load begins. */
+const struct smallfile_counts *smallfile_counts(const struct smallfile *c);
 
 #endif

@@ -19,7 +19,9 @@ static uint64_t created_len(const struct smallfile *c, unsigned int file)
 /* Whether MIX reads the file, the mix-th time; else it appends to it. */
 bool smallfile_is_read(const struct smallfile *c, unsigned int file, unsigned int mix)
 {
-	return chance(c, file, FOR_MIX + mix) % 100 < c->o->read_percent;
+	uint64_t r = chance(c, file, FOR_MIX + mix);
+
+	return r % 100 * 100 + r / 100 % 100 < c->o->read_percent * 100 + c->o->read_hundredths;
 }
 
 /* How long the file is now. */
@@ -27,8 +29,10 @@ static uint64_t file_len(const struct smallfile *c, unsigned int file)
 {
 	uint64_t times = 1 + c->appends;
 
+	if (c->o->foreign)
+		return created_len(c, file);
 	for (unsigned int m = 0; m < c->mixes; m++)
-		times += !smallfile_is_read(c, file, m);
+		times += !c->o->overwrites && !smallfile_is_read(c, file, m);
 	return created_len(c, file) * times;
 }
 
@@ -94,6 +98,12 @@ void smallfile_set_range(struct smallfile *c)
 		c->to = created_len(c, c->file);
 }
 
+void smallfile_found_len(struct smallfile *c, uint64_t len)
+{
+	c->from = len;
+	c->to = len + created_len(c, c->file);
+}
+
 void smallfile_fill_data(struct smallfile *c, struct store_op *op)
 {
 	op->len = chunk(c, smallfile_next_record(c, &op->offset));
@@ -145,16 +155,20 @@ int smallfile_check_attr(const struct smallfile *c, const struct store_op *op, s
 
 void smallfile_moved(struct smallfile *c, const struct store_op *op)
 {
-	uint64_t left;
+	uint64_t left, whole = c->moved / c->o->record_len;
 
 	c->s.bytes += op->done;
 	c->moved += op->len;
-	if (!is_random(c))
+	if (!is_random(c)) {
+		c->counts.records += c->moved / c->o->record_len - whole;
+		c->counts.records += c->from + c->moved == c->to && c->moved % c->o->record_len;
 		return;
+	}
 	left = op->offset % c->o->record_len + op->len;
 	if (left < c->o->record_len && op->offset + op->len < c->to)
 		return; /* a part of a record: the store takes no more at a time */
 	c->k++;
 	c->n_done++;
+	c->counts.records++;
 	c->moved = 0;
 }

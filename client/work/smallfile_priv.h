@@ -45,6 +45,7 @@ struct smallfile {
 	uint32_t n_records; /* its length */
 	unsigned int appends, mixes, chmods; /* loads of these that are over */
 	bool renamed;
+	struct smallfile_counts counts; /* of the load */
 
 	/* The action under way */
 	const struct smallfile_step *at;
@@ -55,6 +56,7 @@ struct smallfile {
 	uint64_t moved;    /* bytes done: of the file, or, at random, of the record */
 	uint64_t n_done;   /* records at random; entries listed */
 	bool open, failed;
+	bool absent; /* DELETE, lenient: it was not there */
 	struct store_file opened;
 	struct err why;
 	struct store_op op;
@@ -71,6 +73,9 @@ void smallfile_set_range(struct smallfile *c);
 
 /* RND_RD, RND_WR: makes the order of the records. false: no memory, or too many of them. */
 bool smallfile_order_records(struct smallfile *c);
+
+/* The file that is appended to was found to be len bytes long. */
+void smallfile_found_len(struct smallfile *c, uint64_t len);
 
 /* The next record: where, and how many of its bytes are left; 0: there is none. */
 uint64_t smallfile_next_record(struct smallfile *c, uint64_t *offset);

@@ -146,12 +146,13 @@ static unsigned int expected(unsigned int client, const struct engine_job *job, 
 	pace_seed(random, job->pace.seed, (2ull << 32) + client);
 	for (; at_ns < end_ns; (*all)++) {
 		n += at_ns >= job->ramp_ns + job->settle_ns;
-		at_ns += MS + (uint64_t)pace_exponential(random, (double)job->think_ns);
+		at_ns += MS + job->pause_ns +
+			 (uint64_t)pace_exponential(random, (double)job->think_ns);
 	}
 	return n;
 }
 
-static void clients_begin_one_after_the_other_and_think(void **state)
+static void clients_begin_one_after_the_other_think_and_pause(void **state)
 {
 	struct engine_job work = rig_work(3000 * MS);
 
@@ -159,6 +160,7 @@ static void clients_begin_one_after_the_other_and_think(void **state)
 	work.ramp_ns = 500 * MS;
 	work.settle_ns = 100 * MS;
 	work.think_ns = 5 * MS;
+	work.pause_ns = MS;
 	work.pace.seed = 3;
 	for (unsigned int t = 1; t <= 3; t++) {
 		struct rig *g = rig(5, t);
@@ -172,9 +174,11 @@ static void clients_begin_one_after_the_other_and_think(void **state)
 		for (unsigned int i = 0; i < 5; i++) {
 			assert_true(is_about(g->play[i].slow.first_ns,
 					     g->load->begin_ns + i * 100 * MS, 10000));
+			assert_true(
+			    is_about(g->load->client[i].first_ns, g->play[i].slow.first_ns, 10000));
 			n += expected(i, &work, &all);
 		}
-		assert_true(n > 2000 && n < 3000); /* 5 * 3 s / 6 ms */
+		assert_true(n > 2000 && n < 3000); /* 5 * 3 s / 7 ms */
 		assert_true(is_about(rig_actions(g), n, 5));
 		assert_int_equal(g->load->measure_ns, g->load->begin_ns + 600 * MS);
 		/* those of the ramp are in the seconds only */
@@ -568,7 +572,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_client_begins_when_its_last_action_has_ended),
-		cmocka_unit_test(clients_begin_one_after_the_other_and_think),
+		cmocka_unit_test(clients_begin_one_after_the_other_think_and_pause),
 		cmocka_unit_test(what_began_before_the_measured_time_and_went_on_in_it_is_counted),
 		cmocka_unit_test(fairness_is_that_of_the_clients_actions),
 		cmocka_unit_test(a_client_that_never_waits_does_not_starve_the_others),

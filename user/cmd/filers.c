@@ -246,7 +246,8 @@ int filers_do(struct filers *f, enum smallfile_load load, struct run_phase *p, s
 					.script = use_of,
 					.n_actions = N_SMALLFILE_LOADS,
 					.action_name = load_name,
-					.duration_ns = repeats ? f->o.duration_ns : 0 };
+					.duration_ns = repeats ? f->o.duration_ns : 0,
+					.pause_ns = f->o.pause_ns };
 	int r;
 
 	f->load = load;
@@ -288,6 +289,25 @@ void filers_look(struct filers *f, struct run_phase *p)
 		return;
 	run_set(p, METRIC_CACHE_LOOKED, looked);
 	run_set(p, METRIC_CACHED, cached);
+}
+
+const struct smallfile_counts *filers_counts(const struct filers *f, unsigned int client)
+{
+	return smallfile_counts(f->filer[client].work);
+}
+
+uint64_t filers_skew_ns(const struct run_load *load)
+{
+	uint64_t first_ns = UINT64_MAX, last_ns = 0, ns;
+
+	for (unsigned int i = 0; i < load->n_clients; i++) {
+		ns = load->client[i].first_ns;
+		if (ns && ns < first_ns)
+			first_ns = ns;
+		if (ns > last_ns)
+			last_ns = ns;
+	}
+	return last_ns > first_ns ? last_ns - first_ns : 0;
 }
 
 void filers_close(struct filers *f)

@@ -19,6 +19,7 @@ struct filers_opts {
 	unsigned int clients;
 	const char *cached;   /* the directory, if this machine's page cache is used; or NULL */
 	uint64_t duration_ns; /* of a load that repeats; 0: each file once */
+	uint64_t pause_ns;    /* of a client after each file */
 };
 
 /*
@@ -42,6 +43,12 @@ int filers_do(struct filers *f, enum smallfile_load load, struct run_phase *p, s
  * look at. Before filers_do().
  */
 void filers_look(struct filers *f, struct run_phase *p);
+
+/* What a client did in the last load. */
+const struct smallfile_counts *filers_counts(const struct filers *f, unsigned int client);
+
+/* ns between the first and the last client's begin in a load; 0: there was one. */
+uint64_t filers_skew_ns(const struct run_load *load);
 
 /* Ends the sessions, frees. The files stay. NULL is allowed. */
 void filers_close(struct filers *f);

@@ -38,7 +38,8 @@ struct run_second {
 /* One client. */
 struct run_client {
 	uint64_t actions, failed, bytes; /* in the measured time */
-	uint64_t last_ns;                /* its last action's end, from begin_ns; 0: none */
+	uint64_t first_ns; /* its first action's begin, CLOCK_MONOTONIC; 0: none, or not known */
+	uint64_t last_ns;  /* its last action's end, from begin_ns; 0: none */
 	uint64_t sum_ns, max_ns; /* latencies from the planned start; of those that did not fail */
 	bool opened, lost;       /* it had a session or got one; it lost it */
 	char address[RUN_ADDRESS_LEN]; /* its end of the connection; "": it had none */
