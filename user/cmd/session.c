@@ -272,7 +272,7 @@ static enum outcome outcome_of(const struct session *s, int r)
 {
 	if (cmd_stop)
 		return OUTCOME_INTERRUPTED;
-	if (r == -ENOMEM || r == -ENODATA)
+	if (r == -ENOMEM || r == -ENODATA || r == -ETIME)
 		return OUTCOME_FAILED;
 	if (r == -EINVAL)
 		return OUTCOME_USAGE;

@@ -6,6 +6,7 @@
 #include "cmd/smallfile.h"
 
 #include "cmd/filers.h"
+#include "cmd/gun.h"
 #include "work/tree.h"
 
 #include <errno.h>
@@ -18,6 +19,7 @@ struct smallfile_run {
 	struct workload w;
 	const struct smallfile_cfg *cfg;
 	struct filers *filers;
+	struct gun *gun; /* NULL: there is none */
 	bool not_open;
 	unsigned int lost;
 	uint64_t failed;
@@ -51,9 +53,23 @@ static int measure(struct smallfile_run *f, unsigned int i, struct err *e)
 	session_region_begin(&f->w.s);
 	r = filers_do(f->filers, load, p, e);
 	session_region_end(&f->w.s, p);
-	if (p->load)
-		note_failures(f, p);
+	if (!p->load)
+		return r;
+	note_failures(f, p);
+	if (f->gun && !i)
+		fprintf(f->w.s.progress, "%u clients began within %.6f s\n", f->cfg->clients,
+			(double)filers_skew_ns(p->load) / NS_PER_S);
 	return r;
+}
+
+static int await_gun(struct smallfile_run *f, struct err *e)
+{
+	const struct gun_opts o = { .file = f->cfg->gun,
+				    .threads = f->cfg->clients,
+				    .timeout_s = f->cfg->gun_timeout_s,
+				    .out = f->w.s.progress };
+
+	return f->cfg->gun ? gun_wait(&f->gun, &o, e) : 0;
 }
 
 static int run_between(const struct smallfile_cfg *cfg, struct err *e)
@@ -101,6 +117,7 @@ static int do_loads(struct smallfile_run *f, struct err *e)
 	if (r)
 		return r;
 	load_ready(&f->w.load);
+	r = await_gun(f, e);
 	for (unsigned int i = 0; !r && i < f->cfg->list.n; i++) {
 		r = i ? run_between(f->cfg, e) : 0;
 		r = r ? r : measure(f, i, e);
@@ -123,12 +140,14 @@ static int work(struct workload *w, struct err *e)
 				       .set = f->cfg->o,
 				       .clients = f->cfg->clients,
 				       .cached = cached_place(&w->s),
+				       .pause_ns = f->cfg->delay_us * 1000ull,
 				       .duration_ns = (uint64_t)f->cfg->duration_s * NS_PER_S };
 	struct err gone = { 0 };
 	int r = filers_open(&f->filers, &o, e);
 
 	f->not_open = r == -ECONNREFUSED;
 	r = r ? r : do_loads(f, e);
+	gun_close(f->gun);
 	if (*w->s.base[0] && session_remove_base(&w->s, &gone) && !r)
 		r = err_set(e, LOAD_REFUSED, "not all files could be removed: %s", gone.text);
 	filers_close(f->filers);

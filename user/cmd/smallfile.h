@@ -21,14 +21,17 @@ struct smallfile_cfg {
 	unsigned int clients, duration_s; /* duration 0: each file once */
 	const char *tree;                 /* directory that stays; NULL: one that is removed */
 	const char *prefix;
-	const char *between; /* shell command before each load but the first; NULL: none */
+	const char *gun; /* waited for before the first load; NULL: none */
+	unsigned int gun_timeout_s;
+	unsigned int delay_us; /* of a client after each file */
+	const char *between;   /* shell command before each load but the first; NULL: none */
 	bool direct, no_verify;
 };
 
 /* clang-format off */
 #define SMALLFILE_DEFAULTS                                                                         \
 	{                                                                                          \
-		.w = WORKLOAD_DEFAULTS, .clients = 1, .prefix = "f",                               \
+		.w = WORKLOAD_DEFAULTS, .clients = 1, .prefix = "f", .gun_timeout_s = 60,                               \
 		.o = { .files = 1000, .files_per_dir = 1000, .file_len = 4096,                     \
 		       .record_len = 65536, .read_percent = 50, .seed = 1 },                       \
 	}

@@ -83,6 +83,13 @@ const struct opt smallfile_options[] = {
 		  "removed at the end)" },
 	{ .name = "between", .arg = "COMMAND", .type = OPT_STRING, .offset = AT(between),
 	  .help = "run this shell command before each load but the first, for example one that drops the caches" },
+	{ .name = "delay", .arg = "MICROSECONDS", .type = OPT_UINT, .offset = AT(delay_us), .max = 3600000000u,
+	  .help = "a client waits this long after each file, within the measured time" },
+	{ .name = "gun", .arg = "FILE", .type = OPT_STRING, .offset = AT(gun),
+	  .help = "wait until FILE is there (on this machine, or gluster://HOST/VOLUME/FILE) and 3 s more, so that several "
+		  "processes begin together; meanwhile HOST.PID.CLIENT.ready beside it says that each client is ready" },
+	{ .name = "gun-timeout", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(gun_timeout_s), .min = 1, .max = 86400,
+	  .help = "end with exit code 1 if FILE does not come for so long (default: 60)" },
 	CONNECT_OPTIONS(struct smallfile_cfg, w.s.c),
 	{ .type = OPT_HEADING, .help = "Watch and output:" },
 	SESSION_WATCH_OPTIONS(struct smallfile_cfg, w.s),
@@ -166,6 +173,10 @@ int smallfile_describe(const struct smallfile_cfg *cfg, struct run_notes *notes)
 	r |= run_note(notes, "prefix", "%s", o->prefix);
 	if (cfg->duration_s)
 		r |= run_note(notes, "duration_s", "%u", cfg->duration_s);
+	if (cfg->delay_us)
+		r |= run_note(notes, "delay_us", "%u", cfg->delay_us);
+	if (cfg->gun)
+		r |= run_note(notes, "gun", "%s", cfg->gun);
 	if (cfg->tree)
 		r |= run_note(notes, "tree", "%s", cfg->tree);
 	if (cfg->between)
