@@ -37,6 +37,8 @@ BPF_TESTS  = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bpf/t
 KNOWN	   = $(BUILD)/tests/known/server
 WHOLE	   = $(KNOWN) $(BUILD)/tests/integration/verbs
 VM_TESTS   = $(BUILD)/tests/vm/nobpf $(BUILD)/tests/vm/rung
+# Names of other tools, under which the program behaves as they do.
+NAMES	   = afp_lantest afp_speedtest gfapi_perf_tool gfapi_perf
 # A plugin for each MPI library that is here; the program itself needs none.
 MPICC	   = $(foreach f,openmpi mpich,$(if $(shell command -v mpicc.$(f)),$(f)))
 MPI	   = $(MPICC:%=$(BUILD)/afpscope-mpi-%.so)
@@ -49,7 +51,7 @@ FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% c
 	 vm-programs vm vm-beside python unit unit-sanitized fuzz fuzz-run bpf-tests integration lint bench analysis install uninstall clean help deps pictures
 .SECONDARY:
 
-all: $(BUILD)/afpscope $(BUILD)/afp_lantest $(BUILD)/afp_speedtest $(MPI)
+all: $(BUILD)/afpscope $(NAMES:%=$(BUILD)/%) $(MPI)
 
 help:
 	@echo 'make             build build/afpscope'
@@ -70,7 +72,7 @@ $(BUILD)/afpscope: $(BUILD)/obj/user/cmd/main.o $(BUILD)/libafpscope.a
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-$(BUILD)/afp_lantest $(BUILD)/afp_speedtest: $(BUILD)/afpscope
+$(NAMES:%=$(BUILD)/%): $(BUILD)/afpscope
 	$(Q)ln -sf afpscope $@
 
 $(BUILD)/libafpscope.a: $(LIB_OBJ)
@@ -288,8 +290,7 @@ install: all
 	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(DATA)/python/afpscope $(DESTDIR)$(DOC)
 	$(Q)install -m 755 $(BUILD)/afpscope $(DESTDIR)$(PREFIX)/bin/afpscope
 	$(Q)$(if $(MPI),install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib/afpscope $(MPI))
-	$(Q)ln -sf afpscope $(DESTDIR)$(PREFIX)/bin/afp_lantest
-	$(Q)ln -sf afpscope $(DESTDIR)$(PREFIX)/bin/afp_speedtest
+	$(Q)for n in $(NAMES); do ln -sf afpscope $(DESTDIR)$(PREFIX)/bin/$$n; done
 	$(Q)for p in docs/*.1; do sed 's|docs/|$(DOC)/|g' $$p > $(DESTDIR)$(PREFIX)/share/man/man1/$${p#docs/} || exit; done
 	$(Q)chmod 644 $(patsubst docs/%,$(DESTDIR)$(PREFIX)/share/man/man1/%,$(wildcard docs/*.1))
 	$(Q)cp -R $(wildcard docs/*.md) $(wildcard docs/*/) $(DESTDIR)$(DOC)
@@ -307,7 +308,7 @@ install: all
 	@echo 'installed in $(DESTDIR)$(PREFIX): afpscope and its commands, manual pages, share/doc/afpscope'
 
 uninstall:
-	$(Q)rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,afpscope afp_lantest afp_speedtest \
+	$(Q)rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,afpscope $(NAMES) \
 		$(addprefix afpscope-,analysis $(ANALYSIS)))
 	$(Q)rm -f $(patsubst docs/%,$(DESTDIR)$(PREFIX)/share/man/man1/%,$(wildcard docs/*.1))
 	$(Q)rm -f $(DESTDIR)$(UNITS)/afpscope-exporter.service

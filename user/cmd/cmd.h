@@ -72,6 +72,7 @@ int cmd_lantest(int argc, char **argv);
 int cmd_speedtest(int argc, char **argv);
 int cmd_load(int argc, char **argv);
 int cmd_smallfile(int argc, char **argv);
+int cmd_gfapi_perf(int argc, char **argv);
 int cmd_probe(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_record(int argc, char **argv);

@@ -2,7 +2,8 @@
 /*
  * afpscope COMMAND. A command is a row of the table below, or a program "afpscope-COMMAND"
  * beside this one or on the PATH. Installed as afp_lantest or afp_speedtest the program is that
- * command with the options, tables and exit codes of netatalk's tool (cmd/peer.h).
+ * command with the options, tables and exit codes of netatalk's tool (cmd/peer.h); likewise as
+ * gfapi_perf_tool or gfapi_perf, which has no row here.
  */
 #include "cmd/cmd.h"
 #include "cmd/peer.h"
@@ -174,6 +175,8 @@ int main(int argc, char **argv)
 		r = cmd_lantest(argc, argv);
 	} else if (!strcmp(name, "afp_speedtest")) {
 		r = cmd_speedtest(argc, argv);
+	} else if (!strcmp(name, "gfapi_perf_tool") || !strcmp(name, "gfapi_perf")) {
+		r = cmd_gfapi_perf(argc, argv);
 	} else {
 		r = dispatch(argc, argv);
 	}

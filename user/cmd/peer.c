@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Exit codes of afp_lantest and afp_speedtest 4.5, by what happened. Those of afpscope:
- * docs/exit-codes.md. */
+/* Exit codes of afp_lantest and afp_speedtest 4.5 and of gfapi_perf_tool, by what happened. Those
+ * of afpscope: docs/exit-codes.md. */
 #include "cmd/peer.h"
 
 #include <libgen.h>
@@ -93,4 +93,11 @@ int peer_speedtest_exit_code(enum outcome o)
 	default:
 		return 1;
 	}
+}
+
+int peer_gfapi_exit_code(enum outcome o)
+{
+	if (o == OUTCOME_OK || o == OUTCOME_INTERRUPTED)
+		return (int)o;
+	return 1;
 }

@@ -2,7 +2,10 @@
 #ifndef CMD_PEER_H
 #define CMD_PEER_H
 
-/* How this program behaves under the names of netatalk's afp_lantest and afp_speedtest. */
+/*
+ * How this program behaves under the names of netatalk's afp_lantest and afp_speedtest, and of
+ * gfapi-perf-tool.
+ */
 
 #include "afp/afp.h"
 #include "cmd/cmd.h"
@@ -19,5 +22,8 @@ int peer_exit_code(enum outcome o, enum afp_stage stage, uint8_t refused, bool r
 
 /* That of afp_speedtest; a run that broke off is 1, as a wrong argument. */
 int peer_speedtest_exit_code(enum outcome o);
+
+/* That of gfapi_perf_tool, which has no others than 0 and 1. */
+int peer_gfapi_exit_code(enum outcome o);
 
 #endif
