@@ -196,6 +196,49 @@ int blocking_work(struct store *s, uint64_t ns, struct err *e)
 	return 0;
 }
 
+/* ---- answers ---- */
+
+static enum store_result result_of(int code)
+{
+	switch (code) {
+	case 0:
+		return STORE_OK;
+	case ENOENT:
+	case ENODATA: /* no such attribute */
+	case ENOTDIR: /* a file where a directory was asked for */
+		return STORE_NONE;
+	case EEXIST:
+		return STORE_EXISTS;
+	case EACCES:
+	case EPERM:
+	case EROFS:
+	case EAGAIN: /* locked by another */
+		return STORE_DENIED;
+	case ENOSPC:
+	case EDQUOT:
+		return STORE_FULL;
+	case EINVAL:
+	case EFBIG:
+	case EOVERFLOW:
+	case ENAMETOOLONG:
+	case ERANGE:
+	case E2BIG:
+		return STORE_INVALID;
+	case EOPNOTSUPP:
+	case ENOSYS:
+		return STORE_UNKNOWN;
+	default:
+		return STORE_FAILED;
+	}
+}
+
+void blocking_answer(struct store_op *op, int code)
+{
+	const char *why = strerrordesc_np(code);
+
+	store_answer(op, result_of(code), code, why ? why : "unknown error");
+}
+
 void blocking_finish(struct store *s)
 {
 	s->state = STORE_ENDED;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* The last one takes what has no other's prefix. */
-static const struct store_kind *const kinds[] = { &store_posix_kind };
+static const struct store_kind *const kinds[] = { &store_gfapi_kind, &store_posix_kind };
 
 #define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 

@@ -22,47 +22,6 @@
 
 /* ---- answers ---- */
 
-static enum store_result result_of(int code)
-{
-	switch (code) {
-	case 0:
-		return STORE_OK;
-	case ENOENT:
-	case ENODATA: /* no such attribute */
-	case ENOTDIR: /* a file where a directory was asked for */
-		return STORE_NONE;
-	case EEXIST:
-		return STORE_EXISTS;
-	case EACCES:
-	case EPERM:
-	case EROFS:
-	case EAGAIN: /* locked by another */
-		return STORE_DENIED;
-	case ENOSPC:
-	case EDQUOT:
-		return STORE_FULL;
-	case EINVAL:
-	case EFBIG:
-	case EOVERFLOW:
-	case ENAMETOOLONG:
-	case ERANGE:
-	case E2BIG:
-		return STORE_INVALID;
-	case EOPNOTSUPP:
-	case ENOSYS:
-		return STORE_UNKNOWN;
-	default:
-		return STORE_FAILED;
-	}
-}
-
-static void answer(struct store_op *op, int code)
-{
-	const char *why = strerrordesc_np(code);
-
-	store_answer(op, result_of(code), code, why ? why : "unknown error");
-}
-
 /* The code of a system call that returns 0 or a descriptor. */
 static int code_of(int r)
 {
@@ -101,7 +60,7 @@ static void do_read(const struct posix *x, struct store_op *op)
 
 	if (op->done > op->len)
 		op->done = op->len;
-	answer(op, code);
+	blocking_answer(op, code);
 	if (!code && op->done < op->len)
 		store_answer(op, STORE_SHORT, 0, "end of file");
 }
@@ -151,7 +110,7 @@ static void do_write(const struct posix *x, struct store_op *op)
 	code = write_until(op, whole, &op->done);
 	if (!code && op->done == whole && whole < op->len)
 		code = write_tail(op, &op->done);
-	answer(op, code);
+	blocking_answer(op, code);
 	if (!code && op->done < op->len)
 		store_answer(op, STORE_SHORT, 0, "fewer bytes than given were written: no room?");
 }
@@ -525,10 +484,10 @@ static void execute(struct posix *x, struct store_op *op)
 	case STORE_FLUSH:
 	case STORE_LOCK:
 	case STORE_UNLOCK:
-		answer(op, execute_open(op));
+		blocking_answer(op, execute_open(op));
 		break;
 	default:
-		answer(op, execute_named(x, op));
+		blocking_answer(op, execute_named(x, op));
 	}
 }
 
@@ -545,7 +504,7 @@ void posix_carry_out(struct blocking *b, struct store_op *op)
 	if (op->verb == STORE_MKDIR && op->result == STORE_OK) {
 		code = keep_dir(x, op);
 		if (code)
-			answer(op, code);
+			blocking_answer(op, code);
 	}
 }
 

@@ -91,7 +91,7 @@ struct store_kind {
 	int (*remove)(const char *where, const char *name, struct err *e);
 };
 
-extern const struct store_kind store_posix_kind;
+extern const struct store_kind store_posix_kind, store_gfapi_kind;
 
 /* wait, advance and work of a store whose ops are answered when they are submitted. */
 void store_never_wait(struct store *s, struct io_wait *w);

@@ -25,6 +25,7 @@ from recording import gone
 from scope import (
     BUILD,
     OK,
+    REPO,
     RUNS,
     Done,
     PinnedServer,
@@ -209,6 +210,14 @@ def guests(_guests: Server) -> Iterator[Server]:
         gone(_guests)
     finally:
         kill(_guests.sessions())  # one failure is not everybody's
+
+
+@pytest.fixture(scope="session")
+def _driver() -> None:
+    """Builds verbs.c."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
+    target = "build/tests/integration/verbs"
+    subprocess.run(["make", "-s", target], cwd=REPO, check=True, env=env)
 
 
 @pytest.fixture

@@ -153,7 +153,7 @@ int main(int argc, char **argv)
 
 	if (argc == 8 && !strcmp(argv[1], "afp"))
 		s = open_afp(argv + 2, &e);
-	else if (argc != 3 || store_open_posix(&s, argv[2], false, &e))
+	else if (argc != 3 || store_open_local(&s, argv[2], false, &e))
 		die("no store", &e);
 	printf("root=%" PRIu64 "\n", s->root[0].id);
 	fflush(stdout);

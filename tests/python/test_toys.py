@@ -222,11 +222,11 @@ def test_a_workload_may_break_off(scratch: Scratch, tmp_path: Path) -> None:
 def test_a_kind_of_store_is_three_files(scratch: Scratch, tmp_path: Path) -> None:
     """In memory, chosen by a prefix: for many clients that never wait, and verified for one."""
     scratch.write("client/store/toy.c", STORE)
-    scratch.replace("client/store/local.c", "{ &store_posix", "{ &store_toy_kind, &store_posix")
+    scratch.replace("client/store/local.c", "kinds[] = { ", "kinds[] = { &store_toy_kind, ")
     scratch.replace(
         "client/store/store_priv.h",
-        "kind store_posix_kind;",
-        "kind store_posix_kind, store_toy_kind;",
+        "kind store_posix_kind,",
+        "kind store_toy_kind, store_posix_kind,",
     )
     assert len(scratch.touched) == 3
     saved = tmp_path / "load"

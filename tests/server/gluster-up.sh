@@ -9,6 +9,7 @@
 # Volumes: one (1 brick), rep (replica 3), dist (distribute over 3).
 #
 # GLUSTER_MOUNT   volumes to mount by FUSE, "one rep": MNT/one, MNT/rep
+# GLUSTER_MOUNT_OPTIONS  more options of the FUSE mounts: "--attribute-timeout=0"
 # GLUSTER_SMALL   size of a tmpfs, e.g. 16M: a volume small (1 brick) of that size
 # GLUSTER_MEMORY  size of a tmpfs, e.g. 512M, for all other bricks: no disk makes noise
 # GLUSTER_FOR     pid of a process: the server ends when this process has ended
@@ -113,25 +114,31 @@ fi
 [ -z "${GLUSTER_MEMORY:-}" ] ||
     mount -t tmpfs -o "size=$GLUSTER_MEMORY,mode=755" afpscope "$inst/bricks"
 
+gluster() { # WORD...
+    local out
+    out=$("$inst/gluster" "$@" 2>&1 < /dev/null) || die "gluster $*: $out"
+}
 volume() { # NAME BRICKS [WORD...]
-    local name=$1 count=$2 n bricks=() out
+    local name=$1 count=$2 n bricks=()
     for ((n = 0; n < count; n++)); do
         mkdir -p "$inst/bricks/$name$n"
         bricks+=("$address:$inst/bricks/$name$n/brick")
     done
     if [ "$name" = small ]; then mount -t tmpfs -o "size=$GLUSTER_SMALL" afpscope "$inst/bricks/small0"; fi
     for ((n = 0; n < count; n++)); do mkdir -m 777 "$inst/bricks/$name$n/brick"; done
-    out=$("$inst/gluster" volume create "$name" "${@:3}" "${bricks[@]}" force 2>&1 &&
-        "$inst/gluster" volume start "$name" 2>&1) || die "volume $name: $out"
+    gluster volume create "$name" "${@:3}" "${bricks[@]}" force
+    gluster volume start "$name"
 }
 volume one 1
 volume rep 3 replica 3
 volume dist 3
 [ -z "${GLUSTER_SMALL:-}" ] || volume small 1
 
+read -ra mount_options <<< "${GLUSTER_MOUNT_OPTIONS:-}"
 for name in ${GLUSTER_MOUNT:-}; do
     mkdir "$inst/mnt/$name"
-    start glusterfs -s "$address" --volfile-id="$name" -l "$inst/log/mnt-$name.log" "$inst/mnt/$name" ||
+    start glusterfs -s "$address" --volfile-id="$name" -l "$inst/log/mnt-$name.log" \
+        "${mount_options[@]}" "$inst/mnt/$name" ||
         die "cannot mount $name: $(tail -n 3 "$inst/log/mnt-$name.log")"
     wait_until 10 mountpoint -q "$inst/mnt/$name" || die "$name was not mounted in 10 s"
 done

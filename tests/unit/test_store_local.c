@@ -13,9 +13,11 @@ static void words_that_begin_like_a_path_are_places(void **state)
 		const char *word;
 		bool is_local;
 	} row[] = {
-		{ "/srv/volume", true }, { "./here", true },     { ".", true },
-		{ "..", true },          { "afp://h/v", false }, { "host", false },
-		{ "toy:here", false },   { ":", false },         { "", false },
+		{ "/srv/volume", true }, { "./here", true },
+		{ ".", true },           { "..", true },
+		{ "afp://h/v", false },  { "host", false },
+		{ "toy:here", false },   { ":", false },
+		{ "", false },           { "gluster://h/v", true },
 	};
 
 	(void)state;

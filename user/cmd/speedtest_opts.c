@@ -218,6 +218,8 @@ void speedtest_help(const struct speedtest_cfg *cfg, FILE *out)
 		"Usage: %s [OPTIONS] [afp://USER@HOST:PORT/VOLUME]\n"
 		"       %s -L -P DIRECTORY [OPTIONS]\n",
 		name, name);
+	if (!cfg->w.compatible)
+		fprintf(out, "       %s [OPTIONS] DIRECTORY|gluster://HOST/VOLUME/PATH\n", name);
 	fputs(
 	    "Reads, writes and copies files of given sizes on an AFP server and shows how fast;\n"
 	    "where the server runs on this host, also what it costs there and what limits it.\n\n",
@@ -298,7 +300,7 @@ static int complete_local(struct speedtest_cfg *c, struct err *e)
 
 int speedtest_parse(struct speedtest_cfg *c, int argc, char **argv, struct err *e)
 {
-	int first, r;
+	int first, n, r;
 
 	*c = (struct speedtest_cfg) { .w = WORKLOAD_DEFAULTS, .data = DATA_NOT_GIVEN };
 	c->w.s.runs.not_kept = c->w.compatible = peer_name(argv[0], "afp_speedtest");
@@ -312,6 +314,9 @@ int speedtest_parse(struct speedtest_cfg *c, int argc, char **argv, struct err *
 		return 0;
 	}
 	r = r ? r : complete(c, e);
-	r = r ? r : session_check(&c->w.s, argc - first, argv + first, e);
+	n = argc - first;
+	if (!r && !c->w.compatible)
+		workload_take_place(&c->w.s, &n, argv + first);
+	r = r ? r : session_check(&c->w.s, n, argv + first, e);
 	return r || !c->w.s.local ? r : complete_local(c, e);
 }

@@ -141,8 +141,7 @@ int workload_run(struct workload *w)
 	return r;
 }
 
-/* A place of this machine instead of a URL. */
-static void take_place(struct session_cfg *cfg, int *n, char **operand)
+void workload_take_place(struct session_cfg *cfg, int *n, char **operand)
 {
 	if (*n != 1 || cfg->local || !session_is_place(operand[0]))
 		return;
@@ -161,14 +160,16 @@ int workload_main(const struct workload_type *type, struct workload_cfg *cfg, in
 	if (!r && cfg->help) {
 		printf("Usage: afpscope %s [OPTIONS] [afp://USER@HOST:PORT/VOLUME]\n", type->name);
 		if (type->has_store)
-			printf("       afpscope %s [OPTIONS] DIRECTORY\n", type->name);
+			printf(
+			    "       afpscope %s [OPTIONS] DIRECTORY|gluster://HOST/VOLUME/PATH\n",
+			    type->name);
 		printf("%s\n\n", type->help);
 		opt_help(stdout, type->options);
 		return OUTCOME_OK;
 	}
 	n = argc - first;
 	if (!r && type->has_store)
-		take_place(&cfg->s, &n, argv + first);
+		workload_take_place(&cfg->s, &n, argv + first);
 	r = r ? r : session_check(&cfg->s, n, argv + first, &e);
 	if (!r && type->check)
 		r = type->check(cfg, &e);

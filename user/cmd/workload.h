@@ -87,6 +87,10 @@ struct workload {
 void workload_init(struct workload *w, const struct workload_type *type,
 		   const struct workload_cfg *cfg);
 
+/* The only operand, if it is a place that needs no server (store_is_local, or a directory): instead
+ * of -L -P. */
+void workload_take_place(struct session_cfg *cfg, int *n, char **operand);
+
 /* Runs it, all but the options; prints what went wrong. Returns the exit code. */
 int workload_run(struct workload *w);
 
