@@ -109,7 +109,10 @@ def recorded(
 ) -> tuple[Run, Counter[str], str]:
     """A recording of the load on a mounted volume, what the bricks say after it, and the screen."""
     pid = server.brick_pid(volume) if volume == "one" else server.pid
-    running = scope.record(None, "--kind", "gluster", "--pid", str(pid))
+    which = (
+        ["--pid", str(pid)] if load.name == "create" else ["--pid", str(pid), "--volume", volume]
+    )
+    running = scope.record(None, "--kind", "gluster", *which)
     running.wait_recording()
     load.work(server.mnt / volume)
     after = settled(server, volume)
@@ -158,8 +161,10 @@ def test_requests_are_those_of_the_bricks_own_profile(
         assert run.phases[0].calls("brick", "write", "client socket") > 0
         names = {thread["name"] for thread in run.saved["threads"]}
         assert {"glfs_epoll*", "glfs_iotwr*"} <= names
-        if volume == "rep":
+        if volume == "rep" and load.name == "create":
             assert_found_all(run)
+        else:
+            assert run.saved["server"]["name"].endswith(f" of {volume}")
 
 
 @contextlib.contextmanager
@@ -240,7 +245,8 @@ def test_requests_and_objects_are_what_the_wire_and_the_program_did(
     [
         (["--pid", "1"], NO_SESSION, "is not of GlusterFS"),
         (["--port", "1"], NO_SESSION, "no brick and no glusterd"),
-        (["--exe", "no-such-program"], NO_SESSION, "no brick (glusterfsd)"),
+        (["--exe", "no-such-program"], NO_SESSION, "no such brick (glusterfsd)"),
+        (["--volume", "no-such-volume"], NO_SESSION, "no such brick (glusterfsd)"),
         (["--unit", "no-such-unit"], NO_SESSION, "there is no cgroup of that name"),
         (["--pid", "1", "--trace"], USAGE, "of --kind afp"),
     ],

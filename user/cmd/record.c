@@ -61,6 +61,7 @@ const struct opt record_options[] = {
 	  .help = "with --pid of a session: the whole server it belongs to" },
 	{ .name = "exe", .arg = "NAME", .type = OPT_STRING, .offset = OFFSET(exe), .help = "--kind any, gluster: the processes of this program" },
 	{ .name = "unit", .arg = "UNIT", .type = OPT_STRING, .offset = OFFSET(unit), .help = "those of this systemd unit or cgroup" },
+	{ .name = "volume", .arg = "NAME", .type = OPT_STRING, .offset = OFFSET(volume), .help = "--kind gluster: the bricks of this volume" },
 	{ .name = "kind", .arg = "KIND", .type = OPT_CHOICE, .offset = OFFSET(kind), .choice = kind_names,
 	  .help = "afp: what each AFP command costs; any: whatever program it is, its calls, times and threads; gluster: GlusterFS bricks, by request (default: afp; any with --exe or --unit)" },
 	{ .type = OPT_HEADING, .help = "How long (default: until Ctrl-C):" },
@@ -101,6 +102,7 @@ static int find(struct record *rec, struct err *e)
 					.pid = cfg->whom.pid,
 					.exe = cfg->exe,
 					.unit = cfg->unit,
+					.volume = cfg->volume,
 					.whole = cfg->server };
 
 	return kind_find(rec->kind, &rec->found, &wish, e);
@@ -118,6 +120,8 @@ static int describe(struct record *rec)
 		r |= run_note(o, "duration_s", "%u", cfg->seconds);
 	if (cfg->unit)
 		r |= run_note(o, "unit", "%s", cfg->unit);
+	if (cfg->volume)
+		r |= run_note(o, "volume", "%s", cfg->volume);
 	r |= run_note(o, "watch", "%s", record_watch_choices[cfg->watch]);
 	return r ? -ENOMEM : rec->kind->describe(&rec->found, &rec->run);
 }
@@ -443,6 +447,8 @@ static int kind_check(struct record_cfg *c, struct err *e)
 			       "--exe and --unit each name a program: give one of them");
 	if (by_name && !c->kind)
 		c->kind = KIND_ANY;
+	if (c->volume && strcmp(kind_names[c->kind], "gluster") != 0)
+		return err_set(e, -EINVAL, "--volume is of --kind gluster");
 	if (c->trace.what && !kind_at(c->kind)->is.has_metrics)
 		return err_set(e, -EINVAL, "--trace records requests of --kind afp, not of %s",
 			       kind_names[c->kind]);

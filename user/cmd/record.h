@@ -13,7 +13,7 @@ struct record_cfg {
 	bool judge, brief; /* the outcome is the diagnosis's; which is printed in a few lines */
 	struct whom_cfg whom;
 	int kind; /* its place in kind_names */
-	const char *exe, *unit;
+	const char *exe, *unit, *volume;
 	unsigned int seconds, hz, verbose;
 	bool server, help;
 	double max_cpu; /* share of a CPU; 0: no limit */

@@ -253,6 +253,41 @@ static int choose(struct daemons *m, const struct kind_wish *w, struct err *e)
 	return 0;
 }
 
+/* "one" of "--volfile-id one.127.0.0.2.srv-brick", whose host is the argument of -s; of "shd/one",
+ * "/one". */
+static void volume_of(char *out, size_t len, pid_t pid)
+{
+	char host[WORD_LEN + 2], *end;
+	size_t skip;
+
+	if (procfs_argument(out, len, pid, "--volfile-id")) {
+		snprintf(out, len, "?");
+		return;
+	}
+	skip = !strncmp(out, "shd/", 4) ? 4 : out[0] == '/';
+	memmove(out, out + skip, strlen(out + skip) + 1);
+	host[0] = '.';
+	if (procfs_argument(host + 1, WORD_LEN, pid, "-s"))
+		return;
+	strcat(host, ".");
+	end = strstr(out, host);
+	if (end)
+		*end = '\0';
+}
+
+/* Leaves only what belongs to a volume. */
+static void choose_volume(struct daemons *m, const char *volume)
+{
+	char name[WORD_LEN];
+
+	for (size_t i = 0; i < m->n; i++) {
+		if (m->daemon[i].manages)
+			continue;
+		volume_of(name, sizeof(name), m->daemon[i].pid);
+		m->daemon[i].in &= !strcmp(name, volume);
+	}
+}
+
 /* The target: the bricks, their ports, and the others. */
 static int make_target(struct target *out, const struct daemons *m, struct err *e)
 {
@@ -265,8 +300,8 @@ static int make_target(struct target *out, const struct daemons *m, struct err *
 			pid[n++] = m->daemon[i].pid;
 	if (!n)
 		return err_set(e, -ENXIO,
-			       "no brick (glusterfsd) runs here: gluster volume status lists the "
-			       "bricks and their processes");
+			       "no such brick (glusterfsd) runs here: gluster volume status lists "
+			       "the volumes, their bricks and the processes");
 	target_processes(out, pid, n);
 	for (size_t i = 0; i < n; i++) {
 		port = brick_port(pid[i]);
@@ -288,27 +323,11 @@ static int find(struct kind_found *out, const struct kind_wish *w, struct err *e
 		procfs_each(add, m);
 		r = choose(m, w, e);
 	}
+	if (!r && w->volume)
+		choose_volume(m, w->volume);
 	r = r ? r : make_target(&out->target, m, e);
 	free(m);
 	return r;
-}
-
-/* "one" of "--volfile-id one.127.0.0.2.srv-brick", whose host is the argument of -s. */
-static void volume_of(char *out, size_t len, pid_t pid)
-{
-	char host[WORD_LEN + 2], *end;
-
-	if (procfs_argument(out, len, pid, "--volfile-id")) {
-		snprintf(out, len, "?");
-		return;
-	}
-	host[0] = '.';
-	if (procfs_argument(host + 1, WORD_LEN, pid, "-s"))
-		return;
-	strcat(host, ".");
-	end = strstr(out, host);
-	if (end)
-		*end = '\0';
 }
 
 /* "10.3" in the path of a library: /usr/lib/x86_64-linux-gnu/glusterfs/10.3/xlator/... */

@@ -17,9 +17,10 @@
 /* What the user says about the server; 0 and NULL: nothing. */
 struct kind_wish {
 	unsigned int port, pid;
-	const char *exe;  /* name of a program */
-	const char *unit; /* systemd unit, or the path of a cgroup */
-	bool whole;       /* if pid is a session: its whole server */
+	const char *exe;    /* name of a program */
+	const char *unit;   /* systemd unit, or the path of a cgroup */
+	const char *volume; /* of kind gluster: its processes only */
+	bool whole;         /* if pid is a session: its whole server */
 };
 
 struct kind_found {
