@@ -87,6 +87,7 @@ struct afs_setup {
 	__u64 over_ns;    /* requests and names: only of requests that took so long; 0: of all */
 	__u8 column[AFS_N_STATES];        /* enum afs_column: where blocked time belongs */
 	__u8 spread[AFS_ACCOUNT_BETWEEN]; /* of requests: index in a stripe's spreads */
+	__u8 looks[AFS_ACCOUNT_BETWEEN];  /* with AFS_TRACE_ASKED: requests that change nothing */
 };
 
 #define AFS_N_THREADS   16384
@@ -235,7 +236,21 @@ struct afs_process {
 	struct afs_compat kernel;       /* the kernel's account of the threads that have ended */
 	__u8 object[AFS_N_FDS];         /* enum afs_object + 1; 0: not known yet */
 	__u64 client[AFS_N_CLIENT_FDS]; /* (descriptor + 1) << 32 | handle; 0: none */
+	struct afs_asking asking;       /* with AFS_TRACE_ASKED */
+	__u32 spare;
 };
+
+/*
+ * Questions that are remembered, with AFS_TRACE_ASKED: of each half of its hash, and which of its
+ * session's questions it was last; 0: none. The other half says in which set of them it is.
+ */
+#define AFS_ASKED_SET 8
+
+struct afs_asked {
+	__u64 question[AFS_ASKED_SET];
+} __attribute__((aligned(64)));
+
+#define AFS_N_ASKED (1u << 17) /* sets; a power of two */
 
 /* The rest of the bytes that a call moved. */
 struct afs_cursor {

@@ -7,6 +7,7 @@
  * in every ledger.
  */
 
+#include "bpf/ask.h"
 #include "bpf/follow.h"
 #include "bpf/hist.h"
 #include "bpf/link.h"
@@ -79,8 +80,12 @@ static __always_inline __u32 enter_fd(struct afs_thread *t, __u64 task, const st
 			stream_close(t->process, t->fd);
 		forget(p, t->process, t->closes);
 	}
-	if (object == AFS_OBJECT_BACKEND && t->role == AFS_ROLE_SERVER && moves_bytes(call->class))
+	if (object == AFS_OBJECT_BACKEND && t->role == AFS_ROLE_SERVER &&
+	    moves_bytes(call->class)) {
 		link_ask(t->slot, task, t->fd);
+		if (!task)
+			ask(t, call, arg);
+	}
 	if (object != AFS_OBJECT_CLIENT || (!moves_bytes(call->class) && !call->data))
 		return object;
 	t->stream = stream_of_fd(p, t->process, task, t->fd);

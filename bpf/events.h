@@ -205,6 +205,18 @@ struct afs_habit {
 	__u32 most_n;
 };
 
+/*
+ * What a session asked its CNID server about files and folders in requests that change nothing. A
+ * histogram of the same kind: how many questions ago it had asked the same before, exact powers of
+ * two; at least so many, as a question may be forgotten.
+ */
+#define AFS_ASKING_BUCKETS 24
+
+struct afs_asking {
+	__u32 n;
+	__u32 again[AFS_ASKING_BUCKETS];
+};
+
 /* One process's compatible ledger: what /proc/PID/io calls syscr, syscw, rchar, wchar. */
 struct afs_compat {
 	__u64 syscr, syscw, rchar, wchar;

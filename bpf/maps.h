@@ -57,6 +57,7 @@ AFS_ARRAY(inner, AFS_N_THREADS, struct afs_inner);
 AFS_ARRAY(process, AFS_N_PROCESSES, struct afs_process);
 AFS_ARRAY(stream, AFS_N_CLIENTS, struct afs_stream);
 AFS_ARRAY(client, AFS_N_CLIENTS, struct afs_client); /* one if they are not wanted */
+AFS_ARRAY(asked, AFS_N_ASKED, struct afs_asked);     /* the same */
 AFS_ARRAY(row, AFS_N_ROLES *AFS_N_ACCOUNTS, struct afs_row);
 
 AFS_ARRAY(stripe, 1, struct afs_stripe); /* one for every CPU: user space sets how many */

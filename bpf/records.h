@@ -218,6 +218,8 @@ struct afs_record_head {
 #define AFS_TRACE_LIVE                                                                             \
 	8 /* no records: of each connection how its requests went (struct afs_client, bpf/calls.h) \
 	   */
+#define AFS_TRACE_ASKED                                                                            \
+	16 /* no records: what sessions ask their CNID server again (struct afs_asking) */
 
 _Static_assert(sizeof(struct afs_record_requests) == 144, "no padding");
 _Static_assert(sizeof(struct afs_record_calls) == 56, "no padding");

@@ -166,6 +166,19 @@ static void requests_are_what_clients_asked_for(void **state)
 	assert_false(account_is_request(AFS_ACCOUNT_MORE));
 }
 
+static void requests_that_only_look_change_nothing(void **state)
+{
+	(void)state;
+	assert_true(account_changes_nothing(9));   /* FPEnumerate */
+	assert_true(account_changes_nothing(34));  /* FPGetFileDirParms */
+	assert_true(account_changes_nothing(26));  /* FPOpenFork */
+	assert_false(account_changes_nothing(7));  /* FPCreateFile */
+	assert_false(account_changes_nothing(28)); /* FPRename */
+	assert_false(account_changes_nothing(200));
+	assert_false(account_changes_nothing(AFS_ACCOUNT_BETWEEN));
+	assert_false(account_changes_nothing(~0u));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -176,6 +189,7 @@ int main(void)
 		cmocka_unit_test(commands_have_the_names_the_client_has_for_them),
 		cmocka_unit_test(every_number_has_a_name_and_some_only_a_number),
 		cmocka_unit_test(requests_are_what_clients_asked_for),
+		cmocka_unit_test(requests_that_only_look_change_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

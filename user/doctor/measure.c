@@ -369,11 +369,6 @@ static void look_lists(struct measure *m)
 /* Such a request writes to the CNID database only if it finds a file that is not in it. */
 static void look_behind(struct measure *m)
 {
-	static const char *const commands[] = {
-		"FPEnumerate",   "FPEnumerateExt", "FPEnumerateExt2", "FPGetFileDirParms",
-		"FPGetDirParms", "FPGetFileParms", "FPOpenDir",       "FPOpenFork",
-		"FPResolveID",   "FPCatSearch",    "FPCatSearchExt"
-	};
 	const struct ledger *l = &m->view.all;
 	double ns = 0, writes = 0, most = 0;
 	char name[ACCOUNT_NAME_MAX];
@@ -381,7 +376,7 @@ static void look_behind(struct measure *m)
 	for (size_t i = 0; i < l->n_parts; i++) {
 		const struct ledger_part *p = &l->part[i];
 
-		if (!is_one_of(p->account, commands, sizeof(commands) / sizeof(*commands)))
+		if (!account_changes_nothing(p->account))
 			continue;
 		if (p->role == AFS_ROLE_SERVER &&
 		    (p->object == AFS_OBJECT_BACKEND || p->object == AFS_OBJECT_CNIDDB))

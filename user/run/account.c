@@ -93,6 +93,21 @@ bool account_is_request(unsigned int number)
 	return number < AFS_ACCOUNT_BETWEEN;
 }
 
+bool account_changes_nothing(unsigned int number)
+{
+	static const char *const commands[] = {
+		"FPEnumerate",   "FPEnumerateExt", "FPEnumerateExt2", "FPGetFileDirParms",
+		"FPGetDirParms", "FPGetFileParms", "FPOpenDir",       "FPOpenFork",
+		"FPResolveID",   "FPCatSearch",    "FPCatSearchExt"
+	};
+	const char *name = account_known_name(number);
+
+	for (size_t i = 0; name && i < sizeof(commands) / sizeof(*commands); i++)
+		if (!strcmp(name, commands[i]))
+			return true;
+	return false;
+}
+
 enum account_column account_blocked_column(unsigned int class, unsigned int object)
 {
 	/* sendfile to the client: afpd's socket does not block, the file's pages do. */

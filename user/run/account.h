@@ -66,6 +66,9 @@ unsigned int account_number_named(const struct account_names *n,
 /* A request, not time outside requests. */
 bool account_is_request(unsigned int number);
 
+/* A request about files or folders that changes none of them. */
+bool account_changes_nothing(unsigned int number);
+
 /* The column in which a part's blocked time belongs. */
 enum account_column account_blocked_column(unsigned int class, unsigned int object);
 

@@ -229,6 +229,7 @@ struct run_session {
 	uint64_t busy_ns;                    /* with a request in service */
 	uint64_t bytes_in, bytes_out;
 	struct afs_habit habit; /* of a kind that answers in order */
+	struct afs_asking asking;
 	struct run_session_tcp tcp;
 	bool has_cpu;
 	uint64_t cpu_ns, runq_ns; /* of its process's first thread, in the watched time */
@@ -278,10 +279,12 @@ struct run {
 	struct run_book *book;
 	struct run_loss *loss;
 	struct run_session *session;
+	bool has_asking;  /* the sessions' questions were counted */
 	uint64_t refused; /* sessions that the server refused: it had as many as it may */
 	/* Settings of the server; 0: not known. */
 	struct {
 		uint64_t sessions; /* that it serves at a time */
+		uint64_t cached;   /* files and folders that a session remembers */
 	} limit;
 	struct run_figures *figures; /* owned; NULL: no diagnosis */
 	uint64_t n_rest; /* sessions that are not listed: those that kept the server least busy */

@@ -204,10 +204,15 @@ static int set_trace(struct bpf_load *l, struct afs_setup *setup, const struct l
 	if (!ring)
 		return -ENOENT;
 	l->live = sink && sink->what & AFS_TRACE_LIVE;
+	l->asked = sink && sink->what & AFS_TRACE_ASKED;
 	r = l->live ? 0 : set_len(l, "client", 1);
+	if (!r && !l->asked)
+		r = set_len(l, "asked", 1);
 	if (r || !sink || !sink->what)
 		return r ? r : bpf_map__set_max_entries(ring, (uint32_t)len);
 	setup->trace = (uint8_t)sink->what;
+	for (unsigned int i = 0; i < AFS_ACCOUNT_BETWEEN; i++)
+		setup->looks[i] = account_changes_nothing(i);
 	setup->over_ns = sink->over_ns;
 	setup->trace_wake = (uint32_t)ring_wake_len(len, l->n_cpus);
 	setup->batch = way == &classic_way || !bpf_load_preempted();

@@ -33,11 +33,12 @@ struct bpf_load {
 	void *skel; /* of the object that was taken */
 	const struct bpf_load_kind *kind;
 	struct bpf_object *object;
-	struct afs_shared *shared;            /* mapped */
-	char how[96];                         /* which tracepoints, how threads are found */
-	bool objects;                         /* descriptors are distinguished ... */
-	bool requests;                        /* ... and so are requests */
-	bool live;                            /* struct afs_client is filled */
+	struct afs_shared *shared; /* mapped */
+	char how[96];              /* which tracepoints, how threads are found */
+	bool objects;              /* descriptors are distinguished ... */
+	bool requests;             /* ... and so are requests */
+	bool live;                 /* struct afs_client is filled */
+	bool asked;                /* struct afs_asking is, if objects are distinguished */
 	const struct account_names *accounts; /* as wished */
 	char objects_why[ERR_TEXT_MAX];
 	char how_why[ERR_TEXT_MAX]; /* why not the preferred way; empty: it is used */

@@ -38,7 +38,7 @@ size_t ring_wake_len(size_t ring_len, unsigned int n_cpus)
 
 bool ring_wanted(const struct watch_sink *sink)
 {
-	return sink->what & ~(unsigned int)AFS_TRACE_LIVE;
+	return sink->what & ~(unsigned int)(AFS_TRACE_LIVE | AFS_TRACE_ASKED);
 }
 
 /* One record, or a batch of them. */

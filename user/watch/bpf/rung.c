@@ -551,6 +551,7 @@ static int bpf_finish(void *state, struct run *r)
 		err = price_note(&b->price, &b->load, bpf_view_all_calls(&b->view), r);
 	if (!err)
 		err = run_has_requests(r) ? sessions_note(b->sessions, &b->view, r) : 0;
+	r->has_asking = b->load.asked && b->load.objects;
 	return err ? err : books_close(&b->books, &b->view, r);
 }
 

@@ -263,6 +263,7 @@ static struct known known_process(const struct sessions *s, const struct bpf_vie
 			.ended_ns = p->ended >= p->threads ? p->ended_ns : 0,
 			.calls = bpf_view_calls(v, i),
 			.shared = p->streams > 1,
+			.asking = p->asking,
 		},
 		.label = s->label[i],
 		.uid = p->uid,
