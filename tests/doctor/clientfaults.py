@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from afpclient import AfpClient
-from faults import BLKIO, CGROUPS, Fault, Site, nothing, repeated, slow_disk
-from morefaults import MIXES, grouped, opening
+from faults import BLKIO, CGROUPS, MIXES, Fault, Site, nothing, repeated, slow_disk
+from morefaults import grouped, opening
 from ways import client_in_pieces, far_client, late_client, lossy_client, slow_client
 
 TUN = ("/sys/class/misc/tun",)

@@ -24,6 +24,7 @@ from offline import preload
 from ways import slow_client
 
 CGROUPS = Path("/sys/fs/cgroup")
+MIXES = Path(__file__).resolve().parent / "mixes"
 
 
 @dataclass
@@ -80,6 +81,7 @@ class Fault:
     only: tuple[str, ...] = ("forky", "trixie")  # suites with which it can be made
     before: Maker | None = None  # what is made before the clients begin
     settle_s: float = 0.3  # until doctor looks
+    seconds: int = 0  # for which doctor looks at least
     # An address by which clients reach the server.
     way: Callable[[Site, float], contextlib.AbstractContextManager[str]] | None = None
 
@@ -335,6 +337,17 @@ FAULTS = (
     Fault(
         "log level", ("log",), (0, 1, 2), nothing,
         hooks={"AFPD_GLOBAL": "log level = default:maxdebug"},
+    ),
+    Fault(
+        "directory cache", ("dircache",), (24, 40, 60), nothing, think_s=0.005, clients=2,
+        mix=str(MIXES / "list.ini"), load=("--directories={0:.0f}",), cnids=("dbd",),
+        hooks={"AFPD_GLOBAL": "dircache size = 1024"}, only=("forky",),
+    ),
+    # There it has at least 8,192 entries, by default so many.
+    Fault(
+        "directory cache of 4.2", ("dircache",), (150, 300, 400), nothing, think_s=0,
+        clients=2, mix=str(MIXES / "list.ini"), load=("--directories={0:.0f}",),
+        cnids=("dbd",), only=("trixie",), seconds=12,
     ),
     Fault("login loop", ("login-loop",), (1, 2, 4), connecting),
     Fault(

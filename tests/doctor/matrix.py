@@ -20,7 +20,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "server"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
 from clientfaults import CLIENT_FAULTS
-from faults import FAULTS, Fault, nothing
+from faults import FAULTS, MIXES, Fault, nothing
 from morefaults import CLIENTS, MORE_FAULTS
 from patient import How, examine
 
@@ -36,7 +36,17 @@ HEALTHY = (
     Fault("read", (), (1, 2, 4), nothing, mix="batch-read", think_s=0, clients=0),
     Fault("backup", (), (1, 2, 4), nothing, mix="timemachine", think_s=0.05, clients=0),
     Fault("metadata", (), (1, 5, 20), nothing, mix="metadata", think_s=0.2, clients=0),
-)
+    # Each session asks what the others asked.
+    Fault(
+        "same folder", (), (1, 10, 100), nothing, mix=str(MIXES / "list-shared.ini"), think_s=2,
+        clients=0, load=("--files=500",),
+    ),
+    # Files in many folders, as many as the directory cache holds.
+    Fault(
+        "folders", (), (1, 2, 4), nothing, mix=str(MIXES / "list.ini"), think_s=0.02, clients=0,
+        load=("--directories=160",),
+    ),
+)  # fmt: skip
 
 # Two at once, both strong: both must be among the findings.
 PAIRS = (

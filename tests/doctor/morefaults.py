@@ -17,10 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from afpclient import AfpClient
-from faults import BLKIO, CGROUPS, Fault, Maker, Site, nothing, repeated, slow_disk
+from faults import BLKIO, CGROUPS, MIXES, Fault, Maker, Site, nothing, repeated, slow_disk
 from ways import slow_client
-
-MIXES = Path(__file__).with_name("mixes")
 
 
 def _process(*command: str) -> contextlib.AbstractContextManager[None]:

@@ -85,6 +85,7 @@ class How:
 def examine(faults: Sequence[tuple[Fault, int]], how: How) -> dict[str, Any]:
     """The run of a doctor who looks at a server with all these faults, each in its strength."""
     hooks = {"AFPD_CPU": str(how.cpus[0])}
+    seconds = max(how.seconds, *(fault.seconds for fault, _ in faults))
     with contextlib.ExitStack() as stack:
         made = programs(Path(stack.enter_context(tempfile.TemporaryDirectory())))
         for fault, level in faults:
@@ -102,8 +103,8 @@ def examine(faults: Sequence[tuple[Fault, int]], how: How) -> dict[str, Any]:
             address = f"127.0.0.1:{site.port}"
             if fault.way:
                 address = stack.enter_context(fault.way(site, fault.strength[level]))
-            stack.enter_context(loaded(fault, level, address, how.seconds + 40, how.cpus[1]))
+            stack.enter_context(loaded(fault, level, address, seconds + 40, how.cpus[1]))
         for fault, level in faults:
             stack.enter_context(fault.make(site, fault.strength[level]))
         time.sleep(max(fault.settle_s for fault, _ in faults))
-        return diagnose(site.port, how.seconds, how.rung)
+        return diagnose(site.port, seconds, how.rung)

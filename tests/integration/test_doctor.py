@@ -28,7 +28,7 @@ FINDINGS, NOT_TOLD, NO_SERVER = 1, 4, 5
 STRONG, SECONDS = 2, 3
 HERE = (
     "stopped CNID server", "full disk", "locked database", "login loop", "log level",
-    "far client",
+    "far client", "directory cache",
 )  # fmt: skip
 # What other tests may do to the server meanwhile. If that hides all else it is looked at again.
 DISTURBED = {"other-programs"}

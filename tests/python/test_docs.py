@@ -81,6 +81,7 @@ def causes() -> list[str]:
             is_, unit = known[figure]
             tests.append(f"`{is_}` {'≥' if how == 'LEAST' else '≤'} {limit(float(value), unit)}")
         todo = re.findall(r'\.todo = "(.*)",\n', rest)[0]
+        todo = re.sub(r"\{(\w+)\}", r"`\1`", todo)
         name += " *" if kind == "WAIT" else ""
         rows.append(f"| {name} | `{key}` | {', '.join(tests)} | {todo} |")
     return rows

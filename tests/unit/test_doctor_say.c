@@ -28,6 +28,19 @@ static void figures_are_said_with_their_units(void **state)
 	    "58% 4.3% 12ms 12,345 2.50/s 2.50MB/s n/a");
 }
 
+static void settings_are_said_as_they_are_written(void **state)
+{
+	struct run_figures f = { 0 };
+	char text[100];
+
+	(void)state;
+	run_figure_set(&f, RUN_FIGURE_DIRCACHE_NEED, 65536);
+	run_figure_set(&f, RUN_FIGURE_LIMIT, 1000);
+	assert_string_equal(
+	    doctor_say(text, sizeof(text), &f, "{dircache_need} {limit} {dircache}"),
+	    "65536 1000 n/a");
+}
+
 static void quantiles_have_the_digits_that_are_known(void **state)
 {
 	struct run_figures f = { 0 };
@@ -81,6 +94,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(figures_are_said_with_their_units),
+		cmocka_unit_test(settings_are_said_as_they_are_written),
 		cmocka_unit_test(quantiles_have_the_digits_that_are_known),
 		cmocka_unit_test(brackets_need_all_their_figures),
 		cmocka_unit_test(all_texts_have_names_of_figures_only),

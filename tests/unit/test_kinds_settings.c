@@ -32,10 +32,23 @@ static void the_limit_of_sessions_is_that_of_the_global_section(void **state)
 	assert_int_equal(set_by("Global", "max connections", "-3").limit.sessions, 200);
 }
 
+/* At least 1,024, and a power of two. */
+static void the_directory_cache_is_as_large_as_netatalk_makes_it(void **state)
+{
+	(void)state;
+	assert_int_equal(set_by("Global", "dircache size", "1024").limit.cached, 1024);
+	assert_int_equal(set_by("Global", "dircache size", "1025").limit.cached, 2048);
+	assert_int_equal(set_by("Global", "dircache size", "65536").limit.cached, 65536);
+	/* The default, which depends on the version. */
+	assert_int_equal(set_by("Global", "dircache size", "1023").limit.cached, 0);
+	assert_int_equal(set_by("vol1", "dircache size", "4096").limit.cached, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_limit_of_sessions_is_that_of_the_global_section),
+		cmocka_unit_test(the_directory_cache_is_as_large_as_netatalk_makes_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -165,6 +165,8 @@ static enum outcome begin(struct record *rec, struct err *e)
 	cmd_allow_files();
 	watch.mode = (enum watch_mode)cfg->watch;
 	tracing_sink(rec->tracing, &watch.sink);
+	if (cfg->judge)
+		watch.sink.what |= AFS_TRACE_ASKED;
 	if (watch_open_traced(&rec->watch, &watch, &rec->found.target, e))
 		return OUTCOME_FAILED;
 	if (watch_why_off(rec->watch)) {

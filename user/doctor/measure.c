@@ -3,6 +3,7 @@
 #include "doctor/measure.h"
 
 #include "base/hist.h"
+#include "doctor/asked.h"
 #include "doctor/clients.h"
 #include "doctor/sessions.h"
 #include "report/cell.h"
@@ -497,6 +498,7 @@ int doctor_measure(struct run_figures *out, const struct run *r)
 		look_commands(&m);
 		look_volume_size(&m);
 		doctor_clients(out, r);
+		doctor_asked(out, r);
 		requests_fini(&m.requests);
 	}
 	view_fini(&m.view);

@@ -12,6 +12,13 @@ static bool is_about(enum run_figure which)
 	return which == RUN_FIGURE_P50 || which == RUN_FIGURE_P99 || which == RUN_FIGURE_PAUSE;
 }
 
+/* As it is written in the server's settings. */
+static bool is_setting(enum run_figure which)
+{
+	return which == RUN_FIGURE_LIMIT || which == RUN_FIGURE_DIRCACHE ||
+	       which == RUN_FIGURE_DIRCACHE_NEED;
+}
+
 /* The longest request is exact: no quantile is beyond it. */
 static double most_of(const struct run_figures *f, enum run_figure which)
 {
@@ -29,6 +36,8 @@ char *doctor_value(char *out, size_t len, const struct run_figures *f, enum run_
 		snprintf(out, len, "n/a");
 	else if (!strcmp(unit, "share"))
 		snprintf(out, len, v < 0.0995 ? "%.1f%%" : "%.0f%%", 100 * v);
+	else if (is_setting(which))
+		snprintf(out, len, "%.0f", v);
 	else if (is_about(which))
 		snprintf(out, len, "%s", cell_about(v, most_of(f, which)).text);
 	else if (!strcmp(unit, "ns"))

@@ -73,6 +73,16 @@
 	X(LIST, "list", "share", "own time: listing folders")                                      \
 	X(LIST_REQUESTS, "list_requests", "1", "requests for the whole list of a folder")          \
 	X(LIST_TIME, "list_time", "ns", "time of these in the server")                             \
+	X(ASKED, "asked", "1",                                                                     \
+	  "questions to the CNID server about files and folders, in requests that change nothing") \
+	X(ASKED_AGAIN, "asked_again", "share",                                                     \
+	  "of these, at least: those whose answer the session had and has forgotten; who: most")   \
+	X(ASKED_TIME, "asked_time", "share", "request time: waiting for the answers to these")     \
+	X(DIRCACHE, "dircache", "1",                                                               \
+	  "files and folders that a session remembers, by dircache size")                          \
+	X(DIRCACHE_NEED, "dircache_need", "1",                                                     \
+	  "size with which nine of ten of these would not be asked again, at least")               \
+	X(DIRCACHE_BYTES, "dircache_bytes", "B", "memory of each session for so many")             \
 	X(BEHIND, "behind", "share",                                                               \
 	  "own time: entering files in the CNID database in requests that change nothing")         \
 	X(CNID_WRITES, "cnid_writes", "1/s",                                                       \

@@ -51,7 +51,7 @@ static void put_finding(const struct paint *p, const struct run_figures *f, size
 	screen_add(&t, "%zu. %s", number, doctor_say(text, sizeof(text), f, r->says));
 	screen_put(p, INK_BOLD, t.text, 2);
 	put_evidence(p, f, found);
-	put_label(p, "try", r->todo);
+	put_label(p, "try", doctor_say(text, sizeof(text), f, r->todo));
 	put_label(p, "wrong if", r->disproof);
 	put_label(p, "next", r->next);
 }

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "doctor/asked.h"
+
+#include "bpf/hist.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct run run_with(uint64_t cached)
+{
+	struct run r = { 0 };
+
+	assert_int_equal(run_init(&r, "doctor", "doctor"), 0);
+	r.has_asking = true;
+	r.limit.cached = cached;
+	return r;
+}
+
+/* One more session: n questions, so many of which it had asked so many questions ago. */
+static struct run_session *add(struct run *r, uint32_t n, uint32_t again, uint32_t ago)
+{
+	struct run_session *s = run_session(r);
+
+	assert_non_null(s);
+	s->asking.n = n;
+	s->asking.again[afs_hist_index(ago, 0, AFS_ASKING_BUCKETS)] = again;
+	return s;
+}
+
+/* CNID is a fifth of all request time. */
+static struct run_figures measured(struct run *r)
+{
+	struct run_figures f = { 0 };
+
+	run_figure_set(&f, RUN_FIGURE_CNID, 0.2);
+	doctor_asked(&f, r);
+	run_fini(r);
+	return f;
+}
+
+static void is(const struct run_figures *f, enum run_figure which, double value)
+{
+	if (!f->known[which] || f->value[which] != value)
+		fail_msg("%s is %g, not %g", run_figures[which].key, f->value[which], value);
+}
+
+static void what_was_asked_long_ago_was_forgotten(void **state)
+{
+	struct run r = run_with(1024);
+	struct run_session *most;
+	struct run_figures f;
+
+	(void)state;
+	add(&r, 4000, 1000, 3000);
+	most = add(&r, 6000, 4000, 3000);
+	most->pid = 77;
+	most->user = strdup("mori");
+	f = measured(&r);
+	is(&f, RUN_FIGURE_ASKED, 10000);
+	is(&f, RUN_FIGURE_ASKED_AGAIN, 0.5);
+	is(&f, RUN_FIGURE_ASKED_TIME, 0.1);
+	is(&f, RUN_FIGURE_DIRCACHE, 1024);
+	is(&f, RUN_FIGURE_DIRCACHE_NEED, 4096);
+	is(&f, RUN_FIGURE_DIRCACHE_BYTES, 4096 * 192);
+	assert_string_equal(f.who[RUN_FIGURE_ASKED_AGAIN], "mori from an unknown address (pid 77)");
+}
+
+/* Within half of the cache nothing is dropped: the file has changed. */
+static void what_was_asked_a_moment_ago_says_nothing_of_the_cache(void **state)
+{
+	static const struct {
+		uint64_t cached;
+		uint32_t ago;
+		double again;
+	} at[] = {
+		{ 1024, 511, 0 },
+		{ 1024, 512, 0.5 },
+		{ 8192, 4095, 0 },
+		{ 8192, 4096, 0.5 },
+		{ 0, 4095, 0 },
+		{ 65536, 32767, 0 },
+		{ 0, 4096, 0.5 },
+		{ 65536, 32768, 0.5 },
+		{ 1024, 1, 0 },
+		{ 1024, 1u << 30, 0.5 },
+		{ 1ul << 31, 1u << 22, 0.5 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++) {
+		struct run r = run_with(at[i].cached);
+		struct run_figures f;
+
+		add(&r, 2000, 1000, at[i].ago);
+		f = measured(&r);
+		is(&f, RUN_FIGURE_ASKED_AGAIN, at[i].again);
+		assert_int_equal(f.known[RUN_FIGURE_DIRCACHE_NEED], at[i].again > 0);
+		assert_int_equal(f.known[RUN_FIGURE_DIRCACHE], at[i].cached > 0);
+	}
+}
+
+static void nine_of_ten_would_fit_into_the_size_that_is_needed(void **state)
+{
+	struct run r = run_with(1024);
+	struct run_figures f;
+
+	(void)state;
+	add(&r, 2000, 899, 1000);
+	add(&r, 2000, 51, 5000);
+	add(&r, 2000, 50, 100000);
+	f = measured(&r);
+	is(&f, RUN_FIGURE_DIRCACHE_NEED, 8192);
+	/* Never less than twice the present size. */
+	r = run_with(1024);
+	add(&r, 2000, 1000, 600);
+	f = measured(&r);
+	is(&f, RUN_FIGURE_DIRCACHE_NEED, 2048);
+}
+
+static void questions_that_were_not_counted_are_not_known(void **state)
+{
+	struct run r = run_with(1024);
+	struct run_figures f;
+
+	(void)state;
+	r.has_asking = false;
+	add(&r, 0, 0, 1);
+	f = measured(&r);
+	assert_false(f.known[RUN_FIGURE_ASKED] || f.known[RUN_FIGURE_ASKED_AGAIN]);
+	/* None is none. */
+	r = run_with(1024);
+	add(&r, 0, 0, 1);
+	f = measured(&r);
+	is(&f, RUN_FIGURE_ASKED, 0);
+	is(&f, RUN_FIGURE_ASKED_AGAIN, 0);
+	is(&f, RUN_FIGURE_ASKED_TIME, 0);
+	/* Seen though no CNID server was known at the begin. */
+	r = run_with(1024);
+	r.has_asking = false;
+	add(&r, 10, 0, 1);
+	f = measured(&r);
+	is(&f, RUN_FIGURE_ASKED, 10);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_was_asked_long_ago_was_forgotten),
+		cmocka_unit_test(what_was_asked_a_moment_ago_says_nothing_of_the_cache),
+		cmocka_unit_test(nine_of_ten_would_fit_into_the_size_that_is_needed),
+		cmocka_unit_test(questions_that_were_not_counted_are_not_known),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "doctor/asked.h"
+
+#include "doctor/sessions.h"
+
+/* Entries of a cache of unknown size: the smaller one of netatalk's defaults, that before 4.5. */
+#define DIRCACHE_DEFAULT 8192
+/* A full cache drops many entries at a time, so that some are gone after half of its size. */
+#define LONG_AGO(size) ((size) / 2)
+#define ENTRY_BYTES    192 /* of the cache, by afp.conf(5) */
+
+struct asked {
+	uint64_t n, again[AFS_ASKING_BUCKETS]; /* of all sessions; questions of long ago only */
+	unsigned int long_ago;                 /* the first of these buckets */
+	uint64_t most;                         /* of one session */
+};
+
+/* Of questions asked so many questions ago. */
+static unsigned int bucket_of(uint64_t n)
+{
+	unsigned int bucket = 0;
+
+	for (; n && bucket < AFS_ASKING_BUCKETS - 1; n /= 2)
+		bucket++;
+	return bucket;
+}
+
+static void add(struct asked *a, const struct run_session *s, struct run_figures *out)
+{
+	uint64_t again = 0;
+
+	a->n += s->asking.n;
+	for (unsigned int i = a->long_ago; i < AFS_ASKING_BUCKETS; i++) {
+		a->again[i] += s->asking.again[i];
+		again += s->asking.again[i];
+	}
+	if (again > a->most) {
+		a->most = again;
+		doctor_session_who(out, RUN_FIGURE_ASKED_AGAIN, s);
+	}
+}
+
+static uint64_t sum(const struct asked *a)
+{
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; i < AFS_ASKING_BUCKETS; i++)
+		n += a->again[i];
+	return n;
+}
+
+/* A power of two; twice the present size at least. */
+static uint64_t needed(const struct asked *a, uint64_t size)
+{
+	uint64_t n = 0, least = (sum(a) * 9 + 9) / 10;
+	unsigned int i = 0;
+
+	while (i < AFS_ASKING_BUCKETS - 1 && n + a->again[i] < least)
+		n += a->again[i++];
+	return 1ull << i > 2 * size ? 1ull << i : 2 * size;
+}
+
+void doctor_asked(struct run_figures *out, const struct run *r)
+{
+	uint64_t size = r->limit.cached ? r->limit.cached : DIRCACHE_DEFAULT;
+	struct asked a = { .long_ago = bucket_of(LONG_AGO(size)) };
+	double need;
+
+	for (size_t i = 0; i < r->n_sessions; i++)
+		add(&a, &r->session[i], out);
+	if (!r->has_asking && !a.n)
+		return;
+	run_figure_set(out, RUN_FIGURE_ASKED, (double)a.n);
+	run_figure_set(out, RUN_FIGURE_ASKED_AGAIN, a.n ? (double)sum(&a) / (double)a.n : 0);
+	if (out->known[RUN_FIGURE_CNID])
+		run_figure_set(out, RUN_FIGURE_ASKED_TIME,
+			       out->value[RUN_FIGURE_CNID] * out->value[RUN_FIGURE_ASKED_AGAIN]);
+	if (r->limit.cached)
+		run_figure_set(out, RUN_FIGURE_DIRCACHE, (double)r->limit.cached);
+	if (!sum(&a))
+		return;
+	need = (double)needed(&a, size);
+	run_figure_set(out, RUN_FIGURE_DIRCACHE_NEED, need);
+	run_figure_set(out, RUN_FIGURE_DIRCACHE_BYTES, need * ENTRY_BYTES);
+}
