@@ -7,6 +7,7 @@ needs no GlusterFS to show.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -103,7 +104,7 @@ def tool(scope: Scope, tmp_path: Path) -> Tool:
 def disk() -> Iterator[Path]:
     """A directory on a file system that can do O_DIRECT."""
     path = BUILD / "tests" / "gfapi"
-    path.mkdir(parents=True)
+    path.mkdir(parents=True, exist_ok=True)
     yield path
     shutil.rmtree(path)
 
@@ -183,6 +184,25 @@ def test_a_directory_that_is_not_there_is_named_and_nothing_is_made(tool: Tool) 
     tool(BASEDIR=tool.base / "none").expect(FAILED, "GFAPI_BASEDIR=", "No such file")
     tool(LOAD="seq-rd").expect(FAILED, "thrd000-d0000", "No such file")
     assert not list(tool.base.iterdir())
+
+
+def test_what_was_in_the_page_cache_before_it_was_read_is_said(tool: Tool, disk: Path) -> None:
+    tool.base = disk
+    sized = {"FILES": 5, "FSZ": "8k", "THREADS_PER_PROC": 2}
+    tool.good(**sized, FSYNC_AT_CLOSE=1)
+
+    def cached() -> str:
+        said = r"^in this machine's page cache before: (\d+)% of (\d+) bytes "
+        found = re.search(said, tool.good(**sized, LOAD="rnd-rd").below, re.M)
+        assert found and int(found[2]) == 2 * 5 * 8 * KIB
+        return found[1]
+
+    assert cached() == "100"
+    for path in disk.rglob("f.*"):
+        with path.open("rb") as f:
+            os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    assert cached() == "0"
+    assert "page cache" not in tool.good(**sized, LOAD="seq-rd", DIRECT=1).below
 
 
 # ---- its defects ----

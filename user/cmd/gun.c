@@ -73,8 +73,8 @@ static void say(const struct gun *g, const char *what, const char *name)
 
 	if (localtime_r(&now, &tm))
 		strftime(text, sizeof(text), "%a %b %e %H:%M:%S %Y", &tm);
-	fprintf(g->o.out, "%s : %s %s%s%s\n", text, what, g->place,
-		!strcmp(g->place, "/") ? "" : "/", name);
+	fprintf(g->o.out, "%s : %s %.*s%s\n", text, what, (int)(g->name - g->o.file), g->o.file,
+		name);
 	fflush(g->o.out);
 }
 
