@@ -2,7 +2,8 @@
 """record --kind gluster: a real GlusterFS server, and what it says itself of its requests.
 
 The judges are `gluster volume profile`, which counts each brick's file operations, and tshark.
-Tests user/kinds/gluster.c, gluster_names.c, user/report/text/procedures.c, bpf/decode/sunrpc.h.
+Tests user/kinds/gluster.c, gluster_names.c, place.c, user/report/text/procedures.c, and
+bpf/decode/sunrpc.h.
 """
 
 from __future__ import annotations
@@ -238,6 +239,27 @@ def test_requests_and_objects_are_what_the_wire_and_the_program_did(
     assert done.run.phases[0].calls("brick", "sync", "data file") == 1
     said = done.out + str({k: v for k, v in done.run.saved.items() if k != "tool"})
     assert not AFP_WORDS.findall(said.replace("afpscope", ""))
+
+
+@pytest.mark.parametrize("way", ["gfapi", "mount"])
+def test_small_files_and_the_bricks_below_them(scope: Scope, gluster: Gluster, way: str) -> None:
+    """The bricks of the volume are found from the place, and watched load by load."""
+    place = f"gluster://{gluster.host}/rep" if way == "gfapi" else str(gluster.mnt / "rep")
+    args = ["smallfile", "-n", "2", "-f", "20", "-l", "create,read,rename,delete"]
+    done = scope.execute([str(scope.binary), *args, place], save=True).expect(OK)
+    assert done.run
+    run, bricks = done.run, 3
+    assert run.saved["kind"] == "gluster" and run.saved["server"]["name"] == "3 bricks of rep"
+    assert not run.open_books() and not run.losses()
+    books = {book["name"].split()[0] for book in run.saved["books"]}
+    assert {"brick", "glusterfs"} <= books  # the volume is mounted
+    for test, procedure in ((1, "CREATE"), (3, "RENAME"), (4, "UNLINK")):
+        phase = run.phase(test)
+        found = {a["name"]: a["requests"] for a in phase.accounts().values()}
+        assert found[procedure] == 40 * bricks, phase.saved["title"]
+        assert sum(a["failed"] for a in phase.saved["load"]["actions"]) == 0
+    assert "server calls" in done.out and not AFP_WORDS.findall(done.out.replace("afpscope", ""))
+    assert len(done.out.splitlines()) <= 40
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@
 #include "host/procfs.h"
 #include "host/proctext.h"
 #include "host/rights.h"
-#include "kinds/kind.h"
+#include "kinds/place.h"
 #include "load/load.h"
 #include "report/report.h"
 #include "work/tree.h"
@@ -129,7 +129,7 @@ void session_ready(struct session *s)
 {
 	struct err e = { 0 };
 
-	if (s->cfg->local)
+	if (s->cfg->local && !s->watch)
 		return;
 	if (s->watch)
 		watch_find_backends(s->watch);
@@ -169,6 +169,31 @@ static int describe(struct session *s)
 	return r;
 }
 
+/* Of a kind of server whose volume the directory is on. Where it is not on this host: why. */
+static int watch_place(struct session *s, struct err *e)
+{
+	struct place_server place;
+	struct kind_wish wish = { .volume = place.volume, .host = place.host };
+	const struct kind *kind = place_kind(&place, s->cfg->directory);
+	struct kind_found found = { 0 };
+	struct err why = { 0 };
+	int r;
+
+	if (!kind || s->cfg->watch == WATCH_OFF)
+		return 0;
+	s->run.kind = &kind->is;
+	if (kind_find(kind, &found, &wish, &why)) {
+		if (s->cfg->watch == WATCH_BPF)
+			return err_set(e, -ENXIO, "--watch=bpf: %s", why.text);
+		return run_note(&s->run.absent, "*", "%s", why.text);
+	}
+	cmd_allow_files();
+	r = watch_open_target(&s->watch, (enum watch_mode)s->cfg->watch, &found.target, e);
+	r = r ? r : kind->describe(&found, &s->run);
+	kind_found_fini(&found);
+	return r;
+}
+
 static enum outcome open_directory(struct session *s, const char *command, const char *set,
 				   struct err *e)
 {
@@ -181,7 +206,9 @@ static enum outcome open_directory(struct session *s, const char *command, const
 	if (run_init(&s->run, command, set))
 		r = err_set(e, -ENOMEM, "out of memory");
 	r = r ? r : runs_open(&s->folder, &s->cfg->runs, false, &s->run, e);
-	return r ? runs_refused(r) : OUTCOME_OK;
+	if (r)
+		return runs_refused(r);
+	return watch_place(s, e) ? OUTCOME_FAILED : OUTCOME_OK;
 }
 
 /*
@@ -292,7 +319,8 @@ enum outcome session_finish(struct session *s, int r, const struct err *e)
 	if (s->watch) {
 		watch_settle(s->watch);
 		watch_finish(s->watch, &s->run);
-		run_close_requests(&s->run);
+		if (!s->cfg->local)
+			run_close_requests(&s->run);
 	}
 	tracing_finish(s->tracing, &s->run);
 	result = outcome_of(s, r);

@@ -59,6 +59,14 @@ void workload_init(struct workload *w, const struct workload_type *type,
 
 /* From nothing to the first request */
 
+/* A directory may be on a volume of a server of this kind. */
+static const char *mode_of(const struct session *s)
+{
+	if (!s->cfg->local)
+		return "afp";
+	return s->run.kind ? s->run.kind->name : "local";
+}
+
 static enum outcome describe(struct workload *w, struct err *e)
 {
 	const struct session_cfg *cfg = &w->cfg->s;
@@ -66,13 +74,14 @@ static enum outcome describe(struct workload *w, struct err *e)
 	int r = 0;
 
 	if (w->type->has_store)
-		r |= run_note(o, "mode", "%s", cfg->local ? "local" : "afp");
+		r |= run_note(o, "mode", "%s", mode_of(&w->s));
 	if (w->type->describe)
 		r |= w->type->describe(w);
 	if (cfg->local) {
 		r |= run_note(o, "directory", "%s", cfg->directory);
 		r |= run_note(o, "direct", "%s", w->s.store->align > 1 ? "yes" : "no");
-		r |= run_note(&w->s.run.absent, "*", "local mode: no server");
+		if (!w->s.run.kind)
+			r |= run_note(&w->s.run.absent, "*", "local mode: no server");
 	}
 	if (!r)
 		return OUTCOME_OK;

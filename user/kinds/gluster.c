@@ -275,6 +275,30 @@ static void volume_of(char *out, size_t len, pid_t pid)
 		*end = '\0';
 }
 
+/* The address of its server, as in its command line. */
+static bool is_of_host(pid_t pid, const char *host)
+{
+	char word[WORD_LEN];
+
+	if (procfs_argument(word, sizeof(word), pid, "-s") &&
+	    procfs_argument(word, sizeof(word), pid, "--volfile-server"))
+		return false;
+	return !strcmp(word, host);
+}
+
+/* Leaves only those of a host's server, unless no brick is: it may be another host's name. */
+static void choose_host(struct daemons *m, const char *host)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < m->n; i++)
+		any |= m->daemon[i].in && m->daemon[i].role == AFS_ROLE_SERVER &&
+		       is_of_host(m->daemon[i].pid, host);
+	for (size_t i = 0; i < m->n && any; i++)
+		if (!m->daemon[i].manages)
+			m->daemon[i].in &= is_of_host(m->daemon[i].pid, host);
+}
+
 /* Leaves only what belongs to a volume. */
 static void choose_volume(struct daemons *m, const char *volume)
 {
@@ -325,6 +349,8 @@ static int find(struct kind_found *out, const struct kind_wish *w, struct err *e
 	}
 	if (!r && w->volume)
 		choose_volume(m, w->volume);
+	if (!r && w->host)
+		choose_host(m, w->host);
 	r = r ? r : make_target(&out->target, m, e);
 	free(m);
 	return r;

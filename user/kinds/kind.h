@@ -20,7 +20,8 @@ struct kind_wish {
 	const char *exe;    /* name of a program */
 	const char *unit;   /* systemd unit, or the path of a cgroup */
 	const char *volume; /* of kind gluster: its processes only */
-	bool whole;         /* if pid is a session: its whole server */
+	const char *host; /* where several servers here have that volume: the one of this address */
+	bool whole;       /* if pid is a session: its whole server */
 };
 
 struct kind_found {

@@ -434,7 +434,9 @@ static int put_load(struct paint *p, size_t lines)
 	if (e || used >= lines)
 		return e;
 	lines -= used;
-	return screen_server(p, lines < COMMANDS ? lines : COMMANDS, true);
+	lines = lines < COMMANDS ? lines : COMMANDS;
+	return run_has_metrics(p->view.run) ? screen_server(p, lines, true)
+					    : paint_procedures(p, lines);
 }
 
 /* lines: that are left. */
@@ -452,10 +454,10 @@ static int put_results(struct paint *p, size_t lines)
 		return screen_doctor(p, r->figures, false);
 	if (transfer_run(r))
 		return screen_transfers(p, lines);
-	if (!run_has_metrics(r))
-		return screen_any(p, lines);
 	if (load)
 		return put_load(p, lines);
+	if (!run_has_metrics(r))
+		return screen_any(p, lines);
 	if (tests) {
 		e = screen_tests(p);
 		e = e ? e : screen_server(p, 3, false);

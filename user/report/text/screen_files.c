@@ -52,6 +52,15 @@ static struct cell each(double n, uint64_t operations, bool known)
 	return known && operations ? cell_fixed(n / (double)operations, 1) : cell_na();
 }
 
+/* A mounted volume's own process works for the client. */
+static double server_calls(const struct ledger *l)
+{
+	struct afs_cell all = ledger_sum(l, AFS_N_ROLES, AFS_N_CLASSES, AFS_N_OBJECTS);
+	struct afs_cell client = ledger_sum(l, AFS_ROLE_CLIENT, AFS_N_CLASSES, AFS_N_OBJECTS);
+
+	return (double)(all.calls - client.calls);
+}
+
 /* How much of what was read was in this machine's memory before. */
 static struct cell cached(const struct run_phase *phase)
 {
@@ -91,9 +100,7 @@ static int put_row(struct grid *g, const struct run_phase *phase)
 	cell[COL_MAX] = h->n ? screen_time((double)h->max) : cell_na();
 	cell[COL_REQUESTS] = each((double)phase->value[METRIC_OPS], all.n, true);
 	cell[COL_CACHED] = cached(phase);
-	cell[COL_CALLS] = each(
-	    (double)ledger_sum(ledger, AFS_N_ROLES, AFS_N_CLASSES, AFS_N_OBJECTS).calls, all.n,
-	    ledger->has_calls);
+	cell[COL_CALLS] = each(server_calls(ledger), all.n, ledger->has_calls);
 	return 0;
 }
 

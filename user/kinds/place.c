@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "kinds/place.h"
+
+#include <mntent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define URL        "gluster://"
+#define MOUNT_TYPE "fuse.glusterfs"
+#define LINE_LEN   8192
+
+static bool take_name(char *out, const char *text, size_t len)
+{
+	return len && snprintf(out, PLACE_NAME_MAX, "%.*s", (int)len, text) < PLACE_NAME_MAX;
+}
+
+/* The first component of a path. */
+static bool take_volume(struct place_server *out, const char *path)
+{
+	path += strspn(path, "/");
+	return take_name(out->volume, path, strcspn(path, "/"));
+}
+
+/* "HOST:PORT", "[ADDRESS]:PORT"; the port may be missing. */
+static bool take_host(struct place_server *out, const char *text, size_t len)
+{
+	const char *end = memrchr(text, ':', len);
+
+	if (*text != '[')
+		return take_name(out->host, text, end ? (size_t)(end - text) : len);
+	end = memchr(text, ']', len);
+	return end && take_name(out->host, text + 1, (size_t)(end - text) - 1);
+}
+
+/* "HOST:/VOLUME" */
+static bool take_source(struct place_server *out, const char *source)
+{
+	const char *colon = strchr(source, ':');
+
+	return colon && take_name(out->host, source, (size_t)(colon - source)) &&
+	       take_volume(out, colon + 1);
+}
+
+static bool is_below(const char *path, const char *folder)
+{
+	size_t len = strlen(folder);
+
+	if (len == 1) /* "/" */
+		return true;
+	return !strncmp(path, folder, len) && (!path[len] || path[len] == '/');
+}
+
+/* What the path is on: the last mount of the longest folder above it. */
+static bool find_mount(struct place_server *out, const char *path)
+{
+	FILE *mounts = setmntent("/proc/self/mounts", "r");
+	char line[LINE_LEN];
+	struct mntent m;
+	size_t longest = 0;
+	bool found = false;
+
+	if (!mounts)
+		return false;
+	while (getmntent_r(mounts, &m, line, sizeof(line))) {
+		if (!is_below(path, m.mnt_dir) || strlen(m.mnt_dir) < longest)
+			continue;
+		longest = strlen(m.mnt_dir);
+		found = !strcmp(m.mnt_type, MOUNT_TYPE) && take_source(out, m.mnt_fsname);
+	}
+	endmntent(mounts);
+	return found;
+}
+
+const struct kind *place_kind(struct place_server *out, const char *place)
+{
+	const char *host, *path;
+	char *real;
+	bool found;
+
+	*out = (struct place_server) { 0 };
+	if (!strncmp(place, URL, strlen(URL))) {
+		host = place + strlen(URL);
+		path = strchr(host, '/');
+		found = path && take_host(out, host, (size_t)(path - host)) &&
+			take_volume(out, path);
+	} else {
+		real = realpath(place, NULL);
+		found = real && find_mount(out, real);
+		free(real);
+	}
+	return found ? &kind_gluster : NULL;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef KINDS_PLACE_H
+#define KINDS_PLACE_H
+
+/* Which kind of server a place of this machine is on, where a client works without a session. */
+
+#include "kinds/kind.h"
+
+#define PLACE_NAME_MAX 256
+
+struct place_server {
+	char host[PLACE_NAME_MAX]; /* by which it was mounted, or is named; without a port */
+	char volume[PLACE_NAME_MAX];
+};
+
+/*
+ * place: "gluster://HOST/VOLUME/PATH", or a directory, which may be on a volume that is mounted by
+ * FUSE. NULL: it is on no server of a known kind. out: on which volume of which server.
+ */
+const struct kind *place_kind(struct place_server *out, const char *place);
+
+#endif
