@@ -55,6 +55,7 @@ LONG = (
     "speedtest_data",
     "load",
     "speedtest_options",
+    "gfapi",
     "load_mpi",
     "speedtest_errors",
     "speedtest_signatures",

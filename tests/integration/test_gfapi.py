@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 
 import pytest
 from gluster import VOLUMES, Gluster
-from scope import NO_SESSION, OK, REFUSED, Done, Scope
+from scope import NO_SESSION, OK, REFUSED, REPO, Done, Scope
 from test_store_verbs import (
     DENIED,
     EXISTS,
@@ -38,6 +39,19 @@ pytestmark = pytest.mark.skipif(
 NO_CACHES = "--attribute-timeout=0 --entry-timeout=0 --xlator-option=*md-cache.md-cache-timeout=0"
 MIB = 1 << 20
 TEXT = "".join(f"line-{i}." for i in range(300))
+
+
+@pytest.fixture(autouse=True)
+def _sanitized(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What a sanitized program needs to run with libgfapi.
+
+    It wraps functions of libtirpc, which it must find when it begins; and libglusterfs leaks
+    where it finds no volume.
+    """
+    known = tmp_path / "known-leaks"
+    known.write_text("leak:libglusterfs.so\nleak:libgfapi.so\n")
+    monkeypatch.setenv("LSAN_OPTIONS", f"suppressions={known}:print_suppressions=0")
+    monkeypatch.setenv("LD_PRELOAD", "libtirpc.so.3")
 
 
 @pytest.fixture(scope="module")
@@ -258,3 +272,20 @@ def test_what_libgfapi_logs_is_kept_where_it_is_wanted(
     monkeypatch.setenv("AFPSCOPE_GFAPI_LOG", str(log))
     run(scope, "load", server.url("nothing"), status=NO_SESSION)
     assert "nothing" in log.read_text()
+
+
+@pytest.mark.skipif(
+    not Path("/usr/include/glusterfs/api/glfs.h").exists(), reason="no headers of libgfapi"
+)
+def test_our_declarations_are_those_of_the_library(tmp_path: Path) -> None:
+    """Its headers are not needed to build: the compiler compares them here."""
+    source = tmp_path / "compare.c"
+    source.write_text(
+        '#include "store/gfapi_priv.h"\n#include <glusterfs/api/glfs.h>\n'
+        "#define X(name, version, result, args) result(*our_##name) args = glfs_##name;\n"
+        "GFAPI_CALLS(X)\n"
+    )
+    folders = [f"-I{REPO / name}" for name in ("client", "user", ".")]
+    line = ["gcc", "-fsyntax-only", "-Wall", "-Werror", "-Wno-deprecated-declarations", *folders]
+    done = subprocess.run([*line, source], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

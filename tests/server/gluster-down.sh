@@ -29,11 +29,11 @@ unmount_all() { # FOLDER
         while mountpoint -q "$at"; do umount "$at" 2>/dev/null || umount -l "$at"; done
     done
 }
-send() { # SIGNAL: false, while somebody was there to get it
+killed() { # false, while there still was somebody
     local left
     mapfile -t left < <(gluster_procs)
     [ ${#left[@]} -gt 0 ] || return 0
-    kill "-$1" "${left[@]}" 2>/dev/null || :
+    kill -KILL "${left[@]}" 2>/dev/null || :
     return 1
 }
 sockets() { # that they made in a folder of all servers; they are named after the instance
@@ -45,7 +45,8 @@ sockets() { # that they made in a folder of all servers; they are named after th
 
 mapfile -t made < <(sockets)
 unmount_all "$inst/mnt"
-wait_until 3 send TERM || wait_until 5 send KILL || die "still running: $(gluster_procs)"
+# What they keep is removed: they need not end well.
+wait_until 10 killed || die "still running: $(gluster_procs)"
 [ ${#made[@]} = 0 ] || rm -f "${made[@]}"
 unmount_all "$inst/bricks"
 watcher=$(sed -n 's/^GLUSTER_WATCHER=//p' "$inst/env" 2>/dev/null || :)
