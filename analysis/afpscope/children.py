@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from .errors import INTERRUPTED, wrong_use
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_AFP_PORT = 548
+_PORTS = {"afp": 548, "gluster": 24007}  # where a URL names none
 
 
 def program(named: str | None) -> str:
@@ -87,6 +87,6 @@ def address(url: str) -> tuple[str, int]:
     """Host and port of a server's URL."""
     try:
         parts = urlsplit(url)
-        return parts.hostname or "localhost", parts.port or _AFP_PORT
+        return parts.hostname or "localhost", parts.port or _PORTS.get(parts.scheme, 548)
     except ValueError as e:
         raise wrong_use(f"{url}: {e}") from None

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from afpscope import Failure, outcome, quiet, steps, sweep
+from afpscope import Failure, children, outcome, quiet, steps, sweep
 from conftest import Done, Shelf
 from sweeping import Made, document, each
 from sweeping import sweep as made_sweep
@@ -162,6 +162,19 @@ def test_a_wrong_option_ends_the_sweep(
     done = execute("sweep", *line(program, out, "--order", "up", "--clients", "1,5,10", there))
     assert done.code == 2 and done.out == "" and "no such thing" in done.err
     assert len(noted(out)["steps"]) == 1 and noted(out)["complete"] is False
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("afp://u@host/v", ("host", 548)),
+        ("afp://[::1]:1548/v", ("::1", 1548)),
+        ("gluster://host/v/d", ("host", 24007)),
+        ("gluster://host:24008/v", ("host", 24008)),
+    ],
+)
+def test_the_port_of_a_url_is_that_of_its_kind(url: str, found: tuple[str, int]) -> None:
+    assert children.address(url) == found
 
 
 def test_a_server_that_is_gone_ends_the_sweep(
