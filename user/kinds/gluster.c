@@ -253,8 +253,10 @@ static int choose(struct daemons *m, const struct kind_wish *w, struct err *e)
 	return 0;
 }
 
-/* "one" of "--volfile-id one.127.0.0.2.srv-brick", whose host is the argument of -s; of "shd/one",
- * "/one". */
+/*
+ * "one" of "--volfile-id one.127.0.0.2.srv-brick", whose host is the argument of -s; of "shd/one",
+ * "/one".
+ */
 static void volume_of(char *out, size_t len, pid_t pid)
 {
 	char host[WORD_LEN + 2], *end;
@@ -326,11 +328,20 @@ static int make_target(struct target *out, const struct daemons *m, struct err *
 		return err_set(e, -ENXIO,
 			       "no such brick (glusterfsd) runs here: gluster volume status lists "
 			       "the volumes, their bricks and the processes");
+	if (n > AFS_N_PORTS)
+		return err_set(e, -ENOTUNIQ,
+			       "%zu bricks run here, and at most %d can be recorded at once: name "
+			       "fewer with --volume or --pid",
+			       n, AFS_N_PORTS);
 	target_processes(out, pid, n);
 	for (size_t i = 0; i < n; i++) {
 		port = brick_port(pid[i]);
-		if (port)
-			target_add_port(out, (uint16_t)port, AFS_OBJECT_CLIENT);
+		if (!port)
+			return err_set(e, -ENXIO,
+				       "the port of the brick of process %d is not known: its "
+				       "command line has no --brick-port",
+				       pid[i]);
+		target_add_port(out, (uint16_t)port, AFS_OBJECT_CLIENT);
 	}
 	for (size_t i = 0; i < m->n; i++)
 		if (m->daemon[i].in && m->daemon[i].role != AFS_ROLE_SERVER)
@@ -415,6 +426,11 @@ static int describe(const struct kind_found *f, struct run *r)
 	if (!e)
 		e = run_note(&r->server, "name", "%zu brick%s of %s", t->n_sessions + 1,
 			     t->n_sessions ? "s" : "", volumes);
+	if (!e && t->n_others == TARGET_OTHERS_MAX)
+		e = run_note(&r->warnings, "processes",
+			     "there are %d or more processes beside the bricks: those beyond that "
+			     "are not watched",
+			     TARGET_OTHERS_MAX);
 	return e;
 }
 
