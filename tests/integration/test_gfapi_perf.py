@@ -173,6 +173,19 @@ def test_what_is_appended_begins_at_the_end_that_is_found(tool: Tool) -> None:
     assert [tool.file(n).stat().st_size for n in range(3)] == [8192, 8292, 8192]
 
 
+def test_what_was_done_by_all_together_is_no_more_than_all(tool: Tool) -> None:
+    """Until the first thread was done; nothing of one thread alone."""
+    said = r"^until the first thread was done: (\d+) files, (\d+) bytes in ([\d.]+) sec "
+    out = tool.good(FILES=50, THREADS_PER_PROC=2, FSZ="4k")
+    found = re.search(said, out.below, re.M)
+    assert found
+    files, size, seconds = int(found[1]), int(found[2]), float(found[3])
+    assert 50 <= files <= 100 and size == files * 4 * KIB
+    assert seconds <= out.all["elapsed time"] + 0.01
+    alone = tool.good(FILES=50, FSZ="4k", LOAD="seq-rd").below
+    assert "until the first" not in alone and ", the threads within" not in alone
+
+
 def test_any_argument_prints_the_variables(tool: Tool) -> None:
     done = tool.start("-h").finish()
     assert done.status == FAILED

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define NS_PER_S 1000000000u
+#define MIB      1048576.0
 
 struct gfapi_run {
 	struct workload w;
@@ -164,8 +165,11 @@ static void put_common(FILE *out, const struct gfapi_run *x, const struct run_lo
 	if (x->cfg->threads < 2 || load->common_ns <= x->all.begin_ns || !x->all.begin_ns)
 		return;
 	s = (double)(load->common_ns - x->all.begin_ns) / NS_PER_S;
-	fprintf(out, "until the first thread was done: %" PRIu64 " files in %.2f sec (%.2f/sec)\n",
-		load->common_n, s, (double)load->common_n / s);
+	fprintf(out,
+		"until the first thread was done: %" PRIu64 " files, %" PRIu64
+		" bytes in %.2f sec (%.2f files/s, %.2f MiB/s)\n",
+		load->common_n, load->common_bytes, s, (double)load->common_n / s,
+		(double)load->common_bytes / MIB / s);
 }
 
 /* Of what was to be read, as far as it was looked at. */
@@ -240,23 +244,24 @@ static int run(const struct gfapi_cfg *cfg)
 	return code;
 }
 
-/* The directory of the files is not made here. What is removed need not be there. */
-static bool place_is_there(const struct gfapi_cfg *cfg, struct err *e)
+/*
+ * The directory of the files is not made here; what is removed need not be there (*out is NULL).
+ * Kept open during the run: the last store of a volume may take a second to close.
+ */
+static int open_place(struct store **out, const struct gfapi_cfg *cfg, struct err *e)
 {
-	struct store *s;
 	int r;
 
+	*out = NULL;
 	if (cfg->load == SMALLFILE_DELETE)
-		return true;
-	r = store_open_local(&s, cfg->place, cfg->direct, e);
-	if (!r)
-		store_close(s);
-	else if (r == -EINVAL && cfg->direct && cfg->fuse)
+		return 0;
+	r = store_open_local(out, cfg->place, cfg->direct, e);
+	if (r == -EINVAL && cfg->direct && cfg->fuse)
 		err_set(e, r,
 			"GFAPI_DIRECT: the file system of GFAPI_BASEDIR=%s has no O_DIRECT: use "
 			"GFAPI_DIRECT=0",
 			cfg->base);
-	return !r;
+	return r;
 }
 
 /* Where gfapi_perf_tool has it. */
@@ -273,7 +278,9 @@ static void begin_log(const struct gfapi_cfg *cfg)
 int cmd_gfapi_perf(int argc, char **argv)
 {
 	struct gfapi_cfg cfg;
+	struct store *place;
 	struct err e = { 0 };
+	int code = 1;
 
 	if (argc > 1) {
 		gfapi_usage(stdout, argv[0]);
@@ -286,10 +293,11 @@ int cmd_gfapi_perf(int argc, char **argv)
 	gfapi_put_head(stdout, &cfg);
 	fflush(stdout);
 	begin_log(&cfg);
-	if (!place_is_there(&cfg, &e)) {
-		cmd_say("%s", e.text);
-		return 1;
-	}
 	cmd_catch_signals();
-	return run(&cfg);
+	if (open_place(&place, &cfg, &e))
+		cmd_say("%s", e.text);
+	else
+		code = run(&cfg);
+	store_close(place);
+	return code;
 }
