@@ -47,7 +47,7 @@ FUZZERS	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
 FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% client/uam/% user/base/% user/run/% user/trace/%,$(SRC)))
 
 .DELETE_ON_ERROR:
-.PHONY: all client demo check check-built check-quick check-quick-built check-programs check-programs-beside beside beside-built unit-programs fuzz-programs \
+.PHONY: all client demo demo-gluster check check-built check-quick check-quick-built check-programs check-programs-beside beside beside-built unit-programs fuzz-programs \
 	 vm-programs vm vm-beside python unit unit-sanitized fuzz fuzz-run bpf-tests integration lint bench analysis install uninstall clean help deps pictures
 .SECONDARY:
 
@@ -58,6 +58,7 @@ help:
 	@echo 'make client      only build/libafpclient.a: the client, without clang, bpftool, libbpf, libelf, jansson'
 	@echo 'make deps        install with apt-get what the build and make install need (root)'
 	@echo 'make demo        install what is missing, run the twelve tests against a real afpd (root)'
+	@echo 'make demo-gluster  small files by libgfapi, FUSE, AFP and below, on real servers (root)'
 	@echo 'make check       install what is missing, run every test (root)'
 	@echo 'make check-quick those tests that take two minutes together (root)'
 	@echo 'make lint        format, shell and Python checks, include arrows, size budgets'
@@ -159,6 +160,13 @@ demo:
 	$(Q)$(MAKE) --no-print-directory -j$(CPUS) all
 	$(Q)$(MAKE) --no-print-directory analysis
 	$(Q)tests/demo.sh
+	$(Q)[ -z "$$SUDO_UID" ] || chown -hR "$$SUDO_UID:$$SUDO_GID" build
+
+demo-gluster:
+	$(Q)tests/need.sh build server gluster analysis
+	$(Q)$(MAKE) --no-print-directory -j$(CPUS) all
+	$(Q)$(MAKE) --no-print-directory analysis
+	$(Q)tests/demo-gluster.sh
 	$(Q)[ -z "$$SUDO_UID" ] || chown -hR "$$SUDO_UID:$$SUDO_GID" build
 
 check:
