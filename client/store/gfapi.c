@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define DIR_MODE     0750
-#define DIRECT_ALIGN 4096 /* a brick does less than a block through its page cache */
+#define DIRECT_ALIGN 4096
 
 static const char *const calls[N_STORE_VERBS] = {
 	[STORE_PROBE] = "glfs_lstat",         [STORE_MKDIR] = "glfs_mkdir",
@@ -32,6 +32,7 @@ static void close_gfapi(struct store *s)
 
 	blocking_fini(&g->b);
 	gfapi_end_listing(g);
+	gfapi_close_files(g);
 	gfapi_free_dirs(g);
 	gfapi_leave(g->client);
 	free(g);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/xattr.h>
 
@@ -19,39 +20,85 @@ static int code_of(ssize_t r)
 	return errno ? errno : EIO;
 }
 
-static struct glfs_fd *file_of(const struct store_op *op)
+struct gfapi_file {
+	struct glfs_fd *fd;
+	struct gfapi_file *next;
+	char path[]; /* by which it was opened */
+};
+
+static struct gfapi_file *file_of(const struct store_op *op)
 {
-	return (struct glfs_fd *)(uintptr_t)op->file.id;
+	return (struct gfapi_file *)(uintptr_t)op->file.id;
+}
+
+static struct glfs_fd *fd_of(const struct store_op *op)
+{
+	return file_of(op)->fd;
 }
 
 /* ---- data ---- */
 
+/* Reads whole blocks, where it is direct: the caller's buffer has room for them. */
 static void do_read(const struct gfapi *g, struct store_op *op)
 {
+	size_t align = g->b.s.align;
+	uint64_t len = (op->len + align - 1) / align * align;
 	ssize_t n = 1;
 
-	while (op->done < op->len && n > 0) {
-		n = g->call->pread(file_of(op), (uint8_t *)op->buf + op->done, op->len - op->done,
+	while (op->done < len && n > 0) {
+		n = g->call->pread(fd_of(op), (uint8_t *)op->buf + op->done, len - op->done,
 				   (off_t)(op->offset + op->done), 0, NULL);
 		op->done += n > 0 ? (uint64_t)n : 0;
+		if (n > 0 && (uint64_t)n % align)
+			break; /* the end of the file */
 	}
+	if (op->done > op->len)
+		op->done = op->len;
 	blocking_answer(op, code_of(n));
 	if (n >= 0 && op->done < op->len)
 		store_answer(op, STORE_SHORT, 0, "end of file");
 }
 
-static void do_write(const struct gfapi *g, struct store_op *op)
+/* Writes [op->done, to) of op's data: 0, or an errno. */
+static int write_until(const struct gfapi *g, struct glfs_fd *fd, struct store_op *op, uint64_t to)
 {
 	ssize_t n = 1;
 
-	while (op->done < op->len && n > 0) {
-		n = g->call->pwrite(file_of(op), (const uint8_t *)op->data + op->done,
-				    op->len - op->done, (off_t)(op->offset + op->done), 0, NULL,
-				    NULL);
+	while (op->done < to && n > 0) {
+		n = g->call->pwrite(fd, (const uint8_t *)op->data + op->done, to - op->done,
+				    (off_t)(op->offset + op->done), 0, NULL, NULL);
 		op->done += n > 0 ? (uint64_t)n : 0;
 	}
-	blocking_answer(op, code_of(n));
-	if (n >= 0 && op->done < op->len)
+	return code_of(n);
+}
+
+/* A brick refuses less than a block where the file is open directly: another opening takes it. */
+static int write_tail(const struct gfapi *g, struct store_op *op)
+{
+	struct glfs_fd *fd = g->call->open(g->fs, file_of(op)->path, O_WRONLY);
+	int code, closed;
+
+	if (!fd)
+		return code_of(-1);
+	code = write_until(g, fd, op, op->len);
+	closed = code_of(g->call->close(fd));
+	return code ? code : closed;
+}
+
+static void do_write(const struct gfapi *g, struct store_op *op)
+{
+	uint64_t whole = op->len - op->len % g->b.s.align;
+	int code;
+
+	if (op->offset % g->b.s.align) {
+		store_answer(op, STORE_INVALID, EINVAL, "O_DIRECT: the offset is not aligned");
+		return;
+	}
+	code = write_until(g, fd_of(op), op, whole);
+	if (!code && op->done == whole && whole < op->len)
+		code = write_tail(g, op);
+	blocking_answer(op, code);
+	if (!code && op->done < op->len)
 		store_answer(op, STORE_SHORT, 0, "fewer bytes than given were written: no room?");
 }
 
@@ -62,24 +109,42 @@ static int lock(const struct gfapi *g, const struct store_op *op)
 			       .l_whence = SEEK_SET,
 			       .l_start = (off_t)op->offset,
 			       .l_len = (off_t)op->len };
-	uint64_t owner = op->file.id;
+	uint64_t owner = (uintptr_t)fd_of(op);
 	int code;
 
 	if (!op->len || op->offset > INT64_MAX || op->len > INT64_MAX - op->offset)
 		return EINVAL;
-	code = code_of(g->call->fd_set_lkowner(file_of(op), &owner, sizeof(owner)));
-	return code ? code : code_of(g->call->posix_lock(file_of(op), F_SETLK, &range));
+	code = code_of(g->call->fd_set_lkowner(fd_of(op), &owner, sizeof(owner)));
+	return code ? code : code_of(g->call->posix_lock(fd_of(op), F_SETLK, &range));
 }
 
-static int execute_open(const struct gfapi *g, struct store_op *op)
+static int close_file(struct gfapi *g, struct gfapi_file *f)
 {
-	struct glfs_fd *fd = file_of(op);
+	struct gfapi_file **at = &g->files;
+	int code = code_of(g->call->close(f->fd));
+
+	while (*at != f)
+		at = &(*at)->next;
+	*at = f->next;
+	free(f);
+	return code;
+}
+
+void gfapi_close_files(struct gfapi *g)
+{
+	while (g->files)
+		close_file(g, g->files);
+}
+
+static int execute_open(struct gfapi *g, struct store_op *op)
+{
+	struct glfs_fd *fd = fd_of(op);
 	struct stat st;
 	int code;
 
 	switch (op->verb) {
 	case STORE_CLOSE:
-		return code_of(g->call->close(fd));
+		return close_file(g, file_of(op));
 	case STORE_SET_LEN:
 		return code_of(g->call->ftruncate(fd, (off_t)op->len, NULL, NULL));
 	case STORE_FLUSH:
@@ -153,16 +218,26 @@ static int create(const struct gfapi *g, const char *path)
 	return fd ? code_of(g->call->close(fd)) : code_of(-1);
 }
 
-static int open_file(const struct gfapi *g, struct store_op *op, const char *path)
+static int open_file(struct gfapi *g, struct store_op *op, const char *path)
 {
-	int flags = g->direct ? O_DIRECT : 0;
-	struct glfs_fd *fd;
+	struct gfapi_file *f = malloc(sizeof(*f) + strlen(path) + 1);
+	int flags = g->direct ? O_DIRECT : 0, code;
 
+	if (!f)
+		return ENOMEM;
 	if (op->how & STORE_FOR_WRITE)
 		flags |= op->how & STORE_FOR_READ ? O_RDWR : O_WRONLY;
-	fd = g->call->open(g->fs, path, flags);
-	op->opened.id = (uintptr_t)fd;
-	return fd ? 0 : code_of(-1);
+	f->fd = g->call->open(g->fs, path, flags);
+	if (!f->fd) {
+		code = code_of(-1);
+		free(f);
+		return code;
+	}
+	strcpy(f->path, path);
+	f->next = g->files;
+	g->files = f;
+	op->opened.id = (uintptr_t)f;
+	return 0;
 }
 
 static int room(const struct gfapi *g, struct store_op *op, const char *path)

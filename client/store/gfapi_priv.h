@@ -133,12 +133,14 @@ struct gfapi {
 	char root[PATH_MAX];
 	struct gfapi_dir *dir; /* the store's directories, by their id */
 	size_t n_dirs;
-	struct glfs_fd *listing; /* of the directory that was listed last; NULL: none */
+	struct gfapi_file *files; /* that are open */
+	struct glfs_fd *listing;  /* of the directory that was listed last; NULL: none */
 	uint64_t listing_dir, listed;
 };
 
 void gfapi_carry_out(struct blocking *b, struct store_op *op);
 void gfapi_end_listing(struct gfapi *g);
+void gfapi_close_files(struct gfapi *g);
 
 /* The path of name in a directory, name "": of itself. 0, or an errno: the directory is gone. */
 int gfapi_path(const struct gfapi *g, uint64_t dir, const char *name, char out[static PATH_MAX]);

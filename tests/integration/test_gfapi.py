@@ -214,9 +214,9 @@ def test_every_mix_of_calls_on_every_kind_of_volume(scope: Scope, server: Gluste
 def test_transfers_are_verified(scope: Scope, server: Gluster, volume: str) -> None:
     """Direct, and by the caches of the client; of no whole number of blocks."""
     for more in ([], ["-D"]):
-        line = ["speedtest", server.url(volume), "-f", "Write,Read,Copy", "-d", "1M", *more]
+        line = ["speedtest", server.url(volume), "-f", "Write,Read,Copy", "-z", "0.004,2.3", *more]
         done = run(scope, *line, "-n", "2", "-W", "0", "--verify")
-        assert done.run and done.run.complete and len(done.run.phases) == 3
+        assert done.run and done.run.complete and len(done.run.phases) == 6
         assert not done.run.warning("left")
         assert done.run.saved["options"]["direct"] == ("no" if more else "yes")
 
