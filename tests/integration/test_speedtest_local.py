@@ -129,6 +129,15 @@ def test_nothing_is_said_to_be_dropped(scope: Scope, folder: Path) -> None:
     assert "unread" not in done.out
 
 
+def test_a_path_in_place_of_the_server_is_that_directory(scope: Scope, folder: Path) -> None:
+    line = [str(scope.binary), "speedtest", str(folder), "-f", "Write", "-d", "1", *ONCE]
+    done = scope.execute(line, save=True).expect(OK)
+    assert done.run and done.run.complete
+    options = done.run.saved["options"]
+    assert (options["mode"], options["directory"]) == ("local", str(folder))
+    assert scope.execute([*line, "-L"]).expect(USAGE, "-L needs -P DIRECTORY")
+
+
 def test_flushes_and_requests(scope: Scope, folder: Path) -> None:
     """Commands are those of the file system, counted in the measured regions."""
     run = measured(scope, folder, "-f", THREE, "-d", "1", "-q", "256", "-n", "2")
