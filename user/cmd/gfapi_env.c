@@ -16,9 +16,6 @@
 #define GIB_IN_KIB  (1ull << 20)
 #define NUMBER_MAX  1000000000
 #define DIRS_MAX    10000
-#define NOT_GLUSTER                                                                                      \
-	"this afpscope has no store for gluster:// volumes: mount the volume, and set GFAPI_FUSE=1 and " \
-	"GFAPI_BASEDIR to a directory of the mount"
 
 enum kind {
 	TEXT,
@@ -298,9 +295,7 @@ static int choose_place(struct gfapi_cfg *cfg, struct err *e)
 		return err_set(e, -EINVAL, "GFAPI_HOSTNAME and GFAPI_VOLNAME are too long");
 	n = snprintf(cfg->place, sizeof(cfg->place), "%s%s%s", cfg->volume_place,
 		     *cfg->base == '/' ? "" : "/", cfg->base);
-	if (n >= (int)sizeof(cfg->place))
-		return err_set(e, -EINVAL, "GFAPI_BASEDIR is too long");
-	return store_is_local(cfg->place) ? 0 : err_set(e, -EINVAL, NOT_GLUSTER);
+	return n < (int)sizeof(cfg->place) ? 0 : err_set(e, -EINVAL, "GFAPI_BASEDIR is too long");
 }
 
 int gfapi_read(struct gfapi_cfg *cfg, struct err *e)
