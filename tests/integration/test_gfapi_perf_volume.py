@@ -100,19 +100,26 @@ def test_what_is_not_there_is_named_and_not_made(tool: InVolume) -> None:
     assert not (tool.server.brick("one") / "none").exists()
 
 
-def test_gun_and_ready_files_are_in_the_volume(tool: InVolume) -> None:
+def test_gun_and_ready_files_are_in_the_volume(tool: InVolume, tmp_path: Path) -> None:
     brick, mount = tool.server.brick("one"), tool.server.mnt / "one"
     (mount / "guns").mkdir()
     running = tool.start(
         VOLNAME="one", FILES=FILES, FSZ="4k", THREADS_PER_PROC=2, STARTING_GUN="/guns/gun"
     )
-    wait_until(lambda: len(ready_files(brick / "guns")) == 2, 30, "ready files in the volume")
+    where = tool.server.url("one", "guns/gun")
+    small = tool.scope.start(
+        [str(tool.scope.binary), "smallfile", "--no-save", "-f", "5", "--gun", where, str(tmp_path)]
+    )
+    wait_until(lambda: len(ready_files(brick / "guns")) == 3, 30, "ready files in the volume")
     assert {name.split(".", 1)[1] for name in ready_files(brick / "guns")} == {
-        f"{running.process.pid}.{thread}.ready" for thread in (0, 1)
+        f"{running.process.pid}.0.ready",
+        f"{running.process.pid}.1.ready",
+        f"{small.process.pid}.0.ready",
     }
     (mount / "guns" / "gun").touch()
     before = (brick / "guns" / "gun").stat().st_ctime
     done = running.finish().expect(0)
+    small.finish().expect(0)
     assert "awaiting starting gun file /guns/gun\n" in done.out
     assert Output(done.out).started_at() >= before + 3
     assert not ready_files(brick / "guns")
