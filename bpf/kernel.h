@@ -15,6 +15,7 @@
 
 struct super_block___afs {
 	__u32 s_dev;
+	unsigned long s_magic;
 };
 
 struct inode___afs {

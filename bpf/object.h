@@ -69,6 +69,9 @@ static __always_inline bool object_is_handles(const struct dentry___afs *dentry)
 	return true;
 }
 
+#define AFS_PROC_MAGIC  0x9fa0
+#define AFS_SYSFS_MAGIC 0x62656572
+
 /*
  * A file of a brick. Below .glusterfs are links to its data files, in folders named after the first
  * digits of their number (.glusterfs/f4/60/NUMBER) or in "unlink", and besides them its indexes,
@@ -76,11 +79,18 @@ static __always_inline bool object_is_handles(const struct dentry___afs *dentry)
  */
 #define OBJECT_DEPTH 6 /* of .glusterfs/changelogs/YEAR/MONTH/DAY/NAME */
 
-static __always_inline __u32 object_of_brick(const struct dentry___afs *dentry)
+static __always_inline __u32 object_of_brick(const struct inode___afs *inode,
+					     const struct dentry___afs *dentry)
 {
 	const struct dentry___afs *up = dentry;
+	struct super_block___afs *sb = NULL;
+	unsigned long magic = 0;
 	__u32 len = 0;
 
+	READ(sb, inode->i_sb);
+	READ(magic, sb->s_magic);
+	if (magic == AFS_PROC_MAGIC || magic == AFS_SYSFS_MAGIC)
+		return AFS_OBJECT_OTHER;
 	for (int i = 0; i < OBJECT_DEPTH; i++) {
 		READ(up, dentry->d_parent);
 		if (!up || up == dentry)
@@ -118,7 +128,7 @@ static __always_inline __u32 object_of_file(const struct file___afs *file,
 			return object;
 	}
 	if (setup.files == AFS_FILES_GLUSTER)
-		return object_of_brick(dentry);
+		return object_of_brick(inode, dentry);
 	READ(name, dentry->d_name.name);
 	bpf_probe_read_kernel(first, sizeof(first), name);
 	if (first[0] == '.' && first[1] == '_')

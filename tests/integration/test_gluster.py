@@ -12,6 +12,7 @@ import contextlib
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
 from collections import Counter
@@ -169,12 +170,12 @@ def test_requests_are_those_of_the_bricks_own_profile(
 
 
 @contextlib.contextmanager
-def captured(port: int, folder: Path) -> Iterator[Path]:
+def captured(host: str, port: int, folder: Path) -> Iterator[Path]:
     """Packets from or to this port; complete once the block is over."""
     capture, log = folder / "cap", folder / "log"
     with log.open("w") as out:
         dumpcap = subprocess.Popen(
-            ["dumpcap", "-i", "lo", "-f", f"tcp port {port}", "-B", "64", "-w", capture],
+            ["dumpcap", "-i", "lo", "-f", f"port {port}", "-B", "64", "-w", capture],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
@@ -182,6 +183,11 @@ def captured(port: int, folder: Path) -> Iterator[Path]:
     wait_until(lambda: "File: " in log.read_text(), 10, "dumpcap to begin")
     try:
         yield capture
+        # What is captured is written in order, not at once: all is there when this is.
+        marker = f"the end of {capture}".encode()
+        with socket.socket(type=socket.SOCK_DGRAM) as s:
+            s.sendto(marker, (host, port))
+        wait_until(lambda: marker in capture.read_bytes(), 10, "the end of the capture", 0.05)
     finally:
         dumpcap.terminate()
         dumpcap.wait(10)
@@ -213,7 +219,7 @@ def test_requests_and_objects_are_what_the_wire_and_the_program_did(
     command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     port = int(command[command.index(b"--brick-port") + 1])
     folder = gluster.mnt / "one" / "folder"
-    with captured(port, tmp_path) as capture:
+    with captured(gluster.host, port, tmp_path) as capture:
         running = scope.record(None, "--kind", "gluster", "-v", "--pid", str(pid))
         running.wait_recording()
         folder.mkdir()
