@@ -289,6 +289,24 @@ static void requests_that_change_nothing_write_no_cnid(void **state)
 	done(r);
 }
 
+/* 60 of 200 ms were for the CNID server; waiting for a CPU is no work. */
+static void questions_asked_again_have_a_share_of_the_work(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = of_command(ENUMERATE, 1);
+
+	(void)state;
+	r->phase[0]->ledger.part[0].class = AFS_CLASS_WAIT;
+	r->phase[0]->ledger.part[0].object = AFS_OBJECT_BACKEND;
+	r->phase[0]->ledger.part[2].part.runq_ns = 700 * MS;
+	r->session[0].asking.n = 1000;
+	r->session[0].asking.again[AFS_ASKING_BUCKETS - 1] = 500;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_ASKED_AGAIN, 0.5);
+	is(&f, RUN_FIGURE_ASKED_TIME, 0.15);
+	done(r);
+}
+
 static void a_login_that_goes_on_counts(void **state)
 {
 	struct run_figures f = { 0 };
@@ -324,6 +342,7 @@ int main(void)
 		cmocka_unit_test(stops_and_waits_for_a_cpu_are_no_work),
 		cmocka_unit_test(a_list_is_what_ends_with_no_more_entries),
 		cmocka_unit_test(requests_that_change_nothing_write_no_cnid),
+		cmocka_unit_test(questions_asked_again_have_a_share_of_the_work),
 		cmocka_unit_test(a_login_that_goes_on_counts),
 	};
 

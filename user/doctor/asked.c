@@ -60,7 +60,7 @@ static uint64_t needed(const struct asked *a, uint64_t size)
 	return 1ull << i > 2 * size ? 1ull << i : 2 * size;
 }
 
-void doctor_asked(struct run_figures *out, const struct run *r)
+void doctor_asked(struct run_figures *out, const struct run *r, double cnid_ns, double work_ns)
 {
 	uint64_t size = r->limit.cached ? r->limit.cached : DIRCACHE_DEFAULT;
 	struct asked a = { .long_ago = bucket_of(LONG_AGO(size)) };
@@ -72,9 +72,8 @@ void doctor_asked(struct run_figures *out, const struct run *r)
 		return;
 	run_figure_set(out, RUN_FIGURE_ASKED, (double)a.n);
 	run_figure_set(out, RUN_FIGURE_ASKED_AGAIN, a.n ? (double)sum(&a) / (double)a.n : 0);
-	if (out->known[RUN_FIGURE_CNID])
-		run_figure_set(out, RUN_FIGURE_ASKED_TIME,
-			       out->value[RUN_FIGURE_CNID] * out->value[RUN_FIGURE_ASKED_AGAIN]);
+	run_figure_share(out, RUN_FIGURE_ASKED_TIME, cnid_ns * out->value[RUN_FIGURE_ASKED_AGAIN],
+			 work_ns);
 	if (r->limit.cached)
 		run_figure_set(out, RUN_FIGURE_DIRCACHE, (double)r->limit.cached);
 	if (!sum(&a))

@@ -11,7 +11,10 @@
 
 #include "run/run.h"
 
-/* Adds to out, after RUN_FIGURE_CNID; nothing where questions were not counted. */
-void doctor_asked(struct run_figures *out, const struct run *r);
+/*
+ * Adds to out; nothing where questions were not counted. Of the requests' own time, work_ns, they
+ * waited for the CNID server for cnid_ns.
+ */
+void doctor_asked(struct run_figures *out, const struct run *r, double cnid_ns, double work_ns);
 
 #endif

@@ -498,7 +498,7 @@ int doctor_measure(struct run_figures *out, const struct run *r)
 		look_commands(&m);
 		look_volume_size(&m);
 		doctor_clients(out, r);
-		doctor_asked(out, r);
+		doctor_asked(out, r, (double)m.requests.all.time_ns[ACCOUNT_CNID], m.work_ns);
 		requests_fini(&m.requests);
 	}
 	view_fini(&m.view);

@@ -180,7 +180,7 @@ const struct doctor_rule doctor_rules[] = {
 		.key = "dircache", .name = "directory cache too small", .kind = DOCTOR_WORK,
 		TESTS(LEAST(ASKED_AGAIN, 0.2), LEAST(ASKED, 1000), LEAST(ASKED_TIME, 0.05)), .weight = F(ASKED_TIME),
 		EVIDENCE(F(ASKED), F(ASKED_AGAIN), F(ASKED_TIME), F(CNID), F(DIRCACHE), F(P99)),
-		.says = "the directory cache of sessions is too small[ ({dircache} entries)]: {asked_again} of the questions to the CNID server had been answered before, and take {asked_time} of all request time[; most by {asked_again.who}]",
+		.says = "directory caches are too small[ ({dircache} entries)]: {asked_again} of the questions to the CNID server were answered before, {asked_time} of the requests' own time[; most by {asked_again.who}]",
 		.todo = "dircache size = {dircache_need} or more in afp.conf, and restart netatalk; it takes up to {dircache_bytes} of memory in each session",
 		.disproof = "asked_again is as high after a restart with the larger cache",
 		.next = "grep -n 'dircache size' /etc/netatalk/afp.conf",

@@ -77,7 +77,7 @@
 	  "questions to the CNID server about files and folders, in requests that change nothing") \
 	X(ASKED_AGAIN, "asked_again", "share",                                                     \
 	  "of these, at least: those whose answer the session had and has forgotten; who: most")   \
-	X(ASKED_TIME, "asked_time", "share", "request time: waiting for the answers to these")     \
+	X(ASKED_TIME, "asked_time", "share", "own time: waiting for the answers to these")         \
 	X(DIRCACHE, "dircache", "1",                                                               \
 	  "files and folders that a session remembers, by dircache size")                          \
 	X(DIRCACHE_NEED, "dircache_need", "1",                                                     \
