@@ -179,7 +179,7 @@ static int watch_place(struct session *s, struct err *e)
 	struct err why = { 0 };
 	int r;
 
-	if (!kind || s->cfg->watch == WATCH_OFF)
+	if (!s->whole || !kind || s->cfg->watch == WATCH_OFF)
 		return 0;
 	s->run.kind = &kind->is;
 	if (kind_find(kind, &found, &wish, &why)) {
