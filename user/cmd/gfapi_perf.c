@@ -221,7 +221,6 @@ static int run(const struct gfapi_cfg *cfg)
 		.set = "smallfile-1",
 		.window = 1,
 		.has_store = true,
-		.many = true,
 		.prepare = prepare,
 		.work = work,
 		.report = report,
