@@ -84,6 +84,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
+def with_libgfapi(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What a sanitized program needs to run with libgfapi.
+
+    It wraps functions of libtirpc, which it must find when it begins; and libglusterfs leaks
+    where it finds no volume.
+    """
+    known = tmp_path / "known-leaks"
+    known.write_text("leak:libglusterfs.so\nleak:libgfapi.so\n")
+    monkeypatch.setenv("LSAN_OPTIONS", f"suppressions={known}:print_suppressions=0")
+    monkeypatch.setenv("LD_PRELOAD", "libtirpc.so.3")
+
+
+@pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 2 MiB."""
     folder = tmp_path / "small"

@@ -177,10 +177,10 @@ class Run:
         return sum(phase.ticks() for phase in self.phases)
 
     def unknown(self) -> set[str]:
-        """Metrics that no phase knows."""
+        """Metrics that no phase knows, without those of smallfile alone."""
         return {
             key
-            for key in self.phases[0].metrics
+            for key in set(self.phases[0].metrics) - {"cache_looked", "cached"}
             if all(phase.metrics[key] is None for phase in self.phases)
         }
 

@@ -33,25 +33,15 @@ from test_store_verbs import (
     use_lists,
 )
 
-pytestmark = pytest.mark.skipif(
-    not shutil.which("glusterd"), reason="no GlusterFS: tests/need.sh gluster installs it"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        not shutil.which("glusterd"), reason="no GlusterFS: tests/need.sh gluster installs it"
+    ),
+    pytest.mark.usefixtures("with_libgfapi"),
+]
 NO_CACHES = "--attribute-timeout=0 --entry-timeout=0 --xlator-option=*md-cache.md-cache-timeout=0"
 MIB = 1 << 20
 TEXT = "".join(f"line-{i}." for i in range(300))
-
-
-@pytest.fixture(autouse=True)
-def _sanitized(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """What a sanitized program needs to run with libgfapi.
-
-    It wraps functions of libtirpc, which it must find when it begins; and libglusterfs leaks
-    where it finds no volume.
-    """
-    known = tmp_path / "known-leaks"
-    known.write_text("leak:libglusterfs.so\nleak:libgfapi.so\n")
-    monkeypatch.setenv("LSAN_OPTIONS", f"suppressions={known}:print_suppressions=0")
-    monkeypatch.setenv("LD_PRELOAD", "libtirpc.so.3")
 
 
 @pytest.fixture(scope="module")

@@ -247,6 +247,7 @@ def test_requests_and_objects_are_what_the_wire_and_the_program_did(
     assert not AFP_WORDS.findall(said.replace("afpscope", ""))
 
 
+@pytest.mark.usefixtures("with_libgfapi")
 @pytest.mark.parametrize("way", ["gfapi", "mount"])
 def test_small_files_and_the_bricks_below_them(scope: Scope, gluster: Gluster, way: str) -> None:
     """The bricks of the volume are found from the place, and watched load by load."""

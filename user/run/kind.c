@@ -38,5 +38,11 @@ const char *run_role_name(const struct run *r, unsigned int role)
 
 bool run_has_metric(const struct run *r, unsigned int metric)
 {
-	return run_has_metrics(r) || metric == METRIC_ELAPSED;
+	if (run_has_metrics(r) || metric == METRIC_ELAPSED)
+		return true;
+	/* of the client */
+	for (size_t i = 0; i < r->n_phases && metric < METRIC_AFPD_SYSCR; i++)
+		if (r->phase[i]->known[metric])
+			return true;
+	return false;
 }
