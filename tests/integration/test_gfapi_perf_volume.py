@@ -2,7 +2,7 @@
 """gfapi_perf_tool without GFAPI_FUSE: its files are in a GlusterFS volume, by libgfapi.
 
 What the original does there: 4 KiB reads end in a crash, each run waits 10 s at its end, and a
-brick that dies is not noticed. _sanitized is used for each test here, too.
+brick that dies is not noticed.
 
 Tests user/cmd/gfapi_perf.c, gun.c.
 """
@@ -18,12 +18,14 @@ from pathlib import Path
 import pytest
 from gluster import VOLUMES, Gluster
 from scope import FAILED, Scope, wait_until
-from test_gfapi import _sanitized  # noqa: F401
 from test_gfapi_perf import KIB, MIB, RATES, Output, Tool, ready_files
 
-pytestmark = pytest.mark.skipif(
-    not shutil.which("glusterd"), reason="no GlusterFS: tests/need.sh gluster installs it"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        not shutil.which("glusterd"), reason="no GlusterFS: tests/need.sh gluster installs it"
+    ),
+    pytest.mark.usefixtures("with_libgfapi"),
+]
 FILES = 20
 READS = ("seq-rd", "rnd-rd", "seq-rdwrmix")
 
