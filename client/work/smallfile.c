@@ -87,7 +87,7 @@ static bool moves(const struct smallfile_step *step)
 }
 
 /* Not every step is for every file and store. */
-static bool is_idle(const struct smallfile *c)
+static bool is_idle(struct smallfile *c)
 {
 	uint64_t offset;
 
@@ -100,7 +100,7 @@ static bool is_idle(const struct smallfile *c)
 		return !c->o->flush;
 	case STORE_READ:
 	case STORE_WRITE:
-		return c->failed || !smallfile_next_record((struct smallfile *)c, &offset);
+		return c->failed || !smallfile_next_record(c, &offset);
 	default:
 		return false;
 	}

@@ -12,7 +12,6 @@ import contextlib
 import os
 import re
 import signal
-import socket
 import subprocess
 import time
 from collections import Counter
@@ -23,7 +22,8 @@ from xml.etree import ElementTree
 
 import pytest
 from gluster import Gluster
-from scope import NO_SESSION, OK, USAGE, Run, Scope, wait_until
+from scope import NO_SESSION, OK, USAGE, Run, Scope
+from wire import captured, wait_captured
 
 FILES = 40
 SIZE = 5000
@@ -169,30 +169,6 @@ def test_requests_are_those_of_the_bricks_own_profile(
             assert run.saved["server"]["name"].endswith(f" of {volume}")
 
 
-@contextlib.contextmanager
-def captured(host: str, port: int, folder: Path) -> Iterator[Path]:
-    """Packets from or to this port; complete once the block is over."""
-    capture, log = folder / "cap", folder / "log"
-    with log.open("w") as out:
-        dumpcap = subprocess.Popen(
-            ["dumpcap", "-i", "lo", "-f", f"port {port}", "-B", "64", "-w", capture],
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-        )
-    wait_until(lambda: "File: " in log.read_text(), 10, "dumpcap to begin")
-    try:
-        yield capture
-        # What is captured is written in order, not at once: all is there when this is.
-        marker = f"the end of {capture}".encode()
-        with socket.socket(type=socket.SOCK_DGRAM) as s:
-            s.sendto(marker, (host, port))
-        wait_until(lambda: marker in capture.read_bytes(), 10, "the end of the capture", 0.05)
-    finally:
-        dumpcap.terminate()
-        dumpcap.wait(10)
-
-
 def calls_on_the_wire(capture: Path) -> Counter[int]:
     """Procedure of the file operations' program -> calls, as tshark reads them."""
     fields = ["-e", "rpc.msgtyp", "-e", "rpc.program", "-e", "rpc.procedure"]
@@ -213,13 +189,13 @@ def calls_on_the_wire(capture: Path) -> Counter[int]:
 
 
 def test_requests_and_objects_are_what_the_wire_and_the_program_did(
-    scope: Scope, gluster: Gluster, tmp_path: Path
+    scope: Scope, gluster: Gluster
 ) -> None:
     pid = gluster.brick_pid("one")
     command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     port = int(command[command.index(b"--brick-port") + 1])
     folder = gluster.mnt / "one" / "folder"
-    with captured(gluster.host, port, tmp_path) as capture:
+    with captured(port) as capture:
         running = scope.record(None, "--kind", "gluster", "-v", "--pid", str(pid))
         running.wait_recording()
         folder.mkdir()
@@ -232,10 +208,12 @@ def test_requests_and_objects_are_what_the_wire_and_the_program_did(
         settled(gluster, "one")
         running.signal(signal.SIGINT)
         done = running.finish().expect(OK)
+        wait_captured(port, capture, gluster.host)
+        sent = calls_on_the_wire(capture)
     assert done.run
     accounts = done.run.phases[0].accounts()
     found = Counter({n: a["requests"] for n, a in accounts.items() if n in FOP})
-    assert found == calls_on_the_wire(capture)
+    assert found == sent
     lookup = next(a for a in accounts.values() if a["name"] == "LOOKUP")
     assert {"code": 2, "n": lookup["errors"]}.items() <= lookup["results"][0].items()
     write = next(a for a in accounts.values() if a["name"] == "WRITE")

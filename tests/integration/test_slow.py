@@ -156,7 +156,7 @@ def reason(event: dict[str, Any]) -> str:
 def test_slow_requests_and_no_others_with_their_reasons(
     scope: Scope, slowed: Server, client: RawClient
 ) -> None:
-    with captured(slowed) as capture:
+    with captured(slowed.port) as capture:
         running = watch(scope, slowed, "--json", "--over", "150ms")
         be_slow(client, slowed)
         wait_until(lambda: out(running).count("\n") >= len(EXPECTED), 10, "the lines")

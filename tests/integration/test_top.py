@@ -121,7 +121,7 @@ def test_rows_of_all_views_are_what_was_sent(scope: Scope, guests: Server) -> No
         )
         args = ("--json", "-d", "0.5", "--names", "--by")
         started = watch_all(scope, guests, [(*args, by) for by in VIEWS])
-        with captured(guests) as capture:
+        with captured(guests.port) as capture:
             work(first, second)
             answers = answers_of(guests, capture)
             sizes = bytes_of(guests, capture)
@@ -163,7 +163,7 @@ def slowed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def test_quantiles_and_parts_of_known_times(scope: Scope, slowed: Server) -> None:
-    with contextlib.closing(RawClient(slowed.port)) as client, captured(slowed) as capture:
+    with contextlib.closing(RawClient(slowed.port)) as client, captured(slowed.port) as capture:
         for name in ("slow-sleep-100", "slow-sleep-400"):
             client.create(name)
         running = watch(scope, slowed, "--json", "-d", "60")

@@ -26,13 +26,13 @@ FIELDS = [
 
 
 @contextlib.contextmanager
-def captured(server: Server) -> Iterator[Path]:
-    """Captures what this server and its clients send; complete once the block is over."""
+def captured(port: int) -> Iterator[Path]:
+    """Captures what is sent from or to this port; complete once the block is over."""
     with tempfile.TemporaryDirectory() as name:
         capture, log = Path(name) / "cap", Path(name) / "log"
         with log.open("w") as out:
             dumpcap = subprocess.Popen(
-                ["dumpcap", "-i", "lo", "-f", f"port {server.port}", "-B", "64", "-w", capture],
+                ["dumpcap", "-i", "lo", "-f", f"port {port}", "-B", "64", "-w", capture],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
@@ -45,17 +45,17 @@ def captured(server: Server) -> Iterator[Path]:
             dumpcap.wait(10)
 
 
-def wait_captured(server: Server, capture: Path) -> None:
+def wait_captured(port: int, capture: Path, host: str = "127.0.0.1") -> None:
     """What is captured is written in order, not at once: all is there when this is."""
     marker = f"the end of {capture}".encode()
     with socket.socket(type=socket.SOCK_DGRAM) as s:
-        s.sendto(marker, ("127.0.0.1", server.port))
+        s.sendto(marker, (host, port))
     wait_until(lambda: marker in capture.read_bytes(), 10, "the end of the capture", 0.05)
 
 
 def requests_of(server: Server, command: Sequence[str]) -> list[tuple[str, ...]]:
     """Runs a command, which must succeed; its requests after the login."""
-    with captured(server) as capture:
+    with captured(server.port) as capture:
         done = subprocess.run(
             ["timeout", "-k", "5", "60", *command],
             stdin=subprocess.DEVNULL,
@@ -64,7 +64,7 @@ def requests_of(server: Server, command: Sequence[str]) -> list[tuple[str, ...]]
             check=False,
         )
         wait_until(lambda: not server.sessions(), 10, "the session to end")
-        wait_captured(server, capture)
+        wait_captured(server.port, capture)
         assert done.returncode == 0, f"{done}"
         found = _read(server, capture, f"tcp.dstport == {server.port} && afp.command", FIELDS)
     login = next(i for i, each in enumerate(found) if each[0] == "24")
@@ -73,7 +73,7 @@ def requests_of(server: Server, command: Sequence[str]) -> list[tuple[str, ...]]
 
 def times_of(server: Server, capture: Path) -> list[tuple[int, float]]:
     """AFP command and seconds until its answer, in the order of the answers."""
-    wait_captured(server, capture)
+    wait_captured(server.port, capture)
     found = _read(server, capture, "afp.time", ["afp.command", "afp.time"])
     return [(int(command), float(time)) for command, time in found]
 
@@ -90,7 +90,7 @@ class Answer:
 
 def answers_of(server: Server, capture: Path) -> list[Answer]:
     """In the order of the answers."""
-    wait_captured(server, capture)
+    wait_captured(server.port, capture)
     names = ["tcp.dstport", "afp.command", "dsi.error_code", "afp.time"]
     return [
         Answer(int(port), int(command), error != "0", float(time))
