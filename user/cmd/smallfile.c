@@ -78,8 +78,11 @@ static int run_between(const struct smallfile_cfg *cfg, struct err *e)
 
 	if (!r || cmd_stop)
 		return 0;
+	if (r > 0 && WIFSIGNALED(r))
+		return err_set(e, LOAD_REFUSED, "--between: '%s' was ended by signal %d",
+			       cfg->between, WTERMSIG(r));
 	return err_set(e, LOAD_REFUSED, "--between: '%s' failed (exit code %d)", cfg->between,
-		       WIFEXITED(r) ? WEXITSTATUS(r) : r);
+		       r > 0 ? WEXITSTATUS(r) : r);
 }
 
 /* The directory that stays is made if it is not there. */
