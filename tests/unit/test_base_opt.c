@@ -236,9 +236,20 @@ static void unknown_options_are_named(void **state)
 
 static void unfit_arguments_are_named(void **state)
 {
+	struct config c;
+
 	(void)state;
 	refused("-n", "-n: needs an argument (N)");
 	refused("--iterations", "--iterations: needs an argument (N)");
+	refused("--host --csv", "--host: needs an argument (HOST), and '--csv' is an option");
+	refused("-h --size=2K", "-h: needs an argument (HOST), and '--size=2K' is an option");
+	refused("-f -v", "-f: needs an argument (LIST), and '-v' is an option");
+	accepted(&c, "-h-v");
+	assert_string_equal(c.host, "-v");
+	accepted(&c, "--host=--csv -f -x-");
+	assert_string_equal(c.host, "--csv");
+	accepted(&c, "-h -");
+	assert_string_equal(c.host, "-");
 	refused("--csv=1", "--csv: takes no argument");
 	refused("--watch=on", "--watch: 'on' is not one of auto, bpf, off");
 }

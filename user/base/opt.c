@@ -119,6 +119,37 @@ static int refuse(const struct opt *table, int said, int code, const char *word,
 		       matches > 1 ? "ambiguous" : "unknown", len, word);
 }
 
+/* An option of the table, as -d, --duration or --duration=60. */
+static bool names_option(const struct opt *table, const char *word)
+{
+	size_t len = strcspn(word, "=");
+
+	if (*word != '-' || !word[1])
+		return false;
+	for (const struct opt *o = table; o->type != OPT_END; o++) {
+		if (!is_option(o))
+			continue;
+		if (o->letter && word[1] == o->letter && !word[2])
+			return true;
+		if (o->name && word[1] == '-' && strlen(o->name) == len - 2 &&
+		    !strncmp(word + 2, o->name, len - 2))
+			return true;
+	}
+	return false;
+}
+
+/* "--json -d 30": not a file named -d. getopt has just taken the argument. */
+static int check_argument(const struct opt *table, const struct opt *o, const char *name,
+			  const char *arg, const char *word, struct err *e)
+{
+	bool is_text = o->type == OPT_STRING || o->type == OPT_CALL;
+
+	if (!is_text || !arg || arg != word || !names_option(table, arg))
+		return 0;
+	return err_set(e, -EINVAL, "%s: needs an argument (%s), and '%s' is an option", name,
+		       o->arg, arg);
+}
+
 static uint64_t max_of(const struct opt *o)
 {
 	if (o->max)
@@ -258,7 +289,8 @@ int opt_parse(const struct opt *table, void *cfg, int argc, char **argv, int *fi
 			goto out;
 		}
 		o = row_of(table, code);
-		r = apply(o, spelled(name, o, code), cfg, optarg, e);
+		r = check_argument(table, o, spelled(name, o, code), optarg, argv[optind - 1], e);
+		r = r ? r : apply(o, name, cfg, optarg, e);
 		if (r)
 			goto out;
 	}
