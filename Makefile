@@ -35,16 +35,16 @@ SKEL	   = $(patsubst bpf/%.bpf.c,$(GEN)/%.skel.h,$(BPF)) $(GEN)/calls_tid.skel.h
 UNIT	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
 BPF_TESTS  = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bpf/test_*.c)))
 KNOWN	   = $(BUILD)/tests/known/server
-WHOLE	   = $(KNOWN) $(BUILD)/tests/integration/verbs
+WHOLE	   = $(KNOWN) $(patsubst %,$(BUILD)/tests/integration/%,verbs rx_relay)
 VM_TESTS   = $(BUILD)/tests/vm/nobpf $(BUILD)/tests/vm/rung
 # Names of other tools, under which the program behaves as they do.
-NAMES	   = afp_lantest afp_speedtest gfapi_perf_tool gfapi_perf
+NAMES	   = afp_lantest afp_speedtest gfapi_perf_tool gfapi_perf rxperf
 # A plugin for each MPI library that is here; the program itself needs none.
 MPICC	   = $(foreach f,openmpi mpich,$(if $(shell command -v mpicc.$(f)),$(f)))
 MPI	   = $(MPICC:%=$(BUILD)/afpscope-mpi-%.so)
 FUZZERS	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
 # All they use: the rest need not be built a third time.
-FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% client/uam/% user/base/% user/run/% user/trace/%,$(SRC)))
+FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% client/rx/% client/uam/% user/base/% user/run/% user/trace/%,$(SRC)))
 
 .DELETE_ON_ERROR:
 .PHONY: all client demo demo-gluster check check-built check-quick check-quick-built check-programs check-programs-beside beside beside-built unit-programs fuzz-programs \
@@ -170,7 +170,7 @@ demo-gluster:
 	$(Q)[ -z "$$SUDO_UID" ] || chown -hR "$$SUDO_UID:$$SUDO_GID" build
 
 check:
-	$(Q)tests/need.sh build server gluster check vm python
+	$(Q)tests/need.sh build server gluster openafs check vm python
 	$(Q)$(MAKE) --no-print-directory -j$(CPUS) check-programs lint
 	$(Q)$(MAKE) --no-print-directory -j1 check-built
 
@@ -207,7 +207,7 @@ vm-programs: all $(BPF_TESTS) $(VM_TESTS)
 # The tests of the whole program wait now and then: meanwhile runs what is not about times.
 check-built: unit
 	$(Q)rm -f $(BUILD)/beside.end
-	$(Q)MAKE="$(MAKE)" tests/beside.sh "beside python vm-beside" "integration beside-built unit-sanitized fuzz bpf-tests"
+	$(Q)MAKE="$(MAKE)" tests/beside.sh "beside python vm-beside unit-sanitized" "integration beside-built fuzz bpf-tests"
 	$(Q)tests/vm/matrix.sh -r
 
 beside:
@@ -237,21 +237,21 @@ vm: vm-programs
 vm-beside: vm-programs
 	$(Q)tests/vm/matrix.sh -i
 
-# Those that are about numbers only run side by side, the longest first; the others are about times, too.
+# Two side by side: the longest first, then those that use the reference server's folder, which
+# wait for each other.
+BPF_FIRST  = $(foreach t,scale requests trace_records times stalls cnid,$(filter %/test_$t,$(BPF_TESTS)))
 BPF_LONG   = $(filter %/test_scale %/test_requests,$(BPF_TESTS))
-BPF_COUNT  = $(foreach t,scale requests trace_records follow rungs volumes slots target tables,$(filter %/test_$t,$(BPF_TESTS)))
 BPF_QUICK  = $(filter-out $(BPF_LONG) $(addprefix %/test_,rungs storage stalls stuck tcp times trace_records),$(BPF_TESTS))
 
 bpf-tests: $(BPF_TESTS)
-	$(call run_tests,$(filter-out $(BPF_COUNT),$(BPF_TESTS)))
-	$(Q)tests/run.sh $(CPUS) $(BPF_COUNT)
+	$(Q)tests/run.sh $$(($(CPUS) > 1 ? 2 : 1)) $(BPF_FIRST) $(filter-out $(BPF_FIRST),$(BPF_TESTS))
 
 # Two files of tests side by side, each with its own servers and CPU: more would disturb each
 # other. Files that share what takes long to make are one group (conftest.py).
 integration: all $(WHOLE)
 	$(Q)$(SAN) all
 	$(Q)AFPSCOPE=$(CURDIR)/build/san/afpscope $(PYTHON) -B -m pytest -p no:cacheprovider -q \
-		-n $$(($(CPUS) > 1 ? 2 : 1)) --dist loadgroup --durations=20 tests/integration
+		-n $$(($(CPUS) > 1 ? 2 : 1)) --dist loadgroup -rs --durations=20 tests/integration
 
 # The Python package: types and tests, with the pinned packages of need.sh.
 python:

@@ -20,7 +20,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-WORK = "base run dsi afp store load"
+WORK = "base run dsi rx afp store load"
 TABLE = {
     "mpi": "",
     "bpf": "bpf/decode",
@@ -44,9 +44,10 @@ TABLE = {
     "user/cmd": f"{WORK} uam work mpi ranks host kinds watch trace doctor live bpf"
     " report report/json report/peer report/speed report/text",
     "client/dsi": "base run",
+    "client/rx": "base",
     "client/uam": "base",
     "client/afp": "base dsi uam",
-    "client/store": "base run dsi afp",
+    "client/store": "base run dsi rx afp",
     "client/load": "base run dsi afp store",
     "client/work": WORK,
 }

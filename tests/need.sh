@@ -6,6 +6,7 @@
 #   server   what builds and runs the test servers of tests/server (not the judges)
 #   check    what the tests and lints run, ruff included
 #   gluster  the GlusterFS server, client and headers of tests/server/gluster-up.sh
+#   openafs  the OpenAFS servers and tools of tests/server/afs-up.sh
 #   bench    what the benchmarks compare with, besides
 #   vm       what tests/vm builds and runs its virtual machines with
 #   analysis what "make analysis" and "make install" make the package in analysis/ run with
@@ -121,7 +122,7 @@ need() { # NAMES...: install what is missing
     quiet "${apt[@]}" install "${pkgs[@]}"
 }
 
-[ $# -gt 0 ] || die "usage: need.sh build|server|analysis|check|gluster|bench|vm|python... or need.sh --ruff|--python|--prometheus"
+[ $# -gt 0 ] || die "usage: need.sh build|server|analysis|check|gluster|openafs|bench|vm|python... or need.sh --ruff|--python|--prometheus"
 list=()
 for group in "$@"; do
     case $group in
@@ -138,6 +139,7 @@ for group in "$@"; do
             iproute2 mandoc tmux mariadb-server-core 'linux-perf|linux-tools-generic' python3-venv fio
             openmpi-bin libopenmpi-dev mpich libmpich-dev libfuse3-dev) ;;
     gluster) list+=(glusterfs-server glusterfs-client libglusterfs-dev) ;;
+    openafs) list+=(openafs-fileserver openafs-dbserver openafs-client iproute2 util-linux) ;;
     bench) list+=(wrk fio) ;;
     vm)
         list+=(qemu-system-x86 qemu-system-arm cpio kmod e2fsprogs xz-utils zstd
