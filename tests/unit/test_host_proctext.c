@@ -118,6 +118,11 @@ static void the_argument_of_an_option_follows_it(void **state)
 	assert_true(proctext_argument(out, sizeof(out), WORDS("b\0--n=\0-nz\0"), "--n"));
 	assert_string_equal(out, "");
 	assert_false(proctext_argument(out, sizeof(out), WORDS("b\0--nn=a\0--n\0"), "--n"));
+	assert_true(proctext_argument(out, sizeof(out), WORDS("b\0-n\0-name\0a\0"), "-name"));
+	assert_string_equal(out, "a");
+	assert_false(proctext_argument(out, sizeof(out), WORDS("b\0-names\0a\0"), "-name"));
+	assert_true(proctext_word(WORDS("b\0rx\0--serve\0"), "--serve"));
+	assert_false(proctext_word(WORDS("b\0rx\0--serves\0"), "--serve"));
 	assert_true(proctext_argument(out, sizeof(out), WORDS("afpd\0\0-F\0/e"), "-F"));
 	assert_string_equal(out, "/e");
 	assert_true(proctext_argument(out, sizeof(out), WORDS("a\0-F\0/longer/than/fits\0"), "-F"));

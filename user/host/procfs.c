@@ -117,6 +117,17 @@ int procfs_thread_times(struct procfs_times *out, pid_t pid, pid_t tid)
 	return n < 0 ? (int)n : proctext_times(out, text);
 }
 
+int procfs_thread_call(int *out, pid_t pid, pid_t tid)
+{
+	char text[256];
+	ssize_t n = read_file(text, sizeof(text), pid, tid, "syscall");
+
+	*out = -1;
+	if (n > 0)
+		sscanf(text, "%d", out);
+	return n < 0 ? (int)n : 0;
+}
+
 int procfs_thread_name(char *out, size_t len, pid_t pid, pid_t tid)
 {
 	char text[64];
@@ -227,6 +238,14 @@ int procfs_argument(char *out, size_t len, pid_t pid, const char *option)
 	return proctext_argument(out, len, text, (size_t)n, option) ? 0 : -ENODATA;
 }
 
+bool procfs_has_word(pid_t pid, const char *word)
+{
+	char text[4096];
+	ssize_t n = read_file(text, sizeof(text), pid, 0, "cmdline");
+
+	return n > 0 && proctext_word(text, (size_t)n, word);
+}
+
 struct mapped {
 	const char *const *names;
 	const char *found;
@@ -248,6 +267,14 @@ const char *procfs_mapped(pid_t pid, const char *const *names)
 
 	procfs_each_line(pid, "maps", find_mapped, &m);
 	return m.found;
+}
+
+int procfs_open_exe(pid_t pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
 int procfs_link(char *out, size_t len, pid_t pid, const char *name)

@@ -32,6 +32,12 @@ struct procfs_times {
 /* A living thread's. */
 int procfs_thread_times(struct procfs_times *out, pid_t pid, pid_t tid);
 
+/*
+ * The system call in which a thread sleeps; -1: it sleeps in none, or runs. -EACCES, -EPERM: no
+ * right, or the kernel does not say.
+ */
+int procfs_thread_call(int *out, pid_t pid, pid_t tid);
+
 /* Its name, cleaned (base/text.h), cut to fit. */
 int procfs_thread_name(char *out, size_t len, pid_t pid, pid_t tid);
 
@@ -57,13 +63,19 @@ int procfs_uids(uint32_t *real, uint32_t *effective, pid_t pid);
 int procfs_each_variable(pid_t pid, int (*fn)(void *arg, const char *word), void *arg);
 
 /*
- * The argument of an option ("-F", "--name") in the first 4 KiB of its command line. -ENODATA:
- * none.
+ * The argument of an option ("-F", "-name", "--name") in the first 4 KiB of its command line.
+ * -ENODATA: none.
  */
 int procfs_argument(char *out, size_t len, pid_t pid, const char *option);
 
+/* Whether one of those is the word. */
+bool procfs_has_word(pid_t pid, const char *word);
+
 /* The first of these names that a file mapped by the process has in its path; NULL: none. */
 const char *procfs_mapped(pid_t pid, const char *const *names);
+
+/* The program that the process runs, also where its file was removed: a descriptor, or -1. */
+int procfs_open_exe(pid_t pid);
 
 /* Where a link leads ("exe", "cwd", "root", "fd/3"), cut to fit; out is empty after an error. */
 int procfs_link(char *out, size_t len, pid_t pid, const char *name);

@@ -80,7 +80,7 @@ int proctext_fd(struct procfs_fd *out, const char *text)
 /* Where the value of an option begins, if the word is that option; NULL: it is not. */
 static const char *option_value(const char *word, const char *option)
 {
-	size_t len = option[1] == '-' ? strlen(option) : 2;
+	size_t len = strlen(option);
 
 	if (strncmp(word, option, len) != 0)
 		return NULL;
@@ -105,6 +105,14 @@ bool proctext_argument(char *out, size_t len, const char *text, size_t text_len,
 			snprintf(out, len, "%s", value);
 		return value < end;
 	}
+	return false;
+}
+
+bool proctext_word(const char *text, size_t text_len, const char *word)
+{
+	for (const char *at = text; at < text + text_len; at += strlen(at) + 1)
+		if (!strcmp(at, word))
+			return true;
 	return false;
 }
 

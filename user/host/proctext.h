@@ -30,11 +30,14 @@ bool proctext_number(uint64_t *out, const char *text, const char *key, int base)
 
 /*
  * The argument of an option in PID/cmdline, text_len bytes of words that end with '\0'; cut to
- * fit. The option has two characters ("-F FILE" or "-FFILE") or begins with two hyphens ("--name
- * VALUE" or "--name=VALUE"). false: none.
+ * fit. The option has two characters ("-F FILE" or "-FFILE") or more ("--name VALUE" or
+ * "--name=VALUE", "-name VALUE"). false: none.
  */
 bool proctext_argument(char *out, size_t len, const char *text, size_t text_len,
 		       const char *option);
+
+/* Whether it is one of the words. */
+bool proctext_word(const char *text, size_t text_len, const char *word);
 
 /* A line of PID/mountinfo. */
 struct proctext_mount {

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads /proc/net/udp, and asks a socket of another process by a copy of its descriptor. */
+#include "host/udp.h"
+
+#include "base/file.h"
+#include "host/procfs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+bool udp_parse(struct udp_socket *out, const char *line)
+{
+	*out = (struct udp_socket) { 0 };
+	return sscanf(line,
+		      " %*u: %*[0-9A-F]:%" SCNx16 " %*s %*x %*x:%" SCNx64
+		      " %*x:%*x %*x %*u %*u %" SCNu64 " %*d %*s %" SCNu64,
+		      &out->port, &out->queue, &out->ino, &out->drops) == 4;
+}
+
+struct udp_lines {
+	int (*fn)(void *arg, const struct udp_socket *s);
+	void *arg;
+};
+
+static int call(void *arg, const char *line)
+{
+	const struct udp_lines *each = arg;
+	struct udp_socket s;
+
+	return udp_parse(&s, line) ? each->fn(each->arg, &s) : 0;
+}
+
+int udp_each(pid_t pid, int (*fn)(void *arg, const struct udp_socket *s), void *arg)
+{
+	struct udp_lines each = { .fn = fn, .arg = arg };
+	int r = procfs_each_line(pid, "net/udp", call, &each);
+
+	if (r)
+		return r;
+	r = procfs_each_line(pid, "net/udp6", call, &each);
+	return r == -ENOENT ? 0 : r;
+}
+
+int udp_buffer(uint64_t *out, pid_t pid, int fd)
+{
+	int process = (int)syscall(SYS_pidfd_open, pid, 0), copy, value = 0, r = 0;
+	socklen_t len = sizeof(value);
+
+	if (process < 0)
+		return -errno;
+	copy = (int)syscall(SYS_pidfd_getfd, process, fd, 0);
+	if (copy < 0 || getsockopt(copy, SOL_SOCKET, SO_RCVBUF, &value, &len))
+		r = -errno;
+	/* At once: as long as there is a copy, the port is taken. */
+	if (copy >= 0)
+		close(copy);
+	close(process);
+	*out = (uint64_t)value;
+	return r;
+}
+
+uint64_t udp_buffer_max(void)
+{
+	char text[32];
+
+	if (file_line(text, sizeof(text), "/proc/sys/net/core/rmem_max"))
+		return 0;
+	return strtoull(text, NULL, 10);
+}
