@@ -264,11 +264,11 @@ static void add_second(struct worker *w, uint64_t end_ns, uint64_t latency_ns, b
 static void count_common(struct worker *w, uint64_t end_ns, uint64_t bytes)
 {
 	uint64_t first_ns = atomic_load_explicit(&w->times->first_ns, memory_order_relaxed);
+	bool common = !first_ns || end_ns <= first_ns;
 
-	if (first_ns && end_ns > first_ns)
-		return;
-	w->load->common_n++;
-	w->load->common_bytes += bytes;
+	run_progress_add(w->load->progress, end_ns - w->begin_ns, bytes);
+	w->load->common_n += common;
+	w->load->common_bytes += common ? bytes : 0;
 }
 
 static void count_action(struct worker *w, struct actor *a, uint64_t end_ns, bool failed)
@@ -284,13 +284,13 @@ static void count_action(struct worker *w, struct actor *a, uint64_t end_ns, boo
 		return;
 	to->n++;
 	to->failed += failed;
-	count_common(w, end_ns, a->script->bytes - a->bytes_before);
 	a->out->actions++;
 	a->out->failed += failed;
 	a->out->bytes += a->script->bytes - a->bytes_before;
 	a->out->last_ns = end_ns - w->begin_ns;
 	if (failed)
 		return;
+	count_common(w, end_ns, a->script->bytes - a->bytes_before);
 	a->out->sum_ns += end_ns - a->planned_ns;
 	if (end_ns - a->planned_ns > a->out->max_ns)
 		a->out->max_ns = end_ns - a->planned_ns;

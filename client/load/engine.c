@@ -202,13 +202,15 @@ static int prepare(struct engine *g, const struct engine_job *job, struct err *e
 	if (!g->load)
 		return err_set(e, -ENOMEM, "out of memory");
 	name_actions(g->load, job);
+	if (job->keeps_progress && run_load_keep_progress(g->load))
+		return err_set(e, -ENOMEM, "out of memory");
 	for (unsigned int k = 0; k < g->opts.n_threads; k++) {
 		w = &g->worker[k];
 		r = worker_prepare(w, job, e);
 		if (r)
 			return r;
 		w->result = run_load_new(0, job->n_actions, seconds);
-		if (!w->result)
+		if (!w->result || (job->keeps_progress && run_load_keep_progress(w->result)))
 			return err_set(e, -ENOMEM, "out of memory");
 		name_actions(w->result, job);
 		for (size_t i = 0; i < w->n; i++)
@@ -308,6 +310,20 @@ bool engine_wait(struct engine *g, uint64_t ns)
 	return ended;
 }
 
+/* Of a client that has a thread of its own, the latencies are the thread's. */
+static void note_latencies(const struct worker *w)
+{
+	struct run_client *c = w->n == 1 ? w->actor->out : NULL;
+	struct run_action all;
+
+	if (!c || !c->actions)
+		return;
+	run_load_all(w->result, &all);
+	c->begun_p50_ns = hist_quantile(&all.begun, 0.5);
+	c->begun_p99_ns = hist_quantile(&all.begun, 0.99);
+	c->begun_max_ns = all.begun.max;
+}
+
 int engine_join(struct engine *g, struct run_load **load, struct run_phase *phase, struct err *e)
 {
 	struct worker *w;
@@ -322,6 +338,7 @@ int engine_join(struct engine *g, struct run_load **load, struct run_phase *phas
 			r = err_set(e, -ENOMEM, "out of memory");
 		if (w->end_ns > end_ns)
 			end_ns = w->end_ns;
+		note_latencies(w);
 		run_load_add(g->load, w->result);
 	}
 	g->load->end_ns = end_ns;

@@ -238,7 +238,7 @@ static void the_engine_s_threads_allocate_nothing_once_they_work(void **state)
 				   .script = script_of_quick,
 				   .n_actions = 1,
 				   .action_name = act,
-				   .duration_ns = 20000000,
+				   .duration_ns = 200000000,
 				   .queue = 3 };
 	struct engine_client client[4];
 	struct quick quick[4];

@@ -68,9 +68,17 @@ static void fill(struct part *p, unsigned int rank)
 		l->client[i].bytes = 1;
 		l->client[i].sum_ns = 1000 + i;
 		l->client[i].max_ns = 900 + i;
+		l->client[i].begun_p50_ns = 300 + i;
+		l->client[i].begun_p99_ns = 800 + i;
 		l->client[i].opened = true;
 		snprintf(l->client[i].address, RUN_ADDRESS_LEN, "10.0.0.%u:%u", rank, i);
 	}
+	assert_int_equal(run_load_keep_progress(l), 0);
+	l->common_ns = l->begin_ns + 500 * (rank + 1);
+	l->common_n = 501;
+	l->common_bytes = 5010;
+	for (uint64_t i = 0; i < 2000; i++)
+		run_progress_add(l->progress, i, 10 + rank);
 	c = run_command(&p->commands, 60, "FPRead");
 	assert_non_null(c);
 	c->errors = rank;
@@ -105,6 +113,10 @@ static void what_is_read_is_what_was_written(void **state)
 	assert_memory_equal(back.load->client, p.load->client,
 			    p.load->n_clients * sizeof(*p.load->client));
 	assert_string_equal(back.load->why, "gone");
+	assert_int_equal(back.load->common_ns, p.load->common_ns);
+	assert_int_equal(back.load->common_n, p.load->common_n);
+	assert_int_equal(back.load->common_bytes, p.load->common_bytes);
+	assert_memory_equal(back.load->progress, p.load->progress, sizeof(*p.load->progress));
 	assert_int_equal(back.load->cpu_max_ns, 21);
 	assert_int_equal(back.load->n_arrivals, 11);
 	assert_int_equal(back.load->n_realtime, 1);
@@ -257,6 +269,61 @@ static void ranks_together_are_their_sum(void **state)
 	run_load_free(all);
 }
 
+/* The first of all clients was done 500 ns after the begin. */
+static void what_is_common_to_all_ranks_ends_with_the_first_of_them(void **state)
+{
+	struct run_load *all = run_load_new(ALL, ACTIONS, SECONDS);
+	struct part p[RANKS];
+
+	(void)state;
+	assert_non_null(all);
+	assert_int_equal(run_load_ranks(all, RANKS), 0);
+	all->begin_ns = 1000000;
+	for (unsigned int r = 0; r < RANKS; r++) {
+		fill(&p[r], r);
+		run_load_join(all, p[r].load, r, RANKS);
+		if (r != 1) /* it is lost */
+			all->rank[r].part = p[r].load;
+	}
+	run_load_join_common(all);
+	assert_int_equal(all->common_ns, 1000000 + 500);
+	/* exact of the first, by its progress of the other */
+	assert_int_equal(all->common_n, 501 + 500);
+	assert_int_equal(all->common_bytes, 5010 + 500 * 12);
+	p[0].load->common_ns = p[2].load->common_ns = 0;
+	run_load_join_common(all);
+	assert_int_equal(all->common_ns, 0);
+	for (unsigned int r = 0; r < RANKS; r++) {
+		all->rank[r].part = NULL;
+		part_fini(&p[r]);
+	}
+	run_load_free(all);
+}
+
+static void progress_over_any_time_is_known_to_a_thousandth(void **state)
+{
+	struct run_progress *p = calloc(1, sizeof(*p)), *fine = calloc(1, sizeof(*fine));
+	const uint64_t steps = 100000, step_ns = 36000000; /* an hour */
+	uint64_t n, bytes;
+
+	(void)state;
+	assert_true(p && fine);
+	run_progress_add(fine, 5, 7);
+	for (uint64_t i = 0; i < steps; i++)
+		run_progress_add(p, i * step_ns, 4096);
+	run_progress_merge(fine, p);
+	for (uint64_t at = steps / 10; at <= steps; at += steps / 10) {
+		run_progress_until(fine, at * step_ns, &n, &bytes);
+		assert_in_range(n, at + 1 - steps / 1000, at + 1 + steps / 1000);
+		assert_in_range(bytes, (n - 2) * 4096, (n + 1) * 4096);
+	}
+	run_progress_until(fine, UINT64_MAX, &n, &bytes);
+	assert_int_equal(n, steps + 1);
+	assert_int_equal(bytes, steps * 4096 + 7);
+	free(p);
+	free(fine);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -266,6 +333,8 @@ int main(void)
 		cmocka_unit_test(changed_bytes_do_no_harm),
 		cmocka_unit_test(a_bucket_that_is_not_counted_is_refused),
 		cmocka_unit_test(ranks_together_are_their_sum),
+		cmocka_unit_test(what_is_common_to_all_ranks_ends_with_the_first_of_them),
+		cmocka_unit_test(progress_over_any_time_is_known_to_a_thousandth),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

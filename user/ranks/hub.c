@@ -329,6 +329,7 @@ static void tell_start(struct hub *h, uint64_t start_ns)
 	for (unsigned int i = 1; i < h->o.size; i++) {
 		if (!h->rank[i].here)
 			continue;
+		h->rank[i].answer_type = 0; /* that of an earlier start */
 		if (!h->rank[i].offset.n) {
 			lose(&h->rank[i], "its clock could not be measured");
 			continue;

@@ -27,7 +27,7 @@ enum hub_message {
 	HUB_MADE,      /* rank: struct hub_report */
 	HUB_PING,      /* rank 0: any bytes */
 	HUB_PONG,      /* rank: the same, and when it came and left (u64, u64) */
-	HUB_START,     /* rank 0: when, by the rank's own clock (u64) */
+	HUB_START,     /* rank 0: when, by the rank's own clock (u64); again for each load */
 	HUB_STOP,      /* rank 0: end now */
 	HUB_RESULT,    /* rank: ranks/part.h */
 	HUB_REMOVE,    /* rank 0: remove the files, end the sessions */

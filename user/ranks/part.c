@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PART_VERSION 2
+#define PART_VERSION 3
+
+/* Of slots: 2^53 ns are 104 days. */
+#define PROGRESS_SHIFT_MAX 53
 
 /* ---- writing ---- */
 
@@ -86,6 +89,27 @@ static void put_second(struct pack *p, const struct run_second *s)
 	}
 }
 
+/* Only slots with something in them. */
+static void put_progress(struct pack *p, const struct run_progress *g)
+{
+	size_t n = 0;
+
+	put(p, g != NULL, 1);
+	if (!g)
+		return;
+	for (size_t i = 0; i < RUN_PROGRESS_SLOTS; i++)
+		n += g->n[i] != 0;
+	put(p, g->shift, 1);
+	put(p, n, 2);
+	for (size_t i = 0; i < RUN_PROGRESS_SLOTS; i++) {
+		if (!g->n[i])
+			continue;
+		put(p, i, 2);
+		put(p, g->n[i], 8);
+		put(p, g->bytes[i], 8);
+	}
+}
+
 static void put_client(struct pack *p, const struct run_client *c)
 {
 	put(p, c->actions, 8);
@@ -94,6 +118,9 @@ static void put_client(struct pack *p, const struct run_client *c)
 	put(p, c->last_ns, 8);
 	put(p, c->sum_ns, 8);
 	put(p, c->max_ns, 8);
+	put(p, c->begun_p50_ns, 8);
+	put(p, c->begun_p99_ns, 8);
+	put(p, c->begun_max_ns, 8);
 	put(p, c->opened | c->lost << 1, 1);
 	put_text(p, c->address);
 }
@@ -123,8 +150,12 @@ static void put_load(struct pack *p, const struct run_load *l)
 	put(p, l->cpu_max_ns, 8);
 	put(p, l->runq_ns, 8);
 	put(p, l->runq_max_ns, 8);
+	put(p, l->common_ns, 8);
+	put(p, l->common_n, 8);
+	put(p, l->common_bytes, 8);
 	put_text(p, l->why);
 	put_text(p, l->first_failure);
+	put_progress(p, l->progress);
 	for (size_t i = 0; i < l->n_actions; i++) {
 		put(p, l->action[i].n, 8);
 		put(p, l->action[i].failed, 8);
@@ -217,6 +248,31 @@ static void take_second(struct rbuf *b, struct run_second *s)
 	b->bad |= s->failed > s->n || sum != s->n - s->failed;
 }
 
+/* 0 or -ENOMEM. */
+static int take_progress(struct rbuf *b, struct run_load *l)
+{
+	struct run_progress *g;
+	size_t at, n;
+
+	if (!rbuf_u8(b))
+		return 0;
+	if (run_load_keep_progress(l))
+		return -ENOMEM;
+	g = l->progress;
+	g->shift = rbuf_u8(b);
+	b->bad |= g->shift > PROGRESS_SHIFT_MAX;
+	for (n = rbuf_u16(b); n && !b->bad; n--) {
+		at = rbuf_u16(b);
+		if (at >= RUN_PROGRESS_SLOTS) {
+			b->bad = true;
+			return 0;
+		}
+		g->n[at] = rbuf_u64(b);
+		g->bytes[at] = rbuf_u64(b);
+	}
+	return 0;
+}
+
 static void take_client(struct rbuf *b, struct run_client *c)
 {
 	uint8_t flags;
@@ -227,6 +283,9 @@ static void take_client(struct rbuf *b, struct run_client *c)
 	c->last_ns = rbuf_u64(b);
 	c->sum_ns = rbuf_u64(b);
 	c->max_ns = rbuf_u64(b);
+	c->begun_p50_ns = rbuf_u64(b);
+	c->begun_p99_ns = rbuf_u64(b);
+	c->begun_max_ns = rbuf_u64(b);
 	flags = rbuf_u8(b);
 	c->opened = flags & 1;
 	c->lost = flags & 2;
@@ -255,6 +314,9 @@ static void take_sums(struct rbuf *b, struct run_load *l)
 	l->cpu_max_ns = rbuf_u64(b);
 	l->runq_ns = rbuf_u64(b);
 	l->runq_max_ns = rbuf_u64(b);
+	l->common_ns = rbuf_u64(b);
+	l->common_n = rbuf_u64(b);
+	l->common_bytes = rbuf_u64(b);
 	take_text(b, l->why, sizeof(l->why));
 	take_text(b, l->first_failure, sizeof(l->first_failure));
 }
@@ -271,6 +333,8 @@ static int take_load(struct rbuf *b, struct part *out, const struct part_like *l
 	if (!l)
 		return -ENOMEM;
 	take_sums(b, l);
+	if (take_progress(b, l))
+		return -ENOMEM;
 	l->rate_per_s = like->load->rate_per_s;
 	for (size_t i = 0; i < n_actions; i++) {
 		l->action[i].name = like->load->action[i].name;

@@ -10,6 +10,7 @@
  */
 
 #include "run/figures_clients.h"
+#include "run/figures_rx.h"
 
 #include <stdbool.h>
 
@@ -42,6 +43,7 @@
 	X(UNEXPLAINED, "unexplained", "share", "request time that is in none of these")            \
 	X(STOPPED, "stopped", "share",                                                             \
 	  "afpd stopped by a signal, a debugger or a freezer, of watched time and sessions")       \
+	X(STOPPED_FOR, "stopped_for", "ns", "the same as a time, all sessions together")           \
 	X(LOG, "log", "share", "own time: writing the log")                                        \
 	X(LOG_CALLS, "log_calls", "1", "calls on the log for each request")                        \
 	X(XATTR, "xattr", "share", "own time: in calls on extended attributes")                    \
@@ -112,7 +114,8 @@
 	X(DEVICE_TIME, "device_time", "ns", "mean time of an access to that device")               \
 	X(ROOM, "room", "share", "free space, least of the volumes; who: where")                   \
 	X(RETRANS, "retrans", "share", "TCP segments of this machine that were sent again")        \
-	RUN_FIGURES_CLIENTS(X)
+	RUN_FIGURES_CLIENTS(X)                                                                     \
+	RUN_FIGURES_RX(X)
 
 enum run_figure {
 #define X(name, key, unit, meaning) RUN_FIGURE_##name,
@@ -129,9 +132,11 @@ extern const struct run_figure_def run_figures[N_RUN_FIGURES];
 
 #define RUN_FIGURE_WHO 96
 struct run_figures {
+	char kind[16]; /* of the server: run_kind.name; empty: AFP's */
 	bool known[N_RUN_FIGURES];
 	double value[N_RUN_FIGURES];
-	char who[N_RUN_FIGURES][RUN_FIGURE_WHO]; /* cleaned; empty: about nobody */
+	/* Cleaned; empty: about nobody. Of a figure that is not known: why, if that is known. */
+	char who[N_RUN_FIGURES][RUN_FIGURE_WHO];
 };
 
 void run_figure_set(struct run_figures *f, enum run_figure which, double value);

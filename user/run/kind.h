@@ -14,7 +14,8 @@ struct run_kind {
 	const char *role[AFS_N_ROLES]; /* names of its processes; NULL: as bpf/events.h has it */
 	bool has_requests;             /* its protocol is decoded: requests by account */
 	bool has_threads;              /* its threads' names say what they are for */
-	bool has_metrics; /* all of run/run.h, findings and the diagnosis are of this kind */
+	bool has_metrics;              /* all of run/run.h and findings are of this kind */
+	bool has_diagnosis;
 	const struct account_names *accounts;     /* NULL: AFP's */
 	const char *(*result_text)(int32_t code); /* NULL: AFP's; it may return NULL: no name */
 };
@@ -27,7 +28,7 @@ const char *run_kind_name(const struct run *r);
 bool run_has_requests(const struct run *r);
 /* Whether its threads are shown by name. */
 bool run_has_threads(const struct run *r);
-/* Whether all metrics, findings and the diagnosis have a meaning for this kind of server. */
+/* Whether all metrics and findings have a meaning for this kind of server. */
 bool run_has_metrics(const struct run *r);
 /* The name of an account. Returns buf or a constant. */
 const char *run_account_name(const struct run *r, unsigned int number, char buf[ACCOUNT_NAME_MAX]);

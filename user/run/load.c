@@ -3,6 +3,7 @@
 
 #include "run/rank.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,12 @@ struct run_load *run_load_new(unsigned int n_clients, size_t n_actions, size_t n
 	return NULL;
 }
 
+int run_load_keep_progress(struct run_load *l)
+{
+	l->progress = calloc(1, sizeof(*l->progress));
+	return l->progress ? 0 : -ENOMEM;
+}
+
 void run_load_free(struct run_load *l)
 {
 	if (!l)
@@ -35,6 +42,7 @@ void run_load_free(struct run_load *l)
 	free(l->action);
 	free(l->second);
 	free(l->client);
+	free(l->progress);
 	free(l);
 }
 
@@ -81,6 +89,8 @@ void run_load_add(struct run_load *to, const struct run_load *from)
 	to->n_early += from->n_early;
 	to->common_n += from->common_n;
 	to->common_bytes += from->common_bytes;
+	if (to->progress && from->progress)
+		run_progress_merge(to->progress, from->progress);
 	if (from->early_max_ns > to->early_max_ns)
 		to->early_max_ns = from->early_max_ns;
 	to->late_n += from->late_n;

@@ -8,6 +8,7 @@
  */
 
 #include "base/hist.h"
+#include "run/progress.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,7 +42,9 @@ struct run_client {
 	uint64_t first_ns; /* its first action's begin, CLOCK_MONOTONIC; 0: none, or not known */
 	uint64_t last_ns;  /* its last action's end, from begin_ns; 0: none */
 	uint64_t sum_ns, max_ns; /* latencies from the planned start; of those that did not fail */
-	bool opened, lost;       /* it had a session or got one; it lost it */
+	/* latencies from the real start; 0: not known, it shared its thread */
+	uint64_t begun_p50_ns, begun_p99_ns, begun_max_ns;
+	bool opened, lost;             /* it had a session or got one; it lost it */
 	char address[RUN_ADDRESS_LEN]; /* its end of the connection; "": it had none */
 };
 
@@ -82,6 +85,7 @@ struct run_load {
 	 * and what all had done by then, to within one action a client. 0: none was ready.
 	 */
 	uint64_t common_ns, common_n, common_bytes;
+	struct run_progress *progress; /* owned; in time, of the same; NULL: not kept */
 	uint64_t late_max_ns, late_n;  /* the generator's own delays; those above 1 ms */
 	uint64_t cpu_ns, cpu_max_ns;   /* of its threads: all, the busiest */
 	uint64_t runq_ns, runq_max_ns; /* they waited for a CPU: all, the longest */
@@ -90,6 +94,7 @@ struct run_load {
 					  in the measured time: in no latency */
 	uint64_t steady_ns; /* from begin_ns, when the rate was found steady; 0: not waited for */
 	bool unsteady;      /* it was waited for in vain */
+	bool given;         /* the clients had a given amount of work: a load of small files */
 	unsigned int n_slos;
 	struct run_slo slo[RUN_SLO_MAX];
 	size_t n_actions, n_seconds;
@@ -104,7 +109,8 @@ struct run_load {
 #define RUN_SATURATED 0.9 /* it could not have done more */
 double run_load_busiest(const struct run_load *l);
 
-/* NULL without memory. */
+/* NULL without memory. It has no progress: that of run_load_keep_progress(), 0 or -ENOMEM. */
+int run_load_keep_progress(struct run_load *l);
 struct run_load *run_load_new(unsigned int n_clients, size_t n_actions, size_t n_seconds);
 void run_load_free(struct run_load *l);
 

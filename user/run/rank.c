@@ -22,6 +22,40 @@ void run_load_join(struct run_load *to, const struct run_load *from, unsigned in
 			to->client[first + i * step] = from->client[i];
 }
 
+/* When its first client had nothing more to do, from its begin; UINT64_MAX: not known. */
+static uint64_t first_done_ns(const struct run_load *part)
+{
+	if (!part || !part->progress || part->common_ns <= part->begin_ns)
+		return UINT64_MAX;
+	return part->common_ns - part->begin_ns;
+}
+
+void run_load_join_common(struct run_load *l)
+{
+	uint64_t first_ns = UINT64_MAX, ns, n, bytes;
+	const struct run_load *part;
+
+	l->common_ns = l->common_n = l->common_bytes = 0;
+	for (size_t i = 0; i < l->n_ranks; i++) {
+		ns = first_done_ns(l->rank[i].part);
+		first_ns = ns < first_ns ? ns : first_ns;
+	}
+	if (first_ns == UINT64_MAX)
+		return;
+	l->common_ns = l->begin_ns + first_ns;
+	for (size_t i = 0; i < l->n_ranks; i++) {
+		part = l->rank[i].part;
+		if (!part || !part->progress)
+			continue;
+		n = part->common_n; /* exact, of the first */
+		bytes = part->common_bytes;
+		if (first_done_ns(part) != first_ns)
+			run_progress_until(part->progress, first_ns, &n, &bytes);
+		l->common_n += n;
+		l->common_bytes += bytes;
+	}
+}
+
 int run_load_ranks(struct run_load *l, size_t n)
 {
 	l->rank = calloc(n, sizeof(*l->rank));

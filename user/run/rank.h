@@ -36,6 +36,12 @@ struct run_rank {
 void run_load_join(struct run_load *to, const struct run_load *from, unsigned int first,
 		   unsigned int step);
 
+/*
+ * After all ranks are joined: what all had done when the first client of any of them had nothing
+ * more to do, by their progress. Without it, or without such a client, that is not known.
+ */
+void run_load_join_common(struct run_load *l);
+
 /* Gives the load a list of ranks, all 0. 0 or -ENOMEM. */
 int run_load_ranks(struct run_load *l, size_t n);
 

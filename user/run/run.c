@@ -144,6 +144,9 @@ void run_fini(struct run *r)
 		series_fini(&r->series[i]);
 	free(r->figures);
 	free(r->threads);
+	for (size_t i = 0; i < r->n_sockets; i++)
+		free(r->socket[i].point);
+	free(r->socket);
 	free(r->series);
 	free(r->session);
 	free(r->book);

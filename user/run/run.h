@@ -43,6 +43,27 @@
 	X(CACHE_LOOKED, "cache_looked", "B", NULL, NULL,                                           \
 	  "smallfile: bytes of some files, looked at before a load that reads")                    \
 	X(CACHED, "cached", "B", NULL, NULL, "of these, in the client's page cache")               \
+	X(RX_SENT, "rx_sent", "1", NULL, NULL, "rx: datagrams sent by the clients")                \
+	X(RX_RECEIVED, "rx_received", "1", NULL, NULL, "rx: datagrams received")                   \
+	X(RX_DATA_SENT, "rx_data_sent", "1", NULL, NULL,                                           \
+	  "rx: DATA packets sent, resent ones included")                                           \
+	X(RX_RESENT, "rx_resent", "1", NULL, NULL, "of these, sent again")                         \
+	X(RX_DATA_RECEIVED, "rx_data_received", "1", NULL, NULL,                                   \
+	  "rx: DATA packets received, duplicates included")                                        \
+	X(RX_DUPLICATES, "rx_duplicates", "1", NULL, NULL, "of these, received again")             \
+	X(RX_ACKS_SENT, "rx_acks_sent", "1", NULL, NULL, "rx: ACK packets sent")                   \
+	X(RX_ACKS_RECEIVED, "rx_acks_received", "1", NULL, NULL, "rx: ACK packets received")       \
+	X(RX_TIMEOUTS, "rx_timeouts", "1", NULL, NULL,                                             \
+	  "rx: times that no answer came in time, and data was sent again")                        \
+	X(RX_BUSY, "rx_busy", "1", NULL, NULL, "rx: BUSY packets received")                        \
+	X(RX_RTT, "rx_rtt", "ns", NULL, NULL,                                                      \
+	  "rx: mean time from a packet to the answer that names it")                               \
+	X(RX_DROPS, "rx_drops", "1", NULL, NULL,                                                   \
+	  "rx: datagrams dropped because a client's own socket buffer was full")                   \
+	X(RX_BUFFER, "rx_buffer", "B", NULL, NULL,                                                 \
+	  "rx: receive buffer of a client's socket, the least that was granted")                   \
+	X(RX_NOT_COMPARED, "rx_not_compared", "1", NULL, NULL,                                     \
+	  "rx: calls whose received bytes were not compared")                                      \
 	X(AFPD_SYSCR, "afpd_syscr", "1", NULL, NULL, "afpd: what /proc/PID/io calls syscr")        \
 	X(AFPD_SYSCW, "afpd_syscw", "1", NULL, NULL, "afpd: syscw")                                \
 	X(AFPD_RCHAR, "afpd_rchar", "B", NULL, NULL, "afpd: rchar")                                \
@@ -244,6 +265,45 @@ struct run_threads {
 	char name[32];
 	unsigned int n;           /* different threads; 0: not known, RUN_THREADS_MISSED */
 	uint64_t cpu_ns, runq_ns; /* sampled */
+	uint64_t busiest_ns, busiest_cpu_ns; /* of the thread with the largest sum of both */
+	unsigned int looks,
+	    locked; /* at who receives; of them, those that found it asleep in a lock */
+};
+
+/* A socket of the server on which datagrams come. */
+#define RUN_SOCKET_POINTS 600
+
+struct run_socket_point {
+	uint64_t t_ns;  /* since the first look */
+	uint64_t queue; /* the kernel's memory of what waits to be read, bytes: the largest seen */
+	uint64_t drops; /* datagrams since the first look */
+};
+
+struct run_socket {
+	pid_t pid;
+	uint16_t port;
+	uint64_t buffer; /* most that may wait, bytes of the kernel's memory; 0: not known */
+	uint64_t
+	    buffer_max; /* that a program may ask for: net.core.rmem_max, bytes; 0: not known */
+	uint64_t queue_max;
+	uint64_t drops; /* datagrams that found no room, as /proc says */
+	bool has_seen;
+	uint64_t seen;             /* the same, as the programs have counted them */
+	unsigned int looks, every; /* how often; how many are a point */
+	size_t n;
+	struct run_socket_point *point; /* owned */
+};
+
+/*
+ * Calls that wait for a thread, as a server over Rx says when it is asked, ten times a second: the
+ * one of which calls waited most often.
+ */
+struct run_waiting {
+	unsigned int asked, answered; /* questions; asked 0: none was asked */
+	unsigned int n_short;         /* answers: calls wait, and no thread is idle */
+	uint64_t waiting_sum;         /* calls that wait, over the answers */
+	uint32_t waiting_max, idle_min;
+	uint64_t waited; /* calls that began to wait between the first and the last answer */
 };
 
 /* One figure of a time series. */
@@ -292,7 +352,10 @@ struct run {
 	struct run_series *series;
 	size_t n_threads;
 	struct run_threads *threads; /* owned, most CPU time first; of kinds without requests */
-	struct run_phase **phase;    /* owned; pointers stay valid while the run lives */
+	size_t n_sockets;
+	struct run_socket *socket; /* owned; of kinds whose clients send datagrams */
+	struct run_waiting waiting;
+	struct run_phase **phase; /* owned; pointers stay valid while the run lives */
 };
 
 /*
