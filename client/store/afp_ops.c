@@ -74,7 +74,7 @@ static bool too_long(const char *name)
 static bool is_named(const struct store_op *op)
 {
 	return op->verb < STORE_CLOSE || op->verb == STORE_COPY ||
-	       (op->verb >= STORE_LOOKUP && op->verb <= STORE_LINK && op->verb != STORE_LIST);
+	       (op->verb >= STORE_LOOKUP && op->verb <= STORE_SYMLINK && op->verb != STORE_LIST);
 }
 
 static bool has_offset(const struct store_op *op)
@@ -131,9 +131,11 @@ bool store_afp_refuse(const struct store_afp *a, struct store_op *op)
 	op->what = store_verb_name(op->verb);
 	if (why)
 		store_answer(op, STORE_INVALID, AFP_ERR_BAD_PARAMETER, why);
-	else if (op->verb == STORE_LINK)
-		store_answer(op, STORE_UNKNOWN, AFP_ERR_NOT_SUPPORTED, "AFP has no hard links");
-	return why || op->verb == STORE_LINK;
+	else if (op->verb == STORE_LINK || op->verb == STORE_SYMLINK)
+		store_answer(op, STORE_UNKNOWN, AFP_ERR_NOT_SUPPORTED,
+			     op->verb == STORE_LINK ? "AFP has no hard links"
+						    : "AFP has no symbolic links");
+	return why || op->verb == STORE_LINK || op->verb == STORE_SYMLINK;
 }
 
 /* ---- to the server ---- */

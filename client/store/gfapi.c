@@ -23,7 +23,7 @@ static const char *const calls[N_STORE_VERBS] = {
 	[STORE_SET_MODE] = "glfs_chmod",      [STORE_SET_TIME] = "glfs_lutimens",
 	[STORE_GET_XATTR] = "glfs_lgetxattr", [STORE_SET_XATTR] = "glfs_lsetxattr",
 	[STORE_LINK] = "glfs_link",           [STORE_LOCK] = "glfs_posix_lock",
-	[STORE_UNLOCK] = "glfs_posix_lock",
+	[STORE_UNLOCK] = "glfs_posix_lock",   [STORE_SYMLINK] = "glfs_symlink",
 };
 
 static void close_gfapi(struct store *s)
@@ -83,6 +83,7 @@ static int open_gfapi(struct store **out, const char *where, bool direct, struct
 		return err_set(e, -ENOMEM, "out of memory");
 	blocking_init(&g->b, &store_gfapi_type, calls, gfapi_carry_out);
 	g->b.s.align = direct ? DIRECT_ALIGN : 1;
+	g->b.s.has_links = true;
 	g->client = at.client;
 	g->call = at.call;
 	g->fs = at.fs;
@@ -101,6 +102,26 @@ static int make_gfapi(const char *where, struct err *e)
 	if (!r && *at.url.path && at.call->mkdir(at.fs, at.url.path, DIR_MODE) && errno != EEXIST)
 		r = failed("make directory", where, errno ? errno : EIO, e);
 	return r;
+}
+
+static int list_gfapi(const char *where, store_found *found, void *user, struct err *e)
+{
+	const struct dirent *entry;
+	struct gfapi_place at;
+	struct glfs_fd *fd;
+	int r = find_place(&at, where, e), code;
+
+	if (r)
+		return r;
+	fd = at.call->opendir(at.fs, *at.url.path ? at.url.path : "/");
+	if (!fd)
+		return failed("list directory", where, errno ? errno : EIO, e);
+	while ((errno = 0, entry = at.call->readdir(fd)))
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+			found(user, entry->d_name);
+	code = errno;
+	at.call->closedir(fd);
+	return code ? failed("list directory", where, code, e) : 0;
 }
 
 /* ---- removing ---- */
@@ -147,9 +168,8 @@ static int remove_gfapi(const char *where, const char *name, struct err *e)
 
 	if (r)
 		return r;
-	code = (size_t)snprintf(path, sizeof(path), "%s/%s", at.url.path, name) < sizeof(path)
-		   ? remove_dir(&at, path)
-		   : ENAMETOOLONG;
+	memcpy(path, at.url.path, sizeof(path));
+	code = remove_entry(&at, path, name);
 	if (!code)
 		return 0;
 	return err_set(e, -code, "cannot remove " GFAPI_PREFIX "%s/%s: %s", where, name,
@@ -160,5 +180,6 @@ const struct store_kind store_gfapi_kind = {
 	.prefix = GFAPI_PREFIX,
 	.open = open_gfapi,
 	.make = make_gfapi,
+	.list = list_gfapi,
 	.remove = remove_gfapi,
 };

@@ -400,6 +400,8 @@ static int execute_path(struct gfapi *g, struct store_op *op, const char *path)
 	case STORE_RENAME:
 	case STORE_LINK:
 		return execute_two(g, op, path);
+	case STORE_SYMLINK:
+		return code_of(g->call->symlink(g->fs, op->to_name, path));
 	case STORE_SET_TIME:
 		return set_time(g, op, path);
 	case STORE_SET_MODE:

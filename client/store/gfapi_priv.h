@@ -64,6 +64,7 @@ struct glfs_stat; /* what a call may say of a file; always NULL here */
 	X(unlink, "3.4.0", int, (struct glfs *, const char *path))                                 \
 	X(rename, "3.4.0", int, (struct glfs *, const char *path, const char *to))                 \
 	X(link, "3.4.0", int, (struct glfs *, const char *path, const char *to))                   \
+	X(symlink, "3.4.0", int, (struct glfs *, const char *text, const char *path))              \
 	X(chmod, "3.4.0", int, (struct glfs *, const char *path, mode_t mode))                     \
 	X(lutimens, "3.4.0", int,                                                                  \
 	  (struct glfs *, const char *path, const struct timespec times[2]))                       \

@@ -6,7 +6,8 @@
 #include <string.h>
 
 /* The last one takes what has no other's prefix. */
-static const struct store_kind *const kinds[] = { &store_gfapi_kind, &store_posix_kind };
+static const struct store_kind *const kinds[] = { &store_gfapi_kind, &store_rx_kind,
+						  &store_posix_kind };
 
 #define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -44,6 +45,14 @@ int store_open_local(struct store **out, const char *place, bool direct, struct 
 	const char *where;
 
 	return find(place, &where)->open(out, where, direct, e);
+}
+
+int store_list_local(const char *place, store_found *found, void *user, struct err *e)
+{
+	const char *where;
+	const struct store_kind *k = find(place, &where);
+
+	return k->list ? k->list(where, found, user, e) : 0;
 }
 
 int store_remove_local(struct store *s, const char *place, const char *name, struct err *e)

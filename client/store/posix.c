@@ -34,7 +34,7 @@ static const char *const calls[N_STORE_VERBS] = {
 	[STORE_SET_MODE] = "fchmodat",   [STORE_SET_TIME] = "utimensat",
 	[STORE_GET_XATTR] = "fgetxattr", [STORE_SET_XATTR] = "fsetxattr",
 	[STORE_LINK] = "linkat",         [STORE_LOCK] = "fcntl",
-	[STORE_UNLOCK] = "fcntl",
+	[STORE_UNLOCK] = "fcntl",        [STORE_SYMLINK] = "symlinkat",
 };
 
 const char *store_posix_call(enum store_verb v)
@@ -113,6 +113,24 @@ static int make_directory(const char *path, struct err *e)
 	return 0;
 }
 
+static int list_names(const char *path, store_found *found, void *user, struct err *e)
+{
+	const struct dirent *entry;
+	DIR *d = opendir(path);
+	int code;
+
+	if (!d)
+		return err_set(e, -errno, "cannot list directory %s: %s", path, strerror(errno));
+	while ((errno = 0, entry = readdir(d)))
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+			found(user, entry->d_name);
+	code = errno;
+	closedir(d);
+	if (!code)
+		return 0;
+	return err_set(e, -code, "cannot list directory %s: %s", path, strerror(code));
+}
+
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
 {
 	(void)st;
@@ -141,6 +159,7 @@ int store_open_posix(struct store **out, const char *path, bool direct, struct e
 	blocking_init(&x->b, &store_posix_type, calls, posix_carry_out);
 	x->direct = direct;
 	x->b.s.creates_open = true;
+	x->b.s.has_links = true;
 	x->root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (x->root < 0) {
 		r = err_set(e, -errno, "cannot open directory %s: %s", path, strerror(errno));
@@ -165,5 +184,6 @@ const struct store_kind store_posix_kind = {
 	.prefix = "",
 	.open = store_open_posix,
 	.make = make_directory,
+	.list = list_names,
 	.remove = remove_tree,
 };

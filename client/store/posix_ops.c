@@ -425,6 +425,8 @@ static int execute_named(struct posix *x, struct store_op *op)
 		return use_xattr(op);
 	case STORE_LINK:
 		return code_of(linkat(dir, op->name, (int)op->to_dir.id, op->to_name, 0));
+	case STORE_SYMLINK:
+		return code_of(symlinkat(op->to_name, dir, op->name));
 	default:
 		return open_file(x, op);
 	}

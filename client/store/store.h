@@ -55,10 +55,16 @@
 				  */                                                               \
 	X(SET_XATTR, "setxattr") /* attribute to_name of dir/name is the op->len bytes of data */  \
 	X(LINK, "link")          /* to_dir/to_name is another name of the file dir/name */         \
+	X(SYMLINK, "symlink")    /* dir/name, which must not exist, is a symbolic link to the text \
+				    to_name */                                                     \
 	X(LOCK, "lock")     /* op->len bytes (from 1) of op->file at op->offset, for writing, at   \
 			       once or STORE_DENIED. The file is open for writing, and does not    \
 			       hold any of them yet. */                                            \
-	X(UNLOCK, "unlock") /* the same range again */
+	X(UNLOCK, "unlock") /* the same range again */                                             \
+	X(EXCHANGE, "exchange") /* of a store of calls: op->head and op->len bytes of op->data go, \
+				   bytes come back (op->taken), op->back of them, else             \
+				   STORE_SHORT; op->done. op->how is the call's number, op->name   \
+				   its name, static */
 
 enum store_verb {
 #define X(name, word) STORE_##name,
@@ -118,7 +124,14 @@ struct store_op {
 	void *buf;        /* READ, LIST, GET_XATTR */
 	bool discard;     /* READ: the data is not needed; buf may stay unchanged */
 	bool with_attrs;  /* LIST */
-	const void *data; /* WRITE, SET_XATTR */
+	const void *data; /* WRITE, SET_XATTR, EXCHANGE */
+	/* EXCHANGE */
+	const void *head; /* head_len bytes */
+	size_t head_len;
+	uint64_t period; /* data has so many bytes, which are sent again and again, first those from
+			    offset; 0: it has len */
+	uint64_t back;   /* UINT64_MAX: any number */
+	void (*taken)(struct store_op *op, const void *bytes, size_t len); /* the next ones */
 	void *user;
 
 	/* Set by the store. */
@@ -169,6 +182,7 @@ struct store {
 	bool near;                      /* it has a server on this host */
 	bool blocks;                    /* its operations can only be waited for: in type->work() */
 	bool creates_open;              /* CREATE can open the file as well */
+	bool has_links;                 /* LINK and SYMLINK can be done */
 	size_t discard_from;    /* a READ of at least this size honours op->discard; 0: none */
 	unsigned int in_flight; /* lent */
 };
@@ -274,8 +288,36 @@ bool store_is_local(const char *word);
 /* The place itself, if it is not there. */
 int store_make_local(const char *place, struct err *e);
 int store_open_local(struct store **out, const char *place, bool direct, struct err *e);
+/* Calls found() for each name in the place, in any order, but . and .. */
+typedef void store_found(void *user, const char *name);
+int store_list_local(const char *place, store_found *found, void *user, struct err *e);
 /* Removes the directory name, with what others have left in it; s is open on place. */
 int store_remove_local(struct store *s, const char *place, const char *name, struct err *e);
+
+/*
+ * Calls of Rx, the RPC of AFS, from a UDP socket of its own: only EXCHANGE. It is open at once: of
+ * a server that is not there the first call says so.
+ */
+struct sockaddr_in;
+struct rx_limits;
+struct store_rx_opts {
+	const struct sockaddr_in *to;
+	uint16_t service;
+	unsigned int calls;          /* most in flight; a connection has four */
+	unsigned int buffer_len;     /* bytes asked for of the socket's buffers; 0: the usual */
+	unsigned int timeout_ms;     /* longest time in which a call moves no byte */
+	bool called_back;            /* an AFS file server calls its clients: they are answered */
+	const struct rx_limits *own; /* what it takes; NULL: the usual */
+	void *scratch; /* STORE_SCRATCH_LEN bytes, as in struct dsi_opts; may be NULL */
+};
+int store_open_rx(struct store **out, const struct store_rx_opts *o, struct err *e);
+
+/* "HOST[:PORT]" as an address. 0 or a negative errno with a text. */
+int store_rx_find(struct sockaddr_in *out, const char *where, unsigned int port, struct err *e);
+
+/* What is known of the socket of such a store. */
+struct store_rx_state;
+void store_rx_look(struct store *s, struct store_rx_state *out);
 
 /*
  * The null peer: the same AFP client over a loopback connection to a process of ours that answers

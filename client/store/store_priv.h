@@ -86,12 +86,14 @@ struct store_kind {
 	int (*open)(struct store **out, const char *where, bool direct, struct err *e);
 	/* Makes the place if it is not there; NULL: it always is. */
 	int (*make)(const char *where, struct err *e);
+	/* Calls found() for each name in it. */
+	int (*list)(const char *where, store_found *found, void *user, struct err *e);
 	/* Removes the directory name with all that is in it; NULL: its users remove what they make.
 	 */
 	int (*remove)(const char *where, const char *name, struct err *e);
 };
 
-extern const struct store_kind store_posix_kind, store_gfapi_kind;
+extern const struct store_kind store_posix_kind, store_gfapi_kind, store_rx_kind;
 
 /* wait, advance and work of a store whose ops are answered when they are submitted. */
 void store_never_wait(struct store *s, struct io_wait *w);

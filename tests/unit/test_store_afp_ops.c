@@ -353,12 +353,15 @@ static void afp_has_no_links(void **state)
 	op = on(g, STORE_LINK, "n");
 	op.to_name = "to";
 	assert_refused(g, op, STORE_UNKNOWN, "AFP has no hard links");
+	op.verb = STORE_SYMLINK;
+	assert_refused(g, op, STORE_UNKNOWN, "AFP has no symbolic links");
 }
 
 static void names_that_do_not_fit_are_not_sent(void **state)
 {
 	static const enum store_verb verbs[] = { STORE_LOOKUP,    STORE_RENAME,    STORE_SET_TIME,
-						 STORE_GET_XATTR, STORE_SET_XATTR, STORE_LINK };
+						 STORE_GET_XATTR, STORE_SET_XATTR, STORE_LINK,
+						 STORE_SYMLINK };
 	struct rig *g = *state;
 	char name[AFP_NAME_MAX + 2] = "";
 

@@ -264,6 +264,25 @@ static void a_link_is_another_name(void **state)
 	fill(g, 1, true);
 }
 
+static void a_symbolic_link_is_a_name_of_its_own(void **state)
+{
+	struct rig *g = *state;
+	struct store_op op = { .verb = STORE_SYMLINK, .name = "link", .to_name = "file 0" };
+	char text[16] = "";
+	struct stat st;
+
+	open_it(g, false);
+	fill(g, 1, false);
+	op.dir = g->s->root[0];
+	assert_int_equal(call(g, op).result, STORE_OK);
+	assert_int_equal(readlink(path_of(g, "link"), text, sizeof(text) - 1), 6);
+	assert_string_equal(text, "file 0");
+	assert_int_equal(call(g, op).result, STORE_EXISTS);
+	assert_int_equal(named(g, STORE_DELETE, op.dir, "link"), STORE_OK);
+	assert_int_equal(stat(path_of(g, "file 0"), &st), 0);
+	fill(g, 1, true);
+}
+
 static void a_date_is_that_of_the_last_change(void **state)
 {
 	struct rig *g = *state;
@@ -477,6 +496,7 @@ int main(void)
 		TEST(a_list_of_a_directory_that_is_gone_does_not_go_on),
 		TEST(a_rename_moves_and_never_replaces),
 		TEST(a_link_is_another_name),
+		TEST(a_symbolic_link_is_a_name_of_its_own),
 		TEST(a_date_is_that_of_the_last_change),
 		TEST(permission_bits_are_those_given),
 		TEST(names_that_are_too_long_are_invalid),
