@@ -105,7 +105,7 @@ __noinline int ask_note(__u32 slot)
 
 /* Only in requests that change nothing: what they change would be asked for again. */
 static __always_inline void ask(struct afs_thread *t, const struct afs_call *call,
-				const unsigned long arg[4])
+				const unsigned long arg[AFS_N_ARGS])
 {
 	__u32 account = t->account;
 

@@ -22,7 +22,7 @@ int on_sys_enter(__u64 *ctx)
 	const struct pt_regs___afs *regs = (const void *)ctx[0];
 	struct afs_stripe *s = stripe_here();
 	struct afs_thread *t = s ? thread_in_call(s, regs) : NULL;
-	unsigned long arg[4];
+	unsigned long arg[AFS_N_ARGS];
 
 	if (!s || !t)
 		return 0;
@@ -30,6 +30,8 @@ int on_sys_enter(__u64 *ctx)
 	arg[1] = afs_arg1(regs);
 	arg[2] = afs_arg2(regs);
 	arg[3] = afs_arg3(regs);
+	if (datagrams())
+		arg[4] = afs_arg4(regs);
 	enter(s, t, NULL, 0, ctx[1], arg);
 	return 0;
 }
@@ -297,6 +299,23 @@ int on_exit(__u64 *ctx)
 	return 0;
 }
 
+/* (result, socket): a datagram found no room in it. In whatever runs when it arrives. */
+SEC("?tp_btf/udp_fail_queue_rcv_skb")
+int on_udp_drop(__u64 *ctx)
+{
+	const struct sock___afs *sk = (const void *)ctx[1];
+	struct socket___afs *of = NULL;
+	struct file___afs *file = NULL;
+	struct afs_stream *s;
+
+	READ(of, sk->sk_socket);
+	READ(file, of->file);
+	s = file ? stream_known(socket_of(file)) : NULL;
+	if (s)
+		AFS_COUNT(s->drops);
+	return 0;
+}
+
 /*
  * The same for kernels that skip BTF tracepoints when they preempt one. Here only the number of a
  * new thread is known: it gets its slot when it is first seen running.
@@ -343,7 +362,7 @@ int on_tp_enter(struct afs_tp_enter *ctx)
 {
 	struct afs_stripe *s = stripe_here();
 	struct afs_thread *t = s ? thread_or_newborn(s) : NULL;
-	unsigned long arg[4];
+	unsigned long arg[AFS_N_ARGS];
 
 	if (!s || !t)
 		return 0;
@@ -351,6 +370,8 @@ int on_tp_enter(struct afs_tp_enter *ctx)
 	arg[1] = ctx->args[1];
 	arg[2] = ctx->args[2];
 	arg[3] = ctx->args[3];
+	if (datagrams())
+		arg[4] = ctx->args[4];
 	enter(s, t, NULL, 0, ctx->nr, arg);
 	return 0;
 }
@@ -421,7 +442,7 @@ static __always_inline void mark_call(struct afs_thread *t, struct task_struct__
 #ifndef AFS_BY_TID
 	struct afs_stripe *s = stripe_here();
 	struct pt_regs___afs *regs;
-	unsigned long arg[4];
+	unsigned long arg[AFS_N_ARGS];
 #endif
 
 	if (is_runnable(task))
@@ -441,6 +462,8 @@ static __always_inline void mark_call(struct afs_thread *t, struct task_struct__
 	arg[1] = afs_arg1(regs);
 	arg[2] = afs_arg2(regs);
 	arg[3] = afs_arg3(regs);
+	if (datagrams())
+		arg[4] = afs_arg4(regs);
 	/* Turns the pointer into a number, as a global function needs it. */
 	shared.mark.task = (__u64)task;
 	enter(s, t, task, *(volatile __u64 *)&shared.mark.task, afs_nr(regs), arg);

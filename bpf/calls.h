@@ -11,6 +11,7 @@
 #include "bpf/events.h"
 #include "bpf/paths.h"
 #include "bpf/records.h"
+#include "bpf/services.h"
 
 #include <stddef.h>
 
@@ -44,6 +45,7 @@ enum afs_data {
 	AFS_DATA_BUF,  /* at the second argument */
 	AFS_DATA_IOV,  /* struct iovec at the second, their number in the third */
 	AFS_DATA_MSG,  /* struct msghdr at the second */
+	AFS_DATA_MMSG, /* struct mmsghdr at the second; only of datagrams */
 	AFS_DATA_FILE, /* a file's: sendfile */
 	AFS_DATA_UID,  /* none: the second argument is the new effective user id */
 };
@@ -165,7 +167,12 @@ struct afs_thread {
 	__u8 used;     /* the slot was used before: user space clears all but this and seq */
 	/* The kernel's account when ours began; once "stopped", its growth since then. */
 	struct afs_compat io;
-	__u64 room2[7];
+	/* Only of datagrams. */
+	__u64 name;           /* of the call in progress: fifth argument */
+	__u32 received, sent; /* datagrams of clients and to them */
+	__u32 replied;        /* packets of replies that it has sent first */
+	__u32 spare;
+	__u64 room2[4];
 };
 
 /*
@@ -301,6 +308,53 @@ struct afs_flow {
 	__u32 pass, passed;
 };
 
+/* Which packets were seen, of the last 64. */
+struct afs_rx_seen {
+	__u64 mask;
+	__u32 last, spare;
+};
+
+/*
+ * A call over Rx, from its first read to its last write; and, as call number 0, what is known of
+ * its channel, where one call follows the other.
+ */
+struct afs_rx_key {
+	__u32 stream; /* handle */
+	__u32 epoch, id, number;
+	__u32 port, spare;
+	__u8 ip[16];
+};
+
+struct afs_rx_call {
+	__u64 ns; /* when it began */
+	__u64 bytes_in, bytes_out;
+	struct afs_rx_seen in, out;
+	__u32 number, before; /* of a channel: its last call, and the one before */
+	__u16 account;
+	__u16 spare[3];
+};
+
+/*
+ * The datagrams that a call of a thread moves. Threads receive and send on one socket at the same
+ * time: each has its own.
+ */
+struct afs_datagram {
+	struct afs_flow flow; /* its cursor; of a call that ends: result, bytes */
+	__u8 head[40];        /* of the first packet, with the begin of its data */
+	__u64 name;           /* the client's struct sockaddr */
+	__u64 msg, n_msg;     /* those after it: struct mmsghdr */
+	__u64 skip;           /* bytes to the next packet in it */
+	__u32 have, whole;    /* of head; it is as long as it will be */
+	__u32 mini_have;
+	__u8 mini[4]; /* what is before a packet other than the first */
+	__u32 begun;
+	__u32 sequence, flags, len; /* of the packet of data */
+	struct afs_rx_key key;      /* of its channel, or its call */
+	struct afs_rx_call made;    /* to be added */
+};
+
+#define AFS_N_RX_CALLS 65536
+
 /* Requests that were read and are not answered yet: n of the same kind with consecutive ids. */
 struct afs_queued {
 	__u16 id, account;
@@ -357,6 +411,7 @@ struct afs_stream {
 	__u64 overrun;           /* requests that found the queue full */
 	__u64 refused;           /* replies that there is no session */
 	__u64 denied;            /* results that a file is in use elsewhere, or locked */
+	__u64 drops;             /* datagrams that found no room in the socket */
 	__u64 ns;                /* of the answered */
 	__u64 bytes_in, bytes_out;
 	struct afs_habit habit;
@@ -422,6 +477,7 @@ struct afs_stripe {
 	struct afs_account account[AFS_N_ACCOUNTS];
 	struct afs_spread spread[AFS_N_SPREADS];
 	struct afs_result result[AFS_N_RESULTS];
+	struct afs_packets packets[2]; /* to the server, from the server */
 } __attribute__((aligned(64)));
 
 /* An inode whose role the programs cannot see. */

@@ -61,7 +61,7 @@ static __always_inline void enter_serving(struct afs_thread *t, struct afs_proce
 
 /* The descriptor of the call; saves what leave() will need. */
 static __always_inline __u32 enter_fd(struct afs_thread *t, __u64 task, const struct afs_call *call,
-				      const unsigned long arg[4])
+				      const unsigned long arg[AFS_N_ARGS])
 {
 	struct afs_process *p = process_of(t);
 	__u32 object = AFS_OBJECT_NONE;
@@ -96,7 +96,7 @@ static __always_inline __u32 enter_fd(struct afs_thread *t, __u64 task, const st
 
 /* Saves where the bytes of the call are when it returns. */
 static __always_inline void enter_data(struct afs_thread *t, const struct afs_call *call,
-				       __u32 object, const unsigned long arg[4])
+				       __u32 object, const unsigned long arg[AFS_N_ARGS])
 {
 	unsigned long flags;
 
@@ -110,6 +110,8 @@ static __always_inline void enter_data(struct afs_thread *t, const struct afs_ca
 		t->data = AFS_DATA_NONE;
 	t->buf = arg[1];
 	t->len = arg[2];
+	if (datagrams())
+		t->name = call->data == AFS_DATA_BUF && call->class >= AFS_CLASS_RECV ? arg[4] : 0;
 }
 
 /* splice: of bytes taken from the client's connection only the number is visible. */
@@ -209,7 +211,7 @@ static __always_inline __u32 enter_wait(struct afs_thread *t, __u8 waits)
 
 /* task and its address: only if it is not the one that runs. */
 static __always_inline void enter(struct afs_stripe *s, struct afs_thread *t, void *task,
-				  __u64 address, long nr, const unsigned long arg[4])
+				  __u64 address, long nr, const unsigned long arg[AFS_N_ARGS])
 {
 	struct afs_call call = call_of(nr);
 	__u32 object = AFS_OBJECT_NONE, own = t->user_part;

@@ -3,10 +3,10 @@
 #define AFS_DECODERS_H
 
 /*
- * What understands the bytes of a client's connection: a decoder for each protocol. X(NAME, name):
- * it is bpf/decode/name.h, which is included below and has the function name_step().
+ * What understands the bytes of a client's connection, or datagrams: a decoder for each protocol.
+ * X(NAME, name): it is bpf/decode/name.h, which is included below and has the function name_step().
  */
-#define AFS_DECODERS(X) X(DSI, dsi) X(SUNRPC, sunrpc)
+#define AFS_DECODERS(X) X(DSI, dsi) X(SUNRPC, sunrpc) X(RX, rx)
 
 enum afs_decoder {
 	AFS_DECODER_NONE,
@@ -15,11 +15,15 @@ enum afs_decoder {
 #undef X
 };
 
+/* Whether what it understands is datagrams, each for itself, and not a stream. */
+#define AFS_IS_DATAGRAMS(decoder) ((decoder) == AFS_DECODER_RX)
+
 #endif
 
 /* Their code, for bpf/follow.h only. */
 #ifdef AFS_DECODE
 #undef AFS_DECODE
 #include "bpf/decode/dsi.h"
+#include "bpf/decode/rx.h"
 #include "bpf/decode/sunrpc.h"
 #endif

@@ -217,6 +217,37 @@ struct afs_asking {
 	__u32 again[AFS_ASKING_BUCKETS];
 };
 
+/* Types of Rx packets. X(number, name) */
+#define AFS_RX_TYPES(X)                                                                            \
+	X(1, DATA)                                                                                 \
+	X(2, ACK)                                                                                  \
+	X(3, BUSY)                                                                                 \
+	X(4, ABORT)                                                                                \
+	X(5, ACKALL)                                                                               \
+	X(6, CHALLENGE)                                                                            \
+	X(7, RESPONSE)                                                                             \
+	X(8, DEBUG)                                                                                \
+	X(9, PARAMS9)                                                                              \
+	X(10, PARAMS10)                                                                            \
+	X(11, PARAMS11)                                                                            \
+	X(12, PARAMS12)                                                                            \
+	X(13, VERSION)
+
+#define AFS_RX_N_TYPES 14
+
+enum afs_rx_type {
+#define X(number, name) AFS_RX_##name = (number),
+	AFS_RX_TYPES(X)
+#undef X
+};
+
+/* Datagrams one way, and the packets in them. */
+struct afs_packets {
+	__u64 datagrams, bytes;
+	__u64 again; /* data that were read or sent before */
+	__u64 type[16];
+};
+
 /* One process's compatible ledger: what /proc/PID/io calls syscr, syscw, rchar, wchar. */
 struct afs_compat {
 	__u64 syscr, syscw, rchar, wchar;

@@ -39,10 +39,18 @@ __noinline int follow_first(__u32 slot, __u64 total, __u32 way, __u64 begin_ns, 
 	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
 	struct afs_stream *s = t ? stream_at(t->stream) : NULL;
 	struct afs_stripe *stripe = stripe_here();
+	struct afs_datagram *d;
 	struct afs_flow *f;
 
 	if (!setup.decoder || !t || !s || !stripe)
 		return 0;
+	if (datagrams()) {
+		d = datagram_of(t);
+		if (d && datagram_open(d, t, total))
+			return decode(stripe, t, s, way, begin_ns, end_ns);
+		AFS_COUNT(shared.lost.steps);
+		return 0;
+	}
 	f = way == TO_SERVER ? &s->flow[TO_SERVER] : &s->flow[FROM_SERVER];
 	if (cursor_open(&f->cursor, t, total))
 		return decode(stripe, t, s, way, begin_ns, end_ns);
@@ -79,7 +87,7 @@ __noinline int follow_rest(__u32 slot, __u32 way, __u64 begin_ns, __u64 end_ns)
 		if (!follow_some(slot, way, begin_ns, end_ns))
 			return 0;
 	AFS_COUNT(shared.lost.steps);
-	if (s)
+	if (s && !datagrams())
 		lose(way == TO_SERVER ? &s->flow[TO_SERVER] : &s->flow[FROM_SERVER]);
 	return 0;
 }

@@ -57,9 +57,12 @@ struct sock_common___afs {
 	struct in6_addr___afs skc_v6_daddr;
 };
 
+struct socket___afs;
+
 struct sock___afs {
 	struct sock_common___afs __sk_common;
 	unsigned short sk_protocol;
+	struct socket___afs *sk_socket;
 };
 
 struct tcp_sock___afs {
@@ -70,6 +73,7 @@ struct tcp_sock___afs {
 
 struct socket___afs {
 	struct sock___afs *sk;
+	struct file___afs *file;
 };
 
 struct unix_sock___afs {
@@ -118,12 +122,13 @@ struct bpf_iter__task___afs {
 
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs___afs {
-	unsigned long di, si, dx, r10, orig_ax;
+	unsigned long di, si, dx, r10, r8, orig_ax;
 };
 #define afs_arg0(r) ((r)->di)
 #define afs_arg1(r) ((r)->si)
 #define afs_arg2(r) ((r)->dx)
 #define afs_arg3(r) ((r)->r10)
+#define afs_arg4(r) ((r)->r8)
 #define afs_nr(r)   ((long)(r)->orig_ax)
 #elif defined(__TARGET_ARCH_arm64)
 struct pt_regs___afs {
@@ -134,6 +139,7 @@ struct pt_regs___afs {
 #define afs_arg1(r) ((r)->regs[1])
 #define afs_arg2(r) ((r)->regs[2])
 #define afs_arg3(r) ((r)->regs[3])
+#define afs_arg4(r) ((r)->regs[4])
 #define afs_nr(r)   ((long)(r)->syscallno)
 #else
 #error "no system call arguments known for this architecture"
@@ -174,6 +180,7 @@ enum bpf_func_id___afs {
 #define AFS_INET         2
 #define AFS_INET6        10
 #define AFS_TCP          6
+#define AFS_UDP          17
 
 #define AFS_S_IFMT       0170000
 #define AFS_S_IFIFO      0010000

@@ -59,6 +59,7 @@ AFS_ARRAY(stream, AFS_N_CLIENTS, struct afs_stream);
 AFS_ARRAY(client, AFS_N_CLIENTS, struct afs_client); /* one if they are not wanted */
 AFS_ARRAY(asked, AFS_N_ASKED, struct afs_asked);     /* the same */
 AFS_ARRAY(row, AFS_N_ROLES *AFS_N_ACCOUNTS, struct afs_row);
+AFS_ARRAY(datagram, AFS_N_THREADS, struct afs_datagram); /* one if there are none */
 
 AFS_ARRAY(stripe, 1, struct afs_stripe); /* one for every CPU: user space sets how many */
 
@@ -81,8 +82,8 @@ AFS_FREE(free_part, AFS_N_PARTS);
 /*
  * CNID connections, by a key common to both ends; descriptors: the ends of such connections, and
  * any beyond the process's own table; handles of clients' connections, by the socket's inode
- * number. An evicted entry is looked up again. And requests of a server that answers in any order:
- * user space makes that map small if there are none.
+ * number. An evicted entry is looked up again. And requests of a server that answers in any order,
+ * and calls over Rx: user space makes these maps small if there are none.
  */
 #define AFS_LRU(name, n, by, of)                                                                   \
 	struct {                                                                                   \
@@ -96,6 +97,7 @@ AFS_LRU(link, AFS_N_LINKS, __u64, struct afs_link);
 AFS_LRU(seen, AFS_N_SEEN, struct afs_seen_key, struct afs_seen);
 AFS_LRU(socket, 4 * AFS_N_CLIENTS, __u64, __u32);
 AFS_LRU(pending, AFS_N_PENDING, struct afs_pending_key, struct afs_pending);
+AFS_LRU(rx_call, AFS_N_RX_CALLS, struct afs_rx_key, struct afs_rx_call);
 
 /* Records of a trace; a single page without one. */
 struct {
@@ -103,11 +105,32 @@ struct {
 	__uint(max_entries, 4096);
 } records SEC(".maps");
 
+/* Arguments of a system call that are looked at; the fifth only of datagrams. */
+#define AFS_N_ARGS 5
+
 /* For conditions that are false in most calls. */
 #define AFS_RARE(condition) __builtin_expect(!!(condition), 0)
 
 /* Adds 1 atomically. */
 #define AFS_COUNT(counter) __sync_fetch_and_add(&(counter), 1)
+
+/* Whether clients' data come as datagrams. */
+static __always_inline bool datagrams(void)
+{
+	return AFS_IS_DATAGRAMS(setup.decoder);
+}
+
+/*
+ * Adds to a total of a client's connection: the threads of a server of datagrams use one at the
+ * same time.
+ */
+#define STREAM_ADD(total, n)                                                                       \
+	({                                                                                         \
+		if (datagrams())                                                                   \
+			__sync_fetch_and_add(&(total), n);                                         \
+		else                                                                               \
+			(total) += (n);                                                            \
+	})
 
 #ifdef AFS_BY_TID
 #define AFS_GET(dst, src) bpf_core_read(&(dst), sizeof(dst), &(src))

@@ -190,6 +190,17 @@ static __always_inline __u32 object_of_unix(const void *own, const void *peer,
 		   : AFS_OBJECT_SOCKET;
 }
 
+/* A socket on which datagrams of many clients come. */
+static __always_inline bool is_datagrams(const struct sock___afs *sk)
+{
+	unsigned short protocol = 0;
+
+	if (!datagrams())
+		return false;
+	READ(protocol, sk->sk_protocol);
+	return protocol == AFS_UDP;
+}
+
 /* A client's or a CNID connection by its ports, else AFS_OBJECT_SOCKET. */
 static __always_inline __u32 object_of_ports(const struct file___afs *file,
 					     const volatile struct afs_inodes *known)
@@ -201,7 +212,7 @@ static __always_inline __u32 object_of_ports(const struct file___afs *file,
 		return object_of_unix(sk, (const void *)end.other, known);
 	if (end.family != AFS_INET && end.family != AFS_INET6)
 		return AFS_OBJECT_SOCKET;
-	if (!end.peer)
+	if (!end.peer && !(end.local && is_datagrams(sk)))
 		return AFS_OBJECT_SOCKET | OBJECT_FOR_NOW;
 	for (__u32 i = 0; i < AFS_N_PORTS; i++) {
 		if (i >= known->n_ports)

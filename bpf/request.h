@@ -14,6 +14,7 @@
  * (setup.any_order) all requests are handed over, and found again by their id.
  */
 
+#include "bpf/cursor.h"
 #include "bpf/hist.h"
 #include "bpf/maps.h"
 #include "bpf/time.h"
@@ -22,6 +23,24 @@ enum {
 	TO_SERVER,
 	FROM_SERVER,
 };
+
+/* The current frame; NULL: not known. Of datagrams each thread has its own. */
+static __always_inline struct afs_flow *flow_of(const struct afs_thread *t, struct afs_stream *s,
+						__u32 way)
+{
+	struct afs_datagram *d;
+
+	if (datagrams()) {
+		d = datagram_of(t);
+		return d ? &d->flow : NULL;
+	}
+	return way == TO_SERVER ? &s->flow[TO_SERVER] : &s->flow[FROM_SERVER];
+}
+
+static __always_inline struct afs_packets *packets_of(struct afs_stripe *stripe, __u32 way)
+{
+	return way == TO_SERVER ? &stripe->packets[TO_SERVER] : &stripe->packets[FROM_SERVER];
+}
 
 /* The request in service is in this thread, which works for no other. */
 static __always_inline bool is_here(const struct afs_thread *t, const struct afs_stream *s)
@@ -125,6 +144,7 @@ static __always_inline void spread_add(struct afs_stripe *stripe, __u32 number, 
 		return;
 	i = setup.spread[number];
 	barrier_var(i);
+	barrier_var(bucket);
 	if (!AFS_BELOW(i, AFS_N_SPREADS) || !AFS_BELOW(bucket, AFS_REQUEST_BUCKETS))
 		return;
 	p = &stripe->spread[i];
@@ -155,40 +175,39 @@ static __always_inline void account_parts(struct afs_account *a, const struct af
 }
 
 /* The same for its connection. The thread's work is the request's if it was "here". */
-static __always_inline void client_count(const struct afs_thread *t, const struct afs_stream *s,
+static __always_inline void client_count(const struct afs_thread *t, struct afs_stream *s,
 					 bool here, __u64 ns)
 {
 	__u32 bucket = afs_hist_index(ns, AFS_REQUEST_BITS, AFS_REQUEST_BUCKETS);
 	__u32 i = AFS_CLIENT_SLOT(s->handle);
 	struct afs_client *c = bpf_map_lookup_elem(&client, &i);
+	const struct afs_flow *out = flow_of(t, s, FROM_SERVER);
 
-	if (!c)
+	if (!c || !out)
 		return;
 	if (AFS_BELOW(bucket, AFS_REQUEST_BUCKETS))
 		c->hist[bucket]++;
-	c->errors += !!s->flow[FROM_SERVER].result;
+	c->errors += !!out->result;
 	c->handed += !here;
 	for (int k = 0; here && k < AFS_N_COLUMNS; k++)
 		c->ns[k] += t->work.ns[k];
 }
 
-/* Counts a request that was answered. */
-static __always_inline void request_count(struct afs_stripe *stripe, const struct afs_thread *t,
-					  struct afs_stream *s, const struct afs_queued *q,
-					  __u64 begun_ns, bool here, __u64 now)
+/* Counts a request that was answered in its connection and its account. */
+static __always_inline void request_add(struct afs_stripe *stripe, const struct afs_thread *t,
+					struct afs_stream *s, const struct afs_queued *q, bool here,
+					__u64 ns)
 {
-	const struct afs_flow *out = &s->flow[FROM_SERVER];
+	const struct afs_flow *out = flow_of(t, s, FROM_SERVER);
 	struct afs_account *a = account_at(stripe, q->account);
-	__u64 ns = now - begun_ns;
 
-	if (tracing(AFS_TRACE_SMALL))
-		trace_request(stripe, t, s, q, begun_ns, !here, now);
-	if (tracing(AFS_TRACE_LIVE))
-		client_count(t, s, here, ns);
-	s->answered++;
-	s->ns += ns;
-	s->bytes_in += q->bytes;
-	s->bytes_out += out->bytes;
+	barrier_var(a);
+	if (!out)
+		return;
+	STREAM_ADD(s->answered, 1);
+	STREAM_ADD(s->ns, ns);
+	STREAM_ADD(s->bytes_in, q->bytes);
+	STREAM_ADD(s->bytes_out, out->bytes);
 	if (!a)
 		return;
 	a->answered++;
@@ -201,6 +220,31 @@ static __always_inline void request_count(struct afs_stripe *stripe, const struc
 		return;
 	a->errors++;
 	result_count(q->account, out->result);
+}
+
+/* Counts a request that was answered. */
+static __always_inline void request_count(struct afs_stripe *stripe, const struct afs_thread *t,
+					  struct afs_stream *s, const struct afs_queued *q,
+					  __u64 begun_ns, bool here, __u64 now)
+{
+	__u64 ns = now - begun_ns;
+
+	if (tracing(AFS_TRACE_SMALL))
+		trace_request(stripe, t, s, q, begun_ns, !here, now);
+	if (tracing(AFS_TRACE_LIVE))
+		client_count(t, s, here, ns);
+	request_add(stripe, t, s, q, here, ns);
+}
+
+/* Of a counted request had more bytes than a queue's entry has room for. */
+static __always_inline void request_more(struct afs_stripe *stripe, struct afs_stream *s,
+					 const struct afs_queued *q, __u64 bytes)
+{
+	struct afs_account *a = account_at(stripe, q->account);
+
+	STREAM_ADD(s->bytes_in, bytes);
+	if (a)
+		a->bytes_in += bytes;
 }
 
 /* The request in service was answered. */
@@ -266,6 +310,33 @@ static __always_inline void pending_end(struct afs_stripe *stripe, const struct 
 	const struct afs_queued q = { .id = id, .account = p->account, .bytes = p->bytes };
 
 	request_count(stripe, t, s, &q, p->ns, false, now);
+}
+
+/* A thread has moved a datagram, whose packets are looked at next. */
+static __always_inline void datagram_begin(struct afs_stripe *stripe, struct afs_thread *t,
+					   struct afs_datagram *d, __u32 way)
+{
+	struct afs_packets *p = packets_of(stripe, way);
+
+	p->datagrams++;
+	p->bytes += d->flow.cursor.total;
+	if (way == TO_SERVER)
+		t->received++;
+	else
+		t->sent++;
+	d->have = d->whole = d->mini_have = 0;
+	d->skip = 0;
+	d->begun = 1;
+}
+
+/* A datagram, or what follows a packet in it, of which some bytes were read, is not understood. */
+static __always_inline void datagram_lose(struct afs_stream *s, struct afs_datagram *d, __u32 way,
+					  __u32 read)
+{
+	struct afs_flow *f = way == TO_SERVER ? &s->flow[TO_SERVER] : &s->flow[FROM_SERVER];
+
+	STREAM_ADD(f->unknown, d->flow.cursor.total + read);
+	d->flow.cursor.total = 0;
 }
 
 /* From here on the begin of the next frame is unknown. */

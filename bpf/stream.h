@@ -147,7 +147,8 @@ __noinline __u32 stream_look(__u32 slot, __u64 task, __u32 fd, bool begin)
 	own = stream_new(ino);
 	if (!own)
 		return 0;
-	note_client(own, file);
+	if (!datagrams())
+		note_client(own, file);
 	own->found = !is_unread(p, file);
 	own->flow[0].lost = own->flow[1].lost = own->found;
 	s = stream_publish(own, ino);

@@ -160,6 +160,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_the_cnid_server_does_after_its_answer_is_the_askers_still),
 	};
 
+	ref_reserve();
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, remove_files, remove_files);

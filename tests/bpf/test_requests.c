@@ -564,6 +564,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(states_without_room_are_counted_all_the_same),
 	};
 
+	ref_reserve();
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, remove_files, remove_files);

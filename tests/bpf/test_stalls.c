@@ -111,5 +111,6 @@ int main(void)
 		cmocka_unit_test(time_of_a_stopped_cnid_server_is_named),
 	};
 
+	ref_reserve();
 	return cmocka_run_group_tests(tests, remove_files, remove_files);
 }

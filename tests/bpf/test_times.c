@@ -294,6 +294,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_switch_that_was_not_told_is_seen_at_the_next_call),
 	};
 
+	ref_reserve();
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, remove_files, remove_files);

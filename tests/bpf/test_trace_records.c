@@ -519,6 +519,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_watch_without_a_sink_makes_no_records),
 	};
 
+	ref_reserve();
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -27,6 +28,13 @@ uint64_t ref_random(uint64_t *state)
 	*state ^= *state >> 7;
 	*state ^= *state << 17;
 	return *state;
+}
+
+void ref_reserve(void)
+{
+	int fd = open(REF_DIR ".lock", O_RDWR | O_CREAT, 0600);
+
+	REF_MUST(fd >= 0 && !flock(fd, LOCK_EX));
 }
 
 void ref_files_open(struct ref_files *f)

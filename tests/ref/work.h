@@ -15,6 +15,12 @@
 /* Commands from here on are unknown to AFP and cost one call. */
 #define REF_UNKNOWN 80
 
+/*
+ * Waits until no other test program uses REF_DIR; it is this one's until its last process has
+ * ended. Call it before anything is made there.
+ */
+void ref_reserve(void);
+
 struct ref_files {
 	int data, meta, dir, log, pipe[2], pair[2];
 	int asked; /* connection to the CNID server; -1: none */

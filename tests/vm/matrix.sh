@@ -61,11 +61,11 @@ storage='yes[*]reads and writes of files: fentry'
 bios='yes[*]time of block I/O: tp_btf'
 # Where programs can be preempted those on functions (fentry) lose events, kprobes do not.
 row linux-7 testing 2 '' '^calls +yes[*]tp raw_syscalls:' "$requests" "${storage/fentry/kprobe}" "$bios" \
-    <<< "$(tests calls follow rungs storage sunrpc:replies_* tables target tcp "$share")"
+    <<< "$(tests calls follow rungs rx:any_* storage sunrpc:replies_* tables target tcp "$share")"
 # Times: beside other work they are likely to fail.
 row linux-7-times testing 2 '' <<< "$(tests stalls)"
 row linux-5.10 bullseye 1 '' ' yes[*]tp_btf, threads by number' "$requests" "$storage" "$bios" \
-    <<< "$(tests calls follow rungs:every_* slots stalls storage sunrpc:any_* tables target tcp volumes:a_name_* "$share")"
+    <<< "$(tests calls follow rungs:every_* rx:an_abort_* slots stalls storage sunrpc:any_* tables target tcp volumes:a_name_* "$share")"
 # All but storage is observed as on the host: here this kernel's verifier has to accept it.
 row linux-6.1 bookworm 2 '' '^calls +yes[*]tp_btf:' "$requests" "$storage" "$bios" \
     <<< "$(tests calls:reads_* storage "${share%_*}_a*")"

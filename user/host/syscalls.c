@@ -79,10 +79,10 @@ static const struct calls_row rows[] = {
 	F(WRITE, pwritev2, 0, WRITES | ALWAYS),
 	D(RECV, recvfrom, 0, MOVES, BUF, 3),
 	D(RECV, recvmsg, 0, MOVES, MSG, 2),
-	F(RECV, recvmmsg, 0, 0),
+	D(RECV, recvmmsg, 0, 0, MMSG, 3),
 	D(SEND, sendto, 0, MOVES, BUF, 0),
 	D(SEND, sendmsg, 0, MOVES, MSG, 0),
-	F(SEND, sendmmsg, 0, 0),
+	D(SEND, sendmmsg, 0, 0, MMSG, 0),
 	/* The descriptor that is written to: for a file server, where the data go. */
 	D(SENDFILE, sendfile, 0, READS | WRITES, FILE, 0),
 	F(COPY, copy_file_range, 2, READS | WRITES | MOVED),

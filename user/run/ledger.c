@@ -30,13 +30,28 @@ static const char *const inside_names[AFS_N_INSIDE] = {
 #undef X
 };
 
+void ledger_arrays(struct ledger *l, struct ledger_array out[static LEDGER_ARRAYS])
+{
+	const struct ledger_array all[] = {
+		{ (void **)&l->row, l->n_rows, sizeof(*l->row) },
+		{ (void **)&l->part, l->n_parts, sizeof(*l->part) },
+		{ (void **)&l->account, l->n_accounts, sizeof(*l->account) },
+		{ (void **)&l->result, l->n_results, sizeof(*l->result) },
+		{ (void **)&l->storage, l->n_storage, sizeof(*l->storage) },
+		{ (void **)&l->packets, l->n_packets, sizeof(*l->packets) },
+	};
+
+	_Static_assert(sizeof(all) / sizeof(all[0]) == LEDGER_ARRAYS, "all arrays");
+	memcpy(out, all, sizeof(all));
+}
+
 void ledger_fini(struct ledger *l)
 {
-	free(l->row);
-	free(l->part);
-	free(l->account);
-	free(l->result);
-	free(l->storage);
+	struct ledger_array array[LEDGER_ARRAYS];
+
+	ledger_arrays(l, array);
+	for (size_t i = 0; i < LEDGER_ARRAYS; i++)
+		free(*array[i].at);
 	*l = (struct ledger) { 0 };
 }
 
@@ -91,6 +106,11 @@ static uint64_t storage_key(const void *row)
 	return (uint64_t)s->role * AFS_N_ACCOUNTS + s->account;
 }
 
+static uint64_t packets_key(const void *row)
+{
+	return ((const struct ledger_packets *)row)->from_server;
+}
+
 static void account_join(void *to, const void *from)
 {
 	const struct ledger_account *b = from;
@@ -116,6 +136,7 @@ static const struct totals_kind account_kind = KIND(ledger_account, sum, account
 						    account_join);
 static const struct totals_kind result_kind = KIND(ledger_result, n, result_key, 0, 0, NULL);
 static const struct totals_kind storage_kind = KIND(ledger_storage, sum, storage_key, 0, 0, NULL);
+static const struct totals_kind packets_kind = KIND(ledger_packets, sum, packets_key, 0, 0, NULL);
 
 static __u64 *totals_of(const struct totals_kind *k, void *row)
 {
@@ -247,6 +268,7 @@ static int combine_all(struct ledger *to, const struct ledger *a, const struct l
 	COMBINE(&account_kind, n_accounts, account);
 	COMBINE(&result_kind, n_results, result);
 	COMBINE(&storage_kind, n_storage, storage);
+	COMBINE(&packets_kind, n_packets, packets);
 #undef COMBINE
 	return 0;
 }
@@ -290,7 +312,7 @@ int ledger_diff(struct ledger *out, const struct ledger *later, const struct led
 	}
 	if (!ok || !made.has_requests) {
 		made.has_requests = false;
-		made.n_parts = made.n_accounts = made.n_results = 0;
+		made.n_parts = made.n_accounts = made.n_results = made.n_packets = 0;
 	}
 	for (size_t i = 0; i < AFS_N_ROLES; i++) {
 		struct afs_compat c = later->compat[i];
@@ -393,6 +415,14 @@ struct afs_cell ledger_sum(const struct ledger *l, unsigned int role, unsigned i
 void ledger_account_add(struct ledger_account *to, const struct ledger_account *from)
 {
 	totals_add(&account_kind, to, from);
+}
+
+struct afs_packets ledger_packets(const struct ledger *l, bool from_server)
+{
+	for (size_t i = 0; i < l->n_packets; i++)
+		if (l->packets[i].from_server == from_server)
+			return l->packets[i].sum;
+	return (struct afs_packets) { 0 };
 }
 
 uint64_t ledger_answered(const struct ledger *l)

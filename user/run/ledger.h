@@ -52,6 +52,12 @@ struct ledger_storage {
 	struct afs_storage sum;
 };
 
+/* Datagrams and the packets in them, one way; only of kinds whose clients send such. */
+struct ledger_packets {
+	uint8_t from_server;
+	struct afs_packets sum;
+};
+
 struct ledger {
 	bool has_calls;    /* rows were counted, not sampled */
 	bool has_requests; /* parts, accounts, results were counted */
@@ -63,12 +69,24 @@ struct ledger {
 	size_t n_rows;
 	struct ledger_row *row; /* by role, class, object */
 	/* The requests ledger: sums of parts over accounts are the calls ledger. */
-	size_t n_parts, n_accounts, n_results, n_storage;
+	size_t n_parts, n_accounts, n_results, n_storage, n_packets;
 	struct ledger_part *part;       /* by role, account, class, object */
 	struct ledger_account *account; /* by number */
 	struct ledger_result *result;   /* by account, code */
 	struct ledger_storage *storage; /* by role, account */
+	struct ledger_packets *packets; /* to the server, from it */
 };
+
+/* An array of a ledger: where its pointer is, how many it has, bytes of each. */
+struct ledger_array {
+	void **at;
+	size_t n, size;
+};
+
+#define LEDGER_ARRAYS 6
+
+/* All of them, always in the same order. */
+void ledger_arrays(struct ledger *l, struct ledger_array out[static LEDGER_ARRAYS]);
 
 void ledger_fini(struct ledger *l);
 
@@ -102,6 +120,9 @@ struct afs_cell ledger_sum(const struct ledger *l, unsigned int role, unsigned i
 
 /* NULL: no request of this account. */
 const struct ledger_account *ledger_account(const struct ledger *l, unsigned int number);
+
+/* Packets of one way; all 0 if there were none. */
+struct afs_packets ledger_packets(const struct ledger *l, bool from_server);
 
 /* Requests that were answered. */
 uint64_t ledger_answered(const struct ledger *l);

@@ -136,11 +136,12 @@ static int open_files(struct trace *t, int above)
 	t->folder = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (t->folder < 0)
 		return -errno;
-	r = write_metadata(t);
+	r = 0;
 	for (unsigned int i = 0; i < AFS_N_STREAMS && !r; i++)
 		if (wants(t, i))
 			r = trace_stream_open(&t->stream[i], i, t->folder);
-	return r;
+	/* Last: a trace that has it has all its streams, whenever the program was killed. */
+	return r ? r : write_metadata(t);
 }
 
 static void make_uuid(uint8_t uuid[16])

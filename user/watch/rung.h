@@ -39,6 +39,9 @@ struct rung {
 	int (*losses)(void *state, struct run *r);
 	bool (*price)(void *state, uint64_t *out_ns);
 	bool (*session)(void *state, pid_t pid, uint16_t port, struct run_session *out);
+	/* NULL: datagrams are not known. */
+	bool (*drops)(const void *state, uint64_t ino, uint64_t *out);
+	const char *(*thread_role)(const void *state, pid_t tid, uint32_t *at);
 	/* Books, losses, rung notes, sessions. */
 	int (*finish)(void *state, struct run *r);
 	void (*free)(void *state);

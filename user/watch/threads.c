@@ -5,8 +5,10 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #define MANY         200 /* threads: a look takes some 5 ms */
 #define SELDOM       10  /* ticks */
@@ -16,11 +18,14 @@ struct threads_one {
 	pid_t pid, tid;
 	char name[32];
 	struct procfs_times base, last;
+	unsigned int looks, locked; /* of who receives */
 };
 
 struct threads {
 	bool begun, failed; /* looked once; no memory for more */
 	pid_t pid;          /* that is looked at */
+	const struct watch *watch;
+	uint32_t role_at; /* see watch_thread_role */
 	unsigned int ticks;
 	size_t n, at; /* at: where the next one is expected, as /proc keeps their order */
 	struct threads_one *one;
@@ -65,11 +70,28 @@ static struct threads_one *find(struct threads *t, pid_t tid)
 	return &more[t->n++];
 }
 
+/* Who receives the clients' datagrams: by what it does, else by the name that Rx gives it. */
+static bool receives(const struct threads_one *one)
+{
+	return !strcmp(one->name, "listener") || !strncmp(one->name, "rx_Listener", 11);
+}
+
+static void look_for_lock(struct threads_one *one)
+{
+	int call;
+
+	if (!receives(one) || procfs_thread_call(&call, one->pid, one->tid))
+		return;
+	one->looks++;
+	one->locked += call == SYS_futex;
+}
+
 static int look_at(void *arg, int tid)
 {
 	struct threads *t = arg;
 	struct procfs_times now;
 	struct threads_one *one;
+	const char *role;
 
 	if (procfs_thread_times(&now, t->pid, tid))
 		return 0;
@@ -79,18 +101,24 @@ static int look_at(void *arg, int tid)
 		return 0;
 	}
 	/* A name is often given after the thread has begun. */
-	procfs_thread_name(one->name, sizeof(one->name), t->pid, tid);
+	role = watch_thread_role(t->watch, tid, &t->role_at);
+	if (role)
+		snprintf(one->name, sizeof(one->name), "%s", role);
+	else
+		procfs_thread_name(one->name, sizeof(one->name), t->pid, tid);
 	if (!t->begun)
 		one->base = now;
 	/* The number belonged to another thread before: its time is lost, not mixed. */
 	if (now.cpu_ns < one->last.cpu_ns)
 		one->base = (struct procfs_times) { 0 };
 	one->last = now;
+	look_for_lock(one);
 	return 0;
 }
 
 void threads_look(struct threads *t, const struct watch *w)
 {
+	t->watch = w;
 	for (size_t i = 0; (t->pid = watch_process(w, AFS_ROLE_SERVER, i)); i++)
 		procfs_each_thread(t->pid, look_at, t);
 	t->begun = true;
@@ -155,6 +183,22 @@ static struct run_threads missed(const struct ledger *counted, const struct run_
 	return out;
 }
 
+static void add_thread(struct run_threads *g, const struct threads_one *one)
+{
+	uint64_t cpu_ns = one->last.cpu_ns - one->base.cpu_ns;
+	uint64_t runq_ns = one->last.runq_ns - one->base.runq_ns;
+
+	g->n++;
+	g->cpu_ns += cpu_ns;
+	g->runq_ns += runq_ns;
+	g->looks += one->looks;
+	g->locked += one->locked;
+	if (cpu_ns + runq_ns < g->busiest_ns)
+		return;
+	g->busiest_ns = cpu_ns + runq_ns;
+	g->busiest_cpu_ns = cpu_ns;
+}
+
 int threads_note(const struct threads *t, const struct ledger *counted, struct run *r)
 {
 	struct run_threads *list = calloc(t->n + 2, sizeof(*list)), *g;
@@ -172,9 +216,7 @@ int threads_note(const struct threads *t, const struct ledger *counted, struct r
 		g = &list[i];
 		n += i == n;
 		memcpy(g->name, name, sizeof(name));
-		g->n++;
-		g->cpu_ns += t->one[k].last.cpu_ns - t->one[k].base.cpu_ns;
-		g->runq_ns += t->one[k].last.runq_ns - t->one[k].base.runq_ns;
+		add_thread(g, &t->one[k]);
 	}
 	list[n] = missed(counted, list, n);
 	n += list[n].cpu_ns > 0;

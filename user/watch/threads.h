@@ -3,7 +3,8 @@
 #define WATCH_THREADS_H
 
 /*
- * CPU time and run queue of a program's threads by their names, from
+ * CPU time and run queue of a program's threads by their names, or by what they do with clients'
+ * datagrams, from
  * /proc/PID/task/TID/{comm,schedstat}. Sampled: what a thread did after the last look before its
  * end is missing, and a thread that begins and ends between two looks is not seen.
  */

@@ -252,6 +252,18 @@ bool watch_session(struct watch *w, pid_t pid, uint16_t port, struct run_session
 	return w->rung && w->rung->session && w->rung->session(w->state, pid, port, out);
 }
 
+bool watch_drops(const struct watch *w, uint64_t ino, uint64_t *out)
+{
+	return w->rung && w->rung->drops && w->rung->drops(w->state, ino, out);
+}
+
+const char *watch_thread_role(const struct watch *w, pid_t tid, uint32_t *at)
+{
+	if (!w->rung || !w->rung->thread_role || !AFS_IS_DATAGRAMS(w->t.decoder))
+		return NULL;
+	return w->rung->thread_role(w->state, tid, at);
+}
+
 const char *watch_rung(const struct watch *w)
 {
 	return w->rung ? w->rung->name : NULL;

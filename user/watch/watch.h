@@ -185,6 +185,18 @@ bool watch_price(struct watch *w, uint64_t *out_ns);
  */
 bool watch_session(struct watch *w, pid_t pid, uint16_t port, struct run_session *out);
 
+/*
+ * Datagrams that found no room in the socket with this inode, since it is known; false: it is not,
+ * or nobody counts them.
+ */
+bool watch_drops(const struct watch *w, uint64_t ino, uint64_t *out);
+
+/*
+ * What a thread of the server does with clients' datagrams; NULL: nothing, or not known. at: to be
+ * 0 at first; makes it fast for threads in their order.
+ */
+const char *watch_thread_role(const struct watch *w, pid_t tid, uint32_t *at);
+
 /* Name of the rung taken; NULL: off. */
 const char *watch_rung(const struct watch *w);
 

@@ -154,6 +154,7 @@ static const struct load_way classic_way = {
 };
 
 #define MARKER "mark_process"
+#define DROPS  "on_udp_drop"
 
 static int select_programs(struct bpf_load *l, const struct load_way *way)
 {
@@ -172,6 +173,16 @@ static int select_programs(struct bpf_load *l, const struct load_way *way)
 		bpf_program__set_autoload(p, true);
 	}
 	return 0;
+}
+
+/* The program that observes drops, where this kernel has what it needs. */
+static void select_drops(struct bpf_load *l, const struct afs_setup *setup)
+{
+	struct bpf_program *p = bpf_object__find_program_by_name(l->object, DROPS);
+
+	if (p && AFS_IS_DATAGRAMS(setup->decoder) &&
+	    libbpf_find_vmlinux_btf_id("udp_fail_queue_rcv_skb", BPF_TRACE_RAW_TP) > 0)
+		bpf_program__set_autoload(p, true);
 }
 
 static int set_len(struct bpf_load *l, const char *name, __u32 n)
@@ -222,6 +233,28 @@ static int set_trace(struct bpf_load *l, struct afs_setup *setup, const struct l
 	return bpf_map__set_max_entries(ring, (uint32_t)len);
 }
 
+/* Several messages at once are looked into if they are datagrams. */
+static void set_calls(struct afs_setup *setup)
+{
+	syscalls_table(setup->calls);
+	for (size_t i = 0; i < AFS_N_CALLS; i++)
+		if (setup->calls[i].data == AFS_DATA_MMSG && !AFS_IS_DATAGRAMS(setup->decoder))
+			setup->calls[i].data = AFS_DATA_NONE;
+}
+
+/* What the decoder does not need is made small. */
+static int set_lens(struct bpf_load *l, const struct afs_setup *setup)
+{
+	bool datagrams = AFS_IS_DATAGRAMS(setup->decoder);
+	int r = set_len(l, "stripe", l->n_cpus);
+
+	if (!r && !(setup->objects_on && setup->any_order && !datagrams))
+		r = set_len(l, "pending", 1);
+	if (!r && !datagrams)
+		r = set_len(l, "rx_call", 1);
+	return !r && !datagrams ? set_len(l, "datagram", 1) : r;
+}
+
 static int load(struct bpf_load *l, const struct load_way *way, const struct bpf_load_wish *wish,
 		bool objects, struct err *e)
 {
@@ -232,7 +265,6 @@ static int load(struct bpf_load *l, const struct load_way *way, const struct bpf
 	l->skel = l->kind->open(l, &setup);
 	if (!l->skel)
 		return refusal(e, -errno, "open BPF programs");
-	syscalls_table(setup->calls);
 	if (account_number_named(wish->accounts, setup->spread) >= AFS_N_SPREADS)
 		return refusal(e, -ENOSPC, "number the requests");
 	setup->objects_on = objects;
@@ -240,11 +272,11 @@ static int load(struct bpf_load *l, const struct load_way *way, const struct bpf
 	setup->any_order = wish->any_order;
 	setup->files = (uint8_t)wish->files;
 	l->accounts = wish->accounts;
+	set_calls(setup);
 	r = select_programs(l, way);
+	select_drops(l, setup);
 	if (!r)
-		r = set_len(l, "stripe", l->n_cpus);
-	if (!r && !(objects && wish->any_order))
-		r = set_len(l, "pending", 1);
+		r = set_lens(l, setup);
 	if (!r)
 		r = set_trace(l, setup, way, wish);
 	if (!r)
@@ -266,6 +298,7 @@ static int load(struct bpf_load *l, const struct load_way *way, const struct bpf
 static int attach(struct bpf_load *l, struct err *e)
 {
 	struct bpf_program *marker = bpf_object__find_program_by_name(l->object, MARKER);
+	struct bpf_program *drops = bpf_object__find_program_by_name(l->object, DROPS);
 
 	/* Return probes first: so a call that is seen entering is always seen returning. */
 	for (int i = BPF_LOAD_PROGRAMS; i-- > 0;) {
@@ -276,6 +309,8 @@ static int attach(struct bpf_load *l, struct err *e)
 	l->marker = bpf_program__attach_iter(marker, NULL);
 	if (!l->marker)
 		return refusal(e, -errno, "task iterator");
+	if (drops && bpf_program__fd(drops) >= 0)
+		l->drops = bpf_program__attach(drops);
 	return 0;
 }
 
@@ -286,7 +321,8 @@ static void unload(struct bpf_load *l)
 		l->program[i].link = NULL;
 	}
 	bpf_link__destroy(l->marker);
-	l->marker = NULL;
+	bpf_link__destroy(l->drops);
+	l->marker = l->drops = NULL;
 	if (l->skel)
 		l->kind->destroy(l->skel);
 	l->skel = NULL;

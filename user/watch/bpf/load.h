@@ -45,6 +45,7 @@ struct bpf_load {
 	unsigned int n_cpus;
 	struct bpf_load_program program[BPF_LOAD_PROGRAMS];
 	struct bpf_link *marker;
+	struct bpf_link *drops; /* NULL: they are not observed, or no datagrams are expected */
 };
 
 /* How the programs shall be attached; tests ask for ways that this kernel does not need. */

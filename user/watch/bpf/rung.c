@@ -10,6 +10,7 @@
 #include "host/syscalls.h"
 #include "watch/bpf/books.h"
 #include "watch/bpf/connections.h"
+#include "watch/bpf/datagrams.h"
 #include "watch/bpf/load.h"
 #include "watch/bpf/losses.h"
 #include "watch/bpf/price.h"
@@ -316,6 +317,7 @@ static int read_once(const struct bpf_rung *b, struct ledger *out)
 		r = bpf_view_read_parts(&b->view, out);
 		r = r ? r : bpf_view_read_accounts(&b->view, out);
 		r = r ? r : bpf_view_read_results(&b->view, out);
+		r = r ? r : bpf_view_read_packets(&b->view, out);
 		out->has_requests = !r;
 	}
 	if (!r && b->storage)
@@ -555,6 +557,18 @@ static int bpf_finish(void *state, struct run *r)
 	return err ? err : books_close(&b->books, &b->view, r);
 }
 
+static bool bpf_drops(const void *state, uint64_t ino, uint64_t *out)
+{
+	const struct bpf_rung *b = state;
+
+	return b->load.drops && datagrams_drops(&b->view, ino, out);
+}
+
+static const char *bpf_thread_role(const void *state, pid_t tid, uint32_t *at)
+{
+	return datagrams_role(&((const struct bpf_rung *)state)->view, tid, at);
+}
+
 const struct rung rung_bpf = {
 	.name = "bpf",
 	.open = bpf_open,
@@ -573,6 +587,8 @@ const struct rung rung_bpf = {
 	.losses = bpf_losses,
 	.price = bpf_price,
 	.session = bpf_session,
+	.drops = bpf_drops,
+	.thread_role = bpf_thread_role,
 	.finish = bpf_finish,
 	.free = bpf_free,
 };

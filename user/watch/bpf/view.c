@@ -444,3 +444,19 @@ int bpf_view_read_results(const struct bpf_view *v, struct ledger *out)
 	out->n_results = n;
 	return 0;
 }
+
+int bpf_view_read_packets(const struct bpf_view *v, struct ledger *out)
+{
+	struct ledger_packets *p = calloc(2, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	for (uint8_t way = 0; way < 2; way++) {
+		p[out->n_packets].from_server = way;
+		for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
+			add(&p[out->n_packets].sum, &v->stripe[cpu].packets[way], sizeof(p->sum));
+		out->n_packets += p[out->n_packets].sum.datagrams > 0;
+	}
+	out->packets = p;
+	return 0;
+}

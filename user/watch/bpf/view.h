@@ -99,6 +99,7 @@ int bpf_view_read_rows(const struct bpf_view *v, struct ledger *out);
 int bpf_view_read_parts(const struct bpf_view *v, struct ledger *out);
 int bpf_view_read_accounts(const struct bpf_view *v, struct ledger *out);
 int bpf_view_read_results(const struct bpf_view *v, struct ledger *out);
+int bpf_view_read_packets(const struct bpf_view *v, struct ledger *out);
 void bpf_view_read_compat(const struct bpf_view *v, struct ledger *out);
 
 #endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "watch/udpsockets.h"
+
+#include "base/clock.h"
+#include "host/procfs.h"
+#include "host/udp.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SOCKETS_MAX 64
+#define OPEN_MAX    256
+#define SELDOM      10 /* looks: whose sockets there are */
+
+struct udpsocket {
+	uint64_t ino;
+	uint64_t first, last; /* drops since it was made */
+	uint64_t first_seen;  /* drops that the programs had counted */
+	bool seen;
+	struct run_socket is;
+};
+
+struct udpsockets {
+	size_t n, n_open;
+	unsigned int looks;
+	bool failed;
+	uint64_t begun_ns, now_ns;
+	pid_t pid; /* that is looked at */
+	const struct watch *watch;
+	struct udpsocket one[SOCKETS_MAX];
+	struct {
+		uint64_t ino;
+		int fd;
+	} open[OPEN_MAX];
+};
+
+struct udpsockets *udpsockets_new(void)
+{
+	return calloc(1, sizeof(struct udpsockets));
+}
+
+void udpsockets_free(struct udpsockets *u)
+{
+	for (size_t i = 0; u && i < u->n; i++)
+		free(u->one[i].is.point);
+	free(u);
+}
+
+static struct udpsocket *find(struct udpsockets *u, uint64_t ino)
+{
+	for (size_t i = 0; i < u->n; i++)
+		if (u->one[i].ino == ino)
+			return &u->one[i];
+	return NULL;
+}
+
+/* Two points in place of one: of the queue the larger. */
+static void thin(struct run_socket *s)
+{
+	for (size_t i = 0; i < s->n / 2; i++) {
+		const struct run_socket_point *a = &s->point[2 * i], *b = a + 1;
+
+		s->point[i] = (struct run_socket_point) {
+			.t_ns = b->t_ns,
+			.queue = a->queue > b->queue ? a->queue : b->queue,
+			.drops = b->drops,
+		};
+	}
+	s->n /= 2;
+	s->every *= 2;
+}
+
+static void add_point(struct udpsockets *u, struct udpsocket *o, uint64_t queue)
+{
+	struct run_socket *s = &o->is;
+	struct run_socket_point *p;
+
+	if (!s->point)
+		s->point = calloc(RUN_SOCKET_POINTS, sizeof(*s->point));
+	if (!s->point) {
+		u->failed = true;
+		return;
+	}
+	if (s->n == RUN_SOCKET_POINTS && s->looks % s->every == 0)
+		thin(s);
+	p = &s->point[s->n - (s->looks % s->every != 0)];
+	if (s->looks++ % s->every == 0) {
+		*p = (struct run_socket_point) { 0 };
+		s->n++;
+	}
+	p->t_ns = u->now_ns - u->begun_ns;
+	p->queue = queue > p->queue ? queue : p->queue;
+	p->drops = o->last - o->first;
+}
+
+/*
+ * The programs know a socket from the first call on it on. If the server made that after the first
+ * look, they have counted all if they have counted as many.
+ */
+static void look_seen(const struct udpsockets *u, struct udpsocket *o)
+{
+	uint64_t n;
+
+	if (!o->seen && watch_drops(u->watch, o->ino, &n))
+		o->seen = n == o->last - o->first;
+}
+
+static int look_at(void *arg, const struct udp_socket *now)
+{
+	struct udpsockets *u = arg;
+	struct udpsocket *o = find(u, now->ino);
+
+	if (!o)
+		return 0;
+	if (!o->is.looks) {
+		o->first = o->last = now->drops;
+		o->is.port = now->port;
+		o->seen = watch_drops(u->watch, o->ino, &o->first_seen);
+	}
+	o->last = now->drops;
+	look_seen(u, o);
+	o->is.queue_max = now->queue > o->is.queue_max ? now->queue : o->is.queue_max;
+	add_point(u, o, now->queue);
+	return 0;
+}
+
+static int add_open(void *arg, pid_t pid, int fd, const char *name)
+{
+	struct udpsockets *u = arg;
+	uint64_t ino = procfs_socket(name);
+
+	(void)pid;
+	if (ino && u->n_open < OPEN_MAX) {
+		u->open[u->n_open].ino = ino;
+		u->open[u->n_open++].fd = fd;
+	}
+	return 0;
+}
+
+static int add_new(void *arg, const struct udp_socket *now)
+{
+	struct udpsockets *u = arg;
+
+	for (size_t i = 0; i < u->n_open; i++) {
+		if (u->open[i].ino != now->ino || find(u, now->ino) || u->n == SOCKETS_MAX)
+			continue;
+		u->one[u->n] = (struct udpsocket) { .ino = now->ino };
+		u->one[u->n].is.pid = u->pid;
+		u->one[u->n].is.every = 1;
+		if (udp_buffer(&u->one[u->n].is.buffer, u->pid, u->open[i].fd))
+			u->one[u->n].is.buffer = 0;
+		u->n++;
+	}
+	return 0;
+}
+
+/* Of several processes in one network namespace all sockets are in the file of each. */
+static bool is_done(const uint64_t *done, size_t n, uint64_t space)
+{
+	for (size_t i = 0; i < n; i++)
+		if (space && done[i] == space)
+			return true;
+	return false;
+}
+
+void udpsockets_look(struct udpsockets *u, const struct watch *w)
+{
+	uint64_t done[SOCKETS_MAX], space;
+	size_t n = 0;
+
+	u->watch = w;
+	u->now_ns = clock_now_ns();
+	if (!u->looks)
+		u->begun_ns = u->now_ns;
+	for (size_t i = 0;
+	     u->looks % SELDOM == 0 && (u->pid = watch_process(w, AFS_ROLE_SERVER, i)); i++) {
+		u->n_open = 0;
+		procfs_each_fd(u->pid, add_open, u);
+		udp_each(u->pid, add_new, u);
+	}
+	u->looks++;
+	for (size_t i = 0; n < SOCKETS_MAX && (u->pid = watch_process(w, AFS_ROLE_SERVER, i));
+	     i++) {
+		space = procfs_identity(u->pid, "ns/net");
+		if (is_done(done, n, space))
+			continue;
+		done[n++] = space;
+		udp_each(u->pid, look_at, u);
+	}
+}
+
+static int warn(const struct run_socket *s, struct run *r)
+{
+	if (!s->drops)
+		return 0;
+	return run_note(&r->warnings, "drops",
+			"%" PRIu64 " datagrams found no room in the socket of process %d, UDP port "
+			"%u: their senders wait, and send them again",
+			s->drops, s->pid, s->port);
+}
+
+int udpsockets_note(const struct udpsockets *u, const struct watch *w, struct run *r)
+{
+	struct run_socket *to;
+	int e = u->failed ? -ENOMEM : 0;
+	uint64_t seen;
+
+	r->socket = calloc(u->n + 1, sizeof(*r->socket));
+	if (!r->socket)
+		return -ENOMEM;
+	for (size_t i = 0; i < u->n && !e; i++) {
+		const struct udpsocket *o = &u->one[i];
+
+		if (!o->is.looks)
+			continue;
+		to = &r->socket[r->n_sockets++];
+		*to = o->is;
+		to->point = calloc(RUN_SOCKET_POINTS, sizeof(*to->point));
+		if (!to->point)
+			return -ENOMEM;
+		memcpy(to->point, o->is.point, o->is.n * sizeof(*to->point));
+		to->buffer_max = udp_buffer_max();
+		to->drops = o->last - o->first;
+		to->has_seen = o->seen && watch_drops(w, o->ino, &seen);
+		to->seen = to->has_seen ? seen - o->first_seen : 0;
+		e = warn(to, r);
+	}
+	return e;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef WATCH_UDPSOCKETS_H
+#define WATCH_UDPSOCKETS_H
+
+/*
+ * The server's sockets of datagrams: what waits in them and what they had no room for, looked at
+ * ten times a second. What comes and goes between two looks is not in the queue's figures, but in
+ * those of drops.
+ */
+
+#include "run/run.h"
+#include "watch/watch.h"
+
+struct udpsockets;
+
+struct udpsockets *udpsockets_new(void); /* NULL: no memory */
+void udpsockets_free(struct udpsockets *u);
+
+/* The first look is where counting begins. */
+void udpsockets_look(struct udpsockets *u, const struct watch *w);
+
+/* Fills r->socket, and warns of drops. 0 or -ENOMEM. */
+int udpsockets_note(const struct udpsockets *u, const struct watch *w, struct run *r);
+
+#endif
