@@ -49,6 +49,22 @@ static void other_places_have_no_server(void **state)
 		assert_null(place_kind(&p, all[i]));
 }
 
+/* Addresses of documentation are nobody's. */
+static void servers_over_rx_are_those_of_this_machine(void **state)
+{
+	static const char *const others[] = {
+		"rx://192.0.2.1:7009", "rx://127.0.0.1", "rx://127.0.0.1:",
+		"rx://127.0.0.1:0",    "rx://",          "rx://name:7009"
+	};
+	struct place_server p;
+
+	(void)state;
+	assert_ptr_equal(place_kind(&p, "rx://127.0.0.1:7009"), &kind_rx);
+	assert_int_equal(p.port, 7009);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_null(place_kind(&p, others[i]));
+}
+
 static void names_that_are_too_long_are_none(void **state)
 {
 	char text[2 * PLACE_NAME_MAX] = "gluster://nas/";
@@ -64,6 +80,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(urls_name_host_and_volume),
 		cmocka_unit_test(other_places_have_no_server),
+		cmocka_unit_test(servers_over_rx_are_those_of_this_machine),
 		cmocka_unit_test(names_that_are_too_long_are_none),
 	};
 

@@ -288,17 +288,48 @@ static bool is_of_host(pid_t pid, const char *host)
 	return !strcmp(word, host);
 }
 
-/* Leaves only those of a host's server, unless no brick is: it may be another host's name. */
-static void choose_host(struct daemons *m, const char *host)
+/* Leaves only the bricks to which this process, or the process of a mount, is connected. */
+static int choose_connected(struct daemons *m, const char *host, struct err *e)
+{
+	struct sockets all = { 0 };
+	int r = sockets_read(&all, e);
+
+	m->all = &all;
+	m->n_sockets = 0;
+	if (!r)
+		procfs_each_fd(getpid(), add_socket, m);
+	for (size_t i = 0; i < m->n && !r; i++) {
+		if (m->daemon[i].role != AFS_ROLE_CLIENT)
+			continue;
+		m->daemon[i].in &= is_of_host(m->daemon[i].pid, host);
+		if (m->daemon[i].in)
+			procfs_each_fd(m->daemon[i].pid, add_socket, m);
+	}
+	for (size_t i = 0; i < m->n && !r; i++)
+		if (m->daemon[i].role == AFS_ROLE_SERVER)
+			m->daemon[i].in &= procfs_each_fd(m->daemon[i].pid, is_connected, m) == 1;
+	sockets_fini(&all);
+	m->all = NULL;
+	return r;
+}
+
+/*
+ * Leaves only those of a host's server. Bricks have the name of their own host, which may differ
+ * from the name by which the volume was opened: then the connections tell.
+ */
+static int choose_host(struct daemons *m, const char *host, struct err *e)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < m->n; i++)
 		any |= m->daemon[i].in && m->daemon[i].role == AFS_ROLE_SERVER &&
 		       is_of_host(m->daemon[i].pid, host);
-	for (size_t i = 0; i < m->n && any; i++)
+	if (!any)
+		return choose_connected(m, host, e);
+	for (size_t i = 0; i < m->n; i++)
 		if (!m->daemon[i].manages)
 			m->daemon[i].in &= is_of_host(m->daemon[i].pid, host);
+	return 0;
 }
 
 /* Leaves only what belongs to a volume. */
@@ -361,7 +392,7 @@ static int find(struct kind_found *out, const struct kind_wish *w, struct err *e
 	if (!r && w->volume)
 		choose_volume(m, w->volume);
 	if (!r && w->host)
-		choose_host(m, w->host);
+		r = choose_host(m, w->host, e);
 	r = r ? r : make_target(&out->target, m, e);
 	free(m);
 	return r;

@@ -7,7 +7,7 @@
  * called, how its clients' bytes are understood, and which of its settings are worth a warning. A
  * new kind is a file and its name in the list, whose first is the default.
  */
-#define KINDS(X) X(afp) X(any) X(gluster)
+#define KINDS(X) X(afp) X(any) X(gluster) X(rx)
 
 #include "kinds/servers.h"
 #include "kinds/target.h"
@@ -20,8 +20,12 @@ struct kind_wish {
 	const char *exe;    /* name of a program */
 	const char *unit;   /* systemd unit, or the path of a cgroup */
 	const char *volume; /* of kind gluster: its processes only */
-	const char *host; /* where several servers here have that volume: the one of this address */
-	bool whole;       /* if pid is a session: its whole server */
+	/*
+	 * Where several servers here have that volume: the one of this address. No brick's: the
+	 * bricks to which this process or a mount from there is connected.
+	 */
+	const char *host;
+	bool whole; /* if pid is a session: its whole server */
 };
 
 struct kind_found {

@@ -11,11 +11,13 @@
 struct place_server {
 	char host[PLACE_NAME_MAX]; /* by which it was mounted, or is named; without a port */
 	char volume[PLACE_NAME_MAX];
+	unsigned int port; /* of Rx; 0: none */
 };
 
 /*
  * place: "gluster://HOST/VOLUME/PATH", or a directory, which may be on a volume that is mounted by
- * FUSE. NULL: it is on no server of a known kind. out: on which volume of which server.
+ * FUSE, or "rx://ADDRESS:PORT". NULL: it is on no server of a known kind; of Rx also: the address
+ * is not this machine's. out: on which volume of which server.
  */
 const struct kind *place_kind(struct place_server *out, const char *place);
 

@@ -3,13 +3,25 @@
 
 #include "host/procfs.h"
 
+#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define MAX_CONNECTIONS 200 /* the default */
 
 /* "dircache size": the least, without which the default is taken; its powers of two are. */
 #define DIRCACHE_MIN 1024
 #define DIRCACHE_MAX (1ul << 31)
+/* Its default, of netatalk 4.5 and of those before. */
+#define DIRCACHE_NEW_SINCE 405
+#define DIRCACHE_NEW       65536
+#define DIRCACHE_OLD       8192
+
+#define PROGRAM_MAX        (64u << 20)
 
 /* A positive number; 0: not set, or none. */
 static unsigned long number(const struct afpconf *c, const char *key)
@@ -20,7 +32,62 @@ static unsigned long number(const struct afpconf *c, const char *key)
 	return n > 0 ? (unsigned long)n : 0;
 }
 
-void settings_conf(struct run *r, const struct afpconf *c)
+/* A whole string "4.5.1", or "4.5.1dev"; 0: it is none. */
+static unsigned int version_in(const char *text)
+{
+	unsigned int major, minor, patch;
+	int end = 0;
+
+	if (sscanf(text, "%1u.%2u.%2u%n", &major, &minor, &patch, &end) != 3 || major < 3)
+		return 0;
+	for (text += end; isalnum((unsigned char)*text); text++)
+		;
+	return *text ? 0 : major * 100 + minor;
+}
+
+unsigned int settings_version(const char *program, size_t len)
+{
+	const char *end = program + len, *next;
+	unsigned int version = 0;
+
+	for (; !version && program < end; program = next + 1) {
+		next = memchr(program, 0, (size_t)(end - program));
+		if (!next)
+			return 0;
+		if (next - program >= (int)sizeof("3.1.0") - 1 && isdigit((unsigned char)*program))
+			version = version_in(program);
+	}
+	return version;
+}
+
+static unsigned int version_of(pid_t pid)
+{
+	int fd = procfs_open_exe(pid);
+	unsigned int version = 0;
+	struct stat st;
+	char *text;
+
+	if (fd < 0)
+		return 0;
+	if (!fstat(fd, &st) && st.st_size > 0 && st.st_size <= PROGRAM_MAX) {
+		text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (text != MAP_FAILED) {
+			version = settings_version(text, (size_t)st.st_size);
+			munmap(text, (size_t)st.st_size);
+		}
+	}
+	close(fd);
+	return version;
+}
+
+static uint64_t default_cached(unsigned int version)
+{
+	if (!version)
+		return 0;
+	return version >= DIRCACHE_NEW_SINCE ? DIRCACHE_NEW : DIRCACHE_OLD;
+}
+
+void settings_conf(struct run *r, const struct afpconf *c, unsigned int version)
 {
 	unsigned long n = number(c, "max connections"), size = DIRCACHE_MIN;
 
@@ -28,7 +95,7 @@ void settings_conf(struct run *r, const struct afpconf *c)
 	n = number(c, "dircache size");
 	while (size < n && size < DIRCACHE_MAX)
 		size *= 2;
-	r->limit.cached = n < DIRCACHE_MIN ? 0 : size;
+	r->limit.cached = n < DIRCACHE_MIN ? default_cached(version) : size;
 }
 
 void settings_look(struct run *r, const struct servers_entry *s)
@@ -45,6 +112,6 @@ void settings_look(struct run *r, const struct servers_entry *s)
 		return;
 	procfs_inside(root, sizeof(root), pid, "");
 	if (!afpconf_read(&c, root, s->conf, true, &e))
-		settings_conf(r, &c);
+		settings_conf(r, &c, version_of(pid));
 	afpconf_fini(&c);
 }

@@ -8,8 +8,14 @@
 #include "kinds/servers.h"
 #include "run/run.h"
 
-/* Sets r->limit; what the configuration does not say, and has no one default, is 0. */
-void settings_conf(struct run *r, const struct afpconf *c);
+/* "4.5.1" as 405, from the program's own text; 0: not found. */
+unsigned int settings_version(const char *program, size_t len);
+
+/*
+ * Sets r->limit; what the configuration does not say is the default of this version, 0 where that
+ * depends on it and it is not known.
+ */
+void settings_conf(struct run *r, const struct afpconf *c, unsigned int version);
 
 /*
  * The same of a running server, as far as its configuration can be read; and r->has_asking, which

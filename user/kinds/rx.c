@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Servers over Rx: those of OpenAFS, rxperf's, and "afpscope rx --serve". They are found by their
+ * programs' names, their clients' sockets by the ports that they have.
+ */
+#include "bpf/services.h"
+#include "host/cgroup.h"
+#include "host/procfs.h"
+#include "host/udp.h"
+#include "kinds/kind.h"
+#include "kinds/rx_names.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROCESSES_MAX 32
+#define SOCKETS_MAX   4
+#define WORD_LEN      256
+/* A packet of usual length in the kernel's memory, and a client's window. */
+#define PACKET_LEN 2304
+#define WINDOW     32
+/* A buffer with less room than for the windows of so many clients is worth a warning. */
+#define CLIENTS_LEAST 64
+
+struct rx_socket {
+	uint64_t ino;
+	int fd;
+	uint16_t port; /* 0: it is not one of datagrams, or not bound */
+};
+
+struct rx_daemon {
+	pid_t pid;
+	bool in;            /* it was asked for */
+	bool hidden;        /* there is no right to see its sockets */
+	const char *option; /* for its receive buffer; NULL: it has none */
+	char name[sizeof(((struct procstat *)0)->comm)];
+	size_t n;
+	struct rx_socket socket[SOCKETS_MAX];
+};
+
+struct rx_daemons {
+	size_t n;
+	struct rx_daemon daemon[PROCESSES_MAX];
+	size_t n_open; /* sockets of the one that is looked at */
+	struct rx_socket open[64];
+};
+
+/* The names of the programs, and their options for the receive buffer. */
+static const struct {
+	const char *name, *option;
+} programs[] = {
+	{ "fileserver", "-udpsize BYTES" },
+	{ "dafileserver", "-udpsize BYTES" },
+	{ "volserver", "-udpsize BYTES" },
+	{ "davolserver", "-udpsize BYTES" },
+	{ "vlserver", NULL },
+	{ "ptserver", NULL },
+	{ "buserver", NULL },
+	{ "bosserver", NULL },
+	{ "rxperf", "-u KIB" },
+	{ "afpscope", "--buffer BYTES" },
+};
+
+/* The program's place in the table; -1: it is no server. */
+static int program_of(const char *name, pid_t pid)
+{
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+		if (!strcmp(name, programs[i].name))
+			return strcmp(name, "afpscope") || procfs_has_word(pid, "--serve") ? (int)i
+											   : -1;
+	return -1;
+}
+
+static int add_open(void *arg, pid_t pid, int fd, const char *name)
+{
+	uint64_t ino = procfs_socket(name);
+	struct rx_daemons *m = arg;
+
+	(void)pid;
+	if (ino && m->n_open < sizeof(m->open) / sizeof(m->open[0]))
+		m->open[m->n_open++] = (struct rx_socket) { .ino = ino, .fd = fd };
+	return 0;
+}
+
+static int note_port(void *arg, const struct udp_socket *s)
+{
+	struct rx_daemons *m = arg;
+
+	for (size_t i = 0; i < m->n_open; i++)
+		if (m->open[i].ino == s->ino)
+			m->open[i].port = s->port;
+	return 0;
+}
+
+/* Its sockets of datagrams. */
+static void look(struct rx_daemons *m, struct rx_daemon *d)
+{
+	m->n_open = 0;
+	d->hidden = procfs_each_fd(d->pid, add_open, m) == -EACCES;
+	if (m->n_open)
+		udp_each(d->pid, note_port, m);
+	for (size_t i = 0; i < m->n_open && d->n < SOCKETS_MAX; i++)
+		if (m->open[i].port)
+			d->socket[d->n++] = m->open[i];
+}
+
+static bool note_name(struct rx_daemon *d)
+{
+	struct procstat st;
+
+	if (procstat_read(&st, d->pid) || st.state == 'Z')
+		return false;
+	snprintf(d->name, sizeof(d->name), "%s", st.comm);
+	return true;
+}
+
+static int add(void *arg, pid_t pid)
+{
+	struct rx_daemons *m = arg;
+	struct rx_daemon *d = &m->daemon[m->n];
+	int program;
+
+	if (m->n == PROCESSES_MAX)
+		return 0;
+	*d = (struct rx_daemon) { .pid = pid };
+	program = note_name(d) ? program_of(d->name, pid) : -1;
+	if (program >= 0) {
+		d->option = programs[program].option;
+		look(m, d);
+		m->n++;
+	}
+	return 0;
+}
+
+static struct rx_daemon *daemon_of(struct rx_daemons *m, pid_t pid)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (m->daemon[i].pid == pid)
+			return &m->daemon[i];
+	return NULL;
+}
+
+/* Whatever its name, if it has a socket of datagrams. */
+static int choose_pid(struct rx_daemons *m, pid_t pid, struct err *e)
+{
+	struct rx_daemon *is = daemon_of(m, pid);
+
+	if (!is && m->n < PROCESSES_MAX) {
+		is = &m->daemon[m->n];
+		*is = (struct rx_daemon) { .pid = pid };
+		if (!note_name(is))
+			return err_set(e, -ESRCH, "there is no process %d", pid);
+		look(m, is);
+		m->n++;
+	}
+	if (!is || !is->n)
+		return err_set(e, -ENXIO,
+			       "process %d has no UDP socket: it is no server over Rx, or there is "
+			       "no right to see its sockets",
+			       pid);
+	is->in = true;
+	return 0;
+}
+
+static bool has_port(const struct rx_daemon *d, unsigned int port)
+{
+	for (size_t i = 0; i < d->n; i++)
+		if (d->socket[i].port == port)
+			return true;
+	return false;
+}
+
+static int is_port(void *arg, const struct udp_socket *s)
+{
+	return s->port == *(const unsigned int *)arg;
+}
+
+/* A server may have the port whose sockets cannot be seen; the port itself can. */
+static int no_server_at(const struct rx_daemons *m, unsigned int port, struct err *e)
+{
+	bool hidden = false;
+
+	for (size_t i = 0; i < m->n; i++)
+		hidden |= m->daemon[i].hidden;
+	if (hidden && udp_each(0, is_port, &port) == 1)
+		return err_set(e, -EACCES,
+			       "no right to see which process has UDP port %u: run as root "
+			       "(afpscope check says more)",
+			       port);
+	return err_set(e, -ENXIO, "no server over Rx of this host has UDP port %u", port);
+}
+
+static int choose_port(struct rx_daemons *m, unsigned int port, struct err *e)
+{
+	char text[ERR_TEXT_MAX] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n; i++) {
+		if (!has_port(&m->daemon[i], port))
+			continue;
+		m->daemon[i].in = true;
+		servers_append(text, "%s%d %s", n++ ? ", " : "", m->daemon[i].pid,
+			       m->daemon[i].name);
+	}
+	if (!n)
+		return no_server_at(m, port, e);
+	if (n > 1)
+		return err_set(e, -ENOTUNIQ,
+			       "several servers have UDP port %u (processes %s): name one with "
+			       "--pid",
+			       port, text);
+	return 0;
+}
+
+static int choose_listed(void *arg, pid_t pid)
+{
+	struct rx_daemon *is = daemon_of(arg, pid);
+
+	if (is)
+		is->in = true;
+	return 0;
+}
+
+static int choose(struct rx_daemons *m, const struct kind_wish *w, struct err *e)
+{
+	int r;
+
+	if (w->pid)
+		return choose_pid(m, (pid_t)w->pid, e);
+	if (w->port)
+		return choose_port(m, w->port, e);
+	if (w->unit) {
+		r = cgroup_each_process(w->unit, choose_listed, m);
+		return r ? err_set(e, -ENXIO, "no processes of unit %s: %s", w->unit,
+				   r == -ENOENT ? "there is no cgroup of that name" : strerror(-r))
+			 : 0;
+	}
+	for (size_t i = 0; i < m->n; i++)
+		m->daemon[i].in = !w->exe || !strcmp(m->daemon[i].name, w->exe);
+	return 0;
+}
+
+static int make_target(struct target *out, const struct rx_daemons *m, struct err *e)
+{
+	pid_t pid[PROCESSES_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n; i++)
+		if (m->daemon[i].in && m->daemon[i].n)
+			pid[n++] = m->daemon[i].pid;
+	if (!n)
+		return err_set(
+		    e, -ENXIO,
+		    "no such server over Rx (fileserver, dafileserver, vlserver, ptserver, "
+		    "volserver, bosserver, rxperf) runs here: ps -e lists the processes");
+	target_processes(out, pid, n);
+	for (size_t i = 0; i < m->n; i++)
+		for (size_t k = 0; m->daemon[i].in && k < m->daemon[i].n; k++)
+			target_add_port(out, m->daemon[i].socket[k].port, AFS_OBJECT_CLIENT);
+	return 0;
+}
+
+static int find(struct kind_found *out, const struct kind_wish *w, struct err *e)
+{
+	struct rx_daemons *m = calloc(1, sizeof(*m));
+	int r = m ? 0 : err_set(e, -ENOMEM, "out of memory");
+
+	if (!r) {
+		procfs_each(add, m);
+		r = choose(m, w, e);
+	}
+	r = r ? r : make_target(&out->target, m, e);
+	free(m);
+	return r;
+}
+
+/* The kernel makes the half of a buffer's memory the size that was asked for. */
+static int warn_of_buffer(struct run *r, const struct rx_daemon *d, const struct rx_socket *s,
+			  uint64_t memory)
+{
+	uint64_t most = udp_buffer_max(), asked = 0;
+	char word[WORD_LEN];
+
+	if (!procfs_argument(word, sizeof(word), d->pid, "-udpsize"))
+		asked = strtoull(word, NULL, 10);
+	if (asked > memory / 2)
+		return run_note(&r->warnings, "socket-buffer",
+				"%s (process %d) asked for a receive buffer of %" PRIu64
+				" bytes for UDP port %u and got %" PRIu64
+				": net.core.rmem_max is %" PRIu64
+				"; raise it with sysctl and start the server again",
+				d->name, d->pid, asked, s->port, memory / 2, most);
+	if (memory >= (uint64_t)CLIENTS_LEAST * WINDOW * PACKET_LEN)
+		return 0;
+	return run_note(&r->warnings, "socket-buffer",
+			"the receive buffer of %s (process %d, UDP port %u) is %" PRIu64
+			" bytes, room for some %" PRIu64
+			" packets: it overflows when several clients write at once%s%s; "
+			"net.core.rmem_max, the most that it gets, is %" PRIu64,
+			d->name, d->pid, s->port, memory / 2, memory / PACKET_LEN,
+			d->option ? "; raise it with " : "", d->option ? d->option : "", most);
+}
+
+static int describe_socket(struct run *r, const struct rx_daemon *d, const struct rx_socket *s)
+{
+	char key[32], text[64] = "n/a";
+	uint64_t memory;
+	bool known = !udp_buffer(&memory, d->pid, s->fd);
+	int e;
+
+	if (known)
+		snprintf(text, sizeof(text), "%" PRIu64 " bytes", memory / 2);
+	snprintf(key, sizeof(key), "port %u", s->port);
+	e = run_note(&r->server, key, "%s (process %d), receive buffer %s", d->name, d->pid, text);
+	return !e && known ? warn_of_buffer(r, d, s, memory) : e;
+}
+
+static int describe_process(struct run *r, struct rx_daemons *m, pid_t pid)
+{
+	struct rx_daemon *d = &m->daemon[0];
+	int e = 0;
+
+	*d = (struct rx_daemon) { .pid = pid };
+	if (!note_name(d))
+		return 0;
+	look(m, d);
+	for (size_t i = 0; i < d->n && !e; i++)
+		e = describe_socket(r, d, &d->socket[i]);
+	return e;
+}
+
+static int describe(const struct kind_found *f, struct run *r)
+{
+	struct rx_daemons *m = calloc(1, sizeof(*m));
+	const struct target *t = &f->target;
+	int e = m ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i <= t->n_sessions && !e; i++)
+		e = describe_process(r, m, i ? t->session[i - 1].pid : t->server);
+	if (!e && t->n_sessions)
+		e = run_note(&r->server, "name", "%zu servers over Rx", t->n_sessions + 1);
+	else if (!e)
+		e = run_note(&r->server, "name", "%s", m->daemon[0].name);
+	free(m);
+	return e;
+}
+
+const struct kind kind_rx = {
+	.is = { .name = "rx",
+		.role = { [AFS_ROLE_SERVER] = "server", [AFS_ROLE_BACKEND] = "backend" },
+		.has_requests = true,
+		.has_threads = true,
+		.has_diagnosis = true,
+		.accounts = &rx_accounts,
+		.result_text = rx_result },
+	.decoder = AFS_DECODER_RX,
+	.any_order = true,
+	.find = find,
+	.describe = describe,
+};
