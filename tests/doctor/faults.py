@@ -221,18 +221,35 @@ def burning(site: Site, share: float) -> Iterator[None]:
         process.wait()
 
 
+def _free_bytes(folder: Path) -> int:
+    at = os.statvfs(folder)
+    return at.f_bfree * at.f_frsize
+
+
+def _append(path: Path, n_bytes: int) -> None:
+    """As many as there is room for."""
+    with contextlib.suppress(OSError), path.open("ab", buffering=0) as file:
+        while n_bytes > 0:
+            n_bytes -= file.write(bytes(min(n_bytes, 4096)))
+
+
 @contextlib.contextmanager
 def filled(site: Site, room: float) -> Iterator[None]:
-    """The volume has so many bytes left."""
+    """The volume has so many bytes left, also when clients remove files meanwhile."""
+    filler = site.vol1 / "filler"
     # What is not on the disk yet counts for more than it will take there.
     for _ in range(3):
-        with contextlib.suppress(OSError), (site.vol1 / "filler").open("ab", buffering=0) as file:
-            while True:
-                file.write(bytes(4096))
+        _append(filler, sys.maxsize)
         os.sync()
-    with (site.vol1 / "filler").open("r+b") as file:
-        file.truncate(max(0, file.seek(0, os.SEEK_END) - int(room)))
-    yield
+    kept = _free_bytes(site.vol1) + int(room)
+    os.truncate(filler, max(0, filler.stat().st_size - int(room)))
+
+    def step(over: threading.Event) -> None:
+        _append(filler, _free_bytes(site.vol1) - kept)
+        over.wait(0.05)
+
+    with repeated(step):
+        yield
 
 
 def _device(path: Path) -> str:

@@ -38,7 +38,7 @@ HEALTHY = (
     Fault("metadata", (), (1, 5, 20), nothing, mix="metadata", think_s=0.2, clients=0),
     # Each session asks what the others asked.
     Fault(
-        "same folder", (), (1, 10, 100), nothing, mix=str(MIXES / "list-shared.ini"), think_s=2,
+        "same folder", (), (1, 10, 40), nothing, mix=str(MIXES / "list-shared.ini"), think_s=2,
         clients=0, load=("--files=500",),
     ),
     # Files in many folders, as many as the directory cache holds.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tests user/doctor/judge.c, rules.c: that each rule can be found. */
+/* Tests user/doctor/judge.c, rules.c, rules_rx.c: that each rule can be found. */
 #include "doctor/judge.h"
 
 #include <setjmp.h>
@@ -38,8 +38,28 @@ static void a_healthy_server_has_no_finding(void **state)
 
 	(void)state;
 	assert_int_equal(d.verdict, DOCTOR_HEALTHY);
-	assert_int_equal(d.n_out, doctor_n_rules);
+	assert_int_equal(d.n_out, doctor_rules_afp.n);
 	diagnosis_fini(&d);
+}
+
+/* Of all kinds of servers. */
+static size_t n_rules(void)
+{
+	return doctor_rules_afp.n + doctor_rules_rx.n;
+}
+
+static const struct doctor_rule *rule_at(size_t i)
+{
+	return i < doctor_rules_afp.n ? &doctor_rules_afp.rule[i]
+				      : &doctor_rules_rx.rule[i - doctor_rules_afp.n];
+}
+
+static bool is_of_rx(const struct doctor_rule *r)
+{
+	for (size_t i = 0; i < doctor_rules_rx.n; i++)
+		if (r == &doctor_rules_rx.rule[i])
+			return true;
+	return false;
 }
 
 /* Its conditions just hold. */
@@ -47,6 +67,7 @@ static struct run_figures with(const struct doctor_rule *r)
 {
 	struct run_figures f = healthy();
 
+	strcpy(f.kind, is_of_rx(r) ? "rx" : "afp");
 	run_figure_set(&f, RUN_FIGURE_SLOW, 0.5);
 	run_figure_set(&f, RUN_FIGURE_P99, 300e6);
 	for (size_t i = 0; i < r->n_tests; i++)
@@ -66,12 +87,12 @@ static const struct doctor_finding *found(const struct diagnosis *d, const struc
 static void each_rule_is_found_at_its_limits(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < doctor_n_rules; i++) {
-		struct run_figures f = with(&doctor_rules[i]);
+	for (size_t i = 0; i < n_rules(); i++) {
+		struct run_figures f = with(rule_at(i));
 		struct diagnosis d = judged(&f);
 
-		assert_int_equal(d.verdict, doctor_rules[i].whom ? DOCTOR_SLOW : DOCTOR_FOUND);
-		assert_non_null(found(&d, &doctor_rules[i]));
+		assert_int_equal(d.verdict, rule_at(i)->whom ? DOCTOR_SLOW : DOCTOR_FOUND);
+		assert_non_null(found(&d, rule_at(i)));
 		diagnosis_fini(&d);
 	}
 }
@@ -79,15 +100,15 @@ static void each_rule_is_found_at_its_limits(void **state)
 static void no_rule_is_found_below_any_of_its_limits(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < doctor_n_rules; i++)
-		for (size_t k = 0; k < doctor_rules[i].n_tests; k++) {
-			const struct doctor_test *t = &doctor_rules[i].test[k];
-			struct run_figures f = with(&doctor_rules[i]);
+	for (size_t i = 0; i < n_rules(); i++)
+		for (size_t k = 0; k < rule_at(i)->n_tests; k++) {
+			const struct doctor_test *t = &rule_at(i)->test[k];
+			struct run_figures f = with(rule_at(i));
 			struct diagnosis d;
 
 			run_figure_set(&f, t->figure, t->most ? t->limit * 1.01 : t->limit * 0.99);
 			d = judged(&f);
-			assert_null(found(&d, &doctor_rules[i]));
+			assert_null(found(&d, rule_at(i)));
 			diagnosis_fini(&d);
 		}
 }
@@ -95,14 +116,14 @@ static void no_rule_is_found_below_any_of_its_limits(void **state)
 static void waits_that_nobody_notices_are_no_finding(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < doctor_n_rules; i++) {
-		struct run_figures f = with(&doctor_rules[i]);
+	for (size_t i = 0; i < n_rules(); i++) {
+		struct run_figures f = with(rule_at(i));
 		struct diagnosis d;
 
 		run_figure_set(&f, RUN_FIGURE_SLOW, 0.01);
 		run_figure_set(&f, RUN_FIGURE_P99, 20e6);
 		d = judged(&f);
-		assert_int_equal(!found(&d, &doctor_rules[i]), doctor_rules[i].kind == DOCTOR_WAIT);
+		assert_int_equal(!found(&d, rule_at(i)), rule_at(i)->kind == DOCTOR_WAIT);
 		diagnosis_fini(&d);
 	}
 }
@@ -110,13 +131,13 @@ static void waits_that_nobody_notices_are_no_finding(void **state)
 static void a_figure_that_is_missing_is_said(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < doctor_n_rules; i++) {
-		struct run_figures f = with(&doctor_rules[i]);
+	for (size_t i = 0; i < n_rules(); i++) {
+		struct run_figures f = with(rule_at(i));
 		struct diagnosis d;
 
-		f.known[doctor_rules[i].test[0].figure] = false;
+		f.known[rule_at(i)->test[0].figure] = false;
 		d = judged(&f);
-		assert_null(found(&d, &doctor_rules[i]));
+		assert_null(found(&d, rule_at(i)));
 		assert_true(d.n_unseen > 0);
 		diagnosis_fini(&d);
 	}

@@ -21,9 +21,9 @@ static struct run_figures all_wrong(void)
 		run_figure_set(&f, (enum run_figure)i, 0.99);
 		run_figure_who(&f, (enum run_figure)i, "%080d", 1);
 	}
-	for (size_t i = 0; i < doctor_n_rules; i++)
-		for (size_t k = 0; k < doctor_rules[i].n_tests; k++) {
-			const struct doctor_test *t = &doctor_rules[i].test[k];
+	for (size_t i = 0; i < doctor_rules_afp.n; i++)
+		for (size_t k = 0; k < doctor_rules_afp.rule[i].n_tests; k++) {
+			const struct doctor_test *t = &doctor_rules_afp.rule[i].test[k];
 
 			if (!t->most && f.value[t->figure] < t->limit)
 				run_figure_set(&f, t->figure, t->limit);
@@ -34,9 +34,9 @@ static struct run_figures all_wrong(void)
 	return f;
 }
 
-static char *shown(const struct run_figures *f, bool brief)
+static char *shown_in(const struct run_figures *f, bool brief, unsigned int width)
 {
-	const struct report_opts opts = { 0 };
+	const struct report_opts opts = { .width = width };
 	char *text = NULL;
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
@@ -45,6 +45,11 @@ static char *shown(const struct run_figures *f, bool brief)
 	assert_int_equal(report_doctor(f, &opts, brief, out), 0);
 	assert_int_equal(fclose(out), 0);
 	return text;
+}
+
+static char *shown(const struct run_figures *f, bool brief)
+{
+	return shown_in(f, brief, 0);
 }
 
 static void many_findings_fit_on_a_screen(void **state)
@@ -81,6 +86,26 @@ static void short_has_a_line_for_each_finding(void **state)
 	free(text);
 }
 
+/* The last name is whole, whatever the width. */
+static void ruled_out_names_are_whole(void **state)
+{
+	struct run_figures f = { 0 };
+
+	(void)state;
+	for (unsigned int i = 0; i < N_RUN_FIGURES; i++)
+		run_figure_set(&f, (enum run_figure)i, 0);
+	run_figure_set(&f, RUN_FIGURE_REQUESTS, 1000);
+	run_figure_set(&f, RUN_FIGURE_ROOM, 1);
+	for (unsigned int width = 80; width <= 100; width++) {
+		char *text = shown_in(&f, false, width), *names = strstr(text, "Ruled out: ");
+
+		assert_non_null(names);
+		assert_non_null(strstr(names, " more\n"));
+		assert_null(strstr(names, " ..."));
+		free(text);
+	}
+}
+
 static void few_requests_are_no_verdict(void **state)
 {
 	struct run_figures f = { 0 };
@@ -112,13 +137,35 @@ static void slow_for_no_known_cause_says_what_the_time_went_into(void **state)
 	free(text);
 }
 
+static void what_is_not_seen_has_its_reason_once(void **state)
+{
+	struct run_figures f = { .kind = "rx" };
+	const char *at;
+	char *text;
+
+	(void)state;
+	run_figure_set(&f, RUN_FIGURE_REQUESTS, 1000);
+	run_figure_set(&f, RUN_FIGURE_P99, 1e6);
+	run_figure_set(&f, RUN_FIGURE_BUSY, 1);
+	run_figure_who(&f, RUN_FIGURE_DROPPED, "not counted");
+	run_figure_who(&f, RUN_FIGURE_LISTENER, "on another host");
+	text = shown(&f, false);
+	assert_non_null(strstr(text, "Not seen: socket buffer (not counted); "));
+	at = strstr(text, "(on another host)");
+	assert_non_null(at);
+	assert_null(strstr(at + 1, "(on another host)"));
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(many_findings_fit_on_a_screen),
 		cmocka_unit_test(short_has_a_line_for_each_finding),
+		cmocka_unit_test(ruled_out_names_are_whole),
 		cmocka_unit_test(few_requests_are_no_verdict),
 		cmocka_unit_test(slow_for_no_known_cause_says_what_the_time_went_into),
+		cmocka_unit_test(what_is_not_seen_has_its_reason_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

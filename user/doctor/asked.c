@@ -3,7 +3,7 @@
 
 #include "doctor/sessions.h"
 
-/* Entries of a cache of unknown size: the smaller one of netatalk's defaults, that before 4.5. */
+/* Entries of a cache whose size is not known: the smaller one of netatalk's defaults. */
 #define DIRCACHE_DEFAULT 8192
 /* A full cache drops many entries at a time, so that some are gone after half of its size. */
 #define LONG_AGO(size) ((size) / 2)

@@ -28,12 +28,12 @@ static bool is_noticed(const struct run_figures *f)
 }
 
 /* A figure that must be small, too, is as good as that where it is not known. */
-static bool is_known(const struct run_figures *f, const struct doctor_rule *r)
+enum run_figure doctor_lacks(const struct run_figures *f, const struct doctor_rule *r)
 {
 	for (size_t i = 0; i < r->n_tests; i++)
 		if (!f->known[r->test[i].figure] && (!i || !r->test[i].most))
-			return false;
-	return true;
+			return r->test[i].figure;
+	return N_RUN_FIGURES;
 }
 
 static bool holds(const struct run_figures *f, const struct doctor_test *t, double times)
@@ -82,7 +82,7 @@ static bool is_enough(const struct run_figures *f)
 static void look(struct diagnosis *d, const struct run_figures *f, const struct doctor_rule *r,
 		 bool noticed)
 {
-	if (!is_known(f, r)) {
+	if (doctor_lacks(f, r) != N_RUN_FIGURES) {
 		d->unseen[d->n_unseen++] = r;
 	} else if (!all_hold(f, r, 1) || (r->kind == DOCTOR_WAIT && !noticed)) {
 		d->out[d->n_out++] = r;
@@ -122,16 +122,18 @@ static enum doctor_verdict verdict(const struct diagnosis *d, const struct run_f
 
 int doctor_judge(struct diagnosis *out, const struct run_figures *f)
 {
-	*out = (struct diagnosis) { .found = calloc(doctor_n_rules, sizeof(*out->found)),
-				    .out = calloc(doctor_n_rules, sizeof(*out->out)),
-				    .unseen = calloc(doctor_n_rules, sizeof(*out->unseen)) };
+	const struct doctor_rules *rules = doctor_rules_of(f);
+
+	*out = (struct diagnosis) { .found = calloc(rules->n, sizeof(*out->found)),
+				    .out = calloc(rules->n, sizeof(*out->out)),
+				    .unseen = calloc(rules->n, sizeof(*out->unseen)) };
 	if (!out->found || !out->out || !out->unseen) {
 		diagnosis_fini(out);
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < doctor_n_rules; i++)
-		if (doctor_rules[i].kind == DOCTOR_FACT || is_enough(f))
-			look(out, f, &doctor_rules[i], is_noticed(f));
+	for (size_t i = 0; i < rules->n; i++)
+		if (rules->rule[i].kind == DOCTOR_FACT || is_enough(f))
+			look(out, f, &rules->rule[i], is_noticed(f));
 	qsort(out->found, out->n_found, sizeof(*out->found), by_weight);
 	out->verdict = verdict(out, f);
 	return 0;

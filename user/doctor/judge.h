@@ -37,6 +37,10 @@ struct diagnosis {
 
 /* 0 or -ENOMEM. */
 int doctor_judge(struct diagnosis *out, const struct run_figures *f);
+
+/* The first figure without which nothing is known of a cause; N_RUN_FIGURES: none is missing. */
+enum run_figure doctor_lacks(const struct run_figures *f, const struct doctor_rule *r);
+
 void diagnosis_fini(struct diagnosis *d);
 
 #endif

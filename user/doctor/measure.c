@@ -5,6 +5,7 @@
 #include "base/hist.h"
 #include "doctor/asked.h"
 #include "doctor/clients.h"
+#include "doctor/rx.h"
 #include "doctor/sessions.h"
 #include "report/cell.h"
 #include "report/view.h"
@@ -156,6 +157,7 @@ static void look_waits(struct measure *m)
 			 (double)(t[ACCOUNT_RUNQ] + in[AFS_INSIDE_RUNQ]) + unread,
 			 m->all_ns + unread);
 	run_figure_share(m->out, RUN_FIGURE_UNREAD, unread, (double)m->requests.all.a.sum.answered);
+	run_figure_set(m->out, RUN_FIGURE_STOPPED_FOR, stopped);
 	run_figure_share(m->out, RUN_FIGURE_STOPPED, stopped,
 			 m->ns * (double)(sessions ? sessions : 1));
 }
@@ -481,6 +483,11 @@ int doctor_measure(struct run_figures *out, const struct run *r)
 	look_time(&m);
 	if (m.ns > 0)
 		run_figure_set(out, RUN_FIGURE_ELAPSED, m.ns);
+	if (!strcmp(run_kind_name(r), "rx") || !strcmp(r->command, "rx")) {
+		doctor_rx(out, r, &m.view, m.ns);
+		view_fini(&m.view);
+		return 0;
+	}
 	if (m.view.all.has_requests)
 		e = requests_init(&m.requests, &m.view.all);
 	if (!e && m.view.all.has_requests) {

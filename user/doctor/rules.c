@@ -1,28 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The table of causes. Limits were chosen with tests/doctor/matrix.py: none of its healthy loads
- * reaches one.
+ * What can be wrong with an AFP server. Limits were chosen with tests/doctor/matrix.py: none of its
+ * healthy loads reaches one.
  */
-#include "doctor/rules.h"
+#include "doctor/rules_priv.h"
 
-#define F(name) RUN_FIGURE_##name
-#define LEAST(name, v)                                                                             \
-	{                                                                                          \
-		F(name), v, false                                                                  \
-	}
-#define MOST(name, v)                                                                              \
-	{                                                                                          \
-		F(name), v, true                                                                   \
-	}
-#define TESTS(...)                                                                                 \
-	.n_tests = sizeof((struct doctor_test[]) { __VA_ARGS__ }) / sizeof(struct doctor_test),    \
-	.test = { __VA_ARGS__ }
-#define EVIDENCE(...)                                                                              \
-	.n_evidence = sizeof((enum run_figure[]) { __VA_ARGS__ }) / sizeof(enum run_figure),       \
-	.evidence = { __VA_ARGS__ }
+#include <string.h>
 
 /* clang-format off */
-const struct doctor_rule doctor_rules[] = {
+static const struct doctor_rule rules[] = {
 	{
 		.key = "server-stopped", .name = "stopped server", .kind = DOCTOR_FACT,
 		TESTS(LEAST(STOPPED, 0.02)), .weight = F(STOPPED),
@@ -30,6 +16,15 @@ const struct doctor_rule doctor_rules[] = {
 		.says = "afpd was stopped by a signal, a debugger or a freezer for {stopped} of the time, all sessions together",
 		.todo = "find who sent SIGSTOP or froze its cgroup; kill -CONT PID lets it go on",
 		.disproof = "no afpd is in state T, and no cgroup of it is frozen",
+		.next = "ps -eo pid,stat,comm | grep ' T'",
+	},
+	{
+		.key = "session-stopped", .name = "stopped session", .kind = DOCTOR_FACT,
+		TESTS(LEAST(STOPPED_FOR, 1e9), MOST(STOPPED, 0.02)), .weight = F(STOPPED),
+		EVIDENCE(F(STOPPED_FOR), F(STOPPED), F(SESSIONS)),
+		.says = "a few of many sessions were stopped by a signal, a debugger or a freezer, for {stopped_for} in all: their users waited",
+		.todo = "find who sent SIGSTOP to an afpd; kill -CONT PID lets it go on",
+		.disproof = "no afpd is in state T",
 		.next = "ps -eo pid,stat,comm | grep ' T'",
 	},
 	{
@@ -359,4 +354,9 @@ const struct doctor_rule doctor_rules[] = {
 };
 /* clang-format on */
 
-const size_t doctor_n_rules = sizeof(doctor_rules) / sizeof(doctor_rules[0]);
+const struct doctor_rules doctor_rules_afp = { "afp", sizeof(rules) / sizeof(rules[0]), rules };
+
+const struct doctor_rules *doctor_rules_of(const struct run_figures *f)
+{
+	return strcmp(f->kind, doctor_rules_rx.kind) ? &doctor_rules_afp : &doctor_rules_rx;
+}

@@ -44,7 +44,16 @@ struct doctor_rule {
 	const char *says, *todo, *disproof, *next;
 };
 
-extern const struct doctor_rule doctor_rules[];
-extern const size_t doctor_n_rules;
+/* Those of a kind of server. */
+struct doctor_rules {
+	const char *kind;
+	size_t n;
+	const struct doctor_rule *rule;
+};
+
+extern const struct doctor_rules doctor_rules_afp, doctor_rules_rx;
+
+/* For the kind of server that the figures are of. */
+const struct doctor_rules *doctor_rules_of(const struct run_figures *f);
 
 #endif

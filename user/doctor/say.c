@@ -16,7 +16,8 @@ static bool is_about(enum run_figure which)
 static bool is_setting(enum run_figure which)
 {
 	return which == RUN_FIGURE_LIMIT || which == RUN_FIGURE_DIRCACHE ||
-	       which == RUN_FIGURE_DIRCACHE_NEED;
+	       which == RUN_FIGURE_DIRCACHE_NEED || which == RUN_FIGURE_BUFFER ||
+	       which == RUN_FIGURE_BUFFER_NEED || which == RUN_FIGURE_BUFFER_MAX;
 }
 
 /* The longest request is exact: no quantile is beyond it. */

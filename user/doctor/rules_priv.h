@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef DOCTOR_RULES_PRIV_H
+#define DOCTOR_RULES_PRIV_H
+
+/* Words for the tables of causes. */
+
+#include "doctor/rules.h"
+
+#define F(name) RUN_FIGURE_##name
+#define LEAST(name, v)                                                                             \
+	{                                                                                          \
+		F(name), v, false                                                                  \
+	}
+#define MOST(name, v)                                                                              \
+	{                                                                                          \
+		F(name), v, true                                                                   \
+	}
+#define TESTS(...)                                                                                 \
+	.n_tests = sizeof((struct doctor_test[]) { __VA_ARGS__ }) / sizeof(struct doctor_test),    \
+	.test = { __VA_ARGS__ }
+#define EVIDENCE(...)                                                                              \
+	.n_evidence = sizeof((enum run_figure[]) { __VA_ARGS__ }) / sizeof(enum run_figure),       \
+	.evidence = { __VA_ARGS__ }
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What can be wrong with a server over Rx, as the study of AFS at CERN (2012) found it, or with its
+ * clients. Limits were chosen with tests/doctor/rx.py.
+ */
+#include "doctor/rules_priv.h"
+
+/* clang-format off */
+static const struct doctor_rule rules[] = {
+	{
+		.key = "socket-buffer", .name = "socket buffer", .kind = DOCTOR_FACT,
+		TESTS(LEAST(DROPPED, 0.001), LEAST(DROPPED_N, 10), MOST(LISTENER, 0.9)), .weight = N_RUN_FIGURES,
+		EVIDENCE(F(DROPPED), F(DROPPED_N), F(QUEUE), F(BUFFER), F(LISTENER), F(P99)),
+		.says = "the server's socket had no room for {dropped} of the datagrams[ ({dropped.who})]: who sent them waits, and sends them again[; the buffer has {buffer} bytes]",
+		.todo = "a receive buffer of {buffer_need} bytes (for {buffer_clients} clients that write at once), by the server's option (fileserver -udpsize BYTES, rxperf -u KIB, rx --serve --buffer); the most that it gets is net.core.rmem_max, now {buffer_max}: where that is less, sysctl -w net.core.rmem_max={buffer_need} first",
+		.disproof = "the drops of the socket in /proc/PID/net/udp do not grow while calls are slow",
+		.next = "ss -lunm; sysctl net.core.rmem_max",
+	},
+	{
+		.key = "own-buffer", .name = "the clients' own buffers", .kind = DOCTOR_FACT,
+		TESTS(LEAST(OWN_DROPPED, 0.001)), .weight = N_RUN_FIGURES,
+		EVIDENCE(F(OWN_DROPPED), F(OWN_BUFFER), F(DROPPED), F(P99)),
+		.says = "the clients' own sockets had no room for {own_dropped} of the datagrams that came: it is not the server that loses them",
+		.todo = "larger buffers in the clients (afpscope rx -u KIB; now {own_buffer}), or fewer calls of a client at a time (-t)",
+		.disproof = "with -u 4096 calls take as long",
+		.next = "afpscope rx -u 4096 and the same options",
+	},
+	{
+		.key = "threads", .name = "shortage of threads", .kind = DOCTOR_WAIT,
+		TESTS(LEAST(SHORT, 0.2), LEAST(WAIT_THREAD, 0.2)), .weight = F(WAIT_THREAD),
+		EVIDENCE(F(WAIT_THREAD), F(SHORT), F(WAITING), F(WAITED), F(P99)),
+		.says = "calls wait for a thread of the server: {wait_thread} of their time, up to {waiting} at a time; no thread was idle in {short} of the looks",
+		.todo = "more threads (fileserver -p N, rxperf -S N, rx --serve -S N), or a quota for each client (--quota), so that a few do not have all threads",
+		.disproof = "rxdebug SERVER PORT shows idle threads, and no calls that wait",
+		.next = "rxdebug SERVER PORT -noconns; afpscope record --kind rx -d 30",
+	},
+	{
+		.key = "listener-waits", .name = "the listener has no CPU", .kind = DOCTOR_WAIT,
+		TESTS(LEAST(LISTENER, 0.9), LEAST(LISTENER_WAIT, 0.3)), .weight = F(LISTENER),
+		EVIDENCE(F(LISTENER), F(LISTENER_CPU), F(LISTENER_WAIT), F(PACKET_CPU), F(DROPPED), F(P99)),
+		.says = "one thread receives all datagrams and has always something to do ({listener} of the time), but {listener_wait} of this time it waits for a CPU: it needs one of its own[; other programs use {others} of the CPUs, most of it {others.who}]",
+		.todo = "keep other work off one CPU for it (taskset -p, AllowedCPUs=), or raise its priority (nice)",
+		.disproof = "calls are as slow when that thread has a CPU of its own",
+		.next = "pidstat -t -p PID 1; afpscope record --kind rx -d 30",
+	},
+	{
+		.key = "listener", .name = "one thread is the limit", .kind = DOCTOR_WAIT,
+		TESTS(LEAST(LISTENER, 0.9), MOST(LISTENER_WAIT, 0.3)), .weight = F(LISTENER),
+		EVIDENCE(F(LISTENER), F(LISTENER_CPU), F(PACKET_CPU), F(ACKS_MB), F(DROPPED), F(P99)),
+		.says = "one thread receives all datagrams and has always something to do ({listener} of the time, on a CPU {listener_cpu}), {packet_cpu} of CPU time for each datagram: more threads or CPUs do not help",
+		.todo = "less work for each byte: jumbograms (not -nojumbo), larger packets (-rxmaxmtu), fewer ACKs; a faster CPU; clients on several servers",
+		.disproof = "the rate grows with more threads",
+		.next = "perf top -t TID; afpscope record --kind rx -d 30 -v",
+	},
+	{
+		.key = "cpu-limit", .name = "CPU quota", .kind = DOCTOR_FACT,
+		TESTS(LEAST(THROTTLED, 0.1), LEAST(THREADS_WAIT, 0.2)), .weight = F(THROTTLED),
+		EVIDENCE(F(THROTTLED), F(THREADS_WAIT), F(LISTENER), F(P99)),
+		.says = "a CPU quota of its cgroup held the server back for {throttled} of the time",
+		.todo = "raise CPUQuota= of its systemd unit (cpu.max of the cgroup)",
+		.disproof = "throttled_usec in the cgroup's cpu.stat does not grow",
+		.next = "systemctl show -p CPUQuotaPerSecUSec UNIT",
+	},
+	{
+		.key = "other-programs", .name = "other programs", .kind = DOCTOR_WAIT,
+		TESTS(LEAST(THREADS_WAIT, 0.5), LEAST(OTHERS, 0.3), LEAST(CPUS_USED, 0.75), MOST(LISTENER, 0.9)), .weight = F(THREADS_WAIT),
+		EVIDENCE(F(THREADS_WAIT), F(OTHERS), F(CPUS_USED), F(LISTENER), F(P99)),
+		.says = "the server's threads wait for a CPU {threads_wait} of the time in which they could work; other programs use {others} of the CPUs[, most of it {others.who}]",
+		.todo = "move or stop these programs (clients that run on the server's host are such), or give the server CPUs of its own (AllowedCPUs=, taskset)",
+		.disproof = "latency stays when they are stopped for a moment",
+		.next = "top -o %CPU",
+	},
+	{
+		.key = "cpu-short", .name = "shortage of CPUs", .kind = DOCTOR_WAIT,
+		TESTS(LEAST(THREADS_WAIT, 0.5), MOST(OTHERS, 0.3), LEAST(CPUS_USED, 0.75), MOST(LISTENER, 0.9)), .weight = F(THREADS_WAIT),
+		EVIDENCE(F(THREADS_WAIT), F(CPUS_USED), F(LISTENER), F(RATE), F(P99)),
+		.says = "the server uses all CPUs, and its threads wait for each other's: {threads_wait} of the time in which they could work",
+		.todo = "more CPUs, or fewer clients at a time",
+		.disproof = "CPUs are idle while calls wait",
+		.next = "afpscope record --kind rx -d 30",
+	},
+	{
+		.key = "locks", .name = "contention for locks", .kind = DOCTOR_WAIT,
+		TESTS(LEAST(LISTENER_ASLEEP, 0.3), MOST(LISTENER, 0.7), MOST(DROPPED, 0.001)), .weight = F(LISTENER_ASLEEP),
+		EVIDENCE(F(LISTENER_ASLEEP), F(LISTENER), F(SHORT), F(P99)),
+		.says = "the thread that receives all datagrams waits for a lock that others hold, in {listener_asleep} of the looks at it",
+		.todo = "find who holds it: stacks of the server's threads while calls are slow",
+		.disproof = "the listener sleeps in recvmsg, not in futex (/proc/PID/task/TID/syscall)",
+		.next = "gdb -p PID -batch -ex 'thread apply all bt'",
+	},
+	{
+		.key = "resends", .name = "lost packets", .kind = DOCTOR_WAIT,
+		TESTS(LEAST(TIMED_OUT, 0.4), MOST(DROPPED, 0.001), MOST(OWN_DROPPED, 0.001)), .weight = F(TIMED_OUT),
+		EVIDENCE(F(TIMED_OUT), F(RESENT), F(RESENT_BACK), F(OWN_DROPPED), F(P99)),
+		.says = "calls wait until lost packets are sent again: {timed_out} of the time of all calls is in calls that Rx's timers made long[; the server's own socket lost {dropped} of the datagrams]",
+		.todo = "look for the loss: the server's socket buffer (on the server: afpscope doctor --kind rx), switches, a firewall, the clients' network",
+		.disproof = "no DATA packet is sent twice (tshark -Y rx.type==1)",
+		.next = "on the server: afpscope doctor --kind rx -d 30",
+	},
+	{
+		.key = "failures", .name = "failed calls", .kind = DOCTOR_FACT,
+		TESTS(LEAST(FAILED, 0.1)), .weight = F(FAILED),
+		EVIDENCE(F(FAILED), F(REQUESTS), F(P50), F(P99)),
+		.says = "{failed} of the calls failed",
+		.todo = "look at the errors: afpscope rx prints the first, afpscope record --kind rx -v on the server all of them",
+		.disproof = "only clients that ask for something this server does not offer see errors",
+		.next = "afpscope record --kind rx -d 30 -v",
+	},
+};
+/* clang-format on */
+
+const struct doctor_rules doctor_rules_rx = { "rx", sizeof(rules) / sizeof(rules[0]), rules };
