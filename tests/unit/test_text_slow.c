@@ -96,6 +96,19 @@ static void a_line_says_how_long_what_why_who_and_on_what(void **state)
 					   "bench1@192.168.1.20 vol1 #3f2a9c01");
 }
 
+/* Of a volume that is known by its folder; the name behind it says more. */
+static void little_room_is_not_for_a_path(void **state)
+{
+	static char path[] = "/srv/afp/volumes/vol1";
+	struct run_session s;
+	struct slow_request q = sample(&s);
+
+	(void)state;
+	s.volume[0] = path;
+	assert_non_null(strstr(line(&q, 120), " /srv/afp/volumes/vol1 #3f2a9c01"));
+	assert_non_null(strstr(line(&q, 90), "bench1@192.168.1.20 vol1 #3f2a9c01"));
+}
+
 static void parts_are_named_if_they_matter_and_fit(void **state)
 {
 	struct run_session s;
@@ -310,9 +323,10 @@ static void the_sum_is_a_line(void **state)
 	(void)state;
 	slow_text_sum(out, &sum);
 	fclose(out);
-	assert_string_equal(text, "60.0 s watched: 81,803 requests, 332 slow (100ms or more), 312 "
-				  "left out, 0 lost\n          own CPU time 60.0ms (0.1 %), in the "
-				  "kernel's programs 5.00ms, to attach 300ms\n");
+	assert_string_equal(
+	    text, "60.0 s watched: 81,803 requests, 0 lost\n"
+		  "  332 slow (100ms or more), 312 left out\n"
+		  "  own CPU time 60.0ms (0.1 %), in the kernel 5.00ms, to attach 300ms\n");
 	out = fmemopen(text, sizeof(text), "w");
 	assert_int_equal(slow_json_sum(out, &sum), 0);
 	assert_int_equal(slow_json_count(out, "left out", 312), 0);
@@ -328,6 +342,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_line_says_how_long_what_why_who_and_on_what),
+		cmocka_unit_test(little_room_is_not_for_a_path),
 		cmocka_unit_test(parts_are_named_if_they_matter_and_fit),
 		cmocka_unit_test(the_parts_are_all_of_the_time_the_longest_first),
 		cmocka_unit_test(what_it_names_is_shown),

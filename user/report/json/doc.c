@@ -2,10 +2,14 @@
 /* Building jansson's values. */
 #include "report/json/doc.h"
 
+#include "base/file.h"
+#include "run/run.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define NS_PER_S 1000000000
 
@@ -110,9 +114,9 @@ json_t *json_wall(int64_t wall_ns)
 }
 
 /* jansson leaves DEL as it is. */
-int json_line(FILE *out, const struct json_doc *d, json_t *o)
+static int put_line(FILE *out, const struct json_doc *d, json_t *o, size_t flags)
 {
-	char *text = d->failed ? NULL : json_dumps(o, JSON_COMPACT | JSON_ENSURE_ASCII);
+	char *text = d->failed ? NULL : json_dumps(o, JSON_ENSURE_ASCII | flags);
 
 	for (const char *c = text; c && *c; c++) {
 		if (*c == 0x7f)
@@ -124,4 +128,51 @@ int json_line(FILE *out, const struct json_doc *d, json_t *o)
 	json_decref(o);
 	free(text);
 	return text ? 0 : -ENOMEM;
+}
+
+int json_line(FILE *out, const struct json_doc *d, json_t *o)
+{
+	return put_line(out, d, o, JSON_COMPACT);
+}
+
+char *json_memory(const struct json_doc *d, json_t *o, size_t *len)
+{
+	char *text = NULL;
+	FILE *f = open_memstream(&text, len);
+	int r;
+
+	if (!f) {
+		json_decref(o);
+		return NULL;
+	}
+	r = put_line(f, d, o, 0);
+	if (!fclose(f) && !r)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static int print(const char *text, size_t len, struct err *e)
+{
+	if (fwrite(text, 1, len, stdout) == len && !fflush(stdout))
+		return 0;
+	return err_set(e, errno ? -errno : -EIO, "cannot write to standard output: %s",
+		       strerror(errno ? errno : EIO));
+}
+
+int json_save(const struct json_doc *d, json_t *o, const char *path, struct err *e)
+{
+	size_t len;
+	char pid[16], *text = json_memory(d, o, &len);
+	int r;
+
+	if (!text)
+		return err_set(e, -ENOMEM, "out of memory for the JSON");
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	if (strcmp(path, "-") != 0)
+		r = file_save(path, d->run ? d->run->id : pid, text, len, e);
+	else
+		r = print(text, len, e);
+	free(text);
+	return r;
 }

@@ -4,6 +4,7 @@
 
 /* What the parts of the JSON share while it is built. */
 
+#include "base/err.h"
 #include "base/hist.h"
 
 #include <jansson.h>
@@ -37,7 +38,16 @@ json_t *json_latency(struct json_doc *d, const struct hist *h);
 /* Wall time as "2026-11-21T17:22:05.123456789Z". */
 json_t *json_wall(int64_t wall_ns);
 
-/* Prints o, which it takes, on a line of its own, in ASCII: it may be a terminal. 0 or -ENOMEM. */
+/*
+ * The document o as one line of ASCII without control characters, whatever the names in it: it may
+ * be read on a terminal. All three take o, also NULL, and fail where d has failed.
+ *
+ * json_line: prints it, without spaces. 0 or -ENOMEM.
+ * json_memory: the line, *len bytes, to be freed. NULL without memory.
+ * json_save: writes it to the file path; to standard output if that is "-".
+ */
 int json_line(FILE *out, const struct json_doc *d, json_t *o);
+char *json_memory(const struct json_doc *d, json_t *o, size_t *len);
+int json_save(const struct json_doc *d, json_t *o, const char *path, struct err *e);
 
 #endif

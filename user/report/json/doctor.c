@@ -4,20 +4,33 @@
 #include "doctor/say.h"
 #include "report/json/parts.h"
 
+#include <string.h>
+
 #define TEXT_MAX 400
+
+/* Whether it is one of the server's kind. Those of Rx come last. */
+static bool is_of_kind(const struct run_figures *f, size_t i)
+{
+	bool rx = !strcmp(f->kind, "rx");
+
+	return i >= RUN_FIGURE_DROPPED ? rx : !rx || f->known[i] || *f->who[i];
+}
 
 json_t *json_figures(struct json_doc *d, const struct run_figures *f)
 {
 	json_t *all = json_object();
 
 	for (size_t i = 0; i < N_RUN_FIGURES; i++) {
-		json_t *o = json_object();
+		json_t *o;
 
+		if (!is_of_kind(f, i))
+			continue;
+		o = json_object();
 		json_put(d, o, "value", f->known[i] ? json_real(f->value[i]) : json_null());
 		json_put(d, o, "unit", json_text(run_figures[i].unit));
 		json_put(d, o, "meaning", json_text(run_figures[i].meaning));
 		if (*f->who[i])
-			json_put(d, o, "who", json_text(f->who[i]));
+			json_put(d, o, f->known[i] ? "who" : "why", json_text(f->who[i]));
 		json_put(d, all, run_figures[i].key, o);
 	}
 	return all;

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NO_MEMORY "out of memory for the JSON of the run"
-
 /* Keys become members; texts of the same key are joined by a newline, so none is lost. */
 static json_t *notes(struct json_doc *d, const struct run_notes *in)
 {
@@ -231,103 +229,128 @@ static json_t *threads(struct json_doc *d, const struct run *r)
 		json_put(d, o, "threads", json_integer(t->n));
 		json_put(d, o, "cpu_ns", json_number(t->cpu_ns));
 		json_put(d, o, "runq_ns", json_number(t->runq_ns));
+		if (t->looks) {
+			json_put(d, o, "looks", json_integer(t->looks));
+			json_put(d, o, "asleep_in_lock", json_integer(t->locked));
+		}
 		json_add(d, a, o);
 	}
 	return a;
 }
 
-/* The whole document; NULL without memory. */
-static json_t *document(const struct run *r)
+static json_t *points(struct json_doc *d, const struct run_socket *s)
+{
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < s->n; i++) {
+		json_t *row = json_array();
+
+		json_add(d, row, json_number(s->point[i].t_ns));
+		json_add(d, row, json_number(s->point[i].queue));
+		json_add(d, row, json_number(s->point[i].drops));
+		json_add(d, a, row);
+	}
+	return a;
+}
+
+static json_t *sockets(struct json_doc *d, const struct run *r)
+{
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < r->n_sockets; i++) {
+		const struct run_socket *s = &r->socket[i];
+		json_t *o = json_object();
+
+		json_put(d, o, "pid", json_integer(s->pid));
+		json_put(d, o, "port", json_integer(s->port));
+		json_put(d, o, "buffer", s->buffer ? json_number(s->buffer) : json_null());
+		json_put(d, o, "buffer_max",
+			 s->buffer_max ? json_number(s->buffer_max) : json_null());
+		json_put(d, o, "queue_max", json_number(s->queue_max));
+		json_put(d, o, "drops", json_number(s->drops));
+		json_put(d, o, "drops_seen", s->has_seen ? json_number(s->seen) : json_null());
+		json_put(d, o, "points", points(d, s));
+		json_add(d, a, o);
+	}
+	return a;
+}
+
+static json_t *waiting(struct json_doc *d, const struct run_waiting *w)
+{
+	json_t *o = json_object();
+
+	json_put(d, o, "asked", json_integer(w->asked));
+	json_put(d, o, "answered", json_integer(w->answered));
+	json_put(d, o, "short", json_integer(w->n_short));
+	json_put(d, o, "waiting_sum", json_number(w->waiting_sum));
+	json_put(d, o, "waiting_max", w->answered ? json_integer(w->waiting_max) : json_null());
+	json_put(d, o, "idle_min", w->answered ? json_integer(w->idle_min) : json_null());
+	json_put(d, o, "waited", w->answered ? json_number(w->waited) : json_null());
+	return o;
+}
+
+static json_t *document(struct json_doc *d)
 {
 	json_t *o = json_object(), *phases = json_array();
-	struct json_doc d = { .run = r };
+	const struct run *r = d->run;
 
-	json_put(&d, o, "schema", json_integer(RUN_SCHEMA));
-	json_put(&d, o, "tool", json_text("afpscope"));
-	json_put(&d, o, "version", json_text(AFPSCOPE_VERSION));
-	json_put(&d, o, "id", json_text(r->id));
-	json_put(&d, o, "command", json_text(r->command));
-	json_put(&d, o, "set", json_text(r->set));
-	json_put(&d, o, "kind", json_text(run_kind_name(r)));
-	json_put(&d, o, "started", json_text(r->started));
-	json_put(&d, o, "complete", json_boolean(r->complete));
-	json_put(&d, o, "environment", notes(&d, &r->environment));
-	json_put(&d, o, "server", notes(&d, &r->server));
-	json_put(&d, o, "options", notes(&d, &r->options));
-	json_put(&d, o, "rungs", notes(&d, &r->rungs));
-	json_put(&d, o, "absent", notes(&d, &r->absent));
-	json_put(&d, o, "warnings", listed(&d, &r->warnings));
-	json_put(&d, o, "findings", findings(&d, r));
+	json_put(d, o, "schema", json_integer(RUN_SCHEMA));
+	json_put(d, o, "tool", json_text("afpscope"));
+	json_put(d, o, "version", json_text(AFPSCOPE_VERSION));
+	json_put(d, o, "id", json_text(r->id));
+	json_put(d, o, "command", json_text(r->command));
+	json_put(d, o, "set", json_text(r->set));
+	json_put(d, o, "kind", json_text(run_kind_name(r)));
+	json_put(d, o, "started", json_text(r->started));
+	json_put(d, o, "complete", json_boolean(r->complete));
+	json_put(d, o, "environment", notes(d, &r->environment));
+	json_put(d, o, "server", notes(d, &r->server));
+	json_put(d, o, "options", notes(d, &r->options));
+	json_put(d, o, "rungs", notes(d, &r->rungs));
+	json_put(d, o, "absent", notes(d, &r->absent));
+	json_put(d, o, "warnings", listed(d, &r->warnings));
+	json_put(d, o, "findings", findings(d, r));
 	if (r->figures) {
-		json_put(&d, o, "figures", json_figures(&d, r->figures));
-		json_put(&d, o, "diagnosis", json_diagnosis(&d, r->figures));
+		json_put(d, o, "figures", json_figures(d, r->figures));
+		json_put(d, o, "diagnosis", json_diagnosis(d, r->figures));
 	}
-	json_put(&d, o, "losses", losses(&d, r));
-	json_put(&d, o, "books", books(&d, r));
-	json_put(&d, o, "sessions", sessions(&d, r));
+	json_put(d, o, "losses", losses(d, r));
+	json_put(d, o, "books", books(d, r));
+	json_put(d, o, "sessions", sessions(d, r));
 	if (r->n_rest)
-		json_put(&d, o, "sessions_rest", sessions_rest(&d, r));
-	json_put(&d, o, "metrics", metric_definitions(&d));
+		json_put(d, o, "sessions_rest", sessions_rest(d, r));
+	json_put(d, o, "metrics", metric_definitions(d));
 	if (run_has_metrics(r)) {
-		json_put(&d, o, "tcp_values", json_tcp_definitions(&d));
-		json_put(&d, o, "verdict_figures", json_verdict_definitions(&d));
+		json_put(d, o, "tcp_values", json_tcp_definitions(d));
+		json_put(d, o, "verdict_figures", json_verdict_definitions(d));
 	}
 	if (run_has_threads(r))
-		json_put(&d, o, "threads", threads(&d, r));
-	json_put(&d, o, "series", json_series(&d, r));
+		json_put(d, o, "threads", threads(d, r));
+	if (r->n_sockets)
+		json_put(d, o, "sockets", sockets(d, r));
+	if (r->waiting.asked)
+		json_put(d, o, "waiting", waiting(d, &r->waiting));
+	json_put(d, o, "series", json_series(d, r));
 	for (size_t i = 0; i < r->n_phases; i++)
-		json_add(&d, phases, phase(&d, r, r->phase[i]));
-	json_put(&d, o, "phases", phases);
-	if (!d.failed)
-		return o;
-	json_decref(o);
-	return NULL;
-}
-
-/* The document as one line, to be freed; NULL without memory. */
-static char *text_of(const struct run *r, size_t *len)
-{
-	json_t *o = document(r);
-	char *data = o ? json_dumps(o, 0) : NULL;
-
-	json_decref(o);
-	if (!data)
-		return NULL;
-	*len = strlen(data);
-	data[(*len)++] = '\n';
-	return data;
-}
-
-static int print(const char *data, size_t len, struct err *e)
-{
-	if (fwrite(data, 1, len, stdout) == len && !fflush(stdout))
-		return 0;
-	return err_set(e, errno ? -errno : -EIO, "cannot write to standard output: %s",
-		       strerror(errno ? errno : EIO));
+		json_add(d, phases, phase(d, r, r->phase[i]));
+	json_put(d, o, "phases", phases);
+	return o;
 }
 
 int report_json(const struct run *r, const char *path, struct err *e)
 {
-	size_t len;
-	char *data = text_of(r, &len);
-	int ret;
+	struct json_doc d = { .run = r };
 
-	if (!data)
-		return err_set(e, -ENOMEM, NO_MEMORY);
-	ret = strcmp(path, "-") ? file_save(path, r->id, data, len, e) : print(data, len, e);
-	free(data);
-	return ret;
+	return json_save(&d, document(&d), path, e);
 }
 
 int report_json_in(const struct run *r, int folder, const char *path, struct err *e)
 {
+	struct json_doc d = { .run = r };
 	size_t len;
-	char *data = text_of(r, &len);
-	int ret;
+	char *text = json_memory(&d, document(&d), &len);
+	int ret = text ? file_replace(folder, "run.json", r->id, text, len) : -ENOMEM;
 
-	if (!data)
-		return err_set(e, -ENOMEM, NO_MEMORY);
-	ret = file_replace(folder, "run.json", r->id, data, len);
-	free(data);
+	free(text);
 	return ret ? err_set(e, ret, "cannot write %s/run.json: %s", path, strerror(-ret)) : 0;
 }

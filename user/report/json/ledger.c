@@ -237,6 +237,27 @@ static json_t *storage(struct json_doc *d, const struct ledger *l)
 	return a;
 }
 
+/* The packets of one way; types that there were none of are left out. */
+static json_t *packets(struct json_doc *d, const struct ledger *l, bool from_server)
+{
+	static const char *const type[AFS_RX_N_TYPES] = {
+#define X(number, name) [number] = #name,
+		AFS_RX_TYPES(X)
+#undef X
+	};
+	const struct afs_packets p = ledger_packets(l, from_server);
+	json_t *o = json_object(), *types = json_object();
+
+	json_put(d, o, "datagrams", json_number(p.datagrams));
+	json_put(d, o, "bytes", json_number(p.bytes));
+	json_put(d, o, "again", json_number(p.again));
+	for (unsigned int i = 1; i < AFS_RX_N_TYPES; i++)
+		if (p.type[i])
+			json_put(d, types, type[i], json_number(p.type[i]));
+	json_put(d, o, "types", types);
+	return o;
+}
+
 json_t *json_ledger(struct json_doc *d, const struct ledger *l)
 {
 	json_t *o = json_object();
@@ -246,5 +267,9 @@ json_t *json_ledger(struct json_doc *d, const struct ledger *l)
 	json_put(d, o, "requests", accounts(d, l, 0, AFS_ACCOUNT_BETWEEN));
 	json_put(d, o, "outside", accounts(d, l, AFS_ACCOUNT_BETWEEN, AFS_N_ACCOUNTS));
 	json_put(d, o, "storage", storage(d, l));
+	if (l->n_packets) {
+		json_put(d, o, "packets_in", packets(d, l, false));
+		json_put(d, o, "packets_out", packets(d, l, true));
+	}
 	return o;
 }

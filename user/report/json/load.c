@@ -50,6 +50,12 @@ static json_t *seconds(struct json_doc *d, const struct run_load *l)
 	return a;
 }
 
+/* 0: null */
+static json_t *known(uint64_t v)
+{
+	return v ? json_number(v) : json_null();
+}
+
 static json_t *clients(struct json_doc *d, const struct run_load *l)
 {
 	json_t *a = json_array();
@@ -65,6 +71,9 @@ static json_t *clients(struct json_doc *d, const struct run_load *l)
 		json_put(d, o, "sum_ns", json_number(c->sum_ns));
 		json_put(d, o, "max_ns",
 			 c->actions > c->failed ? json_number(c->max_ns) : json_null());
+		json_put(d, o, "begun_p50_ns", known(c->begun_p50_ns));
+		json_put(d, o, "begun_p99_ns", known(c->begun_p99_ns));
+		json_put(d, o, "begun_max_ns", known(c->begun_max_ns));
 		json_put(d, o, "lost", json_boolean(c->lost));
 		json_put(d, o, "address", *c->address ? json_text(c->address) : json_null());
 		json_add(d, a, o);

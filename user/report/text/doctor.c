@@ -10,9 +10,13 @@
 #include <string.h>
 
 #define FINDINGS   3 /* shown with all that belongs to them */
+#define OPINIONS   2 /* below other figures */
 #define MORE       4 /* shown in a line */
 #define TEXT_MAX   400
 #define PART_LEAST 0.01 /* of request time, to be named */
+#define NAME_LINES 4
+#define NAME_LOSS  14 /* columns of a line that indenting and wrapping may take */
+#define NAME_MORE  20 /* columns for " and N more" */
 
 static void put_label(const struct paint *p, const char *label, const char *text)
 {
@@ -68,8 +72,8 @@ static const char *verdict_words(const struct diagnosis *d)
 		    "{pending.who}].",
 		[DOCTOR_HEALTHY] = "Nothing is wrong with the server: half of the requests took "
 				   "{p50}, 99% at most {p99}, the longest {longest}[ "
-				   "({longest.who})]. Before that they lay unread for {unread} on "
-				   "average.",
+				   "({longest.who})].[ Before that they lay unread for {unread} on "
+				   "average.]",
 		[DOCTOR_IDLE] =
 		    "The server is idle: {requests} requests, {busy} at a time, half of them took "
 		    "{p50}, 99% at most {p99}. If users wait, they wait for their own machine or "
@@ -137,15 +141,49 @@ static void put_parts(const struct paint *p, const struct run_figures *f)
 		  "afpscope slow -v: each slow request with its longest calls and waits");
 }
 
+/* As many whole names as fit, and how many more there are. */
 static void put_names(const struct paint *p, const char *label, const struct doctor_rule **rule,
 		      size_t n)
 {
+	size_t room = NAME_LINES * (p->width - NAME_LOSS) - NAME_MORE, i;
 	struct screen_text t = { 0 };
 
-	for (size_t i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
+		if (t.len + strlen(rule[i]->name) > room)
+			break;
 		screen_add(&t, "%s%s", i ? ", " : label, rule[i]->name);
+	}
+	if (i < n)
+		screen_add(&t, " and %zu more", n - i);
 	if (n)
-		screen_put(p, INK_NONE, t.text, 4);
+		screen_put(p, INK_NONE, t.text, NAME_LINES);
+}
+
+static const char *why_unseen(const struct run_figures *f, const struct doctor_rule *r)
+{
+	enum run_figure lacks = doctor_lacks(f, r);
+
+	return lacks == N_RUN_FIGURES ? "" : f->who[lacks];
+}
+
+/* "Not seen: locks, lost packets (there were no clients ...); full disk" */
+static void put_unseen(const struct paint *p, const struct run_figures *f,
+		       const struct diagnosis *d)
+{
+	struct screen_text t = { 0 };
+	const char *why;
+
+	for (size_t i = 0; i < d->n_unseen; i++) {
+		why = why_unseen(f, d->unseen[i]);
+		screen_add(&t, "%s%s", i ? "" : "Not seen: ", d->unseen[i]->name);
+		if (i + 1 < d->n_unseen && !strcmp(why, why_unseen(f, d->unseen[i + 1]))) {
+			screen_add(&t, ", ");
+			continue;
+		}
+		screen_add(&t, *why ? " (%s)%s" : "%s%s", why, i + 1 < d->n_unseen ? "; " : "");
+	}
+	if (d->n_unseen)
+		screen_put(p, INK_NONE, t.text, 5);
 }
 
 /* The first ones whole, some more in a line, the others as a number. */
@@ -187,7 +225,37 @@ int screen_doctor(const struct paint *p, const struct run_figures *f, bool brief
 	if (!brief && d.verdict != DOCTOR_UNSEEN) {
 		fputc('\n', p->out);
 		put_names(p, "Ruled out: ", d.out, d.n_out);
-		put_names(p, "Not seen: ", d.unseen, d.n_unseen);
+		put_unseen(p, f, &d);
+	}
+	diagnosis_fini(&d);
+	return 0;
+}
+
+int screen_opinion(const struct paint *p, const struct run_figures *f)
+{
+	char text[TEXT_MAX];
+	struct diagnosis d;
+	int e = doctor_judge(&d, f);
+
+	if (e)
+		return e;
+	if (d.verdict != DOCTOR_TOO_FEW && d.verdict != DOCTOR_UNSEEN) {
+		fputc('\n', p->out);
+		put_verdict(p, f, &d);
+		for (size_t i = 0; i < d.n_found && i < OPINIONS; i++) {
+			screen_put(p, INK_BOLD,
+				   doctor_say(text, sizeof(text), f, d.found[i].rule->says), 3);
+			if (i)
+				continue;
+			put_evidence(p, f, &d.found[i]);
+			put_label(p, "try",
+				  doctor_say(text, sizeof(text), f, d.found[i].rule->todo));
+		}
+		if (d.n_found)
+			screen_put(p, INK_NONE,
+				   "afpscope doctor RUN: more of this, and what would disprove it",
+				   1);
+		put_unseen(p, f, &d);
 	}
 	diagnosis_fini(&d);
 	return 0;

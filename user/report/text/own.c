@@ -7,14 +7,42 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <string.h>
 
 #define DEFAULT_WIDTH 116
+
+/* What a server did whose kind has no metrics of its own. */
+static int paint_plain_server(const struct paint *p)
+{
+	int e = paint_procedures(p, SIZE_MAX);
+
+	e = e ? e : paint_threads(p, SIZE_MAX);
+	e = e ? e : paint_below(p);
+	e = e ? e : paint_sessions(p);
+	return e ? e : paint_calls(p);
+}
+
+/* Calls over Rx. */
+static int paint_by_call(const struct paint *p)
+{
+	int e = screen_calls(p);
+
+	if (!e)
+		screen_call_times(p);
+	return e || run_has_metrics(p->view.run) ? e : paint_plain_server(p);
+}
 
 /* A run of tests: what the client saw, then what the server did. */
 static int paint_by_test(const struct paint *p)
 {
-	int e = screen_load(p);
+	const struct run *r = p->view.run;
+	int e;
 
+	if (!strcmp(r->command, "rx"))
+		return paint_by_call(p);
+	e = screen_is_of_files(r) ? screen_files(p) : screen_load(p);
+	if (!e && screen_is_of_files(r))
+		e = paint_each(p);
 	if (e)
 		return e;
 	paint_tests(p);
@@ -66,13 +94,8 @@ static int paint_whole(const struct paint *p)
 {
 	int e = paint_metrics(p);
 
-	if (!run_has_metrics(p->view.run)) {
-		e = e ? e : paint_procedures(p, SIZE_MAX);
-		e = e ? e : paint_threads(p, SIZE_MAX);
-		e = e ? e : paint_below(p);
-		e = e ? e : paint_sessions(p);
-		return e ? e : paint_calls(p);
-	}
+	if (!run_has_metrics(p->view.run))
+		return e ? e : paint_plain_server(p);
 	if (!e)
 		e = paint_requests(p);
 	if (!e)

@@ -145,7 +145,8 @@ static void add_place(struct screen_text *t, const struct run *r)
 	if (volume)
 		screen_add(t, "/%s", cell_text(volume, NAME_MAX_COLS).text);
 	if (directory)
-		screen_add(t, " directory" GLUE "%s", cell_text(directory, NAME_MAX_COLS).text);
+		screen_add(t, strncmp(directory, "rx://", 5) ? " directory" GLUE "%s" : " %s",
+			   cell_text(directory, NAME_MAX_COLS).text);
 }
 
 /* "AFP 3.4" of "AFP3.4" or "AFPX03" */
@@ -412,6 +413,18 @@ static void put_lines(const struct paint *p, const char *text, size_t lines)
 	fputs("... (-v shows the rest)\n", p->out);
 }
 
+static int put_clients(const struct paint *p)
+{
+	int e;
+
+	if (screen_is_of_files(p->view.run))
+		return screen_files(p);
+	if (strcmp(p->view.run->command, "rx") != 0)
+		return screen_load(p);
+	e = screen_calls(p);
+	return e || !p->view.run->figures ? e : screen_opinion(p, p->view.run->figures);
+}
+
 /* What the clients did, then as much of the server as has room. */
 static int put_load(struct paint *p, size_t lines)
 {
@@ -423,7 +436,7 @@ static int put_load(struct paint *p, size_t lines)
 	p->out = open_memstream(&text, &len);
 	if (!p->out)
 		return -ENOMEM;
-	e = !strcmp(p->view.run->command, "smallfile") ? screen_files(p) : screen_load(p);
+	e = put_clients(p);
 	if (fclose(p->out))
 		e = -ENOMEM;
 	p->out = out;

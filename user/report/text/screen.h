@@ -23,15 +23,24 @@ int screen_server(const struct paint *p, size_t commands, bool full);
 int screen_any(const struct paint *p, size_t lines);
 /* How fast many clients were served, and how long they and the probe waited. 0 or -ENOMEM. */
 int screen_load(const struct paint *p);
-/* A load of small files in a line each. 0 or -ENOMEM. */
+/* Whether the phases are loads of small files. */
+bool screen_is_of_files(const struct run *r);
+/* These in a line each; each client's share of them. 0 or -ENOMEM. */
 int screen_files(const struct paint *p);
+int paint_each(const struct paint *p);
+/* Calls over Rx in a line each. 0 or -ENOMEM. */
+int screen_calls(const struct paint *p);
+/* How their times are distributed, in a table for each test. */
+void screen_call_times(const struct paint *p);
 /* Blank where there are too few latencies for it: the longest is shown anyway. */
 struct cell screen_quantile(const struct hist *h, double q);
-/* The processes that shared it, in a line. */
-struct run_load;
-void screen_ranks(const struct paint *p, const struct run_load *l);
+/* The processes that shared these phases, in a line; none, if there was one. */
+void screen_ranks(const struct paint *p, struct run_phase *const *phase, size_t n);
 /* What is wrong, from figures; brief: a line for each finding. 0 or -ENOMEM. */
 int screen_doctor(const struct paint *p, const struct run_figures *f, bool brief);
+
+/* In a few lines, below other figures. 0 or -ENOMEM. */
+int screen_opinion(const struct paint *p, const struct run_figures *f);
 /* The busiest sessions. 0 or -ENOMEM. */
 int screen_sessions(const struct paint *p, size_t most);
 /* One line per size, the works side by side, and the conclusion; at most this many lines. 0 or

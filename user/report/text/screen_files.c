@@ -163,6 +163,14 @@ static void put_set(const struct paint *p)
 	screen_put(p, INK_BOLD, t.text, 2);
 }
 
+static bool has_ranks(const struct run *r)
+{
+	for (size_t i = 0; i < r->n_phases; i++)
+		if (r->phase[i]->load && r->phase[i]->load->n_ranks)
+			return true;
+	return false;
+}
+
 static void put_caption(const struct paint *p, const struct grid *g)
 {
 	struct screen_text t = { 0 };
@@ -171,13 +179,23 @@ static void put_caption(const struct paint *p, const struct grid *g)
 		screen_add(&t, "per s: until the last client was done; stonewall: until the first "
 			       "was. ");
 	if (!g->column[COL_CACHED].off)
-		screen_add(&t, "cached: of the bytes to be read, in this machine's page cache "
-			       "before. ");
+		screen_add(&t,
+			   "cached: of the bytes to be read%s, in this machine's page cache "
+			   "before. ",
+			   has_ranks(p->view.run) ? " by rank 0's clients" : "");
 	if (g->column[COL_CALLS].off)
 		screen_add(&t, "requests: of a client for one operation");
 	else
 		screen_add(&t, "requests, server calls: for one operation");
 	screen_put(p, INK_NONE, t.text, 2);
+}
+
+bool screen_is_of_files(const struct run *r)
+{
+	for (size_t i = 0; i < r->n_phases; i++)
+		if (r->phase[i]->load)
+			return r->phase[i]->load->given;
+	return false;
 }
 
 int screen_files(const struct paint *p)
@@ -196,6 +214,7 @@ int screen_files(const struct paint *p)
 		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
 		grid_put(&g, p);
 		put_caption(p, &g);
+		screen_ranks(p, r->phase, r->n_phases);
 	}
 	grid_clear(&g);
 	return e;

@@ -321,7 +321,7 @@ static void put_moments(const struct paint *p, const struct run_phase *phase)
 	}
 }
 
-static int put_phase(const struct paint *p, const struct run_phase *phase)
+static int put_phase(const struct paint *p, struct run_phase *phase)
 {
 	const struct run_load *load = phase->load;
 	int e;
@@ -343,8 +343,7 @@ static int put_phase(const struct paint *p, const struct run_phase *phase)
 		put_generator(p, load);
 	if (load)
 		put_unread(p, phase);
-	if (load && load->n_ranks)
-		screen_ranks(p, load);
+	screen_ranks(p, &phase, 1);
 	if (load)
 		put_moments(p, phase);
 	return e;

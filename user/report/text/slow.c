@@ -15,8 +15,9 @@
 
 #define COMMAND_WIDTH 17
 #define WHAT_WIDTH    (12 + 1 + 6 + 1 + COMMAND_WIDTH + GAP)
-#define WHO_USUAL     38 /* columns for who and on what: the column before it is narrower ... */
-#define WHO_MOST      40 /* ... and parts are left out, so that there are so many */
+#define WHO_USUAL     38  /* columns for who and on what: the column before it is narrower ... */
+#define NARROW        100 /* columns: less has no room for a path */
+#define WHO_MOST      40  /* ... and parts are left out, so that there are so many */
 #define PARTS_MAX     3
 #define GAP           2
 #define NS_PER_S      1000000000
@@ -106,18 +107,29 @@ static void put_why(struct text *to, const struct slow_request *q, size_t room)
 	put_result(to, q, room);
 }
 
-static void put_volumes(FILE *out, const struct run_session *s)
+/* Of a volume that is known by its folder only the last part, where there is little room. */
+static const char *volume_text(const char *volume, bool narrow)
 {
+	const char *last = strrchr(volume, '/');
+
+	return narrow && last && last[1] ? last + 1 : volume;
+}
+
+static void put_volumes(FILE *out, const struct run_session *s, bool narrow)
+{
+	const char *volume;
+
 	for (size_t i = 0; i < s->n_volumes; i++) {
+		volume = volume_text(s->volume[i], narrow);
 		fputc(i ? ',' : ' ', out);
-		text_put(out, s->volume[i], strlen(s->volume[i]));
+		text_put(out, volume, strlen(volume));
 	}
 	if (s->more_volumes)
 		fputs(s->n_volumes ? ",…" : " …", out);
 }
 
 /* The address without the port. */
-static void put_session(FILE *out, const struct run_session *s)
+static void put_session(FILE *out, const struct run_session *s, bool narrow)
 {
 	const char *user = s && s->user ? s->user : "-";
 	const char *address = s && s->address ? s->address : "-";
@@ -127,7 +139,7 @@ static void put_session(FILE *out, const struct run_session *s)
 	fputc('@', out);
 	text_put(out, address, port ? (size_t)(port - address) : strlen(address));
 	if (s)
-		put_volumes(out, s);
+		put_volumes(out, s, narrow);
 }
 
 static void put_name(FILE *out, const struct slow_request *q)
@@ -174,7 +186,7 @@ static void fill(struct text *line, struct text *who, const struct slow_request 
 {
 	size_t end = WHAT_WIDTH + why_width(v), at, room, who_width;
 
-	put_session(who->out, q->session);
+	put_session(who->out, q->session, v->width < NARROW);
 	put_name(who->out, q);
 	who_width = text_width(who) + GAP;
 	who_width = who_width < WHO_MOST ? who_width : WHO_MOST;
@@ -269,12 +281,11 @@ void slow_text_sum(FILE *out, const struct slow_sum *s)
 
 	fprintf(out, "%.1f s watched: %s requests, ", (double)s->ns / NS_PER_S,
 		cell_count(s->requests).text);
-	fprintf(out, "%s slow (%s or more), ", cell_count(s->slow).text,
-		cell_time((double)s->over_ns).text);
-	fprintf(out, "%s left out, ", cell_count(s->left_out).text);
 	fprintf(out, "%s lost\n", cell_count(s->lost).text);
-	fprintf(out, "          own CPU time %s (%.1f %%), ", cell_time((double)s->cpu_ns).text,
-		part);
-	fprintf(out, "in the kernel's programs %s, ", cell_time((double)s->programs_ns).text);
+	fprintf(out, "  %s slow (%s or more), ", cell_count(s->slow).text,
+		cell_time((double)s->over_ns).text);
+	fprintf(out, "%s left out\n", cell_count(s->left_out).text);
+	fprintf(out, "  own CPU time %s (%.1f %%), ", cell_time((double)s->cpu_ns).text, part);
+	fprintf(out, "in the kernel %s, ", cell_time((double)s->programs_ns).text);
 	fprintf(out, "to attach %s\n", cell_time((double)s->attach_ns).text);
 }

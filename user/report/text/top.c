@@ -314,8 +314,7 @@ void top_text_sum(FILE *out, const struct top_sum *s)
 	fprintf(out, "%.1f s watched: %s requests, ", (double)s->ns / NS_PER_S,
 		cell_count(s->requests).text);
 	fprintf(out, "%s lost\n", cell_count(s->lost).text);
-	fprintf(out, "          own CPU time %s (%.1f %%), ", cell_time((double)s->cpu_ns).text,
-		part);
-	fprintf(out, "in the kernel's programs %s, ", cell_time((double)s->programs_ns).text);
+	fprintf(out, "  own CPU time %s (%.1f %%), ", cell_time((double)s->cpu_ns).text, part);
+	fprintf(out, "in the kernel %s, ", cell_time((double)s->programs_ns).text);
 	fprintf(out, "to attach %s\n", cell_time((double)s->attach_ns).text);
 }
