@@ -45,6 +45,8 @@ static const struct smallfile_step steps[][8] = {
 	[SMALLFILE_GETXATTR] = { TO(GET_XATTR, OF_ATTR), END },
 	[SMALLFILE_LINK] = { TO(LINK, OF_LINK), END },
 	[SMALLFILE_UNLINK] = { ON(DELETE, OF_LINK), END },
+	[SMALLFILE_SYMLINK] = { ON(SYMLINK, OF_SYMLINK), END },
+	[SMALLFILE_UNSYMLINK] = { ON(DELETE, OF_SYMLINK), END },
 	[SMALLFILE_MKDIR] = { ON(MKDIR, OF_DIR), END },
 	[SMALLFILE_RMDIR] = { ON(DELETE, OF_DIR), END },
 	[SMALLFILE_READDIR] = { DO(LIST), END },
@@ -64,6 +66,12 @@ static void name_home(struct smallfile *c, unsigned int home)
 	snprintf(c->name[OF_HOME], SMALLFILE_NAME_LEN, "thrd%03u-d%04u", c->number, home);
 }
 
+/* Whether it is in BASE; else it is in the directory before it. */
+static bool is_top(const struct smallfile *c, unsigned int home)
+{
+	return !c->o->depth || home % c->o->depth == 0;
+}
+
 static void name_file(struct smallfile *c, unsigned int file)
 {
 	const char *p = c->o->prefix;
@@ -75,6 +83,7 @@ static void name_file(struct smallfile *c, unsigned int file)
 	snprintf(c->name[OF_OTHER], SMALLFILE_NAME_LEN, c->renamed ? "%s.%07u" : "%s.%07u.r", p,
 		 file);
 	snprintf(c->name[OF_LINK], SMALLFILE_NAME_LEN, "%s.%07u.l", p, file);
+	snprintf(c->name[OF_SYMLINK], SMALLFILE_NAME_LEN, "%s.%07u.s", p, file);
 	snprintf(c->name[OF_DIR], SMALLFILE_NAME_LEN, "%s.%07u.d", p, file);
 	c->seed = smallfile_chance(c->o, c->number, file, FOR_DATA);
 }
@@ -114,9 +123,21 @@ static void pass_over(struct smallfile *c)
 
 int smallfile_path(struct smallfile *c, unsigned int i, char *out, size_t size)
 {
+	unsigned int last, home;
+	size_t at;
+
 	name_file(c, smallfile_at(c->o, c->number, i));
-	return snprintf(out, size, "%s%s%s/%s", c->o->base, *c->o->base ? "/" : "",
-			c->name[OF_HOME], c->name[OF_FILE]);
+	for (last = home = c->home; !is_top(c, home); home--)
+		;
+	at = (size_t)snprintf(out, size, "%s%s", c->o->base, *c->o->base ? "/" : "");
+	for (; home <= last; home++) {
+		name_home(c, home);
+		if (at < size)
+			at += (size_t)snprintf(out + at, size - at, "%s/", c->name[OF_HOME]);
+	}
+	if (at < size)
+		at += (size_t)snprintf(out + at, size - at, "%s", c->name[OF_FILE]);
+	return (int)at;
 }
 
 static void start(struct smallfile *c, unsigned int load)
@@ -212,7 +233,7 @@ static struct store_op *next(struct script *s)
 				  .file = c->opened,
 				  .how = step->how };
 	if (step->name == OF_HOME)
-		op->dir = c->base;
+		op->dir = is_top(c, c->home) ? c->base : c->dir[c->home - 1];
 	if (step->name == OF_BASE) {
 		op->dir = c->store->root[0];
 		op->name = c->o->base;

@@ -8,6 +8,9 @@
  *
  *	BASE/thrdTTT-dDDDD/PREFIX.NNNNNNN	client, directory, file
  *
+ * With a depth, each directory is in the one before it, until so many are below one another; the
+ * next one is in BASE again.
+ *
  * Nothing is kept of a file: names, lengths and contents follow from its number, the seed and the
  * loads before. What is written is a pattern (work/pattern.h), and what is read is compared with
  * it.
@@ -24,9 +27,10 @@
  * with SMALLFILE_EACH_DIR, with a directory. The order of the list has no meaning.
  */
 #define SMALLFILE_EACH_DIR 0x1u
-#define SMALLFILE_REPEATS  0x2u /* can be done again on the same files: it may have a duration */
-#define SMALLFILE_MOVES    0x4u /* file data */
-#define SMALLFILE_READS    0x8u /* file data, of files that it has not written */
+#define SMALLFILE_REPEATS  0x2u  /* can be done again on the same files: it may have a duration */
+#define SMALLFILE_MOVES    0x4u  /* file data */
+#define SMALLFILE_READS    0x8u  /* file data, of files that it has not written */
+#define SMALLFILE_LINKS    0x10u /* the store must have links */
 #define SMALLFILE_LOADS(X)                                                                         \
 	X(CREATE, "create", "seq-wr", SMALLFILE_MOVES) /* a new file, written */                   \
 	X(APPEND, "append", NULL, SMALLFILE_MOVES)     /* as much again at its end */              \
@@ -40,10 +44,12 @@
 	X(CHMOD, "chmod", NULL, SMALLFILE_REPEATS)                                                 \
 	X(SETXATTR, "setxattr", NULL, SMALLFILE_REPEATS)                                           \
 	X(GETXATTR, "getxattr", NULL, SMALLFILE_REPEATS)                                           \
-	X(LINK, "link", NULL, 0)          /* a second, hard name */                                \
-	X(UNLINK, "unlink-link", NULL, 0) /* of LINK */                                            \
-	X(MKDIR, "mkdir", NULL, 0)        /* a directory beside each file */                       \
-	X(RMDIR, "rmdir", NULL, 0)        /* of MKDIR */                                           \
+	X(LINK, "link", NULL, SMALLFILE_LINKS)          /* a second, hard name */                  \
+	X(UNLINK, "unlink-link", NULL, SMALLFILE_LINKS) /* of LINK */                              \
+	X(SYMLINK, "symlink", NULL, SMALLFILE_LINKS)    /* beside each file, to it */              \
+	X(UNSYMLINK, "unlink-symlink", NULL, SMALLFILE_LINKS)                                      \
+	X(MKDIR, "mkdir", NULL, 0) /* a directory beside each file */                              \
+	X(RMDIR, "rmdir", NULL, 0) /* of MKDIR */                                                  \
 	X(READDIR, "readdir", NULL, SMALLFILE_EACH_DIR | SMALLFILE_REPEATS)                        \
 	X(LS_L, "ls-l", NULL, SMALLFILE_EACH_DIR | SMALLFILE_REPEATS) /* with attributes */        \
 	X(DELETE, "delete", "unlink", 0)
@@ -61,10 +67,14 @@ unsigned int smallfile_flags(enum smallfile_load load);
 /* By its name, or that of gfapi-perf-tool'. -ENOENT, and a text that lists all. */
 int smallfile_find(enum smallfile_load *out, const char *name, struct err *e);
 
+/* Whether the store has what a load needs. -EOPNOTSUPP and a text. */
+int smallfile_fits(enum smallfile_load load, const struct store *store, struct err *e);
+
 #define SMALLFILE_PREFIX_MAX 63
 
 struct smallfile_opts {
 	unsigned int files, files_per_dir; /* of a client; at least 1 */
+	unsigned int depth;                /* so many of its directories below one another */
 	uint64_t file_len, record_len;     /* bytes; a record at least 1 */
 	unsigned int records;              /* RND_WR, RND_RD: of a file, 0: all */
 	unsigned int read_percent;         /* MIX: how many files are read */

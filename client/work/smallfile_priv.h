@@ -15,6 +15,7 @@ enum smallfile_which {
 	OF_FILE,
 	OF_OTHER, /* of a file that RENAME has renamed; else of one that it has not */
 	OF_LINK,
+	OF_SYMLINK,
 	OF_DIR, /* of MKDIR */
 	OF_ATTR,
 	OF_HOME, /* a directory of the client */

@@ -46,6 +46,14 @@ int smallfile_find(enum smallfile_load *out, const char *name, struct err *e)
 	return err_set(e, -ENOENT, "there is no load '%s'; there are: %s", name, all);
 }
 
+int smallfile_fits(enum smallfile_load load, const struct store *store, struct err *e)
+{
+	if (!(loads[load].flags & SMALLFILE_LINKS) || store->has_links)
+		return 0;
+	return err_set(e, -EOPNOTSUPP, "load %s: %s has no links", loads[load].key,
+		       store->type->name);
+}
+
 static uint64_t mixed_bits(uint64_t x)
 {
 	x ^= x >> 31;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* afpscope clean: removes the directories that killed runs left on a volume or in a directory. */
+/* afpscope clean: removes the directories that killed runs left on a volume or in a place. */
 #include "base/text.h"
 #include "cmd/session.h"
 #include "host/procfs.h"
 #include "work/tree.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +15,7 @@
 
 struct clean_cfg {
 	struct connect_cfg c;
-	const char *place; /* a directory of this machine; NULL: a server's volume */
+	const char *place; /* that needs no server; NULL: a server's volume */
 	bool all, dry_run, help;
 };
 
@@ -55,20 +54,13 @@ static int note_found(void *user, const struct afp_params *dir)
 	return 0;
 }
 
-static int list_place(struct clean_found *f, const char *place, struct err *e)
+static void note_name(void *user, const char *name)
 {
-	const struct dirent *entry;
+	struct clean_found *f = user;
 	struct tree_owner owner;
-	DIR *d = opendir(place);
 
-	if (!d)
-		return err_set(e, -errno, "cannot list directory %s: %s", place, strerror(errno));
-	while (f->n < FOUND_MAX && (entry = readdir(d)))
-		if (tree_owner(entry->d_name, &owner))
-			snprintf(f->name[f->n++], sizeof(f->name[0]), "%.*s", TREE_NAME_MAX,
-				 entry->d_name);
-	closedir(d);
-	return 0;
+	if (f->n < FOUND_MAX && tree_owner(name, &owner))
+		snprintf(f->name[f->n++], sizeof(f->name[0]), "%.*s", TREE_NAME_MAX, name);
 }
 
 static int remove_one(struct clean_where *w, const char *name, struct err *e)
@@ -147,7 +139,8 @@ static enum outcome remove_all(struct clean_where *w, const struct clean_cfg *cf
 
 static enum outcome find_in_place(struct clean_where *w, struct clean_found *found, struct err *e)
 {
-	if (list_place(found, w->place, e) || store_open_local(&w->store, w->place, false, e))
+	if (store_list_local(w->place, note_name, found, e) ||
+	    store_open_local(&w->store, w->place, false, e))
 		return OUTCOME_REFUSED;
 	return OUTCOME_OK;
 }
@@ -185,7 +178,7 @@ static enum outcome clean(const struct clean_cfg *cfg)
 	return o;
 }
 
-/* A directory of this machine needs no password. */
+/* Such a place needs no password. */
 static int take_where(struct clean_cfg *cfg, int n, char **operand, struct err *e)
 {
 	int r;
@@ -208,9 +201,9 @@ int cmd_clean(int argc, char **argv)
 	if (!r && cfg.help) {
 		puts(
 		    "Usage: afpscope clean [OPTIONS] [afp://USER@HOST:PORT/VOLUME]\n"
-		    "       afpscope clean [OPTIONS] DIRECTORY\n"
-		    "Removes test directories that killed runs left in the root of a volume, or in\n"
-		    "a directory of this machine.\n");
+		    "       afpscope clean [OPTIONS] DIRECTORY|gluster://HOST/VOLUME/PATH\n"
+		    "Removes test directories that killed runs left in the root of a volume, in a\n"
+		    "directory of this machine, or in one of a GlusterFS volume.\n");
 		opt_help(stdout, clean_options);
 		return OUTCOME_OK;
 	}

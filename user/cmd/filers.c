@@ -22,7 +22,6 @@
 #define TICK_NS     100000000u
 #define NS_PER_S    1000000000u
 #define LOOKED      32 /* files of a client, at most */
-#define SHOW_TICKS  10
 
 /* One client. */
 struct filer {
@@ -38,8 +37,10 @@ struct filers {
 	struct places places;
 	struct engine *engine;
 	struct filer *filer;
-	enum smallfile_load load; /* under way */
 	bool out_of_memory;
+	enum smallfile_load load; /* under way */
+	struct engine_job job;    /* likewise */
+	uint64_t begun_ns, shown_ns;
 };
 
 static const char *load_name(unsigned int load)
@@ -76,14 +77,14 @@ static struct script *use_of(void *user)
 
 /* ---- jobs ---- */
 
-/* "read: 12,345 of 100,000 files, 5,678/s, 15 s left" */
+/* "read: 12,345 of 100,000, 5,678/s, 15 s left", or "read (rank 0): ..." */
 static void show(const struct filers *f, const struct engine_job *job, uint64_t ns)
 {
 	uint64_t done = engine_done(f->engine), all = (uint64_t)f->o.clients * f->o.set.files;
 	double per_s = ns ? (double)done * 1e9 / (double)ns : 0;
 	FILE *out = f->o.session->progress;
 
-	fprintf(out, "\r\033[K%s: ", load_name(f->load));
+	fprintf(out, "\r\033[K%s%s: ", load_name(f->load), f->o.step ? " (rank 0)" : "");
 	if (job->duration_ns)
 		fprintf(out, "%.0f s of %.0f", (double)ns / NS_PER_S,
 			(double)job->duration_ns / NS_PER_S);
@@ -95,32 +96,30 @@ static void show(const struct filers *f, const struct engine_job *job, uint64_t 
 	fflush(out);
 }
 
-static void wait_for_end(struct filers *f, const struct engine_job *job)
+/* A guest has no terminal. */
+static bool shows(const struct filers *f)
 {
-	bool shows = isatty(fileno(f->o.session->progress)) && job->what == ENGINE_WORK;
-	uint64_t begun_ns = clock_now_ns();
+	return f->o.session->progress && isatty(fileno(f->o.session->progress));
+}
 
-	for (unsigned int i = 1; !engine_wait(f->engine, TICK_NS); i++) {
-		places_keep_alive(&f->places);
-		if (f->o.session->watch)
-			watch_tick(f->o.session->watch);
-		if (shows && i % SHOW_TICKS == 0)
-			show(f, job, clock_now_ns() - begun_ns);
-	}
-	if (shows)
-		fputs("\r\033[K", f->o.session->progress);
+static void tick(struct filers *f)
+{
+	places_keep_alive(&f->places);
+	if (f->o.session->watch)
+		watch_tick(f->o.session->watch);
 }
 
 /* Does a job; *load is the caller's. */
-static int do_job(struct filers *f, const struct engine_job *job, struct run_phase *p,
-		  struct run_load **load, struct err *e)
+static int do_job(struct filers *f, const struct engine_job *job, struct run_load **load,
+		  struct err *e)
 {
 	int r = engine_start(f->engine, job, e);
 
 	if (r)
 		return r;
-	wait_for_end(f, job);
-	return engine_join(f->engine, load, p, e);
+	while (!engine_wait(f->engine, TICK_NS))
+		tick(f);
+	return engine_join(f->engine, load, NULL, e);
 }
 
 /* Opens the clients' stores, or makes their directories: all or none. */
@@ -128,7 +127,7 @@ static int prepare_clients(struct filers *f, const struct engine_job *job, struc
 {
 	struct run_load *load = NULL;
 	struct run_action all;
-	int r = do_job(f, job, NULL, &load, e);
+	int r = do_job(f, job, &load, e);
 
 	if (r)
 		return r;
@@ -152,6 +151,7 @@ static int new_clients(struct filers *f, struct err *e)
 {
 	unsigned int n = f->o.clients;
 	const struct engine_opts o = { .n_threads = n, .opening_max = 1, .stop = &cmd_stop };
+	unsigned int step = f->o.step ? f->o.step : 1;
 	struct engine_client *clients = calloc(n, sizeof(*clients));
 	struct filer *one;
 	bool there;
@@ -162,7 +162,7 @@ static int new_clients(struct filers *f, struct err *e)
 	for (unsigned int i = 0; there && i < n; i++) {
 		one = &f->filer[i];
 		*one = (struct filer) { .all = f,
-					.work = smallfile_new(&f->o.set, i),
+					.work = smallfile_new(&f->o.set, f->o.first + i * step),
 					.login = opener_login(&f->opener, NULL) };
 		clients[i] = (struct engine_client) { begin_store, one, note_address };
 		there = one->work;
@@ -184,7 +184,7 @@ static int open_clients(struct filers *f, struct err *e)
 						.to = from + OPENING_MAX };
 		struct run_load *load = NULL;
 
-		r = do_job(f, &job, NULL, &load, e);
+		r = do_job(f, &job, &load, e);
 		run_load_free(load);
 	}
 	return r ? r : prepare_clients(f, &(const struct engine_job) { .what = ENGINE_OPEN }, e);
@@ -221,6 +221,7 @@ int filers_open(struct filers **out, const struct filers_opts *o, struct err *e)
 		return err_set(e, -ENOMEM, "out of memory");
 	f->o = *o;
 	places_init(&f->places, cfg->local ? "" : cfg->c.volume, o->session->store);
+	f->places.n = !o->guest;
 	cmd_allow_files();
 	r = opener_init(&f->opener, o->session, e);
 	r = r ? r : new_clients(f, e);
@@ -239,33 +240,78 @@ int filers_make(struct filers *f, const char *base, struct err *e)
 	return prepare_clients(f, &job, e);
 }
 
-int filers_do(struct filers *f, enum smallfile_load load, struct run_phase *p, struct err *e)
+int filers_start(struct filers *f, enum smallfile_load load, uint64_t begin_ns, struct err *e)
 {
 	bool repeats = smallfile_flags(load) & SMALLFILE_REPEATS;
-	const struct engine_job job = { .what = ENGINE_WORK,
-					.script = use_of,
-					.n_actions = N_SMALLFILE_LOADS,
-					.action_name = load_name,
-					.duration_ns = repeats ? f->o.duration_ns : 0,
-					.pause_ns = f->o.pause_ns };
-	int r;
 
+	f->job = (struct engine_job) { .what = ENGINE_WORK,
+				       .begin_ns = begin_ns,
+				       .script = use_of,
+				       .n_actions = N_SMALLFILE_LOADS,
+				       .action_name = load_name,
+				       .duration_ns = repeats ? f->o.duration_ns : 0,
+				       .pause_ns = f->o.pause_ns,
+				       .keeps_progress = f->o.step != 0 };
 	f->load = load;
-	p->start_ns = clock_now_ns();
-	r = do_job(f, &job, p, &p->load, e);
+	f->begun_ns = f->shown_ns = begin_ns ? begin_ns : clock_now_ns();
+	return engine_start(f->engine, &f->job, e);
+}
+
+bool filers_wait(struct filers *f, uint64_t ns)
+{
+	uint64_t now_ns;
+
+	if (engine_wait(f->engine, ns)) {
+		if (shows(f))
+			fputs("\r\033[K", f->o.session->progress);
+		return true;
+	}
+	tick(f);
+	now_ns = clock_now_ns();
+	if (shows(f) && now_ns > f->shown_ns && now_ns - f->shown_ns >= NS_PER_S) {
+		f->shown_ns = now_ns;
+		show(f, &f->job, now_ns - f->begun_ns);
+	}
+	return false;
+}
+
+int filers_join(struct filers *f, struct run_phase *p, struct err *e)
+{
+	int r = engine_join(f->engine, &p->load, p, e);
+
 	if (r)
 		return r;
 	for (unsigned int i = 0; i < f->o.clients; i++)
 		memcpy(p->load->client[i].address, f->filer[i].address, RUN_ADDRESS_LEN);
-	set_metrics(p);
+	p->load->given = true;
 	if (f->out_of_memory)
 		return err_set(e, -ENOMEM, "out of memory: the files have too many records");
+	return 0;
+}
+
+int filers_judge(struct run_phase *p, struct err *e)
+{
+	set_metrics(p);
 	if (cmd_stop)
 		return err_set(e, -EINTR, "interrupted");
 	if (p->load->n_lost == p->load->n_clients)
 		return err_set(e, -ECONNRESET, "all sessions were lost: %s", p->load->why);
 	p->complete = true;
 	return 0;
+}
+
+int filers_do(struct filers *f, enum smallfile_load load, struct run_phase *p, struct err *e)
+{
+	int r;
+
+	p->start_ns = clock_now_ns();
+	r = filers_start(f, load, 0, e);
+	if (r)
+		return r;
+	while (!filers_wait(f, TICK_NS))
+		;
+	r = filers_join(f, p, e);
+	return r ? r : filers_judge(p, e);
 }
 
 void filers_look(struct filers *f, struct run_phase *p)
@@ -317,7 +363,7 @@ void filers_close(struct filers *f)
 
 	if (!f)
 		return;
-	if (f->engine && !do_job(f, &job, NULL, &load, NULL))
+	if (f->engine && !do_job(f, &job, &load, NULL))
 		run_load_free(load);
 	engine_free(f->engine);
 	for (unsigned int i = 0; f->filer && i < f->o.clients; i++)

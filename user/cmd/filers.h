@@ -14,9 +14,16 @@
 struct filers;
 
 struct filers_opts {
-	struct session *session; /* open, with a store */
+	struct session *session; /* open, with a store; of a guest: has only cfg and server */
 	struct smallfile_opts set;
 	unsigned int clients;
+	/*
+	 * Where several processes share the clients: client i of this one is number first + i *
+	 * step of all. step 0: they are all here. guest: another process makes and removes the
+	 * directory.
+	 */
+	unsigned int first, step;
+	bool guest;
 	const char *cached;   /* the directory, if this machine's page cache is used; or NULL */
 	uint64_t duration_ns; /* of a load that repeats; 0: each file once */
 	uint64_t pause_ns;    /* of a client after each file */
@@ -33,9 +40,17 @@ int filers_open(struct filers **out, const struct filers_opts *o, struct err *e)
 int filers_make(struct filers *f, const char *base, struct err *e);
 
 /*
- * All clients do a load; what it did is in p: its load, commands and metrics, and whether it is
- * complete. Operations that failed are no error. 0, or a negative errno with a text.
+ * All clients do a load, from begin_ns (CLOCK_MONOTONIC) or, 0, at once. filers_wait(): at most ns;
+ * true: it is over. filers_join(): p gets its load and commands. filers_judge(): p gets its metrics
+ * and whether it is complete, also with what other processes' clients did in its load. Operations
+ * that failed are no error. 0, or a negative errno with a text.
  */
+int filers_start(struct filers *f, enum smallfile_load load, uint64_t begin_ns, struct err *e);
+bool filers_wait(struct filers *f, uint64_t ns);
+int filers_join(struct filers *f, struct run_phase *p, struct err *e);
+int filers_judge(struct run_phase *p, struct err *e);
+
+/* All of these. */
 int filers_do(struct filers *f, enum smallfile_load load, struct run_phase *p, struct err *e);
 
 /*

@@ -211,7 +211,7 @@ static int exit_code(const struct workload *w, enum outcome o)
 {
 	const struct gfapi_run *x = (const struct gfapi_run *)w;
 
-	return peer_gfapi_exit_code(!o && x->failed ? OUTCOME_REFUSED : o);
+	return peer_plain_exit_code(!o && x->failed ? OUTCOME_REFUSED : o);
 }
 
 static int run(const struct gfapi_cfg *cfg)

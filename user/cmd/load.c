@@ -6,7 +6,6 @@
 #include "cmd/load.h"
 
 #include "base/clock.h"
-#include "cmd/ranks.h"
 #include "cmd/steady.h"
 #include "report/cell.h"
 
@@ -200,7 +199,6 @@ static int measure(struct load_run *l, struct err *e)
 		return err_set(e, -ENOMEM, "out of memory");
 	session_region_begin(s);
 	load_plan(cfg, &how);
-	how.queue = ranks_queue(cfg);
 	how.begin_ns = ranks_start(l->ranks);
 	p->start_ns = how.begin_ns ? how.begin_ns : clock_now_ns();
 	r = crowd_start(l->crowd, &how, e);
@@ -242,8 +240,9 @@ static void on_begun(void *user)
 static int open_and_make(struct load_run *l, const struct crowd_opts *o, struct err *e)
 {
 	struct run_notes *warnings = &l->w.s.run.warnings;
+	const struct ranks_opts all = load_ranks(l->cfg);
 	const char *why;
-	int r = ranks_open(&l->ranks, l->cfg, e);
+	int r = l->cfg->mpi ? ranks_open(&l->ranks, &all, e) : 0;
 
 	r = r ? r : crowd_open(&l->crowd, o, &l->not_open, e);
 	r = r ? r : ranks_opened(l->ranks, &l->not_open, e);
@@ -279,7 +278,7 @@ static int work(struct workload *w, struct err *e)
 	struct err gone = { 0 };
 	int r, left;
 
-	ranks_deal(l->cfg, &o);
+	load_deal(l->cfg, &o);
 	r = open_and_make(l, &o, e);
 	l->none_open = r == -ECONNREFUSED;
 	if (!r && !l->cfg->remove_set) {
@@ -340,7 +339,7 @@ int cmd_load(int argc, char **argv)
 		.has_store = true,
 		.many = true,
 		.check = load_check,
-		.elsewhere = ranks_other,
+		.elsewhere = load_elsewhere,
 		.prepare = prepare,
 		.describe = describe,
 		.work = work,

@@ -5,7 +5,7 @@
 /* The options of afpscope load. */
 
 #include "cmd/crowd.h"
-#include "cmd/launch.h"
+#include "cmd/ranks.h"
 #include "cmd/slo.h"
 #include "cmd/timeline.h"
 #include "cmd/users.h"
@@ -49,10 +49,18 @@ struct load_cfg {
 /* Finds the mix, and completes and checks the rest. 0 or a negative errno with a text. */
 int load_check(struct workload_cfg *base, struct err *e);
 
-/* What the clients do, and when; begin_ns and queue are those of one process. */
+/* What this process's clients do, and when; but for begin_ns. */
 void load_plan(const struct load_cfg *cfg, struct crowd_load *out);
 
 /* Into the options of a run. 0 or -ENOMEM. */
 int load_describe(const struct load_cfg *cfg, struct run_notes *o);
+
+/* What the ranks have in common; the share of this process: clients, numbers, threads. Nothing to
+ * do without --mpi. */
+struct ranks_opts load_ranks(const struct load_cfg *cfg);
+void load_deal(const struct load_cfg *cfg, struct crowd_opts *o);
+
+/* For workload_type.elsewhere: the exit code of a rank other than 0; -1: this is rank 0. */
+int load_elsewhere(struct workload_cfg *base);
 
 #endif

@@ -238,6 +238,14 @@ int load_check(struct workload_cfg *base, struct err *e)
 	return timeline_prepare(&cfg->changes, e);
 }
 
+/* The share of the queue of arrivals. */
+static unsigned int queue_of(const struct load_cfg *cfg)
+{
+	unsigned int share = cfg->mpi ? cfg->queue / cfg->launch.size : cfg->queue;
+
+	return share ? share : 1;
+}
+
 void load_plan(const struct load_cfg *cfg, struct crowd_load *out)
 {
 	*out = (struct crowd_load) {
@@ -249,7 +257,7 @@ void load_plan(const struct load_cfg *cfg, struct crowd_load *out)
 			  : cfg->arrivals == LOAD_POISSON ? PACE_POISSON
 							  : PACE_FIXED,
 			  cfg->rate_per_s, cfg->seed },
-		.queue = cfg->queue,
+		.queue = queue_of(cfg),
 	};
 }
 

@@ -95,7 +95,7 @@ int peer_speedtest_exit_code(enum outcome o)
 	}
 }
 
-int peer_gfapi_exit_code(enum outcome o)
+int peer_plain_exit_code(enum outcome o)
 {
 	if (o == OUTCOME_OK || o == OUTCOME_INTERRUPTED)
 		return (int)o;

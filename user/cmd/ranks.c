@@ -5,9 +5,9 @@
 #include "afp/proto.h"
 #include "base/clock.h"
 #include "cmd/ranks_terms.h"
-#include "ranks/hub.h"
 #include "ranks/part.h"
 #include "run/rank.h"
+#include "store/store.h"
 #include "work/tree.h"
 
 #include <errno.h>
@@ -21,45 +21,31 @@
 #define MARGIN_NS (10 * NS_PER_S)
 
 struct ranks {
-	const struct load_cfg *cfg;
+	struct ranks_opts o;
 	struct hub *hub;
 	uint64_t start_ns;
 	bool told_stop;
+	bool *noted; /* by rank: the warnings have it */
 };
 
-unsigned int ranks_clients(const struct load_cfg *cfg, unsigned int rank)
+static unsigned int share_of(const struct ranks_opts *o, unsigned int rank)
 {
-	return (cfg->clients - rank + cfg->launch.size - 1) / cfg->launch.size;
+	return (o->clients - rank + o->launch->size - 1) / o->launch->size;
 }
 
-void ranks_deal(const struct load_cfg *cfg, struct crowd_opts *o)
+struct ranks_share ranks_share(const struct ranks_opts *o)
 {
-	if (!cfg->mpi)
-		return;
-	o->first = cfg->launch.rank;
-	o->step = cfg->launch.size;
-	o->all = cfg->clients;
-	o->clients = ranks_clients(cfg, o->first);
-	if (o->threads > o->clients)
-		o->threads = o->clients;
+	return (struct ranks_share) { share_of(o, o->launch->rank), o->launch->rank,
+				      o->launch->size };
 }
 
-unsigned int ranks_queue(const struct load_cfg *cfg)
-{
-	unsigned int share = cfg->mpi ? cfg->queue / cfg->launch.size : cfg->queue;
-
-	return share ? share : 1;
-}
-
-/* FNV-1a of all options that a run remembers, but for threads: their default is the host's. */
-int ranks_terms(const struct load_cfg *cfg, char out[static RANKS_TERMS_LEN])
+/* FNV-1a of all that is described, but for threads. */
+int ranks_terms(const struct ranks_opts *o, char out[static RANKS_TERMS_LEN])
 {
 	struct run_notes notes = { 0 };
 	uint64_t hash = 0xcbf29ce484222325u;
-	int r = load_describe(cfg, &notes);
+	int r = o->describe(o->cfg, &notes);
 
-	for (unsigned int i = 0; i < N_MIX_ACTIONS; i++)
-		r |= run_note(&notes, "weight", "%u", cfg->mix.weight[i]);
 	for (size_t i = 0; i < notes.n; i++)
 		for (const char *c = notes.note[i].text; *c && strcmp(notes.note[i].key, "threads");
 		     c++)
@@ -69,21 +55,22 @@ int ranks_terms(const struct load_cfg *cfg, char out[static RANKS_TERMS_LEN])
 	return r;
 }
 
-int ranks_open(struct ranks **out, const struct load_cfg *cfg, struct err *e)
+int ranks_open(struct ranks **out, const struct ranks_opts *opts, struct err *e)
 {
-	char terms[RANKS_TERMS_LEN], base[TREE_NAME_MAX + 1];
-	const struct hub_opts o = { .size = cfg->launch.size, .terms = terms, .stop = &cmd_stop };
-	struct launch launch = cfg->launch;
+	char terms[RANKS_TERMS_LEN], base[RANKS_BASE_LEN];
+	const struct hub_opts o = { opts->launch->size, terms, &cmd_stop };
+	struct launch launch = *opts->launch;
 	uint8_t invite[INVITE_LEN];
 	struct ranks *k;
 	int r;
 
-	if (!cfg->mpi)
-		return 0;
 	*out = k = calloc(1, sizeof(*k));
-	if (!k || ranks_terms(cfg, terms))
+	if (!k || ranks_terms(opts, terms))
 		return err_set(e, -ENOMEM, "out of memory");
-	k->cfg = cfg;
+	k->o = *opts;
+	k->noted = calloc(o.size, sizeof(*k->noted));
+	if (!k->noted)
+		return err_set(e, -ENOMEM, "out of memory");
 	r = hub_open(&k->hub, &o, e);
 	if (r)
 		return r;
@@ -211,7 +198,6 @@ static const char *afp_name(void *user, uint8_t code)
 /* Its clients were lost with it. */
 static void note_lost(struct run_load *all, struct run_rank *rank, unsigned int i, unsigned int n)
 {
-	all->n_lost += rank->clients;
 	if (!*all->why)
 		snprintf(all->why, sizeof(all->why), "rank %u (%s): %.150s", i, rank->host,
 			 rank->why);
@@ -242,7 +228,7 @@ static int take_part(struct ranks *k, struct run_phase *p, struct run_load *all,
 	struct run_rank *to = &all->rank[i];
 	const struct part_like like = { .load = all,
 					.n_clients = to->clients,
-					.command = k->cfg->w.s.local ? command_name : afp_name,
+					.command = k->o.session->local ? command_name : afp_name,
 					.user = p };
 	struct part part = { 0 };
 	struct err e = { 0 };
@@ -255,6 +241,7 @@ static int take_part(struct ranks *k, struct run_phase *p, struct run_load *all,
 		snprintf(to->why, sizeof(to->why), "%.255s", e.text);
 	}
 	if (to->end == RUN_RANK_LOST) {
+		all->n_lost += k->noted[i] ? 0 : to->clients;
 		note_lost(all, to, i, k->hub->o.size);
 	} else {
 		to->skew_ns += part.late_ns;
@@ -278,7 +265,7 @@ static int take_part(struct ranks *k, struct run_phase *p, struct run_load *all,
 /* A load of all clients, with rank 0's own in it. NULL without memory. */
 static struct run_load *begin_all(const struct ranks *k, struct run_load *own)
 {
-	struct run_load *all = run_load_new(k->cfg->clients, own->n_actions, own->n_seconds);
+	struct run_load *all = run_load_new(k->o.clients, own->n_actions, own->n_seconds);
 	unsigned int size = k->hub->o.size;
 
 	if (!all || run_load_ranks(all, size)) {
@@ -291,8 +278,9 @@ static struct run_load *begin_all(const struct ranks *k, struct run_load *own)
 	all->measure_ns = own->measure_ns;
 	all->end_ns = own->end_ns;
 	all->rate_per_s = own->rate_per_s;
+	all->given = own->given;
 	for (unsigned int i = 0; i < size; i++)
-		all->rank[i].clients = ranks_clients(k->cfg, i);
+		all->rank[i].clients = share_of(&k->o, i);
 	run_load_join(all, own, 0, size);
 	run_load_trim(own);
 	gethostname(all->rank[0].host, sizeof(all->rank[0].host) - 1);
@@ -304,12 +292,15 @@ static struct run_load *begin_all(const struct ranks *k, struct run_load *own)
 	return all;
 }
 
-static void warn(const struct run_load *all, struct run_notes *warnings)
+static void warn(struct ranks *k, const struct run_load *all, struct run_notes *warnings)
 {
 	const struct run_rank *rank;
 
 	for (unsigned int i = 1; i < all->n_ranks; i++) {
 		rank = &all->rank[i];
+		if (k->noted[i])
+			continue;
+		k->noted[i] = rank->end != RUN_RANK_DONE;
 		if (rank->end == RUN_RANK_LOST && rank->lost_ns)
 			run_note(
 			    warnings, "rank",
@@ -333,7 +324,7 @@ static void warn(const struct run_load *all, struct run_notes *warnings)
 
 int ranks_gather(struct ranks *k, struct run_phase *p, struct run_notes *warnings, struct err *e)
 {
-	uint64_t patience_ns = k ? k->cfg->w.s.c.timeout_s * NS_PER_S + MARGIN_NS : 0;
+	uint64_t patience_ns = k ? k->o.session->c.timeout_s * NS_PER_S + MARGIN_NS : 0;
 	struct run_load *all;
 	int r = 0;
 
@@ -350,7 +341,8 @@ int ranks_gather(struct ranks *k, struct run_phase *p, struct run_notes *warning
 	p->load = all;
 	for (unsigned int i = 1; i < k->hub->o.size; i++)
 		r |= take_part(k, p, all, i);
-	warn(all, warnings);
+	warn(k, all, warnings);
+	run_load_join_common(all);
 	return r ? err_set(e, -ENOMEM, "out of memory") : 0;
 }
 
@@ -364,5 +356,6 @@ void ranks_close(struct ranks *k)
 		hub_await(k->hub, HUB_BYE, cmd_stop ? HURRY_NS : STEP_NS, false);
 	}
 	hub_close(k->hub);
+	free(k->noted);
 	free(k);
 }

@@ -3,25 +3,43 @@
 #define CMD_RANKS_H
 
 /*
- * A load whose clients are shared by several processes (load --mpi). Rank 0 is the command: it has
- * the session, the watch, the probe, and makes the report. ranks_* are its part beside what it does
+ * A load whose clients are shared by several processes (--mpi). Rank 0 is the command: it has the
+ * session, the watch, the probe, and makes the report. ranks_* are its part beside what it does
  * with its own clients, and do nothing where ranks is NULL; ranks_other() is the whole of the
  * others. A rank that dies never stops the rest.
  */
 
-#include "cmd/crowd.h"
-#include "cmd/load.h"
+#include "cmd/launch.h"
+#include "cmd/session.h"
+#include "ranks/hub.h"
+
+/* The name of the directory of all clients. */
+#define RANKS_BASE_LEN 32
+
+/* What all ranks know from the command line. */
+struct ranks_opts {
+	const struct launch *launch;
+	const struct session_cfg *session;
+	unsigned int clients; /* of all ranks */
+	/*
+	 * Notes what must be the same in all ranks; "threads" may differ, because its default is
+	 * the host's. 0 or not 0 without memory.
+	 */
+	int (*describe)(const void *cfg, struct run_notes *out);
+	const void *cfg;
+};
+
+/* A rank's share: client i of it is number first + i * step of all. */
+struct ranks_share {
+	unsigned int clients, first, step;
+};
+struct ranks_share ranks_share(const struct ranks_opts *o);
 
 struct ranks;
 
-/* The share of this process: clients, numbers, threads. Nothing to do without --mpi. */
-void ranks_deal(const struct load_cfg *cfg, struct crowd_opts *o);
-/* Its share of the queue of arrivals. */
-unsigned int ranks_queue(const struct load_cfg *cfg);
-
-/* Finds the others and has them open their sessions. *out stays NULL without --mpi. 0 or a negative
- * errno. */
-int ranks_open(struct ranks **out, const struct load_cfg *cfg, struct err *e);
+/* Finds the others and has them open their sessions. 0 or a negative errno. ranks_close in every
+ * case. */
+int ranks_open(struct ranks **out, const struct ranks_opts *o, struct err *e);
 
 /* Waits for that; adds to *not_open, and the first reason to e. */
 int ranks_opened(struct ranks *k, unsigned int *not_open, struct err *e);
@@ -30,7 +48,7 @@ int ranks_opened(struct ranks *k, unsigned int *not_open, struct err *e);
 void ranks_make(struct ranks *k);
 int ranks_made(struct ranks *k, struct err *e);
 
-/* Agrees on the start, about a second from now: CLOCK_MONOTONIC; NULL: 0. */
+/* Agrees on the start, about a second from now: CLOCK_MONOTONIC; NULL: 0. Again for each load. */
 uint64_t ranks_start(struct ranks *k);
 
 /* Waits for it. */
@@ -41,14 +59,32 @@ void ranks_look(struct ranks *k);
 
 /*
  * Own clients are done, p->load and p->commands are theirs: adds those of the others, and notes in
- * warnings which ranks are missing. 0 or -ENOMEM.
+ * warnings which ranks are missing, each once. 0 or -ENOMEM.
  */
 int ranks_gather(struct ranks *k, struct run_phase *p, struct run_notes *warnings, struct err *e);
 
 /* Has them remove their files and end; waits for that, and frees. */
 void ranks_close(struct ranks *k);
 
-/* For workload_type.elsewhere: the exit code of a rank other than 0; -1: this is rank 0. */
-int ranks_other(struct workload_cfg *cfg);
+/* What a rank other than 0 does with its clients, in this order; user begins its state. */
+struct ranks_clients {
+	/*
+	 * Opens their sessions. base: the directory that rank 0 makes. *not_open: how many could
+	 * not be opened, with a text in e also if this returns 0.
+	 */
+	int (*open)(void *user, const char *base, unsigned int *not_open, struct err *e);
+	/* base is there: makes their files. */
+	int (*make)(void *user, struct err *e);
+	/* The next load, as often as there is one; wait: at most ns, true: it is over. */
+	int (*start)(void *user, uint64_t begin_ns, struct err *e);
+	bool (*wait)(void *user, uint64_t ns);
+	int (*join)(void *user, struct run_phase *p, struct err *e);
+	/* Removes what rank 0 does not, and ends the sessions; also after a failure. */
+	void (*close)(void *user);
+};
+
+/* A rank other than 0, until it ends; session has cfg only, what else it needs is found. */
+void ranks_other(const struct ranks_opts *o, struct session *session,
+		 const struct ranks_clients *clients, void *user);
 
 #endif

@@ -6,8 +6,8 @@
 #include "cmd/ranks.h"
 #include "cmd/ranks_terms.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
-#include "ranks/hub.h"
 #include "ranks/part.h"
 
 #include <errno.h>
@@ -17,12 +17,13 @@
 #define SLICE_NS 50000000u
 
 struct guest {
-	const struct load_cfg *cfg;
+	const struct ranks_opts *o;
+	const struct ranks_clients *clients;
+	void *user;
 	struct channel to; /* rank 0 */
 	struct session *session;
-	struct users users;
-	struct crowd *crowd;
-	char base[32];
+	bool began; /* to open its sessions */
+	char base[RANKS_BASE_LEN];
 };
 
 /* ---- rank 0's messages ---- */
@@ -42,8 +43,8 @@ static int handle(struct guest *g, const struct message *m)
 	return 1;
 }
 
-/* Waits for a message. 0; -ECANCELED: rank 0 wants no more of this; another: it is gone. */
-static int await(struct guest *g, enum hub_message type, struct message *m)
+/* Waits for a message. 0; another: rank 0 is gone. */
+static int await_any(struct guest *g, struct message *m)
 {
 	int r;
 
@@ -53,11 +54,17 @@ static int await(struct guest *g, enum hub_message type, struct message *m)
 			continue; /* rank 0 is interrupted, too, and says what is to be done */
 		if (r == 1)
 			r = handle(g, m);
-		if (r < 0)
+		if (r <= 0)
 			return r;
-		if (!r)
-			return m->type == type ? 0 : -ECANCELED;
 	}
+}
+
+/* 0; -ECANCELED: rank 0 wants no more of this; another: it is gone. */
+static int await(struct guest *g, enum hub_message type, struct message *m)
+{
+	int r = await_any(g, m);
+
+	return r || m->type == type ? r : -ECANCELED;
 }
 
 static int report(struct guest *g, enum hub_message type, const struct hub_report *what)
@@ -71,13 +78,13 @@ static int report(struct guest *g, enum hub_message type, const struct hub_repor
 
 static int join(struct guest *g, struct err *e)
 {
-	struct launch launch = g->cfg->launch;
+	struct launch launch = *g->o->launch;
 	char terms[RANKS_TERMS_LEN];
 	const struct hub_guest who = { launch.rank, terms };
 	uint8_t data[INVITE_LEN] = { 0 };
 	struct invite invite;
 
-	if (ranks_terms(g->cfg, terms))
+	if (ranks_terms(g->o, terms))
 		return err_set(e, -ENOMEM, "out of memory");
 	/* not there: rank 0 has failed before it listened, and said why */
 	if (launch_share(&launch, data, sizeof(data), NULL) || invite_unpack(&invite, data) ||
@@ -88,7 +95,7 @@ static int join(struct guest *g, struct err *e)
 
 static int find_server(struct guest *g, struct err *e)
 {
-	const struct connect_cfg *c = &g->cfg->w.s.c;
+	const struct connect_cfg *c = &g->o->session->c;
 	char port[8];
 	const struct dsi_opts opts = { .host = c->host,
 				       .port = port,
@@ -96,7 +103,7 @@ static int find_server(struct guest *g, struct err *e)
 				       .timeout_ms = c->timeout_s * 1000,
 				       .stop = &cmd_stop };
 
-	if (g->cfg->w.s.local)
+	if (g->o->session->local)
 		return 0;
 	snprintf(port, sizeof(port), "%u", c->port);
 	return afp_server_info(&g->session->server, &opts, e);
@@ -105,14 +112,6 @@ static int find_server(struct guest *g, struct err *e)
 /* Opens the sessions. Without any it takes part all the same, and is counted so. */
 static int open_sessions(struct guest *g, struct err *e)
 {
-	struct crowd_opts o = { .mix = &g->cfg->mix,
-				.users = &g->users,
-				.session = g->session,
-				.threads = g->cfg->threads,
-				.directories = g->cfg->directories,
-				.seed = g->cfg->seed,
-				.realtime = g->cfg->realtime,
-				.guest = g->base };
 	struct hub_report how = { 0 };
 	struct message m;
 	int r = await(g, HUB_BASE, &m), sent;
@@ -120,10 +119,10 @@ static int open_sessions(struct guest *g, struct err *e)
 	if (r || m.len >= sizeof(g->base))
 		return r ? r : -EPROTO;
 	memcpy(g->base, m.data, m.len);
-	ranks_deal(g->cfg, &o);
 	r = find_server(g, e);
-	r = r ? r : crowd_open(&g->crowd, &o, &how.not_open, e);
-	if (r == -ECONNREFUSED && how.not_open == o.clients)
+	g->began = !r;
+	r = r ? r : g->clients->open(g->user, g->base, &how.not_open, e);
+	if (r == -ECONNREFUSED && how.not_open)
 		r = 0;
 	how.result = r;
 	snprintf(how.text, sizeof(how.text), "%.255s", e->text);
@@ -139,7 +138,7 @@ static int make_files(struct guest *g, struct err *e)
 
 	if (r)
 		return r;
-	how.result = r = crowd_make(g->crowd, e);
+	how.result = r = g->clients->make(g->user, e);
 	snprintf(how.text, sizeof(how.text), "%.255s", r ? e->text : "");
 	sent = report(g, HUB_MADE, &how);
 	return r ? r : sent;
@@ -151,7 +150,7 @@ static void work(struct guest *g)
 	struct message m;
 	int r = 0;
 
-	while (!crowd_wait(g->crowd, r < 0 ? SLICE_NS : 0)) {
+	while (!g->clients->wait(g->user, r < 0 ? SLICE_NS : 0)) {
 		if (r >= 0)
 			r = channel_take(&g->to, &m, clock_now_ns() + SLICE_NS);
 		if (r == 1)
@@ -174,42 +173,46 @@ static int send_part(struct guest *g, struct part *p)
 	return r;
 }
 
-static int load(struct guest *g, struct err *e)
+static int load(struct guest *g, const struct message *start, struct err *e)
 {
-	struct crowd_load how;
-	struct part part = { 0 };
-	uint64_t now_ns;
-	struct message m;
-	struct rbuf b;
-	int r = await(g, HUB_START, &m);
+	struct rbuf b = rbuf_of(start->data, start->len);
+	uint64_t begin_ns = rbuf_u64(&b), now_ns = clock_now_ns();
+	struct part part = { .late_ns = now_ns > begin_ns ? now_ns - begin_ns : 0 };
+	int r = g->clients->start(g->user, begin_ns, e);
 
 	if (r)
 		return r;
-	load_plan(g->cfg, &how);
-	how.queue = ranks_queue(g->cfg);
-	b = rbuf_of(m.data, m.len);
-	how.begin_ns = rbuf_u64(&b);
-	now_ns = clock_now_ns();
-	if (now_ns > how.begin_ns)
-		part.late_ns = now_ns - how.begin_ns;
-	r = crowd_start(g->crowd, &how, e);
-	if (r)
-		return r;
 	work(g);
-	r = crowd_join(g->crowd, &part.commands, e);
+	r = g->clients->join(g->user, &part.commands, e);
 	part.load = part.commands.load;
-	part.end = !cmd_stop                          ? PART_DONE
-		   : launch_orphaned(&g->cfg->launch) ? PART_ORPHANED
-						      : PART_STOPPED;
+	part.end = !cmd_stop                       ? PART_DONE
+		   : launch_orphaned(g->o->launch) ? PART_ORPHANED
+						   : PART_STOPPED;
 	r = r ? r : send_part(g, &part);
 	part_fini(&part);
+	return r;
+}
+
+/* Load after load, until rank 0 has no more. */
+static int do_loads(struct guest *g, struct err *e)
+{
+	struct message m;
+	int r;
+
+	do {
+		r = await_any(g, &m);
+		if (!r && m.type == HUB_REMOVE)
+			return 0;
+		if (!r)
+			r = m.type == HUB_START ? load(g, &m, e) : -ECANCELED;
+	} while (!r);
 	return r;
 }
 
 /* Rank 0 knows why it ends, but for this. */
 static void say_end(const struct guest *g, int r, const struct err *e)
 {
-	unsigned int rank = g->cfg->launch.rank;
+	unsigned int rank = g->o->launch->rank;
 
 	if (r == -ECONNRESET || r == -EPIPE)
 		cmd_say("rank %u: rank 0 is gone: nothing was saved, and %s may still be there",
@@ -218,30 +221,20 @@ static void say_end(const struct guest *g, int r, const struct err *e)
 		cmd_say("%s", e->text);
 }
 
-int ranks_other(struct workload_cfg *base)
+void ranks_other(const struct ranks_opts *o, struct session *session,
+		 const struct ranks_clients *clients, void *user)
 {
-	struct guest g = { .cfg = (const struct load_cfg *)base, .to.fd = -1 };
-	struct err e = { 0 }, left = { 0 };
-	struct message m;
+	struct guest g = { o, clients, user, .to.fd = -1, .session = session };
+	struct err e = { 0 };
 	int r;
 
-	if (!g.cfg->mpi || !g.cfg->launch.rank)
-		return -1;
-	g.users = g.cfg->users;
-	g.session = calloc(1, sizeof(*g.session));
-	r = g.session ? 0 : err_set(&e, -ENOMEM, "out of memory");
-	if (g.session)
-		g.session->cfg = &base->s;
-	r = r ? r : join(&g, &e);
+	r = join(&g, &e);
 	r = r ? r : open_sessions(&g, &e);
 	r = r ? r : make_files(&g, &e);
-	r = r ? r : load(&g, &e);
-	if (!r)
-		r = await(&g, HUB_REMOVE, &m);
-	crowd_close(g.crowd, &left);
+	r = r ? r : do_loads(&g, &e);
+	if (g.began)
+		clients->close(user);
 	channel_send(&g.to, HUB_BYE, NULL, 0);
 	say_end(&g, r, &e);
 	channel_close(&g.to);
-	free(g.session);
-	return OUTCOME_OK;
 }

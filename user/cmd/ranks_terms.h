@@ -4,13 +4,10 @@
 
 /* What rank 0 and the others compute alike. Only for ranks*.c; others use ranks.h. */
 
-#include "cmd/load.h"
-
-/* How many of all clients a rank has. */
-unsigned int ranks_clients(const struct load_cfg *cfg, unsigned int rank);
+#include "cmd/ranks.h"
 
 /* A text that differs where version or options do. 0 or not 0 without memory. */
 #define RANKS_TERMS_LEN 64
-int ranks_terms(const struct load_cfg *cfg, char out[static RANKS_TERMS_LEN]);
+int ranks_terms(const struct ranks_opts *o, char out[static RANKS_TERMS_LEN]);
 
 #endif

@@ -38,8 +38,8 @@ static int check_local(const struct session_cfg *cfg, int operands, struct err *
 	if (cfg->trace.what)
 		return err_set(
 		    e, -EINVAL,
-		    "--trace records a server's requests: it cannot be used with -L or a "
-		    "DIRECTORY");
+		    "--trace records the requests of an AFP server: it cannot be used with -L, a "
+		    "DIRECTORY or gluster://");
 	return 0;
 }
 
@@ -173,8 +173,8 @@ static int describe(struct session *s)
 static int watch_place(struct session *s, struct err *e)
 {
 	struct place_server place;
-	struct kind_wish wish = { .volume = place.volume, .host = place.host };
 	const struct kind *kind = place_kind(&place, s->cfg->directory);
+	struct kind_wish wish = { .volume = place.volume, .host = place.host, .port = place.port };
 	struct kind_found found = { 0 };
 	struct err why = { 0 };
 	int r;

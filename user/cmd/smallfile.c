@@ -5,7 +5,7 @@
  */
 #include "cmd/smallfile.h"
 
-#include "cmd/filers.h"
+#include "base/clock.h"
 #include "cmd/gun.h"
 #include "work/tree.h"
 
@@ -14,12 +14,14 @@
 #include <string.h>
 
 #define NS_PER_S 1000000000u
+#define TICK_NS  100000000u
 
 struct smallfile_run {
 	struct workload w;
 	const struct smallfile_cfg *cfg;
 	struct filers *filers;
-	struct gun *gun; /* NULL: there is none */
+	struct gun *gun;     /* NULL: there is none */
+	struct ranks *ranks; /* NULL: this is the only process */
 	bool not_open;
 	unsigned int lost;
 	uint64_t failed;
@@ -40,6 +42,25 @@ static void note_failures(struct smallfile_run *f, const struct run_phase *p)
 	f->failed += n;
 }
 
+/* A load of all ranks' clients. */
+static int do_load(struct smallfile_run *f, enum smallfile_load load, struct run_phase *p,
+		   struct err *e)
+{
+	uint64_t begin_ns = ranks_start(f->ranks);
+	int r;
+
+	p->start_ns = begin_ns ? begin_ns : clock_now_ns();
+	r = filers_start(f->filers, load, begin_ns, e);
+	if (r)
+		return r;
+	ranks_await_start(f->ranks);
+	while (!filers_wait(f->filers, TICK_NS))
+		ranks_look(f->ranks);
+	r = filers_join(f->filers, p, e);
+	r = r ? r : ranks_gather(f->ranks, p, &f->w.s.run.warnings, e);
+	return r ? r : filers_judge(p, e);
+}
+
 static int measure(struct smallfile_run *f, unsigned int i, struct err *e)
 {
 	enum smallfile_load load = f->cfg->list.load[i];
@@ -51,7 +72,7 @@ static int measure(struct smallfile_run *f, unsigned int i, struct err *e)
 	if (smallfile_flags(load) & SMALLFILE_READS)
 		filers_look(f->filers, p);
 	session_region_begin(&f->w.s);
-	r = filers_do(f->filers, load, p, e);
+	r = do_load(f, load, p, e);
 	session_region_end(&f->w.s, p);
 	if (!p->load)
 		return r;
@@ -110,7 +131,10 @@ static int make_tree(struct smallfile_run *f, struct err *e)
 		r = session_make_base(&f->w.s, name, e);
 		base = f->w.s.base[0];
 	}
-	return r ? r : filers_make(f->filers, base, e);
+	if (!r)
+		ranks_make(f->ranks);
+	r = r ? r : filers_make(f->filers, base, e);
+	return r ? r : ranks_made(f->ranks, e);
 }
 
 static int do_loads(struct smallfile_run *f, struct err *e)
@@ -136,21 +160,32 @@ static const char *cached_place(const struct session *s)
 		   : NULL;
 }
 
+/* The sessions of all ranks: all or none. */
+static int open_all(struct smallfile_run *f, struct err *e)
+{
+	const struct ranks_opts all = smallfile_ranks(f->cfg);
+	struct filers_opts o = smallfile_filers(f->cfg, &f->w.s);
+	unsigned int not_open = 0;
+	int r = f->cfg->mpi ? ranks_open(&f->ranks, &all, e) : 0;
+
+	o.cached = cached_place(&f->w.s);
+	r = r ? r : filers_open(&f->filers, &o, e);
+	r = r ? r : ranks_opened(f->ranks, &not_open, e);
+	if (!r && not_open)
+		r = err_prefix(e, -ECONNREFUSED, "another rank");
+	f->not_open = r == -ECONNREFUSED;
+	return r;
+}
+
 static int work(struct workload *w, struct err *e)
 {
 	struct smallfile_run *f = (struct smallfile_run *)w;
-	const struct filers_opts o = { .session = &w->s,
-				       .set = f->cfg->o,
-				       .clients = f->cfg->clients,
-				       .cached = cached_place(&w->s),
-				       .pause_ns = f->cfg->delay_us * 1000ull,
-				       .duration_ns = (uint64_t)f->cfg->duration_s * NS_PER_S };
 	struct err gone = { 0 };
-	int r = filers_open(&f->filers, &o, e);
+	int r = open_all(f, e);
 
-	f->not_open = r == -ECONNREFUSED;
 	r = r ? r : do_loads(f, e);
 	gun_close(f->gun);
+	ranks_close(f->ranks);
 	if (*w->s.base[0] && session_remove_base(&w->s, &gone) && !r)
 		r = err_set(e, LOAD_REFUSED, "not all files could be removed: %s", gone.text);
 	filers_close(f->filers);
@@ -163,6 +198,9 @@ static enum outcome prepare(struct workload *w, struct err *e)
 	size_t align = w->s.store->align;
 
 	f->cfg = (const struct smallfile_cfg *)w->cfg;
+	for (unsigned int i = 0; i < f->cfg->list.n; i++)
+		if (smallfile_fits(f->cfg->list.load[i], w->s.store, e))
+			return OUTCOME_USAGE;
 	if (align < 2 || f->cfg->o.record_len % align == 0)
 		return OUTCOME_OK;
 	err_set(e, -EINVAL, "--direct: --record must be a multiple of %zu bytes here", align);
@@ -202,6 +240,7 @@ int cmd_smallfile(int argc, char **argv)
 		.has_store = true,
 		.many = true,
 		.check = smallfile_check,
+		.elsewhere = smallfile_elsewhere,
 		.prepare = prepare,
 		.describe = describe,
 		.work = work,

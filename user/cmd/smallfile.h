@@ -4,6 +4,8 @@
 
 /* The options of afpscope smallfile. */
 
+#include "cmd/filers.h"
+#include "cmd/ranks.h"
 #include "cmd/workload.h"
 #include "work/smallfile.h"
 
@@ -25,20 +27,30 @@ struct smallfile_cfg {
 	unsigned int gun_timeout_s;
 	unsigned int delay_us; /* of a client after each file */
 	const char *between;   /* shell command before each load but the first; NULL: none */
-	bool direct, no_verify;
+	bool direct, no_verify, mpi;
+	struct launch launch; /* if mpi */
 };
 
 /* clang-format off */
 #define SMALLFILE_DEFAULTS                                                                         \
 	{                                                                                          \
 		.w = WORKLOAD_DEFAULTS, .clients = 1, .prefix = "f", .gun_timeout_s = 60,                               \
-		.o = { .files = 1000, .files_per_dir = 1000, .file_len = 4096,                     \
+		.o = { .files = 1000, .files_per_dir = 1000, .depth = 1, .file_len = 4096,                     \
 		       .record_len = 65536, .read_percent = 50, .seed = 1 },                       \
 	}
 /* clang-format on */
 
 /* Completes cfg; checks what no option shows by itself. 0, or -EINVAL and a text. */
 int smallfile_check(struct workload_cfg *cfg, struct err *e);
+
+/* Its clients in this process, whose session this is. */
+struct filers_opts smallfile_filers(const struct smallfile_cfg *cfg, struct session *session);
+
+/* What the ranks have in common, with --mpi. */
+struct ranks_opts smallfile_ranks(const struct smallfile_cfg *cfg);
+
+/* For workload_type.elsewhere: the exit code of a rank other than 0; -1: this is rank 0. */
+int smallfile_elsewhere(struct workload_cfg *cfg);
 
 /* What the run remembers. 0 or -ENOMEM. */
 int smallfile_describe(const struct smallfile_cfg *cfg, struct run_notes *o);

@@ -9,6 +9,7 @@
 #define CLIENTS_MAX  1000 /* three digits of their directories' names */
 #define FILES_MAX    10000000
 #define DIRS_MAX     10000 /* likewise four */
+#define DEPTH_MAX    60    /* what clean removes over AFP, and the directory of the run */
 #define NAME_MAX_LEN 32
 
 static const enum smallfile_load default_loads[] = {
@@ -48,13 +49,15 @@ const struct opt smallfile_options[] = {
 	{ .letter = 'l', .name = "loads", .arg = "LIST", .type = OPT_CALL, .offset = AT(list), .call = take_loads,
 	  .help = "what is done with the files, in this order (default: create,stat,read,delete): create, append, "
 		  "overwrite, read, rnd-wr, rnd-rd, seq-rdwrmix, stat, rename, chmod, setxattr, getxattr, link, "
-		  "unlink-link, mkdir, rmdir, readdir, ls-l, delete; also seq-wr, seq-rd, unlink" },
+		  "unlink-link, symlink, unlink-symlink, mkdir, rmdir, readdir, ls-l, delete; also seq-wr, seq-rd, unlink" },
 	{ .letter = 'n', .name = "threads", .arg = "N", .type = OPT_UINT, .offset = AT(clients), .min = 1, .max = CLIENTS_MAX,
 	  .help = "how many clients, each with a thread, a session and files of its own (default: 1)" },
 	{ .letter = 'f', .name = "files", .arg = "N", .type = OPT_UINT, .offset = AT(o.files), .min = 1, .max = FILES_MAX,
 	  .help = "files of each client (default: 1000)" },
 	{ .name = "files-per-dir", .arg = "N", .type = OPT_UINT, .offset = AT(o.files_per_dir), .min = 1, .max = FILES_MAX,
 	  .help = "files in a directory (default: 1000)" },
+	{ .name = "depth", .arg = "N", .type = OPT_UINT, .offset = AT(o.depth), .min = 1, .max = DEPTH_MAX,
+	  .help = "how many of a client's directories are below one another (default: 1, all are side by side)" },
 	{ .name = "file-size", .arg = "BYTES", .type = OPT_SIZE, .offset = AT(o.file_len), .max = 1ull << 40,
 	  .help = "length of each file (default: 4K)" },
 	{ .name = "exponential", .type = OPT_FLAG, .offset = AT(o.exponential),
@@ -90,6 +93,8 @@ const struct opt smallfile_options[] = {
 		  "processes begin together; meanwhile HOST.PID.CLIENT.ready beside it says that each client is ready" },
 	{ .name = "gun-timeout", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(gun_timeout_s), .min = 1, .max = 86400,
 	  .help = "end with exit code 1 if FILE does not come for so long (default: 60)" },
+	{ .name = "mpi", .type = OPT_FLAG, .offset = AT(mpi),
+	  .help = "mpirun has started several of this: share the clients" },
 	CONNECT_OPTIONS(struct smallfile_cfg, w.s.c),
 	{ .type = OPT_HEADING, .help = "Watch and output:" },
 	SESSION_WATCH_OPTIONS(struct smallfile_cfg, w.s),
@@ -107,6 +112,22 @@ static bool is_name(const char *text)
 	return *text && !strchr(text, '/') && strcmp(text, ".") && strcmp(text, "..");
 }
 
+/* From here on, this is one of several processes. */
+static int check_mpi(struct smallfile_cfg *cfg, struct err *e)
+{
+	int r;
+
+	if (!cfg->mpi)
+		return 0;
+	if (cfg->gun)
+		return err_set(e, -EINVAL, "--gun cannot be used with --mpi");
+	r = launch_start(&cfg->launch, e);
+	if (!r && cfg->launch.size > cfg->clients)
+		r = err_set(e, -EINVAL, "--mpi: %u clients cannot be shared by %u processes",
+			    cfg->clients, cfg->launch.size);
+	return r;
+}
+
 int smallfile_check(struct workload_cfg *base, struct err *e)
 {
 	struct smallfile_cfg *cfg = (struct smallfile_cfg *)base;
@@ -122,6 +143,11 @@ int smallfile_check(struct workload_cfg *base, struct err *e)
 			       "%u files with --files-per-dir %u need %u directories, at most %d "
 			       "are possible",
 			       o->files, o->files_per_dir, smallfile_dirs(o), DIRS_MAX);
+	if (o->depth > smallfile_dirs(o))
+		return err_set(e, -EINVAL,
+			       "--depth %u: %u files with --files-per-dir %u need only %u "
+			       "directories",
+			       o->depth, o->files, o->files_per_dir, smallfile_dirs(o));
 	if (!cfg->list.n) {
 		cfg->list.n = sizeof(default_loads) / sizeof(default_loads[0]);
 		memcpy(cfg->list.load, default_loads, sizeof(default_loads));
@@ -133,7 +159,7 @@ int smallfile_check(struct workload_cfg *base, struct err *e)
 	snprintf(o->prefix, sizeof(o->prefix), "%s", cfg->prefix);
 	o->verify = !cfg->no_verify;
 	base->s.buffered = !cfg->direct;
-	return 0;
+	return check_mpi(cfg, e);
 }
 
 static int note_loads(const struct smallfile_list *list, struct run_notes *o)
@@ -158,6 +184,7 @@ int smallfile_describe(const struct smallfile_cfg *cfg, struct run_notes *notes)
 	r |= run_note(notes, "clients", "%u", cfg->clients);
 	r |= run_note(notes, "files", "%u", o->files);
 	r |= run_note(notes, "files_per_directory", "%u", o->files_per_dir);
+	r |= run_note(notes, "depth", "%u", o->depth);
 	r |= run_note(notes, "file_bytes", "%llu", (unsigned long long)o->file_len);
 	r |= run_note(notes, "lengths", "%s", o->exponential ? "exponential" : "fixed");
 	r |= run_note(notes, "set_bytes", "%llu", (unsigned long long)bytes);
@@ -175,6 +202,8 @@ int smallfile_describe(const struct smallfile_cfg *cfg, struct run_notes *notes)
 		r |= run_note(notes, "duration_s", "%u", cfg->duration_s);
 	if (cfg->delay_us)
 		r |= run_note(notes, "delay_us", "%u", cfg->delay_us);
+	if (cfg->mpi)
+		r |= run_note(notes, "ranks", "%u", cfg->launch.size);
 	if (cfg->gun)
 		r |= run_note(notes, "gun", "%s", cfg->gun);
 	if (cfg->tree)

@@ -80,7 +80,7 @@ static enum outcome describe(struct workload *w, struct err *e)
 	if (cfg->local) {
 		r |= run_note(o, "directory", "%s", cfg->directory);
 		r |= run_note(o, "direct", "%s", w->s.store->align > 1 ? "yes" : "no");
-		if (!w->s.run.kind)
+		if (!w->s.run.kind && !run_note_find(&w->s.run.absent, "*"))
 			r |= run_note(&w->s.run.absent, "*", "local mode: no server");
 	}
 	if (!r)

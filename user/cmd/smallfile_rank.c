@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* afpscope smallfile in one of several processes: its clients, and a rank other than 0. */
+#include "cmd/smallfile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define NS_PER_S 1000000000u
+
+static int describe(const void *cfg, struct run_notes *out)
+{
+	const struct smallfile_cfg *c = cfg;
+
+	return smallfile_describe(c, out) | run_note(out, "direct", "%d", c->direct);
+}
+
+struct ranks_opts smallfile_ranks(const struct smallfile_cfg *cfg)
+{
+	return (struct ranks_opts) { .launch = &cfg->launch,
+				     .session = &cfg->w.s,
+				     .clients = cfg->clients,
+				     .describe = describe,
+				     .cfg = cfg };
+}
+
+struct filers_opts smallfile_filers(const struct smallfile_cfg *cfg, struct session *session)
+{
+	const struct ranks_opts all = smallfile_ranks(cfg);
+	struct filers_opts o = { .session = session,
+				 .set = cfg->o,
+				 .clients = cfg->clients,
+				 .pause_ns = cfg->delay_us * 1000ull,
+				 .duration_ns = (uint64_t)cfg->duration_s * NS_PER_S };
+	struct ranks_share share;
+
+	if (!cfg->mpi)
+		return o;
+	share = ranks_share(&all);
+	o.clients = share.clients;
+	o.first = share.first;
+	o.step = share.step;
+	o.guest = share.first != 0;
+	return o;
+}
+
+/* ---- a rank other than 0 ---- */
+
+struct smallfile_guest {
+	const struct smallfile_cfg *cfg;
+	struct session session;
+	struct filers *filers;
+	const char *base;
+	unsigned int i; /* loads that were begun */
+};
+
+/* All or none. */
+static int open_sessions(void *user, const char *base, unsigned int *not_open, struct err *e)
+{
+	struct smallfile_guest *g = user;
+	const struct filers_opts o = smallfile_filers(g->cfg, &g->session);
+	int r = filers_open(&g->filers, &o, e);
+
+	g->base = g->cfg->tree ? g->cfg->tree : base;
+	*not_open = r == -ECONNREFUSED ? o.clients : 0;
+	return r;
+}
+
+static int make_files(void *user, struct err *e)
+{
+	const struct smallfile_guest *g = user;
+
+	return filers_make(g->filers, g->base, e);
+}
+
+static int start(void *user, uint64_t begin_ns, struct err *e)
+{
+	struct smallfile_guest *g = user;
+
+	if (g->i == g->cfg->list.n)
+		return err_set(e, -EPROTO, "rank 0 has more loads");
+	return filers_start(g->filers, g->cfg->list.load[g->i++], begin_ns, e);
+}
+
+static bool wait_for(void *user, uint64_t ns)
+{
+	return filers_wait(((struct smallfile_guest *)user)->filers, ns);
+}
+
+static int join(void *user, struct run_phase *p, struct err *e)
+{
+	return filers_join(((struct smallfile_guest *)user)->filers, p, e);
+}
+
+/* Rank 0 removes the files. */
+static void end(void *user)
+{
+	filers_close(((struct smallfile_guest *)user)->filers);
+}
+
+int smallfile_elsewhere(struct workload_cfg *base)
+{
+	static const struct ranks_clients clients = { open_sessions, make_files, start,
+						      wait_for,      join,       end };
+	const struct smallfile_cfg *cfg = (const struct smallfile_cfg *)base;
+	const struct ranks_opts o = smallfile_ranks(cfg);
+	struct smallfile_guest *g;
+
+	if (!cfg->mpi || !cfg->launch.rank)
+		return -1;
+	g = calloc(1, sizeof(*g));
+	if (!g) {
+		cmd_say("out of memory");
+		return OUTCOME_OK;
+	}
+	*g = (struct smallfile_guest) { .cfg = cfg, .session.cfg = &base->s };
+	ranks_other(&o, &g->session, &clients, g);
+	free(g);
+	return OUTCOME_OK;
+}
