@@ -41,6 +41,10 @@ static void a_reading_arrives_as_it_was_sent(void **state)
 	r.ledger.row = calloc(r.ledger.n_rows, sizeof(*r.ledger.row));
 	assert_non_null(r.ledger.row);
 	r.ledger.row[999].cell.calls = 42;
+	r.ledger.n_packets = 2;
+	r.ledger.packets = calloc(r.ledger.n_packets, sizeof(*r.ledger.packets));
+	assert_non_null(r.ledger.packets);
+	r.ledger.packets[1].from_server = 1;
 	r.known[TALLY_AGREE] = true;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	s.socket = pair[0];
@@ -54,6 +58,9 @@ static void a_reading_arrives_as_it_was_sent(void **state)
 	assert_true(back.known[TALLY_AGREE]);
 	assert_int_equal(back.ledger.n_rows, 1000);
 	assert_int_equal(back.ledger.row[999].cell.calls, 42);
+	assert_int_equal(back.ledger.n_packets, 2);
+	assert_true(back.ledger.packets != r.ledger.packets);
+	assert_int_equal(back.ledger.packets[1].from_server, 1);
 	ledger_fini(&back.ledger);
 	ledger_fini(&r.ledger);
 	assert_int_equal(exporter_send(pair[0], &r), 0); /* an empty one */

@@ -60,8 +60,10 @@ static inline void *make_threads(void *arg)
 {
 	pthread_t thread;
 
-	while (!pthread_create(&thread, NULL, end_at_once, arg))
-		pthread_join(thread, NULL);
+	/* The kernel refuses a thread now and then while others still end. */
+	for (;;)
+		if (!pthread_create(&thread, NULL, end_at_once, arg))
+			pthread_join(thread, NULL);
 	return arg;
 }
 

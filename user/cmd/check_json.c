@@ -2,14 +2,10 @@
 /* The check as JSON, for scripts. */
 #include "cmd/check_found.h"
 
-#include "base/file.h"
 #include "host/procfs.h"
 #include "report/json/doc.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define CHECK_SCHEMA 1
 
@@ -110,52 +106,34 @@ static json_t *ladder(struct json_doc *d, const struct check *c)
 	return a;
 }
 
-static json_t *document(const struct check *c)
+static json_t *document(struct json_doc *d, const struct check *c)
 {
 	json_t *o = json_object(), *servers = json_array(), *warnings = json_array();
-	struct json_doc d = { 0 };
 
-	json_put(&d, o, "schema", json_integer(CHECK_SCHEMA));
-	json_put(&d, o, "tool", text_or_null("afpscope"));
-	json_put(&d, o, "version", text_or_null(AFPSCOPE_VERSION));
-	json_put(&d, o, "command", text_or_null("check"));
-	json_put(&d, o, "status", json_integer(c->outcome));
-	json_put(&d, o, "exact", json_boolean(ladder_exact(c->step, c->n_steps)));
-	json_put(&d, o, "message", text_or_null(c->none.text));
-	json_put(&d, o, "session", pid_or_null(c->servers.session));
+	json_put(d, o, "schema", json_integer(CHECK_SCHEMA));
+	json_put(d, o, "tool", text_or_null("afpscope"));
+	json_put(d, o, "version", text_or_null(AFPSCOPE_VERSION));
+	json_put(d, o, "command", text_or_null("check"));
+	json_put(d, o, "status", json_integer(c->outcome));
+	json_put(d, o, "exact", json_boolean(ladder_exact(c->step, c->n_steps)));
+	json_put(d, o, "message", text_or_null(c->none.text));
+	json_put(d, o, "session", pid_or_null(c->servers.session));
 	for (size_t i = 0; i < c->n_servers; i++) {
 		const struct check_server *s = &c->server[i];
 
-		json_add(&d, servers, server(&d, s));
-		add_hints(&d, warnings, &s->hints, s->entry->master);
+		json_add(d, servers, server(d, s));
+		add_hints(d, warnings, &s->hints, s->entry->master);
 	}
-	add_hints(&d, warnings, &c->machine, 0);
-	json_put(&d, o, "servers", servers);
-	json_put(&d, o, "warnings", warnings);
-	json_put(&d, o, "ladder", ladder(&d, c));
-	if (!d.failed)
-		return o;
-	json_decref(o);
-	return NULL;
+	add_hints(d, warnings, &c->machine, 0);
+	json_put(d, o, "servers", servers);
+	json_put(d, o, "warnings", warnings);
+	json_put(d, o, "ladder", ladder(d, c));
+	return o;
 }
 
 int check_json(const struct check *c, const char *path, struct err *e)
 {
-	json_t *o = document(c);
-	char *data = o ? json_dumps(o, 0) : NULL, id[16];
-	size_t len;
-	int r = 0;
+	struct json_doc d = { 0 };
 
-	json_decref(o);
-	if (!data)
-		return err_set(e, -ENOMEM, "out of memory for the JSON");
-	len = strlen(data);
-	data[len++] = '\n';
-	snprintf(id, sizeof(id), "%d", getpid());
-	if (strcmp(path, "-") != 0)
-		r = file_save(path, id, data, len, e);
-	else if (fwrite(data, 1, len, stdout) != len || fflush(stdout))
-		r = err_set(e, -EIO, "cannot write to standard output: %s", strerror(errno));
-	free(data);
-	return r;
+	return json_save(&d, document(&d, c), path, e);
 }

@@ -73,6 +73,7 @@ int cmd_speedtest(int argc, char **argv);
 int cmd_load(int argc, char **argv);
 int cmd_smallfile(int argc, char **argv);
 int cmd_gfapi_perf(int argc, char **argv);
+int cmd_rx(int argc, char **argv);
 int cmd_probe(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_record(int argc, char **argv);

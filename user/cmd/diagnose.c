@@ -71,6 +71,8 @@ static uint64_t server_cpu_ns(const struct run *r)
 		ns += p->known[METRIC_AFPD_CPU] ? p->value[METRIC_AFPD_CPU] : 0;
 		ns += p->known[METRIC_CNID_CPU] ? p->value[METRIC_CNID_CPU] : 0;
 	}
+	for (size_t i = 0; !ns && i < r->n_threads; i++)
+		ns += r->threads[i].cpu_ns;
 	return ns;
 }
 
@@ -122,16 +124,26 @@ static void look_sessions(struct diagnose *d, struct run *r)
 	}
 }
 
-int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *found, struct run *r)
+int diagnose_machine(const struct machine *before, struct watch *w, pid_t server, struct run *r)
 {
 	pid_t *own = malloc(OWN_MAX * sizeof(*own));
 	struct machine after = { 0 };
+	int e = own ? machine_look(&after, server) : -ENOMEM;
+
+	if (!e)
+		machine_between(r->figures, before, &after, own, own_processes(w, own),
+				server_cpu_ns(r));
+	machine_fini(&after);
+	free(own);
+	return e;
+}
+
+int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *found, struct run *r)
+{
 	int e;
 
 	r->figures = calloc(1, sizeof(*r->figures));
-	e = own && r->figures ? 0 : -ENOMEM;
-	if (!e && d->begun)
-		e = machine_look(&after, found->target.server);
+	e = r->figures ? 0 : -ENOMEM;
 	if (!e && found->servers.n)
 		settings_look(r, &found->servers.entry[0]);
 	if (!e)
@@ -139,16 +151,13 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 	if (!e)
 		e = doctor_measure(r->figures, r);
 	if (!e && d->begun)
-		machine_between(r->figures, &d->before, &after, own, own_processes(w, own),
-				server_cpu_ns(r));
-	if (!e)
+		e = diagnose_machine(&d->before, w, found->target.server, r);
+	if (!e && run_has_metrics(r))
 		run_figure_set(r->figures, RUN_FIGURE_CNID_ENDED, (double)ended_backends(w));
 	if (!e && found->servers.n && r->figures->known[RUN_FIGURE_REQUESTS])
 		strangers_look(r->figures, r, &found->servers.entry[0]);
 	if (!e && found->servers.n)
 		volumes_room(r->figures, &found->servers.entry[0]);
-	machine_fini(&after);
-	free(own);
 	return e;
 }
 

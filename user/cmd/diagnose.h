@@ -42,6 +42,9 @@ void diagnose_tick(struct diagnose *d);
 int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *found,
 		 struct run *r);
 
+/* What the machine did since before, into the run's figures, which there are. 0 or -ENOMEM. */
+int diagnose_machine(const struct machine *before, struct watch *w, pid_t server, struct run *r);
+
 /* OUTCOME_OK: healthy or idle; OUTCOME_FAILED: findings, or slow; OUTCOME_UNTRUSTED: no verdict. */
 enum outcome diagnose_outcome(const struct run_figures *f);
 

@@ -5,6 +5,7 @@
 #include "cmd/guard.h"
 #include "cmd/output.h"
 #include "cmd/record.h"
+#include "kinds/kind.h"
 #include "report/report.h"
 
 #include <errno.h>
@@ -21,6 +22,8 @@ const struct opt doctor_options[] = {
 	{ .type = OPT_HEADING, .help = "Which server (default: the only one of this host):" },
 	WHOM_OPTIONS(struct record_cfg, whom),
 	{ .name = "unit", .arg = "UNIT", .type = OPT_STRING, .offset = OFFSET(unit), .help = "the server of this systemd unit or cgroup" },
+	{ .name = "kind", .arg = "KIND", .type = OPT_CHOICE, .offset = OFFSET(kind), .choice = kind_names,
+	  .help = "afp, or rx: servers of OpenAFS and others over Rx (default: afp; rx where no AFP server is found)" },
 	{ .type = OPT_HEADING, .help = "How:" },
 	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = OFFSET(seconds), .min = 1, .max = 86400,
 	  .help = "watch so long (default: 60)" },
@@ -40,9 +43,10 @@ static void help(void)
 {
 	fputs("Usage: afpscope doctor [OPTIONS]\n"
 	      "       afpscope doctor [--short] RUN\n"
-	      "Watches a running AFP server and says what is wrong with it, what shows that, and\n"
-	      "what to try. Changes nothing and needs no client. RUN: a saved run of record or\n"
-	      "doctor. Exit code: 0 nothing is wrong, 1 there are findings, 4 no verdict.\n\n",
+	      "Watches a running server of AFP or Rx and says what is wrong with it, what shows\n"
+	      "that, and what to try. Changes nothing and needs no client. RUN: a saved run of\n"
+	      "record, doctor or rx. Exit code: 0 nothing is wrong, 1 there are findings, 4 no\n"
+	      "verdict.\n\n",
 	      stdout);
 	opt_help(stdout, doctor_options);
 }
@@ -57,9 +61,20 @@ static void take(struct run_figures *out, const json_t *figures)
 
 		if (json_is_number(value))
 			run_figure_set(out, (enum run_figure)i, json_number_value(value));
+		who = who ? who : json_string_value(json_object_get(one, "why"));
 		if (who)
 			run_figure_who(out, (enum run_figure)i, "%s", who);
 	}
+}
+
+static void take_kind(struct run_figures *out, const json_t *run)
+{
+	const char *kind = json_string_value(json_object_get(run, "kind"));
+	const char *command = json_string_value(json_object_get(run, "command"));
+
+	if (command && !strcmp(command, "rx"))
+		kind = command;
+	snprintf(out->kind, sizeof(out->kind), "%s", kind ? kind : "");
 }
 
 static int of_run(const struct record_cfg *cfg, const char *name)
@@ -76,6 +91,7 @@ static int of_run(const struct record_cfg *cfg, const char *name)
 		return OUTCOME_USAGE;
 	}
 	run = runs_load(folder);
+	take_kind(&f, run);
 	take(&f, json_object_get(run, "figures"));
 	if (!json_object_get(run, "figures")) {
 		cmd_say(
@@ -109,6 +125,9 @@ int cmd_doctor(int argc, char **argv)
 	if (cfg.unit && (cfg.whom.port || cfg.whom.pid))
 		err_set(&e, -EINVAL,
 			"--unit names a server, as --port and --pid do: give one of them");
+	else if (!kind_at(cfg.kind)->is.has_diagnosis)
+		err_set(&e, -EINVAL, "--kind %s: only servers of AFP and Rx can be judged",
+			kind_names[cfg.kind]);
 	else if (argc - first > 1)
 		err_set(&e, -EINVAL, "give one RUN, or none to watch a server");
 	else if (first < argc &&

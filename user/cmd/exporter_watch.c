@@ -10,6 +10,7 @@
 #include "watch/watch.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -247,7 +248,8 @@ static int answer(struct watcher *w)
 	return e;
 }
 
-static void wait_for_sessions(struct watcher *w)
+/* How many do not end soon. They are not watched any more: the next server is looked for. */
+static uint64_t wait_for_sessions(struct watcher *w)
 {
 	struct watch_state state;
 
@@ -255,6 +257,19 @@ static void wait_for_sessions(struct watcher *w)
 		poll(NULL, 0, TICK_MS);
 		watch_tick(w->watch);
 	}
+	return watch_state(w->watch, &state) ? state.sessions : 0;
+}
+
+static void say_ended(struct watcher *w)
+{
+	uint64_t left = wait_for_sessions(w);
+
+	if (left)
+		cmd_say(
+		    "process %d has ended; sessions of it that go on are not counted any more: %" PRIu64,
+		    w->found.target.server, left);
+	else
+		cmd_say("process %d has ended", w->found.target.server);
 }
 
 static int work(struct watcher *w)
@@ -272,8 +287,7 @@ static int work(struct watcher *w)
 	}
 	if (e)
 		return e == -ENOMEM ? EXPORTER_FAILED : EXPORTER_AGAIN;
-	wait_for_sessions(w);
-	cmd_say("process %d has ended", w->found.target.server);
+	say_ended(w);
 	send_reading(w);
 	return w->cfg->whom.pid ? EXPORTER_GONE : EXPORTER_AGAIN;
 }

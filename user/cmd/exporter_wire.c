@@ -10,26 +10,6 @@
 #include <unistd.h>
 
 #define READING_MAX (64u << 20) /* bytes */
-#define ARRAYS      5
-
-/* The arrays of a ledger, in their order. */
-struct array {
-	void **at;
-	size_t n, size;
-};
-
-static void arrays_of(struct ledger *l, struct array out[ARRAYS])
-{
-	const struct array all[ARRAYS] = {
-		{ (void **)&l->row, l->n_rows, sizeof(*l->row) },
-		{ (void **)&l->part, l->n_parts, sizeof(*l->part) },
-		{ (void **)&l->account, l->n_accounts, sizeof(*l->account) },
-		{ (void **)&l->result, l->n_results, sizeof(*l->result) },
-		{ (void **)&l->storage, l->n_storage, sizeof(*l->storage) },
-	};
-
-	memcpy(out, all, sizeof(all));
-}
 
 static int send_all(int socket, const void *data, size_t len)
 {
@@ -51,11 +31,11 @@ static int send_all(int socket, const void *data, size_t len)
 int exporter_send(int socket, const struct tally_reading *r)
 {
 	struct tally_reading head = *r;
-	struct array array[ARRAYS];
+	struct ledger_array array[LEDGER_ARRAYS];
 	int e = send_all(socket, &head, sizeof(head));
 
-	arrays_of(&head.ledger, array);
-	for (size_t i = 0; i < ARRAYS && !e; i++)
+	ledger_arrays(&head.ledger, array);
+	for (size_t i = 0; i < LEDGER_ARRAYS && !e; i++)
 		e = send_all(socket, *array[i].at, array[i].n * array[i].size);
 	return e;
 }
@@ -64,14 +44,14 @@ int exporter_send(int socket, const struct tally_reading *r)
 static int wanted(const struct exporter_inbox *in, size_t *len)
 {
 	struct tally_reading head;
-	struct array array[ARRAYS];
+	struct ledger_array array[LEDGER_ARRAYS];
 
 	*len = sizeof(head);
 	if (in->len < sizeof(head))
 		return 0;
 	memcpy(&head, in->data, sizeof(head));
-	arrays_of(&head.ledger, array);
-	for (size_t i = 0; i < ARRAYS; i++) {
+	ledger_arrays(&head.ledger, array);
+	for (size_t i = 0; i < LEDGER_ARRAYS; i++) {
 		if (array[i].n > READING_MAX / array[i].size)
 			return -EPROTO;
 		*len += array[i].n * array[i].size;
@@ -82,14 +62,14 @@ static int wanted(const struct exporter_inbox *in, size_t *len)
 static int unpack(const struct exporter_inbox *in, struct tally_reading *out)
 {
 	const char *from = in->data + sizeof(*out);
-	struct array array[ARRAYS];
+	struct ledger_array array[LEDGER_ARRAYS];
 	int e = 0;
 
 	memcpy(out, in->data, sizeof(*out));
-	arrays_of(&out->ledger, array);
-	for (size_t i = 0; i < ARRAYS; i++)
+	ledger_arrays(&out->ledger, array);
+	for (size_t i = 0; i < LEDGER_ARRAYS; i++)
 		*array[i].at = NULL;
-	for (size_t i = 0; i < ARRAYS && !e; i++) {
+	for (size_t i = 0; i < LEDGER_ARRAYS && !e; i++) {
 		size_t len = array[i].n * array[i].size;
 
 		*array[i].at = malloc(len ? len : 1);

@@ -3,10 +3,11 @@
  * afpscope COMMAND. A command is a row of the table below, or a program "afpscope-COMMAND"
  * beside this one or on the PATH. Installed as afp_lantest or afp_speedtest the program is that
  * command with the options, tables and exit codes of netatalk's tool (cmd/peer.h); likewise as
- * gfapi_perf_tool or gfapi_perf, which has no row here.
+ * rxperf, and as gfapi_perf_tool or gfapi_perf, which has no row here.
  */
 #include "cmd/cmd.h"
 #include "cmd/peer.h"
+#include "cmd/rxperf.h"
 #include "host/procfs.h"
 
 #include <errno.h>
@@ -28,6 +29,8 @@ static const struct command commands[] = {
 	  load_options },
 	{ "smallfile", "many small files: create, stat, read, rename, delete", cmd_smallfile,
 	  smallfile_options },
+	{ "rx", "rxperf's calls, as AFS makes them over UDP: client, server (--serve)", cmd_rx,
+	  rxperf_options },
 	{ "probe", "what one user feels, second by second", cmd_probe, probe_options },
 	{ "record", "watch a running server (or any program): what its work costs", cmd_record,
 	  record_options },
@@ -177,6 +180,8 @@ int main(int argc, char **argv)
 		r = cmd_speedtest(argc, argv);
 	} else if (!strcmp(name, "gfapi_perf_tool") || !strcmp(name, "gfapi_perf")) {
 		r = cmd_gfapi_perf(argc, argv);
+	} else if (!strcmp(name, "rxperf")) {
+		r = cmd_rxperf_tool(argc, argv);
 	} else {
 		r = dispatch(argc, argv);
 	}

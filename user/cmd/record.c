@@ -11,16 +11,18 @@
 #include "cmd/diagnose.h"
 #include "cmd/guard.h"
 #include "cmd/output.h"
+#include "cmd/rx_waiting.h"
 #include "cmd/sampler.h"
 #include "host/rights.h"
 #include "host/sample.h"
 #include "kinds/kind.h"
+#include "report/cell.h"
 #include "report/report.h"
 #include "watch/threads.h"
+#include "watch/udpsockets.h"
 #include "watch/watch.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,9 +41,11 @@ struct record {
 	const struct kind *kind;
 	struct kind_found found;
 	struct watch *watch;
-	struct threads *threads; /* NULL: not shown of this kind */
-	struct sampler *sampler; /* NULL: no time series */
-	struct tracing *tracing; /* NULL: no trace */
+	struct threads *threads;  /* NULL: not shown of this kind */
+	struct udpsockets *udp;   /* likewise */
+	struct rx_waiting *asked; /* NULL: it is not asked what waits in it */
+	struct sampler *sampler;  /* NULL: no time series */
+	struct tracing *tracing;  /* NULL: no trace */
 	struct runs_folder folder;
 	struct child child;
 	struct diagnose diagnose;
@@ -59,11 +63,11 @@ const struct opt record_options[] = {
 	WHOM_OPTIONS(struct record_cfg, whom),
 	{ .name = "server", .type = OPT_FLAG, .offset = OFFSET(server),
 	  .help = "with --pid of a session: the whole server it belongs to" },
-	{ .name = "exe", .arg = "NAME", .type = OPT_STRING, .offset = OFFSET(exe), .help = "--kind any, gluster: the processes of this program" },
+	{ .name = "exe", .arg = "NAME", .type = OPT_STRING, .offset = OFFSET(exe), .help = "--kind any, gluster, rx: the processes of this program" },
 	{ .name = "unit", .arg = "UNIT", .type = OPT_STRING, .offset = OFFSET(unit), .help = "those of this systemd unit or cgroup" },
 	{ .name = "volume", .arg = "NAME", .type = OPT_STRING, .offset = OFFSET(volume), .help = "--kind gluster: the bricks of this volume" },
 	{ .name = "kind", .arg = "KIND", .type = OPT_CHOICE, .offset = OFFSET(kind), .choice = kind_names,
-	  .help = "afp: what each AFP command costs; any: whatever program it is, its calls, times and threads; gluster: GlusterFS bricks, by request (default: afp; any with --exe or --unit)" },
+	  .help = "afp: what each AFP command costs; any: whatever program it is, its calls, times and threads; gluster: GlusterFS bricks, by request; rx: servers of OpenAFS and others over Rx, by call (default: afp; any with --exe or --unit)" },
 	{ .type = OPT_HEADING, .help = "How long (default: until Ctrl-C):" },
 	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = OFFSET(seconds), .min = 1, .max = 86400,
 	  .help = "at most this long; with a COMMAND until it has ended" },
@@ -84,12 +88,14 @@ const struct opt record_options[] = {
 
 static void help(void)
 {
-	fputs("Usage: afpscope record [OPTIONS] [-- COMMAND [ARGUMENT...]]\n"
-	      "Watches a running AFP server with all its sessions, present and future, and shows\n"
-	      "what each AFP command costs inside it. Changes nothing and needs no client.\n"
-	      "With --kind any: the calls, times and threads of any other program; with --kind\n"
-	      "gluster: of GlusterFS bricks, and what each of their requests costs.\n\n",
-	      stdout);
+	fputs(
+	    "Usage: afpscope record [OPTIONS] [-- COMMAND [ARGUMENT...]]\n"
+	    "Watches a running AFP server with all its sessions, present and future, and shows\n"
+	    "what each AFP command costs inside it. Changes nothing and needs no client.\n"
+	    "With --kind any: the calls, times and threads of any other program; with --kind\n"
+	    "gluster: of GlusterFS bricks, and what each of their requests costs; with --kind rx:\n"
+	    "of servers over Rx (OpenAFS), and what each of their calls costs.\n\n",
+	    stdout);
 	opt_help(stdout, record_options);
 }
 
@@ -105,7 +111,17 @@ static int find(struct record *rec, struct err *e)
 					.volume = cfg->volume,
 					.whole = cfg->server };
 
-	return kind_find(rec->kind, &rec->found, &wish, e);
+	const struct kind *other = &kind_rx;
+	struct err not = { 0 };
+	int r = kind_find(rec->kind, &rec->found, &wish, e);
+
+	/* A diagnosis is of whatever server there is; of several of AFP one must be named. */
+	if (!r || r == -ENOTUNIQ || !cfg->judge || cfg->kind ||
+	    kind_find(other, &rec->found, &wish, &not ))
+		return r;
+	rec->kind = other;
+	*e = (struct err) { 0 };
+	return 0;
 }
 
 static int describe(struct record *rec)
@@ -151,6 +167,8 @@ static enum outcome begin(struct record *rec, struct err *e)
 	r = run_init(&rec->run, cfg->name, cfg->name);
 	rec->run.kind = &rec->kind->is;
 	if (!r && run_has_threads(&rec->run) && !(rec->threads = threads_new()))
+		r = -ENOMEM;
+	if (!r && AFS_IS_DATAGRAMS(rec->kind->decoder) && !(rec->udp = udpsockets_new()))
 		r = -ENOMEM;
 	if (r || describe(rec)) {
 		err_set(e, -ENOMEM, "out of memory");
@@ -198,6 +216,10 @@ static void look_at_threads(struct record *rec)
 {
 	if (rec->threads)
 		threads_look(rec->threads, rec->watch);
+	if (rec->udp)
+		udpsockets_look(rec->udp, rec->watch);
+	if (rec->asked)
+		rx_waiting_tick(rec->asked);
 }
 
 /* A line on a terminal, once a second; with a COMMAND the terminal is left to it. */
@@ -205,16 +227,19 @@ static void show(struct record *rec, bool last)
 {
 	static const char clear[] = "\r\033[K";
 	double s = (double)(clock_now_ns() - rec->begun_ns) / NS_PER_S;
+	char of[16] = "";
 
+	if (rec->cfg->seconds)
+		snprintf(of, sizeof(of), " of %u", rec->cfg->seconds);
 	if (rec->cfg->command || !isatty(STDERR_FILENO))
 		return;
 	if (last)
 		fputs(clear, stderr);
 	else if (!run_has_requests(&rec->run))
-		fprintf(stderr, "%s%.0f s; Ctrl-C ends", clear, s);
+		fprintf(stderr, "%s%.0f%s s; Ctrl-C ends", clear, s, of);
 	else
-		fprintf(stderr, "%s%.0f s, %" PRIu64 " requests answered; Ctrl-C ends", clear, s,
-			answered(rec));
+		fprintf(stderr, "%s%.0f%s s, %s requests answered; Ctrl-C ends", clear, s, of,
+			cell_count(answered(rec)).text);
 	fflush(stderr);
 }
 
@@ -270,6 +295,10 @@ static void wait_for_end(struct record *rec)
 			watch_tick(rec->watch);
 			if (rec->threads)
 				threads_tick(rec->threads, rec->watch);
+			if (rec->udp)
+				udpsockets_look(rec->udp, rec->watch);
+			if (rec->asked)
+				rx_waiting_tick(rec->asked);
 			sampler_look(rec->sampler);
 		}
 		if (now - shown >= NS_PER_S) {
@@ -319,6 +348,8 @@ static enum outcome work(struct record *rec, struct err *e)
 	int r;
 
 	watch_span(rec->watch);
+	if (rec->cfg->judge && rec->udp && (rec->asked = rx_waiting_new()))
+		rx_waiting_add_watched(rec->asked, rec->watch);
 	look_at_threads(rec);
 	r = diagnose_begin(&rec->diagnose, &rec->found);
 	r = r ? r : watch_read(rec->watch, &rec->before);
@@ -354,9 +385,13 @@ static enum outcome work(struct record *rec, struct err *e)
 		r = sampler_note(rec->sampler, &rec->run);
 	if (!r && rec->threads)
 		r = threads_note(rec->threads, &p->ledger, &rec->run);
+	if (!r && rec->udp)
+		r = udpsockets_note(rec->udp, rec->watch, &rec->run);
 	if (!r)
 		r = watch_finish(rec->watch, &rec->run);
-	if (!r && run_has_metrics(&rec->run))
+	if (rec->asked)
+		rx_waiting_note(rec->asked, &rec->run);
+	if (!r && rec->kind->is.has_diagnosis)
 		r = diagnose_end(&rec->diagnose, rec->watch, &rec->found, &rec->run);
 	if (!r)
 		r = tracing_finish(rec->tracing, &rec->run);
@@ -425,6 +460,8 @@ int record_run(const struct record_cfg *cfg)
 	sampler_close(rec->sampler);
 	tracing_close(rec->tracing);
 	threads_free(rec->threads);
+	udpsockets_free(rec->udp);
+	rx_waiting_free(rec->asked);
 	diagnose_fini(&rec->diagnose);
 	watch_free(rec->watch);
 	ledger_fini(&rec->before);

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* afpscope rx: rxperf's calls, as client or as server. */
+#include "cmd/rx_serve.h"
+#include "cmd/rxperf.h"
+
+int cmd_rx(int argc, char **argv)
+{
+	return rx_serve_is_asked(argc, argv) ? cmd_rx_serve(argc, argv) : cmd_rxperf(argc, argv);
+}
