@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -17,7 +18,8 @@ from urllib.parse import urlsplit
 from .errors import INTERRUPTED, wrong_use
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_PORTS = {"afp": 548, "gluster": 24007}  # where a URL names none
+_SAID = re.compile(r"(?:afpscope|Warning): (?!\d+ more )")
+_PORTS = {"afp": 548, "gluster": 24007, "rx": 7009}  # where a URL names none
 
 
 def program(named: str | None) -> str:
@@ -79,8 +81,11 @@ def _unblock(mask: set[int]) -> None:
 
 
 def last_line(log: Path) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return lines[-1][:200] if lines else ""
+    """The last message or warning; without one the last line that says more than where to read."""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    said = [line for line in lines if _SAID.match(line)]
+    said = said or [line for line in lines if line.strip() and not line.startswith("More: ")]
+    return said[-1][:200] if said else ""
 
 
 def address(url: str) -> tuple[str, int]:

@@ -117,7 +117,12 @@ class Load:
     @property
     def saturated(self) -> bool:
         """Whether the generator itself may be what limits the rate or makes latencies long."""
-        return self.cpu_share + self.runq_share >= BUSY or self.late_share > LATE
+        return self.busy or self.late_share > LATE
+
+    @property
+    def busy(self) -> bool:
+        """Whether a thread of the generator had no time left."""
+        return self.cpu_share + self.runq_share >= BUSY
 
     def latency(self, name: str | None = None) -> Histogram:
         """From the planned beginning; of all kinds, or of one. Failure-free actions only."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from . import crowd
-from .loadpage import FILES
+from .loadpage import CALLS, FILES
 from .model import Session
 from .run import Run
 
@@ -93,9 +93,10 @@ def clients(run: Run, sessions: dict[str, Session]) -> list[Client]:
 def join(run: Run, runs: list[Run]) -> Joined | None:
     """A load with the recordings given beside it; without one, with what it watched itself.
 
-    None: it is no load, or there is nothing to join it with.
+    None: it is no load, or there is nothing to join it with. The server knows clients of rx by an
+    address that they do not know themselves.
     """
-    if not any(True for _ in clients(run, {})):
+    if run.command == CALLS or not any(True for _ in clients(run, {})):
         return None
     recordings = [r for r in runs if r.command == "record" and r.sessions]
     beside = recordings or ([run] if run.sessions else [])

@@ -191,6 +191,7 @@ def _growing(sweep: Sweep) -> list[Judged]:
 
 
 def find(sweep: Sweep, limit: Slo | None, w: Words = ENGLISH) -> Knee:
+    sweep = sweep.for_rule(limit is not None)
     rule, all_of = judged(sweep, limit)
     levels = {sweep.rank(x.value): x for x in sweep.levels}
     where = cut(all_of)

@@ -295,3 +295,9 @@ def used_up(below: Step | None, above: Step | None, w: Words = ENGLISH) -> Limit
     )
     text = said if kind == "unknown" else f"{w[f'limit_{kind}']}: {said}"
     return Limit(kind, text, tuple(_figures(two, w)))
+
+
+def diagnosed(step: Step | None) -> Limit | None:
+    """What the run of a step concludes of a server over Rx. None: nothing is wrong with it."""
+    found = step.run.diagnosed if step and step.run else None
+    return Limit(*found, ()) if found else None

@@ -226,7 +226,7 @@ def parts(
     return Drawn(made, ("from_s", "to_s", *(f"{key}_ns" for key in shown)), rows)
 
 
-def distribution(load: Load, w: Words) -> Drawn | None:
+def distribution(load: Load, w: Words, axis: str = "axis_action") -> Drawn | None:
     """The share of actions that took longer than a time: tails are seen on a log axis."""
     names = [a for a in load.actions if a.planned.n][:7]
     if not names:
@@ -250,7 +250,7 @@ def distribution(load: Load, w: Words) -> Drawn | None:
         ax.yaxis.set_minor_formatter(mpl.ticker.NullFormatter())
         ax.grid(alpha=0.3)
         time_axis(ax.xaxis)
-        ax.set_xlabel(w["axis_action"])
+        ax.set_xlabel(w[axis])
         ax.set_ylabel(w["axis_longer"])
         legend_beside(ax)
     return Drawn(made, ("action", "ns", "share_at_least"), rows)

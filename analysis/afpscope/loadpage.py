@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from . import loadfigures, show
+from . import loadfigures, rxpage, show
 from .crowd import Load, Mark
+from .hist import Histogram
 from .loadfigures import Drawn
 from .model import Phase
 from .outcome import QUANTILES
@@ -17,6 +18,9 @@ from .words import Words
 
 COMMAND = "load"
 FILES = "smallfile"  # each phase is one operation with all files
+CALLS = "rx"  # each phase is one test
+# Commands whose phases are drawn together: keys of the heading and of the figure.
+_TOGETHER = {FILES: ("files", "load_tail"), CALLS: ("rx_calls", "rx_tail")}
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ class ActionRow:
 
 @dataclass(frozen=True)
 class LoadView:
-    """One phase, or all of small files; `pictures` by the key of their title."""
+    """One phase, or all of small files or of rx; `pictures` by the key of their title."""
 
     key: str  # of the heading; with "_note": of what is below it
     rows: list[ActionRow]
@@ -47,19 +51,27 @@ def rate(per_s: float) -> str:
     return f"{per_s:,.0f}" if per_s >= 100 else f"{per_s:.3g}"
 
 
+def at_most(latency: Histogram, q: float, longest: int | None) -> int | None:
+    """A quantile, which is known to a bucket: the longest time is known exactly. None: too few."""
+    if latency.n * (1 - q) < 1:
+        return None
+    ns = latency.quantile(q)
+    return ns if ns is None or longest is None else min(ns, longest)
+
+
 def _row(load: Load, name: str | None, title: str) -> ActionRow:
     those = [a for a in load.actions if name in (None, a.name)]
     n, failed = sum(a.n for a in those), sum(a.failed for a in those)
     seconds = load.measured_s
-    latency = load.latency(name)
+    latency, longest = load.latency(name), load.max_ns(name)
     return ActionRow(
         title,
         n,
         failed,
         rate((n - failed) / seconds) if seconds > 0 else "n/a",
         load.mean_ns(name),
-        [latency.quantile(q) if latency.n * (1 - q) >= 1 else None for q in QUANTILES.values()],
-        load.max_ns(name),
+        [at_most(latency, q, longest) for q in QUANTILES.values()],
+        longest,
     )
 
 
@@ -119,23 +131,26 @@ def _table(rows: list[ActionRow], made: Painter, prefix: str) -> None:
     )  # fmt: skip
 
 
-def _files(phases: list[Phase], made: Painter, prefix: str) -> LoadView:
+def _together(phases: list[Phase], made: Painter, prefix: str, command: str) -> LoadView:
     """A row for each load; those that took longest are drawn together."""
+    key, tail = _TOGETHER[command]
     loads = [p.load for p in phases if p.load]
     rows = [_row(p.load, None, p.title) for p in phases if p.load]
     actions = [replace(a, name=p.title) for p in phases if p.load for a in p.load.actions]
     longest = sorted(actions, key=lambda a: a.sum_ns, reverse=True)
-    drawn = loadfigures.distribution(replace(loads[0], actions=tuple(longest)), made.labels)
-    picture = made.drawn(f"{prefix}load-tail", made.w["load_tail_note"], drawn)
+    axis = "axis_call" if command == CALLS else "axis_action"
+    of = replace(loads[0], actions=tuple(longest))
+    drawn = loadfigures.distribution(of, made.labels, axis)
+    picture = made.drawn(f"{prefix}load-tail", made.w[f"{tail}_note"], drawn)
     _table(rows, made, prefix)
-    return LoadView("files", rows, (), {"load_tail": picture} if picture else {})
+    return LoadView(key, rows, (), {tail: picture} if picture else {})
 
 
 def views(run: Run, made: Painter, prefix: str) -> list[LoadView]:
     """One for each phase with a load; `prefix`: of the names of the figures' files."""
     phases = [p for p in run.phases if p.load]
-    if run.command == FILES and phases:
-        return [_files(phases, made, prefix)]
+    if run.command in _TOGETHER and phases:
+        return [_together(phases, made, prefix, run.command)]
     return [
         _view(p, made, f"{prefix}{i}-" if len(phases) > 1 else prefix)
         for i, p in enumerate(phases, 1)
@@ -199,11 +214,15 @@ def sentences(run: Run, w: Words) -> list[str]:
         load = p.load
         if not load:
             continue
-        if load.n:
-            out.append(_sentence(p, load, w))
+        calls = run.command == CALLS
+        if load.n > load.failed if calls else load.n:
+            out.append(rxpage.sentence(p, w) if calls else _sentence(p, load, w))
         if p.probe and p.probe.n:
             p50 = show.time(p.probe.latency().quantile(0.5))
             out.append(w.say("load_probe", p50=p50, max=show.time(p.probe.max_ns())))
+        if calls:
+            out += rxpage.weak(p, load, w)
+            continue
         out += _broken(load, w)
         if load.no_room:
             out.append(w.say("load_no_room", n=load.no_room, arrivals=load.arrivals or 0))

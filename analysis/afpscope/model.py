@@ -100,6 +100,20 @@ class Transfer:
 
 
 @dataclass(frozen=True, slots=True)
+class Packets:
+    """Datagrams of one direction, and the packets in them by type."""
+
+    datagrams: int
+    bytes: int
+    again: int
+    types: tuple[tuple[str, int], ...]
+
+    @property
+    def text(self) -> str:
+        return ", ".join(f"{n:,} {name}" for name, n in self.types)
+
+
+@dataclass(frozen=True, slots=True)
 class Phase:
     """One test of one iteration. rows, requests, outside: None when not counted."""
 
@@ -118,6 +132,8 @@ class Phase:
     probe: Load | None = None
     intervals: tuple[Interval, ...] = ()
     marks: tuple[Mark, ...] = ()
+    packets_in: Packets | None = None  # of kinds whose clients send datagrams
+    packets_out: Packets | None = None
 
     def measured(self, metric: Metric) -> float | None:
         """A metric for one iteration: a transfer has the sum of those that count."""
@@ -247,6 +263,17 @@ def metric(node: Node) -> Metric:
     return Metric(node["key"].text(), node["unit"].text(), better, node.get_text("title"))
 
 
+def _packets(node: Node | None) -> Packets | None:
+    if node is None:
+        return None
+    return Packets(
+        node["datagrams"].count(),
+        node["bytes"].count(),
+        node["again"].count(),
+        tuple((name, n.count()) for name, n in node["types"].members()),
+    )
+
+
 def phase(node: Node) -> Phase:
     """One element of `phases`."""
     ledger, transfer = node["ledger"], node.get("transfer")
@@ -267,4 +294,6 @@ def phase(node: Node) -> Phase:
         crowd.parse(load) if load else None,
         crowd.parse(probe) if probe else None,
         *crowd.parse_time(node),
+        _packets(ledger.get("packets_in")),
+        _packets(ledger.get("packets_out")),
     )

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from . import knee, limits, show, usl
+from . import calls, knee, limits, show, usl
+from .calls import Test
 from .crowd import Load
 from .knee import Knee, Slo
 from .limits import Limit
-from .steps import Level, Step, Sweep
+from .run import Socket
+from .steps import Level, Step, Sweep, middle
 from .usl import Usl
 from .words import ENGLISH, Words
 
@@ -38,6 +40,10 @@ class Row:
     busiest_share: float | None
     generator: float
     saturated: bool
+    mean: float | None
+    mb_s: float | None
+    drops: int | None  # of the server's sockets (rx); None: not seen
+    buffer: int | None  # of the server's socket (rx), in bytes
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,7 @@ class Outcome:
     limit: Limit | None
     usl: Usl | str | None
     rows: tuple[Row, ...]
+    tests: tuple[Test, ...] = ()  # of a sweep of rx
 
     @property
     def failed(self) -> list[Step]:
@@ -60,7 +67,7 @@ def _quantile(q: float) -> Any:
     return lambda load: load.latency().quantile(q)
 
 
-def _row(level: Level) -> Row:
+def _row(level: Level, rx: bool) -> Row:
     most = limits.of_step(level.middle_step).busiest
     loads = level.loads
     return Row(
@@ -78,8 +85,29 @@ def _row(level: Level) -> Row:
         most[0] if most else None,
         most[1] if most else None,
         max(x.cpu_share for x in loads),
-        level.saturated,
+        level.busy if rx else level.saturated,
+        level.median(lambda load: load.mean_ns()),
+        middle(map(calls.mb_s, level.phases)),
+        _sum(calls.drops(s) for s in level.steps),
+        min((s.buffer for s in _sockets(level) if s.buffer), default=None),
     )
+
+
+def _sockets(level: Level) -> list[Socket]:
+    return [s for step in level.steps if step.run for s in step.run.sockets]
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = [v for v in values if v is not None]
+    return sum(known) if known else None
+
+
+def _limit(sweep: Sweep, found: Knee, w: Words) -> Limit | None:
+    """A server over Rx is judged by the run itself, at the step that is beyond the knee."""
+    if sweep.command != "rx":
+        return limits.used_up(found.below, found.above, w)
+    less = sweep.of_server and found.rule == "growth"
+    return limits.diagnosed(found.below if less else found.above)
 
 
 def _law(sweep: Sweep, w: Words) -> Usl | str | None:
@@ -98,9 +126,10 @@ def of(sweep: Sweep, slo: str | None = None, w: Words = ENGLISH) -> Outcome:
         sweep,
         limit,
         found,
-        limits.used_up(found.below, found.above, w),
+        _limit(sweep, found, w),
         _law(sweep, w),
-        tuple(_row(level) for level in sweep.levels),
+        tuple(_row(level, sweep.command == "rx") for level in sweep.levels),
+        tuple(calls.tests(sweep)),
     )
 
 
@@ -184,6 +213,23 @@ def busiest(row: Row, w: Words = ENGLISH) -> str:
 
 
 HEAD = ("n", "offered/s", "done/s", "p50", "p99", "p99.9", "probe p99", "bad", "busiest", "client")
+HEAD_RX = (
+    "n",
+    "done/s",
+    "MB/s",
+    "mean",
+    "p50",
+    "p99",
+    "probe p99",
+    "bad",
+    "drops",
+    "buffer",
+    "client",
+)
+
+
+def _generator(row: Row) -> str:
+    return f"{row.generator:.0%}{'!' if row.saturated else ''}"
 
 
 def cells(row: Row) -> list[str]:
@@ -196,8 +242,69 @@ def cells(row: Row) -> list[str]:
         _short(row.probe_p99),
         bad(row),
         busiest(row),
-        f"{row.generator:.0%}{'!' if row.saturated else ''}",
+        _generator(row),
     ]
+
+
+def size(value: int | None) -> str:
+    """64K, 16M: as options have it."""
+    if value is None:
+        return "n/a"
+    for shift, unit in ((30, "G"), (20, "M"), (10, "K")):
+        if value >> shift and not value & ((1 << shift) - 1):
+            return f"{value >> shift}{unit}"
+    return f"{value}"
+
+
+def counted(n: int | None) -> str:
+    return "n/a" if n is None else f"{n:,}"
+
+
+def cells_rx(row: Row) -> list[str]:
+    return [
+        row.value,
+        f"{row.n}",
+        _rate(row.achieved),
+        _rate(row.mb_s),
+        _short(row.mean),
+        *(_short(row.latency[q]) for q in ("p50", "p99")),
+        _short(row.probe_p99),
+        bad(row),
+        counted(row.drops),
+        size(row.buffer),
+        _generator(row),
+    ]
+
+
+def ratio(test: Test, w: Words = ENGLISH) -> str:
+    """How many times longer a call takes at the first value than at the last."""
+    if test.ratio is None:
+        return "n/a"
+    value = f"{test.ratio:.3g}"
+    if not test.within:
+        return value
+    low, high = (f"{x:.3g}" for x in test.within)
+    return w.say("usl_within", value=value, low=low, high=high)
+
+
+def _tests(o: Outcome) -> list[str]:
+    """Each test at the least and the largest value, as the study at CERN had them."""
+    if not o.tests or len(o.tests[0].at) < 2:
+        return []
+    first, last = o.tests[0].at[0].value, o.tests[0].at[-1].value
+    head = ["test"]
+    head += [f"{what} {value}" for value in (first, last) for what in ("mean", "p99", "failed")]
+    rows = []
+    for test in o.tests:
+        row = [test.name]
+        for at in (test.at[0], test.at[-1]):
+            row += [_short(at.mean_ns), _short(at.p99_ns), f"{at.failed:,}"]
+        rows.append([*row, ratio(test)])
+    out = ["", show.table([*head, "ratio of means"], rows, 0)]
+    if any(test.ratio and not test.within for test in o.tests):
+        n = calls.steps_needed()
+        out.append(f"(the ratio's interval needs {n} steps of both values: --repeat {n})")
+    return out
 
 
 def _shown(o: Outcome) -> Sequence[Row]:
@@ -228,10 +335,14 @@ def _fold(text: str, width: int = 100) -> list[str]:
 def screen(o: Outcome) -> str:
     """One screen: at most 40 lines of 100 columns, unless names are longer."""
     rows = _shown(o)
-    lines = [] if not rows else [show.table([o.sweep.option, *HEAD], map(cells, rows), 0)]
+    rx = o.sweep.command == "rx"
+    head, made = (HEAD_RX, cells_rx) if rx else (HEAD, cells)
+    lines = [] if not rows else [show.table([o.sweep.option, *head], map(made, rows), 0)]
     if len(rows) < len(o.rows):
         lines.append(f"({len(o.rows) - len(rows)} more values: --json, or afpscope report)")
-    lines.append("")
+    if len(o.tests) > 1:
+        lines.append(f"(of {o.tests[0].name}, the first test of each step)")
+    lines += [*_tests(o), ""]
     for text in sentences(o):
         lines += _fold(show.plain(text))
     return "\n".join(lines)
@@ -252,5 +363,6 @@ def as_json(o: Outcome) -> dict[str, Any]:
         "usl": asdict(o.usl) if isinstance(o.usl, Usl) else None,
         "usl_absent": o.usl if isinstance(o.usl, str) else None,
         "rows": [asdict(row) for row in o.rows],
+        "tests": [asdict(test) for test in o.tests],
         "failed": [{"folder": s.folder, "why": s.trouble} for s in o.failed],
     }

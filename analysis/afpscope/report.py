@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import figures, joined, loadpage, painter, show, steps, sweeppage
+from . import figures, joined, loadpage, painter, rxpage, show, steps, sweeppage
 from .digest import CommandView, Digest, digest
 from .errors import Failure, wrong_use
 from .files import written
@@ -22,6 +22,7 @@ from .words import LANGUAGES, Words
 TEMPLATE = "report.html"
 SESSIONS = 20  # shown; run.json has all
 OUTSIDE_PARTS = ("user", "calls", "runq", "disk", "cnid", "log")  # of what belongs to no request
+_AFP_PARTS = ("cnid", "log")
 DRAWN = 0.005  # of all time: commands with less are only in the table
 DISTRIBUTIONS = 3  # figures shown; more are collapsed
 _JOINED = re.compile(r"^([A-Za-z]+)(\d)")
@@ -54,6 +55,24 @@ class Page:
     throughput: Picture | None
     loads: list[LoadView]
     joined: joined.Joined | None
+    rx: rxpage.RxView | None
+
+    @property
+    def outside_parts(self) -> list[tuple[str, str]]:
+        """Parts of the time outside requests, and the keys of their titles."""
+        if self.digest.run.kind == "afp":
+            return [(part, f"p_{part}") for part in OUTSIDE_PARTS]
+        here = (part for part in OUTSIDE_PARTS if part not in _AFP_PARTS)
+        return [(part, "own_code" if part == "user" else f"p_{part}") for part in here]
+
+    @property
+    def has_commands(self) -> bool:
+        return any(c.requests for c in self.digest.commands)
+
+    @property
+    def has_calls(self) -> bool:
+        """Which system calls a request made."""
+        return any(c.requests and c.calls for c in self.digest.commands)
 
 
 def _longest_call(command: CommandView, w: Words) -> list[str]:
@@ -126,6 +145,7 @@ def _verdict(d: Digest, damaged: bool, w: Words) -> list[str]:
     out = [w.say("doubt", text=text) for text in run.doubts]
     if damaged:
         out.append(w["damaged"])
+    out += [f"{c.text[:1].upper()}{c.text[1:]}." for c in run.causes[:1]]
     out += loadpage.sentences(run, w)
     out += _transfers(d, w)
     if run.local is not None:
@@ -142,7 +162,7 @@ def _verdict(d: Digest, damaged: bool, w: Words) -> list[str]:
         timed
         and not d.transfers
         and len(timed) > 1
-        and run.command not in (loadpage.COMMAND, loadpage.FILES)
+        and run.command not in (loadpage.COMMAND, loadpage.FILES, loadpage.CALLS)
     ):
         slow = max(timed, key=lambda t: t.mean_ns or 0)
         out.append(w.say("slowest", name=slow.name, time=show.time(slow.mean_ns)))
@@ -225,6 +245,7 @@ def _page(run: Run, runs: list[Run], made: Painter, prefix: str) -> Page:
         throughput=picture("throughput", *_throughput(d, w, labels)),
         loads=loadpage.views(run, made, prefix),
         joined=joined.join(run, runs),
+        rx=rxpage.view(run, made, prefix),
     )
 
 
@@ -237,7 +258,6 @@ def render(pages: list[Page], w: Words) -> str:
         overview=_overview(pages),
         n_sessions=SESSIONS,
         n_figures=DISTRIBUTIONS,
-        outside_parts=OUTSIDE_PARTS,
     )
 
 

@@ -49,6 +49,38 @@ class ThreadGroup:
     runq_ns: int
 
 
+@dataclass(frozen=True, slots=True)
+class Socket:
+    """A UDP socket of the server. None: not known.
+
+    `memory`: the kernel's, in bytes; `queue_max`: the most of it that was seen in use; `seen`: the
+    drops as the kernel's tracepoint counted them; `points`: time since the first look in ns, most
+    memory in use since the point before, drops so far.
+    """
+
+    port: int
+    memory: int | None
+    drops: int
+    queue_max: int | None = None
+    seen: int | None = None
+    points: tuple[tuple[int, int, int], ...] = ()
+
+    @property
+    def buffer(self) -> int | None:
+        """As it was asked for, in bytes: the kernel's memory is twice as much."""
+        return self.memory and self.memory // 2
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A finding of the diagnosis."""
+
+    key: str
+    text: str
+    todo: str
+    disproof: str
+
+
 @dataclass(frozen=True)
 class Run:
     """A saved run. `path` is its run.json; `folder` the run folder, None for a lone file."""
@@ -74,6 +106,8 @@ class Run:
     kind: str = "afp"  # of server; of "any" there are no requests
     threads: tuple[ThreadGroup, ...] = ()  # of kind "any"
     metrics: tuple[Metric, ...] = ()  # of the phases
+    sockets: tuple[Socket, ...] = ()  # of kinds whose clients send datagrams
+    causes: tuple[Cause, ...] = ()  # of the diagnosis, the first explains most
     findings: tuple[str, ...] = ()  # what stands out in the server's time; older runs have none
 
     @property
@@ -88,6 +122,11 @@ class Run:
         """Records of the trace by stream, as noted in the run; empty if not noted."""
         found = _WRITTEN.search(self.rungs.get("trace", ""))
         return dict(zip(_COUNTED, map(int, found.groups()), strict=True)) if found else {}
+
+    @property
+    def diagnosed(self) -> tuple[str, str] | None:
+        """The first finding of the diagnosis, its key and its text; None: it has none."""
+        return next(((c.key, c.text) for c in self.causes), None)
 
     @property
     def name(self) -> str:
@@ -174,6 +213,7 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
         )
     try:
         found, kind, threads = (node.get(key) for key in ("findings", "kind", "threads"))
+        sockets = node.get("sockets")
         metrics = node.get("metrics")
         return Run(
             path=file,
@@ -214,10 +254,39 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
                 for t in (threads.items() if threads else ())
             ),
             metrics=tuple(model.metric(m) for m in metrics.items()) if metrics else (),
+            sockets=tuple(_socket(s) for s in (sockets.items() if sockets else ())),
+            causes=_causes(node.get("diagnosis")),
             findings=tuple(f["text"].text() for f in found.items()) if found else (),
         )
     except Failure as e:
         raise Failure(f"{file}: {e}", e.code) from None
+
+
+def _socket(node: Node) -> Socket:
+    def point(at: Node) -> tuple[int, int, int]:
+        t_ns, queue, drops = (value.count() for value in at.items())
+        return t_ns, queue, drops
+
+    return Socket(
+        node["port"].count(),
+        node.get_int("buffer"),
+        node["drops"].count(),
+        node.get_int("queue_max"),
+        node.get_int("drops_seen"),
+        tuple(point(p) for p in node["points"].items()),
+    )
+
+
+def _causes(node: Node | None) -> tuple[Cause, ...]:
+    return tuple(
+        Cause(
+            f["key"].text(),
+            f["text"].text(),
+            f.get_text("todo") or "",
+            f.get_text("disproof") or "",
+        )
+        for f in (node["findings"].items() if node else ())
+    )
 
 
 def _noted_start(folder: Path) -> str | None:

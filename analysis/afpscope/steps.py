@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import statistics
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -22,6 +22,8 @@ SCHEMA = 1
 PLANNED, BISECTED, AGAIN = "planned", "bisected", "again"
 # Options of which a larger value is less load.
 _LESS_LOAD = ("think",)
+# What our server has more of: its options.
+_MORE_SERVER = "serve."
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?|\.\d+)([KMGT]?)", re.I)
 
 
@@ -35,7 +37,7 @@ def number(text: str) -> float | None:
 
 @dataclass(frozen=True)
 class Step:
-    """One run of `load`. `exit` None: it has not ended."""
+    """One run of `load` or `rx`. `exit` None: it has not ended."""
 
     folder: str
     value: str
@@ -69,7 +71,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Sweep:
-    """`option`: the name of what was swept, without dashes."""
+    """`option`: the name of what was swept, without dashes. `command`: what the steps are."""
 
     folder: Path
     id: str
@@ -86,6 +88,9 @@ class Sweep:
     arguments: tuple[str, ...]
     own_set: bool
     steps: tuple[Step, ...]
+    command: str = "load"
+    serve: str | None = None  # options of our server, made for each step
+    by_limit: bool = False  # see for_rule()
 
     @property
     def name(self) -> str:
@@ -99,9 +104,23 @@ class Sweep:
     def open_loop(self) -> bool:
         return any(s.load.rate_per_s is not None for s in self.measured if s.load)
 
+    @property
+    def of_server(self) -> bool:
+        """What was swept is something that the server has more or less of."""
+        return self.option.startswith(_MORE_SERVER)
+
+    def for_rule(self, by_limit: bool) -> Sweep:
+        """With ranks for a knee by a limit (SLO), or by growth.
+
+        A server with more of something keeps a limit better, so that less is more load; the rate
+        grows with more.
+        """
+        return replace(self, by_limit=by_limit)
+
     def rank(self, value: float) -> float:
         """Grows with the load."""
-        return -value if self.option in _LESS_LOAD else value
+        less = self.option in _LESS_LOAD or (self.of_server and self.by_limit)
+        return -value if less else value
 
     @property
     def levels(self) -> list[Level]:
@@ -146,6 +165,11 @@ class Level:
     def saturated(self) -> bool:
         """The generator, in one of the steps at least."""
         return any(x.saturated for x in self.loads)
+
+    @property
+    def busy(self) -> bool:
+        """The same, whether or not actions began late: clients that begin together do."""
+        return any(x.busy for x in self.loads)
 
     @property
     def middle_step(self) -> Step:
@@ -209,6 +233,8 @@ def open_sweep(path: Path) -> Sweep:
         tuple(a.text() for a in node["arguments"].items()),
         node["set"].text() == "own",
         tuple(_step(s, folder) for s in node["steps"].items()),
+        node.get_text("command") or "load",
+        node.get_text("serve"),
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""afpscope sweep: the C program's `load` step by step, and where the server can take no more."""
+"""afpscope sweep: `load` or `rx` step by step, and where the server can take no more."""
 
 from __future__ import annotations
 
@@ -9,42 +9,44 @@ import os
 import random
 import re
 import secrets
+import shlex
 import signal
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from . import __version__, knee, outcome, quiet, show, steps
+from . import __version__, knee, outcome, quiet, served, show, steps, swept
 from .children import Relay, address, last_line, program
 from .errors import FAILED, INTERRUPTED, OK, UNTRUSTED, USAGE, Failure, wrong_use
 from .files import written
 from .knee import Slo
 from .steps import AGAIN, BISECTED, PLANNED, SCHEMA, SWEEP_FILE, Sweep
+from .swept import LOAD, RX, Line
 
-PASSES_ON = True  # the options of load
+PASSES_ON = True  # the options of load, or of rx
 ORDERS = ("shuffled", "up", "abba")
 STEPS_MAX = 1000
 QUIET_MAX_S, FAR_S = 30.0, 5.0
 _GONE_S = 10.0
-_LETTERS = {"-n": "clients", "-d": "duration", "-p": "port"}
-_ITEM = r"[\d.]+[KMGTkmgt]?"
-_LIST = re.compile(rf"{_ITEM}(?:,{_ITEM})+")
-_ONE_WORD = re.compile(rf"(--[\w-]+=|-[a-zA-Z])({_LIST.pattern})")
 _SECRET = re.compile(r"(-w|--password)(=?)(.*)", re.S)
 # With these every step needs files of its own, as their number or size differs.
 _CHANGES_SET = ("file-size", "files")
-_OURS = ("--no-save", "--set-of", "--remove-set", "--directories")
+_OURS = ("--no-save", "--set-of", "--remove-set", "--directories", "--serve")
+_RX_URL = "rx://"
 
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.usage = (
         "afpscope sweep [OPTIONS] [OPTIONS of load] --clients 1,2,5,... -o DIR "
-        "URL|DIRECTORY\n       (any one option of load has a list of numbers; "
-        "afpscope load --help lists them)"
+        "URL|DIRECTORY\n       afpscope sweep [OPTIONS] [OPTIONS of rx] --clients 1,30,250 -o DIR "
+        "rx://HOST[:PORT]\n       afpscope sweep --serve '--buffer 64K,1M,16M' [OPTIONS of rx] "
+        "-o DIR\n       (any one option has a list of numbers; afpscope load --help and afpscope "
+        "rx --help list them)"
     )
     parser.add_argument("-o", "--output", metavar="DIR", type=Path, required=True,
                         help="a new folder for the steps and sweep.json")  # fmt: skip
@@ -60,6 +62,11 @@ def options(parser: argparse.ArgumentParser) -> None:
                         help="what the server must keep: p99=50ms, probe.p99=1s")  # fmt: skip
     parser.add_argument("--refine", metavar="N", type=int, default=4,
                         help="further steps around the knee (default 4)")  # fmt: skip
+    parser.add_argument("--serve", metavar="OPTIONS",
+                        help="rx: each step has a server of our own with these")  # fmt: skip
+    parser.add_argument("--each", metavar="COMMAND",
+                        help="run before each step, with its value for {}")  # fmt: skip
+    parser.add_argument("--values", metavar="LIST", help="for --each: 64K,1M,16M")
     parser.add_argument("--own-set", action="store_true",
                         help="each step makes and removes its own files")  # fmt: skip
     parser.add_argument(
@@ -69,62 +76,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 # What is swept
-
-
-@dataclass(frozen=True)
-class Line:
-    """Arguments of load with a place for the value of the one option that has a list."""
-
-    option: str
-    flag: str  # as given: --clients=, -n, or --clients for two words
-    values: tuple[str, ...]
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-
-    def at(self, value: str) -> list[str]:
-        word = self.flag.endswith("=") or not self.flag.startswith("--")
-        return [*self.before, *([self.flag + value] if word else [self.flag, value]), *self.after]
-
-    @property
-    def others(self) -> list[str]:
-        return [*self.before, *self.after]
-
-    def given(self, *names: str) -> str | None:
-        """The value of one of the other options, by its long or short name."""
-        words = self.others
-        for i, word in enumerate(words):
-            for name in names:
-                if word == name:
-                    return words[i + 1] if i + 1 < len(words) else None
-                if name.startswith("--") and word.startswith(f"{name}="):
-                    return word.removeprefix(f"{name}=")
-                if not name.startswith("--") and word.startswith(name):
-                    return word.removeprefix(name)
-        return None
-
-
-def parse(rest: Sequence[str]) -> Line:
-    """Failure unless exactly one option has a list of numbers."""
-    found: list[tuple[int, int, str, str]] = []
-    for i, word in enumerate(rest):
-        if match := _ONE_WORD.fullmatch(word):
-            found.append((i, i + 1, match[1], match[2]))
-        elif word.startswith("-") and i + 1 < len(rest) and _LIST.fullmatch(rest[i + 1]):
-            found.append((i, i + 2, word, rest[i + 1]))
-    if len(found) != 1:
-        names = ", ".join(flag.rstrip("=") for _, _, flag, _ in found) or "none has"
-        raise wrong_use(
-            f"exactly one option of load has a list of numbers, such as --clients 1,2,5 ({names})"
-        )
-    begin, end, flag, text = found[0]
-    values = tuple(text.split(","))
-    sizes = [steps.number(v) for v in values]
-    if None in sizes:
-        raise wrong_use(f"{flag.rstrip('=')} {text}: {values[sizes.index(None)]} is no number")
-    if len(set(sizes)) != len(sizes):
-        raise wrong_use(f"{flag.rstrip('=')} {text}: a value is there twice; use --repeat")
-    option = _LETTERS.get(flag, flag.rstrip("=").lstrip("-"))
-    return Line(option, flag, values, tuple(rest[:begin]), tuple(rest[end:]))
 
 
 def order(values: Sequence[str], how: str, repeat: int, seed: int) -> list[str]:
@@ -166,36 +117,58 @@ class Target:
     directory: Path | None
     host: str
     port: int
+    command: str = LOAD  # which loads it
+    ours: bool = False  # it is a server of ours, made for each step
 
     @property
     def is_here(self) -> bool:
-        return self.directory is not None or quiet.is_here(self.host)
+        return self.directory is not None or self.ours or quiet.is_here(self.host)
 
     def is_gone(self, stop: Callable[[], bool]) -> bool:
         """Whether it is still away after a while."""
         if self.directory is not None:
             return not self.directory.is_dir()
+        if self.ours:
+            return False
         end = time.monotonic() + _GONE_S
         while not stop():
-            try:
-                socket.create_connection((self.host, self.port), 5).close()
+            if self._answers():
                 return False
-            except OSError:
-                if time.monotonic() >= end:
-                    return True
+            if time.monotonic() >= end:
+                return True
             time.sleep(0.2)
         return False
 
+    def _answers(self) -> bool:
+        if self.command == RX:
+            return served.answers(self.host, self.port)
+        try:
+            socket.create_connection((self.host, self.port), 5).close()
+        except OSError:
+            return False
+        return True
+
+
+def command_of(rest: Sequence[str], serve: str | None) -> str:
+    """Which command the steps are."""
+    return RX if serve is not None or any(w.startswith(_RX_URL) for w in rest) else LOAD
+
 
 def target(line: Line) -> Target:
-    words = [w for w in line.others if not w.startswith("-")]
+    client = line.client
+    words = [w for w in client.others if not w.startswith("-")]
     url = next((w for w in words if "://" in w), None)
+    if line.server is not None:
+        if url:
+            raise wrong_use(f"--serve makes a server for each step, and {url} is another one")
+        return Target("afpscope rx --serve", None, "", 0, RX, True)
     if url:
-        return Target(masked([url])[0], None, *address(url))
-    if words and Path(words[-1]).is_dir() and line.others[-1] == words[-1]:
+        command = RX if url.startswith(_RX_URL) else LOAD
+        return Target(masked([url])[0], None, *address(url), command)
+    if words and Path(words[-1]).is_dir() and client.others[-1] == words[-1]:
         return Target(words[-1], Path(words[-1]), "", 0)
-    host = line.given("--host", "-h") or "localhost"
-    port = line.given("--port", "-p") or "548"
+    host = client.given("--host", "-h") or "localhost"
+    port = client.given("--port", "-p") or "548"
     if not port.isdigit():
         raise wrong_use(f"--port {port}: not a number")
     return Target(f"{host}:{port}", None, host, int(port))
@@ -222,7 +195,8 @@ class Driver:
     def __post_init__(self) -> None:
         self.target = target(self.line)
         self.is_here = self.target.is_here
-        self.own_set = self.args.own_set or self.line.option in _CHANGES_SET
+        self.no_set = self.target.command != LOAD
+        self.own_set = self.no_set or self.args.own_set or self.line.option in _CHANGES_SET
 
     @property
     def owner(self) -> str:
@@ -251,8 +225,11 @@ class Driver:
             "refine": self.args.refine,
             "slo": self.args.slo,
             "target": self.target.text,
-            "arguments": masked(self.line.others),
-            "set": "own" if self.own_set else "shared",
+            "command": self.target.command,
+            "arguments": masked(self.line.client.others),
+            "serve": self.args.serve,
+            "each": self.args.each,
+            "set": "none" if self.no_set else "own" if self.own_set else "shared",
             "steps": self.steps,
         }
         with written(self.folder / SWEEP_FILE) as file:
@@ -298,11 +275,10 @@ class Driver:
         noted |= {"started_at": _now(), "ended_at": None, "exit": None, "error": None}
         self.steps.append(noted)
         self.note()
-        place = self.folder / name
-        log = place.with_name(f"{name}.txt")
-        seed = [f"--seed={self.args.seed}"]
-        words = ["load", *self.line.at(value), *seed, *self._set(), "-o", str(place)]
-        code = self.relay.call([self.program, *words], log)
+        log = (self.folder / name).with_name(f"{name}.txt")
+        with self._server(name, value) as where:
+            self._each(value, log)
+            code = self.relay.call([self.program, *self._words(name, value, where)], log)
         noted |= {"ended_at": _now(), "exit": code}
         if code not in (OK, UNTRUSTED):
             noted["error"] = last_line(log)
@@ -311,6 +287,30 @@ class Driver:
             raise Failure(f"step {name}: {noted['error']}", USAGE)
         if not self.relay.caught:
             self._judge(name)
+
+    def _words(self, name: str, value: str, where: str | None) -> list[str]:
+        words = [self.target.command, *self.line.client.at(value)]
+        if self.target.command == LOAD:
+            words += [f"--seed={self.args.seed}", *self._set()]
+        return [*words, "-o", str(self.folder / name), *([where] if where else [])]
+
+    @contextmanager
+    def _server(self, name: str, value: str) -> Iterator[str | None]:
+        """Address and port of a server of ours, if there is to be one."""
+        if self.line.server is None:
+            yield None
+            return
+        log, saved = (self.folder / f"{name}-server.{ending}" for ending in ("txt", "json"))
+        with served.served(self.program, self.line.server.at(value), log, saved) as where:
+            yield where
+
+    def _each(self, value: str, log: Path) -> None:
+        if self.args.each is None:
+            return
+        shell = ["sh", "-c", self.args.each.replace("{}", shlex.quote(value))]
+        code = self.relay.call(shell, log, {**os.environ, "AFPSCOPE_VALUE": value})
+        if code and not self.relay.caught:
+            raise Failure(f"--each failed with {code} at {value}: {last_line(log)}", FAILED)
 
     def _judge(self, name: str) -> None:
         """Says how the step went. Failure if the server is gone."""
@@ -344,7 +344,7 @@ class Driver:
         for i in range(self.args.refine):
             if self.relay.caught:
                 return
-            sweep = self.sweep
+            sweep = self.sweep.for_rule(self.slo is not None)
             rule, judged = knee.judged(sweep, self.slo)
             left = self.args.refine - i
             rank = knee.further(judged, left, whole) if rule != "growth" else None
@@ -359,7 +359,14 @@ class Driver:
         if self.own_set or not self.steps:
             return True
         log = self.folder / "remove-set.txt"
-        words = ["load", *self.line.others, "--clients=1", self.owner, "--remove-set", "--no-save"]
+        words = [
+            "load",
+            *self.line.client.others,
+            "--clients=1",
+            self.owner,
+            "--remove-set",
+            "--no-save",
+        ]
         with (relay := Relay()).listening():
             code = relay.call([self.program, *words], log)
         if code:
@@ -390,6 +397,8 @@ def _check(args: argparse.Namespace) -> None:
     args.slo = args.slo[0] if args.slo else None
     if args.pause is not None and not 0 <= args.pause <= 86400:
         raise wrong_use(f"--pause {args.pause:g}: 0 to 86400")
+    if (args.each is None) != (args.values is None):
+        raise wrong_use("--each COMMAND and --values LIST belong together")
     for word in args.rest:
         if word.split("=")[0] in _OURS:
             raise wrong_use(f"{word.split('=')[0]} is given to load by the sweep itself")
@@ -411,7 +420,9 @@ def _end(driver: Driver, whole: bool) -> int:
 
 def run(args: argparse.Namespace) -> int:
     _check(args)
-    line = parse(args.rest)
+    command = command_of(args.rest, args.serve)
+    server = None if args.serve is None else shlex.split(args.serve)
+    line = swept.parse(command, args.rest, server, args.values)
     if len(line.values) * args.repeat > STEPS_MAX:
         raise wrong_use(f"{len(line.values) * args.repeat} steps: at most {STEPS_MAX}")
     limit = knee.slo(args.slo) if args.slo else None

@@ -8,7 +8,7 @@ import json
 from collections import defaultdict
 from dataclasses import asdict
 
-from . import design, markdown, outcome, show, stats, values, versus
+from . import design, markdown, outcome, show, stats, swept, values, versus
 from .errors import NOTHING, OK, UNTRUSTED, Failure, wrong_use
 from .outcome import Outcome
 from .run import Run, find
@@ -44,11 +44,17 @@ def _steps(sweep: Sweep, common: dict[float, str]) -> list[Step]:
 
 
 def _times(steps: list[Step], sweep: Sweep, common: dict[float, str]) -> versus.Times:
-    """As if each value of the sweep were a test."""
+    """As if each value of the sweep were a test; of several tests of rx each by its name."""
     out: versus.Times = {}
     for step in steps:
         assert step.run and step.phase
-        found = values.of_load(step.phase, f"{sweep.option} {common[step.size]}")
+        at = f"{sweep.option} {common[step.size]}"
+        phases = [p for p in step.run.whole_phases if p.load]
+        if sweep.command != swept.RX or len(phases) < 2:
+            found = values.of_load(step.phase, at)
+        else:
+            by_test = (values.of_load(p, f"{p.title}, {at}") for p in phases)
+            found = {row: v for one in by_test for row, v in one.items()}
         out[step.run.id] = {row: v for row, v in found.items() if row.command in _COMPARED}
     return out
 

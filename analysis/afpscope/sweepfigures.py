@@ -79,9 +79,10 @@ def _knee(ax: Any, o: Outcome, w: Words) -> None:
     ax.annotate(label, (at, 1), xycoords=("data", "axes fraction"), va="bottom", fontsize=9)
 
 
-def _line(ax: Any, o: Outcome, of: Sequence[Sequence[float | None]], i: int, label: str) -> None:
+def _line(
+    ax: Any, levels: Sequence[Level], of: Sequence[Sequence[float | None]], i: int, label: str
+) -> None:
     """A point for each step, a line through the medians."""
-    levels = o.sweep.levels
     style = {"color": COLOURS[(0, 7, 3, 6, 9)[i % 5]]}
     x = [level.value for level, ys in zip(levels, of, strict=True) for _ in ys]
     y = [us(ns) for ys in of for ns in ys]
@@ -129,7 +130,7 @@ def latency(o: Outcome, w: Words) -> Drawn | None:
             for q, share in QUANTILES.items()
         }
         for i, (q, of) in enumerate(table.items()):
-            _line(ax, o, of, i, q)
+            _line(ax, levels, of, i, q)
         for at, level in enumerate(levels):
             for k in range(len(level.loads)):
                 rows.append((level.text, k + 1, *(table[q][at][k] for q in QUANTILES)))
@@ -153,8 +154,10 @@ def probe(o: Outcome, w: Words) -> Drawn | None:
     with mpl.rc_context(STYLE):
         shown = (("p50", 0.5), ("p99", 0.99))
         for i, (q, share) in enumerate(shown):
-            _line(ax, o, [[x.latency().quantile(share) for x in of] for of in probes], i * 2, q)
-        _line(ax, o, [[x.max_ns() for x in of] for of in probes], 4, "max")
+            _line(
+                ax, levels, [[x.latency().quantile(share) for x in of] for of in probes], i * 2, q
+            )
+        _line(ax, levels, [[x.max_ns() for x in of] for of in probes], 4, "max")
         for level, of in zip(levels, probes, strict=True):
             for k, x in enumerate(of, 1):
                 rows.append(
@@ -200,6 +203,27 @@ def rate(o: Outcome, w: Words) -> Drawn | None:
         _knee(ax, o, w)
         legend_beside(ax)
     return Drawn(made, (o.sweep.option, "repeat", "offered_per_s", "achieved_per_s"), rows)
+
+
+def tests(o: Outcome, w: Words) -> Drawn | None:
+    """The mean time of each test of rx."""
+    if not o.tests:
+        return None
+    made, ax = figure(3.2)
+    rows: list[tuple[Cell, ...]] = []
+    with mpl.rc_context(STYLE):
+        levels = sorted(o.sweep.levels, key=lambda level: level.value)
+        for i, test in enumerate(o.tests):
+            _line(ax, levels, [at.means_ns for at in test.at], i, test.name)
+            rows += [
+                (at.value, test.name, k, ns)
+                for at in test.at
+                for k, ns in enumerate(at.means_ns, 1)
+            ]
+        _log(ax, w["axis_call"])
+        _values(ax, o, w)
+        legend_beside(ax)
+    return Drawn(made, (o.sweep.option, "test", "repeat", "mean_ns"), rows)
 
 
 def _spent(level: Level) -> Spent:

@@ -32,6 +32,25 @@ class Line:
     generator: str
     saturated: bool
     is_knee: bool
+    mean: float | None
+    mb_s: str
+    drops: str
+    buffer: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """A row of the table of tests: one at one value."""
+
+    name: str
+    value: str
+    n: int
+    mean: float | None
+    p99: float | None
+    mb_s: str
+    failed: int
+    drops: str
+    ratio: str  # in the first row of a test
 
 
 def _line(o: Outcome, row: Row, w: Words) -> Line:
@@ -47,7 +66,23 @@ def _line(o: Outcome, row: Row, w: Words) -> Line:
         f"{row.generator:.0%}{'!' if row.saturated else ''}",
         row.saturated,
         row.value == o.knee.at,
+        row.mean,
+        rate(row.mb_s) if row.mb_s is not None else "n/a",
+        outcome.counted(row.drops),
+        outcome.size(row.buffer),
     )
+
+
+def _calls(o: Outcome, w: Words) -> list[Call]:
+    return [
+        Call(
+            test.name, at.value, at.n, at.mean_ns, at.p99_ns,
+            rate(at.mb_s) if at.mb_s is not None else "n/a", at.failed,
+            outcome.counted(at.drops), outcome.ratio(test, w) if at is test.at[0] else "",
+        )
+        for test in o.tests
+        for at in test.at
+    ]  # fmt: skip
 
 
 def _pictures(o: Outcome, made: Painter) -> dict[str, Picture]:
@@ -55,9 +90,13 @@ def _pictures(o: Outcome, made: Painter) -> dict[str, Picture]:
     drawn: dict[str, Drawn | None] = {
         "sweep_latency": sweepfigures.latency(o, labels),
         "sweep_rate": sweepfigures.rate(o, labels),
-        "sweep_probe": sweepfigures.probe(o, labels),
-        "sweep_parts": sweepfigures.parts(o, labels),
     }
+    if o.sweep.command == "rx":
+        drawn["sweep_tests"] = sweepfigures.tests(o, labels)
+        drawn["sweep_probe"] = sweepfigures.probe(o, labels)
+    else:
+        drawn["sweep_probe"] = sweepfigures.probe(o, labels)
+        drawn["sweep_parts"] = sweepfigures.parts(o, labels)
     out: dict[str, Picture] = {}
     for key, of in drawn.items():
         caption = w.say(f"{key}_note", option=sweepfigures.name(o.sweep.option, w))
@@ -86,6 +125,22 @@ def _table(o: Outcome, made: Painter) -> None:
     )  # fmt: skip
 
 
+def _tests_table(o: Outcome, made: Painter) -> None:
+    """Each test at each value, as CSV."""
+    head = ("test", o.sweep.option, "steps", "mean_ns", "p99_ns", "mb_s", "failed", "drops",
+            "ratio_first_to_last", "ratio_low", "ratio_high")  # fmt: skip
+    made.table(
+        "sweep-tests-table",
+        head,
+        [
+            (t.name, at.value, at.n, at.mean_ns, at.p99_ns, at.mb_s, at.failed, at.drops,
+             t.ratio, *(t.within or (None, None)))
+            for t in o.tests
+            for at in t.at
+        ],
+    )  # fmt: skip
+
+
 def _title(sweep: Sweep, w: Words) -> str:
     values = f"{sweep.values[0]} to {sweep.values[-1]}" if sweep.values else ""
     return " · ".join((w["sweep"], sweep.target, f"{sweep.option} {values}", sweep.name))
@@ -105,6 +160,8 @@ def page(sweep: Sweep, made: Painter, slo: str | None) -> tuple[str, list[str]]:
     if not sweep.complete:
         doubts.insert(0, f"the sweep is not complete: {sweep.stopped or 'it failed'}")
     _table(o, made)
+    if o.tests:
+        _tests_table(o, made)
     values: dict[str, Any] = {
         "w": w,
         "sweep": sweep,
@@ -116,6 +173,7 @@ def page(sweep: Sweep, made: Painter, slo: str | None) -> tuple[str, list[str]]:
         "limit_note": _limit_note(o, w),
         "axis": sweepfigures.name(sweep.option, w),
         "rows": [_line(o, row, w) for row in o.rows],
+        "calls": _calls(o, w),
         "run": sweep.measured[0].run if sweep.measured else None,
     }
     return painter.render(TEMPLATE, **values), doubts

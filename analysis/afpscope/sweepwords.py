@@ -18,6 +18,33 @@ WORDS: dict[str, tuple[str, str]] = {
         "The probe's actions, by {option}: once a second stat, read 4 KiB, write 4 KiB.",
         "プローブの操作 ({option} 別): 毎秒 stat、4 KiB 読み、4 KiB 書き。",
     ),
+    "sweep_tests": ("Each test", "各テスト"),
+    "sweep_tests_note": (
+        "Mean time of a call, by {option}. Dots: single steps; lines: their medians.",
+        "呼び出しの平均時間 ({option} 別) 。点は各段階、線は中央値。",
+    ),
+    "sweep_tests_table_note": (
+        "Medians of the steps of each value. Drops: datagrams for which the server's sockets had "
+        "no room, in all tests of a step; n/a: the server was not seen. Ratio: the mean time at "
+        "the first value over that at the last, with its 95 % interval (from 4 steps of both on).",
+        "各値の中央値。破棄: サーバーのソケットに入らなかったデータグラム (段階の全テスト) 、"
+        "n/a は未観測。"
+        "比: 最初の値と最後の値の平均時間の比と 95 % 区間 (各 4 段階以上) 。",
+    ),
+    "sweep_calls_note": (
+        "Medians of the steps of each value, of the first test. Bad: failed calls (err), clients "
+        "that stopped (lost). Drops: datagrams for which the server's sockets had no room, in all "
+        "steps. Buffer: of the server's socket, as the system granted it. Generator: the busiest "
+        "thread's share of a CPU; with ! it had no time left.",
+        "各値の中央値 (最初のテスト) 。不良: 失敗 (err)、停止したクライアント (lost)。"
+        "破棄: サーバーのソケットに入らなかったデータグラム (全段階) 。"
+        "バッファ: 実際に得た受信バッファ。"
+        "生成側: 最も忙しいスレッドの CPU 割合、! は余裕なし。",
+    ),
+    "drops": ("Drops", "破棄"),
+    "buffer": ("Buffer", "バッファ"),
+    "ratio": ("Ratio", "比"),
+    "axis_call": ("time of a call", "呼び出しの時間"),
     "sweep_parts": ("Where a request's time went", "要求時間の内訳"),
     "sweep_parts_note": (
         "Shares of a request's mean time as the clients saw it; above each bar that time.",

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from . import sweepwords
+from . import rxwords, sweepwords
 from .model import Transfer
 
 LANGUAGES = ("en", "ja")
@@ -389,6 +389,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     "i_stopped": ("stopped by a signal, a debugger or a freezer", "停止中 (シグナル等)"),
     "i_unknown": ("not seen", "不明"),
     **sweepwords.WORDS,
+    **rxwords.WORDS,
 }
 
 # Figures of a verdict, in the order of the sentence that run.json has in English.
