@@ -2,7 +2,7 @@
 """One load by several processes that mpirun starts: what they did is added exactly, they begin
 together, and one that dies is named while the rest is kept.
 
-Tests user/cmd/launch.c, ranks.c, ranks_other.c, user/report/json/rank.c,
+Tests user/cmd/launch.c, load_rank.c, ranks.c, ranks_other.c, user/report/json/rank.c,
 user/report/text/screen_ranks.c.
 """
 
@@ -10,39 +10,38 @@ from __future__ import annotations
 
 import shutil
 import signal
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mpirun import (
+    ENVIRONMENT,
+    FLAVOURS,
+    RANKS,
+    assert_began_together,
+    assert_is_sum_of_ranks,
+    children,
+    mpirun,
+    plugin,
+)
+from mpirun import processes as all_processes
 from netatalk import Server
 from scope import LOST, OK, USAGE, Done, Running, Scope, kill, left_on, wait_until
 
-FLAVOURS = ("openmpi", "mpich")
-# Root is not welcome otherwise; more ranks than CPUs neither.
-ENVIRONMENT = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-}
-RANKS = 4
 SHORT = ("-d", "2", "--ramp", "0", "--files", "4", "--file-size", "16K")
-MS = 1_000_000
 
 
 @pytest.fixture(params=FLAVOURS)
 def flavour(request: pytest.FixtureRequest, scope: Scope) -> str:
     name: str = request.param
-    if not shutil.which(f"mpirun.{name}"):
-        pytest.skip(f"no mpirun.{name} here")
-    plugin = scope.binary.with_name(f"afpscope-mpi-{name}.so")
-    if not plugin.exists():
-        pytest.skip(f"{plugin} was not built: no mpicc.{name}")
+    missing = plugin(scope, name)
+    if missing:
+        pytest.skip(missing)
     return name
 
 
-def mpirun(flavour: str, command: list[str], ranks: int = RANKS) -> list[str]:
-    return [f"mpirun.{flavour}", "-n", str(ranks), *command, "--mpi"]
+def processes(running: Running) -> dict[int, dict[int, int]]:
+    return all_processes(running, "load")
 
 
 def start(scope: Scope, flavour: str, where: Path, *args: str) -> Running:
@@ -54,44 +53,6 @@ def phase_of(done: Done) -> dict[str, Any]:
     assert done.run, f"nothing was saved: {done}"
     (phase,) = done.run.saved["phases"]
     return phase
-
-
-def counts(actions: list[dict[str, Any]], kind: str) -> Counter[tuple[str, int]]:
-    """(action, bucket) -> how many."""
-    return Counter({(a["name"], i): n for a in actions for i, n in a[kind]["histogram"]["buckets"]})
-
-
-def assert_is_sum_of_ranks(phase: dict[str, Any]) -> None:
-    parts = [r for r in phase["ranks"] if "actions" in r]
-    assert parts
-    for kind in ("planned", "begun"):
-        together = sum((counts(r["actions"], kind) for r in parts), Counter())
-        assert counts(phase["load"]["actions"], kind) == together
-    for key in ("n", "failed"):
-        assert sum(a[key] for a in phase["load"]["actions"]) == sum(
-            a[key] for r in parts for a in r["actions"]
-        )
-    assert sum(c["actions"] for c in phase["load"]["each_client"]) == sum(
-        a["n"] for r in parts for a in r["actions"]
-    )
-
-
-def processes(running: Running) -> dict[int, dict[int, int]]:
-    """Rank -> process -> its parent: that which mpirun started, and its child."""
-    found: dict[int, dict[int, int]] = {}
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (path / "cmdline").read_bytes().split(b"\0")
-            names = dict(
-                w.split(b"=", 1) for w in (path / "environ").read_bytes().split(b"\0") if b"=" in w
-            )
-            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-        rank = names.get(b"OMPI_COMM_WORLD_RANK", names.get(b"PMI_RANK"))
-        if rank and str(running.json).encode() in words and words[1] == b"load":
-            found.setdefault(int(rank), {})[int(path.name)] = parent
-    return found
 
 
 def wait_for_work(running: Running, where: Path, clients: int) -> dict[int, tuple[int, int]]:
@@ -106,12 +67,7 @@ def wait_for_work(running: Running, where: Path, clients: int) -> dict[int, tupl
     wait_until(
         lambda: all(a != b for a, b in zip(first, changed(), strict=True)), 60, "each client's work"
     )
-    out = {}
-    for rank, of in processes(running).items():
-        (child,) = [pid for pid, parent in of.items() if parent in of]
-        out[rank] = (of[child], child)
-    assert sorted(out) == list(range(RANKS))
-    return out
+    return children(running, "load")
 
 
 def finish(running: Running, where: Path) -> Done:
@@ -139,9 +95,7 @@ def test_all_together(scope: Scope, sqlite: Server, flavour: str) -> None:
     assert len({r["pid"] for r in ranks}) == RANKS
     assert load["clients"] == load["opened"] == 6
     assert all(c["actions"] for c in load["each_client"])
-    for rank in ranks:
-        # on a busy machine the clocks cannot be compared better
-        assert rank["skew_ns"] <= max(MS, 2 * rank["unsure_ns"]), rank
+    assert_began_together(phase)
     addresses = {c["address"] for c in load["each_client"]}
     assert len(addresses) == 6
     assert addresses < {s["address"] for s in done.run.saved["sessions"]}
