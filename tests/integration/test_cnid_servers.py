@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from netatalk import Server
 from recording import CREATE_FILE, DELETE, OPEN_VOLUME, RawClient, gone, stopped
-from scope import PinnedServer, Run, Scope, both_cpus
+from scope import PinnedServer, Run, Scope, both_cpus, children
 
 FILES = 100
 
@@ -93,8 +94,12 @@ LOGINS = 30
 def test_the_first_wait_on_a_connection_is_known(scope: Scope, guests: Server) -> None:
     """FPOpenVol connects to the CNID server: cnid_metad reads first, then cnid_dbd answers.
 
-    On a busy machine the answer may be there before afpd waits for it: not each time.
+    Both run as SCHED_BATCH: else they may take the CPU from afpd and answer before it waits.
     """
+    RawClient(guests.port).close()
+    gone(guests)
+    for pid in (guests.metad, *children(guests.metad)):
+        os.sched_setscheduler(pid, os.SCHED_BATCH, os.sched_param(0))
     running = scope.record(guests)
     running.wait_recording()
     for _ in range(LOGINS):
