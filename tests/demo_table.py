@@ -27,10 +27,13 @@ def calls(phase: dict[str, Any]) -> str:
 def main(folder: Path, *names: str) -> None:
     runs = {name: json.loads((folder / name / "run.json").read_text()) for name in names}
     titles = [p["title"] for p in next(iter(runs.values()))["phases"]]
-    print(f"{'':12}" + "".join(f"{title:>9}{'calls':>6}" for title in titles))
+    wide = [max(9, len(title) + 1) for title in titles]
+    heads = zip(titles, wide, strict=True)
+    print(f"{'':12}" + "".join(f"{title:>{n}}{'calls':>6}" for title, n in heads))
     for name, run in runs.items():
         failed = sum(a["failed"] for p in run["phases"] for a in p["load"]["actions"])
-        cells = "".join(f"{rate(p):>9}{calls(p):>6}" for p in run["phases"])
+        phases = zip(run["phases"], wide, strict=True)
+        cells = "".join(f"{rate(p):>{n}}{calls(p):>6}" for p, n in phases)
         print(f"{name:12}{cells}".rstrip() + (f"  {failed} FAILED" if failed else ""))
 
 

@@ -177,11 +177,12 @@ class Run:
         return sum(phase.ticks() for phase in self.phases)
 
     def unknown(self) -> set[str]:
-        """Metrics that no phase knows, without those of smallfile alone."""
+        """Metrics that no phase knows, without those of smallfile or of rx alone."""
         return {
             key
             for key in set(self.phases[0].metrics) - {"cache_looked", "cached"}
-            if all(phase.metrics[key] is None for phase in self.phases)
+            if not key.startswith("rx_")
+            and all(phase.metrics[key] is None for phase in self.phases)
         }
 
     def assert_trustworthy(self) -> None:

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from netatalk import Server
-from scope import OK, USAGE, Done, PinnedServer, Scope
+from scope import OK, USAGE, Done, PinnedServer, Scope, io_of, wait_until
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "doctor"))
 from clientfaults import CLIENT_FAULTS
@@ -110,10 +112,40 @@ def test_a_healthy_server_has_no_finding(
     # The figures are the ledger's.
     served = sum(a["requests"] for a in run["phases"][0]["ledger"]["requests"])
     assert run["figures"]["requests"]["value"] == served > 50
+    assert run["figures"]["dircache"]["value"] == 65536  # the default of netatalk 4.5
     # A saved run is judged alike.
     again = doctor(scope, str(out))
     assert again.status == status and again.out.strip() in screen
     assert not doctor(scope, "--short", str(out)).out.count("Ruled out")
+
+
+def worked(before: dict[int, int]) -> int:
+    """How many of these sessions have read something since then."""
+    return sum(io_of(pid)["syscr"] > n for pid, n in before.items())
+
+
+def test_one_of_many_sessions_that_is_stopped_is_found(
+    scope: Scope, dbd: PinnedServer, cpu: int
+) -> None:
+    """Its share of all sessions' time is too small to be noticed; its user waits all the same."""
+    many = Fault("browse", (), (30, 30, 30), nothing, think_s=0.5, clients=0)
+    with loaded(many, 0, f"127.0.0.1:{dbd.port}", 30, dbd.cpu):
+        line = [str(scope.binary), "doctor", "-p", str(dbd.port), "-d", "60", "--no-save"]
+        running = scope.start(line)
+        running.wait_recording()
+        before = {pid: io_of(pid)["syscr"] for pid in dbd.sessions()}
+        wait_until(lambda: worked(before) > 20, 30, "most to work")
+        frozen = max(dbd.sessions())
+        os.kill(frozen, signal.SIGSTOP)
+        try:
+            time.sleep(1.2)
+        finally:
+            os.kill(frozen, signal.SIGCONT)
+        time.sleep(1.5)
+        running.signal(signal.SIGINT)
+        done = running.finish()
+    assert done.status == FINDINGS, done.out
+    assert "a few of many sessions were stopped" in done.out, done.out
 
 
 def test_too_little_is_not_told(scope: Scope, dbd: PinnedServer) -> None:

@@ -296,6 +296,16 @@ def test_after_a_restart_of_the_server_counters_go_on(scope: Scope, victim: Pinn
     wait_until(lambda: not orphans(), 10, "the programs to go", 0.2)
 
 
+def test_sessions_that_are_left_are_a_number(scope: Scope, victim: PinnedServer) -> None:
+    """Those of a server that was killed: they go on, and are not watched."""
+    exporter = export(scope, "-p", str(victim.port))
+    exporter.wait_up()
+    with contextlib.closing(AfpClient(victim.port)):
+        wait_until(lambda: exporter.metrics().one("afpscope_sessions") == 1, 10, "the session")
+        os.kill(victim.pid, signal.SIGKILL)
+        exporter.running.wait_for("that go on are not counted any more: 1")
+
+
 def test_the_rights_of_the_unit_suffice(scope: Scope, served: Server, public: Path) -> None:
     """Also where nothing can be written, as with its ProtectSystem=strict."""
     rights = unit_capabilities()

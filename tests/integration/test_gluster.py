@@ -247,6 +247,21 @@ def test_small_files_and_the_bricks_below_them(scope: Scope, gluster: Gluster, w
     assert len(done.out.splitlines()) <= 40
 
 
+@pytest.mark.usefixtures("with_libgfapi")
+def test_bricks_are_those_to_which_the_client_is_connected(scope: Scope, gluster: Gluster) -> None:
+    """A name that no brick has; and another server of this host has a volume of that name."""
+    other_name = gluster.host.replace("127.0.0.", "127.")
+    with Gluster() as other:
+        line = [str(scope.binary), "smallfile", "-f", "20", "-l", "create,delete"]
+        done = scope.execute([*line, f"gluster://{other_name}/one"], save=True).expect(OK)
+        assert other.brick("one").exists()
+    assert done.run
+    assert done.run.saved["server"]["name"] == "1 brick of one"
+    assert f"process {gluster.brick_pid('one')}," in done.run.saved["server"]["brick 1"]
+    found = {a["name"]: a["requests"] for a in done.run.phase(1).accounts().values()}
+    assert found["CREATE"] == 20
+
+
 @pytest.mark.parametrize(
     ("args", "status", "text"),
     [

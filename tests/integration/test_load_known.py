@@ -39,7 +39,7 @@ FEW = 10
 QUANTILES = {0.5: "p50_ns", 0.99: "p99_ns"}
 SIMULATED = 40  # runs from which the spread is computed
 SIGMAS = 4
-ATTEMPTS = 3
+ATTEMPTS = 5
 STANDSTILL_S = 0.005
 APART_S = 100e-6  # two that are to begin at once arrive that far apart: it takes calls to send them
 

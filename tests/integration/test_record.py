@@ -68,8 +68,10 @@ def test_spectest(scope: Scope, guests: Server, tmp_path: Path) -> None:
     assert mine == counts
     assert mine == seen
     assert len(mine) >= 45
-    for session in run.saved["sessions"]:
-        assert session["begun_ns"] is not None and session["ended_ns"] is not None
+    sessions = run.saved["sessions"]
+    assert all(session["begun_ns"] is not None for session in sessions)
+    # The last client has ended before the recording; its session may end a moment later.
+    assert sum(session["ended_ns"] is None for session in sessions) <= 1
 
 
 def test_peers_lantest(scope: Scope, guests: Server, tmp_path: Path) -> None:

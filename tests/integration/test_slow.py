@@ -166,10 +166,11 @@ def test_slow_requests_and_no_others_with_their_reasons(
     assert end["event"] == "end" and end["slow"] == len(slow) and not end["lost"]
     assert end["requests"] > 100
     assert [(e["command"], reason(e)) for e in slow] == EXPECTED
-    for each, (command, seconds) in zip(slow, judged, strict=True):
-        assert command == (CREATE_FILE if each["command"] == "FPCreateFile" else OPEN_FORK)
-        # On the wire it also waits until the server reads it.
-        assert each["time_ns"] / 1e9 <= seconds + 0.001 < each["time_ns"] / 1e9 + 0.1
+    for each in slow:
+        command = CREATE_FILE if each["command"] == "FPCreateFile" else OPEN_FORK
+        # On the wire it also waits until the server reads it, as do others on a busy machine.
+        s = each["time_ns"] / 1e9
+        assert any(c == command and s <= wire_s + 0.001 < s + 0.1 for c, wire_s in judged), each
         assert (each["event"], each["user"], each["volumes"]) == ("slow", "bench1", ["vol1"])
         assert each["address"].startswith("127.0.0.1:")
         assert sum(each["parts_ns"].values()) == each["time_ns"]
@@ -184,9 +185,8 @@ def test_a_line_each_with_its_calls(scope: Scope, slowed: Server, client: RawCli
     open_locked(client, slowed)
     open_close(client, "slow-sleep-300")
     open_close(client, "slow-sleep-300")
-    done = running.finish().expect(
-        OK, " s watched: ", " 2 slow (100ms or more), 0 left out, 0 lost"
-    )
+    done = running.finish().expect(OK, " s watched: ", " requests, 0 lost")
+    assert "\n  2 slow (100ms or more), 0 left out\n" in done.err
     lines = [line for line in done.out.splitlines() if not line.startswith("  ")]
     assert len(lines) == 2  # as -n says
     line = r"\d\d:\d\d:\d\d\.\d{3} +\d+ms FPOpenFork +%s \d+ms.* bench1@127\.0\.0\.1 vol1 %s"
@@ -238,7 +238,8 @@ def test_where_nothing_is_slow_no_line_is_printed(
     done = scope.execute(
         [str(scope.binary), "slow", "-p", str(guests.port), "--over", "5s", "-d", "3"]
     )
-    assert done.expect(OK, " 0 slow (5.00s or more), 0 left out, 0 lost").out == ""
+    assert done.expect(OK, " requests, 0 lost").out == ""
+    assert "\n  0 slow (5.00s or more), 0 left out\n" in done.err
     seen = re.search(r"watched: ([\d,]+) requests", done.err)
     assert seen and int(seen[1].replace(",", "")) > 50
 
@@ -271,7 +272,7 @@ def test_what_is_lost_is_told_at_once_and_at_the_end(scope: Scope, guests: Serve
         running.signal(signal.SIGCONT)
         running.wait_for(" records were lost: ")
     done = ended(running, UNTRUSTED)
-    total = re.search(r"left out, ([\d,]+) lost", done.err)
+    total = re.search(r"requests, ([\d,]+) lost", done.err)
     assert total and int(total[1].replace(",", "")) > 0
     assert "lost: records of requests: no room in the ring buffer: " in done.err
 

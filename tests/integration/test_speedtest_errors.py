@@ -319,21 +319,29 @@ def check_broken_off(done: Done, work: str, samples: int | None = None) -> None:
 
 
 def moved(server: Server) -> int:
-    """Bytes that its sessions have read and written: 64 KiB at least in an iteration."""
-    total = 0
+    """Bytes that the busiest session has read and written: 64 KiB at least in an iteration."""
+    most = 0
     for pid in server.sessions():
         with contextlib.suppress(OSError):
-            total += io_of(pid)["rchar"] + io_of(pid)["wchar"]
-    return total
+            most = max(most, io_of(pid)["rchar"] + io_of(pid)["wchar"])
+    return most
 
 
-def in_the_middle(scope: Scope, server: Server, work: str, act: Callable[[int], None]) -> Done:
+def in_the_middle(
+    scope: Scope, server: Server, work: str, act: Callable[[int], None], timeout_s: int = 20
+) -> Done:
     """Runs a test and calls act(pid of the client) after many iterations."""
-    line = command(scope, server, "-f", work, "-d", "64K", *ENDLESS, "--timeout", "2")
+    wait_until(lambda: not server.sessions(), 30, "the end of earlier sessions")
+    line = command(scope, server, "-f", work, "-d", "64K", *ENDLESS, "--timeout", f"{timeout_s}")
     running = scope.start(line, save=True)
     wait_until(lambda: bool(files(server)), 30, "the first file")
     begun = moved(server)
-    wait_until(lambda: moved(server) - begun > 40 * 65536, 30, "many iterations")
+
+    def is_busy() -> bool:
+        assert running.process.poll() is None, f"it has ended: {running.finish(40)}"
+        return moved(server) - begun > 40 * 65536
+
+    wait_until(is_busy, 60, "many iterations")
     act(running.process.pid)
     return running.finish(40)
 
@@ -472,7 +480,7 @@ def test_server_falls_silent(scope: Scope, dbd: Server) -> None:
         for pid in stopped:
             os.kill(pid, signal.SIGSTOP)
 
-    done = in_the_middle(scope, dbd, WRITE, act)
+    done = in_the_middle(scope, dbd, WRITE, act, 2)
     kill(stopped)
     done.expect(LOST, "no answer for 2 s", str(dbd.port))
     check_broken_off(done, WRITE)

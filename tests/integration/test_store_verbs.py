@@ -134,6 +134,13 @@ def use_all(v: Verbs) -> None:
         assert (disk / "f").stat().st_nlink == 2
         v("delete", "link", dir=d)
 
+    v("symlink", "soft", dir=d, to_name="f", wants=UNKNOWN if v.version else OK)
+    if not v.version:
+        assert (disk / "soft").readlink() == Path("f")
+        v("symlink", "soft", dir=d, to_name="other", wants=EXISTS)
+        v("delete", "soft", dir=d)
+        assert (disk / "f").exists()
+
     v("rename", "d", to_dir=e, to_name="inner")
     assert (other / "inner" / "f").exists()
     assert v.number("lookup", "inner", dir=e) == d

@@ -7,6 +7,7 @@ Tests user/cmd/top_screen.c.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 import shlex
@@ -192,27 +193,16 @@ def pid_of(t: Terminal) -> int:
 def test_signals_restore_the_terminal(
     scope: Scope, guests: Server, pair: dict[int, Busy], terminal: Callable[..., Terminal]
 ) -> None:
+    """One signal, with the closing lines; and many, which may end it before them."""
     t = terminal()
     before, modes = t.stty(), t.modes()
-    for number in ("TERM", "HUP", "INT"):
+    for number, once in itertools.product(("TERM", "HUP", "INT"), (True, False)):
         t.run(command(scope, guests, "-d", "0.3"))
         t.until("^COMMAND ")
-        t._tmux("run-shell", f"kill -{number} {pid_of(t)}")
-        t.until(r"^afpscope: .* s watched: [\s\S]*" + READY)
-        assert t.modes() == modes
-    assert t.stty() == before
-
-
-def test_many_signals_restore_the_terminal(
-    scope: Scope, guests: Server, pair: dict[int, Busy], terminal: Callable[..., Terminal]
-) -> None:
-    t = terminal()
-    before, modes = t.stty(), t.modes()
-    for number in ("TERM", "HUP", "INT"):
-        t.run(command(scope, guests, "-d", "0.3"))
-        t.until("^COMMAND ")
-        t._tmux("run-shell", f"while kill -{number} {pid_of(t)} 2>/dev/null; do :; done")
-        text = t.until(rf"afpscope top [\s\S]*^{READY}$")
+        send = f"kill -{number} {pid_of(t)}"
+        t._tmux("run-shell", send if once else f"while {send} 2>/dev/null; do :; done")
+        closing = "^afpscope: .* s watched: " if once else "afpscope top "
+        text = t.until(rf"{closing}[\s\S]*^{READY}$")
         assert "COMMAND" not in text
         assert "nothing was saved" not in text
         assert t.modes() == modes

@@ -19,6 +19,7 @@ COMMANDS = (
         "speedtest",
         "load",
         "smallfile",
+        "rx",
         "probe",
         "record",
         "doctor",
@@ -91,7 +92,9 @@ def test_version_of_the_compatible_names(scope: Scope, name: str) -> None:
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c != "clean"])
 def test_the_manual_page_has_every_option(scope: Scope, command: str) -> None:
     """And no other, where an option begins a paragraph. The page of clean refers to lantest's."""
-    listed = scope.execute([str(scope.binary), command, "--help"]).expect(OK).out
+    ways = ([], ["--serve"]) if command == "rx" else ([],)
+    lines = [[str(scope.binary), command, *way, "--help"] for way in ways]
+    listed = "\n".join(scope.execute(line).expect(OK).out for line in lines)
     options = set(re.findall(r"^ {2,6}(?:-\w, |    )?(--[a-z][a-z-]*)", listed, re.M))
     page = (REPO / f"docs/afpscope-{command}.1").read_text().replace("\\-", "-")
     heads = "\n".join(re.findall(r"^\.TP\n(\.B.*)$", page, re.M))
