@@ -64,16 +64,17 @@ def limit(value: float, unit: str) -> str:
 
 def figures() -> dict[str, tuple[str, str]]:
     """Key and unit of each, by its name in the source."""
-    headers = ("figures.h", "figures_clients.h")
+    headers = ("figures.h", "figures_clients.h", "figures_rx.h")
     text = "".join((ROOT / "user/run" / name).read_text() for name in headers)
     rows = re.findall(r'X\((\w+),\s*"(\w+)",\s*"([^"]+)"', text.replace("\\\n", ""))
     return {name: (key, unit) for name, key, unit in rows}
 
 
 def causes() -> list[str]:
-    """The rows of docs/doctor.md, as user/doctor/rules.c has them."""
+    """The rows of docs/doctor.md, as the tables of user/doctor have them."""
     rows, known = [], figures()
-    rules = (ROOT / "user/doctor/rules.c").read_text()
+    tables = ("rules.c", "rules_rx.c")
+    rules = "".join((ROOT / "user/doctor" / name).read_text() for name in tables)
     row = re.compile(r'\.key = "(.*?)", \.name = "(.*?)", \.kind = DOCTOR_(\w+),(.*?)\n\t\},', re.S)
     for key, name, kind, rest in row.findall(rules):
         tests = []

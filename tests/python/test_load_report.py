@@ -337,8 +337,10 @@ def test_small_files_are_one_table(shelf: Shelf, tmp_path: Path, execute: Execut
     first = text[text.index('class="verdict') :][:2000]
     assert "3 loads of small files: stat was the fastest" in first
     assert "stat: 1 actions failed" in first
-    assert text.count('id="r1-load"') == 1
-    assert section(text, "load").count("<figure>") == 1
+    assert text.count('<a href="#r1-files">Operations on small files</a>') == 1
+    assert text.count('id="r1-files"') == 1
+    assert "What the clients felt" not in text
+    assert section(text, "files").count("<figure>") == 1
     assert [r["action"] for r in table(folder / "load-table.csv")] == ["create", "stat", "delete"]
     drawn = {r["action"] for r in table(folder / "load-tail.csv")}
     assert drawn == {"create", "stat", "delete"}

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from afpscope import Failure, children, outcome, quiet, steps, sweep
+from afpscope import Failure, children, outcome, quiet, steps, sweep, swept
 from conftest import Done, Shelf
 from sweeping import Made, document, each
 from sweeping import sweep as made_sweep
@@ -128,7 +128,7 @@ def test_steps_may_have_files_of_their_own(
     assert "--set-of" not in said and "--remove-set" not in said
     assert noted(tmp_path / "o")["set"] == "own"
     # Files of another size are another set.
-    assert sweep.parse(["--file-size=4K,1M"]).option in sweep._CHANGES_SET
+    assert swept.parse("load", ["--file-size=4K,1M"], None, None).option in sweep._CHANGES_SET
 
 
 def test_files_that_could_not_be_removed_are_an_error(
@@ -151,6 +151,18 @@ def test_a_step_that_fails_is_named_and_the_sweep_goes_on(
     assert noted(out)["complete"] is True
     assert "--remove-set" in (program.parent / "said").read_text()
     assert (out / "002-5.txt").read_text().strip().endswith("no such thing")
+
+
+def test_why_a_step_failed_is_what_the_program_said(tmp_path: Path) -> None:
+    """Not the last row of a table below it."""
+    log = tmp_path / "log"
+    log.write_text(
+        "Warning: rpc: 51 of 250 clients got no answer any more\n"
+        "Warning: 1 more (-v shows them)\n\nall  699  100%\n"
+    )
+    assert children.last_line(log) == "Warning: rpc: 51 of 250 clients got no answer any more"
+    log.write_text("no\nsuch\n")
+    assert children.last_line(log) == "such"
 
 
 def test_a_wrong_option_ends_the_sweep(
@@ -233,9 +245,9 @@ def test_a_signal_ends_the_step_and_removes_the_set(
     ],
 )
 def test_one_option_has_a_list(words: list[str], option: str, at_5: list[str]) -> None:
-    found = sweep.parse(words)
+    found = swept.parse("load", words, None, None)
     assert found.option == option
-    got = found.at("5")
+    got = found.client.at("5")
     assert got == at_5 or got == ["-n", "5"]
 
 
@@ -251,7 +263,7 @@ def test_one_option_has_a_list(words: list[str], option: str, at_5: list[str]) -
 )
 def test_other_lists_are_refused(words: list[str], says: str) -> None:
     with pytest.raises(Failure) as failed:
-        sweep.parse(words)
+        swept.parse("load", words, None, None)
     assert failed.value.code == 2 and says in str(failed.value)
 
 
