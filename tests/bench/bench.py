@@ -38,7 +38,7 @@ from limit import speed_limit
 from live import attach, live_logins, top_cost
 from many import load_cost, load_idle, load_knee, load_known, load_watch
 from record import record_long, record_time
-from smallfile import smallfile
+from smallfile import smallfile, smallfile_gfapi
 from speed import speed_cpu, speed_peer, speed_receive
 from stats import Result, Side, absent, compare, figure
 from tracers import TESTS, TRACERS, traced
@@ -202,6 +202,7 @@ BENCHES = (
     Bench("load-idle", load_idle, free=True),
     Bench("load-watch", load_watch, apart=True),
     Bench("smallfile", smallfile, free=True),
+    Bench("smallfile-gfapi", smallfile_gfapi, free=True),
     Bench("live-logins", live_logins, free=True),
     Bench("attach", attach, free=True),
     Bench("exporter-cost", exporter_cost, apart=True),

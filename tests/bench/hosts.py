@@ -32,6 +32,7 @@ from typing import Any
 TOP = Path(__file__).resolve().parents[2]
 sys.path += [str(TOP / "tests" / "integration"), str(TOP / "tests" / "server")]
 
+from mpirun import ENVIRONMENT, hosts_file, over_hosts  # noqa: E402
 from netns import BENCHMARKS, inside, ip  # noqa: E402
 
 HOSTS, CLIENTS = 4, 8
@@ -40,14 +41,6 @@ LOSS = 0.01
 GOAL_MS = 5
 TUNSETIFF, TUN, NO_INFO = 0x400454CA, 1, 0x1000
 IN_CREATE = 0x100
-AGENT = """#!/bin/sh
-# what mpirun has in place of ssh: HOST COMMAND
-while case $1 in -*) true ;; *) false ;; esac; do shift; done
-host=$1; shift
-n=${host##*-}
-exec nice -n -15 ip netns exec "$host" unshare --uts --time --monotonic $((n * 100000)) -- \\
-    sh -c "hostname $host; $*"
-"""
 
 
 class Router:
@@ -156,59 +149,26 @@ class Beginnings:
         return 1000 * (max(at) - min(at)) if len(at) == HOSTS else float("nan")
 
 
-@contextlib.contextmanager
-def hosts_file(network: int) -> Iterator[None]:
-    """Names of the hosts, for programs in their namespaces only."""
-    names = [f"afs-{os.getpid()}-{i}" for i in range(HOSTS)]
-    lines = [f"{BENCHMARKS[network + 1 + i]} {name}\n" for i, name in enumerate(names)]
-    made = [Path("/etc/netns") / name for name in names]
-    for folder in made:
-        folder.mkdir(parents=True)
-        (folder / "hosts").write_text("127.0.0.1 localhost\n" + "".join(lines))
-    try:
-        yield
-    finally:
-        for folder in made:
-            (folder / "hosts").unlink()
-            folder.rmdir()
-
-
-def launcher(flavour: str, agent: Path) -> list[str]:
-    names = ",".join(f"afs-{os.getpid()}-{i}" for i in range(HOSTS))
-    if flavour == "mpich":
-        how = ["-launcher", "rsh", "-launcher-exec", str(agent), "-hosts", names]
-    else:
-        how = ["--mca", "plm_rsh_agent", str(agent), "-H", names]
-        how += ["--mca", "btl", "tcp,self", "--mca", "plm_rsh_no_tree_spawn", "1"]
-    return [f"mpirun.{flavour}", *how, "-n", str(HOSTS)]
-
-
 def measure(flavour: str, delay_ms: int, loss: float, kill: bool = False) -> dict[str, Any]:
     network = 256 * (os.getpid() % 256)
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/dev/shm")))
         work = folder / "work"
         work.mkdir()
-        agent = folder / "agent"
-        agent.write_text(AGENT)
-        agent.chmod(0o755)
-        stack.enter_context(hosts_file(network))
+        names = [f"afs-{os.getpid()}-{i}" for i in range(HOSTS)]
+        addresses = {name: str(BENCHMARKS[network + 1 + i]) for i, name in enumerate(names)}
+        stack.enter_context(hosts_file(addresses))
         router = stack.enter_context(Router(network, delay_ms / 1000, loss))
         began = stack.enter_context(Beginnings(work))
-        first = f"afs-{os.getpid()}-0"
         command = [
-            *("sh", str(agent), first),
-            *launcher(flavour, agent),
+            *over_hosts(flavour, folder, names, HOSTS),
             *(str(TOP / "build" / "afpscope"), "load", "--mpi", str(work)),
             *("-n", str(CLIENTS), "-d", "4", "--ramp", "0", "--no-save"),
             *("-m", "metadata", "--files", "0"),
             *("--think", "0.5"),  # all begin at once, but then do not keep the CPUs busy
             *("--json", str(folder / "run.json")),
         ]
-        env = os.environ | {
-            "OMPI_ALLOW_RUN_AS_ROOT": "1",
-            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        }
+        env = os.environ | ENVIRONMENT
         process = subprocess.Popen(
             command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )

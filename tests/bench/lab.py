@@ -277,12 +277,12 @@ class Lab:
 
 
 @cache
-def compiled(source: Path) -> Path:
+def compiled(source: Path, *libraries: str) -> Path:
     """A small C program of this folder, in build/bench."""
     target = OUT / source.stem
     flags = ["-O2", "-Wall", "-Wextra", "-std=gnu11", "-D_GNU_SOURCE"]
     cc = os.environ.get("CC", "cc")
-    subprocess.run([cc, *flags, "-o", str(target), str(source)], check=True)
+    subprocess.run([cc, *flags, "-o", str(target), str(source), *libraries], check=True)
     return target
 
 
