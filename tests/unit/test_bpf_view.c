@@ -93,6 +93,34 @@ static void a_reading_that_meets_a_call_being_counted_is_known(void **state)
 	free(counted.stripe);
 }
 
+static void *end_count(void *arg)
+{
+	const struct timespec pause = { .tv_nsec = 20000000 };
+	struct afs_thread *t = arg;
+
+	nanosleep(&pause, NULL);
+	__atomic_add_fetch(&t->seq, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&t->counting, 0, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+/* However long its thread has no CPU: 8 readings take less. */
+static void a_call_being_counted_is_waited_for(void **state)
+{
+	struct afs_shared shared = { .n_threads = 2 };
+	struct afs_thread thread[2] = { { .seq = 5 }, { .seq = 6, .counting = 1 } };
+	const struct bpf_view v = { .n_cpus = 1, .shared = &shared, .thread = thread };
+	pthread_t other;
+
+	(void)state;
+	bpf_view_wait_for_counts(&v, 1000000);
+	assert_int_equal(thread[1].counting, 1);
+	assert_int_equal(pthread_create(&other, NULL, end_count, &thread[1]), 0);
+	bpf_view_wait_for_counts(&v, 60 * 1000000000ull);
+	assert_int_equal(__atomic_load_n(&thread[1].counting, __ATOMIC_ACQUIRE), 0);
+	pthread_join(other, NULL);
+}
+
 /* A request can be read and answered on one CPU, and sleep and wake on another. */
 static void what_one_cpu_did_for_a_request_counts_whatever_it_was(void **state)
 {
@@ -122,6 +150,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_reading_that_meets_a_call_being_counted_is_known),
+		cmocka_unit_test(a_call_being_counted_is_waited_for),
 		cmocka_unit_test(what_one_cpu_did_for_a_request_counts_whatever_it_was),
 	};
 

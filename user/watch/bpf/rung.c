@@ -330,8 +330,8 @@ static int read_once(const struct bpf_rung *b, struct ledger *out)
 
 /*
  * A settled server is quiet, except for threads that sleep for a time and then wake up: a reading
- * during which a call was counted is repeated. The thread of that call may have lost the CPU to us:
- * a pause lets it go on. A busy server is read as it is.
+ * during which a call was counted is repeated once that call is in every ledger. A busy server is
+ * read as it is.
  */
 static int bpf_read(void *state, struct ledger *out)
 {
@@ -345,6 +345,7 @@ static int bpf_read(void *state, struct ledger *out)
 	r = read_once(b, out);
 	while (!r && bpf_view_moves(&b->view) != before && --tries) {
 		nanosleep(&pause, NULL);
+		bpf_view_wait_for_counts(&b->view, RUNG_SETTLE_NS);
 		before = bpf_view_moves(&b->view);
 		ledger_fini(out);
 		r = read_once(b, out);

@@ -75,6 +75,12 @@ void bpf_view_add_stream(struct bpf_view_ended *to, const struct afs_stream *s);
 uint64_t bpf_view_moves(const struct bpf_view *v);
 
 /*
+ * Returns when each call that is being counted now is in every ledger, at the latest after
+ * patience_ns: its thread may have lost its CPU, to us or to others.
+ */
+void bpf_view_wait_for_counts(const struct bpf_view *v, uint64_t patience_ns);
+
+/*
  * Returns when every program that runs now has ended: then what it wrote is visible, in whatever
  * order the CPU wrote it. Takes some 10 ms. Does nothing on one CPU and where the kernel has no
  * membarrier(2) (nohz_full).
