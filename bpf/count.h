@@ -78,7 +78,7 @@ static __always_inline __u32 enter_fd(struct afs_thread *t, __u64 task, const st
 							      : AFS_FD_ALL;
 		if (object == AFS_OBJECT_CLIENT && t->closes == t->fd)
 			stream_close(t->process, t->fd);
-		forget(p, t->process, t->closes);
+		forget(t->process, t->closes);
 	}
 	if (object == AFS_OBJECT_BACKEND && t->role == AFS_ROLE_SERVER &&
 	    moves_bytes(call->class)) {
@@ -221,7 +221,7 @@ static __always_inline void enter(struct afs_stripe *s, struct afs_thread *t, vo
 	if (AFS_RARE(t->stopped))
 		return;
 	if (AFS_RARE(!address && t->off != AFS_OFF_NOT))
-		switch_missed(t->slot);
+		switch_missed(t);
 	if (AFS_RARE(call.flags & AFS_CALL_LOCKS) && is_lock(arg[1]))
 		call.class = AFS_CLASS_LOCK;
 	if (AFS_RARE(t->found || shared.stopping || call.flags & AFS_CALL_EXEC) &&
@@ -254,15 +254,6 @@ static __always_inline void enter(struct afs_stripe *s, struct afs_thread *t, vo
 	t->entered_ns = now;
 	t->nr = nr;
 	t->seq++;
-}
-
-/* Again after the call: another thread may have classified the descriptor meanwhile. */
-static __always_inline void forget_closed(const struct afs_thread *t)
-{
-	struct afs_process *p = process_of(t);
-
-	if (p)
-		forget(p, t->process, t->closes);
 }
 
 static __always_inline void leave_exec(struct afs_thread *t, struct afs_compat *c)
@@ -392,7 +383,7 @@ static __always_inline void leave(struct afs_stripe *s, struct afs_thread *t, lo
 	if (AFS_RARE(t->nr < 0))
 		return;
 	if (AFS_RARE(t->off != AFS_OFF_NOT))
-		switch_missed(t->slot);
+		switch_missed(t);
 	t->counting = 1;
 	barrier();
 	now = bpf_ktime_get_ns();
@@ -407,8 +398,9 @@ static __always_inline void leave(struct afs_stripe *s, struct afs_thread *t, lo
 	t->since_ns = now;
 	if (t->flags & (AFS_COMPAT_READ | AFS_COMPAT_WRITE | AFS_CALL_EXEC))
 		count_compat(s, t, ret);
+	/* Again: another thread may have classified the descriptor during the call. */
 	if (t->closes != AFS_FD_KEEP)
-		forget_closed(t);
+		forget(t->process, t->closes);
 	note_again(t, ret);
 	t->calls++;
 	if (AFS_RARE(t->nr == AFS_NR_URING) && ret > 0)

@@ -17,56 +17,60 @@
 #define REQUEST_STEPS 4096
 #define REQUEST_SOME  64
 
-/* One step; false: that was all. */
-static __always_inline bool decode(struct afs_stripe *stripe, struct afs_thread *t,
-				   struct afs_stream *s, int way, __u64 begin_ns, __u64 end_ns)
-{
-#define X(NAME, name)                                                                              \
-	if (setup.decoder == AFS_DECODER_##NAME)                                                   \
-		return name##_step(stripe, t, s, way, begin_ns, end_ns);
-	AFS_DECODERS(X)
-#undef X
-	return false;
-}
-
 /*
- * A thread returned from a call that moved "total" bytes of its client's connection: the first
- * step, which is the only one in most calls. 1: there is more. Its time until begin_ns is in parts;
- * the call returned at end_ns. A global function, as the next: verified once.
+ * A thread returned from a call that moved "total" bytes of its client's connection. 0: they
+ * cannot be read. A global function, as the next: verified once.
  */
-__noinline int follow_first(__u32 slot, __u64 total, __u32 way, __u64 begin_ns, __u64 end_ns)
+__noinline int follow_open(__u32 slot, __u64 total, __u32 way)
 {
 	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
 	struct afs_stream *s = t ? stream_at(t->stream) : NULL;
-	struct afs_stripe *stripe = stripe_here();
 	struct afs_datagram *d;
 	struct afs_flow *f;
 
-	if (!setup.decoder || !t || !s || !stripe)
+	if (!setup.decoder || !t || !s)
 		return 0;
 	if (datagrams()) {
 		d = datagram_of(t);
 		if (d && datagram_open(d, t, total))
-			return decode(stripe, t, s, way, begin_ns, end_ns);
+			return 1;
 		AFS_COUNT(shared.lost.steps);
 		return 0;
 	}
 	f = way == TO_SERVER ? &s->flow[TO_SERVER] : &s->flow[FROM_SERVER];
 	if (cursor_open(&f->cursor, t, total))
-		return decode(stripe, t, s, way, begin_ns, end_ns);
+		return 1;
 	lose(f);
 	return 0;
 }
 
-__noinline int follow_next(__u32 slot, __u32 way, __u64 begin_ns, __u64 end_ns)
-{
-	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
-	struct afs_stream *s = t ? stream_at(t->stream) : NULL;
-	struct afs_stripe *stripe = stripe_here();
+/*
+ * One step of a decoder through them; 1: there is more. The thread's time until begin_ns is in
+ * parts; the call returned at end_ns. Each decoder has a function, and so a stack frame, of its
+ * own: Linux 5.10 adds up the frames of all that can be called, 512 bytes at most.
+ */
+#define X(NAME, name)                                                                              \
+	__noinline int name##_follow(__u32 slot, __u32 way, __u64 begin_ns, __u64 end_ns)          \
+	{                                                                                          \
+		struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);                        \
+		struct afs_stream *s = t ? stream_at(t->stream) : NULL;                            \
+		struct afs_stripe *stripe = stripe_here();                                         \
+                                                                                                   \
+		if (setup.decoder != AFS_DECODER_##NAME || !t || !s || !stripe)                    \
+			return 0;                                                                  \
+		return name##_step(stripe, t, s, way, begin_ns, end_ns);                           \
+	}
+AFS_DECODERS(X)
+#undef X
 
-	if (!setup.decoder || !t || !s || !stripe)
-		return 0;
-	return decode(stripe, t, s, way, begin_ns, end_ns);
+static __always_inline bool follow_next(__u32 slot, __u32 way, __u64 begin_ns, __u64 end_ns)
+{
+#define X(NAME, name)                                                                              \
+	if (setup.decoder == AFS_DECODER_##NAME)                                                   \
+		return name##_follow(slot, way, begin_ns, end_ns);
+	AFS_DECODERS(X)
+#undef X
+	return false;
 }
 
 /* A limited number of steps: two nested short loops are verified faster than a long one. */
@@ -92,12 +96,13 @@ __noinline int follow_rest(__u32 slot, __u32 way, __u64 begin_ns, __u64 end_ns)
 	return 0;
 }
 
+/* Most calls need one step. */
 static __always_inline void follow(const struct afs_thread *t, __u64 total, __u32 way,
 				   __u64 begin_ns, __u64 end_ns)
 {
 	__u32 slot = t->slot;
 
-	if (follow_first(slot, total, way, begin_ns, end_ns))
+	if (follow_open(slot, total, way) && follow_next(slot, way, begin_ns, end_ns))
 		follow_rest(slot, way, begin_ns, end_ns);
 }
 

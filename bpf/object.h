@@ -14,27 +14,52 @@
 #define READ(dst, src)                                                                             \
 	bpf_probe_read_kernel(&(dst), sizeof(dst), __builtin_preserve_access_index(&(src)))
 
-static __always_inline __u32 object_in(const struct afs_inode *list, __u32 n,
-				       const struct inode___afs *inode)
+/* A list of struct afs_inodes. */
+enum object_list {
+	OBJECT_SOCKETS,
+	OBJECT_FILES,
+	OBJECT_DIRS,
+};
+
+/* What a list says of an inode, or AFS_N_OBJECTS. A global function: verified once. */
+__noinline __u32 object_listed(__u32 list, __u64 ino, __u32 dev)
+{
+	const volatile struct afs_inodes *known = &shared.inodes;
+	const volatile struct afs_inode *at;
+	__u32 n;
+
+	switch (list) {
+	case OBJECT_SOCKETS:
+		at = known->socket;
+		n = known->n_sockets;
+		break;
+	case OBJECT_FILES:
+		at = known->file;
+		n = known->n_files;
+		break;
+	default:
+		at = known->dir;
+		n = known->n_dirs;
+	}
+	for (__u32 i = 0; i < AFS_N_INODES; i++) {
+		if (i >= n)
+			break;
+		if (at[i].ino == ino && (!at[i].dev || at[i].dev == dev))
+			return at[i].object;
+	}
+	return AFS_N_OBJECTS;
+}
+
+static __always_inline __u32 object_in(enum object_list list, const struct inode___afs *inode)
 {
 	struct super_block___afs *sb = NULL;
 	unsigned long ino = 0;
 	__u32 dev = 0;
 
 	READ(ino, inode->i_ino);
-	for (__u32 i = 0; i < AFS_N_INODES; i++) {
-		if (i >= n)
-			break;
-		if (list[i].ino != ino)
-			continue;
-		if (list[i].dev) {
-			READ(sb, inode->i_sb);
-			READ(dev, sb->s_dev);
-		}
-		if (list[i].dev == dev)
-			return list[i].object;
-	}
-	return AFS_N_OBJECTS;
+	READ(sb, inode->i_sb);
+	READ(dev, sb->s_dev);
+	return object_listed(list, ino, dev);
 }
 
 /* Whether a name as long as ".AppleDouble" is that. */
@@ -115,7 +140,7 @@ static __always_inline __u32 object_of_file(const struct file___afs *file,
 	__u32 object, len = 0;
 
 	if (known->n_files) {
-		object = object_in((const void *)known->file, known->n_files, inode);
+		object = object_in(OBJECT_FILES, inode);
 		if (object != AFS_N_OBJECTS)
 			return object;
 	}
@@ -123,7 +148,7 @@ static __always_inline __u32 object_of_file(const struct file___afs *file,
 	READ(parent, dentry->d_parent);
 	if (known->n_dirs) {
 		READ(dir, parent->d_inode);
-		object = object_in((const void *)known->dir, known->n_dirs, dir);
+		object = object_in(OBJECT_DIRS, dir);
 		if (object != AFS_N_OBJECTS)
 			return object;
 	}
@@ -185,9 +210,8 @@ static __always_inline __u32 object_of_unix(const void *own, const void *peer,
 	if (!dentry)
 		return AFS_OBJECT_SOCKET;
 	READ(inode, dentry->d_inode);
-	return object_in((const void *)known->file, known->n_files, inode) == AFS_OBJECT_BACKEND
-		   ? AFS_OBJECT_BACKEND
-		   : AFS_OBJECT_SOCKET;
+	return object_in(OBJECT_FILES, inode) == AFS_OBJECT_BACKEND ? AFS_OBJECT_BACKEND
+								    : AFS_OBJECT_SOCKET;
 }
 
 /* A socket on which datagrams of many clients come. */
@@ -199,6 +223,21 @@ static __always_inline bool is_datagrams(const struct sock___afs *sk)
 		return false;
 	READ(protocol, sk->sk_protocol);
 	return protocol == AFS_UDP;
+}
+
+/* What a TCP connection, or a socket of datagrams, is by its ports. A global function as well. */
+__noinline __u32 object_at_port(__u32 local, __u32 peer)
+{
+	const volatile struct afs_inodes *known = &shared.inodes;
+
+	for (__u32 i = 0; i < AFS_N_PORTS; i++) {
+		if (i >= known->n_ports)
+			break;
+		if (known->port[i].port == local ||
+		    (known->port[i].object == AFS_OBJECT_BACKEND && known->port[i].port == peer))
+			return known->port[i].object;
+	}
+	return AFS_OBJECT_SOCKET;
 }
 
 /* A client's or a CNID connection by its ports, else AFS_OBJECT_SOCKET. */
@@ -214,22 +253,14 @@ static __always_inline __u32 object_of_ports(const struct file___afs *file,
 		return AFS_OBJECT_SOCKET;
 	if (!end.peer && !(end.local && is_datagrams(sk)))
 		return AFS_OBJECT_SOCKET | OBJECT_FOR_NOW;
-	for (__u32 i = 0; i < AFS_N_PORTS; i++) {
-		if (i >= known->n_ports)
-			break;
-		if (known->port[i].port == end.local ||
-		    (known->port[i].object == AFS_OBJECT_BACKEND &&
-		     known->port[i].port == end.peer))
-			return known->port[i].object;
-	}
-	return AFS_OBJECT_SOCKET;
+	return object_at_port(end.local, end.peer);
 }
 
 static __always_inline __u32 object_of_socket(const struct file___afs *file,
 					      const struct inode___afs *inode,
 					      const volatile struct afs_inodes *known)
 {
-	__u32 object = object_in((const void *)known->socket, known->n_sockets, inode);
+	__u32 object = object_in(OBJECT_SOCKETS, inode);
 
 	if (object != AFS_N_OBJECTS)
 		return object;
@@ -351,22 +382,20 @@ __noinline int forget_seen(__u32 slot, __u32 fd)
 	return 0;
 }
 
-static __always_inline void forget(struct afs_process *p, __u32 slot, __u32 fd)
+__noinline int forget(__u32 slot, __u32 fd)
 {
+	struct afs_process *p = process_at(slot);
 	bool more = fd >= AFS_N_FDS;
 
-	if (fd == AFS_FD_ALL) {
-		forget_all(slot);
-		return;
-	}
+	if (!p || fd == AFS_FD_ALL)
+		return p ? forget_all(slot) : 0;
 	if (!more) {
 		more = p->object[fd_index(fd)] == AFS_OBJECT_BACKEND + 1;
 		p->object[fd_index(fd)] = 0;
 	}
 	if (p->client[fd & (AFS_N_CLIENT_FDS - 1)] >> 32 == (__u64)fd + 1)
 		p->client[fd & (AFS_N_CLIENT_FDS - 1)] = 0;
-	if (more)
-		forget_seen(slot, fd);
+	return more ? forget_seen(slot, fd) : 0;
 }
 
 /*

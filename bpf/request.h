@@ -106,31 +106,37 @@ static __always_inline void request_next(struct afs_stripe *stripe, struct afs_t
 	thread_account(t, AFS_ACCOUNT_BETWEEN);
 }
 
-/*
- * Counts a result other than 0. Open addressing: entries are never removed. Each CPU has its own
- * table, which nothing else writes. A global function: verified once.
- */
-__noinline int result_count(__u32 number, __s32 code)
+/* 1: counted in this entry of this CPU's table; 0: it is another one's. */
+__noinline int result_count_at(__u32 i, __u32 number, __s32 code)
 {
-	__u32 at = afs_result_index(number, code), i;
 	struct afs_stripe *stripe = stripe_here();
 	struct afs_result *r;
 
 	if (!stripe)
 		return 0;
-	for (int k = 0; k < AFS_RESULT_TRIES; k++) {
-		i = (at + k) & (AFS_N_RESULTS - 1);
-		barrier_var(i);
-		r = &stripe->result[i & (AFS_N_RESULTS - 1)];
-		if (!r->account) {
-			r->code = code;
-			r->account = number + 1;
-		}
-		if (r->account != number + 1 || r->code != code)
-			continue;
-		r->n++;
-		return 0;
+	barrier_var(i);
+	r = &stripe->result[i & (AFS_N_RESULTS - 1)];
+	if (!r->account) {
+		r->code = code;
+		r->account = number + 1;
 	}
+	if (r->account != number + 1 || r->code != code)
+		return 0;
+	r->n++;
+	return 1;
+}
+
+/*
+ * Counts a result other than 0. Open addressing: entries are never removed. Each CPU has its own
+ * table, which nothing else writes. Global functions: verified once.
+ */
+__noinline int result_count(__u32 number, __s32 code)
+{
+	__u32 at = afs_result_index(number, code);
+
+	for (int k = 0; k < AFS_RESULT_TRIES; k++)
+		if (result_count_at(at + k, number, code))
+			return 0;
 	AFS_COUNT(shared.lost.results);
 	return 0;
 }
@@ -365,12 +371,37 @@ static __always_inline bool queue_more(struct afs_stream *s, const struct afs_qu
 	return true;
 }
 
+/* Of the oldest entries, how many are looked at. */
+#define QUEUE_OLDEST 16
+
+/*
+ * Which of the oldest entries has the request with this id: its number and, above it, how many
+ * requests of that entry come before; QUEUE_OLDEST: none. Both are global functions: the verifier
+ * would follow what comes after them for each number.
+ */
+__noinline __u32 queue_find(__u32 handle, __u32 id)
+{
+	const struct afs_stream *s = stream_at(handle);
+	const struct afs_queued *q;
+	__u16 skip;
+
+	if (!s)
+		return QUEUE_OLDEST;
+	for (__u32 k = 0; k < QUEUE_OLDEST; k++) {
+		q = &s->queue[(s->first + k) % AFS_N_QUEUED];
+		skip = id - q->id;
+		if (k < s->n && skip < q->n)
+			return k | (__u32)skip << 16;
+	}
+	return QUEUE_OLDEST;
+}
+
 /* Removes the oldest as unanswered: k entries, and skip requests of the next one. */
 static __always_inline void queue_drop(struct afs_stream *s, __u32 k, __u32 skip)
 {
 	struct afs_queued *q;
 
-	for (__u32 i = 0; i < 16 && i < k; i++) {
+	for (__u32 i = 0; i < QUEUE_OLDEST && i < k; i++) {
 		s->dropped += s->queue[s->first % AFS_N_QUEUED].n;
 		s->first++;
 		s->n--;
@@ -379,6 +410,30 @@ static __always_inline void queue_drop(struct afs_stream *s, __u32 k, __u32 skip
 	s->dropped += skip;
 	q->id += skip;
 	q->n -= skip;
+}
+
+enum {
+	QUEUE_FOUND = 1,   /* the request with this id is the first now */
+	QUEUE_DROPPED = 2, /* another request was the first before */
+};
+
+/* Looks for the request that a reply answers: see reply_begin. QUEUE_. */
+__noinline __u32 queue_seek(__u32 handle, __u32 id)
+{
+	struct afs_stream *s = stream_at(handle);
+	__u32 at, result = QUEUE_FOUND;
+
+	if (!s)
+		return 0;
+	at = queue_find(handle, id);
+	if (at == QUEUE_OLDEST) {
+		at = s->n > QUEUE_OLDEST ? QUEUE_OLDEST : 0;
+		result = 0;
+	}
+	if (!at)
+		return result;
+	queue_drop(s, at & 0xffff, at >> 16);
+	return result | QUEUE_DROPPED;
 }
 
 /*
@@ -460,9 +515,8 @@ static __always_inline void reply_begin(struct afs_stripe *stripe, struct afs_th
 					struct afs_stream *s, struct afs_flow *f, __u32 id,
 					__u64 now)
 {
-	const struct afs_queued *q;
-	__u16 skip = 0;
-	__u32 k;
+	const struct afs_queued *q = &s->queue[s->first % AFS_N_QUEUED];
+	__u32 found;
 
 	if (setup.any_order) {
 		f->answers = pending_take(s, f, id);
@@ -470,22 +524,15 @@ static __always_inline void reply_begin(struct afs_stripe *stripe, struct afs_th
 			answer_to_none(s);
 		return;
 	}
-	for (k = 0; k < 16; k++) {
-		q = &s->queue[(s->first + k) % AFS_N_QUEUED];
-		skip = id - q->id;
-		if (k < s->n && skip < q->n)
-			break;
-	}
-	f->answers = k < 16;
-	if (!f->answers) {
+	f->answers = 1;
+	if (s->n && q->n && q->id == (__u16)id)
+		return;
+	found = queue_seek(s->handle, id);
+	f->answers = found & QUEUE_FOUND;
+	if (!f->answers)
 		answer_to_none(s);
-		k = s->n > 16 ? 16 : 0;
-		skip = 0;
-	}
-	if (k || skip) {
-		queue_drop(s, k, skip);
+	if (found & QUEUE_DROPPED)
 		request_next(stripe, t, s, is_here(t, s), now);
-	}
 }
 
 /* The account of the request that the reply answers. */

@@ -74,11 +74,17 @@ static __always_inline bool is_asleep(const struct afs_thread *t)
 	return t->off >= AFS_OFF_BLOCKED;
 }
 
-/* What a sleeping CNID server's thread waits for, for the session that waits for it. */
-static __always_inline __u32 inside_blocked(const struct afs_thread *t)
+/*
+ * What a sleeping CNID server's thread waits for, for the session that waits for it. A global
+ * function: the verifier would follow what comes after it for each result.
+ */
+__noinline __u32 inside_blocked(__u32 slot)
 {
+	const struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
 	__u32 waits;
 
+	if (!t)
+		return AFS_INSIDE_UNKNOWN;
 	if (t->off == AFS_OFF_STOPPED)
 		return AFS_INSIDE_STOPPED;
 	if (t->nr < 0)
@@ -102,8 +108,9 @@ static __always_inline void inner_add(const struct afs_thread *t, __u32 what, __
 
 	if (t->role != AFS_ROLE_BACKEND)
 		return;
+	barrier_var(what); /* the compiler knows the results of functions, the verifier does not */
 	in = inner_at(t->slot);
-	if (in && what < AFS_N_INSIDE)
+	if (in && AFS_BELOW(what, AFS_N_INSIDE))
 		in->total[what] += ns;
 }
 
@@ -115,8 +122,9 @@ __noinline int inner_look(__u32 slot, __u32 server, bool end, __u64 now)
 {
 	__u32 first = AFS_INSIDE_CPU, then = AFS_INSIDE_CPU;
 	struct afs_inner *own = inner_at(slot), *in;
-	__u64 since, woken, sum;
 	struct afs_thread *t;
+	__u64 since, woken;
+	__s64 grown;
 
 	if (!own)
 		return 0;
@@ -130,21 +138,21 @@ __noinline int inner_look(__u32 slot, __u32 server, bool end, __u64 now)
 	if (t->off == AFS_OFF_RUNQ)
 		first = AFS_INSIDE_RUNQ;
 	if (is_asleep(t)) {
-		first = inside_blocked(t);
+		first = inside_blocked(server);
 		then = AFS_INSIDE_RUNQ;
 		if (t->woken_ns > since && t->woken_ns < now)
 			woken = t->woken_ns;
 	}
-	for (int i = 0; i < AFS_N_INSIDE; i++) {
-		sum = in->total[i];
-		if (i == first)
-			sum += woken - since;
-		if (i == then)
-			sum += now - woken;
-		if (!end)
-			own->base[i] = sum;
-		else
-			own->waited[i] += sum > own->base[i] ? sum - own->base[i] : 0;
+	barrier_var(first);
+	if (!AFS_BELOW(first, AFS_N_INSIDE))
+		return 0;
+	if (!end)
+		__builtin_memcpy(own->base, in->total, sizeof(own->base));
+	own->base[first] += end ? since - woken : woken - since;
+	own->base[then] += end ? woken - now : now - woken;
+	for (int i = 0; end && i < AFS_N_INSIDE; i++) {
+		grown = in->total[i] - own->base[i];
+		own->waited[i] += grown > 0 ? grown : 0;
 	}
 	return 0;
 }
@@ -261,7 +269,8 @@ static __always_inline void switch_in(struct afs_stripe *s, struct afs_thread *t
 			p->stopped_ns += woken - t->since_ns;
 		else if (p)
 			p->blocked_ns += woken - t->since_ns;
-		inner_add(t, inside_blocked(t), woken - t->since_ns);
+		if (t->role == AFS_ROLE_BACKEND)
+			inner_add(t, inside_blocked(t->slot), woken - t->since_ns);
 		if (t->waits) {
 			if (!t->woken_ns)
 				wait_end(t, now);
@@ -278,20 +287,22 @@ static __always_inline void switch_in(struct afs_stripe *s, struct afs_thread *t
 	t->off = AFS_OFF_NOT;
 }
 
-/*
- * A thread that makes a call is on a CPU: if its state says otherwise, the event was missed. Cold,
- * so that it is verified once.
- */
-__noinline int switch_missed(__u32 slot)
+/* Cold, so that it is verified once. */
+__noinline int switch_in_late(__u32 slot)
 {
 	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
 	struct afs_stripe *s = stripe_here();
 
-	if (!t || !s)
-		return 0;
-	AFS_COUNT(shared.lost.switches);
-	switch_in(s, t);
+	if (t && s)
+		switch_in(s, t);
 	return 0;
+}
+
+/* A thread that makes a call is on a CPU: if its state says otherwise, the event was missed. */
+static __always_inline void switch_missed(const struct afs_thread *t)
+{
+	AFS_COUNT(shared.lost.switches);
+	switch_in_late(t->slot);
 }
 
 /*
@@ -301,12 +312,11 @@ __noinline int switch_missed(__u32 slot)
 __noinline int thread_restart(__u32 slot)
 {
 	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
-	struct afs_stripe *s = stripe_here();
 
-	if (!t || !s)
+	if (!t)
 		return 0;
 	if (t->off != AFS_OFF_NOT)
-		switch_in(s, t);
+		switch_in_late(slot);
 	t->moved = 0;
 	t->found = 1;
 	t->nr = AFS_NR_NONE;

@@ -37,27 +37,33 @@ static __always_inline void volume_begin(struct afs_stream *s, __u32 id)
 	*opening_of(s, id) = (struct afs_openvol) { .request = id + 1 };
 }
 
-/* The next n bytes of request id are at "at". */
-static __always_inline void volume_bytes(struct afs_stream *s, __u32 id, __u64 at, __u64 n)
+/* The next n bytes of request id are at "at". A global function: verified once. */
+__noinline int volume_bytes(__u32 handle, __u32 id, __u64 at, __u64 n)
 {
-	struct afs_openvol *o = opening_of(s, id);
+	struct afs_stream *s = stream_at(handle);
+	struct afs_openvol *o;
 	__u64 more = n;
 
+	if (!s)
+		return 0;
+	o = opening_of(s, id);
 	if (o->request != id + 1)
-		return;
+		return 0;
 	if (!volume_part(o, at, &n)) {
 		o->request = 0;
-		return;
+		return 0;
 	}
 	more -= n;
 	if (!volume_part(o, at + n, &more))
 		o->request = 0;
+	return 0;
 }
 
 static __always_inline bool volumes_equal(const struct afs_openvol *a, const struct afs_openvol *b)
 {
 	__u64 differ = 0;
 
+	barrier(); /* the words of a are not kept on the stack */
 	for (int i = 0; i < AFS_OPENVOL_LEN / 8; i++)
 		differ |= a->word[i] ^ b->word[i];
 	return !differ;

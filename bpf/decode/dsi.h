@@ -252,7 +252,7 @@ static __always_inline bool dsi_step(struct afs_stripe *stripe, struct afs_threa
 	}
 	n = f->skip < c->left ? f->skip : c->left;
 	if (way == TO_SERVER && n && opens_volume(f))
-		volume_bytes(s, id_in(f), c->at, n);
+		volume_bytes(s->handle, id_in(f), c->at, n);
 	if (way == FROM_SERVER && tracing(AFS_TRACE_SMALL) && n > 3 &&
 	    f->skip + DSI_HEAD == f->bytes && f->answers && reply_account(s) == DSI_OPENFORK)
 		f->fork = fork_at(c->at + 1, n - 1);

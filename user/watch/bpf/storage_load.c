@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Loads the programs of bpf/storage.bpf.c, each item in a separate object, and adds up what they
- * count. One object has only the maps, which the others share.
+ * Loads the programs of bpf/storage.bpf.c and adds up what they count. The best ways to observe
+ * the items are loaded in one object, since libbpf reads all of the kernel's types for each object.
+ * If the kernel refuses one of them, each item is tried in a separate object, which shares the maps
+ * of the first.
  */
 
 #include "watch/bpf/storage_load.h"
@@ -149,6 +151,7 @@ struct storage {
 	struct bpf_object *calls; /* borrowed */
 	struct storage_wish wish;
 	int no_fentry; /* errno if the kernel refuses all of them */
+	bool together; /* "maps" has the first way to observe each item */
 	struct bpf_object *maps, *object[AFS_N_STORAGE_ITEMS];
 	struct storage_item item[AFS_N_STORAGE_ITEMS];
 	struct program program[N_PROGRAMS];
@@ -217,8 +220,9 @@ static int set_map(const struct storage *s, struct bpf_map *map)
 	return from ? bpf_map__reuse_fd(map, bpf_map__fd(from)) : -ENOENT;
 }
 
-/* Loads only these programs. programs: NULL-ended, or RUNG_PROGRAMS of them. */
-static int load(const struct storage *s, struct bpf_object **out, const char *const *programs)
+/* Loads only these programs: n, or up to a NULL. */
+static int load(const struct storage *s, struct bpf_object **out, const char *const *programs,
+		size_t n)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "storage");
 	struct bpf_object *o = bpf_object__open_mem(s->elf, s->elf_len, &opts);
@@ -229,7 +233,7 @@ static int load(const struct storage *s, struct bpf_object **out, const char *co
 	if (!o)
 		return -errno;
 	bpf_object__for_each_map(map, o) if (!r) r = set_map(s, map);
-	for (int i = 0; i < RUNG_PROGRAMS && programs[i] && !r; i++) {
+	for (size_t i = 0; i < n && programs[i] && !r; i++) {
 		p = bpf_object__find_program_by_name(o, programs[i]);
 		r = p ? bpf_program__set_autoload(p, true) : -ENOENT;
 	}
@@ -305,50 +309,96 @@ static int precluded(const struct storage *s, const struct storage_rung *r)
 	return access(KPROBES, F_OK) ? -ENOENT : 0;
 }
 
-/* false and why: try the next one. */
-static bool try_rung(struct storage *s, int i, const struct storage_rung *r, const struct btf *btf)
+/* Only one of several variants can fit: the others are no reason. */
+static bool fits(const struct storage_rung *r, const struct btf *btf)
 {
 	const char *first = r->tracepoint ? takes(btf, r->tracepoint) : NULL;
-	struct storage_item *item = &s->item[i];
-	int err;
 
-	/* Only one of several variants can fit: do not report the others. */
 	if (first && strcmp(first, r->takes))
 		return false;
-	if (r->function && btf__find_by_name_kind(btf, r->function, BTF_KIND_FUNC) < 0)
-		return false;
-	err = precluded(s, r);
-	if (!err)
-		err = load(s, &s->object[i], r->program);
-	if (err) {
-		if (err == -EPERM && !strncmp(r->how, "fentry", 6))
-			s->no_fentry = err;
-		add_why(item, r->how, reason(err, r->how));
-		return false;
-	}
-	err = attach(s, s->object[i], r);
-	if (err) {
-		add_why(item, r->how, reason(err, r->how));
-		bpf_object__close(s->object[i]);
-		s->object[i] = NULL;
-		return false;
-	}
-	item->how = r->how;
-	item->counts_only = r->counts_only;
-	return true;
+	return !r->function || btf__find_by_name_kind(btf, r->function, BTF_KIND_FUNC) >= 0;
 }
 
-static void climb(struct storage *s, int i, const struct btf *btf)
+/* The first from r on that can be tried; NULL: none. Notes what precludes those before it. */
+static const struct storage_rung *find_rung(struct storage *s, int i, const struct storage_rung *r,
+					    const struct btf *btf)
 {
-	const struct storage_rung *r;
+	int err;
 
-	for (r = ladders[i].rung; r->how; r++)
-		if (try_rung(s, i, r, btf))
+	for (; r->how; r++) {
+		if (!fits(r, btf))
+			continue;
+		err = precluded(s, r);
+		if (!err)
+			return r;
+		add_why(&s->item[i], r->how, reason(err, r->how));
+	}
+	return NULL;
+}
+
+/* false and why: try the next one. */
+static bool try_rung(struct storage *s, int i, const struct storage_rung *r, bool loaded)
+{
+	struct storage_item *item = &s->item[i];
+	int err = loaded ? 0 : load(s, &s->object[i], r->program, RUNG_PROGRAMS);
+
+	if (!err)
+		err = attach(s, loaded ? s->maps : s->object[i], r);
+	if (!err) {
+		item->how = r->how;
+		item->counts_only = r->counts_only;
+		return true;
+	}
+	if (err == -EPERM && !strncmp(r->how, "fentry", 6))
+		s->no_fentry = err;
+	add_why(item, r->how, reason(err, r->how));
+	bpf_object__close(s->object[i]);
+	s->object[i] = NULL;
+	return false;
+}
+
+static void climb(struct storage *s, int i, const struct storage_rung *first, const struct btf *btf)
+{
+	for (const struct storage_rung *r = first; r; r = find_rung(s, i, r + 1, btf))
+		if (try_rung(s, i, r, s->together && r == first))
 			return;
 	if (ladders[i].last)
 		add_why(&s->item[i], "tracepoint", ladders[i].last);
 	else if (!s->item[i].why[0])
 		add_why(&s->item[i], ladders[i].rung[0].how, "another form of it in this kernel");
+}
+
+/* -EPERM if the kernel lets no program observe its functions. */
+static int refuses_fentry(const struct btf *btf)
+{
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_FENTRY);
+	static const struct bpf_insn nothing[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K }, /* return 0 */
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int id = btf__find_by_name_kind(btf, "vfs_read", BTF_KIND_FUNC), fd;
+
+	if (id < 0)
+		return 0;
+	opts.attach_btf_id = (__u32)id;
+	fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, "nothing", "GPL", nothing,
+			   sizeof(nothing) / sizeof(nothing[0]), &opts);
+	if (fd >= 0)
+		close(fd);
+	return fd == -EPERM ? fd : 0;
+}
+
+/* Loads what rungs are the first of each item; without them if the kernel refuses one. */
+static int load_first(struct storage *s, const struct storage_rung *const *first)
+{
+	const char *programs[N_PROGRAMS];
+	size_t n = 0;
+
+	for (int i = 0; i < AFS_N_STORAGE_ITEMS; i++)
+		for (int k = 0; first[i] && k < RUNG_PROGRAMS && first[i]->program[k]; k++)
+			programs[n++] = first[i]->program[k];
+	s->together = !load(s, &s->maps, programs, n);
+	return s->together ? 0 : load(s, &s->maps, NULL, 0);
 }
 
 static void *map_in(const struct storage *s, const char *name, size_t value, size_t *len)
@@ -362,10 +412,9 @@ static void *map_in(const struct storage *s, const char *name, size_t value, siz
 	return at == MAP_FAILED ? NULL : at;
 }
 
-static int open_maps(struct storage *s, struct err *e)
+static int open_maps(struct storage *s, const struct storage_rung *const *first, struct err *e)
 {
-	static const char *const none[1];
-	int r = load(s, &s->maps, none);
+	int r = load_first(s, first);
 
 	if (r)
 		return err_set(e, r, "no maps for what is below the system calls: %s",
@@ -407,6 +456,7 @@ int storage_open_as(struct storage **out, struct bpf_object *calls, const struct
 		AFS_STORAGE_ITEMS(X)
 #undef X
 	};
+	const struct storage_rung *first[AFS_N_STORAGE_ITEMS];
 	struct storage *s = calloc(1, sizeof(*s));
 	libbpf_print_fn_t old;
 	struct btf *btf;
@@ -418,16 +468,20 @@ int storage_open_as(struct storage **out, struct bpf_object *calls, const struct
 	s->wish = *wish;
 	old = libbpf_set_print(quiet);
 	r = choose(s, e);
-	if (!r)
-		r = open_maps(s, e);
 	btf = r ? NULL : btf__load_vmlinux_btf();
 	if (!r && !btf)
 		r = err_set(e, -errno, "no type information of the kernel: %s", strerror(errno));
+	if (!r)
+		s->no_fentry = refuses_fentry(btf);
 	for (int i = 0; i < AFS_N_STORAGE_ITEMS && !r; i++) {
 		s->item[i].key = keys[i][0];
 		s->item[i].text = keys[i][1];
-		climb(s, i, btf);
+		first[i] = find_rung(s, i, ladders[i].rung, btf);
 	}
+	if (!r)
+		r = open_maps(s, first, e);
+	for (int i = 0; i < AFS_N_STORAGE_ITEMS && !r; i++)
+		climb(s, i, first[i], btf);
 	btf__free(btf);
 	libbpf_set_print(old);
 	for (size_t i = 0; i < s->n_programs; i++)
