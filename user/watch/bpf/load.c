@@ -382,7 +382,6 @@ struct bpf_load_wish bpf_load_best(void)
 	return (struct bpf_load_wish) { .classic = bpf_load_preempted() };
 }
 
-/* false: the file cannot be read. */
 /* Whether the kernel was built with preemption as its default. */
 static bool built_preempted(const char *release)
 {
