@@ -382,6 +382,7 @@ __noinline int forget_seen(__u32 slot, __u32 fd)
 	return 0;
 }
 
+/* Forgets a descriptor, or AFS_FD_ALL of a process. A global function: verified once. */
 __noinline int forget(__u32 slot, __u32 fd)
 {
 	struct afs_process *p = process_at(slot);

@@ -376,8 +376,8 @@ static __always_inline bool queue_more(struct afs_stream *s, const struct afs_qu
 
 /*
  * Which of the oldest entries has the request with this id: its number and, above it, how many
- * requests of that entry come before; QUEUE_OLDEST: none. Both are global functions: the verifier
- * would follow what comes after them for each number.
+ * requests of that entry come before; QUEUE_OLDEST: none. A global function: the verifier would
+ * follow what comes after it for each number.
  */
 __noinline __u32 queue_find(__u32 handle, __u32 id)
 {
@@ -417,7 +417,7 @@ enum {
 	QUEUE_DROPPED = 2, /* another request was the first before */
 };
 
-/* Looks for the request that a reply answers: see reply_begin. QUEUE_. */
+/* Looks for the request that a reply answers, as reply_begin says. Returns QUEUE_ bits. */
 __noinline __u32 queue_seek(__u32 handle, __u32 id)
 {
 	struct afs_stream *s = stream_at(handle);
