@@ -5,7 +5,8 @@
 # a watch says where something is missing. Runs the rows named, or all, JOBS (2) at
 # a time, each in a virtual machine of its own (run.sh). -l: only list them.
 # -i: the machine has other work, which has precedence: a row may take longer, and one that
-# fails is no error. -r: only the rows that did not pass at the last time: after -i, alone.
+# fails is no error; those that judge times (*-times) are left out.
+# -r: only the rows that did not pass at the last time: after -i, alone.
 #
 # Wants what is run in the guests to be built (see files): below build/tests, and
 # below build/arm64/tests by cross.sh. Kernels come from kernel.sh.
@@ -62,7 +63,6 @@ bios='yes[*]time of block I/O: tp_btf'
 # Where programs can be preempted those on functions (fentry) lose events, kprobes do not.
 row linux-7 testing 2 '' '^calls +yes[*]tp raw_syscalls:' "$requests" "${storage/fentry/kprobe}" "$bios" \
     <<< "$(tests calls follow rungs rx:any_* storage sunrpc:replies_* tables target tcp "$share")"
-# Times: beside other work they are likely to fail.
 row linux-7-times testing 2 '' <<< "$(tests stalls)"
 row linux-5.10 bullseye 1 '' ' yes[*]tp_btf, threads by number' "$requests" "$storage" "$bios" \
     <<< "$(tests calls follow rungs:every_* rx:an_abort_* slots stalls storage sunrpc:any_* tables target tcp volumes:a_name_* "$share")"
@@ -196,6 +196,10 @@ if [ $rest = 1 ]; then
     [ ${#rows[@]} -gt 0 ] || exit 0
 fi
 for name in "${rows[@]}"; do rm -f "$logs/$name.ok"; done
+if [ $beside = 1 ]; then
+    all=("${rows[@]}") rows=()
+    for name in "${all[@]}"; do [[ $name = *-times ]] || rows+=("$name"); done
+fi
 pids=()
 stop() { for p in "${pids[@]}"; do kill "$p" 2> /dev/null || :; done; }
 trap stop EXIT
