@@ -249,8 +249,13 @@ static void a_hundred_watches_of_a_busy_process_are_exact_and_leave_nothing(void
 		waitpid(killed, NULL, 0);
 	}
 	expect_no_more("on_sys_exit", before);
-	/* The arrays of one watch are more than 1 MiB: a hundred would be seen. */
-	assert_true(locked_kb() < kb + 50 * 1024);
+	/*
+	 * The arrays of one watch are some 40 MiB: one that stays of ten would be seen, and the few
+	 * of the test that runs beside this one would not.
+	 */
+	for (int i = 0; i < 100 && locked_kb() > kb + 300 * 1024; i++)
+		usleep(100000);
+	assert_true(locked_kb() < kb + 300 * 1024);
 	kill(pid, SIGKILL);
 	kill(other, SIGKILL);
 	waitpid(pid, NULL, 0);
