@@ -225,7 +225,7 @@ static __always_inline bool is_datagrams(const struct sock___afs *sk)
 	return protocol == AFS_UDP;
 }
 
-/* What a TCP connection, or a socket of datagrams, is by its ports. A global function as well. */
+/* What a TCP connection, or a socket of datagrams, is by its ports. Verified once. */
 __noinline __u32 object_at_port(__u32 local, __u32 peer)
 {
 	const volatile struct afs_inodes *known = &shared.inodes;

@@ -108,7 +108,7 @@ static __always_inline void inner_add(const struct afs_thread *t, __u32 what, __
 
 	if (t->role != AFS_ROLE_BACKEND)
 		return;
-	barrier_var(what); /* the compiler knows the results of functions, the verifier does not */
+	barrier_var(what); /* only the compiler knows the range of what functions return */
 	in = inner_at(t->slot);
 	if (in && AFS_BELOW(what, AFS_N_INSIDE))
 		in->total[what] += ns;
@@ -116,7 +116,8 @@ static __always_inline void inner_add(const struct afs_thread *t, __u32 what, __
 
 /*
  * Saves the totals of the CNID server's thread (slot + 1) that the thread in "slot" waits for in
- * base or, at the end, adds their growth since then to waited. A global function: verified once.
+ * base or, at the end, adds their growth since then to waited; after that, base is not valid. A
+ * global function: verified once.
  */
 __noinline int inner_look(__u32 slot, __u32 server, bool end, __u64 now)
 {

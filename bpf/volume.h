@@ -63,7 +63,7 @@ static __always_inline bool volumes_equal(const struct afs_openvol *a, const str
 {
 	__u64 differ = 0;
 
-	barrier(); /* the words of a are not kept on the stack */
+	barrier(); /* keeps the compiler from saving all words of a on the stack */
 	for (int i = 0; i < AFS_OPENVOL_LEN / 8; i++)
 		differ |= a->word[i] ^ b->word[i];
 	return !differ;

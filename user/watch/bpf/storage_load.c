@@ -151,7 +151,7 @@ struct storage {
 	struct bpf_object *calls; /* borrowed */
 	struct storage_wish wish;
 	int no_fentry; /* errno if the kernel refuses all of them */
-	bool together; /* "maps" has the first way to observe each item */
+	bool together; /* the object "maps" has the programs of each item's first rung */
 	struct bpf_object *maps, *object[AFS_N_STORAGE_ITEMS];
 	struct storage_item item[AFS_N_STORAGE_ITEMS];
 	struct program program[N_PROGRAMS];
@@ -309,7 +309,7 @@ static int precluded(const struct storage *s, const struct storage_rung *r)
 	return access(KPROBES, F_OK) ? -ENOENT : 0;
 }
 
-/* Only one of several variants can fit: the others are no reason. */
+/* Whether this kernel has what the rung observes. Variants that do not fit are not reported. */
 static bool fits(const struct storage_rung *r, const struct btf *btf)
 {
 	const char *first = r->tracepoint ? takes(btf, r->tracepoint) : NULL;
@@ -388,7 +388,10 @@ static int refuses_fentry(const struct btf *btf)
 	return fd == -EPERM ? fd : 0;
 }
 
-/* Loads what rungs are the first of each item; without them if the kernel refuses one. */
+/*
+ * Loads the maps and the first rung of each item; only the maps if the kernel refuses one of the
+ * programs.
+ */
 static int load_first(struct storage *s, const struct storage_rung *const *first)
 {
 	const char *programs[N_PROGRAMS];
