@@ -22,13 +22,24 @@ here=tests/vm logs=build/vm
 declare -A kernel words cpus expect script
 rows=()
 
-# Says what a row is; its commands for the guest's shell come on stdin. It passes
-# when they exit with 0 and each EXPECT, an extended regular expression, is found
-# in a line of their output.
+# For the guest's shell. run: a test, whose failure is the row's; part: the same for a command
+# whose lines begin with NAME then.
+# shellcheck disable=SC2016 # for the guest
+functions='
+set -o pipefail
+export REF_TENTH=1
+bad=0
+run() { echo "== $*"; time "$@" || bad=1; }
+part() { name=$1; shift; "$@" 2>&1 | sed "s/^/$name: /" || bad=1; }
+'
+
+# Says what a row is; its commands for the guest's shell come on stdin, and name the programs that
+# it is given by ./NAME. It passes when none has failed and each EXPECT, an extended regular
+# expression, is found in a line of their output.
 row() { # NAME SUITE[/ARCH] CPUS CMDLINE [EXPECT...]
     rows+=("$1")
     kernel[$1]=$2 cpus[$1]=$3 words[$1]=$4
-    script[$1]=$(cat)
+    script[$1]="$functions$(cat)"$'\nexit $bad\n'
     expect[$1]=$(printf '%s\n' "${@:5}")
 }
 
@@ -37,24 +48,19 @@ row() { # NAME SUITE[/ARCH] CPUS CMDLINE [EXPECT...]
 # rungs do otherwise than those of the others, and where they are the same, once what has to be
 # loaded.
 tests() { # NAME[:PATTERN]...
-    cat << END
-mount -o bind /disk /tmp
-bad=0
-for t in $*; do
-    case \$t in
-    *:*) only=\${t#*:} t=\${t%%:*} ;;
-    *) only= ;;
-    esac
-    echo "== \$t \$only"
-    time ./test_\$t \$only || bad=1
-done
-echo "== the ladder"
-./afpscope check -v 2> /dev/null | sed -n "/^What can be/,/^Machine/p"
-exit \$bad
-END
+    local name
+    echo 'mount -o bind /disk /tmp'
+    for name; do
+        case $name in
+        *:*) echo "run ./test_${name%%:*} '${name#*:}'" ;;
+        *) echo "run ./test_$name" ;;
+        esac
+    done
+    echo 'echo "== the ladder"'
+    echo './afpscope check -v 2> /dev/null | sed -n "/^What can be/,/^Machine/p"'
 }
 # Of many requests a share.
-share="connections:a_c* slow_records:only_* requests:bulk_data_t* trace_records:every_* cnid:the_cnid_* streams:requests_*"
+share=(connections:a_c* slow_records:only_* requests:bulk_data_t* trace_records:every_* cnid:the_cnid_* streams:requests_*)
 
 # Which rung of each layer is to be taken, as "afpscope check" says it. The longest rows come first.
 requests="yes[*]bytes of the client's connection"
@@ -62,71 +68,71 @@ storage='yes[*]reads and writes of files: fentry'
 bios='yes[*]time of block I/O: tp_btf'
 # Where programs can be preempted those on functions (fentry) lose events, kprobes do not.
 row linux-7 testing 2 '' '^calls +yes[*]tp raw_syscalls:' "$requests" "${storage/fentry/kprobe}" "$bios" \
-    <<< "$(tests calls follow rungs rx:any_* storage sunrpc:replies_* tables target tcp "$share")"
-row linux-7-times testing 2 '' <<< "$(tests stalls)"
+    < <(tests calls follow 'rungs:every_*' 'rungs:a_full_*' 'rx:any_*' storage 'sunrpc:replies_*' tables target tcp "${share[@]}")
+row linux-7-times testing 2 '' < <(tests stalls)
 row linux-5.10 bullseye 1 '' ' yes[*]tp_btf, threads by number' "$requests" "$storage" "$bios" \
-    <<< "$(tests calls follow rungs:every_* rx:an_abort_* slots stalls storage sunrpc:any_* tables target tcp volumes:a_name_* "$share")"
-# All but storage is observed as on the host: here this kernel's verifier has to accept it.
+    < <(tests calls follow 'rungs:every_*' 'rx:an_abort_*' slots stalls storage 'sunrpc:any_*' tables target tcp 'volumes:a_name_*' "${share[@]}")
+# All but storage is observed as on the host: here this kernel's verifier has to accept it. Then
+# BPF is forbidden, in three ways.
 row linux-6.1 bookworm 2 '' '^calls +yes[*]tp_btf:' "$requests" "$storage" "$bios" \
-    <<< "$(tests calls:reads_* storage "${share%_*}_a*")"
-# The rungs are those of 6.1.
-row linux-6.12 trixie 1 '' '^calls +yes[*]tp_btf:' "$requests" "$storage" "$bios" \
-    <<< "$(tests calls:reads_* storage)"
-
-row arm64 trixie/arm64 1 '' '^reads: 80000 of 80000$' <<'END'
-./rung 8 10000 && ./test_calls
+    '^no capabilities: reads: not counted$' '^no capabilities: rung not.bpf: .*although this is root' \
+    '^no bpf[(][)]: reads: not counted$' '^no bpf[(][)]: rung not.bpf: .*although this is root' \
+    '^no BTF: reads: not counted$' '^no BTF: rung not.bpf: no type information' << END
+$(tests 'calls:reads_*' storage "${share[@]:0:5}" 'streams:requests_a*')
+part 'no capabilities' ./setpriv --bounding-set=-bpf,-perfmon,-sys_admin ./rung
+part 'no bpf()' ./nobpf ./rung
+mount -t tmpfs none /sys/kernel/btf
+part 'no BTF' ./rung
 END
-
-# Eight threads on one CPU: where programs can be preempted, BTF tracepoints lose
-# events, not often: many reads.
+# Eight threads on one CPU: where programs can be preempted, BTF tracepoints lose events, not often:
+# many reads.
 crowd='./rung 8 100000'
-counted='^reads: 800000 of 800000$'
-row full-preemption trixie 1 preempt=full "$counted" <<< "$crowd"
-row linux-7-full-preemption testing 1 preempt=full "$counted" <<< "$crowd"
-row linux-7-lazy-preemption testing 1 preempt=lazy "$counted" <<END
-grep -q '(lazy)' /sys/kernel/debug/sched/preempt || exit 1
-$crowd
+counted='reads: 800000 of 800000$'
+preempt() { # MODE
+    echo "echo $1 > /sys/kernel/debug/sched/preempt"
+    echo "grep -q '($1)' /sys/kernel/debug/sched/preempt || bad=1"
+    echo "part '$1 preemption' $crowd"
+}
+# The rungs are those of 6.1.
+row linux-6.12 trixie 1 '' '^calls +yes[*]tp_btf:' "$requests" "$storage" "$bios" "^full preemption: $counted" << END
+$(tests 'calls:reads_*' storage)
+$(preempt full)
 END
-
 # Kernel memory cannot be read: descriptors are not told apart.
 row lockdown trixie 1 'lsm=lockdown,bpf lockdown=confidentiality' \
-    '^rung calls: tp_btf' '^reads: 100 of 100$' '^warning objects: ' \
-    '^requests +no  ' <<'END'
-./rung
+    '^rung calls: tp_btf' '^reads: 100 of 100$' '^warning objects: ' '^requests +no  ' << 'END'
+run ./rung
 ./afpscope check -v || : # no server here
 END
-row no-btf bookworm 1 '' '^reads: not counted$' '^rung not.bpf: no type information' <<'END'
-mount -t tmpfs none /sys/kernel/btf
-./rung
-END
 # Linux 7 wants the tracepoints of tracefs first; the others may lose a call, and say so.
-row no-tracefs testing 1 '' '^rung calls: tp_btf' '^rung calls.not: tp raw_syscalls' <<'END'
+row linux-7-preemption testing 1 '' "^full preemption: $counted" "^lazy preemption: $counted" \
+    '^no tracefs: rung calls: tp_btf' '^no tracefs: rung calls.not: tp raw_syscalls' << END
+$(preempt full)
+$(preempt lazy)
 umount /sys/kernel/tracing /sys/kernel/debug
-./rung || :
+part 'no tracefs' sh -c './rung || :'
 END
-row no-capabilities bookworm 1 '' '^reads: not counted$' '^rung not.bpf: .*although this is root' <<'END'
-./setpriv --bounding-set=-bpf,-perfmon,-sys_admin ./rung
-END
-row no-bpf-call bookworm 1 '' '^reads: not counted$' '^rung not.bpf: .*although this is root' <<'END'
-./nobpf ./rung
+row arm64 trixie/arm64 1 '' '^reads: 80000 of 80000$' << 'END'
+run ./rung 8 10000
+run ./test_calls
 END
 
 # What a row's guest is given, in words for run.sh.
 files() { # ROW
-    local src sysroot build=build
+    local name build=build sysroot
     if [[ ${kernel[$1]} = */* ]]; then
         build=build/${kernel[$1]#*/}
         sysroot=$($here/sysroot.sh "${kernel[$1]#*/}") || return
-        echo -s "$sysroot" -f "$build/tests/bpf/test_calls"
-    else
-        echo -f "$(command -v setpriv)" -f build/tests/vm/nobpf -f build/afpscope
-        for src in tests/bpf/test_*.c; do
-            # Ten million calls and fine times are for a processor, not for an emulator; test_stuck
-            # needs FUSE.
-            [[ $src = */test_@(scale|times|stuck).c ]] || echo -f "build/${src%.c}"
-        done
+        echo -s "$sysroot"
     fi
-    echo -f "$build/tests/vm/rung"
+    grep -o '\./[a-z_]*' <<< "${script[$1]}" | sort -u | while read -r name; do
+        case ${name#./} in
+        test_*) echo -f "$build/tests/bpf/${name#./}" ;;
+        afpscope) echo -f "$build/afpscope" ;;
+        setpriv) echo -f "$(command -v setpriv)" ;;
+        *) echo -f "$build/tests/vm/${name#./}" ;;
+        esac
+    done
 }
 
 run_row() { # ROW: its status, its output on stdout; sets version
