@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A server is quiet only once it has dealt with what has reached it, however long it waits for a
- * CPU. Tests user/watch/bpf/rung.c.
+ * CPU; and one that is never quiet is not looked at more often than makes sense. Tests
+ * user/watch/bpf/settle.c.
  */
 #include "watched.h"
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #define TURNS 50
@@ -51,11 +53,33 @@ static void end(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-static void a_server_that_waits_for_a_cpu_is_not_quiet(void **state)
+/* Watches a child that runs "work", on "cpu". */
+static void start(struct watched *x, void (*work)(struct watched_shared *s), int cpu)
 {
 	struct target t = { 0 };
-	struct watched x;
+
+	watched_start(x, work);
+	pin(x->pid, cpu);
+	t.plain = true;
+	watched_open(x, t);
+	__atomic_store_n(&x->shared->step, 1, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &x->shared->step, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+static void stop(struct watched *x)
+{
 	struct run r;
+
+	assert_int_equal(run_init(&r, "test", "test"), 0);
+	assert_int_equal(watch_finish(x->w, &r), 0);
+	run_fini(&r);
+	watch_free(x->w);
+	end(x->pid);
+}
+
+static void a_server_that_waits_for_a_cpu_is_not_quiet(void **state)
+{
+	struct watched x;
 	pid_t hog;
 
 	(void)state;
@@ -65,12 +89,7 @@ static void a_server_that_waits_for_a_cpu_is_not_quiet(void **state)
 	}
 	pin(0, 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-	watched_start(&x, read_bytes);
-	pin(x.pid, 1);
-	t.plain = true;
-	watched_open(&x, t);
-	__atomic_store_n(&x.shared->step, 1, __ATOMIC_RELEASE);
-	syscall(SYS_futex, &x.shared->step, FUTEX_WAKE, 1, NULL, NULL, 0);
+	start(&x, read_bytes, 1);
 	assert_true(watch_settle(x.w));
 	hog = start_hog(1);
 	for (uint64_t i = 1; i <= TURNS; i++) {
@@ -79,17 +98,36 @@ static void a_server_that_waits_for_a_cpu_is_not_quiet(void **state)
 		assert_int_equal(__atomic_load_n(&x.shared->value[0], __ATOMIC_ACQUIRE), i);
 	}
 	end(hog);
-	assert_int_equal(run_init(&r, "test", "test"), 0);
-	assert_int_equal(watch_finish(x.w, &r), 0);
-	run_fini(&r);
-	watch_free(x.w);
-	end(x.pid);
+	stop(&x);
+}
+
+static void spin(struct watched_shared *s)
+{
+	(void)s;
+	for (;;)
+		;
+}
+
+/* For RUNG_SETTLE_NS, with pauses that become 1 ms. */
+static void a_busy_server_is_looked_at_less_and_less_often(void **state)
+{
+	struct rusage before, after;
+	struct watched x;
+
+	(void)state;
+	start(&x, spin, 0);
+	assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
+	assert_false(watch_settle(x.w));
+	assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);
+	assert_in_range(after.ru_nvcsw - before.ru_nvcsw, 1, 2100);
+	stop(&x);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_server_that_waits_for_a_cpu_is_not_quiet),
+		cmocka_unit_test(a_busy_server_is_looked_at_less_and_less_often),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

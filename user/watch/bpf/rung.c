@@ -17,6 +17,7 @@
 #include "watch/bpf/ring.h"
 #include "watch/bpf/running.h"
 #include "watch/bpf/sessions.h"
+#include "watch/bpf/settle.h"
 #include "watch/bpf/slots.h"
 #include "watch/bpf/storage_load.h"
 #include "watch/bpf/view.h"
@@ -31,8 +32,8 @@
 /* Runs of the programs that suffice to measure their cost. */
 #define PRICE_RUNS 20000
 
-/* Pause between looks: the client may share its CPU with the server, so never spin. */
-#define LOOK_NS 30000
+/* Pause between readings: the client may share its CPU with the server, so never spin. */
+#define PAUSE_NS 30000
 
 /* A reading takes a fraction of the 10 ms for which a server's idle thread may sleep. */
 #define READINGS 8
@@ -130,92 +131,11 @@ static int bpf_open(void **state, const struct watch_sink *sink, const struct ta
 	return rung_bpf_open(state, &wish, e);
 }
 
-/*
- * In a call that only waits, or waiting for bytes from the client or a backend; of a program whose
- * connections are not known, for anything from a socket.
- */
-static bool is_idle(const struct bpf_rung *b, const struct afs_thread *t, int32_t nr)
-{
-	uint32_t cell = __atomic_load_n(&t->cell, __ATOMIC_RELAXED);
-	uint32_t class = cell / AFS_N_OBJECTS % AFS_N_CLASSES, object = cell % AFS_N_OBJECTS;
-	bool reads = class == AFS_CLASS_READ || class == AFS_CLASS_RECV;
-
-	if (nr == AFS_NR_ASLEEP || class == AFS_CLASS_WAIT)
-		return true;
-	/* A FUSE daemon waits for its kernel's requests. */
-	if (b->plain && (object == AFS_OBJECT_SOCKET || (reads && t->role == AFS_ROLE_CLIENT)))
-		return (reads || class == AFS_CLASS_SOCKET) && t->off == AFS_OFF_BLOCKED;
-	return reads && (object == AFS_OBJECT_CLIENT || object == AFS_OBJECT_BACKEND);
-}
-
-/* Something has ended its wait, but it has no CPU yet. */
-static bool is_woken(const struct afs_thread *t)
-{
-	return t->off == AFS_OFF_RUNQ ||
-	       (t->off == AFS_OFF_BLOCKED && __atomic_load_n(&t->woken_ns, __ATOMIC_RELAXED));
-}
-
-/* A database server's own threads, and those that serve others, are never quiet: ignored. */
-static bool is_others(const struct afs_thread *t)
-{
-	return t->role == AFS_ROLE_BACKEND && t->account == AFS_ACCOUNT_THREADS;
-}
-
-/*
- * One look at all threads. false: one is at work, or about to be. Otherwise *moves is a number that
- * changes whenever a thread makes a call, except calls that only sleep: these end by themselves.
- */
-static bool look_at_threads(const struct bpf_rung *b, uint64_t *moves)
-{
-	uint32_t n = bpf_view_threads(&b->view);
-	const struct afs_thread *t;
-	int32_t nr;
-
-	*moves = n;
-	for (uint32_t i = 0; i < n; i++) {
-		t = &b->view.thread[i];
-		if (__atomic_load_n(&t->ended, __ATOMIC_ACQUIRE) || t->stopped || is_others(t))
-			continue;
-		nr = __atomic_load_n(&t->nr, __ATOMIC_ACQUIRE);
-		if (!t->tid || nr == AFS_NR_NONE || !is_idle(b, t, nr))
-			return false;
-		if (nr >= 0 && nr < AFS_N_CALLS && b->sleeps[nr])
-			continue;
-		if (is_woken(t))
-			return false;
-		*moves += __atomic_load_n(&t->seq, __ATOMIC_RELAXED);
-	}
-	return true;
-}
-
-/* On x86 other CPUs see stores in program order. */
-#ifdef __x86_64__
-#define IS_ORDERED true
-#else
-#define IS_ORDERED false
-#endif
-
 static bool bpf_settle(void *state)
 {
-	const struct timespec pause = { .tv_nsec = LOOK_NS };
 	const struct bpf_rung *b = state;
-	uint64_t end = clock_now_ns() + RUNG_SETTLE_NS, moves, before = 0;
-	bool was_idle = false, idle;
 
-	do {
-		idle = look_at_threads(b, &moves);
-		if (idle && was_idle && moves == before) {
-			if (IS_ORDERED)
-				return true;
-			bpf_view_wait_for_programs();
-			if (look_at_threads(b, &moves) && moves == before)
-				return true;
-		}
-		was_idle = idle;
-		before = moves;
-		nanosleep(&pause, NULL);
-	} while (clock_now_ns() < end);
-	return false;
+	return settle(&b->view, b->sleeps, b->plain);
 }
 
 static bool is_watched(const struct bpf_rung *b, pid_t pid)
@@ -335,7 +255,7 @@ static int read_once(const struct bpf_rung *b, struct ledger *out)
  */
 static int bpf_read(void *state, struct ledger *out)
 {
-	const struct timespec pause = { .tv_nsec = LOOK_NS };
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	struct bpf_rung *b = state;
 	int r, tries = READINGS;
 	uint64_t before;
