@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import platform
 import random
 import re
 import signal
@@ -32,6 +31,7 @@ from scope import (
     USAGE,
     Run,
     Scope,
+    kernel,
     kill,
     wait_asleep,
     wait_until,
@@ -385,9 +385,7 @@ def test_bpf_forbidden(scope: Scope, guests: Server, pair: dict[int, Busy]) -> N
 
 
 def test_rights_are_given_up(scope: Scope, guests: Server) -> None:
-    version = re.match(r"(\d+)\.(\d+)", platform.release())
-    assert version
-    if (int(version[1]), int(version[2])) < (6, 1):
+    if kernel() < (6, 1):
         pytest.skip("before Linux 6.1 reading the counts of programs needs rights")
     running = scope.record(guests)
     running.wait_recording()

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from afpclient import AfpClient
 from netatalk import SIGNATURES, Server
-from scope import LETTERS, OK, TIMED, Phase, Run, Scope
+from scope import LETTERS, OK, TIMED, Phase, PinnedServer, Run, Scope, both_cpus
 from test_signatures import check_own_counts, signature
 
 KINDS = ("dbd", "sqlite", "old")
@@ -50,19 +50,19 @@ def recorded(scope: Scope, server: Server, folder: Path, *args: str, wire: bool 
 
 
 @pytest.fixture(scope="session")
-def sessions(
-    scope: Scope,
-    _dbd: Server,
-    _sqlite: Server,
-    _old: Server,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> dict[str, Session]:
-    folders = [tmp_path_factory.mktemp(kind) for kind in KINDS]
-    with ThreadPoolExecutor() as pool:
+def sessions(scope: Scope, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Session]:
+    """Of servers on a disk, for which some of their calls wait."""
+    first, second = both_cpus()
+    with (
+        PinnedServer("forky", "dbd", first, AFPD_MEMORY="") as dbd,
+        PinnedServer("forky", "sqlite", second, AFPD_MEMORY="") as sqlite,
+        PinnedServer("trixie", "dbd", second, AFPD_MEMORY="") as old,
+        ThreadPoolExecutor() as pool,
+    ):
         found = pool.map(
-            lambda server, folder: recorded(scope, server, folder),
-            [_dbd, _sqlite, _old],
-            folders,
+            lambda server, kind: recorded(scope, server, tmp_path_factory.mktemp(kind)),
+            [dbd, sqlite, old],
+            KINDS,
         )
         return dict(zip(KINDS, found, strict=True))
 

@@ -273,10 +273,10 @@ def test_name_is_no_shell_text(scope: Scope, disk: Path) -> None:
 
 @pytest.fixture
 def shared(_dbd: Server) -> Iterator[tuple[Path, str]]:
-    """A directory, and its name for the peer, which sees the server's root."""
-    path = _dbd.root / "inst" / str(_dbd.port) / "local"
+    """A directory on a disk, and its name for the peer, which sees the server's root."""
+    path = _dbd.root / "inst" / f"{_dbd.port}-local"
     path.mkdir()
-    yield path, f"/inst/{_dbd.port}/local"
+    yield path, f"/inst/{path.name}"
     with contextlib.suppress(FileNotFoundError):
         shutil.rmtree(path)
 

@@ -47,7 +47,9 @@ if [ -n "$root" ] && [ -d "$root" ]; then
     stop .
     [ -z "$mariadb" ] || stop_mariadb
     dir=$root/inst/$port
-    for at in "$dir/vol1" "$dir"; do
+    mounts=("$dir/vol1")
+    [ -n "${AFPD_KEEP:-}" ] || mounts+=("$dir") # in memory nothing stays without it
+    for at in "${mounts[@]}"; do
         while mountpoint -q "$at"; do
             umount "$at" 2>/dev/null || umount -l "$at"
         done

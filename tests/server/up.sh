@@ -21,7 +21,7 @@
 #                loop device; a tmpfs where there is none: user xattrs need
 #                Linux 6.6 then)
 # AFPD_MEMORY    size of a tmpfs, e.g. 64M, for all volumes and databases: no disk makes
-#                noise (Linux 6.6; not with AFPD_KEEP or AFPD_VOL_SIZE)
+#                noise (Linux 6.6; not with AFPD_VOL_SIZE)
 # AFPD_PRELOAD   a library of this machine to preload in afpd
 # AFPD_PRELOAD_IN  in this daemon instead, and what it starts: cnid_metad
 # AFPD_ENV       NAME=VALUE words more for the daemons' environment
@@ -74,7 +74,7 @@ failed() {
 
 [ -n "${AFPD_KEEP:-}" ] || rm -rf --one-file-system "$dir"
 mkdir -p "$dir"
-[ -z "${AFPD_MEMORY:-}" ] || mount -t tmpfs -o "size=$AFPD_MEMORY,mode=755" afpscope "$dir"
+[ -z "${AFPD_MEMORY:-}" ] || mountpoint -q "$dir" || mount -t tmpfs -o "size=$AFPD_MEMORY,mode=755" afpscope "$dir"
 mkdir -p "$dir/vol1" "$dir/vol2" "$dir/ro" "$dir/cnid"
 if [ -n "${AFPD_VOL_SIZE:-}" ]; then
     img=$dir/vol1.img
