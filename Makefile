@@ -139,6 +139,10 @@ $(BUILD)/tests/%: tests/%.c $(FAKE) $(BUILD)/libafpscope.a
 	$(Q)$(CC) $(CFLAGS_ALL) -I tests -MMD -MP -MF $@.d -o $@ $< $(FAKE) $(BUILD)/libafpscope.a \
 		$(TEST_LDFLAGS) $(LIBS) -lcmocka -lpthread
 
+# With sanitizers the tests' own code would take longer to optimise than it runs; clang warns of it
+# all the same.
+$(if $(SANITIZE),$(UNIT)): private CFLAGS += -O0 -U_FORTIFY_SOURCE
+
 # It wraps libc's allocator.
 $(BUILD)/tests/unit/test_load_timed_regions: TEST_LDFLAGS = -Wl,$(subst $() ,$(comma),$(patsubst %,--wrap=%,malloc calloc \
 	realloc reallocarray aligned_alloc strdup mmap))
