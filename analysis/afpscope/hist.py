@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .errors import Failure
-from .node import Node
+from .node import INT_MAX, Node
 
 
 def low(index: int, bits: int) -> int:
@@ -131,14 +131,26 @@ def parse(node: Node) -> Histogram:
     bits = node["bits"].count()
     if bits > 16:
         raise Failure(f"{node.where} has {bits} bits: the file is damaged")
+    buckets, end = node["buckets"], (65 - bits) << bits
     out: list[tuple[int, int]] = []
-    for pair in node["buckets"].items():
-        values = [n.count() for n in pair.items()]
-        if (
-            len(values) != 2
-            or values[0] >= (65 - bits) << bits
-            or (out and values[0] <= out[-1][0])
+    last = -1
+    # Plain values: most numbers of a run are in buckets, and a Node for each takes too long.
+    for i, pair in enumerate(buckets.array()):
+        if not (
+            type(pair) is list
+            and len(pair) == 2
+            and type(pair[0]) is type(pair[1]) is int
+            and last < pair[0] < end
+            and 0 <= pair[1] <= INT_MAX
         ):
-            raise Failure(f"{pair.where} is not a bucket after the last one: the file is damaged")
-        out.append((values[0], values[1]))
+            raise _damaged(Node(pair, i, buckets))
+        last = pair[0]
+        out.append((last, pair[1]))
     return Histogram(bits, tuple(out))
+
+
+def _damaged(pair: Node) -> Failure:
+    """What is wrong with this bucket."""
+    for number in pair.items():
+        number.count()
+    return Failure(f"{pair.where} is not a bucket after the last one: the file is damaged")

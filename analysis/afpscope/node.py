@@ -17,72 +17,102 @@ from .errors import Failure
 from .files import opened
 
 FILE_MAX = 1 << 30
-_INT_MIN, _INT_MAX = -(1 << 63), (1 << 64) - 1
+INT_MIN, INT_MAX = -(1 << 63), (1 << 64) - 1
 
 
 class Node:
     """One JSON value. `where` is its place: `run.json: phases[3].test`."""
 
-    __slots__ = ("value", "where")
+    __slots__ = ("_key", "_parent", "value")
 
-    def __init__(self, value: Any, where: str) -> None:
+    def __init__(self, value: Any, key: str | int, parent: Node | None = None) -> None:
+        """`key`: where it is in `parent`; without one, the name of the file."""
         self.value = value
-        self.where = where
+        self._key = key
+        self._parent = parent
 
-    def _is(self, right: bool, wanted: str) -> None:
-        if not right:
-            kind = "null" if self.value is None else type(self.value).__name__
-            raise Failure(f"{self.where} is {kind}, not {wanted}: the file is damaged")
+    @property
+    def where(self) -> str:
+        # Built only for a message: a run has a hundred thousand values, nearly all of them right.
+        parts: list[str] = []
+        node: Node | None = self
+        while node is not None:
+            parts.append(node._step())
+            node = node._parent
+        return "".join(reversed(parts))
+
+    def _step(self) -> str:
+        if self._parent is None:
+            return str(self._key)
+        return f"[{self._key}]" if isinstance(self._key, int) else f".{self._key}"
+
+    def _wrong(self, wanted: str) -> Failure:
+        kind = "null" if self.value is None else type(self.value).__name__
+        return Failure(f"{self.where} is {kind}, not {wanted}: the file is damaged")
 
     def int_(self) -> int:
         value = self.value
-        self._is(isinstance(value, int) and not isinstance(value, bool), "an integer")
-        self._is(_INT_MIN <= value <= _INT_MAX, "an integer of 64 bits")
-        return int(value)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self._wrong("an integer")
+        if not INT_MIN <= value <= INT_MAX:
+            raise self._wrong("an integer of 64 bits")
+        return value
 
     def count(self) -> int:
         """An integer that is not negative."""
         value = self.int_()
-        self._is(value >= 0, "0 or more")
+        if value < 0:
+            raise self._wrong("0 or more")
         return value
 
     def number(self) -> float:
         value = self.value
-        self._is(isinstance(value, int | float) and not isinstance(value, bool), "a number")
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise self._wrong("a number")
         try:
             return float(value)
         except OverflowError:
             raise Failure(f"{self.where} is too large a number: the file is damaged") from None
 
     def text(self) -> str:
-        self._is(isinstance(self.value, str), "a text")
-        return _unicode(self.value, self.where)
+        if not isinstance(self.value, str):
+            raise self._wrong("a text")
+        return self._unicode(self.value)
 
     def flag(self) -> bool:
-        self._is(isinstance(self.value, bool), "true or false")
-        return bool(self.value)
+        if not isinstance(self.value, bool):
+            raise self._wrong("true or false")
+        return self.value
+
+    def array(self) -> list[Any]:
+        """The plain values of an array."""
+        if not isinstance(self.value, list):
+            raise self._wrong("an array")
+        return self.value
 
     def items(self) -> Iterator[Node]:
-        self._is(isinstance(self.value, list), "an array")
-        for i, value in enumerate(self.value):
-            yield Node(value, f"{self.where}[{i}]")
+        return (Node(value, i, self) for i, value in enumerate(self.array()))
+
+    def _object(self) -> dict[str, Any]:
+        if not isinstance(self.value, dict):
+            raise self._wrong("an object")
+        return self.value
 
     def members(self) -> Iterator[tuple[str, Node]]:
-        self._is(isinstance(self.value, dict), "an object")
-        for key, value in self.value.items():
-            yield _unicode(key, self.where), Node(value, f"{self.where}.{key}")
+        return (
+            (self._unicode(key), Node(value, key, self)) for key, value in self._object().items()
+        )
 
     def __getitem__(self, key: str) -> Node:
-        self._is(isinstance(self.value, dict), "an object")
-        if key not in self.value:
+        value = self._object()
+        if key not in value:
             raise Failure(f"{self.where} has no {key}: the file is damaged, or no afpscope run")
-        return Node(self.value[key], f"{self.where}.{key}")
+        return Node(value[key], key, self)
 
     def get(self, key: str) -> Node | None:
         """The member, or None if it is null or missing."""
-        self._is(isinstance(self.value, dict), "an object")
-        value = self.value.get(key)
-        return None if value is None else Node(value, f"{self.where}.{key}")
+        value = self._object().get(key)
+        return None if value is None else Node(value, key, self)
 
     def texts(self) -> dict[str, str]:
         """An object of texts."""
@@ -104,14 +134,13 @@ class Node:
         node = self.get(key)
         return None if node is None else node.text()
 
-
-def _unicode(text: str, where: str) -> str:
-    """The text. Failure if it has a lone surrogate, which cannot be written."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise Failure(f"{where} holds a lone surrogate: the file is damaged") from None
-    return text
+    def _unicode(self, text: str) -> str:
+        """The text. Failure if it has a lone surrogate, which cannot be written."""
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise Failure(f"{self.where} holds a lone surrogate: the file is damaged") from None
+        return text
 
 
 def _no_constant(name: str) -> Any:
