@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, stats
+from scipy import optimize, special
 
 from .words import ENGLISH, Words
 
@@ -56,12 +56,18 @@ def _logarithm(n: Array, log_speed: float, contention: float, coherency: float) 
     return np.asarray(np.log(_model(n, math.exp(log_speed), contention, coherency)))
 
 
-def _solve(n: Array, logs: Array) -> Array | None:
+def _slopes(n: Array, _: float, contention: float, coherency: float) -> Array:
+    """The derivatives of `_logarithm` by its parameters."""
+    below = 1 + contention * (n - 1) + coherency * n * (n - 1)
+    return np.column_stack([np.ones(len(n)), -(n - 1) / below, -n * (n - 1) / below])
+
+
+def _solve(n: Array, logs: Array, begin: Sequence[float] | Array) -> Array | None:
     """Of relative errors: a few clients count as much as many."""
-    begin = (float(np.max(logs - np.log(n))), 0.05, 0.001)
+    bounds = ([-np.inf, 0, 0], [np.inf, 1, 1])
     try:
         found, _ = optimize.curve_fit(
-            _logarithm, n, logs, begin, bounds=([-np.inf, 0, 0], [np.inf, 1, 1]), maxfev=2000
+            _logarithm, n, logs, begin, bounds=bounds, jac=_slopes, maxfev=2000
         )
     except (RuntimeError, ValueError):
         return None
@@ -81,25 +87,25 @@ def _within(values: Sequence[float]) -> Interval:
     return float(low), float(high)
 
 
-def _leverage(n: Array, contention: float, coherency: float) -> Array:
+def _leverage(n: Array, found: Array) -> Array:
     """How much each value draws the curve towards itself: its residual is smaller by that."""
-    below = 1 + contention * (n - 1) + coherency * n * (n - 1)
-    slopes = np.column_stack([np.ones(len(n)), -(n - 1) / below, -n * (n - 1) / below])
-    q, _ = np.linalg.qr(slopes)
+    q, _ = np.linalg.qr(_slopes(n, *found))
     return np.asarray(np.clip(np.sum(q**2, axis=1), 0, 0.9))
 
 
-def _bootstrap(n: Array, fitted: Array, rest: Array, leverage: Array, seed: int) -> list[Array]:
+def _bootstrap(n: Array, found: Array, rest: Array, seed: int) -> list[Array]:
     """Fits of the curve plus residuals drawn again, as large as the errors were.
 
     Their size is itself only known from a few: hence Student's t against the normal distribution.
     """
     rng = np.random.default_rng(seed)
-    wider = stats.t.ppf((1 + LEVEL) / 2, len(n) - 3) / stats.norm.ppf((1 + LEVEL) / 2)
-    errors = rest / np.sqrt(1 - leverage)
+    level = (1 + LEVEL) / 2
+    wider = special.stdtrit(len(n) - 3, level) / special.ndtri(level)
+    errors = rest / np.sqrt(1 - _leverage(n, found))
     errors = (errors - errors.mean()) * wider
-    found = (_solve(n, fitted + rng.choice(errors, len(n))) for _ in range(TIMES))
-    return [x for x in found if x is not None]
+    fitted = _logarithm(n, *found)
+    again = (_solve(n, fitted + rng.choice(errors, len(n)), found) for _ in range(TIMES))
+    return [x for x in again if x is not None]
 
 
 def fit(
@@ -111,11 +117,10 @@ def fit(
         return w.say("usl_few", n=VALUES)
     n = np.array([p[0] for p in pairs], float)
     logs = np.log([p[1] for p in pairs])
-    found = _solve(n, logs)
+    found = _solve(n, logs, (float(np.max(logs - np.log(n))), 0.05, 0.001))
     if found is None:
         return w["usl_none"]
-    fitted = _logarithm(n, *found)
-    rest = logs - fitted
+    rest = logs - _logarithm(n, *found)
     spread = float(np.sum((logs - logs.mean()) ** 2))
     r2 = 1 - float(np.sum(rest**2)) / spread if spread > 0 else 0.0
     worst = float(np.max(np.abs(np.expm1(rest))))
@@ -124,10 +129,10 @@ def fit(
     if worst > WORST:
         at = int(np.argmax(np.abs(np.expm1(rest))))
         return w.say("usl_off", n=n[at], off=worst, most=WORST)
-    again = _bootstrap(n, fitted, rest, _leverage(n, found[1], found[2]), seed)
+    again = _bootstrap(n, found, rest, seed)
     if len(again) < _FEW * TIMES:
         return w["usl_vague"]
-    peaks = [_peak(x[1], x[2], float(n.max())) for x in again]
+    peaks = [_peak(float(x[1]), float(x[2]), float(n.max())) for x in again]
     known = [p for p in peaks if p is not None]
     return Usl(
         math.exp(found[0]),
