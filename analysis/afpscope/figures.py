@@ -21,6 +21,7 @@ import matplotlib.colors
 import matplotlib.font_manager
 import matplotlib.ticker
 import numpy as np
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from . import show
@@ -58,6 +59,9 @@ STYLE = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.axisbelow": True,
+    # Figures are laid out here (_lay_out).
+    "figure.autolayout": False,
+    "figure.constrained_layout.use": False,
 }
 
 
@@ -69,18 +73,33 @@ def japanese() -> bool:
 def figure(height: float) -> tuple[Any, Any]:
     """An empty figure of the page's width, in inches, and its axes."""
     with mpl.rc_context(STYLE):
-        made = Figure(figsize=(WIDTH, height), layout="constrained")
+        made = Figure(figsize=(WIDTH, height), dpi=72, layout="constrained")
+        FigureCanvasSVG(made)  # its font metrics are those of the layout
         return made, made.add_subplot()
 
 
+def _lay_out(made: Any) -> None:
+    """Places what is in the figure, once: savefig does it for every file, and each time draws the
+    figure twice."""
+    if engine := made.get_layout_engine():
+        engine.execute(made)
+        made.set_layout_engine(None)
+
+
 def save(made: Any, to: Any, form: str, salt: str) -> bool:
-    """Writes a figure; False if the font lacks characters (an SVG uses the reader's fonts)."""
-    more: dict[str, Any] = {"metadata": {"Date": None}} if form == "svg" else {"dpi": 160}
+    """Writes a figure; False if the font lacks characters (an SVG uses the reader's fonts).
+
+    Nothing may be added to the figure afterwards.
+    """
+    more: dict[str, Any] = (
+        {"metadata": {"Date": None}, "dpi": 100} if form == "svg" else {"dpi": 160}
+    )
     with (
         warnings.catch_warnings(record=True) as caught,
         mpl.rc_context(STYLE | {"svg.hashsalt": salt}),
     ):
         warnings.simplefilter("always")
+        _lay_out(made)
         made.savefig(to, format=form, **more)
     return form == "svg" or not any("missing from" in str(w.message) for w in caught)
 
