@@ -7,6 +7,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -73,8 +74,9 @@ def _shown(value: Any) -> Any:
     return show.page(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
-def render(template: str, **values: Any) -> str:
-    """A page as HTML. Everything that comes from a run is escaped."""
+@cache
+def _environment() -> jinja2.Environment:
+    """Kept: it has the templates compiled."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("afpscope", "."),
         autoescape=True,
@@ -89,4 +91,9 @@ def render(template: str, **values: Any) -> str:
         "count": show.count,
         "size": show.size,
     }
-    return environment.get_template(template).render(**values)
+    return environment
+
+
+def render(template: str, **values: Any) -> str:
+    """A page as HTML. Everything that comes from a run is escaped."""
+    return _environment().get_template(template).render(**values)
