@@ -19,12 +19,14 @@ FIELDS_MAX = 1024
 WORDS_MAX = 4
 LABELS_MAX = 1 << 16
 
+_SPACE = r"(?:\s++|/\*.*?\*/|//[^\n]*+)*+"
+_BEGIN = re.compile(_SPACE, re.S)
 _TOKEN = re.compile(
-    r"""(?P<space>\s+|/\*.*?\*/|//[^\n]*)
-      | (?P<text>"(?:[^"\\\n]|\\.)*")
-      | (?P<number>[+-]?(?:0[xX][0-9a-fA-F]+|\d+))
-      | (?P<word>[A-Za-z_]\w*)
-      | (?P<mark>:=|\.\.\.|[{}\[\]();:,=.<>])""",
+    r"""(?: (?P<text>"(?:[^"\\\n]|\\.)*")
+          | (?P<number>[+-]?(?:0[xX][0-9a-fA-F]+|\d+))
+          | (?P<word>[A-Za-z_]\w*)
+          | (?P<mark>:=|\.\.\.|[{}\[\]();:,=.<>]) )"""
+    + _SPACE,
     re.X | re.S,
 )
 
@@ -89,14 +91,15 @@ def _number(text: str) -> int:
 
 def _tokens(text: str) -> list[tuple[str, str, int]]:
     out: list[tuple[str, str, int]] = []
-    at = 0
+    begin = _BEGIN.match(text)
+    at = begin.end() if begin else 0
     while at < len(text):
         m = _TOKEN.match(text, at)
         if not m:
             line = text.count("\n", 0, at) + 1
             raise Failure(f"metadata line {line}: {text[at : at + 20]!r} is not TSDL")
-        if m.lastgroup != "space":
-            out.append((m.lastgroup or "", m.group(), at))
+        kind = m.lastgroup or ""
+        out.append((kind, m[kind], at))
         at = m.end()
     out.append(("end", "", len(text)))
     return out
@@ -130,7 +133,8 @@ class _Parser:
         return token
 
     def take(self, token: str) -> bool:
-        if self.peek() == token and self.kind() != "text":
+        kind, got, _ = self.tokens[self.at]
+        if got == token and kind != "text":
             self.at += 1
             return True
         return False
