@@ -100,10 +100,9 @@ class Histogram:
         seen, missed, bulk = 0, float(exact_sum), 0.0
         spread, of_bulk = 0.0, 0.0
         for index, count in self.buckets:
-            value, width = (
-                middle(index, self.bits),
-                low(index + 1, self.bits) - low(index, self.bits),
-            )
+            first = low(index, self.bits)
+            width = low(index + 1, self.bits) - first
+            value = first + width // 2
             inside = max(0.0, min(seen + count, n - cut) - max(seen, cut))
             seen += count
             missed -= count * value

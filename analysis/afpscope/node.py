@@ -123,8 +123,10 @@ class Node:
         return {k: None if n.value is None else n.int_() for k, n in self.members()}
 
     def get_int(self, key: str) -> int | None:
-        node = self.get(key)
-        return None if node is None else node.int_()
+        value = self._object().get(key)
+        if type(value) is int and INT_MIN <= value <= INT_MAX:
+            return value
+        return None if value is None else Node(value, key, self).int_()
 
     def get_number(self, key: str) -> float | None:
         node = self.get(key)
