@@ -18,6 +18,7 @@ from afpscope.words import Words
 from conftest import Done, Shelf
 
 Execute = Callable[..., Done]
+Sample = Callable[..., tuple[str, Done]]
 pytestmark = pytest.mark.slow  # a page takes a second or two
 VOID = {"meta", "link", "br", "img", "hr"}
 
@@ -55,6 +56,27 @@ def made(execute: Execute, to: Path, *args: str | Path) -> tuple[str, Done]:
     assert all(link.startswith(("#", "data:image/png")) for link in checker.links)
     assert not re.search(r"url\((?!#)", text)
     return text, done
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[tuple[str, str], tuple[str, Done]]:
+    """Pages that were drawn."""
+    return {}
+
+
+@pytest.fixture
+def sample(
+    shelf: Shelf, tmp_path: Path, execute: Execute, pages: dict[tuple[str, str], tuple[str, Done]]
+) -> Sample:
+    """The page of a sample in a language, drawn once for all tests that only read it."""
+
+    def page(source: str, lang: str = "en") -> tuple[str, Done]:
+        if (source, lang) not in pages:
+            run = shelf.put(source, source)
+            pages[source, lang] = made(execute, tmp_path, run, "--lang", lang)
+        return pages[source, lang]
+
+    return page
 
 
 def section(text: str, key: str) -> str:
@@ -96,20 +118,16 @@ def test_a_verdict_is_in_the_language_of_the_page(
 
 @pytest.mark.parametrize("lang", ["en", "ja"])
 @pytest.mark.parametrize("source", ["lantest-1", "speedtest", "record"])
-def test_every_sample(
-    shelf: Shelf, tmp_path: Path, execute: Execute, source: str, lang: str
-) -> None:
-    text, done = made(execute, tmp_path, shelf.put("a", source), "--lang", lang)
+def test_every_sample(sample: Sample, source: str, lang: str) -> None:
+    text, done = sample(source, lang)
     assert done.code == 0
     assert done.err == "" or lang == "ja"
     assert len(text) < 3_000_000
     assert ("In short" in text) == (lang == "en")
 
 
-def test_the_command_that_costs_most_is_named_first(
-    shelf: Shelf, tmp_path: Path, execute: Execute
-) -> None:
-    text, _ = made(execute, tmp_path, shelf.put("a"))
+def test_the_command_that_costs_most_is_named_first(sample: Sample) -> None:
+    text, _ = sample("lantest-1")
     body = text[text.index("In short") :]
     assert body.index("FPCreateFile costs most: 57% of all time") < body.index("can be trusted")
     assert "calls that afpd makes for it, open takes longest" in body[: body.index("</div>")]
@@ -200,10 +218,10 @@ def test_a_local_folder_is_no_server_that_was_not_watched(
     assert w["no_server"] in text and w["unwatched"] not in text
 
 
-def test_a_recording_has_no_tests(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
+def test_a_recording_has_no_tests(sample: Sample) -> None:
     """Nor 0 errors of a test that there is not, beside those that the server answered."""
     for name, there in (("lantest-1", True), ("record", False)):
-        text, done = made(execute, tmp_path, shelf.put(name, name))
+        text, done = sample(name)
         assert done.code == 0
         assert ('-tests">' in text) == there
 
@@ -244,11 +262,11 @@ def bars(execute: Execute, folder: Path) -> list[tuple[str, float]]:
 
 @pytest.mark.parametrize("source", ["lantest-1", "speedtest", "record"])
 def test_the_longest_bar_is_the_command_that_the_headline_names(
-    shelf: Shelf, tmp_path: Path, execute: Execute, source: str
+    shelf: Shelf, execute: Execute, sample: Sample, source: str
 ) -> None:
     """Bars are totals: FPCopyFile's 8 requests of 8.47 ms are less than FPWriteExt's 272."""
     folder = shelf.put("a", source)
-    text, _ = made(execute, tmp_path, folder)
+    text, _ = sample(source)
     drawn = bars(execute, folder)
     assert f"<p>{drawn[0][0]} costs most: " in text
     lengths = [length for _, length in drawn]
@@ -257,9 +275,9 @@ def test_the_longest_bar_is_the_command_that_the_headline_names(
     assert all(length == pytest.approx(total_us[name], rel=0.01) for name, length in drawn)
 
 
-def test_work_outside_requests_is_shown(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
+def test_work_outside_requests_is_shown(shelf: Shelf, sample: Sample) -> None:
     run = shelf.put("a")
-    text, _ = made(execute, tmp_path, run)
+    text, _ = sample("lantest-1")
     between = sum(
         account.times["user"] or 0
         for phase in Run.open(run).phases
@@ -270,25 +288,23 @@ def test_work_outside_requests_is_shown(shelf: Shelf, tmp_path: Path, execute: E
     assert between and f"<td>{show.time(between)}</td>" in row
 
 
-def test_a_command_that_took_next_to_nothing_is_in_the_table_only(
-    shelf: Shelf, tmp_path: Path, execute: Execute
-) -> None:
+def test_a_command_that_took_next_to_nothing_is_in_the_table_only(sample: Sample) -> None:
     """FPLoginCont: once."""
-    text, _ = made(execute, tmp_path, shelf.put("a", "record"))
+    text, _ = sample("record")
     drawn, rest = section(text, "where").split("</figure>", 1)
     assert "FPCreateFile" in drawn and "FPLoginCont" not in drawn
     assert "<td>FPLoginCont</td>" in rest
 
 
 def test_results_stand_above_the_cross_checks(
-    shelf: Shelf, tmp_path: Path, execute: Execute
+    shelf: Shelf, tmp_path: Path, execute: Execute, sample: Sample
 ) -> None:
     """They are folded away as long as all agree; else open, the one that differs first."""
 
     def change(value: dict[str, Any]) -> None:
         value["books"][3] |= {"name": "the bad one", "closed": False}
 
-    text, _ = made(execute, tmp_path, shelf.put("a"))
+    text, _ = sample("lantest-1")
     assert "<details><summary>Cross-checks" in text and "all 12 cross-checks agree" in text
     order = [text.index(f'id="r1-{key}"') for key in ("where", "tests", "latency", "trust")]
     assert order == sorted(order)
@@ -308,14 +324,14 @@ def test_a_warning_stands_in_the_summary(shelf: Shelf, tmp_path: Path, execute: 
 
 
 def test_what_the_first_screen_warns_of_stands_in_the_summary(
-    shelf: Shelf, tmp_path: Path, execute: Execute
+    shelf: Shelf, tmp_path: Path, execute: Execute, sample: Sample
 ) -> None:
     def change(value: dict[str, Any]) -> None:
         value["environment"]["client.cpus"] = "allowed 1, last on 1"
         value["server"]["afpd.cpus"] = "allowed 1"
         value["findings"] = [{"text": "afpd waited for a CPU: 61% of all request time"}]
 
-    text, _ = made(execute, tmp_path, shelf.put("plain"))
+    text, _ = sample("lantest-1")
     assert "shared CPU" not in text
     assert "Create directory tree with 1000 dirs" in text.split("Unsteady")[1].split("</p>")[0]
     assert "Open, stat" not in text.split("Unsteady")[1].split("</p>")[0]
@@ -327,7 +343,7 @@ def test_what_the_first_screen_warns_of_stands_in_the_summary(
 
 @pytest.mark.parametrize("lang", ["en", "ja"])
 def test_several_runs_have_contents_and_stand_side_by_side(
-    shelf: Shelf, tmp_path: Path, execute: Execute, lang: str
+    shelf: Shelf, tmp_path: Path, execute: Execute, sample: Sample, lang: str
 ) -> None:
     runs = [shelf.put("a"), shelf.put("b", "lantest-2"), shelf.put("c", "speedtest")]
     text, _ = made(execute, tmp_path, *runs, "--lang", lang)
@@ -339,23 +355,21 @@ def test_several_runs_have_contents_and_stand_side_by_side(
     ids = re.findall(r' id="(r\d[^"]*)"', text)
     assert len(ids) == len(set(ids))
     assert set(re.findall(r'href="#(r\d[^"]*)"', text)) <= set(ids)
-    alone, _ = made(execute, tmp_path, runs[0], "--lang", lang)
+    alone, _ = sample("lantest-1", lang)
     assert Words(lang)["side_by_side"] not in alone
 
 
-def test_a_table_that_a_phone_cuts_says_so(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
-    text, _ = made(execute, tmp_path, shelf.put("a", "record"))
+def test_a_table_that_a_phone_cuts_says_so(sample: Sample) -> None:
+    text, _ = sample("record")
     for before, table in re.findall(r"(.{60})<table>(.*?)</table>", text, re.S):
         columns = re.split(r"</tr>", table, maxsplit=1)[0].count("<th")
         assert columns < 5 or "scroll wide" in before
 
 
-def test_the_only_user_is_not_called_the_busiest(
-    shelf: Shelf, tmp_path: Path, execute: Execute
-) -> None:
-    text, _ = made(execute, tmp_path, shelf.put("a", "record"))
+def test_the_only_user_is_not_called_the_busiest(sample: Sample) -> None:
+    text, _ = sample("record")
     assert "uid 5001" in text and "busiest" not in text
-    text, _ = made(execute, tmp_path, shelf.put("b"))
+    text, _ = sample("lantest-1")
     assert 'id="r1-sessions"' not in text
 
 
