@@ -48,7 +48,7 @@ FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% c
 
 .DELETE_ON_ERROR:
 .PHONY: all client demo demo-gluster check check-built check-quick check-quick-built check-programs check-programs-beside beside beside-built unit-programs fuzz-programs \
-	 vm-programs vm vm-beside python unit unit-sanitized fuzz fuzz-run bpf-tests integration lint bench analysis install uninstall clean help deps pictures
+	 vm-programs vm vm-beside vm-times python unit unit-sanitized fuzz fuzz-run bpf-tests integration lint bench analysis install uninstall clean help deps pictures
 .SECONDARY:
 
 all: $(BUILD)/afpscope $(NAMES:%=$(BUILD)/%) $(MPI)
@@ -126,6 +126,8 @@ SAN	   = $(MAKE) --no-print-directory BUILD=build/san GEN=build/gen SANITIZE=1 C
 FUZZ	   = $(SAN) BUILD=build/fuzz COVERED=1
 CROSS	   = tests/vm/cross.sh tests/bpf/test_calls tests/vm/rung
 CPUS	  := $(shell nproc)
+# Their files are soon deleted: in memory that takes the least time.
+IN_MEMORY  = TMPDIR=/dev/shm
 run_tests  = $(Q)set -e; for t in $(1); do echo "== $$t"; $$t; done
 
 $(FAKE): $(BUILD)/tests/%.o: tests/%.c Makefile
@@ -211,7 +213,7 @@ vm-programs: all $(BPF_TESTS) $(VM_TESTS)
 # The tests of the whole program wait now and then: meanwhile runs what is not about times.
 check-built: unit
 	$(Q)rm -f $(BUILD)/beside.end
-	$(Q)MAKE="$(MAKE)" tests/beside.sh "beside python vm-beside unit-sanitized" "integration beside-built fuzz bpf-tests"
+	$(Q)MAKE="$(MAKE)" tests/beside.sh "beside python vm-beside unit-sanitized" "integration vm-times beside-built fuzz bpf-tests"
 	$(Q)tests/vm/matrix.sh -r
 
 beside:
@@ -241,6 +243,9 @@ vm: vm-programs
 vm-beside: vm-programs
 	$(Q)tests/vm/matrix.sh -i
 
+vm-times:
+	$(Q)tests/vm/matrix.sh $$(tests/vm/matrix.sh -l | grep times) || echo 'to be run again'
+
 # Two side by side: the longest first, then those that use the reference server's folder, which
 # wait for each other.
 BPF_FIRST  = $(foreach t,scale requests trace_records times stalls cnid,$(filter %/test_$t,$(BPF_TESTS)))
@@ -254,14 +259,14 @@ bpf-tests: $(BPF_TESTS)
 # other. Files that share what takes long to make are one group (conftest.py).
 integration: all $(WHOLE)
 	$(Q)$(SAN) all
-	$(Q)AFPSCOPE=$(CURDIR)/build/san/afpscope $(PYTHON) -B -m pytest -p no:cacheprovider -q \
+	$(Q)$(IN_MEMORY) AFPSCOPE=$(CURDIR)/build/san/afpscope $(PYTHON) -B -m pytest -p no:cacheprovider -q \
 		-n $$(($(CPUS) > 1 ? 2 : 1)) --dist loadgroup -rs --durations=20 tests/integration
 
 # The Python package: types and tests, with the pinned packages of need.sh.
 python:
 	$(Q)tests/need.sh python
 	$(Q)$$(tests/need.sh --python) -m mypy --cache-dir=$(BUILD)/mypy --config-file analysis/pyproject.toml analysis/afpscope
-	$(Q)$$(tests/need.sh --python) -B -m pytest -q -n $(CPUS) tests/python
+	$(Q)$(IN_MEMORY) $$(tests/need.sh --python) -B -m pytest -q -n $(CPUS) tests/python
 
 lint:
 	$(Q)tests/lint.sh

@@ -201,11 +201,11 @@ if [ $rest = 1 ]; then
     for name in "${all[@]}"; do [ -e "$logs/$name.ok" ] || rows+=("$name"); done
     [ ${#rows[@]} -gt 0 ] || exit 0
 fi
-for name in "${rows[@]}"; do rm -f "$logs/$name.ok"; done
 if [ $beside = 1 ]; then
     all=("${rows[@]}") rows=()
     for name in "${all[@]}"; do [[ $name = *-times ]] || rows+=("$name"); done
 fi
+for name in "${rows[@]}"; do rm -f "$logs/$name.ok"; done
 pids=()
 stop() { for p in "${pids[@]}"; do kill "$p" 2> /dev/null || :; done; }
 trap stop EXIT
