@@ -226,7 +226,7 @@ wait
 pids=()
 for name in "${rows[@]}"; do
     [ -e "$logs/$name.ok" ] || failed=$((failed + 1))
-    [ $beside = 1 ] || [ ! -e "$logs/$name.why" ] || cat "$logs/$name.why"
+    [ ! -e "$logs/$name.why" ] || cat "$logs/$name.why"
 done
 if [ $beside = 1 ]; then
     echo "${#rows[@]} rows beside other work, $failed to be run again"
