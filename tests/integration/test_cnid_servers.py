@@ -18,8 +18,8 @@ FILES = 100
 
 @pytest.fixture(scope="module", params=["mysql", "mysql-tcp"])
 def mysql(request: pytest.FixtureRequest) -> Iterator[Server]:
-    """netatalk 4.5.1, CNID in MariaDB, by its socket and by TCP."""
-    with PinnedServer("forky", request.param, both_cpus()[1]) as server:
+    """netatalk 4.5.1 on a disk, CNID in MariaDB, by its socket and by TCP."""
+    with PinnedServer("forky", request.param, both_cpus()[1], AFPD_MEMORY="") as server:
         yield server
 
 

@@ -57,7 +57,8 @@ NO_OBJECT = "-5018"
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Server]:
-    with PinnedServer("forky", "dbd", both_cpus()[0]) as server:
+    """On a disk: in memory the CNID server may always have answered before afpd waits."""
+    with PinnedServer("forky", "dbd", both_cpus()[0], AFPD_MEMORY="") as server:
         yield server
 
 
