@@ -102,7 +102,10 @@ static void a_connection_is_counted_as_in_the_ledger(void **state)
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
 		parts += s.ns[i];
 	assert_int_equal(parts + a->sum.unexplained_ns, a->sum.ns);
-	/* In usleep() for each fifth: asleep, but for the time from its timer's start on. */
+	/*
+	 * Each fifth calls usleep(). Its timer starts before the thread leaves the CPU: until then
+	 * the time counts as in calls.
+	 */
 	assert_true(s.ns[ACCOUNT_OTHER] > 0);
 	assert_true(s.ns[ACCOUNT_OTHER] + s.ns[ACCOUNT_CALLS] + s.ns[ACCOUNT_RUNQ] >=
 		    REQUESTS / 5 * (PAUSE_US * 1000ull));

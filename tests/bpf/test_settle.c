@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A server is quiet only once it has dealt with what has reached it, however long it waits for a
- * CPU; and one that is never quiet is not looked at more often than makes sense. Tests
+ * CPU; and the watch looks less and less often at one that is never quiet. Tests
  * user/watch/bpf/settle.c.
  */
 #include "watched.h"

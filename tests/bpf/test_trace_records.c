@@ -377,7 +377,7 @@ static void run_plan(const struct ref_plan *plan, const struct ref_mix *mix)
 	rig_stop(NULL, NULL);
 }
 
-/* In an emulator each request takes ten times as long: REF_TENTH is set there. */
+/* An emulated guest sets REF_TENTH and makes a tenth of the requests, as they are slow there. */
 static void every_request_and_every_call_is_a_record(void **state)
 {
 	const struct ref_plan plan = { .read = REF_READ_RECV,

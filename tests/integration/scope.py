@@ -295,8 +295,8 @@ class PinnedServer(Server):
     """A server whose processes and clients run on one CPU.
 
     On two CPUs, the wake-up of an idle one is the largest noise of small machines. Its volumes are
-    in memory where they can be, unless AFPD_MEMORY is empty: ext4 without a journal looks longer
-    for a free inode the more of them were freed in the last minutes.
+    in memory where they can be, unless AFPD_MEMORY is empty: ext4 without a journal searches longer
+    for a free inode the more inodes were freed in the last minutes.
     """
 
     def __init__(self, suite: str, cnid: str, cpu: int, **hooks: str) -> None:

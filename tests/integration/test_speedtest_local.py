@@ -8,6 +8,7 @@ import json
 import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -274,8 +275,7 @@ def test_name_is_no_shell_text(scope: Scope, disk: Path) -> None:
 @pytest.fixture
 def shared(_dbd: Server) -> Iterator[tuple[Path, str]]:
     """A directory on a disk, and its name for the peer, which sees the server's root."""
-    path = _dbd.root / "inst" / f"{_dbd.port}-local"
-    path.mkdir()
+    path = Path(tempfile.mkdtemp(dir=_dbd.root / "inst"))
     yield path, f"/inst/{path.name}"
     with contextlib.suppress(FileNotFoundError):
         shutil.rmtree(path)

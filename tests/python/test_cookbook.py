@@ -74,7 +74,7 @@ def test_the_queries_answer_of_every_run(exported: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(bool(no_spark()), reason=no_spark())
 def test_spark_gives_the_same_answers(exported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Its best compiler would take longer than all that it compiles.
+    # In so short a run the JVM's optimising compiler takes more CPU time than it saves.
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
     for query in QUERIES:
         ours, theirs = (fleet().answer(e, exported, query.read_text()) for e in ("duckdb", "spark"))

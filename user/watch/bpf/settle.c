@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* When the server has done all of its work. */
+/* Waits until the server has done all of its work. */
 
 #include "watch/bpf/settle.h"
 
@@ -77,7 +77,7 @@ static bool look(const struct bpf_view *v, const bool *sleeps, bool plain, uint6
 #define IS_ORDERED false
 #endif
 
-/* The longer the server has been at work, the longer: a busy one has not to be looked at often. */
+/* Sleeps before the next look, longer the longer the server has been at work. */
 static void pause_since(uint64_t begin_ns)
 {
 	uint64_t ns = (clock_now_ns() - begin_ns) / 8;
