@@ -277,7 +277,6 @@ def test_after_a_restart_of_the_server_counters_go_on(scope: Scope, victim: Pinn
     assert between.requests()["FPGetFileDirParms"] == STATS
     assert between.one("afpscope_sessions") is None
     victim._wanted = victim.port
-    victim._env["AFPD_KEEP"] = "1"
     victim.__enter__()
     exporter.wait_up(2)
     do_known(victim)
