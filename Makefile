@@ -269,7 +269,7 @@ integration: all $(WHOLE)
 python:
 	$(Q)tests/need.sh python
 	$(Q)$$(tests/need.sh --python) -m mypy --cache-dir=$(BUILD)/mypy --config-file analysis/pyproject.toml analysis/afpscope
-	$(Q)$(IN_MEMORY) $$(tests/need.sh --python) -B -m pytest -q -n $(CPUS) tests/python
+	$(Q)$(IN_MEMORY) $$(tests/need.sh --python) -B -m pytest -q -n $(CPUS) --dist loadfile tests/python
 
 lint:
 	$(Q)tests/lint.sh

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What docs/contributing.md lists "to add a ..." is all it takes: toys in a copy of the tree.
 
+All toys are in one copy, which is built once: a build costs more than all that is done with it.
+
 Tests user/cmd/workload.c, user/report/text/metrics.c.
 """
 
@@ -37,11 +39,12 @@ METRICS = {"toy": "lower", "joy": "higher"}
 
 
 class Scratch:
-    """A copy of the tree with what was built, and the names of the files that were touched."""
+    """A copy of the tree with what was built, and the files that each toy touched."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.touched: set[str] = set()
+        self.touched: dict[str, set[str]] = {}
+        self.toy = ""
         names = subprocess.run(
             ["git", "ls-files", "-co", "--exclude-standard", "Makefile", "user", "client", "bpf",
              "mpi", "analysis"],
@@ -53,8 +56,13 @@ class Scratch:
         for name in ("obj", "gen"):
             shutil.copytree(TOP / "build" / name, folder / "build" / name)
 
+    def add(self, toy: str) -> None:
+        """What is written from now on belongs to this toy."""
+        self.toy = toy
+        self.touched[toy] = set()
+
     def write(self, name: str, text: str) -> None:
-        self.touched.add(name)
+        self.touched[self.toy].add(name)
         (self.folder / name).write_text(text)
 
     def replace(self, name: str, old: str, new: str) -> None:
@@ -71,8 +79,6 @@ class Scratch:
         assert made.returncode == 0, made.stderr
 
     def run(self, *args: str) -> subprocess.CompletedProcess[str]:
-        """The program, built anew."""
-        self.build()
         return self.call(self.folder / "build/afpscope", *args)
 
     def call(self, *line: str | Path) -> subprocess.CompletedProcess[str]:
@@ -86,16 +92,85 @@ class Scratch:
         return self.call(sys.executable, "-B", "-m", "afpscope", *args)
 
 
-@pytest.fixture
-def scratch(tmp_path: Path) -> Scratch:
-    return Scratch(tmp_path)
+def add_kind(scratch: Scratch) -> None:
+    scratch.write("user/kinds/toy.c", KIND)
+    scratch.replace("user/kinds/kind.h", "X(any)", "X(any) X(toy)")
+
+
+def add_decoder(scratch: Scratch) -> None:
+    """For a kind of server of its own, joy."""
+    kind = KIND.replace("toy", "joy").replace(
+        "return kind_any.find(out, w, e);",
+        """int r = kind_any.find(out, w, e);
+
+	out->target.port[0].port = (uint16_t)w->port;
+	out->target.port[0].object = AFS_OBJECT_CLIENT;
+	out->target.n_ports = 1;
+	return r;""",
+    )
+    kind = kind.replace(".role =", ".has_requests = true, .role =")
+    kind = kind.replace("	.find =", "	.decoder = AFS_DECODER_TOY,\n	.find =")
+    scratch.write("user/kinds/joy.c", kind)
+    scratch.replace("user/kinds/kind.h", "X(any)", "X(any) X(joy)")
+    scratch.write("bpf/decode/toy.h", DECODER)
+    scratch.replace("bpf/decoders.h", "X(DSI, dsi)", "X(DSI, dsi) X(TOY, toy)")
+    line = '#include "bpf/decode/dsi.h"\n'
+    scratch.replace("bpf/decoders.h", line, line + line.replace("dsi", "toy"))
+
+
+def add_subcommand(scratch: Scratch) -> None:
+    scratch.write("user/cmd/joy.c", COMMAND)
+    scratch.replace(
+        "user/cmd/cmd.h", "int cmd_check(", "int cmd_joy(int argc, char **argv);\nint cmd_check("
+    )
+    row = '	{ "joy", "a joy", cmd_joy, check_options },\n	{ "clean",'
+    scratch.replace("user/cmd/main.c", '	{ "clean",', row)
+
+
+def add_workload(scratch: Scratch) -> None:
+    scratch.write("client/work/toy.h", TOY_H)
+    scratch.write("client/work/toy.c", TOY_C)
+    scratch.write("user/cmd/toy.c", TOY_COMMAND)
+    declared = "extern const struct opt toy_options[];\nint cmd_toy(int argc, char **argv);\n"
+    scratch.replace("user/cmd/cmd.h", "int cmd_check(", declared + "int cmd_check(")
+    row = '	{ "toy", "a toy", cmd_toy, toy_options },\n	{ "clean",'
+    scratch.replace("user/cmd/main.c", '	{ "clean",', row)
+
+
+def add_store(scratch: Scratch) -> None:
+    scratch.write("client/store/toy.c", STORE)
+    scratch.replace("client/store/local.c", "kinds[] = { ", "kinds[] = { &store_toy_kind, ")
+    scratch.replace(
+        "client/store/store_priv.h",
+        "kind store_posix_kind,",
+        "kind store_toy_kind, store_posix_kind,",
+    )
+
+
+def add_metrics(scratch: Scratch) -> None:
+    rows = [f'X({key.upper()}, "{key}", "ms", "{better}", "{key} time", "of a {key}") \\\n\t'
+            for key, better in METRICS.items()]  # fmt: skip
+    scratch.replace("user/run/run.h", "X(OPS, ", "".join(rows) + "X(OPS, ")
+    last = "	run_add(p, METRIC_OPS, l->ops);\n"
+    adds = [f'	run_add(p, METRIC_{key.upper()}, strtoull(getenv("TOY") ?: "0", NULL, 10));\n'
+            for key in METRICS]  # fmt: skip
+    scratch.replace("client/load/load.c", last, last + "".join(adds))
+    scratch.replace("client/load/load.c", "<errno.h>\n", "<errno.h>\n#include <stdlib.h>\n")
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Scratch:
+    made = Scratch(tmp_path_factory.mktemp("toys"))
+    for add in (add_kind, add_decoder, add_subcommand, add_workload, add_store, add_metrics):
+        made.add(add.__name__)
+        add(made)
+    made.build()
+    return made
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may watch")
 def test_a_kind_of_server_is_two_files(scratch: Scratch) -> None:
-    scratch.write("user/kinds/toy.c", KIND)
-    scratch.replace("user/kinds/kind.h", "X(any)", "X(any) X(toy)")
-    assert len(scratch.touched) == 2
+    assert len(scratch.touched["add_kind"]) == 2
     sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     try:
         words = ("--kind", "toy", "--pid", str(sleeper.pid), "-d", "1", "--no-save")
@@ -112,37 +187,20 @@ def test_a_kind_of_server_is_two_files(scratch: Scratch) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may watch")
 def test_a_decoder_is_two_more_files(scratch: Scratch, tmp_path: Path) -> None:
     """It counts each request of a server of its kind, split and batched as they come."""
-    kind = KIND.replace(
-        "return kind_any.find(out, w, e);",
-        """int r = kind_any.find(out, w, e);
-
-	out->target.port[0].port = (uint16_t)w->port;
-	out->target.port[0].object = AFS_OBJECT_CLIENT;
-	out->target.n_ports = 1;
-	return r;""",
-    )
-    kind = kind.replace(".role =", ".has_requests = true, .role =")
-    kind = kind.replace("	.find =", "	.decoder = AFS_DECODER_TOY,\n	.find =")
-    scratch.write("user/kinds/toy.c", kind)
-    scratch.replace("user/kinds/kind.h", "X(any)", "X(any) X(toy)")
-    scratch.write("bpf/decode/toy.h", DECODER)
-    scratch.replace("bpf/decoders.h", "X(DSI, dsi)", "X(DSI, dsi) X(TOY, toy)")
-    line = '#include "bpf/decode/dsi.h"\n'
-    scratch.replace("bpf/decoders.h", line, line + line.replace("dsi", "toy"))
-    assert len(scratch.touched) == 4
+    assert len(scratch.touched["add_decoder"]) == 4
     saved = tmp_path / "saved"
     server = subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout
         port = server.stdout.readline().strip()
-        words = ("record", "--kind", "toy", "--port", port, "-o", str(saved), "--")
+        words = ("record", "--kind", "joy", "--port", port, "-o", str(saved), "--")
         done = scratch.run(*words, sys.executable, "-c", CLIENT, port)
     finally:
         server.kill()
         server.wait()
     assert done.returncode == 0, done.stdout + done.stderr
     run = json.loads((saved / "run.json").read_text())
-    assert run["kind"] == "toy" and not any(loss["n"] for loss in run["losses"])
+    assert run["kind"] == "joy" and not any(loss["n"] for loss in run["losses"])
     assert run["books"] and all(book["closed"] for book in run["books"])
     counted = {r["number"]: r for r in run["phases"][0]["ledger"]["requests"]}
     assert {number: r["requests"] for number, r in counted.items()} == {
@@ -154,30 +212,13 @@ def test_a_decoder_is_two_more_files(scratch: Scratch, tmp_path: Path) -> None:
 
 
 def test_a_subcommand_is_three_files(scratch: Scratch) -> None:
-    scratch.write("user/cmd/toy.c", COMMAND)
-    scratch.replace(
-        "user/cmd/cmd.h", "int cmd_check(", "int cmd_toy(int argc, char **argv);\nint cmd_check("
-    )
-    row = '	{ "toy", "a toy", cmd_toy, check_options },\n	{ "clean",'
-    scratch.replace("user/cmd/main.c", '	{ "clean",', row)
-    assert len(scratch.touched) == 3
-    done = scratch.run("toy", "a", "b")
-    assert (done.returncode, done.stdout) == (0, "toy has 2 arguments\n")
-
-
-def add_workload(scratch: Scratch) -> None:
-    scratch.write("client/work/toy.h", TOY_H)
-    scratch.write("client/work/toy.c", TOY_C)
-    scratch.write("user/cmd/toy.c", TOY_COMMAND)
-    declared = "extern const struct opt toy_options[];\nint cmd_toy(int argc, char **argv);\n"
-    scratch.replace("user/cmd/cmd.h", "int cmd_check(", declared + "int cmd_check(")
-    row = '	{ "toy", "a toy", cmd_toy, toy_options },\n	{ "clean",'
-    scratch.replace("user/cmd/main.c", '	{ "clean",', row)
+    assert len(scratch.touched["add_subcommand"]) == 3
+    done = scratch.run("joy", "a", "b")
+    assert (done.returncode, done.stdout) == (0, "joy has 2 arguments\n")
 
 
 def test_a_workload_is_five_files(scratch: Scratch, tmp_path: Path) -> None:
-    add_workload(scratch)
-    assert len(scratch.touched) == 5
+    assert len(scratch.touched["add_workload"]) == 5
     (tmp_path / "ground").mkdir()
     folder = tmp_path / "saved"
     where = ("-L", "-D", "-P", str(tmp_path / "ground"))
@@ -206,11 +247,10 @@ def test_a_workload_is_five_files(scratch: Scratch, tmp_path: Path) -> None:
 
 def test_a_workload_may_break_off(scratch: Scratch, tmp_path: Path) -> None:
     """The second file has the name of the first: what was done is kept, and what is left told."""
-    add_workload(scratch)
-    scratch.replace("client/work/toy.c", '"file %u", i', '"file"')
     ground = tmp_path / "ground"
     ground.mkdir()
-    done = scratch.run("toy", "-L", "-D", "-P", str(ground), "-o", str(tmp_path / "saved"))
+    words = ("-L", "-D", "-P", str(ground), "-o", str(tmp_path / "saved"))
+    done = scratch.call("env", "TOY_NAME=file", "build/afpscope", "toy", *words)
     assert done.returncode == 3, done.stderr
     run = json.loads((tmp_path / "saved/run.json").read_text())
     assert run["complete"] is False and [p["complete"] for p in run["phases"]] == [False]
@@ -221,14 +261,7 @@ def test_a_workload_may_break_off(scratch: Scratch, tmp_path: Path) -> None:
 
 def test_a_kind_of_store_is_three_files(scratch: Scratch, tmp_path: Path) -> None:
     """In memory, chosen by a prefix: for many clients that never wait, and verified for one."""
-    scratch.write("client/store/toy.c", STORE)
-    scratch.replace("client/store/local.c", "kinds[] = { ", "kinds[] = { &store_toy_kind, ")
-    scratch.replace(
-        "client/store/store_priv.h",
-        "kind store_posix_kind,",
-        "kind store_toy_kind, store_posix_kind,",
-    )
-    assert len(scratch.touched) == 3
+    assert len(scratch.touched["add_store"]) == 3
     saved = tmp_path / "load"
     done = scratch.run(
         "load", "toy:here", "-n", "3", "-m", "office", "-d", "1", "--ramp", "0", "-o", str(saved)
@@ -263,16 +296,8 @@ def test_a_kind_of_store_is_three_files(scratch: Scratch, tmp_path: Path) -> Non
 
 def test_a_metric_is_two_files_and_its_docs(scratch: Scratch, tmp_path: Path) -> None:
     """Two of them, of either direction: in every output, and judged, with nothing else touched."""
-    rows = [f'X({key.upper()}, "{key}", "ms", "{better}", "{key} time", "of a {key}") \\\n\t'
-            for key, better in METRICS.items()]  # fmt: skip
-    scratch.replace("user/run/run.h", "X(OPS, ", "".join(rows) + "X(OPS, ")
-    last = "	run_add(p, METRIC_OPS, l->ops);\n"
-    adds = [f'	run_add(p, METRIC_{key.upper()}, strtoull(getenv("TOY"), NULL, 10));\n'
-            for key in METRICS]  # fmt: skip
-    scratch.replace("client/load/load.c", last, last + "".join(adds))
-    scratch.replace("client/load/load.c", "<errno.h>\n", "<errno.h>\n#include <stdlib.h>\n")
-    assert scratch.touched == {"user/run/run.h", "client/load/load.c"}  # and docs/data-model.md
-    scratch.build()
+    touched = scratch.touched["add_metrics"]
+    assert touched == {"user/run/run.h", "client/load/load.c"}  # and docs/data-model.md
     runs: dict[str, list[str]] = {"a": [], "b": []}
     for i, (_, side) in enumerate(order(8)):
         value = (400 if side == "a" else 600) + i

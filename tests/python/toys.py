@@ -117,7 +117,7 @@ COMMAND = """
 
 #include <stdio.h>
 
-int cmd_toy(int argc, char **argv)
+int cmd_joy(int argc, char **argv)
 {
 	printf("%s has %d arguments\\n", argv[0], argc - 1);
 	return 0;
@@ -141,6 +141,7 @@ TOY_C = """
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static int ask(struct load *l, enum store_verb verb, struct store_dir dir, const char *name,
 		struct store_op *op, struct err *e)
@@ -158,12 +159,13 @@ static int phase(struct load *l, unsigned int test, unsigned int n, struct store
 		struct err *e)
 {
 	static const char *const title[] = { "Create files", "Delete files" };
+	const char *same = getenv("TOY_NAME");
 	struct store_op op;
 	char name[32];
 	int r = load_phase_begin(l, test, 1, title[test - 1], e);
 
 	for (unsigned int i = 0; i < n && !r; i++) {
-		snprintf(name, sizeof(name), "file %u", i);
+		snprintf(name, sizeof(name), same ? same : "file %u", i);
 		r = ask(l, test == 1 ? STORE_CREATE : STORE_DELETE, dir, name, &op, e);
 	}
 	load_phase_end(l, !r);
