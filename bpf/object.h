@@ -225,19 +225,30 @@ static __always_inline bool is_datagrams(const struct sock___afs *sk)
 	return protocol == AFS_UDP;
 }
 
-/* What a TCP connection, or a socket of datagrams, is by its ports. Verified once. */
-__noinline __u32 object_at_port(__u32 local, __u32 peer)
+/*
+ * The object of known port i if it is one of these, else AFS_N_OBJECTS. A global function: verified
+ * once, not for each i.
+ */
+__noinline __u32 object_if_port(__u32 i, __u32 local, __u32 peer)
 {
 	const volatile struct afs_inodes *known = &shared.inodes;
 
-	for (__u32 i = 0; i < AFS_N_PORTS; i++) {
-		if (i >= known->n_ports)
-			break;
-		if (known->port[i].port == local ||
-		    (known->port[i].object == AFS_OBJECT_BACKEND && known->port[i].port == peer))
-			return known->port[i].object;
-	}
-	return AFS_OBJECT_SOCKET;
+	if (!AFS_BELOW(i, AFS_N_PORTS) || i >= known->n_ports)
+		return AFS_N_OBJECTS;
+	if (known->port[i].port == local ||
+	    (known->port[i].object == AFS_OBJECT_BACKEND && known->port[i].port == peer))
+		return known->port[i].object;
+	return AFS_N_OBJECTS;
+}
+
+/* What a TCP connection, or a socket of datagrams, is by its ports. */
+static __always_inline __u32 object_at_port(__u32 local, __u32 peer)
+{
+	__u32 object = AFS_N_OBJECTS;
+
+	for (__u32 i = 0; i < AFS_N_PORTS && object == AFS_N_OBJECTS; i++)
+		object = object_if_port(i, local, peer);
+	return object == AFS_N_OBJECTS ? AFS_OBJECT_SOCKET : object;
 }
 
 /* A client's or a CNID connection by its ports, else AFS_OBJECT_SOCKET. */

@@ -539,31 +539,34 @@ int on_bio_begin_old(__u64 *ctx)
 	return timed((const void *)ctx[1]);
 }
 
-/* A global function: the verifier follows it once, and not for each of the bios of a request. */
-__noinline int add_bio(__u32 row, __u32 field, __u64 ns)
-{
-	struct afs_storage *s = storage_at(row);
-
-	if (!s)
-		return 0;
-	ADD(s->bio_done, 1);
-	if (field == AFS_STORAGE_bio_read_ns)
-		ADD(s->bio_read_ns, ns);
-	else if (field == AFS_STORAGE_bio_write_ns)
-		ADD(s->bio_write_ns, ns);
-	else
-		ADD(s->bio_flush_ns, ns);
-	return 0;
-}
-
 static __always_inline void ended_bio(__u64 key, __u64 now)
 {
 	struct bio_open *b = bpf_map_lookup_elem(&storage_bio, &key);
+	struct afs_storage *s = b ? storage_at(b->row) : NULL;
 
-	if (!b)
+	if (!s)
 		return;
-	add_bio(b->row, b->field, now - b->ns);
+	ADD(s->bio_done, 1);
+	if (b->field == AFS_STORAGE_bio_read_ns)
+		ADD(s->bio_read_ns, now - b->ns);
+	else if (b->field == AFS_STORAGE_bio_write_ns)
+		ADD(s->bio_write_ns, now - b->ns);
+	else
+		ADD(s->bio_flush_ns, now - b->ns);
 	bpf_map_delete_elem(&storage_bio, &key);
+}
+
+/*
+ * A bio of a request has ended; the next one of the request, 0: none. Both are addresses as
+ * numbers. A global function: the verifier follows it once, and not for each bio.
+ */
+__noinline __u64 ended_in_request(__u64 bio, __u64 now)
+{
+	__u64 next = 0;
+
+	ended_bio(bio, now);
+	bpf_core_read(&next, sizeof(next), &((const struct bio___afs *)bio)->bi_next);
+	return next;
 }
 
 /* (request, error, bytes), mostly in an interrupt: it may hold many, and not all have ended. */
@@ -571,19 +574,18 @@ SEC("?tp_btf/block_rq_complete")
 int on_request_end(__u64 *ctx)
 {
 	const struct request___afs *request = (const void *)ctx[0];
-	const struct bio___afs *bio = request->bio;
-	__u32 left = ctx[2], n;
-	__u64 now = bpf_ktime_get_ns();
+	__u64 now = bpf_ktime_get_ns(), bio = 0;
+	__u32 left = ctx[2], n = 0;
 
+	bpf_core_read(&bio, sizeof(bio), &request->bio);
 	for (int i = 0; i < AFS_N_REQUEST_BIOS && bio; i++) {
-		n = bio->bi_iter.bi_size;
+		bpf_core_read(&n, sizeof(n), &((const struct bio___afs *)bio)->bi_iter.bi_size);
 		if (n > left)
 			break;
-		ended_bio((__u64)bio, now);
+		bio = ended_in_request(bio, now);
 		left -= n;
 		if (!left)
 			break;
-		bio = bio->bi_next;
 	}
 	return 0;
 }
