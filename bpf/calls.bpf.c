@@ -470,28 +470,65 @@ static __always_inline void mark_call(struct afs_thread *t, struct task_struct__
 #endif
 }
 
-/*
- * Makes slots that user space has cleared available. User space cannot do it with system calls:
- * while one of those works on a map, the classic tracepoints of its CPU are skipped.
- */
-__noinline int release_all(void)
+/* Makes a slot available. Global functions, as the next four: verified once. */
+__noinline int release_one(__u32 of, __u32 slot)
 {
-	__u32 n_threads = shared.release.n_threads, n_processes = shared.release.n_processes;
-	__u32 n_streams = shared.release.n_streams, slot;
+	switch (of) {
+	case AFS_SLOTS_THREAD:
+		return bpf_map_push_elem(&free_thread, &slot, BPF_ANY);
+	case AFS_SLOTS_PROCESS:
+		return bpf_map_push_elem(&free_process, &slot, BPF_ANY);
+	case AFS_SLOTS_STREAM:
+		return bpf_map_push_elem(&free_stream, &slot, BPF_ANY);
+	default:
+		return bpf_map_push_elem(&free_part, &slot, BPF_ANY);
+	}
+}
 
-	for (__u32 i = 0; i < AFS_N_RELEASE && i < n_threads; i++) {
-		slot = shared.release.thread[i];
-		bpf_map_push_elem(&free_thread, &slot, BPF_ANY);
+__noinline int release_in_range(__u32 of, __u32 slot)
+{
+	if (!AFS_BELOW(of, AFS_N_SLOTS) || slot < shared.release.of[of].first ||
+	    slot >= shared.release.of[of].end)
+		return 0;
+	return release_one(of, slot);
+}
+
+/* AFS_N_BLOCK slots from this one on, the last first. */
+__noinline int release_block(__u32 of, __u32 first)
+{
+	for (__u32 i = AFS_N_BLOCK; i-- > 0;)
+		release_in_range(of, first + i);
+	return 0;
+}
+
+__noinline int release_range(__u32 of)
+{
+	for (__u32 i = AFS_N_BLOCK; i-- > 0;)
+		release_block(of, i * AFS_N_BLOCK);
+	return 0;
+}
+
+__noinline int release_cleared(__u32 of)
+{
+	if (!AFS_BELOW(of, AFS_N_SLOTS))
+		return 0;
+	for (__u32 i = 0; i < AFS_N_RELEASE && i < shared.release.of[of].n; i++)
+		release_one(of, shared.release.of[of].slot[i]);
+	return 0;
+}
+
+/*
+ * Makes available what user space has listed. User space cannot do it with system calls: while one
+ * of those works on a map, the classic tracepoints of its CPU are skipped.
+ */
+static __always_inline int release_all(void)
+{
+	for (__u32 of = 0; of < AFS_N_SLOTS; of++) {
+		if (shared.release.of[of].end)
+			release_range(of);
+		release_cleared(of);
+		shared.release.of[of].end = shared.release.of[of].n = 0;
 	}
-	for (__u32 i = 0; i < AFS_N_RELEASE && i < n_processes; i++) {
-		slot = shared.release.process[i];
-		bpf_map_push_elem(&free_process, &slot, BPF_ANY);
-	}
-	for (__u32 i = 0; i < AFS_N_RELEASE && i < n_streams; i++) {
-		slot = shared.release.stream[i];
-		bpf_map_push_elem(&free_stream, &slot, BPF_ANY);
-	}
-	shared.release.n_threads = shared.release.n_processes = shared.release.n_streams = 0;
 	return 0;
 }
 
@@ -507,7 +544,7 @@ int mark_process(struct bpf_iter__task___afs *ctx)
 	struct afs_thread *t;
 
 	if (!task)
-		return release_all() & 0;
+		return release_all();
 	/* An exiting task may have been watched before, and its slot be reused. */
 	if (task->tgid != shared.mark.tgid || task->flags & AFS_PF_EXITING || thread_known(task))
 		return 0;

@@ -528,12 +528,23 @@ struct afs_mark {
 	__u64 task;    /* the current one */
 };
 
-/* Slots that user space has cleared: the marker's next pass makes them available. */
+/* What there are slots of. */
+enum afs_slots {
+	AFS_SLOTS_THREAD,
+	AFS_SLOTS_PROCESS,
+	AFS_SLOTS_STREAM,
+	AFS_SLOTS_PART,
+	AFS_N_SLOTS,
+};
+
+/* Slots that the marker's next pass makes available: a range, and those that were cleared. */
 #define AFS_N_RELEASE 64
+#define AFS_N_BLOCK   128 /* the range is released in as many blocks of as many slots at most */
 
 struct afs_release {
-	__u32 n_threads, n_processes, n_streams, spare;
-	__u32 thread[AFS_N_RELEASE], process[AFS_N_RELEASE], stream[AFS_N_RELEASE];
+	struct {
+		__u32 first, end, n, slot[AFS_N_RELEASE];
+	} of[AFS_N_SLOTS];
 };
 
 /* In .bss: user space reads it through a mapping. */
@@ -553,6 +564,7 @@ struct afs_shared {
 
 #ifndef __bpf__
 _Static_assert(sizeof(struct afs_thread) == 320, "five cache lines");
+_Static_assert(AFS_N_THREADS <= AFS_N_BLOCK * AFS_N_BLOCK, "all in one range");
 _Static_assert(offsetof(struct afs_thread, task) == 64, "what every call needs is in two");
 _Static_assert(offsetof(struct afs_thread, work) == 128, "what every call needs is in two");
 _Static_assert(offsetof(struct afs_stripe, batch) == 64, "a cache line");

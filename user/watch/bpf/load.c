@@ -192,16 +192,6 @@ static int set_len(struct bpf_load *l, const char *name, __u32 n)
 	return map ? bpf_map__set_max_entries(map, n) : -ENOENT;
 }
 
-/* Free slots, the first on top of the stack, so that those handed out are the first n. */
-static int fill(struct bpf_load *l, const char *stack, __u32 first, __u32 end)
-{
-	int fd = bpf_object__find_map_fd_by_name(l->object, stack), r = 0;
-
-	for (__u32 i = end; i-- > first && !r;)
-		r = bpf_map_update_elem(fd, NULL, &i, BPF_ANY);
-	return r;
-}
-
 /* Only programs loaded for it make records; what is not wanted is made small. */
 static int set_trace(struct bpf_load *l, struct afs_setup *setup, const struct load_way *way,
 		     const struct bpf_load_wish *wish)
@@ -283,16 +273,43 @@ static int load(struct bpf_load *l, const struct load_way *way, const struct bpf
 		r = l->kind->load(l->skel, l);
 	if (r)
 		return refusal(e, r, "load BPF programs");
-	r = fill(l, "free_thread", 0, wish->n_threads ? wish->n_threads : AFS_N_THREADS);
-	if (!r)
-		r = fill(l, "free_process", 0,
-			 wish->n_processes ? wish->n_processes : AFS_N_PROCESSES);
-	if (!r)
-		r = fill(l, "free_stream", 0, wish->n_streams ? wish->n_streams : AFS_N_CLIENTS);
-	if (!r)
-		r = fill(l, "free_part", AFS_N_FIXED_PARTS, AFS_N_PARTS);
 	l->shared->span = 1;
-	return r ? refusal(e, r, "fill the maps of the BPF programs") : 0;
+	return 0;
+}
+
+/* One pass over all tasks. */
+static int run_marker(struct bpf_load *l)
+{
+	int fd = bpf_iter_create(bpf_link__fd(l->marker));
+	char none[64];
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	l->shared->mark.marked = l->shared->mark.failed = 0;
+	do
+		n = read(fd, none, sizeof(none));
+	while (n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN)));
+	n = n < 0 ? -errno : 0;
+	close(fd);
+	return (int)n;
+}
+
+/* Makes all slots available. The first are handed out first. */
+static int release_all(struct bpf_load *l, const struct bpf_load_wish *wish, struct err *e)
+{
+	struct afs_release *release = &l->shared->release;
+	int r;
+
+	release->of[AFS_SLOTS_THREAD].end = wish->n_threads ? wish->n_threads : AFS_N_THREADS;
+	release->of[AFS_SLOTS_PROCESS].end = wish->n_processes ? wish->n_processes
+							       : AFS_N_PROCESSES;
+	release->of[AFS_SLOTS_STREAM].end = wish->n_streams ? wish->n_streams : AFS_N_CLIENTS;
+	release->of[AFS_SLOTS_PART].first = AFS_N_FIXED_PARTS;
+	release->of[AFS_SLOTS_PART].end = AFS_N_PARTS;
+	l->shared->mark.tgid = -1;
+	r = run_marker(l);
+	return r ? refusal(e, r, "make the slots of BPF programs available") : 0;
 }
 
 static int attach(struct bpf_load *l, struct err *e)
@@ -344,6 +361,8 @@ static int try_way(struct bpf_load *l, const struct bpf_load_kind *kind, const s
 	}
 	if (!r)
 		r = attach(l, e);
+	if (!r)
+		r = release_all(l, wish, e);
 	if (r)
 		unload(l);
 	else
@@ -495,24 +514,6 @@ bool bpf_load_missed(const struct bpf_load *l, unsigned int i, uint64_t *out)
 	return true;
 }
 
-/* One pass over all tasks. */
-static int run_marker(struct bpf_load *l)
-{
-	int fd = bpf_iter_create(bpf_link__fd(l->marker));
-	char none[64];
-	ssize_t n;
-
-	if (fd < 0)
-		return -errno;
-	l->shared->mark.marked = l->shared->mark.failed = 0;
-	do
-		n = read(fd, none, sizeof(none));
-	while (n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN)));
-	n = n < 0 ? -errno : 0;
-	close(fd);
-	return (int)n;
-}
-
 int bpf_load_mark(struct bpf_load *l, pid_t pid, enum afs_role role, unsigned int account,
 		  struct err *e)
 {
@@ -543,27 +544,26 @@ int bpf_load_mark(struct bpf_load *l, pid_t pid, enum afs_role role, unsigned in
 	return 0;
 }
 
-/* As many as fit into one order. */
-static uint32_t put_slots(__u32 *to, struct bpf_load_slots *from)
+/* As many as one pass takes. */
+static void put_slots(struct bpf_load *l, enum afs_slots of, struct bpf_load_slots *from)
 {
 	uint32_t some = from->n < AFS_N_RELEASE ? from->n : AFS_N_RELEASE;
 
-	memcpy(to, from->slot, some * sizeof(*to));
+	memcpy(l->shared->release.of[of].slot, from->slot, some * sizeof(*from->slot));
+	l->shared->release.of[of].n = some;
 	from->slot += some;
 	from->n -= some;
-	return some;
 }
 
 int bpf_load_release(struct bpf_load *l, struct bpf_load_slots threads,
 		     struct bpf_load_slots processes, struct bpf_load_slots streams)
 {
-	struct afs_release *release = &l->shared->release;
 	int r = 0;
 
 	while (!r && (threads.n || processes.n || streams.n)) {
-		release->n_threads = put_slots(release->thread, &threads);
-		release->n_processes = put_slots(release->process, &processes);
-		release->n_streams = put_slots(release->stream, &streams);
+		put_slots(l, AFS_SLOTS_THREAD, &threads);
+		put_slots(l, AFS_SLOTS_PROCESS, &processes);
+		put_slots(l, AFS_SLOTS_STREAM, &streams);
 		r = run_marker(l);
 	}
 	return r;
