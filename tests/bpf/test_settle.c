@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A server is quiet only once it has dealt with what has reached it, however long it waits for a
- * CPU; and the watch looks less and less often at one that is never quiet. Tests
- * user/watch/bpf/settle.c.
+ * CPU; the watch looks less and less often at one that is never quiet; and a reading of a quiet
+ * one has the same calls in every table, though its threads wake up now and then. Tests
+ * user/watch/bpf/settle.c and rung.c.
  */
+#include "base/clock.h"
+
 #include "watched.h"
 
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 
-#define TURNS 50
+#define TURNS    50
+#define READINGS 1000
 
 static int ends[2]; /* of a connection: ours, the server's */
 
@@ -123,11 +128,66 @@ static void a_busy_server_is_looked_at_less_and_less_often(void **state)
 	stop(&x);
 }
 
+/* Sleeps for ever, each time for value[0] nanoseconds. */
+static void nap(struct watched_shared *s)
+{
+	struct timespec pause = { 0 };
+
+	prctl(PR_SET_TIMERSLACK, 1);
+	for (;;) {
+		pause.tv_nsec = (long)__atomic_load_n(&s->value[0], __ATOMIC_RELAXED);
+		nanosleep(&pause, NULL);
+	}
+}
+
+/* Calls of a quiet server, the same in every table; *ns: what a reading takes, if it took less. */
+static uint64_t read_calls(struct watched *x, uint64_t *ns)
+{
+	uint64_t rows = 0, parts = 0, begin;
+	struct ledger l;
+
+	assert_true(watch_settle(x->w));
+	begin = clock_now_ns();
+	assert_int_equal(watch_read(x->w, &l), 0);
+	begin = clock_now_ns() - begin;
+	*ns = begin < *ns ? begin : *ns;
+	for (size_t i = 0; i < l.n_rows; i++)
+		rows += l.row[i].cell.calls;
+	for (size_t i = 0; i < l.n_parts; i++)
+		parts += l.part[i].part.calls;
+	ledger_fini(&l);
+	assert_int_equal(rows, parts);
+	return rows;
+}
+
+/* It sleeps hardly longer than a reading takes. */
+static void a_reading_between_naps_has_the_same_calls_in_every_table(void **state)
+{
+	const struct timespec long_nap = { .tv_nsec = 100000000 };
+	uint64_t ns = (uint64_t)long_nap.tv_nsec, first, last;
+	struct watched x;
+
+	(void)state;
+	start(&x, nap, 0);
+	__atomic_store_n(&x.shared->value[0], ns, __ATOMIC_RELAXED);
+	for (int i = 0; i < 10; i++)
+		read_calls(&x, &ns);
+	__atomic_store_n(&x.shared->value[0], ns, __ATOMIC_RELAXED);
+	nanosleep(&long_nap, NULL);
+	first = read_calls(&x, &ns);
+	for (int i = 0; i < READINGS; i++)
+		last = read_calls(&x, &ns);
+	print_message("%llu naps\n", (unsigned long long)(last - first));
+	assert_true(last > first + READINGS);
+	stop(&x);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_server_that_waits_for_a_cpu_is_not_quiet),
 		cmocka_unit_test(a_busy_server_is_looked_at_less_and_less_often),
+		cmocka_unit_test(a_reading_between_naps_has_the_same_calls_in_every_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,7 +35,7 @@
 /* Pause between readings: the client may share its CPU with the server, so never spin. */
 #define PAUSE_NS 30000
 
-/* A reading takes a fraction of the 10 ms for which a server's idle thread may sleep. */
+/* Of a busy server, before it is read as it is. */
 #define READINGS 8
 
 struct bpf_rung {
@@ -53,6 +53,7 @@ struct bpf_rung {
 	uint32_t n_unserved;            /* ... connections to backends that are not watched */
 	bool sleeps[AFS_N_CALLS];
 	bool crowded, plain; /* as in struct target */
+	bool settled;        /* when it was last waited for */
 };
 
 static void bpf_free(void *state)
@@ -133,9 +134,10 @@ static int bpf_open(void **state, const struct watch_sink *sink, const struct ta
 
 static bool bpf_settle(void *state)
 {
-	const struct bpf_rung *b = state;
+	struct bpf_rung *b = state;
 
-	return settle(&b->view, b->sleeps, b->plain);
+	b->settled = settle(&b->view, b->sleeps, b->plain);
+	return b->settled;
 }
 
 static bool is_watched(const struct bpf_rung *b, pid_t pid)
@@ -250,20 +252,21 @@ static int read_once(const struct bpf_rung *b, struct ledger *out)
 
 /*
  * A settled server is quiet, except for threads that sleep for a time and then wake up: a reading
- * during which a call was counted is repeated once that call is in every ledger. A busy server is
- * read as it is.
+ * during which a call was counted is repeated once that call is in every ledger, until none was
+ * counted. A busy server is read as it is.
  */
 static int bpf_read(void *state, struct ledger *out)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	struct bpf_rung *b = state;
 	int r, tries = READINGS;
-	uint64_t before;
+	uint64_t before, end = clock_now_ns() + RUNG_SETTLE_NS;
 
 	price_look(&b->price, &b->load, PRICE_RUNS);
 	before = bpf_view_moves(&b->view);
 	r = read_once(b, out);
-	while (!r && bpf_view_moves(&b->view) != before && --tries) {
+	while (!r && bpf_view_moves(&b->view) != before &&
+	       (b->settled ? clock_now_ns() < end : --tries > 0)) {
 		nanosleep(&pause, NULL);
 		bpf_view_wait_for_counts(&b->view, RUNG_SETTLE_NS);
 		before = bpf_view_moves(&b->view);
