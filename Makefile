@@ -128,7 +128,6 @@ CROSS	   = tests/vm/cross.sh tests/bpf/test_calls tests/vm/rung
 CPUS	  := $(shell nproc)
 # What tests write is soon deleted: they write to memory where 4 GB are free.
 IN_MEMORY  = $(shell df -k --output=avail /dev/shm 2> /dev/null | awk 'NR == 2 && $$1 > 4000000 { print "TMPDIR=/dev/shm" }')
-run_tests  = $(Q)set -e; for t in $(1); do echo "== $$t"; $$t; done
 
 $(FAKE): $(BUILD)/tests/%.o: tests/%.c Makefile
 	$(call say,CC)
@@ -189,9 +188,9 @@ check-quick:
 QUICK	   = $(patsubst %,tests/integration/test_%.py,any check cnid_servers password record words)
 
 check-quick-built: lint unit
-	$(call run_tests,$(BPF_QUICK))
-	$(Q)$$(tests/need.sh --python) -B -m pytest -q -n $(CPUS) -m "not slow" tests/python
-	$(Q)AFPSCOPE=$(CURDIR)/$(BUILD)/afpscope $(PYTHON) -B -m pytest -p no:cacheprovider -q \
+	$(Q)tests/run.sh $$(($(CPUS) > 1 ? 2 : 1)) $(BPF_QUICK)
+	$(Q)$(IN_MEMORY) $$(tests/need.sh --python) -B -m pytest -q -n $(CPUS) --dist loadfile -m "not slow" tests/python
+	$(Q)$(IN_MEMORY) AFPSCOPE=$(CURDIR)/$(BUILD)/afpscope $(PYTHON) -B -m pytest -p no:cacheprovider -q \
 		-n $$(($(CPUS) > 1 ? 2 : 1)) --dist loadfile -m "not slow" $(QUICK)
 
 # What check-built runs is built before it, or beside the tests of the whole program: for these
@@ -223,11 +222,12 @@ beside:
 beside-built:
 	$(Q)until [ -e $(BUILD)/beside.end ]; do sleep 0.2; done
 
-# Unit tests share nothing: they run side by side, the longest first.
+# Unit tests share nothing: they run side by side, the longest first. Two more than there are CPUs:
+# the first ones mostly wait.
 UNIT_FIRST = $(foreach t,dsi dsi_receive work_lantest work_lantest_faults,$(filter %/test_$t,$(UNIT)))
 
 unit: unit-programs
-	$(Q)tests/run.sh $(CPUS) $(UNIT_FIRST) $(filter-out $(UNIT_FIRST),$(UNIT))
+	$(Q)tests/run.sh $$(($(CPUS) + 2)) $(UNIT_FIRST) $(filter-out $(UNIT_FIRST),$(UNIT))
 
 unit-sanitized:
 	$(Q)$(SAN) unit
