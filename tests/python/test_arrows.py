@@ -24,6 +24,7 @@ SOUND = {
 }
 BREACHES = {
     "circle": ("user/report/b.c", "return 1;", "return a_one();"),
+    "b.h -> ": ("user/report/b.h", "struct b {", '#include "report/b.h"\nstruct b {'),
     "one.py -> ": ("analysis/afpscope/two.py", "import three", "from .one import value"),
     "three.py -> ": ("analysis/afpscope/two.py", "import three", "    from . import x, three"),
     "may not include": ("user/report/b.c", "report/b.h", "cmd/cmd.h"),
