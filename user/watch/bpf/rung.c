@@ -35,8 +35,9 @@
 /* Pause between readings: the client may share its CPU with the server, so never spin. */
 #define PAUSE_NS 30000
 
-/* Of a busy server, before it is read as it is. */
-#define READINGS 8
+/* How often a server is read before it is taken as it is; for how long, if it has settled. */
+#define READINGS    8
+#define READINGS_NS 50000000
 
 struct bpf_rung {
 	struct bpf_load load;
@@ -251,22 +252,22 @@ static int read_once(const struct bpf_rung *b, struct ledger *out)
 }
 
 /*
- * A settled server is quiet, except for threads that sleep for a time and then wake up: a reading
- * during which a call was counted is repeated once that call is in every ledger, until none was
- * counted. A busy server is read as it is.
+ * A settled server is quiet, except for threads that sleep for a time and then wake up, as one
+ * of each session may do every 10 ms: a reading during which a call was counted is repeated once
+ * that call is in every ledger. A busy server, or one of very many sessions, is read as it is.
  */
 static int bpf_read(void *state, struct ledger *out)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	struct bpf_rung *b = state;
 	int r, tries = READINGS;
-	uint64_t before, end = clock_now_ns() + RUNG_SETTLE_NS;
+	uint64_t before, end = clock_now_ns() + READINGS_NS;
 
 	price_look(&b->price, &b->load, PRICE_RUNS);
 	before = bpf_view_moves(&b->view);
 	r = read_once(b, out);
 	while (!r && bpf_view_moves(&b->view) != before &&
-	       (b->settled ? clock_now_ns() < end : --tries > 0)) {
+	       (--tries > 0 || (b->settled && clock_now_ns() < end))) {
 		nanosleep(&pause, NULL);
 		bpf_view_wait_for_counts(&b->view, RUNG_SETTLE_NS);
 		before = bpf_view_moves(&b->view);
