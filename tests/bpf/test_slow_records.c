@@ -9,12 +9,14 @@
 #include "base/clock.h"
 #include "bpf/paths.h"
 
-#define HEAD    16
-#define DELETE  8
-#define OVER_NS 50000000u
+#define HEAD   16
+#define DELETE 8
 
 /* Of the test and, copied, its child. */
 static struct watched_ends ends;
+
+/* What a fast request never takes. */
+static uint64_t over_ns = 50000000;
 
 struct seen {
 	unsigned int requests, names;
@@ -90,7 +92,7 @@ static void serve(struct watched_shared *s)
 
 static void start(struct watched *x, struct seen *s, unsigned int what)
 {
-	const struct watch_sink sink = { .what = what, .over_ns = OVER_NS, .user = s, .put = put };
+	const struct watch_sink sink = { .what = what, .over_ns = over_ns, .user = s, .put = put };
 
 	memset(s, 0, sizeof(*s));
 	watched_serve(x, &ends, serve, &sink);
@@ -108,7 +110,7 @@ static void is_slow_one(const struct seen *s, uint16_t id, pid_t pid)
 	assert_int_equal(s->r.dsi_id, id);
 	assert_int_equal(s->r.command, DELETE);
 	assert_int_equal(s->r.session, pid);
-	assert_true(s->r.time_ns >= OVER_NS && s->r.other_ns >= OVER_NS / 2);
+	assert_true(s->r.time_ns >= over_ns && s->r.other_ns >= over_ns / 2);
 	assert_int_equal(s->names, 1);
 	assert_int_equal(s->named.dsi_id, id);
 	assert_int_equal(s->named.command, DELETE);
@@ -121,7 +123,7 @@ static void be_slow(struct watched *x, struct seen *s)
 {
 	memset(s, 0, sizeof(*s));
 	watched_go(x);
-	usleep(OVER_NS / 1000 + 20000);
+	usleep(over_ns / 1000 + 20000);
 	watched_go(x);
 	assert_true(watch_settle(x->w));
 	for (int i = 0; i < 500 && !s->requests; i++) {
@@ -174,10 +176,10 @@ static void a_request_is_seen_before_it_ends(void **state)
 	start(&x, &s, AFS_TRACE_SMALL | AFS_TRACE_NAMES);
 	begun = clock_now_ns();
 	watched_go(&x);
-	usleep(OVER_NS / 1000 + 20000);
+	usleep(over_ns / 1000 + 20000);
 	watch_running(x.w, begun, put_running, &s);
 	assert_int_equal(s.requests, 0);
-	watch_running(x.w, clock_now_ns() - OVER_NS, put_running, &s);
+	watch_running(x.w, clock_now_ns() - over_ns, put_running, &s);
 	is_slow_one(&s, 10, x.pid);
 	assert_true(s.r.t > begun && s.r.t + s.r.time_ns == s.r.timestamp);
 	assert_true(watch_session(x.w, x.pid, s.r.port, &session));
@@ -223,6 +225,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_session_that_is_held_is_seen),
 	};
 
+	/* In an emulated guest beside other work a fast request takes long, too. */
+	if (getenv("REF_TENTH"))
+		over_ns *= 10;
 	/* A pattern of names: only these. */
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
