@@ -394,41 +394,6 @@ static void known_inodes_are_told_apart(void **state)
 	close(late_log);
 }
 
-static void do_naps(struct watched_shared *s)
-{
-	const struct timespec nap = { .tv_nsec = 10000000 }; /* as afpd's idle thread */
-
-	(void)s;
-	for (;;)
-		nanosleep(&nap, NULL);
-}
-
-/* A thread that wakes for itself tears no reading: each call is in both ledgers or in none. */
-static void what_is_read_belongs_together(void **state)
-{
-	uint64_t rows = 0, parts;
-	struct ledger l;
-	struct watched x;
-
-	(void)state;
-	watched_start(&x, do_naps);
-	watched_open(&x, (struct target) {});
-	__atomic_store_n(&x.shared->step, 1, __ATOMIC_RELEASE);
-	syscall(SYS_futex, &x.shared->step, FUTEX_WAKE, 1, NULL, NULL, 0);
-	for (int turn = 0; turn < 500 || rows < 20; turn++) {
-		rows = parts = 0;
-		assert_true(watch_settle(x.w));
-		assert_int_equal(watch_read(x.w, &l), 0);
-		for (size_t i = 0; i < l.n_rows; i++)
-			rows += l.row[i].cell.calls;
-		for (size_t i = 0; i < l.n_parts; i++)
-			parts += l.part[i].part.calls;
-		ledger_fini(&l);
-		assert_int_equal(rows, parts);
-	}
-	watched_end(&x);
-}
-
 static int remove_files(void **state)
 {
 	(void)state;
@@ -499,7 +464,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(other_calls_are_counted_by_class),
 		cmocka_unit_test(waits_are_counted_with_their_time),
 		cmocka_unit_test(known_inodes_are_told_apart),
-		cmocka_unit_test(what_is_read_belongs_together),
 		cmocka_unit_test(operations_by_io_uring_are_a_warning_with_their_number),
 	};
 
