@@ -528,7 +528,7 @@ struct afs_mark {
 	__u64 task;    /* the current one */
 };
 
-/* What there are slots of. */
+/* The things that have slots: each kind has a stack of free ones. */
 enum afs_slots {
 	AFS_SLOTS_THREAD,
 	AFS_SLOTS_PROCESS,
@@ -537,9 +537,9 @@ enum afs_slots {
 	AFS_N_SLOTS,
 };
 
-/* Slots that the marker's next pass makes available: a range, and those that were cleared. */
+/* For each kind, slots that the marker's next pass makes available: a range and a list. */
 #define AFS_N_RELEASE 64
-#define AFS_N_BLOCK   128 /* the range is released in as many blocks of as many slots at most */
+#define AFS_N_BLOCK   128 /* slots in a block, and blocks in the largest range */
 
 struct afs_release {
 	struct {

@@ -15,7 +15,7 @@
 /* Of the test and, copied, its child. */
 static struct watched_ends ends;
 
-/* What a fast request never takes. */
+/* A request that takes longer is slow. */
 static uint64_t over_ns = 50000000;
 
 struct seen {
@@ -225,7 +225,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_session_that_is_held_is_seen),
 	};
 
-	/* In an emulated guest beside other work a fast request takes long, too. */
+	/* In an emulated guest a fast request can take that long when other tests run. */
 	if (getenv("REF_TENTH"))
 		over_ns *= 10;
 	/* A pattern of names: only these. */

@@ -309,7 +309,7 @@ static int release_all(struct bpf_load *l, const struct bpf_load_wish *wish, str
 	release->of[AFS_SLOTS_PART].end = AFS_N_PARTS;
 	l->shared->mark.tgid = -1;
 	r = run_marker(l);
-	return r ? refusal(e, r, "make the slots of BPF programs available") : 0;
+	return r ? refusal(e, r, "fill the maps of the BPF programs") : 0;
 }
 
 static int attach(struct bpf_load *l, struct err *e)

@@ -35,7 +35,10 @@
 /* Pause between readings: the client may share its CPU with the server, so never spin. */
 #define PAUSE_NS 30000
 
-/* How often a server is read before it is taken as it is; for how long, if it has settled. */
+/*
+ * A server that makes calls while it is read is read this often; one that has settled also for
+ * this long. Then the last reading counts.
+ */
 #define READINGS    8
 #define READINGS_NS 50000000
 
