@@ -3,7 +3,7 @@
  * A server is quiet only once it has dealt with what has reached it, however long it waits for a
  * CPU; the watch looks less and less often at one that is never quiet; and a reading of a quiet
  * one has the same calls in every table, though its threads wake up now and then. Tests
- * user/watch/bpf/settle.c and rung.c.
+ * user/watch/bpf/settle.c and tables.c.
  */
 #include "base/clock.h"
 

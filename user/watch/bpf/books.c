@@ -4,6 +4,8 @@
 #include "watch/bpf/books.h"
 
 #include "host/procfs.h"
+#include "watch/bpf/tables.h"
+#include "watch/rung.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -196,27 +198,32 @@ static int close_ended(const struct books *b, struct run *r)
 			b->n_more);
 }
 
+/*
+ * threads: what they had counted at some moment while the rest was read, the one nearest to "all";
+ * if no call returned meanwhile, there is only one.
+ */
 struct call_sums {
 	uint64_t cells[AFS_N_ROLES], parts[AFS_N_ROLES], threads, all;
 };
 
 static int sum_calls(const struct bpf_view *v, struct call_sums *out)
 {
+	uint64_t before = bpf_view_all_calls(v), after;
 	struct ledger l = {};
 	int err;
 
 	memset(out, 0, sizeof(*out));
-	err = bpf_view_read_rows(v, &l);
-	if (!err)
-		err = bpf_view_read_parts(v, &l);
+	err = tables_read(v, true, &l);
 	for (size_t i = 0; i < l.n_rows; i++)
 		out->cells[l.row[i].role] += l.row[i].cell.calls;
 	for (size_t i = 0; i < l.n_parts; i++)
 		out->parts[l.part[i].role] += l.part[i].part.calls;
 	ledger_fini(&l);
-	out->threads = bpf_view_all_calls(v);
 	for (int role = 0; role < AFS_N_ROLES; role++)
 		out->all += out->cells[role];
+	bpf_view_wait_for_counts(v, RUNG_SETTLE_NS);
+	after = bpf_view_all_calls(v);
+	out->threads = out->all < before ? before : out->all > after ? after : out->all;
 	return err;
 }
 

@@ -6,7 +6,6 @@
 
 #include "watch/rung.h"
 
-#include "base/clock.h"
 #include "host/syscalls.h"
 #include "watch/bpf/books.h"
 #include "watch/bpf/connections.h"
@@ -20,6 +19,7 @@
 #include "watch/bpf/settle.h"
 #include "watch/bpf/slots.h"
 #include "watch/bpf/storage_load.h"
+#include "watch/bpf/tables.h"
 #include "watch/bpf/view.h"
 
 #include <errno.h>
@@ -35,12 +35,8 @@
 /* Pause between readings: the client may share its CPU with the server, so never spin. */
 #define PAUSE_NS 30000
 
-/*
- * A server that makes calls while it is read is read this often; one that has settled also for
- * this long. Then the last reading counts.
- */
-#define READINGS    8
-#define READINGS_NS 50000000
+/* A reading takes a fraction of the 10 ms for which a server's idle thread may sleep. */
+#define READINGS 8
 
 struct bpf_rung {
 	struct bpf_load load;
@@ -57,7 +53,6 @@ struct bpf_rung {
 	uint32_t n_unserved;            /* ... connections to backends that are not watched */
 	bool sleeps[AFS_N_CALLS];
 	bool crowded, plain; /* as in struct target */
-	bool settled;        /* when it was last waited for */
 };
 
 static void bpf_free(void *state)
@@ -138,10 +133,9 @@ static int bpf_open(void **state, const struct watch_sink *sink, const struct ta
 
 static bool bpf_settle(void *state)
 {
-	struct bpf_rung *b = state;
+	const struct bpf_rung *b = state;
 
-	b->settled = settle(&b->view, b->sleeps, b->plain);
-	return b->settled;
+	return settle(&b->view, b->sleeps, b->plain);
 }
 
 static bool is_watched(const struct bpf_rung *b, pid_t pid)
@@ -238,10 +232,9 @@ static int read_once(const struct bpf_rung *b, struct ledger *out)
 	int r;
 
 	memset(out, 0, sizeof(*out));
-	r = bpf_view_read_rows(&b->view, out);
+	r = tables_read(&b->view, b->load.requests, out);
 	if (!r && b->load.requests) {
-		r = bpf_view_read_parts(&b->view, out);
-		r = r ? r : bpf_view_read_accounts(&b->view, out);
+		r = bpf_view_read_accounts(&b->view, out);
 		r = r ? r : bpf_view_read_results(&b->view, out);
 		r = r ? r : bpf_view_read_packets(&b->view, out);
 		out->has_requests = !r;
@@ -255,22 +248,21 @@ static int read_once(const struct bpf_rung *b, struct ledger *out)
 }
 
 /*
- * A settled server is quiet, except for threads that sleep for a time and then wake up, as one
- * of each session may do every 10 ms: a reading during which a call was counted is repeated once
- * that call is in every ledger. A busy server, or one of very many sessions, is read as it is.
+ * A settled server is quiet, except for threads that sleep for a time and then wake up: a reading
+ * during which one did is repeated, so that its times and calls are of one moment. A busy server,
+ * or one of very many sessions, is read as it is.
  */
 static int bpf_read(void *state, struct ledger *out)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	struct bpf_rung *b = state;
 	int r, tries = READINGS;
-	uint64_t before, end = clock_now_ns() + READINGS_NS;
+	uint64_t before;
 
 	price_look(&b->price, &b->load, PRICE_RUNS);
 	before = bpf_view_moves(&b->view);
 	r = read_once(b, out);
-	while (!r && bpf_view_moves(&b->view) != before &&
-	       (--tries > 0 || (b->settled && clock_now_ns() < end))) {
+	while (!r && bpf_view_moves(&b->view) != before && --tries) {
 		nanosleep(&pause, NULL);
 		bpf_view_wait_for_counts(&b->view, RUNG_SETTLE_NS);
 		before = bpf_view_moves(&b->view);

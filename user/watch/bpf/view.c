@@ -97,6 +97,11 @@ const struct afs_stream *bpf_view_stream_of(const struct bpf_view *v, const stru
 	return p->stream && s->handle == p->stream ? s : NULL;
 }
 
+uint32_t bpf_view_parts(const struct bpf_view *v)
+{
+	return AFS_N_FIXED_PARTS + n_of(&v->shared->n_parts, AFS_N_PARTS - AFS_N_FIXED_PARTS);
+}
+
 uint32_t bpf_view_begun(const struct bpf_view *v)
 {
 	return __atomic_load_n(&v->shared->n_begun, __ATOMIC_ACQUIRE);
@@ -185,8 +190,7 @@ void bpf_view_wait_for_programs(void)
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 }
 
-/* to += from, both n totals long. */
-static void add(void *to, const void *from, size_t size)
+void bpf_view_add(void *to, const void *from, size_t size)
 {
 	const __u64 *b = from;
 	__u64 *a = to;
@@ -200,7 +204,7 @@ struct afs_compat bpf_view_compat(const struct bpf_view *v, uint32_t process)
 	struct afs_compat sum = {};
 
 	for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
-		add(&sum, &v->stripe[cpu].compat[process], sizeof(sum));
+		bpf_view_add(&sum, &v->stripe[cpu].compat[process], sizeof(sum));
 	return sum;
 }
 
@@ -220,56 +224,8 @@ void bpf_view_read_compat(const struct bpf_view *v, struct ledger *out)
 			continue;
 		c = bpf_view_compat(v, i);
 		out->has_compat[role] = true;
-		add(&out->compat[role], &c, sizeof(c));
+		bpf_view_add(&out->compat[role], &c, sizeof(c));
 	}
-}
-
-/* A call in progress counts when it returns; its time until now counts already. */
-static void add_calls_in_progress(const struct bpf_view *v, struct afs_cell *sum)
-{
-	uint32_t n = bpf_view_threads(v), cell;
-	uint64_t now = clock_now_ns(), entered;
-	const struct afs_thread *t;
-
-	for (uint32_t i = 0; i < n; i++) {
-		t = &v->thread[i];
-		cell = __atomic_load_n(&t->cell, __ATOMIC_RELAXED);
-		entered = __atomic_load_n(&t->entered_ns, __ATOMIC_RELAXED);
-		if (t->ended || __atomic_load_n(&t->nr, __ATOMIC_ACQUIRE) < 0)
-			continue;
-		if (cell < AFS_N_CELLS && entered < now)
-			sum[cell].ns += now - entered;
-	}
-}
-
-int bpf_view_read_rows(const struct bpf_view *v, struct ledger *out)
-{
-	struct afs_cell *sum = calloc(AFS_N_CELLS, sizeof(*sum));
-	size_t n = 0;
-
-	if (!sum)
-		return -ENOMEM;
-	for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
-		for (size_t i = 0; i < AFS_N_CELLS; i++)
-			if (v->stripe[cpu].cell[i].calls)
-				add(&sum[i], &v->stripe[cpu].cell[i], sizeof(*sum));
-	add_calls_in_progress(v, sum);
-	for (size_t i = 0; i < AFS_N_CELLS; i++)
-		n += sum[i].calls || sum[i].ns;
-	out->row = calloc(n + 1, sizeof(*out->row));
-	for (size_t i = 0; i < AFS_N_CELLS && out->row; i++) {
-		if (!sum[i].calls && !sum[i].ns)
-			continue;
-		out->row[out->n_rows++] = (struct ledger_row) {
-			.role = (uint8_t)(i / AFS_N_OBJECTS / AFS_N_CLASSES),
-			.class = (uint8_t)(i / AFS_N_OBJECTS % AFS_N_CLASSES),
-			.object = (uint8_t)(i % AFS_N_OBJECTS),
-			.cell = sum[i],
-		};
-	}
-	free(sum);
-	out->has_calls = out->row != NULL;
-	return out->row ? 0 : -ENOMEM;
 }
 
 void bpf_view_add_since(const struct afs_thread *t, uint64_t since, uint64_t now,
@@ -286,96 +242,6 @@ void bpf_view_add_since(const struct afs_thread *t, uint64_t since, uint64_t now
 		*(t->off == AFS_OFF_STOPPED ? &sum->stopped_ns : &sum->blocked_ns) += woken - since;
 		sum->runq_ns += now - woken;
 	}
-}
-
-/* Adds the state each thread has been in since its last event. */
-static void add_time_in_progress(const struct bpf_view *v, struct afs_part *sum)
-{
-	uint64_t now = clock_now_ns(), since;
-	uint32_t n = bpf_view_threads(v), i;
-	const struct afs_thread *t;
-
-	for (uint32_t k = 0; k < n; k++) {
-		t = &v->thread[k];
-		i = __atomic_load_n(&t->nr, __ATOMIC_ACQUIRE) == AFS_NR_NONE ? t->user_part
-									     : t->part;
-		since = __atomic_load_n(&t->since_ns, __ATOMIC_RELAXED);
-		if (t->ended || t->stopped || !t->tid || i >= AFS_N_PARTS || since >= now)
-			continue;
-		bpf_view_add_since(t, since, now, &sum[i]);
-	}
-}
-
-static struct ledger_part part_row(const struct bpf_view *v, size_t i)
-{
-	uint32_t key = v->shared->part_key[i], at = key / AFS_N_STATES, state = key % AFS_N_STATES;
-	uint32_t number = at % AFS_N_ACCOUNTS;
-
-	if (i < AFS_N_FIXED_PARTS) {
-		at = (uint32_t)i / AFS_N_STATES * AFS_N_ACCOUNTS;
-		state = (uint32_t)i % AFS_N_STATES;
-		number = AFS_ACCOUNT_MORE;
-	}
-	return (struct ledger_part) {
-		.role = (uint8_t)(at / AFS_N_ACCOUNTS),
-		.account = (uint16_t)number,
-		.class = (uint8_t)(state / AFS_N_OBJECTS),
-		.object = (uint8_t)(state % AFS_N_OBJECTS),
-	};
-}
-
-static uint64_t part_order(const struct ledger_part *p)
-{
-	return ((uint64_t)p->role * AFS_N_ACCOUNTS + p->account) * AFS_N_STATES +
-	       AFS_STATE(p->class, p->object);
-}
-
-static int compare_parts(const void *a, const void *b)
-{
-	uint64_t x = part_order(a), y = part_order(b);
-
-	return x < y ? -1 : x > y;
-}
-
-/* Two CPUs may have begun the same part at the same time. */
-static void join_parts(struct ledger *l)
-{
-	size_t n = 0;
-
-	qsort(l->part, l->n_parts, sizeof(*l->part), compare_parts);
-	for (size_t i = 0; i < l->n_parts; i++) {
-		if (n && !compare_parts(&l->part[n - 1], &l->part[i]))
-			add(&l->part[n - 1].part, &l->part[i].part, sizeof(l->part[i].part));
-		else
-			l->part[n++] = l->part[i];
-	}
-	l->n_parts = n;
-}
-
-int bpf_view_read_parts(const struct bpf_view *v, struct ledger *out)
-{
-	uint32_t n = AFS_N_FIXED_PARTS + n_of(&v->shared->n_parts, AFS_N_PARTS - AFS_N_FIXED_PARTS);
-	struct afs_part *sum = calloc(AFS_N_PARTS, sizeof(*sum));
-	static const struct afs_part none;
-
-	out->part = calloc(n, sizeof(*out->part));
-	if (!sum || !out->part) {
-		free(sum);
-		return -ENOMEM;
-	}
-	for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
-		for (uint32_t i = 0; i < n; i++)
-			add(&sum[i], &v->stripe[cpu].part[i], sizeof(*sum));
-	add_time_in_progress(v, sum);
-	for (uint32_t i = 0; i < n; i++) {
-		if (!memcmp(&sum[i], &none, sizeof(none)))
-			continue;
-		out->part[out->n_parts] = part_row(v, i);
-		out->part[out->n_parts++].part = sum[i];
-	}
-	free(sum);
-	join_parts(out);
-	return 0;
 }
 
 /* Adds what one CPU did for an account. false: nothing. */
@@ -473,7 +339,8 @@ int bpf_view_read_packets(const struct bpf_view *v, struct ledger *out)
 	for (uint8_t way = 0; way < 2; way++) {
 		p[out->n_packets].from_server = way;
 		for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
-			add(&p[out->n_packets].sum, &v->stripe[cpu].packets[way], sizeof(p->sum));
+			bpf_view_add(&p[out->n_packets].sum, &v->stripe[cpu].packets[way],
+				     sizeof(p->sum));
 		out->n_packets += p[out->n_packets].sum.datagrams > 0;
 	}
 	out->packets = p;

@@ -48,6 +48,9 @@ uint32_t bpf_view_threads(const struct bpf_view *v);
 uint32_t bpf_view_processes(const struct bpf_view *v);
 uint32_t bpf_view_streams(const struct bpf_view *v);
 
+/* Parts in use, with the fixed ones: the first n. */
+uint32_t bpf_view_parts(const struct bpf_view *v);
+
 /* The connection that a process read first; NULL: none, or it was collected. */
 const struct afs_stream *bpf_view_stream_of(const struct bpf_view *v, const struct afs_process *p);
 
@@ -97,12 +100,10 @@ void bpf_view_add_since(const struct afs_thread *t, uint64_t since, uint64_t now
 /* The compatible ledger of a process. */
 struct afs_compat bpf_view_compat(const struct bpf_view *v, uint32_t process);
 
-/*
- * Fill the parts of a ledger; 0 or -ENOMEM. The time since a thread's last event counts in its
- * present state, so that the difference of two readings includes the waiting between them.
- */
-int bpf_view_read_rows(const struct bpf_view *v, struct ledger *out);
-int bpf_view_read_parts(const struct bpf_view *v, struct ledger *out);
+/* to += from, both size / 8 totals. */
+void bpf_view_add(void *to, const void *from, size_t size);
+
+/* Fill the rest of a ledger (its calls: watch/bpf/tables.h); 0 or -ENOMEM. */
 int bpf_view_read_accounts(const struct bpf_view *v, struct ledger *out);
 int bpf_view_read_results(const struct bpf_view *v, struct ledger *out);
 int bpf_view_read_packets(const struct bpf_view *v, struct ledger *out);
