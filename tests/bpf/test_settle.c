@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A server is quiet only once it has dealt with what has reached it, however long it waits for a
- * CPU; the watch looks less and less often at one that is never quiet; and a reading of a quiet
- * one has the same calls in every table, though its threads wake up now and then. Tests
- * user/watch/bpf/settle.c and tables.c.
+ * CPU; the watch looks less and less often at one that is never quiet; a reading of a quiet one
+ * has the same calls in every table, though its threads wake up now and then; and waiting counts
+ * until the watch is stopped. Tests user/watch/bpf/settle.c and tables.c.
  */
 #include "base/clock.h"
 
@@ -182,12 +182,48 @@ static void a_reading_between_naps_has_the_same_calls_in_every_table(void **stat
 	stop(&x);
 }
 
+static uint64_t read_time(struct watch *w)
+{
+	struct ledger l;
+	uint64_t ns = 0;
+
+	assert_int_equal(watch_read(w, &l), 0);
+	for (size_t i = 0; i < l.n_parts; i++)
+		ns += l.part[i].part.cpu_ns + l.part[i].part.blocked_ns + l.part[i].part.runq_ns;
+	ledger_fini(&l);
+	return ns;
+}
+
+static void the_time_of_a_sleeping_thread_ends_with_the_watch(void **state)
+{
+	const struct timespec pause = { .tv_nsec = 100000000 };
+	uint64_t before, begun, time, stopped, again;
+	struct watched x;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	start(&x, read_bytes, 0);
+	assert_true(watch_settle(x.w));
+	before = clock_now_ns();
+	time = read_time(x.w);
+	begun = clock_now_ns();
+	nanosleep(&pause, NULL);
+	stopped = watch_stop(x.w);
+	nanosleep(&pause, NULL);
+	again = watch_stop(x.w);
+	assert_int_equal(again, stopped);
+	time = read_time(x.w) - time;
+	assert_in_range(time, stopped - begun, stopped - before);
+	stop(&x);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_server_that_waits_for_a_cpu_is_not_quiet),
 		cmocka_unit_test(a_busy_server_is_looked_at_less_and_less_often),
 		cmocka_unit_test(a_reading_between_naps_has_the_same_calls_in_every_table),
+		cmocka_unit_test(the_time_of_a_sleeping_thread_ends_with_the_watch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -367,9 +367,8 @@ static enum outcome work(struct record *rec, struct err *e)
 	say_begun(rec);
 	guard_begin(&rec->guard, rec->cfg->max_cpu, rec->watch);
 	wait_for_end(rec);
-	run_set(p, METRIC_ELAPSED, clock_now_ns() - rec->begun_ns);
 	look_at_threads(rec);
-	watch_stop(rec->watch);
+	run_set(p, METRIC_ELAPSED, watch_stop(rec->watch) - rec->begun_ns);
 	r = watch_read(rec->watch, &after);
 	if (!r)
 		r = ledger_diff(&p->ledger, &after, &rec->before);

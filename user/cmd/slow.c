@@ -342,10 +342,9 @@ static int sum_up(struct slow *s)
 	int r;
 
 	s->sum.over_ns = s->cfg->over_ns;
-	s->sum.ns = clock_now_ns() - s->begun_ns;
 	s->sum.cpu_ns = guard_own_ns() - s->begun_cpu_ns;
 	s->sum.attach_ns = s->begun_cpu_ns;
-	watch_stop(s->watch);
+	s->sum.ns = watch_stop(s->watch) - s->begun_ns;
 	watch_pull(s->watch, 0);
 	r = watch_read(s->watch, &after);
 	if (!r)

@@ -3,6 +3,7 @@
 
 #include "watch/watch.h"
 
+#include "base/clock.h"
 #include "host/procfs.h"
 #include "host/tcpdiag.h"
 #include "kinds/target.h"
@@ -296,10 +297,9 @@ const char *watch_why_off(const struct watch *w)
 	return w->rung ? NULL : w->off;
 }
 
-void watch_stop(struct watch *w)
+uint64_t watch_stop(struct watch *w)
 {
-	if (w->rung && w->rung->stop)
-		w->rung->stop(w->state);
+	return w->rung && w->rung->stop ? w->rung->stop(w->state) : clock_now_ns();
 }
 
 static int read_with(struct watch *w, int (*read)(void *state, struct ledger *out),

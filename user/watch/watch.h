@@ -212,8 +212,11 @@ bool watch_lives(struct watch *w);
 /* NULL: something is watched. Otherwise why nothing is, valid as long as w. */
 const char *watch_why_off(const struct watch *w);
 
-/* Stops counting, whatever the server does; the last reading comes after it. */
-void watch_stop(struct watch *w);
+/*
+ * Stops counting, whatever the server does, and returns when (base/clock.h). The last reading comes
+ * after it; the time of calls in progress and of waiting threads ends then too.
+ */
+uint64_t watch_stop(struct watch *w);
 
 /*
  * Ends the watch: compares with /proc, and writes rung, reasons, processes, placement, losses,

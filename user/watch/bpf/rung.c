@@ -6,6 +6,7 @@
 
 #include "watch/rung.h"
 
+#include "base/clock.h"
 #include "host/syscalls.h"
 #include "watch/bpf/books.h"
 #include "watch/bpf/connections.h"
@@ -53,6 +54,7 @@ struct bpf_rung {
 	uint32_t n_unserved;            /* ... connections to backends that are not watched */
 	bool sleeps[AFS_N_CALLS];
 	bool crowded, plain; /* as in struct target */
+	bool settled;        /* when it was last waited for */
 };
 
 static void bpf_free(void *state)
@@ -133,9 +135,10 @@ static int bpf_open(void **state, const struct watch_sink *sink, const struct ta
 
 static bool bpf_settle(void *state)
 {
-	const struct bpf_rung *b = state;
+	struct bpf_rung *b = state;
 
-	return settle(&b->view, b->sleeps, b->plain);
+	b->settled = settle(&b->view, b->sleeps, b->plain);
+	return b->settled;
 }
 
 static bool is_watched(const struct bpf_rung *b, pid_t pid)
@@ -262,7 +265,7 @@ static int bpf_read(void *state, struct ledger *out)
 	price_look(&b->price, &b->load, PRICE_RUNS);
 	before = bpf_view_moves(&b->view);
 	r = read_once(b, out);
-	while (!r && bpf_view_moves(&b->view) != before && --tries) {
+	while (!r && b->settled && bpf_view_moves(&b->view) != before && --tries) {
 		nanosleep(&pause, NULL);
 		bpf_view_wait_for_counts(&b->view, RUNG_SETTLE_NS);
 		before = bpf_view_moves(&b->view);
@@ -367,15 +370,17 @@ static int finish_rungs(const struct bpf_rung *b, struct run *r)
 	return err;
 }
 
-static void bpf_stop(void *state)
+static uint64_t bpf_stop(void *state)
 {
 	struct bpf_rung *b = state;
 
-	if (b->load.shared->stopping)
-		return;
+	if (b->view.stopped_ns)
+		return b->view.stopped_ns;
+	__atomic_store_n(&b->load.shared->stopping, 1, __ATOMIC_RELEASE);
+	b->view.stopped_ns = clock_now_ns();
 	look_sessions(b);
-	b->load.shared->stopping = 1;
 	bpf_settle(b);
+	return b->view.stopped_ns;
 }
 
 static int stream_ended(void *state, uint32_t stream)

@@ -3,8 +3,6 @@
 
 #include "watch/bpf/tables.h"
 
-#include "base/clock.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,7 +134,7 @@ static int sum_all(const struct bpf_view *v, struct sums *s)
 static void add_calls_in_progress(const struct bpf_view *v, struct afs_cell *sum)
 {
 	uint32_t n = bpf_view_threads(v), cell;
-	uint64_t now = clock_now_ns(), entered;
+	uint64_t now = bpf_view_until(v), entered;
 	const struct afs_thread *t;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -153,7 +151,7 @@ static void add_calls_in_progress(const struct bpf_view *v, struct afs_cell *sum
 /* Adds the state each thread has been in since its last event. */
 static void add_time_in_progress(const struct bpf_view *v, struct afs_part *sum)
 {
-	uint64_t now = clock_now_ns(), since;
+	uint64_t now = bpf_view_until(v), since;
 	uint32_t n = bpf_view_threads(v), i;
 	const struct afs_thread *t;
 

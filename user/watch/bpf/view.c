@@ -199,6 +199,11 @@ void bpf_view_add(void *to, const void *from, size_t size)
 		a[i] += b[i];
 }
 
+uint64_t bpf_view_until(const struct bpf_view *v)
+{
+	return v->stopped_ns ? v->stopped_ns : clock_now_ns();
+}
+
 struct afs_compat bpf_view_compat(const struct bpf_view *v, uint32_t process)
 {
 	struct afs_compat sum = {};

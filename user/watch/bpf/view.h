@@ -35,6 +35,7 @@ struct bpf_view {
 	struct afs_client *client; /* by stream; NULL: not wanted */
 	struct afs_inner *inner;
 	struct afs_stripe *stripe; /* by CPU */
+	uint64_t stopped_ns;       /* when counting was stopped (base/clock.h); 0: it was not */
 	struct bpf_view_ended ended;
 	uint64_t
 	    thread_calls[AFS_N_PROCESSES]; /* of threads whose slots were cleared, by process */
@@ -96,6 +97,9 @@ void bpf_view_wait_for_programs(void);
  */
 void bpf_view_add_since(const struct afs_thread *t, uint64_t since, uint64_t now,
 			struct afs_part *sum);
+
+/* Until when the time since a thread's last event counts: now, or when counting was stopped. */
+uint64_t bpf_view_until(const struct bpf_view *v);
 
 /* The compatible ledger of a process. */
 struct afs_compat bpf_view_compat(const struct bpf_view *v, uint32_t process);
