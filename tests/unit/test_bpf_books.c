@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tests user/watch/bpf/books.c: a thread that changes while its account is read. */
+/*
+ * Tests user/watch/bpf/books.c: a thread that changes while its account is read, and calls that a
+ * table lacks.
+ */
 #include "host/procfs.h"
 #include "watch/bpf/books.h"
 
@@ -54,10 +57,47 @@ static void a_thread_that_stops_while_it_is_read_agrees(void **state)
 	free(v.stripe);
 }
 
+static bool calls_agree(uint64_t cell, uint64_t part, uint64_t of_thread)
+{
+	struct afs_shared shared = { .n_threads = 1, .n_processes = 1 };
+	struct afs_process process = { 0 }; /* a slot not in use */
+	const struct bpf_view v = { .n_cpus = 1,
+				    .shared = &shared,
+				    .thread = &thread,
+				    .process = &process,
+				    .stripe = calloc(1, sizeof(*v.stripe)) };
+	const struct books none = { 0 };
+	struct run r;
+	bool agree;
+
+	assert_non_null(v.stripe);
+	assert_int_equal(run_init(&r, "record", "record"), 0);
+	thread = (struct afs_thread) { .calls = of_thread, .ended = 1 };
+	v.stripe[0].cell[0].calls = cell;
+	v.stripe[0].part[0].calls = part;
+	assert_int_equal(books_close(&none, &v, &r), 0);
+	assert_int_equal(r.n_books, 2);
+	agree = run_books_closed(&r);
+	run_fini(&r);
+	free(v.stripe);
+	return agree;
+}
+
+static void a_call_that_a_table_or_its_thread_lacks_is_found(void **state)
+{
+	(void)state;
+	assert_true(calls_agree(5, 5, 5));
+	assert_false(calls_agree(5, 4, 5));
+	assert_false(calls_agree(4, 5, 5));
+	assert_false(calls_agree(5, 5, 4));
+	assert_false(calls_agree(5, 5, 6));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_thread_that_stops_while_it_is_read_agrees),
+		cmocka_unit_test(a_call_that_a_table_or_its_thread_lacks_is_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
