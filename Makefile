@@ -60,7 +60,7 @@ help:
 	@echo 'make demo        install what is missing, run the twelve tests against a real afpd (root)'
 	@echo 'make demo-gluster  small files by libgfapi, FUSE, AFP and below, on real servers (root)'
 	@echo 'make check       install what is missing, run every test (root)'
-	@echo 'make check-quick those tests that take two minutes together (root)'
+	@echo 'make check-quick those tests that take a few minutes together (root)'
 	@echo 'make lint        format, shell and Python checks, include arrows, size budgets'
 	@echo 'make bench       afpscope against afp_lantest and other tracers: build/bench/results.json (root)'
 	@echo 'make analysis    report, query and the other Python commands, to be used from this folder'

@@ -81,7 +81,7 @@ def finish(running: Running, where: Path) -> Done:
 def lose_rank(scope: Scope, flavour: str, where: Path, which: int) -> tuple[Running, Done]:
     """Kills rank 2 while all clients work: which 0, the process of mpirun; 1, its child.
 
-    A machine that stands still may kill too late; then a longer run is tried.
+    If the machine stands still, the run may have ended before; then a longer one is tried.
     """
     for seconds in ("4", "30"):
         running = start(scope, flavour, where, "-n", "8", "-d", seconds)

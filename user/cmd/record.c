@@ -345,6 +345,7 @@ static enum outcome work(struct record *rec, struct err *e)
 {
 	struct run_phase *p;
 	struct ledger after = { 0 };
+	uint64_t stopped_ns;
 	int r;
 
 	watch_span(rec->watch);
@@ -368,7 +369,8 @@ static enum outcome work(struct record *rec, struct err *e)
 	guard_begin(&rec->guard, rec->cfg->max_cpu, rec->watch);
 	wait_for_end(rec);
 	look_at_threads(rec);
-	run_set(p, METRIC_ELAPSED, watch_stop(rec->watch) - rec->begun_ns);
+	stopped_ns = watch_stop(rec->watch);
+	run_set(p, METRIC_ELAPSED, stopped_ns - rec->begun_ns);
 	r = watch_read(rec->watch, &after);
 	if (!r)
 		r = ledger_diff(&p->ledger, &after, &rec->before);

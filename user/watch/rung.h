@@ -25,7 +25,7 @@ struct rung {
 	int (*read)(void *state, struct ledger *out);
 	int (*glance)(void *state, struct ledger *out);
 	void (*span)(void *state); /* NULL: it has no extremes */
-	/* Stops counting, so that all cross-checks can agree. When; NULL: nothing to do. */
+	/* Stops counting, so that all cross-checks can agree; NULL: nothing to stop. */
 	uint64_t (*stop)(void *state);
 	/* Reads what only living processes show; NULL: nothing to do. true: there are new ones. */
 	bool (*tick)(void *state);

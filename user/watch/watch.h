@@ -213,8 +213,8 @@ bool watch_lives(struct watch *w);
 const char *watch_why_off(const struct watch *w);
 
 /*
- * Stops counting, whatever the server does, and returns when (base/clock.h). The last reading comes
- * after it; the time of calls in progress and of waiting threads ends then too.
+ * Stops counting, whatever the server does, and returns the time of the stop (base/clock.h). The
+ * last reading comes after it; what is still in progress then counts up to that time.
  */
 uint64_t watch_stop(struct watch *w);
 

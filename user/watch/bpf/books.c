@@ -199,8 +199,8 @@ static int close_ended(const struct books *b, struct run *r)
 }
 
 /*
- * threads: what they had counted at some moment while the rest was read, the one nearest to "all";
- * if no call returned meanwhile, there is only one.
+ * threads: the sum of what each thread has counted. It may grow while the tables are read: of its
+ * values meanwhile, this is the nearest to "all".
  */
 struct call_sums {
 	uint64_t cells[AFS_N_ROLES], parts[AFS_N_ROLES], threads, all;

@@ -85,7 +85,7 @@ static bool slice_read(const struct bpf_view *v, unsigned int cpu, uint32_t cell
 	return calls == s->cell.calls;
 }
 
-/* Each CPU has counted a call in both tables: it is read until they agree. */
+/* A CPU counts each of its calls in both tables: they are read until they agree. */
 static void sum_again(const struct bpf_view *v, uint32_t cell, struct slice *one, struct sums *s)
 {
 	memset(&s->cell[cell], 0, sizeof(*s->cell));
@@ -102,7 +102,7 @@ static void sum_again(const struct bpf_view *v, uint32_t cell, struct slice *one
 	s->n_parts = bpf_view_parts(v);
 }
 
-/* A call that returned between the two tables is in one of them only. */
+/* A call that returned between the readings of the two tables is in one of them only. */
 static int mend(const struct bpf_view *v, struct sums *s)
 {
 	uint64_t *calls = calloc(AFS_N_CELLS + 1, sizeof(*calls));

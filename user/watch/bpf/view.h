@@ -98,7 +98,7 @@ void bpf_view_wait_for_programs(void);
 void bpf_view_add_since(const struct afs_thread *t, uint64_t since, uint64_t now,
 			struct afs_part *sum);
 
-/* Until when the time since a thread's last event counts: now, or when counting was stopped. */
+/* The time up to which a thread's present state counts: now, or when counting was stopped. */
 uint64_t bpf_view_until(const struct bpf_view *v);
 
 /* The compatible ledger of a process. */
