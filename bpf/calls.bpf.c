@@ -163,7 +163,7 @@ static __always_inline struct afs_thread *thread_new(__s32 tid, __u32 slot, __u3
 }
 
 /* Adds the kernel's account of a thread that ends to its process's, for the cross-check. */
-static __always_inline void thread_end(struct afs_thread *t, const void *task)
+static __always_inline void thread_end(struct afs_thread *t, const struct task_struct___afs *task)
 {
 	struct afs_process *p = process_of(t);
 	struct afs_compat io = io_since(t, task);
@@ -179,6 +179,8 @@ static __always_inline void thread_end(struct afs_thread *t, const void *task)
 		__sync_fetch_and_add(&p->kernel.wchar, io.wchar);
 	}
 	p->ended_ns = bpf_ktime_get_ns();
+	if (t->tid == p->tgid)
+		AFS_GET(p->exit_code, task->exit_code);
 	s = tracing(AFS_TRACE_SMALL) ? stream_at(t->stream) : NULL;
 	if (s && s->serving == t->slot + 1)
 		trace_served(p, s);

@@ -125,7 +125,7 @@ struct afs_thread {
 	__s32 tid;          /* 0: slot not in use */
 	__u16 process;      /* its slot */
 	__u8 counting;      /* a call is being counted: not yet in every ledger */
-	__u8 room;
+	__u8 unanswered;    /* its last call on a CNID connection failed, in the present request */
 	__u32 part;      /* where the time of the call in progress goes ... */
 	__u32 user_part; /* ... and that of the thread's own code */
 	__u64 since_ns;  /* begin of the time that is in no part yet */
@@ -244,7 +244,7 @@ struct afs_process {
 	__u8 object[AFS_N_FDS];         /* enum afs_object + 1; 0: not known yet */
 	__u64 client[AFS_N_CLIENT_FDS]; /* (descriptor + 1) << 32 | handle; 0: none */
 	struct afs_asking asking;       /* with AFS_TRACE_ASKED */
-	__u32 spare;
+	__u32 exit_code; /* the kernel's, of its first thread once that has ended: signal, status << 8 */
 };
 
 /*

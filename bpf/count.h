@@ -195,18 +195,25 @@ static __always_inline bool is_partly_sent(const struct afs_thread *t)
 
 /*
  * The object that a wait is for. A sleep is for the database if the previous call was on that;
- * after a write to the client the wait is for the client if that took a part only.
+ * after a write to the client the wait is for the client if that took a part only; after a call on
+ * another socket it is for that. Where the CNID server has not answered, a wait without an object is
+ * the pause before it is asked again.
  */
 static __always_inline __u32 enter_wait(struct afs_thread *t, __u8 waits)
 {
+	__u32 object = AFS_OBJECT_NONE;
+
 	if (t->role == AFS_ROLE_BACKEND && waits == AFS_WAITS_READY &&
 	    t->account != AFS_ACCOUNT_BETWEEN)
 		thread_account(t, AFS_ACCOUNT_BETWEEN);
-	if (waits != (t->again == AFS_OBJECT_CNIDDB ? AFS_WAITS_TIME : AFS_WAITS_READY))
-		return AFS_OBJECT_NONE;
-	if (t->again == AFS_AGAIN_PART)
-		return is_partly_sent(t) ? AFS_OBJECT_CLIENT : AFS_OBJECT_NONE;
-	return t->again;
+	if (waits == (t->again == AFS_OBJECT_CNIDDB ? AFS_WAITS_TIME : AFS_WAITS_READY))
+		object = t->again;
+	if (object == AFS_AGAIN_PART)
+		object = is_partly_sent(t) ? AFS_OBJECT_CLIENT : AFS_OBJECT_NONE;
+	/* Between requests a session writes to other processes, and then waits for its client. */
+	if (object == AFS_OBJECT_SOCKET && t->account >= AFS_ACCOUNT_BETWEEN)
+		object = AFS_OBJECT_NONE;
+	return !object && t->unanswered ? AFS_OBJECT_BACKEND : object;
 }
 
 /* task and its address: only if it is not the one that runs. */
@@ -361,15 +368,24 @@ static __always_inline void leave_uid(struct afs_thread *t)
 
 /*
  * Notes what the next wait is for: the client's or the CNID server's socket, which was not ready,
- * or may have taken a part only; or, if it is a sleep, the CNID database, which another process has
- * locked.
+ * or may have taken a part only; another socket, such as a name service's; or, if it is a sleep, the
+ * CNID database, which another process has locked.
  */
 static __always_inline void note_again(struct afs_thread *t, long ret)
 {
-	if (t->class == AFS_CLASS_WAIT)
+	if (t->class == AFS_CLASS_WAIT) {
+		/* The time was over, and no answer was there. */
+		if (!ret && is_on(t, AFS_OBJECT_BACKEND))
+			t->unanswered = 1;
 		return;
+	}
+	/* A read of nothing: the other end has closed it. */
+	if (is_on(t, AFS_OBJECT_BACKEND) && ret != -EAGAIN && (ret < 0 || is_inbound(t)))
+		t->unanswered = ret <= 0;
 	t->again = is_on(t, AFS_OBJECT_CNIDDB) ? AFS_OBJECT_CNIDDB : 0;
-	if (ret == -EAGAIN && is_on(t, AFS_OBJECT_BACKEND))
+	if (is_on(t, AFS_OBJECT_SOCKET) && t->closes == AFS_FD_KEEP)
+		t->again = AFS_OBJECT_SOCKET;
+	else if (ret == -EAGAIN && is_on(t, AFS_OBJECT_BACKEND))
 		t->again = AFS_OBJECT_BACKEND;
 	else if ((ret == -EAGAIN || ret > 0) && is_on(t, AFS_OBJECT_CLIENT) && !is_inbound(t))
 		t->again = ret > 0 ? AFS_AGAIN_PART : AFS_OBJECT_CLIENT;

@@ -103,6 +103,7 @@ struct task_struct___afs {
 	unsigned long jobctl;
 	struct files_struct___afs *files;
 	struct task_io_accounting___afs ioac;
+	int exit_code;
 	void *bpf_storage;
 };
 

@@ -84,6 +84,7 @@ static __always_inline void request_begin(struct afs_stripe *stripe, struct afs_
 	t->serves = s->handle;
 	thread_account(t, q->account);
 	t->explained_ns = 0;
+	t->unanswered = 0;
 	if (working())
 		work_begin(t, q->id);
 }

@@ -30,6 +30,8 @@ static int begin(struct diagnose *d, const struct kind_found *found, size_t n)
 	r = d->session ? machine_look(&d->before, found->target.server) : -ENOMEM;
 	if (!r && found->servers.n)
 		connections_begin(&d->connections, &found->servers.entry[0]);
+	if (!r && found->servers.n)
+		r = unanswered_begin(&d->unanswered, &found->servers.entry[0]);
 	d->begun = !r;
 	return r;
 }
@@ -54,6 +56,11 @@ int diagnose_again(struct diagnose *d, const struct kind_found *found, const str
 		if (!r->session[i].ended_ns)
 			look_before(d, r->session[i].pid);
 	return e;
+}
+
+int diagnose_last(struct diagnose *d, struct watch *w, const struct kind_found *found)
+{
+	return found->servers.n ? unanswered_look(&d->unanswered, w, &found->servers.entry[0]) : 0;
 }
 
 void diagnose_tick(struct diagnose *d)
@@ -149,6 +156,8 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 	if (!e)
 		look_sessions(d, r);
 	if (!e)
+		e = unanswered_note(&d->unanswered, r);
+	if (!e)
 		e = doctor_measure(r->figures, r);
 	if (!e && d->begun)
 		e = diagnose_machine(&d->before, w, found->target.server, r);
@@ -182,6 +191,7 @@ void diagnose_fini(struct diagnose *d)
 {
 	machine_fini(&d->before);
 	connections_fini(&d->connections);
+	unanswered_fini(&d->unanswered);
 	free(d->session);
 	*d = (struct diagnose) { 0 };
 }

@@ -9,6 +9,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/connections.h"
+#include "cmd/unanswered.h"
 #include "host/machine.h"
 #include "host/procfs.h"
 #include "kinds/kind.h"
@@ -23,6 +24,7 @@ struct diagnose_session {
 struct diagnose {
 	struct machine before;
 	struct connections connections;
+	struct unanswered unanswered;
 	size_t n_sessions;
 	struct diagnose_session *session; /* owned; CPU time of those that there were */
 	bool begun;
@@ -37,6 +39,9 @@ int diagnose_begin(struct diagnose *d, const struct kind_found *found);
 int diagnose_again(struct diagnose *d, const struct kind_found *found, const struct run *r);
 /* Once a second. */
 void diagnose_tick(struct diagnose *d);
+
+/* When the watched time ends, while the watch still counts. 0 or -ENOMEM. */
+int diagnose_last(struct diagnose *d, struct watch *w, const struct kind_found *found);
 
 /* After the run's phases are complete; gives the run its figures. 0 or -ENOMEM. */
 int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *found,

@@ -25,6 +25,7 @@ static int make(struct opinion *o, struct live *l, struct watch *w, const struct
 		return r;
 	run.kind = &kind_at(0)->is;
 	r = live_note(l, &run);
+	r = r ? r : diagnose_last(&o->d, w, found);
 	r = r ? r : diagnose_end(&o->d, w, found, &run);
 	if (!r)
 		r = report_doctor_first(run.figures, o->text, sizeof(o->text));

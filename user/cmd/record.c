@@ -369,9 +369,10 @@ static enum outcome work(struct record *rec, struct err *e)
 	guard_begin(&rec->guard, rec->cfg->max_cpu, rec->watch);
 	wait_for_end(rec);
 	look_at_threads(rec);
+	r = diagnose_last(&rec->diagnose, rec->watch, &rec->found);
 	stopped_ns = watch_stop(rec->watch);
 	run_set(p, METRIC_ELAPSED, stopped_ns - rec->begun_ns);
-	r = watch_read(rec->watch, &after);
+	r = r ? r : watch_read(rec->watch, &after);
 	if (!r)
 		r = ledger_diff(&p->ledger, &after, &rec->before);
 	if (!r)

@@ -117,15 +117,22 @@ int procfs_thread_times(struct procfs_times *out, pid_t pid, pid_t tid)
 	return n < 0 ? (int)n : proctext_times(out, text);
 }
 
-int procfs_thread_call(int *out, pid_t pid, pid_t tid)
+/* "running", "-1 0xSP 0xPC", or "NR 0xARG0 ... 0xARG5 0xSP 0xPC" */
+int procfs_thread_call(struct procfs_call *out, pid_t pid, pid_t tid)
 {
 	char text[256];
 	ssize_t n = read_file(text, sizeof(text), pid, tid, "syscall");
+	uint64_t *a = out->arg;
 
-	*out = -1;
-	if (n > 0)
-		sscanf(text, "%d", out);
-	return n < 0 ? (int)n : 0;
+	*out = (struct procfs_call) { .nr = -1 };
+	if (n < 0)
+		return (int)n;
+	if (!strncmp(text, "running", strlen("running")))
+		out->running = true;
+	else if (sscanf(text, "%d %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64
+			      " %" SCNx64, &out->nr, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5]) < 1)
+		return -EPROTO;
+	return 0;
 }
 
 int procfs_thread_name(char *out, size_t len, pid_t pid, pid_t tid)

@@ -32,11 +32,15 @@ struct procfs_times {
 /* A living thread's. */
 int procfs_thread_times(struct procfs_times *out, pid_t pid, pid_t tid);
 
-/*
- * The system call in which a thread sleeps; -1: it sleeps in none, or runs. -EACCES, -EPERM: no
- * right, or the kernel does not say.
- */
-int procfs_thread_call(int *out, pid_t pid, pid_t tid);
+/* The system call in which a thread sleeps. */
+struct procfs_call {
+	bool running; /* it does not sleep: nothing else is known */
+	int nr;       /* -1: it sleeps outside of one, as in a page fault */
+	uint64_t arg[6];
+};
+
+/* -EACCES, -EPERM: no right, or the kernel does not say. */
+int procfs_thread_call(struct procfs_call *out, pid_t pid, pid_t tid);
 
 /* Its name, cleaned (base/text.h), cut to fit. */
 int procfs_thread_name(char *out, size_t len, pid_t pid, pid_t tid);

@@ -48,6 +48,15 @@ static void addr_v4(struct sockets_addr *out, const void *ip)
 	memcpy(out->ip + 12, ip, 4);
 }
 
+void sockets_storage(struct sockaddr_storage *out, const struct sockets_addr *from)
+{
+	struct sockaddr_in6 *v6 = (void *)out;
+
+	*out = (struct sockaddr_storage) { .ss_family = AF_INET6 };
+	v6->sin6_port = htons(from->port);
+	memcpy(&v6->sin6_addr, from->ip, sizeof(from->ip));
+}
+
 void sockets_diag_addr(struct sockets_addr *out, int family, const void *ip, uint16_t port)
 {
 	if (family == AF_INET)

@@ -45,6 +45,9 @@ void sockets_fini(struct sockets *s);
 /* false: not an Internet address. */
 bool sockets_addr(struct sockets_addr *out, const struct sockaddr_storage *from);
 
+/* The other way round; IPv4 stays in its form of IPv6. */
+void sockets_storage(struct sockaddr_storage *out, const struct sockets_addr *from);
+
 /* An address as a message of the kernel's socket diagnostics has it. */
 void sockets_diag_addr(struct sockets_addr *out, int family, const void *ip, uint16_t port);
 

@@ -318,18 +318,32 @@ void syscalls_table(struct afs_call out[AFS_N_CALLS])
 	}
 }
 
-const char *syscalls_name(int nr)
+static const struct calls_row *row_of(int nr)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (row_nr(&rows[i]) == nr && nr >= 0)
-			return rows[i].name;
+			return &rows[i];
 	return NULL;
+}
+
+const char *syscalls_name(int nr)
+{
+	const struct calls_row *row = row_of(nr);
+
+	return row ? row->name : NULL;
 }
 
 bool syscalls_is_sleep(int nr)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (row_nr(&rows[i]) == nr && nr >= 0)
-			return rows[i].call.waits == AFS_WAITS_TIME;
-	return false;
+	const struct calls_row *row = row_of(nr);
+
+	return row && row->call.waits == AFS_WAITS_TIME;
+}
+
+struct afs_call syscalls_call(int nr)
+{
+	const struct calls_row *row = row_of(nr);
+
+	return row ? row->call
+		   : (struct afs_call) { .class = AFS_CLASS_OTHER, .fd = AFS_FD_NONE };
 }

@@ -20,4 +20,7 @@ const char *syscalls_name(int nr);
 /* Whether this call only sleeps for a given time. */
 bool syscalls_is_sleep(int nr);
 
+/* What the table says of a call; AFS_CLASS_OTHER: it is not in it. */
+struct afs_call syscalls_call(int nr);
+
 #endif

@@ -182,6 +182,22 @@ bool tcpdiag_owed(struct tcpdiag *d, uint64_t bytes, uint32_t *ms)
 	return info.tcpi_bytes_received && info.tcpi_last_data_recv < info.tcpi_last_data_sent;
 }
 
+bool tcpdiag_silent(struct tcpdiag *d, uint32_t *ms, uint32_t *unread_bytes)
+{
+	struct tcp_info info = {};
+	struct netlink_answer a;
+	const void *value;
+	size_t len;
+
+	value = look(d, &a) ? find_in(&a, INET_DIAG_INFO, &len) : NULL;
+	if (!value)
+		return false;
+	memcpy(&info, value, len < sizeof(info) ? len : sizeof(info));
+	*ms = info.tcpi_last_data_recv;
+	*unread_bytes = ((const struct inet_diag_msg *)a.body)->idiag_rqueue;
+	return info.tcpi_bytes_received;
+}
+
 bool tcpdiag_congestion(struct tcpdiag *d, char out[static TCP_CONGESTION_LEN])
 {
 	struct netlink_answer a;

@@ -46,6 +46,12 @@ bool tcpdiag_look(struct tcpdiag *d, struct run_tcp *out);
  */
 bool tcpdiag_owed(struct tcpdiag *d, uint64_t bytes, uint32_t *ms);
 
+/*
+ * For how long nothing has come from the other side, and how many bytes came that its process has
+ * not read. Errors as tcpdiag_look.
+ */
+bool tcpdiag_silent(struct tcpdiag *d, uint32_t *ms, uint32_t *unread_bytes);
+
 /* The socket's congestion control: "cubic", "bbr". Errors as tcpdiag_look. */
 bool tcpdiag_congestion(struct tcpdiag *d, char out[static TCP_CONGESTION_LEN]);
 

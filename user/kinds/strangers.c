@@ -46,24 +46,15 @@ static int look_fd(void *arg, pid_t pid, int fd, const char *name)
 	return s->found != NULL;
 }
 
-static struct sockaddr_storage address(const struct sockets_addr *from)
-{
-	struct sockaddr_storage out = { 0 };
-	struct sockaddr_in6 *v6 = (void *)&out;
-
-	v6->sin6_family = AF_INET6;
-	v6->sin6_port = htons(from->port);
-	memcpy(&v6->sin6_addr, from->ip, sizeof(from->ip));
-	return out;
-}
-
 /* For how long the server has owed an answer; 0: it does not. */
 static uint64_t owed_ns(const struct sockets_entry *e)
 {
-	struct sockaddr_storage client = address(&e->remote), server = address(&e->local);
+	struct sockaddr_storage client, server;
 	struct tcpdiag d;
 	uint32_t ms = 0;
 
+	sockets_storage(&client, &e->remote);
+	sockets_storage(&server, &e->local);
 	if (tcpdiag_open(&d, &client, &server))
 		return 0;
 	if (!tcpdiag_owed(&d, LOGIN_BYTES, &ms))

@@ -149,6 +149,7 @@ void run_fini(struct run *r)
 	free(r->socket);
 	free(r->series);
 	free(r->session);
+	free(r->service);
 	free(r->book);
 	free(r->loss);
 	free(r->phase);
@@ -266,6 +267,18 @@ struct run_session *run_session(struct run *r)
 	session += r->n_sessions++;
 	*session = (struct run_session) { 0 };
 	return session;
+}
+
+struct run_service *run_service(struct run *r)
+{
+	struct run_service *service = grown(r->service, r->n_service, sizeof(*service));
+
+	if (!service)
+		return NULL;
+	r->service = service;
+	service += r->n_service++;
+	*service = (struct run_service) { .account = AFS_ACCOUNT_BETWEEN };
+	return service;
 }
 
 struct run_series *run_series(struct run *r, size_t n_values, size_t n)

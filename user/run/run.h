@@ -256,6 +256,35 @@ struct run_session {
 	uint64_t cpu_ns, runq_ns; /* of its process's first thread, in the watched time */
 };
 
+/*
+ * How processes of one role have ended in the watched time; of a server only those that served
+ * clients. known: the kernel's programs have seen it.
+ */
+struct run_ends {
+	bool known;
+	uint64_t clean;   /* exit status 0 */
+	uint64_t failed;  /* another exit status */
+	uint64_t crashed; /* by a signal that a fault of the program makes: SIGSEGV, SIGABRT, ... */
+	uint64_t killed;  /* by another signal */
+	pid_t pid;        /* the last of those that did not end clean; 0: none did */
+	int signal, status; /* of that one; signal 0: it exited with the status */
+};
+
+/*
+ * A request that had no answer when the watch ended. One that began before the watch is known by
+ * what its session waits for: its command is not, and it is at least so old.
+ */
+struct run_service {
+	pid_t pid;
+	char address[64]; /* of the client, with its port; empty: not known */
+	char user[64];    /* empty: not known */
+	bool before;      /* it began before the watch */
+	uint16_t account; /* its command; AFS_ACCOUNT_BETWEEN: not known */
+	uint8_t column;   /* enum account_column: what it waits for now */
+	char on[64];      /* the same in words, where more is known: "select on the CNID server" */
+	uint64_t age_ns;
+};
+
 /* Name for the time of threads that ended between two looks: the exact sum less what was sampled.
  */
 #define RUN_THREADS_MISSED "(ended between looks)"
@@ -341,6 +370,10 @@ struct run {
 	struct run_session *session;
 	bool has_asking;  /* the sessions' questions were counted */
 	uint64_t refused; /* sessions that the server refused: it had as many as it may */
+	struct run_ends ends[AFS_N_ROLES];
+	bool has_service; /* requests in service at the end are known, also those from before */
+	size_t n_service;
+	struct run_service *service; /* owned, the oldest first */
 	/* Settings of the server; 0: not known. */
 	struct {
 		uint64_t sessions; /* that it serves at a time */
@@ -382,6 +415,9 @@ int run_book(struct run *r, const char *name, const char *with, uint64_t ours, u
 /* A book that is not closed because the other account is not available. */
 int run_book_open(struct run *r, const char *name, const char *with, uint64_t ours);
 int run_loss(struct run *r, const char *what, uint64_t n);
+
+/* A request in service, all unknown; valid until the next one is made. NULL without memory. */
+struct run_service *run_service(struct run *r);
 
 /* A new session, all unknown; valid until the next one is made. NULL without memory. */
 struct run_session *run_session(struct run *r);

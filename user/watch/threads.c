@@ -78,12 +78,12 @@ static bool receives(const struct threads_one *one)
 
 static void look_for_lock(struct threads_one *one)
 {
-	int call;
+	struct procfs_call call;
 
 	if (!receives(one) || procfs_thread_call(&call, one->pid, one->tid))
 		return;
 	one->looks++;
-	one->locked += call == SYS_futex;
+	one->locked += call.nr == SYS_futex;
 }
 
 static int look_at(void *arg, int tid)

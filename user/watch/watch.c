@@ -243,6 +243,16 @@ int watch_losses(struct watch *w, struct run *r)
 	return w->rung && w->rung->losses ? w->rung->losses(w->state, r) : 0;
 }
 
+enum afs_object watch_sleeps_on(const struct watch *w, pid_t pid)
+{
+	return w->rung && w->rung->sleeps_on ? w->rung->sleeps_on(w->state, pid) : AFS_N_OBJECTS;
+}
+
+struct run_ends watch_ends(const struct watch *w, enum afs_role role)
+{
+	return w->rung && w->rung->ends ? w->rung->ends(w->state, role) : (struct run_ends) { 0 };
+}
+
 bool watch_price(struct watch *w, uint64_t *out_ns)
 {
 	return w->rung && w->rung->price && w->rung->price(w->state, out_ns);

@@ -176,6 +176,15 @@ struct watch_state {
 /* false: nothing is watched. */
 bool watch_state(struct watch *w, struct watch_state *out);
 
+/*
+ * The object for which the process that serves a client sleeps now; AFS_N_OBJECTS: it does not
+ * sleep, or that is not known.
+ */
+enum afs_object watch_sleeps_on(const struct watch *w, pid_t pid);
+
+/* How processes of a role have ended so far, as far as watch_tick has seen it. */
+struct run_ends watch_ends(const struct watch *w, enum afs_role role);
+
 /* CPU time of the programs in the kernel so far, estimated; false: not known. */
 bool watch_price(struct watch *w, uint64_t *out_ns);
 

@@ -204,6 +204,57 @@ static json_t *sessions(struct json_doc *d, const struct run *r)
 	return a;
 }
 
+static json_t *in_service(struct json_doc *d, const struct run *r)
+{
+	char name[ACCOUNT_NAME_MAX];
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < r->n_service; i++) {
+		const struct run_service *s = &r->service[i];
+		json_t *o = json_object();
+
+		json_put(d, o, "pid", json_integer(s->pid));
+		json_put(d, o, "user", *s->user ? json_text(s->user) : json_null());
+		json_put(d, o, "client", *s->address ? json_text(s->address) : json_null());
+		json_put(d, o, "command",
+			 account_is_request(s->account) ? json_text(account_name(s->account, name))
+							: json_null());
+		json_put(d, o, "age_ns", json_number(s->age_ns));
+		json_put(d, o, "began_before", json_boolean(s->before));
+		json_put(d, o, "waits_for", json_text(account_columns[s->column].key));
+		if (*s->on)
+			json_put(d, o, "call", json_text(s->on));
+		json_add(d, a, o);
+	}
+	return a;
+}
+
+/* By role; of sessions only those that served a client. */
+static json_t *ends(struct json_doc *d, const struct run *r)
+{
+	json_t *all = json_object();
+
+	for (unsigned int role = 0; role < AFS_N_ROLES; role++) {
+		const struct run_ends *e = &r->ends[role];
+		json_t *o;
+
+		if (!e->known)
+			continue;
+		o = json_object();
+		json_put(d, o, "clean", json_number(e->clean));
+		json_put(d, o, "failed", json_number(e->failed));
+		json_put(d, o, "crashed", json_number(e->crashed));
+		json_put(d, o, "killed", json_number(e->killed));
+		if (e->pid) {
+			json_put(d, o, "last_pid", json_integer(e->pid));
+			json_put(d, o, e->signal ? "last_signal" : "last_status",
+				 json_integer(e->signal ? e->signal : e->status));
+		}
+		json_put(d, all, run_role_name(r, role), o);
+	}
+	return all;
+}
+
 static json_t *sessions_rest(struct json_doc *d, const struct run *r)
 {
 	json_t *o = json_object();
@@ -317,6 +368,9 @@ static json_t *document(struct json_doc *d)
 	json_put(d, o, "losses", losses(d, r));
 	json_put(d, o, "books", books(d, r));
 	json_put(d, o, "sessions", sessions(d, r));
+	if (r->has_service)
+		json_put(d, o, "in_service", in_service(d, r));
+	json_put(d, o, "ended", ends(d, r));
 	if (r->n_rest)
 		json_put(d, o, "sessions_rest", sessions_rest(d, r));
 	json_put(d, o, "metrics", metric_definitions(d));

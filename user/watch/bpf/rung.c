@@ -334,6 +334,19 @@ static int bpf_losses(void *state, struct run *r)
 	return losses_note(&b->load, &b->view, b->records, r);
 }
 
+static enum afs_object bpf_sleeps_on(const void *state, pid_t pid)
+{
+	return running_sleeps_on(&((const struct bpf_rung *)state)->view, pid);
+}
+
+static struct run_ends bpf_ends(const void *state, enum afs_role role)
+{
+	struct run_ends is = ((const struct bpf_rung *)state)->view.ended.ends[role];
+
+	is.known = true;
+	return is;
+}
+
 static bool bpf_price(void *state, uint64_t *out_ns)
 {
 	struct bpf_rung *b = state;
@@ -479,6 +492,8 @@ static int bpf_finish(void *state, struct run *r)
 	if (!err)
 		err = run_has_requests(r) ? sessions_note(b->sessions, &b->view, r) : 0;
 	r->has_asking = b->load.asked && b->load.objects;
+	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
+		r->ends[role] = bpf_ends(b, role);
 	return err ? err : books_close(&b->books, &b->view, r);
 }
 
@@ -510,6 +525,8 @@ const struct rung rung_bpf = {
 	.connections = bpf_connections,
 	.state = bpf_state,
 	.losses = bpf_losses,
+	.sleeps_on = bpf_sleeps_on,
+	.ends = bpf_ends,
 	.price = bpf_price,
 	.session = bpf_session,
 	.drops = bpf_drops,

@@ -89,3 +89,21 @@ void running_pass(const struct bpf_view *v, uint64_t before_ns, watch_running_fn
 	for (uint32_t i = 0; i < n; i++)
 		look(v, &v->stream[i], before_ns, put, user);
 }
+
+enum afs_object running_sleeps_on(const struct bpf_view *v, pid_t pid)
+{
+	uint32_t n = bpf_view_processes(v);
+	const struct afs_process *p;
+	const struct afs_thread *t;
+
+	for (uint32_t i = 0; i < n; i++) {
+		p = &v->process[i];
+		if (p->tgid != pid || !p->serving || p->ended >= p->threads)
+			continue;
+		t = &v->thread[p->serving - 1];
+		return t->off == AFS_OFF_BLOCKED && t->nr != AFS_NR_NONE
+			   ? (enum afs_object)t->object
+			   : AFS_N_OBJECTS;
+	}
+	return AFS_N_OBJECTS;
+}

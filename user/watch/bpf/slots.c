@@ -5,8 +5,10 @@
 
 #include "base/clock.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 /* After this time a process without any thread slot is certainly not just beginning. */
 #define BEGIN_NS 1000000000u
@@ -96,6 +98,32 @@ static int collect_streams(struct slots *s, struct bpf_view *v, const struct slo
 	return r;
 }
 
+/* Whether a fault of the program itself makes this signal. */
+static bool is_fault(int signal)
+{
+	static const int faults[] = { SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
+
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		if (faults[i] == signal)
+			return true;
+	return false;
+}
+
+static void count_end(struct run_ends *to, const struct afs_process *p)
+{
+	int signal = WIFSIGNALED(p->exit_code) ? WTERMSIG(p->exit_code) : 0;
+
+	to->clean += !p->exit_code;
+	to->failed += p->exit_code && !signal;
+	to->crashed += is_fault(signal);
+	to->killed += signal && !is_fault(signal);
+	if (!p->exit_code)
+		return;
+	to->pid = p->tgid;
+	to->signal = signal;
+	to->status = signal ? 0 : WEXITSTATUS(p->exit_code);
+}
+
 static void collect_process(struct slots *s, struct bpf_view *v, uint32_t i)
 {
 	struct afs_process *p = &v->process[i];
@@ -105,6 +133,8 @@ static void collect_process(struct slots *s, struct bpf_view *v, uint32_t i)
 	if (p->role < AFS_N_ROLES) {
 		to->processes[p->role]++;
 		ledger_compat_add(&to->compat[p->role], &c);
+		if (p->role != AFS_ROLE_SERVER || p->serving)
+			count_end(&to->ends[p->role], p);
 	}
 	to->calls += v->thread_calls[i];
 	v->thread_calls[i] = 0;

@@ -7,7 +7,7 @@
  * change while they are read; running totals never go backwards.
  */
 
-#include "run/ledger.h"
+#include "run/run.h"
 #include "watch/bpf/load.h"
 
 #define BPF_VIEW_MAPS 6
@@ -15,6 +15,7 @@
 /* Sums over processes that have ended and whose slots were cleared (watch/bpf/slots.h). */
 struct bpf_view_ended {
 	uint64_t processes[AFS_N_ROLES];
+	struct run_ends ends[AFS_N_ROLES];
 	struct afs_compat compat[AFS_N_ROLES];
 	uint64_t calls;
 	uint64_t stream_bytes, dropped, overrun, before, refused; /* of clients' connections */

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cmd/unanswered.h"
+
+#include "base/clock.h"
+#include "run/account.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A request from before the watch is one only if it is at least so old: sessions also do small
+ * things between two requests. */
+#define LEAST_NS 1000000000u
+
+static const struct run_session *session_of(const struct run *r, pid_t pid)
+{
+	for (size_t i = 0; i < r->n_sessions; i++)
+		if (r->session[i].pid == pid && !r->session[i].ended_ns)
+			return &r->session[i];
+	return NULL;
+}
+
+/* What most of its time since its last event went into: what it waits for now. */
+static uint8_t column_of(const struct afs_record_requests *r)
+{
+	const uint64_t ns[ACCOUNT_N_COLUMNS] = {
+#define X(type, name, unit, meaning) [AFS_COLUMN_##name] = r->name,
+		AFS_COLUMNS(X)
+#undef X
+	};
+	uint8_t most = ACCOUNT_OTHER;
+
+	for (uint8_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
+		if (ns[i] > ns[most])
+			most = i;
+	return most;
+}
+
+static void take_running(void *user, const struct afs_record_requests *r,
+			 const struct afs_named *name)
+{
+	struct unanswered *u = user;
+	struct run_service *more;
+
+	(void)name;
+	if (!account_is_request(r->command))
+		return;
+	more = reallocarray(u->running, u->n + 1, sizeof(*more));
+	if (!more) {
+		u->failed = true;
+		return;
+	}
+	u->running = more;
+	more[u->n++] = (struct run_service) { .pid = (pid_t)r->session,
+					      .account = (uint16_t)r->command,
+					      .column = column_of(r),
+					      .age_ns = r->time_ns };
+}
+
+/* The watch knows that a pause without a descriptor is for the CNID server; /proc does not. */
+static void ask_watch(struct inservice *now, struct watch *w)
+{
+	for (size_t i = 0; i < now->n; i++) {
+		struct run_service *is = &now->request[i];
+
+		if (is->column != ACCOUNT_OTHER ||
+		    watch_sleeps_on(w, is->pid) != AFS_OBJECT_BACKEND)
+			continue;
+		is->column = ACCOUNT_CNID;
+		snprintf(is->on, sizeof(is->on), "a pause before it asks the CNID server again");
+	}
+}
+
+int unanswered_begin(struct unanswered *u, const struct servers_entry *s)
+{
+	unanswered_fini(u);
+	return inservice_look(&u->before, s);
+}
+
+int unanswered_look(struct unanswered *u, struct watch *w, const struct servers_entry *s)
+{
+	int e;
+
+	inservice_fini(&u->now);
+	u->n = 0;
+	watch_running(w, clock_now_ns(), take_running, u);
+	e = inservice_look(&u->now, s);
+	ask_watch(&u->now, w);
+	return u->failed ? -ENOMEM : e;
+}
+
+/* Into the run */
+
+static bool is_running(const struct unanswered *u, pid_t pid)
+{
+	for (size_t i = 0; i < u->n; i++)
+		if (u->running[i].pid == pid)
+			return true;
+	return false;
+}
+
+/*
+ * A request from before the watch, as old as is known, or 0: the session has none, or one that the
+ * watch knows. What came from its client meanwhile may have been no more than a sign of life.
+ */
+static uint64_t older_ns(const struct unanswered *u, const struct run_session *s,
+			 const struct run_service *is)
+{
+	const struct run_service *was = inservice_of(&u->before, is->pid);
+	uint64_t age_ns = is->age_ns, since_ns = u->now.looked_ns - u->before.looked_ns;
+
+	if (is_running(u, is->pid) || (s && s->requests))
+		return 0;
+	if (was && was->age_ns + since_ns > age_ns)
+		age_ns = was->age_ns + since_ns;
+	return age_ns >= LEAST_NS ? age_ns : 0;
+}
+
+static int oldest_first(const void *a, const void *b)
+{
+	const struct run_service *x = a, *y = b;
+
+	return (x->age_ns < y->age_ns) - (x->age_ns > y->age_ns);
+}
+
+static int note_one(struct run *r, const struct run_service *is, uint64_t age_ns)
+{
+	const struct run_session *s = session_of(r, is->pid);
+	struct run_service *to = run_service(r);
+
+	if (!to)
+		return -ENOMEM;
+	*to = *is;
+	to->age_ns = age_ns;
+	if (s && s->user)
+		snprintf(to->user, sizeof(to->user), "%s", s->user);
+	if (s && s->address)
+		snprintf(to->address, sizeof(to->address), "%s", s->address);
+	return 0;
+}
+
+int unanswered_note(const struct unanswered *u, struct run *r)
+{
+	uint64_t age_ns;
+	int e = 0;
+
+	for (size_t i = 0; i < u->n && !e; i++)
+		e = note_one(r, &u->running[i], u->running[i].age_ns);
+	for (size_t i = 0; i < u->now.n && !e; i++) {
+		const struct run_service *is = &u->now.request[i];
+
+		age_ns = older_ns(u, session_of(r, is->pid), is);
+		if (age_ns)
+			e = note_one(r, is, age_ns);
+	}
+	if (r->n_service)
+		qsort(r->service, r->n_service, sizeof(*r->service), oldest_first);
+	r->has_service = u->now.known;
+	return e;
+}
+
+void unanswered_fini(struct unanswered *u)
+{
+	inservice_fini(&u->before);
+	inservice_fini(&u->now);
+	free(u->running);
+	*u = (struct unanswered) { 0 };
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CMD_UNANSWERED_H
+#define CMD_UNANSWERED_H
+
+/*
+ * Requests that have no answer yet: those that the watch has seen begin, and those from before it,
+ * which only what their session waits for shows.
+ */
+
+#include "kinds/inservice.h"
+#include "watch/watch.h"
+
+struct unanswered {
+	struct inservice before, now; /* when the watched time began, and at the last look */
+	size_t n;
+	struct run_service *running; /* owned; that the watch has seen begin; at the last look */
+	bool failed;                 /* no memory */
+};
+
+/* When the watched time begins; u is all 0 or of an earlier time. 0 or -ENOMEM. */
+int unanswered_begin(struct unanswered *u, const struct servers_entry *s);
+
+/* When it ends, while the watch still counts. 0 or -ENOMEM. */
+int unanswered_look(struct unanswered *u, struct watch *w, const struct servers_entry *s);
+
+/* Notes what was found at the last look into a run whose sessions are known. 0 or -ENOMEM. */
+int unanswered_note(const struct unanswered *u, struct run *r);
+
+void unanswered_fini(struct unanswered *u);
+
+#endif

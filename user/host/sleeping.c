@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads /proc/PID/task/TID/syscall, and in the process the lists that poll and select are given. */
+#include "host/sleeping.h"
+
+#include "bpf/calls.h"
+#include "host/procfs.h"
+#include "host/syscalls.h"
+
+#include <poll.h>
+#include <string.h>
+#include <sys/select.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+/* Calls that wait until descriptors are ready: where the list is, and where the time. */
+enum list { LIST_POLL, LIST_SELECT, LIST_EPOLL };
+
+static const struct waiting_call {
+	int nr;
+	enum list list;
+	unsigned int time; /* argument: a pointer, or with "ms" a number */
+	bool ms;
+} waiting_calls[] = {
+#ifdef SYS_poll
+	{ SYS_poll, LIST_POLL, 2, true },
+#endif
+	{ SYS_ppoll, LIST_POLL, 2, false },
+#ifdef SYS_select
+	{ SYS_select, LIST_SELECT, 4, false },
+#endif
+	{ SYS_pselect6, LIST_SELECT, 4, false },
+#ifdef SYS_epoll_wait
+	{ SYS_epoll_wait, LIST_EPOLL, 3, true },
+#endif
+	{ SYS_epoll_pwait, LIST_EPOLL, 3, true },
+};
+
+static bool read_memory(void *out, size_t len, pid_t pid, uint64_t at)
+{
+	struct iovec here = { out, len }, there = { (void *)(uintptr_t)at, len };
+
+	return at && process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)len;
+}
+
+static void add_fd(struct sleeping *out, int fd)
+{
+	if (out->n_fds < SLEEPING_FDS)
+		out->fd[out->n_fds++] = fd;
+}
+
+static void take_poll(struct sleeping *out, pid_t pid, const struct procfs_call *c)
+{
+	struct pollfd list[SLEEPING_FDS];
+	size_t n = c->arg[1] < SLEEPING_FDS ? c->arg[1] : SLEEPING_FDS;
+
+	if (!n || !read_memory(list, n * sizeof(*list), pid, c->arg[0]))
+		return;
+	for (size_t i = 0; i < n; i++)
+		if (list[i].fd >= 0)
+			add_fd(out, list[i].fd);
+}
+
+/* The sets for reading, writing and exceptions have a bit for each descriptor below arg 0. */
+static void take_select(struct sleeping *out, pid_t pid, const struct procfs_call *c)
+{
+	int n = c->arg[0] < FD_SETSIZE ? (int)c->arg[0] : FD_SETSIZE;
+	size_t len = ((size_t)n + 63) / 64 * 8;
+	fd_set all, one;
+
+	FD_ZERO(&all);
+	for (int k = 1; k <= 3; k++) {
+		FD_ZERO(&one);
+		if (!len || !read_memory(&one, len, pid, c->arg[k]))
+			continue;
+		for (int fd = 0; fd < n; fd++)
+			if (FD_ISSET(fd, &one))
+				FD_SET(fd, &all);
+	}
+	for (int fd = 0; fd < n; fd++)
+		if (FD_ISSET(fd, &all))
+			add_fd(out, fd);
+}
+
+static void take_list(struct sleeping *out, pid_t pid, const struct procfs_call *c,
+		      const struct waiting_call *w)
+{
+	out->ready = true;
+	out->timed = w->ms ? (int)c->arg[w->time] >= 0 : c->arg[w->time] != 0;
+	if (w->list == LIST_POLL)
+		take_poll(out, pid, c);
+	else if (w->list == LIST_SELECT)
+		take_select(out, pid, c);
+	else
+		add_fd(out, (int)c->arg[0]);
+}
+
+int sleeping_read(struct sleeping *out, pid_t pid, pid_t tid)
+{
+	struct procfs_call c;
+	int r = procfs_thread_call(&c, pid, tid);
+	unsigned int fd;
+
+	*out = (struct sleeping) { .nr = c.nr, .running = c.running };
+	if (r || c.nr < 0)
+		return r;
+	for (size_t i = 0; i < sizeof(waiting_calls) / sizeof(waiting_calls[0]); i++) {
+		if (waiting_calls[i].nr != c.nr)
+			continue;
+		take_list(out, pid, &c, &waiting_calls[i]);
+		return 0;
+	}
+	out->timed = syscalls_is_sleep(c.nr);
+	fd = syscalls_call(c.nr).fd;
+	if (fd < AFS_FD_NONE)
+		add_fd(out, (int)c.arg[fd]);
+	return 0;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * afpd waits for its client's next request in read, or in poll or select without a time. A thread
+ * that sleeps in any other call works for a request; one on a CPU is not judged, as it will soon be
+ * in a state that tells.
+ */
+#include "kinds/inservice.h"
+
+#include "base/clock.h"
+#include "host/procfs.h"
+#include "host/sleeping.h"
+#include "host/sockets.h"
+#include "host/syscalls.h"
+#include "host/tcpdiag.h"
+#include "run/account.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NS_PER_MS 1000000u
+
+struct look {
+	struct inservice *out;
+	const struct servers_entry *server;
+	struct sockets all; /* read when first needed */
+	bool has_sockets;
+	/* Of the session that is looked at. */
+	const struct sockets_entry *client; /* NULL: none */
+	int client_fd;
+};
+
+static bool is_port(const uint16_t *port, size_t n, uint16_t is)
+{
+	for (size_t i = 0; i < n; i++)
+		if (port[i] == is)
+			return true;
+	return false;
+}
+
+static const struct sockets_entry *socket_named(const struct look *l, const char *name)
+{
+	uint64_t ino = procfs_socket(name);
+
+	return ino ? sockets_of_inode(&l->all, ino) : NULL;
+}
+
+static int take_client_fd(void *arg, pid_t pid, int fd, const char *name)
+{
+	struct look *l = arg;
+	const struct sockets_entry *e = socket_named(l, name);
+
+	(void)pid;
+	if (!e || e->peer || !e->remote.port ||
+	    !is_port(l->server->port, l->server->n_ports, e->local.port))
+		return 0;
+	l->client = e;
+	l->client_fd = fd;
+	return 1;
+}
+
+static void address_text(char *out, size_t len, const struct sockets_addr *of)
+{
+	char text[INET6_ADDRSTRLEN] = "?";
+	struct in6_addr ip;
+	bool v4;
+
+	memcpy(&ip, of->ip, sizeof(ip)); /* which need not be aligned */
+	v4 = IN6_IS_ADDR_V4MAPPED(&ip);
+	inet_ntop(v4 ? AF_INET : AF_INET6, of->ip + (v4 ? 12 : 0), text, sizeof(text));
+	snprintf(out, len, v4 ? "%s:%u" : "[%s]:%u", text, of->port);
+}
+
+/* What a descriptor is; *who: in words, where more is known than the object. */
+static enum afs_object object_of_fd(const struct look *l, pid_t pid, int fd, char *who, size_t len)
+{
+	const struct servers_entry *s = l->server;
+	const struct sockets_entry *e;
+	char link[32], name[CENSUS_PATH_MAX];
+
+	*who = '\0';
+	if (fd == l->client_fd)
+		return AFS_OBJECT_CLIENT;
+	snprintf(link, sizeof(link), "fd/%d", fd);
+	if (procfs_link(name, sizeof(name), pid, link))
+		return AFS_OBJECT_UNKNOWN;
+	e = socket_named(l, name);
+	if (!e)
+		return *name == '/' ? AFS_OBJECT_DATA : AFS_OBJECT_OTHER;
+	if (!e->peer && is_port(s->cnid_port, s->n_cnid_ports, e->remote.port))
+		return AFS_OBJECT_BACKEND;
+	if (!e->peer)
+		address_text(who, len, &e->remote);
+	return AFS_OBJECT_SOCKET;
+}
+
+/* The first descriptor that is not the client's. */
+static int fd_of(const struct look *l, const struct sleeping *is)
+{
+	for (size_t i = 0; i < is->n_fds; i++)
+		if (is->fd[i] != l->client_fd)
+			return is->fd[i];
+	return is->n_fds ? is->fd[0] : -1;
+}
+
+/* Names what it waits for: "select on the CNID server". */
+static void describe_wait(const struct look *l, struct run_service *r, const struct sleeping *is)
+{
+	static const char *const words[AFS_N_OBJECTS] = {
+		[AFS_OBJECT_CLIENT] = " on the client", [AFS_OBJECT_BACKEND] = " on the CNID server",
+		[AFS_OBJECT_SOCKET] = " on ",		[AFS_OBJECT_DATA] = " on a file",
+	};
+	enum afs_object object = AFS_OBJECT_NONE;
+	struct afs_call call = syscalls_call(is->nr);
+	const char *name = syscalls_name(is->nr);
+	char who[64] = "";
+	int fd = fd_of(l, is);
+
+	if (fd >= 0)
+		object = object_of_fd(l, r->pid, fd, who, sizeof(who));
+	/* Of all calls on a descriptor without bytes only those for locks sleep. */
+	if (call.class == AFS_CLASS_FD)
+		call.class = AFS_CLASS_LOCK;
+	r->column = (uint8_t)(is->nr < 0 ? ACCOUNT_DISK
+					 : account_blocked_column(call.class, object));
+	if (object == AFS_OBJECT_SOCKET && !*who)
+		snprintf(who, sizeof(who), "another process");
+	if (name)
+		snprintf(r->on, sizeof(r->on), "%s%s%s", name, words[object] ? words[object] : "",
+			 who);
+}
+
+static bool is_stopped(pid_t pid)
+{
+	struct procstat st;
+
+	return !procstat_read(&st, pid) && (st.state == 'T' || st.state == 't');
+}
+
+/* Whether its client's next request is all that it waits for. */
+static bool is_idle(const struct look *l, const struct sleeping *is)
+{
+	enum afs_class class = syscalls_call(is->nr).class;
+
+	if (is->ready)
+		return !is->timed;
+	return (class == AFS_CLASS_READ || class == AFS_CLASS_RECV) && is->n_fds &&
+	       is->fd[0] == l->client_fd;
+}
+
+/* For how long its client has said nothing; false: that cannot be known, or it has gone. */
+static bool ask_client(const struct look *l, uint32_t *ms, uint32_t *unread_bytes)
+{
+	struct sockaddr_storage client, server;
+	struct tcpdiag d;
+	bool known;
+
+	sockets_storage(&client, &l->client->remote);
+	sockets_storage(&server, &l->client->local);
+	if (tcpdiag_open(&d, &client, &server))
+		return false;
+	known = tcpdiag_silent(&d, ms, unread_bytes);
+	tcpdiag_close(&d);
+	return known;
+}
+
+static bool find_client(struct look *l, pid_t pid)
+{
+	struct err e = { 0 };
+
+	if (!l->has_sockets)
+		l->has_sockets = !sockets_read(&l->all, &e);
+	l->client = NULL;
+	l->client_fd = -1;
+	if (l->has_sockets)
+		procfs_each_fd(pid, take_client_fd, l);
+	return l->client;
+}
+
+static int add_request(struct look *l, pid_t pid, const struct sleeping *is, bool stopped)
+{
+	struct inservice *out = l->out;
+	struct run_service *more;
+	uint32_t ms, unread_bytes;
+
+	if (!ask_client(l, &ms, &unread_bytes) || (is_idle(l, is) && !unread_bytes))
+		return 0;
+	more = reallocarray(out->request, out->n + 1, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	out->request = more;
+	more += out->n++;
+	*more = (struct run_service) { .pid = pid,
+				       .before = true,
+				       .account = AFS_ACCOUNT_BETWEEN,
+				       .age_ns = (uint64_t)ms * NS_PER_MS };
+	address_text(more->address, sizeof(more->address), &l->client->remote);
+	describe_wait(l, more, is);
+	if (stopped)
+		more->column = ACCOUNT_STOPPED;
+	return 0;
+}
+
+static int look_at_session(void *arg, pid_t pid)
+{
+	struct look *l = arg;
+	struct sleeping is;
+	bool stopped = is_stopped(pid);
+
+	if (sleeping_read(&is, pid, pid)) {
+		l->out->known = false;
+		return 0;
+	}
+	l->client_fd = -1;
+	if (is.running || (!stopped && is.ready && !is.timed) || !find_client(l, pid) ||
+	    (!stopped && is_idle(l, &is)))
+		return 0;
+	return add_request(l, pid, &is, stopped);
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct run_service *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+int inservice_look(struct inservice *out, const struct servers_entry *s)
+{
+	struct look l = { .out = out, .server = s };
+	int r = 0;
+
+	*out = (struct inservice) { .looked_ns = clock_now_ns(),
+				    .known = !s->denied && !s->elsewhere };
+	if (!out->known)
+		return 0;
+	if (s->master && procfs_lists_children())
+		r = procfs_each_child(s->master, look_at_session, &l);
+	else
+		for (size_t i = 0; i < s->n_sessions && !r; i++)
+			r = look_at_session(&l, s->session[i].pid);
+	if (out->n)
+		qsort(out->request, out->n, sizeof(*out->request), by_pid);
+	sockets_fini(&l.all);
+	return r == -ENOMEM ? r : 0;
+}
+
+void inservice_fini(struct inservice *l)
+{
+	free(l->request);
+	*l = (struct inservice) { 0 };
+}
+
+const struct run_service *inservice_of(const struct inservice *l, pid_t pid)
+{
+	const struct run_service key = { .pid = pid };
+
+	return l->n ? bsearch(&key, l->request, l->n, sizeof(key), by_pid) : NULL;
+}

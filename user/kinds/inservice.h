@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef KINDS_INSERVICE_H
+#define KINDS_INSERVICE_H
+
+/*
+ * Requests in service, by what each session of a server waits for: also one that began before
+ * anybody watched. A session that waits for its client's next request has none; so has one whose
+ * client has gone. Found in /proc, on every rung.
+ */
+
+#include "kinds/servers.h"
+#include "run/run.h"
+
+struct inservice {
+	bool known; /* the server's sessions could be looked at */
+	uint64_t looked_ns;
+	size_t n;
+	struct run_service *request; /* owned; by pid */
+};
+
+/*
+ * Looks at every session that is there now. The age of a request is the time since its client sent
+ * anything: at least so old. 0 or -ENOMEM; inservice_fini in both cases.
+ */
+int inservice_look(struct inservice *out, const struct servers_entry *s);
+void inservice_fini(struct inservice *l);
+
+/* The one of this process; NULL: none. */
+const struct run_service *inservice_of(const struct inservice *l, pid_t pid);
+
+#endif
