@@ -2,6 +2,7 @@
 #include "doctor/measure.h"
 
 #include "base/hist.h"
+#include "run/account.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -248,25 +249,86 @@ static void stops_and_waits_for_a_cpu_are_no_work(void **state)
 	done(r);
 }
 
-/* 12 requests of 80 ms in all, with 3 of which lists ended. */
-static void a_list_is_what_ends_with_no_more_entries(void **state)
+/* 12 requests of 80 ms in all, for which the server opened and closed 3 folders. */
+static void there_are_as_many_lists_as_folders_that_were_closed(void **state)
 {
 	struct run_figures f = { 0 };
 	struct run *r = of_command(ENUMERATE, 12);
 
 	(void)state;
-	r->phase[0]->ledger.result[0].code = -5018;
+	r->phase[0]->ledger.part[0].class = AFS_CLASS_CLOSE;
+	r->phase[0]->ledger.part[0].object = AFS_OBJECT_DIR;
+	r->phase[0]->ledger.part[0].part.calls = 3;
 	assert_int_equal(doctor_measure(&f, r), 0);
 	is(&f, RUN_FIGURE_LIST_REQUESTS, 4);
 	is(&f, RUN_FIGURE_LIST_TIME, 80e6 / 3);
 	is(&f, RUN_FIGURE_LIST, 0.4);
-	/* Lists of few entries, of a client that does not ask for more than there is. */
-	r->phase[0]->ledger.result[0].code = -1;
-	r->phase[0]->ledger.part[0].class = AFS_CLASS_DIR;
-	r->phase[0]->ledger.part[0].object = AFS_OBJECT_DIR;
-	r->phase[0]->ledger.part[0].part.calls = 24;
+	/* Of one that was begun before the watch nothing was closed. */
+	r->phase[0]->ledger.part[0].object = AFS_OBJECT_DATA;
 	assert_int_equal(doctor_measure(&f, r), 0);
-	is(&f, RUN_FIGURE_LIST_REQUESTS, 4);
+	is(&f, RUN_FIGURE_LIST_REQUESTS, 12);
+	done(r);
+}
+
+/* 200 ms of requests that the watch has seen begin, and two that hung all the time or for 4 s. */
+static void requests_from_before_the_watch_are_in_all_shares(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = made();
+	struct run_service *s = run_service(r);
+
+	(void)state;
+	assert_non_null(s);
+	*s = (struct run_service) { .pid = 7,
+				    .before = true,
+				    .account = AFS_ACCOUNT_BETWEEN,
+				    .column = ACCOUNT_CNID,
+				    .age_ns = 3600000u * (uint64_t)MS };
+	strcpy(s->user, "mori");
+	s = run_service(r);
+	assert_non_null(s);
+	*s = (struct run_service) { .pid = 8,
+				    .before = true,
+				    .account = AFS_ACCOUNT_BETWEEN,
+				    .column = ACCOUNT_DISK,
+				    .age_ns = 4000u * (uint64_t)MS };
+	r->has_service = true;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_BUSY, 1.42);
+	is(&f, RUN_FIGURE_CNID, 10 / 14.2);
+	is(&f, RUN_FIGURE_WAIT_DISK, 4.18 / 14.2);
+	is(&f, RUN_FIGURE_PENDING, 14.12e9);
+	is(&f, RUN_FIGURE_SLOW_N, 3);
+	is(&f, RUN_FIGURE_SLOW, 14.12 / 14.2);
+	is(&f, RUN_FIGURE_IN_SERVICE, 2);
+	is(&f, RUN_FIGURE_OLDEST, 3600e9);
+	assert_string_equal(f.who[RUN_FIGURE_OLDEST], "a command from before the watch");
+	assert_string_equal(f.who[RUN_FIGURE_IN_SERVICE], "mori from an unknown address (pid 7)");
+	done(r);
+}
+
+/* PAM answers a wrong password late: 10 logins, of which one took 2 s and was refused. */
+static void a_wrong_password_is_no_slow_login(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = of_command(LOGIN, 10);
+	struct ledger_account *a = &r->phase[0]->ledger.account[0];
+
+	(void)state;
+	a->sum.ns = 2090 * (uint64_t)MS;
+	a->max_ns = 2000 * (uint64_t)MS;
+	memset(a->hist, 0, sizeof(a->hist));
+	a->hist[hist_index(10 * MS, AFS_REQUEST_BITS)] = 9;
+	a->hist[hist_index(2000 * (uint64_t)MS, AFS_REQUEST_BITS)] = 1;
+	r->phase[0]->ledger.result[0] = (struct ledger_result) { .account = LOGIN,
+								 .code = -5023,
+								 .n = 1 };
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_LOGIN_REFUSED, 1);
+	assert_true(f.value[RUN_FIGURE_LOGIN] < 30e6);
+	/* Nor do people notice it as a slow server. */
+	is(&f, RUN_FIGURE_SLOW_N, 1);
+	assert_true(f.value[RUN_FIGURE_P99] < 100e6);
 	done(r);
 }
 
@@ -313,6 +375,7 @@ static void a_login_that_goes_on_counts(void **state)
 	struct run *r = of_command(LOGIN, 1);
 
 	(void)state;
+	r->phase[0]->ledger.n_results = 0;
 	r->phase[0]->ledger.account[0].sum.ns = 80 * MS;
 	r->phase[0]->ledger.account[0].sum.begun = 2;
 	r->phase[0]->ledger.part[0].part.blocked_ns = 4000u * (uint64_t)MS;
@@ -326,6 +389,7 @@ static void a_login_that_goes_on_counts(void **state)
 	r->phase[0]->ledger.part[2].role = AFS_ROLE_HELPER;
 	r->phase[0]->ledger.part[2].part.runq_ns = 20 * MS;
 	r->phase[0]->ledger.account[0].sum.begun = 1;
+	f = (struct run_figures) { 0 };
 	assert_int_equal(doctor_measure(&f, r), 0);
 	is(&f, RUN_FIGURE_LOGIN, 10e6);
 	done(r);
@@ -340,7 +404,9 @@ int main(void)
 		cmocka_unit_test(without_requests_nothing_is_known_of_them),
 		cmocka_unit_test(refusals_have_a_share_and_a_session),
 		cmocka_unit_test(stops_and_waits_for_a_cpu_are_no_work),
-		cmocka_unit_test(a_list_is_what_ends_with_no_more_entries),
+		cmocka_unit_test(there_are_as_many_lists_as_folders_that_were_closed),
+		cmocka_unit_test(requests_from_before_the_watch_are_in_all_shares),
+		cmocka_unit_test(a_wrong_password_is_no_slow_login),
 		cmocka_unit_test(requests_that_change_nothing_write_no_cnid),
 		cmocka_unit_test(questions_asked_again_have_a_share_of_the_work),
 		cmocka_unit_test(a_login_that_goes_on_counts),

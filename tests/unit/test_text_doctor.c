@@ -15,15 +15,16 @@
 /* As many rules hold as can at once. */
 static struct run_figures all_wrong(void)
 {
+	const struct doctor_rule *r;
 	struct run_figures f = { 0 };
 
 	for (unsigned int i = 0; i < N_RUN_FIGURES; i++) {
 		run_figure_set(&f, (enum run_figure)i, 0.99);
 		run_figure_who(&f, (enum run_figure)i, "%080d", 1);
 	}
-	for (size_t i = 0; i < doctor_rules_afp.n; i++)
-		for (size_t k = 0; k < doctor_rules_afp.rule[i].n_tests; k++) {
-			const struct doctor_test *t = &doctor_rules_afp.rule[i].test[k];
+	for (size_t i = 0; (r = doctor_rule_at(&f, i)); i++)
+		for (size_t k = 0; k < r->n_tests; k++) {
+			const struct doctor_test *t = &r->test[k];
 
 			if (!t->most && f.value[t->figure] < t->limit)
 				run_figure_set(&f, t->figure, t->limit);
@@ -63,9 +64,10 @@ static void many_findings_fit_on_a_screen(void **state)
 		assert_true(end - at <= 100);
 		lines++;
 	}
-	assert_true(lines <= 40);
+	if (lines > 40)
+		fail_msg("%zu lines:\n%s", lines, text);
 	assert_non_null(strstr(text, "1. "));
-	assert_non_null(strstr(text, "7. "));
+	assert_non_null(strstr(text, "4. "));
 	assert_non_null(strstr(text, " more (--short shows all)\n"));
 	free(text);
 }
@@ -79,7 +81,8 @@ static void short_has_a_line_for_each_finding(void **state)
 	(void)state;
 	assert_non_null(last);
 	*last = '\0';
-	for (const char *at = text; at; at = strchr(at + 1, '\n'))
+	/* The first lines are of requests that have had no answer. */
+	for (const char *at = strstr(text, "1. "); at; at = strchr(at + 1, '\n'))
 		lines++;
 	assert_true(lines > 10);
 	assert_true(strtoul(strrchr(text, '\n') + 1, NULL, 10) == lines);
@@ -130,7 +133,7 @@ static void slow_for_no_known_cause_says_what_the_time_went_into(void **state)
 	run_figure_set(&f, RUN_FIGURE_NET, 0.1);
 	run_figure_set(&f, RUN_FIGURE_OTHER, 0.89);
 	text = shown(&f, false);
-	assert_ptr_equal(strstr(text, "Requests are slow, for none of the causes"), text);
+	assert_ptr_equal(strstr(text, "Requests are slow, and no cause is shown: "), text);
 	assert_non_null(strstr(text, "Their time: 89% asleep, or waiting for other processes, 10% "
 				     "waiting for clients\n"));
 	assert_non_null(strstr(text, "Not seen: "));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cmd/diagnose.h"
 
-#include "base/procstat.h"
 #include "doctor/judge.h"
 #include "doctor/measure.h"
+#include "kinds/cnidstate.h"
 #include "kinds/settings.h"
 #include "kinds/strangers.h"
 #include "kinds/volumes.h"
@@ -22,7 +22,8 @@ static void look_before(struct diagnose *d, pid_t pid)
 }
 
 /* With room for so many sessions. */
-static int begin(struct diagnose *d, const struct kind_found *found, size_t n)
+static int begin(struct diagnose *d, const struct watch *w, const struct kind_found *found,
+		 size_t n)
 {
 	int r;
 
@@ -32,26 +33,29 @@ static int begin(struct diagnose *d, const struct kind_found *found, size_t n)
 		connections_begin(&d->connections, &found->servers.entry[0]);
 	if (!r && found->servers.n)
 		r = unanswered_begin(&d->unanswered, &found->servers.entry[0]);
+	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
+		d->ends[role] = watch_ends(w, role);
 	d->begun = !r;
 	return r;
 }
 
-int diagnose_begin(struct diagnose *d, const struct kind_found *found)
+int diagnose_begin(struct diagnose *d, const struct watch *w, const struct kind_found *found)
 {
 	const struct servers_entry *s = found->servers.n ? &found->servers.entry[0] : NULL;
-	int r = begin(d, found, s ? s->n_sessions : 0);
+	int r = begin(d, w, found, s ? s->n_sessions : 0);
 
 	for (size_t i = 0; !r && s && i < s->n_sessions; i++)
 		look_before(d, s->session[i].pid);
 	return r;
 }
 
-int diagnose_again(struct diagnose *d, const struct kind_found *found, const struct run *r)
+int diagnose_again(struct diagnose *d, const struct watch *w, const struct kind_found *found,
+		   const struct run *r)
 {
 	int e;
 
 	diagnose_fini(d);
-	e = begin(d, found, r->n_sessions);
+	e = begin(d, w, found, r->n_sessions);
 	for (size_t i = 0; !e && i < r->n_sessions; i++)
 		if (!r->session[i].ended_ns)
 			look_before(d, r->session[i].pid);
@@ -94,15 +98,21 @@ static size_t own_processes(struct watch *w, pid_t *out)
 	return n;
 }
 
-static uint64_t ended_backends(struct watch *w)
+/* How processes have ended since the watched time began. */
+static void look_ends(const struct diagnose *d, const struct watch *w, struct run *r)
 {
-	struct procstat st;
-	uint64_t n = 0;
-	pid_t pid;
+	for (unsigned int role = 0; role < AFS_N_ROLES; role++) {
+		const struct run_ends *then = &d->ends[role];
+		struct run_ends *now = &r->ends[role];
 
-	for (size_t i = 0; (pid = watch_process(w, AFS_ROLE_BACKEND, i)); i++)
-		n += procstat_read(&st, pid) || st.state == 'Z';
-	return n;
+		*now = watch_ends(w, role);
+		now->clean -= then->clean;
+		now->failed -= then->failed;
+		now->crashed -= then->crashed;
+		now->killed -= then->killed;
+		if (!now->failed && !now->crashed && !now->killed)
+			now->pid = 0;
+	}
 }
 
 /* A session that began meanwhile had none before. */
@@ -158,11 +168,13 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 	if (!e)
 		e = unanswered_note(&d->unanswered, r);
 	if (!e)
+		look_ends(d, w, r);
+	if (!e && found->servers.n)
+		cnidstate_look(r->figures, &found->servers.entry[0]);
+	if (!e)
 		e = doctor_measure(r->figures, r);
 	if (!e && d->begun)
 		e = diagnose_machine(&d->before, w, found->target.server, r);
-	if (!e && run_has_metrics(r))
-		run_figure_set(r->figures, RUN_FIGURE_CNID_ENDED, (double)ended_backends(w));
 	if (!e && found->servers.n && r->figures->known[RUN_FIGURE_REQUESTS])
 		strangers_look(r->figures, r, &found->servers.entry[0]);
 	if (!e && found->servers.n)

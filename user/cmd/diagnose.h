@@ -25,18 +25,20 @@ struct diagnose {
 	struct machine before;
 	struct connections connections;
 	struct unanswered unanswered;
+	struct run_ends ends[AFS_N_ROLES]; /* when the watched time began */
 	size_t n_sessions;
 	struct diagnose_session *session; /* owned; CPU time of those that there were */
 	bool begun;
 };
 
 /* Just before the watched time. 0 or -ENOMEM. */
-int diagnose_begin(struct diagnose *d, const struct kind_found *found);
+int diagnose_begin(struct diagnose *d, const struct watch *w, const struct kind_found *found);
 /*
  * The same for the time that follows on that of a run, whose sessions are known; d is that run's.
  * 0 or -ENOMEM.
  */
-int diagnose_again(struct diagnose *d, const struct kind_found *found, const struct run *r);
+int diagnose_again(struct diagnose *d, const struct watch *w, const struct kind_found *found,
+		   const struct run *r);
 /* Once a second. */
 void diagnose_tick(struct diagnose *d);
 

@@ -8,12 +8,12 @@
 
 #define NS_PER_S 1000000000u
 
-int opinion_begin(struct opinion *o, const struct kind_found *found)
+int opinion_begin(struct opinion *o, const struct watch *w, const struct kind_found *found)
 {
 	diagnose_fini(&o->d);
 	o->due_ns = clock_now_ns() + OPINION_FIRST_NS;
 	o->looked_ns = clock_now_ns();
-	return diagnose_begin(&o->d, found);
+	return diagnose_begin(&o->d, w, found);
 }
 
 static int make(struct opinion *o, struct live *l, struct watch *w, const struct kind_found *found)
@@ -29,7 +29,7 @@ static int make(struct opinion *o, struct live *l, struct watch *w, const struct
 	r = r ? r : diagnose_end(&o->d, w, found, &run);
 	if (!r)
 		r = report_doctor_first(run.figures, o->text, sizeof(o->text));
-	r = r ? r : diagnose_again(&o->d, found, &run);
+	r = r ? r : diagnose_again(&o->d, w, found, &run);
 	run_fini(&run);
 	return r;
 }

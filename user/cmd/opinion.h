@@ -19,7 +19,7 @@ struct opinion {
 };
 
 /* When the watch has begun, also another one; o was all 0 at first. 0 or -ENOMEM. */
-int opinion_begin(struct opinion *o, const struct kind_found *found);
+int opinion_begin(struct opinion *o, const struct watch *w, const struct kind_found *found);
 
 /* Makes one if it is due; to be called again and again. 0 or a negative errno. */
 int opinion_look(struct opinion *o, struct live *l, struct watch *w,

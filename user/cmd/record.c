@@ -352,7 +352,7 @@ static enum outcome work(struct record *rec, struct err *e)
 	if (rec->cfg->judge && rec->udp && (rec->asked = rx_waiting_new()))
 		rx_waiting_add_watched(rec->asked, rec->watch);
 	look_at_threads(rec);
-	r = diagnose_begin(&rec->diagnose, &rec->found);
+	r = diagnose_begin(&rec->diagnose, rec->watch, &rec->found);
 	r = r ? r : watch_read(rec->watch, &rec->before);
 	rec->begun_ns = clock_now_ns();
 	if (child_go(&rec->child, e)) {

@@ -132,7 +132,7 @@ static int open_watch(struct top *t, bool files, struct err *e)
 		r = err_set(e, -ENOTSUP, "the kernel does not allow reading its memory");
 	ledger_fini(&now);
 	r = r ? r : live_begin(t->live, t->watch);
-	r = r ? r : opinion_begin(&t->opinion, &t->found);
+	r = r ? r : opinion_begin(&t->opinion, t->watch, &t->found);
 	if (r && !*e->text)
 		err_set(e, r, "%s", strerror(-r));
 	return r;

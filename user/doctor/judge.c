@@ -8,9 +8,11 @@
 #define NOTICED_P99    100e6 /* ns */
 #define NOTICED_P50    30e6  /* ns */
 #define NOTICED_UNREAD 20e6  /* ns, on average */
+#define NOTICED_OLDEST 1e9   /* ns: a request without an answer */
 #define IDLE_BUSY      0.05  /* requests at a time */
 #define IDLE_UNREAD    5e6   /* ns, on average: more is no idle server */
 #define SURE           1.5   /* times the limit */
+#define SURE_WEIGHT    0.5   /* share that it explains */
 #define SURE_REQUESTS  (4 * DOCTOR_REQUESTS)
 #define SLOW_REQUESTS  3 /* so many say as much as DOCTOR_REQUESTS of any length */
 
@@ -24,7 +26,8 @@ static bool is_noticed(const struct run_figures *f)
 	return at_least(f, RUN_FIGURE_SLOW, NOTICED_SLOW) ||
 	       at_least(f, RUN_FIGURE_P99, NOTICED_P99) ||
 	       at_least(f, RUN_FIGURE_P50, NOTICED_P50) ||
-	       at_least(f, RUN_FIGURE_UNREAD, NOTICED_UNREAD);
+	       at_least(f, RUN_FIGURE_UNREAD, NOTICED_UNREAD) ||
+	       at_least(f, RUN_FIGURE_OLDEST, NOTICED_OLDEST);
 }
 
 /* A figure that must be small, too, is as good as that where it is not known. */
@@ -52,23 +55,29 @@ static bool all_hold(const struct run_figures *f, const struct doctor_rule *r, d
 	return true;
 }
 
+/* What it explains; 0: it is not known to explain anything. */
 static double weight(const struct run_figures *f, const struct doctor_rule *r)
 {
-	if (r->weight == N_RUN_FIGURES)
-		return 1;
-	return f->known[r->weight] ? f->value[r->weight] : 0;
+	double share = r->harm < N_RUN_FIGURES && f->known[r->harm] ? f->value[r->harm] : 0;
+
+	if (r->own)
+		share *= f->known[RUN_FIGURE_OWN] ? f->value[RUN_FIGURE_OWN] : 1;
+	return share;
 }
 
-/* Causes first; then most weight, then as in the table. */
+/* Causes first, of these what fails; then most weight, then as in the tables. */
 static int by_weight(const void *a, const void *b)
 {
 	const struct doctor_finding *x = a, *y = b;
+	bool fails = x->rule->kind == DOCTOR_FAILS;
 
 	if (x->rule->whom != y->rule->whom)
 		return x->rule->whom ? 1 : -1;
+	if (fails != (y->rule->kind == DOCTOR_FAILS))
+		return fails ? -1 : 1;
 	if (x->weight != y->weight)
 		return x->weight < y->weight ? 1 : -1;
-	return (x->rule > y->rule) - (x->rule < y->rule);
+	return (x->place > y->place) - (x->place < y->place);
 }
 
 /* A verdict on how requests wait needs requests, or some that are slow. */
@@ -76,23 +85,59 @@ static bool is_enough(const struct run_figures *f)
 {
 	return at_least(f, RUN_FIGURE_REQUESTS, DOCTOR_REQUESTS) ||
 	       at_least(f, RUN_FIGURE_SLOW_N, SLOW_REQUESTS) ||
-	       at_least(f, RUN_FIGURE_PENDING, 1e9);
+	       at_least(f, RUN_FIGURE_PENDING, NOTICED_OLDEST) ||
+	       at_least(f, RUN_FIGURE_OLDEST, NOTICED_OLDEST);
 }
 
-static void look(struct diagnosis *d, const struct run_figures *f, const struct doctor_rule *r,
-		 bool noticed)
+/* Whether it can be said for sure: many requests, or one that waits for long. */
+static bool is_plenty(const struct run_figures *f)
 {
+	return at_least(f, RUN_FIGURE_REQUESTS, SURE_REQUESTS) ||
+	       at_least(f, RUN_FIGURE_OLDEST, SURE * NOTICED_OLDEST);
+}
+
+/* Users are harmed by it. */
+static bool is_harm(const struct run_figures *f, const struct doctor_rule *r, bool noticed)
+{
+	if (r->kind == DOCTOR_NOTE || (r->kind == DOCTOR_WAIT && !noticed))
+		return false;
+	if (r->kind != DOCTOR_FAILS && !is_enough(f))
+		return false;
+	return r->harm == N_RUN_FIGURES || (f->known[r->harm] && f->value[r->harm] >= r->least);
+}
+
+static void add_finding(struct diagnosis *d, const struct run_figures *f,
+			const struct doctor_rule *r, size_t place)
+{
+	double explains = weight(f, r);
+
+	d->found[d->n_found++] = (struct doctor_finding) {
+		.rule = r,
+		.place = place,
+		.weight = explains,
+		.sure = !r->whom && explains >= SURE_WEIGHT && all_hold(f, r, SURE) &&
+			(r->kind == DOCTOR_FAILS || is_plenty(f)),
+	};
+}
+
+static void judge_rule(struct diagnosis *d, const struct run_figures *f,
+		       const struct doctor_rule *r, size_t place, bool noticed)
+{
+	bool harm = is_harm(f, r, noticed);
+
 	if (doctor_lacks(f, r) != N_RUN_FIGURES) {
-		d->unseen[d->n_unseen++] = r;
-	} else if (!all_hold(f, r, 1) || (r->kind == DOCTOR_WAIT && !noticed)) {
+		if (harm && r->harm != N_RUN_FIGURES)
+			d->half[d->n_half++] = r;
+		else
+			d->unseen[d->n_unseen++] = r;
+	} else if (!all_hold(f, r, 1)) {
 		d->out[d->n_out++] = r;
+	} else if (harm) {
+		add_finding(d, f, r, place);
+	} else if (r->kind == DOCTOR_NOTE || r->fact) {
+		d->note[d->n_notes++] = r;
 	} else {
-		d->found[d->n_found++] = (struct doctor_finding) {
-			.rule = r,
-			.weight = weight(f, r),
-			.sure = all_hold(f, r, SURE) &&
-				at_least(f, RUN_FIGURE_REQUESTS, SURE_REQUESTS),
-		};
+		d->out[d->n_out++] = r;
 	}
 }
 
@@ -122,18 +167,19 @@ static enum doctor_verdict verdict(const struct diagnosis *d, const struct run_f
 
 int doctor_judge(struct diagnosis *out, const struct run_figures *f)
 {
-	const struct doctor_rules *rules = doctor_rules_of(f);
+	size_t n = doctor_rules_count(f);
 
-	*out = (struct diagnosis) { .found = calloc(rules->n, sizeof(*out->found)),
-				    .out = calloc(rules->n, sizeof(*out->out)),
-				    .unseen = calloc(rules->n, sizeof(*out->unseen)) };
-	if (!out->found || !out->out || !out->unseen) {
+	*out = (struct diagnosis) { .found = calloc(n, sizeof(*out->found)),
+				    .note = calloc(n, sizeof(*out->note)),
+				    .out = calloc(n, sizeof(*out->out)),
+				    .half = calloc(n, sizeof(*out->half)),
+				    .unseen = calloc(n, sizeof(*out->unseen)) };
+	if (!out->found || !out->note || !out->out || !out->half || !out->unseen) {
 		diagnosis_fini(out);
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < rules->n; i++)
-		if (rules->rule[i].kind == DOCTOR_FACT || is_enough(f))
-			look(out, f, &rules->rule[i], is_noticed(f));
+	for (size_t i = 0; i < n; i++)
+		judge_rule(out, f, doctor_rule_at(f, i), i, is_noticed(f));
 	qsort(out->found, out->n_found, sizeof(*out->found), by_weight);
 	out->verdict = verdict(out, f);
 	return 0;
@@ -142,7 +188,9 @@ int doctor_judge(struct diagnosis *out, const struct run_figures *f)
 void diagnosis_fini(struct diagnosis *d)
 {
 	free(d->found);
+	free(d->note);
 	free(d->out);
+	free(d->half);
 	free(d->unseen);
 	*d = (struct diagnosis) { 0 };
 }

@@ -4,7 +4,8 @@
 
 /*
  * A diagnosis from figures and rules, a pure function of the figures. What people notice: requests
- * of 100 ms or more, or half of them of 30 ms, or requests that wait long before they are read.
+ * of 100 ms or more, or half of them of 30 ms, or requests that wait long before they are read, or
+ * one that has had no answer for a second.
  */
 
 #include "doctor/rules.h"
@@ -23,15 +24,19 @@ enum doctor_verdict {
 
 struct doctor_finding {
 	const struct doctor_rule *rule;
-	double weight; /* share of what people waited for */
-	bool sure;     /* every condition holds by far, and requests enough */
+	size_t place;  /* of the rule among those of its kind of server */
+	double weight; /* share of what users waited for, or of what failed, that it explains */
+	/* Without it at least half of that would not be, by figures that are far from their limits. */
+	bool sure;
 };
 
 struct diagnosis {
 	enum doctor_verdict verdict;
-	size_t n_found, n_out, n_unseen;
+	size_t n_found, n_notes, n_out, n_half, n_unseen;
 	struct doctor_finding *found;      /* owned; causes before those that say only who */
+	const struct doctor_rule **note;   /* owned; facts that harm nobody now */
 	const struct doctor_rule **out;    /* owned; their conditions do not hold */
+	const struct doctor_rule **half;   /* owned; users wait for it; the resource is not seen */
 	const struct doctor_rule **unseen; /* owned; a figure is missing */
 };
 

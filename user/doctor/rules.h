@@ -3,11 +3,13 @@
 #define DOCTOR_RULES_H
 
 /*
- * What can be wrong with a server, as a table: conditions over figures, and what is said if they
- * hold. A new cause is a row.
+ * What can be wrong with a server, as tables: a cause is named only with figures of the resource
+ * that it blames and with a figure of the harm, what users wait for or what fails because of it. A
+ * new cause is a row.
  *
  * Texts may have figures in them: {wait_cpu} is its value with its unit, {wait_cpu.who} whom it is
- * about. A part in square brackets is left out if a figure in it is not known, or about nobody.
+ * about. A part in square brackets is left out if a figure in it is not known, about nobody, or a
+ * number of things that is 0.
  */
 
 #include "run/figures.h"
@@ -25,9 +27,10 @@ struct doctor_test {
 };
 
 enum doctor_kind {
-	DOCTOR_FACT, /* it is wrong wherever it is seen */
-	DOCTOR_WORK, /* each request costs more than it needs */
-	DOCTOR_WAIT, /* normal under load: it is wrong only where people notice (judge.h) */
+	DOCTOR_FAILS, /* requests or sessions fail: before everything that only makes users wait */
+	DOCTOR_WORK,  /* requests cost more than they need: wrong also where nobody notices */
+	DOCTOR_WAIT,  /* normal under load: wrong only where people notice (judge.h) */
+	DOCTOR_NOTE,  /* worth knowing; harms nobody by itself */
 };
 
 struct doctor_rule {
@@ -35,25 +38,36 @@ struct doctor_rule {
 	const char *name; /* for lists: "other programs" */
 	enum doctor_kind kind;
 	bool whom; /* it says only who or where: after all that say why */
+	/* Of the resource: all must hold. */
 	size_t n_tests;
-	struct doctor_test test[DOCTOR_TESTS]; /* all must hold */
-	/* The share of what people waited for that it explains; N_RUN_FIGURES: all of it. */
-	enum run_figure weight;
+	struct doctor_test test[DOCTOR_TESTS];
+	/*
+	 * The share of what users waited for, or of what failed, that it explains: a cause where it
+	 * is at least so large. N_RUN_FIGURES: not measured, little. own: a share of own time.
+	 */
+	enum run_figure harm;
+	double least;
+	bool own;
 	size_t n_evidence;
 	enum run_figure evidence[DOCTOR_EVIDENCE];
 	const char *says, *todo, *disproof, *next;
+	const char *fact; /* what is said where it harms nobody; NULL: nothing */
 };
 
-/* Those of a kind of server. */
+/* Those of a kind of server, in the order in which equals are named. */
 struct doctor_rules {
-	const char *kind;
+	const char *kind; /* "afp" */
 	size_t n;
 	const struct doctor_rule *rule;
 };
 
-extern const struct doctor_rules doctor_rules_afp, doctor_rules_rx;
+extern const struct doctor_rules doctor_rules_server, doctor_rules_machine, doctor_rules_clients,
+    doctor_rules_rx;
 
-/* For the kind of server that the figures are of. */
-const struct doctor_rules *doctor_rules_of(const struct run_figures *f);
+/* The i-th rule for the kind of server that the figures are of; NULL: no more. */
+const struct doctor_rule *doctor_rule_at(const struct run_figures *f, size_t i);
+
+/* How many there are. */
+size_t doctor_rules_count(const struct run_figures *f);
 
 #endif

@@ -15,9 +15,14 @@
 	{                                                                                          \
 		F(name), v, true                                                                   \
 	}
+/* A figure that is 0 or 1, or a number of things. */
+#define ANY(name) LEAST(name, 0.5)
 #define TESTS(...)                                                                                 \
 	.n_tests = sizeof((struct doctor_test[]) { __VA_ARGS__ }) / sizeof(struct doctor_test),    \
 	.test = { __VA_ARGS__ }
+#define HARM(name, v)     .harm = F(name), .least = (v)
+#define OWN_HARM(name, v) HARM(name, v), .own = true
+#define NO_HARM           .harm = N_RUN_FIGURES
 #define EVIDENCE(...)                                                                              \
 	.n_evidence = sizeof((enum run_figure[]) { __VA_ARGS__ }) / sizeof(enum run_figure),       \
 	.evidence = { __VA_ARGS__ }

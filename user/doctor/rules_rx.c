@@ -8,8 +8,8 @@
 /* clang-format off */
 static const struct doctor_rule rules[] = {
 	{
-		.key = "socket-buffer", .name = "socket buffer", .kind = DOCTOR_FACT,
-		TESTS(LEAST(DROPPED, 0.001), LEAST(DROPPED_N, 10), MOST(LISTENER, 0.9)), .weight = N_RUN_FIGURES,
+		.key = "socket-buffer", .name = "socket buffer", .kind = DOCTOR_WORK,
+		TESTS(LEAST(DROPPED, 0.001), LEAST(DROPPED_N, 10), MOST(LISTENER, 0.9)), NO_HARM,
 		EVIDENCE(F(DROPPED), F(DROPPED_N), F(QUEUE), F(BUFFER), F(LISTENER), F(P99)),
 		.says = "the server's socket had no room for {dropped} of the datagrams[ ({dropped.who})]: who sent them waits, and sends them again[; the buffer has {buffer} bytes]",
 		.todo = "a receive buffer of {buffer_need} bytes (for {buffer_clients} clients that write at once), by the server's option (fileserver -udpsize BYTES, rxperf -u KIB, rx --serve --buffer); the most that it gets is net.core.rmem_max, now {buffer_max}: where that is less, sysctl -w net.core.rmem_max={buffer_need} first",
@@ -17,8 +17,8 @@ static const struct doctor_rule rules[] = {
 		.next = "ss -lunm; sysctl net.core.rmem_max",
 	},
 	{
-		.key = "own-buffer", .name = "the clients' own buffers", .kind = DOCTOR_FACT,
-		TESTS(LEAST(OWN_DROPPED, 0.001)), .weight = N_RUN_FIGURES,
+		.key = "own-buffer", .name = "the clients' own buffers", .kind = DOCTOR_WORK,
+		TESTS(LEAST(OWN_DROPPED, 0.001)), NO_HARM,
 		EVIDENCE(F(OWN_DROPPED), F(OWN_BUFFER), F(DROPPED), F(P99)),
 		.says = "the clients' own sockets had no room for {own_dropped} of the datagrams that came: it is not the server that loses them",
 		.todo = "larger buffers in the clients (afpscope rx -u KIB; now {own_buffer}), or fewer calls of a client at a time (-t)",
@@ -27,7 +27,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "threads", .name = "shortage of threads", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(SHORT, 0.2), LEAST(WAIT_THREAD, 0.2)), .weight = F(WAIT_THREAD),
+		TESTS(LEAST(SHORT, 0.2), LEAST(WAIT_THREAD, 0.2)), HARM(WAIT_THREAD, 0.2),
 		EVIDENCE(F(WAIT_THREAD), F(SHORT), F(WAITING), F(WAITED), F(P99)),
 		.says = "calls wait for a thread of the server: {wait_thread} of their time, up to {waiting} at a time; no thread was idle in {short} of the looks",
 		.todo = "more threads (fileserver -p N, rxperf -S N, rx --serve -S N), or a quota for each client (--quota), so that a few do not have all threads",
@@ -36,7 +36,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "listener-waits", .name = "the listener has no CPU", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(LISTENER, 0.9), LEAST(LISTENER_WAIT, 0.3)), .weight = F(LISTENER),
+		TESTS(LEAST(LISTENER, 0.9), LEAST(LISTENER_WAIT, 0.3)), HARM(LISTENER, 0.9),
 		EVIDENCE(F(LISTENER), F(LISTENER_CPU), F(LISTENER_WAIT), F(PACKET_CPU), F(DROPPED), F(P99)),
 		.says = "one thread receives all datagrams and has always something to do ({listener} of the time), but {listener_wait} of this time it waits for a CPU: it needs one of its own[; other programs use {others} of the CPUs, most of it {others.who}]",
 		.todo = "keep other work off one CPU for it (taskset -p, AllowedCPUs=), or raise its priority (nice)",
@@ -45,7 +45,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "listener", .name = "one thread is the limit", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(LISTENER, 0.9), MOST(LISTENER_WAIT, 0.3)), .weight = F(LISTENER),
+		TESTS(LEAST(LISTENER, 0.9), MOST(LISTENER_WAIT, 0.3)), HARM(LISTENER, 0.9),
 		EVIDENCE(F(LISTENER), F(LISTENER_CPU), F(PACKET_CPU), F(ACKS_MB), F(DROPPED), F(P99)),
 		.says = "one thread receives all datagrams and has always something to do ({listener} of the time, on a CPU {listener_cpu}), {packet_cpu} of CPU time for each datagram: more threads or CPUs do not help",
 		.todo = "less work for each byte: jumbograms (not -nojumbo), larger packets (-rxmaxmtu), fewer ACKs; a faster CPU; clients on several servers",
@@ -53,8 +53,8 @@ static const struct doctor_rule rules[] = {
 		.next = "perf top -t TID; afpscope record --kind rx -d 30 -v",
 	},
 	{
-		.key = "cpu-limit", .name = "CPU quota", .kind = DOCTOR_FACT,
-		TESTS(LEAST(THROTTLED, 0.1), LEAST(THREADS_WAIT, 0.2)), .weight = F(THROTTLED),
+		.key = "cpu-limit", .name = "CPU quota", .kind = DOCTOR_WORK,
+		TESTS(LEAST(THROTTLED, 0.1), LEAST(THREADS_WAIT, 0.2)), HARM(THREADS_WAIT, 0.2),
 		EVIDENCE(F(THROTTLED), F(THREADS_WAIT), F(LISTENER), F(P99)),
 		.says = "a CPU quota of its cgroup held the server back for {throttled} of the time",
 		.todo = "raise CPUQuota= of its systemd unit (cpu.max of the cgroup)",
@@ -63,7 +63,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "other-programs", .name = "other programs", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(THREADS_WAIT, 0.5), LEAST(OTHERS, 0.3), LEAST(CPUS_USED, 0.75), MOST(LISTENER, 0.9)), .weight = F(THREADS_WAIT),
+		TESTS(LEAST(THREADS_WAIT, 0.5), LEAST(OTHERS, 0.3), LEAST(CPUS_USED, 0.75), MOST(LISTENER, 0.9)), HARM(THREADS_WAIT, 0.5),
 		EVIDENCE(F(THREADS_WAIT), F(OTHERS), F(CPUS_USED), F(LISTENER), F(P99)),
 		.says = "the server's threads wait for a CPU {threads_wait} of the time in which they could work; other programs use {others} of the CPUs[, most of it {others.who}]",
 		.todo = "move or stop these programs (clients that run on the server's host are such), or give the server CPUs of its own (AllowedCPUs=, taskset)",
@@ -72,7 +72,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "cpu-short", .name = "shortage of CPUs", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(THREADS_WAIT, 0.5), MOST(OTHERS, 0.3), LEAST(CPUS_USED, 0.75), MOST(LISTENER, 0.9)), .weight = F(THREADS_WAIT),
+		TESTS(LEAST(THREADS_WAIT, 0.5), MOST(OTHERS, 0.3), LEAST(CPUS_USED, 0.75), MOST(LISTENER, 0.9)), HARM(THREADS_WAIT, 0.5),
 		EVIDENCE(F(THREADS_WAIT), F(CPUS_USED), F(LISTENER), F(RATE), F(P99)),
 		.says = "the server uses all CPUs, and its threads wait for each other's: {threads_wait} of the time in which they could work",
 		.todo = "more CPUs, or fewer clients at a time",
@@ -81,7 +81,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "locks", .name = "contention for locks", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(LISTENER_ASLEEP, 0.3), MOST(LISTENER, 0.7), MOST(DROPPED, 0.001)), .weight = F(LISTENER_ASLEEP),
+		TESTS(LEAST(LISTENER_ASLEEP, 0.3), MOST(LISTENER, 0.7), MOST(DROPPED, 0.001)), HARM(LISTENER_ASLEEP, 0.3),
 		EVIDENCE(F(LISTENER_ASLEEP), F(LISTENER), F(SHORT), F(P99)),
 		.says = "the thread that receives all datagrams waits for a lock that others hold, in {listener_asleep} of the looks at it",
 		.todo = "find who holds it: stacks of the server's threads while calls are slow",
@@ -90,7 +90,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "resends", .name = "lost packets", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(TIMED_OUT, 0.4), MOST(DROPPED, 0.001), MOST(OWN_DROPPED, 0.001)), .weight = F(TIMED_OUT),
+		TESTS(LEAST(TIMED_OUT, 0.4), MOST(DROPPED, 0.001), MOST(OWN_DROPPED, 0.001)), HARM(TIMED_OUT, 0.4),
 		EVIDENCE(F(TIMED_OUT), F(RESENT), F(RESENT_BACK), F(OWN_DROPPED), F(P99)),
 		.says = "calls wait until lost packets are sent again: {timed_out} of the time of all calls is in calls that Rx's timers made long[; the server's own socket lost {dropped} of the datagrams]",
 		.todo = "look for the loss: the server's socket buffer (on the server: afpscope doctor --kind rx), switches, a firewall, the clients' network",
@@ -98,8 +98,8 @@ static const struct doctor_rule rules[] = {
 		.next = "on the server: afpscope doctor --kind rx -d 30",
 	},
 	{
-		.key = "failures", .name = "failed calls", .kind = DOCTOR_FACT,
-		TESTS(LEAST(FAILED, 0.1)), .weight = F(FAILED),
+		.key = "failures", .name = "failed calls", .kind = DOCTOR_WORK,
+		TESTS(LEAST(FAILED, 0.1)), HARM(FAILED, 0.1),
 		EVIDENCE(F(FAILED), F(REQUESTS), F(P50), F(P99)),
 		.says = "{failed} of the calls failed",
 		.todo = "look at the errors: afpscope rx prints the first, afpscope record --kind rx -v on the server all of them",

@@ -61,6 +61,12 @@ static enum run_figure named(const char *text, size_t len)
 	return (enum run_figure)i;
 }
 
+/* A number of things that there are not. */
+static bool is_none(const struct run_figures *f, enum run_figure which)
+{
+	return *run_figures[which].unit == '1' && f->value[which] == 0;
+}
+
 /* What stands for "{key}" or "{key.who}" at text; *missing: it is not known, or about nobody. */
 static size_t put_one(char *out, size_t room, const struct run_figures *f, const char *text,
 		      bool *missing)
@@ -77,7 +83,7 @@ static size_t put_one(char *out, size_t room, const struct run_figures *f, const
 	} else {
 		doctor_value(out, room, f, which);
 	}
-	*missing |= !f->known[which];
+	*missing |= !f->known[which] || is_none(f, which);
 	return len + 2;
 }
 

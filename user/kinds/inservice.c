@@ -109,8 +109,10 @@ static int fd_of(const struct look *l, const struct sleeping *is)
 static void describe_wait(const struct look *l, struct run_service *r, const struct sleeping *is)
 {
 	static const char *const words[AFS_N_OBJECTS] = {
-		[AFS_OBJECT_CLIENT] = " on the client", [AFS_OBJECT_BACKEND] = " on the CNID server",
-		[AFS_OBJECT_SOCKET] = " on ",		[AFS_OBJECT_DATA] = " on a file",
+		[AFS_OBJECT_CLIENT] = " on the client",
+		[AFS_OBJECT_BACKEND] = " on the CNID server",
+		[AFS_OBJECT_SOCKET] = " on ",
+		[AFS_OBJECT_DATA] = " on a file",
 	};
 	enum afs_object object = AFS_OBJECT_NONE;
 	struct afs_call call = syscalls_call(is->nr);

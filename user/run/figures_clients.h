@@ -34,6 +34,24 @@
 	X(LOST_REQUESTS, "lost_requests", "share", "of all requests, its own")                     \
 	X(WINDOW, "window", "share",                                                               \
 	  "watched time in which a client's TCP took no more replies; who: the client")            \
+	X(LINK, "link", "share",                                                                   \
+	  "time of a client that its replies were on their way, at the rate that TCP measured, "   \
+	  "round trips left out; who: the client")                                                 \
+	X(LINK_RATE, "link_rate", "B/s", "that rate")                                              \
+	X(LINK_REPLY, "link_reply", "ns", "that time for each of its requests")                    \
+	X(LINK_QUEUE, "link_queue", "B",                                                           \
+	  "written for it and not acknowledged: mean of looks, one a second")                      \
+	X(LINK_UNSENT, "link_unsent", "B", "of these, not even sent: mean of these looks")         \
+	X(LINK_RTT, "link_rtt", "ns", "its TCP round-trip time at the end, smoothed")              \
+	X(LINK_RTT_LEAST, "link_rtt_least", "ns", "its least TCP round-trip time")                 \
+	X(DRAIN, "drain", "1", "clients whose replies were on their way, at a time, on average")   \
+	X(UPLOAD, "upload", "share",                                                               \
+	  "time of a client in which a request of it was in service whose rest had not come, "     \
+	  "at least; who: the client")                                                             \
+	X(UPLOAD_RATE, "upload_rate", "B/s", "bytes that came from it")                            \
+	X(RELAY, "relay", "1",                                                                     \
+	  "clients whose connection a program of this machine carries on; who: the busiest")       \
+	X(RELAY_REQUESTS, "relay_requests", "share", "of all requests, theirs")                    \
 	X(CHATTY, "chatty", "share",                                                               \
 	  "of all requests, one client's of one command, at least; who: both")                     \
 	X(CHATTY_RATE, "chatty_rate", "1/s", "these requests a second")                            \

@@ -51,9 +51,25 @@ static json_t *finding(struct json_doc *d, const struct run_figures *f,
 	json_put(d, o, "sure", json_boolean(found->sure));
 	json_put(d, o, "evidence", evidence);
 	json_put(d, o, "todo", json_text(doctor_say(text, sizeof(text), f, r->todo)));
-	json_put(d, o, "disproof", json_text(r->disproof));
-	json_put(d, o, "next", json_text(r->next));
+	json_put(d, o, "disproof", json_text(doctor_say(text, sizeof(text), f, r->disproof)));
+	json_put(d, o, "next", json_text(doctor_say(text, sizeof(text), f, r->next)));
 	return o;
+}
+
+static json_t *notes(struct json_doc *d, const struct run_figures *f, const struct diagnosis *is)
+{
+	json_t *a = json_array();
+	char text[TEXT_MAX];
+
+	for (size_t i = 0; i < is->n_notes; i++) {
+		json_t *o = json_object();
+
+		json_put(d, o, "key", json_text(is->note[i]->key));
+		json_put(d, o, "text",
+			 json_text(doctor_say(text, sizeof(text), f, is->note[i]->fact)));
+		json_add(d, a, o);
+	}
+	return a;
 }
 
 static json_t *keys(struct json_doc *d, const struct doctor_rule **rule, size_t n)
@@ -81,7 +97,9 @@ json_t *json_diagnosis(struct json_doc *d, const struct run_figures *f)
 		json_add(d, found, finding(d, f, &is.found[i]));
 	json_put(d, o, "verdict", json_text(verdicts[is.verdict]));
 	json_put(d, o, "findings", found);
+	json_put(d, o, "notes", notes(d, f, &is));
 	json_put(d, o, "ruled_out", keys(d, is.out, is.n_out));
+	json_put(d, o, "waited_for_but_not_seen", keys(d, is.half, is.n_half));
 	json_put(d, o, "not_seen", keys(d, is.unseen, is.n_unseen));
 	diagnosis_fini(&is);
 	return o;

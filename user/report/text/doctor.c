@@ -9,14 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FINDINGS   3 /* shown with all that belongs to them */
-#define OPINIONS   2 /* below other figures */
-#define MORE       4 /* shown in a line */
-#define TEXT_MAX   400
-#define PART_LEAST 0.01 /* of request time, to be named */
-#define NAME_LINES 4
-#define NAME_LOSS  14 /* columns of a line that indenting and wrapping may take */
-#define NAME_MORE  20 /* columns for " and N more" */
+#define FINDINGS     3 /* shown with all that belongs to them */
+#define OPINIONS     2 /* below other figures */
+#define NOTES        2 /* facts that harm nobody */
+#define MORE         1 /* shown in a line */
+#define TEXT_MAX     400
+#define PART_LEAST   0.01 /* of request time, to be named */
+#define NAME_LINES   2
+#define UNSEEN_LINES 2
+#define HALF_LINES   2
+#define NAME_LOSS    14 /* columns of a line that indenting and wrapping may take */
+#define NAME_MORE    20 /* columns for " and N more" */
 
 static void put_label(const struct paint *p, const char *label, const char *text)
 {
@@ -56,8 +59,36 @@ static void put_finding(const struct paint *p, const struct run_figures *f, size
 	screen_put(p, INK_BOLD, t.text, 2);
 	put_evidence(p, f, found);
 	put_label(p, "try", doctor_say(text, sizeof(text), f, r->todo));
-	put_label(p, "wrong if", r->disproof);
-	put_label(p, "next", r->next);
+	put_label(p, "wrong if", doctor_say(text, sizeof(text), f, r->disproof));
+	put_label(p, "next", doctor_say(text, sizeof(text), f, r->next));
+}
+
+/* Requests that hang are said before everything else. */
+static void put_hanging(const struct paint *p, const struct run_figures *f)
+{
+	static const char words[] =
+	    "Requests that have had no answer for 1s or more: {in_service}[; the oldest "
+	    "({oldest.who}) for at least {oldest}][, of {in_service.who}].";
+	char text[TEXT_MAX];
+
+	if (f->known[RUN_FIGURE_IN_SERVICE] && f->value[RUN_FIGURE_IN_SERVICE] > 0)
+		screen_put(p, INK_RED, doctor_say(text, sizeof(text), f, words), 2);
+}
+
+/* Facts that harm nobody now. */
+static void put_notes(const struct paint *p, const struct run_figures *f, const struct diagnosis *d,
+		      size_t most)
+{
+	char text[TEXT_MAX];
+
+	for (size_t i = 0; i < d->n_notes && i < most; i++) {
+		struct screen_text t = { 0 };
+
+		screen_add(&t, "Note: %s", doctor_say(text, sizeof(text), f, d->note[i]->fact));
+		screen_put(p, INK_NONE, t.text, d->n_found < FINDINGS ? 3 : 1);
+	}
+	if (d->n_notes > most)
+		fprintf(p->out, "and %zu more notes (--json has all)\n", d->n_notes - most);
 }
 
 static const char *verdict_words(const struct diagnosis *d)
@@ -65,11 +96,10 @@ static const char *verdict_words(const struct diagnosis *d)
 	static const char *const words[] = {
 		[DOCTOR_FOUND] = NULL,
 		[DOCTOR_SLOW] =
-		    "Requests are slow, for none of the causes that are known here: half "
-		    "took {p50}, 99% at most {p99}, the longest {longest}[ "
-		    "({longest.who})]; {slow} of all request time is in requests of "
-		    "100ms or more[, {pending} in ones without an answer, such as "
-		    "{pending.who}].",
+		    "Requests are slow, and no cause is shown: half took {p50}, 99% at most "
+		    "{p99}, the longest {longest}[ ({longest.who})]; {slow} of all request "
+		    "time is in requests of 100ms or more[, {pending} in ones without an "
+		    "answer, such as {pending.who}].",
 		[DOCTOR_HEALTHY] = "Nothing is wrong with the server: half of the requests took "
 				   "{p50}, 99% at most {p99}, the longest {longest}[ "
 				   "({longest.who})].[ Before that they lay unread for {unread} on "
@@ -167,23 +197,32 @@ static const char *why_unseen(const struct run_figures *f, const struct doctor_r
 }
 
 /* "Not seen: locks, lost packets (there were no clients ...); full disk" */
-static void put_unseen(const struct paint *p, const struct run_figures *f,
-		       const struct diagnosis *d)
+static void put_reasons(const struct paint *p, const struct run_figures *f, const char *label,
+			const struct doctor_rule *const *rule, size_t n, size_t lines)
 {
 	struct screen_text t = { 0 };
 	const char *why;
 
-	for (size_t i = 0; i < d->n_unseen; i++) {
-		why = why_unseen(f, d->unseen[i]);
-		screen_add(&t, "%s%s", i ? "" : "Not seen: ", d->unseen[i]->name);
-		if (i + 1 < d->n_unseen && !strcmp(why, why_unseen(f, d->unseen[i + 1]))) {
+	for (size_t i = 0; i < n; i++) {
+		why = why_unseen(f, rule[i]);
+		screen_add(&t, "%s%s", i ? "" : label, rule[i]->name);
+		if (i + 1 < n && !strcmp(why, why_unseen(f, rule[i + 1]))) {
 			screen_add(&t, ", ");
 			continue;
 		}
-		screen_add(&t, *why ? " (%s)%s" : "%s%s", why, i + 1 < d->n_unseen ? "; " : "");
+		screen_add(&t, *why ? " (%s)%s" : "%s%s", why, i + 1 < n ? "; " : "");
 	}
-	if (d->n_unseen)
-		screen_put(p, INK_NONE, t.text, 5);
+	if (n)
+		screen_put(p, INK_NONE, t.text, lines);
+}
+
+static void put_unseen(const struct paint *p, const struct run_figures *f,
+		       const struct diagnosis *d)
+{
+	put_reasons(p, f,
+		    "Requests wait for what this would explain, but it is not seen here: ", d->half,
+		    d->n_half, HALF_LINES);
+	put_reasons(p, f, "Not seen: ", d->unseen, d->n_unseen, UNSEEN_LINES);
 }
 
 /* The first ones whole, some more in a line, the others as a number. */
@@ -212,6 +251,7 @@ int screen_doctor(const struct paint *p, const struct run_figures *f, bool brief
 
 	if (e)
 		return e;
+	put_hanging(p, f);
 	put_verdict(p, f, &d);
 	if (d.verdict == DOCTOR_SLOW && !brief)
 		put_parts(p, f);
@@ -224,6 +264,7 @@ int screen_doctor(const struct paint *p, const struct run_figures *f, bool brief
 	}
 	if (!brief && d.verdict != DOCTOR_UNSEEN) {
 		fputc('\n', p->out);
+		put_notes(p, f, &d, NOTES);
 		put_names(p, "Ruled out: ", d.out, d.n_out);
 		put_unseen(p, f, &d);
 	}
@@ -241,6 +282,7 @@ int screen_opinion(const struct paint *p, const struct run_figures *f)
 		return e;
 	if (d.verdict != DOCTOR_TOO_FEW && d.verdict != DOCTOR_UNSEEN) {
 		fputc('\n', p->out);
+		put_hanging(p, f);
 		put_verdict(p, f, &d);
 		for (size_t i = 0; i < d.n_found && i < OPINIONS; i++) {
 			screen_put(p, INK_BOLD,

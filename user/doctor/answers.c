@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the server answered: errors, by what they mean; and lists of folders. */
+#include "doctor/measure_priv.h"
+
+#include <math.h>
+
+/* AFP result codes, of the AFP reference. */
+enum {
+	DENY_CONFLICT = -5006,
+	DISK_FULL = -5008,
+	FILE_BUSY = -5010,
+	LOCK_CONFLICT = -5013,
+	AUTH_CONTINUE = -5001,
+	NO_MORE = -5018, /* entries in a folder */
+	NO_ITEM = -5019, /* such as an attribute that a client looks for */
+};
+
+/* Answers of healthy servers: the end of a list, half of a login, nothing there. */
+static bool is_normal(int32_t code)
+{
+	return code == AUTH_CONTINUE || code == NO_MORE || code == NO_ITEM;
+}
+
+static uint64_t answered(const struct measure *m, unsigned int account)
+{
+	const struct ledger_account *a = ledger_account(&m->view.all, account);
+
+	return a ? a->sum.answered : 0;
+}
+
+/* Requests that were refused for one reason, and how many there were of their commands. */
+struct refusals {
+	double n, most, asked;
+	unsigned int last; /* account that "asked" has */
+};
+
+static void refuse(struct refusals *to, struct measure *m, const struct ledger_result *x,
+		   enum run_figure figure)
+{
+	char name[ACCOUNT_NAME_MAX];
+
+	to->n += (double)x->n;
+	if (x->account != to->last)
+		to->asked += (double)answered(m, x->account);
+	to->last = x->account;
+	if ((double)x->n > to->most)
+		run_figure_who(m->out, figure, "%s", account_name(x->account, name));
+	to->most = fmax(to->most, (double)x->n);
+}
+
+static double share_of(const struct refusals *r)
+{
+	return r->asked > 0 ? fmin(1, r->n / r->asked) : 0;
+}
+
+static bool is_denied(int32_t code)
+{
+	return code == DENY_CONFLICT || code == FILE_BUSY || code == LOCK_CONFLICT;
+}
+
+static void look_refusals(struct measure *m)
+{
+	struct refusals full = { .last = AFS_N_ACCOUNTS }, denied = full, volumes = full;
+	const struct ledger *l = &m->view.all;
+
+	for (size_t i = 0; i < l->n_results; i++) {
+		const struct ledger_result *x = &l->result[i];
+
+		if (x->code == DISK_FULL)
+			refuse(&full, m, x, RUN_FIGURE_DISK_FULL);
+		else if (is_denied(x->code))
+			refuse(&denied, m, x, RUN_FIGURE_DENIED);
+		else if (measure_is(x->account, "FPOpenVol"))
+			refuse(&volumes, m, x, RUN_FIGURE_VOLUMES_REFUSED);
+	}
+	run_figure_set(m->out, RUN_FIGURE_DISK_FULL, full.n);
+	run_figure_set(m->out, RUN_FIGURE_DISK_FULL_SHARE, share_of(&full));
+	run_figure_set(m->out, RUN_FIGURE_DENIED, denied.n);
+	measure_per_second(m, RUN_FIGURE_DENIED_RATE, denied.n);
+	run_figure_set(m->out, RUN_FIGURE_DENIED_SHARE, share_of(&denied));
+	run_figure_set(m->out, RUN_FIGURE_VOLUMES_REFUSED, volumes.n);
+	run_figure_set(m->out, RUN_FIGURE_VOLUMES_SHARE, share_of(&volumes));
+	run_figure_set(m->out, RUN_FIGURE_CNID_HARM,
+		       fmax(share_of(&volumes), m->out->value[RUN_FIGURE_CNID]));
+}
+
+/* One command that one error answers again and again. */
+static void look_repeated(struct measure *m)
+{
+	const struct ledger *l = &m->view.all;
+	const struct ledger_result *most = NULL;
+	double all = (double)m->requests.all.a.sum.answered, n, ns = 0;
+	char name[ACCOUNT_NAME_MAX];
+
+	for (size_t i = 0; i < l->n_results; i++)
+		if (account_is_request(l->result[i].account) && !is_normal(l->result[i].code) &&
+		    (!most || l->result[i].n > most->n))
+			most = &l->result[i];
+	n = most ? (double)most->n : 0;
+	for (size_t i = 0; i < m->requests.n && most; i++) {
+		const struct request *r = &m->requests.request[i];
+
+		if (r->number == most->account && r->a.sum.answered)
+			ns = measure_own_ns(r) * fmin(1, n / (double)r->a.sum.answered);
+	}
+	run_figure_share(m->out, RUN_FIGURE_REPEATED, n, all);
+	measure_per_second(m, RUN_FIGURE_REPEATED_RATE, n);
+	measure_share(m, RUN_FIGURE_REPEATED_TIME, ns);
+	if (most)
+		run_figure_who(m->out, RUN_FIGURE_REPEATED, "%s, AFP error %d",
+			       account_name(most->account, name), most->code);
+}
+
+/*
+ * The list of a folder is asked for in pieces. At its first the server opens the folder, and closes
+ * it when it has read all names: so often lists were begun (seen with netatalk 3.1.12 to 4.5.1).
+ */
+static void look_lists(struct measure *m)
+{
+	static const char *const commands[] = { "FPEnumerate", "FPEnumerateExt",
+						"FPEnumerateExt2" };
+	struct measure_calls list = { 0 };
+	double lists = 0, work = 0;
+
+	for (size_t i = 0; i < m->requests.n; i++) {
+		const struct request *r = &m->requests.request[i];
+
+		if (!measure_is_one_of(r->number, commands, sizeof(commands) / sizeof(*commands)))
+			continue;
+		list.n += (double)r->a.sum.begun;
+		list.ns += measure_request_ns(r);
+		work += measure_own_ns(r);
+		lists += (double)ledger_part_sum(&m->view.all, AFS_ROLE_SERVER, r->number,
+						 AFS_CLASS_CLOSE, AFS_OBJECT_DIR)
+			     .calls;
+	}
+	/* One that goes on since before the watch was opened then. */
+	if (list.n > 0 && lists < 1)
+		lists = 1;
+	measure_share_of_work(m, RUN_FIGURE_LIST, work);
+	run_figure_share(m->out, RUN_FIGURE_LIST_REQUESTS, list.n, lists);
+	run_figure_share(m->out, RUN_FIGURE_LIST_TIME, list.ns, lists);
+}
+
+void measure_answers(struct measure *m)
+{
+	look_refusals(m);
+	look_repeated(m);
+	look_lists(m);
+}

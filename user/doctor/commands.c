@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Single commands. */
+#include "doctor/measure_priv.h"
+
+/* Such a request writes to the CNID database only if it finds a file that is not in it. */
+static void look_behind(struct measure *m)
+{
+	const struct ledger *l = &m->view.all;
+	double ns = 0, writes = 0, most = 0;
+	char name[ACCOUNT_NAME_MAX];
+
+	for (size_t i = 0; i < l->n_parts; i++) {
+		const struct ledger_part *p = &l->part[i];
+
+		if (!account_changes_nothing(p->account))
+			continue;
+		if (p->role == AFS_ROLE_SERVER &&
+		    (p->object == AFS_OBJECT_BACKEND || p->object == AFS_OBJECT_CNIDDB))
+			ns += (double)(p->part.cpu_ns + p->part.blocked_ns);
+		if (p->object != AFS_OBJECT_CNIDDB || p->class != AFS_CLASS_WRITE)
+			continue;
+		writes += (double)p->part.calls;
+		if ((double)p->part.calls > most)
+			run_figure_who(m->out, RUN_FIGURE_CNID_WRITES, "%s",
+				       account_name(p->account, name));
+		most = (double)p->part.calls > most ? (double)p->part.calls : most;
+	}
+	measure_share_of_work(m, RUN_FIGURE_BEHIND, writes > 0 ? ns : 0);
+	measure_per_second(m, RUN_FIGURE_CNID_WRITES, writes);
+}
+
+static double cpu_ns(const struct request *r)
+{
+	return (double)(r->time_ns[ACCOUNT_USER] + r->time_ns[ACCOUNT_CALLS]);
+}
+
+static void look_commands(struct measure *m)
+{
+	static const char *const data[] = { "FPRead", "FPReadExt", "FPWrite", "FPWriteExt",
+					    "FPCopyFile" };
+	double cpu = cpu_ns(&m->requests.all), most = 0, spotlight = 0, moved = 0;
+	char name[ACCOUNT_NAME_MAX];
+
+	for (size_t i = 0; i < m->requests.n; i++) {
+		const struct request *r = &m->requests.request[i];
+
+		if (measure_is(r->number, "FPSpotlightRPC"))
+			spotlight += measure_pending_ns(r);
+		if (measure_is_one_of(r->number, data, sizeof(data) / sizeof(*data)))
+			moved += cpu_ns(r);
+		if (cpu_ns(r) <= most)
+			continue;
+		most = cpu_ns(r);
+		run_figure_who(m->out, RUN_FIGURE_COMMAND_CPU, "%s", account_name(r->number, name));
+	}
+	run_figure_share(m->out, RUN_FIGURE_COMMAND_CPU, most, cpu);
+	run_figure_share(m->out, RUN_FIGURE_DATA_CPU, moved, cpu);
+	run_figure_set(m->out, RUN_FIGURE_SPOTLIGHT, spotlight);
+	measure_share(m, RUN_FIGURE_SPOTLIGHT_WAIT, spotlight);
+}
+
+static bool asks_size(unsigned int account)
+{
+	return measure_is(account, "FPGetVolParms") || measure_is(account, "FPOpenVol");
+}
+
+static void look_volume_size(struct measure *m)
+{
+	const struct ledger *l = &m->view.all;
+	struct measure_calls folders = { 0 };
+	double asked = 0;
+
+	for (size_t i = 0; i < l->n_accounts; i++)
+		if (asks_size(l->account[i].account))
+			asked += (double)l->account[i].sum.begun;
+	for (size_t i = 0; i < l->n_parts; i++) {
+		const struct ledger_part *p = &l->part[i];
+
+		if (p->role == AFS_ROLE_SERVER && asks_size(p->account) &&
+		    p->class == AFS_CLASS_DIR && p->object == AFS_OBJECT_DIR)
+			measure_calls_add(&folders, p);
+	}
+	measure_share(m, RUN_FIGURE_VOLUME_SIZE, folders.ns);
+	run_figure_set(m->out, RUN_FIGURE_VOLUME_SIZE_CALLS, asked > 0 ? folders.n / asked : 0);
+}
+
+void measure_commands(struct measure *m)
+{
+	look_behind(m);
+	look_commands(m);
+	look_volume_size(m);
+}

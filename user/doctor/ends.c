@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Processes of the server that ended, and how. */
+#include "doctor/measure_priv.h"
+
+#include <math.h>
+#include <string.h>
+
+static void say_how(struct run_figures *out, enum run_figure which, const struct run_ends *e)
+{
+	if (e->signal)
+		run_figure_who(out, which, "pid %d by signal %d (%s)", e->pid, e->signal,
+			       strsignal(e->signal));
+	else
+		run_figure_who(out, which, "pid %d with exit status %d", e->pid, e->status);
+}
+
+/* Of the sessions that there were. */
+static void look_sessions(struct measure *m)
+{
+	const struct run_ends *e = &m->run->ends[AFS_ROLE_SERVER];
+	double ended = (double)(e->crashed + e->killed);
+	double n = fmax((double)(m->run->n_sessions + m->run->n_rest), fmax(ended, 1));
+
+	if (!e->known)
+		return;
+	run_figure_set(m->out, RUN_FIGURE_CRASHED, (double)e->crashed);
+	run_figure_set(m->out, RUN_FIGURE_CRASHED_SHARE, (double)e->crashed / n);
+	run_figure_set(m->out, RUN_FIGURE_KILLED, (double)e->killed);
+	run_figure_set(m->out, RUN_FIGURE_KILLED_SHARE, (double)e->killed / n);
+	if (e->pid)
+		say_how(m->out, e->crashed ? RUN_FIGURE_CRASHED : RUN_FIGURE_KILLED, e);
+}
+
+void measure_ends(struct measure *m)
+{
+	const struct run_ends *e = &m->run->ends[AFS_ROLE_BACKEND];
+	double n;
+
+	look_sessions(m);
+	if (!e->known)
+		return;
+	n = (double)(e->failed + e->crashed + e->killed);
+	run_figure_set(m->out, RUN_FIGURE_CNID_ENDED, n);
+	if (n > 0)
+		say_how(m->out, RUN_FIGURE_CNID_ENDED, e);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Logins. A wrong password is answered late on purpose (PAM waits for some seconds): as many of the
+ * longest answers as were refusals are left out of the mean.
+ */
+#include "doctor/measure_priv.h"
+
+#include "base/hist.h"
+
+/* FPLogin's answer that FPLoginCont is to follow; AFP reference. */
+#define AUTH_CONTINUE (-5001)
+
+struct logins {
+	double ended, ended_ns; /* that succeeded */
+	double refused;
+	double pending, pending_ns;
+	double all_ns; /* with those that were refused, for a CPU too */
+};
+
+/* For a CPU, the programs that check passwords included. */
+static double login_runq_ns(const struct measure *m, const struct request *r)
+{
+	return (double)r->time_ns[ACCOUNT_RUNQ] +
+	       (double)ledger_part_sum(&m->view.all, AFS_ROLE_HELPER, r->number, LEDGER_ALL,
+				       LEDGER_ALL)
+		   .runq_ns;
+}
+
+double measure_refused_logins(const struct measure *m, unsigned int account)
+{
+	const struct ledger *l = &m->view.all;
+	double n = 0;
+
+	if (!measure_is_login(account))
+		return 0;
+	for (size_t i = 0; i < l->n_results; i++)
+		if (l->result[i].account == account && l->result[i].code != AUTH_CONTINUE)
+			n += (double)l->result[i].n;
+	return n;
+}
+
+/* The time of all answers but the n longest ones. */
+static double without_longest_ns(const struct ledger_account *a, double n)
+{
+	double ns = (double)a->sum.ns, middle, k;
+
+	for (size_t i = AFS_REQUEST_BUCKETS; i-- && n > 0;) {
+		k = (double)a->hist[i] < n ? (double)a->hist[i] : n;
+		middle = (double)(hist_low(i, AFS_REQUEST_BITS) +
+				  hist_low(i + 1, AFS_REQUEST_BITS)) /
+			 2;
+		if (a->max_ns && middle > (double)a->max_ns)
+			middle = (double)a->max_ns;
+		ns -= k * middle;
+		n -= k;
+	}
+	return ns > 0 ? ns : 0;
+}
+
+static void add_login(struct logins *to, const struct measure *m, const struct request *r)
+{
+	double not = measure_refused_logins(m, r->number), runq = login_runq_ns(m, r), pending;
+	double done = without_longest_ns(&r->a, not );
+
+	to->refused += not ;
+	if (measure_begins_login(r->number))
+		to->ended += (double)r->a.sum.answered;
+	to->ended_ns += done > runq ? done - runq : 0;
+	to->all_ns += measure_request_ns(r);
+	pending = measure_pending_ns(r);
+	if (pending <= 0)
+		return;
+	to->pending_ns += pending;
+	to->pending += (double)(r->a.sum.begun - r->a.sum.answered);
+}
+
+/* The oldest that has no answer; one from before the watch has no user yet. */
+static double oldest_ns(const struct measure *m)
+{
+	for (size_t i = 0; i < m->run->n_service; i++) {
+		const struct run_service *s = &m->run->service[i];
+
+		if (account_is_request(s->account) ? measure_is_login(s->account) : !*s->user)
+			return (double)s->age_ns;
+	}
+	return 0;
+}
+
+void measure_logins(struct measure *m)
+{
+	struct logins l = { 0 };
+	double oldest = oldest_ns(m), mean, waits;
+
+	for (size_t i = 0; i < m->requests.n; i++)
+		if (measure_is_login(m->requests.request[i].number))
+			add_login(&l, m, &m->requests.request[i]);
+	l.ended = l.ended > l.refused ? l.ended - l.refused : 0;
+	/* The oldest is at least as old as their mean. */
+	if (l.pending > 0 && l.pending_ns / l.pending > oldest)
+		oldest = l.pending_ns / l.pending;
+	mean = l.ended > 0 ? l.ended_ns / l.ended : 0;
+	run_figure_set(m->out, RUN_FIGURE_LOGIN_REFUSED, l.refused);
+	run_figure_set(m->out, RUN_FIGURE_LOGIN_PENDING, l.pending);
+	measure_per_second(m, RUN_FIGURE_LOGINS, l.ended);
+	if (l.ended > 0)
+		run_figure_set(m->out, RUN_FIGURE_LOGIN_MEAN, mean);
+	if (oldest > 0)
+		run_figure_set(m->out, RUN_FIGURE_LOGIN_OLDEST, oldest);
+	if (l.ended > 0 || oldest > 0)
+		run_figure_set(m->out, RUN_FIGURE_LOGIN, mean > oldest ? mean : oldest);
+	waits = l.ended_ns + l.pending_ns;
+	measure_share(m, RUN_FIGURE_LOGIN_WAIT, waits < l.all_ns ? waits : l.all_ns);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How long requests took, and which have had no answer. */
+#include "doctor/measure_priv.h"
+
+#include "base/hist.h"
+
+#define SLOW_NS 100000000u /* a person notices */
+/* Younger ones are what a busy server has at any moment. */
+#define OLD_NS 1000000000u
+
+static void add_slow(const struct request *r, double *ns, double *n)
+{
+	for (size_t i = 0; i < AFS_REQUEST_BUCKETS; i++) {
+		uint64_t low = hist_low(i, AFS_REQUEST_BITS);
+
+		if (low < SLOW_NS || !r->a.hist[i])
+			continue;
+		*n += (double)r->a.hist[i];
+		*ns += (double)r->a.hist[i] * (double)(low + hist_low(i + 1, AFS_REQUEST_BITS)) / 2;
+	}
+	if (measure_pending_ns(r) < SLOW_NS)
+		return;
+	*n += (double)(r->a.sum.begun - r->a.sum.answered);
+	*ns += measure_pending_ns(r);
+}
+
+static double before_ns(const struct measure *m)
+{
+	double ns = 0;
+
+	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
+		ns += m->before_ns[i];
+	return ns;
+}
+
+static void look_service(struct measure *m)
+{
+	char name[ACCOUNT_NAME_MAX];
+	double n = 0;
+
+	for (size_t i = 0; i < m->run->n_service; i++)
+		n += m->run->service[i].age_ns >= OLD_NS;
+	if (!m->run->has_service && !n)
+		return;
+	run_figure_set(m->out, RUN_FIGURE_IN_SERVICE, n);
+	if (n > 0) {
+		const struct run_service *s = &m->run->service[0];
+		const char *command = account_is_request(s->account)
+					  ? account_name(s->account, name)
+					  : "a command from before the watch";
+
+		run_figure_set(m->out, RUN_FIGURE_OLDEST, (double)s->age_ns);
+		run_figure_who(m->out, RUN_FIGURE_OLDEST, "%s", command);
+		run_figure_who(m->out, RUN_FIGURE_IN_SERVICE, "%s from %s (pid %d)",
+			       *s->user ? s->user : "nobody",
+			       *s->address ? s->address : "an unknown address", s->pid);
+	}
+}
+
+static void look_pending(struct measure *m, double pending, double most)
+{
+	char name[ACCOUNT_NAME_MAX];
+
+	for (size_t i = 0; i < m->requests.n; i++) {
+		const struct request *r = &m->requests.request[i];
+
+		pending += measure_pending_ns(r);
+		if (measure_pending_ns(r) <= most)
+			continue;
+		most = measure_pending_ns(r);
+		run_figure_who(m->out, RUN_FIGURE_PENDING, "%s", account_name(r->number, name));
+	}
+	run_figure_set(m->out, RUN_FIGURE_PENDING, pending);
+}
+
+static void look_answered(struct measure *m)
+{
+	char name[ACCOUNT_NAME_MAX];
+	uint64_t longest = 0;
+
+	for (size_t i = 0; i < m->requests.n; i++) {
+		const struct request *r = &m->requests.request[i];
+
+		if (r->a.max_ns <= longest || measure_refused_logins(m, r->number))
+			continue;
+		longest = r->a.max_ns;
+		run_figure_who(m->out, RUN_FIGURE_LONGEST, "%s", account_name(r->number, name));
+	}
+	if (!m->judged.sum.answered)
+		return;
+	run_figure_set(m->out, RUN_FIGURE_P50, requests_quantile(&m->judged, 0.5));
+	run_figure_set(m->out, RUN_FIGURE_P99, requests_quantile(&m->judged, 0.99));
+	run_figure_set(m->out, RUN_FIGURE_LONGEST, (double)longest);
+}
+
+void measure_times(struct measure *m)
+{
+	const struct requests *all = &m->requests;
+	double before = before_ns(m), slow_ns = before, slow = 0;
+
+	for (size_t i = 0; i < m->run->n_service; i++)
+		slow += m->run->service[i].before && m->run->service[i].age_ns >= SLOW_NS;
+	for (size_t i = 0; i < all->n; i++)
+		if (!measure_refused_logins(m, all->request[i].number))
+			add_slow(&all->request[i], &slow_ns, &slow);
+	run_figure_set(m->out, RUN_FIGURE_REQUESTS, (double)all->all.a.sum.answered);
+	measure_per_second(m, RUN_FIGURE_RATE, (double)all->all.a.sum.answered);
+	run_figure_share(m->out, RUN_FIGURE_BUSY, m->all_ns, m->ns);
+	run_figure_set(m->out, RUN_FIGURE_SLOW_N, slow);
+	measure_share(m, RUN_FIGURE_SLOW, slow_ns);
+	look_pending(m, before, before);
+	look_answered(m);
+	look_service(m);
+}

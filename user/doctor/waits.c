@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What requests waited for. */
+#include "doctor/measure_priv.h"
+
+static struct afs_part between(const struct measure *m)
+{
+	return ledger_part_sum(&m->view.all, AFS_ROLE_SERVER, AFS_ACCOUNT_BETWEEN, LEDGER_ALL,
+			       LEDGER_ALL);
+}
+
+/* A request that came while its session was stopped has waited since then: at most so long. */
+static void look_stopped(struct measure *m)
+{
+	double in = measure_column(m, ACCOUNT_STOPPED), out = (double)between(m).stopped_ns;
+	size_t sessions = m->run->n_sessions + m->run->n_rest;
+
+	run_figure_set(m->out, RUN_FIGURE_STOPPED_FOR, in + out);
+	run_figure_share(m->out, RUN_FIGURE_STOPPED, in + out,
+			 m->ns * (double)(sessions ? sessions : 1));
+	run_figure_share(m->out, RUN_FIGURE_STOPPED_WAIT, in + out, m->all_ns + out);
+}
+
+static void look_cpu(struct measure *m)
+{
+	double unread = (double)between(m).runq_ns, on, wait;
+	const __u64 *in = m->requests.all.a.sum.inside;
+
+	on = measure_column(m, ACCOUNT_USER) + measure_column(m, ACCOUNT_CALLS);
+	wait = measure_column(m, ACCOUNT_RUNQ) + (double)in[AFS_INSIDE_RUNQ] + unread;
+	measure_share(m, RUN_FIGURE_CPU, on);
+	run_figure_share(m->out, RUN_FIGURE_WAIT_CPU, wait, m->all_ns + unread);
+	run_figure_share(m->out, RUN_FIGURE_ON_CPU, on + wait + (double)in[AFS_INSIDE_CPU],
+			 m->all_ns + unread);
+	run_figure_share(m->out, RUN_FIGURE_UNREAD, unread, (double)m->requests.all.a.sum.answered);
+}
+
+/*
+ * What the CNID server did while it was waited for. Of the wait for a process that was not seen at
+ * work, all of it is a stop if a process of the CNID server was found stopped.
+ */
+static void look_cnid(struct measure *m)
+{
+	const __u64 *in = m->requests.all.a.sum.inside;
+	double cnid = measure_column(m, ACCOUNT_CNID), seen = 0;
+	double stopped = (double)in[AFS_INSIDE_STOPPED];
+
+	for (unsigned int i = 0; i < AFS_N_INSIDE; i++)
+		if (i != AFS_INSIDE_UNKNOWN && i != AFS_INSIDE_IDLE)
+			seen += (double)in[i];
+	if (m->out->known[RUN_FIGURE_CNID_HELD] && m->out->value[RUN_FIGURE_CNID_HELD] > 0)
+		stopped += cnid > seen ? cnid - seen : 0;
+	measure_share(m, RUN_FIGURE_CNID, cnid);
+	measure_share(m, RUN_FIGURE_CNID_CPU, (double)in[AFS_INSIDE_CPU]);
+	measure_share(m, RUN_FIGURE_CNID_DISK, (double)(in[AFS_INSIDE_SYNC] + in[AFS_INSIDE_IO]));
+	measure_share(m, RUN_FIGURE_CNID_STOPPED, stopped);
+	measure_share(m, RUN_FIGURE_CNID_MUTE, cnid > seen ? cnid - seen : 0);
+}
+
+/* Calls of the serving threads, by what they are on */
+
+void measure_calls_add(struct measure_calls *to, const struct ledger_part *p)
+{
+	to->n += (double)p->part.calls;
+	to->ns += (double)(p->part.cpu_ns + p->part.blocked_ns);
+}
+
+struct sums {
+	struct measure_calls log, xattr, meta, sync, names;
+	double cnid_lock, open, sleep, names_wait, most_names;
+};
+
+static void add_names(struct measure *m, struct sums *s, const struct ledger_part *p)
+{
+	char name[ACCOUNT_NAME_MAX];
+
+	if (p->object != AFS_OBJECT_SOCKET || measure_is_login(p->account))
+		return;
+	s->names.n += (double)p->part.calls;
+	s->names_wait += (double)p->part.blocked_ns;
+	if ((double)p->part.blocked_ns <= s->most_names)
+		return;
+	s->most_names = (double)p->part.blocked_ns;
+	run_figure_who(m->out, RUN_FIGURE_NAMES, "%s", account_name(p->account, name));
+}
+
+static void add_part(struct measure *m, struct sums *s, const struct ledger_part *p)
+{
+	if (p->object == AFS_OBJECT_LOG)
+		measure_calls_add(&s->log, p);
+	if (p->object == AFS_OBJECT_META)
+		measure_calls_add(&s->meta, p);
+	if (p->class == AFS_CLASS_XATTR)
+		measure_calls_add(&s->xattr, p);
+	if (p->class == AFS_CLASS_SYNC)
+		measure_calls_add(&s->sync, p);
+	if (p->class == AFS_CLASS_OPEN)
+		s->open += (double)p->part.blocked_ns;
+	if (p->class == AFS_CLASS_WAIT && p->object == AFS_OBJECT_NONE &&
+	    !measure_is_login(p->account))
+		s->sleep += (double)p->part.blocked_ns;
+	if (p->object == AFS_OBJECT_CNIDDB &&
+	    (p->class == AFS_CLASS_WAIT || p->class == AFS_CLASS_LOCK))
+		s->cnid_lock += (double)p->part.blocked_ns;
+	add_names(m, s, p);
+}
+
+static void look_calls(struct measure *m)
+{
+	double n = (double)m->requests.all.a.sum.answered;
+	const struct ledger *l = &m->view.all;
+	struct sums s = { 0 };
+
+	for (size_t i = 0; i < l->n_parts; i++)
+		if (l->part[i].role == AFS_ROLE_SERVER && account_is_request(l->part[i].account))
+			add_part(m, &s, &l->part[i]);
+	if (l->has_storage && l->has_item[AFS_STORAGE_BLOCK])
+		measure_per_second(
+		    m, RUN_FIGURE_READ,
+		    (double)ledger_storage_sum(l, AFS_ROLE_SERVER, LEDGER_ALL).bio_read_bytes);
+	measure_share_of_work(m, RUN_FIGURE_LOG, s.log.ns);
+	measure_share_of_work(m, RUN_FIGURE_XATTR, s.xattr.ns);
+	measure_share_of_work(m, RUN_FIGURE_META, s.meta.ns);
+	measure_share(m, RUN_FIGURE_SYNC, s.sync.ns);
+	measure_share(m, RUN_FIGURE_OPEN, s.open);
+	measure_share(m, RUN_FIGURE_SLEEP, s.sleep);
+	measure_share(m, RUN_FIGURE_NAMES, s.names_wait);
+	measure_share(m, RUN_FIGURE_CNID_LOCK,
+		      s.cnid_lock + (double)m->requests.all.a.sum.inside[AFS_INSIDE_LOCK]);
+	measure_per_second(m, RUN_FIGURE_SYNC_RATE, s.sync.n);
+	run_figure_share(m->out, RUN_FIGURE_SYNC_MEAN, s.sync.ns, s.sync.n);
+	run_figure_share(m->out, RUN_FIGURE_LOG_CALLS, s.log.n, n);
+	run_figure_share(m->out, RUN_FIGURE_META_CALLS, s.meta.n, n);
+	run_figure_share(m->out, RUN_FIGURE_XATTR_MEAN, s.xattr.ns, s.xattr.n);
+}
+
+void measure_waits(struct measure *m)
+{
+	const __u64 *in = m->requests.all.a.sum.inside;
+
+	look_stopped(m);
+	look_cpu(m);
+	look_cnid(m);
+	measure_share(m, RUN_FIGURE_LOCK, measure_column(m, ACCOUNT_LOCK));
+	measure_share(m, RUN_FIGURE_NET, measure_column(m, ACCOUNT_NET));
+	measure_share(m, RUN_FIGURE_OTHER, measure_column(m, ACCOUNT_OTHER));
+	measure_share(m, RUN_FIGURE_UNEXPLAINED, (double)m->requests.all.a.sum.unexplained_ns);
+	measure_share(m, RUN_FIGURE_WAIT_DISK,
+		      measure_column(m, ACCOUNT_DISK) +
+			  (double)(in[AFS_INSIDE_SYNC] + in[AFS_INSIDE_IO]));
+	measure_share(m, RUN_FIGURE_OWN, m->work_ns);
+	look_calls(m);
+}

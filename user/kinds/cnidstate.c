@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "kinds/cnidstate.h"
+
+#include "base/procstat.h"
+#include "host/patient.h"
+#include "host/procfs.h"
+#include "host/sockets.h"
+#include "kinds/afpconf.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define DEFAULT_PORT   4700
+#define DEFAULT_FOLDER "/var/lib/netatalk/CNID"
+#define FOLDER_MS      500
+#define FOLDERS_MAX    256 /* databases that are looked at */
+
+struct settings_of_cnid {
+	bool dbd;   /* a volume uses cnid_dbd */
+	bool local; /* the server that is asked is on this host */
+	uint16_t port;
+	char folder[CENSUS_PATH_MAX]; /* of the databases, as the server calls it */
+};
+
+/* "localhost:4701", "[::1]:4701", "127.0.0.1"; the port is optional. */
+static void take_server(struct settings_of_cnid *out, const char *value)
+{
+	const char *colon = strrchr(value, ':'), *bracket = strchr(value, ']');
+
+	if (colon && (bracket ? colon > bracket : colon == strchr(value, ':')))
+		out->port = (uint16_t)strtoul(colon + 1, NULL, 10);
+	out->local = !strncasecmp(value, "localhost", strlen("localhost")) ||
+		     !strncmp(value, "127.", strlen("127.")) || !strncmp(value, "[::1]", 5) ||
+		     !strcmp(value, "::1");
+}
+
+static void take_settings(struct settings_of_cnid *out, const struct afpconf *c)
+{
+	const struct afpconf_item *server = afpconf_find(c, "Global", "cnid server");
+	const struct afpconf_item *folder = afpconf_find(c, "Global", "vol dbpath");
+	bool named = false;
+
+	*out = (struct settings_of_cnid) { .local = true, .port = DEFAULT_PORT };
+	for (size_t i = 0; i < c->n; i++) {
+		if (strcasecmp(c->item[i].key, "cnid scheme") != 0)
+			continue;
+		named = true;
+		out->dbd |= !strcasecmp(c->item[i].value, "dbd");
+	}
+	out->dbd |= !named;
+	if (server)
+		take_server(out, server->value);
+	snprintf(out->folder, sizeof(out->folder), "%s", folder ? folder->value : DEFAULT_FOLDER);
+}
+
+struct listener {
+	uint16_t port;
+	bool found;
+};
+
+static int take_listener(void *arg, const struct sockets_entry *e, bool listening)
+{
+	struct listener *l = arg;
+
+	l->found |= listening && e->local.port == l->port;
+	return l->found;
+}
+
+static void look_for_listener(struct run_figures *out, const struct settings_of_cnid *is, pid_t pid)
+{
+	struct listener l = { .port = is->port };
+
+	if (sockets_each(pid, take_listener, &l) < 0)
+		return;
+	run_figure_set(out, RUN_FIGURE_CNID_DOWN, !l.found);
+	if (!l.found)
+		run_figure_who(out, RUN_FIGURE_CNID_DOWN, "port %u of this host", is->port);
+}
+
+static void look_whether_held(struct run_figures *out, pid_t pid, const char *name)
+{
+	struct procstat st;
+
+	if (!pid || procstat_read(&st, pid))
+		return;
+	if (!out->known[RUN_FIGURE_CNID_HELD])
+		run_figure_set(out, RUN_FIGURE_CNID_HELD, 0);
+	if (st.state != 'T' && st.state != 't')
+		return;
+	run_figure_set(out, RUN_FIGURE_CNID_HELD, out->value[RUN_FIGURE_CNID_HELD] + 1);
+	run_figure_who(out, RUN_FIGURE_CNID_HELD, "%s (pid %d)", name, pid);
+}
+
+static int look_at_child(void *arg, pid_t pid)
+{
+	look_whether_held(arg, pid, "cnid_dbd");
+	return 0;
+}
+
+/* Whether files can be made in a folder */
+
+struct folder_state {
+	char path[CENSUS_PATH_MAX + 64];
+	bool known;
+	char why[64]; /* not; empty: they can, as far as is seen */
+};
+
+static void judge_folder(struct folder_state *f, const char *path)
+{
+	struct statvfs fs;
+	struct statx st;
+
+	if (statvfs(path, &fs) || statx(AT_FDCWD, path, 0, STATX_BASIC_STATS, &st))
+		return;
+	f->known = true;
+	if (fs.f_flag & ST_RDONLY)
+		snprintf(f->why, sizeof(f->why), "its file system is read-only");
+	else if (st.stx_attributes & st.stx_attributes_mask & STATX_ATTR_IMMUTABLE)
+		snprintf(f->why, sizeof(f->why), "it is immutable (chattr +i)");
+	else if (!fs.f_bavail && !fs.f_bfree)
+		snprintf(f->why, sizeof(f->why), "its file system is full");
+	else if (fs.f_files && !fs.f_ffree)
+		snprintf(f->why, sizeof(f->why), "its file system has no inode left");
+}
+
+/* The folder of all databases, and each database's own. */
+static void ask_folder(void *arg)
+{
+	struct folder_state *f = arg;
+	char below[sizeof(f->path) + 257], top[sizeof(f->path)];
+	struct dirent *entry;
+	DIR *d;
+
+	snprintf(top, sizeof(top), "%s", f->path);
+	judge_folder(f, top);
+	d = f->known && !*f->why ? opendir(top) : NULL;
+	for (int i = 0; d && i < FOLDERS_MAX && !*f->why && (entry = readdir(d)); i++) {
+		if (entry->d_name[0] == '.' || entry->d_type != DT_DIR)
+			continue;
+		snprintf(below, sizeof(below), "%s/%s", top, entry->d_name);
+		judge_folder(f, below);
+		if (*f->why)
+			snprintf(f->path, sizeof(f->path), "%.*s", (int)sizeof(f->path) - 1, below);
+	}
+	if (d)
+		closedir(d);
+}
+
+static void look_at_folder(struct run_figures *out, const char *root, const char *folder)
+{
+	struct folder_state f = { 0 };
+
+	snprintf(f.path, sizeof(f.path), "%s%s", root, folder);
+	if (patient_call(ask_folder, &f, &f, sizeof(f), FOLDER_MS) || !f.known)
+		return;
+	run_figure_set(out, RUN_FIGURE_CNID_FOLDER, *f.why != 0);
+	if (*f.why)
+		run_figure_who(out, RUN_FIGURE_CNID_FOLDER, "%s: %s", f.path + strlen(root), f.why);
+}
+
+void cnidstate_look(struct run_figures *out, const struct servers_entry *s)
+{
+	pid_t pid = s->master ? s->master : s->n_sessions ? s->session[0].pid : 0;
+	struct settings_of_cnid is;
+	struct afpconf c = { 0 };
+	struct err e = { 0 };
+	char root[64];
+
+	if (!pid || !s->conf[0])
+		return;
+	procfs_inside(root, sizeof(root), pid, "");
+	if (!afpconf_read(&c, root, s->conf, true, &e)) {
+		take_settings(&is, &c);
+		if (is.dbd && is.local)
+			look_for_listener(out, &is, pid);
+		if (is.dbd && is.local && s->cnid_metad) {
+			look_whether_held(out, s->cnid_metad, "cnid_metad");
+			procfs_each_child(s->cnid_metad, look_at_child, out);
+		}
+		look_at_folder(out, root, is.folder);
+	}
+	afpconf_fini(&c);
+}

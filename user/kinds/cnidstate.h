@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef KINDS_CNIDSTATE_H
+#define KINDS_CNIDSTATE_H
+
+/*
+ * What can be seen of a CNID server from outside, whether or not anybody asks it: it does not run,
+ * it is stopped, it cannot write its databases.
+ */
+
+#include "kinds/servers.h"
+#include "run/figures.h"
+
+/*
+ * Sets CNID_DOWN and CNID_HELD, unless no volume uses cnid_dbd or it runs on another host, and
+ * CNID_FOLDER. What cannot be seen is not known.
+ */
+void cnidstate_look(struct run_figures *out, const struct servers_entry *s);
+
+#endif
