@@ -98,8 +98,10 @@ struct afs_setup {
 
 #define AFS_NR_NONE     (-1) /* in user code */
 #define AFS_NR_URING    426  /* io_uring_enter, which returns how many operations it took */
-#define AFS_AGAIN_PART  0xff /* in "again": the client, if it took a part only */
-#define AFS_NR_ASLEEP   (-2) /* found asleep in an unknown call */
+/* In "again": the client, if it took a part of a reply only, or sent a part of a request. */
+#define AFS_AGAIN_PART 0xff
+#define AFS_AGAIN_REST 0xfe
+#define AFS_NR_ASLEEP  (-2) /* found asleep in an unknown call */
 
 /* Whether a thread has a CPU. */
 enum afs_off {

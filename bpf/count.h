@@ -185,19 +185,22 @@ static __always_inline void enter_cell(struct afs_thread *t, __u32 class, __u32 
 	t->part = part_of(t, AFS_STATE(class, object));
 }
 
-/* Whether the thread serves a request whose reply the client has taken in part. */
-static __always_inline bool is_partly_sent(const struct afs_thread *t)
+/*
+ * Whether the thread serves a request of which the client has sent a part (TO_SERVER), or of whose
+ * reply it has taken a part.
+ */
+static __always_inline bool is_partly(const struct afs_thread *t, __u32 way)
 {
 	const struct afs_stream *s = t->account < AFS_ACCOUNT_BETWEEN ? stream_at(t->stream) : NULL;
 
-	return s && s->flow[FROM_SERVER].skip;
+	return s && (way == TO_SERVER ? s->flow[TO_SERVER].skip : s->flow[FROM_SERVER].skip);
 }
 
 /*
  * The object that a wait is for. A sleep is for the database if the previous call was on that;
- * after a write to the client the wait is for the client if that took a part only; after a call on
- * another socket it is for that. Where the CNID server has not answered, a wait without an object is
- * the pause before it is asked again.
+ * after a write to the client, or a read from it, the wait is for the client if only a part of the
+ * reply has gone, or of the request has come; after a call on another socket it is for that. Where
+ * the CNID server has not answered, a wait without an object is the pause before it is asked again.
  */
 static __always_inline __u32 enter_wait(struct afs_thread *t, __u8 waits)
 {
@@ -209,7 +212,9 @@ static __always_inline __u32 enter_wait(struct afs_thread *t, __u8 waits)
 	if (waits == (t->again == AFS_OBJECT_CNIDDB ? AFS_WAITS_TIME : AFS_WAITS_READY))
 		object = t->again;
 	if (object == AFS_AGAIN_PART)
-		object = is_partly_sent(t) ? AFS_OBJECT_CLIENT : AFS_OBJECT_NONE;
+		object = is_partly(t, FROM_SERVER) ? AFS_OBJECT_CLIENT : AFS_OBJECT_NONE;
+	if (object == AFS_AGAIN_REST)
+		object = is_partly(t, TO_SERVER) ? AFS_OBJECT_CLIENT : AFS_OBJECT_NONE;
 	/* Between requests a session writes to other processes, and then waits for its client. */
 	if (object == AFS_OBJECT_SOCKET && t->account >= AFS_ACCOUNT_BETWEEN)
 		object = AFS_OBJECT_NONE;
@@ -368,8 +373,8 @@ static __always_inline void leave_uid(struct afs_thread *t)
 
 /*
  * Notes what the next wait is for: the client's or the CNID server's socket, which was not ready,
- * or may have taken a part only; another socket, such as a name service's; or, if it is a sleep, the
- * CNID database, which another process has locked.
+ * or may have taken or given a part only; another socket, such as a name service's; or, if it is a
+ * sleep, the CNID database, which another process has locked.
  */
 static __always_inline void note_again(struct afs_thread *t, long ret)
 {
@@ -387,8 +392,10 @@ static __always_inline void note_again(struct afs_thread *t, long ret)
 		t->again = AFS_OBJECT_SOCKET;
 	else if (ret == -EAGAIN && is_on(t, AFS_OBJECT_BACKEND))
 		t->again = AFS_OBJECT_BACKEND;
-	else if ((ret == -EAGAIN || ret > 0) && is_on(t, AFS_OBJECT_CLIENT) && !is_inbound(t))
-		t->again = ret > 0 ? AFS_AGAIN_PART : AFS_OBJECT_CLIENT;
+	else if ((ret == -EAGAIN || ret > 0) && is_on(t, AFS_OBJECT_CLIENT))
+		t->again = is_inbound(t) ? AFS_AGAIN_REST
+			   : ret > 0     ? AFS_AGAIN_PART
+					 : AFS_OBJECT_CLIENT;
 }
 
 static __always_inline void leave(struct afs_stripe *s, struct afs_thread *t, long ret)

@@ -203,6 +203,7 @@ struct afs_habit {
 	 */
 	__u32 most;
 	__u32 most_n;
+	__u64 upload_ns; /* in which a request was in service and the rest of it had not come */
 };
 
 /*

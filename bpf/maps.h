@@ -219,6 +219,12 @@ static __always_inline struct afs_thread *thread_hinted(struct afs_stripe *s)
 	return t && !t->ended ? t : NULL;
 }
 
+/* Ways of a connection's bytes. */
+enum {
+	TO_SERVER,
+	FROM_SERVER,
+};
+
 /* NULL: none, or its slot was taken back. */
 static __always_inline struct afs_stream *stream_at(__u32 handle)
 {

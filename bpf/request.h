@@ -19,11 +19,6 @@
 #include "bpf/maps.h"
 #include "bpf/time.h"
 
-enum {
-	TO_SERVER,
-	FROM_SERVER,
-};
-
 /* The current frame; NULL: not known. Of datagrams each thread has its own. */
 static __always_inline struct afs_flow *flow_of(const struct afs_thread *t, struct afs_stream *s,
 						__u32 way)

@@ -237,6 +237,19 @@ static __always_inline void wait_count(struct afs_stripe *s, struct afs_thread *
 	a->inside[AFS_INSIDE_UNKNOWN] += left;
 }
 
+/*
+ * A thread slept so long on its client's connection, with a request in service. A global function:
+ * verified once.
+ */
+__noinline int upload_count(__u32 handle, __u64 ns)
+{
+	struct afs_stream *s = stream_at(handle);
+
+	if (s && s->flow[TO_SERVER].skip && !s->flow[FROM_SERVER].skip)
+		s->habit.upload_ns += ns;
+	return 0;
+}
+
 static __always_inline void switch_out(struct afs_stripe *s, struct afs_thread *t, __u8 off)
 {
 	__u64 now = bpf_ktime_get_ns(), ns = now - t->since_ns;
@@ -270,6 +283,9 @@ static __always_inline void switch_in(struct afs_stripe *s, struct afs_thread *t
 			p->stopped_ns += woken - t->since_ns;
 		else if (p)
 			p->blocked_ns += woken - t->since_ns;
+		if (AFS_RARE(is_on(t, AFS_OBJECT_CLIENT) && t->off == AFS_OFF_BLOCKED &&
+			     t->account < AFS_ACCOUNT_BETWEEN))
+			upload_count(t->stream, woken - t->since_ns);
 		if (t->role == AFS_ROLE_BACKEND)
 			inner_add(t, inside_blocked(t->slot), woken - t->since_ns);
 		if (t->waits) {

@@ -92,14 +92,34 @@ static inline void end_process(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-static inline void rig_stop(void)
+/* run_fini of r. */
+static inline void rig_finish(struct run *r)
 {
-	watched_end(&rig.x);
+	watched_finish(&rig.x, r);
 	end_process(rig.holder);
 	for (int i = 0; i < REF_CNID_SERVERS; i++)
 		end_process(rig.cnid[i]);
 	end_process(rig.rival);
 	ref_delays_close(&rig.d);
+}
+
+static inline void rig_stop(void)
+{
+	struct run r;
+
+	rig_finish(&r);
+	run_fini(&r);
+}
+
+/* The rest of a request, in two pieces. */
+static inline void upload(void)
+{
+	static const char data[REF_UPLOAD];
+
+	for (size_t at = 0; at < sizeof(data); at += sizeof(data) / 2) {
+		usleep(REF_HOLD_NS / 2000);
+		assert_int_equal(send(rig.d.client, data, sizeof(data) / 2, 0), sizeof(data) / 2);
+	}
 }
 
 /* One request and its reply, of which the client lets the first byte wait. */
@@ -115,8 +135,14 @@ static inline void request(int command, uint64_t wait_ns)
 	buf[2] = (uint8_t)(++id >> 8);
 	buf[3] = (uint8_t)id;
 	buf[11] = 1;
+	if (command == REF_DO_UPLOAD) {
+		buf[10] = (REF_UPLOAD + 1) >> 8;
+		buf[11] = (REF_UPLOAD + 1) & 255;
+	}
 	buf[HEAD] = (uint8_t)command;
 	assert_int_equal(send(rig.d.client, buf, HEAD + 1, 0), HEAD + 1);
+	if (command == REF_DO_UPLOAD)
+		upload();
 	if (!command)
 		return;
 	if (wait_ns)

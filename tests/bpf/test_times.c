@@ -56,6 +56,25 @@ static void waiting_for_room_to_send_is_network(void **state)
 	rig_stop();
 }
 
+static void waiting_for_the_rest_of_a_request_is_network(void **state)
+{
+	uint64_t truth;
+	struct run r;
+
+	(void)state;
+	for (int waits = 0; waits < 2; waits++) {
+		rig_start(waits, false);
+		check_column(REF_DO_UPLOAD, ACCOUNT_NET, REF_HOLD_NS / 2);
+		truth = rig.d.truth->ns[REF_DO_UPLOAD];
+		check_column(REF_DO_PIPE, ACCOUNT_OTHER, REF_HOLD_NS / 2);
+		check_column(REF_DO_LARGE, ACCOUNT_NET, REF_HOLD_NS / 2);
+		rig_finish(&r);
+		assert_int_equal(r.n_sessions, 1);
+		assert_in_range(r.session[0].habit.upload_ns, truth / 10 * 9, truth);
+		run_fini(&r);
+	}
+}
+
 static void own_code_is_own_code(void **state)
 {
 	uint64_t out[ACCOUNT_N_COLUMNS];
@@ -287,6 +306,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(blocked_time_is_in_the_column_of_what_blocked),
 		cmocka_unit_test(waiting_for_room_to_send_is_network),
+		cmocka_unit_test(waiting_for_the_rest_of_a_request_is_network),
 		cmocka_unit_test(own_code_is_own_code),
 		cmocka_unit_test(waiting_for_a_cpu_is_what_the_kernel_says),
 		cmocka_unit_test(a_sync_that_lasts_is_disk),

@@ -107,6 +107,29 @@ static void lock_later(int fd, bool calls_between)
 	REF_MUST(!fcntl(fd, F_SETLK, &lock));
 }
 
+static void wait_for_client(const struct ref_delays *d)
+{
+	fd_set set;
+
+	FD_ZERO(&set);
+	FD_SET(d->server, &set);
+	REF_MUST(select(d->server + 1, &set, NULL, NULL, NULL) == 1);
+}
+
+/* Waits where nothing was there, and where a part was. */
+static void take_upload(struct ref_delays *d)
+{
+	char buf[REF_UPLOAD];
+	ssize_t r;
+
+	for (size_t at = 0; at < sizeof(buf); at += (size_t)(r < 0 ? 0 : r)) {
+		r = recv(d->server, buf + at, sizeof(buf) - at, 0);
+		REF_MUST(r > 0 || (r < 0 && errno == EAGAIN && d->waits));
+		if (d->waits && (r < 0 || at + (size_t)r < sizeof(buf)))
+			wait_for_client(d);
+	}
+}
+
 /* What a command stands for; its time is what the server says about itself. */
 static void act(struct ref_delays *d, int command)
 {
@@ -130,6 +153,9 @@ static void act(struct ref_delays *d, int command)
 		break;
 	case REF_DO_PIPE:
 		read_pipe(d->pipe[0]);
+		break;
+	case REF_DO_UPLOAD:
+		take_upload(d);
 		break;
 	case REF_DO_BUSY:
 	case REF_DO_IDLE:

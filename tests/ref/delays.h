@@ -16,6 +16,7 @@
 #define REF_MS      1000000ull
 #define REF_HOLD_NS (50 * REF_MS)
 #define REF_LARGE   (1024 * 1024)
+#define REF_UPLOAD  1000 /* bytes */
 #define REF_DB      REF_DIR "/db"
 #define REF_SQLITE  REF_DIR "/sqlite"
 
@@ -29,6 +30,7 @@ enum {
 	REF_DO_SYNC,
 	REF_DO_PIPE,
 	REF_DO_LARGE,                 /* a reply of a megabyte */
+	REF_DO_UPLOAD,                /* whose data come later, in two pieces */
 	REF_DO_BUSY,                  /* sleeps between two calls on its own CNID database */
 	REF_DO_IDLE,                  /* sleeps after such a call, but another one is between */
 	REF_DO_ASK,                   /* + what the CNID server does before it answers */

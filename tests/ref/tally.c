@@ -118,16 +118,27 @@ void ref_stream_answered(struct ref_stream *s, int32_t result, uint32_t len)
 	drop_oldest(s);
 }
 
+/*
+ * A wait is for the client after a write that found no room, and after a read if the rest of a
+ * request is to come while one is in service.
+ */
+static bool is_for_client(const struct ref_stream *s)
+{
+	return s->blocked || (s->reads && s->body && s->n);
+}
+
 long ref_count(struct ref_worker *w, enum afs_class class, enum afs_object object, long r)
 {
 	uint32_t account = w->serves ? w->stream->account : w->account;
 	struct ref_cell *c;
 
-	/* A wait after a write that found no room is one for the client. */
-	if (w->serves && class == AFS_CLASS_WAIT && w->stream->blocked)
+	if (w->serves && class == AFS_CLASS_WAIT && is_for_client(w->stream)) {
 		object = AFS_OBJECT_CLIENT;
-	else if (w->serves && class != AFS_CLASS_WAIT)
+	} else if (w->serves && class != AFS_CLASS_WAIT) {
 		w->stream->blocked = false;
+		w->stream->reads = object == AFS_OBJECT_CLIENT &&
+				   (class == AFS_CLASS_READ || class == AFS_CLASS_RECV);
+	}
 	c = &w->tally->cell[w->role][account][class][object];
 	ADD(c->calls, 1);
 	if (r < 0)

@@ -54,6 +54,7 @@ struct ref_stream {
 	} queue[REF_N_QUEUED];
 	uint32_t account; /* in service; AFS_ACCOUNT_BETWEEN when nothing is */
 	bool blocked;     /* the last call on the connection was a write that found no room */
+	bool reads;       /* the last call was a read of the client's bytes */
 };
 
 /* Who makes a call. One for each thread. */

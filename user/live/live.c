@@ -95,6 +95,7 @@ static void since_noted(const struct live_known *k, struct run_session *to)
 	to->denied = k->denied - k->noted.denied;
 	to->habit = k->habit;
 	to->habit.pause_ns -= k->noted.habit.pause_ns;
+	to->habit.upload_ns -= k->noted.habit.upload_ns;
 	for (size_t i = 0; i < AFS_PAUSE_BUCKETS; i++)
 		to->habit.pause[i] -= k->noted.habit.pause[i];
 	to->habit.most_n = most_since(&k->habit, &k->noted.habit, to->requests);
