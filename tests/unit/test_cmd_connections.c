@@ -73,6 +73,49 @@ static void check_kind(enum loopback_kind kind, const char *fmt)
 	assert_in_range(s->tcp.segments, N, N + N / 2);
 	assert_int_equal(s->tcp.retransmitted, 0);
 	assert_in_range(s->tcp.min_rtt_ns, 1, 1000000000);
+	assert_in_range(s->tcp.rtt_ns, 1, 1000000000);
+	assert_int_equal(s->tcp.received, N);
+	assert_in_range(s->tcp.acked, N - 1, N);
+	assert_true(s->tcp.rate > 0);
+	run_fini(&r);
+	connections_fini(&c);
+	loopback_end(&l);
+}
+
+#define BYTES 100000
+
+/* What the server has written and the client does not read, and the other way round. */
+static void queues_are_kept_of_each_look(void **state)
+{
+	static char buf[BYTES];
+	struct loopback l = made(LOOPBACK_V4);
+	const struct servers_entry server = { .n_ports = 1, .port = { port_of(&l.peer) } };
+	const struct run_session_tcp *tcp;
+	const int small = 4096;
+	struct connections c;
+	struct run r;
+	ssize_t n;
+
+	(void)state;
+	assert_int_equal(run_init(&r, "doctor", "doctor"), 0);
+	assert_int_equal(setsockopt(l.client, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)), 0);
+	exchange(&l, N);
+	connections_begin(&c, &server);
+	n = send(l.server, buf, sizeof(buf), 0);
+	assert_int_equal(n, sizeof(buf));
+	assert_int_equal(send(l.client, buf, 50, 0), 50);
+	for (int i = 0; i < 3; i++)
+		connections_look(&c);
+	tcp = &label(&r, &l, "127.0.0.1:%u")->tcp;
+	connections_note(&c, &r);
+	assert_int_equal(tcp->n_looks, 4);
+	assert_in_range(tcp->queue_max, sizeof(buf) / 4, sizeof(buf));
+	assert_in_range(tcp->queue_mean, tcp->queue_max * 3 / 4 - 1, tcp->queue_max);
+	assert_in_range(tcp->unsent_max, 1, tcp->queue_max);
+	assert_in_range(tcp->unsent_mean, 1, tcp->queue_mean);
+	assert_int_equal(tcp->unread_max, 50);
+	assert_int_equal(tcp->received, 50);
+	assert_true(tcp->acked < sizeof(buf) && tcp->busy_ns >= tcp->window_ns);
 	run_fini(&r);
 	connections_fini(&c);
 	loopback_end(&l);
@@ -160,6 +203,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_ipv4_client_is_found),
+		cmocka_unit_test(queues_are_kept_of_each_look),
 		cmocka_unit_test(an_ipv6_client_is_found),
 		cmocka_unit_test(a_mapped_client_is_found_by_either_name),
 		cmocka_unit_test(a_connection_that_began_meanwhile_counts_from_its_begin),

@@ -135,6 +135,142 @@ static void pauses_alike_are_those_of_one_length(void **state)
 	assert_string_equal(f.who[RUN_FIGURE_PAUSED], "anna from 192.0.2.1:50000");
 }
 
+/* So many bytes were acknowledged at a rate, and something was on its way for so long. */
+static struct run_session *drained(struct run *r, uint64_t bytes, uint64_t rate, uint64_t busy_ns)
+{
+	struct run_session *s = client(r, 100, 2 * MS);
+
+	s->tcp.acked = bytes;
+	s->tcp.rate = rate;
+	s->tcp.busy_ns = busy_ns;
+	s->tcp.min_rtt_ns = MS;
+	return s;
+}
+
+static void replies_are_on_their_way_at_the_rate_that_tcp_measured(void **state)
+{
+	struct run *r = made();
+	struct run_session *s = drained(r, 4500000, 500000, 9500 * MS);
+	struct run_figures f;
+
+	(void)state;
+	s->tcp.queue_mean = 120000;
+	s->tcp.unsent_mean = 100000;
+	s->tcp.rtt_ns = 46 * MS;
+	f = measured(r);
+	/* Nine seconds, less 100 round trips of 1 ms. */
+	is(&f, RUN_FIGURE_LINK, 0.89);
+	is(&f, RUN_FIGURE_LINK_RATE, 500000);
+	is(&f, RUN_FIGURE_LINK_REPLY, 89e6);
+	is(&f, RUN_FIGURE_LINK_QUEUE, 120000);
+	is(&f, RUN_FIGURE_LINK_UNSENT, 100000);
+	is(&f, RUN_FIGURE_LINK_RTT, 46e6);
+	is(&f, RUN_FIGURE_LINK_RTT_LEAST, 1e6);
+	is(&f, RUN_FIGURE_DRAIN, 0.89);
+	assert_string_equal(f.who[RUN_FIGURE_LINK], "anna from 192.0.2.1:50000");
+}
+
+/* A client that asks every 20 ms acknowledges each reply only then. */
+static void a_late_acknowledgement_is_not_the_link(void **state)
+{
+	struct run *r = made();
+	struct run_figures f;
+
+	(void)state;
+	drained(r, 2000000, 1000000000, 8000 * MS);
+	f = measured(r);
+	is(&f, RUN_FIGURE_LINK, 0);
+	is(&f, RUN_FIGURE_LINK_RATE, 1e9);
+}
+
+static void replies_that_the_client_does_not_take_are_not_on_the_link(void **state)
+{
+	struct run *r = made();
+	struct run_figures f;
+
+	(void)state;
+	drained(r, 4500000, 500000, 9500 * MS)->tcp.window_ns = 8500 * MS;
+	f = measured(r);
+	is(&f, RUN_FIGURE_LINK, 0.09);
+}
+
+static void links_of_all_clients_add_up_and_one_is_named(void **state)
+{
+	struct run *r = made();
+	struct run_session *s;
+	struct run_figures f;
+
+	(void)state;
+	drained(r, 1100000, 1000000, 9500 * MS);
+	s = drained(r, 2100000, 1000000, 9500 * MS);
+	free(s->user);
+	s->user = strdup("berta");
+	s->requests = 0;
+	drained(r, 0, 0, 0);
+	drained(r, 600000, 0, 9500 * MS); /* nothing measured */
+	f = measured(r);
+	is(&f, RUN_FIGURE_LINK, 0.2);
+	is(&f, RUN_FIGURE_DRAIN, 0.3);
+	assert_string_equal(f.who[RUN_FIGURE_LINK], "berta from 192.0.2.1:50000");
+	assert_false(f.known[RUN_FIGURE_LINK_REPLY]);
+}
+
+static void a_rate_that_was_not_measured_makes_no_link(void **state)
+{
+	struct run *r = made();
+	struct run_figures f;
+
+	(void)state;
+	drained(r, 600000, 0, 9500 * MS);
+	client(r, 400, 21 * MS)->tcp.known = false;
+	f = measured(r);
+	assert_false(f.known[RUN_FIGURE_LINK]);
+	assert_false(f.known[RUN_FIGURE_DRAIN]);
+}
+
+static void pauses_in_which_replies_are_on_their_way_are_not_the_clients(void **state)
+{
+	struct run_session *s;
+	struct run_figures f;
+	struct run *r;
+
+	(void)state;
+	/* Replies of 100 KB, each of which takes so long. */
+	for (uint64_t ms = 2; ms <= 18; ms += 16) {
+		r = made();
+		s = client(r, 400, 20 * MS);
+		s->tcp.acked = 40000000;
+		s->tcp.rate = 100000 * 1000 / ms;
+		s->tcp.busy_ns = 9000 * MS;
+		f = measured(r);
+		assert_true((f.value[RUN_FIGURE_LINK] > 0.3) == (ms == 18));
+		assert_true((f.value[RUN_FIGURE_PAUSED] > 0) == (ms == 2));
+	}
+}
+
+static void an_upload_is_time_in_which_a_request_was_not_whole(void **state)
+{
+	struct run *r = made();
+	struct run_session *s = client(r, 4, MS);
+	struct run_figures f;
+
+	(void)state;
+	s->habit.upload_ns = 9000 * MS;
+	s->tcp.received = 4800000;
+	client(r, 400, 21 * MS);
+	f = measured(r);
+	is(&f, RUN_FIGURE_UPLOAD, 0.9);
+	is(&f, RUN_FIGURE_UPLOAD_RATE, 480000);
+	assert_string_equal(f.who[RUN_FIGURE_UPLOAD], "anna from 192.0.2.1:50000");
+	r = made();
+	s = client(r, 4, MS);
+	s->habit.upload_ns = 9000 * MS;
+	s->tcp.known = false;
+	f = measured(r);
+	is(&f, RUN_FIGURE_UPLOAD, 0.9);
+	assert_false(f.known[RUN_FIGURE_UPLOAD_RATE]);
+}
+
 static void few_pauses_or_short_ones_say_nothing(void **state)
 {
 	struct run *r = made();
@@ -280,6 +416,13 @@ int main(void)
 		cmocka_unit_test(a_pause_shorter_than_a_round_trip_is_none),
 		cmocka_unit_test(a_connection_that_is_not_seen_has_no_figures),
 		cmocka_unit_test(pauses_alike_are_those_of_one_length),
+		cmocka_unit_test(replies_are_on_their_way_at_the_rate_that_tcp_measured),
+		cmocka_unit_test(a_late_acknowledgement_is_not_the_link),
+		cmocka_unit_test(replies_that_the_client_does_not_take_are_not_on_the_link),
+		cmocka_unit_test(links_of_all_clients_add_up_and_one_is_named),
+		cmocka_unit_test(a_rate_that_was_not_measured_makes_no_link),
+		cmocka_unit_test(pauses_in_which_replies_are_on_their_way_are_not_the_clients),
+		cmocka_unit_test(an_upload_is_time_in_which_a_request_was_not_whole),
 		cmocka_unit_test(few_pauses_or_short_ones_say_nothing),
 		cmocka_unit_test(a_delayed_acknowledgement_is_a_segment_more_and_40_ms),
 		cmocka_unit_test(segments_sent_again_count_from_twenty_on),

@@ -173,7 +173,7 @@ static void every_value_is_the_other_end_s_own(void **state)
 	assert_true(tcpdiag_look(&d, &tcp));
 	ask_own(&own, l.server);
 	for (int i = 0; i < N_TCP; i++) {
-		if (i == TCP_SNDBUF || i == TCP_RCVBUF)
+		if (i == TCP_SNDBUF || i == TCP_RCVBUF || i == TCP_QUEUE || i == TCP_UNREAD)
 			continue;
 		if (tcp.known[i] != own.known[i] || tcp.value[i] != own.value[i])
 			fail_msg("%s: %llu, itself says %llu", run_tcp_values[i].key,

@@ -32,6 +32,7 @@ static const struct tcp_info full = {
 	.tcpi_busy_time = 19,
 	.tcpi_rwnd_limited = 20,
 	.tcpi_sndbuf_limited = 21,
+	.tcpi_notsent_bytes = 22,
 };
 
 static const struct {
@@ -59,6 +60,7 @@ static const struct {
 	{ TCP_BUSY, 19 },
 	{ TCP_RWND_LIMITED, 20 },
 	{ TCP_SNDBUF_LIMITED, 21 },
+	{ TCP_UNSENT, 22 },
 };
 
 #define N_EXPECTED (sizeof(expected) / sizeof(expected[0]))
@@ -96,6 +98,7 @@ static void what_does_not_come_from_it_is_left_alone(void **state)
 	tcp_info_take(&t, &full, sizeof(full));
 	assert_true(t.known[TCP_SNDBUF] && t.value[TCP_SNDBUF] == 4096);
 	assert_false(t.known[TCP_RCVBUF] || t.known[TCP_MSS]);
+	assert_false(t.known[TCP_QUEUE] || t.known[TCP_UNREAD]);
 }
 
 /* Also one cut inside of a field: read at its full length only, the sanitizer watches. */

@@ -3,7 +3,6 @@
 
 #include "host/tcpdiag.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +28,22 @@ static bool is_another(const struct run_tcp *before, const struct run_tcp *now)
 	return now->value[TCP_SEGS_OUT] < before->value[TCP_SEGS_OUT];
 }
 
+static void keep_most(uint64_t *most, uint64_t value)
+{
+	if (value > *most)
+		*most = value;
+}
+
+static void add_queues(struct connection *c, const struct run_tcp *now)
+{
+	c->n_looks++;
+	c->queue_sum += now->value[TCP_QUEUE];
+	c->unsent_sum += now->value[TCP_UNSENT];
+	keep_most(&c->queue_max, now->value[TCP_QUEUE]);
+	keep_most(&c->unsent_max, now->value[TCP_UNSENT]);
+	keep_most(&c->unread_max, now->value[TCP_UNREAD]);
+}
+
 static int take(void *arg, const struct sockets_addr *client, const struct run_tcp *tcp)
 {
 	struct connections *c = arg;
@@ -44,9 +59,10 @@ static int take(void *arg, const struct sockets_addr *client, const struct run_t
 		if (!c->n_looks)
 			known->first = *tcp;
 	} else if (is_another(&known->last, tcp)) {
-		memset(&known->first, 0, sizeof(known->first));
+		*known = (struct connection) { .client = *client };
 	}
 	known->last = *tcp;
+	add_queues(known, tcp);
 	return 0;
 }
 
@@ -64,29 +80,6 @@ void connections_begin(struct connections *out, const struct servers_entry *serv
 	connections_look(out);
 }
 
-/* "192.0.2.1:50000" or "[2001:db8::1]:50000"; false: neither. */
-static bool parse(struct sockets_addr *out, const char *text)
-{
-	struct sockaddr_storage addr = { 0 };
-	struct sockaddr_in6 *v6 = (void *)&addr;
-	struct sockaddr_in *v4 = (void *)&addr;
-	char ip[INET6_ADDRSTRLEN + 1];
-	const char *colon = strrchr(text, ':');
-	bool brackets = *text == '[';
-	size_t len;
-
-	len = colon ? (size_t)(colon - text) - 2 * brackets : sizeof(ip);
-	if (len >= sizeof(ip))
-		return false;
-	memcpy(ip, text + brackets, len);
-	ip[len] = '\0';
-	addr.ss_family = brackets ? AF_INET6 : AF_INET;
-	v4->sin_port = htons((uint16_t)strtoul(colon + 1, NULL, 10));
-	return inet_pton(addr.ss_family, ip,
-			 brackets ? (void *)&v6->sin6_addr : (void *)&v4->sin_addr) == 1 &&
-	       sockets_addr(out, &addr);
-}
-
 static uint64_t grown(const struct connection *c, enum run_tcp_value which)
 {
 	return c->last.value[which] - c->first.value[which];
@@ -94,18 +87,31 @@ static uint64_t grown(const struct connection *c, enum run_tcp_value which)
 
 static void note(struct run_session_tcp *out, const struct connection *c)
 {
-	static const enum run_tcp_value needed[] = { TCP_MIN_RTT, TCP_SEGS_OUT, TCP_RETRANS_TOTAL,
-						     TCP_RWND_LIMITED };
+	static const enum run_tcp_value needed[] = { TCP_MIN_RTT,       TCP_SEGS_OUT,
+						     TCP_RETRANS_TOTAL, TCP_RWND_LIMITED,
+						     TCP_SNDBUF_LIMITED };
 
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
 		if (!c->last.known[needed[i]])
 			return;
 	*out = (struct run_session_tcp) {
 		.known = true,
+		.rtt_ns = 1000 * c->last.value[TCP_RTT],
 		.min_rtt_ns = 1000 * c->last.value[TCP_MIN_RTT],
 		.segments = grown(c, TCP_SEGS_OUT),
 		.retransmitted = grown(c, TCP_RETRANS_TOTAL),
+		.acked = grown(c, TCP_BYTES_ACKED),
+		.received = grown(c, TCP_BYTES_RECEIVED),
+		.busy_ns = 1000 * grown(c, TCP_BUSY),
 		.window_ns = 1000 * grown(c, TCP_RWND_LIMITED),
+		.buffer_ns = 1000 * grown(c, TCP_SNDBUF_LIMITED),
+		.rate = c->last.value[TCP_DELIVERY_RATE],
+		.n_looks = c->n_looks,
+		.queue_mean = c->queue_sum / c->n_looks,
+		.queue_max = c->queue_max,
+		.unsent_mean = c->unsent_sum / c->n_looks,
+		.unsent_max = c->unsent_max,
+		.unread_max = c->unread_max,
 	};
 }
 
@@ -117,7 +123,7 @@ void connections_note(struct connections *c, struct run *r)
 		const struct run_session *s = &r->session[i];
 		const struct connection *its = NULL;
 
-		if (s->address && parse(&client, s->address))
+		if (s->address && sockets_addr_parse(&client, s->address))
 			its = find(c, &client);
 		if (its)
 			note(&r->session[i].tcp, its);

@@ -11,6 +11,8 @@
 struct connection {
 	struct sockets_addr client;
 	struct run_tcp first, last; /* first is all 0 of a connection that began meanwhile */
+	/* Of all looks, in bytes. */
+	uint64_t n_looks, queue_sum, queue_max, unsent_sum, unsent_max, unread_max;
 };
 
 struct connections {

@@ -16,6 +16,7 @@
 #define ACK_MOST      52e6
 #define REPLY_MOST    1000 /* bytes: they fit into a segment */
 #define WINDOW_SEEN   0.1  /* share of the time: less is nobody's fault */
+#define LINK_SEEN     0.3  /* share of its time: less explains no pauses */
 #define RETRANSMITTED 20   /* segments: fewer are chance */
 
 struct clients {
@@ -23,12 +24,14 @@ struct clients {
 	uint64_t begin_ns, end_ns; /* watched */
 	double ns;                 /* between them */
 	double requests;           /* of all sessions */
+	double drain_ns;           /* replies on their way, sum of the clients */
 };
 
 struct client {
 	const struct run_session *s;
-	double ns; /* watched */
-	double n;  /* pauses */
+	double ns;   /* watched */
+	double n;    /* pauses */
+	double link; /* share of ns that its replies were on their way; less than 0: not known */
 };
 
 static void who(struct clients *c, enum run_figure which, const struct client *is)
@@ -107,8 +110,8 @@ static void look_pauses(struct clients *c, const struct client *is)
 
 	for (size_t k = first; k < first + ALIKE; k++)
 		ns += is->s->habit.pause[k] * middle(k);
-	/* Round trips are another cause. */
-	if (n < PAUSES || ns / n < 2 * rtt)
+	/* Round trips are another cause, and so are replies that are on their way. */
+	if (n < PAUSES || ns / n < 2 * rtt || is->link > LINK_SEEN)
 		n = ns = 0;
 	if (ns > is->ns)
 		ns = is->ns;
@@ -178,6 +181,65 @@ static void look_tcp(struct clients *c, const struct client *is)
 	who(c, RUN_FIGURE_LOST, is);
 }
 
+/*
+ * What is not acknowledged may have arrived long ago: the client's kernel sends the last
+ * acknowledgement with the next request, or after 40 ms. So it is not more than the bytes take at
+ * the rate that TCP has measured.
+ */
+static double on_way_ns(const struct run_session_tcp *tcp)
+{
+	if (!tcp->acked)
+		return 0;
+	return fmin((double)tcp->busy_ns - (double)tcp->window_ns,
+		    (double)tcp->acked * NS_PER_S / (double)tcp->rate);
+}
+
+/* Without a round trip for each reply that the client waited for: that is not the link's. */
+static double link_share(const struct client *is)
+{
+	const struct run_session_tcp *tcp = &is->s->tcp;
+	double ns;
+
+	if (!tcp->known || (tcp->acked && !tcp->rate))
+		return -1;
+	ns = on_way_ns(tcp) - is->n * (double)tcp->min_rtt_ns;
+	return fmax(0, fmin(1, ns / is->ns));
+}
+
+static void look_link(struct clients *c, const struct client *is)
+{
+	const struct run_session_tcp *tcp = &is->s->tcp;
+
+	if (is->link < 0)
+		return;
+	c->drain_ns += is->link * is->ns;
+	run_figure_share(c->out, RUN_FIGURE_DRAIN, c->drain_ns, c->ns);
+	if (!is_most(c, RUN_FIGURE_LINK, is->link))
+		return;
+	run_figure_set(c->out, RUN_FIGURE_LINK, is->link);
+	c->out->known[RUN_FIGURE_LINK_REPLY] = c->out->known[RUN_FIGURE_LINK_RATE] = false;
+	run_figure_share(c->out, RUN_FIGURE_LINK_REPLY, is->link * is->ns, (double)is->s->requests);
+	run_figure_share(c->out, RUN_FIGURE_LINK_RATE, (double)tcp->acked * NS_PER_S,
+			 on_way_ns(tcp));
+	run_figure_set(c->out, RUN_FIGURE_LINK_QUEUE, (double)tcp->queue_mean);
+	run_figure_set(c->out, RUN_FIGURE_LINK_UNSENT, (double)tcp->unsent_mean);
+	run_figure_set(c->out, RUN_FIGURE_LINK_RTT, (double)tcp->rtt_ns);
+	run_figure_set(c->out, RUN_FIGURE_LINK_RTT_LEAST, (double)tcp->min_rtt_ns);
+	who(c, RUN_FIGURE_LINK, is);
+}
+
+static void look_upload(struct clients *c, const struct client *is)
+{
+	double share = (double)is->s->habit.upload_ns / is->ns;
+
+	if (!is_most(c, RUN_FIGURE_UPLOAD, share))
+		return;
+	run_figure_set(c->out, RUN_FIGURE_UPLOAD, share < 1 ? share : 1);
+	c->out->known[RUN_FIGURE_UPLOAD_RATE] = is->s->tcp.known;
+	c->out->value[RUN_FIGURE_UPLOAD_RATE] = per_second(is, (double)is->s->tcp.received);
+	who(c, RUN_FIGURE_UPLOAD, is);
+}
+
 /* One command again and again */
 
 static void look_chatty(struct clients *c, const struct client *is)
@@ -230,16 +292,20 @@ void doctor_clients(struct run_figures *out, const struct run *r)
 	for (size_t i = 0; i < r->n_sessions; i++)
 		c.requests += (double)r->session[i].requests;
 	for (size_t i = 0; i < r->n_sessions; i++) {
-		struct client is = { &r->session[i], watched_ns(&c, &r->session[i]), 0 };
+		struct client is = { .s = &r->session[i],
+				     .ns = watched_ns(&c, &r->session[i]) };
 
 		if (is.ns <= 0)
 			continue;
 		for (size_t k = 0; k < AFS_PAUSE_BUCKETS; k++)
 			is.n += is.s->habit.pause[k];
+		is.link = link_share(&is);
 		look_trips(&c, &is);
 		look_pauses(&c, &is);
 		look_acks(&c, &is);
 		look_tcp(&c, &is);
+		look_link(&c, &is);
+		look_upload(&c, &is);
 		look_chatty(&c, &is);
 		look_cpu(&c, &is);
 	}

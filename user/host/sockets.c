@@ -48,15 +48,6 @@ static void addr_v4(struct sockets_addr *out, const void *ip)
 	memcpy(out->ip + 12, ip, 4);
 }
 
-void sockets_storage(struct sockaddr_storage *out, const struct sockets_addr *from)
-{
-	struct sockaddr_in6 *v6 = (void *)out;
-
-	*out = (struct sockaddr_storage) { .ss_family = AF_INET6 };
-	v6->sin6_port = htons(from->port);
-	memcpy(&v6->sin6_addr, from->ip, sizeof(from->ip));
-}
-
 void sockets_diag_addr(struct sockets_addr *out, int family, const void *ip, uint16_t port)
 {
 	if (family == AF_INET)
@@ -279,6 +270,50 @@ bool sockets_addr(struct sockets_addr *out, const struct sockaddr_storage *from)
 	else
 		return false;
 	return true;
+}
+
+bool sockets_addr_parse(struct sockets_addr *out, const char *text)
+{
+	struct sockaddr_storage addr = { 0 };
+	struct sockaddr_in6 *v6 = (void *)&addr;
+	struct sockaddr_in *v4 = (void *)&addr;
+	char ip[INET6_ADDRSTRLEN + 1];
+	const char *colon = strrchr(text, ':');
+	bool brackets = *text == '[';
+	size_t len;
+
+	len = colon ? (size_t)(colon - text) - 2 * brackets : sizeof(ip);
+	if (len >= sizeof(ip))
+		return false;
+	memcpy(ip, text + brackets, len);
+	ip[len] = '\0';
+	addr.ss_family = brackets ? AF_INET6 : AF_INET;
+	v4->sin_port = htons((uint16_t)strtoul(colon + 1, NULL, 10));
+	return inet_pton(addr.ss_family, ip,
+			 brackets ? (void *)&v6->sin6_addr : (void *)&v4->sin_addr) == 1 &&
+	       sockets_addr(out, &addr);
+}
+
+struct sockaddr_storage sockets_sockaddr(const struct sockets_addr *from)
+{
+	struct sockaddr_storage out = { 0 };
+	struct sockaddr_in6 *v6 = (void *)&out;
+
+	v6->sin6_family = AF_INET6;
+	v6->sin6_port = htons(from->port);
+	memcpy(&v6->sin6_addr, from->ip, sizeof(from->ip));
+	return out;
+}
+
+void sockets_ip_text(char out[static INET6_ADDRSTRLEN], const struct sockets_addr *from)
+{
+	struct in6_addr ip;
+	bool v4;
+
+	memcpy(&ip, from->ip, sizeof(ip)); /* which need not be aligned */
+	v4 = IN6_IS_ADDR_V4MAPPED(&ip);
+	if (!inet_ntop(v4 ? AF_INET : AF_INET6, from->ip + (v4 ? 12 : 0), out, INET6_ADDRSTRLEN))
+		snprintf(out, INET6_ADDRSTRLEN, "?");
 }
 
 static bool same(const struct sockets_addr *a, const struct sockets_addr *b)

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -45,8 +46,14 @@ void sockets_fini(struct sockets *s);
 /* false: not an Internet address. */
 bool sockets_addr(struct sockets_addr *out, const struct sockaddr_storage *from);
 
-/* The other way round; IPv4 stays in its form of IPv6. */
-void sockets_storage(struct sockaddr_storage *out, const struct sockets_addr *from);
+/* "192.0.2.1:50000" or "[2001:db8::1]:50000"; false: neither. */
+bool sockets_addr_parse(struct sockets_addr *out, const char *text);
+
+/* For a call of the system, as IPv6. */
+struct sockaddr_storage sockets_sockaddr(const struct sockets_addr *from);
+
+/* Its address, without the port. */
+void sockets_ip_text(char out[static INET6_ADDRSTRLEN], const struct sockets_addr *from);
 
 /* An address as a message of the kernel's socket diagnostics has it. */
 void sockets_diag_addr(struct sockets_addr *out, int family, const void *ip, uint16_t port);

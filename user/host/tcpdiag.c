@@ -126,6 +126,16 @@ static void take_memory(struct run_tcp *out, const struct netlink_answer *a)
 	out->value[TCP_RCVBUF] = mem[SK_MEMINFO_RCVBUF];
 }
 
+/* Of a connected socket. */
+static void take_queues(struct run_tcp *out, const struct netlink_answer *a)
+{
+	const struct inet_diag_msg *m = a->body;
+
+	out->known[TCP_QUEUE] = out->known[TCP_UNREAD] = true;
+	out->value[TCP_QUEUE] = m->idiag_wqueue;
+	out->value[TCP_UNREAD] = m->idiag_rqueue;
+}
+
 static bool take_info(struct run_tcp *out, const struct netlink_answer *a)
 {
 	struct tcp_info info = {};
@@ -137,6 +147,7 @@ static bool take_info(struct run_tcp *out, const struct netlink_answer *a)
 	len = len < sizeof(info) ? len : sizeof(info);
 	memcpy(&info, value, len);
 	tcp_info_take(out, &info, len);
+	take_queues(out, a);
 	return true;
 }
 

@@ -14,7 +14,6 @@
 #include "host/tcpdiag.h"
 #include "run/account.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,14 +62,10 @@ static int take_client_fd(void *arg, pid_t pid, int fd, const char *name)
 
 static void address_text(char *out, size_t len, const struct sockets_addr *of)
 {
-	char text[INET6_ADDRSTRLEN] = "?";
-	struct in6_addr ip;
-	bool v4;
+	char text[INET6_ADDRSTRLEN];
 
-	memcpy(&ip, of->ip, sizeof(ip)); /* which need not be aligned */
-	v4 = IN6_IS_ADDR_V4MAPPED(&ip);
-	inet_ntop(v4 ? AF_INET : AF_INET6, of->ip + (v4 ? 12 : 0), text, sizeof(text));
-	snprintf(out, len, v4 ? "%s:%u" : "[%s]:%u", text, of->port);
+	sockets_ip_text(text, of);
+	snprintf(out, len, strchr(text, ':') ? "[%s]:%u" : "%s:%u", text, of->port);
 }
 
 /* What a descriptor is; *who: in words, where more is known than the object. */
@@ -155,12 +150,11 @@ static bool is_idle(const struct look *l, const struct sleeping *is)
 /* For how long its client has said nothing; false: that cannot be known, or it has gone. */
 static bool ask_client(const struct look *l, uint32_t *ms, uint32_t *unread_bytes)
 {
-	struct sockaddr_storage client, server;
+	struct sockaddr_storage client = sockets_sockaddr(&l->client->remote);
+	struct sockaddr_storage server = sockets_sockaddr(&l->client->local);
 	struct tcpdiag d;
 	bool known;
 
-	sockets_storage(&client, &l->client->remote);
-	sockets_storage(&server, &l->client->local);
 	if (tcpdiag_open(&d, &client, &server))
 		return false;
 	known = tcpdiag_silent(&d, ms, unread_bytes);

@@ -10,8 +10,7 @@
 #include "host/sockets.h"
 #include "host/tcpdiag.h"
 
-#include <arpa/inet.h>
-#include <string.h>
+#include <netinet/in.h>
 
 #define LEAST_NS  2000000000u
 #define NS_PER_MS 1000000u
@@ -49,12 +48,11 @@ static int look_fd(void *arg, pid_t pid, int fd, const char *name)
 /* For how long the server has owed an answer; 0: it does not. */
 static uint64_t owed_ns(const struct sockets_entry *e)
 {
-	struct sockaddr_storage client, server;
+	struct sockaddr_storage client = sockets_sockaddr(&e->remote);
+	struct sockaddr_storage server = sockets_sockaddr(&e->local);
 	struct tcpdiag d;
 	uint32_t ms = 0;
 
-	sockets_storage(&client, &e->remote);
-	sockets_storage(&server, &e->local);
 	if (tcpdiag_open(&d, &client, &server))
 		return 0;
 	if (!tcpdiag_owed(&d, LOGIN_BYTES, &ms))
@@ -65,13 +63,9 @@ static uint64_t owed_ns(const struct sockets_entry *e)
 
 static void who(struct run_figures *out, const struct sockets_entry *e, pid_t pid)
 {
-	char text[INET6_ADDRSTRLEN] = "?";
-	struct in6_addr ip;
-	bool v4;
+	char text[INET6_ADDRSTRLEN];
 
-	memcpy(&ip, e->remote.ip, sizeof(ip)); /* which need not be aligned */
-	v4 = IN6_IS_ADDR_V4MAPPED(&ip);
-	inet_ntop(v4 ? AF_INET : AF_INET6, e->remote.ip + (v4 ? 12 : 0), text, sizeof(text));
+	sockets_ip_text(text, &e->remote);
 	run_figure_who(out, RUN_FIGURE_NO_LOGIN, "%s port %u (pid %d)", text, e->remote.port, pid);
 }
 

@@ -133,7 +133,10 @@ struct run_command {
 	X(SEGS_IN, "segs_in", "segments", "received, total")                                       \
 	X(BUSY, "busy", "us", "time with data to send, total")                                     \
 	X(RWND_LIMITED, "rwnd_limited", "us", "of it held up by the receiver's window, total")     \
-	X(SNDBUF_LIMITED, "sndbuf_limited", "us", "of it held up by the own send buffer, total")
+	X(SNDBUF_LIMITED, "sndbuf_limited", "us", "of it held up by the own send buffer, total")   \
+	X(UNSENT, "unsent", "B", "written by the program and not sent yet")                        \
+	X(QUEUE, "queue", "B", "written by the program and not acknowledged yet")                  \
+	X(UNREAD, "unread", "B", "received and not read by the program yet")
 
 enum run_tcp_value {
 #define X(name, key, unit, meaning) TCP_##name,
@@ -230,9 +233,16 @@ struct run_loss {
 /* What the kernel knows of the server's end of a connection, of a time. */
 struct run_session_tcp {
 	bool known;
-	uint64_t min_rtt_ns;
+	uint64_t rtt_ns, min_rtt_ns;      /* smoothed, at the end; least */
 	uint64_t segments, retransmitted; /* sent; of these, sent again */
-	uint64_t window_ns;               /* in which the client took no more replies */
+	uint64_t acked, received;         /* bytes to the client and from it */
+	uint64_t busy_ns;                 /* in which something was not acknowledged, all in all */
+	uint64_t window_ns;               /* of it: the client took no more replies */
+	uint64_t buffer_ns;               /* of it: the server could write no more */
+	uint64_t rate; /* bytes a second, as TCP measured last; 0: it has not */
+	/* At the looks, once a second, in bytes: not acknowledged; of it not sent; not read. */
+	uint64_t n_looks;
+	uint64_t queue_mean, queue_max, unsent_mean, unsent_max, unread_max;
 };
 
 /* A session of the server: one client's connection and the process that serves it. */

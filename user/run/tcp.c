@@ -40,9 +40,10 @@ static const struct field fields[] = {
 	F(TCP_BUSY, busy_time, NEVER),
 	F(TCP_RWND_LIMITED, rwnd_limited, NEVER),
 	F(TCP_SNDBUF_LIMITED, sndbuf_limited, NEVER),
+	F(TCP_UNSENT, notsent_bytes, NEVER),
 };
 
-_Static_assert(sizeof(fields) / sizeof(fields[0]) + 3 == N_TCP, "all but SNDBUF, RCVBUF, MSS");
+_Static_assert(sizeof(fields) / sizeof(fields[0]) + 5 == N_TCP, "all but what is not in it");
 
 void tcp_info_take(struct run_tcp *out, const struct tcp_info *info, size_t len)
 {

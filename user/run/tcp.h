@@ -23,7 +23,7 @@ struct tcp_info; /* of linux/tcp.h */
  * Reads the first len bytes of a tcp_info, from getsockopt(TCP_INFO) or INET_DIAG_INFO: older
  * kernels give fewer than linux/tcp.h has, newer ones may give more. Need not be aligned. Missing
  * fields, and those for which the kernel has no measurement yet, become unknown; end, when, t_ns,
- * SNDBUF, RCVBUF and MSS, which are not in tcp_info, are not changed.
+ * SNDBUF, RCVBUF, MSS, QUEUE and UNREAD, which are not in tcp_info, are not changed.
  */
 void tcp_info_take(struct run_tcp *out, const struct tcp_info *info, size_t len);
 
