@@ -29,7 +29,9 @@ class CommandView:
     name: str
     requests: int = 0
     errors: int = 0
-    time_ns: int = 0
+    time_ns: int = 0  # of those with an answer
+    unanswered: int = 0
+    service_ns: int = 0  # of all, as long as they were in service
     times: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     inside: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     calls: dict[PartKey, int] = field(default_factory=lambda: defaultdict(int))
@@ -39,8 +41,13 @@ class CommandView:
     max_ns: int | None = None
 
     @property
-    def mean_ns(self) -> float:
-        return self.time_ns / self.requests if self.requests else 0.0
+    def mean_ns(self) -> float | None:
+        return self.time_ns / self.requests if self.requests else None
+
+    @property
+    def served(self) -> int:
+        """Requests that its times are of."""
+        return self.requests + self.unanswered
 
     def quantile(self, q: float) -> str:
         """A time inside the server, with the digits that are known."""
@@ -51,7 +58,7 @@ class CommandView:
 
     def share(self, part: str) -> float:
         """Its time in a column."""
-        return self.times.get(part, 0) / self.time_ns if self.time_ns else 0.0
+        return self.times.get(part, 0) / self.service_ns if self.service_ns else 0.0
 
     @property
     def worked_ns(self) -> int:
@@ -65,7 +72,7 @@ class CommandView:
     def top_calls(self, n: int) -> list[tuple[PartKey, float, float]]:
         """The calls that took longest: key, calls per request, ns per request."""
         keys = sorted(self.calls, key=lambda key: (-self.call_ns[key], -self.calls[key]))[:n]
-        of = max(1, self.requests)
+        of = max(1, self.served)
         return [(key, self.calls[key] / of, self.call_ns[key] / of) for key in keys]
 
 
@@ -142,7 +149,7 @@ class Digest:
     @property
     def served_ns(self) -> int:
         """All time inside the server."""
-        return sum(c.time_ns for c in self.commands)
+        return sum(c.service_ns for c in self.commands)
 
 
 def _plus(a: int | None, b: int | None) -> int | None:
@@ -173,6 +180,8 @@ def _add_account(view: CommandView, a: Account) -> None:
     view.requests += a.requests or 0
     view.errors += a.figures.get("errors") or 0
     view.time_ns += a.time_ns or 0
+    view.service_ns += a.service_ns or 0
+    view.unanswered += max(0, (a.figures.get("begun") or 0) - (a.requests or 0))
     for sums, values in ((view.times, a.times), (view.inside, a.inside)):
         for key, ns in values.items():
             sums[key] += ns or 0
@@ -194,7 +203,7 @@ def _views(accounts: Iterable[Account]) -> list[CommandView]:
     views: dict[str, CommandView] = {}
     for account in accounts:
         _add_account(views.setdefault(account.name, CommandView(account.name)), account)
-    return sorted(views.values(), key=lambda v: (-v.time_ns, -v.worked_ns))
+    return sorted(views.values(), key=lambda v: (-v.service_ns, -v.worked_ns))
 
 
 def _calls(phases: Iterable[Phase]) -> list[CallView]:

@@ -199,10 +199,10 @@ def _totals(commands: list[CommandView], spent: str, keys: tuple[str, ...], pref
     for c in sorted(commands, key=lambda c: -sum(getattr(c, spent).values())):
         parts = {key: getattr(c, spent).get(key, 0) / 1000 for key in keys}
         total_ns = sum(parts.values()) * 1000
-        if not total_ns or not c.requests:
+        if not total_ns or not c.served:
             continue
         share = f"{total_ns / of_ns:.0%} = " if of_ns else ""
-        rows.append((c.name, parts, f"{share}{c.requests:,} × {time(total_ns / c.requests)}"))
+        rows.append((c.name, parts, f"{share}{c.served:,} × {time(total_ns / c.served)}"))
     if not rows:
         return None
     shown = [key for key in keys if any(parts[key] > 0 for _, parts, _ in rows[:ROWS])]

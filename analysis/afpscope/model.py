@@ -63,6 +63,7 @@ class Account:
     name: str
     requests: int | None
     time_ns: int | None
+    service_ns: int | None  # in service, with an answer or without: what shares are of
     figures: Counts
     inside: Counts
     times: Counts
@@ -189,6 +190,14 @@ _ACCOUNT = ("begun", "errors", "bytes_in", "bytes_out", "unexplained_ns", "unexp
 _SPREAD = ("min_ns", "max_ns", "p50_ns", "p99_ns", "p999_ns")  # from schema 2 on
 
 
+def _service_ns(node: Node, times: Counts) -> int | None:
+    """Older runs have only what it is the sum of."""
+    if node.get("service_ns"):
+        return node.get_int("service_ns")
+    known = sum(ns or 0 for ns in times.values()) + (node.get_int("unexplained_ns") or 0)
+    return known or node.get_int("time_ns")
+
+
 def _account(node: Node) -> Account:
     inside, times, histogram = node.get("inside"), node.get("times"), node.get("histogram")
     return Account(
@@ -196,6 +205,7 @@ def _account(node: Node) -> Account:
         node["name"].text(),
         node.get_int("requests"),
         node.get_int("time_ns"),
+        _service_ns(node, times.counts() if times else {}),
         {key: node.get_int(key) for key in (*_ACCOUNT, *_SPREAD)},
         inside.counts() if inside else {},
         times.counts() if times else {},

@@ -67,12 +67,12 @@ class Page:
 
     @property
     def has_commands(self) -> bool:
-        return any(c.requests for c in self.digest.commands)
+        return any(c.served for c in self.digest.commands)
 
     @property
     def has_calls(self) -> bool:
         """Which system calls a request made."""
-        return any(c.requests and c.calls for c in self.digest.commands)
+        return any(c.served and c.calls for c in self.digest.commands)
 
 
 def _longest_call(command: CommandView, w: Words) -> list[str]:
@@ -103,9 +103,9 @@ def _served(d: Digest, w: Words) -> list[str]:
         w.say(
             "costs_most" if any(first.times.values()) else "costs_most_whole",
             name=first.name,
-            share=first.time_ns / d.served_ns,
-            mean=show.time(first.mean_ns),
-            n=first.requests,
+            share=first.service_ns / d.served_ns,
+            mean=show.time(first.service_ns / first.served),
+            n=first.served,
             part=w[f"p_{part}"],
             part_share=first.share(part),
         )
@@ -113,7 +113,7 @@ def _served(d: Digest, w: Words) -> list[str]:
     out += _longest_call(first, w)
     if len(d.commands) > 1:
         second = d.commands[1]
-        out.append(w.say("second", name=second.name, share=second.time_ns / d.served_ns))
+        out.append(w.say("second", name=second.name, share=second.service_ns / d.served_ns))
     return out
 
 
@@ -229,7 +229,7 @@ def _page(run: Run, runs: list[Run], made: Painter, prefix: str) -> Page:
         if t.client
     ]
     requests = trace.streams.get("requests") if trace else None
-    drawn = [c for c in d.commands if c.requests and c.time_ns > DRAWN * d.served_ns]
+    drawn = [c for c in d.commands if c.served and c.service_ns > DRAWN * d.served_ns]
     return Page(
         digest=d,
         title=_title(run, w),

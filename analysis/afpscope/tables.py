@@ -80,12 +80,12 @@ def _accounts(run: Run) -> tuple[Rows, list[Any]]:
     for p in run.phases:
         for a in (*(p.requests or ()), *(p.outside or ())):
             row = _of_phase(p) | {"number": a.number, "name": a.name, "requests": a.requests}
-            row |= {"time_ns": a.time_ns} | a.figures
+            row |= {"time_ns": a.time_ns, "service_ns": a.service_ns} | a.figures
             more = {f"{key}_ns": value for key, value in a.times.items()}
             more |= {f"inside_{key}_ns": value for key, value in a.inside.items()}
             columns.update(dict.fromkeys(more))
             rows.append(row | more)
-    keys = ["requests", "time_ns", "begun", "errors", "bytes_in", "bytes_out"]
+    keys = ["requests", "time_ns", "service_ns", "begun", "errors", "bytes_in", "bytes_out"]
     keys += ["unexplained_ns", "unexplained"]
     keys += ["min_ns", "max_ns", "p50_ns", "p99_ns", "p999_ns", *columns]
     return rows, [*_KEY, ("number", _INT), ("name", _TEXT), *((key, _INT) for key in keys)]

@@ -182,9 +182,10 @@ _WORDS: dict[str, tuple[str, str]] = {
     "where_note": (
         "All time inside the server, by AFP command and by what it was spent on; the longest "
         "first. Behind each bar: its share, and requests × mean time. Commands with less than "
-        "{least:.1%} are in the table only.",
+        "{least:.1%} are in the table only. (+n): n more have no answer yet; their time counts.",
         "サーバー内の全時間: AFP コマンド別、内訳つき、大きい順。"
-        "棒の右は割合と、要求数 × 平均時間。全体の {least:.1%} 未満は表のみ。",
+        "棒の右は割合と、要求数 × 平均時間。全体の {least:.1%} 未満は表のみ。"
+        "(+n): ほかに n 個が応答待ち。その時間を含む。",
     ),
     "outside": ("Outside requests", "要求以外"),
     "outside_note": (

@@ -133,6 +133,29 @@ def test_the_command_that_costs_most_is_named_first(sample: Sample) -> None:
     assert "calls that afpd makes for it, open takes longest" in body[: body.index("</div>")]
 
 
+def test_a_request_without_an_answer_costs_time_and_no_share_is_more_than_all(
+    shelf: Shelf, tmp_path: Path, execute: Execute
+) -> None:
+    def change(value: dict[str, Any]) -> None:
+        """FPCreateFile hangs once, for 1000 s in the CNID server; of an older run."""
+        ledgers = (phase["ledger"]["requests"] for phase in value["phases"])
+        account = next(a for all_ in ledgers for a in all_ if a["name"] == "FPCreateFile")
+        account["begun"] += 1
+        account["times"]["cnid"] += 1_000_000_000_000
+
+    folder = shelf.put("a", change=change)
+    d = digest(Run.open(folder))
+    assert d.commands[0].name == "FPCreateFile" and d.commands[0].unanswered == 1
+    assert 1000e9 < d.commands[0].service_ns <= d.served_ns
+    assert 0.99 < d.commands[0].share("cnid") <= 1
+    assert all(sum(c.share(part) for part in c.times) <= 1.0001 for c in d.commands)
+    text, _ = made(execute, tmp_path, folder)
+    assert "FPCreateFile costs most: 100% of all time" in text
+    assert " (+1)</td>" in text
+    words = re.sub(r"<(svg|style).*?</\1>", "", text, flags=re.S)
+    assert all(float(share) <= 100 for share in re.findall(r"([\d.]+) ?%", words))
+
+
 def test_no_quantile_is_shown_beyond_the_longest() -> None:
     assert show.about(305_123_456, 4, 306_000_000) == show.time(306_000_000) == "306 ms"
     assert show.about(305_123_456, 4, 310_000_000) == show.about(305_123_456, 4) == "310 ms"
@@ -271,7 +294,7 @@ def test_the_longest_bar_is_the_command_that_the_headline_names(
     assert f"<p>{drawn[0][0]} costs most: " in text
     lengths = [length for _, length in drawn]
     assert lengths == sorted(lengths, reverse=True)
-    total_us = {c.name: c.time_ns / 1000 for c in digest(Run.open(folder)).commands}
+    total_us = {c.name: c.service_ns / 1000 for c in digest(Run.open(folder)).commands}
     assert all(length == pytest.approx(total_us[name], rel=0.01) for name, length in drawn)
 
 

@@ -39,7 +39,7 @@ static void set_times(struct rig *r, bool reversed)
 	live_table_clear(r->table);
 	for (uint64_t i = 0; i < ROWS; i++) {
 		snprintf(name, sizeof(name), "row %d", (int)i);
-		live_table_row(r->table, name)->sum.ns = reversed ? i : ROWS - i;
+		live_table_row(r->table, name)->sum.service_ns = reversed ? i : ROWS - i;
 	}
 	rows(r);
 }
@@ -204,7 +204,7 @@ static void a_search_moves_the_cursor(void **state)
 {
 	struct rig *r = *state;
 
-	live_table_row(r->table, "another row 5")->sum.ns = 0;
+	live_table_row(r->table, "another row 5")->sum.service_ns = 0;
 	rows(r);
 	key(r, '/');
 	type(r, "5");

@@ -189,12 +189,57 @@ static void a_stall_is_counted_and_says_what_such_commands_waited_for(void **sta
 	run_notes_fini(&found);
 }
 
+/* Its time is in the parts, and in no sum of answered requests. */
+static void what_has_no_answer_yet_is_said_first_and_is_of_all_request_time(void **state)
+{
+	struct ledger_account account = { .account = 24, .sum = { .begun = 2 } };
+	struct ledger_part part = { .account = 24,
+				    .class = AFS_CLASS_WAIT,
+				    .object = AFS_OBJECT_BACKEND,
+				    .part.blocked_ns = 900 * MS };
+	struct ledger one = { .has_calls = true,
+			      .has_requests = true,
+			      .n_accounts = 1,
+			      .account = &account,
+			      .n_parts = 1,
+			      .part = &part };
+	struct run_notes found = { 0 };
+	struct run_phase *p;
+	struct run r;
+	struct view v;
+
+	(void)state;
+	assert_int_equal(run_init(&r, "record", NULL), 0);
+	p = run_phase(&r, 0, 1, NULL);
+	assert_non_null(p);
+	p->complete = true;
+	add_account(&p->ledger, &ways[0], 1 * MS);
+	assert_int_equal(ledger_add(&p->ledger, &one), 0);
+	assert_int_equal(view_init(&v, &r), 0);
+	assert_int_equal(findings_of(&found, &v), 0);
+	assert_true(found.n >= 2);
+	assert_string_equal(found.note[0].key, "no-answer");
+	assert_string_equal(found.note[0].text,
+			    "2 requests had no answer when the watch ended: 90% of all "
+			    "request time (900ms); most of it FPOpenVol, which waited most for the "
+			    "CNID database");
+	for (size_t i = 0; i < found.n; i++)
+		if (!strcmp(found.note[i].key, "cnid"))
+			assert_string_equal(
+			    found.note[i].text,
+			    "afpd waited for its CNID database: 90% of all request time (900ms)");
+	run_notes_fini(&found);
+	view_fini(&v);
+	run_fini(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_cause_is_named_alone_with_its_number),
 		cmocka_unit_test(what_takes_little_is_not_named),
 		cmocka_unit_test(a_stall_is_counted_and_says_what_such_commands_waited_for),
+		cmocka_unit_test(what_has_no_answer_yet_is_said_first_and_is_of_all_request_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,7 +35,7 @@ static struct live_row *row(struct live_table *t, const char *name, uint64_t n, 
 
 	assert_non_null(r);
 	r->sum.requests = n;
-	r->sum.ns = n * each_ns;
+	r->sum.ns = r->sum.service_ns = n * each_ns;
 	r->sum.hist[hist_index(each_ns, AFS_REQUEST_BITS)] = n;
 	return r;
 }
@@ -79,7 +79,7 @@ static struct live_step step_of(void)
 	s.logins = 6;
 	s.all.requests = 2469;
 	s.all.errors = 6;
-	s.all.ns = 800 * (uint64_t)MS;
+	s.all.ns = s.all.service_ns = 800 * (uint64_t)MS;
 	s.all.hist[hist_index(MS, AFS_REQUEST_BITS)] = 2469;
 	s.all.time_ns[ACCOUNT_DISK] = 600 * (uint64_t)MS;
 	s.all.time_ns[ACCOUNT_USER] = 200 * (uint64_t)MS;
@@ -206,11 +206,12 @@ static void who_waits_for_a_hanging_request_is_above(void **state)
 	(void)state;
 	r->in_service = 1;
 	r->oldest_ns = 30 * (uint64_t)SECOND;
+	r->sum.service_ns = 2 * (uint64_t)SECOND;
 	order_is(t, &v,
 		 (const char *const[]) { "hanging", "FPLogin", "FPOpenFork", "FPRead", "FPLogout",
 					 NULL });
 	text = text_of(t, &v, 100, 40);
-	has(text, "hanging             0%      0     0      -      -       0      0    1    30s ");
+	has(text, "hanging           1.00      0     0      -      -       0      0    1    30s ");
 	free(text);
 	live_table_free(t);
 }
@@ -250,10 +251,10 @@ static void the_table_at_80_columns(void **state)
 {
 	static const char *const lines[] = {
 		"COMMAND           BUSY  REQ/S ERR/S    p50    p99 MB/s in    out TIME*\n",
-		"FPLogin            45%    0.5     0  890ms  890ms       0      0 n/a\n",
-		"FPOpenFork         25%     50   1.5  5.1ms  5.2ms     1.2      0 ooodddddddddiii\n",
-		"FPRead              5%    500     0  100us  100us       0   25.0 nnnnnnnnnnnnnnn\n",
-		"FPLogout            0%      0     0      -      -       0      0 ...............\n",
+		"FPLogin           0.45    0.5     0  890ms  890ms       0      0 n/a\n",
+		"FPOpenFork        0.25     50   1.5  5.1ms  5.2ms     1.2      0 ooodddddddddiii\n",
+		"FPRead            0.05    500     0  100us  100us       0   25.0 nnnnnnnnnnnnnnn\n",
+		"FPLogout          0.00      0     0      -      -       0      0 ...............\n",
 	};
 	struct live_table *t = sample();
 	struct top_view v = view_of(LIVE_COMMAND, TOP_TIME);
@@ -330,10 +331,10 @@ static void a_wide_line_has_longer_names_and_bars(void **state)
 	(void)state;
 	row(t, "a file with a name of more than thirty columns", 10000, MS);
 	text = text_of(t, &v, 200, 40);
-	has(text, "\na file with a name of more than thirty columns   500% ");
+	has(text, "\na file with a name of more than thirty columns   5.00 ");
 	free(text);
 	text = text_of(t, &v, 80, 40);
-	has(text, "\na file with a name of more than t…   500% ");
+	has(text, "\na file with a name of more than t…   5.00 ");
 	free(text);
 	live_table_free(t);
 }
@@ -458,10 +459,12 @@ static void a_bar_is_the_shares(void **state)
 	s.time_ns[ACCOUNT_USER] = 10;
 	s.time_ns[ACCOUNT_STOPPED] = 20;
 	assert_string_equal(bar(&s, 10, false), "oiiiiiss??");
+	s.service_ns = 80;
 	assert_string_equal(bar(&s, 8, true), "oiiiiiss");
 	s.handed = 1;
 	assert_string_equal(bar(&s, 10, false), "n/a       ");
 	s.requests = 2; /* of the other one they are known */
+	s.service_ns = 100;
 	assert_string_equal(bar(&s, 10, true), "oiiiiiss??");
 	s = (struct live_sum) { 0 };
 	assert_string_equal(bar(&s, 4, false), "....");

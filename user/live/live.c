@@ -21,7 +21,7 @@
 struct live_known {
 	uint32_t id; /* 0: free */
 	bool ended;
-	uint64_t requests, errors, bytes_in, bytes_out, busy_ns, handed;
+	uint64_t requests, errors, bytes_in, bytes_out, busy_ns, service_ns, handed;
 	uint64_t ns[ACCOUNT_N_COLUMNS];
 	uint32_t hist[AFS_REQUEST_BUCKETS];
 	uint64_t labelled_ns;
@@ -194,9 +194,18 @@ static void label(struct live *l, struct live_known *k, const struct watch_conne
 	k->volume = strdup(text);
 }
 
-/* What came since the last reading; the totals are taken over. */
-static void known_step(struct live_known *k, const struct watch_connection *c, struct live_sum *out)
+/* How long it had a request in service until now, one without an answer included. */
+static uint64_t service_until(const struct watch_connection *c, uint64_t now)
 {
+	return c->busy_ns + (c->since_ns && c->since_ns < now ? now - c->since_ns : 0);
+}
+
+/* What came since the last reading; the totals are taken over. */
+static void known_step(struct live_known *k, const struct watch_connection *c, uint64_t now,
+		       struct live_sum *out)
+{
+	uint64_t service_ns = service_until(c, now);
+
 	*out = (struct live_sum) {
 		.requests = c->requests - k->requests,
 		.errors = c->errors - k->errors,
@@ -205,6 +214,11 @@ static void known_step(struct live_known *k, const struct watch_connection *c, s
 		.ns = c->busy_ns - k->busy_ns,
 		.handed = c->handed - k->handed,
 	};
+	/* One that ended between the two that were read is in the next step. */
+	if (service_ns > k->service_ns) {
+		out->service_ns = service_ns - k->service_ns;
+		k->service_ns = service_ns;
+	}
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++) {
 		out->time_ns[i] = c->ns[i] - k->ns[i];
 		k->ns[i] += out->time_ns[i];
@@ -293,7 +307,7 @@ static void take_connection(void *user, const struct watch_connection *c)
 		known_clear(k);
 	k->id = c->id;
 	l->step[0].ended_ns = now;
-	known_step(k, c, &sum);
+	known_step(k, c, now, &sum);
 	if (sum.requests || c->since_ns || c->ended || !k->labelled_ns)
 		label(l, k, c, now);
 	rows_add(l, k, c, &sum);
@@ -320,8 +334,10 @@ static void take_request(struct live *l, const struct afs_record_requests *r)
 				.bytes_in = r->bytes_in,
 				.bytes_out = r->bytes_out,
 				.ns = r->time_ns };
-	uint64_t parts = 0;
+	uint64_t parts = 0, since = r->timestamp - l->step[0].begun_ns;
 
+	/* The rest was in service in earlier steps. */
+	sum.service_ns = r->time_ns < since ? r->time_ns : since;
 	sum.hist[i < AFS_REQUEST_BUCKETS ? i : AFS_REQUEST_BUCKETS - 1] = 1;
 #define X(type, name, unit, meaning)                                                               \
 	sum.time_ns[AFS_COLUMN_##name] = r->name;                                                  \
@@ -373,6 +389,7 @@ static void request_row(struct live *l, const struct request *q, struct live_sum
 		.bytes_in = q->a.sum.bytes_in,
 		.bytes_out = q->a.sum.bytes_out,
 		.ns = q->a.sum.ns,
+		.service_ns = q->service_ns,
 		.handed = q->a.sum.handed,
 	};
 

@@ -15,6 +15,7 @@ void live_sum_add(struct live_sum *to, const struct live_sum *from)
 	to->bytes_in += from->bytes_in;
 	to->bytes_out += from->bytes_out;
 	to->ns += from->ns;
+	to->service_ns += from->service_ns;
 	to->handed += from->handed;
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
 		to->time_ns[i] += from->time_ns[i];

@@ -13,6 +13,7 @@
 struct live_sum {
 	uint64_t requests, errors, bytes_in, bytes_out;
 	uint64_t ns;                         /* of these requests, begin to end */
+	uint64_t service_ns;                 /* in service in the time, with an answer or without */
 	uint64_t handed;                     /* requests whose parts are not known */
 	uint64_t time_ns[ACCOUNT_N_COLUMNS]; /* parts of ns; the rest is unexplained */
 	uint64_t hist[AFS_REQUEST_BUCKETS];  /* how long each took: ns, AFS_REQUEST_BITS */

@@ -18,7 +18,7 @@ struct facts {
 	const struct view *view;
 	const char *cnid; /* what the CNID server is called */
 	struct requests requests;
-	uint64_t all_ns;              /* of all requests */
+	uint64_t all_ns;              /* of all requests, with an answer or without */
 	uint64_t inside_ns;           /* of it, asleep on the CNID server */
 	uint64_t stopped_ns;          /* of serving threads, also between requests */
 	uint64_t log_ns, log_calls;   /* in calls on the log, for requests */
@@ -26,6 +26,7 @@ struct facts {
 	uint64_t longest_ns;          /* of the stalls */
 	unsigned int longest_account; /* whose that was */
 	enum account_column stalled;  /* what commands with stalls waited for most */
+	const struct request *hung;   /* those without an answer, the most of their time; or NULL */
 };
 
 static uint64_t stalls_of(const struct ledger_account *a)
@@ -61,11 +62,22 @@ static void look_stalls(struct facts *f)
 			f->stalled = k;
 }
 
+static void look_hung(struct facts *f)
+{
+	for (size_t i = 0; i < f->requests.n; i++) {
+		const struct request *r = &f->requests.request[i];
+
+		if (r->pending_ns >= FINDINGS_STALL_NS &&
+		    (!f->hung || r->pending_ns > f->hung->pending_ns))
+			f->hung = r;
+	}
+}
+
 static void look(struct facts *f)
 {
 	const struct ledger *l = &f->view->all;
 
-	f->all_ns = f->requests.all.a.sum.ns;
+	f->all_ns = f->requests.all.service_ns;
 	for (size_t i = 0; i < AFS_N_INSIDE; i++)
 		f->inside_ns += f->requests.all.a.sum.inside[i];
 	for (size_t i = 0; i < l->n_parts; i++) {
@@ -84,6 +96,7 @@ static void look(struct facts *f)
 		f->log_calls += p->part.calls;
 	}
 	look_stalls(f);
+	look_hung(f);
 }
 
 /* "58% of all request time (732ms)" */
@@ -206,7 +219,7 @@ static void say_logging(FILE *to, const struct facts *f)
 	fputs("writing the log took ", to);
 	add_share(to, f, f->log_ns);
 	fprintf(to, ", %.1f calls a request; 'log level' in afp.conf says what is written",
-		(double)f->log_calls / (double)f->requests.all.a.sum.answered);
+		(double)f->log_calls / (double)requests_n(&f->requests.all));
 }
 
 static uint64_t disk(const struct facts *f)
@@ -282,7 +295,8 @@ static int note(struct run_notes *out, const struct facts *f, const char *key,
 	return e;
 }
 
-static void say_stalls(FILE *to, const struct facts *f)
+/* What was waited for. */
+static const char *wait_text(const struct facts *f, enum account_column c)
 {
 	static const char *const waits[ACCOUNT_N_COLUMNS] = {
 		[ACCOUNT_RUNQ] = "for a CPU",
@@ -294,6 +308,29 @@ static void say_stalls(FILE *to, const struct facts *f)
 		[ACCOUNT_OTHER] = "in sleeps and for other processes",
 		[ACCOUNT_STOPPED] = "because afpd was stopped",
 	};
+
+	return c == ACCOUNT_CNID && !f->inside_ns ? "for the CNID database" : waits[c];
+}
+
+static void say_hung(FILE *to, const struct facts *f)
+{
+	const struct request *all = &f->requests.all;
+	enum account_column most = ACCOUNT_RUNQ;
+	char name[ACCOUNT_NAME_MAX];
+
+	for (size_t i = ACCOUNT_RUNQ; i < ACCOUNT_N_COLUMNS; i++)
+		if (f->hung->time_ns[i] > f->hung->time_ns[most])
+			most = i;
+	fprintf(to,
+		"%s request%s had no answer when the watch ended: ", cell_count(all->pending).text,
+		all->pending == 1 ? "" : "s");
+	add_share(to, f, all->pending_ns);
+	fprintf(to, "; most of it %s, which waited most %s", account_name(f->hung->number, name),
+		wait_text(f, most));
+}
+
+static void say_stalls(FILE *to, const struct facts *f)
+{
 	char name[ACCOUNT_NAME_MAX];
 
 	fprintf(to,
@@ -301,8 +338,7 @@ static void say_stalls(FILE *to, const struct facts *f)
 		"waited most %s",
 		cell_count(f->n_stalls).text, cell_count(f->requests.all.a.sum.answered).text,
 		cell_time((double)f->longest_ns).text, account_name(f->longest_account, name),
-		f->stalled == ACCOUNT_CNID && !f->inside_ns ? "for the CNID database"
-							    : waits[f->stalled]);
+		wait_text(f, f->stalled));
 }
 
 static bool stands_before(const struct facts *f, const struct cause *a, const struct cause *b)
@@ -313,7 +349,10 @@ static bool stands_before(const struct facts *f, const struct cause *a, const st
 static int note_all(struct run_notes *out, const struct facts *f)
 {
 	bool said[N_CAUSES] = { false };
-	int e = f->n_stalls ? note(out, f, "stalls", say_stalls) : 0;
+	int e = f->hung ? note(out, f, "no-answer", say_hung) : 0;
+
+	if (!e && f->n_stalls)
+		e = note(out, f, "stalls", say_stalls);
 
 	for (size_t n = 0; n < N_CAUSES && !e; n++) {
 		size_t most = N_CAUSES;

@@ -57,12 +57,6 @@ static bool is_of(const struct live_row *r, const struct top_view *v)
 	}
 }
 
-/* What has not ended is in no sum yet, but somebody waits for it. */
-static double time_key(const struct live_row *r)
-{
-	return (double)r->sum.ns + (double)r->oldest_ns;
-}
-
 static double key_of(const struct live_row *r, enum top_column sort)
 {
 	switch (sort) {
@@ -83,7 +77,7 @@ static double key_of(const struct live_row *r, enum top_column sort)
 	case TOP_OLDEST:
 		return (double)r->oldest_ns;
 	case TOP_BUSY:
-		return (double)r->sum.ns;
+		return (double)r->sum.service_ns;
 	case TOP_CPU:
 		return (double)(r->sum.time_ns[ACCOUNT_USER] + r->sum.time_ns[ACCOUNT_CALLS]);
 	case TOP_RUNQ:
@@ -96,7 +90,8 @@ static double key_of(const struct live_row *r, enum top_column sort)
 	case TOP_VOLUME:
 		return 0;
 	default:
-		return time_key(r);
+		/* Somebody waits for what has not ended. */
+		return (double)r->sum.service_ns + (double)r->oldest_ns;
 	}
 }
 

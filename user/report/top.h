@@ -18,7 +18,7 @@
  */
 #define TOP_COLUMNS(X)                                                                             \
 	X(NAME, "name", NULL, 16)                                                                  \
-	X(BUSY, "busy", "BUSY", 6) /* time of requests by time of the step */                      \
+	X(BUSY, "busy", "BUSY", 6) /* requests in service, the mean over the step */               \
 	X(RATE, "rate", "REQ/S", 7)                                                                \
 	X(ERRORS, "errors", "ERR/S", 6)                                                            \
 	X(P50, "p50", "p50", 7)                                                                    \

@@ -19,6 +19,25 @@ bool requests_knows(const struct ledger *l, unsigned int number)
 	return false;
 }
 
+static uint64_t service_of(const struct afs_account *sum, const uint64_t ns[ACCOUNT_N_COLUMNS])
+{
+	uint64_t all = sum->unexplained_ns;
+
+	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
+		all += ns[i];
+	return all && !sum->handed ? all : sum->ns;
+}
+
+uint64_t requests_service_ns(const struct ledger *l, unsigned int number)
+{
+	const struct ledger_account *a = ledger_account(l, number);
+	static const struct afs_account none;
+	uint64_t ns[ACCOUNT_N_COLUMNS];
+
+	account_times(l, AFS_ROLE_SERVER, number, ns);
+	return service_of(a ? &a->sum : &none, ns);
+}
+
 static void request_make(struct request *out, const struct ledger *l, unsigned int number)
 {
 	const struct ledger_account *a = ledger_account(l, number);
@@ -26,10 +45,16 @@ static void request_make(struct request *out, const struct ledger *l, unsigned i
 	*out = (struct request) { .number = number };
 	if (a)
 		out->a = *a;
+	out->service_ns = requests_service_ns(l, number);
+	if (out->a.sum.begun > out->a.sum.answered)
+		out->pending = out->a.sum.begun - out->a.sum.answered;
 	if (out->a.sum.handed) {
 		out->handed_ns = out->a.sum.ns;
+		out->a.sum.unexplained_ns = 0;
 		return;
 	}
+	if (out->pending && out->service_ns > out->a.sum.ns)
+		out->pending_ns = out->service_ns - out->a.sum.ns;
 	account_times(l, AFS_ROLE_SERVER, number, out->time_ns);
 	out->calls = ledger_part_sum(l, AFS_ROLE_SERVER, number, LEDGER_ALL, LEDGER_ALL).calls;
 	out->cnid_calls =
@@ -44,14 +69,17 @@ static void request_add(struct request *to, const struct request *from)
 	to->calls += from->calls;
 	to->cnid_calls += from->cnid_calls;
 	to->handed_ns += from->handed_ns;
+	to->service_ns += from->service_ns;
+	to->pending += from->pending;
+	to->pending_ns += from->pending_ns;
 }
 
 static int by_time(const void *a, const void *b)
 {
 	const struct request *x = a, *y = b;
 
-	if (x->a.sum.ns != y->a.sum.ns)
-		return x->a.sum.ns < y->a.sum.ns ? 1 : -1;
+	if (x->service_ns != y->service_ns)
+		return x->service_ns < y->service_ns ? 1 : -1;
 	return (int)x->number - (int)y->number;
 }
 
@@ -98,7 +126,45 @@ double requests_quantile(const struct ledger_account *a, double q)
 	return rank == n && a->max_ns ? (double)a->max_ns : v;
 }
 
+uint64_t requests_n(const struct request *r)
+{
+	return r->a.sum.answered + r->pending;
+}
+
 double requests_percent(uint64_t part, uint64_t whole)
 {
 	return whole ? 100 * (double)part / (double)whole : 0;
+}
+
+/* Which share was rounded up most, of equal ones the largest. */
+static size_t rounded_up_most(const unsigned int *rounded, double scale, const uint64_t *part,
+			      size_t n)
+{
+	double up, most_up = -1;
+	size_t most = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		up = (double)rounded[i] - (double)part[i] * scale;
+		if (rounded[i] < 1 || up < most_up - 1e-9 ||
+		    (up < most_up + 1e-9 && part[i] < part[most]))
+			continue;
+		most_up = up;
+		most = i;
+	}
+	return most;
+}
+
+void requests_shares(unsigned int *out, const uint64_t *part, size_t n, uint64_t whole,
+		     unsigned int of)
+{
+	double scale = whole ? of / (double)whole : 0, sum = 0;
+	unsigned int rounded = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		out[i] = (unsigned int)lround((double)part[i] * scale);
+		rounded += out[i];
+		sum += (double)part[i] * scale;
+	}
+	for (; rounded > lround(sum); rounded--)
+		out[rounded_up_most(out, scale, part, n)]--;
 }

@@ -12,7 +12,10 @@ struct request {
 	struct ledger_account a;
 	uint64_t time_ns[ACCOUNT_N_COLUMNS]; /* of the serving thread */
 	uint64_t calls, cnid_calls;          /* of the serving thread, of cnid_dbd for it */
-	uint64_t handed_ns; /* all, if some were handed over; then the others are 0 */
+	uint64_t handed_ns;  /* all, if some were handed over; then the others are 0 */
+	uint64_t service_ns; /* in service, with an answer or without: requests_service_ns */
+	uint64_t pending;    /* requests without an answer */
+	uint64_t pending_ns; /* of service_ns, theirs; 0 where it is not known */
 };
 
 struct requests {
@@ -29,12 +32,31 @@ void requests_fini(struct requests *r);
 bool requests_knows(const struct ledger *l, unsigned int number);
 
 /*
+ * How long an account's requests were in service in the ledger's time, whether they have an answer
+ * or not: what every share of request time is of. It is the sum of the columns and of what is
+ * unexplained; of requests that were handed over, or whose parts were not timed, the time of those
+ * that were answered.
+ */
+uint64_t requests_service_ns(const struct ledger *l, unsigned int number);
+
+/*
  * Nearest rank, interpolated within its bucket: at most 1/16 off, and never outside of shortest and
  * longest. 0: no histogram.
  */
 double requests_quantile(const struct ledger_account *a, double q);
 
+/* Those with an answer and those without: all that its parts are of. */
+uint64_t requests_n(const struct request *r);
+
 /* A share in per cent; 0 if whole is 0. */
 double requests_percent(uint64_t part, uint64_t whole);
+
+/*
+ * Shares of one whole for one line, in units of which the whole has "of" (100: per cent), each
+ * rounded; where that would add up to more than their sum, those that were rounded up most are
+ * rounded down. All 0 if whole is 0.
+ */
+void requests_shares(unsigned int *out, const uint64_t *part, size_t n, uint64_t whole,
+		     unsigned int of);
 
 #endif

@@ -171,6 +171,7 @@ static void put_sum(struct json_doc *d, json_t *o, const struct ledger *l, unsig
 	json_put(d, o, "bytes_in", json_number(a->bytes_in));
 	json_put(d, o, "bytes_out", json_number(a->bytes_out));
 	json_put(d, o, "time_ns", json_number(a->ns));
+	json_put(d, o, "service_ns", json_number(requests_service_ns(l, number)));
 	json_put(d, o, "unexplained_ns", json_number(a->unexplained_ns));
 	json_put(d, o, "unexplained", json_number(a->unexplained));
 	if (a->handed)

@@ -45,6 +45,7 @@ static void put_sum(struct json_doc *d, json_t *o, const struct live_sum *s)
 	json_put(d, o, "bytes_in", json_number(s->bytes_in));
 	json_put(d, o, "bytes_out", json_number(s->bytes_out));
 	json_put(d, o, "time_ns", json_number(s->ns));
+	json_put(d, o, "service_ns", json_number(s->service_ns));
 	json_put(d, o, "p50_ns", quantile(s, 0.5));
 	json_put(d, o, "p99_ns", quantile(s, 0.99));
 	json_put(d, o, "handed_over", json_number(s->handed));

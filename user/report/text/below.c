@@ -310,7 +310,7 @@ static int put_waited(const struct below *b)
 		free(text);
 		return -ENOMEM;
 	}
-	all = r.all.a.sum.ns;
+	all = r.all.service_ns;
 	inside = r.all.a.sum.inside;
 	disk = r.all.time_ns[ACCOUNT_DISK];
 	log = r.all.time_ns[ACCOUNT_LOG];

@@ -84,7 +84,7 @@ static int put_row(struct grid *g, const struct paint *p, const struct request *
 				  : cell_text(run_account_name(p->view.run, r->number, name), 36);
 	cell[COL_REQUESTS] = cell_count(a->answered);
 	cell[COL_ERRORS] = a->errors ? cell_count(a->errors) : cell_blank();
-	cell[COL_SHARE] = screen_percent((double)a->ns, (double)all->a.sum.ns);
+	cell[COL_SHARE] = screen_percent((double)r->service_ns, (double)all->service_ns);
 	cell[COL_MEAN] = screen_time((double)a->ns / (double)a->answered);
 	cell[COL_P50] = screen_about(requests_quantile(&r->a, 0.5), (double)r->a.max_ns);
 	cell[COL_P99] = screen_about(requests_quantile(&r->a, 0.99), (double)r->a.max_ns);
@@ -100,7 +100,6 @@ static int put_table(const struct paint *p, const struct requests *r, size_t mos
 {
 	struct grid g = { .n_columns = N_COLS, .gap = 2 };
 	size_t shown = 0, left = 0;
-	uint64_t unanswered = r->all.a.sum.begun - r->all.a.sum.answered;
 	int e = 0;
 
 	memcpy(g.column, heads, sizeof(heads));
@@ -124,9 +123,9 @@ static int put_table(const struct paint *p, const struct requests *r, size_t mos
 	grid_clear(&g);
 	if (!e && left)
 		fprintf(p->out, "  and %zu more (-v shows them)\n", left);
-	if (!e && r->all.a.sum.begun > r->all.a.sum.answered)
+	if (!e && r->all.pending)
 		fprintf(p->out, "  not answered until the end: %s requests\n",
-			cell_count(unanswered).text);
+			cell_count(r->all.pending).text);
 	return e;
 }
 

@@ -49,18 +49,18 @@ struct requests_table {
 
 static struct cell per_request(const struct request *r, uint64_t ns)
 {
-	if (!r->a.sum.answered || r->a.sum.handed)
+	if (!requests_n(r) || r->a.sum.handed)
 		return cell_na();
-	return cell_us((double)ns / (double)r->a.sum.answered);
+	return cell_us((double)ns / (double)requests_n(r));
 }
 
 static struct cell calls_per_request(const struct request *r, uint64_t calls)
 {
-	if (!r->a.sum.answered || r->a.sum.handed)
+	if (!requests_n(r) || r->a.sum.handed)
 		return cell_na();
 	if (!calls)
 		return (struct cell) { "-" };
-	return cell_short((double)calls / (double)r->a.sum.answered);
+	return cell_short((double)calls / (double)requests_n(r));
 }
 
 static struct cell service_time(const struct request *r, double ns)
@@ -93,7 +93,7 @@ static int table_row(struct requests_table *t, const struct request *r, const ch
 	cell[COL_P99] = quantile(r, 0.99);
 	cell[COL_P999] = quantile(r, 0.999);
 	cell[COL_MAX] = r->a.max_ns ? cell_time((double)r->a.max_ns) : cell_na();
-	cell[COL_SHARE] = cell_fixed(requests_percent(r->a.sum.ns, t->r->all.a.sum.ns), 1);
+	cell[COL_SHARE] = cell_fixed(requests_percent(r->service_ns, t->r->all.service_ns), 1);
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++) {
 		if (t->folded[i])
 			other += r->time_ns[i];
@@ -115,7 +115,7 @@ static int table_fill(struct requests_table *t)
 
 	grid_clear(&t->g);
 	for (size_t i = 0; i < r->n && !e; i++) {
-		if (!r->request[i].a.sum.answered)
+		if (!requests_n(&r->request[i]))
 			continue;
 		rows++;
 		e = table_row(t, &r->request[i], account_name(r->request[i].number, name));
@@ -133,7 +133,7 @@ static void table_init(struct requests_table *t, const struct requests *r)
 	memcpy(t->g.column, heads, sizeof(heads));
 	t->g.column[COL_ERRORS].off = !all->a.sum.errors;
 	t->g.column[COL_CNID].off = !all->cnid_calls;
-	t->g.column[COL_UNEXPLAINED].off = all->a.sum.unexplained_ns < all->a.sum.ns / 1000;
+	t->g.column[COL_UNEXPLAINED].off = all->a.sum.unexplained_ns < all->service_ns / 1000;
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++) {
 		t->g.column[COL_TIME + i].head = account_columns[i].text;
 		t->g.column[COL_TIME + i].off = !all->time_ns[i];
@@ -148,7 +148,7 @@ static void fold(struct requests_table *t)
 
 	for (size_t i = ACCOUNT_RUNQ; i < ACCOUNT_OTHER; i++) {
 		if (t->g.column[COL_TIME + i].off ||
-		    requests_percent(all->time_ns[i], all->a.sum.ns) >= FOLDED_SHARE)
+		    requests_percent(all->time_ns[i], all->service_ns) >= FOLDED_SHARE)
 			continue;
 		n++;
 		if (least == ACCOUNT_OTHER || all->time_ns[i] < all->time_ns[least])
@@ -208,32 +208,29 @@ static void print_glued(FILE *to, const char *text)
 static int put_answer(const struct paint *p, const struct requests *r)
 {
 	const struct request *all = &r->all;
-	bool done[ACCOUNT_N_COLUMNS] = { 0 };
+	unsigned int share[ACCOUNT_N_COLUMNS];
 	char *text = NULL;
 	size_t len;
 	FILE *to = open_memstream(&text, &len);
 
 	if (!to)
 		return -ENOMEM;
-	fprintf(to, "%s in %s requests:", cell_time((double)all->a.sum.ns).text,
+	fprintf(to, "%s in %s requests:", cell_time((double)all->service_ns).text,
 		cell_count(all->a.sum.answered).text);
-	for (size_t n = 0; n < ACCOUNT_N_COLUMNS; n++) {
-		size_t most = ACCOUNT_N_COLUMNS;
-
-		for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
-			if (!done[i] &&
-			    (most == ACCOUNT_N_COLUMNS || all->time_ns[i] > all->time_ns[most]))
-				most = i;
-		done[most] = true;
-		if (requests_percent(all->time_ns[most], all->a.sum.ns) < 0.05)
-			continue;
+	requests_shares(share, all->time_ns, ACCOUNT_N_COLUMNS, all->service_ns, 1000);
+	for (size_t n = 0, most; n < ACCOUNT_N_COLUMNS; n++) {
+		most = 0;
+		for (size_t i = 1; i < ACCOUNT_N_COLUMNS; i++)
+			most = share[i] > share[most] ? i : most;
+		if (!share[most])
+			break;
 		fprintf(to, "%s ", n ? "," : "");
 		print_glued(to, account_columns[most].text);
-		fprintf(to, GLUE "%.1f" GLUE "%%",
-			requests_percent(all->time_ns[most], all->a.sum.ns));
+		fprintf(to, GLUE "%u.%u" GLUE "%%", share[most] / 10, share[most] % 10);
+		share[most] = 0;
 	}
 	fprintf(to, "; unexplained" GLUE "%.2g" GLUE "%%",
-		requests_percent(all->a.sum.unexplained_ns, all->a.sum.ns));
+		requests_percent(all->a.sum.unexplained_ns, all->service_ns));
 	if (all->a.sum.unexplained)
 		fprintf(to, " (in %s requests more than 1" GLUE "%%)",
 			cell_count(all->a.sum.unexplained).text);
@@ -242,7 +239,7 @@ static int put_answer(const struct paint *p, const struct requests *r)
 			"; parts and calls n/a for %.1f" GLUE
 			"%% of this time: %s requests changed "
 			"threads, or shared one",
-			requests_percent(all->handed_ns, all->a.sum.ns),
+			requests_percent(all->handed_ns, all->service_ns),
 			cell_count(all->a.sum.handed).text);
 	if (fclose(to)) {
 		free(text);
@@ -266,10 +263,13 @@ static int put_unanswered(const struct paint *p, const struct requests *r)
 	for (size_t i = 0; i < r->n; i++) {
 		const struct request *q = &r->request[i];
 
-		if (q->a.sum.begun <= q->a.sum.answered)
+		if (!q->pending)
 			continue;
 		fprintf(to, "%s%s" GLUE "×" GLUE "%s", comma, account_name(q->number, name),
-			cell_count(q->a.sum.begun - q->a.sum.answered).text);
+			cell_count(q->pending).text);
+		if (q->pending_ns)
+			fprintf(to, " (%s" GLUE "in" GLUE "service)",
+				cell_time((double)q->pending_ns).text);
 		comma = ", ";
 	}
 	if (fclose(to)) {
@@ -362,11 +362,11 @@ int paint_requests(const struct paint *p)
 	e = requests_init(&r, &p->view.all);
 	if (e)
 		return e;
-	if (r.all.a.sum.answered)
+	if (requests_n(&r.all))
 		e = put_table(p, &r);
 	else
 		paint_heading(p, "AFP commands inside the server", ": none was answered");
-	if (!e && r.all.a.sum.answered)
+	if (!e && requests_n(&r.all))
 		e = paint_states(p, &r);
 	requests_fini(&r);
 	return e;

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST 0.5 /* per cent: less would be shown as 0% */
-#define WAYS  2   /* shown of the ways a command's time goes */
+#define LEAST  0.5 /* per cent: less would be shown as 0% */
+#define WAYS   2   /* shown of the ways a command's time goes */
+
+#define HANDED "n/a" /* time of requests whose parts are not known */
 
 /* A way that time goes, and how much of it. */
 struct screen_way {
@@ -16,9 +18,12 @@ struct screen_way {
 	uint64_t ns;
 };
 
+/* States and the run queue; or columns, what is unexplained, and what is not known. */
+#define N_WAYS (AFS_N_STATES + 1)
+
 struct ways {
 	size_t n;
-	struct screen_way way[AFS_N_STATES + 1];
+	struct screen_way way[N_WAYS];
 };
 
 static void ways_add(struct ways *w, const char *name, uint64_t ns)
@@ -77,17 +82,19 @@ static int most_first(const void *a, const void *b)
 static void add_ways(struct screen_text *t, struct ways *w, uint64_t all_ns, size_t most,
 		     const char *blank)
 {
+	unsigned int percent[N_WAYS];
+	uint64_t ns[N_WAYS];
 	char name[sizeof(w->way[0].name)];
 
 	qsort(w->way, w->n, sizeof(w->way[0]), most_first);
-	for (size_t i = 0; i < w->n && i < most; i++) {
-		if (requests_percent(w->way[i].ns, all_ns) < LEAST)
-			break;
+	for (size_t i = 0; i < w->n; i++)
+		ns[i] = w->way[i].ns;
+	requests_shares(percent, ns, w->n, all_ns, 100);
+	for (size_t i = 0; i < w->n && i < most && percent[i]; i++) {
 		snprintf(name, sizeof(name), "%.31s", w->way[i].name);
 		for (char *at = name; (at = strchr(at, ' '));)
 			*at++ = *blank;
-		screen_add(t, "%s%s%s%s", i ? ", " : "", name, blank,
-			   screen_percent((double)w->way[i].ns, (double)all_ns).text);
+		screen_add(t, "%s%s%s%u%%", i ? ", " : "", name, blank, percent[i]);
 	}
 }
 
@@ -109,12 +116,12 @@ static int add_states(struct screen_text *t, const struct ledger *l, const struc
 		runq_ns += part->part.runq_ns;
 	}
 	ways_add(w, account_columns[ACCOUNT_RUNQ].text, runq_ns);
-	add_ways(t, w, r->a.sum.ns, WAYS, " ");
+	add_ways(t, w, r->service_ns, WAYS, " ");
 	free(w);
 	return 0;
 }
 
-/* "Server 8.47s: system calls 68%, run queue 12%, ..." */
+/* "Server 8.47s of requests in 60.0s: system calls 68%, run queue 12%, ..." */
 static int put_sum(const struct paint *p, const struct request *all)
 {
 	const struct run_phase *first = p->view.run->n_phases ? p->view.run->phase[0] : NULL;
@@ -126,19 +133,19 @@ static int put_sum(const struct paint *p, const struct request *all)
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
 		ways_add(w, i == ACCOUNT_CALLS ? "system calls" : account_columns[i].text,
 			 all->time_ns[i]);
-	screen_add(&t, "Server %s", screen_time((double)all->a.sum.ns).text);
+	ways_add(w, "unexplained", all->a.sum.unexplained_ns);
+	ways_add(w, HANDED, all->handed_ns);
+	screen_add(&t, "Server %s", screen_time((double)all->service_ns).text);
 	if (first && !first->test && first->known[METRIC_ELAPSED])
-		screen_add(&t, " busy in %s",
+		screen_add(&t, " of requests in %s",
 			   screen_time((double)first->value[METRIC_ELAPSED]).text);
 	screen_add(&t, ": ");
-	add_ways(&t, w, all->a.sum.ns, w->n, GLUE);
-	if (requests_percent(all->a.sum.unexplained_ns, all->a.sum.ns) >= LEAST)
-		screen_add(
-		    &t, ", unexplained %s",
-		    screen_percent((double)all->a.sum.unexplained_ns, (double)all->a.sum.ns).text);
+	add_ways(&t, w, all->service_ns, w->n, GLUE);
 	if (all->handed_ns)
-		screen_add(&t, ", n/a %s (these requests changed threads, or shared one)",
-			   screen_percent((double)all->handed_ns, (double)all->a.sum.ns).text);
+		screen_add(&t, " (" HANDED ": these requests changed threads, or shared one)");
+	if (all->pending_ns)
+		screen_add(&t, "; %s without an answer: %s", cell_count(all->pending).text,
+			   screen_time((double)all->pending_ns).text);
 	free(w);
 	screen_put(p, INK_NONE, t.text, 2);
 	return 0;
@@ -187,8 +194,10 @@ static int put_command(struct grid *g, const struct ledger *l, const struct requ
 		 account_name(r->number, name));
 	cell[COL_REQUESTS] = cell_count(r->a.sum.answered);
 	cell[COL_ERRORS] = r->a.sum.errors ? cell_count(r->a.sum.errors) : cell_blank();
-	cell[COL_SHARE] = screen_percent((double)r->a.sum.ns, (double)all->a.sum.ns);
-	cell[COL_MEAN] = screen_time((double)r->a.sum.ns / (double)r->a.sum.answered);
+	cell[COL_SHARE] = screen_percent((double)r->service_ns, (double)all->service_ns);
+	cell[COL_MEAN] = r->a.sum.answered
+			     ? screen_time((double)r->a.sum.ns / (double)r->a.sum.answered)
+			     : cell_na();
 	cell[COL_P99] = screen_about(requests_quantile(&r->a, 0.99), (double)r->a.max_ns);
 	cell[COL_MAX] = r->a.max_ns ? screen_time((double)r->a.max_ns) : cell_na();
 	e = add_states(&t, l, r);
@@ -207,11 +216,13 @@ static int put_commands(const struct paint *p, const struct requests *r, size_t 
 		g.column[k].off = !full && k != COL_SHARE && k != COL_MEAN;
 	g.column[COL_ERRORS].off |= !r->all.a.sum.errors;
 	for (size_t i = 0; i < r->n && shown < most && !e; i++) {
-		if (!r->request[i].a.sum.answered)
+		const struct request *one = &r->request[i];
+
+		if (!requests_n(one))
 			continue;
-		if (shown && requests_percent(r->request[i].a.sum.ns, r->all.a.sum.ns) < LEAST)
+		if (shown && requests_percent(one->service_ns, r->all.service_ns) < LEAST)
 			break;
-		e = put_command(&g, &p->view.all, &r->request[i], &r->all);
+		e = put_command(&g, &p->view.all, one, &r->all);
 		shown++;
 	}
 	for (unsigned int k = 0; k < N_COLS && !full; k++)
@@ -227,6 +238,7 @@ static int put_commands(const struct paint *p, const struct requests *r, size_t 
 int screen_server(const struct paint *p, size_t commands, bool full)
 {
 	struct requests r;
+	bool any;
 	int e;
 
 	if (!p->view.all.has_requests)
@@ -234,12 +246,13 @@ int screen_server(const struct paint *p, size_t commands, bool full)
 	e = requests_init(&r, &p->view.all);
 	if (e)
 		return e;
+	any = requests_n(&r.all);
 	fputc('\n', p->out);
-	if (r.all.a.sum.answered)
+	if (any)
 		e = put_sum(p, &r.all);
 	else
 		screen_put(p, INK_NONE, "Server: no request was answered", 1);
-	if (!e && r.all.a.sum.answered)
+	if (!e && any)
 		e = put_commands(p, &r, commands, full);
 	requests_fini(&r);
 	return e;

@@ -74,7 +74,7 @@ struct states {
 
 static struct cell per_call(const struct states *s, uint64_t calls)
 {
-	double v = (double)calls / (double)s->request->a.sum.answered;
+	double v = (double)calls / (double)requests_n(s->request);
 
 	if (!calls)
 		return (struct cell) { "-" };
@@ -83,7 +83,7 @@ static struct cell per_call(const struct states *s, uint64_t calls)
 
 static int put_state(struct states *s, const char *name, const struct afs_part *part, bool share)
 {
-	double n = (double)s->request->a.sum.answered;
+	double n = (double)requests_n(s->request);
 	struct grid_row *row = grid_row(&s->g);
 	struct cell *cell;
 
@@ -93,8 +93,8 @@ static int put_state(struct states *s, const char *name, const struct afs_part *
 	snprintf(cell[COL_STATE].text, sizeof(cell[COL_STATE].text), "  %s", name);
 	cell[COL_US] = cell_us((double)part_ns(part) / n);
 	if (share)
-		cell[COL_SHARE] = cell_fixed(requests_percent(part_ns(part), s->request->a.sum.ns),
-					     1);
+		cell[COL_SHARE] = cell_fixed(
+		    requests_percent(part_ns(part), s->request->service_ns), 1);
 	cell[COL_CALLS] = per_call(s, part->calls);
 	cell[COL_CPU] = cell_us((double)part->cpu_ns / n);
 	cell[COL_BLOCKED] = cell_us((double)part->blocked_ns / n);
@@ -120,11 +120,11 @@ static int put_inside(struct states *s)
 				most = i;
 		done[most] = true;
 		/* What would be shown as 0 is left out. */
-		if (inside[most] / 50 < s->request->a.sum.answered)
+		if (inside[most] / 50 < requests_n(s->request))
 			continue;
 		at += (size_t)snprintf(
 		    text + at, sizeof(text) - at, "%s%s" GLUE "%s", comma, inside_names[most],
-		    cell_us((double)inside[most] / (double)s->request->a.sum.answered).text);
+		    cell_us((double)inside[most] / (double)requests_n(s->request)).text);
 		comma = ", ";
 	}
 	return at ? grid_text(&s->g, INK_NONE, "      while it waited, %s:%s",
@@ -171,8 +171,8 @@ static int put_role(struct states *s, const struct ledger_part *part, size_t n, 
 		rest.stopped_ns += part[i].part.stopped_ns;
 	}
 	/* What would be shown as 0 is left out. */
-	if (part_ns(&rest) / 50 < s->request->a.sum.answered &&
-	    rest.calls * 200 < s->request->a.sum.answered)
+	if (part_ns(&rest) / 50 < requests_n(s->request) &&
+	    rest.calls * 200 < requests_n(s->request))
 		return 0;
 	return put_state(s, name, &rest, afpd);
 }
@@ -190,9 +190,9 @@ static int put_request(struct states *s, const struct requests *all)
 	if (e)
 		return e;
 	e = grid_text(&s->g, INK_BOLD, "  %s: %s × %s, %.1f %% of all time",
-		      account_name(r->number, name), cell_count(r->a.sum.answered).text,
-		      cell_time((double)r->a.sum.ns / (double)r->a.sum.answered).text,
-		      requests_percent(r->a.sum.ns, all->all.a.sum.ns));
+		      account_name(r->number, name), cell_count(requests_n(r)).text,
+		      cell_time((double)r->service_ns / (double)requests_n(r)).text,
+		      requests_percent(r->service_ns, all->all.service_ns));
 	part = parts_of(l, AFS_ROLE_SERVER, r->number, &n);
 	if (!e)
 		e = part ? put_role(s, part, n, true) : -ENOMEM;
@@ -226,10 +226,10 @@ static int put_costliest(const struct paint *p, const struct requests *r)
 	s.g.column[COL_STOPPED].head = "stopped";
 	s.g.column[COL_STOPPED].off = !r->all.time_ns[ACCOUNT_STOPPED];
 	for (size_t i = 0; i < r->n && i < DEAREST && !e; i++) {
-		if (!r->request[i].a.sum.answered ||
-		    requests_percent(shown, r->all.a.sum.ns) >= DEAREST_SHARE)
+		if (!requests_n(&r->request[i]) ||
+		    requests_percent(shown, r->all.service_ns) >= DEAREST_SHARE)
 			break;
-		shown += r->request[i].a.sum.ns;
+		shown += r->request[i].service_ns;
 		if (r->request[i].a.sum.handed)
 			continue; /* what threads did for it is not known */
 		s.request = &r->request[i];

@@ -204,7 +204,7 @@ static struct cell value(const struct live_row *r, enum top_column c, double ste
 
 	switch (c) {
 	case TOP_BUSY:
-		return screen_percent((double)s->ns, step_ns);
+		return cell_rate((double)s->service_ns / step_ns);
 	case TOP_RATE:
 		return number((double)s->requests / seconds);
 	case TOP_ERRORS:

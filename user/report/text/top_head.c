@@ -4,6 +4,7 @@
 #include "report/text/screen_text.h"
 #include "report/text/top_line.h"
 #include "report/top.h"
+#include "run/requests.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -111,17 +112,21 @@ static void put_legend(struct top_line *l, const struct live_sum *all, size_t wi
 {
 	struct top_part part[TOP_PARTS];
 	uint64_t ns[TOP_PARTS], sum = line_parts(ns, all, true);
+	unsigned int percent[TOP_PARTS];
 	size_t n = sort_parts(part, ns);
 	char text[64];
 
 	if (!n)
 		piece(l, width, "no request was in the server");
-	for (size_t i = 0; i < n && part[i].ns * 200 >= sum; i++) {
+	for (size_t i = 0; i < n; i++)
+		ns[i] = part[i].ns;
+	requests_shares(percent, ns, n, sum, 100);
+	for (size_t i = 0; i < n && percent[i]; i++) {
 		size_t c = part[i].column;
 
-		snprintf(text, sizeof(text), "%c %s %s", top_letters[c],
+		snprintf(text, sizeof(text), "%c %s %u%%", top_letters[c],
 			 c < ACCOUNT_N_COLUMNS ? account_columns[c].text : "unexplained",
-			 screen_percent((double)part[i].ns, (double)sum).text);
+			 percent[i]);
 		if (piece(l, width, text))
 			l->mark[l->n_marks++] = l->len - strlen(text);
 	}

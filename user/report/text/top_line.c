@@ -112,11 +112,11 @@ void line_cell(struct top_line *l, const char *text, size_t columns, bool left)
 
 uint64_t line_parts(uint64_t part[TOP_PARTS], const struct live_sum *s, bool in_steps)
 {
-	uint64_t all = 0;
+	uint64_t all = 0, whole = in_steps ? s->service_ns : s->ns;
 
 	for (size_t c = 0; c < ACCOUNT_N_COLUMNS; c++)
 		all += part[c] = s->time_ns[c];
-	part[ACCOUNT_N_COLUMNS] = s->ns > all && (s->handed || !in_steps) ? s->ns - all : 0;
+	part[ACCOUNT_N_COLUMNS] = whole > all ? whole - all : 0;
 	return all + part[ACCOUNT_N_COLUMNS];
 }
 

@@ -19,9 +19,8 @@ void line_cell(struct top_line *l, const char *text, size_t columns, bool left);
 void line_pad(struct top_line *l, size_t columns);
 
 /*
- * The parts of the time of s, the last the one that is in none. Returns their sum. in_steps: the
- * parts are counted as they pass, the time of a request when it ends; what is in no part is known
- * only of requests that were handed over then.
+ * The parts of the time of s, the last the one that is in none. Returns their sum. in_steps: they
+ * are counted as they pass, of what is in service; else when a request ends, of the answered.
  */
 uint64_t line_parts(uint64_t part[TOP_PARTS], const struct live_sum *s, bool in_steps);
 

@@ -271,6 +271,14 @@ static struct known known_process(const struct sessions *s, const struct bpf_vie
 	};
 }
 
+/* With what has no answer yet, until now or until the client left. */
+static uint64_t busy_ns(const struct bpf_view *v, const struct afs_stream *s)
+{
+	uint64_t until = s->ended ? s->ended_ns : bpf_view_until(v);
+
+	return s->ns + (s->n && s->request_ns && s->request_ns < until ? until - s->request_ns : 0);
+}
+
 /* A process that serves one connection begins and ends with it. */
 static struct known known_stream(const struct sessions *s, const struct bpf_view *v,
 				 const struct afs_stream *stream)
@@ -284,7 +292,7 @@ static struct known known_stream(const struct sessions *s, const struct bpf_view
 		k.row.ended_ns = stream->ended_ns;
 	k.row.requests = stream->answered;
 	k.row.denied = stream->denied;
-	k.row.busy_ns = stream->ns;
+	k.row.busy_ns = busy_ns(v, stream);
 	k.row.bytes_in = stream->bytes_in;
 	k.row.bytes_out = stream->bytes_out;
 	k.row.habit = stream->habit;

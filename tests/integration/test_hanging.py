@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Requests that hang: what has no answer yet counts, and no share is of more than all.
+
+The judge is the clock: cnid_metad is stopped for a known time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Iterator
+
+from afpclient import AfpClient
+from netatalk import Server
+from recording import OPEN_VOLUME
+from scope import PinnedServer, Scope
+
+SECONDS = 4
+SHARE = re.compile(r"(\d+(?:\.\d+)?)[\s\x1f]?%")
+
+
+@contextlib.contextmanager
+def hanging(server: Server, n: int) -> Iterator[list[float]]:
+    """Sessions that hang in FPOpenVol, and when each was begun."""
+    assert server.metad
+    begun: list[float] = []
+
+    def work() -> None:
+        begun.append(time.monotonic())
+        AfpClient(server.port).close()
+
+    threads = [threading.Thread(target=work) for _ in range(n)]
+    os.kill(server.metad, signal.SIGSTOP)
+    try:
+        for thread in threads:
+            thread.start()
+        yield begun
+    finally:
+        os.kill(server.metad, signal.SIGCONT)
+        for thread in threads:
+            thread.join()
+
+
+def shares(text: str) -> list[list[float]]:
+    """Of each sentence and table row."""
+    return [[float(x) for x in SHARE.findall(line)] for line in text.splitlines()]
+
+
+def test_a_request_without_an_answer_is_request_time(scope: Scope, victim: PinnedServer) -> None:
+    running = scope.record(victim, "-d", str(SECONDS))
+    running.wait_recording()
+    with hanging(victim, 2) as begun:
+        done = running.finish()
+        hung_s = sum(time.monotonic() - at for at in begun)
+    run = done.run
+    assert run
+    account = run.phases[0].accounts()[OPEN_VOLUME]
+    assert account["requests"] == 0 and account["begun"] == 2
+    assert 2 * SECONDS - 2 < account["service_ns"] / 1e9 <= hung_s
+    assert all(share <= 100 for line in shares(done.out) for share in line), done.out
+    said = r"2 requests had no answer when the watch ended: (9\d|100)% of all request time"
+    assert re.search(said, done.out.replace("\n  ", " ")), done.out
+    assert re.search(r"Server \d+\.\d+s of requests in 4\.\d+s: CNID", done.out), done.out
+    busy = sum(session["busy_ns"] for session in run.saved["sessions"])
+    assert 2 * SECONDS - 2 < busy / 1e9 < 2 * SECONDS + 0.2
+
+
+def test_top_counts_what_has_no_answer_in_the_step_in_which_it_waits(
+    scope: Scope, victim: PinnedServer
+) -> None:
+    running = scope.start(
+        [str(scope.binary), "top", "--port", str(victim.port), "--by=user", "-n", "4", "-b"]
+    )
+    running.wait_for(": watching process ")
+    with hanging(victim, 1):
+        out = running.finish().out
+    assert all(share <= 100 for line in shares(out) for share in line), out
+    row = re.findall(r"^bench1 +(\d\.\d\d) .*$", out, re.M)
+    assert row and float(row[-1]) > 0.95, out
