@@ -116,11 +116,28 @@ static void a_socket_that_drops_is_measured(void **state)
 	/* 250 windows of 32 packets of 2,304 bytes of the kernel's memory, of which half is asked
 	 * for */
 	is(&f, RUN_FIGURE_BUFFER_NEED, 9216000);
+	is(&f, RUN_FIGURE_BUFFER_RAISE, 9216000);
 	is(&f, RUN_FIGURE_RESENT, 0.01);
 	is(&f, RUN_FIGURE_RESENT_BACK, 0);
 	is(&f, RUN_FIGURE_ACKS_MB, 250);
 	is(&f, RUN_FIGURE_REQUESTS, 200);
 	is(&f, RUN_FIGURE_BUSY, 0.04);
+}
+
+/* That advice would lower the limit. */
+static void a_limit_that_is_enough_is_not_to_be_raised(void **state)
+{
+	struct run *r = made();
+	struct run_figures f;
+
+	(void)state;
+	add_ledger(r->phase[0]);
+	add_socket(r, 10);
+	r->socket[1].buffer_max = 33554432;
+	assert_int_equal(run_note(&r->options, "clients", "250"), 0);
+	f = measured(r);
+	is(&f, RUN_FIGURE_BUFFER_NEED, 9216000);
+	assert_false(f.known[RUN_FIGURE_BUFFER_RAISE]);
 }
 
 static void the_thread_that_receives_is_measured(void **state)
@@ -297,6 +314,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_socket_that_drops_is_measured),
+		cmocka_unit_test(a_limit_that_is_enough_is_not_to_be_raised),
 		cmocka_unit_test(the_thread_that_receives_is_measured),
 		cmocka_unit_test(calls_that_wait_are_a_share_of_all),
 		cmocka_unit_test(times_are_those_of_our_clients),

@@ -72,12 +72,48 @@ static void brackets_need_all_their_figures(void **state)
 	assert_string_equal(doctor_say(text, 8, &f, "[{cnid}]a long text"), "a long ");
 }
 
-static bool is_server_name(const char *name, size_t len)
+static void names_of_the_server_are_said_as_words_of_a_command(void **state)
 {
-	static const char *const names[] = { "conf", "unit", "pid", "port", "cnid_metad" };
+	static const char advice[] = "grep -n x {conf}; systemctl status {unit}; ls /proc/{pid}";
+	struct run_figures f = { 0 };
+	char text[200];
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strlen(names[i]) == len && !strncmp(names[i], name, len))
+	(void)state;
+	assert_string_equal(doctor_say(text, sizeof(text), &f, advice),
+			    "grep -n x AFP.CONF; systemctl status UNIT; ls /proc/PID");
+	assert_string_equal(doctor_say(text, sizeof(text), &f, "kill {cnid_metad}"), "kill PID");
+	assert_string_equal(doctor_say(text, sizeof(text), &f, "ok[, in {conf}]"), "ok");
+	run_name_set(&f, RUN_NAME_CONF, "%s", "/opt/netatalk/etc/afp.conf");
+	run_name_set(&f, RUN_NAME_UNIT, "%s", "netatalk@2.service");
+	run_name_set(&f, RUN_NAME_PID, "%d", 4711);
+	assert_string_equal(doctor_say(text, sizeof(text), &f, advice),
+			    "grep -n x /opt/netatalk/etc/afp.conf; systemctl status "
+			    "netatalk@2.service; ls /proc/4711");
+	assert_string_equal(doctor_say(text, sizeof(text), &f, "ok[, in {conf}]"),
+			    "ok, in /opt/netatalk/etc/afp.conf");
+	run_name_set(&f, RUN_NAME_CONF, "%s", "/a b/$(x)'s.conf");
+	assert_string_equal(doctor_say(text, sizeof(text), &f, "cat {conf}"),
+			    "cat '/a b/$(x)'\\''s.conf'");
+}
+
+/* It would be another one. */
+static void a_name_that_is_cut_or_changed_is_not_known(void **state)
+{
+	struct run_figures f = { 0 };
+
+	(void)state;
+	run_name_set(&f, RUN_NAME_CONF, "%*d", RUN_NAME_MAX, 1);
+	assert_string_equal(f.name[RUN_NAME_CONF], "");
+	run_name_set(&f, RUN_NAME_CONF, "%s", "/a\x1b[2J");
+	assert_string_equal(f.name[RUN_NAME_CONF], "");
+	run_name_set(&f, RUN_NAME_CONF, "%s", "/a\nb");
+	assert_string_equal(f.name[RUN_NAME_CONF], "");
+}
+
+static bool is_name(const char *text, size_t len)
+{
+	for (size_t i = 0; i < RUN_N_NAMES; i++)
+		if (strlen(run_names[i].key) == len && !strncmp(run_names[i].key, text, len))
 			return true;
 	return false;
 }
@@ -88,8 +124,7 @@ static void has_figures_only(const char *text)
 	for (const char *at = text; (at = strchr(at, '{')); at++) {
 		size_t len = strcspn(at + 1, ".}"), k = 0;
 
-		/* Names of the server itself: user/run/figures.h. */
-		if (is_server_name(at + 1, len))
+		if (is_name(at + 1, len))
 			continue;
 		while (k < N_RUN_FIGURES && (strlen(run_figures[k].key) != len ||
 					     strncmp(run_figures[k].key, at + 1, len) != 0))
@@ -122,6 +157,8 @@ int main(void)
 		cmocka_unit_test(settings_are_said_as_they_are_written),
 		cmocka_unit_test(quantiles_have_the_digits_that_are_known),
 		cmocka_unit_test(brackets_need_all_their_figures),
+		cmocka_unit_test(names_of_the_server_are_said_as_words_of_a_command),
+		cmocka_unit_test(a_name_that_is_cut_or_changed_is_not_known),
 		cmocka_unit_test(all_texts_have_names_of_figures_only),
 	};
 

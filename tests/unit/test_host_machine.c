@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tests user/host/machine.c, user/host/cgroup.c (cgroup_throttled) on this machine. */
+/* Tests user/host/machine.c, user/host/cgroup.c (cgroup_throttled, cgroup_unit) on this machine. */
 #include "host/cgroup.h"
 #include "host/machine.h"
 #include "run/figures.h"
@@ -116,6 +116,31 @@ static void throttling_is_read_or_said_to_be_absent(void **state)
 	assert_int_equal(cgroup_throttled(&ns, 0x7fffffff), -ENODATA);
 }
 
+static void a_unit_is_the_innermost_service_or_scope(void **state)
+{
+	static const struct {
+		const char *text, *unit;
+	} cases[] = {
+		{ "0::/system.slice/netatalk.service\n", "netatalk.service" },
+		{ "12:cpu,cpuacct:/a.service\n1:name=systemd:/system.slice/netatalk@2.service/sub\n0::/\n",
+		  "netatalk@2.service" },
+		{ "0::/user.slice/user-0.slice/user@0.service/app.slice/x.scope\n", "x.scope" },
+		{ "0::/system.slice/docker-0123abcd.scope\n", "docker-0123abcd.scope" },
+		{ "9:name=systemd:/\n0::/\n", "" },
+		{ "", "" },
+	};
+	char text[200], unit[100];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		snprintf(text, sizeof(text), "%s", cases[i].text);
+		cgroup_unit_in(unit, sizeof(unit), text);
+		assert_string_equal(unit, cases[i].unit);
+	}
+	cgroup_unit(unit, sizeof(unit), 0x7fffffff);
+	assert_string_equal(unit, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -123,6 +148,7 @@ int main(void)
 		cmocka_unit_test(a_device_s_accesses_are_those_between_two_looks),
 		cmocka_unit_test(totals_are_shares_of_the_time_between),
 		cmocka_unit_test(throttling_is_read_or_said_to_be_absent),
+		cmocka_unit_test(a_unit_is_the_innermost_service_or_scope),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

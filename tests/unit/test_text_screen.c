@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The first screens of synthetic runs: against golden files, and their limits.
- * Also tests user/report/text/screen_server.c, screen_tests.c, screen_text.c, screen_transfers.c.
+ * Also tests user/report/text/cost.c, screen_server.c, screen_tests.c, screen_text.c,
+ * screen_transfers.c.
  */
 #include "report_text.h"
 #include "sample_run.h"
@@ -81,6 +82,7 @@ static void describe(struct run *r)
 	run_note(&r->server, "afp_version", "AFP3.4");
 	run_note(&r->options, "large_file_bytes", "104857600");
 	run_note(&r->rungs, "price_ns", "885000000");
+	run_note(&r->rungs, "watched_ns", "20000000000");
 	run_note(&r->environment, "client.cpus", "allowed 1, last on 1");
 	run_note(&r->server, "afpd.cpus", "allowed 1, last on 1");
 }
@@ -92,6 +94,41 @@ static void lantest_is_the_golden_screen(void **state)
 	equals_golden(*state, 80, "screen-lantest-80.txt");
 	fits(*state, 100);
 	fits(*state, 80);
+}
+
+static void noted_cost(struct run *r, uint64_t kernel_ns, uint64_t own_ns, uint64_t watched_ns)
+{
+	run_notes_fini(&r->rungs);
+	if (kernel_ns)
+		run_note(&r->rungs, "price_ns", "%llu", (unsigned long long)kernel_ns);
+	if (own_ns)
+		run_note(&r->rungs, "own_ns", "%llu", (unsigned long long)own_ns);
+	if (watched_ns)
+		run_note(&r->rungs, "watched_ns", "%llu", (unsigned long long)watched_ns);
+}
+
+#define MS 1000000ull
+
+static void what_watching_cost_is_a_warning_above_one_percent_of_a_cpu(void **state)
+{
+	struct run r;
+
+	(void)state;
+	make_record(&r);
+	/* An idle server, or one that was watched for long. */
+	noted_cost(&r, 471000, 0, 8000 * MS);
+	has_line(&r, "; watching cost 471us (kernel)\n");
+	noted_cost(&r, 300 * MS, 300 * MS, 60000 * MS);
+	has_line(&r, "; watching cost 600ms (kernel\n  300ms, afpscope 300ms)\n");
+	/* What the programs took alone would not be one. */
+	noted_cost(&r, 663 * MS, 42000 * MS, 305000 * MS);
+	has_line(&r, "\nWarning: watching cost 42.7s, 14% of a CPU in 305s (kernel 663ms, afpscope "
+		     "42.0s)\n");
+	noted_cost(&r, 0, 90 * MS, 0);
+	has_line(&r, "; watching cost 90.0ms\n  (afpscope)\n");
+	noted_cost(&r, 0, 7 * MS, 300 * MS);
+	has_line(&r, "; watching cost 7.00ms\n");
+	run_fini(&r);
 }
 
 static void record_is_the_golden_screen(void **state)
@@ -224,6 +261,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(lantest_is_the_golden_screen),
+		TEST(what_watching_cost_is_a_warning_above_one_percent_of_a_cpu),
 		TEST(record_is_the_golden_screen),
 		TEST(speedtest_is_the_golden_screen),
 		TEST(the_worst_run_fits),

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -105,9 +106,25 @@ int child_go(struct child *c, struct err *e)
 	return failure ? err_set(e, -failure, "cannot run %s: %s", c->name, strerror(failure)) : 0;
 }
 
+/* Whether it has ended. */
+static bool reap(struct child *c, int flags)
+{
+	struct rusage r;
+	pid_t pid;
+
+	do
+		pid = wait4(c->pid, &c->status, flags, &r);
+	while (pid < 0 && errno == EINTR);
+	if (pid != c->pid)
+		return false;
+	c->cpu_ns = (uint64_t)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) * 1000000000u +
+		    (uint64_t)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) * 1000;
+	return true;
+}
+
 bool child_ended(struct child *c)
 {
-	if (c->pid && waitpid(c->pid, &c->status, WNOHANG) == c->pid)
+	if (c->pid && reap(c, WNOHANG))
 		c->pid = 0;
 	return !c->pid;
 }
@@ -123,7 +140,6 @@ void child_end(struct child *c)
 	if (!c->pid)
 		return;
 	kill(c->pid, SIGKILL);
-	while (waitpid(c->pid, &c->status, 0) < 0 && errno == EINTR)
-		;
+	reap(c, 0);
 	c->pid = 0;
 }

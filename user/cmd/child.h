@@ -7,12 +7,14 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct child {
 	pid_t pid; /* 0: none */
 	int gate;  /* -1: opened */
 	int status;
+	uint64_t cpu_ns;  /* of it and what it waited for, once it has ended */
 	const char *name; /* argv[0], the caller's */
 };
 

@@ -4,6 +4,7 @@
 #include "doctor/judge.h"
 #include "doctor/measure.h"
 #include "kinds/cnidstate.h"
+#include "kinds/names.h"
 #include "kinds/settings.h"
 #include "kinds/strangers.h"
 #include "kinds/volumes.h"
@@ -161,6 +162,8 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 
 	r->figures = calloc(1, sizeof(*r->figures));
 	e = r->figures ? 0 : -ENOMEM;
+	if (!e)
+		names_look(r->figures, found);
 	if (!e && found->servers.n)
 		settings_look(r, &found->servers.entry[0]);
 	if (!e)

@@ -22,8 +22,8 @@ const struct opt doctor_options[] = {
 	{ .type = OPT_HEADING, .help = "Which server (default: the only one of this host):" },
 	WHOM_OPTIONS(struct record_cfg, whom),
 	{ .name = "unit", .arg = "UNIT", .type = OPT_STRING, .offset = OFFSET(unit), .help = "the server of this systemd unit or cgroup" },
-	{ .name = "kind", .arg = "KIND", .type = OPT_CHOICE, .offset = OFFSET(kind), .choice = kind_names,
-	  .help = "afp, or rx: servers of OpenAFS and others over Rx (default: afp; rx where no AFP server is found)" },
+	{ .name = "kind", .arg = "KIND", .type = OPT_CHOICE, .offset = OFFSET(kind), .choice = kind_judged,
+	  .help = "rx: servers of OpenAFS and others over Rx (default: afp; rx where no AFP server is found)" },
 	{ .type = OPT_HEADING, .help = "How:" },
 	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = OFFSET(seconds), .min = 1, .max = 86400,
 	  .help = "watch so long (default: 60)" },
@@ -67,6 +67,16 @@ static void take(struct run_figures *out, const json_t *figures)
 	}
 }
 
+static void take_names(struct run_figures *out, const json_t *names)
+{
+	for (unsigned int i = 0; i < RUN_N_NAMES; i++) {
+		const char *name = json_string_value(json_object_get(names, run_names[i].key));
+
+		if (name)
+			run_name_set(out, (enum run_name)i, "%s", name);
+	}
+}
+
 static void take_kind(struct run_figures *out, const json_t *run)
 {
 	const char *kind = json_string_value(json_object_get(run, "kind"));
@@ -93,6 +103,7 @@ static int of_run(const struct record_cfg *cfg, const char *name)
 	run = runs_load(folder);
 	take_kind(&f, run);
 	take(&f, json_object_get(run, "figures"));
+	take_names(&f, json_object_get(run, "names"));
 	if (!json_object_get(run, "figures")) {
 		cmd_say(
 		    "%s: %s", folder,
@@ -122,12 +133,10 @@ int cmd_doctor(int argc, char **argv)
 		help();
 		return OUTCOME_OK;
 	}
+	cfg.kind = kind_place(kind_judged[cfg.kind]);
 	if (cfg.unit && (cfg.whom.port || cfg.whom.pid))
 		err_set(&e, -EINVAL,
 			"--unit names a server, as --port and --pid do: give one of them");
-	else if (!kind_at(cfg.kind)->is.has_diagnosis)
-		err_set(&e, -EINVAL, "--kind %s: only servers of AFP and Rx can be judged",
-			kind_names[cfg.kind]);
 	else if (argc - first > 1)
 		err_set(&e, -EINVAL, "give one RUN, or none to watch a server");
 	else if (first < argc &&

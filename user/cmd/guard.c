@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #define NS_PER_S 1000000000u
@@ -24,12 +25,20 @@ int guard_take(void *to, const char *arg, struct err *e)
 	return 0;
 }
 
+static uint64_t timeval_ns(const struct timeval *t)
+{
+	return (uint64_t)t->tv_sec * NS_PER_S + (uint64_t)t->tv_usec * 1000;
+}
+
 uint64_t guard_own_ns(void)
 {
+	struct rusage ended;
 	struct timespec t;
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+	getrusage(RUSAGE_CHILDREN, &ended);
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec + timeval_ns(&ended.ru_utime) +
+	       timeval_ns(&ended.ru_stime);
 }
 
 /* Of this process and, where it is known, of the programs in the kernel. */

@@ -42,7 +42,7 @@ bool guard_judge(struct guard *g, uint64_t now_ns, uint64_t used_ns);
 #define GUARD_TEXT_MAX 160
 char *guard_text(const struct guard *g, char buf[GUARD_TEXT_MAX]);
 
-/* CPU time of this process so far. */
+/* CPU time of this process so far: all threads, and processes of its own that have ended. */
 uint64_t guard_own_ns(void);
 
 #endif

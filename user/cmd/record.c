@@ -23,6 +23,7 @@
 #include "watch/watch.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +53,7 @@ struct record {
 	struct guard guard;
 	bool costly; /* more than --max-cpu */
 	struct run run;
-	uint64_t begun_ns;
+	uint64_t begun_ns, begun_cpu_ns;
 	struct ledger before;
 };
 
@@ -341,11 +342,39 @@ static void note_end(struct record *rec)
 			 rec->found.target.server);
 }
 
+/* What this program took since the begin, without COMMAND. */
+static void note_own(struct record *rec)
+{
+	uint64_t ns = guard_own_ns() - rec->begun_cpu_ns;
+
+	run_note(&rec->run.rungs, RUNGS_OWN_NS, "%" PRIu64, ns - rec->child.cpu_ns);
+}
+
+/* Stops to count, and completes the phase. */
+static int read_end(struct record *rec, struct run_phase *p)
+{
+	struct ledger after = { 0 };
+	uint64_t stopped_ns;
+	int r;
+
+	note_own(rec);
+	r = diagnose_last(&rec->diagnose, rec->watch, &rec->found);
+	stopped_ns = watch_stop(rec->watch);
+	run_set(p, METRIC_ELAPSED, stopped_ns - rec->begun_ns);
+	r = r ? r : watch_read(rec->watch, &after);
+	if (!r)
+		r = ledger_diff(&p->ledger, &after, &rec->before);
+	if (!r)
+		run_warn_withdrawn(&rec->run, p->title, &rec->before, &after, &p->ledger);
+	ledger_fini(&after);
+	run_phase_from_ledger(p);
+	run_phase_times(&rec->run, p);
+	return r;
+}
+
 static enum outcome work(struct record *rec, struct err *e)
 {
 	struct run_phase *p;
-	struct ledger after = { 0 };
-	uint64_t stopped_ns;
 	int r;
 
 	watch_span(rec->watch);
@@ -367,19 +396,10 @@ static enum outcome work(struct record *rec, struct err *e)
 	p->start_ns = rec->begun_ns;
 	say_begun(rec);
 	guard_begin(&rec->guard, rec->cfg->max_cpu, rec->watch);
+	rec->begun_cpu_ns = guard_own_ns();
 	wait_for_end(rec);
 	look_at_threads(rec);
-	r = diagnose_last(&rec->diagnose, rec->watch, &rec->found);
-	stopped_ns = watch_stop(rec->watch);
-	run_set(p, METRIC_ELAPSED, stopped_ns - rec->begun_ns);
-	r = r ? r : watch_read(rec->watch, &after);
-	if (!r)
-		r = ledger_diff(&p->ledger, &after, &rec->before);
-	if (!r)
-		run_warn_withdrawn(&rec->run, p->title, &rec->before, &after, &p->ledger);
-	ledger_fini(&after);
-	run_phase_from_ledger(p);
-	run_phase_times(&rec->run, p);
+	r = read_end(rec, p);
 	note_command(rec);
 	note_end(rec);
 	p->complete = rec->run.complete = !r;

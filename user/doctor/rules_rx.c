@@ -12,7 +12,7 @@ static const struct doctor_rule rules[] = {
 		TESTS(LEAST(DROPPED, 0.001), LEAST(DROPPED_N, 10), MOST(LISTENER, 0.9)), NO_HARM,
 		EVIDENCE(F(DROPPED), F(DROPPED_N), F(QUEUE), F(BUFFER), F(LISTENER), F(P99)),
 		.says = "the server's socket had no room for {dropped} of the datagrams[ ({dropped.who})]: who sent them waits, and sends them again[; the buffer has {buffer} bytes]",
-		.todo = "a receive buffer of {buffer_need} bytes (for {buffer_clients} clients that write at once), by the server's option (fileserver -udpsize BYTES, rxperf -u KIB, rx --serve --buffer); the most that it gets is net.core.rmem_max, now {buffer_max}: where that is less, sysctl -w net.core.rmem_max={buffer_need} first",
+		.todo = "a receive buffer of {buffer_need} bytes (for {buffer_clients} clients that write at once), by the server's option (fileserver -udpsize BYTES, rxperf -u KIB, rx --serve --buffer)[; a server gets net.core.rmem_max at most, now {buffer_max}: first sysctl -w net.core.rmem_max={buffer_raise}]",
 		.disproof = "the drops of the socket in /proc/PID/net/udp do not grow while calls are slow",
 		.next = "ss -lunm; sysctl net.core.rmem_max",
 	},

@@ -213,6 +213,9 @@ static void look_socket(const struct rx_figures *x)
 	run_figure_set(x->out, RUN_FIGURE_BUFFER_NEED, clients * WINDOW * PACKET_LEN / 2);
 	if (s->buffer_max)
 		run_figure_set(x->out, RUN_FIGURE_BUFFER_MAX, (double)s->buffer_max);
+	if (s->buffer_max && (double)s->buffer_max < x->out->value[RUN_FIGURE_BUFFER_NEED])
+		run_figure_set(x->out, RUN_FIGURE_BUFFER_RAISE,
+			       x->out->value[RUN_FIGURE_BUFFER_NEED]);
 	if (s->buffer) {
 		run_figure_set(x->out, RUN_FIGURE_BUFFER, (double)s->buffer / 2);
 		run_figure_share(x->out, RUN_FIGURE_QUEUE, (double)s->queue_max, (double)s->buffer);

@@ -17,7 +17,8 @@ static bool is_setting(enum run_figure which)
 {
 	return which == RUN_FIGURE_LIMIT || which == RUN_FIGURE_DIRCACHE ||
 	       which == RUN_FIGURE_DIRCACHE_NEED || which == RUN_FIGURE_BUFFER ||
-	       which == RUN_FIGURE_BUFFER_NEED || which == RUN_FIGURE_BUFFER_MAX;
+	       which == RUN_FIGURE_BUFFER_NEED || which == RUN_FIGURE_BUFFER_MAX ||
+	       which == RUN_FIGURE_BUFFER_RAISE;
 }
 
 /* The longest request is exact: no quantile is beyond it. */
@@ -67,6 +68,45 @@ static bool is_none(const struct run_figures *f, enum run_figure which)
 	return *run_figures[which].unit == '1' && f->value[which] == 0;
 }
 
+/* The same of the server's names; RUN_N_NAMES: there is none. */
+static enum run_name name_at(const char *text, size_t len)
+{
+	unsigned int i = 0;
+
+	while (i < RUN_N_NAMES &&
+	       (strlen(run_names[i].key) != len || strncmp(run_names[i].key, text, len) != 0))
+		i++;
+	return (enum run_name)i;
+}
+
+/* As one word of a command line. */
+static void quote(char *out, size_t room, const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789/._-@:+=,";
+	size_t at = 0;
+
+	if (!word[strspn(word, plain)]) {
+		snprintf(out, room, "%s", word);
+		return;
+	}
+	at += (size_t)snprintf(out, room, "'");
+	for (; *word && at + 1 < room; word++)
+		at += (size_t)snprintf(out + at, room - at, *word == '\'' ? "'\\%c'" : "%c", *word);
+	if (at + 1 < room)
+		snprintf(out + at, room - at, "'");
+}
+
+static void put_name(char *out, size_t room, const struct run_figures *f, enum run_name which,
+		     bool *missing)
+{
+	*missing |= !*f->name[which];
+	if (*f->name[which])
+		quote(out, room, f->name[which]);
+	else
+		snprintf(out, room, "%s", run_names[which].otherwise);
+}
+
 /* What stands for "{key}" or "{key.who}" at text; *missing: it is not known, or about nobody. */
 static size_t put_one(char *out, size_t room, const struct run_figures *f, const char *text,
 		      bool *missing)
@@ -74,7 +114,10 @@ static size_t put_one(char *out, size_t room, const struct run_figures *f, const
 	static const char who[] = ".who";
 	size_t len = strcspn(text + 1, "}"), name = strcspn(text + 1, ".}");
 	enum run_figure which = named(text + 1, name);
+	const enum run_name of = name_at(text + 1, name);
 
+	if (of < RUN_N_NAMES)
+		put_name(out, room, f, of, missing);
 	if (which == N_RUN_FIGURES)
 		return len + 2;
 	if (len - name == strlen(who)) {

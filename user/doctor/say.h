@@ -8,7 +8,11 @@
 
 #include <stddef.h>
 
-/* Cut to fit; a figure that is not known is "n/a". Returns out. */
+/*
+ * "{key}" is a figure, "{key.who}" whom it is about; or a name of the server (run_names), quoted
+ * for a shell where it has to be. What is in brackets is left out if one of these in it is not
+ * known; else such a figure is "n/a", such a name the word for it. Cut to fit. Returns out.
+ */
 char *doctor_say(char *out, size_t len, const struct run_figures *f, const char *text);
 
 /* "58%", "12.3ms", "4.2/s", "n/a" */

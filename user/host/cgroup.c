@@ -159,3 +159,36 @@ int cgroup_throttled(uint64_t *ns, pid_t pid)
 		found |= throttled_line(ns, line);
 	return found ? 0 : -ENODATA;
 }
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n > m && !strcmp(text + n - m, end);
+}
+
+/* systemd's own hierarchy of version 1, or that of version 2. */
+void cgroup_unit_in(char *out, size_t len, char *text)
+{
+	char *line, *at, *part;
+
+	*out = '\0';
+	while ((line = strsep(&text, "\n"))) {
+		if (strncmp(line, "0::", 3) != 0 && !strstr(line, ":name=systemd:"))
+			continue;
+		at = strrchr(line, ':') + 1;
+		while ((part = strsep(&at, "/")))
+			if (ends_with(part, ".service") || ends_with(part, ".scope"))
+				snprintf(out, len, "%s", part);
+	}
+}
+
+void cgroup_unit(char *out, size_t len, pid_t pid)
+{
+	char file[64], text[4096];
+
+	*out = '\0';
+	snprintf(file, sizeof(file), "/proc/%d/cgroup", pid);
+	if (file_text(text, sizeof(text), file) > 0)
+		cgroup_unit_in(out, len, text);
+}

@@ -2,6 +2,7 @@
 #ifndef HOST_CGROUP_H
 #define HOST_CGROUP_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -12,6 +13,14 @@
  * is no cgroup of that name; another negative errno: it cannot be read.
  */
 int cgroup_each_process(const char *name, int (*fn)(void *arg, pid_t pid), void *arg);
+
+/*
+ * The systemd unit (a service or a scope) that the process pid is in, as systemctl names it; empty:
+ * in none, or not readable.
+ */
+void cgroup_unit(char *out, size_t len, pid_t pid);
+/* The same of the text of /proc/PID/cgroup, which is changed. */
+void cgroup_unit_in(char *out, size_t len, char *text);
 
 /*
  * How long a CPU quota has held back the cgroup of a process, or one that contains it, since that

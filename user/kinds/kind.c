@@ -2,12 +2,30 @@
 /* The tables of all kinds of servers. */
 #include "kinds/kind.h"
 
+#include <string.h>
+
 const char *const kind_names[] = {
 #define X(name) #name,
 	KINDS(X)
 #undef X
 	    NULL,
 };
+
+const char *const kind_judged[] = {
+#define X(name) #name,
+	KINDS_JUDGED(X)
+#undef X
+	    NULL,
+};
+
+int kind_place(const char *name)
+{
+	int i = 0;
+
+	while (strcmp(kind_names[i], name) != 0)
+		i++;
+	return i;
+}
 
 const struct kind *kind_at(int index)
 {

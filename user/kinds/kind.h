@@ -8,6 +8,8 @@
  * new kind is a file and its name in the list, whose first is the default.
  */
 #define KINDS(X) X(afp) X(any) X(gluster) X(rx)
+/* Of these, the ones that a diagnosis can be made of: their has_diagnosis is true. */
+#define KINDS_JUDGED(X) X(afp) X(rx)
 
 #include "kinds/servers.h"
 #include "kinds/target.h"
@@ -53,10 +55,14 @@ KINDS(X)
 
 /* The names of all kinds; ends with NULL. */
 extern const char *const kind_names[];
+/* Of KINDS_JUDGED; ends with NULL. */
+extern const char *const kind_judged[];
 #define KIND_ANY 1 /* the place of "any" */
 
 /* By its place in kind_names. */
 const struct kind *kind_at(int index);
+/* The place of one of kind_names. */
+int kind_place(const char *name);
 
 /* k->find, and what the kind says of every target. */
 int kind_find(const struct kind *k, struct kind_found *out, const struct kind_wish *wish,

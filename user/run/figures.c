@@ -5,10 +5,17 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 const struct run_figure_def run_figures[N_RUN_FIGURES] = {
 #define X(name, key, unit, meaning) { key, unit, meaning },
 	RUN_FIGURES(X)
+#undef X
+};
+
+const struct run_name_def run_names[RUN_N_NAMES] = {
+#define X(name, key, otherwise, meaning) { key, otherwise, meaning },
+	RUN_NAMES(X)
 #undef X
 };
 
@@ -32,4 +39,19 @@ void run_figure_who(struct run_figures *f, enum run_figure which, const char *fm
 	vsnprintf(f->who[which], sizeof(f->who[which]), fmt, ap);
 	va_end(ap);
 	text_clean(f->who[which]);
+}
+
+void run_name_set(struct run_figures *f, enum run_name which, const char *fmt, ...)
+{
+	char *to = f->name[which], text[RUN_NAME_MAX];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	memcpy(to, text, sizeof(text));
+	text_clean(text);
+	if (n < 0 || (size_t)n >= sizeof(text) || strcmp(text, to) != 0 || strchr(to, '\n'))
+		*to = '\0';
 }

@@ -167,9 +167,35 @@ struct run_figure_def {
 
 extern const struct run_figure_def run_figures[N_RUN_FIGURES];
 
+/*
+ * The server's own names, for commands that are advised. X(NAME, key, otherwise, meaning);
+ * otherwise: the word that stands where it is not known.
+ */
+#define RUN_NAMES(X)                                                                               \
+	X(CONF, "conf", "AFP.CONF", "its settings, as a path on this machine")                     \
+	X(UNIT, "unit", "UNIT", "the systemd unit of its main process")                            \
+	X(PID, "pid", "PID", "its main process")                                                   \
+	X(PORT, "port", "PORT", "the TCP port on which it listens")                                \
+	X(CNID_METAD, "cnid_metad", "PID", "the process that starts its CNID servers")
+
+enum run_name {
+#define X(name, key, otherwise, meaning) RUN_NAME_##name,
+	RUN_NAMES(X)
+#undef X
+	    RUN_N_NAMES
+};
+
+struct run_name_def {
+	const char *key, *otherwise, *meaning;
+};
+
+extern const struct run_name_def run_names[RUN_N_NAMES];
+
+#define RUN_NAME_MAX   512
 #define RUN_FIGURE_WHO 96
 struct run_figures {
-	char kind[16]; /* of the server: run_kind.name; empty: AFP's */
+	char kind[16];                        /* of the server: run_kind.name; empty: AFP's */
+	char name[RUN_N_NAMES][RUN_NAME_MAX]; /* clean; empty: not known */
 	bool known[N_RUN_FIGURES];
 	double value[N_RUN_FIGURES];
 	/* Cleaned; empty: about nobody. Of a figure that is not known: why, if that is known. */
@@ -179,6 +205,9 @@ struct run_figures {
 void run_figure_set(struct run_figures *f, enum run_figure which, double value);
 /* part / whole; not known where whole is 0. */
 void run_figure_share(struct run_figures *f, enum run_figure which, double part, double whole);
+/* A name of the server. One that does not fit, or cannot be shown as it is, is not known. */
+void run_name_set(struct run_figures *f, enum run_name which, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Whom a figure is about. */
 void run_figure_who(struct run_figures *f, enum run_figure which, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

@@ -18,6 +18,8 @@
 	X(BUFFER_CLIENTS, "buffer_clients", "1",                                                   \
 	  "so many clients; where it is not known, calls at a time, or 64")                        \
 	X(BUFFER_MAX, "buffer_max", "B", "net.core.rmem_max: the most that a server gets")         \
+	X(BUFFER_RAISE, "buffer_raise", "B",                                                       \
+	  "what net.core.rmem_max has to be raised to; not known where it is enough")              \
 	X(QUEUE, "queue", "share", "of that buffer, the most that was in use")                     \
 	X(LISTENER, "listener", "share", "watched time: the listener on a CPU or waiting for one") \
 	X(LISTENER_CPU, "listener_cpu", "share", "watched time: the listener on a CPU")            \

@@ -419,6 +419,17 @@ void run_notes_fini(struct run_notes *notes);
  */
 int run_absent(struct run *r, unsigned int role, const char *part, const char *why);
 
+/*
+ * Keys of notes in "rungs" on what watching cost, which are not listed among the layers: the price
+ * of a call in the kernel's programs as a sentence; and as numbers, in ns: their CPU time, that of
+ * this program if it did nothing but watch (all threads, and processes of its own that ended), and
+ * how long was watched.
+ */
+#define RUNGS_PRICE      "price"
+#define RUNGS_PRICE_NS   "price_ns"
+#define RUNGS_OWN_NS     "own_ns"
+#define RUNGS_WATCHED_NS "watched_ns"
+
 /* Note in "server": the program of a backend that is not the kind's own, such as MariaDB's. */
 #define RUN_BACKEND_PROGRAM "cnid.program"
 int run_book(struct run *r, const char *name, const char *with, uint64_t ours, uint64_t theirs);

@@ -12,6 +12,7 @@
 #include "watch/rung.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,7 @@ struct watch {
 	void *state;
 	struct target t;
 	struct watch_sink sink;
+	uint64_t begun_ns;                 /* base/clock.h */
 	char no[LADDER_LEN][ERR_TEXT_MAX]; /* why not this rung; empty: not tried, or taken */
 	char off[ERR_TEXT_MAX];            /* why nothing is measured */
 	char look[ERR_TEXT_MAX];           /* what went wrong when looking again */
@@ -116,6 +118,7 @@ int watch_open_traced(struct watch **out, const struct watch_opts *opts, const s
 	}
 	if (w->rung)
 		add_processes(w);
+	w->begun_ns = clock_now_ns();
 	*out = w;
 	return 0;
 }
@@ -432,8 +435,10 @@ int watch_finish(struct watch *w, struct run *r)
 {
 	char congestion[TCP_CONGESTION_LEN], key[48];
 	int err = finish_ladder(w, r);
+	uint64_t stopped_ns = watch_stop(w);
 
-	watch_stop(w);
+	if (!err && w->rung)
+		err = run_note(&r->rungs, RUNGS_WATCHED_NS, "%" PRIu64, stopped_ns - w->begun_ns);
 	for (size_t i = 0; i < w->n && !err; i++)
 		err = place_note(r, &w->process[i].is, w->process[i].role);
 	snprintf(key, sizeof(key), "%s.congestion", run_role_name(r, AFS_ROLE_SERVER));

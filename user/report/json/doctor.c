@@ -36,6 +36,16 @@ json_t *json_figures(struct json_doc *d, const struct run_figures *f)
 	return all;
 }
 
+json_t *json_names(struct json_doc *d, const struct run_figures *f)
+{
+	json_t *all = json_object();
+
+	for (size_t i = 0; i < RUN_N_NAMES; i++)
+		if (*f->name[i])
+			json_put(d, all, run_names[i].key, json_text(f->name[i]));
+	return all;
+}
+
 static json_t *finding(struct json_doc *d, const struct run_figures *f,
 		       const struct doctor_finding *found)
 {

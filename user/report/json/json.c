@@ -363,6 +363,7 @@ static json_t *document(struct json_doc *d)
 	json_put(d, o, "findings", findings(d, r));
 	if (r->figures) {
 		json_put(d, o, "figures", json_figures(d, r->figures));
+		json_put(d, o, "names", json_names(d, r->figures));
 		json_put(d, o, "diagnosis", json_diagnosis(d, r->figures));
 	}
 	json_put(d, o, "losses", losses(d, r));

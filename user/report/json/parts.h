@@ -32,6 +32,7 @@ json_t *json_ranks(struct json_doc *d, const struct run_load *l);
 
 /* All figures by key, {"value", "unit", "who"}; and what is concluded from them. */
 json_t *json_figures(struct json_doc *d, const struct run_figures *f);
+json_t *json_names(struct json_doc *d, const struct run_figures *f);
 json_t *json_diagnosis(struct json_doc *d, const struct run_figures *f);
 
 json_t *json_ledger(struct json_doc *d, const struct ledger *l);

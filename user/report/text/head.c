@@ -3,6 +3,7 @@
 #include "report/cell.h"
 #include "report/findings.h"
 #include "report/report.h"
+#include "report/text/cost.h"
 #include "report/text/paint.h"
 #include "report/transfer.h"
 
@@ -308,6 +309,7 @@ int paint_head(const struct paint *p)
 {
 	const struct run *r = p->view.run;
 	const char *price = run_note_find(&r->rungs, RUNGS_PRICE);
+	struct screen_text cost = { 0 };
 	int e;
 
 	put_first_line(p);
@@ -338,6 +340,9 @@ int paint_head(const struct paint *p)
 		e = paint_rungs(p);
 	if (!e && price)
 		put_line(p, INK_NONE, "Price of watching:", price);
+	cost_add(&cost, r, "", true);
+	if (!e && cost.len)
+		put_line(p, INK_NONE, "Cost", cost.text);
 	if (!e)
 		e = put_reasons(p);
 	if (!e)

@@ -28,9 +28,6 @@ int paint_head(const struct paint *p);
 int paint_options(const struct paint *p);
 /* How each layer was observed: one line each, or more. 0 or -ENOMEM. */
 int paint_rungs(const struct paint *p);
-/* Keys of the rungs' notes on what watching cost, which are not listed among the layers. */
-#define RUNGS_PRICE    "price"
-#define RUNGS_PRICE_NS "price_ns" /* the sum alone, for what reads it as a number */
 /* Why the requests or the storage ledger (by these keys) is missing; valid as long as the run. */
 const char *rungs_why(const struct run *r, const char *key);
 /* One line per test. */

@@ -72,13 +72,16 @@ const char *rungs_why(const struct run *r, const char *key)
 /* false: the note has no place in the list. */
 static bool place_of(const struct run_notes *in, size_t i, struct place *out)
 {
+	static const char *const costs[] = { RUNGS_PRICE, RUNGS_PRICE_NS, RUNGS_OWN_NS,
+					     RUNGS_WATCHED_NS };
 	const char *key = in->note[i].key ? in->note[i].key : "";
 	size_t len = strlen(key), layer = strcspn(key, ".");
 	char of[2 * KEY_PART];
 
 	*out = (struct place) { 0 };
-	if (!strcmp(key, RUNGS_PRICE) || !strcmp(key, RUNGS_PRICE_NS))
-		return false;
+	for (size_t k = 0; k < sizeof(costs) / sizeof(costs[0]); k++)
+		if (!strcmp(key, costs[k]))
+			return false;
 	if (len > strlen(NOT) && !strcmp(key + len - strlen(NOT), NOT)) {
 		snprintf(of, sizeof(of), "%.*s", (int)(len - strlen(NOT)), key);
 		if (run_note_find(in, of))

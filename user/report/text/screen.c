@@ -7,6 +7,7 @@
 
 #include "report/findings.h"
 #include "report/report.h"
+#include "report/text/cost.h"
 #include "report/transfer.h"
 #include "run/account.h"
 
@@ -23,7 +24,6 @@
 #define NAME_MAX_COLS 30 /* of a volume in the head */
 #define SERVER_LINES  4  /* of screen_server, besides its commands */
 #define COMMANDS      6  /* of the server, below a load */
-#define COST_PERCENT  5  /* of the server's time: from here on watching is worth a warning */
 #define ID_SHOWN      8
 
 /* Alarms: reasons to doubt the figures come before everything else. */
@@ -209,31 +209,6 @@ static void put_head(const struct paint *p)
 
 /* Trust */
 
-/* What the watch cost, in ns; 0: not known. */
-static double cost_ns(const struct run *r)
-{
-	const char *text = run_note_find(&r->rungs, RUNGS_PRICE_NS);
-
-	return text ? strtod(text, NULL) : 0;
-}
-
-static double served_ns(const struct ledger *l)
-{
-	double ns = 0;
-
-	for (size_t i = 0; i < l->n_accounts; i++)
-		if (account_is_request(l->account[i].account))
-			ns += (double)l->account[i].sum.ns;
-	return ns;
-}
-
-static bool is_dear(const struct paint *p)
-{
-	double served = served_ns(&p->view.all);
-
-	return served > 0 && 100 * cost_ns(p->view.run) / served >= COST_PERCENT;
-}
-
 static void add_counted(struct screen_text *t, const struct paint *p)
 {
 	const struct ledger *all = &p->view.all;
@@ -286,8 +261,8 @@ static void put_trust(const struct paint *p)
 		screen_add(&t, "cross-checks DISAGREE");
 	else
 		screen_add(&t, r->n_books ? "cross-checks agree" : "no cross-checks");
-	if (cost_ns(r) > 0 && !is_dear(p))
-		screen_add(&t, "; watching cost %s", screen_time(cost_ns(r)).text);
+	if (!cost_is_high(r))
+		cost_add(&t, r, "; ", false);
 	screen_put(p, INK_NONE, t.text, 2);
 }
 
@@ -322,9 +297,8 @@ static void put_own_warning(const struct paint *p)
 
 	if (client >= 0 && client == only_cpu(run_note_find(&r->server, "afpd.cpus")))
 		screen_add(&t, "client and server share CPU %d", client);
-	if (is_dear(p))
-		screen_add(&t, "%swatching cost %s", t.len ? "; " : "",
-			   screen_time(cost_ns(r)).text);
+	if (cost_is_high(r))
+		cost_add(&t, r, t.len ? "; " : "", true);
 	if (t.len)
 		put_warning(p, t.text, "");
 }

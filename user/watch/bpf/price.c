@@ -74,12 +74,12 @@ int price_note(struct price *p, const struct bpf_load *l, uint64_t calls, struct
 
 	price_end(p);
 	if (call <= 0)
-		return run_note(&r->rungs, "price",
+		return run_note(&r->rungs, RUNGS_PRICE,
 				"not known: the kernel kept no statistics of the programs");
-	if (run_note(&r->rungs, "price_ns", "%.0f", all))
+	if (run_note(&r->rungs, RUNGS_PRICE_NS, "%.0f", all))
 		return -ENOMEM;
 	return run_note(
-	    &r->rungs, "price",
+	    &r->rungs, RUNGS_PRICE,
 	    "%.0f ns in the programs for each system call (entry %.0f, return %.0f; the "
 	    "kernel's statistics of %" PRIu64
 	    " entries, of all processes), %.0f ns for each switch of "
