@@ -7,6 +7,7 @@ The judge is the clock: cnid_metad is stopped for a known time.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -17,7 +18,7 @@ from collections.abc import Iterator
 from afpclient import AfpClient
 from netatalk import Server
 from recording import OPEN_VOLUME
-from scope import PinnedServer, Scope
+from scope import OK, PinnedServer, Scope
 
 SECONDS = 4
 SHARE = re.compile(r"(\d+(?:\.\d+)?)[\s\x1f]?%")
@@ -81,3 +82,27 @@ def test_top_counts_what_has_no_answer_in_the_step_in_which_it_waits(
     assert all(share <= 100 for line in shares(out) for share in line), out
     row = re.findall(r"^bench1 +(\d\.\d\d) .*$", out, re.M)
     assert row and float(row[-1]) > 0.95, out
+
+
+def test_top_counts_all_sessions_of_the_server(scope: Scope, victim: PinnedServer) -> None:
+    """Those from before it began, which do nothing, and those that begin and end meanwhile."""
+    with contextlib.ExitStack() as stack:
+        for _ in range(3):
+            stack.enter_context(contextlib.closing(AfpClient(victim.port)))
+        command = [str(scope.binary), "top", "--port", str(victim.port), "--json"]
+        running = scope.start([*command, "-d", "0.5"])
+        running.wait_for(": watching process ")
+        time.sleep(1)
+        busy = stack.enter_context(contextlib.closing(AfpClient(victim.port)))
+        for _ in range(10):
+            AfpClient(victim.port).close()
+        until = time.monotonic() + 1.2
+        while time.monotonic() < until:
+            busy.stat_root()
+        running.signal(signal.SIGINT)
+        events = [json.loads(line) for line in running.finish().expect(OK).out.splitlines()]
+    steps = [e for e in events if e["event"] == "step"]
+    assert (steps[0]["sessions"], steps[0]["active"]) == (3, 0)
+    assert (steps[-1]["sessions"], steps[-1]["active"]) == (4, 1)
+    assert all(step["active"] <= step["sessions"] for step in steps)
+    assert sum(step["active"] for step in steps) >= 11

@@ -302,6 +302,7 @@ static void take_connection(void *user, const struct watch_connection *c)
 	struct live_known *k = &l->known[c->id % WATCH_CONNECTIONS];
 	uint64_t now = clock_now_ns();
 	struct live_sum sum;
+	bool active;
 
 	if (k->id != c->id)
 		known_clear(k);
@@ -311,15 +312,16 @@ static void take_connection(void *user, const struct watch_connection *c)
 	if (sum.requests || c->since_ns || c->ended || !k->labelled_ns)
 		label(l, k, c, now);
 	rows_add(l, k, c, &sum);
-	l->step[0].active += sum.requests > 0;
+	active = sum.requests || c->since_ns;
+	l->step[0].active += active;
 	if (c->ended) {
+		l->step[0].sessions += active;
 		keep_gone(l, k);
 		if (l->files)
 			files_end(l->files, (uint32_t)c->pid);
 		known_clear(k);
 		return;
 	}
-	l->step[0].sessions++;
 	serve_add(c, now, &l->step[0].in_service, &l->step[0].oldest_ns);
 }
 
@@ -422,6 +424,18 @@ static int commands_step(struct live *l, const struct ledger *diff)
 	return 0;
 }
 
+/* Also those of which nothing was read yet. One that has just ended may be in neither. */
+static void sessions_step(struct live *l)
+{
+	struct live_step *s = &l->step[0];
+	struct watch_state now;
+
+	if (watch_state(l->w, &now))
+		s->sessions += now.sessions;
+	if (s->sessions < s->active)
+		s->sessions = s->active;
+}
+
 static int losses_step(struct live *l)
 {
 	struct run r;
@@ -489,6 +503,7 @@ int live_step(struct live *l)
 	watch_tick(l->w);
 	l->ticked_ns = clock_now_ns();
 	watch_connections(l->w, take_connection, l);
+	sessions_step(l);
 	r = r ? r : watch_glance(l->w, &after);
 	r = r ? r : ledger_diff(&diff, &after, &l->before);
 	if (!r && diff.has_requests)

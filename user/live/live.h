@@ -36,7 +36,8 @@ struct live_step {
 	uint64_t begun_ns, ended_ns;    /* CLOCK_MONOTONIC */
 	bool has_requests;              /* false: nothing below is known but the CPU time */
 	struct live_sum all;            /* of all requests, by the ledger */
-	uint64_t sessions, active;      /* connections at its end, and those with a request in it */
+	uint64_t sessions;              /* at its end, and active ones that ended in it */
+	uint64_t active;                /* of these, with a request in service in it */
 	uint64_t in_service, oldest_ns; /* requests at its end, and the age of the oldest */
 	uint64_t logins;                /* answered, whatever the answer */
 	uint64_t server_cpu_ns, backend_cpu_ns;
