@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A server with one fault (faults.py), clients at work on it, and afpscope doctor.
+"""A server with faults (faults.py), clients at work on it, and afpscope doctor.
 
 AFPSCOPE names the binary. Needs root.
 """
@@ -13,98 +13,233 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from faults import Fault, Site, programs
-from netatalk import USERS, Server
+from faults import Fault, Part, Site, Tally
+from load import RAMP_S, Waits, Working, tallied
+from netatalk import Server
 
-
-@contextlib.contextmanager
-def loaded(fault: Fault, level: int, address: str, seconds: float, cpu: int) -> Iterator[None]:
-    """Clients at work in the block."""
-    clients = fault.clients or int(fault.strength[level])
-    more = [o.format(fault.strength[level]) for o in fault.load]
-    command = [
-        *("taskset", "-c", str(cpu), os.environ["AFPSCOPE"], "load", "--no-save"),
-        *("--watch=off", "--no-probe", "--uam=cleartext", "-v", "--ramp=1"),
-        *(f"--clients={clients}", f"--mix={fault.mix}", f"--think={fault.think_s}"),
-        *("--files=20" if fault.mix in ("browse", "office") else "--seed=1",),
-        *(f"--duration={seconds}", *more, f"afp://bench1@{address}/vol1"),
-    ]
-    env = os.environ | {"AFPSCOPE_PASSWORD": USERS["bench1"]}
-    with tempfile.TemporaryFile("w+") as err, tempfile.TemporaryDirectory() as folder:
-        command[-1:-1] = ["--at", f"1.5 touch {folder}/begun"]
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=err, stderr=err, env=env
-        )
-        try:
-            while not Path(folder, "begun").exists():
-                if process.poll() is not None:
-                    err.seek(0)
-                    raise RuntimeError(f"load ended with {process.returncode}: {err.read()}")
-                time.sleep(0.05)
-            yield
-        finally:
-            if process.poll() is None:
-                process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(20)
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-
-
-def diagnose(port: int, seconds: int, rung: str = "auto") -> dict[str, Any]:
-    """run.json, and the screen and the exit status beside it."""
-    with tempfile.TemporaryDirectory() as name:
-        out = Path(name) / "run.json"
-        command = ["doctor", "-p", str(port), "-d", str(seconds), "--no-save", f"--json={out}"]
-        command.append(f"--watch={rung}")
-        line = [os.environ["AFPSCOPE"], *command]
-        done = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        if not out.exists():
-            raise RuntimeError(f"doctor ended with {done.returncode}: {done.stderr}")
-        run: dict[str, Any] = json.loads(out.read_text())
-        run |= {"screen": done.stdout, "status": done.returncode, "stderr": done.stderr}
-        return run
+TICKS = os.sysconf("SC_CLK_TCK")
+OWNER = "lab"  # the file in an instance's folder that has the pid of its owner
 
 
 @dataclass(frozen=True)
 class How:
-    """cpus: the server's, the clients'; cnid: instead of the fault's; rung: of doctor."""
+    """cpus: the server's, the clients'; calm_s: how long they work before there is a fault."""
 
     seconds: int
     cpus: tuple[int, int]
-    suite: str = "forky"
-    cnid: str = ""
-    rung: str = "auto"
+    programs: dict[str, Path]
+    calm_s: float = 3
 
 
-def examine(faults: Sequence[tuple[Fault, int]], how: How) -> dict[str, Any]:
-    """The run of a doctor who looks at a server with all these faults, each in its strength."""
+@dataclass
+class Row:
+    """Faults, each in a dose, on a server of this suite with this CNID scheme, under a load."""
+
+    faults: list[tuple[Fault, int]]
+    load: str
+    cnid: str
+    suite: str
+
+    def parts(self) -> list[tuple[Fault, int, Part]]:
+        """Each with the fault that says by which way its clients come."""
+        seen: dict[Part, tuple[Fault, int, Part]] = {}
+        for fault, dose in self.faults:
+            for part in fault.load(self.load, dose):
+                if part not in seen or fault.way:
+                    seen[part] = (fault, dose, part)
+        return list(seen.values())
+
+
+@dataclass
+class Seen:
+    """What clients waited without the faults and with them, and what doctor said."""
+
+    calm: Waits = field(default_factory=Waits)
+    with_: Waits = field(default_factory=Waits)
+    extra_s: float = 0
+    run: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, calm: Waits, with_: Waits) -> None:
+        extra, _ = with_.share(calm)
+        self.extra_s += extra
+        for all_, more in ((self.calm, calm), (self.with_, with_)):
+            all_.n += more.n
+            all_.seconds += more.seconds
+            all_.failed += more.failed
+
+    def harm(self) -> dict[str, Any]:
+        """share_of_waiting is of clients' waiting, share_failed of what they asked."""
+        with_, calm = self.with_, self.calm
+        failed = with_.failed / max(1, with_.n) - calm.failed / max(1, calm.n)
+        return {
+            "share_of_waiting": self.extra_s / with_.seconds if with_.seconds else 0,
+            "share_failed": max(0, failed),
+            "calm": {"n": calm.n, "seconds": calm.seconds, "failed": calm.failed},
+            "with": {"n": with_.n, "seconds": with_.seconds, "failed": with_.failed},
+        }
+
+
+def diagnose(port: int, seconds: int) -> dict[str, Any]:
+    """run.json, and the screen and the exit status beside it."""
+    with tempfile.TemporaryDirectory() as name:
+        out = Path(name) / "run.json"
+        command = ["doctor", "-p", str(port), "-d", str(seconds), "--no-save", f"--json={out}"]
+        line = ["setpriv", "--pdeathsig", "KILL", os.environ["AFPSCOPE"], *command]
+        done = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        run: dict[str, Any] = json.loads(out.read_text()) if out.exists() else {}
+        return run | {"screen": done.stdout, "status": done.returncode, "stderr": done.stderr}
+
+
+def _cpu_s(pids: Sequence[int]) -> float:
+    """CPU time of live processes."""
+    total = 0.0
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            total += (int(words[11]) + int(words[12])) / TICKS
+    return total
+
+
+def _busy_s(cpu: int) -> float:
+    """How long a CPU was not idle."""
+    for line in Path("/proc/stat").read_text().splitlines():
+        if line.startswith(f"cpu{cpu} "):
+            words = [int(word) for word in line.split()[1:9]]
+            return (sum(words) - words[3] - words[4]) / TICKS
+    return 0
+
+
+@contextlib.contextmanager
+def up(row: Row, how: How, faulty: bool) -> Iterator[Site]:
+    """A server, with the hooks of its faults or without."""
     hooks = {"AFPD_CPU": str(how.cpus[0])}
-    seconds = max(how.seconds, *(fault.seconds for fault, _ in faults))
+    for fault, dose in row.faults:
+        if faulty or not fault.apart:
+            hooks |= fault.started_with(dose, how.programs)
+    with Server(row.suite, cnid=row.cnid, **hooks) as server:
+        (server.root.parent / f"inst-{server.port}" / OWNER).write_text(str(os.getpid()))
+        again = f"export AFPD_KEEP=1; {server.restart_command()}"
+        yield Site(
+            server.port, server.pid, server.metad, server.root, server.vol1, *how.cpus,
+            how.programs, again,
+        )  # fmt: skip
+
+
+def _pause(until: float) -> None:
+    time.sleep(max(0, until - time.monotonic()))
+
+
+def _apart(row: Row, how: How) -> dict[int, Waits]:
+    """What each part's clients wait for on a server without the faults that are apart."""
+    parts = [
+        fault.calm[i] if fault.calm else part for i, (fault, _, part) in enumerate(row.parts())
+    ]
     with contextlib.ExitStack() as stack:
-        made = programs(Path(stack.enter_context(tempfile.TemporaryDirectory())))
-        for fault, level in faults:
-            hooks |= fault.started_with(level, made)
-        cnid = how.cnid or faults[0][0].cnid
-        server = stack.enter_context(Server(how.suite, cnid=cnid, **hooks))
-        site = Site(
-            server.port, server.pid, server.metad, server.root, server.vol1, *how.cpus, made
-        )
-        for fault, level in faults:
-            if fault.before:
-                stack.enter_context(fault.before(site, fault.strength[level]))
-        loads = {(f.mix, f.load, f.clients, f.way): (f, level) for f, level in faults}
-        for fault, level in loads.values():
+        site = stack.enter_context(up(row, how, False))
+        loads = [Working(part, f"127.0.0.1:{site.port}", how.cpus[1]) for part in parts]
+        for it in loads:
+            stack.callback(it.end)
+        for it in loads:
+            it.begun()
+        begin = time.monotonic()
+        time.sleep(max(how.calm_s, 1.5))
+        end = time.monotonic()
+        stack.pop_all().close()
+    return {i: it.waits(begin - RAMP_S - 1, end) for i, it in enumerate(loads)}
+
+
+class Exam:
+    """One row: the loads, then the faults, then doctor; how long clients waited when."""
+
+    def __init__(self, row: Row, how: How) -> None:
+        self.row, self.how = row, how
+        self.faults = row.faults
+        self.hangs = any(fault.hangs for fault, _ in row.faults)
+        self.loads: list[Working] = []
+        self.tallies: list[Tally] = []
+        self.calm_at = self.fault_at = self.end_at = 0.0
+        self.cpu_others: float | None = None
+
+    def _enter(self, stack: contextlib.ExitStack, which: str, site: Site) -> None:
+        for fault, dose in self.faults:
+            strength = fault.doses[dose]
+            number = float(strength) if isinstance(strength, float | int) else 0.0
+            if make := getattr(fault, which):
+                tally = stack.enter_context(make(site, number))
+                if isinstance(tally, Tally):
+                    self.tallies.append(tally)
+
+    def _load(self, stack: contextlib.ExitStack, site: Site) -> None:
+        parts = self.row.parts()
+        for fault, dose, part in parts:
             address = f"127.0.0.1:{site.port}"
             if fault.way:
-                address = stack.enter_context(fault.way(site, fault.strength[level]))
-            stack.enter_context(loaded(fault, level, address, seconds + 40, how.cpus[1]))
-        for fault, level in faults:
-            stack.enter_context(fault.make(site, fault.strength[level]))
-        time.sleep(max(fault.settle_s for fault, _ in faults))
-        return diagnose(site.port, seconds, how.rung)
+                strength = fault.doses[dose]
+                address = stack.enter_context(fault.way(site, float(strength or 0)))
+            before = site.children(site.pid)
+            self.loads.append(Working(part, address, self.how.cpus[1]))
+            stack.callback(self.loads[-1].end)
+            if self.row.load == "victim" and not fault.own:
+                self.loads[-1].begun()
+                new = set(site.children(site.pid)) - set(before)
+                site.only = tuple(new) if part is parts[-1][2] else ()
+        for it in self.loads if not self.hangs else ():
+            it.begun()
+
+    def look(self, site: Site, seconds: int) -> dict[str, Any]:
+        """What doctor says, and how much of the server's CPU others took meanwhile."""
+        was = _busy_s(site.cpu), _cpu_s(site.all), time.monotonic()
+        run = diagnose(site.port, seconds)
+        busy, own = _busy_s(site.cpu) - was[0], _cpu_s(site.all) - was[1]
+        self.cpu_others = max(0, busy - own) / (time.monotonic() - was[2])
+        return run
+
+    def run(self) -> Seen:
+        row, how = self.row, self.how
+        apart = how.calm_s > 0 and any(f.apart for f, _ in self.faults)
+        calm = _apart(row, how) if apart else {}
+        seconds = max(how.seconds, *(fault.seconds for fault, _ in self.faults))
+        seen = Seen()
+        with contextlib.ExitStack() as stack:
+            site = stack.enter_context(up(row, how, True))
+            self._enter(stack, "before", site)
+            self._load(stack, site)
+            self._enter(stack, "company", site)
+            self.calm_at = time.monotonic()
+            if how.calm_s and not apart and not self.hangs:
+                _pause(self.calm_at + how.calm_s)
+            with contextlib.ExitStack() as faults:
+                self.fault_at = time.monotonic()
+                self._enter(faults, "make", site)
+                time.sleep(max(fault.settle_s for fault, _ in self.faults))
+                seen.run = self.look(site, seconds)
+                self.end_at = time.monotonic()
+            time.sleep(0.2)
+            for it in self.loads:
+                it.end()
+        self._weigh(seen, calm)
+        return seen
+
+    def _weigh(self, seen: Seen, calm: dict[int, Waits]) -> None:
+        """Adds up what clients waited."""
+        for i, it in enumerate(self.loads):
+            if it.part.mix == "idle":
+                continue
+            without = calm[i] if calm else it.waits(self.calm_at, self.fault_at)
+            seen.add(without, it.waits(self.fault_at, self.end_at))
+        for tally in self.tallies:
+            seen.add(
+                tallied(tally, self.calm_at, self.fault_at),
+                tallied(tally, self.fault_at, self.end_at),
+            )
+
+
+def examine(row: Row, how: How) -> dict[str, Any]:
+    """What doctor says of a server with all these faults, and how much harm they do."""
+    exam = Exam(row, how)
+    seen = exam.run()
+    return seen.run | {"harm": seen.harm(), "cpu_others": exam.cpu_others}

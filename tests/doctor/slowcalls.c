@@ -3,9 +3,11 @@
  * Preloaded in afpd or cnid_dbd (AFPD_PRELOAD of up.sh): library calls that take longer, by the
  * environment, while there is a file "slow" beside this library.
  *
- * SLOW_GETCWD_MS    getcwd(3) sleeps so long before
- * SLOW_GETPWNAM_MS  getpwnam(3) of the user bench2 does, as if a name service had to be asked
- * SPIN_RECV_US      recv(3) computes so long after
+ * SLOW_GETCWD_MS  getcwd(3) sleeps so long before
+ * SPIN_RECV_US    recv(3) computes so long after
+ *
+ * getpwnam(3) and getpwuid(3) first ask a name service: while there is a socket "names" beside this
+ * library they wait until it has hung up.
  *
  * Built with -nostdlib and unversioned symbols, so it loads with any glibc.
  */
@@ -13,24 +15,51 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pwd.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
+/* The path of a file beside this library; false: it cannot be told. */
+static bool beside(char out[100], const char *name)
+{
+	const char *here = getenv("LD_PRELOAD"), *slash = here ? strrchr(here, '/') : NULL;
+
+	*out = '\0';
+	if (!slash || slash - here > 80)
+		return false;
+	strncat(out, here, (size_t)(slash - here));
+	strcat(out, name);
+	return true;
+}
+
 static long number_of(const char *name)
 {
-	const char *value = getenv(name), *here = getenv("LD_PRELOAD"), *slash;
-	char path[256] = "";
+	const char *value = getenv(name);
+	char path[100];
 
-	slash = here ? strrchr(here, '/') : NULL;
-	if (!value || !slash || slash - here > 200)
+	if (!value || !beside(path, "/slow") || access(path, F_OK))
 		return 0;
-	strncat(path, here, (size_t)(slash - here));
-	strcat(path, "/slow");
-	return access(path, F_OK) ? 0 : strtol(value, NULL, 10);
+	return strtol(value, NULL, 10);
+}
+
+static void ask_name_service(void)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	char path[100], answer;
+	int fd;
+
+	if (!beside(path, "/names") || access(path, F_OK))
+		return;
+	strcpy(to.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && !connect(fd, (struct sockaddr *)&to, sizeof(to)))
+		syscall(SYS_read, fd, &answer, 1);
+	close(fd);
 }
 
 static void pause_for(const char *name)
@@ -74,7 +103,14 @@ struct passwd *getpwnam(const char *name)
 {
 	struct passwd *(*real)(const char *) = dlsym(RTLD_NEXT, "getpwnam");
 
-	if (!strcmp(name, "bench2"))
-		pause_for("SLOW_GETPWNAM_MS");
+	ask_name_service();
 	return real(name);
+}
+
+struct passwd *getpwuid(uid_t uid)
+{
+	struct passwd *(*real)(uid_t) = dlsym(RTLD_NEXT, "getpwuid");
+
+	ask_name_service();
+	return real(uid);
 }

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * slowfs FOLDER MOUNT [xattr=US] [stat=US] [double=US]: a FUSE file system that shows
- * FOLDER at MOUNT and delays calls on extended attributes, on those of files, and reads and writes
- * of AppleDouble files while there is a file "slow" beside FOLDER. In the foreground, until it is
- * unmounted or killed. Needs root and libfuse3.
+ * slowfs FOLDER MOUNT [WORD=N]...: a FUSE file system that shows FOLDER at MOUNT and is slow while
+ * there is a file "slow" beside FOLDER. In the foreground, until it is unmounted or killed. Needs
+ * root and libfuse3. The words:
+ *
+ * xattr, stat, double, list, open, read, write   microseconds that are added to these calls;
+ *                                                double: reads and writes of AppleDouble files
+ * quota     a user, by number, who can make and write no files: EDQUOT
+ * full      statfs says that so many of 100,000 parts of 100 TB are free
  */
 #define _GNU_SOURCE
 #define FUSE_USE_VERSION 31
@@ -21,12 +25,15 @@
 #include <time.h>
 #include <unistd.h>
 
-enum delayed { XATTR, STAT, DOUBLE, N_DELAYED };
+enum word { XATTR, STAT, DOUBLE, LIST, OPEN, READ, WRITE, QUOTA, FULL, N_WORDS };
+
+#define PARTS 100000
+#define TB 1000000000000
 
 struct slowfs {
 	const char *folder;
 	char flag[PATH_MAX]; /* the file that makes it slow */
-	long us[N_DELAYED];
+	long n[N_WORDS];
 };
 
 struct place {
@@ -46,13 +53,26 @@ static struct place at(const char *path)
 	return p;
 }
 
-static void delay(enum delayed which)
+/* Its number; 0: nothing is slow now. */
+static long number_of(enum word which)
 {
-	long us = self()->us[which];
+	return self()->n[which] && !access(self()->flag, F_OK) ? self()->n[which] : 0;
+}
+
+static void delay(enum word which)
+{
+	long us = number_of(which);
 	struct timespec t = { .tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000 };
 
-	if (us && !access(self()->flag, F_OK))
+	if (us)
 		nanosleep(&t, NULL);
+}
+
+static bool over_quota(void)
+{
+	long user = number_of(QUOTA);
+
+	return user && fuse_get_context()->uid == (uid_t)user;
 }
 
 static bool is_double(const char *path)
@@ -73,9 +93,9 @@ static int slow_getattr(const char *path, struct stat *st, struct fuse_file_info
 
 static int slow_mkdir(const char *path, mode_t mode)
 {
-	int r = mkdir(at(path).path, mode);
-
-	if (r)
+	if (over_quota())
+		return -EDQUOT;
+	if (mkdir(at(path).path, mode))
 		return -errno;
 	return result(lchown(at(path).path, fuse_get_context()->uid, fuse_get_context()->gid));
 }
@@ -120,7 +140,10 @@ static int slow_utimens(const char *path, const struct timespec t[2], struct fus
 
 static int slow_open(const char *path, struct fuse_file_info *fi)
 {
-	int fd = open(at(path).path, fi->flags & ~(O_CREAT | O_EXCL));
+	int fd;
+
+	delay(OPEN);
+	fd = open(at(path).path, fi->flags & ~(O_CREAT | O_EXCL));
 
 	fi->fh = (uint64_t)fd;
 	return fd < 0 ? -errno : 0;
@@ -128,7 +151,12 @@ static int slow_open(const char *path, struct fuse_file_info *fi)
 
 static int slow_create(const char *path, mode_t mode, struct fuse_file_info *fi)
 {
-	int fd = open(at(path).path, fi->flags | O_CREAT, mode);
+	int fd;
+
+	if (over_quota())
+		return -EDQUOT;
+	delay(OPEN);
+	fd = open(at(path).path, fi->flags | O_CREAT, mode);
 
 	fi->fh = (uint64_t)fd;
 	if (fd < 0)
@@ -138,16 +166,16 @@ static int slow_create(const char *path, mode_t mode, struct fuse_file_info *fi)
 
 static int slow_read(const char *path, char *buf, size_t size, off_t off, struct fuse_file_info *fi)
 {
-	if (is_double(path))
-		delay(DOUBLE);
+	delay(is_double(path) ? DOUBLE : READ);
 	return result(pread((int)fi->fh, buf, size, off));
 }
 
 static int slow_write(const char *path, const char *buf, size_t size, off_t off,
 		      struct fuse_file_info *fi)
 {
-	if (is_double(path))
-		delay(DOUBLE);
+	if (over_quota())
+		return -EDQUOT;
+	delay(is_double(path) ? DOUBLE : WRITE);
 	return result(pwrite((int)fi->fh, buf, size, off));
 }
 
@@ -165,7 +193,14 @@ static int slow_fsync(const char *path, int data, struct fuse_file_info *fi)
 
 static int slow_statfs(const char *path, struct statvfs *st)
 {
-	return result(statvfs(at(path).path, st));
+	int r = statvfs(at(path).path, st);
+	long parts = number_of(FULL);
+
+	if (!r && parts) {
+		st->f_blocks = 100 * TB / st->f_frsize;
+		st->f_bfree = st->f_bavail = st->f_blocks / PARTS * (unsigned long)parts;
+	}
+	return result(r);
 }
 
 static int slow_readdir(const char *path, void *buf, fuse_fill_dir_t fill, off_t off,
@@ -174,6 +209,7 @@ static int slow_readdir(const char *path, void *buf, fuse_fill_dir_t fill, off_t
 	DIR *d = opendir(at(path).path);
 	struct dirent *e;
 
+	delay(LIST);
 	(void)off;
 	(void)fi;
 	(void)flags;
@@ -233,7 +269,8 @@ static const struct fuse_operations operations = {
 
 int main(int argc, char **argv)
 {
-	static const char *const names[N_DELAYED] = { "xattr=", "stat=", "double=" };
+	static const char *const names[N_WORDS] = { "xattr=", "stat=",	"double=", "list=", "open=",
+						    "read=",  "write=", "quota=",  "full=" };
 	char *options[] = { argv[0],
 			    "-f",
 			    "-o",
@@ -243,14 +280,14 @@ int main(int argc, char **argv)
 	struct slowfs fs = { .folder = argc > 2 ? argv[1] : NULL };
 
 	if (!fs.folder) {
-		fprintf(stderr, "usage: slowfs FOLDER MOUNT [xattr=US] [stat=US] ...\n");
+		fprintf(stderr, "usage: slowfs FOLDER MOUNT [WORD=N]...\n");
 		return 2;
 	}
 	snprintf(fs.flag, sizeof(fs.flag), "%s/../slow", fs.folder);
 	for (int i = 3; i < argc; i++)
-		for (int k = 0; k < N_DELAYED; k++)
+		for (int k = 0; k < N_WORDS; k++)
 			if (!strncmp(argv[i], names[k], strlen(names[k])))
-				fs.us[k] = strtol(argv[i] + strlen(names[k]), NULL, 10);
+				fs.n[k] = strtol(argv[i] + strlen(names[k]), NULL, 10);
 	umask(0);
 	return fuse_main(5, options, &operations, &fs);
 }

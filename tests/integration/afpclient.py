@@ -99,6 +99,46 @@ class AfpClient:
         """FPByteRangeLockExt; the result."""
         return self._exchange(COMMAND, struct.pack(">BBHqq", 59, 0, fork, offset, length))[0]
 
+    def lock_own(self) -> None:
+        """A range lock on a file of its own, taken and given back: what applications try."""
+        name = f"own {self.local_port()}"
+        self.create(name)
+        code, fork = self.open_fork(name, 3)
+        if code or self.lock(fork, 0, 10):
+            raise RuntimeError(f"{name} cannot be locked")
+        self.close_fork(fork)
+
+    def create_or_fail(self) -> None:
+        """FPCreateFile of a name that is new."""
+        if code := self.create(f"new {self.local_port()} {self._id}"):
+            raise RuntimeError(f"FPCreateFile: {code}")
+
+    def list_folder(self, name: str) -> int:
+        """FPEnumerateExt2 of a folder of the root, to its end; how many entries it has."""
+        path = name.encode()
+        tail = struct.pack(">BIH", 3, 0x08000103, len(path)) + path
+        n = 0
+        while True:
+            head = struct.pack(
+                ">BBHIHHHII", 68, 0, self._volume, 2, 0x2142, 0x2142, 200, n + 1, 65000
+            )
+            code, reply = self._exchange(COMMAND, head + tail)
+            if code:
+                return n
+            n += struct.unpack_from(">H", reply, 4)[0]
+
+    def stat(self, name: str) -> None:
+        """FPGetFileDirParms of a path below the root, whose parts are divided by NUL."""
+        path = name.encode()
+        head = struct.pack(">BBHIHH", 34, 0, self._volume, 2, 0x0142, 0x0142)
+        self._expect_ok(
+            "FPGetFileDirParms", head + struct.pack(">BIH", 3, 0x08000103, len(path)) + path
+        )
+
+    def map_id(self) -> None:
+        """FPMapID: the name of the user bench1, by its number."""
+        self._expect_ok("FPMapID", struct.pack(">BBI", 21, 1, 5001))
+
     def volume_size(self) -> None:
         """FPGetVolParms: how many bytes are free."""
         self._expect_ok("FPGetVolParms", struct.pack(">BBHH", 17, 0, self._volume, 0x0200))

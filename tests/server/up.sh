@@ -24,6 +24,9 @@
 #                noise (Linux 6.6; not with AFPD_VOL_SIZE)
 # AFPD_PRELOAD   a library of this machine to preload in afpd
 # AFPD_PRELOAD_IN  in this daemon instead, and what it starts: cnid_metad
+# AFPD_PAM       the first line of PAM's configuration in place of "auth required pam_unix.so
+#                nodelay", which answers a wrong password at once; INST stands for the folder of
+#                the instance as the server sees it
 # AFPD_ENV       NAME=VALUE words more for the daemons' environment
 # CNID_PORT      port of cnid_metad (default: PORT + 1)
 #
@@ -41,7 +44,9 @@ suite=$1 port=${2:-0} cnid=${3:-dbd}
 umask 022
 root=$("$here/root.sh" "$suite")
 # The answer to a wrong password need not take 2 s.
-sed -i 's/^auth required pam_unix.so$/& nodelay/' "$root/etc/pam.d/netatalk"
+pam=$root/etc/pam.d/netatalk
+grep -qx 'auth required pam_unix.so nodelay' "$pam" ||
+    sed -i 's/^auth required pam_unix.so$/& nodelay/' "$pam"
 
 claim() { # PORT: make its instance folder, which belongs to one server only
     mkdir "$cache/inst-$1" 2>/dev/null || return 1
@@ -89,6 +94,15 @@ if [ -n "${AFPD_VOL_SIZE:-}" ]; then
 fi
 chmod 777 "$dir/vol1" "$dir/vol2"
 echo "read me" > "$dir/ro/hello.txt"
+
+# The root is that of other servers, too: this one sees the file in a mount namespace of its own.
+own_pam=()
+if [ -n "${AFPD_PAM:-}" ]; then
+    { echo "${AFPD_PAM//INST//inst/$port}"; sed 1d "$pam"; } > "$dir/pam"
+    # shellcheck disable=SC2016 # that shell's own words
+    own_pam=(unshare -m --propagation slave
+        sh -c 'mount --bind "$0" "$1"; shift; exec "$@"' "$dir/pam" "$pam")
+fi
 
 [ -z "${AFPD_PRELOAD:-}" ] || cp "$AFPD_PRELOAD" "$dir/preload.so"
 
@@ -139,7 +153,7 @@ start() { # COMMAND
             fd=${fd##*/}
             if [ "$fd" -gt 2 ]; then eval "exec $fd>&-"; fi
         done
-        exec ${AFPD_CPU:+taskset -c "$AFPD_CPU"} \
+        exec "${own_pam[@]}" ${AFPD_CPU:+taskset -c "$AFPD_CPU"} \
             env -i PATH=/usr/sbin:/usr/bin LC_ALL=C.UTF-8 "${more[@]}" setsid \
             chroot "$root" "/usr/sbin/$1" -d -F "/inst/$port/afp.conf"
     ) > "$inst/$1.out" 2>&1 < /dev/null &

@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is wrong below the volume: disks, file systems, locks, scanners."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from afpclient import AfpClient
+from faults import (
+    CGROUPS,
+    WRITING,
+    Fault,
+    Maker,
+    Part,
+    Site,
+    Tally,
+    device_of,
+    grouped,
+    process,
+    repeated,
+)
+
+BLKIO = (str(CGROUPS / "blkio"),)
+FUSE = ("/dev/fuse",)
+# Loads that ask often for what is on the disk.
+FILES = ("browse", "office", "mixed", "one", "users", "victim")
+
+
+def _free_bytes(folder: Path) -> int:
+    at = os.statvfs(folder)
+    return at.f_bfree * at.f_frsize
+
+
+def _append(path: Path, n_bytes: int) -> None:
+    """As many as there is room for."""
+    with contextlib.suppress(OSError), path.open("ab", buffering=0) as file:
+        while n_bytes > 0:
+            n_bytes -= file.write(bytes(min(n_bytes, 4096)))
+
+
+@contextlib.contextmanager
+def filled(site: Site, room: float) -> Iterator[None]:
+    """The volume has so many bytes left, also when clients remove files meanwhile."""
+    filler = site.vol1 / "filler"
+    # What is not on the disk yet counts for more than it will take there.
+    for _ in range(3):
+        _append(filler, sys.maxsize)
+        os.sync()
+    kept = _free_bytes(site.vol1) + int(room)
+    os.truncate(filler, max(0, filler.stat().st_size - int(room)))
+
+    def step(over: threading.Event) -> None:
+        _append(filler, _free_bytes(site.vol1) - kept)
+        over.wait(0.05)
+
+    with repeated(step):
+        yield
+
+
+def io_limit(which: str) -> Maker:
+    @contextlib.contextmanager
+    def make(site: Site, bytes_per_s: float) -> Iterator[None]:
+        """The server may read or write so fast, by its cgroup."""
+        limit = f"{device_of(site.vol1)} {int(bytes_per_s)}"
+        name = f"blkio__throttle__{which}_bps_device"
+        with grouped(site, "blkio", site.all, **{name: limit}):
+            yield
+
+    return make
+
+
+@contextlib.contextmanager
+def cold_reads(site: Site, bytes_per_s: float) -> Iterator[None]:
+    """The server reads so fast, and nothing stays in memory."""
+
+    def step(over: threading.Event) -> None:
+        Path("/proc/sys/vm/drop_caches").write_text("1")
+        over.wait(0.1)
+
+    os.sync()
+    with io_limit("read")(site, bytes_per_s), repeated(step):
+        yield
+
+
+@contextlib.contextmanager
+def other_writers(site: Site, n: float) -> Iterator[None]:
+    """So many programs write to the volume's disk, past the page cache, as fast as they can."""
+    with contextlib.ExitStack() as stack:
+        pin = ("taskset", "-c", str(site.client_cpu))
+        for i in range(int(n)):
+            at = site.inst / f"writer{i}"
+            command = f"while :; do dd if=/dev/zero of={at} bs=4M count=64 oflag=direct; done"
+            stack.callback(at.unlink, missing_ok=True)
+            stack.enter_context(process(*pin, "sh", "-c", f"exec 2> /dev/null; {command}"))
+        yield
+
+
+def slow_files(*words: str) -> Maker:
+    """vol1 is on slowfs, which does what the words say once there is slowed()."""
+
+    @contextlib.contextmanager
+    def make(site: Site, us: float) -> Iterator[None]:
+        below = site.vol1.with_name("below")
+        below.mkdir()
+        below.chmod(0o777)
+        told = [word.format(us) for word in words]
+        command = (site.programs["slowfs"], below, site.vol1, *told)
+        with process(*command) as running:
+            try:
+                while not site.vol1.is_mount():
+                    if running.poll() is not None:
+                        raise RuntimeError("slowfs ended")
+                    time.sleep(0.02)
+                yield
+            finally:
+                subprocess.run(["umount", "-l", str(site.vol1)], check=True)
+
+    return make
+
+
+@contextlib.contextmanager
+def slowed(site: Site, _: float) -> Iterator[None]:
+    """Now slowfs and slowcalls do what they were told."""
+    flag = site.inst / "slow"
+    flag.touch()
+    try:
+        yield
+    finally:
+        flag.unlink()
+
+
+@contextlib.contextmanager
+def own_mount(site: Site, _: float) -> Iterator[None]:
+    """vol1 is a mount: what watches it sees no other files."""
+    subprocess.run(["mount", "--bind", str(site.vol1), str(site.vol1)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(site.vol1)], check=True)
+
+
+@contextlib.contextmanager
+def scanned(site: Site, us: float) -> Iterator[None]:
+    """A virus scanner looks at each file that is opened, for so long."""
+    with process(site.programs["scanner"], site.vol1, f"{us:.0f}") as running:
+        time.sleep(0.2)
+        if running.poll() is not None:
+            raise RuntimeError("scanner ended")
+        yield
+
+
+CHURN = """
+import os, sys
+folders = sys.argv[1:]
+n = 0
+while True:
+    for folder in folders:
+        path = folder + "/churn%d" % os.getpid()
+        for i in range(500):
+            os.close(os.open(path + str(i), os.O_CREAT | os.O_WRONLY))
+        for i in range(500):
+            os.unlink(path + str(i))
+"""
+
+
+@contextlib.contextmanager
+def churned(site: Site, n: float) -> Iterator[None]:
+    """So many programs make and remove files, without a pause, in a folder that clients look at."""
+    folders = [str(path) for path in site.vol1.glob("*/d0*")]
+    with contextlib.ExitStack() as stack:
+        pin = ("taskset", "-c", str(site.client_cpu))
+        for _ in range(int(n)):
+            stack.enter_context(process(*pin, sys.executable, "-c", CHURN, *folders))
+        yield
+
+
+@contextlib.contextmanager
+def locked_file(site: Site, share: float) -> Iterator[Tally]:
+    """Another program has a file locked for that share of each second; a client opens it."""
+    tally = Tally()
+    client = AfpClient(site.port)
+    client.create("slow-lock")
+
+    def ask(over: threading.Event) -> None:
+        with tally.one():
+            code, fork = client.open_fork("slow-lock", 1)
+            if code:
+                raise RuntimeError(f"FPOpenFork: {code}")
+            client.close_fork(fork)
+        over.wait(0.02)
+
+    with (site.vol1 / "slow-lock").open("rb") as file:
+
+        def step(over: threading.Event) -> None:
+            if share > 0.001:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                time.sleep(share)
+                fcntl.flock(file, fcntl.LOCK_UN)
+            over.wait(1 - share)
+
+        try:
+            with repeated(ask), repeated(step):
+                yield tally
+        finally:
+            client.drop()
+
+
+@contextlib.contextmanager
+def backups(site: Site, bands: float) -> Iterator[None]:
+    """A backup of so many bands on a volume whose size the server limits."""
+    folder = site.vol1 / "Mac.sparsebundle"
+    (folder / "bands").mkdir(parents=True)
+    (folder / "Info.plist").write_text(
+        "<plist><dict>\n<key>band-size</key>\n<integer>8388608</integer>\n</dict></plist>\n"
+    )
+    for band in range(int(bands)):
+        os.close(os.open(folder / "bands" / f"{band:x}", os.O_CREAT | os.O_WRONLY, 0o644))
+    yield
+
+
+@contextlib.contextmanager
+def sizing(site: Site, _: float) -> Iterator[Tally]:
+    """Clients come and ask how full the volume is."""
+    tally = Tally()
+    came: list[AfpClient] = []
+
+    def step(over: threading.Event) -> None:
+        with tally.one():
+            came.append(AfpClient(site.port))
+            came[-1].volume_size()
+        over.wait(0.2)
+
+    try:
+        with repeated(step):
+            yield tally
+    finally:
+        for client in came:
+            client.drop()
+
+
+@contextlib.contextmanager
+def changed_behind(site: Site, per_s: float) -> Iterator[None]:
+    """Another program makes so many files a second in the folders that clients list."""
+    folders = list(site.vol1.glob("*/d0*"))
+    n = 0
+
+    def step(over: threading.Event) -> None:
+        nonlocal n
+        for _ in range(int(per_s / 5)):
+            n += 1
+            (folders[n % len(folders)] / f"behind {n}").touch()
+        over.wait(0.2)
+
+    with repeated(step):
+        yield
+
+
+OFFICE = (Part("office", 8, 0.05, ("--file-size=512K", "--files=20")),)
+
+DISK_FAULTS = (
+    Fault(
+        "full disk", ("disk-full", "disk-room"), (4e7, 2.5e6, 0), filled,
+        loads=WRITING, hooks={"AFPD_VOL_SIZE": "96M"},
+    ),
+    Fault(
+        "I/O limit, writes", ("io-limit",), (1e9, 2e7, 1e6), io_limit("write"),
+        loads=WRITING, also=("fsync", "slow-disk"), needs=BLKIO,
+    ),
+    Fault(
+        "I/O limit, reads", ("io-limit",), (1e9, 6e7, 4e6), cold_reads, own=OFFICE, alone=True,
+        also=("slow-disk", "rereads"), needs=BLKIO,
+    ),
+    Fault(
+        "other writers", ("slow-disk", "other-writers", "fsync"), (0, 1, 4), other_writers,
+        loads=WRITING, alone=True,
+    ),
+    Fault(
+        "slow attributes", ("xattr", "remote-fs"), (0, 50, 20e3), slowed, needs=FUSE,
+        before=slow_files("xattr={:.0f}"), also=("appledouble",),
+    ),
+    Fault(
+        "remote file system", ("remote-fs",), (0, 50, 40e3), slowed, needs=FUSE,
+        before=slow_files("stat={:.0f}", "list={:.0f}", "open={:.0f}"),
+    ),
+    Fault(
+        "slow data", ("remote-fs",), (0, 500, 40e3), slowed, needs=FUSE,
+        loads=("office", "read", "write", "mixed"),
+        before=slow_files("read={:.0f}", "write={:.0f}"),
+    ),
+    Fault(
+        "AppleDouble", ("appledouble", "remote-fs"), (0, 300, 10e3), slowed, needs=FUSE,
+        loads=("metadata", "office"), before=slow_files("double={:.0f}"),
+        hooks={"AFPD_VOLUME": "ea = ad"},
+    ),
+    Fault(
+        "scanner", ("scanner",), (0, 200, 50e3), scanned, before=own_mount,
+    ),
+    Fault(
+        "busy folder", ("directory-lock", ""), (0, 1, 6), churned,
+        loads=("browse", "office", "one"), also=("cnid-behind",), alone=True,
+    ),
+    Fault(
+        "locked file", ("locks",), (0, 0.03, 0.9), locked_file,
+        hooks={"AFPD_PRELOAD": "{onopen}"},
+    ),
+    Fault(
+        "volume size", ("volume-size",), (1, 1000, 60000), backups, company=sizing,
+        hooks={"AFPD_VOLUME": "vol size limit = 1000000"},
+    ),
+    Fault(
+        "changed behind", ("cnid-behind",), (0, 50, 400), changed_behind,
+        loads=("browse", "office", "one"),
+    ),
+)  # fmt: skip

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Clients at work on a server, and how long they wait.
+
+AFPSCOPE names the binary.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from faults import Part, Tally
+from netatalk import USERS
+
+FOREVER_S = 300
+RAMP_S = 0
+STUCK = 0.4  # a client without an answer for that share of the time waits for one
+
+
+@dataclass
+class Waits:
+    """What clients asked for in some time: how often, how long it took all, how much failed."""
+
+    n: int = 0
+    seconds: float = 0
+    failed: int = 0
+
+    def share(self, calm: Waits) -> tuple[float, float]:
+        """Of the seconds: how many would not have been waited without the fault; of how many."""
+        if not self.seconds or (self.n and not calm.n):
+            return 0, self.seconds
+        mean = calm.seconds / calm.n if calm.n else 0
+        return max(0, self.seconds - mean * self.n), self.seconds
+
+
+def tallied(tally: Tally, begin: float, end: float) -> Waits:
+    """What began in that time, and what still waits."""
+    with tally.lock:
+        ended = [row for row in tally.ended if begin <= row[0] < end or begin <= row[1] < end]
+        pending = [end - at for at in tally.pending.values() if at < end]
+    waited = sum(to - at for at, to, _ in ended) + sum(pending)
+    return Waits(len(ended) + len(pending), waited, sum(failed for *_, failed in ended))
+
+
+class Working:
+    """One part of a load. begun() waits until its clients are at work."""
+
+    def __init__(self, part: Part, address: str, cpu: int) -> None:
+        self.part = part
+        self._folder = tempfile.TemporaryDirectory()
+        at = Path(self._folder.name)
+        self._flag, self._json, self._err = at / "begun", at / "run.json", at / "err"
+        command = [
+            *("setpriv", "--pdeathsig", "KILL", "taskset", "-c", str(cpu)),
+            *(os.environ["AFPSCOPE"], "load", "--no-save", "--watch=off", "--no-probe"),
+            *("--uam=cleartext", f"--ramp={RAMP_S}", f"--clients={part.clients}"),
+            *(f"--mix={part.mix}", f"--think={part.think_s}", *part.more),
+            *("--at", f"{RAMP_S + 0.3} touch {self._flag}", f"--json={self._json}"),
+            *(f"--duration={FOREVER_S}", f"afp://bench1@{address}/vol1"),
+        ]
+        env = os.environ | {"AFPSCOPE_PASSWORD": USERS["bench1"]}
+        with self._err.open("w") as err:
+            quiet = subprocess.DEVNULL
+            self._running = subprocess.Popen(command, stdin=quiet, stdout=err, stderr=err, env=env)
+        self._saved: dict[str, Any] | None = None
+        self._over = False
+
+    def begun(self) -> None:
+        while not self._flag.exists():
+            if self._running.poll() is not None:
+                said = self._err.read_text()
+                raise RuntimeError(f"load ended with {self._running.returncode}: {said}")
+            time.sleep(0.02)
+
+    def end(self) -> None:
+        """Its figures are known then, unless it hung. Once more: nothing."""
+        if self._over:
+            return
+        self._over = True
+        if self._running.poll() is None:
+            self._running.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._running.wait(8)
+        if self._running.poll() is None:
+            self._running.kill()
+            self._running.wait()
+        with contextlib.suppress(OSError, ValueError):
+            self._saved = json.loads(self._json.read_text())["phases"][0]["load"]
+        self._folder.cleanup()
+
+    def waits(self, begin: float, end: float) -> Waits:
+        """From begin to end, by the monotonic clock."""
+        clients = self.part.clients
+        if not self._saved:
+            return Waits(0, clients * (end - begin))
+        origin = self._saved["begin_ns"] / 1e9
+        out = Waits()
+        # A second that the time begins in belongs to what was before.
+        first, last = max(0, int(begin - origin + 0.999)), int(end - origin + 0.5)
+        for second in self._saved["seconds"][first:last]:
+            out.n += second["n"]
+            out.failed += second["failed"]
+            out.seconds += second["sum_ns"] / 1e9
+        all_s = clients * max(0, last - first)
+        unknown = all_s - out.seconds - out.n * self.part.think_s
+        if unknown > STUCK * all_s:
+            out.seconds += unknown
+        return out

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a diagnosis is worth, and the table of many."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from faults import DOSES, MOST, NONE, NOTHING, THIRD
+from patient import Row
+
+FIRST, AMONG, SILENT, SAID_SLOW, FALSE, SURE, FAILED = (
+    "right first",
+    "right among three",
+    "silent",
+    "silent, said slow",
+    "false",
+    "false and sure",
+    "not made",
+)
+# What others on this machine may make true.
+DISTURBED = {"other-programs", "cpu-short"}
+BUSY = 0.25  # of the server's CPU that others took
+
+
+def reached(harm: dict[str, Any]) -> int:
+    """The dose that the harm shows."""
+    most = max(harm["share_of_waiting"], harm["share_failed"])
+    return MOST if most >= 0.5 else THIRD if most >= 0.15 else NONE
+
+
+def _single(keys: list[str], right: Sequence[str]) -> str:
+    if not keys:
+        return FIRST if NOTHING in right else SILENT
+    if keys[0] in right:
+        return FIRST
+    return AMONG if set(keys[:3]) & set(right) else FALSE
+
+
+def outcome(row: Row, result: dict[str, Any]) -> str:
+    """Of one row: the first that holds of SURE, FIRST, AMONG, FALSE, SAID_SLOW, SILENT."""
+    diagnosis = result.get("diagnosis")
+    if diagnosis is None:
+        return FAILED
+    right = [fault.found for fault, _ in row.faults]
+    known = {key for fault, _ in row.faults for key in (*fault.found, *fault.also)}
+    if (result.get("cpu_others") or 0) >= BUSY:
+        known |= DISTURBED
+    found = diagnosis["findings"]
+    if any(f["sure"] and f["key"] not in known for f in found):
+        return SURE
+    noise = DISTURBED & known - {key for keys in right for key in keys}
+    keys = [f["key"] for f in found if f["key"] not in noise]
+    if len(right) == 2 and keys:
+        both = all(set(wanted) & set(keys) for wanted in right)
+        is_ = FIRST if both else _single(keys, [*right[0], *right[1]])
+        return AMONG if is_ == FIRST and not both else is_
+    is_ = _single(keys, right[0] if len(right) == 1 else ())
+    return SAID_SLOW if is_ == SILENT and diagnosis["verdict"] == "slow" else is_
+
+
+def summary(row: Row, result: dict[str, Any]) -> dict[str, Any]:
+    """What the table needs of a row, beside its whole result."""
+    keys = sorted({key for fault, _ in row.faults for key in fault.found if key})
+    return {
+        "fault": " + ".join(fault.name for fault, _ in row.faults),
+        "keys": keys,
+        "kind": "pair" if len(row.faults) > 1 else "none" if row.faults[0][0].healthy else "one",
+        "dose": row.faults[0][1],
+        "reached": reached(result["harm"]) if "harm" in result else NONE,
+        "outcome": outcome(row, result),
+    }
+
+
+def _cells(of: Iterable[dict[str, Any]]) -> str:
+    n = Counter(row["outcome"] for row in of)
+    total = sum(n.values())
+    if not total:
+        return "| | | | "
+    quiet = n[SILENT] + n[SAID_SLOW]
+    return f"| {n[FIRST]}/{total} | {n[FIRST] + n[AMONG]} | {quiet} | {n[FALSE] + n[SURE]} "
+
+
+def _percent(rows: list[dict[str, Any]], good: Callable[[str], bool]) -> str:
+    n = sum(good(row["outcome"]) for row in rows)
+    return f"{n} of {len(rows)} ({n / max(1, len(rows)):.1%})"
+
+
+def table(all_: list[dict[str, Any]]) -> str:
+    """Markdown, from the results of many rows."""
+    made = [row for row in all_ if row["outcome"] != FAILED]
+    one = [row for row in made if row["kind"] == "one"]
+    lines = [
+        "| Fault | Right | High: first | in three | silent | false | Middle: first | in three "
+        "| silent | false | None: rows | false | Sure |",
+        "| --- | --- |" + " --- |" * 11,
+    ]
+    for fault in dict.fromkeys(row["fault"] for row in one):
+        mine = [row for row in one if row["fault"] == fault]
+        of = {dose: [row for row in mine if row["reached"] == dose] for dose in (NONE, THIRD, MOST)}
+        wrong = sum(row["outcome"] in (FALSE, SURE) for row in of[NONE])
+        sure = sum(row["outcome"] == SURE for row in mine)
+        keys = ", ".join(f"`{key}`" for key in mine[0]["keys"]) or "nothing"
+        lines.append(
+            f"| {fault} | {keys} {_cells(of[MOST])}{_cells(of[THIRD])}"
+            f"| {len(of[NONE])} | {wrong or ''} | {sure or ''} |"
+        )
+    high = [row for row in one if row["reached"] == MOST]
+    middle = [row for row in one if row["reached"] == THIRD]
+    low = [row for row in one if row["reached"] == NONE]
+    pairs = [row for row in made if row["kind"] == "pair"]
+    none = [row for row in made if row["kind"] == "none"]
+    missed = sum(row["reached"] != row["dose"] for row in one)
+    lines += [
+        "",
+        f"- Most of the waiting: right first {_percent(high, FIRST.__eq__)}",
+        "- A third of the waiting: right among three "
+        + _percent(middle, lambda is_: is_ in (FIRST, AMONG)),
+        f"- No harm: false {_percent(low, lambda is_: is_ in (FALSE, SURE))}",
+        f"- Two at once: both found {_percent(pairs, FIRST.__eq__)}",
+        f"- Healthy: false {_percent(none, lambda is_: is_ != FIRST)}",
+        f"- False and sure: {_percent(made, SURE.__eq__)}",
+        f"- Rows whose harm was that of another dose than was meant: {missed} of {len(one)}",
+        f"- Rows that could not be made: {len(all_) - len(made)}",
+        f"- Time of all: {sum(row['seconds'] for row in all_) / 60:.0f} min of "
+        f"{len(all_)} rows one after the other",
+    ]
+    return "\n".join(lines)
+
+
+def told(row: dict[str, Any]) -> str:
+    """A line of a row for the terminal."""
+    harm = row["result"].get("harm")
+    diagnosis = row["result"].get("diagnosis") or {"verdict": row["result"].get("error", "?")}
+    found = [f["key"] + ("!" if f["sure"] else "") for f in diagnosis.get("findings", ())]
+    share = (
+        f"harm {max(harm['share_of_waiting'], harm['share_failed']):.0%} "
+        f"({DOSES[row['reached']]})" if harm else "no harm known"
+    )  # fmt: skip
+    return (
+        f"{row['outcome']:17}  {row['name']}: {diagnosis['verdict']} {' '.join(found)}; "
+        f"{share}, {row['seconds']:.0f} s"
+    )

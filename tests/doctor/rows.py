@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The rows of the laboratory: each fault in three doses, under loads, CNID schemes, versions."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+
+from clientfaults import CLIENT_FAULTS
+from cnidfaults import CNID_FAULTS
+from diskfaults import DISK_FAULTS
+from faults import DOSES, LOADS, MOST, SCHEMES, Fault
+from healthy import HEALTHY
+from patient import Row
+from serverfaults import SERVER_FAULTS
+from userfaults import USER_FAULTS
+
+FAULTS = {
+    fault.name: fault
+    for fault in (*SERVER_FAULTS, *CNID_FAULTS, *DISK_FAULTS, *USER_FAULTS, *CLIENT_FAULTS)
+}
+EACH = 3  # rows of a fault in a dose
+
+# Two at once, both strong: both must be found.
+PAIRS = (
+    ("stopped server", "log level"),
+    ("stopped CNID server", "deaf clients"),
+    ("CNID server that dies", "files in use"),
+    ("full disk", "login loop"),
+    ("files in use", "log level"),
+    ("deaf clients", "frozen server"),
+    ("changed behind", "login loop"),
+    ("slow login", "stopped server"),
+    ("locked database", "deaf clients"),
+    ("I/O limit, writes", "files in use"),
+    ("AppleDouble", "deaf clients"),
+    ("slow attributes", "login loop"),
+    ("huge folder", "deaf clients"),
+    ("locked file", "stopped server"),
+    ("hanging login", "log level"),
+    ("frozen server", "slow attributes"),
+    ("scanner", "deaf clients"),
+    ("name service", "files in use"),
+    ("remote file system", "login loop"),
+    ("CPU quota", "deaf clients"),
+    ("repeated errors", "stopped server"),
+    ("crashing sessions", "deaf clients"),
+    ("cnid_metad that stops", "repeated errors"),
+    ("scanner", "log level"),
+)
+
+
+def row_name(row: Row) -> str:
+    """Tells it from all others."""
+    faults = " + ".join(
+        f"{fault.name}, {fault.doses[dose]} users" if fault.healthy else f"{fault.name}, {DOSES[dose]}"
+        for fault, dose in row.faults
+    )
+    return f"{faults} | {row.load} | {row.cnid} | {row.suite}"
+
+
+def _places(fault: Fault) -> list[tuple[str, str, str]]:
+    """Loads, schemes and versions with which it can be made."""
+    loads = ("own",) if fault.own else fault.loads
+    return [
+        (load, cnid, suite)
+        for load, suite in product(loads, fault.suites)
+        for cnid in SCHEMES[suite]
+        if cnid in fault.cnids
+    ]
+
+
+def _covering(places: list[tuple[str, str, str]], seed: str) -> Iterator[tuple[str, str, str]]:
+    """Places in an order in which each load, scheme and version soon has had its turn."""
+    left = list(places)
+    random.Random(seed).shuffle(left)
+    used: Counter[str] = Counter()
+    while left:
+        at = min(left, key=lambda place: sum(used[word] for word in place))
+        left.remove(at)
+        used.update(at)
+        yield at
+        if not left:
+            left = list(places)
+
+
+def _rows_of(fault: Fault, seed: int) -> Iterator[Row]:
+    places = _places(fault)
+    order = _covering(places, f"{seed} {fault.name}")
+    doses = [dose for dose, strength in enumerate(fault.doses) if strength is not None]
+    same = 1 if len({fault.doses[d] for d in doses}) == 1 else len(doses)
+    for dose in doses[:same]:
+        for _ in range(min(EACH, len(places))):
+            load, cnid, suite = next(order)
+            yield Row([(fault, dose)], load, cnid, suite)
+
+
+def _pair(a: Fault, b: Fault) -> Row:
+    of = [set(fault.loads) for fault in (a, b) if not fault.own]
+    loads = [load for load in LOADS if all(load in names for names in of)] if of else ["own"]
+    here = [(c, s) for _, c, s in _places(a) if (c, s) in {(c, s) for _, c, s in _places(b)}]
+    cnid, suite = max(here, key=lambda place: place[1] == "forky")
+    return Row([(a, MOST), (b, MOST)], loads[0], cnid, suite)
+
+
+def planned(seed: int) -> tuple[list[Row], list[Row], list[Row]]:
+    """One fault each; two; none."""
+    one = [row for fault in FAULTS.values() for row in _rows_of(fault, seed)]
+    two = [_pair(FAULTS[a], FAULTS[b]) for a, b in PAIRS]
+    none = [row for fault in HEALTHY for row in _rows_of(fault, seed)]
+    return one, two, none
+
+
+def sampled(rows: list[Row], n: int, seed: int) -> list[Row]:
+    """So many, at random, none of a fault twice before each has had its turn."""
+    order = list(rows)
+    random.Random(seed).shuffle(order)
+    turn: Counter[str] = Counter()
+    keyed = []
+    for row in order:
+        name = row.faults[0][0].name + str(len(row.faults))
+        keyed.append((turn[name], len(keyed), row))
+        turn[name] += 1
+    chosen = {id(row) for *_, row in sorted(keyed, key=lambda k: k[:2])[:n]}
+    return [row for row in rows if id(row) in chosen]
+
+
+def why_not(row: Row) -> str:
+    """Why it cannot be made here; empty: it can."""
+    missing = [at for fault, _ in row.faults for at in fault.needs if not Path(at).exists()]
+    return f"there is no {missing[0]} here" if missing else ""
