@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 
 from diskfaults import slowed
-from faults import MIXES, Fault, Part, Site, repeated, send, stopping
+from faults import MIXES, Fault, Part, Site, Tally, repeated, send, stopping
 from serverfaults import arriving
 
 DBD = ("dbd",)
@@ -41,11 +41,10 @@ def metad_killed(site: Site, killed: float) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def stopped_for_a_while(site: Site, seconds: float) -> Iterator[None]:
-    """Clients that have come since then hang in FPOpenVol when doctor begins."""
-    with metad_stopped(site, 1), arriving(site, 0.5):
-        time.sleep(seconds)
-        yield
+def a_few_arrive(site: Site, _: float) -> Iterator[Tally]:
+    """Clients come, some of them before there is a fault, none when doctor looks."""
+    with arriving(site, 0, 0.5, 12) as tally:
+        yield tally
 
 
 @contextlib.contextmanager
@@ -103,8 +102,8 @@ CNID_FAULTS = (
         company=arriving, loads=("browse", "office", "one", "users"), cnids=DBD,
     ),
     Fault(
-        "sessions that hang", ("cnid-stopped",), (None, None, 4), stopped_for_a_while,
-        loads=("victim",), cnids=DBD,
+        "sessions that hang", ("cnid-stopped",), (None, None, 1), metad_stopped,
+        company=a_few_arrive, loads=("browse", "victim"), cnids=DBD, settle_s=4,
     ),
     Fault(
         "dead cnid_metad", ("cnid-dead",), (None, None, 1), before=metad_killed,

@@ -30,8 +30,6 @@ from faults import (
 
 BLKIO = (str(CGROUPS / "blkio"),)
 FUSE = ("/dev/fuse",)
-# Loads that ask often for what is on the disk.
-FILES = ("browse", "office", "mixed", "one", "users", "victim")
 
 
 def _free_bytes(folder: Path) -> int:
@@ -90,6 +88,17 @@ def cold_reads(site: Site, bytes_per_s: float) -> Iterator[None]:
         yield
 
 
+WRITE = """
+import mmap, os, sys
+fd = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY | os.O_DIRECT)
+data = mmap.mmap(-1, 4 << 20)
+while True:
+    for at in range(0, 256 << 20, len(data)):
+        os.pwrite(fd, data, at)
+    os.fsync(fd)
+"""
+
+
 @contextlib.contextmanager
 def other_writers(site: Site, n: float) -> Iterator[None]:
     """So many programs write to the volume's disk, past the page cache, as fast as they can."""
@@ -97,9 +106,8 @@ def other_writers(site: Site, n: float) -> Iterator[None]:
         pin = ("taskset", "-c", str(site.client_cpu))
         for i in range(int(n)):
             at = site.inst / f"writer{i}"
-            command = f"while :; do dd if=/dev/zero of={at} bs=4M count=64 oflag=direct; done"
             stack.callback(at.unlink, missing_ok=True)
-            stack.enter_context(process(*pin, "sh", "-c", f"exec 2> /dev/null; {command}"))
+            stack.enter_context(process(*pin, sys.executable, "-c", WRITE, at))
         yield
 
 
@@ -272,7 +280,7 @@ DISK_FAULTS = (
     ),
     Fault(
         "I/O limit, writes", ("io-limit",), (1e9, 2e7, 1e6), io_limit("write"),
-        loads=WRITING, also=("fsync", "slow-disk"), needs=BLKIO,
+        loads=("office", "backup"), also=("fsync", "slow-disk"), needs=BLKIO,
     ),
     Fault(
         "I/O limit, reads", ("io-limit",), (1e9, 6e7, 4e6), cold_reads, own=OFFICE, alone=True,

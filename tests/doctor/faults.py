@@ -116,6 +116,7 @@ LOADS: dict[str, tuple[Part, ...]] = {
     "users": (Part("browse", 200, 2, ("--files=2",)),),
     # The fault hits the only one that is at work: it comes last.
     "victim": (Part("idle", 20), Part("browse", 1, 0.05, ("--files=20",))),
+    "backup": (Part("timemachine", 2, 0.05, ("--file-size=2M",)),),
     "metadata": (Part("metadata", 4, 0.05, ("--files=10",)),),
 }
 LOOKING = ("browse", "office", "mixed", "one", "users", "victim")  # at files and folders
@@ -215,7 +216,7 @@ def process(*command: str | Path) -> Iterator[subprocess.Popen[bytes]]:
     """A program while the block lasts; it ends with this one, however that ends."""
     line = ["setpriv", "--pdeathsig", "KILL", *map(str, command)]
     quiet = subprocess.DEVNULL
-    running = subprocess.Popen(line, stdin=quiet, stdout=quiet)
+    running = subprocess.Popen(line, stdin=quiet, stdout=quiet, stderr=quiet)
     try:
         yield running
     finally:

@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import threading
-import time
 from collections.abc import Iterator
 
 from afpclient import AfpClient
 from diskfaults import FUSE, own_mount, scanned, slow_files, slowed
-from faults import MIXES, Fault, Maker, Part, Site, Tally, nothing, repeated, send
+from faults import MIXES, Fault, Maker, Part, Site, nothing, repeated, send
 from userfaults import BENCH2, asking, big_folder, mistyping, over_quota
 
 USERS = (1, 4, 20)
@@ -20,7 +18,11 @@ BROWSE = (Part("browse", 0, 0.5, ("--files=20",)),)
 
 
 def healthy(
-    name: str, *own: Part, make: Maker = nothing, sizes: tuple[int, int, int] = USERS, **more: object
+    name: str,
+    *own: Part,
+    make: Maker = nothing,
+    sizes: tuple[int, int, int] = USERS,
+    **more: object,
 ) -> Fault:
     """The doses are how many users there are."""
     return Fault(name, ("",), sizes, make, own=own or BROWSE, healthy=True, **more)  # type: ignore[arg-type]

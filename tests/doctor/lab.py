@@ -169,9 +169,7 @@ def clean() -> None:
             ungroup(group)
         with contextlib.suppress(OSError):
             subprocess.run(["ip", "link", "del", f"afplaba{port}"], stderr=subprocess.DEVNULL)
-        env = dict(
-            line.split("=", 1) for line in (owner.parent / "env").read_text().splitlines()
-        )
+        env = dict(line.split("=", 1) for line in (owner.parent / "env").read_text().splitlines())
         folder = Path(env["AFPD_ROOT"]) / "inst" / port
         subprocess.run(["chattr", "-R", "-f", "-i", str(folder / "cnid")])
         down = REPO / "tests" / "server" / "down.sh"

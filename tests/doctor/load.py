@@ -31,6 +31,9 @@ class Waits:
     n: int = 0
     seconds: float = 0
     failed: int = 0
+    clients: int = 0
+    lost: int = 0  # clients whose session broke off
+    may_fail: float = 1  # what share of n is of the kinds of which some failed
 
     def share(self, calm: Waits) -> tuple[float, float]:
         """Of the seconds: how many would not have been waited without the fault; of how many."""
@@ -40,13 +43,17 @@ class Waits:
         return max(0, self.seconds - mean * self.n), self.seconds
 
 
-def tallied(tally: Tally, begin: float, end: float) -> Waits:
+def tallied(tallies: list[Tally], begin: float, end: float) -> Waits:
     """What began in that time, and what still waits."""
-    with tally.lock:
-        ended = [row for row in tally.ended if begin <= row[0] < end or begin <= row[1] < end]
-        pending = [end - at for at in tally.pending.values() if at < end]
-    waited = sum(to - at for at, to, _ in ended) + sum(pending)
-    return Waits(len(ended) + len(pending), waited, sum(failed for *_, failed in ended))
+    out = Waits()
+    for tally in tallies:
+        with tally.lock:
+            ended = [row for row in tally.ended if begin <= row[0] < end or begin <= row[1] < end]
+            pending = [end - at for at in tally.pending.values() if at < end]
+        out.n += len(ended) + len(pending)
+        out.seconds += sum(to - at for at, to, _ in ended) + sum(pending)
+        out.failed += sum(failed for *_, failed in ended)
+    return out
 
 
 class Working:
@@ -99,10 +106,15 @@ class Working:
         """From begin to end, by the monotonic clock."""
         clients = self.part.clients
         if not self._saved:
-            return Waits(0, clients * (end - begin))
+            return Waits(0, clients * (end - begin), 0, clients)
         origin = self._saved["begin_ns"] / 1e9
-        out = Waits()
+        out = Waits(clients=clients)
+        for one in self._saved["each_client"]:
+            out.lost += one["lost"] and begin <= origin + one["last_ns"] / 1e9 <= end
         # A second that the time begins in belongs to what was before.
+        kinds = self._saved["actions"]
+        bad, all_n = (sum(a["n"] for a in kinds if a["failed"] or any_) for any_ in (0, 1))
+        out.may_fail = bad / all_n if bad else 1
         first, last = max(0, int(begin - origin + 0.999)), int(end - origin + 0.5)
         for second in self._saved["seconds"][first:last]:
             out.n += second["n"]

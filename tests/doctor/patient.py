@@ -61,25 +61,38 @@ class Seen:
     calm: Waits = field(default_factory=Waits)
     with_: Waits = field(default_factory=Waits)
     extra_s: float = 0
+    share_failed: float = 0
     run: dict[str, Any] = field(default_factory=dict)
 
     def add(self, calm: Waits, with_: Waits) -> None:
         extra, _ = with_.share(calm)
         self.extra_s += extra
+        failed = with_.failed / max(1, with_.n * with_.may_fail) - calm.failed / max(1, calm.n)
+        lost = with_.lost / max(1, with_.clients)
+        self.share_failed = max(self.share_failed, min(1, failed), lost)
         for all_, more in ((self.calm, calm), (self.with_, with_)):
             all_.n += more.n
             all_.seconds += more.seconds
             all_.failed += more.failed
+            all_.clients += more.clients
+            all_.lost += more.lost
 
     def harm(self) -> dict[str, Any]:
-        """share_of_waiting is of clients' waiting, share_failed of what they asked."""
+        """
+        share_of_waiting is of clients' waiting. share_failed is of what they asked, of the kinds of
+        which some failed, or of the clients, if more of them lost their sessions.
+        """
         with_, calm = self.with_, self.calm
-        failed = with_.failed / max(1, with_.n) - calm.failed / max(1, calm.n)
         return {
             "share_of_waiting": self.extra_s / with_.seconds if with_.seconds else 0,
-            "share_failed": max(0, failed),
+            "share_failed": self.share_failed,
             "calm": {"n": calm.n, "seconds": calm.seconds, "failed": calm.failed},
-            "with": {"n": with_.n, "seconds": with_.seconds, "failed": with_.failed},
+            "with": {
+                "n": with_.n,
+                "seconds": with_.seconds,
+                "failed": with_.failed,
+                "lost": with_.lost,
+            },
         }
 
 
@@ -231,11 +244,10 @@ class Exam:
                 continue
             without = calm[i] if calm else it.waits(self.calm_at, self.fault_at)
             seen.add(without, it.waits(self.fault_at, self.end_at))
-        for tally in self.tallies:
-            seen.add(
-                tallied(tally, self.calm_at, self.fault_at),
-                tallied(tally, self.fault_at, self.end_at),
-            )
+        seen.add(
+            tallied(self.tallies, self.calm_at, self.fault_at),
+            tallied(self.tallies, self.fault_at, self.end_at),
+        )
 
 
 def examine(row: Row, how: How) -> dict[str, Any]:

@@ -56,7 +56,9 @@ PAIRS = (
 def row_name(row: Row) -> str:
     """Tells it from all others."""
     faults = " + ".join(
-        f"{fault.name}, {fault.doses[dose]} users" if fault.healthy else f"{fault.name}, {DOSES[dose]}"
+        f"{fault.name}, {fault.doses[dose]} users"
+        if fault.healthy
+        else f"{fault.name}, {DOSES[dose]}"
         for fault, dose in row.faults
     )
     return f"{faults} | {row.load} | {row.cnid} | {row.suite}"
@@ -98,18 +100,22 @@ def _rows_of(fault: Fault, seed: int) -> Iterator[Row]:
             yield Row([(fault, dose)], load, cnid, suite)
 
 
-def _pair(a: Fault, b: Fault) -> Row:
-    of = [set(fault.loads) for fault in (a, b) if not fault.own]
+def at_once(*names: str) -> Row:
+    """These faults, all of them strong, of the newest netatalk that can have them."""
+    faults = [FAULTS[name] for name in names]
+    of = [set(fault.loads) for fault in faults if not fault.own]
     loads = [load for load in LOADS if all(load in names for names in of)] if of else ["own"]
-    here = [(c, s) for _, c, s in _places(a) if (c, s) in {(c, s) for _, c, s in _places(b)}]
-    cnid, suite = max(here, key=lambda place: place[1] == "forky")
-    return Row([(a, MOST), (b, MOST)], loads[0], cnid, suite)
+    here = [{(cnid, suite) for _, cnid, suite in _places(fault)} for fault in faults]
+    places = [
+        (c, s) for s in reversed(SCHEMES) for c in SCHEMES[s] if all((c, s) in h for h in here)
+    ]
+    return Row([(fault, MOST) for fault in faults], loads[0], *places[0])
 
 
 def planned(seed: int) -> tuple[list[Row], list[Row], list[Row]]:
     """One fault each; two; none."""
     one = [row for fault in FAULTS.values() for row in _rows_of(fault, seed)]
-    two = [_pair(FAULTS[a], FAULTS[b]) for a, b in PAIRS]
+    two = [at_once(*pair) for pair in PAIRS]
     none = [row for fault in HEALTHY for row in _rows_of(fault, seed)]
     return one, two, none
 

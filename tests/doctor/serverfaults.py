@@ -87,39 +87,48 @@ def clients_burnt(site: Site, n: float) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def opening(site: Site, name: str, pause_s: float) -> Iterator[None]:
+def opening(site: Site, name: str, pause_s: float) -> Iterator[Tally]:
     """A client opens this file of the root again and again."""
+    tally = Tally()
     client = AfpClient(site.port)
     client.create(name)
 
     def step(over: threading.Event) -> None:
-        with contextlib.suppress(OSError):
+        with tally.one():
             code, fork = client.open_fork(name, 1)
-            if not code:
-                client.close_fork(fork)
+            if code:
+                raise RuntimeError(f"FPOpenFork: {code}")
+            client.close_fork(fork)
         over.wait(pause_s)
 
     try:
         with repeated(step):
-            yield
+            yield tally
     finally:
         client.drop()
 
 
 @contextlib.contextmanager
-def computing(site: Site, ms: float) -> Iterator[None]:
-    """A session whose requests compute so long, without a pause, before all other programs."""
-    with opening(site, f"slow-spin-{ms:.0f}", 0):
-        for pid in site.afpds:
-            os.sched_setscheduler(pid, os.SCHED_RR, os.sched_param(1))
-        yield
+def opening_now_and_then(site: Site, _: float) -> Iterator[Tally]:
+    """A client like that, of a file with which nothing is wrong."""
+    with opening(site, "plain", 0.1) as tally:
+        yield tally
 
 
 @contextlib.contextmanager
-def one_hog(site: Site, ms: float) -> Iterator[None]:
+def computing(site: Site, ms: float) -> Iterator[Tally]:
+    """A session whose requests compute so long, without a pause, before all other programs."""
+    with opening(site, f"slow-spin-{ms:.0f}", 0) as tally:
+        for pid in site.afpds:
+            os.sched_setscheduler(pid, os.SCHED_RR, os.sched_param(1))
+        yield tally
+
+
+@contextlib.contextmanager
+def one_hog(site: Site, ms: float) -> Iterator[Tally]:
     """One session whose requests take so long, without a pause."""
-    with opening(site, f"slow-sleep-{ms:.0f}", 0.001):
-        yield
+    with opening(site, f"slow-sleep-{ms:.0f}", 0.001) as tally:
+        yield tally
 
 
 THRASH = """
@@ -147,9 +156,7 @@ def little_memory(site: Site, megabytes: float) -> Iterator[None]:
             out.write(bytes(1 << 20))
     limit = str(int(megabytes * (1 << 20)))
     with contextlib.ExitStack() as stack:
-        group = stack.enter_context(
-            grouped(site, "memory", site.all, memory__limit_in_bytes=limit)
-        )
+        group = stack.enter_context(grouped(site, "memory", site.all, memory__limit_in_bytes=limit))
         _forget_pages()
         for _ in range(4):
             it = stack.enter_context(process(sys.executable, "-c", THRASH, file))
@@ -178,8 +185,8 @@ def small_cache(site: Site, megabytes: float) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def arriving(site: Site, pause_s: float = 0.25) -> Iterator[Tally]:
-    """Clients come, look once at the volume, and stay."""
+def arriving(site: Site, _: float, pause_s: float = 0.25, most: int = 1000) -> Iterator[Tally]:
+    """Clients come, look once at the volume, and stay; so many at most."""
     tally = Tally()
     came: list[AfpClient] = []
 
@@ -189,7 +196,8 @@ def arriving(site: Site, pause_s: float = 0.25) -> Iterator[Tally]:
             came[-1].stat_root()
 
     def step(over: threading.Event) -> None:
-        threading.Thread(target=come, daemon=True).start()
+        if tally.n < most:
+            threading.Thread(target=come, daemon=True).start()
         over.wait(pause_s)
 
     try:
@@ -306,10 +314,11 @@ SERVER_FAULTS = (
     Fault(
         "busy session", ("session-cpu", "one-session"), (0.1, 2, 90), computing,
         also=("other-programs", "cpu-short"), hooks={"AFPD_PRELOAD": "{onopen}"},
+        company=opening_now_and_then,
     ),
     Fault(
         "one session", ("one-session",), (1, 20, 800), one_hog,
-        hooks={"AFPD_PRELOAD": "{onopen}"},
+        hooks={"AFPD_PRELOAD": "{onopen}"}, company=opening_now_and_then,
     ),
     Fault(
         "little memory", ("memory-limit", "memory", "rereads"), (None, 40, 24), little_memory,

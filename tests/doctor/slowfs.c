@@ -28,7 +28,7 @@
 enum word { XATTR, STAT, DOUBLE, LIST, OPEN, READ, WRITE, QUOTA, FULL, N_WORDS };
 
 #define PARTS 100000
-#define TB 1000000000000
+#define TB    1000000000000
 
 struct slowfs {
 	const char *folder;
@@ -269,7 +269,7 @@ static const struct fuse_operations operations = {
 
 int main(int argc, char **argv)
 {
-	static const char *const names[N_WORDS] = { "xattr=", "stat=",	"double=", "list=", "open=",
+	static const char *const names[N_WORDS] = { "xattr=", "stat=",  "double=", "list=", "open=",
 						    "read=",  "write=", "quota=",  "full=" };
 	char *options[] = { argv[0],
 			    "-f",

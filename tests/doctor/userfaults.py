@@ -219,7 +219,10 @@ def big_folder(site: Site, n: float) -> Iterator[None]:
         folder = site.vol1 / name
         folder.mkdir()
         for i in range(files):
-            path = folder / f"{i:06} a file with a name that is about as long as names are, once in a while"
+            path = (
+                folder
+                / f"{i:06} a file with a name that is about as long as names are, once in a while"
+            )
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o644))
     yield
 

@@ -2,17 +2,18 @@
 """afpscope doctor: a fault is named first, and nothing is named where there is none.
 
 Tests user/cmd/doctor.c, diagnose.c, user/report/text/doctor.c, user/report/json/doctor.c,
-user/kinds/strangers.c. All faults in three strengths, and more healthy servers:
-tests/doctor/matrix.py.
+user/kinds/strangers.c. All faults in three doses, and more healthy servers: tests/doctor/lab.py.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,13 @@ from netatalk import Server
 from scope import OK, USAGE, Done, PinnedServer, Scope, io_of, wait_until
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "doctor"))
-from clientfaults import CLIENT_FAULTS
-from faults import CGROUPS, FAULTS, Fault, nothing
-from morefaults import MORE_FAULTS
-from patient import How, examine, loaded
+from faults import CGROUPS, MOST, Part, programs
+from load import Working
+from patient import How, examine
+from rows import FAULTS, at_once, why_not
 
 FINDINGS, NOT_TOLD, NO_SERVER = 1, 4, 5
-STRONG, SECONDS = 2, 3
+SECONDS = 3
 HERE = (
     "stopped CNID server", "full disk", "locked database", "login loop", "log level",
     "far client", "directory cache",
@@ -35,11 +36,18 @@ HERE = (
 # What other tests may do to the server meanwhile. If that hides all else it is looked at again.
 DISTURBED = {"other-programs"}
 LOOKS = 3
-WORKING = Fault("browse", (), (1, 1, 1), nothing, think_s=0.02)
+BROWSE = Part("browse", 4, 0.02, ("--files=20",))
 
 
-def fault(name: str) -> Fault:
-    return next(f for f in (*FAULTS, *MORE_FAULTS, *CLIENT_FAULTS) if f.name == name)
+@contextlib.contextmanager
+def working(part: Part, server: PinnedServer) -> Iterator[None]:
+    """Clients at work in the block."""
+    it = Working(part, f"127.0.0.1:{server.port}", server.cpu)
+    try:
+        it.begun()
+        yield
+    finally:
+        it.end()
 
 
 @pytest.fixture
@@ -49,37 +57,46 @@ def cpu(scope: Scope, monkeypatch: pytest.MonkeyPatch) -> int:
     return max(os.sched_getaffinity(0))
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return programs(tmp_path_factory.mktemp("programs"))
+
+
+@pytest.fixture
+def how(cpu: int, made: dict[str, Path]) -> How:
+    return How(SECONDS, (cpu, cpu), made, calm_s=0)
+
+
 @pytest.mark.parametrize("name", HERE)
-def test_a_fault_is_named_first(name: str, cpu: int) -> None:
-    it = fault(name)
-    for folder in it.needs:
-        if not Path(folder).exists():
-            pytest.skip(f"this machine has no {folder}")
+def test_a_fault_is_named_first(name: str, how: How) -> None:
+    row = at_once(name)
+    if why := why_not(row):
+        pytest.skip(why)
     for _ in range(LOOKS):
-        run = examine([(it, STRONG)], How(SECONDS, (cpu, cpu)))
+        run = examine(row, how)
         found = run["diagnosis"]["findings"]
         keys = [f["key"] for f in found if f["key"] not in DISTURBED]
         if keys or not found:
             break
     assert run["diagnosis"]["verdict"] == "findings", run["screen"]
-    assert keys and keys[0] in it.found, run["screen"]
+    assert keys and keys[0] in FAULTS[name].found, run["screen"]
     assert run["status"] == FINDINGS, run["stderr"]
     assert run["screen"].count("\n") <= 40 and f"1. {found[0]['text'][:40]}" in run["screen"]
 
 
-def test_faults_at_once_are_all_found(cpu: int) -> None:
-    faults = [fault(name) for name in ("files in use", "hanging login", "deaf clients")]
-    run = examine([(it, STRONG) for it in faults], How(SECONDS, (cpu, cpu)))
+def test_faults_at_once_are_all_found(how: How) -> None:
+    row = at_once("files in use", "hanging login", "deaf clients")
+    run = examine(row, how)
     keys = {f["key"] for f in run["diagnosis"]["findings"]}
-    assert keys - DISTURBED == {it.found[0] for it in faults}, run["screen"]
+    assert keys - DISTURBED == {it.found[0] for it, _ in row.faults}, run["screen"]
     assert "bench2 from 127.0.0.1" in run["figures"]["denied_share"]["who"]
     # Those who wait for their login are not taken for connections without one.
-    assert run["figures"]["no_login"]["value"] == int(faults[2].strength[STRONG])
+    assert run["figures"]["no_login"]["value"] == FAULTS["deaf clients"].doses[MOST]
     assert run["figures"]["login_pending"]["value"] >= 1
 
 
-def test_slow_for_no_known_cause_is_not_healthy(cpu: int) -> None:
-    run = examine([(fault("slow getcwd"), STRONG)], How(SECONDS, (cpu, cpu)))
+def test_slow_for_no_known_cause_is_not_healthy(how: How) -> None:
+    run = examine(at_once("slow getcwd"), how)
     keys = {f["key"] for f in run["diagnosis"]["findings"]}
     assert keys <= DISTURBED, run["screen"]
     assert keys or run["diagnosis"]["verdict"] == "slow", run["screen"]
@@ -101,7 +118,7 @@ def test_a_healthy_server_has_no_finding(
     scope: Scope, dbd: PinnedServer, tmp_path: Path, cpu: int
 ) -> None:
     out = tmp_path / "run"
-    with loaded(WORKING, 0, f"127.0.0.1:{dbd.port}", 30, dbd.cpu):
+    with working(BROWSE, dbd):
         status, screen = watched(scope, dbd, "-o", str(out))
     run: dict[str, Any] = json.loads((out / "run.json").read_text())
     found = {f["key"] for f in run["diagnosis"]["findings"]}
@@ -128,8 +145,7 @@ def test_one_of_many_sessions_that_is_stopped_is_found(
     scope: Scope, dbd: PinnedServer, cpu: int
 ) -> None:
     """Its share of all sessions' time is too small to be noticed; its user waits all the same."""
-    many = Fault("browse", (), (30, 30, 30), nothing, think_s=0.5, clients=0)
-    with loaded(many, 0, f"127.0.0.1:{dbd.port}", 30, dbd.cpu):
+    with working(Part("browse", 30, 0.5, ("--files=20",)), dbd):
         line = [str(scope.binary), "doctor", "-p", str(dbd.port), "-d", "60", "--no-save"]
         running = scope.start(line)
         running.wait_recording()
@@ -162,7 +178,7 @@ def test_a_run_without_figures_is_refused(scope: Scope, tmp_path: Path) -> None:
 def test_without_requests_nothing_is_concluded_from_them(
     scope: Scope, dbd: PinnedServer, tmp_path: Path
 ) -> None:
-    with loaded(WORKING, 0, f"127.0.0.1:{dbd.port}", 30, dbd.cpu):
+    with working(BROWSE, dbd):
         status, screen = watched(scope, dbd, "--watch=proc", "-o", str(tmp_path / "run"))
     run = json.loads((tmp_path / "run" / "run.json").read_text())
     assert status == NOT_TOLD and run["diagnosis"]["verdict"] == "not_counted", screen
