@@ -10,7 +10,9 @@
 #include "kinds/volumes.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define OWN_MAX 4096 /* processes of the server that are known by their numbers */
 
@@ -125,8 +127,22 @@ static struct procfs_times times_before(const struct diagnose *d, pid_t pid)
 	return (struct procfs_times) { 0 };
 }
 
-static void look_sessions(struct diagnose *d, struct run *r)
+/* The address of a session of which the watch has read nothing: as it was found. */
+static void name_client(struct run_session *s, const struct servers_entry *server)
 {
+	const struct servers_session *is = servers_session(server, s->pid);
+
+	if (s->address || !is || !is->client[0] || !is->client_port)
+		return;
+	if (asprintf(&s->address, strchr(is->client, ':') ? "[%s]:%u" : "%s:%u", is->client,
+		     is->client_port) < 0)
+		s->address = NULL;
+}
+
+static void look_sessions(struct diagnose *d, const struct kind_found *found, struct run *r)
+{
+	for (size_t i = 0; i < r->n_sessions && found->servers.n; i++)
+		name_client(&r->session[i], &found->servers.entry[0]);
 	connections_look(&d->connections);
 	connections_note(&d->connections, r);
 	for (size_t i = 0; i < r->n_sessions && d->session; i++) {
@@ -167,7 +183,7 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 	if (!e && found->servers.n)
 		settings_look(r, &found->servers.entry[0]);
 	if (!e)
-		look_sessions(d, r);
+		look_sessions(d, found, r);
 	if (!e)
 		e = unanswered_note(&d->unanswered, r);
 	if (!e)

@@ -48,6 +48,16 @@ int opinion_look(struct opinion *o, struct live *l, struct watch *w, const struc
 	return make(o, l, w, found);
 }
 
+int opinion_older(struct opinion *o, struct watch *w, const struct kind_found *found,
+		  void (*fn)(void *arg, const struct run_service *is), void *arg)
+{
+	int e = diagnose_last(&o->d, w, found);
+
+	if (!e)
+		unanswered_each_older(&o->d.unanswered, fn, arg);
+	return e;
+}
+
 void opinion_end(struct opinion *o)
 {
 	diagnose_fini(&o->d);

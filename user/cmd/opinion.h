@@ -21,6 +21,10 @@ struct opinion {
 /* When the watch has begun, also another one; o was all 0 at first. 0 or -ENOMEM. */
 int opinion_begin(struct opinion *o, const struct watch *w, const struct kind_found *found);
 
+/* Requests from before the watch that are in service now, as unanswered_each_older. */
+int opinion_older(struct opinion *o, struct watch *w, const struct kind_found *found,
+		  void (*fn)(void *arg, const struct run_service *is), void *arg);
+
 /* Makes one if it is due; to be called again and again. 0 or a negative errno. */
 int opinion_look(struct opinion *o, struct live *l, struct watch *w,
 		 const struct kind_found *found);

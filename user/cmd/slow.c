@@ -10,6 +10,7 @@
 #include "cmd/output.h"
 #include "cmd/slo.h"
 #include "cmd/slow_keep.h"
+#include "cmd/unanswered.h"
 #include "cmd/whom.h"
 #include "host/rights.h"
 #include "host/syscalls.h"
@@ -49,6 +50,7 @@ struct slow {
 	struct watch *watch;
 	struct names *names;
 	struct slow_keep *keep;
+	struct unanswered unanswered; /* requests from before the watch */
 	struct slow_rate rate;
 	struct guard guard;
 	struct run run;
@@ -133,7 +135,7 @@ static void show(struct slow *s, struct slow_request *q, const struct afs_named 
 		names_record(s->names, named, &q->name);
 		q->text = s->cfg->names && names_words(named, text) ? text : NULL;
 	}
-	if (watch_session(s->watch, (pid_t)q->r.session, q->r.port, &session))
+	if (!q->session && watch_session(s->watch, (pid_t)q->r.session, q->r.port, &session))
 		q->session = &session;
 	if (s->cfg->verbose) {
 		q->calls = slow_keep_calls(s->keep, &q->r);
@@ -141,7 +143,7 @@ static void show(struct slow *s, struct slow_request *q, const struct afs_named 
 	}
 	s->failed |= s->cfg->json ? slow_json(stdout, q, &view) : slow_text(stdout, q, &view);
 	s->lines++;
-	if (q->session)
+	if (q->session == &session)
 		run_session_fini(&session);
 }
 
@@ -228,6 +230,38 @@ static void put_running(void *user, const struct afs_record_requests *r,
 	show(s, &q, named);
 }
 
+/* One that began before the watch, which has read nothing of it. */
+static void put_older(void *user, const struct run_service *is)
+{
+	char address[sizeof(is->address)];
+	struct run_session session = { .address = address };
+	uint64_t now = clock_now_ns(), told_t, ns[ACCOUNT_N_COLUMNS] = { [0] = 0 };
+	struct slow_request q = { .running = true, .before = true, .session = &session };
+	struct slow *s = user;
+
+	ns[is->column % ACCOUNT_N_COLUMNS] = is->age_ns;
+	q.r = (struct afs_record_requests) { .timestamp = now,
+					     .t = now > is->age_ns ? now - is->age_ns : 0,
+					     .time_ns = is->age_ns,
+					     .session = (uint32_t)is->pid };
+	afs_request_is(&q.r, 0, AFS_ACCOUNT_BETWEEN);
+#define X(type, name, unit, meaning) q.r.name = ns[AFS_COLUMN_##name];
+	AFS_COLUMNS(X)
+#undef X
+	snprintf(address, sizeof(address), "%s", is->address);
+	/* Its begin is known to a moment only: the same request as before is the same one. */
+	told_t = slow_keep_of(s->keep, q.r.session)->told_t;
+	if (told_t + NS_PER_S > q.r.t && told_t < q.r.t + NS_PER_S)
+		q.r.t = told_t;
+	if (is_enough(s) || is->age_ns < s->cfg->over_ns || !slow_keep_due(s->keep, &q.r))
+		return;
+	say_left_out(s, now);
+	if (!slow_rate_take(&s->rate))
+		return;
+	slow_keep_told(s->keep, &q.r);
+	show(s, &q, NULL);
+}
+
 /* Begin */
 
 static int open_watch(struct slow *s, struct err *e)
@@ -302,6 +336,11 @@ static void look(struct slow *s, uint64_t now)
 	uint64_t over_ns = s->cfg->over_ns > NS_PER_S ? s->cfg->over_ns : NS_PER_S;
 
 	watch_running(s->watch, now - over_ns, put_running, s);
+	if (s->found.servers.n) {
+		s->failed |= unanswered_look(&s->unanswered, s->watch,
+					     &s->found.servers.entry[0]) != 0;
+		unanswered_each_older(&s->unanswered, put_older, s);
+	}
 	say_lost(s);
 	s->costly = guard_over(&s->guard, s->watch);
 }
@@ -395,6 +434,8 @@ static enum outcome work(struct slow *s, struct err *e)
 	s->rate.most = s->cfg->rate;
 	ledger_fini(&s->before);
 	r = watch_read(s->watch, &s->before);
+	if (!r && s->found.servers.n)
+		r = unanswered_begin(&s->unanswered, &s->found.servers.entry[0]);
 	s->begun_ns = clock_now_ns();
 	s->begun_cpu_ns = guard_own_ns();
 	guard_begin(&s->guard, s->cfg->max_cpu, s->watch);
@@ -428,6 +469,7 @@ static int run(const struct slow_cfg *cfg)
 	watch_free(s.watch);
 	names_close(s.names);
 	slow_keep_free(s.keep);
+	unanswered_fini(&s.unanswered);
 	ledger_fini(&s.before);
 	kind_found_fini(&s.found);
 	run_fini(&s.run);

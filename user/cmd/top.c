@@ -239,10 +239,16 @@ static void take_costs(struct top *t)
 	t->step_programs_ns = known ? programs : 0;
 }
 
+static void take_older(void *arg, const struct run_service *is)
+{
+	live_older(((struct top *)arg)->live, is);
+}
+
 static int step(struct top *t)
 {
 	int r = live_step(t->live);
 
+	r = r ? r : opinion_older(&t->opinion, t->watch, &t->found, take_older, t);
 	if (r)
 		return r;
 	t->step = *live_last(t->live);

@@ -160,6 +160,18 @@ int unanswered_note(const struct unanswered *u, struct run *r)
 	return e;
 }
 
+void unanswered_each_older(const struct unanswered *u,
+			   void (*fn)(void *arg, const struct run_service *is), void *arg)
+{
+	for (size_t i = 0; i < u->now.n; i++) {
+		struct run_service is = u->now.request[i];
+
+		is.age_ns = older_ns(u, NULL, &is);
+		if (is.age_ns)
+			fn(arg, &is);
+	}
+}
+
 void unanswered_fini(struct unanswered *u)
 {
 	inservice_fini(&u->before);

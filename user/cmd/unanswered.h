@@ -26,6 +26,13 @@ int unanswered_look(struct unanswered *u, struct watch *w, const struct servers_
 /* Notes what was found at the last look into a run whose sessions are known. 0 or -ENOMEM. */
 int unanswered_note(const struct unanswered *u, struct run *r);
 
+/*
+ * Calls fn for each request of the last look that began before the watch and is a second old or
+ * more: with what is known of it without the sessions of a run.
+ */
+void unanswered_each_older(const struct unanswered *u,
+			   void (*fn)(void *arg, const struct run_service *is), void *arg);
+
 void unanswered_fini(struct unanswered *u);
 
 #endif

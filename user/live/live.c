@@ -523,6 +523,36 @@ int live_step(struct live *l)
 	return 0;
 }
 
+static void older_row(struct live *l, enum live_by by, const char *name,
+		      const struct run_service *is)
+{
+	struct live_row *r = live_table_row(l->last[by], name);
+
+	if (!r)
+		return;
+	r->in_service++;
+	if (is->age_ns > r->oldest_ns)
+		r->oldest_ns = is->age_ns;
+	if (by == LIVE_SESSION)
+		r->pid = is->pid;
+}
+
+void live_older(struct live *l, const struct run_service *is)
+{
+	struct live_step *step = &l->step[1];
+	char host[NAME_MAX], session[NAME_MAX];
+
+	step->in_service++;
+	if (is->age_ns > step->oldest_ns)
+		step->oldest_ns = is->age_ns;
+	host_of(is->address, host, sizeof(host));
+	snprintf(session, sizeof(session), "%s %s (%d)", *is->user ? is->user : "-",
+		 *is->address ? is->address : "-", is->pid);
+	older_row(l, LIVE_SESSION, session, is);
+	older_row(l, LIVE_CLIENT, host, is);
+	older_row(l, LIVE_USER, is->user, is);
+}
+
 const struct live_step *live_last(const struct live *l)
 {
 	return &l->step[1];

@@ -67,6 +67,12 @@ int live_wait(struct live *l, int timeout_ms);
 /* Ends a step and begins the next. 0 or a negative errno. */
 int live_step(struct live *l);
 
+/*
+ * Adds to the step that has ended a request that only /proc shows: one from before the watch, of a
+ * session of which nothing was read yet.
+ */
+void live_older(struct live *l, const struct run_service *is);
+
 /* The step that has ended. Valid until the next one ends. */
 const struct live_step *live_last(const struct live *l);
 const struct live_table *live_rows(const struct live *l, enum live_by by);

@@ -86,7 +86,9 @@ int slow_json(FILE *out, const struct slow_request *q, const struct slow_view *v
 	json_put(&d, o, "event", json_string(q->running ? "running" : "slow"));
 	json_put(&d, o, "begin", json_wall((int64_t)q->r.t + v->offset_ns));
 	json_put(&d, o, "time_ns", json_number(q->r.time_ns));
-	json_put(&d, o, "command", json_string(account_name(q->r.command, buf)));
+	json_put(&d, o, "command",
+		 q->before ? json_null() : json_string(account_name(q->r.command, buf)));
+	json_put(&d, o, "began_before", json_boolean(q->before));
 	json_put(&d, o, "result", q->running ? json_null() : json_integer(q->r.result));
 	json_put(&d, o, "process", json_integer(q->r.session));
 	json_put(&d, o, "request", json_integer(q->r.dsi_id));

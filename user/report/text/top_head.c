@@ -11,6 +11,8 @@
 #include <string.h>
 
 #define NS_PER_S 1e9
+/* From this age on, a request without an answer is to stand out. */
+#define HANGING_NS 1000000000u
 
 /* A piece of a line, if there is room for all of it. */
 static bool piece(struct top_line *l, size_t width, const char *text)
@@ -70,6 +72,7 @@ static void put_work(struct top_line *l, const struct live_step *step, size_t wi
 	const struct live_sum *all = &step->all;
 	double seconds = seconds_of(step);
 	char text[128];
+	size_t at;
 
 	snprintf(text, sizeof(text), "%s requests/s", rate((double)all->requests / seconds).text);
 	piece(l, width, text);
@@ -81,7 +84,11 @@ static void put_work(struct top_line *l, const struct live_step *step, size_t wi
 	if (step->in_service)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), ", oldest %s",
 			 screen_about((double)step->oldest_ns, 0).text);
-	piece(l, width, text);
+	at = l->len + (l->columns ? 2 : 0);
+	if (piece(l, width, text) && step->oldest_ns >= HANGING_NS) {
+		l->alarm_at = at;
+		l->alarm_len = l->len - at;
+	}
 	snprintf(text, sizeof(text), "%s errors/s", rate((double)all->errors / seconds).text);
 	piece(l, width, text);
 	snprintf(text, sizeof(text), "%s logins/s", rate((double)step->logins / seconds).text);
@@ -108,8 +115,9 @@ static size_t sort_parts(struct top_part out[TOP_PARTS], const uint64_t ns[TOP_P
 	return n;
 }
 
-static void put_legend(struct top_line *l, const struct live_sum *all, size_t width)
+static void put_legend(struct top_line *l, const struct live_step *step, size_t width)
 {
+	const struct live_sum *all = &step->all;
 	struct top_part part[TOP_PARTS];
 	uint64_t ns[TOP_PARTS], sum = line_parts(ns, all, true);
 	unsigned int percent[TOP_PARTS];
@@ -117,7 +125,8 @@ static void put_legend(struct top_line *l, const struct live_sum *all, size_t wi
 	char text[64];
 
 	if (!n)
-		piece(l, width, "no request was in the server");
+		piece(l, width,
+		      step->in_service ? "no request was answered" : "no request was in the server");
 	for (size_t i = 0; i < n; i++)
 		ns[i] = part[i].ns;
 	requests_shares(percent, ns, n, sum, 100);
@@ -173,7 +182,7 @@ size_t top_head(struct top_line out[TOP_HEAD], const struct top_status *s, size_
 	put_server(&out[0], s, width);
 	put_work(&out[1], s->step, width);
 	line_bar(&out[2], &s->step->all, width, true);
-	put_legend(&out[3], &s->step->all, width);
+	put_legend(&out[3], s->step, width);
 	put_cost(&out[4], s, width);
 	put_opinion(&out[5], s->opinion, width);
 	for (size_t i = 0; i < TOP_HEAD; i++)
