@@ -36,6 +36,21 @@ static void every_field_of_stat_is_the_one_of_its_number(void **state)
 	assert_int_equal(st.blkio_ticks, 42);
 }
 
+static void a_thread_of_the_kernel_is_told_by_its_flags(void **state)
+{
+	struct procstat st;
+
+	(void)state;
+	assert_int_equal(procstat_parse(&st, STAT), 0);
+	assert_false(st.is_kernel);
+	assert_int_equal(procstat_parse(&st,
+					"9 (ksoftirqd/0) S 2 0 0 0 -1 69238848 0 0 0 0 0 175 0 "
+					"0 20 0 1 0 3 0 0 18446744073709551615 0 0 0 0 0 0 0 "
+					"2147483647 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"),
+			 0);
+	assert_true(st.is_kernel);
+}
+
 static void a_name_may_hold_anything(void **state)
 {
 	struct procstat st;
@@ -100,6 +115,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_field_of_stat_is_the_one_of_its_number),
+		cmocka_unit_test(a_thread_of_the_kernel_is_told_by_its_flags),
 		cmocka_unit_test(a_name_may_hold_anything),
 		cmocka_unit_test(a_stat_that_is_cut_is_refused),
 		cmocka_unit_test(what_is_no_stat_is_refused),

@@ -136,6 +136,23 @@ static void the_argument_of_an_option_follows_it(void **state)
 	assert_string_equal(out, "none");
 }
 
+static void storage_is_what_was_read_and_what_was_written_to_stay(void **state)
+{
+	uint64_t bytes = 0;
+
+	(void)state;
+	assert_int_equal(proctext_storage(&bytes, "rchar: 1\nread_bytes: 4096\nwrite_bytes: 100\n"
+						  "cancelled_write_bytes: 30\n"),
+			 0);
+	assert_int_equal(bytes, 4166);
+	/* Of files that others had written. */
+	assert_int_equal(proctext_storage(&bytes, "read_bytes: 7\nwrite_bytes: 100\n"
+						  "cancelled_write_bytes: 300\n"),
+			 0);
+	assert_int_equal(bytes, 7);
+	assert_int_equal(proctext_storage(&bytes, "rchar: 1\nwchar: 1\n"), -EPROTO);
+}
+
 static void a_mount_has_a_device_and_may_have_a_type(void **state)
 {
 	struct proctext_mount m;
@@ -146,7 +163,16 @@ static void a_mount_has_a_device_and_may_have_a_type(void **state)
 			 0);
 	assert_int_equal(m.id, 36);
 	assert_int_equal(m.dev, 98 << 20 | 5);
+	assert_string_equal(m.root, "/mnt1");
+	assert_string_equal(m.point, "/mnt2");
 	assert_string_equal(m.type, "ext3");
+	assert_string_equal(m.source, "/dev/root");
+	assert_string_equal(m.options, "rw,errors=continue");
+	assert_int_equal(proctext_mount(&m, "36 35 0:40 / /a\\040b\\134 rw - nfs4 "
+					    "fs:/x\\040y rw\n"),
+			 0);
+	assert_string_equal(m.point, "/a b\\");
+	assert_string_equal(m.source, "fs:/x y");
 	assert_int_equal(proctext_mount(&m, "36 35 98:5 /mnt1 /mnt2 rw"), 0);
 	assert_string_equal(m.type, "");
 	assert_int_equal(proctext_mount(&m, "36 35 98:"), -EPROTO);
@@ -162,6 +188,7 @@ int main(void)
 		cmocka_unit_test(a_key_is_a_whole_one_at_the_start_of_a_line),
 		cmocka_unit_test(flags_are_octal_and_old_kernels_tell_no_inode),
 		cmocka_unit_test(the_argument_of_an_option_follows_it),
+		cmocka_unit_test(storage_is_what_was_read_and_what_was_written_to_stay),
 		cmocka_unit_test(a_mount_has_a_device_and_may_have_a_type),
 	};
 

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define KERNEL_THREAD 0x00200000u /* PF_KTHREAD */
+
 int procstat_read(struct procstat *out, pid_t pid)
 {
 	char text[1024], path[32];
@@ -23,20 +25,24 @@ int procstat_parse(struct procstat *out, const char *text)
 	/* The name may hold anything, parentheses included. */
 	const char *name = strchr(text, '('), *end = strrchr(text, ')');
 	uint64_t user, system;
+	unsigned int flags;
 	int n;
 
 	if (!name || !end || end < name)
 		return -EPROTO;
 	name++;
 	snprintf(out->comm, sizeof(out->comm), "%.*s", (int)(end - name), name);
-	/* Fields 3, 4, 10, 12, 14, 15, 20, 22, 39 and 42. */
+	/* Fields 3, 4, 9, 10, 12, 14, 15, 20, 22, 39 and 42. */
 	n = sscanf(end + 1,
-		   " %c %d %*d %*d %*d %*d %*u %" SCNu64 " %*u %" SCNu64 " %*u %" SCNu64 " %" SCNu64
+		   " %c %d %*d %*d %*d %*d %u %" SCNu64 " %*u %" SCNu64 " %*u %" SCNu64 " %" SCNu64
 		   " %*d %*d %*d %*d %u %*d %" SCNu64
 		   " %*u %*d %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %d"
 		   " %*u %*u %" SCNu64,
-		   &out->state, &out->ppid, &out->minflt, &out->majflt, &user, &system,
+		   &out->state, &out->ppid, &flags, &out->minflt, &out->majflt, &user, &system,
 		   &out->n_threads, &out->started, &out->cpu, &out->blkio_ticks);
+	if (n != 11)
+		return -EPROTO;
 	out->cpu_ticks = user + system;
-	return n == 10 ? 0 : -EPROTO;
+	out->is_kernel = flags & KERNEL_THREAD;
+	return 0;
 }

@@ -4,6 +4,7 @@
 
 /* What /proc/PID/stat says of a process. Both return 0, or -EPROTO if the text is no whole one. */
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -11,6 +12,7 @@ struct procstat {
 	char comm[32];
 	char state; /* 'R', 'S', ... */
 	pid_t ppid;
+	bool is_kernel;   /* a thread of the kernel's own */
 	int cpu;          /* where it last ran */
 	uint64_t started; /* ticks after boot: identifies the process together with the pid */
 	unsigned int n_threads;

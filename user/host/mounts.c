@@ -35,20 +35,70 @@ static bool find(struct proctext_mount *out, pid_t pid, unsigned int id)
 	       procfs_each_line(0, "mountinfo", take_mount, out) == 1;
 }
 
-bool mounts_is_local(pid_t pid, int fd)
+bool mounts_is_local_type(const char *type)
 {
 	static const char *const local[] = { "ext4",     "ext3",   "ext2",   "xfs",      "btrfs",
 					     "tmpfs",    "zfs",    "f2fs",   "bcachefs", "overlay",
 					     "devtmpfs", "devpts", "rootfs", "ramfs" };
+
+	for (size_t i = 0; i < sizeof(local) / sizeof(local[0]); i++)
+		if (!strcmp(type, local[i]))
+			return true;
+	return false;
+}
+
+bool mounts_is_local(pid_t pid, int fd)
+{
 	struct proctext_mount mount;
 	struct procfs_fd is;
 
-	if (procfs_fd(&is, pid, fd) || !find(&mount, pid, is.mount))
-		return false;
-	for (size_t i = 0; i < sizeof(local) / sizeof(local[0]); i++)
-		if (!strcmp(mount.type, local[i]))
-			return true;
-	return false;
+	return !procfs_fd(&is, pid, fd) && find(&mount, pid, is.mount) &&
+	       mounts_is_local_type(mount.type);
+}
+
+int mounts_of(struct proctext_mount *out, pid_t pid, int fd)
+{
+	struct procfs_fd is;
+	int r = procfs_fd(&is, 0, fd);
+
+	if (r)
+		return r;
+	return find(out, pid, is.mount) ? 0 : -ENOENT;
+}
+
+struct mounts_named {
+	const char *path;
+	struct proctext_mount found;
+	size_t len;
+};
+
+/* Of those with the longest name the last: it hides the others. */
+static int take_named(void *arg, const char *line)
+{
+	struct mounts_named *n = arg;
+	struct proctext_mount one;
+	size_t len;
+
+	if (proctext_mount(&one, line))
+		return 0;
+	len = strlen(one.point);
+	while (len && one.point[len - 1] == '/')
+		len--;
+	if (!*one.point || len < n->len || strncmp(n->path, one.point, len) != 0 ||
+	    (n->path[len] && n->path[len] != '/'))
+		return 0;
+	n->found = one;
+	n->len = len;
+	return 0;
+}
+
+int mounts_by_name(struct proctext_mount *out, pid_t pid, const char *path)
+{
+	struct mounts_named n = { .path = path };
+	int r = procfs_each_line(pid, "mountinfo", take_named, &n);
+
+	*out = n.found;
+	return r ? r : n.found.id ? 0 : -ENOENT;
 }
 
 int mounts_inode(struct afs_inode *out, pid_t pid, const char *path)

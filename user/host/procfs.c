@@ -92,6 +92,14 @@ int procfs_io(struct afs_compat *out, pid_t pid)
 	return procfs_io_thread(out, pid, 0);
 }
 
+int procfs_storage(uint64_t *bytes, pid_t pid)
+{
+	char text[512];
+	ssize_t n = read_file(text, sizeof(text), pid, 0, "io");
+
+	return n < 0 ? (int)n : proctext_storage(bytes, text);
+}
+
 /* Calls fn for each entry of a folder that is a number, until it returns other than 0. */
 static int each_number(const char *path, int (*fn)(void *arg, int number), void *arg)
 {

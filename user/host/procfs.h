@@ -22,6 +22,13 @@ int procfs_io(struct afs_compat *out, pid_t pid);
 /* ... or one living thread's own. */
 int procfs_io_thread(struct afs_compat *out, pid_t pid, pid_t tid);
 
+/*
+ * Bytes that the process, with its ended threads and waited-for children, has read from storage and
+ * written to it; a write counts when it is made, and not if the file was removed before it reached
+ * the storage.
+ */
+int procfs_storage(uint64_t *bytes, pid_t pid);
+
 /* Sampled. */
 struct procfs_times {
 	uint64_t cpu_ns;  /* on a CPU */

@@ -56,6 +56,18 @@ int proctext_io(struct afs_compat *out, const char *text)
 	return 0;
 }
 
+int proctext_storage(uint64_t *bytes, const char *text)
+{
+	uint64_t in, out, withdrawn;
+
+	if (!proctext_number(&in, text, "read_bytes", 10) ||
+	    !proctext_number(&out, text, "write_bytes", 10) ||
+	    !proctext_number(&withdrawn, text, "cancelled_write_bytes", 10))
+		return -EPROTO;
+	*bytes = in + (out > withdrawn ? out - withdrawn : 0);
+	return 0;
+}
+
 int proctext_times(struct procfs_times *out, const char *text)
 {
 	return sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &out->cpu_ns, &out->runq_ns,
@@ -116,15 +128,38 @@ bool proctext_word(const char *text, size_t text_len, const char *word)
 	return false;
 }
 
+/* The kernel prints a blank in a name as "\\040". */
+static void unescape(char *text)
+{
+	char *to = text;
+	unsigned int code;
+
+	for (const char *at = text; *at; to++) {
+		if (*at == '\\' && strspn(at + 1, "01234567") >= 3 &&
+		    sscanf(at + 1, "%3o", &code) == 1) {
+			*to = (char)code;
+			at += 4;
+		} else {
+			*to = *at++;
+		}
+	}
+	*to = '\0';
+}
+
 int proctext_mount(struct proctext_mount *out, const char *line)
 {
 	const char *rest = strstr(line, " - ");
 	unsigned int major_nr, minor_nr;
 
-	if (sscanf(line, "%u %*u %u:%u", &out->id, &major_nr, &minor_nr) != 3)
+	*out = (struct proctext_mount) { 0 };
+	if (sscanf(line, "%u %*u %u:%u %255s %255s", &out->id, &major_nr, &minor_nr, out->root,
+		   out->point) < 3)
 		return -EPROTO;
 	out->dev = major_nr << 20 | minor_nr;
-	if (!rest || sscanf(rest, " - %31s", out->type) != 1)
-		out->type[0] = '\0';
+	unescape(out->root);
+	unescape(out->point);
+	if (rest)
+		sscanf(rest, " - %31s %127s %255s", out->type, out->source, out->options);
+	unescape(out->source);
 	return 0;
 }

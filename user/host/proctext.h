@@ -17,6 +17,9 @@
 /* PID/io */
 int proctext_io(struct afs_compat *out, const char *text);
 
+/* The same: bytes read from storage, and written but not withdrawn. */
+int proctext_storage(uint64_t *bytes, const char *text);
+
 /* PID/schedstat */
 int proctext_times(struct procfs_times *out, const char *text);
 
@@ -42,8 +45,13 @@ bool proctext_word(const char *text, size_t text_len, const char *word);
 /* A line of PID/mountinfo. */
 struct proctext_mount {
 	unsigned int id;
-	uint32_t dev;  /* as the kernel numbers devices */
-	char type[32]; /* of its file system; empty: the line has none */
+	uint32_t dev;    /* as the kernel numbers devices */
+	char root[256];  /* the folder of the file system that it shows */
+	char point[256]; /* where it does */
+	/* The next three are empty if the line has none. */
+	char type[32];     /* of the file system */
+	char source[128];  /* a device, a server's name */
+	char options[256]; /* of the file system */
 };
 
 int proctext_mount(struct proctext_mount *out, const char *line);

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "host/processes.h"
+
+#include "host/procfs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define ROOM_FIRST 256
+#define DEPTH_MAX  64 /* of a process below another */
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct processes_entry *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static int processes_grow(struct process_table *p)
+{
+	size_t room = p->room ? 2 * p->room : ROOM_FIRST;
+	struct processes_entry *more = realloc(p->entry, room * sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	p->entry = more;
+	p->room = room;
+	return 0;
+}
+
+static int take_process(void *arg, pid_t pid)
+{
+	struct process_table *p = arg;
+	struct processes_entry *e;
+	struct procstat st;
+
+	if (procstat_read(&st, pid))
+		return 0;
+	if (p->n == p->room && processes_grow(p))
+		return -ENOMEM;
+	e = &p->entry[p->n++];
+	*e = (struct processes_entry) { .pid = pid,
+					.ppid = st.ppid,
+					.cpu = st.cpu,
+					.is_kernel = st.is_kernel,
+					.started = st.started,
+					.cpu_ticks = st.cpu_ticks };
+	snprintf(e->comm, sizeof(e->comm), "%s", st.comm);
+	e->has_io = !st.is_kernel && !procfs_storage(&e->io_b, pid);
+	return 0;
+}
+
+int processes_read(struct process_table *out)
+{
+	int r;
+
+	*out = (struct process_table) { 0 };
+	r = procfs_each(take_process, out);
+	if (out->n)
+		qsort(out->entry, out->n, sizeof(*out->entry), by_pid);
+	return r;
+}
+
+void processes_fini(struct process_table *p)
+{
+	free(p->entry);
+	*p = (struct process_table) { 0 };
+}
+
+const struct processes_entry *processes_find(const struct process_table *p, pid_t pid)
+{
+	const struct processes_entry key = { .pid = pid };
+
+	return p->n ? bsearch(&key, p->entry, p->n, sizeof(key), by_pid) : NULL;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const pid_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+bool processes_descends(const struct process_table *p, pid_t pid, const pid_t *from, size_t n)
+{
+	const struct processes_entry *e = processes_find(p, pid);
+
+	for (unsigned int depth = 0; e && depth < DEPTH_MAX; depth++) {
+		if (n && bsearch(&e->pid, from, n, sizeof(*from), by_number))
+			return true;
+		e = e->ppid ? processes_find(p, e->ppid) : NULL;
+	}
+	return false;
+}
