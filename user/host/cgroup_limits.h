@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef HOST_CGROUP_LIMITS_H
+#define HOST_CGROUP_LIMITS_H
+
+/*
+ * What the cgroup of a process, and those that contain it, allow it of CPUs, memory and devices,
+ * and what was used of it. Counts are since the groups were made. Version 1 and 2.
+ */
+
+#include "host/cgroup_folder.h"
+
+#define CGROUP_LEVELS  8  /* groups with a limit, of one controller */
+#define CGROUP_DEVICES 16 /* limits of devices */
+
+struct cgroup_quota {
+	double cpus;
+	uint64_t periods, throttled; /* that the group used; of these, in which it had to wait */
+	char path[CGROUP_PATH_MAX];
+};
+
+struct cgroup_memory {
+	uint64_t limit_b;
+	bool high; /* above it the group is slowed down; else it gets no more */
+	uint64_t used_b;
+	uint64_t hits; /* how often the group has run into it */
+	char path[CGROUP_PATH_MAX];
+};
+
+enum cgroup_io_of { CGROUP_READ_B, CGROUP_WRITE_B, CGROUP_READS, CGROUP_WRITES, CGROUP_N_IO };
+
+struct cgroup_io {
+	unsigned int major, minor;
+	enum cgroup_io_of of;
+	uint64_t limit; /* a second */
+	uint64_t done;
+	char path[CGROUP_PATH_MAX];
+};
+
+struct cgroup_limits {
+	/* The folders; version 0: not known. If not all above are shown, others may have limits. */
+	struct cgroup_folder cpu, memory, io;
+	size_t n_quotas, n_memories, n_ios; /* from the group of the process upwards */
+	struct cgroup_quota quota[CGROUP_LEVELS];
+	struct cgroup_memory mem[CGROUP_LEVELS];
+	struct cgroup_io device[CGROUP_DEVICES];
+	/* Of the group of the process itself; not known of the one that has the whole machine. */
+	bool has_kills, has_refaulted, has_memory_stall, has_io_stall;
+	uint64_t kills;     /* processes killed because memory was short */
+	uint64_t refaulted; /* pages of files, read again soon after memory had dropped them */
+	uint64_t memory_stall_us, io_stall_us; /* in which a process waited for memory, I/O */
+};
+
+/* root: as in cgroup_folder(). */
+void cgroup_limits_read(struct cgroup_limits *out, const char *root, pid_t pid);
+
+#endif
