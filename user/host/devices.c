@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads /proc/diskstats, /sys/dev/block, /sys/class/block. */
+#include "host/devices.h"
+
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <glob.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SECTOR_B 512
+
+/* A line of /proc/diskstats; counts of flushes since Linux 5.5. */
+static bool take_entry(struct devices_entry *out, const char *line)
+{
+	uint64_t n[3] = { 0 }, ms[3] = { 0 }, sectors[2];
+	int found = sscanf(line,
+			   " %u %u %31s %" SCNu64 " %*u %" SCNu64 " %" SCNu64 " %" SCNu64
+			   " %*u %" SCNu64 " %" SCNu64 " %*u %" SCNu64 " %" SCNu64
+			   " %*u %*u %*u %*u %" SCNu64 " %" SCNu64,
+			   &out->major, &out->minor, out->name, &n[0], &sectors[0], &ms[0], &n[1],
+			   &sectors[1], &ms[1], &out->busy_ms, &out->queue_ms, &n[2], &ms[2]);
+
+	if (found < 11)
+		return false;
+	out->n = n[0] + n[1] + n[2];
+	out->ms = ms[0] + ms[1] + ms[2];
+	out->b = (sectors[0] + sectors[1]) * SECTOR_B;
+	return true;
+}
+
+int devices_read(struct devices *out, const char *root)
+{
+	struct devices_entry one, *more;
+	char line[512], path[PATH_MAX];
+	int r = 0;
+	FILE *f;
+
+	*out = (struct devices) { 0 };
+	snprintf(path, sizeof(path), "%s/proc/diskstats", root);
+	f = fopen(path, "re");
+	while (f && !r && fgets(line, sizeof(line), f)) {
+		if (!take_entry(&one, line))
+			continue;
+		more = realloc(out->entry, (out->n + 1) * sizeof(*more));
+		if (more) {
+			out->entry = more;
+			out->entry[out->n++] = one;
+		} else {
+			r = -ENOMEM;
+		}
+	}
+	if (f)
+		fclose(f);
+	return r;
+}
+
+void devices_fini(struct devices *d)
+{
+	free(d->entry);
+	*d = (struct devices) { 0 };
+}
+
+const struct devices_entry *devices_find(const struct devices *d, const char *name)
+{
+	for (size_t i = 0; i < d->n; i++)
+		if (!strcmp(d->entry[i].name, name))
+			return &d->entry[i];
+	return NULL;
+}
+
+/* ---- below ---- */
+
+/* false: it is there, or there is no room for it. */
+static bool add_below(struct devices_below *out, const char *name)
+{
+	for (size_t i = 0; i < out->n; i++)
+		if (!strcmp(out->name[i], name))
+			return false;
+	if (out->n == DEVICES_BELOW_MAX || strlen(name) >= DEVICES_NAME_MAX)
+		return false;
+	strcpy(out->name[out->n++], name);
+	return true;
+}
+
+/* Where a link leads: its last name, or the one before, which is the disk of a partition. */
+static bool last_name(char out[DEVICES_NAME_MAX], const char *link, bool before)
+{
+	char path[PATH_MAX], *slash;
+	ssize_t n = readlink(link, path, sizeof(path) - 1);
+
+	if (n < 0)
+		return false;
+	path[n] = '\0';
+	slash = strrchr(path, '/');
+	if (before && slash) {
+		*slash = '\0';
+		slash = strrchr(path, '/');
+	}
+	return slash && snprintf(out, DEVICES_NAME_MAX, "%s", slash + 1) < DEVICES_NAME_MAX;
+}
+
+/* Those with the names in a folder. */
+static void below_all(struct devices_below *out, const char *root, const char *folder)
+{
+	DIR *dir = opendir(folder);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.')
+			devices_below_name(out, root, entry->d_name);
+	if (dir)
+		closedir(dir);
+}
+
+/* link: to the folder of a device in /sys. */
+static void below_link(struct devices_below *out, const char *root, const char *link)
+{
+	char path[PATH_MAX], disk[DEVICES_NAME_MAX];
+	bool is_partition;
+
+	if (snprintf(path, sizeof(path), "%s/partition", link) >= (int)sizeof(path))
+		return;
+	is_partition = !access(path, F_OK);
+	if (!last_name(disk, link, is_partition) || !add_below(out, disk))
+		return;
+	snprintf(path, sizeof(path), "%s/sys/class/block/%s/slaves", root, disk);
+	below_all(out, root, path);
+}
+
+void devices_below(struct devices_below *out, const char *root, unsigned int major,
+		   unsigned int minor)
+{
+	char link[PATH_MAX];
+
+	snprintf(link, sizeof(link), "%s/sys/dev/block/%u:%u", root, major, minor);
+	below_link(out, root, link);
+}
+
+void devices_below_name(struct devices_below *out, const char *root, const char *name)
+{
+	char link[PATH_MAX];
+
+	if (snprintf(link, sizeof(link), "%s/sys/class/block/%s", root, name) < (int)sizeof(link))
+		below_link(out, root, link);
+}
+
+void devices_below_btrfs(struct devices_below *out, const char *root, const char *name)
+{
+	char path[PATH_MAX];
+	glob_t found;
+
+	snprintf(path, sizeof(path), "%s/sys/fs/btrfs/*/devices/%s", root, name);
+	if (glob(path, GLOB_NOSORT, NULL, &found))
+		return;
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		*strrchr(found.gl_pathv[i], '/') = '\0';
+		below_all(out, root, found.gl_pathv[i]);
+	}
+	globfree(&found);
+}
+
+bool devices_backing(char *out, size_t len, const char *root, const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/sys/class/block/%s/loop/backing_file", root, name);
+	return !file_line(out, len, path);
+}
+
+/* ---- RAID ---- */
+
+bool devices_rebuild(char *out, size_t len, const char *mdstat, const char *name)
+{
+	static const char *const words[] = { "resync", "recovery", "reshape", "check" };
+	size_t name_len = strlen(name);
+	bool inside = false;
+	const char *at;
+	char share[16];
+
+	for (const char *line = mdstat; line && *line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		/* Its lines, but the first, begin with a blank. */
+		if (*line != ' ')
+			inside = !strncmp(line, name, name_len) && line[name_len] == ' ';
+		for (size_t i = 0; inside && i < sizeof(words) / sizeof(words[0]); i++) {
+			at = strstr(line, words[i]);
+			if (!at || at > line + strcspn(line, "\n"))
+				continue;
+			/* "recovery = 12.6% (...)", but "resync=DELAYED" waits for another one. */
+			if (sscanf(at + strlen(words[i]), " = %15[0-9.%%]", share) != 1)
+				continue;
+			snprintf(out, len, "%s %s", words[i], share);
+			return true;
+		}
+	}
+	return false;
+}
