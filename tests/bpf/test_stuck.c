@@ -2,12 +2,13 @@
 /*
  * A file system whose daemon has stopped does not stop the watch. It is a FUSE one of a few lines,
  * spoken as the kernel's linux/fuse.h says: a folder with one file, and everything is asked anew.
- * Tests user/host/census.c, patient.c.
+ * Tests user/host/census.c, patient.c, filesystem.c.
  */
 #include "watched.h"
 
 #include "base/clock.h"
 #include "host/census.h"
+#include "host/filesystem.h"
 #include "host/procfs.h"
 #include "kinds/objects.h"
 
@@ -206,6 +207,42 @@ static void nor_does_it_stop_the_census(void **state)
 	waitpid(child, NULL, 0);
 }
 
+/* One process asks, however often it is looked at; it is heard when it can answer again. */
+static void a_volume_that_does_not_answer_is_asked_once(void **state)
+{
+	struct stuck *x = *state;
+	struct filesystem fs;
+	uint64_t begun;
+	int pending = -1;
+
+	if (!x->daemon)
+		skip();
+	filesystem_init(&fs, x->dir);
+	alarm(30);
+	filesystem_look(&fs, 1, getpid());
+	assert_string_equal(fs.type, "fuse");
+	assert_false(fs.silent);
+	assert_int_equal(fs.pending, -1);
+	kill(x->daemon, SIGSTOP);
+	for (int i = 0; i < 3; i++) {
+		begun = clock_now_ns();
+		filesystem_look(&fs, 1, getpid());
+		assert_true(clock_now_ns() - begun < (i ? 300000000 : 2000000000));
+		assert_true(fs.silent && filesystem_is_remote(&fs));
+		assert_true(fs.pending >= 0 && (!i || fs.pending == pending));
+		pending = fs.pending;
+	}
+	kill(x->daemon, SIGCONT);
+	for (int i = 0; i < 1000 && fs.silent; i++) {
+		usleep(10000);
+		filesystem_look(&fs, 1, getpid());
+	}
+	assert_false(fs.silent);
+	assert_int_equal(fs.pending, -1);
+	alarm(0);
+	filesystem_fini(&fs);
+}
+
 static void no_strangers_command_line_is_read(void **state)
 {
 	static const char *const names[] = { "afpd", NULL };
@@ -240,6 +277,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_daemon_that_stopped_does_not_stop_the_watch),
 		TEST(nor_does_it_stop_the_census),
+		TEST(a_volume_that_does_not_answer_is_asked_once),
 		TEST(no_strangers_command_line_is_read),
 	};
 

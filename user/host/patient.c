@@ -3,6 +3,7 @@
 #include "host/patient.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -35,14 +36,13 @@ static int receive(int fd, void *out, size_t len, int ms)
 	return read(fd, out, len) == (ssize_t)len ? 0 : -EIO;
 }
 
-int patient_call(void (*fn)(void *arg), void *arg, void *out, size_t len, int ms)
+/* The end of a pipe on which the answer comes, or a negative errno. */
+static int patient_start(void (*fn)(void *arg), void *arg, const void *out, size_t len)
 {
 	int ends[2], r;
 	pid_t child;
 
-	if (len > PATIENT_MAX)
-		return -EINVAL;
-	if (pipe(ends))
+	if (pipe2(ends, O_CLOEXEC))
 		return -errno;
 	/* The grandchild is reparented to init, so we need not wait for it. */
 	child = fork();
@@ -54,11 +54,41 @@ int patient_call(void (*fn)(void *arg), void *arg, void *out, size_t len, int ms
 		fn(arg);
 		_exit(write(3, out, len) != (ssize_t)len);
 	}
-	r = child < 0 ? -errno : 0;
+	r = child < 0 ? -errno : ends[0];
 	close(ends[1]);
 	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
 		;
-	r = r ? r : receive(ends[0], out, len, ms);
-	close(ends[0]);
+	if (r < 0)
+		close(ends[0]);
+	return r;
+}
+
+int patient_ask(int *pending, void (*fn)(void *arg), void *arg, void *out, size_t len, int ms)
+{
+	int r;
+
+	if (len > PATIENT_MAX)
+		return -EINVAL;
+	if (*pending < 0)
+		*pending = patient_start(fn, arg, out, len);
+	if (*pending < 0) {
+		r = *pending;
+		*pending = -1;
+		return r;
+	}
+	r = receive(*pending, out, len, ms);
+	if (r != -ETIMEDOUT) {
+		close(*pending);
+		*pending = -1;
+	}
+	return r;
+}
+
+int patient_call(void (*fn)(void *arg), void *arg, void *out, size_t len, int ms)
+{
+	int pending = -1, r = patient_ask(&pending, fn, arg, out, len, ms);
+
+	if (pending >= 0)
+		close(pending);
 	return r;
 }

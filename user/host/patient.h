@@ -17,4 +17,11 @@
 #define PATIENT_MAX 4096
 int patient_call(void (*fn)(void *arg), void *arg, void *out, size_t len, int ms);
 
+/*
+ * The same, to be asked again and again: while a question has no answer no other process is
+ * started, and its answer, when it comes, is that to a later one. *pending: -1 at first; to be
+ * closed if it is not at the end.
+ */
+int patient_ask(int *pending, void (*fn)(void *arg), void *arg, void *out, size_t len, int ms);
+
 #endif

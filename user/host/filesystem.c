@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a look at the kernel's own lists can say is seen by this process, what may need a server's
+ * answer by another one (host/patient.h).
+ */
+#include "host/filesystem.h"
+
+#include "base/clock.h"
+#include "host/mounts.h"
+#include "host/patient.h"
+#include "host/procfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#define PATIENCE_MS 500
+#define NS_PER_MS   1000000u
+
+/* Only by names that the kernel has in memory, so that no server is asked: Linux 5.12. */
+#define FILESYSTEM_CACHED 0x20 /* RESOLVE_CACHED */
+
+#define DEV_MAJOR(dev)    ((dev) >> 20)
+#define DEV_MINOR(dev)    ((dev)&0xfffff)
+
+/* What another process may have to find out. */
+struct filesystem_answer {
+	int error;
+	struct proctext_mount mount;
+	uint64_t ino;
+	bool has_room;
+	uint64_t size_b, room_b, files, files_free;
+};
+
+struct filesystem_question {
+	const char *path;
+	pid_t pid;
+	struct filesystem_answer answer;
+};
+
+/* A descriptor of the folder, or a negative errno. how: flags of openat2(). */
+static int filesystem_open(const struct filesystem_question *q, uint64_t how)
+{
+	struct open_how to = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | how };
+	char root[64];
+	int at, fd;
+
+	procfs_inside(root, sizeof(root), q->pid, "");
+	at = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (at < 0)
+		return -errno;
+	fd = (int)syscall(SYS_openat2, at, q->path, &to, sizeof(to));
+	fd = fd < 0 ? -errno : fd;
+	close(at);
+	return fd;
+}
+
+static void take_room(struct filesystem_answer *a, int fd)
+{
+	struct statvfs st;
+
+	if (fstatvfs(fd, &st) || !st.f_blocks || (st.f_flag & ST_RDONLY))
+		return;
+	a->has_room = true;
+	a->size_b = (uint64_t)st.f_blocks * st.f_frsize;
+	a->room_b = (uint64_t)st.f_bavail * st.f_frsize;
+	a->files = st.f_files;
+	a->files_free = st.f_favail;
+}
+
+/* Not what the kernel has in memory, or a kernel that cannot be asked for that. */
+static bool is_uncertain(int error)
+{
+	return error == -EAGAIN || error == -EINVAL || error == -ENOSYS;
+}
+
+/* cached: only what can be known at once. false: that is not all. */
+static bool filesystem_ask(struct filesystem_question *q, bool cached)
+{
+	struct filesystem_answer *a = &q->answer;
+	int fd = filesystem_open(q, cached ? FILESYSTEM_CACHED : 0);
+	bool done = true;
+	struct statx st;
+
+	*a = (struct filesystem_answer) { .error = fd < 0 ? fd : 0 };
+	if (fd < 0)
+		return !cached || !is_uncertain(fd);
+	a->error = mounts_of(&a->mount, q->pid, fd);
+	if (cached && !mounts_is_local_type(a->mount.type)) {
+		done = false;
+	} else if (!a->error) {
+		if (!statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st))
+			a->ino = st.stx_ino;
+		take_room(a, fd);
+	}
+	close(fd);
+	return done;
+}
+
+static void ask_patiently(void *arg)
+{
+	filesystem_ask(arg, false);
+}
+
+/* ---- devices ---- */
+
+static void below_mount(struct devices_below *out, const struct proctext_mount *m)
+{
+	struct stat st;
+
+	if (DEV_MAJOR(m->dev)) {
+		devices_below(out, "", DEV_MAJOR(m->dev), DEV_MINOR(m->dev));
+		return;
+	}
+	/* It may have several; the mount names one. */
+	if (strcmp(m->type, "btrfs") != 0 || strncmp(m->source, "/dev/", 5) != 0 ||
+	    stat(m->source, &st) || !S_ISBLK(st.st_mode))
+		return;
+	devices_below_btrfs(out, "", strrchr(m->source, '/') + 1);
+	devices_below(out, "", major(st.st_rdev), minor(st.st_rdev));
+}
+
+/* Those of the files that loop devices show as well. */
+static void below_loops(struct devices_below *out)
+{
+	char file[FILESYSTEM_PATH_MAX];
+	struct proctext_mount m;
+
+	for (size_t i = 0; i < out->n; i++)
+		if (devices_backing(file, sizeof(file), "", out->name[i]) &&
+		    !mounts_by_name(&m, 0, file))
+			below_mount(out, &m);
+}
+
+/* ---- all of it ---- */
+
+void filesystem_init(struct filesystem *f, const char *path)
+{
+	*f = (struct filesystem) { .pending = -1 };
+	snprintf(f->path, sizeof(f->path), "%s", path);
+}
+
+void filesystem_fini(struct filesystem *f)
+{
+	if (f->pending >= 0)
+		close(f->pending);
+	f->pending = -1;
+}
+
+static void filesystem_take(struct filesystem *f, const struct filesystem_answer *a)
+{
+	f->error = a->error;
+	snprintf(f->type, sizeof(f->type), "%s", a->mount.type);
+	f->dev = a->mount.dev;
+	f->mount = a->mount.id;
+	f->ino = a->ino;
+	f->has_room = a->has_room;
+	f->size_b = a->size_b;
+	f->room_b = a->room_b;
+	f->files = a->files;
+	f->files_free = a->files_free;
+	f->below.n = 0;
+	below_mount(&f->below, &a->mount);
+	below_loops(&f->below);
+}
+
+/* What comes within so long; else what the names say. */
+static void look_within(struct filesystem *f, pid_t pid, int ms)
+{
+	struct filesystem_question q = { .path = f->path, .pid = pid };
+	struct filesystem_answer *a = &q.answer;
+
+	_Static_assert(sizeof(*a) <= PATIENT_MAX, "the answer is read in one piece");
+	f->silent = !filesystem_ask(&q, true) &&
+		    patient_ask(&f->pending, ask_patiently, &q, a, sizeof(*a), ms) == -ETIMEDOUT;
+	if (f->silent) {
+		*a = (struct filesystem_answer) { 0 };
+		mounts_by_name(&a->mount, pid, f->path);
+	}
+	filesystem_take(f, a);
+}
+
+void filesystem_look(struct filesystem *fs, size_t n, pid_t pid)
+{
+	uint64_t end_ns = clock_now_ns() + PATIENCE_MS * NS_PER_MS, now;
+	bool was_silent;
+
+	/* All are asked before one is waited for. */
+	for (size_t i = 0; i < n; i++) {
+		was_silent = fs[i].silent;
+		look_within(&fs[i], pid, 0);
+		fs[i].is_asked = fs[i].silent && !was_silent;
+	}
+	for (size_t i = 0; i < n; i++) {
+		now = clock_now_ns();
+		if (fs[i].is_asked)
+			look_within(&fs[i], pid,
+				    now < end_ns ? (int)((end_ns - now) / NS_PER_MS) : 0);
+	}
+}
+
+bool filesystem_is_remote(const struct filesystem *f)
+{
+	static const char *const types[] = { "nfs",  "nfs4",      "cifs",     "smb3",
+					     "ceph", "glusterfs", "9p",       "afs",
+					     "fuse", "fuseblk",   "virtiofs", "lustre" };
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (!strcmp(f->type, types[i]))
+			return true;
+	return !strncmp(f->type, "fuse.", 5);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef HOST_FILESYSTEM_H
+#define HOST_FILESYSTEM_H
+
+/*
+ * The file system on which a folder of a process lies: its type, its room, and the devices below
+ * it. A network's server, or a FUSE daemon, may not answer: then what the names of folders and
+ * mounts say is known, and no more.
+ */
+
+#include "host/devices.h"
+
+#include <sys/types.h>
+
+#define FILESYSTEM_PATH_MAX 256
+
+struct filesystem {
+	char path[FILESYSTEM_PATH_MAX]; /* of the folder, below the root of the process */
+	int pending;                    /* -1, or a question that has no answer yet */
+	bool silent;                    /* it does not answer */
+	bool is_asked;                  /* for the first time */
+	int error;                      /* negative errno: the folder was not found */
+	char type[32];                  /* empty: not known, as with the rest */
+	uint32_t dev;                   /* as the kernel numbers devices */
+	unsigned int mount;             /* its number; 0: not known */
+	uint64_t ino;                   /* of the folder; 0: not known */
+	bool has_room;                  /* known, and the process may write there */
+	uint64_t size_b, room_b;        /* room: for users other than root */
+	uint64_t files, files_free;     /* files 0: as many as there is room for */
+	struct devices_below below;
+};
+
+void filesystem_init(struct filesystem *f, const char *path);
+void filesystem_fini(struct filesystem *f);
+
+/*
+ * Looks at n of them, also again. pid: the process. Waits up to half a second in all for those that
+ * do not answer; for one that did not answer the last time not at all.
+ */
+void filesystem_look(struct filesystem *fs, size_t n, pid_t pid);
+
+/* Whether it is a network's, or a FUSE daemon serves it. */
+bool filesystem_is_remote(const struct filesystem *f);
+
+#endif
