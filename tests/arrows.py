@@ -35,7 +35,7 @@ TABLE = {
     "user/watch/proc": "base run host kinds watch bpf",
     "user/trace": "base run bpf",
     "user/report": "base run live bpf",
-    "user/doctor": "base run report bpf",
+    "user/doctor": "base run host report bpf",
     "user/live": "base run trace watch bpf",
     "user/report/text": "base run live report doctor bpf",
     "user/report/json": "base run live report doctor bpf",

@@ -62,11 +62,36 @@ static void the_innermost_volume_is_found(void **state)
 	}
 }
 
+static void each_folder_is_listed_once_and_none_that_depends_on_the_user(void **state)
+{
+	struct afpconf_item item[] = {
+		{ .key = "path", .value = "/srv/a/" },  { .key = "path", .value = "/home/$u" },
+		{ .key = "Path", .value = "/srv/b" },   { .key = "volume name", .value = "/x" },
+		{ .key = "path", .value = "relative" }, { .key = "path", .value = "/srv/a" },
+		{ .key = "path", .value = "/srv/ab" },
+	};
+	const struct afpconf c = { .n = sizeof(item) / sizeof(item[0]), .item = item };
+	struct servers_session session[] = { { .volume = "/home/alice" },
+					     { .volume = "" },
+					     { .volume = "/srv/b" } };
+	const struct servers_entry s = { .n_sessions = 3, .session = session };
+	char path[8][CENSUS_PATH_MAX];
+
+	(void)state;
+	assert_int_equal(volumes_list(path, 8, &c, &s), 4);
+	assert_string_equal(path[0], "/srv/a");
+	assert_string_equal(path[1], "/srv/b");
+	assert_string_equal(path[2], "/srv/ab");
+	assert_string_equal(path[3], "/home/alice");
+	assert_int_equal(volumes_list(path, 2, &c, &s), 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_name_that_begins_like_a_folder_is_not_in_it),
 		cmocka_unit_test(the_innermost_volume_is_found),
+		cmocka_unit_test(each_folder_is_listed_once_and_none_that_depends_on_the_user),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

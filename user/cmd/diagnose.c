@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cmd/diagnose.h"
 
+#include "base/clock.h"
 #include "doctor/judge.h"
+#include "doctor/machine.h"
 #include "doctor/measure.h"
 #include "kinds/cnidstate.h"
 #include "kinds/names.h"
@@ -14,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OWN_MAX 4096 /* processes of the server that are known by their numbers */
+#define SCAN_EVERY_NS 60000000000u
+#define OWN_MAX       4096 /* processes of the server that are known by their numbers */
 
 static void look_before(struct diagnose *d, pid_t pid)
 {
@@ -31,7 +34,9 @@ static int begin(struct diagnose *d, const struct watch *w, const struct kind_fo
 	int r;
 
 	d->session = calloc(n + 1, sizeof(*d->session));
-	r = d->session ? machine_look(&d->before, found->target.server) : -ENOMEM;
+	r = d->session ? 0 : -ENOMEM;
+	if (!r && !d->before.t_ns)
+		r = machine_look(&d->before, found->target.server);
 	if (!r && found->servers.n)
 		connections_begin(&d->connections, &found->servers.entry[0]);
 	if (!r && found->servers.n)
@@ -57,7 +62,15 @@ int diagnose_again(struct diagnose *d, const struct watch *w, const struct kind_
 {
 	int e;
 
-	diagnose_fini(d);
+	/* The end of that time is the begin of this one; the volumes stay, and who asks about them.
+	 */
+	connections_fini(&d->connections);
+	free(d->session);
+	d->session = NULL;
+	d->n_sessions = 0;
+	machine_fini(&d->before);
+	d->before = d->after;
+	d->after = (struct machine) { 0 };
 	e = begin(d, w, found, r->n_sessions);
 	for (size_t i = 0; !e && i < r->n_sessions; i++)
 		if (!r->session[i].ended_ns)
@@ -99,6 +112,13 @@ static size_t own_processes(struct watch *w, pid_t *out)
 		for (size_t i = 0; n < OWN_MAX && (pid = watch_process(w, role, i)); i++)
 			out[n++] = pid;
 	return n;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const pid_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
 }
 
 /* How processes have ended since the watched time began. */
@@ -158,18 +178,56 @@ static void look_sessions(struct diagnose *d, const struct kind_found *found, st
 	}
 }
 
-int diagnose_machine(const struct machine *before, struct watch *w, pid_t server, struct run *r)
+int diagnose_machine(struct machine *after, const struct machine *before, struct watch *w,
+		     pid_t server, const struct filesystem *volume, size_t n, struct run *r)
 {
 	pid_t *own = malloc(OWN_MAX * sizeof(*own));
-	struct machine after = { 0 };
-	int e = own ? machine_look(&after, server) : -ENOMEM;
+	struct doctor_machine m = { .before = before,
+				    .after = after,
+				    .own = own,
+				    .server_cpu_ns = server_cpu_ns(r),
+				    .volume = volume,
+				    .n_volumes = n };
+	int e = own ? machine_look(after, server) : -ENOMEM;
 
-	if (!e)
-		machine_between(r->figures, before, &after, own, own_processes(w, own),
-				server_cpu_ns(r));
-	machine_fini(&after);
+	if (!e) {
+		m.n_own = own_processes(w, own);
+		qsort(own, m.n_own, sizeof(*own), by_pid);
+		e = doctor_machine(r->figures, &m);
+		if (e)
+			machine_fini(after);
+	}
 	free(own);
 	return e;
+}
+
+/* Those that there are now; what is known of the others stays. */
+static void look_volumes(struct diagnose *d, const struct kind_found *found)
+{
+	char path[DIAGNOSE_VOLUMES_MAX][CENSUS_PATH_MAX];
+	const struct servers_entry *s = &found->servers.entry[0];
+	size_t n = volumes_list(path, DIAGNOSE_VOLUMES_MAX, &d->settings.conf, s);
+	bool same = n == d->n_volumes;
+
+	for (size_t i = 0; same && i < n; i++)
+		same = !strcmp(path[i], d->volume[i].path);
+	for (size_t i = 0; !same && i < d->n_volumes; i++)
+		filesystem_fini(&d->volume[i]);
+	for (size_t i = 0; !same && i < n; i++)
+		filesystem_init(&d->volume[i], path[i]);
+	d->n_volumes = n;
+	filesystem_look(d->volume, n, found->target.server);
+}
+
+/* Looking at the descriptors of 2,000 processes takes 150 ms. */
+static void look_scanner(struct diagnose *d)
+{
+	uint64_t now = clock_now_ns();
+
+	if (d->scanned_ns && now - d->scanned_ns < SCAN_EVERY_NS)
+		return;
+	d->scanner_error = fanotify_find(&d->scanner, d->volume, d->n_volumes);
+	d->scanned_ns = now;
 }
 
 int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *found, struct run *r)
@@ -180,8 +238,11 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 	e = r->figures ? 0 : -ENOMEM;
 	if (!e)
 		names_look(r->figures, found);
-	if (!e && found->servers.n)
-		settings_look(r, &found->servers.entry[0]);
+	if (!e && found->servers.n) {
+		settings_read(&d->settings, &found->servers.entry[0]);
+		settings_note(r, &d->settings, &found->servers.entry[0]);
+		look_volumes(d, found);
+	}
 	if (!e)
 		look_sessions(d, found, r);
 	if (!e)
@@ -193,11 +254,14 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 	if (!e)
 		e = doctor_measure(r->figures, r);
 	if (!e && d->begun)
-		e = diagnose_machine(&d->before, w, found->target.server, r);
+		e = diagnose_machine(&d->after, &d->before, w, found->target.server, d->volume,
+				     d->n_volumes, r);
 	if (!e && found->servers.n && r->figures->known[RUN_FIGURE_REQUESTS])
 		strangers_look(r->figures, r, &found->servers.entry[0]);
-	if (!e && found->servers.n)
-		volumes_room(r->figures, &found->servers.entry[0]);
+	if (!e && found->servers.n) {
+		look_scanner(d);
+		doctor_volumes(r->figures, d->volume, d->n_volumes, &d->scanner, d->scanner_error);
+	}
 	return e;
 }
 
@@ -221,6 +285,10 @@ enum outcome diagnose_outcome(const struct run_figures *f)
 void diagnose_fini(struct diagnose *d)
 {
 	machine_fini(&d->before);
+	machine_fini(&d->after);
+	settings_fini(&d->settings);
+	for (size_t i = 0; i < d->n_volumes; i++)
+		filesystem_fini(&d->volume[i]);
 	connections_fini(&d->connections);
 	unanswered_fini(&d->unanswered);
 	free(d->session);

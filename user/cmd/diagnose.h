@@ -10,9 +10,12 @@
 #include "cmd/cmd.h"
 #include "cmd/connections.h"
 #include "cmd/unanswered.h"
+#include "host/fanotify.h"
+#include "host/filesystem.h"
 #include "host/machine.h"
 #include "host/procfs.h"
 #include "kinds/kind.h"
+#include "kinds/settings.h"
 #include "run/run.h"
 #include "watch/watch.h"
 
@@ -21,8 +24,17 @@ struct diagnose_session {
 	struct procfs_times before;
 };
 
+#define DIAGNOSE_VOLUMES_MAX 64
+
 struct diagnose {
-	struct machine before;
+	struct machine before, after; /* after: of a time that has ended */
+	struct settings settings;
+	size_t n_volumes;
+	struct filesystem volume[DIAGNOSE_VOLUMES_MAX];
+	/* Who is asked before files on them may be used; looked for at most once a minute. */
+	struct fanotify_watcher scanner;
+	int scanner_error;
+	uint64_t scanned_ns; /* 0: never */
 	struct connections connections;
 	struct unanswered unanswered;
 	struct run_ends ends[AFS_N_ROLES]; /* when the watched time began */
@@ -49,8 +61,13 @@ int diagnose_last(struct diagnose *d, struct watch *w, const struct kind_found *
 int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *found,
 		 struct run *r);
 
-/* What the machine did since before, into the run's figures, which there are. 0 or -ENOMEM. */
-int diagnose_machine(const struct machine *before, struct watch *w, pid_t server, struct run *r);
+/*
+ * What the machine did since before, into the run's figures, which there are, and the look at its
+ * end. volume: those of the server, n of them, if they are known. 0 or -ENOMEM; then there is
+ * nothing to free.
+ */
+int diagnose_machine(struct machine *after, const struct machine *before, struct watch *w,
+		     pid_t server, const struct filesystem *volume, size_t n, struct run *r);
 
 /* OUTCOME_OK: healthy or idle; OUTCOME_FAILED: findings, or slow; OUTCOME_UNTRUSTED: no verdict. */
 enum outcome diagnose_outcome(const struct run_figures *f);

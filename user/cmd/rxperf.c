@@ -139,14 +139,19 @@ static int diagnose(struct rxperf_run *x)
 {
 	struct run *r = &x->w.s.run;
 	struct watch *w = x->w.s.watch;
+	struct machine *after = calloc(1, sizeof(*after));
 	int e;
 
 	if (x->asked)
 		rx_waiting_note(x->asked, r);
 	r->figures = calloc(1, sizeof(*r->figures));
-	e = r->figures ? doctor_measure(r->figures, r) : -ENOMEM;
+	e = after && r->figures ? doctor_measure(r->figures, r) : -ENOMEM;
 	if (!e && x->before.t_ns)
-		e = diagnose_machine(&x->before, w, watch_process(w, AFS_ROLE_SERVER, 0), r);
+		e = diagnose_machine(after, &x->before, w, watch_process(w, AFS_ROLE_SERVER, 0),
+				     NULL, 0, r);
+	if (after)
+		machine_fini(after);
+	free(after);
 	return e;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finds a unit's folder below /sys/fs/cgroup, and reads cgroup.procs in it; reads cpu.stat. */
+/* Finds a unit's folder below /sys/fs/cgroup, and reads cgroup.procs in it. */
 #include "host/cgroup.h"
 
 #include "base/file.h"
@@ -84,80 +84,6 @@ int cgroup_each_process(const char *name, int (*fn)(void *arg, pid_t pid), void 
 		r = walk(path, strchr(name, '/') ? NULL : name, fn, arg);
 	}
 	return r;
-}
-
-/* A line "name number". */
-static bool stat_line(uint64_t *out, const char *text, const char *name)
-{
-	const char *at = strstr(text, name);
-
-	if (at)
-		*out = strtoull(at + strlen(name), NULL, 10);
-	return at;
-}
-
-/* In ns by version 1, in us by version 2. */
-static bool throttled_at(uint64_t *ns, const char *mount, const char *path)
-{
-	char file[PATH_MAX], text[4096];
-
-	if (snprintf(file, sizeof(file), "%s%s/cpu.stat", mount, path) >= (int)sizeof(file) ||
-	    file_text(text, sizeof(text), file) < 0)
-		return false;
-	if (stat_line(ns, text, "throttled_time "))
-		return true;
-	if (!stat_line(ns, text, "throttled_usec "))
-		return false;
-	*ns *= 1000;
-	return true;
-}
-
-/* Of a path and all that contain it. */
-static bool throttled_up(uint64_t *most, const char *mount, char *path)
-{
-	bool found = false;
-	uint64_t ns;
-
-	do {
-		if (throttled_at(&ns, mount, path)) {
-			*most = ns > *most ? ns : *most;
-			found = true;
-		}
-		*strrchr(path, '/') = '\0';
-	} while (*path);
-	return found;
-}
-
-/* A line of /proc/PID/cgroup, "4:cpu,cpuacct:/a/b", or "0::/a/b" of version 2. */
-static bool throttled_line(uint64_t *most, const char *line)
-{
-	static const char *const mounts[] = { ROOT, ROOT "/unified", ROOT "/cpu",
-					      ROOT "/cpu,cpuacct" };
-	const char *what = strchr(line, ':'), *at = what ? strchr(what + 1, ':') : NULL;
-	bool second = at && at == what + 1, found = false;
-	char path[PATH_MAX];
-
-	if (!at || at[1] != '/' || (!second && strncmp(what + 1, "cpu", 3) != 0))
-		return false;
-	for (size_t i = second ? 0 : 2; i < (second ? 2 : 4) && !found; i++) {
-		snprintf(path, sizeof(path), "%.*s", (int)strcspn(at + 1, "\n"), at + 1);
-		found = throttled_up(most, mounts[i], path);
-	}
-	return found;
-}
-
-int cgroup_throttled(uint64_t *ns, pid_t pid)
-{
-	char file[64], text[4096], *line, *rest = text;
-	bool found = false;
-
-	snprintf(file, sizeof(file), "/proc/%d/cgroup", pid);
-	if (file_text(text, sizeof(text), file) < 0)
-		return -ENODATA;
-	*ns = 0;
-	while ((line = strsep(&rest, "\n")))
-		found |= throttled_line(ns, line);
-	return found ? 0 : -ENODATA;
 }
 
 static bool ends_with(const char *text, const char *end)

@@ -3,7 +3,6 @@
 #define HOST_CGROUP_H
 
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 /*
@@ -21,11 +20,5 @@ int cgroup_each_process(const char *name, int (*fn)(void *arg, pid_t pid), void 
 void cgroup_unit(char *out, size_t len, pid_t pid);
 /* The same of the text of /proc/PID/cgroup, which is changed. */
 void cgroup_unit_in(char *out, size_t len, char *text);
-
-/*
- * How long a CPU quota has held back the cgroup of a process, or one that contains it, since that
- * cgroup was made: of those the longest. -ENODATA: none has such an account.
- */
-int cgroup_throttled(uint64_t *ns, pid_t pid);
 
 #endif

@@ -3,46 +3,24 @@
 #define HOST_MACHINE_H
 
 /*
- * What the whole machine did between two looks: CPUs, other programs, pressure, swap, devices, TCP.
- * A look takes some milliseconds, for it reads one file of each process.
+ * What this machine has done up to now, and what it allows a process, in one look. The difference
+ * of two looks is what happened between. A look reads two files of each process.
  */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-struct run_figures;
-
-struct machine_process {
-	pid_t pid, ppid;
-	int cpu;                     /* where it last ran */
-	uint64_t started, cpu_ticks; /* as in struct procstat */
-	char comm[32];
-};
-
-struct machine_device {
-	char name[32];
-	uint64_t n, ms; /* accesses that have ended, their time */
-	uint64_t busy_ms;
-};
-
-#define MACHINE_CPUS 1024
+#include "host/cgroup_limits.h"
+#include "host/cpus.h"
+#include "host/devices.h"
+#include "host/links.h"
+#include "host/netcounts.h"
+#include "host/processes.h"
 
 /* Totals since boot; false in known: this kernel does not say. */
 #define MACHINE_TOTALS(X)                                                                          \
-	X(CPU_BUSY) /* ticks, of all CPUs */                                                       \
-	X(CPU_ALL)  /* ticks */                                                                    \
-	X(OWN_BUSY) /* the same of the CPUs that the server may use */                             \
-	X(OWN_ALL)                                                                                 \
 	X(PRESSURE_CPU)    /* us in which a program waited for a CPU, ... */                       \
 	X(PRESSURE_IO)     /* ... I/O, ... */                                                      \
 	X(PRESSURE_MEMORY) /* ... memory */                                                        \
 	X(SWAPPED_IN)      /* pages */                                                             \
-	X(REFAULTED)       /* pages of files, read again soon after memory had dropped them */     \
-	X(SEGMENTS)        /* TCP segments sent ... */                                             \
-	X(RETRANS)         /* ... again */                                                         \
-	X(THROTTLED)       /* ns in which a quota held back the server's cgroup */
+	X(REFAULTED)       /* pages of files, read again soon after memory had dropped them */
 
 enum machine_total {
 #define X(name) MACHINE_##name,
@@ -51,26 +29,27 @@ enum machine_total {
 	    N_MACHINE_TOTALS
 };
 
+#define MACHINE_MDSTAT_MAX 4096
+
 struct machine {
-	uint64_t t_ns; /* CLOCK_MONOTONIC */
+	uint64_t t_ns;   /* CLOCK_MONOTONIC; 0: there was no look */
+	uint64_t own_ns; /* CPU time of this process and its children that have ended */
 	bool known[N_MACHINE_TOTALS];
 	uint64_t total[N_MACHINE_TOTALS];
-	bool own_cpu[MACHINE_CPUS]; /* those that the server may use */
-	size_t n_processes, n_devices;
-	struct machine_process *process; /* owned, by pid */
-	struct machine_device *device;   /* owned, in the kernel's order */
+	uint64_t memory_b, available_b; /* for programs, of it; 0: not known */
+	struct cpus cpus;
+	bool may_use[CPUS_MAX]; /* CPUs: the process */
+	bool all_processes;     /* those in other containers, and kernel threads, are seen */
+	struct process_table processes;
+	struct devices devices;
+	char mdstat[MACHINE_MDSTAT_MAX]; /* of RAIDs; empty: there are none */
+	struct cgroup_limits groups;     /* of the process */
+	struct netcounts net;            /* of the process's network namespace */
+	struct links links;              /* of this process's */
 };
 
-/* server: a process of it, whose CPUs and whose cgroup's quota count. 0 or -ENOMEM. */
-int machine_look(struct machine *out, pid_t server);
+/* pid: the process that counts. 0 or -ENOMEM; nothing to free then. */
+int machine_look(struct machine *out, pid_t pid);
 void machine_fini(struct machine *m);
-
-/*
- * What happened between two looks, as figures. own: processes that are, with their children, not
- * "other programs", n of them; server_cpu_ns: CPU time that the server used meanwhile.
- */
-void machine_between(struct run_figures *out, const struct machine *before,
-		     const struct machine *after, const pid_t *own, size_t n,
-		     uint64_t server_cpu_ns);
 
 #endif

@@ -98,20 +98,41 @@ void settings_conf(struct run *r, const struct afpconf *c, unsigned int version)
 	r->limit.cached = n < DIRCACHE_MIN ? default_cached(version) : size;
 }
 
-void settings_look(struct run *r, const struct servers_entry *s)
+void settings_read(struct settings *out, const struct servers_entry *s)
 {
 	pid_t pid = s->master ? s->master : s->n_sessions ? s->session[0].pid : 0;
-	struct afpconf c = { 0 };
+	char root[64], path[CENSUS_PATH_MAX + 64];
 	struct err e = { 0 };
-	char root[64];
+	struct stat st;
 
+	if (!pid || !s->conf[0])
+		return;
+	procfs_inside(path, sizeof(path), pid, s->conf);
+	if (stat(path, &st))
+		return;
+	if (out->known && !memcmp(&out->time, &st.st_mtim, sizeof(st.st_mtim)) &&
+	    out->len == (uint64_t)st.st_size)
+		return;
+	if (!out->version)
+		out->version = version_of(pid);
+	afpconf_fini(&out->conf);
+	procfs_inside(root, sizeof(root), pid, "");
+	out->known = !afpconf_read(&out->conf, root, s->conf, true, &e);
+	out->time = st.st_mtim;
+	out->len = (uint64_t)st.st_size;
+}
+
+void settings_fini(struct settings *s)
+{
+	afpconf_fini(&s->conf);
+	*s = (struct settings) { 0 };
+}
+
+void settings_note(struct run *r, const struct settings *set, const struct servers_entry *s)
+{
 	/* Without cnid_dbd the CNID database is asked in other words. */
 	if (!s->n_dbd)
 		r->has_asking = false;
-	if (!pid || !s->conf[0])
-		return;
-	procfs_inside(root, sizeof(root), pid, "");
-	if (!afpconf_read(&c, root, s->conf, true, &e))
-		settings_conf(r, &c, version_of(pid));
-	afpconf_fini(&c);
+	if (set->known)
+		settings_conf(r, &set->conf, set->version);
 }

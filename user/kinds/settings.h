@@ -8,6 +8,10 @@
 #include "kinds/servers.h"
 #include "run/run.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
 /* "4.5.1" as 405, from the program's own text; 0: not found. */
 unsigned int settings_version(const char *program, size_t len);
 
@@ -17,10 +21,23 @@ unsigned int settings_version(const char *program, size_t len);
  */
 void settings_conf(struct run *r, const struct afpconf *c, unsigned int version);
 
+/* Those of a running server. */
+struct settings {
+	bool known;           /* its configuration was read */
+	struct timespec time; /* of the file */
+	uint64_t len;
+	struct afpconf conf; /* a partial one where something in it cannot be read */
+	unsigned int version;
+};
+
+/* Reads what has changed since the last time; all 0 at first. */
+void settings_read(struct settings *out, const struct servers_entry *s);
+void settings_fini(struct settings *s);
+
 /*
- * The same of a running server, as far as its configuration can be read; and r->has_asking, which
- * stays only where its sessions ask as the watch understands it.
+ * settings_conf() of these; and r->has_asking, which stays only where the server's sessions ask as
+ * the watch understands it.
  */
-void settings_look(struct run *r, const struct servers_entry *s);
+void settings_note(struct run *r, const struct settings *set, const struct servers_entry *s);
 
 #endif

@@ -2,13 +2,11 @@
 #include "kinds/volumes.h"
 
 #include "host/census.h"
-#include "host/patient.h"
 #include "host/procfs.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/statvfs.h>
 
 /* What the kernel adds to the name of a folder that was deleted. */
 #define DELETED " (deleted)"
@@ -72,50 +70,33 @@ char *volumes_of(pid_t afpd)
 	return volume;
 }
 
-/* Its file system may be a network's, whose server does not answer. */
-#define ROOM_MS 500
-
-struct room {
-	char path[CENSUS_PATH_MAX + 64];
-	double share; /* that is free; below 0: not known, or nobody can write there anyway */
+struct volumes {
+	char (*path)[CENSUS_PATH_MAX];
+	size_t n, room;
 };
 
-static void ask_room(void *arg)
+static void add_volume(struct volumes *v, const char *path)
 {
-	struct room *r = arg;
-	struct statvfs st;
+	size_t len = length_of(path);
 
-	r->share = -1;
-	if (!statvfs(r->path, &st) && st.f_blocks && !(st.f_flag & ST_RDONLY))
-		r->share = (double)st.f_bavail / (double)st.f_blocks;
+	if (path[0] != '/' || !path[1] || strchr(path, '$') || len >= CENSUS_PATH_MAX ||
+	    v->n == v->room)
+		return;
+	for (size_t i = 0; i < v->n; i++)
+		if (!strncmp(v->path[i], path, len) && !v->path[i][len])
+			return;
+	snprintf(v->path[v->n++], CENSUS_PATH_MAX, "%.*s", (int)len, path);
 }
 
-static void look_at_room(struct run_figures *out, const char *root, const char *volume)
+size_t volumes_list(char (*out)[CENSUS_PATH_MAX], size_t room, const struct afpconf *c,
+		    const struct servers_entry *s)
 {
-	struct room r;
+	struct volumes v = { .path = out, .room = room };
 
-	snprintf(r.path, sizeof(r.path), "%s%s", root, volume);
-	if (volume[0] != '/' || patient_call(ask_room, &r, &r, sizeof(r), ROOM_MS) || r.share < 0)
-		return;
-	if (out->known[RUN_FIGURE_ROOM] && r.share >= out->value[RUN_FIGURE_ROOM])
-		return;
-	run_figure_set(out, RUN_FIGURE_ROOM, r.share);
-	run_figure_who(out, RUN_FIGURE_ROOM, "%s", volume);
-}
-
-void volumes_room(struct run_figures *out, const struct servers_entry *s)
-{
-	pid_t pid = s->master ? s->master : s->n_sessions ? s->session[0].pid : 0;
-	struct afpconf c = { 0 };
-	struct err e = { 0 };
-	char root[64];
-
-	if (!pid || !s->conf[0])
-		return;
-	procfs_inside(root, sizeof(root), pid, "");
-	afpconf_read(&c, root, s->conf, true, &e);
-	for (size_t i = 0; i < c.n; i++)
-		if (!strcasecmp(c.item[i].key, "path"))
-			look_at_room(out, root, c.item[i].value);
-	afpconf_fini(&c);
+	for (size_t i = 0; i < c->n; i++)
+		if (!strcasecmp(c->item[i].key, "path"))
+			add_volume(&v, c->item[i].value);
+	for (size_t i = 0; i < s->n_sessions; i++)
+		add_volume(&v, s->session[i].volume);
+	return v.n;
 }

@@ -5,9 +5,7 @@
 /* The folders of a server's volumes, by its configuration. */
 
 #include "kinds/afpconf.h"
-
 #include "kinds/servers.h"
-#include "run/figures.h"
 
 #include <sys/types.h>
 
@@ -26,8 +24,12 @@ const char *volumes_find(const struct afpconf *c, const char *path);
  */
 char *volumes_of(pid_t afpd);
 
-/* RUN_FIGURE_ROOM: the least free space of the file systems that have its volumes and are not
- * mounted read-only. */
-void volumes_room(struct run_figures *out, const struct servers_entry *s);
+/*
+ * The folders of a server's volumes, as the server calls them, each once: those that its
+ * configuration names, and those in which its sessions worked when it was found. Names that depend
+ * on the user are left out. Returns how many, at most room.
+ */
+size_t volumes_list(char (*out)[CENSUS_PATH_MAX], size_t room, const struct afpconf *c,
+		    const struct servers_entry *s);
 
 #endif

@@ -192,7 +192,7 @@ struct run_name_def {
 extern const struct run_name_def run_names[RUN_N_NAMES];
 
 #define RUN_NAME_MAX   512
-#define RUN_FIGURE_WHO 96
+#define RUN_FIGURE_WHO 160
 struct run_figures {
 	char kind[16];                        /* of the server: run_kind.name; empty: AFP's */
 	char name[RUN_N_NAMES][RUN_NAME_MAX]; /* clean; empty: not known */

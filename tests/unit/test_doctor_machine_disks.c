@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/two_looks.h"
+
+#define SERVER 100
+#define OTHER  200
+
+static struct filesystem volumes[] = {
+	{ .path = "/srv/a", .type = "ext4", .below = { 2, { "md0", "sda" } } },
+	{ .path = "/srv/b", .type = "xfs", .below = { 1, { "sdc" } } },
+};
+
+static struct devices_entry disks_then[] = {
+	{ 8, 0, "sda", 100, 1000, 0, 500, 600 },
+	{ 8, 16, "sdb", 7, 7, 0, 7, 7 },
+	{ 8, 32, "sdc", 50, 50, 1000000, 50, 50 },
+	{ 9, 0, "md0", 0, 0, 0, 0, 0 },
+};
+static struct devices_entry disks_now[] = {
+	{ 8, 0, "sda", 110, 1100, 0, 600, 700 },
+	{ 8, 16, "sdb", 9999, 99999, 1u << 30, 9999, 99999 }, /* no volume's */
+	{ 8, 32, "sdc", 150, 2050, 41000000, 9050, 40050 },
+	{ 9, 0, "md0", 0, 0, 0, 0, 0 },
+};
+
+static void disks_are_seen(struct two_looks *l)
+{
+	l->before.devices = (struct devices) { 4, disks_then };
+	l->after.devices = (struct devices) { 4, disks_now };
+	l->m.volume = volumes;
+	l->m.n_volumes = 2;
+	l->before.all_processes = true;
+}
+
+static void the_busiest_of_the_volumes_devices_is_named(void **state)
+{
+	struct two_looks *l = *state;
+	const struct run_figures *f;
+
+	disks_are_seen(l);
+	f = looks_between(l);
+	figure_is(f, RUN_FIGURE_DEVICE_BUSY, 0.9, "sdc (volume /srv/b)");
+	figure_is(f, RUN_FIGURE_DEVICE_TIME, 20e6, NULL);
+	figure_is(f, RUN_FIGURE_DEVICE_QUEUE, 4, NULL);
+	figure_is(f, RUN_FIGURE_DEVICE_REBUILD, 0, "");
+	l->m.n_volumes = 1;
+	f = looks_between(l);
+	figure_is(f, RUN_FIGURE_DEVICE_BUSY, 0.01, "sda (volume /srv/a)");
+	strcpy(l->after.mdstat, "md0 : active raid1 sda[1]\n      [=>.]  recovery = 12.6% (1/8)\n");
+	f = looks_between(l);
+	figure_is(f, RUN_FIGURE_DEVICE_REBUILD, 1, "md0 recovery 12.6%");
+}
+
+/* 40 MB in all. */
+static void others_are_blamed_for_no_more_than_they_moved(void **state)
+{
+	struct processes_entry then[] = {
+		{ .pid = SERVER, .has_io = true, .started = 1 },
+		{ .pid = OTHER, .has_io = true, .started = 1, .io_b = 5000000 },
+	};
+	struct processes_entry now[] = {
+		{ .pid = SERVER, .has_io = true, .started = 1, .io_b = 10000000 },
+		{ .pid = OTHER, .has_io = true, .started = 1, .io_b = 25000000, .comm = "tar" },
+		{ .pid = OTHER + 1, .has_io = false },
+		{ .pid = OTHER + 2, .is_kernel = true },
+	};
+	const pid_t own[] = { SERVER };
+	struct two_looks *l = *state;
+	const struct run_figures *f;
+
+	disks_are_seen(l);
+	l->m.own = own;
+	l->m.n_own = 1;
+	l->before.processes = (struct process_table) { .n = 2, .entry = then };
+	l->after.processes = (struct process_table) { .n = 4, .entry = now };
+	/* 10 MB are left that nobody moved: the file system's journal. */
+	f = looks_between(l);
+	figure_is(f, RUN_FIGURE_DEVICE_OTHERS, 0.5, "tar (pid 200): 2 MB/s");
+	/* They moved more, so some of it on other devices. */
+	now[1].io_b = 905000000;
+	figure_is(looks_between(l), RUN_FIGURE_DEVICE_OTHERS, 0.75, "tar (pid 200): 90 MB/s");
+	now[0].io_b = 400000000;
+	figure_is(looks_between(l), RUN_FIGURE_DEVICE_OTHERS, 0, NULL);
+	now[0].has_io = false;
+	figure_unknown(looks_between(l), RUN_FIGURE_DEVICE_OTHERS,
+		       "no right to see what the server reads and writes");
+}
+
+static void a_volume_without_a_device_says_what_it_is_on(void **state)
+{
+	struct filesystem fs = { .path = "/srv/n", .type = "nfs4" };
+	struct two_looks *l = *state;
+	const struct run_figures *f;
+
+	disks_are_seen(l);
+	l->m.n_volumes = 1;
+	l->m.volume = &fs;
+	f = looks_between(l);
+	figure_unknown(f, RUN_FIGURE_DEVICE_BUSY, "nfs4 at /srv/n shows no device");
+	figure_unknown(f, RUN_FIGURE_DEVICE_REBUILD, "nfs4 at /srv/n shows no device");
+	figure_unknown(f, RUN_FIGURE_IO_LIMIT, "nfs4 at /srv/n shows no device");
+	fs = (struct filesystem) { .path = "/srv/n", .error = -2 };
+	figure_unknown(looks_between(l), RUN_FIGURE_DEVICE_BUSY,
+		       "/srv/n: No such file or directory");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define EACH(f) cmocka_unit_test_setup_teardown(f, looks_begin, looks_end)
+		EACH(the_busiest_of_the_volumes_devices_is_named),
+		EACH(others_are_blamed_for_no_more_than_they_moved),
+		EACH(a_volume_without_a_device_says_what_it_is_on),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

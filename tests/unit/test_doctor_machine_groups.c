@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/two_looks.h"
+
+#define SLICE "/sys/fs/cgroup/srv.slice"
+#define LEAF  SLICE "/a.service"
+
+static void groups_are_seen(struct two_looks *l)
+{
+	const struct cgroup_folder leaf = { .version = 2, .whole = true, .path = LEAF };
+
+	l->before.groups.cpu = l->before.groups.memory = l->before.groups.io = leaf;
+	l->after.groups.cpu = l->after.groups.memory = l->after.groups.io = leaf;
+}
+
+static void the_quota_that_binds_is_named(void **state)
+{
+	struct two_looks *l = *state;
+	struct cgroup_limits *then = &l->before.groups, *now = &l->after.groups;
+	const struct run_figures *f;
+
+	groups_are_seen(l);
+	then->n_quotas = now->n_quotas = 2;
+	then->quota[0] = (struct cgroup_quota) { 4, 100, 10, LEAF };
+	then->quota[1] = (struct cgroup_quota) { 0.2, 0, 0, SLICE };
+	now->quota[0] = (struct cgroup_quota) { 4, 200, 20, LEAF };
+	now->quota[1] = (struct cgroup_quota) { 0.2, 100, 92, SLICE };
+	f = looks_between(l);
+	figure_is(f, RUN_FIGURE_THROTTLED, 0.92, "0.2 CPUs, " SLICE);
+	figure_is(f, RUN_FIGURE_QUOTA, 0.2, NULL);
+	/* Nothing ran: nothing was held back. */
+	now->quota[0] = then->quota[0];
+	now->quota[1] = then->quota[1];
+	f = looks_between(l);
+	figure_is(f, RUN_FIGURE_THROTTLED, 0, "0.2 CPUs, " SLICE);
+	/* One that was set meanwhile. */
+	then->n_quotas = 0;
+	figure_unknown(looks_between(l), RUN_FIGURE_THROTTLED, "the quota is new");
+	now->n_quotas = 0;
+	f = looks_between(l);
+	figure_is(f, RUN_FIGURE_THROTTLED, 0, "no quota");
+	figure_unknown(f, RUN_FIGURE_QUOTA, "no quota");
+	now->cpu.whole = false;
+	figure_unknown(looks_between(l), RUN_FIGURE_THROTTLED,
+		       "the cgroups above this container cannot be seen");
+	now->cpu.version = 0;
+	figure_unknown(looks_between(l), RUN_FIGURE_THROTTLED, "the server's cgroup was not found");
+}
+
+static void the_limit_of_memory_that_was_hit_is_named(void **state)
+{
+	struct two_looks *l = *state;
+	struct cgroup_limits *then = &l->before.groups, *now = &l->after.groups;
+	const struct run_figures *f;
+
+	groups_are_seen(l);
+	then->n_memories = now->n_memories = 3;
+	then->mem[0] = (struct cgroup_memory) { 24000000, true, 1, 100, LEAF };
+	then->mem[1] = (struct cgroup_memory) { 30000000, false, 1, 0, LEAF };
+	then->mem[2] = (struct cgroup_memory) { 900000000, false, 1, 7, SLICE };
+	now->mem[0] = (struct cgroup_memory) { 24000000, true, 23900000, 5100, LEAF };
+	now->mem[1] = (struct cgroup_memory) { 30000000, false, 23900000, 0, LEAF };
+	now->mem[2] = (struct cgroup_memory) { 900000000, false, 899999999, 7, SLICE };
+	f = looks_between(l);
+	figure_is(f, RUN_FIGURE_MEMORY_LIMIT, 24000000, "memory.high of " LEAF);
+	figure_is(f, RUN_FIGURE_MEMORY_USED, 23900000, NULL);
+	figure_is(f, RUN_FIGURE_MEMORY_HITS, 500, NULL);
+	/* None was hit: the fullest. */
+	now->mem[0].hits = 100;
+	f = looks_between(l);
+	figure_is(f, RUN_FIGURE_MEMORY_LIMIT, 900000000, "memory.max of " SLICE);
+	figure_is(f, RUN_FIGURE_MEMORY_HITS, 0, NULL);
+	now->memory.version = 1;
+	f = looks_between(l);
+	figure_is(f, RUN_FIGURE_MEMORY_LIMIT, 900000000, "memory.limit_in_bytes of " SLICE);
+	now->n_memories = 0;
+	f = looks_between(l);
+	figure_is(f, RUN_FIGURE_MEMORY_HITS, 0, "no limit");
+	figure_unknown(f, RUN_FIGURE_MEMORY_LIMIT, "no limit");
+}
+
+static void counts_of_its_own_group_are_growth(void **state)
+{
+	struct two_looks *l = *state;
+	struct cgroup_limits *then = &l->before.groups, *now = &l->after.groups;
+	const struct run_figures *f;
+	long page = sysconf(_SC_PAGESIZE);
+
+	groups_are_seen(l);
+	then->has_kills = now->has_kills = true;
+	then->has_refaulted = now->has_refaulted = true;
+	then->has_memory_stall = now->has_memory_stall = true;
+	then->kills = 1;
+	now->kills = 4;
+	now->refaulted = 1000;
+	now->memory_stall_us = 4000000;
+	f = looks_between(l);
+	figure_is(f, RUN_FIGURE_MEMORY_KILLS, 3, NULL);
+	figure_is(f, RUN_FIGURE_MEMORY_REREAD, 100. * (double)page, NULL);
+	figure_is(f, RUN_FIGURE_MEMORY_STALL, 0.4, NULL);
+	figure_unknown(f, RUN_FIGURE_IO_STALL, NULL);
+	/* It was moved to another group. */
+	strcpy(now->memory.path, SLICE);
+	f = looks_between(l);
+	figure_unknown(f, RUN_FIGURE_MEMORY_KILLS, NULL);
+	figure_unknown(f, RUN_FIGURE_MEMORY_REREAD, NULL);
+}
+
+static void a_limit_of_another_device_does_not_count(void **state)
+{
+	struct two_looks *l = *state;
+	struct cgroup_limits *then = &l->before.groups, *now = &l->after.groups;
+	struct devices_entry disks[] = { { .major = 8, .minor = 0, .name = "sda" },
+					 { .major = 8, .minor = 16, .name = "sdb" } };
+	struct filesystem fs = { .path = "/srv", .type = "ext4", .below = { 1, { "sda" } } };
+	const struct run_figures *f;
+
+	groups_are_seen(l);
+	l->after.devices = l->before.devices = (struct devices) { 2, disks };
+	figure_unknown(looks_between(l), RUN_FIGURE_IO_LIMIT, "the server's volumes are not known");
+	l->m.volume = &fs;
+	l->m.n_volumes = 1;
+	figure_is(looks_between(l), RUN_FIGURE_IO_LIMIT, 0, "no limit");
+	then->n_ios = now->n_ios = 3;
+	then->device[0] = (struct cgroup_io) { 8, 0, CGROUP_READ_B, 2000000, 500, LEAF };
+	then->device[1] = (struct cgroup_io) { 8, 0, CGROUP_WRITES, 100, 0, SLICE };
+	then->device[2] = (struct cgroup_io) { 8, 16, CGROUP_READ_B, 1, 0, LEAF };
+	now->device[0] = (struct cgroup_io) { 8, 0, CGROUP_READ_B, 2000000, 19000500, LEAF };
+	now->device[1] = (struct cgroup_io) { 8, 0, CGROUP_WRITES, 100, 400, SLICE };
+	now->device[2] = (struct cgroup_io) { 8, 16, CGROUP_READ_B, 1, 999999, LEAF };
+	f = looks_between(l);
+	figure_is(f, RUN_FIGURE_IO_LIMIT, 0.95, "reads 1.9 MB/s of sda, 2 allowed by " LEAF);
+	/* Requests that wait behind the limit count as well. */
+	now->device[1].done = 4000;
+	figure_is(looks_between(l), RUN_FIGURE_IO_LIMIT, 1,
+		  "writes 400 times a second of sda, 100 allowed by " SLICE);
+	then->n_ios = 0;
+	figure_unknown(looks_between(l), RUN_FIGURE_IO_LIMIT, "the limit is new");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define EACH(f) cmocka_unit_test_setup_teardown(f, looks_begin, looks_end)
+		EACH(the_quota_that_binds_is_named),
+		EACH(the_limit_of_memory_that_was_hit_is_named),
+		EACH(counts_of_its_own_group_are_growth),
+		EACH(a_limit_of_another_device_does_not_count),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

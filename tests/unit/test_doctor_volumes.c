@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit/two_looks.h"
+
+#include <errno.h>
+
+#define GB 1000000000ull
+
+static struct run_figures figures_of(const struct filesystem *fs, size_t n)
+{
+	const struct fanotify_watcher nobody = { 0 };
+	struct run_figures f = { 0 };
+
+	doctor_volumes(&f, fs, n, &nobody, 0);
+	return f;
+}
+
+static struct filesystem volume_of(const char *path, uint64_t size_b, uint64_t room_b)
+{
+	struct filesystem fs = { .type = "ext4",
+				 .has_room = true,
+				 .size_b = size_b,
+				 .room_b = room_b,
+				 .files = 1000,
+				 .files_free = 900 };
+
+	snprintf(fs.path, sizeof(fs.path), "%s", path);
+	return fs;
+}
+
+/* Its share and its bytes are those of one volume. */
+static void the_volume_nearest_to_full_is_named(void **state)
+{
+	struct filesystem fs[] = { volume_of("/huge", 100000 * GB, 500 * GB),
+				   volume_of("/small", GB / 4, 2500000),
+				   volume_of("/tiny", 1000000, 500000) };
+	struct run_figures f = figures_of(fs, 3);
+
+	(void)state;
+	/* 1 % of it is 2.5 MB, while 0.5 % of the huge one is 500 GB. */
+	figure_is(&f, RUN_FIGURE_ROOM, 0.01, "/small");
+	figure_is(&f, RUN_FIGURE_ROOM_BYTES, 2500000, "/small");
+	fs[1] = volume_of("/half", 100 * GB, 50 * GB);
+	f = figures_of(fs, 3);
+	figure_is(&f, RUN_FIGURE_ROOM, 0.005, "/huge");
+	fs[0] = volume_of("/most", 100 * GB, 90 * GB);
+	fs[0].files_free = 20;
+	fs[1].files = 0; /* no limit */
+	f = figures_of(fs, 3);
+	figure_is(&f, RUN_FIGURE_ROOM, 0.5, NULL);
+	figure_is(&f, RUN_FIGURE_ROOM_FILES, 0.02, "/most");
+}
+
+static void a_volume_that_nobody_may_write_on_cannot_be_full(void **state)
+{
+	struct filesystem fs[] = { volume_of("/a", GB, GB / 2), volume_of("/ro", GB, 0) };
+	struct run_figures f;
+
+	(void)state;
+	fs[1].has_room = false;
+	f = figures_of(fs, 2);
+	figure_is(&f, RUN_FIGURE_ROOM, 0.5, "/a");
+	f = figures_of(&fs[1], 1);
+	figure_unknown(&f, RUN_FIGURE_ROOM, "");
+}
+
+static void a_remote_volume_is_named_and_the_silent_one_first(void **state)
+{
+	struct filesystem fs[] = { volume_of("/a", GB, GB / 2),
+				   volume_of("/n", GB, GB / 2),
+				   { .path = "/s", .type = "fuse.sshfs", .silent = true } };
+	struct run_figures f = figures_of(fs, 2);
+
+	(void)state;
+	figure_is(&f, RUN_FIGURE_REMOTE_FS, 0, "");
+	strcpy(fs[1].type, "nfs4");
+	f = figures_of(fs, 2);
+	figure_is(&f, RUN_FIGURE_REMOTE_FS, 1, "nfs4 at /n");
+	f = figures_of(fs, 3);
+	figure_is(&f, RUN_FIGURE_REMOTE_FS, 1, "fuse.sshfs at /s, does not answer");
+	f = figures_of(&fs[2], 1);
+	figure_unknown(&f, RUN_FIGURE_ROOM, "/s does not answer");
+	/* Of one that is not known it cannot be said that it is none. */
+	fs[1].type[0] = '\0';
+	f = figures_of(fs, 2);
+	figure_unknown(&f, RUN_FIGURE_REMOTE_FS, NULL);
+	f = figures_of(NULL, 0);
+	figure_unknown(&f, RUN_FIGURE_REMOTE_FS, "the server's volumes are not known");
+	figure_unknown(&f, RUN_FIGURE_SCANNER, "the server's volumes are not known");
+}
+
+static void a_scanner_is_named(void **state)
+{
+	const struct fanotify_watcher w = { .pid = 71, .comm = "clamonacc", .n = 2 };
+	struct filesystem fs = volume_of("/a", GB, GB / 2);
+	struct run_figures f = figures_of(&fs, 1);
+
+	(void)state;
+	figure_is(&f, RUN_FIGURE_SCANNER, 0, "");
+	doctor_volumes(&f, &fs, 1, &w, 0);
+	figure_is(&f, RUN_FIGURE_SCANNER, 2, "clamonacc (pid 71)");
+	f = (struct run_figures) { 0 };
+	doctor_volumes(&f, &fs, 1, &w, -EPERM);
+	figure_unknown(&f, RUN_FIGURE_SCANNER, "no right to see all processes");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_volume_nearest_to_full_is_named),
+		cmocka_unit_test(a_volume_that_nobody_may_write_on_cannot_be_full),
+		cmocka_unit_test(a_remote_volume_is_named_and_the_silent_one_first),
+		cmocka_unit_test(a_scanner_is_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef DOCTOR_MACHINE_H
+#define DOCTOR_MACHINE_H
+
+/* Figures of the machine (run/figures_machine.h), from two looks at it. */
+
+#include "host/fanotify.h"
+#include "host/filesystem.h"
+#include "host/machine.h"
+#include "run/figures.h"
+
+struct doctor_machine {
+	const struct machine *before, *after;
+	/* Processes of the server, in ascending order. Their descendants are as well. */
+	const pid_t *own;
+	size_t n_own;
+	uint64_t
+	    server_cpu_ns; /* CPU time that the server used meanwhile, as far as it was counted */
+	const struct filesystem *volume;
+	size_t n_volumes; /* 0: they are not known */
+};
+
+/*
+ * Sets what is known; of the rest of the figures, who says why not where that is known. 0 or
+ * -ENOMEM.
+ */
+int doctor_machine(struct run_figures *out, const struct doctor_machine *m);
+
+/*
+ * Those of volumes that need one look: what they lie on, and how full they are. scanner: as
+ * fanotify_find() returned it, with error.
+ */
+void doctor_volumes(struct run_figures *out, const struct filesystem *volume, size_t n,
+		    const struct fanotify_watcher *scanner, int error);
+
+#endif

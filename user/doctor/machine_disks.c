@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The devices on which the volumes lie. */
+#include "doctor/machine_priv.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct filesystem *machine_volume_on(const struct doctor_machine *m, const char *device)
+{
+	for (size_t i = 0; i < m->n_volumes; i++)
+		for (size_t k = 0; k < m->volume[i].below.n; k++)
+			if (!strcmp(m->volume[i].below.name[k], device))
+				return &m->volume[i];
+	return NULL;
+}
+
+bool machine_has_devices(const struct doctor_machine *m)
+{
+	for (size_t i = 0; i < m->n_volumes; i++)
+		if (m->volume[i].below.n)
+			return true;
+	return false;
+}
+
+void machine_no_device(const struct machine_between *b, enum run_figure which)
+{
+	const struct filesystem *fs = b->m->volume;
+
+	if (b->out->known[which])
+		return;
+	if (!b->m->n_volumes)
+		run_figure_who(b->out, which, "the server's volumes are not known");
+	else if (!*fs->type)
+		run_figure_who(b->out, which, "%s: %s", fs->path, strerror(-fs->error));
+	else
+		run_figure_who(b->out, which, "%s at %s shows no device", fs->type, fs->path);
+}
+
+/* What a device has done between the looks. */
+struct disk_work {
+	const char *name;
+	double busy_ms, ms, n, queue_ms, bytes;
+};
+
+static bool disk_work(struct disk_work *out, const struct machine_between *b,
+		      const struct devices_entry *now)
+{
+	const struct devices_entry *then = devices_find(&b->before->devices, now->name);
+
+	if (!then || then->busy_ms > now->busy_ms || then->n > now->n || then->ms > now->ms)
+		return false;
+	*out = (struct disk_work) { .name = now->name,
+				    .busy_ms = (double)(now->busy_ms - then->busy_ms),
+				    .ms = (double)(now->ms - then->ms),
+				    .n = (double)(now->n - then->n),
+				    .queue_ms = (double)(now->queue_ms - then->queue_ms),
+				    .bytes = (double)(now->b - then->b) };
+	return true;
+}
+
+/* ---- others on the same device ---- */
+
+struct disk_users {
+	bool known; /* of the server, what it read and wrote */
+	double server, others;
+	double most;
+	const struct processes_entry *who;
+};
+
+static void add_user(struct disk_users *u, const struct machine_between *b,
+		     const struct processes_entry *p)
+{
+	const struct processes_entry *then = machine_then(b, p);
+	enum machine_whose whose = machine_whose(b, p);
+	double bytes;
+
+	if (whose == MACHINE_SERVER && (!p->has_io || (then && !then->has_io)))
+		u->known = false;
+	if (!p->has_io || (then && !then->has_io))
+		return;
+	bytes = (double)p->io_b - (then ? (double)then->io_b : 0);
+	if (bytes <= 0)
+		return;
+	if (whose == MACHINE_SERVER)
+		u->server += bytes;
+	if (whose != MACHINE_OTHER)
+		return;
+	u->others += bytes;
+	if (bytes > u->most) {
+		u->most = bytes;
+		u->who = p;
+	}
+}
+
+/*
+ * What programs read and write is known of all devices together, and a file system's journal makes
+ * writes that no program made: so neither what is left of the device's bytes nor what the others
+ * moved is all theirs, and the lesser of both is the most that may be.
+ */
+static void disk_others(const struct machine_between *b, const struct disk_work *d)
+{
+	struct disk_users u = { .known = true };
+	double left;
+
+	for (size_t i = 0; i < b->after->processes.n; i++)
+		add_user(&u, b, &b->after->processes.entry[i]);
+	if (!u.known || !b->before->all_processes) {
+		run_figure_who(b->out, RUN_FIGURE_DEVICE_OTHERS,
+			       u.known ? "processes outside this container cannot be seen"
+				       : "no right to see what the server reads and writes");
+		return;
+	}
+	left = fmax(d->bytes - u.server, 0);
+	if (d->bytes > 0)
+		run_figure_share(b->out, RUN_FIGURE_DEVICE_OTHERS, fmin(left, u.others), d->bytes);
+	else
+		run_figure_set(b->out, RUN_FIGURE_DEVICE_OTHERS, 0);
+	if (u.who)
+		run_figure_who(b->out, RUN_FIGURE_DEVICE_OTHERS, "%s (pid %d): %.3g MB/s",
+			       u.who->comm, u.who->pid, u.most / 1e6 * MACHINE_NS_PER_S / b->ns);
+}
+
+/* ---- the busiest ---- */
+
+static void rebuild(const struct machine_between *b)
+{
+	char what[64];
+
+	run_figure_set(b->out, RUN_FIGURE_DEVICE_REBUILD, 0);
+	for (size_t i = 0; i < b->m->n_volumes; i++)
+		for (size_t k = 0; k < b->m->volume[i].below.n; k++) {
+			const char *name = b->m->volume[i].below.name[k];
+
+			if (!devices_rebuild(what, sizeof(what), b->after->mdstat, name))
+				continue;
+			run_figure_set(b->out, RUN_FIGURE_DEVICE_REBUILD, 1);
+			run_figure_who(b->out, RUN_FIGURE_DEVICE_REBUILD, "%s %s", name, what);
+			return;
+		}
+}
+
+static void no_devices(const struct machine_between *b)
+{
+	static const enum run_figure which[] = { RUN_FIGURE_DEVICE_BUSY, RUN_FIGURE_DEVICE_TIME,
+						 RUN_FIGURE_DEVICE_QUEUE, RUN_FIGURE_DEVICE_OTHERS,
+						 RUN_FIGURE_DEVICE_REBUILD };
+
+	for (size_t i = 0; i < sizeof(which) / sizeof(which[0]); i++)
+		machine_no_device(b, which[i]);
+}
+
+void machine_disks(const struct machine_between *b)
+{
+	struct disk_work most = { .busy_ms = -1 }, one;
+
+	if (!machine_has_devices(b->m)) {
+		no_devices(b);
+		return;
+	}
+	for (size_t i = 0; i < b->after->devices.n; i++) {
+		const struct devices_entry *d = &b->after->devices.entry[i];
+
+		if (machine_volume_on(b->m, d->name) && disk_work(&one, b, d) &&
+		    one.busy_ms > most.busy_ms)
+			most = one;
+	}
+	if (most.busy_ms >= 0) {
+		double ms = b->ns / 1e6;
+
+		run_figure_share(b->out, RUN_FIGURE_DEVICE_BUSY, fmin(most.busy_ms, ms), ms);
+		run_figure_who(b->out, RUN_FIGURE_DEVICE_BUSY, "%s (volume %s)", most.name,
+			       machine_volume_on(b->m, most.name)->path);
+		run_figure_share(b->out, RUN_FIGURE_DEVICE_TIME, most.ms * 1e6, most.n);
+		run_figure_share(b->out, RUN_FIGURE_DEVICE_QUEUE, most.queue_ms, ms);
+		disk_others(b, &most);
+	}
+	rebuild(b);
+}

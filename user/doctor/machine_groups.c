@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the server's cgroup, and those that contain it, allow it. */
+#include "doctor/machine_priv.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A limit of a group that is not shown may be the one that counts. */
+static const char *no_limit(const struct cgroup_folder *f, const char *none)
+{
+	if (!f->version)
+		return "the server's cgroup was not found";
+	return f->whole ? none : "the cgroups above this container cannot be seen";
+}
+
+static void why_not(struct run_figures *out, enum run_figure which, const char *why)
+{
+	if (!out->known[which])
+		run_figure_who(out, which, "%s", why);
+}
+
+/* ---- CPU quota ---- */
+
+static const struct cgroup_quota *quota_then(const struct machine_between *b,
+					     const struct cgroup_quota *now)
+{
+	const struct cgroup_limits *g = &b->before->groups;
+
+	for (size_t i = 0; i < g->n_quotas; i++)
+		if (!strcmp(g->quota[i].path, now->path) && g->quota[i].periods <= now->periods &&
+		    g->quota[i].throttled <= now->throttled)
+			return &g->quota[i];
+	return NULL;
+}
+
+static double throttled_share(const struct cgroup_quota *then, const struct cgroup_quota *now)
+{
+	double periods = (double)(now->periods - then->periods);
+
+	return periods > 0 ? fmin((double)(now->throttled - then->throttled) / periods, 1) : 0;
+}
+
+/* The one that held it back most; of those that did not, the smallest. */
+static void quotas(const struct machine_between *b)
+{
+	const struct cgroup_limits *g = &b->after->groups;
+	const struct cgroup_quota *most = NULL;
+	struct run_figures *out = b->out;
+	double share = 0;
+
+	for (size_t i = 0; i < g->n_quotas; i++) {
+		const struct cgroup_quota *now = &g->quota[i], *then = quota_then(b, now);
+		double one = then ? throttled_share(then, now) : 0;
+
+		if (!then || (most && (one < share || (one == share && now->cpus >= most->cpus))))
+			continue;
+		most = now;
+		share = one;
+	}
+	if (most) {
+		run_figure_set(out, RUN_FIGURE_QUOTA, most->cpus);
+		run_figure_set(out, RUN_FIGURE_THROTTLED, share);
+		run_figure_who(out, RUN_FIGURE_THROTTLED, "%.3g CPUs, %s", most->cpus, most->path);
+	} else if (!g->n_quotas && g->cpu.whole) {
+		run_figure_set(out, RUN_FIGURE_THROTTLED, 0);
+		run_figure_who(out, RUN_FIGURE_THROTTLED, "no quota");
+	}
+	why_not(out, RUN_FIGURE_THROTTLED, no_limit(&g->cpu, "the quota is new"));
+	why_not(out, RUN_FIGURE_QUOTA, no_limit(&g->cpu, "no quota"));
+}
+
+/* ---- memory ---- */
+
+static const struct cgroup_memory *memory_then(const struct machine_between *b,
+					       const struct cgroup_memory *now)
+{
+	const struct cgroup_limits *g = &b->before->groups;
+
+	for (size_t i = 0; i < g->n_memories; i++)
+		if (!strcmp(g->mem[i].path, now->path) && g->mem[i].high == now->high &&
+		    g->mem[i].hits <= now->hits)
+			return &g->mem[i];
+	return NULL;
+}
+
+/* The one that it ran into most often; of those that it did not, the fullest. */
+static void memory_limits(const struct machine_between *b)
+{
+	const struct cgroup_limits *g = &b->after->groups;
+	const struct cgroup_memory *most = NULL;
+	struct run_figures *out = b->out;
+	double hits = 0, full = 0;
+
+	for (size_t i = 0; i < g->n_memories; i++) {
+		const struct cgroup_memory *now = &g->mem[i], *then = memory_then(b, now);
+		double one = then ? (double)(now->hits - then->hits) : 0;
+		double used = now->limit_b ? (double)now->used_b / (double)now->limit_b : 1;
+
+		if (!then || (most && (one < hits || (one == hits && used <= full))))
+			continue;
+		most = now;
+		hits = one;
+		full = used;
+	}
+	if (most) {
+		run_figure_set(out, RUN_FIGURE_MEMORY_LIMIT, (double)most->limit_b);
+		run_figure_who(out, RUN_FIGURE_MEMORY_LIMIT, "%s of %s",
+			       g->memory.version == 1 ? "memory.limit_in_bytes"
+			       : most->high           ? "memory.high"
+						      : "memory.max",
+			       most->path);
+		run_figure_set(out, RUN_FIGURE_MEMORY_USED, (double)most->used_b);
+		run_figure_set(out, RUN_FIGURE_MEMORY_HITS, hits * MACHINE_NS_PER_S / b->ns);
+	} else if (!g->n_memories && g->memory.whole) {
+		run_figure_set(out, RUN_FIGURE_MEMORY_HITS, 0);
+		run_figure_who(out, RUN_FIGURE_MEMORY_HITS, "no limit");
+	}
+	why_not(out, RUN_FIGURE_MEMORY_LIMIT, no_limit(&g->memory, "no limit"));
+	why_not(out, RUN_FIGURE_MEMORY_USED, no_limit(&g->memory, "no limit"));
+	why_not(out, RUN_FIGURE_MEMORY_HITS, no_limit(&g->memory, "the limit is new"));
+}
+
+/* Whether the server was in the same group at both looks, and the count went up. */
+static bool own_grown(const struct machine_between *b, bool before, bool after, uint64_t then,
+		      uint64_t now)
+{
+	return before && after && now >= then &&
+	       !strcmp(b->before->groups.memory.path, b->after->groups.memory.path);
+}
+
+static void stall(const struct machine_between *b, enum run_figure which, bool known, uint64_t us)
+{
+	if (known)
+		run_figure_share(b->out, which, fmin((double)us * 1000, b->ns), b->ns);
+	why_not(b->out, which, "the kernel does not say: it has no cgroup of version 2 of its own");
+}
+
+static void own_group(const struct machine_between *b)
+{
+	const struct cgroup_limits *then = &b->before->groups, *now = &b->after->groups;
+	const char *why = now->memory.version ? "the server is in no cgroup of its own"
+					      : "the server's cgroup was not found";
+
+	if (own_grown(b, then->has_kills, now->has_kills, then->kills, now->kills))
+		run_figure_set(b->out, RUN_FIGURE_MEMORY_KILLS, (double)(now->kills - then->kills));
+	if (own_grown(b, then->has_refaulted, now->has_refaulted, then->refaulted, now->refaulted))
+		run_figure_set(b->out, RUN_FIGURE_MEMORY_REREAD,
+			       (double)(now->refaulted - then->refaulted) *
+				   (double)sysconf(_SC_PAGESIZE) * MACHINE_NS_PER_S / b->ns);
+	why_not(b->out, RUN_FIGURE_MEMORY_KILLS, why);
+	why_not(b->out, RUN_FIGURE_MEMORY_REREAD, why);
+	stall(b, RUN_FIGURE_MEMORY_STALL,
+	      own_grown(b, then->has_memory_stall, now->has_memory_stall, then->memory_stall_us,
+			now->memory_stall_us),
+	      now->memory_stall_us - then->memory_stall_us);
+	stall(b, RUN_FIGURE_IO_STALL,
+	      own_grown(b, then->has_io_stall, now->has_io_stall, then->io_stall_us,
+			now->io_stall_us),
+	      now->io_stall_us - then->io_stall_us);
+}
+
+/* ---- limits of devices ---- */
+
+/* The name of a device on which a volume lies; NULL: none does. */
+static const char *volume_device(const struct machine_between *b, const struct cgroup_io *io)
+{
+	for (size_t i = 0; i < b->after->devices.n; i++) {
+		const struct devices_entry *d = &b->after->devices.entry[i];
+
+		if (d->major == io->major && d->minor == io->minor)
+			return machine_volume_on(b->m, d->name) ? d->name : NULL;
+	}
+	return NULL;
+}
+
+static const struct cgroup_io *io_then(const struct machine_between *b, const struct cgroup_io *now)
+{
+	const struct cgroup_limits *g = &b->before->groups;
+
+	for (size_t i = 0; i < g->n_ios; i++) {
+		const struct cgroup_io *then = &g->device[i];
+
+		if (!strcmp(then->path, now->path) && then->major == now->major &&
+		    then->minor == now->minor && then->of == now->of && then->done <= now->done)
+			return then;
+	}
+	return NULL;
+}
+
+static void say_io(const struct machine_between *b, const struct cgroup_io *io, double rate,
+		   const char *device)
+{
+	static const struct {
+		const char *does, *unit;
+		double size;
+	} of[CGROUP_N_IO] = {
+		[CGROUP_READ_B] = { "reads", "MB/s", 1e6 },
+		[CGROUP_WRITE_B] = { "writes", "MB/s", 1e6 },
+		[CGROUP_READS] = { "reads", "times a second", 1 },
+		[CGROUP_WRITES] = { "writes", "times a second", 1 },
+	};
+
+	run_figure_who(b->out, RUN_FIGURE_IO_LIMIT, "%s %.3g %s of %s, %.3g allowed by %s",
+		       of[io->of].does, rate / of[io->of].size, of[io->of].unit, device,
+		       (double)io->limit / of[io->of].size, io->path);
+}
+
+static void io_limits(const struct machine_between *b)
+{
+	const struct cgroup_limits *g = &b->after->groups;
+	struct run_figures *out = b->out;
+	bool is_new = false;
+
+	if (!machine_has_devices(b->m)) {
+		machine_no_device(b, RUN_FIGURE_IO_LIMIT);
+		return;
+	}
+	for (size_t i = 0; i < g->n_ios; i++) {
+		const struct cgroup_io *now = &g->device[i], *then = io_then(b, now);
+		const char *device = volume_device(b, now);
+		double rate, share;
+
+		is_new |= device && !then;
+		if (!then || !device || !now->limit)
+			continue;
+		rate = (double)(now->done - then->done) * MACHINE_NS_PER_S / b->ns;
+		/* Before it is held back a request counts: in a short time more than the limit. */
+		share = fmin(rate / (double)now->limit, 1);
+		if (out->known[RUN_FIGURE_IO_LIMIT] && share <= out->value[RUN_FIGURE_IO_LIMIT])
+			continue;
+		run_figure_set(out, RUN_FIGURE_IO_LIMIT, share);
+		say_io(b, now, rate, device);
+	}
+	if (!out->known[RUN_FIGURE_IO_LIMIT] && g->io.whole && !is_new) {
+		run_figure_set(out, RUN_FIGURE_IO_LIMIT, 0);
+		run_figure_who(out, RUN_FIGURE_IO_LIMIT, "no limit");
+	}
+	why_not(out, RUN_FIGURE_IO_LIMIT, no_limit(&g->io, "the limit is new"));
+}
+
+void machine_groups(const struct machine_between *b)
+{
+	quotas(b);
+	memory_limits(b);
+	own_group(b);
+	io_limits(b);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef DOCTOR_MACHINE_PRIV_H
+#define DOCTOR_MACHINE_PRIV_H
+
+#include "doctor/machine.h"
+
+#define MACHINE_NS_PER_S 1e9
+
+struct machine_between {
+	struct run_figures *out;
+	const struct doctor_machine *m;
+	const struct machine *before, *after;
+	double ns;
+};
+
+/* Whom a process's work counts for. */
+enum machine_whose { MACHINE_SERVER, MACHINE_SELF, MACHINE_KERNEL, MACHINE_OTHER, MACHINE_N_WHOSE };
+enum machine_whose machine_whose(const struct machine_between *b, const struct processes_entry *p);
+
+/* The same process in the look before; NULL: it was not there. */
+const struct processes_entry *machine_then(const struct machine_between *b,
+					   const struct processes_entry *p);
+
+/* A volume on a device; NULL: none. */
+const struct filesystem *machine_volume_on(const struct doctor_machine *m, const char *device);
+/* Whether at least one volume lies on a device. */
+bool machine_has_devices(const struct doctor_machine *m);
+/* Says why a figure of devices is not known: what the volumes lie on. */
+void machine_no_device(const struct machine_between *b, enum run_figure which);
+
+/* Of its cgroup: CPU quota, memory, limits of devices. */
+void machine_groups(const struct machine_between *b);
+/* Of the devices on which the volumes lie. */
+void machine_disks(const struct machine_between *b);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the volumes lie on, and how full it is. */
+#include "doctor/machine.h"
+
+#include <errno.h>
+
+/* Below this share of free space a volume is near to full, and bytes say more than the share. */
+#define ROOM_LITTLE 0.05
+
+static double room_share(const struct filesystem *fs)
+{
+	return (double)fs->room_b / (double)fs->size_b;
+}
+
+/* Nearer to full: of those with little room, the one with the fewest bytes. */
+static bool is_fuller(const struct filesystem *a, const struct filesystem *b)
+{
+	if (room_share(a) < ROOM_LITTLE && room_share(b) < ROOM_LITTLE)
+		return a->room_b < b->room_b;
+	return room_share(a) < room_share(b);
+}
+
+static void volumes_full(struct run_figures *out, const struct filesystem *volume, size_t n)
+{
+	const struct filesystem *fullest = NULL;
+	double files, least = 2;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct filesystem *fs = &volume[i];
+
+		if (!fs->has_room)
+			continue;
+		if (!fullest || is_fuller(fs, fullest))
+			fullest = fs;
+		files = fs->files ? (double)fs->files_free / (double)fs->files : 1;
+		if (files >= least)
+			continue;
+		least = files;
+		run_figure_set(out, RUN_FIGURE_ROOM_FILES, files);
+		run_figure_who(out, RUN_FIGURE_ROOM_FILES, "%s", fs->path);
+	}
+	if (!fullest)
+		return;
+	run_figure_set(out, RUN_FIGURE_ROOM, room_share(fullest));
+	run_figure_who(out, RUN_FIGURE_ROOM, "%s", fullest->path);
+	run_figure_set(out, RUN_FIGURE_ROOM_BYTES, (double)fullest->room_b);
+	run_figure_who(out, RUN_FIGURE_ROOM_BYTES, "%s", fullest->path);
+}
+
+static void volumes_remote(struct run_figures *out, const struct filesystem *volume, size_t n)
+{
+	bool all = n > 0;
+
+	for (size_t i = 0; i < n; i++) {
+		all &= *volume[i].type != '\0';
+		if (!filesystem_is_remote(&volume[i]))
+			continue;
+		run_figure_set(out, RUN_FIGURE_REMOTE_FS, 1);
+		run_figure_who(out, RUN_FIGURE_REMOTE_FS, "%s at %s%s", volume[i].type,
+			       volume[i].path, volume[i].silent ? ", does not answer" : "");
+		/* One that is silent says more. */
+		if (volume[i].silent)
+			return;
+	}
+	if (all && !out->known[RUN_FIGURE_REMOTE_FS])
+		run_figure_set(out, RUN_FIGURE_REMOTE_FS, 0);
+}
+
+static void volumes_scanned(struct run_figures *out, const struct fanotify_watcher *scanner,
+			    int error)
+{
+	if (error) {
+		run_figure_who(out, RUN_FIGURE_SCANNER, "no right to see all processes");
+		return;
+	}
+	run_figure_set(out, RUN_FIGURE_SCANNER, scanner->n);
+	if (scanner->n)
+		run_figure_who(out, RUN_FIGURE_SCANNER, "%s (pid %d)", scanner->comm, scanner->pid);
+}
+
+static void why_unknown(struct run_figures *out, const struct filesystem *volume, size_t n)
+{
+	static const enum run_figure which[] = { RUN_FIGURE_ROOM, RUN_FIGURE_ROOM_BYTES,
+						 RUN_FIGURE_ROOM_FILES, RUN_FIGURE_REMOTE_FS };
+	const struct filesystem *silent = NULL;
+
+	for (size_t i = 0; i < n && !silent; i++)
+		if (volume[i].silent)
+			silent = &volume[i];
+	for (size_t i = 0; i < sizeof(which) / sizeof(which[0]); i++) {
+		if (out->known[which[i]])
+			continue;
+		if (silent)
+			run_figure_who(out, which[i], "%s does not answer", silent->path);
+		else if (!n)
+			run_figure_who(out, which[i], "the server's volumes are not known");
+	}
+}
+
+void doctor_volumes(struct run_figures *out, const struct filesystem *volume, size_t n,
+		    const struct fanotify_watcher *scanner, int error)
+{
+	volumes_full(out, volume, n);
+	volumes_remote(out, volume, n);
+	if (n)
+		volumes_scanned(out, scanner, error);
+	else
+		run_figure_who(out, RUN_FIGURE_SCANNER, "the server's volumes are not known");
+	why_unknown(out, volume, n);
+}
