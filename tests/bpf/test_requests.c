@@ -269,6 +269,9 @@ VARIANT(bulk_data_in_odd_pieces, PLAN(ALL, WRITEV, .most = 300),
 	MIX(20, 12000, 10, .bulk = 500, .bulk_most = REF_BULK_MAX, .pieces = true), .high = true)
 VARIANT(bulk_data_that_never_come_to_memory, PLAN(RECV, WRITEV, .splices = true, .most = 90),
 	MIX(24, 8000, 20, .bulk = 500, .bulk_most = REF_BULK_MAX, .pieces = true))
+VARIANT(bulk_data_that_are_spliced_as_they_come,
+	PLAN(RECV, WRITEV, .splices = true, .waits = true, .most = 90),
+	MIX(26, 8000, 20, .bulk = 500, .bulk_most = REF_BULK_MAX, .pieces = true), .tcp = true)
 VARIANT(several_replies_in_one_write, PLAN(RECV, BATCH, .tells = true, .most = 90),
 	MIX(21, 100000, 200, .bulk = 20, .bulk_most = 600, .commands = 64))
 VARIANT(all_ways_mixed, PLAN(ALL, ALL, .waits = true, .tells = true, .n_noise = 2, .most = 3000),
@@ -550,6 +553,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_server_that_waits_once_a_reply_was_taken_in_part),
 		cmocka_unit_test(bulk_data_in_odd_pieces),
 		cmocka_unit_test(bulk_data_that_never_come_to_memory),
+		cmocka_unit_test(bulk_data_that_are_spliced_as_they_come),
 		cmocka_unit_test(several_replies_in_one_write),
 		cmocka_unit_test(all_ways_mixed),
 		cmocka_unit_test(threads_that_take_turns),

@@ -143,10 +143,18 @@ void ref_conn_fill(struct ref_conn *c, struct ref_worker *w, size_t want)
 
 size_t ref_conn_splice(struct ref_conn *c, struct ref_worker *w, size_t most)
 {
-	ssize_t r = splice(c->fd, NULL, c->pipe[1], NULL, min(most, 32768), 0);
 	loff_t to = 0;
+	ssize_t r;
 
-	REF_MUST(ref_count(w, AFS_CLASS_COPY, AFS_OBJECT_PIPE, r) > 0);
+	for (;;) {
+		r = splice(c->fd, NULL, c->pipe[1], NULL, min(most, 32768), 0);
+		ref_count(w, AFS_CLASS_COPY, AFS_OBJECT_PIPE, r);
+		if (r > 0)
+			break;
+		REF_MUST(r < 0 && errno == EAGAIN && c->plan.waits);
+		c->s->stream.reads = true;
+		wait_in(c, w);
+	}
 	ref_stream_skip(&c->s->stream, (size_t)r);
 	REF_MUST(ref_count(w, AFS_CLASS_COPY, AFS_OBJECT_DATA,
 			   splice(c->pipe[0], NULL, c->f->data, &to, (size_t)r, 0)) == r);
