@@ -87,9 +87,8 @@ static uint64_t grown(const struct connection *c, enum run_tcp_value which)
 
 static void note(struct run_session_tcp *out, const struct connection *c)
 {
-	static const enum run_tcp_value needed[] = { TCP_MIN_RTT,       TCP_SEGS_OUT,
-						     TCP_RETRANS_TOTAL, TCP_RWND_LIMITED,
-						     TCP_SNDBUF_LIMITED };
+	static const enum run_tcp_value needed[] = { TCP_MIN_RTT, TCP_SEGS_OUT, TCP_RETRANS_TOTAL,
+						     TCP_RWND_LIMITED, TCP_SNDBUF_LIMITED };
 
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
 		if (!c->last.known[needed[i]])

@@ -7,6 +7,7 @@
 #include "doctor/measure.h"
 #include "kinds/cnidstate.h"
 #include "kinds/names.h"
+#include "kinds/relays.h"
 #include "kinds/settings.h"
 #include "kinds/strangers.h"
 #include "kinds/volumes.h"
@@ -258,6 +259,8 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 				     d->n_volumes, r);
 	if (!e && found->servers.n && r->figures->known[RUN_FIGURE_REQUESTS])
 		strangers_look(r->figures, r, &found->servers.entry[0]);
+	if (!e && found->servers.n && r->figures->known[RUN_FIGURE_REQUESTS])
+		relays_look(r->figures, r, &found->servers.entry[0]);
 	if (!e && found->servers.n) {
 		look_scanner(d);
 		doctor_volumes(r->figures, d->volume, d->n_volumes, &d->scanner, d->scanner_error);

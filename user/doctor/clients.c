@@ -237,6 +237,8 @@ static void look_upload(struct clients *c, const struct client *is)
 	run_figure_set(c->out, RUN_FIGURE_UPLOAD, share < 1 ? share : 1);
 	c->out->known[RUN_FIGURE_UPLOAD_RATE] = is->s->tcp.known;
 	c->out->value[RUN_FIGURE_UPLOAD_RATE] = per_second(is, (double)is->s->tcp.received);
+	c->out->known[RUN_FIGURE_UPLOAD_RTT] = is->s->tcp.known;
+	c->out->value[RUN_FIGURE_UPLOAD_RTT] = (double)is->s->tcp.min_rtt_ns;
 	who(c, RUN_FIGURE_UPLOAD, is);
 }
 
@@ -292,8 +294,7 @@ void doctor_clients(struct run_figures *out, const struct run *r)
 	for (size_t i = 0; i < r->n_sessions; i++)
 		c.requests += (double)r->session[i].requests;
 	for (size_t i = 0; i < r->n_sessions; i++) {
-		struct client is = { .s = &r->session[i],
-				     .ns = watched_ns(&c, &r->session[i]) };
+		struct client is = { .s = &r->session[i], .ns = watched_ns(&c, &r->session[i]) };
 
 		if (is.ns <= 0)
 			continue;

@@ -316,7 +316,7 @@ void sockets_ip_text(char out[static INET6_ADDRSTRLEN], const struct sockets_add
 		snprintf(out, INET6_ADDRSTRLEN, "?");
 }
 
-static bool same(const struct sockets_addr *a, const struct sockets_addr *b)
+bool sockets_same(const struct sockets_addr *a, const struct sockets_addr *b)
 {
 	return a->port == b->port && !memcmp(a->ip, b->ip, sizeof(a->ip));
 }
@@ -325,8 +325,8 @@ const struct sockets_entry *sockets_find(const struct sockets *s, const struct s
 					 const struct sockets_addr *remote)
 {
 	for (size_t i = 0; i < s->n; i++)
-		if (!s->entry[i].peer && same(&s->entry[i].local, local) &&
-		    same(&s->entry[i].remote, remote))
+		if (!s->entry[i].peer && sockets_same(&s->entry[i].local, local) &&
+		    sockets_same(&s->entry[i].remote, remote))
 			return &s->entry[i];
 	return NULL;
 }

@@ -49,6 +49,8 @@ bool sockets_addr(struct sockets_addr *out, const struct sockaddr_storage *from)
 /* "192.0.2.1:50000" or "[2001:db8::1]:50000"; false: neither. */
 bool sockets_addr_parse(struct sockets_addr *out, const char *text);
 
+bool sockets_same(const struct sockets_addr *a, const struct sockets_addr *b);
+
 /* For a call of the system, as IPv6. */
 struct sockaddr_storage sockets_sockaddr(const struct sockets_addr *from);
 

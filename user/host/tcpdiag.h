@@ -59,8 +59,8 @@ void tcpdiag_close(struct tcpdiag *d); /* may be closed already */
 
 /*
  * Calls fn for each connection of this network namespace whose end here has this port, with its far
- * end and its figures but SNDBUF, RCVBUF and MSS, until fn returns other than 0, which is returned. 0 or
- * another negative errno.
+ * end and its figures but SNDBUF, RCVBUF and MSS, until fn returns other than 0, which is returned.
+ * 0 or another negative errno.
  */
 typedef int tcpdiag_fn(void *arg, const struct sockets_addr *far, const struct run_tcp *tcp);
 int tcpdiag_each(uint16_t port, tcpdiag_fn *fn, void *arg);

@@ -49,6 +49,7 @@
 	  "time of a client in which a request of it was in service whose rest had not come, "     \
 	  "at least; who: the client")                                                             \
 	X(UPLOAD_RATE, "upload_rate", "B/s", "bytes that came from it")                            \
+	X(UPLOAD_RTT, "upload_rtt", "ns", "its least TCP round-trip time")                         \
 	X(RELAY, "relay", "1",                                                                     \
 	  "clients whose connection a program of this machine carries on; who: the busiest")       \
 	X(RELAY_REQUESTS, "relay_requests", "share", "of all requests, theirs")                    \

@@ -239,7 +239,7 @@ struct run_session_tcp {
 	uint64_t busy_ns;                 /* in which something was not acknowledged, all in all */
 	uint64_t window_ns;               /* of it: the client took no more replies */
 	uint64_t buffer_ns;               /* of it: the server could write no more */
-	uint64_t rate; /* bytes a second, as TCP measured last; 0: it has not */
+	uint64_t rate;                    /* bytes a second, as TCP measured last; 0: it has not */
 	/* At the looks, once a second, in bytes: not acknowledged; of it not sent; not read. */
 	uint64_t n_looks;
 	uint64_t queue_mean, queue_max, unsent_mean, unsent_max, unread_max;
