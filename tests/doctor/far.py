@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A network between clients and a server of this machine: real packets that are late, or lost.
+"""A network between clients and a server of this machine: real packets that are late, lost, or few.
 
 A TUN device of our own whose packets go back into the kernel with other addresses: for TCP the
 client is far away, its round-trip time is real, and lost segments are sent again. Needs root.
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import heapq
+import math
 import os
 import random
 import select
@@ -18,6 +19,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 TUN = Path("/dev/net/tun")
@@ -49,28 +51,42 @@ def _readdress(packet: bytearray, source: bytes, target: bytes) -> None:
         struct.pack_into("!H", packet, at, ~value & 0xFFFF)
 
 
-class _Carrier(threading.Thread):
-    """Carries packets to and fro: each way takes delay_s, and of all some are lost."""
+@dataclass(frozen=True)
+class Way:
+    """What happens to packets, each way: they are late, some are lost, and they share a rate."""
 
-    def __init__(self, tun: int, client: bytes, far: bytes, delay_s: float, loss: float) -> None:
+    delay_s: float = 0
+    loss: float = 0
+    bits_per_s: float = math.inf
+    queue_s: float = 0.2  # packets that would wait longer for their turn are lost
+
+
+class _Carrier(threading.Thread):
+    """Carries packets to and fro."""
+
+    def __init__(self, tun: int, client: bytes, far: bytes, way: Way) -> None:
         super().__init__()
-        self._tun, self._client, self._far = tun, client, far
-        self._delay_s, self._loss = delay_s, loss
+        self._tun, self._client, self._far, self._way = tun, client, far, way
         self._random = random.Random(1)
         self._late: list[tuple[float, int, bytes]] = []
+        self._free = {False: 0.0, True: 0.0}  # when each way can send again
         self._n = 0
         self.over = threading.Event()
 
     def _take(self) -> None:
         packet = bytearray(os.read(self._tun, 65536))
-        if packet[0] >> 4 != 4 or self._random.random() < self._loss:
+        if packet[0] >> 4 != 4 or self._random.random() < self._way.loss:
             return
-        if packet[SOURCE] == LOOPBACK:
-            _readdress(packet, self._far, self._client)
-        else:
-            _readdress(packet, self._far, LOOPBACK)
+        back = packet[SOURCE] == LOOPBACK
+        now = time.monotonic()
+        begin = max(now, self._free[back])
+        if begin > now + self._way.queue_s:
+            return
+        self._free[back] = begin + 8 * len(packet) / self._way.bits_per_s
+        _readdress(packet, self._far, self._client if back else LOOPBACK)
         self._n += 1
-        heapq.heappush(self._late, (time.monotonic() + self._delay_s, self._n, bytes(packet)))
+        at = self._free[back] + self._way.delay_s
+        heapq.heappush(self._late, (at, self._n, bytes(packet)))
 
     def run(self) -> None:
         while not self.over.is_set():
@@ -83,16 +99,20 @@ class _Carrier(threading.Thread):
 
 
 @contextlib.contextmanager
-def far(port: int, delay_s: float = 0, loss: float = 0) -> Iterator[str]:
-    """An address by which the server at 127.0.0.1:port is that far away, each way."""
+def far(port: int, way: Way) -> Iterator[str]:
+    """An address by which packets take this way to the server at 127.0.0.1:port, and back."""
     client, server = (bytes((198, net, port >> 8, port & 255)) for net in (18, 19))
     own, peer = (".".join(map(str, address)) for address in (client, server))
     tun, name = _open()
-    carrier = _Carrier(tun, client, server, delay_s, loss)
+    carrier = _Carrier(tun, client, server, way)
     try:
         # Packets to and from 127.0.0.1 may use this device.
         Path(f"/proc/sys/net/ipv4/conf/{name}/route_localnet").write_text("1")
-        for line in (f"addr add {own}/32 peer {peer} dev {name}", f"link set {name} up"):
+        # What waits for the carrier is not lost.
+        for line in (
+            f"addr add {own}/32 peer {peer} dev {name}",
+            f"link set {name} txqueuelen 10000 up",
+        ):
             subprocess.run(["ip", *line.split()], check=True)
         carrier.start()
         yield f"{peer}:{port}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Ways from clients to a server: relays that hold bytes, and a network (far.py).
+"""Ways from clients to a server: relays, some of which hold bytes, and a network (far.py).
 
 Each yields an address by which clients reach the server.
 """
@@ -7,14 +7,18 @@ Each yields an address by which clients reach the server.
 from __future__ import annotations
 
 import contextlib
+import os
 import random
+import signal
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from far import far
+from far import Way, far
 
 if TYPE_CHECKING:
     from faults import Site
@@ -96,9 +100,53 @@ def client_in_pieces(site: Site, share: float) -> contextlib.AbstractContextMana
 
 def far_client(site: Site, delay_s: float) -> contextlib.AbstractContextManager[str]:
     """Packets take so long to and fro."""
-    return far(site.port, delay_s / 2)
+    return far(site.port, Way(delay_s / 2))
 
 
 def lossy_client(site: Site, loss: float) -> contextlib.AbstractContextManager[str]:
     """So many packets are lost."""
-    return far(site.port, 0.0005, loss)
+    return far(site.port, Way(0.0005, loss))
+
+
+def narrow_link(site: Site, bits_per_s: float) -> contextlib.AbstractContextManager[str]:
+    """So many bits a second go each way."""
+    return far(site.port, Way(0.0005, bits_per_s=bits_per_s))
+
+
+# Programs that carry on what comes on a port, in a process for each client.
+RELAYS = {
+    "socat": (
+        "socat",
+        "TCP-LISTEN:{port},bind=127.0.0.1,reuseaddr,fork",
+        "TCP:127.0.0.1:{server}",
+    ),
+}
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+def _listens(port: int) -> bool:
+    wanted = f" 0100007F:{port:04X} 00000000:0000 0A "
+    return wanted in Path("/proc/net/tcp").read_text()
+
+
+def relayed_by(program: str) -> Callable[[Site, float], contextlib.AbstractContextManager[str]]:
+    """That program in between; strength does not matter."""
+
+    @contextlib.contextmanager
+    def way(site: Site, strength: float) -> Iterator[str]:
+        port = _free_port()
+        command = [word.format(port=port, server=site.port) for word in RELAYS[program]]
+        process = subprocess.Popen(command, start_new_session=True)
+        try:
+            while not _listens(port) and process.poll() is None:
+                time.sleep(0.02)
+            yield f"127.0.0.1:{port}"
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    return way
