@@ -14,11 +14,13 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
+import pytest
 from afpclient import AfpClient
 from netatalk import Server
 from recording import OPEN_VOLUME
-from scope import OK, PinnedServer, Scope
+from scope import OK, PinnedServer, Scope, kill, processes_of
 
 SECONDS = 4
 SHARE = re.compile(r"(\d+(?:\.\d+)?)[\s\x1f]?%")
@@ -106,3 +108,39 @@ def test_top_counts_all_sessions_of_the_server(scope: Scope, victim: PinnedServe
     assert (steps[-1]["sessions"], steps[-1]["active"]) == (4, 1)
     assert all(step["active"] <= step["sessions"] for step in steps)
     assert sum(step["active"] for step in steps) >= 11
+
+
+@pytest.mark.parametrize("name", ["record", "doctor"])
+def test_a_server_that_is_restarted_ends_the_watch_and_is_named(
+    scope: Scope, victim: PinnedServer, name: str, tmp_path: Path
+) -> None:
+    """The new one is not watched: the first lines say so."""
+    saved, before = tmp_path / "run.json", victim.pid
+    command = [str(scope.binary), name, "-p", str(victim.port), "-d", "60", "--no-save"]
+    running = scope.start([*command, "--json", str(saved)])
+    running.wait_recording()
+    at = time.monotonic()
+    with contextlib.closing(AfpClient(victim.port)) as client:
+        client.stat_root()
+    time.sleep(1)
+    victim.restart()
+    done = running.finish(40)
+    first = " ".join(done.out.split("\n\n")[0].split())
+    said = rf"^ENDED: the server's main process {before} ended after [\d.]+s, and the watch "
+    said += rf"with it; it was restarted as process {victim.pid}\b"
+    assert re.search(said, first), done.out
+    end = json.loads(saved.read_text())["server_end"]
+    assert end["restarted_pid"] == victim.pid
+    assert 1e9 < end["after_ns"] < (time.monotonic() - at) * 1e9
+
+
+def test_a_server_that_ends_for_good_is_not_called_restarted(
+    scope: Scope, victim: PinnedServer
+) -> None:
+    running = scope.record(victim, "-d", "60")
+    running.wait_recording()
+    kill(processes_of(victim))
+    run = running.finish(40).run
+    assert run and run.saved["server_end"]["restarted_pid"] is None
+    (warning,) = [w["text"] for w in run.saved["warnings"] if w["key"] == "server"]
+    assert warning.endswith("and the watch with it; none was seen on its port since")

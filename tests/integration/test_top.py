@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """afpscope top in lines and in JSON: what it shows is what clients sent.
 
-The judge is tshark. Tests user/cmd/top.c, opinion.c.
+The judge is tshark. Tests user/cmd/top.c, top_watch.c, comeback.c, opinion.c.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import re
 import signal
 import struct
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -270,15 +271,57 @@ def test_what_is_lost_is_a_number_and_the_exit_code(scope: Scope, guests: Server
     assert total(rows(found))["requests"] < SENT <= sum(s["requests"] for s in found)
 
 
-def test_a_server_that_dies_ends_it(scope: Scope, victim: PinnedServer) -> None:
+def test_a_certain_process_that_dies_ends_it(scope: Scope, victim: PinnedServer) -> None:
     with contextlib.closing(AfpClient(victim.port)) as client:
-        running = watch(scope, victim, "-b", "-d", "0.3")
+        command = [str(scope.binary), "top", "--pid", str(victim.pid), "-b", "-d", "0.3"]
+        running = scope.start(command)
+        running.wait_for(": watching process ")
         client.stat_root()
         kill(processes_of(victim))
         done = running.finish(20)
         client.close = lambda: None  # type: ignore[method-assign]
     assert f"process {victim.pid} ended while it was watched" in done.err
     assert done.status in (OK, UNTRUSTED)
+
+
+def ask(server: Server) -> None:
+    with contextlib.closing(AfpClient(server.port)) as client:
+        client.stat_root()
+        time.sleep(0.5)
+
+
+@pytest.mark.parametrize("form", ["--json", "-b"])
+def test_a_server_that_dies_is_waited_for(scope: Scope, victim: PinnedServer, form: str) -> None:
+    before = victim.pid
+    running = watch(scope, victim, form, "-d", "0.3")
+    ask(victim)
+    victim.restart()
+    event = '"restarted"' if form == "--json" else "server restarted at "
+    wait_until(lambda: event in (running.folder / "out").read_text(), 20, "top to go on")
+    ask(victim)
+    done = ended(running)
+    if form == "-b":
+        assert re.search(r"^server ended at \d\d:\d\d:\d\d; waiting for it$", done.out, re.M)
+        assert f" as process {victim.pid}\n" in done.out
+        assert f"afpd, process {victim.pid}, port {victim.port}, restarted at " in done.out
+        return
+    events: list[Event] = [json.loads(line) for line in done.out.splitlines()]
+    names = [e["event"] for e in events]
+    at = names.index("ended")
+    assert (events[at]["process"], events[at + 1]["process"]) == (before, victim.pid)
+    assert names[at + 1] == "restarted" and events[at]["at"] < events[at + 1]["at"]
+    for life in (events[:at], events[at + 2 : -1]):
+        assert sum(step["requests"] for step in life) >= 5
+    assert events[-1]["requests"] == sum(e.get("requests", 0) for e in events[:-1])
+    assert events[-1]["lost"] == 0
+
+
+def test_a_wait_for_a_server_can_be_ended(scope: Scope, victim: PinnedServer) -> None:
+    running = watch(scope, victim, "-b", "-d", "0.3")
+    kill(processes_of(victim))
+    wait_until(lambda: "waiting for it" in (running.folder / "out").read_text(), 20, "its end")
+    done = ended(running)
+    assert f"process {victim.pid} ended while it was watched" in done.err
 
 
 def test_a_pipe_that_closes_ends_it(scope: Scope, guests: Server, tmp_path: Path) -> None:

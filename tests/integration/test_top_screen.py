@@ -218,6 +218,12 @@ def test_a_server_that_dies_restores_the_terminal(
     t.run(command(scope, victim))
     t.until("^COMMAND ")
     kill(processes_of(victim))
+    t.until(r"^afpd, process \d+, port \d+: ended at \d\d:\d\d:\d\d; waiting for it")
+    t.keys("F1")
+    t.until("^BUSY ")
+    t.keys("Escape")
+    t.until("waiting for it")
+    t.keys("q")
     t.until(f"^afpscope: process {victim.pid} ended while it was watched[\\s\\S]*{READY}")
     assert t.modes() == modes
     client.drop()

@@ -3,6 +3,7 @@
 #include "afp/afp.h"
 #include "base/clock.h"
 #include "cmd/cmd.h"
+#include "cmd/comeback.h"
 #include "cmd/exporter.h"
 #include "cmd/guard.h"
 #include "host/rights.h"
@@ -175,18 +176,14 @@ static int find(struct watcher *w)
 	int r;
 
 	for (;;) {
-		r = kind_find(kind_at(0), &w->found, &wish, &e);
-		if (!r && w->found.target.server)
+		r = comeback_find(&w->found, kind_at(0), &wish, &e);
+		if (!r)
 			return 0;
-		if (r && wish.pid) {
+		if (r != -ECHILD && wish.pid) {
 			cmd_say("%s", e.text);
 			return -ESRCH;
 		}
-		say_once(w, r ? r : -ECHILD,
-			 r ? e.text : "the process that accepts connections has ended");
-		kind_found_fini(&w->found);
-		w->found = (struct kind_found) { 0 };
-		e = (struct err) { 0 };
+		say_once(w, r, e.text);
 		poll(NULL, 0, LOOK_MS);
 	}
 }

@@ -8,6 +8,7 @@
 #include "base/opt.h"
 #include "cmd/child.h"
 #include "cmd/cmd.h"
+#include "cmd/comeback.h"
 #include "cmd/diagnose.h"
 #include "cmd/guard.h"
 #include "cmd/output.h"
@@ -32,8 +33,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TICK_NS  100000000u
-#define NS_PER_S 1000000000u
+#define COMEBACK_MS 5000 /* so long a server that has ended is waited for */
+#define TICK_NS     100000000u
+#define NS_PER_S    1000000000u
 
 const char *const record_watch_choices[] = { "auto", "bpf", "proc", NULL };
 
@@ -331,13 +333,45 @@ static void note_command(struct record *rec)
 	}
 }
 
+/* A session's end is not its server's. */
+static void take_server_end(struct record *rec)
+{
+	if (!rec->found.servers.session && !watch_lives(rec->watch))
+		rec->run.server_end.ended_ns = clock_now_ns();
+}
+
+static void note_server_end(struct record *rec)
+{
+	const struct record_cfg *cfg = rec->cfg;
+	unsigned int port = comeback_port(&rec->found, cfg->whom.port);
+	uint64_t ns = rec->run.server_end.ended_ns - rec->begun_ns;
+	pid_t pid = rec->found.target.server, now = 0;
+	char after[64];
+
+	if (!cfg->command)
+		now = comeback_wait(rec->kind, port, pid, COMEBACK_MS);
+	rec->run.server_end.restarted_pid = now;
+	snprintf(after, sizeof(after), "%s", cell_time((double)ns).text);
+	if (now)
+		run_note(&rec->run.warnings, "server",
+			 "the server's main process %d ended after %s, and the watch with it; it "
+			 "was restarted as process %d",
+			 pid, after, now);
+	else
+		run_note(&rec->run.warnings, "server",
+			 "the server's main process %d ended after %s, and the watch with it%s",
+			 pid, after, port ? "; none was seen on its port since" : "");
+}
+
 static void note_end(struct record *rec)
 {
 	char text[GUARD_TEXT_MAX];
 
 	if (rec->costly)
 		run_note(&rec->run.warnings, "max-cpu", "%s", guard_text(&rec->guard, text));
-	if (!watch_lives(rec->watch))
+	if (rec->run.server_end.ended_ns)
+		note_server_end(rec);
+	else if (!watch_lives(rec->watch))
 		run_note(&rec->run.warnings, "server", "process %d ended while it was recorded",
 			 rec->found.target.server);
 }
@@ -398,6 +432,7 @@ static enum outcome work(struct record *rec, struct err *e)
 	guard_begin(&rec->guard, rec->cfg->max_cpu, rec->watch);
 	rec->begun_cpu_ns = guard_own_ns();
 	wait_for_end(rec);
+	take_server_end(rec);
 	look_at_threads(rec);
 	r = read_end(rec, p);
 	note_command(rec);

@@ -3,17 +3,13 @@
  * afpscope top: what a running server does now, step by step: on a terminal as a table that keys
  * change, else as lines or JSON.
  */
+#include "cmd/top.h"
+
 #include "base/clock.h"
 #include "base/opt.h"
 #include "cmd/cmd.h"
-#include "cmd/guard.h"
-#include "cmd/opinion.h"
 #include "cmd/output.h"
-#include "cmd/top_screen.h"
-#include "cmd/whom.h"
 #include "host/rights.h"
-#include "kinds/kind.h"
-#include "report/text/paint.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -29,36 +25,6 @@
 #define NS_PER_MS 1000000u
 #define WIDTH     100
 #define LINES_MAX 40
-
-struct top_cfg {
-	struct whom_cfg whom;
-	int by, sort;
-	const char *filter;
-	double delay_s;
-	unsigned int steps;
-	double max_cpu;
-	bool batch, json, names, help;
-};
-
-struct top {
-	const struct top_cfg *cfg;
-	struct kind_found found;
-	struct watch *watch;
-	struct live *live;
-	bool files, texts; /* how they were opened */
-	struct opinion opinion;
-	struct guard guard;
-	struct top_screen *screen; /* NULL: lines */
-	struct top_state state;
-	size_t width;
-	struct live_step step; /* the last; lost: since the begin */
-	bool has_step, untrusted, costly, failed, hung_up, died;
-	uint64_t begun_ns, begun_cpu_ns, due_ns, looked_ns;
-	uint64_t before_lost, before_programs_ns; /* of watches that have ended */
-	uint64_t step_cpu_ns, step_programs_ns;   /* at the begin of the step */
-	double own_cpu, programs_cpu;
-	struct top_sum sum;
-};
 
 static int delay_take(void *to, const char *arg, struct err *e)
 {
@@ -105,67 +71,6 @@ const struct opt top_options[] = {
 };
 /* clang-format on */
 
-/* Watches: a table by file needs another one than the other tables do. */
-
-static uint64_t programs_ns(const struct top *t)
-{
-	uint64_t ns;
-
-	return t->watch && watch_price(t->watch, &ns) ? ns : 0;
-}
-
-static int open_watch(struct top *t, bool files, struct err *e)
-{
-	const struct live_opts opts = { .files = files, .texts = t->state.texts };
-	struct watch_opts watch = { .mode = WATCH_BPF };
-	struct ledger now = { 0 };
-	int r;
-
-	t->live = live_new(&opts, e);
-	if (!t->live)
-		return -ENOMEM;
-	t->files = files;
-	t->texts = t->state.texts;
-	watch.sink = live_sink(t->live);
-	r = watch_open_traced(&t->watch, &watch, &t->found.target, e);
-	if (!r && !watch_read(t->watch, &now) && !now.has_requests)
-		r = err_set(e, -ENOTSUP, "the kernel does not allow reading its memory");
-	ledger_fini(&now);
-	r = r ? r : live_begin(t->live, t->watch);
-	r = r ? r : opinion_begin(&t->opinion, t->watch, &t->found);
-	if (r && !*e->text)
-		err_set(e, r, "%s", strerror(-r));
-	return r;
-}
-
-static int end_watch(struct top *t)
-{
-	struct run run;
-	const char *price;
-	int r = run_init(&run, "top", "top");
-
-	run.kind = &kind_at(0)->is;
-	r = r ? r : watch_finish(t->watch, &run);
-	if (!r) {
-		price = run_note_find(&run.rungs, RUNGS_PRICE_NS);
-		t->before_programs_ns += price ? strtoull(price, NULL, 10) : 0;
-		t->before_lost += run_losses(&run);
-		t->untrusted |= !run_books_closed(&run);
-	}
-	run_fini(&run);
-	return r;
-}
-
-static void free_watch(struct top *t)
-{
-	opinion_end(&t->opinion);
-	watch_free(t->watch);
-	live_free(t->live);
-	t->watch = NULL;
-	t->live = NULL;
-	t->has_step = false;
-}
-
 static enum outcome begin(struct top *t, struct err *e)
 {
 	const struct top_cfg *cfg = t->cfg;
@@ -176,7 +81,7 @@ static enum outcome begin(struct top *t, struct err *e)
 	if (r)
 		return r == -EACCES ? OUTCOME_UNTRUSTED : OUTCOME_NO_SESSION;
 	cmd_allow_files();
-	if (open_watch(t, top_state_wants_files(&t->state), e)) {
+	if (top_open_watch(t, top_state_wants_files(&t->state), e)) {
 		snprintf(why, sizeof(why), "%s", e->text);
 		err_set(e, -ENOTSUP,
 			"%s. Only the programs in the kernel show requests, /proc does not; "
@@ -205,6 +110,8 @@ static struct top_status status_of(const struct top *t)
 		.own_cpu = t->own_cpu,
 		.programs_cpu = t->programs_cpu,
 		.opinion = *t->opinion.text ? t->opinion.text : NULL,
+		.ended_at = t->waiting ? t->ended_at : NULL,
+		.restarted_at = *t->restarted_at ? t->restarted_at : NULL,
 	};
 }
 
@@ -224,6 +131,21 @@ static void show(struct top *t)
 		t->failed |= top_text(stdout, &status, &t->state.view, table, t->width, LINES_MAX);
 	if (!t->screen)
 		fflush(stdout);
+}
+
+static void show_event(struct top *t)
+{
+	const struct top_status status = status_of(t);
+
+	if (t->screen) {
+		show(t);
+		return;
+	}
+	if (t->cfg->json)
+		t->failed |= top_json_event(stdout, &status, clock_now_ns());
+	else
+		top_text_event(stdout, &status);
+	fflush(stdout);
 }
 
 static void take_costs(struct top *t)
@@ -267,7 +189,7 @@ static void begin_steps(struct top *t)
 
 	guard_begin(&t->guard, t->cfg->max_cpu, t->watch);
 	t->step_cpu_ns = guard_own_ns();
-	t->step_programs_ns = programs_ns(t);
+	t->step_programs_ns = top_programs_ns(t);
 	t->due_ns = now + (uint64_t)(t->state.delay_s * NS_PER_S);
 	t->looked_ns = now;
 }
@@ -283,9 +205,9 @@ static int reopen(struct top *t, struct err *e)
 	watch_stop(t->watch);
 	r = live_step(t->live);
 	t->sum.requests += r ? 0 : live_last(t->live)->all.requests;
-	r = r ? r : end_watch(t);
-	free_watch(t);
-	r = r ? r : open_watch(t, files, e);
+	r = r ? r : top_end_watch(t);
+	top_free_watch(t);
+	r = r ? r : top_open_watch(t, files, e);
 	if (r)
 		return r;
 	t->state.paused = false;
@@ -342,10 +264,7 @@ static bool is_over(struct top *t)
 {
 	if (cmd_stop || t->costly || t->failed || t->hung_up || t->state.quit || ferror(stdout))
 		return true;
-	if (t->cfg->steps && t->sum.steps >= t->cfg->steps)
-		return true;
-	t->died = !watch_lives(t->watch);
-	return t->died;
+	return t->cfg->steps && t->sum.steps >= t->cfg->steps;
 }
 
 static int look(struct top *t)
@@ -354,12 +273,106 @@ static int look(struct top *t)
 	return opinion_look(&t->opinion, t->live, t->watch, &t->found);
 }
 
+/* A server's life: its last step is shorter. */
+static int end_life(struct top *t)
+{
+	int r = 0;
+
+	watch_stop(t->watch);
+	if (!t->failed)
+		r = step(t);
+	r = r ? r : top_end_watch(t);
+	comeback_time(t->ended_at);
+	t->waiting = true;
+	if (!r)
+		show_event(t);
+	return r;
+}
+
+static int begin_life(struct top *t, struct err *e)
+{
+	int r;
+
+	top_free_watch(t);
+	r = top_open_watch(t, top_state_wants_files(&t->state), e);
+	if (r == -ENOMEM)
+		return r;
+	if (r) {
+		top_free_watch(t);
+		t->state.note = "The server is there again, but cannot be watched yet";
+		return 0;
+	}
+	t->waiting = t->died = false;
+	*t->opinion.text = '\0';
+	comeback_time(t->restarted_at);
+	begin_steps(t);
+	show_event(t);
+	return 0;
+}
+
+/* Keys work meanwhile. */
+static void wait_for_keys(struct top *t)
+{
+	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
+	int key;
+
+	poll(&in, t->screen ? 1 : 0, LOOK_MS);
+	t->hung_up = t->screen && in.revents & (POLLHUP | POLLERR | POLLNVAL);
+	while (t->screen && !t->state.quit && (key = top_screen_key(t->screen)) != TOP_KEY_NONE) {
+		top_screen_take(t->screen, &t->state, key);
+		show(t);
+	}
+}
+
+/* Until it is there again, or the user has seen enough. */
+static int wait_for_comeback(struct top *t, struct err *e)
+{
+	const struct kind_wish wish = { .port = comeback_port(&t->found, t->cfg->whom.port) };
+	uint64_t begun_ns = clock_now_ns();
+	struct kind_found found = { 0 };
+	struct err none;
+	int r = 0;
+
+	while (!r && t->waiting && !is_over(t)) {
+		wait_for_keys(t);
+		if (clock_now_ns() - t->looked_ns < NS_PER_S)
+			continue;
+		t->looked_ns = clock_now_ns();
+		if (comeback_find(&found, kind_at(0), &wish, &none))
+			continue;
+		kind_found_fini(&t->found);
+		t->found = found;
+		found = (struct kind_found) { 0 };
+		r = begin_life(t, e);
+	}
+	t->waited_ns += clock_now_ns() - begun_ns;
+	return r;
+}
+
+/* A certain process does not come back. */
+static int take_end(struct top *t, struct err *e)
+{
+	int r;
+
+	t->died = true;
+	if (t->cfg->whom.pid)
+		return 0;
+	r = end_life(t);
+	return r ? r : wait_for_comeback(t, e);
+}
+
 static int wait_for_end(struct top *t, struct err *e)
 {
 	uint64_t now;
 	int r = 0;
 
 	while (!r && !is_over(t)) {
+		if (!watch_lives(t->watch)) {
+			r = take_end(t, e);
+			if (t->died)
+				break;
+			continue;
+		}
 		r = wait_a_while(t, e);
 		now = clock_now_ns();
 		if (!r && now - t->looked_ns >= NS_PER_S) {
@@ -419,14 +432,16 @@ static int finish(struct top *t)
 	bool enough = t->cfg->steps && t->sum.steps >= t->cfg->steps, lines = !t->screen;
 	int r = 0;
 
-	t->sum.ns = clock_now_ns() - t->begun_ns;
+	t->sum.ns = clock_now_ns() - t->begun_ns - t->waited_ns;
 	t->sum.cpu_ns = guard_own_ns() - t->begun_cpu_ns;
 	t->sum.attach_ns = t->begun_cpu_ns;
 	close_screen(t);
-	watch_stop(t->watch);
-	if (!enough && lines && !t->failed)
-		r = step(t);
-	r = r ? r : end_watch(t);
+	if (!t->waiting) {
+		watch_stop(t->watch);
+		if (!enough && lines && !t->failed)
+			r = step(t);
+		r = r ? r : top_end_watch(t);
+	}
 	t->sum.lost = t->before_lost;
 	t->sum.programs_ns = t->before_programs_ns;
 	return r;
@@ -456,8 +471,8 @@ static enum outcome work(struct top *t, struct err *e)
 
 	t->width = terminal.width && terminal.width < WIDTH ? terminal.width : WIDTH;
 	open_screen(t);
-	/* On a screen another view may need another watch. */
-	if (rights_drop(t->screen ? RIGHTS_WATCH : 0) && !t->screen)
+	/* On a screen another view may need another watch, and a server that comes back. */
+	if (rights_drop(t->screen || !t->cfg->whom.pid ? RIGHTS_WATCH : 0) && !t->screen)
 		cmd_say("the rights of root could not be given up: they are kept to the end");
 	if (t->screen)
 		top_screen_say(t->screen, "The first step is being measured ...");
@@ -498,7 +513,7 @@ static int run(const struct top_cfg *cfg)
 		o = work(t, &e);
 	if (o && *e.text)
 		cmd_say("%s", e.text);
-	free_watch(t);
+	top_free_watch(t);
 	kind_found_fini(&t->found);
 	free(t);
 	return (int)o;

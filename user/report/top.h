@@ -63,14 +63,16 @@ bool top_row_has(const struct live_row *r, const char *text);
 /* What is known besides the rows. */
 struct top_status {
 	const struct live_step *step;
-	const char *program; /* the server's */
-	pid_t pid;           /* its process */
-	unsigned int port;   /* 0: not known */
-	uint64_t watched_ns; /* until the end of the step */
-	double delay_s;      /* a step is to take so long */
-	double own_cpu;      /* of this program, share of a CPU */
-	double programs_cpu; /* of those in the kernel; negative: not known */
-	const char *opinion; /* the first sentence of a diagnosis; NULL: none yet */
+	const char *program;      /* the server's */
+	pid_t pid;                /* its process */
+	unsigned int port;        /* 0: not known */
+	uint64_t watched_ns;      /* until the end of the step */
+	double delay_s;           /* a step is to take so long */
+	double own_cpu;           /* of this program, share of a CPU */
+	double programs_cpu;      /* of those in the kernel; negative: not known */
+	const char *opinion;      /* the first sentence of a diagnosis; NULL: none yet */
+	const char *ended_at;     /* the time of day at which the server ended; NULL: it lives */
+	const char *restarted_at; /* at which it was found again; NULL: it was there at first */
 };
 
 /* The letters of the parts of time, and of the time in no part. */
@@ -119,6 +121,13 @@ int top_text(FILE *out, const struct top_status *s, const struct top_view *v,
 /* The same as an object on a line of its own, in ASCII, with all rows. 0 or -ENOMEM. */
 int top_json(FILE *out, const struct top_status *s, const struct top_view *v,
 	     const struct live_table *t);
+
+/*
+ * A line, or an object, for a server that has ended, or was found again: a time of day, and a time
+ * of CLOCK_MONOTONIC.
+ */
+void top_text_event(FILE *out, const struct top_status *s);
+int top_json_event(FILE *out, const struct top_status *s, uint64_t at_ns);
 
 /* What is known at the end. */
 struct top_sum {

@@ -384,6 +384,11 @@ struct run {
 	bool has_service; /* requests in service at the end are known, also those from before */
 	size_t n_service;
 	struct run_service *service; /* owned, the oldest first */
+	/* Its main process ended while it was watched, and the watch with it. */
+	struct {
+		uint64_t ended_ns;   /* CLOCK_MONOTONIC, to 0.1 s; 0: it lives, or is not known */
+		pid_t restarted_pid; /* that listened on its port soon after; 0: none was seen */
+	} server_end;
 	/* Settings of the server; 0: not known. */
 	struct {
 		uint64_t sessions; /* that it serves at a time */

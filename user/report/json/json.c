@@ -136,6 +136,21 @@ static json_t *metric_definitions(struct json_doc *d)
 	return a;
 }
 
+static json_t *server_end(struct json_doc *d, const struct run *r)
+{
+	uint64_t begun_ns = r->n_phases ? r->phase[0]->start_ns : 0;
+	json_t *o;
+
+	if (!r->server_end.ended_ns)
+		return json_null();
+	o = json_object();
+	json_put(d, o, "after_ns", json_number(r->server_end.ended_ns - begun_ns));
+	json_put(d, o, "restarted_pid",
+		 r->server_end.restarted_pid ? json_integer(r->server_end.restarted_pid)
+					     : json_null());
+	return o;
+}
+
 static json_t *losses(struct json_doc *d, const struct run *r)
 {
 	json_t *a = json_array();
@@ -366,6 +381,7 @@ static json_t *document(struct json_doc *d)
 		json_put(d, o, "names", json_names(d, r->figures));
 		json_put(d, o, "diagnosis", json_diagnosis(d, r->figures));
 	}
+	json_put(d, o, "server_end", server_end(d, r));
 	json_put(d, o, "losses", losses(d, r));
 	json_put(d, o, "books", books(d, r));
 	json_put(d, o, "sessions", sessions(d, r));

@@ -128,6 +128,17 @@ int top_json(FILE *out, const struct top_status *s, const struct top_view *v,
 	return json_line(out, &d, o);
 }
 
+int top_json_event(FILE *out, const struct top_status *s, uint64_t at_ns)
+{
+	struct json_doc d = { 0 };
+	json_t *o = json_object();
+
+	json_put(&d, o, "event", json_string(s->ended_at ? "ended" : "restarted"));
+	json_put(&d, o, "at", wall(at_ns));
+	json_put(&d, o, "process", json_integer(s->pid));
+	return json_line(out, &d, o);
+}
+
 int top_json_sum(FILE *out, const struct top_sum *s)
 {
 	struct json_doc d = { 0 };

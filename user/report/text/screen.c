@@ -52,6 +52,23 @@ static void put_incomplete(const struct paint *p)
 	screen_put(p, INK_RED, t.text, ALARM_LINES);
 }
 
+static bool is_server_end(const struct run *r, const struct run_note *warning)
+{
+	return r->server_end.ended_ns && warning->key && !strcmp(warning->key, "server");
+}
+
+static void put_server_end(const struct paint *p)
+{
+	const struct run_notes *w = &p->view.run->warnings;
+	struct screen_text t = { 0 };
+
+	for (size_t i = 0; i < w->n && !t.len; i++)
+		if (is_server_end(p->view.run, &w->note[i]))
+			screen_add(&t, "ENDED: %s", w->note[i].text);
+	if (t.len)
+		screen_put(p, INK_RED, t.text, ALARM_LINES);
+}
+
 static void put_lost(const struct paint *p)
 {
 	const struct run *r = p->view.run;
@@ -305,7 +322,8 @@ static void put_own_warning(const struct paint *p)
 
 static size_t most_warnings(const struct run *r)
 {
-	size_t alarms = !r->complete + (run_losses(r) > 0) + (open_books(r) > 0);
+	size_t alarms = !r->complete + (run_losses(r) > 0) + (open_books(r) > 0) +
+			(r->server_end.ended_ns > 0);
 
 	return alarms < WARNINGS ? WARNINGS - alarms : 1;
 }
@@ -320,6 +338,8 @@ static void put_warnings(const struct paint *p)
 		const char *text = r->warnings.note[i].text;
 
 		if (!r->complete && !strncmp(text, BROKE_OFF, strlen(BROKE_OFF)))
+			continue;
+		if (is_server_end(r, &r->warnings.note[i]))
 			continue;
 		if (shown++ < most_warnings(r))
 			put_warning(p, text, "");
@@ -356,6 +376,7 @@ static bool is_doctors(const struct run *r)
 static int put_upper(const struct paint *p)
 {
 	put_incomplete(p);
+	put_server_end(p);
 	put_lost(p);
 	put_open(p);
 	put_head(p);

@@ -307,6 +307,14 @@ int top_text(FILE *out, const struct top_status *s, const struct top_view *v,
 	return 0;
 }
 
+void top_text_event(FILE *out, const struct top_status *s)
+{
+	if (s->ended_at)
+		fprintf(out, "server ended at %s; waiting for it\n\n", s->ended_at);
+	else
+		fprintf(out, "server restarted at %s as process %d\n\n", s->restarted_at, s->pid);
+}
+
 void top_text_sum(FILE *out, const struct top_sum *s)
 {
 	double part = s->ns ? 100 * (double)s->cpu_ns / (double)s->ns : 0;

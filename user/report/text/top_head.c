@@ -57,6 +57,15 @@ static void put_server(struct top_line *l, const struct top_status *s, size_t wi
 	line_printf(l, "%s, process %d", s->program, s->pid);
 	if (s->port)
 		line_printf(l, ", port %u", s->port);
+	if (s->ended_at) {
+		line_add(l, ": ");
+		l->alarm_at = l->len;
+		line_printf(l, "ended at %s; waiting for it", s->ended_at);
+		l->alarm_len = l->len - l->alarm_at;
+		return;
+	}
+	if (s->restarted_at)
+		line_printf(l, ", restarted at %s", s->restarted_at);
 	line_printf(l, ": %" PRIu64 " of %" PRIu64 " sessions active", s->step->active,
 		    s->step->sessions);
 	put_watched(l, s, width);

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CMD_TOP_H
+#define CMD_TOP_H
+
+/* afpscope top, and its watches: one after the other, of a server that may be started anew. */
+
+#include "cmd/comeback.h"
+#include "cmd/guard.h"
+#include "cmd/opinion.h"
+#include "cmd/top_screen.h"
+#include "cmd/whom.h"
+#include "kinds/kind.h"
+
+struct top_cfg {
+	struct whom_cfg whom;
+	int by, sort;
+	const char *filter;
+	double delay_s;
+	unsigned int steps;
+	double max_cpu;
+	bool batch, json, names, help;
+};
+
+struct top {
+	const struct top_cfg *cfg;
+	struct kind_found found;
+	struct watch *watch;
+	struct live *live;
+	bool files, texts; /* how they were opened */
+	struct opinion opinion;
+	struct guard guard;
+	struct top_screen *screen; /* NULL: lines */
+	struct top_state state;
+	size_t width;
+	struct live_step step; /* the last; lost: since the begin */
+	bool has_step, untrusted, costly, failed, hung_up, died;
+	bool waiting; /* the server has ended, and its watch */
+	char ended_at[COMEBACK_TIME_MAX], restarted_at[COMEBACK_TIME_MAX];
+	uint64_t waited_ns; /* for servers that came back */
+	uint64_t begun_ns, begun_cpu_ns, due_ns, looked_ns;
+	uint64_t before_lost, before_programs_ns; /* of watches that have ended */
+	uint64_t step_cpu_ns, step_programs_ns;   /* at the begin of the step */
+	double own_cpu, programs_cpu;
+	struct top_sum sum;
+};
+
+/* Begins one: a table by file needs another than the other tables do. 0 or a negative errno. */
+int top_open_watch(struct top *t, bool files, struct err *e);
+/* Adds up what it cost and lost; what it has counted can still be shown. */
+int top_end_watch(struct top *t);
+void top_free_watch(struct top *t);
+
+/* Of the programs in the kernel, so far; 0: not known. */
+uint64_t top_programs_ns(const struct top *t);
+
+#endif
