@@ -11,9 +11,9 @@ import threading
 import time
 from collections.abc import Iterator
 
+from company import arriving
 from diskfaults import slowed
 from faults import MIXES, Fault, Part, Site, Tally, repeated, send, stopping
-from serverfaults import arriving
 
 DBD = ("dbd",)
 LIST = str(MIXES / "list.ini")

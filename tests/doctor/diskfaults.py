@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from afpclient import AfpClient
+from company import opening, opening_now_and_then, sizing
 from faults import (
     CGROUPS,
     WRITING,
@@ -26,6 +26,7 @@ from faults import (
     grouped,
     process,
     repeated,
+    shares,
 )
 
 BLKIO = (str(CGROUPS / "blkio"),)
@@ -193,32 +194,12 @@ def churned(site: Site, n: float) -> Iterator[None]:
 @contextlib.contextmanager
 def locked_file(site: Site, share: float) -> Iterator[Tally]:
     """Another program has a file locked for that share of each second; a client opens it."""
-    tally = Tally()
-    client = AfpClient(site.port)
-    client.create("slow-lock")
-
-    def ask(over: threading.Event) -> None:
-        with tally.one():
-            code, fork = client.open_fork("slow-lock", 1)
-            if code:
-                raise RuntimeError(f"FPOpenFork: {code}")
-            client.close_fork(fork)
-        over.wait(0.02)
-
-    with (site.vol1 / "slow-lock").open("rb") as file:
-
-        def step(over: threading.Event) -> None:
-            if share > 0.001:
-                fcntl.flock(file, fcntl.LOCK_EX)
-                time.sleep(share)
-                fcntl.flock(file, fcntl.LOCK_UN)
-            over.wait(1 - share)
-
-        try:
-            with repeated(ask), repeated(step):
-                yield tally
-        finally:
-            client.drop()
+    with opening(site, "slow-lock", 0.02) as tally, (site.vol1 / "slow-lock").open("rb") as file:
+        lock = shares(
+            lambda _: fcntl.flock(file, fcntl.LOCK_EX), lambda _: fcntl.flock(file, fcntl.LOCK_UN)
+        )
+        with lock(site, share):
+            yield tally
 
 
 @contextlib.contextmanager
@@ -232,26 +213,6 @@ def backups(site: Site, bands: float) -> Iterator[None]:
     for band in range(int(bands)):
         os.close(os.open(folder / "bands" / f"{band:x}", os.O_CREAT | os.O_WRONLY, 0o644))
     yield
-
-
-@contextlib.contextmanager
-def sizing(site: Site, _: float) -> Iterator[Tally]:
-    """Clients come and ask how full the volume is."""
-    tally = Tally()
-    came: list[AfpClient] = []
-
-    def step(over: threading.Event) -> None:
-        with tally.one():
-            came.append(AfpClient(site.port))
-            came[-1].volume_size()
-        over.wait(0.2)
-
-    try:
-        with repeated(step):
-            yield tally
-    finally:
-        for client in came:
-            client.drop()
 
 
 @contextlib.contextmanager
@@ -304,7 +265,7 @@ DISK_FAULTS = (
         before=slow_files("read={:.0f}", "write={:.0f}"),
     ),
     Fault(
-        "AppleDouble", ("appledouble", "remote-fs"), (0, 300, 10e3), slowed, needs=FUSE,
+        "AppleDouble", ("appledouble", "remote-fs"), (0, 2000, 50e3), slowed, needs=FUSE,
         loads=("metadata", "office"), before=slow_files("double={:.0f}"),
         hooks={"AFPD_VOLUME": "ea = ad"},
     ),
@@ -317,6 +278,7 @@ DISK_FAULTS = (
     ),
     Fault(
         "locked file", ("locks",), (0, 0.03, 0.9), locked_file,
+        company=opening_now_and_then,
         hooks={"AFPD_PRELOAD": "{onopen}"},
     ),
     Fault(

@@ -9,9 +9,10 @@ import threading
 from collections.abc import Iterator
 
 from afpclient import AfpClient
+from company import asking
 from diskfaults import FUSE, own_mount, scanned, slow_files, slowed
 from faults import MIXES, Fault, Maker, Part, Site, nothing, repeated, send
-from userfaults import BENCH2, asking, big_folder, mistyping, over_quota
+from userfaults import BENCH2, big_folder, mistyping, over_quota
 
 USERS = (1, 4, 20)
 BROWSE = (Part("browse", 0, 0.5, ("--files=20",)),)

@@ -20,7 +20,6 @@ from faults import Part, Tally
 from netatalk import USERS
 
 FOREVER_S = 300
-RAMP_S = 0
 STUCK = 0.4  # a client without an answer for that share of the time waits for one
 
 
@@ -67,9 +66,9 @@ class Working:
         command = [
             *("setpriv", "--pdeathsig", "KILL", "taskset", "-c", str(cpu)),
             *(os.environ["AFPSCOPE"], "load", "--no-save", "--watch=off", "--no-probe"),
-            *("--uam=cleartext", f"--ramp={RAMP_S}", f"--clients={part.clients}"),
+            *("--uam=cleartext", "--ramp=0", f"--clients={part.clients}"),
             *(f"--mix={part.mix}", f"--think={part.think_s}", *part.more),
-            *("--at", f"{RAMP_S + 0.3} touch {self._flag}", f"--json={self._json}"),
+            *("--at", f"0.3 touch {self._flag}", f"--json={self._json}"),
             *(f"--duration={FOREVER_S}", f"afp://bench1@{address}/vol1"),
         ]
         env = os.environ | {"AFPSCOPE_PASSWORD": USERS["bench1"]}

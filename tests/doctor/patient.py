@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from faults import Fault, Part, Site, Tally
-from load import RAMP_S, Waits, Working, tallied
+from load import Waits, Working, tallied
 from netatalk import Server
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -146,25 +146,6 @@ def _pause(until: float) -> None:
     time.sleep(max(0, until - time.monotonic()))
 
 
-def _apart(row: Row, how: How) -> dict[int, Waits]:
-    """What each part's clients wait for on a server without the faults that are apart."""
-    parts = [
-        fault.calm[i] if fault.calm else part for i, (fault, _, part) in enumerate(row.parts())
-    ]
-    with contextlib.ExitStack() as stack:
-        site = stack.enter_context(up(row, how, False))
-        loads = [Working(part, f"127.0.0.1:{site.port}", how.cpus[1]) for part in parts]
-        for it in loads:
-            stack.callback(it.end)
-        for it in loads:
-            it.begun()
-        begin = time.monotonic()
-        time.sleep(max(how.calm_s, 1.5))
-        end = time.monotonic()
-        stack.pop_all().close()
-    return {i: it.waits(begin - RAMP_S - 1, end) for i, it in enumerate(loads)}
-
-
 class Exam:
     """One row: the loads, then the faults, then doctor; how long clients waited when."""
 
@@ -177,14 +158,32 @@ class Exam:
         self.calm_at = self.fault_at = self.end_at = 0.0
         self.cpu_others: float | None = None
 
-    def _enter(self, stack: contextlib.ExitStack, which: str, site: Site) -> None:
+    def _enter(self, stack: contextlib.ExitStack, which: str, site: Site) -> list[Tally]:
+        """Makers of all faults; the tallies of their clients."""
+        tallies = []
         for fault, dose in self.faults:
             strength = fault.doses[dose]
             number = float(strength) if isinstance(strength, float | int) else 0.0
             if make := getattr(fault, which):
-                tally = stack.enter_context(make(site, number))
-                if isinstance(tally, Tally):
-                    self.tallies.append(tally)
+                tallies.append(stack.enter_context(make(site, number)))
+        return [tally for tally in tallies if tally]
+
+    def _apart(self) -> tuple[list[Waits], Waits]:
+        """What clients wait for on a server without the faults that are apart: loads, others."""
+        loads = []
+        with contextlib.ExitStack() as stack:
+            site = stack.enter_context(up(self.row, self.how, False))
+            for i, (fault, _, part) in enumerate(self.row.parts()):
+                calm = fault.calm[i] if fault.calm else part
+                loads.append(Working(calm, f"127.0.0.1:{site.port}", self.how.cpus[1]))
+                stack.callback(loads[-1].end)
+            for it in loads:
+                it.begun()
+            begin = time.monotonic()
+            tallies = self._enter(stack, "company", site)
+            time.sleep(self.how.calm_s)
+            end = time.monotonic()
+        return [it.waits(begin, end) for it in loads], tallied(tallies, begin, end)
 
     def _load(self, stack: contextlib.ExitStack, site: Site) -> None:
         parts = self.row.parts()
@@ -214,20 +213,20 @@ class Exam:
     def run(self) -> Seen:
         row, how = self.row, self.how
         apart = how.calm_s > 0 and any(f.apart for f, _ in self.faults)
-        calm = _apart(row, how) if apart else {}
+        calm = self._apart() if apart else None
         seconds = max(how.seconds, *(fault.seconds for fault, _ in self.faults))
         seen = Seen()
         with contextlib.ExitStack() as stack:
             site = stack.enter_context(up(row, how, True))
             self._enter(stack, "before", site)
             self._load(stack, site)
-            self._enter(stack, "company", site)
+            self.tallies = self._enter(stack, "company", site)
             self.calm_at = time.monotonic()
             if how.calm_s and not apart and not self.hangs:
                 _pause(self.calm_at + how.calm_s)
             with contextlib.ExitStack() as faults:
                 self.fault_at = time.monotonic()
-                self._enter(faults, "make", site)
+                self.tallies += self._enter(faults, "make", site)
                 time.sleep(max(fault.settle_s for fault, _ in self.faults))
                 seen.run = self.look(site, seconds)
                 self.end_at = time.monotonic()
@@ -237,17 +236,17 @@ class Exam:
         self._weigh(seen, calm)
         return seen
 
-    def _weigh(self, seen: Seen, calm: dict[int, Waits]) -> None:
-        """Adds up what clients waited."""
-        for i, it in enumerate(self.loads):
-            if it.part.mix == "idle":
-                continue
-            without = calm[i] if calm else it.waits(self.calm_at, self.fault_at)
-            seen.add(without, it.waits(self.fault_at, self.end_at))
-        seen.add(
-            tallied(self.tallies, self.calm_at, self.fault_at),
-            tallied(self.tallies, self.fault_at, self.end_at),
+    def _weigh(self, seen: Seen, apart: tuple[list[Waits], Waits] | None) -> None:
+        """Adds up what clients waited, of the loads and others."""
+        calm = self.calm_at, self.fault_at
+        loads, others = apart or (
+            [it.waits(*calm) for it in self.loads],
+            tallied(self.tallies, *calm),
         )
+        for it, without in zip(self.loads, loads, strict=True):
+            if it.part.mix != "idle":
+                seen.add(without, it.waits(self.fault_at, self.end_at))
+        seen.add(others, tallied(self.tallies, self.fault_at, self.end_at))
 
 
 def examine(row: Row, how: How) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from afpclient import AfpClient
+from company import arriving, opening, opening_now_and_then
 from diskfaults import BLKIO, io_limit
 from faults import (
     CGROUPS,
@@ -87,35 +87,6 @@ def clients_burnt(site: Site, n: float) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def opening(site: Site, name: str, pause_s: float) -> Iterator[Tally]:
-    """A client opens this file of the root again and again."""
-    tally = Tally()
-    client = AfpClient(site.port)
-    client.create(name)
-
-    def step(over: threading.Event) -> None:
-        with tally.one():
-            code, fork = client.open_fork(name, 1)
-            if code:
-                raise RuntimeError(f"FPOpenFork: {code}")
-            client.close_fork(fork)
-        over.wait(pause_s)
-
-    try:
-        with repeated(step):
-            yield tally
-    finally:
-        client.drop()
-
-
-@contextlib.contextmanager
-def opening_now_and_then(site: Site, _: float) -> Iterator[Tally]:
-    """A client like that, of a file with which nothing is wrong."""
-    with opening(site, "plain", 0.1) as tally:
-        yield tally
-
-
-@contextlib.contextmanager
 def computing(site: Site, ms: float) -> Iterator[Tally]:
     """A session whose requests compute so long, without a pause, before all other programs."""
     with opening(site, f"slow-spin-{ms:.0f}", 0) as tally:
@@ -182,30 +153,6 @@ def small_cache(site: Site, megabytes: float) -> Iterator[None]:
         time.sleep(3)  # until much has been read once
         with io_limit("read")(site, 3e6):
             yield
-
-
-@contextlib.contextmanager
-def arriving(site: Site, _: float, pause_s: float = 0.25, most: int = 1000) -> Iterator[Tally]:
-    """Clients come, look once at the volume, and stay; so many at most."""
-    tally = Tally()
-    came: list[AfpClient] = []
-
-    def come() -> None:
-        with tally.one():
-            came.append(AfpClient(site.port))
-            came[-1].stat_root()
-
-    def step(over: threading.Event) -> None:
-        if tally.n < most:
-            threading.Thread(target=come, daemon=True).start()
-        over.wait(pause_s)
-
-    try:
-        with repeated(step):
-            yield tally
-    finally:
-        for client in came:
-            client.drop()
 
 
 def crashing(site: Site, per_s: float) -> contextlib.AbstractContextManager[None]:

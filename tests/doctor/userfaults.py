@@ -14,29 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from afpclient import AfpClient
+from company import asking
 from diskfaults import FUSE, slow_files, slowed
 from faults import MIXES, Fault, Part, Site, Tally, repeated
 
 LOOK = str(MIXES / "look.ini")
 SHARED = str(MIXES / "list-shared.ini")
-
-
-@contextlib.contextmanager
-def asking(site: Site, request: str, pause_s: float, **how: str) -> Iterator[Tally]:
-    """A client that makes a request of AfpClient again and again."""
-    tally = Tally()
-    client = AfpClient(site.port, **how)
-
-    def step(over: threading.Event) -> None:
-        with tally.one():
-            getattr(client, request)()
-        over.wait(pause_s)
-
-    try:
-        with repeated(step):
-            yield tally
-    finally:
-        client.drop()
 
 
 @contextlib.contextmanager
@@ -143,17 +126,22 @@ def connecting(site: Site, per_s: float) -> contextlib.AbstractContextManager[No
 
 @contextlib.contextmanager
 def refused(site: Site, per_s: float) -> Iterator[Tally]:
-    """Users who want to log in so often."""
+    """Users who want to log in so often, and to stay."""
     tally = Tally()
+    came: list[AfpClient] = []
 
     def step(over: threading.Event) -> None:
         if per_s:
             with tally.one():
-                AfpClient(site.port, user="bench2", volume="vol2").close()
+                came.append(AfpClient(site.port, user="bench2", volume="vol2"))
         over.wait(1 / per_s if per_s else 1)
 
-    with repeated(step):
-        yield tally
+    try:
+        with repeated(step):
+            yield tally
+    finally:
+        for client in came:
+            client.drop()
 
 
 @contextlib.contextmanager
@@ -324,7 +312,7 @@ USER_FAULTS = (
     ),
     Fault("login loop", ("login-loop",), (0, 1, 4), connecting),
     Fault(
-        "session limit", ("session-limit",), (0, 1, 4), refused, settle_s=1,
+        "session limit", ("session-limit",), (0, None, 4), refused, settle_s=1,
         own=(Part("browse", 3, 0.05, ("--files=20",)),),
         hooks={"AFPD_GLOBAL": "max connections = 4"},
     ),
@@ -336,8 +324,8 @@ USER_FAULTS = (
     Fault("deaf clients", ("no-login",), (1, 4, 30), deaf, settle_s=2.5),
     Fault("repeated errors", ("repeated-errors", "chatty-client"), (0, 200, 2000), failing),
     Fault(
-        "huge folder", ("huge-folder",), (100, 6000, 15000), lists_big, before=big_folder,
-        company=lists_small, seconds=8,
+        "huge folder", ("huge-folder", "cnid-behind"), (100, 6000, 15000), lists_big,
+        before=big_folder, company=lists_small, seconds=8,
     ),
     Fault(
         "folder listed again and again", ("huge-folder",), (100, 600, 6000), apart=True,
@@ -349,7 +337,8 @@ USER_FAULTS = (
         own=(Part(LOOK, 1, 0, ("--think={}",)),),
     ),
     Fault(
-        "search", ("spotlight",), (None, None, 60000), searching, suites=("forky",),
+        "search", ("spotlight",), (None, None, 60000), company=searching, suites=("forky",),
+        apart=True,
         hooks={
             "AFPD_GLOBAL": "spotlight = yes", "AFPD_ENV": "ONQUERY_MS={0:.0f}",
             "AFPD_PRELOAD": "{onquery}",
