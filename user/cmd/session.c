@@ -80,6 +80,8 @@ void session_region_begin(struct session *s)
 	s->has_runq = own_runq_ns(s, &s->runq_ns);
 	if (!s->watch)
 		return;
+	if (s->whole)
+		others_begin(&s->others, s->watch);
 	watch_settle(s->watch);
 	ledger_fini(&s->before);
 	watch_span(s->watch);
@@ -118,6 +120,7 @@ void session_region_end(struct session *s, struct run_phase *p)
 	ledger_fini(&diff);
 	ledger_fini(&after);
 	if (s->whole) {
+		others_end(&s->others, s->watch, p);
 		run_phase_times(&s->run, p);
 		return;
 	}
@@ -438,6 +441,7 @@ void session_close(struct session *s)
 	if (s->schedstat > 0)
 		close(s->schedstat);
 	ledger_fini(&s->before);
+	others_fini(&s->others);
 	store_close(s->store);
 	afp_close(&s->afp);
 	runs_close(&s->folder);

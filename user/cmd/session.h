@@ -8,6 +8,7 @@
  */
 
 #include "cmd/connect.h"
+#include "cmd/others.h"
 #include "cmd/runs.h"
 #include "cmd/sampler.h"
 #include "cmd/tracing.h"
@@ -74,7 +75,8 @@ struct session {
 	struct sampler *sampler; /* NULL: no time series */
 	struct tracing *tracing; /* NULL: no trace */
 	struct runs_folder folder;
-	struct ledger before; /* of the region */
+	struct ledger before;      /* of the region */
+	struct others_list others; /* as that began, where the whole server is watched */
 	bool has_before;
 	struct procfs_times times[AFS_N_ROLES];
 	bool has_times[AFS_N_ROLES], has_runq;

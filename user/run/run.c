@@ -473,48 +473,6 @@ void run_warn_withdrawn(struct run *r, const char *title, const struct ledger *b
 			 title);
 }
 
-#define BOOK_CLIENT "the client's count"
-
-static void count_commands(const struct run *r, uint64_t client[AFS_ACCOUNT_DSI],
-			   uint64_t server[AFS_ACCOUNT_DSI])
-{
-	for (size_t i = 0; i < r->n_phases; i++) {
-		const struct run_phase *p = r->phase[i];
-
-		if (!p->ledger.has_requests || !p->complete)
-			continue;
-		for (size_t k = 0; k < p->n_commands; k++)
-			client[p->command[k]->code] += p->command[k]->latency.n;
-		for (size_t k = 0; k < p->ledger.n_accounts; k++)
-			if (p->ledger.account[k].account < AFS_ACCOUNT_DSI)
-				server[p->ledger.account[k].account] +=
-				    p->ledger.account[k].sum.answered;
-	}
-}
-
-int run_close_requests(struct run *r)
-{
-	uint64_t client[AFS_ACCOUNT_DSI] = { 0 }, server[AFS_ACCOUNT_DSI] = { 0 };
-	uint64_t ours = 0, theirs = 0;
-	char name[64], number[ACCOUNT_NAME_MAX];
-	bool agree = true;
-	int err = 0;
-
-	count_commands(r, client, server);
-	for (unsigned int code = 0; code < AFS_ACCOUNT_DSI && !err; code++) {
-		ours += server[code];
-		theirs += client[code];
-		if (server[code] == client[code])
-			continue;
-		agree = false;
-		snprintf(name, sizeof(name), "requests %s", account_name(code, number));
-		err = run_book(r, name, BOOK_CLIENT, server[code], client[code]);
-	}
-	if (err || !agree || (!ours && !theirs))
-		return err;
-	return run_book(r, "requests answered", BOOK_CLIENT, ours, theirs);
-}
-
 bool run_books_closed(const struct run *r)
 {
 	for (size_t i = 0; i < r->n_books; i++) {

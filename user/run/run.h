@@ -201,6 +201,12 @@ struct run_phase {
 	struct run_load *probe;        /* owned; NULL: no probe beside it */
 	struct run_timeline *timeline; /* owned; NULL: what was done in time is not known */
 	char *transfer_title;          /* owned; "Write 64 KiB" */
+	/* Of a whole server: requests answered on our connections and on those of other clients. */
+	struct {
+		bool known;
+		uint64_t ours, others_requests;
+		uint64_t others; /* connections of other clients that made these */
+	} clients;
 };
 
 /* A line of text about the run. */
@@ -437,6 +443,8 @@ int run_absent(struct run *r, unsigned int role, const char *part, const char *w
 
 /* Note in "server": the program of a backend that is not the kind's own, such as MariaDB's. */
 #define RUN_BACKEND_PROGRAM "cnid.program"
+/* Note in "server": how many clients that are not ours it had, and their requests. */
+#define RUN_OTHERS "other_clients"
 int run_book(struct run *r, const char *name, const char *with, uint64_t ours, uint64_t theirs);
 /* A book that is not closed because the other account is not available. */
 int run_book_open(struct run *r, const char *name, const char *with, uint64_t ours);
@@ -502,7 +510,9 @@ void run_warn_withdrawn(struct run *r, const char *title, const struct ledger *b
 
 /*
  * Compares the client's commands with the server's requests, over all phases that have both: one
- * book for all if every command agrees, else one for each that does not. 0 or -ENOMEM.
+ * book for all if every command agrees, else one for each that does not. Where other clients made
+ * requests, of which the server's commands are the sum, too: all requests on our connections; and a
+ * note in "server" on the others. 0 or -ENOMEM.
  */
 int run_close_requests(struct run *r);
 

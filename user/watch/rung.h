@@ -35,6 +35,7 @@ struct rung {
 	/* NULL: requests are not known. */
 	void (*running)(void *state, uint64_t before_ns, watch_running_fn *put, void *user);
 	void (*connections)(void *state, watch_connection_fn *put, void *user);
+	void (*clients)(void *state, watch_client_fn *put, void *user);
 	void (*state)(void *state, struct watch_state *out); /* NULL: counted by watch.c */
 	int (*losses)(void *state, struct run *r);
 	enum afs_object (*sleeps_on)(const void *state, pid_t pid); /* NULL: not known */

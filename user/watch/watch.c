@@ -216,6 +216,12 @@ void watch_connections(struct watch *w, watch_connection_fn *put, void *user)
 		w->rung->connections(w->state, put, user);
 }
 
+void watch_clients(struct watch *w, watch_client_fn *put, void *user)
+{
+	if (w->rung && w->rung->clients)
+		w->rung->clients(w->state, put, user);
+}
+
 /* Sessions of which only /proc is known. */
 static uint64_t sessions_now(const struct target *t)
 {

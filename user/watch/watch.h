@@ -161,6 +161,13 @@ void watch_running(struct watch *w, uint64_t before_ns, watch_running_fn *put, v
 void watch_connections(struct watch *w, watch_connection_fn *put, void *user);
 
 /*
+ * Passes every client's connection, those that have ended included: its address as in run_session,
+ * and how many of its requests were answered so far. Not of totals_only; nothing on other rungs.
+ */
+typedef void watch_client_fn(void *user, const char *address, uint64_t requests);
+void watch_clients(struct watch *w, watch_client_fn *put, void *user);
+
+/*
  * Losses, warnings and refused sessions so far, into a run that has none of them yet. Again and
  * again; the watch goes on. 0 or -ENOMEM.
  */

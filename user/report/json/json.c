@@ -84,6 +84,16 @@ static json_t *commands(struct json_doc *d, const struct run_phase *p)
 	return a;
 }
 
+static json_t *connections(struct json_doc *d, const struct run_phase *p)
+{
+	json_t *o = json_object();
+
+	json_put(d, o, "our_requests", json_number(p->clients.ours));
+	json_put(d, o, "others", json_number(p->clients.others));
+	json_put(d, o, "other_requests", json_number(p->clients.others_requests));
+	return o;
+}
+
 static json_t *phase(struct json_doc *d, const struct run *r, const struct run_phase *p)
 {
 	json_t *o = json_object(), *metrics = json_object();
@@ -102,6 +112,8 @@ static json_t *phase(struct json_doc *d, const struct run *r, const struct run_p
 	json_put(d, o, "metrics", metrics);
 	json_put(d, o, "commands", commands(d, p));
 	json_put(d, o, "ledger", json_ledger(d, &p->ledger));
+	if (p->clients.known)
+		json_put(d, o, "connections", connections(d, p));
 	json_put(d, o, "transfer", json_transfer(d, r, p));
 	if (p->load)
 		json_put(d, o, "load", json_load(d, p->load));

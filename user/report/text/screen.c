@@ -283,6 +283,18 @@ static void put_trust(const struct paint *p)
 	screen_put(p, INK_NONE, t.text, 2);
 }
 
+/* Whose work is in the server's figures, too. */
+static void put_others(const struct paint *p)
+{
+	const char *text = run_note_find(&p->view.run->server, RUN_OTHERS);
+	struct screen_text t = { 0 };
+
+	if (!text)
+		return;
+	screen_add(&t, "Others: %s", text);
+	screen_put(p, INK_NONE, t.text, 2);
+}
+
 /* Warnings */
 
 /* "allowed 1, last on 1": the only CPU that is allowed; -1: there are several. */
@@ -381,6 +393,7 @@ static int put_upper(const struct paint *p)
 	put_open(p);
 	put_head(p);
 	put_trust(p);
+	put_others(p);
 	put_warnings(p);
 	return is_doctors(p->view.run) ? 0 : put_findings(p);
 }

@@ -318,6 +318,13 @@ static void bpf_connections(void *state, watch_connection_fn *put, void *user)
 	connections_pass(&b->view, put, user);
 }
 
+static void bpf_clients(void *state, watch_client_fn *put, void *user)
+{
+	const struct bpf_rung *b = state;
+
+	sessions_clients(b->sessions, &b->view, put, user);
+}
+
 static void bpf_state(void *state, struct watch_state *out)
 {
 	const struct bpf_rung *b = state;
@@ -523,6 +530,7 @@ const struct rung rung_bpf = {
 	.pull_lost = bpf_pull_lost,
 	.running = bpf_running,
 	.connections = bpf_connections,
+	.clients = bpf_clients,
 	.state = bpf_state,
 	.losses = bpf_losses,
 	.sleeps_on = bpf_sleeps_on,

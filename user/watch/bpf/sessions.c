@@ -450,3 +450,28 @@ int sessions_note(const struct sessions *s, const struct bpf_view *v, struct run
 	r->n_rest = s->n_rest;
 	return err;
 }
+
+static void put_client(const struct known *k, watch_client_fn *put, void *user)
+{
+	struct run_session text = { 0 };
+
+	if (!label_address(&text, k) && text.address)
+		put(user, text.address, k->row.requests);
+	free(text.address);
+}
+
+void sessions_clients(const struct sessions *s, const struct bpf_view *v, watch_client_fn *put,
+		      void *user)
+{
+	uint32_t n = bpf_view_streams(v);
+	struct known k;
+
+	for (size_t i = 0; i < s->n_ended; i++)
+		put_client(&s->ended[i], put, user);
+	for (uint32_t i = 0; i < n; i++) {
+		if (!server_of(v, i))
+			continue;
+		k = known_stream(s, v, &v->stream[i]);
+		put_client(&k, put, user);
+	}
+}

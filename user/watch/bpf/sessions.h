@@ -9,6 +9,7 @@
 
 #include "run/run.h"
 #include "watch/bpf/view.h"
+#include "watch/watch.h"
 
 struct sessions;
 
@@ -31,6 +32,10 @@ int sessions_end_process(struct sessions *s, const struct bpf_view *v, uint32_t 
  * nothing was read yet; and r->rest. 0 or -ENOMEM.
  */
 int sessions_note(const struct sessions *s, const struct bpf_view *v, struct run *r);
+
+/* As watch_clients. */
+void sessions_clients(const struct sessions *s, const struct bpf_view *v, watch_client_fn *put,
+		      void *user);
 
 /* As watch_session. */
 bool sessions_find(const struct sessions *s, const struct bpf_view *v, pid_t pid, uint16_t port,

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A load beside clients of others: their requests are told, and are no disagreement."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import pytest
+from afpclient import AfpClient, Busy
+from netatalk import Server
+from scope import OK, Scope
+
+COMMANDS = {
+    "load": ("-n", "3", "-d", "2", "--ramp", "0", "--files", "4", "--file-size", "64K"),
+    "smallfile": ("--threads", "2", "--files", "60", "--file-size", "4"),
+}
+
+
+def connections(phases: list[dict[str, Any]], key: str) -> int:
+    return sum(phase["connections"][key] for phase in phases)
+
+
+@pytest.mark.parametrize("tool", COMMANDS)
+def test_requests_of_others_are_no_disagreement(scope: Scope, guests: Server, tool: str) -> None:
+    with contextlib.ExitStack() as stack:
+        idle = stack.enter_context(contextlib.closing(AfpClient(guests.port)))
+        busy = [stack.enter_context(Busy(AfpClient(guests.port), 0.002)) for _ in range(2)]
+        line = scope.command(guests, *COMMANDS[tool], tool=tool)
+        done = scope.execute(line, save=True, timeout=100).expect(OK)
+        idle.stat_root()
+    assert done.run and not done.run.open_books()
+    (book,) = [b for b in done.run.saved["books"] if b["name"].startswith("requests")]
+    assert book["name"] == "requests answered on our connections"
+    phases = done.run.saved["phases"]
+    assert max(phase["connections"]["others"] for phase in phases) == 2
+    assert 0 < connections(phases, "other_requests") <= sum(b.requests for b in busy) + 2
+    sent = sum(c["ops"] for phase in phases for c in phase["commands"])
+    assert connections(phases, "our_requests") == sent == book["ours"]
+    assert "Others: 2 connections of other clients made " in done.out
+    for each in busy:
+        each.client.close()
+
+
+@pytest.mark.parametrize("tool", COMMANDS)
+def test_alone_each_command_is_compared(scope: Scope, guests: Server, tool: str) -> None:
+    line = scope.command(guests, *COMMANDS[tool], tool=tool)
+    done = scope.execute(line, save=True, timeout=100).expect(OK)
+    assert done.run
+    names = [b["name"] for b in done.run.saved["books"]]
+    assert "requests answered" in names
+    assert connections(done.run.saved["phases"], "other_requests") == 0
+    assert "Others: " not in done.out

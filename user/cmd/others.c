@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cmd/others.h"
+
+#include "host/procfs.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define MAPPED "[::ffff:" /* IPv4 on a socket of IPv6: "[::ffff:192.0.2.1]:548" */
+
+/* The same for both ends of a connection. */
+static void plain_address(char out[RUN_ADDRESS_LEN], const char *address)
+{
+	const char *host = address + strlen(MAPPED), *end = strchr(address, ']');
+
+	if (!strncmp(address, MAPPED, strlen(MAPPED)) && strchr(host, '.') && end)
+		snprintf(out, RUN_ADDRESS_LEN, "%.*s%s", (int)(end - host), host, end + 1);
+	else
+		snprintf(out, RUN_ADDRESS_LEN, "%s", address);
+}
+
+void others_add(struct others_list *l, const char *address, uint64_t requests, bool ours)
+{
+	size_t room = l->room ? 2 * l->room : 64;
+	struct others_client *more = l->client;
+
+	if (l->n == l->room) {
+		more = realloc(l->client, room * sizeof(*more));
+		if (!more) {
+			l->failed = true;
+			return;
+		}
+		l->client = more;
+		l->room = room;
+	}
+	more[l->n] = (struct others_client) { .requests = requests, .ours = ours };
+	plain_address(more[l->n++].address, address);
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct others_client *x = a, *y = b;
+
+	return strcmp(x->address, y->address);
+}
+
+/* Each address once: an earlier connection may have had it, too. */
+static void join_addresses(struct others_list *l)
+{
+	size_t n = 0;
+
+	if (l->n)
+		qsort(l->client, l->n, sizeof(*l->client), by_address);
+	for (size_t i = 0; i < l->n; i++) {
+		if (n && !by_address(&l->client[n - 1], &l->client[i])) {
+			l->client[n - 1].requests += l->client[i].requests;
+			l->client[n - 1].ours |= l->client[i].ours;
+		} else {
+			l->client[n++] = l->client[i];
+		}
+	}
+	l->n = n;
+}
+
+static void take_client(void *user, const char *address, uint64_t requests)
+{
+	others_add(user, address, requests, false);
+}
+
+static int take_socket(void *arg, pid_t pid, int fd, const char *name)
+{
+	struct sockaddr_storage local = { 0 };
+	char host[INET6_ADDRSTRLEN], port[8], text[RUN_ADDRESS_LEN];
+	socklen_t len = sizeof(local);
+
+	(void)pid;
+	if (!procfs_socket(name) || getsockname(fd, (struct sockaddr *)&local, &len) ||
+	    (local.ss_family != AF_INET && local.ss_family != AF_INET6) ||
+	    getnameinfo((struct sockaddr *)&local, len, host, sizeof(host), port, sizeof(port),
+			NI_NUMERICHOST | NI_NUMERICSERV))
+		return 0;
+	snprintf(text, sizeof(text), local.ss_family == AF_INET6 ? "[%.46s]:%s" : "%.46s:%s", host,
+		 port);
+	others_add(arg, text, 0, true);
+	return 0;
+}
+
+static void take_all(struct others_list *l, struct watch *w)
+{
+	watch_clients(w, take_client, l);
+	if (l->n)
+		procfs_each_fd(0, take_socket, l);
+}
+
+void others_begin(struct others_list *out, struct watch *w)
+{
+	others_fini(out);
+	take_all(out, w);
+	join_addresses(out);
+}
+
+static const struct others_client *find_client(const struct others_list *l, const char *address)
+{
+	struct others_client key;
+
+	snprintf(key.address, sizeof(key.address), "%s", address);
+	return l->n ? bsearch(&key, l->client, l->n, sizeof(key), by_address) : NULL;
+}
+
+void others_count(const struct others_list *before, struct others_list *after, struct run_phase *p)
+{
+	const struct others_client *was, *c;
+	uint64_t n;
+
+	join_addresses(after);
+	for (size_t i = 0; i < after->n; i++) {
+		c = &after->client[i];
+		was = find_client(before, c->address);
+		n = was && was->requests < c->requests ? c->requests - was->requests
+		    : was                              ? 0
+						       : c->requests;
+		if (c->ours || (was && was->ours)) {
+			p->clients.ours += n;
+		} else if (n) {
+			p->clients.others++;
+			p->clients.others_requests += n;
+		}
+	}
+	p->clients.known = after->n && !before->failed && !after->failed;
+}
+
+void others_end(const struct others_list *before, struct watch *w, struct run_phase *p)
+{
+	const struct run_load *const loads[] = { p->load, p->probe };
+	struct others_list after = { 0 };
+
+	take_all(&after, w);
+	for (size_t k = 0; k < sizeof(loads) / sizeof(loads[0]); k++)
+		for (unsigned int i = 0; loads[k] && i < loads[k]->n_clients; i++)
+			if (*loads[k]->client[i].address)
+				others_add(&after, loads[k]->client[i].address, 0, true);
+	others_count(before, &after, p);
+	others_fini(&after);
+}
+
+void others_fini(struct others_list *l)
+{
+	free(l->client);
+	*l = (struct others_list) { 0 };
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef CMD_OTHERS_H
+#define CMD_OTHERS_H
+
+/*
+ * Of a watched server that has other clients than ours: which connections are ours, and how many
+ * requests were answered on them and on the others in a region. Ours are the sockets that this
+ * process has at the region's begin or end, and those of the clients that a load names, which may
+ * be in other processes.
+ */
+
+#include "run/run.h"
+#include "watch/watch.h"
+
+struct others_client {
+	char address[RUN_ADDRESS_LEN];
+	uint64_t requests;
+	bool ours;
+};
+
+struct others_list {
+	size_t n, room;
+	struct others_client *client; /* owned; by address, each once */
+	bool failed;                  /* no memory */
+};
+
+/* A region's begin. out is all 0 or of the region before. */
+void others_begin(struct others_list *out, struct watch *w);
+/* Its end: adds to what the phase knows of its clients. */
+void others_end(const struct others_list *before, struct watch *w, struct run_phase *p);
+void others_fini(struct others_list *l); /* all 0 then */
+
+/* The same from lists as the server and our sockets have them. */
+void others_add(struct others_list *l, const char *address, uint64_t requests, bool ours);
+void others_count(const struct others_list *before, struct others_list *after, struct run_phase *p);
+
+#endif
