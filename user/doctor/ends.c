@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#define NS_PER_S 1e9
+
 static void say_how(struct run_figures *out, enum run_figure which, const struct run_ends *e)
 {
 	if (e->signal)
@@ -31,11 +33,28 @@ static void look_sessions(struct measure *m)
 		say_how(m->out, e->crashed ? RUN_FIGURE_CRASHED : RUN_FIGURE_KILLED, e);
 }
 
+/* Its main process; the watch ends with it. */
+static void look_server(struct measure *m)
+{
+	uint64_t ended_ns = m->run->server_end.ended_ns;
+	pid_t next = m->run->server_end.restarted_pid;
+
+	run_figure_set(m->out, RUN_FIGURE_SERVER_ENDED, ended_ns != 0);
+	run_figure_set(m->out, RUN_FIGURE_SERVER_RESTARTED, next != 0);
+	if (ended_ns)
+		run_figure_who(m->out, RUN_FIGURE_SERVER_ENDED, "after %.1f s of the watch",
+			       m->ns / NS_PER_S);
+	if (next)
+		run_figure_who(m->out, RUN_FIGURE_SERVER_RESTARTED,
+			       "process %d listens on its port now", next);
+}
+
 void measure_ends(struct measure *m)
 {
 	const struct run_ends *e = &m->run->ends[AFS_ROLE_BACKEND];
 	double n;
 
+	look_server(m);
 	look_sessions(m);
 	if (!e->known)
 		return;

@@ -147,6 +147,20 @@ static bool says_why(const struct diagnosis *d)
 	return d->n_found && !d->found[0].rule->whom;
 }
 
+/* Where a cause is found, who does what besides is of no interest. */
+static void drop_whom(struct diagnosis *d)
+{
+	size_t n = d->n_notes;
+
+	d->n_notes = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (d->note[i]->whom)
+			d->out[d->n_out++] = d->note[i];
+		else
+			d->note[d->n_notes++] = d->note[i];
+	}
+}
+
 static enum doctor_verdict verdict(const struct diagnosis *d, const struct run_figures *f)
 {
 	if (says_why(d))
@@ -181,6 +195,8 @@ int doctor_judge(struct diagnosis *out, const struct run_figures *f)
 	for (size_t i = 0; i < n; i++)
 		judge_rule(out, f, doctor_rule_at(f, i), i, is_noticed(f));
 	qsort(out->found, out->n_found, sizeof(*out->found), by_weight);
+	if (says_why(out))
+		drop_whom(out);
 	out->verdict = verdict(out, f);
 	return 0;
 }

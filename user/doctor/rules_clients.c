@@ -106,12 +106,12 @@ static const struct doctor_rule rules[] = {
 		.fact = "a program of this machine carries on the connections of clients: {relay}[, most requests by {relay.who}]; what is slow on its other side is not seen here",
 	},
 	{
-		.key = "client-pauses", .name = "client pauses", .kind = DOCTOR_NOTE,
+		.key = "client-pauses", .name = "client pauses", .kind = DOCTOR_NOTE, .whom = true,
 		TESTS(LEAST(PAUSED, 0.6), LEAST(PAUSE_ALIKE, 0.8), LEAST(PAUSE, 4e6), MOST(PAUSE_BUSY, 0.4), MOST(UNREAD, 5e6), MOST(ACKS, 0.5)), NO_HARM,
 		.fact = "a client waits {pause} before each next request, {paused} of its time[: {paused.who}]; whether it does so on purpose, or a relay or program on its way holds requests back, is not seen here",
 	},
 	{
-		.key = "chatty-client", .name = "chatty clients", .kind = DOCTOR_NOTE,
+		.key = "chatty-client", .name = "chatty clients", .kind = DOCTOR_NOTE, .whom = true,
 		TESTS(LEAST(CHATTY, 0.7), LEAST(CHATTY_RATE, 300), MOST(CHATTY_BYTES, 1000)), NO_HARM,
 		.fact = "one client sends one command again and again: {chatty_rate}, {chatty} of all requests of the server[: {chatty.who}]",
 	},
