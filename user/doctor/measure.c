@@ -119,6 +119,17 @@ static void sum_up(struct measure *m)
 	}
 }
 
+/* Replies that are on their way are in no request's time. */
+static void look_network(struct measure *m)
+{
+	const struct run_figures *f = m->out;
+	double drain = f->known[RUN_FIGURE_DRAIN] ? f->value[RUN_FIGURE_DRAIN] : 0;
+	double busy = f->value[RUN_FIGURE_BUSY];
+
+	run_figure_share(m->out, RUN_FIGURE_NET_WAIT,
+			 fmin(drain + busy * f->value[RUN_FIGURE_NET], drain + busy), drain + busy);
+}
+
 static int measure_requests(struct measure *m)
 {
 	int e = requests_init(&m->requests, &m->view.all);
@@ -134,6 +145,7 @@ static int measure_requests(struct measure *m)
 	measure_ends(m);
 	doctor_sessions(m->out, m->run, m->ns);
 	doctor_clients(m->out, m->run);
+	look_network(m);
 	doctor_asked(m->out, m->run, measure_column(m, ACCOUNT_CNID), m->work_ns);
 	requests_fini(&m->requests);
 	return 0;

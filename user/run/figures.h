@@ -48,6 +48,8 @@
 	X(OPEN, "open", "share", "request time: afpd blocked in opening files")                       \
 	X(LOCK, "lock", "share", "request time: afpd blocked in file locks")                          \
 	X(NET, "net", "share", "request time: afpd blocked on a client's connection")                 \
+	X(NET_WAIT, "net_wait", "share",                                                              \
+	  "of the request time and that of replies on their way, the waits for clients' networks")    \
 	X(OTHER, "other", "share", "request time: afpd asleep, or waiting for other processes")       \
 	X(SLEEP, "sleep", "share",                                                                    \
 	  "request time, without logins: in calls that wait for no descriptor, such as sleep")        \

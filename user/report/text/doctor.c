@@ -303,6 +303,28 @@ int screen_opinion(const struct paint *p, const struct run_figures *f)
 	return 0;
 }
 
+int screen_doctor_line(const struct paint *p, const struct run_figures *f)
+{
+	char text[TEXT_MAX];
+	struct screen_text t = { 0 };
+	struct diagnosis d;
+	int e = doctor_judge(&d, f);
+
+	if (e)
+		return e;
+	put_hanging(p, f);
+	if (d.verdict != DOCTOR_TOO_FEW && d.verdict != DOCTOR_UNSEEN) {
+		screen_add(&t, "Doctor: %s",
+			   doctor_say(text, sizeof(text), f,
+				      d.n_found ? d.found[0].rule->says : verdict_words(&d)));
+		screen_put(p, d.n_found ? INK_BOLD : INK_NONE, t.text, 3);
+		if (d.n_found > 1)
+			fprintf(p->out, "  and %zu more: afpscope doctor RUN\n", d.n_found - 1);
+	}
+	diagnosis_fini(&d);
+	return 0;
+}
+
 int report_doctor(const struct run_figures *f, const struct report_opts *opts, bool brief,
 		  FILE *out)
 {

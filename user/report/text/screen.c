@@ -485,7 +485,8 @@ static int put_results(struct paint *p, size_t lines)
 		screen_unsteady(p);
 		return e;
 	}
-	e = screen_server(p, 8, true);
+	e = r->figures ? screen_doctor_line(p, r->figures) : 0;
+	e = e ? e : screen_server(p, 8, true);
 	return e ? e : screen_sessions(p, 5);
 }
 

@@ -41,6 +41,8 @@ int screen_doctor(const struct paint *p, const struct run_figures *f, bool brief
 
 /* In a few lines, below other figures. 0 or -ENOMEM. */
 int screen_opinion(const struct paint *p, const struct run_figures *f);
+/* The same in a sentence, above other figures; requests that hang first. 0 or -ENOMEM. */
+int screen_doctor_line(const struct paint *p, const struct run_figures *f);
 /* The busiest sessions. 0 or -ENOMEM. */
 int screen_sessions(const struct paint *p, size_t most);
 /* One line per size, the works side by side, and the conclusion; at most this many lines. 0 or
