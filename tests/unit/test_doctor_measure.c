@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Tests user/doctor/measure.c, shares.c, times.c, waits.c, logins.c, answers.c, commands.c, ends.c.
+ */
 #include "doctor/measure.h"
 
 #include "base/hist.h"

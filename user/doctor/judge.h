@@ -26,7 +26,8 @@ struct doctor_finding {
 	const struct doctor_rule *rule;
 	size_t place;  /* of the rule among those of its kind of server */
 	double weight; /* share of what users waited for, or of what failed, that it explains */
-	/* Without it at least half of that would not be, by figures that are far from their limits. */
+	/* Without it at least half of that would not be, by figures that are far from their limits.
+	 */
 	bool sure;
 };
 

@@ -17,8 +17,8 @@ struct measure {
 	double all_ns;  /* of all requests in that time, with those that have no answer yet */
 	double work_ns; /* of these, without stops, waiting for a CPU, and logins */
 	/*
-	 * All requests as people judge them: without the commands of logins if one was refused, which
-	 * PAM answers late on purpose.
+	 * All requests as people judge them: without the commands of logins if one was refused,
+	 * which PAM answers late on purpose.
 	 */
 	struct ledger_account judged;
 	/* In all_ns, of requests that began before the watch, by what they wait for. */

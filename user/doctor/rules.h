@@ -37,7 +37,8 @@ struct doctor_rule {
 	const char *key;  /* for scripts: "other-programs" */
 	const char *name; /* for lists: "other programs" */
 	enum doctor_kind kind;
-	bool whom; /* it says only who or where: after all that say why; a note, only without them */
+	bool
+	    whom; /* it says only who or where: after all that say why; a note, only without them */
 	/* Of the resource: all must hold. */
 	size_t n_tests;
 	struct doctor_test test[DOCTOR_TESTS];

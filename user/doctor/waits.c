@@ -58,18 +58,12 @@ static void look_cnid(struct measure *m)
 
 /* Calls of the serving threads, by what they are on */
 
-void measure_calls_add(struct measure_calls *to, const struct ledger_part *p)
-{
-	to->n += (double)p->part.calls;
-	to->ns += (double)(p->part.cpu_ns + p->part.blocked_ns);
-}
-
-struct sums {
+struct wait_sums {
 	struct measure_calls log, xattr, meta, sync, names;
 	double cnid_lock, open, sleep, names_wait, most_names;
 };
 
-static void add_names(struct measure *m, struct sums *s, const struct ledger_part *p)
+static void add_names(struct measure *m, struct wait_sums *s, const struct ledger_part *p)
 {
 	char name[ACCOUNT_NAME_MAX];
 
@@ -83,7 +77,7 @@ static void add_names(struct measure *m, struct sums *s, const struct ledger_par
 	run_figure_who(m->out, RUN_FIGURE_NAMES, "%s", account_name(p->account, name));
 }
 
-static void add_part(struct measure *m, struct sums *s, const struct ledger_part *p)
+static void add_part(struct measure *m, struct wait_sums *s, const struct ledger_part *p)
 {
 	if (p->object == AFS_OBJECT_LOG)
 		measure_calls_add(&s->log, p);
@@ -108,7 +102,7 @@ static void look_calls(struct measure *m)
 {
 	double n = (double)m->requests.all.a.sum.answered;
 	const struct ledger *l = &m->view.all;
-	struct sums s = { 0 };
+	struct wait_sums s = { 0 };
 
 	for (size_t i = 0; i < l->n_parts; i++)
 		if (l->part[i].role == AFS_ROLE_SERVER && account_is_request(l->part[i].account))

@@ -137,8 +137,9 @@ int procfs_thread_call(struct procfs_call *out, pid_t pid, pid_t tid)
 		return (int)n;
 	if (!strncmp(text, "running", strlen("running")))
 		out->running = true;
-	else if (sscanf(text, "%d %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64
-			      " %" SCNx64, &out->nr, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5]) < 1)
+	else if (sscanf(text,
+			"%d %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64,
+			&out->nr, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5]) < 1)
 		return -EPROTO;
 	return 0;
 }

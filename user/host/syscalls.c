@@ -344,6 +344,5 @@ struct afs_call syscalls_call(int nr)
 {
 	const struct calls_row *row = row_of(nr);
 
-	return row ? row->call
-		   : (struct afs_call) { .class = AFS_CLASS_OTHER, .fd = AFS_FD_NONE };
+	return row ? row->call : (struct afs_call) { .class = AFS_CLASS_OTHER, .fd = AFS_FD_NONE };
 }

@@ -60,14 +60,14 @@ static void take_settings(struct settings_of_cnid *out, const struct afpconf *c)
 	snprintf(out->folder, sizeof(out->folder), "%s", folder ? folder->value : DEFAULT_FOLDER);
 }
 
-struct listener {
+struct cnid_listener {
 	uint16_t port;
 	bool found;
 };
 
 static int take_listener(void *arg, const struct sockets_entry *e, bool listening)
 {
-	struct listener *l = arg;
+	struct cnid_listener *l = arg;
 
 	l->found |= listening && e->local.port == l->port;
 	return l->found;
@@ -75,7 +75,7 @@ static int take_listener(void *arg, const struct sockets_entry *e, bool listenin
 
 static void look_for_listener(struct run_figures *out, const struct settings_of_cnid *is, pid_t pid)
 {
-	struct listener l = { .port = is->port };
+	struct cnid_listener l = { .port = is->port };
 
 	if (sockets_each(pid, take_listener, &l) < 0)
 		return;

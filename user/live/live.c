@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Differences between readings: of the ledger by command, of each connection for all that is by
  * whom. */
-#include "live/live.h"
+#include "live/live_priv.h"
 
 #include "base/clock.h"
 #include "base/hist.h"
@@ -15,43 +15,6 @@
 
 #define TICK_NS  100000000u
 #define LABEL_NS 5000000000u /* so long a session's labels are believed */
-#define NAME_MAX 512
-
-/* What is known of a connection: its totals at the last reading, and who it is. */
-struct live_known {
-	uint32_t id; /* 0: free */
-	bool ended;
-	uint64_t requests, errors, bytes_in, bytes_out, busy_ns, service_ns, handed;
-	uint64_t ns[ACCOUNT_N_COLUMNS];
-	uint32_t hist[AFS_REQUEST_BUCKETS];
-	uint64_t labelled_ns;
-	struct run_session label; /* owned texts */
-	char *volume;             /* owned; its volumes, apart by commas */
-	uint64_t denied;
-	struct afs_habit habit;
-	/* At the last live_note. */
-	struct {
-		uint64_t requests, bytes_in, bytes_out, busy_ns, denied;
-		struct afs_habit habit;
-	} noted;
-};
-
-struct live {
-	struct live_opts opts;
-	struct watch *w;
-	struct files *files; /* NULL: not asked for */
-	struct live_known known[WATCH_CONNECTIONS];
-	struct live_table *now[LIVE_N], *last[LIVE_N];
-	struct live_step step[2]; /* going on, the last */
-	struct ledger before, noted;
-	uint64_t begun_ns, noted_ns, ticked_ns;
-	/* Sessions that have ended since live_note, in its run's words. */
-	size_t n_gone;
-	struct run_session *gone;
-};
-
-/* Sessions that end between two notes and are kept one by one. */
-#define GONE_MAX 1024
 
 /* Begin and end */
 
@@ -60,45 +23,6 @@ static void known_clear(struct live_known *k)
 	run_session_fini(&k->label);
 	free(k->volume);
 	*k = (struct live_known) { 0 };
-}
-
-static void known_noted(struct live_known *k)
-{
-	k->noted.requests = k->requests;
-	k->noted.bytes_in = k->bytes_in;
-	k->noted.bytes_out = k->bytes_out;
-	k->noted.busy_ns = k->busy_ns;
-	k->noted.denied = k->denied;
-	k->noted.habit = k->habit;
-}
-
-/*
- * Of n requests so many are the account that most are: each of it has raised the count by one, and
- * each other one lowered it. If that was another account before, the count began in this time.
- */
-static uint32_t most_since(const struct afs_habit *now, const struct afs_habit *then, uint64_t n)
-{
-	int64_t most = now->most_n;
-
-	if (now->most == then->most && then->most_n)
-		most = ((int64_t)n + now->most_n - then->most_n) / 2;
-	return most < 0 ? 0 : (uint64_t)most > n ? (uint32_t)n : (uint32_t)most;
-}
-
-/* What came since then. */
-static void since_noted(const struct live_known *k, struct run_session *to)
-{
-	to->requests = k->requests - k->noted.requests;
-	to->bytes_in = k->bytes_in - k->noted.bytes_in;
-	to->bytes_out = k->bytes_out - k->noted.bytes_out;
-	to->busy_ns = k->busy_ns - k->noted.busy_ns;
-	to->denied = k->denied - k->noted.denied;
-	to->habit = k->habit;
-	to->habit.pause_ns -= k->noted.habit.pause_ns;
-	to->habit.upload_ns -= k->noted.habit.upload_ns;
-	for (size_t i = 0; i < AFS_PAUSE_BUCKETS; i++)
-		to->habit.pause[i] -= k->noted.habit.pause[i];
-	to->habit.most_n = most_since(&k->habit, &k->noted.habit, to->requests);
 }
 
 static void gone_clear(struct live *l)
@@ -182,7 +106,7 @@ static void label(struct live *l, struct live_known *k, const struct watch_conne
 	bool fresh = !c->ended && k->label.user && k->label.n_volumes &&
 		     now - k->labelled_ns < LABEL_NS;
 	struct run_session s;
-	char text[NAME_MAX];
+	char text[LIVE_NAME_MAX];
 
 	if (fresh || !watch_session(l->w, c->pid, c->port, &s))
 		return;
@@ -237,18 +161,6 @@ static void known_step(struct live_known *k, const struct watch_connection *c, u
 	k->habit = *c->habit;
 }
 
-/* An address without its port. */
-static const char *host_of(const char *address, char *out, size_t len)
-{
-	const char *colon = address ? strrchr(address, ':') : NULL;
-
-	if (colon)
-		snprintf(out, len, "%.*s", (int)(colon - address), address);
-	else
-		snprintf(out, len, "%s", address ? address : "");
-	return out;
-}
-
 static void label_row(struct live_row *r, const struct live_known *k, const char *host, pid_t pid)
 {
 	if (r->pid)
@@ -263,7 +175,7 @@ static void rows_add(struct live *l, const struct live_known *k, const struct wa
 		     const struct live_sum *sum)
 {
 	const struct run_session *s = &k->label;
-	char host[NAME_MAX], session[NAME_MAX];
+	char host[LIVE_NAME_MAX], session[LIVE_NAME_MAX];
 	const char *name[LIVE_N] = {
 		[LIVE_USER] = s->user ? s->user : "",
 		[LIVE_CLIENT] = host,
@@ -272,7 +184,7 @@ static void rows_add(struct live *l, const struct live_known *k, const struct wa
 	};
 	struct live_row *r;
 
-	host_of(s->address, host, sizeof(host));
+	live_host(s->address, host, sizeof(host));
 	snprintf(session, sizeof(session), "%s %s (%d)", s->user ? s->user : "-",
 		 s->address ? s->address : "-", c->pid);
 	for (int by = 0; by < LIVE_N; by++) {
@@ -292,7 +204,7 @@ static void keep_gone(struct live *l, struct live_known *k)
 		return;
 	s = &l->gone[l->n_gone++];
 	*s = k->label;
-	since_noted(k, s);
+	live_since_noted(k, s);
 	k->label = (struct run_session) { 0 };
 }
 
@@ -456,7 +368,7 @@ int live_begin(struct live *l, struct watch *w)
 	for (size_t i = 0; i < LIVE_N; i++)
 		live_table_clear(l->now[i]);
 	for (size_t i = 0; i < WATCH_CONNECTIONS; i++)
-		known_noted(&l->known[i]);
+		live_known_noted(&l->known[i]);
 	watch_span(w);
 	l->begun_ns = l->noted_ns = l->ticked_ns = clock_now_ns();
 	l->step[0] = (struct live_step) { .begun_ns = l->noted_ns };
@@ -523,36 +435,6 @@ int live_step(struct live *l)
 	return 0;
 }
 
-static void older_row(struct live *l, enum live_by by, const char *name,
-		      const struct run_service *is)
-{
-	struct live_row *r = live_table_row(l->last[by], name);
-
-	if (!r)
-		return;
-	r->in_service++;
-	if (is->age_ns > r->oldest_ns)
-		r->oldest_ns = is->age_ns;
-	if (by == LIVE_SESSION)
-		r->pid = is->pid;
-}
-
-void live_older(struct live *l, const struct run_service *is)
-{
-	struct live_step *step = &l->step[1];
-	char host[NAME_MAX], session[NAME_MAX];
-
-	step->in_service++;
-	if (is->age_ns > step->oldest_ns)
-		step->oldest_ns = is->age_ns;
-	host_of(is->address, host, sizeof(host));
-	snprintf(session, sizeof(session), "%s %s (%d)", *is->user ? is->user : "-",
-		 *is->address ? is->address : "-", is->pid);
-	older_row(l, LIVE_SESSION, session, is);
-	older_row(l, LIVE_CLIENT, host, is);
-	older_row(l, LIVE_USER, is->user, is);
-}
-
 const struct live_step *live_last(const struct live *l)
 {
 	return &l->step[1];
@@ -561,64 +443,4 @@ const struct live_step *live_last(const struct live *l)
 const struct live_table *live_rows(const struct live *l, enum live_by by)
 {
 	return l->last[by];
-}
-
-/* For a diagnosis */
-
-static int note_session(struct run *r, struct live_known *k)
-{
-	struct run_session *to = run_session(r);
-	const struct run_session *from = &k->label;
-
-	if (!to)
-		return -ENOMEM;
-	to->pid = from->pid;
-	to->user = from->user ? strdup(from->user) : NULL;
-	to->address = from->address ? strdup(from->address) : NULL;
-	to->begun_ns = from->begun_ns;
-	since_noted(k, to);
-	known_noted(k);
-	return (from->user && !to->user) || (from->address && !to->address) ? -ENOMEM : 0;
-}
-
-static int note_sessions(struct live *l, struct run *r)
-{
-	struct run_session *to;
-	int e = 0;
-
-	for (size_t i = 0; i < WATCH_CONNECTIONS && !e; i++)
-		if (l->known[i].id)
-			e = note_session(r, &l->known[i]);
-	while (l->n_gone && !e) {
-		to = run_session(r);
-		e = to ? 0 : -ENOMEM;
-		if (to)
-			*to = l->gone[--l->n_gone];
-	}
-	return e;
-}
-
-int live_note(struct live *l, struct run *r)
-{
-	struct run_phase *p = run_phase(r, 0, 1, "live");
-	struct ledger now = { 0 };
-	uint64_t at = clock_now_ns();
-	int e = p ? watch_glance(l->w, &now) : -ENOMEM;
-
-	watch_span(l->w); /* the shortest and longest of what follows are another diagnosis's */
-	e = e ? e : ledger_diff(&p->ledger, &now, &l->noted);
-	if (e) {
-		ledger_fini(&now);
-		return e;
-	}
-	p->start_ns = l->noted_ns;
-	run_set(p, METRIC_ELAPSED, at - l->noted_ns);
-	run_phase_from_ledger(p);
-	run_phase_times(r, p);
-	p->complete = r->complete = true;
-	l->noted_ns = at;
-	ledger_fini(&l->noted);
-	l->noted = now;
-	e = watch_losses(l->w, r);
-	return e ? e : note_sessions(l, r);
 }

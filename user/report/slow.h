@@ -30,9 +30,10 @@ struct slow_calls {
 };
 
 struct slow_request {
-	struct afs_record_requests r;      /* running: as if it ended now */
-	bool running;                      /* it has not ended: no result yet */
-	bool before; /* it began before the watch: its command is not known, and it is at least so old */
+	struct afs_record_requests r; /* running: as if it ended now */
+	bool running;                 /* it has not ended: no result yet */
+	bool before; /* it began before the watch: its command is not known, and it is at least so
+			old */
 	const struct run_session *session; /* NULL: not known */
 	struct afs_record_names name;      /* timestamp 0: it names nothing */
 	const char *text;                  /* the name in words; NULL: not asked for */

@@ -135,7 +135,8 @@ static void put_legend(struct top_line *l, const struct live_step *step, size_t 
 
 	if (!n)
 		piece(l, width,
-		      step->in_service ? "no request was answered" : "no request was in the server");
+		      step->in_service ? "no request was answered"
+				       : "no request was in the server");
 	for (size_t i = 0; i < n; i++)
 		ns[i] = part[i].ns;
 	requests_shares(percent, ns, n, sum, 100);
