@@ -163,7 +163,7 @@ static void needs_harm(struct run_figures *f, const struct doctor_rule *r)
 {
 	struct diagnosis d;
 
-	if (r->harm == N_RUN_FIGURES || is_tested(r, r->harm))
+	if (r->harm == N_RUN_FIGURES || !(r->least > 0) || is_tested(r, r->harm))
 		return;
 	run_figure_set(f, r->harm, r->least * 0.99);
 	d = judged(f);
@@ -309,6 +309,22 @@ static void too_little_is_no_verdict(void **state)
 	diagnosis_fini(&d);
 }
 
+/* Its calls cannot be decoded: whatever the figures say. */
+static void of_a_32_bit_server_nothing_is_concluded(void **state)
+{
+	struct run_figures f = healthy("afp");
+	struct diagnosis d;
+
+	(void)state;
+	run_figure_set(&f, RUN_FIGURE_P99, 300e6);
+	run_figure_set(&f, RUN_FIGURE_LOCK, 0.9);
+	run_figure_set(&f, RUN_FIGURE_PROGRAM_32BIT, 1);
+	d = judged(&f);
+	assert_int_equal(d.verdict, DOCTOR_UNSEEN);
+	assert_int_equal(d.n_found + d.n_notes, 0);
+	diagnosis_fini(&d);
+}
+
 static void slow_for_no_known_cause_is_a_verdict(void **state)
 {
 	struct run_figures f = healthy("afp");
@@ -409,6 +425,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_sure_that_explains_less_than_half),
 		cmocka_unit_test(the_largest_share_comes_first),
 		cmocka_unit_test(too_little_is_no_verdict),
+		cmocka_unit_test(of_a_32_bit_server_nothing_is_concluded),
 		cmocka_unit_test(slow_for_no_known_cause_is_a_verdict),
 		cmocka_unit_test(a_wait_without_its_resource_blames_nothing),
 		cmocka_unit_test(who_comes_after_why),

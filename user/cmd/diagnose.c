@@ -12,10 +12,12 @@
 #include "kinds/strangers.h"
 #include "kinds/volumes.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SCAN_EVERY_NS 60000000000u
 #define OWN_MAX       4096 /* processes of the server that are known by their numbers */
@@ -231,6 +233,25 @@ static void look_scanner(struct diagnose *d)
 	d->scanned_ns = now;
 }
 
+/* Its system calls have other numbers: what the programs in the kernel say of it is nonsense. */
+static void look_program(struct run_figures *out, pid_t pid)
+{
+	unsigned char ident[EI_NIDENT];
+	int fd = procfs_open_exe(pid);
+	bool known = fd >= 0 && read(fd, ident, sizeof(ident)) == sizeof(ident) &&
+		     !memcmp(ident, ELFMAG, SELFMAG);
+
+	if (fd >= 0)
+		close(fd);
+	if (!known)
+		return;
+	run_figure_set(out, RUN_FIGURE_PROGRAM_32BIT,
+		       sizeof(void *) == 8 && ident[EI_CLASS] == ELFCLASS32);
+	if (out->value[RUN_FIGURE_PROGRAM_32BIT] > 0)
+		run_figure_who(out, RUN_FIGURE_PROGRAM_32BIT,
+			       "the server is a 32-bit program on a 64-bit kernel");
+}
+
 int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *found, struct run *r)
 {
 	int e;
@@ -239,6 +260,8 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 	e = r->figures ? 0 : -ENOMEM;
 	if (!e)
 		names_look(r->figures, found);
+	if (!e)
+		look_program(r->figures, found->target.server);
 	if (!e && found->servers.n) {
 		settings_read(&d->settings, &found->servers.entry[0]);
 		settings_note(r, &d->settings, &found->servers.entry[0]);

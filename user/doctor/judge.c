@@ -192,6 +192,9 @@ int doctor_judge(struct diagnosis *out, const struct run_figures *f)
 		diagnosis_fini(out);
 		return -ENOMEM;
 	}
+	out->verdict = DOCTOR_UNSEEN;
+	if (at_least(f, RUN_FIGURE_PROGRAM_32BIT, 1))
+		return 0;
 	for (size_t i = 0; i < n; i++)
 		judge_rule(out, f, doctor_rule_at(f, i), i, is_noticed(f));
 	qsort(out->found, out->n_found, sizeof(*out->found), by_weight);

@@ -2,6 +2,8 @@
 /* What requests waited for. */
 #include "doctor/measure_priv.h"
 
+#include <math.h>
+
 static struct afs_part between(const struct measure *m)
 {
 	return ledger_part_sum(&m->view.all, AFS_ROLE_SERVER, AFS_ACCOUNT_BETWEEN, LEDGER_ALL,
@@ -34,23 +36,35 @@ static void look_cpu(struct measure *m)
 	run_figure_share(m->out, RUN_FIGURE_UNREAD, unread, (double)m->requests.all.a.sum.answered);
 }
 
+/* Of the watched time, how much a CNID server was on a CPU; of several, all together. */
+static double backend_cpu(const struct measure *m)
+{
+	struct afs_part p = ledger_part_sum(&m->view.all, AFS_ROLE_BACKEND, LEDGER_ALL, LEDGER_ALL,
+					    LEDGER_ALL);
+
+	return m->ns > 0 ? fmin(1, (double)p.cpu_ns / m->ns) : 0;
+}
+
 /*
- * What the CNID server did while it was waited for. Of the wait for a process that was not seen at
- * work, all of it is a stop if a process of the CNID server was found stopped.
+ * What the CNID server did while it was waited for. What it did for requests from before the watch
+ * is not seen one by one: for so much of the time it was at work. Of the wait for a process that
+ * was not seen at work, all of it is a stop if a process of the CNID server was found stopped.
  */
 static void look_cnid(struct measure *m)
 {
 	const __u64 *in = m->requests.all.a.sum.inside;
 	double cnid = measure_column(m, ACCOUNT_CNID), seen = 0;
 	double stopped = (double)in[AFS_INSIDE_STOPPED];
+	double older = m->before_ns[ACCOUNT_CNID] * backend_cpu(m);
 
 	for (unsigned int i = 0; i < AFS_N_INSIDE; i++)
 		if (i != AFS_INSIDE_UNKNOWN && i != AFS_INSIDE_IDLE)
 			seen += (double)in[i];
+	seen += older;
 	if (m->out->known[RUN_FIGURE_CNID_HELD] && m->out->value[RUN_FIGURE_CNID_HELD] > 0)
 		stopped += cnid > seen ? cnid - seen : 0;
 	measure_share(m, RUN_FIGURE_CNID, cnid);
-	measure_share(m, RUN_FIGURE_CNID_CPU, (double)in[AFS_INSIDE_CPU]);
+	measure_share(m, RUN_FIGURE_CNID_CPU, (double)in[AFS_INSIDE_CPU] + older);
 	measure_share(m, RUN_FIGURE_CNID_DISK, (double)(in[AFS_INSIDE_SYNC] + in[AFS_INSIDE_IO]));
 	measure_share(m, RUN_FIGURE_CNID_STOPPED, stopped);
 	measure_share(m, RUN_FIGURE_CNID_MUTE, cnid > seen ? cnid - seen : 0);

@@ -23,7 +23,8 @@
 #define FOLDERS_MAX    256 /* databases that are looked at */
 
 struct settings_of_cnid {
-	bool dbd;   /* a volume uses cnid_dbd */
+	bool dbd;   /* a volume uses cnid_dbd ... */
+	bool named; /* ... and the settings say so; else it is the default of most builds */
 	bool local; /* the server that is asked is on this host */
 	uint16_t port;
 	char folder[CENSUS_PATH_MAX]; /* of the databases, as the server calls it */
@@ -45,16 +46,15 @@ static void take_settings(struct settings_of_cnid *out, const struct afpconf *c)
 {
 	const struct afpconf_item *server = afpconf_find(c, "Global", "cnid server");
 	const struct afpconf_item *folder = afpconf_find(c, "Global", "vol dbpath");
-	bool named = false;
 
 	*out = (struct settings_of_cnid) { .local = true, .port = DEFAULT_PORT };
 	for (size_t i = 0; i < c->n; i++) {
 		if (strcasecmp(c->item[i].key, "cnid scheme") != 0)
 			continue;
-		named = true;
+		out->named = true;
 		out->dbd |= !strcasecmp(c->item[i].value, "dbd");
 	}
-	out->dbd |= !named;
+	out->dbd |= !out->named;
 	if (server)
 		take_server(out, server->value);
 	snprintf(out->folder, sizeof(out->folder), "%s", folder ? folder->value : DEFAULT_FOLDER);
@@ -79,7 +79,7 @@ static void look_for_listener(struct run_figures *out, const struct settings_of_
 
 	if (sockets_each(pid, take_listener, &l) < 0)
 		return;
-	run_figure_set(out, RUN_FIGURE_CNID_DOWN, !l.found);
+	run_figure_set(out, RUN_FIGURE_CNID_DOWN, l.found ? 0 : 1 + is->named);
 	if (!l.found)
 		run_figure_who(out, RUN_FIGURE_CNID_DOWN, "port %u of this host", is->port);
 }

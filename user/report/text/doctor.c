@@ -112,8 +112,8 @@ static const char *verdict_words(const struct diagnosis *d)
 		    "No verdict: too few requests were seen ({requests}). Watch longer "
 		    "(-d), or while users wait.",
 		[DOCTOR_UNSEEN] =
-		    "No verdict: requests cannot be counted here; afpscope check says "
-		    "why.",
+		    "No verdict: requests cannot be counted here[ ({program_32bit.who})]; afpscope "
+		    "check says why.",
 	};
 
 	return words[d->verdict];
