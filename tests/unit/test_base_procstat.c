@@ -30,6 +30,8 @@ static void every_field_of_stat_is_the_one_of_its_number(void **state)
 	assert_int_equal(st.ppid, 4);
 	assert_int_equal(st.minflt, 10);
 	assert_int_equal(st.majflt, 12);
+	assert_int_equal(st.cpu_ticks, 14 + 15);
+	assert_int_equal(st.child_ticks, 16 + 17);
 	assert_int_equal(st.n_threads, 20);
 	assert_int_equal(st.started, 22);
 	assert_int_equal(st.cpu, 39);

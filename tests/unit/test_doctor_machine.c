@@ -126,9 +126,10 @@ static void the_cost_of_this_program_is_nobody_else_s(void **state)
 	l->before.may_use[0] = true;
 	l->before.all_processes = true;
 	cpus_are(l, 0, 800, 0, 0);
-	l->after.own_ns = 4000000000; /* 1 s of it is a child's before the first look */
+	add(&before, (struct processes_entry) { .pid = self, .child_ticks = 50 });
 	add(&before, (struct processes_entry) { .pid = self + 1, .ppid = self, .cpu_ticks = 100 });
-	add(&after, (struct processes_entry) { .pid = self, .cpu_ticks = 7 });
+	/* 100 of its children's ticks are of before the first look. */
+	add(&after, (struct processes_entry) { .pid = self, .cpu_ticks = 100, .child_ticks = 350 });
 	add(&after, (struct processes_entry) { .pid = self + 2, .ppid = self, .cpu_ticks = 200 });
 	l->before.processes = before.t;
 	l->after.processes = after.t;
@@ -136,6 +137,40 @@ static void the_cost_of_this_program_is_nobody_else_s(void **state)
 	figure_is(f, RUN_FIGURE_SELF, 0.5, NULL);
 	figure_is(f, RUN_FIGURE_OTHERS, 0, "");
 	figure_is(f, RUN_FIGURE_UNATTRIBUTED, 0.3, NULL);
+}
+
+/* A build: make waits for shells, which have waited for compilers. */
+static void programs_that_have_ended_are_who_waited_for_them(void **state)
+{
+	struct two_looks *l = *state;
+	struct table before = { 0 }, after = { 0 };
+	const struct run_figures *f;
+
+	l->before.may_use[0] = true;
+	l->before.all_processes = true;
+	cpus_are(l, 0, 900, 0, 0);
+	add(&before, (struct processes_entry) { .pid = 1, .child_ticks = 1000 });
+	add(&before, (struct processes_entry) {
+			 .pid = OTHER, .ppid = 1, .comm = "make", .child_ticks = 5000 });
+	add(&before,
+	    (struct processes_entry) { .pid = OTHER + 1, .ppid = OTHER, .child_ticks = 40 });
+	add(&before,
+	    (struct processes_entry) { .pid = OTHER + 2, .ppid = OTHER + 1, .cpu_ticks = 60 });
+	/* What its first process has adopted may have lived for ever. */
+	add(&after, (struct processes_entry) { .pid = 1, .comm = "init", .child_ticks = 1900 });
+	add(&after,
+	    (struct processes_entry) {
+		.pid = OTHER, .ppid = 1, .comm = "make", .cpu_ticks = 10, .child_ticks = 5600 });
+	l->before.processes = before.t;
+	l->after.processes = after.t;
+	f = looks_between(l);
+	figure_is(f, RUN_FIGURE_OTHERS, 0.51, "make (pid 200): 51%");
+	figure_is(f, RUN_FIGURE_UNATTRIBUTED, 0.39, NULL);
+	/* No more than the CPUs were busy. */
+	after.entry[1].child_ticks = 50000;
+	f = looks_between(l);
+	figure_is(f, RUN_FIGURE_OTHERS, 0.9, "make (pid 200): 90%");
+	figure_is(f, RUN_FIGURE_UNATTRIBUTED, 0, NULL);
 }
 
 static void in_a_container_others_are_not_known(void **state)
@@ -211,6 +246,7 @@ int main(void)
 		EACH(every_tick_of_the_server_s_cpus_is_somebody_s_or_nobody_s),
 		EACH(all_is_known_of_a_process_if_the_server_may_use_all_cpus),
 		EACH(the_cost_of_this_program_is_nobody_else_s),
+		EACH(programs_that_have_ended_are_who_waited_for_them),
 		EACH(in_a_container_others_are_not_known),
 		EACH(totals_are_shares_of_the_time_between),
 		EACH(the_network_is_counted),

@@ -53,7 +53,7 @@ static void the_busiest_of_the_volumes_devices_is_named(void **state)
 /* 40 MB in all. */
 static void others_are_blamed_for_no_more_than_they_moved(void **state)
 {
-	struct processes_entry then[] = {
+	struct processes_entry then[3] = {
 		{ .pid = SERVER, .has_io = true, .started = 1 },
 		{ .pid = OTHER, .has_io = true, .started = 1, .io_b = 5000000 },
 	};
@@ -80,6 +80,12 @@ static void others_are_blamed_for_no_more_than_they_moved(void **state)
 	figure_is(looks_between(l), RUN_FIGURE_DEVICE_OTHERS, 0.75, "tar (pid 200): 90 MB/s");
 	now[0].io_b = 400000000;
 	figure_is(looks_between(l), RUN_FIGURE_DEVICE_OTHERS, 0, NULL);
+	/* A session ended, and the server has its bytes, those before as well. */
+	then[2] = (struct processes_entry) {
+		.pid = SERVER + 200, .ppid = SERVER, .has_io = true, .io_b = 390000000
+	};
+	l->before.processes.n = 3;
+	figure_is(looks_between(l), RUN_FIGURE_DEVICE_OTHERS, 0.75, NULL);
 	now[0].has_io = false;
 	figure_unknown(looks_between(l), RUN_FIGURE_DEVICE_OTHERS,
 		       "no right to see what the server reads and writes");

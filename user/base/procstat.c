@@ -24,7 +24,7 @@ int procstat_parse(struct procstat *out, const char *text)
 {
 	/* The name may hold anything, parentheses included. */
 	const char *name = strchr(text, '('), *end = strrchr(text, ')');
-	uint64_t user, system;
+	uint64_t user, system, child_user, child_system;
 	unsigned int flags;
 	int n;
 
@@ -32,17 +32,19 @@ int procstat_parse(struct procstat *out, const char *text)
 		return -EPROTO;
 	name++;
 	snprintf(out->comm, sizeof(out->comm), "%.*s", (int)(end - name), name);
-	/* Fields 3, 4, 9, 10, 12, 14, 15, 20, 22, 39 and 42. */
+	/* Fields 3, 4, 9, 10, 12, 14 to 17, 20, 22, 39 and 42. */
 	n = sscanf(end + 1,
 		   " %c %d %*d %*d %*d %*d %u %" SCNu64 " %*u %" SCNu64 " %*u %" SCNu64 " %" SCNu64
-		   " %*d %*d %*d %*d %u %*d %" SCNu64
+		   " %" SCNu64 " %" SCNu64 " %*d %*d %u %*d %" SCNu64
 		   " %*u %*d %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %d"
 		   " %*u %*u %" SCNu64,
 		   &out->state, &out->ppid, &flags, &out->minflt, &out->majflt, &user, &system,
-		   &out->n_threads, &out->started, &out->cpu, &out->blkio_ticks);
-	if (n != 11)
+		   &child_user, &child_system, &out->n_threads, &out->started, &out->cpu,
+		   &out->blkio_ticks);
+	if (n != 13)
 		return -EPROTO;
 	out->cpu_ticks = user + system;
+	out->child_ticks = child_user + child_system;
 	out->is_kernel = flags & KERNEL_THREAD;
 	return 0;
 }

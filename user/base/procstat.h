@@ -19,6 +19,7 @@ struct procstat {
 	uint64_t minflt, majflt; /* page faults without, and with I/O */
 	uint64_t blkio_ticks;    /* waiting for block I/O */
 	uint64_t cpu_ticks;      /* of all its threads, on a CPU */
+	uint64_t child_ticks;    /* of its ended children that it has waited for, and theirs */
 };
 
 /* -ESRCH or -ENOENT: it does not exist (any more). */

@@ -77,13 +77,13 @@ static double ticks_between(const struct machine_between *b, const struct own_cp
 struct cpu_user {
 	const struct processes_entry *p;
 	enum machine_whose whose;
-	double ticks;
+	double ticks; /* those of its children that have ended included */
 };
 
 struct cpu_users {
 	size_t n;
-	struct cpu_user *user; /* by whose, then by name */
-	double ticks[MACHINE_N_WHOSE];
+	struct cpu_user *user;                                 /* by whose, then by name */
+	double ticks[MACHINE_N_WHOSE], ended[MACHINE_N_WHOSE]; /* apart from each other */
 };
 
 static int by_name(const void *a, const void *b)
@@ -93,25 +93,6 @@ static int by_name(const void *a, const void *b)
 	if (x->whose != y->whose)
 		return x->whose < y->whose ? -1 : 1;
 	return strcmp(x->p->comm, y->p->comm);
-}
-
-/* Ticks of this process and those of its children that have ended. */
-static double self_ticks(const struct machine_between *b)
-{
-	double tick_ns = MACHINE_NS_PER_S / (double)sysconf(_SC_CLK_TCK);
-	const struct process_table *before = &b->before->processes;
-	double ns = (double)(b->after->own_ns - b->before->own_ns);
-	const pid_t self = getpid();
-
-	/* A child that has ended comes with its whole life. */
-	for (size_t i = 0; i < before->n; i++) {
-		const struct processes_entry *p = &before->entry[i];
-		const struct processes_entry *now = processes_find(&b->after->processes, p->pid);
-
-		if (p->ppid == self && (!now || now->started != p->started))
-			ns -= (double)p->cpu_ticks * tick_ns;
-	}
-	return fmax(ns, 0) / tick_ns;
 }
 
 /*
@@ -127,28 +108,33 @@ static int cpu_users(struct cpu_users *out, const struct machine_between *b,
 		     const struct own_cpus *own)
 {
 	const struct process_table *all = &b->after->processes;
-	double tick_ns = MACHINE_NS_PER_S / (double)sysconf(_SC_CLK_TCK);
-	const pid_t self = getpid();
+	double tick_ns = MACHINE_NS_PER_S / (double)sysconf(_SC_CLK_TCK), *ended;
+	int r = machine_ended(&ended, b);
 
 	*out = (struct cpu_users) { .user = malloc((all->n + 1) * sizeof(*out->user)) };
-	if (!out->user)
-		return -ENOMEM;
-	for (size_t i = 0; i < all->n; i++) {
+	for (size_t i = 0; !r && out->user && i < all->n; i++) {
 		const struct processes_entry *p = &all->entry[i];
 		struct cpu_user one = { .p = p, .ticks = ticks_between(b, own, p) };
 
-		if (p->pid == self && (!own->is_part || is_on(b, p)))
-			one.ticks = self_ticks(b);
-		if (one.ticks <= 0 || is_softirq(p))
+		/* On which CPUs is not known. */
+		if (own->is_part)
+			ended[i] = 0;
+		if (one.ticks + ended[i] <= 0 || is_softirq(p))
 			continue;
 		one.whose = machine_whose(b, p);
 		out->ticks[one.whose] += one.ticks;
+		out->ended[one.whose] += ended[i];
+		one.ticks += ended[i];
 		out->user[out->n++] = one;
 	}
-	/* That of sessions that have ended is known of the server only. */
-	out->ticks[MACHINE_SERVER] = fmax(out->ticks[MACHINE_SERVER],
-					  (double)b->m->server_cpu_ns / tick_ns);
+	free(ended);
+	if (r || !out->user)
+		return -ENOMEM;
 	qsort(out->user, out->n, sizeof(*out->user), by_name);
+	out->ticks[MACHINE_SELF] += out->ended[MACHINE_SELF];
+	/* What was counted has all sessions that have ended. */
+	out->ticks[MACHINE_SERVER] = fmax(out->ticks[MACHINE_SERVER] + out->ended[MACHINE_SERVER],
+					  (double)b->m->server_cpu_ns / tick_ns);
 	return 0;
 }
 
@@ -156,7 +142,7 @@ static int cpu_users(struct cpu_users *out, const struct machine_between *b,
 static void name_most(const struct machine_between *b, const struct own_cpus *own,
 		      const struct cpu_users *u, enum run_figure which, enum machine_whose whose)
 {
-	double most = 0, sum = 0;
+	double most = 0, sum = 0, share;
 	size_t first = 0;
 
 	for (size_t i = 0; i < u->n; i++) {
@@ -170,12 +156,13 @@ static void name_most(const struct machine_between *b, const struct own_cpus *ow
 		if (u->user[i].whose != whose || sum <= most)
 			continue;
 		most = sum;
+		share = 100 * fmin(sum, u->ticks[whose]) / own->all;
 		if (i > first)
 			run_figure_who(b->out, which, "%s (%zu processes): %.0f%%", p->comm,
-				       i - first + 1, 100 * sum / own->all);
+				       i - first + 1, share);
 		else
 			run_figure_who(b->out, which, "%s (pid %d): %.0f%%", p->comm, p->pid,
-				       100 * sum / own->all);
+				       share);
 	}
 }
 
@@ -204,13 +191,16 @@ static void used_by(const struct machine_between *b, const struct own_cpus *own,
 		not_all_seen(b);
 		return;
 	}
+	for (unsigned int i = 0; i < MACHINE_N_WHOSE; i++)
+		left -= ticks[i];
+	/* A process that was adopted by another one may come with what it used before. */
+	ticks[MACHINE_OTHER] += fmin(u->ended[MACHINE_OTHER], fmax(left, 0));
+	left -= u->ended[MACHINE_OTHER];
 	run_figure_share(b->out, RUN_FIGURE_OTHERS, fmin(ticks[MACHINE_OTHER], own->all), own->all);
 	name_most(b, own, u, RUN_FIGURE_OTHERS, MACHINE_OTHER);
 	run_figure_share(b->out, RUN_FIGURE_KERNEL_THREADS, fmin(ticks[MACHINE_KERNEL], own->all),
 			 own->all);
 	name_most(b, own, u, RUN_FIGURE_KERNEL_THREADS, MACHINE_KERNEL);
-	for (unsigned int i = 0; i < MACHINE_N_WHOSE; i++)
-		left -= ticks[i];
 	run_figure_share(b->out, RUN_FIGURE_UNATTRIBUTED, fmax(left, 0), own->all);
 }
 

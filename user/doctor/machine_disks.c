@@ -77,7 +77,8 @@ static void add_user(struct disk_users *u, const struct machine_between *b,
 
 	if (whose == MACHINE_SERVER && (!p->has_io || (then && !then->has_io)))
 		u->known = false;
-	if (!p->has_io || (then && !then->has_io))
+	/* The first process comes with the whole lives of those that it has adopted. */
+	if (!p->has_io || (then && !then->has_io) || p->pid == 1)
 		return;
 	bytes = (double)p->io_b - (then ? (double)then->io_b : 0);
 	if (bytes <= 0)
@@ -93,6 +94,21 @@ static void add_user(struct disk_users *u, const struct machine_between *b,
 	}
 }
 
+/* Those that have ended come, with their whole lives, with those who waited for them. */
+static void take_off_ended(struct disk_users *u, const struct machine_between *b)
+{
+	for (size_t i = 0; i < b->before->processes.n; i++) {
+		const struct processes_entry *then = &b->before->processes.entry[i];
+		const struct processes_entry *parent = then->io_b ? machine_left_to(b, then) : NULL;
+		enum machine_whose whose = parent ? machine_whose(b, parent) : MACHINE_KERNEL;
+
+		if (whose == MACHINE_SERVER)
+			u->server = fmax(u->server - (double)then->io_b, 0);
+		if (whose == MACHINE_OTHER)
+			u->others = fmax(u->others - (double)then->io_b, 0);
+	}
+}
+
 /*
  * What programs read and write is known of all devices together, and a file system's journal makes
  * writes that no program made: so neither what is left of the device's bytes nor what the others
@@ -105,6 +121,7 @@ static void disk_others(const struct machine_between *b, const struct disk_work 
 
 	for (size_t i = 0; i < b->after->processes.n; i++)
 		add_user(&u, b, &b->after->processes.entry[i]);
+	take_off_ended(&u, b);
 	if (!u.known || !b->before->all_processes) {
 		run_figure_who(b->out, RUN_FIGURE_DEVICE_OTHERS,
 			       u.known ? "processes outside this container cannot be seen"
@@ -116,9 +133,10 @@ static void disk_others(const struct machine_between *b, const struct disk_work 
 		run_figure_share(b->out, RUN_FIGURE_DEVICE_OTHERS, fmin(left, u.others), d->bytes);
 	else
 		run_figure_set(b->out, RUN_FIGURE_DEVICE_OTHERS, 0);
-	if (u.who)
+	if (u.who && u.others > 0)
 		run_figure_who(b->out, RUN_FIGURE_DEVICE_OTHERS, "%s (pid %d): %.3g MB/s",
-			       u.who->comm, u.who->pid, u.most / 1e6 * MACHINE_NS_PER_S / b->ns);
+			       u.who->comm, u.who->pid,
+			       fmin(u.most, u.others) / 1e6 * MACHINE_NS_PER_S / b->ns);
 }
 
 /* ---- the busiest ---- */

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #define TEXT_MAX 16384
 
@@ -67,23 +66,6 @@ static void look_memory(struct machine *m)
 	m->available_b = available_kib * 1024;
 }
 
-static uint64_t time_ns(const struct timeval *t)
-{
-	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_usec * 1000;
-}
-
-static uint64_t own_cpu_ns(void)
-{
-	const int whose[] = { RUSAGE_SELF, RUSAGE_CHILDREN };
-	struct rusage u;
-	uint64_t ns = 0;
-
-	for (size_t i = 0; i < sizeof(whose) / sizeof(whose[0]); i++)
-		if (!getrusage(whose[i], &u))
-			ns += time_ns(&u.ru_utime) + time_ns(&u.ru_stime);
-	return ns;
-}
-
 int machine_look(struct machine *out, pid_t pid)
 {
 	char list[4096];
@@ -91,7 +73,6 @@ int machine_look(struct machine *out, pid_t pid)
 
 	memset(out, 0, sizeof(*out));
 	out->t_ns = clock_now_ns();
-	out->own_ns = own_cpu_ns();
 	cpus_read(&out->cpus, "");
 	if (!procfs_status(list, sizeof(list), pid, "Cpus_allowed_list"))
 		cpus_list(out->may_use, list);

@@ -32,8 +32,7 @@ enum machine_total {
 #define MACHINE_MDSTAT_MAX 4096
 
 struct machine {
-	uint64_t t_ns;   /* CLOCK_MONOTONIC; 0: there was no look */
-	uint64_t own_ns; /* CPU time of this process and its children that have ended */
+	uint64_t t_ns; /* CLOCK_MONOTONIC; 0: there was no look */
 	bool known[N_MACHINE_TOTALS];
 	uint64_t total[N_MACHINE_TOTALS];
 	uint64_t memory_b, available_b; /* for programs, of it; 0: not known */

@@ -45,7 +45,8 @@ static int take_process(void *arg, pid_t pid)
 					.cpu = st.cpu,
 					.is_kernel = st.is_kernel,
 					.started = st.started,
-					.cpu_ticks = st.cpu_ticks };
+					.cpu_ticks = st.cpu_ticks,
+					.child_ticks = st.child_ticks };
 	snprintf(e->comm, sizeof(e->comm), "%s", st.comm);
 	e->has_io = !st.is_kernel && !procfs_storage(&e->io_b, pid);
 	return 0;

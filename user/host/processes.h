@@ -14,11 +14,12 @@
 
 struct processes_entry {
 	pid_t pid, ppid;
-	int cpu;                     /* where it last ran */
-	bool is_kernel;              /* as in struct procstat */
-	uint64_t started, cpu_ticks; /* as in struct procstat */
-	bool has_io;                 /* false: no right to see */
-	uint64_t io_b;               /* read from and written to storage */
+	int cpu;        /* where it last ran */
+	bool is_kernel; /* as in struct procstat */
+	/* As in struct procstat. */
+	uint64_t started, cpu_ticks, child_ticks;
+	bool has_io;   /* false: no right to see */
+	uint64_t io_b; /* read from and written to storage */
 	char comm[32];
 };
 

@@ -12,7 +12,8 @@
 /* X(NAME, key, unit, meaning) */
 #define RUN_FIGURES_MACHINE(X)                                                                     \
 	X(CPUS_USED, "cpus_used", "share", "of all CPUs, by all programs")                         \
-	X(OTHERS, "others", "share", "of its CPUs, by other programs that still run; who: most")   \
+	X(OTHERS, "others", "share",                                                               \
+	  "of its CPUs, by other programs and what they had started; who: most")                   \
 	X(KERNEL_THREADS, "kernel_threads", "share",                                               \
 	  "of its CPUs, by threads of the kernel; who: most")                                      \
 	X(INTERRUPTS, "interrupts", "share", "of its CPUs, in interrupts and softirqs")            \
@@ -21,7 +22,7 @@
 	X(STEAL, "steal", "share", "of its CPUs, taken by the hypervisor for other guests")        \
 	X(SELF, "self", "share", "of its CPUs, by this afpscope and what it has started")          \
 	X(UNATTRIBUTED, "unattributed", "share",                                                   \
-	  "of its CPUs, used by nobody of these nor the server: mostly programs that have ended")  \
+	  "of its CPUs, used by nobody of these nor the server: programs that have ended")         \
 	X(THROTTLED, "throttled", "share",                                                         \
 	  "of the periods of its cgroup's CPU quota, those in which it had to wait; who: quota")   \
 	X(QUOTA, "quota", "1", "CPUs that this quota allows")                                      \
