@@ -23,10 +23,11 @@ def healthy(
     *own: Part,
     make: Maker = nothing,
     sizes: tuple[int, int, int] = USERS,
+    right: tuple[str, ...] = (),
     **more: object,
 ) -> Fault:
     """The doses are how many users there are."""
-    return Fault(name, ("",), sizes, make, own=own or BROWSE, healthy=True, **more)  # type: ignore[arg-type]
+    return Fault(name, ("", *right), sizes, make, own=own or BROWSE, healthy=True, **more)  # type: ignore[arg-type]
 
 
 @contextlib.contextmanager
@@ -130,7 +131,7 @@ HEALTHY = (
     healthy("same folder", Part(str(MIXES / "list-shared.ini"), 0, 2, ("--files=500",))),
     # Files in many folders, as many as the directory cache holds.
     healthy(
-        "folders", Part(str(MIXES / "list.ini"), 0, 0.02, ("--directories=80",)), sizes=(1, 2, 4),
+        "folders", Part(str(MIXES / "list.ini"), 0, 0.02, ("--directories=40", "--files=50")), sizes=(1, 2, 4),
     ),
     healthy("own pace", Part("browse", 1, 0.02, ("--files=20",)), sizes=(1, 1, 1)),
     healthy("two hundred", Part("browse", 200, 2, ("--files=2",)), sizes=(200, 200, 200)),
@@ -147,7 +148,8 @@ HEALTHY = (
     ),
     healthy("idle cnid_dbd that ends", make=idle_dbd_ends, cnids=("dbd",)),
     healthy(
-        "quota", make=over_quota, before=slow_files(f"quota={BENCH2}"), needs=FUSE,
+        "user over quota", right=("quota",), make=over_quota, needs=FUSE,
+        before=slow_files(f"quota={BENCH2}"),
     ),
     healthy("tree walk", make=tree_walked),
     healthy("locking", make=locking),

@@ -110,11 +110,8 @@ class Working:
         out = Waits(clients=clients)
         for one in self._saved["each_client"]:
             out.lost += one["lost"] and begin <= origin + one["last_ns"] / 1e9 <= end
-        # A second that the time begins in belongs to what was before.
-        kinds = self._saved["actions"]
-        bad, all_n = (sum(a["n"] for a in kinds if a["failed"] or any_) for any_ in (0, 1))
-        out.may_fail = bad / all_n if bad else 1
-        first, last = max(0, int(begin - origin + 0.999)), int(end - origin + 0.5)
+        # Seconds of which at least half is in that time.
+        first, last = max(0, round(begin - origin)), round(end - origin)
         for second in self._saved["seconds"][first:last]:
             out.n += second["n"]
             out.failed += second["failed"]

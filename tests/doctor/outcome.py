@@ -21,12 +21,14 @@ FIRST, AMONG, SILENT, SAID_SLOW, FALSE, SURE, FAILED = (
 )
 # What others on this machine may make true.
 DISTURBED = {"other-programs", "cpu-short"}
+NOTICED_MS = 0.5
 BUSY = 0.25  # of the server's CPU that others took
 
 
 def reached(harm: dict[str, Any]) -> int:
-    """The dose that the harm shows."""
-    most = max(harm["share_of_waiting"], harm["share_failed"])
+    """The dose that the harm shows. Nobody notices less than NOTICED_MS."""
+    waited = harm["share_of_waiting"] if harm["extra_ms"] >= NOTICED_MS else 0
+    most = max(waited, harm["share_failed"])
     return MOST if most >= 0.5 else THIRD if most >= 0.15 else NONE
 
 
@@ -60,6 +62,14 @@ def outcome(row: Row, result: dict[str, Any]) -> str:
     return SAID_SLOW if is_ == SILENT and diagnosis["verdict"] == "slow" else is_
 
 
+def keys_before(result: dict[str, Any]) -> list[str] | None:
+    """What was found before there was a fault; None: doctor did not look."""
+    diagnosis = (result.get("before") or {}).get("diagnosis")
+    if diagnosis is None:
+        return None
+    return [f["key"] for f in diagnosis["findings"] if f["key"] not in DISTURBED]
+
+
 def summary(row: Row, result: dict[str, Any]) -> dict[str, Any]:
     """What the table needs of a row, beside its whole result."""
     keys = sorted({key for fault, _ in row.faults for key in fault.found if key})
@@ -70,6 +80,7 @@ def summary(row: Row, result: dict[str, Any]) -> dict[str, Any]:
         "dose": row.faults[0][1],
         "reached": reached(result["harm"]) if "harm" in result else NONE,
         "outcome": outcome(row, result),
+        "before": keys_before(result),
     }
 
 
@@ -111,6 +122,8 @@ def table(all_: list[dict[str, Any]]) -> str:
     low = [row for row in one if row["reached"] == NONE]
     pairs = [row for row in made if row["kind"] == "pair"]
     none = [row for row in made if row["kind"] == "none"]
+    quiet = [row for row in made if row["before"] is not None]
+    spoilt = [row for row in quiet if row["before"]]
     missed = sum(row["reached"] != row["dose"] for row in one)
     lines += [
         "",
@@ -119,6 +132,7 @@ def table(all_: list[dict[str, Any]]) -> str:
         + _percent(middle, lambda is_: is_ in (FIRST, AMONG)),
         f"- No harm: false {_percent(low, lambda is_: is_ in (FALSE, SURE))}",
         f"- Two at once: both found {_percent(pairs, FIRST.__eq__)}",
+        f"- The same servers before the fault: something found {len(spoilt)} of {len(quiet)}",
         f"- Healthy: false {_percent(none, lambda is_: is_ != FIRST)}",
         f"- False and sure: {_percent(made, SURE.__eq__)}",
         f"- Rows whose harm was that of another dose than was meant: {missed} of {len(one)}",
@@ -135,10 +149,11 @@ def told(row: dict[str, Any]) -> str:
     diagnosis = row["result"].get("diagnosis") or {"verdict": row["result"].get("error", "?")}
     found = [f["key"] + ("!" if f["sure"] else "") for f in diagnosis.get("findings", ())]
     share = (
-        f"harm {max(harm['share_of_waiting'], harm['share_failed']):.0%} "
+        f"harm {max(harm['share_of_waiting'], harm['share_failed']):.0%}, {harm['extra_ms']:.3g} ms "
         f"({DOSES[row['reached']]})" if harm else "no harm known"
     )  # fmt: skip
     return (
         f"{row['outcome']:17}  {row['name']}: {diagnosis['verdict']} {' '.join(found)}; "
         f"{share}, {row['seconds']:.0f} s"
+        + (f"; before: {' '.join(row['before'])}" if row["before"] else "")
     )

@@ -27,12 +27,12 @@ OWNER = "lab"  # the file in an instance's folder that has the pid of its owner
 
 @dataclass(frozen=True)
 class How:
-    """cpus: the server's, the clients'; calm_s: how long they work before there is a fault."""
+    """cpus: the server's, the clients'; calm_s: how long doctor looks before there is a fault."""
 
     seconds: int
     cpus: tuple[int, int]
     programs: dict[str, Path]
-    calm_s: float = 3
+    calm_s: int = 3
 
 
 @dataclass
@@ -63,6 +63,7 @@ class Seen:
     extra_s: float = 0
     share_failed: float = 0
     run: dict[str, Any] = field(default_factory=dict)
+    before: dict[str, Any] = field(default_factory=dict)  # what doctor said without the faults
 
     def add(self, calm: Waits, with_: Waits) -> None:
         extra, _ = with_.share(calm)
@@ -80,12 +81,14 @@ class Seen:
     def harm(self) -> dict[str, Any]:
         """
         share_of_waiting is of clients' waiting. share_failed is of what they asked, of the kinds of
-        which some failed, or of the clients, if more of them lost their sessions.
+        which some failed, or of the clients, if more of them lost their sessions. extra_ms is what
+        the faults add to what a client asks for, on the average.
         """
         with_, calm = self.with_, self.calm
         return {
             "share_of_waiting": self.extra_s / with_.seconds if with_.seconds else 0,
             "share_failed": self.share_failed,
+            "extra_ms": self.extra_s / max(1, with_.n) * 1e3,
             "calm": {"n": calm.n, "seconds": calm.seconds, "failed": calm.failed},
             "with": {
                 "n": with_.n,
@@ -105,6 +108,17 @@ def diagnose(port: int, seconds: int) -> dict[str, Any]:
         done = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         run: dict[str, Any] = json.loads(out.read_text()) if out.exists() else {}
         return run | {"screen": done.stdout, "status": done.returncode, "stderr": done.stderr}
+
+
+Span = tuple[float, float]
+
+
+def watched(run: dict[str, Any], began: float) -> Span:
+    """When doctor watched, by the monotonic clock: what it does before and after is work, too."""
+    phases = run.get("phases") or [{}]
+    begin = phases[0].get("start_ns", 0) / 1e9 or began
+    elapsed = run.get("figures", {}).get("elapsed", {}).get("value")
+    return begin, begin + elapsed / 1e9 if elapsed else time.monotonic()
 
 
 def _cpu_s(pids: Sequence[int]) -> float:
@@ -142,10 +156,6 @@ def up(row: Row, how: How, faulty: bool) -> Iterator[Site]:
         )  # fmt: skip
 
 
-def _pause(until: float) -> None:
-    time.sleep(max(0, until - time.monotonic()))
-
-
 class Exam:
     """One row: the loads, then the faults, then doctor; how long clients waited when."""
 
@@ -155,7 +165,8 @@ class Exam:
         self.hangs = any(fault.hangs for fault, _ in row.faults)
         self.loads: list[Working] = []
         self.tallies: list[Tally] = []
-        self.calm_at = self.fault_at = self.end_at = 0.0
+        self.calm: Span = (0, 0)
+        self.with_: Span = (0, 0)
         self.cpu_others: float | None = None
 
     def _enter(self, stack: contextlib.ExitStack, which: str, site: Site) -> list[Tally]:
@@ -168,7 +179,13 @@ class Exam:
                 tallies.append(stack.enter_context(make(site, number)))
         return [tally for tally in tallies if tally]
 
-    def _apart(self) -> tuple[list[Waits], Waits]:
+    def _calm(self, site: Site) -> tuple[dict[str, Any], Span]:
+        """What doctor says when there is no fault, and when that was."""
+        began = time.monotonic()
+        run = diagnose(site.port, self.how.calm_s)
+        return run, watched(run, began)
+
+    def _apart(self, seen: Seen) -> tuple[list[Waits], Waits]:
         """What clients wait for on a server without the faults that are apart: loads, others."""
         loads = []
         with contextlib.ExitStack() as stack:
@@ -179,11 +196,9 @@ class Exam:
                 stack.callback(loads[-1].end)
             for it in loads:
                 it.begun()
-            begin = time.monotonic()
             tallies = self._enter(stack, "company", site)
-            time.sleep(self.how.calm_s)
-            end = time.monotonic()
-        return [it.waits(begin, end) for it in loads], tallied(tallies, begin, end)
+            seen.before, calm = self._calm(site)
+        return [it.waits(*calm) for it in loads], tallied(tallies, *calm)
 
     def _load(self, stack: contextlib.ExitStack, site: Site) -> None:
         parts = self.row.parts()
@@ -213,23 +228,22 @@ class Exam:
     def run(self) -> Seen:
         row, how = self.row, self.how
         apart = how.calm_s > 0 and any(f.apart for f, _ in self.faults)
-        calm = self._apart() if apart else None
-        seconds = max(how.seconds, *(fault.seconds for fault, _ in self.faults))
         seen = Seen()
+        calm = self._apart(seen) if apart else None
+        seconds = max(how.seconds, *(fault.seconds for fault, _ in self.faults))
         with contextlib.ExitStack() as stack:
             site = stack.enter_context(up(row, how, True))
             self._enter(stack, "before", site)
             self._load(stack, site)
             self.tallies = self._enter(stack, "company", site)
-            self.calm_at = time.monotonic()
             if how.calm_s and not apart and not self.hangs:
-                _pause(self.calm_at + how.calm_s)
+                seen.before, self.calm = self._calm(site)
             with contextlib.ExitStack() as faults:
-                self.fault_at = time.monotonic()
                 self.tallies += self._enter(faults, "make", site)
                 time.sleep(max(fault.settle_s for fault, _ in self.faults))
+                began = time.monotonic()
                 seen.run = self.look(site, seconds)
-                self.end_at = time.monotonic()
+                self.with_ = watched(seen.run, began)
             time.sleep(0.2)
             for it in self.loads:
                 it.end()
@@ -238,19 +252,19 @@ class Exam:
 
     def _weigh(self, seen: Seen, apart: tuple[list[Waits], Waits] | None) -> None:
         """Adds up what clients waited, of the loads and others."""
-        calm = self.calm_at, self.fault_at
         loads, others = apart or (
-            [it.waits(*calm) for it in self.loads],
-            tallied(self.tallies, *calm),
+            [it.waits(*self.calm) for it in self.loads],
+            tallied(self.tallies, *self.calm),
         )
         for it, without in zip(self.loads, loads, strict=True):
             if it.part.mix != "idle":
-                seen.add(without, it.waits(self.fault_at, self.end_at))
-        seen.add(others, tallied(self.tallies, self.fault_at, self.end_at))
+                seen.add(without, it.waits(*self.with_))
+        seen.add(others, tallied(self.tallies, *self.with_))
 
 
 def examine(row: Row, how: How) -> dict[str, Any]:
     """What doctor says of a server with all these faults, and how much harm they do."""
     exam = Exam(row, how)
     seen = exam.run()
-    return seen.run | {"harm": seen.harm(), "cpu_others": exam.cpu_others}
+    before = {key: seen.before.get(key) for key in ("diagnosis", "figures", "screen")}
+    return seen.run | {"harm": seen.harm(), "cpu_others": exam.cpu_others, "before": before}

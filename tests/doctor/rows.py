@@ -48,7 +48,7 @@ PAIRS = (
     ("CPU quota", "deaf clients"),
     ("repeated errors", "stopped server"),
     ("crashing sessions", "deaf clients"),
-    ("cnid_metad that stops", "repeated errors"),
+    ("repeated errors", "cnid_metad that stops"),
     ("scanner", "log level"),
 )
 

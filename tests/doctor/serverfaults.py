@@ -250,7 +250,7 @@ SERVER_FAULTS = (
         "other programs", ("other-programs",), (0.01, 0.2, 0.8), burning, alone=True,
     ),
     Fault(
-        "too many clients", ("cpu-short",), (4, 30, 600), alone=True, apart=True,
+        "too many clients", ("cpu-short",), (4, 30, 400), alone=True, apart=True,
         own=(Part("browse", 0, 0, ("--realtime", "--files=4")),),
         calm=(Part("browse", 4, 0, ("--realtime", "--files=4")),),
     ),

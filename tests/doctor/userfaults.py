@@ -15,7 +15,7 @@ from pathlib import Path
 
 from afpclient import AfpClient
 from company import asking
-from diskfaults import FUSE, slow_files, slowed
+from diskfaults import slowed
 from faults import MIXES, Fault, Part, Site, Tally, repeated
 
 LOOK = str(MIXES / "look.ini")
@@ -343,9 +343,5 @@ USER_FAULTS = (
             "AFPD_GLOBAL": "spotlight = yes", "AFPD_ENV": "ONQUERY_MS={0:.0f}",
             "AFPD_PRELOAD": "{onquery}",
         },
-    ),
-    Fault(
-        "user over quota", ("quota", "disk-full", ""), (None, None, 1), over_quota,
-        loads=("browse", "office", "write"), needs=FUSE, before=slow_files(f"quota={BENCH2}"),
     ),
 )  # fmt: skip
