@@ -131,7 +131,8 @@ HEALTHY = (
     healthy("same folder", Part(str(MIXES / "list-shared.ini"), 0, 2, ("--files=500",))),
     # Files in many folders, as many as the directory cache holds.
     healthy(
-        "folders", Part(str(MIXES / "list.ini"), 0, 0.02, ("--directories=40", "--files=50")), sizes=(1, 2, 4),
+        "folders", Part(str(MIXES / "list.ini"), 0, 0.02, ("--directories=40", "--files=50")),
+        sizes=(1, 2, 4),
     ),
     healthy("own pace", Part("browse", 1, 0.02, ("--files=20",)), sizes=(1, 1, 1)),
     healthy("two hundred", Part("browse", 200, 2, ("--files=2",)), sizes=(200, 200, 200)),

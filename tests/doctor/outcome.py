@@ -148,10 +148,10 @@ def told(row: dict[str, Any]) -> str:
     harm = row["result"].get("harm")
     diagnosis = row["result"].get("diagnosis") or {"verdict": row["result"].get("error", "?")}
     found = [f["key"] + ("!" if f["sure"] else "") for f in diagnosis.get("findings", ())]
-    share = (
-        f"harm {max(harm['share_of_waiting'], harm['share_failed']):.0%}, {harm['extra_ms']:.3g} ms "
-        f"({DOSES[row['reached']]})" if harm else "no harm known"
-    )  # fmt: skip
+    share = "no harm known"
+    if harm:
+        most = max(harm["share_of_waiting"], harm["share_failed"])
+        share = f"harm {most:.0%}, {harm['extra_ms']:.3g} ms ({DOSES[row['reached']]})"
     return (
         f"{row['outcome']:17}  {row['name']}: {diagnosis['verdict']} {' '.join(found)}; "
         f"{share}, {row['seconds']:.0f} s"
