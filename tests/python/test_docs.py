@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -59,39 +60,54 @@ def limit(value: float, unit: str) -> str:
     if unit == "ns":
         scale, unit = next((s, u) for s, u in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")) if value >= s)
         return f"{value / scale:g} {unit}"
+    if unit == "B" and value >= 1e6:
+        return f"{value / 1e6:g} MB"
     return f"{value / SCALES.get(unit, 1):g}{UNITS[unit]}"
 
 
 def figures() -> dict[str, tuple[str, str]]:
     """Key and unit of each, by its name in the source."""
-    headers = ("figures.h", "figures_clients.h", "figures_rx.h")
+    headers = ("figures.h", "figures_clients.h", "figures_machine.h", "figures_rx.h")
     text = "".join((ROOT / "user/run" / name).read_text() for name in headers)
     rows = re.findall(r'X\((\w+),\s*"(\w+)",\s*"([^"]+)"', text.replace("\\\n", ""))
     return {name: (key, unit) for name, key, unit in rows}
 
 
-def causes() -> list[str]:
-    """The rows of docs/doctor.md, as the tables of user/doctor have them."""
-    rows, known = [], figures()
-    tables = ("rules.c", "rules_rx.c")
-    rules = "".join((ROOT / "user/doctor" / name).read_text() for name in tables)
-    row = re.compile(r'\.key = "(.*?)", \.name = "(.*?)", \.kind = DOCTOR_(\w+),(.*?)\n\t\},', re.S)
-    for key, name, kind, rest in row.findall(rules):
-        tests = []
-        for how, figure, value in re.findall(r"\b(LEAST|MOST)\((\w+), ([\d.e]+)\)", rest):
+KINDS = {"FAILS": " !", "WORK": "", "WAIT": " *"}
+RULE = re.compile(r'\.key = "(.*?)", \.name = "(.*?)", \.kind = DOCTOR_(\w+),(.*?)\n\t\},', re.S)
+TEST = re.compile(r"\b(LEAST|MOST|ANY|HARM|OWN_HARM)\((\w+)(?:, ([\d.e]+))?\)")
+
+
+def causes(table: str) -> list[str]:
+    """The rows of docs/doctor.md, as a table of user/doctor has them; notes come last."""
+    rows, notes, known = [], [], figures()
+    for key, name, kind, rest in RULE.findall((ROOT / "user/doctor" / table).read_text()):
+        tests, harm = [], "-"
+        for how, figure, value in TEST.findall(rest):
             is_, unit = known[figure]
-            tests.append(f"`{is_}` {'≥' if how == 'LEAST' else '≤'} {limit(float(value), unit)}")
+            sign = "≤" if how == "MOST" else "≥"
+            least = float(value or 1)
+            text = f"`{is_}` {sign} {limit(least, unit)}"
+            if unit == "1" and least % 1:  # between two numbers of things
+                text = f"`{is_}` = 0" if least < 1 else f"`{is_}` ≥ {math.ceil(least)}"
+            if "HARM" in how:
+                harm = text
+            else:
+                tests.append(text)
+        if kind == "NOTE":
+            notes.append(f"| {name} | `{key}` | {', '.join(tests)} | note | |")
+            continue
         todo = re.findall(r'\.todo = "(.*)",\n', rest)[0]
         todo = re.sub(r"\{(\w+)\}", r"`\1`", todo)
-        name += " *" if kind == "WAIT" else ""
-        rows.append(f"| {name} | `{key}` | {', '.join(tests)} | {todo} |")
-    return rows
+        rows.append(f"| {name}{KINDS[kind]} | `{key}` | {', '.join(tests)} | {harm} | {todo} |")
+    return rows + notes
 
 
 def test_each_cause_is_listed_with_its_limits() -> None:
     page = (ROOT / "docs/doctor.md").read_text().splitlines()
-    listed = [line for line in page if line.startswith("| ") and "`" in line]
-    assert listed == causes() and len(listed) > 30
+    listed = [line for line in page if re.match(r"\| [^|]+ \| `[\w-]+` \|", line)]
+    tables = ("rules_server.c", "rules_machine.c", "rules_clients.c", "rules_rx.c")
+    assert listed == [row for table in tables for row in causes(table)] and len(listed) > 60
 
 
 def test_links_between_pages_lead_somewhere() -> None:
