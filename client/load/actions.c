@@ -9,14 +9,14 @@
 #include "load/actions.h"
 
 #include "base/clock.h"
+#include "load/pause.h"
+#include "load/tally.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-
-#define LATE_NS 1000000u
 
 /* Of pace_seed(): not one of those that clients and arrivals have. */
 #define THINKING (2ull << 32)
@@ -25,11 +25,6 @@
 #define TURN 32
 
 static void go_on(struct worker *w, struct actor *a);
-
-static bool is_open_loop(const struct worker *w)
-{
-	return w->job->what == ENGINE_WORK && w->job->pace.kind != PACE_CLOSED;
-}
 
 /* ---- what it waits for ---- */
 
@@ -64,8 +59,13 @@ static void register_fd(struct worker *w, struct actor *a, const struct io_wait 
  */
 static int advance(struct worker *w, struct actor *a, struct err *e)
 {
-	if (a->store->blocks && w->n == 1 && !is_open_loop(w))
-		return a->store->type->work(a->store, 0, e);
+	int r;
+
+	if (a->store->blocks && w->n == 1 && !tally_open_loop(w)) {
+		r = a->store->type->work(a->store, 0, e);
+		w->alive_ns = clock_now_ns(); /* that may take long */
+		return r;
+	}
 	return store_advance(a->store, 0, e);
 }
 
@@ -89,25 +89,6 @@ static bool wait_again(struct worker *w, struct actor *a)
 
 /* ---- sessions ---- */
 
-static bool is_measured(const struct worker *w, uint64_t planned_ns)
-{
-	return planned_ns >= w->measure_ns && planned_ns < w->end_ns;
-}
-
-/*
- * Closed loop: an action that began before the measured time, and now ends in it or after it. It is
- * in no latency, however long it took.
- */
-static void note_early(struct worker *w, const struct actor *a, uint64_t now_ns)
-{
-	if (is_open_loop(w) || a->planned_ns >= w->measure_ns || now_ns < w->measure_ns ||
-	    w->end_ns <= w->measure_ns)
-		return;
-	w->load->n_early++;
-	if (now_ns - a->planned_ns > w->load->early_max_ns)
-		w->load->early_max_ns = now_ns - a->planned_ns;
-}
-
 /* Its part in the job is over, with the action that it does or is to do. */
 static void leave_job(struct worker *w, struct actor *a)
 {
@@ -115,10 +96,10 @@ static void leave_job(struct worker *w, struct actor *a)
 		w->n_opening--;
 	if (a->state == ACTOR_ACTING) {
 		w->n_acting--;
-		w->load->n_cut += is_measured(w, a->planned_ns);
-		note_early(w, a, clock_now_ns());
-	} else if (a->next_ns != UINT64_MAX && is_open_loop(w)) {
-		w->load->n_cut += is_measured(w, a->next_ns);
+		w->load->n_cut += tally_measures(w, a->planned_ns);
+		tally_early(w, a, clock_now_ns());
+	} else if (a->next_ns != UINT64_MAX && tally_open_loop(w)) {
+		w->load->n_cut += tally_measures(w, a->next_ns);
 	}
 	if (!a->done)
 		w->n_left--;
@@ -210,16 +191,6 @@ static void opened(struct worker *w, struct actor *a)
 
 /* ---- actions ---- */
 
-/* When an action begins later than planned although its client was free: the generator's delay. */
-static void note_late(struct worker *w, uint64_t planned_ns, uint64_t now_ns)
-{
-	uint64_t late_ns = now_ns - planned_ns;
-
-	w->load->late_n += late_ns > LATE_NS;
-	if (late_ns > w->load->late_max_ns)
-		w->load->late_max_ns = late_ns;
-}
-
 static void begin_action(struct worker *w, struct actor *a, uint64_t planned_ns, uint64_t now_ns)
 {
 	int class = a->script->type->begin(a->script, a->store);
@@ -230,7 +201,7 @@ static void begin_action(struct worker *w, struct actor *a, uint64_t planned_ns,
 		a->done = true;
 		w->n_left--;
 		atomic_compare_exchange_strong(&w->times->first_ns, &none, now_ns);
-		w->load->n_no_room += is_open_loop(w) && is_measured(w, planned_ns);
+		w->load->n_no_room += tally_open_loop(w) && tally_measures(w, planned_ns);
 		return;
 	}
 	a->action = (unsigned int)class;
@@ -240,62 +211,6 @@ static void begin_action(struct worker *w, struct actor *a, uint64_t planned_ns,
 	a->bytes_before = a->script->bytes;
 	a->state = ACTOR_ACTING;
 	w->n_acting++;
-}
-
-static void add_second(struct worker *w, uint64_t end_ns, uint64_t latency_ns, bool failed)
-{
-	size_t i = (end_ns - w->begin_ns) / 1000000000u;
-	struct run_second *s;
-
-	if (!w->load->n_seconds)
-		return;
-	s = &w->load->second[i < w->load->n_seconds ? i : w->load->n_seconds - 1];
-	s->n++;
-	s->failed += failed;
-	if (failed)
-		return;
-	s->sum_ns += latency_ns;
-	if (latency_ns > s->max_ns)
-		s->max_ns = latency_ns;
-	s->bucket[hist_index(latency_ns, RUN_SECOND_BITS)]++;
-}
-
-/* Until the first client has nothing more to do; by the last action before that it may be off. */
-static void count_common(struct worker *w, uint64_t end_ns, uint64_t bytes)
-{
-	uint64_t first_ns = atomic_load_explicit(&w->times->first_ns, memory_order_relaxed);
-	bool common = !first_ns || end_ns <= first_ns;
-
-	run_progress_add(w->load->progress, end_ns - w->begin_ns, bytes);
-	w->load->common_n += common;
-	w->load->common_bytes += common ? bytes : 0;
-}
-
-static void count_action(struct worker *w, struct actor *a, uint64_t end_ns, bool failed)
-{
-	struct run_action *to = &w->load->action[a->action];
-
-	atomic_store_explicit(&w->n_done, w->n_done + 1, memory_order_relaxed);
-	add_second(w, end_ns, end_ns - a->planned_ns, failed);
-	if (end_ns > w->load->done_ns)
-		w->load->done_ns = end_ns;
-	note_early(w, a, end_ns);
-	if (!is_measured(w, a->planned_ns))
-		return;
-	to->n++;
-	to->failed += failed;
-	a->out->actions++;
-	a->out->failed += failed;
-	a->out->bytes += a->script->bytes - a->bytes_before;
-	a->out->last_ns = end_ns - w->begin_ns;
-	if (failed)
-		return;
-	count_common(w, end_ns, a->script->bytes - a->bytes_before);
-	a->out->sum_ns += end_ns - a->planned_ns;
-	if (end_ns - a->planned_ns > a->out->max_ns)
-		a->out->max_ns = end_ns - a->planned_ns;
-	hist_add(&to->planned, end_ns - a->planned_ns);
-	hist_add(&to->begun, end_ns - a->begun_ns);
 }
 
 /* The next action of a client in a closed loop, or the next arrival that waits for one. */
@@ -313,12 +228,15 @@ static void plan_next(struct worker *w, struct actor *a, uint64_t now_ns)
 	}
 	a->next_ns = UINT64_MAX;
 	a->queued = w->queue_n != 0;
+	a->behind = a->queued && w->behind;
 	if (a->queued) {
 		a->next_ns = w->queue[w->queue_at];
 		w->queue_at = (w->queue_at + 1) % job->queue;
 		w->queue_n--;
 		return;
 	}
+	if (pace_due_ns(&w->pace) > now_ns)
+		w->behind = false;
 	a->next = NULL;
 	*w->idle_tail = a;
 	w->idle_tail = &a->next;
@@ -327,29 +245,14 @@ static void plan_next(struct worker *w, struct actor *a, uint64_t now_ns)
 static void end_action(struct worker *w, struct actor *a, enum script_state how,
 		       const struct err *e)
 {
-	uint64_t now_ns = clock_now_ns();
+	uint64_t now_ns = pause_now(w);
 
 	if (how == SCRIPT_FAILED && !*w->load->first_failure)
 		snprintf(w->load->first_failure, sizeof(w->load->first_failure), "%.255s", e->text);
-	count_action(w, a, now_ns, how == SCRIPT_FAILED);
+	tally_action(w, a, now_ns, how == SCRIPT_FAILED);
 	a->state = ACTOR_RESTING;
 	w->n_acting--;
 	plan_next(w, a, now_ns);
-}
-
-static int count_request(struct worker *w, const struct store_op *op, struct err *e)
-{
-	struct run_command *c = w->command[op->command];
-
-	if (!c) {
-		c = run_command(&w->region, op->command, op->what);
-		if (!c)
-			return err_set(e, -ENOMEM, "out of memory");
-		w->command[op->command] = c;
-	}
-	c->errors += op->result != STORE_OK;
-	hist_add(&c->latency, op->t.last_ns - op->t.begun_ns);
-	return 0;
 }
 
 /* Submits what the script has, as long as there is room. Not 0: the store is lost. A script that
@@ -378,7 +281,7 @@ static int take(struct worker *w, struct actor *a, unsigned int *turn, struct er
 
 	while (!r && *turn && a->state == ACTOR_ACTING && (op = store_take(a->store))) {
 		(*turn)--;
-		r = count_request(w, op, e);
+		r = tally_request(w, op, e);
 		how = a->script->type->answered(a->script, op, e);
 		if (how != SCRIPT_GOES_ON)
 			end_action(w, a, how, e);
@@ -391,8 +294,8 @@ static int take(struct worker *w, struct actor *a, unsigned int *turn, struct er
 /* After the end nothing begins any more. */
 static void give_back(struct worker *w, struct actor *a)
 {
-	if (is_open_loop(w) && a->next_ns != UINT64_MAX)
-		w->load->n_waiting += is_measured(w, a->next_ns);
+	if (tally_open_loop(w) && a->next_ns != UINT64_MAX)
+		w->load->n_waiting += tally_measures(w, a->next_ns);
 	a->next_ns = UINT64_MAX;
 }
 
@@ -407,13 +310,13 @@ static int act(struct worker *w, struct actor *a, unsigned int *turn, struct err
 			r = take(w, a, turn, e);
 		if (r || a->state != ACTOR_RESTING || a->next_ns == UINT64_MAX)
 			return r;
-		now_ns = clock_now_ns();
+		now_ns = pause_now(w);
 		if (now_ns >= w->end_ns)
 			give_back(w, a);
 		if (a->next_ns > now_ns || !*turn)
 			return 0;
 		if (!a->queued)
-			note_late(w, a->next_ns, now_ns);
+			tally_late(w, a->next_ns, now_ns);
 		begin_action(w, a, a->next_ns, now_ns);
 		if (a->state == ACTOR_ACTING)
 			r = submit(a, e);
@@ -461,11 +364,11 @@ static bool is_wanted(const struct engine_job *job, const struct actor *a)
 /* When its first action is to begin. */
 static void plan_first(struct worker *w, struct actor *a)
 {
-	if (is_open_loop(w)) {
+	if (tally_open_loop(w)) {
 		plan_next(w, a, w->begin_ns);
 		return;
 	}
-	a->queued = false;
+	a->queued = a->behind = false;
 	a->next_ns = w->begin_ns + w->job->ramp_ns / w->n_clients * a->of_all;
 	timers_sooner(&w->timers, &a->timer, a->next_ns);
 }
@@ -506,7 +409,7 @@ static void end_job(struct worker *w, struct actor *a)
 void actors_end_job(struct worker *w)
 {
 	for (; w->queue_n; w->queue_n--, w->queue_at = (w->queue_at + 1) % w->job->queue)
-		w->load->n_waiting += is_measured(w, w->queue[w->queue_at]);
+		w->load->n_waiting += tally_measures(w, w->queue[w->queue_at]);
 	for (size_t i = 0; i < w->n; i++)
 		end_job(w, &w->actor[i]);
 }
@@ -532,13 +435,13 @@ static struct actor *take_idle(struct worker *w)
 
 static void arrive(struct worker *w, uint64_t due_ns)
 {
-	const bool measured = is_measured(w, due_ns);
+	const bool measured = tally_measures(w, due_ns);
 	struct actor *a = take_idle(w);
 
 	w->load->n_arrivals += measured;
 	if (a) {
 		a->next_ns = due_ns;
-		a->queued = false;
+		a->queued = a->behind = false;
 		go_on(w, a);
 	} else if (w->queue_n < w->job->queue) {
 		w->queue[(w->queue_at + w->queue_n++) % w->job->queue] = due_ns;
@@ -551,7 +454,7 @@ void actors_arrive(struct worker *w, uint64_t now_ns)
 {
 	uint64_t due_ns;
 
-	if (!is_open_loop(w))
+	if (!tally_open_loop(w))
 		return;
 	while ((due_ns = pace_due_ns(&w->pace)) <= now_ns && due_ns < w->end_ns) {
 		pace_next(&w->pace);

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "load/actions.h"
+#include "load/pause.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -117,6 +118,9 @@ static void begin_job(struct worker *w)
 {
 	take_times(w);
 	tell_lost(w);
+	w->alive_ns = clock_now_ns();
+	w->pause_from_ns = w->pause_to_ns = 0;
+	w->behind = false;
 	w->n_opening = w->n_acting = w->n_left = 0;
 	w->give_up_ns = 0;
 	w->next_open = 0;
@@ -181,13 +185,16 @@ static uint64_t next_due_ns(const struct worker *w, uint64_t now_ns)
 
 static int wait_for_events(struct worker *w, struct epoll_event *event)
 {
-	uint64_t now_ns = clock_now_ns(); /* what began since the last look took its time */
+	uint64_t now_ns = pause_now(w); /* what began since the last look took its time */
 	uint64_t due_ns = next_due_ns(w, now_ns), left_ns = due_ns > now_ns ? due_ns - now_ns : 0;
 	struct timespec t = { 0, (long)left_ns }; /* a slice is less than a second */
 	int n = epoll_pwait2(w->epoll, event, EVENTS, &t, NULL);
 
 	if (n < 0 && errno == ENOSYS) /* before Linux 5.11 */
 		n = epoll_wait(w->epoll, event, EVENTS, (int)((left_ns + 999999) / 1000000));
+	w->alive_ns = clock_now_ns();
+	if (w->alive_ns > now_ns + left_ns + PAUSE_LEAST_NS)
+		pause_note(w, now_ns, w->alive_ns, w->alive_ns - now_ns - left_ns);
 	return n;
 }
 
@@ -238,7 +245,7 @@ void worker_run(struct worker *w)
 	w->load = w->result;
 	begin_job(w);
 	for (;;) {
-		now_ns = clock_now_ns();
+		now_ns = pause_now(w);
 		take_times(w);
 		note_stop(w, now_ns);
 		actors_open_more(w);

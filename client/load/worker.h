@@ -38,6 +38,7 @@ struct actor {
 	uint64_t bytes_before; /* of its script, before this action */
 	uint64_t next_ns;      /* when its next action is to begin; UINT64_MAX: not by itself */
 	bool queued;           /* that one waited for the client */
+	bool behind;           /* and it would not have without a pause of the thread */
 	unsigned short random[3];
 	int fd; /* registered with epoll; -1: none */
 	short events;
@@ -61,10 +62,14 @@ struct worker {
 
 	/* The job */
 	const struct engine_job *job;
-	struct engine_times *times;               /* of all threads */
-	uint64_t begin_ns, measure_ns, end_ns;    /* as this thread has seen them last */
-	_Atomic uint64_t n_done;                  /* actions; only this thread writes it */
-	uint64_t give_up_ns;                      /* after a stop; 0: none */
+	struct engine_times *times;            /* of all threads */
+	uint64_t begin_ns, measure_ns, end_ns; /* as this thread has seen them last */
+	_Atomic uint64_t n_done;               /* actions; only this thread writes it */
+	uint64_t give_up_ns;                   /* after a stop; 0: none */
+	uint64_t alive_ns; /* until then it ran, or waited for what it had asked for */
+	/* The last time that it did not run: within these, at least so long. */
+	uint64_t pause_from_ns, pause_to_ns, pause_ns;
+	bool behind; /* open loop: what waits in the queue may wait because of it */
 	unsigned int n_opening, n_acting, n_left; /* left: to be opened, to end, in the load */
 	bool busy;                                /* counted in n_busy */
 	size_t next_open;                         /* the next actor to open */

@@ -4,6 +4,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import re
+import signal
+import time
 from typing import Any
 
 import pytest
@@ -51,3 +55,26 @@ def test_alone_each_command_is_compared(scope: Scope, guests: Server, tool: str)
     assert "requests answered" in names
     assert connections(done.run.saved["phases"], "other_requests") == 0
     assert "Others: " not in done.out
+
+
+@pytest.mark.parametrize("tool", ["load", "smallfile"])
+def test_a_generator_that_was_stopped_says_so(scope: Scope, guests: Server, tool: str) -> None:
+    """And books that time to nobody."""
+    longer = {"load": ("-d", "6"), "smallfile": ("--files", "4000")}
+    line = scope.command(guests, *COMMANDS[tool], *longer[tool], tool=tool)
+    with contextlib.closing(AfpClient(guests.port)):
+        running = scope.start([*line, "--json", "/dev/stdout"])
+        time.sleep(2.5)
+        running.signal(signal.SIGSTOP)
+        time.sleep(2)
+        running.signal(signal.SIGCONT)
+        done = running.finish()
+    run = json.loads(done.out[done.out.index("{") :])
+    (warning,) = [w["text"] for w in run["warnings"] if w["key"] == "paused"]
+    found = re.search(
+        r"did not run for ([\d.]+)s .*: (\d+) actions .* the longest ([\d.]+)s", warning
+    )
+    assert found and 1.5 < float(found[1]) < 3 and int(found[2]) and 1.5 < float(found[3]) < 3
+    for phase in run["phases"]:
+        for action in phase["load"]["actions"]:
+            assert (action["planned"]["max_ns"] or 0) < 1_500_000_000

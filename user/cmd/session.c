@@ -9,6 +9,7 @@
 #include "host/rights.h"
 #include "kinds/place.h"
 #include "load/load.h"
+#include "report/cell.h"
 #include "report/report.h"
 #include "work/tree.h"
 
@@ -101,6 +102,21 @@ static void add_times(struct session *s, struct run_phase *p, enum afs_role role
 	run_add(p, runq, now.runq_ns - s->times[role].runq_ns);
 }
 
+/* The time in which the generator did not run is not the server's. */
+static void note_paused(struct run *r, const struct run_phase *p)
+{
+	const struct run_load *l = p->load && p->load->n_pauses ? p->load : p->probe;
+	char longest[40];
+
+	if (!l || !l->n_pauses)
+		return;
+	snprintf(longest, sizeof(longest), "%s", cell_time((double)l->paused_max_ns).text);
+	run_note(&r->warnings, "paused",
+		 "the load generator itself did not run for %s (stopped, suspended, or without a "
+		 "CPU): %llu actions that were under way, the longest %s, are in no latency",
+		 cell_time((double)l->paused_ns).text, (unsigned long long)l->n_paused, longest);
+}
+
 void session_region_end(struct session *s, struct run_phase *p)
 {
 	struct ledger after = { 0 }, diff = { 0 };
@@ -108,6 +124,7 @@ void session_region_end(struct session *s, struct run_phase *p)
 
 	if (s->has_runq && own_runq_ns(s, &runq_ns))
 		run_add(p, METRIC_CLIENT_RUNQ, runq_ns - s->runq_ns);
+	note_paused(&s->run, p);
 	if (!s->watch)
 		return;
 	watch_settle(s->watch);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PART_VERSION 3
+#define PART_VERSION 4
 
 /* Of slots: 2^53 ns are 104 days. */
 #define PROGRESS_SHIFT_MAX 53
@@ -146,6 +146,10 @@ static void put_load(struct pack *p, const struct run_load *l)
 	put(p, l->early_max_ns, 8);
 	put(p, l->late_max_ns, 8);
 	put(p, l->late_n, 8);
+	put(p, l->n_pauses, 8);
+	put(p, l->paused_ns, 8);
+	put(p, l->n_paused, 8);
+	put(p, l->paused_max_ns, 8);
 	put(p, l->cpu_ns, 8);
 	put(p, l->cpu_max_ns, 8);
 	put(p, l->runq_ns, 8);
@@ -310,6 +314,10 @@ static void take_sums(struct rbuf *b, struct run_load *l)
 	l->early_max_ns = rbuf_u64(b);
 	l->late_max_ns = rbuf_u64(b);
 	l->late_n = rbuf_u64(b);
+	l->n_pauses = rbuf_u64(b);
+	l->paused_ns = rbuf_u64(b);
+	l->n_paused = rbuf_u64(b);
+	l->paused_max_ns = rbuf_u64(b);
 	l->cpu_ns = rbuf_u64(b);
 	l->cpu_max_ns = rbuf_u64(b);
 	l->runq_ns = rbuf_u64(b);

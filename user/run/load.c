@@ -93,6 +93,13 @@ void run_load_add(struct run_load *to, const struct run_load *from)
 		run_progress_merge(to->progress, from->progress);
 	if (from->early_max_ns > to->early_max_ns)
 		to->early_max_ns = from->early_max_ns;
+	to->n_paused += from->n_paused;
+	if (from->paused_max_ns > to->paused_max_ns)
+		to->paused_max_ns = from->paused_max_ns;
+	if (from->n_pauses > to->n_pauses)
+		to->n_pauses = from->n_pauses;
+	if (from->paused_ns > to->paused_ns)
+		to->paused_ns = from->paused_ns;
 	to->late_n += from->late_n;
 	to->cpu_ns += from->cpu_ns;
 	if (from->late_max_ns > to->late_max_ns)

@@ -87,6 +87,13 @@ struct run_load {
 	uint64_t common_ns, common_n, common_bytes;
 	struct run_progress *progress; /* owned; in time, of the same; NULL: not kept */
 	uint64_t late_max_ns, late_n;  /* the generator's own delays; those above 1 ms */
+	/*
+	 * Times of more than 0.5 s in which a thread of the generator did not run: it was stopped,
+	 * or its machine, or had no CPU. Of one thread the most. Actions whose time they are in are
+	 * in n of their kind, and in no latency, nor in a second; the longest took so long.
+	 */
+	uint64_t n_pauses, paused_ns;
+	uint64_t n_paused, paused_max_ns;
 	uint64_t cpu_ns, cpu_max_ns;   /* of its threads: all, the busiest */
 	uint64_t runq_ns, runq_max_ns; /* they waited for a CPU: all, the longest */
 	char first_failure[256];       /* text of the first action that failed; "" */

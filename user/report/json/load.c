@@ -135,6 +135,10 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 	json_put(d, o, "common_bytes", l->common_ns ? json_number(l->common_bytes) : json_null());
 	json_put(d, o, "late", json_number(l->late_n));
 	json_put(d, o, "late_max_ns", json_number(l->late_max_ns));
+	json_put(d, o, "pauses", json_number(l->n_pauses));
+	json_put(d, o, "paused_ns", json_number(l->paused_ns));
+	json_put(d, o, "paused_actions", json_number(l->n_paused));
+	json_put(d, o, "paused_max_ns", json_number(l->paused_max_ns));
 	json_put(d, o, "cpu_ns", json_number(l->cpu_ns));
 	json_put(d, o, "cpu_max_ns", json_number(l->cpu_max_ns));
 	json_put(d, o, "runq_ns", json_number(l->runq_ns));

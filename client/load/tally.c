@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a thread of the engine counts of its clients' actions and requests. */
+#include "load/tally.h"
+
+#include "load/pause.h"
+
+#include <errno.h>
+
+#define LATE_NS 1000000u
+
+bool tally_open_loop(const struct worker *w)
+{
+	return w->job->what == ENGINE_WORK && w->job->pace.kind != PACE_CLOSED;
+}
+
+bool tally_measures(const struct worker *w, uint64_t planned_ns)
+{
+	return planned_ns >= w->measure_ns && planned_ns < w->end_ns;
+}
+
+void tally_early(struct worker *w, const struct actor *a, uint64_t now_ns)
+{
+	if (tally_open_loop(w) || a->planned_ns >= w->measure_ns || now_ns < w->measure_ns ||
+	    w->end_ns <= w->measure_ns || pause_within_ns(w, a->planned_ns, now_ns))
+		return;
+	w->load->n_early++;
+	if (now_ns - a->planned_ns > w->load->early_max_ns)
+		w->load->early_max_ns = now_ns - a->planned_ns;
+}
+
+void tally_late(struct worker *w, uint64_t planned_ns, uint64_t now_ns)
+{
+	uint64_t late_ns = now_ns - planned_ns;
+
+	w->load->late_n += late_ns > LATE_NS;
+	if (late_ns > w->load->late_max_ns)
+		w->load->late_max_ns = late_ns;
+}
+
+static void add_second(struct worker *w, uint64_t end_ns, uint64_t latency_ns, bool failed)
+{
+	size_t i = (end_ns - w->begin_ns) / 1000000000u;
+	struct run_second *s;
+
+	if (!w->load->n_seconds)
+		return;
+	s = &w->load->second[i < w->load->n_seconds ? i : w->load->n_seconds - 1];
+	s->n++;
+	s->failed += failed;
+	if (failed)
+		return;
+	s->sum_ns += latency_ns;
+	if (latency_ns > s->max_ns)
+		s->max_ns = latency_ns;
+	s->bucket[hist_index(latency_ns, RUN_SECOND_BITS)]++;
+}
+
+/* Until the first client has nothing more to do; by the last action before that it may be off. */
+static void count_common(struct worker *w, uint64_t end_ns, uint64_t bytes)
+{
+	uint64_t first_ns = atomic_load_explicit(&w->times->first_ns, memory_order_relaxed);
+	bool common = !first_ns || end_ns <= first_ns;
+
+	run_progress_add(w->load->progress, end_ns - w->begin_ns, bytes);
+	w->load->common_n += common;
+	w->load->common_bytes += common ? bytes : 0;
+}
+
+/* Whether it took longer because this thread did not run: that is in no latency. */
+static bool note_paused(struct worker *w, const struct actor *a, uint64_t end_ns)
+{
+	if (!a->behind && !pause_within_ns(w, a->planned_ns, end_ns))
+		return false;
+	if (!tally_measures(w, a->planned_ns))
+		return true;
+	w->load->n_paused++;
+	if (end_ns - a->planned_ns > w->load->paused_max_ns)
+		w->load->paused_max_ns = end_ns - a->planned_ns;
+	return true;
+}
+
+void tally_action(struct worker *w, struct actor *a, uint64_t end_ns, bool failed)
+{
+	struct run_action *to = &w->load->action[a->action];
+	bool paused = !failed && note_paused(w, a, end_ns);
+
+	atomic_store_explicit(&w->n_done, w->n_done + 1, memory_order_relaxed);
+	if (!paused)
+		add_second(w, end_ns, end_ns - a->planned_ns, failed);
+	if (end_ns > w->load->done_ns)
+		w->load->done_ns = end_ns;
+	tally_early(w, a, end_ns);
+	if (!tally_measures(w, a->planned_ns))
+		return;
+	to->n++;
+	to->failed += failed;
+	a->out->actions++;
+	a->out->failed += failed;
+	a->out->bytes += a->script->bytes - a->bytes_before;
+	a->out->last_ns = end_ns - w->begin_ns;
+	if (failed)
+		return;
+	count_common(w, end_ns, a->script->bytes - a->bytes_before);
+	if (paused)
+		return;
+	a->out->sum_ns += end_ns - a->planned_ns;
+	if (end_ns - a->planned_ns > a->out->max_ns)
+		a->out->max_ns = end_ns - a->planned_ns;
+	hist_add(&to->planned, end_ns - a->planned_ns);
+	hist_add(&to->begun, end_ns - a->begun_ns);
+}
+
+int tally_request(struct worker *w, const struct store_op *op, struct err *e)
+{
+	struct run_command *c = w->command[op->command];
+
+	pause_now(w);
+	if (!c) {
+		c = run_command(&w->region, op->command, op->what);
+		if (!c)
+			return err_set(e, -ENOMEM, "out of memory");
+		w->command[op->command] = c;
+	}
+	c->errors += op->result != STORE_OK;
+	hist_add(&c->latency, op->t.last_ns - op->t.begun_ns -
+				  pause_within_ns(w, op->t.begun_ns, op->t.last_ns));
+	return 0;
+}

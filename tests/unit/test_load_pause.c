@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Engine: a time in which the generator itself did not run is told, and is in no latency. Tests
+ * client/load/pause.c, tally.c.
+ */
+#include "engine_rig.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define STOPPED_MS 900
+
+/* Stops this process for a while, from another one. */
+static pid_t stop_after(unsigned int ms)
+{
+	pid_t me = getpid(), child = fork();
+
+	if (child)
+		return child;
+	usleep(1000 * ms);
+	kill(me, SIGSTOP);
+	usleep(1000 * STOPPED_MS);
+	kill(me, SIGCONT);
+	_exit(0);
+}
+
+static void is_told(struct rig *g)
+{
+	const struct run_load *l = g->load;
+	struct run_action all;
+
+	run_load_all(l, &all);
+	assert_int_equal(l->n_pauses, 1);
+	/* what was waited for anyway is not in it */
+	assert_true(l->paused_ns > (STOPPED_MS - 150) * MS);
+	assert_true(l->paused_ns < (STOPPED_MS + 300) * MS);
+	assert_true(l->n_paused > 0);
+	assert_true(l->paused_max_ns > (STOPPED_MS - 150) * MS);
+	assert_true(all.planned.max < 450 * MS);
+	assert_int_equal(all.planned.n, all.n - all.failed - l->n_paused);
+	assert_int_equal(all.begun.n, all.planned.n);
+	for (unsigned int i = 0; i < g->n; i++)
+		assert_true(l->client[i].max_ns < 450 * MS);
+	for (size_t i = 0; i < l->n_seconds; i++)
+		assert_true(l->second[i].max_ns < 450 * MS);
+	for (size_t i = 0; i < g->phase.n_commands; i++)
+		assert_true(g->phase.command[i]->latency.max < 450 * MS);
+}
+
+static void a_stopped_generator_is_no_slow_server(void **state)
+{
+	struct engine_job work[] = { rig_work(1500 * MS), rig_work(1500 * MS) };
+
+	(void)state;
+	/* What came meanwhile waits longer after it than it lasted. */
+	work[1] = rig_work(3000 * MS);
+	work[1].pace = (struct pace_opts) { PACE_FIXED, 150, 0 };
+	work[1].queue = 4 * 1000;
+	for (size_t i = 0; i < 2; i++)
+		for (unsigned int t = 1; t <= 2; t++) {
+			struct rig *g = rig_of(4, t);
+			pid_t child;
+
+			for (unsigned int k = 0; k < 4; k++)
+				g->play[k].slow.service_ns = 20 * MS;
+			rig_open(g);
+			child = stop_after(300);
+			rig_do(g, &work[i]);
+			assert_int_equal(waitpid(child, NULL, 0), child);
+			is_told(g);
+			rig_free(g);
+		}
+}
+
+/* Its thread ran, and waited. */
+static void a_slow_server_is_no_pause(void **state)
+{
+	const struct engine_job work = rig_work(1500 * MS);
+	struct rig *g = rig_of(2, 1);
+
+	(void)state;
+	g->play[0].slow.service_ns = 900 * MS;
+	g->play[1].slow.service_ns = 10 * MS;
+	rig_open(g);
+	rig_do(g, &work);
+	assert_int_equal(g->load->n_pauses, 0);
+	assert_int_equal(g->load->n_paused, 0);
+	assert_true(g->load->action[0].planned.max >= 900 * MS);
+	rig_free(g);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_stopped_generator_is_no_slow_server),
+		cmocka_unit_test(a_slow_server_is_no_pause),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
