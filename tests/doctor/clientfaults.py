@@ -7,7 +7,8 @@ import ways
 from faults import MIXES, Fault, Part, Way
 
 TUN = ("/sys/class/misc/tun",)
-LOOK = (Part(str(MIXES / "look.ini"), 1, 0),)
+LOOK = (Part(str(MIXES / "look.ini"), 1, 0.005),)
+OFFICE = (Part("office", 2, 0.02, ("--files=20", "--file-size=64K")),)
 READ = (Part("batch-read", 1, 0, ("--file-size=8M",)),)
 WRITE = (Part("batch-write", 1, 0, ("--file-size=2M",)),)
 BROWSE = (Part("browse", 4, 0.05, ("--files=20",)),)
@@ -28,19 +29,19 @@ def narrow(name: str, load: tuple[Part, ...]) -> Fault:
 
 CLIENT_FAULTS = (
     Fault(
-        "far client", ("round-trips",), (1e-5, 5e-5, 0.02), own=LOOK, apart=True, needs=TUN,
+        "far client", ("round-trips",), (1e-5, 1e-3, 0.02), own=OFFICE, apart=True, needs=TUN,
         way=ways.far_client,
     ),
     Fault(
-        "late client", ("client-pauses",), (0, 1e-4, 0.05), own=LOOK, apart=True,
+        "late client", ("client-pauses",), (0, 3e-4, 0.05), own=OFFICE, apart=True,
         way=ways.late_client,
     ),
     Fault(
-        "delayed acks", ("delayed-acks",), (0, 0.005, 1), own=LOOK, apart=True,
+        "delayed acks", ("delayed-acks",), (0, 0.02, 1), own=LOOK, apart=True,
         way=ways.client_in_pieces,
     ),
     Fault(
-        "lost packets", ("retransmissions",), (0, 0.01, 0.1), own=READ, apart=True,
+        "lost packets", ("retransmissions",), (0, 0.002, 0.1), own=READ, apart=True,
         needs=TUN, way=ways.lossy_client,
     ),
     Fault(

@@ -88,7 +88,7 @@ def locked_database(site: Site, share: float) -> contextlib.AbstractContextManag
 
 CNID_FAULTS = (
     Fault(
-        "stopped CNID server", ("cnid-stopped",), (0, 0.03, 0.6), stopping(lambda s: s.dbds),
+        "stopped CNID server", ("cnid-stopped",), (0, 0.02, 0.6), stopping(lambda s: s.dbds),
         loads=NAMING, cnids=DBD,
     ),
     # It is stopped before there is any session.
@@ -118,7 +118,7 @@ CNID_FAULTS = (
         loads=("browse", "office", "one"), cnids=("dbd", "sqlite"), hangs=True, settle_s=2,
     ),
     Fault(
-        "CNID server that dies", ("cnid-restarts",), (0, 0.2, 1), killing, loads=NAMING,
+        "CNID server that dies", ("cnid-restarts",), (0, 0.5, 1), killing, loads=NAMING,
         cnids=DBD,
     ),
     Fault(
@@ -126,7 +126,7 @@ CNID_FAULTS = (
         loads=NAMING, cnids=("sqlite",),
     ),
     Fault(
-        "busy CNID server", ("cnid-slow",), (0, 300, 20e3), slowed, cnids=DBD,
+        "busy CNID server", ("cnid-slow",), (0, 100, 20e3), slowed, cnids=DBD,
         own=(Part("metadata", 8, 0.05, ("--files=10",)),), hooks={
             "AFPD_PRELOAD": "{slowcalls}", "AFPD_PRELOAD_IN": "cnid_metad",
             "AFPD_ENV": "SPIN_RECV_US={0:.0f}",

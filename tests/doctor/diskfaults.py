@@ -240,7 +240,7 @@ DISK_FAULTS = (
         loads=WRITING, hooks={"AFPD_VOL_SIZE": "96M"},
     ),
     Fault(
-        "I/O limit, writes", ("io-limit",), (1e9, 2e7, 1e6), io_limit("write"),
+        "I/O limit, writes", ("io-limit",), (1e9, 1e8, 1e6), io_limit("write"),
         loads=("office", "backup"), also=("fsync", "slow-disk"), needs=BLKIO,
     ),
     Fault(
@@ -248,15 +248,15 @@ DISK_FAULTS = (
         also=("slow-disk", "rereads"), needs=BLKIO,
     ),
     Fault(
-        "other writers", ("slow-disk", "other-writers", "fsync"), (0, 1, 4), other_writers,
+        "other writers", ("slow-disk", "other-writers", "fsync"), (0, 2, 8), other_writers,
         loads=WRITING, alone=True,
     ),
     Fault(
-        "slow attributes", ("xattr", "remote-fs"), (0, 50, 20e3), slowed, needs=FUSE,
+        "slow attributes", ("xattr", "remote-fs"), (0, 500, 20e3), slowed, needs=FUSE,
         before=slow_files("xattr={:.0f}"), also=("appledouble",),
     ),
     Fault(
-        "remote file system", ("remote-fs",), (0, 50, 40e3), slowed, needs=FUSE,
+        "remote file system", ("remote-fs",), (0, 200, 40e3), slowed, needs=FUSE,
         before=slow_files("stat={:.0f}", "list={:.0f}", "open={:.0f}"),
     ),
     Fault(
@@ -270,7 +270,7 @@ DISK_FAULTS = (
         hooks={"AFPD_VOLUME": "ea = ad"},
     ),
     Fault(
-        "scanner", ("scanner",), (0, 200, 50e3), scanned, before=own_mount,
+        "scanner", ("scanner",), (0, 500, 50e3), scanned, before=own_mount,
     ),
     Fault(
         "busy folder", ("directory-lock", ""), (0, 1, 6), churned,
@@ -282,7 +282,7 @@ DISK_FAULTS = (
         hooks={"AFPD_PRELOAD": "{onopen}"},
     ),
     Fault(
-        "volume size", ("volume-size",), (1, 1000, 60000), backups, company=sizing,
+        "volume size", ("volume-size",), (1, 5000, 60000), backups, company=sizing,
         hooks={"AFPD_VOLUME": "vol size limit = 1000000"},
     ),
     Fault(

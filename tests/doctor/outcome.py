@@ -78,7 +78,7 @@ def summary(row: Row, result: dict[str, Any]) -> dict[str, Any]:
         "keys": keys,
         "kind": "pair" if len(row.faults) > 1 else "none" if row.faults[0][0].healthy else "one",
         "dose": row.faults[0][1],
-        "reached": reached(result["harm"]) if "harm" in result else NONE,
+        "reached": min(row.faults[0][1], reached(result["harm"])) if "harm" in result else NONE,
         "outcome": outcome(row, result),
         "before": keys_before(result),
     }
@@ -135,7 +135,7 @@ def table(all_: list[dict[str, Any]]) -> str:
         f"- The same servers before the fault: something found {len(spoilt)} of {len(quiet)}",
         f"- Healthy: false {_percent(none, lambda is_: is_ != FIRST)}",
         f"- False and sure: {_percent(made, SURE.__eq__)}",
-        f"- Rows whose harm was that of another dose than was meant: {missed} of {len(one)}",
+        f"- Rows whose harm was less than was meant, counted as what it was: {missed} of {len(one)}",
         f"- Rows that could not be made: {len(all_) - len(made)}",
         f"- Time of all: {sum(row['seconds'] for row in all_) / 60:.0f} min of "
         f"{len(all_)} rows one after the other",

@@ -236,18 +236,18 @@ def interrupted(site: Site, per_s: float) -> Iterator[None]:
 
 SERVER_FAULTS = (
     Fault(
-        "stopped server", ("server-stopped", "session-stopped"), (0, 0.02, 0.6),
+        "stopped server", ("server-stopped", "session-stopped"), (0, 0.045, 0.6),
         stopping(lambda s: s.afpds),
     ),
     Fault(
-        "frozen server", ("server-stopped", "session-stopped"), (0.001, 0.02, 0.6), frozen,
+        "frozen server", ("server-stopped", "session-stopped"), (0.001, 0.045, 0.6), frozen,
         needs=(FREEZER,),
     ),
     Fault(
         "CPU quota", ("cpu-limit",), (1, 0.1, 0.01), cpu_quota, needs=(CPU,),
     ),
     Fault(
-        "other programs", ("other-programs",), (0.01, 0.2, 0.8), burning, alone=True,
+        "other programs", ("other-programs",), (0.01, 0.12, 0.8), burning, alone=True,
     ),
     Fault(
         "too many clients", ("cpu-short",), (4, 30, 400), alone=True, apart=True,
@@ -259,12 +259,12 @@ SERVER_FAULTS = (
         needs=("/proc/sys/net/ipv4/conf",),
     ),
     Fault(
-        "busy session", ("session-cpu", "one-session"), (0.1, 2, 90), computing,
+        "busy session", ("session-cpu", "one-session"), (0.1, None, 90), computing,
         also=("other-programs", "cpu-short"), hooks={"AFPD_PRELOAD": "{onopen}"},
         company=opening_now_and_then,
     ),
     Fault(
-        "one session", ("one-session",), (1, 20, 800), one_hog,
+        "one session", ("one-session",), (1, None, 800), one_hog,
         hooks={"AFPD_PRELOAD": "{onopen}"}, company=opening_now_and_then,
     ),
     Fault(

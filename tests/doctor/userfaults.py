@@ -294,7 +294,7 @@ USER_FAULTS = (
         hooks={"AFPD_PRELOAD": "{slowcalls}", "AFPD_ENV": "SLOW_GETCWD_MS={0:.0f}"},
     ),
     Fault(
-        "name service", ("name-service",), (0, 10, 1000), name_service, company=mapping,
+        "name service", ("name-service",), (0, 4, 1000), name_service, company=mapping,
         hooks=NAMES,
     ),
     Fault(
@@ -320,7 +320,7 @@ USER_FAULTS = (
         "log level", ("log",), ("note", "debug", "maxdebug"), apart=True,
         hooks={"AFPD_GLOBAL": "log level = default:{}"},
     ),
-    Fault("files in use", ("lock-conflicts",), (0, 2, 50), conflicts),
+    Fault("files in use", ("lock-conflicts",), (0, None, 50), conflicts),
     Fault("deaf clients", ("no-login",), (1, 4, 30), deaf, settle_s=2.5),
     Fault("repeated errors", ("repeated-errors", "chatty-client"), (0, 200, 2000), failing),
     Fault(
@@ -328,13 +328,13 @@ USER_FAULTS = (
         before=big_folder, company=lists_small, seconds=8,
     ),
     Fault(
-        "folder listed again and again", ("huge-folder",), (100, 600, 6000), apart=True,
+        "folder listed again and again", ("huge-folder",), (100, 200, 6000), apart=True,
         own=(Part(SHARED, 4, 0.2, ("--files={0:.0f}",)),),
         calm=(Part(SHARED, 4, 0.2, ("--files=100",)),),
     ),
     Fault(
         "chatty client", ("chatty-client",), (0.05, 0.001, 0),
-        own=(Part(LOOK, 1, 0, ("--think={}",)),),
+        own=(Part(LOOK, 1, 0, ("--think={}",)),), calm=(Part(LOOK, 1, 0.05),), apart=True,
     ),
     Fault(
         "search", ("spotlight",), (None, None, 60000), company=searching, suites=("forky",),

@@ -171,7 +171,7 @@ start_mariadb() {
     ${AFPD_CPU:+taskset -c "$AFPD_CPU"} setsid "${MARIADBD:-/usr/sbin/mariadbd}" --no-defaults \
         --user=root --skip-grant-tables --datadir="$dir/mysql" --socket="$dir/mysql.sock" \
         --bind-address=127.0.0.1 --port="$cport" --pid-file="$dir/mysql.pid" \
-        --init-file="$inst/mysql.sql" --innodb-log-file-size=8M \
+        --max-connections=1000 --init-file="$inst/mysql.sql" --innodb-log-file-size=8M \
         --innodb-buffer-pool-size=32M > "$inst/mariadbd.out" 2>&1 < /dev/null &
     echo "MARIADB_PID=$!" >> "$inst/env"
 }
