@@ -15,6 +15,7 @@ struct opinion {
 	struct diagnose d;
 	uint64_t due_ns;        /* when the next one is made */
 	uint64_t looked_ns;     /* at the clients' connections */
+	uint64_t older_due_ns;  /* when requests from before the watch are looked for again */
 	char text[OPINION_MAX]; /* empty: none yet; not cleaned */
 };
 

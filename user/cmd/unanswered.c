@@ -75,17 +75,23 @@ static void ask_watch(struct inservice *now, struct watch *w)
 int unanswered_begin(struct unanswered *u, const struct servers_entry *s)
 {
 	unanswered_fini(u);
-	return inservice_look(&u->before, s);
+	return inservice_look(&u->before, s, &(struct inservice_known) { 0 });
+}
+
+static bool follows(const void *w, pid_t pid)
+{
+	return watch_follows(w, pid);
 }
 
 int unanswered_look(struct unanswered *u, struct watch *w, const struct servers_entry *s)
 {
+	const struct inservice_known known = { follows, w };
 	int e;
 
 	inservice_fini(&u->now);
 	u->n = 0;
 	watch_running(w, clock_now_ns(), take_running, u);
-	e = inservice_look(&u->now, s);
+	e = inservice_look(&u->now, s, &known);
 	ask_watch(&u->now, w);
 	return u->failed ? -ENOMEM : e;
 }

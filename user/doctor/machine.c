@@ -176,6 +176,15 @@ static void not_all_seen(const struct machine_between *b)
 		run_figure_who(b->out, which[i], "processes outside this container cannot be seen");
 }
 
+/* A share of the requests' time, as large as a part of all that the server's CPUs did. */
+static void divide(const struct machine_between *b, const struct own_cpus *own,
+		   enum run_figure which, enum run_figure of, double ticks)
+{
+	if (b->out->known[of])
+		run_figure_share(b->out, which, b->out->value[of] * fmin(ticks, own->busy),
+				 own->busy);
+}
+
 static void used_by(const struct machine_between *b, const struct own_cpus *own,
 		    struct cpu_users *u)
 {
@@ -187,6 +196,9 @@ static void used_by(const struct machine_between *b, const struct own_cpus *own,
 		ticks[MACHINE_OTHER] = fmin(ticks[MACHINE_OTHER],
 					    fmax(left - ticks[MACHINE_SERVER], 0));
 	run_figure_share(b->out, RUN_FIGURE_SELF, fmin(ticks[MACHINE_SELF], own->all), own->all);
+	divide(b, own, RUN_FIGURE_OWN_WAIT, RUN_FIGURE_WAIT_CPU, ticks[MACHINE_SERVER]);
+	divide(b, own, RUN_FIGURE_STEAL_WAIT, RUN_FIGURE_ON_CPU, own->stolen);
+	divide(b, own, RUN_FIGURE_INTERRUPTS_WAIT, RUN_FIGURE_ON_CPU, own->interrupts);
 	if (!b->before->all_processes) {
 		not_all_seen(b);
 		return;
@@ -198,6 +210,8 @@ static void used_by(const struct machine_between *b, const struct own_cpus *own,
 	left -= u->ended[MACHINE_OTHER];
 	run_figure_share(b->out, RUN_FIGURE_OTHERS, fmin(ticks[MACHINE_OTHER], own->all), own->all);
 	name_most(b, own, u, RUN_FIGURE_OTHERS, MACHINE_OTHER);
+	divide(b, own, RUN_FIGURE_OTHERS_WAIT, RUN_FIGURE_WAIT_CPU, ticks[MACHINE_OTHER]);
+	divide(b, own, RUN_FIGURE_KERNEL_WAIT, RUN_FIGURE_WAIT_CPU, ticks[MACHINE_KERNEL]);
 	run_figure_share(b->out, RUN_FIGURE_KERNEL_THREADS, fmin(ticks[MACHINE_KERNEL], own->all),
 			 own->all);
 	name_most(b, own, u, RUN_FIGURE_KERNEL_THREADS, MACHINE_KERNEL);

@@ -8,7 +8,7 @@
 /* clang-format off */
 static const struct doctor_rule rules[] = {
 	{
-		.key = "socket-buffer", .name = "socket buffer", .kind = DOCTOR_WORK,
+		.key = "socket-buffer", .name = "socket buffer", .kind = DOCTOR_FAILS,
 		TESTS(LEAST(DROPPED, 0.001), LEAST(DROPPED_N, 10), MOST(LISTENER, 0.9)), NO_HARM,
 		EVIDENCE(F(DROPPED), F(DROPPED_N), F(QUEUE), F(BUFFER), F(LISTENER), F(P99)),
 		.says = "the server's socket had no room for {dropped} of the datagrams[ ({dropped.who})]: who sent them waits, and sends them again[; the buffer has {buffer} bytes]",
@@ -17,13 +17,22 @@ static const struct doctor_rule rules[] = {
 		.next = "ss -lunm; sysctl net.core.rmem_max",
 	},
 	{
-		.key = "own-buffer", .name = "the clients' own buffers", .kind = DOCTOR_WORK,
+		.key = "own-buffer", .name = "the clients' own buffers", .kind = DOCTOR_FAILS,
 		TESTS(LEAST(OWN_DROPPED, 0.001)), NO_HARM,
 		EVIDENCE(F(OWN_DROPPED), F(OWN_BUFFER), F(DROPPED), F(P99)),
 		.says = "the clients' own sockets had no room for {own_dropped} of the datagrams that came: it is not the server that loses them",
 		.todo = "larger buffers in the clients (afpscope rx -u KIB; now {own_buffer}), or fewer calls of a client at a time (-t)",
 		.disproof = "with -u 4096 calls take as long",
 		.next = "afpscope rx -u 4096 and the same options",
+	},
+	{
+		.key = "fragments", .name = "lost fragments", .kind = DOCTOR_FAILS,
+		TESTS(LEAST(REASSEMBLY, 1), MOST(DROPPED, 0.001)), NO_HARM,
+		EVIDENCE(F(REASSEMBLY), F(RESENT), F(TIMED_OUT), F(P99)),
+		.says = "large datagrams do not come whole: of {reassembly} a fragment was missing, and who sent them waits, and sends them again",
+		.todo = "smaller packets (-rxmaxmtu 1400, -nojumbo), or look for what drops fragments: a firewall, a tunnel with a smaller MTU, a full queue",
+		.disproof = "ReasmFails in nstat does not grow while calls are slow",
+		.next = "nstat -az IpReasmFails IpReasmTimeout; ping -M do -s 1472 CLIENT",
 	},
 	{
 		.key = "threads", .name = "shortage of threads", .kind = DOCTOR_WAIT,
@@ -93,7 +102,7 @@ static const struct doctor_rule rules[] = {
 		TESTS(LEAST(TIMED_OUT, 0.4), MOST(DROPPED, 0.001), MOST(OWN_DROPPED, 0.001)), HARM(TIMED_OUT, 0.4),
 		EVIDENCE(F(TIMED_OUT), F(RESENT), F(RESENT_BACK), F(OWN_DROPPED), F(P99)),
 		.says = "calls wait until lost packets are sent again: {timed_out} of the time of all calls is in calls that Rx's timers made long[; the server's own socket lost {dropped} of the datagrams]",
-		.todo = "look for the loss: the server's socket buffer (on the server: afpscope doctor --kind rx), switches, a firewall, the clients' network",
+		.todo = "look for the loss: on the server with afpscope doctor --kind rx (its socket buffer), then switches, a firewall, the clients' network; where only large calls are slow, a path whose MTU is smaller, which drops large datagrams",
 		.disproof = "no DATA packet is sent twice (tshark -Y rx.type==1)",
 		.next = "on the server: afpscope doctor --kind rx -d 30",
 	},

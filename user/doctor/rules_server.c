@@ -84,8 +84,8 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "session-limit", .name = "limit of sessions", .kind = DOCTOR_FAILS,
-		TESTS(LEAST(REFUSED, 1)), NO_HARM,
-		EVIDENCE(F(REFUSED), F(SESSIONS), F(LIMIT)),
+		TESTS(LEAST(REFUSED, 1)), HARM(REFUSED_SHARE, 0.001),
+		EVIDENCE(F(REFUSED), F(REFUSED_SHARE), F(SESSIONS), F(LIMIT)),
 		.says = "the server refused clients: {refused}[; it serves {limit} sessions at a time (max connections)]",
 		.todo = "raise max connections in {conf}, or end sessions that nobody uses",
 		.disproof = "a new client can log in",

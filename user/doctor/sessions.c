@@ -52,6 +52,8 @@ static void look_brief(struct run_figures *out, const struct run *r, double ns)
 	}
 	run_figure_share(out, RUN_FIGURE_SHORT_LIVED, brief * NS_PER_S, ns);
 	run_figure_set(out, RUN_FIGURE_REFUSED, refused);
+	run_figure_share(out, RUN_FIGURE_REFUSED_SHARE, refused,
+			 refused + (double)(r->n_sessions + r->n_rest));
 	if (r->limit.sessions)
 		run_figure_set(out, RUN_FIGURE_LIMIT, (double)r->limit.sessions);
 }

@@ -24,6 +24,7 @@
 struct look {
 	struct inservice *out;
 	const struct servers_entry *server;
+	const struct inservice_known *known;
 	struct sockets all; /* read when first needed */
 	bool has_sockets;
 	/* Of the session that is looked at. */
@@ -203,8 +204,11 @@ static int look_at_session(void *arg, pid_t pid)
 {
 	struct look *l = arg;
 	struct sleeping is;
-	bool stopped = is_stopped(pid);
+	bool stopped;
 
+	if (l->known->fn && l->known->fn(l->known->arg, pid))
+		return 0;
+	stopped = is_stopped(pid);
 	if (sleeping_read(&is, pid, pid)) {
 		l->out->known = false;
 		return 0;
@@ -223,9 +227,10 @@ static int by_pid(const void *a, const void *b)
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-int inservice_look(struct inservice *out, const struct servers_entry *s)
+int inservice_look(struct inservice *out, const struct servers_entry *s,
+		   const struct inservice_known *known)
 {
-	struct look l = { .out = out, .server = s };
+	struct look l = { .out = out, .server = s, .known = known };
 	int r = 0;
 
 	*out = (struct inservice) { .looked_ns = clock_now_ns(),

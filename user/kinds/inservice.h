@@ -18,11 +18,18 @@ struct inservice {
 	struct run_service *request; /* owned; by pid */
 };
 
+/* Sessions that need not be looked at, as their requests are known; fn NULL: there are none. */
+struct inservice_known {
+	bool (*fn)(const void *arg, pid_t pid);
+	const void *arg;
+};
+
 /*
- * Looks at every session that is there now. The age of a request is the time since its client sent
- * anything: at least so old. 0 or -ENOMEM; inservice_fini in both cases.
+ * Looks at every session that is there now, but those that are known. The age of a request is the
+ * time since its client sent anything: at least so old. 0 or -ENOMEM; inservice_fini in both cases.
  */
-int inservice_look(struct inservice *out, const struct servers_entry *s);
+int inservice_look(struct inservice *out, const struct servers_entry *s,
+		   const struct inservice_known *known);
 void inservice_fini(struct inservice *l);
 
 /* The one of this process; NULL: none. */

@@ -149,6 +149,8 @@
 	X(CNID_WRITES, "cnid_writes", "1/s",                                                            \
 	  "writes to the CNID database in such requests; who: their command")                           \
 	X(REFUSED, "refused", "1", "sessions refused: the server's limit was reached")                  \
+	X(REFUSED_SHARE, "refused_share", "share",                                                      \
+	  "of the clients that came or were there, these")                                              \
 	X(LIMIT, "limit", "1", "sessions that the server serves at a time, by its settings")            \
 	X(TOP_SESSION, "top_session", "share",                                                          \
 	  "the busiest session's share of all; who: its user")                                          \

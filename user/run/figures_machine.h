@@ -14,6 +14,16 @@
 	X(CPUS_USED, "cpus_used", "share", "of all CPUs, by all programs")                         \
 	X(OTHERS, "others", "share",                                                               \
 	  "of its CPUs, by other programs and what they had started; who: most")                   \
+	X(OTHERS_WAIT, "others_wait", "share",                                                     \
+	  "of wait_cpu, as much as these programs are of all that its CPUs did")                   \
+	X(OWN_WAIT, "own_wait", "share",                                                           \
+	  "of wait_cpu, as much as the server itself is of all that its CPUs did")                 \
+	X(KERNEL_WAIT, "kernel_wait", "share",                                                     \
+	  "of wait_cpu, as much as threads of the kernel are of all that its CPUs did")            \
+	X(STEAL_WAIT, "steal_wait", "share",                                                       \
+	  "of on_cpu, as much as was taken by the hypervisor of all that its CPUs did")            \
+	X(INTERRUPTS_WAIT, "interrupts_wait", "share",                                             \
+	  "of on_cpu, as much as interrupts are of all that its CPUs did")                         \
 	X(KERNEL_THREADS, "kernel_threads", "share",                                               \
 	  "of its CPUs, by threads of the kernel; who: most")                                      \
 	X(INTERRUPTS, "interrupts", "share", "of its CPUs, in interrupts and softirqs")            \

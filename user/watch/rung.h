@@ -38,7 +38,8 @@ struct rung {
 	void (*clients)(void *state, watch_client_fn *put, void *user);
 	void (*state)(void *state, struct watch_state *out); /* NULL: counted by watch.c */
 	int (*losses)(void *state, struct run *r);
-	enum afs_object (*sleeps_on)(const void *state, pid_t pid);     /* NULL: not known */
+	bool (*follows)(const void *state, pid_t pid);              /* NULL: it follows nobody */
+	enum afs_object (*sleeps_on)(const void *state, pid_t pid); /* NULL: not known */
 	struct run_ends (*ends)(const void *state, enum afs_role role); /* NULL: not known */
 	bool (*price)(void *state, uint64_t *out_ns);
 	bool (*session)(void *state, pid_t pid, uint16_t port, struct run_session *out);

@@ -252,6 +252,11 @@ int watch_losses(struct watch *w, struct run *r)
 	return w->rung && w->rung->losses ? w->rung->losses(w->state, r) : 0;
 }
 
+bool watch_follows(const struct watch *w, pid_t pid)
+{
+	return w->rung && w->rung->follows && w->rung->follows(w->state, pid);
+}
+
 enum afs_object watch_sleeps_on(const struct watch *w, pid_t pid)
 {
 	return w->rung && w->rung->sleeps_on ? w->rung->sleeps_on(w->state, pid) : AFS_N_OBJECTS;

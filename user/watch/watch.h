@@ -183,6 +183,9 @@ struct watch_state {
 /* false: nothing is watched. */
 bool watch_state(struct watch *w, struct watch_state *out);
 
+/* Whether bytes of this process's clients were read: then the watch knows its requests. */
+bool watch_follows(const struct watch *w, pid_t pid);
+
 /*
  * The object for which the process that serves a client sleeps now; AFS_N_OBJECTS: it does not
  * sleep, or that is not known.

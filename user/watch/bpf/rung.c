@@ -341,6 +341,11 @@ static int bpf_losses(void *state, struct run *r)
 	return losses_note(&b->load, &b->view, b->records, r);
 }
 
+static bool bpf_follows(const void *state, pid_t pid)
+{
+	return running_follows(&((const struct bpf_rung *)state)->view, pid);
+}
+
 static enum afs_object bpf_sleeps_on(const void *state, pid_t pid)
 {
 	return running_sleeps_on(&((const struct bpf_rung *)state)->view, pid);
@@ -533,6 +538,7 @@ const struct rung rung_bpf = {
 	.clients = bpf_clients,
 	.state = bpf_state,
 	.losses = bpf_losses,
+	.follows = bpf_follows,
 	.sleeps_on = bpf_sleeps_on,
 	.ends = bpf_ends,
 	.price = bpf_price,

@@ -90,20 +90,32 @@ void running_pass(const struct bpf_view *v, uint64_t before_ns, watch_running_fn
 		look(v, &v->stream[i], before_ns, put, user);
 }
 
-enum afs_object running_sleeps_on(const struct bpf_view *v, pid_t pid)
+/* One that serves a client and lives; NULL: there is none with this number. */
+static const struct afs_process *served_by(const struct bpf_view *v, pid_t pid)
 {
 	uint32_t n = bpf_view_processes(v);
 	const struct afs_process *p;
-	const struct afs_thread *t;
 
 	for (uint32_t i = 0; i < n; i++) {
 		p = &v->process[i];
-		if (p->tgid != pid || !p->serving || p->ended >= p->threads)
-			continue;
-		t = &v->thread[p->serving - 1];
-		return t->off == AFS_OFF_BLOCKED && t->nr != AFS_NR_NONE
-			   ? (enum afs_object)t->object
-			   : AFS_N_OBJECTS;
+		if (p->tgid == pid && p->serving && p->ended < p->threads)
+			return p;
 	}
-	return AFS_N_OBJECTS;
+	return NULL;
+}
+
+bool running_follows(const struct bpf_view *v, pid_t pid)
+{
+	const struct afs_process *p = served_by(v, pid);
+
+	return p && p->streams;
+}
+
+enum afs_object running_sleeps_on(const struct bpf_view *v, pid_t pid)
+{
+	const struct afs_process *p = served_by(v, pid);
+	const struct afs_thread *t = p ? &v->thread[p->serving - 1] : NULL;
+
+	return t && t->off == AFS_OFF_BLOCKED && t->nr != AFS_NR_NONE ? (enum afs_object)t->object
+								      : AFS_N_OBJECTS;
 }

@@ -13,6 +13,9 @@
  */
 void running_pass(const struct bpf_view *v, uint64_t before_ns, watch_running_fn *put, void *user);
 
+/* Whether bytes of this process's clients were read. */
+bool running_follows(const struct bpf_view *v, pid_t pid);
+
 /* For what the process that serves a client sleeps; AFS_N_OBJECTS: it does not, or is not known. */
 enum afs_object running_sleeps_on(const struct bpf_view *v, pid_t pid);
 
