@@ -242,6 +242,31 @@ static void a_connection_cut_off_says_nothing(void **state)
 	loopback_end(&l);
 }
 
+/* How long, and what its process has left unread; nothing of one that has said its last word. */
+static void a_client_is_silent_since_its_last_byte(void **state)
+{
+	struct loopback l = make(LOOPBACK_V4);
+	struct tcpdiag d = open_at(&l);
+	uint32_t ms, unread_bytes;
+
+	(void)state;
+	assert_false(tcpdiag_silent(&d, &ms, &unread_bytes));
+	carry(l.client, l.server, 10);
+	usleep(200000);
+	assert_true(tcpdiag_silent(&d, &ms, &unread_bytes));
+	assert_in_range(ms, 185, 10000);
+	assert_int_equal(unread_bytes, 0);
+	assert_int_equal(send(l.client, "abc", 3, 0), 3);
+	carry(l.server, l.client, 100);
+	assert_true(tcpdiag_silent(&d, &ms, &unread_bytes));
+	assert_in_range(ms, 0, 180);
+	assert_int_equal(unread_bytes, 3);
+	shutdown(l.client, SHUT_WR);
+	wait_until(!tcpdiag_silent(&d, &ms, &unread_bytes));
+	tcpdiag_close(&d);
+	loopback_end(&l);
+}
+
 static void a_later_connection_of_the_same_addresses_is_another_one(void **state)
 {
 	struct loopback l = make(LOOPBACK_V4);
@@ -471,6 +496,7 @@ int main(void)
 		cmocka_unit_test(the_other_end_s_congestion_control_is_its_own),
 		cmocka_unit_test(a_closed_end_says_nothing),
 		cmocka_unit_test(a_connection_cut_off_says_nothing),
+		cmocka_unit_test(a_client_is_silent_since_its_last_byte),
 		cmocka_unit_test(a_later_connection_of_the_same_addresses_is_another_one),
 		cmocka_unit_test(a_listening_socket_is_not_taken_for_the_connection),
 		cmocka_unit_test(it_takes_no_rights),

@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define ESTABLISHED 1 /* TCP_ESTABLISHED of netinet/tcp.h, which linux/tcp.h excludes */
+
 /* Leaves what the kernel says about the socket in a. */
 static int ask(struct tcpdiag *d, struct netlink_answer *a)
 {
@@ -206,7 +208,7 @@ bool tcpdiag_silent(struct tcpdiag *d, uint32_t *ms, uint32_t *unread_bytes)
 	memcpy(&info, value, len < sizeof(info) ? len : sizeof(info));
 	*ms = info.tcpi_last_data_recv;
 	*unread_bytes = ((const struct inet_diag_msg *)a.body)->idiag_rqueue;
-	return info.tcpi_bytes_received;
+	return info.tcpi_bytes_received && info.tcpi_state == ESTABLISHED;
 }
 
 bool tcpdiag_congestion(struct tcpdiag *d, char out[static TCP_CONGESTION_LEN])
@@ -230,8 +232,6 @@ void tcpdiag_close(struct tcpdiag *d)
 /* All connections */
 
 #define LIST_TIMEOUT_MS 1000 /* of a part of a list */
-#define STATE_ESTABLISHED                                                                          \
-	(1u << 1) /* TCP_ESTABLISHED of netinet/tcp.h, which linux/tcp.h excludes */
 
 static int each_of(struct netlink *n, const struct inet_diag_req_v2 *req, tcpdiag_fn *fn, void *arg)
 {
@@ -260,7 +260,7 @@ int tcpdiag_each(uint16_t port, tcpdiag_fn *fn, void *arg)
 		.sdiag_family = AF_INET,
 		.sdiag_protocol = IPPROTO_TCP,
 		.idiag_ext = 1u << (INET_DIAG_INFO - 1),
-		.idiag_states = STATE_ESTABLISHED,
+		.idiag_states = 1u << ESTABLISHED,
 		.id = { .idiag_sport = htons(port) },
 	};
 	struct netlink n;

@@ -48,7 +48,8 @@ bool tcpdiag_owed(struct tcpdiag *d, uint64_t bytes, uint32_t *ms);
 
 /*
  * For how long nothing has come from the other side, and how many bytes came that its process has
- * not read. Errors as tcpdiag_look.
+ * not read. Errors as tcpdiag_look; false also if nothing ever came, or no more will: the other
+ * side has closed its end.
  */
 bool tcpdiag_silent(struct tcpdiag *d, uint32_t *ms, uint32_t *unread_bytes);
 
