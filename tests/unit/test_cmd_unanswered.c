@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Requests from before the watch, of sessions that really wait; what the watch itself knows of
+ * those that began in it is for tests/bpf.
+ */
+#include "cmd/unanswered.h"
+
+#include "unit/server_tree.h"
+
+#include "kinds/target.h"
+#include "run/account.h"
+
+#define MS 1000000ull
+#define N  3
+
+struct scene {
+	struct tree t;
+	struct watch *w;
+	struct unanswered u;
+	struct run r;
+};
+
+static void sits(int client, const struct tree_ends *ends)
+{
+	char c;
+
+	(void)ends;
+	if (read(client, &c, 1) < 0)
+		_exit(1);
+}
+
+/* Two sessions that pause within a request, and one that has none. */
+static void begin(struct scene *s)
+{
+	tree_session_fn *const fn[N] = { session_naps, session_naps, sits };
+	struct target target = { 0 };
+	struct err e = { 0 };
+
+	memset(s, 0, sizeof(*s));
+	tree_start(&s->t, N, fn);
+	for (int i = 0; i < N; i++)
+		wait_asleep(s->t.session[i]);
+	target.server = s->t.master;
+	if (watch_open_target(&s->w, WATCH_PROC, &target, &e))
+		fail_msg("%s", e.text);
+	assert_int_equal(run_init(&s->r, "doctor", "doctor"), 0);
+	assert_int_equal(unanswered_begin(&s->u, &s->t.entry), 0);
+}
+
+static void end(struct scene *s)
+{
+	unanswered_fini(&s->u);
+	run_fini(&s->r);
+	watch_free(s->w);
+	tree_end(&s->t);
+}
+
+static void look_and_note(struct scene *s)
+{
+	assert_int_equal(unanswered_look(&s->u, s->w, &s->t.entry), 0);
+	assert_int_equal(unanswered_note(&s->u, &s->r), 0);
+	assert_true(s->r.has_service);
+}
+
+static void what_is_younger_than_a_second_is_not_said(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	begin(&s);
+	look_and_note(&s);
+	assert_int_equal(s.u.before.n, 2);
+	assert_int_equal(s.u.now.n, 2);
+	assert_int_equal(s.r.n_service, 0);
+	end(&s);
+}
+
+static void add_one(void *arg, const struct run_service *is)
+{
+	*(uint64_t *)arg += is->age_ns;
+}
+
+/* One client has said something meanwhile, which was a sign of life; the oldest comes first. */
+static void a_sign_of_life_makes_no_request_younger(void **state)
+{
+	uint64_t older_ns, sum_ns = 0;
+	struct scene s;
+
+	(void)state;
+	begin(&s);
+	usleep(400000);
+	assert_int_equal(unanswered_begin(&s.u, &s.t.entry), 0); /* another time begins */
+	assert_int_equal(send(s.t.client[0], "", 1, 0), 1);
+	usleep(800000);
+	look_and_note(&s);
+	assert_int_equal(s.r.n_service, 2);
+	older_ns = s.u.now.looked_ns - s.u.before.looked_ns;
+	for (int i = 0; i < 2; i++) {
+		assert_in_range(s.r.service[i].age_ns, older_ns + 385 * MS, older_ns + 3000 * MS);
+		assert_true(s.r.service[i].before);
+		assert_int_equal(s.r.service[i].account, AFS_ACCOUNT_BETWEEN);
+		assert_int_equal(s.r.service[i].column, ACCOUNT_OTHER);
+		assert_string_equal(s.r.service[i].on, "clock_nanosleep");
+		sum_ns += s.r.service[i].age_ns;
+	}
+	assert_true(s.r.service[0].age_ns >= s.r.service[1].age_ns);
+	assert_true(inservice_of(&s.u.now, s.t.session[0])->age_ns < 1000 * MS);
+	older_ns = 0;
+	unanswered_each_older(&s.u, add_one, &older_ns);
+	assert_int_equal(older_ns, sum_ns);
+	end(&s);
+}
+
+static void add_session(struct run *r, pid_t pid, uint64_t requests, uint64_t ended_ns)
+{
+	struct run_session *s = run_session(r);
+
+	assert_non_null(s);
+	s->pid = pid;
+	s->user = strdup("anna");
+	s->address = strdup("192.0.2.7:50000");
+	s->requests = requests;
+	s->ended_ns = ended_ns;
+}
+
+/* It has been answered since: what it waits for now is a request that the watch has seen begin. */
+static void what_the_watch_has_counted_is_not_from_before(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	begin(&s);
+	usleep(1100000);
+	add_session(&s.r, s.t.session[0], 1, 0);
+	add_session(&s.r, s.t.session[1], 5, 77); /* an earlier process with its number */
+	add_session(&s.r, s.t.session[1], 0, 0);
+	look_and_note(&s);
+	assert_int_equal(s.r.n_service, 1);
+	assert_int_equal(s.r.service[0].pid, s.t.session[1]);
+	assert_string_equal(s.r.service[0].user, "anna");
+	assert_string_equal(s.r.service[0].address, "192.0.2.7:50000");
+	end(&s);
+}
+
+/* What was hung and is not any more is nowhere, nor what cannot be looked at. */
+static void what_was_answered_is_not_said(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	begin(&s);
+	usleep(1100000);
+	loopback_reset(&s.t.client[0]);
+	wait_until(!unanswered_look(&s.u, s.w, &s.t.entry) && s.u.now.n == 1);
+	look_and_note(&s);
+	assert_int_equal(s.r.n_service, 1);
+	assert_int_equal(s.r.service[0].pid, s.t.session[1]);
+	assert_string_equal(s.r.service[0].user, "");
+	s.t.entry.elsewhere = true;
+	assert_int_equal(unanswered_look(&s.u, s.w, &s.t.entry), 0);
+	assert_int_equal(unanswered_note(&s.u, &s.r), 0);
+	assert_false(s.r.has_service);
+	end(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_younger_than_a_second_is_not_said),
+		cmocka_unit_test(a_sign_of_life_makes_no_request_younger),
+		cmocka_unit_test(what_the_watch_has_counted_is_not_from_before),
+		cmocka_unit_test(what_was_answered_is_not_said),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
