@@ -514,6 +514,8 @@ static __always_inline void reply_begin(struct afs_stripe *stripe, struct afs_th
 	const struct afs_queued *q = &s->queue[s->first % AFS_N_QUEUED];
 	__u32 found;
 
+	/* Whatever the session waits for from now on, it is not an answer for this request. */
+	t->unanswered = 0;
 	if (setup.any_order) {
 		f->answers = pending_take(s, f, id);
 		if (!f->answers)

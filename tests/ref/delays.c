@@ -107,6 +107,34 @@ static void lock_later(int fd, bool calls_between)
 	REF_MUST(!fcntl(fd, F_SETLK, &lock));
 }
 
+static void wait_in_vain(int fd, int ms)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	REF_MUST(!poll(&p, 1, ms));
+}
+
+/* As afpd's client of the CNID server, whose pause has no descriptor. */
+static void ask_and_pause(int fd, int command)
+{
+	char byte;
+
+	if (command == REF_DO_PAUSE)
+		ask(fd, REF_ASK_NOTHING);
+	if (command == REF_DO_GONE)
+		REF_MUST(recv(fd, &byte, 1, 0) <= 0);
+	if (command == REF_DO_LATE) {
+		REF_MUST(recv(fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+		wait_in_vain(fd, 5);
+	}
+	sleep_ns(20 * REF_MS);
+}
+
+static void tell(const struct ref_delays *d)
+{
+	REF_MUST(send(d->told[0], "x", 1, 0) == 1);
+}
+
 static void wait_for_client(const struct ref_delays *d)
 {
 	fd_set set;
@@ -160,6 +188,15 @@ static void act(struct ref_delays *d, int command)
 	case REF_DO_BUSY:
 	case REF_DO_IDLE:
 		lock_later(d->sqlite, command == REF_DO_IDLE);
+		break;
+	case REF_DO_LATE:
+	case REF_DO_GONE:
+	case REF_DO_PAUSE:
+		ask_and_pause(d->asks[1], command);
+		break;
+	case REF_DO_TELL:
+		tell(d);
+		wait_in_vain(d->told[0], 20);
 		break;
 	default:
 		if (command >= REF_DO_ASK2)
@@ -218,6 +255,8 @@ void ref_delays_serve(struct ref_delays *d)
 			return;
 		act(d, buf[WIRE_HEAD]);
 		reply(d, h, buf[WIRE_HEAD] == REF_DO_LARGE ? REF_LARGE : 0);
+		if (buf[WIRE_HEAD] == REF_DO_TELL)
+			tell(d);
 	}
 }
 
@@ -240,6 +279,8 @@ void ref_delays_serve_cnid(struct ref_delays *d, int which)
 	close(d->lock);
 	close(d->sqlite);
 	close(d->asked[!which]);
+	close(d->told[0]);
+	close(d->told[1]);
 	for (int i = 0; i < REF_CNID_SERVERS; i++)
 		close(d->asks[i]);
 	d->db_data = open(REF_DB "/synced", O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -317,6 +358,7 @@ void ref_delays_open(struct ref_delays *d)
 	REF_MUST(!setsockopt(d->server, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)));
 	if (d->waits)
 		REF_MUST(!fcntl(d->server, F_SETFL, O_RDWR | O_NONBLOCK));
+	REF_MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, d->told));
 	for (int i = 0; i < REF_CNID_SERVERS; i++) {
 		REF_MUST(!socketpair(AF_UNIX, SOCK_STREAM, 0, end));
 		d->asks[i] = moved_up(end[0], d->high);
@@ -326,10 +368,11 @@ void ref_delays_open(struct ref_delays *d)
 
 void ref_delays_close(struct ref_delays *d)
 {
-	const int fd[] = { d->data,         d->lock,           d->sqlite,        d->pipe[0],
-			   d->pipe[1],      d->client,         d->server,        d->asks[0],
-			   d->asks[1],      d->asked[0],       d->asked[1],      d->to_holder[0],
-			   d->to_holder[1], d->from_holder[0], d->from_holder[1] };
+	const int fd[] = { d->data,         d->lock,           d->sqlite,         d->pipe[0],
+			   d->pipe[1],      d->client,         d->server,         d->asks[0],
+			   d->asks[1],      d->asked[0],       d->asked[1],       d->to_holder[0],
+			   d->to_holder[1], d->from_holder[0], d->from_holder[1], d->told[0],
+			   d->told[1] };
 
 	munmap(d->truth, sizeof(*d->truth));
 	for (size_t i = 0; i < sizeof(fd) / sizeof(fd[0]); i++)

@@ -29,11 +29,15 @@ enum {
 	REF_DO_BURN,
 	REF_DO_SYNC,
 	REF_DO_PIPE,
-	REF_DO_LARGE,                 /* a reply of a megabyte */
-	REF_DO_UPLOAD,                /* whose data come later, in two pieces */
-	REF_DO_BUSY,                  /* sleeps between two calls on its own CNID database */
-	REF_DO_IDLE,                  /* sleeps after such a call, but another one is between */
-	REF_DO_ASK,                   /* + what the CNID server does before it answers */
+	REF_DO_LARGE,  /* a reply of a megabyte */
+	REF_DO_UPLOAD, /* whose data come later, in two pieces */
+	REF_DO_BUSY,   /* sleeps between two calls on its own CNID database */
+	REF_DO_IDLE,   /* sleeps after such a call, but another one is between */
+	REF_DO_LATE,   /* waits 5 ms for the second CNID server, in vain, and pauses */
+	REF_DO_GONE,   /* reads from it, which gives nothing or an error, and pauses */
+	REF_DO_PAUSE,  /* asks it, is answered, and pauses */
+	REF_DO_TELL,   /* tells another process, waits for it, and tells it more after the reply */
+	REF_DO_ASK,    /* + what the CNID server does before it answers */
 	REF_DO_ASK2 = REF_DO_ASK + 8, /* the same of the second CNID server */
 	REF_DO_MAX = REF_DO_ASK2 + 8,
 };
@@ -61,7 +65,7 @@ struct ref_delays {
 	struct ref_truth *truth;
 	int client, server; /* ends of connections */
 	int asks[REF_CNID_SERVERS], asked[REF_CNID_SERVERS];
-	int data, lock, sqlite, db_data, db_lock, pipe[2], to_holder[2], from_holder[2];
+	int data, lock, sqlite, db_data, db_lock, pipe[2], to_holder[2], from_holder[2], told[2];
 	int high;         /* the least descriptor of connections to CNID servers; 0: any */
 	bool waits;       /* the server's end does not block */
 	bool reads_first; /* the CNID server is found reading, not waiting */
