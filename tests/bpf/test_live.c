@@ -2,7 +2,7 @@
 /*
  * A server in steps: each request is in one step, in the same number by command, user, client,
  * volume, session and file.
- * Tests user/live/live.c.
+ * Tests user/live/live.c, note.c.
  */
 #include "watched.h"
 
@@ -215,6 +215,44 @@ static void a_diagnosis_knows_that_a_session_has_ended(void **state)
 	watched_close(&ends);
 }
 
+/* What only /proc shows, of a session that the watch knows and of one that it does not. */
+static void an_older_request_is_in_the_step_that_has_ended(void **state)
+{
+	const struct run_service older[] = {
+		{ .pid = 77, .address = "192.0.2.7:50000", .user = "anna", .age_ns = 7000000000u },
+		{ .pid = 78, .address = "192.0.2.7:50001", .age_ns = 9000000000u },
+		{ .pid = 79, .address = "[2001:db8::1]:9", .user = "anna", .age_ns = 2000000000u },
+	};
+	const struct live_row *r;
+	struct watched x;
+	struct live *l = start(&x, false);
+
+	(void)state;
+	assert_int_equal(live_step(l), 0);
+	for (size_t i = 0; i < 3; i++)
+		live_older(l, &older[i]);
+	assert_int_equal(live_last(l)->in_service, 3);
+	assert_int_equal(live_last(l)->oldest_ns, 9000000000u);
+	r = live_table_row((struct live_table *)live_rows(l, LIVE_USER), "anna");
+	assert_int_equal(r->in_service, 2);
+	assert_int_equal(r->oldest_ns, 7000000000u);
+	r = live_table_row((struct live_table *)live_rows(l, LIVE_CLIENT), "192.0.2.7");
+	assert_int_equal(r->in_service, 2);
+	assert_int_equal(r->oldest_ns, 9000000000u);
+	r = live_table_row((struct live_table *)live_rows(l, LIVE_SESSION),
+			   "- 192.0.2.7:50001 (78)");
+	assert_int_equal(r->in_service, 1);
+	assert_int_equal(r->pid, 78);
+	r = live_table_row((struct live_table *)live_rows(l, LIVE_SESSION),
+			   "anna [2001:db8::1]:9 (79)");
+	assert_int_equal(r->pid, 79);
+	assert_int_equal(r->sum.requests, 0);
+	/* They are of that step only: the next look finds them again. */
+	assert_int_equal(live_step(l), 0);
+	assert_int_equal(live_last(l)->in_service, 0);
+	end(&x, l);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -222,6 +260,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(files_are_told_apart),
 		cmocka_unit_test(a_diagnosis_gets_what_came_since_the_last),
 		cmocka_unit_test(a_diagnosis_knows_that_a_session_has_ended),
+		cmocka_unit_test(an_older_request_is_in_the_step_that_has_ended),
 	};
 
 	/* A pattern of names: only these. */
