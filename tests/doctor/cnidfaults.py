@@ -42,8 +42,16 @@ def metad_killed(site: Site, killed: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def a_few_arrive(site: Site, _: float) -> Iterator[Tally]:
-    """Clients come, some of them before there is a fault, none when doctor looks."""
-    with arriving(site, 0, 0.5, 12) as tally:
+    """Clients come before there is a fault."""
+    with arriving(site, 0, 0.2, 4) as tally:
+        yield tally
+
+
+@contextlib.contextmanager
+def stopped_for_a_while(site: Site, seconds: float) -> Iterator[Tally]:
+    """cnid_metad is stopped; clients come, and hang, before doctor looks, none when it does."""
+    with metad_stopped(site, 1), arriving(site, 0, 0.5, 6) as tally:
+        time.sleep(seconds)
         yield tally
 
 
@@ -102,8 +110,8 @@ CNID_FAULTS = (
         company=arriving, loads=("browse", "office", "one", "users"), cnids=DBD,
     ),
     Fault(
-        "sessions that hang", ("cnid-stopped",), (None, None, 1), metad_stopped,
-        company=a_few_arrive, loads=("browse", "victim"), cnids=DBD, settle_s=4,
+        "sessions that hang", ("cnid-stopped",), (None, None, 4),
+        stopped_for_a_while, company=a_few_arrive, loads=("browse", "victim"), cnids=DBD,
     ),
     Fault(
         "dead cnid_metad", ("cnid-dead",), (None, None, 1), before=metad_killed,

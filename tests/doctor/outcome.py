@@ -135,7 +135,7 @@ def table(all_: list[dict[str, Any]]) -> str:
         f"- The same servers before the fault: something found {len(spoilt)} of {len(quiet)}",
         f"- Healthy: false {_percent(none, lambda is_: is_ != FIRST)}",
         f"- False and sure: {_percent(made, SURE.__eq__)}",
-        f"- Rows whose harm was less than was meant, counted as what it was: {missed} of {len(one)}",
+        f"- Rows that did less harm than was meant, counted as what they did: {missed}/{len(one)}",
         f"- Rows that could not be made: {len(all_) - len(made)}",
         f"- Time of all: {sum(row['seconds'] for row in all_) / 60:.0f} min of "
         f"{len(all_)} rows one after the other",

@@ -250,9 +250,9 @@ SERVER_FAULTS = (
         "other programs", ("other-programs",), (0.01, 0.12, 0.8), burning, alone=True,
     ),
     Fault(
-        "too many clients", ("cpu-short",), (4, 30, 400), alone=True, apart=True,
-        own=(Part("browse", 0, 0, ("--realtime", "--files=4")),),
-        calm=(Part("browse", 4, 0, ("--realtime", "--files=4")),),
+        "too many clients", ("cpu-short",), (4, 30, 400), alone=True, apart=True, cnids=("dbd",),
+        own=(Part("browse", 0, 0, ("--realtime", "--files=2")),),
+        calm=(Part("browse", 4, 0, ("--realtime", "--files=2")),),
     ),
     Fault(
         "interrupts", ("interrupts",), (0, 8e3, 2e4), interrupted, alone=True,
@@ -288,7 +288,7 @@ SERVER_FAULTS = (
     ),
     Fault(
         "restarted server", ("server-restarted",), (None, None, 1), ending,
-        loads=("browse", "office", "users"),
+        loads=("browse", "office", "users"), cnids=("dbd", "sqlite"),
     ),
     Fault(
         "ended server", ("server-ended",), (None, None, 0), ending,

@@ -307,7 +307,9 @@ USER_FAULTS = (
     ),
     Fault(
         "hanging PAM", ("slow-login",), (None, None, 1), pam_hangs, company=logging_in,
-        hooks={"AFPD_PAM": "auth required pam_exec.so INST/pamhang"},
+        hooks={
+            "AFPD_PAM": "auth required pam_exec.so INST/pamhang\nauth required pam_unix.so nodelay"
+        },
         before=pam_program,
     ),
     Fault("login loop", ("login-loop",), (0, 1, 4), connecting),

@@ -24,7 +24,7 @@
 #                noise (Linux 6.6; not with AFPD_VOL_SIZE)
 # AFPD_PRELOAD   a library of this machine to preload in afpd
 # AFPD_PRELOAD_IN  in this daemon instead, and what it starts: cnid_metad
-# AFPD_PAM       the first line of PAM's configuration in place of "auth required pam_unix.so
+# AFPD_PAM       the lines of PAM's configuration in place of "auth required pam_unix.so
 #                nodelay", which answers a wrong password at once; INST stands for the folder of
 #                the instance as the server sees it
 # AFPD_ENV       NAME=VALUE words more for the daemons' environment
