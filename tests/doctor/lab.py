@@ -172,6 +172,9 @@ def clean() -> None:
         env = dict(line.split("=", 1) for line in (owner.parent / "env").read_text().splitlines())
         folder = Path(env["AFPD_ROOT"]) / "inst" / port
         subprocess.run(["chattr", "-R", "-f", "-i", str(folder / "cnid")])
+        for line in reversed(Path("/proc/self/mounts").read_text().splitlines()):
+            if (at := line.split()[1]).startswith(f"{folder}/"):
+                subprocess.run(["umount", "-l", at], check=True)
         down = REPO / "tests" / "server" / "down.sh"
         subprocess.run([str(down), port], check=True)
         print(f"removed the server of port {port}")

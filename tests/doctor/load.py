@@ -43,15 +43,16 @@ class Waits:
 
 
 def tallied(tallies: list[Tally], begin: float, end: float) -> Waits:
-    """What began in that time, and what still waits."""
+    """What clients waited for in that time, up to its end."""
     out = Waits()
     for tally in tallies:
         with tally.lock:
-            ended = [row for row in tally.ended if begin <= row[0] < end or begin <= row[1] < end]
-            pending = [end - at for at in tally.pending.values() if at < end]
-        out.n += len(ended) + len(pending)
-        out.seconds += sum(to - at for at, to, _ in ended) + sum(pending)
-        out.failed += sum(failed for *_, failed in ended)
+            all_ = [*tally.ended, *((at, end, False) for at in tally.pending.values())]
+        for at, to, failed in all_:
+            if at < end and to >= begin:
+                out.n += 1
+                out.seconds += min(to, end) - at
+                out.failed += failed and to < end
     return out
 
 
