@@ -43,7 +43,7 @@ def metad_killed(site: Site, killed: float) -> Iterator[None]:
 @contextlib.contextmanager
 def a_few_arrive(site: Site, _: float) -> Iterator[Tally]:
     """Clients come before there is a fault."""
-    with arriving(site, 0, 0.2, 4) as tally:
+    with arriving(site, 0, 0.7, 6) as tally:
         yield tally
 
 

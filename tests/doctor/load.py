@@ -34,12 +34,10 @@ class Waits:
     lost: int = 0  # clients whose session broke off
     may_fail: float = 1  # what share of n is of the kinds of which some failed
 
-    def share(self, calm: Waits) -> tuple[float, float]:
-        """Of the seconds: how many would not have been waited without the fault; of how many."""
-        if not self.seconds or (self.n and not calm.n):
-            return 0, self.seconds
+    def extra_s(self, calm: Waits) -> float:
+        """How many of the seconds would not have been waited without the fault."""
         mean = calm.seconds / calm.n if calm.n else 0
-        return max(0, self.seconds - mean * self.n), self.seconds
+        return max(0, self.seconds - mean * self.n)
 
 
 def tallied(tallies: list[Tally], begin: float, end: float) -> Waits:

@@ -66,8 +66,7 @@ class Seen:
     before: dict[str, Any] = field(default_factory=dict)  # what doctor said without the faults
 
     def add(self, calm: Waits, with_: Waits) -> None:
-        extra, _ = with_.share(calm)
-        self.extra_s += extra
+        self.extra_s += with_.extra_s(calm)
         failed = with_.failed / max(1, with_.n * with_.may_fail) - calm.failed / max(1, calm.n)
         lost = with_.lost / max(1, with_.clients)
         self.share_failed = max(self.share_failed, min(1, failed), lost)
