@@ -48,7 +48,7 @@ FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% c
 
 .DELETE_ON_ERROR:
 .PHONY: all client demo demo-gluster check check-built check-quick check-quick-built check-programs check-programs-beside beside beside-built unit-programs fuzz-programs \
-	 vm-programs vm vm-beside vm-times python unit unit-sanitized fuzz fuzz-run bpf-tests integration lint bench analysis install uninstall clean help deps pictures
+	 vm-programs vm vm-beside vm-times python unit unit-sanitized fuzz fuzz-run bpf-tests integration lint lab bench analysis install uninstall clean help deps pictures
 .SECONDARY:
 
 all: $(BUILD)/afpscope $(NAMES:%=$(BUILD)/%) $(MPI)
@@ -62,6 +62,7 @@ help:
 	@echo 'make check       install what is missing, run every test (root)'
 	@echo 'make check-quick those tests that take a few minutes together (root)'
 	@echo 'make lint        format, shell and Python checks, include arrows, size budgets'
+	@echo 'make lab         what doctor says of hundreds of faulty and healthy servers: build/lab/results.json (root; 2 h)'
 	@echo 'make bench       afpscope against afp_lantest and other tracers: build/bench/results.json (root)'
 	@echo 'make analysis    report, query and the other Python commands, to be used from this folder'
 	@echo 'make install     into DESTDIR and PREFIX ($(PREFIX))'
@@ -273,6 +274,12 @@ python:
 
 lint:
 	$(Q)tests/lint.sh
+
+# Faults, doses, loads, CNID schemes, versions: what doctor says of each. Goes on where it was ended.
+lab:
+	$(Q)tests/need.sh build server check
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(PYTHON) -B tests/doctor/lab.py --jobs $$(($(CPUS) > 1 ? 2 : 1)) --out $(BUILD)/lab/results.json
 
 bench:
 	$(Q)tests/need.sh build server check bench

@@ -4,27 +4,15 @@
 from __future__ import annotations
 
 import ways
-from faults import MIXES, Fault, Part, Way
+from faults import MIXES, Fault, Part
 
 TUN = ("/sys/class/misc/tun",)
+SOCAT = "/usr/bin/socat"
 LOOK = (Part(str(MIXES / "look.ini"), 1, 0.005),)
 OFFICE = (Part("office", 2, 0.02, ("--files=20", "--file-size=64K")),)
 READ = (Part("batch-read", 1, 0, ("--file-size=8M",)),)
 WRITE = (Part("batch-write", 1, 0, ("--file-size=2M",)),)
 BROWSE = (Part("browse", 4, 0.05, ("--files=20",)),)
-
-
-def planned(name: str) -> Way | None:
-    """A way of ways.py, if it has it."""
-    return getattr(ways, name, None)
-
-
-def narrow(name: str, load: tuple[Part, ...]) -> Fault:
-    return Fault(
-        name, ("slow-link",), (1e10, 2e8, 4e6), own=load, apart=True, also=("round-trips",),
-        needs=TUN if planned("narrow_link") else ("a narrow link in ways.py",),
-        way=planned("narrow_link"),
-    )  # fmt: skip
 
 
 CLIENT_FAULTS = (
@@ -52,10 +40,16 @@ CLIENT_FAULTS = (
         "slow reader of much", ("network", "client-window"), (1e10, 1e9, 2e6), own=READ,
         apart=True, way=ways.slow_client,
     ),
-    narrow("narrow link, reading", READ),
-    narrow("narrow link, writing", WRITE),
     Fault(
-        "relay", ("relay", ""), (None, None, 1), own=BROWSE, apart=True,
-        needs=() if planned("relayed_by") else ("a relay in ways.py",), way=planned("relayed_by"),
+        "narrow link, reading", ("slow-link",), (1e10, 2e8, 4e6), own=READ, apart=True, needs=TUN,
+        way=ways.narrow_link,
+    ),
+    Fault(
+        "narrow link, writing", ("slow-upload", "slow-link"), (1e10, 2e8, 4e6), own=WRITE,
+        apart=True, needs=TUN, way=ways.narrow_link,
+    ),
+    Fault(
+        "relay", ("relay", ""), (None, None, 1), own=BROWSE, apart=True, needs=(SOCAT,),
+        way=ways.relayed_by("socat"),
     ),
 )  # fmt: skip

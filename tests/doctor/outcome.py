@@ -55,7 +55,9 @@ def outcome(row: Row, result: dict[str, Any]) -> str:
     noise = DISTURBED & known - {key for keys in right for key in keys}
     keys = [f["key"] for f in found if f["key"] not in noise]
     if len(right) == 2 and keys:
-        both = all(set(wanted) & set(keys) for wanted in right)
+        # What harms nobody beside the other is a note.
+        said = {*keys, *(note["key"] for note in diagnosis.get("notes", ()))}
+        both = all(set(wanted) & said for wanted in right)
         is_ = FIRST if both else _single(keys, [*right[0], *right[1]])
         return AMONG if is_ == FIRST and not both else is_
     is_ = _single(keys, right[0] if len(right) == 1 else ())

@@ -92,15 +92,20 @@ def _covering(places: list[tuple[str, str, str]], seed: str) -> Iterator[tuple[s
 
 def _rows_of(fault: Fault, seed: int) -> Iterator[Row]:
     places = _places(fault)
-    order = _covering(places, f"{seed} {fault.name}")
     # Nobody notices a third more of what takes a fraction of a millisecond.
     slow = [place for place in places if place[0] not in QUICK] or places
+    all_ = _covering(places, f"{seed} {fault.name}")
     third = _covering(slow, f"{seed} {fault.name} third")
     doses = [dose for dose, strength in enumerate(fault.doses) if strength is not None]
-    same = 1 if len({fault.doses[d] for d in doses}) == 1 else len(doses)
-    for dose in doses[:same]:
-        for _ in range(min(EACH, len(slow if dose == THIRD else places))):
-            load, cnid, suite = next(third if dose == THIRD else order)
+    if len({fault.doses[dose] for dose in doses}) == 1:
+        doses = doses[:1]
+    for dose in doses:
+        order, n = (third, len(slow)) if dose == THIRD else (all_, len(places))
+        chosen: list[tuple[str, str, str]] = []
+        while len(chosen) < min(EACH, n):
+            if (place := next(order)) not in chosen:
+                chosen.append(place)
+        for load, cnid, suite in chosen:
             yield Row([(fault, dose)], load, cnid, suite)
 
 

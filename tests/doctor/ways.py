@@ -139,7 +139,8 @@ def relayed_by(program: str) -> Callable[[Site, float], contextlib.AbstractConte
     @contextlib.contextmanager
     def way(site: Site, strength: float) -> Iterator[str]:
         port = _free_port()
-        command = [word.format(port=port, server=site.port) for word in RELAYS[program]]
+        command = ["setpriv", "--pdeathsig", "KILL"]  # as this process, however that ends
+        command += [word.format(port=port, server=site.port) for word in RELAYS[program]]
         process = subprocess.Popen(command, start_new_session=True)
         try:
             while not _listens(port) and process.poll() is None:
