@@ -87,9 +87,10 @@ struct afs_setup {
 	__u8 batch;     /* records are gathered by CPU: no program interrupts another there */
 	__u32 trace_wake; /* user space is woken after this many bytes of a CPU; a power of two */
 	__u64 over_ns;    /* requests and names: only of requests that took so long; 0: of all */
-	__u8 column[AFS_N_STATES];        /* enum afs_column: where blocked time belongs */
-	__u8 spread[AFS_ACCOUNT_BETWEEN]; /* of requests: index in a stripe's spreads */
-	__u8 looks[AFS_ACCOUNT_BETWEEN];  /* with AFS_TRACE_ASKED: requests that change nothing */
+	__u8 column[AFS_N_STATES];         /* enum afs_column: where blocked time belongs */
+	__u8 spread[AFS_ACCOUNT_BETWEEN];  /* of requests: index in a stripe's spreads */
+	__u8 looks[AFS_ACCOUNT_BETWEEN];   /* with AFS_TRACE_ASKED: requests that change nothing */
+	__s32 normal[AFS_ACCOUNT_BETWEEN]; /* a result of theirs that is no error; 0: none */
 };
 
 #define AFS_N_THREADS   16384
@@ -433,7 +434,7 @@ struct afs_stream {
  * AFS_TRACE_LIVE.
  */
 struct afs_client {
-	__u64 errors; /* answered with a result other than 0 */
+	__u64 errors; /* answered with a result other than 0, and than the account's normal one */
 	__u64 handed; /* requests handed over between threads: in no column */
 	__u64 ns[AFS_N_COLUMNS];
 	__u32 hist[AFS_REQUEST_BUCKETS];

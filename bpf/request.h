@@ -176,9 +176,21 @@ static __always_inline void account_parts(struct afs_account *a, const struct af
 		a->unexplained++;
 }
 
+/* Whether a result is one that people call an error. */
+static __always_inline bool result_is_error(__u32 account, __s32 result)
+{
+	__s32 normal = 0;
+
+	if (!result)
+		return false;
+	if (AFS_BELOW(account, AFS_ACCOUNT_BETWEEN))
+		normal = setup.normal[account];
+	return result != normal;
+}
+
 /* The same for its connection. The thread's work is the request's if it was "here". */
 static __always_inline void client_count(const struct afs_thread *t, struct afs_stream *s,
-					 bool here, __u64 ns)
+					 const struct afs_queued *q, bool here, __u64 ns)
 {
 	__u32 bucket = afs_hist_index(ns, AFS_REQUEST_BITS, AFS_REQUEST_BUCKETS);
 	__u32 i = AFS_CLIENT_SLOT(s->handle);
@@ -189,7 +201,7 @@ static __always_inline void client_count(const struct afs_thread *t, struct afs_
 		return;
 	if (AFS_BELOW(bucket, AFS_REQUEST_BUCKETS))
 		c->hist[bucket]++;
-	c->errors += !!out->result;
+	c->errors += result_is_error(q->account, out->result);
 	c->handed += !here;
 	for (int k = 0; here && k < AFS_N_COLUMNS; k++)
 		c->ns[k] += t->work.ns[k];
@@ -234,7 +246,7 @@ static __always_inline void request_count(struct afs_stripe *stripe, const struc
 	if (tracing(AFS_TRACE_SMALL))
 		trace_request(stripe, t, s, q, begun_ns, !here, now);
 	if (tracing(AFS_TRACE_LIVE))
-		client_count(t, s, here, ns);
+		client_count(t, s, q, here, ns);
 	request_add(stripe, t, s, q, here, ns);
 }
 

@@ -178,7 +178,7 @@ def _add_test(view: TestView, p: Phase, titled: Iterable[Metric]) -> None:
 
 def _add_account(view: CommandView, a: Account) -> None:
     view.requests += a.requests or 0
-    view.errors += a.figures.get("errors") or 0
+    view.errors += a.failed
     view.time_ns += a.time_ns or 0
     view.service_ns += a.service_ns or 0
     view.unanswered += max(0, (a.figures.get("begun") or 0) - (a.requests or 0))

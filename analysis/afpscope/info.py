@@ -70,7 +70,7 @@ def _remark(p: Phase) -> str:
 def _recorded(p: Phase) -> str:
     """A recording: what the server answered, and with how many errors."""
     answered = None if p.requests is None else sum(a.requests or 0 for a in p.requests)
-    errors = None if p.requests is None else sum(a.figures["errors"] or 0 for a in p.requests)
+    errors = None if p.requests is None else sum(a.failed for a in p.requests)
     m = p.metrics
     head = ["", "time", "requests", "errors", "afpd calls", "cnid calls"]
     row = [

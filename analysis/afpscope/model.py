@@ -70,6 +70,12 @@ class Account:
     histogram: Histogram | None
     parts: tuple[Row, ...]
 
+    @property
+    def failed(self) -> int:
+        """Answers that are errors; in older runs all with a result other than 0."""
+        failed = self.figures.get("failed")
+        return (self.figures.get("errors") if failed is None else failed) or 0
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:
@@ -186,7 +192,7 @@ def _row(node: Node) -> Row:
     )
 
 
-_ACCOUNT = ("begun", "errors", "bytes_in", "bytes_out", "unexplained_ns", "unexplained")
+_ACCOUNT = ("begun", "errors", "failed", "bytes_in", "bytes_out", "unexplained_ns", "unexplained")
 _SPREAD = ("min_ns", "max_ns", "p50_ns", "p99_ns", "p999_ns")  # from schema 2 on
 
 

@@ -85,7 +85,16 @@ def _accounts(run: Run) -> tuple[Rows, list[Any]]:
             more |= {f"inside_{key}_ns": value for key, value in a.inside.items()}
             columns.update(dict.fromkeys(more))
             rows.append(row | more)
-    keys = ["requests", "time_ns", "service_ns", "begun", "errors", "bytes_in", "bytes_out"]
+    keys = [
+        "requests",
+        "time_ns",
+        "service_ns",
+        "begun",
+        "errors",
+        "failed",
+        "bytes_in",
+        "bytes_out",
+    ]
     keys += ["unexplained_ns", "unexplained"]
     keys += ["min_ns", "max_ns", "p50_ns", "p99_ns", "p999_ns", *columns]
     return rows, [*_KEY, ("number", _INT), ("name", _TEXT), *((key, _INT) for key in keys)]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A load beside clients of others: their requests are told, and are no disagreement."""
+"""A load beside clients of others: their requests are told, and are no disagreement; what the
+generator does itself is not the server's; and what a healthy server answers is no error."""
 
 from __future__ import annotations
 
@@ -13,12 +14,20 @@ from typing import Any
 import pytest
 from afpclient import AfpClient, Busy
 from netatalk import Server
-from scope import OK, Scope
+from scope import OK, Done, Running, Scope
+
+NO_OBJECT = -5018
+VIEWS = ("command", "session", "file")
 
 COMMANDS = {
     "load": ("-n", "3", "-d", "2", "--ramp", "0", "--files", "4", "--file-size", "64K"),
     "smallfile": ("--threads", "2", "--files", "60", "--file-size", "4"),
 }
+
+
+def stop(running: Running) -> Done:
+    running.signal(signal.SIGINT)
+    return running.finish().expect(OK)
 
 
 def connections(phases: list[dict[str, Any]], key: str) -> int:
@@ -78,3 +87,29 @@ def test_a_generator_that_was_stopped_says_so(scope: Scope, guests: Server, tool
     for phase in run["phases"]:
         for action in phase["load"]["actions"]:
             assert (action["planned"]["max_ns"] or 0) < 1_500_000_000
+
+
+def test_what_a_healthy_server_answers_is_no_error(scope: Scope, guests: Server) -> None:
+    """Each list ends with "no such object", each login by DHX2 goes on twice: exact by code."""
+    commands = {by: ("top", "-p", str(guests.port), "--json", f"--by={by}") for by in VIEWS}
+    tops = {by: scope.start([str(scope.binary), *line]) for by, line in commands.items()}
+    recorder = scope.record(guests)
+    recorder.wait_recording()
+    for running in tops.values():
+        running.wait_for(": watching process ")
+    scope.execute(scope.command(guests, *COMMANDS["load"], "--mix=browse", tool="load")).expect(OK)
+    with contextlib.closing(AfpClient(guests.port)) as client:
+        assert client.open_fork("missing", 1)[0] == NO_OBJECT
+    done = stop(recorder)
+    assert done.run
+    accounts = {a["name"]: a for a in done.run.phases[0].accounts().values()}
+    lists = accounts["FPEnumerateExt2"]
+    assert lists["errors"] > 5 and lists["failed"] == 0
+    assert {"code": NO_OBJECT, "n": lists["errors"]} in lists["results"]
+    assert accounts["FPOpenFork"]["failed"] == 1
+    assert sum(a["failed"] for a in accounts.values()) == 1
+    for by, running in tops.items():
+        events = [json.loads(line) for line in stop(running).out.splitlines()]
+        steps = [e for e in events if e["event"] == "step"]
+        assert sum(row["errors"] for step in steps for row in step["rows"]) == 1, by
+        assert sum(step["errors"] for step in steps) == 1, by

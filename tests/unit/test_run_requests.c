@@ -112,6 +112,36 @@ static void requests_that_were_counted_without_parts_have_their_own_time(void **
 	assert_int_equal(requests_service_ns(&l, 1), 0);
 }
 
+static void results_of_healthy_requests_are_no_errors(void **state)
+{
+	struct ledger_account of[] = {
+		{ .account = 18, .sum = { .answered = 5, .errors = 3 } },
+		{ .account = 26, .sum = { .answered = 9, .errors = 2 } },
+		{ .account = 68, .sum = { .answered = 9, .errors = 6 } },
+		{ .account = AFS_ACCOUNT_BETWEEN, .sum = { .errors = 7 } },
+	};
+	struct ledger_result result[] = {
+		{ 18, -5001, 2 }, { 18, -5023, 1 }, { 26, -5018, 2 },
+		{ 68, -5018, 5 }, { 68, -5029, 1 },
+	};
+	const struct ledger l = { .has_requests = true,
+				  .n_accounts = 4,
+				  .account = of,
+				  .n_results = 5,
+				  .result = result };
+	static const struct account_names none = { 0 };
+
+	(void)state;
+	assert_int_equal(account_normal_result(NULL, 68), -5018);
+	assert_int_equal(account_normal_result(NULL, 26), 0);
+	assert_int_equal(requests_errors(&l, NULL, 18), 1);
+	assert_int_equal(requests_errors(&l, NULL, 26), 2);
+	assert_int_equal(requests_errors(&l, NULL, 68), 1);
+	assert_int_equal(requests_errors(&l, NULL, LEDGER_ALL), 4);
+	assert_int_equal(requests_errors(&l, &none, LEDGER_ALL), 11);
+	assert_int_equal(requests_errors(&l, NULL, 1), 0);
+}
+
 /* Rounded one by one, three times 33.5 % and so on are more than the whole. */
 static void shares_of_one_line_are_never_more_than_the_whole(void **state)
 {
@@ -139,6 +169,7 @@ int main(void)
 		cmocka_unit_test(of_a_request_that_began_before_only_the_time_since_counts),
 		cmocka_unit_test(of_requests_that_were_handed_over_their_whole_time_counts),
 		cmocka_unit_test(requests_that_were_counted_without_parts_have_their_own_time),
+		cmocka_unit_test(results_of_healthy_requests_are_no_errors),
 		cmocka_unit_test(shares_of_one_line_are_never_more_than_the_whole),
 	};
 

@@ -3,6 +3,7 @@
 
 #include "bpf/programs.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,9 +28,18 @@ static void unnamed(unsigned int number, char buf[ACCOUNT_NAME_MAX])
 	snprintf(buf, ACCOUNT_NAME_MAX, "account %u", number);
 }
 
+/* What a client looks up before it makes it; attributes that a file does not have. */
+static const struct account_normal normal[] = {
+	{ AFS_RPC_FOP + 27, ENOENT },  /* LOOKUP */
+	{ AFS_RPC_FOP + 18, ENODATA }, /* GETXATTR */
+	{ AFS_RPC_FOP + 35, ENODATA }, /* FGETXATTR */
+};
+
 /* clang-format off */
 const struct account_names gluster_accounts = {
 	.unnamed = unnamed,
+	.normal = normal,
+	.n_normal = sizeof(normal) / sizeof(normal[0]),
 	.name = {
 		"NULL", "STAT", "READLINK", "MKNOD", "MKDIR", "UNLINK", "RMDIR", "SYMLINK",
 		"RENAME", "LINK", "TRUNCATE", "OPEN", "READ", "WRITE", "STATFS", "FLUSH", "FSYNC",

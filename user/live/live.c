@@ -239,12 +239,17 @@ static void take_connection(void *user, const struct watch_connection *c)
 
 /* Records */
 
+static bool record_is_error(const struct afs_record_requests *r)
+{
+	return r->result && r->result != account_normal_result(NULL, r->command);
+}
+
 static void take_request(struct live *l, const struct afs_record_requests *r)
 {
 	size_t i = hist_index(r->time_ns, AFS_REQUEST_BITS);
 	char name[FILES_NAME_MAX];
 	struct live_sum sum = { .requests = 1,
-				.errors = r->result != 0,
+				.errors = record_is_error(r),
 				.bytes_in = r->bytes_in,
 				.bytes_out = r->bytes_out,
 				.ns = r->time_ns };
@@ -294,12 +299,13 @@ static bool is_login(unsigned int account)
 	return name && (!strcmp(name, "FPLogin") || !strcmp(name, "FPLoginExt"));
 }
 
-static void request_row(struct live *l, const struct request *q, struct live_sum *all)
+static void request_row(struct live *l, const struct ledger *diff, const struct request *q,
+			struct live_sum *all)
 {
 	char name[ACCOUNT_NAME_MAX];
 	struct live_sum sum = {
 		.requests = q->a.sum.answered,
-		.errors = q->a.sum.errors,
+		.errors = requests_errors(diff, NULL, q->number),
 		.bytes_in = q->a.sum.bytes_in,
 		.bytes_out = q->a.sum.bytes_out,
 		.ns = q->a.sum.ns,
@@ -328,7 +334,7 @@ static int commands_step(struct live *l, const struct ledger *diff)
 	if (r)
 		return r;
 	for (size_t i = 0; i < all.n; i++)
-		request_row(l, &all.request[i], &l->step[0].all);
+		request_row(l, diff, &all.request[i], &l->step[0].all);
 	requests_fini(&all);
 	l->step[0].has_requests = true;
 	l->step[0].server_cpu_ns = cpu_of(diff, AFS_ROLE_SERVER) + cpu_of(diff, AFS_ROLE_HELPER);

@@ -331,8 +331,9 @@ static void put_sent(struct writer *w, const struct family *f)
 		put_n(w, f, command_label(labels, &w->command[i]), w->command[i].a.sum.bytes_out);
 }
 
-/* Codes of AFP, and all others together. */
-static void put_errors_of(struct writer *w, const struct family *f, const struct request *r)
+/* Codes of AFP, and all others together: those of errors, or the normal one. */
+static void put_results_of(struct writer *w, const struct family *f, const struct request *r,
+			   bool normal)
 {
 	const struct ledger *l = &w->t->shown.ledger;
 	const struct ledger_result *x;
@@ -341,7 +342,8 @@ static void put_errors_of(struct writer *w, const struct family *f, const struct
 
 	for (size_t i = 0; i < l->n_results; i++) {
 		x = &l->result[i];
-		if (x->account != r->number)
+		if (x->account != r->number ||
+		    normal != (x->code == account_normal_result(NULL, r->number)))
 			continue;
 		if (x->code < CODE_LEAST || x->code > CODE_LAST) {
 			others += x->n;
@@ -350,7 +352,7 @@ static void put_errors_of(struct writer *w, const struct family *f, const struct
 		snprintf(code, sizeof(code), "%" PRId32, x->code);
 		put_n(w, f, label_command(labels, command_name(r), "code", code), x->n);
 	}
-	if (r->number == AFS_N_ACCOUNTS)
+	if (r->number == AFS_N_ACCOUNTS && !normal)
 		others = r->a.sum.errors;
 	if (others)
 		put_n(w, f, label_command(labels, command_name(r), "code", "other"), others);
@@ -359,7 +361,13 @@ static void put_errors_of(struct writer *w, const struct family *f, const struct
 static void put_errors(struct writer *w, const struct family *f)
 {
 	for (size_t i = 0; i < w->n_commands; i++)
-		put_errors_of(w, f, &w->command[i]);
+		put_results_of(w, f, &w->command[i], false);
+}
+
+static void put_normal(struct writer *w, const struct family *f)
+{
+	for (size_t i = 0; i < w->n_commands; i++)
+		put_results_of(w, f, &w->command[i], true);
 }
 
 /* Of whole ns "less than the border" is "at most the border less 1 ns". */
@@ -525,7 +533,8 @@ static const struct family families[] = {
 	{ "afpscope_sessions_refused", NULL, "Sessions that the server refused because it had as many as it may.", COUNTER, put_refused },
 	{ "afpscope_logins", NULL, "Logins that succeeded.", COUNTER, put_logins },
 	{ "afpscope_requests", NULL, "Requests that were answered.", COUNTER, put_requests },
-	{ "afpscope_request_errors", NULL, "Answers with a result other than 0; a login of several steps has -5001 in all but its last.", COUNTER, put_errors },
+	{ "afpscope_request_errors", NULL, "Answers with a result that is an error.", COUNTER, put_errors },
+	{ "afpscope_request_normal_results", NULL, "Answers with a result other than 0 that is none: the end of a list, a step of a login, a name that is not there.", COUNTER, put_normal },
 	{ "afpscope_request_duration_seconds", "seconds", "Time from a request's first byte to the end of its answer, in the server.", HISTOGRAM, put_durations },
 	{ "afpscope_request_time_seconds", "seconds", "Where this time went.", COUNTER, put_parts },
 	{ "afpscope_request_received_bytes", "bytes", "Bytes of requests.", COUNTER, put_received },

@@ -11,6 +11,12 @@ const struct account_column_def account_columns[ACCOUNT_N_COLUMNS] = {
 #undef X
 };
 
+/* Results of AFP. */
+#define GO_ON     (-5001)
+#define THE_END   (-5009)
+#define NO_ITEM   (-5012)
+#define NO_OBJECT (-5018)
+
 static void unnamed(unsigned int number, char buf[ACCOUNT_NAME_MAX])
 {
 	if (number < AFS_ACCOUNT_DSI)
@@ -19,9 +25,26 @@ static void unnamed(unsigned int number, char buf[ACCOUNT_NAME_MAX])
 		snprintf(buf, ACCOUNT_NAME_MAX, "DSI command %u", number - AFS_ACCOUNT_DSI);
 }
 
+/*
+ * Of the AFP reference and of netatalk: the end of what is asked for in pieces (a folder, a search,
+ * a file), the steps of a login, and what a client asks for to see whether it is there: an
+ * attribute, a comment, an icon, and a name, before it makes the file.
+ */
+static const struct account_normal normal_afp[] = {
+	{ 9, NO_OBJECT },  { 66, NO_OBJECT }, { 68, NO_OBJECT }, /* FPEnumerate ... */
+	{ 43, THE_END },   { 67, THE_END },                      /* FPCatSearch ... */
+	{ 27, THE_END },   { 60, THE_END },                      /* FPRead ... */
+	{ 18, GO_ON },     { 19, GO_ON },     { 63, GO_ON },     /* FPLogin ... */
+	{ 12, NO_OBJECT }, { 13, NO_OBJECT }, { 34, NO_OBJECT }, /* FPGetFileDirParms ... */
+	{ 51, NO_ITEM },   { 52, NO_ITEM },   { 55, NO_ITEM },   /* FPGetIcon ..., FPGetAPPL */
+	{ 58, NO_ITEM },   { 69, NO_ITEM },                      /* FPGetComment, FPGetExtAttr */
+};
+
 /* clang-format off */
 const struct account_names account_afp = {
 	.unnamed = unnamed,
+	.normal = normal_afp,
+	.n_normal = sizeof(normal_afp) / sizeof(normal_afp[0]),
 	.name = {
 		[1] = "FPByteRangeLock", [2] = "FPCloseVol", [3] = "FPCloseDir", [4] = "FPCloseFork",
 		[5] = "FPCopyFile", [6] = "FPCreateDir", [7] = "FPCreateFile", [8] = "FPDelete",
@@ -53,6 +76,15 @@ const struct account_names account_afp = {
 	},
 };
 /* clang-format on */
+
+int32_t account_normal_result(const struct account_names *n, unsigned int number)
+{
+	n = n ? n : &account_afp;
+	for (size_t i = 0; i < n->n_normal; i++)
+		if (n->normal[i].account == number)
+			return n->normal[i].code;
+	return 0;
+}
 
 const char *account_name_of(const struct account_names *n, unsigned int number,
 			    char buf[ACCOUNT_NAME_MAX])

@@ -37,11 +37,24 @@ extern const struct account_column_def account_columns[ACCOUNT_N_COLUMNS];
 
 #define ACCOUNT_NAME_MAX 32
 
+/*
+ * A result other than 0 that a request of an account gets where nothing is wrong: that a list has
+ * no more entries, that a name which a client looks up is not there. Not what was counted as a
+ * result, but what people read as errors is without these. Each account has one such result at
+ * most.
+ */
+struct account_normal {
+	uint16_t account;
+	int32_t code; /* as on the wire; not 0 */
+};
+
 /* The names of the accounts of a kind of server. */
 struct account_names {
 	const char *name[AFS_N_ACCOUNTS]; /* static; NULL: a number that has no name */
 	/* Prints one for a number that has none. */
 	void (*unnamed)(unsigned int number, char buf[ACCOUNT_NAME_MAX]);
+	const struct account_normal *normal; /* static */
+	size_t n_normal;
 };
 
 /* AFP's: "FPOpenFork", "DSIOpenSession", "between requests", "AFP command 99". */
@@ -62,6 +75,9 @@ const char *account_name(unsigned int number, char buf[ACCOUNT_NAME_MAX]);
  */
 unsigned int account_number_named(const struct account_names *n,
 				  uint8_t number[AFS_ACCOUNT_BETWEEN]);
+
+/* The normal result of an account that is not 0; 0: there is none. n NULL: AFP's. */
+int32_t account_normal_result(const struct account_names *n, unsigned int number);
 
 /* A request, not time outside requests. */
 bool account_is_request(unsigned int number);

@@ -131,6 +131,25 @@ uint64_t requests_n(const struct request *r)
 	return r->a.sum.answered + r->pending;
 }
 
+static bool is_of(unsigned int account, unsigned int number)
+{
+	return number == LEDGER_ALL ? account_is_request(account) : account == number;
+}
+
+uint64_t requests_errors(const struct ledger *l, const struct account_names *n, unsigned int number)
+{
+	uint64_t errors = 0, normal = 0;
+
+	for (size_t i = 0; i < l->n_accounts; i++)
+		if (is_of(l->account[i].account, number))
+			errors += l->account[i].sum.errors;
+	for (size_t i = 0; i < l->n_results; i++)
+		if (is_of(l->result[i].account, number) &&
+		    l->result[i].code == account_normal_result(n, l->result[i].account))
+			normal += l->result[i].n;
+	return errors > normal ? errors - normal : 0;
+}
+
 double requests_percent(uint64_t part, uint64_t whole)
 {
 	return whole ? 100 * (double)part / (double)whole : 0;

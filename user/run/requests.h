@@ -48,6 +48,13 @@ double requests_quantile(const struct ledger_account *a, double q);
 /* Those with an answer and those without: all that its parts are of. */
 uint64_t requests_n(const struct request *r);
 
+/*
+ * Answers of an account that are errors: other than 0, and not its normal result. LEDGER_ALL: of
+ * all requests. n: the kind's; NULL: AFP's.
+ */
+uint64_t requests_errors(const struct ledger *l, const struct account_names *n,
+			 unsigned int number);
+
 /* A share in per cent; 0 if whole is 0. */
 double requests_percent(uint64_t part, uint64_t whole);
 

@@ -33,13 +33,14 @@ struct watch_connection {
 	pid_t pid;     /* who serves it */
 	uint16_t port; /* the client's; 0: not known */
 	bool ended;    /* no more will come */
-	uint64_t requests, errors, bytes_in, bytes_out;
+	uint64_t requests, bytes_in, bytes_out;
+	uint64_t errors;   /* answers that are none of account_normal_result */
 	uint64_t busy_ns;  /* sum of the times of these requests */
 	uint64_t handed;   /* requests whose parts are not known */
 	uint64_t since_ns; /* begin of the request in service; 0: none */
 	const __u64 *ns; /* busy_ns by part, enum account_column; less where requests were handed */
 	const __u32 *hist; /* AFS_REQUEST_BUCKETS: how long each took */
-	uint64_t denied;   /* of the errors: in use elsewhere, or locked */
+	uint64_t denied;   /* of the answers: in use elsewhere, or locked */
 	const struct afs_habit *habit;
 };
 

@@ -167,6 +167,9 @@ static void put_sum(struct json_doc *d, json_t *o, const struct ledger *l, unsig
 	json_put(d, o, "requests", json_number(a->answered));
 	json_put(d, o, "begun", json_number(a->begun));
 	json_put(d, o, "errors", json_number(a->errors));
+	json_put(
+	    d, o, "failed",
+	    json_number(requests_errors(l, d->run->kind ? d->run->kind->accounts : NULL, number)));
 	json_put(d, o, "results", results(d, l, number));
 	json_put(d, o, "bytes_in", json_number(a->bytes_in));
 	json_put(d, o, "bytes_out", json_number(a->bytes_out));

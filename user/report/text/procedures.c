@@ -41,17 +41,24 @@ static const struct grid_column heads[N_COLS] = {
 
 static const unsigned int drops[] = { COL_IN, COL_OUT, COL_P50, COL_WORST, COL_SHARE };
 
+static const struct account_names *names_of(const struct paint *p)
+{
+	return p->view.run->kind ? p->view.run->kind->accounts : NULL;
+}
+
 /* "No such file or directory × 3" */
 static struct cell worst_result(const struct paint *p, unsigned int number)
 {
 	const char *(*words)(int32_t) = p->view.run->kind ? p->view.run->kind->result_text : NULL;
+	const int32_t normal = account_normal_result(names_of(p), number);
 	const struct ledger_result *most = NULL;
 	const struct ledger *l = &p->view.all;
 	struct screen_text t = { 0 };
 	const char *text;
 
 	for (size_t i = 0; i < l->n_results; i++)
-		if (l->result[i].account == number && (!most || l->result[i].n > most->n))
+		if (l->result[i].account == number && l->result[i].code != normal &&
+		    (!most || l->result[i].n > most->n))
 			most = &l->result[i];
 	if (!most)
 		return cell_blank();
@@ -74,6 +81,7 @@ static int put_row(struct grid *g, const struct paint *p, const struct request *
 {
 	struct grid_row *row = grid_row(g);
 	const struct afs_account *a = &r->a.sum;
+	uint64_t errors;
 	char name[ACCOUNT_NAME_MAX];
 	struct cell *cell;
 
@@ -83,7 +91,8 @@ static int put_row(struct grid *g, const struct paint *p, const struct request *
 	cell[COL_NAME] = r == all ? cell_text("all", 36)
 				  : cell_text(run_account_name(p->view.run, r->number, name), 36);
 	cell[COL_REQUESTS] = cell_count(a->answered);
-	cell[COL_ERRORS] = a->errors ? cell_count(a->errors) : cell_blank();
+	errors = requests_errors(&p->view.all, names_of(p), r == all ? LEDGER_ALL : r->number);
+	cell[COL_ERRORS] = errors ? cell_count(errors) : cell_blank();
 	cell[COL_SHARE] = screen_percent((double)r->service_ns, (double)all->service_ns);
 	cell[COL_MEAN] = screen_time((double)a->ns / (double)a->answered);
 	cell[COL_P50] = screen_about(requests_quantile(&r->a, 0.5), (double)r->a.max_ns);
@@ -103,7 +112,8 @@ static int put_table(const struct paint *p, const struct requests *r, size_t mos
 	int e = 0;
 
 	memcpy(g.column, heads, sizeof(heads));
-	g.column[COL_ERRORS].off = g.column[COL_WORST].off = !r->all.a.sum.errors;
+	g.column[COL_ERRORS].off = g.column[COL_WORST].off = !requests_errors(
+	    &p->view.all, names_of(p), LEDGER_ALL);
 	for (size_t i = 0; i < r->n && !e; i++) {
 		if (!r->request[i].a.sum.answered)
 			continue;

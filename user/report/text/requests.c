@@ -43,6 +43,7 @@ static const unsigned int drops[] = { COL_P999, COL_P50, COL_TIME,   COL_CNID, C
 
 struct requests_table {
 	const struct requests *r;
+	const struct ledger *l;
 	struct grid g;
 	bool folded[ACCOUNT_N_COLUMNS]; /* added to the column "other" */
 };
@@ -79,7 +80,7 @@ static struct cell quantile(const struct request *r, double q)
 static int table_row(struct requests_table *t, const struct request *r, const char *name)
 {
 	struct grid_row *row = grid_row(&t->g);
-	uint64_t other = 0;
+	uint64_t other = 0, errors;
 	struct cell *cell;
 
 	if (!row)
@@ -87,7 +88,8 @@ static int table_row(struct requests_table *t, const struct request *r, const ch
 	cell = row->cell;
 	snprintf(cell[COL_NAME].text, sizeof(cell[COL_NAME].text), "%s", name);
 	cell[COL_REQUESTS] = cell_count(r->a.sum.answered);
-	cell[COL_ERRORS] = r->a.sum.errors ? cell_count(r->a.sum.errors) : (struct cell) { "-" };
+	errors = requests_errors(t->l, NULL, r == &t->r->all ? LEDGER_ALL : r->number);
+	cell[COL_ERRORS] = errors ? cell_count(errors) : (struct cell) { "-" };
 	cell[COL_MEAN] = service_time(r, (double)r->a.sum.ns / (double)r->a.sum.answered);
 	cell[COL_P50] = quantile(r, 0.5);
 	cell[COL_P99] = quantile(r, 0.99);
@@ -125,13 +127,13 @@ static int table_fill(struct requests_table *t)
 	return e;
 }
 
-static void table_init(struct requests_table *t, const struct requests *r)
+static void table_init(struct requests_table *t, const struct requests *r, const struct ledger *l)
 {
 	const struct request *all = &r->all;
 
-	*t = (struct requests_table) { .r = r, .g = { .n_columns = N_COLS, .gap = 2 } };
+	*t = (struct requests_table) { .r = r, .l = l, .g = { .n_columns = N_COLS, .gap = 2 } };
 	memcpy(t->g.column, heads, sizeof(heads));
-	t->g.column[COL_ERRORS].off = !all->a.sum.errors;
+	t->g.column[COL_ERRORS].off = !requests_errors(l, NULL, LEDGER_ALL);
 	t->g.column[COL_CNID].off = !all->cnid_calls;
 	t->g.column[COL_UNEXPLAINED].off = all->a.sum.unexplained_ns < all->service_ns / 1000;
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++) {
@@ -335,7 +337,7 @@ static int put_table(const struct paint *p, const struct requests *r)
 	e = put_answer(p, r);
 	if (e)
 		return e;
-	table_init(&t, r);
+	table_init(&t, r, &p->view.all);
 	e = table_fit(&t, p->width);
 	if (!e) {
 		grid_put(&t.g, p);

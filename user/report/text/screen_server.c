@@ -184,6 +184,7 @@ static int put_command(struct grid *g, const struct ledger *l, const struct requ
 	struct grid_row *row = grid_row(g);
 	struct screen_text t = { 0 };
 	char name[ACCOUNT_NAME_MAX];
+	uint64_t errors;
 	struct cell *cell;
 	int e;
 
@@ -193,7 +194,8 @@ static int put_command(struct grid *g, const struct ledger *l, const struct requ
 	snprintf(cell[COL_NAME].text, sizeof(cell[COL_NAME].text), "%.36s",
 		 account_name(r->number, name));
 	cell[COL_REQUESTS] = cell_count(r->a.sum.answered);
-	cell[COL_ERRORS] = r->a.sum.errors ? cell_count(r->a.sum.errors) : cell_blank();
+	errors = requests_errors(l, NULL, r->number);
+	cell[COL_ERRORS] = errors ? cell_count(errors) : cell_blank();
 	cell[COL_SHARE] = screen_percent((double)r->service_ns, (double)all->service_ns);
 	cell[COL_MEAN] = r->a.sum.answered
 			     ? screen_time((double)r->a.sum.ns / (double)r->a.sum.answered)
@@ -214,7 +216,7 @@ static int put_commands(const struct paint *p, const struct requests *r, size_t 
 	memcpy(g.column, heads, sizeof(heads));
 	for (unsigned int k = COL_REQUESTS; k <= COL_MAX; k++)
 		g.column[k].off = !full && k != COL_SHARE && k != COL_MEAN;
-	g.column[COL_ERRORS].off |= !r->all.a.sum.errors;
+	g.column[COL_ERRORS].off |= !requests_errors(&p->view.all, NULL, LEDGER_ALL);
 	for (size_t i = 0; i < r->n && shown < most && !e; i++) {
 		const struct request *one = &r->request[i];
 

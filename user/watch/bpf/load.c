@@ -257,6 +257,8 @@ static int load(struct bpf_load *l, const struct load_way *way, const struct bpf
 		return refusal(e, -errno, "open BPF programs");
 	if (account_number_named(wish->accounts, setup->spread) >= AFS_N_SPREADS)
 		return refusal(e, -ENOSPC, "number the requests");
+	for (unsigned int i = 0; i < AFS_ACCOUNT_BETWEEN; i++)
+		setup->normal[i] = account_normal_result(wish->accounts, i);
 	setup->objects_on = objects;
 	setup->decoder = (uint8_t)(objects ? wish->decoder : AFS_DECODER_NONE);
 	setup->any_order = wish->any_order;
