@@ -133,7 +133,7 @@ static struct inservice found(const struct tree *t)
 {
 	struct inservice is;
 
-	assert_int_equal(inservice_look(&is, &t->entry), 0);
+	assert_int_equal(inservice_look(&is, &t->entry, &(struct inservice_known) { 0 }), 0);
 	assert_true(is.known);
 	return is;
 }
@@ -319,7 +319,7 @@ static void connections_elsewhere_do_not_make_a_session(void **state)
 	t.entry.port[0] = tree_port(&t.other); /* another server's */
 	assert_int_equal(n_found(&t), 0);
 	t.entry.denied = true;
-	assert_int_equal(inservice_look(&is, &t.entry), 0);
+	assert_int_equal(inservice_look(&is, &t.entry, &(struct inservice_known) { 0 }), 0);
 	assert_false(is.known);
 	inservice_fini(&is);
 	tree_end(&t);

@@ -10,16 +10,7 @@ enum {
 	DISK_FULL = -5008,
 	FILE_BUSY = -5010,
 	LOCK_CONFLICT = -5013,
-	AUTH_CONTINUE = -5001,
-	NO_MORE = -5018, /* entries in a folder */
-	NO_ITEM = -5019, /* such as an attribute that a client looks for */
 };
-
-/* Answers of healthy servers: the end of a list, half of a login, nothing there. */
-static bool is_normal(int32_t code)
-{
-	return code == AUTH_CONTINUE || code == NO_MORE || code == NO_ITEM;
-}
 
 static uint64_t answered(const struct measure *m, unsigned int account)
 {
@@ -93,7 +84,8 @@ static void look_repeated(struct measure *m)
 	char name[ACCOUNT_NAME_MAX];
 
 	for (size_t i = 0; i < l->n_results; i++)
-		if (account_is_request(l->result[i].account) && !is_normal(l->result[i].code) &&
+		if (account_is_request(l->result[i].account) &&
+		    l->result[i].code != account_normal_result(NULL, l->result[i].account) &&
 		    (!most || l->result[i].n > most->n))
 			most = &l->result[i];
 	n = most ? (double)most->n : 0;

@@ -109,5 +109,6 @@ void measure_logins(struct measure *m)
 	if (l.ended > 0 || oldest > 0)
 		run_figure_set(m->out, RUN_FIGURE_LOGIN, mean > oldest ? mean : oldest);
 	waits = l.ended_ns + l.pending_ns;
+	measure_share(m, RUN_FIGURE_LOGIN_LOAD, l.all_ns);
 	measure_share(m, RUN_FIGURE_LOGIN_WAIT, waits < l.all_ns ? waits : l.all_ns);
 }

@@ -260,9 +260,9 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "login-loop", .name = "login loops", .kind = DOCTOR_WORK,
-		TESTS(LEAST(SHORT_LIVED, 0.5), MOST(CRASHED, 0.5)), HARM(LOGIN_WAIT, 0.3),
-		EVIDENCE(F(SHORT_LIVED), F(LOGINS), F(LOGIN_WAIT)),
-		.says = "sessions that end within 10 s, again and again: {short_lived}[, the last one {short_lived.who}]; their logins are {login_wait} of all request time",
+		TESTS(LEAST(SHORT_LIVED, 0.5), MOST(CRASHED, 0.5)), HARM(LOGIN_LOAD, 0.3),
+		EVIDENCE(F(LOGIN_LOAD), F(SHORT_LIVED), F(LOGINS)),
+		.says = "sessions that end within 10 s, again and again: {short_lived}[, the last one {short_lived.who}]; their logins are {login_load} of all request time",
 		.todo = "look at that client: a monitor, a scanner, or an automounter that fails",
 		.disproof = "sessions that end have lasted minutes",
 		.next = "afpscope record -p {port} -d 30",

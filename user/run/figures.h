@@ -76,6 +76,8 @@
 	  "age of the oldest login without an answer, at least")                                        \
 	X(LOGIN_WAIT, "login_wait", "share",                                                            \
 	  "request time: logins, without those that were refused")                                      \
+	X(LOGIN_LOAD, "login_load", "share",                                                            \
+	  "request time: all logins, also their wait for a CPU")                                        \
 	X(LOGIN_REFUSED, "login_refused", "1", "logins refused: a wrong password, most often")          \
 	X(SPOTLIGHT_WAIT, "spotlight_wait", "share",                                                    \
 	  "request time: Spotlight queries without an answer")                                          \
