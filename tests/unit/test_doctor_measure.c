@@ -398,6 +398,67 @@ static void a_login_that_goes_on_counts(void **state)
 	done(r);
 }
 
+/* A crash is told from a kill, and named; the share is of the sessions that there were. */
+static void ends_of_sessions_have_a_share_and_a_last_one(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = made();
+
+	(void)state;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	assert_false(f.known[RUN_FIGURE_CRASHED] || f.known[RUN_FIGURE_CNID_ENDED]);
+	is(&f, RUN_FIGURE_SERVER_ENDED, 0);
+	is(&f, RUN_FIGURE_SERVER_RESTARTED, 0);
+	r->n_rest = 7;
+	r->ends[AFS_ROLE_SERVER] = (struct run_ends) {
+		.known = true, .clean = 3, .crashed = 2, .pid = 77, .signal = 11
+	};
+	r->ends[AFS_ROLE_BACKEND] = (struct run_ends) { .known = true, .clean = 4 };
+	f = (struct run_figures) { 0 };
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_CRASHED, 2);
+	is(&f, RUN_FIGURE_CRASHED_SHARE, 2. / 8);
+	assert_string_equal(f.who[RUN_FIGURE_CRASHED], "pid 77 by signal 11 (Segmentation fault)");
+	is(&f, RUN_FIGURE_KILLED, 0);
+	/* One that ends by design is none that failed. */
+	is(&f, RUN_FIGURE_CNID_ENDED, 0);
+	r->n_rest = 0;
+	r->ends[AFS_ROLE_SERVER] = (struct run_ends) {
+		.known = true, .killed = 5, .pid = 78, .signal = 9
+	};
+	r->ends[AFS_ROLE_BACKEND] = (struct run_ends) {
+		.known = true, .failed = 1, .crashed = 1, .killed = 1, .pid = 79, .status = 3
+	};
+	f = (struct run_figures) { 0 };
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_KILLED, 5);
+	is(&f, RUN_FIGURE_KILLED_SHARE, 1); /* never more than all */
+	assert_string_equal(f.who[RUN_FIGURE_KILLED], "pid 78 by signal 9 (Killed)");
+	is(&f, RUN_FIGURE_CNID_ENDED, 3);
+	assert_string_equal(f.who[RUN_FIGURE_CNID_ENDED], "pid 79 with exit status 3");
+	done(r);
+}
+
+static void the_end_of_the_server_is_a_figure_with_its_time(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = made();
+
+	(void)state;
+	r->server_end.ended_ns = 12345;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_SERVER_ENDED, 1);
+	is(&f, RUN_FIGURE_SERVER_RESTARTED, 0);
+	assert_string_equal(f.who[RUN_FIGURE_SERVER_ENDED], "after 10.0 s of the watch");
+	r->server_end.restarted_pid = 4711;
+	f = (struct run_figures) { 0 };
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_SERVER_RESTARTED, 1);
+	assert_string_equal(f.who[RUN_FIGURE_SERVER_RESTARTED],
+			    "process 4711 listens on its port now");
+	done(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -413,6 +474,8 @@ int main(void)
 		cmocka_unit_test(requests_that_change_nothing_write_no_cnid),
 		cmocka_unit_test(questions_asked_again_have_a_share_of_the_work),
 		cmocka_unit_test(a_login_that_goes_on_counts),
+		cmocka_unit_test(ends_of_sessions_have_a_share_and_a_last_one),
+		cmocka_unit_test(the_end_of_the_server_is_a_figure_with_its_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
