@@ -106,10 +106,8 @@ def test_the_table_counts_rows_by_the_dose_that_they_reached() -> None:
             "outcome": outcome, "before": [], "seconds": 60,
         }  # fmt: skip
 
-    text = table(
-        [result(FIRST), result(FALSE), result(AMONG, at=THIRD), result(SURE, at=NONE)]
-        + [result(FIRST, "none"), result(FALSE, "none"), result(FAILED)]
-    )
+    one = [result(FIRST), result(FALSE), result(AMONG, at=THIRD), result(SURE, at=NONE)]
+    text = table([*one, result(FIRST, "none"), result(FALSE, "none"), result(FAILED)])
     assert "| slow disk | `slow-disk` | 1/2 | 1 | 0 | 1 | 0/1 | 1 | 0 | 0 | 1 | 1 | 1 |" in text
     assert "right first 1 of 2 (50.0%)" in text and "right among three 1 of 1 (100.0%)" in text
     assert "Healthy: false 1 of 2 (50.0%)" in text and "sure: 1 of 6" in text
