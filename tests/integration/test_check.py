@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -172,6 +173,20 @@ def test_settings_that_spoil_figures(scope: Scope) -> None:
     assert "[vol1]" in told["log-file"]["what"]
     assert sum(warning["key"] == "appledouble" for warning in found["warnings"]) == 3
     assert told["placement"]["hint"]
+
+
+def test_a_hint_for_several_servers_is_said_once(scope: Scope) -> None:
+    with Server("forky", "sqlite") as one, Server("forky", "sqlite") as other:
+        out = scope.execute([str(scope.binary), "check", "-v"]).out
+        found = json.loads(scope.execute([str(scope.binary), "check", "--json", "-"]).out)
+    assert one.pid != other.pid
+    hints = [w for w in found["warnings"] if w["key"] == "placement"]
+    assert {one.pid, other.pid} <= {w["server"] for w in hints}
+    flat = " ".join(out.split())
+    several = {w["what"] for w in hints}
+    assert flat.count("-> for comparisons pin server and client") == len(several)
+    assert re.search(rf"hint [^:]*\bpid {one.pid}\b[^:]*: may run", flat)
+    assert re.search(rf"hint [^:]*\bpid {other.pid}\b[^:]*: may run", flat)
 
 
 @pytest.fixture(params=["bullseye", "forky"])

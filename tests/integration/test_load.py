@@ -55,6 +55,16 @@ def phase_of(done: Done) -> dict[str, Any]:
     return phase
 
 
+def test_an_interrupt_while_sessions_are_opened_has_a_reason(scope: Scope, sqlite: Server) -> None:
+    """At whichever moment it comes."""
+    for delay_s in (0.02, 0.05, 0.1, 0.2, 0.3):
+        running = scope.start(scope.command(sqlite, *SMALL, "-n", "50", tool="load"))
+        time.sleep(delay_s)
+        running.signal(signal.SIGINT)
+        done = running.finish()
+        assert not re.search(r": *$", done.err, re.M), (delay_s, done.err)
+
+
 @pytest.mark.parametrize("mix", MIXES)
 def test_both_sides_count_the_same(scope: Scope, sqlite: Server, mix: str) -> None:
     """The cross-checks hold the client's commands against the server's."""

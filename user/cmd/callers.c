@@ -118,7 +118,9 @@ static int do_plain(struct callers *c, enum engine_what what, unsigned int *n_op
 	if (r)
 		return r;
 	*n_open = load->n_open;
-	if (what == ENGINE_OPEN && !load->n_open)
+	if (what == ENGINE_OPEN && cmd_stop)
+		r = err_set(e, -EINTR, "interrupted");
+	else if (what == ENGINE_OPEN && !load->n_open)
 		r = err_set(e, -ECONNREFUSED, "no client could open a socket: %s", load->why);
 	run_load_free(load);
 	return r;

@@ -166,11 +166,44 @@ static void put_server(const struct paint *p, const struct check *c, const struc
 		put(p, "", "and %zu more: --json lists them all", e->n_sessions - sessions);
 }
 
-static void put_hint(const struct paint *p, const struct hint *h)
+/* All hints one after the other, those of the machine last; NULL: no more. */
+static const struct hint *hint_at(const struct check *c, size_t i)
 {
+	for (size_t k = 0; k < c->n_servers; k++) {
+		if (i < c->server[k].hints.n)
+			return &c->server[k].hints.hint[i];
+		i -= c->server[k].hints.n;
+	}
+	return i < c->machine.n ? &c->machine.hint[i] : NULL;
+}
+
+static bool says_the_same(const struct hint *a, const struct hint *b)
+{
+	return a->weak == b->weak && !strcmp(a->what, b->what) && !strcmp(a->todo, b->todo);
+}
+
+static bool was_said(const struct check *c, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (says_the_same(hint_at(c, k), hint_at(c, i)))
+			return true;
+	return false;
+}
+
+/* What is true of several servers is said once, of all of them. */
+static void put_hint(const struct paint *p, const struct check *c, size_t i)
+{
+	const struct hint *h = hint_at(c, i), *other;
+	char where[sizeof(h->where) * 4];
+	size_t len = 0;
+
+	for (size_t k = i; (other = hint_at(c, k)) && len < sizeof(where); k++)
+		if (says_the_same(h, other))
+			len += (size_t)snprintf(where + len, sizeof(where) - len, "%s%s",
+						len ? ", " : "", other->where);
 	if (!h->weak)
 		paint_ink(p, INK_YELLOW);
-	put(p, h->weak ? "hint" : "warning", "%s: %s", h->where, h->what);
+	put(p, h->weak ? "hint" : "warning", "%s: %s", where, h->what);
 	if (!h->weak)
 		paint_ink(p, INK_NONE);
 	put(p, "", "-> %s", h->todo);
@@ -179,18 +212,13 @@ static void put_hint(const struct paint *p, const struct hint *h)
 /* Warnings before hints, those of the servers before those of the machine; at most so many. */
 static void put_hints(const struct paint *p, const struct check *c, size_t most)
 {
+	const struct hint *h;
 	size_t n = 0;
 
-	for (int weak = 0; weak <= 1; weak++) {
-		for (size_t i = 0; i <= c->n_servers; i++) {
-			const struct hints *h = i < c->n_servers ? &c->server[i].hints
-								 : &c->machine;
-
-			for (size_t k = 0; k < h->n; k++)
-				if (h->hint[k].weak == weak && n++ < most)
-					put_hint(p, &h->hint[k]);
-		}
-	}
+	for (int weak = 0; weak <= 1; weak++)
+		for (size_t i = 0; (h = hint_at(c, i)); i++)
+			if (h->weak == weak && !was_said(c, i) && n++ < most)
+				put_hint(p, c, i);
 	if (n > most)
 		put(p, "", "and %zu more: -v", n - most);
 }

@@ -66,6 +66,12 @@ static int split_port(struct connect_cfg *c, char *host, struct err *e)
 	char *colon = strchr(end, ':'), *rest;
 	unsigned long port;
 
+	/* Several colons: an address of IPv6, as which port is not clear. */
+	if (*host != '[' && colon && strchr(colon + 1, ':'))
+		return err_set(e, -EINVAL,
+			       "'%s' has several colons: write an IPv6 address in brackets, as in "
+			       "afp://user@[::1]:548/Volume",
+			       host);
 	if (*host == '[' && (*end != ']' || (end[1] && end[1] != ':')))
 		return err_set(e, -EINVAL, "host '%s' is not closed by ']'", host);
 	if (colon) {

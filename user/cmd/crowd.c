@@ -259,6 +259,8 @@ static int open_all(struct crowd *c, unsigned int *not_open, struct err *e)
 	struct run_load *load = NULL;
 	int r = do_job(c, c->watcher, &job, &load, e);
 
+	if (!r && cmd_stop)
+		r = err_set(e, -EINTR, "interrupted");
 	if (!r && load && !load->n_open)
 		r = err_set(e, -ECONNREFUSED, "the probe could not open a session: %s", load->why);
 	run_load_free(load);
