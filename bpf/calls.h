@@ -129,9 +129,9 @@ struct afs_thread {
 	__u16 process;      /* its slot */
 	__u8 counting;      /* a call is being counted: not yet in every ledger */
 	__u8 unanswered;    /* its last call on a CNID connection failed, in the present request */
-	__u32 part;      /* where the time of the call in progress goes ... */
-	__u32 user_part; /* ... and that of the thread's own code */
-	__u64 since_ns;  /* begin of the time that is in no part yet */
+	__u32 part;         /* where the time of the call in progress goes ... */
+	__u32 user_part;    /* ... and that of the thread's own code */
+	__u64 since_ns;     /* begin of the time that is in no part yet */
 	__u16 account;
 	__u8 role;
 	__u8 off;    /* enum afs_off */
@@ -247,7 +247,8 @@ struct afs_process {
 	__u8 object[AFS_N_FDS];         /* enum afs_object + 1; 0: not known yet */
 	__u64 client[AFS_N_CLIENT_FDS]; /* (descriptor + 1) << 32 | handle; 0: none */
 	struct afs_asking asking;       /* with AFS_TRACE_ASKED */
-	__u32 exit_code; /* the kernel's, of its first thread once that has ended: signal, status << 8 */
+	__u32 exit_code; /* the kernel's, of its first thread once that has ended: signal, status <<
+			    8 */
 };
 
 /*

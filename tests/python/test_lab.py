@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-TESTS = Path(__file__).resolve().parents[1]
-sys.path += [str(TESTS / folder) for folder in ("doctor", "server", "integration")]
+sys.path.append(str(Path(__file__).resolve().parents[1] / "doctor"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "server"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "integration"))
 from faults import MOST, NONE, SCHEMES, THIRD
 from load import Waits
 from outcome import AMONG, FAILED, FALSE, FIRST, SAID_SLOW, SILENT, SURE, outcome, reached, table
