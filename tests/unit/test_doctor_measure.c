@@ -273,6 +273,28 @@ static void there_are_as_many_lists_as_folders_that_were_closed(void **state)
 	done(r);
 }
 
+/* 3 lists, of which one or more had so many names that they needed 2 reads more. */
+static void one_huge_folder_among_small_ones_is_not_ruled_out(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = of_command(ENUMERATE, 12);
+
+	(void)state;
+	r->phase[0]->ledger.part[0].class = AFS_CLASS_CLOSE;
+	r->phase[0]->ledger.part[0].object = AFS_OBJECT_DIR;
+	r->phase[0]->ledger.part[0].part.calls = 3;
+	r->phase[0]->ledger.part[1].class = AFS_CLASS_DIR;
+	r->phase[0]->ledger.part[1].object = AFS_OBJECT_DIR;
+	r->phase[0]->ledger.part[1].part.calls = 8;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	assert_false(f.known[RUN_FIGURE_LIST_REQUESTS]);
+	assert_true(*f.who[RUN_FIGURE_LIST_REQUESTS]);
+	r->phase[0]->ledger.part[1].part.calls = 6;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_LIST_REQUESTS, 4);
+	done(r);
+}
+
 /* 200 ms of requests that the watch has seen begin, and two that hung all the time or for 4 s. */
 static void requests_from_before_the_watch_are_in_all_shares(void **state)
 {
@@ -469,6 +491,7 @@ int main(void)
 		cmocka_unit_test(refusals_have_a_share_and_a_session),
 		cmocka_unit_test(stops_and_waits_for_a_cpu_are_no_work),
 		cmocka_unit_test(there_are_as_many_lists_as_folders_that_were_closed),
+		cmocka_unit_test(one_huge_folder_among_small_ones_is_not_ruled_out),
 		cmocka_unit_test(requests_from_before_the_watch_are_in_all_shares),
 		cmocka_unit_test(a_wrong_password_is_no_slow_login),
 		cmocka_unit_test(requests_that_change_nothing_write_no_cnid),

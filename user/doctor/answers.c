@@ -4,6 +4,9 @@
 
 #include <math.h>
 
+#define LIST_LONG  12 /* requests for the list of a folder: less is no huge folder */
+#define READS_MORE 2
+
 /* AFP result codes, of the AFP reference. */
 enum {
 	DENY_CONFLICT = -5006,
@@ -103,35 +106,54 @@ static void look_repeated(struct measure *m)
 			       account_name(most->account, name), most->code);
 }
 
+struct lists {
+	struct measure_calls all; /* requests, and their time */
+	double n, work_ns;
+	double
+	    reads; /* of folders: a folder whose names fit into one has two, the last one empty */
+};
+
+static void add_list(struct lists *to, const struct measure *m, const struct request *r)
+{
+	const struct ledger *l = &m->view.all;
+
+	to->all.n += (double)r->a.sum.begun;
+	to->all.ns += measure_request_ns(r);
+	to->work_ns += measure_own_ns(r);
+	to->n += (double)ledger_part_sum(l, AFS_ROLE_SERVER, r->number, AFS_CLASS_CLOSE,
+					 AFS_OBJECT_DIR)
+		     .calls;
+	to->reads += (double)ledger_part_sum(l, AFS_ROLE_SERVER, r->number, AFS_CLASS_DIR,
+					     AFS_OBJECT_DIR)
+			 .calls;
+}
+
 /*
  * The list of a folder is asked for in pieces. At its first the server opens the folder, and closes
- * it when it has read all names: so often lists were begun (seen with netatalk 3.1.12 to 4.5.1).
+ * it when it has read all names: so often lists were begun (seen with netatalk 3.1.12 to 4.5.1). If
+ * lists are short on average, and some folders needed more reads than others, one may be huge: how
+ * many requests that one took is not known.
  */
 static void look_lists(struct measure *m)
 {
 	static const char *const commands[] = { "FPEnumerate", "FPEnumerateExt",
 						"FPEnumerateExt2" };
-	struct measure_calls list = { 0 };
-	double lists = 0, work = 0;
+	struct lists l = { 0 };
 
-	for (size_t i = 0; i < m->requests.n; i++) {
-		const struct request *r = &m->requests.request[i];
-
-		if (!measure_is_one_of(r->number, commands, sizeof(commands) / sizeof(*commands)))
-			continue;
-		list.n += (double)r->a.sum.begun;
-		list.ns += measure_request_ns(r);
-		work += measure_own_ns(r);
-		lists += (double)ledger_part_sum(&m->view.all, AFS_ROLE_SERVER, r->number,
-						 AFS_CLASS_CLOSE, AFS_OBJECT_DIR)
-			     .calls;
-	}
+	for (size_t i = 0; i < m->requests.n; i++)
+		if (measure_is_one_of(m->requests.request[i].number, commands,
+				      sizeof(commands) / sizeof(*commands)))
+			add_list(&l, m, &m->requests.request[i]);
 	/* One that goes on since before the watch was opened then. */
-	if (list.n > 0 && lists < 1)
-		lists = 1;
-	measure_share_of_work(m, RUN_FIGURE_LIST, work);
-	run_figure_share(m->out, RUN_FIGURE_LIST_REQUESTS, list.n, lists);
-	run_figure_share(m->out, RUN_FIGURE_LIST_TIME, list.ns, lists);
+	if (l.all.n > 0 && l.n < 1)
+		l.n = 1;
+	measure_share_of_work(m, RUN_FIGURE_LIST, l.work_ns);
+	run_figure_share(m->out, RUN_FIGURE_LIST_TIME, l.all.ns, l.n);
+	if (l.n > 1 && l.all.n < LIST_LONG * l.n && l.reads - 2 * l.n >= READS_MORE)
+		run_figure_who(m->out, RUN_FIGURE_LIST_REQUESTS,
+			       "folders of more than 1,000 files were listed among smaller ones");
+	else
+		run_figure_share(m->out, RUN_FIGURE_LIST_REQUESTS, l.all.n, l.n);
 }
 
 void measure_answers(struct measure *m)
