@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "doctor"))
-sys.path.append(str(Path(__file__).resolve().parents[1] / "server"))
-sys.path.append(str(Path(__file__).resolve().parents[1] / "integration"))
+sys.path.extend(
+    str(Path(__file__).resolve().parents[1] / folder)
+    for folder in ("doctor", "server", "integration")
+)
 from faults import MOST, NONE, SCHEMES, THIRD
 from load import Waits
 from outcome import AMONG, FAILED, FALSE, FIRST, SAID_SLOW, SILENT, SURE, outcome, reached, table
