@@ -133,6 +133,7 @@ struct time_part {
 	enum run_figure figure;
 	const char *text;
 	double value;
+	const char *more; /* what is seen of it, where most of the time is in this; NULL: nothing */
 };
 
 static int largest_first(const void *a, const void *b)
@@ -146,18 +147,25 @@ static int largest_first(const void *a, const void *b)
 static void put_parts(const struct paint *p, const struct run_figures *f)
 {
 	struct time_part part[] = {
-		{ RUN_FIGURE_CPU, "afpd on a CPU", 0 },
-		{ RUN_FIGURE_WAIT_CPU, "waiting for a CPU", 0 },
-		{ RUN_FIGURE_WAIT_DISK, "waiting for files and disks", 0 },
-		{ RUN_FIGURE_CNID, "waiting for the CNID server or database", 0 },
-		{ RUN_FIGURE_LOCK, "waiting for file locks", 0 },
-		{ RUN_FIGURE_NET, "waiting for clients", 0 },
-		{ RUN_FIGURE_OTHER, "asleep, or waiting for other processes", 0 },
-		{ RUN_FIGURE_UNEXPLAINED, "not seen", 0 },
+		{ RUN_FIGURE_CPU, "afpd on a CPU", 0, NULL },
+		{ RUN_FIGURE_WAIT_CPU, "waiting for a CPU", 0, NULL },
+		{ RUN_FIGURE_WAIT_DISK, "waiting for files and disks", 0,
+		  "[The busiest disk of the volumes, {device_busy.who}, was busy {device_busy} of the "
+		  "time: where that is little, they wait for something above it, such as a lock of "
+		  "the kernel, a frozen file system or another program in the same folder.]" },
+		{ RUN_FIGURE_CNID, "waiting for the CNID server or database", 0,
+		  "[In {cnid_mute} of all request time no process of the CNID server was seen at "
+		  "work for them.]" },
+		{ RUN_FIGURE_LOCK, "waiting for file locks", 0, NULL },
+		{ RUN_FIGURE_NET, "waiting for clients", 0, NULL },
+		{ RUN_FIGURE_OTHER, "asleep, or waiting for other processes", 0,
+		  "[{sleep} in calls that wait for no descriptor][, {names} at sockets of other "
+		  "programs.]" },
+		{ RUN_FIGURE_UNEXPLAINED, "not seen", 0, NULL },
 	};
 	size_t n = sizeof(part) / sizeof(part[0]);
 	struct screen_text t = { 0 };
-	char value[64];
+	char value[64], text[TEXT_MAX];
 
 	for (size_t i = 0; i < n; i++)
 		part[i].value = f->known[part[i].figure] ? f->value[part[i].figure] : 0;
@@ -167,6 +175,8 @@ static void put_parts(const struct paint *p, const struct run_figures *f)
 			   doctor_value(value, sizeof(value), f, part[i].figure), part[i].text);
 	if (t.len)
 		screen_put(p, INK_NONE, t.text, 3);
+	if (t.len && part[0].more && *doctor_say(text, sizeof(text), f, part[0].more))
+		screen_put(p, INK_NONE, text, 3);
 	put_label(p, "next",
 		  "afpscope slow -v: each slow request with its longest calls and waits");
 }
