@@ -11,7 +11,8 @@ SOCAT = "/usr/bin/socat"
 LOOK = (Part(str(MIXES / "look.ini"), 1, 0.005),)
 OFFICE = (Part("office", 2, 0.02, ("--files=20", "--file-size=64K")),)
 READ = (Part("batch-read", 1, 0, ("--file-size=8M",)),)
-WRITE = (Part("batch-write", 1, 0, ("--file-size=2M",)),)
+WRITE = (Part("batch-write", 1, 0, ("--file-size=256K",)),)
+SMALL_READ = (Part("batch-read", 1, 0, ("--file-size=256K",)),)
 BROWSE = (Part("browse", 4, 0.05, ("--files=20",)),)
 
 
@@ -34,22 +35,22 @@ CLIENT_FAULTS = (
     ),
     Fault(
         "slow reader", ("client-window", "network"), (1e10, 1e9, 1e6), apart=True,
-        own=(Part("batch-read", 1, 0, ("--file-size=256K",)),), way=ways.slow_client,
+        own=SMALL_READ, way=ways.slow_client,
     ),
     Fault(
         "slow reader of much", ("network", "client-window"), (1e10, 1e9, 2e6), own=READ,
         apart=True, way=ways.slow_client,
     ),
     Fault(
-        "narrow link, reading", ("slow-link",), (1e10, 2e8, 4e6), own=READ, apart=True, needs=TUN,
+        "narrow link, reading", ("slow-link",), (1e10, 4e7, 4e6), own=SMALL_READ, apart=True, needs=TUN,
         way=ways.narrow_link,
     ),
     Fault(
-        "narrow link, writing", ("slow-upload", "slow-link"), (1e10, 2e8, 4e6), own=WRITE,
+        "narrow link, writing", ("slow-upload", "slow-link"), (1e10, 1e8, 4e6), own=WRITE,
         apart=True, needs=TUN, way=ways.narrow_link,
     ),
     Fault(
-        "relay", ("relay", ""), (None, None, 1), own=BROWSE, apart=True, needs=(SOCAT,),
+        "relay", ("relay", "delayed-acks"), (None, None, 1), own=BROWSE, apart=True, needs=(SOCAT,),
         way=ways.relayed_by("socat"),
     ),
 )  # fmt: skip

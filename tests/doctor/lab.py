@@ -51,7 +51,7 @@ def _examined(row: Row, how: How, pinned: bool, out: multiprocessing.connection.
         os.sched_setaffinity(0, {how.cpus[0]})
     try:
         out.send(examine(row, how))
-    except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+    except Exception as error:
         out.send({"error": str(error).strip(), "trace": traceback.format_exc()})
 
 

@@ -108,7 +108,7 @@ class Working:
         origin = self._saved["begin_ns"] / 1e9
         out = Waits(clients=clients)
         for one in self._saved["each_client"]:
-            out.lost += one["lost"] and begin <= origin + one["last_ns"] / 1e9 <= end
+            out.lost += one["lost"] and begin <= origin + (one["last_ns"] or 0) / 1e9 <= end
         # Seconds of which at least half is in that time.
         first, last = max(0, round(begin - origin)), round(end - origin)
         for second in self._saved["seconds"][first:last]:
