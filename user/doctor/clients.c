@@ -25,6 +25,7 @@ struct clients {
 	double ns;                 /* between them */
 	double requests;           /* of all sessions */
 	double drain_ns;           /* replies on their way, sum of the clients */
+	double trips_ns;           /* of round trips, all clients */
 };
 
 struct client {
@@ -71,6 +72,8 @@ static void look_trips(struct clients *c, const struct client *is)
 		if ((double)(hist_low(i + 1, AFS_PAUSE_BITS) << AFS_PAUSE_SHIFT) > rtt)
 			n += is->s->habit.pause[i];
 	share = n < PAUSES ? 0 : n * rtt / is->ns;
+	c->trips_ns += fmin(n * rtt, is->ns);
+	run_figure_share(c->out, RUN_FIGURE_TRIP_CLIENTS, c->trips_ns, c->ns);
 	if (!is_most(c, RUN_FIGURE_TRIPS, share))
 		return;
 	run_figure_set(c->out, RUN_FIGURE_TRIPS, share < 1 ? share : 1);

@@ -2,7 +2,9 @@
 #include "doctor/judge.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define NOTICED_SLOW   0.1   /* share of request time */
 #define NOTICED_P99    100e6 /* ns */
@@ -39,12 +41,21 @@ enum run_figure doctor_lacks(const struct run_figures *f, const struct doctor_ru
 	return N_RUN_FIGURES;
 }
 
+/* A limit so many times as large; of a share at most half of the way to 1. */
+static double beyond(const struct doctor_test *t, double times)
+{
+	bool is_share = !strcmp(run_figures[t->figure].unit, "share");
+
+	return times > 1 && is_share ? fmin(t->limit * times, (1 + t->limit) / 2)
+				     : t->limit * times;
+}
+
 static bool holds(const struct run_figures *f, const struct doctor_test *t, double times)
 {
 	if (!f->known[t->figure])
 		return t->most;
 	return t->most ? f->value[t->figure] * times <= t->limit
-		       : f->value[t->figure] >= t->limit * times;
+		       : f->value[t->figure] >= beyond(t, times);
 }
 
 static bool all_hold(const struct run_figures *f, const struct doctor_rule *r, double times)

@@ -49,15 +49,22 @@ static void sum_up(struct measure *m)
 	}
 }
 
-/* Replies that are on their way are in no request's time. */
+static double known_or_none(const struct run_figures *f, enum run_figure which)
+{
+	return f->known[which] ? f->value[which] : 0;
+}
+
+/* Replies on their way and round trips are in no request's time, but clients wait for them. */
 static void look_network(struct measure *m)
 {
 	const struct run_figures *f = m->out;
-	double drain = f->known[RUN_FIGURE_DRAIN] ? f->value[RUN_FIGURE_DRAIN] : 0;
-	double busy = f->value[RUN_FIGURE_BUSY];
+	double drain = known_or_none(f, RUN_FIGURE_DRAIN);
+	double trips = known_or_none(f, RUN_FIGURE_TRIP_CLIENTS);
+	double busy = known_or_none(f, RUN_FIGURE_BUSY), all = drain + trips + busy;
 
 	run_figure_share(m->out, RUN_FIGURE_NET_WAIT,
-			 fmin(drain + busy * f->value[RUN_FIGURE_NET], drain + busy), drain + busy);
+			 drain + busy * known_or_none(f, RUN_FIGURE_NET), all);
+	run_figure_share(m->out, RUN_FIGURE_TRIPS_WAIT, trips, all);
 }
 
 static int measure_requests(struct measure *m)

@@ -22,6 +22,9 @@ const struct run_name_def run_names[RUN_N_NAMES] = {
 void run_figure_set(struct run_figures *f, enum run_figure which, double value)
 {
 	f->known[which] = true;
+	/* Two clocks may differ by a little. */
+	if (!strcmp(run_figures[which].unit, "share"))
+		value = value > 1 ? 1 : value < 0 ? 0 : value;
 	f->value[which] = value;
 }
 

@@ -49,7 +49,8 @@
 	X(LOCK, "lock", "share", "request time: afpd blocked in file locks")                            \
 	X(NET, "net", "share", "request time: afpd blocked on a client's connection")                   \
 	X(NET_WAIT, "net_wait", "share",                                                                \
-	  "of the request time and that of replies on their way, the waits for clients' networks")      \
+	  "of the request time, that of replies on their way and of round trips: slow networks")        \
+	X(TRIPS_WAIT, "trips_wait", "share", "of the same time: round trips")                           \
 	X(OTHER, "other", "share", "request time: afpd asleep, or waiting for other processes")         \
 	X(SLEEP, "sleep", "share",                                                                      \
 	  "request time, without logins: in calls that wait for no descriptor, such as sleep")          \
@@ -210,6 +211,7 @@ struct run_figures {
 	char who[N_RUN_FIGURES][RUN_FIGURE_WHO];
 };
 
+/* A share is kept within 0 and 1. */
 void run_figure_set(struct run_figures *f, enum run_figure which, double value);
 /* part / whole; not known where whole is 0. */
 void run_figure_share(struct run_figures *f, enum run_figure which, double part, double whole);
