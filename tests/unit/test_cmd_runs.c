@@ -79,7 +79,7 @@ static void names_and_ids_that_are_the_only_ones(void **state)
 	check(*state, "2026", NULL, -EINVAL);
 	check(*state, "2027", NULL, -ENOENT);
 	check(*state, "", NULL, -ENOENT);
-	check(*state, "../x", NULL, -ENOENT);
+	check(*state, "../afpscope-no-such-run", NULL, -ENOENT);
 	snprintf(path, sizeof(path), "%s/%s", (char *)*state, DEAD);
 	check(*state, path, DEAD, 0);
 }
