@@ -10,6 +10,7 @@ static struct run_figures figures_of(const struct filesystem *fs, size_t n)
 	const struct fanotify_watcher nobody = { 0 };
 	struct run_figures f = { 0 };
 
+	doctor_room(&f, fs, n);
 	doctor_volumes(&f, fs, n, &nobody, 0);
 	return f;
 }
@@ -74,6 +75,9 @@ static void a_remote_volume_is_named_and_the_silent_one_first(void **state)
 	figure_is(&f, RUN_FIGURE_REMOTE_FS, 0, "");
 	strcpy(fs[1].type, "nfs4");
 	f = figures_of(fs, 2);
+	/* Which of them a request waited for is not known. */
+	figure_unknown(&f, RUN_FIGURE_REMOTE_FS, "nfs4 at /n is one of several in use");
+	f = figures_of(fs + 1, 1);
 	figure_is(&f, RUN_FIGURE_REMOTE_FS, 1, "nfs4 at /n");
 	f = figures_of(fs, 3);
 	figure_is(&f, RUN_FIGURE_REMOTE_FS, 1, "fuse.sshfs at /s, does not answer");

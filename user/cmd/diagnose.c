@@ -20,7 +20,9 @@
 #include <unistd.h>
 
 #define SCAN_EVERY_NS 60000000000u
-#define OWN_MAX       4096 /* processes of the server that are known by their numbers */
+/* Less of the time that the server works for sessions: a volume counts as not used. */
+#define USED_PART 5
+#define OWN_MAX   4096 /* processes of the server that are known by their numbers */
 
 static void look_before(struct diagnose *d, pid_t pid)
 {
@@ -223,14 +225,55 @@ static void look_volumes(struct diagnose *d, const struct kind_found *found)
 }
 
 /* Looking at the descriptors of 2,000 processes takes 150 ms. */
-static void look_scanner(struct diagnose *d)
+static void look_scanner(struct diagnose *d, const struct filesystem *volume, size_t n)
 {
 	uint64_t now = clock_now_ns();
 
 	if (d->scanned_ns && now - d->scanned_ns < SCAN_EVERY_NS)
 		return;
-	d->scanner_error = fanotify_find(&d->scanner, d->volume, d->n_volumes);
+	d->scanner_error = fanotify_find(&d->scanner, volume, n);
 	d->scanned_ns = now;
+}
+
+/* The volume in which a session works now; DIAGNOSE_VOLUMES_MAX: in none that is known. */
+static size_t volume_of(const struct diagnose *d, pid_t pid)
+{
+	struct census_process p = { .pid = pid };
+	size_t found = DIAGNOSE_VOLUMES_MAX;
+
+	census_look(&p);
+	for (size_t i = 0; p.cwd[0] && i < d->n_volumes; i++)
+		if (volumes_below(p.cwd, d->volume[i].path) &&
+		    (found == DIAGNOSE_VOLUMES_MAX ||
+		     strlen(d->volume[i].path) > strlen(d->volume[found].path)))
+			found = i;
+	return found;
+}
+
+/*
+ * The volumes on which the server spent a fifth or more of the time that it worked for sessions: of
+ * others neither the disk nor the file system is what clients wait for. All, if no session's volume
+ * is known. out borrows what they own. Returns how many.
+ */
+static size_t used_volumes(struct filesystem out[DIAGNOSE_VOLUMES_MAX], const struct diagnose *d,
+			   const struct run *r)
+{
+	uint64_t ns[DIAGNOSE_VOLUMES_MAX + 1] = { 0 }, all = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n_sessions; i++) {
+		const struct run_session *s = &r->session[i];
+
+		if (s->ended_ns || !s->busy_ns)
+			continue;
+		ns[volume_of(d, s->pid)] += s->busy_ns;
+	}
+	for (size_t i = 0; i < d->n_volumes; i++)
+		all += ns[i];
+	for (size_t i = 0; i < d->n_volumes; i++)
+		if (!all || ns[i] >= all / USED_PART)
+			out[n++] = d->volume[i];
+	return n;
 }
 
 /* Its system calls have other numbers: what the programs in the kernel say of it is nonsense. */
@@ -254,6 +297,8 @@ static void look_program(struct run_figures *out, pid_t pid)
 
 int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *found, struct run *r)
 {
+	struct filesystem used[DIAGNOSE_VOLUMES_MAX];
+	size_t n_used = 0;
 	int e;
 
 	r->figures = calloc(1, sizeof(*r->figures));
@@ -276,17 +321,20 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 	if (!e && found->servers.n)
 		cnidstate_look(r->figures, &found->servers.entry[0]);
 	if (!e)
+		n_used = used_volumes(used, d, r);
+	if (!e)
 		e = doctor_measure(r->figures, r);
 	if (!e && d->begun)
-		e = diagnose_machine(&d->after, &d->before, w, found->target.server, d->volume,
-				     d->n_volumes, r);
+		e = diagnose_machine(&d->after, &d->before, w, found->target.server, used, n_used,
+				     r);
 	if (!e && found->servers.n && r->figures->known[RUN_FIGURE_REQUESTS])
 		strangers_look(r->figures, r, &found->servers.entry[0]);
 	if (!e && found->servers.n && r->figures->known[RUN_FIGURE_REQUESTS])
 		relays_look(r->figures, r, &found->servers.entry[0]);
 	if (!e && found->servers.n) {
-		look_scanner(d);
-		doctor_volumes(r->figures, d->volume, d->n_volumes, &d->scanner, d->scanner_error);
+		look_scanner(d, used, n_used);
+		doctor_room(r->figures, d->volume, d->n_volumes);
+		doctor_volumes(r->figures, used, n_used, &d->scanner, d->scanner_error);
 	}
 	return e;
 }

@@ -26,9 +26,12 @@ struct doctor_machine {
  */
 int doctor_machine(struct run_figures *out, const struct doctor_machine *m);
 
+/* How full the volumes are: all of them. */
+void doctor_room(struct run_figures *out, const struct filesystem *volume, size_t n);
+
 /*
- * Those of volumes that need one look: what they lie on, and how full they are. scanner: as
- * fanotify_find() returned it, with error.
+ * What the volumes that clients used lie on, and who is asked before their files may be used:
+ * scanner as fanotify_find() returned it for them, with error.
  */
 void doctor_volumes(struct run_figures *out, const struct filesystem *volume, size_t n,
 		    const struct fanotify_watcher *scanner, int error);

@@ -47,23 +47,31 @@ static void volumes_full(struct run_figures *out, const struct filesystem *volum
 	run_figure_who(out, RUN_FIGURE_ROOM_BYTES, "%s", fullest->path);
 }
 
+/* Where some are and others are not, nobody knows which of them a request waited for. */
 static void volumes_remote(struct run_figures *out, const struct filesystem *volume, size_t n)
 {
-	bool all = n > 0;
+	const struct filesystem *remote = NULL;
+	size_t known = 0, n_remote = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		all &= *volume[i].type != '\0';
+		known += *volume[i].type != '\0';
 		if (!filesystem_is_remote(&volume[i]))
 			continue;
-		run_figure_set(out, RUN_FIGURE_REMOTE_FS, 1);
-		run_figure_who(out, RUN_FIGURE_REMOTE_FS, "%s at %s%s", volume[i].type,
-			       volume[i].path, volume[i].silent ? ", does not answer" : "");
+		n_remote++;
 		/* One that is silent says more. */
-		if (volume[i].silent)
-			return;
+		if (!remote || !remote->silent)
+			remote = &volume[i];
 	}
-	if (all && !out->known[RUN_FIGURE_REMOTE_FS])
+	if (remote && (remote->silent || n_remote == n)) {
+		run_figure_set(out, RUN_FIGURE_REMOTE_FS, 1);
+		run_figure_who(out, RUN_FIGURE_REMOTE_FS, "%s at %s%s", remote->type, remote->path,
+			       remote->silent ? ", does not answer" : "");
+	} else if (remote) {
+		run_figure_who(out, RUN_FIGURE_REMOTE_FS, "%s at %s is one of several in use",
+			       remote->type, remote->path);
+	} else if (n && known == n) {
 		run_figure_set(out, RUN_FIGURE_REMOTE_FS, 0);
+	}
 }
 
 static void volumes_scanned(struct run_figures *out, const struct fanotify_watcher *scanner,
@@ -78,33 +86,37 @@ static void volumes_scanned(struct run_figures *out, const struct fanotify_watch
 		run_figure_who(out, RUN_FIGURE_SCANNER, "%s (pid %d)", scanner->comm, scanner->pid);
 }
 
-static void why_unknown(struct run_figures *out, const struct filesystem *volume, size_t n)
+static void why_unknown(struct run_figures *out, enum run_figure which,
+			const struct filesystem *volume, size_t n)
 {
-	static const enum run_figure which[] = { RUN_FIGURE_ROOM, RUN_FIGURE_ROOM_BYTES,
-						 RUN_FIGURE_ROOM_FILES, RUN_FIGURE_REMOTE_FS };
 	const struct filesystem *silent = NULL;
 
 	for (size_t i = 0; i < n && !silent; i++)
 		if (volume[i].silent)
 			silent = &volume[i];
-	for (size_t i = 0; i < sizeof(which) / sizeof(which[0]); i++) {
-		if (out->known[which[i]])
-			continue;
-		if (silent)
-			run_figure_who(out, which[i], "%s does not answer", silent->path);
-		else if (!n)
-			run_figure_who(out, which[i], "the server's volumes are not known");
-	}
+	if (out->known[which] || *out->who[which])
+		return;
+	if (silent)
+		run_figure_who(out, which, "%s does not answer", silent->path);
+	else if (!n)
+		run_figure_who(out, which, "the server's volumes are not known");
+}
+
+void doctor_room(struct run_figures *out, const struct filesystem *volume, size_t n)
+{
+	volumes_full(out, volume, n);
+	why_unknown(out, RUN_FIGURE_ROOM, volume, n);
+	why_unknown(out, RUN_FIGURE_ROOM_BYTES, volume, n);
+	why_unknown(out, RUN_FIGURE_ROOM_FILES, volume, n);
 }
 
 void doctor_volumes(struct run_figures *out, const struct filesystem *volume, size_t n,
 		    const struct fanotify_watcher *scanner, int error)
 {
-	volumes_full(out, volume, n);
 	volumes_remote(out, volume, n);
 	if (n)
 		volumes_scanned(out, scanner, error);
 	else
 		run_figure_who(out, RUN_FIGURE_SCANNER, "the server's volumes are not known");
-	why_unknown(out, volume, n);
+	why_unknown(out, RUN_FIGURE_REMOTE_FS, volume, n);
 }
