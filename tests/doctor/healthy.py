@@ -49,19 +49,22 @@ def idle_dbd_ends(site: Site, _: float) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def tree_walked(site: Site, pause_s: float) -> Iterator[None]:
+def tree_walked(site: Site, _: float) -> Iterator[None]:
     """A client that asks for each file of a tree, one after the other."""
     names = [f"tree/d{d:02}/f{f:03}" for d in range(20) for f in range(50)]
     for name in names:
         (site.vol1 / name).parent.mkdir(parents=True, exist_ok=True)
         (site.vol1 / name).touch()
     client = AfpClient(site.port)
+    paths = [name.replace("/", "\0") for name in names]
+    for path in paths:
+        client.stat(path)  # new files are looked at once: later they are known
 
     def step(over: threading.Event) -> None:
-        for name in names:
+        for path in paths:
             if over.wait(0.005):
                 return
-            client.stat(name.replace("/", "\0"))
+            client.stat(path)
 
     try:
         with repeated(step):
