@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import subprocess
 import tempfile
@@ -116,7 +117,9 @@ class Working:
             out.failed += second["failed"]
             out.seconds += second["sum_ns"] / 1e9
         all_s = clients * max(0, last - first)
-        unknown = all_s - out.seconds - out.n * self.part.think_s
+        # Pauses are drawn at random: so long they may be, all of them.
+        think = (out.n + 3 * math.sqrt(out.n + clients)) * self.part.think_s
+        unknown = all_s - out.seconds - think
         if unknown > STUCK * all_s:
             out.seconds += unknown
         return out
