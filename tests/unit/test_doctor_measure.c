@@ -259,6 +259,7 @@ static void there_are_as_many_lists_as_folders_that_were_closed(void **state)
 	struct run *r = of_command(ENUMERATE, 12);
 
 	(void)state;
+	r->phase[0]->ledger.result[0].code = -5018;
 	r->phase[0]->ledger.part[0].class = AFS_CLASS_CLOSE;
 	r->phase[0]->ledger.part[0].object = AFS_OBJECT_DIR;
 	r->phase[0]->ledger.part[0].part.calls = 3;
@@ -270,6 +271,19 @@ static void there_are_as_many_lists_as_folders_that_were_closed(void **state)
 	r->phase[0]->ledger.part[0].object = AFS_OBJECT_DATA;
 	assert_int_equal(doctor_measure(&f, r), 0);
 	is(&f, RUN_FIGURE_LIST_REQUESTS, 12);
+	/* What failed has listed nothing; the end of a folder is no failure. */
+	r->phase[0]->ledger.result[0] = (struct ledger_result) { ENUMERATE, -5018, 12 };
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_LIST_REQUESTS, 12);
+	r->phase[0]->ledger.result[0] = (struct ledger_result) { ENUMERATE, -5029, 9 };
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_LIST_REQUESTS, 3);
+	is(&f, RUN_FIGURE_LIST_TIME, 80e6 / 4);
+	r->phase[0]->ledger.result[0].n = 12;
+	f = (struct run_figures) { 0 };
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_LIST, 0);
+	assert_false(f.known[RUN_FIGURE_LIST_REQUESTS]);
 	done(r);
 }
 
@@ -280,6 +294,7 @@ static void one_huge_folder_among_small_ones_is_not_ruled_out(void **state)
 	struct run *r = of_command(ENUMERATE, 12);
 
 	(void)state;
+	r->phase[0]->ledger.result[0].code = -5018;
 	r->phase[0]->ledger.part[0].class = AFS_CLASS_CLOSE;
 	r->phase[0]->ledger.part[0].object = AFS_OBJECT_DIR;
 	r->phase[0]->ledger.part[0].part.calls = 3;

@@ -113,13 +113,30 @@ struct lists {
 	    reads; /* of folders: a folder whose names fit into one has two, the last one empty */
 };
 
+/* How many requests of a command were answered with an error that is not a normal answer. */
+static double failed(const struct ledger *l, unsigned int account)
+{
+	double n = 0;
+
+	for (size_t i = 0; i < l->n_results; i++)
+		if (l->result[i].account == account &&
+		    l->result[i].code != account_normal_result(NULL, account))
+			n += (double)l->result[i].n;
+	return n;
+}
+
+/* Without requests that failed: they listed nothing. */
 static void add_list(struct lists *to, const struct measure *m, const struct request *r)
 {
 	const struct ledger *l = &m->view.all;
+	double n = (double)r->a.sum.begun - failed(l, r->number), share;
 
-	to->all.n += (double)r->a.sum.begun;
-	to->all.ns += measure_request_ns(r);
-	to->work_ns += measure_own_ns(r);
+	if (n <= 0)
+		return;
+	share = n / (double)r->a.sum.begun;
+	to->all.n += n;
+	to->all.ns += measure_request_ns(r) * share;
+	to->work_ns += measure_own_ns(r) * share;
 	to->n += (double)ledger_part_sum(l, AFS_ROLE_SERVER, r->number, AFS_CLASS_CLOSE,
 					 AFS_OBJECT_DIR)
 		     .calls;
