@@ -220,8 +220,10 @@ static void look_link(struct clients *c, const struct client *is)
 	if (!is_most(c, RUN_FIGURE_LINK, is->link))
 		return;
 	run_figure_set(c->out, RUN_FIGURE_LINK, is->link);
-	c->out->known[RUN_FIGURE_LINK_REPLY] = c->out->known[RUN_FIGURE_LINK_RATE] = false;
-	run_figure_share(c->out, RUN_FIGURE_LINK_REPLY, is->link * is->ns, (double)is->s->requests);
+	c->out->known[RUN_FIGURE_LINK_RATE] = false;
+	/* A reply that takes longer than the watch is none of a request that was answered. */
+	run_figure_set(c->out, RUN_FIGURE_LINK_REPLY,
+		       is->link * is->ns / fmax((double)is->s->requests, 1));
 	run_figure_share(c->out, RUN_FIGURE_LINK_RATE, (double)tcp->acked * NS_PER_S,
 			 on_way_ns(tcp));
 	run_figure_set(c->out, RUN_FIGURE_LINK_QUEUE, (double)tcp->queue_mean);

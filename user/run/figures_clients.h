@@ -40,7 +40,8 @@
 	  "time of a client that its replies were on their way, at the rate that TCP measured, "   \
 	  "round trips left out; who: the client")                                                 \
 	X(LINK_RATE, "link_rate", "B/s", "that rate")                                              \
-	X(LINK_REPLY, "link_reply", "ns", "that time for each of its requests")                    \
+	X(LINK_REPLY, "link_reply", "ns",                                                          \
+	  "that time for each of its requests; all of it if none was answered")                    \
 	X(LINK_QUEUE, "link_queue", "B",                                                           \
 	  "written for it and not acknowledged: mean of looks, one a second")                      \
 	X(LINK_UNSENT, "link_unsent", "B", "of these, not even sent: mean of these looks")         \
