@@ -42,11 +42,11 @@ CLIENT_FAULTS = (
         apart=True, way=ways.slow_client,
     ),
     Fault(
-        "narrow link, reading", ("slow-link",), (1e10, 4e7, 4e6), own=SMALL_READ, apart=True,
+        "narrow link, reading", ("slow-link",), (1e10, 3e8, 4e6), own=SMALL_READ, apart=True,
         needs=TUN, way=ways.narrow_link,
     ),
     Fault(
-        "narrow link, writing", ("slow-upload", "slow-link"), (1e10, 1e8, 4e6), own=WRITE,
+        "narrow link, writing", ("slow-upload", "slow-link"), (1e10, 3e8, 4e6), own=WRITE,
         apart=True, needs=TUN, way=ways.narrow_link,
     ),
     Fault(

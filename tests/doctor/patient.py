@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from faults import Fault, Part, Site, Tally
+from faults import NONE, Fault, Part, Site, Tally
 from load import Waits, Working, tallied
 from netatalk import Server
 
@@ -178,6 +178,13 @@ class Exam:
                 tallies.append(stack.enter_context(make(site, number)))
         return [tally for tally in tallies if tally]
 
+    def _address(self, stack: contextlib.ExitStack, site: Site, fault: Fault, dose: int) -> str:
+        """By which clients come. In no dose it is a way as well, where there is such a dose."""
+        strength = fault.doses[dose]
+        if fault.way and strength is not None:
+            return stack.enter_context(fault.way(site, float(strength)))
+        return f"127.0.0.1:{site.port}"
+
     def _calm(self, site: Site) -> tuple[dict[str, Any], Span]:
         """What doctor says when there is no fault, and when that was."""
         began = time.monotonic()
@@ -191,7 +198,8 @@ class Exam:
             site = stack.enter_context(up(self.row, self.how, False))
             for i, (fault, _, part) in enumerate(self.row.parts()):
                 calm = fault.calm[i] if fault.calm else part
-                loads.append(Working(calm, f"127.0.0.1:{site.port}", self.how.cpus[1]))
+                address = self._address(stack, site, fault, NONE)
+                loads.append(Working(calm, address, self.how.cpus[1]))
                 stack.callback(loads[-1].end)
             for it in loads:
                 it.begun()
@@ -202,10 +210,7 @@ class Exam:
     def _load(self, stack: contextlib.ExitStack, site: Site) -> None:
         parts = self.row.parts()
         for fault, dose, part in parts:
-            address = f"127.0.0.1:{site.port}"
-            if fault.way:
-                strength = fault.doses[dose]
-                address = stack.enter_context(fault.way(site, float(strength or 0)))
+            address = self._address(stack, site, fault, dose)
             before = site.children(site.pid)
             self.loads.append(Working(part, address, self.how.cpus[1]))
             stack.callback(self.loads[-1].end)
