@@ -30,15 +30,15 @@ CLIENT_FAULTS = (
         way=ways.client_in_pieces,
     ),
     Fault(
-        "lost packets", ("retransmissions",), (0, 0.002, 0.1), own=READ, apart=True,
+        "lost packets", ("retransmissions",), (0, 0.005, 0.1), own=READ, apart=True,
         needs=TUN, way=ways.lossy_client,
     ),
     Fault(
-        "slow reader", ("client-window", "network"), (1e10, 1e9, 1e6), apart=True,
+        "slow reader", ("client-window", "network"), (None, 1e9, 1e6), apart=True,
         own=SMALL_READ, way=ways.slow_client,
     ),
     Fault(
-        "slow reader of much", ("network", "client-window"), (1e10, 1e9, 2e6), own=READ,
+        "slow reader of much", ("network", "client-window"), (None, 1e9, 2e6), own=READ,
         apart=True, way=ways.slow_client,
     ),
     Fault(
