@@ -95,6 +95,10 @@ class AfpClient:
     def close_fork(self, fork: int) -> None:
         self._expect_ok("FPCloseFork", struct.pack(">BBH", 4, 0, fork))
 
+    def read(self, fork: int, offset: int, length: int) -> bytes:
+        """FPReadExt."""
+        return self._expect_ok("FPReadExt", struct.pack(">BBHqq", 60, 0, fork, offset, length))
+
     def lock(self, fork: int, offset: int, length: int) -> int:
         """FPByteRangeLockExt; the result."""
         return self._exchange(COMMAND, struct.pack(">BBHqq", 59, 0, fork, offset, length))[0]

@@ -46,6 +46,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Files that take more than 15 s. They come first, so that the last one does not run alone; the
 # very last one compares times with a formula, which others that run beside it disturb.
 LONG = (
+    "doctor_cases",
     "tracing",
     "books",
     "output",
