@@ -342,7 +342,7 @@ static void requests_from_before_the_watch_are_in_all_shares(void **state)
 	is(&f, RUN_FIGURE_SLOW, 14.12 / 14.2);
 	is(&f, RUN_FIGURE_IN_SERVICE, 2);
 	is(&f, RUN_FIGURE_OLDEST, 3600e9);
-	assert_string_equal(f.who[RUN_FIGURE_OLDEST], "a command from before the watch");
+	assert_string_equal(f.who[RUN_FIGURE_OLDEST], "begun before the watch");
 	assert_string_equal(f.who[RUN_FIGURE_IN_SERVICE], "mori from an unknown address (pid 7)");
 	done(r);
 }

@@ -47,7 +47,7 @@ static void look_service(struct measure *m)
 		const struct run_service *s = &m->run->service[0];
 		const char *command = account_is_request(s->account)
 					  ? account_name(s->account, name)
-					  : "a command from before the watch";
+					  : "begun before the watch";
 
 		run_figure_set(m->out, RUN_FIGURE_OLDEST, (double)s->age_ns);
 		run_figure_who(m->out, RUN_FIGURE_OLDEST, "%s", command);

@@ -49,14 +49,14 @@ static void put_evidence(const struct paint *p, const struct run_figures *f,
 }
 
 static void put_finding(const struct paint *p, const struct run_figures *f, size_t number,
-			const struct doctor_finding *found)
+			const struct doctor_finding *found, unsigned int lines)
 {
 	const struct doctor_rule *r = found->rule;
 	char text[TEXT_MAX];
 	struct screen_text t = { 0 };
 
 	screen_add(&t, "%zu. %s", number, doctor_say(text, sizeof(text), f, r->says));
-	screen_put(p, INK_BOLD, t.text, 2);
+	screen_put(p, INK_BOLD, t.text, lines);
 	put_evidence(p, f, found);
 	put_label(p, "try", doctor_say(text, sizeof(text), f, r->todo));
 	put_label(p, "wrong if", doctor_say(text, sizeof(text), f, r->disproof));
@@ -243,7 +243,7 @@ static void put_ranked(const struct paint *p, const struct run_figures *f, size_
 	char text[TEXT_MAX];
 
 	if (i < FINDINGS) {
-		put_finding(p, f, i + 1, &d->found[i]);
+		put_finding(p, f, i + 1, &d->found[i], d->n_found > 1 ? 2 : 3);
 	} else if (i < FINDINGS + MORE) {
 		screen_add(&t, "%zu. %s", i + 1,
 			   doctor_say(text, sizeof(text), f, d->found[i].rule->says));
