@@ -23,6 +23,7 @@ from faults import (
     Site,
     Tally,
     device_of,
+    flagged,
     grouped,
     process,
     repeated,
@@ -135,15 +136,7 @@ def slow_files(*words: str) -> Maker:
     return make
 
 
-@contextlib.contextmanager
-def slowed(site: Site, _: float) -> Iterator[None]:
-    """Now slowfs and slowcalls do what they were told."""
-    flag = site.inst / "slow"
-    flag.touch()
-    try:
-        yield
-    finally:
-        flag.unlink()
+slowed = flagged("slow")  # slowfs and slowcalls do what they were told
 
 
 @contextlib.contextmanager

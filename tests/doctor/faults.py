@@ -211,6 +211,21 @@ def repeated(step: Callable[[threading.Event], None]) -> Iterator[None]:
         thread.join()
 
 
+def flagged(name: str) -> Maker:
+    """While the block lasts, the server's folder has a file of this name, for which hooks look."""
+
+    @contextlib.contextmanager
+    def make(site: Site, _: float) -> Iterator[None]:
+        flag = site.inst / name
+        flag.touch()
+        try:
+            yield
+        finally:
+            flag.unlink()
+
+    return make
+
+
 @contextlib.contextmanager
 def process(*command: str | Path) -> Iterator[subprocess.Popen[bytes]]:
     """A program while the block lasts; it ends with this one, however that ends."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from afpclient import AfpClient
 from company import asking
 from diskfaults import slowed
-from faults import MIXES, Fault, Part, Site, Tally, repeated
+from faults import MIXES, Fault, Part, Site, Tally, flagged, repeated
 
 LOOK = str(MIXES / "look.ini")
 SHARED = str(MIXES / "list-shared.ini")
@@ -83,15 +83,7 @@ def pam_program(site: Site, _: float) -> Iterator[None]:
     yield
 
 
-@contextlib.contextmanager
-def pam_hangs(site: Site, _: float) -> Iterator[None]:
-    """From now on PAM does not answer."""
-    flag = site.inst / "hang"
-    flag.touch()
-    try:
-        yield
-    finally:
-        flag.unlink()
+pam_hangs = flagged("hang")  # PAM does not answer
 
 
 @contextlib.contextmanager
