@@ -46,7 +46,7 @@ CLIENT_FAULTS = (
         needs=TUN, way=ways.narrow_link,
     ),
     Fault(
-        "narrow link, writing", ("slow-upload", "slow-link"), (1e10, 3e8, 4e6), own=WRITE,
+        "narrow link, writing", ("slow-upload", "slow-link"), (1e10, 2e8, 4e6), own=WRITE,
         apart=True, needs=TUN, way=ways.narrow_link,
     ),
     Fault(

@@ -96,7 +96,7 @@ def locked_database(site: Site, share: float) -> contextlib.AbstractContextManag
 
 CNID_FAULTS = (
     Fault(
-        "stopped CNID server", ("cnid-stopped",), (0, 0.02, 0.6), stopping(lambda s: s.dbds),
+        "stopped CNID server", ("cnid-stopped",), (0, 0.03, 0.6), stopping(lambda s: s.dbds),
         loads=NAMING, cnids=DBD,
     ),
     # It is stopped before there is any session.

@@ -245,11 +245,11 @@ DISK_FAULTS = (
         loads=WRITING, alone=True,
     ),
     Fault(
-        "slow attributes", ("xattr", "remote-fs"), (0, 500, 20e3), slowed, needs=FUSE,
+        "slow attributes", ("xattr", "remote-fs"), (0, 1000, 20e3), slowed, needs=FUSE,
         before=slow_files("xattr={:.0f}"), also=("appledouble",),
     ),
     Fault(
-        "remote file system", ("remote-fs",), (0, 200, 40e3), slowed, needs=FUSE,
+        "remote file system", ("remote-fs",), (0, 100, 40e3), slowed, needs=FUSE,
         before=slow_files("stat={:.0f}", "list={:.0f}", "open={:.0f}"),
     ),
     Fault(
@@ -270,12 +270,12 @@ DISK_FAULTS = (
         loads=("browse", "office", "one"), also=("cnid-behind",), alone=True,
     ),
     Fault(
-        "locked file", ("locks",), (0, 0.03, 0.9), locked_file,
+        "locked file", ("locks",), (0, 0.06, 0.9), locked_file,
         company=opening_now_and_then,
         hooks={"AFPD_PRELOAD": "{onopen}"},
     ),
     Fault(
-        "volume size", ("volume-size",), (1, 5000, 60000), backups, company=sizing,
+        "volume size", ("volume-size",), (1, 20000, 60000), backups, company=sizing,
         hooks={"AFPD_VOLUME": "vol size limit = 1000000"},
     ),
     Fault(

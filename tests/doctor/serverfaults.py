@@ -236,26 +236,26 @@ def interrupted(site: Site, per_s: float) -> Iterator[None]:
 
 SERVER_FAULTS = (
     Fault(
-        "stopped server", ("server-stopped", "session-stopped"), (0, 0.045, 0.6),
+        "stopped server", ("server-stopped", "session-stopped"), (0, 0.08, 0.6),
         stopping(lambda s: s.afpds),
     ),
     Fault(
-        "frozen server", ("server-stopped", "session-stopped"), (0.001, 0.045, 0.6), frozen,
+        "frozen server", ("server-stopped", "session-stopped"), (0.001, 0.08, 0.6), frozen,
         needs=(FREEZER,),
     ),
     Fault(
-        "CPU quota", ("cpu-limit",), (1, 0.1, 0.01), cpu_quota, needs=(CPU,),
+        "CPU quota", ("cpu-limit",), (1, 0.04, 0.01), cpu_quota, needs=(CPU,),
     ),
     Fault(
         "other programs", ("other-programs",), (0.01, 0.12, 0.8), burning, alone=True,
     ),
     Fault(
-        "too many clients", ("cpu-short",), (4, 30, 400), alone=True, apart=True, cnids=("dbd",),
+        "too many clients", ("cpu-short",), (4, 12, 400), alone=True, apart=True, cnids=("dbd",),
         own=(Part("browse", 0, 0, ("--realtime", "--files=2")),),
         calm=(Part("browse", 4, 0, ("--realtime", "--files=2")),),
     ),
     Fault(
-        "interrupts", ("interrupts",), (0, 8e3, 2e4), interrupted, alone=True,
+        "interrupts", ("interrupts",), (0, 12e3, 2e4), interrupted, alone=True,
         needs=("/proc/sys/net/ipv4/conf",),
     ),
     Fault(

@@ -286,7 +286,7 @@ USER_FAULTS = (
         hooks={"AFPD_PRELOAD": "{slowcalls}", "AFPD_ENV": "SLOW_GETCWD_MS={0:.0f}"},
     ),
     Fault(
-        "name service", ("name-service",), (0, 4, 1000), name_service, company=mapping,
+        "name service", ("name-service",), (0, 6, 1000), name_service, company=mapping,
         hooks=NAMES,
     ),
     Fault(
@@ -322,7 +322,7 @@ USER_FAULTS = (
         before=big_folder, company=lists_small, seconds=8,
     ),
     Fault(
-        "folder listed again and again", ("huge-folder",), (100, 200, 6000), apart=True,
+        "folder listed again and again", ("huge-folder",), (100, 130, 6000), apart=True,
         own=(Part(SHARED, 4, 0.2, ("--files={0:.0f}",)),),
         calm=(Part(SHARED, 4, 0.2, ("--files=100",)),),
     ),
