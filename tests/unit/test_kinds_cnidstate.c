@@ -79,14 +79,15 @@ static void be_server_v6(uint16_t port)
 
 static void be_metad(uint16_t port)
 {
-	pid_t dbd = fork();
+	pid_t metad = getpid(), dbd = fork();
 
 	(void)port;
 	if (dbd)
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (;;)
+	while (getppid() == metad) /* it may have ended before */
 		pause();
+	_exit(0);
 }
 
 static void host_begin(struct host *h, void (*server)(uint16_t port), uint16_t port)
