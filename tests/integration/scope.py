@@ -266,6 +266,16 @@ class Running:
         """Until a recorder counts."""
         self.wait_for(": recording process ", timeout=timeout)
 
+    def wait_until_noticed(self, number: signal.Signals) -> None:
+        """Until the command would do more about the signal than end of it."""
+        path = Path(f"/proc/{self.process.pid}/status")
+
+        def noticed() -> bool:
+            sets = re.findall(r"^Sig(?:Blk|Cgt):\s*(\w+)$", path.read_text(), re.M)
+            return any(int(mask, 16) >> (number - 1) & 1 for mask in sets)
+
+        wait_until(noticed, 10, f"{self.command} to notice {number.name}")
+
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 

@@ -336,9 +336,10 @@ static void because(const struct rx_figures *x, enum run_figure which, const cha
 
 static void say_why(const struct rx_figures *x)
 {
-	static const enum run_figure inside[] = { RUN_FIGURE_DROPPED, RUN_FIGURE_LISTENER,
-						  RUN_FIGURE_LISTENER_ASLEEP,
-						  RUN_FIGURE_THREADS_WAIT, RUN_FIGURE_THROTTLED };
+	static const enum run_figure inside[] = {
+		RUN_FIGURE_DROPPED,      RUN_FIGURE_LISTENER,  RUN_FIGURE_LISTENER_ASLEEP,
+		RUN_FIGURE_THREADS_WAIT, RUN_FIGURE_THROTTLED, RUN_FIGURE_REASSEMBLY
+	};
 	const char *absent = run_note_find(&x->run->absent, "*");
 	const struct run_waiting *w = &x->run->waiting;
 	const char *silent = "the server does not answer as it does to rxdebug";

@@ -18,6 +18,7 @@
 #define NAME_LINES   2
 #define UNSEEN_LINES 2
 #define HALF_LINES   2
+#define ALIKE        3  /* named of those that are not seen for the same reason */
 #define NAME_LOSS    14 /* columns of a line that indenting and wrapping may take */
 #define NAME_MORE    20 /* columns for " and N more" */
 
@@ -206,21 +207,35 @@ static const char *why_unseen(const struct run_figures *f, const struct doctor_r
 	return lacks == N_RUN_FIGURES ? "" : f->who[lacks];
 }
 
+/* How many rules from the first on are not seen for the same reason as it. */
+static size_t alike(const struct run_figures *f, const struct doctor_rule *const *rule, size_t n)
+{
+	size_t same = 1;
+
+	while (same < n && !strcmp(why_unseen(f, rule[0]), why_unseen(f, rule[same])))
+		same++;
+	return same;
+}
+
 /* "Not seen: locks, lost packets (there were no clients ...); full disk" */
 static void put_reasons(const struct paint *p, const struct run_figures *f, const char *label,
 			const struct doctor_rule *const *rule, size_t n, size_t lines)
 {
 	struct screen_text t = { 0 };
-	const char *why;
 
-	for (size_t i = 0; i < n; i++) {
-		why = why_unseen(f, rule[i]);
-		screen_add(&t, "%s%s", i ? "" : label, rule[i]->name);
-		if (i + 1 < n && !strcmp(why, why_unseen(f, rule[i + 1]))) {
-			screen_add(&t, ", ");
-			continue;
-		}
-		screen_add(&t, *why ? " (%s)%s" : "%s%s", why, i + 1 < n ? "; " : "");
+	for (size_t i = 0, same; i < n; i += same) {
+		const char *why = why_unseen(f, rule[i]);
+		size_t named;
+
+		same = alike(f, rule + i, n - i);
+		named = *why && same > ALIKE + 1 ? ALIKE : same;
+		screen_add(&t, "%s", i ? "; " : label);
+		for (size_t k = 0; k < named; k++)
+			screen_add(&t, "%s%s", k ? ", " : "", rule[i + k]->name);
+		if (named < same)
+			screen_add(&t, " and %zu more", same - named);
+		if (*why)
+			screen_add(&t, " (%s)", why);
 	}
 	if (n)
 		screen_put(p, INK_NONE, t.text, lines);
