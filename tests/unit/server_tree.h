@@ -82,6 +82,7 @@ static inline void tree_accept(struct tree *t, tree_session_fn *const *fn)
 	int client;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGCHLD, SIG_IGN); /* waits for them */
 	for (size_t i = 0; i < t->n; i++) {
 		client = accept4(t->server.listener, NULL, NULL, SOCK_CLOEXEC);
 		pid = fork();
@@ -137,7 +138,7 @@ static inline void tree_end(struct tree *t)
 
 	for (size_t i = 0; i < t->n; i++) {
 		loopback_reset(&t->client[i]);
-		kill(t->session[i], SIGKILL);
+		wait_until(kill(t->session[i], SIGKILL));
 	}
 	kill(t->master, SIGKILL);
 	waitpid(t->master, NULL, 0);

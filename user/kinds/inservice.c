@@ -205,12 +205,15 @@ static int look_at_session(void *arg, pid_t pid)
 	struct look *l = arg;
 	struct sleeping is;
 	bool stopped;
+	int r;
 
 	if (l->known->fn && l->known->fn(l->known->arg, pid))
 		return 0;
 	stopped = is_stopped(pid);
-	if (sleeping_read(&is, pid, pid)) {
-		l->out->known = false;
+	r = sleeping_read(&is, pid, pid);
+	if (r) {
+		/* One that has just ended has no request. */
+		l->out->known &= r == -ESRCH || r == -ENOENT;
 		return 0;
 	}
 	l->client_fd = -1;
