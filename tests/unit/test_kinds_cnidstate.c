@@ -79,9 +79,11 @@ static void be_server_v6(uint16_t port)
 
 static void be_metad(uint16_t port)
 {
-	pid_t metad = getpid(), dbd = fork();
+	pid_t metad = getpid(), dbd;
 
 	(void)port;
+	signal(SIGCHLD, SIG_IGN); /* waits for it */
+	dbd = fork();
 	if (dbd)
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -100,8 +102,17 @@ static void host_begin(struct host *h, void (*server)(uint16_t port), uint16_t p
 					    .cnid_metad = h->metad };
 }
 
+static int kill_child(void *arg, pid_t pid)
+{
+	(void)arg;
+	return kill(pid, SIGKILL) + 1;
+}
+
 static void host_end(const struct host *h)
 {
+	/* The last of them first: nobody else may wait for orphans. */
+	kill(h->metad, SIGCONT);
+	wait_until(!procfs_each_child(h->metad, kill_child, NULL));
 	kill(h->server, SIGKILL);
 	kill(h->metad, SIGKILL);
 	waitpid(h->server, NULL, 0);
@@ -231,7 +242,6 @@ static void a_stopped_process_of_it_is_named(void **state)
 	assert_true(is(&h, RUN_FIGURE_CNID_HELD) == 1);
 	snprintf(name, sizeof(name), "cnid_dbd (pid %d)", first_child);
 	assert_string_equal(h.f.who[RUN_FIGURE_CNID_HELD], name);
-	kill(first_child, SIGKILL);
 	host_end(&h);
 }
 
