@@ -199,6 +199,7 @@ static void select_names_all_of_its_sets(void **state)
 		s = asleep(timed ? selects_for_a_time : selects, NR_SELECT, SYS_pselect6);
 		assert_true(s.ready);
 		assert_int_equal(s.timed, timed);
+		assert_false(s.writes);
 		assert_int_equal(s.n_fds, 3);
 		assert_int_equal(s.fd[0], near[0]);
 		assert_int_equal(s.fd[1], other[0]);

@@ -58,6 +58,22 @@ static void selects_client(int client, const struct tree_ends *ends)
 	select_on(client);
 }
 
+/* As netatalk's dsi_peek: the client does not read, and could send. */
+static void waits_for_room(int client, const struct tree_ends *ends)
+{
+	static const char reply[4096];
+	fd_set in, out;
+
+	(void)ends;
+	session_takes(client);
+	while (send(client, reply, sizeof(reply), MSG_DONTWAIT) > 0)
+		;
+	FD_ZERO(&in);
+	FD_SET(client, &in);
+	out = in;
+	select(client + 1, &in, &out, NULL, NULL);
+}
+
 static void reads_cnid(int client, const struct tree_ends *ends)
 {
 	char c;
@@ -111,6 +127,7 @@ static const struct way {
 	{ selects_cnid, false, ACCOUNT_CNID, "select* on the CNID server" },
 	{ selects_other, false, ACCOUNT_OTHER, "select* on 127.0.0.1:%u" },
 	{ selects_client, false, ACCOUNT_NET, "select* on the client" },
+	{ waits_for_room, false, ACCOUNT_NET, "select* on the client" },
 	{ reads_cnid, false, ACCOUNT_CNID, "recvfrom on the CNID server" },
 	{ reads_fifo, false, ACCOUNT_DISK, "read on a file" },
 	{ reads_pair, false, ACCOUNT_OTHER, "read on another process" },

@@ -48,6 +48,7 @@ static const struct doctor_rule rules[] = {
 		.todo = "raise CPUQuota= of its systemd unit (cpu.max, or cpu.cfs_quota_us, of that cgroup)",
 		.disproof = "nr_throttled in that cgroup's cpu.stat does not grow",
 		.next = "systemctl show -p CPUQuotaPerSecUSec {unit}",
+		.fact = "a CPU quota of its cgroup stopped the server in {throttled} of the quota's periods[ ({throttled.who})]; requests waited for a CPU {wait_cpu} of their time",
 	},
 	{
 		.key = "steal", .name = "CPUs taken by the hypervisor", .kind = DOCTOR_WAIT,

@@ -55,9 +55,12 @@ static void take_poll(struct sleeping *out, pid_t pid, const struct procfs_call 
 
 	if (!n || !read_memory(list, n * sizeof(*list), pid, c->arg[0]))
 		return;
-	for (size_t i = 0; i < n; i++)
-		if (list[i].fd >= 0)
-			add_fd(out, list[i].fd);
+	for (size_t i = 0; i < n; i++) {
+		if (list[i].fd < 0)
+			continue;
+		add_fd(out, list[i].fd);
+		out->writes |= (list[i].events & POLLOUT) != 0;
+	}
 }
 
 /* The sets for reading, writing and exceptions have a bit for each descriptor below arg 0. */
@@ -72,9 +75,12 @@ static void take_select(struct sleeping *out, pid_t pid, const struct procfs_cal
 		FD_ZERO(&one);
 		if (!len || !read_memory(&one, len, pid, c->arg[k]))
 			continue;
-		for (int fd = 0; fd < n; fd++)
-			if (FD_ISSET(fd, &one))
-				FD_SET(fd, &all);
+		for (int fd = 0; fd < n; fd++) {
+			if (!FD_ISSET(fd, &one))
+				continue;
+			FD_SET(fd, &all);
+			out->writes |= k == 2;
+		}
 	}
 	for (int fd = 0; fd < n; fd++)
 		if (FD_ISSET(fd, &all))

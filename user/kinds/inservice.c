@@ -143,7 +143,7 @@ static bool is_idle(const struct look *l, const struct sleeping *is)
 	enum afs_class class = syscalls_call(is->nr).class;
 
 	if (is->ready)
-		return !is->timed;
+		return !is->timed && !is->writes; /* a reply waits for room */
 	return (class == AFS_CLASS_READ || class == AFS_CLASS_RECV) && is->n_fds &&
 	       is->fd[0] == l->client_fd;
 }
@@ -217,7 +217,7 @@ static int look_at_session(void *arg, pid_t pid)
 		return 0;
 	}
 	l->client_fd = -1;
-	if (is.running || (!stopped && is.ready && !is.timed) || !find_client(l, pid) ||
+	if (is.running || (!stopped && is.ready && is_idle(l, &is)) || !find_client(l, pid) ||
 	    (!stopped && is_idle(l, &is)))
 		return 0;
 	return add_request(l, pid, &is, stopped);
