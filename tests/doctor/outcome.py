@@ -22,6 +22,7 @@ FIRST, AMONG, SILENT, SAID_SLOW, FALSE, SURE, FAILED = (
 # What others on this machine may make true.
 DISTURBED = {"other-programs", "cpu-short"}
 NOTICED_MS = 0.5
+FELT_MS = 10  # longer, on average
 BUSY = 0.25  # of the server's CPU that others took
 
 
@@ -100,6 +101,19 @@ def _percent(rows: list[dict[str, Any]], good: Callable[[str], bool]) -> str:
     return f"{n} of {len(rows)} ({n / max(1, len(rows)):.1%})"
 
 
+def _unsaid(rows: list[dict[str, Any]]) -> str:
+    """Of faults that did harm and of which nothing was found: how small, and what notes say."""
+    silent = [row for row in rows if row["outcome"] in (SILENT, SAID_SLOW)]
+    small = [row for row in silent if row["result"]["harm"]["extra_ms"] < FELT_MS]
+    notes = [{note["key"] for note in row["result"]["diagnosis"].get("notes", ())} for row in small]
+    noted = sum(bool(set(row["keys"]) & said) for row, said in zip(small, notes, strict=True))
+    slow = sum(row["outcome"] == SAID_SLOW for row in silent)
+    return (
+        f"{len(silent)} of {len(rows)}; {slow} of them say that requests are slow; in {len(small)} "
+        f"a request took less than {FELT_MS} ms longer, and {noted} of these name it in a note"
+    )
+
+
 def table(all_: list[dict[str, Any]]) -> str:
     """Markdown, from the results of many rows."""
     made = [row for row in all_ if row["outcome"] != FAILED]
@@ -132,6 +146,7 @@ def table(all_: list[dict[str, Any]]) -> str:
         f"- Most of the waiting: right first {_percent(high, FIRST.__eq__)}",
         "- A third of the waiting: right among three "
         + _percent(middle, lambda is_: is_ in (FIRST, AMONG)),
+        f"- Harm of which no cause was found: {_unsaid(high + middle)}",
         f"- No harm: false {_percent(low, lambda is_: is_ in (FALSE, SURE))}",
         f"- Two at once: both found {_percent(pairs, FIRST.__eq__)}",
         f"- The same servers before the fault: something found {len(spoilt)} of {len(quiet)}",

@@ -186,6 +186,9 @@ static void needs_notice(struct run_figures *f, const struct doctor_rule *r)
 	run_figure_set(f, RUN_FIGURE_P99, 20e6);
 	d = judged(f);
 	assert_int_equal(!found(&d, r), r->kind == DOCTOR_WAIT || r->kind == DOCTOR_NOTE);
+	/* It holds: it is not ruled out. */
+	if (r->kind == DOCTOR_WAIT && !r->whom)
+		assert_true(is_in(d.note, d.n_notes, r));
 	diagnosis_fini(&d);
 }
 

@@ -145,7 +145,7 @@ static void judge_rule(struct diagnosis *d, const struct run_figures *f,
 		d->out[d->n_out++] = r;
 	} else if (harm) {
 		add_finding(d, f, r, place);
-	} else if (r->kind == DOCTOR_NOTE || r->fact) {
+	} else if (r->kind == DOCTOR_NOTE || r->fact || (!r->whom && is_harm(f, r, true))) {
 		d->note[d->n_notes++] = r;
 	} else {
 		d->out[d->n_out++] = r;

@@ -35,7 +35,7 @@ struct diagnosis {
 	enum doctor_verdict verdict;
 	size_t n_found, n_notes, n_out, n_half, n_unseen;
 	struct doctor_finding *found;      /* owned; causes before those that say only who */
-	const struct doctor_rule **note;   /* owned; facts that harm nobody now */
+	const struct doctor_rule **note;   /* owned; doctor_note: they harm nobody now */
 	const struct doctor_rule **out;    /* owned; their conditions do not hold */
 	const struct doctor_rule **half;   /* owned; users wait for it; the resource is not seen */
 	const struct doctor_rule **unseen; /* owned; a figure is missing */

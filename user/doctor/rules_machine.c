@@ -116,7 +116,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "io-limit", .name = "I/O limit", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(IO_LIMIT, 0.6)), HARM(WAIT_DISK, 0.25),
+		TESTS(LEAST(IO_LIMIT, 0.5)), HARM(WAIT_DISK, 0.25),
 		EVIDENCE(F(WAIT_DISK), F(IO_LIMIT), F(SYNC), F(IO_STALL), F(P99)),
 		.says = "an I/O limit of its cgroup holds the server back: {io_limit} of it is used[ ({io_limit.who})]; requests waited for files and disks {wait_disk} of their time",
 		.todo = "raise IOReadBandwidthMax= and the like of its systemd unit (io.max, or blkio.throttle.* of that cgroup)",

@@ -157,3 +157,14 @@ char *doctor_say(char *out, size_t len, const struct run_figures *f, const char 
 	}
 	return out;
 }
+
+char *doctor_note(char *out, size_t len, const struct run_figures *f, const struct doctor_rule *r)
+{
+	static const char but[] = "nobody waits long for it, but ";
+
+	if (r->fact || len <= sizeof(but))
+		return doctor_say(out, len, f, r->fact ? r->fact : r->says);
+	memcpy(out, but, sizeof(but));
+	doctor_say(out + strlen(but), len - strlen(but), f, r->says);
+	return out;
+}

@@ -4,6 +4,7 @@
 
 /* A rule's texts with figures in them (doctor/rules.h). */
 
+#include "doctor/rules.h"
 #include "run/figures.h"
 
 #include <stddef.h>
@@ -14,6 +15,9 @@
  * known; else such a figure is "n/a", such a name the word for it. Cut to fit. Returns out.
  */
 char *doctor_say(char *out, size_t len, const struct run_figures *f, const char *text);
+
+/* What a note says: the rule's fact, or that what it says is not felt. As doctor_say. */
+char *doctor_note(char *out, size_t len, const struct run_figures *f, const struct doctor_rule *r);
 
 /* "58%", "12.3ms", "4.2/s", "n/a" */
 char *doctor_value(char *out, size_t len, const struct run_figures *f, enum run_figure which);

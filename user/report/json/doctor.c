@@ -75,8 +75,7 @@ static json_t *notes(struct json_doc *d, const struct run_figures *f, const stru
 		json_t *o = json_object();
 
 		json_put(d, o, "key", json_text(is->note[i]->key));
-		json_put(d, o, "text",
-			 json_text(doctor_say(text, sizeof(text), f, is->note[i]->fact)));
+		json_put(d, o, "text", json_text(doctor_note(text, sizeof(text), f, is->note[i])));
 		json_add(d, a, o);
 	}
 	return a;

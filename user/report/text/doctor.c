@@ -85,7 +85,7 @@ static void put_notes(const struct paint *p, const struct run_figures *f, const 
 	for (size_t i = 0; i < d->n_notes && i < most; i++) {
 		struct screen_text t = { 0 };
 
-		screen_add(&t, "Note: %s", doctor_say(text, sizeof(text), f, d->note[i]->fact));
+		screen_add(&t, "Note: %s", doctor_note(text, sizeof(text), f, d->note[i]));
 		screen_put(p, INK_NONE, t.text, d->n_found < FINDINGS ? 3 : 1);
 	}
 	if (d->n_notes > most)
