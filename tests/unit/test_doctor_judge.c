@@ -96,6 +96,18 @@ static void each(void (*fn)(struct run_figures *f, const struct doctor_rule *r))
 	}
 }
 
+/* Each key once, though several rules may have it. */
+static void all_are_ruled_out(const struct diagnosis *d, const struct run_figures *f)
+{
+	for (size_t i = 0; i < doctor_rules_count(f); i++) {
+		size_t said = 0;
+
+		for (size_t k = 0; k < d->n_out; k++)
+			said += !strcmp(d->out[k]->key, doctor_rule_at(f, i)->key);
+		assert_int_equal(said, 1);
+	}
+}
+
 static void a_healthy_server_has_neither_finding_nor_note(void **state)
 {
 	(void)state;
@@ -104,7 +116,7 @@ static void a_healthy_server_has_neither_finding_nor_note(void **state)
 		struct diagnosis d = judged(&f);
 
 		assert_int_equal(d.verdict, DOCTOR_HEALTHY);
-		assert_int_equal(d.n_out, doctor_rules_count(&f));
+		all_are_ruled_out(&d, &f);
 		assert_int_equal(d.n_notes + d.n_found + d.n_half + d.n_unseen, 0);
 		diagnosis_fini(&d);
 	}
@@ -379,6 +391,28 @@ static void a_wait_without_its_resource_blames_nothing(void **state)
 	diagnosis_fini(&d);
 }
 
+/* One of them finds it: the other neither rules it out nor has it as a note. */
+static void what_one_rule_finds_no_other_of_its_key_says(void **state)
+{
+	static const double harm[] = { 1, 0.01 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(harm) / sizeof(harm[0]); i++) {
+		struct run_figures f = healthy("afp");
+		struct diagnosis d;
+
+		run_figure_set(&f, RUN_FIGURE_CNID_DOWN, harm[i] < 1 ? 2 : 1);
+		run_figure_set(&f, RUN_FIGURE_CNID_HARM, harm[i]);
+		d = judged(&f);
+		assert_int_equal(d.n_found, 1);
+		assert_string_equal(d.found[0].rule->key, "cnid-dead");
+		assert_int_equal(d.n_notes, 0);
+		for (size_t k = 0; k < d.n_out; k++)
+			assert_string_not_equal(d.out[k]->key, "cnid-dead");
+		diagnosis_fini(&d);
+	}
+}
+
 static void who_comes_after_why(void **state)
 {
 	struct run_figures f = healthy("afp");
@@ -431,6 +465,7 @@ int main(void)
 		cmocka_unit_test(of_a_32_bit_server_nothing_is_concluded),
 		cmocka_unit_test(slow_for_no_known_cause_is_a_verdict),
 		cmocka_unit_test(a_wait_without_its_resource_blames_nothing),
+		cmocka_unit_test(what_one_rule_finds_no_other_of_its_key_says),
 		cmocka_unit_test(who_comes_after_why),
 	};
 

@@ -172,6 +172,49 @@ static void drop_whom(struct diagnosis *d)
 	}
 }
 
+static bool has_key(const struct doctor_rule *const *list, size_t n, const char *key)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(list[i]->key, key))
+			return true;
+	return false;
+}
+
+static bool is_found(const struct diagnosis *d, const char *key)
+{
+	for (size_t i = 0; i < d->n_found; i++)
+		if (!strcmp(d->found[i].rule->key, key))
+			return true;
+	return false;
+}
+
+/* Several rules may have one key: what one of them says, the others neither miss nor rule out. */
+static void say_once(struct diagnosis *d)
+{
+	const struct {
+		const struct doctor_rule **rule;
+		size_t *n;
+	} list[] = { { d->note, &d->n_notes },
+		     { d->half, &d->n_half },
+		     { d->unseen, &d->n_unseen },
+		     { d->out, &d->n_out } };
+
+	for (size_t l = 0; l < sizeof(list) / sizeof(list[0]); l++) {
+		size_t n = *list[l].n, kept = 0;
+
+		for (size_t i = 0; i < n; i++) {
+			const char *key = list[l].rule[i]->key;
+			bool said = is_found(d, key) || has_key(list[l].rule, kept, key);
+
+			for (size_t k = 0; k < l; k++)
+				said |= has_key(list[k].rule, *list[k].n, key);
+			if (!said)
+				list[l].rule[kept++] = list[l].rule[i];
+		}
+		*list[l].n = kept;
+	}
+}
+
 static enum doctor_verdict verdict(const struct diagnosis *d, const struct run_figures *f)
 {
 	if (says_why(d))
@@ -211,6 +254,7 @@ int doctor_judge(struct diagnosis *out, const struct run_figures *f)
 	qsort(out->found, out->n_found, sizeof(*out->found), by_weight);
 	if (says_why(out))
 		drop_whom(out);
+	say_once(out);
 	out->verdict = verdict(out, f);
 	return 0;
 }
