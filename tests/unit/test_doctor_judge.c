@@ -413,6 +413,40 @@ static void what_one_rule_finds_no_other_of_its_key_says(void **state)
 	}
 }
 
+/* Requests are few and fast; their replies take long to the client. */
+static void a_slow_way_is_noticed_by_its_replies(void **state)
+{
+	struct run_figures f = healthy("afp");
+	struct diagnosis d;
+
+	(void)state;
+	run_figure_set(&f, RUN_FIGURE_REQUESTS, 27);
+	run_figure_set(&f, RUN_FIGURE_BUSY, 0.001);
+	run_figure_set(&f, RUN_FIGURE_ELAPSED, 5e9);
+	run_figure_set(&f, RUN_FIGURE_NET_WAIT, 0.99);
+	run_figure_set(&f, RUN_FIGURE_WAIT_CPU, 0.99);
+	run_figure_set(&f, RUN_FIGURE_THROTTLED, 1);
+	run_figure_set(&f, RUN_FIGURE_LINK, 0.98);
+	run_figure_set(&f, RUN_FIGURE_LINK_RATE, 0.48e6);
+	run_figure_set(&f, RUN_FIGURE_LINK_UNSENT, 72000);
+	run_figure_set(&f, RUN_FIGURE_LINK_REPLY, 182e6);
+	d = judged(&f);
+	assert_int_equal(d.verdict, DOCTOR_FOUND);
+	assert_int_equal(d.n_found, 1);
+	assert_string_equal(d.found[0].rule->key, "slow-link");
+	assert_false(d.found[0].sure);
+	diagnosis_fini(&d);
+	run_figure_set(&f, RUN_FIGURE_LINK_REPLY, 50e6);
+	d = judged(&f);
+	assert_int_equal(d.verdict, DOCTOR_TOO_FEW);
+	diagnosis_fini(&d);
+	run_figure_set(&f, RUN_FIGURE_LINK_REPLY, 182e6);
+	run_figure_set(&f, RUN_FIGURE_LINK, 0.15);
+	d = judged(&f);
+	assert_int_equal(d.verdict, DOCTOR_TOO_FEW);
+	diagnosis_fini(&d);
+}
+
 static void who_comes_after_why(void **state)
 {
 	struct run_figures f = healthy("afp");
@@ -466,6 +500,7 @@ int main(void)
 		cmocka_unit_test(slow_for_no_known_cause_is_a_verdict),
 		cmocka_unit_test(a_wait_without_its_resource_blames_nothing),
 		cmocka_unit_test(what_one_rule_finds_no_other_of_its_key_says),
+		cmocka_unit_test(a_slow_way_is_noticed_by_its_replies),
 		cmocka_unit_test(who_comes_after_why),
 	};
 

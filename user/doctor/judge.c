@@ -11,6 +11,8 @@
 #define NOTICED_P50    30e6  /* ns */
 #define NOTICED_UNREAD 20e6  /* ns, on average */
 #define NOTICED_OLDEST 1e9   /* ns: a request without an answer */
+#define NOTICED_REPLY  100e6 /* ns that a reply is on its way to a client, on average */
+#define NOTICED_LINK   1e9   /* ns that replies were on their way to it */
 #define IDLE_BUSY      0.05  /* requests at a time */
 #define IDLE_UNREAD    5e6   /* ns, on average: more is no idle server */
 #define SURE           1.5   /* times the limit */
@@ -107,12 +109,22 @@ static bool is_plenty(const struct run_figures *f)
 	       at_least(f, RUN_FIGURE_OLDEST, SURE * NOTICED_OLDEST);
 }
 
+/* A client waits for replies that the server has sent: no time of a request shows that. */
+static bool is_way_noticed(const struct run_figures *f)
+{
+	return at_least(f, RUN_FIGURE_LINK_REPLY, NOTICED_REPLY) && f->known[RUN_FIGURE_LINK] &&
+	       at_least(f, RUN_FIGURE_ELAPSED,
+			NOTICED_LINK / fmax(f->value[RUN_FIGURE_LINK], 1e-9));
+}
+
 /* Users are harmed by it. */
 static bool is_harm(const struct run_figures *f, const struct doctor_rule *r, bool noticed)
 {
-	if (r->kind == DOCTOR_NOTE || (r->kind == DOCTOR_WAIT && !noticed))
+	bool way = r->harm == RUN_FIGURE_NET_WAIT && is_way_noticed(f);
+
+	if (r->kind == DOCTOR_NOTE || (r->kind == DOCTOR_WAIT && !noticed && !way))
 		return false;
-	if (r->kind != DOCTOR_FAILS && !is_enough(f))
+	if (r->kind != DOCTOR_FAILS && !is_enough(f) && !way)
 		return false;
 	return r->harm == N_RUN_FIGURES || (f->known[r->harm] && f->value[r->harm] >= r->least);
 }
