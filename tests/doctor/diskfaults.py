@@ -266,7 +266,7 @@ DISK_FAULTS = (
         "scanner", ("scanner",), (0, 500, 50e3), scanned, before=own_mount,
     ),
     Fault(
-        "busy folder", ("directory-lock", ""), (0, 1, 6), churned,
+        "busy folder", ("",), (0, 1, 6), churned,
         loads=("browse", "office", "one"), also=("cnid-behind",), alone=True,
     ),
     Fault(
