@@ -107,6 +107,40 @@ static void a_scanner_is_named(void **state)
 	figure_unknown(&f, RUN_FIGURE_SCANNER, "no right to see all processes");
 }
 
+static void the_busiest_file_system_is_used(void **state)
+{
+	struct filesystem fs[9];
+	uint64_t ns[9];
+	bool used[9];
+
+	(void)state;
+	for (size_t i = 0; i < 9; i++) {
+		fs[i] = volume_of("/srv", 1000 * GB, 500 * GB);
+		fs[i].dev = (uint32_t)i;
+		ns[i] = 0;
+	}
+	doctor_used(used, fs, ns, 9); /* nobody works */
+	for (size_t i = 0; i < 9; i++)
+		assert_true(used[i]);
+	for (size_t i = 0; i < 9; i++)
+		ns[i] = 100;
+	doctor_used(used, fs, ns, 9); /* each has a ninth */
+	for (size_t i = 0; i < 9; i++)
+		assert_true(used[i]);
+	ns[8] = 19;
+	doctor_used(used, fs, ns, 9);
+	assert_true(used[0] && !used[8]);
+	fs[8].dev = 7; /* on the disk of one that is used */
+	doctor_used(used, fs, ns, 9);
+	assert_true(used[8]);
+	for (size_t i = 0; i < 8; i++)
+		fs[i].dev = 0;
+	fs[8].dev = 1;
+	ns[8] = 150; /* more than each of the others, less than a fifth of all */
+	doctor_used(used, fs, ns, 9);
+	assert_true(used[0] && !used[8]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -114,6 +148,7 @@ int main(void)
 		cmocka_unit_test(a_volume_that_nobody_may_write_on_cannot_be_full),
 		cmocka_unit_test(a_remote_volume_is_named_and_the_silent_one_first),
 		cmocka_unit_test(a_scanner_is_named),
+		cmocka_unit_test(the_busiest_file_system_is_used),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

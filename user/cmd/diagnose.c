@@ -20,9 +20,7 @@
 #include <unistd.h>
 
 #define SCAN_EVERY_NS 60000000000u
-/* Less of the time that the server works for sessions: a volume counts as not used. */
-#define USED_PART 5
-#define OWN_MAX   4096 /* processes of the server that are known by their numbers */
+#define OWN_MAX       4096 /* processes of the server that are known by their numbers */
 
 static void look_before(struct diagnose *d, pid_t pid)
 {
@@ -250,15 +248,12 @@ static size_t volume_of(const struct diagnose *d, pid_t pid)
 	return found;
 }
 
-/*
- * The volumes on which the server spent a fifth or more of the time that it worked for sessions: of
- * others neither the disk nor the file system is what clients wait for. All, if no session's volume
- * is known. out borrows what they own. Returns how many.
- */
+/* Those that clients use (doctor_used). out borrows what they own. Returns how many. */
 static size_t used_volumes(struct filesystem out[DIAGNOSE_VOLUMES_MAX], const struct diagnose *d,
 			   const struct run *r)
 {
-	uint64_t ns[DIAGNOSE_VOLUMES_MAX + 1] = { 0 }, all = 0;
+	uint64_t busy_ns[DIAGNOSE_VOLUMES_MAX + 1] = { 0 };
+	bool used[DIAGNOSE_VOLUMES_MAX];
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->n_sessions; i++) {
@@ -266,12 +261,11 @@ static size_t used_volumes(struct filesystem out[DIAGNOSE_VOLUMES_MAX], const st
 
 		if (s->ended_ns || !s->busy_ns)
 			continue;
-		ns[volume_of(d, s->pid)] += s->busy_ns;
+		busy_ns[volume_of(d, s->pid)] += s->busy_ns;
 	}
+	doctor_used(used, d->volume, busy_ns, d->n_volumes);
 	for (size_t i = 0; i < d->n_volumes; i++)
-		all += ns[i];
-	for (size_t i = 0; i < d->n_volumes; i++)
-		if (!all || ns[i] >= all / USED_PART)
+		if (used[i])
 			out[n++] = d->volume[i];
 	return n;
 }

@@ -26,6 +26,13 @@ struct doctor_machine {
  */
 int doctor_machine(struct run_figures *out, const struct doctor_machine *m);
 
+/*
+ * Which volumes clients use: of the others neither the disk nor the file system is what clients
+ * wait for. busy_ns is how long the server worked in each. Those on one file system count together:
+ * not used is one that has less than a fifth of the busiest. All, if it worked in none.
+ */
+void doctor_used(bool *used, const struct filesystem *volume, const uint64_t *busy_ns, size_t n);
+
 /* How full the volumes are: all of them. */
 void doctor_room(struct run_figures *out, const struct filesystem *volume, size_t n);
 

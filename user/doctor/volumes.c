@@ -6,6 +6,30 @@
 
 /* Below this share of free space a volume is near to full, and bytes say more than the share. */
 #define ROOM_LITTLE 0.05
+#define USED_PART   5 /* less of what the busiest file system has: not used */
+
+static uint64_t busy_beside(const struct filesystem *volume, const uint64_t *busy_ns, size_t n,
+			    size_t which)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (volume[i].dev == volume[which].dev)
+			ns += busy_ns[i];
+	return ns;
+}
+
+void doctor_used(bool *used, const struct filesystem *volume, const uint64_t *busy_ns, size_t n)
+{
+	uint64_t most_ns = 0, ns;
+
+	for (size_t i = 0; i < n; i++) {
+		ns = busy_beside(volume, busy_ns, n, i);
+		most_ns = ns > most_ns ? ns : most_ns;
+	}
+	for (size_t i = 0; i < n; i++)
+		used[i] = busy_beside(volume, busy_ns, n, i) >= most_ns / USED_PART;
+}
 
 static double room_share(const struct filesystem *fs)
 {
