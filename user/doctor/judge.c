@@ -149,7 +149,8 @@ static void judge_rule(struct diagnosis *d, const struct run_figures *f,
 	bool harm = is_harm(f, r, noticed);
 
 	if (doctor_lacks(f, r) != N_RUN_FIGURES) {
-		if (harm && r->harm != N_RUN_FIGURES)
+		/* Where no harm is needed (least 0), none is shown. */
+		if (harm && r->harm != N_RUN_FIGURES && r->least > 0)
 			d->half[d->n_half++] = r;
 		else
 			d->unseen[d->n_unseen++] = r;
