@@ -9,7 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define STOPPED_MS 900
+#define STOPPED_MS 2000
+/* A busy machine makes latencies too, but shorter ones than the stop does. */
+#define TOO_LONG_MS (STOPPED_MS / 2)
 
 /* Stops this process for a while, from another one. */
 static pid_t stop_after(unsigned int ms)
@@ -34,27 +36,27 @@ static void is_told(struct rig *g)
 	assert_int_equal(l->n_pauses, 1);
 	/* what was waited for anyway is not in it */
 	assert_true(l->paused_ns > (STOPPED_MS - 150) * MS);
-	assert_true(l->paused_ns < (STOPPED_MS + 300) * MS);
+	assert_true(l->paused_ns < (STOPPED_MS + 600) * MS);
 	assert_true(l->n_paused > 0);
 	assert_true(l->paused_max_ns > (STOPPED_MS - 150) * MS);
-	assert_true(all.planned.max < 450 * MS);
+	assert_true(all.planned.max < TOO_LONG_MS * MS);
 	assert_int_equal(all.planned.n, all.n - all.failed - l->n_paused);
 	assert_int_equal(all.begun.n, all.planned.n);
 	for (unsigned int i = 0; i < g->n; i++)
-		assert_true(l->client[i].max_ns < 450 * MS);
+		assert_true(l->client[i].max_ns < TOO_LONG_MS * MS);
 	for (size_t i = 0; i < l->n_seconds; i++)
-		assert_true(l->second[i].max_ns < 450 * MS);
+		assert_true(l->second[i].max_ns < TOO_LONG_MS * MS);
 	for (size_t i = 0; i < g->phase.n_commands; i++)
-		assert_true(g->phase.command[i]->latency.max < 450 * MS);
+		assert_true(g->phase.command[i]->latency.max < TOO_LONG_MS * MS);
 }
 
 static void a_stopped_generator_is_no_slow_server(void **state)
 {
-	struct engine_job work[] = { rig_work(1500 * MS), rig_work(1500 * MS) };
+	struct engine_job work[] = { rig_work(2600 * MS), rig_work(2600 * MS) };
 
 	(void)state;
 	/* What came meanwhile waits longer after it than it lasted. */
-	work[1] = rig_work(3000 * MS);
+	work[1] = rig_work(4100 * MS);
 	work[1].pace = (struct pace_opts) { PACE_FIXED, 150, 0 };
 	work[1].queue = 4 * 1000;
 	for (size_t i = 0; i < 2; i++)
