@@ -237,7 +237,9 @@ def test_sessions_that_hung_before_anybody_looked_are_everywhere(
             said = dict(zip(asked, all_, strict=True))
     found = first_is(said["doctor"], "cnid-stopped")
     assert found["sure"] and "cnid_metad" in said["doctor"].screen
-    assert re.search(r"3 in service, (the )?oldest", said["top"].words), said["top"].screen
+    top = said["top"]
+    assert re.search(r"3 of 3 sessions active.* 3 in service, (the )?oldest", top.words), top.screen
+    assert re.search(r"(?m)^ *\(began earlier\)", top.screen), top.screen
     assert said["slow"].screen.count("(began earlier)") == 3, said["slow"].screen
     record = said["record"].words
     assert "Requests that have had no answer" in record and "CNID server was stopped" in record

@@ -80,6 +80,9 @@ void live_older(struct live *l, const struct run_service *is)
 	char host[LIVE_NAME_MAX], session[LIVE_NAME_MAX];
 
 	step->in_service++;
+	step->active++;
+	if (step->sessions < step->active)
+		step->sessions = step->active;
 	if (is->age_ns > step->oldest_ns)
 		step->oldest_ns = is->age_ns;
 	live_host(is->address, host, sizeof(host));
@@ -88,6 +91,7 @@ void live_older(struct live *l, const struct run_service *is)
 	older_row(l, LIVE_SESSION, session, is);
 	older_row(l, LIVE_CLIENT, host, is);
 	older_row(l, LIVE_USER, is->user, is);
+	older_row(l, LIVE_COMMAND, RUN_SERVICE_EARLIER, is);
 }
 
 /* For a diagnosis */

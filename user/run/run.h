@@ -301,6 +301,9 @@ struct run_service {
 	uint64_t age_ns;
 };
 
+/* Name for the command of a request that began before the watch. */
+#define RUN_SERVICE_EARLIER "(began earlier)"
+
 /* Name for the time of threads that ended between two looks: the exact sum less what was sampled.
  */
 #define RUN_THREADS_MISSED "(ended between looks)"

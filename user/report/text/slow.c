@@ -168,7 +168,7 @@ static void put_what(struct text *to, const struct slow_request *q, const struct
 	fputc(' ', to->out);
 	put_text(to->out, cell_time((double)q->r.time_ns).text, 6);
 	fputc(' ', to->out);
-	put_text(to->out, q->before ? "(began earlier)" : account_name(q->r.command, buf),
+	put_text(to->out, q->before ? RUN_SERVICE_EARLIER : account_name(q->r.command, buf),
 		 -COMMAND_WIDTH);
 	fputs("  ", to->out);
 }
