@@ -18,15 +18,15 @@ BROWSE = (Part("browse", 4, 0.05, ("--files=20",)),)
 
 CLIENT_FAULTS = (
     Fault(
-        "far client", ("round-trips",), (1e-5, 1e-3, 0.02), own=OFFICE, apart=True, needs=TUN,
+        "far client", ("round-trips",), (1e-5, 2.5e-3, 0.02), own=OFFICE, apart=True, needs=TUN,
         way=ways.far_client,
     ),
     Fault(
-        "late client", ("client-pauses",), (0, 3e-4, 0.05), own=OFFICE, apart=True,
+        "late client", ("client-pauses", "relay"), (0, 3e-4, 0.05), own=OFFICE, apart=True,
         way=ways.late_client,
     ),
     Fault(
-        "delayed acks", ("delayed-acks",), (0, 0.02, 1), own=LOOK, apart=True,
+        "delayed acks", ("delayed-acks", "relay"), (0, 0.02, 1), own=LOOK, apart=True,
         way=ways.client_in_pieces,
     ),
     Fault(
@@ -34,19 +34,19 @@ CLIENT_FAULTS = (
         needs=TUN, way=ways.lossy_client,
     ),
     Fault(
-        "slow reader", ("client-window", "network"), (None, 1e9, 1e6), apart=True,
+        "slow reader", ("client-window", "network", "relay"), (None, 1e9, 1e6), apart=True,
         own=SMALL_READ, way=ways.slow_client,
     ),
     Fault(
-        "slow reader of much", ("network", "client-window"), (None, 1e9, 2e6), own=READ,
+        "slow reader of much", ("network", "client-window", "relay"), (None, 1e9, 2e6), own=READ,
         apart=True, way=ways.slow_client,
     ),
     Fault(
-        "narrow link, reading", ("slow-link",), (1e10, 3e8, 4e6), own=SMALL_READ, apart=True,
+        "narrow link, reading", ("slow-link",), (1e10, 1e8, 4e6), own=SMALL_READ, apart=True,
         needs=TUN, way=ways.narrow_link,
     ),
     Fault(
-        "narrow link, writing", ("slow-upload", "slow-link"), (1e10, 2e8, 4e6), own=WRITE,
+        "narrow link, writing", ("slow-upload", "slow-link"), (1e10, 1e8, 4e6), own=WRITE,
         apart=True, needs=TUN, way=ways.narrow_link,
     ),
     Fault(

@@ -123,6 +123,7 @@ CNID_FAULTS = (
     ),
     Fault(
         "CNID folder", ("cnid-folder",), (None, None, 1), before=folder_locked,
+        company=arriving,
         loads=("browse", "office", "one"), cnids=("dbd", "sqlite"), hangs=True, settle_s=2,
     ),
     Fault(

@@ -12,6 +12,7 @@ from afpclient import AfpClient
 from company import asking
 from diskfaults import FUSE, own_mount, scanned, slow_files, slowed
 from faults import MIXES, Fault, Maker, Part, Site, nothing, repeated, send
+from serverfaults import MEMORY, memory_limit
 from userfaults import BENCH2, big_folder, mistyping, over_quota
 
 USERS = (1, 4, 20)
@@ -92,6 +93,18 @@ def morning(site: Site, _: float) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def falls_asleep(site: Site, _: float) -> Iterator[None]:
+    """A laptop that is closed while it reads."""
+    (site.vol1 / "film").write_bytes(bytes(50_000_000))
+    client = AfpClient(site.port)
+    client.ask_to_read(client.open_fork("film", 1)[1], 0, 50_000_000)
+    try:
+        yield
+    finally:
+        client.drop()
+
+
+@contextlib.contextmanager
 def locking(site: Site, _: float) -> Iterator[None]:
     """Applications that lock what they open."""
     with asking(site, "lock_own", 0.1):
@@ -159,5 +172,11 @@ HEALTHY = (
     healthy("locking", make=locking),
     healthy("morning", make=morning),
     healthy("100 TB, 0.9 % free", make=slowed, before=slow_files("full=900"), needs=FUSE),
+    healthy("asleep", make=falls_asleep),
+    # Each page that is written runs into the limit, and another one goes: none of them is missed.
+    healthy(
+        "memory limit, much is written", Part("batch-write", 0, 0, ("--file-size=4M",)),
+        make=lambda site, _: memory_limit(site, 60), sizes=(1, 2, 4), needs=(MEMORY,),
+    ),
     healthy("fast scanner", make=lambda site, _: scanned(site, 0), before=own_mount),
 )  # fmt: skip

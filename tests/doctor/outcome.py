@@ -21,6 +21,9 @@ FIRST, AMONG, SILENT, SAID_SLOW, FALSE, SURE, FAILED = (
 )
 # What others on this machine may make true.
 DISTURBED = {"other-programs", "cpu-short"}
+# What harms nobody by itself, or cannot be told from a client's own work: said in a note, and never
+# a finding.
+NOTES = {"relay", "client-pauses", "chatty-client", "no-login", "cnid-held", "quota"}
 NOTICED_MS = 0.5
 FELT_MS = 10  # longer, on average
 BUSY = 0.25  # of the server's CPU that others took
@@ -42,7 +45,10 @@ def _single(keys: list[str], right: Sequence[str]) -> str:
 
 
 def outcome(row: Row, result: dict[str, Any]) -> str:
-    """Of one row: the first that holds of SURE, FIRST, AMONG, FALSE, SAID_SLOW, SILENT."""
+    """
+    Of one row: the first that holds of SURE, FIRST, AMONG, FALSE, SAID_SLOW, SILENT. Where nothing
+    is found, one of NOTES that is right is as good as a finding.
+    """
     diagnosis = result.get("diagnosis")
     if diagnosis is None:
         return FAILED
@@ -61,6 +67,9 @@ def outcome(row: Row, result: dict[str, Any]) -> str:
         both = all(set(wanted) & said for wanted in right)
         is_ = FIRST if both else _single(keys, [*right[0], *right[1]])
         return AMONG if is_ == FIRST and not both else is_
+    noted = {note["key"] for note in diagnosis.get("notes", ())} & NOTES
+    if not keys and len(right) == 1 and noted & set(right[0]):
+        return FIRST
     is_ = _single(keys, right[0] if len(right) == 1 else ())
     return SAID_SLOW if is_ == SILENT and diagnosis["verdict"] == "slow" else is_
 

@@ -99,6 +99,11 @@ class AfpClient:
         """FPReadExt."""
         return self._expect_ok("FPReadExt", struct.pack(">BBHqq", 60, 0, fork, offset, length))
 
+    def ask_to_read(self, fork: int, offset: int, length: int) -> None:
+        """FPReadExt, of which nobody takes the reply: the session is of no use after it."""
+        payload = struct.pack(">BBHqq", 60, 0, fork, offset, length)
+        self._socket.sendall(HEADER.pack(0, COMMAND, 0xFFFF, 0, len(payload), 0) + payload)
+
     def lock(self, fork: int, offset: int, length: int) -> int:
         """FPByteRangeLockExt; the result."""
         return self._exchange(COMMAND, struct.pack(">BBHqq", 59, 0, fork, offset, length))[0]

@@ -383,9 +383,11 @@ static void a_session_runs_on_a_cpu_or_waits_for_one(void **state)
 	s->cpu_ns = 6000 * MS;
 	s->runq_ns = 3000 * MS;
 	s->pid = 4711;
-	client(r, 100, MS);
+	s->busy_ns = 3000 * MS;
+	client(r, 100, MS)->busy_ns = 1000 * MS;
 	f = measured(r);
 	is(&f, RUN_FIGURE_SESSION_RUN, 0.9);
+	is(&f, RUN_FIGURE_SESSION_WAIT, 0.75);
 	is(&f, RUN_FIGURE_SESSION_CPU, 0.6);
 	assert_string_equal(f.who[RUN_FIGURE_SESSION_RUN], "anna (pid 4711)");
 	r = made();

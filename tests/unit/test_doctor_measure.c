@@ -2,91 +2,7 @@
 /*
  * Tests user/doctor/measure.c, shares.c, times.c, waits.c, logins.c, answers.c, commands.c, ends.c.
  */
-#include "doctor/measure.h"
-
-#include "base/hist.h"
-#include "run/account.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define OPEN_FORK       26
-#define FLUSH           11
-#define ENUMERATE       9
-#define LOGIN           18
-#define BYTE_RANGE_LOCK 1
-#define OPEN_VOLUME     24
-#define WRITE           33
-#define READ_EXT        60
-#define SPOTLIGHT       76
-#define MS              1000000u
-
-/* One part of afpd, blocked so long in one call. */
-static struct ledger_part part(unsigned int account, unsigned int class, unsigned int object,
-			       uint64_t blocked_ns)
-{
-	return (struct ledger_part) { .account = (uint16_t)account,
-				      .role = AFS_ROLE_SERVER,
-				      .class = (uint8_t) class,
-				      .object = (uint8_t)object,
-				      .part = { .calls = 1, .blocked_ns = blocked_ns } };
-}
-
-/* 10 s: a request that waited 60 ms for fsync and 20 ms for the log, one of 120 ms that is not
- * answered yet. */
-static struct run *made(void)
-{
-	struct run *r = calloc(1, sizeof(*r));
-	struct run_phase *p;
-	struct run_session *s;
-	struct ledger *l;
-
-	assert_non_null(r);
-	assert_int_equal(run_init(r, "record", "record"), 0);
-	p = run_phase(r, 0, 1, "recorded");
-	assert_non_null(p);
-	p->complete = true;
-	run_set(p, METRIC_ELAPSED, 10000u * (uint64_t)MS);
-	l = &p->ledger;
-	l->has_calls = l->has_requests = l->filled = true;
-	l->n_accounts = 2;
-	l->account = calloc(2, sizeof(*l->account));
-	l->n_parts = 3;
-	l->part = calloc(3, sizeof(*l->part));
-	l->n_results = 1;
-	l->result = calloc(1, sizeof(*l->result));
-	assert_true(l->account && l->part && l->result);
-	l->account[0].account = FLUSH;
-	l->account[0].sum = (struct afs_account) { .begun = 1, .answered = 1, .ns = 80 * MS };
-	l->account[0].min_ns = l->account[0].max_ns = 80 * MS;
-	l->account[0].hist[hist_index(80 * MS, AFS_REQUEST_BITS)] = 1;
-	l->account[1].account = OPEN_FORK;
-	l->account[1].sum = (struct afs_account) { .begun = 1 };
-	l->part[0] = part(FLUSH, AFS_CLASS_SYNC, AFS_OBJECT_DATA, 60 * MS);
-	l->part[1] = part(FLUSH, AFS_CLASS_WRITE, AFS_OBJECT_LOG, 20 * MS);
-	l->part[2] = part(OPEN_FORK, AFS_CLASS_OPEN, AFS_OBJECT_NONE, 120 * MS);
-	l->result[0] = (struct ledger_result) { .account = FLUSH, .code = -5008, .n = 3 };
-	s = run_session(r);
-	assert_non_null(s);
-	s->requests = 2;
-	s->busy_ns = 200 * MS;
-	s->begun_ns = 1;
-	s->ended_ns = 5000u * (uint64_t)MS;
-	return r;
-}
-
-static void is(const struct run_figures *f, enum run_figure which, double value)
-{
-	assert_true(f->known[which]);
-	if (fabs(f->value[which] - value) > 1e-6 * fabs(value) + 1e-12)
-		fail_msg("%s is %g, not %g", run_figures[which].key, f->value[which], value);
-}
+#include "measure_rig.h"
 
 static void parts_are_shares_of_all_request_time(void **state)
 {
@@ -148,6 +64,7 @@ static void single_commands_have_figures_of_their_own(void **state)
 	is(&f, RUN_FIGURE_VOLUME_SIZE, 0.3);
 	is(&f, RUN_FIGURE_VOLUME_SIZE_CALLS, 12);
 	is(&f, RUN_FIGURE_SPOTLIGHT, 60e6);
+	is(&f, RUN_FIGURE_SPOTLIGHT_WAIT, 0.6);
 	is(&f, RUN_FIGURE_READ, 4096);
 	is(&f, RUN_FIGURE_COMMAND_CPU, 1);
 	is(&f, RUN_FIGURE_DATA_CPU, 0);
@@ -186,26 +103,6 @@ static void without_requests_nothing_is_known_of_them(void **state)
 	is(&f, RUN_FIGURE_ELAPSED, 10e9);
 	assert_false(f.known[RUN_FIGURE_REQUESTS]);
 	assert_false(f.known[RUN_FIGURE_SYNC]);
-	run_fini(r);
-	free(r);
-}
-
-/* What the first request is instead. */
-static struct run *of_command(unsigned int account, uint64_t answered)
-{
-	struct run *r = made();
-	struct ledger *l = &r->phase[0]->ledger;
-
-	l->account[0].account = (uint16_t)account;
-	l->account[0].sum = (struct afs_account) { .begun = answered, .answered = answered };
-	for (size_t i = 0; i < 2; i++)
-		l->part[i].account = (uint16_t)account;
-	l->result[0].account = (uint16_t)account;
-	return r;
-}
-
-static void done(struct run *r)
-{
 	run_fini(r);
 	free(r);
 }
@@ -422,7 +319,7 @@ static void a_login_that_goes_on_counts(void **state)
 	assert_int_equal(doctor_measure(&f, r), 0);
 	is(&f, RUN_FIGURE_LOGIN_PENDING, 1);
 	is(&f, RUN_FIGURE_LOGIN, 3940e6);
-	/* What it waited for a CPU is not its fault, nor is what its helper did. */
+	/* What it was on a CPU, or waited for one, is not its fault, nor is what its helper did. */
 	r->phase[0]->ledger.part[0].part.runq_ns = 50 * MS;
 	r->phase[0]->ledger.part[0].part.blocked_ns = 0;
 	r->phase[0]->ledger.part[2] = part(LOGIN, AFS_CLASS_USER, AFS_OBJECT_NONE, 0);
@@ -432,6 +329,10 @@ static void a_login_that_goes_on_counts(void **state)
 	f = (struct run_figures) { 0 };
 	assert_int_equal(doctor_measure(&f, r), 0);
 	is(&f, RUN_FIGURE_LOGIN, 10e6);
+	r->phase[0]->ledger.part[2].part.cpu_ns = 3 * MS;
+	r->phase[0]->ledger.part[0].part.cpu_ns = 2 * MS;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_LOGIN, 5e6);
 	done(r);
 }
 

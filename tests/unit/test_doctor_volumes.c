@@ -73,6 +73,10 @@ static void a_remote_volume_is_named_and_the_silent_one_first(void **state)
 
 	(void)state;
 	figure_is(&f, RUN_FIGURE_REMOTE_FS, 0, "");
+	figure_is(&f, RUN_FIGURE_FILE_SYSTEMS, 1, "");
+	fs[1].dev = 7;
+	f = figures_of(fs, 2);
+	figure_is(&f, RUN_FIGURE_FILE_SYSTEMS, 2, "");
 	strcpy(fs[1].type, "nfs4");
 	f = figures_of(fs, 2);
 	/* Which of them a request waited for is not known. */

@@ -21,13 +21,15 @@ static const struct {
 	{ "fanotify flags:5 event-flags:8000", false },
 	{ "fanotify mnt_id:1b mflags:0 mask:10000 ignored_mask:0", true },
 	{ "fanotify mnt_id:1b mflags:0 mask:8070000 ignored_mask:0", true },
-	{ "fanotify mnt_id:1b mflags:0 mask:40000 ignored_mask:0", true },
+	/* Asked before a program is started or a file is read: no open waits for that. */
+	{ "fanotify mnt_id:1b mflags:0 mask:40000 ignored_mask:0", false },
+	{ "fanotify mnt_id:1b mflags:0 mask:20000 ignored_mask:0", false },
 	/* It is told afterwards, and nobody waits for it. */
 	{ "fanotify mnt_id:1b mflags:0 mask:3b ignored_mask:0", false },
 	{ "fanotify mnt_id:1b mflags:0 mask:3b ignored_mask:10000", false },
 	{ "fanotify mnt_id:1c mflags:0 mask:10000 ignored_mask:0", false },
-	{ "fanotify sdev:fe00000 mflags:0 mask:20000 ignored_mask:0", true },
-	{ "fanotify sdev:fe00001 mflags:0 mask:20000 ignored_mask:0", false },
+	{ "fanotify sdev:fe00000 mflags:0 mask:10000 ignored_mask:0", true },
+	{ "fanotify sdev:fe00001 mflags:0 mask:10000 ignored_mask:0", false },
 	{ "fanotify ino:4c8 sdev:fe00000 mflags:0 mask:10000 ignored_mask:0 fhandle-bytes:8 "
 	  "fhandle-type:1 f_handle:1",
 	  true },

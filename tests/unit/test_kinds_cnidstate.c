@@ -278,7 +278,14 @@ static void an_immutable_folder_is_named(void **state)
 		assert_int_equal(
 		    strncmp(h.f.who[RUN_FIGURE_CNID_FOLDER], folders[i], strlen(folders[i])), 0);
 		assert_non_null(strstr(h.f.who[RUN_FIGURE_CNID_FOLDER], ": it is immutable"));
+		assert_true(is(&h, RUN_FIGURE_CNID_MYSQL) == 0);
 	}
+	/* A database server has its files elsewhere. */
+	assert_true(make_immutable(FOLDER, true));
+	h = seen("[Global]\ncnid scheme = mysql\n" VOLUME, be_server, 0);
+	make_immutable(FOLDER, false);
+	assert_false(h.f.known[RUN_FIGURE_CNID_FOLDER]);
+	assert_true(is(&h, RUN_FIGURE_CNID_MYSQL) == 1);
 }
 
 static void is_refused_by(unsigned long flags, const char *options, bool fill, const char *why)

@@ -327,7 +327,7 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 		relays_look(r->figures, r, &found->servers.entry[0]);
 	if (!e && found->servers.n) {
 		look_scanner(d, used, n_used);
-		doctor_room(r->figures, d->volume, d->n_volumes);
+		doctor_room(r->figures, used, n_used);
 		doctor_volumes(r->figures, used, n_used, &d->scanner, d->scanner_error);
 	}
 	return e;

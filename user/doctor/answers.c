@@ -9,6 +9,10 @@
 
 /* AFP result codes, of the AFP reference. */
 enum {
+	ACCESS_DENIED = -5000,
+	MISC_ERR = -5014,
+	NO_OBJECT = -5018,
+	NOT_AUTHORIZED = -5023,
 	DENY_CONFLICT = -5006,
 	DISK_FULL = -5008,
 	FILE_BUSY = -5010,
@@ -47,6 +51,12 @@ static double share_of(const struct refusals *r)
 	return r->asked > 0 ? fmin(1, r->n / r->asked) : 0;
 }
 
+/* A volume that the user may not open, or that there is not: nothing is broken. */
+static bool is_forbidden(int32_t code)
+{
+	return code == ACCESS_DENIED || code == NO_OBJECT || code == NOT_AUTHORIZED;
+}
+
 static bool is_denied(int32_t code)
 {
 	return code == DENY_CONFLICT || code == FILE_BUSY || code == LOCK_CONFLICT;
@@ -64,7 +74,7 @@ static void look_refusals(struct measure *m)
 			refuse(&full, m, x, RUN_FIGURE_DISK_FULL);
 		else if (is_denied(x->code))
 			refuse(&denied, m, x, RUN_FIGURE_DENIED);
-		else if (measure_is(x->account, "FPOpenVol"))
+		else if (measure_is(x->account, "FPOpenVol") && !is_forbidden(x->code))
 			refuse(&volumes, m, x, RUN_FIGURE_VOLUMES_REFUSED);
 	}
 	run_figure_set(m->out, RUN_FIGURE_DISK_FULL, full.n);
@@ -75,7 +85,14 @@ static void look_refusals(struct measure *m)
 	run_figure_set(m->out, RUN_FIGURE_VOLUMES_REFUSED, volumes.n);
 	run_figure_set(m->out, RUN_FIGURE_VOLUMES_SHARE, share_of(&volumes));
 	run_figure_set(m->out, RUN_FIGURE_CNID_HARM,
-		       fmax(share_of(&volumes), m->out->value[RUN_FIGURE_CNID]));
+		       fmax(share_of(&volumes), m->out->value[RUN_FIGURE_CNID_MUTE]));
+}
+
+/* netatalk answers MISC_ERR for an attribute that is not there to clients older than AFP 3.4. */
+static bool is_normal(const struct ledger_result *x)
+{
+	return x->code == account_normal_result(NULL, x->account) ||
+	       (x->code == MISC_ERR && measure_is(x->account, "FPGetExtAttr"));
 }
 
 /* One command that one error answers again and again. */
@@ -87,8 +104,7 @@ static void look_repeated(struct measure *m)
 	char name[ACCOUNT_NAME_MAX];
 
 	for (size_t i = 0; i < l->n_results; i++)
-		if (account_is_request(l->result[i].account) &&
-		    l->result[i].code != account_normal_result(NULL, l->result[i].account) &&
+		if (account_is_request(l->result[i].account) && !is_normal(&l->result[i]) &&
 		    (!most || l->result[i].n > most->n))
 			most = &l->result[i];
 	n = most ? (double)most->n : 0;

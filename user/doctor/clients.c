@@ -24,6 +24,7 @@ struct clients {
 	uint64_t begin_ns, end_ns; /* watched */
 	double ns;                 /* between them */
 	double requests;           /* of all sessions */
+	double busy_ns;            /* likewise: their time in the server */
 	double drain_ns;           /* replies on their way, sum of the clients */
 	double trips_ns;           /* of round trips, all clients */
 };
@@ -274,6 +275,8 @@ static void look_cpu(struct clients *c, const struct client *is)
 		return;
 	run_figure_set(c->out, RUN_FIGURE_SESSION_RUN, run < 1 ? run : 1);
 	run_figure_share(c->out, RUN_FIGURE_SESSION_CPU, (double)s->cpu_ns, c->ns);
+	run_figure_share(c->out, RUN_FIGURE_SESSION_WAIT, fmin((double)s->busy_ns, run * c->ns),
+			 c->busy_ns);
 	run_figure_who(c->out, RUN_FIGURE_SESSION_RUN, "%s (pid %d)", s->user ? s->user : "nobody",
 		       s->pid);
 }
@@ -296,8 +299,11 @@ void doctor_clients(struct run_figures *out, const struct run *r)
 	c.end_ns = c.begin_ns + r->phase[0]->value[METRIC_ELAPSED];
 	c.ns = (double)(c.end_ns - c.begin_ns);
 	c.requests = (double)r->rest.requests;
-	for (size_t i = 0; i < r->n_sessions; i++)
+	c.busy_ns = (double)r->rest.busy_ns;
+	for (size_t i = 0; i < r->n_sessions; i++) {
 		c.requests += (double)r->session[i].requests;
+		c.busy_ns += (double)r->session[i].busy_ns;
+	}
 	for (size_t i = 0; i < r->n_sessions; i++) {
 		struct client is = { .s = &r->session[i], .ns = watched_ns(&c, &r->session[i]) };
 

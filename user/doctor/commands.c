@@ -2,11 +2,45 @@
 /* Single commands. */
 #include "doctor/measure_priv.h"
 
-/* Such a request writes to the CNID database only if it finds a file that is not in it. */
+#include <math.h>
+
+/* SQLite takes and drops at least so many locks for a question. */
+#define LOCKS_ASKED 4
+
+/* A part of an account that changes nothing: questions to the CNID server or database. */
+static double asked_by(const struct ledger_part *p)
+{
+	if (p->object == AFS_OBJECT_BACKEND)
+		return p->class == AFS_CLASS_WRITE || p->class == AFS_CLASS_SEND
+			   ? (double)p->part.calls
+			   : 0;
+	return p->class == AFS_CLASS_LOCK ? (double)p->part.calls / LOCKS_ASKED : 0;
+}
+
+/* What the CNID server wrote and synced for them. */
+static double inside_disk_ns(const struct measure *m)
+{
+	double ns = 0;
+
+	for (size_t i = 0; i < m->requests.n; i++) {
+		const struct request *r = &m->requests.request[i];
+
+		if (account_changes_nothing(r->number))
+			ns += (double)(r->a.sum.inside[AFS_INSIDE_SYNC] +
+				       r->a.sum.inside[AFS_INSIDE_IO]);
+	}
+	return ns;
+}
+
+/*
+ * A request that changes nothing writes to the CNID database only if it finds a file that is not in
+ * it, at least once. The other questions are no harm: of their time it has its share by number, and
+ * what was written meanwhile.
+ */
 static void look_behind(struct measure *m)
 {
 	const struct ledger *l = &m->view.all;
-	double ns = 0, writes = 0, most = 0;
+	double ns = 0, writes = 0, most = 0, asked = 0, part;
 	char name[ACCOUNT_NAME_MAX];
 
 	for (size_t i = 0; i < l->n_parts; i++) {
@@ -15,8 +49,10 @@ static void look_behind(struct measure *m)
 		if (!account_changes_nothing(p->account))
 			continue;
 		if (p->role == AFS_ROLE_SERVER &&
-		    (p->object == AFS_OBJECT_BACKEND || p->object == AFS_OBJECT_CNIDDB))
+		    (p->object == AFS_OBJECT_BACKEND || p->object == AFS_OBJECT_CNIDDB)) {
 			ns += (double)(p->part.cpu_ns + p->part.blocked_ns);
+			asked += asked_by(p);
+		}
 		if (p->object != AFS_OBJECT_CNIDDB || p->class != AFS_CLASS_WRITE)
 			continue;
 		writes += (double)p->part.calls;
@@ -25,7 +61,9 @@ static void look_behind(struct measure *m)
 				       account_name(p->account, name));
 		most = (double)p->part.calls > most ? (double)p->part.calls : most;
 	}
-	measure_share_of_work(m, RUN_FIGURE_BEHIND, writes > 0 ? ns : 0);
+	part = asked > writes ? writes / asked : 1;
+	measure_share_of_work(m, RUN_FIGURE_BEHIND,
+			      writes > 0 ? fmin(ns, ns * part + inside_disk_ns(m)) : 0);
 	measure_per_second(m, RUN_FIGURE_CNID_WRITES, writes);
 }
 
@@ -38,14 +76,16 @@ static void look_commands(struct measure *m)
 {
 	static const char *const data[] = { "FPRead", "FPReadExt", "FPWrite", "FPWriteExt",
 					    "FPCopyFile" };
-	double cpu = cpu_ns(&m->requests.all), most = 0, spotlight = 0, moved = 0;
+	double cpu = cpu_ns(&m->requests.all), most = 0, spotlight = 0, queries = 0, moved = 0;
 	char name[ACCOUNT_NAME_MAX];
 
 	for (size_t i = 0; i < m->requests.n; i++) {
 		const struct request *r = &m->requests.request[i];
 
-		if (measure_is(r->number, "FPSpotlightRPC"))
+		if (measure_is(r->number, "FPSpotlightRPC") && measure_pending_ns(r) > 0) {
 			spotlight += measure_pending_ns(r);
+			queries += (double)(r->a.sum.begun - r->a.sum.answered);
+		}
 		if (measure_is_one_of(r->number, data, sizeof(data) / sizeof(*data)))
 			moved += cpu_ns(r);
 		if (cpu_ns(r) <= most)
@@ -55,7 +95,7 @@ static void look_commands(struct measure *m)
 	}
 	run_figure_share(m->out, RUN_FIGURE_COMMAND_CPU, most, cpu);
 	run_figure_share(m->out, RUN_FIGURE_DATA_CPU, moved, cpu);
-	run_figure_set(m->out, RUN_FIGURE_SPOTLIGHT, spotlight);
+	run_figure_set(m->out, RUN_FIGURE_SPOTLIGHT, queries > 0 ? spotlight / queries : 0);
 	measure_share(m, RUN_FIGURE_SPOTLIGHT_WAIT, spotlight);
 }
 

@@ -54,8 +54,9 @@ static double beyond(const struct doctor_test *t, double times)
 
 static bool holds(const struct run_figures *f, const struct doctor_test *t, double times)
 {
+	/* What is not known may be as large as it likes: that is not far from a limit. */
 	if (!f->known[t->figure])
-		return t->most;
+		return t->most && times <= 1;
 	return t->most ? f->value[t->figure] * times <= t->limit
 		       : f->value[t->figure] >= beyond(t, times);
 }
@@ -78,19 +79,32 @@ static double weight(const struct run_figures *f, const struct doctor_rule *r)
 	return share;
 }
 
+/* Something fails; not only may it fail soon. */
+static bool does_fail(const struct doctor_finding *x)
+{
+	return x->rule->kind == DOCTOR_FAILS && x->rule->harm < N_RUN_FIGURES;
+}
+
 /* Causes first, of these what fails; then most weight, then as in the tables. */
 static int by_weight(const void *a, const void *b)
 {
 	const struct doctor_finding *x = a, *y = b;
-	bool fails = x->rule->kind == DOCTOR_FAILS;
+	bool fails = does_fail(x);
 
 	if (x->rule->whom != y->rule->whom)
 		return x->rule->whom ? 1 : -1;
-	if (fails != (y->rule->kind == DOCTOR_FAILS))
+	if (fails != does_fail(y))
 		return fails ? -1 : 1;
 	if (x->weight != y->weight)
 		return x->weight < y->weight ? 1 : -1;
 	return (x->place > y->place) - (x->place < y->place);
+}
+
+double doctor_mean_ns(const struct run_figures *f)
+{
+	double unread = f->known[RUN_FIGURE_UNREAD] ? f->value[RUN_FIGURE_UNREAD] : 0;
+
+	return 1e9 * f->value[RUN_FIGURE_BUSY] / f->value[RUN_FIGURE_RATE] + unread;
 }
 
 /* A verdict on how requests wait needs requests, or some that are slow. */
@@ -117,12 +131,21 @@ static bool is_way_noticed(const struct run_figures *f)
 			NOTICED_LINK / fmax(f->value[RUN_FIGURE_LINK], 1e-9));
 }
 
+/* It makes the average request so much longer that it is a cause even if nobody notices. */
+static bool is_worth(const struct run_figures *f, const struct doctor_rule *r)
+{
+	return r->worth_ns > 0 && f->known[RUN_FIGURE_BUSY] && at_least(f, RUN_FIGURE_RATE, 1e-9) &&
+	       weight(f, r) * doctor_mean_ns(f) >= r->worth_ns;
+}
+
 /* Users are harmed by it. */
 static bool is_harm(const struct run_figures *f, const struct doctor_rule *r, bool noticed)
 {
-	bool way = r->harm == RUN_FIGURE_NET_WAIT && is_way_noticed(f);
+	bool way = (r->harm == RUN_FIGURE_NET_WAIT || r->harm == RUN_FIGURE_NET) &&
+		   is_way_noticed(f);
 
-	if (r->kind == DOCTOR_NOTE || (r->kind == DOCTOR_WAIT && !noticed && !way))
+	if (r->kind == DOCTOR_NOTE ||
+	    (r->kind == DOCTOR_WAIT && !noticed && !way && !is_worth(f, r)))
 		return false;
 	if (r->kind != DOCTOR_FAILS && !is_enough(f) && !way)
 		return false;
@@ -130,16 +153,18 @@ static bool is_harm(const struct run_figures *f, const struct doctor_rule *r, bo
 }
 
 static void add_finding(struct diagnosis *d, const struct run_figures *f,
-			const struct doctor_rule *r, size_t place)
+			const struct doctor_rule *r, size_t place, bool noticed)
 {
 	double explains = weight(f, r);
+	bool small = r->kind == DOCTOR_WAIT && !noticed && is_worth(f, r);
 
 	d->found[d->n_found++] = (struct doctor_finding) {
 		.rule = r,
 		.place = place,
 		.weight = explains,
-		.sure = !r->whom && explains >= SURE_WEIGHT && all_hold(f, r, SURE) &&
-			(r->kind == DOCTOR_FAILS || is_plenty(f)),
+		.small = small,
+		.sure = !r->whom && !r->unsure && !small && explains >= SURE_WEIGHT &&
+			all_hold(f, r, SURE) && (r->kind == DOCTOR_FAILS || is_plenty(f)),
 	};
 }
 
@@ -157,7 +182,7 @@ static void judge_rule(struct diagnosis *d, const struct run_figures *f,
 	} else if (!all_hold(f, r, 1)) {
 		d->out[d->n_out++] = r;
 	} else if (harm) {
-		add_finding(d, f, r, place);
+		add_finding(d, f, r, place, noticed);
 	} else if (r->kind == DOCTOR_NOTE || r->fact || (!r->whom && is_harm(f, r, true))) {
 		d->note[d->n_notes++] = r;
 	} else {

@@ -5,7 +5,8 @@
 /*
  * A diagnosis from figures and rules, a pure function of the figures. What people notice: requests
  * of 100 ms or more, or half of them of 30 ms, or requests that wait long before they are read, or
- * one that has had no answer for a second.
+ * one that has had no answer for a second. What costs less than that may be a cause, too, if the
+ * rule says so (worth_ns), but never for sure.
  */
 
 #include "doctor/rules.h"
@@ -29,6 +30,7 @@ struct doctor_finding {
 	/* Without it at least half of that would not be, by figures that are far from their limits.
 	 */
 	bool sure;
+	bool small; /* people do not notice that requests are slow */
 };
 
 struct diagnosis {
@@ -46,6 +48,9 @@ int doctor_judge(struct diagnosis *out, const struct run_figures *f);
 
 /* The first figure without which nothing is known of a cause; N_RUN_FIGURES: none is missing. */
 enum run_figure doctor_lacks(const struct run_figures *f, const struct doctor_rule *r);
+
+/* Of a request, on average, before it was read and in the server; where RATE is known, not 0. */
+double doctor_mean_ns(const struct run_figures *f);
 
 void diagnosis_fini(struct diagnosis *d);
 

@@ -17,13 +17,14 @@ struct logins {
 	double all_ns; /* with those that were refused, for a CPU too */
 };
 
-/* For a CPU, the programs that check passwords included. */
-static double login_runq_ns(const struct measure *m, const struct request *r)
+/* On a CPU or waiting for one, the programs that check passwords included. */
+static double login_cpu_ns(const struct measure *m, const struct request *r)
 {
-	return (double)r->time_ns[ACCOUNT_RUNQ] +
-	       (double)ledger_part_sum(&m->view.all, AFS_ROLE_HELPER, r->number, LEDGER_ALL,
-				       LEDGER_ALL)
-		   .runq_ns;
+	struct afs_part helper = ledger_part_sum(&m->view.all, AFS_ROLE_HELPER, r->number,
+						 LEDGER_ALL, LEDGER_ALL);
+
+	return (double)(r->time_ns[ACCOUNT_RUNQ] + r->time_ns[ACCOUNT_USER] +
+			r->time_ns[ACCOUNT_CALLS] + helper.runq_ns + helper.cpu_ns);
 }
 
 double measure_refused_logins(const struct measure *m, unsigned int account)
@@ -59,13 +60,13 @@ static double without_longest_ns(const struct ledger_account *a, double n)
 
 static void add_login(struct logins *to, const struct measure *m, const struct request *r)
 {
-	double not = measure_refused_logins(m, r->number), runq = login_runq_ns(m, r), pending;
+	double not = measure_refused_logins(m, r->number), cpu = login_cpu_ns(m, r), pending;
 	double done = without_longest_ns(&r->a, not );
 
 	to->refused += not ;
 	if (measure_begins_login(r->number))
 		to->ended += (double)r->a.sum.answered;
-	to->ended_ns += done > runq ? done - runq : 0;
+	to->ended_ns += done > cpu ? done - cpu : 0;
 	to->all_ns += measure_request_ns(r);
 	pending = measure_pending_ns(r);
 	if (pending <= 0)

@@ -29,7 +29,7 @@ struct doctor_test {
 enum doctor_kind {
 	DOCTOR_FAILS, /* requests or sessions fail: before everything that only makes users wait */
 	DOCTOR_WORK,  /* requests cost more than they need: wrong also where nobody notices */
-	DOCTOR_WAIT,  /* normal under load: wrong only where people notice (judge.h) */
+	DOCTOR_WAIT,  /* normal under load: wrong where people notice (judge.h), or by worth_ns */
 	DOCTOR_NOTE,  /* worth knowing; harms nobody by itself */
 };
 
@@ -49,6 +49,13 @@ struct doctor_rule {
 	enum run_figure harm;
 	double least;
 	bool own;
+	/*
+	 * Of DOCTOR_WAIT: where nobody notices, it is a cause if it explains so much of a request,
+	 * on average; 0: it is none there.
+	 */
+	double worth_ns;
+	/* No figure says how much the resource does: never sure. */
+	bool unsure;
 	size_t n_evidence;
 	enum run_figure evidence[DOCTOR_EVIDENCE];
 	const char *says, *todo, *disproof, *next;

@@ -10,7 +10,7 @@
 static const struct doctor_rule rules[] = {
 	{
 		.key = "retransmissions", .name = "retransmissions", .kind = DOCTOR_WORK,
-		TESTS(LEAST(LOST, 0.01), LEAST(LOST_N, 20)), HARM(LOST_REQUESTS, 0.1),
+		TESTS(LEAST(LOST, 0.01), LEAST(LOST_N, 20)), HARM(LOST_REQUESTS, 0.1), UNSURE,
 		EVIDENCE(F(LOST), F(LOST_N), F(LOST_REQUESTS), F(NET), F(RETRANS)),
 		.says = "the network loses packets to a client: {lost} of the TCP segments to it were sent again, {lost_n} of them[: {lost.who}]",
 		.todo = "look at the cable, the switch port and the Wi-Fi of that client; errors and drops of the interface are in ip -s link",
@@ -20,7 +20,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "slow-link", .name = "slow link to a client", .kind = DOCTOR_WORK,
-		TESTS(LEAST(LINK, 0.4), MOST(LINK_RATE, 5e6), LEAST(LINK_UNSENT, 1000), LEAST(LINK_REPLY, 5e6)), HARM(NET_WAIT, 0.3),
+		TESTS(LEAST(LINK, 0.4), MOST(LINK_RATE, 15e6), LEAST(LINK_UNSENT, 1000), LEAST(LINK_REPLY, 5e6)), HARM(NET_WAIT, 0.3),
 		EVIDENCE(F(NET_WAIT), F(LINK), F(LINK_RATE), F(LINK_QUEUE), F(LINK_RTT), F(LINK_RTT_LEAST)),
 		.says = "the way to a client is slow: replies were on their way to it for {link} of its time, at {link_rate}[: {link.who}]",
 		.todo = "look at the way: Wi-Fi, a VPN, a port that runs at 10 or 100 Mbit/s (ethtool), a link that others fill",
@@ -29,7 +29,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "slow-upload", .name = "slow link from a client", .kind = DOCTOR_WORK,
-		TESTS(LEAST(UPLOAD, 0.4), MOST(UPLOAD_RATE, 5e6), LEAST(UPLOAD_RATE, 50e3), MOST(UPLOAD_RTT, 10e6)), HARM(NET_WAIT, 0.3),
+		TESTS(LEAST(UPLOAD, 0.4), MOST(UPLOAD_RATE, 15e6), LEAST(UPLOAD_RATE, 50e3), MOST(UPLOAD_RTT, 10e6)), HARM(NET_WAIT, 0.3),
 		EVIDENCE(F(NET_WAIT), F(UPLOAD), F(UPLOAD_RATE), F(UPLOAD_RTT), F(NET)),
 		.says = "what a client writes comes slowly: for {upload} of its time a request of it was in the server whose rest had not come yet; {upload_rate} came from it[: {upload.who}]",
 		.todo = "look at the way from it (Wi-Fi, a VPN, a port that runs at 10 or 100 Mbit/s, a link that others fill), and at that client's own CPU and disk: which of them is slow is not seen from the server",
@@ -38,7 +38,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "client-window", .name = "slow readers", .kind = DOCTOR_WORK,
-		TESTS(LEAST(WINDOW, 0.3), MOST(LOST, 0.01), MOST(NET, 0.4)), HARM(NET_WAIT, 0.3),
+		TESTS(LEAST(WINDOW, 0.3), MOST(LOST, 0.01), MOST(NET, 0.4)), HARM(NET_WAIT, 0.3), UNSURE,
 		EVIDENCE(F(NET_WAIT), F(WINDOW), F(NET), F(LOST), F(BUSY)),
 		.says = "a client takes replies more slowly than the server sends them: its TCP window was closed {window} of the time[: {window.who}]",
 		.todo = "look at that client: its CPU, the disk it writes to, and what relays its traffic",
@@ -47,7 +47,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "network", .name = "slow clients", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(NET, 0.4), LEAST(WINDOW, 0.1), MOST(LOST, 0.01)), HARM(NET, 0.4),
+		TESTS(LEAST(NET, 0.4), LEAST(WINDOW, 0.1), MOST(LOST, 0.01), MOST(UPLOAD, 0.3)), HARM(NET, 0.4), UNSURE,
 		EVIDENCE(F(NET), F(WINDOW), F(RETRANS), F(P99)),
 		.says = "the server waited for clients to take replies: {net} of all request time[; {window.who} took no more replies {window} of the time]",
 		.todo = "look at the client's CPU, its network and its disk; ss -ti shows its connection",
@@ -56,7 +56,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "round-trips", .name = "round trips", .kind = DOCTOR_WORK,
-		TESTS(LEAST(TRIPS, 0.4), LEAST(TRIP_RTT, 2e6), MOST(TRIP_BUSY, 0.4), MOST(UNREAD, 5e6)), HARM(TRIPS_WAIT, 0.2),
+		TESTS(LEAST(TRIPS, 0.25), LEAST(TRIP_RTT, 2e6), MOST(TRIP_BUSY, 0.4), MOST(UNREAD, 5e6)), HARM(TRIPS_WAIT, 0.2),
 		EVIDENCE(F(TRIPS_WAIT), F(TRIPS), F(TRIP_RTT), F(TRIP_RATE), F(TRIP_BUSY), F(UNREAD)),
 		.says = "round trips on the network take {trips} of a client's time, {trip_rtt} each (1,000 of them {trip_1000}); the server works for it {trip_busy} of the time[: {trips.who}]",
 		.todo = "a shorter way (wire for Wi-Fi, no VPN), or fewer requests: copy one archive for many small files, list in columns without previews",
@@ -74,7 +74,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "link-full", .name = "network interface at its limit", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(LINK_USED, 0.9)), HARM(NET, 0.3),
+		TESTS(LEAST(LINK_USED, 0.9)), HARM(NET, 0.3), UNSURE,
 		EVIDENCE(F(LINK_USED), F(NET), F(DRAIN), F(P99)),
 		.says = "a network interface of this machine is at its limit: {link_used.who}; the server waited for clients {net} of all request time",
 		.todo = "a faster interface, a bond of several, or less traffic at a time",
@@ -83,9 +83,9 @@ static const struct doctor_rule rules[] = {
 		.fact = "a network interface of this machine is at its limit: {link_used.who}",
 	},
 	{
-		.key = "session-cpu", .name = "session that fills a CPU", .kind = DOCTOR_WORK,
-		TESTS(LEAST(SESSION_RUN, 0.9), LEAST(SESSION_CPU, 0.4), MOST(DATA_CPU, 0.5)), HARM(ON_CPU, 0.5),
-		EVIDENCE(F(SESSION_RUN), F(SESSION_CPU), F(COMMAND_CPU), F(RATE), F(P99)),
+		.key = "session-cpu", .name = "session that fills a CPU", .kind = DOCTOR_WAIT,
+		TESTS(LEAST(SESSION_RUN, 0.9), LEAST(SESSION_CPU, 0.6), MOST(DATA_CPU, 0.5)), HARM(SESSION_WAIT, 0.5), WORTH_US(2000),
+		EVIDENCE(F(SESSION_RUN), F(SESSION_CPU), F(SESSION_WAIT), F(COMMAND_CPU), F(RATE), F(P99)),
 		.says = "one session's afpd computes or waits for a CPU {session_run} of the time, and can use one CPU only[: {session_run.who}][; {command_cpu.who} has {command_cpu} of the CPU time of requests]",
 		.todo = "ask what that client does; fewer files in a folder make listings and searches cheaper",
 		.disproof = "top shows that afpd below 90% of a CPU while its user waits",

@@ -37,12 +37,12 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "quota", .name = "quota", .kind = DOCTOR_NOTE,
-		TESTS(LEAST(DISK_FULL, 1), LEAST(ROOM_BYTES, 64e6)), NO_HARM,
+		TESTS(LEAST(DISK_FULL, 1), LEAST(ROOM_BYTES, 64e6), LEAST(ROOM_FILES, 0.001)), NO_HARM,
 		.fact = "requests refused because there is no room for that user: {disk_full}[, most of them {disk_full.who}]; the disk itself has {room_bytes} free: a quota, or vol size limit",
 	},
 	{
 		.key = "cpu-limit", .name = "CPU quota", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(THROTTLED, 0.1)), HARM(WAIT_CPU, 0.2),
+		TESTS(LEAST(THROTTLED, 0.1)), HARM(WAIT_CPU, 0.2), WORTH_US(50),
 		EVIDENCE(F(WAIT_CPU), F(THROTTLED), F(QUOTA), F(P99)),
 		.says = "a CPU quota of its cgroup holds the server back, in {throttled} of the quota's periods[ ({throttled.who})]; requests waited for a CPU {wait_cpu} of their time",
 		.todo = "raise CPUQuota= of its systemd unit (cpu.max, or cpu.cfs_quota_us, of that cgroup)",
@@ -52,7 +52,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "steal", .name = "CPUs taken by the hypervisor", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(STEAL, 0.1), LEAST(ON_CPU, 0.3)), HARM(STEAL_WAIT, 0.1),
+		TESTS(LEAST(STEAL, 0.1), LEAST(ON_CPU, 0.3)), HARM(STEAL_WAIT, 0.1), WORTH_US(200),
 		EVIDENCE(F(STEAL_WAIT), F(ON_CPU), F(STEAL), F(WAIT_CPU), F(P99)),
 		.says = "this is a virtual machine, and its host gave {steal} of its CPUs' time to others; requests used or waited for a CPU {on_cpu} of their time",
 		.todo = "ask whoever runs the host: fewer guests on it, or CPUs that are reserved for this one",
@@ -61,7 +61,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "interrupts", .name = "interrupts", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(INTERRUPTS_ONE, 0.4), LEAST(ON_CPU, 0.3)), HARM(INTERRUPTS_WAIT, 0.05),
+		TESTS(LEAST(INTERRUPTS_ONE, 0.4), LEAST(ON_CPU, 0.3)), HARM(INTERRUPTS_WAIT, 0.05), UNSURE,
 		EVIDENCE(F(INTERRUPTS_WAIT), F(ON_CPU), F(INTERRUPTS_ONE), F(INTERRUPTS), F(WAIT_CPU), F(P99)),
 		.says = "interrupts take {interrupts_one} of {interrupts_one.who}; requests used or waited for a CPU {on_cpu} of their time",
 		.todo = "spread them over the CPUs: irqbalance, more queues of the network card (ethtool -l), RPS; find what makes them in /proc/softirqs",
@@ -70,7 +70,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "other-programs", .name = "other programs", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(OTHERS, 0.25), LEAST(WAIT_CPU, 0.25), MOST(THROTTLED, 0.1)), HARM(OTHERS_WAIT, 0.1),
+		TESTS(LEAST(OTHERS, 0.25), LEAST(WAIT_CPU, 0.25), MOST(THROTTLED, 0.1)), HARM(OTHERS_WAIT, 0.1), WORTH_US(500),
 		EVIDENCE(F(WAIT_CPU), F(OTHERS_WAIT), F(OTHERS), F(CPUS_USED), F(P99)),
 		.says = "requests waited for a CPU {wait_cpu} of their time while other programs used {others} of the CPUs that the server may use[, most of it {others.who}]",
 		.todo = "move or renice them, or give the server CPUs of its own (systemd: CPUWeight=, AllowedCPUs=)",
@@ -79,7 +79,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "kernel-threads", .name = "threads of the kernel", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(KERNEL_THREADS, 0.25), LEAST(WAIT_CPU, 0.25)), HARM(KERNEL_WAIT, 0.1),
+		TESTS(LEAST(KERNEL_THREADS, 0.25), LEAST(WAIT_CPU, 0.25)), HARM(KERNEL_WAIT, 0.1), WORTH_US(500),
 		EVIDENCE(F(WAIT_CPU), F(KERNEL_WAIT), F(KERNEL_THREADS), F(CPUS_USED), F(P99)),
 		.says = "requests waited for a CPU {wait_cpu} of their time while threads of the kernel used {kernel_threads} of the CPUs that the server may use[, most of it {kernel_threads.who}]",
 		.todo = "see what they do: encryption of disks (kcryptd), swapping (kswapd), writing back (kworker), RAID",
@@ -97,9 +97,9 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "memory-limit", .name = "memory limit", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(MEMORY_HITS, 10)), HARM(WAIT_DISK, 0.2),
+		TESTS(LEAST(MEMORY_HITS, 10), LEAST(MEMORY_REREAD, 0.5e6)), HARM(WAIT_DISK, 0.2), WORTH_US(50),
 		EVIDENCE(F(WAIT_DISK), F(MEMORY_LIMIT), F(MEMORY_USED), F(MEMORY_HITS), F(MEMORY_REREAD), F(MEMORY_FREE)),
-		.says = "the server's cgroup ran into its memory limit of {memory_limit}, {memory_hits}[ ({memory_limit.who})]; requests waited for files {wait_disk} of their time",
+		.says = "the server's cgroup ran into its memory limit of {memory_limit}, {memory_hits}[ ({memory_limit.who})], and {memory_reread} were read again soon after memory had dropped them; requests waited for files {wait_disk} of their time",
 		.todo = "raise MemoryMax= and MemoryHigh= of its systemd unit (memory.max, memory.high, or memory.limit_in_bytes of that cgroup): the machine's free memory does not help it",
 		.disproof = "the counts of that limit (memory.events, or memory.failcnt) do not grow while requests are slow",
 		.next = "systemctl show -p MemoryMax -p MemoryHigh -p MemoryCurrent {unit}",
@@ -107,7 +107,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "memory", .name = "shortage of memory", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(PRESSURE_MEMORY, 0.1), MOST(MEMORY_FREE, 0.15), MOST(MEMORY_HITS, 10)), HARM(WAIT_DISK, 0.2),
+		TESTS(LEAST(PRESSURE_MEMORY, 0.1), MOST(MEMORY_FREE, 0.15), MOST(MEMORY_HITS, 10)), HARM(WAIT_DISK, 0.2), WORTH_US(200),
 		EVIDENCE(F(WAIT_DISK), F(MEMORY_FREE), F(PRESSURE_MEMORY), F(SWAPPED_IN), F(READ)),
 		.says = "the machine is short of memory: {memory_free} of it is free, programs waited for it {pressure_memory} of the time[; {swapped_in} pages were read from swap]; requests waited for files {wait_disk} of their time",
 		.todo = "more memory, or fewer other programs",
@@ -116,7 +116,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "io-limit", .name = "I/O limit", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(IO_LIMIT, 0.5)), HARM(WAIT_DISK, 0.25),
+		TESTS(LEAST(IO_LIMIT, 0.5)), HARM(WAIT_DISK, 0.25), WORTH_US(50), UNSURE,
 		EVIDENCE(F(WAIT_DISK), F(IO_LIMIT), F(SYNC), F(IO_STALL), F(P99)),
 		.says = "an I/O limit of its cgroup holds the server back: {io_limit} of it is used[ ({io_limit.who})]; requests waited for files and disks {wait_disk} of their time",
 		.todo = "raise IOReadBandwidthMax= and the like of its systemd unit (io.max, or blkio.throttle.* of that cgroup)",
@@ -125,7 +125,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "remote-fs", .name = "network or FUSE file system", .kind = DOCTOR_WAIT,
-		TESTS(ANY(REMOTE_FS)), HARM(WAIT_DISK, 0.3),
+		TESTS(ANY(REMOTE_FS)), HARM(WAIT_DISK, 0.3), WORTH_US(1500), UNSURE,
 		EVIDENCE(F(WAIT_DISK), F(OPEN), F(P99), F(LONGEST)),
 		.says = "requests waited for files {wait_disk} of their time, and a volume lies on a network or FUSE file system: {remote_fs.who}",
 		.todo = "look at the server or daemon of that file system, and at the way to it",
@@ -134,7 +134,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "scanner", .name = "virus scanner", .kind = DOCTOR_WAIT,
-		TESTS(ANY(SCANNER)), HARM(OPEN, 0.2),
+		TESTS(ANY(SCANNER)), HARM(OPEN, 0.2), WORTH_US(200), UNSURE,
 		EVIDENCE(F(OPEN), F(SCANNER), F(WAIT_DISK), F(P99)),
 		.says = "requests waited for files to be opened {open} of their time, and {scanner.who} is asked before a file of a volume may be opened",
 		.todo = "exclude the volume from its on-access scan for a moment, and look again",
@@ -143,7 +143,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "rebuild", .name = "RAID that is being rebuilt", .kind = DOCTOR_WAIT,
-		TESTS(ANY(DEVICE_REBUILD), LEAST(DEVICE_BUSY, 0.5)), HARM(WAIT_DISK, 0.25),
+		TESTS(ANY(DEVICE_REBUILD), LEAST(DEVICE_BUSY, 0.5)), HARM(WAIT_DISK, 0.25), WORTH_US(200), UNSURE,
 		EVIDENCE(F(WAIT_DISK), F(DEVICE_BUSY), F(DEVICE_TIME), F(P99)),
 		.says = "a RAID below a volume is being rebuilt or checked ({device_rebuild.who}); requests waited for files and disks {wait_disk} of their time[; {device_busy.who} was busy {device_busy} of the time]",
 		.todo = "let it end, or slow it down: /proc/sys/dev/raid/speed_limit_max",
@@ -153,7 +153,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "other-writers", .name = "other programs on the disk", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(DEVICE_OTHERS, 0.5), LEAST(DEVICE_BUSY, 0.5), MOST(IO_LIMIT, 0.6)), HARM(WAIT_DISK, 0.25),
+		TESTS(LEAST(DEVICE_OTHERS, 0.5), LEAST(DEVICE_BUSY, 0.5), MOST(IO_LIMIT, 0.9)), HARM(WAIT_DISK, 0.25), WORTH_US(500), UNSURE,
 		EVIDENCE(F(WAIT_DISK), F(DEVICE_OTHERS), F(DEVICE_BUSY), F(DEVICE_TIME), F(P99)),
 		.says = "other programs moved {device_others} of the bytes on the volume's disk[, most of them {device_others.who}]; {device_busy.who} was busy {device_busy} of the time, and requests waited for files and disks {wait_disk} of theirs",
 		.todo = "move that program's work to another disk or another hour, or lower its priority (ionice -c3, IOWeight=)",
@@ -171,7 +171,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "rereads", .name = "cache misses", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(READ, 0.5e6), LEAST(REREAD, 1e6), MOST(MEMORY_FREE, 0.15), MOST(MEMORY_HITS, 10), MOST(IO_LIMIT, 0.6)), HARM(WAIT_DISK, 0.3),
+		TESTS(LEAST(READ, 0.5e6), LEAST(REREAD, 1e6), MOST(MEMORY_FREE, 0.15), MOST(IO_LIMIT, 0.6)), HARM(WAIT_DISK, 0.3), UNSURE,
 		EVIDENCE(F(WAIT_DISK), F(READ), F(REREAD), F(MEMORY_FREE), F(DEVICE_BUSY), F(P99)),
 		.says = "files do not stay in memory: {memory_free} of the machine's memory is free, requests read {read} from disks, and {reread} are read again soon after memory had dropped them; requests waited for files {wait_disk} of their time",
 		.todo = "more memory, or fewer other programs that read much",
@@ -180,7 +180,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "slow-disk", .name = "slow disk", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(DEVICE_BUSY, 0.5), LEAST(DEVICE_TIME, 2e6), MOST(IO_LIMIT, 0.6), MOST(DEVICE_OTHERS, 0.5), MOST(MEMORY_HITS, 10), MOST(REMOTE_FS, 0.5)), HARM(WAIT_DISK, 0.3),
+		TESTS(LEAST(DEVICE_BUSY, 0.5), LEAST(DEVICE_TIME, 2e6), MOST(IO_LIMIT, 0.9), MOST(DEVICE_OTHERS, 0.5), MOST(FILE_SYSTEMS, 2), MOST(REMOTE_FS, 0.5)), HARM(WAIT_DISK, 0.3),
 		EVIDENCE(F(WAIT_DISK), F(DEVICE_BUSY), F(DEVICE_TIME), F(DEVICE_QUEUE), F(READ), F(P99)),
 		.says = "requests waited for files and disks {wait_disk} of their time; {device_busy.who} was busy {device_busy} of the time, {device_time} an access",
 		.todo = "see what uses that device: iostat -x 1, iotop; more memory if the same files are read again and again",

@@ -22,6 +22,8 @@
 	.test = { __VA_ARGS__ }
 #define HARM(name, v)     .harm = F(name), .least = (v)
 #define OWN_HARM(name, v) HARM(name, v), .own = true
+#define WORTH_US(v)       .worth_ns = 1e3 * (v)
+#define UNSURE            .unsure = true
 #define NO_HARM           .harm = N_RUN_FIGURES
 #define EVIDENCE(...)                                                                              \
 	.n_evidence = sizeof((enum run_figure[]) { __VA_ARGS__ }) / sizeof(enum run_figure),       \

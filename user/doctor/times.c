@@ -8,8 +8,11 @@
 /* Younger ones are what a busy server has at any moment. */
 #define OLD_NS 1000000000u
 
+/* Of a request without an answer, without what may be its wait for its own client. */
 static void add_slow(const struct request *r, double *ns, double *n)
 {
+	double pending;
+
 	for (size_t i = 0; i < AFS_REQUEST_BUCKETS; i++) {
 		uint64_t low = hist_low(i, AFS_REQUEST_BITS);
 
@@ -18,10 +21,17 @@ static void add_slow(const struct request *r, double *ns, double *n)
 		*n += (double)r->a.hist[i];
 		*ns += (double)r->a.hist[i] * (double)(low + hist_low(i + 1, AFS_REQUEST_BITS)) / 2;
 	}
-	if (measure_pending_ns(r) < SLOW_NS)
+	pending = measure_pending_ns(r) - (double)r->time_ns[ACCOUNT_NET];
+	if (pending < SLOW_NS)
 		return;
 	*n += (double)(r->a.sum.begun - r->a.sum.answered);
-	*ns += measure_pending_ns(r);
+	*ns += pending;
+}
+
+/* It waits for its own client, which may sleep, or be far away. */
+static bool is_clients(const struct run_service *s)
+{
+	return s->column == ACCOUNT_NET;
 }
 
 static double before_ns(const struct measure *m)
@@ -35,16 +45,21 @@ static double before_ns(const struct measure *m)
 
 static void look_service(struct measure *m)
 {
+	const struct run_service *oldest = NULL;
 	char name[ACCOUNT_NAME_MAX];
 	double n = 0;
 
-	for (size_t i = 0; i < m->run->n_service; i++)
+	for (size_t i = 0; i < m->run->n_service; i++) {
+		if (is_clients(&m->run->service[i]))
+			continue;
+		oldest = oldest ? oldest : &m->run->service[i];
 		n += m->run->service[i].age_ns >= OLD_NS;
+	}
 	if (!m->run->has_service && !n)
 		return;
 	run_figure_set(m->out, RUN_FIGURE_IN_SERVICE, n);
 	if (n > 0) {
-		const struct run_service *s = &m->run->service[0];
+		const struct run_service *s = oldest;
 		const char *command = account_is_request(s->account)
 					  ? account_name(s->account, name)
 					  : "begun before the watch";
@@ -96,10 +111,13 @@ static void look_answered(struct measure *m)
 void measure_times(struct measure *m)
 {
 	const struct requests *all = &m->requests;
-	double before = before_ns(m), slow_ns = before, slow = 0;
+	double before = before_ns(m), slow_ns = before - m->before_ns[ACCOUNT_NET], slow = 0;
 
-	for (size_t i = 0; i < m->run->n_service; i++)
-		slow += m->run->service[i].before && m->run->service[i].age_ns >= SLOW_NS;
+	for (size_t i = 0; i < m->run->n_service; i++) {
+		const struct run_service *s = &m->run->service[i];
+
+		slow += s->before && s->age_ns >= SLOW_NS && !is_clients(s);
+	}
 	for (size_t i = 0; i < all->n; i++)
 		if (!measure_refused_logins(m, all->request[i].number))
 			add_slow(&all->request[i], &slow_ns, &slow);

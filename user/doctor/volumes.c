@@ -134,9 +134,22 @@ void doctor_room(struct run_figures *out, const struct filesystem *volume, size_
 	why_unknown(out, RUN_FIGURE_ROOM_FILES, volume, n);
 }
 
+/* 2: two or more. */
+static void volumes_apart(struct run_figures *out, const struct filesystem *volume, size_t n)
+{
+	double all = n > 0;
+
+	for (size_t i = 1; i < n; i++)
+		if (volume[i].dev != volume[0].dev)
+			all = 2;
+	if (n)
+		run_figure_set(out, RUN_FIGURE_FILE_SYSTEMS, all);
+}
+
 void doctor_volumes(struct run_figures *out, const struct filesystem *volume, size_t n,
 		    const struct fanotify_watcher *scanner, int error)
 {
+	volumes_apart(out, volume, n);
 	volumes_remote(out, volume, n);
 	if (n)
 		volumes_scanned(out, scanner, error);

@@ -10,16 +10,27 @@ static struct afs_part between(const struct measure *m)
 			       LEDGER_ALL);
 }
 
+/* Sessions that had a request: nobody waits for the others. */
+static size_t active(const struct run *r)
+{
+	size_t n = r->n_service;
+
+	for (size_t i = 0; i < r->n_sessions; i++)
+		n += r->session[i].requests > 0;
+	return n + r->n_rest;
+}
+
 /* A request that came while its session was stopped has waited since then: at most so long. */
 static void look_stopped(struct measure *m)
 {
 	double in = measure_column(m, ACCOUNT_STOPPED), out = (double)between(m).stopped_ns;
 	size_t sessions = m->run->n_sessions + m->run->n_rest;
+	double waited = fmin(out, m->ns * (double)active(m->run));
 
 	run_figure_set(m->out, RUN_FIGURE_STOPPED_FOR, in + out);
 	run_figure_share(m->out, RUN_FIGURE_STOPPED, in + out,
 			 m->ns * (double)(sessions ? sessions : 1));
-	run_figure_share(m->out, RUN_FIGURE_STOPPED_WAIT, in + out, m->all_ns + out);
+	run_figure_share(m->out, RUN_FIGURE_STOPPED_WAIT, in + waited, m->all_ns + waited);
 }
 
 static void look_cpu(struct measure *m)
@@ -81,7 +92,9 @@ static void add_names(struct measure *m, struct wait_sums *s, const struct ledge
 {
 	char name[ACCOUNT_NAME_MAX];
 
-	if (p->object != AFS_OBJECT_SOCKET || measure_is_login(p->account))
+	/* What is only sent is no question: a log does that, too. */
+	if (p->object != AFS_OBJECT_SOCKET || p->class == AFS_CLASS_SEND ||
+	    measure_is_login(p->account))
 		return;
 	s->names.n += (double)p->part.calls;
 	s->names_wait += (double)p->part.blocked_ns;

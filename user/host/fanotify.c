@@ -10,10 +10,7 @@
 #include <string.h>
 #include <sys/fanotify.h>
 
-/* Not in the headers of all systems: FAN_OPEN_EXEC_PERM, FAN_PRE_ACCESS. */
-#define ASKED (FAN_OPEN_PERM | FAN_ACCESS_PERM | 0x00040000u | 0x00100000u)
-
-#define NAME  "anon_inode:[fanotify]"
+#define NAME "anon_inode:[fanotify]"
 
 /* The hexadecimal number in " name:1f". */
 static bool mark_number(uint64_t *out, const char *line, const char *name)
@@ -31,7 +28,7 @@ bool fanotify_watches(const char *line, const struct filesystem *fs)
 {
 	uint64_t mask, mount, dev, ino;
 
-	if (!mark_number(&mask, line, " mask:") || !(mask & ASKED))
+	if (!mark_number(&mask, line, " mask:") || !(mask & FAN_OPEN_PERM))
 		return false;
 	if (mark_number(&mount, line, " mnt_id:"))
 		return fs->mount && mount == fs->mount;

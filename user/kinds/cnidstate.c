@@ -21,11 +21,15 @@
 #define DEFAULT_FOLDER "/var/lib/netatalk/CNID"
 #define FOLDER_MS      500
 #define FOLDERS_MAX    256 /* databases that are looked at */
+#define LOOKS          5
+#define LOOK_US        4000
 
 struct settings_of_cnid {
 	bool dbd;   /* a volume uses cnid_dbd ... */
 	bool named; /* ... and the settings say so; else it is the default of most builds */
 	bool local; /* the server that is asked is on this host */
+	bool mysql; /* a volume asks a database server */
+	bool files; /* a volume's database is files in the folder */
 	uint16_t port;
 	char folder[CENSUS_PATH_MAX]; /* of the databases, as the server calls it */
 };
@@ -53,8 +57,11 @@ static void take_settings(struct settings_of_cnid *out, const struct afpconf *c)
 			continue;
 		out->named = true;
 		out->dbd |= !strcasecmp(c->item[i].value, "dbd");
+		out->mysql |= !strcasecmp(c->item[i].value, "mysql");
+		out->files |= strcasecmp(c->item[i].value, "mysql") != 0;
 	}
 	out->dbd |= !out->named;
+	out->files |= !out->named;
 	if (server)
 		take_server(out, server->value);
 	snprintf(out->folder, sizeof(out->folder), "%s", folder ? folder->value : DEFAULT_FOLDER);
@@ -84,6 +91,17 @@ static void look_for_listener(struct run_figures *out, const struct settings_of_
 		run_figure_who(out, RUN_FIGURE_CNID_DOWN, "port %u of this host", is->port);
 }
 
+/* One that is traced, as by strace, is stopped for a moment again and again. */
+static bool stays_stopped(pid_t pid, struct procstat *st)
+{
+	for (int i = 0; i < LOOKS && st->state == 't'; i++) {
+		usleep(LOOK_US);
+		if (procstat_read(st, pid))
+			return false;
+	}
+	return st->state == 'T' || st->state == 't';
+}
+
 static void look_whether_held(struct run_figures *out, pid_t pid, const char *name)
 {
 	struct procstat st;
@@ -92,7 +110,7 @@ static void look_whether_held(struct run_figures *out, pid_t pid, const char *na
 		return;
 	if (!out->known[RUN_FIGURE_CNID_HELD])
 		run_figure_set(out, RUN_FIGURE_CNID_HELD, 0);
-	if (st.state != 'T' && st.state != 't')
+	if (!stays_stopped(pid, &st))
 		return;
 	run_figure_set(out, RUN_FIGURE_CNID_HELD, out->value[RUN_FIGURE_CNID_HELD] + 1);
 	run_figure_who(out, RUN_FIGURE_CNID_HELD, "%s (pid %d)", name, pid);
@@ -184,7 +202,9 @@ void cnidstate_look(struct run_figures *out, const struct servers_entry *s)
 			look_whether_held(out, s->cnid_metad, "cnid_metad");
 			procfs_each_child(s->cnid_metad, look_at_child, out);
 		}
-		look_at_folder(out, root, is.folder);
+		run_figure_set(out, RUN_FIGURE_CNID_MYSQL, is.mysql);
+		if (is.files)
+			look_at_folder(out, root, is.folder);
 	}
 	afpconf_fini(&c);
 }

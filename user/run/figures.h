@@ -69,14 +69,14 @@
 	X(META, "meta", "share", "own time: in calls on AppleDouble files")                             \
 	X(META_CALLS, "meta_calls", "1", "such calls for each request")                                 \
 	X(LOGIN, "login", "ns",                                                                         \
-	  "mean time of a login that succeeded, or age of the oldest without an answer, if longer")     \
+	  "mean wait of a login that succeeded, or age of the oldest without an answer, if longer")     \
 	X(LOGIN_PENDING, "login_pending", "1", "logins that had no answer at the end")                  \
 	X(LOGIN_MEAN, "login_mean", "ns",                                                               \
-	  "mean time of logins that succeeded; not waiting for a CPU")                                  \
+	  "mean wait of logins that succeeded: they were not on a CPU, nor waited for one")             \
 	X(LOGIN_OLDEST, "login_oldest", "ns",                                                           \
 	  "age of the oldest login without an answer, at least")                                        \
 	X(LOGIN_WAIT, "login_wait", "share",                                                            \
-	  "request time: logins, without those that were refused")                                      \
+	  "request time: logins that waited, but not for a CPU; without those that were refused")       \
 	X(LOGIN_LOAD, "login_load", "share",                                                            \
 	  "request time: all logins, also their wait for a CPU")                                        \
 	X(LOGIN_REFUSED, "login_refused", "1", "logins refused: a wrong password, most often")          \
@@ -103,10 +103,10 @@
 	  "1: nobody listens where the server asks for CNIDs; 2: and its settings name it; who: where") \
 	X(CNID_FOLDER, "cnid_folder", "1",                                                              \
 	  "1: the CNID databases cannot be written; who: where, and why")                               \
+	X(CNID_MYSQL, "cnid_mysql", "1", "1: a volume's CNIDs are in a database server")                \
 	X(CNID_ENDED, "cnid_ended", "1",                                                                \
 	  "processes of the CNID server that failed or were killed; who: how the last one ended")       \
-	X(CNID_HARM, "cnid_harm", "share",                                                              \
-	  "the larger of: request time waiting for the CNID server; volumes refused")                   \
+	X(CNID_HARM, "cnid_harm", "share", "the larger of: cnid_mute; volumes refused")                 \
 	X(VOLUMES_REFUSED, "volumes_refused", "1",                                                      \
 	  "requests to open a volume that were refused; who: command")                                  \
 	X(VOLUMES_SHARE, "volumes_share", "share",                                                      \

@@ -63,11 +63,14 @@
 	X(SESSION_RUN, "session_run", "share",                                                     \
 	  "watched time in which a session's afpd was on a CPU or waited for one; who: its user")  \
 	X(SESSION_CPU, "session_cpu", "share", "watched time in which it was on a CPU")            \
+	X(SESSION_WAIT, "session_wait", "share",                                                   \
+	  "time of all sessions' requests: its own, as far as it was on a CPU or waited for one")  \
 	X(COMMAND_CPU, "command_cpu", "share", "CPU time of all requests, one command's; who: it") \
 	X(DATA_CPU, "data_cpu", "share", "CPU time of all requests, in reads, writes and copies")  \
 	X(VOLUME_SIZE, "volume_size", "share",                                                     \
 	  "request time: FPOpenVol and FPGetVolParms reading folders")                             \
 	X(VOLUME_SIZE_CALLS, "volume_size_calls", "1", "calls on folders for each of these")       \
-	X(SPOTLIGHT, "spotlight", "ns", "time of Spotlight queries that had no answer at the end")
+	X(SPOTLIGHT, "spotlight", "ns",                                                            \
+	  "mean time of Spotlight queries that had no answer at the end")
 
 #endif

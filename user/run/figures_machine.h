@@ -70,8 +70,10 @@
 	  "1: a RAID below a volume is being rebuilt or checked; who: it")                         \
 	X(REMOTE_FS, "remote_fs", "1",                                                             \
 	  "1: a volume lies on a network or FUSE file system; who: which")                         \
+	X(FILE_SYSTEMS, "file_systems", "1",                                                       \
+	  "file systems of the volumes that clients use; 2: two or more")                          \
 	X(SCANNER, "scanner", "1",                                                                 \
-	  "programs that are asked before a file of a volume may be opened or read; who: one")     \
+	  "programs that are asked before a file of a volume may be opened; who: one")             \
 	X(ROOM, "room", "share", "free space of the volume that is nearest to full; who: where")   \
 	X(ROOM_BYTES, "room_bytes", "B", "the same, in bytes")                                     \
 	X(ROOM_FILES, "room_files", "share",                                                       \

@@ -2,6 +2,7 @@
 /* A diagnosis on one screen: what is wrong, ranked, with what shows it and what to do. */
 #include "doctor/judge.h"
 #include "doctor/say.h"
+#include "report/cell.h"
 #include "report/report.h"
 #include "report/text/screen.h"
 
@@ -46,6 +47,10 @@ static void put_evidence(const struct paint *p, const struct run_figures *f,
 			   doctor_value(value, sizeof(value), f, which));
 	}
 	screen_add(&t, "; %s", found->sure ? "sure" : "likely");
+	if (found->small)
+		screen_add(&t, "; little: %s of the %s that a request takes on average",
+			   cell_time(found->weight * doctor_mean_ns(f)).text,
+			   cell_time(doctor_mean_ns(f)).text);
 	put_label(p, "shown by", t.text);
 }
 
