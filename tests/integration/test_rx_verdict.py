@@ -96,5 +96,5 @@ def test_without_rights_the_server_is_there_but_not_seen(scope: Scope, public: P
 
 def test_other_kinds_are_not_judged(scope: Scope) -> None:
     scope.execute([str(scope.binary), "doctor", "--kind", "any"]).expect(
-        USAGE, "'any' is not one of afp, rx"
+        USAGE, "'any' is not one of afp, gluster, rx"
     )

@@ -67,7 +67,8 @@ def limit(value: float, unit: str) -> str:
 
 def figures() -> dict[str, tuple[str, str]]:
     """Key and unit of each, by its name in the source."""
-    headers = ("figures.h", "figures_clients.h", "figures_machine.h", "figures_rx.h")
+    headers = ("figures.h", "figures_clients.h", "figures_machine.h", "figures_rx.h",
+               "figures_gluster.h")  # fmt: skip
     text = "".join((ROOT / "user/run" / name).read_text() for name in headers)
     rows = re.findall(r'X\((\w+),\s*"(\w+)",\s*"([^"]+)"', text.replace("\\\n", ""))
     return {name: (key, unit) for name, key, unit in rows}
@@ -97,16 +98,23 @@ def causes(table: str) -> list[str]:
         if kind == "NOTE":
             notes.append(f"| {name} | `{key}` | {', '.join(tests)} | note | |")
             continue
+        if worth := re.search(r"WORTH_US\((\d+)\)", rest):
+            us = int(worth[1])
+            harm += f", or {us} µs" if us < 1000 else f", or {us / 1000:g} ms"
+        doubt = " ~" if "UNSURE" in rest else ""
         todo = re.findall(r'\.todo = "(.*)",\n', rest)[0]
         todo = re.sub(r"\{(\w+)\}", r"`\1`", todo)
-        rows.append(f"| {name}{KINDS[kind]} | `{key}` | {', '.join(tests)} | {harm} | {todo} |")
+        rows.append(
+            f"| {name}{KINDS[kind]}{doubt} | `{key}` | {', '.join(tests)} | {harm} | {todo} |"
+        )
     return rows + notes
 
 
 def test_each_cause_is_listed_with_its_limits() -> None:
     page = (ROOT / "docs/doctor.md").read_text().split("<!-- server -->")[1].splitlines()
     listed = [line for line in page if re.match(r"\| [^|]+ \| `[\w-]+` \|", line)]
-    tables = ("rules_server.c", "rules_machine.c", "rules_clients.c", "rules_rx.c")
+    tables = ("rules_server.c", "rules_machine.c", "rules_clients.c", "rules_rx.c",
+              "rules_gluster.c")  # fmt: skip
     assert listed == [row for table in tables for row in causes(table)] and len(listed) > 60
 
 

@@ -45,7 +45,7 @@ static struct diagnosis judged(const struct run_figures *f)
 	return d;
 }
 
-static const char *const kinds[] = { "afp", "rx" };
+static const char *const kinds[] = { "afp", "rx", "gluster" };
 
 /* Its conditions just hold, and its harm is just harm; people notice. */
 static struct run_figures with(const char *kind, const struct doctor_rule *r)

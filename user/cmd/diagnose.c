@@ -6,6 +6,7 @@
 #include "doctor/machine.h"
 #include "doctor/measure.h"
 #include "kinds/cnidstate.h"
+#include "kinds/heal.h"
 #include "kinds/names.h"
 #include "kinds/relays.h"
 #include "kinds/settings.h"
@@ -204,12 +205,25 @@ int diagnose_machine(struct machine *after, const struct machine *before, struct
 	return e;
 }
 
+static size_t folders_of(char (*out)[CENSUS_PATH_MAX], const struct diagnose *d,
+			 const struct kind_found *found)
+{
+	size_t n = found->n_folders < DIAGNOSE_VOLUMES_MAX ? found->n_folders
+							   : DIAGNOSE_VOLUMES_MAX;
+
+	if (found->servers.n)
+		return volumes_list(out, DIAGNOSE_VOLUMES_MAX, &d->settings.conf,
+				    &found->servers.entry[0]);
+	if (n)
+		memcpy(out, found->folder, n * sizeof(*out));
+	return n;
+}
+
 /* Those that there are now; what is known of the others stays. */
 static void look_volumes(struct diagnose *d, const struct kind_found *found)
 {
 	char path[DIAGNOSE_VOLUMES_MAX][CENSUS_PATH_MAX];
-	const struct servers_entry *s = &found->servers.entry[0];
-	size_t n = volumes_list(path, DIAGNOSE_VOLUMES_MAX, &d->settings.conf, s);
+	size_t n = folders_of(path, d, found);
 	bool same = n == d->n_volumes;
 
 	for (size_t i = 0; same && i < n; i++)
@@ -299,13 +313,16 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 	e = r->figures ? 0 : -ENOMEM;
 	if (!e)
 		names_look(r->figures, found);
+	if (!e && strcmp(run_kind_name(r), kind_names[0]) != 0)
+		run_name_set(r->figures, RUN_NAME_KIND, "%s", run_kind_name(r));
 	if (!e)
 		look_program(r->figures, found->target.server);
 	if (!e && found->servers.n) {
 		settings_read(&d->settings, &found->servers.entry[0]);
 		settings_note(r, &d->settings, &found->servers.entry[0]);
-		look_volumes(d, found);
 	}
+	if (!e && (found->servers.n || found->n_folders))
+		look_volumes(d, found);
 	if (!e)
 		look_sessions(d, found, r);
 	if (!e)
@@ -325,7 +342,9 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 		strangers_look(r->figures, r, &found->servers.entry[0]);
 	if (!e && found->servers.n && r->figures->known[RUN_FIGURE_REQUESTS])
 		relays_look(r->figures, r, &found->servers.entry[0]);
-	if (!e && found->servers.n) {
+	if (!e && found->n_folders)
+		heal_look(r->figures, found);
+	if (!e && (found->servers.n || found->n_folders)) {
 		look_scanner(d, used, n_used);
 		doctor_room(r->figures, used, n_used);
 		doctor_volumes(r->figures, used, n_used, &d->scanner, d->scanner_error);

@@ -23,7 +23,7 @@ const struct opt doctor_options[] = {
 	WHOM_OPTIONS(struct record_cfg, whom),
 	{ .name = "unit", .arg = "UNIT", .type = OPT_STRING, .offset = OFFSET(unit), .help = "the server of this systemd unit or cgroup" },
 	{ .name = "kind", .arg = "KIND", .type = OPT_CHOICE, .offset = OFFSET(kind), .choice = kind_judged,
-	  .help = "rx: servers of OpenAFS and others over Rx (default: afp; rx where no AFP server is found)" },
+	  .help = "gluster: bricks of GlusterFS; rx: servers of OpenAFS and others over Rx (default: afp; rx where no AFP server is found)" },
 	{ .type = OPT_HEADING, .help = "How:" },
 	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = OFFSET(seconds), .min = 1, .max = 86400,
 	  .help = "watch so long (default: 60)" },
@@ -41,13 +41,14 @@ const struct opt doctor_options[] = {
 
 static void help(void)
 {
-	fputs("Usage: afpscope doctor [OPTIONS]\n"
-	      "       afpscope doctor [--short] RUN\n"
-	      "Watches a running server of AFP or Rx and says what is wrong with it, what shows\n"
-	      "that, and what to try. Changes nothing and needs no client. RUN: a saved run of\n"
-	      "record, doctor or rx. Exit code: 0 nothing is wrong, 1 there are findings, 4 no\n"
-	      "verdict.\n\n",
-	      stdout);
+	fputs(
+	    "Usage: afpscope doctor [OPTIONS]\n"
+	    "       afpscope doctor [--short] RUN\n"
+	    "Watches a running server of AFP, GlusterFS or Rx and says what is wrong with it, what shows\n"
+	    "that, and what to try. Changes nothing and needs no client. RUN: a saved run of\n"
+	    "record, doctor or rx. Exit code: 0 nothing is wrong, 1 there are findings, 4 no\n"
+	    "verdict.\n\n",
+	    stdout);
 	opt_help(stdout, doctor_options);
 }
 

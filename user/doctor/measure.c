@@ -4,6 +4,7 @@
 
 #include "doctor/asked.h"
 #include "doctor/clients.h"
+#include "doctor/gluster.h"
 #include "doctor/measure_priv.h"
 #include "doctor/rx.h"
 #include "doctor/sessions.h"
@@ -98,6 +99,8 @@ int doctor_measure(struct run_figures *out, const struct run *r)
 	look_time(&m);
 	if (!strcmp(run_kind_name(r), "rx") || !strcmp(r->command, "rx"))
 		doctor_rx(out, r, &m.view, m.ns);
+	else if (!strcmp(run_kind_name(r), "gluster"))
+		e = m.view.all.has_requests ? doctor_gluster(out, r, &m.view, m.ns) : 0;
 	else if (m.view.all.has_requests)
 		e = measure_requests(&m);
 	view_fini(&m.view);

@@ -4,15 +4,18 @@
 #include <string.h>
 
 static const struct doctor_rules *const all[] = {
-	&doctor_rules_server,
-	&doctor_rules_machine,
-	&doctor_rules_clients,
-	&doctor_rules_rx,
+	&doctor_rules_server,  &doctor_rules_gluster, &doctor_rules_machine,
+	&doctor_rules_clients, &doctor_rules_rx,
 };
 
 static bool is_for(const struct doctor_rules *r, const struct run_figures *f)
 {
-	return !strcmp(r->kind, *f->kind ? f->kind : "afp");
+	const char *kind = *f->kind ? f->kind : "afp", *at = r->kinds;
+	size_t len = strlen(kind);
+
+	/* None of their names is a part of another one. */
+	at = strstr(at, kind);
+	return at && (!at[len] || at[len] == ' ');
 }
 
 const struct doctor_rule *doctor_rule_at(const struct run_figures *f, size_t i)

@@ -62,15 +62,15 @@ struct doctor_rule {
 	const char *fact; /* what is said where it harms nobody; NULL: nothing */
 };
 
-/* Those of a kind of server, in the order in which equals are named. */
+/* Those of one or more kinds of servers, in the order in which equals are named. */
 struct doctor_rules {
-	const char *kind; /* "afp" */
+	const char *kinds; /* "afp gluster" */
 	size_t n;
 	const struct doctor_rule *rule;
 };
 
 extern const struct doctor_rules doctor_rules_server, doctor_rules_machine, doctor_rules_clients,
-    doctor_rules_rx;
+    doctor_rules_rx, doctor_rules_gluster;
 
 /* The i-th rule for the kind of server that the figures are of; NULL: no more. */
 const struct doctor_rule *doctor_rule_at(const struct run_figures *f, size_t i);

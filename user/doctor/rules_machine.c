@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What can be wrong with the machine below an AFP server: CPUs, memory, disks, file systems. Each
- * needs a figure of what the server itself uses (its CPUs, its cgroup, the device of its volumes)
- * and the requests' wait for it. Limits were chosen with tests/doctor/lab.py.
+ * What can be wrong with the machine below a server of AFP or bricks of GlusterFS: CPUs, memory,
+ * disks, file systems. Each needs a figure of what the server itself uses (its CPUs, its cgroup,
+ * the device of its volumes) and the requests' wait for it. Limits were chosen with
+ * tests/doctor/lab.py.
  */
 #include "doctor/rules_priv.h"
 
@@ -93,7 +94,7 @@ static const struct doctor_rule rules[] = {
 		.says = "the server's own sessions wait for each other's CPUs: {wait_cpu} of their time, {busy} requests at a time",
 		.todo = "more CPUs, or fewer clients at a time; see which command costs most with afpscope record",
 		.disproof = "CPUs are idle while requests wait",
-		.next = "afpscope record -p {port} -d 30",
+		.next = "afpscope record[ --kind {kind}] -p {port} -d 30",
 	},
 	{
 		.key = "memory-limit", .name = "memory limit", .kind = DOCTOR_WAIT,
@@ -139,7 +140,7 @@ static const struct doctor_rule rules[] = {
 		.says = "requests waited for files to be opened {open} of their time, and {scanner.who} is asked before a file of a volume may be opened",
 		.todo = "exclude the volume from its on-access scan for a moment, and look again",
 		.disproof = "opening files is as slow without it",
-		.next = "afpscope slow -p {port} -v",
+		.next = "afpscope record[ --kind {kind}] -p {port} -d 30 -v",
 	},
 	{
 		.key = "rebuild", .name = "RAID that is being rebuilt", .kind = DOCTOR_WAIT,
@@ -167,7 +168,7 @@ static const struct doctor_rule rules[] = {
 		.says = "requests waited for fsync: {sync} of all request time, {sync_rate} fsync calls, {sync_mean} each",
 		.todo = "a disk with a write cache that survives a power loss; see which client flushes (Time Machine does after each band)",
 		.disproof = "fsync of a small file on that disk takes less than a millisecond",
-		.next = "afpscope record -p {port} -d 30 -v",
+		.next = "afpscope record[ --kind {kind}] -p {port} -d 30 -v",
 	},
 	{
 		.key = "rereads", .name = "cache misses", .kind = DOCTOR_WAIT,
@@ -190,4 +191,5 @@ static const struct doctor_rule rules[] = {
 };
 /* clang-format on */
 
-const struct doctor_rules doctor_rules_machine = { "afp", sizeof(rules) / sizeof(rules[0]), rules };
+const struct doctor_rules doctor_rules_machine = { "afp gluster", sizeof(rules) / sizeof(rules[0]),
+						   rules };

@@ -133,7 +133,7 @@ static const struct doctor_rule rules[] = {
 		.next = "lslocks -u | grep -i cnid",
 	},
 	{
-		.key = "cnid-slow", .name = "saturated CNID server", .kind = DOCTOR_WAIT,
+		.key = "cnid-slow", .name = "busy CNID server", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(CNID_CPU, 0.3)), HARM(CNID_CPU, 0.3),
 		EVIDENCE(F(CNID), F(CNID_CPU), F(P99), F(RATE)),
 		.says = "the CNID server was at work while clients waited: {cnid_cpu} of all request time",

@@ -380,6 +380,21 @@ static int make_target(struct target *out, const struct daemons *m, struct err *
 	return 0;
 }
 
+/* The bricks' folders. 0 or -ENOMEM. */
+static int take_folders(struct kind_found *out)
+{
+	const struct target *t = &out->target;
+
+	out->folder = calloc(t->n_sessions + 1, sizeof(*out->folder));
+	if (!out->folder)
+		return -ENOMEM;
+	for (size_t i = 0; i <= t->n_sessions; i++)
+		out->n_folders += !procfs_argument(out->folder[out->n_folders], CENSUS_PATH_MAX,
+						   i ? t->session[i - 1].pid : t->server,
+						   "--brick-name");
+	return 0;
+}
+
 static int find(struct kind_found *out, const struct kind_wish *w, struct err *e)
 {
 	struct daemons *m = calloc(1, sizeof(*m));
@@ -394,6 +409,8 @@ static int find(struct kind_found *out, const struct kind_wish *w, struct err *e
 	if (!r && w->host)
 		r = choose_host(m, w->host, e);
 	r = r ? r : make_target(&out->target, m, e);
+	if (!r && take_folders(out))
+		r = err_set(e, -ENOMEM, "out of memory");
 	free(m);
 	return r;
 }
@@ -473,6 +490,7 @@ const struct kind kind_gluster = {
 			  [AFS_ROLE_CLIENT] = "glusterfs" },
 		.has_requests = true,
 		.has_threads = true,
+		.has_diagnosis = true,
 		.accounts = &gluster_accounts,
 		.result_text = gluster_result },
 	.decoder = AFS_DECODER_SUNRPC,

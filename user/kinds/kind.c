@@ -2,6 +2,7 @@
 /* The tables of all kinds of servers. */
 #include "kinds/kind.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const char *const kind_names[] = {
@@ -53,4 +54,7 @@ int kind_find(const struct kind *k, struct kind_found *out, const struct kind_wi
 void kind_found_fini(struct kind_found *f)
 {
 	servers_fini(&f->servers);
+	free(f->folder);
+	f->folder = NULL;
+	f->n_folders = 0;
 }

@@ -9,7 +9,7 @@
  */
 #define KINDS(X) X(afp) X(any) X(gluster) X(rx)
 /* Of these, the ones that a diagnosis can be made of: their has_diagnosis is true. */
-#define KINDS_JUDGED(X) X(afp) X(rx)
+#define KINDS_JUDGED(X) X(afp) X(gluster) X(rx)
 
 #include "kinds/servers.h"
 #include "kinds/target.h"
@@ -33,6 +33,9 @@ struct kind_wish {
 struct kind_found {
 	struct target target;
 	struct servers servers; /* empty where the kind does not fill it */
+	/* Owned: the folders in which its data is, as it calls them; none where settings say it. */
+	size_t n_folders;
+	char (*folder)[CENSUS_PATH_MAX];
 };
 
 struct kind {

@@ -28,6 +28,8 @@ void names_look(struct run_figures *out, const struct kind_found *found)
 		run_name_set(out, RUN_NAME_PID, "%d", pid);
 	if (s && s->n_ports)
 		run_name_set(out, RUN_NAME_PORT, "%u", s->port[0]);
+	else if (found->target.n_ports)
+		run_name_set(out, RUN_NAME_PORT, "%u", found->target.port[0].port);
 	cgroup_unit(unit, sizeof(unit), pid);
 	run_name_set(out, RUN_NAME_UNIT, "%s", unit);
 	if (s && s->conf[0] && pid)

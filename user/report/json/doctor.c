@@ -8,12 +8,16 @@
 
 #define TEXT_MAX 400
 
-/* Whether it is one of the server's kind. Those of Rx come last. */
+/* The kind of servers that all figures from this one on are of; AFP's come first. */
+static const char *kind_of(size_t i)
+{
+	return i >= RUN_FIGURE_IO_THREADS ? "gluster" : i >= RUN_FIGURE_DROPPED ? "rx" : "afp";
+}
+
+/* Whether it is one of the server's kind, or has something to say. */
 static bool is_of_kind(const struct run_figures *f, size_t i)
 {
-	bool rx = !strcmp(f->kind, "rx");
-
-	return i >= RUN_FIGURE_DROPPED ? rx : !rx || f->known[i] || *f->who[i];
+	return !strcmp(*f->kind ? f->kind : "afp", kind_of(i)) || f->known[i] || *f->who[i];
 }
 
 json_t *json_figures(struct json_doc *d, const struct run_figures *f)

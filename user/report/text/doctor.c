@@ -153,7 +153,7 @@ static int largest_first(const void *a, const void *b)
 static void put_parts(const struct paint *p, const struct run_figures *f)
 {
 	struct time_part part[] = {
-		{ RUN_FIGURE_CPU, "afpd on a CPU", 0, NULL },
+		{ RUN_FIGURE_CPU, "on a CPU", 0, NULL },
 		{ RUN_FIGURE_WAIT_CPU, "waiting for a CPU", 0, NULL },
 		{ RUN_FIGURE_WAIT_DISK, "waiting for files and disks", 0,
 		  "[The busiest disk of the volumes, {device_busy.who}, was busy {device_busy} of the "

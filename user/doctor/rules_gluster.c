@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What can be wrong with bricks of GlusterFS themselves; the machine below them is as that of an
+ * AFP server (rules_machine.c). Limits were chosen with tests/integration/test_doctor_gluster.py.
+ */
+#include "doctor/rules_priv.h"
+
+/* clang-format off */
+static const struct doctor_rule rules[] = {
+	{
+		.key = "server-ended", .name = "brick that ended", .kind = DOCTOR_FAILS,
+		TESTS(ANY(SERVER_ENDED)), HARM(SERVER_ENDED, 0.5),
+		EVIDENCE(F(REQUESTS), F(ELAPSED)),
+		.says = "the process of the brick ended while it was watched[: {server_ended.who}]; clients have lost this copy of the volume, or the volume",
+		.todo = "start it again (gluster volume start VOLUME force), and look at the end of its log for the reason",
+		.disproof = "gluster volume status shows the brick online",
+		.next = "gluster volume status; tail -n 50 /var/log/glusterfs/bricks/*.log",
+	},
+	{
+		.key = "server-stopped", .name = "stopped brick", .kind = DOCTOR_FAILS,
+		TESTS(LEAST(STOPPED, 0.02)), HARM(STOPPED_WAIT, 0.1),
+		EVIDENCE(F(STOPPED), F(SLOW_N), F(LONGEST)),
+		.says = "a brick was stopped by a signal, a debugger or a freezer for {stopped} of the time",
+		.todo = "find who sent SIGSTOP or froze its cgroup; kill -CONT PID lets it go on",
+		.disproof = "no glusterfsd is in state T, and no cgroup of it is frozen",
+		.next = "ps -o pid,stat,wchan,comm -C glusterfsd",
+	},
+	{
+		.key = "threads", .name = "shortage of io-threads", .kind = DOCTOR_WAIT,
+		TESTS(LEAST(IO_THREADS_BUSY, 0.8), LEAST(WAIT_THREAD, 0.3)), HARM(WAIT_THREAD, 0.3), UNSURE,
+		EVIDENCE(F(WAIT_THREAD), F(IO_THREADS), F(IO_THREADS_BUSY), F(WAIT_DISK), F(P99)),
+		.says = "all io-threads of the bricks are at work: {io_threads} of them, {io_threads_busy} of the time; for {wait_thread} of all request time none did anything for the requests",
+		.todo = "gluster volume set VOLUME performance.io-thread-count with more than there are now; where they wait for disks (wait_disk), faster disks",
+		.disproof = "with twice as many io-threads requests take as long",
+		.next = "gluster volume get VOLUME performance.io-thread-count",
+	},
+	{
+		.key = "self-heal", .name = "self-heal", .kind = DOCTOR_NOTE,
+		TESTS(LEAST(HEAL_ENTRIES, 1)), NO_HARM,
+		.fact = "files wait to be healed: {heal_entries}[ ({heal_entries.who})]; the self-heal daemon (glustershd) was on a CPU {heal_cpu} of the time, and it reads and writes on the bricks' disks",
+	},
+};
+/* clang-format on */
+
+const struct doctor_rules doctor_rules_gluster = { "gluster", sizeof(rules) / sizeof(rules[0]),
+						   rules };

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "kinds/heal.h"
+
+#include "host/patient.h"
+#include "host/procfs.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+#define INDEX     "/.glusterfs/indices/xattrop"
+#define BASE      "xattrop-"
+#define MOST      10000u /* for one brick; more need not be counted */
+#define ANSWER_MS 500
+
+struct heal_index {
+	char path[CENSUS_PATH_MAX + 128];
+	bool known;
+	unsigned int n;
+};
+
+static void count(void *arg)
+{
+	struct heal_index *x = arg;
+	struct dirent *entry;
+	DIR *d = opendir(x->path);
+
+	x->known = d != NULL;
+	while (d && x->n < MOST && (entry = readdir(d)))
+		x->n += entry->d_name[0] != '.' && strncmp(entry->d_name, BASE, strlen(BASE)) != 0;
+	if (d)
+		closedir(d);
+}
+
+void heal_look(struct run_figures *out, const struct kind_found *found)
+{
+	unsigned int most = 0;
+	double all = 0;
+	char root[64];
+
+	procfs_inside(root, sizeof(root), found->target.server, "");
+	for (size_t i = 0; i < found->n_folders; i++) {
+		struct heal_index x = { 0 };
+
+		snprintf(x.path, sizeof(x.path), "%s%s%s", root, found->folder[i], INDEX);
+		if (patient_call(count, &x, &x, sizeof(x), ANSWER_MS) || !x.known)
+			continue;
+		all += x.n;
+		run_figure_set(out, RUN_FIGURE_HEAL_ENTRIES, all);
+		if (x.n > most)
+			run_figure_who(out, RUN_FIGURE_HEAL_ENTRIES, "most on %s",
+				       found->folder[i]);
+		most = x.n > most ? x.n : most;
+	}
+}
