@@ -33,6 +33,19 @@ def metad_stopped(site: Site, stopped: float) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def database_stopped(site: Site, stopped: float) -> Iterator[None]:
+    """The database server that has the CNIDs is stopped."""
+    command = ["pgrep", "-f", f"/inst/{site.port}/mysql.sock"] if stopped else ["true"]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    pids = [int(pid) for pid in found.split()]
+    send(pids, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        send(pids, signal.SIGCONT)
+
+
+@contextlib.contextmanager
 def metad_killed(site: Site, killed: float) -> Iterator[None]:
     """cnid_metad has ended, and what it started."""
     if site.metad and killed:
@@ -108,6 +121,10 @@ CNID_FAULTS = (
     Fault(
         "cnid_metad that stops", ("cnid-stopped",), (0, None, 1), metad_stopped,
         company=arriving, loads=("browse", "office", "one", "users"), cnids=DBD,
+    ),
+    Fault(
+        "stopped database server", ("cnid-stopped",), (0, None, 1), database_stopped,
+        loads=NAMING, cnids=("mysql",),
     ),
     Fault(
         "sessions that hang", ("cnid-stopped",), (None, None, 4),

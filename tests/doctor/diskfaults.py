@@ -225,12 +225,27 @@ def changed_behind(site: Site, per_s: float) -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def read_only(site: Site, wrong: float) -> Iterator[None]:
+    """The volume's file system is made read-only, as one with errors is."""
+    how = "remount,bind,ro" if wrong else "remount,bind,rw"
+    subprocess.run(["mount", "-o", how, str(site.vol1)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["mount", "-o", "remount,bind,rw", str(site.vol1)], check=True)
+
+
 OFFICE = (Part("office", 8, 0.05, ("--file-size=512K", "--files=20")),)
 
 DISK_FAULTS = (
     Fault(
         "full disk", ("disk-full", "disk-room"), (4e7, 2.5e6, 0), filled,
         loads=WRITING, hooks={"AFPD_VOL_SIZE": "96M"},
+    ),
+    Fault(
+        "read-only file system", ("read-only",), (0, None, 1), read_only, before=own_mount,
+        loads=WRITING, also=("repeated-errors",),
     ),
     Fault(
         "I/O limit, writes", ("io-limit",), (1e9, 1e8, 1e6), io_limit("write"),

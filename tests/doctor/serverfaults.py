@@ -58,6 +58,16 @@ def cpu_quota(site: Site, share: float) -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def master_stopped(site: Site, stopped: float) -> Iterator[None]:
+    """The main process is stopped: sessions go on, and nobody gets one."""
+    send([site.pid] if stopped else [], signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        send([site.pid], signal.SIGCONT)
+
+
 BURN = """
 import sys, time
 share = float(sys.argv[1])
@@ -242,6 +252,10 @@ SERVER_FAULTS = (
     Fault(
         "frozen server", ("server-stopped", "session-stopped"), (0.001, 0.08, 0.6), frozen,
         needs=(FREEZER,),
+    ),
+    Fault(
+        "stopped main process", ("not-accepting",), (0, None, 1), master_stopped, settle_s=1,
+        company=arriving,
     ),
     Fault(
         "CPU quota", ("cpu-limit",), (1, 0.04, 0.01), cpu_quota, needs=(CPU,),

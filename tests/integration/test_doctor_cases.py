@@ -33,14 +33,14 @@ from netatalk import USERS, Server
 from scope import OK, Scope
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "doctor"))
-from cnidfaults import folder_locked, killing, metad_killed, metad_stopped
+from cnidfaults import database_stopped, folder_locked, killing, metad_killed, metad_stopped
 from company import arriving
-from diskfaults import BLKIO, cold_reads, filled, io_limit
+from diskfaults import BLKIO, cold_reads, filled, io_limit, own_mount, read_only
 from far import TUN
 from faults import Part, Site, send
 from healthy import idle_dbd_ends
 from load import Working
-from serverfaults import CPU, MEMORY, cpu_quota, crashing, memory_limit
+from serverfaults import CPU, MEMORY, cpu_quota, crashing, master_stopped, memory_limit
 from userfaults import big_folder, failing, lists_big
 from ways import narrow_link
 
@@ -164,8 +164,8 @@ Made = Callable[..., contextlib.AbstractContextManager[Site]]
 @pytest.fixture
 def served(cpu: int) -> Made:
     @contextlib.contextmanager
-    def make(**hooks: str) -> Iterator[Site]:
-        with Server("forky", "dbd", AFPD_CPU=str(cpu), **hooks) as server:
+    def make(cnid: str = "dbd", **hooks: str) -> Iterator[Site]:
+        with Server("forky", cnid, AFPD_CPU=str(cpu), **hooks) as server:
             again = f"export AFPD_KEEP=1; {server.restart_command()}"
             yield Site(
                 server.port, server.pid, server.metad, server.root, server.vol1, cpu, cpu, {}, again
@@ -439,3 +439,33 @@ def test_a_load_beside_another_session_agrees(scope: Scope, served: Made) -> Non
         login = ("--uam=cleartext", f"afp://bench1@127.0.0.1:{site.port}/vol1")
         said = say(scope, None, "load", "-n", "3", "-d", "2", "--ramp=0", "--no-save", *login)
     assert said.status == OK and "cross-checks agree" in said.words, said.screen
+
+
+# What nobody had thought of at first
+
+
+@undisturbed
+def test_a_server_whose_main_process_is_stopped_accepts_nobody(scope: Scope, served: Made) -> None:
+    with served() as site, working(BROWSE, site), master_stopped(site, 1), arriving(site, 0):
+        time.sleep(1)
+        said = say(scope, site.port, "doctor", "-d", str(SECONDS))
+    found = first_is(said, "not-accepting")
+    assert f"its main process (pid {site.pid}) is stopped" in found["text"]
+
+
+@undisturbed
+def test_a_stopped_database_server_is_the_cnid_server(scope: Scope, served: Made) -> None:
+    with served(cnid="mysql") as site, working(METADATA, site), database_stopped(site, 1):
+        time.sleep(1)
+        said = say(scope, site.port, "doctor", "-d", str(SECONDS))
+    found = first_is(said, "cnid-stopped", never=("name-service",))
+    assert re.search(r"(mariadbd|mysqld) \(pid \d+\) is stopped now", found["text"])
+
+
+@undisturbed
+def test_a_volume_that_was_made_read_only_is_named(scope: Scope, served: Made) -> None:
+    with served() as site, own_mount(site, 0), working(OFFICE, site), read_only(site, 1):
+        time.sleep(0.5)
+        said = say(scope, site.port, "doctor", "-d", str(SECONDS))
+    found = first_is(said, "read-only", "repeated-errors")
+    assert "/vol1 is mounted read-only" in found["text"]

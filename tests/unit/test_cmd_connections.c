@@ -199,11 +199,42 @@ static void a_server_elsewhere_and_names_that_are_none_are_not_known(void **stat
 	loopback_end(&l);
 }
 
+/* Clients that have connected, and that nobody has accepted. */
+static void connections_wait_until_they_are_accepted(void **state)
+{
+	struct loopback l = made(LOOPBACK_V4), next = l;
+	const struct servers_entry server = { .n_ports = 1, .port = { port_of(&l.peer) } };
+	struct connections c;
+	struct run r;
+	int fd;
+
+	(void)state;
+	assert_int_equal(run_init(&r, "record", "record"), 0);
+	connections_begin(&c, &server);
+	assert_true(c.unaccepted == 0 && !c.unaccepted_ns);
+	assert_true(loopback_connect(&next, LOOPBACK_V4, 0));
+	connections_look(&c);
+	assert_true(c.unaccepted == 1 && c.unaccepted_ns);
+	connections_note(&c, &r);
+	assert_true(r.unaccepted.known && r.unaccepted.n == 1 &&
+		    r.unaccepted.since_ns == c.unaccepted_ns);
+	fd = accept4(l.listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(fd >= 0);
+	connections_look(&c);
+	assert_true(c.unaccepted == 0 && !c.unaccepted_ns);
+	close(fd);
+	close(next.client);
+	connections_fini(&c);
+	run_fini(&r);
+	loopback_end(&l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_ipv4_client_is_found),
 		cmocka_unit_test(queues_are_kept_of_each_look),
+		cmocka_unit_test(connections_wait_until_they_are_accepted),
 		cmocka_unit_test(an_ipv6_client_is_found),
 		cmocka_unit_test(a_mapped_client_is_found_by_either_name),
 		cmocka_unit_test(a_connection_that_began_meanwhile_counts_from_its_begin),

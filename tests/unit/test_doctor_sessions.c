@@ -117,6 +117,36 @@ static void without_the_setting_nobody_is_known_to_be_turned_away(void **state)
 	assert_false(f.known[RUN_FIGURE_LIMIT]);
 }
 
+/* For 5 of 10 s; a session that begins since then shows that the server accepts all the same. */
+static void connections_that_wait_are_not_accepted_if_no_session_begins(void **state)
+{
+	struct run r = served(0, 6);
+	struct run_figures f;
+
+	(void)state;
+	assert_non_null(run_phase(&r, 0, 1, "watched"));
+	r.unaccepted = (struct run_unaccepted) { true, 2, 5000 * MS };
+	f = measured(&r);
+	assert_true(f.value[RUN_FIGURE_UNACCEPTED] == 2);
+	assert_true(f.value[RUN_FIGURE_UNACCEPTED_SHARE] == 0.25);
+	assert_true(f.value[RUN_FIGURE_UNACCEPTED_FOR] == 5000. * MS);
+	r = served(0, 6);
+	assert_non_null(run_phase(&r, 0, 1, "watched"));
+	r.unaccepted = (struct run_unaccepted) { true, 2, 5000 * MS };
+	add(&r, 7000, FOR_EVER);
+	f = measured(&r);
+	assert_true(f.known[RUN_FIGURE_UNACCEPTED] && f.value[RUN_FIGURE_UNACCEPTED] == 0);
+	/* One that came at the last look may be accepted in a moment. */
+	r = served(0, 6);
+	assert_non_null(run_phase(&r, 0, 1, "watched"));
+	r.unaccepted = (struct run_unaccepted) { true, 2, 9500 * MS };
+	f = measured(&r);
+	assert_true(f.known[RUN_FIGURE_UNACCEPTED] && f.value[RUN_FIGURE_UNACCEPTED] == 0);
+	r = served(0, 6);
+	f = measured(&r);
+	assert_false(f.known[RUN_FIGURE_UNACCEPTED]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -125,6 +155,7 @@ int main(void)
 		cmocka_unit_test(a_server_with_room_turns_nobody_away),
 		cmocka_unit_test(a_place_that_was_given_back_is_free),
 		cmocka_unit_test(without_the_setting_nobody_is_known_to_be_turned_away),
+		cmocka_unit_test(connections_that_wait_are_not_accepted_if_no_session_begins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

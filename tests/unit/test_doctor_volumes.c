@@ -62,6 +62,10 @@ static void a_volume_that_nobody_may_write_on_cannot_be_full(void **state)
 	figure_is(&f, RUN_FIGURE_ROOM, 0.5, "/a");
 	f = figures_of(&fs[1], 1);
 	figure_unknown(&f, RUN_FIGURE_ROOM, "");
+	figure_is(&f, RUN_FIGURE_READ_ONLY, 0, "");
+	fs[1].read_only = true;
+	f = figures_of(fs, 2);
+	figure_is(&f, RUN_FIGURE_READ_ONLY, 1, "/ro");
 }
 
 static void a_remote_volume_is_named_and_the_silent_one_first(void **state)

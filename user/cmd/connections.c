@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cmd/connections.h"
 
+#include "base/clock.h"
 #include "host/tcpdiag.h"
 
 #include <errno.h>
@@ -66,10 +67,26 @@ static int take(void *arg, const struct sockets_addr *client, const struct run_t
 	return 0;
 }
 
+static void look_unaccepted(struct connections *c)
+{
+	uint64_t n, now_ns = clock_now_ns();
+
+	c->unaccepted = 0;
+	for (size_t i = 0; i < c->n_ports && !c->failed; i++) {
+		c->failed = tcpdiag_unaccepted(c->port[i], &n) != 0;
+		c->unaccepted += n;
+	}
+	if (!c->unaccepted)
+		c->unaccepted_ns = 0;
+	else if (!c->unaccepted_ns)
+		c->unaccepted_ns = now_ns;
+}
+
 void connections_look(struct connections *c)
 {
 	for (size_t i = 0; i < c->n_ports && !c->failed; i++)
 		c->failed = tcpdiag_each(c->port[i], take, c) != 0;
+	look_unaccepted(c);
 	c->n_looks++;
 }
 
@@ -118,6 +135,8 @@ void connections_note(struct connections *c, struct run *r)
 {
 	struct sockets_addr client;
 
+	if (c->n_ports && !c->failed)
+		r->unaccepted = (struct run_unaccepted) { true, c->unaccepted, c->unaccepted_ns };
 	for (size_t i = 0; i < r->n_sessions && !c->failed; i++) {
 		const struct run_session *s = &r->session[i];
 		const struct connection *its = NULL;

@@ -20,13 +20,15 @@ struct connections {
 	uint16_t port[SERVERS_PORTS];
 	struct connection *connection; /* owned */
 	bool failed;                   /* the kernel did not answer: nothing is known */
+	/* That no process had accepted at the last look, and since which look there are such. */
+	uint64_t unaccepted, unaccepted_ns;
 };
 
 /* Takes a first look. Nothing is known of a server in another network namespace. */
 void connections_begin(struct connections *out, const struct servers_entry *server);
 /* To be called about once a second. */
 void connections_look(struct connections *c);
-/* Fills tcp of the run's sessions, as far as it is known. */
+/* Fills tcp of the run's sessions, and its unaccepted, as far as they are known. */
 void connections_note(struct connections *c, struct run *r);
 void connections_fini(struct connections *c);
 

@@ -303,6 +303,31 @@ static void look_program(struct run_figures *out, pid_t pid)
 			       "the server is a 32-bit program on a 64-bit kernel");
 }
 
+static void look_cnid(struct watch *w, const struct servers_entry *s, struct run_figures *out)
+{
+	pid_t pid;
+
+	cnidstate_look(out, s);
+	for (size_t i = 0; (pid = watch_process(w, AFS_ROLE_BACKEND, i)); i++)
+		cnidstate_held(out, pid, s);
+}
+
+/* Why connections wait. */
+static void look_master(struct run_figures *out, pid_t pid)
+{
+	struct procstat st;
+
+	if (!pid || procstat_read(&st, pid) || !(out->value[RUN_FIGURE_UNACCEPTED] > 0))
+		return;
+	if (st.state == 'T' || st.state == 't')
+		run_figure_who(out, RUN_FIGURE_UNACCEPTED,
+			       "its main process (pid %d) is stopped by a signal or a debugger",
+			       pid);
+	else if (st.state == 'D')
+		run_figure_who(out, RUN_FIGURE_UNACCEPTED,
+			       "its main process (pid %d) hangs in the kernel", pid);
+}
+
 int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *found, struct run *r)
 {
 	struct filesystem used[DIAGNOSE_VOLUMES_MAX];
@@ -330,11 +355,13 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 	if (!e)
 		look_ends(d, w, r);
 	if (!e && found->servers.n)
-		cnidstate_look(r->figures, &found->servers.entry[0]);
+		look_cnid(w, &found->servers.entry[0], r->figures);
 	if (!e)
 		n_used = used_volumes(used, d, r);
 	if (!e)
 		e = doctor_measure(r->figures, r);
+	if (!e && found->servers.n)
+		look_master(r->figures, found->servers.entry[0].master);
 	if (!e && d->begun)
 		e = diagnose_machine(&d->after, &d->before, w, found->target.server, used, n_used,
 				     r);

@@ -114,17 +114,17 @@ static int find(struct record *rec, struct err *e)
 					.volume = cfg->volume,
 					.whole = cfg->server };
 
-	const struct kind *other = &kind_rx;
-	struct err not = { 0 };
-	int r = kind_find(rec->kind, &rec->found, &wish, e);
+	int r = kind_find(rec->kind, &rec->found, &wish, e), other;
 
 	/* A diagnosis is of whatever server there is; of several of AFP one must be named. */
-	if (!r || r == -ENOTUNIQ || !cfg->judge || cfg->kind ||
-	    kind_find(other, &rec->found, &wish, &not ))
+	if (!r || r == -ENOTUNIQ || !cfg->judge || cfg->kind)
 		return r;
-	rec->kind = other;
-	*e = (struct err) { 0 };
-	return 0;
+	other = kind_find_other(&rec->kind, &rec->found, &wish, e);
+	if (other == -ENOTUNIQ)
+		return other;
+	if (!other)
+		*e = (struct err) { 0 };
+	return other ? r : 0;
 }
 
 static int describe(struct record *rec)

@@ -15,6 +15,7 @@ enum {
 	NOT_AUTHORIZED = -5023,
 	DENY_CONFLICT = -5006,
 	DISK_FULL = -5008,
+	VOLUME_LOCKED = -5031,
 	FILE_BUSY = -5010,
 	LOCK_CONFLICT = -5013,
 };
@@ -65,6 +66,7 @@ static bool is_denied(int32_t code)
 static void look_refusals(struct measure *m)
 {
 	struct refusals full = { .last = AFS_N_ACCOUNTS }, denied = full, volumes = full;
+	struct refusals locked = full;
 	const struct ledger *l = &m->view.all;
 
 	for (size_t i = 0; i < l->n_results; i++) {
@@ -72,6 +74,8 @@ static void look_refusals(struct measure *m)
 
 		if (x->code == DISK_FULL)
 			refuse(&full, m, x, RUN_FIGURE_DISK_FULL);
+		else if (x->code == VOLUME_LOCKED)
+			refuse(&locked, m, x, RUN_FIGURE_LOCKED);
 		else if (is_denied(x->code))
 			refuse(&denied, m, x, RUN_FIGURE_DENIED);
 		else if (measure_is(x->account, "FPOpenVol") && !is_forbidden(x->code))
@@ -79,6 +83,8 @@ static void look_refusals(struct measure *m)
 	}
 	run_figure_set(m->out, RUN_FIGURE_DISK_FULL, full.n);
 	run_figure_set(m->out, RUN_FIGURE_DISK_FULL_SHARE, share_of(&full));
+	run_figure_set(m->out, RUN_FIGURE_LOCKED, locked.n);
+	run_figure_set(m->out, RUN_FIGURE_LOCKED_SHARE, share_of(&locked));
 	run_figure_set(m->out, RUN_FIGURE_DENIED, denied.n);
 	measure_per_second(m, RUN_FIGURE_DENIED_RATE, denied.n);
 	run_figure_set(m->out, RUN_FIGURE_DENIED_SHARE, share_of(&denied));

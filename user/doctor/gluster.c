@@ -229,10 +229,11 @@ int doctor_gluster(struct run_figures *out, const struct run *r, const struct vi
 	struct brick_figures x = {
 		.out = out, .run = r, .l = &v->all, .requests = &requests, .ns = ns
 	};
-	int e = requests_init(&requests, &v->all);
+	int e;
 
 	snprintf(out->kind, sizeof(out->kind), "gluster");
-	if (e)
+	e = v->all.has_requests ? requests_init(&requests, &v->all) : 0;
+	if (e || !v->all.has_requests)
 		return e;
 	sum_up(&x);
 	look_requests(&x);

@@ -100,7 +100,7 @@ int doctor_measure(struct run_figures *out, const struct run *r)
 	if (!strcmp(run_kind_name(r), "rx") || !strcmp(r->command, "rx"))
 		doctor_rx(out, r, &m.view, m.ns);
 	else if (!strcmp(run_kind_name(r), "gluster"))
-		e = m.view.all.has_requests ? doctor_gluster(out, r, &m.view, m.ns) : 0;
+		e = doctor_gluster(out, r, &m.view, m.ns);
 	else if (m.view.all.has_requests)
 		e = measure_requests(&m);
 	view_fini(&m.view);

@@ -19,6 +19,15 @@ static const struct doctor_rule rules[] = {
 		.next = "df -h",
 	},
 	{
+		.key = "read-only", .name = "read-only file system", .kind = DOCTOR_FAILS,
+		TESTS(ANY(READ_ONLY), LEAST(LOCKED, 1)), HARM(LOCKED_SHARE, 0.001),
+		EVIDENCE(F(LOCKED), F(LOCKED_SHARE)),
+		.says = "requests refused because a volume is read-only: {locked}[, most of them {locked.who}]; the file system of {read_only.who} is mounted read-only",
+		.todo = "look in the kernel's log for the reason: a file system with errors is made read-only; then fsck and mount it again",
+		.disproof = "somebody mounted it read-only on purpose",
+		.next = "findmnt -o TARGET,OPTIONS; dmesg | grep -i -e remount -e error",
+	},
+	{
 		.key = "disk-files", .name = "no inodes left", .kind = DOCTOR_FAILS,
 		TESTS(MOST(ROOM_FILES, 0.001), LEAST(DISK_FULL, 1)), HARM(DISK_FULL_SHARE, 0.001),
 		EVIDENCE(F(ROOM_FILES), F(DISK_FULL), F(ROOM)),

@@ -26,6 +26,15 @@ static const struct doctor_rule rules[] = {
 		.next = "journalctl -u netatalk -n 50; journalctl -k -g 'Out of memory'",
 	},
 	{
+		.key = "not-accepting", .name = "server that accepts no connections", .kind = DOCTOR_FAILS,
+		TESTS(LEAST(UNACCEPTED, 1)), HARM(UNACCEPTED_SHARE, 0.001),
+		EVIDENCE(F(UNACCEPTED), F(UNACCEPTED_FOR), F(SESSIONS), F(LOGINS)),
+		.says = "nobody can log in: {unaccepted} connections have not been accepted for {unaccepted_for} or more[; {unaccepted.who}]",
+		.todo = "kill -CONT PID if that is stopped; else see where it hangs, and restart it",
+		.disproof = "a new client can log in",
+		.next = "ss -ltn; ps -o pid,stat,wchan,comm -p {pid}; cat /proc/{pid}/stack",
+	},
+	{
 		.key = "crash", .name = "sessions that crash", .kind = DOCTOR_FAILS,
 		TESTS(LEAST(CRASHED, 1)), HARM(CRASHED_SHARE, 0.001),
 		EVIDENCE(F(CRASHED), F(CRASHED_SHARE), F(SESSIONS)),
@@ -115,8 +124,8 @@ static const struct doctor_rule rules[] = {
 		EVIDENCE(F(CNID_STOPPED), F(CNID), F(SLOW_N), F(LONGEST), F(OLDEST)),
 		.says = "the CNID server was stopped by a signal or a debugger while afpd waited for it: {cnid_stopped} of all request time[; {cnid_held.who} is stopped now]",
 		.todo = "find who stopped it; kill -CONT PID lets it go on",
-		.disproof = "no cnid_metad and no cnid_dbd is in state T",
-		.next = "ps -o pid,stat,wchan,comm -C cnid_metad,cnid_dbd",
+		.disproof = "no process of the CNID server (cnid_metad, cnid_dbd, mysqld) is in state T",
+		.next = "ps -o pid,stat,wchan,comm -C cnid_metad,cnid_dbd,mysqld,mariadbd",
 	},
 	{
 		.key = "cnid-held", .name = "process of the CNID server in state T", .kind = DOCTOR_NOTE,

@@ -7,6 +7,7 @@
 
 #define SHORT_LIVED_NS 10000000000u
 #define NS_PER_S       1e9
+#define UNACCEPTED_NS  0.9e9 /* from one look to the next */
 
 void doctor_session_who(struct run_figures *out, enum run_figure which, const struct run_session *s)
 {
@@ -58,6 +59,32 @@ static void look_brief(struct run_figures *out, const struct run *r, double ns)
 		run_figure_set(out, RUN_FIGURE_LIMIT, (double)r->limit.sessions);
 }
 
+/* Whether a session has begun since then: the server accepts connections, if slowly. */
+static bool accepts_since(const struct run *r, uint64_t ns)
+{
+	for (size_t i = 0; i < r->n_sessions; i++)
+		if (r->session[i].begun_ns > ns)
+			return true;
+	return false;
+}
+
+static void look_unaccepted(struct run_figures *out, const struct run *r, double ns)
+{
+	const struct run_unaccepted *u = &r->unaccepted;
+	double end_ns = r->n_phases ? (double)r->phase[0]->start_ns + ns : 0, for_ns;
+	double sessions = (double)(r->n_sessions + r->n_rest), n = 0;
+
+	if (!u->known)
+		return;
+	for_ns = u->since_ns ? end_ns - (double)u->since_ns : 0;
+	if (for_ns >= UNACCEPTED_NS && !accepts_since(r, u->since_ns))
+		n = (double)u->n;
+	run_figure_set(out, RUN_FIGURE_UNACCEPTED, n);
+	run_figure_share(out, RUN_FIGURE_UNACCEPTED_SHARE, n, n + sessions);
+	if (n > 0)
+		run_figure_set(out, RUN_FIGURE_UNACCEPTED_FOR, for_ns);
+}
+
 static void look_denied(struct run_figures *out, const struct run *r)
 {
 	const struct run_session *most = NULL;
@@ -96,4 +123,5 @@ void doctor_sessions(struct run_figures *out, const struct run *r, double ns)
 	look_busy(out, r, ns);
 	look_brief(out, r, ns);
 	look_denied(out, r);
+	look_unaccepted(out, r, ns);
 }

@@ -35,7 +35,7 @@ struct filesystem_answer {
 	int error;
 	struct proctext_mount mount;
 	uint64_t ino;
-	bool has_room;
+	bool read_only, has_room;
 	uint64_t size_b, room_b, files, files_free;
 };
 
@@ -66,7 +66,10 @@ static void take_room(struct filesystem_answer *a, int fd)
 {
 	struct statvfs st;
 
-	if (fstatvfs(fd, &st) || !st.f_blocks || (st.f_flag & ST_RDONLY))
+	if (fstatvfs(fd, &st))
+		return;
+	a->read_only = st.f_flag & ST_RDONLY;
+	if (!st.f_blocks || a->read_only)
 		return;
 	a->has_room = true;
 	a->size_b = (uint64_t)st.f_blocks * st.f_frsize;
@@ -161,6 +164,7 @@ static void filesystem_take(struct filesystem *f, const struct filesystem_answer
 	f->dev = a->mount.dev;
 	f->mount = a->mount.id;
 	f->ino = a->ino;
+	f->read_only = a->read_only;
 	f->has_room = a->has_room;
 	f->size_b = a->size_b;
 	f->room_b = a->room_b;

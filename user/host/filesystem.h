@@ -24,6 +24,7 @@ struct filesystem {
 	uint32_t dev;                   /* as the kernel numbers devices */
 	unsigned int mount;             /* its number; 0: not known */
 	uint64_t ino;                   /* of the folder; 0: not known */
+	bool read_only;                 /* mounted so; false: not known, too */
 	bool has_room;                  /* known, and the process may write there */
 	uint64_t size_b, room_b;        /* room: for users other than root */
 	uint64_t files, files_free;     /* files 0: as many as there is room for */

@@ -13,7 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ESTABLISHED 1 /* TCP_ESTABLISHED of netinet/tcp.h, which linux/tcp.h excludes */
+/* TCP_ESTABLISHED and TCP_LISTEN of netinet/tcp.h, which linux/tcp.h excludes. */
+#define ESTABLISHED 1
+#define LISTENS     10
 
 /* Leaves what the kernel says about the socket in a. */
 static int ask(struct tcpdiag *d, struct netlink_answer *a)
@@ -254,13 +256,13 @@ static int each_of(struct netlink *n, const struct inet_diag_req_v2 *req, tcpdia
 	return r;
 }
 
-int tcpdiag_each(uint16_t port, tcpdiag_fn *fn, void *arg)
+static int list(uint16_t port, unsigned int state, tcpdiag_fn *fn, void *arg)
 {
 	struct inet_diag_req_v2 req = {
 		.sdiag_family = AF_INET,
 		.sdiag_protocol = IPPROTO_TCP,
 		.idiag_ext = 1u << (INET_DIAG_INFO - 1),
-		.idiag_states = 1u << ESTABLISHED,
+		.idiag_states = 1u << state,
 		.id = { .idiag_sport = htons(port) },
 	};
 	struct netlink n;
@@ -274,4 +276,25 @@ int tcpdiag_each(uint16_t port, tcpdiag_fn *fn, void *arg)
 		r = each_of(&n, &req, fn, arg);
 	netlink_close(&n);
 	return r;
+}
+
+int tcpdiag_each(uint16_t port, tcpdiag_fn *fn, void *arg)
+{
+	return list(port, ESTABLISHED, fn, arg);
+}
+
+/* What is unread of a socket that listens is a number of connections. */
+static int add_unaccepted(void *arg, const struct sockets_addr *far, const struct run_tcp *tcp)
+{
+	uint64_t *n = arg;
+
+	(void)far;
+	*n += tcp->value[TCP_UNREAD];
+	return 0;
+}
+
+int tcpdiag_unaccepted(uint16_t port, uint64_t *n)
+{
+	*n = 0;
+	return list(port, LISTENS, add_unaccepted, n);
 }

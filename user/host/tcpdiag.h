@@ -66,4 +66,7 @@ void tcpdiag_close(struct tcpdiag *d); /* may be closed already */
 typedef int tcpdiag_fn(void *arg, const struct sockets_addr *far, const struct run_tcp *tcp);
 int tcpdiag_each(uint16_t port, tcpdiag_fn *fn, void *arg);
 
+/* How many connections to this port no process has accepted yet. 0 or a negative errno. */
+int tcpdiag_unaccepted(uint16_t port, uint64_t *n);
+
 #endif

@@ -116,6 +116,15 @@ static void look_whether_held(struct run_figures *out, pid_t pid, const char *na
 	run_figure_who(out, RUN_FIGURE_CNID_HELD, "%s (pid %d)", name, pid);
 }
 
+void cnidstate_held(struct run_figures *out, pid_t pid, const struct servers_entry *s)
+{
+	struct procstat st;
+
+	if (procstat_read(&st, pid) || pid == s->cnid_metad || st.ppid == s->cnid_metad)
+		return;
+	look_whether_held(out, pid, st.comm);
+}
+
 static int look_at_child(void *arg, pid_t pid)
 {
 	look_whether_held(arg, pid, "cnid_dbd");

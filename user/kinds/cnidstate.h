@@ -12,8 +12,11 @@
 
 /*
  * Sets CNID_DOWN and CNID_HELD, unless no volume uses cnid_dbd or it runs on another host, and
- * CNID_FOLDER. What cannot be seen is not known.
+ * CNID_FOLDER and CNID_MYSQL. What cannot be seen is not known.
  */
 void cnidstate_look(struct run_figures *out, const struct servers_entry *s);
+
+/* A process that serves as CNID server, such as a database server: adds to CNID_HELD. */
+void cnidstate_held(struct run_figures *out, pid_t pid, const struct servers_entry *s);
 
 #endif

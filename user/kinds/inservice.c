@@ -12,6 +12,7 @@
 #include "host/sockets.h"
 #include "host/syscalls.h"
 #include "host/tcpdiag.h"
+#include "kinds/backend.h"
 #include "run/account.h"
 
 #include <errno.h>
@@ -27,6 +28,7 @@ struct look {
 	const struct inservice_known *known;
 	struct sockets all; /* read when first needed */
 	bool has_sockets;
+	struct backend backend; /* the database server's */
 	/* Of the session that is looked at. */
 	const struct sockets_entry *client; /* NULL: none */
 	int client_fd;
@@ -69,10 +71,19 @@ static void address_text(char *out, size_t len, const struct sockets_addr *of)
 	snprintf(out, len, strchr(text, ':') ? "[%s]:%u" : "%s:%u", text, of->port);
 }
 
+static bool is_backend(const struct look *l, const struct sockets_entry *e)
+{
+	const struct sockets_entry *there = e->peer ? sockets_of_inode(&l->all, e->peer) : NULL;
+
+	if (e->peer)
+		return there && there->path[0] && backend_is_socket(&l->backend, there->path);
+	return is_port(l->server->cnid_port, l->server->n_cnid_ports, e->remote.port) ||
+	       e->remote.port == l->backend.port;
+}
+
 /* What a descriptor is; *who: in words, where more is known than the object. */
 static enum afs_object object_of_fd(const struct look *l, pid_t pid, int fd, char *who, size_t len)
 {
-	const struct servers_entry *s = l->server;
 	const struct sockets_entry *e;
 	char link[32], name[CENSUS_PATH_MAX];
 
@@ -85,7 +96,7 @@ static enum afs_object object_of_fd(const struct look *l, pid_t pid, int fd, cha
 	e = socket_named(l, name);
 	if (!e)
 		return *name == '/' ? AFS_OBJECT_DATA : AFS_OBJECT_OTHER;
-	if (!e->peer && is_port(s->cnid_port, s->n_cnid_ports, e->remote.port))
+	if (is_backend(l, e))
 		return AFS_OBJECT_BACKEND;
 	if (!e->peer)
 		address_text(who, len, &e->remote);
@@ -240,6 +251,7 @@ int inservice_look(struct inservice *out, const struct servers_entry *s,
 				    .known = !s->denied && !s->elsewhere };
 	if (!out->known)
 		return 0;
+	backend_read(&l.backend, s->master ? s->master : s->n_sessions ? s->session[0].pid : 0);
 	if (s->master && procfs_lists_children())
 		r = procfs_each_child(s->master, look_at_session, &l);
 	else

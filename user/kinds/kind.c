@@ -2,6 +2,7 @@
 /* The tables of all kinds of servers. */
 #include "kinds/kind.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,6 +50,34 @@ int kind_find(const struct kind *k, struct kind_found *out, const struct kind_wi
 	out->target.files = k->files;
 	out->target.accounts = k->is.accounts;
 	return r;
+}
+
+int kind_find_other(const struct kind **k, struct kind_found *out, const struct kind_wish *wish,
+		    struct err *e)
+{
+	const struct kind *first = NULL;
+
+	for (size_t i = 1; kind_judged[i]; i++) {
+		const struct kind *is = kind_at(kind_place(kind_judged[i]));
+		struct kind_found found = { 0 };
+		struct err not = { 0 };
+
+		if (kind_find(is, &found, wish, &not ))
+			continue;
+		if (first) {
+			kind_found_fini(&found);
+			kind_found_fini(out);
+			*e = (struct err) { 0 };
+			return err_set(e, -ENOTUNIQ,
+				       "there are servers of kind %s and of kind %s here: name one "
+				       "with --kind",
+				       first->is.name, is->is.name);
+		}
+		first = is;
+		*out = found;
+	}
+	*k = first ? first : *k;
+	return first ? 0 : -ENXIO;
 }
 
 void kind_found_fini(struct kind_found *f)

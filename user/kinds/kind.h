@@ -71,6 +71,13 @@ int kind_place(const char *name);
 int kind_find(const struct kind *k, struct kind_found *out, const struct kind_wish *wish,
 	      struct err *e);
 
+/*
+ * A server that can be judged, of any kind but the first, and its kind; there must be such servers
+ * of one kind only. 0, -ENOTUNIQ, or -ENXIO, where e stays as it is.
+ */
+int kind_find_other(const struct kind **k, struct kind_found *out, const struct kind_wish *wish,
+		    struct err *e);
+
 void kind_found_fini(struct kind_found *f);
 
 #endif

@@ -97,6 +97,7 @@ size_t volumes_list(char (*out)[CENSUS_PATH_MAX], size_t room, const struct afpc
 		if (!strcasecmp(c->item[i].key, "path"))
 			add_volume(&v, c->item[i].value);
 	for (size_t i = 0; i < s->n_sessions; i++)
-		add_volume(&v, s->session[i].volume);
+		if (!volumes_find(c, s->session[i].volume))
+			add_volume(&v, s->session[i].volume);
 	return v.n;
 }

@@ -26,7 +26,7 @@ char *volumes_of(pid_t afpd);
 
 /*
  * The folders of a server's volumes, as the server calls them, each once: those that its
- * configuration names, and those in which its sessions worked when it was found. Names that depend
+ * configuration names, and others in which its sessions worked when it was found. Names that depend
  * on the user are left out. Returns how many, at most room.
  */
 size_t volumes_list(char (*out)[CENSUS_PATH_MAX], size_t room, const struct afpconf *c,

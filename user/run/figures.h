@@ -64,6 +64,12 @@
 	X(STOPPED_FOR, "stopped_for", "ns", "the same as a time, all sessions together")                    \
 	X(STOPPED_WAIT, "stopped_wait", "share",                                                            \
 	  "of the request time, and the time that sessions were stopped between requests, the stops")       \
+	X(UNACCEPTED, "unaccepted", "1",                                                                    \
+	  "connections that the server has not accepted for a second or more; who: why")                    \
+	X(UNACCEPTED_FOR, "unaccepted_for", "ns", "since when there are such, at least")                    \
+	X(UNACCEPTED_SHARE, "unaccepted_share", "share", "of these and the sessions, these")                \
+	X(LOCKED, "locked", "1", "requests refused because a volume is read-only; who: command")            \
+	X(LOCKED_SHARE, "locked_share", "share", "of the requests of these commands, these")                \
 	X(LOG, "log", "share", "own time: writing the log")                                                 \
 	X(LOG_CALLS, "log_calls", "1", "calls on the log for each request")                                 \
 	X(XATTR, "xattr", "share", "own time: in calls on extended attributes")                             \

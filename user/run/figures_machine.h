@@ -74,6 +74,8 @@
 	  "file systems of the volumes that clients use; 2: two or more")                          \
 	X(SCANNER, "scanner", "1",                                                                 \
 	  "programs that are asked before a file of a volume may be opened; who: one")             \
+	X(READ_ONLY, "read_only", "1",                                                             \
+	  "1: the file system of a volume is mounted read-only; who: which")                       \
 	X(ROOM, "room", "share", "free space of the volume that is nearest to full; who: where")   \
 	X(ROOM_BYTES, "room_bytes", "B", "the same, in bytes")                                     \
 	X(ROOM_FILES, "room_files", "share",                                                       \

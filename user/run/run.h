@@ -301,6 +301,13 @@ struct run_service {
 	uint64_t age_ns;
 };
 
+/* Connections that no process had accepted when the watch ended. */
+struct run_unaccepted {
+	bool known;
+	uint64_t n;
+	uint64_t since_ns; /* there have been such, in all looks since then; 0: there are none */
+};
+
 /* Name for the command of a request that began before the watch. */
 #define RUN_SERVICE_EARLIER "(began earlier)"
 
@@ -389,6 +396,7 @@ struct run {
 	struct run_session *session;
 	bool has_asking;  /* the sessions' questions were counted */
 	uint64_t refused; /* sessions that the server refused: it had as many as it may */
+	struct run_unaccepted unaccepted;
 	struct run_ends ends[AFS_N_ROLES];
 	bool has_service; /* requests in service at the end are known, also those from before */
 	size_t n_service;
