@@ -286,6 +286,7 @@ def test_sessions_that_crash_are_no_clients_that_come_and_go(scope: Scope, serve
         said = say(scope, site.port, "doctor", "-d", "4")
     found = first_is(said, "crash", never=("login-loop",))
     assert re.search(r"signal (6|11) \(", found["text"])  # afpd's own handler aborts
+    assert re.search(r"its log: INTERNAL ERROR: Signal 11 in pid \d+", found["text"])
 
 
 @undisturbed

@@ -6,6 +6,7 @@
 #include "doctor/machine.h"
 #include "doctor/measure.h"
 #include "kinds/cnidstate.h"
+#include "kinds/crashlog.h"
 #include "kinds/heal.h"
 #include "kinds/names.h"
 #include "kinds/relays.h"
@@ -360,6 +361,8 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 		n_used = used_volumes(used, d, r);
 	if (!e)
 		e = doctor_measure(r->figures, r);
+	if (!e && found->servers.n && r->ends[AFS_ROLE_SERVER].crashed)
+		crashlog_look(r->figures, &found->servers.entry[0], &d->settings.conf);
 	if (!e && found->servers.n)
 		look_master(r->figures, found->servers.entry[0].master);
 	if (!e && d->begun)

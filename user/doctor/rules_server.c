@@ -38,7 +38,7 @@ static const struct doctor_rule rules[] = {
 		.key = "crash", .name = "sessions that crash", .kind = DOCTOR_FAILS,
 		TESTS(LEAST(CRASHED, 1)), HARM(CRASHED_SHARE, 0.001),
 		EVIDENCE(F(CRASHED), F(CRASHED_SHARE), F(SESSIONS)),
-		.says = "sessions crashed, and their users lost their connection: {crashed}, {crashed_share} of the sessions; the last one was {crashed.who}",
+		.says = "sessions crash: {crashed}, {crashed_share} of all; the last one was {crashed.who}[; its log: {crashed_share.who}]",
 		.todo = "look for the backtrace in netatalk's log and report it to netatalk with its version; until then keep away from what those users did last",
 		.disproof = "somebody sends that signal to afpd by hand",
 		.next = "journalctl -u netatalk -g 'fault|INTERNAL ERROR'; coredumpctl list afpd",

@@ -121,9 +121,11 @@
 	  "of the requests to open a volume, those refused")                                                \
 	X(CRASHED, "crashed", "1",                                                                          \
 	  "sessions ended by a fault of their program; who: by which signal")                               \
-	X(CRASHED_SHARE, "crashed_share", "share", "of all sessions, these")                                \
+	X(CRASHED_SHARE, "crashed_share", "share",                                                          \
+	  "of all sessions, these; who: the last one, by its log")                                          \
 	X(KILLED, "killed", "1", "sessions ended by another signal; who: by which")                         \
-	X(KILLED_SHARE, "killed_share", "share", "of all sessions, these")                                  \
+	X(KILLED_SHARE, "killed_share", "share",                                                            \
+	  "of all sessions, these; who: the last one, by its log")                                          \
 	X(SERVER_ENDED, "server_ended", "1", "1: the server's main process ended; who: it")                 \
 	X(SERVER_RESTARTED, "server_restarted", "1",                                                        \
 	  "1: another one has taken its place; who: it")                                                    \
