@@ -8,6 +8,7 @@ user/watch/udpsockets.c and bpf/decode/rx.h.
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import socket
@@ -275,6 +276,18 @@ def test_drops_and_queue_are_those_of_the_servers_socket(scope: Scope) -> None:
     assert max(queue for _, queue, _ in sock["points"]) == sock["queue_max"]
     assert f"{SENT - read} datagrams found no room" in done.run.warning("drops")
     assert "asked for a receive buffer of 999999 bytes" in done.run.warning("socket-buffer")
+
+
+def test_doctor_knows_the_partitions_of_a_file_server(scope: Scope, cell: Cell) -> None:
+    saved = scope.folder / "doctor.json"
+    line = [str(scope.binary), "doctor", "--kind", "rx", "-d", "1", "--no-save", f"--json={saved}"]
+    for name, is_one in (("dafileserver", True), ("ptserver", False)):
+        scope.execute([*line, "--pid", str(cell.pid[name])])
+        run = json.loads(saved.read_text())
+        judged = {*run["diagnosis"]["ruled_out"], *run["diagnosis"]["not_seen"]}
+        assert ("io-limit" in judged and "disk-full" in judged) == is_one
+        if is_one:
+            assert run["figures"]["device_busy"]["who"].endswith("(volume /vicepa)")
 
 
 @pytest.mark.parametrize(

@@ -4,18 +4,24 @@
 #include <string.h>
 
 static const struct doctor_rules *const all[] = {
-	&doctor_rules_server,  &doctor_rules_gluster, &doctor_rules_machine,
-	&doctor_rules_clients, &doctor_rules_rx,
+	&doctor_rules_server,  &doctor_rules_gluster, &doctor_rules_rx,
+	&doctor_rules_storage, &doctor_rules_machine, &doctor_rules_clients,
 };
+
+/* None of the kinds' names is a part of another one. */
+static bool has_word(const char *words, const char *word)
+{
+	const char *at = words ? strstr(words, word) : NULL;
+
+	return at && (!at[strlen(word)] || at[strlen(word)] == ' ');
+}
 
 static bool is_for(const struct doctor_rules *r, const struct run_figures *f)
 {
-	const char *kind = *f->kind ? f->kind : "afp", *at = r->kinds;
-	size_t len = strlen(kind);
+	const char *kind = *f->kind ? f->kind : "afp";
 
-	/* None of their names is a part of another one. */
-	at = strstr(at, kind);
-	return at && (!at[len] || at[len] == ' ');
+	return has_word(r->kinds, kind) ||
+	       (f->known[RUN_FIGURE_FILE_SYSTEMS] && has_word(r->with_files, kind));
 }
 
 const struct doctor_rule *doctor_rule_at(const struct run_figures *f, size_t i)

@@ -64,13 +64,14 @@ struct doctor_rule {
 
 /* Those of one or more kinds of servers, in the order in which equals are named. */
 struct doctor_rules {
-	const char *kinds; /* "afp gluster" */
+	const char *kinds;      /* "afp gluster" */
+	const char *with_files; /* more kinds, where the server has files of its own; NULL: none */
 	size_t n;
 	const struct doctor_rule *rule;
 };
 
 extern const struct doctor_rules doctor_rules_server, doctor_rules_machine, doctor_rules_clients,
-    doctor_rules_rx, doctor_rules_gluster;
+    doctor_rules_rx, doctor_rules_gluster, doctor_rules_storage;
 
 /* The i-th rule for the kind of server that the figures are of; NULL: no more. */
 const struct doctor_rule *doctor_rule_at(const struct run_figures *f, size_t i);

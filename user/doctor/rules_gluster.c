@@ -42,5 +42,6 @@ static const struct doctor_rule rules[] = {
 };
 /* clang-format on */
 
-const struct doctor_rules doctor_rules_gluster = { "gluster", sizeof(rules) / sizeof(rules[0]),
-						   rules };
+const struct doctor_rules doctor_rules_gluster = { .kinds = "gluster",
+						   .n = sizeof(rules) / sizeof(rules[0]),
+						   .rule = rules };

@@ -1,55 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What can be wrong with the machine below a server of AFP or bricks of GlusterFS: CPUs, memory,
- * disks, file systems. Each needs a figure of what the server itself uses (its CPUs, its cgroup,
- * the device of its volumes) and the requests' wait for it. Limits were chosen with
+ * What can be wrong with the CPUs below a server of AFP or bricks of GlusterFS: those that the
+ * server may use, and its cgroup, with the requests' wait for them. Limits were chosen with
  * tests/doctor/lab.py.
  */
 #include "doctor/rules_priv.h"
 
 /* clang-format off */
 static const struct doctor_rule rules[] = {
-	{
-		.key = "disk-full", .name = "full disk", .kind = DOCTOR_FAILS,
-		TESTS(LEAST(DISK_FULL, 1), MOST(ROOM_BYTES, 64e6)), HARM(DISK_FULL_SHARE, 0.001),
-		EVIDENCE(F(DISK_FULL), F(DISK_FULL_SHARE), F(ROOM), F(ROOM_BYTES)),
-		.says = "requests refused because a disk is full: {disk_full}[, most of them {disk_full.who}][; {room_bytes} ({room}) are free of {room.who}]",
-		.todo = "free space on the volume",
-		.disproof = "df shows room on the volume's file system",
-		.next = "df -h",
-	},
-	{
-		.key = "read-only", .name = "read-only file system", .kind = DOCTOR_FAILS,
-		TESTS(ANY(READ_ONLY), LEAST(LOCKED, 1)), HARM(LOCKED_SHARE, 0.001),
-		EVIDENCE(F(LOCKED), F(LOCKED_SHARE)),
-		.says = "requests refused because a volume is read-only: {locked}[, most of them {locked.who}]; the file system of {read_only.who} is mounted read-only",
-		.todo = "look in the kernel's log for the reason: a file system with errors is made read-only; then fsck and mount it again",
-		.disproof = "somebody mounted it read-only on purpose",
-		.next = "findmnt -o TARGET,OPTIONS; dmesg | grep -i -e remount -e error",
-	},
-	{
-		.key = "disk-files", .name = "no inodes left", .kind = DOCTOR_FAILS,
-		TESTS(MOST(ROOM_FILES, 0.001), LEAST(DISK_FULL, 1)), HARM(DISK_FULL_SHARE, 0.001),
-		EVIDENCE(F(ROOM_FILES), F(DISK_FULL), F(ROOM)),
-		.says = "no more files can be made on a volume: {room_files} of its inodes are free[; requests refused: {disk_full}]",
-		.todo = "remove files, or make the file system anew with more inodes",
-		.disproof = "df -i shows free inodes on the volume's file system",
-		.next = "df -i",
-	},
-	{
-		.key = "disk-room", .name = "nearly full disk", .kind = DOCTOR_FAILS,
-		TESTS(MOST(ROOM, 0.02), MOST(ROOM_BYTES, 32e6)), NO_HARM,
-		EVIDENCE(F(ROOM), F(ROOM_BYTES)),
-		.says = "a volume is nearly full: {room_bytes} ({room}) are free[ of {room.who}]",
-		.todo = "free space on the volume",
-		.disproof = "df shows room on the volume's file system",
-		.next = "df -h",
-	},
-	{
-		.key = "quota", .name = "quota", .kind = DOCTOR_NOTE,
-		TESTS(LEAST(DISK_FULL, 1), LEAST(ROOM_BYTES, 64e6), LEAST(ROOM_FILES, 0.001)), NO_HARM,
-		.fact = "requests refused because there is no room for that user: {disk_full}[, most of them {disk_full.who}]; the disk itself has {room_bytes} free: a quota, or vol size limit",
-	},
 	{
 		.key = "cpu-limit", .name = "CPU quota", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(THROTTLED, 0.1)), HARM(WAIT_CPU, 0.2), WORTH_US(50),
@@ -105,100 +63,9 @@ static const struct doctor_rule rules[] = {
 		.disproof = "CPUs are idle while requests wait",
 		.next = "afpscope record[ --kind {kind}] -p {port} -d 30",
 	},
-	{
-		.key = "memory-limit", .name = "memory limit", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(MEMORY_HITS, 10), LEAST(MEMORY_REREAD, 0.5e6)), HARM(WAIT_DISK, 0.2), WORTH_US(50),
-		EVIDENCE(F(WAIT_DISK), F(MEMORY_LIMIT), F(MEMORY_USED), F(MEMORY_HITS), F(MEMORY_REREAD), F(MEMORY_FREE)),
-		.says = "the server's cgroup ran into its memory limit of {memory_limit}, {memory_hits}[ ({memory_limit.who})], and {memory_reread} were read again soon after memory had dropped them; requests waited for files {wait_disk} of their time",
-		.todo = "raise MemoryMax= and MemoryHigh= of its systemd unit (memory.max, memory.high, or memory.limit_in_bytes of that cgroup): the machine's free memory does not help it",
-		.disproof = "the counts of that limit (memory.events, or memory.failcnt) do not grow while requests are slow",
-		.next = "systemctl show -p MemoryMax -p MemoryHigh -p MemoryCurrent {unit}",
-		.fact = "the server's cgroup runs into its memory limit of {memory_limit}, {memory_hits}; few requests waited for it",
-	},
-	{
-		.key = "memory", .name = "shortage of memory", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(PRESSURE_MEMORY, 0.1), MOST(MEMORY_FREE, 0.15), MOST(MEMORY_HITS, 10)), HARM(WAIT_DISK, 0.2), WORTH_US(200),
-		EVIDENCE(F(WAIT_DISK), F(MEMORY_FREE), F(PRESSURE_MEMORY), F(SWAPPED_IN), F(READ)),
-		.says = "the machine is short of memory: {memory_free} of it is free, programs waited for it {pressure_memory} of the time[; {swapped_in} pages were read from swap]; requests waited for files {wait_disk} of their time",
-		.todo = "more memory, or fewer other programs",
-		.disproof = "memory is free (free -m: available), and nothing is read from swap",
-		.next = "vmstat 1 5; free -m",
-	},
-	{
-		.key = "io-limit", .name = "I/O limit", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(IO_LIMIT, 0.5)), HARM(WAIT_DISK, 0.25), WORTH_US(50), UNSURE,
-		EVIDENCE(F(WAIT_DISK), F(IO_LIMIT), F(SYNC), F(IO_STALL), F(P99)),
-		.says = "an I/O limit of its cgroup holds the server back: {io_limit} of it is used[ ({io_limit.who})]; requests waited for files and disks {wait_disk} of their time",
-		.todo = "raise IOReadBandwidthMax= and the like of its systemd unit (io.max, or blkio.throttle.* of that cgroup)",
-		.disproof = "without that limit for a minute, requests take as long",
-		.next = "systemctl show -p IOReadBandwidthMax -p IOWriteBandwidthMax {unit}",
-	},
-	{
-		.key = "remote-fs", .name = "network or FUSE file system", .kind = DOCTOR_WAIT,
-		TESTS(ANY(REMOTE_FS)), HARM(WAIT_DISK, 0.3), WORTH_US(1500), UNSURE,
-		EVIDENCE(F(WAIT_DISK), F(OPEN), F(P99), F(LONGEST)),
-		.says = "requests waited for files {wait_disk} of their time, and a volume lies on a network or FUSE file system: {remote_fs.who}",
-		.todo = "look at the server or daemon of that file system, and at the way to it",
-		.disproof = "the same work on a local folder of this machine is as slow",
-		.next = "nfsiostat 1 5; mount | grep -E 'nfs|cifs|fuse'",
-	},
-	{
-		.key = "scanner", .name = "virus scanner", .kind = DOCTOR_WAIT,
-		TESTS(ANY(SCANNER)), HARM(OPEN, 0.2), WORTH_US(200), UNSURE,
-		EVIDENCE(F(OPEN), F(SCANNER), F(WAIT_DISK), F(P99)),
-		.says = "requests waited for files to be opened {open} of their time, and {scanner.who} is asked before a file of a volume may be opened",
-		.todo = "exclude the volume from its on-access scan for a moment, and look again",
-		.disproof = "opening files is as slow without it",
-		.next = "afpscope record[ --kind {kind}] -p {port} -d 30 -v",
-	},
-	{
-		.key = "rebuild", .name = "RAID that is being rebuilt", .kind = DOCTOR_WAIT,
-		TESTS(ANY(DEVICE_REBUILD), LEAST(DEVICE_BUSY, 0.5)), HARM(WAIT_DISK, 0.25), WORTH_US(200), UNSURE,
-		EVIDENCE(F(WAIT_DISK), F(DEVICE_BUSY), F(DEVICE_TIME), F(P99)),
-		.says = "a RAID below a volume is being rebuilt or checked ({device_rebuild.who}); requests waited for files and disks {wait_disk} of their time[; {device_busy.who} was busy {device_busy} of the time]",
-		.todo = "let it end, or slow it down: /proc/sys/dev/raid/speed_limit_max",
-		.disproof = "requests are as slow after it has ended",
-		.next = "cat /proc/mdstat",
-		.fact = "a RAID below a volume is being rebuilt or checked: {device_rebuild.who}",
-	},
-	{
-		.key = "other-writers", .name = "other programs on the disk", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(DEVICE_OTHERS, 0.5), LEAST(DEVICE_BUSY, 0.5), MOST(IO_LIMIT, 0.9)), HARM(WAIT_DISK, 0.25), WORTH_US(500), UNSURE,
-		EVIDENCE(F(WAIT_DISK), F(DEVICE_OTHERS), F(DEVICE_BUSY), F(DEVICE_TIME), F(P99)),
-		.says = "other programs moved {device_others} of the bytes on the volume's disk[, most of them {device_others.who}]; {device_busy.who} was busy {device_busy} of the time, and requests waited for files and disks {wait_disk} of theirs",
-		.todo = "move that program's work to another disk or another hour, or lower its priority (ionice -c3, IOWeight=)",
-		.disproof = "requests are as slow while it is stopped",
-		.next = "iotop -o",
-	},
-	{
-		.key = "fsync", .name = "fsync storm", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(SYNC, 0.25), LEAST(SYNC_MEAN, 5e6), MOST(IO_LIMIT, 0.6), MOST(DEVICE_OTHERS, 0.5)), HARM(SYNC, 0.25),
-		EVIDENCE(F(SYNC), F(SYNC_RATE), F(SYNC_MEAN), F(DEVICE_TIME), F(P99)),
-		.says = "requests waited for fsync: {sync} of all request time, {sync_rate} fsync calls, {sync_mean} each",
-		.todo = "a disk with a write cache that survives a power loss; see which client flushes (Time Machine does after each band)",
-		.disproof = "fsync of a small file on that disk takes less than a millisecond",
-		.next = "afpscope record[ --kind {kind}] -p {port} -d 30 -v",
-	},
-	{
-		.key = "rereads", .name = "cache misses", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(READ, 0.5e6), LEAST(REREAD, 1e6), MOST(MEMORY_FREE, 0.15), MOST(IO_LIMIT, 0.6)), HARM(WAIT_DISK, 0.3), UNSURE,
-		EVIDENCE(F(WAIT_DISK), F(READ), F(REREAD), F(MEMORY_FREE), F(DEVICE_BUSY), F(P99)),
-		.says = "files do not stay in memory: {memory_free} of the machine's memory is free, requests read {read} from disks, and {reread} are read again soon after memory had dropped them; requests waited for files {wait_disk} of their time",
-		.todo = "more memory, or fewer other programs that read much",
-		.disproof = "workingset_refault_file in /proc/vmstat does not grow while clients read the same files",
-		.next = "grep refault_file /proc/vmstat; free -m",
-	},
-	{
-		.key = "slow-disk", .name = "slow disk", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(DEVICE_BUSY, 0.5), LEAST(DEVICE_TIME, 2e6), MOST(IO_LIMIT, 0.9), MOST(DEVICE_OTHERS, 0.5), MOST(FILE_SYSTEMS, 2), MOST(REMOTE_FS, 0.5)), HARM(WAIT_DISK, 0.3),
-		EVIDENCE(F(WAIT_DISK), F(DEVICE_BUSY), F(DEVICE_TIME), F(DEVICE_QUEUE), F(READ), F(P99)),
-		.says = "requests waited for files and disks {wait_disk} of their time; {device_busy.who} was busy {device_busy} of the time, {device_time} an access",
-		.todo = "see what uses that device: iostat -x 1, iotop; more memory if the same files are read again and again",
-		.disproof = "the same reads from memory take as long, or that device is idle while requests wait",
-		.next = "iostat -x 1 5",
-	},
 };
 /* clang-format on */
 
-const struct doctor_rules doctor_rules_machine = { "afp gluster", sizeof(rules) / sizeof(rules[0]),
-						   rules };
+const struct doctor_rules doctor_rules_machine = { .kinds = "afp gluster",
+						   .n = sizeof(rules) / sizeof(rules[0]),
+						   .rule = rules };

@@ -118,4 +118,6 @@ static const struct doctor_rule rules[] = {
 };
 /* clang-format on */
 
-const struct doctor_rules doctor_rules_rx = { "rx", sizeof(rules) / sizeof(rules[0]), rules };
+const struct doctor_rules doctor_rules_rx = { .kinds = "rx",
+					      .n = sizeof(rules) / sizeof(rules[0]),
+					      .rule = rules };

@@ -299,4 +299,6 @@ static const struct doctor_rule rules[] = {
 };
 /* clang-format on */
 
-const struct doctor_rules doctor_rules_server = { "afp", sizeof(rules) / sizeof(rules[0]), rules };
+const struct doctor_rules doctor_rules_server = { .kinds = "afp",
+						  .n = sizeof(rules) / sizeof(rules[0]),
+						  .rule = rules };

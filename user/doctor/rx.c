@@ -7,6 +7,7 @@
 #include "doctor/rx.h"
 
 #include "base/hist.h"
+#include "doctor/handed.h"
 #include "run/requests.h"
 
 #include <math.h>
@@ -176,6 +177,22 @@ static void look_times(const struct rx_figures *x)
 		requests_fini(&all);
 	}
 	free(own);
+}
+
+/* ---- files ---- */
+
+/* AFS's code for a full partition. */
+#define VDISKFULL 108
+
+static void look_disk(const struct rx_figures *x)
+{
+	struct handed h;
+
+	if (!x->view->all.has_requests || handed_init(&h, x->out, x->run, x->view, x->ns))
+		return;
+	handed_disk(&h);
+	handed_full(&h, VDISKFULL);
+	handed_fini(&h);
 }
 
 /* ---- the socket ---- */
@@ -372,6 +389,7 @@ void doctor_rx(struct run_figures *out, const struct run *r, const struct view *
 
 	snprintf(out->kind, sizeof(out->kind), "rx");
 	look_times(&x);
+	look_disk(&x);
 	look_socket(&x);
 	look_packets(&x);
 	look_drops_sampled(&x);

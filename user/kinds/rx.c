@@ -10,6 +10,7 @@
 #include "kinds/kind.h"
 #include "kinds/rx_names.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -263,6 +264,37 @@ static int make_target(struct target *out, const struct rx_daemons *m, struct er
 	return 0;
 }
 
+/* The partitions of a file server: the folders of its root whose names begin so. */
+#define PARTITION      "vicep"
+#define PARTITIONS_MAX 16
+
+static bool has_files(const struct rx_daemons *m)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (m->daemon[i].in && (strstr(m->daemon[i].name, "fileserver") ||
+					strstr(m->daemon[i].name, "volserver")))
+			return true;
+	return false;
+}
+
+static int take_partitions(struct kind_found *out)
+{
+	struct dirent *entry;
+	char root[64];
+	DIR *d;
+
+	procfs_inside(root, sizeof(root), out->target.server, "");
+	d = opendir(root);
+	out->folder = d ? calloc(PARTITIONS_MAX, sizeof(*out->folder)) : NULL;
+	while (out->folder && out->n_folders < PARTITIONS_MAX && (entry = readdir(d)))
+		if (!strncmp(entry->d_name, PARTITION, strlen(PARTITION)))
+			snprintf(out->folder[out->n_folders++], CENSUS_PATH_MAX, "/%.200s",
+				 entry->d_name);
+	if (d)
+		closedir(d);
+	return d && !out->folder ? -ENOMEM : 0;
+}
+
 static int find(struct kind_found *out, const struct kind_wish *w, struct err *e)
 {
 	struct rx_daemons *m = calloc(1, sizeof(*m));
@@ -273,6 +305,8 @@ static int find(struct kind_found *out, const struct kind_wish *w, struct err *e
 		r = choose(m, w, e);
 	}
 	r = r ? r : make_target(&out->target, m, e);
+	if (!r && has_files(m) && take_partitions(out))
+		r = err_set(e, -ENOMEM, "out of memory");
 	free(m);
 	return r;
 }
