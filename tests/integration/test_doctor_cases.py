@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import functools
 import json
 import os
 import pty
@@ -29,6 +28,7 @@ from typing import Any
 
 import pytest
 from afpclient import AfpClient, Busy
+from disturbed import DISTURBED, Disturbed, undisturbed
 from netatalk import USERS, Server
 from scope import OK, Scope
 
@@ -49,9 +49,6 @@ SECONDS = 3
 METADATA = Part("metadata", 4, 0.05, ("--files=10",))
 BROWSE = Part("browse", 4, 0.05, ("--files=20",))
 OFFICE = Part("office", 8, 0.05, ("--file-size=256K",))
-# What other tests may do to the machine meanwhile.
-DISTURBED = {"other-programs", "cpu-short", "kernel-threads"}
-LOOKS = 3
 PERCENT = re.compile(r"(\d+(?:\.\d+)?)[\s\x1f]?%")
 
 
@@ -114,23 +111,6 @@ def say(scope: Scope, port: int | None, name: str, *options: str) -> Said:
         if figure["unit"] == "share" and figure["value"] is not None:
             assert 0 <= figure["value"] <= 1, f"{key} is {figure['value']}\n{screen}"
     return said
-
-
-class Disturbed(AssertionError):
-    """Others had the CPU: what is said of that may hide all else."""
-
-
-def undisturbed(test: Callable[..., None]) -> Callable[..., None]:
-    """The test, looked at again where others disturbed it."""
-
-    @functools.wraps(test)
-    def run(*args: object, **named: object) -> None:
-        for _ in range(LOOKS - 1):
-            with contextlib.suppress(Disturbed):
-                return test(*args, **named)
-        return test(*args, **named)
-
-    return run
 
 
 def first_is(said: Said, key: str, *also: str, never: tuple[str, ...] = ()) -> dict[str, Any]:

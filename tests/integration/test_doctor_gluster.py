@@ -18,13 +18,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from disturbed import DISTURBED, Disturbed, undisturbed
 from gluster import Gluster
 from scope import OK, Scope
-from test_doctor_cases import DISTURBED, SECONDS, Disturbed, first_is, say, undisturbed
+from test_doctor_cases import SECONDS, first_is, say
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "doctor"))
 from faults import device_of, grouped, send, shares
 
+pytestmark = pytest.mark.usefixtures("with_libgfapi")
 OFFICE = ("--clients=4", "--mix=office", "--think=0.02", "--file-size=64K")
 
 
