@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """doctor --kind gluster: bricks that work, and bricks with faults.
 
-Tests user/doctor/gluster.c, rules_gluster.c, user/kinds/heal.c.
+Tests user/doctor/gluster.c, rules_gluster.c, user/kinds/bricks.c.
 """
 
 from __future__ import annotations
@@ -145,9 +145,32 @@ def test_files_to_be_healed_are_a_note(scope: Scope, gluster: Gluster) -> None:
 
 
 @undisturbed
+def test_one_stopped_brick_of_many_is_named(scope: Scope, gluster: Gluster) -> None:
+    """All bricks of a glusterd, without being told that they are such."""
+    pid = gluster.brick_pid("dist", 1)
+    send([pid], signal.SIGSTOP)
+    try:
+        said = say(scope, None, "doctor", "--pid", str(gluster.pid), "-d", str(SECONDS))
+    finally:
+        send([pid], signal.SIGCONT)
+    assert said.run["kind"] == "gluster"
+    found = first_is(said, "server-stopped")
+    assert f"/dist1/brick (pid {pid})" in found["text"] or said.value("stopped") > 0.1
+
+
+@undisturbed
+def test_one_brick_of_many_that_ends_is_named(scope: Scope, gluster: Gluster) -> None:
+    pid = gluster.brick_pid("dist", 2)
+    kill = subprocess.Popen(["sh", "-c", f"sleep 1.5; kill -9 {pid}"])
+    said = doctor(scope, gluster.pid)
+    kill.wait()
+    assert f"/dist2/brick (pid {pid})" in first_is(said, "server-ended")["text"]
+
+
+@undisturbed
 def test_a_brick_that_ends_is_named(scope: Scope, gluster: Gluster) -> None:
     pid = gluster.brick_pid("dist")
     kill = subprocess.Popen(["sh", "-c", f"sleep 1.5; kill -9 {pid}"])
     said = doctor(scope, pid)
     kill.wait()
-    assert "the process of the brick ended" in first_is(said, "server-ended")["text"]
+    assert "the process of a brick ended" in first_is(said, "server-ended")["text"]

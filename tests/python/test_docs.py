@@ -89,8 +89,10 @@ def causes(table: str) -> list[str]:
             sign = "≤" if how == "MOST" else "≥"
             least = float(value or 1)
             text = f"`{is_}` {sign} {limit(least, unit)}"
-            if unit == "1" and least % 1:  # between two numbers of things
-                text = f"`{is_}` = 0" if least < 1 else f"`{is_}` ≥ {math.ceil(least)}"
+            if (
+                unit == "1" and least % 1 and (how != "LEAST" or least > 1)
+            ):  # between two numbers of things
+                text = f"`{is_}` = 0" if how == "MOST" else f"`{is_}` ≥ {math.ceil(least)}"
             if "HARM" in how:
                 harm = text
             else:
@@ -103,7 +105,7 @@ def causes(table: str) -> list[str]:
             harm += f", or {us} µs" if us < 1000 else f", or {us / 1000:g} ms"
         doubt = " ~" if "UNSURE" in rest else ""
         todo = re.findall(r'\.todo = "(.*)",\n', rest)[0]
-        todo = re.sub(r"\{(\w+)\}", r"`\1`", todo)
+        todo = re.sub(r"\{(\w+)(\.who)?\}", r"`\1`", todo).replace("|", "\\|")
         rows.append(
             f"| {name}{KINDS[kind]}{doubt} | `{key}` | {', '.join(tests)} | {harm} | {todo} |"
         )

@@ -11,6 +11,7 @@ static struct run_figures figures_of(const struct filesystem *fs, size_t n)
 	struct run_figures f = { 0 };
 
 	doctor_room(&f, fs, n);
+	doctor_read_only(&f, fs, n);
 	doctor_volumes(&f, fs, n, &nobody, 0);
 	return f;
 }

@@ -5,9 +5,9 @@
 #include "doctor/judge.h"
 #include "doctor/machine.h"
 #include "doctor/measure.h"
+#include "kinds/bricks.h"
 #include "kinds/cnidstate.h"
 #include "kinds/crashlog.h"
-#include "kinds/heal.h"
 #include "kinds/names.h"
 #include "kinds/relays.h"
 #include "kinds/settings.h"
@@ -174,6 +174,9 @@ static void look_sessions(struct diagnose *d, const struct kind_found *found, st
 		struct run_session *s = &r->session[i];
 		struct procfs_times before = times_before(d, s->pid), now;
 
+		/* Of one that is older than that look nothing can be said. */
+		if (!s->begun_ns && !before.cpu_ns)
+			continue;
 		if (s->ended_ns || procfs_thread_times(&now, s->pid, s->pid) ||
 		    now.cpu_ns < before.cpu_ns || now.runq_ns < before.runq_ns)
 			continue;
@@ -321,12 +324,12 @@ static void look_master(struct run_figures *out, pid_t pid)
 	if (!pid || procstat_read(&st, pid) || !(out->value[RUN_FIGURE_UNACCEPTED] > 0))
 		return;
 	if (st.state == 'T' || st.state == 't')
-		run_figure_who(out, RUN_FIGURE_UNACCEPTED,
-			       "its main process (pid %d) is stopped by a signal or a debugger",
-			       pid);
+		run_figure_who(
+		    out, RUN_FIGURE_UNACCEPTED,
+		    "the server's main process (pid %d) is stopped by a signal or a debugger", pid);
 	else if (st.state == 'D')
 		run_figure_who(out, RUN_FIGURE_UNACCEPTED,
-			       "its main process (pid %d) hangs in the kernel", pid);
+			       "the server's main process (pid %d) hangs in the kernel", pid);
 }
 
 int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *found, struct run *r)
@@ -372,11 +375,12 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 		strangers_look(r->figures, r, &found->servers.entry[0]);
 	if (!e && found->servers.n && r->figures->known[RUN_FIGURE_REQUESTS])
 		relays_look(r->figures, r, &found->servers.entry[0]);
-	if (!e && found->n_folders)
-		heal_look(r->figures, found);
+	if (!e && found->target.files == AFS_FILES_GLUSTER)
+		bricks_look(r->figures, found);
 	if (!e && (found->servers.n || found->n_folders)) {
 		look_scanner(d, used, n_used);
 		doctor_room(r->figures, used, n_used);
+		doctor_read_only(r->figures, d->volume, d->n_volumes);
 		doctor_volumes(r->figures, used, n_used, &d->scanner, d->scanner_error);
 	}
 	return e;

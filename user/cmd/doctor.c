@@ -23,7 +23,7 @@ const struct opt doctor_options[] = {
 	WHOM_OPTIONS(struct record_cfg, whom),
 	{ .name = "unit", .arg = "UNIT", .type = OPT_STRING, .offset = OFFSET(unit), .help = "the server of this systemd unit or cgroup" },
 	{ .name = "kind", .arg = "KIND", .type = OPT_CHOICE, .offset = OFFSET(kind), .choice = kind_judged,
-	  .help = "gluster: bricks of GlusterFS; rx: servers of OpenAFS and others over Rx (default: afp; where no AFP server is found, what there is)" },
+	  .help = "gluster: bricks of GlusterFS; rx: servers of OpenAFS and others over Rx (default: afp; otherwise whichever other kind runs here)" },
 	{ .type = OPT_HEADING, .help = "How:" },
 	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = OFFSET(seconds), .min = 1, .max = 86400,
 	  .help = "watch so long (default: 60)" },

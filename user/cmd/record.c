@@ -114,17 +114,25 @@ static int find(struct record *rec, struct err *e)
 					.volume = cfg->volume,
 					.whole = cfg->server };
 
-	int r = kind_find(rec->kind, &rec->found, &wish, e), other;
+	bool any = cfg->judge && !cfg->kind, named = wish.pid || wish.port;
+	int r, other;
 
+	/* What is named may be of another kind, of which only its own programs are. */
+	if (any && named && !kind_find_other(&rec->kind, &rec->found, &wish, e))
+		return 0;
+	*e = (struct err) { 0 };
+	r = kind_find(rec->kind, &rec->found, &wish, e);
 	/* A diagnosis is of whatever server there is; of several of AFP one must be named. */
-	if (!r || r == -ENOTUNIQ || !cfg->judge || cfg->kind)
+	if (!r || r == -ENOTUNIQ || !any)
 		return r;
 	other = kind_find_other(&rec->kind, &rec->found, &wish, e);
 	if (other == -ENOTUNIQ)
 		return other;
-	if (!other)
-		*e = (struct err) { 0 };
-	return other ? r : 0;
+	if (other)
+		return r;
+	*e = (struct err) { 0 };
+	cmd_say("there is no AFP server here; this is about one of kind %s", rec->kind->is.name);
+	return 0;
 }
 
 static int describe(struct record *rec)

@@ -97,7 +97,8 @@ static void look_heal(const struct handed *h)
 	struct afs_part shd = ledger_part_sum(h->l, AFS_ROLE_BACKEND, LEDGER_ALL, LEDGER_ALL,
 					      LEDGER_ALL);
 
-	run_figure_share(h->out, RUN_FIGURE_HEAL_CPU, (double)shd.cpu_ns, h->ns);
+	if (shd.calls)
+		run_figure_share(h->out, RUN_FIGURE_HEAL_CPU, (double)shd.cpu_ns, h->ns);
 }
 
 static void look_end(const struct handed *h)
@@ -127,7 +128,8 @@ int doctor_gluster(struct run_figures *out, const struct run *r, const struct vi
 	look_end(&h);
 	handed_cpu(&h);
 	handed_disk(&h);
-	handed_full(&h, ENOSPC);
+	handed_refused(&h, ENOSPC, RUN_FIGURE_DISK_FULL, RUN_FIGURE_DISK_FULL_SHARE);
+	handed_refused(&h, EROFS, RUN_FIGURE_LOCKED, RUN_FIGURE_LOCKED_SHARE);
 	handed_share(&h, RUN_FIGURE_NET, h.did[ACCOUNT_NET]);
 	handed_fini(&h);
 	return 0;

@@ -95,7 +95,8 @@ void handed_cpu(const struct handed *h)
 	handed_share(h, RUN_FIGURE_ON_CPU, on + h->did[ACCOUNT_RUNQ]);
 }
 
-void handed_full(const struct handed *h, int32_t code)
+void handed_refused(const struct handed *h, int32_t code, enum run_figure number,
+		    enum run_figure of_them)
 {
 	char name[ACCOUNT_NAME_MAX];
 	double n = 0, most = 0, asked = 0;
@@ -111,10 +112,10 @@ void handed_full(const struct handed *h, int32_t code)
 		asked += is->account != last ? (double)a->sum.answered : 0;
 		last = is->account;
 		if ((double)is->n > most)
-			run_figure_who(h->out, RUN_FIGURE_DISK_FULL, "%s",
+			run_figure_who(h->out, number, "%s",
 				       run_account_name(h->run, is->account, name));
 		most = fmax(most, (double)is->n);
 	}
-	run_figure_set(h->out, RUN_FIGURE_DISK_FULL, n);
-	run_figure_set(h->out, RUN_FIGURE_DISK_FULL_SHARE, asked > 0 ? fmin(1, n / asked) : 0);
+	run_figure_set(h->out, number, n);
+	run_figure_set(h->out, of_them, asked > 0 ? fmin(1, n / asked) : 0);
 }

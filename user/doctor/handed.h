@@ -34,8 +34,10 @@ void handed_fini(struct handed *h);
 void handed_disk(const struct handed *h);
 /* Sets CPU, WAIT_CPU and ON_CPU. */
 void handed_cpu(const struct handed *h);
-/* Sets DISK_FULL and DISK_FULL_SHARE: requests with this result. */
-void handed_full(const struct handed *h, int32_t code);
+/* Sets a number of requests, those with this result, and of the requests of their kinds its share.
+ */
+void handed_refused(const struct handed *h, int32_t code, enum run_figure number,
+		    enum run_figure of_them);
 /* A share of whole_ns. */
 void handed_share(const struct handed *h, enum run_figure which, double ns);
 

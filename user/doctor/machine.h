@@ -33,8 +33,11 @@ int doctor_machine(struct run_figures *out, const struct doctor_machine *m);
  */
 void doctor_used(bool *used, const struct filesystem *volume, const uint64_t *busy_ns, size_t n);
 
-/* How full the volumes are: all of them. */
+/* How full the volumes are that clients use. */
 void doctor_room(struct run_figures *out, const struct filesystem *volume, size_t n);
+
+/* Whether one of all volumes is read-only: requests that are refused take no time there. */
+void doctor_read_only(struct run_figures *out, const struct filesystem *volume, size_t n);
 
 /*
  * What the volumes that clients used lie on, and who is asked before their files may be used:

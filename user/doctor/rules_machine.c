@@ -58,7 +58,7 @@ static const struct doctor_rule rules[] = {
 		.key = "cpu-short", .name = "shortage of CPUs", .kind = DOCTOR_WAIT,
 		TESTS(MOST(OTHERS, 0.25), MOST(THROTTLED, 0.1), MOST(STEAL, 0.1), MOST(INTERRUPTS_ONE, 0.4), MOST(KERNEL_THREADS, 0.25), MOST(UNATTRIBUTED, 0.3)), HARM(OWN_WAIT, 0.25),
 		EVIDENCE(F(WAIT_CPU), F(OWN_WAIT), F(CPUS_USED), F(BUSY), F(RATE), F(P99)),
-		.says = "the server's own sessions wait for each other's CPUs: {wait_cpu} of their time, {busy} requests at a time",
+		.says = "the server's own processes wait for each other's CPUs: {wait_cpu} of their time, {busy} requests at a time",
 		.todo = "more CPUs, or fewer clients at a time; see which command costs most with afpscope record",
 		.disproof = "CPUs are idle while requests wait",
 		.next = "afpscope record[ --kind {kind}] -p {port} -d 30",

@@ -47,7 +47,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "quota", .name = "quota", .kind = DOCTOR_NOTE,
 		TESTS(LEAST(DISK_FULL, 1), LEAST(ROOM_BYTES, 64e6), LEAST(ROOM_FILES, 0.001)), NO_HARM,
-		.fact = "requests refused because there is no room for that user: {disk_full}[, most of them {disk_full.who}]; the disk itself has {room_bytes} free: a quota, or vol size limit",
+		.fact = "requests refused because there is no room for that user: {disk_full}[, most of them {disk_full.who}]; the disk itself has {room_bytes} free: a quota, or a limit of the server (vol size limit, storage.reserve)",
 	},
 	{
 		.key = "memory-limit", .name = "memory limit", .kind = DOCTOR_WAIT,

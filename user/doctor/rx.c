@@ -10,6 +10,7 @@
 #include "doctor/handed.h"
 #include "run/requests.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -191,7 +192,8 @@ static void look_disk(const struct rx_figures *x)
 	if (!x->view->all.has_requests || handed_init(&h, x->out, x->run, x->view, x->ns))
 		return;
 	handed_disk(&h);
-	handed_full(&h, VDISKFULL);
+	handed_refused(&h, VDISKFULL, RUN_FIGURE_DISK_FULL, RUN_FIGURE_DISK_FULL_SHARE);
+	handed_refused(&h, EROFS, RUN_FIGURE_LOCKED, RUN_FIGURE_LOCKED_SHARE);
 	handed_fini(&h);
 }
 

@@ -126,7 +126,7 @@ static void why_unknown(struct run_figures *out, enum run_figure which,
 		run_figure_who(out, which, "the server's volumes are not known");
 }
 
-static void volumes_read_only(struct run_figures *out, const struct filesystem *volume, size_t n)
+void doctor_read_only(struct run_figures *out, const struct filesystem *volume, size_t n)
 {
 	if (n)
 		run_figure_set(out, RUN_FIGURE_READ_ONLY, 0);
@@ -141,7 +141,6 @@ static void volumes_read_only(struct run_figures *out, const struct filesystem *
 void doctor_room(struct run_figures *out, const struct filesystem *volume, size_t n)
 {
 	volumes_full(out, volume, n);
-	volumes_read_only(out, volume, n);
 	why_unknown(out, RUN_FIGURE_ROOM, volume, n);
 	why_unknown(out, RUN_FIGURE_ROOM_BYTES, volume, n);
 	why_unknown(out, RUN_FIGURE_ROOM_FILES, volume, n);

@@ -62,7 +62,13 @@ int kind_find_other(const struct kind **k, struct kind_found *out, const struct 
 		struct kind_found found = { 0 };
 		struct err not = { 0 };
 
-		if (kind_find(is, &found, wish, &not ))
+		int r = kind_find(is, &found, wish, &not );
+
+		if (r == -ENOTUNIQ || r == -EACCES) {
+			*e = not ;
+			return r;
+		}
+		if (r)
 			continue;
 		if (first) {
 			kind_found_fini(&found);

@@ -167,6 +167,7 @@ static void put_parts(const struct paint *p, const struct run_figures *f)
 		{ RUN_FIGURE_OTHER, "asleep, or waiting for other processes", 0,
 		  "[{sleep} in calls that wait for no descriptor][, {names} at sockets of other "
 		  "programs.]" },
+		{ RUN_FIGURE_WAIT_THREAD, "in which no thread did anything for them", 0, NULL },
 		{ RUN_FIGURE_UNEXPLAINED, "not seen", 0, NULL },
 	};
 	size_t n = sizeof(part) / sizeof(part[0]);
@@ -183,8 +184,11 @@ static void put_parts(const struct paint *p, const struct run_figures *f)
 		screen_put(p, INK_NONE, t.text, 3);
 	if (t.len && part[0].more && *doctor_say(text, sizeof(text), f, part[0].more))
 		screen_put(p, INK_NONE, text, 3);
-	put_label(p, "next",
-		  "afpscope slow -v: each slow request with its longest calls and waits");
+	if (*f->kind && strcmp(f->kind, "afp") != 0)
+		put_label(p, "next", "afpscope record --kind KIND -v: requests, calls and threads");
+	else
+		put_label(p, "next",
+			  "afpscope slow -v: each slow request with its longest calls and waits");
 }
 
 /* As many whole names as fit, and how many more there are. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "kinds/heal.h"
+#include "kinds/bricks.h"
 
+#include "base/procstat.h"
 #include "host/patient.h"
 #include "host/procfs.h"
 
@@ -32,7 +33,7 @@ static void count(void *arg)
 		closedir(d);
 }
 
-void heal_look(struct run_figures *out, const struct kind_found *found)
+static void look_heal(struct run_figures *out, const struct kind_found *found)
 {
 	unsigned int most = 0;
 	double all = 0;
@@ -52,4 +53,40 @@ void heal_look(struct run_figures *out, const struct kind_found *found)
 				       found->folder[i]);
 		most = x.n > most ? x.n : most;
 	}
+}
+
+static void say_brick(struct run_figures *out, enum run_figure which,
+		      const struct kind_found *found, size_t i, pid_t pid)
+{
+	run_figure_who(out, which, "%s (pid %d)", i < found->n_folders ? found->folder[i] : "?",
+		       pid);
+}
+
+static void look_processes(struct run_figures *out, const struct kind_found *found)
+{
+	const struct target *t = &found->target;
+	double ended = 0, held = 0;
+	struct procstat st;
+
+	for (size_t i = 0; i <= t->n_sessions; i++) {
+		pid_t pid = i ? t->session[i - 1].pid : t->server;
+
+		if (procstat_read(&st, pid) || st.state == 'Z') {
+			ended++;
+			say_brick(out, RUN_FIGURE_SERVER_ENDED, found, i, pid);
+		} else if (st.state == 'T' || st.state == 't') {
+			held++;
+			say_brick(out, RUN_FIGURE_BRICKS_HELD, found, i, pid);
+		}
+	}
+	if (ended > 0)
+		run_figure_set(out, RUN_FIGURE_SERVER_ENDED, ended);
+	run_figure_set(out, RUN_FIGURE_BRICKS_HELD, held);
+	run_figure_share(out, RUN_FIGURE_BRICKS_HELD_SHARE, held, (double)(t->n_sessions + 1));
+}
+
+void bricks_look(struct run_figures *out, const struct kind_found *found)
+{
+	look_processes(out, found);
+	look_heal(out, found);
 }
