@@ -450,3 +450,23 @@ def test_a_volume_that_was_made_read_only_is_named(scope: Scope, served: Made) -
         said = say(scope, site.port, "doctor", "-d", str(SECONDS))
     found = first_is(said, "read-only", "repeated-errors")
     assert "/vol1 is mounted read-only" in found["text"]
+
+
+@undisturbed
+def test_idle_sessions_that_were_or_are_stopped_harm_nobody(scope: Scope, served: Made) -> None:
+    """A poll that a stop interrupted is another system call when it goes on."""
+    with served() as site, contextlib.ExitStack() as stack:
+        idle = [AfpClient(site.port) for _ in range(3)]
+        for client in idle:
+            stack.callback(client.drop)
+        sessions = site.afpds
+        send(sessions, signal.SIGSTOP)
+        time.sleep(0.2)
+        send(sessions, signal.SIGCONT)
+        stack.enter_context(Busy(AfpClient(site.port), 0.02))
+        send(sessions[:1], signal.SIGSTOP)
+        stack.callback(send, sessions[:1], signal.SIGCONT)
+        time.sleep(2)
+        said = say(scope, site.port, "doctor", "-d", "4")
+    nothing_is_found(said)
+    assert "no answer" not in said.screen, said.screen

@@ -77,6 +77,7 @@ static inline struct run *made(void)
 	s = run_session(r);
 	assert_non_null(s);
 	s->requests = 2;
+	s->user = strdup("anna");
 	s->busy_ns = 200 * MS;
 	s->begun_ns = 1;
 	s->ended_ns = 5000u * (uint64_t)MS;

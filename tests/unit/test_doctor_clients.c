@@ -313,6 +313,13 @@ static void a_delayed_acknowledgement_is_a_segment_more_and_40_ms(void **state)
 	s->bytes_out = 200 * 1500;
 	f = measured(r);
 	is(&f, RUN_FIGURE_ACKS, 0);
+	/* Requests of many segments, which are acknowledged as well. */
+	r = made();
+	s = client(r, 200, 44 * MS);
+	s->tcp.segments = 400;
+	s->bytes_in = 200 * 65536;
+	f = measured(r);
+	is(&f, RUN_FIGURE_ACKS, 0);
 }
 
 static void segments_sent_again_count_from_twenty_on(void **state)

@@ -89,6 +89,13 @@ static void a_stop_of_idle_sessions_harms_nobody(void **state)
 	assert_int_equal(doctor_measure(&f, r), 0);
 	is(&f, RUN_FIGURE_STOPPED, 0.5);
 	is(&f, RUN_FIGURE_STOPPED_WAIT, 0);
+	/* One works, and one that nobody uses is stopped. */
+	r->session[0].requests = 2;
+	assert_non_null(run_session(r));
+	r->session[1].stopped = true;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_STOPPED, 0.25);
+	is(&f, RUN_FIGURE_STOPPED_WAIT, 0);
 	done(r);
 }
 
@@ -98,7 +105,7 @@ static void a_volume_that_is_forbidden_is_not_broken(void **state)
 	static const struct {
 		int32_t code;
 		double refused;
-	} of[] = { { -5014, 3 }, { -5019, 3 }, { -5000, 0 }, { -5018, 0 }, { -5023, 0 } };
+	} of[] = { { -5014, 3 }, { -5019, 3 }, { -5000, 0 }, { -5018, 3 }, { -5023, 0 } };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {

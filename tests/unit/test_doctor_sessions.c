@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -22,6 +23,7 @@ static void add(struct run *r, uint64_t begin, uint64_t end)
 	s->requests = 1;
 	s->begun_ns = begin * MS;
 	s->ended_ns = end * MS;
+	s->user = strdup("mori");
 }
 
 static struct run_figures measured(struct run *r)
@@ -117,6 +119,19 @@ static void without_the_setting_nobody_is_known_to_be_turned_away(void **state)
 	assert_false(f.known[RUN_FIGURE_LIMIT]);
 }
 
+static void who_has_not_logged_in_makes_no_login_loop(void **state)
+{
+	struct run r = served(0, 1);
+	struct run_figures f;
+
+	(void)state;
+	add(&r, 400, 402);
+	free(r.session[1].user);
+	r.session[1].user = NULL;
+	f = measured(&r);
+	is(&f, 0, 0);
+}
+
 /* For 5 of 10 s; a session that begins since then shows that the server accepts all the same. */
 static void connections_that_wait_are_not_accepted_if_no_session_begins(void **state)
 {
@@ -155,6 +170,7 @@ int main(void)
 		cmocka_unit_test(a_server_with_room_turns_nobody_away),
 		cmocka_unit_test(a_place_that_was_given_back_is_free),
 		cmocka_unit_test(without_the_setting_nobody_is_known_to_be_turned_away),
+		cmocka_unit_test(who_has_not_logged_in_makes_no_login_loop),
 		cmocka_unit_test(connections_that_wait_are_not_accepted_if_no_session_begins),
 	};
 

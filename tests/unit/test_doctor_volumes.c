@@ -12,6 +12,7 @@ static struct run_figures figures_of(const struct filesystem *fs, size_t n)
 
 	doctor_room(&f, fs, n);
 	doctor_read_only(&f, fs, n);
+	doctor_missing(&f, fs, n);
 	doctor_volumes(&f, fs, n, &nobody, 0);
 	return f;
 }
@@ -67,6 +68,13 @@ static void a_volume_that_nobody_may_write_on_cannot_be_full(void **state)
 	fs[1].read_only = true;
 	f = figures_of(fs, 2);
 	figure_is(&f, RUN_FIGURE_READ_ONLY, 1, "/ro");
+	figure_is(&f, RUN_FIGURE_MISSING, 0, "");
+	/* An image is so by nature. */
+	strcpy(fs[1].type, "iso9660");
+	fs[0].error = -ENOENT;
+	f = figures_of(fs, 2);
+	figure_is(&f, RUN_FIGURE_READ_ONLY, 0, "");
+	figure_is(&f, RUN_FIGURE_MISSING, 1, "/a");
 }
 
 static void a_remote_volume_is_named_and_the_silent_one_first(void **state)

@@ -157,11 +157,16 @@ static const struct {
 	{ VOLUME, 0, 1, "port 4700" },
 	{ VOLUME, 4700, 0, NULL },
 	{ VOLUME, 4701, 1, "port 4700" },
-	{ GLOBAL("cnid scheme = dbd"), 0, 2, "port 4700" },
-	{ GLOBAL("cnid scheme = dbd"), 4700, 0, NULL },
-	/* Another scheme for all, or for all others. */
-	{ GLOBAL("cnid scheme = sqlite"), 0, -1, NULL },
+	{ VOLUME "cnid scheme = dbd\n", 0, 2, "port 4700" },
+	{ VOLUME "cnid scheme = dbd\n", 4700, 0, NULL },
+	/* Of a volume, or its preset; in [Global] it says nothing. */
+	{ VOLUME "cnid scheme = sqlite\n", 0, -1, NULL },
+	{ GLOBAL("cnid scheme = dbd") "cnid scheme = sqlite\n", 0, -1, NULL },
 	{ GLOBAL("cnid scheme = mysql") "cnid scheme = dbd\n", 0, 2, "port 4700" },
+	{ GLOBAL("cnid scheme = sqlite"), 0, 1, "port 4700" },
+	{ "[my]\ncnid scheme = sqlite\n" GLOBAL("vol preset = my"), 0, -1, NULL },
+	{ "[my]\ncnid scheme = sqlite\n" VOLUME "vol preset = my\n", 0, -1, NULL },
+	{ GLOBAL("cnid server = localhost:4709") "cnid server = localhost:4701\n", 4701, 0, NULL },
 	/* Where it is. */
 	{ GLOBAL("cnid server = localhost:4701"), 4701, 0, NULL },
 	{ GLOBAL("cnid server = localhost"), 4700, 0, NULL },
@@ -272,7 +277,7 @@ static void an_immutable_folder_is_named(void **state)
 		if (!make_immutable(folders[i], true))
 			skip();
 		/* The databases of SQLite are there, too. */
-		h = seen(i ? VOLUME : "[Global]\ncnid scheme = sqlite\n" VOLUME, be_server, 0);
+		h = seen(i ? VOLUME : VOLUME "cnid scheme = sqlite\n", be_server, 0);
 		make_immutable(folders[i], false);
 		assert_true(is(&h, RUN_FIGURE_CNID_FOLDER) == 1);
 		assert_int_equal(
@@ -282,7 +287,7 @@ static void an_immutable_folder_is_named(void **state)
 	}
 	/* A database server has its files elsewhere. */
 	assert_true(make_immutable(FOLDER, true));
-	h = seen("[Global]\ncnid scheme = mysql\n" VOLUME, be_server, 0);
+	h = seen(VOLUME "cnid scheme = mysql\n", be_server, 0);
 	make_immutable(FOLDER, false);
 	assert_false(h.f.known[RUN_FIGURE_CNID_FOLDER]);
 	assert_true(is(&h, RUN_FIGURE_CNID_MYSQL) == 1);

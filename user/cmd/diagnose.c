@@ -173,6 +173,10 @@ static void look_sessions(struct diagnose *d, const struct kind_found *found, st
 	for (size_t i = 0; i < r->n_sessions && d->session; i++) {
 		struct run_session *s = &r->session[i];
 		struct procfs_times before = times_before(d, s->pid), now;
+		struct procstat st;
+
+		s->stopped = !s->ended_ns && !procstat_read(&st, s->pid) &&
+			     (st.state == 'T' || st.state == 't');
 
 		/* Of one that is older than that look nothing can be said. */
 		if (!s->begun_ns && !before.cpu_ns)
@@ -238,6 +242,8 @@ static void look_volumes(struct diagnose *d, const struct kind_found *found)
 		filesystem_init(&d->volume[i], path[i]);
 	d->n_volumes = n;
 	filesystem_look(d->volume, n, found->target.server);
+	for (size_t i = 0; i < n; i++)
+		d->volume[i].read_only &= !volumes_read_only(&d->settings.conf, path[i]);
 }
 
 /* Looking at the descriptors of 2,000 processes takes 150 ms. */
@@ -381,6 +387,7 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 		look_scanner(d, used, n_used);
 		doctor_room(r->figures, used, n_used);
 		doctor_read_only(r->figures, d->volume, d->n_volumes);
+		doctor_missing(r->figures, d->volume, d->n_volumes);
 		doctor_volumes(r->figures, used, n_used, &d->scanner, d->scanner_error);
 	}
 	return e;

@@ -11,7 +11,6 @@
 enum {
 	ACCESS_DENIED = -5000,
 	MISC_ERR = -5014,
-	NO_OBJECT = -5018,
 	NOT_AUTHORIZED = -5023,
 	DENY_CONFLICT = -5006,
 	DISK_FULL = -5008,
@@ -52,10 +51,10 @@ static double share_of(const struct refusals *r)
 	return r->asked > 0 ? fmin(1, r->n / r->asked) : 0;
 }
 
-/* A volume that the user may not open, or that there is not: nothing is broken. */
+/* A volume that the user may not open: nothing is broken. */
 static bool is_forbidden(int32_t code)
 {
-	return code == ACCESS_DENIED || code == NO_OBJECT || code == NOT_AUTHORIZED;
+	return code == ACCESS_DENIED || code == NOT_AUTHORIZED;
 }
 
 static bool is_denied(int32_t code)
@@ -121,6 +120,10 @@ static void look_repeated(struct measure *m)
 			ns = measure_own_ns(r) * fmin(1, n / (double)r->a.sum.answered);
 	}
 	run_figure_share(m->out, RUN_FIGURE_REPEATED, n, all);
+	run_figure_set(m->out, RUN_FIGURE_REPEATED_N, n);
+	if (most)
+		run_figure_share(m->out, RUN_FIGURE_REPEATED_OF, n,
+				 (double)answered(m, most->account));
 	measure_per_second(m, RUN_FIGURE_REPEATED_RATE, n);
 	measure_share(m, RUN_FIGURE_REPEATED_TIME, ns);
 	if (most)

@@ -149,7 +149,9 @@ static void look_acks(struct clients *c, const struct client *is)
 		if (middle(i) > ACK_LEAST && middle(i) < ACK_MOST)
 			waited += s->habit.pause[i];
 	acks = ((double)s->tcp.segments - n) / n;
-	if (waited >= PAUSES && (double)s->bytes_out / n < REPLY_MOST)
+	/* What comes in in many segments is acknowledged, too. */
+	if (waited >= PAUSES && (double)s->bytes_out / n < REPLY_MOST &&
+	    (double)s->bytes_in / n < REPLY_MOST)
 		share = fmax(0, fmin(1, fmin(acks, waited / n)));
 	if (!is_most(c, RUN_FIGURE_ACKS, share))
 		return;

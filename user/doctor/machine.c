@@ -230,6 +230,7 @@ static int machine_cpus(const struct machine_between *b)
 				 (double)(now->all - then->all));
 	if (own.all <= 0)
 		return 0;
+	run_figure_share(b->out, RUN_FIGURE_OWN_CPUS, own.busy, own.all);
 	run_figure_share(b->out, RUN_FIGURE_INTERRUPTS, own.interrupts, own.all);
 	run_figure_set(b->out, RUN_FIGURE_INTERRUPTS_ONE, own.interrupts_one);
 	run_figure_who(b->out, RUN_FIGURE_INTERRUPTS_ONE, "CPU %zu", own.one);

@@ -39,6 +39,9 @@ void doctor_room(struct run_figures *out, const struct filesystem *volume, size_
 /* Whether one of all volumes is read-only: requests that are refused take no time there. */
 void doctor_read_only(struct run_figures *out, const struct filesystem *volume, size_t n);
 
+/* How many of all volumes are not there. */
+void doctor_missing(struct run_figures *out, const struct filesystem *volume, size_t n);
+
 /*
  * What the volumes that clients used lie on, and who is asked before their files may be used:
  * scanner as fanotify_find() returned it for them, with error.

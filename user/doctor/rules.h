@@ -16,7 +16,7 @@
 
 #include <stddef.h>
 
-#define DOCTOR_TESTS    6
+#define DOCTOR_TESTS    7
 #define DOCTOR_EVIDENCE 6
 
 /* A figure that is at least, or (most) at most, so large. */

@@ -53,6 +53,15 @@ static const struct doctor_rule rules[] = {
 		.next = "journalctl -k -g 'Out of memory|oom-kill'",
 	},
 	{
+		.key = "killed-sessions", .name = "sessions that are killed", .kind = DOCTOR_FAILS,
+		TESTS(LEAST(KILLED, 1), MOST(KILLED, 2.5)), HARM(KILLED_SHARE, 0.2),
+		EVIDENCE(F(KILLED), F(KILLED_SHARE), F(SESSIONS)),
+		.says = "sessions were ended by a signal from outside: {killed}, {killed_share} of the sessions; the last one was {killed.who}",
+		.todo = "find who sends it: the OOM killer, an administrator, a script that ends old sessions",
+		.disproof = "these sessions were ended on purpose",
+		.next = "journalctl -k -g 'Out of memory|oom-kill'",
+	},
+	{
 		.key = "cnid-dead", .name = "CNID server that does not run", .kind = DOCTOR_FAILS,
 		TESTS(ANY(CNID_DOWN)), HARM(CNID_HARM, 0.1),
 		EVIDENCE(F(VOLUMES_REFUSED), F(VOLUMES_SHARE), F(CNID)),
@@ -197,7 +206,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "lock-conflicts", .name = "files in use by others", .kind = DOCTOR_FAILS,
-		TESTS(LEAST(DENIED_SHARE, 0.3), LEAST(DENIED_RATE, 1), LEAST(DENIED, 10)), HARM(DENIED_SHARE, 0.3),
+		TESTS(LEAST(DENIED_SHARE, 0.3), LEAST(DENIED_RATE, 1), LEAST(DENIED, 10)), HARM(DENIED_SHARE, 0.3), UNSURE,
 		EVIDENCE(F(DENIED), F(DENIED_SHARE), F(DENIED_RATE)),
 		.says = "requests refused because a file is open elsewhere or a range of it is locked: {denied}[, most of them {denied.who}][, most often {denied_share.who}]",
 		.todo = "find which file it is and who has it open (lsof, lslocks); a session that is dead keeps its files open until afpd ends it",
@@ -278,13 +287,18 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "login-loop", .name = "login loops", .kind = DOCTOR_WORK,
-		TESTS(LEAST(SHORT_LIVED, 0.5), MOST(CRASHED, 0.5), MOST(KILLED, 0.5), MOST(VOLUMES_SHARE, 0.1), MOST(SERVER_ENDED, 0.5)), HARM(LOGIN_LOAD, 0.3),
+		TESTS(LEAST(SHORT_LIVED, 0.5), MOST(CRASHED, 0.5), MOST(KILLED, 0.5), MOST(VOLUMES_SHARE, 0.1), MOST(SERVER_ENDED, 0.5)), HARM(LOGIN_LOAD, 0.3), UNSURE,
 		EVIDENCE(F(LOGIN_LOAD), F(SHORT_LIVED), F(LOGINS)),
 		.says = "sessions that end within 10 s, again and again: {short_lived}[, the last one {short_lived.who}]; their logins are {login_load} of all request time",
 		.todo = "look at that client: a monitor, a scanner, or an automounter that fails",
 		.disproof = "sessions that end have lasted minutes",
 		.next = "afpscope record -p {port} -d 30",
 		.fact = "sessions that end within 10 s, again and again: {short_lived}[, the last one {short_lived.who}]",
+	},
+	{
+		.key = "failing-requests", .name = "requests that fail", .kind = DOCTOR_NOTE,
+		TESTS(LEAST(REPEATED_OF, 0.5), LEAST(REPEATED_N, 10), MOST(REPEATED, 0.3)), NO_HARM,
+		.fact = "of the requests of one command {repeated_of} fail, {repeated_n} of them: {repeated.who}",
 	},
 	{
 		.key = "no-login", .name = "connections without a login", .kind = DOCTOR_NOTE,

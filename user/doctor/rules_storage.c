@@ -10,7 +10,7 @@
 static const struct doctor_rule rules[] = {
 	{
 		.key = "disk-full", .name = "full disk", .kind = DOCTOR_FAILS,
-		TESTS(LEAST(DISK_FULL, 1), MOST(ROOM_BYTES, 64e6)), HARM(DISK_FULL_SHARE, 0.001),
+		TESTS(LEAST(DISK_FULL, 1), MOST(ROOM_BYTES, 64e6), LEAST(ROOM_FILES, 0.001)), HARM(DISK_FULL_SHARE, 0.001),
 		EVIDENCE(F(DISK_FULL), F(DISK_FULL_SHARE), F(ROOM), F(ROOM_BYTES)),
 		.says = "requests refused because a disk is full: {disk_full}[, most of them {disk_full.who}][; {room_bytes} ({room}) are free of {room.who}]",
 		.todo = "free space on the volume",
@@ -25,6 +25,16 @@ static const struct doctor_rule rules[] = {
 		.todo = "look in the kernel's log for the reason: a file system with errors is made read-only; then fsck and mount it again",
 		.disproof = "somebody mounted it read-only on purpose",
 		.next = "findmnt -o TARGET,OPTIONS; dmesg | grep -i -e remount -e error",
+	},
+	{
+		.key = "volume-missing", .name = "volume that is not there", .kind = DOCTOR_FAILS,
+		TESTS(LEAST(MISSING, 1)), HARM(VOLUMES_SHARE, 0.001),
+		EVIDENCE(F(MISSING), F(VOLUMES_REFUSED), F(VOLUMES_SHARE)),
+		.says = "the folder of a volume is not there: {missing.who}[; volumes that clients could not open: {volumes_refused}]",
+		.todo = "mount its disk, or put the folder back where the settings say it is",
+		.disproof = "that folder is there for the server (its root may be another one)",
+		.next = "ls -ld {missing.who}; findmnt",
+		.fact = "the folder of a volume is not there: {missing.who}",
 	},
 	{
 		.key = "disk-files", .name = "no inodes left", .kind = DOCTOR_FAILS,
@@ -79,7 +89,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "remote-fs", .name = "network or FUSE file system", .kind = DOCTOR_WAIT,
-		TESTS(ANY(REMOTE_FS)), HARM(WAIT_DISK, 0.3), WORTH_US(1500), UNSURE,
+		TESTS(ANY(REMOTE_FS), MOST(CNID_DISK, 0.3)), HARM(WAIT_DISK, 0.3), WORTH_US(1500), UNSURE,
 		EVIDENCE(F(WAIT_DISK), F(OPEN), F(P99), F(LONGEST)),
 		.says = "requests waited for files {wait_disk} of their time, and a volume lies on a network or FUSE file system: {remote_fs.who}",
 		.todo = "look at the server or daemon of that file system, and at the way to it",

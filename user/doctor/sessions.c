@@ -47,6 +47,9 @@ static void look_brief(struct run_figures *out, const struct run *r, double ns)
 			refused++;
 			continue;
 		}
+		/* Who has not logged in was refused, or has said nothing. */
+		if (!s->user)
+			continue;
 		brief++;
 		run_figure_who(out, RUN_FIGURE_SHORT_LIVED, "%s from %s",
 			       s->user ? s->user : "nobody", s->address ? s->address : "?");

@@ -3,6 +3,7 @@
 #include "doctor/machine.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* Below this share of free space a volume is near to full, and bytes say more than the share. */
 #define ROOM_LITTLE 0.05
@@ -126,12 +127,37 @@ static void why_unknown(struct run_figures *out, enum run_figure which,
 		run_figure_who(out, which, "the server's volumes are not known");
 }
 
+/* Of an image: read-only by nature. */
+static bool never_written(const struct filesystem *fs)
+{
+	static const char *const types[] = { "iso9660", "squashfs", "erofs", "cramfs", "udf" };
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (!strcmp(fs->type, types[i]))
+			return true;
+	return false;
+}
+
+void doctor_missing(struct run_figures *out, const struct filesystem *volume, size_t n)
+{
+	double missing = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (volume[i].error != -ENOENT && volume[i].error != -ENOTDIR)
+			continue;
+		missing++;
+		run_figure_who(out, RUN_FIGURE_MISSING, "%s", volume[i].path);
+	}
+	if (n)
+		run_figure_set(out, RUN_FIGURE_MISSING, missing);
+}
+
 void doctor_read_only(struct run_figures *out, const struct filesystem *volume, size_t n)
 {
 	if (n)
 		run_figure_set(out, RUN_FIGURE_READ_ONLY, 0);
 	for (size_t i = 0; i < n; i++) {
-		if (!volume[i].read_only)
+		if (!volume[i].read_only || never_written(&volume[i]))
 			continue;
 		run_figure_set(out, RUN_FIGURE_READ_ONLY, 1);
 		run_figure_who(out, RUN_FIGURE_READ_ONLY, "%s", volume[i].path);

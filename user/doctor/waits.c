@@ -20,12 +20,34 @@ static size_t active(const struct run *r)
 	return n + r->n_rest;
 }
 
+static bool is_in_service(const struct run *r, pid_t pid)
+{
+	for (size_t i = 0; i < r->n_service; i++)
+		if (r->service[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* Sessions that are stopped and have had no request: of them nobody asks for anything. */
+static size_t stopped_idle(const struct run *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n_sessions; i++) {
+		const struct run_session *s = &r->session[i];
+
+		n += s->stopped && !s->requests && !is_in_service(r, s->pid);
+	}
+	return n;
+}
+
 /* A request that came while its session was stopped has waited since then: at most so long. */
 static void look_stopped(struct measure *m)
 {
 	double in = measure_column(m, ACCOUNT_STOPPED), out = (double)between(m).stopped_ns;
 	size_t sessions = m->run->n_sessions + m->run->n_rest;
-	double waited = fmin(out, m->ns * (double)active(m->run));
+	double asked = fmax(out - m->ns * (double)stopped_idle(m->run), 0);
+	double waited = fmin(asked, m->ns * (double)active(m->run));
 
 	run_figure_set(m->out, RUN_FIGURE_STOPPED_FOR, in + out);
 	run_figure_share(m->out, RUN_FIGURE_STOPPED, in + out,

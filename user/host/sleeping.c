@@ -33,7 +33,14 @@ static const struct waiting_call {
 	{ SYS_epoll_wait, LIST_EPOLL, 3, true },
 #endif
 	{ SYS_epoll_pwait, LIST_EPOLL, 3, true },
+	/*
+	 * After a stop or a look of a debugger: poll has its arguments still, or it is a sleep or
+	 * a lock, whose arguments are no short list.
+	 */
+	{ SYS_restart_syscall, LIST_POLL, 2, true },
 };
+
+#define RESTARTED_FDS 16
 
 static bool read_memory(void *out, size_t len, pid_t pid, uint64_t at)
 {
@@ -112,7 +119,10 @@ int sleeping_read(struct sleeping *out, pid_t pid, pid_t tid)
 	for (size_t i = 0; i < sizeof(waiting_calls) / sizeof(waiting_calls[0]); i++) {
 		if (waiting_calls[i].nr != c.nr)
 			continue;
+		if (c.nr == SYS_restart_syscall && c.arg[1] > RESTARTED_FDS)
+			break;
 		take_list(out, pid, &c, &waiting_calls[i]);
+		out->ready = out->n_fds || c.nr != SYS_restart_syscall;
 		return 0;
 	}
 	out->timed = syscalls_is_sleep(c.nr);

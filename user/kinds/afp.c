@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* AFP servers: netatalk's afpd with its CNID servers. */
 #include "host/cgroup.h"
+#include "kinds/cnidstate.h"
 #include "kinds/hints.h"
 #include "kinds/kind.h"
 
@@ -76,6 +77,7 @@ static int find(struct kind_found *out, const struct kind_wish *w, struct err *e
 		if (r)
 			return r;
 	}
+	cnidstate_ports(&out->servers.entry[0]);
 	target_server(&out->target, &out->servers.entry[0], session);
 	return 0;
 }

@@ -22,6 +22,8 @@
 #define FOLDER_MS      500
 #define FOLDERS_MAX    256 /* databases that are looked at */
 #define LOOKS          5
+#define LITTLE_B       65536
+#define RESERVE_B      4000000
 #define LOOK_US        4000
 
 struct settings_of_cnid {
@@ -46,25 +48,78 @@ static void take_server(struct settings_of_cnid *out, const char *value)
 		     !strcmp(value, "::1");
 }
 
+/* The value of a volume's section, else of its preset. */
+static const struct afpconf_item *of_volume(const struct afpconf *c, const char *section,
+					    const char *key)
+{
+	const struct afpconf_item *is = afpconf_find(c, section, key);
+	const struct afpconf_item *preset = is ? NULL : afpconf_find(c, section, "vol preset");
+
+	if (!is && !preset)
+		preset = afpconf_find(c, "Global", "vol preset");
+	return is || !preset ? is : afpconf_find(c, preset->value, key);
+}
+
+/* In [Global] a scheme says nothing. */
+static void take_scheme(struct settings_of_cnid *out, const struct afpconf_item *scheme)
+{
+	if (!scheme) {
+		out->dbd = out->files = true;
+		return;
+	}
+	out->named |= !strcasecmp(scheme->value, "dbd");
+	out->dbd |= !strcasecmp(scheme->value, "dbd");
+	out->mysql |= !strcasecmp(scheme->value, "mysql");
+	out->files |= strcasecmp(scheme->value, "mysql") != 0;
+}
+
 static void take_settings(struct settings_of_cnid *out, const struct afpconf *c)
 {
 	const struct afpconf_item *server = afpconf_find(c, "Global", "cnid server");
-	const struct afpconf_item *folder = afpconf_find(c, "Global", "vol dbpath");
+	const struct afpconf_item *folder = afpconf_find(c, "Global", "vol dbpath"), *own;
 
 	*out = (struct settings_of_cnid) { .local = true, .port = DEFAULT_PORT };
 	for (size_t i = 0; i < c->n; i++) {
-		if (strcasecmp(c->item[i].key, "cnid scheme") != 0)
+		if (strcasecmp(c->item[i].key, "path") != 0)
 			continue;
-		out->named = true;
-		out->dbd |= !strcasecmp(c->item[i].value, "dbd");
-		out->mysql |= !strcasecmp(c->item[i].value, "mysql");
-		out->files |= strcasecmp(c->item[i].value, "mysql") != 0;
+		take_scheme(out, of_volume(c, c->item[i].section, "cnid scheme"));
+		own = of_volume(c, c->item[i].section, "cnid server");
+		server = own ? own : server;
 	}
-	out->dbd |= !out->named;
-	out->files |= !out->named;
 	if (server)
 		take_server(out, server->value);
 	snprintf(out->folder, sizeof(out->folder), "%s", folder ? folder->value : DEFAULT_FOLDER);
+}
+
+static bool is_known(const struct servers_entry *s, uint16_t port)
+{
+	for (size_t i = 0; i < s->n_cnid_ports; i++)
+		if (s->cnid_port[i] == port)
+			return true;
+	return s->n_cnid_ports == SERVERS_PORTS;
+}
+
+void cnidstate_ports(struct servers_entry *s)
+{
+	pid_t pid = s->master ? s->master : s->n_sessions ? s->session[0].pid : 0;
+	struct afpconf c = { 0 };
+	struct err e = { 0 };
+	char root[64];
+
+	if (!pid || !s->conf[0])
+		return;
+	procfs_inside(root, sizeof(root), pid, "");
+	afpconf_read(&c, root, s->conf, true, &e);
+	for (size_t i = 0; i < c.n; i++) {
+		struct settings_of_cnid is = { .port = DEFAULT_PORT };
+
+		if (strcasecmp(c.item[i].key, "cnid server") != 0)
+			continue;
+		take_server(&is, c.item[i].value);
+		if (!is_known(s, is.port))
+			s->cnid_port[s->n_cnid_ports++] = is.port;
+	}
+	afpconf_fini(&c);
 }
 
 struct cnid_listener {
@@ -151,7 +206,10 @@ static void judge_folder(struct folder_state *f, const char *path)
 		snprintf(f->why, sizeof(f->why), "its file system is read-only");
 	else if (st.stx_attributes & st.stx_attributes_mask & STATX_ATTR_IMMUTABLE)
 		snprintf(f->why, sizeof(f->why), "it is immutable (chattr +i)");
-	else if (!fs.f_bavail && !fs.f_bfree)
+	/* What root may use besides is some room on a large file system, and not usable on a small
+	 * one. */
+	else if ((uint64_t)fs.f_bavail * fs.f_frsize < LITTLE_B &&
+		 (uint64_t)fs.f_bfree * fs.f_frsize < RESERVE_B)
 		snprintf(f->why, sizeof(f->why), "its file system is full");
 	else if (fs.f_files && !fs.f_ffree)
 		snprintf(f->why, sizeof(f->why), "its file system has no inode left");

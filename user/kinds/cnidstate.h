@@ -16,6 +16,12 @@
  */
 void cnidstate_look(struct run_figures *out, const struct servers_entry *s);
 
+/*
+ * Adds the ports of the CNID servers that its settings name, here or elsewhere, to those that are
+ * known.
+ */
+void cnidstate_ports(struct servers_entry *s);
+
 /* A process that serves as CNID server, such as a database server: adds to CNID_HELD. */
 void cnidstate_held(struct run_figures *out, pid_t pid, const struct servers_entry *s);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kinds/settings.h"
 
+#include "base/procstat.h"
 #include "host/procfs.h"
 
 #include <ctype.h>
@@ -128,6 +129,23 @@ void settings_fini(struct settings *s)
 	*s = (struct settings) { 0 };
 }
 
+/* Changed at least so long after the process began: its clock has steps of a tick. */
+#define CHANGED_S 2
+
+static bool is_newer(const struct settings *set, pid_t pid)
+{
+	struct timespec now, up;
+	struct procstat st;
+	double began;
+
+	if (!pid || procstat_read(&st, pid) || clock_gettime(CLOCK_REALTIME, &now) ||
+	    clock_gettime(CLOCK_BOOTTIME, &up))
+		return false;
+	began = (double)(now.tv_sec - up.tv_sec) +
+		(double)st.started / (double)sysconf(_SC_CLK_TCK);
+	return (double)set->time.tv_sec > began + CHANGED_S;
+}
+
 void settings_note(struct run *r, const struct settings *set, const struct servers_entry *s)
 {
 	/* Without cnid_dbd the CNID database is asked in other words. */
@@ -135,4 +153,7 @@ void settings_note(struct run *r, const struct settings *set, const struct serve
 		r->has_asking = false;
 	if (set->known)
 		settings_conf(r, &set->conf, set->version);
+	/* The server may not have read what was changed since it began. */
+	if (set->known && is_newer(set, s->master))
+		r->limit.sessions = 0;
 }

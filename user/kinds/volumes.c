@@ -70,6 +70,24 @@ char *volumes_of(pid_t afpd)
 	return volume;
 }
 
+bool volumes_read_only(const struct afpconf *c, const char *path)
+{
+	bool is = false;
+
+	for (size_t i = 0; i < c->n; i++) {
+		const struct afpconf_item *item = &c->item[i], *only;
+
+		if (strcasecmp(item->key, "path") != 0 ||
+		    length_of(item->value) != length_of(path) ||
+		    strncmp(item->value, path, length_of(path)) != 0)
+			continue;
+		only = afpconf_find(c, item->section, "read only");
+		if (only && afpconf_bool(only->value, &is) && is)
+			return true;
+	}
+	return false;
+}
+
 struct volumes {
 	char (*path)[CENSUS_PATH_MAX];
 	size_t n, room;

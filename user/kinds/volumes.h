@@ -18,6 +18,9 @@ bool volumes_below(const char *path, const char *folder);
 /* The innermost volume whose folder contains path; NULL: none. */
 const char *volumes_find(const struct afpconf *c, const char *path);
 
+/* Whether the settings of the volume with this folder say that it is read-only. */
+bool volumes_read_only(const struct afpconf *c, const char *path);
+
 /*
  * Where an afpd works: the folder of its volume, else its working directory, as seen from its own
  * root. NULL: in its root (before it opens a volume), or not known. To be freed.

@@ -64,6 +64,8 @@
 	X(STOPPED_FOR, "stopped_for", "ns", "the same as a time, all sessions together")                    \
 	X(STOPPED_WAIT, "stopped_wait", "share",                                                            \
 	  "of the request time, and the time that sessions were stopped between requests, the stops")       \
+	X(REPEATED_N, "repeated_n", "1", "how often the request that failed most often did")                \
+	X(REPEATED_OF, "repeated_of", "share", "of the requests of its command, these")                     \
 	X(UNACCEPTED, "unaccepted", "1",                                                                    \
 	  "connections that the server has not accepted for a second or more; who: why")                    \
 	X(UNACCEPTED_FOR, "unaccepted_for", "ns", "since when there are such, at least")                    \

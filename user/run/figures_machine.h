@@ -12,6 +12,7 @@
 /* X(NAME, key, unit, meaning) */
 #define RUN_FIGURES_MACHINE(X)                                                                     \
 	X(CPUS_USED, "cpus_used", "share", "of all CPUs, by all programs")                         \
+	X(OWN_CPUS, "own_cpus", "share", "of its CPUs, by all programs")                           \
 	X(OTHERS, "others", "share",                                                               \
 	  "of its CPUs, by other programs and what they had started; who: most")                   \
 	X(OTHERS_WAIT, "others_wait", "share",                                                     \
@@ -76,6 +77,7 @@
 	  "programs that are asked before a file of a volume may be opened; who: one")             \
 	X(READ_ONLY, "read_only", "1",                                                             \
 	  "1: the file system of a volume is mounted read-only; who: which")                       \
+	X(MISSING, "missing", "1", "volumes whose folder is not there; who: one")                  \
 	X(ROOM, "room", "share", "free space of the volume that is nearest to full; who: where")   \
 	X(ROOM_BYTES, "room_bytes", "B", "the same, in bytes")                                     \
 	X(ROOM_FILES, "room_files", "share",                                                       \

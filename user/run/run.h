@@ -268,6 +268,7 @@ struct run_session {
 	struct afs_habit habit; /* of a kind that answers in order */
 	struct afs_asking asking;
 	struct run_session_tcp tcp;
+	bool stopped; /* by a signal or a debugger, at the end */
 	bool has_cpu;
 	uint64_t cpu_ns, runq_ns; /* of its process's first thread, in the watched time */
 };
