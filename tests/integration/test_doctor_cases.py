@@ -431,7 +431,7 @@ def test_a_server_whose_main_process_is_stopped_accepts_nobody(scope: Scope, ser
         time.sleep(1)
         said = say(scope, site.port, "doctor", "-d", str(SECONDS))
     found = first_is(said, "not-accepting")
-    assert f"its main process (pid {site.pid}) is stopped" in found["text"]
+    assert f"the server's main process (pid {site.pid}) is stopped" in found["text"]
 
 
 @undisturbed

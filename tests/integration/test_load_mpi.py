@@ -58,15 +58,13 @@ def phase_of(done: Done) -> dict[str, Any]:
 def wait_for_work(running: Running, where: Path, clients: int) -> dict[int, tuple[int, int]]:
     """Until all clients work. Rank -> the process of mpirun, its child."""
 
-    def changed() -> list[int]:
-        return [path.stat().st_mtime_ns for path in sorted(where.glob("LanTest-*/d*"))]
+    def changed() -> dict[Path, int]:
+        return {path: path.stat().st_mtime_ns for path in where.glob("LanTest-*/d*")}
 
     wait_until(lambda: len(changed()) >= clients or running.process.poll() is not None, 60, "files")
     assert running.process.poll() is None, running.finish()
     first = changed()
-    wait_until(
-        lambda: all(a != b for a, b in zip(first, changed(), strict=True)), 60, "each client's work"
-    )
+    wait_until(lambda: not first.items() & changed().items(), 60, "each client's work")
     return children(running, "load")
 
 

@@ -79,21 +79,15 @@ static double weight(const struct run_figures *f, const struct doctor_rule *r)
 	return share;
 }
 
-/* Something fails; not only may it fail soon. */
-static bool does_fail(const struct doctor_finding *x)
-{
-	return x->rule->kind == DOCTOR_FAILS && x->rule->harm < N_RUN_FIGURES;
-}
-
 /* Causes first, of these what fails; then most weight, then as in the tables. */
 static int by_weight(const void *a, const void *b)
 {
 	const struct doctor_finding *x = a, *y = b;
-	bool fails = does_fail(x);
+	bool fails = x->rule->kind == DOCTOR_FAILS;
 
 	if (x->rule->whom != y->rule->whom)
 		return x->rule->whom ? 1 : -1;
-	if (fails != does_fail(y))
+	if (fails != (y->rule->kind == DOCTOR_FAILS))
 		return fails ? -1 : 1;
 	if (x->weight != y->weight)
 		return x->weight < y->weight ? 1 : -1;
