@@ -43,7 +43,7 @@ static struct witness witness_begin(void)
 /* Whether what was measured meanwhile says something. */
 static bool witness_end(const struct witness *w)
 {
-	bool quiet = *w->gap_ns < 100 * MS;
+	bool quiet = *w->gap_ns < 200 * MS;
 
 	kill(w->pid, SIGKILL);
 	assert_int_equal(waitpid(w->pid, NULL, 0), w->pid);
@@ -88,6 +88,30 @@ static void is_told(struct rig *g)
 		assert_true(g->phase.command[i]->latency.max < TOO_LONG_MS * MS);
 }
 
+/* So often what a busy machine spoilt is tried again; the last time it is judged all the same. */
+#define TRIES 5
+
+/* Whether it was judged. */
+static bool is_stopped_at(const struct engine_job *work, unsigned int n_threads, bool last)
+{
+	struct witness w = witness_begin();
+	struct rig *g = rig_of(4, n_threads);
+	pid_t child;
+	bool quiet;
+
+	for (unsigned int k = 0; k < 4; k++)
+		g->play[k].slow.service_ns = 20 * MS;
+	rig_open(g);
+	child = stop_after(300);
+	rig_do(g, work);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	quiet = witness_end(&w) || last;
+	if (quiet)
+		is_told(g);
+	rig_free(g);
+	return quiet;
+}
+
 static void a_stopped_generator_is_no_slow_server(void **state)
 {
 	struct engine_job work[] = { rig_work(2600 * MS), rig_work(2600 * MS) };
@@ -98,45 +122,38 @@ static void a_stopped_generator_is_no_slow_server(void **state)
 	work[1].pace = (struct pace_opts) { PACE_FIXED, 150, 0 };
 	work[1].queue = 4 * 1000;
 	for (size_t i = 0; i < 2; i++)
-		for (unsigned int t = 1; t <= 2; t++) {
-			struct witness w = witness_begin();
-			struct rig *g = rig_of(4, t);
-			pid_t child;
+		for (unsigned int t = 1; t <= 2; t++)
+			for (int n = 1; !is_stopped_at(&work[i], t, n == TRIES); n++)
+				print_message("the machine was busy: again\n");
+}
 
-			for (unsigned int k = 0; k < 4; k++)
-				g->play[k].slow.service_ns = 20 * MS;
-			rig_open(g);
-			child = stop_after(300);
-			rig_do(g, &work[i]);
-			assert_int_equal(waitpid(child, NULL, 0), child);
-			if (witness_end(&w))
-				is_told(g);
-			else
-				print_message("the machine was too busy to tell\n");
-			rig_free(g);
-		}
+static bool waits_for_a_slow_server(bool last)
+{
+	const struct engine_job work = rig_work(1500 * MS);
+	struct witness w = witness_begin();
+	struct rig *g = rig_of(2, 1);
+	bool quiet;
+
+	g->play[0].slow.service_ns = 900 * MS;
+	g->play[1].slow.service_ns = 10 * MS;
+	rig_open(g);
+	rig_do(g, &work);
+	quiet = witness_end(&w) || last;
+	if (quiet) {
+		assert_int_equal(g->load->n_pauses, 0);
+		assert_int_equal(g->load->n_paused, 0);
+	}
+	assert_true(g->load->action[0].planned.max >= 900 * MS);
+	rig_free(g);
+	return quiet;
 }
 
 /* Its thread ran, and waited. */
 static void a_slow_server_is_no_pause(void **state)
 {
-	const struct engine_job work = rig_work(1500 * MS);
-	struct witness w = witness_begin();
-	struct rig *g = rig_of(2, 1);
-
 	(void)state;
-	g->play[0].slow.service_ns = 900 * MS;
-	g->play[1].slow.service_ns = 10 * MS;
-	rig_open(g);
-	rig_do(g, &work);
-	if (witness_end(&w)) {
-		assert_int_equal(g->load->n_pauses, 0);
-		assert_int_equal(g->load->n_paused, 0);
-	} else {
-		print_message("the machine was too busy to tell\n");
-	}
-	assert_true(g->load->action[0].planned.max >= 900 * MS);
-	rig_free(g);
+	for (int n = 1; !waits_for_a_slow_server(n == TRIES); n++)
+		print_message("the machine was busy: again\n");
 }
 
 int main(void)

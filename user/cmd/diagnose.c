@@ -178,7 +178,7 @@ static void look_sessions(struct diagnose *d, const struct kind_found *found, st
 		s->stopped = !s->ended_ns && !procstat_read(&st, s->pid) &&
 			     (st.state == 'T' || st.state == 't');
 
-		/* Of one that is older than that look nothing can be said. */
+		/* It began before the last look, and its CPU time was not read then. */
 		if (!s->begun_ns && !before.cpu_ns)
 			continue;
 		if (s->ended_ns || procfs_thread_times(&now, s->pid, s->pid) ||
@@ -371,7 +371,8 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 	if (!e)
 		e = doctor_measure(r->figures, r);
 	if (!e && found->servers.n && r->ends[AFS_ROLE_SERVER].crashed)
-		crashlog_look(r->figures, &found->servers.entry[0], &d->settings.conf);
+		crashlog_look(r->figures, &found->servers.entry[0], &d->settings.conf,
+			      r->ends[AFS_ROLE_SERVER].pid);
 	if (!e && found->servers.n)
 		look_master(r->figures, found->servers.entry[0].master);
 	if (!e && d->begun)

@@ -41,14 +41,13 @@ const struct opt doctor_options[] = {
 
 static void help(void)
 {
-	fputs(
-	    "Usage: afpscope doctor [OPTIONS]\n"
-	    "       afpscope doctor [--short] RUN\n"
-	    "Watches a running server of AFP, GlusterFS or Rx and says what is wrong with it, what shows\n"
-	    "that, and what to try. Changes nothing and needs no client. RUN: a saved run of\n"
-	    "record, doctor or rx. Exit code: 0 nothing is wrong, 1 there are findings, 4 no\n"
-	    "verdict.\n\n",
-	    stdout);
+	fputs("Usage: afpscope doctor [OPTIONS]\n"
+	      "       afpscope doctor [--short] RUN\n"
+	      "Watches a running server of AFP, GlusterFS or Rx and says what is wrong with it,\n"
+	      "what shows that, and what to try. Changes nothing and needs no client. RUN: a\n"
+	      "saved run of record, doctor or rx. Exit code: 0 nothing is wrong, 1 there are\n"
+	      "findings, 4 no verdict.\n\n",
+	      stdout);
 	opt_help(stdout, doctor_options);
 }
 

@@ -149,7 +149,7 @@ static void look_acks(struct clients *c, const struct client *is)
 		if (middle(i) > ACK_LEAST && middle(i) < ACK_MOST)
 			waited += s->habit.pause[i];
 	acks = ((double)s->tcp.segments - n) / n;
-	/* What comes in in many segments is acknowledged, too. */
+	/* Requests of many segments are acknowledged as well: such a pause may be the client's. */
 	if (waited >= PAUSES && (double)s->bytes_out / n < REPLY_MOST &&
 	    (double)s->bytes_in / n < REPLY_MOST)
 		share = fmax(0, fmin(1, fmin(acks, waited / n)));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What can be wrong with bricks of GlusterFS themselves; the machine below them is as that of an
- * AFP server (rules_machine.c). Limits were chosen with tests/integration/test_doctor_gluster.py.
+ * AFP server (rules_machine.c, rules_storage.c). No laboratory has bricks: the limits of "threads"
+ * are those of AFP's waits, and nobody has measured how often they are right.
  */
 #include "doctor/rules_priv.h"
 
@@ -20,7 +21,7 @@ static const struct doctor_rule rules[] = {
 		.key = "server-stopped", .name = "stopped brick", .kind = DOCTOR_FAILS,
 		TESTS(LEAST(STOPPED, 0.02)), HARM(STOPPED_WAIT, 0.1),
 		EVIDENCE(F(STOPPED), F(SLOW_N), F(LONGEST)),
-		.says = "a brick was stopped by a signal, a debugger or a freezer for {stopped} of the time",
+		.says = "a brick was stopped by a signal, a debugger or a freezer for {stopped} of the time[; stopped now: {bricks_held.who}]",
 		.todo = "find who sent SIGSTOP or froze its cgroup; kill -CONT PID lets it go on",
 		.disproof = "no glusterfsd is in state T, and no cgroup of it is frozen",
 		.next = "ps -o pid,stat,wchan,comm -C glusterfsd",
@@ -38,7 +39,7 @@ static const struct doctor_rule rules[] = {
 		.key = "threads", .name = "shortage of io-threads", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(IO_THREADS_BUSY, 0.8), LEAST(WAIT_THREAD, 0.3)), HARM(WAIT_THREAD, 0.3), UNSURE,
 		EVIDENCE(F(WAIT_THREAD), F(IO_THREADS), F(IO_THREADS_BUSY), F(WAIT_DISK), F(P99)),
-		.says = "all io-threads of the bricks are at work: {io_threads} of them, {io_threads_busy} of the time; for {wait_thread} of all request time none did anything for the requests",
+		.says = "all io-threads of the bricks are at work: {io_threads} of them, {io_threads_busy} of the time; for {wait_thread} of all request time no thread worked on the requests",
 		.todo = "raise it: gluster volume set VOLUME performance.io-thread-count N; where they wait for disks (wait_disk), faster disks",
 		.disproof = "with twice as many io-threads requests take as long",
 		.next = "gluster volume get VOLUME performance.io-thread-count",
@@ -46,7 +47,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "self-heal", .name = "self-heal", .kind = DOCTOR_NOTE,
 		TESTS(LEAST(HEAL_ENTRIES, 1)), NO_HARM,
-		.fact = "entries that wait to be healed, by the indices of the bricks: {heal_entries}[ ({heal_entries.who})][; the self-heal daemon was on a CPU {heal_cpu} of the time]",
+		.fact = "the bricks' indices list {heal_entries} entries that wait to be healed[ ({heal_entries.who})][; the self-heal daemon was on a CPU {heal_cpu} of the time]",
 	},
 };
 /* clang-format on */

@@ -30,7 +30,7 @@ static const struct doctor_rule rules[] = {
 		TESTS(LEAST(UNACCEPTED, 1)), HARM(UNACCEPTED_SHARE, 0.001),
 		EVIDENCE(F(UNACCEPTED), F(UNACCEPTED_FOR), F(SESSIONS), F(LOGINS)),
 		.says = "nobody can log in: {unaccepted} connections have not been accepted for {unaccepted_for} or more[; {unaccepted.who}]",
-		.todo = "kill -CONT PID if that is stopped; else see where it hangs, and restart it",
+		.todo = "if the main process is stopped (state T), kill -CONT {pid}; else restart the server",
 		.disproof = "a new client can log in",
 		.next = "ss -ltn; ps -o pid,stat,wchan,comm -p {pid}; cat /proc/{pid}/stack",
 	},
@@ -298,7 +298,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "failing-requests", .name = "requests that fail", .kind = DOCTOR_NOTE,
 		TESTS(LEAST(REPEATED_OF, 0.5), LEAST(REPEATED_N, 10), MOST(REPEATED, 0.3)), NO_HARM,
-		.fact = "of the requests of one command {repeated_of} fail, {repeated_n} of them: {repeated.who}",
+		.fact = "{repeated_of} of the requests of one command fail, {repeated_n} in all: {repeated.who}",
 	},
 	{
 		.key = "no-login", .name = "connections without a login", .kind = DOCTOR_NOTE,

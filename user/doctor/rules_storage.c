@@ -33,7 +33,7 @@ static const struct doctor_rule rules[] = {
 		.says = "the folder of a volume is not there: {missing.who}[; volumes that clients could not open: {volumes_refused}]",
 		.todo = "mount its disk, or put the folder back where the settings say it is",
 		.disproof = "that folder is there for the server (its root may be another one)",
-		.next = "ls -ld {missing.who}; findmnt",
+		.next = "ls -ld FOLDER; findmnt",
 		.fact = "the folder of a volume is not there: {missing.who}",
 	},
 	{

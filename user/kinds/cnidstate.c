@@ -206,8 +206,10 @@ static void judge_folder(struct folder_state *f, const char *path)
 		snprintf(f->why, sizeof(f->why), "its file system is read-only");
 	else if (st.stx_attributes & st.stx_attributes_mask & STATX_ATTR_IMMUTABLE)
 		snprintf(f->why, sizeof(f->why), "it is immutable (chattr +i)");
-	/* What root may use besides is some room on a large file system, and not usable on a small
-	 * one. */
+	/*
+	 * A full ext4 has a few blocks left that nobody can use. A large reserve for root is
+	 * room for the CNID server.
+	 */
 	else if ((uint64_t)fs.f_bavail * fs.f_frsize < LITTLE_B &&
 		 (uint64_t)fs.f_bfree * fs.f_frsize < RESERVE_B)
 		snprintf(f->why, sizeof(f->why), "its file system is full");

@@ -45,13 +45,15 @@ static size_t function_after(const char *at, const char **name)
 	return strcspn(*name, "+)\n");
 }
 
-void crashlog_read(struct run_figures *out, const char *log)
+void crashlog_read(struct run_figures *out, const char *log, pid_t pid)
 {
 	const char *last = NULL, *name = "";
+	int signal, its;
 	size_t len;
 
 	for (const char *at = log; (at = strstr(at, ERROR)); at += strlen(ERROR))
-		last = at;
+		if (sscanf(at, ERROR "%d in pid %d", &signal, &its) == 2 && its == pid)
+			last = at;
 	if (!last)
 		return;
 	len = function_after(last, &name);
@@ -59,7 +61,8 @@ void crashlog_read(struct run_figures *out, const char *log)
 		       len ? ", in " : "", (int)len, name);
 }
 
-void crashlog_look(struct run_figures *out, const struct servers_entry *s, const struct afpconf *c)
+void crashlog_look(struct run_figures *out, const struct servers_entry *s, const struct afpconf *c,
+		   pid_t pid)
 {
 	const struct afpconf_item *file = afpconf_find(c, "Global", "log file");
 	struct log_end l = { .text = "" };
@@ -70,5 +73,5 @@ void crashlog_look(struct run_figures *out, const struct servers_entry *s, const
 	procfs_inside(root, sizeof(root), s->master, "");
 	snprintf(l.path, sizeof(l.path), "%s%s", root, file->value);
 	if (!patient_call(read_end, &l, l.text, sizeof(l.text), ANSWER_MS))
-		crashlog_read(out, l.text);
+		crashlog_read(out, l.text, pid);
 }

@@ -64,7 +64,7 @@ int kind_find_other(const struct kind **k, struct kind_found *out, const struct 
 
 		int r = kind_find(is, &found, wish, &not );
 
-		if (r == -ENOTUNIQ || r == -EACCES) {
+		if (r == -ENOTUNIQ) {
 			*e = not ;
 			return r;
 		}

@@ -73,7 +73,7 @@ int kind_find(const struct kind *k, struct kind_found *out, const struct kind_wi
 
 /*
  * A server that can be judged, of any kind but the first, and its kind; there must be such servers
- * of one kind only. 0; -ENOTUNIQ or -EACCES, with a text in e; or -ENXIO, where e stays as it is.
+ * of one kind only. 0; -ENOTUNIQ, with a text in e; or -ENXIO, where e stays as it is.
  */
 int kind_find_other(const struct kind **k, struct kind_found *out, const struct kind_wish *wish,
 		    struct err *e);
