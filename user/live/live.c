@@ -299,13 +299,13 @@ static bool is_login(unsigned int account)
 	return name && (!strcmp(name, "FPLogin") || !strcmp(name, "FPLoginExt"));
 }
 
-static void request_row(struct live *l, const struct ledger *diff, const struct request *q,
+static void request_row(struct live *l, const struct ledger *now, const struct request *q,
 			struct live_sum *all)
 {
 	char name[ACCOUNT_NAME_MAX];
 	struct live_sum sum = {
 		.requests = q->a.sum.answered,
-		.errors = requests_errors(diff, NULL, q->number),
+		.errors = live_errors_since(&l->errors, now, q->number),
 		.bytes_in = q->a.sum.bytes_in,
 		.bytes_out = q->a.sum.bytes_out,
 		.ns = q->a.sum.ns,
@@ -326,7 +326,7 @@ static uint64_t cpu_of(const struct ledger *l, enum afs_role role)
 	return ledger_part_sum(l, role, LEDGER_ALL, LEDGER_ALL, LEDGER_ALL).cpu_ns;
 }
 
-static int commands_step(struct live *l, const struct ledger *diff)
+static int commands_step(struct live *l, const struct ledger *now, const struct ledger *diff)
 {
 	struct requests all;
 	int r = requests_init(&all, diff);
@@ -334,7 +334,7 @@ static int commands_step(struct live *l, const struct ledger *diff)
 	if (r)
 		return r;
 	for (size_t i = 0; i < all.n; i++)
-		request_row(l, diff, &all.request[i], &l->step[0].all);
+		request_row(l, now, &all.request[i], &l->step[0].all);
 	requests_fini(&all);
 	l->step[0].has_requests = true;
 	l->step[0].server_cpu_ns = cpu_of(diff, AFS_ROLE_SERVER) + cpu_of(diff, AFS_ROLE_HELPER);
@@ -379,6 +379,8 @@ int live_begin(struct live *l, struct watch *w)
 	l->begun_ns = l->noted_ns = l->ticked_ns = clock_now_ns();
 	l->step[0] = (struct live_step) { .begun_ns = l->noted_ns };
 	r = watch_glance(w, &l->before);
+	if (!r)
+		live_errors_begin(&l->errors, &l->before);
 	return r ? r : ledger_add(&l->noted, &l->before);
 }
 
@@ -425,7 +427,7 @@ int live_step(struct live *l)
 	r = r ? r : watch_glance(l->w, &after);
 	r = r ? r : ledger_diff(&diff, &after, &l->before);
 	if (!r && diff.has_requests)
-		r = commands_step(l, &diff);
+		r = commands_step(l, &after, &diff);
 	ledger_fini(&diff);
 	r = r ? r : losses_step(l);
 	if (r) {

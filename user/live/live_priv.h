@@ -4,6 +4,7 @@
 
 /* What the files of user/live know of a watch that goes on. */
 
+#include "live/errors.h"
 #include "live/files.h"
 #include "live/live.h"
 
@@ -36,6 +37,7 @@ struct live {
 	struct live_table *now[LIVE_N], *last[LIVE_N];
 	struct live_step step[2]; /* going on, the last */
 	struct ledger before, noted;
+	struct live_errors errors;
 	uint64_t begun_ns, noted_ns, ticked_ns;
 	/* Sessions that have ended since live_note, in its run's words. */
 	size_t n_gone;
