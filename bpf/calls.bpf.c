@@ -49,27 +49,16 @@ int on_sys_exit(__u64 *ctx)
 
 static __always_inline bool is_runnable(const struct task_struct___afs *task)
 {
-	const struct task_struct___afs_old *old = (const void *)task;
-
-	if (bpf_core_field_exists(task->__state))
-		return !task->__state;
-	return !old->state;
+	return !task->__state;
 }
 
 /* Why a task leaves its CPU. Tasks frozen by a cgroup look as if they waited for a signal. */
 static __always_inline __u8 off_of(bool preempted, const struct task_struct___afs *task)
 {
-	const struct task_struct___afs_old *old = (const void *)task;
-	__u64 state;
-
 	if (preempted || is_runnable(task))
 		return AFS_OFF_RUNQ;
-	if (bpf_core_field_exists(task->__state))
-		state = task->__state;
-	else
-		state = old->state;
-	return state & AFS_TASK_HELD || task->jobctl & AFS_TRAP_FREEZE ? AFS_OFF_STOPPED
-								       : AFS_OFF_BLOCKED;
+	return task->__state & AFS_TASK_HELD || task->jobctl & AFS_TRAP_FREEZE ? AFS_OFF_STOPPED
+									       : AFS_OFF_BLOCKED;
 }
 
 /* (preempted, task that leaves the CPU, task that gets it) */
@@ -180,7 +169,7 @@ static __always_inline void thread_end(struct afs_thread *t, const struct task_s
 	}
 	p->ended_ns = bpf_ktime_get_ns();
 	if (t->tid == p->tgid)
-		AFS_GET(p->exit_code, task->exit_code);
+		p->exit_code = task->exit_code;
 	s = tracing(AFS_TRACE_SMALL) ? stream_at(t->stream) : NULL;
 	if (s && s->serving == t->slot + 1)
 		trace_served(p, s);
@@ -192,18 +181,10 @@ static __always_inline void thread_end(struct afs_thread *t, const struct task_s
 static __always_inline bool thread_watch(struct afs_thread *t, void *task)
 {
 	__u32 value = t->slot + 1;
-#ifdef AFS_BY_TID
-	__u32 tid = t->tid;
-#endif
 
 	t->task = (__u64)task;
-#ifdef AFS_BY_TID
-	if (!bpf_map_update_elem(&watched, &tid, &value, BPF_ANY))
-		return true;
-#else
 	if (bpf_task_storage_get(&watched, task, &value, BPF_LOCAL_STORAGE_GET_F_CREATE))
 		return true;
-#endif
 	thread_end(t, task);
 	return false;
 }
@@ -247,12 +228,10 @@ int on_newtask(__u64 *ctx)
 {
 	struct task_struct___afs *task = (void *)ctx[0];
 	struct afs_thread *t = thread_current();
-	int tid;
 
 	if (!t)
 		return 0;
-	AFS_GET(tid, task->pid);
-	t = child_new(t, tid, ctx[1]);
+	t = child_new(t, task->pid, ctx[1]);
 	if (t && !thread_watch(t, task))
 		AFS_COUNT(shared.lost.storage);
 	return 0;
@@ -277,16 +256,6 @@ int on_exec(__u64 *ctx)
 	return 0;
 }
 
-/* Thread numbers are reused; task storage is freed by the kernel. */
-static __always_inline void thread_forget(void)
-{
-#ifdef AFS_BY_TID
-	__u32 tid = bpf_get_current_pid_tgid();
-
-	bpf_map_delete_elem(&watched, &tid);
-#endif
-}
-
 /* (task that ends) */
 SEC("tp_btf/sched_process_exit")
 int on_exit(__u64 *ctx)
@@ -297,7 +266,6 @@ int on_exit(__u64 *ctx)
 		thread_end(t, (void *)ctx[0]);
 	if (t && tracing(AFS_TRACE_SMALL))
 		batch_end();
-	thread_forget();
 	return 0;
 }
 
@@ -418,7 +386,6 @@ int on_tp_exit_task(void *ctx)
 		thread_end(t, current_task());
 	if (t && tracing(AFS_TRACE_SMALL))
 		batch_end();
-	thread_forget();
 	return 0;
 }
 
@@ -441,11 +408,9 @@ static __always_inline void mark_serving(const struct afs_thread *t)
 /* Sets the state of a thread that is found asleep in a call to that call. */
 static __always_inline void mark_call(struct afs_thread *t, struct task_struct___afs *task)
 {
-#ifndef AFS_BY_TID
 	struct afs_stripe *s = stripe_here();
 	struct pt_regs___afs *regs;
 	unsigned long arg[AFS_N_ARGS];
-#endif
 
 	if (is_runnable(task))
 		return;
@@ -454,9 +419,6 @@ static __always_inline void mark_call(struct afs_thread *t, struct task_struct__
 		return;
 	t->nr = AFS_NR_ASLEEP;
 	enter_cell(t, AFS_CLASS_OTHER, AFS_OBJECT_UNKNOWN);
-#ifndef AFS_BY_TID
-	if (!bpf_core_enum_value_exists(enum bpf_func_id___afs, BPF_FUNC_task_pt_regs___afs))
-		return;
 	regs = (void *)bpf_task_pt_regs((void *)task);
 	if (!s || afs_nr(regs) < 0)
 		return;
@@ -469,7 +431,6 @@ static __always_inline void mark_call(struct afs_thread *t, struct task_struct__
 	/* Turns the pointer into a number, as a global function needs it. */
 	shared.mark.task = (__u64)task;
 	enter(s, t, task, *(volatile __u64 *)&shared.mark.task, afs_nr(regs), arg);
-#endif
 }
 
 /* Makes a slot available. Global functions, as the next four: verified once. */

@@ -112,11 +112,6 @@ struct task_struct___afs {
 #define AFS_TASK_HELD   (0x4 | 0x8 | 0x8000)
 #define AFS_TRAP_FREEZE (1ul << 23)
 
-/* Before 5.14. */
-struct task_struct___afs_old {
-	long state;
-};
-
 struct bpf_iter__task___afs {
 	struct task_struct___afs *task;
 };
@@ -167,10 +162,6 @@ struct afs_tp_newtask {
 	__s32 pid;
 	char comm[16];
 	__u64 clone_flags;
-};
-
-enum bpf_func_id___afs {
-	BPF_FUNC_task_pt_regs___afs = 175,
 };
 
 #define AFS_PF_EXITING   0x00000004

@@ -3,9 +3,7 @@
 #define AFS_MAPS_H
 
 /*
- * All data of the programs, and how they find that of a thread. One source makes two objects: with
- * AFS_BY_TID a thread is found by its number in a hash, for kernels before 5.11, which have no task
- * storage; that object reads the kernel's memory only with bpf_probe_read_kernel.
+ * All data of the programs, and how they find that of a thread: by the storage of its task.
  */
 
 #include "bpf/calls.h"
@@ -23,15 +21,9 @@ struct afs_shared shared;
 
 /* For every watched thread its slot in "thread" + 1. */
 struct {
-#ifdef AFS_BY_TID
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, AFS_N_THREADS);
-	__type(key, __u32);
-#else
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-#endif
 	__type(value, __u32);
 } watched SEC(".maps");
 
@@ -132,19 +124,9 @@ static __always_inline bool datagrams(void)
 			(total) += (n);                                                            \
 	})
 
-#ifdef AFS_BY_TID
-#define AFS_GET(dst, src) bpf_core_read(&(dst), sizeof(dst), &(src))
-#else
-#define AFS_GET(dst, src) ((dst) = (src))
-#endif
-
 static __always_inline void *current_task(void)
 {
-#ifdef AFS_BY_TID
-	return (void *)bpf_get_current_task();
-#else
 	return bpf_get_current_task_btf();
-#endif
 }
 
 /*
@@ -182,16 +164,10 @@ static __always_inline struct afs_thread *thread_known(void *task)
 {
 	const struct task_struct___afs *in = task;
 	struct afs_thread *t;
-#ifdef AFS_BY_TID
-	__u32 tid;
 
-	AFS_GET(tid, in->pid);
-	t = thread_at(bpf_map_lookup_elem(&watched, &tid));
-#else
 	if (!in->bpf_storage)
 		return NULL;
 	t = thread_at(bpf_task_storage_get(&watched, task, NULL, 0));
-#endif
 	return t && t->task == (__u64)task ? t : NULL;
 }
 
@@ -264,10 +240,10 @@ static __always_inline struct afs_compat io_of(const struct task_struct___afs *t
 
 	if (!bpf_core_field_exists(task->ioac.rchar))
 		return io;
-	AFS_GET(io.syscr, task->ioac.syscr);
-	AFS_GET(io.syscw, task->ioac.syscw);
-	AFS_GET(io.rchar, task->ioac.rchar);
-	AFS_GET(io.wchar, task->ioac.wchar);
+	io.syscr = task->ioac.syscr;
+	io.syscw = task->ioac.syscw;
+	io.rchar = task->ioac.rchar;
+	io.wchar = task->ioac.wchar;
 	return io;
 }
 

@@ -222,14 +222,6 @@ static int in_the_best_way(void **state)
 	return open_as(state, bpf_load_best(), (struct storage_wish) {});
 }
 
-static int by_thread_number(void **state)
-{
-	struct bpf_load_wish wish = bpf_load_best();
-
-	wish.by_tid = true;
-	return open_as(state, wish, (struct storage_wish) {});
-}
-
 static int without_fentry(void **state)
 {
 	return open_as(state, bpf_load_best(), (struct storage_wish) { .no_fentry = true });
@@ -517,7 +509,6 @@ int main(void)
 	};
 
 	return cmocka_run_group_tests(tests, in_the_best_way, teardown) |
-	       cmocka_run_group_tests(tests, by_thread_number, teardown) |
 	       cmocka_run_group_tests(tests, without_fentry, teardown) |
 	       cmocka_run_group_tests(tests, with_tracepoints_only, teardown) |
 	       cmocka_run_group_tests(off, with_nothing, teardown);

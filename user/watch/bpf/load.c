@@ -5,7 +5,6 @@
 
 #include "base/file.h"
 #include "calls.skel.h"
-#include "calls_tid.skel.h"
 #include "host/syscalls.h"
 #include "run/account.h"
 #include "watch/bpf/ring.h"
@@ -62,7 +61,7 @@ static bool kernel_too_old(void)
 
 	if (!uname(&name))
 		sscanf(name.release, "%d.%d", &major, &minor);
-	return major && (major < 5 || (major == 5 && minor < 8));
+	return major && (major < 5 || (major == 5 && minor < 15));
 }
 
 static int refusal(struct err *e, int code, const char *what)
@@ -79,7 +78,7 @@ static int refusal(struct err *e, int code, const char *what)
 			       "no type information of the kernel "
 			       "(/sys/kernel/btf/vmlinux): BTF is not built in");
 	if (kernel_too_old())
-		return err_set(e, code, "this kernel is too old: the programs need Linux 5.8");
+		return err_set(e, code, "this kernel is too old: the programs need Linux 5.15");
 	if (code == -EPERM)
 		return err_set(e, code,
 			       "BPF programs are refused although this is root: a "
@@ -87,47 +86,6 @@ static int refusal(struct err *e, int code, const char *what)
 	return err_set(e, code, "%s: %s (%s)", what, strerror(-code),
 		       last_words[0] ? last_words : "the kernel gave no reason");
 }
-
-/*
- * One source, two objects. What is needed of either skeleton; both have the same variables in
- * different types.
- */
-struct bpf_load_kind {
-	const char *how; /* how threads are found; NULL: by task storage, as preferred */
-	void *(*open)(struct bpf_load *l, struct afs_setup **setup);
-	int (*load)(void *skel, struct bpf_load *l);
-	void (*destroy)(void *skel);
-};
-
-#define KIND(name, text)                                                                           \
-	static void *name##_open(struct bpf_load *l, struct afs_setup **setup)                     \
-	{                                                                                          \
-		struct name##_bpf *s = name##_bpf__open();                                         \
-                                                                                                   \
-		if (s) {                                                                           \
-			l->object = s->obj;                                                        \
-			*setup = &s->rodata->setup;                                                \
-		}                                                                                  \
-		return s;                                                                          \
-	}                                                                                          \
-	static int name##_load(void *skel, struct bpf_load *l)                                     \
-	{                                                                                          \
-		struct name##_bpf *s = skel;                                                       \
-		int r = name##_bpf__load(s);                                                       \
-                                                                                                   \
-		if (!r)                                                                            \
-			l->shared = &s->bss->shared;                                               \
-		return r;                                                                          \
-	}                                                                                          \
-	static void name##_destroy(void *skel)                                                     \
-	{                                                                                          \
-		name##_bpf__destroy(skel);                                                         \
-	}                                                                                          \
-	static const struct bpf_load_kind name##_kind = { text, name##_open, name##_load,          \
-							  name##_destroy }
-
-KIND(calls, NULL);
-KIND(calls_tid, "threads by number: before Linux 5.11 tasks have no storage");
 
 /* One of two ways to observe the same events. */
 struct load_way {
@@ -248,13 +206,15 @@ static int set_lens(struct bpf_load *l, const struct afs_setup *setup)
 static int load(struct bpf_load *l, const struct load_way *way, const struct bpf_load_wish *wish,
 		bool objects, struct err *e)
 {
-	struct afs_setup *setup = NULL;
+	struct afs_setup *setup;
 	int r;
 
 	last_words[0] = '\0';
-	l->skel = l->kind->open(l, &setup);
+	l->skel = calls_bpf__open();
 	if (!l->skel)
 		return refusal(e, -errno, "open BPF programs");
+	l->object = l->skel->obj;
+	setup = &l->skel->rodata->setup;
 	if (account_number_named(wish->accounts, setup->spread) >= AFS_N_SPREADS)
 		return refusal(e, -ENOSPC, "number the requests");
 	for (unsigned int i = 0; i < AFS_ACCOUNT_BETWEEN; i++)
@@ -272,9 +232,10 @@ static int load(struct bpf_load *l, const struct load_way *way, const struct bpf
 	if (!r)
 		r = set_trace(l, setup, way, wish);
 	if (!r)
-		r = l->kind->load(l->skel, l);
+		r = calls_bpf__load(l->skel);
 	if (r)
 		return refusal(e, r, "load BPF programs");
+	l->shared = &l->skel->bss->shared;
 	l->shared->span = 1;
 	return 0;
 }
@@ -342,18 +303,16 @@ static void unload(struct bpf_load *l)
 	bpf_link__destroy(l->marker);
 	bpf_link__destroy(l->drops);
 	l->marker = l->drops = NULL;
-	if (l->skel)
-		l->kind->destroy(l->skel);
+	calls_bpf__destroy(l->skel);
 	l->skel = NULL;
 }
 
-static int try_way(struct bpf_load *l, const struct bpf_load_kind *kind, const struct load_way *way,
-		   const struct bpf_load_wish *wish, struct err *e)
+static int try_way(struct bpf_load *l, const struct load_way *way, const struct bpf_load_wish *wish,
+		   struct err *e)
 {
 	bool objects = !wish->no_objects;
 	int r;
 
-	l->kind = kind;
 	r = load(l, way, wish, objects, e);
 	l->objects = l->requests = objects && !r;
 	if (r && objects) {
@@ -368,19 +327,16 @@ static int try_way(struct bpf_load *l, const struct bpf_load_kind *kind, const s
 	if (r)
 		unload(l);
 	else
-		snprintf(l->how, sizeof(l->how), "%s%s%s", way->how, kind->how ? ", " : "",
-			 kind->how ? kind->how : "");
+		l->how = way->how;
 	return r;
 }
 
-/* Both ways of one kind. */
-static int try_kind(struct bpf_load *l, const struct bpf_load_kind *kind,
-		    const struct bpf_load_wish *wish, struct err *e)
+static int try_both_ways(struct bpf_load *l, const struct bpf_load_wish *wish, struct err *e)
 {
 	const struct load_way *first = wish->classic ? &classic_way : &btf_way;
 	const struct load_way *second = wish->classic ? &btf_way : &classic_way;
 	struct err why = {};
-	int r = try_way(l, kind, first, wish, &why);
+	int r = try_way(l, first, wish, &why);
 
 	if (!r) {
 		if (first->why)
@@ -392,7 +348,7 @@ static int try_kind(struct bpf_load *l, const struct bpf_load_kind *kind,
 		*e = why;
 		return r;
 	}
-	r = try_way(l, kind, second, wish, e);
+	r = try_way(l, second, wish, e);
 	if (r)
 		*e = why;
 	return r;
@@ -445,16 +401,12 @@ bool bpf_load_preempted(void)
 	return bpf_load_preempts(name.version, mode, cmdline, built_preempted(name.release));
 }
 
-bool bpf_load_misses(const struct bpf_program *p, uint64_t *out)
+uint64_t bpf_load_misses(const struct bpf_program *p)
 {
 	struct bpf_prog_info info = {};
 	__u32 len = sizeof(info);
 
-	if (bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &len) ||
-	    len < offsetof(struct bpf_prog_info, recursion_misses) + sizeof(__u64))
-		return false;
-	*out = info.recursion_misses;
-	return true;
+	return bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &len) ? 0 : info.recursion_misses;
 }
 
 unsigned int bpf_load_cpus(const char *possible)
@@ -483,8 +435,7 @@ static unsigned int count_cpus(void)
 int bpf_load_open(struct bpf_load *out, const struct bpf_load_wish *wish, struct err *e)
 {
 	libbpf_print_fn_t old;
-	struct err why = {};
-	int r = -ENOENT;
+	int r;
 
 	memset(out, 0, sizeof(*out));
 	out->n_cpus = count_cpus();
@@ -493,13 +444,10 @@ int bpf_load_open(struct bpf_load *out, const struct bpf_load_wish *wish, struct
 			       "cannot find the number of CPUs: /sys/devices/system/cpu/possible "
 			       "cannot be read");
 	old = libbpf_set_print(keep_words);
-	if (!wish->by_tid)
-		r = try_kind(out, &calls_kind, wish, e);
-	if (r && (wish->by_tid || !wish->only))
-		r = try_kind(out, &calls_tid_kind, wish, wish->by_tid ? e : &why);
+	r = try_both_ways(out, wish, e);
 	libbpf_set_print(old);
 	for (unsigned int i = 0; !r && i < BPF_LOAD_PROGRAMS; i++)
-		bpf_load_misses(out->program[i].program, &out->program[i].missed);
+		out->program[i].missed = bpf_load_misses(out->program[i].program);
 	return r;
 }
 
@@ -508,12 +456,9 @@ void bpf_load_close(struct bpf_load *l)
 	unload(l);
 }
 
-bool bpf_load_missed(const struct bpf_load *l, unsigned int i, uint64_t *out)
+uint64_t bpf_load_missed(const struct bpf_load *l, unsigned int i)
 {
-	if (!bpf_load_misses(l->program[i].program, out))
-		return false;
-	*out -= l->program[i].missed;
-	return true;
+	return bpf_load_misses(l->program[i].program) - l->program[i].missed;
 }
 
 int bpf_load_mark(struct bpf_load *l, pid_t pid, enum afs_role role, unsigned int account,

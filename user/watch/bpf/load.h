@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 struct bpf_link;
+struct calls_bpf;
 struct bpf_object;
 struct bpf_program;
 struct watch_sink;
@@ -30,11 +31,10 @@ struct bpf_load_program {
 };
 
 struct bpf_load {
-	void *skel; /* of the object that was taken */
-	const struct bpf_load_kind *kind;
+	struct calls_bpf *skel;
 	struct bpf_object *object;
 	struct afs_shared *shared; /* mapped */
-	char how[96];              /* which tracepoints, how threads are found */
+	const char *how;           /* which tracepoints; static */
 	bool objects;              /* descriptors are distinguished ... */
 	bool requests;             /* ... and so are requests */
 	bool live;                 /* struct afs_client is filled */
@@ -52,7 +52,6 @@ struct bpf_load {
 struct bpf_load_wish {
 	bool classic;    /* raw_syscalls tracepoints before BTF tracepoints */
 	bool no_objects; /* do without bpf_probe_read_kernel: no objects, no requests */
-	bool by_tid;     /* find threads by their number, as before Linux 5.11 */
 	bool only;       /* fail instead of trying other ways */
 	/* Slots for them; 0: all that the tables have. */
 	unsigned int n_processes, n_threads, n_streams;
@@ -83,8 +82,8 @@ bool bpf_load_preempts(const char *version, const char *mode, const char *cmdlin
  */
 unsigned int bpf_load_cpus(const char *possible);
 
-/* Runs that the kernel skipped; false: not reported (the kernel does since Linux 5.12). */
-bool bpf_load_misses(const struct bpf_program *p, uint64_t *out);
+/* Runs that the kernel skipped. */
+uint64_t bpf_load_misses(const struct bpf_program *p);
 
 /* 0, or a negative errno and the reason as text for the user. */
 int bpf_load_open(struct bpf_load *out, const struct bpf_load_wish *wish, struct err *e);
@@ -106,7 +105,7 @@ struct bpf_load_slots {
 int bpf_load_release(struct bpf_load *l, struct bpf_load_slots threads,
 		     struct bpf_load_slots processes, struct bpf_load_slots streams);
 
-/* Runs of program i that the kernel skipped since the start; false: not reported. */
-bool bpf_load_missed(const struct bpf_load *l, unsigned int i, uint64_t *out);
+/* Runs of program i that the kernel skipped since the start. */
+uint64_t bpf_load_missed(const struct bpf_load *l, unsigned int i);
 
 #endif

@@ -7,25 +7,13 @@
 
 static int note_skipped(const struct bpf_load *l, struct run *r)
 {
-	bool known = true;
-	uint64_t missed;
 	char what[96];
 	int err = 0;
 
 	for (unsigned int i = 0; i < BPF_LOAD_PROGRAMS && !err; i++) {
-		if (bpf_load_missed(l, i, &missed)) {
-			snprintf(what, sizeof(what), "%s skipped by the kernel",
-				 l->program[i].name);
-			err = run_loss(r, what, missed);
-		} else {
-			known = false;
-		}
+		snprintf(what, sizeof(what), "%s skipped by the kernel", l->program[i].name);
+		err = run_loss(r, what, bpf_load_missed(l, i));
 	}
-	if (!err && !known)
-		err = run_note(
-		    &r->warnings, "losses",
-		    "whether the kernel skipped a program is n/a: it reports this since Linux "
-		    "5.12 only. The cross-checks would show it");
 	return err;
 }
 

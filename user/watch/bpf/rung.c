@@ -469,8 +469,6 @@ static int finish_storage(const struct bpf_rung *b, struct run *r)
 			err = run_note(&r->rungs, key, "%s", item[i].why);
 	}
 	for (size_t i = 0; !err && storage_loss(b->storage, i, &loss); i++) {
-		if (!loss.known)
-			continue;
 		snprintf(what, sizeof(what), "%s skipped by the kernel", loss.program);
 		err = run_loss(r, what, loss.n);
 	}
