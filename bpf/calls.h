@@ -175,7 +175,7 @@ struct afs_thread {
 	__u32 received, sent; /* datagrams of clients and to them */
 	__u32 replied;        /* packets of replies that it has sent first */
 	__u32 spare;
-	__u64 room2[4];
+	struct afs_compat counted; /* as /proc/PID/io counts its calls */
 };
 
 /*
@@ -452,15 +452,25 @@ struct afs_row {
 
 #define AFS_BATCH_LEN     2048
 
-/* How long the requests of one account took. */
+/* The shortest and longest request of one account. */
 struct afs_spread {
-	__u64 hist[AFS_REQUEST_BUCKETS];
-	__u64 span;           /* the one that min and max are of; before the first request 0 */
+	__u64 span;           /* the one that they are of; before the first request 0 */
 	__u64 min_ns, max_ns; /* in that span */
 };
 
 /* One for each command with a name. The first is for all others, and is not read. */
 #define AFS_N_SPREADS 96
+
+/*
+ * Histograms of times: large, so CPUs with the same remainder share them and add atomically. User
+ * space sets how many there are: one for each CPU, at most AFS_N_LANES, a power of two.
+ */
+#define AFS_N_LANES 8
+
+struct afs_times {
+	__u64 call[AFS_N_CELLS][AFS_HIST_BUCKETS];
+	__u64 request[AFS_N_SPREADS][AFS_REQUEST_BUCKETS]; /* as struct afs_spread */
+};
 
 /* What a CPU counts and remembers; written by its programs only. */
 struct afs_stripe {
@@ -476,8 +486,6 @@ struct afs_stripe {
 	__u32 room[5];
 	__u8 batch[AFS_BATCH_LEN];
 	struct afs_part part[AFS_N_PARTS];
-	struct afs_cell cell[AFS_N_CELLS];
-	struct afs_compat compat[AFS_N_PROCESSES];
 	struct afs_account account[AFS_N_ACCOUNTS];
 	struct afs_spread spread[AFS_N_SPREADS];
 	struct afs_result result[AFS_N_RESULTS];
@@ -553,8 +561,9 @@ struct afs_release {
 
 /* In .bss: user space reads it through a mapping. */
 struct afs_shared {
-	__u32 stopping; /* from each thread's next call on nothing is counted */
+	__u32 stopping; /* from each thread's next call on nothing is counted ... */
 	__u32 n_newborn;
+	__u64 stop_ns; /* ... and no time from this moment on; 0: it is not set */
 	struct afs_release release;
 	struct afs_inodes inodes;
 	struct afs_lost lost;

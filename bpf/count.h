@@ -254,7 +254,7 @@ static __always_inline void enter(struct afs_stripe *s, struct afs_thread *t, vo
 		t->data = AFS_DATA_FILE;
 	enter_cell(t, call.class, object);
 	t->flags = call.flags;
-	now = bpf_ktime_get_ns();
+	now = time_now(t);
 	p = part_at(s, own);
 	if (p)
 		p->cpu_ns += now - t->since_ns;
@@ -268,37 +268,31 @@ static __always_inline void enter(struct afs_stripe *s, struct afs_thread *t, vo
 	t->seq++;
 }
 
-static __always_inline void leave_exec(struct afs_thread *t, struct afs_compat *c)
+static __always_inline void leave_exec(struct afs_thread *t)
 {
 	struct afs_compat io = io_of(current_task());
 
-	c->syscr += io.syscr - t->syscr;
-	c->rchar += io.rchar - t->rchar;
+	t->counted.syscr += io.syscr - t->syscr;
+	t->counted.rchar += io.rchar - t->rchar;
 }
 
-static __always_inline void count_compat(struct afs_stripe *s, struct afs_thread *t, long ret)
+static __always_inline void count_compat(struct afs_thread *t, long ret)
 {
-	__u32 i = t->process;
-	struct afs_compat *c;
-
 	if ((ret == -EBADF || ret == -ESPIPE) && !(t->flags & AFS_COMPAT_ALWAYS))
 		return;
 	if (ret <= 0 && t->flags & AFS_COMPAT_MOVED)
 		return;
-	if (!AFS_BELOW(i, AFS_N_PROCESSES))
-		return;
-	c = &s->compat[i];
 	if (t->flags & AFS_CALL_EXEC)
-		leave_exec(t, c);
+		leave_exec(t);
 	if (t->flags & AFS_COMPAT_READ) {
-		c->syscr++;
+		t->counted.syscr++;
 		if (ret > 0)
-			c->rchar += ret;
+			t->counted.rchar += ret;
 	}
 	if (t->flags & AFS_COMPAT_WRITE) {
-		c->syscw++;
+		t->counted.syscw++;
 		if (ret > 0)
-			c->wchar += ret;
+			t->counted.wchar += ret;
 	}
 }
 
@@ -307,24 +301,15 @@ static __always_inline bool is_error(const struct afs_thread *t, long ret)
 	return (unsigned long)ret >= (unsigned long)-4095 && !(t->flags & AFS_CALL_NORESULT);
 }
 
-/* The calls ledger. */
-static __always_inline void count_cell(struct afs_stripe *s, const struct afs_thread *t, bool error,
-				       __u64 bytes, __u64 ns)
+static __always_inline void count_time(const struct afs_thread *t, __u64 ns)
 {
 	__u32 i = t->cell, bucket = afs_hist_index(ns, AFS_HIST_BITS, AFS_HIST_BUCKETS);
-	struct afs_cell *c;
+	struct afs_times *times = times_here();
 
-	if (!AFS_BELOW(i, AFS_N_CELLS) || !AFS_BELOW(bucket, AFS_HIST_BUCKETS))
-		return;
-	c = &s->cell[i];
-	c->calls++;
-	c->ns += ns;
-	c->errors += error;
-	c->bytes += bytes;
-	c->hist[bucket]++;
+	if (times && AFS_BELOW(i, AFS_N_CELLS) && AFS_BELOW(bucket, AFS_HIST_BUCKETS))
+		AFS_COUNT(times->call[i][bucket]);
 }
 
-/* The requests ledger. */
 static __always_inline void count_part(struct afs_stripe *s, struct afs_thread *t, bool error,
 				       __u64 bytes, __u64 ns)
 {
@@ -415,18 +400,18 @@ static __always_inline void leave(struct afs_stripe *s, struct afs_thread *t, lo
 		switch_missed(t);
 	t->counting = 1;
 	barrier();
-	now = bpf_ktime_get_ns();
+	now = time_now(t);
 	if (ret > 0)
 		leave_in(t, ret, now);
 	error = is_error(t, ret);
 	bytes = !error && t->flags & AFS_CALL_MOVES ? ret : 0;
-	count_cell(s, t, error, bytes, now - t->entered_ns);
+	count_time(t, now - t->entered_ns);
 	count_part(s, t, error, bytes, now - t->since_ns);
 	if (working())
 		trace_leave(s, t, ret, now);
 	t->since_ns = now;
 	if (t->flags & (AFS_COMPAT_READ | AFS_COMPAT_WRITE | AFS_CALL_EXEC))
-		count_compat(s, t, ret);
+		count_compat(t, ret);
 	/* Again: another thread may have classified the descriptor during the call. */
 	if (t->closes != AFS_FD_KEEP)
 		forget(t->process, t->closes);

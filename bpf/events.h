@@ -91,12 +91,15 @@ enum afs_object {
 #define AFS_HIST_BITS    1
 #define AFS_HIST_BUCKETS 72 /* up to 2^36 ns = 68 s */
 
-/* One cell of the calls ledger: what one role did in one class on one object. */
+/*
+ * One cell of the calls ledger: what one role did in one class on one object. Only its histogram is
+ * counted as such; the rest is the sum of the parts of all accounts.
+ */
 struct afs_cell {
 	__u64 calls;  /* returned calls */
 	__u64 errors; /* of these, with a negative result */
 	__u64 bytes;  /* moved, as returned; only classes that move data */
-	__u64 ns;     /* between entry and return */
+	__u64 ns;     /* between entry and return, or since entry */
 	__u64 hist[AFS_HIST_BUCKETS];
 };
 

@@ -54,6 +54,7 @@ AFS_ARRAY(row, AFS_N_ROLES *AFS_N_ACCOUNTS, struct afs_row);
 AFS_ARRAY(datagram, AFS_N_THREADS, struct afs_datagram); /* one if there are none */
 
 AFS_ARRAY(stripe, 1, struct afs_stripe); /* one for every CPU: user space sets how many */
+AFS_ARRAY(times, 1, struct afs_times);
 
 /*
  * Free slots, filled by user space, the first on top: used slots are taken again before unused
@@ -147,6 +148,18 @@ static __always_inline struct afs_stripe *stripe_here(void)
 	__u32 i = bpf_get_smp_processor_id();
 
 	return bpf_map_lookup_elem(&stripe, &i);
+}
+
+static __always_inline __u32 lane_here(void)
+{
+	return bpf_get_smp_processor_id() & (AFS_N_LANES - 1);
+}
+
+static __always_inline struct afs_times *times_here(void)
+{
+	__u32 i = lane_here();
+
+	return bpf_map_lookup_elem(&times, &i);
 }
 
 static __always_inline struct afs_thread *thread_at(__u32 *slot)

@@ -449,7 +449,7 @@ static __always_inline bool is_piece(void)
 
 static __always_inline void count_read(const struct afs_thread *t, struct afs_storage *s, __u32 n)
 {
-	__u32 i = bpf_get_smp_processor_id() * AFS_N_PROCESSES + t->process;
+	__u32 i = lane_here() * AFS_N_PROCESSES + t->process;
 	__u64 *process = bpf_map_lookup_elem(&storage_read, &i);
 
 	ADD(s->bio_reads, 1);

@@ -43,6 +43,16 @@ static __always_inline __u32 part_of(const struct afs_thread *t, __u32 state)
 	return AFS_RARE(!i) ? part_new(at, state) : i;
 }
 
+/* Now; after the stop the moment of the stop, or of the thread's last event if that was later. */
+static __always_inline __u64 time_now(const struct afs_thread *t)
+{
+	__u64 now = bpf_ktime_get_ns(), stop = shared.stop_ns;
+
+	if (AFS_RARE(stop && now > stop))
+		return stop > t->since_ns ? stop : t->since_ns;
+	return now;
+}
+
 static __always_inline struct afs_part *part_at(struct afs_stripe *s, __u32 i)
 {
 	return AFS_BELOW(i, AFS_N_PARTS) ? &s->part[i] : NULL;
@@ -252,7 +262,7 @@ __noinline int upload_count(__u32 handle, __u64 ns)
 
 static __always_inline void switch_out(struct afs_stripe *s, struct afs_thread *t, __u8 off)
 {
-	__u64 now = bpf_ktime_get_ns(), ns = now - t->since_ns;
+	__u64 now = time_now(t), ns = now - t->since_ns;
 	struct afs_part *p = part_at(s, t->nr == AFS_NR_NONE ? t->user_part : t->part);
 
 	if (p)
@@ -270,7 +280,7 @@ static __always_inline void switch_out(struct afs_stripe *s, struct afs_thread *
 
 static __always_inline void switch_in(struct afs_stripe *s, struct afs_thread *t)
 {
-	__u64 now = bpf_ktime_get_ns(), woken = t->since_ns;
+	__u64 now = time_now(t), woken = t->since_ns;
 	struct afs_part *p = part_at(s, t->nr == AFS_NR_NONE ? t->user_part : t->part);
 
 	if (is_asleep(t)) {
@@ -380,7 +390,7 @@ static __always_inline void wake(struct afs_thread *t)
 
 	if (!is_asleep(t) || t->woken_ns)
 		return;
-	now = bpf_ktime_get_ns();
+	now = time_now(t);
 	if (t->waits)
 		wait_end(t, now);
 	t->woken_ns = now;

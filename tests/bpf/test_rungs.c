@@ -232,7 +232,7 @@ static void check_way(bool classic, bool no_objects)
 	told = !run_books_closed(&r) || run_losses(&r);
 	assert_true((reads == 100 && closes == 1) || (may_lose && told));
 	assert_true(!told || may_lose);
-	assert_int_equal(r.n_books, 6);
+	assert_int_equal(r.n_books, 5);
 	assert_non_null(strstr(run_note_find(&r.rungs, "calls"), classic ? "raw_syscalls" : "btf"));
 	assert_int_equal(run_note_find(&r.warnings, "objects") != NULL, no_objects);
 	run_fini(&r);

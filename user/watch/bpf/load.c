@@ -196,6 +196,8 @@ static int set_lens(struct bpf_load *l, const struct afs_setup *setup)
 	bool datagrams = AFS_IS_DATAGRAMS(setup->decoder);
 	int r = set_len(l, "stripe", l->n_cpus);
 
+	if (!r)
+		r = set_len(l, "times", l->n_lanes);
 	if (!r && !(setup->objects_on && setup->any_order && !datagrams))
 		r = set_len(l, "pending", 1);
 	if (!r && !datagrams)
@@ -443,6 +445,8 @@ int bpf_load_open(struct bpf_load *out, const struct bpf_load_wish *wish, struct
 		return err_set(e, -EIO,
 			       "cannot find the number of CPUs: /sys/devices/system/cpu/possible "
 			       "cannot be read");
+	for (out->n_lanes = 1; out->n_lanes < out->n_cpus && out->n_lanes < AFS_N_LANES;)
+		out->n_lanes *= 2;
 	old = libbpf_set_print(keep_words);
 	r = try_both_ways(out, wish, e);
 	libbpf_set_print(old);

@@ -42,7 +42,7 @@ struct bpf_load {
 	const struct account_names *accounts; /* as wished */
 	char objects_why[ERR_TEXT_MAX];
 	char how_why[ERR_TEXT_MAX]; /* why not the preferred way; empty: it is used */
-	unsigned int n_cpus;
+	unsigned int n_cpus, n_lanes;
 	struct bpf_load_program program[BPF_LOAD_PROGRAMS];
 	struct bpf_link *marker;
 	struct bpf_link *drops; /* NULL: they are not observed, or no datagrams are expected */

@@ -401,8 +401,9 @@ static uint64_t bpf_stop(void *state)
 
 	if (b->view.stopped_ns)
 		return b->view.stopped_ns;
-	__atomic_store_n(&b->load.shared->stopping, 1, __ATOMIC_RELEASE);
 	b->view.stopped_ns = clock_now_ns();
+	__atomic_store_n(&b->load.shared->stop_ns, b->view.stopped_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&b->load.shared->stopping, 1, __ATOMIC_RELEASE);
 	look_sessions(b);
 	bpf_settle(b);
 	return b->view.stopped_ns;

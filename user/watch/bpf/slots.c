@@ -50,7 +50,8 @@ static void collect_thread(struct slots *s, struct bpf_view *v, uint32_t i)
 {
 	struct afs_thread *t = &v->thread[i];
 
-	v->thread_calls[t->process] += t->calls;
+	v->cleared[t->process].calls += t->calls;
+	ledger_compat_add(&v->cleared[t->process].compat, &t->counted);
 	t->calls = 0;
 	t->tid = 0;
 	__atomic_store_n(&t->task, 0, __ATOMIC_RELEASE);
@@ -128,18 +129,16 @@ static void collect_process(struct slots *s, struct bpf_view *v, uint32_t i)
 {
 	struct afs_process *p = &v->process[i];
 	struct bpf_view_ended *to = &v->ended;
-	struct afs_compat c = bpf_view_compat(v, i);
+	struct bpf_view_counts *c = &v->cleared[i];
 
 	if (p->role < AFS_N_ROLES) {
 		to->processes[p->role]++;
-		ledger_compat_add(&to->compat[p->role], &c);
+		to->counts[p->role].calls += c->calls;
+		ledger_compat_add(&to->counts[p->role].compat, &c->compat);
 		if (p->role != AFS_ROLE_SERVER || p->serving)
 			count_end(&to->ends[p->role], p);
 	}
-	to->calls += v->thread_calls[i];
-	v->thread_calls[i] = 0;
-	for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
-		memset(&v->stripe[cpu].compat[i], 0, sizeof(v->stripe[cpu].compat[i]));
+	*c = (struct bpf_view_counts) {};
 	memset(p, 0, sizeof(*p));
 	p->used = 1;
 	s->process[s->processes.n++] = i;

@@ -147,7 +147,7 @@ struct storage {
 	struct storage_item item[AFS_N_STORAGE_ITEMS];
 	struct program program[N_PROGRAMS];
 	size_t n_programs;
-	unsigned int n_cpus;
+	unsigned int n_lanes;
 	const struct afs_storage *row;
 	__u64 *read_bytes;
 	size_t row_len, read_len;
@@ -190,9 +190,9 @@ static void add_why(struct storage_item *item, const char *how, const char *why)
 static uint32_t entries(const struct storage *s, const char *name)
 {
 	if (!strcmp(name, "storage_row"))
-		return s->n_cpus * N_ROWS;
+		return s->n_lanes * N_ROWS;
 	if (!strcmp(name, "storage_read"))
-		return s->n_cpus * AFS_N_PROCESSES;
+		return s->n_lanes * AFS_N_PROCESSES;
 	return strncmp(name, "storage_", 8) ? 0 : UINT32_MAX; /* as in the source */
 }
 
@@ -446,7 +446,7 @@ int storage_open_as(struct storage **out, struct bpf_object *calls, const struct
 	s->calls = calls;
 	s->wish = *wish;
 	old = libbpf_set_print(quiet);
-	s->n_cpus = bpf_map__max_entries(bpf_object__find_map_by_name(calls, "stripe"));
+	s->n_lanes = bpf_map__max_entries(bpf_object__find_map_by_name(calls, "times"));
 	s->elf = storage_bpf__elf_bytes(&s->elf_len);
 	btf = btf__load_vmlinux_btf();
 	if (!btf)
@@ -508,8 +508,8 @@ static bool sum_row(const struct storage *s, size_t row, struct afs_storage *out
 	const __u64 *from;
 
 	memset(out, 0, sizeof(*out));
-	for (unsigned int cpu = 0; cpu < s->n_cpus; cpu++) {
-		from = (const __u64 *)&s->row[cpu * N_ROWS + row];
+	for (unsigned int lane = 0; lane < s->n_lanes; lane++) {
+		from = (const __u64 *)&s->row[lane * N_ROWS + row];
 		for (int i = 0; i < AFS_N_STORAGE; i++)
 			any |= to[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
 	}
@@ -543,16 +543,16 @@ uint64_t storage_read_bytes(const struct storage *s, uint32_t process)
 {
 	uint64_t sum = 0;
 
-	for (unsigned int cpu = 0; cpu < s->n_cpus && process < AFS_N_PROCESSES; cpu++)
-		sum += __atomic_load_n(&s->read_bytes[cpu * AFS_N_PROCESSES + process],
+	for (unsigned int lane = 0; lane < s->n_lanes && process < AFS_N_PROCESSES; lane++)
+		sum += __atomic_load_n(&s->read_bytes[lane * AFS_N_PROCESSES + process],
 				       __ATOMIC_RELAXED);
 	return sum;
 }
 
 void storage_forget(struct storage *s, uint32_t process)
 {
-	for (unsigned int cpu = 0; cpu < s->n_cpus && process < AFS_N_PROCESSES; cpu++)
-		s->read_bytes[cpu * AFS_N_PROCESSES + process] = 0;
+	for (unsigned int lane = 0; lane < s->n_lanes && process < AFS_N_PROCESSES; lane++)
+		s->read_bytes[lane * AFS_N_PROCESSES + process] = 0;
 }
 
 bool storage_loss(const struct storage *s, size_t i, struct storage_loss *out)
