@@ -99,12 +99,9 @@ int on_wakeup(__u64 *ctx)
 /* A slot in "process"; -1: none left. */
 static __always_inline __s32 process_new(int tgid, __u32 role, __s32 parent)
 {
-	struct afs_process *p;
-	__u32 i = 0;
+	__u32 i = pool_take(AFS_SLOTS_PROCESS);
+	struct afs_process *p = process_at(i);
 
-	if (bpf_map_pop_elem(&free_process, &i))
-		return -1;
-	p = process_at(i);
 	if (!p)
 		return -1;
 	p->role = role;
@@ -123,13 +120,14 @@ static __always_inline struct afs_thread *thread_new(__s32 tid, __u32 slot, __u3
 {
 	struct afs_process *p = process_at(slot);
 	struct afs_thread *t;
-	__u32 i = 0;
+	__u32 i;
 
 	if (!p) {
 		AFS_COUNT(shared.lost.process_slots);
 		return NULL;
 	}
-	t = bpf_map_pop_elem(&free_thread, &i) ? NULL : bpf_map_lookup_elem(&thread, &i);
+	i = pool_take(AFS_SLOTS_THREAD);
+	t = bpf_map_lookup_elem(&thread, &i);
 	if (!t) {
 		AFS_COUNT(shared.lost.thread_slots);
 		return NULL;
@@ -433,90 +431,49 @@ static __always_inline void mark_call(struct afs_thread *t, struct task_struct__
 	enter(s, t, task, *(volatile __u64 *)&shared.mark.task, afs_nr(regs), arg);
 }
 
-/* Makes a slot available. Global functions, as the next four: verified once. */
-__noinline int release_one(__u32 of, __u32 slot)
-{
-	switch (of) {
-	case AFS_SLOTS_THREAD:
-		return bpf_map_push_elem(&free_thread, &slot, BPF_ANY);
-	case AFS_SLOTS_PROCESS:
-		return bpf_map_push_elem(&free_process, &slot, BPF_ANY);
-	case AFS_SLOTS_STREAM:
-		return bpf_map_push_elem(&free_stream, &slot, BPF_ANY);
-	default:
-		return bpf_map_push_elem(&free_part, &slot, BPF_ANY);
-	}
-}
-
-__noinline int release_in_range(__u32 of, __u32 slot)
-{
-	if (!AFS_BELOW(of, AFS_N_SLOTS) || slot < shared.release.of[of].first ||
-	    slot >= shared.release.of[of].end)
-		return 0;
-	return release_one(of, slot);
-}
-
-/* AFS_N_BLOCK slots from this one on, the last first. */
-__noinline int release_block(__u32 of, __u32 first)
-{
-	for (__u32 i = AFS_N_BLOCK; i-- > 0;)
-		release_in_range(of, first + i);
-	return 0;
-}
-
-__noinline int release_range(__u32 of)
-{
-	for (__u32 i = AFS_N_BLOCK; i-- > 0;)
-		release_block(of, i * AFS_N_BLOCK);
-	return 0;
-}
-
-__noinline int release_cleared(__u32 of)
-{
-	if (!AFS_BELOW(of, AFS_N_SLOTS))
-		return 0;
-	for (__u32 i = 0; i < AFS_N_RELEASE && i < shared.release.of[of].n; i++)
-		release_one(of, shared.release.of[of].slot[i]);
-	return 0;
-}
-
 /*
- * Makes available what user space has listed. User space cannot do it with system calls: while one
- * of those works on a map, the classic tracepoints of its CPU are skipped.
+ * The place of a process in the list of those wanted, or of one before it. Without branches, which
+ * the verifier would follow separately. A global function: verified once.
  */
-static __always_inline int release_all(void)
+__noinline __u32 want_find(__s32 tgid)
 {
-	for (__u32 of = 0; of < AFS_N_SLOTS; of++) {
-		if (shared.release.of[of].end)
-			release_range(of);
-		release_cleared(of);
-		shared.release.of[of].end = shared.release.of[of].n = 0;
+	__u32 at = 0, next;
+
+	for (__u32 step = AFS_N_WANTS / 2; step; step /= 2) {
+		next = (at + step) & (AFS_N_WANTS - 1);
+		at += step & (((__u32)(tgid - shared.mark.want[next].tgid) >> 31) - 1);
 	}
-	return 0;
+	return at;
 }
 
 /*
- * One pass over all tasks: watches the threads of process "mark" that are not watched yet. A thread
+ * A pass over all tasks: watches the threads of wanted processes that are not watched yet. A thread
  * found asleep may wake at any moment: it gets its storage before its state is read, so that the
- * wake-up is seen. Called without a task at the end: then slots are made available.
+ * wake-up is seen. Called without a task at the end.
  */
 SEC("iter/task")
-int mark_process(struct bpf_iter__task___afs *ctx)
+int mark_processes(struct bpf_iter__task___afs *ctx)
 {
 	struct task_struct___afs *task = ctx->task;
 	struct afs_thread *t;
+	struct afs_want *w;
+	__u32 at;
 
-	if (!task)
-		return release_all();
 	/* An exiting task may have been watched before, and its slot be reused. */
-	if (task->tgid != shared.mark.tgid || task->flags & AFS_PF_EXITING || thread_known(task))
+	if (!task || task->flags & AFS_PF_EXITING)
 		return 0;
-	if (shared.mark.slot < 0) {
-		shared.mark.slot = process_new(task->tgid, shared.mark.role, -1);
-		mark_found(shared.mark.slot);
+	at = want_find(task->tgid);
+	if (!AFS_BELOW(at, AFS_N_WANTS))
+		return 0;
+	w = &shared.mark.want[at];
+	if (w->tgid != task->tgid || thread_known(task))
+		return 0;
+	if (w->slot < 0) {
+		w->slot = process_new(task->tgid, w->role, -1);
+		mark_found(w->slot);
 	}
-	t = thread_new(task->pid, shared.mark.slot,
-		       task->pid == task->tgid ? shared.mark.account : AFS_ACCOUNT_THREADS);
+	t = thread_new(task->pid, w->slot,
+		       task->pid == task->tgid ? w->account : AFS_ACCOUNT_THREADS);
 	if (!t) {
 		shared.mark.failed++;
 		return 0;

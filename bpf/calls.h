@@ -529,34 +529,36 @@ struct afs_lost {
 	__u64 uring;                  /* operations submitted to io_uring */
 };
 
-/* Which process the iterator marks, and the result. */
-struct afs_mark {
+/* A process that the iterator marks. */
+struct afs_want {
 	__s32 tgid;
 	__u32 role;
-	__s32 slot;    /* -1 before the first */
-	__u32 marked;  /* threads, in this pass */
-	__u32 failed;  /* threads, in this pass: no slot, or no task storage */
 	__u32 account; /* of its first thread */
-	__u64 task;    /* the current one */
+	__s32 slot;    /* -1: none of its threads was found yet */
 };
 
-/* The things that have slots: each kind has a stack of free ones. */
+#define AFS_N_WANTS 4096 /* a power of two */
+
+/* What the iterator marks in one pass, and the result. */
+struct afs_mark {
+	__u32 marked; /* threads, in this pass */
+	__u32 failed; /* threads, in this pass: no slot, or no task storage */
+	__u64 task;   /* the current one */
+	/* In ascending order of "tgid"; those not in use have the highest number. */
+	struct afs_want want[AFS_N_WANTS];
+};
+
+/* What has free slots: see bpf/pool.h. */
 enum afs_slots {
 	AFS_SLOTS_THREAD,
 	AFS_SLOTS_PROCESS,
 	AFS_SLOTS_STREAM,
-	AFS_SLOTS_PART,
 	AFS_N_SLOTS,
 };
 
-/* For each kind, slots that the marker's next pass makes available: a range and a list. */
-#define AFS_N_RELEASE 64
-#define AFS_N_BLOCK   128 /* slots in a block, and blocks in the largest range */
-
-struct afs_release {
-	struct {
-		__u32 first, end, n, slot[AFS_N_RELEASE];
-	} of[AFS_N_SLOTS];
+struct afs_pools {
+	__u64 head[AFS_N_SLOTS];
+	__u32 next[AFS_N_SLOTS][AFS_N_THREADS]; /* the most that there are of one */
 };
 
 /* In .bss: user space reads it through a mapping. */
@@ -564,7 +566,7 @@ struct afs_shared {
 	__u32 stopping; /* from each thread's next call on nothing is counted ... */
 	__u32 n_newborn;
 	__u64 stop_ns; /* ... and no time from this moment on; 0: it is not set */
-	struct afs_release release;
+	struct afs_pools free;
 	struct afs_inodes inodes;
 	struct afs_lost lost;
 	struct afs_mark mark;
@@ -577,7 +579,7 @@ struct afs_shared {
 
 #ifndef __bpf__
 _Static_assert(sizeof(struct afs_thread) == 320, "five cache lines");
-_Static_assert(AFS_N_THREADS <= AFS_N_BLOCK * AFS_N_BLOCK, "all in one range");
+_Static_assert(AFS_N_PROCESSES <= AFS_N_THREADS && AFS_N_CLIENTS <= AFS_N_THREADS, "the most");
 _Static_assert(offsetof(struct afs_thread, task) == 64, "what every call needs is in two");
 _Static_assert(offsetof(struct afs_thread, work) == 128, "what every call needs is in two");
 _Static_assert(offsetof(struct afs_stripe, batch) == 64, "a cache line");

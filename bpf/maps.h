@@ -8,6 +8,7 @@
 
 #include "bpf/calls.h"
 #include "bpf/kernel.h"
+#include "bpf/pool.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
@@ -55,22 +56,6 @@ AFS_ARRAY(datagram, AFS_N_THREADS, struct afs_datagram); /* one if there are non
 
 AFS_ARRAY(stripe, 1, struct afs_stripe); /* one for every CPU: user space sets how many */
 AFS_ARRAY(times, 1, struct afs_times);
-
-/*
- * Free slots, filled by user space, the first on top: used slots are taken again before unused
- * ones, so that all used ones are the first.
- */
-#define AFS_FREE(name, n)                                                                          \
-	struct {                                                                                   \
-		__uint(type, BPF_MAP_TYPE_STACK);                                                  \
-		__uint(max_entries, n);                                                            \
-		__type(value, __u32);                                                              \
-	} name SEC(".maps")
-
-AFS_FREE(free_thread, AFS_N_THREADS);
-AFS_FREE(free_process, AFS_N_PROCESSES);
-AFS_FREE(free_stream, AFS_N_CLIENTS);
-AFS_FREE(free_part, AFS_N_PARTS);
 
 /*
  * CNID connections, by a key common to both ends; descriptors: the ends of such connections, and
@@ -170,6 +155,34 @@ static __always_inline struct afs_thread *thread_at(__u32 *slot)
 		return NULL;
 	i = *slot - 1;
 	return bpf_map_lookup_elem(&thread, &i);
+}
+
+/* Takes a free slot; AFS_N_THREADS: none is left. Global functions: verified once. */
+__noinline __u32 pool_take(__u32 of)
+{
+	__u64 before;
+	__u32 slot;
+
+	if (!AFS_BELOW(of, AFS_N_SLOTS))
+		return AFS_N_THREADS;
+	for (int i = 0; i < AFS_POOL_TRIES; i++) {
+		before = *(volatile __u64 *)&shared.free.head[of];
+		slot = (__u32)before - 1;
+		if (!AFS_BELOW(slot, AFS_N_THREADS))
+			return AFS_N_THREADS;
+		if (__sync_val_compare_and_swap(
+			&shared.free.head[of], before,
+			afs_pool_head(before, shared.free.next[of][slot])) == before)
+			return slot;
+	}
+	return AFS_N_THREADS;
+}
+
+__noinline int pool_give(__u32 of, __u32 slot)
+{
+	if (!AFS_BELOW(of, AFS_N_SLOTS) || !AFS_BELOW(slot, AFS_N_THREADS))
+		return 0;
+	return afs_pool_give(&shared.free.head[of], &shared.free.next[of][slot], slot);
 }
 
 /* NULL: not watched, or it has ended and its slot was taken back. */

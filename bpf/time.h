@@ -18,16 +18,17 @@
 __noinline __u32 part_new(__u32 at, __u32 state)
 {
 	struct afs_row *r = bpf_map_lookup_elem(&row, &at);
-	__u32 i = 0;
+	__u32 i = AFS_N_PARTS;
 
 	if (!r || state >= AFS_N_STATES)
 		return 0;
-	if (bpf_map_pop_elem(&free_part, &i) || i >= AFS_N_PARTS) {
+	if (shared.n_parts < AFS_N_PARTS - AFS_N_FIXED_PARTS)
+		i = AFS_N_FIXED_PARTS + AFS_COUNT(shared.n_parts);
+	if (!AFS_BELOW(i, AFS_N_PARTS)) {
 		AFS_COUNT(shared.lost.parts);
 		return at / AFS_N_ACCOUNTS * AFS_N_STATES + state;
 	}
 	shared.part_key[i] = at * AFS_N_STATES + state;
-	AFS_COUNT(shared.n_parts);
 	r->part[state] = i;
 	return i;
 }

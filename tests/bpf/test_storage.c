@@ -200,6 +200,7 @@ static uint64_t step_undisturbed(struct storage_test *x, enum work what, const c
 static int open_as(void **state, struct bpf_load_wish wish, struct storage_wish storage)
 {
 	struct storage_test *x = calloc(1, sizeof(*x));
+	struct afs_want want = { .account = OUR_ACCOUNT, .slot = -1 };
 	struct err e = {};
 
 	assert_non_null(x);
@@ -211,7 +212,8 @@ static int open_as(void **state, struct bpf_load_wish wish, struct storage_wish 
 	if (bpf_load_open(&x->load, &wish, &e) ||
 	    storage_open_as(&x->s, x->load.object, &storage, &e))
 		fail_msg("%s", e.text);
-	if (bpf_load_mark(&x->load, x->child.pid, AFS_ROLE_SERVER, OUR_ACCOUNT, &e))
+	want.tgid = x->child.pid;
+	if (bpf_load_mark(&x->load, &want, 1, &e))
 		fail_msg("%s", e.text);
 	step(x, NOTHING);
 	return 0;

@@ -4,6 +4,7 @@
 #include "watch/bpf/load.h"
 
 #include "base/file.h"
+#include "bpf/pool.h"
 #include "calls.skel.h"
 #include "host/syscalls.h"
 #include "run/account.h"
@@ -12,6 +13,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,7 +113,7 @@ static const struct load_way classic_way = {
 	.why = "programs may be preempted here, and BTF tracepoints can lose events then",
 };
 
-#define MARKER "mark_process"
+#define MARKER "mark_processes"
 #define DROPS  "on_udp_drop"
 
 static int select_programs(struct bpf_load *l, const struct load_way *way)
@@ -260,21 +262,20 @@ static int run_marker(struct bpf_load *l)
 	return (int)n;
 }
 
-/* Makes all slots available. The first are handed out first. */
-static int release_all(struct bpf_load *l, const struct bpf_load_wish *wish, struct err *e)
+/* The first slots are handed out first. */
+static void free_all(struct bpf_load *l, const struct bpf_load_wish *wish)
 {
-	struct afs_release *release = &l->shared->release;
-	int r;
+	const struct {
+		uint32_t wish, all;
+	} n[AFS_N_SLOTS] = {
+		[AFS_SLOTS_THREAD] = { wish->n_threads, AFS_N_THREADS },
+		[AFS_SLOTS_PROCESS] = { wish->n_processes, AFS_N_PROCESSES },
+		[AFS_SLOTS_STREAM] = { wish->n_streams, AFS_N_CLIENTS },
+	};
 
-	release->of[AFS_SLOTS_THREAD].end = wish->n_threads ? wish->n_threads : AFS_N_THREADS;
-	release->of[AFS_SLOTS_PROCESS].end = wish->n_processes ? wish->n_processes
-							       : AFS_N_PROCESSES;
-	release->of[AFS_SLOTS_STREAM].end = wish->n_streams ? wish->n_streams : AFS_N_CLIENTS;
-	release->of[AFS_SLOTS_PART].first = AFS_N_FIXED_PARTS;
-	release->of[AFS_SLOTS_PART].end = AFS_N_PARTS;
-	l->shared->mark.tgid = -1;
-	r = run_marker(l);
-	return r ? refusal(e, r, "fill the maps of the BPF programs") : 0;
+	for (unsigned int of = 0; of < AFS_N_SLOTS; of++)
+		for (uint32_t i = n[of].wish ? n[of].wish : n[of].all; i-- > 0;)
+			bpf_load_give(l, of, i);
 }
 
 static int attach(struct bpf_load *l, struct err *e)
@@ -322,10 +323,10 @@ static int try_way(struct bpf_load *l, const struct load_way *way, const struct 
 		unload(l);
 		r = load(l, way, wish, false, e);
 	}
-	if (!r)
+	if (!r) {
+		free_all(l, wish);
 		r = attach(l, e);
-	if (!r)
-		r = release_all(l, wish, e);
+	}
 	if (r)
 		unload(l);
 	else
@@ -465,57 +466,40 @@ uint64_t bpf_load_missed(const struct bpf_load *l, unsigned int i)
 	return bpf_load_misses(l->program[i].program) - l->program[i].missed;
 }
 
-int bpf_load_mark(struct bpf_load *l, pid_t pid, enum afs_role role, unsigned int account,
-		  struct err *e)
+static int by_number(const void *a, const void *b)
+{
+	const struct afs_want *x = a, *y = b;
+
+	return (x->tgid > y->tgid) - (x->tgid < y->tgid);
+}
+
+int bpf_load_mark(struct bpf_load *l, struct afs_want *want, size_t n, struct err *e)
 {
 	volatile struct afs_mark *mark = &l->shared->mark;
 	int r, tries = MARK_TRIES;
 
-	mark->tgid = pid;
-	mark->role = role;
-	mark->slot = -1;
-	mark->account = account;
+	qsort(want, n, sizeof(*want), by_number);
+	for (size_t i = 0; i < AFS_N_WANTS; i++)
+		mark->want[i] = i < n ? want[i] : (struct afs_want) { .tgid = INT_MAX };
 	/* Repeat until a pass finds nothing: a thread may be started where the iterator has passed.
 	 */
 	do
 		r = run_marker(l);
 	while (!r && (mark->marked || (mark->failed && --tries)));
-	mark->tgid = -1;
+	for (size_t i = 0; i < n; i++)
+		want[i] = mark->want[i];
 	if (r)
 		return err_set(e, r, "cannot look through the tasks: %s", strerror(-r));
 	if (mark->failed)
-		return err_set(e, -ENOMEM, "process %d cannot be watched: %s", pid,
-			       "the kernel gives no storage for its threads, or it has too many");
-	if (mark->slot < 0)
-		return err_set(
-		    e, -ESRCH,
-		    "process %d cannot be watched: it has ended, or this is not the first "
-		    "PID namespace",
-		    pid);
+		return err_set(e, -ENOMEM,
+			       "%u threads cannot be watched: the kernel refused task storage for "
+			       "them, or more than %u threads would have to be watched",
+			       mark->failed, AFS_N_THREADS);
 	return 0;
 }
 
-/* As many as one pass takes. */
-static void put_slots(struct bpf_load *l, enum afs_slots of, struct bpf_load_slots *from)
+void bpf_load_give(struct bpf_load *l, enum afs_slots of, uint32_t slot)
 {
-	uint32_t some = from->n < AFS_N_RELEASE ? from->n : AFS_N_RELEASE;
-
-	memcpy(l->shared->release.of[of].slot, from->slot, some * sizeof(*from->slot));
-	l->shared->release.of[of].n = some;
-	from->slot += some;
-	from->n -= some;
-}
-
-int bpf_load_release(struct bpf_load *l, struct bpf_load_slots threads,
-		     struct bpf_load_slots processes, struct bpf_load_slots streams)
-{
-	int r = 0;
-
-	while (!r && (threads.n || processes.n || streams.n)) {
-		put_slots(l, AFS_SLOTS_THREAD, &threads);
-		put_slots(l, AFS_SLOTS_PROCESS, &processes);
-		put_slots(l, AFS_SLOTS_STREAM, &streams);
-		r = run_marker(l);
-	}
-	return r;
+	while (!afs_pool_give(&l->shared->free.head[of], &l->shared->free.next[of][slot], slot))
+		;
 }

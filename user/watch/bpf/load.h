@@ -90,20 +90,13 @@ int bpf_load_open(struct bpf_load *out, const struct bpf_load_wish *wish, struct
 void bpf_load_close(struct bpf_load *l);
 
 /*
- * Watches all threads of a process; -ESRCH: it has none that is visible here. account: of its
- * first thread, enum afs_account_number.
+ * Watches all threads of n processes, at most AFS_N_WANTS, which are put in ascending order; each
+ * "slot" has to be -1, and stays so if the process has no thread that is visible here.
  */
-int bpf_load_mark(struct bpf_load *l, pid_t pid, enum afs_role role, unsigned int account,
-		  struct err *e);
+int bpf_load_mark(struct bpf_load *l, struct afs_want *want, size_t n, struct err *e);
 
-struct bpf_load_slots {
-	uint32_t *slot; /* n of them, not owned */
-	uint32_t n;
-};
-
-/* Makes cleared slots available again. 0 or a negative errno. */
-int bpf_load_release(struct bpf_load *l, struct bpf_load_slots threads,
-		     struct bpf_load_slots processes, struct bpf_load_slots streams);
+/* Makes a cleared slot available again. */
+void bpf_load_give(struct bpf_load *l, enum afs_slots of, uint32_t slot);
 
 /* Runs of program i that the kernel skipped since the start. */
 uint64_t bpf_load_missed(const struct bpf_load *l, unsigned int i);

@@ -173,15 +173,46 @@ static void take_known(struct bpf_rung *b, const struct afs_inodes *from)
 	known->epoch++;
 }
 
-/* A process that has ended since it was found is not an error. */
-static int mark(struct bpf_rung *b, const struct target_process *p, enum afs_role role,
-		unsigned int account, struct err *e)
+static void want(const struct bpf_rung *b, struct afs_want *list, size_t *n,
+		 const struct target_process *p, enum afs_role role, unsigned int account)
 {
-	int r = p->ended || is_watched(b, p->pid)
-		    ? 0
-		    : bpf_load_mark(&b->load, p->pid, role, account, e);
+	for (size_t i = 0; i < *n; i++)
+		if (list[i].tgid == p->pid)
+			return;
+	if (*n < AFS_N_WANTS && !p->ended && !is_watched(b, p->pid))
+		list[(*n)++] = (struct afs_want) { p->pid, role, account, -1 };
+}
 
-	return r == -ESRCH ? 0 : r;
+/* A process that has ended since it was found is not an error, but the one that was asked for is:
+ * once it has ended, its number may be reused. */
+static int mark(struct bpf_rung *b, const struct target *t, struct err *e)
+{
+	const unsigned int between = t->plain ? AFS_ACCOUNT_NONE : AFS_ACCOUNT_BETWEEN;
+	const struct target_process server = { .pid = t->server };
+	bool first = !bpf_view_processes(&b->view);
+	struct afs_want *list = malloc(AFS_N_WANTS * sizeof(*list));
+	size_t n = 0;
+	int r = -ENOMEM;
+
+	if (!list)
+		return err_set(e, r, "out of memory");
+	if (first)
+		want(b, list, &n, &server, AFS_ROLE_SERVER,
+		     t->client || t->serves ? AFS_ACCOUNT_BETWEEN : AFS_ACCOUNT_NONE);
+	for (size_t i = 0; i < t->n_backends; i++)
+		want(b, list, &n, &t->backend[i], AFS_ROLE_BACKEND, AFS_ACCOUNT_NONE);
+	for (size_t i = 0; i < t->n_sessions; i++)
+		want(b, list, &n, &t->session[i], AFS_ROLE_SERVER, between);
+	for (size_t i = 0; i < t->n_others; i++)
+		want(b, list, &n, &t->other[i], t->other[i].role, AFS_ACCOUNT_NONE);
+	r = n ? bpf_load_mark(&b->load, list, n, e) : 0;
+	if (!r && first && !is_watched(b, t->server))
+		r = err_set(e, -ESRCH,
+			    "process %d cannot be watched: it has ended, or this is not the first "
+			    "PID namespace",
+			    t->server);
+	free(list);
+	return r;
 }
 
 /* For their labels. */
@@ -194,7 +225,6 @@ static void look_sessions(struct bpf_rung *b)
 static int bpf_look(void *state, const struct target *t, struct err *e)
 {
 	struct bpf_rung *b = state;
-	unsigned int account = t->client || t->serves ? AFS_ACCOUNT_BETWEEN : AFS_ACCOUNT_NONE;
 	struct afs_inodes now = t->known;
 	int r;
 
@@ -203,17 +233,7 @@ static int bpf_look(void *state, const struct target *t, struct err *e)
 		take_known(b, &now);
 	b->crowded = t->crowded;
 	b->plain = t->plain;
-	/* The process that was asked for; once it has ended, its number may be reused. */
-	r = bpf_view_processes(&b->view)
-		? 0
-		: bpf_load_mark(&b->load, t->server, AFS_ROLE_SERVER, account, e);
-	for (size_t i = 0; i < t->n_backends && !r; i++)
-		r = mark(b, &t->backend[i], AFS_ROLE_BACKEND, AFS_ACCOUNT_NONE, e);
-	for (size_t i = 0; i < t->n_sessions && !r; i++)
-		r = mark(b, &t->session[i], AFS_ROLE_SERVER,
-			 t->plain ? AFS_ACCOUNT_NONE : AFS_ACCOUNT_BETWEEN, e);
-	for (size_t i = 0; i < t->n_others && !r; i++)
-		r = mark(b, &t->other[i], t->other[i].role, AFS_ACCOUNT_NONE, e);
+	r = mark(b, t, e);
 	/* Those marked now may end before the next tick. */
 	look_sessions(b);
 	return r;
@@ -444,7 +464,6 @@ static bool bpf_tick(void *state)
 	b->n_unserved = unserved;
 	price_look(&b->price, &b->load, PRICE_RUNS);
 	look_sessions(b);
-	/* Slots that cannot be released now are released at the next tick. */
 	slots_release(b->slots, &b->view, &b->load);
 	slots_collect(b->slots, &b->view, &take_over, b);
 	return look;
