@@ -499,15 +499,16 @@ struct afs_inode {
 	__u32 object; /* enum afs_object */
 };
 
-#define AFS_N_INODES 8
+#define AFS_N_INODES 16
 #define AFS_N_PORTS  32
 
-/* The inodes user space has found. After a new epoch descriptors are classified again. */
+/*
+ * What user space has found: sockets, and files that Unix sockets are bound to. After a new epoch
+ * descriptors are classified again.
+ */
 struct afs_inodes {
-	__u32 n_sockets, n_files, n_dirs, n_ports, epoch, spare;
-	struct afs_inode socket[AFS_N_INODES];
-	struct afs_inode file[AFS_N_INODES];
-	struct afs_inode dir[AFS_N_INODES]; /* every regular file in it */
+	__u32 n, n_ports, epoch, spare;
+	struct afs_inode inode[AFS_N_INODES];
 	/* TCP connections from or to this local port; in host order */
 	struct {
 		__u16 port, object;

@@ -80,6 +80,10 @@ static __always_inline __u32 enter_fd(struct afs_thread *t, __u64 task, const st
 			stream_close(t->process, t->fd);
 		forget(t->process, t->closes);
 	}
+	/* Whether it is a log may change. */
+	if (AFS_RARE(call->flags & AFS_CALL_LOCKS) && arg[1] == F_SETFL &&
+	    (object == AFS_OBJECT_DATA || object == AFS_OBJECT_LOG))
+		t->closes = t->fd;
 	if (object == AFS_OBJECT_BACKEND && t->role == AFS_ROLE_SERVER &&
 	    moves_bytes(call->class)) {
 		link_ask(t->slot, task, t->fd);

@@ -20,6 +20,7 @@ struct super_block___afs {
 
 struct inode___afs {
 	unsigned short i_mode;
+	unsigned int i_nlink;
 	unsigned long i_ino;
 	struct super_block___afs *i_sb;
 };
@@ -42,6 +43,7 @@ struct path___afs {
 struct file___afs {
 	struct inode___afs *f_inode;
 	struct path___afs f_path;
+	unsigned int f_flags;
 	void *private_data; /* of a socket: struct socket */
 };
 

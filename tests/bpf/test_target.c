@@ -252,8 +252,8 @@ static void be_cnid(const struct server *s, const char *name)
 		pause();
 }
 
-/* n_sockets: inodes that the kernel's programs have to be given. */
-static void check_cnid(struct server *cnid, const char *name, bool want, uint32_t n_sockets)
+/* n_inodes: those that the kernel's programs have to be given. */
+static void check_cnid(struct server *cnid, const char *name, bool want, uint32_t n_inodes)
 {
 	struct server s = listen_at(AF_INET, false);
 	struct watch_opts o;
@@ -281,7 +281,7 @@ static void check_cnid(struct server *cnid, const char *name, bool want, uint32_
 		target_look(&t);
 	}
 	assert_int_equal(t.n_backends, want);
-	assert_int_equal(t.known.n_sockets, n_sockets);
+	assert_int_equal(t.known.n, n_inodes);
 	if (want)
 		assert_int_equal(t.backend[0].pid, dbd);
 	assert_int_equal(t.backend[0].foreign, want && strcmp(name, "cnid_dbd") != 0);
@@ -317,7 +317,7 @@ static bool has_unix_diag(void)
 	return found;
 }
 
-static void check_unix(const char *path, const char *name, bool want, uint32_t n_sockets)
+static void check_unix(const char *path, const char *name, bool want, uint32_t n_inodes)
 {
 	struct server s = { .fd = socket(AF_UNIX, SOCK_STREAM, 0) };
 	struct sockaddr_un *at = (void *)&s.at;
@@ -330,7 +330,7 @@ static void check_unix(const char *path, const char *name, bool want, uint32_t n
 	s.at_len = sizeof(*at);
 	assert_int_equal(bind(s.fd, (void *)at, s.at_len), 0);
 	assert_int_equal(listen(s.fd, 4), 0);
-	check_cnid(&s, name, want, n_sockets);
+	check_cnid(&s, name, want, n_inodes);
 	unlink(path);
 	close(s.fd);
 }
@@ -354,7 +354,7 @@ static void a_database_server_is_found_by_its_socket(void **state)
 	snprintf(dir, sizeof(dir), "/tmp/afpscope-mysql-%d", getpid());
 	snprintf(path, sizeof(path), "%s/mysqld.sock", dir);
 	assert_int_equal(mkdir(dir, 0700), 0);
-	check_unix(path, "somebody", true, 1);
+	check_unix(path, "somebody", true, 2);
 	rmdir(dir);
 }
 

@@ -6,7 +6,6 @@
 #include "host/procfs.h"
 #include "host/sockets.h"
 #include "kinds/backend.h"
-#include "kinds/objects.h"
 #include "kinds/servers.h"
 #include "run/run.h"
 
@@ -270,6 +269,19 @@ static int note_end(void *arg, pid_t pid, int fd, const char *name)
 	return 0;
 }
 
+static void add_inode(struct target *t, uint64_t ino, uint32_t dev, enum afs_object object)
+{
+	struct afs_inodes *known = &t->known;
+
+	for (uint32_t i = 0; i < known->n; i++)
+		if (known->inode[i].ino == ino && known->inode[i].dev == dev)
+			return;
+	if (known->n < AFS_N_INODES)
+		known->inode[known->n++] = (struct afs_inode) { ino, dev, object };
+	else
+		t->crowded = true;
+}
+
 static void add_process(struct target *t, struct target_process *list, size_t *n, size_t max,
 			pid_t pid)
 {
@@ -393,8 +405,8 @@ static int is_end(void *arg, pid_t pid, int fd, const char *name)
 		add_cnid(ends->t, pid, ends->end[i].database);
 		if (ends->end[i].told)
 			continue;
-		objects_add_socket(ends->t, ends->end[i].own, AFS_OBJECT_BACKEND);
-		objects_add_socket(ends->t, ino, AFS_OBJECT_BACKEND);
+		add_inode(ends->t, ends->end[i].own, 0, AFS_OBJECT_BACKEND);
+		add_inode(ends->t, ino, 0, AFS_OBJECT_BACKEND);
 	}
 	return 0;
 }
@@ -466,7 +478,7 @@ static void know_backend(struct ends *ends)
 	for (size_t i = 0; i < ends->all->n; i++) {
 		s = &ends->all->entry[i];
 		if (s->file_ino && !s->peer && backend_is_socket(&ends->backend, s->path))
-			objects_add_bound(ends->t, s->file_ino, s->file_dev);
+			add_inode(ends->t, s->file_ino, s->file_dev, AFS_OBJECT_BACKEND);
 	}
 }
 
@@ -496,26 +508,30 @@ void target_look(struct target *t)
 	mark_ended(t);
 	if (t->plain) {
 		look_at_descendants(t);
-		objects_add_logs(t);
 		return;
 	}
 	backend_read(&ends.backend, t->server);
 	if (t->client)
-		objects_add_socket(t, t->client, AFS_OBJECT_CLIENT);
+		add_inode(t, t->client, 0, AFS_OBJECT_CLIENT);
 	if (t->whole && !t->ended)
 		procfs_each(is_child, t);
 	if (!sockets_read(&all, NULL))
 		look_at_connections(&ends);
 	sockets_fini(&all);
-	objects_add_files(t);
 }
 
 /* Why no CNID server is watched. */
-static const char *cnid_why(const struct target *t, char buf[ERR_TEXT_MAX])
+static const char *cnid_why(const struct target *t, const struct run *r, char buf[ERR_TEXT_MAX])
 {
+	bool inside = false;
+
+	for (size_t i = 0; i < r->n_phases; i++)
+		inside |= ledger_sum(&r->phase[i]->ledger, AFS_ROLE_SERVER, AFS_N_CLASSES,
+				     AFS_OBJECT_CNIDDB)
+			      .calls > 0;
 	if (!t->far[0])
-		return t->inside ? "no CNID process: the volume's CNID backend runs inside afpd"
-				 : "no CNID process: afpd is connected to none";
+		return inside ? "no CNID process: the volume's CNID backend runs inside afpd"
+			      : "no CNID process: afpd is connected to none";
 	snprintf(buf, ERR_TEXT_MAX,
 		 "the CNID server (%s) is on another host: its work cannot be seen, only afpd's "
 		 "waiting for it",
@@ -531,7 +547,7 @@ int target_note(const struct target *t, struct run *r)
 
 	if (t->plain || t->n_backends)
 		return 0;
-	why = cnid_why(t, buf);
+	why = cnid_why(t, r, buf);
 	err = run_absent(r, AFS_ROLE_BACKEND, "", why);
 	return err ? err : run_note(&r->server, "CNID server", "%s", why);
 }

@@ -159,16 +159,12 @@ static void take_known(struct bpf_rung *b, const struct afs_inodes *from)
 {
 	struct afs_inodes *known = &b->load.shared->inodes;
 
-	known->n_sockets = known->n_files = known->n_dirs = known->n_ports = 0;
+	known->n = known->n_ports = 0;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	memcpy(known->socket, from->socket, sizeof(known->socket));
-	memcpy(known->file, from->file, sizeof(known->file));
-	memcpy(known->dir, from->dir, sizeof(known->dir));
+	memcpy(known->inode, from->inode, sizeof(known->inode));
 	memcpy(known->port, from->port, sizeof(known->port));
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	known->n_sockets = from->n_sockets;
-	known->n_files = from->n_files;
-	known->n_dirs = from->n_dirs;
+	known->n = from->n;
 	known->n_ports = from->n_ports;
 	known->epoch++;
 }
@@ -511,8 +507,7 @@ static int bpf_finish(void *state, struct run *r)
 	if (!err && b->crowded)
 		err = run_note(
 		    &r->warnings, "objects",
-		    "more logs, databases or sockets of backends than fit: some count as "
-		    "other sockets or data files");
+		    "more sockets of backends than fit: some count as other sockets");
 	if (!err)
 		err = losses_note(&b->load, &b->view, b->records, r);
 	if (!err)
