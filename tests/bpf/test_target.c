@@ -465,6 +465,53 @@ static void the_number_of_a_session_that_ended_is_anothers(void **state)
 	watched_end(&x);
 }
 
+/* A server to which clients log in until *stop is 1; then it says how many. */
+static void be_a_busy_server(volatile uint64_t *stop)
+{
+	uint64_t n = 0;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (; !*stop; n++) {
+		if (!fork()) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			for (;;)
+				pause();
+		}
+		usleep(2000);
+	}
+	stop[1] = n;
+	for (;;)
+		pause();
+}
+
+static void sessions_that_begin_while_the_watch_opens_are_watched(void **state)
+{
+	volatile uint64_t *stop = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct target t = { .whole = true };
+	struct err e = {};
+	struct watch *w;
+	size_t n = 0;
+
+	(void)state;
+	t.server = fork();
+	if (!t.server)
+		be_a_busy_server(stop);
+	usleep(20000);
+	if (watch_open_target(&w, WATCH_BPF, &t, &e))
+		fail_msg("%s", e.text);
+	*stop = 1;
+	while (!stop[1])
+		usleep(1000);
+	watch_tick(w);
+	while (watch_process(w, AFS_ROLE_SERVER, n + 1))
+		n++;
+	assert_int_equal(n, stop[1]);
+	watch_free(w);
+	end(t.server);
+	munmap((void *)stop, 4096);
+}
+
 static void a_server_elsewhere_is_said_to_be(void **state)
 {
 	struct watch_opts o = { .mode = WATCH_AUTO };
@@ -508,6 +555,7 @@ int main(void)
 		cmocka_unit_test(a_database_server_is_found_by_its_socket),
 		cmocka_unit_test(a_database_server_is_found_by_its_port),
 		cmocka_unit_test(the_number_of_a_session_that_ended_is_anothers),
+		cmocka_unit_test(sessions_that_begin_while_the_watch_opens_are_watched),
 		cmocka_unit_test(a_server_elsewhere_is_said_to_be),
 	};
 

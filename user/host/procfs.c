@@ -204,10 +204,20 @@ static int call_children(void *arg, int tid)
 	return r == -ENOENT || r == -ESRCH ? 0 : r;
 }
 
+static int call_if_child(void *arg, pid_t pid)
+{
+	const struct each_child *each = arg;
+	struct procstat st;
+
+	return !procstat_read(&st, pid) && st.ppid == each->pid ? each->fn(each->arg, pid) : 0;
+}
+
 int procfs_each_child(pid_t pid, int (*fn)(void *arg, pid_t child), void *arg)
 {
 	struct each_child each = { .pid = pid, .fn = fn, .arg = arg };
 
+	if (!procfs_lists_children())
+		return procfs_each(call_if_child, &each);
 	return procfs_each_thread(pid, call_children, &each);
 }
 

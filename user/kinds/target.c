@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -424,45 +425,64 @@ static int is_cnid(void *arg, pid_t pid)
 	return 0;
 }
 
-static int is_child(void *arg, pid_t pid)
+/* Helpers run another program: the programs see them fork. */
+static int add_child(void *arg, pid_t pid)
 {
 	struct procstat st, parent;
 	struct target *t = arg;
 
-	/* Helpers run another program: the programs see them fork. */
-	if (!procstat_read(&st, pid) && st.ppid == t->server &&
-	    !procstat_read(&parent, t->server) && !strcmp(st.comm, parent.comm))
+	if (!procstat_read(&st, pid) && !procstat_read(&parent, t->server) &&
+	    !strcmp(st.comm, parent.comm))
 		add_session(t, pid);
 	return 0;
 }
 
-static int is_descendant(void *arg, pid_t pid)
+static int add_descendant(void *arg, pid_t pid)
 {
-	struct target *t = arg;
-	struct procstat st;
-
-	if (procstat_read(&st, pid) || pid == getpid())
-		return 0;
-	if (st.ppid == t->server)
-		add_session(t, pid);
-	for (size_t i = 0; i < t->n_sessions; i++) {
-		if (st.ppid == t->session[i].pid && !t->session[i].ended) {
-			add_session(t, pid);
-			break;
-		}
-	}
+	if (pid != getpid())
+		add_session(arg, pid);
 	return 0;
 }
 
-/* Children of children, too: until there are no more. */
-static void look_at_descendants(struct target *t)
+void target_look_children(struct target *t)
 {
 	size_t before;
 
+	if (t->whole && !t->ended)
+		procfs_each_child(t->server, add_child, t);
+	if (!t->plain)
+		return;
+	/* Children of children, too: until there are no more. */
 	do {
 		before = t->n_sessions;
-		procfs_each(is_descendant, t);
+		procfs_each_child(t->server, add_descendant, t);
+		for (size_t i = 0; i < t->n_sessions; i++)
+			if (!t->session[i].ended)
+				procfs_each_child(t->session[i].pid, add_descendant, t);
 	} while (t->n_sessions != before);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const pid_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+void target_set_sessions(struct target *t, pid_t *pid, size_t n)
+{
+	const pid_t *found;
+
+	if (!t->whole && !t->plain)
+		return;
+	qsort(pid, n, sizeof(*pid), by_number);
+	for (size_t i = 0; i < t->n_sessions; i++) {
+		found = bsearch(&t->session[i].pid, pid, n, sizeof(*pid), by_number);
+		t->session[i].ended |= !found;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (pid[i] != t->server)
+			add_session(t, pid[i]);
 }
 
 /* Adds the address of a database server before anything is connected to it. */
@@ -506,15 +526,12 @@ void target_look(struct target *t)
 	t->known.n_ports = (uint32_t)t->n_ports;
 	t->crowded = false;
 	mark_ended(t);
-	if (t->plain) {
-		look_at_descendants(t);
+	target_look_children(t);
+	if (t->plain)
 		return;
-	}
 	backend_read(&ends.backend, t->server);
 	if (t->client)
 		add_inode(t, t->client, 0, AFS_OBJECT_CLIENT);
-	if (t->whole && !t->ended)
-		procfs_each(is_child, t);
 	if (!sockets_read(&all, NULL))
 		look_at_connections(&ends);
 	sockets_fini(&all);

@@ -88,6 +88,12 @@ void target_add_port(struct target *t, uint16_t port, enum afs_object object);
  */
 void target_look(struct target *t);
 
+/* Looks again for new sessions, which are the server's children, alone. */
+void target_look_children(struct target *t);
+
+/* The sessions that live now, as the programs in the kernel see them; pid is sorted. */
+void target_set_sessions(struct target *t, pid_t *pid, size_t n);
+
 /* Notes what only the kind of server explains: why no backend is watched. 0 or -ENOMEM. */
 int target_note(const struct target *t, struct run *r);
 

@@ -448,14 +448,15 @@ static int process_ended(void *state, uint32_t process)
 /* Save what is known before a slot is cleared. */
 static const struct slots_end take_over = { .process = process_ended, .stream = stream_ended };
 
-static bool bpf_tick(void *state)
+static unsigned int bpf_tick(void *state)
 {
 	struct bpf_rung *b = state;
 	uint32_t n = bpf_view_begun(&b->view), unserved;
-	bool look;
+	unsigned int look;
 
 	unserved = __atomic_load_n(&b->view.shared->n_unserved, __ATOMIC_ACQUIRE);
-	look = n != b->n_begun || unserved != b->n_unserved;
+	look = (n != b->n_begun ? RUNG_NEW_PROCESSES : 0) |
+	       (unserved != b->n_unserved ? RUNG_NEW_BACKENDS : 0);
 	b->n_begun = n;
 	b->n_unserved = unserved;
 	price_look(&b->price, &b->load, PRICE_RUNS);
@@ -463,6 +464,21 @@ static bool bpf_tick(void *state)
 	slots_release(b->slots, &b->view, &b->load);
 	slots_collect(b->slots, &b->view, &take_over, b);
 	return look;
+}
+
+static size_t bpf_processes(const void *state, pid_t *out)
+{
+	const struct bpf_view *v = &((const struct bpf_rung *)state)->view;
+	uint32_t n = bpf_view_processes(v);
+	const struct afs_process *p;
+	size_t found = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		p = &v->process[i];
+		if (p->tgid && p->role == AFS_ROLE_SERVER && p->ended < p->threads)
+			out[found++] = p->tgid;
+	}
+	return found;
 }
 
 /* Notes the rungs of the storage layer, item by item, and their losses. */
@@ -505,9 +521,8 @@ static int bpf_finish(void *state, struct run *r)
 		    "allow reading its memory (%s)",
 		    ledger_object_name(AFS_OBJECT_UNKNOWN), b->load.objects_why);
 	if (!err && b->crowded)
-		err = run_note(
-		    &r->warnings, "objects",
-		    "more sockets of backends than fit: some count as other sockets");
+		err = run_note(&r->warnings, "objects",
+			       "more sockets of backends than fit: some count as other sockets");
 	if (!err)
 		err = losses_note(&b->load, &b->view, b->records, r);
 	if (!err)
@@ -544,6 +559,7 @@ const struct rung rung_bpf = {
 	.span = bpf_span,
 	.stop = bpf_stop,
 	.tick = bpf_tick,
+	.processes = bpf_processes,
 	.pull = bpf_pull,
 	.pull_lost = bpf_pull_lost,
 	.running = bpf_running,
