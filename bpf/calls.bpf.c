@@ -82,9 +82,9 @@ int on_switch(__u64 *ctx)
 	return 0;
 }
 
-/* (task that is woken) */
-SEC("tp_btf/sched_wakeup")
-int on_wakeup(__u64 *ctx)
+/* (task that is to wake up): from here on it waits for a CPU. In whatever runs at that moment. */
+SEC("tp_btf/sched_waking")
+int on_waking(__u64 *ctx)
 {
 	struct afs_stripe *s = stripe_here();
 	struct afs_thread *t = s ? thread_hinted(s) : NULL;
@@ -107,7 +107,7 @@ static __always_inline __s32 process_new(int tgid, __u32 role, __s32 parent)
 	p->role = role;
 	p->parent = parent;
 	p->begun_ns = p->looked_ns = bpf_ktime_get_ns();
-	p->tgid = tgid;
+	AFS_PUBLISH(p->tgid, tgid);
 	if (!p->used)
 		AFS_COUNT(shared.n_processes);
 	p->used = 1;
@@ -141,8 +141,8 @@ static __always_inline struct afs_thread *thread_new(__s32 tid, __u32 slot, __u3
 	t->since_ns = bpf_ktime_get_ns();
 	t->off = AFS_OFF_RUNQ;
 	thread_account(t, number);
-	t->tid = tid;
 	t->ended = 0;
+	AFS_PUBLISH(t->tid, tid); /* from here on user space collects it if it has ended */
 	if (!t->used)
 		AFS_COUNT(shared.n_threads);
 	t->used = 1;
@@ -159,6 +159,11 @@ static __always_inline void thread_end(struct afs_thread *t, const struct task_s
 	t->ended = 1;
 	if (!p)
 		return;
+	/* What the kernel writes to a dump of memory is in its account, and no call. */
+	if (task->exit_code & AFS_CORE_DUMPED) {
+		io.syscw = t->counted.syscw;
+		io.wchar = t->counted.wchar;
+	}
 	if (!t->found) {
 		__sync_fetch_and_add(&p->kernel.syscr, io.syscr);
 		__sync_fetch_and_add(&p->kernel.syscw, io.syscw);
@@ -171,8 +176,7 @@ static __always_inline void thread_end(struct afs_thread *t, const struct task_s
 	s = tracing(AFS_TRACE_SMALL) ? stream_at(t->stream) : NULL;
 	if (s && s->serving == t->slot + 1)
 		trace_served(p, s);
-	barrier(); /* after that user space may collect the process */
-	AFS_COUNT(p->ended);
+	AFS_COUNT_LAST(p->ended); /* after that user space may collect the process */
 }
 
 /* From here on the thread's calls are counted. false: the kernel has no storage for it. */
@@ -185,6 +189,22 @@ static __always_inline bool thread_watch(struct afs_thread *t, void *task)
 		return true;
 	thread_end(t, task);
 	return false;
+}
+
+static __always_inline bool is_32bit(const struct task_struct___afs *task)
+{
+	return task->mm && task->mm->task_size <= 1ull << 32;
+}
+
+/* A process has its descriptors together with another one, whose calls may close them. */
+static __always_inline __u32 share_files(__u32 slot)
+{
+	struct afs_process *p = process_at(slot);
+
+	if (p)
+		p->shares = 1;
+	forget_all(slot);
+	return 1;
 }
 
 /*
@@ -205,16 +225,30 @@ static __always_inline struct afs_thread *child_new(const struct afs_thread *par
 						    __u64 clone_flags)
 {
 	__u32 slot = parent->process, role, number = AFS_ACCOUNT_THREADS;
+	struct afs_process *p;
 	struct afs_thread *t;
 
+	/* A thread that io_uring makes for itself: it makes no calls. */
+	if ((clone_flags & AFS_CLONE_WORKER) == AFS_CLONE_WORKER) {
+		if (parent->nr == AFS_NR_URING_SETUP)
+			AFS_COUNT(shared.lost.uring_polls);
+		return NULL;
+	}
 	if (!(clone_flags & AFS_CLONE_THREAD)) {
 		role = child_role(parent);
 		number = role > AFS_ROLE_BACKEND && parent->account < AFS_ACCOUNT_BETWEEN
 			     ? parent->account
 			     : AFS_ACCOUNT_NONE;
 		slot = process_new(tid, role, slot);
+		p = process_at(slot);
+		if (p && clone_flags & AFS_CLONE_FILES)
+			p->shares = share_files(parent->process);
+		if (p)
+			p->is_32bit = parent->is_32bit;
 	}
 	t = thread_new(tid, slot, number);
+	if (t)
+		t->is_32bit = parent->is_32bit;
 	if (t && tracing(AFS_TRACE_CALLS))
 		t->dsi_id = parent->dsi_id;
 	return t;
@@ -235,16 +269,26 @@ int on_newtask(__u64 *ctx)
 	return 0;
 }
 
-/* (task, ...): a session that runs another program is a session no longer. */
+/*
+ * (task, ...): the thread takes over the process's number. A session that runs another program is a
+ * session no longer.
+ */
 SEC("tp_btf/sched_process_exec")
 int on_exec(__u64 *ctx)
 {
+	const struct task_struct___afs *task = (const void *)ctx[0];
 	struct afs_thread *t = thread_current();
 	struct afs_process *p;
 
-	if (!t || t->role != AFS_ROLE_SERVER)
+	if (!t)
 		return 0;
+	t->tid = task->pid;
+	t->is_32bit = is_32bit(task);
 	p = process_of(t);
+	if (p)
+		p->is_32bit |= t->is_32bit;
+	if (t->role != AFS_ROLE_SERVER)
+		return 0;
 	if (p)
 		p->role = AFS_ROLE_OTHER;
 	t->cell += AFS_CELL(AFS_ROLE_OTHER - AFS_ROLE_SERVER, 0, 0);
@@ -387,12 +431,16 @@ int on_tp_exit_task(void *ctx)
 	return 0;
 }
 
-static __always_inline void mark_found(__u32 slot)
+static __always_inline void mark_found(__u32 slot, const struct task_struct___afs *task)
 {
 	struct afs_process *p = process_at(slot);
 
-	if (p)
-		p->found = 1;
+	if (!p)
+		return;
+	p->found = 1;
+	p->is_32bit = is_32bit(task);
+	if (task->files && task->signal && task->files->count.counter > task->signal->nr_threads)
+		p->shares = 1;
 }
 
 static __always_inline void mark_serving(const struct afs_thread *t)
@@ -468,9 +516,15 @@ int mark_processes(struct bpf_iter__task___afs *ctx)
 	w = &shared.mark.want[at];
 	if (w->tgid != task->tgid || thread_known(task))
 		return 0;
+	if (task->flags & AFS_PF_IO_WORKER) {
+		/* "iou-sqp-PID", not "iou-wrk-PID" */
+		if (task->comm[4] == 's' && !shared.mark.marked)
+			shared.lost.uring_polls++;
+		return 0;
+	}
 	if (w->slot < 0) {
 		w->slot = process_new(task->tgid, w->role, -1);
-		mark_found(w->slot);
+		mark_found(w->slot, task);
 	}
 	t = thread_new(task->pid, w->slot,
 		       task->pid == task->tgid ? w->account : AFS_ACCOUNT_THREADS);
@@ -480,6 +534,7 @@ int mark_processes(struct bpf_iter__task___afs *ctx)
 	}
 	if (t->account == AFS_ACCOUNT_BETWEEN)
 		mark_serving(t);
+	t->is_32bit = is_32bit(task);
 	t->found = 1;
 	t->marking = 1;
 	if (thread_watch(t, task)) {

@@ -34,9 +34,10 @@
 /* Which descriptors the call closes or replaces. */
 enum afs_closes {
 	AFS_CLOSES_NONE,
-	AFS_CLOSES_ARG0, /* close */
-	AFS_CLOSES_ARG1, /* dup2 */
-	AFS_CLOSES_ALL,  /* exec, close_range */
+	AFS_CLOSES_ARG0,     /* close */
+	AFS_CLOSES_ARG1,     /* dup2 */
+	AFS_CLOSES_ALL,      /* exec, close_range */
+	AFS_CLOSES_UNSHARES, /* none; but a thread may have others than its process afterwards */
 };
 
 /* Where the bytes are that a call moved, for following the client's connection. */
@@ -123,7 +124,7 @@ struct afs_thread {
 	__u64 seq;          /* moves at every entry and every return */
 	__u64 entered_ns;   /* when the call in progress was entered */
 	__s32 nr;           /* the call in progress; AFS_NR_ */
-	__u16 cell;         /* where it will count */
+	__u16 cell;         /* where its time will count */
 	__u8 class, object; /* of cell */
 	__s32 tid;          /* 0: slot not in use */
 	__u16 process;      /* its slot */
@@ -174,7 +175,8 @@ struct afs_thread {
 	__u64 name;           /* of the call in progress: fifth argument */
 	__u32 received, sent; /* datagrams of clients and to them */
 	__u32 replied;        /* packets of replies that it has sent first */
-	__u32 spare;
+	__u8 is_32bit;        /* it runs a 32-bit program, whose calls have other numbers */
+	__u8 spare[3];
 	struct afs_compat counted; /* as /proc/PID/io counts its calls */
 };
 
@@ -241,6 +243,9 @@ struct afs_process {
 	__u32 stream;  /* handle of the first of these; 0: none yet */
 	__u32 streams; /* connections that were its own */
 	__u32 found;   /* it existed before the watch */
+	__u32
+	    shares; /* another process has the same descriptors: what they are is not remembered */
+	__u32 is_32bit; /* it ran a 32-bit program, whose bytes are not counted */
 	__u64 begun_ns, ended_ns;
 	__u64 looked_ns;                /* entries of descriptors before this time are not valid */
 	struct afs_compat kernel;       /* the kernel's account of the threads that have ended */
@@ -528,6 +533,9 @@ struct afs_lost {
 	__u64 links;                  /* CNID connections forgotten: no room */
 	__u64 switches;               /* a thread got a CPU without an event */
 	__u64 uring;                  /* operations submitted to io_uring */
+	__u64 uring_polls;            /* threads of the kernel that submit others */
+	__u64 filtered;               /* calls answered by a seccomp filter */
+	__u64 calls_32bit;            /* of 32-bit programs, which are not distinguished */
 };
 
 /* A process that the iterator marks. */

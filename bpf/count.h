@@ -72,7 +72,11 @@ static __always_inline __u32 enter_fd(struct afs_thread *t, __u64 task, const st
 		t->fd = call->fd == 0 ? arg[0] : call->fd == 1 ? arg[1] : arg[2];
 		object = object_of(p, t->process, task, t->fd);
 	}
-	if (call->closes) {
+	if (AFS_RARE(call->closes == AFS_CLOSES_UNSHARES)) {
+		/* From now on one thread may have others than the process. */
+		p->shares |= arg[0] & AFS_CLONE_FILES;
+		forget_all(t->process);
+	} else if (call->closes) {
 		t->closes = call->closes == AFS_CLOSES_ARG0   ? arg[0]
 			    : call->closes == AFS_CLOSES_ARG1 ? arg[1]
 							      : AFS_FD_ALL;
@@ -236,6 +240,12 @@ static __always_inline void enter(struct afs_stripe *s, struct afs_thread *t, vo
 
 	if (AFS_RARE(t->stopped))
 		return;
+	if (AFS_RARE(t->is_32bit)) {
+		/* The last entry of the table: of no descriptor. */
+		nr = AFS_N_CALLS;
+		call = call_of(nr);
+		AFS_COUNT(shared.lost.calls_32bit);
+	}
 	if (AFS_RARE(!address && t->off != AFS_OFF_NOT))
 		switch_missed(t);
 	if (AFS_RARE(call.flags & AFS_CALL_LOCKS) && is_lock(arg[1]))
@@ -393,13 +403,43 @@ static __always_inline void note_again(struct afs_thread *t, long ret)
 		t->again = ret > 0 ? AFS_AGAIN_PART : AFS_OBJECT_CLIENT;
 }
 
+/*
+ * A return without an entry. A thread that has made a call has entered each: a seccomp filter, or a
+ * debugger, has answered this one, before the kernel reports entries. Its time is in the thread's
+ * own code. A thread returns so, too, from the call that has made it, or in which it was found.
+ */
+static __always_inline void leave_filtered(struct afs_stripe *s, struct afs_thread *t, long ret)
+{
+	struct afs_part *p;
+
+	if (t->nr != AFS_NR_NONE || !t->entered_ns || t->found || t->stopped || shared.stopping)
+		return;
+	t->counting = 1;
+	barrier();
+	t->flags = 0;
+	enter_cell(t, AFS_CLASS_OTHER, AFS_OBJECT_NONE);
+	count_time(t, 0);
+	p = part_at(s, t->part);
+	if (p) {
+		p->calls++;
+		p->errors += is_error(t, ret);
+	}
+	AFS_COUNT(shared.lost.filtered);
+	t->calls++;
+	t->seq++;
+	barrier();
+	t->counting = 0;
+}
+
 static __always_inline void leave(struct afs_stripe *s, struct afs_thread *t, long ret)
 {
 	__u64 now, bytes;
 	bool error;
 
-	if (AFS_RARE(t->nr < 0))
+	if (AFS_RARE(t->nr < 0)) {
+		leave_filtered(s, t, ret);
 		return;
+	}
 	if (AFS_RARE(t->off != AFS_OFF_NOT))
 		switch_missed(t);
 	t->counting = 1;

@@ -118,6 +118,7 @@ struct afs_cell {
  * what a CNID server or a helper program does for it is in the same account under its own role.
  */
 enum afs_account_number {
+	AFS_ACCOUNT_UNNAMED = 255, /* of AFP: all commands without a name */
 	AFS_ACCOUNT_DSI = 256,     /* + the number of a DSI command that gets a reply: 3, 4 */
 	AFS_ACCOUNT_BETWEEN = 272, /* the serving thread between requests */
 	AFS_ACCOUNT_THREADS,       /* other threads of a process that serves a client */

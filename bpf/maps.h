@@ -92,6 +92,21 @@ struct {
 /* Adds 1 atomically. */
 #define AFS_COUNT(counter) __sync_fetch_and_add(&(counter), 1)
 
+/*
+ * Sets or adds 1, and everything written before is visible to who sees it: on arm64 only atomics
+ * that return what was there are ordered.
+ */
+#define AFS_PUBLISH(field, value)                                                                  \
+	({                                                                                         \
+		typeof(field) was_ = __sync_lock_test_and_set(&(field), value);                    \
+		barrier_var(was_);                                                                 \
+	})
+#define AFS_COUNT_LAST(counter)                                                                    \
+	({                                                                                         \
+		typeof(counter) was_ = AFS_COUNT(counter);                                         \
+		barrier_var(was_);                                                                 \
+	})
+
 /* Whether clients' data come as datagrams. */
 static __always_inline bool datagrams(void)
 {
@@ -116,12 +131,15 @@ static __always_inline void *current_task(void)
 }
 
 /*
- * true: "i", a local variable, is below n. The barrier keeps the compiler from adding it to an
- * address before the check, so that the verifier knows the bound.
+ * true: "i", a local variable, is below n. The first barrier keeps the compiler from checking a
+ * copy, the second one from adding it to an address before the check, so that the verifier knows
+ * the bound: that of Linux 6.1 does not see that two registers are the same.
  */
 #define AFS_BELOW(i, n)                                                                            \
 	({                                                                                         \
-		bool below_ = (i) < (n);                                                           \
+		bool below_;                                                                       \
+		barrier_var(i);                                                                    \
+		below_ = (i) < (n);                                                                \
 		if (below_)                                                                        \
 			barrier_var(i);                                                            \
 		below_;                                                                            \

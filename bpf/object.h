@@ -450,7 +450,7 @@ __noinline __u32 object_look(__u32 slot, __u64 task, __u32 fd)
 	what.object = object;
 	if (what.link || fd >= AFS_N_FDS)
 		seen_add(p, slot, fd, &what);
-	if (fd < AFS_N_FDS)
+	if (fd < AFS_N_FDS && !p->shares)
 		p->object[fd_index(fd)] = object + 1;
 	return object;
 }
@@ -469,7 +469,7 @@ static __always_inline __u32 object_of(struct afs_process *p, __u32 slot, __u64 
 	if (fd < AFS_N_FDS) {
 		if (p->object[fd_index(fd)])
 			return p->object[fd_index(fd)] - 1;
-	} else {
+	} else if (!p->shares) {
 		s = seen_at(p, slot, fd);
 		if (s)
 			return s->object;

@@ -163,7 +163,7 @@ static __always_inline __u32 stream_of_fd(struct afs_process *p, __u32 slot, __u
 	__u64 *seen = &p->client[fd & (AFS_N_CLIENT_FDS - 1)], known = *seen;
 	__u32 handle = known;
 
-	if (known >> 32 == (__u64)fd + 1 && stream_at(handle))
+	if (known >> 32 == (__u64)fd + 1 && !p->shares && stream_at(handle))
 		return handle;
 	handle = stream_look(slot, task, fd, true);
 	*seen = handle ? ((__u64)fd + 1) << 32 | handle : 0;

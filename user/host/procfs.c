@@ -241,6 +241,13 @@ int procfs_uids(uint32_t *real, uint32_t *effective, pid_t pid)
 	return r;
 }
 
+bool procfs_dumps_core(pid_t pid)
+{
+	char text[16];
+
+	return !procfs_status(text, sizeof(text), pid, "CoreDumping") && text[0] == '1';
+}
+
 int procfs_each_variable(pid_t pid, int (*fn)(void *arg, const char *word), void *arg)
 {
 	char text[16384];

@@ -67,6 +67,9 @@ int procfs_status(char *out, size_t out_len, pid_t pid, const char *key);
 /* Its user ids. */
 int procfs_uids(uint32_t *real, uint32_t *effective, pid_t pid);
 
+/* Whether the kernel is writing its memory to a file or a program. */
+bool procfs_dumps_core(pid_t pid);
+
 /*
  * Calls fn for each "NAME=VALUE" of the environment in which a process began (its first 16 KiB),
  * until fn returns other than 0, which is returned.

@@ -112,7 +112,7 @@ static bool note_name(struct rx_daemon *d)
 {
 	struct procstat st;
 
-	if (procstat_read(&st, d->pid) || st.state == 'Z')
+	if (procstat_read(&st, d->pid) || !procstat_lives(&st))
 		return false;
 	snprintf(d->name, sizeof(d->name), "%s", st.comm);
 	return true;

@@ -254,7 +254,7 @@ static uint64_t sessions_now(const struct target *t)
 		return !t->ended;
 	for (size_t i = 0; i < t->n_sessions; i++)
 		if (!t->session[i].ended && !procstat_read(&st, t->session[i].pid) &&
-		    st.started == t->session[i].started && st.state != 'Z')
+		    st.started == t->session[i].started && procstat_lives(&st))
 			n++;
 	return n;
 }
@@ -333,7 +333,7 @@ bool watch_lives(struct watch *w)
 
 	for (size_t i = 0; i < w->n; i++)
 		if (w->process[i].role == AFS_ROLE_SERVER &&
-		    !procstat_read(&st, w->process[i].is.pid) && st.state != 'Z')
+		    !procstat_read(&st, w->process[i].is.pid) && procstat_lives(&st))
 			return true;
 	return !w->rung || (w->t.plain && sessions_now(&w->t));
 }

@@ -99,7 +99,8 @@ static int compare(struct run *r, const char *who, const char *with, const struc
 }
 
 /* A book that cannot be compared: it has our count only, and is not closed. */
-static int leave_open(struct run *r, const char *who, const struct afs_compat *ours, int why)
+static int leave_open(struct run *r, const char *who, const struct afs_compat *ours,
+		      const char *why)
 {
 	char name[96];
 	int err;
@@ -108,8 +109,8 @@ static int leave_open(struct run *r, const char *who, const struct afs_compat *o
 	err = run_book_open(r, name, BOOK_WITH, ours->syscr + ours->syscw);
 	if (err)
 		return err;
-	return run_note(&r->warnings, "books", "%s: the kernel's account cannot be read (%s)", who,
-			strerror(-why));
+	return run_note(&r->warnings, "books", "%s: the kernel's account cannot be compared (%s)",
+			who, why);
 }
 
 /* A thread may end between our look and /proc: then it is in the process's sum; read again. */
@@ -123,7 +124,7 @@ static int close_process(const struct bpf_view *v, uint32_t i, struct run *r)
 	uint64_t before;
 	char who[64];
 
-	if (!p->tgid)
+	if (!p->tgid || p->is_32bit) /* of which the warning "32-bit" speaks */
 		return 0;
 	snprintf(who, sizeof(who), "%s %d", run_role_name(r, p->role), p->tgid);
 	do {
@@ -132,7 +133,10 @@ static int close_process(const struct bpf_view *v, uint32_t i, struct run *r)
 		err = process_io(v, i, &theirs);
 	} while ((err || bpf_view_call_moves(v, i) != before) && --tries);
 	if (err)
-		return leave_open(r, who, &ours, err);
+		return leave_open(r, who, &ours, strerror(-err));
+	/* The kernel's writes are in its account, and no calls. */
+	if (memcmp(&ours, &theirs, sizeof(ours)) && procfs_dumps_core(p->tgid))
+		return leave_open(r, who, &ours, "it is dumping its memory");
 	return compare(r, who, BOOK_WITH, &ours, &theirs);
 }
 
@@ -142,6 +146,8 @@ int books_end(struct books *b, const struct bpf_view *v, uint32_t process)
 	struct afs_compat ours = bpf_view_process(v, process).compat;
 	struct books_process *more;
 
+	if (p->is_32bit)
+		return 0;
 	if (p->role < AFS_N_ROLES && !memcmp(&ours, &p->kernel, sizeof(ours))) {
 		b->n_agree[p->role]++;
 		ledger_compat_add(&b->agree[p->role], &ours);

@@ -119,7 +119,7 @@ static const struct load_way classic_way = {
 static int select_programs(struct bpf_load *l, const struct load_way *way)
 {
 	const char *const name[BPF_LOAD_PROGRAMS] = { way->enter,  way->leave, "on_switch",
-						      "on_wakeup", way->begin, "on_exec",
+						      "on_waking", way->begin, "on_exec",
 						      way->end };
 	struct bpf_program *p;
 
@@ -195,9 +195,13 @@ static void set_calls(struct afs_setup *setup)
 /* What the decoder does not need is made small. */
 static int set_lens(struct bpf_load *l, const struct afs_setup *setup)
 {
+	static const char *const forget[] = { "link", "seen", "socket" };
 	bool datagrams = AFS_IS_DATAGRAMS(setup->decoder);
 	int r = set_len(l, "stripe", l->n_cpus);
 
+	/* Each CPU keeps up to 128 free entries of a map that forgets. */
+	for (size_t i = 0; i < sizeof(forget) / sizeof(forget[0]) && !r; i++)
+		r = set_len(l, forget[i], AFS_N_LINKS + 128 * l->n_cpus);
 	if (!r)
 		r = set_len(l, "times", l->n_lanes);
 	if (!r && !(setup->objects_on && setup->any_order && !datagrams))
@@ -276,6 +280,8 @@ static void free_all(struct bpf_load *l, const struct bpf_load_wish *wish)
 	for (unsigned int of = 0; of < AFS_N_SLOTS; of++)
 		for (uint32_t i = n[of].wish ? n[of].wish : n[of].all; i-- > 0;)
 			bpf_load_give(l, of, i);
+	if (wish->n_parts)
+		l->shared->n_parts = AFS_N_PARTS - AFS_N_FIXED_PARTS - wish->n_parts;
 }
 
 static int attach(struct bpf_load *l, struct err *e)

@@ -53,8 +53,8 @@ struct bpf_load_wish {
 	bool classic;    /* raw_syscalls tracepoints before BTF tracepoints */
 	bool no_objects; /* do without bpf_probe_read_kernel: no objects, no requests */
 	bool only;       /* fail instead of trying other ways */
-	/* Slots for them; 0: all that the tables have. */
-	unsigned int n_processes, n_threads, n_streams;
+	/* Room for them; 0: all that the tables have. */
+	unsigned int n_processes, n_threads, n_streams, n_parts;
 	enum afs_decoder decoder; /* for clients' bytes */
 	bool any_order;           /* the server answers in any order, in any thread */
 	enum afs_files files;     /* how regular files are distinguished */

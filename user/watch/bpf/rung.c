@@ -207,6 +207,12 @@ static int mark(struct bpf_rung *b, const struct target *t, struct err *e)
 			    "process %d cannot be watched: it has ended, or this is not the first "
 			    "PID namespace",
 			    t->server);
+	for (uint32_t i = 0; !r && first && i < bpf_view_processes(&b->view); i++)
+		if (b->view.process[i].tgid == t->server && b->view.process[i].is_32bit)
+			r = err_set(e, -ENOTSUP,
+				    "process %d runs a 32-bit program, whose calls cannot be "
+				    "distinguished",
+				    t->server);
 	free(list);
 	return r;
 }
@@ -401,7 +407,7 @@ static int finish_rungs(const struct bpf_rung *b, struct run *r)
 				   ? "bytes of the client's connection"
 				   : "off: the kernel does not allow reading its memory");
 	if (!err)
-		err = run_note(&r->rungs, "times", "tp_btf sched_switch, sched_wakeup");
+		err = run_note(&r->rungs, "times", "tp_btf sched_switch, sched_waking");
 	if (!err && b->view.shared->lost.switches)
 		err = run_note(
 		    &r->rungs, "times.missed",
