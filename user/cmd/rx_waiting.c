@@ -85,7 +85,7 @@ void rx_waiting_add_watched(struct rx_waiting *a, const struct watch *w)
 	uint64_t here = procfs_identity(getpid(), "ns/net");
 	pid_t pid;
 
-	for (size_t i = 0; (pid = watch_process(w, AFS_ROLE_SERVER, i)); i++) {
+	for (size_t at = 0; (pid = watch_process(w, AFS_ROLE_SERVER, &at));) {
 		if (procfs_identity(pid, "ns/net") != here)
 			continue;
 		a->n_open = 0;

@@ -71,8 +71,8 @@ void sampler_look(struct sampler *s)
 	if (!s)
 		return;
 	for (unsigned int role = 0; role < AFS_N_ROLES; role++) {
-		for (size_t i = 0; (pid = watch_process(s->watch, role, i)); i++) {
-			if (!is_new(&s->seen[role], i, pid))
+		for (size_t at = 0; (pid = watch_process(s->watch, role, &at));) {
+			if (!is_new(&s->seen[role], at - 1, pid))
 				continue;
 			/* A process that has ended meanwhile has no series. */
 			r = sample_add(s->sample, pid, role, &why);

@@ -174,15 +174,14 @@ void udpsockets_look(struct udpsockets *u, const struct watch *w)
 	u->now_ns = clock_now_ns();
 	if (!u->looks)
 		u->begun_ns = u->now_ns;
-	for (size_t i = 0;
-	     u->looks % SELDOM == 0 && (u->pid = watch_process(w, AFS_ROLE_SERVER, i)); i++) {
+	for (size_t at = 0;
+	     u->looks % SELDOM == 0 && (u->pid = watch_process(w, AFS_ROLE_SERVER, &at));) {
 		u->n_open = 0;
 		procfs_each_fd(u->pid, add_open, u);
 		udp_each(u->pid, add_new, u);
 	}
 	u->looks++;
-	for (size_t i = 0; n < SOCKETS_MAX && (u->pid = watch_process(w, AFS_ROLE_SERVER, i));
-	     i++) {
+	for (size_t at = 0; n < SOCKETS_MAX && (u->pid = watch_process(w, AFS_ROLE_SERVER, &at));) {
 		space = procfs_identity(u->pid, "ns/net");
 		if (is_done(done, n, space))
 			continue;
