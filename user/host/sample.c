@@ -275,15 +275,34 @@ static void free_process(struct process *p)
 	free(p);
 }
 
+/* The place of the process that ended first; -1: all live. */
+static int first_ended(const struct sample *s)
+{
+	const struct sample_series *one;
+	uint64_t t_ns = UINT64_MAX;
+	int first = -1;
+
+	for (size_t i = 0; i < s->n; i++) {
+		one = &s->process[i]->series;
+		if (!one->ended || one->point[one->n - 1].t_ns >= t_ns)
+			continue;
+		t_ns = one->point[one->n - 1].t_ns;
+		first = (int)i;
+	}
+	return first;
+}
+
 int sample_add(struct sample *s, pid_t pid, enum afs_role role, struct err *e)
 {
+	int r, at = (int)s->n;
 	struct process *p;
-	int r;
 
 	for (size_t i = 0; i < s->n; i++)
 		if (s->process[i]->series.pid == pid && !s->process[i]->series.ended)
 			return 0;
 	if (s->n == SAMPLE_PROCESSES_MAX)
+		at = first_ended(s);
+	if (at < 0)
 		return err_set(e, -E2BIG, "more than %d processes to sample", SAMPLE_PROCESSES_MAX);
 	p = calloc(1, sizeof(*p));
 	if (!p)
@@ -309,8 +328,16 @@ int sample_add(struct sample *s, pid_t pid, enum afs_role role, struct err *e)
 			   : err_set(e, r, "open /proc/%d: %s (ulimit -n)", pid, strerror(-r));
 	}
 	p->series.n = 1;
-	s->process[s->n++] = p;
-	return 0;
+	if (at < (int)s->n) {
+		free_process(s->process[at]);
+		err_set(e, -E2BIG,
+			"more than %d processes to sample: the first that ended gave way",
+			SAMPLE_PROCESSES_MAX);
+	}
+	r = at < (int)s->n;
+	s->n += !r;
+	s->process[at] = p;
+	return r;
 }
 
 /* Without the file (before 5.14) the kernel does account them. */
