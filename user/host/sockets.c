@@ -6,6 +6,7 @@
 
 #include "host/sockets.h"
 
+#include "base/vec.h"
 #include "host/netlink.h"
 #include "host/procfs.h"
 
@@ -27,18 +28,11 @@ static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
 static int add(struct sockets *s, const struct sockets_entry *entry)
 {
-	struct sockets_entry *more;
-	size_t room;
+	struct sockets_entry *to = VEC_ADD(s->entry, s->n);
 
-	if (s->n == s->room) {
-		room = s->room ? 2 * s->room : 64;
-		more = realloc(s->entry, room * sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		s->entry = more;
-		s->room = room;
-	}
-	s->entry[s->n++] = *entry;
+	if (!to)
+		return -ENOMEM;
+	*to = *entry;
 	return 0;
 }
 

@@ -34,7 +34,7 @@ struct sockets_entry {
 };
 
 struct sockets {
-	size_t n, room;
+	size_t n;
 	struct sockets_entry *entry;
 };
 
