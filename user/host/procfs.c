@@ -334,23 +334,9 @@ void procfs_inside(char *out, size_t len, pid_t pid, const char *path)
 	snprintf(out + strlen(out), len - strlen(out), "%s", path);
 }
 
-struct each_process {
-	int (*fn)(void *arg, pid_t pid);
-	void *arg;
-};
-
-static int call_process(void *arg, int number)
-{
-	struct each_process *each = arg;
-
-	return each->fn(each->arg, number);
-}
-
 int procfs_each(int (*fn)(void *arg, pid_t pid), void *arg)
 {
-	struct each_process each = { .fn = fn, .arg = arg };
-
-	return each_number("/proc", call_process, &each);
+	return each_number("/proc", fn, arg);
 }
 
 struct each_fd {

@@ -158,18 +158,11 @@ static int read_delays(const struct sample *s, struct process *p, uint64_t *valu
 		unknown(&p->series, SAMPLE_BLKIO, SAMPLE_IRQ, why);
 		return 0;
 	}
-	value[SAMPLE_BLKIO] = d.blkio_ns;
-	value[SAMPLE_SWAPIN] = d.swapin_ns;
-	value[SAMPLE_FREEPAGES] = d.freepages_ns;
-	value[SAMPLE_THRASHING] = d.thrashing_ns;
-	value[SAMPLE_COMPACT] = d.compact_ns;
-	value[SAMPLE_IRQ] = d.irq_ns;
-	if (d.version < 9)
-		unknown(&p->series, SAMPLE_THRASHING, SAMPLE_THRASHING, too_old);
-	if (d.version < 11)
-		unknown(&p->series, SAMPLE_COMPACT, SAMPLE_COMPACT, too_old);
-	if (d.version < 14)
-		unknown(&p->series, SAMPLE_IRQ, SAMPLE_IRQ, too_old);
+	for (unsigned int i = 0; i < TASKSTATS_DELAYS; i++) {
+		value[SAMPLE_BLKIO + i] = d.ns[i];
+		if (!d.known[i])
+			unknown(&p->series, SAMPLE_BLKIO + i, SAMPLE_BLKIO + i, too_old);
+	}
 	return 0;
 }
 
