@@ -4,6 +4,7 @@
 
 /* Arrays that grow: a pointer, and how many elements it has. */
 
+#include <errno.h>
 #include <stdlib.h>
 
 /* Room for one more element after n; NULL without memory, then the old array stays valid. */
@@ -23,6 +24,15 @@ static inline void *vec_grown(void *array, size_t n, size_t size)
 			*vec_more = (__typeof__(*(array))) { 0 };                                  \
 		}                                                                                  \
 		vec_more;                                                                          \
+	})
+
+/* The same with a value: 0 or -ENOMEM. */
+#define VEC_PUSH(array, n, ...)                                                                    \
+	({                                                                                         \
+		__typeof__(array) vec_new = VEC_ADD(array, n);                                     \
+		if (vec_new)                                                                       \
+			*vec_new = (__VA_ARGS__);                                                  \
+		vec_new ? 0 : -ENOMEM;                                                             \
 	})
 
 #endif

@@ -38,7 +38,7 @@ static bool take_entry(struct devices_entry *out, const char *line)
 
 int devices_read(struct devices *out, const char *root)
 {
-	struct devices_entry one, *to;
+	struct devices_entry one;
 	char line[512], path[PATH_MAX];
 	int r = 0;
 	FILE *f;
@@ -46,15 +46,9 @@ int devices_read(struct devices *out, const char *root)
 	*out = (struct devices) { 0 };
 	snprintf(path, sizeof(path), "%s/proc/diskstats", root);
 	f = fopen(path, "re");
-	while (f && !r && fgets(line, sizeof(line), f)) {
-		if (!take_entry(&one, line))
-			continue;
-		to = VEC_ADD(out->entry, out->n);
-		if (to)
-			*to = one;
-		else
-			r = -ENOMEM;
-	}
+	while (f && !r && fgets(line, sizeof(line), f))
+		if (take_entry(&one, line))
+			r = VEC_PUSH(out->entry, out->n, one);
 	if (f)
 		fclose(f);
 	return r;

@@ -112,7 +112,7 @@ static int read_stat(const struct sample *s, struct process *p, uint64_t *value)
 	value[SAMPLE_MINFLT] = st.minflt;
 	value[SAMPLE_MAJFLT] = st.majflt;
 	value[SAMPLE_BLKIO] = st.blkio_ticks * (1000000000u / (uint64_t)s->ticks_per_s);
-	return st.state == 'Z' || st.state == 'X' ? -ESRCH : 0;
+	return procstat_lives(&st) ? 0 : -ESRCH;
 }
 
 /* -ESRCH: gone. */

@@ -28,12 +28,7 @@ static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
 static int add(struct sockets *s, const struct sockets_entry *entry)
 {
-	struct sockets_entry *to = VEC_ADD(s->entry, s->n);
-
-	if (!to)
-		return -ENOMEM;
-	*to = *entry;
-	return 0;
+	return VEC_PUSH(s->entry, s->n, *entry);
 }
 
 static void addr_v4(struct sockets_addr *out, const void *ip)

@@ -49,12 +49,11 @@ static bool is_there(const struct target_process *p, struct procstat *st)
 	return !p->ended && !procstat_read(st, p->pid) && st->started == p->started;
 }
 
-/* The first of several threads may have ended. */
 static bool lives(const struct target_process *p)
 {
 	struct procstat st;
 
-	return is_there(p, &st) && (st.state != 'Z' || st.n_threads > 1);
+	return is_there(p, &st) && procstat_lives(&st);
 }
 
 /* Those of the target in their places, where a later process may follow one that has ended. */
