@@ -433,7 +433,7 @@ static void the_number_of_a_session_that_ended_is_anothers(void **state)
 	ledger_fini(&x.diff);
 	watch_tick(x.w);
 	session = (pid_t)x.shared->value[SESSION];
-	assert_int_equal(watch_process(x.w, AFS_ROLE_SERVER, 1), session);
+	assert_int_equal(watch_process(x.w, AFS_ROLE_SERVER, &(size_t) { 1 }), session);
 	x.shared->value[END_SESSION] = 1;
 	watched_step(&x);
 	ledger_fini(&x.diff);
@@ -451,7 +451,8 @@ static void the_number_of_a_session_that_ended_is_anothers(void **state)
 	ledger_fini(&x.diff);
 	watch_tick(x.w);
 	/* The place of one that ended is used again. */
-	assert_int_equal(watch_process(x.w, AFS_ROLE_SERVER, 1), x.shared->value[SESSION]);
+	assert_int_equal(watch_process(x.w, AFS_ROLE_SERVER, &(size_t) { 1 }),
+			 x.shared->value[SESSION]);
 
 	assert_int_equal(watch_read(x.w, &x.before), 0);
 	for (*go = 1; *go != 2;)

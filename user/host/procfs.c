@@ -125,6 +125,19 @@ int procfs_thread_times(struct procfs_times *out, pid_t pid, pid_t tid)
 	return n < 0 ? (int)n : proctext_times(out, text);
 }
 
+int procfs_thread_switches(struct procfs_times *out, pid_t pid, pid_t tid)
+{
+	char text[8192];
+	ssize_t n = read_file(text, sizeof(text), pid, tid, "status");
+
+	if (n < 0)
+		return (int)n;
+	return proctext_number(&out->voluntary, text, "voluntary_ctxt_switches", 10) &&
+		       proctext_number(&out->involuntary, text, "nonvoluntary_ctxt_switches", 10)
+		   ? 0
+		   : -EPROTO;
+}
+
 /* "running", "-1 0xSP 0xPC", or "NR 0xARG0 ... 0xARG5 0xSP 0xPC" */
 int procfs_thread_call(struct procfs_call *out, pid_t pid, pid_t tid)
 {
@@ -338,23 +351,9 @@ void procfs_inside(char *out, size_t len, pid_t pid, const char *path)
 	snprintf(out + strlen(out), len - strlen(out), "%s", path);
 }
 
-struct each_process {
-	int (*fn)(void *arg, pid_t pid);
-	void *arg;
-};
-
-static int call_process(void *arg, int number)
-{
-	struct each_process *each = arg;
-
-	return each->fn(each->arg, number);
-}
-
 int procfs_each(int (*fn)(void *arg, pid_t pid), void *arg)
 {
-	struct each_process each = { .fn = fn, .arg = arg };
-
-	return each_number("/proc", call_process, &each);
+	return each_number("/proc", fn, arg);
 }
 
 struct each_fd {

@@ -34,10 +34,14 @@ struct procfs_times {
 	uint64_t cpu_ns;  /* on a CPU */
 	uint64_t runq_ns; /* runnable, waiting for one */
 	uint64_t slices;  /* times put on one */
+	/* Switches because it waited, and because it was preempted. */
+	uint64_t voluntary, involuntary;
 };
 
-/* A living thread's. */
+/* A living thread's, without its switches; */
 int procfs_thread_times(struct procfs_times *out, pid_t pid, pid_t tid);
+/* these alone. */
+int procfs_thread_switches(struct procfs_times *out, pid_t pid, pid_t tid);
 
 /* The system call in which a thread sleeps. */
 struct procfs_call {

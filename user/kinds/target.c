@@ -292,8 +292,8 @@ static void add_process(struct target *t, struct target_process *list, size_t *n
 	for (i = 0; i < *n; i++) {
 		if (list[i].pid == pid && !list[i].ended)
 			return;
-		/* Sessions come and go: their places are reused. */
-		if (list[i].ended && list == t->session)
+		/* Sessions and backends come and go: their places are reused. */
+		if (list[i].ended && list != t->other)
 			at = i;
 	}
 	if (procstat_read(&st, pid))
