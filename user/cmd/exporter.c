@@ -99,13 +99,10 @@ static int listen_at(const char *where, struct err *e)
 }
 
 /* A child of the process that waits: signals reach it through that one only. */
-static void be_child(const struct exporter *x)
+static void be_child(void)
 {
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != x->parent)
-		_exit(OUTCOME_FAILED);
 }
 
 static void leave(int status)
@@ -122,7 +119,7 @@ static int start_serving(struct exporter *x, struct err *e)
 		return err_set(e, -errno, "cannot begin: %s", strerror(errno));
 	x->serving = fork();
 	if (!x->serving) {
-		be_child(x);
+		be_child();
 		close(pair[0]);
 		leave(exporter_serve(x->cfg, pair[1], x->listener));
 	}
@@ -162,8 +159,12 @@ static int start_watching(struct exporter *x, struct err *e)
 		return err_set(e, -errno, "cannot watch: %s", strerror(errno));
 	x->watching = fork();
 	if (!x->watching) {
-		be_child(x);
+		be_child();
 		signal(SIGTERM, SIG_IGN);
+		/* It may look for a server for long, and hears of nothing then. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != x->parent)
+			_exit(OUTCOME_FAILED);
 		close(x->control);
 		close(pair[0]);
 		leave(exporter_watch(x->cfg, pair[1]));
@@ -284,12 +285,11 @@ static int run(const struct exporter_cfg *cfg)
 	if (cfg->listen)
 		x.listener = listen_at(cfg->listen, &e);
 	if (!e.code && cfg->textfile)
-		file_check(cfg->textfile, &e);
+		file_check(cfg->textfile, FILE_STATUS, &e);
 	if (e.code == -EINVAL)
 		return cmd_usage_error("exporter", &e);
 	if (!e.code && !start_serving(&x, &e)) {
-		if (rights_drop(RIGHTS_WATCH))
-			cmd_say("the rights of root could not be given up: all are kept");
+		cmd_note_rights(rights_drop(RIGHTS_WATCH), NULL);
 		o = supervise(&x, &e);
 	}
 	end(&x);

@@ -208,8 +208,7 @@ static int begin(struct watcher *w)
 		return r == -ENOMEM ? r : -EAGAIN;
 	}
 	guard_begin(&w->guard, w->cfg->max_cpu, w->watch);
-	if (rights_drop(0))
-		cmd_say("the rights of root could not be given up: they are kept to the end");
+	cmd_note_rights(rights_drop(0), NULL);
 	cmd_say("watching process %d (%s)", w->found.target.server, watch_rung(w->watch));
 	return send_reading(w);
 }

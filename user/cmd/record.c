@@ -202,9 +202,8 @@ static enum outcome begin(struct record *rec, struct err *e)
 		err_set(e, -EACCES, "cannot watch the server: %s", watch_why_off(rec->watch));
 		return OUTCOME_UNTRUSTED;
 	}
-	if (rights_drop(cfg->hz && sample_wants_taskstats() ? RIGHTS_TASKSTATS : 0))
-		run_note(&rec->run.warnings, "rights",
-			 "the rights of root could not be given up: this run kept them to its end");
+	cmd_note_rights(rights_drop(cfg->hz && sample_wants_taskstats() ? RIGHTS_TASKSTATS : 0),
+			&rec->run.warnings);
 	tracing_start(rec->tracing, rec->watch, NULL, &rec->run);
 	return begin_sampling(rec, e) ? OUTCOME_FAILED : OUTCOME_OK;
 }
