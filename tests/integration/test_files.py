@@ -125,7 +125,7 @@ def test_two_exporters_in_one_folder_share_no_name(
     for one, _, _ in running:
         one.finish(30)
     names: set[str] = set()
-    for _, log, name in running:
+    for number, (_, log, name) in enumerate(running):
         text = log.read_text()
         made = re.findall(r'openat\(\d+, "([^"]+)", [^)]*O_CREAT', text)
         moved = re.findall(rf'rename\w*\(\d+, "([^"]+)", \d+, "{name}"', text)
@@ -133,6 +133,8 @@ def test_two_exporters_in_one_folder_share_no_name(
         assert len(set(made)) == len(made) >= 3
         assert not names & set(made)
         names |= set(made)
+        port = (guests, victim)[number].port
+        assert Metrics((place / name).read_text()).server == {"port": str(port)}
     assert sorted(f.suffix for f in place.iterdir()) == ["", "", ".prom", ".prom"]
 
 

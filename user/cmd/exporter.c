@@ -45,6 +45,8 @@ const struct opt exporter_options[] = {
 	  .help = "how often the file is written (default: 15)" },
 	{ .name = "once", .type = OPT_FLAG, .offset = OFFSET(once),
 	  .help = "watch for one interval, write the metrics to the file or to standard output, and end" },
+	{ .name = "name", .arg = "NAME", .type = OPT_STRING, .offset = OFFSET(label),
+	  .help = "a label 'name' of all metrics besides 'port', for servers of one host that have the same port" },
 	{ .type = OPT_HEADING, .help = "Which server (default: the only one of this host):" },
 	WHOM_OPTIONS(struct exporter_cfg, whom),
 	{ .type = OPT_HEADING, .help = "How:" },

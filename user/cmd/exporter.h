@@ -19,7 +19,7 @@
 
 struct exporter_cfg {
 	struct whom_cfg whom;
-	const char *listen, *textfile; /* NULL: neither given */
+	const char *listen, *textfile, *label; /* NULL: not given */
 	unsigned int interval_s;
 	int watch; /* enum watch_mode */
 	double max_cpu;

@@ -54,6 +54,8 @@ static char *text_of(struct serve *s, bool openmetrics, size_t *len)
 		.created_ms = s->created_ms,
 		.own_ns = guard_own_ns(),
 		.age_ns = clock_now_ns() - s->read_ns,
+		.port = s->cfg->whom.port,
+		.name = s->cfg->label,
 	};
 	char *text = NULL;
 	FILE *out = open_memstream(&text, len);

@@ -110,6 +110,7 @@ static int take(struct watcher *w, struct tally_reading *r)
 		return e;
 	snprintf(r->rung, sizeof(r->rung), "%s", watch_rung(w->watch));
 	memcpy(r->server, w->server, sizeof(r->server));
+	r->port = comeback_port(&w->found, w->cfg->whom.port);
 	take_times(w, r);
 	take_io(r);
 	watch_state(w->watch, &state);
