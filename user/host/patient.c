@@ -2,13 +2,32 @@
 /* A fork with a deadline. */
 #include "host/patient.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* How long the first questions without an answer are waited for, all together, and each later one:
+ * 500 ms and 16 times 20 ms are less than a second. */
+#define PATIENCE_MS 500
+#define LEAST_MS    20
+
+struct patient_stuck {
+	uint64_t what; /* 0: this place is free */
+	int fd;
+};
+
+/* The one state here that belongs to no caller: a mount that is dead is so for all. */
+static struct patient_memory {
+	struct patient_stuck stuck[PATIENT_STUCK_MAX];
+	uint64_t waited_ns;
+} patient_memory;
 
 /* Closes everything but one pipe end, which becomes 3: no server connection, no maps. */
 static void close_others(int fd)
@@ -28,6 +47,19 @@ static void close_others(int fd)
 #endif
 	for (int i = 4; i < max && i < 65536; i++)
 		close(i);
+}
+
+/* The kernel kills this process when nobody can read what it writes: then its answer is not wanted,
+ * or the program has ended, however it did. */
+static void end_with_reader(void)
+{
+	struct pollfd out = { .fd = 3 };
+
+	fcntl(3, F_SETOWN, getpid());
+	fcntl(3, F_SETSIG, SIGKILL);
+	fcntl(3, F_SETFL, O_WRONLY | O_ASYNC);
+	if (poll(&out, 1, 0) && out.revents & POLLERR)
+		_exit(1);
 }
 
 static int receive(int fd, void *out, size_t len, int ms)
@@ -57,6 +89,7 @@ static int patient_start(void (*fn)(void *arg), void *arg, const void *out, size
 		if (child)
 			_exit(child < 0);
 		close_others(ends[1]);
+		end_with_reader();
 		fn(arg);
 		_exit(write(3, out, len) != (ssize_t)len);
 	}
@@ -69,32 +102,51 @@ static int patient_start(void (*fn)(void *arg), void *arg, const void *out, size
 	return r;
 }
 
-int patient_ask(int *pending, void (*fn)(void *arg), void *arg, void *out, size_t len, int ms)
+/* FNV-1a, of its name and of what is to be done. */
+static uint64_t hash_of(const char *what, void (*fn)(void *arg))
 {
-	int r;
+	uint64_t hash = 0xcbf29ce484222325 ^ (uint64_t)(uintptr_t)fn;
 
-	if (len > PATIENT_MAX)
-		return -EINVAL;
-	if (*pending < 0)
-		*pending = patient_start(fn, arg, out, len);
-	if (*pending < 0) {
-		r = *pending;
-		*pending = -1;
-		return r;
-	}
-	r = receive(*pending, out, len, ms);
-	if (r != -ETIMEDOUT) {
-		close(*pending);
-		*pending = -1;
-	}
-	return r;
+	for (; *what; what++)
+		hash = (hash ^ (unsigned char)*what) * 0x100000001b3;
+	return hash | 1;
 }
 
-int patient_call(void (*fn)(void *arg), void *arg, void *out, size_t len, int ms)
+/* The place of what is stuck, else a free one; NULL: all are in use. */
+static struct patient_stuck *place_of(uint64_t what)
 {
-	int pending = -1, r = patient_ask(&pending, fn, arg, out, len, ms);
+	struct patient_stuck *unused = NULL;
 
-	if (pending >= 0)
-		close(pending);
+	for (size_t i = 0; i < PATIENT_STUCK_MAX; i++) {
+		if (patient_memory.stuck[i].what == what)
+			return &patient_memory.stuck[i];
+		if (!patient_memory.stuck[i].what)
+			unused = &patient_memory.stuck[i];
+	}
+	return unused;
+}
+
+int patient_ask(const char *what, void (*fn)(void *arg), void *arg, void *out, size_t len)
+{
+	uint64_t hash = hash_of(what, fn), begun_ns = clock_now_ns(),
+		 waited_ms = patient_memory.waited_ns / 1000000;
+	struct patient_stuck *at = place_of(hash);
+	int ms = 0, r;
+
+	if (!at || len > PATIENT_MAX)
+		return at ? -EINVAL : -ETIMEDOUT;
+	if (!at->what) {
+		*at = (struct patient_stuck) { .what = hash,
+					       .fd = patient_start(fn, arg, out, len) };
+		ms = waited_ms < PATIENCE_MS - LEAST_MS ? (int)(PATIENCE_MS - waited_ms) : LEAST_MS;
+	}
+	r = at->fd < 0 ? at->fd : receive(at->fd, out, len, ms);
+	if (r == -ETIMEDOUT) {
+		patient_memory.waited_ns += clock_now_ns() - begun_ns;
+		return r;
+	}
+	if (at->fd >= 0)
+		close(at->fd);
+	at->what = 0;
 	return r;
 }

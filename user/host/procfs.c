@@ -285,14 +285,6 @@ const char *procfs_mapped(pid_t pid, const char *const *names)
 	return m.found;
 }
 
-int procfs_open_exe(pid_t pid)
-{
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
 int procfs_link(char *out, size_t len, pid_t pid, const char *name)
 {
 	char path[PATH_LEN];

@@ -85,9 +85,6 @@ bool procfs_has_word(pid_t pid, const char *word);
 /* The first of these names that a file mapped by the process has in its path; NULL: none. */
 const char *procfs_mapped(pid_t pid, const char *const *names);
 
-/* The program that the process runs, also where its file was removed: a descriptor, or -1. */
-int procfs_open_exe(pid_t pid);
-
 /* Where a link leads ("exe", "cwd", "root", "fd/3"), cut to fit; out is empty after an error. */
 int procfs_link(char *out, size_t len, pid_t pid, const char *name);
 

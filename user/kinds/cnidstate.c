@@ -19,7 +19,6 @@
 
 #define DEFAULT_PORT   4700
 #define DEFAULT_FOLDER "/var/lib/netatalk/CNID"
-#define FOLDER_MS      500
 #define FOLDERS_MAX    256 /* databases that are looked at */
 #define LOOKS          5
 #define LITTLE_B       65536
@@ -245,7 +244,7 @@ static void look_at_folder(struct run_figures *out, const char *root, const char
 	struct folder_state f = { 0 };
 
 	snprintf(f.path, sizeof(f.path), "%s%s", root, folder);
-	if (patient_call(ask_folder, &f, &f, sizeof(f), FOLDER_MS) || !f.known)
+	if (patient_ask(f.path, ask_folder, &f, &f, sizeof(f)) || !f.known)
 		return;
 	run_figure_set(out, RUN_FIGURE_CNID_FOLDER, *f.why != 0);
 	if (*f.why)

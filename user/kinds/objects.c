@@ -14,9 +14,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* How long to wait for a file system that depends on a server or daemon. */
-#define PATIENCE_MS 1000
-
 static void add(struct target *t, struct afs_inode *list, uint32_t *n,
 		const struct afs_inode *inode)
 {
@@ -118,14 +115,14 @@ static bool find(struct target *t, struct objects_found *f)
 	if (mounts_is_local(f->pid, f->fd))
 		look(f);
 	else if (!t->stuck)
-		r = patient_call(look, f, &f->is, sizeof(f->is), PATIENCE_MS);
+		r = patient_ask(f->name, look, f, &f->is, sizeof(f->is));
 	if (r == -ETIMEDOUT) {
 		t->stuck = true;
 		snprintf(t->note, sizeof(t->note),
-			 "process %d has %.200s open, whose file system did not answer for %d s: "
+			 "process %d has %.200s open, whose file system does not answer: "
 			 "whether such files are logs or a CNID database is not known, their calls "
 			 "count as those on data",
-			 f->pid, f->name, PATIENCE_MS / 1000);
+			 f->pid, f->name);
 	}
 	return !r && f->is.regular;
 }

@@ -3,6 +3,7 @@
 
 #include "kinds/servers.h"
 
+#include "host/filesystem.h"
 #include "host/procfs.h"
 
 #include <arpa/inet.h>
@@ -302,7 +303,8 @@ static int add_cnid(struct servers_entry *e, const struct census *c,
 void servers_conf(struct servers_entry *e, const struct census_process *p)
 {
 	const char *file = "/etc/netatalk/afp.conf";
-	char path[64];
+	char root[64];
+	int fd;
 
 	if (p->conf[0]) {
 		snprintf(e->conf, sizeof(e->conf), "%s", p->conf);
@@ -313,9 +315,12 @@ void servers_conf(struct servers_entry *e, const struct census_process *p)
 		return;
 	if (!strncmp(p->exe, "/usr/local/", 11))
 		file = "/usr/local/etc/afp.conf";
-	procfs_inside(path, sizeof(path), p->pid, file);
-	if (access(path, F_OK))
+	procfs_inside(root, sizeof(root), p->pid, "");
+	fd = filesystem_open(root, file);
+	if (fd < 0 && fd != -EACCES)
 		return;
+	if (fd >= 0)
+		close(fd);
 	snprintf(e->conf, sizeof(e->conf), "%s", file);
 	e->conf_from = "the usual place: it was started without -F";
 }
