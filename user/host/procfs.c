@@ -393,6 +393,19 @@ bool procfs_first_pid_namespace(void)
 	return stat("/proc/self/ns/pid", &st) || st.st_ino == FIRST_PID_NS;
 }
 
+static int take_offset(void *arg, const char *line)
+{
+	return sscanf(line, "monotonic %ld", (long *)arg) == 1;
+}
+
+long procfs_clock_ahead_s(void)
+{
+	long ahead = 0;
+
+	procfs_each_line(0, "timens_offsets", take_offset, &ahead);
+	return ahead;
+}
+
 double procfs_age_s(uint64_t started)
 {
 	struct timespec now;

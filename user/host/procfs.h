@@ -124,6 +124,9 @@ int procfs_fd(struct procfs_fd *out, pid_t pid, int fd);
 /* false: process numbers are not the host's, as in most containers. */
 bool procfs_first_pid_namespace(void);
 
+/* How far CLOCK_MONOTONIC is ahead of the kernel's own: other than 0 only in a time namespace. */
+long procfs_clock_ahead_s(void);
+
 /* Seconds since a process was started, from its ticks after boot (struct procstat). */
 double procfs_age_s(uint64_t started);
 
