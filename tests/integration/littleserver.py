@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A server of AFP that only needs Python: a process for each client, which answers everything by 0.
 
-    littleserver.py [--user-namespace] [--root DIR] UID...
+    littleserver.py [--user-namespace] [--root DIR [--work FOLDER]] UID...
 
 The n-th client's process becomes the n-th of these users after its first command. With a user
-namespace of its own it says "ready" and waits for a line before it serves; DIR becomes its root.
-Prints its port, and serves until its standard input ends.
+namespace of its own it says "ready" and waits for a line before it serves. DIR becomes its root;
+with FOLDER it is called afpd and works there. Prints its port, and serves until its input ends.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import socket
 import struct
 import sys
 import threading
+from pathlib import Path
 
 HEADER = struct.Struct(">BBHiII")
 CLOSE_SESSION, COMMAND = 1, 2
@@ -53,6 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--user-namespace", action="store_true")
     parser.add_argument("--root")
+    parser.add_argument("--work", default="/")
     parser.add_argument("uid", type=int, nargs="+")
     args = parser.parse_args()
     if args.user_namespace:
@@ -61,10 +63,12 @@ def main() -> None:
         print("ready", flush=True)
         sys.stdin.readline()
     listener = socket.create_server(("127.0.0.1", 0))
-    print(listener.getsockname()[1], flush=True)
+    if args.work != "/":
+        Path("/proc/self/comm").write_text("afpd")
     if args.root:
         os.chroot(args.root)
-        os.chdir("/")
+        os.chdir(args.work)
+    print(listener.getsockname()[1], flush=True)
     threading.Thread(target=lambda: os._exit(sys.stdin.read() == "never"), daemon=True).start()
     for uid in args.uid:
         connection, _ = listener.accept()

@@ -59,11 +59,16 @@ def _map_users(pid: int, first: int) -> None:
 
 @contextlib.contextmanager
 def little_server(
-    *uids: int, before: Sequence[str] = (), root: Path | None = None, mapped: int = 0
+    *uids: int,
+    before: Sequence[str] = (),
+    root: Path | None = None,
+    work: str | None = None,
+    mapped: int = 0,
 ) -> Iterator[LittleServer]:
-    """mapped: in a user namespace of its own, whose user 0 is this one here."""
+    """work: it is called afpd, and works there. mapped: its user namespace's user 0 is this one."""
     line = [*before, sys.executable, str(LITTLE), *(["--user-namespace"] if mapped else [])]
-    line += [*(["--root", str(root)] if root else []), *map(str, uids)]
+    line += [*(["--root", str(root)] if root else []), *(["--work", work] if work else [])]
+    line += map(str, uids)
     pipe = subprocess.PIPE
     with subprocess.Popen(line, stdin=pipe, stdout=pipe, text=True) as process:
         assert process.stdin and process.stdout

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from places import LITTLE, STAT, LittleServer, little_server
-from scope import OK, Done, Scope
+from scope import AS_NOBODY, OK, UNTRUSTED, Done, Scope
 
 QUICK_S = 7  # beside the seconds of the watch; a name that is waited for takes 30
 ASKED = 20
@@ -155,3 +155,38 @@ def test_a_server_in_namespaces_of_its_own_is_counted_exactly(scope: Scope, spac
     assert done.run.phases[0].requests()[STAT] == ASKED
     assert not done.run.losses(), [loss for loss in done.run.saved["losses"] if loss["n"]]
     assert not done.run.open_books()
+
+
+def hiding(options: str) -> list[str]:
+    """To be put before a command: what it sees of /proc."""
+    script = f'mount -t proc -o {options} proc /proc && exec "$@"'
+    return ["unshare", "--mount", "bash", "-c", script, "-"]
+
+
+def test_root_sees_what_is_hidden(scope: Scope) -> None:
+    with little_server(0) as server:
+        done = record(scope, server, *hiding("hidepid=2,subset=pid"))
+    assert done.run
+    assert done.run.phases[0].requests()[STAT] == ASKED
+    assert not done.run.losses() and not done.run.open_books()
+
+
+def test_a_diagnosis_needs_no_more_than_the_processes(scope: Scope) -> None:
+    """What the machine does is not seen, and that is said."""
+    with little_server(0) as server:
+        line = [*hiding("subset=pid"), str(scope.binary), "doctor", f"--port={server.port}"]
+        done = scope.execute([*line, "-d", "1", "--no-save"])
+    assert "Not seen: " in done.out and done.status in (OK, UNTRUSTED), done
+
+
+def test_an_ordinary_user_is_told_of_hidepid(scope: Scope, public: Path) -> None:
+    with little_server(0) as server:
+        for words in (
+            ["record", f"--port={server.port}"],
+            ["record", f"--pid={server.pid}"],
+            ["record", "--kind=any", f"--pid={server.pid}"],
+            ["record", "--kind=any", "--exe=littleserver"],
+            ["check", f"--pid={server.pid}"],
+        ):
+            done = scope.execute([*hiding("hidepid=2"), *AS_NOBODY, str(public), *words])
+            assert done.status and "(hidepid): run as root" in done.err, done

@@ -393,6 +393,13 @@ bool procfs_first_pid_namespace(void)
 	return stat("/proc/self/ns/pid", &st) || st.st_ino == FIRST_PID_NS;
 }
 
+const char *procfs_hides(void)
+{
+	return access("/proc/1", F_OK)
+		   ? "; /proc hides the processes of other users (hidepid): run as root"
+		   : "";
+}
+
 static int take_offset(void *arg, const char *line)
 {
 	return sscanf(line, "monotonic %ld", (long *)arg) == 1;

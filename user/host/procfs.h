@@ -124,6 +124,9 @@ int procfs_fd(struct procfs_fd *out, pid_t pid, int fd);
 /* false: process numbers are not the host's, as in most containers. */
 bool procfs_first_pid_namespace(void);
 
+/* Why processes may be missing, to be added to an error: hidepid; empty: all are seen. */
+const char *procfs_hides(void);
+
 /* How far CLOCK_MONOTONIC is ahead of the kernel's own: other than 0 only in a time namespace. */
 long procfs_clock_ahead_s(void);
 

@@ -437,7 +437,8 @@ int servers_choose_pid(struct servers *out, const struct census *c, pid_t pid, s
 
 	memset(out, 0, sizeof(*out));
 	if (i == c->n_processes)
-		return err_set(e, -ESRCH, "there is no process %d, or it may not be seen", pid);
+		return err_set(e, -ESRCH, "there is no process %d, or it may not be seen%s", pid,
+			       procfs_hides());
 	p = &c->process[i];
 	up = parent_of(c, p);
 	if (is_master(c, i) || is_blind_master(c, i)) {
@@ -488,8 +489,8 @@ static int no_port(const struct census *c, uint16_t port, struct err *e)
 			    e, -EACCES,
 			    "port %u is open, but no right to see which process listens on it (user id %u): run as "
 			    "root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH; or its process "
-			    "is in another PID namespace",
-			    port, c->socket[i].tcp.uid);
+			    "is in another PID namespace%s",
+			    port, c->socket[i].tcp.uid, procfs_hides());
 	return not_afp(c, port, "nothing listens on", e);
 }
 

@@ -424,10 +424,11 @@ int sessions_note(const struct sessions *s, const struct bpf_view *v, struct run
 	r->n_rest = s->n_rest;
 	unknown = usernames_unanswered(s->names);
 	if (!err && unknown)
-		err = run_note(&r->warnings, "names",
-			       "the name service (passwd in /etc/nsswitch.conf) has not answered "
-			       "yet: %zu of the users are shown by number",
-			       unknown);
+		err = run_note(
+		    &r->warnings, "names",
+		    "the list of users (passwd in /etc/nsswitch.conf, or the server's own) "
+		    "has not answered yet: %zu of the users are shown by number",
+		    unknown);
 	return err;
 }
 
