@@ -42,7 +42,7 @@ def mounted(slowfs: Path, below: Path, at: Path) -> Iterator[subprocess.Popen[by
             subprocess.run(["umount", "-l", at], check=True)
 
 
-@pytest.fixture(params=["volume", "root"])
+@pytest.fixture
 def dead(slowfs: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[LittleServer]:
     """A server of which the volume, or all files, are on a file system whose daemon is stopped."""
     root, below = tmp_path / "root", tmp_path / "below"
@@ -75,7 +75,14 @@ def left(session: int) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("name", ["check", "doctor", "record", "top", "slow", "exporter"])
+@pytest.mark.parametrize(
+    ("dead", "name"),
+    [
+        *(("volume", name) for name in ("check", "doctor")),
+        *(("root", name) for name in ("check", "record", "top", "slow", "exporter")),
+    ],
+    indirect=["dead"],
+)
 def test_a_dead_mount_delays_no_command(scope: Scope, dead: LittleServer, name: str) -> None:
     args = {
         "check": [],

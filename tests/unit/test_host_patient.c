@@ -17,6 +17,12 @@
 
 #include <cmocka.h>
 
+static int ask_named(const char *name, unsigned int mount, void (*fn)(void *arg), void *arg,
+		     void *out, size_t len)
+{
+	return patient_ask((struct patient_what) { name, mount }, fn, arg, out, len);
+}
+
 static void answer(void *arg)
 {
 	*(pid_t *)arg = getpid();
@@ -27,7 +33,7 @@ static void an_answer_comes_from_another_process(void **state)
 	pid_t q = 0;
 
 	(void)state;
-	assert_int_equal(patient_ask("a", answer, &q, &q, sizeof(q)), 0);
+	assert_int_equal(ask_named("a", 0, answer, &q, &q, sizeof(q)), 0);
 	assert_true(q > 0 && q != getpid());
 }
 
@@ -94,18 +100,36 @@ static void a_late_answer_is_that_of_a_later_question(void **state)
 	int r;
 
 	(void)state;
-	assert_int_equal(patient_ask("b", hang, &h, &h.pid, sizeof(h.pid)), -ETIMEDOUT);
-	assert_int_equal(patient_ask("b", hang, &h, &h.pid, sizeof(h.pid)), -ETIMEDOUT);
+	assert_int_equal(ask_named("b", 0, hang, &h, &h.pid, sizeof(h.pid)), -ETIMEDOUT);
+	assert_int_equal(ask_named("b", 0, hang, &h, &h.pid, sizeof(h.pid)), -ETIMEDOUT);
 	/* Others are not kept waiting by it. */
-	assert_int_equal(patient_ask("b", answer, &q, &q, sizeof(q)), 0);
+	assert_int_equal(ask_named("b", 0, answer, &q, &q, sizeof(q)), 0);
 	hung_go(&h);
 	do {
 		usleep(1000);
-		r = patient_ask("b", hang, &h, &first, sizeof(first));
+		r = ask_named("b", 0, hang, &h, &first, sizeof(first));
 	} while (r == -ETIMEDOUT);
 	assert_int_equal(r, 0);
-	assert_int_equal(patient_ask("b", hang, &h, &h.pid, sizeof(h.pid)), 0);
+	assert_int_equal(ask_named("b", 0, hang, &h, &h.pid, sizeof(h.pid)), 0);
 	assert_true(first > 0 && first != h.pid);
+	hung_fini(&h);
+}
+
+/* On one mount; on another one, or on none that is known, they are asked. */
+static void what_is_on_a_dead_mount_is_not_asked(void **state)
+{
+	struct hung h = hung_new();
+	pid_t q;
+
+	(void)state;
+	assert_int_equal(ask_named("e", 7, hang, &h, &h.pid, sizeof(h.pid)), -ETIMEDOUT);
+	assert_int_equal(ask_named("f", 7, answer, &q, &q, sizeof(q)), -ETIMEDOUT);
+	assert_int_equal(ask_named("f", 8, answer, &q, &q, sizeof(q)), 0);
+	assert_int_equal(ask_named("f", 0, answer, &q, &q, sizeof(q)), 0);
+	hung_go(&h);
+	while (ask_named("f", 7, answer, &q, &q, sizeof(q)) == -ETIMEDOUT)
+		usleep(1000);
+	assert_int_equal(ask_named("e", 7, hang, &h, &h.pid, sizeof(h.pid)), 0);
 	hung_fini(&h);
 }
 
@@ -119,13 +143,13 @@ static void all_questions_together_are_waited_for_for_less_than_a_second(void **
 	(void)state;
 	for (int i = 0; i < 100; i++) {
 		snprintf(what, sizeof(what), "c%d", i);
-		assert_int_equal(patient_ask(what, hang, &h, &h.pid, sizeof(h.pid)), -ETIMEDOUT);
+		assert_int_equal(ask_named(what, 0, hang, &h, &h.pid, sizeof(h.pid)), -ETIMEDOUT);
 	}
 	assert_true(clock_now_ns() - begun_ns < 1000000000);
 	hung_go(&h);
 	for (int i = 0; i < 100; i++) {
 		snprintf(what, sizeof(what), "c%d", i);
-		while (patient_ask(what, hang, &h, &h.pid, sizeof(h.pid)) == -ETIMEDOUT)
+		while (ask_named(what, 0, hang, &h, &h.pid, sizeof(h.pid)) == -ETIMEDOUT)
 			usleep(1000);
 	}
 	hung_fini(&h);
@@ -143,7 +167,7 @@ static void one_that_hangs_ends_with_its_program(void **state)
 	path_of(path, sizeof(path), &h, "who");
 	child = fork();
 	if (!child) {
-		patient_ask("d", hang, &h, &h.pid, sizeof(h.pid));
+		ask_named("d", 0, hang, &h, &h.pid, sizeof(h.pid));
 		pause();
 	}
 	while (!who) {
@@ -169,6 +193,7 @@ int main(void)
 		cmocka_unit_test(an_answer_comes_from_another_process),
 		cmocka_unit_test(one_that_hangs_ends_with_its_program),
 		cmocka_unit_test(a_late_answer_is_that_of_a_later_question),
+		cmocka_unit_test(what_is_on_a_dead_mount_is_not_asked),
 		cmocka_unit_test(all_questions_together_are_waited_for_for_less_than_a_second),
 	};
 

@@ -88,7 +88,7 @@ static bool is_uncertain(int error)
 }
 
 /* cached: only what can be known at once. false: that is not all. */
-static bool filesystem_ask(struct filesystem_question *q, bool cached)
+static bool look_at(struct filesystem_question *q, bool cached)
 {
 	struct filesystem_answer *a = &q->answer;
 	char root[64];
@@ -114,9 +114,23 @@ static bool filesystem_ask(struct filesystem_question *q, bool cached)
 	return done;
 }
 
+int filesystem_ask(pid_t pid, const char *path, void (*fn)(void *arg), void *arg, void *out,
+		   size_t len)
+{
+	char name[2 * PATH_MAX];
+	struct patient_what what = { .name = name };
+	struct proctext_mount m;
+
+	snprintf(name, sizeof(name), "%d %s", pid, path);
+	/* A link on a local one may lead to another. */
+	if (!mounts_by_name(&m, pid, path) && !mounts_is_local_type(m.type))
+		what.mount = m.dev;
+	return patient_ask(what, fn, arg, out, len);
+}
+
 static void ask_patiently(void *arg)
 {
-	filesystem_ask(arg, false);
+	look_at(arg, false);
 }
 
 /* ---- devices ---- */
@@ -177,16 +191,13 @@ static void filesystem_take(struct filesystem *f, const struct filesystem_answer
 
 void filesystem_look(struct filesystem *fs, size_t n, pid_t pid)
 {
-	char what[FILESYSTEM_PATH_MAX + 64];
-
 	for (size_t i = 0; i < n; i++) {
 		struct filesystem_question q = { .path = fs[i].path, .pid = pid };
 		struct filesystem_answer *a = &q.answer;
 
 		_Static_assert(sizeof(*a) <= PATIENT_MAX, "the answer is read in one piece");
-		procfs_inside(what, sizeof(what), pid, q.path);
-		fs[i].silent = !filesystem_ask(&q, true) &&
-			       patient_ask(what, ask_patiently, &q, a, sizeof(*a)) == -ETIMEDOUT;
+		fs[i].silent = !look_at(&q, true) && filesystem_ask(pid, q.path, ask_patiently, &q,
+								    a, sizeof(*a)) == -ETIMEDOUT;
 		/* What the names of folders and mounts say. */
 		if (fs[i].silent) {
 			*a = (struct filesystem_answer) { 0 };
@@ -199,15 +210,12 @@ void filesystem_look(struct filesystem *fs, size_t n, pid_t pid)
 /* ---- files ---- */
 
 /* Whether it can be found, and read, without asking a server. */
-static bool is_at_hand(const struct filesystem_file *f)
+static bool is_at_hand(const struct filesystem_file *f, pid_t pid)
 {
 	int fd = open_file(f, O_PATH, FILESYSTEM_CACHED);
 	struct proctext_mount mount;
-	pid_t pid = 0;
 	bool is;
 
-	if (f->root && sscanf(f->root, "/proc/%d/root", &pid) != 1)
-		pid = 0;
 	is = fd >= 0 && !mounts_of(&mount, pid, fd) && mounts_is_local_type(mount.type);
 	if (fd >= 0)
 		close(fd);
@@ -232,12 +240,13 @@ static void read_begin(void *arg)
 int filesystem_open(const char *root, const char *path)
 {
 	struct filesystem_file f = { .root = root, .path = path };
-	char what[2 * PATH_MAX];
+	pid_t pid = 0;
 	int r = 0;
 
-	if (!is_at_hand(&f)) {
-		snprintf(what, sizeof(what), "%s%s", root ? root : "", path);
-		r = patient_ask(what, read_begin, &f, &f.error, sizeof(f.error));
+	if (root && sscanf(root, "/proc/%d/root", &pid) != 1)
+		pid = 0;
+	if (!is_at_hand(&f, pid)) {
+		r = filesystem_ask(pid, path, read_begin, &f, &f.error, sizeof(f.error));
 		r = r ? r : f.error;
 	}
 	return r ? r : open_file(&f, READ, 0);

@@ -45,6 +45,10 @@ void filesystem_look(struct filesystem *fs, size_t n, pid_t pid);
 int filesystem_open(const char *root, const char *path);
 int filesystem_open_exe(pid_t pid); /* the program that it runs, also where its file was removed */
 
+/* patient_ask() about a path as this process calls it in its root folder. */
+int filesystem_ask(pid_t pid, const char *path, void (*fn)(void *arg), void *arg, void *out,
+		   size_t len);
+
 /* Whether it is a network's, or a FUSE daemon serves it. */
 bool filesystem_is_remote(const struct filesystem *f);
 

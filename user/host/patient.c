@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -20,6 +21,7 @@
 
 struct patient_stuck {
 	uint64_t what; /* 0: this place is free */
+	unsigned int mount;
 	int fd;
 };
 
@@ -112,31 +114,43 @@ static uint64_t hash_of(const char *what, void (*fn)(void *arg))
 	return hash | 1;
 }
 
-/* The place of what is stuck, else a free one; NULL: all are in use. */
-static struct patient_stuck *place_of(uint64_t what)
+static bool has_answer(const struct patient_stuck *at)
 {
-	struct patient_stuck *unused = NULL;
+	struct pollfd wait = { .fd = at->fd, .events = POLLIN };
 
-	for (size_t i = 0; i < PATIENT_STUCK_MAX; i++) {
-		if (patient_memory.stuck[i].what == what)
-			return &patient_memory.stuck[i];
-		if (!patient_memory.stuck[i].what)
-			unused = &patient_memory.stuck[i];
-	}
-	return unused;
+	return poll(&wait, 1, 0) > 0;
 }
 
-int patient_ask(const char *what, void (*fn)(void *arg), void *arg, void *out, size_t len)
+/* The place of what is stuck, else a free one; NULL: all are in use, or its mount is stuck. */
+static struct patient_stuck *place_of(uint64_t what, unsigned int mount)
 {
-	uint64_t hash = hash_of(what, fn), begun_ns = clock_now_ns(),
+	struct patient_stuck *unused = NULL, *at;
+	bool dead = false;
+
+	for (size_t i = 0; i < PATIENT_STUCK_MAX; i++) {
+		at = &patient_memory.stuck[i];
+		if (at->what == what)
+			return at;
+		if (!at->what)
+			unused = at;
+		else
+			dead |= mount && at->mount == mount && !has_answer(at);
+	}
+	return dead ? NULL : unused;
+}
+
+int patient_ask(struct patient_what what, void (*fn)(void *arg), void *arg, void *out, size_t len)
+{
+	uint64_t hash = hash_of(what.name, fn), begun_ns = clock_now_ns(),
 		 waited_ms = patient_memory.waited_ns / 1000000;
-	struct patient_stuck *at = place_of(hash);
+	struct patient_stuck *at = place_of(hash, what.mount);
 	int ms = 0, r;
 
 	if (!at || len > PATIENT_MAX)
 		return at ? -EINVAL : -ETIMEDOUT;
 	if (!at->what) {
 		*at = (struct patient_stuck) { .what = hash,
+					       .mount = what.mount,
 					       .fd = patient_start(fn, arg, out, len) };
 		ms = waited_ms < PATIENCE_MS - LEAST_MS ? (int)(PATIENCE_MS - waited_ms) : LEAST_MS;
 	}

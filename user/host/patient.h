@@ -18,11 +18,19 @@
 #define PATIENT_STUCK_MAX 16
 
 /*
- * Calls fn(arg) in that process, and copies back the len bytes at out that it has filled. what: the
- * name of what is asked; while a question of this name has no answer no other process is begun, and
- * its answer, when it comes, is that to a later one. 0; -ETIMEDOUT: no answer yet; or another
- * negative errno.
+ * What is asked. What has the same mount (not 0) is stuck together: while one of them has no
+ * answer, no other is asked.
  */
-int patient_ask(const char *what, void (*fn)(void *arg), void *arg, void *out, size_t len);
+struct patient_what {
+	const char *name;
+	unsigned int mount;
+};
+
+/*
+ * Calls fn(arg) in that process, and copies back the len bytes at out that it has filled. While a
+ * question has no answer no other process is begun for it, and its answer, when it comes, is that
+ * to a later one of the same name and fn. 0; -ETIMEDOUT: no answer yet; or another negative errno.
+ */
+int patient_ask(struct patient_what what, void (*fn)(void *arg), void *arg, void *out, size_t len);
 
 #endif

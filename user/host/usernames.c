@@ -129,7 +129,8 @@ static void ask(struct usernames *u)
 	for (size_t i = 0; i < PLACES && n < AT_ONCE; i++)
 		if (u->place[i].state == WANTED)
 			q.user[n++] = u->place[i].user;
-	if (!n || patient_ask("names of users", answer, &q, &q, sizeof(q)))
+	if (!n ||
+	    patient_ask((struct patient_what) { "names of users", 0 }, answer, &q, &q, sizeof(q)))
 		return;
 	for (size_t i = 0; i < AT_ONCE && q.user[i].pid; i++) {
 		p = place_of(u, q.user[i].uid);
@@ -206,6 +207,6 @@ static void look_own(void *arg)
 void usernames_own(struct usernames_own *out)
 {
 	*out = (struct usernames_own) { .name = "" };
-	if (patient_ask("own name", look_own, out, out, sizeof(*out)))
+	if (patient_ask((struct patient_what) { "own name", 0 }, look_own, out, out, sizeof(*out)))
 		*out = (struct usernames_own) { .name = "" };
 }

@@ -2,7 +2,7 @@
 #include "kinds/bricks.h"
 
 #include "base/procstat.h"
-#include "host/patient.h"
+#include "host/filesystem.h"
 #include "host/procfs.h"
 
 #include <dirent.h>
@@ -43,7 +43,9 @@ static void look_heal(struct run_figures *out, const struct kind_found *found)
 		struct heal_index x = { 0 };
 
 		snprintf(x.path, sizeof(x.path), "%s%s%s", root, found->folder[i], INDEX);
-		if (patient_ask(x.path, count, &x, &x, sizeof(x)) || !x.known)
+		if (filesystem_ask(found->target.server, found->folder[i], count, &x, &x,
+				   sizeof(x)) ||
+		    !x.known)
 			continue;
 		all += x.n;
 		run_figure_set(out, RUN_FIGURE_HEAL_ENTRIES, all);

@@ -3,8 +3,8 @@
 
 #include "kinds/objects.h"
 
+#include "host/filesystem.h"
 #include "host/mounts.h"
-#include "host/patient.h"
 #include "host/procfs.h"
 
 #include <errno.h>
@@ -114,16 +114,14 @@ static bool find(struct target *t, struct objects_found *f)
 
 	if (mounts_is_local(f->pid, f->fd))
 		look(f);
-	else if (!t->stuck)
-		r = patient_ask(f->name, look, f, &f->is, sizeof(f->is));
-	if (r == -ETIMEDOUT) {
-		t->stuck = true;
+	else
+		r = filesystem_ask(f->pid, f->name, look, f, &f->is, sizeof(f->is));
+	if (r == -ETIMEDOUT)
 		snprintf(t->note, sizeof(t->note),
 			 "process %d has %.200s open, whose file system does not answer: "
 			 "whether such files are logs or a CNID database is not known, their calls "
 			 "count as those on data",
 			 f->pid, f->name);
-	}
 	return !r && f->is.regular;
 }
 

@@ -60,7 +60,6 @@ struct target {
 	bool inside;             /* the server has what backends would do in itself */
 	struct afs_inodes known; /* complete after target_look */
 	bool crowded;            /* more inodes than fit into known */
-	bool stuck;              /* a file's server or FUSE daemon did not answer */
 	char note[ERR_TEXT_MAX]; /* what is in doubt; empty: nothing */
 };
 
