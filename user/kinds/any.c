@@ -4,6 +4,7 @@
  * so nothing is by request.
  */
 #include "host/cgroup.h"
+#include "host/owner.h"
 #include "host/procfs.h"
 #include "kinds/kind.h"
 
@@ -14,7 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LISTED   8  /* of several programs, in a message */
 #define COMM_LEN 15 /* the kernel cuts names */
 
 /* Processes, the first the one that all others descend from, where there is such a one. */
@@ -93,22 +93,9 @@ static size_t tops_first(struct processes *p)
 	return n;
 }
 
-static int refuse_several(const struct processes *p, size_t n, struct err *e)
-{
-	char text[ERR_TEXT_MAX] = "";
-	struct procstat st;
-
-	for (size_t i = 0; i < n && i < LISTED; i++)
-		servers_append(text, "%s%d %s", i ? ", " : "", p->pid[i],
-			       procstat_read(&st, p->pid[i]) ? "" : st.comm);
-	if (n > LISTED)
-		servers_append(text, ", ...");
-	return err_set(e, -ENOTUNIQ, "%zu processes are called %s (%s): name one with --pid PID", n,
-		       p->exe, text);
-}
-
 static int find_exe(struct processes *p, const char *name, struct err *e)
 {
+	char what[128];
 	size_t n;
 
 	p->exe = name;
@@ -119,23 +106,16 @@ static int find_exe(struct processes *p, const char *name, struct err *e)
 		return err_set(e, -ENXIO, "no process is called %s: check the name with ps -e",
 			       name);
 	n = tops_first(p);
-	return n > 1 ? refuse_several(p, n, e) : 0;
+	snprintf(what, sizeof(what), "%zu processes are called %.64s", n, name);
+	return n > 1 ? owner_refuse(p->pid, n, what, "--pid PID", e) : 0;
 }
 
 static int find_unit(struct processes *p, const char *unit, struct err *e)
 {
-	int r = cgroup_each_process(unit, add, p);
+	int r = cgroup_each_process(unit, add, p, e);
 
-	if (r)
-		return err_set(
-		    e, -ENXIO,
-		    "no processes of unit %s: %s; systemctl status %s shows its "
-		    "cgroup, whose path can be given instead",
-		    unit, r == -ENOENT ? "there is no cgroup of that name" : strerror(-r), unit);
-	if (!p->n)
-		return err_set(e, -ENXIO, "unit %s has no process: is it running?", unit);
 	tops_first(p);
-	return 0;
+	return r;
 }
 
 static int find_pid(struct processes *p, pid_t pid, struct err *e)

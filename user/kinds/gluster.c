@@ -236,18 +236,12 @@ static int choose_listed(void *arg, pid_t pid)
 
 static int choose(struct daemons *m, const struct kind_wish *w, struct err *e)
 {
-	int r = 0;
-
 	if (w->pid)
 		return choose_pid(m, w, e);
 	if (w->port)
 		return choose_port(m, w->port, e);
-	if (w->unit) {
-		r = cgroup_each_process(w->unit, choose_listed, m);
-		return r ? err_set(e, -ENXIO, "no processes of unit %s: %s", w->unit,
-				   r == -ENOENT ? "there is no cgroup of that name" : strerror(-r))
-			 : 0;
-	}
+	if (w->unit)
+		return cgroup_each_process(w->unit, choose_listed, m, e);
 	for (size_t i = 0; i < m->n; i++)
 		m->daemon[i].in = !w->exe || has_name(m->daemon[i].pid, w->exe);
 	return 0;

@@ -201,18 +201,12 @@ static int choose_listed(void *arg, pid_t pid)
 
 static int choose(struct rx_daemons *m, const struct kind_wish *w, struct err *e)
 {
-	int r;
-
 	if (w->pid)
 		return choose_pid(m, (pid_t)w->pid, e);
 	if (w->port)
 		return choose_port(m, w->port, e);
-	if (w->unit) {
-		r = cgroup_each_process(w->unit, choose_listed, m);
-		return r ? err_set(e, -ENXIO, "no processes of unit %s: %s", w->unit,
-				   r == -ENOENT ? "there is no cgroup of that name" : strerror(-r))
-			 : 0;
-	}
+	if (w->unit)
+		return cgroup_each_process(w->unit, choose_listed, m, e);
 	for (size_t i = 0; i < m->n; i++)
 		m->daemon[i].in = !w->exe || !strcmp(m->daemon[i].name, w->exe);
 	return 0;
