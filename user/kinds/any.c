@@ -129,6 +129,29 @@ static int find_pid(struct processes *p, pid_t pid, struct err *e)
 	return add(p, pid);
 }
 
+/* Several that listen on one port, of one program; and what has started them, if it runs it, too.
+ */
+static int find_workers(struct processes *p, const struct servers *s, struct err *e)
+{
+	struct procstat st, up;
+	bool one = true;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct servers_entry *it = &s->entry[i];
+
+		add(p, it->master);
+		one &= it->owner == s->entry[0].owner && !strcmp(it->comm, s->entry[0].comm);
+	}
+	if (!one)
+		return owner_refuse(p->pid, p->n, "several programs listen on that port",
+				    "--pid PID", e);
+	if (p->n > 1 && !procstat_read(&st, p->pid[0]) && !procstat_read(&up, st.ppid) &&
+	    !strcmp(up.comm, st.comm))
+		add(p, st.ppid);
+	tops_first(p);
+	return 0;
+}
+
 static int find_processes(struct processes *p, struct kind_found *out, const struct kind_wish *w,
 			  struct err *e)
 {
@@ -144,7 +167,7 @@ static int find_processes(struct processes *p, struct kind_found *out, const str
 		return err_set(e, -EINVAL,
 			       "--kind any: name the program with --pid, --port, --exe or --unit");
 	r = servers_of_port(&out->servers, (uint16_t)w->port, e);
-	return r ? r : find_pid(p, out->servers.entry[0].master, e);
+	return r ? r : find_workers(p, &out->servers, e);
 }
 
 static int find(struct kind_found *out, const struct kind_wish *w, struct err *e)
