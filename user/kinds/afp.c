@@ -79,6 +79,7 @@ static int find(struct kind_found *out, const struct kind_wish *w, struct err *e
 	}
 	cnidstate_ports(&out->servers.entry[0]);
 	target_server(&out->target, &out->servers.entry[0], session);
+	out->target.way = out->servers.way;
 	return 0;
 }
 

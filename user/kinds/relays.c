@@ -50,10 +50,7 @@ static bool is_server_port(const struct relays *x, uint16_t port)
 /* In another network namespace 127.0.0.1 is another machine's. */
 static bool may_be_here(const struct relays *x, const struct sockets_addr *client)
 {
-	static const uint8_t v6[16] = { [15] = 1 };
-
-	return !x->server->elsewhere ||
-	       (client->ip[12] != 127 && memcmp(client->ip, v6, sizeof(v6)) != 0);
+	return !x->server->elsewhere || !sockets_is_loopback(client);
 }
 
 static void add_client(struct relays *x, const struct run_session *s)
@@ -75,29 +72,17 @@ static void add_client(struct relays *x, const struct run_session *s)
 }
 
 struct carried {
-	double read, written; /* by the process, in bytes */
+	uint64_t read, written; /* by the process, in bytes */
 };
 
 static bool carried_by(struct carried *out, const struct sockets_entry *e)
 {
-	struct sockaddr_storage far = sockets_sockaddr(&e->remote);
-	struct sockaddr_storage near = sockets_sockaddr(&e->local);
-	struct run_tcp tcp = { 0 };
-	struct tcpdiag d;
-	bool ok;
-
-	if (tcpdiag_open(&d, &far, &near))
-		return false;
-	ok = tcpdiag_look(&d, &tcp);
-	tcpdiag_close(&d);
-	out->read = (double)(tcp.value[TCP_BYTES_RECEIVED] - tcp.value[TCP_UNREAD]);
-	out->written = (double)(tcp.value[TCP_BYTES_ACKED] + tcp.value[TCP_QUEUE]);
-	return ok && tcp.known[TCP_BYTES_RECEIVED] && tcp.known[TCP_BYTES_ACKED];
+	return tcpdiag_carried(e, &out->read, &out->written);
 }
 
-static bool is_as_many(double n, double of)
+static bool is_as_many(uint64_t n, uint64_t of)
 {
-	return n >= LESS * of && n <= MORE * of;
+	return (double)n >= LESS * (double)of && (double)n <= MORE * (double)of;
 }
 
 /* A connection that is not to the server, nor the server's end of this one. */

@@ -5,9 +5,7 @@
 
 #include "host/procfs.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,17 +114,9 @@ static const struct census_socket *accepted_by(const struct census *c, size_t pr
 	return NULL;
 }
 
-static void name_address(char *out, socklen_t len, const struct sockets_addr *addr)
-{
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-	bool v4 = !memcmp(addr->ip, mapped, sizeof(mapped));
-
-	inet_ntop(v4 ? AF_INET : AF_INET6, addr->ip + (v4 ? sizeof(mapped) : 0), out, len);
-}
-
 static void name_client(struct servers_session *s, const struct sockets_addr *addr)
 {
-	name_address(s->client, sizeof(s->client), addr);
+	sockets_ip_text(s->client, addr);
 	s->client_port = addr->port;
 	s->client_from = "remote end of its connection, /proc/PID/net/tcp";
 }
@@ -329,7 +319,7 @@ static void name_listener(struct servers_entry *e, const struct census *c, size_
 		s = &c->socket[c->hold[i].socket];
 		if (c->hold[i].process != process || !s->listening)
 			continue;
-		name_address(e->address, sizeof(e->address), &s->tcp.local);
+		sockets_ip_text(e->address, &s->tcp.local);
 		return;
 	}
 }
@@ -565,6 +555,21 @@ const struct servers_session *servers_session(const struct servers_entry *s, pid
 	return NULL;
 }
 
+/* Where what listens on the port carries on: the server behind it. */
+static int go_behind(struct servers *s, uint16_t port, struct err *e)
+{
+	struct way way;
+	int r = way_behind(&way, s->entry[0].master, port, e);
+
+	/* First a session, then the server whose session it is. */
+	for (pid_t pid = way.server; !r && pid; pid = s->session ? s->entry[0].master : 0) {
+		servers_fini(s);
+		r = servers_of_pid(s, pid, e);
+		s->way = way;
+	}
+	return r;
+}
+
 int servers_named(struct servers *out, unsigned int port, pid_t pid, struct err *e)
 {
 	char text[ERR_TEXT_MAX];
@@ -575,6 +580,8 @@ int servers_named(struct servers *out, unsigned int port, pid_t pid, struct err 
 	if (!port)
 		return servers_find(out, e);
 	r = servers_of_port(out, (uint16_t)port, e);
+	if (!r && out->n == 1)
+		return go_behind(out, (uint16_t)port, e);
 	if (r == -ENXIO && (!kill((pid_t)port, 0) || errno == EPERM)) {
 		snprintf(text, sizeof(text), "%.*s", (int)sizeof(text) - 100, e->text);
 		return err_set(e, r, "%s (for the process with this number: --pid %u)", text, port);

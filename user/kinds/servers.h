@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "host/census.h"
+#include "kinds/way.h"
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -58,7 +59,8 @@ struct servers_entry {
 };
 
 struct servers {
-	pid_t session; /* servers_of_pid was asked for this session; 0: for whole servers */
+	pid_t session;  /* servers_of_pid was asked for this session; 0: for whole servers */
+	struct way way; /* to it from the port that servers_named was asked for */
 	size_t n;
 	struct servers_entry *entry; /* owned, by pid of the master */
 };

@@ -144,6 +144,7 @@ static int open_off(struct watch **out, const char *why, struct err *e)
 
 int watch_open(struct watch **out, const struct watch_opts *opts, struct err *e)
 {
+	struct sockaddr_storage local = opts->local, peer = opts->peer;
 	struct err why = {};
 	struct target t;
 	int r;
@@ -157,9 +158,13 @@ int watch_open(struct watch **out, const struct watch_opts *opts, struct err *e)
 		r = open_off(out, why.text, e);
 	else
 		r = err_set(e, r, "cannot watch the server: %s", why.text);
-	/* If it fails, watch_tcp reports it. */
-	if (!r)
-		tcpdiag_open(&(*out)->tcp, &opts->local, &opts->peer);
+	if (*t.way.through) {
+		local = sockets_sockaddr(&t.way.end.remote);
+		peer = sockets_sockaddr(&t.way.end.local);
+	}
+	/* If it fails, watch_tcp reports it. Where the server was refused, the end is another's. */
+	if (!r && !(why.code && t.way.server))
+		tcpdiag_open(&(*out)->tcp, &local, &peer);
 	return r;
 }
 
@@ -432,6 +437,14 @@ static int finish_warnings(const struct watch *w, struct run *r)
 
 	if (!err && w->t.note[0])
 		err = run_note(&r->warnings, "watch", "%s", w->t.note);
+	if (!err && w->t.way.relayed)
+		err = run_note(
+		    &r->warnings, "way",
+		    "clients do not reach this server directly: %s; what that costs is in "
+		    "the clients' times",
+		    w->t.way.through);
+	else if (!err && w->t.way.through[0])
+		err = run_note(&r->server, "way", "%s", w->t.way.through);
 	if (!err && w->look[0])
 		err = run_note(&r->warnings, "watch", "%s", w->look);
 	if (!err && w->unsettled)
