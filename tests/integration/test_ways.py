@@ -21,6 +21,7 @@ from netatalk import Server
 from netns import HIDDEN, cable, inside, server_in, space
 from scope import FAILED, NO_SESSION, OK, Done, Phase, Run, Scope, wait_until
 from test_books import DBD
+from test_tracing import read
 
 
 def client(
@@ -78,6 +79,17 @@ def test_behind_a_program(
     assert counted(run.phase(10)) == direct
     assert run.phase(10).columns() == DBD[10]
     assert run.phase(10)["cnid_syscw"] >= 600
+
+
+def test_a_trace_joins_both_sides(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    """By the port that the server knows."""
+    folder = tmp_path / "run"
+    with forwarded("socat", dbd.port, tmp_path) as (port, _):
+        line = client(scope, dbd, port, "-n", "1", "-f", ":", "--trace", "-o", str(folder))
+        scope.execute(line).expect(OK)
+    sides = [read(folder / "trace" / name).records for name in ("requests", "client")]
+    served, asked = [{(r.port, r.dsi_id) for r in records} for records in sides]
+    assert served == asked and len(asked) > 800
 
 
 @pytest.fixture

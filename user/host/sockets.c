@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define TIMEOUT_MS 1000 /* of a part of a list */
 
@@ -342,6 +343,23 @@ bool sockets_is_loopback(const struct sockets_addr *a)
 	const struct in6_addr *ip = (const void *)a->ip;
 
 	return IN6_IS_ADDR_LOOPBACK(ip) || (IN6_IS_ADDR_V4MAPPED(ip) && a->ip[12] == 127);
+}
+
+bool sockets_is_ours(const struct sockets_addr *a)
+{
+	bool v4 = IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)a->ip);
+	struct sockaddr_in at4 = { .sin_family = AF_INET };
+	struct sockaddr_storage at6 = sockets_sockaddr(&(struct sockets_addr) { 0 });
+	int fd = socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool ours;
+
+	memcpy(&at4.sin_addr, a->ip + 12, 4);
+	memcpy(&((struct sockaddr_in6 *)&at6)->sin6_addr, a->ip, 16);
+	ours = !bind(fd, v4 ? (const void *)&at4 : &at6,
+		     v4 ? sizeof(at4) : sizeof(struct sockaddr_in6));
+	if (fd >= 0)
+		close(fd);
+	return ours;
 }
 
 bool sockets_same(const struct sockets_addr *a, const struct sockets_addr *b)

@@ -65,6 +65,8 @@ void sockets_ip_text(char out[static INET6_ADDRSTRLEN], const struct sockets_add
 void sockets_text(char *out, size_t len, const struct sockets_addr *from);
 
 bool sockets_is_loopback(const struct sockets_addr *a);
+/* Whether an address is this machine's: a socket can be bound to it. */
+bool sockets_is_ours(const struct sockets_addr *a);
 
 /* An address as a message of the kernel's socket diagnostics has it. */
 void sockets_diag_addr(struct sockets_addr *out, int family, const void *ip, uint16_t port);

@@ -11,7 +11,6 @@
 #include "kinds/servers.h"
 
 #include <errno.h>
-#include <ifaddrs.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -174,46 +173,20 @@ static bool find_elsewhere(struct way_walk *w)
 	return !sockets_is_loopback(&w->far) && procfs_each(look_in_space, &s) == 1;
 }
 
-static bool is_ours(const struct sockets_addr *addr)
-{
-	struct ifaddrs *list, *at;
-	struct sockets_addr own;
-	struct sockaddr_storage ss;
-	bool found = false;
-
-	if (getifaddrs(&list))
-		return false;
-	for (at = list; at && !found; at = at->ifa_next) {
-		if (!at->ifa_addr)
-			continue;
-		memset(&ss, 0, sizeof(ss));
-		if (at->ifa_addr->sa_family == AF_INET)
-			memcpy(&ss, at->ifa_addr, sizeof(struct sockaddr_in));
-		else if (at->ifa_addr->sa_family == AF_INET6)
-			memcpy(&ss, at->ifa_addr, sizeof(struct sockaddr_in6));
-		found = sockets_addr(&own, &ss) && !memcmp(own.ip, addr->ip, sizeof(own.ip));
-	}
-	freeifaddrs(list);
-	return found || sockets_is_loopback(addr);
-}
-
 static int not_here(const struct way_walk *w, struct err *e)
 {
-	const char *through = w->out->through;
 	char text[SOCKETS_TEXT_LEN];
 
 	sockets_text(text, sizeof(text), &w->far);
-	if (is_ours(&w->far))
+	if (sockets_is_ours(&w->far))
 		return err_set(
 		    e, -ENXIO,
-		    "%s%sthe server's end of the connection (%s) is in another network namespace "
-		    "or behind an address that the kernel translates (DNAT; nft list ruleset "
-		    "shows it): run afpscope inside it (nsenter -n), or give the server's own "
-		    "address",
-		    through, *through ? "; " : "", text);
-	return err_set(e, -ENXIO,
-		       "%s%sthe server (%s) is not on this host: run afpscope on the server",
-		       through, *through ? "; " : "", text);
+		    "the server's end of the connection (%s) is in another network namespace or "
+		    "behind an address that the kernel translates (DNAT; nft list ruleset shows "
+		    "it): run afpscope inside it (nsenter -n), or give the server's own address",
+		    text);
+	return err_set(e, -ENXIO, "the server (%s) is not on this host: run afpscope on the server",
+		       text);
 }
 
 /* Which process holds it? */
@@ -272,95 +245,114 @@ static bool only_carries(const char *name)
 	return false;
 }
 
-/* Connections of a process but those of its clients. */
 struct onward {
-	const struct way_walk *w;
-	uint64_t read, written; /* by the process, of the connection that it carries on */
-	struct sockets_entry first, same;
-	size_t n, n_same; /* same: as many bytes went through it */
+	const struct sockets *all;
+	const struct sockets_entry *end;
+	uint64_t read, written; /* by the process, of end */
+	struct way_onward *out;
+	uint64_t least; /* how many bytes the best of them differs */
 };
 
-static bool is_about(uint64_t a, uint64_t b)
+/* Encryption adds bytes, most of all to small ones; what was read may be still to be written. */
+static bool is_as_many(uint64_t n, uint64_t of)
 {
-	return a - b + 1 <= 2; /* the side that connects counts one more */
+	return (double)n >= 0.8 * (double)of && n <= 3 * of;
+}
+
+static uint64_t apart(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
 }
 
 static int look_onward(void *arg, pid_t pid, int fd, const char *name)
 {
 	struct onward *o = arg;
-	uint64_t ino = procfs_socket(name), read, written;
-	const struct sockets_entry *e = ino ? sockets_of_inode(&o->w->all, ino) : NULL;
+	uint64_t ino = procfs_socket(name), read = 0, written = 0, differs;
+	const struct sockets_entry *e = ino ? sockets_of_inode(o->all, ino) : NULL;
 
 	(void)pid;
 	(void)fd;
-	if (!e || !e->remote.port || e->local.port == o->w->out->end.local.port ||
-	    (o->n && ino == o->first.ino) || (o->n_same && ino == o->same.ino))
+	if (!e || !e->remote.port || ino == o->out->best.ino ||
+	    e->local.port == o->end->local.port || e->remote.port == o->end->remote.port ||
+	    sockets_same(&e->local, &o->end->remote))
 		return 0;
-	if (!o->n++)
-		o->first = *e;
-	if (tcpdiag_carried(e, &read, &written) && is_about(read, o->written) &&
-	    is_about(written, o->read) && !o->n_same++)
-		o->same = *e;
+	tcpdiag_carried(e, &read, &written);
+	differs = apart(read, o->written) + apart(written, o->read);
+	if (!o->out->n++ || differs <= o->least) {
+		o->out->is_told = differs < o->least && is_as_many(read, o->written) &&
+				  is_as_many(written, o->read);
+		o->out->best = *e;
+		o->least = differs;
+	}
 	return 0;
+}
+
+void way_look_onward(struct way_onward *out, const struct sockets *all, pid_t pid,
+		     const struct sockets_entry *end)
+{
+	struct onward o = { .all = all, .end = end, .out = out, .least = UINT64_MAX };
+
+	*out = (struct way_onward) { 0 };
+	if (tcpdiag_carried(end, &o.read, &o.written))
+		out->bytes = o.read + o.written;
+	procfs_each_fd(pid, look_onward, &o);
 }
 
 static int refuse(const struct way_walk *w, const char *name, const char *why, struct err *e)
 {
-	const char *through = w->out->through;
-
 	return err_set(e, -ENXIO,
-		       "%s%sthe connection ends in %s (pid %d), which is no AFP server%s: give the "
+		       "the connection ends in %s (pid %d), which is no AFP server%s: give the "
 		       "server's own address and port",
-		       through, *through ? "; " : "", name, w->out->server, why);
+		       name, w->out->server, why);
 }
 
 /* 1: it does, and near and far are its connection; 0: it is the server. */
 static int go_on(struct way_walk *w, struct err *e)
 {
 	struct way *out = w->out;
-	struct onward o = { .w = w };
-	const struct sockets_entry *next;
+	struct way_onward o;
 	char name[32] = "?", text[SOCKETS_TEXT_LEN];
 
 	if (is_afpd(out->server))
 		return 0;
 	procfs_thread_name(name, sizeof(name), out->server, out->server);
-	tcpdiag_carried(&out->end, &o.read, &o.written);
-	procfs_each_fd(out->server, look_onward, &o);
+	way_look_onward(&o, &w->all, out->server, &out->end);
 	if (!o.n && !w->hops && !only_carries(name))
 		return 0; /* a server of another name */
 	if (!o.n)
 		return refuse(w, name, only_carries(name) ? " but carries on what it reads" : "",
 			      e);
-	next = o.n == 1 ? &o.first : &o.same;
-	if (o.n > 1 && o.n_same != 1)
+	if ((o.n > 1 && !o.is_told) || w->hops++ == HOPS_MAX)
 		return refuse(
 		    w, name,
 		    " and has several connections of its own, of which none can be told to "
 		    "be this one's",
 		    e);
-	if (w->hops++ == HOPS_MAX)
-		return refuse(w, name, ", after too many others", e);
-	sockets_text(text, sizeof(text), &next->remote);
+	sockets_text(text, sizeof(text), &o.best.remote);
 	servers_append(out->through, "%s%s (pid %d) carries what comes on port %u on to %s",
 		       *out->through ? "; " : "", name, out->server, out->end.local.port, text);
 	out->relayed = true;
-	w->near = next->local;
-	w->far = next->remote;
+	w->near = o.best.local;
+	w->far = o.best.remote;
 	return 1;
 }
 
 static int walk(struct way_walk *w, struct err *e)
 {
+	char text[ERR_TEXT_MAX];
 	int r;
 
 	do {
+		r = 0;
 		if (!find_end(w) && !find_translated(w) && !find_elsewhere(w))
-			return not_here(w, e);
-		r = find_holder(w, e);
+			r = not_here(w, e);
+		r = r ? r : find_holder(w, e);
 		r = r ? r : go_on(w, e);
 	} while (r > 0);
-	return r;
+	if (!r || !*w->out->through)
+		return r;
+	memcpy(text, e->text, sizeof(text));
+	return err_set(e, r, "%.255s; %.255s", w->out->through, text);
 }
 
 int way_find(struct way *out, const struct sockaddr_storage *local,
@@ -381,31 +373,32 @@ int way_find(struct way *out, const struct sockaddr_storage *local,
 int way_behind(struct way *out, pid_t pid, uint16_t port, struct err *e)
 {
 	struct way_walk w = { .out = out };
-	struct sockets_entry *client = NULL;
 	char name[32] = "?";
 	int r;
 
 	*out = (struct way) { 0 };
 	if (is_afpd(pid))
 		return 0;
-	r = sockets_read_of(&w.all, pid, e);
-	for (size_t i = 0; i < w.all.n && !client; i++)
-		if (w.all.entry[i].local.port == port && w.all.entry[i].remote.port &&
-		    w.all.entry[i].ino)
-			client = &w.all.entry[i];
 	procfs_thread_name(name, sizeof(name), pid, pid);
-	if (!r && !client && only_carries(name))
+	r = sockets_read_of(&w.all, pid, e);
+	for (size_t i = 0; i < w.all.n && !w.near.port; i++) {
+		const struct sockets_entry *client = &w.all.entry[i];
+
+		if (client->local.port == port && client->remote.port && client->ino) {
+			w.near = client->remote;
+			w.far = client->local;
+		}
+	}
+	if (!r && w.near.port)
+		r = walk(&w, e);
+	else if (!r && only_carries(name))
 		r = err_set(
 		    e, -ENXIO,
-		    "%s (pid %d) listens on port %u, and carries on what comes there, which "
-		    "is nothing now: give the port of the server itself",
+		    "%s (pid %d) listens on port %u, and carries on what comes there, which is "
+		    "nothing now: give the port of the server itself",
 		    name, pid, port);
-	if (!r && client) {
-		w.near = client->remote;
-		w.far = client->local;
-		r = walk(&w, e);
-		out->server = *out->through ? out->server : 0;
-	}
+	if (!*out->through)
+		out->server = 0;
 	sockets_fini(&w.all);
 	return r;
 }

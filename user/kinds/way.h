@@ -39,6 +39,18 @@ int way_find(struct way *out, const struct sockaddr_storage *local,
  */
 int way_behind(struct way *out, pid_t pid, uint16_t port, struct err *e);
 
+/* A connection over which a process may carry on what it reads. */
+struct way_onward {
+	size_t n;                  /* connections but those to the same port, on either side */
+	struct sockets_entry best; /* through which went most nearly as many bytes */
+	bool is_told;              /* about as many, and that of no other */
+	uint64_t bytes;            /* both ways through the one that it carries on */
+};
+
+/* end: the connection that the process, which holds it, would carry on; all: those there are. */
+void way_look_onward(struct way_onward *out, const struct sockets *all, pid_t pid,
+		     const struct sockets_entry *end);
+
 /* A process that holds the wanted socket. */
 #define WAY_DEPTH 32
 struct way_holder {

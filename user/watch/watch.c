@@ -294,6 +294,11 @@ const char *watch_thread_role(const struct watch *w, pid_t tid, uint32_t *at)
 	return w->rung->thread_role(w->state, tid, at);
 }
 
+uint16_t watch_client_port(const struct watch *w)
+{
+	return w->t.way.relayed ? w->t.way.end.remote.port : 0;
+}
+
 const char *watch_rung(const struct watch *w)
 {
 	return w->rung ? w->rung->name : NULL;
