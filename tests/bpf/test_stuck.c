@@ -10,7 +10,6 @@
 #include "host/census.h"
 #include "host/filesystem.h"
 #include "host/procfs.h"
-#include "kinds/objects.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -137,45 +136,6 @@ static int teardown(void **state)
 	return 0;
 }
 
-static int is_file(void *arg, pid_t pid, int fd, const char *name)
-{
-	(void)pid;
-	(void)fd;
-	return !strcmp(name, arg);
-}
-
-static void a_daemon_that_stopped_does_not_stop_the_watch(void **state)
-{
-	struct stuck *x = *state;
-	struct target *t = calloc(1, sizeof(*t));
-	uint64_t begun;
-
-	if (!x->daemon)
-		skip();
-	while (procfs_each_fd(x->holder, is_file, x->file) != 1)
-		usleep(1000);
-	t->server = x->holder;
-	alarm(30);
-	objects_add_files(t);
-	assert_true(t->inside);
-	assert_int_equal(t->known.n_dirs, 1);
-	assert_int_equal(t->known.dir[0].ino, FOLDER_ID);
-	assert_string_equal(t->note, "");
-
-	memset(&t->known, 0, sizeof(t->known));
-	kill(x->daemon, SIGSTOP);
-	for (int i = 0; i < 3; i++) {
-		begun = clock_now_ns();
-		objects_add_files(t);
-		assert_true(clock_now_ns() - begun < (i ? 500000000 : 3000000000));
-		assert_int_equal(t->known.n_dirs, 0);
-	}
-	assert_non_null(strstr(t->note, x->file));
-	assert_non_null(strstr(t->note, "did not answer for 1 s"));
-	alarm(0);
-	free(t);
-}
-
 /* Its root and its working folder are there: none of it may be asked. */
 static void nor_does_it_stop_the_census(void **state)
 {
@@ -275,7 +235,6 @@ static void no_strangers_command_line_is_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_daemon_that_stopped_does_not_stop_the_watch),
 		TEST(nor_does_it_stop_the_census),
 		TEST(a_volume_that_does_not_answer_is_asked_once),
 		TEST(no_strangers_command_line_is_read),

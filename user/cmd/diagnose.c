@@ -114,7 +114,7 @@ static size_t own_processes(struct watch *w, pid_t *out)
 	pid_t pid;
 
 	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
-		for (size_t i = 0; n < OWN_MAX && (pid = watch_process(w, role, i)); i++)
+		for (size_t at = 0; n < OWN_MAX && (pid = watch_process(w, role, &at));)
 			out[n++] = pid;
 	return n;
 }
@@ -318,7 +318,7 @@ static void look_cnid(struct watch *w, const struct servers_entry *s, struct run
 	pid_t pid;
 
 	cnidstate_look(out, s);
-	for (size_t i = 0; (pid = watch_process(w, AFS_ROLE_BACKEND, i)); i++)
+	for (size_t at = 0; (pid = watch_process(w, AFS_ROLE_BACKEND, &at));)
 		cnidstate_held(out, pid, s);
 }
 

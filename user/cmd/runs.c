@@ -200,7 +200,7 @@ static int check_json(const char *path, struct err *e)
 
 	if (!*path)
 		return err_set(e, -EINVAL, "--json: the name of the file is empty");
-	r = file_check(path, e);
+	r = file_check(path, FILE_RESULT, e);
 	return r ? err_prefix(e, r, "--json") : 0;
 }
 

@@ -45,11 +45,11 @@ struct census_hold {
 
 struct census {
 	uint64_t net; /* this process's namespace; 0: unknown */
-	size_t n_processes, processes_room;
+	size_t n_processes;
 	struct census_process *process; /* by pid, without kernel threads */
-	size_t n_sockets, sockets_room;
+	size_t n_sockets;
 	struct census_socket *socket; /* by inode */
-	size_t n_holds, holds_room;
+	size_t n_holds;
 	struct census_hold *hold;
 };
 

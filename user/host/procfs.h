@@ -34,10 +34,14 @@ struct procfs_times {
 	uint64_t cpu_ns;  /* on a CPU */
 	uint64_t runq_ns; /* runnable, waiting for one */
 	uint64_t slices;  /* times put on one */
+	/* Switches because it waited, and because it was preempted. */
+	uint64_t voluntary, involuntary;
 };
 
-/* A living thread's. */
+/* A living thread's, without its switches; */
 int procfs_thread_times(struct procfs_times *out, pid_t pid, pid_t tid);
+/* these alone. */
+int procfs_thread_switches(struct procfs_times *out, pid_t pid, pid_t tid);
 
 /* The system call in which a thread sleeps. */
 struct procfs_call {
@@ -66,6 +70,9 @@ int procfs_status(char *out, size_t out_len, pid_t pid, const char *key);
 
 /* Its user ids. */
 int procfs_uids(uint32_t *real, uint32_t *effective, pid_t pid);
+
+/* Whether the kernel is writing its memory to a file or a program. */
+bool procfs_dumps_core(pid_t pid);
 
 /*
  * Calls fn for each "NAME=VALUE" of the environment in which a process began (its first 16 KiB),

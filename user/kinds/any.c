@@ -45,8 +45,8 @@ static bool has_name(pid_t pid, const char *name)
 {
 	struct procstat st;
 
-	return !procstat_read(&st, pid) && st.state != 'Z' && !strncmp(st.comm, name, COMM_LEN) &&
-	       strlen(st.comm) == strnlen(name, COMM_LEN);
+	return !procstat_read(&st, pid) && procstat_lives(&st) &&
+	       !strncmp(st.comm, name, COMM_LEN) && strlen(st.comm) == strnlen(name, COMM_LEN);
 }
 
 static bool runs_file(pid_t pid, const char *name)

@@ -71,7 +71,7 @@ static void look_processes(struct run_figures *out, const struct kind_found *fou
 	for (size_t i = 0; i <= t->n_sessions; i++) {
 		pid_t pid = i ? t->session[i - 1].pid : t->server;
 
-		if (procstat_read(&st, pid) || st.state == 'Z') {
+		if (procstat_read(&st, pid) || !procstat_lives(&st)) {
 			ended++;
 			say_brick(out, RUN_FIGURE_SERVER_ENDED, found, i, pid);
 		} else if (st.state == 'T' || st.state == 't') {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kinds/crashlog.h"
 
+#include "base/file.h"
 #include "host/patient.h"
 #include "host/procfs.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define TAIL      3584 /* bytes at the end of a log: a backtrace has about 1,500 */
@@ -23,12 +23,12 @@ struct log_end {
 static void read_end(void *arg)
 {
 	struct log_end *l = arg;
-	int fd = open(l->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	struct stat st;
+	uint64_t len;
+	int fd = file_open(AT_FDCWD, l->path, &len);
 	ssize_t n = 0;
 
-	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode))
-		n = pread(fd, l->text, TAIL, st.st_size > TAIL ? st.st_size - TAIL : 0);
+	if (fd >= 0)
+		n = pread(fd, l->text, TAIL, len > TAIL ? (off_t)(len - TAIL) : 0);
 	l->text[n > 0 ? n : 0] = '\0';
 	if (fd >= 0)
 		close(fd);

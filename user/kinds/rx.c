@@ -26,12 +26,6 @@
 /* A buffer with less room than for the windows of so many clients is worth a warning. */
 #define CLIENTS_LEAST 64
 
-struct rx_socket {
-	uint64_t ino;
-	int fd;
-	uint16_t port; /* 0: it is not one of datagrams, or not bound */
-};
-
 struct rx_daemon {
 	pid_t pid;
 	bool in;            /* it was asked for */
@@ -39,14 +33,12 @@ struct rx_daemon {
 	const char *option; /* for its receive buffer; NULL: it has none */
 	char name[sizeof(((struct procstat *)0)->comm)];
 	size_t n;
-	struct rx_socket socket[SOCKETS_MAX];
+	struct udp_socket socket[SOCKETS_MAX];
 };
 
 struct rx_daemons {
 	size_t n;
 	struct rx_daemon daemon[PROCESSES_MAX];
-	size_t n_open; /* sockets of the one that is looked at */
-	struct rx_socket open[64];
 };
 
 /* The names of the programs, and their options for the receive buffer. */
@@ -75,44 +67,26 @@ static int program_of(const char *name, pid_t pid)
 	return -1;
 }
 
-static int add_open(void *arg, pid_t pid, int fd, const char *name)
+static int add_socket(void *arg, const struct udp_socket *s)
 {
-	uint64_t ino = procfs_socket(name);
-	struct rx_daemons *m = arg;
+	struct rx_daemon *d = arg;
 
-	(void)pid;
-	if (ino && m->n_open < sizeof(m->open) / sizeof(m->open[0]))
-		m->open[m->n_open++] = (struct rx_socket) { .ino = ino, .fd = fd };
-	return 0;
-}
-
-static int note_port(void *arg, const struct udp_socket *s)
-{
-	struct rx_daemons *m = arg;
-
-	for (size_t i = 0; i < m->n_open; i++)
-		if (m->open[i].ino == s->ino)
-			m->open[i].port = s->port;
+	if (s->port && d->n < SOCKETS_MAX)
+		d->socket[d->n++] = *s;
 	return 0;
 }
 
 /* Its sockets of datagrams. */
-static void look(struct rx_daemons *m, struct rx_daemon *d)
+static void look(struct rx_daemon *d)
 {
-	m->n_open = 0;
-	d->hidden = procfs_each_fd(d->pid, add_open, m) == -EACCES;
-	if (m->n_open)
-		udp_each(d->pid, note_port, m);
-	for (size_t i = 0; i < m->n_open && d->n < SOCKETS_MAX; i++)
-		if (m->open[i].port)
-			d->socket[d->n++] = m->open[i];
+	d->hidden = udp_of(d->pid, add_socket, d) == -EACCES;
 }
 
 static bool note_name(struct rx_daemon *d)
 {
 	struct procstat st;
 
-	if (procstat_read(&st, d->pid) || st.state == 'Z')
+	if (procstat_read(&st, d->pid) || !procstat_lives(&st))
 		return false;
 	snprintf(d->name, sizeof(d->name), "%s", st.comm);
 	return true;
@@ -130,7 +104,7 @@ static int add(void *arg, pid_t pid)
 	program = note_name(d) ? program_of(d->name, pid) : -1;
 	if (program >= 0) {
 		d->option = programs[program].option;
-		look(m, d);
+		look(d);
 		m->n++;
 	}
 	return 0;
@@ -154,7 +128,7 @@ static int choose_pid(struct rx_daemons *m, pid_t pid, struct err *e)
 		*is = (struct rx_daemon) { .pid = pid };
 		if (!note_name(is))
 			return err_set(e, -ESRCH, "there is no process %d", pid);
-		look(m, is);
+		look(is);
 		m->n++;
 	}
 	if (!is || !is->n)
@@ -312,7 +286,7 @@ static int find(struct kind_found *out, const struct kind_wish *w, struct err *e
 }
 
 /* The kernel makes the half of a buffer's memory the size that was asked for. */
-static int warn_of_buffer(struct run *r, const struct rx_daemon *d, const struct rx_socket *s,
+static int warn_of_buffer(struct run *r, const struct rx_daemon *d, const struct udp_socket *s,
 			  uint64_t memory)
 {
 	uint64_t most = udp_buffer_max(), asked = 0;
@@ -338,7 +312,7 @@ static int warn_of_buffer(struct run *r, const struct rx_daemon *d, const struct
 			d->option ? "; raise it with " : "", d->option ? d->option : "", most);
 }
 
-static int describe_socket(struct run *r, const struct rx_daemon *d, const struct rx_socket *s)
+static int describe_socket(struct run *r, const struct rx_daemon *d, const struct udp_socket *s)
 {
 	char key[32], text[64] = "n/a";
 	uint64_t memory;
@@ -360,7 +334,7 @@ static int describe_process(struct run *r, struct rx_daemons *m, pid_t pid)
 	*d = (struct rx_daemon) { .pid = pid };
 	if (!note_name(d))
 		return 0;
-	look(m, d);
+	look(d);
 	for (size_t i = 0; i < d->n && !e; i++)
 		e = describe_socket(r, d, &d->socket[i]);
 	return e;

@@ -261,7 +261,7 @@ static struct known known_process(const struct sessions *s, const struct bpf_vie
 			.pid = p->tgid,
 			.begun_ns = p->parent >= 0 ? p->begun_ns : 0,
 			.ended_ns = p->ended >= p->threads ? p->ended_ns : 0,
-			.calls = bpf_view_calls(v, i),
+			.calls = bpf_view_process(v, i).calls,
 			.shared = p->streams > 1,
 			.asking = p->asking,
 		},
