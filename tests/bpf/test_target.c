@@ -510,7 +510,7 @@ static void sessions_that_begin_while_the_watch_opens_are_watched(void **state)
 	while (!stop[1])
 		usleep(1000);
 	watch_tick(w);
-	while (watch_process(w, AFS_ROLE_SERVER, n + 1))
+	for (size_t at = 1; watch_process(w, AFS_ROLE_SERVER, &at);)
 		n++;
 	assert_int_equal(n, stop[1]);
 	watch_free(w);
