@@ -42,14 +42,14 @@ static int find_unit(struct servers *out, const char *unit, struct err *e)
 {
 	struct servers all = { 0 };
 	struct unit u = { .all = &all };
-	int r = servers_find(&all, e);
+	int r = servers_look(&all, 0, 0, e);
 
 	if (!r)
 		r = cgroup_each_process(unit, look_for_master, &u, e);
 	if (!r)
 		r = unit_error(unit, &u, e);
 	if (!r)
-		r = servers_of_pid(out, u.found->master, e);
+		r = servers_look(out, u.found->master, 0, e);
 	servers_fini(&all);
 	return r;
 }
@@ -69,12 +69,13 @@ static int find(struct kind_found *out, const struct kind_wish *w, struct err *e
 	if (session && w->whole && master) {
 		servers_fini(&out->servers);
 		session = 0;
-		r = servers_of_pid(&out->servers, master, e);
+		r = servers_look(&out->servers, master, 0, e);
 		if (r)
 			return r;
 	}
 	cnidstate_ports(&out->servers.entry[0]);
 	target_server(&out->target, &out->servers.entry[0], session);
+	out->target.way = out->servers.way;
 	return 0;
 }
 

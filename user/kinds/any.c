@@ -166,7 +166,7 @@ static int find_processes(struct processes *p, struct kind_found *out, const str
 	if (!w->port)
 		return err_set(e, -EINVAL,
 			       "--kind any: name the program with --pid, --port, --exe or --unit");
-	r = servers_of_port(&out->servers, (uint16_t)w->port, e);
+	r = servers_look(&out->servers, 0, (uint16_t)w->port, e);
 	return r ? r : find_workers(p, &out->servers, e);
 }
 

@@ -174,7 +174,7 @@ static int choose_port(struct daemons *m, unsigned int port, struct err *e)
 {
 	struct servers at = { 0 };
 	struct daemon *is;
-	int r = servers_of_port(&at, (uint16_t)port, e);
+	int r = servers_look(&at, 0, (uint16_t)port, e);
 
 	if (r == -ENXIO)
 		r = err_set(e, r, "no brick and no glusterd of this host has port %u", port);

@@ -7,9 +7,7 @@
 #include "host/owner.h"
 #include "host/procfs.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,17 +142,9 @@ static const struct census_socket *accepted_by(const struct census *c, size_t pr
 	return NULL;
 }
 
-static void name_address(char *out, socklen_t len, const struct sockets_addr *addr)
-{
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-	bool v4 = !memcmp(addr->ip, mapped, sizeof(mapped));
-
-	inet_ntop(v4 ? AF_INET : AF_INET6, addr->ip + (v4 ? sizeof(mapped) : 0), out, len);
-}
-
 static void name_client(struct servers_session *s, const struct sockets_addr *addr)
 {
-	name_address(s->client, sizeof(s->client), addr);
+	sockets_ip_text(s->client, addr);
 	s->client_port = addr->port;
 	s->client_from = "remote end of its connection, /proc/PID/net/tcp";
 }
@@ -376,7 +366,7 @@ static void name_listener(struct servers_entry *e, const struct census *c, size_
 		s = &c->socket[c->hold[i].socket];
 		if (c->hold[i].process != process || !s->listening)
 			continue;
-		name_address(e->address, sizeof(e->address), &s->tcp.local);
+		sockets_ip_text(e->address, &s->tcp.local);
 		return;
 	}
 }
@@ -532,7 +522,7 @@ int servers_choose_port(struct servers *out, const struct census *c, uint16_t po
 	return r;
 }
 
-static int look(struct servers *out, pid_t pid, uint16_t port, struct err *e)
+int servers_look(struct servers *out, pid_t pid, uint16_t port, struct err *e)
 {
 	struct census c;
 	int r;
@@ -545,21 +535,6 @@ static int look(struct servers *out, pid_t pid, uint16_t port, struct err *e)
 		r = port ? servers_choose_port(out, &c, port, e) : servers_choose(out, &c, e);
 	census_fini(&c);
 	return r;
-}
-
-int servers_find(struct servers *out, struct err *e)
-{
-	return look(out, 0, 0, e);
-}
-
-int servers_of_pid(struct servers *out, pid_t pid, struct err *e)
-{
-	return look(out, pid, 0, e);
-}
-
-int servers_of_port(struct servers *out, uint16_t port, struct err *e)
-{
-	return look(out, 0, port, e);
 }
 
 void servers_fini(struct servers *s)
@@ -580,16 +555,33 @@ const struct servers_session *servers_session(const struct servers_entry *s, pid
 	return NULL;
 }
 
+/* Where what listens on the port carries on: the server behind it. */
+static int go_behind(struct servers *s, uint16_t port, struct err *e)
+{
+	struct way way;
+	int r = way_behind(&way, s->entry[0].master, port, e);
+
+	/* First a session, then the server whose session it is. */
+	for (pid_t pid = way.server; !r && pid; pid = s->session ? s->entry[0].master : 0) {
+		servers_fini(s);
+		r = servers_look(s, pid, 0, e);
+		s->way = way;
+	}
+	return r;
+}
+
 int servers_named(struct servers *out, unsigned int port, pid_t pid, struct err *e)
 {
 	char text[ERR_TEXT_MAX];
 	int r;
 
 	if (pid)
-		return servers_of_pid(out, pid, e);
+		return servers_look(out, pid, 0, e);
 	if (!port)
-		return servers_find(out, e);
-	r = servers_of_port(out, (uint16_t)port, e);
+		return servers_look(out, 0, 0, e);
+	r = servers_look(out, 0, (uint16_t)port, e);
+	if (!r && out->n == 1)
+		return go_behind(out, (uint16_t)port, e);
 	if (r == -ENXIO && (!kill((pid_t)port, 0) || errno == EPERM)) {
 		snprintf(text, sizeof(text), "%.*s", (int)sizeof(text) - 100, e->text);
 		return err_set(e, r, "%s (for the process with this number: --pid %u)", text, port);

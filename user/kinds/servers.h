@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "host/census.h"
+#include "kinds/way.h"
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -60,31 +61,23 @@ struct servers_entry {
 };
 
 struct servers {
-	pid_t session; /* servers_of_pid was asked for this session; 0: for whole servers */
+	pid_t session;  /* servers_of_pid was asked for this session; 0: for whole servers */
+	struct way way; /* to it from the port that servers_named was asked for */
 	size_t n;
 	struct servers_entry *entry; /* owned, by pid of the master */
 };
 
 /*
- * All AFP servers of users that count (host/owner.h). -ENXIO: none, and e says what else was seen.
- * servers_fini in every case, also of the next two.
+ * Neither pid nor port: all AFP servers of users that count (host/owner.h); -ENXIO: none, and e
+ * says what else was seen. pid: the server it belongs to, whatever its name: a listening process
+ * with all sessions, or one session alone (out->session; the entry then has only this). -ESRCH: no
+ * such process, -ENXIO: it serves no TCP connections, -EACCES: no right to see. port: the server
+ * that listens there, whatever its name; one of a user that does not count only if there is no
+ * other. -ENXIO: none, -EACCES: not readable. servers_fini in every case.
  */
-int servers_find(struct servers *out, struct err *e);
+int servers_look(struct servers *out, pid_t pid, uint16_t port, struct err *e);
 
-/*
- * The server a process belongs to, whatever its name: a listening process with all sessions, or
- * one session alone (out->session; the entry then has only this). -ESRCH: no such process,
- * -ENXIO: it serves no TCP connections, -EACCES: no right to see.
- */
-int servers_of_pid(struct servers *out, pid_t pid, struct err *e);
-
-/*
- * The server that listens on a port, whatever its name; one of a user that does not count only if
- * there is no other. -ENXIO: none, -EACCES: not readable.
- */
-int servers_of_port(struct servers *out, uint16_t port, struct err *e);
-
-/* The one of a process or a port where either is not 0, else all. Returns as these three do. */
+/* The same; of a port at which another program carries on to a server, that server. */
 int servers_named(struct servers *out, unsigned int port, pid_t pid, struct err *e);
 
 /* Adds to a text of ERR_TEXT_MAX; what does not fit is cut. */
