@@ -5,7 +5,7 @@
  */
 #include "delays_rig.h"
 
-#include "watch/cputime.h"
+#include "host/tasks.h"
 
 #include <bpf/bpf.h>
 
@@ -102,8 +102,8 @@ static void keep_busy(struct ref_delays *d)
  */
 static void waiting_for_a_cpu_is_what_the_kernel_says(void **state)
 {
-	struct procfs_times before, after;
-	struct cputime times;
+	struct procfs_times did;
+	struct tasks times = { 0 };
 	uint64_t out[ACCOUNT_N_COLUMNS], runq, all = 0, cpu = 0, kernel;
 	const struct ledger_part *p;
 
@@ -112,11 +112,11 @@ static void waiting_for_a_cpu_is_what_the_kernel_says(void **state)
 	rig.rival = start(keep_busy);
 	pin(rig.rival, 0);
 	pin(rig.x.pid, 0);
-	assert_int_equal(cputime_open(&times, rig.x.pid), 0);
-	before = cputime_read(&times);
+	assert_int_equal(tasks_look(&times, rig.x.pid), 0);
 	rig_step(REF_DO_BURN, TURNS);
-	after = cputime_read(&times);
-	cputime_close(&times);
+	assert_int_equal(tasks_look(&times, rig.x.pid), 0);
+	did = tasks_sum(&times);
+	tasks_fini(&times);
 	columns(REF_DO_BURN, TURNS, out);
 	for (size_t i = 0; i < rig.x.diff.n_parts; i++) {
 		p = &rig.x.diff.part[i];
@@ -125,8 +125,8 @@ static void waiting_for_a_cpu_is_what_the_kernel_says(void **state)
 		all += p->part.runq_ns;
 		cpu += p->part.cpu_ns;
 	}
-	runq = after.runq_ns - before.runq_ns;
-	kernel = after.cpu_ns - before.cpu_ns;
+	runq = did.runq_ns;
+	kernel = did.cpu_ns;
 	printf(
 	    "    run queue %.2f ms, the kernel says %.2f; on a CPU %.2f ms, the kernel says %.2f\n",
 	    (double)all / 1e6, (double)runq / 1e6, (double)cpu / 1e6, (double)kernel / 1e6);

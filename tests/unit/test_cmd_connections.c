@@ -169,6 +169,38 @@ static void a_connection_that_began_meanwhile_counts_from_its_begin(void **state
 	loopback_end(&l);
 }
 
+/* Clients that come and go, one after another. */
+static void the_table_does_not_grow_without_an_end(void **state)
+{
+	struct loopback l = made(LOOPBACK_V4);
+	const struct servers_entry server = { .n_ports = 1, .port = { port_of(&l.peer) } };
+	struct connections c;
+	struct run_session *s;
+	struct run r;
+
+	(void)state;
+	assert_int_equal(run_init(&r, "doctor", "doctor"), 0);
+	connections_begin(&c, &server);
+	for (int more = 0; more < 200; more += c.n == CONNECTIONS_MAX) {
+		loopback_reset(&l.client);
+		loopback_reset(&l.server);
+		assert_true(loopback_connect(&l, LOOPBACK_V4, 0));
+		l.server = accept4(l.listener, NULL, NULL, SOCK_CLOEXEC);
+		connections_look(&c);
+	}
+	assert_false(c.failed);
+	assert_int_equal(c.n, CONNECTIONS_MAX);
+	exchange(&l, N);
+	connections_look(&c);
+	s = label(&r, &l, "127.0.0.1:%u");
+	connections_note(&c, &r);
+	assert_true(s->tcp.known);
+	assert_in_range(s->tcp.segments, N, N + N / 2);
+	run_fini(&r);
+	connections_fini(&c);
+	loopback_end(&l);
+}
+
 static void a_server_elsewhere_and_names_that_are_none_are_not_known(void **state)
 {
 	static const char *const names[] = { "", "nobody", ":%u", "[:%u", "127.0.0.1", "[::2]:%u" };
@@ -238,6 +270,7 @@ int main(void)
 		cmocka_unit_test(an_ipv6_client_is_found),
 		cmocka_unit_test(a_mapped_client_is_found_by_either_name),
 		cmocka_unit_test(a_connection_that_began_meanwhile_counts_from_its_begin),
+		cmocka_unit_test(the_table_does_not_grow_without_an_end),
 		cmocka_unit_test(a_server_elsewhere_and_names_that_are_none_are_not_known),
 	};
 

@@ -273,6 +273,12 @@ static void more_processes_than_there_is_room_for_are_refused(void **state)
 	sample_now(s);
 	for (size_t i = 0; i < SAMPLE_PROCESSES_MAX; i++)
 		assert_true(sample_series(s, i)->ended);
+	/* The first that ended gives way to a new session. */
+	assert_int_equal(sample_add(s, getpid(), AFS_ROLE_SERVER, &e), 1);
+	assert_non_null(strstr(e.text, "the first that ended gave way"));
+	assert_int_equal(sample_add(s, getpid(), AFS_ROLE_SERVER, &e), 0);
+	assert_int_equal(sample_series(s, 0)->pid, getpid());
+	assert_null(sample_series(s, SAMPLE_PROCESSES_MAX));
 	sample_close(s);
 }
 

@@ -6,8 +6,8 @@
 #include "host/taskstats.h"
 
 #include "host/rights.h"
+#include "host/tasks.h"
 #include "unit/working_child.h"
-#include "watch/cputime.h"
 
 #include <errno.h>
 
@@ -15,7 +15,7 @@ static void taskstats_know_the_process(void **state)
 {
 	struct child c = child_start();
 	struct taskstats_delays d = {};
-	struct cputime times;
+	struct tasks times = { .begun = true };
 	struct taskstats_link *l;
 	int r = taskstats_open(&l);
 
@@ -27,10 +27,10 @@ static void taskstats_know_the_process(void **state)
 	}
 	child_do(&c, 'b');
 	assert_int_equal(taskstats_read(l, c.pid, &d), 0);
-	assert_int_equal(cputime_open(&times, c.pid), 0);
+	assert_int_equal(tasks_look(&times, c.pid), 0);
 	assert_true(d.version > 0 && d.slices > 0);
-	assert_int_equal(d.cpu_ns, cputime_read(&times).cpu_ns);
-	cputime_close(&times);
+	assert_int_equal(d.cpu_ns, tasks_sum(&times).cpu_ns);
+	tasks_fini(&times);
 	child_end(&c);
 	assert_int_equal(taskstats_read(l, c.pid, &d), -ESRCH);
 	taskstats_close(l);

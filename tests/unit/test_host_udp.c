@@ -75,6 +75,10 @@ static void a_full_socket_shows_its_queue_and_drops(void **state)
 		assert_int_equal(sendto(from, "x", 1, 0, (struct sockaddr *)&a, len), 1);
 	assert_int_equal(udp_each(0, is_own, &own), 1);
 	assert_int_equal(own.is.port, ntohs(a.sin_port));
+	own.is = (struct udp_socket) { 0 };
+	assert_int_equal(udp_of(getpid(), is_own, &own), 1);
+	assert_int_equal(own.is.port, ntohs(a.sin_port));
+	assert_int_equal(own.is.fd, fd);
 	assert_in_range(own.is.queue, 1, 400000);
 	while (recv(fd, &c, 1, MSG_DONTWAIT) == 1)
 		waiting++;

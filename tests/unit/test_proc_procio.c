@@ -4,8 +4,11 @@
 
 #include "unit/working_child.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+
+#define MANY 300 /* sessions */
 
 /* A server: it starts and ends children as the letters say, and answers with a pid. */
 struct server {
@@ -143,7 +146,8 @@ static void a_child_that_was_there_counts_from_the_first_look(void **state)
 	/* Its reads of before are in its parent's account now. */
 	tell(s, 'e');
 	assert_int_equal(reads(s, 1), 0);
-	assert_true(s->io.one[1].gone && s->io.one[1].inherited);
+	assert_int_equal(s->io.n, 1);
+	assert_int_equal(s->io.n_cut, 0);
 	assert_null(warning(s, &r));
 	run_fini(&r);
 }
@@ -178,7 +182,7 @@ static void a_child_that_begins_counts_from_its_beginning(void **state)
 	assert_true(procio_tick(&s->io));
 	look(s);
 	assert_int_equal(s->io.n, 2);
-	assert_true(s->io.one[1].begun);
+	assert_int_equal(s->io.n_began, 1);
 	assert_int_equal(reads(s, 1 + START), READS);
 	tell(s, 'e');
 	assert_int_equal(reads(s, 2 + START), READS);
@@ -215,10 +219,11 @@ static void a_zombie_counts_once(void **state)
 		assert_int_equal(procstat_read(&st, pid), 0);
 	while (st.state != 'Z');
 	assert_int_equal(reads(s, 2 + START), READS);
-	assert_false(s->io.one[1].gone);
+	assert_int_equal(s->io.n, 2);
 	tell(s, 'e');
 	assert_int_equal(reads(s, 3 + START), READS);
-	assert_true(s->io.one[1].inherited);
+	assert_int_equal(s->io.n, 1);
+	assert_int_equal(s->io.n_cut, 0);
 }
 
 static void a_child_nobody_waits_for_keeps_its_last_reading(void **state)
@@ -233,8 +238,32 @@ static void a_child_nobody_waits_for_keeps_its_last_reading(void **state)
 	assert_int_equal(reads(s, 1 + START), READS);
 	tell(s, 'e');
 	assert_int_equal(reads(s, 2 + START), READS);
-	assert_true(s->io.one[1].gone && !s->io.one[1].inherited);
+	assert_int_equal(s->io.n, 1);
+	assert_int_equal(s->io.n_cut, 1);
 	assert_non_null(strstr(warning(s, &r), "figures stop at the last reading"));
+	run_fini(&r);
+}
+
+static void processes_that_have_ended_need_no_memory(void **state)
+{
+	struct server *s = *state;
+	size_t used;
+	struct run r;
+
+	look(s);
+	used = mallinfo2().uordblks;
+	for (unsigned int i = 0; i < MANY; i++) {
+		tell(s, 'b');
+		look(s);
+		assert_int_equal(s->io.n, 2);
+		tell(s, 'e');
+		procio_read(&s->io);
+	}
+	assert_int_equal(reads(s, MANY * (2 + START)), MANY * READS);
+	assert_int_equal(s->io.n, 1);
+	assert_true(mallinfo2().uordblks < used + 4096);
+	assert_null(warning(s, &r));
+	assert_non_null(strstr(run_note_find(&r.server, "sessions"), "300 began, 300 ended"));
 	run_fini(&r);
 }
 
@@ -263,6 +292,7 @@ int main(void)
 		T(a_child_between_two_looks_is_in_its_parents_account),
 		T(a_zombie_counts_once),
 		T(a_child_nobody_waits_for_keeps_its_last_reading),
+		T(processes_that_have_ended_need_no_memory),
 		T(a_tick_asks_for_looks_only_after_changes),
 	};
 

@@ -27,4 +27,10 @@ int procstat_read(struct procstat *out, pid_t pid);
 
 int procstat_parse(struct procstat *out, const char *text);
 
+/* Whether it has not ended: a process goes on without its first thread. */
+static inline bool procstat_lives(const struct procstat *p)
+{
+	return p->state != 'X' && (p->state != 'Z' || p->n_threads > 1);
+}
+
 #endif

@@ -2,10 +2,10 @@
 #include "cmd/connections.h"
 
 #include "base/clock.h"
+#include "base/vec.h"
 #include "host/tcpdiag.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The kernel lists them in the same order again and again: looks first after the last one. */
@@ -45,23 +45,34 @@ static void add_queues(struct connection *c, const struct run_tcp *now)
 	keep_most(&c->unread_max, now->value[TCP_UNREAD]);
 }
 
+/* A place for a new one: where there are very many, that of the one that ended first; else NULL. */
+static struct connection *place(struct connections *c)
+{
+	struct connection *first = c->connection;
+
+	if (c->n < CONNECTIONS_MAX)
+		return VEC_ADD(c->connection, c->n);
+	for (size_t i = 0; i < c->n; i++)
+		first = c->connection[i].look < first->look ? &c->connection[i] : first;
+	return first->look < c->n_looks ? first : NULL;
+}
+
 static int take(void *arg, const struct sockets_addr *client, const struct run_tcp *tcp)
 {
 	struct connections *c = arg;
-	struct connection *more, *known = find(c, client);
+	struct connection *known = find(c, client);
 
 	if (!known) {
-		more = realloc(c->connection, (c->n + 1) * sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		c->connection = more;
-		known = &more[c->n++];
+		known = place(c);
+		if (!known)
+			return c->n < CONNECTIONS_MAX ? -ENOMEM : 0;
 		*known = (struct connection) { .client = *client };
 		if (!c->n_looks)
 			known->first = *tcp;
 	} else if (is_another(&known->last, tcp)) {
 		*known = (struct connection) { .client = *client };
 	}
+	known->look = c->n_looks;
 	known->last = *tcp;
 	add_queues(known, tcp);
 	return 0;

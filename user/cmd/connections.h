@@ -8,8 +8,11 @@
 #include "kinds/servers.h"
 #include "run/run.h"
 
+#define CONNECTIONS_MAX 4096 /* those that ended first are forgotten beyond that */
+
 struct connection {
 	struct sockets_addr client;
+	size_t look;                /* the last one that found it */
 	struct run_tcp first, last; /* first is all 0 of a connection that began meanwhile */
 	/* Of all looks, in bytes. */
 	uint64_t n_looks, queue_sum, queue_max, unsent_sum, unsent_max, unread_max;

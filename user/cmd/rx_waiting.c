@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #define SERVERS_MAX 16
-#define OPEN_MAX    64
 
 struct rx_asked {
 	struct sockaddr_in at;
@@ -21,9 +20,8 @@ struct rx_asked {
 struct rx_waiting {
 	int fd;
 	uint32_t number; /* of the questions; those of all servers alike */
-	size_t n, n_open;
+	size_t n;
 	struct rx_asked server[SERVERS_MAX];
-	uint64_t open[OPEN_MAX]; /* sockets of the process that is looked at */
 };
 
 struct rx_waiting *rx_waiting_new(void)
@@ -54,28 +52,14 @@ void rx_waiting_add(struct rx_waiting *a, const struct sockaddr_in *server)
 
 /* ---- which ---- */
 
-static int note_open(void *arg, pid_t pid, int fd, const char *name)
-{
-	struct rx_waiting *a = arg;
-	uint64_t ino = procfs_socket(name);
-
-	(void)pid;
-	(void)fd;
-	if (ino && a->n_open < OPEN_MAX)
-		a->open[a->n_open++] = ino;
-	return 0;
-}
-
 static int add_socket(void *arg, const struct udp_socket *s)
 {
 	const struct sockaddr_in at = { .sin_family = AF_INET,
 					.sin_port = htons(s->port),
 					.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct rx_waiting *a = arg;
 
-	for (size_t i = 0; s->port && i < a->n_open; i++)
-		if (a->open[i] == s->ino)
-			rx_waiting_add(a, &at);
+	if (s->port)
+		rx_waiting_add(arg, &at);
 	return 0;
 }
 
@@ -85,12 +69,9 @@ void rx_waiting_add_watched(struct rx_waiting *a, const struct watch *w)
 	uint64_t here = procfs_identity(getpid(), "ns/net");
 	pid_t pid;
 
-	for (size_t i = 0; (pid = watch_process(w, AFS_ROLE_SERVER, i)); i++) {
-		if (procfs_identity(pid, "ns/net") != here)
-			continue;
-		a->n_open = 0;
-		procfs_each_fd(pid, note_open, a);
-		udp_each(pid, add_socket, a);
+	for (size_t at = 0; (pid = watch_process(w, AFS_ROLE_SERVER, &at));) {
+		if (procfs_identity(pid, "ns/net") == here)
+			udp_of(pid, add_socket, a);
 	}
 }
 

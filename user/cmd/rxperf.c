@@ -99,7 +99,7 @@ static int begin_looks(struct rxperf_run *x, struct err *e)
 		return err_set(e, -ENOMEM, "out of memory");
 	threads_look(x->threads, w);
 	udpsockets_look(x->udp, w);
-	if (machine_look(&x->before, watch_process(w, AFS_ROLE_SERVER, 0)))
+	if (machine_look(&x->before, watch_process(w, AFS_ROLE_SERVER, &(size_t) { 0 })))
 		return err_set(e, -ENOMEM, "out of memory");
 	return 0;
 }
@@ -147,8 +147,9 @@ static int diagnose(struct rxperf_run *x)
 	r->figures = calloc(1, sizeof(*r->figures));
 	e = after && r->figures ? doctor_measure(r->figures, r) : -ENOMEM;
 	if (!e && x->before.t_ns)
-		e = diagnose_machine(after, &x->before, w, watch_process(w, AFS_ROLE_SERVER, 0),
-				     NULL, 0, r);
+		e = diagnose_machine(after, &x->before, w,
+				     watch_process(w, AFS_ROLE_SERVER, &(size_t) { 0 }), NULL, 0,
+				     r);
 	if (after)
 		machine_fini(after);
 	free(after);

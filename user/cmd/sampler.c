@@ -3,6 +3,7 @@
 #include "cmd/sampler.h"
 
 #include "base/clock.h"
+#include "base/vec.h"
 #include "host/sample.h"
 
 #include <errno.h>
@@ -47,17 +48,11 @@ static uint64_t cpu_now_ns(void)
 /* Notes the process at index i. Without memory it counts as new each time, which is only slower. */
 static bool is_new(struct seen *seen, size_t i, pid_t pid)
 {
-	pid_t *more;
-
-	if (i < seen->n && seen->pid[i] == pid)
-		return false;
-	if (i >= seen->n) {
-		more = realloc(seen->pid, (i + 1) * sizeof(*more));
-		if (!more)
+	while (i >= seen->n)
+		if (!VEC_ADD(seen->pid, seen->n))
 			return true;
-		seen->pid = more;
-		seen->n = i + 1;
-	}
+	if (seen->pid[i] == pid)
+		return false;
 	seen->pid[i] = pid;
 	return true;
 }
@@ -71,8 +66,8 @@ void sampler_look(struct sampler *s)
 	if (!s)
 		return;
 	for (unsigned int role = 0; role < AFS_N_ROLES; role++) {
-		for (size_t i = 0; (pid = watch_process(s->watch, role, i)); i++) {
-			if (!is_new(&s->seen[role], i, pid))
+		for (size_t at = 0; (pid = watch_process(s->watch, role, &at));) {
+			if (!is_new(&s->seen[role], at - 1, pid))
 				continue;
 			/* A process that has ended meanwhile has no series. */
 			r = sample_add(s->sample, pid, role, &why);

@@ -254,6 +254,8 @@ static int open_watch(struct session *s, const struct watch_opts *watch, struct 
 	if (r)
 		return watch_open(&s->watch, watch, e);
 	r = kind_find(&kind_afp, &found, &wish, e);
+	if (!r && *found.note)
+		run_note(&s->run.warnings, "server", "%s", found.note);
 	r = r ? r : watch_open_traced(&s->watch, watch, &found.target, e);
 	kind_found_fini(&found);
 	return r;

@@ -3,6 +3,8 @@
 
 #include "host/census.h"
 
+#include "base/vec.h"
+#include "host/owner.h"
 #include "host/procfs.h"
 
 #include <errno.h>
@@ -19,55 +21,23 @@ struct reading {
 	uint16_t port;
 };
 
-static void *grown(void *list, size_t n, size_t *room, size_t size)
-{
-	size_t more = *room ? 2 * *room : 64;
-	void *made;
-
-	if (n < *room)
-		return list;
-	made = realloc(list, more * size);
-	if (made)
-		*room = more;
-	return made;
-}
-
 int census_add_process(struct census *c, const struct census_process *p)
 {
-	void *list = grown(c->process, c->n_processes, &c->processes_room, sizeof(*p));
-
-	if (!list)
-		return -ENOMEM;
-	c->process = list;
-	c->process[c->n_processes++] = *p;
-	return 0;
+	return VEC_PUSH(c->process, c->n_processes, *p);
 }
 
 int census_add_socket(struct census *c, const struct census_socket *s)
 {
-	void *list = grown(c->socket, c->n_sockets, &c->sockets_room, sizeof(*s));
-
-	if (!list)
-		return -ENOMEM;
-	c->socket = list;
-	c->socket[c->n_sockets++] = *s;
-	return 0;
+	return VEC_PUSH(c->socket, c->n_sockets, *s);
 }
 
 int census_add_hold(struct census *c, size_t process, size_t socket)
 {
-	void *list;
-
 	/* One process may hold it twice. */
 	for (size_t i = c->n_holds; i-- > 0 && c->hold[i].process == process;)
 		if (c->hold[i].socket == socket)
 			return 0;
-	list = grown(c->hold, c->n_holds, &c->holds_room, sizeof(*c->hold));
-	if (!list)
-		return -ENOMEM;
-	c->hold = list;
-	c->hold[c->n_holds++] = (struct census_hold) { process, socket };
-	return 0;
+	return VEC_PUSH(c->hold, c->n_holds, (struct census_hold) { process, socket });
 }
 
 static int by_pid(const void *a, const void *b)
@@ -141,6 +111,7 @@ static void read_places(struct census_process *p)
 
 void census_look(struct census_process *p)
 {
+	p->owner = owner_of(p->pid);
 	read_places(p);
 	read_conf(p);
 }
@@ -150,16 +121,17 @@ static int read_process(void *arg, pid_t pid)
 	struct census_process p = { .pid = pid };
 	struct reading *r = arg;
 	struct procstat st;
-	uint32_t real;
 
-	if (procstat_read(&st, pid) || st.state == 'Z' || st.state == 'X')
+	if (procstat_read(&st, pid) || !procstat_lives(&st))
 		return 0;
-	if (pid == 2 || st.ppid == 2)
+	if (st.is_kernel)
 		return 0;
 	p.ppid = st.ppid;
 	p.started = st.started;
 	snprintf(p.comm, sizeof(p.comm), "%s", st.comm);
-	p.has_uid = !procfs_uids(&real, &p.uid, pid);
+	p.has_uid = !procfs_uids(&p.owner, &p.uid, pid);
+	if (!p.has_uid)
+		p.owner = OWNER_UNKNOWN;
 	p.net = procfs_identity(pid, "ns/net");
 	read_places(&p);
 	return census_add_process(r->c, &p);

@@ -28,6 +28,7 @@ struct census_process {
 	uint64_t root;              /* number of its root; 0: not readable */
 	uint64_t net;               /* number of its network namespace; 0: not readable */
 	uint32_t uid;               /* effective */
+	uint32_t owner;             /* real */
 	bool has_uid;
 	bool denied; /* its open files are not readable */
 };
@@ -45,15 +46,15 @@ struct census_hold {
 
 struct census {
 	uint64_t net; /* this process's namespace; 0: unknown */
-	size_t n_processes, processes_room;
+	size_t n_processes;
 	struct census_process *process; /* by pid, without kernel threads */
-	size_t n_sockets, sockets_room;
+	size_t n_sockets;
 	struct census_socket *socket; /* by inode */
-	size_t n_holds, holds_room;
+	size_t n_holds;
 	struct census_hold *hold;
 };
 
-/* Reads root, exe, cwd and conf of the process pid. */
+/* Reads owner, root, exe, cwd and conf of the process pid. */
 void census_look(struct census_process *p);
 
 /*

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "host/cgroup_limits.h"
 
+#include "host/proctext.h"
+
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,27 +36,12 @@ static bool group_number(uint64_t *out, const struct cgroup_reader *r, const cha
 	return true;
 }
 
-/* The number in a line "name number". */
-static bool line_number(uint64_t *out, const char *text, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (const char *at = text; at; at = strchr(at, '\n')) {
-		at += *at == '\n';
-		if (!strncmp(at, name, len) && at[len] == ' ') {
-			*out = strtoull(at + len + 1, NULL, 10);
-			return true;
-		}
-	}
-	return false;
-}
-
 static bool stat_number(uint64_t *out, const struct cgroup_reader *r, const char *file,
 			const char *name)
 {
 	char text[TEXT_MAX];
 
-	return group_text(text, r, file) && line_number(out, text, name);
+	return group_text(text, r, file) && proctext_number(out, text, name, 10);
 }
 
 /* ---- CPUs ---- */
@@ -130,17 +117,11 @@ static void read_memory_own(struct cgroup_reader *r)
 			     stat_number(&out->refaulted, r, "memory.stat", "workingset_refault");
 }
 
-/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=123" */
 static bool read_stall(uint64_t *us, const struct cgroup_reader *r, const char *file)
 {
-	char text[TEXT_MAX], *at;
+	char text[TEXT_MAX];
 
-	if (!group_text(text, r, file) || strncmp(text, "some ", 5) != 0)
-		return false;
-	at = strstr(text, "total=");
-	if (at)
-		*us = strtoull(at + strlen("total="), NULL, 10);
-	return at;
+	return group_text(text, r, file) && proctext_stall(us, text);
 }
 
 /* ---- devices ---- */

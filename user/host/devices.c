@@ -3,6 +3,7 @@
 #include "host/devices.h"
 
 #include "base/file.h"
+#include "base/vec.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -37,7 +38,7 @@ static bool take_entry(struct devices_entry *out, const char *line)
 
 int devices_read(struct devices *out, const char *root)
 {
-	struct devices_entry one, *more;
+	struct devices_entry one;
 	char line[512], path[PATH_MAX];
 	int r = 0;
 	FILE *f;
@@ -45,17 +46,9 @@ int devices_read(struct devices *out, const char *root)
 	*out = (struct devices) { 0 };
 	snprintf(path, sizeof(path), "%s/proc/diskstats", root);
 	f = fopen(path, "re");
-	while (f && !r && fgets(line, sizeof(line), f)) {
-		if (!take_entry(&one, line))
-			continue;
-		more = realloc(out->entry, (out->n + 1) * sizeof(*more));
-		if (more) {
-			out->entry = more;
-			out->entry[out->n++] = one;
-		} else {
-			r = -ENOMEM;
-		}
-	}
+	while (f && !r && fgets(line, sizeof(line), f))
+		if (take_entry(&one, line))
+			r = VEC_PUSH(out->entry, out->n, one);
 	if (f)
 		fclose(f);
 	return r;

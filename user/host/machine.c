@@ -14,43 +14,24 @@
 
 #define TEXT_MAX 16384
 
-static void put_total(struct machine *m, enum machine_total which, uint64_t value)
-{
-	m->known[which] = true;
-	m->total[which] = value;
-}
-
-/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=123" */
 static void look_pressure(struct machine *m, enum machine_total which, const char *path)
 {
-	char text[256], *at;
+	char text[256];
 
-	if (file_line(text, sizeof(text), path))
-		return;
-	at = strstr(text, "total=");
-	if (at)
-		put_total(m, which, strtoull(at + strlen("total="), NULL, 10));
+	m->known[which] = file_text(text, sizeof(text), path) > 0 &&
+			  proctext_stall(&m->total[which], text);
 }
 
 static void look_vmstat(struct machine *m)
 {
-	static const struct {
-		enum machine_total which;
-		const char *line;
-	} lines[] = {
-		{ MACHINE_SWAPPED_IN, "\npswpin " },
-		{ MACHINE_REFAULTED, "\nworkingset_refault_file " },
-	};
-	char text[TEXT_MAX], *at;
+	char text[TEXT_MAX];
 
 	if (file_text(text, sizeof(text), "/proc/vmstat") < 0)
 		return;
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		at = strstr(text, lines[i].line);
-		if (at)
-			put_total(m, lines[i].which,
-				  strtoull(at + strlen(lines[i].line), NULL, 10));
-	}
+	m->known[MACHINE_SWAPPED_IN] = proctext_number(&m->total[MACHINE_SWAPPED_IN], text,
+						       "pswpin", 10);
+	m->known[MACHINE_REFAULTED] = proctext_number(&m->total[MACHINE_REFAULTED], text,
+						      "workingset_refault_file", 10);
 }
 
 static void look_memory(struct machine *m)

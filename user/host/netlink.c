@@ -4,6 +4,7 @@
 #include "host/netlink.h"
 
 #include <errno.h>
+#include <linux/rtnetlink.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -122,21 +123,14 @@ int netlink_next(struct netlink *n, struct netlink_answer *a)
 
 const void *netlink_find(const void *at, size_t len, unsigned int type, size_t *out_len)
 {
-	const char *p = at;
-	struct nlattr a;
-	size_t step;
+	const struct rtattr *a = at; /* which is what struct nlattr is */
+	int left = (int)len;
 
-	for (; len >= NLA_HDRLEN; p += step, len -= step) {
-		memcpy(&a, p, sizeof(a));
-		if (a.nla_len < NLA_HDRLEN || a.nla_len > len)
-			return NULL;
-		if ((a.nla_type & NLA_TYPE_MASK) == type) {
-			*out_len = a.nla_len - NLA_HDRLEN;
-			return p + NLA_HDRLEN;
-		}
-		step = NLA_ALIGN(a.nla_len);
-		if (step > len)
-			return NULL;
+	for (; RTA_OK(a, left); a = RTA_NEXT(a, left)) {
+		if ((a->rta_type & NLA_TYPE_MASK) != type)
+			continue;
+		*out_len = RTA_PAYLOAD(a);
+		return RTA_DATA(a);
 	}
 	return NULL;
 }

@@ -1,32 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "host/processes.h"
 
+#include "base/vec.h"
 #include "host/procfs.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ROOM_FIRST 256
-#define DEPTH_MAX  64 /* of a process below another */
+#define DEPTH_MAX 64 /* of a process below another */
 
 static int by_pid(const void *a, const void *b)
 {
 	const struct processes_entry *x = a, *y = b;
 
 	return (x->pid > y->pid) - (x->pid < y->pid);
-}
-
-static int processes_grow(struct process_table *p)
-{
-	size_t room = p->room ? 2 * p->room : ROOM_FIRST;
-	struct processes_entry *more = realloc(p->entry, room * sizeof(*more));
-
-	if (!more)
-		return -ENOMEM;
-	p->entry = more;
-	p->room = room;
-	return 0;
 }
 
 static int take_process(void *arg, pid_t pid)
@@ -37,9 +25,9 @@ static int take_process(void *arg, pid_t pid)
 
 	if (procstat_read(&st, pid))
 		return 0;
-	if (p->n == p->room && processes_grow(p))
+	e = VEC_ADD(p->entry, p->n);
+	if (!e)
 		return -ENOMEM;
-	e = &p->entry[p->n++];
 	*e = (struct processes_entry) { .pid = pid,
 					.ppid = st.ppid,
 					.cpu = st.cpu,

@@ -24,7 +24,7 @@ struct processes_entry {
 };
 
 struct process_table {
-	size_t n, room;
+	size_t n;
 	struct processes_entry *entry; /* owned, by pid */
 };
 

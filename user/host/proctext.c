@@ -8,15 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The value in a line "key: value"; NULL: no such line. */
+/* The value in a line "key: value" or "key value"; NULL: no such line. */
 static const char *value_of(const char *text, const char *key)
 {
 	size_t len = strlen(key);
 
 	for (const char *at = text; at; at = strchr(at, '\n')) {
-		if (*at == '\n')
-			at++;
-		if (!strncmp(at, key, len) && at[len] == ':')
+		at += *at == '\n';
+		if (!strncmp(at, key, len) && (at[len] == ':' || at[len] == ' '))
 			return at + len + 1 + strspn(at + len + 1, " \t");
 	}
 	return NULL;
@@ -39,6 +38,15 @@ bool proctext_number(uint64_t *out, const char *text, const char *key, int base)
 		return false;
 	*out = strtoull(at, NULL, base);
 	return true;
+}
+
+bool proctext_stall(uint64_t *us, const char *text)
+{
+	const char *at = strncmp(text, "some ", 5) != 0 ? NULL : strstr(text, "total=");
+
+	if (at)
+		*us = strtoull(at + strlen("total="), NULL, 10);
+	return at;
 }
 
 int proctext_io(struct afs_compat *out, const char *text)

@@ -26,10 +26,16 @@ int proctext_times(struct procfs_times *out, const char *text);
 /* PID/fdinfo/N */
 int proctext_fd(struct procfs_fd *out, const char *text);
 
-/* A line "key: value" (status, meminfo, ...): its value, cut to fit. false: no such line. */
+/* A line "key: value" (status, meminfo) or "key value" (vmstat, cpu.stat): its value, cut to fit.
+ * false: no such line. */
 bool proctext_value(char *out, size_t len, const char *text, const char *key);
 /* The same if the value begins with a number, in the base of strtoull(). */
 bool proctext_number(uint64_t *out, const char *text, const char *key, int base);
+
+/*
+ * Of pressure/ and a cgroup's *.pressure: microseconds in which some waited. false: another form.
+ */
+bool proctext_stall(uint64_t *us, const char *text);
 
 /*
  * The argument of an option in PID/cmdline, text_len bytes of words that end with '\0'; cut to

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Files stay open and are read again from their start: about a third of the cost of opening
- * them. What exists only per thread (schedstat, switches) is summed over the threads; a thread that
- * has ended keeps the values of its last reading, so that no sum goes backwards.
+ * A process's files stay open and are read again from their start: about a third of the cost of
+ * opening them, and another process with its number is not taken for it. What exists only per
+ * thread (schedstat, switches) is host/tasks.h's.
  */
 
 #include "host/sample.h"
@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "host/procfs.h"
 #include "host/proctext.h"
+#include "host/tasks.h"
 #include "host/taskstats.h"
 
 #include <errno.h>
@@ -20,7 +21,6 @@
 #include <unistd.h>
 
 #define DELAYACCT "/proc/sys/kernel/task_delayacct"
-#define N_THREADS 256 /* of one process */
 
 const struct sample_def sample_values[SAMPLE_N_VALUES] = {
 #define X(name, key, unit, meaning) { key, unit, meaning },
@@ -28,21 +28,10 @@ const struct sample_def sample_values[SAMPLE_N_VALUES] = {
 #undef X
 };
 
-/* Values that exist only per thread. */
-enum { THREAD_CPU, THREAD_RUNQ, THREAD_SLICES, THREAD_VOLUNTARY, THREAD_INVOLUNTARY, N_OF_THREAD };
-
-struct thread {
-	pid_t tid;
-	int schedstat, status; /* or -errno */
-	uint64_t value[N_OF_THREAD];
-};
-
 struct process {
 	struct sample_series series;
-	int io, stat;          /* or -errno */
-	struct thread *thread; /* N_THREADS of them */
-	size_t n_threads;
-	uint64_t gone[N_OF_THREAD]; /* of threads that have ended */
+	int io, stat; /* or -errno */
+	struct tasks tasks;
 	uint64_t base[SAMPLE_N_VALUES];
 };
 
@@ -86,114 +75,27 @@ static bool has_ended(int r)
 	return r == -ESRCH || r == -ENOENT;
 }
 
-static void end_thread(struct process *p, size_t i)
+static bool is_shortage(int r)
 {
-	for (int v = 0; v < N_OF_THREAD; v++)
-		p->gone[v] += p->thread[i].value[v];
-	close_file(p->thread[i].schedstat);
-	close_file(p->thread[i].status);
-	p->thread[i] = p->thread[--p->n_threads];
-	p->series.n_lost++;
+	return r == -EMFILE || r == -ENFILE || r == -ENOMEM;
 }
 
-static int add_thread(void *arg, int tid)
+/* 0, or the lack of resources for which they could not be read. */
+static int read_threads(struct process *p, uint64_t *value)
 {
-	struct process *p = arg;
-	struct thread *t = &p->thread[p->n_threads];
+	int r = tasks_look(&p->tasks, p->series.pid);
+	struct procfs_times sum = tasks_sum(&p->tasks);
 
-	for (size_t i = 0; i < p->n_threads; i++)
-		if (p->thread[i].tid == tid)
-			return 0;
-	if (p->n_threads == N_THREADS) {
-		unknown(&p->series, SAMPLE_CPU, SAMPLE_INVOLUNTARY, "too many threads");
-		return 0;
-	}
-	*t = (struct thread) { .tid = tid };
-	t->schedstat = procfs_open(p->series.pid, tid, "schedstat");
-	t->status = procfs_open(p->series.pid, tid, "status");
-	/* The thread has ended since the folder was listed: skip it. */
-	if (has_ended(t->schedstat) || has_ended(t->status)) {
-		close_file(t->schedstat);
-		close_file(t->status);
-		return 0;
-	}
-	p->n_threads++;
-	return 0;
-}
-
-static int list_threads(struct process *p)
-{
-	return procfs_each_thread(p->series.pid, add_thread, p);
-}
-
-static int read_times(struct thread *t)
-{
-	struct procfs_times now;
-	char text[128];
-	ssize_t n = file_text_again(text, sizeof(text), t->schedstat);
-	int r = n < 0 ? (int)n : proctext_times(&now, text);
-
-	if (r)
-		return r;
-	t->value[THREAD_CPU] = now.cpu_ns;
-	t->value[THREAD_RUNQ] = now.runq_ns;
-	t->value[THREAD_SLICES] = now.slices;
-	return 0;
-}
-
-static int read_switches(struct thread *t)
-{
-	uint64_t *v = t->value;
-	char text[8192];
-	ssize_t n = file_text_again(text, sizeof(text), t->status);
-
-	if (n < 0)
-		return (int)n;
-	return proctext_number(&v[THREAD_VOLUNTARY], text, "voluntary_ctxt_switches", 10) &&
-		       proctext_number(&v[THREAD_INVOLUNTARY], text, "nonvoluntary_ctxt_switches",
-				       10)
-		   ? 0
-		   : -EPROTO;
-}
-
-/* -ESRCH: it has ended. */
-static int read_thread(struct process *p, struct thread *t)
-{
-	int r = read_times(t);
-
-	if (r == -ESRCH)
-		return r;
-	if (r)
-		unreadable(&p->series, SAMPLE_CPU, SAMPLE_SLICES, "task/TID/schedstat", r);
-	r = read_switches(t);
-	if (r == -ESRCH)
-		return r;
-	if (r)
-		unreadable(&p->series, SAMPLE_VOLUNTARY, SAMPLE_INVOLUNTARY, "task/TID/status", r);
-	return 0;
-}
-
-static void read_threads(struct process *p, uint64_t *value)
-{
-	size_t i = 0;
-
-	while (i < p->n_threads) {
-		if (read_thread(p, &p->thread[i]) == -ESRCH)
-			end_thread(p, i);
-		else
-			i++;
-	}
-	if (p->n_threads != p->series.n_threads) {
-		i = p->n_threads;
-		list_threads(p);
-		for (; i < p->n_threads; i++)
-			read_thread(p, &p->thread[i]);
-	}
-	for (int v = 0; v < N_OF_THREAD; v++) {
-		value[SAMPLE_CPU + v] = p->gone[v];
-		for (i = 0; i < p->n_threads; i++)
-			value[SAMPLE_CPU + v] += p->thread[i].value[v];
-	}
+	if (r && !has_ended(r) && !is_shortage(r))
+		unreadable(&p->series, SAMPLE_CPU, SAMPLE_INVOLUNTARY,
+			   "task/TID/{schedstat,status}", r);
+	p->series.n_lost = (unsigned int)p->tasks.n_gone;
+	value[SAMPLE_CPU] = sum.cpu_ns;
+	value[SAMPLE_RUNQ] = sum.runq_ns;
+	value[SAMPLE_SLICES] = sum.slices;
+	value[SAMPLE_VOLUNTARY] = sum.voluntary;
+	value[SAMPLE_INVOLUNTARY] = sum.involuntary;
+	return has_ended(r) ? -ESRCH : is_shortage(r) ? r : 0;
 }
 
 /* -ESRCH: gone, or a zombie. */
@@ -210,7 +112,7 @@ static int read_stat(const struct sample *s, struct process *p, uint64_t *value)
 	value[SAMPLE_MINFLT] = st.minflt;
 	value[SAMPLE_MAJFLT] = st.majflt;
 	value[SAMPLE_BLKIO] = st.blkio_ticks * (1000000000u / (uint64_t)s->ticks_per_s);
-	return st.state == 'Z' || st.state == 'X' ? -ESRCH : 0;
+	return procstat_lives(&st) ? 0 : -ESRCH;
 }
 
 /* -ESRCH: gone. */
@@ -256,37 +158,30 @@ static int read_delays(const struct sample *s, struct process *p, uint64_t *valu
 		unknown(&p->series, SAMPLE_BLKIO, SAMPLE_IRQ, why);
 		return 0;
 	}
-	value[SAMPLE_BLKIO] = d.blkio_ns;
-	value[SAMPLE_SWAPIN] = d.swapin_ns;
-	value[SAMPLE_FREEPAGES] = d.freepages_ns;
-	value[SAMPLE_THRASHING] = d.thrashing_ns;
-	value[SAMPLE_COMPACT] = d.compact_ns;
-	value[SAMPLE_IRQ] = d.irq_ns;
-	if (d.version < 9)
-		unknown(&p->series, SAMPLE_THRASHING, SAMPLE_THRASHING, too_old);
-	if (d.version < 11)
-		unknown(&p->series, SAMPLE_COMPACT, SAMPLE_COMPACT, too_old);
-	if (d.version < 14)
-		unknown(&p->series, SAMPLE_IRQ, SAMPLE_IRQ, too_old);
+	for (unsigned int i = 0; i < TASKSTATS_DELAYS; i++) {
+		value[SAMPLE_BLKIO + i] = d.ns[i];
+		if (!d.known[i])
+			unknown(&p->series, SAMPLE_BLKIO + i, SAMPLE_BLKIO + i, too_old);
+	}
 	return 0;
 }
 
-/* false: it has ended, and value is not valid. */
-static bool read_process(const struct sample *s, struct process *p, uint64_t *value)
+/* -ESRCH: it has ended, and value is not valid; or a lack of resources. */
+static int read_process(const struct sample *s, struct process *p, uint64_t *value)
 {
 	int r;
 
 	memset(value, 0, SAMPLE_N_VALUES * sizeof(value[0]));
 	r = read_stat(s, p, value);
 	if (has_ended(r))
-		return false;
+		return -ESRCH;
 	if (r)
 		unreadable(&p->series, SAMPLE_MINFLT, SAMPLE_MAJFLT, "stat", r);
 	/* If the process ends meanwhile, the partial reading is dropped. */
 	if (read_io(p, value) == -ESRCH)
-		return false;
-	read_threads(p, value);
-	return p->n_threads && read_delays(s, p, value) != -ESRCH;
+		return -ESRCH;
+	r = read_threads(p, value);
+	return r == -ESRCH || read_delays(s, p, value) == -ESRCH ? -ESRCH : r;
 }
 
 /* Keeps every second point and the last one: points are running totals, so no sum is lost. */
@@ -304,15 +199,9 @@ static void merge(struct sample_series *s)
 /* Frees what is only needed while the process lives; the series stays. */
 static void end_process(struct process *p)
 {
-	for (size_t i = 0; i < p->n_threads; i++) {
-		close_file(p->thread[i].schedstat);
-		close_file(p->thread[i].status);
-	}
 	close_file(p->io);
 	close_file(p->stat);
-	free(p->thread);
-	p->thread = NULL;
-	p->n_threads = 0;
+	tasks_fini(&p->tasks);
 	p->io = p->stat = -ESRCH;
 	p->series.ended = true;
 }
@@ -349,7 +238,7 @@ void sample_now(struct sample *s)
 		if (p->series.ended)
 			continue;
 		t_ns = clock_now_ns();
-		if (read_process(s, p, value))
+		if (read_process(s, p, value) != -ESRCH)
 			add_point(p, t_ns, value);
 		else
 			end_process(p);
@@ -379,33 +268,34 @@ static void free_process(struct process *p)
 	free(p);
 }
 
-static bool is_shortage(int r)
+/* The place of the process that ended first; -1: all live. */
+static int first_ended(const struct sample *s)
 {
-	return r == -EMFILE || r == -ENFILE;
-}
+	const struct sample_series *one;
+	uint64_t t_ns = UINT64_MAX;
+	int first = -1;
 
-/* 0, or the errno (a lack of resources) for which not everything could be opened. */
-static int open_process(struct process *p)
-{
-	int r = list_threads(p);
-
-	p->stat = procfs_open(p->series.pid, 0, "stat");
-	p->io = procfs_open(p->series.pid, 0, "io");
-	r = is_shortage(p->stat) ? p->stat : is_shortage(p->io) ? p->io : r;
-	for (size_t i = 0; i < p->n_threads && !is_shortage(r); i++)
-		r = is_shortage(p->thread[i].status) ? p->thread[i].status : p->thread[i].schedstat;
-	return is_shortage(r) ? r : 0;
+	for (size_t i = 0; i < s->n; i++) {
+		one = &s->process[i]->series;
+		if (!one->ended || one->point[one->n - 1].t_ns >= t_ns)
+			continue;
+		t_ns = one->point[one->n - 1].t_ns;
+		first = (int)i;
+	}
+	return first;
 }
 
 int sample_add(struct sample *s, pid_t pid, enum afs_role role, struct err *e)
 {
+	int r, at = (int)s->n;
 	struct process *p;
-	int r;
 
 	for (size_t i = 0; i < s->n; i++)
 		if (s->process[i]->series.pid == pid && !s->process[i]->series.ended)
 			return 0;
 	if (s->n == SAMPLE_PROCESSES_MAX)
+		at = first_ended(s);
+	if (at < 0)
 		return err_set(e, -E2BIG, "more than %d processes to sample", SAMPLE_PROCESSES_MAX);
 	p = calloc(1, sizeof(*p));
 	if (!p)
@@ -413,25 +303,34 @@ int sample_add(struct sample *s, pid_t pid, enum afs_role role, struct err *e)
 	p->series.pid = pid;
 	p->stat = p->io = -ESRCH;
 	p->series.role = role;
-	p->thread = calloc(N_THREADS, sizeof(*p->thread));
+	p->tasks.switches = true;
 	p->series.point = calloc(s->limit, sizeof(*p->series.point));
-	if (!p->thread || !p->series.point) {
+	if (!p->series.point) {
 		free_process(p);
 		return err_set(e, -ENOMEM, "out of memory");
 	}
-	r = open_process(p);
+	p->stat = procfs_open(pid, 0, "stat");
+	p->io = procfs_open(pid, 0, "io");
+	p->series.point[0].t_ns = clock_now_ns();
+	r = is_shortage(p->stat) ? p->stat : is_shortage(p->io) ? p->io : 0;
+	r = r ? r : read_process(s, p, p->base);
 	if (r) {
 		free_process(p);
-		return err_set(e, r, "open /proc/%d: %s (ulimit -n)", pid, strerror(-r));
-	}
-	p->series.point[0].t_ns = clock_now_ns();
-	if (!read_process(s, p, p->base)) {
-		free_process(p);
-		return err_set(e, -ESRCH, "process %d has ended", pid);
+		return r == -ESRCH
+			   ? err_set(e, r, "process %d has ended", pid)
+			   : err_set(e, r, "open /proc/%d: %s (ulimit -n)", pid, strerror(-r));
 	}
 	p->series.n = 1;
-	s->process[s->n++] = p;
-	return 0;
+	if (at < (int)s->n) {
+		free_process(s->process[at]);
+		err_set(e, -E2BIG,
+			"more than %d processes to sample: the first that ended gave way",
+			SAMPLE_PROCESSES_MAX);
+	}
+	r = at < (int)s->n;
+	s->n += !r;
+	s->process[at] = p;
+	return r;
 }
 
 /* Without the file (before 5.14) the kernel does account them. */

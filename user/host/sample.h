@@ -84,8 +84,9 @@ bool sample_wants_taskstats(void);
 int sample_open(struct sample **out, unsigned int hz, size_t points, struct err *e);
 
 /*
- * Adds a process and reads it for the first time; does nothing if it was added before. -E2BIG:
- * there are SAMPLE_PROCESSES_MAX, ended ones included.
+ * Adds a process and reads it for the first time; does nothing if it was added before. 0; 1: in the
+ * place of the one that ended first, whose series is lost, as e says; -E2BIG: there are
+ * SAMPLE_PROCESSES_MAX that live.
  */
 int sample_add(struct sample *s, pid_t pid, enum afs_role role, struct err *e);
 

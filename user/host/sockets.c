@@ -6,6 +6,7 @@
 
 #include "host/sockets.h"
 
+#include "base/vec.h"
 #include "host/netlink.h"
 #include "host/procfs.h"
 
@@ -27,19 +28,7 @@ static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
 static int add(struct sockets *s, const struct sockets_entry *entry)
 {
-	struct sockets_entry *more;
-	size_t room;
-
-	if (s->n == s->room) {
-		room = s->room ? 2 * s->room : 64;
-		more = realloc(s->entry, room * sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		s->entry = more;
-		s->room = room;
-	}
-	s->entry[s->n++] = *entry;
-	return 0;
+	return VEC_PUSH(s->entry, s->n, *entry);
 }
 
 static void addr_v4(struct sockets_addr *out, const void *ip)
@@ -177,31 +166,18 @@ static bool parse_addr(struct sockets_addr *out, const char *text)
 	return sscanf(colon + 1, "%4" SCNx16, &out->port) == 1;
 }
 
-/* false: not a socket. *state is the kernel's number for its state. */
-static bool parse_line(struct sockets_entry *out, unsigned int *state, const char *line)
+bool sockets_parse(struct sockets_entry *out, const char *line, bool *listening)
 {
 	char local[64], remote[64];
+	unsigned int state;
 
 	memset(out, 0, sizeof(*out));
 	if (sscanf(line, " %*u: %63s %63s %x %*x:%*x %*x:%*x %*x %" SCNu32 " %*u %" SCNu64, local,
-		   remote, state, &out->uid, &out->ino) != 5)
+		   remote, &state, &out->uid, &out->ino) != 5)
 		return false;
-	return parse_addr(&out->local, local) && parse_addr(&out->remote, remote);
-}
-
-bool sockets_parse(struct sockets_entry *out, const char *line)
-{
-	unsigned int state;
-
-	return parse_line(out, &state, line) && state != TCP_LISTEN && state != TCP_CLOSE &&
-	       state != TCP_TIME_WAIT;
-}
-
-bool sockets_parse_listening(struct sockets_entry *out, const char *line)
-{
-	unsigned int state;
-
-	return parse_line(out, &state, line) && state == TCP_LISTEN;
+	*listening = state == TCP_LISTEN;
+	return state != TCP_CLOSE && state != TCP_TIME_WAIT && parse_addr(&out->local, local) &&
+	       parse_addr(&out->remote, remote);
 }
 
 struct each {
@@ -213,10 +189,9 @@ static int call(void *arg, const char *line)
 {
 	const struct each *each = arg;
 	struct sockets_entry entry;
+	bool listening;
 
-	if (sockets_parse(&entry, line))
-		return each->fn(each->arg, &entry, false);
-	return sockets_parse_listening(&entry, line) ? each->fn(each->arg, &entry, true) : 0;
+	return sockets_parse(&entry, line, &listening) ? each->fn(each->arg, &entry, listening) : 0;
 }
 
 int sockets_each(pid_t pid, int (*fn)(void *arg, const struct sockets_entry *entry, bool listening),

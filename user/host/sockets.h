@@ -34,7 +34,7 @@ struct sockets_entry {
 };
 
 struct sockets {
-	size_t n, room;
+	size_t n;
 	struct sockets_entry *entry;
 };
 
@@ -78,9 +78,10 @@ uint64_t sockets_peer(const struct sockets *s, uint64_t ino);
 int sockets_each(pid_t pid, int (*fn)(void *arg, const struct sockets_entry *entry, bool listening),
 		 void *arg);
 
-/* A line of /proc/net/tcp or tcp6. false: a heading, a listening socket, or malformed. */
-bool sockets_parse(struct sockets_entry *out, const char *line);
-/* The same of a listening socket, which has no remote end. */
-bool sockets_parse_listening(struct sockets_entry *out, const char *line);
+/*
+ * A line of /proc/net/tcp or tcp6; a socket that listens has no remote end. false: a heading, a
+ * socket that does neither, or malformed.
+ */
+bool sockets_parse(struct sockets_entry *out, const char *line, bool *listening);
 
 #endif

@@ -273,6 +273,7 @@ static const struct calls_row rows[] = {
 	P(PROCESS, vfork),
 	C(PROCESS, execve, AFS_FD_NONE, ALL, AFS_CALL_EXEC),
 	C(PROCESS, execveat, AFS_FD_NONE, ALL, AFS_CALL_EXEC),
+	C(PROCESS, unshare, AFS_FD_NONE, UNSHARES, 0),
 	P(PROCESS, wait4),
 	P(PROCESS, waitid),
 	P(PROCESS, exit),

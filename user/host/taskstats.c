@@ -19,15 +19,17 @@
  * Offsets in the kernel's struct taskstats, the same in every version but 15, which inserted
  * fields. Not taken from the header, whose version may differ from the kernel's.
  */
-enum {
-	AT_SLICES = 16,
-	AT_BLKIO = 40,
-	AT_SWAPIN = 56,
-	AT_CPU = 72,
-	AT_FREEPAGES = 320,
-	AT_THRASHING = 336, /* version 9 */
-	AT_COMPACT = 360,   /* version 11 */
-	AT_IRQ = 424,       /* version 14 */
+enum { AT_SLICES = 16, AT_CPU = 72 };
+static const struct {
+	size_t at;
+	unsigned int since; /* version */
+} delays[TASKSTATS_DELAYS] = {
+	{ 40, 0 },   /* block I/O */
+	{ 56, 0 },   /* pages swapped in */
+	{ 320, 0 },  /* reclaim of memory */
+	{ 336, 9 },  /* thrashing */
+	{ 360, 11 }, /* compaction */
+	{ 424, 14 }, /* interrupts */
 };
 
 #define VERSION_MOVED 15
@@ -130,12 +132,10 @@ static int decode(struct taskstats_delays *out, const char *at, size_t len)
 	if (version == VERSION_MOVED)
 		return -EOPNOTSUPP;
 	out->version = version;
-	out->blkio_ns = field(at, len, AT_BLKIO);
-	out->swapin_ns = field(at, len, AT_SWAPIN);
-	out->freepages_ns = field(at, len, AT_FREEPAGES);
-	out->thrashing_ns = version >= 9 ? field(at, len, AT_THRASHING) : 0;
-	out->compact_ns = version >= 11 ? field(at, len, AT_COMPACT) : 0;
-	out->irq_ns = version >= 14 ? field(at, len, AT_IRQ) : 0;
+	for (size_t i = 0; i < TASKSTATS_DELAYS; i++) {
+		out->known[i] = version >= delays[i].since;
+		out->ns[i] = out->known[i] ? field(at, len, delays[i].at) : 0;
+	}
 	out->cpu_ns = field(at, len, AT_CPU);
 	out->slices = field(at, len, AT_SLICES);
 	return 0;

@@ -8,15 +8,19 @@
  * return int return 0 or a negative errno.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Time waited since the process began; all 0 if task delay accounting is off, or was off when
- * the process was started. */
+/* Nanoseconds waited since the process began, in the order of SAMPLE_BLKIO and the next. */
+#define TASKSTATS_DELAYS 6
+
+/* All 0 if task delay accounting is off, or was off when the process was started. */
 struct taskstats_delays {
-	unsigned int version; /* of the interface: what it does not know yet is 0 */
-	uint64_t blkio_ns, swapin_ns, freepages_ns, thrashing_ns, compact_ns, irq_ns;
-	uint64_t cpu_ns, slices; /* accounted always */
+	unsigned int version; /* of the interface */
+	uint64_t ns[TASKSTATS_DELAYS];
+	bool known[TASKSTATS_DELAYS]; /* by this version */
+	uint64_t cpu_ns, slices;      /* accounted always */
 };
 
 struct taskstats_link;

@@ -180,17 +180,25 @@ bool tcpdiag_look(struct tcpdiag *d, struct run_tcp *out)
 	return true;
 }
 
+/* false: as in look(), or the kernel does not say. */
+static bool look_info(struct tcpdiag *d, struct netlink_answer *a, struct tcp_info *info)
+{
+	size_t len;
+	const void *value = look(d, a) ? find_in(a, INET_DIAG_INFO, &len) : NULL;
+
+	*info = (struct tcp_info) { 0 };
+	if (value)
+		memcpy(info, value, len < sizeof(*info) ? len : sizeof(*info));
+	return value;
+}
+
 bool tcpdiag_owed(struct tcpdiag *d, uint64_t bytes, uint32_t *ms)
 {
-	struct tcp_info info = {};
 	struct netlink_answer a;
-	const void *value;
-	size_t len;
+	struct tcp_info info;
 
-	value = look(d, &a) ? find_in(&a, INET_DIAG_INFO, &len) : NULL;
-	if (!value)
+	if (!look_info(d, &a, &info))
 		return false;
-	memcpy(&info, value, len < sizeof(info) ? len : sizeof(info));
 	*ms = info.tcpi_last_data_recv;
 	if (info.tcpi_last_data_recv == info.tcpi_last_data_sent)
 		return info.tcpi_bytes_received >= bytes;
@@ -199,15 +207,11 @@ bool tcpdiag_owed(struct tcpdiag *d, uint64_t bytes, uint32_t *ms)
 
 bool tcpdiag_silent(struct tcpdiag *d, uint32_t *ms, uint32_t *unread_bytes)
 {
-	struct tcp_info info = {};
 	struct netlink_answer a;
-	const void *value;
-	size_t len;
+	struct tcp_info info;
 
-	value = look(d, &a) ? find_in(&a, INET_DIAG_INFO, &len) : NULL;
-	if (!value)
+	if (!look_info(d, &a, &info))
 		return false;
-	memcpy(&info, value, len < sizeof(info) ? len : sizeof(info));
 	*ms = info.tcpi_last_data_recv;
 	*unread_bytes = ((const struct inet_diag_msg *)a.body)->idiag_rqueue;
 	return info.tcpi_bytes_received && info.tcpi_state == ESTABLISHED;

@@ -46,6 +46,45 @@ int udp_each(pid_t pid, int (*fn)(void *arg, const struct udp_socket *s), void *
 	return r == -ENOENT ? 0 : r;
 }
 
+struct udp_open {
+	int (*fn)(void *arg, const struct udp_socket *s);
+	void *arg;
+	size_t n;
+	struct udp_socket open[UDP_OPEN_MAX];
+};
+
+static int add_open(void *arg, pid_t pid, int fd, const char *name)
+{
+	struct udp_open *o = arg;
+	uint64_t ino = procfs_socket(name);
+
+	(void)pid;
+	if (ino && o->n < UDP_OPEN_MAX)
+		o->open[o->n++] = (struct udp_socket) { .ino = ino, .fd = fd };
+	return 0;
+}
+
+static int call_open(void *arg, const struct udp_socket *s)
+{
+	const struct udp_open *o = arg;
+	struct udp_socket is = *s;
+	int r = 0;
+
+	for (size_t i = 0; i < o->n && !r; i++) {
+		is.fd = o->open[i].fd;
+		r = o->open[i].ino == s->ino ? o->fn(o->arg, &is) : 0;
+	}
+	return r;
+}
+
+int udp_of(pid_t pid, int (*fn)(void *arg, const struct udp_socket *s), void *arg)
+{
+	struct udp_open o = { .fn = fn, .arg = arg };
+	int r = procfs_each_fd(pid, add_open, &o);
+
+	return r || !o.n ? r : udp_each(pid, call_open, &o);
+}
+
 int udp_buffer(uint64_t *out, pid_t pid, int fd)
 {
 	int process = (int)syscall(SYS_pidfd_open, pid, 0), copy, value = 0, r = 0;

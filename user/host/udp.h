@@ -13,6 +13,7 @@ struct udp_socket {
 	uint16_t port;  /* local; 0: not bound */
 	uint64_t queue; /* bytes that wait to be read, as the kernel counts memory */
 	uint64_t drops; /* datagrams that found no room, or were damaged, since it was made */
+	int fd;         /* with udp_of: a descriptor of it */
 };
 
 /*
@@ -20,6 +21,11 @@ struct udp_socket {
  * than 0, which is returned; else 0 or a negative errno.
  */
 int udp_each(pid_t pid, int (*fn)(void *arg, const struct udp_socket *s), void *arg);
+
+/* The same, of the process's own ones (at most UDP_OPEN_MAX descriptors); -EACCES: no right to see.
+ */
+#define UDP_OPEN_MAX 256
+int udp_of(pid_t pid, int (*fn)(void *arg, const struct udp_socket *s), void *arg);
 
 /* A line of /proc/net/udp or udp6. false: a heading, or malformed. */
 bool udp_parse(struct udp_socket *out, const char *line);

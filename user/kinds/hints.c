@@ -4,12 +4,14 @@
 #include "kinds/hints.h"
 
 #include "base/file.h"
+#include "base/vec.h"
+#include "host/filesystem.h"
+#include "host/owner.h"
 #include "host/procfs.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,13 +28,11 @@
 
 static struct hint *add(struct hints *h, const char *key, bool weak)
 {
-	struct hint *more = realloc(h->hint, (h->n + 1) * sizeof(*more));
+	struct hint *one = VEC_ADD(h->hint, h->n);
 
-	if (!more)
-		return NULL;
-	h->hint = more;
-	more[h->n] = (struct hint) { .key = key, .weak = weak };
-	return &more[h->n++];
+	if (one)
+		*one = (struct hint) { .key = key, .weak = weak };
+	return one;
 }
 
 static int fill(struct hint *h, const char *where, const char *todo, const char *fmt, ...)
@@ -61,11 +61,6 @@ static int fill_item(struct hint *h, const struct afpconf_item *i, const char *d
 	return fill(h, where, todo, "%s = %.200s: %s", i->key, i->value, does);
 }
 
-static const struct afpconf_item *global(const struct afpconf *c, const char *key)
-{
-	return afpconf_find(c, "Global", key);
-}
-
 enum level { LEVEL_SEVERE, LEVEL_ERROR, LEVEL_WARN, LEVEL_NOTE, LEVEL_INFO, LEVEL_DEBUG };
 
 /* One word of "log level": "type:level". */
@@ -89,16 +84,12 @@ static enum level level_of(const char *word, size_t len)
 }
 
 /* The most verbose level of all types. */
-static enum level log_level(const struct afpconf *c)
+static enum level log_level(const char *value)
 {
-	const struct afpconf_item *i = global(c, "log level");
 	enum level most = LEVEL_SEVERE, one;
-	const char *at;
 	size_t len;
 
-	if (!i)
-		return LEVEL_NOTE;
-	for (at = i->value; *at; at += len) {
+	for (const char *at = value; *at; at += len) {
 		at += strspn(at, " ,\t");
 		len = strcspn(at, " ,\t");
 		one = level_of(at, len);
@@ -107,127 +98,121 @@ static enum level log_level(const struct afpconf *c)
 	return most;
 }
 
-static int conf_log_level(struct hints *out, const struct afpconf *c)
+static bool is_debug(const char *value)
 {
-	enum level level = log_level(c);
-
-	if (level < LEVEL_INFO)
-		return 0;
-	return fill_item(add(out, "log-level", false), global(c, "log level"),
-			 level == LEVEL_DEBUG
-			     ? "lines are written for single requests: their writes are counted "
-			       "and take time"
-			     : "lines are written while clients work, and are counted",
-			 "log level = default:warn, and restart the server");
+	return log_level(value) == LEVEL_DEBUG;
 }
 
-static int conf_sendfile(struct hints *out, const struct afpconf *c)
+static bool is_info(const char *value)
 {
-	const struct afpconf_item *i = global(c, "use sendfile");
+	return log_level(value) == LEVEL_INFO;
+}
+
+static bool is_on(const char *value)
+{
 	bool on;
 
-	if (!i || !afpconf_bool(i->value, &on) || on)
-		return 0;
-	return fill_item(add(out, "sendfile", false), i,
-			 "file data is copied through the server: reads cost more calls and CPU",
-			 "remove the line (the default is yes), unless this is what you measure");
+	return afpconf_bool(value, &on) && on;
 }
 
-static int conf_dircache(struct hints *out, const struct afpconf *c)
+static bool is_off(const char *value)
 {
-	const struct afpconf_item *i = global(c, "dircache size");
-	unsigned long n;
+	bool on;
+
+	return afpconf_bool(value, &on) && !on;
+}
+
+static bool is_small(const char *value)
+{
 	char *end;
+	unsigned long n = strtoul(value, &end, 10);
 
-	if (!i)
-		return 0;
-	n = strtoul(i->value, &end, 10);
-	if (end == i->value || n >= DIRCACHE_SMALL)
-		return 0;
-	return fill_item(add(out, "dircache", false), i,
-			 "so few entries are soon evicted: the same folders are looked up on disk "
-			 "again",
-			 "remove the line, or dircache size = 65536");
+	return end != value && n < DIRCACHE_SMALL;
 }
 
-static int conf_fce(struct hints *out, const struct afpconf *c)
+static bool is_any(const char *value)
 {
-	const struct afpconf_item *i = global(c, "fce listener");
-	int r = 0;
-
-	if (i)
-		r = fill_item(add(out, "fce", false), i,
-			      "a datagram is sent for each change of a file or folder",
-			      "remove the line, unless this is what you measure");
-	i = global(c, "fce notify script");
-	if (!r && i && *i->value)
-		r = fill_item(add(out, "fce-script", false), i,
-			      "a process is started for each change of a file or folder",
-			      "remove the line, unless this is what you measure");
-	return r;
+	return value;
 }
 
-/* Settings of [Global] or of a volume that are switched on explicitly. */
-static int conf_switched_on(struct hints *out, const struct afpconf *c)
+static bool is_named(const char *value)
 {
-	bool on;
-	int r = 0;
-
-	for (size_t i = 0; i < c->n && !r; i++) {
-		const struct afpconf_item *item = &c->item[i];
-
-		if (!afpconf_bool(item->value, &on) || !on ||
-		    item != afpconf_find(c, item->section, item->key))
-			continue;
-		if (!strcasecmp(item->key, "spotlight"))
-			r = fill_item(add(out, "spotlight", true), item,
-				      "searches, and indexers that follow changes, work on the "
-				      "same volume",
-				      "spotlight = no while you measure");
-		else if (!strcasecmp(item->key, "convert appledouble"))
-			r = fill_item(add(out, "appledouble", false), item,
-				      "each access looks for a ._ file to convert: more calls per "
-				      "request",
-				      "convert the volume once with dbd(1), then convert "
-				      "appledouble = no");
-	}
-	return r;
+	return *value;
 }
 
-/* If includes were followed, no include item is left. */
-static int conf_include(struct hints *out, const struct afpconf *c)
-{
-	int r = 0;
+#define LOG_LESS   "log level = default:warn, and restart the server"
+#define UNLESS_IT  ", unless this is what you measure"
+#define REMOVE_IT  "remove the line" UNLESS_IT
+#define GLOBAL     true
+#define ANY_OF_ALL false
 
-	for (size_t i = 0; i < c->n && !r; i++)
-		if (!strcasecmp(c->item[i].key, "include"))
-			r = fill_item(add(out, "include", true), &c->item[i],
-				      "this version of the server reads no included files: what "
-				      "is set there has no effect",
-				      "put the settings into the file itself");
-	return r;
+/* Values that are worth a hint. If includes were followed, no include item is left. */
+static const struct conf_rule {
+	const char *hint;
+	bool weak;
+	bool is_global; /* in [Global] only */
+	const char *key;
+	bool (*applies)(const char *value);
+	const char *does, *todo;
+} conf_rules[] = {
+	{ "log-level", false, GLOBAL, "log level", is_debug,
+	  "lines are written for single requests: their writes are counted and take time",
+	  LOG_LESS },
+	{ "log-level", false, GLOBAL, "log level", is_info,
+	  "lines are written while clients work, and are counted", LOG_LESS },
+	{ "sendfile", false, GLOBAL, "use sendfile", is_off,
+	  "file data is copied through the server: reads cost more calls and CPU",
+	  "remove the line (the default is yes)" UNLESS_IT },
+	{ "dircache", false, GLOBAL, "dircache size", is_small,
+	  "so few entries are soon evicted: the same folders are looked up on disk again",
+	  "remove the line, or dircache size = 65536" },
+	{ "fce", false, GLOBAL, "fce listener", is_any,
+	  "a datagram is sent for each change of a file or folder", REMOVE_IT },
+	{ "fce-script", false, GLOBAL, "fce notify script", is_named,
+	  "a process is started for each change of a file or folder", REMOVE_IT },
+	{ "spotlight", true, ANY_OF_ALL, "spotlight", is_on,
+	  "searches, and indexers that follow changes, work on the same volume",
+	  "spotlight = no while you measure" },
+	{ "appledouble", false, ANY_OF_ALL, "convert appledouble", is_on,
+	  "each access looks for a ._ file to convert: more calls per request",
+	  "convert the volume once with dbd(1), then convert appledouble = no" },
+	{ "include", true, ANY_OF_ALL, "include", is_any,
+	  "this version of the server reads no included files: what is set there has no effect",
+	  "put the settings into the file itself" },
+};
+
+/* The last value of a key in a section counts; of includes each. */
+static bool is_hint(const struct conf_rule *rule, const struct afpconf *c,
+		    const struct afpconf_item *i)
+{
+	return !strcasecmp(i->key, rule->key) &&
+	       (!rule->is_global || !strcasecmp(i->section, "Global")) &&
+	       (!strcmp(rule->key, "include") || i == afpconf_find(c, i->section, i->key)) &&
+	       rule->applies(i->value);
 }
 
 int hints_conf(struct hints *out, const struct afpconf *c)
 {
-	static int (*const rule[])(struct hints * out, const struct afpconf *c) = {
-		conf_log_level, conf_sendfile,    conf_dircache,
-		conf_fce,       conf_switched_on, conf_include,
-	};
+	const struct conf_rule *rule = conf_rules;
 	int r = 0;
 
-	for (size_t i = 0; i < sizeof(rule) / sizeof(rule[0]) && !r; i++)
-		r = rule[i](out, c);
+	for (; rule < conf_rules + sizeof(conf_rules) / sizeof(conf_rules[0]) && !r; rule++)
+		for (size_t i = 0; i < c->n && !r; i++)
+			if (is_hint(rule, c, &c->item[i]))
+				r = fill_item(add(out, rule->hint, rule->weak), &c->item[i],
+					      rule->does, rule->todo);
 	return r;
 }
 
 static bool device_of(dev_t *out, const char *root, const char *path)
 {
-	char full[PATH_MAX];
+	int fd = filesystem_open(root, path);
 	struct stat st;
+	bool known = fd >= 0 && !fstat(fd, &st);
 
-	if (snprintf(full, sizeof(full), "%s%s", root, path) >= (int)sizeof(full) ||
-	    stat(full, &st))
+	if (fd >= 0)
+		close(fd);
+	if (!known)
 		return false;
 	*out = st.st_dev;
 	return true;
@@ -235,12 +220,14 @@ static bool device_of(dev_t *out, const char *root, const char *path)
 
 int hints_log(struct hints *out, const struct afpconf *c, const char *root)
 {
-	const struct afpconf_item *log = global(c, "log file");
+	const struct afpconf_item *log = afpconf_find(c, "Global", "log file");
+	const struct afpconf_item *set = afpconf_find(c, "Global", "log level");
+	enum level level = set ? log_level(set->value) : LEVEL_NOTE;
 	char does[300];
 	dev_t ours, its;
 
 	/* A log with hardly a line does not disturb. */
-	if (!log || log_level(c) < LEVEL_NOTE || !device_of(&ours, root, log->value))
+	if (!log || level < LEVEL_NOTE || !device_of(&ours, root, log->value))
 		return 0;
 	for (size_t i = 0; i < c->n; i++) {
 		const struct afpconf_item *path = &c->item[i];
@@ -251,7 +238,7 @@ int hints_log(struct hints *out, const struct afpconf *c, const char *root)
 		snprintf(does, sizeof(does),
 			 "the log is written to the file system of the volume [%.100s]",
 			 path->section);
-		return fill_item(add(out, "log-file", log_level(c) < LEVEL_INFO), log, does,
+		return fill_item(add(out, "log-file", level < LEVEL_INFO), log, does,
 				 "put the log on another file system, or log less");
 	}
 	return 0;
@@ -329,6 +316,10 @@ static int conf_hints(struct hints *out, const struct servers_entry *s, pid_t pi
 	char root[64];
 	int r;
 
+	if (!owner_counts(s->owner))
+		return fill(add(out, "owner", true), s->comm, "look into its settings yourself",
+			    "process %d is of user %u, not of root: its settings are not read", pid,
+			    s->owner);
 	if (!s->conf[0])
 		return fill(add(out, "configuration", true), s->comm,
 			    "start it with -F FILE, or look into its settings yourself",

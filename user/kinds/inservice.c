@@ -7,6 +7,7 @@
 #include "kinds/inservice.h"
 
 #include "base/clock.h"
+#include "base/vec.h"
 #include "host/procfs.h"
 #include "host/sleeping.h"
 #include "host/sockets.h"
@@ -195,11 +196,9 @@ static int add_request(struct look *l, pid_t pid, const struct sleeping *is, boo
 
 	if (!ask_client(l, &ms, &unread_bytes) || (is_idle(l, is) && !unread_bytes))
 		return 0;
-	more = reallocarray(out->request, out->n + 1, sizeof(*more));
+	more = VEC_ADD(out->request, out->n);
 	if (!more)
 		return -ENOMEM;
-	out->request = more;
-	more += out->n++;
 	*more = (struct run_service) { .pid = pid,
 				       .before = true,
 				       .account = AFS_ACCOUNT_BETWEEN,

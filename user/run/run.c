@@ -2,6 +2,7 @@
 /* The data model's memory and arithmetic. user/report shows it. */
 #include "run/run.h"
 
+#include "base/vec.h"
 #include "run/account.h"
 
 #include <errno.h>
@@ -28,15 +29,6 @@ const struct metric_def run_tcp_values[N_TCP] = {
 	RUN_TCP(X)
 #undef X
 };
-
-/* Room for one more element after n; NULL without memory, then the old array stays valid. */
-static void *grown(void *array, size_t n, size_t size)
-{
-	/* Full at a power of two: double it. */
-	if (n & (n - 1))
-		return array;
-	return reallocarray(array, n ? 2 * n : 1, size);
-}
 
 static void draw_id(char out[17])
 {
@@ -175,7 +167,7 @@ static char *print(const char *fmt, va_list ap)
 
 int run_note(struct run_notes *to, const char *key, const char *fmt, ...)
 {
-	struct run_note *note = grown(to->note, to->n, sizeof(*note));
+	struct run_note *note = vec_grown(to->note, to->n, sizeof(*note));
 	struct run_note made = { 0 };
 	va_list ap;
 
@@ -206,7 +198,7 @@ const char *run_note_find(const struct run_notes *in, const char *key)
 
 static int add_book(struct run *r, const char *name, struct run_book b)
 {
-	struct run_book *book = grown(r->book, r->n_books, sizeof(*book));
+	struct run_book *book = vec_grown(r->book, r->n_books, sizeof(*book));
 
 	if (!book)
 		return -ENOMEM;
@@ -235,7 +227,7 @@ int run_book_open(struct run *r, const char *name, const char *with, uint64_t ou
 
 int run_loss(struct run *r, const char *what, uint64_t n)
 {
-	struct run_loss *loss = grown(r->loss, r->n_losses, sizeof(*loss));
+	struct run_loss *loss = vec_grown(r->loss, r->n_losses, sizeof(*loss));
 	char *copy;
 
 	if (!loss)
@@ -259,7 +251,7 @@ void run_session_fini(struct run_session *s)
 
 struct run_session *run_session(struct run *r)
 {
-	struct run_session *session = grown(r->session, r->n_sessions, sizeof(*session));
+	struct run_session *session = vec_grown(r->session, r->n_sessions, sizeof(*session));
 
 	if (!session)
 		return NULL;
@@ -271,7 +263,7 @@ struct run_session *run_session(struct run *r)
 
 struct run_service *run_service(struct run *r)
 {
-	struct run_service *service = grown(r->service, r->n_service, sizeof(*service));
+	struct run_service *service = vec_grown(r->service, r->n_service, sizeof(*service));
 
 	if (!service)
 		return NULL;
@@ -283,7 +275,7 @@ struct run_service *run_service(struct run *r)
 
 struct run_series *run_series(struct run *r, size_t n_values, size_t n)
 {
-	struct run_series *series = grown(r->series, r->n_series, sizeof(*series));
+	struct run_series *series = vec_grown(r->series, r->n_series, sizeof(*series));
 	struct run_series made = { .n_values = n_values, .n = n };
 
 	if (!series)
@@ -303,7 +295,7 @@ struct run_series *run_series(struct run *r, size_t n_values, size_t n)
 struct run_phase *run_phase(struct run *r, unsigned int test, unsigned int iteration,
 			    const char *title)
 {
-	struct run_phase **phase = grown(r->phase, r->n_phases, sizeof(struct run_phase *));
+	struct run_phase **phase = vec_grown(r->phase, r->n_phases, sizeof(struct run_phase *));
 	struct run_phase *p;
 
 	if (!phase)
@@ -339,7 +331,7 @@ struct run_phase *run_transfer(struct run *r, unsigned int test, const char *wor
 
 struct run_sample *run_sample(struct run_transfer *t)
 {
-	struct run_sample *sample = grown(t->sample, t->n_samples, sizeof(*sample));
+	struct run_sample *sample = vec_grown(t->sample, t->n_samples, sizeof(*sample));
 
 	if (!sample)
 		return NULL;
@@ -351,7 +343,7 @@ struct run_sample *run_sample(struct run_transfer *t)
 
 struct run_tcp *run_tcp(struct run_transfer *t, enum run_tcp_end end, enum run_tcp_when when)
 {
-	struct run_tcp *tcp = grown(t->tcp, t->n_tcp, sizeof(*tcp));
+	struct run_tcp *tcp = vec_grown(t->tcp, t->n_tcp, sizeof(*tcp));
 
 	if (!tcp)
 		return NULL;
@@ -388,7 +380,7 @@ void run_set(struct run_phase *p, enum metric m, uint64_t value)
 static int add_spare(struct run_phase *p)
 {
 	size_t n = p->n_commands + p->n_spare;
-	struct run_command **command = grown(p->command, n, sizeof(struct run_command *));
+	struct run_command **command = vec_grown(p->command, n, sizeof(struct run_command *));
 
 	if (!command)
 		return -ENOMEM;

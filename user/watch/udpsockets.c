@@ -11,7 +11,6 @@
 #include <string.h>
 
 #define SOCKETS_MAX 64
-#define OPEN_MAX    256
 #define SELDOM      10 /* looks: whose sockets there are */
 
 struct udpsocket {
@@ -23,17 +22,13 @@ struct udpsocket {
 };
 
 struct udpsockets {
-	size_t n, n_open;
+	size_t n;
 	unsigned int looks;
 	bool failed;
 	uint64_t begun_ns, now_ns;
 	pid_t pid; /* that is looked at */
 	const struct watch *watch;
 	struct udpsocket one[SOCKETS_MAX];
-	struct {
-		uint64_t ino;
-		int fd;
-	} open[OPEN_MAX];
 };
 
 struct udpsockets *udpsockets_new(void)
@@ -126,33 +121,17 @@ static int look_at(void *arg, const struct udp_socket *now)
 	return 0;
 }
 
-static int add_open(void *arg, pid_t pid, int fd, const char *name)
-{
-	struct udpsockets *u = arg;
-	uint64_t ino = procfs_socket(name);
-
-	(void)pid;
-	if (ino && u->n_open < OPEN_MAX) {
-		u->open[u->n_open].ino = ino;
-		u->open[u->n_open++].fd = fd;
-	}
-	return 0;
-}
-
 static int add_new(void *arg, const struct udp_socket *now)
 {
 	struct udpsockets *u = arg;
+	struct udpsocket *o = &u->one[u->n];
 
-	for (size_t i = 0; i < u->n_open; i++) {
-		if (u->open[i].ino != now->ino || find(u, now->ino) || u->n == SOCKETS_MAX)
-			continue;
-		u->one[u->n] = (struct udpsocket) { .ino = now->ino };
-		u->one[u->n].is.pid = u->pid;
-		u->one[u->n].is.every = 1;
-		if (udp_buffer(&u->one[u->n].is.buffer, u->pid, u->open[i].fd))
-			u->one[u->n].is.buffer = 0;
-		u->n++;
-	}
+	if (find(u, now->ino) || u->n == SOCKETS_MAX)
+		return 0;
+	*o = (struct udpsocket) { .ino = now->ino, .is = { .pid = u->pid, .every = 1 } };
+	if (udp_buffer(&o->is.buffer, u->pid, now->fd))
+		o->is.buffer = 0;
+	u->n++;
 	return 0;
 }
 
@@ -174,15 +153,11 @@ void udpsockets_look(struct udpsockets *u, const struct watch *w)
 	u->now_ns = clock_now_ns();
 	if (!u->looks)
 		u->begun_ns = u->now_ns;
-	for (size_t i = 0;
-	     u->looks % SELDOM == 0 && (u->pid = watch_process(w, AFS_ROLE_SERVER, i)); i++) {
-		u->n_open = 0;
-		procfs_each_fd(u->pid, add_open, u);
-		udp_each(u->pid, add_new, u);
-	}
+	for (size_t at = 0;
+	     u->looks % SELDOM == 0 && (u->pid = watch_process(w, AFS_ROLE_SERVER, &at));)
+		udp_of(u->pid, add_new, u);
 	u->looks++;
-	for (size_t i = 0; n < SOCKETS_MAX && (u->pid = watch_process(w, AFS_ROLE_SERVER, i));
-	     i++) {
+	for (size_t at = 0; n < SOCKETS_MAX && (u->pid = watch_process(w, AFS_ROLE_SERVER, &at));) {
 		space = procfs_identity(u->pid, "ns/net");
 		if (is_done(done, n, space))
 			continue;

@@ -5,9 +5,9 @@
 
 #include "base/clock.h"
 #include "host/procfs.h"
+#include "host/tasks.h"
 #include "host/tcpdiag.h"
 #include "kinds/target.h"
-#include "watch/cputime.h"
 #include "watch/place.h"
 #include "watch/rung.h"
 
@@ -25,8 +25,7 @@ struct watch_process {
 	struct target_process is;
 	enum afs_role role;
 	bool has_times;
-	struct cputime time;
-	struct procfs_times base;
+	struct tasks tasks;
 };
 
 struct watch {
@@ -44,24 +43,48 @@ struct watch {
 	struct watch_process process[1 + TARGET_BACKENDS_MAX];
 };
 
-static void add_process(struct watch *w, const struct target_process *is, enum afs_role role)
+/* Its number is not another one's. */
+static bool is_there(const struct target_process *p, struct procstat *st)
 {
-	struct watch_process *p = &w->process[w->n];
+	return !p->ended && !procstat_read(st, p->pid) && st->started == p->started;
+}
 
-	for (size_t i = 0; i < w->n; i++)
-		if (w->process[i].is.pid == is->pid)
-			return;
-	*p = (struct watch_process) { .is = *is, .role = role };
-	p->has_times = !cputime_open(&p->time, is->pid);
-	p->base = cputime_read(&p->time);
-	w->n++;
+static bool lives(const struct target_process *p)
+{
+	struct procstat st;
+
+	return is_there(p, &st) && procstat_lives(&st);
+}
+
+/* Those of the target in their places, where a later process may follow one that has ended. */
+static void add_process(struct watch *w, size_t i, const struct target_process *is,
+			enum afs_role role)
+{
+	struct watch_process *p = &w->process[i];
+	bool known = p->is.pid == is->pid && p->is.started == is->started;
+
+	p->is = *is;
+	if (known)
+		return;
+	p->role = role;
+	p->tasks.begun = false;
+	p->has_times = !tasks_look(&p->tasks, is->pid);
+	w->n = i < w->n ? w->n : i + 1;
+}
+
+static struct target_process server_of(const struct target *t)
+{
+	return (
+	    struct target_process) { .pid = t->server, .ended = t->ended, .started = t->started };
 }
 
 static void add_processes(struct watch *w)
 {
-	add_process(w, &(struct target_process) { .pid = w->t.server }, AFS_ROLE_SERVER);
+	const struct target_process server = server_of(&w->t);
+
+	add_process(w, 0, &server, AFS_ROLE_SERVER);
 	for (size_t i = 0; i < w->t.n_backends; i++)
-		add_process(w, &w->t.backend[i], AFS_ROLE_BACKEND);
+		add_process(w, 1 + i, &w->t.backend[i], AFS_ROLE_BACKEND);
 }
 
 static int try_rung(struct watch *w, const struct rung *rung, struct err *e)
@@ -100,6 +123,16 @@ static int climb(struct watch *w, enum watch_mode mode, struct err *e)
 	return 0;
 }
 
+/* Watches what was found since the last look. */
+static void look_again(struct watch *w)
+{
+	struct err e = {};
+
+	if (w->rung->look(w->state, &w->t, &e))
+		snprintf(w->look, sizeof(w->look), "%s", e.text);
+	add_processes(w);
+}
+
 int watch_open_traced(struct watch **out, const struct watch_opts *opts, const struct target *t,
 		      struct err *e)
 {
@@ -116,8 +149,11 @@ int watch_open_traced(struct watch **out, const struct watch_opts *opts, const s
 		watch_free(w);
 		return r;
 	}
-	if (w->rung)
-		add_processes(w);
+	/* Sessions that began after the first look and before the server was watched. */
+	if (w->rung) {
+		target_look_children(&w->t);
+		look_again(w);
+	}
 	w->begun_ns = clock_now_ns();
 	*out = w;
 	return 0;
@@ -170,14 +206,10 @@ bool watch_tcp(struct watch *w, struct run_tcp *out)
 
 void watch_find_backends(struct watch *w)
 {
-	struct err e = {};
-
 	if (!w->rung)
 		return;
 	target_look(&w->t);
-	if (w->rung->look(w->state, &w->t, &e))
-		snprintf(w->look, sizeof(w->look), "%s", e.text);
-	add_processes(w);
+	look_again(w);
 }
 
 bool watch_settle(struct watch *w)
@@ -188,9 +220,22 @@ bool watch_settle(struct watch *w)
 	return false;
 }
 
+/* The programs know the server's processes: nothing of /proc is read but their own files. */
+static bool take_processes(struct watch *w)
+{
+	pid_t *pid = w->rung->processes ? calloc(AFS_N_PROCESSES, sizeof(*pid)) : NULL;
+
+	if (pid)
+		target_set_sessions(&w->t, pid, w->rung->processes(w->state, pid));
+	free(pid);
+	return pid;
+}
+
 void watch_tick(struct watch *w)
 {
-	if (w->rung && w->rung->tick && w->rung->tick(w->state))
+	unsigned int new = w->rung && w->rung->tick ? w->rung->tick(w->state) : 0;
+
+	if (new &RUNG_NEW_BACKENDS || (new && !take_processes(w)))
 		watch_find_backends(w);
 }
 
@@ -225,15 +270,12 @@ void watch_clients(struct watch *w, watch_client_fn *put, void *user)
 /* Sessions of which only /proc is known. */
 static uint64_t sessions_now(const struct target *t)
 {
-	struct procstat st;
 	uint64_t n = 0;
 
 	if (t->serves)
 		return !t->ended;
 	for (size_t i = 0; i < t->n_sessions; i++)
-		if (!t->session[i].ended && !procstat_read(&st, t->session[i].pid) &&
-		    st.started == t->session[i].started && st.state != 'Z')
-			n++;
+		n += lives(&t->session[i]);
 	return n;
 }
 
@@ -294,26 +336,30 @@ const char *watch_rung(const struct watch *w)
 	return w->rung ? w->rung->name : NULL;
 }
 
-pid_t watch_process(const struct watch *w, enum afs_role role, size_t i)
+static const struct target_process *place(const struct target *t, enum afs_role role, size_t i,
+					  const struct target_process *server)
 {
 	if (role == AFS_ROLE_BACKEND)
-		return i < w->t.n_backends ? w->t.backend[i].pid : 0;
-	if (role != AFS_ROLE_SERVER)
-		return 0;
-	if (!i)
-		return w->t.server;
-	return i <= w->t.n_sessions ? w->t.session[i - 1].pid : 0;
+		return i < t->n_backends ? &t->backend[i] : NULL;
+	if (role != AFS_ROLE_SERVER || i > t->n_sessions)
+		return NULL;
+	return i ? &t->session[i - 1] : server;
+}
+
+pid_t watch_process(const struct watch *w, enum afs_role role, size_t *at)
+{
+	const struct target_process server = server_of(&w->t), *p;
+	struct procstat st;
+
+	while ((p = place(&w->t, role, (*at)++, &server)))
+		if (is_there(p, &st))
+			return p->pid;
+	return 0;
 }
 
 bool watch_lives(struct watch *w)
 {
-	struct procstat st;
-
-	for (size_t i = 0; i < w->n; i++)
-		if (w->process[i].role == AFS_ROLE_SERVER &&
-		    !procstat_read(&st, w->process[i].is.pid) && st.state != 'Z')
-			return true;
-	return !w->rung || (w->t.plain && sessions_now(&w->t));
+	return !w->rung || lives(&w->process[0].is) || (w->t.plain && sessions_now(&w->t));
 }
 
 const char *watch_why_off(const struct watch *w)
@@ -355,6 +401,7 @@ bool watch_times(struct watch *w, enum afs_role role, struct procfs_times *out)
 {
 	struct watch_process *p;
 	struct procfs_times now;
+	struct procstat st;
 	bool known = false;
 
 	memset(out, 0, sizeof(*out));
@@ -364,9 +411,11 @@ bool watch_times(struct watch *w, enum afs_role role, struct procfs_times *out)
 			continue;
 		if (!p->has_times)
 			return false;
-		now = cputime_read(&p->time);
-		out->cpu_ns += now.cpu_ns - p->base.cpu_ns;
-		out->runq_ns += now.runq_ns - p->base.runq_ns;
+		if (is_there(&p->is, &st))
+			tasks_look(&p->tasks, p->is.pid);
+		now = tasks_sum(&p->tasks);
+		out->cpu_ns += now.cpu_ns;
+		out->runq_ns += now.runq_ns;
 		known = true;
 	}
 	return known;
@@ -473,7 +522,7 @@ void watch_free(struct watch *w)
 	if (w->rung)
 		w->rung->free(w->state);
 	for (size_t i = 0; i < w->n; i++)
-		cputime_close(&w->process[i].time);
+		tasks_fini(&w->process[i].tasks);
 	tcpdiag_close(&w->tcp);
 	free(w);
 }

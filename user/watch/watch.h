@@ -221,10 +221,10 @@ const char *watch_thread_role(const struct watch *w, pid_t tid, uint32_t *at);
 const char *watch_rung(const struct watch *w);
 
 /*
- * The i-th known process of a role, ended ones included; 0: no more. A new session may take the
- * place of an ended one.
+ * The next living process of a role from place *at on, which is left behind it; 0: no more. A
+ * process keeps its place; a new one may take that of one that has ended.
  */
-pid_t watch_process(const struct watch *w, enum afs_role role, size_t i);
+pid_t watch_process(const struct watch *w, enum afs_role role, size_t *at);
 
 /* Whether the process that was asked for, or any other watched one, still lives. */
 bool watch_lives(struct watch *w);

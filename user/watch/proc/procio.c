@@ -3,10 +3,10 @@
 
 #include "watch/proc/procio.h"
 
+#include "base/vec.h"
 #include "host/procfs.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -52,70 +52,61 @@ static int refuse(int r, pid_t pid, enum afs_role role, struct err *e)
 	return err_set(e, r, "read /proc/%d/io: %s", pid, strerror(-r));
 }
 
-static int append(struct procio *p, const struct procio_one *made, struct err *e)
+/* A process that the target has, unless it is known or has ended. */
+static int add(struct procio *p, const struct target_process *of, enum afs_role role, struct err *e)
 {
-	struct procio_one *one = reallocarray(p->one, p->n + 1, sizeof(*one)), *parent;
-
-	if (!one)
-		return err_set(e, -ENOMEM, "out of memory");
-	p->one = one;
-	one[p->n] = *made;
-	parent = find(p, made->parent);
-	if (parent)
-		parent->has_child = true;
-	for (size_t i = 0; i < p->n; i++)
-		one[p->n].has_child |= one[i].parent == made->pid && !one[i].gone;
-	p->n++;
-	return 0;
-}
-
-static int add(struct procio *p, pid_t pid, enum afs_role role, struct err *e)
-{
-	const struct procio_one *known = find(p, pid);
-	struct procio_one one = { .pid = pid, .role = role };
+	struct procio_one made = { .pid = of->pid, .role = role }, *one;
+	bool begun, first = !p->n && !p->looked;
 	struct procstat st;
 	int r;
 
-	if (known && !known->gone)
+	if (of->ended || find(p, of->pid))
 		return 0;
-	r = procstat_read(&st, pid);
-	/* The number was reused: only a sibling of the old process belongs to the server. */
-	if (!r && known && (st.started == known->started || st.ppid != known->parent))
+	r = procstat_read(&st, of->pid);
+	/* The number is another one's now. */
+	if (!r && !first && st.started != of->started)
 		return 0;
 	if (!r)
-		r = procfs_io(&one.now, pid);
+		r = procfs_io(&made.now, of->pid);
 	if (r)
-		return refuse(r, pid, role, e);
-	one.parent = st.ppid;
-	one.started = st.started;
-	one.begun = p->looked && st.started >= p->opened;
-	if (!one.begun)
-		one.base = one.now;
-	one.before = one.base;
-	return append(p, &one, e);
-}
-
-static int add_any(struct procio *p, const struct target_process *of, enum afs_role role,
-		   struct err *e)
-{
-	int r = of->ended ? 0 : add(p, of->pid, role, e);
-
-	return r == -ESRCH || r == -ENOENT ? 0 : r;
+		return !first && (r == -ESRCH || r == -ENOENT) ? 0 : refuse(r, of->pid, role, e);
+	made.parent = st.ppid;
+	made.started = st.started;
+	begun = p->looked && st.started >= p->opened;
+	if (!begun)
+		made.base = made.now;
+	made.before = made.base;
+	for (size_t i = 0; i < p->n; i++) {
+		p->one[i].has_child |= p->one[i].pid == made.parent;
+		made.has_child |= p->one[i].parent == made.pid;
+	}
+	one = VEC_ADD(p->one, p->n);
+	if (!one)
+		return err_set(e, -ENOMEM, "out of memory");
+	*one = made;
+	p->seen[role] = true;
+	if (role == AFS_ROLE_SERVER && !first)
+		begun ? p->n_began++ : p->n_before++;
+	return 0;
 }
 
 int procio_look(struct procio *p, const struct target *t, struct err *e)
 {
+	const struct target_process server = { .pid = t->server,
+					       .ended = t->ended,
+					       .started = t->started };
 	int r;
 
 	if (!p->opened)
 		p->opened = ticks_now();
+	p->server = t->server;
 	p->whole = t->whole;
 	p->crowded = t->n_sessions == AFS_N_PROCESSES;
-	r = find(p, t->server) ? 0 : add(p, t->server, AFS_ROLE_SERVER, e);
+	r = add(p, &server, AFS_ROLE_SERVER, e);
 	for (size_t i = 0; i < t->n_backends && !r; i++)
-		r = add_any(p, &t->backend[i], AFS_ROLE_BACKEND, e);
+		r = add(p, &t->backend[i], AFS_ROLE_BACKEND, e);
 	for (size_t i = 0; i < t->n_sessions && !r; i++)
-		r = add_any(p, &t->session[i], AFS_ROLE_SERVER, e);
+		r = add(p, &t->session[i], AFS_ROLE_SERVER, e);
 	p->looked = true;
 	return r;
 }
@@ -144,16 +135,25 @@ static void minus(struct afs_compat *to, const struct afs_compat *what)
 
 static void read_one(struct procio_one *one)
 {
-	struct afs_compat now;
-	int r = procfs_io(&now, one->pid);
+	int r = procfs_io(&one->next, one->pid);
 
 	/* Not the process's failure: the next reading has everything. */
 	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
-		return;
-	if (!r && covers(&now, &one->now))
-		one->now = now;
+		one->next = one->now;
 	else
-		one->gone = one->pending = true;
+		one->gone = r || !covers(&one->next, &one->now);
+}
+
+/* The reading is its own: its number is not another one's by now. false: it has ended. */
+static bool take_reading(struct procio_one *one)
+{
+	struct procstat st;
+	int r = procstat_read(&st, one->pid);
+
+	one->gone = r == -ESRCH || r == -ENOENT || (!r && st.started != one->started);
+	if (!one->gone)
+		one->now = one->next;
+	return !one->gone;
 }
 
 /* Children first, then parents: true when no child has ended meanwhile, so that no parent's
@@ -161,7 +161,6 @@ static void read_one(struct procio_one *one)
  */
 static bool read_round(struct procio *p)
 {
-	struct procstat st;
 	bool steady = true;
 
 	for (int parents = 0; parents < 2; parents++)
@@ -169,9 +168,8 @@ static bool read_round(struct procio *p)
 			if (!p->one[i].gone && p->one[i].has_child == parents)
 				read_one(&p->one[i]);
 	for (size_t i = 0; i < p->n; i++)
-		if (!p->one[i].gone && !p->one[i].has_child &&
-		    (procstat_read(&st, p->one[i].pid) || st.started != p->one[i].started))
-			steady = false;
+		if (!p->one[i].gone)
+			steady &= take_reading(&p->one[i]);
 	return steady;
 }
 
@@ -179,23 +177,33 @@ static bool read_round(struct procio *p)
 static void settle_children(struct procio *p, const struct procio_one *parent)
 {
 	struct afs_compat grown = parent->now, had = { 0 };
-	bool inherited;
 
 	minus(&grown, &parent->before);
 	for (size_t i = 0; i < p->n; i++)
-		if (p->one[i].pending && p->one[i].parent == parent->pid)
+		if (p->one[i].gone && p->one[i].parent == parent->pid)
 			plus(&had, &p->one[i].now);
-	inherited = !parent->gone && covers(&grown, &had);
-	for (size_t i = 0; i < p->n; i++) {
-		if (!p->one[i].pending || p->one[i].parent != parent->pid)
-			continue;
-		p->one[i].pending = false;
-		p->one[i].inherited = inherited;
-	}
+	if (parent->gone || !covers(&grown, &had))
+		return;
+	for (size_t i = 0; i < p->n; i++)
+		p->one[i].inherited |= p->one[i].gone && p->one[i].parent == parent->pid;
+}
+
+/* What it did is a part of its role's sums from now on. */
+static void fold(struct procio *p, const struct procio_one *one)
+{
+	plus(&p->base[one->role], &one->base);
+	p->n_ended += one->role == AFS_ROLE_SERVER && one->pid != p->server;
+	if (one->inherited)
+		return;
+	plus(&p->gone[one->role], &one->now);
+	p->cut = *one;
+	p->n_cut++;
 }
 
 void procio_read(struct procio *p)
 {
+	size_t n = 0;
+
 	for (size_t i = 0; i < p->n; i++)
 		p->one[i].before = p->one[i].now;
 	for (int i = 0; i < ROUNDS && !read_round(p); i++)
@@ -203,29 +211,28 @@ void procio_read(struct procio *p)
 	for (size_t i = 0; i < p->n; i++)
 		if (p->one[i].has_child)
 			settle_children(p, &p->one[i]);
-	for (size_t i = 0; i < p->n; i++)
-		p->one[i].pending = false;
+	for (size_t i = 0; i < p->n; i++) {
+		if (p->one[i].gone)
+			fold(p, &p->one[i]);
+		else
+			p->one[n++] = p->one[i];
+	}
+	p->n = n;
 }
 
 bool procio_sum(const struct procio *p, enum afs_role role, struct afs_compat *out)
 {
-	bool any = false;
+	struct afs_compat base = p->base[role];
 
-	memset(out, 0, sizeof(*out));
+	*out = p->gone[role];
 	for (size_t i = 0; i < p->n; i++) {
-		const struct procio_one *one = &p->one[i];
-
-		if (one->role != role)
+		if (p->one[i].role != role)
 			continue;
-		any = true;
-		if (!one->inherited)
-			plus(out, &one->now);
+		plus(out, &p->one[i].now);
+		plus(&base, &p->one[i].base);
 	}
-	/* Subtract last, so that no sum is below 0 on the way. */
-	for (size_t i = 0; i < p->n; i++)
-		if (p->one[i].role == role)
-			minus(out, &p->one[i].base);
-	return any;
+	minus(out, &base);
+	return p->seen[role];
 }
 
 /* Children */
@@ -264,17 +271,18 @@ static void look_at_children(struct procio *p)
 	}
 	/* Sessions' own children are their helpers. */
 	for (size_t i = 0; i < p->n; i++)
-		if (!p->one[i].gone && (p->one[i].role != AFS_ROLE_SERVER || !i))
+		if (p->one[i].role != AFS_ROLE_SERVER || p->one[i].pid == p->server)
 			procfs_each_child(p->one[i].pid, add_child, p);
 }
 
 bool procio_tick(struct procio *p)
 {
 	uint64_t before = p->children;
+	size_t n = p->n;
 
 	procio_read(p);
 	look_at_children(p);
-	if (p->children != before)
+	if (p->children != before || p->n != n)
 		p->again = 1 + LOOKS_AGAIN;
 	if (!p->again)
 		return false;
@@ -284,44 +292,24 @@ bool procio_tick(struct procio *p)
 
 /* Notes */
 
-static int note_sessions(const struct procio *p, struct run *r)
-{
-	size_t before = 0, began = 0, ended = 0;
-
-	for (size_t i = 1; i < p->n; i++) {
-		if (p->one[i].role != AFS_ROLE_SERVER)
-			continue;
-		before += !p->one[i].begun;
-		began += p->one[i].begun;
-		ended += p->one[i].gone;
-	}
-	return run_note(
-	    &r->server, "sessions",
-	    "%zu at the start, %zu began, %zu ended (without those that lived between two looks)",
-	    before, began, ended);
-}
-
 int procio_note(const struct procio *p, struct run *r)
 {
-	const struct procio_one *last = NULL;
-	size_t cut = 0;
-	int err = p->whole && run_has_requests(r) ? note_sessions(p, r) : 0;
+	int err = 0;
 
-	for (size_t i = 0; i < p->n; i++) {
-		if (!p->one[i].gone || p->one[i].inherited)
-			continue;
-		last = &p->one[i];
-		cut++;
-	}
-	if (!err && cut == 1)
+	if (p->whole && run_has_requests(r))
+		err = run_note(&r->server, "sessions",
+			       "%zu at the start, %zu began, %zu ended (without those that lived "
+			       "between two looks)",
+			       p->n_before, p->n_began, p->n_ended);
+	if (!err && p->n_cut == 1)
 		err = run_note(&r->warnings, "watch",
 			       "%s %d has ended: its figures stop at the last reading",
-			       run_role_name(r, last->role), last->pid);
-	else if (!err && cut)
+			       run_role_name(r, p->cut.role), p->cut.pid);
+	else if (!err && p->n_cut)
 		err = run_note(&r->warnings, "watch",
 			       "%zu processes have ended: what they did after their last reading "
 			       "is missing",
-			       cut);
+			       p->n_cut);
 	if (!err && p->crowded)
 		err = run_note(&r->warnings, "watch",
 			       "more than %d sessions: the others count when they end",

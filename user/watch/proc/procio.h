@@ -18,12 +18,12 @@ struct procio_one {
 	pid_t pid, parent;
 	uint64_t started; /* ticks after boot */
 	enum afs_role role;
-	bool begun;     /* since the first look: its base is 0 */
-	bool has_child; /* among the others */
-	bool gone;
-	bool pending;                        /* gone, and not yet known whether ... */
-	bool inherited;                      /* ... its parent's account includes it */
-	struct afs_compat base, now, before; /* now: the last reading; before: the one before it */
+	bool has_child;         /* among the others */
+	bool gone;              /* until the end of a reading */
+	bool inherited;         /* its parent's account includes it */
+	struct afs_compat base; /* 0: it has begun since the first look */
+	/* The last reading, the one before it, and one that is made. */
+	struct afs_compat now, before, next;
 };
 
 struct procio {
@@ -33,8 +33,15 @@ struct procio {
 	uint64_t opened;    /* ticks after boot: a process that started later is counted from 0 */
 	uint64_t children;  /* of watched processes, at the last tick: a hash of all */
 	unsigned int again; /* ticks left that ask for a look although nothing has changed */
+	pid_t server;
+	bool seen[AFS_N_ROLES];
 	size_t n;
-	struct procio_one *one; /* owned */
+	struct procio_one *one; /* owned: those that live */
+	/* Of those that are gone: what their parents' accounts do not include, and their bases. */
+	struct afs_compat gone[AFS_N_ROLES], base[AFS_N_ROLES];
+	size_t n_before, n_began, n_ended; /* sessions */
+	size_t n_cut;                      /* processes whose end was not seen */
+	struct procio_one cut;             /* the last of these */
 };
 
 void procio_fini(struct procio *p);
