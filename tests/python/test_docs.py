@@ -49,6 +49,7 @@ def test_each_loss_is_explained() -> None:
 
 def test_each_hint_of_check_is_explained() -> None:
     keys = set(re.findall(r'\badd\(\w+, "([\w-]+)", (?:true|false)\)', source()))
+    keys |= set(re.findall(r'\{ "([\w-]+)", (?:true|false), \w+, "', source()))
     assert len(keys) > 12 and {key for key in keys if f"| `{key}` |" not in PAGE} == set()
 
 
