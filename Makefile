@@ -31,7 +31,7 @@ LIB_OBJ	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out user/cmd/main.c,$(SRC)
 CLIENT_OBJ = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/% user/base/% user/run/%,$(SRC)))
 BPF_OBJ	   = $(filter $(BUILD)/obj/user/watch/bpf/%,$(LIB_OBJ))
 BPF	  := $(sort $(wildcard bpf/*.bpf.c))
-SKEL	   = $(patsubst bpf/%.bpf.c,$(GEN)/%.skel.h,$(BPF)) $(GEN)/calls_tid.skel.h $(GEN)/storage_tid.skel.h
+SKEL	   = $(patsubst bpf/%.bpf.c,$(GEN)/%.skel.h,$(BPF))
 UNIT	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
 BPF_TESTS  = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bpf/test_*.c)))
 KNOWN	   = $(BUILD)/tests/known/server
@@ -108,12 +108,6 @@ $(GEN)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h bpf/decode/*.h) Makefile
 	$(call say,BPF)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(bpf_cc) -c -o $@ $<
-
-# The same for kernels without storage in the task.
-$(GEN)/%_tid.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h bpf/decode/*.h) Makefile
-	$(call say,BPF)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(bpf_cc) -DAFS_BY_TID -c -o $@ $<
 
 $(GEN)/%.skel.h: $(GEN)/%.bpf.o
 	$(call say,SKEL)

@@ -49,27 +49,16 @@ int on_sys_exit(__u64 *ctx)
 
 static __always_inline bool is_runnable(const struct task_struct___afs *task)
 {
-	const struct task_struct___afs_old *old = (const void *)task;
-
-	if (bpf_core_field_exists(task->__state))
-		return !task->__state;
-	return !old->state;
+	return !task->__state;
 }
 
 /* Why a task leaves its CPU. Tasks frozen by a cgroup look as if they waited for a signal. */
 static __always_inline __u8 off_of(bool preempted, const struct task_struct___afs *task)
 {
-	const struct task_struct___afs_old *old = (const void *)task;
-	__u64 state;
-
 	if (preempted || is_runnable(task))
 		return AFS_OFF_RUNQ;
-	if (bpf_core_field_exists(task->__state))
-		state = task->__state;
-	else
-		state = old->state;
-	return state & AFS_TASK_HELD || task->jobctl & AFS_TRAP_FREEZE ? AFS_OFF_STOPPED
-								       : AFS_OFF_BLOCKED;
+	return task->__state & AFS_TASK_HELD || task->jobctl & AFS_TRAP_FREEZE ? AFS_OFF_STOPPED
+									       : AFS_OFF_BLOCKED;
 }
 
 /* (preempted, task that leaves the CPU, task that gets it) */
@@ -93,9 +82,9 @@ int on_switch(__u64 *ctx)
 	return 0;
 }
 
-/* (task that is woken) */
-SEC("tp_btf/sched_wakeup")
-int on_wakeup(__u64 *ctx)
+/* (task that is to wake up): from here on it waits for a CPU. In whatever runs at that moment. */
+SEC("tp_btf/sched_waking")
+int on_waking(__u64 *ctx)
 {
 	struct afs_stripe *s = stripe_here();
 	struct afs_thread *t = s ? thread_hinted(s) : NULL;
@@ -110,18 +99,15 @@ int on_wakeup(__u64 *ctx)
 /* A slot in "process"; -1: none left. */
 static __always_inline __s32 process_new(int tgid, __u32 role, __s32 parent)
 {
-	struct afs_process *p;
-	__u32 i = 0;
+	__u32 i = pool_take(AFS_SLOTS_PROCESS);
+	struct afs_process *p = process_at(i);
 
-	if (bpf_map_pop_elem(&free_process, &i))
-		return -1;
-	p = process_at(i);
 	if (!p)
 		return -1;
 	p->role = role;
 	p->parent = parent;
 	p->begun_ns = p->looked_ns = bpf_ktime_get_ns();
-	p->tgid = tgid;
+	AFS_PUBLISH(p->tgid, tgid);
 	if (!p->used)
 		AFS_COUNT(shared.n_processes);
 	p->used = 1;
@@ -134,13 +120,14 @@ static __always_inline struct afs_thread *thread_new(__s32 tid, __u32 slot, __u3
 {
 	struct afs_process *p = process_at(slot);
 	struct afs_thread *t;
-	__u32 i = 0;
+	__u32 i;
 
 	if (!p) {
 		AFS_COUNT(shared.lost.process_slots);
 		return NULL;
 	}
-	t = bpf_map_pop_elem(&free_thread, &i) ? NULL : bpf_map_lookup_elem(&thread, &i);
+	i = pool_take(AFS_SLOTS_THREAD);
+	t = bpf_map_lookup_elem(&thread, &i);
 	if (!t) {
 		AFS_COUNT(shared.lost.thread_slots);
 		return NULL;
@@ -154,8 +141,8 @@ static __always_inline struct afs_thread *thread_new(__s32 tid, __u32 slot, __u3
 	t->since_ns = bpf_ktime_get_ns();
 	t->off = AFS_OFF_RUNQ;
 	thread_account(t, number);
-	t->tid = tid;
 	t->ended = 0;
+	AFS_PUBLISH(t->tid, tid); /* from here on user space collects it if it has ended */
 	if (!t->used)
 		AFS_COUNT(shared.n_threads);
 	t->used = 1;
@@ -172,6 +159,11 @@ static __always_inline void thread_end(struct afs_thread *t, const struct task_s
 	t->ended = 1;
 	if (!p)
 		return;
+	/* What the kernel writes to a dump of memory is in its account, and no call. */
+	if (task->exit_code & AFS_CORE_DUMPED) {
+		io.syscw = t->counted.syscw;
+		io.wchar = t->counted.wchar;
+	}
 	if (!t->found) {
 		__sync_fetch_and_add(&p->kernel.syscr, io.syscr);
 		__sync_fetch_and_add(&p->kernel.syscw, io.syscw);
@@ -180,32 +172,39 @@ static __always_inline void thread_end(struct afs_thread *t, const struct task_s
 	}
 	p->ended_ns = bpf_ktime_get_ns();
 	if (t->tid == p->tgid)
-		AFS_GET(p->exit_code, task->exit_code);
+		p->exit_code = task->exit_code;
 	s = tracing(AFS_TRACE_SMALL) ? stream_at(t->stream) : NULL;
 	if (s && s->serving == t->slot + 1)
 		trace_served(p, s);
-	barrier(); /* after that user space may collect the process */
-	AFS_COUNT(p->ended);
+	AFS_COUNT_LAST(p->ended); /* after that user space may collect the process */
 }
 
 /* From here on the thread's calls are counted. false: the kernel has no storage for it. */
 static __always_inline bool thread_watch(struct afs_thread *t, void *task)
 {
 	__u32 value = t->slot + 1;
-#ifdef AFS_BY_TID
-	__u32 tid = t->tid;
-#endif
 
 	t->task = (__u64)task;
-#ifdef AFS_BY_TID
-	if (!bpf_map_update_elem(&watched, &tid, &value, BPF_ANY))
-		return true;
-#else
 	if (bpf_task_storage_get(&watched, task, &value, BPF_LOCAL_STORAGE_GET_F_CREATE))
 		return true;
-#endif
 	thread_end(t, task);
 	return false;
+}
+
+static __always_inline bool is_32bit(const struct task_struct___afs *task)
+{
+	return task->mm && task->mm->task_size <= 1ull << 32;
+}
+
+/* A process has its descriptors together with another one, whose calls may close them. */
+static __always_inline __u32 share_files(__u32 slot)
+{
+	struct afs_process *p = process_at(slot);
+
+	if (p)
+		p->shares = 1;
+	forget_all(slot);
+	return 1;
 }
 
 /*
@@ -226,16 +225,30 @@ static __always_inline struct afs_thread *child_new(const struct afs_thread *par
 						    __u64 clone_flags)
 {
 	__u32 slot = parent->process, role, number = AFS_ACCOUNT_THREADS;
+	struct afs_process *p;
 	struct afs_thread *t;
 
+	/* A thread that io_uring makes for itself: it makes no calls. */
+	if ((clone_flags & AFS_CLONE_WORKER) == AFS_CLONE_WORKER) {
+		if (parent->nr == AFS_NR_URING_SETUP)
+			AFS_COUNT(shared.lost.uring_polls);
+		return NULL;
+	}
 	if (!(clone_flags & AFS_CLONE_THREAD)) {
 		role = child_role(parent);
 		number = role > AFS_ROLE_BACKEND && parent->account < AFS_ACCOUNT_BETWEEN
 			     ? parent->account
 			     : AFS_ACCOUNT_NONE;
 		slot = process_new(tid, role, slot);
+		p = process_at(slot);
+		if (p && clone_flags & AFS_CLONE_FILES)
+			p->shares = share_files(parent->process);
+		if (p)
+			p->is_32bit = parent->is_32bit;
 	}
 	t = thread_new(tid, slot, number);
+	if (t)
+		t->is_32bit = parent->is_32bit;
 	if (t && tracing(AFS_TRACE_CALLS))
 		t->dsi_id = parent->dsi_id;
 	return t;
@@ -247,27 +260,35 @@ int on_newtask(__u64 *ctx)
 {
 	struct task_struct___afs *task = (void *)ctx[0];
 	struct afs_thread *t = thread_current();
-	int tid;
 
 	if (!t)
 		return 0;
-	AFS_GET(tid, task->pid);
-	t = child_new(t, tid, ctx[1]);
+	t = child_new(t, task->pid, ctx[1]);
 	if (t && !thread_watch(t, task))
 		AFS_COUNT(shared.lost.storage);
 	return 0;
 }
 
-/* (task, ...): a session that runs another program is a session no longer. */
+/*
+ * (task, ...): the thread takes over the process's number. A session that runs another program is a
+ * session no longer.
+ */
 SEC("tp_btf/sched_process_exec")
 int on_exec(__u64 *ctx)
 {
+	const struct task_struct___afs *task = (const void *)ctx[0];
 	struct afs_thread *t = thread_current();
 	struct afs_process *p;
 
-	if (!t || t->role != AFS_ROLE_SERVER)
+	if (!t)
 		return 0;
+	t->tid = task->pid;
+	t->is_32bit = is_32bit(task);
 	p = process_of(t);
+	if (p)
+		p->is_32bit |= t->is_32bit;
+	if (t->role != AFS_ROLE_SERVER)
+		return 0;
 	if (p)
 		p->role = AFS_ROLE_OTHER;
 	t->cell += AFS_CELL(AFS_ROLE_OTHER - AFS_ROLE_SERVER, 0, 0);
@@ -275,16 +296,6 @@ int on_exec(__u64 *ctx)
 	thread_account(t, t->account);
 	t->part = part_of(t, state_of(t));
 	return 0;
-}
-
-/* Thread numbers are reused; task storage is freed by the kernel. */
-static __always_inline void thread_forget(void)
-{
-#ifdef AFS_BY_TID
-	__u32 tid = bpf_get_current_pid_tgid();
-
-	bpf_map_delete_elem(&watched, &tid);
-#endif
 }
 
 /* (task that ends) */
@@ -297,7 +308,6 @@ int on_exit(__u64 *ctx)
 		thread_end(t, (void *)ctx[0]);
 	if (t && tracing(AFS_TRACE_SMALL))
 		batch_end();
-	thread_forget();
 	return 0;
 }
 
@@ -418,16 +428,19 @@ int on_tp_exit_task(void *ctx)
 		thread_end(t, current_task());
 	if (t && tracing(AFS_TRACE_SMALL))
 		batch_end();
-	thread_forget();
 	return 0;
 }
 
-static __always_inline void mark_found(__u32 slot)
+static __always_inline void mark_found(__u32 slot, const struct task_struct___afs *task)
 {
 	struct afs_process *p = process_at(slot);
 
-	if (p)
-		p->found = 1;
+	if (!p)
+		return;
+	p->found = 1;
+	p->is_32bit = is_32bit(task);
+	if (task->files && task->signal && task->files->count.counter > task->signal->nr_threads)
+		p->shares = 1;
 }
 
 static __always_inline void mark_serving(const struct afs_thread *t)
@@ -441,11 +454,9 @@ static __always_inline void mark_serving(const struct afs_thread *t)
 /* Sets the state of a thread that is found asleep in a call to that call. */
 static __always_inline void mark_call(struct afs_thread *t, struct task_struct___afs *task)
 {
-#ifndef AFS_BY_TID
 	struct afs_stripe *s = stripe_here();
 	struct pt_regs___afs *regs;
 	unsigned long arg[AFS_N_ARGS];
-#endif
 
 	if (is_runnable(task))
 		return;
@@ -454,9 +465,6 @@ static __always_inline void mark_call(struct afs_thread *t, struct task_struct__
 		return;
 	t->nr = AFS_NR_ASLEEP;
 	enter_cell(t, AFS_CLASS_OTHER, AFS_OBJECT_UNKNOWN);
-#ifndef AFS_BY_TID
-	if (!bpf_core_enum_value_exists(enum bpf_func_id___afs, BPF_FUNC_task_pt_regs___afs))
-		return;
 	regs = (void *)bpf_task_pt_regs((void *)task);
 	if (!s || afs_nr(regs) < 0)
 		return;
@@ -469,99 +477,64 @@ static __always_inline void mark_call(struct afs_thread *t, struct task_struct__
 	/* Turns the pointer into a number, as a global function needs it. */
 	shared.mark.task = (__u64)task;
 	enter(s, t, task, *(volatile __u64 *)&shared.mark.task, afs_nr(regs), arg);
-#endif
-}
-
-/* Makes a slot available. Global functions, as the next four: verified once. */
-__noinline int release_one(__u32 of, __u32 slot)
-{
-	switch (of) {
-	case AFS_SLOTS_THREAD:
-		return bpf_map_push_elem(&free_thread, &slot, BPF_ANY);
-	case AFS_SLOTS_PROCESS:
-		return bpf_map_push_elem(&free_process, &slot, BPF_ANY);
-	case AFS_SLOTS_STREAM:
-		return bpf_map_push_elem(&free_stream, &slot, BPF_ANY);
-	default:
-		return bpf_map_push_elem(&free_part, &slot, BPF_ANY);
-	}
-}
-
-__noinline int release_in_range(__u32 of, __u32 slot)
-{
-	if (!AFS_BELOW(of, AFS_N_SLOTS) || slot < shared.release.of[of].first ||
-	    slot >= shared.release.of[of].end)
-		return 0;
-	return release_one(of, slot);
-}
-
-/* AFS_N_BLOCK slots from this one on, the last first. */
-__noinline int release_block(__u32 of, __u32 first)
-{
-	for (__u32 i = AFS_N_BLOCK; i-- > 0;)
-		release_in_range(of, first + i);
-	return 0;
-}
-
-__noinline int release_range(__u32 of)
-{
-	for (__u32 i = AFS_N_BLOCK; i-- > 0;)
-		release_block(of, i * AFS_N_BLOCK);
-	return 0;
-}
-
-__noinline int release_cleared(__u32 of)
-{
-	if (!AFS_BELOW(of, AFS_N_SLOTS))
-		return 0;
-	for (__u32 i = 0; i < AFS_N_RELEASE && i < shared.release.of[of].n; i++)
-		release_one(of, shared.release.of[of].slot[i]);
-	return 0;
 }
 
 /*
- * Makes available what user space has listed. User space cannot do it with system calls: while one
- * of those works on a map, the classic tracepoints of its CPU are skipped.
+ * The place of a process in the list of those wanted, or of one before it. Without branches, which
+ * the verifier would follow separately. A global function: verified once.
  */
-static __always_inline int release_all(void)
+__noinline __u32 want_find(__s32 tgid)
 {
-	for (__u32 of = 0; of < AFS_N_SLOTS; of++) {
-		if (shared.release.of[of].end)
-			release_range(of);
-		release_cleared(of);
-		shared.release.of[of].end = shared.release.of[of].n = 0;
+	__u32 at = 0, next;
+
+	for (__u32 step = AFS_N_WANTS / 2; step; step /= 2) {
+		next = (at + step) & (AFS_N_WANTS - 1);
+		at += step & (((__u32)(tgid - shared.mark.want[next].tgid) >> 31) - 1);
 	}
-	return 0;
+	return at;
 }
 
 /*
- * One pass over all tasks: watches the threads of process "mark" that are not watched yet. A thread
+ * A pass over all tasks: watches the threads of wanted processes that are not watched yet. A thread
  * found asleep may wake at any moment: it gets its storage before its state is read, so that the
- * wake-up is seen. Called without a task at the end: then slots are made available.
+ * wake-up is seen. Called without a task at the end.
  */
 SEC("iter/task")
-int mark_process(struct bpf_iter__task___afs *ctx)
+int mark_processes(struct bpf_iter__task___afs *ctx)
 {
 	struct task_struct___afs *task = ctx->task;
 	struct afs_thread *t;
+	struct afs_want *w;
+	__u32 at;
 
-	if (!task)
-		return release_all();
 	/* An exiting task may have been watched before, and its slot be reused. */
-	if (task->tgid != shared.mark.tgid || task->flags & AFS_PF_EXITING || thread_known(task))
+	if (!task || task->flags & AFS_PF_EXITING)
 		return 0;
-	if (shared.mark.slot < 0) {
-		shared.mark.slot = process_new(task->tgid, shared.mark.role, -1);
-		mark_found(shared.mark.slot);
+	at = want_find(task->tgid);
+	if (!AFS_BELOW(at, AFS_N_WANTS))
+		return 0;
+	w = &shared.mark.want[at];
+	if (w->tgid != task->tgid || thread_known(task))
+		return 0;
+	if (task->flags & AFS_PF_IO_WORKER) {
+		/* "iou-sqp-PID", not "iou-wrk-PID" */
+		if (task->comm[4] == 's' && !shared.mark.marked)
+			shared.lost.uring_polls++;
+		return 0;
 	}
-	t = thread_new(task->pid, shared.mark.slot,
-		       task->pid == task->tgid ? shared.mark.account : AFS_ACCOUNT_THREADS);
+	if (w->slot < 0) {
+		w->slot = process_new(task->tgid, w->role, -1);
+		mark_found(w->slot, task);
+	}
+	t = thread_new(task->pid, w->slot,
+		       task->pid == task->tgid ? w->account : AFS_ACCOUNT_THREADS);
 	if (!t) {
 		shared.mark.failed++;
 		return 0;
 	}
 	if (t->account == AFS_ACCOUNT_BETWEEN)
 		mark_serving(t);
+	t->is_32bit = is_32bit(task);
 	t->found = 1;
 	t->marking = 1;
 	if (thread_watch(t, task)) {

@@ -7,6 +7,7 @@
  * of system calls as input, the state of threads and processes as output.
  */
 
+#include "bpf/call_table.h"
 #include "bpf/decoders.h"
 #include "bpf/events.h"
 #include "bpf/paths.h"
@@ -15,65 +16,11 @@
 
 #include <stddef.h>
 
-/* System call numbers the table covers; higher ones are AFS_CLASS_OTHER. */
-#define AFS_N_CALLS 512
-
-/* How a call counts in the compatible ledger. */
-#define AFS_COMPAT_READ   0x01 /* syscr, rchar */
-#define AFS_COMPAT_WRITE  0x02 /* syscw, wchar */
-#define AFS_COMPAT_ALWAYS 0x04 /* also when it answers EBADF or ESPIPE */
-#define AFS_COMPAT_MOVED  0x08 /* only when it moved something */
-#define AFS_CALL_MOVES    0x10 /* a positive result is a number of bytes */
-#define AFS_CALL_LOCKS    0x20 /* fcntl: AFS_CLASS_LOCK when its second argument is a lock command */
-#define AFS_CALL_NORESULT 0x40 /* its return value has no meaning: rt_sigreturn */
-#define AFS_CALL_EXEC     0x80 /* the kernel's own reading of the program counts as syscr, rchar */
-
-/* The argument that is the descriptor. */
-#define AFS_FD_NONE 3
-
-/* Which descriptors the call closes or replaces. */
-enum afs_closes {
-	AFS_CLOSES_NONE,
-	AFS_CLOSES_ARG0, /* close */
-	AFS_CLOSES_ARG1, /* dup2 */
-	AFS_CLOSES_ALL,  /* exec, close_range */
-};
-
-/* Where the bytes are that a call moved, for following the client's connection. */
-enum afs_data {
-	AFS_DATA_NONE, /* not visible, or left in the socket (MSG_PEEK) */
-	AFS_DATA_BUF,  /* at the second argument */
-	AFS_DATA_IOV,  /* struct iovec at the second, their number in the third */
-	AFS_DATA_MSG,  /* struct msghdr at the second */
-	AFS_DATA_MMSG, /* struct mmsghdr at the second; only of datagrams */
-	AFS_DATA_FILE, /* a file's: sendfile */
-	AFS_DATA_UID,  /* none: the second argument is the new effective user id */
-};
-
 /* How regular files are distinguished. */
 enum afs_files {
 	AFS_FILES_AFP,     /* AppleDouble files are metadata; the backends' files are databases */
 	AFS_FILES_GLUSTER, /* what is below .glusterfs is metadata, except links to data files */
 };
-
-/* What a call of class WAIT waits for. */
-enum afs_waits {
-	AFS_WAITS_READY, /* descriptors, signals, work: poll, select, epoll */
-	AFS_WAITS_TIME,  /* a time: nanosleep */
-	AFS_WAITS_LOCK,  /* other threads: futex */
-};
-
-/* One system call. */
-struct afs_call {
-	__u8 class;  /* enum afs_class */
-	__u8 fd;     /* 0, 1, 2 or AFS_FD_NONE */
-	__u8 flags;  /* AFS_COMPAT_, AFS_CALL_ */
-	__u8 closes; /* enum afs_closes */
-	__u8 data;   /* enum afs_data */
-	__u8 peek;   /* the argument with flags such as MSG_PEEK; 0: none */
-	__u8 waits;  /* enum afs_waits, of class WAIT */
-	__u8 spare;
-} __attribute__((aligned(8))); /* it is read as a word */
 
 /* Set before loading. */
 struct afs_setup {
@@ -123,7 +70,7 @@ struct afs_thread {
 	__u64 seq;          /* moves at every entry and every return */
 	__u64 entered_ns;   /* when the call in progress was entered */
 	__s32 nr;           /* the call in progress; AFS_NR_ */
-	__u16 cell;         /* where it will count */
+	__u16 cell;         /* where its time will count */
 	__u8 class, object; /* of cell */
 	__s32 tid;          /* 0: slot not in use */
 	__u16 process;      /* its slot */
@@ -174,8 +121,9 @@ struct afs_thread {
 	__u64 name;           /* of the call in progress: fifth argument */
 	__u32 received, sent; /* datagrams of clients and to them */
 	__u32 replied;        /* packets of replies that it has sent first */
-	__u32 spare;
-	__u64 room2[4];
+	__u8 is_32bit;        /* it runs a 32-bit program, whose calls have other numbers */
+	__u8 spare[3];
+	struct afs_compat counted; /* as /proc/PID/io counts its calls */
 };
 
 /*
@@ -241,6 +189,9 @@ struct afs_process {
 	__u32 stream;  /* handle of the first of these; 0: none yet */
 	__u32 streams; /* connections that were its own */
 	__u32 found;   /* it existed before the watch */
+	__u32
+	    shares; /* another process has the same descriptors: what they are is not remembered */
+	__u32 is_32bit; /* it ran a 32-bit program, whose bytes are not counted */
 	__u64 begun_ns, ended_ns;
 	__u64 looked_ns;                /* entries of descriptors before this time are not valid */
 	struct afs_compat kernel;       /* the kernel's account of the threads that have ended */
@@ -452,15 +403,25 @@ struct afs_row {
 
 #define AFS_BATCH_LEN     2048
 
-/* How long the requests of one account took. */
+/* The shortest and longest request of one account. */
 struct afs_spread {
-	__u64 hist[AFS_REQUEST_BUCKETS];
-	__u64 span;           /* the one that min and max are of; before the first request 0 */
+	__u64 span;           /* the one that they are of; before the first request 0 */
 	__u64 min_ns, max_ns; /* in that span */
 };
 
 /* One for each command with a name. The first is for all others, and is not read. */
 #define AFS_N_SPREADS 96
+
+/*
+ * Histograms of times: large, so CPUs with the same remainder share them and add atomically. User
+ * space sets how many there are: one for each CPU, at most AFS_N_LANES, a power of two.
+ */
+#define AFS_N_LANES 8
+
+struct afs_times {
+	__u64 call[AFS_N_CELLS][AFS_HIST_BUCKETS];
+	__u64 request[AFS_N_SPREADS][AFS_REQUEST_BUCKETS]; /* as struct afs_spread */
+};
 
 /* What a CPU counts and remembers; written by its programs only. */
 struct afs_stripe {
@@ -476,8 +437,6 @@ struct afs_stripe {
 	__u32 room[5];
 	__u8 batch[AFS_BATCH_LEN];
 	struct afs_part part[AFS_N_PARTS];
-	struct afs_cell cell[AFS_N_CELLS];
-	struct afs_compat compat[AFS_N_PROCESSES];
 	struct afs_account account[AFS_N_ACCOUNTS];
 	struct afs_spread spread[AFS_N_SPREADS];
 	struct afs_result result[AFS_N_RESULTS];
@@ -491,15 +450,16 @@ struct afs_inode {
 	__u32 object; /* enum afs_object */
 };
 
-#define AFS_N_INODES 8
+#define AFS_N_INODES 16
 #define AFS_N_PORTS  32
 
-/* The inodes user space has found. After a new epoch descriptors are classified again. */
+/*
+ * What user space has found: sockets, and files that Unix sockets are bound to. After a new epoch
+ * descriptors are classified again.
+ */
 struct afs_inodes {
-	__u32 n_sockets, n_files, n_dirs, n_ports, epoch, spare;
-	struct afs_inode socket[AFS_N_INODES];
-	struct afs_inode file[AFS_N_INODES];
-	struct afs_inode dir[AFS_N_INODES]; /* every regular file in it */
+	__u32 n, n_ports, epoch, spare;
+	struct afs_inode inode[AFS_N_INODES];
 	/* TCP connections from or to this local port; in host order */
 	struct {
 		__u16 port, object;
@@ -519,43 +479,49 @@ struct afs_lost {
 	__u64 links;                  /* CNID connections forgotten: no room */
 	__u64 switches;               /* a thread got a CPU without an event */
 	__u64 uring;                  /* operations submitted to io_uring */
+	__u64 uring_polls;            /* threads of the kernel that submit others */
+	__u64 filtered;               /* calls answered by a seccomp filter */
+	__u64 calls_32bit;            /* of 32-bit programs, which are not distinguished */
 };
 
-/* Which process the iterator marks, and the result. */
-struct afs_mark {
+/* A process that the iterator marks. */
+struct afs_want {
 	__s32 tgid;
 	__u32 role;
-	__s32 slot;    /* -1 before the first */
-	__u32 marked;  /* threads, in this pass */
-	__u32 failed;  /* threads, in this pass: no slot, or no task storage */
 	__u32 account; /* of its first thread */
-	__u64 task;    /* the current one */
+	__s32 slot;    /* -1: none of its threads was found yet */
 };
 
-/* The things that have slots: each kind has a stack of free ones. */
+#define AFS_N_WANTS 4096 /* a power of two */
+
+/* What the iterator marks in one pass, and the result. */
+struct afs_mark {
+	__u32 marked; /* threads, in this pass */
+	__u32 failed; /* threads, in this pass: no slot, or no task storage */
+	__u64 task;   /* the current one */
+	/* In ascending order of "tgid"; those not in use have the highest number. */
+	struct afs_want want[AFS_N_WANTS];
+};
+
+/* What has free slots: see bpf/pool.h. */
 enum afs_slots {
 	AFS_SLOTS_THREAD,
 	AFS_SLOTS_PROCESS,
 	AFS_SLOTS_STREAM,
-	AFS_SLOTS_PART,
 	AFS_N_SLOTS,
 };
 
-/* For each kind, slots that the marker's next pass makes available: a range and a list. */
-#define AFS_N_RELEASE 64
-#define AFS_N_BLOCK   128 /* slots in a block, and blocks in the largest range */
-
-struct afs_release {
-	struct {
-		__u32 first, end, n, slot[AFS_N_RELEASE];
-	} of[AFS_N_SLOTS];
+struct afs_pools {
+	__u64 head[AFS_N_SLOTS];
+	__u32 next[AFS_N_SLOTS][AFS_N_THREADS]; /* the most that there are of one */
 };
 
 /* In .bss: user space reads it through a mapping. */
 struct afs_shared {
-	__u32 stopping; /* from each thread's next call on nothing is counted */
+	__u32 stopping; /* from each thread's next call on nothing is counted ... */
 	__u32 n_newborn;
-	struct afs_release release;
+	__u64 stop_ns; /* ... and no time from this moment on; 0: it is not set */
+	struct afs_pools free;
 	struct afs_inodes inodes;
 	struct afs_lost lost;
 	struct afs_mark mark;
@@ -568,7 +534,7 @@ struct afs_shared {
 
 #ifndef __bpf__
 _Static_assert(sizeof(struct afs_thread) == 320, "five cache lines");
-_Static_assert(AFS_N_THREADS <= AFS_N_BLOCK * AFS_N_BLOCK, "all in one range");
+_Static_assert(AFS_N_PROCESSES <= AFS_N_THREADS && AFS_N_CLIENTS <= AFS_N_THREADS, "the most");
 _Static_assert(offsetof(struct afs_thread, task) == 64, "what every call needs is in two");
 _Static_assert(offsetof(struct afs_thread, work) == 128, "what every call needs is in two");
 _Static_assert(offsetof(struct afs_stripe, batch) == 64, "a cache line");

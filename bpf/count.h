@@ -72,7 +72,11 @@ static __always_inline __u32 enter_fd(struct afs_thread *t, __u64 task, const st
 		t->fd = call->fd == 0 ? arg[0] : call->fd == 1 ? arg[1] : arg[2];
 		object = object_of(p, t->process, task, t->fd);
 	}
-	if (call->closes) {
+	if (AFS_RARE(call->closes == AFS_CLOSES_UNSHARES)) {
+		/* From now on one thread may have others than the process. */
+		p->shares |= arg[0] & AFS_CLONE_FILES;
+		forget_all(t->process);
+	} else if (call->closes) {
 		t->closes = call->closes == AFS_CLOSES_ARG0   ? arg[0]
 			    : call->closes == AFS_CLOSES_ARG1 ? arg[1]
 							      : AFS_FD_ALL;
@@ -80,6 +84,10 @@ static __always_inline __u32 enter_fd(struct afs_thread *t, __u64 task, const st
 			stream_close(t->process, t->fd);
 		forget(t->process, t->closes);
 	}
+	/* Whether it is a log may change. */
+	if (AFS_RARE(call->flags & AFS_CALL_LOCKS) && arg[1] == F_SETFL &&
+	    (object == AFS_OBJECT_DATA || object == AFS_OBJECT_LOG))
+		t->closes = t->fd;
 	if (object == AFS_OBJECT_BACKEND && t->role == AFS_ROLE_SERVER &&
 	    moves_bytes(call->class)) {
 		link_ask(t->slot, task, t->fd);
@@ -232,6 +240,12 @@ static __always_inline void enter(struct afs_stripe *s, struct afs_thread *t, vo
 
 	if (AFS_RARE(t->stopped))
 		return;
+	if (AFS_RARE(t->is_32bit)) {
+		/* The last entry of the table: of no descriptor. */
+		nr = AFS_N_CALLS;
+		call = call_of(nr);
+		AFS_COUNT(shared.lost.calls_32bit);
+	}
 	if (AFS_RARE(!address && t->off != AFS_OFF_NOT))
 		switch_missed(t);
 	if (AFS_RARE(call.flags & AFS_CALL_LOCKS) && is_lock(arg[1]))
@@ -254,7 +268,7 @@ static __always_inline void enter(struct afs_stripe *s, struct afs_thread *t, vo
 		t->data = AFS_DATA_FILE;
 	enter_cell(t, call.class, object);
 	t->flags = call.flags;
-	now = bpf_ktime_get_ns();
+	now = time_now(t);
 	p = part_at(s, own);
 	if (p)
 		p->cpu_ns += now - t->since_ns;
@@ -268,37 +282,31 @@ static __always_inline void enter(struct afs_stripe *s, struct afs_thread *t, vo
 	t->seq++;
 }
 
-static __always_inline void leave_exec(struct afs_thread *t, struct afs_compat *c)
+static __always_inline void leave_exec(struct afs_thread *t)
 {
 	struct afs_compat io = io_of(current_task());
 
-	c->syscr += io.syscr - t->syscr;
-	c->rchar += io.rchar - t->rchar;
+	t->counted.syscr += io.syscr - t->syscr;
+	t->counted.rchar += io.rchar - t->rchar;
 }
 
-static __always_inline void count_compat(struct afs_stripe *s, struct afs_thread *t, long ret)
+static __always_inline void count_compat(struct afs_thread *t, long ret)
 {
-	__u32 i = t->process;
-	struct afs_compat *c;
-
 	if ((ret == -EBADF || ret == -ESPIPE) && !(t->flags & AFS_COMPAT_ALWAYS))
 		return;
 	if (ret <= 0 && t->flags & AFS_COMPAT_MOVED)
 		return;
-	if (!AFS_BELOW(i, AFS_N_PROCESSES))
-		return;
-	c = &s->compat[i];
 	if (t->flags & AFS_CALL_EXEC)
-		leave_exec(t, c);
+		leave_exec(t);
 	if (t->flags & AFS_COMPAT_READ) {
-		c->syscr++;
+		t->counted.syscr++;
 		if (ret > 0)
-			c->rchar += ret;
+			t->counted.rchar += ret;
 	}
 	if (t->flags & AFS_COMPAT_WRITE) {
-		c->syscw++;
+		t->counted.syscw++;
 		if (ret > 0)
-			c->wchar += ret;
+			t->counted.wchar += ret;
 	}
 }
 
@@ -307,24 +315,15 @@ static __always_inline bool is_error(const struct afs_thread *t, long ret)
 	return (unsigned long)ret >= (unsigned long)-4095 && !(t->flags & AFS_CALL_NORESULT);
 }
 
-/* The calls ledger. */
-static __always_inline void count_cell(struct afs_stripe *s, const struct afs_thread *t, bool error,
-				       __u64 bytes, __u64 ns)
+static __always_inline void count_time(const struct afs_thread *t, __u64 ns)
 {
 	__u32 i = t->cell, bucket = afs_hist_index(ns, AFS_HIST_BITS, AFS_HIST_BUCKETS);
-	struct afs_cell *c;
+	struct afs_times *times = times_here();
 
-	if (!AFS_BELOW(i, AFS_N_CELLS) || !AFS_BELOW(bucket, AFS_HIST_BUCKETS))
-		return;
-	c = &s->cell[i];
-	c->calls++;
-	c->ns += ns;
-	c->errors += error;
-	c->bytes += bytes;
-	c->hist[bucket]++;
+	if (times && AFS_BELOW(i, AFS_N_CELLS) && AFS_BELOW(bucket, AFS_HIST_BUCKETS))
+		AFS_COUNT(times->call[i][bucket]);
 }
 
-/* The requests ledger. */
 static __always_inline void count_part(struct afs_stripe *s, struct afs_thread *t, bool error,
 				       __u64 bytes, __u64 ns)
 {
@@ -404,29 +403,59 @@ static __always_inline void note_again(struct afs_thread *t, long ret)
 		t->again = ret > 0 ? AFS_AGAIN_PART : AFS_OBJECT_CLIENT;
 }
 
+/*
+ * A return without an entry. A thread that has made a call has entered each: a seccomp filter, or a
+ * debugger, has answered this one, before the kernel reports entries. Its time is in the thread's
+ * own code. A thread returns so, too, from the call that has made it, or in which it was found.
+ */
+static __always_inline void leave_filtered(struct afs_stripe *s, struct afs_thread *t, long ret)
+{
+	struct afs_part *p;
+
+	if (t->nr != AFS_NR_NONE || !t->entered_ns || t->found || t->stopped || shared.stopping)
+		return;
+	t->counting = 1;
+	barrier();
+	t->flags = 0;
+	enter_cell(t, AFS_CLASS_OTHER, AFS_OBJECT_NONE);
+	count_time(t, 0);
+	p = part_at(s, t->part);
+	if (p) {
+		p->calls++;
+		p->errors += is_error(t, ret);
+	}
+	AFS_COUNT(shared.lost.filtered);
+	t->calls++;
+	t->seq++;
+	barrier();
+	t->counting = 0;
+}
+
 static __always_inline void leave(struct afs_stripe *s, struct afs_thread *t, long ret)
 {
 	__u64 now, bytes;
 	bool error;
 
-	if (AFS_RARE(t->nr < 0))
+	if (AFS_RARE(t->nr < 0)) {
+		leave_filtered(s, t, ret);
 		return;
+	}
 	if (AFS_RARE(t->off != AFS_OFF_NOT))
 		switch_missed(t);
 	t->counting = 1;
 	barrier();
-	now = bpf_ktime_get_ns();
+	now = time_now(t);
 	if (ret > 0)
 		leave_in(t, ret, now);
 	error = is_error(t, ret);
 	bytes = !error && t->flags & AFS_CALL_MOVES ? ret : 0;
-	count_cell(s, t, error, bytes, now - t->entered_ns);
+	count_time(t, now - t->entered_ns);
 	count_part(s, t, error, bytes, now - t->since_ns);
 	if (working())
 		trace_leave(s, t, ret, now);
 	t->since_ns = now;
 	if (t->flags & (AFS_COMPAT_READ | AFS_COMPAT_WRITE | AFS_CALL_EXEC))
-		count_compat(s, t, ret);
+		count_compat(t, ret);
 	/* Again: another thread may have classified the descriptor during the call. */
 	if (t->closes != AFS_FD_KEEP)
 		forget(t->process, t->closes);

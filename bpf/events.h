@@ -91,12 +91,15 @@ enum afs_object {
 #define AFS_HIST_BITS    1
 #define AFS_HIST_BUCKETS 72 /* up to 2^36 ns = 68 s */
 
-/* One cell of the calls ledger: what one role did in one class on one object. */
+/*
+ * One cell of the calls ledger: what one role did in one class on one object. Only its histogram is
+ * counted as such; the rest is the sum of the parts of all accounts.
+ */
 struct afs_cell {
 	__u64 calls;  /* returned calls */
 	__u64 errors; /* of these, with a negative result */
 	__u64 bytes;  /* moved, as returned; only classes that move data */
-	__u64 ns;     /* between entry and return */
+	__u64 ns;     /* between entry and return, or since entry */
 	__u64 hist[AFS_HIST_BUCKETS];
 };
 
@@ -115,6 +118,7 @@ struct afs_cell {
  * what a CNID server or a helper program does for it is in the same account under its own role.
  */
 enum afs_account_number {
+	AFS_ACCOUNT_UNNAMED = 255, /* of AFP: all commands without a name */
 	AFS_ACCOUNT_DSI = 256,     /* + the number of a DSI command that gets a reply: 3, 4 */
 	AFS_ACCOUNT_BETWEEN = 272, /* the serving thread between requests */
 	AFS_ACCOUNT_THREADS,       /* other threads of a process that serves a client */

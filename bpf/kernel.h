@@ -20,6 +20,7 @@ struct super_block___afs {
 
 struct inode___afs {
 	unsigned short i_mode;
+	unsigned int i_nlink;
 	unsigned long i_ino;
 	struct super_block___afs *i_sb;
 };
@@ -42,6 +43,7 @@ struct path___afs {
 struct file___afs {
 	struct inode___afs *f_inode;
 	struct path___afs f_path;
+	unsigned int f_flags;
 	void *private_data; /* of a socket: struct socket */
 };
 
@@ -89,13 +91,27 @@ struct fdtable___afs {
 
 struct files_struct___afs {
 	struct fdtable___afs *fdt;
+	struct {
+		int counter;
+	} count; /* of who shares it */
 };
 
 struct task_io_accounting___afs {
 	__u64 rchar, wchar, syscr, syscw;
 };
 
+struct mm_struct___afs {
+	unsigned long task_size; /* of its addresses */
+};
+
+struct signal_struct___afs {
+	int nr_threads;
+};
+
 struct task_struct___afs {
+	char comm[16];
+	struct signal_struct___afs *signal;
+	struct mm_struct___afs *mm;
 	int pid;
 	int tgid;
 	unsigned int flags;
@@ -111,11 +127,6 @@ struct task_struct___afs {
  */
 #define AFS_TASK_HELD   (0x4 | 0x8 | 0x8000)
 #define AFS_TRAP_FREEZE (1ul << 23)
-
-/* Before 5.14. */
-struct task_struct___afs_old {
-	long state;
-};
 
 struct bpf_iter__task___afs {
 	struct task_struct___afs *task;
@@ -169,24 +180,28 @@ struct afs_tp_newtask {
 	__u64 clone_flags;
 };
 
-enum bpf_func_id___afs {
-	BPF_FUNC_task_pt_regs___afs = 175,
-};
+#define AFS_NR_URING_SETUP 425
 
-#define AFS_PF_EXITING   0x00000004
-#define AFS_CLONE_THREAD 0x00010000
-#define AFS_MSG_PEEK     0x2
+#define AFS_PF_EXITING     0x00000004
+#define AFS_PF_IO_WORKER   0x00000010
+#define AFS_CLONE_FILES    0x00000400
+#define AFS_CLONE_THREAD   0x00010000
+/* CLONE_UNTRACED and CLONE_IO: the kernel's own threads for io_uring; no program sets both. */
+#define AFS_CLONE_WORKER 0x80800000u
+/* In an exit code: memory was dumped. */
+#define AFS_CORE_DUMPED 0x80
+#define AFS_MSG_PEEK    0x2
 
-#define AFS_UNIX         1
-#define AFS_INET         2
-#define AFS_INET6        10
-#define AFS_TCP          6
-#define AFS_UDP          17
+#define AFS_UNIX        1
+#define AFS_INET        2
+#define AFS_INET6       10
+#define AFS_TCP         6
+#define AFS_UDP         17
 
-#define AFS_S_IFMT       0170000
-#define AFS_S_IFIFO      0010000
-#define AFS_S_IFDIR      0040000
-#define AFS_S_IFREG      0100000
-#define AFS_S_IFSOCK     0140000
+#define AFS_S_IFMT      0170000
+#define AFS_S_IFIFO     0010000
+#define AFS_S_IFDIR     0040000
+#define AFS_S_IFREG     0100000
+#define AFS_S_IFSOCK    0140000
 
 #endif

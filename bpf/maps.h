@@ -3,13 +3,12 @@
 #define AFS_MAPS_H
 
 /*
- * All data of the programs, and how they find that of a thread. One source makes two objects: with
- * AFS_BY_TID a thread is found by its number in a hash, for kernels before 5.11, which have no task
- * storage; that object reads the kernel's memory only with bpf_probe_read_kernel.
+ * All data of the programs, and how they find that of a thread: by the storage of its task.
  */
 
 #include "bpf/calls.h"
 #include "bpf/kernel.h"
+#include "bpf/pool.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
@@ -23,15 +22,9 @@ struct afs_shared shared;
 
 /* For every watched thread its slot in "thread" + 1. */
 struct {
-#ifdef AFS_BY_TID
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, AFS_N_THREADS);
-	__type(key, __u32);
-#else
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-#endif
 	__type(value, __u32);
 } watched SEC(".maps");
 
@@ -62,22 +55,7 @@ AFS_ARRAY(row, AFS_N_ROLES *AFS_N_ACCOUNTS, struct afs_row);
 AFS_ARRAY(datagram, AFS_N_THREADS, struct afs_datagram); /* one if there are none */
 
 AFS_ARRAY(stripe, 1, struct afs_stripe); /* one for every CPU: user space sets how many */
-
-/*
- * Free slots, filled by user space, the first on top: used slots are taken again before unused
- * ones, so that all used ones are the first.
- */
-#define AFS_FREE(name, n)                                                                          \
-	struct {                                                                                   \
-		__uint(type, BPF_MAP_TYPE_STACK);                                                  \
-		__uint(max_entries, n);                                                            \
-		__type(value, __u32);                                                              \
-	} name SEC(".maps")
-
-AFS_FREE(free_thread, AFS_N_THREADS);
-AFS_FREE(free_process, AFS_N_PROCESSES);
-AFS_FREE(free_stream, AFS_N_CLIENTS);
-AFS_FREE(free_part, AFS_N_PARTS);
+AFS_ARRAY(times, 1, struct afs_times);
 
 /*
  * CNID connections, by a key common to both ends; descriptors: the ends of such connections, and
@@ -114,6 +92,21 @@ struct {
 /* Adds 1 atomically. */
 #define AFS_COUNT(counter) __sync_fetch_and_add(&(counter), 1)
 
+/*
+ * Sets or adds 1, and everything written before is visible to who sees it: on arm64 only atomics
+ * that return what was there are ordered.
+ */
+#define AFS_PUBLISH(field, value)                                                                  \
+	({                                                                                         \
+		typeof(field) was_ = __sync_lock_test_and_set(&(field), value);                    \
+		barrier_var(was_);                                                                 \
+	})
+#define AFS_COUNT_LAST(counter)                                                                    \
+	({                                                                                         \
+		typeof(counter) was_ = AFS_COUNT(counter);                                         \
+		barrier_var(was_);                                                                 \
+	})
+
 /* Whether clients' data come as datagrams. */
 static __always_inline bool datagrams(void)
 {
@@ -132,28 +125,21 @@ static __always_inline bool datagrams(void)
 			(total) += (n);                                                            \
 	})
 
-#ifdef AFS_BY_TID
-#define AFS_GET(dst, src) bpf_core_read(&(dst), sizeof(dst), &(src))
-#else
-#define AFS_GET(dst, src) ((dst) = (src))
-#endif
-
 static __always_inline void *current_task(void)
 {
-#ifdef AFS_BY_TID
-	return (void *)bpf_get_current_task();
-#else
 	return bpf_get_current_task_btf();
-#endif
 }
 
 /*
- * true: "i", a local variable, is below n. The barrier keeps the compiler from adding it to an
- * address before the check, so that the verifier knows the bound.
+ * true: "i", a local variable, is below n. The first barrier keeps the compiler from checking a
+ * copy, the second one from adding it to an address before the check, so that the verifier knows
+ * the bound: that of Linux 6.1 does not see that two registers are the same.
  */
 #define AFS_BELOW(i, n)                                                                            \
 	({                                                                                         \
-		bool below_ = (i) < (n);                                                           \
+		bool below_;                                                                       \
+		barrier_var(i);                                                                    \
+		below_ = (i) < (n);                                                                \
 		if (below_)                                                                        \
 			barrier_var(i);                                                            \
 		below_;                                                                            \
@@ -167,6 +153,18 @@ static __always_inline struct afs_stripe *stripe_here(void)
 	return bpf_map_lookup_elem(&stripe, &i);
 }
 
+static __always_inline __u32 lane_here(void)
+{
+	return bpf_get_smp_processor_id() & (AFS_N_LANES - 1);
+}
+
+static __always_inline struct afs_times *times_here(void)
+{
+	__u32 i = lane_here();
+
+	return bpf_map_lookup_elem(&times, &i);
+}
+
 static __always_inline struct afs_thread *thread_at(__u32 *slot)
 {
 	__u32 i;
@@ -177,21 +175,43 @@ static __always_inline struct afs_thread *thread_at(__u32 *slot)
 	return bpf_map_lookup_elem(&thread, &i);
 }
 
+/* Takes a free slot; AFS_N_THREADS: none is left. Global functions: verified once. */
+__noinline __u32 pool_take(__u32 of)
+{
+	__u64 before;
+	__u32 slot;
+
+	if (!AFS_BELOW(of, AFS_N_SLOTS))
+		return AFS_N_THREADS;
+	for (int i = 0; i < AFS_POOL_TRIES; i++) {
+		before = *(volatile __u64 *)&shared.free.head[of];
+		slot = (__u32)before - 1;
+		if (!AFS_BELOW(slot, AFS_N_THREADS))
+			return AFS_N_THREADS;
+		if (__sync_val_compare_and_swap(
+			&shared.free.head[of], before,
+			afs_pool_head(before, shared.free.next[of][slot])) == before)
+			return slot;
+	}
+	return AFS_N_THREADS;
+}
+
+__noinline int pool_give(__u32 of, __u32 slot)
+{
+	if (!AFS_BELOW(of, AFS_N_SLOTS) || !AFS_BELOW(slot, AFS_N_THREADS))
+		return 0;
+	return afs_pool_give(&shared.free.head[of], &shared.free.next[of][slot], slot);
+}
+
 /* NULL: not watched, or it has ended and its slot was taken back. */
 static __always_inline struct afs_thread *thread_known(void *task)
 {
 	const struct task_struct___afs *in = task;
 	struct afs_thread *t;
-#ifdef AFS_BY_TID
-	__u32 tid;
 
-	AFS_GET(tid, in->pid);
-	t = thread_at(bpf_map_lookup_elem(&watched, &tid));
-#else
 	if (!in->bpf_storage)
 		return NULL;
 	t = thread_at(bpf_task_storage_get(&watched, task, NULL, 0));
-#endif
 	return t && t->task == (__u64)task ? t : NULL;
 }
 
@@ -264,10 +284,10 @@ static __always_inline struct afs_compat io_of(const struct task_struct___afs *t
 
 	if (!bpf_core_field_exists(task->ioac.rchar))
 		return io;
-	AFS_GET(io.syscr, task->ioac.syscr);
-	AFS_GET(io.syscw, task->ioac.syscw);
-	AFS_GET(io.rchar, task->ioac.rchar);
-	AFS_GET(io.wchar, task->ioac.wchar);
+	io.syscr = task->ioac.syscr;
+	io.syscw = task->ioac.syscw;
+	io.rchar = task->ioac.rchar;
+	io.wchar = task->ioac.wchar;
 	return io;
 }
 

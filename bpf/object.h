@@ -11,36 +11,18 @@
 
 #include "bpf/maps.h"
 
+#include <linux/fcntl.h>
+
 #define READ(dst, src)                                                                             \
 	bpf_probe_read_kernel(&(dst), sizeof(dst), __builtin_preserve_access_index(&(src)))
 
-/* A list of struct afs_inodes. */
-enum object_list {
-	OBJECT_SOCKETS,
-	OBJECT_FILES,
-	OBJECT_DIRS,
-};
-
-/* What a list says of an inode, or AFS_N_OBJECTS. A global function: verified once. */
-__noinline __u32 object_listed(__u32 list, __u64 ino, __u32 dev)
+/* What user space has said of an inode, or AFS_N_OBJECTS. A global function: verified once. */
+__noinline __u32 object_listed(__u64 ino, __u32 dev)
 {
 	const volatile struct afs_inodes *known = &shared.inodes;
-	const volatile struct afs_inode *at;
-	__u32 n;
+	const volatile struct afs_inode *at = known->inode;
+	__u32 n = known->n;
 
-	switch (list) {
-	case OBJECT_SOCKETS:
-		at = known->socket;
-		n = known->n_sockets;
-		break;
-	case OBJECT_FILES:
-		at = known->file;
-		n = known->n_files;
-		break;
-	default:
-		at = known->dir;
-		n = known->n_dirs;
-	}
 	for (__u32 i = 0; i < AFS_N_INODES; i++) {
 		if (i >= n)
 			break;
@@ -50,7 +32,7 @@ __noinline __u32 object_listed(__u32 list, __u64 ino, __u32 dev)
 	return AFS_N_OBJECTS;
 }
 
-static __always_inline __u32 object_in(enum object_list list, const struct inode___afs *inode)
+static __always_inline __u32 object_known(const struct inode___afs *inode)
 {
 	struct super_block___afs *sb = NULL;
 	unsigned long ino = 0;
@@ -59,7 +41,7 @@ static __always_inline __u32 object_in(enum object_list list, const struct inode
 	READ(ino, inode->i_ino);
 	READ(sb, inode->i_sb);
 	READ(dev, sb->s_dev);
-	return object_listed(list, ino, dev);
+	return object_listed(ino, dev);
 }
 
 /* Whether a name as long as ".AppleDouble" is that. */
@@ -129,40 +111,79 @@ static __always_inline __u32 object_of_brick(const struct inode___afs *inode,
 	return AFS_OBJECT_DATA;
 }
 
+/*
+ * Logs: files that are only ever appended to, and standard output and error. A brick's data files
+ * may be opened so, too, but have a second link below .glusterfs.
+ */
+static __always_inline bool object_is_log(const struct file___afs *file,
+					  const struct inode___afs *inode, __u32 fd)
+{
+	unsigned int flags = 0, links = 0;
+
+	READ(flags, file->f_flags);
+	if ((flags & O_ACCMODE) != O_WRONLY || !(flags & O_APPEND || fd == 1 || fd == 2))
+		return false;
+	if (setup.files != AFS_FILES_GLUSTER)
+		return true;
+	READ(links, inode->i_nlink);
+	return links == 1;
+}
+
+#define OBJECT_NAME_LEN 64 /* of a name, so much is compared; a multiple of 8 */
+
+/*
+ * Whether it is a file of the SQLite database of a volume: NAME/NAME.sqlite, as netatalk makes it,
+ * or its NAME.sqlite-wal, -shm, -journal. A global function, with addresses: verified once.
+ */
+__noinline int object_is_sqlite(__u64 name, __u64 folder, __u32 len)
+{
+	const char want[8] = { '.', 's', 'q', 'l', 'i', 't', 'e' };
+	__u64 a = 0, b = 0;
+	char end[8] = {};
+
+	bpf_probe_read_kernel(end, sizeof(end), (const void *)(name + len));
+	for (int i = 0; i < 7; i++)
+		if (end[i] != want[i])
+			return 0;
+	if (end[7] && end[7] != '-')
+		return 0;
+	for (__u32 at = 0; at < OBJECT_NAME_LEN && at < len; at += 8) {
+		bpf_probe_read_kernel(&a, sizeof(a), (const void *)(name + at));
+		bpf_probe_read_kernel(&b, sizeof(b), (const void *)(folder + at));
+		/* What is after the end of the shorter name is cut off. */
+		a ^= b;
+		if (len - at < 8)
+			a <<= 64 - 8 * (len - at);
+		if (a)
+			return 0;
+	}
+	return 1;
+}
+
 static __always_inline __u32 object_of_file(const struct file___afs *file,
-					    const struct inode___afs *inode,
-					    const volatile struct afs_inodes *known)
+					    const struct inode___afs *inode, __u32 fd)
 {
 	struct dentry___afs *dentry = NULL, *parent = NULL;
-	const unsigned char *name = NULL;
-	struct inode___afs *dir = NULL;
+	const unsigned char *name = NULL, *folder = NULL;
 	char first[2] = {};
-	__u32 object, len = 0;
+	__u32 len = 0;
 
-	if (known->n_files) {
-		object = object_in(OBJECT_FILES, inode);
-		if (object != AFS_N_OBJECTS)
-			return object;
-	}
+	if (object_is_log(file, inode, fd))
+		return AFS_OBJECT_LOG;
 	READ(dentry, file->f_path.dentry);
 	READ(parent, dentry->d_parent);
-	if (known->n_dirs) {
-		READ(dir, parent->d_inode);
-		object = object_in(OBJECT_DIRS, dir);
-		if (object != AFS_N_OBJECTS)
-			return object;
-	}
 	if (setup.files == AFS_FILES_GLUSTER)
 		return object_of_brick(inode, dentry);
 	READ(name, dentry->d_name.name);
 	bpf_probe_read_kernel(first, sizeof(first), name);
 	if (first[0] == '.' && first[1] == '_')
 		return AFS_OBJECT_META;
+	READ(folder, parent->d_name.name);
 	READ(len, parent->d_name.len);
-	if (len != 12)
-		return AFS_OBJECT_DATA;
-	READ(name, parent->d_name.name);
-	return object_is_appledouble(name) ? AFS_OBJECT_META : AFS_OBJECT_DATA;
+	if (len == 12 && object_is_appledouble(folder))
+		return AFS_OBJECT_META;
+	return object_is_sqlite((__u64)name, (__u64)folder, len) ? AFS_OBJECT_CNIDDB
+								 : AFS_OBJECT_DATA;
 }
 
 /* One end of a connection. Ports in host order. */
@@ -192,8 +213,7 @@ static __always_inline struct sock___afs *end_of(struct end *out, const struct f
 #define OBJECT_FOR_NOW 0x80 /* not to be remembered: a socket that is not connected yet */
 
 /* A CNID connection by the file that one of its ends is bound to, else AFS_OBJECT_SOCKET. */
-static __always_inline __u32 object_of_unix(const void *own, const void *peer,
-					    const volatile struct afs_inodes *known)
+static __always_inline __u32 object_of_unix(const void *own, const void *peer)
 {
 	const struct unix_sock___afs *sk = own;
 	struct dentry___afs *dentry = NULL;
@@ -201,8 +221,6 @@ static __always_inline __u32 object_of_unix(const void *own, const void *peer,
 
 	if (!peer)
 		return AFS_OBJECT_SOCKET | OBJECT_FOR_NOW;
-	if (!known->n_files)
-		return AFS_OBJECT_SOCKET;
 	READ(dentry, sk->path.dentry);
 	sk = peer;
 	if (!dentry)
@@ -210,8 +228,7 @@ static __always_inline __u32 object_of_unix(const void *own, const void *peer,
 	if (!dentry)
 		return AFS_OBJECT_SOCKET;
 	READ(inode, dentry->d_inode);
-	return object_in(OBJECT_FILES, inode) == AFS_OBJECT_BACKEND ? AFS_OBJECT_BACKEND
-								    : AFS_OBJECT_SOCKET;
+	return object_known(inode) == AFS_OBJECT_BACKEND ? AFS_OBJECT_BACKEND : AFS_OBJECT_SOCKET;
 }
 
 /* A socket on which datagrams of many clients come. */
@@ -252,14 +269,13 @@ static __always_inline __u32 object_at_port(__u32 local, __u32 peer)
 }
 
 /* A client's or a CNID connection by its ports, else AFS_OBJECT_SOCKET. */
-static __always_inline __u32 object_of_ports(const struct file___afs *file,
-					     const volatile struct afs_inodes *known)
+static __always_inline __u32 object_of_ports(const struct file___afs *file)
 {
 	struct end end = {};
 	const void *sk = end_of(&end, file);
 
 	if (end.family == AFS_UNIX)
-		return object_of_unix(sk, (const void *)end.other, known);
+		return object_of_unix(sk, (const void *)end.other);
 	if (end.family != AFS_INET && end.family != AFS_INET6)
 		return AFS_OBJECT_SOCKET;
 	if (!end.peer && !(end.local && is_datagrams(sk)))
@@ -268,14 +284,11 @@ static __always_inline __u32 object_of_ports(const struct file___afs *file,
 }
 
 static __always_inline __u32 object_of_socket(const struct file___afs *file,
-					      const struct inode___afs *inode,
-					      const volatile struct afs_inodes *known)
+					      const struct inode___afs *inode)
 {
-	__u32 object = object_in(OBJECT_SOCKETS, inode);
+	__u32 object = object_known(inode);
 
-	if (object != AFS_N_OBJECTS)
-		return object;
-	return object_of_ports(file, known);
+	return object != AFS_N_OBJECTS ? object : object_of_ports(file);
 }
 
 /* NULL: not an open descriptor. */
@@ -298,8 +311,7 @@ static __always_inline struct file___afs *file_of_fd(const struct task_struct___
 	return file;
 }
 
-static __always_inline __u32 object_of_file_at(const struct file___afs *file,
-					       const volatile struct afs_inodes *known)
+static __always_inline __u32 object_of_file_at(const struct file___afs *file, __u32 fd)
 {
 	struct inode___afs *inode = NULL;
 	unsigned short mode = 0;
@@ -308,9 +320,9 @@ static __always_inline __u32 object_of_file_at(const struct file___afs *file,
 	READ(mode, inode->i_mode);
 	switch (mode & AFS_S_IFMT) {
 	case AFS_S_IFSOCK:
-		return object_of_socket(file, inode, known);
+		return object_of_socket(file, inode);
 	case AFS_S_IFREG:
-		return object_of_file(file, inode, known);
+		return object_of_file(file, inode, fd);
 	case AFS_S_IFDIR:
 		return AFS_OBJECT_DIR;
 	case AFS_S_IFIFO:
@@ -426,7 +438,7 @@ __noinline __u32 object_look(__u32 slot, __u64 task, __u32 fd)
 	file = file_of_fd((const void *)(task ? task : bpf_get_current_task()), fd);
 	if (!file || !p)
 		return AFS_OBJECT_NONE;
-	object = object_of_file_at(file, &shared.inodes);
+	object = object_of_file_at(file, fd);
 	if (object == AFS_OBJECT_BACKEND) {
 		what.link = link_of(file, p->role == AFS_ROLE_SERVER);
 	} else if (object == AFS_OBJECT_DATA && p->role == AFS_ROLE_BACKEND &&
@@ -438,7 +450,7 @@ __noinline __u32 object_look(__u32 slot, __u64 task, __u32 fd)
 	what.object = object;
 	if (what.link || fd >= AFS_N_FDS)
 		seen_add(p, slot, fd, &what);
-	if (fd < AFS_N_FDS)
+	if (fd < AFS_N_FDS && !p->shares)
 		p->object[fd_index(fd)] = object + 1;
 	return object;
 }
@@ -457,7 +469,7 @@ static __always_inline __u32 object_of(struct afs_process *p, __u32 slot, __u64 
 	if (fd < AFS_N_FDS) {
 		if (p->object[fd_index(fd)])
 			return p->object[fd_index(fd)] - 1;
-	} else {
+	} else if (!p->shares) {
 		s = seen_at(p, slot, fd);
 		if (s)
 			return s->object;

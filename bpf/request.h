@@ -140,17 +140,18 @@ __noinline int result_count(__u32 number, __s32 code)
 static __always_inline void spread_add(struct afs_stripe *stripe, __u32 number, __u64 ns)
 {
 	__u32 i, bucket = afs_hist_index(ns, AFS_REQUEST_BITS, AFS_REQUEST_BUCKETS);
+	struct afs_times *times = times_here();
 	struct afs_spread *p;
 
-	if (!AFS_BELOW(number, AFS_ACCOUNT_BETWEEN))
+	if (!times || !AFS_BELOW(number, AFS_ACCOUNT_BETWEEN))
 		return;
 	i = setup.spread[number];
 	barrier_var(i);
 	barrier_var(bucket);
 	if (!AFS_BELOW(i, AFS_N_SPREADS) || !AFS_BELOW(bucket, AFS_REQUEST_BUCKETS))
 		return;
+	AFS_COUNT(times->request[i][bucket]);
 	p = &stripe->spread[i];
-	p->hist[bucket]++;
 	if (p->span != shared.span) {
 		p->span = shared.span;
 		p->min_ns = p->max_ns = ns;

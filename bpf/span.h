@@ -6,7 +6,7 @@
  * Where the programs of storage.bpf.c count, and spans: what takes time in a watched thread.
  *
  * A program may be preempted by a task that runs another one, and block I/O ends in interrupts:
- * every total is added to atomically, in the stripe of the current CPU.
+ * every total is added to atomically, in the lane of the current CPU.
  */
 
 #include "bpf/maps.h"
@@ -17,7 +17,7 @@
 
 #define N_ROWS (AFS_N_ROLES * AFS_N_ACCOUNTS)
 
-/* A stripe of each for every CPU: user space sets how many. */
+/* A lane of each: user space sets how many, as of struct afs_times. */
 AFS_ARRAY(storage_row, N_ROWS, struct afs_storage);
 AFS_ARRAY(storage_read, AFS_N_PROCESSES,
 	  __u64); /* bio_read_bytes by process, for its cross-check */
@@ -54,7 +54,7 @@ static __always_inline struct afs_storage *storage_at(__u32 row)
 {
 	if (row >= N_ROWS)
 		return NULL;
-	row += bpf_get_smp_processor_id() * N_ROWS;
+	row += lane_here() * N_ROWS;
 	return bpf_map_lookup_elem(&storage_row, &row);
 }
 

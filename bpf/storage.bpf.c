@@ -443,15 +443,13 @@ static __always_inline __u32 kind_of(const struct bio___afs *bio)
 static __always_inline bool is_piece(void)
 {
 	const struct task_struct___afs_block *task = current_task();
-	void *list;
 
-	AFS_GET(list, task->bio_list);
-	return list;
+	return task->bio_list;
 }
 
 static __always_inline void count_read(const struct afs_thread *t, struct afs_storage *s, __u32 n)
 {
-	__u32 i = bpf_get_smp_processor_id() * AFS_N_PROCESSES + t->process;
+	__u32 i = lane_here() * AFS_N_PROCESSES + t->process;
 	__u64 *process = bpf_map_lookup_elem(&storage_read, &i);
 
 	ADD(s->bio_reads, 1);
@@ -524,19 +522,6 @@ SEC("?tp_btf/block_bio_queue")
 int on_bio_begin(__u64 *ctx)
 {
 	return timed((const void *)ctx[0]);
-}
-
-/* (queue, bio) */
-SEC("?tp_btf/block_bio_queue")
-int on_bio_queue_old(__u64 *ctx)
-{
-	return queued((const void *)ctx[1]);
-}
-
-SEC("?tp_btf/block_bio_queue")
-int on_bio_begin_old(__u64 *ctx)
-{
-	return timed((const void *)ctx[1]);
 }
 
 static __always_inline void ended_bio(__u64 key, __u64 now)

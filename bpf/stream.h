@@ -61,10 +61,9 @@ static __always_inline bool is_unread(const struct afs_process *p, const struct 
 /* A slot for the connection; NULL: none left. */
 static __always_inline struct afs_stream *stream_new(__u64 ino)
 {
-	struct afs_stream *s;
-	__u32 i = 0;
+	__u32 i = pool_take(AFS_SLOTS_STREAM);
+	struct afs_stream *s = bpf_map_lookup_elem(&stream, &i);
 
-	s = bpf_map_pop_elem(&free_stream, &i) ? NULL : bpf_map_lookup_elem(&stream, &i);
 	if (!s) {
 		AFS_COUNT(shared.lost.streams);
 		return NULL;
@@ -111,7 +110,7 @@ static __always_inline struct afs_stream *stream_publish(struct afs_stream *s, _
 		return s;
 	}
 	s->ino = 0;
-	bpf_map_push_elem(&free_stream, &i, BPF_ANY);
+	pool_give(AFS_SLOTS_STREAM, i);
 	return first;
 }
 
@@ -164,7 +163,7 @@ static __always_inline __u32 stream_of_fd(struct afs_process *p, __u32 slot, __u
 	__u64 *seen = &p->client[fd & (AFS_N_CLIENT_FDS - 1)], known = *seen;
 	__u32 handle = known;
 
-	if (known >> 32 == (__u64)fd + 1 && stream_at(handle))
+	if (known >> 32 == (__u64)fd + 1 && !p->shares && stream_at(handle))
 		return handle;
 	handle = stream_look(slot, task, fd, true);
 	*seen = handle ? ((__u64)fd + 1) << 32 | handle : 0;

@@ -18,16 +18,17 @@
 __noinline __u32 part_new(__u32 at, __u32 state)
 {
 	struct afs_row *r = bpf_map_lookup_elem(&row, &at);
-	__u32 i = 0;
+	__u32 i = AFS_N_PARTS;
 
 	if (!r || state >= AFS_N_STATES)
 		return 0;
-	if (bpf_map_pop_elem(&free_part, &i) || i >= AFS_N_PARTS) {
+	if (shared.n_parts < AFS_N_PARTS - AFS_N_FIXED_PARTS)
+		i = AFS_N_FIXED_PARTS + AFS_COUNT(shared.n_parts);
+	if (!AFS_BELOW(i, AFS_N_PARTS)) {
 		AFS_COUNT(shared.lost.parts);
 		return at / AFS_N_ACCOUNTS * AFS_N_STATES + state;
 	}
 	shared.part_key[i] = at * AFS_N_STATES + state;
-	AFS_COUNT(shared.n_parts);
 	r->part[state] = i;
 	return i;
 }
@@ -41,6 +42,16 @@ static __always_inline __u32 part_of(const struct afs_thread *t, __u32 state)
 		return 0;
 	i = r->part[state];
 	return AFS_RARE(!i) ? part_new(at, state) : i;
+}
+
+/* Now; after the stop the moment of the stop, or of the thread's last event if that was later. */
+static __always_inline __u64 time_now(const struct afs_thread *t)
+{
+	__u64 now = bpf_ktime_get_ns(), stop = shared.stop_ns;
+
+	if (AFS_RARE(stop && now > stop))
+		return stop > t->since_ns ? stop : t->since_ns;
+	return now;
 }
 
 static __always_inline struct afs_part *part_at(struct afs_stripe *s, __u32 i)
@@ -252,7 +263,7 @@ __noinline int upload_count(__u32 handle, __u64 ns)
 
 static __always_inline void switch_out(struct afs_stripe *s, struct afs_thread *t, __u8 off)
 {
-	__u64 now = bpf_ktime_get_ns(), ns = now - t->since_ns;
+	__u64 now = time_now(t), ns = now - t->since_ns;
 	struct afs_part *p = part_at(s, t->nr == AFS_NR_NONE ? t->user_part : t->part);
 
 	if (p)
@@ -270,7 +281,7 @@ static __always_inline void switch_out(struct afs_stripe *s, struct afs_thread *
 
 static __always_inline void switch_in(struct afs_stripe *s, struct afs_thread *t)
 {
-	__u64 now = bpf_ktime_get_ns(), woken = t->since_ns;
+	__u64 now = time_now(t), woken = t->since_ns;
 	struct afs_part *p = part_at(s, t->nr == AFS_NR_NONE ? t->user_part : t->part);
 
 	if (is_asleep(t)) {
@@ -380,7 +391,7 @@ static __always_inline void wake(struct afs_thread *t)
 
 	if (!is_asleep(t) || t->woken_ns)
 		return;
-	now = bpf_ktime_get_ns();
+	now = time_now(t);
 	if (t->waits)
 		wait_end(t, now);
 	t->woken_ns = now;

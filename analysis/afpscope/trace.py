@@ -2,19 +2,20 @@
 """Reads the trace of a run: every packet is checked before a record of it is used.
 
 A stream that cannot be read is left out, and so is a packet that is damaged or torn; each of
-these is a notice. The files are mapped, records are views into them, so that memory is limited
-by what the caller keeps, not by the trace.
+these is a notice. Files are read in pieces, so that memory is limited by what the caller keeps,
+not by the trace. They are not mapped: of a mapped file that another program shortens, a read would
+end this one by a signal.
 """
 
 from __future__ import annotations
 
-import mmap
+import os
 import re
 import uuid
+import weakref
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ MAGIC = 0xC1FC1FC1
 STREAMS_MAX = 64
 NOTICES_MAX = 5
 BLOCK_RECORDS = 1 << 19
+PIECE = 1 << 20  # bytes that are read at once, at most
 # How many magic numbers are checked to find the stream and packet size of a file.
 _SEARCHED = 64
 
@@ -40,6 +42,62 @@ _TABLE = re.compile(r"[a-z_][a-z0-9_]{0,62}\Z")
 CRC = "crc32"
 # The last line of the metadata, if the writer adds it: CRC-32 of all before it.
 _META_CRC = re.compile(rb"/\* crc32 ([0-9a-f]{8}) \*/\n?\Z")
+
+
+class Pieces:
+    """A file of `size` bytes, of which one piece is in memory."""
+
+    def __init__(self, path: Path) -> None:
+        with opened(path) as file:
+            self._fd = os.dup(file.fileno())
+        weakref.finalize(self, os.close, self._fd)
+        self._path, self.size = path, os.fstat(self._fd).st_size
+        self._at, self._piece = 0, b""
+
+    def _fill(self, at: int, n: int) -> None:
+        parts: list[bytes] = []
+        end = at + n
+        while n:
+            part = os.pread(self._fd, n, end - n)
+            if not part:
+                raise Failure(f"{self._path} became shorter while it was read")
+            parts.append(part)
+            n -= len(part)
+        self._at, self._piece = at, b"".join(parts)
+
+    def view(self, at: int, n: int) -> memoryview:
+        """`n` bytes of the file: those from `at` on, which must be within it."""
+        if at < self._at or at + n > self._at + len(self._piece):
+            self._fill(at, max(n, min(PIECE, self.size - at)))
+        return memoryview(self._piece)[at - self._at :][:n]
+
+    def crc32(self, at: int, end: int, before: int) -> int:
+        for first in range(at, end, PIECE):
+            before = zlib.crc32(self.view(first, min(PIECE, end - first)), before)
+        return before
+
+    def find(self, what: bytes, at: int) -> int:
+        """Where `what` is next; -1: nowhere."""
+        while at + len(what) <= self.size:
+            if not self._at <= at <= self._at + len(self._piece) - len(what):
+                at = self.after_hole(at)
+                if at + len(what) > self.size:
+                    break
+                self._fill(at, min(PIECE, self.size - at))
+            found = self._piece.find(what, at - self._at)
+            if found >= 0:
+                return self._at + found
+            at = self._at + len(self._piece) - len(what) + 1
+        return -1
+
+    def after_hole(self, at: int) -> int:
+        """Until there a sparse file has only zeros, which are not stored."""
+        if not hasattr(os, "SEEK_DATA"):
+            return at
+        try:
+            return os.lseek(self._fd, at, os.SEEK_DATA)
+        except OSError:  # only a hole from there on, or it is shorter now
+            return self.size
 
 
 @dataclass(frozen=True)
@@ -60,7 +118,7 @@ class Stream:
     lost_packets: int
     notices: tuple[str, ...]
     checked: bool
-    _map: mmap.mmap | None = field(repr=False)
+    _data: Pieces | None = field(repr=False)
 
     @property
     def n(self) -> int:
@@ -76,21 +134,26 @@ class Stream:
 
     def blocks(self, records: int = BLOCK_RECORDS) -> Iterator[Array]:
         """The records as structured arrays of about `records` each; copies, in order."""
-        each = max(1, (self.packet_bytes - self.layout.start) // self.layout.dtype.itemsize)
-        step = max(1, records // each)
-        for first in range(0, len(self.packets), step):
-            yield np.concatenate([self._packet(i) for i in self._range(first, step)])
+        ready: list[Array] = []
+        n = 0
+        for part in self._parts(records):
+            ready.append(part)
+            n += len(part)
+            if n >= records:
+                yield np.concatenate(ready)
+                ready, n = [], 0
+        if ready:
+            yield np.concatenate(ready)
 
-    def _range(self, first: int, step: int) -> range:
-        return range(first, min(first + step, len(self.packets)))
-
-    def _packet(self, i: int) -> Array:
-        at = int(self.packets[i]) * self.packet_bytes + self.layout.start
-        return np.ndarray((int(self.counts[i]),), self.layout.dtype, self._map, at)
+    def _parts(self, most: int) -> Iterator[Array]:
+        """Views of at most so many records, each within a packet."""
+        for packet, n in zip(self.packets.tolist(), self.counts.tolist(), strict=True):
+            assert self._data is not None
+            yield from _records(self._data, self.layout, packet, self.packet_bytes, n, most)
 
     def column(self, name: str) -> Array:
         """All values of one field."""
-        parts = [self._packet(i)[name] for i in range(len(self.packets))]
+        parts = [part[name].copy() for part in self._parts(BLOCK_RECORDS)]
         empty = np.empty(0, self.layout.dtype[name])
         return np.concatenate(parts) if parts else empty
 
@@ -164,16 +227,21 @@ def _layouts(meta: tsdl.Metadata) -> dict[int, Layout | Failure]:
     return out
 
 
-def _map(path: Path) -> tuple[mmap.mmap | None, int]:
-    try:
-        with opened(path) as f:
-            size = f.seek(0, 2)
-            return (mmap.mmap(f.fileno(), size, access=mmap.ACCESS_READ) if size else None), size
-    except (OSError, ValueError) as e:
-        raise Failure(f"cannot map {path}: {e}") from None
+def _records(
+    data: Pieces, one: Layout, packet: int, packet_bytes: int, n: int, most: int = BLOCK_RECORDS
+) -> Iterator[Array]:
+    """Views of the `n` records of a packet, at most `most` in each."""
+    stride, end = one.dtype.itemsize, (packet + 1) * packet_bytes
+    at, step = packet * packet_bytes + one.start, max(1, min(most, PIECE // stride))
+    for first in range(0, n, step):
+        here, some = at + first * stride, min(step, n - first)
+        raw = data.view(here, min(some * stride, end - here))
+        # The last may end earlier, by what would only fill it up.
+        whole = raw if len(raw) == some * stride else bytes(raw).ljust(some * stride, b"\0")
+        yield np.ndarray((some,), one.dtype, whole)
 
 
-def _places(one: Layout, data: mmap.mmap) -> Iterator[int]:
+def _places(one: Layout, data: Pieces) -> Iterator[int]:
     """Where a packet may begin: at the first byte, and wherever the magic number is found.
 
     So that a damaged header does not hide the packets after it.
@@ -202,14 +270,14 @@ class _Shape:
     first: int
 
 
-def _headers(one: Layout, number: int, meta: tsdl.Metadata, data: mmap.mmap) -> Iterator[_Shape]:
+def _headers(one: Layout, number: int, meta: tsdl.Metadata, data: Pieces) -> Iterator[_Shape]:
     """Stream and packet size in each of the first headers found."""
     names = one.head.names or ()
     wanted = meta.trace.values.get("uuid")
     for at in _places(one, data):
-        if at + one.head.itemsize > len(data):
+        if at + one.head.itemsize > data.size:
             return
-        head = np.ndarray((1,), one.head, data, at)[0]
+        head = np.ndarray((1,), one.head, data.view(at, one.head.itemsize))[0]
         if "magic" in names and int(head["magic"]) != MAGIC:
             continue
         if "stream_id" in names and int(head["stream_id"]) != number:
@@ -222,7 +290,7 @@ def _headers(one: Layout, number: int, meta: tsdl.Metadata, data: mmap.mmap) -> 
 
 
 def _choose(
-    path: Path, meta: tsdl.Metadata, layouts: dict[int, Layout | Failure], data: mmap.mmap
+    path: Path, meta: tsdl.Metadata, layouts: dict[int, Layout | Failure], data: Pieces
 ) -> _Shape:
     """What most headers say, so that a damaged one does not matter."""
     votes: dict[tuple[int, int], list[_Shape]] = {}
@@ -269,8 +337,12 @@ def _empty(path: Path, layouts: dict[int, Layout | Failure], why: str) -> Stream
 
 
 def _stream(path: Path, meta: tsdl.Metadata, layouts: dict[int, Layout | Failure]) -> Stream:
-    data, size = _map(path)
-    if data is None:
+    try:
+        data = Pieces(path)
+    except OSError as e:
+        raise Failure(f"cannot read {path}: {e.strerror}") from None
+    size = data.size
+    if not size:
         return _empty(path, layouts, "")
     shortest = min((one.start for one in layouts.values() if isinstance(one, Layout)), default=0)
     if size < shortest:
@@ -288,39 +360,80 @@ def _stream(path: Path, meta: tsdl.Metadata, layouts: dict[int, Layout | Failure
     return _packets(path, data, shape, whole, notices)
 
 
-def _packets(path: Path, data: mmap.mmap, shape: _Shape, whole: int, notices: list[str]) -> Stream:
+@dataclass
+class _Sound:
+    """What is known of the packets of a file when some of them were looked at, in order."""
+
+    packets: list[Array] = field(default_factory=list)
+    counts: list[Array] = field(default_factory=list)
+    numbers: list[Array] = field(default_factory=list)
+    discarded: list[Array] = field(default_factory=list)
+    last: int = -1  # number in the sequence
+    bad: int = 0
+    notices: list[str] = field(default_factory=list)
+
+
+def _packets(path: Path, data: Pieces, shape: _Shape, whole: int, notices: list[str]) -> Stream:
     one, packet_bytes = shape.layout, shape.packet_bytes
-    head = np.ndarray((whole,), one.head, data, 0, (packet_bytes,))
     names = one.head.names or ()
     # The header that named the shape may be that of a torn last packet.
-    first = np.ndarray((1,), one.head, data, shape.first)[0]
-    bad, counts = _bad_packets(head, names, shape, first)
-    crc = CRC in names
-    if crc:
-        _check_crc(data, head, one, packet_bytes, bad)
-    _check_times(data, head, names, one, packet_bytes, counts, bad)
-    _check_order(head, names, bad)
-    for i in sorted(bad)[:NOTICES_MAX]:
-        notices.append(f"{path.name}: packet {i} is left out: {bad[i]}: damaged")
-    if bad:
-        what = f"{len(bad):,} of {whole:,} packets, {len(bad) * packet_bytes:,} bytes"
+    first = np.ndarray((1,), one.head, bytes(data.view(shape.first, one.head.itemsize)))[0]
+    sound, some = _Sound(), max(1, PIECE // packet_bytes)
+    begin = 0
+    while begin < whole:
+        n = min(some, whole - begin)
+        bad = _look(path, data, shape, (begin, n), first, sound)
+        begin += n
+        if bad == n and begin < whole:  # a packet of zeros is none
+            behind = min(whole, max(begin, data.after_hole(begin * packet_bytes) // packet_bytes))
+            sound.bad += behind - begin
+            begin = behind
+    notices += sound.notices
+    if sound.bad:
+        what = f"{sound.bad:,} of {whole:,} packets, {sound.bad * packet_bytes:,} bytes"
         notices.append(f"{path.name}: left out as damaged: {what}")
-    good = np.array([i for i in range(whole) if i not in bad], np.int64)
-    lost = _sequence(path, head, names, good, notices)
-    discarded = _discarded(path, head, names, good, notices)
+    lost = _sequence(path, sound.numbers, sound.bad, notices)
+    discarded = _discarded(path, sound.discarded, notices)
     return Stream(
         path.name,
         path,
         one,
         packet_bytes,
-        good,
-        counts[good],
+        np.concatenate(sound.packets),
+        np.concatenate(sound.counts),
         discarded,
         lost,
         tuple(notices),
-        crc,
+        CRC in names,
         data,
     )
+
+
+def _look(
+    path: Path, data: Pieces, shape: _Shape, which: tuple[int, int], first: Any, sound: _Sound
+) -> int:
+    """Looks at the packets `which`: the number of the first, and how many. How many are bad."""
+    one, packet_bytes = shape.layout, shape.packet_bytes
+    begin, n = which
+    names = one.head.names or ()
+    raw = data.view(begin * packet_bytes, min(n * packet_bytes, PIECE))
+    head = np.ndarray((n,), one.head, raw, 0, (packet_bytes,))
+    bad, counts = _bad_packets(head, names, shape, first)
+    if CRC in names:
+        _check_crc(data, head, one, which, packet_bytes, bad)
+    _check_times(data, head, names, one, which, packet_bytes, counts, bad)
+    if "packet_seq_num" in names:
+        _check_order(head, bad, sound)
+    for i in sorted(bad)[: NOTICES_MAX - len(sound.notices)]:
+        sound.notices.append(f"{path.name}: packet {begin + i} is left out: {bad[i]}: damaged")
+    sound.bad += len(bad)
+    good = np.delete(np.arange(n), list(bad))
+    sound.packets.append(begin + good)
+    sound.counts.append(counts[good])
+    for name, to in (("packet_seq_num", sound.numbers), ("events_discarded", sound.discarded)):
+        if name in names:
+            to.append(head[name][good])
+    return len(bad)
 
 
 def _bad_packets(
@@ -349,32 +462,38 @@ def _bad_packets(
         early = head["timestamp_end"] < head["timestamp_begin"]
         tests.append(("it ends before it begins", early))
     bad: dict[int, str] = {}
+    known = np.zeros(len(head), bool)
     for text, wrong in tests:
-        for i in np.flatnonzero(wrong):
-            bad.setdefault(int(i), text)
+        bad |= dict.fromkeys(np.flatnonzero(wrong & ~known).tolist(), text)
+        known |= wrong
     return bad, counts
 
 
 def _check_crc(
-    data: mmap.mmap, head: Array, one: Layout, packet_bytes: int, bad: dict[int, str]
+    data: Pieces,
+    head: Array,
+    one: Layout,
+    which: tuple[int, int],
+    packet_bytes: int,
+    bad: dict[int, str],
 ) -> None:
     assert one.head.fields is not None
     offset = int(one.head.fields[CRC][1])
     for i in range(len(head)):
         if i in bad:
             continue
-        packet = memoryview(data)[i * packet_bytes : (i + 1) * packet_bytes]
-        crc = zlib.crc32(packet[offset + 4 :], zlib.crc32(bytes(4), zlib.crc32(packet[:offset])))
-        if crc != int(head[i][CRC]):
+        at = (which[0] + i) * packet_bytes
+        crc = zlib.crc32(bytes(4), data.crc32(at, at + offset, 0))
+        if data.crc32(at + offset + 4, at + packet_bytes, crc) != int(head[i][CRC]):
             bad[i] = "its checksum is wrong"
-        packet.release()
 
 
 def _check_times(
-    data: mmap.mmap,
+    data: Pieces,
     head: Array,
     names: tuple[str, ...],
     one: Layout,
+    which: tuple[int, int],
     packet_bytes: int,
     counts: Array,
     bad: dict[int, str],
@@ -386,51 +505,40 @@ def _check_times(
     for i in range(len(head)):
         if i in bad or not counts[i]:
             continue
-        at = i * packet_bytes + one.start
-        t = np.ndarray((int(counts[i]),), one.dtype, data, at)[time]
-        if t.min() < head[i]["timestamp_begin"] or t.max() > head[i]["timestamp_end"]:
-            bad[i] = "a record's time is not within the packet's"
+        begin, end = head[i]["timestamp_begin"], head[i]["timestamp_end"]
+        for part in _records(data, one, which[0] + i, packet_bytes, int(counts[i])):
+            if part[time].min() < begin or part[time].max() > end:
+                bad[i] = "a record's time is not within the packet's"
 
 
-def _check_order(head: Array, names: tuple[str, ...], bad: dict[int, str]) -> None:
+def _check_order(head: Array, bad: dict[int, str], sound: _Sound) -> None:
     """Checks that each packet's number is larger than those before it: no record comes twice."""
-    if "packet_seq_num" not in names:
-        return
-    last = -1
     for i, number in enumerate(head["packet_seq_num"].tolist()):
         if i in bad:
             continue
-        if number <= last:
+        if number <= sound.last:
             bad[i] = "it is a duplicate, or in the wrong place"
         else:
-            last = number
+            sound.last = number
 
 
-def _sequence(
-    path: Path, head: Array, names: tuple[str, ...], good: Array, notices: list[str]
-) -> int:
-    """Counts the packets missing in the sequence of those that are used."""
-    if "packet_seq_num" not in names or not len(good):
-        return 0
-    numbers = [int(n) for n in head["packet_seq_num"][good]]
-    steps = [b - a for a, b in pairwise(numbers)]
-    missing = sum(step - 1 for step in steps if step > 1) + numbers[0]
-    left_out = len(head) - len(good)
+def _sequence(path: Path, numbers: list[Array], left_out: int, notices: list[str]) -> int:
+    """Counts the packets missing in the sequence of those that are used, which goes up."""
+    all_ = np.concatenate(numbers) if numbers else np.empty(0, np.uint64)
+    missing = int(all_[-1]) - len(all_) + 1 if len(all_) else 0
     if missing > left_out:
         notices.append(f"{path.name}: {missing - left_out:,} packets are missing")
     return missing
 
 
-def _discarded(
-    path: Path, head: Array, names: tuple[str, ...], good: Array, notices: list[str]
-) -> int:
+def _discarded(path: Path, totals: list[Array], notices: list[str]) -> int:
     """CTF's running total: what was discarded since the stream began."""
-    if "events_discarded" not in names or not len(good):
+    all_ = np.concatenate(totals) if totals else np.empty(0, np.uint64)
+    if not len(all_):
         return 0
-    totals = head["events_discarded"][good]
-    if (totals[1:] < totals[:-1]).any():
+    if (all_[1:] < all_[:-1]).any():
         notices.append(f"{path.name}: events_discarded goes back: how many is not known")
-    total = int(totals.max())
+    total = int(all_.max())
     if total:
         notices.append(f"{path.name}: {total:,} records were discarded by the recorder")
     return total

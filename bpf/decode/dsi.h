@@ -91,6 +91,9 @@ static __always_inline void frame_in(struct afs_stripe *stripe, struct afs_threa
 	q.account = AFS_ACCOUNT_DSI + f->head[1];
 	if (len && (f->head[1] == DSI_COMMAND || f->head[1] == DSI_WRITE)) {
 		q.account = f->head[DSI_HEAD];
+		/* Whatever a client sends takes no room of its own. */
+		if (!setup.spread[f->head[DSI_HEAD]])
+			q.account = AFS_ACCOUNT_UNNAMED;
 		if (tracing(AFS_TRACE_SMALL))
 			q.fork = fork_in(f);
 	}

@@ -2,6 +2,7 @@
 /* Mixes as INI texts: those that are built in, and files. */
 #include "work/mix.h"
 
+#include "base/file.h"
 #include "base/opt.h"
 
 #include <errno.h>
@@ -10,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define FILE_MAX (1u << 20)
 
 static const struct {
 	const char *name, *text;
@@ -83,8 +86,7 @@ uint64_t mix_set_bytes(const struct mix *m)
 
 struct parser {
 	struct mix *m;
-	FILE *f;
-	const char *text; /* what is left of a built-in one; NULL: f is read */
+	const char *text; /* what is left of it */
 	int line;         /* read last, from 1 */
 	int wrong;        /* the line that e is about; 0: none */
 	struct err e;     /* without file and line */
@@ -97,23 +99,19 @@ struct parser {
 static char *read_line(char *out, int room, void *stream)
 {
 	struct parser *p = stream;
-	size_t n;
+	size_t n, blank;
 
 	if (p->wrong)
 		return NULL;
 	p->line++;
-	if (!p->text) {
-		if (!fgets(out, room, p->f))
-			return NULL;
-		n = strspn(out, " \t");
-		memmove(out, out + n, strlen(out + n) + 1);
-		return out;
-	}
 	n = strcspn(p->text, "\n");
 	n += p->text[n] == '\n';
 	if (!n)
 		return NULL;
-	snprintf(out, (size_t)room, "%.*s", (int)n, p->text);
+	n = n < (size_t)room ? n : (size_t)room - 1;
+	blank = strspn(p->text, " \t");
+	blank = blank < n ? blank : n;
+	snprintf(out, (size_t)room, "%.*s", (int)(n - blank), p->text + blank);
 	p->text += n;
 	return out;
 }
@@ -266,16 +264,15 @@ static int no_such(const char *name, struct err *e)
 
 static int read_file(struct mix *out, struct parser *p, const char *name, struct err *e)
 {
-	int line;
+	char *text;
+	int r = file_read(&text, name, FILE_MAX, e);
 
-	p->f = fopen(name, "re");
-	if (!p->f)
-		return err_set(e, -errno, "cannot open %s: %s", name, strerror(errno));
-	line = ini_parse_stream(read_line, p, handle, p);
-	if (!line && ferror(p->f))
-		line = -1;
-	fclose(p->f);
-	return finish(out, p, name, line, e);
+	if (r)
+		return r;
+	p->text = text;
+	r = finish(out, p, name, ini_parse_stream(read_line, p, handle, p), e);
+	free(text);
+	return r;
 }
 
 int mix_find(struct mix *out, const char *name, struct err *e)

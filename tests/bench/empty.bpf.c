@@ -24,7 +24,7 @@ int at_switch(void *ctx)
 	return 0;
 }
 
-SEC("tp_btf/sched_wakeup")
+SEC("tp_btf/sched_waking")
 int at_wakeup(void *ctx)
 {
 	return 0;

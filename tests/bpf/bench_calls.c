@@ -264,7 +264,7 @@ static void attach_empty(const char *tracepoint, int fd[2])
 static void attach_all_empty(int fd[N_EMPTY][2])
 {
 	static const char *const on[N_EMPTY] = { "sys_enter", "sys_exit", "sched_switch",
-						 "sched_wakeup" };
+						 "sched_waking" };
 
 	for (int i = 0; i < N_EMPTY; i++)
 		attach_empty(on[i], fd[i]);

@@ -14,7 +14,7 @@
 #define HEAD  16
 #define CONNS 8
 #define TURNS 100
-#define FIRST 100 /* the command of connection 0 */
+#define FIRST 30 /* the command of connection 0 */
 
 /* Of the test and, copied, its child. */
 static int listener, client[CONNS], server[CONNS];

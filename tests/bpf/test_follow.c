@@ -299,7 +299,7 @@ static void an_ended_process_closes_its_book(void **state)
 	assert_int_equal(run_init(&r, "test", "test"), 0);
 	assert_true(watch_settle(x.w));
 	assert_int_equal(watch_finish(x.w, &r), 0);
-	assert_int_equal(r.n_books, 6);
+	assert_int_equal(r.n_books, 5);
 	assert_true(run_books_closed(&r));
 	assert_true(r.book[0].ours == 5 && strstr(r.book[0].with, "at their end"));
 	run_fini(&r);

@@ -110,7 +110,6 @@ static void rig_watch(void)
 #define LOST_ANSWERS "without an answer"
 #define LOST_FLIGHT  "too many in flight"
 #define LOST_STEPS   "more frames than"
-#define LOST_STATES  "states not assigned"
 #define BEFORE       "requests had begun before"
 
 /* Ends the watch, in which something was lost: the losses, added to what may be, are all. */
@@ -510,27 +509,6 @@ static void requests_beyond_those_that_are_remembered_are_counted_as_lost(void *
 	assert_true(n[0] >= 60 && n[1] >= 60);
 }
 
-/* Every command does what all others do: more states than there is room for. */
-static void states_without_room_are_counted_all_the_same(void **state)
-{
-	const struct variant v = { PLAN(RECV, BATCH, .most = 90), .mix = {} };
-	const struct ref_mix mix = { .seed = 33, .n = 50000, .batch_most = 200 };
-	const char *may[] = { LOST_STATES, NULL };
-	uint64_t n[1] = {};
-	struct ref_compare c = { .got = &rig.x.diff, .out = stderr, .only_requests = true };
-
-	(void)state;
-	rig_start(&v);
-	rig_watch();
-	rig_step(&mix);
-	c.want = rig.made;
-	ref_compare(&c);
-	ref_compare_sums(&c);
-	assert_int_equal(c.n, 0);
-	rig_stop(may, n);
-	assert_true(n[0] > 0);
-}
-
 static int remove_files(void **state)
 {
 	(void)state;
@@ -565,7 +543,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(more_requests_alike_than_there_is_room_for_others),
 		cmocka_unit_test(as_many_requests_as_are_remembered_may_be_read_at_once),
 		cmocka_unit_test(requests_beyond_those_that_are_remembered_are_counted_as_lost),
-		cmocka_unit_test(states_without_room_are_counted_all_the_same),
 	};
 
 	ref_reserve();

@@ -200,6 +200,7 @@ static uint64_t step_undisturbed(struct storage_test *x, enum work what, const c
 static int open_as(void **state, struct bpf_load_wish wish, struct storage_wish storage)
 {
 	struct storage_test *x = calloc(1, sizeof(*x));
+	struct afs_want want = { .account = OUR_ACCOUNT, .slot = -1 };
 	struct err e = {};
 
 	assert_non_null(x);
@@ -211,7 +212,8 @@ static int open_as(void **state, struct bpf_load_wish wish, struct storage_wish 
 	if (bpf_load_open(&x->load, &wish, &e) ||
 	    storage_open_as(&x->s, x->load.object, &storage, &e))
 		fail_msg("%s", e.text);
-	if (bpf_load_mark(&x->load, x->child.pid, AFS_ROLE_SERVER, OUR_ACCOUNT, &e))
+	want.tgid = x->child.pid;
+	if (bpf_load_mark(&x->load, &want, 1, &e))
 		fail_msg("%s", e.text);
 	step(x, NOTHING);
 	return 0;
@@ -220,14 +222,6 @@ static int open_as(void **state, struct bpf_load_wish wish, struct storage_wish 
 static int in_the_best_way(void **state)
 {
 	return open_as(state, bpf_load_best(), (struct storage_wish) {});
-}
-
-static int by_thread_number(void **state)
-{
-	struct bpf_load_wish wish = bpf_load_best();
-
-	wish.by_tid = true;
-	return open_as(state, wish, (struct storage_wish) {});
 }
 
 static int without_fentry(void **state)
@@ -517,7 +511,6 @@ int main(void)
 	};
 
 	return cmocka_run_group_tests(tests, in_the_best_way, teardown) |
-	       cmocka_run_group_tests(tests, by_thread_number, teardown) |
 	       cmocka_run_group_tests(tests, without_fentry, teardown) |
 	       cmocka_run_group_tests(tests, with_tracepoints_only, teardown) |
 	       cmocka_run_group_tests(off, with_nothing, teardown);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The parts of the watch that need no kernel: buckets, tables, text, and a choice.
- * Tests user/host/sockets.c, syscalls.c, user/kinds/objects.c.
+ * Tests user/host/sockets.c, syscalls.c.
  */
 #include "bpf/hist.h"
 
 #include "base/hist.h"
 #include "host/sockets.h"
 #include "host/syscalls.h"
-#include "kinds/objects.h"
 #include "kinds/target.h"
 #include "watch/bpf/load.h"
 
@@ -78,7 +77,7 @@ static void the_table_of_calls_is_sound(void **state)
 	for (int nr = 0; nr < AFS_N_CALLS; nr++) {
 		assert_true(table[nr].class < AFS_N_CLASSES);
 		assert_true(table[nr].fd <= AFS_FD_NONE);
-		assert_true(table[nr].closes <= AFS_CLOSES_ALL);
+		assert_true(table[nr].closes <= AFS_CLOSES_UNSHARES);
 		/* What counts as bytes read or written is what it moved. */
 		if (table[nr].flags & (AFS_COMPAT_READ | AFS_COMPAT_WRITE))
 			assert_true(table[nr].flags & AFS_CALL_MOVES);
@@ -262,18 +261,6 @@ static void the_session_is_chosen(void **state)
 	assert_int_equal(left, 2);
 }
 
-static void files_of_an_sqlite_database_are_known(void **state)
-{
-	(void)state;
-	assert_true(objects_is_sqlite("/var/netatalk/CNID/vol/vol.sqlite"));
-	assert_true(objects_is_sqlite("/var/netatalk/CNID/vol/vol.sqlite-wal"));
-	assert_true(objects_is_sqlite("/x.sqlite-shm"));
-	assert_false(objects_is_sqlite("/vol/a.sqlite.txt"));
-	assert_false(objects_is_sqlite("/vol.sqlite/file"));
-	assert_false(objects_is_sqlite("socket:[1]"));
-	assert_false(objects_is_sqlite("/vol/file"));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -288,7 +275,6 @@ int main(void)
 		cmocka_unit_test(the_other_end_is_the_reversed_pair),
 		cmocka_unit_test(addresses_of_both_families_compare),
 		cmocka_unit_test(the_session_is_chosen),
-		cmocka_unit_test(files_of_an_sqlite_database_are_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

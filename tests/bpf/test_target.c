@@ -252,8 +252,8 @@ static void be_cnid(const struct server *s, const char *name)
 		pause();
 }
 
-/* n_sockets: inodes that the kernel's programs have to be given. */
-static void check_cnid(struct server *cnid, const char *name, bool want, uint32_t n_sockets)
+/* n_inodes: those that the kernel's programs have to be given. */
+static void check_cnid(struct server *cnid, const char *name, bool want, uint32_t n_inodes)
 {
 	struct server s = listen_at(AF_INET, false);
 	struct watch_opts o;
@@ -281,7 +281,7 @@ static void check_cnid(struct server *cnid, const char *name, bool want, uint32_
 		target_look(&t);
 	}
 	assert_int_equal(t.n_backends, want);
-	assert_int_equal(t.known.n_sockets, n_sockets);
+	assert_int_equal(t.known.n, n_inodes);
 	if (want)
 		assert_int_equal(t.backend[0].pid, dbd);
 	assert_int_equal(t.backend[0].foreign, want && strcmp(name, "cnid_dbd") != 0);
@@ -317,7 +317,7 @@ static bool has_unix_diag(void)
 	return found;
 }
 
-static void check_unix(const char *path, const char *name, bool want, uint32_t n_sockets)
+static void check_unix(const char *path, const char *name, bool want, uint32_t n_inodes)
 {
 	struct server s = { .fd = socket(AF_UNIX, SOCK_STREAM, 0) };
 	struct sockaddr_un *at = (void *)&s.at;
@@ -330,7 +330,7 @@ static void check_unix(const char *path, const char *name, bool want, uint32_t n
 	s.at_len = sizeof(*at);
 	assert_int_equal(bind(s.fd, (void *)at, s.at_len), 0);
 	assert_int_equal(listen(s.fd, 4), 0);
-	check_cnid(&s, name, want, n_sockets);
+	check_cnid(&s, name, want, n_inodes);
 	unlink(path);
 	close(s.fd);
 }
@@ -354,7 +354,7 @@ static void a_database_server_is_found_by_its_socket(void **state)
 	snprintf(dir, sizeof(dir), "/tmp/afpscope-mysql-%d", getpid());
 	snprintf(path, sizeof(path), "%s/mysqld.sock", dir);
 	assert_int_equal(mkdir(dir, 0700), 0);
-	check_unix(path, "somebody", true, 1);
+	check_unix(path, "somebody", true, 2);
 	rmdir(dir);
 }
 
@@ -466,6 +466,53 @@ static void the_number_of_a_session_that_ended_is_anothers(void **state)
 	watched_end(&x);
 }
 
+/* A server to which clients log in until *stop is 1; then it says how many. */
+static void be_a_busy_server(volatile uint64_t *stop)
+{
+	uint64_t n = 0;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (; !*stop; n++) {
+		if (!fork()) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			for (;;)
+				pause();
+		}
+		usleep(2000);
+	}
+	stop[1] = n;
+	for (;;)
+		pause();
+}
+
+static void sessions_that_begin_while_the_watch_opens_are_watched(void **state)
+{
+	volatile uint64_t *stop = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct target t = { .whole = true };
+	struct err e = {};
+	struct watch *w;
+	size_t n = 0;
+
+	(void)state;
+	t.server = fork();
+	if (!t.server)
+		be_a_busy_server(stop);
+	usleep(20000);
+	if (watch_open_target(&w, WATCH_BPF, &t, &e))
+		fail_msg("%s", e.text);
+	*stop = 1;
+	while (!stop[1])
+		usleep(1000);
+	watch_tick(w);
+	for (size_t at = 1; watch_process(w, AFS_ROLE_SERVER, &at);)
+		n++;
+	assert_int_equal(n, stop[1]);
+	watch_free(w);
+	end(t.server);
+	munmap((void *)stop, 4096);
+}
+
 static void a_server_elsewhere_is_said_to_be(void **state)
 {
 	struct watch_opts o = { .mode = WATCH_AUTO };
@@ -509,6 +556,7 @@ int main(void)
 		cmocka_unit_test(a_database_server_is_found_by_its_socket),
 		cmocka_unit_test(a_database_server_is_found_by_its_port),
 		cmocka_unit_test(the_number_of_a_session_that_ended_is_anothers),
+		cmocka_unit_test(sessions_that_begin_while_the_watch_opens_are_watched),
 		cmocka_unit_test(a_server_elsewhere_is_said_to_be),
 	};
 

@@ -25,7 +25,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -155,20 +154,6 @@ static inline void watched_step(struct watched *x)
 	assert_int_equal(ledger_diff(&x->diff, &x->after, &x->before), 0);
 	ledger_fini(&x->before);
 	ledger_fini(&x->after);
-}
-
-/*
- * Whether a thread found asleep in a call is put into it: the kernel can look at its registers
- * since 5.15. Before, that call is not counted.
- */
-static inline bool watched_sees_begun_calls(void)
-{
-	struct utsname name;
-	int major = 0, minor = 0;
-
-	uname(&name);
-	sscanf(name.release, "%d.%d", &major, &minor);
-	return major > 5 || (major == 5 && minor >= 15);
 }
 
 /* Closes the books, which must agree, with nothing lost, and ends the child; run_fini. */

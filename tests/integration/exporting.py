@@ -24,14 +24,23 @@ OPENMETRICS = "application/openmetrics-text"
 TEXT = "text/plain"
 SAMPLE = re.compile(r'(\w+)(?:\{((?:[^"}]|"(?:\\.|[^"\\])*")*)\})? (\S+)')
 LABEL = re.compile(r'(\w+)="((?:\\.|[^"\\])*)"')
+SERVER = ("port", "name")
 Labels = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
 class Metrics:
-    """What was answered, by name and labels."""
+    """What was answered, by name and labels, without those that name the server."""
 
     text: str
+
+    @functools.cached_property
+    def server(self) -> dict[str, str]:
+        """The labels that every series has."""
+        lines = [line for line in self.text.splitlines() if not line.startswith("#")]
+        found = [tuple(p for p in LABEL.findall(line) if p[0] in SERVER) for line in lines]
+        assert len(set(found)) == 1, set(found)
+        return dict(found[0])
 
     @functools.cached_property
     def samples(self) -> dict[str, dict[Labels, float]]:
@@ -42,7 +51,8 @@ class Metrics:
             match = SAMPLE.fullmatch(line)
             assert match, f"no sample: {line!r}"
             series = found.setdefault(match[1], {})
-            labels = tuple(LABEL.findall(match[2] or ""))
+            found_labels = LABEL.findall(match[2] or "")
+            labels = tuple(pair for pair in found_labels if pair[0] not in SERVER)
             assert labels not in series, f"twice: {line!r}"
             series[labels] = float(match[3])
         return found
@@ -188,7 +198,8 @@ def dashboard() -> list[tuple[str, str]]:
     found = []
     for panel in saved["panels"]:
         for target in panel["targets"]:
-            query = target["expr"].replace("$__rate_interval", "10s").replace("$instance", ".*")
+            query = target["expr"].replace("$__rate_interval", "10s")
+            query = re.sub(r"\$(instance|port|name)\b", ".*", query)
             assert "$" not in query
             found.append((panel["title"], query))
     return found

@@ -70,8 +70,8 @@ def test_spectest(scope: Scope, guests: Server, tmp_path: Path) -> None:
     assert len(mine) >= 45
     sessions = run.saved["sessions"]
     assert all(session["begun_ns"] is not None for session in sessions)
-    # The last client has ended before the recording; its session may end a moment later.
-    assert sum(session["ended_ns"] is None for session in sessions) <= 1
+    # The last client has ended before the recording; its two sessions may end a moment later.
+    assert sum(session["ended_ns"] is None for session in sessions) <= 2
 
 
 def test_peers_lantest(scope: Scope, guests: Server, tmp_path: Path) -> None:

@@ -160,16 +160,18 @@ def test_duration(scope: Scope, guests: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "text"),
+    ("script", "status", "text"),
     [
-        ("sleep 0.2; exit 0", ""),
-        ("exit 3", "ended with status 3"),
-        ("kill -9 $$", "killed by signal 9"),
+        ("sleep 0.2; exit 0", OK, ""),
+        ("exit 3", 3, "ended with status 3"),
+        ("exit 255", 255, "ended with status 255"),
+        ("kill -9 $$", 128 + 9, "killed by signal 9"),
+        ("kill -15 $$", 128 + 15, "killed by signal 15"),
     ],
 )
-def test_command(scope: Scope, guests: Server, script: str, text: str) -> None:
-    """It ends with the command, whose failure is a warning."""
-    run = saved(scope.record(guests, command=["sh", "-c", script]))
+def test_command(scope: Scope, guests: Server, script: str, status: int, text: str) -> None:
+    """It ends with the command, whose failure is a warning, and whose exit code it passes on."""
+    run = saved(scope.record(guests, command=["sh", "-c", script]), status)
     assert text in run.warning("command")
     assert bool(text) == bool(run.saved["warnings"])
     assert not run.open_books() and not run.losses() and run.complete
@@ -209,6 +211,15 @@ def test_command_that_lasts(scope: Scope, guests: Server) -> None:
     assert "the time was over" in run.warning("command")
     listed = subprocess.run(["pgrep", "-f", f"^sleep {nap}"], capture_output=True)
     assert not listed.stdout, "the command still runs"
+
+
+def test_command_of_an_interrupted_record(scope: Scope, guests: Server, tmp_path: Path) -> None:
+    """What was not the command's own end is not its exit code: also if the signal reached both."""
+    script = f"touch {tmp_path}/began; exec sleep 1000"
+    running = scope.record(guests, command=["sh", "-c", script])
+    wait_until((tmp_path / "began").exists, 20, "the command to begin")
+    os.killpg(running.process.pid, signal.SIGINT)
+    running.finish().expect(OK)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

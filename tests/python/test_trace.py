@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 import tracegen
 from afpscope import Failure, Trace, tsdl
 from afpscope.layout import layout
-from afpscope.trace import Stream
+from afpscope.trace import PIECE, Stream
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -161,6 +162,95 @@ def test_what_is_no_file_is_not_waited_for(
             Trace.open(folder)
     else:
         assert Trace.open(folder).notices == ("calls: left out: it is not a regular file",)
+
+
+SPARSE = 8 << 30
+# A process of its own, which a signal may end: prints notices, and what it took of memory.
+LOOK = """
+import resource, sys
+from pathlib import Path
+from afpscope import Failure, Trace
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+def said():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = said()
+try:
+    trace = Trace.open(Path(sys.argv[1]))
+    print(*trace.notices, sep="\\n")
+    if len(sys.argv) > 2:
+        Path(sys.argv[1], "calls").open("r+b").truncate(int(sys.argv[2]))
+    print("records", sum(len(b) for s in trace.streams.values() for b in s.blocks()))
+except Failure as e:
+    print("failure:", e)
+print("MB", (said() - before) // 1024)
+"""
+
+
+def look(folder: Path, *args: object) -> tuple[str, int]:
+    """What opening a trace and reading all its records prints, and the memory that took."""
+    line = [sys.executable, "-c", LOOK, str(folder), *map(str, args)]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(line, capture_output=True, text=True, timeout=100, env=env, check=False)
+    assert done.returncode == 0, f"ended with {done.returncode}: {done.stderr}"
+    text, _, megabytes = done.stdout.rpartition("MB ")
+    return text, int(megabytes)
+
+
+@pytest.mark.parametrize("kept", [0, 4096, 1 << 20])
+def test_a_sparse_stream_of_8_gb_is_left_out_or_its_packets_are_read(
+    tmp_path: Path, kept: int
+) -> None:
+    """In bounded memory: a hole, one behind a packet, and one behind some."""
+    tracegen.write(tmp_path / "trace", 40_000 if kept > 4096 else 200)
+    file = tmp_path / "trace" / "calls"
+    before = Trace.open(tmp_path / "trace").streams["calls"]
+    with file.open("r+b") as out:
+        out.truncate(kept)
+        out.truncate(SPARSE)
+    text, megabytes = look(tmp_path / "trace")
+    assert megabytes < 200
+    if not kept:
+        assert "calls: left out: no packet in it is of a stream of this trace" in text
+        return
+    good = kept // 4096
+    bad = SPARSE // 4096 - good
+    assert f"calls: left out as damaged: {bad:,} of {SPARSE // 4096:,} packets" in text
+    n = int(text.rpartition("records ")[2])
+    rest = sum(s.n for s in Trace.open(tmp_path / "trace").streams.values() if s.name != "calls")
+    assert n - rest == int(before.counts[:good].sum())
+
+
+def test_a_packet_longer_than_what_is_read_at_once(tmp_path: Path) -> None:
+    made = tracegen.write(tmp_path / "trace", 60_000, size=(PIECE * 3) // 4096 * 4096 + 4096)
+    trace = Trace.open(tmp_path / "trace")
+    assert trace.notices == ()
+    for name, rows in made.items():
+        stream = trace.streams[name]
+        assert np.array_equal(stream.column("timestamp"), rows["timestamp"])
+        assert np.array_equal(np.concatenate(list(stream.blocks(999))), np.concatenate([rows]))
+
+
+def test_magic_numbers_across_what_is_read_at_once_are_found(tmp_path: Path) -> None:
+    """The first packet is damaged; the second begins where a piece ends, or some bytes later."""
+    for size in (PIECE - 2, PIECE - 1, PIECE, PIECE + 1):
+        tracegen.write(tmp_path / "trace", 60_000, crc=False, size=size)
+        file = tmp_path / "trace" / "calls"
+        data = bytearray(file.read_bytes())
+        data[0] ^= 1
+        file.write_bytes(data)
+        trace = Trace.open(tmp_path / "trace")
+        assert "calls: packet 0 is left out: it has no magic number: damaged" in trace.notices
+        shutil.rmtree(tmp_path / "trace")
+
+
+@pytest.mark.parametrize("left", [0, 100_000])
+def test_a_stream_that_is_shortened_while_it_is_read_is_a_failure(
+    tmp_path: Path, left: int
+) -> None:
+    """Of a mapped file the next read would be SIGBUS."""
+    tracegen.write(tmp_path / "trace", 30_000)
+    text, _ = look(tmp_path / "trace", left)
+    assert f"failure: {tmp_path}/trace/calls became shorter while it was read" in text
 
 
 def _damage(rng: random.Random, folder: Path) -> str:

@@ -14,8 +14,6 @@ struct ref_compare {
 	const struct ref_tally *want;
 	/* Waits are compared over AFS_ACCOUNT_BETWEEN and AFS_ACCOUNT_THREADS together. */
 	bool waits_together;
-	/* Not which account the calls are in. */
-	bool only_requests;
 	FILE *out; /* the first differences are told here */
 	unsigned int n;
 };

@@ -18,7 +18,7 @@
 #define REF_LARGE   (1024 * 1024)
 #define REF_UPLOAD  1000 /* bytes */
 #define REF_DB      REF_DIR "/db"
-#define REF_SQLITE  REF_DIR "/sqlite"
+#define REF_SQLITE  REF_DIR "/cnid"
 
 /* AFP commands, and what the server does for them. */
 enum {

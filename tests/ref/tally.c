@@ -3,6 +3,8 @@
 
 #include "ref/tally.h"
 
+#include "run/account.h"
+
 #include <string.h>
 
 #define ADD(counter, n) __atomic_fetch_add(&(counter), (n), __ATOMIC_RELAXED)
@@ -35,7 +37,8 @@ static void take_frame(struct ref_stream *s, uint32_t len)
 	s->queue[at].bytes = 16 + len;
 	s->queue[at].account = AFS_ACCOUNT_DSI + command;
 	if ((command == 2 || command == 6) && len)
-		s->queue[at].account = s->head[16];
+		s->queue[at].account = account_known_name(s->head[16]) ? s->head[16]
+								       : AFS_ACCOUNT_UNNAMED;
 	s->n++;
 	if (s->n == 1)
 		begin_oldest(s);

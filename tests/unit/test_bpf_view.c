@@ -40,7 +40,7 @@ static void *count(void *arg)
 	(void)arg;
 	while (!__atomic_load_n(&counted.over, __ATOMIC_ACQUIRE)) {
 		__atomic_store_n(&t->counting, 1, __ATOMIC_SEQ_CST);
-		__atomic_add_fetch(&counted.stripe->cell[0].calls, 1, __ATOMIC_SEQ_CST);
+		__atomic_add_fetch(&counted.stripe->account[0].answered, 1, __ATOMIC_SEQ_CST);
 		lose_cpu(COUNT_NS);
 		__atomic_add_fetch(&counted.stripe->part[0].calls, 1, __ATOMIC_SEQ_CST);
 		__atomic_add_fetch(&t->seq, 1, __ATOMIC_SEQ_CST);
@@ -55,7 +55,7 @@ static bool read_once(const struct bpf_view *v, uint64_t *row, uint64_t *part)
 {
 	uint64_t before = bpf_view_moves(v);
 
-	*row = __atomic_load_n(&v->stripe->cell[0].calls, __ATOMIC_ACQUIRE);
+	*row = __atomic_load_n(&v->stripe->account[0].answered, __ATOMIC_ACQUIRE);
 	lose_cpu(10000);
 	*part = __atomic_load_n(&v->stripe->part[0].calls, __ATOMIC_ACQUIRE);
 	return bpf_view_moves(v) == before;

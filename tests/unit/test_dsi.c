@@ -320,7 +320,7 @@ static void a_stop_ends_a_wait_and_the_rest_can_be_drained(void **state)
 	struct dsi_request *r;
 	uint64_t start_ns;
 
-	g->peer->delay_ms = 600;
+	g->peer->delay_ms = 2000;
 	open_session(g);
 	submit(g, prep_give(g, 0, 40000, 40000));
 	submit(g, prep_take(g, 1, 100000));

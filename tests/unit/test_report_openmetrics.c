@@ -182,6 +182,40 @@ static void openmetrics_has_units_and_an_end_and_the_older_text_has_not(void **s
 	free(text);
 }
 
+/* Two of one host, in one file of node_exporter. */
+static void every_sample_says_of_which_server_it_is(void **state)
+{
+	struct ledger_account a = account(READ, 3, 0);
+	struct openmetrics_style style = { .name = "two\"rooms" };
+	struct tally t = { .up = true };
+	char *text;
+	size_t len, n = 0;
+	FILE *out;
+
+	(void)state;
+	t.shown.ledger.account = &a;
+	t.shown.ledger.n_accounts = 1;
+	t.shown.port = 548;
+	out = open_memstream(&text, &len);
+	assert_int_equal(openmetrics_write(out, &t, &style), 0);
+	fclose(out);
+	assert_int_equal(number(text, "afpscope_up{port=\"548\",name=\"two\\\"rooms\"}"), 1);
+	assert_int_equal(number(text, "afpscope_requests_total{command=\"FPRead\",port=\"548\","
+				      "name=\"two\\\"rooms\"}"),
+			 3);
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"), n++)
+		assert_true(line[0] == '#' || strstr(line, "port=\"548\",name="));
+	assert_true(n > 20);
+	free(text);
+	/* The one that was asked for, also before it is there. */
+	style = (struct openmetrics_style) { .port = 10548 };
+	out = open_memstream(&text, &len);
+	assert_int_equal(openmetrics_write(out, &t, &style), 0);
+	fclose(out);
+	assert_int_equal(number(text, "afpscope_up{port=\"10548\"}"), 1);
+	free(text);
+}
+
 /* Each family's head is there once, directly before its samples. */
 static void each_head_is_followed_by_its_own_samples(void **state)
 {
@@ -302,6 +336,7 @@ int main(void)
 		cmocka_unit_test(a_bucket_has_exactly_what_took_no_longer_than_its_border),
 		cmocka_unit_test(times_are_in_seconds_to_the_nanosecond),
 		cmocka_unit_test(openmetrics_has_units_and_an_end_and_the_older_text_has_not),
+		cmocka_unit_test(every_sample_says_of_which_server_it_is),
 		cmocka_unit_test(each_head_is_followed_by_its_own_samples),
 		cmocka_unit_test(labels_are_escaped_and_bounded),
 		cmocka_unit_test(what_the_server_says_of_itself_ends_no_line),

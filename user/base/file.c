@@ -4,12 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -204,9 +206,15 @@ int file_folder(const char *path, unsigned int make, struct err *e)
 
 int file_open(int folder, const char *name, uint64_t *len)
 {
-	int fd = openat(folder, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), r = 0;
 	struct stat st;
+	int fd, r = 0;
 
+	/* To open a device may start it. */
+	if (fstatat(folder, name, &st, 0))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	fd = openat(folder, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENXIO ? -EINVAL : -errno;
 	if (fstat(fd, &st))
@@ -219,6 +227,68 @@ int file_open(int folder, const char *name, uint64_t *len)
 	}
 	*len = (uint64_t)st.st_size;
 	return fd;
+}
+
+/* Up to its end, or as much as there is room for. */
+static ssize_t read_all(int fd, char *out, size_t room)
+{
+	size_t len = 0;
+	ssize_t n;
+
+	do {
+		n = read(fd, out + len, room - len);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		len += n > 0 ? (size_t)n : 0;
+	} while (n && len < room);
+	return (ssize_t)len;
+}
+
+/* Closes it. */
+static int take_text(char **out, int fd, const char *path, size_t most, struct err *e)
+{
+	char *text = malloc(most + 1);
+	ssize_t n = text ? read_all(fd, text, most + 1) : -ENOMEM;
+	int r = n < 0 ? (int)n : -EINVAL;
+
+	close(fd);
+	if (n < 0)
+		err_set(e, r, "cannot read %s: %s", path, strerror(-r));
+	else if ((size_t)n > most)
+		err_set(e, r, "%s is longer than %zu bytes", path, most);
+	else if (memchr(text, '\0', (size_t)n))
+		err_set(e, r, "%s is not text", path);
+	else
+		r = 0;
+	if (!r) {
+		text[n] = '\0';
+		*out = text;
+		return 0;
+	}
+	if (n > 0)
+		explicit_bzero(text, (size_t)n);
+	free(text);
+	return r;
+}
+
+int file_read(char **out, const char *path, size_t most, struct err *e)
+{
+	uint64_t len;
+	int fd = file_open(AT_FDCWD, path, &len);
+
+	*out = NULL;
+	if (fd == -EINVAL)
+		return err_set(e, fd, "%s is not a regular file", path);
+	if (fd < 0)
+		return err_set(e, fd, "cannot open %s: %s", path, strerror(-fd));
+	return take_text(out, fd, path, most, e);
+}
+
+int file_create(int folder, const char *name, unsigned int mode)
+{
+	int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+
+	return fd < 0 ? -errno : fd;
 }
 
 static int write_all(int fd, const char *at, size_t len)
@@ -247,21 +317,20 @@ static void sync_folder(int folder)
 	close(fd);
 }
 
-int file_replace(int folder, const char *name, const char *id, const void *data, size_t len)
+static int replace(int folder, const char *name, bool synced, const void *data, size_t len)
 {
-	char *temp;
+	char temp[48];
+	uint64_t random;
 	int fd, r;
 
-	if (asprintf(&temp, "%s.%s.tmp", name, id) < 0)
-		return -ENOMEM;
-	fd = openat(folder, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (fd < 0) {
-		r = -errno;
-		free(temp);
-		return r;
-	}
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return -EIO;
+	snprintf(temp, sizeof(temp), ".afpscope.%016" PRIx64 ".tmp", random);
+	fd = file_create(folder, temp, 0666);
+	if (fd < 0)
+		return fd;
 	r = write_all(fd, data, len);
-	if (!r && fsync(fd))
+	if (!r && synced && fsync(fd))
 		r = -errno;
 	if (close(fd) && !r)
 		r = -errno;
@@ -269,28 +338,34 @@ int file_replace(int folder, const char *name, const char *id, const void *data,
 		r = -errno;
 	if (r)
 		unlinkat(folder, temp, 0);
-	else
+	else if (synced)
 		sync_folder(folder);
-	free(temp);
 	return r;
 }
 
-/* Walks to the place of a file that the user wants to be written. */
-static int walk_to_file(struct walk *w, struct stat *st, const char *path, struct err *e)
+int file_replace(int folder, const char *name, const void *data, size_t len)
 {
+	return replace(folder, name, true, data, len);
+}
+
+/* Walks to the place of a file that the user wants to be written. through: not to be replaced. */
+static int walk_to_file(struct walk *w, bool *through, const char *path, enum file_use use,
+			struct err *e)
+{
+	struct stat st = { .st_mode = S_IFREG };
 	int r = walk(w, path, 0, e);
 
-	*st = (struct stat) { .st_mode = S_IFREG };
+	*through = false;
 	if (r)
 		return r;
 	if (w->folder)
 		return -EISDIR;
-	return w->found >= 0 && fstat(w->found, st) ? -errno : 0;
-}
-
-static bool is_written_through(const struct walk *w, const struct stat *st)
-{
-	return w->magic || !S_ISREG(st->st_mode);
+	if (w->found >= 0 && fstat(w->found, &st))
+		return -errno;
+	*through = w->magic || !S_ISREG(st.st_mode);
+	if (*through && use == FILE_STATUS)
+		return err_set(e, -EINVAL, "%s is not a regular file, so it is not replaced", path);
+	return 0;
 }
 
 static int write_through(const struct walk *w, const void *data, size_t len)
@@ -318,28 +393,28 @@ static int cannot_write(struct err *e, const struct err *why, const char *path, 
 	return err_set(e, r, "cannot write %s: %s", path, strerror(-r));
 }
 
-int file_save(const char *path, const char *id, const void *data, size_t len, struct err *e)
+int file_save(const char *path, enum file_use use, const void *data, size_t len, struct err *e)
 {
 	struct err why = { 0 };
-	struct stat st;
 	struct walk w;
-	int r = walk_to_file(&w, &st, path, &why);
+	bool through;
+	int r = walk_to_file(&w, &through, path, use, &why);
 
 	if (!r)
-		r = is_written_through(&w, &st) ? write_through(&w, data, len)
-						: file_replace(w.at, w.name, id, data, len);
+		r = through ? write_through(&w, data, len)
+			    : replace(w.at, w.name, use == FILE_RESULT, data, len);
 	walk_end(&w);
 	return r ? cannot_write(e, &why, path, r) : 0;
 }
 
-int file_check(const char *path, struct err *e)
+int file_check(const char *path, enum file_use use, struct err *e)
 {
 	struct err why = { 0 };
-	struct stat st;
 	struct walk w;
-	int r = walk_to_file(&w, &st, path, &why);
+	bool through;
+	int r = walk_to_file(&w, &through, path, use, &why);
 
-	if (!r && !is_written_through(&w, &st) && faccessat(w.at, ".", W_OK | X_OK, 0))
+	if (!r && !through && faccessat(w.at, ".", W_OK | X_OK, 0))
 		r = -errno;
 	walk_end(&w);
 	return r ? cannot_write(e, &why, path, r) : 0;

@@ -3,11 +3,11 @@
 #define BASE_FILE_H
 
 /*
- * Files and folders in places where other users may write, too. A symbolic link in a path that the
- * user named is followed if it belongs to root or to this process's user; a link of another user
- * could lead root's output anywhere, and is refused (-ELOOP). Links with names that this program
- * chooses are never followed: file_replace replaces what is there. A folder's descriptor stays
- * valid, even if its path is changed meanwhile.
+ * The one reader and the one writer of files, in places where other users may write, too. A
+ * symbolic link in a path that the user named is followed if it belongs to root or to this
+ * process's user; a link of another user could lead root's output anywhere, and is refused
+ * (-ELOOP). Links with names that this program chooses are never followed: file_replace replaces
+ * what is there. A folder's descriptor stays valid, even if its path is changed meanwhile.
  *
  * All return 0 (or a descriptor) or a negative errno.
  */
@@ -30,17 +30,39 @@ int file_folder(const char *path, unsigned int make, struct err *e);
  */
 int file_open(int folder, const char *name, uint64_t *len);
 
-/* Writes a file beside name, under a name made of id, and renames it: all or nothing. */
-int file_replace(int folder, const char *name, const char *id, const void *data, size_t len);
+/*
+ * The text of a file that the user named, with '\0' behind it, to be freed. -EINVAL: it is a pipe,
+ * a device or the like, which is refused without waiting for it, or has more than most bytes, or a
+ * byte 0 in it. Nothing of what was read is left in memory after an error.
+ */
+int file_read(char **out, const char *path, size_t most, struct err *e);
+
+/* A new file for writing, with mode less the umask. -EEXIST: there is something of that name. */
+int file_create(int folder, const char *name, unsigned int mode);
 
 /*
- * The same for a path that the user named. If it is a pipe, a terminal, /dev/stdout or the like,
- * the data is written to it.
+ * Writes a file of mode 0666 less the umask under a name that nothing else has, and renames it: all
+ * or nothing, also for those who read it meanwhile. It is on the disk when this returns.
  */
-int file_save(const char *path, const char *id, const void *data, size_t len, struct err *e);
+int file_replace(int folder, const char *name, const void *data, size_t len);
+
+enum file_use {
+	/* As file_replace; a pipe, a terminal, a device, /dev/stdout and the like are written to.
+	 */
+	FILE_RESULT,
+	/*
+	 * What is written again and again: not waited for until it is on the disk (after a crash of
+	 * the machine an older one is as good). What is there and no regular file is refused
+	 * (-EINVAL).
+	 */
+	FILE_STATUS,
+};
+
+/* Writes to a path that the user named. */
+int file_save(const char *path, enum file_use use, const void *data, size_t len, struct err *e);
 
 /* Whether file_save could start; writes nothing. */
-int file_check(const char *path, struct err *e);
+int file_check(const char *path, enum file_use use, struct err *e);
 
 /*
  * The text of a small file that is the system's own (in /proc, /sys, /etc), read in one piece, cut

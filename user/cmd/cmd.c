@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "report/report.h"
+#include "run/run.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -66,6 +67,16 @@ void cmd_say(const char *fmt, ...)
 	text_clean(text);
 	dprintf(STDERR_FILENO, "afpscope: %s\n", text);
 	free(text);
+}
+
+void cmd_note_rights(int dropped, struct run_notes *warnings)
+{
+	static const char text[] = "could not drop root privileges; running with them until exit";
+
+	if (dropped && warnings)
+		run_note(warnings, "rights", "%s", text);
+	else if (dropped)
+		cmd_say("%s", text);
 }
 
 int cmd_version(void *cfg, const char *arg, struct err *e)

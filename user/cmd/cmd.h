@@ -62,6 +62,10 @@ void cmd_allow_files(void);
 /* "afpscope: text" on stderr. */
 void cmd_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* What rights_drop() returned: a failure is a warning of the run; warnings NULL: on stderr. */
+struct run_notes;
+void cmd_note_rights(int dropped, struct run_notes *warnings);
+
 /*
  * "afpscope lantest: text" on stderr, and a pointer to --help; returns OUTCOME_USAGE. After an
  * interrupt (while a password was asked for) prints nothing and returns OUTCOME_INTERRUPTED.

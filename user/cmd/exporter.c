@@ -45,6 +45,8 @@ const struct opt exporter_options[] = {
 	  .help = "how often the file is written (default: 15)" },
 	{ .name = "once", .type = OPT_FLAG, .offset = OFFSET(once),
 	  .help = "watch for one interval, write the metrics to the file or to standard output, and end" },
+	{ .name = "name", .arg = "NAME", .type = OPT_STRING, .offset = OFFSET(label),
+	  .help = "a label 'name' of all metrics besides 'port', for servers of one host that have the same port" },
 	{ .type = OPT_HEADING, .help = "Which server (default: the only one of this host):" },
 	WHOM_OPTIONS(struct exporter_cfg, whom),
 	{ .type = OPT_HEADING, .help = "How:" },
@@ -99,13 +101,10 @@ static int listen_at(const char *where, struct err *e)
 }
 
 /* A child of the process that waits: signals reach it through that one only. */
-static void be_child(const struct exporter *x)
+static void be_child(void)
 {
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != x->parent)
-		_exit(OUTCOME_FAILED);
 }
 
 static void leave(int status)
@@ -122,7 +121,7 @@ static int start_serving(struct exporter *x, struct err *e)
 		return err_set(e, -errno, "cannot begin: %s", strerror(errno));
 	x->serving = fork();
 	if (!x->serving) {
-		be_child(x);
+		be_child();
 		close(pair[0]);
 		leave(exporter_serve(x->cfg, pair[1], x->listener));
 	}
@@ -162,8 +161,12 @@ static int start_watching(struct exporter *x, struct err *e)
 		return err_set(e, -errno, "cannot watch: %s", strerror(errno));
 	x->watching = fork();
 	if (!x->watching) {
-		be_child(x);
+		be_child();
 		signal(SIGTERM, SIG_IGN);
+		/* It may look for a server for long, and hears of nothing then. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != x->parent)
+			_exit(OUTCOME_FAILED);
 		close(x->control);
 		close(pair[0]);
 		leave(exporter_watch(x->cfg, pair[1]));
@@ -284,12 +287,11 @@ static int run(const struct exporter_cfg *cfg)
 	if (cfg->listen)
 		x.listener = listen_at(cfg->listen, &e);
 	if (!e.code && cfg->textfile)
-		file_check(cfg->textfile, &e);
+		file_check(cfg->textfile, FILE_STATUS, &e);
 	if (e.code == -EINVAL)
 		return cmd_usage_error("exporter", &e);
 	if (!e.code && !start_serving(&x, &e)) {
-		if (rights_drop(RIGHTS_WATCH))
-			cmd_say("the rights of root could not be given up: all are kept");
+		cmd_note_rights(rights_drop(RIGHTS_WATCH), NULL);
 		o = supervise(&x, &e);
 	}
 	end(&x);

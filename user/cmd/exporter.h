@@ -5,7 +5,8 @@
 /*
  * The exporter is three processes. The first keeps the rights that a watch needs to begin, and only
  * waits. The one that watches is begun anew for each life of the server, and drops all rights but
- * those to read /proc. The one that serves has none: it adds up, answers and writes.
+ * those to read /proc. The one that serves has none, and is nobody: it adds up and answers. With
+ * --textfile it has a fourth, the owner of the file's folder, which writes.
  */
 
 #include "base/err.h"
@@ -18,7 +19,7 @@
 
 struct exporter_cfg {
 	struct whom_cfg whom;
-	const char *listen, *textfile; /* NULL: neither given */
+	const char *listen, *textfile, *label; /* NULL: not given */
 	unsigned int interval_s;
 	int watch; /* enum watch_mode */
 	double max_cpu;
@@ -45,6 +46,20 @@ int exporter_watch(const struct exporter_cfg *cfg, int socket);
  * of a new exporter_watch(). listener: -1: none. Returns enum outcome.
  */
 int exporter_serve(const struct exporter_cfg *cfg, int control, int listener);
+
+#define EXPORTER_NOBODY 65534 /* user and group */
+
+/*
+ * Begins the process that writes the file, which closes control and listener (-1: none). A socket
+ * to it, which ends when that is closed, or a negative errno.
+ */
+int exporter_file_open(const char *path, int control, int listener);
+
+/* Waits until it is written. -EPIPE: that process has ended; else as file_save(), and said. */
+int exporter_file_write(int socket, const char *text, size_t len);
+
+/* Waits until all is sent. 0 or a negative errno. */
+int exporter_send_bytes(int socket, const void *data, size_t len);
 
 /* Between the two. Asking: the CPU time of the process that asks. */
 struct exporter_ask {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The process that serves: it has no rights, adds up readings, answers by HTTP, writes the file. */
+/* The process that serves: it has no rights, adds up readings, and answers by HTTP. */
 #include "base/clock.h"
-#include "base/file.h"
 #include "cmd/cmd.h"
 #include "cmd/exporter.h"
 #include "cmd/exporter_http.h"
@@ -11,8 +10,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
@@ -30,20 +27,20 @@
 #define ANSWER_NS   (2ull * NS_PER_S)  /* the longest wait for a reading */
 #define SELDOM_NS   (15ull * NS_PER_S) /* a reading without being asked: what a crash can cost */
 #define NO_WATCH_NS (10ull * NS_PER_S) /* --once: the longest wait for a server */
-#define NOBODY      65534
 
 struct serve {
 	const struct exporter_cfg *cfg;
 	struct tally tally;
 	struct http *http;  /* NULL: --listen was not given */
 	int control, watch; /* watch -1: nothing is watched */
+	int file;           /* the process that writes; -1: none */
 	struct exporter_inbox inbox;
 	uint64_t created_ms, begun_ns;
 	uint64_t asked_ns; /* for a reading that has not come yet; 0: none */
 	uint64_t last_ns;  /* asked at last */
 	uint64_t read_ns, written_ns, up_ns;
 	bool due;     /* the file is to be written */
-	bool refused; /* the file could not be, which was said */
+	bool refused; /* the file could not be */
 	enum outcome outcome;
 	bool over;
 };
@@ -57,6 +54,8 @@ static char *text_of(struct serve *s, bool openmetrics, size_t *len)
 		.created_ms = s->created_ms,
 		.own_ns = guard_own_ns(),
 		.age_ns = clock_now_ns() - s->read_ns,
+		.port = s->cfg->whom.port,
+		.name = s->cfg->label,
 	};
 	char *text = NULL;
 	FILE *out = open_memstream(&text, len);
@@ -83,45 +82,6 @@ static bool is_fresh(void *user)
 	return !s->tally.up;
 }
 
-/* Not synced: after a crash of the machine an older one is as good. Closes the folder. */
-static int replace(int folder, const char *name, const char *text, size_t len)
-{
-	const char *temp = ".afpscope-exporter.tmp";
-	int fd = openat(folder, temp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
-	FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
-	int r = out && fwrite(text, 1, len, out) == len ? 0 : -errno;
-
-	if (out && fclose(out) && !r)
-		r = -errno;
-	if (!r && renameat(folder, temp, folder, name))
-		r = -errno;
-	if (r)
-		unlinkat(folder, temp, 0);
-	close(folder);
-	return r;
-}
-
-static void write_file(struct serve *s)
-{
-	char *path = strdup(s->cfg->textfile), *name = strdup(s->cfg->textfile), *text;
-	struct err e = { 0 };
-	int folder, r = -ENOMEM;
-	size_t len;
-
-	text = path && name ? text_of(s, false, &len) : NULL;
-	if (text) {
-		folder = file_folder(dirname(path), 0, &e);
-		r = folder < 0 ? folder : replace(folder, basename(name), text, len);
-	}
-	free(text);
-	free(name);
-	free(path);
-	if (r && !s->refused)
-		cmd_say("cannot write %s: %s", s->cfg->textfile, *e.text ? e.text : strerror(-r));
-	s->refused = r;
-	s->written_ns = clock_now_ns();
-}
-
 /* --once without a file. */
 static void print(struct serve *s)
 {
@@ -141,6 +101,19 @@ static void fail(struct serve *s, const char *why)
 	cmd_say("%s", why);
 	s->outcome = OUTCOME_FAILED;
 	s->over = true;
+}
+
+static void write_file(struct serve *s)
+{
+	size_t len;
+	char *text = text_of(s, false, &len);
+	int r = text ? exporter_file_write(s->file, text, len) : -ENOMEM;
+
+	free(text);
+	if (r == -EPIPE)
+		fail(s, "the process that writes the file has ended");
+	s->refused = r;
+	s->written_ns = clock_now_ns();
 }
 
 /* For who has waited since before then: what was waited for is here, or will not come. */
@@ -285,23 +258,6 @@ static void wait_for_input(struct serve *s)
 
 /* Begin */
 
-/* Root becomes the owner of the file's folder, or nobody. */
-static void drop_rights(const struct exporter_cfg *cfg)
-{
-	char *path = cfg->textfile ? strdup(cfg->textfile) : NULL;
-	uid_t uid = NOBODY;
-	gid_t gid = NOBODY;
-	struct stat st;
-
-	if (path && !stat(dirname(path), &st)) {
-		uid = st.st_uid;
-		gid = st.st_gid;
-	}
-	free(path);
-	if (rights_drop_all(uid, gid))
-		cmd_say("the rights of root could not be given up: they are kept to the end");
-}
-
 static void say_where(int listener)
 {
 	struct sockaddr_storage a;
@@ -330,11 +286,18 @@ static int begin(struct serve *s, int listener)
 	clock_gettime(CLOCK_REALTIME, &wall);
 	s->created_ms = (uint64_t)wall.tv_sec * 1000 + (uint64_t)wall.tv_nsec / NS_PER_MS;
 	s->begun_ns = s->read_ns = clock_now_ns();
+	if (s->cfg->textfile) {
+		s->file = exporter_file_open(s->cfg->textfile, s->control, listener);
+		if (s->file < 0) {
+			cmd_say("cannot begin: %s", strerror(-s->file));
+			return -1;
+		}
+	}
 	if (listener >= 0 && http_open(&s->http, listener, &source, &e)) {
 		cmd_say("%s", e.text);
 		return -1;
 	}
-	drop_rights(s->cfg);
+	cmd_note_rights(rights_drop_all(EXPORTER_NOBODY, EXPORTER_NOBODY), NULL);
 	if (listener >= 0)
 		say_where(listener);
 	return 0;
@@ -354,7 +317,7 @@ static void end(struct serve *s)
 
 int exporter_serve(const struct exporter_cfg *cfg, int control, int listener)
 {
-	struct serve s = { .cfg = cfg, .control = control, .watch = -1 };
+	struct serve s = { .cfg = cfg, .control = control, .watch = -1, .file = -1 };
 
 	if (begin(&s, listener))
 		return OUTCOME_FAILED;

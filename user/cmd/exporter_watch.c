@@ -110,6 +110,7 @@ static int take(struct watcher *w, struct tally_reading *r)
 		return e;
 	snprintf(r->rung, sizeof(r->rung), "%s", watch_rung(w->watch));
 	memcpy(r->server, w->server, sizeof(r->server));
+	r->port = comeback_port(&w->found, w->cfg->whom.port);
 	take_times(w, r);
 	take_io(r);
 	watch_state(w->watch, &state);
@@ -208,8 +209,7 @@ static int begin(struct watcher *w)
 		return r == -ENOMEM ? r : -EAGAIN;
 	}
 	guard_begin(&w->guard, w->cfg->max_cpu, w->watch);
-	if (rights_drop(0))
-		cmd_say("the rights of root could not be given up: they are kept to the end");
+	cmd_note_rights(rights_drop(0), NULL);
 	cmd_say("watching process %d (%s)", w->found.target.server, watch_rung(w->watch));
 	return send_reading(w);
 }

@@ -11,7 +11,7 @@
 
 #define READING_MAX (64u << 20) /* bytes */
 
-static int send_all(int socket, const void *data, size_t len)
+int exporter_send_bytes(int socket, const void *data, size_t len)
 {
 	const char *at = data;
 	ssize_t n;
@@ -32,11 +32,11 @@ int exporter_send(int socket, const struct tally_reading *r)
 {
 	struct tally_reading head = *r;
 	struct ledger_array array[LEDGER_ARRAYS];
-	int e = send_all(socket, &head, sizeof(head));
+	int e = exporter_send_bytes(socket, &head, sizeof(head));
 
 	ledger_arrays(&head.ledger, array);
 	for (size_t i = 0; i < LEDGER_ARRAYS && !e; i++)
-		e = send_all(socket, *array[i].at, array[i].n * array[i].size);
+		e = exporter_send_bytes(socket, *array[i].at, array[i].n * array[i].size);
 	return e;
 }
 

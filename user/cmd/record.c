@@ -53,7 +53,8 @@ struct record {
 	struct child child;
 	struct diagnose diagnose;
 	struct guard guard;
-	bool costly; /* more than --max-cpu */
+	bool costly;      /* more than --max-cpu */
+	int command_code; /* COMMAND's own exit code, as of a shell; 0: it was ended from here */
 	struct run run;
 	uint64_t begun_ns, begun_cpu_ns;
 	struct ledger before;
@@ -202,9 +203,8 @@ static enum outcome begin(struct record *rec, struct err *e)
 		err_set(e, -EACCES, "cannot watch the server: %s", watch_why_off(rec->watch));
 		return OUTCOME_UNTRUSTED;
 	}
-	if (rights_drop(cfg->hz && sample_wants_taskstats() ? RIGHTS_TASKSTATS : 0))
-		run_note(&rec->run.warnings, "rights",
-			 "the rights of root could not be given up: this run kept them to its end");
+	cmd_note_rights(rights_drop(cfg->hz && sample_wants_taskstats() ? RIGHTS_TASKSTATS : 0),
+			&rec->run.warnings);
 	tracing_start(rec->tracing, rec->watch, NULL, &rec->run);
 	return begin_sampling(rec, e) ? OUTCOME_FAILED : OUTCOME_OK;
 }
@@ -333,9 +333,11 @@ static void note_command(struct record *rec)
 		run_note(&rec->run.warnings, "command", "%s was ended: %s", rec->cfg->command[0],
 			 cmd_stop ? "recording was interrupted" : "the time was over");
 	} else if (WIFSIGNALED(c->status)) {
+		rec->command_code = 128 + WTERMSIG(c->status);
 		run_note(&rec->run.warnings, "command", "%s was killed by signal %d",
 			 rec->cfg->command[0], WTERMSIG(c->status));
 	} else if (WEXITSTATUS(c->status)) {
+		rec->command_code = WEXITSTATUS(c->status);
 		run_note(&rec->run.warnings, "command", "%s ended with status %d",
 			 rec->cfg->command[0], WEXITSTATUS(c->status));
 	}
@@ -507,6 +509,7 @@ int record_run(const struct record_cfg *cfg)
 	struct record *rec = calloc(1, sizeof(*rec));
 	struct err e = { 0 };
 	enum outcome o;
+	int code;
 
 	if (!rec)
 		return OUTCOME_FAILED;
@@ -521,6 +524,8 @@ int record_run(const struct record_cfg *cfg)
 	o = finish(rec, o);
 	if (!o && cfg->judge && rec->run.figures)
 		o = diagnose_outcome(rec->run.figures);
+	/* An interrupt may have reached both. */
+	code = rec->command_code && !cmd_stop ? rec->command_code : (int)o;
 	child_end(&rec->child);
 	sampler_close(rec->sampler);
 	tracing_close(rec->tracing);
@@ -534,7 +539,7 @@ int record_run(const struct record_cfg *cfg)
 	runs_close(&rec->folder);
 	run_fini(&rec->run);
 	free(rec);
-	return (int)o;
+	return code;
 }
 
 /* --exe and --unit are of kind any; 0 or a negative errno. */

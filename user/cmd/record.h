@@ -26,7 +26,7 @@ struct record_cfg {
 /* The words of --watch, in the order of enum watch_mode; ends with NULL. */
 extern const char *const record_watch_choices[];
 
-/* All of it: watches, prints, keeps the run. Returns enum outcome. */
+/* All of it: watches, prints, keeps the run. Returns enum outcome, or COMMAND's exit code. */
 int record_run(const struct record_cfg *cfg);
 
 #endif

@@ -282,7 +282,7 @@ static int take(struct rx_server_opts *o, struct rx_serve_cfg *cfg, struct err *
 		return err_set(e, -EINVAL, "--address: '%s' is not an IPv4 address", cfg->address);
 	if (cfg->quota && take_quota(o, cfg->quota, e))
 		return -EINVAL;
-	return cfg->json && strcmp(cfg->json, "-") != 0 ? file_check(cfg->json, e) : 0;
+	return cfg->json && strcmp(cfg->json, "-") != 0 ? file_check(cfg->json, FILE_RESULT, e) : 0;
 }
 
 int cmd_rx_serve(int argc, char **argv)

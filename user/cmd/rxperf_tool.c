@@ -4,6 +4,7 @@
  * have its exit codes, 0 and 1; the client prints one line for each test. The calls are those of
  * afpscope rx.
  */
+#include "base/file.h"
 #include "cmd/cmd.h"
 #include "cmd/peer.h"
 #include "cmd/rx_serve.h"
@@ -49,18 +50,14 @@ static int put(struct args *a, char *word, struct err *e)
 /* The numbers in a file, with commas between, as -f of afpscope rx has them. */
 static int read_list(struct args *a, const char *path, struct err *e)
 {
-	FILE *f = fopen(path, "re");
-	size_t n = 0;
-	bool whole;
+	char *text;
+	int r = file_read(&text, path, LIST_LEN - 1, e);
+	size_t n;
 
-	if (!f)
-		return err_set(e, -errno, "cannot open %s: %s", path, strerror(errno));
-	n = fread(a->list, 1, sizeof(a->list) - 1, f);
-	whole = feof(f) && !ferror(f);
-	fclose(f);
-	if (!whole)
-		return err_set(e, -EINVAL, "%s cannot be read, or is longer than %d bytes", path,
-			       LIST_LEN - 1);
+	if (r)
+		return r;
+	n = strlen(strcpy(a->list, text));
+	free(text);
 	while (n && isspace((unsigned char)a->list[n - 1]))
 		n--;
 	a->list[n] = '\0';

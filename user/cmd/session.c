@@ -288,10 +288,10 @@ enum outcome session_open(struct session *s, const char *command, const char *se
 	tracing_sink(s->tracing, &watch.sink);
 	if (open_watch(s, &watch, e))
 		return OUTCOME_FAILED;
-	if (rights_drop((s->cfg->hz && sample_wants_taskstats() ? RIGHTS_TASKSTATS : 0) |
-			(s->whole ? RIGHTS_PRIORITY : 0)))
-		run_note(&s->run.warnings, "rights",
-			 "the rights of root could not be given up: this run kept them to its end");
+	cmd_note_rights(
+	    rights_drop((s->cfg->hz && sample_wants_taskstats() ? RIGHTS_TASKSTATS : 0) |
+			(s->whole ? RIGHTS_PRIORITY : 0)),
+	    &s->run.warnings);
 	tracing_start(s->tracing, s->watch, &s->afp, &s->run);
 	return OUTCOME_OK;
 }

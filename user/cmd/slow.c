@@ -307,8 +307,7 @@ static enum outcome begin(struct slow *s, struct err *e)
 	cmd_allow_files();
 	if (names_open(&s->names, false, e) || open_watch(s, e))
 		return OUTCOME_FAILED;
-	if (rights_drop(0))
-		cmd_say("the rights of root could not be given up: they are kept to the end");
+	cmd_note_rights(rights_drop(0), NULL);
 	return OUTCOME_OK;
 }
 

@@ -472,8 +472,9 @@ static enum outcome work(struct top *t, struct err *e)
 	t->width = terminal.width && terminal.width < WIDTH ? terminal.width : WIDTH;
 	open_screen(t);
 	/* On a screen another view may need another watch, and a server that comes back. */
-	if (rights_drop(t->screen || !t->cfg->whom.pid ? RIGHTS_WATCH : 0) && !t->screen)
-		cmd_say("the rights of root could not be given up: they are kept to the end");
+	r = rights_drop(t->screen || !t->cfg->whom.pid ? RIGHTS_WATCH : 0);
+	if (!t->screen)
+		cmd_note_rights(r, NULL);
 	if (t->screen)
 		top_screen_say(t->screen, "The first step is being measured ...");
 	else

@@ -2,46 +2,13 @@
 #include "cmd/users.h"
 
 #include "afp/afp.h"
+#include "base/file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define FILE_MAX (8u << 20)
-
-/* The whole file, by one read: no buffer of a stream keeps passwords. */
-static int read_text(struct users *out, const char *path, struct err *e)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC), r = 0;
-	struct stat st;
-	ssize_t n;
-
-	if (fd < 0 || fstat(fd, &st)) {
-		r = err_set(e, -errno, "cannot open %s: %s", path, strerror(errno));
-		goto end;
-	}
-	if (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX) {
-		r = err_set(e, -EINVAL, "%s is not a file of at most 8 MiB", path);
-		goto end;
-	}
-	out->len = (size_t)st.st_size;
-	out->text = calloc(1, out->len + 1);
-	if (!out->text) {
-		r = err_set(e, -ENOMEM, "out of memory");
-		goto end;
-	}
-	n = read(fd, out->text, out->len);
-	if (n != (ssize_t)out->len)
-		r = err_set(e, -EIO, "cannot read %s: %s", path,
-			    n < 0 ? strerror(errno) : "it became shorter");
-end:
-	if (fd >= 0)
-		close(fd);
-	return r;
-}
 
 static int take_line(struct users *out, char *line, const char *path, unsigned int number,
 		     struct err *e)
@@ -75,7 +42,8 @@ int users_read(struct users *out, const char *path, struct err *e)
 	int r;
 
 	*out = (struct users) { 0 };
-	r = read_text(out, path, e);
+	r = file_read(&out->text, path, FILE_MAX, e);
+	out->len = r ? 0 : strlen(out->text);
 	rest = out->text;
 	while (!r && (line = strsep(&rest, "\n"))) {
 		number++;

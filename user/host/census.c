@@ -121,7 +121,7 @@ static int read_process(void *arg, pid_t pid)
 	struct procstat st;
 	uint32_t real;
 
-	if (procstat_read(&st, pid) || st.state == 'Z' || st.state == 'X')
+	if (procstat_read(&st, pid) || !procstat_lives(&st))
 		return 0;
 	if (pid == 2 || st.ppid == 2)
 		return 0;

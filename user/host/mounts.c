@@ -7,11 +7,7 @@
 #include "host/proctext.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <unistd.h>
 
 /* 1: this line is the mount's that is looked for. */
 static int take_mount(void *arg, const char *line)
@@ -45,15 +41,6 @@ bool mounts_is_local_type(const char *type)
 		if (!strcmp(type, local[i]))
 			return true;
 	return false;
-}
-
-bool mounts_is_local(pid_t pid, int fd)
-{
-	struct proctext_mount mount;
-	struct procfs_fd is;
-
-	return !procfs_fd(&is, pid, fd) && find(&mount, pid, is.mount) &&
-	       mounts_is_local_type(mount.type);
 }
 
 int mounts_of(struct proctext_mount *out, pid_t pid, int fd)
@@ -99,27 +86,4 @@ int mounts_by_name(struct proctext_mount *out, pid_t pid, const char *path)
 
 	*out = n.found;
 	return r ? r : n.found.id ? 0 : -ENOENT;
-}
-
-int mounts_inode(struct afs_inode *out, pid_t pid, const char *path)
-{
-	struct proctext_mount mount;
-	struct procfs_fd is;
-	struct stat st;
-	int fd, r = 0;
-
-	fd = open(path, O_PATH | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st))
-		r = -errno;
-	if (!r)
-		r = procfs_fd(&is, 0, fd);
-	close(fd);
-	if (r)
-		return r;
-	out->ino = is.has_ino ? is.ino : st.st_ino;
-	out->dev = find(&mount, pid, is.mount) ? mount.dev
-					       : major(st.st_dev) << 20 | minor(st.st_dev);
-	return 0;
 }

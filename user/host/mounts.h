@@ -4,7 +4,6 @@
 
 /* On which file systems files lie, by the mounts that a process sees. */
 
-#include "bpf/calls.h"
 #include "host/proctext.h"
 
 #include <stdbool.h>
@@ -14,12 +13,6 @@
 bool mounts_is_local_type(const char *type);
 
 /*
- * Whether a descriptor's file is on a local file system, so that no server and no FUSE daemon can
- * block a look at it. Involves none itself.
- */
-bool mounts_is_local(pid_t pid, int fd);
-
-/*
  * The mount on which the file of a descriptor of this process is. pid: the process in whose mounts
  * it was found. Involves no server. 0 or a negative errno.
  */
@@ -27,12 +20,5 @@ int mounts_of(struct proctext_mount *out, pid_t pid, int fd);
 
 /* The mount that a path is on by its name: links in it are not followed, so nothing is asked. */
 int mounts_by_name(struct proctext_mount *out, pid_t pid, const char *path);
-
-/*
- * The kernel's own numbers of the inode that path leads to, links followed; stat() may give others
- * on btrfs and overlayfs. pid: the process in whose mounts path is. Does not set out->object. 0 or
- * a negative errno.
- */
-int mounts_inode(struct afs_inode *out, pid_t pid, const char *path);
 
 #endif

@@ -217,10 +217,20 @@ static int call_children(void *arg, int tid)
 	return r == -ENOENT || r == -ESRCH ? 0 : r;
 }
 
+static int call_if_child(void *arg, pid_t pid)
+{
+	const struct each_child *each = arg;
+	struct procstat st;
+
+	return !procstat_read(&st, pid) && st.ppid == each->pid ? each->fn(each->arg, pid) : 0;
+}
+
 int procfs_each_child(pid_t pid, int (*fn)(void *arg, pid_t child), void *arg)
 {
 	struct each_child each = { .pid = pid, .fn = fn, .arg = arg };
 
+	if (!procfs_lists_children())
+		return procfs_each(call_if_child, &each);
 	return procfs_each_thread(pid, call_children, &each);
 }
 
@@ -242,6 +252,13 @@ int procfs_uids(uint32_t *real, uint32_t *effective, pid_t pid)
 	if (!r && sscanf(text, "%" SCNu32 " %" SCNu32, real, effective) != 2)
 		r = -EPROTO;
 	return r;
+}
+
+bool procfs_dumps_core(pid_t pid)
+{
+	char text[16];
+
+	return !procfs_status(text, sizeof(text), pid, "CoreDumping") && text[0] == '1';
 }
 
 int procfs_each_variable(pid_t pid, int (*fn)(void *arg, const char *word), void *arg)
@@ -296,14 +313,6 @@ const char *procfs_mapped(pid_t pid, const char *const *names)
 
 	procfs_each_line(pid, "maps", find_mapped, &m);
 	return m.found;
-}
-
-int procfs_open_exe(pid_t pid)
-{
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
 int procfs_link(char *out, size_t len, pid_t pid, const char *name)
@@ -398,6 +407,26 @@ bool procfs_first_pid_namespace(void)
 	struct stat st;
 
 	return stat("/proc/self/ns/pid", &st) || st.st_ino == FIRST_PID_NS;
+}
+
+const char *procfs_hides(void)
+{
+	return access("/proc/1", F_OK)
+		   ? "; /proc hides the processes of other users (hidepid): run as root"
+		   : "";
+}
+
+static int take_offset(void *arg, const char *line)
+{
+	return sscanf(line, "monotonic %ld", (long *)arg) == 1;
+}
+
+long procfs_clock_ahead_s(void)
+{
+	long ahead = 0;
+
+	procfs_each_line(0, "timens_offsets", take_offset, &ahead);
+	return ahead;
 }
 
 double procfs_age_s(uint64_t started)

@@ -3,16 +3,15 @@
 
 #include "kinds/afpconf.h"
 
+#include "host/filesystem.h"
+
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define DEPTH_MAX    8
@@ -137,32 +136,16 @@ static bool read_line(char *out, size_t room, FILE *f, unsigned int *n_lines)
 	return *n_lines > 0;
 }
 
-/* Links in the path are resolved below root, as for the server; before Linux 5.6 as for us. */
-static int open_below(const char *root, const char *file)
-{
-	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK,
-				.resolve = RESOLVE_IN_ROOT };
-	int dir = open(*root ? root : "/", O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
-
-	if (dir < 0)
-		return -errno;
-	fd = (int)syscall(SYS_openat2, dir, file, &how, sizeof(how));
-	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
-		fd = openat(dir, file + strspn(file, "/"), (int)how.flags);
-	if (fd < 0)
-		fd = -errno;
-	close(dir);
-	return fd;
-}
-
 static int open_file(FILE **out, const struct source *s)
 {
-	int fd = open_below(s->root, s->file);
+	int fd = filesystem_open(s->root, s->file);
 	struct stat st;
 
 	*out = NULL;
 	if (fd < 0)
-		return err_set(s->e, fd, "cannot read %s: %s", s->file, strerror(-fd));
+		return err_set(s->e, fd, "cannot read %s: %s", s->file,
+			       fd == -ETIMEDOUT ? "its file system does not answer"
+						: strerror(-fd));
 	/* A pipe or device could block this program. */
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
 		close(fd);

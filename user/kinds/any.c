@@ -45,8 +45,8 @@ static bool has_name(pid_t pid, const char *name)
 {
 	struct procstat st;
 
-	return !procstat_read(&st, pid) && st.state != 'Z' && !strncmp(st.comm, name, COMM_LEN) &&
-	       strlen(st.comm) == strnlen(name, COMM_LEN);
+	return !procstat_read(&st, pid) && procstat_lives(&st) &&
+	       !strncmp(st.comm, name, COMM_LEN) && strlen(st.comm) == strnlen(name, COMM_LEN);
 }
 
 static bool runs_file(pid_t pid, const char *name)
@@ -116,8 +116,8 @@ static int find_exe(struct processes *p, const char *name, struct err *e)
 	if (!p->n)
 		procfs_each(add_running, p);
 	if (!p->n)
-		return err_set(e, -ENXIO, "no process is called %s: check the name with ps -e",
-			       name);
+		return err_set(e, -ENXIO, "no process is called %s: check the name with ps -e%s",
+			       name, procfs_hides());
 	n = tops_first(p);
 	return n > 1 ? refuse_several(p, n, e) : 0;
 }
@@ -145,7 +145,7 @@ static int find_pid(struct processes *p, pid_t pid, struct err *e)
 	if (pid == getpid())
 		return err_set(e, -ENXIO, "process %d is this afpscope itself", pid);
 	if (procstat_read(&st, pid))
-		return err_set(e, -ESRCH, "there is no process %d", pid);
+		return err_set(e, -ESRCH, "there is no process %d%s", pid, procfs_hides());
 	return add(p, pid);
 }
 

@@ -43,7 +43,7 @@ static bool has_name(pid_t pid, const char *name)
 {
 	struct procstat st;
 
-	return !procstat_read(&st, pid) && st.state != 'Z' && !strcmp(st.comm, name);
+	return !procstat_read(&st, pid) && procstat_lives(&st) && !strcmp(st.comm, name);
 }
 
 /* Whether it is a process of GlusterFS, and what it is for. */

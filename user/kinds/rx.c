@@ -86,7 +86,7 @@ static bool note_name(struct rx_daemon *d)
 {
 	struct procstat st;
 
-	if (procstat_read(&st, d->pid) || st.state == 'Z')
+	if (procstat_read(&st, d->pid) || !procstat_lives(&st))
 		return false;
 	snprintf(d->name, sizeof(d->name), "%s", st.comm);
 	return true;
@@ -127,7 +127,7 @@ static int choose_pid(struct rx_daemons *m, pid_t pid, struct err *e)
 		is = &m->daemon[m->n];
 		*is = (struct rx_daemon) { .pid = pid };
 		if (!note_name(is))
-			return err_set(e, -ESRCH, "there is no process %d", pid);
+			return err_set(e, -ESRCH, "there is no process %d%s", pid, procfs_hides());
 		look(is);
 		m->n++;
 	}

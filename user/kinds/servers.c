@@ -3,6 +3,7 @@
 
 #include "kinds/servers.h"
 
+#include "host/filesystem.h"
 #include "host/procfs.h"
 
 #include <arpa/inet.h>
@@ -302,7 +303,8 @@ static int add_cnid(struct servers_entry *e, const struct census *c,
 void servers_conf(struct servers_entry *e, const struct census_process *p)
 {
 	const char *file = "/etc/netatalk/afp.conf";
-	char path[64];
+	char root[64];
+	int fd;
 
 	if (p->conf[0]) {
 		snprintf(e->conf, sizeof(e->conf), "%s", p->conf);
@@ -313,9 +315,12 @@ void servers_conf(struct servers_entry *e, const struct census_process *p)
 		return;
 	if (!strncmp(p->exe, "/usr/local/", 11))
 		file = "/usr/local/etc/afp.conf";
-	procfs_inside(path, sizeof(path), p->pid, file);
-	if (access(path, F_OK))
+	procfs_inside(root, sizeof(root), p->pid, "");
+	fd = filesystem_open(root, file);
+	if (fd < 0 && fd != -EACCES)
 		return;
+	if (fd >= 0)
+		close(fd);
 	snprintf(e->conf, sizeof(e->conf), "%s", file);
 	e->conf_from = "the usual place: it was started without -F";
 }
@@ -432,7 +437,8 @@ int servers_choose_pid(struct servers *out, const struct census *c, pid_t pid, s
 
 	memset(out, 0, sizeof(*out));
 	if (i == c->n_processes)
-		return err_set(e, -ESRCH, "there is no process %d, or it may not be seen", pid);
+		return err_set(e, -ESRCH, "there is no process %d, or it may not be seen%s", pid,
+			       procfs_hides());
 	p = &c->process[i];
 	up = parent_of(c, p);
 	if (is_master(c, i) || is_blind_master(c, i)) {
@@ -483,8 +489,8 @@ static int no_port(const struct census *c, uint16_t port, struct err *e)
 			    e, -EACCES,
 			    "port %u is open, but no right to see which process listens on it (user id %u): run as "
 			    "root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH; or its process "
-			    "is in another PID namespace",
-			    port, c->socket[i].tcp.uid);
+			    "is in another PID namespace%s",
+			    port, c->socket[i].tcp.uid, procfs_hides());
 	return not_afp(c, port, "nothing listens on", e);
 }
 

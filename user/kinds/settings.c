@@ -2,6 +2,7 @@
 #include "kinds/settings.h"
 
 #include "base/procstat.h"
+#include "host/filesystem.h"
 #include "host/procfs.h"
 
 #include <ctype.h>
@@ -63,7 +64,7 @@ unsigned int settings_version(const char *program, size_t len)
 
 static unsigned int version_of(pid_t pid)
 {
-	int fd = procfs_open_exe(pid);
+	int fd = filesystem_open_exe(pid);
 	unsigned int version = 0;
 	struct stat st;
 	char *text;
@@ -102,14 +103,20 @@ void settings_conf(struct run *r, const struct afpconf *c, unsigned int version)
 void settings_read(struct settings *out, const struct servers_entry *s)
 {
 	pid_t pid = s->master ? s->master : s->n_sessions ? s->session[0].pid : 0;
-	char root[64], path[CENSUS_PATH_MAX + 64];
 	struct err e = { 0 };
 	struct stat st;
+	char root[64];
+	bool is_there;
+	int fd;
 
 	if (!pid || !s->conf[0])
 		return;
-	procfs_inside(path, sizeof(path), pid, s->conf);
-	if (stat(path, &st))
+	procfs_inside(root, sizeof(root), pid, "");
+	fd = filesystem_open(root, s->conf);
+	is_there = fd >= 0 && !fstat(fd, &st);
+	if (fd >= 0)
+		close(fd);
+	if (!is_there)
 		return;
 	if (out->known && !memcmp(&out->time, &st.st_mtim, sizeof(st.st_mtim)) &&
 	    out->len == (uint64_t)st.st_size)
@@ -117,7 +124,6 @@ void settings_read(struct settings *out, const struct servers_entry *s)
 	if (!out->version)
 		out->version = version_of(pid);
 	afpconf_fini(&out->conf);
-	procfs_inside(root, sizeof(root), pid, "");
 	out->known = !afpconf_read(&out->conf, root, s->conf, true, &e);
 	out->time = st.st_mtim;
 	out->len = (uint64_t)st.st_size;

@@ -6,7 +6,6 @@
 #include "host/procfs.h"
 #include "host/sockets.h"
 #include "kinds/backend.h"
-#include "kinds/objects.h"
 #include "kinds/servers.h"
 #include "run/run.h"
 
@@ -14,6 +13,7 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -270,6 +270,19 @@ static int note_end(void *arg, pid_t pid, int fd, const char *name)
 	return 0;
 }
 
+static void add_inode(struct target *t, uint64_t ino, uint32_t dev, enum afs_object object)
+{
+	struct afs_inodes *known = &t->known;
+
+	for (uint32_t i = 0; i < known->n; i++)
+		if (known->inode[i].ino == ino && known->inode[i].dev == dev)
+			return;
+	if (known->n < AFS_N_INODES)
+		known->inode[known->n++] = (struct afs_inode) { ino, dev, object };
+	else
+		t->crowded = true;
+}
+
 static void add_process(struct target *t, struct target_process *list, size_t *n, size_t max,
 			pid_t pid)
 {
@@ -393,8 +406,8 @@ static int is_end(void *arg, pid_t pid, int fd, const char *name)
 		add_cnid(ends->t, pid, ends->end[i].database);
 		if (ends->end[i].told)
 			continue;
-		objects_add_socket(ends->t, ends->end[i].own, AFS_OBJECT_BACKEND);
-		objects_add_socket(ends->t, ino, AFS_OBJECT_BACKEND);
+		add_inode(ends->t, ends->end[i].own, 0, AFS_OBJECT_BACKEND);
+		add_inode(ends->t, ino, 0, AFS_OBJECT_BACKEND);
 	}
 	return 0;
 }
@@ -412,45 +425,64 @@ static int is_cnid(void *arg, pid_t pid)
 	return 0;
 }
 
-static int is_child(void *arg, pid_t pid)
+/* Helpers run another program: the programs see them fork. */
+static int add_child(void *arg, pid_t pid)
 {
 	struct procstat st, parent;
 	struct target *t = arg;
 
-	/* Helpers run another program: the programs see them fork. */
-	if (!procstat_read(&st, pid) && st.ppid == t->server &&
-	    !procstat_read(&parent, t->server) && !strcmp(st.comm, parent.comm))
+	if (!procstat_read(&st, pid) && !procstat_read(&parent, t->server) &&
+	    !strcmp(st.comm, parent.comm))
 		add_session(t, pid);
 	return 0;
 }
 
-static int is_descendant(void *arg, pid_t pid)
+static int add_descendant(void *arg, pid_t pid)
 {
-	struct target *t = arg;
-	struct procstat st;
-
-	if (procstat_read(&st, pid) || pid == getpid())
-		return 0;
-	if (st.ppid == t->server)
-		add_session(t, pid);
-	for (size_t i = 0; i < t->n_sessions; i++) {
-		if (st.ppid == t->session[i].pid && !t->session[i].ended) {
-			add_session(t, pid);
-			break;
-		}
-	}
+	if (pid != getpid())
+		add_session(arg, pid);
 	return 0;
 }
 
-/* Children of children, too: until there are no more. */
-static void look_at_descendants(struct target *t)
+void target_look_children(struct target *t)
 {
 	size_t before;
 
+	if (t->whole && !t->ended)
+		procfs_each_child(t->server, add_child, t);
+	if (!t->plain)
+		return;
+	/* Children of children, too: until there are no more. */
 	do {
 		before = t->n_sessions;
-		procfs_each(is_descendant, t);
+		procfs_each_child(t->server, add_descendant, t);
+		for (size_t i = 0; i < t->n_sessions; i++)
+			if (!t->session[i].ended)
+				procfs_each_child(t->session[i].pid, add_descendant, t);
 	} while (t->n_sessions != before);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const pid_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+void target_set_sessions(struct target *t, pid_t *pid, size_t n)
+{
+	const pid_t *found;
+
+	if (!t->whole && !t->plain)
+		return;
+	qsort(pid, n, sizeof(*pid), by_number);
+	for (size_t i = 0; i < t->n_sessions; i++) {
+		found = bsearch(&t->session[i].pid, pid, n, sizeof(*pid), by_number);
+		t->session[i].ended |= !found;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (pid[i] != t->server)
+			add_session(t, pid[i]);
 }
 
 /* Adds the address of a database server before anything is connected to it. */
@@ -466,7 +498,7 @@ static void know_backend(struct ends *ends)
 	for (size_t i = 0; i < ends->all->n; i++) {
 		s = &ends->all->entry[i];
 		if (s->file_ino && !s->peer && backend_is_socket(&ends->backend, s->path))
-			objects_add_bound(ends->t, s->file_ino, s->file_dev);
+			add_inode(ends->t, s->file_ino, s->file_dev, AFS_OBJECT_BACKEND);
 	}
 }
 
@@ -494,28 +526,29 @@ void target_look(struct target *t)
 	t->known.n_ports = (uint32_t)t->n_ports;
 	t->crowded = false;
 	mark_ended(t);
-	if (t->plain) {
-		look_at_descendants(t);
-		objects_add_logs(t);
+	target_look_children(t);
+	if (t->plain)
 		return;
-	}
 	backend_read(&ends.backend, t->server);
 	if (t->client)
-		objects_add_socket(t, t->client, AFS_OBJECT_CLIENT);
-	if (t->whole && !t->ended)
-		procfs_each(is_child, t);
+		add_inode(t, t->client, 0, AFS_OBJECT_CLIENT);
 	if (!sockets_read(&all, NULL))
 		look_at_connections(&ends);
 	sockets_fini(&all);
-	objects_add_files(t);
 }
 
 /* Why no CNID server is watched. */
-static const char *cnid_why(const struct target *t, char buf[ERR_TEXT_MAX])
+static const char *cnid_why(const struct target *t, const struct run *r, char buf[ERR_TEXT_MAX])
 {
+	bool inside = false;
+
+	for (size_t i = 0; i < r->n_phases; i++)
+		inside |= ledger_sum(&r->phase[i]->ledger, AFS_ROLE_SERVER, AFS_N_CLASSES,
+				     AFS_OBJECT_CNIDDB)
+			      .calls > 0;
 	if (!t->far[0])
-		return t->inside ? "no CNID process: the volume's CNID backend runs inside afpd"
-				 : "no CNID process: afpd is connected to none";
+		return inside ? "no CNID process: the volume's CNID backend runs inside afpd"
+			      : "no CNID process: afpd is connected to none";
 	snprintf(buf, ERR_TEXT_MAX,
 		 "the CNID server (%s) is on another host: its work cannot be seen, only afpd's "
 		 "waiting for it",
@@ -531,7 +564,7 @@ int target_note(const struct target *t, struct run *r)
 
 	if (t->plain || t->n_backends)
 		return 0;
-	why = cnid_why(t, buf);
+	why = cnid_why(t, r, buf);
 	err = run_absent(r, AFS_ROLE_BACKEND, "", why);
 	return err ? err : run_note(&r->server, "CNID server", "%s", why);
 }

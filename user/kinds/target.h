@@ -4,7 +4,7 @@
 
 /*
  * What is watched: the process at the other end of the client's connection, the backends it is
- * connected to (of AFP: its CNID servers), and their special inodes. Never decided by names alone,
+ * connected to (of AFP: its CNID servers), and their sockets. Never decided by names alone,
  * but by who holds which end of which connection.
  */
 
@@ -57,10 +57,8 @@ struct target {
 		uint16_t port, object;
 	} port[AFS_N_PORTS];
 	char far[80];            /* a backend on another host; empty: none seen */
-	bool inside;             /* the server has what backends would do in itself */
 	struct afs_inodes known; /* complete after target_look */
 	bool crowded;            /* more inodes than fit into known */
-	bool stuck;              /* a file's server or FUSE daemon did not answer */
 	char note[ERR_TEXT_MAX]; /* what is in doubt; empty: nothing */
 };
 
@@ -85,10 +83,16 @@ void target_add(struct target *t, pid_t pid, enum afs_role role);
 void target_add_port(struct target *t, uint16_t port, enum afs_object object);
 
 /*
- * Looks again for the backends of t->server, ended processes, and special inodes. Keeps what it
+ * Looks again for the backends of t->server, ended processes, and sockets. Keeps what it
  * cannot see any more.
  */
 void target_look(struct target *t);
+
+/* Looks again for new sessions, which are the server's children, alone. */
+void target_look_children(struct target *t);
+
+/* The sessions that live now, as the programs in the kernel see them; pid is sorted. */
+void target_set_sessions(struct target *t, pid_t *pid, size_t n);
 
 /* Notes what only the kind of server explains: why no backend is watched. 0 or -ENOMEM. */
 int target_note(const struct target *t, struct run *r);

@@ -32,6 +32,7 @@ struct writer {
 	const struct family *begun; /* whose head was written last */
 	size_t n_commands;
 	struct request *command; /* owned; by number, those without a name in the last one */
+	char server[LABELS];     /* labels of every series; may be empty */
 };
 
 struct family {
@@ -117,9 +118,11 @@ static void head(struct writer *w, const struct family *f)
 
 static void name(struct writer *w, const struct family *f, const char *more, const char *labels)
 {
+	bool both = *labels && *w->server, any = *labels || *w->server;
+
 	head(w, f);
-	fprintf(w->out, "%s%s%s%s%s ", f->name, more, *labels ? "{" : "", labels,
-		*labels ? "}" : "");
+	fprintf(w->out, "%s%s%s%s%s%s%s ", f->name, more, any ? "{" : "", labels, both ? "," : "",
+		w->server, any ? "}" : "");
 }
 
 static void created(struct writer *w, const struct family *f, const char *labels)
@@ -548,6 +551,20 @@ static const struct family families[] = {
 };
 /* clang-format on */
 
+/* Prometheus itself adds the host ("instance"), and would rename a label of ours with that name. */
+static void name_server(struct writer *w)
+{
+	char text[OPENMETRICS_LABEL_MAX];
+	unsigned int port = w->s->port ? w->s->port : w->t->shown.port;
+	int n = 0;
+
+	if (port)
+		n = snprintf(w->server, sizeof(w->server), "port=\"%u\"", port);
+	if (w->s->name)
+		snprintf(w->server + n, sizeof(w->server) - (size_t)n, "%sname=\"%s\"",
+			 n ? "," : "", openmetrics_label(text, w->s->name));
+}
+
 int openmetrics_write(FILE *out, const struct tally *t, const struct openmetrics_style *s)
 {
 	struct writer w = { .out = out, .t = t, .s = s };
@@ -555,6 +572,7 @@ int openmetrics_write(FILE *out, const struct tally *t, const struct openmetrics
 
 	if (e)
 		return e;
+	name_server(&w);
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
 		families[i].put(&w, &families[i]);
 	if (s->openmetrics)

@@ -13,6 +13,10 @@ struct openmetrics_style {
 	uint64_t created_ms; /* since 1970: when the totals began */
 	uint64_t own_ns;     /* CPU time of this program besides what the tally has */
 	uint64_t age_ns;     /* of the last reading */
+	/* Which server it is, as labels of every series, so that those of several do not collide.
+	 */
+	unsigned int port; /* 0: that of the last reading */
+	const char *name;  /* NULL: none */
 };
 
 #define OPENMETRICS_TYPE      "application/openmetrics-text; version=1.0.0; charset=utf-8"

@@ -82,6 +82,7 @@ int tally_take(struct tally *t, const struct tally_reading *r)
 	count_logins(&t->shown);
 	memcpy(t->shown.rung, r->rung, sizeof(r->rung));
 	memcpy(t->shown.server, r->server, sizeof(r->server));
+	t->shown.port = r->port ? r->port : t->shown.port;
 	t->shown.sessions = r->sessions;
 	t->watches += !t->up;
 	t->up = true;

@@ -38,6 +38,7 @@ struct tally_loss {
 struct tally_reading {
 	char rung[16];               /* as watch_rung */
 	char server[TALLY_TEXT_MAX]; /* its program and version, by its own words; empty: unknown */
+	unsigned int port;           /* 0: unknown */
 	uint64_t sessions;
 	bool known[TALLY_N];
 	uint64_t n[TALLY_N];

@@ -67,6 +67,7 @@ const struct account_names account_afp = {
 		[70] = "FPSetExtAttr", [71] = "FPRemoveExtAttr", [72] = "FPListExtAttrs",
 		[73] = "FPGetACL", [74] = "FPSetACL", [75] = "FPAccess", [76] = "FPSpotlightRPC",
 		[78] = "FPSyncDir", [79] = "FPSyncFork", [122] = "FPZzzzz", [192] = "FPAddIcon",
+		[AFS_ACCOUNT_UNNAMED] = "other AFP commands",
 		[AFS_ACCOUNT_DSI + 2] = "DSICommand without a command",
 		[AFS_ACCOUNT_DSI + 3] = "DSIGetStatus", [AFS_ACCOUNT_DSI + 4] = "DSIOpenSession",
 		[AFS_ACCOUNT_DSI + 6] = "DSIWrite without a command",

@@ -4,10 +4,10 @@
 #include "trace/stream.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "trace/fields.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,9 +27,8 @@ int trace_stream_open(struct trace_stream *s, unsigned int number, int folder)
 	s->packet = calloc(1, TRACE_PACKET_LEN);
 	if (!s->packet)
 		return -ENOMEM;
-	s->fd = openat(folder, trace_streams[number].name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-		       0600);
-	return s->fd < 0 ? -errno : 0;
+	s->fd = file_create(folder, trace_streams[number].name, 0600);
+	return s->fd < 0 ? s->fd : 0;
 }
 
 void trace_stream_close(struct trace_stream *s)

@@ -4,6 +4,7 @@
 #include "trace/trace.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "run/account.h"
 #include "trace/fields.h"
 #include "trace/metadata.h"
@@ -104,11 +105,11 @@ static int write_metadata(const struct trace *t)
 				     .command = t->opts.command ? t->opts.command : "",
 				     .host = host,
 				     .offset_ns = wall_offset_ns() };
-	int fd = openat(t->folder, "metadata", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), r;
+	int fd = file_create(t->folder, "metadata", 0600), r;
 	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
 
 	if (!out) {
-		r = -errno;
+		r = fd < 0 ? fd : -errno;
 		if (fd >= 0)
 			close(fd);
 		return r;

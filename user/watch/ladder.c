@@ -156,13 +156,10 @@ static void look_calls(struct ladder *l, struct ladder_found *found)
 	const struct bpf_way ways[] = {
 		{ "tp_btf", { .decoder = decoder, .only = true } },
 		{ "tp raw_syscalls", { .decoder = decoder, .classic = true, .only = true } },
-		{ "tp_btf, threads by number",
-		  { .decoder = decoder, .by_tid = true, .only = true } },
 	};
 
 	try_bpf(l, &ways[best.classic], found);
 	try_bpf(l, &ways[!best.classic], found);
-	try_bpf(l, &ways[2], found);
 	try_proc(l);
 }
 

@@ -10,6 +10,10 @@
 #include "kinds/target.h"
 #include "watch/watch.h"
 
+/* What a tick has found. */
+#define RUNG_NEW_PROCESSES 1
+#define RUNG_NEW_BACKENDS  2 /* somebody is asked who is not watched */
+
 struct rung {
 	const char *name; /* "bpf" */
 
@@ -27,8 +31,10 @@ struct rung {
 	void (*span)(void *state); /* NULL: it has no extremes */
 	/* Stops counting, so that all cross-checks can agree; NULL: nothing to stop. */
 	uint64_t (*stop)(void *state);
-	/* Reads what only living processes show; NULL: nothing to do. true: there are new ones. */
-	bool (*tick)(void *state);
+	/* Reads what only living processes show; NULL: nothing to do. What is new: RUNG_NEW_. */
+	unsigned int (*tick)(void *state);
+	/* The living processes of the server, at most AFS_N_PROCESSES; NULL: look for them. */
+	size_t (*processes)(const void *state, pid_t *out);
 	/* Passes records to the sink; NULL: this rung makes none. */
 	int (*pull)(void *state, int timeout_ms);
 	uint64_t (*pull_lost)(const void *state, unsigned int stream);

@@ -123,6 +123,16 @@ static int climb(struct watch *w, enum watch_mode mode, struct err *e)
 	return 0;
 }
 
+/* Watches what was found since the last look. */
+static void look_again(struct watch *w)
+{
+	struct err e = {};
+
+	if (w->rung->look(w->state, &w->t, &e))
+		snprintf(w->look, sizeof(w->look), "%s", e.text);
+	add_processes(w);
+}
+
 int watch_open_traced(struct watch **out, const struct watch_opts *opts, const struct target *t,
 		      struct err *e)
 {
@@ -139,8 +149,11 @@ int watch_open_traced(struct watch **out, const struct watch_opts *opts, const s
 		watch_free(w);
 		return r;
 	}
-	if (w->rung)
-		add_processes(w);
+	/* Sessions that began after the first look and before the server was watched. */
+	if (w->rung) {
+		target_look_children(&w->t);
+		look_again(w);
+	}
 	w->begun_ns = clock_now_ns();
 	*out = w;
 	return 0;
@@ -193,14 +206,10 @@ bool watch_tcp(struct watch *w, struct run_tcp *out)
 
 void watch_find_backends(struct watch *w)
 {
-	struct err e = {};
-
 	if (!w->rung)
 		return;
 	target_look(&w->t);
-	if (w->rung->look(w->state, &w->t, &e))
-		snprintf(w->look, sizeof(w->look), "%s", e.text);
-	add_processes(w);
+	look_again(w);
 }
 
 bool watch_settle(struct watch *w)
@@ -211,9 +220,22 @@ bool watch_settle(struct watch *w)
 	return false;
 }
 
+/* The programs know the server's processes: nothing of /proc is read but their own files. */
+static bool take_processes(struct watch *w)
+{
+	pid_t *pid = w->rung->processes ? calloc(AFS_N_PROCESSES, sizeof(*pid)) : NULL;
+
+	if (pid)
+		target_set_sessions(&w->t, pid, w->rung->processes(w->state, pid));
+	free(pid);
+	return pid;
+}
+
 void watch_tick(struct watch *w)
 {
-	if (w->rung && w->rung->tick && w->rung->tick(w->state))
+	unsigned int new = w->rung && w->rung->tick ? w->rung->tick(w->state) : 0;
+
+	if (new &RUNG_NEW_BACKENDS || (new && !take_processes(w)))
 		watch_find_backends(w);
 }
 

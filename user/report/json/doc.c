@@ -163,14 +163,13 @@ static int print(const char *text, size_t len, struct err *e)
 int json_save(const struct json_doc *d, json_t *o, const char *path, struct err *e)
 {
 	size_t len;
-	char pid[16], *text = json_memory(d, o, &len);
+	char *text = json_memory(d, o, &len);
 	int r;
 
 	if (!text)
 		return err_set(e, -ENOMEM, "out of memory for the JSON");
-	snprintf(pid, sizeof(pid), "%d", getpid());
 	if (strcmp(path, "-") != 0)
-		r = file_save(path, d->run ? d->run->id : pid, text, len, e);
+		r = file_save(path, FILE_RESULT, text, len, e);
 	else
 		r = print(text, len, e);
 	free(text);

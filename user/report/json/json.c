@@ -432,7 +432,7 @@ int report_json_in(const struct run *r, int folder, const char *path, struct err
 	struct json_doc d = { .run = r };
 	size_t len;
 	char *text = json_memory(&d, document(&d), &len);
-	int ret = text ? file_replace(folder, "run.json", r->id, text, len) : -ENOMEM;
+	int ret = text ? file_replace(folder, "run.json", text, len) : -ENOMEM;
 
 	free(text);
 	return ret ? err_set(e, ret, "cannot write %s/run.json: %s", path, strerror(-ret)) : 0;

@@ -16,7 +16,6 @@
 
 #define BOOK_WITH  "/proc/PID/io"
 #define BOOK_ENDED "the kernel's account at their end"
-#define BOOK_CALLS "requests and outside"
 
 static void sum_subtract(struct afs_compat *from, const struct afs_compat *what)
 {
@@ -100,7 +99,8 @@ static int compare(struct run *r, const char *who, const char *with, const struc
 }
 
 /* A book that cannot be compared: it has our count only, and is not closed. */
-static int leave_open(struct run *r, const char *who, const struct afs_compat *ours, int why)
+static int leave_open(struct run *r, const char *who, const struct afs_compat *ours,
+		      const char *why)
 {
 	char name[96];
 	int err;
@@ -109,8 +109,8 @@ static int leave_open(struct run *r, const char *who, const struct afs_compat *o
 	err = run_book_open(r, name, BOOK_WITH, ours->syscr + ours->syscw);
 	if (err)
 		return err;
-	return run_note(&r->warnings, "books", "%s: the kernel's account cannot be read (%s)", who,
-			strerror(-why));
+	return run_note(&r->warnings, "books", "%s: the kernel's account cannot be compared (%s)",
+			who, why);
 }
 
 /* A thread may end between our look and /proc: then it is in the process's sum; read again. */
@@ -124,25 +124,30 @@ static int close_process(const struct bpf_view *v, uint32_t i, struct run *r)
 	uint64_t before;
 	char who[64];
 
-	if (!p->tgid)
+	if (!p->tgid || p->is_32bit) /* of which the warning "32-bit" speaks */
 		return 0;
 	snprintf(who, sizeof(who), "%s %d", run_role_name(r, p->role), p->tgid);
 	do {
-		before = bpf_view_moves(v);
-		ours = bpf_view_compat(v, i);
+		before = bpf_view_call_moves(v, i);
+		ours = bpf_view_process(v, i).compat;
 		err = process_io(v, i, &theirs);
-	} while ((err || bpf_view_moves(v) != before) && --tries);
+	} while ((err || bpf_view_call_moves(v, i) != before) && --tries);
 	if (err)
-		return leave_open(r, who, &ours, err);
+		return leave_open(r, who, &ours, strerror(-err));
+	/* The kernel's writes are in its account, and no calls. */
+	if (memcmp(&ours, &theirs, sizeof(ours)) && procfs_dumps_core(p->tgid))
+		return leave_open(r, who, &ours, "it is dumping its memory");
 	return compare(r, who, BOOK_WITH, &ours, &theirs);
 }
 
 int books_end(struct books *b, const struct bpf_view *v, uint32_t process)
 {
 	const struct afs_process *p = &v->process[process];
-	struct afs_compat ours = bpf_view_compat(v, process);
+	struct afs_compat ours = bpf_view_process(v, process).compat;
 	struct books_process *more;
 
+	if (p->is_32bit)
+		return 0;
 	if (p->role < AFS_N_ROLES && !memcmp(&ours, &p->kernel, sizeof(ours))) {
 		b->n_agree[p->role]++;
 		ledger_compat_add(&b->agree[p->role], &ours);
@@ -199,54 +204,32 @@ static int close_ended(const struct books *b, struct run *r)
 }
 
 /*
- * threads: the sum of what each thread has counted. It may grow while the tables are read: of its
- * values meanwhile, this is the nearest to "all".
+ * Checks that every call is in one account and was counted by its thread. The threads' sum may grow
+ * while the tables are read: of its values meanwhile, the nearest to the tables' is taken.
  */
-struct call_sums {
-	uint64_t cells[AFS_N_ROLES], parts[AFS_N_ROLES], threads, all;
-};
-
-static int sum_calls(const struct bpf_view *v, struct call_sums *out)
-{
-	uint64_t before = bpf_view_all_calls(v), after;
-	struct ledger l = {};
-	int err;
-
-	memset(out, 0, sizeof(*out));
-	err = tables_read(v, true, &l);
-	for (size_t i = 0; i < l.n_rows; i++)
-		out->cells[l.row[i].role] += l.row[i].cell.calls;
-	for (size_t i = 0; i < l.n_parts; i++)
-		out->parts[l.part[i].role] += l.part[i].part.calls;
-	ledger_fini(&l);
-	for (int role = 0; role < AFS_N_ROLES; role++)
-		out->all += out->cells[role];
-	bpf_view_wait_for_counts(v, RUNG_SETTLE_NS);
-	after = bpf_view_all_calls(v);
-	out->threads = out->all < before ? before : out->all > after ? after : out->all;
-	return err;
-}
-
-/* Checks that every call is in one account, in one cell, and was counted by its thread. */
 static int close_calls(const struct bpf_view *v, struct run *r)
 {
-	struct call_sums sums;
+	uint64_t before, after, all, moves;
 	int err, tries = TRIES;
-	uint64_t before;
-	char name[64];
+	struct ledger l;
 
 	do {
-		before = bpf_view_moves(v);
-		err = sum_calls(v, &sums);
-	} while (!err && bpf_view_moves(v) != before && --tries);
-	for (unsigned int role = 0; role < AFS_N_ROLES && !err; role++) {
-		if (!sums.cells[role] && !sums.parts[role])
-			continue;
-		snprintf(name, sizeof(name), "%s calls", run_role_name(r, role));
-		err = run_book(r, name, BOOK_CALLS, sums.cells[role], sums.parts[role]);
-	}
-	return err ? err
-		   : run_book(r, "all threads calls", "calls by class", sums.threads, sums.all);
+		moves = bpf_view_call_moves(v, AFS_N_PROCESSES);
+		before = bpf_view_all_calls(v);
+		l = (struct ledger) {};
+		err = tables_read(v, false, &l);
+		all = ledger_sum(&l, AFS_N_ROLES, AFS_N_CLASSES, AFS_N_OBJECTS).calls;
+		ledger_fini(&l);
+		bpf_view_wait_for_counts(v, RUNG_SETTLE_NS);
+		after = bpf_view_all_calls(v);
+	} while (!err && bpf_view_call_moves(v, AFS_N_PROCESSES) != moves && --tries);
+	if (err)
+		return err;
+	return run_book(r, "all threads calls", "calls by class",
+			all < before  ? before
+			: all > after ? after
+				      : all,
+			all);
 }
 
 int books_close(const struct books *b, const struct bpf_view *v, struct run *r)

@@ -4,8 +4,9 @@
 #include "watch/bpf/load.h"
 
 #include "base/file.h"
+#include "bpf/pool.h"
 #include "calls.skel.h"
-#include "calls_tid.skel.h"
+#include "host/procfs.h"
 #include "host/syscalls.h"
 #include "run/account.h"
 #include "watch/bpf/ring.h"
@@ -13,6 +14,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +64,7 @@ static bool kernel_too_old(void)
 
 	if (!uname(&name))
 		sscanf(name.release, "%d.%d", &major, &minor);
-	return major && (major < 5 || (major == 5 && minor < 8));
+	return major && (major < 5 || (major == 5 && minor < 15));
 }
 
 static int refusal(struct err *e, int code, const char *what)
@@ -79,7 +81,7 @@ static int refusal(struct err *e, int code, const char *what)
 			       "no type information of the kernel "
 			       "(/sys/kernel/btf/vmlinux): BTF is not built in");
 	if (kernel_too_old())
-		return err_set(e, code, "this kernel is too old: the programs need Linux 5.8");
+		return err_set(e, code, "this kernel is too old: the programs need Linux 5.15");
 	if (code == -EPERM)
 		return err_set(e, code,
 			       "BPF programs are refused although this is root: a "
@@ -87,47 +89,6 @@ static int refusal(struct err *e, int code, const char *what)
 	return err_set(e, code, "%s: %s (%s)", what, strerror(-code),
 		       last_words[0] ? last_words : "the kernel gave no reason");
 }
-
-/*
- * One source, two objects. What is needed of either skeleton; both have the same variables in
- * different types.
- */
-struct bpf_load_kind {
-	const char *how; /* how threads are found; NULL: by task storage, as preferred */
-	void *(*open)(struct bpf_load *l, struct afs_setup **setup);
-	int (*load)(void *skel, struct bpf_load *l);
-	void (*destroy)(void *skel);
-};
-
-#define KIND(name, text)                                                                           \
-	static void *name##_open(struct bpf_load *l, struct afs_setup **setup)                     \
-	{                                                                                          \
-		struct name##_bpf *s = name##_bpf__open();                                         \
-                                                                                                   \
-		if (s) {                                                                           \
-			l->object = s->obj;                                                        \
-			*setup = &s->rodata->setup;                                                \
-		}                                                                                  \
-		return s;                                                                          \
-	}                                                                                          \
-	static int name##_load(void *skel, struct bpf_load *l)                                     \
-	{                                                                                          \
-		struct name##_bpf *s = skel;                                                       \
-		int r = name##_bpf__load(s);                                                       \
-                                                                                                   \
-		if (!r)                                                                            \
-			l->shared = &s->bss->shared;                                               \
-		return r;                                                                          \
-	}                                                                                          \
-	static void name##_destroy(void *skel)                                                     \
-	{                                                                                          \
-		name##_bpf__destroy(skel);                                                         \
-	}                                                                                          \
-	static const struct bpf_load_kind name##_kind = { text, name##_open, name##_load,          \
-							  name##_destroy }
-
-KIND(calls, NULL);
-KIND(calls_tid, "threads by number: before Linux 5.11 tasks have no storage");
 
 /* One of two ways to observe the same events. */
 struct load_way {
@@ -153,13 +114,13 @@ static const struct load_way classic_way = {
 	.why = "programs may be preempted here, and BTF tracepoints can lose events then",
 };
 
-#define MARKER "mark_process"
+#define MARKER "mark_processes"
 #define DROPS  "on_udp_drop"
 
 static int select_programs(struct bpf_load *l, const struct load_way *way)
 {
 	const char *const name[BPF_LOAD_PROGRAMS] = { way->enter,  way->leave, "on_switch",
-						      "on_wakeup", way->begin, "on_exec",
+						      "on_waking", way->begin, "on_exec",
 						      way->end };
 	struct bpf_program *p;
 
@@ -235,9 +196,15 @@ static void set_calls(struct afs_setup *setup)
 /* What the decoder does not need is made small. */
 static int set_lens(struct bpf_load *l, const struct afs_setup *setup)
 {
+	static const char *const forget[] = { "link", "seen", "socket" };
 	bool datagrams = AFS_IS_DATAGRAMS(setup->decoder);
 	int r = set_len(l, "stripe", l->n_cpus);
 
+	/* Each CPU keeps up to 128 free entries of a map that forgets. */
+	for (size_t i = 0; i < sizeof(forget) / sizeof(forget[0]) && !r; i++)
+		r = set_len(l, forget[i], AFS_N_LINKS + 128 * l->n_cpus);
+	if (!r)
+		r = set_len(l, "times", l->n_lanes);
 	if (!r && !(setup->objects_on && setup->any_order && !datagrams))
 		r = set_len(l, "pending", 1);
 	if (!r && !datagrams)
@@ -248,13 +215,15 @@ static int set_lens(struct bpf_load *l, const struct afs_setup *setup)
 static int load(struct bpf_load *l, const struct load_way *way, const struct bpf_load_wish *wish,
 		bool objects, struct err *e)
 {
-	struct afs_setup *setup = NULL;
+	struct afs_setup *setup;
 	int r;
 
 	last_words[0] = '\0';
-	l->skel = l->kind->open(l, &setup);
+	l->skel = calls_bpf__open();
 	if (!l->skel)
 		return refusal(e, -errno, "open BPF programs");
+	l->object = l->skel->obj;
+	setup = &l->skel->rodata->setup;
 	if (account_number_named(wish->accounts, setup->spread) >= AFS_N_SPREADS)
 		return refusal(e, -ENOSPC, "number the requests");
 	for (unsigned int i = 0; i < AFS_ACCOUNT_BETWEEN; i++)
@@ -272,9 +241,10 @@ static int load(struct bpf_load *l, const struct load_way *way, const struct bpf
 	if (!r)
 		r = set_trace(l, setup, way, wish);
 	if (!r)
-		r = l->kind->load(l->skel, l);
+		r = calls_bpf__load(l->skel);
 	if (r)
 		return refusal(e, r, "load BPF programs");
+	l->shared = &l->skel->bss->shared;
 	l->shared->span = 1;
 	return 0;
 }
@@ -297,21 +267,22 @@ static int run_marker(struct bpf_load *l)
 	return (int)n;
 }
 
-/* Makes all slots available. The first are handed out first. */
-static int release_all(struct bpf_load *l, const struct bpf_load_wish *wish, struct err *e)
+/* The first slots are handed out first. */
+static void free_all(struct bpf_load *l, const struct bpf_load_wish *wish)
 {
-	struct afs_release *release = &l->shared->release;
-	int r;
+	const struct {
+		uint32_t wish, all;
+	} n[AFS_N_SLOTS] = {
+		[AFS_SLOTS_THREAD] = { wish->n_threads, AFS_N_THREADS },
+		[AFS_SLOTS_PROCESS] = { wish->n_processes, AFS_N_PROCESSES },
+		[AFS_SLOTS_STREAM] = { wish->n_streams, AFS_N_CLIENTS },
+	};
 
-	release->of[AFS_SLOTS_THREAD].end = wish->n_threads ? wish->n_threads : AFS_N_THREADS;
-	release->of[AFS_SLOTS_PROCESS].end = wish->n_processes ? wish->n_processes
-							       : AFS_N_PROCESSES;
-	release->of[AFS_SLOTS_STREAM].end = wish->n_streams ? wish->n_streams : AFS_N_CLIENTS;
-	release->of[AFS_SLOTS_PART].first = AFS_N_FIXED_PARTS;
-	release->of[AFS_SLOTS_PART].end = AFS_N_PARTS;
-	l->shared->mark.tgid = -1;
-	r = run_marker(l);
-	return r ? refusal(e, r, "fill the maps of the BPF programs") : 0;
+	for (unsigned int of = 0; of < AFS_N_SLOTS; of++)
+		for (uint32_t i = n[of].wish ? n[of].wish : n[of].all; i-- > 0;)
+			bpf_load_give(l, of, i);
+	if (wish->n_parts)
+		l->shared->n_parts = AFS_N_PARTS - AFS_N_FIXED_PARTS - wish->n_parts;
 }
 
 static int attach(struct bpf_load *l, struct err *e)
@@ -342,18 +313,16 @@ static void unload(struct bpf_load *l)
 	bpf_link__destroy(l->marker);
 	bpf_link__destroy(l->drops);
 	l->marker = l->drops = NULL;
-	if (l->skel)
-		l->kind->destroy(l->skel);
+	calls_bpf__destroy(l->skel);
 	l->skel = NULL;
 }
 
-static int try_way(struct bpf_load *l, const struct bpf_load_kind *kind, const struct load_way *way,
-		   const struct bpf_load_wish *wish, struct err *e)
+static int try_way(struct bpf_load *l, const struct load_way *way, const struct bpf_load_wish *wish,
+		   struct err *e)
 {
 	bool objects = !wish->no_objects;
 	int r;
 
-	l->kind = kind;
 	r = load(l, way, wish, objects, e);
 	l->objects = l->requests = objects && !r;
 	if (r && objects) {
@@ -361,26 +330,23 @@ static int try_way(struct bpf_load *l, const struct bpf_load_kind *kind, const s
 		unload(l);
 		r = load(l, way, wish, false, e);
 	}
-	if (!r)
+	if (!r) {
+		free_all(l, wish);
 		r = attach(l, e);
-	if (!r)
-		r = release_all(l, wish, e);
+	}
 	if (r)
 		unload(l);
 	else
-		snprintf(l->how, sizeof(l->how), "%s%s%s", way->how, kind->how ? ", " : "",
-			 kind->how ? kind->how : "");
+		l->how = way->how;
 	return r;
 }
 
-/* Both ways of one kind. */
-static int try_kind(struct bpf_load *l, const struct bpf_load_kind *kind,
-		    const struct bpf_load_wish *wish, struct err *e)
+static int try_both_ways(struct bpf_load *l, const struct bpf_load_wish *wish, struct err *e)
 {
 	const struct load_way *first = wish->classic ? &classic_way : &btf_way;
 	const struct load_way *second = wish->classic ? &btf_way : &classic_way;
 	struct err why = {};
-	int r = try_way(l, kind, first, wish, &why);
+	int r = try_way(l, first, wish, &why);
 
 	if (!r) {
 		if (first->why)
@@ -392,7 +358,7 @@ static int try_kind(struct bpf_load *l, const struct bpf_load_kind *kind,
 		*e = why;
 		return r;
 	}
-	r = try_way(l, kind, second, wish, e);
+	r = try_way(l, second, wish, e);
 	if (r)
 		*e = why;
 	return r;
@@ -445,16 +411,12 @@ bool bpf_load_preempted(void)
 	return bpf_load_preempts(name.version, mode, cmdline, built_preempted(name.release));
 }
 
-bool bpf_load_misses(const struct bpf_program *p, uint64_t *out)
+uint64_t bpf_load_misses(const struct bpf_program *p)
 {
 	struct bpf_prog_info info = {};
 	__u32 len = sizeof(info);
 
-	if (bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &len) ||
-	    len < offsetof(struct bpf_prog_info, recursion_misses) + sizeof(__u64))
-		return false;
-	*out = info.recursion_misses;
-	return true;
+	return bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &len) ? 0 : info.recursion_misses;
 }
 
 unsigned int bpf_load_cpus(const char *possible)
@@ -482,24 +444,29 @@ static unsigned int count_cpus(void)
 
 int bpf_load_open(struct bpf_load *out, const struct bpf_load_wish *wish, struct err *e)
 {
+	long ahead_s = procfs_clock_ahead_s();
 	libbpf_print_fn_t old;
-	struct err why = {};
-	int r = -ENOENT;
+	int r;
 
 	memset(out, 0, sizeof(*out));
+	if (ahead_s)
+		return err_set(
+		    e, -ENOTSUP,
+		    "this is a time namespace, whose clock is %ld s off the kernel's: run "
+		    "afpscope outside of it (nsenter -t 1 -T)",
+		    ahead_s);
 	out->n_cpus = count_cpus();
 	if (!out->n_cpus)
 		return err_set(e, -EIO,
 			       "cannot find the number of CPUs: /sys/devices/system/cpu/possible "
 			       "cannot be read");
+	for (out->n_lanes = 1; out->n_lanes < out->n_cpus && out->n_lanes < AFS_N_LANES;)
+		out->n_lanes *= 2;
 	old = libbpf_set_print(keep_words);
-	if (!wish->by_tid)
-		r = try_kind(out, &calls_kind, wish, e);
-	if (r && (wish->by_tid || !wish->only))
-		r = try_kind(out, &calls_tid_kind, wish, wish->by_tid ? e : &why);
+	r = try_both_ways(out, wish, e);
 	libbpf_set_print(old);
 	for (unsigned int i = 0; !r && i < BPF_LOAD_PROGRAMS; i++)
-		bpf_load_misses(out->program[i].program, &out->program[i].missed);
+		out->program[i].missed = bpf_load_misses(out->program[i].program);
 	return r;
 }
 
@@ -508,65 +475,45 @@ void bpf_load_close(struct bpf_load *l)
 	unload(l);
 }
 
-bool bpf_load_missed(const struct bpf_load *l, unsigned int i, uint64_t *out)
+uint64_t bpf_load_missed(const struct bpf_load *l, unsigned int i)
 {
-	if (!bpf_load_misses(l->program[i].program, out))
-		return false;
-	*out -= l->program[i].missed;
-	return true;
+	return bpf_load_misses(l->program[i].program) - l->program[i].missed;
 }
 
-int bpf_load_mark(struct bpf_load *l, pid_t pid, enum afs_role role, unsigned int account,
-		  struct err *e)
+static int by_number(const void *a, const void *b)
+{
+	const struct afs_want *x = a, *y = b;
+
+	return (x->tgid > y->tgid) - (x->tgid < y->tgid);
+}
+
+int bpf_load_mark(struct bpf_load *l, struct afs_want *want, size_t n, struct err *e)
 {
 	volatile struct afs_mark *mark = &l->shared->mark;
 	int r, tries = MARK_TRIES;
 
-	mark->tgid = pid;
-	mark->role = role;
-	mark->slot = -1;
-	mark->account = account;
+	qsort(want, n, sizeof(*want), by_number);
+	for (size_t i = 0; i < AFS_N_WANTS; i++)
+		mark->want[i] = i < n ? want[i] : (struct afs_want) { .tgid = INT_MAX };
 	/* Repeat until a pass finds nothing: a thread may be started where the iterator has passed.
 	 */
 	do
 		r = run_marker(l);
 	while (!r && (mark->marked || (mark->failed && --tries)));
-	mark->tgid = -1;
+	for (size_t i = 0; i < n; i++)
+		want[i] = mark->want[i];
 	if (r)
 		return err_set(e, r, "cannot look through the tasks: %s", strerror(-r));
 	if (mark->failed)
-		return err_set(e, -ENOMEM, "process %d cannot be watched: %s", pid,
-			       "the kernel gives no storage for its threads, or it has too many");
-	if (mark->slot < 0)
-		return err_set(
-		    e, -ESRCH,
-		    "process %d cannot be watched: it has ended, or this is not the first "
-		    "PID namespace",
-		    pid);
+		return err_set(e, -ENOMEM,
+			       "%u threads cannot be watched: the kernel refused task storage for "
+			       "them, or more than %u threads would have to be watched",
+			       mark->failed, AFS_N_THREADS);
 	return 0;
 }
 
-/* As many as one pass takes. */
-static void put_slots(struct bpf_load *l, enum afs_slots of, struct bpf_load_slots *from)
+void bpf_load_give(struct bpf_load *l, enum afs_slots of, uint32_t slot)
 {
-	uint32_t some = from->n < AFS_N_RELEASE ? from->n : AFS_N_RELEASE;
-
-	memcpy(l->shared->release.of[of].slot, from->slot, some * sizeof(*from->slot));
-	l->shared->release.of[of].n = some;
-	from->slot += some;
-	from->n -= some;
-}
-
-int bpf_load_release(struct bpf_load *l, struct bpf_load_slots threads,
-		     struct bpf_load_slots processes, struct bpf_load_slots streams)
-{
-	int r = 0;
-
-	while (!r && (threads.n || processes.n || streams.n)) {
-		put_slots(l, AFS_SLOTS_THREAD, &threads);
-		put_slots(l, AFS_SLOTS_PROCESS, &processes);
-		put_slots(l, AFS_SLOTS_STREAM, &streams);
-		r = run_marker(l);
-	}
-	return r;
+	while (!afs_pool_give(&l->shared->free.head[of], &l->shared->free.next[of][slot], slot))
+		;
 }

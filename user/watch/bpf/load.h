@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 struct bpf_link;
+struct calls_bpf;
 struct bpf_object;
 struct bpf_program;
 struct watch_sink;
@@ -30,11 +31,10 @@ struct bpf_load_program {
 };
 
 struct bpf_load {
-	void *skel; /* of the object that was taken */
-	const struct bpf_load_kind *kind;
+	struct calls_bpf *skel;
 	struct bpf_object *object;
 	struct afs_shared *shared; /* mapped */
-	char how[96];              /* which tracepoints, how threads are found */
+	const char *how;           /* which tracepoints; static */
 	bool objects;              /* descriptors are distinguished ... */
 	bool requests;             /* ... and so are requests */
 	bool live;                 /* struct afs_client is filled */
@@ -42,7 +42,7 @@ struct bpf_load {
 	const struct account_names *accounts; /* as wished */
 	char objects_why[ERR_TEXT_MAX];
 	char how_why[ERR_TEXT_MAX]; /* why not the preferred way; empty: it is used */
-	unsigned int n_cpus;
+	unsigned int n_cpus, n_lanes;
 	struct bpf_load_program program[BPF_LOAD_PROGRAMS];
 	struct bpf_link *marker;
 	struct bpf_link *drops; /* NULL: they are not observed, or no datagrams are expected */
@@ -52,10 +52,9 @@ struct bpf_load {
 struct bpf_load_wish {
 	bool classic;    /* raw_syscalls tracepoints before BTF tracepoints */
 	bool no_objects; /* do without bpf_probe_read_kernel: no objects, no requests */
-	bool by_tid;     /* find threads by their number, as before Linux 5.11 */
 	bool only;       /* fail instead of trying other ways */
-	/* Slots for them; 0: all that the tables have. */
-	unsigned int n_processes, n_threads, n_streams;
+	/* Room for them; 0: all that the tables have. */
+	unsigned int n_processes, n_threads, n_streams, n_parts;
 	enum afs_decoder decoder; /* for clients' bytes */
 	bool any_order;           /* the server answers in any order, in any thread */
 	enum afs_files files;     /* how regular files are distinguished */
@@ -83,30 +82,23 @@ bool bpf_load_preempts(const char *version, const char *mode, const char *cmdlin
  */
 unsigned int bpf_load_cpus(const char *possible);
 
-/* Runs that the kernel skipped; false: not reported (the kernel does since Linux 5.12). */
-bool bpf_load_misses(const struct bpf_program *p, uint64_t *out);
+/* Runs that the kernel skipped. */
+uint64_t bpf_load_misses(const struct bpf_program *p);
 
 /* 0, or a negative errno and the reason as text for the user. */
 int bpf_load_open(struct bpf_load *out, const struct bpf_load_wish *wish, struct err *e);
 void bpf_load_close(struct bpf_load *l);
 
 /*
- * Watches all threads of a process; -ESRCH: it has none that is visible here. account: of its
- * first thread, enum afs_account_number.
+ * Watches all threads of n processes, at most AFS_N_WANTS, which are put in ascending order; each
+ * "slot" has to be -1, and stays so if the process has no thread that is visible here.
  */
-int bpf_load_mark(struct bpf_load *l, pid_t pid, enum afs_role role, unsigned int account,
-		  struct err *e);
+int bpf_load_mark(struct bpf_load *l, struct afs_want *want, size_t n, struct err *e);
 
-struct bpf_load_slots {
-	uint32_t *slot; /* n of them, not owned */
-	uint32_t n;
-};
+/* Makes a cleared slot available again. */
+void bpf_load_give(struct bpf_load *l, enum afs_slots of, uint32_t slot);
 
-/* Makes cleared slots available again. 0 or a negative errno. */
-int bpf_load_release(struct bpf_load *l, struct bpf_load_slots threads,
-		     struct bpf_load_slots processes, struct bpf_load_slots streams);
-
-/* Runs of program i that the kernel skipped since the start; false: not reported. */
-bool bpf_load_missed(const struct bpf_load *l, unsigned int i, uint64_t *out);
+/* Runs of program i that the kernel skipped since the start. */
+uint64_t bpf_load_missed(const struct bpf_load *l, unsigned int i);
 
 #endif

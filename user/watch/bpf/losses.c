@@ -7,25 +7,13 @@
 
 static int note_skipped(const struct bpf_load *l, struct run *r)
 {
-	bool known = true;
-	uint64_t missed;
 	char what[96];
 	int err = 0;
 
 	for (unsigned int i = 0; i < BPF_LOAD_PROGRAMS && !err; i++) {
-		if (bpf_load_missed(l, i, &missed)) {
-			snprintf(what, sizeof(what), "%s skipped by the kernel",
-				 l->program[i].name);
-			err = run_loss(r, what, missed);
-		} else {
-			known = false;
-		}
+		snprintf(what, sizeof(what), "%s skipped by the kernel", l->program[i].name);
+		err = run_loss(r, what, bpf_load_missed(l, i));
 	}
-	if (!err && !known)
-		err = run_note(
-		    &r->warnings, "losses",
-		    "whether the kernel skipped a program is n/a: it reports this since Linux "
-		    "5.12 only. The cross-checks would show it");
 	return err;
 }
 
@@ -80,7 +68,8 @@ static int note_records(const struct bpf_view *v, struct run *r)
 /* Notes what the ledgers do not count. */
 static int note_uncounted(const struct bpf_view *v, const struct bpf_view_ended *all, struct run *r)
 {
-	uint64_t uring = v->shared->lost.uring;
+	const struct afs_lost *lost = &v->shared->lost;
+	const uint64_t uring = lost->uring;
 	int err = 0;
 
 	r->refused = all->refused;
@@ -100,6 +89,22 @@ static int note_uncounted(const struct bpf_view *v, const struct bpf_view_ended 
 		    "%" PRIu64 " operations by io_uring are not in the calls ledger, nor in "
 		    "any request: the kernel does them without a system call of their own",
 		    uring);
+	if (!err && lost->uring_polls)
+		err = run_note(
+		    &r->warnings, "io_uring.polling",
+		    "operations by io_uring that threads of the kernel submit "
+		    "(IORING_SETUP_SQPOLL) are not counted, and how many they are is not "
+		    "known");
+	if (!err && lost->filtered)
+		err = run_note(&r->warnings, "filter",
+			       "%" PRIu64 " calls were answered by a seccomp filter or a debugger: "
+			       "which they were is not known, they count as class \"other\"",
+			       (uint64_t)lost->filtered);
+	if (!err && lost->calls_32bit)
+		err = run_note(&r->warnings, "32-bit",
+			       "%" PRIu64 " calls of 32-bit programs are not distinguished: they "
+			       "count as class \"other\", without bytes",
+			       (uint64_t)lost->calls_32bit);
 	return err;
 }
 

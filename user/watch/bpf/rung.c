@@ -159,29 +159,62 @@ static void take_known(struct bpf_rung *b, const struct afs_inodes *from)
 {
 	struct afs_inodes *known = &b->load.shared->inodes;
 
-	known->n_sockets = known->n_files = known->n_dirs = known->n_ports = 0;
+	known->n = known->n_ports = 0;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	memcpy(known->socket, from->socket, sizeof(known->socket));
-	memcpy(known->file, from->file, sizeof(known->file));
-	memcpy(known->dir, from->dir, sizeof(known->dir));
+	memcpy(known->inode, from->inode, sizeof(known->inode));
 	memcpy(known->port, from->port, sizeof(known->port));
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	known->n_sockets = from->n_sockets;
-	known->n_files = from->n_files;
-	known->n_dirs = from->n_dirs;
+	known->n = from->n;
 	known->n_ports = from->n_ports;
 	known->epoch++;
 }
 
-/* A process that has ended since it was found is not an error. */
-static int mark(struct bpf_rung *b, const struct target_process *p, enum afs_role role,
-		unsigned int account, struct err *e)
+static void want(const struct bpf_rung *b, struct afs_want *list, size_t *n,
+		 const struct target_process *p, enum afs_role role, unsigned int account)
 {
-	int r = p->ended || is_watched(b, p->pid)
-		    ? 0
-		    : bpf_load_mark(&b->load, p->pid, role, account, e);
+	for (size_t i = 0; i < *n; i++)
+		if (list[i].tgid == p->pid)
+			return;
+	if (*n < AFS_N_WANTS && !p->ended && !is_watched(b, p->pid))
+		list[(*n)++] = (struct afs_want) { p->pid, role, account, -1 };
+}
 
-	return r == -ESRCH ? 0 : r;
+/* A process that has ended since it was found is not an error, but the one that was asked for is:
+ * once it has ended, its number may be reused. */
+static int mark(struct bpf_rung *b, const struct target *t, struct err *e)
+{
+	const unsigned int between = t->plain ? AFS_ACCOUNT_NONE : AFS_ACCOUNT_BETWEEN;
+	const struct target_process server = { .pid = t->server };
+	bool first = !bpf_view_processes(&b->view);
+	struct afs_want *list = malloc(AFS_N_WANTS * sizeof(*list));
+	size_t n = 0;
+	int r = -ENOMEM;
+
+	if (!list)
+		return err_set(e, r, "out of memory");
+	if (first)
+		want(b, list, &n, &server, AFS_ROLE_SERVER,
+		     t->client || t->serves ? AFS_ACCOUNT_BETWEEN : AFS_ACCOUNT_NONE);
+	for (size_t i = 0; i < t->n_backends; i++)
+		want(b, list, &n, &t->backend[i], AFS_ROLE_BACKEND, AFS_ACCOUNT_NONE);
+	for (size_t i = 0; i < t->n_sessions; i++)
+		want(b, list, &n, &t->session[i], AFS_ROLE_SERVER, between);
+	for (size_t i = 0; i < t->n_others; i++)
+		want(b, list, &n, &t->other[i], t->other[i].role, AFS_ACCOUNT_NONE);
+	r = n ? bpf_load_mark(&b->load, list, n, e) : 0;
+	if (!r && first && !is_watched(b, t->server))
+		r = err_set(e, -ESRCH,
+			    "process %d cannot be watched: it has ended, or this is not the first "
+			    "PID namespace",
+			    t->server);
+	for (uint32_t i = 0; !r && first && i < bpf_view_processes(&b->view); i++)
+		if (b->view.process[i].tgid == t->server && b->view.process[i].is_32bit)
+			r = err_set(e, -ENOTSUP,
+				    "process %d runs a 32-bit program, whose calls cannot be "
+				    "distinguished",
+				    t->server);
+	free(list);
+	return r;
 }
 
 /* For their labels. */
@@ -194,7 +227,6 @@ static void look_sessions(struct bpf_rung *b)
 static int bpf_look(void *state, const struct target *t, struct err *e)
 {
 	struct bpf_rung *b = state;
-	unsigned int account = t->client || t->serves ? AFS_ACCOUNT_BETWEEN : AFS_ACCOUNT_NONE;
 	struct afs_inodes now = t->known;
 	int r;
 
@@ -203,17 +235,7 @@ static int bpf_look(void *state, const struct target *t, struct err *e)
 		take_known(b, &now);
 	b->crowded = t->crowded;
 	b->plain = t->plain;
-	/* The process that was asked for; once it has ended, its number may be reused. */
-	r = bpf_view_processes(&b->view)
-		? 0
-		: bpf_load_mark(&b->load, t->server, AFS_ROLE_SERVER, account, e);
-	for (size_t i = 0; i < t->n_backends && !r; i++)
-		r = mark(b, &t->backend[i], AFS_ROLE_BACKEND, AFS_ACCOUNT_NONE, e);
-	for (size_t i = 0; i < t->n_sessions && !r; i++)
-		r = mark(b, &t->session[i], AFS_ROLE_SERVER,
-			 t->plain ? AFS_ACCOUNT_NONE : AFS_ACCOUNT_BETWEEN, e);
-	for (size_t i = 0; i < t->n_others && !r; i++)
-		r = mark(b, &t->other[i], t->other[i].role, AFS_ACCOUNT_NONE, e);
+	r = mark(b, t, e);
 	/* Those marked now may end before the next tick. */
 	look_sessions(b);
 	return r;
@@ -385,7 +407,7 @@ static int finish_rungs(const struct bpf_rung *b, struct run *r)
 				   ? "bytes of the client's connection"
 				   : "off: the kernel does not allow reading its memory");
 	if (!err)
-		err = run_note(&r->rungs, "times", "tp_btf sched_switch, sched_wakeup");
+		err = run_note(&r->rungs, "times", "tp_btf sched_switch, sched_waking");
 	if (!err && b->view.shared->lost.switches)
 		err = run_note(
 		    &r->rungs, "times.missed",
@@ -401,8 +423,9 @@ static uint64_t bpf_stop(void *state)
 
 	if (b->view.stopped_ns)
 		return b->view.stopped_ns;
-	__atomic_store_n(&b->load.shared->stopping, 1, __ATOMIC_RELEASE);
 	b->view.stopped_ns = clock_now_ns();
+	__atomic_store_n(&b->load.shared->stop_ns, b->view.stopped_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&b->load.shared->stopping, 1, __ATOMIC_RELEASE);
 	look_sessions(b);
 	bpf_settle(b);
 	return b->view.stopped_ns;
@@ -431,22 +454,37 @@ static int process_ended(void *state, uint32_t process)
 /* Save what is known before a slot is cleared. */
 static const struct slots_end take_over = { .process = process_ended, .stream = stream_ended };
 
-static bool bpf_tick(void *state)
+static unsigned int bpf_tick(void *state)
 {
 	struct bpf_rung *b = state;
 	uint32_t n = bpf_view_begun(&b->view), unserved;
-	bool look;
+	unsigned int look;
 
 	unserved = __atomic_load_n(&b->view.shared->n_unserved, __ATOMIC_ACQUIRE);
-	look = n != b->n_begun || unserved != b->n_unserved;
+	look = (n != b->n_begun ? RUNG_NEW_PROCESSES : 0) |
+	       (unserved != b->n_unserved ? RUNG_NEW_BACKENDS : 0);
 	b->n_begun = n;
 	b->n_unserved = unserved;
 	price_look(&b->price, &b->load, PRICE_RUNS);
 	look_sessions(b);
-	/* Slots that cannot be released now are released at the next tick. */
 	slots_release(b->slots, &b->view, &b->load);
 	slots_collect(b->slots, &b->view, &take_over, b);
 	return look;
+}
+
+static size_t bpf_processes(const void *state, pid_t *out)
+{
+	const struct bpf_view *v = &((const struct bpf_rung *)state)->view;
+	uint32_t n = bpf_view_processes(v);
+	const struct afs_process *p;
+	size_t found = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		p = &v->process[i];
+		if (p->tgid && p->role == AFS_ROLE_SERVER && p->ended < p->threads)
+			out[found++] = p->tgid;
+	}
+	return found;
 }
 
 /* Notes the rungs of the storage layer, item by item, and their losses. */
@@ -469,8 +507,6 @@ static int finish_storage(const struct bpf_rung *b, struct run *r)
 			err = run_note(&r->rungs, key, "%s", item[i].why);
 	}
 	for (size_t i = 0; !err && storage_loss(b->storage, i, &loss); i++) {
-		if (!loss.known)
-			continue;
 		snprintf(what, sizeof(what), "%s skipped by the kernel", loss.program);
 		err = run_loss(r, what, loss.n);
 	}
@@ -491,10 +527,8 @@ static int bpf_finish(void *state, struct run *r)
 		    "allow reading its memory (%s)",
 		    ledger_object_name(AFS_OBJECT_UNKNOWN), b->load.objects_why);
 	if (!err && b->crowded)
-		err = run_note(
-		    &r->warnings, "objects",
-		    "more logs, databases or sockets of backends than fit: some count as "
-		    "other sockets or data files");
+		err = run_note(&r->warnings, "objects",
+			       "more sockets of backends than fit: some count as other sockets");
 	if (!err)
 		err = losses_note(&b->load, &b->view, b->records, r);
 	if (!err)
@@ -531,6 +565,7 @@ const struct rung rung_bpf = {
 	.span = bpf_span,
 	.stop = bpf_stop,
 	.tick = bpf_tick,
+	.processes = bpf_processes,
 	.pull = bpf_pull,
 	.pull_lost = bpf_pull_lost,
 	.running = bpf_running,

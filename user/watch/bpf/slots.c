@@ -14,26 +14,23 @@
 #define BEGIN_NS 1000000000u
 
 struct slots {
-	struct bpf_load_slots threads, processes, streams; /* collected, not free yet */
-	uint32_t thread[AFS_N_THREADS], process[AFS_N_PROCESSES], stream[AFS_N_CLIENTS];
-	bool ended[AFS_N_PROCESSES]; /* at the last look */
+	uint32_t n[AFS_N_SLOTS], slot[AFS_N_SLOTS][AFS_N_THREADS]; /* collected, not free yet */
+	bool ended[AFS_N_PROCESSES];                               /* at the last look */
 };
 
 struct slots *slots_new(void)
 {
-	struct slots *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return NULL;
-	s->threads.slot = s->thread;
-	s->processes.slot = s->process;
-	s->streams.slot = s->stream;
-	return s;
+	return calloc(1, sizeof(struct slots));
 }
 
 void slots_free(struct slots *s)
 {
 	free(s);
+}
+
+static void collected(struct slots *s, enum afs_slots of, uint32_t i)
+{
+	s->slot[of][s->n[of]++] = i;
 }
 
 static bool process_ended(const struct afs_process *p)
@@ -50,11 +47,12 @@ static void collect_thread(struct slots *s, struct bpf_view *v, uint32_t i)
 {
 	struct afs_thread *t = &v->thread[i];
 
-	v->thread_calls[t->process] += t->calls;
+	v->cleared[t->process].calls += t->calls;
+	ledger_compat_add(&v->cleared[t->process].compat, &t->counted);
 	t->calls = 0;
 	t->tid = 0;
 	__atomic_store_n(&t->task, 0, __ATOMIC_RELEASE);
-	s->thread[s->threads.n++] = i;
+	collected(s, AFS_SLOTS_THREAD, i);
 }
 
 static void collect_stream(struct slots *s, struct bpf_view *v, uint32_t i)
@@ -64,7 +62,7 @@ static void collect_stream(struct slots *s, struct bpf_view *v, uint32_t i)
 	bpf_view_add_stream(&v->ended, from);
 	from->process = 0;
 	__atomic_store_n(&from->handle, from->handle + AFS_N_CLIENTS, __ATOMIC_RELEASE);
-	s->stream[s->streams.n++] = i;
+	collected(s, AFS_SLOTS_STREAM, i);
 }
 
 /*
@@ -128,21 +126,19 @@ static void collect_process(struct slots *s, struct bpf_view *v, uint32_t i)
 {
 	struct afs_process *p = &v->process[i];
 	struct bpf_view_ended *to = &v->ended;
-	struct afs_compat c = bpf_view_compat(v, i);
+	struct bpf_view_counts *c = &v->cleared[i];
 
 	if (p->role < AFS_N_ROLES) {
 		to->processes[p->role]++;
-		ledger_compat_add(&to->compat[p->role], &c);
+		to->counts[p->role].calls += c->calls;
+		ledger_compat_add(&to->counts[p->role].compat, &c->compat);
 		if (p->role != AFS_ROLE_SERVER || p->serving)
 			count_end(&to->ends[p->role], p);
 	}
-	to->calls += v->thread_calls[i];
-	v->thread_calls[i] = 0;
-	for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
-		memset(&v->stripe[cpu].compat[i], 0, sizeof(v->stripe[cpu].compat[i]));
+	*c = (struct bpf_view_counts) {};
 	memset(p, 0, sizeof(*p));
 	p->used = 1;
-	s->process[s->processes.n++] = i;
+	collected(s, AFS_SLOTS_PROCESS, i);
 }
 
 int slots_collect(struct slots *s, struct bpf_view *v, const struct slots_end *end, void *arg)
@@ -196,19 +192,17 @@ static void clear_stream(struct bpf_view *v, uint32_t i)
 		memset(&v->client[i], 0, sizeof(v->client[i]));
 }
 
-int slots_release(struct slots *s, struct bpf_view *v, struct bpf_load *l)
+void slots_release(struct slots *s, struct bpf_view *v, struct bpf_load *l)
 {
-	int r;
-
-	if (!s->threads.n && !s->processes.n && !s->streams.n)
-		return 0;
+	if (!s->n[AFS_SLOTS_THREAD] && !s->n[AFS_SLOTS_PROCESS] && !s->n[AFS_SLOTS_STREAM])
+		return;
 	/* Programs may have found a thread before it was collected. */
 	bpf_view_wait_for_programs();
-	for (uint32_t i = 0; i < s->threads.n; i++)
-		clear_thread(v, s->thread[i]);
-	for (uint32_t i = 0; i < s->streams.n; i++)
-		clear_stream(v, s->stream[i]);
-	r = bpf_load_release(l, s->threads, s->processes, s->streams);
-	s->threads.n = s->processes.n = s->streams.n = 0;
-	return r;
+	for (uint32_t i = 0; i < s->n[AFS_SLOTS_THREAD]; i++)
+		clear_thread(v, s->slot[AFS_SLOTS_THREAD][i]);
+	for (uint32_t i = 0; i < s->n[AFS_SLOTS_STREAM]; i++)
+		clear_stream(v, s->slot[AFS_SLOTS_STREAM][i]);
+	for (unsigned int of = 0; of < AFS_N_SLOTS; of++)
+		while (s->n[of])
+			bpf_load_give(l, of, s->slot[of][--s->n[of]]);
 }

@@ -31,8 +31,8 @@ int slots_collect(struct slots *s, struct bpf_view *v, const struct slots_end *e
 
 /*
  * Frees the slots of those that were collected. To be called some time after slots_collect, so that
- * programs that still use them have ended. 0 or a negative errno.
+ * programs that still use them have ended.
  */
-int slots_release(struct slots *s, struct bpf_view *v, struct bpf_load *l);
+void slots_release(struct slots *s, struct bpf_view *v, struct bpf_load *l);
 
 #endif

@@ -13,7 +13,6 @@
 #include "bpf/calls.h"
 
 #include "storage.skel.h"
-#include "storage_tid.skel.h"
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -118,10 +117,6 @@ static const struct storage_ladder ladders[AFS_N_STORAGE_ITEMS] = {
 			  .program = { "on_bio_queue" },
 			  .tracepoint = "block_bio_queue",
 			  .takes = "bio" },
-			{ .how = "tp_btf block_bio_queue",
-			  .program = { "on_bio_queue_old" },
-			  .tracepoint = "block_bio_queue",
-			  .takes = "request_queue" },
 		},
 	},
 	[AFS_STORAGE_LATENCY] = {
@@ -130,10 +125,6 @@ static const struct storage_ladder ladders[AFS_N_STORAGE_ITEMS] = {
 			  .program = { "on_bio_end", "on_request_end", "on_bio_begin" },
 			  .tracepoint = "block_bio_queue",
 			  .takes = "bio" },
-			{ .how = "tp_btf block_bio_queue, block_rq_complete, block_bio_complete",
-			  .program = { "on_bio_end", "on_request_end", "on_bio_begin_old" },
-			  .tracepoint = "block_bio_queue",
-			  .takes = "request_queue" },
 		},
 	},
 };
@@ -156,7 +147,7 @@ struct storage {
 	struct storage_item item[AFS_N_STORAGE_ITEMS];
 	struct program program[N_PROGRAMS];
 	size_t n_programs;
-	unsigned int n_cpus;
+	unsigned int n_lanes;
 	const struct afs_storage *row;
 	__u64 *read_bytes;
 	size_t row_len, read_len;
@@ -199,9 +190,9 @@ static void add_why(struct storage_item *item, const char *how, const char *why)
 static uint32_t entries(const struct storage *s, const char *name)
 {
 	if (!strcmp(name, "storage_row"))
-		return s->n_cpus * N_ROWS;
+		return s->n_lanes * N_ROWS;
 	if (!strcmp(name, "storage_read"))
-		return s->n_cpus * AFS_N_PROCESSES;
+		return s->n_lanes * AFS_N_PROCESSES;
 	return strncmp(name, "storage_", 8) ? 0 : UINT32_MAX; /* as in the source */
 }
 
@@ -429,21 +420,6 @@ static int open_maps(struct storage *s, const struct storage_rung *const *first,
 	return 0;
 }
 
-/* The variant that finds threads as the calls object does. */
-static int choose(struct storage *s, struct err *e)
-{
-	const struct bpf_map *watched = bpf_object__find_map_by_name(s->calls, "watched");
-	const struct bpf_map *stripe = bpf_object__find_map_by_name(s->calls, "stripe");
-
-	if (!watched || !stripe)
-		return err_set(e, -EINVAL, "the calls' object lacks the maps that this needs");
-	s->n_cpus = bpf_map__max_entries(stripe);
-	s->elf = bpf_map__type(watched) == BPF_MAP_TYPE_HASH
-		     ? storage_tid_bpf__elf_bytes(&s->elf_len)
-		     : storage_bpf__elf_bytes(&s->elf_len);
-	return 0;
-}
-
 int storage_open(struct storage **out, struct bpf_object *calls, struct err *e)
 {
 	const struct storage_wish best = { .no_fentry = bpf_load_preempted() };
@@ -463,16 +439,17 @@ int storage_open_as(struct storage **out, struct bpf_object *calls, const struct
 	struct storage *s = calloc(1, sizeof(*s));
 	libbpf_print_fn_t old;
 	struct btf *btf;
-	int r;
+	int r = 0;
 
 	if (!s)
 		return err_set(e, -ENOMEM, "out of memory");
 	s->calls = calls;
 	s->wish = *wish;
 	old = libbpf_set_print(quiet);
-	r = choose(s, e);
-	btf = r ? NULL : btf__load_vmlinux_btf();
-	if (!r && !btf)
+	s->n_lanes = bpf_map__max_entries(bpf_object__find_map_by_name(calls, "times"));
+	s->elf = storage_bpf__elf_bytes(&s->elf_len);
+	btf = btf__load_vmlinux_btf();
+	if (!btf)
 		r = err_set(e, -errno, "no type information of the kernel: %s", strerror(errno));
 	if (!r)
 		s->no_fentry = refuses_fentry(btf);
@@ -488,7 +465,7 @@ int storage_open_as(struct storage **out, struct bpf_object *calls, const struct
 	btf__free(btf);
 	libbpf_set_print(old);
 	for (size_t i = 0; i < s->n_programs; i++)
-		bpf_load_misses(s->program[i].program, &s->program[i].missed);
+		s->program[i].missed = bpf_load_misses(s->program[i].program);
 	if (r)
 		storage_close(s);
 	else
@@ -531,8 +508,8 @@ static bool sum_row(const struct storage *s, size_t row, struct afs_storage *out
 	const __u64 *from;
 
 	memset(out, 0, sizeof(*out));
-	for (unsigned int cpu = 0; cpu < s->n_cpus; cpu++) {
-		from = (const __u64 *)&s->row[cpu * N_ROWS + row];
+	for (unsigned int lane = 0; lane < s->n_lanes; lane++) {
+		from = (const __u64 *)&s->row[lane * N_ROWS + row];
 		for (int i = 0; i < AFS_N_STORAGE; i++)
 			any |= to[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
 	}
@@ -566,25 +543,25 @@ uint64_t storage_read_bytes(const struct storage *s, uint32_t process)
 {
 	uint64_t sum = 0;
 
-	for (unsigned int cpu = 0; cpu < s->n_cpus && process < AFS_N_PROCESSES; cpu++)
-		sum += __atomic_load_n(&s->read_bytes[cpu * AFS_N_PROCESSES + process],
+	for (unsigned int lane = 0; lane < s->n_lanes && process < AFS_N_PROCESSES; lane++)
+		sum += __atomic_load_n(&s->read_bytes[lane * AFS_N_PROCESSES + process],
 				       __ATOMIC_RELAXED);
 	return sum;
 }
 
 void storage_forget(struct storage *s, uint32_t process)
 {
-	for (unsigned int cpu = 0; cpu < s->n_cpus && process < AFS_N_PROCESSES; cpu++)
-		s->read_bytes[cpu * AFS_N_PROCESSES + process] = 0;
+	for (unsigned int lane = 0; lane < s->n_lanes && process < AFS_N_PROCESSES; lane++)
+		s->read_bytes[lane * AFS_N_PROCESSES + process] = 0;
 }
 
 bool storage_loss(const struct storage *s, size_t i, struct storage_loss *out)
 {
 	if (i >= s->n_programs)
 		return false;
-	memset(out, 0, sizeof(*out));
-	out->program = s->program[i].name;
-	out->known = bpf_load_misses(s->program[i].program, &out->n);
-	out->n -= out->known ? s->program[i].missed : 0;
+	*out = (struct storage_loss) {
+		.program = s->program[i].name,
+		.n = bpf_load_misses(s->program[i].program) - s->program[i].missed,
+	};
 	return true;
 }

@@ -29,7 +29,6 @@ struct storage_item {
 
 struct storage_loss {
 	const char *program; /* static */
-	bool known;          /* the kernel reports it (since 5.12) */
 	uint64_t n;          /* runs that it skipped since the start */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sums up what the CPUs have counted, and sums again what a call has changed meanwhile. */
+/* Sums up what the CPUs have counted. */
 
 #include "watch/bpf/tables.h"
 
@@ -7,15 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How often the calls of a CPU, class and object are read until both tables agree on them. */
-#define TRIES 8
-
-/* How long a thread that has no CPU may take to count its call. */
-#define PATIENCE_NS 50000000
-
 struct sums {
 	struct afs_cell *cell; /* AFS_N_CELLS */
-	struct afs_part *part; /* AFS_N_PARTS; NULL: not wanted */
+	struct afs_part *part; /* AFS_N_PARTS */
 	uint32_t n_parts;
 };
 
@@ -33,123 +27,15 @@ static struct part_key part_key(const struct bpf_view *v, uint32_t i)
 	return (struct part_key) { at / AFS_N_ACCOUNTS, at % AFS_N_ACCOUNTS, key % AFS_N_STATES };
 }
 
-/* The cell with a part's calls; AFS_N_CELLS: a thread's own code has none. */
-static uint32_t cell_of_part(const struct bpf_view *v, uint32_t i)
+static void sum_parts(const struct bpf_view *v, struct sums *s)
 {
-	struct part_key k = part_key(v, i);
-
-	if (k.state >= AFS_N_CLASSES * AFS_N_OBJECTS)
-		return AFS_N_CELLS;
-	return k.role * AFS_N_CLASSES * AFS_N_OBJECTS + k.state;
-}
-
-static void sum_cell(const struct bpf_view *v, uint32_t i, struct afs_cell *sum)
-{
-	memset(sum, 0, sizeof(*sum));
-	for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
-		if (v->stripe[cpu].cell[i].calls)
-			bpf_view_add(sum, &v->stripe[cpu].cell[i], sizeof(*sum));
-}
-
-static void sum_part(const struct bpf_view *v, uint32_t i, struct afs_part *sum)
-{
-	memset(sum, 0, sizeof(*sum));
-	for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
-		bpf_view_add(sum, &v->stripe[cpu].part[i], sizeof(*sum));
-}
-
-/* A cell, and the parts that have the same calls, of one CPU. */
-struct slice {
-	struct afs_cell cell;
-	uint32_t n;
-	uint32_t i[AFS_N_PARTS]; /* the n parts */
-	struct afs_part part[AFS_N_PARTS];
-};
-
-/* false: a call was counted meanwhile. */
-static bool slice_read(const struct bpf_view *v, unsigned int cpu, uint32_t cell, struct slice *s)
-{
-	const struct afs_stripe *from = &v->stripe[cpu];
-	uint32_t n = bpf_view_parts(v);
-	uint64_t calls = 0;
-
-	s->n = 0;
-	for (uint32_t i = 0; i < n; i++)
-		if (cell_of_part(v, i) == cell)
-			s->i[s->n++] = i;
-	s->cell = from->cell[cell];
-	for (uint32_t k = 0; k < s->n; k++) {
-		s->part[k] = from->part[s->i[k]];
-		calls += s->part[k].calls;
-	}
-	return calls == s->cell.calls;
-}
-
-/* A CPU counts each of its calls in both tables: they are read until they agree. */
-static void sum_again(const struct bpf_view *v, uint32_t cell, struct slice *one, struct sums *s)
-{
-	memset(&s->cell[cell], 0, sizeof(*s->cell));
-	for (uint32_t i = 0; i < s->n_parts; i++)
-		if (cell_of_part(v, i) == cell)
-			memset(&s->part[i], 0, sizeof(*s->part));
-	for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++) {
-		for (int tries = TRIES; !slice_read(v, cpu, cell, one) && --tries;)
-			bpf_view_wait_for_counts(v, PATIENCE_NS);
-		bpf_view_add(&s->cell[cell], &one->cell, sizeof(one->cell));
-		for (uint32_t k = 0; k < one->n; k++)
-			bpf_view_add(&s->part[one->i[k]], &one->part[k], sizeof(one->part[k]));
-	}
 	s->n_parts = bpf_view_parts(v);
+	for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
+		bpf_view_add(s->part, v->stripe[cpu].part, s->n_parts * sizeof(*s->part));
 }
 
-/* A call that returned between the readings of the two tables is in one of them only. */
-static int mend(const struct bpf_view *v, struct sums *s)
-{
-	uint64_t *calls = calloc(AFS_N_CELLS + 1, sizeof(*calls));
-	struct slice *one = malloc(sizeof(*one));
-
-	for (uint32_t i = 0; i < s->n_parts && calls; i++)
-		calls[cell_of_part(v, i)] += s->part[i].calls;
-	for (uint32_t i = 0; i < AFS_N_CELLS && calls && one; i++)
-		if (calls[i] != s->cell[i].calls)
-			sum_again(v, i, one, s);
-	free(calls);
-	free(one);
-	return calls && one ? 0 : -ENOMEM;
-}
-
-static int sum_all(const struct bpf_view *v, struct sums *s)
-{
-	for (uint32_t i = 0; i < AFS_N_CELLS; i++)
-		sum_cell(v, i, &s->cell[i]);
-	if (!s->part)
-		return 0;
-	s->n_parts = bpf_view_parts(v);
-	for (uint32_t i = 0; i < s->n_parts; i++)
-		sum_part(v, i, &s->part[i]);
-	return mend(v, s);
-}
-
-/* A call in progress counts when it returns; its time until now counts already. */
-static void add_calls_in_progress(const struct bpf_view *v, struct afs_cell *sum)
-{
-	uint32_t n = bpf_view_threads(v), cell;
-	uint64_t now = bpf_view_until(v), entered;
-	const struct afs_thread *t;
-
-	for (uint32_t i = 0; i < n; i++) {
-		t = &v->thread[i];
-		cell = __atomic_load_n(&t->cell, __ATOMIC_RELAXED);
-		entered = __atomic_load_n(&t->entered_ns, __ATOMIC_RELAXED);
-		if (t->ended || __atomic_load_n(&t->nr, __ATOMIC_ACQUIRE) < 0)
-			continue;
-		if (cell < AFS_N_CELLS && entered < now)
-			sum[cell].ns += now - entered;
-	}
-}
-
-/* Adds the state each thread has been in since its last event. */
-static void add_time_in_progress(const struct bpf_view *v, struct afs_part *sum)
+/* Adds the state each thread has been in since its last event; a part that is new comes later. */
+static void add_time_in_progress(const struct bpf_view *v, struct sums *s)
 {
 	uint64_t now = bpf_view_until(v), since;
 	uint32_t n = bpf_view_threads(v), i;
@@ -160,30 +46,52 @@ static void add_time_in_progress(const struct bpf_view *v, struct afs_part *sum)
 		i = __atomic_load_n(&t->nr, __ATOMIC_ACQUIRE) == AFS_NR_NONE ? t->user_part
 									     : t->part;
 		since = __atomic_load_n(&t->since_ns, __ATOMIC_RELAXED);
-		if (t->ended || t->stopped || !t->tid || i >= AFS_N_PARTS || since >= now)
+		if (t->ended || !t->tid || i >= s->n_parts || since >= now)
 			continue;
-		bpf_view_add_since(t, since, now, &sum[i]);
+		bpf_view_add_since(t, since, now, &s->part[i]);
 	}
 }
 
-static int put_rows(const struct afs_cell *sum, struct ledger *out)
+/* A cell is the sum of its parts; a thread's own code has none. */
+static void sum_cells(const struct bpf_view *v, struct sums *s)
 {
-	size_t n = 0;
+	const struct afs_part *p;
+	struct afs_cell *c;
+	struct part_key k;
 
-	for (size_t i = 0; i < AFS_N_CELLS; i++)
-		n += sum[i].calls || sum[i].ns;
-	out->row = calloc(n + 1, sizeof(*out->row));
+	for (uint32_t i = 0; i < s->n_parts; i++) {
+		k = part_key(v, i);
+		if (k.state >= AFS_N_CLASSES * AFS_N_OBJECTS)
+			continue;
+		p = &s->part[i];
+		c = &s->cell[k.role * AFS_N_CLASSES * AFS_N_OBJECTS + k.state];
+		c->calls += p->calls;
+		c->errors += p->errors;
+		c->bytes += p->bytes;
+		c->ns += p->cpu_ns + p->blocked_ns + p->runq_ns + p->stopped_ns;
+	}
+}
+
+static int put_rows(const struct bpf_view *v, const struct sums *s, struct ledger *out)
+{
+	struct ledger_row *row;
+
+	out->row = calloc(AFS_N_CELLS, sizeof(*out->row));
 	if (!out->row)
 		return -ENOMEM;
 	for (size_t i = 0; i < AFS_N_CELLS; i++) {
-		if (!sum[i].calls && !sum[i].ns)
+		if (!s->cell[i].calls && !s->cell[i].ns)
 			continue;
-		out->row[out->n_rows++] = (struct ledger_row) {
+		row = &out->row[out->n_rows++];
+		*row = (struct ledger_row) {
 			.role = (uint8_t)(i / AFS_N_OBJECTS / AFS_N_CLASSES),
 			.class = (uint8_t)(i / AFS_N_OBJECTS % AFS_N_CLASSES),
 			.object = (uint8_t)(i % AFS_N_OBJECTS),
-			.cell = sum[i],
+			.cell = s->cell[i],
 		};
+		for (unsigned int lane = 0; lane < v->n_lanes; lane++)
+			bpf_view_add(row->cell.hist, v->times[lane].call[i],
+				     sizeof(row->cell.hist));
 	}
 	out->has_calls = true;
 	return 0;
@@ -244,22 +152,18 @@ static int put_parts(const struct bpf_view *v, const struct sums *s, struct ledg
 
 int tables_read(const struct bpf_view *v, bool parts, struct ledger *out)
 {
-	struct sums s = { .cell = calloc(AFS_N_CELLS, sizeof(*s.cell)) };
+	struct sums s = { .cell = calloc(AFS_N_CELLS, sizeof(*s.cell)),
+			  .part = calloc(AFS_N_PARTS, sizeof(*s.part)) };
 	int r = -ENOMEM;
 
-	if (parts)
-		s.part = calloc(AFS_N_PARTS, sizeof(*s.part));
-	if (!s.cell || (parts && !s.part))
+	if (!s.cell || !s.part)
 		goto out;
-	r = sum_all(v, &s);
-	if (r)
-		goto out;
-	add_calls_in_progress(v, s.cell);
-	r = put_rows(s.cell, out);
-	if (r || !parts)
-		goto out;
-	add_time_in_progress(v, s.part);
-	r = put_parts(v, &s, out);
+	sum_parts(v, &s);
+	add_time_in_progress(v, &s);
+	sum_cells(v, &s);
+	r = put_rows(v, &s, out);
+	if (!r && parts)
+		r = put_parts(v, &s, out);
 out:
 	free(s.cell);
 	free(s.part);

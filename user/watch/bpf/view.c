@@ -40,6 +40,7 @@ int bpf_view_open(struct bpf_view *v, const struct bpf_load *l, struct err *e)
 
 	memset(v, 0, sizeof(*v));
 	v->n_cpus = l->n_cpus;
+	v->n_lanes = l->n_lanes;
 	v->shared = l->shared;
 	v->accounts = l->accounts;
 #define MAP(name) v->name = map_in(v, i++, l, #name, sizeof(*v->name))
@@ -48,6 +49,7 @@ int bpf_view_open(struct bpf_view *v, const struct bpf_load *l, struct err *e)
 	MAP(stream);
 	MAP(inner);
 	MAP(stripe);
+	MAP(times);
 	MAP(client);
 #undef MAP
 	for (i = 0; i < BPF_VIEW_MAPS; i++)
@@ -110,24 +112,31 @@ uint32_t bpf_view_begun(const struct bpf_view *v)
 uint64_t bpf_view_all_calls(const struct bpf_view *v)
 {
 	uint32_t n = bpf_view_threads(v);
-	uint64_t calls = v->ended.calls;
+	uint64_t calls = 0;
 
 	for (uint32_t i = 0; i < n; i++)
 		calls += v->thread[i].calls;
 	for (uint32_t i = 0; i < AFS_N_PROCESSES; i++)
-		calls += v->thread_calls[i];
+		calls += v->cleared[i].calls;
+	for (uint32_t role = 0; role < AFS_N_ROLES; role++)
+		calls += v->ended.counts[role].calls;
 	return calls;
 }
 
-uint64_t bpf_view_calls(const struct bpf_view *v, uint32_t process)
+struct bpf_view_counts bpf_view_process(const struct bpf_view *v, uint32_t process)
 {
-	uint64_t calls = v->thread_calls[process];
+	struct bpf_view_counts sum = v->cleared[process];
 	uint32_t n = bpf_view_threads(v);
+	const struct afs_thread *t;
 
-	for (uint32_t i = 0; i < n; i++)
-		if (v->thread[i].tid && v->thread[i].process == process)
-			calls += v->thread[i].calls;
-	return calls;
+	for (uint32_t i = 0; i < n; i++) {
+		t = &v->thread[i];
+		if (!t->tid || t->process != process)
+			continue;
+		sum.calls += t->calls;
+		ledger_compat_add(&sum.compat, &t->counted);
+	}
+	return sum;
 }
 
 void bpf_view_add_stream(struct bpf_view_ended *to, const struct afs_stream *s)
@@ -146,7 +155,7 @@ uint64_t bpf_view_lost_records(const struct bpf_view *v, unsigned int stream)
 	return __atomic_load_n(&v->shared->lost.records[stream], __ATOMIC_RELAXED);
 }
 
-uint64_t bpf_view_moves(const struct bpf_view *v)
+static uint64_t moves(const struct bpf_view *v, uint32_t process, bool times)
 {
 	uint32_t n = bpf_view_threads(v);
 	const struct afs_thread *t;
@@ -157,13 +166,30 @@ uint64_t bpf_view_moves(const struct bpf_view *v)
 
 	for (uint32_t i = 0; i < n; i++) {
 		t = &v->thread[i];
+		if (process < AFS_N_PROCESSES && t->process != process)
+			continue;
+		sum += t->ended;
+		if (__atomic_load_n(&t->stopped, __ATOMIC_ACQUIRE))
+			continue;
 		if (__atomic_load_n(&t->counting, __ATOMIC_ACQUIRE))
 			sum += clock_now_ns();
 		sum += __atomic_load_n(&t->seq, __ATOMIC_ACQUIRE);
+		if (!times)
+			continue;
 		sum += __atomic_load_n(&t->since_ns, __ATOMIC_RELAXED);
 		sum += __atomic_load_n(&t->woken_ns, __ATOMIC_RELAXED);
 	}
 	return sum;
+}
+
+uint64_t bpf_view_moves(const struct bpf_view *v)
+{
+	return moves(v, AFS_N_PROCESSES, true);
+}
+
+uint64_t bpf_view_call_moves(const struct bpf_view *v, uint32_t process)
+{
+	return moves(v, process, false);
 }
 
 static bool is_counting(const struct afs_thread *t, uint64_t seq)
@@ -204,32 +230,27 @@ uint64_t bpf_view_until(const struct bpf_view *v)
 	return v->stopped_ns ? v->stopped_ns : clock_now_ns();
 }
 
-struct afs_compat bpf_view_compat(const struct bpf_view *v, uint32_t process)
-{
-	struct afs_compat sum = {};
-
-	for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
-		bpf_view_add(&sum, &v->stripe[cpu].compat[process], sizeof(sum));
-	return sum;
-}
-
 void bpf_view_read_compat(const struct bpf_view *v, struct ledger *out)
 {
-	uint32_t n = bpf_view_processes(v), role;
-	struct afs_compat c;
+	uint32_t n = bpf_view_processes(v), m = bpf_view_threads(v), role;
+	const struct afs_process *p;
 
 	out->has_compat[AFS_ROLE_OTHER] = out->has_compat[AFS_ROLE_HELPER] = true;
 	for (role = 0; role < AFS_N_ROLES; role++) {
 		out->has_compat[role] |= v->ended.processes[role];
-		out->compat[role] = v->ended.compat[role];
+		out->compat[role] = v->ended.counts[role].compat;
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		role = v->process[i].role;
 		if (!v->process[i].tgid || role >= AFS_N_ROLES)
 			continue;
-		c = bpf_view_compat(v, i);
 		out->has_compat[role] = true;
-		bpf_view_add(&out->compat[role], &c, sizeof(c));
+		ledger_compat_add(&out->compat[role], &v->cleared[i].compat);
+	}
+	for (uint32_t i = 0; i < m; i++) {
+		p = &v->process[v->thread[i].process];
+		if (v->thread[i].tid && p->tgid && p->role < AFS_N_ROLES)
+			ledger_compat_add(&out->compat[p->role], &v->thread[i].counted);
 	}
 }
 
@@ -261,8 +282,6 @@ static bool add_account(const struct bpf_view *v, const struct afs_stripe *s, ui
 	if (!memcmp(sum, &none, sizeof(none)))
 		return false;
 	one = (struct ledger_account) { .sum = *sum };
-	if (spread)
-		memcpy(one.hist, from->hist, sizeof(one.hist));
 	if (spread && from->span == v->shared->span) {
 		one.min_ns = from->min_ns;
 		one.max_ns = from->max_ns;
@@ -287,6 +306,8 @@ int bpf_view_read_accounts(const struct bpf_view *v, struct ledger *out)
 		some = false;
 		for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
 			some |= add_account(v, &v->stripe[cpu], spread[i], a);
+		for (unsigned int lane = 0; lane < v->n_lanes && some && spread[i]; lane++)
+			bpf_view_add(a->hist, v->times[lane].request[spread[i]], sizeof(a->hist));
 		if (a->sum.begun || a->sum.answered)
 			out->n_accounts++;
 		else if (some)

@@ -10,14 +10,19 @@
 #include "run/run.h"
 #include "watch/bpf/load.h"
 
-#define BPF_VIEW_MAPS 6
+#define BPF_VIEW_MAPS 7
+
+/* What threads have counted themselves. */
+struct bpf_view_counts {
+	uint64_t calls;
+	struct afs_compat compat;
+};
 
 /* Sums over processes that have ended and whose slots were cleared (watch/bpf/slots.h). */
 struct bpf_view_ended {
 	uint64_t processes[AFS_N_ROLES];
 	struct run_ends ends[AFS_N_ROLES];
-	struct afs_compat compat[AFS_N_ROLES];
-	uint64_t calls;
+	struct bpf_view_counts counts[AFS_N_ROLES];
 	uint64_t stream_bytes, dropped, overrun, before, refused; /* of clients' connections */
 };
 
@@ -26,7 +31,7 @@ struct bpf_view {
 		void *at;
 		size_t len;
 	} map[BPF_VIEW_MAPS];
-	unsigned int n_cpus;
+	unsigned int n_cpus, n_lanes;
 	const struct afs_shared *shared;
 	const struct account_names *accounts; /* NULL: the default kind's */
 	/* Only watch/bpf/slots.c writes here. */
@@ -36,10 +41,11 @@ struct bpf_view {
 	struct afs_client *client; /* by stream; NULL: not wanted */
 	struct afs_inner *inner;
 	struct afs_stripe *stripe; /* by CPU */
+	struct afs_times *times;   /* by lane */
 	uint64_t stopped_ns;       /* when counting was stopped (base/clock.h); 0: it was not */
 	struct bpf_view_ended ended;
-	uint64_t
-	    thread_calls[AFS_N_PROCESSES]; /* of threads whose slots were cleared, by process */
+	/* Of threads whose slots were cleared, by process. */
+	struct bpf_view_counts cleared[AFS_N_PROCESSES];
 };
 
 int bpf_view_open(struct bpf_view *v, const struct bpf_load *l, struct err *e);
@@ -60,8 +66,8 @@ const struct afs_stream *bpf_view_stream_of(const struct bpf_view *v, const stru
 uint32_t bpf_view_begun(const struct bpf_view *v);
 uint64_t bpf_view_all_calls(const struct bpf_view *v);
 
-/* Calls of one process. */
-uint64_t bpf_view_calls(const struct bpf_view *v, uint32_t process);
+/* What all threads of one process have counted. */
+struct bpf_view_counts bpf_view_process(const struct bpf_view *v, uint32_t process);
 
 /* Records of a stream of the trace (enum afs_stream_number) that found no room. */
 uint64_t bpf_view_lost_records(const struct bpf_view *v, unsigned int stream);
@@ -75,9 +81,12 @@ void bpf_view_add_stream(struct bpf_view_ended *to, const struct afs_stream *s);
 /*
  * Changes whenever a thread enters a call, returns, or gets or leaves a CPU, and with each look
  * while a call is being counted: if it is the same before and after a reading, the reading is
- * consistent. After a stop it still changes when a thread returns for the first time.
+ * consistent. After a stop it changes only until each thread has made its next call.
  */
 uint64_t bpf_view_moves(const struct bpf_view *v);
+
+/* The same for calls alone; of one process, or of all (AFS_N_PROCESSES). */
+uint64_t bpf_view_call_moves(const struct bpf_view *v, uint32_t process);
 
 /*
  * Returns when each call that is being counted now is in every ledger, at the latest after
@@ -101,9 +110,6 @@ void bpf_view_add_since(const struct afs_thread *t, uint64_t since, uint64_t now
 
 /* The time up to which a thread's present state counts: now, or when counting was stopped. */
 uint64_t bpf_view_until(const struct bpf_view *v);
-
-/* The compatible ledger of a process. */
-struct afs_compat bpf_view_compat(const struct bpf_view *v, uint32_t process);
 
 /* to += from, both size / 8 totals. */
 void bpf_view_add(void *to, const void *from, size_t size);

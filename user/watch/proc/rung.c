@@ -69,9 +69,9 @@ static int proc_read(void *state, struct ledger *out)
 	return 0;
 }
 
-static bool proc_tick(void *state)
+static unsigned int proc_tick(void *state)
 {
-	return procio_tick(state);
+	return procio_tick(state) ? RUNG_NEW_PROCESSES : 0;
 }
 
 static int proc_finish(void *state, struct run *r)
