@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -253,9 +254,11 @@ static void more_processes_than_there_is_room_for_are_refused(void **state)
 	struct child child[SAMPLE_PROCESSES_MAX + 1];
 	struct err e = {};
 	struct sample *s;
+	size_t used;
 
 	(void)state;
-	assert_int_equal(sample_open(&s, 1, 4, &e), 0);
+	assert_int_equal(sample_open(&s, 1, SAMPLE_POINTS_MAX, &e), 0);
+	used = mallinfo2().uordblks + mallinfo2().hblkhd;
 	for (int i = 0; i <= SAMPLE_PROCESSES_MAX; i++) {
 		child[i].pid = fork();
 		if (!child[i].pid) {
@@ -273,6 +276,9 @@ static void more_processes_than_there_is_room_for_are_refused(void **state)
 	sample_now(s);
 	for (size_t i = 0; i < SAMPLE_PROCESSES_MAX; i++)
 		assert_true(sample_series(s, i)->ended);
+	/* Memory is for points that were made. */
+	assert_true(mallinfo2().uordblks + mallinfo2().hblkhd <
+		    used + (size_t)SAMPLE_PROCESSES_MAX * 10000);
 	/* The first that ended gives way to a new session. */
 	assert_int_equal(sample_add(s, getpid(), AFS_ROLE_SERVER, &e), 1);
 	assert_non_null(strstr(e.text, "the first that ended gave way"));

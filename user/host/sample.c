@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/vec.h"
 #include "host/procfs.h"
 #include "host/proctext.h"
 #include "host/tasks.h"
@@ -208,9 +209,12 @@ static void end_process(struct process *p)
 
 static void add_point(struct process *p, uint64_t t_ns, const uint64_t *value)
 {
-	struct sample_point *at = &p->series.point[p->series.n++];
+	struct sample_point *at = VEC_ADD(p->series.point, p->series.n);
 	const struct sample_point *before = at - 1;
 
+	/* Totals: the next point has what this one would have. */
+	if (!at)
+		return;
 	at->t_ns = t_ns;
 	for (int v = 0; v < SAMPLE_N_VALUES; v++) {
 		at->value[v] = value[v] - p->base[v];
@@ -304,8 +308,7 @@ int sample_add(struct sample *s, pid_t pid, enum afs_role role, struct err *e)
 	p->stat = p->io = -ESRCH;
 	p->series.role = role;
 	p->tasks.switches = true;
-	p->series.point = calloc(s->limit, sizeof(*p->series.point));
-	if (!p->series.point) {
+	if (!VEC_ADD(p->series.point, p->series.n)) {
 		free_process(p);
 		return err_set(e, -ENOMEM, "out of memory");
 	}
@@ -320,7 +323,6 @@ int sample_add(struct sample *s, pid_t pid, enum afs_role role, struct err *e)
 			   ? err_set(e, r, "process %d has ended", pid)
 			   : err_set(e, r, "open /proc/%d: %s (ulimit -n)", pid, strerror(-r));
 	}
-	p->series.n = 1;
 	if (at < (int)s->n) {
 		free_process(s->process[at]);
 		err_set(e, -E2BIG,
