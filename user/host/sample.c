@@ -37,7 +37,6 @@ struct process {
 };
 
 struct sample {
-	unsigned int hz;
 	size_t limit;
 	uint64_t stride, tick; /* every stride-th tick is a reading */
 	struct taskstats_link *link;
@@ -255,11 +254,6 @@ void sample_tick(struct sample *s)
 		sample_now(s);
 }
 
-uint64_t sample_period_ns(const struct sample *s)
-{
-	return s->stride * 1000000000u / s->hz;
-}
-
 const struct sample_series *sample_series(const struct sample *s, size_t i)
 {
 	return i < s->n ? &s->process[i]->series : NULL;
@@ -353,7 +347,6 @@ int sample_open(struct sample **out, unsigned int hz, size_t points, struct err 
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_set(e, -ENOMEM, "out of memory");
-	s->hz = hz;
 	s->limit = points;
 	s->stride = 1;
 	s->ticks_per_s = sysconf(_SC_CLK_TCK);
