@@ -20,6 +20,9 @@
 # cache (AFPSCOPE_CACHE, default ${XDG_CACHE_HOME:-~/.cache}/afpscope) and is
 # made there if missing.
 #
+# need.sh --forwarders: print the path of the folder with programs that carry on
+# connections (haproxy, nginx, docker-proxy, ...), whose packages would start services.
+#
 # need.sh --prometheus: print the path of the folder with Debian's prometheus and
 # promtool. Its package would start a service at once and at each boot: it is
 # only unpacked in the cache.
@@ -57,20 +60,30 @@ python_path() {
     echo "$venv/bin/python"
 }
 
-prometheus_path() {
-    local at=$cache/prometheus
-    if [ ! -x "$at/usr/bin/promtool" ]; then
-        echo "need.sh: unpacking prometheus in $at" >&2
+unpacked() { # NAME PACKAGES...: the folder of the cache in which they are
+    local at=$cache/$1
+    if [ ! -e "$at/usr" ]; then
+        echo "need.sh: unpacking ${*:2} in $at" >&2
         rm -rf "$at.part" && mkdir -p "$at.part"
         (
             cd "$at.part"
-            apt-get -qq download prometheus > /dev/null 2>&1 ||
-                { quiet apt-get -qq update; quiet apt-get -qq download prometheus; }
-            quiet dpkg-deb -x prometheus_*.deb .
+            apt-get -qq download "${@:2}" > /dev/null 2>&1 ||
+                { quiet apt-get -qq update; quiet apt-get -qq download "${@:2}"; }
+            for deb in *.deb; do quiet dpkg-deb -x "$deb" .; done
+            rm -- *.deb
         )
         rm -rf "$at" && mv "$at.part" "$at"
     fi
-    echo "$at/usr/bin"
+    echo "$at"
+}
+
+forwarders_path() {
+    local lib libs=() # of haproxy, by release
+    for lib in liblua5.3-0 liblua5.4-0 libopentracing-c-wrapper0 libopentracing1; do
+        if (candidate "$lib") > /dev/null 2>&1; then libs+=("$lib"); fi
+    done
+    unpacked forwarders haproxy "${libs[@]}" nginx libnginx-mod-stream redir xinetd \
+        openssh-server docker.io
 }
 
 installed() { # PACKAGE
@@ -122,7 +135,7 @@ need() { # NAMES...: install what is missing
     quiet "${apt[@]}" install "${pkgs[@]}"
 }
 
-[ $# -gt 0 ] || die "usage: need.sh build|server|analysis|check|gluster|openafs|bench|vm|python... or need.sh --ruff|--python|--prometheus"
+[ $# -gt 0 ] || die "usage: need.sh build|server|analysis|check|gluster|openafs|bench|vm|python... or need.sh --ruff|--python|--prometheus|--forwarders"
 list=()
 for group in "$@"; do
     case $group in
@@ -137,7 +150,7 @@ for group in "$@"; do
         list+=(libcmocka-dev clang "$(clang_rt)" clang-format shellcheck tshark
             babeltrace2 bpftrace strace git python3 python3-pytest python3-pytest-xdist
             iproute2 mandoc tmux mariadb-server-core 'linux-perf|linux-tools-generic' python3-venv fio
-            openmpi-bin libopenmpi-dev mpich libmpich-dev libfuse3-dev socat) ;;
+            openmpi-bin libopenmpi-dev mpich libmpich-dev libfuse3-dev socat nftables) ;;
     gluster) list+=(glusterfs-server glusterfs-client libglusterfs-dev) ;;
     openafs) list+=(openafs-fileserver openafs-dbserver openafs-client iproute2 util-linux) ;;
     bench) list+=(wrk fio) ;;
@@ -156,7 +169,11 @@ for group in "$@"; do
         exit ;;
     --prometheus)
         [ $# = 1 ] || die "--prometheus stands alone"
-        prometheus_path
+        echo "$(unpacked prometheus prometheus)/usr/bin"
+        exit ;;
+    --forwarders)
+        [ $# = 1 ] || die "--forwarders stands alone"
+        forwarders_path
         exit ;;
     --ruff)
         [ $# = 1 ] || die "--ruff stands alone"
@@ -168,7 +185,7 @@ done
 need "${list[@]}"
 for group in "$@"; do
     case $group in
-    check) ruff_path > /dev/null; prometheus_path > /dev/null ;;
+    check) ruff_path > /dev/null; unpacked prometheus prometheus > /dev/null; forwarders_path > /dev/null ;;
     python) python_path > /dev/null ;;
     esac
 done

@@ -92,6 +92,7 @@ def address(url: str) -> tuple[str, int]:
     """Host and port of a server's URL."""
     try:
         parts = urlsplit(url)
-        return parts.hostname or "localhost", parts.port or _PORTS.get(parts.scheme, 548)
+        host = (parts.hostname or "localhost").replace("%25", "%")  # of an address of a link
+        return host, parts.port or _PORTS.get(parts.scheme, 548)
     except ValueError as e:
         raise wrong_use(f"{url}: {e}") from None

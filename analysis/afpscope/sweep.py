@@ -171,7 +171,8 @@ def target(line: Line) -> Target:
     port = client.given("--port", "-p") or "548"
     if not port.isdigit():
         raise wrong_use(f"--port {port}: not a number")
-    return Target(f"{host}:{port}", None, host, int(port))
+    shown = f"[{host}]" if ":" in host else host
+    return Target(f"{shown}:{port}", None, host, int(port))
 
 
 # The steps

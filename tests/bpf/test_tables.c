@@ -233,9 +233,9 @@ static void addresses_of_both_families_compare(void **state)
 	assert_false(sockets_addr(&a, &ss));
 }
 
-static struct target_holder holder(pid_t pid, uint64_t started, const char *exe, pid_t up)
+static struct way_holder holder(pid_t pid, uint64_t started, const char *exe, pid_t up)
 {
-	struct target_holder h = { .pid = pid, .started = started, .n_up = 2, .up = { up, 1 } };
+	struct way_holder h = { .pid = pid, .started = started, .n_up = 2, .up = { up, 1 } };
 
 	strcpy(h.exe, exe);
 	return h;
@@ -243,21 +243,21 @@ static struct target_holder holder(pid_t pid, uint64_t started, const char *exe,
 
 static void the_session_is_chosen(void **state)
 {
-	struct target_holder h[4];
+	struct way_holder h[4];
 	size_t left;
 
 	(void)state;
 	h[0] = holder(100, 5, "/usr/sbin/afpd", 1);
-	assert_int_equal(target_choose(h, 1, &left), 0);
+	assert_int_equal(way_choose(h, 1, &left), 0);
 	assert_int_equal(left, 1);
 	/* The master, its session, a program the session started. */
 	h[1] = holder(200, 6, "/usr/sbin/afpd", 100);
 	h[2] = holder(300, 7, "/sbin/unix_chkpwd", 200);
-	assert_int_equal(h[target_choose(h, 3, &left)].pid, 200);
+	assert_int_equal(h[way_choose(h, 3, &left)].pid, 200);
 	assert_int_equal(left, 1);
 	/* Two sessions of one master that both hold it: doubtful, the younger. */
 	h[2] = holder(300, 7, "/usr/sbin/afpd", 100);
-	assert_int_equal(h[target_choose(h, 3, &left)].pid, 300);
+	assert_int_equal(h[way_choose(h, 3, &left)].pid, 300);
 	assert_int_equal(left, 2);
 }
 

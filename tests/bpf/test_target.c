@@ -167,8 +167,10 @@ static void be_helper(int fd)
 static void be_master(const struct server *s, pid_t *session, pid_t *helper)
 {
 	int fd = accept(s->fd, NULL, NULL);
-	pid_t pid = fork();
+	pid_t pid;
 
+	prctl(PR_SET_NAME, "afpd");
+	pid = fork();
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		pid = fork();
@@ -233,8 +235,11 @@ static void the_session_is_chosen_among_its_relatives_and_decoys(void **state)
 static void be_afpd(const struct server *clients, const struct sockaddr_storage *cnid,
 		    socklen_t cnid_len)
 {
-	int fd = accept(clients->fd, NULL, NULL), to = socket(cnid->ss_family, SOCK_STREAM, 0);
+	int fd, to = socket(cnid->ss_family, SOCK_STREAM, 0);
 
+	/* Another program with connections of its own carries on what it reads. */
+	prctl(PR_SET_NAME, "afpd");
+	fd = accept(clients->fd, NULL, NULL);
 	if (fd < 0 || connect(to, (const void *)cnid, cnid_len))
 		_exit(1);
 	for (;;)

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from netatalk import Server
+from netns import HIDDEN
 from scope import AS_NOBODY, FAILED, OK, Run, Scope
 from test_books import DBD
 
@@ -127,9 +128,19 @@ def test_ordinary_user_csv(scope: Scope, dbd: Server, public: Path) -> None:
 
 def test_server_on_another_host(scope: Scope, elsewhere: tuple[Server, str]) -> None:
     server, address = elsewhere
-    done = scope(server, "-n", "1", "-v", "-f", LETTERS, save=True, host=address).expect(OK)
+    line = [*HIDDEN, *scope.command(server, "-n", "1", "-v", "-f", LETTERS, host=address)]
+    done = scope.execute(line, save=True).expect(OK)
     assert done.run
     check_nothing_of_the_server(done.out, done.run, "not on this host")
     assert address in done.run.saved["absent"]["*"]
 
-    scope(server, "-f", "4", "--watch=bpf", host=address).expect(FAILED, "not on this host")
+    scope.execute([*line, "--watch=bpf"]).expect(FAILED, "not on this host")
+
+
+def test_server_in_another_network_namespace(scope: Scope, elsewhere: tuple[Server, str]) -> None:
+    """It is on this host, and counted as any other."""
+    server, address = elsewhere
+    done = scope(server, "-n", "1", "-v", "-f", ":", save=True, host=address).expect(OK)
+    assert done.run
+    done.run.assert_trustworthy()
+    assert done.run.phase(10).columns() == DBD[10]

@@ -181,6 +181,8 @@ def test_a_wrong_option_ends_the_sweep(
     [
         ("afp://u@host/v", ("host", 548)),
         ("afp://[::1]:1548/v", ("::1", 1548)),
+        ("afp://[fe80::1%25eth0]/v", ("fe80::1%eth0", 548)),
+        ("afp://[fe80::1%eth0]/v", ("fe80::1%eth0", 548)),
         ("gluster://host/v/d", ("host", 24007)),
         ("gluster://host:24008/v", ("host", 24008)),
     ],

@@ -54,6 +54,8 @@ static void urls_are_taken_apart(void **state)
 		{ "afp://[::1]/V", "::1", 548, NULL, NULL, "V" },
 		{ "afp://[::1]:1548/V", "::1", 1548, NULL, NULL, "V" },
 		{ "afp://me:pw@[fe80::1%lo]:1548/V", "fe80::1%lo", 1548, "me", "pw", "V" },
+		{ "afp://[fe80::1%25lo]/V", "fe80::1%lo", 548, NULL, NULL, "V" },
+		{ "afp://[fe80::1%25]/V", "fe80::1%25", 548, NULL, NULL, "V" },
 	};
 
 	(void)state;

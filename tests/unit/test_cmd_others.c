@@ -19,7 +19,7 @@ static void requests_are_ours_or_those_of_others(void **state)
 
 	(void)state;
 	others_add(&before, "127.0.0.1:5001", 10, false);
-	others_add(&before, "[::ffff:127.0.0.1]:5002", 20, false);
+	others_add(&before, "127.0.0.1:5002", 20, false);
 	others_add(&before, "192.0.2.7:5001", 1000, false);
 	others_add(&before, "192.0.2.8:7", 30, false);
 	others_count(&(const struct others_list) { 0 }, &before, &p); /* sorts it */
@@ -27,7 +27,7 @@ static void requests_are_ours_or_those_of_others(void **state)
 	others_add(&after, "127.0.0.1:5001", 17, false);
 	others_add(&after, "127.0.0.1:5001", 0, true);
 	others_add(&after, "127.0.0.1:5002", 0, true);
-	others_add(&after, "[::ffff:127.0.0.1]:5002", 25, false);
+	others_add(&after, "127.0.0.1:5002", 25, false);
 	others_add(&after, "192.0.2.7:5001", 1500, false);
 	others_add(&after, "192.0.2.8:7", 30, false);    /* idle */
 	others_add(&after, "[2001:db8::1]:9", 4, false); /* new */

@@ -115,7 +115,7 @@ static void computes(int client, const struct tree_ends *ends)
 	session_takes(client);
 }
 
-static const struct way {
+static const struct sleeping_way {
 	tree_session_fn *fn;
 	bool none; /* it waits for its client's next request, or cannot be judged */
 	enum account_column column;

@@ -2,6 +2,7 @@
 /* Who and where: URL, user, password, login. The same for every command that loads a server. */
 #include "cmd/connect.h"
 
+#include "host/sockets.h"
 #include "host/usernames.h"
 #include "run/load.h"
 #include "store/store.h"
@@ -10,7 +11,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +84,10 @@ static int split_port(struct connect_cfg *c, char *host, struct err *e)
 	if (*host == '[') {
 		host++;
 		host[strcspn(host, "]")] = '\0';
+		/* "%eth0", the interface of a link's address, is "%25eth0" in a URL. */
+		colon = strstr(host, "%25");
+		if (colon && colon[3])
+			memmove(colon + 1, colon + 3, strlen(colon + 3) + 1);
 	}
 	if (!*host)
 		return err_set(e, -EINVAL, "no host in the URL; give it as afp://user@host/Volume");
@@ -234,17 +238,14 @@ void connect_address(struct store *s, char *out)
 {
 	const struct afp *session = s ? store_afp_session(s) : NULL;
 	struct sockaddr_storage local, peer;
-	char host[INET6_ADDRSTRLEN], port[8];
-	bool v6;
+	struct sockets_addr at;
 
 	*out = '\0';
 	if (!session)
 		return;
 	dsi_ends(session->dsi, &local, &peer);
-	v6 = local.ss_family == AF_INET6;
-	if (!getnameinfo((const struct sockaddr *)&local, sizeof(local), host, sizeof(host), port,
-			 sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV))
-		snprintf(out, RUN_ADDRESS_LEN, v6 ? "[%s]:%s" : "%s:%s", host, port);
+	if (sockets_addr(&at, &local))
+		sockets_text(out, RUN_ADDRESS_LEN, &at);
 }
 
 const char *connect_password(const struct connect_cfg *c, char out[static CONNECT_PASSWORD_MAX])

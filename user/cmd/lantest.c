@@ -196,7 +196,10 @@ static enum outcome prepare(struct workload *w, struct err *e)
 
 	(void)e;
 	if (!w->cfg->s.runs.screen)
-		fprintf(w->s.progress, "Connecting to host %s:%u\n\n", c->host, c->port);
+		fprintf(w->s.progress,
+			strchr(c->host, ':') ? "Connecting to host [%s]:%u\n\n"
+					     : "Connecting to host %s:%u\n\n",
+			c->host, c->port);
 	return OUTCOME_OK;
 }
 

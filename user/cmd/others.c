@@ -2,26 +2,12 @@
 #include "cmd/others.h"
 
 #include "host/procfs.h"
+#include "host/sockets.h"
 
-#include <netdb.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-
-#define MAPPED "[::ffff:" /* IPv4 on a socket of IPv6: "[::ffff:192.0.2.1]:548" */
-
-/* The same for both ends of a connection. */
-static void plain_address(char out[RUN_ADDRESS_LEN], const char *address)
-{
-	const char *host = address + strlen(MAPPED), *end = strchr(address, ']');
-
-	if (!strncmp(address, MAPPED, strlen(MAPPED)) && strchr(host, '.') && end)
-		snprintf(out, RUN_ADDRESS_LEN, "%.*s%s", (int)(end - host), host, end + 1);
-	else
-		snprintf(out, RUN_ADDRESS_LEN, "%s", address);
-}
 
 void others_add(struct others_list *l, const char *address, uint64_t requests, bool ours)
 {
@@ -38,7 +24,7 @@ void others_add(struct others_list *l, const char *address, uint64_t requests, b
 		l->room = room;
 	}
 	more[l->n] = (struct others_client) { .requests = requests, .ours = ours };
-	plain_address(more[l->n++].address, address);
+	snprintf(more[l->n++].address, RUN_ADDRESS_LEN, "%s", address);
 }
 
 static int by_address(const void *a, const void *b)
@@ -74,17 +60,15 @@ static void take_client(void *user, const char *address, uint64_t requests)
 static int take_socket(void *arg, pid_t pid, int fd, const char *name)
 {
 	struct sockaddr_storage local = { 0 };
-	char host[INET6_ADDRSTRLEN], port[8], text[RUN_ADDRESS_LEN];
 	socklen_t len = sizeof(local);
+	char text[RUN_ADDRESS_LEN];
+	struct sockets_addr at;
 
 	(void)pid;
 	if (!procfs_socket(name) || getsockname(fd, (struct sockaddr *)&local, &len) ||
-	    (local.ss_family != AF_INET && local.ss_family != AF_INET6) ||
-	    getnameinfo((struct sockaddr *)&local, len, host, sizeof(host), port, sizeof(port),
-			NI_NUMERICHOST | NI_NUMERICSERV))
+	    !sockets_addr(&at, &local))
 		return 0;
-	snprintf(text, sizeof(text), local.ss_family == AF_INET6 ? "[%.46s]:%s" : "%.46s:%s", host,
-		 port);
+	sockets_text(text, sizeof(text), &at);
 	others_add(arg, text, 0, true);
 	return 0;
 }

@@ -138,6 +138,7 @@ void session_region_end(struct session *s, struct run_phase *p)
 	ledger_fini(&after);
 	if (s->whole) {
 		others_end(&s->others, s->watch, p);
+		p->clients.known &= !s->relayed;
 		run_phase_times(&s->run, p);
 		return;
 	}
@@ -248,12 +249,17 @@ static int open_watch(struct session *s, const struct watch_opts *watch, struct 
 	own = calloc(1, sizeof(*own));
 	if (!own)
 		return err_set(e, -ENOMEM, "out of memory");
-	r = target_find(own, &watch->local, &watch->peer, &why);
-	wish.pid = (unsigned int)own->server;
-	free(own);
-	if (r)
+	if (target_find(own, &watch->local, &watch->peer, &why)) {
+		free(own);
 		return watch_open(&s->watch, watch, e);
+	}
+	wish.pid = (unsigned int)own->server;
 	r = kind_find(&kind_afp, &found, &wish, e);
+	if (!r && *found.note)
+		run_note(&s->run.warnings, "server", "%s", found.note);
+	found.target.way = own->way;
+	s->relayed = own->way.relayed;
+	free(own);
 	r = r ? r : watch_open_traced(&s->watch, watch, &found.target, e);
 	kind_found_fini(&found);
 	return r;
@@ -339,7 +345,7 @@ enum outcome session_finish(struct session *s, int r, const struct err *e)
 	if (s->watch) {
 		watch_settle(s->watch);
 		watch_finish(s->watch, &s->run);
-		if (!s->cfg->local)
+		if (!s->cfg->local && !s->relayed)
 			run_close_requests(&s->run);
 	}
 	tracing_finish(s->tracing, &s->run);

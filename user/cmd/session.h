@@ -66,7 +66,8 @@ bool session_is_place(const char *word);
 
 struct session {
 	const struct session_cfg *cfg;
-	bool whole; /* set before: all of the server's sessions are watched, not only its own */
+	bool whole;   /* set before: all of the server's sessions are watched, not only its own */
+	bool relayed; /* then: by our addresses the server does not know our connections */
 	struct afp afp;
 	struct afp_server server;
 	struct store *store; /* of session_open_store, or a directory; NULL: none */

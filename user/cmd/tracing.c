@@ -3,10 +3,10 @@
 #include "cmd/tracing.h"
 
 #include "cmd/runs.h"
+#include "host/sockets.h"
 #include "trace/trace.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ struct tracing {
 	struct trace *trace;
 	struct watch *watch;
 	struct afp *afp;
-	uint16_t port; /* the client's own */
+	uint16_t port; /* the client's, as the server knows it */
 	uint64_t ring_len;
 };
 
@@ -135,16 +135,15 @@ static void seen(void *user, const struct afp_op *op)
 	trace_client(t->trace, &record);
 }
 
-static uint16_t local_port(const struct afp *a)
+/* Of the client's end, as the server knows it. */
+static uint16_t client_port(const struct watch *w, const struct afp *a)
 {
 	struct sockaddr_storage local, peer;
+	uint16_t port = w ? watch_client_port(w) : 0;
+	struct sockets_addr at = { 0 };
 
 	dsi_ends(a->dsi, &local, &peer);
-	if (local.ss_family == AF_INET)
-		return ntohs(((const struct sockaddr_in *)&local)->sin_port);
-	if (local.ss_family == AF_INET6)
-		return ntohs(((const struct sockaddr_in6 *)&local)->sin6_port);
-	return 0;
+	return port || !sockets_addr(&at, &local) ? port : at.port;
 }
 
 void tracing_start(struct tracing *t, struct watch *w, struct afp *a, struct run *r)
@@ -166,7 +165,7 @@ void tracing_start(struct tracing *t, struct watch *w, struct afp *a, struct run
 	if (!a)
 		return;
 	t->afp = a;
-	t->port = local_port(a);
+	t->port = client_port(w, a);
 	a->seen_user = t;
 	a->seen = seen;
 }

@@ -222,19 +222,30 @@ static bool is_at_hand(const struct filesystem_file *f, pid_t pid)
 	return is;
 }
 
-#define READ (O_RDONLY | O_NONBLOCK)
+/* Named first: opening a device may change it. */
+static int open_regular(const struct filesystem_file *f)
+{
+	int at = open_file(f, O_PATH, 0), fd = -EINVAL;
+	char path[32];
+	struct stat st;
+
+	if (at < 0)
+		return at;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", at);
+	if (!fstat(at, &st) && S_ISREG(st.st_mode))
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = fd == -1 ? -errno : fd;
+	close(at);
+	return fd;
+}
 
 static void read_begin(void *arg)
 {
 	struct filesystem_file *f = arg;
-	int fd = open_file(f, READ, 0);
-	struct stat st;
+	int fd = open_regular(f);
 	char byte;
 
-	f->error = fd < 0 ? fd : 0;
-	/* A device is not read: that may change it. */
-	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && read(fd, &byte, 1) < 0)
-		f->error = -errno;
+	f->error = fd < 0 ? fd : read(fd, &byte, 1) < 0 ? -errno : 0;
 }
 
 int filesystem_open(const char *root, const char *path)
@@ -249,7 +260,7 @@ int filesystem_open(const char *root, const char *path)
 		r = filesystem_ask(pid, path, read_begin, &f, &f.error, sizeof(f.error));
 		r = r ? r : f.error;
 	}
-	return r ? r : open_file(&f, READ, 0);
+	return r ? r : open_regular(&f);
 }
 
 int filesystem_open_exe(pid_t pid)

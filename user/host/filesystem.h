@@ -40,7 +40,8 @@ void filesystem_look(struct filesystem *fs, size_t n, pid_t pid);
 /*
  * Opens a file to read, as a process with this root folder would ("": ours; NULL: path may be one
  * of /proc's links). Neither this nor reading the file at once waits for a server that does not
- * answer. A descriptor; -ETIMEDOUT: it does not answer; or another negative errno.
+ * answer. A descriptor; -ETIMEDOUT: it does not answer; -EINVAL: it is not a regular file, and was
+ * not opened; or another negative errno.
  */
 int filesystem_open(const char *root, const char *path);
 int filesystem_open_exe(pid_t pid); /* the program that it runs, also where its file was removed */

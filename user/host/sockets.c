@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define TIMEOUT_MS 1000 /* of a part of a list */
 
@@ -227,6 +228,19 @@ int sockets_read(struct sockets *out, struct err *e)
 	return r;
 }
 
+int sockets_read_of(struct sockets *out, pid_t pid, struct err *e)
+{
+	uint64_t net = procfs_identity(pid, "ns/net");
+	int r;
+
+	if (!net || net == procfs_identity(0, "ns/net"))
+		return sockets_read(out, e);
+	memset(out, 0, sizeof(*out));
+	r = sockets_each(pid, add_connected, out);
+	return r ? err_set(e, r, "cannot list connections: /proc/%d/net/tcp: %s", pid, strerror(-r))
+		 : 0;
+}
+
 void sockets_fini(struct sockets *s)
 {
 	free(s->entry);
@@ -289,6 +303,38 @@ void sockets_ip_text(char out[static INET6_ADDRSTRLEN], const struct sockets_add
 	v4 = IN6_IS_ADDR_V4MAPPED(&ip);
 	if (!inet_ntop(v4 ? AF_INET : AF_INET6, from->ip + (v4 ? 12 : 0), out, INET6_ADDRSTRLEN))
 		snprintf(out, INET6_ADDRSTRLEN, "?");
+}
+
+void sockets_text(char *out, size_t len, const struct sockets_addr *from)
+{
+	char ip[INET6_ADDRSTRLEN];
+
+	sockets_ip_text(ip, from);
+	snprintf(out, len, strchr(ip, ':') ? "[%s]:%u" : "%s:%u", ip, from->port);
+}
+
+bool sockets_is_loopback(const struct sockets_addr *a)
+{
+	const struct in6_addr *ip = (const void *)a->ip;
+
+	return IN6_IS_ADDR_LOOPBACK(ip) || (IN6_IS_ADDR_V4MAPPED(ip) && a->ip[12] == 127);
+}
+
+bool sockets_is_ours(const struct sockets_addr *a)
+{
+	bool v4 = IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)a->ip);
+	struct sockaddr_in at4 = { .sin_family = AF_INET };
+	struct sockaddr_storage at6 = sockets_sockaddr(&(struct sockets_addr) { 0 });
+	int fd = socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool ours;
+
+	memcpy(&at4.sin_addr, a->ip + 12, 4);
+	memcpy(&((struct sockaddr_in6 *)&at6)->sin6_addr, a->ip, 16);
+	ours = !bind(fd, v4 ? (const void *)&at4 : &at6,
+		     v4 ? sizeof(at4) : sizeof(struct sockaddr_in6));
+	if (fd >= 0)
+		close(fd);
+	return ours;
 }
 
 bool sockets_same(const struct sockets_addr *a, const struct sockets_addr *b)

@@ -43,6 +43,9 @@ struct sockets {
 int sockets_read(struct sockets *out, struct err *e);
 void sockets_fini(struct sockets *s);
 
+/* The same of the network namespace of a process; of another than this one TCP only. */
+int sockets_read_of(struct sockets *out, pid_t pid, struct err *e);
+
 /* false: not an Internet address. */
 bool sockets_addr(struct sockets_addr *out, const struct sockaddr_storage *from);
 
@@ -56,6 +59,14 @@ struct sockaddr_storage sockets_sockaddr(const struct sockets_addr *from);
 
 /* Its address, without the port. */
 void sockets_ip_text(char out[static INET6_ADDRSTRLEN], const struct sockets_addr *from);
+
+/* With the port, as a URL has both: "192.0.2.1:548", "[2001:db8::1]:548"; cut to fit. */
+#define SOCKETS_TEXT_LEN (INET6_ADDRSTRLEN + 8)
+void sockets_text(char *out, size_t len, const struct sockets_addr *from);
+
+bool sockets_is_loopback(const struct sockets_addr *a);
+/* Whether an address is this machine's: a socket can be bound to it. */
+bool sockets_is_ours(const struct sockets_addr *a);
 
 /* An address as a message of the kernel's socket diagnostics has it. */
 void sockets_diag_addr(struct sockets_addr *out, int family, const void *ip, uint16_t port);

@@ -217,6 +217,25 @@ bool tcpdiag_silent(struct tcpdiag *d, uint32_t *ms, uint32_t *unread_bytes)
 	return info.tcpi_bytes_received && info.tcpi_state == ESTABLISHED;
 }
 
+bool tcpdiag_carried(const struct sockets_entry *end, uint64_t *read, uint64_t *written)
+{
+	struct sockaddr_storage far = sockets_sockaddr(&end->remote);
+	struct sockaddr_storage near = sockets_sockaddr(&end->local);
+	struct run_tcp tcp = { 0 };
+	struct tcpdiag d;
+	bool ok;
+
+	if (tcpdiag_open(&d, &far, &near))
+		return false;
+	ok = tcpdiag_look(&d, &tcp) && tcp.known[TCP_BYTES_RECEIVED] && tcp.known[TCP_BYTES_ACKED];
+	tcpdiag_close(&d);
+	if (!ok)
+		return false;
+	*read = tcp.value[TCP_BYTES_RECEIVED] - tcp.value[TCP_UNREAD];
+	*written = tcp.value[TCP_BYTES_ACKED] + tcp.value[TCP_QUEUE];
+	return true;
+}
+
 bool tcpdiag_congestion(struct tcpdiag *d, char out[static TCP_CONGESTION_LEN])
 {
 	struct netlink_answer a;

@@ -53,6 +53,12 @@ bool tcpdiag_owed(struct tcpdiag *d, uint64_t bytes, uint32_t *ms);
  */
 bool tcpdiag_silent(struct tcpdiag *d, uint32_t *ms, uint32_t *unread_bytes);
 
+/*
+ * How many bytes a process of this network namespace has read from a connection that it holds, and
+ * how many it has written to it; false, out untouched: closed, or not known.
+ */
+bool tcpdiag_carried(const struct sockets_entry *end, uint64_t *read, uint64_t *written);
+
 /* The socket's congestion control: "cubic", "bbr". Errors as tcpdiag_look. */
 bool tcpdiag_congestion(struct tcpdiag *d, char out[static TCP_CONGESTION_LEN]);
 

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/vec.h"
 #include "host/filesystem.h"
+#include "host/owner.h"
 #include "host/procfs.h"
 
 #include <ctype.h>
@@ -315,6 +316,10 @@ static int conf_hints(struct hints *out, const struct servers_entry *s, pid_t pi
 	char root[64];
 	int r;
 
+	if (!owner_counts(s->owner))
+		return fill(add(out, "owner", true), s->comm, "look into its settings yourself",
+			    "process %d is of user %u, not of root: its settings are not read", pid,
+			    s->owner);
 	if (!s->conf[0])
 		return fill(add(out, "configuration", true), s->comm,
 			    "start it with -F FILE, or look into its settings yourself",

@@ -64,14 +64,6 @@ static int take_client_fd(void *arg, pid_t pid, int fd, const char *name)
 	return 1;
 }
 
-static void address_text(char *out, size_t len, const struct sockets_addr *of)
-{
-	char text[INET6_ADDRSTRLEN];
-
-	sockets_ip_text(text, of);
-	snprintf(out, len, strchr(text, ':') ? "[%s]:%u" : "%s:%u", text, of->port);
-}
-
 static bool is_backend(const struct look *l, const struct sockets_entry *e)
 {
 	const struct sockets_entry *there = e->peer ? sockets_of_inode(&l->all, e->peer) : NULL;
@@ -100,7 +92,7 @@ static enum afs_object object_of_fd(const struct look *l, pid_t pid, int fd, cha
 	if (is_backend(l, e))
 		return AFS_OBJECT_BACKEND;
 	if (!e->peer)
-		address_text(who, len, &e->remote);
+		sockets_text(who, len, &e->remote);
 	return AFS_OBJECT_SOCKET;
 }
 
@@ -203,7 +195,7 @@ static int add_request(struct look *l, pid_t pid, const struct sleeping *is, boo
 				       .before = true,
 				       .account = AFS_ACCOUNT_BETWEEN,
 				       .age_ns = (uint64_t)ms * NS_PER_MS };
-	address_text(more->address, sizeof(more->address), &l->client->remote);
+	sockets_text(more->address, sizeof(more->address), &l->client->remote);
 	describe_wait(l, more, is);
 	if (stopped)
 		more->column = ACCOUNT_STOPPED;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kinds/place.h"
 
-#include <arpa/inet.h>
+#include "host/sockets.h"
+
 #include <mntent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #define URL        "gluster://"
 #define RX_URL     "rx://"
@@ -76,26 +75,13 @@ static bool find_mount(struct place_server *out, const char *path)
 	return found;
 }
 
-/* Whether an address is this machine's: a socket can be bound to it. */
-static bool is_here(const struct sockaddr_in *at)
-{
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bool here = fd >= 0 && !bind(fd, (const struct sockaddr *)at, sizeof(*at));
-
-	if (fd >= 0)
-		close(fd);
-	return here;
-}
-
 /* "ADDRESS:PORT" */
 static bool take_rx(struct place_server *out, const char *text)
 {
-	const char *colon = strchr(text, ':');
-	struct sockaddr_in at = { .sin_family = AF_INET };
+	struct sockets_addr at;
 
-	return colon && take_name(out->host, text, (size_t)(colon - text)) &&
-	       inet_pton(AF_INET, out->host, &at.sin_addr) == 1 && is_here(&at) &&
-	       sscanf(colon + 1, "%u", &out->port) == 1 && out->port;
+	out->port = sockets_addr_parse(&at, text) && sockets_is_ours(&at) ? at.port : 0;
+	return out->port && take_host(out, text, strlen(text));
 }
 
 const struct kind *place_kind(struct place_server *out, const char *place)

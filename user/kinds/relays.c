@@ -7,16 +7,13 @@
 
 #include "host/procfs.h"
 #include "host/sockets.h"
-#include "host/tcpdiag.h"
+#include "kinds/way.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define CLIENTS_MAX 256  /* of this machine: more are not looked at */
-#define HELD_MAX    4096 /* connections of one process */
-#define BYTES_LEAST 500  /* both ways: a login has more */
-#define LESS        0.8  /* of what was read, what was written may be still to come */
-#define MORE        3.0
+#define CLIENTS_MAX 256 /* of this machine: more are not looked at */
+#define BYTES_LEAST 500 /* both ways: a login has more */
 
 /* A client's end of a connection to the server. */
 struct client_end {
@@ -30,10 +27,6 @@ struct relays {
 	struct sockets all;
 	size_t n;
 	struct client_end *client; /* owned */
-	/* The process that is looked at. */
-	size_t n_held;
-	const struct sockets_entry **held; /* owned */
-	bool holds;                        /* a client's end */
 	/* Of what was found. */
 	uint64_t found, requests, most;
 	struct run_figures *out;
@@ -50,10 +43,7 @@ static bool is_server_port(const struct relays *x, uint16_t port)
 /* In another network namespace 127.0.0.1 is another machine's. */
 static bool may_be_here(const struct relays *x, const struct sockets_addr *client)
 {
-	static const uint8_t v6[16] = { [15] = 1 };
-
-	return !x->server->elsewhere ||
-	       (client->ip[12] != 127 && memcmp(client->ip, v6, sizeof(v6)) != 0);
+	return !x->server->elsewhere || !sockets_is_loopback(client);
 }
 
 static void add_client(struct relays *x, const struct run_session *s)
@@ -74,55 +64,6 @@ static void add_client(struct relays *x, const struct run_session *s)
 	}
 }
 
-struct carried {
-	double read, written; /* by the process, in bytes */
-};
-
-static bool carried_by(struct carried *out, const struct sockets_entry *e)
-{
-	struct sockaddr_storage far = sockets_sockaddr(&e->remote);
-	struct sockaddr_storage near = sockets_sockaddr(&e->local);
-	struct run_tcp tcp = { 0 };
-	struct tcpdiag d;
-	bool ok;
-
-	if (tcpdiag_open(&d, &far, &near))
-		return false;
-	ok = tcpdiag_look(&d, &tcp);
-	tcpdiag_close(&d);
-	out->read = (double)(tcp.value[TCP_BYTES_RECEIVED] - tcp.value[TCP_UNREAD]);
-	out->written = (double)(tcp.value[TCP_BYTES_ACKED] + tcp.value[TCP_QUEUE]);
-	return ok && tcp.known[TCP_BYTES_RECEIVED] && tcp.known[TCP_BYTES_ACKED];
-}
-
-static bool is_as_many(double n, double of)
-{
-	return n >= LESS * of && n <= MORE * of;
-}
-
-/* A connection that is not to the server, nor the server's end of this one. */
-static bool may_be_other(const struct relays *x, const struct client_end *c,
-			 const struct sockets_entry *e)
-{
-	return !is_server_port(x, e->remote.port) &&
-	       !(sockets_same(&e->local, &c->socket->remote) &&
-		 sockets_same(&e->remote, &c->socket->local));
-}
-
-/* Another connection of the process through which went what goes to the server and comes back. */
-static const struct sockets_entry *other_end(const struct relays *x, const struct client_end *c)
-{
-	struct carried to, other;
-
-	if (!carried_by(&to, c->socket) || to.read + to.written < BYTES_LEAST)
-		return NULL;
-	for (size_t i = 0; i < x->n_held; i++)
-		if (may_be_other(x, c, x->held[i]) && carried_by(&other, x->held[i]) &&
-		    is_as_many(other.read, to.written) && is_as_many(other.written, to.read))
-			return x->held[i];
-	return NULL;
-}
-
 static void found_relay(struct relays *x, const struct client_end *c, pid_t pid,
 			const struct sockets_entry *from)
 {
@@ -137,59 +78,32 @@ static void found_relay(struct relays *x, const struct client_end *c, pid_t pid,
 	run_figure_who(x->out, RUN_FIGURE_RELAY, "%s (pid %d) from %s", name, pid, ip);
 }
 
-static int seek(void *arg, pid_t pid, int fd, const char *name)
+static int look_fd(void *arg, pid_t pid, int fd, const char *name)
 {
 	struct relays *x = arg;
 	uint64_t ino = procfs_socket(name);
+	struct way_onward o;
 
-	(void)pid;
 	(void)fd;
-	for (size_t i = 0; ino && i < x->n; i++)
-		if (x->client[i].socket->ino == ino)
-			x->client[i].held = x->holds = true;
+	for (size_t i = 0; ino && i < x->n; i++) {
+		struct client_end *c = &x->client[i];
+
+		if (c->socket->ino != ino)
+			continue;
+		c->held = true;
+		if (c->relayed)
+			continue;
+		way_look_onward(&o, &x->all, pid, c->socket);
+		c->relayed = o.is_told && o.bytes >= BYTES_LEAST;
+		if (c->relayed)
+			found_relay(x, c, pid, &o.best);
+	}
 	return 0;
-}
-
-static int hold(void *arg, pid_t pid, int fd, const char *name)
-{
-	struct relays *x = arg;
-	uint64_t ino = procfs_socket(name);
-	const struct sockets_entry *e = ino ? sockets_of_inode(&x->all, ino) : NULL;
-
-	(void)pid;
-	(void)fd;
-	if (e && e->local.port && e->remote.port && x->n_held < HELD_MAX)
-		x->held[x->n_held++] = e;
-	return 0;
-}
-
-static bool holds(const struct relays *x, const struct sockets_entry *e)
-{
-	for (size_t i = 0; i < x->n_held; i++)
-		if (x->held[i] == e)
-			return true;
-	return false;
 }
 
 static int look_process(void *arg, pid_t pid)
 {
-	struct relays *x = arg;
-	const struct sockets_entry *from;
-
-	x->n_held = 0;
-	x->holds = false;
-	procfs_each_fd(pid, seek, x);
-	if (x->holds)
-		procfs_each_fd(pid, hold, x);
-	for (size_t i = 0; i < x->n && x->n_held; i++) {
-		struct client_end *c = &x->client[i];
-
-		from = c->relayed || !holds(x, c->socket) ? NULL : other_end(x, c);
-		if (!from)
-			continue;
-		c->relayed = true;
-		found_relay(x, c, pid, from);
-	}
+	procfs_each_fd(pid, look_fd, arg);
 	return 0;
 }
 
@@ -217,8 +131,7 @@ void relays_look(struct run_figures *out, const struct run *r, const struct serv
 	struct err e = { 0 };
 
 	x.client = calloc(CLIENTS_MAX, sizeof(*x.client));
-	x.held = calloc(HELD_MAX, sizeof(*x.held));
-	if (!x.client || !x.held || sockets_read(&x.all, &e))
+	if (!x.client || sockets_read(&x.all, &e))
 		goto end;
 	for (size_t i = 0; i < r->n_sessions; i++)
 		add_client(&x, &r->session[i]);
@@ -230,6 +143,5 @@ void relays_look(struct run_figures *out, const struct run *r, const struct serv
 	run_figure_share(out, RUN_FIGURE_RELAY_REQUESTS, (double)x.requests, requests_of(r));
 end:
 	sockets_fini(&x.all);
-	free(x.held);
 	free(x.client);
 }

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -65,20 +64,14 @@ unsigned int settings_version(const char *program, size_t len)
 static unsigned int version_of(pid_t pid)
 {
 	int fd = filesystem_open_exe(pid);
-	unsigned int version = 0;
-	struct stat st;
-	char *text;
+	char *text = fd < 0 ? NULL : malloc(PROGRAM_MAX);
+	/* Not mapped: the file may be shortened meanwhile. */
+	ssize_t n = text ? pread(fd, text, PROGRAM_MAX, 0) : 0;
+	unsigned int version = n > 0 ? settings_version(text, (size_t)n) : 0;
 
-	if (fd < 0)
-		return 0;
-	if (!fstat(fd, &st) && st.st_size > 0 && st.st_size <= PROGRAM_MAX) {
-		text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-		if (text != MAP_FAILED) {
-			version = settings_version(text, (size_t)st.st_size);
-			munmap(text, (size_t)st.st_size);
-		}
-	}
-	close(fd);
+	free(text);
+	if (fd >= 0)
+		close(fd);
 	return version;
 }
 

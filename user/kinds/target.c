@@ -9,205 +9,24 @@
 #include "kinds/servers.h"
 #include "run/run.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define HOLDERS_MAX 64
-
-struct search {
-	uint64_t ino;
-	pid_t self;
-	size_t n, denied;
-	struct target_holder holder[HOLDERS_MAX];
-};
-
-static int is_socket(void *arg, pid_t pid, int fd, const char *name)
-{
-	const struct search *s = arg;
-
-	(void)pid;
-	(void)fd;
-	return procfs_socket(name) == s->ino;
-}
-
-static void holder_init(struct target_holder *h, pid_t pid)
-{
-	struct procstat st;
-
-	memset(h, 0, sizeof(*h));
-	h->pid = pid;
-	procfs_link(h->exe, sizeof(h->exe), pid, "exe");
-	if (procstat_read(&st, pid))
-		return;
-	h->started = st.started;
-	while (st.ppid > 0 && h->n_up < TARGET_DEPTH) {
-		h->up[h->n_up++] = st.ppid;
-		if (procstat_read(&st, st.ppid))
-			break;
-	}
-}
-
-static int look_at(void *arg, pid_t pid)
-{
-	struct search *s = arg;
-	int r;
-
-	if (pid == s->self)
-		return 0;
-	r = procfs_each_fd(pid, is_socket, s);
-	if (r == -EACCES || r == -EPERM)
-		s->denied++;
-	if (r == 1 && s->n < HOLDERS_MAX)
-		holder_init(&s->holder[s->n++], pid);
-	return 0;
-}
-
-static bool is_above(const struct target_holder *h, const struct target_holder *below)
-{
-	for (size_t i = 0; i < below->n_up; i++)
-		if (below->up[i] == h->pid)
-			return true;
-	return false;
-}
-
-static bool is_out(const struct target_holder *h, size_t n, size_t i)
-{
-	for (size_t k = 0; k < n; k++) {
-		if (k == i)
-			continue;
-		if (is_above(&h[i], &h[k]) && !strcmp(h[i].exe, h[k].exe))
-			return true;
-		if (is_above(&h[k], &h[i]) && strcmp(h[i].exe, h[k].exe) != 0)
-			return true;
-	}
-	return false;
-}
-
-size_t target_choose(const struct target_holder *h, size_t n, size_t *left)
-{
-	size_t best = n, in = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		if (is_out(h, n, i))
-			continue;
-		in++;
-		if (best == n || h[i].started > h[best].started ||
-		    (h[i].started == h[best].started && h[i].pid > h[best].pid))
-			best = i;
-	}
-	if (left)
-		*left = in;
-	return best < n ? best : 0;
-}
-
-static bool is_ours(const struct sockets_addr *addr)
-{
-	struct ifaddrs *list, *at;
-	struct sockets_addr own;
-	struct sockaddr_storage ss;
-	bool found = false;
-
-	if (getifaddrs(&list))
-		return false;
-	for (at = list; at && !found; at = at->ifa_next) {
-		if (!at->ifa_addr)
-			continue;
-		memset(&ss, 0, sizeof(ss));
-		if (at->ifa_addr->sa_family == AF_INET)
-			memcpy(&ss, at->ifa_addr, sizeof(struct sockaddr_in));
-		else if (at->ifa_addr->sa_family == AF_INET6)
-			memcpy(&ss, at->ifa_addr, sizeof(struct sockaddr_in6));
-		found = sockets_addr(&own, &ss) && !memcmp(own.ip, addr->ip, sizeof(own.ip));
-	}
-	freeifaddrs(list);
-	return found || addr->ip[12] == 127;
-}
-
-static void print_ip(char out[INET6_ADDRSTRLEN], const uint8_t *ip)
-{
-	struct in6_addr addr;
-	bool v4;
-
-	memcpy(&addr, ip, sizeof(addr));
-	v4 = IN6_IS_ADDR_V4MAPPED(&addr);
-	if (!inet_ntop(v4 ? AF_INET : AF_INET6, ip + (v4 ? 12 : 0), out, INET6_ADDRSTRLEN))
-		snprintf(out, INET6_ADDRSTRLEN, "?");
-}
-
-static int not_here(const struct sockets_addr *server, struct err *e)
-{
-	char text[INET6_ADDRSTRLEN];
-
-	print_ip(text, server->ip);
-	if (is_ours(server))
-		return err_set(
-		    e, -ENXIO,
-		    "the server's end of the connection (%s port %u) is in another network "
-		    "namespace: run afpscope inside it (nsenter -n)",
-		    text, server->port);
-	return err_set(e, -ENXIO,
-		       "the server (%s port %u) is not on this host: run afpscope on the server",
-		       text, server->port);
-}
-
-/* Who holds socket t->client. */
-static int find_holder(struct target *t, uint32_t uid, struct err *e)
-{
-	struct search s = { .ino = t->client, .self = getpid() };
-	size_t i, left;
-
-	procfs_each(look_at, &s);
-	if (!s.n && s.denied)
-		return err_set(
-		    e, -EACCES,
-		    "no right to see which process serves the connection (its user id is "
-		    "%u): run as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
-		    uid);
-	if (!s.n)
-		return err_set(
-		    e, -ENXIO,
-		    "no process holds the server's end of the connection: it is in another "
-		    "PID namespace, or inside the kernel");
-	i = target_choose(s.holder, s.n, &left);
-	t->server = s.holder[i].pid;
-	if (left > 1)
-		snprintf(t->note, sizeof(t->note),
-			 "%zu processes hold the server's end of the connection and none of them "
-			 "is the parent of the others: watching the youngest, %d",
-			 left, t->server);
-	return 0;
-}
-
 int target_find(struct target *out, const struct sockaddr_storage *local,
 		const struct sockaddr_storage *peer, struct err *e)
 {
-	struct sockets_addr client, server;
-	const struct sockets_entry *end;
-	struct sockets all = {};
-	uint32_t uid = 0;
 	int r;
 
 	memset(out, 0, sizeof(*out));
 	out->decoder = AFS_DECODER_DSI; /* the client speaks AFP */
-	if (!sockets_addr(&client, local) || !sockets_addr(&server, peer))
-		return err_set(e, -ENXIO, "the connection is not TCP");
-	r = sockets_read(&all, e);
-	if (!r) {
-		end = sockets_find(&all, &server, &client);
-		if (end && end->ino) {
-			out->client = end->ino;
-			uid = end->uid;
-		} else {
-			r = not_here(&server, e);
-		}
-	}
-	sockets_fini(&all);
-	return r ? r : find_holder(out, uid, e);
+	r = way_find(&out->way, local, peer, e);
+	out->server = out->way.server;
+	out->client = out->way.end.ino;
+	memcpy(out->note, out->way.note, sizeof(out->note));
+	return r;
 }
 
 struct ends {
@@ -238,7 +57,7 @@ static void note_far(struct target *t, const struct sockets_entry *own)
 
 	if (!own || !is_cnid_port(t, own->remote.port))
 		return;
-	print_ip(ip, own->remote.ip);
+	sockets_ip_text(ip, &own->remote);
 	snprintf(t->far, sizeof(t->far), "%s port %u", ip, own->remote.port);
 }
 
@@ -532,7 +351,7 @@ void target_look(struct target *t)
 	backend_read(&ends.backend, t->server);
 	if (t->client)
 		add_inode(t, t->client, 0, AFS_OBJECT_CLIENT);
-	if (!sockets_read(&all, NULL))
+	if (!sockets_read_of(&all, t->server, NULL))
 		look_at_connections(&ends);
 	sockets_fini(&all);
 }

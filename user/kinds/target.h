@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "bpf/calls.h"
+#include "kinds/way.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,13 +61,10 @@ struct target {
 	struct afs_inodes known; /* complete after target_look */
 	bool crowded;            /* more inodes than fit into known */
 	char note[ERR_TEXT_MAX]; /* what is in doubt; empty: nothing */
+	struct way way;          /* to it; all 0: not looked for, or nothing is in between */
 };
 
-/*
- * Finds the process that holds the other end of the connection local -> peer (the addresses as
- * this end sees them). -ENXIO: that end is not on this host, -EACCES: no right to see whose it
- * is; e has a text for the user.
- */
+/* Who serves the connection local -> peer: way_find(). */
 int target_find(struct target *out, const struct sockaddr_storage *local,
 		const struct sockaddr_storage *peer, struct err *e);
 
@@ -96,22 +94,5 @@ void target_set_sessions(struct target *t, pid_t *pid, size_t n);
 
 /* Notes what only the kind of server explains: why no backend is watched. 0 or -ENOMEM. */
 int target_note(const struct target *t, struct run *r);
-
-/* A process that holds the wanted socket. */
-#define TARGET_DEPTH 32
-struct target_holder {
-	pid_t pid;
-	uint64_t started;
-	char exe[128];
-	size_t n_up;
-	pid_t up[TARGET_DEPTH]; /* parent, its parent, ... */
-};
-
-/*
- * Which of several holders serves the connection: not one whose own fork holds it too (the
- * listener), not a helper program that inherited it; of those left the youngest. Returns its
- * index; *left (which may be NULL) is how many were left.
- */
-size_t target_choose(const struct target_holder *h, size_t n, size_t *left);
 
 #endif

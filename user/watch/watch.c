@@ -180,6 +180,7 @@ static int open_off(struct watch **out, const char *why, struct err *e)
 
 int watch_open(struct watch **out, const struct watch_opts *opts, struct err *e)
 {
+	struct sockaddr_storage local = opts->local, peer = opts->peer;
 	struct err why = {};
 	struct target t;
 	int r;
@@ -193,9 +194,13 @@ int watch_open(struct watch **out, const struct watch_opts *opts, struct err *e)
 		r = open_off(out, why.text, e);
 	else
 		r = err_set(e, r, "cannot watch the server: %s", why.text);
-	/* If it fails, watch_tcp reports it. */
-	if (!r)
-		tcpdiag_open(&(*out)->tcp, &opts->local, &opts->peer);
+	if (*t.way.through) {
+		local = sockets_sockaddr(&t.way.end.remote);
+		peer = sockets_sockaddr(&t.way.end.local);
+	}
+	/* If it fails, watch_tcp reports it. Where the server was refused, the end is another's. */
+	if (!r && !(why.code && t.way.server))
+		tcpdiag_open(&(*out)->tcp, &local, &peer);
 	return r;
 }
 
@@ -329,6 +334,11 @@ const char *watch_thread_role(const struct watch *w, pid_t tid, uint32_t *at)
 	if (!w->rung || !w->rung->thread_role || !AFS_IS_DATAGRAMS(w->t.decoder))
 		return NULL;
 	return w->rung->thread_role(w->state, tid, at);
+}
+
+uint16_t watch_client_port(const struct watch *w)
+{
+	return w->t.way.relayed ? w->t.way.end.remote.port : 0;
 }
 
 const char *watch_rung(const struct watch *w)
@@ -481,6 +491,14 @@ static int finish_warnings(const struct watch *w, struct run *r)
 
 	if (!err && w->t.note[0])
 		err = run_note(&r->warnings, "watch", "%s", w->t.note);
+	if (!err && w->t.way.relayed)
+		err = run_note(
+		    &r->warnings, "way",
+		    "clients do not reach this server directly: %s; what that costs is in "
+		    "the clients' times",
+		    w->t.way.through);
+	else if (!err && w->t.way.through[0])
+		err = run_note(&r->server, "way", "%s", w->t.way.through);
 	if (!err && w->look[0])
 		err = run_note(&r->warnings, "watch", "%s", w->look);
 	if (!err && w->unsettled)

@@ -217,6 +217,12 @@ bool watch_drops(const struct watch *w, uint64_t ino, uint64_t *out);
  */
 const char *watch_thread_role(const struct watch *w, pid_t tid, uint32_t *at);
 
+/*
+ * The port of the client's end of the connection that the server has, where that is not the
+ * client's own, but that of what is in between; 0: it is.
+ */
+uint16_t watch_client_port(const struct watch *w);
+
 /* Name of the rung taken; NULL: off. */
 const char *watch_rung(const struct watch *w);
 

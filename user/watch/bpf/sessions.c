@@ -4,6 +4,7 @@
 #include "watch/bpf/sessions.h"
 
 #include "host/procfs.h"
+#include "host/sockets.h"
 #include "host/usernames.h"
 #include "kinds/volumes.h"
 
@@ -179,16 +180,15 @@ static int label_user(struct run_session *to, const struct known *from, struct u
 
 static int label_address(struct run_session *to, const struct known *s)
 {
-	char text[INET6_ADDRSTRLEN];
-	bool v6 = s->family == AF_INET6;
+	char text[SOCKETS_TEXT_LEN];
+	struct sockets_addr at;
 
-	if (!s->family || !inet_ntop(v6 ? AF_INET6 : AF_INET, s->ip, text, sizeof(text)))
+	if (!s->family)
 		return 0;
-	if (asprintf(&to->address, v6 ? "[%s]:%u" : "%s:%u", text, s->port) < 0) {
-		to->address = NULL;
-		return -ENOMEM;
-	}
-	return 0;
+	sockets_diag_addr(&at, s->family, s->ip, htons(s->port));
+	sockets_text(text, sizeof(text), &at);
+	to->address = strdup(text);
+	return to->address ? 0 : -ENOMEM;
 }
 
 /* "…": the rest was not kept. */

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Programs that carry on what comes on a port of the loopback to a server: socat, haproxy, ..."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from scope import REPO, wait_until
+
+# A program of nobody's, in threads, which has another connection besides.
+OWN = """
+import socket, sys, threading
+def carry(a, b):
+    while data := a.recv(65536):
+        b.sendall(data)
+    b.shutdown(socket.SHUT_WR)
+kept = socket.create_connection(("127.0.0.1", int(sys.argv[2])))
+ear = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+while True:
+    a = ear.accept()[0]
+    b = socket.create_connection(("127.0.0.1", int(sys.argv[2])))
+    for end in (a, b):
+        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for ends in ((a, b), (b, a)):
+        threading.Thread(target=carry, args=ends, daemon=True).start()
+"""
+
+HAPROXY = """
+defaults
+    mode tcp
+    timeout connect 5s
+    timeout client 600s
+    timeout server 600s
+listen afp
+    bind 127.0.0.1:{port}
+    server one 127.0.0.1:{server}
+"""
+
+NGINX = """
+daemon off;
+user root;
+pid {tmp}/nginx.pid;
+error_log stderr;
+load_module {root}/usr/lib/nginx/modules/ngx_stream_module.so;
+events {{ }}
+stream {{ server {{ listen 127.0.0.1:{port}; proxy_pass 127.0.0.1:{server}; }} }}
+"""
+
+XINETD = """
+service afp
+{{
+    type = UNLISTED
+    port = {port}
+    bind = 127.0.0.1
+    socket_type = stream
+    wait = no
+    user = root
+    redirect = 127.0.0.1 {server}
+}}
+"""
+
+SSHD = """
+ListenAddress 127.0.0.1:{sshd}
+HostKey {tmp}/key
+AuthorizedKeysFile {tmp}/key.pub
+StrictModes no
+UsePAM no
+PermitRootLogin yes
+PidFile none
+"""
+
+
+@functools.cache
+def root() -> Path:
+    """Where the programs are that are not installed."""
+    return Path(
+        subprocess.run(
+            [REPO / "tests/need.sh", "--forwarders"], check=True, stdout=subprocess.PIPE, text=True
+        ).stdout.strip()
+    )
+
+
+def program(name: str) -> str:
+    return next(
+        str(found)
+        for folder in ("usr/sbin", "usr/bin", "usr/libexec/docker")
+        if (found := root() / folder / name).is_file()
+    )
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+def listens(port: int) -> bool:
+    """On any address of this network namespace."""
+    return any(
+        line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A"
+        for name in ("tcp", "tcp6")
+        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]
+    )
+
+
+Command = tuple[str, Sequence[str]]  # how the process is called, what to start
+
+
+def _written(tmp: Path, text: str, **more: object) -> str:
+    path = tmp / "conf"
+    path.write_text(text.format(tmp=tmp, root=root(), **more))
+    return str(path)
+
+
+def _socat(port: int, server: int, tmp: Path) -> list[Command]:
+    line = f"TCP-LISTEN:{port},bind=127.0.0.1,reuseaddr,fork", f"TCP:127.0.0.1:{server}"
+    return [("socat", ["socat", *line])]
+
+
+def _docker_proxy(port: int, server: int, tmp: Path) -> list[Command]:
+    own = f"-host-ip 127.0.0.1 -host-port {port}"
+    to = f"-container-ip 127.0.0.1 -container-port {server}"
+    line = f"exec {program('docker-proxy')} -proto tcp {own} {to} 3> /dev/null"
+    return [("docker-proxy", ["sh", "-c", line])]
+
+
+def _haproxy(port: int, server: int, tmp: Path) -> list[Command]:
+    conf = _written(tmp, HAPROXY, port=port, server=server)
+    return [("haproxy", [program("haproxy"), "-W", "-db", "-f", conf])]
+
+
+def _nginx(port: int, server: int, tmp: Path) -> list[Command]:
+    conf = _written(tmp, NGINX, port=port, server=server)
+    return [("nginx", [program("nginx"), "-e", "stderr", "-p", str(tmp), "-c", conf])]
+
+
+def _redir(port: int, server: int, tmp: Path) -> list[Command]:
+    return [("redir", [program("redir"), "-n", f"127.0.0.1:{port}", f"127.0.0.1:{server}"])]
+
+
+def _xinetd(port: int, server: int, tmp: Path) -> list[Command]:
+    conf = _written(tmp, XINETD, port=port, server=server)
+    return [("xinetd", [program("xinetd"), "-dontfork", "-f", conf])]
+
+
+def _proxyd(port: int, server: int, tmp: Path) -> list[Command]:
+    proxyd = "/lib/systemd/systemd-socket-proxyd"
+    activate = ["systemd-socket-activate", "-l", f"127.0.0.1:{port}"]
+    return [("systemd-socket-", [*activate, proxyd, f"127.0.0.1:{server}"])]
+
+
+def _ssh(port: int, server: int, tmp: Path) -> list[Command]:
+    """sshd as well: two programs in a row."""
+    key, sshd = tmp / "key", free_port()
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+    conf = _written(tmp, SSHD, sshd=sshd)
+    users = tmp / "passwd"
+    users.write_text(Path("/etc/passwd").read_text() + "sshd:x:65533:65534::/run/sshd:/bin/false\n")
+    script = f"mount --bind {users} /etc/passwd && mkdir -p /run/sshd && exec "
+    serve = ["unshare", "-m", "sh", "-c", f"{script}{program('sshd')} -D -e -f {conf}"]
+    options = ["StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR"]
+    line = ["ssh", "-N", "-i", str(key), "-p", str(sshd), *(f"-o{each}" for each in options)]
+    line += ["-L", f"127.0.0.1:{port}:127.0.0.1:{server}", "root@127.0.0.1"]
+    wait = f"until : < /dev/tcp/127.0.0.1/{sshd}; do sleep 0.05; done 2> /dev/null; "
+    return [("sshd", serve), ("ssh", ["bash", "-c", wait + 'exec "$@"', "bash", *line])]
+
+
+def _own(port: int, server: int, tmp: Path) -> list[Command]:
+    return [(Path(sys.executable).name, [sys.executable, "-c", OWN, str(port), str(server)])]
+
+
+FORWARDERS: dict[str, Callable[[int, int, Path], list[Command]]] = {
+    "socat": _socat,
+    "docker-proxy": _docker_proxy,
+    "haproxy": _haproxy,
+    "nginx": _nginx,
+    "redir": _redir,
+    "xinetd": _xinetd,
+    "proxyd": _proxyd,
+    "ssh": _ssh,
+    "own": _own,
+}
+
+
+@contextlib.contextmanager
+def started(line: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """A program and all that it starts, until the end of the block."""
+    env = os.environ | {"LD_LIBRARY_PATH": str(root() / "usr/lib/x86_64-linux-gnu")}
+    with subprocess.Popen(line, env=env, start_new_session=True) as process:
+        try:
+            yield process
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def forwarded(how: str, server: int, tmp: Path) -> Iterator[tuple[int, list[str]]]:
+    """A port whose connections one of them carries on, and how its processes are called."""
+    port = free_port()
+    commands = FORWARDERS[how](port, server, tmp)
+    with contextlib.ExitStack() as stack:
+        for _, line in commands:
+            process = stack.enter_context(started(line))
+        wait_until(lambda: listens(port) or process.poll() is not None, 20, f"{how} to listen")
+        assert process.poll() is None, f"{how} ended"
+        yield port, [name for name, _ in commands]

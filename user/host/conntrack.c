@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One question of one connection: the answer has its addresses in both directions. */
+#include "host/conntrack.h"
+
+#include "host/netlink.h"
+
+#include <arpa/inet.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netfilter/nfnetlink_conntrack.h>
+#include <netinet/in.h>
+#include <string.h>
+
+/* Attributes one after the other. */
+struct attributes {
+	size_t len;
+	char at[128];
+};
+
+static void put(struct attributes *l, int type, const void *value, size_t len)
+{
+	const struct nlattr a = { .nla_len = (uint16_t)(NLA_HDRLEN + len),
+				  .nla_type = (uint16_t)type };
+
+	memcpy(l->at + l->len, &a, sizeof(a));
+	memcpy(l->at + l->len + NLA_HDRLEN, value, len);
+	l->len += NLA_HDRLEN + NLA_ALIGN(len);
+}
+
+static void put_list(struct attributes *l, int type, const struct attributes *inner)
+{
+	put(l, type | NLA_F_NESTED, inner->at, inner->len);
+}
+
+static bool is_v4(const struct sockets_addr *a)
+{
+	return IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)a->ip);
+}
+
+static void put_tuple(struct attributes *out, const struct sockets_addr *from,
+		      const struct sockets_addr *to)
+{
+	const uint16_t from_port = htons(from->port), to_port = htons(to->port);
+	const uint8_t protocol = IPPROTO_TCP;
+	size_t skip = is_v4(from) ? 12 : 0;
+	struct attributes ip = { 0 }, proto = { 0 }, tuple = { 0 };
+
+	put(&ip, skip ? CTA_IP_V4_SRC : CTA_IP_V6_SRC, from->ip + skip, 16 - skip);
+	put(&ip, skip ? CTA_IP_V4_DST : CTA_IP_V6_DST, to->ip + skip, 16 - skip);
+	put(&proto, CTA_PROTO_NUM, &protocol, sizeof(protocol));
+	put(&proto, CTA_PROTO_SRC_PORT, &from_port, sizeof(from_port));
+	put(&proto, CTA_PROTO_DST_PORT, &to_port, sizeof(to_port));
+	put_list(&tuple, CTA_TUPLE_IP, &ip);
+	put_list(&tuple, CTA_TUPLE_PROTO, &proto);
+	put_list(out, CTA_TUPLE_ORIG, &tuple);
+}
+
+/* One end in a tuple of the answer. */
+static bool take_end(struct sockets_addr *out, const struct netlink_answer *a,
+		     const int type[static 2])
+{
+	size_t len, ip_len, port_len;
+	const char *tuple = netlink_find((const char *)a->body + sizeof(struct nfgenmsg),
+					 a->len - sizeof(struct nfgenmsg), CTA_TUPLE_REPLY, &len);
+	const void *ip = tuple ? netlink_find(tuple, len, CTA_TUPLE_IP, &ip_len) : NULL;
+	const void *proto = tuple ? netlink_find(tuple, len, CTA_TUPLE_PROTO, &port_len) : NULL;
+	uint16_t port;
+
+	ip = ip ? netlink_find(ip, ip_len, (unsigned int)type[0], &ip_len) : NULL;
+	proto = proto ? netlink_find(proto, port_len, (unsigned int)type[1], &port_len) : NULL;
+	if (!ip || !proto || (ip_len != 4 && ip_len != 16) || port_len != sizeof(port))
+		return false;
+	memcpy(&port, proto, sizeof(port));
+	sockets_diag_addr(out, ip_len == 4 ? AF_INET : AF_INET6, ip, port);
+	return true;
+}
+
+bool conntrack_look(struct sockets_addr *near, struct sockets_addr *far)
+{
+	bool v4 = is_v4(near);
+	const int from[] = { v4 ? CTA_IP_V4_SRC : CTA_IP_V6_SRC, CTA_PROTO_SRC_PORT };
+	const int to[] = { v4 ? CTA_IP_V4_DST : CTA_IP_V6_DST, CTA_PROTO_DST_PORT };
+	const struct nfgenmsg head = { .nfgen_family = v4 ? AF_INET : AF_INET6 };
+	struct sockets_addr client = *near, server = *far;
+	struct attributes body = { .len = sizeof(head) };
+	struct netlink_request q = { NFNL_SUBSYS_CTNETLINK << 8 | IPCTNL_MSG_CT_GET, false, body.at,
+				     0 };
+	struct netlink_answer a;
+	struct netlink n;
+	bool ok;
+
+	if (netlink_open(&n, NETLINK_NETFILTER, 0))
+		return false;
+	memcpy(body.at, &head, sizeof(head));
+	put_tuple(&body, near, far);
+	q.len = body.len;
+	ok = !netlink_ask(&n, &a, &q) && netlink_next(&n, &a) == 1 && a.len >= sizeof(head) &&
+	     take_end(&server, &a, from) && take_end(&client, &a, to) &&
+	     !(sockets_same(&client, near) && sockets_same(&server, far));
+	netlink_close(&n);
+	if (ok) {
+		*near = client;
+		*far = server;
+	}
+	return ok;
+}

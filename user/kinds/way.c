@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Hop by hop: where the connection's other end is, which process holds it, and over which
+ * connection of its own that process carries on what it reads.
+ */
+#include "kinds/way.h"
+
+#include "host/conntrack.h"
+#include "host/procfs.h"
+#include "host/tcpdiag.h"
+#include "kinds/servers.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HOPS_MAX    8
+#define HOLDERS_MAX 64
+#define SPACES_MAX  1024
+
+struct way_walk {
+	struct way *out;
+	struct sockets all;            /* of the network namespace that has the end */
+	struct sockets_addr near, far; /* the connection, as its client sees it */
+	size_t hops;
+};
+
+struct search {
+	uint64_t ino;
+	pid_t self;
+	size_t n, denied;
+	struct way_holder holder[HOLDERS_MAX];
+};
+
+static int is_socket(void *arg, pid_t pid, int fd, const char *name)
+{
+	const struct search *s = arg;
+
+	(void)pid;
+	(void)fd;
+	return procfs_socket(name) == s->ino;
+}
+
+static void holder_init(struct way_holder *h, pid_t pid)
+{
+	struct procstat st;
+
+	memset(h, 0, sizeof(*h));
+	h->pid = pid;
+	procfs_link(h->exe, sizeof(h->exe), pid, "exe");
+	if (procstat_read(&st, pid))
+		return;
+	h->started = st.started;
+	while (st.ppid > 0 && h->n_up < WAY_DEPTH) {
+		h->up[h->n_up++] = st.ppid;
+		if (procstat_read(&st, st.ppid))
+			break;
+	}
+}
+
+static int look_at(void *arg, pid_t pid)
+{
+	struct search *s = arg;
+	int r;
+
+	if (pid == s->self)
+		return 0;
+	r = procfs_each_fd(pid, is_socket, s);
+	if (r == -EACCES || r == -EPERM)
+		s->denied++;
+	if (r == 1 && s->n < HOLDERS_MAX)
+		holder_init(&s->holder[s->n++], pid);
+	return 0;
+}
+
+static bool is_above(const struct way_holder *h, const struct way_holder *below)
+{
+	for (size_t i = 0; i < below->n_up; i++)
+		if (below->up[i] == h->pid)
+			return true;
+	return false;
+}
+
+static bool is_out(const struct way_holder *h, size_t n, size_t i)
+{
+	for (size_t k = 0; k < n; k++) {
+		if (k == i)
+			continue;
+		if (is_above(&h[i], &h[k]) && !strcmp(h[i].exe, h[k].exe))
+			return true;
+		if (is_above(&h[k], &h[i]) && strcmp(h[i].exe, h[k].exe) != 0)
+			return true;
+	}
+	return false;
+}
+
+size_t way_choose(const struct way_holder *h, size_t n, size_t *left)
+{
+	size_t best = n, in = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (is_out(h, n, i))
+			continue;
+		in++;
+		if (best == n || h[i].started > h[best].started ||
+		    (h[i].started == h[best].started && h[i].pid > h[best].pid))
+			best = i;
+	}
+	if (left)
+		*left = in;
+	return best < n ? best : 0;
+}
+
+/* Where is the other end? */
+
+static bool find_end(struct way_walk *w)
+{
+	const struct sockets_entry *end = sockets_find(&w->all, &w->far, &w->near);
+
+	if (!end || !end->ino)
+		return false;
+	w->out->end = *end;
+	return true;
+}
+
+/* The kernel may give the connection other addresses on its way. */
+static bool find_translated(struct way_walk *w)
+{
+	struct sockets_addr near = w->near, far = w->far;
+	char text[SOCKETS_TEXT_LEN];
+
+	if (!conntrack_look(&near, &far))
+		return false;
+	if (!sockets_same(&far, &w->far)) {
+		sockets_text(text, sizeof(text), &far);
+		servers_append(w->out->through,
+			       "%sthe kernel translates the address of port %u to %s (DNAT)",
+			       *w->out->through ? "; " : "", w->far.port, text);
+	}
+	w->out->relayed |= !sockets_same(&near, &w->near);
+	w->near = near;
+	w->far = far;
+	return find_end(w);
+}
+
+struct spaces {
+	struct way_walk *w;
+	size_t n;
+	uint64_t seen[SPACES_MAX];
+};
+
+static int look_in_space(void *arg, pid_t pid)
+{
+	struct spaces *s = arg;
+	uint64_t net = procfs_identity(pid, "ns/net");
+
+	for (size_t i = s->n; i-- > 0 && net;)
+		if (s->seen[i] == net)
+			return 0;
+	if (!net || s->n == SPACES_MAX)
+		return 0;
+	s->seen[s->n++] = net;
+	sockets_fini(&s->w->all);
+	return !sockets_read_of(&s->w->all, pid, NULL) && find_end(s->w);
+}
+
+/* In each network namespace 127.0.0.1 is another one. */
+static bool find_elsewhere(struct way_walk *w)
+{
+	struct spaces s = { .w = w };
+
+	return !sockets_is_loopback(&w->far) && procfs_each(look_in_space, &s) == 1;
+}
+
+static int not_here(const struct way_walk *w, struct err *e)
+{
+	char text[SOCKETS_TEXT_LEN];
+
+	sockets_text(text, sizeof(text), &w->far);
+	if (sockets_is_ours(&w->far))
+		return err_set(
+		    e, -ENXIO,
+		    "the server's end of the connection (%s) is in another network namespace or "
+		    "behind an address that the kernel translates (DNAT; nft list ruleset shows "
+		    "it): run afpscope inside it (nsenter -n), or give the server's own address",
+		    text);
+	return err_set(e, -ENXIO, "the server (%s) is not on this host: run afpscope on the server",
+		       text);
+}
+
+/* Which process holds it? */
+
+static int find_holder(struct way_walk *w, struct err *e)
+{
+	struct search s = { .ino = w->out->end.ino, .self = getpid() };
+	size_t i, left;
+
+	procfs_each(look_at, &s);
+	if (!s.n && s.denied)
+		return err_set(
+		    e, -EACCES,
+		    "no right to see which process serves the connection (its user id is "
+		    "%u): run as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
+		    w->out->end.uid);
+	if (!s.n)
+		return err_set(
+		    e, -ENXIO,
+		    "no process holds the server's end of the connection: it is in another "
+		    "PID namespace, or inside the kernel");
+	i = way_choose(s.holder, s.n, &left);
+	w->out->server = s.holder[i].pid;
+	if (left > 1)
+		snprintf(w->out->note, sizeof(w->out->note),
+			 "%zu processes hold the server's end of the connection and none of them "
+			 "is the parent of the others: watching the youngest, %d",
+			 left, w->out->server);
+	return 0;
+}
+
+/* Does it carry on? */
+
+/* By name, or by netatalk's library where it has another. */
+static bool is_afpd(pid_t pid)
+{
+	static const char *const libraries[] = { "/libatalk.so", NULL };
+	char name[32] = "";
+
+	procfs_thread_name(name, sizeof(name), pid, pid);
+	return !strcmp(name, "afpd") || procfs_mapped(pid, libraries);
+}
+
+/* Programs that carry on, also over what is no connection of TCP; the kernel cuts names. */
+static bool only_carries(const char *name)
+{
+	static const char *const begin[] = {
+		"docker-proxy", "rootlessport", "slirp4netns", "passt",          "pasta", "qemu-",
+		"socat",        "ssh",          "stunnel",     "haproxy",        "nginx", "envoy",
+		"xinetd",       "redir",        "rinetd",      "systemd-socket-"
+	};
+
+	for (size_t i = 0; i < sizeof(begin) / sizeof(begin[0]); i++)
+		if (!strncmp(name, begin[i], strlen(begin[i])))
+			return true;
+	return false;
+}
+
+struct onward {
+	const struct sockets *all;
+	const struct sockets_entry *end;
+	uint64_t read, written; /* by the process, of end */
+	struct way_onward *out;
+	uint64_t least; /* how many bytes the best of them differs */
+};
+
+/* Encryption adds bytes, most of all to small ones; what was read may be still to be written. */
+static bool is_as_many(uint64_t n, uint64_t of)
+{
+	return (double)n >= 0.8 * (double)of && n <= 3 * of;
+}
+
+static uint64_t apart(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+static int look_onward(void *arg, pid_t pid, int fd, const char *name)
+{
+	struct onward *o = arg;
+	uint64_t ino = procfs_socket(name), read = 0, written = 0, differs;
+	const struct sockets_entry *e = ino ? sockets_of_inode(o->all, ino) : NULL;
+
+	(void)pid;
+	(void)fd;
+	if (!e || !e->remote.port || ino == o->out->best.ino ||
+	    e->local.port == o->end->local.port || e->remote.port == o->end->remote.port ||
+	    sockets_same(&e->local, &o->end->remote))
+		return 0;
+	tcpdiag_carried(e, &read, &written);
+	differs = apart(read, o->written) + apart(written, o->read);
+	if (!o->out->n++ || differs <= o->least) {
+		o->out->is_told = differs < o->least && is_as_many(read, o->written) &&
+				  is_as_many(written, o->read);
+		o->out->best = *e;
+		o->least = differs;
+	}
+	return 0;
+}
+
+void way_look_onward(struct way_onward *out, const struct sockets *all, pid_t pid,
+		     const struct sockets_entry *end)
+{
+	struct onward o = { .all = all, .end = end, .out = out, .least = UINT64_MAX };
+
+	*out = (struct way_onward) { 0 };
+	if (tcpdiag_carried(end, &o.read, &o.written))
+		out->bytes = o.read + o.written;
+	procfs_each_fd(pid, look_onward, &o);
+}
+
+static int refuse(const struct way_walk *w, const char *name, const char *why, struct err *e)
+{
+	return err_set(e, -ENXIO,
+		       "the connection ends in %s (pid %d), which is no AFP server%s: give the "
+		       "server's own address and port",
+		       name, w->out->server, why);
+}
+
+/* 1: it does, and near and far are its connection; 0: it is the server. */
+static int go_on(struct way_walk *w, struct err *e)
+{
+	struct way *out = w->out;
+	struct way_onward o;
+	char name[32] = "?", text[SOCKETS_TEXT_LEN];
+
+	if (is_afpd(out->server))
+		return 0;
+	procfs_thread_name(name, sizeof(name), out->server, out->server);
+	way_look_onward(&o, &w->all, out->server, &out->end);
+	if (!o.n && !w->hops && !only_carries(name))
+		return 0; /* a server of another name */
+	if (!o.n)
+		return refuse(w, name, only_carries(name) ? " but carries on what it reads" : "",
+			      e);
+	if ((o.n > 1 && !o.is_told) || w->hops++ == HOPS_MAX)
+		return refuse(
+		    w, name,
+		    " and has several connections of its own, of which none can be told to "
+		    "be this one's",
+		    e);
+	sockets_text(text, sizeof(text), &o.best.remote);
+	servers_append(out->through, "%s%s (pid %d) carries what comes on port %u on to %s",
+		       *out->through ? "; " : "", name, out->server, out->end.local.port, text);
+	out->relayed = true;
+	w->near = o.best.local;
+	w->far = o.best.remote;
+	return 1;
+}
+
+static int walk(struct way_walk *w, struct err *e)
+{
+	char text[ERR_TEXT_MAX];
+	int r;
+
+	do {
+		r = 0;
+		if (!find_end(w) && !find_translated(w) && !find_elsewhere(w))
+			r = not_here(w, e);
+		r = r ? r : find_holder(w, e);
+		r = r ? r : go_on(w, e);
+	} while (r > 0);
+	if (!r || !*w->out->through)
+		return r;
+	memcpy(text, e->text, sizeof(text));
+	return err_set(e, r, "%.255s; %.255s", w->out->through, text);
+}
+
+int way_find(struct way *out, const struct sockaddr_storage *local,
+	     const struct sockaddr_storage *peer, struct err *e)
+{
+	struct way_walk w = { .out = out };
+	int r;
+
+	*out = (struct way) { 0 };
+	if (!sockets_addr(&w.near, local) || !sockets_addr(&w.far, peer))
+		return err_set(e, -ENXIO, "the connection is not TCP");
+	r = sockets_read(&w.all, e);
+	r = r ? r : walk(&w, e);
+	sockets_fini(&w.all);
+	return r;
+}
+
+int way_behind(struct way *out, pid_t pid, uint16_t port, struct err *e)
+{
+	struct way_walk w = { .out = out };
+	char name[32] = "?";
+	int r;
+
+	*out = (struct way) { 0 };
+	if (is_afpd(pid))
+		return 0;
+	procfs_thread_name(name, sizeof(name), pid, pid);
+	r = sockets_read_of(&w.all, pid, e);
+	for (size_t i = 0; i < w.all.n && !w.near.port; i++) {
+		const struct sockets_entry *client = &w.all.entry[i];
+
+		if (client->local.port == port && client->remote.port && client->ino) {
+			w.near = client->remote;
+			w.far = client->local;
+		}
+	}
+	if (!r && w.near.port)
+		r = walk(&w, e);
+	else if (!r && only_carries(name))
+		r = err_set(
+		    e, -ENXIO,
+		    "%s (pid %d) listens on port %u, and carries on what comes there, which is "
+		    "nothing now: give the port of the server itself",
+		    name, pid, port);
+	if (!*out->through)
+		out->server = 0;
+	sockets_fini(&w.all);
+	return r;
+}
