@@ -381,14 +381,6 @@ uint64_t procfs_socket(const char *name)
 	return sscanf(name, "socket:[%" SCNu64 "]", &ino) == 1 ? ino : 0;
 }
 
-void procfs_fd_path(char *out, size_t len, pid_t pid, int fd)
-{
-	char name[32];
-
-	snprintf(name, sizeof(name), "fd/%d", fd);
-	path_of(out, len, pid, name);
-}
-
 int procfs_fd(struct procfs_fd *out, pid_t pid, int fd)
 {
 	char name[32], text[512];

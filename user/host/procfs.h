@@ -116,9 +116,6 @@ int procfs_each_fd(pid_t pid, int (*fn)(void *arg, pid_t pid, int fd, const char
 /* The inode number in "socket:[123]"; 0: not a socket. */
 uint64_t procfs_socket(const char *name);
 
-/* Where this process finds the file of a descriptor. */
-void procfs_fd_path(char *out, size_t len, pid_t pid, int fd);
-
 struct procfs_fd {
 	unsigned int flags; /* O_APPEND, ... */
 	unsigned int mount; /* in the process's /proc/PID/mountinfo */

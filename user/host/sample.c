@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/vec.h"
 #include "host/procfs.h"
 #include "host/proctext.h"
 #include "host/tasks.h"
@@ -36,7 +37,6 @@ struct process {
 };
 
 struct sample {
-	unsigned int hz;
 	size_t limit;
 	uint64_t stride, tick; /* every stride-th tick is a reading */
 	struct taskstats_link *link;
@@ -208,9 +208,12 @@ static void end_process(struct process *p)
 
 static void add_point(struct process *p, uint64_t t_ns, const uint64_t *value)
 {
-	struct sample_point *at = &p->series.point[p->series.n++];
+	struct sample_point *at = VEC_ADD(p->series.point, p->series.n);
 	const struct sample_point *before = at - 1;
 
+	/* Totals: the next point has what this one would have. */
+	if (!at)
+		return;
 	at->t_ns = t_ns;
 	for (int v = 0; v < SAMPLE_N_VALUES; v++) {
 		at->value[v] = value[v] - p->base[v];
@@ -249,11 +252,6 @@ void sample_tick(struct sample *s)
 {
 	if (!(++s->tick % s->stride))
 		sample_now(s);
-}
-
-uint64_t sample_period_ns(const struct sample *s)
-{
-	return s->stride * 1000000000u / s->hz;
 }
 
 const struct sample_series *sample_series(const struct sample *s, size_t i)
@@ -304,8 +302,7 @@ int sample_add(struct sample *s, pid_t pid, enum afs_role role, struct err *e)
 	p->stat = p->io = -ESRCH;
 	p->series.role = role;
 	p->tasks.switches = true;
-	p->series.point = calloc(s->limit, sizeof(*p->series.point));
-	if (!p->series.point) {
+	if (!VEC_ADD(p->series.point, p->series.n)) {
 		free_process(p);
 		return err_set(e, -ENOMEM, "out of memory");
 	}
@@ -320,7 +317,6 @@ int sample_add(struct sample *s, pid_t pid, enum afs_role role, struct err *e)
 			   ? err_set(e, r, "process %d has ended", pid)
 			   : err_set(e, r, "open /proc/%d: %s (ulimit -n)", pid, strerror(-r));
 	}
-	p->series.n = 1;
 	if (at < (int)s->n) {
 		free_process(s->process[at]);
 		err_set(e, -E2BIG,
@@ -351,7 +347,6 @@ int sample_open(struct sample **out, unsigned int hz, size_t points, struct err 
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_set(e, -ENOMEM, "out of memory");
-	s->hz = hz;
 	s->limit = points;
 	s->stride = 1;
 	s->ticks_per_s = sysconf(_SC_CLK_TCK);

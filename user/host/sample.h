@@ -98,9 +98,6 @@ void sample_tick(struct sample *s);
 /* Takes a reading now, whatever the rate: for the end of the measurement. */
 void sample_now(struct sample *s);
 
-/* Present time between readings. */
-uint64_t sample_period_ns(const struct sample *s);
-
 /* The i-th process, in the order of sample_add; NULL: no more. Owned by s; until the next call. */
 const struct sample_series *sample_series(const struct sample *s, size_t i);
 

@@ -58,7 +58,7 @@ int tasks_add(struct tasks *t, pid_t pid)
 	t->pid = pid;
 	r = procfs_each_thread(pid, take, t);
 	/* Not the threads' end: the next look has everything. */
-	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
+	if (r && r != -ENOENT && r != -ESRCH)
 		t->error = r;
 	return r;
 }
@@ -134,8 +134,6 @@ int tasks_look(struct tasks *t, pid_t pid)
 {
 	int r = tasks_add(t, pid);
 
-	if (r && r != -ENOENT && r != -ESRCH)
-		t->error = r;
 	tasks_end(t);
 	return r;
 }

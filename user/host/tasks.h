@@ -34,7 +34,7 @@ struct tasks {
 	struct procfs_times sum; /* of those */
 	pid_t pid;
 	size_t n_old; /* of the look before, during a look */
-	int error;    /* of this look: a lack of files or memory */
+	int error;    /* of this look, which then changes nothing */
 };
 
 /* Adds the threads of one process to this look. 0 or a negative errno. */

@@ -3,6 +3,7 @@
 
 #include "kinds/afpconf.h"
 
+#include "base/vec.h"
 #include "host/filesystem.h"
 
 #include <ctype.h>
@@ -65,19 +66,14 @@ static char *bare(char *value)
 static int add(struct afpconf *c, const struct source *s, const char *section, const char *key,
 	       const char *value)
 {
-	struct afpconf_item *more, *i;
+	struct afpconf_item *i;
 
 	if (c->n == ITEMS_MAX)
 		return err_set(s->e, -EFBIG, "%s:%u: more than %d settings", s->file, s->line,
 			       ITEMS_MAX);
-	if (c->n == c->room) {
-		more = realloc(c->item, (c->room ? 2 * c->room : 32) * sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		c->item = more;
-		c->room = c->room ? 2 * c->room : 32;
-	}
-	i = &c->item[c->n++];
+	i = VEC_ADD(c->item, c->n);
+	if (!i)
+		return -ENOMEM;
 	*i = (struct afpconf_item) { .section = strdup(section),
 				     .key = strdup(key),
 				     .value = strdup(value),

@@ -23,7 +23,7 @@ struct afpconf_item {
 };
 
 struct afpconf {
-	size_t n, room;
+	size_t n;
 	struct afpconf_item *item; /* owned, in the order of the file */
 };
 

@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* With fewer entries one directory of the twelve tests fills the cache. The default before 4.5. */
@@ -204,18 +203,19 @@ int hints_conf(struct hints *out, const struct afpconf *c)
 	return r;
 }
 
-static bool device_of(dev_t *out, const char *root, const char *path)
+/* The file system of a file or a folder; one that does not answer is known by its name. */
+static bool device_of(uint32_t *out, const char *root, const char *path)
 {
-	int fd = filesystem_open(root, path);
-	struct stat st;
-	bool known = fd >= 0 && !fstat(fd, &st);
+	char full[2 * FILESYSTEM_PATH_MAX];
+	struct filesystem f;
+	pid_t pid = 0;
 
-	if (fd >= 0)
-		close(fd);
-	if (!known)
-		return false;
-	*out = st.st_dev;
-	return true;
+	if (sscanf(root, "/proc/%d/root", &pid) != 1)
+		snprintf(full, sizeof(full), "%s%s", root, path);
+	filesystem_init(&f, pid ? path : full);
+	filesystem_look(&f, 1, pid);
+	*out = f.dev;
+	return !f.error && *f.type;
 }
 
 int hints_log(struct hints *out, const struct afpconf *c, const char *root)
@@ -224,7 +224,7 @@ int hints_log(struct hints *out, const struct afpconf *c, const char *root)
 	const struct afpconf_item *set = afpconf_find(c, "Global", "log level");
 	enum level level = set ? log_level(set->value) : LEVEL_NOTE;
 	char does[300];
-	dev_t ours, its;
+	uint32_t ours, its;
 
 	/* A log with hardly a line does not disturb. */
 	if (!log || level < LEVEL_NOTE || !device_of(&ours, root, log->value))

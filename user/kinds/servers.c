@@ -3,6 +3,7 @@
 
 #include "kinds/servers.h"
 
+#include "base/vec.h"
 #include "host/filesystem.h"
 #include "host/owner.h"
 #include "host/procfs.h"
@@ -153,13 +154,10 @@ static int add_session(struct servers_entry *e, const struct census *c, size_t i
 		       const struct census_socket *connection)
 {
 	const struct census_process *p = &c->process[i];
-	struct servers_session *more, *s;
+	struct servers_session *s = VEC_ADD(e->session, e->n_sessions);
 
-	more = realloc(e->session, (e->n_sessions + 1) * sizeof(*more));
-	if (!more)
+	if (!s)
 		return -ENOMEM;
-	e->session = more;
-	s = &more[e->n_sessions++];
 	*s = (struct servers_session) { .pid = p->pid, .started = p->started };
 	if (p->has_uid) {
 		s->uid = p->uid;
@@ -311,22 +309,16 @@ static int add_cnid(struct servers_entry *e, const struct census *c,
 		    const struct census_process *server)
 {
 	size_t metad = find_metad(e, c, server);
-	pid_t *more;
+	int r = 0;
 
 	if (metad == c->n_processes)
 		return 0;
 	e->cnid_metad = c->process[metad].pid;
 	add_ports(e->cnid_port, &e->n_cnid_ports, c, metad);
-	for (size_t i = 0; i < c->n_processes; i++) {
-		if (c->process[i].ppid != e->cnid_metad)
-			continue;
-		more = realloc(e->dbd, (e->n_dbd + 1) * sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		e->dbd = more;
-		more[e->n_dbd++] = c->process[i].pid;
-	}
-	return 0;
+	for (size_t i = 0; i < c->n_processes && !r; i++)
+		if (c->process[i].ppid == e->cnid_metad)
+			r = VEC_PUSH(e->dbd, e->n_dbd, c->process[i].pid);
+	return r;
 }
 
 void servers_conf(struct servers_entry *e, const struct census_process *p)
@@ -376,15 +368,12 @@ static int add_entry(struct servers *out, const struct census *c, size_t i,
 		     const struct census_socket *lone)
 {
 	const struct census_process *p = &c->process[i];
-	struct servers_entry *more, *e;
+	struct servers_entry *e = VEC_ADD(out->entry, out->n);
 	bool left;
 	int r = 0;
 
-	more = realloc(out->entry, (out->n + 1) * sizeof(*more));
-	if (!more)
+	if (!e)
 		return -ENOMEM;
-	out->entry = more;
-	e = &more[out->n++];
 	*e = (struct servers_entry) { .master = lone ? 0 : p->pid,
 				      .started = p->started,
 				      .owner = p->owner };

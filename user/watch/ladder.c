@@ -25,33 +25,24 @@ struct ladder {
 	size_t n, max;
 };
 
-static struct ladder_step *add(struct ladder *l, const char *layer, const char *rung, bool ok)
+/* Adds a step, unless there is no room. */
+static void say(struct ladder *l, const char *layer, const char *rung, bool ok, const char *fmt,
+		...) __attribute__((format(printf, 5, 6)));
+static void say(struct ladder *l, const char *layer, const char *rung, bool ok, const char *fmt,
+		...)
 {
-	struct ladder_step *s;
-
-	if (l->n == l->max)
-		return NULL;
-	s = &l->step[l->n++];
-	*s = (struct ladder_step) { .layer = layer, .rung = rung, .ok = ok };
-	/* These are facts, not ways to choose from. */
-	if (!ok || !strcmp(layer, "kernel") || !strcmp(layer, "/proc"))
-		return s;
-	s->taken = true;
-	for (size_t i = 0; i + 1 < l->n; i++)
-		s->taken &= strcmp(l->step[i].layer, layer) != 0 || !l->step[i].taken;
-	return s;
-}
-
-static void say(struct ladder_step *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void say(struct ladder_step *s, const char *fmt, ...)
-{
+	struct ladder_step s = { .layer = layer, .rung = rung, .ok = ok };
 	va_list ap;
 
-	if (!s)
+	if (l->n == l->max)
 		return;
+	/* Items of the storage are taken each; those of the kernel and of /proc are facts. */
+	s.taken = ok && strcmp(layer, "kernel") != 0 && strcmp(layer, "/proc") != 0 &&
+		  (!strcmp(layer, "storage") || !ladder_taken(l->step, l->n, layer));
 	va_start(ap, fmt);
-	vsnprintf(s->why, sizeof(s->why), fmt, ap);
+	vsnprintf(s.why, sizeof(s.why), fmt, ap);
 	va_end(ap);
+	l->step[l->n++] = s;
 }
 
 /* Ways to count calls by BPF, from the best to the weakest. */
@@ -72,21 +63,17 @@ static void look_storage(struct ladder *l, const struct bpf_load *load)
 {
 	const struct storage_item *item;
 	struct storage *storage = NULL;
-	struct ladder_step *s;
 	struct err e = {};
 
 	if (storage_open(&storage, load->object, &e)) {
-		say(add(l, "storage", "all", false), "%s", e.text);
+		say(l, "storage", "all", false, "%s", e.text);
 		return;
 	}
 	item = storage_describe(storage);
-	for (int i = 0; i < AFS_N_STORAGE_ITEMS; i++) {
-		s = add(l, "storage", item[i].text, item[i].how);
-		if (s)
-			s->taken = s->ok;
-		say(s, "%s%s%s", item[i].how ? item[i].how : "",
+	for (int i = 0; i < AFS_N_STORAGE_ITEMS; i++)
+		say(l, "storage", item[i].text, item[i].how, "%s%s%s",
+		    item[i].how ? item[i].how : "",
 		    item[i].how && item[i].why[0] ? "; better is refused: " : "", item[i].why);
-	}
 	storage_close(storage);
 }
 
@@ -99,13 +86,13 @@ static void try_bpf(struct ladder *l, const struct bpf_way *way, struct ladder_f
 	int r;
 
 	if (!procfs_first_pid_namespace()) {
-		say(add(l, "calls", way->rung, false),
+		say(l, "calls", way->rung, false,
 		    "this is not the first PID namespace: the kernel's process numbers are not "
 		    "those seen here; run on the host itself");
 		return;
 	}
 	r = bpf_load_open(&load, &way->wish, &e);
-	say(add(l, "calls", way->rung, !r), "%s",
+	say(l, "calls", way->rung, !r, "%s",
 	    r ? e.text : "every call counted and timed in the kernel");
 	if (r)
 		return;
@@ -151,13 +138,13 @@ static void try_proc(struct ladder *l)
 	int r = procfs_io(&io, getpid());
 
 	if (r)
-		say(add(l, "calls", "/proc/PID/io", false),
-		    "%s: this kernel has no task I/O accounting", strerror(-r));
+		say(l, "calls", "/proc/PID/io", false, "%s: this kernel has no task I/O accounting",
+		    strerror(-r));
 	else if (may_look())
-		say(add(l, "calls", "/proc/PID/io", true),
+		say(l, "calls", "/proc/PID/io", true,
 		    "reads, writes and their bytes of a process, sampled at phase ends");
 	else
-		say(add(l, "calls", "/proc/PID/io", false),
+		say(l, "calls", "/proc/PID/io", false,
 		    "no right to read that of other users: run as root, or with CAP_SYS_PTRACE "
 		    "and CAP_DAC_READ_SEARCH");
 }
@@ -182,11 +169,11 @@ static void look_objects(struct ladder *l, const struct ladder_found *found)
 
 	if (!found->any)
 		why = "only where calls are counted by BPF";
-	say(add(l, "objects", "descriptors", found->objects), "%s",
+	say(l, "objects", "descriptors", found->objects, "%s",
 	    found->objects ? "calls are distinguished by the object they work on" : why);
-	say(add(l, "requests", "bytes of the client's connection", found->requests), "%s",
+	say(l, "requests", "bytes of the client's connection", found->requests, "%s",
 	    found->requests ? "calls and times of each request, whoever the client is" : why);
-	say(add(l, "times", "tp_btf sched_switch", found->any), "%s",
+	say(l, "times", "tp_btf sched_switch", found->any, "%s",
 	    found->any ? "every moment of a request: own code, calls, run queue, waits" : why);
 }
 
@@ -195,10 +182,10 @@ static void look_times(struct ladder *l)
 	struct procfs_times own;
 
 	if (!procfs_thread_times(&own, getpid(), getpid()))
-		say(add(l, "times", "schedstat", true),
+		say(l, "times", "schedstat", true,
 		    "CPU time and waiting for a CPU, /proc/PID/task/TID/schedstat at phase ends");
 	else
-		say(add(l, "times", "schedstat", false),
+		say(l, "times", "schedstat", false,
 		    "/proc/self/schedstat: this kernel has no CONFIG_SCHED_INFO");
 }
 
@@ -207,10 +194,10 @@ static void look_proc(struct ladder *l)
 	struct procstat init;
 	bool seen = !procstat_read(&init, 1), links = may_look();
 
-	say(add(l, "/proc", "processes", seen), "%s",
+	say(l, "/proc", "processes", seen, "%s",
 	    seen ? "processes of other users are seen"
 		 : "processes of other users are hidden (hidepid): run as root");
-	say(add(l, "/proc", "open files", links), "%s",
+	say(l, "/proc", "open files", links, "%s",
 	    links ? "who holds which socket and file can be seen"
 		  : "no right to see whose socket is whose: run as root, or with CAP_SYS_PTRACE "
 		    "and CAP_DAC_READ_SEARCH");
@@ -223,7 +210,7 @@ static void look_version(struct ladder *l)
 
 	/* The rungs show whether it is new enough. */
 	if (!uname(&name))
-		say(add(l, "kernel", "version", true), "%s %s", name.release, name.machine);
+		say(l, "kernel", "version", true, "%s %s", name.release, name.machine);
 }
 
 static void look_features(struct ladder *l)
@@ -232,19 +219,19 @@ static void look_features(struct ladder *l)
 	bool ok = !access("/sys/kernel/btf/vmlinux", R_OK);
 	char text[128];
 
-	say(add(l, "kernel", "BTF", ok), "%s",
+	say(l, "kernel", "BTF", ok, "%s",
 	    ok ? "/sys/kernel/btf/vmlinux is there"
 	       : "no /sys/kernel/btf/vmlinux: the kernel was built without type information");
 	ok = !access("/sys/kernel/tracing/events", F_OK) ||
 	     !access("/sys/kernel/debug/tracing/events", F_OK);
-	say(add(l, "kernel", "tracefs", true), "%s",
+	say(l, "kernel", "tracefs", true, "%s",
 	    ok ? "mounted" : "not mounted: only tp raw_syscalls would need it");
 	if (file_line(text, sizeof(text), lockdown)) {
-		say(add(l, "kernel", "lockdown", true), "none (no %s)", lockdown);
+		say(l, "kernel", "lockdown", true, "none (no %s)", lockdown);
 		return;
 	}
 	ok = !strstr(text, "[confidentiality]");
-	say(add(l, "kernel", "lockdown", ok), "%s%s", text,
+	say(l, "kernel", "lockdown", ok, "%s%s", text,
 	    ok ? "" : ": BPF programs may not read kernel memory");
 }
 
@@ -255,7 +242,7 @@ static void look_preemption(struct ladder *l)
 	const char *model = "none or voluntary";
 
 	if (!file_line(text, sizeof(text), "/sys/kernel/debug/sched/preempt")) {
-		say(add(l, "kernel", "preemption", true), "%s", text);
+		say(l, "kernel", "preemption", true, "%s", text);
 		return;
 	}
 	if (uname(&name))
@@ -266,7 +253,7 @@ static void look_preemption(struct ladder *l)
 		model = "chosen at boot, and cannot be read without debugfs";
 	else if (strstr(name.version, "PREEMPT"))
 		model = "full";
-	say(add(l, "kernel", "preemption", true), "%s", model);
+	say(l, "kernel", "preemption", true, "%s", model);
 }
 
 static void look_rights(struct ladder *l)
@@ -288,7 +275,7 @@ static void look_rights(struct ladder *l)
 		if (!(have >> wanted[i].bit & 1))
 			len += (size_t)snprintf(missing + len, sizeof(missing) - len, "%s%s",
 						len ? ", " : "", wanted[i].name);
-	say(add(l, "kernel", "rights", !len), "user id %u; %s%s", geteuid(),
+	say(l, "kernel", "rights", !len, "user id %u; %s%s", geteuid(),
 	    len ? "without " : "all capabilities that are needed", missing);
 }
 
@@ -303,7 +290,7 @@ int ladder_look(struct ladder_step *out, size_t max, struct err *e)
 	look_objects(&l, &found);
 	look_times(&l);
 	if (!found.any)
-		say(add(&l, "storage", "all", false), "only where calls are counted by BPF");
+		say(&l, "storage", "all", false, "only where calls are counted by BPF");
 	for (size_t i = 0; i < found.n_storage && l.n < l.max; i++)
 		l.step[l.n++] = found.storage[i];
 	look_proc(&l);
@@ -311,7 +298,7 @@ int ladder_look(struct ladder_step *out, size_t max, struct err *e)
 	look_features(&l);
 	look_preemption(&l);
 	look_rights(&l);
-	say(add(&l, "kernel", "PID space", first), "%s",
+	say(&l, "kernel", "PID space", first, "%s",
 	    first ? "the first" : "not the first: run on the host itself");
 	return (int)l.n;
 }

@@ -3,6 +3,7 @@
 
 #include "watch/bpf/books.h"
 
+#include "base/vec.h"
 #include "host/procfs.h"
 #include "watch/bpf/tables.h"
 #include "watch/rung.h"
@@ -144,7 +145,6 @@ int books_end(struct books *b, const struct bpf_view *v, uint32_t process)
 {
 	const struct afs_process *p = &v->process[process];
 	struct afs_compat ours = bpf_view_process(v, process).compat;
-	struct books_process *more;
 
 	if (p->is_32bit)
 		return 0;
@@ -157,12 +157,8 @@ int books_end(struct books *b, const struct bpf_view *v, uint32_t process)
 		b->n_more++;
 		return 0;
 	}
-	more = realloc(b->process, (b->n + 1) * sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	b->process = more;
-	more[b->n++] = (struct books_process) { p->tgid, p->role, ours, p->kernel };
-	return 0;
+	return VEC_PUSH(b->process, b->n,
+			(struct books_process) { p->tgid, p->role, ours, p->kernel });
 }
 
 void books_sum(const struct books *b, uint64_t *agree, uint64_t *disagree)
