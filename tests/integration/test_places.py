@@ -55,7 +55,7 @@ def test_a_name_service_that_hangs_delays_no_record(
     assert done.seconds < 1 + QUICK_S, done
     assert done.run
     assert {s["user"] for s in done.run.saved["sessions"]} == {"uid 1234", "uid 1235"}
-    said = "has not answered yet: 2 of the users are shown by number"
+    said = "has not answered yet: the users of 2 sessions are shown by number"
     assert said in done.run.warning("names")
 
 
