@@ -221,34 +221,20 @@ int hints_conf(struct hints *out, const struct afpconf *c)
 	return r;
 }
 
-static bool device_of(dev_t *out, const char *root, const char *path)
-{
-	int fd = filesystem_open(root, path);
-	struct stat st;
-	bool known = fd >= 0 && !fstat(fd, &st);
-
-	if (fd >= 0)
-		close(fd);
-	if (!known)
-		return false;
-	*out = st.st_dev;
-	return true;
-}
-
 int hints_log(struct hints *out, const struct afpconf *c, const char *root)
 {
 	const struct afpconf_item *log = global(c, "log file");
 	char does[300];
-	dev_t ours, its;
+	struct stat ours, its;
 
 	/* A log with hardly a line does not disturb. */
-	if (!log || log_level(c) < LEVEL_NOTE || !device_of(&ours, root, log->value))
+	if (!log || log_level(c) < LEVEL_NOTE || filesystem_stat(&ours, root, log->value))
 		return 0;
 	for (size_t i = 0; i < c->n; i++) {
 		const struct afpconf_item *path = &c->item[i];
 
 		if (strcasecmp(path->key, "path") != 0 || path->value[0] != '/' ||
-		    !device_of(&its, root, path->value) || ours != its)
+		    filesystem_stat(&its, root, path->value) || ours.st_dev != its.st_dev)
 			continue;
 		snprintf(does, sizeof(does),
 			 "the log is written to the file system of the volume [%.100s]",
