@@ -55,7 +55,7 @@ def test_a_name_service_that_hangs_delays_no_record(
     assert done.seconds < 1 + QUICK_S, done
     assert done.run
     assert {s["user"] for s in done.run.saved["sessions"]} == {"uid 1234", "uid 1235"}
-    said = "has not answered yet: 2 of the users are shown by number"
+    said = "has not answered yet: the users of 2 sessions are shown by number"
     assert said in done.run.warning("names")
 
 
@@ -190,3 +190,37 @@ def test_an_ordinary_user_is_told_of_hidepid(scope: Scope, public: Path) -> None
         ):
             done = scope.execute([*hiding("hidepid=2"), *AS_NOBODY, str(public), *words])
             assert done.status and "(hidepid): run as root" in done.err, done
+
+
+def longest_s(value: object, key: str = "") -> float:
+    """Of all in ns below a value."""
+    if isinstance(value, dict):
+        return max((longest_s(v, k) for k, v in value.items()), default=0)
+    if isinstance(value, list):
+        return max((longest_s(v, key) for v in value), default=0)
+    return abs(value) / 1e9 if isinstance(value, int) and key.endswith("_ns") else 0
+
+
+def test_a_clock_that_is_set_changes_no_time_of_a_request(scope: Scope, tmp_path: Path) -> None:
+    """It goes on by ten years each time that it is read."""
+    library = tmp_path / "clockstep.so"
+    source = str(LITTLE.with_name("clockstep.c"))
+    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", library, source], check=True)
+    now = subprocess.run(
+        ["date", "+%s"], env={"LD_PRELOAD": str(library)}, check=True, capture_output=True
+    )
+    assert int(now.stdout) > time.time() + 300e6
+    with little_server(0) as server:
+        trace = tmp_path / "trace"
+        set_clock = ("env", f"LD_PRELOAD={library}")
+        running = scope.record(
+            None, f"--pid={server.pid}", "-d", "1", "--trace", "-o", str(trace), before=set_clock
+        )
+        running.wait_recording()
+        with server.client() as client:
+            client.ask(ASKED)
+        done = running.finish(20).expect(OK)
+    assert done.run
+    assert 0.9 < done.run.phases[0]["elapsed"] / 1e9 < QUICK_S
+    assert longest_s(done.run.saved) < time.monotonic() + 60
+    assert not done.run.losses() and not done.run.open_books()

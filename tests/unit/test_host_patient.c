@@ -139,6 +139,7 @@ static void all_questions_together_are_waited_for_for_less_than_a_second(void **
 	struct hung h = hung_new();
 	uint64_t begun_ns = clock_now_ns();
 	char what[16];
+	pid_t q;
 
 	(void)state;
 	for (int i = 0; i < 100; i++) {
@@ -147,6 +148,9 @@ static void all_questions_together_are_waited_for_for_less_than_a_second(void **
 	}
 	assert_true(clock_now_ns() - begun_ns < 1000000000);
 	hung_go(&h);
+	/* Answers for which nobody asks again keep no place. */
+	while (ask_named("new", 0, answer, &q, &q, sizeof(q)) == -ETIMEDOUT)
+		usleep(1000);
 	for (int i = 0; i < 100; i++) {
 		snprintf(what, sizeof(what), "c%d", i);
 		while (ask_named(what, 0, hang, &h, &h.pid, sizeof(h.pid)) == -ETIMEDOUT)

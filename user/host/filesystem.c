@@ -27,20 +27,13 @@
 #define DEV_MAJOR(dev)    ((dev) >> 20)
 #define DEV_MINOR(dev)    ((dev)&0xfffff)
 
-/* What another process may have to find out. */
-struct filesystem_answer {
-	int error;
-	struct proctext_mount mount;
-	uint64_t ino;
-	bool read_only, has_room;
-	uint64_t size_b, room_b, files, files_free;
+/* What another process may have to find out, and in whose root. */
+struct filesystem_question {
+	pid_t pid;
+	struct filesystem fs;
 };
 
-struct filesystem_question {
-	const char *path;
-	pid_t pid;
-	struct filesystem_answer answer;
-};
+_Static_assert(sizeof(struct filesystem) <= PATIENT_MAX, "the answer is read in one piece");
 
 struct filesystem_file {
 	const char *root, *path;
@@ -65,7 +58,7 @@ static int open_file(const struct filesystem_file *f, uint64_t flags, uint64_t h
 	return fd;
 }
 
-static void take_room(struct filesystem_answer *a, int fd)
+static void take_room(struct filesystem *a, int fd)
 {
 	struct statvfs st;
 
@@ -85,52 +78,6 @@ static void take_room(struct filesystem_answer *a, int fd)
 static bool is_uncertain(int error)
 {
 	return error == -EAGAIN || error == -EINVAL || error == -ENOSYS;
-}
-
-/* cached: only what can be known at once. false: that is not all. */
-static bool look_at(struct filesystem_question *q, bool cached)
-{
-	struct filesystem_answer *a = &q->answer;
-	char root[64];
-	struct filesystem_file f = { .root = root, .path = q->path };
-	bool done = true;
-	struct statx st;
-	int fd;
-
-	procfs_inside(root, sizeof(root), q->pid, "");
-	fd = open_file(&f, O_PATH, cached ? FILESYSTEM_CACHED : 0);
-	*a = (struct filesystem_answer) { .error = fd < 0 ? fd : 0 };
-	if (fd < 0)
-		return !cached || !is_uncertain(fd);
-	a->error = mounts_of(&a->mount, q->pid, fd);
-	if (cached && !mounts_is_local_type(a->mount.type)) {
-		done = false;
-	} else if (!a->error) {
-		if (!statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st))
-			a->ino = st.stx_ino;
-		take_room(a, fd);
-	}
-	close(fd);
-	return done;
-}
-
-int filesystem_ask(pid_t pid, const char *path, void (*fn)(void *arg), void *arg, void *out,
-		   size_t len)
-{
-	char name[2 * PATH_MAX];
-	struct patient_what what = { .name = name };
-	struct proctext_mount m;
-
-	snprintf(name, sizeof(name), "%d %s", pid, path);
-	/* A link on a local one may lead to another. */
-	if (!mounts_by_name(&m, pid, path) && !mounts_is_local_type(m.type))
-		what.mount = m.dev;
-	return patient_ask(what, fn, arg, out, len);
-}
-
-static void ask_patiently(void *arg)
-{
-	look_at(arg, false);
 }
 
 /* ---- devices ---- */
@@ -165,45 +112,87 @@ static void below_loops(struct devices_below *out)
 
 /* ---- all of it ---- */
 
+static void take_mount(struct filesystem *f, const struct proctext_mount *m)
+{
+	snprintf(f->type, sizeof(f->type), "%s", m->type);
+	f->dev = m->dev;
+	f->mount = m->id;
+	f->below.n = 0;
+	below_mount(&f->below, m);
+	below_loops(&f->below);
+}
+
+/* cached: only what can be known at once. false: that is not all. */
+static bool look_at(struct filesystem *fs, pid_t pid, bool cached)
+{
+	struct proctext_mount m = { .id = 0 };
+	char root[64];
+	struct filesystem_file f = { .root = root, .path = fs->path };
+	bool done = true;
+	struct statx st;
+	int fd;
+
+	procfs_inside(root, sizeof(root), pid, "");
+	fd = open_file(&f, O_PATH, cached ? FILESYSTEM_CACHED : 0);
+	fs->error = fd < 0 ? fd : mounts_of(&m, pid, fd);
+	if (fd < 0)
+		return !cached || !is_uncertain(fd);
+	if (cached && !mounts_is_local_type(m.type)) {
+		done = false;
+	} else if (!fs->error) {
+		if (!statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st))
+			fs->ino = st.stx_ino;
+		take_room(fs, fd);
+		take_mount(fs, &m);
+	}
+	close(fd);
+	return done;
+}
+
+int filesystem_ask(pid_t pid, const char *path, void (*fn)(void *arg), void *arg, void *out,
+		   size_t len)
+{
+	char name[2 * PATH_MAX];
+	struct patient_what what = { .name = name };
+	struct proctext_mount m;
+
+	snprintf(name, sizeof(name), "%d %s", pid, path);
+	/* A link on a local one may lead to another. */
+	if (!mounts_by_name(&m, pid, path) && !mounts_is_local_type(m.type))
+		what.mount = m.dev;
+	return patient_ask(what, fn, arg, out, len);
+}
+
+static void ask_patiently(void *arg)
+{
+	struct filesystem_question *q = arg;
+
+	look_at(&q->fs, q->pid, false);
+}
+
 void filesystem_init(struct filesystem *f, const char *path)
 {
 	*f = (struct filesystem) { 0 };
 	snprintf(f->path, sizeof(f->path), "%s", path);
 }
 
-static void filesystem_take(struct filesystem *f, const struct filesystem_answer *a)
-{
-	f->error = a->error;
-	snprintf(f->type, sizeof(f->type), "%s", a->mount.type);
-	f->dev = a->mount.dev;
-	f->mount = a->mount.id;
-	f->ino = a->ino;
-	f->read_only = a->read_only;
-	f->has_room = a->has_room;
-	f->size_b = a->size_b;
-	f->room_b = a->room_b;
-	f->files = a->files;
-	f->files_free = a->files_free;
-	f->below.n = 0;
-	below_mount(&f->below, &a->mount);
-	below_loops(&f->below);
-}
-
 void filesystem_look(struct filesystem *fs, size_t n, pid_t pid)
 {
 	for (size_t i = 0; i < n; i++) {
-		struct filesystem_question q = { .path = fs[i].path, .pid = pid };
-		struct filesystem_answer *a = &q.answer;
+		struct filesystem_question q = { .pid = pid };
+		struct proctext_mount m;
 
-		_Static_assert(sizeof(*a) <= PATIENT_MAX, "the answer is read in one piece");
-		fs[i].silent = !look_at(&q, true) && filesystem_ask(pid, q.path, ask_patiently, &q,
-								    a, sizeof(*a)) == -ETIMEDOUT;
-		/* What the names of folders and mounts say. */
-		if (fs[i].silent) {
-			*a = (struct filesystem_answer) { 0 };
-			mounts_by_name(&a->mount, pid, q.path);
+		filesystem_init(&q.fs, fs[i].path);
+		if (!look_at(&q.fs, pid, true) &&
+		    filesystem_ask(pid, fs[i].path, ask_patiently, &q, &q.fs, sizeof(q.fs)) ==
+			-ETIMEDOUT) {
+			/* What the names of folders and mounts say. */
+			filesystem_init(&q.fs, fs[i].path);
+			q.fs.silent = true;
+			if (!mounts_by_name(&m, pid, fs[i].path))
+				take_mount(&q.fs, &m);
 		}
-		filesystem_take(&fs[i], a);
+		fs[i] = q.fs;
 	}
 }
 
@@ -261,6 +250,17 @@ int filesystem_open(const char *root, const char *path)
 		r = r ? r : f.error;
 	}
 	return r ? r : open_regular(&f);
+}
+
+int filesystem_stat(struct stat *out, const char *root, const char *path)
+{
+	int fd = filesystem_open(root, path), r;
+
+	if (fd < 0)
+		return fd;
+	r = fstat(fd, out) ? -errno : 0;
+	close(fd);
+	return r;
 }
 
 int filesystem_open_exe(pid_t pid)

@@ -10,6 +10,7 @@
 
 #include "host/devices.h"
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #define FILESYSTEM_PATH_MAX 256
@@ -44,6 +45,7 @@ void filesystem_look(struct filesystem *fs, size_t n, pid_t pid);
  * not opened; or another negative errno.
  */
 int filesystem_open(const char *root, const char *path);
+int filesystem_stat(struct stat *out, const char *root, const char *path); /* 0, or as above */
 int filesystem_open_exe(pid_t pid); /* the program that it runs, also where its file was removed */
 
 /* patient_ask() about a path as this process calls it in its root folder. */

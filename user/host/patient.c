@@ -124,7 +124,7 @@ static bool has_answer(const struct patient_stuck *at)
 /* The place of what is stuck, else a free one; NULL: all are in use, or its mount is stuck. */
 static struct patient_stuck *place_of(uint64_t what, unsigned int mount)
 {
-	struct patient_stuck *unused = NULL, *at;
+	struct patient_stuck *unused = NULL, *late = NULL, *at;
 	bool dead = false;
 
 	for (size_t i = 0; i < PATIENT_STUCK_MAX; i++) {
@@ -133,8 +133,16 @@ static struct patient_stuck *place_of(uint64_t what, unsigned int mount)
 			return at;
 		if (!at->what)
 			unused = at;
+		else if (has_answer(at))
+			late = at;
 		else
-			dead |= mount && at->mount == mount && !has_answer(at);
+			dead |= mount && at->mount == mount;
+	}
+	/* Nobody may ask again for an answer that came too late. */
+	if (!unused && late) {
+		close(late->fd);
+		late->what = 0;
+		unused = late;
 	}
 	return dead ? NULL : unused;
 }

@@ -26,8 +26,8 @@ uint32_t usernames_inside(pid_t pid, uint32_t uid);
  */
 const char *usernames_find(struct usernames *u, pid_t pid, uint32_t uid);
 
-/* How many users have no answer yet. */
-size_t usernames_unanswered(const struct usernames *u);
+/* How often that had no answer yet, since this was asked for the last time. */
+size_t usernames_unanswered(struct usernames *u);
 
 /* The user that this process works for, within a second; empty: not known. */
 struct usernames_own {

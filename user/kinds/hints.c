@@ -203,37 +203,22 @@ int hints_conf(struct hints *out, const struct afpconf *c)
 	return r;
 }
 
-/* The file system of a file or a folder; one that does not answer is known by its name. */
-static bool device_of(uint32_t *out, const char *root, const char *path)
-{
-	char full[2 * FILESYSTEM_PATH_MAX];
-	struct filesystem f;
-	pid_t pid = 0;
-
-	if (sscanf(root, "/proc/%d/root", &pid) != 1)
-		snprintf(full, sizeof(full), "%s%s", root, path);
-	filesystem_init(&f, pid ? path : full);
-	filesystem_look(&f, 1, pid);
-	*out = f.dev;
-	return !f.error && *f.type;
-}
-
 int hints_log(struct hints *out, const struct afpconf *c, const char *root)
 {
 	const struct afpconf_item *log = afpconf_find(c, "Global", "log file");
 	const struct afpconf_item *set = afpconf_find(c, "Global", "log level");
 	enum level level = set ? log_level(set->value) : LEVEL_NOTE;
 	char does[300];
-	uint32_t ours, its;
+	struct stat ours, its;
 
 	/* A log with hardly a line does not disturb. */
-	if (!log || level < LEVEL_NOTE || !device_of(&ours, root, log->value))
+	if (!log || level < LEVEL_NOTE || filesystem_stat(&ours, root, log->value))
 		return 0;
 	for (size_t i = 0; i < c->n; i++) {
 		const struct afpconf_item *path = &c->item[i];
 
 		if (strcasecmp(path->key, "path") != 0 || path->value[0] != '/' ||
-		    !device_of(&its, root, path->value) || ours != its)
+		    filesystem_stat(&its, root, path->value) || ours.st_dev != its.st_dev)
 			continue;
 		snprintf(does, sizeof(does),
 			 "the log is written to the file system of the volume [%.100s]",

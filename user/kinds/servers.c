@@ -324,8 +324,9 @@ static int add_cnid(struct servers_entry *e, const struct census *c,
 void servers_conf(struct servers_entry *e, const struct census_process *p)
 {
 	const char *file = "/etc/netatalk/afp.conf";
+	struct stat st;
 	char root[64];
-	int fd;
+	int r;
 
 	/* As root this program could read what that user may not. */
 	if (!owner_counts(p->owner))
@@ -340,11 +341,9 @@ void servers_conf(struct servers_entry *e, const struct census_process *p)
 	if (!strncmp(p->exe, "/usr/local/", 11))
 		file = "/usr/local/etc/afp.conf";
 	procfs_inside(root, sizeof(root), p->pid, "");
-	fd = filesystem_open(root, file);
-	if (fd < 0 && fd != -EACCES)
+	r = filesystem_stat(&st, root, file);
+	if (r && r != -EACCES)
 		return;
-	if (fd >= 0)
-		close(fd);
 	snprintf(e->conf, sizeof(e->conf), "%s", file);
 	e->conf_from = "the usual place: it was started without -F";
 }

@@ -99,17 +99,11 @@ void settings_read(struct settings *out, const struct servers_entry *s)
 	struct err e = { 0 };
 	struct stat st;
 	char root[64];
-	bool is_there;
-	int fd;
 
 	if (!pid || !s->conf[0])
 		return;
 	procfs_inside(root, sizeof(root), pid, "");
-	fd = filesystem_open(root, s->conf);
-	is_there = fd >= 0 && !fstat(fd, &st);
-	if (fd >= 0)
-		close(fd);
-	if (!is_there)
+	if (filesystem_stat(&st, root, s->conf))
 		return;
 	if (out->known && !memcmp(&out->time, &st.st_mtim, sizeof(st.st_mtim)) &&
 	    out->len == (uint64_t)st.st_size)

@@ -406,6 +406,7 @@ int sessions_note(const struct sessions *s, const struct bpf_view *v, struct run
 	size_t unknown;
 	int err = 0;
 
+	usernames_unanswered(s->names);
 	for (size_t i = 0; i < s->n_ended && !err; i++)
 		err = note(&s->ended[i], r, s->names);
 	for (uint32_t i = 0; i < n && !err; i++) {
@@ -427,7 +428,7 @@ int sessions_note(const struct sessions *s, const struct bpf_view *v, struct run
 		err = run_note(
 		    &r->warnings, "names",
 		    "the list of users (passwd in /etc/nsswitch.conf, or the server's own) "
-		    "has not answered yet: %zu of the users are shown by number",
+		    "has not answered yet: the users of %zu sessions are shown by number",
 		    unknown);
 	return err;
 }
