@@ -60,7 +60,8 @@ def check_watched(done: Done, names: list[str]) -> Run:
     """It is afpd, and all that is in between is named."""
     assert done.run
     run = done.run
-    assert run.complete and run.saved["books"] and not run.open_books() and not run.losses()
+    assert run.complete and run.saved["books"], run.saved["absent"]
+    assert not run.open_books() and not run.losses()
     assert "(afpd)" in run.saved["server"]["afpd"]
     keys = {warning["key"] for warning in run.saved["warnings"]}
     assert keys - {"early"} == {"way"}  # early: the load was short
@@ -79,6 +80,23 @@ def test_behind_a_program(
     assert counted(run.phase(10)) == direct
     assert run.phase(10).columns() == DBD[10]
     assert run.phase(10)["cnid_syscw"] >= 600
+
+
+@pytest.mark.parametrize("how", ["haproxy", "own"])
+def test_among_other_clients_of_a_program(
+    scope: Scope, dbd: Server, how: str, tmp_path: Path
+) -> None:
+    """Of its connections, all in one process, the one is ours that carried what ours did."""
+    with forwarded(how, dbd.port, tmp_path) as (port, names), contextlib.ExitStack() as stack:
+        clients = [AfpClient(port) for _ in range(6)]
+        for other in clients:
+            stack.callback(other.close)
+        stack.enter_context(Busy(clients[0]))
+        others = set(dbd.sessions())
+        line = client(scope, dbd, port, "-n", "1", "-v", "-f", ":")
+        run = check_watched(scope.execute(line, save=True).expect(OK), names)
+    assert len(others) >= 6 and run.pid("afpd") not in others
+    assert run.phase(10).columns() == DBD[10]
 
 
 def test_a_trace_joins_both_sides(scope: Scope, dbd: Server, tmp_path: Path) -> None:
