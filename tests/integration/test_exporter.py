@@ -303,7 +303,7 @@ def test_sessions_that_are_left_are_a_number(scope: Scope, victim: PinnedServer)
     with contextlib.closing(AfpClient(victim.port)):
         wait_until(lambda: exporter.metrics().one("afpscope_sessions") == 1, 10, "the session")
         os.kill(victim.pid, signal.SIGKILL)
-        exporter.running.wait_for("that go on are not counted any more: 1")
+        exporter.running.wait_for("that go on are not counted until it is there again: 1")
 
 
 def test_the_rights_of_the_unit_suffice(scope: Scope, served: Server, public: Path) -> None:

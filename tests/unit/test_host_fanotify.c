@@ -75,7 +75,6 @@ static void who_watches_a_folder_is_found(void **state)
 	close(fd);
 	assert_int_equal(fanotify_find(&w, &fs, 1), 0);
 	assert_int_equal(w.n, 0);
-	filesystem_fini(&fs);
 }
 
 int main(void)

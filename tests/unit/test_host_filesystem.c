@@ -30,10 +30,8 @@ static void a_folder_has_a_type_room_and_an_inode(void **state)
 		assert_true(fs.has_room);
 		assert_int_equal(fs.size_b, room.f_blocks * room.f_frsize);
 		assert_false(fs.silent);
-		assert_int_equal(fs.pending, -1);
 	}
 	assert_false(filesystem_is_remote(&fs));
-	filesystem_fini(&fs);
 }
 
 static void a_link_in_the_path_is_followed(void **state)

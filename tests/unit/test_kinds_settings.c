@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kinds/settings.h"
 
+#include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -73,12 +80,54 @@ static void the_version_is_a_string_of_the_program(void **state)
 	assert_int_equal(settings_version("4.5.1-2", sizeof("4.5.1-2")), 0);
 }
 
+/* Zeros take long to look through; they may go meanwhile. */
+#define PROGRAM_LEN (60l << 20)
+
+static void a_program_that_is_cut_while_it_is_read_does_no_harm(void **state)
+{
+	const struct timespec soon = { .tv_nsec = 20000000 };
+	char folder[] = "/tmp/test_kinds_settings.XXXXXX", path[64], command[256];
+	struct servers_entry s = { .conf = "/etc/passwd" };
+	struct settings set = { 0 };
+	pid_t cutter;
+	int status;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/program", folder);
+	snprintf(command, sizeof(command), "cp $(command -v sleep) %s && truncate -s %ld %s", path,
+		 PROGRAM_LEN, path);
+	assert_int_equal(system(command), 0);
+	s.master = fork();
+	if (!s.master) {
+		execl(path, path, "60", NULL);
+		_exit(1);
+	}
+	nanosleep(&soon, NULL);
+	cutter = fork();
+	if (!cutter) {
+		nanosleep(&soon, NULL);
+		kill(s.master, SIGKILL);
+		while (truncate(path, 0) && errno == ETXTBSY)
+			nanosleep(&soon, NULL);
+		_exit(0);
+	}
+	settings_read(&set, &s);
+	assert_int_equal(set.version, 0);
+	settings_fini(&set);
+	assert_int_equal(waitpid(s.master, &status, 0), s.master);
+	assert_int_equal(waitpid(cutter, &status, 0), cutter);
+	unlink(path);
+	rmdir(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_limit_of_sessions_is_that_of_the_global_section),
 		cmocka_unit_test(the_version_is_a_string_of_the_program),
 		cmocka_unit_test(the_directory_cache_is_as_large_as_netatalk_makes_it),
+		cmocka_unit_test(a_program_that_is_cut_while_it_is_read_does_no_harm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,9 +30,10 @@ unsigned int comeback_port(const struct kind_found *found, unsigned int asked)
 	return asked ? asked : s && s->n_ports ? s->port[0] : 0;
 }
 
-pid_t comeback_wait(const struct kind *k, unsigned int port, pid_t before, int timeout_ms)
+pid_t comeback_wait(const struct kind *k, unsigned int port, const struct kind_found *before,
+		    int timeout_ms)
 {
-	const struct kind_wish wish = { .port = port };
+	const struct kind_wish wish = { .port = port, .owner = &before->owner };
 	struct kind_found found = { 0 };
 	struct err e;
 	pid_t pid = 0;
@@ -41,7 +42,7 @@ pid_t comeback_wait(const struct kind *k, unsigned int port, pid_t before, int t
 		poll(NULL, 0, LOOK_MS);
 		if (comeback_find(&found, k, &wish, &e))
 			continue;
-		pid = found.target.server != before ? found.target.server : 0;
+		pid = found.target.server != before->target.server ? found.target.server : 0;
 		kind_found_fini(&found);
 		found = (struct kind_found) { 0 };
 	}

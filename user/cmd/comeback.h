@@ -18,10 +18,11 @@ int comeback_find(struct kind_found *out, const struct kind *k, const struct kin
 unsigned int comeback_port(const struct kind_found *found, unsigned int asked);
 
 /*
- * Waits so long for another main process on that port, or until a signal. Returns its number; 0:
- * none came.
+ * Waits so long for another main process of that user on that port, or until a signal. Returns its
+ * number; 0: none came.
  */
-pid_t comeback_wait(const struct kind *k, unsigned int port, pid_t before, int timeout_ms);
+pid_t comeback_wait(const struct kind *k, unsigned int port, const struct kind_found *before,
+		    int timeout_ms);
 
 /* The time of day, "12:01:02". Returns out. */
 #define COMEBACK_TIME_MAX 16

@@ -3,6 +3,7 @@
 #include "cmd/connect.h"
 
 #include "host/sockets.h"
+#include "host/usernames.h"
 #include "run/load.h"
 #include "store/store.h"
 #include "uam/uam.h"
@@ -10,7 +11,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -264,7 +264,7 @@ const char *connect_password(const struct connect_cfg *c, char out[static CONNEC
 /* Volume and user; a guest needs no user. */
 static int complete_names(struct connect_cfg *c, bool guest, struct err *e)
 {
-	const struct passwd *me;
+	struct usernames_own me;
 
 	if (!c->volume || !*c->volume)
 		return err_set(e, -EINVAL, "which volume? give -s VOLUME or afp://host/VOLUME");
@@ -277,10 +277,8 @@ static int complete_names(struct connect_cfg *c, bool guest, struct err *e)
 	if (guest)
 		return 0;
 	if (!c->user) {
-		me = getpwuid(geteuid());
-		if (!me)
-			return err_set(e, -EINVAL, "which user? give -u USER");
-		snprintf(c->me, sizeof(c->me), "%s", me->pw_name);
+		usernames_own(&me);
+		memcpy(c->me, me.name, sizeof(c->me));
 		c->user = c->me;
 	}
 	return *c->user ? 0 : err_set(e, -EINVAL, "which user? give -u USER");

@@ -236,8 +236,6 @@ static void look_volumes(struct diagnose *d, const struct kind_found *found)
 
 	for (size_t i = 0; same && i < n; i++)
 		same = !strcmp(path[i], d->volume[i].path);
-	for (size_t i = 0; !same && i < d->n_volumes; i++)
-		filesystem_fini(&d->volume[i]);
 	for (size_t i = 0; !same && i < n; i++)
 		filesystem_init(&d->volume[i], path[i]);
 	d->n_volumes = n;
@@ -298,7 +296,7 @@ static size_t used_volumes(struct filesystem out[DIAGNOSE_VOLUMES_MAX], const st
 static void look_program(struct run_figures *out, pid_t pid)
 {
 	unsigned char ident[EI_NIDENT];
-	int fd = procfs_open_exe(pid);
+	int fd = filesystem_open_exe(pid);
 	bool known = fd >= 0 && read(fd, ident, sizeof(ident)) == sizeof(ident) &&
 		     !memcmp(ident, ELFMAG, SELFMAG);
 
@@ -416,8 +414,6 @@ void diagnose_fini(struct diagnose *d)
 	machine_fini(&d->before);
 	machine_fini(&d->after);
 	settings_fini(&d->settings);
-	for (size_t i = 0; i < d->n_volumes; i++)
-		filesystem_fini(&d->volume[i]);
 	connections_fini(&d->connections);
 	unanswered_fini(&d->unanswered);
 	free(d->session);

@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -318,6 +319,10 @@ int cmd_exporter(int argc, char **argv)
 	}
 	if (!cfg.listen && !cfg.textfile && !cfg.once)
 		cfg.listen = LISTEN;
+	cfg.owner = mmap(NULL, sizeof(*cfg.owner), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (cfg.owner == MAP_FAILED)
+		return OUTCOME_FAILED;
 	cmd_catch_signals();
 	return run(&cfg);
 }

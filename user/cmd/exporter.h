@@ -24,6 +24,8 @@ struct exporter_cfg {
 	int watch; /* enum watch_mode */
 	double max_cpu;
 	bool once, help;
+	/* Shared by all: 1 + whose the server was that was watched first; 0: none was yet. */
+	uint32_t *owner;
 };
 
 /* How the process that watches ended. */

@@ -172,14 +172,19 @@ static void say_once(struct watcher *w, int code, const char *text)
 /* Looks until there is one. -ESRCH: a certain process is to be watched, and is not there. */
 static int find(struct watcher *w)
 {
-	const struct kind_wish wish = { .port = w->cfg->whom.port, .pid = w->cfg->whom.pid };
+	const uint32_t owner = *w->cfg->owner - 1;
+	const struct kind_wish wish = { .port = w->cfg->whom.port,
+					.pid = w->cfg->whom.pid,
+					.owner = *w->cfg->owner ? &owner : NULL };
 	struct err e = { 0 };
 	int r;
 
 	for (;;) {
 		r = comeback_find(&w->found, kind_at(0), &wish, &e);
-		if (!r)
+		if (!r) {
+			*w->cfg->owner = w->found.owner + 1;
 			return 0;
+		}
 		if (r != -ECHILD && wish.pid) {
 			cmd_say("%s", e.text);
 			return -ESRCH;
@@ -210,7 +215,8 @@ static int begin(struct watcher *w)
 	}
 	guard_begin(&w->guard, w->cfg->max_cpu, w->watch);
 	cmd_note_rights(rights_drop(0), NULL);
-	cmd_say("watching process %d (%s)", w->found.target.server, watch_rung(w->watch));
+	cmd_say("watching process %d (%s)%s%s", w->found.target.server, watch_rung(w->watch),
+		*w->found.note ? ": " : "", w->found.note);
 	return send_reading(w);
 }
 
@@ -263,7 +269,7 @@ static void say_ended(struct watcher *w)
 
 	if (left)
 		cmd_say(
-		    "process %d has ended; sessions of it that go on are not counted any more: %" PRIu64,
+		    "process %d has ended; sessions of it that go on are not counted until it is there again: %" PRIu64,
 		    w->found.target.server, left);
 	else
 		cmd_say("process %d has ended", w->found.target.server);

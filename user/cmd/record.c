@@ -151,6 +151,8 @@ static int describe(struct record *rec)
 	if (cfg->volume)
 		r |= run_note(o, "volume", "%s", cfg->volume);
 	r |= run_note(o, "watch", "%s", record_watch_choices[cfg->watch]);
+	if (*rec->found.note)
+		r |= run_note(&rec->run.warnings, "server", "%s", rec->found.note);
 	return r ? -ENOMEM : rec->kind->describe(&rec->found, &rec->run);
 }
 
@@ -359,7 +361,7 @@ static void note_server_end(struct record *rec)
 	char after[64];
 
 	if (!cfg->command)
-		now = comeback_wait(rec->kind, port, pid, COMEBACK_MS);
+		now = comeback_wait(rec->kind, port, &rec->found, COMEBACK_MS);
 	rec->run.server_end.restarted_pid = now;
 	snprintf(after, sizeof(after), "%s", cell_time((double)ns).text);
 	if (now)

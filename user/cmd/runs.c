@@ -3,6 +3,7 @@
 #include "cmd/runs.h"
 
 #include "base/file.h"
+#include "host/usernames.h"
 #include "report/cell.h"
 #include "report/report.h"
 
@@ -10,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,17 +35,6 @@ char *runs_path(const char *folder, const char *name)
 	return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
 }
 
-static const char *home(void)
-{
-	const char *dir = getenv("HOME");
-	const struct passwd *me;
-
-	if (dir && *dir)
-		return dir;
-	me = getpwuid(geteuid());
-	return me ? me->pw_dir : "/";
-}
-
 static const char *variable(const char *name)
 {
 	const char *value = getenv(name);
@@ -56,12 +45,19 @@ static const char *variable(const char *name)
 /* The folder of the user's runs, to be freed. */
 static char *runs_home(void)
 {
-	const char *runs = variable("AFPSCOPE_RUNS"), *state = variable("XDG_STATE_HOME");
+	const char *runs = variable("AFPSCOPE_RUNS"), *state = variable("XDG_STATE_HOME"),
+		   *home = variable("HOME");
+	struct usernames_own me;
 
 	if (runs)
 		return strdup(runs);
-	return state ? runs_path(state, "afpscope/runs")
-		     : runs_path(home(), ".local/state/afpscope/runs");
+	if (state)
+		return runs_path(state, "afpscope/runs");
+	if (!home) {
+		usernames_own(&me);
+		home = *me.home ? me.home : "/";
+	}
+	return runs_path(home, ".local/state/afpscope/runs");
 }
 
 /* "2026-11-21T142205-lantest-83ccb818": sorts by time. To be freed. */

@@ -268,6 +268,8 @@ static int open_watch(struct session *s, const struct watch_opts *watch, struct 
 	}
 	wish.pid = (unsigned int)own->server;
 	r = kind_find(&kind_afp, &found, &wish, e);
+	if (!r && *found.note)
+		run_note(&s->run.warnings, "server", "%s", found.note);
 	found.target.way = own->way;
 	s->relayed = own->way.relayed;
 	free(own);

@@ -297,6 +297,8 @@ static enum outcome begin(struct slow *s, struct err *e)
 
 	if (r)
 		return r == -EACCES ? OUTCOME_UNTRUSTED : OUTCOME_NO_SESSION;
+	if (*s->found.note)
+		cmd_say("%s", s->found.note);
 	r = run_init(&s->run, "slow", "slow");
 	s->run.kind = &kind->is;
 	s->keep = slow_keep_new();

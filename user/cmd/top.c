@@ -80,6 +80,8 @@ static enum outcome begin(struct top *t, struct err *e)
 
 	if (r)
 		return r == -EACCES ? OUTCOME_UNTRUSTED : OUTCOME_NO_SESSION;
+	if (*t->found.note)
+		cmd_say("%s", t->found.note);
 	cmd_allow_files();
 	if (top_open_watch(t, top_state_wants_files(&t->state), e)) {
 		snprintf(why, sizeof(why), "%s", e->text);
@@ -327,7 +329,9 @@ static void wait_for_keys(struct top *t)
 /* Until it is there again, or the user has seen enough. */
 static int wait_for_comeback(struct top *t, struct err *e)
 {
-	const struct kind_wish wish = { .port = comeback_port(&t->found, t->cfg->whom.port) };
+	const uint32_t owner = t->found.owner;
+	const struct kind_wish wish = { .port = comeback_port(&t->found, t->cfg->whom.port),
+					.owner = &owner };
 	uint64_t begun_ns = clock_now_ns();
 	struct kind_found found = { 0 };
 	struct err none;

@@ -4,6 +4,7 @@
 #include "host/census.h"
 
 #include "base/vec.h"
+#include "host/owner.h"
 #include "host/procfs.h"
 
 #include <errno.h>
@@ -110,6 +111,7 @@ static void read_places(struct census_process *p)
 
 void census_look(struct census_process *p)
 {
+	p->owner = owner_of(p->pid);
 	read_places(p);
 	read_conf(p);
 }
@@ -119,16 +121,17 @@ static int read_process(void *arg, pid_t pid)
 	struct census_process p = { .pid = pid };
 	struct reading *r = arg;
 	struct procstat st;
-	uint32_t real;
 
 	if (procstat_read(&st, pid) || !procstat_lives(&st))
 		return 0;
-	if (pid == 2 || st.ppid == 2)
+	if (st.is_kernel)
 		return 0;
 	p.ppid = st.ppid;
 	p.started = st.started;
 	snprintf(p.comm, sizeof(p.comm), "%s", st.comm);
-	p.has_uid = !procfs_uids(&real, &p.uid, pid);
+	p.has_uid = !procfs_uids(&p.owner, &p.uid, pid);
+	if (!p.has_uid)
+		p.owner = OWNER_UNKNOWN;
 	p.net = procfs_identity(pid, "ns/net");
 	read_places(&p);
 	return census_add_process(r->c, &p);

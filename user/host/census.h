@@ -28,6 +28,7 @@ struct census_process {
 	uint64_t root;              /* number of its root; 0: not readable */
 	uint64_t net;               /* number of its network namespace; 0: not readable */
 	uint32_t uid;               /* effective */
+	uint32_t owner;             /* real */
 	bool has_uid;
 	bool denied; /* its open files are not readable */
 };
@@ -53,7 +54,7 @@ struct census {
 	struct census_hold *hold;
 };
 
-/* Reads root, exe, cwd and conf of the process pid. */
+/* Reads owner, root, exe, cwd and conf of the process pid. */
 void census_look(struct census_process *p);
 
 /*

@@ -3,6 +3,7 @@
 #include "host/cgroup.h"
 
 #include "base/file.h"
+#include "host/procfs.h"
 
 #include <errno.h>
 #include <fts.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ROOT "/sys/fs/cgroup"
 
@@ -37,10 +39,36 @@ static int each_of(const char *folder, int (*fn)(void *arg, pid_t pid), void *ar
 	return r;
 }
 
-/* Walks the tree below "at": without a name all of it counts, else what is inside folders of it. */
-static int walk(char *at, const char *name, int (*fn)(void *arg, pid_t pid), void *arg)
+/* The folders of one name that have processes, in them or below. */
+struct units {
+	const char *name; /* NULL: all that is walked is one */
+	int (*fn)(void *arg, pid_t pid);
+	void *arg;
+	size_t n;
+	bool noted;        /* the one that is walked, */
+	char at[PATH_MAX]; /* and its path */
+	char text[ERR_TEXT_MAX];
+};
+
+static int take(void *arg, pid_t pid)
 {
-	char *roots[] = { at, NULL };
+	struct units *u = arg;
+	uint32_t uid = 0, effective;
+	size_t len = strlen(u->text);
+
+	if (!u->noted) {
+		procfs_uids(&uid, &effective, pid);
+		u->noted = true;
+		u->n++;
+		snprintf(u->text + len, sizeof(u->text) - len, "%s%s (process %d of user %u)",
+			 len ? ", " : "", u->at, pid, uid);
+	}
+	return u->fn(u->arg, pid);
+}
+
+static int walk(struct units *u, char *root)
+{
+	char *roots[] = { root, NULL };
 	FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
 	int r = -ENOENT, one, inside = -1;
 	FTSENT *entry;
@@ -52,11 +80,14 @@ static int walk(char *at, const char *name, int (*fn)(void *arg, pid_t pid), voi
 			inside = -1;
 		if (entry->fts_info != FTS_D)
 			continue;
-		if (inside < 0 && (!name || is_unit(entry->fts_name, name)))
+		if (inside < 0 && (!u->name || is_unit(entry->fts_name, u->name))) {
 			inside = entry->fts_level;
+			u->noted = false;
+			snprintf(u->at, sizeof(u->at), "%s", entry->fts_path);
+		}
 		if (inside < 0)
 			continue;
-		one = each_of(entry->fts_path, fn, arg);
+		one = each_of(entry->fts_path, take, u);
 		/* Another process may remove it meanwhile; threaded cgroups have no processes. */
 		if (one && one != -ENOENT && one != -EOPNOTSUPP) {
 			r = one;
@@ -68,21 +99,42 @@ static int walk(char *at, const char *name, int (*fn)(void *arg, pid_t pid), voi
 	return r;
 }
 
-int cgroup_each_process(const char *name, int (*fn)(void *arg, pid_t pid), void *arg)
+/* Where a path is; of a name systemd's own hierarchy, which has all units once. */
+static void find_root(char out[PATH_MAX], const char *name)
 {
-	static const char *const roots[] = { ROOT, ROOT "/unified", ROOT "/systemd" };
-	char path[PATH_MAX];
-	int r = -ENOENT;
+	static const char *const roots[] = { ROOT "/unified", ROOT "/systemd", ROOT };
+	bool path = strchr(name, '/') != NULL;
 
 	if (!strncmp(name, ROOT "/", strlen(ROOT "/")))
 		name += strlen(ROOT "/");
-	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]) && r == -ENOENT; i++) {
-		if (strchr(name, '/'))
-			snprintf(path, sizeof(path), "%s/%s", roots[i], name);
-		else
-			snprintf(path, sizeof(path), "%s", roots[i]);
-		r = walk(path, strchr(name, '/') ? NULL : name, fn, arg);
+	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
+		snprintf(out, PATH_MAX, "%s/%s", roots[i], path ? name : "");
+		if (!access(out, F_OK))
+			break;
 	}
+}
+
+int cgroup_each_process(const char *name, int (*fn)(void *arg, pid_t pid), void *arg, struct err *e)
+{
+	struct units u = { .name = strchr(name, '/') ? NULL : name, .fn = fn, .arg = arg };
+	char root[PATH_MAX];
+	int r;
+
+	find_root(root, name);
+	r = walk(&u, root);
+	if (r < 0)
+		return err_set(
+		    e, -ENXIO,
+		    "no processes of unit %s: %s; systemctl status %s shows its "
+		    "cgroup, whose path can be given instead",
+		    name, r == -ENOENT ? "there is no cgroup of that name" : strerror(-r), name);
+	if (!u.n)
+		return err_set(e, -ENXIO, "unit %s has no process: is it running?", name);
+	if (u.n > 1)
+		return err_set(e, -ENOTUNIQ,
+			       "%zu units are called %s: %.370s: give the path of one in place of "
+			       "the name",
+			       u.n, name, u.text);
 	return r;
 }
 

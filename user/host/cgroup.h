@@ -2,16 +2,20 @@
 #ifndef HOST_CGROUP_H
 #define HOST_CGROUP_H
 
+#include "base/err.h"
+
 #include <stddef.h>
 #include <sys/types.h>
 
 /*
  * Calls fn for each process of a systemd unit, those of the cgroups below its own included, until
  * it returns other than 0, which is returned. name: "smbd", "smbd.service", or with a slash the
- * path of a cgroup ("system.slice/smbd.service", also with /sys/fs/cgroup in front). -ENOENT: there
- * is no cgroup of that name; another negative errno: it cannot be read.
+ * path of a cgroup ("system.slice/smbd.service", also with /sys/fs/cgroup in front). -ENXIO: there
+ * is no such cgroup, or it has no process; -ENOTUNIQ: several units with processes have that name
+ * (system and users have units of their own). e then says so.
  */
-int cgroup_each_process(const char *name, int (*fn)(void *arg, pid_t pid), void *arg);
+int cgroup_each_process(const char *name, int (*fn)(void *arg, pid_t pid), void *arg,
+			struct err *e);
 
 /*
  * The systemd unit (a service or a scope) that the process pid is in, as systemctl names it; empty:

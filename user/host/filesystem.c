@@ -5,13 +5,13 @@
  */
 #include "host/filesystem.h"
 
-#include "base/clock.h"
 #include "host/mounts.h"
 #include "host/patient.h"
 #include "host/procfs.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,9 +20,6 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-
-#define PATIENCE_MS 500
-#define NS_PER_MS   1000000u
 
 /* Only by names that the kernel has in memory, so that no server is asked: Linux 5.12. */
 #define FILESYSTEM_CACHED 0x20 /* RESOLVE_CACHED */
@@ -45,20 +42,26 @@ struct filesystem_question {
 	struct filesystem_answer answer;
 };
 
-/* A descriptor of the folder, or a negative errno. how: flags of openat2(). */
-static int filesystem_open(const struct filesystem_question *q, uint64_t how)
-{
-	struct open_how to = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | how };
-	char root[64];
-	int at, fd;
+struct filesystem_file {
+	const char *root, *path;
+	int error;
+};
 
-	procfs_inside(root, sizeof(root), q->pid, "");
-	at = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (at < 0)
+/* Links are resolved below root, as for the server; before Linux 5.6 as for us. */
+static int open_file(const struct filesystem_file *f, uint64_t flags, uint64_t how)
+{
+	struct open_how to = { .flags = flags | O_CLOEXEC,
+			       .resolve = how | (f->root ? RESOLVE_IN_ROOT : 0) };
+	const char *root = f->root && *f->root ? f->root : "/";
+	int dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
+
+	if (dir < 0)
 		return -errno;
-	fd = (int)syscall(SYS_openat2, at, q->path, &to, sizeof(to));
+	fd = (int)syscall(SYS_openat2, dir, f->path, &to, sizeof(to));
+	if (fd < 0 && !how && (errno == ENOSYS || errno == EPERM))
+		fd = openat(dir, f->path + (f->root ? strspn(f->path, "/") : 0), (int)to.flags);
 	fd = fd < 0 ? -errno : fd;
-	close(at);
+	close(dir);
 	return fd;
 }
 
@@ -85,13 +88,17 @@ static bool is_uncertain(int error)
 }
 
 /* cached: only what can be known at once. false: that is not all. */
-static bool filesystem_ask(struct filesystem_question *q, bool cached)
+static bool look_at(struct filesystem_question *q, bool cached)
 {
 	struct filesystem_answer *a = &q->answer;
-	int fd = filesystem_open(q, cached ? FILESYSTEM_CACHED : 0);
+	char root[64];
+	struct filesystem_file f = { .root = root, .path = q->path };
 	bool done = true;
 	struct statx st;
+	int fd;
 
+	procfs_inside(root, sizeof(root), q->pid, "");
+	fd = open_file(&f, O_PATH, cached ? FILESYSTEM_CACHED : 0);
 	*a = (struct filesystem_answer) { .error = fd < 0 ? fd : 0 };
 	if (fd < 0)
 		return !cached || !is_uncertain(fd);
@@ -107,9 +114,23 @@ static bool filesystem_ask(struct filesystem_question *q, bool cached)
 	return done;
 }
 
+int filesystem_ask(pid_t pid, const char *path, void (*fn)(void *arg), void *arg, void *out,
+		   size_t len)
+{
+	char name[2 * PATH_MAX];
+	struct patient_what what = { .name = name };
+	struct proctext_mount m;
+
+	snprintf(name, sizeof(name), "%d %s", pid, path);
+	/* A link on a local one may lead to another. */
+	if (!mounts_by_name(&m, pid, path) && !mounts_is_local_type(m.type))
+		what.mount = m.dev;
+	return patient_ask(what, fn, arg, out, len);
+}
+
 static void ask_patiently(void *arg)
 {
-	filesystem_ask(arg, false);
+	look_at(arg, false);
 }
 
 /* ---- devices ---- */
@@ -146,15 +167,8 @@ static void below_loops(struct devices_below *out)
 
 void filesystem_init(struct filesystem *f, const char *path)
 {
-	*f = (struct filesystem) { .pending = -1 };
+	*f = (struct filesystem) { 0 };
 	snprintf(f->path, sizeof(f->path), "%s", path);
-}
-
-void filesystem_fini(struct filesystem *f)
-{
-	if (f->pending >= 0)
-		close(f->pending);
-	f->pending = -1;
 }
 
 static void filesystem_take(struct filesystem *f, const struct filesystem_answer *a)
@@ -175,39 +189,86 @@ static void filesystem_take(struct filesystem *f, const struct filesystem_answer
 	below_loops(&f->below);
 }
 
-/* What comes within so long; else what the names say. */
-static void look_within(struct filesystem *f, pid_t pid, int ms)
-{
-	struct filesystem_question q = { .path = f->path, .pid = pid };
-	struct filesystem_answer *a = &q.answer;
-
-	_Static_assert(sizeof(*a) <= PATIENT_MAX, "the answer is read in one piece");
-	f->silent = !filesystem_ask(&q, true) &&
-		    patient_ask(&f->pending, ask_patiently, &q, a, sizeof(*a), ms) == -ETIMEDOUT;
-	if (f->silent) {
-		*a = (struct filesystem_answer) { 0 };
-		mounts_by_name(&a->mount, pid, f->path);
-	}
-	filesystem_take(f, a);
-}
-
 void filesystem_look(struct filesystem *fs, size_t n, pid_t pid)
 {
-	uint64_t end_ns = clock_now_ns() + PATIENCE_MS * NS_PER_MS, now;
-	bool was_silent;
+	for (size_t i = 0; i < n; i++) {
+		struct filesystem_question q = { .path = fs[i].path, .pid = pid };
+		struct filesystem_answer *a = &q.answer;
 
-	/* All are asked before one is waited for. */
-	for (size_t i = 0; i < n; i++) {
-		was_silent = fs[i].silent;
-		look_within(&fs[i], pid, 0);
-		fs[i].is_asked = fs[i].silent && !was_silent;
+		_Static_assert(sizeof(*a) <= PATIENT_MAX, "the answer is read in one piece");
+		fs[i].silent = !look_at(&q, true) && filesystem_ask(pid, q.path, ask_patiently, &q,
+								    a, sizeof(*a)) == -ETIMEDOUT;
+		/* What the names of folders and mounts say. */
+		if (fs[i].silent) {
+			*a = (struct filesystem_answer) { 0 };
+			mounts_by_name(&a->mount, pid, q.path);
+		}
+		filesystem_take(&fs[i], a);
 	}
-	for (size_t i = 0; i < n; i++) {
-		now = clock_now_ns();
-		if (fs[i].is_asked)
-			look_within(&fs[i], pid,
-				    now < end_ns ? (int)((end_ns - now) / NS_PER_MS) : 0);
+}
+
+/* ---- files ---- */
+
+/* Whether it can be found, and read, without asking a server. */
+static bool is_at_hand(const struct filesystem_file *f, pid_t pid)
+{
+	int fd = open_file(f, O_PATH, FILESYSTEM_CACHED);
+	struct proctext_mount mount;
+	bool is;
+
+	is = fd >= 0 && !mounts_of(&mount, pid, fd) && mounts_is_local_type(mount.type);
+	if (fd >= 0)
+		close(fd);
+	return is;
+}
+
+/* Named first: opening a device may change it. */
+static int open_regular(const struct filesystem_file *f)
+{
+	int at = open_file(f, O_PATH, 0), fd = -EINVAL;
+	char path[32];
+	struct stat st;
+
+	if (at < 0)
+		return at;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", at);
+	if (!fstat(at, &st) && S_ISREG(st.st_mode))
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = fd == -1 ? -errno : fd;
+	close(at);
+	return fd;
+}
+
+static void read_begin(void *arg)
+{
+	struct filesystem_file *f = arg;
+	int fd = open_regular(f);
+	char byte;
+
+	f->error = fd < 0 ? fd : read(fd, &byte, 1) < 0 ? -errno : 0;
+}
+
+int filesystem_open(const char *root, const char *path)
+{
+	struct filesystem_file f = { .root = root, .path = path };
+	pid_t pid = 0;
+	int r = 0;
+
+	if (root && sscanf(root, "/proc/%d/root", &pid) != 1)
+		pid = 0;
+	if (!is_at_hand(&f, pid)) {
+		r = filesystem_ask(pid, path, read_begin, &f, &f.error, sizeof(f.error));
+		r = r ? r : f.error;
 	}
+	return r ? r : open_regular(&f);
+}
+
+int filesystem_open_exe(pid_t pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	return filesystem_open(NULL, path);
 }
 
 bool filesystem_is_remote(const struct filesystem *f)

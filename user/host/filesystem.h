@@ -16,9 +16,7 @@
 
 struct filesystem {
 	char path[FILESYSTEM_PATH_MAX]; /* of the folder, below the root of the process */
-	int pending;                    /* -1, or a question that has no answer yet */
 	bool silent;                    /* it does not answer */
-	bool is_asked;                  /* for the first time */
 	int error;                      /* negative errno: the folder was not found */
 	char type[32];                  /* empty: not known, as with the rest */
 	uint32_t dev;                   /* as the kernel numbers devices */
@@ -32,13 +30,25 @@ struct filesystem {
 };
 
 void filesystem_init(struct filesystem *f, const char *path);
-void filesystem_fini(struct filesystem *f);
 
 /*
- * Looks at n of them, also again. pid: the process. Waits up to half a second in all for those that
- * do not answer; for one that did not answer the last time not at all.
+ * Looks at n of them, also again. pid: the process. Those that do not
+ * answer are waited for as host/patient.h says.
  */
 void filesystem_look(struct filesystem *fs, size_t n, pid_t pid);
+
+/*
+ * Opens a file to read, as a process with this root folder would ("": ours; NULL: path may be one
+ * of /proc's links). Neither this nor reading the file at once waits for a server that does not
+ * answer. A descriptor; -ETIMEDOUT: it does not answer; -EINVAL: it is not a regular file, and was
+ * not opened; or another negative errno.
+ */
+int filesystem_open(const char *root, const char *path);
+int filesystem_open_exe(pid_t pid); /* the program that it runs, also where its file was removed */
+
+/* patient_ask() about a path as this process calls it in its root folder. */
+int filesystem_ask(pid_t pid, const char *path, void (*fn)(void *arg), void *arg, void *out,
+		   size_t len);
 
 /* Whether it is a network's, or a FUSE daemon serves it. */
 bool filesystem_is_remote(const struct filesystem *f);

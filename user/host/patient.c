@@ -2,13 +2,34 @@
 /* A fork with a deadline. */
 #include "host/patient.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* How long the first questions without an answer are waited for, all together, and each later one:
+ * 500 ms and 16 times 20 ms are less than a second. */
+#define PATIENCE_MS 500
+#define LEAST_MS    20
+
+struct patient_stuck {
+	uint64_t what; /* 0: this place is free */
+	unsigned int mount;
+	int fd;
+};
+
+/* The one state here that belongs to no caller: a mount that is dead is so for all. */
+static struct patient_memory {
+	struct patient_stuck stuck[PATIENT_STUCK_MAX];
+	uint64_t waited_ns;
+} patient_memory;
 
 /* Closes everything but one pipe end, which becomes 3: no server connection, no maps. */
 static void close_others(int fd)
@@ -28,6 +49,19 @@ static void close_others(int fd)
 #endif
 	for (int i = 4; i < max && i < 65536; i++)
 		close(i);
+}
+
+/* The kernel kills this process when nobody can read what it writes: then its answer is not wanted,
+ * or the program has ended, however it did. */
+static void end_with_reader(void)
+{
+	struct pollfd out = { .fd = 3 };
+
+	fcntl(3, F_SETOWN, getpid());
+	fcntl(3, F_SETSIG, SIGKILL);
+	fcntl(3, F_SETFL, O_WRONLY | O_ASYNC);
+	if (poll(&out, 1, 0) && out.revents & POLLERR)
+		_exit(1);
 }
 
 static int receive(int fd, void *out, size_t len, int ms)
@@ -57,6 +91,7 @@ static int patient_start(void (*fn)(void *arg), void *arg, const void *out, size
 		if (child)
 			_exit(child < 0);
 		close_others(ends[1]);
+		end_with_reader();
 		fn(arg);
 		_exit(write(3, out, len) != (ssize_t)len);
 	}
@@ -69,32 +104,63 @@ static int patient_start(void (*fn)(void *arg), void *arg, const void *out, size
 	return r;
 }
 
-int patient_ask(int *pending, void (*fn)(void *arg), void *arg, void *out, size_t len, int ms)
+/* FNV-1a, of its name and of what is to be done. */
+static uint64_t hash_of(const char *what, void (*fn)(void *arg))
 {
-	int r;
+	uint64_t hash = 0xcbf29ce484222325 ^ (uint64_t)(uintptr_t)fn;
 
-	if (len > PATIENT_MAX)
-		return -EINVAL;
-	if (*pending < 0)
-		*pending = patient_start(fn, arg, out, len);
-	if (*pending < 0) {
-		r = *pending;
-		*pending = -1;
-		return r;
-	}
-	r = receive(*pending, out, len, ms);
-	if (r != -ETIMEDOUT) {
-		close(*pending);
-		*pending = -1;
-	}
-	return r;
+	for (; *what; what++)
+		hash = (hash ^ (unsigned char)*what) * 0x100000001b3;
+	return hash | 1;
 }
 
-int patient_call(void (*fn)(void *arg), void *arg, void *out, size_t len, int ms)
+static bool has_answer(const struct patient_stuck *at)
 {
-	int pending = -1, r = patient_ask(&pending, fn, arg, out, len, ms);
+	struct pollfd wait = { .fd = at->fd, .events = POLLIN };
 
-	if (pending >= 0)
-		close(pending);
+	return poll(&wait, 1, 0) > 0;
+}
+
+/* The place of what is stuck, else a free one; NULL: all are in use, or its mount is stuck. */
+static struct patient_stuck *place_of(uint64_t what, unsigned int mount)
+{
+	struct patient_stuck *unused = NULL, *at;
+	bool dead = false;
+
+	for (size_t i = 0; i < PATIENT_STUCK_MAX; i++) {
+		at = &patient_memory.stuck[i];
+		if (at->what == what)
+			return at;
+		if (!at->what)
+			unused = at;
+		else
+			dead |= mount && at->mount == mount && !has_answer(at);
+	}
+	return dead ? NULL : unused;
+}
+
+int patient_ask(struct patient_what what, void (*fn)(void *arg), void *arg, void *out, size_t len)
+{
+	uint64_t hash = hash_of(what.name, fn), begun_ns = clock_now_ns(),
+		 waited_ms = patient_memory.waited_ns / 1000000;
+	struct patient_stuck *at = place_of(hash, what.mount);
+	int ms = 0, r;
+
+	if (!at || len > PATIENT_MAX)
+		return at ? -EINVAL : -ETIMEDOUT;
+	if (!at->what) {
+		*at = (struct patient_stuck) { .what = hash,
+					       .mount = what.mount,
+					       .fd = patient_start(fn, arg, out, len) };
+		ms = waited_ms < PATIENCE_MS - LEAST_MS ? (int)(PATIENCE_MS - waited_ms) : LEAST_MS;
+	}
+	r = at->fd < 0 ? at->fd : receive(at->fd, out, len, ms);
+	if (r == -ETIMEDOUT) {
+		patient_memory.waited_ns += clock_now_ns() - begun_ns;
+		return r;
+	}
+	if (at->fd >= 0)
+		close(at->fd);
+	at->what = 0;
 	return r;
 }

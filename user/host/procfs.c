@@ -315,14 +315,6 @@ const char *procfs_mapped(pid_t pid, const char *const *names)
 	return m.found;
 }
 
-int procfs_open_exe(pid_t pid)
-{
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
 int procfs_link(char *out, size_t len, pid_t pid, const char *name)
 {
 	char path[PATH_LEN];
@@ -415,6 +407,26 @@ bool procfs_first_pid_namespace(void)
 	struct stat st;
 
 	return stat("/proc/self/ns/pid", &st) || st.st_ino == FIRST_PID_NS;
+}
+
+const char *procfs_hides(void)
+{
+	return access("/proc/1", F_OK)
+		   ? "; /proc hides the processes of other users (hidepid): run as root"
+		   : "";
+}
+
+static int take_offset(void *arg, const char *line)
+{
+	return sscanf(line, "monotonic %ld", (long *)arg) == 1;
+}
+
+long procfs_clock_ahead_s(void)
+{
+	long ahead = 0;
+
+	procfs_each_line(0, "timens_offsets", take_offset, &ahead);
+	return ahead;
 }
 
 double procfs_age_s(uint64_t started)

@@ -92,9 +92,6 @@ bool procfs_has_word(pid_t pid, const char *word);
 /* The first of these names that a file mapped by the process has in its path; NULL: none. */
 const char *procfs_mapped(pid_t pid, const char *const *names);
 
-/* The program that the process runs, also where its file was removed: a descriptor, or -1. */
-int procfs_open_exe(pid_t pid);
-
 /* Where a link leads ("exe", "cwd", "root", "fd/3"), cut to fit; out is empty after an error. */
 int procfs_link(char *out, size_t len, pid_t pid, const char *name);
 
@@ -133,6 +130,12 @@ int procfs_fd(struct procfs_fd *out, pid_t pid, int fd);
 
 /* false: process numbers are not the host's, as in most containers. */
 bool procfs_first_pid_namespace(void);
+
+/* Why processes may be missing, to be added to an error: hidepid; empty: all are seen. */
+const char *procfs_hides(void);
+
+/* How far CLOCK_MONOTONIC is ahead of the kernel's own: other than 0 only in a time namespace. */
+long procfs_clock_ahead_s(void);
 
 /* Seconds since a process was started, from its ticks after boot (struct procstat). */
 double procfs_age_s(uint64_t started);

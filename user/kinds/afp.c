@@ -12,14 +12,13 @@
 struct unit {
 	const struct servers *all;
 	const struct servers_entry *found;
-	size_t n_found, n; /* servers, processes of it */
+	size_t n_found;
 };
 
 static int look_for_master(void *arg, pid_t pid)
 {
 	struct unit *u = arg;
 
-	u->n++;
 	for (size_t i = 0; i < u->all->n; i++)
 		if (u->all->entry[i].master == pid) {
 			u->found = &u->all->entry[i];
@@ -28,13 +27,8 @@ static int look_for_master(void *arg, pid_t pid)
 	return 0;
 }
 
-static int unit_error(const char *unit, const struct unit *u, int r, struct err *e)
+static int unit_error(const char *unit, const struct unit *u, struct err *e)
 {
-	if (r)
-		return err_set(e, -ENXIO, "no processes of unit %s: %s", unit,
-			       r == -ENOENT ? "there is no cgroup of that name" : strerror(-r));
-	if (!u->n)
-		return err_set(e, -ENXIO, "unit %s has no process: is it running?", unit);
 	if (!u->n_found)
 		return err_set(e, -ENXIO, "unit %s has no AFP server", unit);
 	if (u->n_found > 1)
@@ -48,12 +42,14 @@ static int find_unit(struct servers *out, const char *unit, struct err *e)
 {
 	struct servers all = { 0 };
 	struct unit u = { .all = &all };
-	int r = servers_find(&all, e);
+	int r = servers_look(&all, 0, 0, e);
 
 	if (!r)
-		r = unit_error(unit, &u, cgroup_each_process(unit, look_for_master, &u), e);
+		r = cgroup_each_process(unit, look_for_master, &u, e);
 	if (!r)
-		r = servers_of_pid(out, u.found->master, e);
+		r = unit_error(unit, &u, e);
+	if (!r)
+		r = servers_look(out, u.found->master, 0, e);
 	servers_fini(&all);
 	return r;
 }
@@ -73,7 +69,7 @@ static int find(struct kind_found *out, const struct kind_wish *w, struct err *e
 	if (session && w->whole && master) {
 		servers_fini(&out->servers);
 		session = 0;
-		r = servers_of_pid(&out->servers, master, e);
+		r = servers_look(&out->servers, master, 0, e);
 		if (r)
 			return r;
 	}

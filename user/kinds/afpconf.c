@@ -3,25 +3,29 @@
 
 #include "kinds/afpconf.h"
 
+#include "host/filesystem.h"
+
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/openat2.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #define DEPTH_MAX    8
+#define FILES_MAX    64    /* with what is included, each time that it is */
+#define ITEMS_MAX    16384 /* of all of them */
+#define FILE_MAX_MIB 1
 #define LINE_MAX_LEN 8192
 
 struct source {
 	const char *root, *file;
 	bool follow;
-	unsigned int line, depth;
+	unsigned int line, depth, *n_files;
 	struct err *e;
 };
 
@@ -63,6 +67,9 @@ static int add(struct afpconf *c, const struct source *s, const char *section, c
 {
 	struct afpconf_item *more, *i;
 
+	if (c->n == ITEMS_MAX)
+		return err_set(s->e, -EFBIG, "%s:%u: more than %d settings", s->file, s->line,
+			       ITEMS_MAX);
 	if (c->n == c->room) {
 		more = realloc(c->item, (c->room ? 2 * c->room : 32) * sizeof(*more));
 		if (!more)
@@ -81,12 +88,18 @@ static int add(struct afpconf *c, const struct source *s, const char *section, c
 
 static int include(struct afpconf *c, char **section, const struct source *s, const char *file)
 {
-	struct source inner = {
-		.root = s->root, .file = file, .follow = true, .depth = s->depth + 1, .e = s->e
-	};
+	struct source inner = { .root = s->root,
+				.file = file,
+				.follow = true,
+				.depth = s->depth + 1,
+				.n_files = s->n_files,
+				.e = s->e };
 
 	if (inner.depth > DEPTH_MAX)
 		return err_set(s->e, -ELOOP, "%s:%u: include: nested too deep", s->file, s->line);
+	if (*s->n_files == FILES_MAX)
+		return err_set(s->e, -EFBIG, "%s:%u: include: more than %d files", s->file, s->line,
+			       FILES_MAX);
 	return read_source(c, section, &inner);
 }
 
@@ -137,62 +150,83 @@ static bool read_line(char *out, size_t room, FILE *f, unsigned int *n_lines)
 	return *n_lines > 0;
 }
 
-/* Links in the path are resolved below root, as for the server; before Linux 5.6 as for us. */
-static int open_below(const char *root, const char *file)
+/* What the kernel makes as it is read may have no end, or be what another program waits for. */
+static bool is_stored(int fd)
 {
-	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK,
-				.resolve = RESOLVE_IN_ROOT };
-	int dir = open(*root ? root : "/", O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
+	static const unsigned int made[] = {
+		PROC_SUPER_MAGIC,   SYSFS_MAGIC,         DEBUGFS_MAGIC,    TRACEFS_MAGIC,
+		CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, SECURITYFS_MAGIC,
+	};
+	struct statfs fs;
+	bool stored = !fstatfs(fd, &fs);
 
-	if (dir < 0)
-		return -errno;
-	fd = (int)syscall(SYS_openat2, dir, file, &how, sizeof(how));
-	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
-		fd = openat(dir, file + strspn(file, "/"), (int)how.flags);
-	if (fd < 0)
-		fd = -errno;
-	close(dir);
-	return fd;
+	for (size_t i = 0; stored && i < sizeof(made) / sizeof(made[0]); i++)
+		stored = (unsigned int)fs.f_type != made[i];
+	return stored;
 }
 
-static int open_file(FILE **out, const struct source *s)
+static int open_file(const struct source *s)
 {
-	int fd = open_below(s->root, s->file);
-	struct stat st;
+	int fd = filesystem_open(s->root, s->file);
 
-	*out = NULL;
-	if (fd < 0)
-		return err_set(s->e, fd, "cannot read %s: %s", s->file, strerror(-fd));
-	/* A pipe or device could block this program. */
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+	if (fd >= 0 && !is_stored(fd)) {
 		close(fd);
-		return err_set(s->e, -EINVAL, "cannot read %s: it is not a regular file", s->file);
+		return err_set(
+		    s->e, -EINVAL,
+		    "cannot read %s: it is not a file of a file system that stores files", s->file);
 	}
-	*out = fdopen(fd, "r");
-	if (*out)
-		return 0;
-	close(fd);
-	return err_set(s->e, -ENOMEM, "out of memory");
+	if (fd >= 0)
+		return fd;
+	return err_set(s->e, fd, "cannot read %s: %s", s->file,
+		       fd == -ETIMEDOUT ? "its file system does not answer"
+		       : fd == -EINVAL  ? "it is not a regular file"
+					: strerror(-fd));
+}
+
+/* All of it, at once: it may grow meanwhile. text: owned, also after an error. */
+static int read_text(char **text, FILE **out, const struct source *s)
+{
+	const size_t most = FILE_MAX_MIB << 20;
+	size_t len = 0;
+	ssize_t n = 1;
+	int fd = open_file(s);
+
+	*text = fd < 0 ? NULL : malloc(most + 1);
+	while (*text && n > 0 && len <= most) {
+		n = read(fd, *text + len, most + 1 - len);
+		len += n > 0 ? (size_t)n : 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (fd < 0)
+		return fd;
+	if (n < 0)
+		return err_set(s->e, -EIO, "cannot read %s to its end", s->file);
+	if (len > most)
+		return err_set(s->e, -EFBIG, "cannot read %s: it is larger than %d MiB", s->file,
+			       FILE_MAX_MIB);
+	*out = *text ? fmemopen(*text, len, "r") : NULL;
+	return *out ? 0 : -ENOMEM;
 }
 
 static int read_source(struct afpconf *c, char **section, struct source *s)
 {
+	char *line = malloc(LINE_MAX_LEN), *text = NULL;
 	unsigned int n_lines;
-	char *line;
-	FILE *f;
-	int r = open_file(&f, s);
+	FILE *f = NULL;
+	int r = line ? read_text(&text, &f, s) : -ENOMEM;
 
-	if (r)
-		return r;
-	line = malloc(LINE_MAX_LEN);
 	s->line = 1;
-	while (line && !r && read_line(line, LINE_MAX_LEN, f, &n_lines)) {
+	++*s->n_files;
+	while (!r && read_line(line, LINE_MAX_LEN, f, &n_lines)) {
 		r = take_line(c, section, s, line);
 		s->line += n_lines;
 	}
-	fclose(f);
-	if (!line || r == -ENOMEM)
-		r = err_set(s->e, -ENOMEM, "out of memory");
+	if (f)
+		fclose(f);
+	if (r == -ENOMEM)
+		err_set(s->e, r, "out of memory");
+	free(text);
 	free(line);
 	return r;
 }
@@ -200,7 +234,10 @@ static int read_source(struct afpconf *c, char **section, struct source *s)
 int afpconf_read(struct afpconf *out, const char *root, const char *path, bool follow,
 		 struct err *e)
 {
-	struct source s = { .root = root, .file = path, .follow = follow, .e = e };
+	unsigned int n_files = 0;
+	struct source s = {
+		.root = root, .file = path, .follow = follow, .n_files = &n_files, .e = e
+	};
 	char *section = strdup("");
 	int r;
 

@@ -30,7 +30,8 @@ struct afpconf {
 /*
  * Reads path below root ("" or "/proc/PID/root") and, with follow, what it includes; without, an
  * include is an item like any other. 0 or a negative errno (e names the file; what was read before
- * the error is in out). afpconf_fini in both cases.
+ * the error is in out). afpconf_fini in both cases. Reads regular files that are stored, not those
+ * that the kernel makes, of at most 1 MiB each; at most 64 of them, and 16,384 items.
  */
 int afpconf_read(struct afpconf *out, const char *root, const char *path, bool follow,
 		 struct err *e);

@@ -4,6 +4,7 @@
  * so nothing is by request.
  */
 #include "host/cgroup.h"
+#include "host/owner.h"
 #include "host/procfs.h"
 #include "kinds/kind.h"
 
@@ -14,7 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LISTED   8  /* of several programs, in a message */
 #define COMM_LEN 15 /* the kernel cuts names */
 
 /* Processes, the first the one that all others descend from, where there is such a one. */
@@ -93,22 +93,9 @@ static size_t tops_first(struct processes *p)
 	return n;
 }
 
-static int refuse_several(const struct processes *p, size_t n, struct err *e)
-{
-	char text[ERR_TEXT_MAX] = "";
-	struct procstat st;
-
-	for (size_t i = 0; i < n && i < LISTED; i++)
-		servers_append(text, "%s%d %s", i ? ", " : "", p->pid[i],
-			       procstat_read(&st, p->pid[i]) ? "" : st.comm);
-	if (n > LISTED)
-		servers_append(text, ", ...");
-	return err_set(e, -ENOTUNIQ, "%zu processes are called %s (%s): name one with --pid PID", n,
-		       p->exe, text);
-}
-
 static int find_exe(struct processes *p, const char *name, struct err *e)
 {
+	char what[128];
 	size_t n;
 
 	p->exe = name;
@@ -116,26 +103,19 @@ static int find_exe(struct processes *p, const char *name, struct err *e)
 	if (!p->n)
 		procfs_each(add_running, p);
 	if (!p->n)
-		return err_set(e, -ENXIO, "no process is called %s: check the name with ps -e",
-			       name);
+		return err_set(e, -ENXIO, "no process is called %s: check the name with ps -e%s",
+			       name, procfs_hides());
 	n = tops_first(p);
-	return n > 1 ? refuse_several(p, n, e) : 0;
+	snprintf(what, sizeof(what), "%zu processes are called %.64s", n, name);
+	return n > 1 ? owner_refuse(p->pid, n, what, "--pid PID", e) : 0;
 }
 
 static int find_unit(struct processes *p, const char *unit, struct err *e)
 {
-	int r = cgroup_each_process(unit, add, p);
+	int r = cgroup_each_process(unit, add, p, e);
 
-	if (r)
-		return err_set(
-		    e, -ENXIO,
-		    "no processes of unit %s: %s; systemctl status %s shows its "
-		    "cgroup, whose path can be given instead",
-		    unit, r == -ENOENT ? "there is no cgroup of that name" : strerror(-r), unit);
-	if (!p->n)
-		return err_set(e, -ENXIO, "unit %s has no process: is it running?", unit);
 	tops_first(p);
-	return 0;
+	return r;
 }
 
 static int find_pid(struct processes *p, pid_t pid, struct err *e)
@@ -145,8 +125,31 @@ static int find_pid(struct processes *p, pid_t pid, struct err *e)
 	if (pid == getpid())
 		return err_set(e, -ENXIO, "process %d is this afpscope itself", pid);
 	if (procstat_read(&st, pid))
-		return err_set(e, -ESRCH, "there is no process %d", pid);
+		return err_set(e, -ESRCH, "there is no process %d%s", pid, procfs_hides());
 	return add(p, pid);
+}
+
+/* Several that listen on one port, of one program; and what has started them, if it runs it, too.
+ */
+static int find_workers(struct processes *p, const struct servers *s, struct err *e)
+{
+	struct procstat st, up;
+	bool one = true;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct servers_entry *it = &s->entry[i];
+
+		add(p, it->master);
+		one &= it->owner == s->entry[0].owner && !strcmp(it->comm, s->entry[0].comm);
+	}
+	if (!one)
+		return owner_refuse(p->pid, p->n, "several programs listen on that port",
+				    "--pid PID", e);
+	if (p->n > 1 && !procstat_read(&st, p->pid[0]) && !procstat_read(&up, st.ppid) &&
+	    !strcmp(up.comm, st.comm))
+		add(p, st.ppid);
+	tops_first(p);
+	return 0;
 }
 
 static int find_processes(struct processes *p, struct kind_found *out, const struct kind_wish *w,
@@ -163,8 +166,8 @@ static int find_processes(struct processes *p, struct kind_found *out, const str
 	if (!w->port)
 		return err_set(e, -EINVAL,
 			       "--kind any: name the program with --pid, --port, --exe or --unit");
-	r = servers_of_port(&out->servers, (uint16_t)w->port, e);
-	return r ? r : find_pid(p, out->servers.entry[0].master, e);
+	r = servers_look(&out->servers, 0, (uint16_t)w->port, e);
+	return r ? r : find_workers(p, &out->servers, e);
 }
 
 static int find(struct kind_found *out, const struct kind_wish *w, struct err *e)

@@ -2,17 +2,16 @@
 #include "kinds/bricks.h"
 
 #include "base/procstat.h"
-#include "host/patient.h"
+#include "host/filesystem.h"
 #include "host/procfs.h"
 
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 
-#define INDEX     "/.glusterfs/indices/xattrop"
-#define BASE      "xattrop-"
-#define MOST      10000u /* for one brick; more need not be counted */
-#define ANSWER_MS 500
+#define INDEX "/.glusterfs/indices/xattrop"
+#define BASE  "xattrop-"
+#define MOST  10000u /* for one brick; more need not be counted */
 
 struct heal_index {
 	char path[CENSUS_PATH_MAX + 128];
@@ -44,7 +43,9 @@ static void look_heal(struct run_figures *out, const struct kind_found *found)
 		struct heal_index x = { 0 };
 
 		snprintf(x.path, sizeof(x.path), "%s%s%s", root, found->folder[i], INDEX);
-		if (patient_call(count, &x, &x, sizeof(x), ANSWER_MS) || !x.known)
+		if (filesystem_ask(found->target.server, found->folder[i], count, &x, &x,
+				   sizeof(x)) ||
+		    !x.known)
 			continue;
 		all += x.n;
 		run_figure_set(out, RUN_FIGURE_HEAL_ENTRIES, all);

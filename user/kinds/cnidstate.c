@@ -2,7 +2,7 @@
 #include "kinds/cnidstate.h"
 
 #include "base/procstat.h"
-#include "host/patient.h"
+#include "host/filesystem.h"
 #include "host/procfs.h"
 #include "host/sockets.h"
 #include "kinds/afpconf.h"
@@ -19,7 +19,6 @@
 
 #define DEFAULT_PORT   4700
 #define DEFAULT_FOLDER "/var/lib/netatalk/CNID"
-#define FOLDER_MS      500
 #define FOLDERS_MAX    256 /* databases that are looked at */
 #define LOOKS          5
 #define LITTLE_B       65536
@@ -240,12 +239,12 @@ static void ask_folder(void *arg)
 		closedir(d);
 }
 
-static void look_at_folder(struct run_figures *out, const char *root, const char *folder)
+static void look_at_folder(struct run_figures *out, pid_t pid, const char *root, const char *folder)
 {
 	struct folder_state f = { 0 };
 
 	snprintf(f.path, sizeof(f.path), "%s%s", root, folder);
-	if (patient_call(ask_folder, &f, &f, sizeof(f), FOLDER_MS) || !f.known)
+	if (filesystem_ask(pid, folder, ask_folder, &f, &f, sizeof(f)) || !f.known)
 		return;
 	run_figure_set(out, RUN_FIGURE_CNID_FOLDER, *f.why != 0);
 	if (*f.why)
@@ -273,7 +272,7 @@ void cnidstate_look(struct run_figures *out, const struct servers_entry *s)
 		}
 		run_figure_set(out, RUN_FIGURE_CNID_MYSQL, is.mysql);
 		if (is.files)
-			look_at_folder(out, root, is.folder);
+			look_at_folder(out, pid, root, is.folder);
 	}
 	afpconf_fini(&c);
 }

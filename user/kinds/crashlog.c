@@ -1,38 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kinds/crashlog.h"
 
-#include "base/file.h"
-#include "host/patient.h"
+#include "host/filesystem.h"
 #include "host/procfs.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#define TAIL      3584 /* bytes at the end of a log: a backtrace has about 1,500 */
-#define ANSWER_MS 500
-#define ERROR     "INTERNAL ERROR: Signal "
-#define FRAME     "/afpd("
-
-struct log_end {
-	char path[CENSUS_PATH_MAX + 64];
-	char text[TAIL + 1];
-};
-
-static void read_end(void *arg)
-{
-	struct log_end *l = arg;
-	uint64_t len;
-	int fd = file_open(AT_FDCWD, l->path, &len);
-	ssize_t n = 0;
-
-	if (fd >= 0)
-		n = pread(fd, l->text, TAIL, len > TAIL ? (off_t)(len - TAIL) : 0);
-	l->text[n > 0 ? n : 0] = '\0';
-	if (fd >= 0)
-		close(fd);
-}
+/* Bytes at the end of a log: a backtrace has about 1,500, and others write after it. */
+#define TAIL  65536
+#define ERROR "INTERNAL ERROR: Signal "
+#define FRAME "/afpd("
 
 /* The first function of afpd in the frames that follow, without what called it: "afp_read". */
 static size_t function_after(const char *at, const char **name)
@@ -65,13 +45,20 @@ void crashlog_look(struct run_figures *out, const struct servers_entry *s, const
 		   pid_t pid)
 {
 	const struct afpconf_item *file = afpconf_find(c, "Global", "log file");
-	struct log_end l = { .text = "" };
-	char root[64];
+	char root[64], text[TAIL + 1];
+	struct stat st;
+	ssize_t n = 0;
+	int fd;
 
 	if (!file || !s->master)
 		return;
 	procfs_inside(root, sizeof(root), s->master, "");
-	snprintf(l.path, sizeof(l.path), "%s%s", root, file->value);
-	if (!patient_call(read_end, &l, l.text, sizeof(l.text), ANSWER_MS))
-		crashlog_read(out, l.text, pid);
+	fd = filesystem_open(root, file->value);
+	if (fd < 0)
+		return;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+		n = pread(fd, text, TAIL, st.st_size > TAIL ? st.st_size - TAIL : 0);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	crashlog_read(out, text, pid);
 }

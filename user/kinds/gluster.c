@@ -6,6 +6,7 @@
  */
 #include "bpf/programs.h"
 #include "host/cgroup.h"
+#include "host/owner.h"
 #include "host/procfs.h"
 #include "kinds/gluster_names.h"
 #include "kinds/kind.h"
@@ -32,6 +33,8 @@ struct daemon {
 };
 
 struct daemons {
+	pid_t named;       /* the process that was asked for; 0: none */
+	unsigned int port; /* likewise */
 	size_t n;
 	struct daemon daemon[PROCESSES_MAX];
 	size_t n_sockets;
@@ -74,7 +77,8 @@ static int add(void *arg, pid_t pid)
 {
 	struct daemons *m = arg;
 
-	if (m->n < PROCESSES_MAX && look(&m->daemon[m->n], pid))
+	if (m->n < PROCESSES_MAX && (pid == m->named || owner_counts(owner_of(pid))) &&
+	    look(&m->daemon[m->n], pid))
 		m->n++;
 	return 0;
 }
@@ -165,64 +169,28 @@ static unsigned int brick_port(pid_t pid)
 	return (unsigned int)strtoul(word, NULL, 10);
 }
 
-struct listener {
-	unsigned int port;
-	size_t n;
-	uint64_t ino[16];
-};
-
-static int add_listener(void *arg, const struct sockets_entry *s, bool listening)
-{
-	struct listener *l = arg;
-
-	if (listening && s->local.port == l->port && l->n < sizeof(l->ino) / sizeof(l->ino[0]))
-		l->ino[l->n++] = s->ino;
-	return 0;
-}
-
-static int is_listener(void *arg, pid_t pid, int fd, const char *name)
-{
-	uint64_t ino = procfs_socket(name);
-	const struct listener *l = arg;
-
-	(void)pid;
-	(void)fd;
-	for (size_t i = 0; ino && i < l->n; i++)
-		if (l->ino[i] == ino)
-			return 1;
-	return 0;
-}
-
-/* A brick's or a glusterd's. */
+/* A glusterd's; or a brick's, whatever it is called. */
 static int choose_port(struct daemons *m, unsigned int port, struct err *e)
 {
-	struct listener l = { .port = port };
-	struct daemon *found = NULL, *is;
-	char text[ERR_TEXT_MAX] = "";
-	size_t n = 0;
+	struct servers at = { 0 };
+	struct daemon *is;
+	int r = servers_look(&at, 0, (uint16_t)port, e);
 
-	for (size_t i = 0; i < m->n; i++) {
-		is = &m->daemon[i];
-		l.n = 0;
-		if (is->manages)
-			sockets_each(is->pid, add_listener, &l);
-		if (is->role == AFS_ROLE_SERVER ? brick_port(is->pid) != port
-						: procfs_each_fd(is->pid, is_listener, &l) != 1)
-			continue;
-		servers_append(text, "%s%d", n++ ? ", " : "", is->pid);
-		found = is;
+	if (r == -ENXIO)
+		r = err_set(e, r, "no brick and no glusterd of this host has port %u", port);
+	r = r ? r : servers_one(&at, e);
+	is = r ? NULL : daemon_of(m, at.entry[0].master);
+	if (!r && !is && m->n < PROCESSES_MAX) {
+		is = &m->daemon[m->n++];
+		*is = (struct daemon) { .pid = at.entry[0].master, .role = AFS_ROLE_SERVER };
 	}
-	if (!found)
-		return err_set(e, -ENXIO, "no brick and no glusterd of this host has port %u",
-			       port);
-	if (n > 1)
-		return err_set(e, -ENOTUNIQ,
-			       "several servers have port %u (processes %s): name one with --pid",
-			       port, text);
-	if (found->manages)
-		return choose_managed(m, found, e);
-	found->in = true;
-	return 0;
+	servers_fini(&at);
+	if (is && is->manages)
+		return choose_managed(m, is, e);
+	if (is)
+		is->in = true;
+	m->port = port;
+	return r;
 }
 
 static int choose_listed(void *arg, pid_t pid)
@@ -236,18 +204,12 @@ static int choose_listed(void *arg, pid_t pid)
 
 static int choose(struct daemons *m, const struct kind_wish *w, struct err *e)
 {
-	int r = 0;
-
 	if (w->pid)
 		return choose_pid(m, w, e);
 	if (w->port)
 		return choose_port(m, w->port, e);
-	if (w->unit) {
-		r = cgroup_each_process(w->unit, choose_listed, m);
-		return r ? err_set(e, -ENXIO, "no processes of unit %s: %s", w->unit,
-				   r == -ENOENT ? "there is no cgroup of that name" : strerror(-r))
-			 : 0;
-	}
+	if (w->unit)
+		return cgroup_each_process(w->unit, choose_listed, m, e);
 	for (size_t i = 0; i < m->n; i++)
 		m->daemon[i].in = !w->exe || has_name(m->daemon[i].pid, w->exe);
 	return 0;
@@ -346,11 +308,14 @@ static void choose_volume(struct daemons *m, const char *volume)
 }
 
 /* The target: the bricks, their ports, and the others. */
-static int make_target(struct target *out, const struct daemons *m, struct err *e)
+static int make_target(struct target *out, const struct daemons *m, const struct kind_wish *w,
+		       struct err *e)
 {
 	pid_t pid[PROCESSES_MAX];
+	bool named = w->pid || w->port || w->unit || w->host;
 	unsigned int port;
 	size_t n = 0;
+	int r;
 
 	for (size_t i = 0; i < m->n; i++)
 		if (m->daemon[i].in && m->daemon[i].role == AFS_ROLE_SERVER)
@@ -364,9 +329,14 @@ static int make_target(struct target *out, const struct daemons *m, struct err *
 			       "%zu bricks run here, and at most %d can be recorded at once: name "
 			       "fewer with --volume or --pid",
 			       n, AFS_N_PORTS);
+	r = named ? 0 : owner_one(pid, n, "bricks of several servers run here", e);
+	if (r)
+		return r;
 	target_processes(out, pid, n);
 	for (size_t i = 0; i < n; i++) {
 		port = brick_port(pid[i]);
+		if (!port && n == 1)
+			port = m->port;
 		if (!port)
 			return err_set(e, -ENXIO,
 				       "the port of the brick of process %d is not known: its "
@@ -401,6 +371,7 @@ static int find(struct kind_found *out, const struct kind_wish *w, struct err *e
 	int r = m ? 0 : err_set(e, -ENOMEM, "out of memory");
 
 	if (!r) {
+		m->named = (pid_t)w->pid;
 		procfs_each(add, m);
 		r = choose(m, w, e);
 	}
@@ -408,7 +379,7 @@ static int find(struct kind_found *out, const struct kind_wish *w, struct err *e
 		choose_volume(m, w->volume);
 	if (!r && w->host)
 		r = choose_host(m, w->host, e);
-	r = r ? r : make_target(&out->target, m, e);
+	r = r ? r : make_target(&out->target, m, w, e);
 	if (!r && take_folders(out))
 		r = err_set(e, -ENOMEM, "out of memory");
 	free(m);

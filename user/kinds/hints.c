@@ -5,12 +5,13 @@
 
 #include "base/file.h"
 #include "base/vec.h"
+#include "host/filesystem.h"
+#include "host/owner.h"
 #include "host/procfs.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -205,11 +206,13 @@ int hints_conf(struct hints *out, const struct afpconf *c)
 
 static bool device_of(dev_t *out, const char *root, const char *path)
 {
-	char full[PATH_MAX];
+	int fd = filesystem_open(root, path);
 	struct stat st;
+	bool known = fd >= 0 && !fstat(fd, &st);
 
-	if (snprintf(full, sizeof(full), "%s%s", root, path) >= (int)sizeof(full) ||
-	    stat(full, &st))
+	if (fd >= 0)
+		close(fd);
+	if (!known)
 		return false;
 	*out = st.st_dev;
 	return true;
@@ -313,6 +316,10 @@ static int conf_hints(struct hints *out, const struct servers_entry *s, pid_t pi
 	char root[64];
 	int r;
 
+	if (!owner_counts(s->owner))
+		return fill(add(out, "owner", true), s->comm, "look into its settings yourself",
+			    "process %d is of user %u, not of root: its settings are not read", pid,
+			    s->owner);
 	if (!s->conf[0])
 		return fill(add(out, "configuration", true), s->comm,
 			    "start it with -F FILE, or look into its settings yourself",

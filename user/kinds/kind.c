@@ -2,7 +2,10 @@
 /* The tables of all kinds of servers. */
 #include "kinds/kind.h"
 
+#include "host/owner.h"
+
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +43,29 @@ const struct kind *kind_at(int index)
 	return kinds[index];
 }
 
+static int judge_owner(struct kind_found *out, const struct kind_wish *wish, struct err *e)
+{
+	const struct servers_entry *s = out->servers.n ? &out->servers.entry[0] : NULL;
+	pid_t pid = out->target.server;
+	size_t len = 0;
+
+	out->owner = owner_of(pid);
+	if (wish->owner && out->owner != *wish->owner)
+		return err_set(e, -ENXIO,
+			       "what listens there now (process %d) is of user %u, not of user %u: "
+			       "it is not watched",
+			       pid, out->owner, *wish->owner);
+	if (!owner_counts(out->owner))
+		len = (size_t)snprintf(out->note, sizeof(out->note),
+				       "process %d is of user %u, not of root", pid, out->owner);
+	if (s && s->n_left)
+		snprintf(out->note + len, sizeof(out->note) - len,
+			 "%s%zu of the sessions are of an earlier server that has ended, and are "
+			 "counted too",
+			 len ? "; " : "", s->n_left);
+	return 0;
+}
+
 int kind_find(const struct kind *k, struct kind_found *out, const struct kind_wish *wish,
 	      struct err *e)
 {
@@ -49,7 +75,7 @@ int kind_find(const struct kind *k, struct kind_found *out, const struct kind_wi
 	out->target.any_order = k->any_order;
 	out->target.files = k->files;
 	out->target.accounts = k->is.accounts;
-	return r;
+	return r ? r : judge_owner(out, wish, e);
 }
 
 int kind_find_other(const struct kind **k, struct kind_found *out, const struct kind_wish *wish,

@@ -16,6 +16,8 @@
 #include "run/kind.h"
 #include "run/run.h"
 
+#define KIND_NOTE_MAX 256
+
 /* What the user says about the server; 0 and NULL: nothing. */
 struct kind_wish {
 	unsigned int port, pid;
@@ -28,11 +30,16 @@ struct kind_wish {
 	 */
 	const char *host;
 	bool whole; /* if pid is a session: its whole server */
+	/* Only of this user (host/owner.h): it takes the place of one that has ended. NULL: any. */
+	const uint32_t *owner;
 };
 
 struct kind_found {
 	struct target target;
 	struct servers servers; /* empty where the kind does not fill it */
+	uint32_t owner;         /* whose the server is */
+	/* What is worth a line of what is watched: whose it is, what else is. Empty: nothing. */
+	char note[KIND_NOTE_MAX];
 	/* Owned: the folders in which its data is, as it calls them; none where settings say it. */
 	size_t n_folders;
 	char (*folder)[CENSUS_PATH_MAX];

@@ -5,6 +5,7 @@
  */
 #include "bpf/services.h"
 #include "host/cgroup.h"
+#include "host/owner.h"
 #include "host/procfs.h"
 #include "host/udp.h"
 #include "kinds/kind.h"
@@ -29,7 +30,6 @@
 struct rx_daemon {
 	pid_t pid;
 	bool in;            /* it was asked for */
-	bool hidden;        /* there is no right to see its sockets */
 	const char *option; /* for its receive buffer; NULL: it has none */
 	char name[sizeof(((struct procstat *)0)->comm)];
 	size_t n;
@@ -79,7 +79,7 @@ static int add_socket(void *arg, const struct udp_socket *s)
 /* Its sockets of datagrams. */
 static void look(struct rx_daemon *d)
 {
-	d->hidden = udp_of(d->pid, add_socket, d) == -EACCES;
+	udp_of(d->pid, add_socket, d);
 }
 
 static bool note_name(struct rx_daemon *d)
@@ -98,7 +98,7 @@ static int add(void *arg, pid_t pid)
 	struct rx_daemon *d = &m->daemon[m->n];
 	int program;
 
-	if (m->n == PROCESSES_MAX)
+	if (m->n == PROCESSES_MAX || !owner_counts(owner_of(pid)))
 		return 0;
 	*d = (struct rx_daemon) { .pid = pid };
 	program = note_name(d) ? program_of(d->name, pid) : -1;
@@ -127,7 +127,7 @@ static int choose_pid(struct rx_daemons *m, pid_t pid, struct err *e)
 		is = &m->daemon[m->n];
 		*is = (struct rx_daemon) { .pid = pid };
 		if (!note_name(is))
-			return err_set(e, -ESRCH, "there is no process %d", pid);
+			return err_set(e, -ESRCH, "there is no process %d%s", pid, procfs_hides());
 		look(is);
 		m->n++;
 	}
@@ -154,39 +154,52 @@ static int is_port(void *arg, const struct udp_socket *s)
 }
 
 /* A server may have the port whose sockets cannot be seen; the port itself can. */
-static int no_server_at(const struct rx_daemons *m, unsigned int port, struct err *e)
+static int no_server_at(unsigned int port, struct err *e)
 {
-	bool hidden = false;
-
-	for (size_t i = 0; i < m->n; i++)
-		hidden |= m->daemon[i].hidden;
-	if (hidden && udp_each(0, is_port, &port) == 1)
-		return err_set(e, -EACCES,
-			       "no right to see which process has UDP port %u: run as root "
-			       "(afpscope check says more)",
-			       port);
+	if (udp_each(0, is_port, &port) == 1)
+		return err_set(
+		    e, -EACCES,
+		    "no right to see which process has UDP port %u, or the kernel has it: run "
+		    "as root (afpscope check says more)",
+		    port);
 	return err_set(e, -ENXIO, "no server over Rx of this host has UDP port %u", port);
+}
+
+struct port_holders {
+	struct rx_daemons *m;
+	unsigned int port;
+	size_t n;
+	char text[ERR_TEXT_MAX];
+};
+
+/* Whatever its name, and whose ever it is. */
+static int take_holder(void *arg, pid_t pid)
+{
+	struct port_holders *h = arg;
+	struct err e;
+
+	if (udp_of(pid, is_port, &h->port) == 1 && !choose_pid(h->m, pid, &e)) {
+		owner_append(h->text, pid);
+		h->n++;
+	}
+	return 0;
 }
 
 static int choose_port(struct rx_daemons *m, unsigned int port, struct err *e)
 {
-	char text[ERR_TEXT_MAX] = "";
-	size_t n = 0;
+	struct port_holders h = { .m = m, .port = port };
 
-	for (size_t i = 0; i < m->n; i++) {
-		if (!has_port(&m->daemon[i], port))
-			continue;
-		m->daemon[i].in = true;
-		servers_append(text, "%s%d %s", n++ ? ", " : "", m->daemon[i].pid,
-			       m->daemon[i].name);
-	}
-	if (!n)
-		return no_server_at(m, port, e);
-	if (n > 1)
+	for (size_t i = 0, n = m->n; i < n; i++)
+		if (has_port(&m->daemon[i], port))
+			take_holder(&h, m->daemon[i].pid);
+	if (!h.n)
+		procfs_each(take_holder, &h);
+	if (!h.n)
+		return no_server_at(port, e);
+	if (h.n > 1)
 		return err_set(e, -ENOTUNIQ,
-			       "several servers have UDP port %u (processes %s): name one with "
-			       "--pid",
-			       port, text);
+			       "several servers have UDP port %u (%.400s): name one with --pid",
+			       port, h.text);
 	return 0;
 }
 
@@ -201,31 +214,29 @@ static int choose_listed(void *arg, pid_t pid)
 
 static int choose(struct rx_daemons *m, const struct kind_wish *w, struct err *e)
 {
-	int r;
-
 	if (w->pid)
 		return choose_pid(m, (pid_t)w->pid, e);
 	if (w->port)
 		return choose_port(m, w->port, e);
-	if (w->unit) {
-		r = cgroup_each_process(w->unit, choose_listed, m);
-		return r ? err_set(e, -ENXIO, "no processes of unit %s: %s", w->unit,
-				   r == -ENOENT ? "there is no cgroup of that name" : strerror(-r))
-			 : 0;
-	}
+	if (w->unit)
+		return cgroup_each_process(w->unit, choose_listed, m, e);
 	for (size_t i = 0; i < m->n; i++)
 		m->daemon[i].in = !w->exe || !strcmp(m->daemon[i].name, w->exe);
 	return 0;
 }
 
-static int make_target(struct target *out, const struct rx_daemons *m, struct err *e)
+static int make_target(struct target *out, const struct rx_daemons *m, bool named, struct err *e)
 {
 	pid_t pid[PROCESSES_MAX];
 	size_t n = 0;
+	int r;
 
 	for (size_t i = 0; i < m->n; i++)
 		if (m->daemon[i].in && m->daemon[i].n)
 			pid[n++] = m->daemon[i].pid;
+	r = named ? 0 : owner_one(pid, n, "several servers over Rx run here", e);
+	if (r)
+		return r;
 	if (!n)
 		return err_set(
 		    e, -ENXIO,
@@ -278,7 +289,7 @@ static int find(struct kind_found *out, const struct kind_wish *w, struct err *e
 		procfs_each(add, m);
 		r = choose(m, w, e);
 	}
-	r = r ? r : make_target(&out->target, m, e);
+	r = r ? r : make_target(&out->target, m, w->pid || w->port || w->unit, e);
 	if (!r && has_files(m) && take_partitions(out))
 		r = err_set(e, -ENOMEM, "out of memory");
 	free(m);

@@ -3,6 +3,8 @@
 
 #include "kinds/servers.h"
 
+#include "host/filesystem.h"
+#include "host/owner.h"
 #include "host/procfs.h"
 
 #include <errno.h>
@@ -12,10 +14,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NAME_AFPD  "afpd"
+#define NAME_AFPD  SERVERS_AFPD
 #define NAME_METAD "cnid_metad"
 
-static const char *const names[] = { NAME_AFPD, NAME_METAD, NULL };
+/* Their sockets are found in other network namespaces, too. */
+static const char *const names[] = { NAME_AFPD, NAME_METAD, "glusterd", "glusterfsd", NULL };
 
 static bool same_program(const struct census_process *a, const struct census_process *b)
 {
@@ -33,12 +36,23 @@ static const struct census_process *parent_of(const struct census *c,
 	return i < c->n_processes ? &c->process[i] : NULL;
 }
 
+/* Holds sockets for servers that it starts, and passes them on. */
+static bool is_starter(const struct census_process *p)
+{
+	static const char *const starters[] = { "systemd", "inetd", "xinetd", NULL };
+	size_t i = 0;
+
+	while (starters[i] && strcmp(p->comm, starters[i]) != 0)
+		i++;
+	return starters[i] != NULL;
+}
+
 /* Listens on a socket that it did not inherit from a listening parent of the same program. */
 static bool is_master(const struct census *c, size_t i)
 {
 	const struct census_process *p = &c->process[i], *up = parent_of(c, p);
 
-	for (size_t k = 0; k < c->n_holds; k++) {
+	for (size_t k = 0; k < c->n_holds && !is_starter(p); k++) {
 		if (c->hold[k].process != i || !c->socket[c->hold[k].socket].listening)
 			continue;
 		if (!up || !same_program(p, up) ||
@@ -89,6 +103,20 @@ static bool is_session(const struct census *c, size_t child, size_t master)
 	const struct census_process *p = &c->process[child], *up = &c->process[master];
 
 	return p->ppid == up->pid && child != master && same_program(p, up) && !is_master(c, child);
+}
+
+/*
+ * A session of an earlier server of that user: its connection is on a port of this one, and what it
+ * was started by has ended.
+ */
+static bool is_left(const struct census *c, size_t child, size_t master)
+{
+	const struct census_process *p = &c->process[child], *is = &c->process[master];
+	const struct census_process *up = parent_of(c, p);
+
+	return child != master && !strcmp(p->comm, is->comm) && p->owner == is->owner &&
+	       (!up || strcmp(up->comm, p->comm) != 0) && !is_master(c, child) &&
+	       served_by(c, child, master);
 }
 
 static bool has_listener(const struct census *c, uint16_t port, uint64_t net)
@@ -186,6 +214,15 @@ static size_t forwarder_of(const struct census *c, const struct census_socket *s
 	return c->n_processes;
 }
 
+static bool has_port(const struct servers_entry *e, uint16_t port)
+{
+	for (size_t i = 0; i < e->n_ports; i++)
+		if (e->port[i] == port)
+			return true;
+	return false;
+}
+
+/* By one that a session has opened, not a client of its. */
 static size_t metad_by_connection(const struct census *c, const struct servers_entry *e)
 {
 	size_t found, process;
@@ -193,7 +230,9 @@ static size_t metad_by_connection(const struct census *c, const struct servers_e
 	for (size_t i = 0; i < e->n_sessions; i++) {
 		process = census_find(c, e->session[i].pid);
 		for (size_t k = 0; k < c->n_holds; k++) {
-			if (c->hold[k].process != process || c->socket[c->hold[k].socket].listening)
+			if (c->hold[k].process != process ||
+			    c->socket[c->hold[k].socket].listening ||
+			    has_port(e, c->socket[c->hold[k].socket].tcp.local.port))
 				continue;
 			found = forwarder_of(c, &c->socket[c->hold[k].socket]);
 			if (found < c->n_processes && c->process[found].pid != e->master)
@@ -242,6 +281,7 @@ static size_t only_metad(const struct census *c, const struct census_process *se
 	*n = 0;
 	for (size_t i = 0; i < c->n_processes; i++) {
 		if (&c->process[i] == server || strcmp(c->process[i].comm, NAME_METAD) != 0 ||
+		    (c->process[i].owner && c->process[i].owner != server->owner) ||
 		    !rule->fits(server, &c->process[i]))
 			continue;
 		found = i;
@@ -292,8 +332,12 @@ static int add_cnid(struct servers_entry *e, const struct census *c,
 void servers_conf(struct servers_entry *e, const struct census_process *p)
 {
 	const char *file = "/etc/netatalk/afp.conf";
-	char path[64];
+	char root[64];
+	int fd;
 
+	/* As root this program could read what that user may not. */
+	if (!owner_counts(p->owner))
+		return;
 	if (p->conf[0]) {
 		snprintf(e->conf, sizeof(e->conf), "%s", p->conf);
 		e->conf_from = "its argument -F";
@@ -303,9 +347,12 @@ void servers_conf(struct servers_entry *e, const struct census_process *p)
 		return;
 	if (!strncmp(p->exe, "/usr/local/", 11))
 		file = "/usr/local/etc/afp.conf";
-	procfs_inside(path, sizeof(path), p->pid, file);
-	if (access(path, F_OK))
+	procfs_inside(root, sizeof(root), p->pid, "");
+	fd = filesystem_open(root, file);
+	if (fd < 0 && fd != -EACCES)
 		return;
+	if (fd >= 0)
+		close(fd);
 	snprintf(e->conf, sizeof(e->conf), "%s", file);
 	e->conf_from = "the usual place: it was started without -F";
 }
@@ -330,6 +377,7 @@ static int add_entry(struct servers *out, const struct census *c, size_t i,
 {
 	const struct census_process *p = &c->process[i];
 	struct servers_entry *more, *e;
+	bool left;
 	int r = 0;
 
 	more = realloc(out->entry, (out->n + 1) * sizeof(*more));
@@ -337,7 +385,9 @@ static int add_entry(struct servers *out, const struct census *c, size_t i,
 		return -ENOMEM;
 	out->entry = more;
 	e = &more[out->n++];
-	*e = (struct servers_entry) { .master = lone ? 0 : p->pid, .started = p->started };
+	*e = (struct servers_entry) { .master = lone ? 0 : p->pid,
+				      .started = p->started,
+				      .owner = p->owner };
 	memcpy(e->comm, p->comm, sizeof(e->comm));
 	memcpy(e->exe, p->exe, sizeof(e->exe));
 	e->net = p->net;
@@ -350,35 +400,13 @@ static int add_entry(struct servers *out, const struct census *c, size_t i,
 		r = add_session(e, c, i, lone);
 	}
 	add_ports(e->port, &e->n_ports, c, i);
-	for (size_t k = 0; !r && !lone && k < c->n_processes; k++)
-		if (is_session(c, k, i))
+	for (size_t k = 0; !r && !lone && k < c->n_processes; k++) {
+		left = is_left(c, k, i);
+		e->n_left += left;
+		if (left || is_session(c, k, i))
 			r = add_session(e, c, k, served_by(c, k, i));
+	}
 	return r ? r : add_cnid(e, c, p);
-}
-
-/* The error when no server listens; it mentions processes of that name. */
-static int none(const struct census *c, struct err *e)
-{
-	char text[ERR_TEXT_MAX] = "";
-
-	for (size_t i = 0; i < c->n_processes; i++)
-		if (!strcmp(c->process[i].comm, NAME_AFPD))
-			servers_append(text, "%s%d", *text ? ", " : "", c->process[i].pid);
-	if (*text)
-		return err_set(e, -ENXIO,
-			       "no afpd listens here, although there are processes of that name "
-			       "(%.200s): starting, or sessions whose server has ended (--pid PID "
-			       "watches one)",
-			       text);
-	if (census_find(c, 1) == c->n_processes)
-		return err_set(e, -ENXIO,
-			       "no afpd can be seen: /proc hides the processes of other users "
-			       "(hidepid): run as root");
-	return err_set(
-	    e, -ENXIO,
-	    "no afpd runs here, or it is in another PID namespace: start netatalk, or "
-	    "run afpscope on the server's host; --pid PID and --port PORT watch a server "
-	    "of another name");
 }
 
 int servers_choose(struct servers *out, const struct census *c, struct err *e)
@@ -388,13 +416,14 @@ int servers_choose(struct servers *out, const struct census *c, struct err *e)
 	memset(out, 0, sizeof(*out));
 	for (size_t i = 0; i < c->n_processes; i++) {
 		if (strcmp(c->process[i].comm, NAME_AFPD) != 0 ||
+		    !owner_counts(c->process[i].owner) ||
 		    (!is_master(c, i) && !is_blind_master(c, i)))
 			continue;
 		r = add_entry(out, c, i, NULL);
 		if (r)
 			return err_set(e, r, "out of memory");
 	}
-	return out->n ? 0 : none(c, e);
+	return out->n ? 0 : servers_none(c, e);
 }
 
 static void keep_session(struct servers *s, pid_t pid)
@@ -422,7 +451,8 @@ int servers_choose_pid(struct servers *out, const struct census *c, pid_t pid, s
 
 	memset(out, 0, sizeof(*out));
 	if (i == c->n_processes)
-		return err_set(e, -ESRCH, "there is no process %d, or it may not be seen", pid);
+		return err_set(e, -ESRCH, "there is no process %d, or it may not be seen%s", pid,
+			       procfs_hides());
 	p = &c->process[i];
 	up = parent_of(c, p);
 	if (is_master(c, i) || is_blind_master(c, i)) {
@@ -436,103 +466,73 @@ int servers_choose_pid(struct servers *out, const struct census *c, pid_t pid, s
 		keep_session(out, pid);
 		return 0;
 	}
-	if (p->denied)
-		return err_set(e, -EACCES,
-			       "no right to see what process %d (%s) serves: run as root, or with "
-			       "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
-			       pid, p->comm);
 	connection = accepted_by(c, i);
 	if (!connection)
-		return err_set(e, -ENXIO,
-			       "process %d (%s) neither listens on a TCP port nor serves a TCP "
-			       "connection",
-			       pid, p->comm);
+		return servers_serves_nobody(p, e);
 	out->session = pid;
 	r = add_entry(out, c, i, connection);
 	return r ? err_set(e, r, "out of memory") : 0;
 }
 
-/* The error for a port that is not an AFP server's; it lists those that are. */
-static int not_afp(const struct census *c, uint16_t port, const char *why, struct err *e)
-{
-	char text[ERR_TEXT_MAX] = "";
-	struct servers others;
-
-	if (!servers_choose(&others, c, NULL))
-		servers_list(text, &others);
-	servers_fini(&others);
-	return err_set(e, -ENXIO, "%s port %u here; AFP servers: %.300s", why, port,
-		       *text ? text : "none");
-}
-
-static int no_port(const struct census *c, uint16_t port, struct err *e)
-{
-	for (size_t i = 0; i < c->n_sockets; i++)
-		if (c->socket[i].listening && c->socket[i].tcp.local.port == port)
-			return err_set(
-			    e, -EACCES,
-			    "port %u is open, but no right to see which process listens on it (user id %u): run as "
-			    "root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH; or its process "
-			    "is in another PID namespace",
-			    port, c->socket[i].tcp.uid);
-	return not_afp(c, port, "nothing listens on", e);
-}
-
-int servers_choose_port(struct servers *out, const struct census *c, uint16_t port, struct err *e)
+/* With any: also those of users that do not count. */
+static int add_listeners(struct servers *out, const struct census *c, uint16_t port, bool any)
 {
 	const struct census_process *p;
 	int r = 0;
 
-	memset(out, 0, sizeof(*out));
 	for (size_t i = 0; i < c->n_processes && !r; i++) {
 		p = &c->process[i];
-		if (!listens_on(c, i, port, p->net ? p->net : c->net) || !is_master(c, i))
-			continue;
-		if (!strcmp(p->comm, NAME_METAD))
-			return not_afp(c, port,
-				       "netatalk's CNID server (" NAME_METAD ") listens on", e);
-		r = add_entry(out, c, i, NULL);
+		if ((any || owner_counts(p->owner)) && is_master(c, i) &&
+		    listens_on(c, i, port, p->net ? p->net : c->net))
+			r = add_entry(out, c, i, NULL);
 	}
+	return r;
+}
+
+/* The program that holds a port for a server that it will start; NULL: none does. */
+static const char *starter_at(const struct census *c, uint16_t port)
+{
+	for (size_t i = 0; i < c->n_processes; i++)
+		if (is_starter(&c->process[i]) && listens_on(c, i, port, c->net))
+			return c->process[i].comm;
+	return NULL;
+}
+
+int servers_choose_port(struct servers *out, const struct census *c, uint16_t port, struct err *e)
+{
+	struct servers others;
+	int r;
+
+	memset(out, 0, sizeof(*out));
+	r = add_listeners(out, c, port, false);
+	if (!r && !out->n)
+		r = add_listeners(out, c, port, true);
 	if (r)
 		return err_set(e, r, "out of memory");
-	return out->n ? 0 : no_port(c, port, e);
-}
-
-int servers_find(struct servers *out, struct err *e)
-{
-	struct census c;
-	int r;
-
-	memset(out, 0, sizeof(*out));
-	r = census_read(&c, names, 0, 0, e);
-	if (!r)
-		r = servers_choose(out, &c, e);
-	census_fini(&c);
+	if (out->n && strcmp(out->entry[0].comm, NAME_METAD) != 0)
+		return 0;
+	servers_choose(&others, c, NULL);
+	if (out->n)
+		r = servers_not_afp(&others, port,
+				    "netatalk's CNID server (" NAME_METAD ") listens on", e);
+	else
+		r = servers_no_port(c, port, starter_at(c, port), &others, e);
+	servers_fini(&others);
+	servers_fini(out);
 	return r;
 }
 
-int servers_of_pid(struct servers *out, pid_t pid, struct err *e)
+int servers_look(struct servers *out, pid_t pid, uint16_t port, struct err *e)
 {
 	struct census c;
 	int r;
 
 	memset(out, 0, sizeof(*out));
-	r = census_read(&c, names, pid, 0, e);
-	if (!r)
+	r = census_read(&c, names, pid, port, e);
+	if (!r && pid)
 		r = servers_choose_pid(out, &c, pid, e);
-	census_fini(&c);
-	return r;
-}
-
-int servers_of_port(struct servers *out, uint16_t port, struct err *e)
-{
-	struct census c;
-	int r;
-
-	memset(out, 0, sizeof(*out));
-	r = census_read(&c, names, 0, port, e);
-	if (!r)
-		r = servers_choose_port(out, &c, port, e);
+	else if (!r)
+		r = port ? servers_choose_port(out, &c, port, e) : servers_choose(out, &c, e);
 	census_fini(&c);
 	return r;
 }
@@ -564,7 +564,7 @@ static int go_behind(struct servers *s, uint16_t port, struct err *e)
 	/* First a session, then the server whose session it is. */
 	for (pid_t pid = way.server; !r && pid; pid = s->session ? s->entry[0].master : 0) {
 		servers_fini(s);
-		r = servers_of_pid(s, pid, e);
+		r = servers_look(s, pid, 0, e);
 		s->way = way;
 	}
 	return r;
@@ -576,10 +576,10 @@ int servers_named(struct servers *out, unsigned int port, pid_t pid, struct err 
 	int r;
 
 	if (pid)
-		return servers_of_pid(out, pid, e);
+		return servers_look(out, pid, 0, e);
 	if (!port)
-		return servers_find(out, e);
-	r = servers_of_port(out, (uint16_t)port, e);
+		return servers_look(out, 0, 0, e);
+	r = servers_look(out, 0, (uint16_t)port, e);
 	if (!r && out->n == 1)
 		return go_behind(out, (uint16_t)port, e);
 	if (r == -ENXIO && (!kill((pid_t)port, 0) || errno == EPERM)) {

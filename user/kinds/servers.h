@@ -21,6 +21,7 @@
 #include <sys/types.h>
 
 #define SERVERS_PORTS 4
+#define SERVERS_AFPD  "afpd"
 
 struct servers_session {
 	pid_t pid;
@@ -38,6 +39,7 @@ struct servers_session {
 struct servers_entry {
 	pid_t master; /* 0: none, a session whose master has ended */
 	uint64_t started;
+	uint32_t owner; /* its real user */
 	char comm[32];
 	char exe[CENSUS_PATH_MAX];  /* below its root; empty: not readable */
 	char conf[CENSUS_PATH_MAX]; /* below its root; empty: unknown */
@@ -53,8 +55,8 @@ struct servers_entry {
 	size_t n_cnid_ports;
 	uint16_t cnid_port[SERVERS_PORTS];
 	size_t n_dbd;
-	pid_t *dbd; /* owned: children of cnid_metad */
-	size_t n_sessions;
+	pid_t *dbd;                      /* owned: children of cnid_metad */
+	size_t n_sessions, n_left;       /* of these, left by an earlier server that has ended */
 	struct servers_session *session; /* owned, by pid */
 };
 
@@ -66,22 +68,16 @@ struct servers {
 };
 
 /*
- * All AFP servers. -ENXIO: none, and e says what else was seen. servers_fini in every case, also
- * of the next two.
+ * Neither pid nor port: all AFP servers of users that count (host/owner.h); -ENXIO: none, and e
+ * says what else was seen. pid: the server it belongs to, whatever its name: a listening process
+ * with all sessions, or one session alone (out->session; the entry then has only this). -ESRCH: no
+ * such process, -ENXIO: it serves no TCP connections, -EACCES: no right to see. port: the server
+ * that listens there, whatever its name; one of a user that does not count only if there is no
+ * other. -ENXIO: none, -EACCES: not readable. servers_fini in every case.
  */
-int servers_find(struct servers *out, struct err *e);
+int servers_look(struct servers *out, pid_t pid, uint16_t port, struct err *e);
 
-/*
- * The server a process belongs to, whatever its name: a listening process with all sessions, or
- * one session alone (out->session; the entry then has only this). -ESRCH: no such process,
- * -ENXIO: it serves no TCP connections, -EACCES: no right to see.
- */
-int servers_of_pid(struct servers *out, pid_t pid, struct err *e);
-
-/* The server that listens on a port, whatever its name; -ENXIO: none, -EACCES: not readable. */
-int servers_of_port(struct servers *out, uint16_t port, struct err *e);
-
-/* The one of a process or a port where either is not 0, else all. Returns as these three do. */
+/* The same; of a port at which another program carries on to a server, that server. */
 int servers_named(struct servers *out, unsigned int port, pid_t pid, struct err *e);
 
 /* Adds to a text of ERR_TEXT_MAX; what does not fit is cut. */
@@ -99,6 +95,14 @@ void servers_fini(struct servers *s);
 int servers_choose(struct servers *out, const struct census *c, struct err *e);
 int servers_choose_pid(struct servers *out, const struct census *c, pid_t pid, struct err *e);
 int servers_choose_port(struct servers *out, const struct census *c, uint16_t port, struct err *e);
+
+/* Why there is none: at all, and at a port (starter: what holds it
+ * for one; others: those that there are). A negative errno. */
+int servers_none(const struct census *c, struct err *e);
+int servers_no_port(const struct census *c, uint16_t port, const char *starter,
+		    const struct servers *others, struct err *e);
+int servers_serves_nobody(const struct census_process *p, struct err *e);
+int servers_not_afp(const struct servers *others, uint16_t port, const char *why, struct err *e);
 
 /* Sets conf and conf_from of the server that p belongs to, where they are known. */
 void servers_conf(struct servers_entry *e, const struct census_process *p);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Servers as text, for messages. */
+/* Servers as text, and why there is none, for messages. */
 
+#include "host/owner.h"
 #include "kinds/servers.h"
+
+#include "host/procfs.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -56,4 +59,82 @@ int servers_one(const struct servers *s, struct err *e)
 		       "%zu AFP servers run here: %.380s: choose one with --port PORT or "
 		       "--pid PID",
 		       s->n, text);
+}
+
+static void add_process(char *text, const struct census_process *p)
+{
+	servers_append(text, "%s%d", *text ? ", " : "", p->pid);
+	if (!owner_counts(p->owner))
+		servers_append(text, " (user %u)", p->owner);
+}
+
+/* The error when no server listens; it mentions processes of that name. */
+int servers_none(const struct census *c, struct err *e)
+{
+	char text[ERR_TEXT_MAX] = "", others[ERR_TEXT_MAX] = "";
+
+	for (size_t i = 0; i < c->n_processes; i++)
+		if (!strcmp(c->process[i].comm, SERVERS_AFPD))
+			add_process(owner_counts(c->process[i].owner) ? text : others,
+				    &c->process[i]);
+	if (*text)
+		return err_set(e, -ENXIO,
+			       "no afpd listens here, although there are processes of that name "
+			       "(%.200s): starting, or sessions whose server has ended (--pid PID "
+			       "watches one)",
+			       text);
+	if (*others)
+		return err_set(e, -ENXIO,
+			       "no afpd of root runs here. What ordinary users call so is watched "
+			       "only if it is named, with --pid PID or --port PORT: %.300s",
+			       others);
+	if (census_find(c, 1) == c->n_processes)
+		return err_set(e, -ENXIO,
+			       "no afpd can be seen: /proc hides the processes of other users "
+			       "(hidepid): run as root");
+	return err_set(
+	    e, -ENXIO,
+	    "no afpd runs here, or it is in another PID namespace: start netatalk, or "
+	    "run afpscope on the server's host; --pid PID and --port PORT watch a server "
+	    "of another name");
+}
+
+int servers_serves_nobody(const struct census_process *p, struct err *e)
+{
+	if (p->denied)
+		return err_set(e, -EACCES,
+			       "no right to see what process %d (%s) serves: run as root, or with "
+			       "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
+			       p->pid, p->comm);
+	return err_set(e, -ENXIO,
+		       "process %d (%s) neither listens on a TCP port nor serves a TCP connection",
+		       p->pid, p->comm);
+}
+
+int servers_not_afp(const struct servers *others, uint16_t port, const char *why, struct err *e)
+{
+	char text[ERR_TEXT_MAX] = "";
+
+	servers_list(text, others);
+	return err_set(e, -ENXIO, "%s port %u here; AFP servers: %.300s", why, port,
+		       *text ? text : "none");
+}
+
+int servers_no_port(const struct census *c, uint16_t port, const char *starter,
+		    const struct servers *others, struct err *e)
+{
+	if (starter)
+		return err_set(e, -ENXIO,
+			       "%s holds port %u until a client comes, and starts the server then: "
+			       "connect a client, and try again",
+			       starter, port);
+	for (size_t i = 0; i < c->n_sockets; i++)
+		if (c->socket[i].listening && c->socket[i].tcp.local.port == port)
+			return err_set(
+			    e, -EACCES,
+			    "port %u is open, but no right to see which process listens on it (user id %u): run as "
+			    "root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH; or its process "
+			    "is in another PID namespace%s",
+			    port, c->socket[i].tcp.uid, procfs_hides());
+	return servers_not_afp(others, port, "nothing listens on", e);
 }

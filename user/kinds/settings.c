@@ -2,13 +2,13 @@
 #include "kinds/settings.h"
 
 #include "base/procstat.h"
+#include "host/filesystem.h"
 #include "host/procfs.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -63,21 +63,15 @@ unsigned int settings_version(const char *program, size_t len)
 
 static unsigned int version_of(pid_t pid)
 {
-	int fd = procfs_open_exe(pid);
-	unsigned int version = 0;
-	struct stat st;
-	char *text;
+	int fd = filesystem_open_exe(pid);
+	char *text = fd < 0 ? NULL : malloc(PROGRAM_MAX);
+	/* Not mapped: the file may be shortened meanwhile. */
+	ssize_t n = text ? pread(fd, text, PROGRAM_MAX, 0) : 0;
+	unsigned int version = n > 0 ? settings_version(text, (size_t)n) : 0;
 
-	if (fd < 0)
-		return 0;
-	if (!fstat(fd, &st) && st.st_size > 0 && st.st_size <= PROGRAM_MAX) {
-		text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-		if (text != MAP_FAILED) {
-			version = settings_version(text, (size_t)st.st_size);
-			munmap(text, (size_t)st.st_size);
-		}
-	}
-	close(fd);
+	free(text);
+	if (fd >= 0)
+		close(fd);
 	return version;
 }
 
@@ -102,14 +96,20 @@ void settings_conf(struct run *r, const struct afpconf *c, unsigned int version)
 void settings_read(struct settings *out, const struct servers_entry *s)
 {
 	pid_t pid = s->master ? s->master : s->n_sessions ? s->session[0].pid : 0;
-	char root[64], path[CENSUS_PATH_MAX + 64];
 	struct err e = { 0 };
 	struct stat st;
+	char root[64];
+	bool is_there;
+	int fd;
 
 	if (!pid || !s->conf[0])
 		return;
-	procfs_inside(path, sizeof(path), pid, s->conf);
-	if (stat(path, &st))
+	procfs_inside(root, sizeof(root), pid, "");
+	fd = filesystem_open(root, s->conf);
+	is_there = fd >= 0 && !fstat(fd, &st);
+	if (fd >= 0)
+		close(fd);
+	if (!is_there)
 		return;
 	if (out->known && !memcmp(&out->time, &st.st_mtim, sizeof(st.st_mtim)) &&
 	    out->len == (uint64_t)st.st_size)
@@ -117,7 +117,6 @@ void settings_read(struct settings *out, const struct servers_entry *s)
 	if (!out->version)
 		out->version = version_of(pid);
 	afpconf_fini(&out->conf);
-	procfs_inside(root, sizeof(root), pid, "");
 	out->known = !afpconf_read(&out->conf, root, s->conf, true, &e);
 	out->time = st.st_mtim;
 	out->len = (uint64_t)st.st_size;

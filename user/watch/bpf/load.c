@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "bpf/pool.h"
 #include "calls.skel.h"
+#include "host/procfs.h"
 #include "host/syscalls.h"
 #include "run/account.h"
 #include "watch/bpf/ring.h"
@@ -443,10 +444,17 @@ static unsigned int count_cpus(void)
 
 int bpf_load_open(struct bpf_load *out, const struct bpf_load_wish *wish, struct err *e)
 {
+	long ahead_s = procfs_clock_ahead_s();
 	libbpf_print_fn_t old;
 	int r;
 
 	memset(out, 0, sizeof(*out));
+	if (ahead_s)
+		return err_set(
+		    e, -ENOTSUP,
+		    "this is a time namespace, whose clock is %ld s off the kernel's: run "
+		    "afpscope outside of it (nsenter -t 1 -T)",
+		    ahead_s);
 	out->n_cpus = count_cpus();
 	if (!out->n_cpus)
 		return err_set(e, -EIO,

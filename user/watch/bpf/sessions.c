@@ -5,26 +5,22 @@
 
 #include "host/procfs.h"
 #include "host/sockets.h"
+#include "host/usernames.h"
 #include "kinds/volumes.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define PATH_LEN 512
 
 struct label {
 	uint32_t uid;
 	bool has_uid;
-	char user[64]; /* name of uid in the server's own list of users; empty: not found */
-	char *cwd;     /* owned; last working directory; NULL: never seen */
-	char *folder;  /* owned; its volume's, or the highest it was seen in; NULL: not known */
+	char *cwd;    /* owned; last working directory; NULL: never seen */
+	char *folder; /* owned; its volume's, or the highest it was seen in; NULL: not known */
 };
 
 /* What is kept of a session when its slot is reused. */
@@ -32,7 +28,7 @@ struct known {
 	struct run_session row; /* without texts */
 	struct label label;
 	uint32_t uid; /* that it switched to; 0: not seen */
-	pid_t parent; /* the process that accepted its connection; 0: before the watch */
+	pid_t lister; /* lister_of() */
 	uint16_t port, family;
 	uint8_t ip[16];
 	bool saw_volumes;
@@ -51,11 +47,19 @@ struct sessions {
 	size_t n_ended;
 	struct run_session rest; /* sum of those that were dropped */
 	uint64_t n_rest;
+	struct usernames *names; /* owned */
 };
 
 struct sessions *sessions_new(void)
 {
-	return calloc(1, sizeof(struct sessions));
+	struct sessions *s = calloc(1, sizeof(*s));
+
+	if (s)
+		s->names = usernames_new();
+	if (s && s->names)
+		return s;
+	sessions_free(s);
+	return NULL;
 }
 
 static void label_free(struct label *l)
@@ -73,6 +77,7 @@ void sessions_free(struct sessions *s)
 	for (size_t i = 0; i < s->n_ended; i++)
 		label_free(&s->ended[i].label);
 	free(s->ended);
+	usernames_free(s->names);
 	free(s);
 }
 
@@ -98,44 +103,19 @@ static bool saw_volumes(const struct afs_process *p, const struct afs_stream *s)
 	return s && (s->n_volumes || (p->parent >= 0 && s->begun && !s->found));
 }
 
-/* The effective one, other than root's. Whether it was found. */
+/* The effective one, as the process itself sees it, other than root's. Whether it was found. */
 static bool look_uid(struct label *l, pid_t pid)
 {
 	uint32_t real, uid;
 
-	if (procfs_uids(&real, &uid, pid) || !uid)
+	if (procfs_uids(&real, &uid, pid))
+		return false;
+	uid = usernames_inside(pid, uid);
+	if (!uid)
 		return false;
 	l->uid = uid;
 	l->has_uid = true;
 	return true;
-}
-
-/*
- * A server with its own root (a container) has its own users. Its list belongs to somebody else: if
- * it is a link it is not followed, if it is a pipe it is not waited for.
- */
-static void look_user(struct label *l, pid_t pid)
-{
-	struct stat own, its, st;
-	struct passwd entry, *found;
-	char path[64], buf[4096];
-	FILE *list;
-	int fd;
-
-	procfs_inside(path, sizeof(path), pid, "");
-	if (stat("/", &own) || stat(path, &its) ||
-	    (own.st_dev == its.st_dev && own.st_ino == its.st_ino))
-		return;
-	procfs_inside(path, sizeof(path), pid, "/etc/passwd");
-	fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	list = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
-	if (!list && fd >= 0)
-		close(fd);
-	while (list && !fgetpwent_r(list, &entry, buf, sizeof(buf), &found))
-		if (entry.pw_uid == l->uid && !l->user[0])
-			snprintf(l->user, sizeof(l->user), "%s", entry.pw_name);
-	if (list)
-		fclose(list);
 }
 
 /* Only if the folder has changed: this reads the server's configuration. */
@@ -159,6 +139,12 @@ static void look_folder(struct label *l, pid_t pid)
 	l->folder = folder;
 }
 
+/* In whose list of users the name is: the process that accepted the connection lives longer. */
+static pid_t lister_of(const struct bpf_view *v, const struct afs_process *p)
+{
+	return p->parent >= 0 ? v->process[p->parent].tgid : p->tgid;
+}
+
 void sessions_look(struct sessions *s, const struct bpf_view *v)
 {
 	uint32_t n = bpf_view_processes(v);
@@ -168,39 +154,26 @@ void sessions_look(struct sessions *s, const struct bpf_view *v)
 		p = &v->process[i];
 		if (!serves(p) || p->ended >= p->threads)
 			continue;
+		/* Its name is asked for now, and may be known when it is shown. */
 		if (!s->label[i].has_uid && look_uid(&s->label[i], p->tgid))
-			look_user(&s->label[i], p->tgid);
+			usernames_find(s->names, lister_of(v, p), s->label[i].uid);
 		if (!saw_volumes(p, bpf_view_stream_of(v, p)))
 			look_folder(&s->label[i], p->tgid);
 	}
 }
 
-static char *user_name(uint32_t uid, const struct label *l)
+static int label_user(struct run_session *to, const struct known *from, struct usernames *names)
 {
-	struct passwd entry, *found = NULL;
-	char buf[4096], *name = NULL;
+	uint32_t uid = from->uid ? from->uid : from->label.uid;
+	const char *name;
 
-	if (l->user[0] && l->uid == uid)
-		return strdup(l->user);
-	if (!getpwuid_r(uid, &entry, buf, sizeof(buf), &found) && found)
-		return strdup(found->pw_name);
-	return asprintf(&name, "uid %u", uid) < 0 ? NULL : name;
-}
-
-/* If the session ended between two looks, its parent's list of users is used. */
-static int label_user(struct run_session *to, const struct known *from)
-{
-	struct label l = from->label;
-
-	if (!from->uid && !l.has_uid)
+	if (!from->uid && !from->label.has_uid)
 		return 0;
-	if (from->uid && (from->uid != l.uid || !l.user[0])) {
-		l.uid = from->uid;
-		l.user[0] = '\0';
-		if (from->parent)
-			look_user(&l, from->parent);
-	}
-	to->user = user_name(l.uid, &l);
+	name = usernames_find(names, from->lister, uid);
+	if (name)
+		to->user = strdup(name);
+	else if (asprintf(&to->user, "uid %u", uid) < 0)
+		to->user = NULL;
 	to->user_from = from->uid ? "effective user id, seen in setresuid" : "/proc/PID/status";
 	return to->user ? 0 : -ENOMEM;
 }
@@ -267,7 +240,7 @@ static struct known known_process(const struct sessions *s, const struct bpf_vie
 		},
 		.label = s->label[i],
 		.uid = p->uid,
-		.parent = p->parent >= 0 ? v->process[p->parent].tgid : 0,
+		.lister = lister_of(v, p),
 	};
 }
 
@@ -381,26 +354,26 @@ int sessions_end_process(struct sessions *s, const struct bpf_view *v, uint32_t 
 	return r;
 }
 
-static int fill(const struct known *k, struct run_session *to)
+static int fill(const struct known *k, struct run_session *to, struct usernames *names)
 {
 	int err;
 
 	*to = k->row;
-	err = label_user(to, k);
+	err = label_user(to, k, names);
 	err = err ? err : label_address(to, k);
 	return err ? err : label_volumes(to, k);
 }
 
-static int note(const struct known *k, struct run *r)
+static int note(const struct known *k, struct run *r, struct usernames *names)
 {
 	struct run_session *to = run_session(r);
 
-	return to ? fill(k, to) : -ENOMEM;
+	return to ? fill(k, to, names) : -ENOMEM;
 }
 
-static bool filled(const struct known *k, struct run_session *to)
+static bool filled(const struct known *k, struct run_session *to, struct usernames *names)
 {
-	if (!fill(k, to))
+	if (!fill(k, to, names))
 		return true;
 	run_session_fini(to);
 	return false;
@@ -418,11 +391,11 @@ bool sessions_find(const struct sessions *s, const struct bpf_view *v, pid_t pid
 		if (!p || p->tgid != pid || v->stream[i].port != port)
 			continue;
 		k = known_stream(s, v, &v->stream[i]);
-		return filled(&k, out);
+		return filled(&k, out, s->names);
 	}
 	for (size_t i = s->n_ended; i--;)
 		if (s->ended[i].row.pid == pid && s->ended[i].port == port)
-			return filled(&s->ended[i], out);
+			return filled(&s->ended[i], out, s->names);
 	return false;
 }
 
@@ -430,24 +403,32 @@ int sessions_note(const struct sessions *s, const struct bpf_view *v, struct run
 {
 	uint32_t n = bpf_view_streams(v), m = bpf_view_processes(v);
 	struct known k;
+	size_t unknown;
 	int err = 0;
 
 	for (size_t i = 0; i < s->n_ended && !err; i++)
-		err = note(&s->ended[i], r);
+		err = note(&s->ended[i], r, s->names);
 	for (uint32_t i = 0; i < n && !err; i++) {
 		if (!server_of(v, i))
 			continue;
 		k = known_stream(s, v, &v->stream[i]);
-		err = note(&k, r);
+		err = note(&k, r, s->names);
 	}
 	for (uint32_t i = 0; i < m && !err; i++) {
 		if (!serves(&v->process[i]) || v->process[i].streams)
 			continue;
 		k = known_process(s, v, i);
-		err = note(&k, r);
+		err = note(&k, r, s->names);
 	}
 	r->rest = s->rest;
 	r->n_rest = s->n_rest;
+	unknown = usernames_unanswered(s->names);
+	if (!err && unknown)
+		err = run_note(
+		    &r->warnings, "names",
+		    "the list of users (passwd in /etc/nsswitch.conf, or the server's own) "
+		    "has not answered yet: %zu of the users are shown by number",
+		    unknown);
 	return err;
 }
 

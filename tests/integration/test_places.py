@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Users of containers, name services that hang, namespaces: exact, or said."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from places import LITTLE, STAT, LittleServer, little_server
+from scope import AS_NOBODY, OK, UNTRUSTED, Done, Scope
+
+QUICK_S = 7  # beside the seconds of the watch; a name that is waited for takes 30
+ASKED = 20
+
+
+@pytest.fixture(scope="module")
+def slow_names(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """To be put before a command: its name service takes 30 s for each name."""
+    folder = tmp_path_factory.mktemp("names")
+    module = folder / "libnss_afpslow.so.2"
+    source = str(LITTLE.with_name("nsslow.c"))
+    subprocess.run(["gcc", "-Wall", "-shared", "-fPIC", "-o", module, source], check=True)
+    conf = folder / "nsswitch.conf"
+    conf.write_text("".join(f"{name}: afpslow files\n" for name in ("passwd", "group", "hosts")))
+    script = f'mount --bind {conf} /etc/nsswitch.conf && LD_LIBRARY_PATH={folder} exec "$@"'
+    return ["unshare", "--mount", "bash", "-c", script, "-"]
+
+
+def test_the_name_service_hangs(slow_names: list[str]) -> None:
+    """The test's own tool."""
+    code = "import pwd, os; pwd.getpwuid(1234)"
+    with pytest.raises(subprocess.TimeoutExpired):
+        subprocess.run([*slow_names, "python3", "-c", code], timeout=2, check=True)
+
+
+@pytest.fixture
+def strangers() -> Iterator[LittleServer]:
+    """A server of this host whose users have no names, one with a session."""
+    with little_server(1234, 1235) as server, server.client() as client:
+        client.ask()
+        yield server
+
+
+def test_a_name_service_that_hangs_delays_no_record(
+    scope: Scope, slow_names: list[str], strangers: LittleServer
+) -> None:
+    running = scope.record(None, f"--pid={strangers.pid}", "-d", "1", before=slow_names)
+    running.wait_recording()
+    with strangers.client() as client:
+        client.ask()
+    done = running.finish(20)
+    assert done.seconds < 1 + QUICK_S, done
+    assert done.run
+    assert {s["user"] for s in done.run.saved["sessions"]} == {"uid 1234", "uid 1235"}
+    said = "has not answered yet: 2 of the users are shown by number"
+    assert said in done.run.warning("names")
+
+
+@pytest.mark.parametrize("name", ["top", "slow", "exporter"])
+def test_a_name_service_that_hangs_delays_no_command(
+    scope: Scope, slow_names: list[str], strangers: LittleServer, name: str, tmp_path: Path
+) -> None:
+    args = {
+        "top": ["-n", "1", "-b", "--by=user"],
+        "slow": ["-d", "1"],
+        "exporter": ["--listen", "127.0.0.1:0"],
+    }[name]
+    at = time.monotonic()
+    line = [*slow_names, str(scope.binary), name, f"--pid={strangers.pid}", *args]
+    running = scope.start(line)
+    if name == "exporter":
+        running.wait_for("http://", timeout=20)
+        running.process.terminate()
+    done = running.finish(20)
+    assert time.monotonic() - at < 1 + QUICK_S, done
+
+
+def test_nor_is_ones_own_name_waited_for(scope: Scope, slow_names: list[str]) -> None:
+    bare = ["env", "-u", "HOME", "-u", "AFPSCOPE_RUNS", "-u", "XDG_STATE_HOME"]
+    done = scope.execute([*slow_names, *bare, str(scope.binary), "runs"], timeout=20)
+    assert done.seconds < 2, done
+
+
+def users(scope: Scope, server: LittleServer) -> list[str | None]:
+    """Of one session from before a record, and of one that begins in it."""
+    with server.client() as first:
+        first.ask()
+        running = scope.record(None, f"--pid={server.pid}", "-d", "2")
+        running.wait_recording()
+        first.ask(ASKED)
+        with server.client() as second:
+            second.ask(ASKED)
+        done = running.finish(20).expect(OK)
+    assert done.run
+    assert done.run.phases[0].requests()[STAT] == 2 * ASKED
+    return [session["user"] for session in done.run.saved["sessions"]]
+
+
+def test_a_user_of_a_user_namespace_has_one_name(scope: Scope) -> None:
+    """Before and after the start of the watch: setresuid says 33, /proc/PID/status 100033."""
+    with little_server(33, 33, mapped=100000) as server:
+        assert users(scope, server) == ["www-data"] * 2
+
+
+def test_a_user_of_a_container_has_the_name_that_it_gives(scope: Scope, tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/passwd").write_text("root:x:0:0::/:\nalice:x:33:33::/:\n")
+    with little_server(33, 33, mapped=100000, root=tmp_path) as server:
+        assert users(scope, server) == ["alice"] * 2
+
+
+OFF = ("unshare", "--time", "--monotonic", "100000", "--boottime", "100000")
+
+
+def record(scope: Scope, server: LittleServer, *before: str) -> Done:
+    """The requests of a second."""
+    running = scope.record(None, f"--pid={server.pid}", "-d", "1", before=before)
+    running.wait_recording()
+    with server.client() as client:
+        client.ask(ASKED)
+    return running.finish(20).expect(OK)
+
+
+def test_a_clock_that_is_not_the_kernels_is_refused(scope: Scope) -> None:
+    with little_server(0) as server:
+        done = record(scope, server, *OFF)
+    assert done.run
+    said = "this is a time namespace, whose clock is 100000 s off the kernel's: run afpscope"
+    assert said in done.run.saved["rungs"]["not.bpf"]
+    assert "/proc" in done.run.saved["rungs"]["calls"]
+
+
+SPACES = {
+    "time": OFF,
+    "all": (
+        *("unshare", "--pid", "--fork", "--mount-proc", "--net", "--cgroup", "--uts", "--ipc"),
+        *OFF[1:],
+    ),
+    "beside": ("unshare", "--mount", "--net", "--cgroup", "--uts", "--ipc"),
+}
+UP = ("bash", "-c", 'ip link set lo up && exec "$@"', "-")
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_a_server_in_namespaces_of_its_own_is_counted_exactly(scope: Scope, space: str) -> None:
+    """From outside, or from other ones beside it."""
+    own = (*SPACES[space], *(UP if "--net" in SPACES[space] else ()))
+    with little_server(0, before=own) as server:
+        done = record(scope, server, *(own if space == "beside" else ()))
+    assert done.run
+    assert "tp" in done.run.saved["rungs"]["calls"]
+    assert done.run.phases[0].requests()[STAT] == ASKED
+    assert not done.run.losses(), [loss for loss in done.run.saved["losses"] if loss["n"]]
+    assert not done.run.open_books()
+
+
+def hiding(options: str) -> list[str]:
+    """To be put before a command: what it sees of /proc."""
+    script = f'mount -t proc -o {options} proc /proc && exec "$@"'
+    return ["unshare", "--mount", "bash", "-c", script, "-"]
+
+
+def test_root_sees_what_is_hidden(scope: Scope) -> None:
+    with little_server(0) as server:
+        done = record(scope, server, *hiding("hidepid=2,subset=pid"))
+    assert done.run
+    assert done.run.phases[0].requests()[STAT] == ASKED
+    assert not done.run.losses() and not done.run.open_books()
+
+
+def test_a_diagnosis_needs_no_more_than_the_processes(scope: Scope) -> None:
+    """What the machine does is not seen, and that is said."""
+    with little_server(0) as server:
+        line = [*hiding("subset=pid"), str(scope.binary), "doctor", f"--port={server.port}"]
+        done = scope.execute([*line, "-d", "1", "--no-save"])
+    assert "Not seen: " in done.out and done.status in (OK, UNTRUSTED), done
+
+
+def test_an_ordinary_user_is_told_of_hidepid(scope: Scope, public: Path) -> None:
+    with little_server(0) as server:
+        for words in (
+            ["record", f"--port={server.port}"],
+            ["record", f"--pid={server.pid}"],
+            ["record", "--kind=any", f"--pid={server.pid}"],
+            ["record", "--kind=any", "--exe=littleserver"],
+            ["check", f"--pid={server.pid}"],
+        ):
+            done = scope.execute([*hiding("hidepid=2"), *AS_NOBODY, str(public), *words])
+            assert done.status and "(hidepid): run as root" in done.err, done
