@@ -19,7 +19,7 @@ from checks import check, only
 from forwarding import FORWARDERS, forwarded, free_port, listens, started
 from netatalk import Server
 from netns import HIDDEN, cable, inside, server_in, space
-from scope import FAILED, NO_SESSION, OK, Done, Phase, Run, Scope, wait_until
+from scope import AS_NOBODY, FAILED, NO_SESSION, OK, Done, Phase, Run, Scope, wait_until
 from test_books import DBD
 from test_tracing import read
 
@@ -211,13 +211,16 @@ def host() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
-def test_redirect(scope: Scope, host: str, address: str) -> None:
+def test_redirect(scope: Scope, host: str, public: Path, address: str) -> None:
     """The server's end has another port than the one that the client connected to."""
     with server_in(host, AFPD_GLOBAL=f"afp listen = {address}") as server:
         nft(host, REDIRECT.format(port=server.port))
         with inside(host):
             line = client(scope, server, 10548, "-n", "1", "-v", "-f", ":", host=address)
             done = scope.execute(line, save=True).expect(OK)
+            line[line.index(str(scope.binary))] = str(public)
+            blind = scope.execute([*AS_NOBODY, *line]).expect(OK)
+    assert "an address that the kernel translates (DNAT;" in " ".join(blind.out.split())
     assert done.run
     done.run.assert_trustworthy()
     assert done.run.phase(10).columns() == DBD[10]
