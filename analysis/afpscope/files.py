@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,7 +32,8 @@ def _error(number: int) -> OSError:
 class _Walk:
     """Walks along a path part by part; the caller closes `at`.
 
-    `found` is what the path names if that is not a folder, -1 if it does not exist.
+    `found` is what the path names if that is not a folder, -1 if it does not exist; `is_open`:
+    by a link of /proc to an open file, as /dev/stdout is, so that it is not in `at`.
     """
 
     def __init__(self, path: Path, make: bool = False) -> None:
@@ -40,7 +42,7 @@ class _Walk:
         self._path, self._make, self._links = path, make, 0
         self._rest = [*reversed(path.parts)]
         self.at = os.open("/" if path.is_absolute() else ".", _PATH)
-        self.name, self.found, self.is_folder = "", -1, True
+        self.name, self.found, self.is_folder, self.is_open = "", -1, True, False
         try:
             while self._rest:
                 self._step(self._rest.pop())
@@ -54,7 +56,7 @@ class _Walk:
         self.at = self.found = -1
 
     def _step(self, name: str) -> None:
-        self.name, self.is_folder = name, False
+        self.name, self.is_folder, self.is_open = name, False, False
         try:
             fd = self._open(name)
         except FileNotFoundError:
@@ -103,6 +105,7 @@ class _Walk:
                 f" (user id {st.st_uid}): name the place itself"
             )
         if Path("/proc/self").exists() and st.st_dev == Path("/proc/self").lstat().st_dev:
+            self.is_open = True
             return os.open(self.name, _PATH, dir_fd=self.at)
         if target.startswith("/"):
             self._enter(os.open("/", _PATH))
@@ -117,7 +120,7 @@ def _failure(path: Path, e: OSError) -> Failure:
 @contextmanager
 def _whole(folder: int, name: str, path: Path) -> Iterator[BinaryIO]:
     """Replaces `name` when all was written; on an error nothing changes."""
-    aside = f".{name}.{os.getpid()}"
+    aside = f".afpscope.{secrets.token_hex(8)}.tmp"
     try:
         out = os.fdopen(os.open(aside, _CREATE, 0o666, dir_fd=folder), "wb")
     except OSError as e:
@@ -138,7 +141,7 @@ def _whole(folder: int, name: str, path: Path) -> Iterator[BinaryIO]:
 def _through(walk: _Walk) -> int:
     """Opens what was found for writing."""
     try:
-        return os.open(f"/dev/fd/{walk.found}", os.O_WRONLY | os.O_NOCTTY)
+        return os.open(f"/dev/fd/{walk.found}", os.O_WRONLY | os.O_APPEND | os.O_NOCTTY)
     except FileNotFoundError:  # without /proc
         return os.open(walk.name, os.O_WRONLY | os.O_NOCTTY | os.O_NOFOLLOW, dir_fd=walk.at)
 
@@ -153,7 +156,8 @@ def written(path: Path) -> Iterator[BinaryIO]:
     try:
         if walk.is_folder:
             raise wrong_use(f"{path} is a folder: name a file")
-        if walk.found < 0 or stat.S_ISREG(os.fstat(walk.found).st_mode):
+        is_file = walk.found < 0 or stat.S_ISREG(os.fstat(walk.found).st_mode)
+        if is_file and not walk.is_open:
             with _whole(walk.at, walk.name, path) as out:
                 yield out
         else:

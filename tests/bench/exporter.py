@@ -100,7 +100,7 @@ def exporter_logins(lab: Lab, how: str) -> list[Result]:
             if n == FEW_LOGINS:
                 before = _resident_mib(pids)
         grown = _resident_mib(pids) - before
-    counted = int(answer.split("\nafpscope_logins_total ")[1].split()[0])
+    counted = int(answer.split("\nafpscope_logins_total{")[1].split()[1])
     remark = f"{before:.0f} MiB after {FEW_LOGINS} logins"
     return [
         figure("logins not counted", LOGINS - counted, "logins", how, goal=0),

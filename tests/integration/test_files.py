@@ -112,16 +112,19 @@ def test_two_exporters_in_one_folder_share_no_name(
         strace = ["strace", "-f", "-o", str(log), "-e", "trace=openat,rename,renameat,renameat2"]
         line = textfile(scope, server.port, place / name)
         running.append((scope.start([*strace, *line]), log, name))
-    for _, _, name in running:
-        wait_until((place / name).exists, 30, f"{name}")
-    wait_until(
-        lambda: all(log.read_text().count(f'"{name}")') >= 3 for _, log, name in running),
-        20,
-        "some writes of both",
-    )
-    for one, _, _ in running:
-        (exporter,) = children(one.process.pid)  # of strace
-        os.kill(exporter, signal.SIGTERM)
+    try:
+        wait_until(
+            lambda: all(
+                log.exists() and log.read_text().count(f'"{name}")') >= 3
+                for _, log, name in running
+            ),
+            40,
+            "some writes of both",
+        )
+    finally:  # also what strace would leave behind if this test were ended
+        for one, _, _ in running:
+            for exporter in children(one.process.pid):
+                os.kill(exporter, signal.SIGTERM)
     for one, _, _ in running:
         one.finish(30)
     names: set[str] = set()

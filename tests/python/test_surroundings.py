@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from afpscope.files import Folder
+from afpscope.files import Folder, written
 from conftest import Done, Shelf
 
 NOBODY = 65534
@@ -149,6 +149,27 @@ def test_ones_own_links_are_followed(shelf: Shelf, execute: Execute, tmp_path: P
     done = execute("gate", run, "--accept", "--counts", "/dev/null")
     assert (done.code, Path("/dev/null").is_char_device()) == (0, True)
     assert "is a folder" in execute("gate", run, "--accept", "--counts", tmp_path).err
+
+
+def test_an_open_file_that_was_named_is_added_to(tmp_path: Path) -> None:
+    """As /dev/stdout is where the shell redirected it: report -o /dev/stdout >FILE."""
+    file = tmp_path / "open"
+    file.write_text("before\n")
+    fd = os.open(file, os.O_RDONLY)
+    with written(Path(f"/dev/fd/{fd}")) as out:
+        out.write(b"after\n")
+    os.close(fd)
+    assert file.read_text() == "before\nafter\n"
+    assert [p.name for p in tmp_path.iterdir()] == ["open"]
+
+
+def test_a_name_may_be_as_long_as_a_name_may_be(tmp_path: Path) -> None:
+    file = tmp_path / ("n" * 255)
+    with written(file) as out:
+        out.write(b"all of it")
+        assert not file.exists()
+    assert file.read_bytes() == b"all of it"
+    assert [p.name for p in tmp_path.iterdir()] == [file.name]
 
 
 @pytest.mark.parametrize("what", ["fifo", "/dev/zero", "/dev/tty"])

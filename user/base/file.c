@@ -244,13 +244,13 @@ static ssize_t read_all(int fd, char *out, size_t room)
 	return (ssize_t)len;
 }
 
-/* Closes it. */
-static int take_text(char **out, int fd, const char *path, size_t most, struct err *e)
+int file_read_from(char **out, int fd, const char *path, size_t most, struct err *e)
 {
 	char *text = malloc(most + 1);
 	ssize_t n = text ? read_all(fd, text, most + 1) : -ENOMEM;
 	int r = n < 0 ? (int)n : -EINVAL;
 
+	*out = NULL;
 	close(fd);
 	if (n < 0)
 		err_set(e, r, "cannot read %s: %s", path, strerror(-r));
@@ -281,7 +281,7 @@ int file_read(char **out, const char *path, size_t most, struct err *e)
 		return err_set(e, fd, "%s is not a regular file", path);
 	if (fd < 0)
 		return err_set(e, fd, "cannot open %s: %s", path, strerror(-fd));
-	return take_text(out, fd, path, most, e);
+	return file_read_from(out, fd, path, most, e);
 }
 
 int file_create(int folder, const char *name, unsigned int mode)

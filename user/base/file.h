@@ -36,6 +36,8 @@ int file_open(int folder, const char *name, uint64_t *len);
  * byte 0 in it. Nothing of what was read is left in memory after an error.
  */
 int file_read(char **out, const char *path, size_t most, struct err *e);
+/* The same of a regular file that was opened as path, and is closed in any case. */
+int file_read_from(char **out, int fd, const char *path, size_t most, struct err *e);
 
 /* A new file for writing, with mode less the umask. -EEXIST: there is something of that name. */
 int file_create(int folder, const char *name, unsigned int mode);

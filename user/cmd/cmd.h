@@ -62,8 +62,8 @@ void cmd_allow_files(void);
 /* "afpscope: text" on stderr. */
 void cmd_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* What rights_drop() returned: a failure is a warning of the run; warnings NULL: on stderr. */
 struct run_notes;
+/* dropped: what rights_drop() returned. A failure is a warning of the run; NULL: said on stderr. */
 void cmd_note_rights(int dropped, struct run_notes *warnings);
 
 /*

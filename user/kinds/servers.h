@@ -61,7 +61,7 @@ struct servers_entry {
 };
 
 struct servers {
-	pid_t session;  /* servers_of_pid was asked for this session; 0: for whole servers */
+	pid_t session;  /* it was asked for; 0: for whole servers */
 	struct way way; /* to it from the port that servers_named was asked for */
 	size_t n;
 	struct servers_entry *entry; /* owned, by pid of the master */

@@ -258,11 +258,14 @@ static void put_logins(struct writer *w, const struct family *f)
 
 /* Of requests */
 
+static bool has_name(const struct request *r)
+{
+	return r->number != AFS_ACCOUNT_UNNAMED && account_known_name(r->number);
+}
+
 static const char *command_name(const struct request *r)
 {
-	const char *known = account_known_name(r->number);
-
-	return known ? known : "other";
+	return has_name(r) ? account_known_name(r->number) : "other";
 }
 
 static const char *command_label(char buf[LABELS], const struct request *r)
@@ -297,7 +300,7 @@ static int find_commands(struct writer *w)
 	for (size_t i = 0; i < all.n; i++) {
 		if (!all.request[i].a.sum.answered)
 			continue;
-		if (account_known_name(all.request[i].number))
+		if (has_name(&all.request[i]))
 			all.request[n++] = all.request[i];
 		else
 			add_request(&other, &all.request[i]);
