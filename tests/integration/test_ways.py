@@ -19,7 +19,7 @@ from checks import check, only
 from forwarding import FORWARDERS, forwarded, free_port, listens, started
 from netatalk import Server
 from netns import HIDDEN, cable, inside, server_in, space
-from scope import FAILED, NO_SESSION, OK, Done, Phase, Run, Scope, wait_until
+from scope import AS_NOBODY, FAILED, NO_SESSION, OK, Done, Phase, Run, Scope, wait_until
 from test_books import DBD
 from test_tracing import read
 
@@ -60,7 +60,8 @@ def check_watched(done: Done, names: list[str]) -> Run:
     """It is afpd, and all that is in between is named."""
     assert done.run
     run = done.run
-    assert run.complete and run.saved["books"] and not run.open_books() and not run.losses()
+    assert run.complete and run.saved["books"], run.saved["absent"]
+    assert not run.open_books() and not run.losses()
     assert "(afpd)" in run.saved["server"]["afpd"]
     keys = {warning["key"] for warning in run.saved["warnings"]}
     assert keys - {"early"} == {"way"}  # early: the load was short
@@ -79,6 +80,23 @@ def test_behind_a_program(
     assert counted(run.phase(10)) == direct
     assert run.phase(10).columns() == DBD[10]
     assert run.phase(10)["cnid_syscw"] >= 600
+
+
+@pytest.mark.parametrize("how", ["haproxy", "own"])
+def test_among_other_clients_of_a_program(
+    scope: Scope, dbd: Server, how: str, tmp_path: Path
+) -> None:
+    """Of its connections, all in one process, the one is ours that carried what ours did."""
+    with forwarded(how, dbd.port, tmp_path) as (port, names), contextlib.ExitStack() as stack:
+        clients = [AfpClient(port) for _ in range(6)]
+        for other in clients:
+            stack.callback(other.close)
+        stack.enter_context(Busy(clients[0]))
+        others = set(dbd.sessions())
+        line = client(scope, dbd, port, "-n", "1", "-v", "-f", ":")
+        run = check_watched(scope.execute(line, save=True).expect(OK), names)
+    assert len(others) >= 6 and run.pid("afpd") not in others
+    assert run.phase(10).columns() == DBD[10]
 
 
 def test_a_trace_joins_both_sides(scope: Scope, dbd: Server, tmp_path: Path) -> None:
@@ -193,13 +211,16 @@ def host() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
-def test_redirect(scope: Scope, host: str, address: str) -> None:
+def test_redirect(scope: Scope, host: str, public: Path, address: str) -> None:
     """The server's end has another port than the one that the client connected to."""
     with server_in(host, AFPD_GLOBAL=f"afp listen = {address}") as server:
         nft(host, REDIRECT.format(port=server.port))
         with inside(host):
             line = client(scope, server, 10548, "-n", "1", "-v", "-f", ":", host=address)
             done = scope.execute(line, save=True).expect(OK)
+            line[line.index(str(scope.binary))] = str(public)
+            blind = scope.execute([*AS_NOBODY, *line]).expect(OK)
+    assert "an address that the kernel translates (DNAT;" in " ".join(blind.out.split())
     assert done.run
     done.run.assert_trustworthy()
     assert done.run.phase(10).columns() == DBD[10]

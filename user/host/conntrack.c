@@ -26,11 +26,6 @@ static void put(struct attributes *l, int type, const void *value, size_t len)
 	l->len += NLA_HDRLEN + NLA_ALIGN(len);
 }
 
-static void put_list(struct attributes *l, int type, const struct attributes *inner)
-{
-	put(l, type | NLA_F_NESTED, inner->at, inner->len);
-}
-
 static bool is_v4(const struct sockets_addr *a)
 {
 	return IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)a->ip);
@@ -49,28 +44,32 @@ static void put_tuple(struct attributes *out, const struct sockets_addr *from,
 	put(&proto, CTA_PROTO_NUM, &protocol, sizeof(protocol));
 	put(&proto, CTA_PROTO_SRC_PORT, &from_port, sizeof(from_port));
 	put(&proto, CTA_PROTO_DST_PORT, &to_port, sizeof(to_port));
-	put_list(&tuple, CTA_TUPLE_IP, &ip);
-	put_list(&tuple, CTA_TUPLE_PROTO, &proto);
-	put_list(out, CTA_TUPLE_ORIG, &tuple);
+	put(&tuple, NLA_F_NESTED | CTA_TUPLE_IP, ip.at, ip.len);
+	put(&tuple, NLA_F_NESTED | CTA_TUPLE_PROTO, proto.at, proto.len);
+	put(out, NLA_F_NESTED | CTA_TUPLE_ORIG, tuple.at, tuple.len);
 }
 
-/* One end in a tuple of the answer. */
+static const void *find_in(const void *list, size_t *len, int type)
+{
+	return list ? netlink_find(list, *len, (unsigned int)type, len) : NULL;
+}
+
+/* One end in the tuple of the other direction. */
 static bool take_end(struct sockets_addr *out, const struct netlink_answer *a,
 		     const int type[static 2])
 {
-	size_t len, ip_len, port_len;
-	const char *tuple = netlink_find((const char *)a->body + sizeof(struct nfgenmsg),
-					 a->len - sizeof(struct nfgenmsg), CTA_TUPLE_REPLY, &len);
-	const void *ip = tuple ? netlink_find(tuple, len, CTA_TUPLE_IP, &ip_len) : NULL;
-	const void *proto = tuple ? netlink_find(tuple, len, CTA_TUPLE_PROTO, &port_len) : NULL;
-	uint16_t port;
+	size_t ip_len = a->len - sizeof(struct nfgenmsg), port_len;
+	const void *tuple = find_in((const struct nfgenmsg *)a->body + 1, &ip_len, CTA_TUPLE_REPLY);
+	const void *ip, *port;
+	uint16_t value;
 
-	ip = ip ? netlink_find(ip, ip_len, (unsigned int)type[0], &ip_len) : NULL;
-	proto = proto ? netlink_find(proto, port_len, (unsigned int)type[1], &port_len) : NULL;
-	if (!ip || !proto || (ip_len != 4 && ip_len != 16) || port_len != sizeof(port))
+	port_len = ip_len;
+	ip = find_in(find_in(tuple, &ip_len, CTA_TUPLE_IP), &ip_len, type[0]);
+	port = find_in(find_in(tuple, &port_len, CTA_TUPLE_PROTO), &port_len, type[1]);
+	if (!ip || !port || (ip_len != 4 && ip_len != 16) || port_len != sizeof(value))
 		return false;
-	memcpy(&port, proto, sizeof(port));
-	sockets_diag_addr(out, ip_len == 4 ? AF_INET : AF_INET6, ip, port);
+	memcpy(&value, port, sizeof(value));
+	sockets_diag_addr(out, ip_len == 4 ? AF_INET : AF_INET6, ip, value);
 	return true;
 }
 

@@ -298,36 +298,40 @@ void way_look_onward(struct way_onward *out, const struct sockets *all, pid_t pi
 	procfs_each_fd(pid, look_onward, &o);
 }
 
-static int refuse(const struct way_walk *w, const char *name, const char *why, struct err *e)
+/* Why the way ends at a process that is no afpd; NULL: it does not, or that may be a server. */
+static const char *why_not(const struct way_walk *w, const struct way_onward *o, const char *name)
 {
-	return err_set(e, -ENXIO,
-		       "the connection ends in %s (pid %d), which is no AFP server%s: give the "
-		       "server's own address and port",
-		       name, w->out->server, why);
+	if (!o->n && only_carries(name))
+		return " but carries on what it reads";
+	if (!o->n)
+		return w->hops ? "" : NULL; /* else a server of another name */
+	if (o->n == 1 || o->is_told)
+		return w->hops < HOPS_MAX ? NULL : ", nor were those before it";
+	return " and has several connections of its own, of which none can be told to be this "
+	       "one's";
 }
 
-/* 1: it does, and near and far are its connection; 0: it is the server. */
+/* 1: it carries on, and near and far are its connection; 0: it is the server. */
 static int go_on(struct way_walk *w, struct err *e)
 {
 	struct way *out = w->out;
 	struct way_onward o;
 	char name[32] = "?", text[SOCKETS_TEXT_LEN];
+	const char *why;
 
 	if (is_afpd(out->server))
 		return 0;
 	procfs_thread_name(name, sizeof(name), out->server, out->server);
 	way_look_onward(&o, &w->all, out->server, &out->end);
-	if (!o.n && !w->hops && !only_carries(name))
-		return 0; /* a server of another name */
+	why = why_not(w, &o, name);
+	if (why)
+		return err_set(e, o.n > 1 && !o.is_told ? -ENOTUNIQ : -ENXIO,
+			       "the connection ends in %s (pid %d), which is no AFP server%s: give "
+			       "the server's own address and port",
+			       name, out->server, why);
 	if (!o.n)
-		return refuse(w, name, only_carries(name) ? " but carries on what it reads" : "",
-			      e);
-	if ((o.n > 1 && !o.is_told) || w->hops++ == HOPS_MAX)
-		return refuse(
-		    w, name,
-		    " and has several connections of its own, of which none can be told to "
-		    "be this one's",
-		    e);
+		return 0;
+	w->hops++;
 	sockets_text(text, sizeof(text), &o.best.remote);
 	servers_append(out->through, "%s%s (pid %d) carries what comes on port %u on to %s",
 		       *out->through ? "; " : "", name, out->server, out->end.local.port, text);
@@ -355,24 +359,33 @@ static int walk(struct way_walk *w, struct err *e)
 	return err_set(e, r, "%.255s; %.255s", w->out->through, text);
 }
 
-int way_find(struct way *out, const struct sockaddr_storage *local,
-	     const struct sockaddr_storage *peer, struct err *e)
+/* From a connection, as its client sees it, in the network namespace of a process. */
+static int find_from(struct way *out, pid_t pid, const struct sockets_addr *near,
+		     const struct sockets_addr *far, struct err *e)
 {
-	struct way_walk w = { .out = out };
-	int r;
+	struct way_walk w = { .out = out, .near = *near, .far = *far };
+	int r = sockets_read_of(&w.all, pid, e);
 
 	*out = (struct way) { 0 };
-	if (!sockets_addr(&w.near, local) || !sockets_addr(&w.far, peer))
-		return err_set(e, -ENXIO, "the connection is not TCP");
-	r = sockets_read(&w.all, e);
 	r = r ? r : walk(&w, e);
 	sockets_fini(&w.all);
 	return r;
 }
 
+int way_find(struct way *out, const struct sockaddr_storage *local,
+	     const struct sockaddr_storage *peer, struct err *e)
+{
+	struct sockets_addr near, far;
+
+	*out = (struct way) { 0 };
+	if (!sockets_addr(&near, local) || !sockets_addr(&far, peer))
+		return err_set(e, -ENXIO, "the connection is not TCP");
+	return find_from(out, 0, &near, &far, e);
+}
+
 int way_behind(struct way *out, pid_t pid, uint16_t port, struct err *e)
 {
-	struct way_walk w = { .out = out };
+	struct sockets all;
 	char name[32] = "?";
 	int r;
 
@@ -380,25 +393,22 @@ int way_behind(struct way *out, pid_t pid, uint16_t port, struct err *e)
 	if (is_afpd(pid))
 		return 0;
 	procfs_thread_name(name, sizeof(name), pid, pid);
-	r = sockets_read_of(&w.all, pid, e);
-	for (size_t i = 0; i < w.all.n && !w.near.port; i++) {
-		const struct sockets_entry *client = &w.all.entry[i];
+	r = sockets_read_of(&all, pid, e);
+	for (size_t i = 0; i < all.n && (r == -ENOTUNIQ || !out->server); i++) {
+		const struct sockets_entry *c = &all.entry[i];
 
-		if (client->local.port == port && client->remote.port && client->ino) {
-			w.near = client->remote;
-			w.far = client->local;
-		}
+		if (c->local.port != port || !c->remote.port || !c->ino)
+			continue;
+		*e = (struct err) { 0 };
+		r = find_from(out, pid, &c->remote, &c->local, e);
 	}
-	if (!r && w.near.port)
-		r = walk(&w, e);
-	else if (!r && only_carries(name))
-		r = err_set(
-		    e, -ENXIO,
-		    "%s (pid %d) listens on port %u, and carries on what comes there, which is "
-		    "nothing now: give the port of the server itself",
-		    name, pid, port);
-	if (!*out->through)
+	if (!r && !out->server && only_carries(name))
+		r = err_set(e, -ENXIO,
+			    "%s (pid %d) listens on port %u, and carries on what comes there, "
+			    "which is nothing now: give the port of the server itself",
+			    name, pid, port);
+	if (r || !*out->through)
 		out->server = 0;
-	sockets_fini(&w.all);
+	sockets_fini(&all);
 	return r;
 }

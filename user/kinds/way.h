@@ -27,8 +27,9 @@ struct way {
 
 /*
  * Finds the process that serves the connection local -> peer (the addresses as this end sees
- * them). -ENXIO: it is not on this host, or no AFP server, -EACCES: no right to see which it is; e
- * has a text for the user. out is filled in both cases, as far as it is known.
+ * them). -ENXIO: it is not on this host, or no AFP server, -EACCES: no right to see which it is,
+ * -ENOTUNIQ: it may be one of several, until different things went through them; e has a text for
+ * the user. out is filled in both cases, as far as it is known.
  */
 int way_find(struct way *out, const struct sockaddr_storage *local,
 	     const struct sockaddr_storage *peer, struct err *e);

@@ -19,6 +19,7 @@
 
 static const struct rung *const ladder[] = { &rung_bpf, &rung_proc };
 
+#define DIFFER_MAX 5 /* times */
 #define LADDER_LEN (sizeof(ladder) / sizeof(ladder[0]))
 
 struct watch_process {
@@ -178,6 +179,18 @@ static int open_off(struct watch **out, const char *why, struct err *e)
 	return 0;
 }
 
+int watch_find(struct target *out, const struct watch_opts *opts, struct err *e)
+{
+	int r = target_find(out, &opts->local, &opts->peer, e);
+
+	for (int i = 0; r == -ENOTUNIQ && opts->differ && i < DIFFER_MAX; i++) {
+		opts->differ(opts->user);
+		*e = (struct err) { 0 };
+		r = target_find(out, &opts->local, &opts->peer, e);
+	}
+	return r;
+}
+
 int watch_open(struct watch **out, const struct watch_opts *opts, struct err *e)
 {
 	struct sockaddr_storage local = opts->local, peer = opts->peer;
@@ -187,7 +200,7 @@ int watch_open(struct watch **out, const struct watch_opts *opts, struct err *e)
 
 	if (opts->mode == WATCH_OFF)
 		return open_off(out, "not wanted", e);
-	r = target_find(&t, &opts->local, &opts->peer, &why);
+	r = watch_find(&t, opts, &why);
 	if (!r)
 		r = watch_open_traced(out, opts, &t, e);
 	else if (opts->mode != WATCH_BPF)

@@ -67,6 +67,9 @@ struct watch_sink {
 struct watch_opts {
 	enum watch_mode mode;
 	struct sockaddr_storage local, peer; /* the client's own TCP connection */
+	/* Makes that differ from others through which as much went; NULL: nothing does. */
+	void (*differ)(void *user);
+	void *user;
 	struct watch_sink sink;
 };
 
@@ -79,6 +82,9 @@ int watch_open_target(struct watch **out, enum watch_mode mode, const struct tar
 /* The same, with records; local and peer of opts are not used. */
 int watch_open_traced(struct watch **out, const struct watch_opts *opts, const struct target *t,
 		      struct err *e);
+
+/* Who serves the connection, as target_find, which may be asked again. */
+int watch_find(struct target *out, const struct watch_opts *opts, struct err *e);
 
 /*
  * Finds who serves the connection and starts to count. 0, or a negative errno only when
