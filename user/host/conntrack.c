@@ -26,17 +26,12 @@ static void put(struct attributes *l, int type, const void *value, size_t len)
 	l->len += NLA_HDRLEN + NLA_ALIGN(len);
 }
 
-static bool is_v4(const struct sockets_addr *a)
-{
-	return IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)a->ip);
-}
-
 static void put_tuple(struct attributes *out, const struct sockets_addr *from,
 		      const struct sockets_addr *to)
 {
 	const uint16_t from_port = htons(from->port), to_port = htons(to->port);
 	const uint8_t protocol = IPPROTO_TCP;
-	size_t skip = is_v4(from) ? 12 : 0;
+	size_t skip = sockets_is_v4(from) ? 12 : 0;
 	struct attributes ip = { 0 }, proto = { 0 }, tuple = { 0 };
 
 	put(&ip, skip ? CTA_IP_V4_SRC : CTA_IP_V6_SRC, from->ip + skip, 16 - skip);
@@ -75,7 +70,7 @@ static bool take_end(struct sockets_addr *out, const struct netlink_answer *a,
 
 bool conntrack_look(struct sockets_addr *near, struct sockets_addr *far)
 {
-	bool v4 = is_v4(near);
+	bool v4 = sockets_is_v4(near);
 	const int from[] = { v4 ? CTA_IP_V4_SRC : CTA_IP_V6_SRC, CTA_PROTO_SRC_PORT };
 	const int to[] = { v4 ? CTA_IP_V4_DST : CTA_IP_V6_DST, CTA_PROTO_DST_PORT };
 	const struct nfgenmsg head = { .nfgen_family = v4 ? AF_INET : AF_INET6 };

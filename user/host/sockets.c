@@ -296,11 +296,8 @@ struct sockaddr_storage sockets_sockaddr(const struct sockets_addr *from)
 
 void sockets_ip_text(char out[static INET6_ADDRSTRLEN], const struct sockets_addr *from)
 {
-	struct in6_addr ip;
-	bool v4;
+	bool v4 = sockets_is_v4(from);
 
-	memcpy(&ip, from->ip, sizeof(ip)); /* which need not be aligned */
-	v4 = IN6_IS_ADDR_V4MAPPED(&ip);
 	if (!inet_ntop(v4 ? AF_INET : AF_INET6, from->ip + (v4 ? 12 : 0), out, INET6_ADDRSTRLEN))
 		snprintf(out, INET6_ADDRSTRLEN, "?");
 }
@@ -313,16 +310,21 @@ void sockets_text(char *out, size_t len, const struct sockets_addr *from)
 	snprintf(out, len, strchr(ip, ':') ? "[%s]:%u" : "%s:%u", ip, from->port);
 }
 
+bool sockets_is_v4(const struct sockets_addr *a)
+{
+	return !memcmp(a->ip, mapped, sizeof(mapped));
+}
+
 bool sockets_is_loopback(const struct sockets_addr *a)
 {
-	const struct in6_addr *ip = (const void *)a->ip;
+	static const uint8_t v6[16] = { [15] = 1 };
 
-	return IN6_IS_ADDR_LOOPBACK(ip) || (IN6_IS_ADDR_V4MAPPED(ip) && a->ip[12] == 127);
+	return !memcmp(a->ip, v6, sizeof(v6)) || (sockets_is_v4(a) && a->ip[12] == 127);
 }
 
 bool sockets_is_ours(const struct sockets_addr *a)
 {
-	bool v4 = IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)a->ip);
+	bool v4 = sockets_is_v4(a);
 	struct sockaddr_in at4 = { .sin_family = AF_INET };
 	struct sockaddr_storage at6 = sockets_sockaddr(&(struct sockets_addr) { 0 });
 	int fd = socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -64,6 +64,7 @@ void sockets_ip_text(char out[static INET6_ADDRSTRLEN], const struct sockets_add
 #define SOCKETS_TEXT_LEN (INET6_ADDRSTRLEN + 8)
 void sockets_text(char *out, size_t len, const struct sockets_addr *from);
 
+bool sockets_is_v4(const struct sockets_addr *a);
 bool sockets_is_loopback(const struct sockets_addr *a);
 /* Whether an address is this machine's: a socket can be bound to it. */
 bool sockets_is_ours(const struct sockets_addr *a);

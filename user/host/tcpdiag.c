@@ -107,7 +107,7 @@ int tcpdiag_open(struct tcpdiag *out, const struct sockaddr_storage *local,
 	out->id.idiag_sport = htons(server.port);
 	out->id.idiag_dport = htons(client.port);
 	out->id.idiag_if = interface_of(peer);
-	if (IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)server.ip))
+	if (sockets_is_v4(&server))
 		r = find(out, AF_INET, &server, &client);
 	if (r)
 		r = find(out, AF_INET6, &server, &client);
