@@ -250,6 +250,28 @@ def test_programs_of_one_name_are_listed(scope: Scope) -> None:
     assert f"{theirs.pid} {name} (user {NOBODY}" in done.err
 
 
+CLIENT = """
+import signal, socket, sys
+open("/proc/self/comm", "w").write("cnid_dbd")
+mouth = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+print(mouth.getsockname()[1], flush=True)
+signal.pause()
+"""
+
+
+def test_a_client_is_no_cnid_server_whatever_its_name(scope: Scope, guests: Server) -> None:
+    with (
+        contextlib.closing(AfpClient(guests.port)),
+        started([*AS_NOBODY, sys.executable, "-c", CLIENT, str(guests.port)]) as (process, _),
+    ):
+        wait_until(lambda: len(guests.sessions()) == 2, 5, "its session")
+        done = scope.record(guests, "-d", "1").finish().expect(OK)
+    assert done.run
+    books = [book["name"] for book in done.run.saved["books"]]
+    assert any(name.startswith("cnid_dbd") for name in books), books
+    assert not any(str(process.pid) in name for name in books), books
+
+
 # One socket each for two workers, and a parent that has none.
 WORKERS = """
 import os, signal, socket, sys
