@@ -27,7 +27,7 @@ static void serve_and_end(struct watched_shared *s)
 		_exit(1);
 }
 
-static const struct way {
+static const struct ending {
 	uint64_t how; /* as value[0] */
 	size_t counter;
 	int signal, status;
@@ -47,7 +47,7 @@ static uint64_t ended(const struct run_ends *e)
 	return e->clean + e->failed + e->crashed + e->killed;
 }
 
-static void end_so(struct watched *x, const struct way *way)
+static void end_so(struct watched *x, const struct ending *way)
 {
 	struct run_ends e;
 

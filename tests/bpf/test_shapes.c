@@ -5,6 +5,7 @@
 #include "watched.h"
 
 #include "base/clock.h"
+#include "kinds/hints.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -230,6 +231,8 @@ static void calls_of_a_32bit_helper_are_counted_as_others(void **state)
 
 static void a_32bit_server_is_refused(void **state)
 {
+	struct hints hints = {};
+	bool told = false;
 	struct target t = { .plain = true };
 	struct err e = {};
 	struct watch *w;
@@ -251,6 +254,11 @@ static void a_32bit_server_is_refused(void **state)
 	assert_int_equal(watch_open_target(&w, WATCH_AUTO, &t, &e), 0);
 	assert_string_equal(watch_rung(w), "proc");
 	watch_free(w);
+	assert_int_equal(hints_server(&hints, &(struct servers_entry) { .master = t.server }), 0);
+	for (size_t i = 0; i < hints.n; i++)
+		told |= !strcmp(hints.hint[i].key, "32-bit");
+	assert_true(told);
+	hints_fini(&hints);
 	kill(t.server, SIGKILL);
 	waitpid(t.server, NULL, 0);
 	unlink(program_32bit);
@@ -417,6 +425,8 @@ static void no_time_counts_after_the_stop(void **state)
 		if (i == 2)
 			kill(x.pid, SIGSTOP);
 		stop_ns = watch_stop(x.w);
+		/* Half a second, however long the server takes. */
+		assert_true(clock_now_ns() - stop_ns < 1500000000);
 		usleep(700000);
 		kill(x.pid, SIGCONT);
 		usleep(100000);

@@ -81,7 +81,8 @@ def test_what_a_user_calls_afpd_is_no_server(scope: Scope, dbd: Server, tmp_path
     secret.write_text("[Global]\nlog level = default:maxdebug\n")
     seen = tmp_path / "opened"
     with called("afpd", "-F", str(secret)) as (process, port):
-        trace = ("strace", "-f", "-e", "trace=open,openat,openat2,stat", "-o", str(seen))
+        plain = ("env", "ASAN_OPTIONS=detect_leaks=0")  # which does not work under strace
+        trace = (*plain, "strace", "-f", "-e", "trace=open,openat,openat2,stat", "-o", str(seen))
         found = check(scope, status=OK, before=trace)
         pids = [server["pid"] for server in found["servers"]]
         assert dbd.pid in pids and process.pid not in pids
@@ -248,6 +249,28 @@ def test_programs_of_one_name_are_listed(scope: Scope) -> None:
         done = scope.execute(line).expect(NO_SESSION, f"2 processes are called {name}")
     assert f"{mine.pid} {name} (user 0" in done.err
     assert f"{theirs.pid} {name} (user {NOBODY}" in done.err
+
+
+CLIENT = """
+import signal, socket, sys
+open("/proc/self/comm", "w").write("cnid_dbd")
+mouth = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+print(mouth.getsockname()[1], flush=True)
+signal.pause()
+"""
+
+
+def test_a_client_is_no_cnid_server_whatever_its_name(scope: Scope, guests: Server) -> None:
+    with (
+        contextlib.closing(AfpClient(guests.port)),
+        started([*AS_NOBODY, sys.executable, "-c", CLIENT, str(guests.port)]) as (process, _),
+    ):
+        wait_until(lambda: len(guests.sessions()) == 2, 5, "its session")
+        done = scope.record(guests, "-d", "1").finish().expect(OK)
+    assert done.run
+    books = [book["name"] for book in done.run.saved["books"]]
+    assert any(name.startswith("cnid_dbd") for name in books), books
+    assert not any(str(process.pid) in name for name in books), books
 
 
 # One socket each for two workers, and a parent that has none.

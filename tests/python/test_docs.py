@@ -53,6 +53,22 @@ def test_each_hint_of_check_is_explained() -> None:
     assert len(keys) > 12 and {key for key in keys if f"| `{key}` |" not in PAGE} == set()
 
 
+def test_programs_and_places_name_tests_that_there_are() -> None:
+    """Files by name, functions by name; in docs/counting.md, "Programs and places"."""
+    page = (ROOT / "docs/counting.md").read_text()
+    lines = page.split("## Programs and places")[1].splitlines()
+    rows = [line.split("|") for line in lines if line.startswith("| ")][2:]
+    assert len(rows) > 30 and {len(row) for row in rows} == {5}
+    files = {p.name: p for p in (ROOT / "tests").rglob("test_*.[cp]*")}
+    code = "\n".join(path.read_text() for path in files.values())
+    for row in rows:
+        named = re.findall(r"test_\w+\.(?:c|py)", row[3])
+        assert named or "tests/vm" in row[3] or "by reading" in row[3] or "the same" in row[3]
+        assert set(named) <= set(files), row[3]
+        for name in re.findall(r"\b(?!test_\w+\.|tests\b)[a-z0-9]+_[a-z0-9_]{8,}\b(?!\.)", row[3]):
+            assert re.search(rf"\b(?:test_)?{name}\b", code), name
+
+
 SCALES = {"share": 0.01, "B/s": 1e6}
 UNITS = {"share": "%", "1/s": "/s", "B": " B", "B/s": " MB/s", "1": ""}
 

@@ -43,6 +43,17 @@ static pid_t start_below(const char *folder)
 	return 0;
 }
 
+/* Until it is answered: on a busy machine that may take longer than it is waited for. */
+static const char *find(struct usernames *u, pid_t pid, uint32_t uid)
+{
+	const char *name;
+
+	do
+		name = usernames_find(u, pid, uid);
+	while (usernames_unanswered(u));
+	return name;
+}
+
 static void end(pid_t child)
 {
 	kill(child, SIGKILL);
@@ -52,15 +63,14 @@ static void end(pid_t child)
 static void a_user_of_this_host_has_the_name_service_s_name(void **state)
 {
 	struct usernames *u = usernames_new();
-	const char *name = usernames_find(u, getpid(), 0);
+	const char *name = find(u, getpid(), 0);
 
 	(void)state;
 	assert_string_equal(name, getpwuid(0)->pw_name);
-	assert_null(usernames_find(u, getpid(), 0x7ffffff0));
+	assert_null(find(u, getpid(), 0x7ffffff0));
 	/* They share a place. */
-	assert_null(usernames_find(u, getpid(), 4096));
-	assert_string_equal(usernames_find(u, getpid(), 0), getpwuid(0)->pw_name);
-	assert_int_equal(usernames_unanswered(u), 0);
+	assert_null(find(u, getpid(), 4096));
+	assert_string_equal(find(u, getpid(), 0), getpwuid(0)->pw_name);
 	usernames_free(u);
 }
 
@@ -76,14 +86,14 @@ static void a_root_of_its_own_has_its_own_users(void **state)
 	two = one ? start_below("/two") : 0;
 	if (!two)
 		return usernames_free(u);
-	assert_string_equal(usernames_find(u, one, 33), "alice");
-	assert_string_equal(usernames_find(u, two, 33), "bob");
-	assert_null(usernames_find(u, one, 34));
+	assert_string_equal(find(u, one, 33), "alice");
+	assert_string_equal(find(u, two, 33), "bob");
+	assert_null(find(u, one, 34));
 	end(two);
 	end(one);
 	/* It is remembered; what was not asked in its life is not known. */
-	assert_string_equal(usernames_find(u, two, 33), "bob");
-	assert_null(usernames_find(u, one, 35));
+	assert_string_equal(find(u, two, 33), "bob");
+	assert_null(find(u, one, 35));
 	usernames_free(u);
 }
 
@@ -116,8 +126,7 @@ static void no_other_list_is_asked_where_its_own_is_strange(void **state)
 		child = start_below(folders[i]);
 		if (!child)
 			break;
-		assert_null(usernames_find(u, child, i == 3 ? 1 : 0));
-		assert_int_equal(usernames_unanswered(u), 0);
+		assert_null(find(u, child, i == 3 ? 1 : 0));
 		end(child);
 	}
 	usernames_free(u);
@@ -128,7 +137,9 @@ static void one_s_own_name_and_home_are_found(void **state)
 	struct usernames_own me;
 
 	(void)state;
-	usernames_own(&me);
+	do
+		usernames_own(&me);
+	while (!*me.name);
 	assert_string_equal(me.name, getpwuid(geteuid())->pw_name);
 	assert_string_equal(me.home, getpwuid(geteuid())->pw_dir);
 }

@@ -306,6 +306,8 @@ static int begin_life(struct top *t, struct err *e)
 	}
 	t->waiting = t->died = false;
 	*t->opinion.text = '\0';
+	if (*t->found.note)
+		t->state.note = t->found.note;
 	comeback_time(t->restarted_at);
 	begin_steps(t);
 	show_event(t);

@@ -157,11 +157,10 @@ static int is_port(void *arg, const struct udp_socket *s)
 static int no_server_at(unsigned int port, struct err *e)
 {
 	if (udp_each(0, is_port, &port) == 1)
-		return err_set(
-		    e, -EACCES,
-		    "no right to see which process has UDP port %u, or the kernel has it: run "
-		    "as root (afpscope check says more)",
-		    port);
+		return err_set(e, -EACCES,
+			       "no right to see which process has UDP port %u: run as root "
+			       "(afpscope check says more), if it is not the kernel itself",
+			       port);
 	return err_set(e, -ENXIO, "no server over Rx of this host has UDP port %u", port);
 }
 

@@ -42,10 +42,10 @@ struct ends {
 	bool named; /* the process looked at has the name of a CNID server */
 };
 
-static bool is_cnid_port(const struct target *t, uint16_t port)
+static bool is_port(const struct target *t, uint16_t port, enum afs_object of)
 {
 	for (size_t i = 0; i < t->known.n_ports; i++)
-		if (t->known.port[i].object == AFS_OBJECT_BACKEND && t->known.port[i].port == port)
+		if (t->known.port[i].object == of && t->known.port[i].port == port)
 			return true;
 	return false;
 }
@@ -55,7 +55,7 @@ static void note_far(struct target *t, const struct sockets_entry *own)
 {
 	char ip[INET6_ADDRSTRLEN];
 
-	if (!own || !is_cnid_port(t, own->remote.port))
+	if (!own || !is_port(t, own->remote.port, AFS_OBJECT_BACKEND))
 		return;
 	sockets_ip_text(ip, &own->remote);
 	snprintf(t->far, sizeof(t->far), "%s port %u", ip, own->remote.port);
@@ -78,12 +78,15 @@ static int note_end(void *arg, pid_t pid, int fd, const char *name)
 		note_far(ends->t, here);
 		return 0;
 	}
+	/* A client of this host may be called as a CNID server is. */
+	if (is_port(ends->t, here->local.port, AFS_OBJECT_CLIENT))
+		return 0;
 	there = sockets_of_inode(ends->all, peer);
 	file = there && there->path[0] && backend_is_socket(&ends->backend, there->path);
 	database = file || here->remote.port == ends->backend.port;
 	ends->end[ends->n].own = own;
 	ends->end[ends->n].peer = peer;
-	ends->end[ends->n].told = file || is_cnid_port(ends->t, here->remote.port);
+	ends->end[ends->n].told = file || is_port(ends->t, here->remote.port, AFS_OBJECT_BACKEND);
 	ends->end[ends->n++].database = database;
 	ends->n_database += database;
 	return 0;

@@ -36,6 +36,9 @@
 /* Pause between readings: the client may share its CPU with the server, so never spin. */
 #define PAUSE_NS 30000
 
+/* After the stop calls in progress only have to return; one that waits for a disk may take long. */
+#define STOP_NS 500000000u
+
 /* A reading takes a fraction of the 10 ms for which a server's idle thread may sleep. */
 #define READINGS 8
 
@@ -137,7 +140,7 @@ static bool bpf_settle(void *state)
 {
 	struct bpf_rung *b = state;
 
-	b->settled = settle(&b->view, b->sleeps, b->plain);
+	b->settled = settle(&b->view, b->sleeps, b->plain, RUNG_SETTLE_NS);
 	return b->settled;
 }
 
@@ -427,7 +430,7 @@ static uint64_t bpf_stop(void *state)
 	__atomic_store_n(&b->load.shared->stop_ns, b->view.stopped_ns, __ATOMIC_RELAXED);
 	__atomic_store_n(&b->load.shared->stopping, 1, __ATOMIC_RELEASE);
 	look_sessions(b);
-	bpf_settle(b);
+	b->settled = settle(&b->view, b->sleeps, b->plain, STOP_NS);
 	return b->view.stopped_ns;
 }
 

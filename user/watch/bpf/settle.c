@@ -4,7 +4,6 @@
 #include "watch/bpf/settle.h"
 
 #include "base/clock.h"
-#include "watch/rung.h"
 
 #include <time.h>
 
@@ -88,7 +87,7 @@ static void pause_since(uint64_t begin_ns)
 	nanosleep(&pause, NULL);
 }
 
-bool settle(const struct bpf_view *v, const bool *sleeps, bool plain)
+bool settle(const struct bpf_view *v, const bool *sleeps, bool plain, uint64_t patience_ns)
 {
 	uint64_t begin = clock_now_ns(), moves, before = 0;
 	bool was_idle = false, idle;
@@ -105,6 +104,6 @@ bool settle(const struct bpf_view *v, const bool *sleeps, bool plain)
 		was_idle = idle;
 		before = moves;
 		pause_since(begin);
-	} while (clock_now_ns() < begin + RUNG_SETTLE_NS);
+	} while (clock_now_ns() < begin + patience_ns);
 	return false;
 }
