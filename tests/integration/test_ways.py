@@ -168,6 +168,10 @@ def test_port_of_a_program(scope: Scope, dbd: Server, how: str, tmp_path: Path) 
         assert run.phases[0].requests()[34] == 20
         found = only(check(scope, "--port", str(port), status=OK))
         assert found["pid"] == dbd.pid
+        # No other kind takes what is AFP's, and named by its port.
+        for named in (port, dbd.port):
+            line = [str(scope.binary), "doctor", "-d", "1", "--port", str(named)]
+            assert re.match(rf"doctor +port {dbd.port} ", scope.execute(line).out)
         other.close()
 
 
