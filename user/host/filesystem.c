@@ -237,24 +237,40 @@ static void read_begin(void *arg)
 	f->error = fd < 0 ? fd : read(fd, &byte, 1) < 0 ? -errno : 0;
 }
 
-int filesystem_open(const char *root, const char *path)
+static void find_begin(void *arg)
 {
-	struct filesystem_file f = { .root = root, .path = path };
+	struct filesystem_file *f = arg;
+	int fd = open_file(f, O_PATH, 0);
+	struct stat st;
+
+	f->error = fd < 0 ? fd : fstat(fd, &st) ? -errno : 0;
+}
+
+/* Lets another process find it first, where a server has to be asked. */
+static int ask_first(struct filesystem_file *f, void (*begin)(void *arg))
+{
 	pid_t pid = 0;
 	int r = 0;
 
-	if (root && sscanf(root, "/proc/%d/root", &pid) != 1)
+	if (f->root && sscanf(f->root, "/proc/%d/root", &pid) != 1)
 		pid = 0;
-	if (!is_at_hand(&f, pid)) {
-		r = filesystem_ask(pid, path, read_begin, &f, &f.error, sizeof(f.error));
-		r = r ? r : f.error;
-	}
+	if (!is_at_hand(f, pid))
+		r = filesystem_ask(pid, f->path, begin, f, &f->error, sizeof(f->error));
+	return r ? r : f->error;
+}
+
+int filesystem_open(const char *root, const char *path)
+{
+	struct filesystem_file f = { .root = root, .path = path };
+	int r = ask_first(&f, read_begin);
+
 	return r ? r : open_regular(&f);
 }
 
 int filesystem_stat(struct stat *out, const char *root, const char *path)
 {
-	int fd = filesystem_open(root, path), r;
+	struct filesystem_file f = { .root = root, .path = path };
+	int r = ask_first(&f, find_begin), fd = r ? r : open_file(&f, O_PATH, 0);
 
 	if (fd < 0)
 		return fd;

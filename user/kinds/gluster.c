@@ -170,7 +170,7 @@ static unsigned int brick_port(pid_t pid)
 }
 
 /* A glusterd's; or a brick's, whatever it is called. */
-static int choose_port(struct daemons *m, unsigned int port, bool own, struct err *e)
+static int choose_port(struct daemons *m, unsigned int port, bool known, struct err *e)
 {
 	struct servers at = { 0 };
 	struct daemon *is;
@@ -180,7 +180,9 @@ static int choose_port(struct daemons *m, unsigned int port, bool own, struct er
 		r = err_set(e, r, "no brick and no glusterd of this host has port %u", port);
 	r = r ? r : servers_one(&at, e);
 	is = r ? NULL : daemon_of(m, at.entry[0].master);
-	if (!r && !is && !own && m->n < PROCESSES_MAX) {
+	if (!r && !is && known)
+		r = -ENXIO;
+	if (!r && !is && m->n < PROCESSES_MAX) {
 		is = &m->daemon[m->n++];
 		*is = (struct daemon) { .pid = at.entry[0].master, .role = AFS_ROLE_SERVER };
 	}
@@ -207,7 +209,7 @@ static int choose(struct daemons *m, const struct kind_wish *w, struct err *e)
 	if (w->pid)
 		return choose_pid(m, w, e);
 	if (w->port)
-		return choose_port(m, w->port, w->own, e);
+		return choose_port(m, w->port, w->known, e);
 	if (w->unit)
 		return cgroup_each_process(w->unit, choose_listed, m, e);
 	for (size_t i = 0; i < m->n; i++)

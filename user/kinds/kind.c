@@ -81,16 +81,16 @@ int kind_find(const struct kind *k, struct kind_found *out, const struct kind_wi
 int kind_find_other(const struct kind **k, struct kind_found *out, const struct kind_wish *wish,
 		    struct err *e)
 {
-	struct kind_wish own = *wish;
+	struct kind_wish known = *wish;
 	const struct kind *first = NULL;
 
-	own.own = true;
+	known.known = true;
 	for (size_t i = 1; kind_judged[i]; i++) {
 		const struct kind *is = kind_at(kind_place(kind_judged[i]));
 		struct kind_found found = { 0 };
 		struct err not = { 0 };
 
-		int r = kind_find(is, &found, &own, &not );
+		int r = kind_find(is, &found, &known, &not );
 
 		if (r == -ENOTUNIQ) {
 			*e = not ;

@@ -30,7 +30,7 @@ struct kind_wish {
 	 */
 	const char *host;
 	bool whole; /* if pid is a session: its whole server */
-	bool own;   /* only programs of the kind's names: the kind was not named */
+	bool known; /* only a program that is known by its name to be of the kind */
 	/* Only of this user (host/owner.h): it takes the place of one that has ended. NULL: any. */
 	const uint32_t *owner;
 };

@@ -184,14 +184,14 @@ static int take_holder(void *arg, pid_t pid)
 	return 0;
 }
 
-static int choose_port(struct rx_daemons *m, unsigned int port, bool own, struct err *e)
+static int choose_port(struct rx_daemons *m, unsigned int port, bool known, struct err *e)
 {
 	struct port_holders h = { .m = m, .port = port };
 
 	for (size_t i = 0, n = m->n; i < n; i++)
 		if (has_port(&m->daemon[i], port))
 			take_holder(&h, m->daemon[i].pid);
-	if (!h.n && !own)
+	if (!h.n && !known)
 		procfs_each(take_holder, &h);
 	if (!h.n)
 		return no_server_at(port, e);
@@ -216,7 +216,7 @@ static int choose(struct rx_daemons *m, const struct kind_wish *w, struct err *e
 	if (w->pid)
 		return choose_pid(m, (pid_t)w->pid, e);
 	if (w->port)
-		return choose_port(m, w->port, w->own, e);
+		return choose_port(m, w->port, w->known, e);
 	if (w->unit)
 		return cgroup_each_process(w->unit, choose_listed, m, e);
 	for (size_t i = 0; i < m->n; i++)
