@@ -78,7 +78,6 @@ def _check_books(runs: list[Run], roles: list[str]) -> None:
                 for role in roles
                 for figure in ("syscr", "syscw", "rchar", "wchar")
             ),
-            *(f"{role} calls" for role in roles),
             "all threads calls",
             "requests answered",
         ]

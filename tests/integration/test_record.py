@@ -29,7 +29,7 @@ from recording import (
 )
 from scope import OK, Run, Scope, wait_asleep, wait_until
 
-UNKNOWN = 99
+UNKNOWN, UNNAMED = 99, 255  # all that have no name share an account
 DSI_GET_STATUS, DSI_OPEN_SESSION = 256 + 3, 256 + 4
 NO_SUCH_COMMAND = -5024
 
@@ -115,11 +115,11 @@ def test_raw_client(scope: Scope, guests: Server) -> None:
     run = stopped(running)
     run.assert_trustworthy()
     assert run.phases[0].requests() == {
-        **{LOGIN: 1, OPEN_VOLUME: 1, LOGOUT: 1, STAT: 44, UNKNOWN: 3},
+        **{LOGIN: 1, OPEN_VOLUME: 1, LOGOUT: 1, STAT: 44, UNNAMED: 3},
         **{CREATE_FILE: 1, OPEN_FORK: 1, CLOSE_FORK: 1, DELETE: 1, READ_EXT: 1, WRITE_EXT: 2},
     }
     accounts = run.phases[0].accounts()
-    unknown = accounts[UNKNOWN]
+    unknown = accounts[UNNAMED]
     assert unknown["name"] == f"AFP command {UNKNOWN}"
     assert unknown["results"] == [{"code": NO_SUCH_COMMAND, "n": 3}]
     assert accounts[WRITE_EXT]["bytes_in"] == 2 * (16 + 20 + len(data))

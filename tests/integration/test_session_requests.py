@@ -138,7 +138,7 @@ def test_books(session: Session) -> None:
     assert books["requests answered"]["ours"] == wanted
     assert books["requests answered"]["with"] == "the client's count"
     for run in (session.whole, session.lantest):
-        assert {"afpd calls", "all threads calls"} <= {book["name"] for book in run.saved["books"]}
+        assert "all threads calls" in {book["name"] for book in run.saved["books"]}
 
 
 def test_every_call_has_an_account(session: Session) -> None:

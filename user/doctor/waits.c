@@ -41,12 +41,16 @@ static size_t stopped_idle(const struct run *r)
 	return n;
 }
 
+/* By how much a reading may be older than its time says, of a phase. */
+#define READING_SHARE 0.01
+
 /* A request that came while its session was stopped has waited since then: at most so long. */
 static void look_stopped(struct measure *m)
 {
 	double in = measure_column(m, ACCOUNT_STOPPED), out = (double)between(m).stopped_ns;
 	size_t sessions = m->run->n_sessions + m->run->n_rest;
-	double asked = fmax(out - m->ns * (double)stopped_idle(m->run), 0);
+	double idle = m->ns * (double)stopped_idle(m->run) * (1 + READING_SHARE);
+	double asked = fmax(out - idle, 0);
 	double waited = fmin(asked, m->ns * (double)active(m->run));
 
 	run_figure_set(m->out, RUN_FIGURE_STOPPED_FOR, in + out);

@@ -250,10 +250,24 @@ static bool is_room(const char *text, size_t len, const char *ours)
 	return pad && pad < text + len && !strncmp(text, ours, (size_t)(pad - text) + 1);
 }
 
-/*
- * Compares with ours line by line. Returns the number of the first that differs, 0: none. An enum
- * may end earlier: an older version had fewer values.
+/* Of a line of an enum, "NAME" = NUMBER. */
+static unsigned long enum_number(const char *line)
+{
+	const char *at = strstr(line, "\" = ");
+
+	return at ? strtoul(at + 4, NULL, 10) : 0;
+}
+
+/* Whether our line is a value of an enum that the text does not have: an older version had fewer.
  */
+static bool is_newer_value(const char *text, const char *ours)
+{
+	if (strncmp(ours, "\t\"", 2) != 0)
+		return false;
+	return *text == '}' || (!strncmp(text, "\t\"", 2) && enum_number(text) > enum_number(ours));
+}
+
+/* Compares with ours line by line. Returns the number of the first that differs, 0: none. */
 static unsigned int compare(const char *text, const char *ours, struct trace_about *out)
 {
 	int64_t offset_s = 0;
@@ -264,7 +278,7 @@ static unsigned int compare(const char *text, const char *ours, struct trace_abo
 	for (; *text && *ours; ours += our_len + (ours[our_len] == '\n')) {
 		len = strcspn(text, "\n");
 		our_len = strcspn(ours, "\n");
-		if (*text == '}' && !strncmp(ours, "\t\"", 2))
+		if (is_newer_value(text, ours))
 			continue;
 		same = (len == our_len && !memcmp(text, ours, len)) || is_room(text, len, ours);
 		if (!same && (strncmp(text, ours, strcspn(ours, "=0123456789\n")) ||

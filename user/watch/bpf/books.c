@@ -233,7 +233,9 @@ int books_close(const struct books *b, const struct bpf_view *v, struct run *r)
 	uint32_t n = bpf_view_processes(v);
 	int err = close_ended(b, r);
 
-	for (uint32_t i = 0; i < n && !err; i++)
-		err = close_process(v, i, r);
+	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
+		for (uint32_t i = 0; i < n && !err; i++)
+			if (v->process[i].role == role)
+				err = close_process(v, i, r);
 	return err ? err : close_calls(v, r);
 }

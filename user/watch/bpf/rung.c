@@ -255,13 +255,13 @@ static int read_storage(const struct bpf_rung *b, struct ledger *out)
 	return r;
 }
 
+/* The times come last: the caller dates a reading by the moment at which it has it. */
 static int read_once(const struct bpf_rung *b, struct ledger *out)
 {
-	int r;
+	int r = 0;
 
 	memset(out, 0, sizeof(*out));
-	r = tables_read(&b->view, b->load.requests, out);
-	if (!r && b->load.requests) {
+	if (b->load.requests) {
 		r = bpf_view_read_accounts(&b->view, out);
 		r = r ? r : bpf_view_read_results(&b->view, out);
 		r = r ? r : bpf_view_read_packets(&b->view, out);
@@ -270,6 +270,7 @@ static int read_once(const struct bpf_rung *b, struct ledger *out)
 	if (!r && b->storage)
 		r = read_storage(b, out);
 	bpf_view_read_compat(&b->view, out);
+	r = r ? r : tables_read(&b->view, b->load.requests, out);
 	if (r)
 		ledger_fini(out);
 	return r;
