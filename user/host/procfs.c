@@ -254,6 +254,14 @@ int procfs_uids(uint32_t *real, uint32_t *effective, pid_t pid)
 	return r;
 }
 
+bool procfs_is_32bit(pid_t pid)
+{
+	uint64_t words[3] = { 0 };
+
+	/* A number below 100 and a value, each in a word as long as its own. */
+	return read_file((char *)words, sizeof(words), pid, 0, "auxv") > 8 && words[0] >> 32;
+}
+
 bool procfs_dumps_core(pid_t pid)
 {
 	char text[16];

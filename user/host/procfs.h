@@ -71,6 +71,9 @@ int procfs_status(char *out, size_t out_len, pid_t pid, const char *key);
 /* Its user ids. */
 int procfs_uids(uint32_t *real, uint32_t *effective, pid_t pid);
 
+/* Whether it runs a 32-bit program. false also if that cannot be seen. */
+bool procfs_is_32bit(pid_t pid);
+
 /* Whether the kernel is writing its memory to a file or a program. */
 bool procfs_dumps_core(pid_t pid);
 

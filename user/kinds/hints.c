@@ -10,7 +10,6 @@
 #include "host/procfs.h"
 
 #include <ctype.h>
-#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -238,19 +237,6 @@ static uint64_t status_number(pid_t pid, const char *key)
 	return procfs_status(text, sizeof(text), pid, key) ? 0 : strtoull(text, NULL, 10);
 }
 
-/* By its ELF header. */
-static bool is_32bit(pid_t pid)
-{
-	int fd = filesystem_open_exe(pid);
-	unsigned char ident[EI_NIDENT] = { 0 };
-	bool is = fd >= 0 && pread(fd, ident, sizeof(ident), 0) == sizeof(ident) &&
-		  ident[EI_CLASS] == ELFCLASS32;
-
-	if (fd >= 0)
-		close(fd);
-	return is;
-}
-
 static int process_hints(struct hints *out, pid_t pid)
 {
 	static const char *const slow[] = { "libasan.",     "libtsan.",   "libubsan.",
@@ -268,7 +254,7 @@ static int process_hints(struct hints *out, pid_t pid)
 		r = fill(add(out, "traced", false), where, "end the tracer",
 			 "process %" PRIu64 " (%s) traces it: each call stops twice", tracer,
 			 st.comm);
-	if (!r && is_32bit(pid))
+	if (!r && procfs_is_32bit(pid))
 		r = fill(
 		    add(out, "32-bit", false), where, "install a 64-bit build",
 		    "it is a 32-bit program, whose calls cannot be distinguished: only /proc is "

@@ -27,6 +27,7 @@ struct relays {
 	struct sockets all;
 	size_t n;
 	struct client_end *client; /* owned */
+	struct way_sockets its;    /* of the process that is looked at */
 	/* Of what was found. */
 	uint64_t found, requests, most;
 	struct run_figures *out;
@@ -78,32 +79,28 @@ static void found_relay(struct relays *x, const struct client_end *c, pid_t pid,
 	run_figure_who(x->out, RUN_FIGURE_RELAY, "%s (pid %d) from %s", name, pid, ip);
 }
 
-static int look_fd(void *arg, pid_t pid, int fd, const char *name)
+static void look_at_end(struct relays *x, struct client_end *c, pid_t pid)
 {
-	struct relays *x = arg;
-	uint64_t ino = procfs_socket(name);
 	struct way_onward o;
 
-	(void)fd;
-	for (size_t i = 0; ino && i < x->n; i++) {
-		struct client_end *c = &x->client[i];
-
-		if (c->socket->ino != ino)
-			continue;
-		c->held = true;
-		if (c->relayed)
-			continue;
-		way_look_onward(&o, &x->all, pid, c->socket);
-		c->relayed = o.is_told && o.bytes >= BYTES_LEAST;
-		if (c->relayed)
-			found_relay(x, c, pid, &o.best);
-	}
-	return 0;
+	c->held = true;
+	if (c->relayed)
+		return;
+	way_look_onward(&o, &x->all, &x->its, c->socket);
+	c->relayed = o.is_told && o.bytes >= BYTES_LEAST;
+	if (c->relayed)
+		found_relay(x, c, pid, &o.best);
 }
 
 static int look_process(void *arg, pid_t pid)
 {
-	procfs_each_fd(pid, look_fd, arg);
+	struct relays *x = arg;
+
+	way_sockets_of(&x->its, pid);
+	for (size_t k = 0; k < x->its.n; k++)
+		for (size_t i = 0; i < x->n; i++)
+			if (x->client[i].socket->ino == x->its.ino[k])
+				look_at_end(x, &x->client[i], pid);
 	return 0;
 }
 

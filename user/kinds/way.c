@@ -264,18 +264,15 @@ static uint64_t apart(uint64_t a, uint64_t b)
 	return a > b ? a - b : b - a;
 }
 
-static int look_onward(void *arg, pid_t pid, int fd, const char *name)
+static void look_onward(struct onward *o, uint64_t ino)
 {
-	struct onward *o = arg;
-	uint64_t ino = procfs_socket(name), read = 0, written = 0, differs;
-	const struct sockets_entry *e = ino ? sockets_of_inode(o->all, ino) : NULL;
+	uint64_t read = 0, written = 0, differs;
+	const struct sockets_entry *e = sockets_of_inode(o->all, ino);
 
-	(void)pid;
-	(void)fd;
 	if (!e || !e->remote.port || ino == o->out->best.ino ||
 	    e->local.port == o->end->local.port || e->remote.port == o->end->remote.port ||
 	    sockets_same(&e->local, &o->end->remote))
-		return 0;
+		return;
 	tcpdiag_carried(e, &read, &written);
 	differs = apart(read, o->written) + apart(written, o->read);
 	if (!o->out->n++ || differs <= o->least) {
@@ -284,18 +281,36 @@ static int look_onward(void *arg, pid_t pid, int fd, const char *name)
 		o->out->best = *e;
 		o->least = differs;
 	}
-	return 0;
 }
 
-void way_look_onward(struct way_onward *out, const struct sockets *all, pid_t pid,
-		     const struct sockets_entry *end)
+static int note_socket(void *arg, pid_t pid, int fd, const char *name)
+{
+	struct way_sockets *its = arg;
+	uint64_t ino = procfs_socket(name);
+
+	(void)pid;
+	(void)fd;
+	if (ino)
+		its->ino[its->n++] = ino;
+	return its->n == WAY_SOCKETS_MAX;
+}
+
+void way_sockets_of(struct way_sockets *out, pid_t pid)
+{
+	out->n = 0;
+	procfs_each_fd(pid, note_socket, out);
+}
+
+void way_look_onward(struct way_onward *out, const struct sockets *all,
+		     const struct way_sockets *its, const struct sockets_entry *end)
 {
 	struct onward o = { .all = all, .end = end, .out = out, .least = UINT64_MAX };
 
 	*out = (struct way_onward) { 0 };
 	if (tcpdiag_carried(end, &o.read, &o.written))
 		out->bytes = o.read + o.written;
-	procfs_each_fd(pid, look_onward, &o);
+	for (size_t i = 0; i < its->n; i++)
+		look_onward(&o, its->ino[i]);
 }
 
 /* Why the way ends at a process that is no afpd; NULL: it does not, or that may be a server. */
@@ -315,6 +330,7 @@ static const char *why_not(const struct way_walk *w, const struct way_onward *o,
 static int go_on(struct way_walk *w, struct err *e)
 {
 	struct way *out = w->out;
+	struct way_sockets its;
 	struct way_onward o;
 	char name[32] = "?", text[SOCKETS_TEXT_LEN];
 	const char *why;
@@ -322,7 +338,8 @@ static int go_on(struct way_walk *w, struct err *e)
 	if (is_afpd(out->server))
 		return 0;
 	procfs_thread_name(name, sizeof(name), out->server, out->server);
-	way_look_onward(&o, &w->all, out->server, &out->end);
+	way_sockets_of(&its, out->server);
+	way_look_onward(&o, &w->all, &its, &out->end);
 	why = why_not(w, &o, name);
 	if (why)
 		return err_set(e, o.n > 1 && !o.is_told ? -ENOTUNIQ : -ENXIO,
