@@ -270,11 +270,14 @@ def test_sessions_that_crash_are_no_clients_that_come_and_go(scope: Scope, serve
 
 
 @undisturbed
-def test_a_server_that_ended_is_the_first_thing_said(scope: Scope, served: Made) -> None:
+@pytest.mark.parametrize("after", [0.3, 1.5], ids=["as it begins", "meanwhile"])
+def test_a_server_that_ended_is_the_first_thing_said(
+    scope: Scope, served: Made, after: float
+) -> None:
     def end() -> None:
         send([site.pid], signal.SIGKILL)
 
-    with served() as site, working(BROWSE, site), later(1.5, end):
+    with served() as site, working(BROWSE, site), later(after, end):
         said = say(scope, site.port, "doctor", "-d", "10")
     first_is(said, "server-ended", never=("server-restarted",))
     assert "Nothing is wrong" not in said.screen

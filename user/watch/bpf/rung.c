@@ -189,6 +189,7 @@ static int mark(struct bpf_rung *b, const struct target *t, struct err *e)
 	const unsigned int between = t->plain ? AFS_ACCOUNT_NONE : AFS_ACCOUNT_BETWEEN;
 	const struct target_process server = { .pid = t->server };
 	bool first = !bpf_view_processes(&b->view);
+	struct procstat st;
 	struct afs_want *list = malloc(AFS_N_WANTS * sizeof(*list));
 	size_t n = 0;
 	int r = -ENOMEM;
@@ -205,10 +206,11 @@ static int mark(struct bpf_rung *b, const struct target *t, struct err *e)
 	for (size_t i = 0; i < t->n_others; i++)
 		want(b, list, &n, &t->other[i], t->other[i].role, AFS_ACCOUNT_NONE);
 	r = n ? bpf_load_mark(&b->load, list, n, e) : 0;
-	if (!r && first && !is_watched(b, t->server))
+	/* One that has just ended is watched, too: that is what there is to say. */
+	if (!r && first && !is_watched(b, t->server) && !procstat_read(&st, t->server) &&
+	    procstat_lives(&st))
 		r = err_set(e, -ESRCH,
-			    "process %d cannot be watched: it has ended, or this is not the first "
-			    "PID namespace",
+			    "process %d cannot be watched: this is not the first PID namespace",
 			    t->server);
 	for (uint32_t i = 0; !r && first && i < bpf_view_processes(&b->view); i++)
 		if (b->view.process[i].tgid == t->server && b->view.process[i].is_32bit)
