@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from netns import BENCHMARKS, ip
-from scope import Running, Scope
+from scope import Running, Scope, wait_until
 
 FLAVOURS = ("openmpi", "mpich")
 # Root is not welcome otherwise; more ranks than CPUs neither.
@@ -139,10 +139,16 @@ def processes(running: Running, command: str) -> dict[int, dict[int, int]]:
 
 
 def children(running: Running, command: str) -> dict[int, tuple[int, int]]:
-    """Rank -> the process of mpirun, its child, which works."""
-    out = {}
-    for rank, of in processes(running, command).items():
-        (child,) = [pid for pid, parent in of.items() if parent in of]
-        out[rank] = (of[child], child)
-    assert sorted(out) == list(range(RANKS))
+    """Rank -> the process of mpirun, its child, which works and may ask another for a moment."""
+    out: dict[int, tuple[int, int]] = {}
+
+    def seen() -> bool:
+        out.clear()
+        for rank, of in processes(running, command).items():
+            pairs = [(parent, pid) for pid, parent in of.items() if parent in of]
+            if len(pairs) == 1:
+                out[rank] = pairs[0]
+        return sorted(out) == list(range(RANKS))
+
+    wait_until(seen, 10, "one working process for each rank")
     return out
