@@ -517,8 +517,8 @@ int mark_processes(struct bpf_iter__task___afs *ctx)
 	if (w->tgid != task->tgid || thread_known(task))
 		return 0;
 	if (task->flags & AFS_PF_IO_WORKER) {
-		/* "iou-sqp-PID", not "iou-wrk-PID" */
-		if (task->comm[4] == 's' && !shared.mark.marked)
+		/* "iou-sqp-PID", not "iou-wrk-PID"; each pass counts it again. */
+		if (task->comm[4] == 's')
 			shared.lost.uring_polls++;
 		return 0;
 	}

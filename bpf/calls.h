@@ -479,7 +479,7 @@ struct afs_lost {
 	__u64 links;                  /* CNID connections forgotten: no room */
 	__u64 switches;               /* a thread got a CPU without an event */
 	__u64 uring;                  /* operations submitted to io_uring */
-	__u64 uring_polls;            /* threads of the kernel that submit others */
+	__u64 uring_polls;            /* not 0: threads of the kernel submit others */
 	__u64 filtered;               /* calls answered by a seccomp filter */
 	__u64 calls_32bit;            /* of 32-bit programs, which are not distinguished */
 };

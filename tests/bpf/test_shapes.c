@@ -247,7 +247,8 @@ static void a_32bit_server_is_refused(void **state)
 		execl(program_32bit, "server", NULL);
 		_exit(1);
 	}
-	usleep(100000);
+	while (!procfs_is_32bit(t.server)) /* it runs the program now */
+		usleep(1000);
 	assert_int_equal(watch_open_target(&w, WATCH_BPF, &t, &e), -ENOTSUP);
 	assert_non_null(strstr(e.text, "32-bit program"));
 	/* /proc counts as the kernel does. */
