@@ -140,13 +140,25 @@ static void a_mapped_client_is_found_by_either_name(void **state)
 	check_kind(LOOPBACK_MAPPED, "[::ffff:127.0.0.1]:%u");
 }
 
+/* What goes over the connection now is what the run says of it. */
+static void exchanged_is_told(struct connections *c, struct run *r, struct loopback *l)
+{
+	struct run_session *s;
+
+	exchange(l, N);
+	connections_look(c);
+	s = label(r, l, "127.0.0.1:%u");
+	connections_note(c, r);
+	assert_true(s->tcp.known);
+	assert_in_range(s->tcp.segments, N, N + N / 2);
+}
+
 /* All that it has done counts. */
 static void a_connection_that_began_meanwhile_counts_from_its_begin(void **state)
 {
 	struct loopback l;
 	struct servers_entry server = { .n_ports = 1 };
 	struct connections c;
-	struct run_session *s;
 	struct run r;
 
 	(void)state;
@@ -158,12 +170,7 @@ static void a_connection_that_began_meanwhile_counts_from_its_begin(void **state
 	connections_begin(&c, &server);
 	assert_true(loopback_connect(&l, LOOPBACK_V4, 0));
 	l.server = accept4(l.listener, NULL, NULL, SOCK_CLOEXEC);
-	exchange(&l, N);
-	connections_look(&c);
-	s = label(&r, &l, "127.0.0.1:%u");
-	connections_note(&c, &r);
-	assert_true(s->tcp.known);
-	assert_in_range(s->tcp.segments, N, N + N / 2);
+	exchanged_is_told(&c, &r, &l);
 	run_fini(&r);
 	connections_fini(&c);
 	loopback_end(&l);
@@ -175,7 +182,6 @@ static void the_table_does_not_grow_without_an_end(void **state)
 	struct loopback l = made(LOOPBACK_V4);
 	const struct servers_entry server = { .n_ports = 1, .port = { port_of(&l.peer) } };
 	struct connections c;
-	struct run_session *s;
 	struct run r;
 
 	(void)state;
@@ -190,12 +196,7 @@ static void the_table_does_not_grow_without_an_end(void **state)
 	}
 	assert_false(c.failed);
 	assert_int_equal(c.n, CONNECTIONS_MAX);
-	exchange(&l, N);
-	connections_look(&c);
-	s = label(&r, &l, "127.0.0.1:%u");
-	connections_note(&c, &r);
-	assert_true(s->tcp.known);
-	assert_in_range(s->tcp.segments, N, N + N / 2);
+	exchanged_is_told(&c, &r, &l);
 	run_fini(&r);
 	connections_fini(&c);
 	loopback_end(&l);
