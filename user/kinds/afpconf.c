@@ -23,14 +23,15 @@
 #define FILE_MAX_MIB 1
 #define LINE_MAX_LEN 8192
 
-struct source {
-	const char *root, *file;
+struct afpconf_reading {
+	struct afpconf *out;
+	const char *root, *section;
 	bool follow;
-	unsigned int line, depth, *n_files;
+	unsigned int depth, n_files;
 	struct err *e;
 };
 
-static int read_source(struct afpconf *c, char **section, struct source *s);
+static int read_file(struct afpconf_reading *r, const char *file);
 
 static char *trimmed(char *text)
 {
@@ -63,87 +64,69 @@ static char *bare(char *value)
 	return trimmed(value);
 }
 
-static int add(struct afpconf *c, const struct source *s, const char *section, const char *key,
-	       const char *value)
+static int include(struct afpconf_reading *r, const struct afpconf_item *i)
 {
-	struct afpconf_item *i;
+	int result;
 
-	if (c->n == ITEMS_MAX)
-		return err_set(s->e, -EFBIG, "%s:%u: more than %d settings", s->file, s->line,
-			       ITEMS_MAX);
-	i = VEC_ADD(c->item, c->n);
-	if (!i)
-		return -ENOMEM;
-	*i = (struct afpconf_item) { .section = strdup(section),
-				     .key = strdup(key),
-				     .value = strdup(value),
-				     .file = strdup(s->file),
-				     .line = s->line };
-	return i->section && i->key && i->value && i->file ? 0 : -ENOMEM;
-}
-
-static int include(struct afpconf *c, char **section, const struct source *s, const char *file)
-{
-	struct source inner = { .root = s->root,
-				.file = file,
-				.follow = true,
-				.depth = s->depth + 1,
-				.n_files = s->n_files,
-				.e = s->e };
-
-	if (inner.depth > DEPTH_MAX)
-		return err_set(s->e, -ELOOP, "%s:%u: include: nested too deep", s->file, s->line);
-	if (*s->n_files == FILES_MAX)
-		return err_set(s->e, -EFBIG, "%s:%u: include: more than %d files", s->file, s->line,
+	if (r->depth == DEPTH_MAX)
+		return err_set(r->e, -ELOOP, "%s:%u: include: nested too deep", i->file, i->line);
+	if (r->n_files == FILES_MAX)
+		return err_set(r->e, -EFBIG, "%s:%u: include: more than %d files", i->file, i->line,
 			       FILES_MAX);
-	return read_source(c, section, &inner);
+	r->depth++;
+	result = read_file(r, i->value);
+	r->depth--;
+	return result;
 }
 
-static int take_line(struct afpconf *c, char **section, struct source *s, char *line)
+static int take_line(struct afpconf_reading *r, char *line, const char *file, unsigned int number)
 {
-	char *text = trimmed(line), *value, *end;
+	char *text = trimmed(line), *value;
+	struct afpconf_item i = { .file = file, .line = number };
 
 	if (!*text || *text == ';' || *text == '#')
 		return 0;
 	if (*text == '[') {
-		end = strchr(text, ']');
-		if (end)
-			*end = '\0';
-		free(*section);
-		*section = strdup(trimmed(text + 1));
-		return *section ? 0 : -ENOMEM;
+		text[strcspn(text, "]")] = '\0';
+		r->section = trimmed(text + 1);
+		return 0;
 	}
 	value = strchr(text, '=');
 	if (!value)
 		return 0;
 	*value++ = '\0';
-	text = trimmed(text);
-	value = bare(value);
-	if (s->follow && !strcasecmp(text, "include"))
-		return include(c, section, s, value);
-	return add(c, s, *section, text, value);
+	i.section = r->section;
+	i.key = trimmed(text);
+	i.value = bare(value);
+	if (r->follow && !strcasecmp(i.key, "include"))
+		return include(r, &i);
+	if (r->out->n == ITEMS_MAX)
+		return err_set(r->e, -EFBIG, "%s:%u: more than %d settings", file, number,
+			       ITEMS_MAX);
+	return VEC_PUSH(r->out->item, r->out->n, i);
 }
 
-/* One line with its continuations; false: the end. */
-static bool read_line(char *out, size_t room, FILE *f, unsigned int *n_lines)
+/* One line, to which its continuations are moved; *at: behind them. */
+static char *next_line(char **at, char *end, unsigned int *n_lines)
 {
-	size_t len = 0, got;
+	char *line = *at, *to = line, *stop;
+	size_t len;
 
-	*n_lines = 0;
-	out[0] = '\0';
-	while (len + 1 < room && fgets(out + len, (int)(room - len), f)) {
+	for (*n_lines = 0; *at < end; *to = '\0') {
 		++*n_lines;
-		got = strlen(out + len);
-		len += got;
-		while (got && (out[len - 1] == '\n' || out[len - 1] == '\r')) {
-			out[--len] = '\0';
-			got--;
-		}
-		if (!got || out[len - 1] != '\\')
-			return true;
-		out[--len] = '\0';
+		stop = memchr(*at, '\n', (size_t)(end - *at));
+		stop = stop ? stop : end;
+		*stop = '\0';
+		len = strlen(*at);
+		memmove(to, *at, len + 1);
+		*at = stop + 1;
+		while (len && to[len - 1] == '\r')
+			len--;
+		if (!len || to[len - 1] != '\\')
+			break;
+		to += len - 1;
 	}
-	return *n_lines > 0;
+	return line;
 }
 
 /* What the kernel makes as it is read may have no end, or be what another program waits for. */
@@ -161,98 +144,92 @@ static bool is_stored(int fd)
 	return stored;
 }
 
-static int open_file(const struct source *s)
+static int open_file(const struct afpconf_reading *r, const char *file)
 {
-	int fd = filesystem_open(s->root, s->file);
+	int fd = filesystem_open(r->root, file);
 
 	if (fd >= 0 && !is_stored(fd)) {
 		close(fd);
 		return err_set(
-		    s->e, -EINVAL,
-		    "cannot read %s: it is not a file of a file system that stores files", s->file);
+		    r->e, -EINVAL,
+		    "cannot read %s: it is not a file of a file system that stores files", file);
 	}
 	if (fd >= 0)
 		return fd;
-	return err_set(s->e, fd, "cannot read %s: %s", s->file,
+	return err_set(r->e, fd, "cannot read %s: %s", file,
 		       fd == -ETIMEDOUT ? "its file system does not answer"
 		       : fd == -EINVAL  ? "it is not a regular file"
 					: strerror(-fd));
 }
 
-/* All of it, at once: it may grow meanwhile. text: owned, also after an error. */
-static int read_text(char **text, FILE **out, const struct source *s)
+/* All of it, at once: it may grow meanwhile. Returns its length. */
+static ssize_t read_text(char **text, const struct afpconf_reading *r, const char *file)
 {
 	const size_t most = FILE_MAX_MIB << 20;
 	size_t len = 0;
 	ssize_t n = 1;
-	int fd = open_file(s);
+	int fd = open_file(r, file);
 
-	*text = fd < 0 ? NULL : malloc(most + 1);
+	if (fd < 0)
+		return fd;
+	*text = malloc(most + 1);
 	while (*text && n > 0 && len <= most) {
 		n = read(fd, *text + len, most + 1 - len);
 		len += n > 0 ? (size_t)n : 0;
 	}
-	if (fd >= 0)
-		close(fd);
-	if (fd < 0)
-		return fd;
+	close(fd);
 	if (n < 0)
-		return err_set(s->e, -EIO, "cannot read %s to its end", s->file);
+		return err_set(r->e, -EIO, "cannot read %s to its end", file);
 	if (len > most)
-		return err_set(s->e, -EFBIG, "cannot read %s: it is larger than %d MiB", s->file,
+		return err_set(r->e, -EFBIG, "cannot read %s: it is larger than %d MiB", file,
 			       FILE_MAX_MIB);
-	*out = *text ? fmemopen(*text, len, "r") : NULL;
-	return *out ? 0 : -ENOMEM;
+	return *text ? (ssize_t)len : -ENOMEM;
 }
 
-static int read_source(struct afpconf *c, char **section, struct source *s)
+static int read_file(struct afpconf_reading *r, const char *file)
 {
-	char *line = malloc(LINE_MAX_LEN), *text = NULL;
-	unsigned int n_lines;
-	FILE *f = NULL;
-	int r = line ? read_text(&text, &f, s) : -ENOMEM;
+	char *text = NULL, *at, *line;
+	ssize_t len = read_text(&text, r, file);
+	int result = len < 0 ? (int)len : VEC_PUSH(r->out->text, r->out->n_texts, text);
+	unsigned int number = 1, n_lines;
 
-	s->line = 1;
-	++*s->n_files;
-	while (!r && read_line(line, LINE_MAX_LEN, f, &n_lines)) {
-		r = take_line(c, section, s, line);
-		s->line += n_lines;
+	r->n_files++;
+	if (result) {
+		free(text);
+		return result;
 	}
-	if (f)
-		fclose(f);
-	if (r == -ENOMEM)
-		err_set(s->e, r, "out of memory");
-	free(text);
-	free(line);
-	return r;
+	for (at = text; !result && at < text + len; number += n_lines) {
+		line = next_line(&at, text + len, &n_lines);
+		result = take_line(r, line, file, number);
+	}
+	return result;
 }
 
 int afpconf_read(struct afpconf *out, const char *root, const char *path, bool follow,
 		 struct err *e)
 {
-	unsigned int n_files = 0;
-	struct source s = {
-		.root = root, .file = path, .follow = follow, .n_files = &n_files, .e = e
+	struct afpconf_reading r = {
+		.out = out, .root = root, .section = "", .follow = follow, .e = e
 	};
-	char *section = strdup("");
-	int r;
+	char *file = strdup(path);
+	int result;
 
-	memset(out, 0, sizeof(*out));
-	r = section ? read_source(out, &section, &s) : err_set(e, -ENOMEM, "out of memory");
-	free(section);
-	return r;
+	*out = (struct afpconf) { 0 };
+	result = file ? VEC_PUSH(out->text, out->n_texts, file) : -ENOMEM;
+	if (result)
+		free(file);
+	else
+		result = read_file(&r, file);
+	return result == -ENOMEM ? err_set(e, result, "out of memory") : result;
 }
 
 void afpconf_fini(struct afpconf *c)
 {
-	for (size_t i = 0; i < c->n; i++) {
-		free(c->item[i].section);
-		free(c->item[i].key);
-		free(c->item[i].value);
-		free(c->item[i].file);
-	}
+	for (size_t i = 0; i < c->n_texts; i++)
+		free(c->text[i]);
+	free(c->text);
 	free(c->item);
-	memset(c, 0, sizeof(*c));
+	*c = (struct afpconf) { 0 };
 }
 
 const struct afpconf_item *afpconf_find(const struct afpconf *c, const char *section,

@@ -15,16 +15,18 @@
 #include <stddef.h>
 
 struct afpconf_item {
-	char *section; /* "Global" */
-	char *key;
-	char *value;
-	char *file; /* as the server calls it */
+	const char *section; /* "Global" */
+	const char *key;
+	const char *value;
+	const char *file; /* as the server calls it */
 	unsigned int line;
 };
 
 struct afpconf {
 	size_t n;
 	struct afpconf_item *item; /* owned, in the order of the file */
+	size_t n_texts;
+	char **text; /* owned, each: what the items are in */
 };
 
 /*
