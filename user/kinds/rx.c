@@ -29,14 +29,18 @@
 
 struct rx_daemon {
 	pid_t pid;
-	bool in;            /* it was asked for */
+	bool known;         /* by its program's name */
 	const char *option; /* for its receive buffer; NULL: it has none */
 	char name[sizeof(((struct procstat *)0)->comm)];
 	size_t n;
 	struct udp_socket socket[SOCKETS_MAX];
 };
 
+/* Those that are asked for. */
 struct rx_daemons {
+	const char *exe;   /* only of this name; NULL: of any */
+	unsigned int port; /* only with this one; 0: with any */
+	bool all;          /* whatever its name, and whose ever it is */
 	size_t n;
 	struct rx_daemon daemon[PROCESSES_MAX];
 };
@@ -57,14 +61,22 @@ static const struct {
 	{ "afpscope", "--buffer BYTES" },
 };
 
-/* The program's place in the table; -1: it is no server. */
-static int program_of(const char *name, pid_t pid)
+/* Which program it is. false: there is no such process. */
+static bool look_at_program(struct rx_daemon *d, pid_t pid)
 {
-	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
-		if (!strcmp(name, programs[i].name))
-			return strcmp(name, "afpscope") || procfs_has_word(pid, "--serve") ? (int)i
-											   : -1;
-	return -1;
+	struct procstat st;
+
+	*d = (struct rx_daemon) { .pid = pid };
+	if (procstat_read(&st, pid) || !procstat_lives(&st))
+		return false;
+	snprintf(d->name, sizeof(d->name), "%s", st.comm);
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]) && !d->known; i++) {
+		if (strcmp(d->name, programs[i].name) != 0)
+			continue;
+		d->known = strcmp(d->name, "afpscope") != 0 || procfs_has_word(pid, "--serve");
+		d->option = programs[i].option;
+	}
+	return true;
 }
 
 static int add_socket(void *arg, const struct udp_socket *s)
@@ -76,81 +88,47 @@ static int add_socket(void *arg, const struct udp_socket *s)
 	return 0;
 }
 
-/* Its sockets of datagrams. */
-static void look(struct rx_daemon *d)
+static int is_port(void *arg, const struct udp_socket *s)
 {
-	udp_of(d->pid, add_socket, d);
+	return s->port == *(const unsigned int *)arg;
 }
 
-static bool note_name(struct rx_daemon *d)
+static bool is_asked_for(const struct rx_daemons *m, const struct rx_daemon *d)
 {
-	struct procstat st;
-
-	if (procstat_read(&st, d->pid) || !procstat_lives(&st))
+	if (!m->all && (!d->known || !owner_counts(owner_of(d->pid))))
 		return false;
-	snprintf(d->name, sizeof(d->name), "%s", st.comm);
-	return true;
+	if (m->exe && strcmp(d->name, m->exe) != 0)
+		return false;
+	return !m->port || udp_of(d->pid, is_port, (void *)&m->port) == 1;
 }
 
+/* Of no use without a socket of datagrams. */
 static int add(void *arg, pid_t pid)
 {
 	struct rx_daemons *m = arg;
 	struct rx_daemon *d = &m->daemon[m->n];
-	int program;
 
-	if (m->n == PROCESSES_MAX || !owner_counts(owner_of(pid)))
+	if (m->n == PROCESSES_MAX || !look_at_program(d, pid) || !is_asked_for(m, d))
 		return 0;
-	*d = (struct rx_daemon) { .pid = pid };
-	program = note_name(d) ? program_of(d->name, pid) : -1;
-	if (program >= 0) {
-		d->option = programs[program].option;
-		look(d);
-		m->n++;
-	}
+	udp_of(pid, add_socket, d);
+	m->n += d->n > 0;
 	return 0;
 }
 
-static struct rx_daemon *daemon_of(struct rx_daemons *m, pid_t pid)
-{
-	for (size_t i = 0; i < m->n; i++)
-		if (m->daemon[i].pid == pid)
-			return &m->daemon[i];
-	return NULL;
-}
-
-/* Whatever its name, if it has a socket of datagrams. */
 static int choose_pid(struct rx_daemons *m, pid_t pid, struct err *e)
 {
-	struct rx_daemon *is = daemon_of(m, pid);
+	struct procstat st;
 
-	if (!is && m->n < PROCESSES_MAX) {
-		is = &m->daemon[m->n];
-		*is = (struct rx_daemon) { .pid = pid };
-		if (!note_name(is))
-			return err_set(e, -ESRCH, "there is no process %d%s", pid, procfs_hides());
-		look(is);
-		m->n++;
-	}
-	if (!is || !is->n)
-		return err_set(e, -ENXIO,
-			       "process %d has no UDP socket: it is no server over Rx, or there is "
-			       "no right to see its sockets",
-			       pid);
-	is->in = true;
-	return 0;
-}
-
-static bool has_port(const struct rx_daemon *d, unsigned int port)
-{
-	for (size_t i = 0; i < d->n; i++)
-		if (d->socket[i].port == port)
-			return true;
-	return false;
-}
-
-static int is_port(void *arg, const struct udp_socket *s)
-{
-	return s->port == *(const unsigned int *)arg;
+	m->all = true;
+	add(m, pid);
+	if (m->n)
+		return 0;
+	if (procstat_read(&st, pid) || !procstat_lives(&st))
+		return err_set(e, -ESRCH, "there is no process %d%s", pid, procfs_hides());
+	return err_set(e, -ENXIO,
+		       "process %d has no UDP socket: it is no server over Rx, or there is no "
+		       "right to see its sockets",
+		       pid);
 }
 
 /* A server may have the port whose sockets cannot be seen; the port itself can. */
@@ -164,50 +142,24 @@ static int no_server_at(unsigned int port, struct err *e)
 	return err_set(e, -ENXIO, "no server over Rx of this host has UDP port %u", port);
 }
 
-struct port_holders {
-	struct rx_daemons *m;
-	unsigned int port;
-	size_t n;
-	char text[ERR_TEXT_MAX];
-};
-
-/* Whatever its name, and whose ever it is. */
-static int take_holder(void *arg, pid_t pid)
+/* If none that is known by its name has the port, whatever has it. */
+static int choose_port(struct rx_daemons *m, const struct kind_wish *w, struct err *e)
 {
-	struct port_holders *h = arg;
-	struct err e;
+	char text[ERR_TEXT_MAX] = "";
 
-	if (udp_of(pid, is_port, &h->port) == 1 && !choose_pid(h->m, pid, &e)) {
-		owner_append(h->text, pid);
-		h->n++;
-	}
-	return 0;
-}
-
-static int choose_port(struct rx_daemons *m, unsigned int port, bool known, struct err *e)
-{
-	struct port_holders h = { .m = m, .port = port };
-
-	for (size_t i = 0, n = m->n; i < n; i++)
-		if (has_port(&m->daemon[i], port))
-			take_holder(&h, m->daemon[i].pid);
-	if (!h.n && !known)
-		procfs_each(take_holder, &h);
-	if (!h.n)
-		return no_server_at(port, e);
-	if (h.n > 1)
+	m->port = w->port;
+	procfs_each(add, m);
+	m->all = true;
+	if (!m->n && !w->known)
+		procfs_each(add, m);
+	if (!m->n)
+		return no_server_at(w->port, e);
+	for (size_t i = 0; i < m->n; i++)
+		owner_append(text, m->daemon[i].pid);
+	if (m->n > 1)
 		return err_set(e, -ENOTUNIQ,
 			       "several servers have UDP port %u (%.400s): name one with --pid",
-			       port, h.text);
-	return 0;
-}
-
-static int choose_listed(void *arg, pid_t pid)
-{
-	struct rx_daemon *is = daemon_of(arg, pid);
-
-	if (is)
-		is->in = true;
+			       w->port, text);
 	return 0;
 }
 
@@ -216,34 +168,32 @@ static int choose(struct rx_daemons *m, const struct kind_wish *w, struct err *e
 	if (w->pid)
 		return choose_pid(m, (pid_t)w->pid, e);
 	if (w->port)
-		return choose_port(m, w->port, w->known, e);
+		return choose_port(m, w, e);
 	if (w->unit)
-		return cgroup_each_process(w->unit, choose_listed, m, e);
-	for (size_t i = 0; i < m->n; i++)
-		m->daemon[i].in = !w->exe || !strcmp(m->daemon[i].name, w->exe);
+		return cgroup_each_process(w->unit, add, m, e);
+	m->exe = w->exe;
+	procfs_each(add, m);
 	return 0;
 }
 
 static int make_target(struct target *out, const struct rx_daemons *m, bool named, struct err *e)
 {
 	pid_t pid[PROCESSES_MAX];
-	size_t n = 0;
 	int r;
 
 	for (size_t i = 0; i < m->n; i++)
-		if (m->daemon[i].in && m->daemon[i].n)
-			pid[n++] = m->daemon[i].pid;
-	r = named ? 0 : owner_one(pid, n, "several servers over Rx run here", e);
+		pid[i] = m->daemon[i].pid;
+	r = named ? 0 : owner_one(pid, m->n, "several servers over Rx run here", e);
 	if (r)
 		return r;
-	if (!n)
+	if (!m->n)
 		return err_set(
 		    e, -ENXIO,
 		    "no such server over Rx (fileserver, dafileserver, vlserver, ptserver, "
 		    "volserver, bosserver, rxperf) runs here: ps -e lists the processes");
-	target_processes(out, pid, n);
+	target_processes(out, pid, m->n);
 	for (size_t i = 0; i < m->n; i++)
-		for (size_t k = 0; m->daemon[i].in && k < m->daemon[i].n; k++)
+		for (size_t k = 0; k < m->daemon[i].n; k++)
 			target_add_port(out, m->daemon[i].socket[k].port, AFS_OBJECT_CLIENT);
 	return 0;
 }
@@ -255,8 +205,8 @@ static int make_target(struct target *out, const struct rx_daemons *m, bool name
 static bool has_files(const struct rx_daemons *m)
 {
 	for (size_t i = 0; i < m->n; i++)
-		if (m->daemon[i].in && (strstr(m->daemon[i].name, "fileserver") ||
-					strstr(m->daemon[i].name, "volserver")))
+		if (strstr(m->daemon[i].name, "fileserver") ||
+		    strstr(m->daemon[i].name, "volserver"))
 			return true;
 	return false;
 }
@@ -282,12 +232,8 @@ static int take_partitions(struct kind_found *out)
 static int find(struct kind_found *out, const struct kind_wish *w, struct err *e)
 {
 	struct rx_daemons *m = calloc(1, sizeof(*m));
-	int r = m ? 0 : err_set(e, -ENOMEM, "out of memory");
+	int r = m ? choose(m, w, e) : err_set(e, -ENOMEM, "out of memory");
 
-	if (!r) {
-		procfs_each(add, m);
-		r = choose(m, w, e);
-	}
 	r = r ? r : make_target(&out->target, m, w->pid || w->port || w->unit, e);
 	if (!r && has_files(m) && take_partitions(out))
 		r = err_set(e, -ENOMEM, "out of memory");
@@ -336,34 +282,21 @@ static int describe_socket(struct run *r, const struct rx_daemon *d, const struc
 	return !e && known ? warn_of_buffer(r, d, s, memory) : e;
 }
 
-static int describe_process(struct run *r, struct rx_daemons *m, pid_t pid)
-{
-	struct rx_daemon *d = &m->daemon[0];
-	int e = 0;
-
-	*d = (struct rx_daemon) { .pid = pid };
-	if (!note_name(d))
-		return 0;
-	look(d);
-	for (size_t i = 0; i < d->n && !e; i++)
-		e = describe_socket(r, d, &d->socket[i]);
-	return e;
-}
-
 static int describe(const struct kind_found *f, struct run *r)
 {
-	struct rx_daemons *m = calloc(1, sizeof(*m));
 	const struct target *t = &f->target;
-	int e = m ? 0 : -ENOMEM;
+	struct rx_daemon d;
+	int e = 0;
 
-	for (size_t i = 0; i <= t->n_sessions && !e; i++)
-		e = describe_process(r, m, i ? t->session[i - 1].pid : t->server);
+	for (size_t i = 0; i <= t->n_sessions; i++) {
+		if (look_at_program(&d, i ? t->session[i - 1].pid : t->server))
+			udp_of(d.pid, add_socket, &d);
+		for (size_t k = 0; k < d.n && !e; k++)
+			e = describe_socket(r, &d, &d.socket[k]);
+	}
 	if (!e && t->n_sessions)
-		e = run_note(&r->server, "name", "%zu servers over Rx", t->n_sessions + 1);
-	else if (!e)
-		e = run_note(&r->server, "name", "%s", m->daemon[0].name);
-	free(m);
-	return e;
+		return run_note(&r->server, "name", "%zu servers over Rx", t->n_sessions + 1);
+	return e ? e : run_note(&r->server, "name", "%s", d.name);
 }
 
 const struct kind kind_rx = {
