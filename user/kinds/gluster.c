@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #define PROCESSES_MAX 256
-#define SOCKETS_MAX   1024
 #define WORD_LEN      256
 #define VERSION_LEN   24
 
@@ -29,44 +28,32 @@ struct daemon {
 	pid_t pid;
 	enum afs_role role; /* SERVER: a brick, OTHER: glusterd and the like */
 	bool manages;       /* glusterd */
-	bool in;            /* it was asked for */
 };
 
+/* At first all, then those that were asked for. */
 struct daemons {
 	pid_t named;       /* the process that was asked for; 0: none */
 	unsigned int port; /* likewise */
+	const char *exe;   /* only of this name; NULL: any */
 	size_t n;
 	struct daemon daemon[PROCESSES_MAX];
-	size_t n_sockets;
-	uint64_t socket[SOCKETS_MAX]; /* of the glusterd that was asked for */
-	const struct sockets *all;
 };
 
-static bool has_name(pid_t pid, const char *name)
-{
-	struct procstat st;
-
-	return !procstat_read(&st, pid) && procstat_lives(&st) && !strcmp(st.comm, name);
-}
-
 /* Whether it is a process of GlusterFS, and what it is for. */
-static bool look(struct daemon *m, pid_t pid)
+static bool look(struct daemon *m, const char *name)
 {
 	char word[WORD_LEN];
 
-	*m = (struct daemon) { .pid = pid, .role = AFS_ROLE_OTHER };
-	if (has_name(pid, "glusterd")) {
-		m->manages = true;
-		return true;
-	}
-	if (has_name(pid, "glusterfsd")) {
-		if (!procfs_argument(word, sizeof(word), pid, "--brick-name"))
+	m->role = AFS_ROLE_OTHER;
+	m->manages = !strcmp(name, "glusterd");
+	if (!strcmp(name, "glusterfsd")) {
+		if (!procfs_argument(word, sizeof(word), m->pid, "--brick-name"))
 			m->role = AFS_ROLE_SERVER;
 		return true;
 	}
-	if (!has_name(pid, "glusterfs"))
-		return false;
-	if (procfs_argument(word, sizeof(word), pid, "--process-name") || !strcmp(word, "fuse"))
+	if (strcmp(name, "glusterfs") != 0)
+		return m->manages;
+	if (procfs_argument(word, sizeof(word), m->pid, "--process-name") || !strcmp(word, "fuse"))
 		m->role = AFS_ROLE_CLIENT;
 	else if (!strcmp(word, "glustershd"))
 		m->role = AFS_ROLE_BACKEND;
@@ -76,14 +63,17 @@ static bool look(struct daemon *m, pid_t pid)
 static int add(void *arg, pid_t pid)
 {
 	struct daemons *m = arg;
+	struct daemon is = { .pid = pid };
+	struct procstat st;
 
 	if (m->n < PROCESSES_MAX && (pid == m->named || owner_counts(owner_of(pid))) &&
-	    look(&m->daemon[m->n], pid))
-		m->n++;
+	    !procstat_read(&st, pid) && procstat_lives(&st) && look(&is, st.comm) &&
+	    (!m->exe || !strcmp(st.comm, m->exe)))
+		m->daemon[m->n++] = is;
 	return 0;
 }
 
-static struct daemon *daemon_of(struct daemons *m, pid_t pid)
+static const struct daemon *daemon_of(const struct daemons *m, pid_t pid)
 {
 	for (size_t i = 0; i < m->n; i++)
 		if (m->daemon[i].pid == pid)
@@ -91,73 +81,87 @@ static struct daemon *daemon_of(struct daemons *m, pid_t pid)
 	return NULL;
 }
 
-/* Belonging to a glusterd */
-
-static int add_socket(void *arg, pid_t pid, int fd, const char *name)
+/* Leaves only those that fit. */
+static void keep(struct daemons *m, bool (*fits)(const struct daemon *is, const void *arg),
+		 const void *arg)
 {
-	uint64_t ino = procfs_socket(name);
-	struct daemons *m = arg;
+	size_t n = m->n;
 
-	(void)pid;
-	(void)fd;
-	if (ino && m->n_sockets < SOCKETS_MAX)
-		m->socket[m->n_sockets++] = ino;
-	return 0;
+	m->n = 0;
+	for (size_t i = 0; i < n; i++)
+		if (fits(&m->daemon[i], arg))
+			m->daemon[m->n++] = m->daemon[i];
 }
 
-static int is_connected(void *arg, pid_t pid, int fd, const char *name)
-{
-	uint64_t ino = procfs_socket(name), peer;
-	const struct daemons *m = arg;
+/* By connections */
 
-	(void)pid;
-	(void)fd;
-	peer = ino ? sockets_peer(m->all, ino) : 0;
-	for (size_t i = 0; peer && i < m->n_sockets; i++)
-		if (m->socket[i] == peer)
-			return 1;
-	return 0;
+struct connections_from {
+	pid_t glusterd; /* which stays; 0: none */
+	struct sockets all;
+	struct way_sockets its;
+};
+
+static bool is_connected(const struct daemon *is, const struct connections_from *from)
+{
+	struct way_sockets own = { 0 };
+	uint64_t peer;
+
+	way_sockets_add(&own, is->pid);
+	for (size_t i = 0; i < own.n; i++) {
+		peer = sockets_peer(&from->all, own.ino[i]);
+		for (size_t k = 0; peer && k < from->its.n; k++)
+			if (from->its.ino[k] == peer)
+				return true;
+	}
+	return false;
+}
+
+static bool is_managed(const struct daemon *is, const void *arg)
+{
+	const struct connections_from *from = arg;
+
+	return is->manages ? is->pid == from->glusterd : is_connected(is, from);
 }
 
 /* All that are connected to this glusterd. 0 or a negative errno. */
-static int choose_managed(struct daemons *m, struct daemon *glusterd, struct err *e)
+static int choose_managed(struct daemons *m, pid_t glusterd, struct err *e)
 {
-	struct sockets all = { 0 };
-	int r = sockets_read(&all, e);
+	struct connections_from from = { .glusterd = glusterd };
+	int r = sockets_read(&from.all, e);
 
-	m->all = &all;
-	m->n_sockets = 0;
-	glusterd->in = true;
+	way_sockets_add(&from.its, glusterd);
 	if (!r)
-		procfs_each_fd(glusterd->pid, add_socket, m);
-	for (size_t i = 0; i < m->n && !r; i++)
-		if (!m->daemon[i].manages)
-			m->daemon[i].in |= procfs_each_fd(m->daemon[i].pid, is_connected, m) == 1;
-	sockets_fini(&all);
-	m->all = NULL;
+		keep(m, is_managed, &from);
+	sockets_fini(&from.all);
 	return r;
 }
 
 /* What the user asks for */
 
+static int choose_one(struct daemons *m, struct daemon is, struct err *e)
+{
+	if (is.manages)
+		return choose_managed(m, is.pid, e);
+	m->daemon[0] = is;
+	m->n = 1;
+	return 0;
+}
+
 static int choose_pid(struct daemons *m, const struct kind_wish *w, struct err *e)
 {
-	struct daemon *is = daemon_of(m, (pid_t)w->pid);
+	const struct daemon *is = daemon_of(m, (pid_t)w->pid);
 
 	if (!is)
 		return err_set(e, -ESRCH,
 			       "process %u is not of GlusterFS (glusterfsd, glusterd): any other "
 			       "program is recorded with --kind any",
 			       w->pid);
-	if (is->manages)
-		return choose_managed(m, is, e);
-	if (is->role != AFS_ROLE_SERVER)
+	if (!is->manages && is->role != AFS_ROLE_SERVER)
 		return err_set(e, -ENXIO,
 			       "process %u serves no brick: name a glusterfsd or a glusterd, or "
 			       "record it with --kind any",
 			       w->pid);
-	is->in = true;
-	return 0;
+	return choose_one(m, *is, e);
 }
 
 static unsigned int brick_port(pid_t pid)
@@ -172,49 +176,35 @@ static unsigned int brick_port(pid_t pid)
 /* A glusterd's; or a brick's, whatever it is called. */
 static int choose_port(struct daemons *m, unsigned int port, bool known, struct err *e)
 {
+	struct daemon brick = { .role = AFS_ROLE_SERVER };
 	struct servers at = { 0 };
-	struct daemon *is;
+	const struct daemon *is;
 	int r = servers_look(&at, 0, (uint16_t)port, e);
 
 	if (r == -ENXIO)
 		r = err_set(e, r, "no brick and no glusterd of this host has port %u", port);
 	r = r ? r : servers_one(&at, e);
-	is = r ? NULL : daemon_of(m, at.entry[0].master);
-	if (!r && !is && known)
-		r = -ENXIO;
-	if (!r && !is && m->n < PROCESSES_MAX) {
-		is = &m->daemon[m->n++];
-		*is = (struct daemon) { .pid = at.entry[0].master, .role = AFS_ROLE_SERVER };
-	}
+	brick.pid = r ? 0 : at.entry[0].master;
 	servers_fini(&at);
-	if (is && is->manages)
-		return choose_managed(m, is, e);
-	if (is)
-		is->in = true;
+	if (r)
+		return r;
 	m->port = port;
-	return r;
-}
-
-static int choose_listed(void *arg, pid_t pid)
-{
-	struct daemon *is = daemon_of(arg, pid);
-
-	if (is)
-		is->in = true;
-	return 0;
+	is = daemon_of(m, brick.pid);
+	if (!is && known)
+		return -ENXIO;
+	return choose_one(m, is ? *is : brick, e);
 }
 
 static int choose(struct daemons *m, const struct kind_wish *w, struct err *e)
 {
+	if (w->unit)
+		return cgroup_each_process(w->unit, add, m, e);
+	m->named = (pid_t)w->pid;
+	m->exe = w->exe;
+	procfs_each(add, m);
 	if (w->pid)
 		return choose_pid(m, w, e);
-	if (w->port)
-		return choose_port(m, w->port, w->known, e);
-	if (w->unit)
-		return cgroup_each_process(w->unit, choose_listed, m, e);
-	for (size_t i = 0; i < m->n; i++)
-		m->daemon[i].in = !w->exe || has_name(m->daemon[i].pid, w->exe);
-	return 0;
+	return w->port ? choose_port(m, w->port, w->known, e) : 0;
 }
 
 /*
@@ -252,28 +242,36 @@ static bool is_of_host(pid_t pid, const char *host)
 	return !strcmp(word, host);
 }
 
+/* A brick, or a process that heals or mounts, of this host; a glusterd is of all. */
+static bool is_of_server(const struct daemon *is, const void *host)
+{
+	return is->manages || is_of_host(is->pid, host);
+}
+
+static bool is_no_other_mount(const struct daemon *is, const void *host)
+{
+	return is->role != AFS_ROLE_CLIENT || is_of_host(is->pid, host);
+}
+
+static bool is_no_other_brick(const struct daemon *is, const void *from)
+{
+	return is->role != AFS_ROLE_SERVER || is_connected(is, from);
+}
+
 /* Leaves only the bricks to which this process, or the process of a mount, is connected. */
 static int choose_connected(struct daemons *m, const char *host, struct err *e)
 {
-	struct sockets all = { 0 };
-	int r = sockets_read(&all, e);
+	struct connections_from from = { 0 };
+	int r = sockets_read(&from.all, e);
 
-	m->all = &all;
-	m->n_sockets = 0;
+	keep(m, is_no_other_mount, host);
+	way_sockets_add(&from.its, getpid());
+	for (size_t i = 0; i < m->n; i++)
+		if (m->daemon[i].role == AFS_ROLE_CLIENT)
+			way_sockets_add(&from.its, m->daemon[i].pid);
 	if (!r)
-		procfs_each_fd(getpid(), add_socket, m);
-	for (size_t i = 0; i < m->n && !r; i++) {
-		if (m->daemon[i].role != AFS_ROLE_CLIENT)
-			continue;
-		m->daemon[i].in &= is_of_host(m->daemon[i].pid, host);
-		if (m->daemon[i].in)
-			procfs_each_fd(m->daemon[i].pid, add_socket, m);
-	}
-	for (size_t i = 0; i < m->n && !r; i++)
-		if (m->daemon[i].role == AFS_ROLE_SERVER)
-			m->daemon[i].in &= procfs_each_fd(m->daemon[i].pid, is_connected, m) == 1;
-	sockets_fini(&all);
-	m->all = NULL;
+		keep(m, is_no_other_brick, &from);
+	sockets_fini(&from.all);
 	return r;
 }
 
@@ -283,30 +281,23 @@ static int choose_connected(struct daemons *m, const char *host, struct err *e)
  */
 static int choose_host(struct daemons *m, const char *host, struct err *e)
 {
-	bool any = false;
-
-	for (size_t i = 0; i < m->n; i++)
-		any |= m->daemon[i].in && m->daemon[i].role == AFS_ROLE_SERVER &&
-		       is_of_host(m->daemon[i].pid, host);
-	if (!any)
-		return choose_connected(m, host, e);
-	for (size_t i = 0; i < m->n; i++)
-		if (!m->daemon[i].manages)
-			m->daemon[i].in &= is_of_host(m->daemon[i].pid, host);
-	return 0;
+	for (size_t i = 0; i < m->n; i++) {
+		if (m->daemon[i].role != AFS_ROLE_SERVER || !is_of_host(m->daemon[i].pid, host))
+			continue;
+		keep(m, is_of_server, host);
+		return 0;
+	}
+	return choose_connected(m, host, e);
 }
 
-/* Leaves only what belongs to a volume. */
-static void choose_volume(struct daemons *m, const char *volume)
+static bool is_of_volume(const struct daemon *is, const void *volume)
 {
 	char name[WORD_LEN];
 
-	for (size_t i = 0; i < m->n; i++) {
-		if (m->daemon[i].manages)
-			continue;
-		volume_of(name, sizeof(name), m->daemon[i].pid);
-		m->daemon[i].in &= !strcmp(name, volume);
-	}
+	if (is->manages)
+		return true;
+	volume_of(name, sizeof(name), is->pid);
+	return !strcmp(name, volume);
 }
 
 /* The target: the bricks, their ports, and the others. */
@@ -320,7 +311,7 @@ static int make_target(struct target *out, const struct daemons *m, const struct
 	int r;
 
 	for (size_t i = 0; i < m->n; i++)
-		if (m->daemon[i].in && m->daemon[i].role == AFS_ROLE_SERVER)
+		if (m->daemon[i].role == AFS_ROLE_SERVER)
 			pid[n++] = m->daemon[i].pid;
 	if (!n)
 		return err_set(e, -ENXIO,
@@ -347,7 +338,7 @@ static int make_target(struct target *out, const struct daemons *m, const struct
 		target_add_port(out, (uint16_t)port, AFS_OBJECT_CLIENT);
 	}
 	for (size_t i = 0; i < m->n; i++)
-		if (m->daemon[i].in && m->daemon[i].role != AFS_ROLE_SERVER)
+		if (m->daemon[i].role != AFS_ROLE_SERVER)
 			target_add(out, m->daemon[i].pid, m->daemon[i].role);
 	return 0;
 }
@@ -370,15 +361,10 @@ static int take_folders(struct kind_found *out)
 static int find(struct kind_found *out, const struct kind_wish *w, struct err *e)
 {
 	struct daemons *m = calloc(1, sizeof(*m));
-	int r = m ? 0 : err_set(e, -ENOMEM, "out of memory");
+	int r = m ? choose(m, w, e) : err_set(e, -ENOMEM, "out of memory");
 
-	if (!r) {
-		m->named = (pid_t)w->pid;
-		procfs_each(add, m);
-		r = choose(m, w, e);
-	}
 	if (!r && w->volume)
-		choose_volume(m, w->volume);
+		keep(m, is_of_volume, w->volume);
 	if (!r && w->host)
 		r = choose_host(m, w->host, e);
 	r = r ? r : make_target(&out->target, m, w, e);
@@ -403,19 +389,6 @@ static int find_version(void *arg, const char *line)
 	return 1;
 }
 
-struct brick {
-	pid_t pid;
-	char volume[WORD_LEN], path[WORD_LEN];
-};
-
-static void brick_look(struct brick *b, pid_t pid)
-{
-	b->pid = pid;
-	volume_of(b->volume, sizeof(b->volume), pid);
-	if (procfs_argument(b->path, sizeof(b->path), pid, "--brick-name"))
-		snprintf(b->path, sizeof(b->path), "?");
-}
-
 /* Adds a volume's name unless it is there. */
 static void add_volume(char text[ERR_TEXT_MAX], const char *volume)
 {
@@ -427,20 +400,28 @@ static void add_volume(char text[ERR_TEXT_MAX], const char *volume)
 	servers_append(text, "%s%s", *text ? ", " : "", volume);
 }
 
+/* Adds its volume to those that there are. */
+static int describe_brick(struct run *r, size_t number, pid_t pid, char volumes[ERR_TEXT_MAX])
+{
+	char volume[WORD_LEN], path[WORD_LEN], key[32];
+
+	volume_of(volume, sizeof(volume), pid);
+	if (procfs_argument(path, sizeof(path), pid, "--brick-name"))
+		snprintf(path, sizeof(path), "?");
+	add_volume(volumes, volume);
+	snprintf(key, sizeof(key), "brick %zu", number);
+	return run_note(&r->server, key, "%s:%s (process %d, port %u)", volume, path, pid,
+			brick_port(pid));
+}
+
 static int describe(const struct kind_found *f, struct run *r)
 {
 	const struct target *t = &f->target;
-	char volumes[ERR_TEXT_MAX] = "", version[VERSION_LEN] = "", key[32];
-	struct brick b;
+	char volumes[ERR_TEXT_MAX] = "", version[VERSION_LEN] = "";
 	int e = 0;
 
-	for (size_t i = 0; i <= t->n_sessions && !e; i++) {
-		brick_look(&b, i ? t->session[i - 1].pid : t->server);
-		add_volume(volumes, b.volume);
-		snprintf(key, sizeof(key), "brick %zu", i + 1);
-		e = run_note(&r->server, key, "%s:%s (process %d, port %u)", b.volume, b.path,
-			     b.pid, brick_port(b.pid));
-	}
+	for (size_t i = 0; i <= t->n_sessions && !e; i++)
+		e = describe_brick(r, i + 1, i ? t->session[i - 1].pid : t->server, volumes);
 	procfs_each_line(t->server, "maps", find_version, version);
 	if (!e && version[0])
 		e = run_note(&r->server, "machine", "GlusterFS %s", version);

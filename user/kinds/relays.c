@@ -96,7 +96,8 @@ static int look_process(void *arg, pid_t pid)
 {
 	struct relays *x = arg;
 
-	way_sockets_of(&x->its, pid);
+	x->its.n = 0;
+	way_sockets_add(&x->its, pid);
 	for (size_t k = 0; k < x->its.n; k++)
 		for (size_t i = 0; i < x->n; i++)
 			if (x->client[i].socket->ino == x->its.ino[k])

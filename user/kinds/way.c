@@ -290,15 +290,16 @@ static int note_socket(void *arg, pid_t pid, int fd, const char *name)
 
 	(void)pid;
 	(void)fd;
+	if (its->n == WAY_SOCKETS_MAX)
+		return 1;
 	if (ino)
 		its->ino[its->n++] = ino;
-	return its->n == WAY_SOCKETS_MAX;
+	return 0;
 }
 
-void way_sockets_of(struct way_sockets *out, pid_t pid)
+void way_sockets_add(struct way_sockets *to, pid_t pid)
 {
-	out->n = 0;
-	procfs_each_fd(pid, note_socket, out);
+	procfs_each_fd(pid, note_socket, to);
 }
 
 void way_look_onward(struct way_onward *out, const struct sockets *all,
@@ -330,7 +331,7 @@ static const char *why_not(const struct way_walk *w, const struct way_onward *o,
 static int go_on(struct way_walk *w, struct err *e)
 {
 	struct way *out = w->out;
-	struct way_sockets its;
+	struct way_sockets its = { 0 };
 	struct way_onward o;
 	char name[32] = "?", text[SOCKETS_TEXT_LEN];
 	const char *why;
@@ -338,7 +339,7 @@ static int go_on(struct way_walk *w, struct err *e)
 	if (is_afpd(out->server))
 		return 0;
 	procfs_thread_name(name, sizeof(name), out->server, out->server);
-	way_sockets_of(&its, out->server);
+	way_sockets_add(&its, out->server);
 	way_look_onward(&o, &w->all, &its, &out->end);
 	why = why_not(w, &o, name);
 	if (why)

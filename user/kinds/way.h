@@ -55,7 +55,7 @@ struct way_sockets {
 	uint64_t ino[WAY_SOCKETS_MAX];
 };
 
-void way_sockets_of(struct way_sockets *out, pid_t pid);
+void way_sockets_add(struct way_sockets *to, pid_t pid);
 
 /* end: the connection that a process would carry on; its: all that it holds; all: those there are.
  */
