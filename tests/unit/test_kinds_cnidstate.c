@@ -121,8 +121,12 @@ static void host_end(const struct host *h)
 
 static void look(struct host *h)
 {
+	struct settings set = { 0 };
+
 	memset(&h->f, 0, sizeof(h->f));
-	cnidstate_look(&h->f, &h->entry);
+	settings_read(&set, &h->entry);
+	cnidstate_look(&h->f, &h->entry, &set);
+	settings_fini(&set);
 }
 
 /* -1: not known. */

@@ -311,11 +311,12 @@ static void look_program(struct run_figures *out, pid_t pid)
 			       "the server is a 32-bit program on a 64-bit kernel");
 }
 
-static void look_cnid(struct watch *w, const struct servers_entry *s, struct run_figures *out)
+static void look_cnid(struct watch *w, const struct servers_entry *s, const struct settings *set,
+		      struct run_figures *out)
 {
 	pid_t pid;
 
-	cnidstate_look(out, s);
+	cnidstate_look(out, s, set);
 	for (size_t at = 0; (pid = watch_process(w, AFS_ROLE_BACKEND, &at));)
 		cnidstate_held(out, pid, s);
 }
@@ -363,7 +364,7 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 	if (!e)
 		look_ends(d, w, r);
 	if (!e && found->servers.n)
-		look_cnid(w, &found->servers.entry[0], r->figures);
+		look_cnid(w, &found->servers.entry[0], &d->settings, r->figures);
 	if (!e)
 		n_used = used_volumes(used, d, r);
 	if (!e)

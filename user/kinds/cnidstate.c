@@ -90,17 +90,9 @@ static void take_settings(struct settings_of_cnid *out, const struct afpconf *c)
 	snprintf(out->folder, sizeof(out->folder), "%s", folder ? folder->value : DEFAULT_FOLDER);
 }
 
-static bool is_known(const struct servers_entry *s, uint16_t port)
-{
-	for (size_t i = 0; i < s->n_cnid_ports; i++)
-		if (s->cnid_port[i] == port)
-			return true;
-	return s->n_cnid_ports == SERVERS_PORTS;
-}
-
 void cnidstate_ports(struct servers_entry *s)
 {
-	pid_t pid = s->master ? s->master : s->n_sessions ? s->session[0].pid : 0;
+	pid_t pid = servers_process(s);
 	struct afpconf c = { 0 };
 	struct err e = { 0 };
 	char root[64];
@@ -115,8 +107,7 @@ void cnidstate_ports(struct servers_entry *s)
 		if (strcasecmp(c.item[i].key, "cnid server") != 0)
 			continue;
 		take_server(&is, c.item[i].value);
-		if (!is_known(s, is.port))
-			s->cnid_port[s->n_cnid_ports++] = is.port;
+		servers_add_port(s->cnid_port, &s->n_cnid_ports, is.port);
 	}
 	afpconf_fini(&c);
 }
@@ -251,28 +242,24 @@ static void look_at_folder(struct run_figures *out, pid_t pid, const char *root,
 		run_figure_who(out, RUN_FIGURE_CNID_FOLDER, "%s: %s", f.path + strlen(root), f.why);
 }
 
-void cnidstate_look(struct run_figures *out, const struct servers_entry *s)
+void cnidstate_look(struct run_figures *out, const struct servers_entry *s,
+		    const struct settings *set)
 {
-	pid_t pid = s->master ? s->master : s->n_sessions ? s->session[0].pid : 0;
+	pid_t pid = servers_process(s);
 	struct settings_of_cnid is;
-	struct afpconf c = { 0 };
-	struct err e = { 0 };
 	char root[64];
 
-	if (!pid || !s->conf[0])
+	if (!set->known)
 		return;
 	procfs_inside(root, sizeof(root), pid, "");
-	if (!afpconf_read(&c, root, s->conf, true, &e)) {
-		take_settings(&is, &c);
-		if (is.dbd && is.local)
-			look_for_listener(out, &is, pid);
-		if (is.dbd && is.local && s->cnid_metad) {
-			look_whether_held(out, s->cnid_metad, "cnid_metad");
-			procfs_each_child(s->cnid_metad, look_at_child, out);
-		}
-		run_figure_set(out, RUN_FIGURE_CNID_MYSQL, is.mysql);
-		if (is.files)
-			look_at_folder(out, pid, root, is.folder);
+	take_settings(&is, &set->conf);
+	if (is.dbd && is.local)
+		look_for_listener(out, &is, pid);
+	if (is.dbd && is.local && s->cnid_metad) {
+		look_whether_held(out, s->cnid_metad, "cnid_metad");
+		procfs_each_child(s->cnid_metad, look_at_child, out);
 	}
-	afpconf_fini(&c);
+	run_figure_set(out, RUN_FIGURE_CNID_MYSQL, is.mysql);
+	if (is.files)
+		look_at_folder(out, pid, root, is.folder);
 }

@@ -8,13 +8,15 @@
  */
 
 #include "kinds/servers.h"
+#include "kinds/settings.h"
 #include "run/figures.h"
 
 /*
  * Sets CNID_DOWN and CNID_HELD, unless no volume uses cnid_dbd or it runs on another host, and
  * CNID_FOLDER and CNID_MYSQL. What cannot be seen is not known.
  */
-void cnidstate_look(struct run_figures *out, const struct servers_entry *s);
+void cnidstate_look(struct run_figures *out, const struct servers_entry *s,
+		    const struct settings *set);
 
 /*
  * Adds the ports of the CNID servers that its settings name, here or elsewhere, to those that are

@@ -35,33 +35,42 @@ struct look {
 	int client_fd;
 };
 
-static bool is_port(const uint16_t *port, size_t n, uint16_t is)
-{
-	for (size_t i = 0; i < n; i++)
-		if (port[i] == is)
-			return true;
-	return false;
-}
-
-static const struct sockets_entry *socket_named(const struct look *l, const char *name)
+static const struct sockets_entry *socket_named(const struct sockets *all, const char *name)
 {
 	uint64_t ino = procfs_socket(name);
 
-	return ino ? sockets_of_inode(&l->all, ino) : NULL;
+	return ino ? sockets_of_inode(all, ino) : NULL;
 }
+
+struct client_search {
+	const struct sockets *all;
+	const struct servers_entry *server;
+	const struct sockets_entry *found;
+	int fd;
+};
 
 static int take_client_fd(void *arg, pid_t pid, int fd, const char *name)
 {
-	struct look *l = arg;
-	const struct sockets_entry *e = socket_named(l, name);
+	struct client_search *c = arg;
+	const struct sockets_entry *e = socket_named(c->all, name);
 
 	(void)pid;
 	if (!e || e->peer || !e->remote.port ||
-	    !is_port(l->server->port, l->server->n_ports, e->local.port))
+	    !servers_has_port(c->server->port, c->server->n_ports, e->local.port))
 		return 0;
-	l->client = e;
-	l->client_fd = fd;
+	c->found = e;
+	c->fd = fd;
 	return 1;
+}
+
+const struct sockets_entry *inservice_client(int *fd, const struct sockets *all,
+					     const struct servers_entry *s, pid_t session)
+{
+	struct client_search c = { .all = all, .server = s, .fd = -1 };
+
+	procfs_each_fd(session, take_client_fd, &c);
+	*fd = c.fd;
+	return c.found;
 }
 
 static bool is_backend(const struct look *l, const struct sockets_entry *e)
@@ -70,7 +79,7 @@ static bool is_backend(const struct look *l, const struct sockets_entry *e)
 
 	if (e->peer)
 		return there && there->path[0] && backend_is_socket(&l->backend, there->path);
-	return is_port(l->server->cnid_port, l->server->n_cnid_ports, e->remote.port) ||
+	return servers_has_port(l->server->cnid_port, l->server->n_cnid_ports, e->remote.port) ||
 	       e->remote.port == l->backend.port;
 }
 
@@ -86,7 +95,7 @@ static enum afs_object object_of_fd(const struct look *l, pid_t pid, int fd, cha
 	snprintf(link, sizeof(link), "fd/%d", fd);
 	if (procfs_link(name, sizeof(name), pid, link))
 		return AFS_OBJECT_UNKNOWN;
-	e = socket_named(l, name);
+	e = socket_named(&l->all, name);
 	if (!e)
 		return *name == '/' ? AFS_OBJECT_DATA : AFS_OBJECT_OTHER;
 	if (is_backend(l, e))
@@ -173,10 +182,7 @@ static bool find_client(struct look *l, pid_t pid)
 
 	if (!l->has_sockets)
 		l->has_sockets = !sockets_read(&l->all, &e);
-	l->client = NULL;
-	l->client_fd = -1;
-	if (l->has_sockets)
-		procfs_each_fd(pid, take_client_fd, l);
+	l->client = inservice_client(&l->client_fd, &l->all, l->server, pid);
 	return l->client;
 }
 
@@ -242,7 +248,7 @@ int inservice_look(struct inservice *out, const struct servers_entry *s,
 				    .known = !s->denied && !s->elsewhere };
 	if (!out->known)
 		return 0;
-	backend_read(&l.backend, s->master ? s->master : s->n_sessions ? s->session[0].pid : 0);
+	backend_read(&l.backend, servers_process(s));
 	if (s->master && procfs_lists_children())
 		r = procfs_each_child(s->master, look_at_session, &l);
 	else

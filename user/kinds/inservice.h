@@ -8,6 +8,7 @@
  * client has gone. Found in /proc, on every rung.
  */
 
+#include "host/sockets.h"
 #include "kinds/servers.h"
 #include "run/run.h"
 
@@ -31,6 +32,10 @@ struct inservice_known {
 int inservice_look(struct inservice *out, const struct servers_entry *s,
 		   const struct inservice_known *known);
 void inservice_fini(struct inservice *l);
+
+/* The connection of a session's client, and its descriptor (-1); NULL: none. */
+const struct sockets_entry *inservice_client(int *fd, const struct sockets *all,
+					     const struct servers_entry *s, pid_t session);
 
 /* The one of this process; NULL: none. */
 const struct run_service *inservice_of(const struct inservice *l, pid_t pid);

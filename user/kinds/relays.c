@@ -33,14 +33,6 @@ struct relays {
 	struct run_figures *out;
 };
 
-static bool is_server_port(const struct relays *x, uint16_t port)
-{
-	for (size_t i = 0; i < x->server->n_ports; i++)
-		if (x->server->port[i] == port)
-			return true;
-	return false;
-}
-
 /* In another network namespace 127.0.0.1 is another machine's. */
 static bool may_be_here(const struct relays *x, const struct sockets_addr *client)
 {
@@ -58,7 +50,7 @@ static void add_client(struct relays *x, const struct run_session *s)
 		const struct sockets_entry *e = &x->all.entry[i];
 
 		if (!e->ino || !sockets_same(&e->local, &client) ||
-		    !is_server_port(x, e->remote.port))
+		    !servers_has_port(x->server->port, x->server->n_ports, e->remote.port))
 			continue;
 		x->client[x->n++] = (struct client_end) { .socket = e, .session = s };
 		return;

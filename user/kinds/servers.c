@@ -173,12 +173,17 @@ static int add_session(struct servers_entry *e, const struct census *c, size_t i
 	return 0;
 }
 
-static void add_port(uint16_t *port, size_t *n, uint16_t one)
+bool servers_has_port(const uint16_t *port, size_t n, uint16_t one)
 {
-	for (size_t k = 0; k < *n; k++)
-		if (port[k] == one)
-			return;
-	if (*n < SERVERS_PORTS)
+	for (size_t i = 0; i < n; i++)
+		if (port[i] == one)
+			return true;
+	return false;
+}
+
+void servers_add_port(uint16_t *port, size_t *n, uint16_t one)
+{
+	if (*n < SERVERS_PORTS && !servers_has_port(port, *n, one))
 		port[(*n)++] = one;
 }
 
@@ -189,7 +194,7 @@ static void add_ports(uint16_t *port, size_t *n, const struct census *c, size_t 
 	for (size_t i = 0; i < c->n_holds; i++) {
 		s = &c->socket[c->hold[i].socket];
 		if (c->hold[i].process == process && s->listening)
-			add_port(port, n, s->tcp.local.port);
+			servers_add_port(port, n, s->tcp.local.port);
 	}
 }
 
@@ -212,14 +217,6 @@ static size_t forwarder_of(const struct census *c, const struct census_socket *s
 	return c->n_processes;
 }
 
-static bool has_port(const struct servers_entry *e, uint16_t port)
-{
-	for (size_t i = 0; i < e->n_ports; i++)
-		if (e->port[i] == port)
-			return true;
-	return false;
-}
-
 /* By one that a session has opened, not a client of its. */
 static size_t metad_by_connection(const struct census *c, const struct servers_entry *e)
 {
@@ -230,7 +227,8 @@ static size_t metad_by_connection(const struct census *c, const struct servers_e
 		for (size_t k = 0; k < c->n_holds; k++) {
 			if (c->hold[k].process != process ||
 			    c->socket[c->hold[k].socket].listening ||
-			    has_port(e, c->socket[c->hold[k].socket].tcp.local.port))
+			    servers_has_port(e->port, e->n_ports,
+					     c->socket[c->hold[k].socket].tcp.local.port))
 				continue;
 			found = forwarder_of(c, &c->socket[c->hold[k].socket]);
 			if (found < c->n_processes && c->process[found].pid != e->master)
@@ -384,7 +382,7 @@ static int add_entry(struct servers *out, const struct census *c, size_t i,
 	e->denied = p->denied;
 	servers_conf(e, p);
 	if (lone) {
-		add_port(e->port, &e->n_ports, lone->tcp.local.port);
+		servers_add_port(e->port, &e->n_ports, lone->tcp.local.port);
 		r = add_session(e, c, i, lone);
 	}
 	add_ports(e->port, &e->n_ports, c, i);
@@ -533,6 +531,11 @@ void servers_fini(struct servers *s)
 	}
 	free(s->entry);
 	memset(s, 0, sizeof(*s));
+}
+
+pid_t servers_process(const struct servers_entry *s)
+{
+	return s->master ? s->master : s->n_sessions ? s->session[0].pid : 0;
 }
 
 const struct servers_session *servers_session(const struct servers_entry *s, pid_t pid)

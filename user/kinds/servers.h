@@ -104,6 +104,13 @@ int servers_no_port(const struct census *c, uint16_t port, const char *starter,
 int servers_serves_nobody(const struct census_process *p, struct err *e);
 int servers_not_afp(const struct servers *others, uint16_t port, const char *why, struct err *e);
 
+/* A process of it that lives: its master, else a session; 0: none. */
+pid_t servers_process(const struct servers_entry *s);
+
+/* Whether a port is one of these; adds it if it is not, and there is room. */
+bool servers_has_port(const uint16_t *port, size_t n, uint16_t one);
+void servers_add_port(uint16_t *port, size_t *n, uint16_t one);
+
 /* Sets conf and conf_from of the server that p belongs to, where they are known. */
 void servers_conf(struct servers_entry *e, const struct census_process *p);
 

@@ -95,7 +95,7 @@ void settings_conf(struct run *r, const struct afpconf *c, unsigned int version)
 
 void settings_read(struct settings *out, const struct servers_entry *s)
 {
-	pid_t pid = s->master ? s->master : s->n_sessions ? s->session[0].pid : 0;
+	pid_t pid = servers_process(s);
 	struct err e = { 0 };
 	struct stat st;
 	char root[64];

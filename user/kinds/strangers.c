@@ -6,9 +6,9 @@
 #include "kinds/strangers.h"
 
 #include "base/clock.h"
-#include "host/procfs.h"
 #include "host/sockets.h"
 #include "host/tcpdiag.h"
+#include "kinds/inservice.h"
 
 #include <netinet/in.h>
 
@@ -17,32 +17,12 @@
 /* DSIOpenSession has at most about 30 bytes, FPLogin at least 50 more. */
 #define LOGIN_BYTES 64
 
-struct strangers {
-	const struct sockets *all;
-	const struct servers_entry *server;
-	const struct sockets_entry *found; /* the client's connection; NULL: none */
-};
-
 /* A session without a user that is at least so old, and lives. */
 static bool is_stranger(const struct run *r, const struct run_session *s, uint64_t now_ns)
 {
 	uint64_t begun_ns = s->begun_ns ? s->begun_ns : r->phase[0]->start_ns;
 
 	return !s->user && !s->ended_ns && s->pid && now_ns >= begun_ns + LEAST_NS;
-}
-
-static int look_fd(void *arg, pid_t pid, int fd, const char *name)
-{
-	struct strangers *s = arg;
-	uint64_t ino = procfs_socket(name);
-	const struct sockets_entry *e = ino ? sockets_of_inode(s->all, ino) : NULL;
-
-	(void)pid;
-	(void)fd;
-	for (size_t i = 0; e && i < s->server->n_ports; i++)
-		if (!e->peer && e->local.port == s->server->port[i])
-			s->found = e;
-	return s->found != NULL;
 }
 
 /* For how long the server has owed an answer; 0: it does not. */
@@ -73,22 +53,18 @@ struct count {
 	double strangers, logins, longest_ns;
 };
 
-static void look(struct count *n, struct run_figures *out, struct strangers *s, pid_t pid)
+static void look(struct count *n, struct run_figures *out, const struct sockets_entry *client,
+		 pid_t pid)
 {
-	double ns;
+	double ns = (double)owed_ns(client);
 
-	s->found = NULL;
-	procfs_each_fd(pid, look_fd, s);
-	if (!s->found)
-		return;
-	ns = (double)owed_ns(s->found);
 	if (ns > 0) {
 		n->logins++;
 		n->longest_ns = ns > n->longest_ns ? ns : n->longest_ns;
 		return;
 	}
 	if (!n->strangers++)
-		who(out, s->found, pid);
+		who(out, client, pid);
 }
 
 static void most(struct run_figures *out, enum run_figure which, double value)
@@ -100,15 +76,22 @@ static void most(struct run_figures *out, enum run_figure which, double value)
 void strangers_look(struct run_figures *out, const struct run *r, const struct servers_entry *s)
 {
 	struct sockets all = { 0 };
-	struct strangers search = { .all = &all, .server = s };
+	const struct sockets_entry *client;
 	struct count n = { 0 };
 	struct err e = { 0 };
 	uint64_t now_ns = clock_now_ns();
+	int fd;
 
 	if (r->n_phases && !sockets_read(&all, &e)) {
-		for (size_t i = 0; i < r->n_sessions; i++)
-			if (is_stranger(r, &r->session[i], now_ns))
-				look(&n, out, &search, r->session[i].pid);
+		for (size_t i = 0; i < r->n_sessions; i++) {
+			pid_t pid = r->session[i].pid;
+
+			if (!is_stranger(r, &r->session[i], now_ns))
+				continue;
+			client = inservice_client(&fd, &all, s, pid);
+			if (client)
+				look(&n, out, client, pid);
+		}
 		run_figure_set(out, RUN_FIGURE_NO_LOGIN, n.strangers);
 		most(out, RUN_FIGURE_LOGIN_PENDING, n.logins);
 		if (n.logins > 0)
