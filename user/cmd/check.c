@@ -39,7 +39,7 @@ static void choose_use(struct check_server *s, const struct check *c)
 {
 	const struct ladder_step *calls = ladder_taken(c->step, c->n_steps, "calls");
 	const struct servers_entry *e = s->entry;
-	pid_t pid = e->master ? e->master : e->session[0].pid;
+	pid_t pid = servers_process(e);
 	struct afs_compat io;
 	int r;
 
@@ -69,7 +69,8 @@ static int look_at_servers(struct check *c)
 	for (size_t i = 0; i < c->n_servers && !r; i++) {
 		c->server[i].entry = &c->servers.entry[i];
 		choose_use(&c->server[i], c);
-		r = hints_server(&c->server[i].hints, c->server[i].entry);
+		hints_server(&c->server[i].hints, c->server[i].entry);
+		r = c->server[i].hints.error;
 	}
 	return r;
 }
@@ -96,10 +97,9 @@ static int look(struct check *c, const struct check_cfg *cfg, struct err *e)
 	if (r && r != -ENXIO && r != -EACCES && r != -ESRCH)
 		return err_set(e, r, "%s", c->none.text);
 	r = look_at_servers(c);
-	if (!r)
-		r = hints_machine(&c->machine);
-	if (r)
-		return err_set(e, r, "out of memory");
+	hints_machine(&c->machine);
+	if (r || c->machine.error)
+		return err_set(e, -ENOMEM, "out of memory");
 	c->outcome = judge(c);
 	return 0;
 }

@@ -83,8 +83,10 @@ static int find(struct kind_found *out, const struct kind_wish *w, struct err *e
 static int warn(const struct servers_entry *s, struct run *r)
 {
 	struct hints h = { 0 };
-	int e = hints_server(&h, s);
+	int e;
 
+	hints_server(&h, s);
+	e = h.error;
 	for (size_t i = 0; i < h.n && !e; i++)
 		if (!h.hint[i].weak)
 			e = run_note(&r->warnings, h.hint[i].key, "%s (%s); %s", h.hint[i].what,

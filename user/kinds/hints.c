@@ -25,39 +25,35 @@
 /* The least swap of a process that is worth a hint. */
 #define SWAPPED_KIB 1024
 
-static struct hint *add(struct hints *h, const char *key, bool weak)
+static void add(struct hints *h, const char *key, bool weak, const char *where, const char *todo,
+		const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+static void add(struct hints *h, const char *key, bool weak, const char *where, const char *todo,
+		const char *fmt, ...)
 {
 	struct hint *one = VEC_ADD(h->hint, h->n);
-
-	if (one)
-		*one = (struct hint) { .key = key, .weak = weak };
-	return one;
-}
-
-static int fill(struct hint *h, const char *where, const char *todo, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
-static int fill(struct hint *h, const char *where, const char *todo, const char *fmt, ...)
-{
 	va_list ap;
 
-	if (!h)
-		return -ENOMEM;
-	snprintf(h->where, sizeof(h->where), "%s", where);
-	snprintf(h->todo, sizeof(h->todo), "%s", todo);
+	if (!one) {
+		h->error = -ENOMEM;
+		return;
+	}
+	one->key = key;
+	one->weak = weak;
+	snprintf(one->where, sizeof(one->where), "%s", where);
+	snprintf(one->todo, sizeof(one->todo), "%s", todo);
 	va_start(ap, fmt);
-	vsnprintf(h->what, sizeof(h->what), fmt, ap);
+	vsnprintf(one->what, sizeof(one->what), fmt, ap);
 	va_end(ap);
-	return 0;
 }
 
 /* About a line of the configuration: "key = value", and what that does. */
-static int fill_item(struct hint *h, const struct afpconf_item *i, const char *does,
-		     const char *todo)
+static void add_item(struct hints *h, const char *key, bool weak, const struct afpconf_item *i,
+		     const char *does, const char *todo)
 {
-	char where[sizeof(h->where)];
+	char where[sizeof(h->hint->where)];
 
 	snprintf(where, sizeof(where), "%.*s:%u", CENSUS_PATH_MAX, i->file, i->line);
-	return fill(h, where, todo, "%s = %.200s: %s", i->key, i->value, does);
+	add(h, key, weak, where, todo, "%s = %.200s: %s", i->key, i->value, does);
 }
 
 enum level { LEVEL_SEVERE, LEVEL_ERROR, LEVEL_WARN, LEVEL_NOTE, LEVEL_INFO, LEVEL_DEBUG };
@@ -190,20 +186,18 @@ static bool is_hint(const struct conf_rule *rule, const struct afpconf *c,
 	       rule->applies(i->value);
 }
 
-int hints_conf(struct hints *out, const struct afpconf *c)
+void hints_conf(struct hints *out, const struct afpconf *c)
 {
 	const struct conf_rule *rule = conf_rules;
-	int r = 0;
 
-	for (; rule < conf_rules + sizeof(conf_rules) / sizeof(conf_rules[0]) && !r; rule++)
-		for (size_t i = 0; i < c->n && !r; i++)
+	for (; rule < conf_rules + sizeof(conf_rules) / sizeof(conf_rules[0]); rule++)
+		for (size_t i = 0; i < c->n; i++)
 			if (is_hint(rule, c, &c->item[i]))
-				r = fill_item(add(out, rule->hint, rule->weak), &c->item[i],
-					      rule->does, rule->todo);
-	return r;
+				add_item(out, rule->hint, rule->weak, &c->item[i], rule->does,
+					 rule->todo);
 }
 
-int hints_log(struct hints *out, const struct afpconf *c, const char *root)
+void hints_log(struct hints *out, const struct afpconf *c, const char *root)
 {
 	const struct afpconf_item *log = afpconf_find(c, "Global", "log file");
 	const struct afpconf_item *set = afpconf_find(c, "Global", "log level");
@@ -213,7 +207,7 @@ int hints_log(struct hints *out, const struct afpconf *c, const char *root)
 
 	/* A log with hardly a line does not disturb. */
 	if (!log || level < LEVEL_NOTE || filesystem_stat(&ours, root, log->value))
-		return 0;
+		return;
 	for (size_t i = 0; i < c->n; i++) {
 		const struct afpconf_item *path = &c->item[i];
 
@@ -223,10 +217,10 @@ int hints_log(struct hints *out, const struct afpconf *c, const char *root)
 		snprintf(does, sizeof(does),
 			 "the log is written to the file system of the volume [%.100s]",
 			 path->section);
-		return fill_item(add(out, "log-file", level < LEVEL_INFO), log, does,
-				 "put the log on another file system, or log less");
+		add_item(out, "log-file", level < LEVEL_INFO, log, does,
+			 "put the log on another file system, or log less");
+		return;
 	}
-	return 0;
 }
 
 /* A number in /proc/PID/status; 0: none. */
@@ -237,7 +231,7 @@ static uint64_t status_number(pid_t pid, const char *key)
 	return procfs_status(text, sizeof(text), pid, key) ? 0 : strtoull(text, NULL, 10);
 }
 
-static int process_hints(struct hints *out, pid_t pid)
+static void process_hints(struct hints *out, pid_t pid)
 {
 	static const char *const slow[] = { "libasan.",     "libtsan.",   "libubsan.",
 					    "libclang_rt.", "vgpreload_", NULL };
@@ -245,58 +239,48 @@ static int process_hints(struct hints *out, pid_t pid)
 	const char *heavy = procfs_mapped(pid, slow);
 	struct procstat st = { .comm = "?" };
 	char where[32];
-	int r = 0;
 
 	snprintf(where, sizeof(where), "pid %d", pid);
-	if (tracer)
+	if (tracer) {
 		procstat_read(&st, (pid_t)tracer);
-	if (tracer)
-		r = fill(add(out, "traced", false), where, "end the tracer",
-			 "process %" PRIu64 " (%s) traces it: each call stops twice", tracer,
-			 st.comm);
-	if (!r && procfs_is_32bit(pid))
-		r = fill(
-		    add(out, "32-bit", false), where, "install a 64-bit build",
+		add(out, "traced", false, where, "end the tracer",
+		    "process %" PRIu64 " (%s) traces it: each call stops twice", tracer, st.comm);
+	}
+	if (procfs_is_32bit(pid))
+		add(out, "32-bit", false, where, "install a 64-bit build",
 		    "it is a 32-bit program, whose calls cannot be distinguished: only /proc is "
 		    "read");
-	if (!r && heavy)
-		r = fill(add(out, "sanitizer", false), where,
-			 "measure a build without sanitizers, outside valgrind",
-			 "%s* is loaded: code runs several times slower", heavy);
-	if (!r && swapped > SWAPPED_KIB)
-		r = fill(add(out, "swapped", false), where,
-			 "give the machine more memory, or less work",
-			 "%" PRIu64 " KiB of it are in swap", swapped);
-	return r;
+	if (heavy)
+		add(out, "sanitizer", false, where,
+		    "measure a build without sanitizers, outside valgrind",
+		    "%s* is loaded: code runs several times slower", heavy);
+	if (swapped > SWAPPED_KIB)
+		add(out, "swapped", false, where, "give the machine more memory, or less work",
+		    "%" PRIu64 " KiB of it are in swap", swapped);
 }
 
-static int placement_hint(struct hints *out, pid_t pid)
+static void placement_hint(struct hints *out, const char *where, pid_t pid)
 {
-	char cpus[128], where[32];
+	char cpus[128];
 
-	if (procfs_status(cpus, sizeof(cpus), pid, "Cpus_allowed_list") || !strpbrk(cpus, "-,"))
-		return 0;
-	snprintf(where, sizeof(where), "pid %d", pid);
-	return fill(add(out, "placement", true), where,
+	if (!procfs_status(cpus, sizeof(cpus), pid, "Cpus_allowed_list") && strpbrk(cpus, "-,"))
+		add(out, "placement", true, where,
 		    "for comparisons pin server and client: taskset -apc CPU PID",
 		    "may run on the CPUs %s: where it and the client run changes from run to run, "
 		    "and times with it",
 		    cpus);
 }
 
-static int replaced_hint(struct hints *out, const struct servers_entry *s, pid_t pid)
+static void replaced_hint(struct hints *out, const char *where, const struct servers_entry *s)
 {
 	const char *end = strstr(s->exe, " (deleted)");
-	char where[32];
 
-	if (!end || end[10])
-		return 0;
-	snprintf(where, sizeof(where), "pid %d", pid);
-	return fill(add(out, "replaced", true), where, "restart the server",
+	if (end && !end[10])
+		add(out, "replaced", true, where, "restart the server",
 		    "%s was replaced or removed since it was started", s->comm);
 }
 
-static int conf_hints(struct hints *out, const struct servers_entry *s, pid_t pid)
+static void conf_hints(struct hints *out, const struct servers_entry *s, pid_t pid)
 {
 	/* netatalk's own parser, up to 3.1, follows includes; the library that replaced it does
 	 * not. */
@@ -306,53 +290,52 @@ static int conf_hints(struct hints *out, const struct servers_entry *s, pid_t pi
 	char root[64];
 	int r;
 
-	if (!owner_counts(s->owner))
-		return fill(add(out, "owner", true), s->comm, "look into its settings yourself",
-			    "process %d is of user %u, not of root: its settings are not read", pid,
-			    s->owner);
-	if (!s->conf[0])
-		return fill(add(out, "configuration", true), s->comm,
-			    "start it with -F FILE, or look into its settings yourself",
-			    "its configuration is not known: settings were not looked at");
+	if (!owner_counts(s->owner)) {
+		add(out, "owner", true, s->comm, "look into its settings yourself",
+		    "process %d is of user %u, not of root: its settings are not read", pid,
+		    s->owner);
+		return;
+	}
+	if (!s->conf[0]) {
+		add(out, "configuration", true, s->comm,
+		    "start it with -F FILE, or look into its settings yourself",
+		    "its configuration is not known: settings were not looked at");
+		return;
+	}
 	procfs_inside(root, sizeof(root), pid, "");
 	r = afpconf_read(&c, root, s->conf, !procfs_mapped(pid, library), &e);
-	if (r && r != -ENOMEM)
-		r = fill(add(out, "configuration", true), s->conf,
-			 r == -EACCES ? "run as root" : "see whether the file is complete",
-			 "settings were not looked at, or not all: %.300s", e.text);
-	if (!r)
-		r = hints_conf(out, &c);
-	if (!r)
-		r = hints_log(out, &c, root);
+	if (r == -ENOMEM)
+		out->error = r;
+	else if (r)
+		add(out, "configuration", true, s->conf,
+		    r == -EACCES ? "run as root" : "see whether the file is complete",
+		    "settings were not looked at, or not all: %.300s", e.text);
+	hints_conf(out, &c);
+	hints_log(out, &c, root);
 	afpconf_fini(&c);
-	return r;
 }
 
-int hints_server(struct hints *out, const struct servers_entry *s)
+void hints_server(struct hints *out, const struct servers_entry *s)
 {
-	pid_t pid = s->master;
-	int r;
+	pid_t pid = servers_process(s);
+	char where[32];
 
-	if (!pid && s->n_sessions)
-		pid = s->session[0].pid;
-	r = conf_hints(out, s, pid);
-	if (!r)
-		r = replaced_hint(out, s, pid);
-	if (!r)
-		r = placement_hint(out, pid);
-	if (!r && s->master)
-		r = process_hints(out, s->master);
-	for (size_t i = 0; i < s->n_sessions && !r; i++)
-		r = process_hints(out, s->session[i].pid);
-	if (!r && s->cnid_metad)
-		r = process_hints(out, s->cnid_metad);
-	for (size_t i = 0; i < s->n_dbd && !r; i++)
-		r = process_hints(out, s->dbd[i]);
-	return r;
+	snprintf(where, sizeof(where), "pid %d", pid);
+	conf_hints(out, s, pid);
+	replaced_hint(out, where, s);
+	placement_hint(out, where, pid);
+	if (s->master)
+		process_hints(out, s->master);
+	for (size_t i = 0; i < s->n_sessions; i++)
+		process_hints(out, s->session[i].pid);
+	if (s->cnid_metad)
+		process_hints(out, s->cnid_metad);
+	for (size_t i = 0; i < s->n_dbd; i++)
+		process_hints(out, s->dbd[i]);
 }
 
 /* One hint, about the first CPU with another governor. */
-static int governor_hint(struct hints *out)
+static void governor_hint(struct hints *out)
 {
 	long n = sysconf(_SC_NPROCESSORS_CONF);
 	char path[96], text[64];
@@ -362,33 +345,28 @@ static int governor_hint(struct hints *out)
 			 "/sys/devices/system/cpu/cpu%ld/cpufreq/scaling_governor", i);
 		if (file_line(text, sizeof(text), path) || !strcmp(text, "performance"))
 			continue;
-		return fill(add(out, "governor", false), path,
-			    "cpupower frequency-set -g performance while you measure",
-			    "the CPUs' clock follows the load (%s): times vary, counts do not",
-			    text);
+		add(out, "governor", false, path,
+		    "cpupower frequency-set -g performance while you measure",
+		    "the CPUs' clock follows the load (%s): times vary, counts do not", text);
+		return;
 	}
-	return 0;
 }
 
-static int swap_hint(struct hints *out)
+static void swap_hint(struct hints *out)
 {
 	uint64_t total, unused;
 
-	if (procfs_swap(&total, &unused))
-		return 0;
-	if (!total || total - unused < total / 2)
-		return 0;
-	return fill(add(out, "swap", true), "/proc/meminfo",
+	if (!procfs_swap(&total, &unused) && total && total - unused >= total / 2)
+		add(out, "swap", true, "/proc/meminfo",
 		    "give the machine more memory, or less work",
 		    "%" PRIu64 " of %" PRIu64 " MiB of swap are in use", (total - unused) / 1024,
 		    total / 1024);
 }
 
-int hints_machine(struct hints *out)
+void hints_machine(struct hints *out)
 {
-	int r = governor_hint(out);
-
-	return r ? r : swap_hint(out);
+	governor_hint(out);
+	swap_hint(out);
 }
 
 void hints_fini(struct hints *h)

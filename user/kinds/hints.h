@@ -24,22 +24,23 @@ struct hint {
 };
 
 struct hints {
+	int error; /* 0 or -ENOMEM: some are missing */
 	size_t n;
 	struct hint *hint; /* owned */
 };
 
-/* All add to out, which starts zeroed, and return 0 or -ENOMEM. */
+/* All add to out, which starts zeroed. */
 
 /* From the settings alone. */
-int hints_conf(struct hints *out, const struct afpconf *c);
+void hints_conf(struct hints *out, const struct afpconf *c);
 
 /* A log file on a volume's file system. root: of the server's paths, "/proc/PID/root". */
-int hints_log(struct hints *out, const struct afpconf *c, const char *root);
+void hints_log(struct hints *out, const struct afpconf *c, const char *root);
 
 /* Reads the server's configuration, and looks at its processes. */
-int hints_server(struct hints *out, const struct servers_entry *s);
+void hints_server(struct hints *out, const struct servers_entry *s);
 
-int hints_machine(struct hints *out);
+void hints_machine(struct hints *out);
 
 void hints_fini(struct hints *h);
 
