@@ -28,13 +28,33 @@ static bool same_program(const struct census_process *a, const struct census_pro
 	return !strcmp(a->comm, b->comm);
 }
 
+static const struct census_process *process_of(const struct census *c, pid_t pid)
+{
+	size_t i = census_find(c, pid);
+
+	return i < c->n_processes ? &c->process[i] : NULL;
+}
+
 /* The parent, if it is in the census and not init. */
 static const struct census_process *parent_of(const struct census *c,
 					      const struct census_process *p)
 {
-	size_t i = p->ppid > 1 ? census_find(c, p->ppid) : c->n_processes;
+	return p->ppid > 1 ? process_of(c, p->ppid) : NULL;
+}
 
-	return i < c->n_processes ? &c->process[i] : NULL;
+/* The next socket that a process holds, the first for *at 0; NULL: no more. */
+static const struct census_socket *next_held(const struct census *c, const struct census_process *p,
+					     bool listening, size_t *at)
+{
+	const struct census_socket *s;
+
+	while (*at < c->n_holds) {
+		s = &c->socket[c->hold[*at].socket];
+		if (c->hold[(*at)++].process == (size_t)(p - c->process) &&
+		    s->listening == listening)
+			return s;
+	}
+	return NULL;
 }
 
 /* Holds sockets for servers that it starts, and passes them on. */
@@ -48,76 +68,68 @@ static bool is_starter(const struct census_process *p)
 	return starters[i] != NULL;
 }
 
-/* Listens on a socket that it did not inherit from a listening parent of the same program. */
-static bool is_master(const struct census *c, size_t i)
+/*
+ * Listens on a socket that it did not inherit from a listening parent of the same program; a
+ * process that may not be inspected is judged by its name and its parent's only.
+ */
+static bool is_master(const struct census *c, const struct census_process *p)
 {
-	const struct census_process *p = &c->process[i], *up = parent_of(c, p);
+	const struct census_process *up = parent_of(c, p);
+	const struct census_socket *s;
 
-	for (size_t k = 0; k < c->n_holds && !is_starter(p); k++) {
-		if (c->hold[k].process != i || !c->socket[c->hold[k].socket].listening)
-			continue;
+	if (is_starter(p))
+		return false;
+	for (size_t at = 0; (s = next_held(c, p, true, &at));)
 		if (!up || !same_program(p, up) ||
-		    !census_holds(c, (size_t)(up - c->process), c->hold[k].socket))
+		    !census_holds(c, (size_t)(up - c->process), (size_t)(s - c->socket)))
 			return true;
-	}
-	return false;
-}
-
-/* For processes that may not be inspected: judged by the names of process and parent only. */
-static bool is_blind_master(const struct census *c, size_t i)
-{
-	const struct census_process *p = &c->process[i], *up = parent_of(c, p);
-
 	return p->denied && !strcmp(p->comm, NAME_AFPD) && (!up || strcmp(up->comm, p->comm) != 0);
 }
 
-static bool listens_on(const struct census *c, size_t process, uint16_t port, uint64_t net)
+static bool listens_on(const struct census *c, const struct census_process *p, uint16_t port,
+		       uint64_t net)
 {
 	const struct census_socket *s;
 
-	for (size_t i = 0; i < c->n_holds; i++) {
-		s = &c->socket[c->hold[i].socket];
-		if (c->hold[i].process == process && s->listening && s->tcp.local.port == port &&
-		    s->net == net)
+	for (size_t at = 0; (s = next_held(c, p, true, &at));)
+		if (s->tcp.local.port == port && s->net == net)
 			return true;
-	}
 	return false;
 }
 
 /* The connection that a master's child serves; NULL: none. */
-static const struct census_socket *served_by(const struct census *c, size_t child, size_t master)
+static const struct census_socket *served_by(const struct census *c,
+					     const struct census_process *child,
+					     const struct census_process *master)
 {
 	const struct census_socket *s;
 
-	for (size_t i = 0; i < c->n_holds; i++) {
-		s = &c->socket[c->hold[i].socket];
-		if (c->hold[i].process == child && !s->listening &&
-		    listens_on(c, master, s->tcp.local.port, s->net))
+	for (size_t at = 0; (s = next_held(c, child, false, &at));)
+		if (listens_on(c, master, s->tcp.local.port, s->net))
 			return s;
-	}
 	return NULL;
 }
 
 /* A child that runs the same program, even without a connection (if its client has gone). */
-static bool is_session(const struct census *c, size_t child, size_t master)
+static bool is_session(const struct census *c, const struct census_process *child,
+		       const struct census_process *master)
 {
-	const struct census_process *p = &c->process[child], *up = &c->process[master];
-
-	return p->ppid == up->pid && child != master && same_program(p, up) && !is_master(c, child);
+	return child->ppid == master->pid && child != master && same_program(child, master) &&
+	       !is_master(c, child);
 }
 
 /*
  * A session of an earlier server of that user: its connection is on a port of this one, and what it
  * was started by has ended.
  */
-static bool is_left(const struct census *c, size_t child, size_t master)
+static bool is_left(const struct census *c, const struct census_process *child,
+		    const struct census_process *master)
 {
-	const struct census_process *p = &c->process[child], *is = &c->process[master];
-	const struct census_process *up = parent_of(c, p);
+	const struct census_process *up = parent_of(c, child);
 
-	return child != master && !strcmp(p->comm, is->comm) && p->owner == is->owner &&
-	       (!up || strcmp(up->comm, p->comm) != 0) && !is_master(c, child) &&
-	       served_by(c, child, master);
+	return child != master && !strcmp(child->comm, master->comm) &&
+	       child->owner == master->owner && (!up || strcmp(up->comm, child->comm) != 0) &&
+	       !is_master(c, child) && served_by(c, child, master);
 }
 
 static bool has_listener(const struct census *c, uint16_t port, uint64_t net)
@@ -130,16 +142,14 @@ static bool has_listener(const struct census *c, uint16_t port, uint64_t net)
 }
 
 /* A connection that was probably opened to this process; there is no master to confirm it. */
-static const struct census_socket *accepted_by(const struct census *c, size_t process)
+static const struct census_socket *accepted_by(const struct census *c,
+					       const struct census_process *p)
 {
 	const struct census_socket *s;
 
-	for (size_t i = 0; i < c->n_holds; i++) {
-		s = &c->socket[c->hold[i].socket];
-		if (c->hold[i].process == process && !s->listening &&
-		    !has_listener(c, s->tcp.remote.port, s->net))
+	for (size_t at = 0; (s = next_held(c, p, false, &at));)
+		if (!has_listener(c, s->tcp.remote.port, s->net))
 			return s;
-	}
 	return NULL;
 }
 
@@ -150,10 +160,9 @@ static void name_client(struct servers_session *s, const struct sockets_addr *ad
 	s->client_from = "remote end of its connection, /proc/PID/net/tcp";
 }
 
-static int add_session(struct servers_entry *e, const struct census *c, size_t i,
+static int add_session(struct servers_entry *e, const struct census_process *p,
 		       const struct census_socket *connection)
 {
-	const struct census_process *p = &c->process[i];
 	struct servers_session *s = VEC_ADD(e->session, e->n_sessions);
 
 	if (!s)
@@ -187,19 +196,18 @@ void servers_add_port(uint16_t *port, size_t *n, uint16_t one)
 		port[(*n)++] = one;
 }
 
-static void add_ports(uint16_t *port, size_t *n, const struct census *c, size_t process)
+static void add_ports(uint16_t *port, size_t *n, const struct census *c,
+		      const struct census_process *p)
 {
 	const struct census_socket *s;
 
-	for (size_t i = 0; i < c->n_holds; i++) {
-		s = &c->socket[c->hold[i].socket];
-		if (c->hold[i].process == process && s->listening)
-			servers_add_port(port, n, s->tcp.local.port);
-	}
+	for (size_t at = 0; (s = next_held(c, p, true, &at));)
+		servers_add_port(port, n, s->tcp.local.port);
 }
 
 /* The parent of the holder of this connection's other end, if the parent listens there. */
-static size_t forwarder_of(const struct census *c, const struct census_socket *s)
+static const struct census_process *forwarder_of(const struct census *c,
+						 const struct census_socket *s)
 {
 	const struct census_socket *end;
 	const struct census_process *up;
@@ -207,35 +215,33 @@ static size_t forwarder_of(const struct census *c, const struct census_socket *s
 	for (size_t i = 0; i < c->n_holds; i++) {
 		end = &c->socket[c->hold[i].socket];
 		if (end->listening || end->net != s->net ||
-		    memcmp(&end->tcp.local, &s->tcp.remote, sizeof(end->tcp.local)) != 0 ||
-		    memcmp(&end->tcp.remote, &s->tcp.local, sizeof(end->tcp.local)) != 0)
+		    !sockets_same(&end->tcp.local, &s->tcp.remote) ||
+		    !sockets_same(&end->tcp.remote, &s->tcp.local))
 			continue;
 		up = parent_of(c, &c->process[c->hold[i].process]);
-		if (up && listens_on(c, (size_t)(up - c->process), s->tcp.remote.port, s->net))
-			return (size_t)(up - c->process);
+		if (up && listens_on(c, up, s->tcp.remote.port, s->net))
+			return up;
 	}
-	return c->n_processes;
+	return NULL;
 }
 
 /* By one that a session has opened, not a client of its. */
-static size_t metad_by_connection(const struct census *c, const struct servers_entry *e)
+static const struct census_process *metad_by_connection(const struct census *c,
+							const struct servers_entry *e)
 {
-	size_t found, process;
+	const struct census_process *found;
+	const struct census_socket *s;
 
-	for (size_t i = 0; i < e->n_sessions; i++) {
-		process = census_find(c, e->session[i].pid);
-		for (size_t k = 0; k < c->n_holds; k++) {
-			if (c->hold[k].process != process ||
-			    c->socket[c->hold[k].socket].listening ||
-			    servers_has_port(e->port, e->n_ports,
-					     c->socket[c->hold[k].socket].tcp.local.port))
+	for (size_t i = 0; i < e->n_sessions; i++)
+		for (size_t at = 0;
+		     (s = next_held(c, process_of(c, e->session[i].pid), false, &at));) {
+			if (servers_has_port(e->port, e->n_ports, s->tcp.local.port))
 				continue;
-			found = forwarder_of(c, &c->socket[c->hold[k].socket]);
-			if (found < c->n_processes && c->process[found].pid != e->master)
+			found = forwarder_of(c, s);
+			if (found && found->pid != e->master)
 				return found;
 		}
-	}
-	return c->n_processes;
+	return NULL;
 }
 
 /* Rules for when no connection shows it. */
@@ -268,35 +274,38 @@ static const struct rule rules[] = {
 	{ same_net, "the only cnid_metad for it in its network namespace" },
 };
 
-/* The only one to which the rule applies; c->n_processes: none or several. */
-static size_t only_metad(const struct census *c, const struct census_process *server,
-			 const struct rule *rule, size_t *n)
+/* The last of those to which the rule applies, and how many there are. */
+static const struct census_process *metad_by_rule(const struct census *c,
+						  const struct census_process *server,
+						  const struct rule *rule, size_t *n)
 {
-	size_t found = c->n_processes;
+	const struct census_process *found = NULL;
 
 	*n = 0;
-	for (size_t i = 0; i < c->n_processes; i++) {
-		if (&c->process[i] == server || strcmp(c->process[i].comm, NAME_METAD) != 0 ||
-		    (c->process[i].owner && c->process[i].owner != server->owner) ||
-		    !rule->fits(server, &c->process[i]))
+	for (const struct census_process *p = c->process; p < c->process + c->n_processes; p++) {
+		if (p == server || strcmp(p->comm, NAME_METAD) != 0 ||
+		    (p->owner && p->owner != server->owner) || !rule->fits(server, p))
 			continue;
-		found = i;
+		found = p;
 		++*n;
 	}
-	return *n == 1 ? found : c->n_processes;
+	return found;
 }
 
-static size_t find_metad(struct servers_entry *e, const struct census *c,
-			 const struct census_process *server)
+/* NULL: none, or several. */
+static const struct census_process *find_metad(struct servers_entry *e, const struct census *c,
+					       const struct census_process *server)
 {
-	size_t found = metad_by_connection(c, e), n = 0;
+	const struct census_process *found = metad_by_connection(c, e);
+	size_t n = 0;
 
 	e->cnid_from = "a session is connected to a child of it";
-	for (size_t i = 0; found == c->n_processes && i < sizeof(rules) / sizeof(rules[0]); i++) {
-		found = only_metad(c, server, &rules[i], &n);
+	for (size_t i = 0; !found && i < sizeof(rules) / sizeof(rules[0]); i++) {
+		found = metad_by_rule(c, server, &rules[i], &n);
 		e->cnid_from = rules[i].told_by;
+		found = n == 1 ? found : NULL;
 	}
-	if (found == c->n_processes)
+	if (!found)
 		e->cnid_from = n ? "several cnid_metad run here, and which one it uses is unknown"
 				 : "no cnid_metad for it here: its CNID backend is inside afpd, or "
 				   "on another host";
@@ -306,12 +315,12 @@ static size_t find_metad(struct servers_entry *e, const struct census *c,
 static int add_cnid(struct servers_entry *e, const struct census *c,
 		    const struct census_process *server)
 {
-	size_t metad = find_metad(e, c, server);
+	const struct census_process *metad = find_metad(e, c, server);
 	int r = 0;
 
-	if (metad == c->n_processes)
+	if (!metad)
 		return 0;
-	e->cnid_metad = c->process[metad].pid;
+	e->cnid_metad = metad->pid;
 	add_ports(e->cnid_port, &e->n_cnid_ports, c, metad);
 	for (size_t i = 0; i < c->n_processes && !r; i++)
 		if (c->process[i].ppid == e->cnid_metad)
@@ -346,70 +355,57 @@ void servers_conf(struct servers_entry *e, const struct census_process *p)
 	e->conf_from = "the usual place: it was started without -F";
 }
 
-/* The address of the first port it listens on. */
-static void name_listener(struct servers_entry *e, const struct census *c, size_t process)
-{
-	const struct census_socket *s;
-
-	for (size_t i = 0; i < c->n_holds; i++) {
-		s = &c->socket[c->hold[i].socket];
-		if (c->hold[i].process != process || !s->listening)
-			continue;
-		sockets_ip_text(e->address, &s->tcp.local);
-		return;
-	}
-}
-
 /* A new entry for a process that listens or, with a connection, is a session without server. */
-static int add_entry(struct servers *out, const struct census *c, size_t i,
-		     const struct census_socket *lone)
+static int add_entry(struct servers *out, const struct census *c, const struct census_process *p,
+		     const struct census_socket *lone, struct err *err)
 {
-	const struct census_process *p = &c->process[i];
 	struct servers_entry *e = VEC_ADD(out->entry, out->n);
+	const struct census_socket *first;
+	size_t at = 0;
 	bool left;
 	int r = 0;
 
 	if (!e)
-		return -ENOMEM;
+		return err_set(err, -ENOMEM, "out of memory");
 	*e = (struct servers_entry) { .master = lone ? 0 : p->pid,
 				      .started = p->started,
-				      .owner = p->owner };
+				      .owner = p->owner,
+				      .net = p->net,
+				      .elsewhere = p->net && c->net && p->net != c->net,
+				      .denied = p->denied };
 	memcpy(e->comm, p->comm, sizeof(e->comm));
 	memcpy(e->exe, p->exe, sizeof(e->exe));
-	e->net = p->net;
-	e->elsewhere = p->net && c->net && p->net != c->net;
-	name_listener(e, c, i);
-	e->denied = p->denied;
+	first = next_held(c, p, true, &at);
+	if (first)
+		sockets_ip_text(e->address, &first->tcp.local);
 	servers_conf(e, p);
 	if (lone) {
 		servers_add_port(e->port, &e->n_ports, lone->tcp.local.port);
-		r = add_session(e, c, i, lone);
+		r = add_session(e, p, lone);
 	}
-	add_ports(e->port, &e->n_ports, c, i);
+	add_ports(e->port, &e->n_ports, c, p);
 	for (size_t k = 0; !r && !lone && k < c->n_processes; k++) {
-		left = is_left(c, k, i);
+		const struct census_process *child = &c->process[k];
+
+		left = is_left(c, child, p);
 		e->n_left += left;
-		if (left || is_session(c, k, i))
-			r = add_session(e, c, k, served_by(c, k, i));
+		if (left || is_session(c, child, p))
+			r = add_session(e, child, served_by(c, child, p));
 	}
-	return r ? r : add_cnid(e, c, p);
+	r = r ? r : add_cnid(e, c, p);
+	return r ? err_set(err, r, "out of memory") : 0;
 }
 
 int servers_choose(struct servers *out, const struct census *c, struct err *e)
 {
-	int r;
+	int r = 0;
 
 	memset(out, 0, sizeof(*out));
-	for (size_t i = 0; i < c->n_processes; i++) {
-		if (strcmp(c->process[i].comm, NAME_AFPD) != 0 ||
-		    !owner_counts(c->process[i].owner) ||
-		    (!is_master(c, i) && !is_blind_master(c, i)))
-			continue;
-		r = add_entry(out, c, i, NULL);
-		if (r)
-			return err_set(e, r, "out of memory");
-	}
-	return out->n ? 0 : servers_none(c, e);
+	for (size_t i = 0; i < c->n_processes && !r; i++)
+		if (!strcmp(c->process[i].comm, NAME_AFPD) && owner_counts(c->process[i].owner) &&
+		    is_master(c, &c->process[i]))
+			r = add_entry(out, c, &c->process[i], NULL, e);
+	return r || out->n ? r : servers_none(c, e);
 }
 
 static void keep_session(struct servers *s, pid_t pid)
@@ -423,54 +419,44 @@ static void keep_session(struct servers *s, pid_t pid)
 	s->session = pid;
 }
 
-static bool is_served(const struct census *c, size_t child, size_t master)
-{
-	return (is_master(c, master) || is_blind_master(c, master)) && is_session(c, child, master);
-}
-
 int servers_choose_pid(struct servers *out, const struct census *c, pid_t pid, struct err *e)
 {
+	const struct census_process *p = process_of(c, pid), *up;
 	const struct census_socket *connection;
-	const struct census_process *p, *up;
-	size_t i = census_find(c, pid);
 	int r;
 
 	memset(out, 0, sizeof(*out));
-	if (i == c->n_processes)
+	if (!p)
 		return err_set(e, -ESRCH, "there is no process %d, or it may not be seen%s", pid,
 			       procfs_hides());
-	p = &c->process[i];
 	up = parent_of(c, p);
-	if (is_master(c, i) || is_blind_master(c, i)) {
-		r = add_entry(out, c, i, NULL);
-		return r ? err_set(e, r, "out of memory") : 0;
+	if (is_master(c, p))
+		return add_entry(out, c, p, NULL, e);
+	if (up && is_master(c, up) && is_session(c, p, up)) {
+		r = add_entry(out, c, up, NULL, e);
+		if (!r)
+			keep_session(out, pid);
+		return r;
 	}
-	if (up && is_served(c, i, (size_t)(up - c->process))) {
-		r = add_entry(out, c, (size_t)(up - c->process), NULL);
-		if (r)
-			return err_set(e, r, "out of memory");
-		keep_session(out, pid);
-		return 0;
-	}
-	connection = accepted_by(c, i);
+	connection = accepted_by(c, p);
 	if (!connection)
 		return servers_serves_nobody(p, e);
 	out->session = pid;
-	r = add_entry(out, c, i, connection);
-	return r ? err_set(e, r, "out of memory") : 0;
+	return add_entry(out, c, p, connection, e);
 }
 
 /* With any: also those of users that do not count. */
-static int add_listeners(struct servers *out, const struct census *c, uint16_t port, bool any)
+static int add_listeners(struct servers *out, const struct census *c, uint16_t port, bool any,
+			 struct err *e)
 {
 	const struct census_process *p;
 	int r = 0;
 
 	for (size_t i = 0; i < c->n_processes && !r; i++) {
 		p = &c->process[i];
-		if ((any || owner_counts(p->owner)) && is_master(c, i) &&
-		    listens_on(c, i, port, p->net ? p->net : c->net))
-			r = add_entry(out, c, i, NULL);
+		if ((any || owner_counts(p->owner)) && is_master(c, p) &&
+		    listens_on(c, p, port, p->net ? p->net : c->net))
+			r = add_entry(out, c, p, NULL, e);
 	}
 	return r;
 }
@@ -479,7 +465,7 @@ static int add_listeners(struct servers *out, const struct census *c, uint16_t p
 static const char *starter_at(const struct census *c, uint16_t port)
 {
 	for (size_t i = 0; i < c->n_processes; i++)
-		if (is_starter(&c->process[i]) && listens_on(c, i, port, c->net))
+		if (is_starter(&c->process[i]) && listens_on(c, &c->process[i], port, c->net))
 			return c->process[i].comm;
 	return NULL;
 }
@@ -490,11 +476,11 @@ int servers_choose_port(struct servers *out, const struct census *c, uint16_t po
 	int r;
 
 	memset(out, 0, sizeof(*out));
-	r = add_listeners(out, c, port, false);
+	r = add_listeners(out, c, port, false, e);
 	if (!r && !out->n)
-		r = add_listeners(out, c, port, true);
+		r = add_listeners(out, c, port, true, e);
 	if (r)
-		return err_set(e, r, "out of memory");
+		return r;
 	if (out->n && strcmp(out->entry[0].comm, NAME_METAD) != 0)
 		return 0;
 	servers_choose(&others, c, NULL);
