@@ -56,7 +56,7 @@ struct proctext_mount {
 	char point[256]; /* where it does */
 	/* The next three are empty if the line has none. */
 	char type[32];     /* of the file system */
-	char source[128];  /* a device, a server's name */
+	char source[256];  /* a device, a server's name */
 	char options[256]; /* of the file system */
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kinds/place.h"
 
+#include "host/mounts.h"
 #include "host/sockets.h"
 
-#include <mntent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,6 @@
 #define URL        "gluster://"
 #define RX_URL     "rx://"
 #define MOUNT_TYPE "fuse.glusterfs"
-#define LINE_LEN   8192
 
 static bool take_name(char *out, const char *text, size_t len)
 {
@@ -45,34 +44,12 @@ static bool take_source(struct place_server *out, const char *source)
 	       take_volume(out, colon + 1);
 }
 
-static bool is_below(const char *path, const char *folder)
-{
-	size_t len = strlen(folder);
-
-	if (len == 1) /* "/" */
-		return true;
-	return !strncmp(path, folder, len) && (!path[len] || path[len] == '/');
-}
-
-/* What the path is on: the last mount of the longest folder above it. */
 static bool find_mount(struct place_server *out, const char *path)
 {
-	FILE *mounts = setmntent("/proc/self/mounts", "r");
-	char line[LINE_LEN];
-	struct mntent m;
-	size_t longest = 0;
-	bool found = false;
+	struct proctext_mount m;
 
-	if (!mounts)
-		return false;
-	while (getmntent_r(mounts, &m, line, sizeof(line))) {
-		if (!is_below(path, m.mnt_dir) || strlen(m.mnt_dir) < longest)
-			continue;
-		longest = strlen(m.mnt_dir);
-		found = !strcmp(m.mnt_type, MOUNT_TYPE) && take_source(out, m.mnt_fsname);
-	}
-	endmntent(mounts);
-	return found;
+	return !mounts_by_name(&m, 0, path) && !strcmp(m.type, MOUNT_TYPE) &&
+	       take_source(out, m.source);
 }
 
 /* "ADDRESS:PORT" */
