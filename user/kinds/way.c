@@ -245,14 +245,6 @@ static bool only_carries(const char *name)
 	return false;
 }
 
-struct onward {
-	const struct sockets *all;
-	const struct sockets_entry *end;
-	uint64_t read, written; /* by the process, of end */
-	struct way_onward *out;
-	uint64_t least; /* how many bytes the best of them differs */
-};
-
 /* Encryption adds bytes, most of all to small ones; what was read may be still to be written. */
 static bool is_as_many(uint64_t n, uint64_t of)
 {
@@ -264,23 +256,11 @@ static uint64_t apart(uint64_t a, uint64_t b)
 	return a > b ? a - b : b - a;
 }
 
-static void look_onward(struct onward *o, uint64_t ino)
+/* Not the connection that it would be carried on from, nor one to the same port. */
+static bool may_carry(const struct sockets_entry *e, const struct sockets_entry *from)
 {
-	uint64_t read = 0, written = 0, differs;
-	const struct sockets_entry *e = sockets_of_inode(o->all, ino);
-
-	if (!e || !e->remote.port || ino == o->out->best.ino ||
-	    e->local.port == o->end->local.port || e->remote.port == o->end->remote.port ||
-	    sockets_same(&e->local, &o->end->remote))
-		return;
-	tcpdiag_carried(e, &read, &written);
-	differs = apart(read, o->written) + apart(written, o->read);
-	if (!o->out->n++ || differs <= o->least) {
-		o->out->is_told = differs < o->least && is_as_many(read, o->written) &&
-				  is_as_many(written, o->read);
-		o->out->best = *e;
-		o->least = differs;
-	}
+	return e && e->remote.port && e->local.port != from->local.port &&
+	       e->remote.port != from->remote.port && !sockets_same(&e->local, &from->remote);
 }
 
 static int note_socket(void *arg, pid_t pid, int fd, const char *name)
@@ -305,13 +285,27 @@ void way_sockets_add(struct way_sockets *to, pid_t pid)
 void way_look_onward(struct way_onward *out, const struct sockets *all,
 		     const struct way_sockets *its, const struct sockets_entry *end)
 {
-	struct onward o = { .all = all, .end = end, .out = out, .least = UINT64_MAX };
+	uint64_t got = 0, given = 0, least = UINT64_MAX;
 
 	*out = (struct way_onward) { 0 };
-	if (tcpdiag_carried(end, &o.read, &o.written))
-		out->bytes = o.read + o.written;
-	for (size_t i = 0; i < its->n; i++)
-		look_onward(&o, its->ino[i]);
+	if (tcpdiag_carried(end, &got, &given))
+		out->bytes = got + given;
+	for (size_t i = 0; i < its->n; i++) {
+		const struct sockets_entry *e = sockets_of_inode(all, its->ino[i]);
+		uint64_t read = 0, written = 0, differs;
+
+		if (!may_carry(e, end) || e->ino == out->best.ino)
+			continue;
+		tcpdiag_carried(e, &read, &written);
+		differs = apart(read, given) + apart(written, got);
+		out->n++;
+		if (differs > least)
+			continue;
+		out->is_told = differs < least && is_as_many(read, given) &&
+			       is_as_many(written, got);
+		out->best = *e;
+		least = differs;
+	}
 }
 
 /* Why the way ends at a process that is no afpd; NULL: it does not, or that may be a server. */
