@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a diagnosis calls the server's own things; and which kinds it offers to judge.
 
-Tests user/kinds/names.c.
+Tests user/kinds/kind.c.
 """
 
 from __future__ import annotations

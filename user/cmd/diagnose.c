@@ -8,7 +8,6 @@
 #include "kinds/bricks.h"
 #include "kinds/cnidstate.h"
 #include "kinds/crashlog.h"
-#include "kinds/names.h"
 #include "kinds/relays.h"
 #include "kinds/settings.h"
 #include "kinds/strangers.h"
@@ -346,7 +345,7 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 	r->figures = calloc(1, sizeof(*r->figures));
 	e = r->figures ? 0 : -ENOMEM;
 	if (!e)
-		names_look(r->figures, found);
+		kind_name_things(r->figures, found);
 	if (!e && strcmp(run_kind_name(r), kind_names[0]) != 0)
 		run_name_set(r->figures, RUN_NAME_KIND, "%s", run_kind_name(r));
 	if (!e)

@@ -86,6 +86,9 @@ int kind_find(const struct kind *k, struct kind_found *out, const struct kind_wi
 int kind_find_other(const struct kind **k, struct kind_found *out, const struct kind_wish *wish,
 		    struct err *e);
 
+/* What a server's own things are called (run_names), for commands that are advised. */
+void kind_name_things(struct run_figures *out, const struct kind_found *found);
+
 void kind_found_fini(struct kind_found *f);
 
 #endif
