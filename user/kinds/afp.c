@@ -27,16 +27,6 @@ static int look_for_master(void *arg, pid_t pid)
 	return 0;
 }
 
-static int unit_error(const char *unit, const struct unit *u, struct err *e)
-{
-	if (!u->n_found)
-		return err_set(e, -ENXIO, "unit %s has no AFP server", unit);
-	if (u->n_found > 1)
-		return err_set(e, -ENOTUNIQ, "unit %s has %zu AFP servers: name one with --port",
-			       unit, u->n_found);
-	return 0;
-}
-
 /* The server whose parent process is in a systemd unit or cgroup. */
 static int find_unit(struct servers *out, const char *unit, struct err *e)
 {
@@ -46,8 +36,11 @@ static int find_unit(struct servers *out, const char *unit, struct err *e)
 
 	if (!r)
 		r = cgroup_each_process(unit, look_for_master, &u, e);
-	if (!r)
-		r = unit_error(unit, &u, e);
+	if (!r && !u.n_found)
+		r = err_set(e, -ENXIO, "unit %s has no AFP server", unit);
+	if (!r && u.n_found > 1)
+		r = err_set(e, -ENOTUNIQ, "unit %s has %zu AFP servers: name one with --port", unit,
+			    u.n_found);
 	if (!r)
 		r = servers_look(out, u.found->master, 0, e);
 	servers_fini(&all);

@@ -4,43 +4,20 @@
 #include "host/procfs.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MYSQL_PORT 3306
+#define MYSQL_PATH "MYSQL_UNIX_PORT="
 
-static int take_port(struct backend *b, const char *value)
+static int take(void *arg, const char *variable)
 {
-	unsigned long port = strtoul(value, NULL, 10);
+	struct backend *b = arg;
+	unsigned long port;
 
-	if (port && port <= UINT16_MAX)
+	if (sscanf(variable, "MYSQL_TCP_PORT=%lu", &port) == 1 && port && port <= UINT16_MAX)
 		b->port = (uint16_t)port;
-	return 0;
-}
-
-static int take_path(struct backend *b, const char *value)
-{
-	snprintf(b->path, sizeof(b->path), "%s", value);
-	return 0;
-}
-
-static const struct {
-	const char *name;
-	int (*take)(struct backend *b, const char *value);
-} variables[] = {
-	{ "MYSQL_TCP_PORT=", take_port },
-	{ "MYSQL_UNIX_PORT=", take_path },
-};
-
-static int take(void *arg, const char *word)
-{
-	size_t len;
-
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
-		len = strlen(variables[i].name);
-		if (!strncmp(word, variables[i].name, len))
-			return variables[i].take(arg, word + len);
-	}
+	if (!strncmp(variable, MYSQL_PATH, strlen(MYSQL_PATH)))
+		snprintf(b->path, sizeof(b->path), "%s", variable + strlen(MYSQL_PATH));
 	return 0;
 }
 

@@ -88,34 +88,28 @@ bool volumes_read_only(const struct afpconf *c, const char *path)
 	return false;
 }
 
-struct volumes {
-	char (*path)[CENSUS_PATH_MAX];
-	size_t n, room;
-};
-
-static void add_volume(struct volumes *v, const char *path)
+static void add_volume(char (*out)[CENSUS_PATH_MAX], size_t *n, size_t room, const char *path)
 {
 	size_t len = length_of(path);
 
-	if (path[0] != '/' || !path[1] || strchr(path, '$') || len >= CENSUS_PATH_MAX ||
-	    v->n == v->room)
+	if (path[0] != '/' || !path[1] || strchr(path, '$') || len >= CENSUS_PATH_MAX || *n == room)
 		return;
-	for (size_t i = 0; i < v->n; i++)
-		if (!strncmp(v->path[i], path, len) && !v->path[i][len])
+	for (size_t i = 0; i < *n; i++)
+		if (!strncmp(out[i], path, len) && !out[i][len])
 			return;
-	snprintf(v->path[v->n++], CENSUS_PATH_MAX, "%.*s", (int)len, path);
+	snprintf(out[(*n)++], CENSUS_PATH_MAX, "%.*s", (int)len, path);
 }
 
 size_t volumes_list(char (*out)[CENSUS_PATH_MAX], size_t room, const struct afpconf *c,
 		    const struct servers_entry *s)
 {
-	struct volumes v = { .path = out, .room = room };
+	size_t n = 0;
 
 	for (size_t i = 0; i < c->n; i++)
 		if (!strcasecmp(c->item[i].key, "path"))
-			add_volume(&v, c->item[i].value);
+			add_volume(out, &n, room, c->item[i].value);
 	for (size_t i = 0; i < s->n_sessions; i++)
 		if (!volumes_find(c, s->session[i].volume))
-			add_volume(&v, s->session[i].volume);
-	return v.n;
+			add_volume(out, &n, room, s->session[i].volume);
+	return n;
 }
