@@ -76,20 +76,17 @@ static int add_running(void *arg, pid_t pid)
 /* Brings the processes whose parent is not among them to the front; returns how many there are. */
 static size_t tops_first(struct processes *p)
 {
-	struct processes *old = malloc(sizeof(*old));
 	struct procstat st;
-	size_t n = 0, end = p->n;
+	size_t n = 0;
 
-	if (!old)
-		return p->n;
-	*old = *p;
-	for (size_t i = 0; i < old->n; i++) {
-		if (procstat_read(&st, old->pid[i]) || !is_listed(old, st.ppid))
-			p->pid[n++] = old->pid[i];
-		else
-			p->pid[--end] = old->pid[i];
+	for (size_t i = 0; i < p->n; i++) {
+		pid_t pid = p->pid[i];
+
+		if (!procstat_read(&st, pid) && is_listed(p, st.ppid))
+			continue;
+		p->pid[i] = p->pid[n];
+		p->pid[n++] = pid;
 	}
-	free(old);
 	return n;
 }
 

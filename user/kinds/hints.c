@@ -125,11 +125,6 @@ static bool is_small(const char *value)
 	return end != value && n < DIRCACHE_SMALL;
 }
 
-static bool is_any(const char *value)
-{
-	return value;
-}
-
 static bool is_named(const char *value)
 {
 	return *value;
@@ -147,7 +142,7 @@ static const struct conf_rule {
 	bool weak;
 	bool is_global; /* in [Global] only */
 	const char *key;
-	bool (*applies)(const char *value);
+	bool (*applies)(const char *value); /* NULL: any does */
 	const char *does, *todo;
 } conf_rules[] = {
 	{ "log-level", false, GLOBAL, "log level", is_debug,
@@ -161,7 +156,7 @@ static const struct conf_rule {
 	{ "dircache", false, GLOBAL, "dircache size", is_small,
 	  "so few entries are soon evicted: the same folders are looked up on disk again",
 	  "remove the line, or dircache size = 65536" },
-	{ "fce", false, GLOBAL, "fce listener", is_any,
+	{ "fce", false, GLOBAL, "fce listener", NULL,
 	  "a datagram is sent for each change of a file or folder", REMOVE_IT },
 	{ "fce-script", false, GLOBAL, "fce notify script", is_named,
 	  "a process is started for each change of a file or folder", REMOVE_IT },
@@ -171,7 +166,7 @@ static const struct conf_rule {
 	{ "appledouble", false, ANY_OF_ALL, "convert appledouble", is_on,
 	  "each access looks for a ._ file to convert: more calls per request",
 	  "convert the volume once with dbd(1), then convert appledouble = no" },
-	{ "include", true, ANY_OF_ALL, "include", is_any,
+	{ "include", true, ANY_OF_ALL, "include", NULL,
 	  "this version of the server reads no included files: what is set there has no effect",
 	  "put the settings into the file itself" },
 };
@@ -183,7 +178,7 @@ static bool is_hint(const struct conf_rule *rule, const struct afpconf *c,
 	return !strcasecmp(i->key, rule->key) &&
 	       (!rule->is_global || !strcasecmp(i->section, "Global")) &&
 	       (!strcmp(rule->key, "include") || i == afpconf_find(c, i->section, i->key)) &&
-	       rule->applies(i->value);
+	       (!rule->applies || rule->applies(i->value));
 }
 
 void hints_conf(struct hints *out, const struct afpconf *c)

@@ -27,8 +27,7 @@ struct look {
 	struct inservice *out;
 	const struct servers_entry *server;
 	const struct inservice_known *known;
-	struct sockets all; /* read when first needed */
-	bool has_sockets;
+	struct sockets all;     /* read when first needed */
 	struct backend backend; /* the database server's */
 	/* Of the session that is looked at. */
 	const struct sockets_entry *client; /* NULL: none */
@@ -180,8 +179,8 @@ static bool find_client(struct look *l, pid_t pid)
 {
 	struct err e = { 0 };
 
-	if (!l->has_sockets)
-		l->has_sockets = !sockets_read(&l->all, &e);
+	if (!l->all.n)
+		sockets_read(&l->all, &e);
 	l->client = inservice_client(&l->client_fd, &l->all, l->server, pid);
 	return l->client;
 }
@@ -231,13 +230,6 @@ static int look_at_session(void *arg, pid_t pid)
 	return add_request(l, pid, &is, stopped);
 }
 
-static int by_pid(const void *a, const void *b)
-{
-	const struct run_service *x = a, *y = b;
-
-	return (x->pid > y->pid) - (x->pid < y->pid);
-}
-
 int inservice_look(struct inservice *out, const struct servers_entry *s,
 		   const struct inservice_known *known)
 {
@@ -254,8 +246,6 @@ int inservice_look(struct inservice *out, const struct servers_entry *s,
 	else
 		for (size_t i = 0; i < s->n_sessions && !r; i++)
 			r = look_at_session(&l, s->session[i].pid);
-	if (out->n)
-		qsort(out->request, out->n, sizeof(*out->request), by_pid);
 	sockets_fini(&l.all);
 	return r == -ENOMEM ? r : 0;
 }
@@ -268,7 +258,8 @@ void inservice_fini(struct inservice *l)
 
 const struct run_service *inservice_of(const struct inservice *l, pid_t pid)
 {
-	const struct run_service key = { .pid = pid };
-
-	return l->n ? bsearch(&key, l->request, l->n, sizeof(key), by_pid) : NULL;
+	for (size_t i = 0; i < l->n; i++)
+		if (l->request[i].pid == pid)
+			return &l->request[i];
+	return NULL;
 }

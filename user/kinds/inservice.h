@@ -16,7 +16,7 @@ struct inservice {
 	bool known; /* the server's sessions could be looked at */
 	uint64_t looked_ns;
 	size_t n;
-	struct run_service *request; /* owned; by pid */
+	struct run_service *request; /* owned */
 };
 
 /* Sessions that need not be looked at, as their requests are known; fn NULL: there are none. */
