@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kinds/settings.h"
 
-#include "base/procstat.h"
 #include "host/filesystem.h"
 #include "host/procfs.h"
 
@@ -125,18 +124,11 @@ void settings_fini(struct settings *s)
 /* Changed at least so long after the process began: its clock has steps of a tick. */
 #define CHANGED_S 2
 
-static bool is_newer(const struct settings *set, pid_t pid)
+static bool is_newer(const struct settings *set, const struct servers_entry *s)
 {
-	struct timespec now, up;
-	struct procstat st;
-	double began;
+	double began_s = (double)time(NULL) - procfs_age_s(s->started);
 
-	if (!pid || procstat_read(&st, pid) || clock_gettime(CLOCK_REALTIME, &now) ||
-	    clock_gettime(CLOCK_BOOTTIME, &up))
-		return false;
-	began = (double)(now.tv_sec - up.tv_sec) +
-		(double)st.started / (double)sysconf(_SC_CLK_TCK);
-	return (double)set->time.tv_sec > began + CHANGED_S;
+	return s->master && (double)set->time.tv_sec > began_s + CHANGED_S;
 }
 
 void settings_note(struct run *r, const struct settings *set, const struct servers_entry *s)
@@ -147,6 +139,6 @@ void settings_note(struct run *r, const struct settings *set, const struct serve
 	if (set->known)
 		settings_conf(r, &set->conf, set->version);
 	/* The server may not have read what was changed since it began. */
-	if (set->known && is_newer(set, s->master))
+	if (set->known && is_newer(set, s))
 		r->limit.sessions = 0;
 }
