@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 int err_set(struct err *e, int code, const char *fmt, ...)
 {
@@ -33,4 +34,14 @@ int err_prefix(struct err *e, int code, const char *fmt, ...)
 		n = ERR_TEXT_MAX - 1;
 	snprintf(text + n, sizeof(text) - (size_t)n, ": %s", e->text);
 	return err_set(e, code, "%.*s", ERR_TEXT_MAX - 1, text);
+}
+
+void err_append(char *text, const char *fmt, ...)
+{
+	size_t len = strlen(text);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text + len, ERR_TEXT_MAX - len, fmt, ap);
+	va_end(ap);
 }

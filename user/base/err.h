@@ -24,4 +24,7 @@ int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format
 /* Puts "prefix: " in front of the text that is there; returns e's code. e may be NULL. */
 int err_prefix(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
+/* Adds to a text of ERR_TEXT_MAX; what does not fit is cut. */
+void err_append(char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 #endif

@@ -33,22 +33,10 @@ static void put(const struct paint *p, const char *label, const char *fmt, ...)
 	put_wrapped(p->out, label, text, p->width);
 }
 
-static void append(char *text, size_t room, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-static void append(char *text, size_t room, const char *fmt, ...)
-{
-	size_t len = strlen(text);
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text + len, room - len, fmt, ap);
-	va_end(ap);
-}
-
-static void append_ports(char *text, size_t room, const uint16_t *port, size_t n)
+static void append_ports(char *text, const uint16_t *port, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		append(text, room, "%s%u", i ? ", " : n > 1 ? ", ports " : ", port ", port[i]);
+		err_append(text, "%s%u", i ? ", " : n > 1 ? ", ports " : ", port ", port[i]);
 }
 
 static void age(char *text, size_t room, uint64_t started)
@@ -72,22 +60,20 @@ static void put_session(const struct paint *p, const struct servers_session *s)
 
 	snprintf(text, sizeof(text), "pid %d, ", s->pid);
 	if (!s->uid_from)
-		append(text, sizeof(text), "user unknown");
+		err_append(text, "user unknown");
 	else if (s->uid)
-		append(text, sizeof(text), "user id %u", s->uid);
+		err_append(text, "user id %u", s->uid);
 	else
-		append(text, sizeof(text), "user id 0 (root, or not logged in yet)");
+		err_append(text, "user id 0 (root, or not logged in yet)");
 	if (s->client[0])
-		append(text, sizeof(text),
-		       strchr(s->client, ':') ? ", from [%s]:%u" : ", from %s:%u", s->client,
-		       s->client_port);
+		err_append(text, strchr(s->client, ':') ? ", from [%s]:%u" : ", from %s:%u",
+			   s->client, s->client_port);
 	else
-		append(text, sizeof(text),
-		       s->disconnected ? ", its client has gone" : ", client unknown");
+		err_append(text, s->disconnected ? ", its client has gone" : ", client unknown");
 	if (s->volume[0])
-		append(text, sizeof(text), ", in %s", s->volume);
+		err_append(text, ", in %s", s->volume);
 	age(since, sizeof(since), s->started);
-	append(text, sizeof(text), ", for %s", since);
+	err_append(text, ", for %s", since);
 	put(p, "  session", "%s", text);
 }
 
@@ -99,25 +85,25 @@ static void put_cnid(const struct paint *p, const struct servers_entry *e)
 		put(p, "  CNID", "%s", e->cnid_from);
 		return;
 	}
-	append(text, sizeof(text), "cnid_metad pid %d", e->cnid_metad);
-	append_ports(text, sizeof(text), e->cnid_port, e->n_cnid_ports);
-	append(text, sizeof(text), " (known from: %s); %zu cnid_dbd", e->cnid_from, e->n_dbd);
+	err_append(text, "cnid_metad pid %d", e->cnid_metad);
+	append_ports(text, e->cnid_port, e->n_cnid_ports);
+	err_append(text, " (known from: %s); %zu cnid_dbd", e->cnid_from, e->n_dbd);
 	for (size_t i = 0; i < e->n_dbd && i < DBD_SHOWN; i++)
-		append(text, sizeof(text), "%s%d", i ? ", " : ": pid ", e->dbd[i]);
+		err_append(text, "%s%d", i ? ", " : ": pid ", e->dbd[i]);
 	if (e->n_dbd > DBD_SHOWN)
-		append(text, sizeof(text), ", ...");
+		err_append(text, ", ...");
 	put(p, "  CNID", "%s", text);
 }
 
-static void append_sessions(char *text, size_t room, const struct servers_entry *e)
+static void append_sessions(char *text, const struct servers_entry *e)
 {
 	size_t gone = 0;
 
 	for (size_t i = 0; i < e->n_sessions; i++)
 		gone += e->session[i].disconnected;
-	append(text, room, ", %zu session%s", e->n_sessions, e->n_sessions == 1 ? "" : "s");
+	err_append(text, ", %zu session%s", e->n_sessions, e->n_sessions == 1 ? "" : "s");
 	if (gone)
-		append(text, room, " (%zu without a client)", gone);
+		err_append(text, " (%zu without a client)", gone);
 }
 
 /* Which server, and how much it is used. */
@@ -126,16 +112,16 @@ static void put_title(const struct paint *p, const struct check *c, const struct
 	char title[ERR_TEXT_MAX] = "", since[32];
 
 	if (e->master)
-		append(title, sizeof(title), "pid %d", e->master);
+		err_append(title, "pid %d", e->master);
 	else
-		append(title, sizeof(title), "a session whose server has ended");
-	append_ports(title, sizeof(title), e->port, e->n_ports);
+		err_append(title, "a session whose server has ended");
+	append_ports(title, e->port, e->n_ports);
 	if (c->servers.session)
-		append(title, sizeof(title), ", session %d only", c->servers.session);
+		err_append(title, ", session %d only", c->servers.session);
 	else
-		append_sessions(title, sizeof(title), e);
+		append_sessions(title, e);
 	age(since, sizeof(since), e->started);
-	append(title, sizeof(title), ", for %s", since);
+	err_append(title, ", for %s", since);
 	put_wrapped(p->out, e->comm, title, p->width);
 }
 

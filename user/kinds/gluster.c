@@ -397,7 +397,7 @@ static void add_volume(char text[ERR_TEXT_MAX], const char *volume)
 	for (const char *at = text; (at = strstr(at, volume)); at += len)
 		if ((at == text || at[-1] == ' ') && (!at[len] || at[len] == ','))
 			return;
-	servers_append(text, "%s%s", *text ? ", " : "", volume);
+	err_append(text, "%s%s", *text ? ", " : "", volume);
 }
 
 /* Adds its volume to those that there are. */

@@ -80,9 +80,6 @@ int servers_look(struct servers *out, pid_t pid, uint16_t port, struct err *e);
 /* The same; of a port at which another program carries on to a server, that server. */
 int servers_named(struct servers *out, unsigned int port, pid_t pid, struct err *e);
 
-/* Adds to a text of ERR_TEXT_MAX; what does not fit is cut. */
-void servers_append(char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
 /* Adds all of them, with details that distinguish them. */
 void servers_list(char *text, const struct servers *s);
 

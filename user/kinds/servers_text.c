@@ -8,19 +8,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-void servers_append(char *text, const char *fmt, ...)
-{
-	size_t len = strlen(text);
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text + len, ERR_TEXT_MAX - len, fmt, ap);
-	va_end(ap);
-}
 
 void servers_list(char *text, const struct servers *s)
 {
@@ -32,19 +21,19 @@ void servers_list(char *text, const struct servers *s)
 		apart |= s->entry[i].elsewhere;
 	for (size_t i = 0; i < s->n; i++) {
 		e = &s->entry[i];
-		servers_append(text, "%spid %d", i ? ", " : "", e->master);
+		err_append(text, "%spid %d", i ? ", " : "", e->master);
 		for (size_t k = 0; k < e->n_ports; k++)
-			servers_append(text, "%s%u",
-				       k                ? ", "
-				       : e->n_ports > 1 ? " (ports "
-							: " (port ",
-				       e->port[k]);
-		servers_append(text, "%s", e->n_ports ? "" : " (port unknown");
+			err_append(text, "%s%u",
+				   k                ? ", "
+				   : e->n_ports > 1 ? " (ports "
+						    : " (port ",
+				   e->port[k]);
+		err_append(text, "%s", e->n_ports ? "" : " (port unknown");
 		if (apart && e->address[0])
-			servers_append(text, ", address %s", e->address);
+			err_append(text, ", address %s", e->address);
 		if (e->elsewhere)
-			servers_append(text, ", network namespace %" PRIu64, e->net);
-		servers_append(text, ")");
+			err_append(text, ", network namespace %" PRIu64, e->net);
+		err_append(text, ")");
 	}
 }
 
@@ -63,9 +52,9 @@ int servers_one(const struct servers *s, struct err *e)
 
 static void add_process(char *text, const struct census_process *p)
 {
-	servers_append(text, "%s%d", *text ? ", " : "", p->pid);
+	err_append(text, "%s%d", *text ? ", " : "", p->pid);
 	if (!owner_counts(p->owner))
-		servers_append(text, " (user %u)", p->owner);
+		err_append(text, " (user %u)", p->owner);
 }
 
 /* The error when no server listens; it mentions processes of that name. */

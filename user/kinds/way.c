@@ -134,9 +134,9 @@ static bool find_translated(struct way_walk *w)
 		return false;
 	if (!sockets_same(&far, &w->far)) {
 		sockets_text(text, sizeof(text), &far);
-		servers_append(w->out->through,
-			       "%sthe kernel translates the address of port %u to %s (DNAT)",
-			       *w->out->through ? "; " : "", w->far.port, text);
+		err_append(w->out->through,
+			   "%sthe kernel translates the address of port %u to %s (DNAT)",
+			   *w->out->through ? "; " : "", w->far.port, text);
 	}
 	w->out->relayed |= !sockets_same(&near, &w->near);
 	w->near = near;
@@ -345,8 +345,8 @@ static int go_on(struct way_walk *w, struct err *e)
 		return 0;
 	w->hops++;
 	sockets_text(text, sizeof(text), &o.best.remote);
-	servers_append(out->through, "%s%s (pid %d) carries what comes on port %u on to %s",
-		       *out->through ? "; " : "", name, out->server, out->end.local.port, text);
+	err_append(out->through, "%s%s (pid %d) carries what comes on port %u on to %s",
+		   *out->through ? "; " : "", name, out->server, out->end.local.port, text);
 	out->relayed = true;
 	w->near = o.best.local;
 	w->far = o.best.remote;
