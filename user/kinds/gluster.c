@@ -27,35 +27,60 @@ struct daemon {
 	pid_t pid;
 	enum afs_role role; /* SERVER: a brick, OTHER: glusterd and the like */
 	bool manages;       /* glusterd */
+	/* By its command line; empty, 0: not known. */
+	unsigned int port;
+	char path[CENSUS_PATH_MAX]; /* a brick's folder */
+	char host[WORD_LEN];        /* the address of its server */
+	char volume[WORD_LEN];
 };
 
 /* At first all, then those that were asked for. */
 struct daemons {
-	pid_t named;       /* the process that was asked for; 0: none */
-	unsigned int port; /* likewise */
-	const char *exe;   /* only of this name; NULL: any */
+	pid_t named;     /* the process that was asked for; 0: none */
+	const char *exe; /* only of this name; NULL: any */
 	size_t n;
 	struct daemon daemon[PROCESSES_MAX];
 };
 
+/*
+ * The volume is "one" of "--volfile-id one.127.0.0.2.srv-brick", whose host is the argument of -s;
+ * of "shd/one", "/one".
+ */
+static void look_at_words(struct daemon *d)
+{
+	char word[WORD_LEN] = "", host[WORD_LEN + 2], *end;
+
+	if (!procfs_argument(word, sizeof(word), d->pid, "--brick-port"))
+		d->port = (unsigned int)strtoul(word, NULL, 10);
+	procfs_argument(d->path, sizeof(d->path), d->pid, "--brick-name");
+	if (procfs_argument(d->host, sizeof(d->host), d->pid, "-s"))
+		procfs_argument(d->host, sizeof(d->host), d->pid, "--volfile-server");
+	if (procfs_argument(word, sizeof(word), d->pid, "--volfile-id"))
+		return;
+	snprintf(d->volume, sizeof(d->volume), "%s",
+		 word + (!strncmp(word, "shd/", 4) ? 4 : word[0] == '/'));
+	snprintf(host, sizeof(host), ".%s.", d->host);
+	end = *d->host ? strstr(d->volume, host) : NULL;
+	if (end)
+		*end = '\0';
+}
+
 /* Whether it is a process of GlusterFS, and what it is for. */
-static bool look(struct daemon *m, const char *name)
+static bool look(struct daemon *d, const char *name)
 {
 	char word[WORD_LEN];
 
-	m->role = AFS_ROLE_OTHER;
-	m->manages = !strcmp(name, "glusterd");
-	if (!strcmp(name, "glusterfsd")) {
-		if (!procfs_argument(word, sizeof(word), m->pid, "--brick-name"))
-			m->role = AFS_ROLE_SERVER;
-		return true;
-	}
+	d->manages = !strcmp(name, "glusterd");
+	if (!d->manages && strcmp(name, "glusterfsd") != 0 && strcmp(name, "glusterfs") != 0)
+		return false;
+	look_at_words(d);
+	d->role = !strcmp(name, "glusterfsd") && *d->path ? AFS_ROLE_SERVER : AFS_ROLE_OTHER;
 	if (strcmp(name, "glusterfs") != 0)
-		return m->manages;
-	if (procfs_argument(word, sizeof(word), m->pid, "--process-name") || !strcmp(word, "fuse"))
-		m->role = AFS_ROLE_CLIENT;
+		return true;
+	if (procfs_argument(word, sizeof(word), d->pid, "--process-name") || !strcmp(word, "fuse"))
+		d->role = AFS_ROLE_CLIENT;
 	else if (!strcmp(word, "glustershd"))
-		m->role = AFS_ROLE_BACKEND;
+		d->role = AFS_ROLE_BACKEND;
 	return true;
 }
 
@@ -163,21 +188,12 @@ static int choose_pid(struct daemons *m, const struct kind_wish *w, struct err *
 	return choose_one(m, *is, e);
 }
 
-static unsigned int brick_port(pid_t pid)
-{
-	char word[WORD_LEN];
-
-	if (procfs_argument(word, sizeof(word), pid, "--brick-port"))
-		return 0;
-	return (unsigned int)strtoul(word, NULL, 10);
-}
-
 /* A glusterd's; or a brick's, whatever it is called. */
 static int choose_port(struct daemons *m, unsigned int port, bool known, struct err *e)
 {
 	struct daemon brick = { .role = AFS_ROLE_SERVER };
-	struct servers at = { 0 };
 	const struct daemon *is;
+	struct servers at = { 0 };
 	int r = servers_look(&at, 0, (uint16_t)port, e);
 
 	if (r == -ENXIO)
@@ -187,11 +203,15 @@ static int choose_port(struct daemons *m, unsigned int port, bool known, struct 
 	servers_fini(&at);
 	if (r)
 		return r;
-	m->port = port;
 	is = daemon_of(m, brick.pid);
 	if (!is && known)
 		return -ENXIO;
-	return choose_one(m, is ? *is : brick, e);
+	if (is)
+		brick = *is;
+	else
+		look_at_words(&brick);
+	brick.port = brick.port ? brick.port : port;
+	return choose_one(m, brick, e);
 }
 
 static int choose(struct daemons *m, const struct kind_wish *w, struct err *e)
@@ -206,50 +226,15 @@ static int choose(struct daemons *m, const struct kind_wish *w, struct err *e)
 	return w->port ? choose_port(m, w->port, w->known, e) : 0;
 }
 
-/*
- * "one" of "--volfile-id one.127.0.0.2.srv-brick", whose host is the argument of -s; of "shd/one",
- * "/one".
- */
-static void volume_of(char *out, size_t len, pid_t pid)
-{
-	char host[WORD_LEN + 2], *end;
-	size_t skip;
-
-	if (procfs_argument(out, len, pid, "--volfile-id")) {
-		snprintf(out, len, "?");
-		return;
-	}
-	skip = !strncmp(out, "shd/", 4) ? 4 : out[0] == '/';
-	memmove(out, out + skip, strlen(out + skip) + 1);
-	host[0] = '.';
-	if (procfs_argument(host + 1, WORD_LEN, pid, "-s"))
-		return;
-	strcat(host, ".");
-	end = strstr(out, host);
-	if (end)
-		*end = '\0';
-}
-
-/* The address of its server, as in its command line. */
-static bool is_of_host(pid_t pid, const char *host)
-{
-	char word[WORD_LEN];
-
-	if (procfs_argument(word, sizeof(word), pid, "-s") &&
-	    procfs_argument(word, sizeof(word), pid, "--volfile-server"))
-		return false;
-	return !strcmp(word, host);
-}
-
 /* A brick, or a process that heals or mounts, of this host; a glusterd is of all. */
 static bool is_of_server(const struct daemon *is, const void *host)
 {
-	return is->manages || is_of_host(is->pid, host);
+	return is->manages || !strcmp(is->host, host);
 }
 
 static bool is_no_other_mount(const struct daemon *is, const void *host)
 {
-	return is->role != AFS_ROLE_CLIENT || is_of_host(is->pid, host);
+	return is->role != AFS_ROLE_CLIENT || !strcmp(is->host, host);
 }
 
 static bool is_no_other_brick(const struct daemon *is, const void *from)
@@ -281,7 +266,7 @@ static int choose_connected(struct daemons *m, const char *host, struct err *e)
 static int choose_host(struct daemons *m, const char *host, struct err *e)
 {
 	for (size_t i = 0; i < m->n; i++) {
-		if (m->daemon[i].role != AFS_ROLE_SERVER || !is_of_host(m->daemon[i].pid, host))
+		if (m->daemon[i].role != AFS_ROLE_SERVER || strcmp(m->daemon[i].host, host) != 0)
 			continue;
 		keep(m, is_of_server, host);
 		return 0;
@@ -291,27 +276,24 @@ static int choose_host(struct daemons *m, const char *host, struct err *e)
 
 static bool is_of_volume(const struct daemon *is, const void *volume)
 {
-	char name[WORD_LEN];
-
-	if (is->manages)
-		return true;
-	volume_of(name, sizeof(name), is->pid);
-	return !strcmp(name, volume);
+	return is->manages || !strcmp(is->volume, volume);
 }
 
 /* The target: the bricks, their ports, and the others. */
 static int make_target(struct target *out, const struct daemons *m, const struct kind_wish *w,
 		       struct err *e)
 {
-	pid_t pid[PROCESSES_MAX];
 	bool named = w->pid || w->port || w->unit || w->host;
-	unsigned int port;
+	const struct daemon *brick[PROCESSES_MAX];
+	pid_t pid[PROCESSES_MAX];
 	size_t n = 0;
 	int r;
 
-	for (size_t i = 0; i < m->n; i++)
-		if (m->daemon[i].role == AFS_ROLE_SERVER)
-			pid[n++] = m->daemon[i].pid;
+	for (size_t i = 0; i < m->n; i++) {
+		brick[n] = &m->daemon[i];
+		pid[n] = m->daemon[i].pid;
+		n += m->daemon[i].role == AFS_ROLE_SERVER;
+	}
 	if (!n)
 		return err_set(e, -ENXIO,
 			       "no such brick (glusterfsd) runs here: gluster volume status lists "
@@ -326,15 +308,12 @@ static int make_target(struct target *out, const struct daemons *m, const struct
 		return r;
 	target_processes(out, pid, n);
 	for (size_t i = 0; i < n; i++) {
-		port = brick_port(pid[i]);
-		if (!port && n == 1)
-			port = m->port;
-		if (!port)
+		if (!brick[i]->port)
 			return err_set(e, -ENXIO,
 				       "the port of the brick of process %d is not known: its "
 				       "command line has no --brick-port",
 				       pid[i]);
-		target_add_port(out, (uint16_t)port, AFS_OBJECT_CLIENT);
+		target_add_port(out, (uint16_t)brick[i]->port, AFS_OBJECT_CLIENT);
 	}
 	for (size_t i = 0; i < m->n; i++)
 		if (m->daemon[i].role != AFS_ROLE_SERVER)
@@ -343,17 +322,14 @@ static int make_target(struct target *out, const struct daemons *m, const struct
 }
 
 /* The bricks' folders. 0 or -ENOMEM. */
-static int take_folders(struct kind_found *out)
+static int take_folders(struct kind_found *out, const struct daemons *m)
 {
-	const struct target *t = &out->target;
-
-	out->folder = calloc(t->n_sessions + 1, sizeof(*out->folder));
+	out->folder = calloc(m->n, sizeof(*out->folder));
 	if (!out->folder)
 		return -ENOMEM;
-	for (size_t i = 0; i <= t->n_sessions; i++)
-		out->n_folders += !procfs_argument(out->folder[out->n_folders], CENSUS_PATH_MAX,
-						   i ? t->session[i - 1].pid : t->server,
-						   "--brick-name");
+	for (size_t i = 0; i < m->n; i++)
+		if (m->daemon[i].role == AFS_ROLE_SERVER && *m->daemon[i].path)
+			memcpy(out->folder[out->n_folders++], m->daemon[i].path, CENSUS_PATH_MAX);
 	return 0;
 }
 
@@ -367,7 +343,7 @@ static int find(struct kind_found *out, const struct kind_wish *w, struct err *e
 	if (!r && w->host)
 		r = choose_host(m, w->host, e);
 	r = r ? r : make_target(&out->target, m, w, e);
-	if (!r && take_folders(out))
+	if (!r && take_folders(out, m))
 		r = err_set(e, -ENOMEM, "out of memory");
 	free(m);
 	return r;
@@ -402,15 +378,16 @@ static void add_volume(char text[ERR_TEXT_MAX], const char *volume)
 /* Adds its volume to those that there are. */
 static int describe_brick(struct run *r, size_t number, pid_t pid, char volumes[ERR_TEXT_MAX])
 {
-	char volume[WORD_LEN], path[WORD_LEN], key[32];
+	struct daemon d = { .pid = pid };
+	const char *volume;
+	char key[32];
 
-	volume_of(volume, sizeof(volume), pid);
-	if (procfs_argument(path, sizeof(path), pid, "--brick-name"))
-		snprintf(path, sizeof(path), "?");
+	look_at_words(&d);
+	volume = *d.volume ? d.volume : "?";
 	add_volume(volumes, volume);
 	snprintf(key, sizeof(key), "brick %zu", number);
-	return run_note(&r->server, key, "%s:%s (process %d, port %u)", volume, path, pid,
-			brick_port(pid));
+	return run_note(&r->server, key, "%s:%s (process %d, port %u)", volume,
+			*d.path ? d.path : "?", pid, d.port);
 }
 
 static int describe(const struct kind_found *f, struct run *r)
