@@ -75,6 +75,15 @@ static inline size_t connected(struct census *c, uint8_t from, uint16_t port, ui
 	return c->n_sockets - 1;
 }
 
+/* The address of a session's client; "" if it is not known. */
+static inline const char *client_of(const struct servers_session *s, char text[SOCKETS_TEXT_LEN])
+{
+	*text = '\0';
+	if (s->client.port)
+		sockets_text(text, SOCKETS_TEXT_LEN, &s->client);
+	return text;
+}
+
 static inline void hold(struct census *c, pid_t pid, size_t socket)
 {
 	assert_int_equal(census_add_hold(c, census_find(c, pid), socket), 0);

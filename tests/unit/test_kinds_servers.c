@@ -7,6 +7,7 @@
 
 static void sessions_are_the_children_with_the_same_program(void **state)
 {
+	char text[SOCKETS_TEXT_LEN];
 	struct servers s;
 	struct census c;
 
@@ -21,8 +22,7 @@ static void sessions_are_the_children_with_the_same_program(void **state)
 	assert_int_equal(s.entry[0].n_sessions, 3);
 	assert_int_equal(s.entry[0].session[0].pid, 101);
 	assert_int_equal(s.entry[0].session[0].uid, 501);
-	assert_string_equal(s.entry[0].session[0].client, "10.0.0.9");
-	assert_int_equal(s.entry[0].session[0].client_port, 40001);
+	assert_string_equal(client_of(&s.entry[0].session[0], text), "10.0.0.9:40001");
 	assert_string_equal(s.entry[0].session[0].volume, "/srv/vol");
 	assert_non_null(strstr(s.entry[0].session[0].volume_from, "cwd"));
 	assert_string_equal(s.entry[0].session[1].volume, "");
@@ -36,6 +36,7 @@ static void sessions_are_the_children_with_the_same_program(void **state)
 
 static void a_v6_client_is_named_in_its_own_form(void **state)
 {
+	char text[SOCKETS_TEXT_LEN];
 	struct servers s;
 	struct census c;
 	size_t k;
@@ -47,7 +48,7 @@ static void a_v6_client_is_named_in_its_own_form(void **state)
 	c.socket[k].tcp.remote.ip[15] = 1;
 	hold(&c, 103, k);
 	assert_int_equal(servers_choose(&s, &c, NULL), 0);
-	assert_string_equal(s.entry[0].session[2].client, "::1");
+	assert_string_equal(client_of(&s.entry[0].session[2], text), "[::1]:40009");
 	servers_fini(&s);
 	census_fini(&c);
 }
@@ -140,7 +141,7 @@ static void a_session_outlives_its_server(void **state)
 	assert_int_equal(s.session, 101);
 	assert_int_equal(s.entry[0].master, 0);
 	assert_int_equal(s.entry[0].port[0], 548);
-	assert_int_equal(s.entry[0].session[0].client_port, 40001);
+	assert_int_equal(s.entry[0].session[0].client.port, 40001);
 	servers_fini(&s);
 	census_fini(&c);
 }

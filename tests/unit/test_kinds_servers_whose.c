@@ -85,7 +85,7 @@ static void sessions_of_an_earlier_server_are_its_successors(void **state)
 	assert_int_equal(s.entry[0].n_sessions, 4);
 	assert_int_equal(s.entry[0].n_left, 1);
 	assert_non_null(servers_session(&s.entry[0], 150));
-	assert_int_equal(servers_session(&s.entry[0], 150)->client_port, 50150);
+	assert_int_equal(servers_session(&s.entry[0], 150)->client.port, 50150);
 	servers_fini(&s);
 	census_fini(&c);
 }

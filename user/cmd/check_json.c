@@ -31,15 +31,18 @@ static json_t *ports(struct json_doc *d, const uint16_t *port, size_t n)
 
 static json_t *session_found(struct json_doc *d, const struct servers_session *s)
 {
+	uint16_t port = s->client.port;
+	char client[INET6_ADDRSTRLEN];
 	json_t *o = json_object();
 
+	sockets_ip_text(client, &s->client);
 	json_put(d, o, "pid", json_integer(s->pid));
 	json_put(d, o, "age_s", json_real(procfs_age_s(s->started)));
 	json_put(d, o, "uid", s->uid_from ? json_integer(s->uid) : json_null());
 	json_put(d, o, "uid_from", text_or_null(s->uid_from));
 	json_put(d, o, "disconnected", json_boolean(s->disconnected));
-	json_put(d, o, "client", text_or_null(s->client));
-	json_put(d, o, "client_port", s->client_port ? json_integer(s->client_port) : json_null());
+	json_put(d, o, "client", text_or_null(port ? client : NULL));
+	json_put(d, o, "client_port", port ? json_integer(port) : json_null());
 	json_put(d, o, "client_from", text_or_null(s->client_from));
 	json_put(d, o, "volume", text_or_null(s->volume));
 	json_put(d, o, "volume_from", text_or_null(s->volume_from));

@@ -56,7 +56,7 @@ static void age(char *text, size_t room, uint64_t started)
 
 static void put_session(const struct paint *p, const struct servers_session *s)
 {
-	char text[ERR_TEXT_MAX], since[32];
+	char text[ERR_TEXT_MAX], client[SOCKETS_TEXT_LEN], since[32];
 
 	snprintf(text, sizeof(text), "pid %d, ", s->pid);
 	if (!s->uid_from)
@@ -65,11 +65,12 @@ static void put_session(const struct paint *p, const struct servers_session *s)
 		err_append(text, "user id %u", s->uid);
 	else
 		err_append(text, "user id 0 (root, or not logged in yet)");
-	if (s->client[0])
-		err_append(text, strchr(s->client, ':') ? ", from [%s]:%u" : ", from %s:%u",
-			   s->client, s->client_port);
-	else
+	if (s->client.port) {
+		sockets_text(client, sizeof(client), &s->client);
+		err_append(text, ", from %s", client);
+	} else {
 		err_append(text, s->disconnected ? ", its client has gone" : ", client unknown");
+	}
 	if (s->volume[0])
 		err_append(text, ", in %s", s->volume);
 	age(since, sizeof(since), s->started);

@@ -156,11 +156,12 @@ static void name_client(struct run_session *s, const struct servers_entry *serve
 {
 	const struct servers_session *is = servers_session(server, s->pid);
 
-	if (s->address || !is || !is->client[0] || !is->client_port)
+	char address[SOCKETS_TEXT_LEN];
+
+	if (s->address || !is || !is->client.port)
 		return;
-	if (asprintf(&s->address, strchr(is->client, ':') ? "[%s]:%u" : "%s:%u", is->client,
-		     is->client_port) < 0)
-		s->address = NULL;
+	sockets_text(address, sizeof(address), &is->client);
+	s->address = strdup(address);
 }
 
 static void look_sessions(struct diagnose *d, const struct kind_found *found, struct run *r)

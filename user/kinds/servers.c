@@ -153,13 +153,6 @@ static const struct census_socket *accepted_by(const struct census *c,
 	return NULL;
 }
 
-static void name_client(struct servers_session *s, const struct sockets_addr *addr)
-{
-	sockets_ip_text(s->client, addr);
-	s->client_port = addr->port;
-	s->client_from = "remote end of its connection, /proc/PID/net/tcp";
-}
-
 static int add_session(struct servers_entry *e, const struct census_process *p,
 		       const struct census_socket *connection)
 {
@@ -173,8 +166,10 @@ static int add_session(struct servers_entry *e, const struct census_process *p,
 		s->uid_from = "effective user id, /proc/PID/status";
 	}
 	s->disconnected = !connection && !p->denied;
-	if (connection)
-		name_client(s, &connection->tcp.remote);
+	if (connection) {
+		s->client = connection->tcp.remote;
+		s->client_from = "remote end of its connection, /proc/PID/net/tcp";
+	}
 	if (p->cwd[0] && strcmp(p->cwd, "/") != 0) {
 		snprintf(s->volume, sizeof(s->volume), "%s", p->cwd);
 		s->volume_from = "working directory, /proc/PID/cwd";
@@ -549,7 +544,6 @@ static int go_behind(struct servers *s, uint16_t port, struct err *e)
 
 int servers_named(struct servers *out, unsigned int port, pid_t pid, struct err *e)
 {
-	char text[ERR_TEXT_MAX];
 	int r;
 
 	if (pid)
@@ -560,8 +554,8 @@ int servers_named(struct servers *out, unsigned int port, pid_t pid, struct err 
 	if (!r && out->n == 1)
 		return go_behind(out, (uint16_t)port, e);
 	if (r == -ENXIO && (!kill((pid_t)port, 0) || errno == EPERM)) {
-		snprintf(text, sizeof(text), "%.*s", (int)sizeof(text) - 100, e->text);
-		return err_set(e, r, "%s (for the process with this number: --pid %u)", text, port);
+		e->text[sizeof(e->text) - 100] = '\0';
+		err_append(e->text, " (for the process with this number: --pid %u)", port);
 	}
 	return r;
 }

@@ -25,11 +25,10 @@
 
 struct servers_session {
 	pid_t pid;
-	uint64_t started;     /* ticks after boot: identifies the process together with the pid */
-	uint32_t uid;         /* effective user id; 0 also before the login is done */
-	uint16_t client_port; /* 0: unknown */
+	uint64_t started;  /* ticks after boot: identifies the process together with the pid */
+	uint32_t uid;      /* effective user id; 0 also before the login is done */
 	bool disconnected; /* its client has gone; afpd keeps the session in case it comes back */
-	char client[64];   /* address; empty: unknown */
+	struct sockets_addr client;   /* port 0: unknown */
 	char volume[CENSUS_PATH_MAX]; /* path on the server; empty: unknown */
 	const char *uid_from;         /* static: the source; NULL: not known */
 	const char *client_from;
@@ -79,9 +78,6 @@ int servers_look(struct servers *out, pid_t pid, uint16_t port, struct err *e);
 
 /* The same; of a port at which another program carries on to a server, that server. */
 int servers_named(struct servers *out, unsigned int port, pid_t pid, struct err *e);
-
-/* Adds all of them, with details that distinguish them. */
-void servers_list(char *text, const struct servers *s);
 
 /* 0 when s has one server; -ENOTUNIQ and a text that lists them and names the options. */
 int servers_one(const struct servers *s, struct err *e);

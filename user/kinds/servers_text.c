@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-void servers_list(char *text, const struct servers *s)
+/* Adds all of them, with details that distinguish them. */
+static void servers_list(char *text, const struct servers *s)
 {
 	const struct servers_entry *e;
 	bool apart = false;
