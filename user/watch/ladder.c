@@ -8,7 +8,6 @@
 #include "kinds/kind.h"
 #include "watch/bpf/load.h"
 #include "watch/bpf/storage_load.h"
-#include "watch/rung.h"
 
 #include <errno.h>
 #include <linux/capability.h>

@@ -6,7 +6,7 @@
 #include "base/vec.h"
 #include "host/procfs.h"
 #include "watch/bpf/tables.h"
-#include "watch/rung.h"
+#include "watch/watch.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -216,7 +216,7 @@ static int close_calls(const struct bpf_view *v, struct run *r)
 		err = tables_read(v, false, &l);
 		all = ledger_sum(&l, AFS_N_ROLES, AFS_N_CLASSES, AFS_N_OBJECTS).calls;
 		ledger_fini(&l);
-		bpf_view_wait_for_counts(v, RUNG_SETTLE_NS);
+		bpf_view_wait_for_counts(v, WATCH_SETTLE_NS);
 		after = bpf_view_all_calls(v);
 	} while (!err && bpf_view_call_moves(v, AFS_N_PROCESSES) != moves && --tries);
 	if (err)

@@ -2,6 +2,7 @@
 #include "watch/bpf/connections.h"
 
 #include "run/account.h"
+#include "watch/watch_priv.h"
 
 _Static_assert(WATCH_CONNECTIONS == AFS_N_CLIENTS, "one for each slot");
 /* false: it is nobody's. */
@@ -33,9 +34,10 @@ static bool fill(struct watch_connection *out, const struct bpf_view *v, uint32_
 	return true;
 }
 
-void connections_pass(const struct bpf_view *v, watch_connection_fn *put, void *user)
+void watch_connections(struct watch *w, watch_connection_fn *put, void *user)
 {
-	uint32_t n = v->client ? bpf_view_streams(v) : 0;
+	const struct bpf_view *v = w->bpf ? &w->bpf->view : NULL;
+	uint32_t n = v && v->client ? bpf_view_streams(v) : 0;
 	struct watch_connection c;
 
 	for (uint32_t i = 0; i < n; i++)

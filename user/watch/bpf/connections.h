@@ -10,9 +10,6 @@
 /* How many are served now; without AFS_TRACE_LIVE, too. */
 uint64_t connections_now(const struct bpf_view *v);
 
-/* As watch_connections. */
-void connections_pass(const struct bpf_view *v, watch_connection_fn *put, void *user);
-
 /* The one at this slot, which has ended, before it is cleared; not one that nobody served. */
 void connections_end(const struct bpf_view *v, uint32_t stream, watch_connection_fn *put,
 		     void *user);

@@ -246,6 +246,7 @@ static int load(struct bpf_load *l, const struct load_way *way, const struct bpf
 		return refusal(e, r, "load BPF programs");
 	l->shared = &l->skel->bss->shared;
 	l->shared->span = 1;
+	l->calls = l->skel->rodata->setup.calls;
 	return 0;
 }
 

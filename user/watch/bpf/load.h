@@ -33,12 +33,13 @@ struct bpf_load_program {
 struct bpf_load {
 	struct calls_bpf *skel;
 	struct bpf_object *object;
-	struct afs_shared *shared; /* mapped */
-	const char *how;           /* which tracepoints; static */
-	bool objects;              /* descriptors are distinguished ... */
-	bool requests;             /* ... and so are requests */
-	bool live;                 /* struct afs_client is filled */
-	bool asked;                /* struct afs_asking is, if objects are distinguished */
+	struct afs_shared *shared;    /* mapped */
+	const struct afs_call *calls; /* by number; mapped */
+	const char *how;              /* which tracepoints; static */
+	bool objects;                 /* descriptors are distinguished ... */
+	bool requests;                /* ... and so are requests */
+	bool live;                    /* struct afs_client is filled */
+	bool asked;                   /* struct afs_asking is, if objects are distinguished */
 	const struct account_names *accounts; /* as wished */
 	char objects_why[ERR_TEXT_MAX];
 	char how_why[ERR_TEXT_MAX]; /* why not the preferred way; empty: it is used */

@@ -3,13 +3,12 @@
 #define WATCH_BPF_LOSSES_H
 
 #include "run/run.h"
-#include "watch/bpf/load.h"
-#include "watch/bpf/view.h"
+#include "watch/bpf/rung.h"
 
 /*
- * Adds what the programs could not count to the run's losses, and notes what is in no ledger.
- * records: a trace is made. 0 or -ENOMEM.
+ * Adds what the programs could not count to the run's losses, and notes what is in no ledger. 0 or
+ * -ENOMEM.
  */
-int losses_note(const struct bpf_load *l, const struct bpf_view *v, bool records, struct run *r);
+int losses_note(const struct bpf_rung *b, struct run *r);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include "watch/bpf/price.h"
 
+#include "watch/watch_priv.h"
+
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -59,11 +61,12 @@ static double mean_call(struct price *p, const struct bpf_load *l)
 	return p->program[0].runs && p->program[1].runs ? mean(p, 0) + mean(p, 1) : 0;
 }
 
-bool price_ns(struct price *p, const struct bpf_load *l, uint64_t calls, uint64_t *out_ns)
+bool watch_price(struct watch *w, uint64_t *out_ns)
 {
-	double call = mean_call(p, l);
+	double call = w->bpf ? mean_call(&w->bpf->price, &w->bpf->load) : 0;
 
-	*out_ns = (uint64_t)(call * (double)calls);
+	if (call > 0)
+		*out_ns = (uint64_t)(call * (double)bpf_view_all_calls(&w->bpf->view));
 	return call > 0;
 }
 

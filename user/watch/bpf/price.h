@@ -22,9 +22,6 @@ void price_begin(struct price *p);
 /* Ends the statistics once the programs have run n times in all. */
 void price_look(struct price *p, const struct bpf_load *l, uint64_t n);
 
-/* CPU time of "calls" so far; false: the kernel keeps no statistics, or there were no calls yet. */
-bool price_ns(struct price *p, const struct bpf_load *l, uint64_t calls, uint64_t *out_ns);
-
 /* Ends the statistics, and a note: the price of each of "calls". 0 or -ENOMEM. */
 int price_note(struct price *p, const struct bpf_load *l, uint64_t calls, struct run *r);
 

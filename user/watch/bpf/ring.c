@@ -3,6 +3,8 @@
 
 #include "watch/bpf/ring.h"
 
+#include "watch/watch_priv.h"
+
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -80,11 +82,14 @@ int ring_open(struct ring **out, const struct bpf_object *object, const struct w
 	return 0;
 }
 
-int ring_pull(struct ring *r, int timeout_ms)
+int watch_pull(struct watch *w, int timeout_ms)
 {
+	struct ring *r = w->bpf ? w->bpf->records : NULL;
 	struct epoll_event event;
 	int n;
 
+	if (!r)
+		return -ENOTSUP;
 	if (timeout_ms && epoll_wait(r->epoll, &event, 1, timeout_ms) < 0 && errno != EINTR)
 		return -errno;
 	n = ring_buffer__consume(r->ring);

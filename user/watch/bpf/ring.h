@@ -27,8 +27,6 @@ bool ring_wanted(const struct watch_sink *sink);
 
 int ring_open(struct ring **out, const struct bpf_object *object, const struct watch_sink *sink,
 	      struct err *e);
-/* As watch_pull. */
-int ring_pull(struct ring *r, int timeout_ms);
 void ring_close(struct ring *r); /* NULL is allowed */
 
 #endif

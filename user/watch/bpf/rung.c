@@ -1,27 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The rung that counts every call: the programs of bpf/calls.bpf.c and their maps, read through
- * mappings at no cost for the server.
- */
+/* Opens what the rung consists of, reads it, and notes what it is. */
 
-#include "watch/rung.h"
+#include "watch/bpf/rung.h"
 
 #include "base/clock.h"
-#include "host/syscalls.h"
-#include "watch/bpf/books.h"
 #include "watch/bpf/connections.h"
-#include "watch/bpf/datagrams.h"
-#include "watch/bpf/load.h"
 #include "watch/bpf/losses.h"
-#include "watch/bpf/price.h"
 #include "watch/bpf/ring.h"
-#include "watch/bpf/running.h"
 #include "watch/bpf/sessions.h"
 #include "watch/bpf/settle.h"
 #include "watch/bpf/slots.h"
 #include "watch/bpf/storage_load.h"
 #include "watch/bpf/tables.h"
-#include "watch/bpf/view.h"
+#include "watch/watch_priv.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -42,28 +33,8 @@
 /* A reading takes a fraction of the 10 ms for which a server's idle thread may sleep. */
 #define READINGS 8
 
-struct bpf_rung {
-	struct bpf_load load;
-	struct bpf_view view;
-	struct sessions *sessions;
-	struct slots *slots;
-	struct books books;
-	struct price price;
-	struct watch_sink sink;
-	struct ring *records;           /* NULL: none are wanted */
-	struct storage *storage;        /* NULL: nothing can be observed */
-	char storage_why[ERR_TEXT_MAX]; /* why it is NULL */
-	uint32_t n_begun;               /* processes, at the last tick, and ... */
-	uint32_t n_unserved;            /* ... connections to backends that are not watched */
-	bool sleeps[AFS_N_CALLS];
-	bool crowded, plain; /* as in struct target */
-	bool settled;        /* when it was last waited for */
-};
-
-static void bpf_free(void *state)
+void bpf_rung_free(struct bpf_rung *b)
 {
-	struct bpf_rung *b = state;
-
 	if (!b)
 		return;
 	price_end(&b->price);
@@ -88,7 +59,7 @@ static void open_storage(struct bpf_rung *b)
 	snprintf(b->storage_why, sizeof(b->storage_why), "%s", why.text);
 }
 
-int rung_bpf_open(void **state, const struct bpf_load_wish *wish, struct err *e)
+int bpf_rung_open(struct bpf_rung **out, const struct bpf_load_wish *wish, struct err *e)
 {
 	struct bpf_rung *b = calloc(1, sizeof(*b));
 	int r;
@@ -112,35 +83,19 @@ int rung_bpf_open(void **state, const struct bpf_load_wish *wish, struct err *e)
 		r = err_set(e, -ENOMEM, "out of memory");
 		goto fail;
 	}
-	for (int nr = 0; nr < AFS_N_CALLS; nr++)
-		b->sleeps[nr] = syscalls_is_sleep(nr);
 	open_storage(b);
 	price_begin(&b->price);
-	*state = b;
+	*out = b;
 	return 0;
 fail:
-	bpf_free(b);
+	bpf_rung_free(b);
 	return r;
 }
 
-static int bpf_open(void **state, const struct watch_sink *sink, const struct target *t,
-		    struct err *e)
+bool bpf_rung_settle(struct bpf_rung *b)
 {
-	struct bpf_load_wish wish = bpf_load_best();
 
-	wish.sink = sink;
-	wish.decoder = t->decoder;
-	wish.any_order = t->any_order;
-	wish.files = t->files;
-	wish.accounts = t->accounts;
-	return rung_bpf_open(state, &wish, e);
-}
-
-static bool bpf_settle(void *state)
-{
-	struct bpf_rung *b = state;
-
-	b->settled = settle(&b->view, b->sleeps, b->plain, RUNG_SETTLE_NS);
+	b->settled = settle(&b->view, b->plain, WATCH_SETTLE_NS);
 	return b->settled;
 }
 
@@ -229,9 +184,8 @@ static void look_sessions(struct bpf_rung *b)
 		sessions_look(b->sessions, &b->view);
 }
 
-static int bpf_look(void *state, const struct target *t, struct err *e)
+int bpf_rung_look(struct bpf_rung *b, const struct target *t, struct err *e)
 {
-	struct bpf_rung *b = state;
 	struct afs_inodes now = t->known;
 	int r;
 
@@ -283,10 +237,9 @@ static int read_once(const struct bpf_rung *b, struct ledger *out)
  * during which one did is repeated, so that its times and calls are of one moment. A busy server,
  * or one of very many sessions, is read as it is.
  */
-static int bpf_read(void *state, struct ledger *out)
+int bpf_rung_read(struct bpf_rung *b, struct ledger *out)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
-	struct bpf_rung *b = state;
 	int r, tries = READINGS;
 	uint64_t before;
 
@@ -295,7 +248,7 @@ static int bpf_read(void *state, struct ledger *out)
 	r = read_once(b, out);
 	while (!r && b->settled && bpf_view_moves(&b->view) != before && --tries) {
 		nanosleep(&pause, NULL);
-		bpf_view_wait_for_counts(&b->view, RUNG_SETTLE_NS);
+		bpf_view_wait_for_counts(&b->view, WATCH_SETTLE_NS);
 		before = bpf_view_moves(&b->view);
 		ledger_fini(out);
 		r = read_once(b, out);
@@ -303,102 +256,17 @@ static int bpf_read(void *state, struct ledger *out)
 	return r;
 }
 
-static int bpf_glance(void *state, struct ledger *out)
+int bpf_rung_glance(struct bpf_rung *b, struct ledger *out)
 {
-	struct bpf_rung *b = state;
 
 	price_look(&b->price, &b->load, PRICE_RUNS);
 	return read_once(b, out);
 }
 
-static void bpf_span(void *state)
+void watch_span(struct watch *w)
 {
-	struct bpf_rung *b = state;
-
-	__atomic_add_fetch(&b->load.shared->span, 1, __ATOMIC_RELEASE);
-}
-
-static int bpf_pull(void *state, int timeout_ms)
-{
-	struct bpf_rung *b = state;
-
-	return b->records ? ring_pull(b->records, timeout_ms) : -ENOTSUP;
-}
-
-static uint64_t bpf_pull_lost(const void *state, unsigned int stream)
-{
-	const struct bpf_rung *b = state;
-
-	return bpf_view_lost_records(&b->view, stream);
-}
-
-static void bpf_running(void *state, uint64_t before_ns, watch_running_fn *put, void *user)
-{
-	const struct bpf_rung *b = state;
-
-	running_pass(&b->view, before_ns, put, user);
-}
-
-static void bpf_connections(void *state, watch_connection_fn *put, void *user)
-{
-	const struct bpf_rung *b = state;
-
-	connections_pass(&b->view, put, user);
-}
-
-static void bpf_clients(void *state, watch_client_fn *put, void *user)
-{
-	const struct bpf_rung *b = state;
-
-	sessions_clients(b->sessions, &b->view, put, user);
-}
-
-static void bpf_state(void *state, struct watch_state *out)
-{
-	const struct bpf_rung *b = state;
-
-	out->sessions = connections_now(&b->view);
-	out->has_checks = true;
-	books_sum(&b->books, &out->agree, &out->disagree);
-}
-
-static int bpf_losses(void *state, struct run *r)
-{
-	const struct bpf_rung *b = state;
-
-	return losses_note(&b->load, &b->view, b->records, r);
-}
-
-static bool bpf_follows(const void *state, pid_t pid)
-{
-	return running_follows(&((const struct bpf_rung *)state)->view, pid);
-}
-
-static enum afs_object bpf_sleeps_on(const void *state, pid_t pid)
-{
-	return running_sleeps_on(&((const struct bpf_rung *)state)->view, pid);
-}
-
-static struct run_ends bpf_ends(const void *state, enum afs_role role)
-{
-	struct run_ends is = ((const struct bpf_rung *)state)->view.ended.ends[role];
-
-	is.known = true;
-	return is;
-}
-
-static bool bpf_price(void *state, uint64_t *out_ns)
-{
-	struct bpf_rung *b = state;
-
-	return price_ns(&b->price, &b->load, bpf_view_all_calls(&b->view), out_ns);
-}
-
-static bool bpf_session(void *state, pid_t pid, uint16_t port, struct run_session *out)
-{
-	const struct bpf_rung *b = state;
-
-	return sessions_find(b->sessions, &b->view, pid, port, out);
+	if (w->bpf)
+		__atomic_add_fetch(&w->bpf->load.shared->span, 1, __ATOMIC_RELEASE);
 }
 
 static int finish_rungs(const struct bpf_rung *b, struct run *r)
@@ -423,9 +291,8 @@ static int finish_rungs(const struct bpf_rung *b, struct run *r)
 	return err;
 }
 
-static uint64_t bpf_stop(void *state)
+uint64_t bpf_rung_stop(struct bpf_rung *b)
 {
-	struct bpf_rung *b = state;
 
 	if (b->view.stopped_ns)
 		return b->view.stopped_ns;
@@ -433,7 +300,7 @@ static uint64_t bpf_stop(void *state)
 	__atomic_store_n(&b->load.shared->stop_ns, b->view.stopped_ns, __ATOMIC_RELAXED);
 	__atomic_store_n(&b->load.shared->stopping, 1, __ATOMIC_RELEASE);
 	look_sessions(b);
-	b->settled = settle(&b->view, b->sleeps, b->plain, STOP_NS);
+	b->settled = settle(&b->view, b->plain, STOP_NS);
 	return b->view.stopped_ns;
 }
 
@@ -460,15 +327,14 @@ static int process_ended(void *state, uint32_t process)
 /* Save what is known before a slot is cleared. */
 static const struct slots_end take_over = { .process = process_ended, .stream = stream_ended };
 
-static unsigned int bpf_tick(void *state)
+unsigned int bpf_rung_tick(struct bpf_rung *b)
 {
-	struct bpf_rung *b = state;
 	uint32_t n = bpf_view_begun(&b->view), unserved;
 	unsigned int look;
 
 	unserved = __atomic_load_n(&b->view.shared->n_unserved, __ATOMIC_ACQUIRE);
-	look = (n != b->n_begun ? RUNG_NEW_PROCESSES : 0) |
-	       (unserved != b->n_unserved ? RUNG_NEW_BACKENDS : 0);
+	look = (n != b->n_begun ? BPF_RUNG_PROCESSES : 0) |
+	       (unserved != b->n_unserved ? BPF_RUNG_BACKENDS : 0);
 	b->n_begun = n;
 	b->n_unserved = unserved;
 	price_look(&b->price, &b->load, PRICE_RUNS);
@@ -478,9 +344,9 @@ static unsigned int bpf_tick(void *state)
 	return look;
 }
 
-static size_t bpf_processes(const void *state, pid_t *out)
+size_t bpf_rung_processes(const struct bpf_rung *b, pid_t *out)
 {
-	const struct bpf_view *v = &((const struct bpf_rung *)state)->view;
+	const struct bpf_view *v = &b->view;
 	uint32_t n = bpf_view_processes(v);
 	const struct afs_process *p;
 	size_t found = 0;
@@ -519,9 +385,21 @@ static int finish_storage(const struct bpf_rung *b, struct run *r)
 	return err;
 }
 
-static int bpf_finish(void *state, struct run *r)
+static struct run_ends ends(const struct bpf_rung *b, enum afs_role role)
 {
-	struct bpf_rung *b = state;
+	struct run_ends is = b->view.ended.ends[role];
+
+	is.known = true;
+	return is;
+}
+
+struct run_ends watch_ends(const struct watch *w, enum afs_role role)
+{
+	return w->bpf ? ends(w->bpf, role) : (struct run_ends) { 0 };
+}
+
+int bpf_rung_finish(struct bpf_rung *b, struct run *r)
+{
 	int err = slots_collect(b->slots, &b->view, &take_over, b);
 
 	if (!err)
@@ -536,7 +414,7 @@ static int bpf_finish(void *state, struct run *r)
 		err = run_note(&r->warnings, "objects",
 			       "more sockets of backends than fit: some count as other sockets");
 	if (!err)
-		err = losses_note(&b->load, &b->view, b->records, r);
+		err = losses_note(b, r);
 	if (!err)
 		err = finish_storage(b, r);
 	if (!err)
@@ -545,47 +423,6 @@ static int bpf_finish(void *state, struct run *r)
 		err = run_has_requests(r) ? sessions_note(b->sessions, &b->view, r) : 0;
 	r->has_asking = b->load.asked && b->load.objects;
 	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
-		r->ends[role] = bpf_ends(b, role);
+		r->ends[role] = ends(b, role);
 	return err ? err : books_close(&b->books, &b->view, r);
 }
-
-static bool bpf_drops(const void *state, uint64_t ino, uint64_t *out)
-{
-	const struct bpf_rung *b = state;
-
-	return b->load.drops && datagrams_drops(&b->view, ino, out);
-}
-
-static const char *bpf_thread_role(const void *state, pid_t tid, uint32_t *at)
-{
-	return datagrams_role(&((const struct bpf_rung *)state)->view, tid, at);
-}
-
-const struct rung rung_bpf = {
-	.name = "bpf",
-	.open = bpf_open,
-	.look = bpf_look,
-	.settle = bpf_settle,
-	.read = bpf_read,
-	.glance = bpf_glance,
-	.span = bpf_span,
-	.stop = bpf_stop,
-	.tick = bpf_tick,
-	.processes = bpf_processes,
-	.pull = bpf_pull,
-	.pull_lost = bpf_pull_lost,
-	.running = bpf_running,
-	.connections = bpf_connections,
-	.clients = bpf_clients,
-	.state = bpf_state,
-	.losses = bpf_losses,
-	.follows = bpf_follows,
-	.sleeps_on = bpf_sleeps_on,
-	.ends = bpf_ends,
-	.price = bpf_price,
-	.session = bpf_session,
-	.drops = bpf_drops,
-	.thread_role = bpf_thread_role,
-	.finish = bpf_finish,
-	.free = bpf_free,
-};

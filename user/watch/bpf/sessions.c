@@ -7,6 +7,7 @@
 #include "host/sockets.h"
 #include "host/usernames.h"
 #include "kinds/volumes.h"
+#include "watch/watch_priv.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -379,10 +380,11 @@ static bool filled(const struct known *k, struct run_session *to, struct usernam
 	return false;
 }
 
-bool sessions_find(const struct sessions *s, const struct bpf_view *v, pid_t pid, uint16_t port,
-		   struct run_session *out)
+bool watch_session(struct watch *w, pid_t pid, uint16_t port, struct run_session *out)
 {
-	uint32_t n = bpf_view_streams(v);
+	const struct sessions *s = w->bpf ? w->bpf->sessions : NULL;
+	const struct bpf_view *v = s ? &w->bpf->view : NULL;
+	uint32_t n = v ? bpf_view_streams(v) : 0;
 	const struct afs_process *p;
 	struct known k;
 
@@ -393,7 +395,7 @@ bool sessions_find(const struct sessions *s, const struct bpf_view *v, pid_t pid
 		k = known_stream(s, v, &v->stream[i]);
 		return filled(&k, out, s->names);
 	}
-	for (size_t i = s->n_ended; i--;)
+	for (size_t i = s ? s->n_ended : 0; i--;)
 		if (s->ended[i].row.pid == pid && s->ended[i].port == port)
 			return filled(&s->ended[i], out, s->names);
 	return false;
@@ -442,12 +444,15 @@ static void put_client(const struct known *k, watch_client_fn *put, void *user)
 	free(text.address);
 }
 
-void sessions_clients(const struct sessions *s, const struct bpf_view *v, watch_client_fn *put,
-		      void *user)
+void watch_clients(struct watch *w, watch_client_fn *put, void *user)
 {
-	uint32_t n = bpf_view_streams(v);
+	const struct sessions *s = w->bpf ? w->bpf->sessions : NULL;
+	const struct bpf_view *v = s ? &w->bpf->view : NULL;
+	uint32_t n = v ? bpf_view_streams(v) : 0;
 	struct known k;
 
+	if (!s)
+		return;
 	for (size_t i = 0; i < s->n_ended; i++)
 		put_client(&s->ended[i], put, user);
 	for (uint32_t i = 0; i < n; i++) {

@@ -9,7 +9,6 @@
 
 #include "run/run.h"
 #include "watch/bpf/view.h"
-#include "watch/watch.h"
 
 struct sessions;
 
@@ -32,13 +31,5 @@ int sessions_end_process(struct sessions *s, const struct bpf_view *v, uint32_t 
  * nothing was read yet; and r->rest. 0 or -ENOMEM.
  */
 int sessions_note(const struct sessions *s, const struct bpf_view *v, struct run *r);
-
-/* As watch_clients. */
-void sessions_clients(const struct sessions *s, const struct bpf_view *v, watch_client_fn *put,
-		      void *user);
-
-/* As watch_session. */
-bool sessions_find(const struct sessions *s, const struct bpf_view *v, pid_t pid, uint16_t port,
-		   struct run_session *out);
 
 #endif

@@ -7,10 +7,9 @@
 #include <stdbool.h>
 
 /*
- * Waits until all watched threads are idle, at most patience_ns. sleeps: by the number of a call,
- * AFS_N_CALLS long, whether it only sleeps (host/syscalls.h). plain: as in struct target. false:
+ * Waits until all watched threads are idle, at most patience_ns. plain: as in struct target. false:
  * the server is still at work.
  */
-bool settle(const struct bpf_view *v, const bool *sleeps, bool plain, uint64_t patience_ns);
+bool settle(const struct bpf_view *v, bool plain, uint64_t patience_ns);
 
 #endif

@@ -42,6 +42,7 @@ int bpf_view_open(struct bpf_view *v, const struct bpf_load *l, struct err *e)
 	v->n_cpus = l->n_cpus;
 	v->n_lanes = l->n_lanes;
 	v->shared = l->shared;
+	v->calls = l->calls;
 	v->accounts = l->accounts;
 #define MAP(name) v->name = map_in(v, i++, l, #name, sizeof(*v->name))
 	MAP(thread);
@@ -148,11 +149,6 @@ void bpf_view_add_stream(struct bpf_view_ended *to, const struct afs_stream *s)
 	to->overrun += s->overrun;
 	to->before += s->before;
 	to->refused += s->refused;
-}
-
-uint64_t bpf_view_lost_records(const struct bpf_view *v, unsigned int stream)
-{
-	return __atomic_load_n(&v->shared->lost.records[stream], __ATOMIC_RELAXED);
 }
 
 static uint64_t moves(const struct bpf_view *v, uint32_t process, bool times)

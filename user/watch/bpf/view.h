@@ -33,6 +33,7 @@ struct bpf_view {
 	} map[BPF_VIEW_MAPS];
 	unsigned int n_cpus, n_lanes;
 	const struct afs_shared *shared;
+	const struct afs_call *calls;         /* by number, as the programs know them */
 	const struct account_names *accounts; /* NULL: the default kind's */
 	/* Only watch/bpf/slots.c writes here. */
 	struct afs_thread *thread;
@@ -68,9 +69,6 @@ uint64_t bpf_view_all_calls(const struct bpf_view *v);
 
 /* What all threads of one process have counted. */
 struct bpf_view_counts bpf_view_process(const struct bpf_view *v, uint32_t process);
-
-/* Records of a stream of the trace (enum afs_stream_number) that found no room. */
-uint64_t bpf_view_lost_records(const struct bpf_view *v, unsigned int stream);
 
 /*
  * Adds a connection: its requests, and its bytes that were in no recognized frame; those before the

@@ -3,15 +3,18 @@
 
 #include "watch/proc/procio.h"
 
+#include "base/clock.h"
 #include "base/vec.h"
 #include "host/procfs.h"
+#include "watch/watch.h"
 
 #include <errno.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#define ROUNDS 20 /* of a reading, until no process ends meanwhile */
+#define ROUNDS  20 /* of a reading, until no process ends meanwhile */
+#define LOOK_NS 1000000
 
 /* A new child may still change (execute another program, get a connection): so for this many
  * ticks after a change look again.
@@ -235,6 +238,36 @@ bool procio_sum(const struct procio *p, enum afs_role role, struct afs_compat *o
 	return p->seen[role];
 }
 
+void procio_ledger(struct procio *p, struct ledger *out)
+{
+	procio_read(p);
+	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
+		out->has_compat[role] = procio_sum(p, role, &out->compat[role]);
+}
+
+static bool is_as_before(const struct procio *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (memcmp(&p->one[i].before, &p->one[i].now, sizeof(p->one[i].now)) != 0)
+			return false;
+	return true;
+}
+
+bool procio_settle(struct procio *p)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_NS };
+	uint64_t end = clock_now_ns() + WATCH_SETTLE_NS;
+
+	procio_read(p);
+	do {
+		nanosleep(&pause, NULL);
+		procio_read(p);
+		if (is_as_before(p))
+			return true;
+	} while (clock_now_ns() < end);
+	return false;
+}
+
 /* Children */
 
 static uint64_t mix(uint64_t pid)
@@ -294,9 +327,13 @@ bool procio_tick(struct procio *p)
 
 int procio_note(const struct procio *p, struct run *r)
 {
-	int err = 0;
+	int err = run_note(&r->rungs, "calls", "/proc/PID/io%s",
+			   p->whole ? " of every session, sampled ten times a second"
+				    : ", sampled at phase ends");
 
-	if (p->whole && run_has_requests(r))
+	if (!err)
+		err = run_note(&r->absent, "requests", "only the bpf rung follows requests");
+	if (!err && p->whole && run_has_requests(r))
 		err = run_note(&r->server, "sessions",
 			       "%zu at the start, %zu began, %zu ended (without those that lived "
 			       "between two looks)",
