@@ -9,7 +9,6 @@
 #include "watch/bpf/ring.h"
 #include "watch/bpf/sessions.h"
 #include "watch/bpf/settle.h"
-#include "watch/bpf/slots.h"
 #include "watch/bpf/storage_load.h"
 #include "watch/bpf/tables.h"
 #include "watch/watch_priv.h"
@@ -43,7 +42,6 @@ void bpf_rung_free(struct bpf_rung *b)
 	bpf_view_close(&b->view);
 	bpf_load_close(&b->load);
 	sessions_free(b->sessions);
-	slots_free(b->slots);
 	books_fini(&b->books);
 	free(b);
 }
@@ -78,8 +76,7 @@ int bpf_rung_open(struct bpf_rung **out, const struct bpf_load_wish *wish, struc
 	if (r)
 		goto fail;
 	b->sessions = sessions_new();
-	b->slots = slots_new();
-	if (!b->sessions || !b->slots) {
+	if (!b->sessions) {
 		r = err_set(e, -ENOMEM, "out of memory");
 		goto fail;
 	}
@@ -304,29 +301,6 @@ uint64_t bpf_rung_stop(struct bpf_rung *b)
 	return b->view.stopped_ns;
 }
 
-static int stream_ended(void *state, uint32_t stream)
-{
-	struct bpf_rung *b = state;
-	int r = b->sink.totals_only ? 0 : sessions_end(b->sessions, &b->view, stream);
-
-	if (!r && b->sink.ended)
-		connections_end(&b->view, stream, b->sink.ended, b->sink.user);
-	return r;
-}
-
-static int process_ended(void *state, uint32_t process)
-{
-	struct bpf_rung *b = state;
-	int r = b->sink.totals_only ? 0 : sessions_end_process(b->sessions, &b->view, process);
-
-	if (b->storage)
-		storage_forget(b->storage, process);
-	return r ? r : books_end(&b->books, &b->view, process);
-}
-
-/* Save what is known before a slot is cleared. */
-static const struct slots_end take_over = { .process = process_ended, .stream = stream_ended };
-
 unsigned int bpf_rung_tick(struct bpf_rung *b)
 {
 	uint32_t n = bpf_view_begun(&b->view), unserved;
@@ -339,8 +313,8 @@ unsigned int bpf_rung_tick(struct bpf_rung *b)
 	b->n_unserved = unserved;
 	price_look(&b->price, &b->load, PRICE_RUNS);
 	look_sessions(b);
-	slots_release(b->slots, &b->view, &b->load);
-	slots_collect(b->slots, &b->view, &take_over, b);
+	slots_release(b);
+	slots_collect(b);
 	return look;
 }
 
@@ -400,7 +374,7 @@ struct run_ends watch_ends(const struct watch *w, enum afs_role role)
 
 int bpf_rung_finish(struct bpf_rung *b, struct run *r)
 {
-	int err = slots_collect(b->slots, &b->view, &take_over, b);
+	int err = slots_collect(b);
 
 	if (!err)
 		err = finish_rungs(b, r);

@@ -11,6 +11,7 @@
 #include "watch/bpf/books.h"
 #include "watch/bpf/load.h"
 #include "watch/bpf/price.h"
+#include "watch/bpf/slots.h"
 #include "watch/bpf/view.h"
 #include "watch/watch.h"
 
@@ -18,7 +19,7 @@ struct bpf_rung {
 	struct bpf_load load;
 	struct bpf_view view;
 	struct sessions *sessions;
-	struct slots *slots;
+	struct slots slots;
 	struct books books;
 	struct price price;
 	struct watch_sink sink;

@@ -7,32 +7,30 @@
  * so that a watch can go on for any number of them. Their counts stay in the view's sums.
  */
 
-#include "watch/bpf/view.h"
+#include "bpf/calls.h"
 
-struct slots;
+#include <stdbool.h>
+#include <stdint.h>
 
-/*
- * Save what is only in the slot of a process or a connection that has ended, which is cleared then.
- * A process's connections end before it. 0 or -ENOMEM.
- */
-struct slots_end {
-	int (*process)(void *arg, uint32_t i);
-	int (*stream)(void *arg, uint32_t i);
+struct bpf_rung;
+
+/* All 0 at first. */
+struct slots {
+	uint32_t n[AFS_N_SLOTS], slot[AFS_N_SLOTS][AFS_N_THREADS]; /* collected, not free yet */
+	bool ended[AFS_N_PROCESSES];                               /* at the last look */
 };
 
-struct slots *slots_new(void); /* NULL: no memory */
-void slots_free(struct slots *s);
-
 /*
- * Collects the processes, threads and connections that have ended since the last call, and calls
- * "end" for them. 0 or what "end" returned.
+ * Collects the processes, threads and connections that have ended since the last call, and saves
+ * what is only in the slot of a process or a connection, which is cleared then. A process's
+ * connections end before it. 0 or -ENOMEM.
  */
-int slots_collect(struct slots *s, struct bpf_view *v, const struct slots_end *end, void *arg);
+int slots_collect(struct bpf_rung *b);
 
 /*
  * Frees the slots of those that were collected. To be called some time after slots_collect, so that
  * programs that still use them have ended.
  */
-void slots_release(struct slots *s, struct bpf_view *v, struct bpf_load *l);
+void slots_release(struct bpf_rung *b);
 
 #endif
