@@ -421,20 +421,6 @@ static void nobody_else_counts(void **state)
 	assert_memory_equal(&before, &after, sizeof(before));
 }
 
-static void a_process_has_its_read_bytes(void **state)
-{
-	struct storage_test *x = *state;
-	uint64_t before = storage_read_bytes(x->s, 0);
-
-	if (!knows(x, AFS_STORAGE_bio_read_bytes))
-		return;
-	make_cold("file");
-	step(x, READ);
-	assert_true(x->proc > 0);
-	assert_int_equal(storage_read_bytes(x->s, 0) - before, x->proc);
-	assert_int_equal(storage_read_bytes(x->s, 1), 0);
-}
-
 static void the_time_of_block_reads_is_within_the_reads(void **state)
 {
 	struct storage_test *x = *state;
@@ -501,7 +487,6 @@ int main(void)
 		cmocka_unit_test(writes_reach_the_device_with_the_sync),
 		cmocka_unit_test(writes_that_sync_count_as_both),
 		cmocka_unit_test(nobody_else_counts),
-		cmocka_unit_test(a_process_has_its_read_bytes),
 		cmocka_unit_test(the_time_of_block_reads_is_within_the_reads),
 		cmocka_unit_test(nothing_is_lost),
 	};

@@ -7,7 +7,6 @@
 #include "watch/bpf/connections.h"
 #include "watch/bpf/rung.h"
 #include "watch/bpf/sessions.h"
-#include "watch/bpf/storage_load.h"
 
 #include <signal.h>
 #include <string.h>
@@ -141,8 +140,6 @@ static int end_process(struct bpf_rung *b, uint32_t process)
 {
 	int r = b->sink.totals_only ? 0 : sessions_end_process(b->sessions, &b->view, process);
 
-	if (b->storage)
-		storage_forget(b->storage, process);
 	return r ? r : books_end(&b->books, &b->view, process);
 }
 

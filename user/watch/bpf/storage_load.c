@@ -149,8 +149,7 @@ struct storage {
 	size_t n_programs;
 	unsigned int n_lanes;
 	const struct afs_storage *row;
-	__u64 *read_bytes;
-	size_t row_len, read_len;
+	size_t row_len;
 };
 
 static int quiet(enum libbpf_print_level level, const char *fmt, va_list args)
@@ -191,8 +190,6 @@ static uint32_t entries(const struct storage *s, const char *name)
 {
 	if (!strcmp(name, "storage_row"))
 		return s->n_lanes * N_ROWS;
-	if (!strcmp(name, "storage_read"))
-		return s->n_lanes * AFS_N_PROCESSES;
 	return strncmp(name, "storage_", 8) ? 0 : UINT32_MAX; /* as in the source */
 }
 
@@ -414,8 +411,7 @@ static int open_maps(struct storage *s, const struct storage_rung *const *first,
 		return err_set(e, r, "no maps for what is below the system calls: %s",
 			       strerror(-r));
 	s->row = map_in(s, "storage_row", sizeof(*s->row), &s->row_len);
-	s->read_bytes = map_in(s, "storage_read", sizeof(*s->read_bytes), &s->read_len);
-	if (!s->row || !s->read_bytes)
+	if (!s->row)
 		return err_set(e, -ENOMEM, "no memory for the counters");
 	return 0;
 }
@@ -482,8 +478,6 @@ void storage_close(struct storage *s)
 		bpf_object__close(s->object[i]);
 	if (s->row)
 		munmap((void *)s->row, s->row_len);
-	if (s->read_bytes)
-		munmap((void *)s->read_bytes, s->read_len);
 	bpf_object__close(s->maps);
 	free(s);
 }
@@ -537,22 +531,6 @@ int storage_read(const struct storage *s, struct ledger_storage **out, size_t *n
 	less = realloc(row, (*n ? *n : 1) * sizeof(*row));
 	*out = less ? less : row;
 	return 0;
-}
-
-uint64_t storage_read_bytes(const struct storage *s, uint32_t process)
-{
-	uint64_t sum = 0;
-
-	for (unsigned int lane = 0; lane < s->n_lanes && process < AFS_N_PROCESSES; lane++)
-		sum += __atomic_load_n(&s->read_bytes[lane * AFS_N_PROCESSES + process],
-				       __ATOMIC_RELAXED);
-	return sum;
-}
-
-void storage_forget(struct storage *s, uint32_t process)
-{
-	for (unsigned int lane = 0; lane < s->n_lanes && process < AFS_N_PROCESSES; lane++)
-		s->read_bytes[lane * AFS_N_PROCESSES + process] = 0;
 }
 
 bool storage_loss(const struct storage *s, size_t i, struct storage_loss *out)

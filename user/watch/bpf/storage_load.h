@@ -63,12 +63,6 @@ bool storage_knows(const struct storage *s, enum afs_storage_field field);
 /* In order of role and account, to be freed; fields that are not known are 0. 0 or -ENOMEM. */
 int storage_read(const struct storage *s, struct ledger_storage **out, size_t *n);
 
-/* bio_read_bytes of a single process, by its slot: read_bytes of /proc. */
-uint64_t storage_read_bytes(const struct storage *s, uint32_t process);
-
-/* Its slot will be reused. */
-void storage_forget(struct storage *s, uint32_t process);
-
 /* false: i is past the last program. */
 bool storage_loss(const struct storage *s, size_t i, struct storage_loss *out);
 
