@@ -64,7 +64,7 @@ static void look_storage(struct ladder *l, const struct bpf_load *load)
 	struct storage *storage = NULL;
 	struct err e = {};
 
-	if (storage_open(&storage, load->object, &e)) {
+	if (storage_open(&storage, load->object, NULL, &e)) {
 		say(l, "storage", "all", false, "%s", e.text);
 		return;
 	}

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -412,14 +413,6 @@ bool bpf_load_preempted(void)
 	return bpf_load_preempts(name.version, mode, cmdline, built_preempted(name.release));
 }
 
-uint64_t bpf_load_misses(const struct bpf_program *p)
-{
-	struct bpf_prog_info info = {};
-	__u32 len = sizeof(info);
-
-	return bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &len) ? 0 : info.recursion_misses;
-}
-
 unsigned int bpf_load_cpus(const char *possible)
 {
 	unsigned int n = 0, cpu;
@@ -467,7 +460,7 @@ int bpf_load_open(struct bpf_load *out, const struct bpf_load_wish *wish, struct
 	r = try_both_ways(out, wish, e);
 	libbpf_set_print(old);
 	for (unsigned int i = 0; !r && i < BPF_LOAD_PROGRAMS; i++)
-		out->program[i].missed = bpf_load_misses(out->program[i].program);
+		out->program[i].missed = bpf_load_missed(&out->program[i]);
 	return r;
 }
 
@@ -476,9 +469,27 @@ void bpf_load_close(struct bpf_load *l)
 	unload(l);
 }
 
-uint64_t bpf_load_missed(const struct bpf_load *l, unsigned int i)
+uint64_t bpf_load_missed(const struct bpf_load_program *p)
 {
-	return bpf_load_misses(l->program[i].program) - l->program[i].missed;
+	struct bpf_prog_info info = {};
+	__u32 len = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(bpf_program__fd(p->program), &info, &len)
+		   ? 0
+		   : info.recursion_misses - p->missed;
+}
+
+struct bpf_load_array bpf_load_map(const struct bpf_object *object, const char *name, size_t value)
+{
+	const struct bpf_map *map = bpf_object__find_map_by_name(object, name);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), len;
+	void *at;
+
+	if (!map || bpf_map__value_size(map) != value)
+		return (struct bpf_load_array) { 0 };
+	len = (value * bpf_map__max_entries(map) + page - 1) / page * page;
+	at = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	return (struct bpf_load_array) { at == MAP_FAILED ? NULL : at, len };
 }
 
 static int by_number(const void *a, const void *b)

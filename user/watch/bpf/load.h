@@ -83,9 +83,6 @@ bool bpf_load_preempts(const char *version, const char *mode, const char *cmdlin
  */
 unsigned int bpf_load_cpus(const char *possible);
 
-/* Runs that the kernel skipped. */
-uint64_t bpf_load_misses(const struct bpf_program *p);
-
 /* 0, or a negative errno and the reason as text for the user. */
 int bpf_load_open(struct bpf_load *out, const struct bpf_load_wish *wish, struct err *e);
 void bpf_load_close(struct bpf_load *l);
@@ -99,7 +96,16 @@ int bpf_load_mark(struct bpf_load *l, struct afs_want *want, size_t n, struct er
 /* Makes a cleared slot available again. */
 void bpf_load_give(struct bpf_load *l, enum afs_slots of, uint32_t slot);
 
-/* Runs of program i that the kernel skipped since the start. */
-uint64_t bpf_load_missed(const struct bpf_load *l, unsigned int i);
+/* Runs that the kernel skipped since "missed" was noted. */
+uint64_t bpf_load_missed(const struct bpf_load_program *p);
+
+/* An array of an object, mapped into memory. */
+struct bpf_load_array {
+	void *at; /* NULL: not possible */
+	size_t len;
+};
+
+/* value: bytes of each element. */
+struct bpf_load_array bpf_load_map(const struct bpf_object *object, const char *name, size_t value);
 
 #endif

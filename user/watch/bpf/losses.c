@@ -7,14 +7,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static int note_skipped(const struct bpf_load *l, struct run *r)
+int losses_skipped(const struct bpf_load_program *p, size_t n, struct run *r)
 {
 	char what[96];
 	int err = 0;
 
-	for (unsigned int i = 0; i < BPF_LOAD_PROGRAMS && !err; i++) {
-		snprintf(what, sizeof(what), "%s skipped by the kernel", l->program[i].name);
-		err = run_loss(r, what, bpf_load_missed(l, i));
+	for (size_t i = 0; i < n && !err; i++) {
+		snprintf(what, sizeof(what), "%s skipped by the kernel", p[i].name);
+		err = run_loss(r, what, bpf_load_missed(&p[i]));
 	}
 	return err;
 }
@@ -139,7 +139,7 @@ int losses_note(const struct bpf_rung *b, struct run *r)
 		{ "result codes not counted: no room", lost->results, true },
 		{ "connections to backends forgotten: no room", lost->links, true },
 	};
-	int err = note_skipped(&b->load, r);
+	int err = losses_skipped(b->load.program, BPF_LOAD_PROGRAMS, r);
 
 	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]) && !err; i++)
 		if (!losses[i].of_requests || run_has_requests(r))

@@ -11,4 +11,7 @@
  */
 int losses_note(const struct bpf_rung *b, struct run *r);
 
+/* Adds the runs of these programs that the kernel skipped. 0 or -ENOMEM. */
+int losses_skipped(const struct bpf_load_program *p, size_t n, struct run *r);
+
 #endif

@@ -51,7 +51,7 @@ static void open_storage(struct bpf_rung *b)
 {
 	struct err why = {};
 
-	if (!storage_open(&b->storage, b->load.object, &why))
+	if (!storage_open(&b->storage, b->load.object, NULL, &why))
 		return;
 	b->storage = NULL;
 	snprintf(b->storage_why, sizeof(b->storage_why), "%s", why.text);
@@ -197,17 +197,6 @@ int bpf_rung_look(struct bpf_rung *b, const struct target *t, struct err *e)
 	return r;
 }
 
-static int read_storage(const struct bpf_rung *b, struct ledger *out)
-{
-	const struct storage_item *item = storage_describe(b->storage);
-	int r = storage_read(b->storage, &out->storage, &out->n_storage);
-
-	out->has_storage = !r;
-	for (int i = 0; i < AFS_N_STORAGE_ITEMS; i++)
-		out->has_item[i] = !r && item[i].how;
-	return r;
-}
-
 /* The times come last: the caller dates a reading by the moment at which it has it. */
 static int read_once(const struct bpf_rung *b, struct ledger *out)
 {
@@ -221,7 +210,7 @@ static int read_once(const struct bpf_rung *b, struct ledger *out)
 		out->has_requests = !r;
 	}
 	if (!r && b->storage)
-		r = read_storage(b, out);
+		r = storage_read(b->storage, out);
 	bpf_view_read_compat(&b->view, out);
 	r = r ? r : tables_read(&b->view, b->load.requests, out);
 	if (r)
@@ -337,8 +326,9 @@ size_t bpf_rung_processes(const struct bpf_rung *b, pid_t *out)
 static int finish_storage(const struct bpf_rung *b, struct run *r)
 {
 	const struct storage_item *item;
-	struct storage_loss loss;
-	char key[48], what[96];
+	const struct bpf_load_program *program;
+	char key[48];
+	size_t n;
 	int err = 0;
 
 	if (!b->storage)
@@ -352,11 +342,8 @@ static int finish_storage(const struct bpf_rung *b, struct run *r)
 		if (!err && item[i].why[0])
 			err = run_note(&r->rungs, key, "%s", item[i].why);
 	}
-	for (size_t i = 0; !err && storage_loss(b->storage, i, &loss); i++) {
-		snprintf(what, sizeof(what), "%s skipped by the kernel", loss.program);
-		err = run_loss(r, what, loss.n);
-	}
-	return err;
+	program = storage_programs(b->storage, &n);
+	return err ? err : losses_skipped(program, n, r);
 }
 
 static struct run_ends ends(const struct bpf_rung *b, enum afs_role role)

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "run/account.h"
 
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <stdlib.h>
@@ -14,25 +13,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-/* NULL: not possible. */
-static void *map_in(struct bpf_view *v, int i, const struct bpf_load *l, const char *name,
-		    size_t value)
-{
-	const struct bpf_map *map = bpf_object__find_map_by_name(l->object, name);
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), len;
-	void *at;
-
-	if (!map || bpf_map__value_size(map) != value)
-		return NULL;
-	len = (value * bpf_map__max_entries(map) + page - 1) / page * page;
-	at = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
-	if (at == MAP_FAILED)
-		return NULL;
-	v->map[i].at = at;
-	v->map[i].len = len;
-	return at;
-}
 
 int bpf_view_open(struct bpf_view *v, const struct bpf_load *l, struct err *e)
 {
@@ -44,7 +24,7 @@ int bpf_view_open(struct bpf_view *v, const struct bpf_load *l, struct err *e)
 	v->shared = l->shared;
 	v->calls = l->calls;
 	v->accounts = l->accounts;
-#define MAP(name) v->name = map_in(v, i++, l, #name, sizeof(*v->name))
+#define MAP(name) v->name = (v->map[i++] = bpf_load_map(l->object, #name, sizeof(*v->name))).at
 	MAP(thread);
 	MAP(process);
 	MAP(stream);

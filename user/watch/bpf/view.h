@@ -27,10 +27,7 @@ struct bpf_view_ended {
 };
 
 struct bpf_view {
-	struct {
-		void *at;
-		size_t len;
-	} map[BPF_VIEW_MAPS];
+	struct bpf_load_array map[BPF_VIEW_MAPS];
 	unsigned int n_cpus, n_lanes;
 	const struct afs_shared *shared;
 	const struct afs_call *calls;         /* by number, as the programs know them */
