@@ -273,7 +273,7 @@ static int combine_all(struct ledger *to, const struct ledger *a, const struct l
 	return 0;
 }
 
-static bool compat_subtract(struct afs_compat *from, const struct afs_compat *what)
+bool ledger_compat_subtract(struct afs_compat *from, const struct afs_compat *what)
 {
 	bool ok = from->syscr >= what->syscr && from->syscw >= what->syscw &&
 		  from->rchar >= what->rchar && from->wchar >= what->wchar;
@@ -319,7 +319,7 @@ int ledger_diff(struct ledger *out, const struct ledger *later, const struct led
 
 		if (!later->has_compat[i] || !earlier->has_compat[i])
 			continue;
-		made.has_compat[i] = compat_subtract(&c, &earlier->compat[i]);
+		made.has_compat[i] = ledger_compat_subtract(&c, &earlier->compat[i]);
 		if (made.has_compat[i])
 			made.compat[i] = c;
 	}

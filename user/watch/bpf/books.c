@@ -18,14 +18,6 @@
 #define BOOK_WITH  "/proc/PID/io"
 #define BOOK_ENDED "the kernel's account at their end"
 
-static void sum_subtract(struct afs_compat *from, const struct afs_compat *what)
-{
-	from->syscr -= what->syscr;
-	from->syscw -= what->syscw;
-	from->rchar -= what->rchar;
-	from->wchar -= what->wchar;
-}
-
 /* Whether the thread is not counted any more; then its account is what it was at that moment. */
 static bool is_stopped(const struct afs_thread *t)
 {
@@ -52,7 +44,7 @@ static int thread_io(struct afs_compat *out, const struct afs_thread *t, pid_t t
 		}
 		r = procfs_io_thread(&io, tgid, t->tid);
 	} while (is_stopped(t) || memcmp(&begin, &t->io, sizeof(begin)) != 0);
-	sum_subtract(&io, &begin);
+	ledger_compat_subtract(&io, &begin);
 	*out = io;
 	return r;
 }

@@ -114,37 +114,16 @@ int procio_look(struct procio *p, const struct target *t, struct err *e)
 	return r;
 }
 
-static bool covers(const struct afs_compat *a, const struct afs_compat *b)
-{
-	return a->syscr >= b->syscr && a->syscw >= b->syscw && a->rchar >= b->rchar &&
-	       a->wchar >= b->wchar;
-}
-
-static void plus(struct afs_compat *to, const struct afs_compat *what)
-{
-	to->syscr += what->syscr;
-	to->syscw += what->syscw;
-	to->rchar += what->rchar;
-	to->wchar += what->wchar;
-}
-
-static void minus(struct afs_compat *to, const struct afs_compat *what)
-{
-	to->syscr -= what->syscr;
-	to->syscw -= what->syscw;
-	to->rchar -= what->rchar;
-	to->wchar -= what->wchar;
-}
-
 static void read_one(struct procio_one *one)
 {
 	int r = procfs_io(&one->next, one->pid);
+	struct afs_compat grown = one->next;
 
 	/* Not the process's failure: the next reading has everything. */
 	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
 		one->next = one->now;
 	else
-		one->gone = r || !covers(&one->next, &one->now);
+		one->gone = r || !ledger_compat_subtract(&grown, &one->now);
 }
 
 /* The reading is its own: its number is not another one's by now. false: it has ended. */
@@ -181,11 +160,11 @@ static void settle_children(struct procio *p, const struct procio_one *parent)
 {
 	struct afs_compat grown = parent->now, had = { 0 };
 
-	minus(&grown, &parent->before);
+	ledger_compat_subtract(&grown, &parent->before);
 	for (size_t i = 0; i < p->n; i++)
 		if (p->one[i].gone && p->one[i].parent == parent->pid)
-			plus(&had, &p->one[i].now);
-	if (parent->gone || !covers(&grown, &had))
+			ledger_compat_add(&had, &p->one[i].now);
+	if (parent->gone || !ledger_compat_subtract(&grown, &had))
 		return;
 	for (size_t i = 0; i < p->n; i++)
 		p->one[i].inherited |= p->one[i].gone && p->one[i].parent == parent->pid;
@@ -194,11 +173,11 @@ static void settle_children(struct procio *p, const struct procio_one *parent)
 /* What it did is a part of its role's sums from now on. */
 static void fold(struct procio *p, const struct procio_one *one)
 {
-	plus(&p->base[one->role], &one->base);
+	ledger_compat_add(&p->base[one->role], &one->base);
 	p->n_ended += one->role == AFS_ROLE_SERVER && one->pid != p->server;
 	if (one->inherited)
 		return;
-	plus(&p->gone[one->role], &one->now);
+	ledger_compat_add(&p->gone[one->role], &one->now);
 	p->cut = *one;
 	p->n_cut++;
 }
@@ -231,10 +210,10 @@ bool procio_sum(const struct procio *p, enum afs_role role, struct afs_compat *o
 	for (size_t i = 0; i < p->n; i++) {
 		if (p->one[i].role != role)
 			continue;
-		plus(out, &p->one[i].now);
-		plus(&base, &p->one[i].base);
+		ledger_compat_add(out, &p->one[i].now);
+		ledger_compat_add(&base, &p->one[i].base);
 	}
-	minus(out, &base);
+	ledger_compat_subtract(out, &base);
 	return p->seen[role];
 }
 
