@@ -132,7 +132,7 @@ static void what_one_cpu_did_for_a_request_counts_whatever_it_was(void **state)
 	other = (uint64_t *)&v.stripe[1].account[7];
 	for (size_t i = 0; i < n; i++) {
 		other[i] = 1000;
-		assert_int_equal(bpf_view_read_accounts(&v, &l), 0);
+		assert_int_equal(bpf_view_read_requests(&v, &l), 0);
 		assert_int_equal(l.n_accounts, 1);
 		if (((uint64_t *)&l.account[0].sum)[i] < 1000)
 			fail_msg("field %zu of what the other CPU counted is missing", i);

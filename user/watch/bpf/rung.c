@@ -200,21 +200,17 @@ int bpf_rung_look(struct bpf_rung *b, const struct target *t, struct err *e)
 /* The times come last: the caller dates a reading by the moment at which it has it. */
 static int read_once(const struct bpf_rung *b, struct ledger *out)
 {
-	int r = 0;
+	int r;
 
 	memset(out, 0, sizeof(*out));
-	if (b->load.requests) {
-		r = bpf_view_read_accounts(&b->view, out);
-		r = r ? r : bpf_view_read_results(&b->view, out);
-		r = r ? r : bpf_view_read_packets(&b->view, out);
-		out->has_requests = !r;
-	}
+	r = b->load.requests ? bpf_view_read_requests(&b->view, out) : 0;
 	if (!r && b->storage)
 		r = storage_read(b->storage, out);
 	bpf_view_read_compat(&b->view, out);
 	r = r ? r : tables_read(&b->view, b->load.requests, out);
 	if (r)
 		ledger_fini(out);
+	ledger_join(out);
 	return r;
 }
 

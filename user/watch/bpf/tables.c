@@ -97,35 +97,6 @@ static int put_rows(const struct bpf_view *v, const struct sums *s, struct ledge
 	return 0;
 }
 
-static uint64_t part_order(const struct ledger_part *p)
-{
-	return ((uint64_t)p->role * AFS_N_ACCOUNTS + p->account) * AFS_N_STATES +
-	       AFS_STATE(p->class, p->object);
-}
-
-static int compare_parts(const void *a, const void *b)
-{
-	uint64_t x = part_order(a), y = part_order(b);
-
-	return x < y ? -1 : x > y;
-}
-
-/* Two CPUs may have begun the same part at the same time. */
-static void join_parts(struct ledger *l)
-{
-	size_t n = 0;
-
-	qsort(l->part, l->n_parts, sizeof(*l->part), compare_parts);
-	for (size_t i = 0; i < l->n_parts; i++) {
-		if (n && !compare_parts(&l->part[n - 1], &l->part[i]))
-			bpf_view_add(&l->part[n - 1].part, &l->part[i].part,
-				     sizeof(l->part[i].part));
-		else
-			l->part[n++] = l->part[i];
-	}
-	l->n_parts = n;
-}
-
 static int put_parts(const struct bpf_view *v, const struct sums *s, struct ledger *out)
 {
 	static const struct afs_part none;
@@ -146,7 +117,6 @@ static int put_parts(const struct bpf_view *v, const struct sums *s, struct ledg
 			.part = s->part[i],
 		};
 	}
-	join_parts(out);
 	return 0;
 }
 

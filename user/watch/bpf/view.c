@@ -266,7 +266,7 @@ static bool add_account(const struct bpf_view *v, const struct afs_stripe *s, ui
 	return true;
 }
 
-int bpf_view_read_accounts(const struct bpf_view *v, struct ledger *out)
+static int read_accounts(const struct bpf_view *v, struct ledger *out)
 {
 	uint8_t spread[AFS_ACCOUNT_BETWEEN];
 	struct ledger_account *a;
@@ -292,19 +292,9 @@ int bpf_view_read_accounts(const struct bpf_view *v, struct ledger *out)
 	return 0;
 }
 
-static int compare_results(const void *a, const void *b)
-{
-	const struct ledger_result *x = a, *y = b;
-
-	if (x->account != y->account)
-		return x->account < y->account ? -1 : 1;
-	return (uint32_t)x->code < (uint32_t)y->code ? -1 : (uint32_t)x->code > (uint32_t)y->code;
-}
-
-int bpf_view_read_results(const struct bpf_view *v, struct ledger *out)
+static int read_results(const struct bpf_view *v, struct ledger *out)
 {
 	const struct afs_result *r;
-	size_t n = 0;
 
 	out->result = calloc((size_t)v->n_cpus * AFS_N_RESULTS, sizeof(*out->result));
 	if (!out->result)
@@ -320,19 +310,10 @@ int bpf_view_read_results(const struct bpf_view *v, struct ledger *out)
 				.n = r->n,
 			};
 		}
-	qsort(out->result, out->n_results, sizeof(*out->result), compare_results);
-	/* Each CPU has counted separately. */
-	for (size_t i = 0; i < out->n_results; i++) {
-		if (n && !compare_results(&out->result[n - 1], &out->result[i]))
-			out->result[n - 1].n += out->result[i].n;
-		else
-			out->result[n++] = out->result[i];
-	}
-	out->n_results = n;
 	return 0;
 }
 
-int bpf_view_read_packets(const struct bpf_view *v, struct ledger *out)
+static int read_packets(const struct bpf_view *v, struct ledger *out)
 {
 	struct ledger_packets *p = calloc(2, sizeof(*p));
 
@@ -347,4 +328,14 @@ int bpf_view_read_packets(const struct bpf_view *v, struct ledger *out)
 	}
 	out->packets = p;
 	return 0;
+}
+
+int bpf_view_read_requests(const struct bpf_view *v, struct ledger *out)
+{
+	int r = read_accounts(v, out);
+
+	r = r ? r : read_results(v, out);
+	r = r ? r : read_packets(v, out);
+	out->has_requests = !r;
+	return r;
 }

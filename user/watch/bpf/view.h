@@ -109,10 +109,9 @@ uint64_t bpf_view_until(const struct bpf_view *v);
 /* to += from, both size / 8 totals. */
 void bpf_view_add(void *to, const void *from, size_t size);
 
-/* Fill the rest of a ledger (its calls: watch/bpf/tables.h); 0 or -ENOMEM. */
-int bpf_view_read_accounts(const struct bpf_view *v, struct ledger *out);
-int bpf_view_read_results(const struct bpf_view *v, struct ledger *out);
-int bpf_view_read_packets(const struct bpf_view *v, struct ledger *out);
+/* Fill the rest of a ledger (its calls: watch/bpf/tables.h); results are not yet joined. 0 or
+ * -ENOMEM. */
+int bpf_view_read_requests(const struct bpf_view *v, struct ledger *out);
 void bpf_view_read_compat(const struct bpf_view *v, struct ledger *out);
 
 #endif
