@@ -202,12 +202,12 @@ static void a_full_table_is_a_loss_and_no_more(void **state)
 static void check_way(bool classic, bool no_objects, unsigned int n_parts)
 {
 	const struct bpf_load_wish wish = { .decoder = AFS_DECODER_DSI,
-					    .classic = classic,
+					    .way = classic ? BPF_LOAD_CLASSIC : BPF_LOAD_BTF,
 					    .no_objects = no_objects,
 					    .n_parts = n_parts };
 	enum afs_object want = no_objects ? AFS_OBJECT_UNKNOWN : AFS_OBJECT_OTHER;
 	/* Where the ladder does not take BTF tracepoints they may lose an event: not silently. */
-	bool may_lose = (!classic && bpf_load_best().classic) || n_parts, told;
+	bool may_lose = (!classic && bpf_load_preempted()) || n_parts, told;
 	uint64_t reads, closes;
 	struct ledger before, after, diff;
 	struct target t = {};
@@ -263,7 +263,7 @@ static void every_way_to_load_counts_the_same(void **state)
 static void states_without_room_are_counted_all_the_same(void **state)
 {
 	(void)state;
-	check_way(bpf_load_best().classic, false, 2);
+	check_way(bpf_load_preempted(), false, 2);
 }
 
 int main(int argc, char **argv)

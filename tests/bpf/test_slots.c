@@ -60,7 +60,7 @@ static void step(struct rung_rig *g)
 
 static void open_small(struct rung_rig *g, void (*fn)(struct watched_shared *s))
 {
-	struct bpf_load_wish wish = bpf_load_best();
+	struct bpf_load_wish wish = {};
 
 	wish.n_processes = SLOTS;
 	wish.n_threads = SLOTS * (1 + THREADS);

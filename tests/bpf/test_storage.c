@@ -237,24 +237,25 @@ static int open_as(void **state, struct bpf_load_wish wish, struct storage_wish 
 
 static int in_the_best_way(void **state)
 {
-	return open_as(state, bpf_load_best(), (struct storage_wish) {});
+	return open_as(state, (struct bpf_load_wish) {}, (struct storage_wish) {});
 }
 
 static int without_fentry(void **state)
 {
-	return open_as(state, bpf_load_best(), (struct storage_wish) { .no_fentry = true });
+	return open_as(state, (struct bpf_load_wish) {},
+		       (struct storage_wish) { .no_fentry = true });
 }
 
 static int with_tracepoints_only(void **state)
 {
-	return open_as(state, bpf_load_best(),
+	return open_as(state, (struct bpf_load_wish) {},
 		       (struct storage_wish) { .no_fentry = true, .no_kprobe = true });
 }
 
 static int with_nothing(void **state)
 {
 	return open_as(
-	    state, bpf_load_best(),
+	    state, (struct bpf_load_wish) {},
 	    (struct storage_wish) { .no_fentry = true, .no_kprobe = true, .no_tracepoint = true });
 }
 

@@ -121,7 +121,8 @@ static void a_call_being_counted_is_waited_for(void **state)
 static void what_one_cpu_did_for_a_request_counts_whatever_it_was(void **state)
 {
 	const size_t n = sizeof(struct afs_account) / sizeof(uint64_t);
-	struct bpf_view v = { .n_cpus = 2, .shared = &counted.shared };
+	static const struct afs_setup setup;
+	struct bpf_view v = { .n_cpus = 2, .shared = &counted.shared, .setup = &setup };
 	struct ledger l = {};
 	uint64_t *other;
 

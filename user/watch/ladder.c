@@ -52,7 +52,7 @@ struct bpf_way {
 
 /* What depends on the first way that works. */
 struct ladder_found {
-	bool any, objects, requests;
+	bool any, objects; /* requests as well */
 	char why[ERR_TEXT_MAX];
 	size_t n_storage;
 	struct ladder_step storage[AFS_N_STORAGE_ITEMS];
@@ -97,8 +97,7 @@ static void try_bpf(struct ladder *l, const struct bpf_way *way, struct ladder_f
 		return;
 	if (!found->any) {
 		found->any = true;
-		found->objects = load.objects;
-		found->requests = load.requests;
+		found->objects = load.setup->objects_on;
 		snprintf(found->why, sizeof(found->why), "%s", load.objects_why);
 		look_storage(&storage, &load);
 		found->n_storage = storage.n;
@@ -151,14 +150,14 @@ static void try_proc(struct ladder *l)
 static void look_calls(struct ladder *l, struct ladder_found *found)
 {
 	const enum afs_decoder decoder = kind_at(0)->decoder;
-	const struct bpf_load_wish best = bpf_load_best();
+	const bool classic = bpf_load_preempted();
 	const struct bpf_way ways[] = {
-		{ "tp_btf", { .decoder = decoder, .only = true } },
-		{ "tp raw_syscalls", { .decoder = decoder, .classic = true, .only = true } },
+		{ "tp_btf", { .decoder = decoder, .way = BPF_LOAD_BTF } },
+		{ "tp raw_syscalls", { .decoder = decoder, .way = BPF_LOAD_CLASSIC } },
 	};
 
-	try_bpf(l, &ways[best.classic], found);
-	try_bpf(l, &ways[!best.classic], found);
+	try_bpf(l, &ways[classic], found);
+	try_bpf(l, &ways[!classic], found);
 	try_proc(l);
 }
 
@@ -170,8 +169,8 @@ static void look_objects(struct ladder *l, const struct ladder_found *found)
 		why = "only where calls are counted by BPF";
 	say(l, "objects", "descriptors", found->objects, "%s",
 	    found->objects ? "calls are distinguished by the object they work on" : why);
-	say(l, "requests", "bytes of the client's connection", found->requests, "%s",
-	    found->requests ? "calls and times of each request, whoever the client is" : why);
+	say(l, "requests", "bytes of the client's connection", found->objects, "%s",
+	    found->objects ? "calls and times of each request, whoever the client is" : why);
 	say(l, "times", "tp_btf sched_switch", found->any, "%s",
 	    found->any ? "every moment of a request: own code, calls, run queue, waits" : why);
 }

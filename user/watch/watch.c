@@ -63,7 +63,6 @@ static void add_processes(struct watch *w)
 static int take_bpf(struct watch *w, struct err *e)
 {
 	const struct bpf_load_wish wish = {
-		.classic = bpf_load_preempted(),
 		.decoder = w->t.decoder,
 		.any_order = w->t.any_order,
 		.files = w->t.files,

@@ -158,21 +158,18 @@ static int set_len(struct bpf_load *l, const char *name, __u32 n)
 static int set_trace(struct bpf_load *l, struct afs_setup *setup, const struct load_way *way,
 		     const struct bpf_load_wish *wish)
 {
-	struct bpf_map *ring = bpf_object__find_map_by_name(l->object, "records");
-	const struct watch_sink *sink = wish->sink;
-	bool any = sink && ring_wanted(sink);
-	size_t len = ring_len_for(!any ? 1 : sink->ring_len ? sink->ring_len : RING_LEN);
-	int r;
+	static const struct watch_sink none;
+	const struct watch_sink *sink = wish->sink ? wish->sink : &none;
+	size_t wanted = sink->ring_len ? sink->ring_len : RING_LEN;
+	size_t len = ring_len_for(ring_wanted(sink) ? wanted : 1);
+	int r = set_len(l, "records", (uint32_t)len);
 
-	if (!ring)
-		return -ENOENT;
-	l->live = sink && sink->what & AFS_TRACE_LIVE;
-	l->asked = sink && sink->what & AFS_TRACE_ASKED;
-	r = l->live ? 0 : set_len(l, "client", 1);
-	if (!r && !l->asked)
+	if (!r && !(sink->what & AFS_TRACE_LIVE))
+		r = set_len(l, "client", 1);
+	if (!r && !(sink->what & AFS_TRACE_ASKED))
 		r = set_len(l, "asked", 1);
-	if (r || !sink || !sink->what)
-		return r ? r : bpf_map__set_max_entries(ring, (uint32_t)len);
+	if (r || !sink->what)
+		return r;
 	setup->trace = (uint8_t)sink->what;
 	for (unsigned int i = 0; i < AFS_ACCOUNT_BETWEEN; i++)
 		setup->looks[i] = account_changes_nothing(i);
@@ -182,7 +179,7 @@ static int set_trace(struct bpf_load *l, struct afs_setup *setup, const struct l
 	for (unsigned int state = 0; state < AFS_N_STATES; state++)
 		setup->column[state] = account_blocked_column(state / AFS_N_OBJECTS,
 							      state % AFS_N_OBJECTS);
-	return bpf_map__set_max_entries(ring, (uint32_t)len);
+	return 0;
 }
 
 /* Several messages at once are looked into if they are datagrams. */
@@ -233,7 +230,6 @@ static int load(struct bpf_load *l, const struct load_way *way, const struct bpf
 	setup->decoder = (uint8_t)(objects ? wish->decoder : AFS_DECODER_NONE);
 	setup->any_order = wish->any_order;
 	setup->files = (uint8_t)wish->files;
-	l->accounts = wish->accounts;
 	set_calls(setup);
 	r = select_programs(l, way);
 	select_drops(l, setup);
@@ -247,7 +243,7 @@ static int load(struct bpf_load *l, const struct load_way *way, const struct bpf
 		return refusal(e, r, "load BPF programs");
 	l->shared = &l->skel->bss->shared;
 	l->shared->span = 1;
-	l->calls = l->skel->rodata->setup.calls;
+	l->setup = setup;
 	return 0;
 }
 
@@ -326,7 +322,6 @@ static int try_way(struct bpf_load *l, const struct load_way *way, const struct 
 	int r;
 
 	r = load(l, way, wish, objects, e);
-	l->objects = l->requests = objects && !r;
 	if (r && objects) {
 		snprintf(l->objects_why, sizeof(l->objects_why), "%s", last_words);
 		unload(l);
@@ -345,8 +340,10 @@ static int try_way(struct bpf_load *l, const struct load_way *way, const struct 
 
 static int try_both_ways(struct bpf_load *l, const struct bpf_load_wish *wish, struct err *e)
 {
-	const struct load_way *first = wish->classic ? &classic_way : &btf_way;
-	const struct load_way *second = wish->classic ? &btf_way : &classic_way;
+	bool classic = wish->way == BPF_LOAD_CLASSIC ||
+		       (wish->way == BPF_LOAD_BEST && bpf_load_preempted());
+	const struct load_way *first = classic ? &classic_way : &btf_way;
+	const struct load_way *second = classic ? &btf_way : &classic_way;
 	struct err why = {};
 	int r = try_way(l, first, wish, &why);
 
@@ -356,19 +353,11 @@ static int try_both_ways(struct bpf_load *l, const struct bpf_load_wish *wish, s
 		return 0;
 	}
 	snprintf(l->how_why, sizeof(l->how_why), "%s: %.400s", first->how, why.text);
-	if (wish->only) {
-		*e = why;
-		return r;
-	}
-	r = try_way(l, second, wish, e);
+	if (wish->way == BPF_LOAD_BEST)
+		r = try_way(l, second, wish, e);
 	if (r)
 		*e = why;
 	return r;
-}
-
-struct bpf_load_wish bpf_load_best(void)
-{
-	return (struct bpf_load_wish) { .classic = bpf_load_preempted() };
 }
 
 /* Whether the kernel was built with preemption as its default. */

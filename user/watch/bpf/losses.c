@@ -146,7 +146,7 @@ int losses_note(const struct bpf_rung *b, struct run *r)
 			err = run_loss(r, losses[i].what, losses[i].n);
 	if (!err && b->records)
 		err = note_records(v, r);
-	if (!err && b->load.requests && run_has_requests(r))
+	if (!err && b->load.setup->objects_on && run_has_requests(r))
 		err = note_streams(&all, r);
 	return err ? err : note_uncounted(v, &all, r);
 }

@@ -203,11 +203,11 @@ static int read_once(const struct bpf_rung *b, struct ledger *out)
 	int r;
 
 	memset(out, 0, sizeof(*out));
-	r = b->load.requests ? bpf_view_read_requests(&b->view, out) : 0;
+	r = b->load.setup->objects_on ? bpf_view_read_requests(&b->view, out) : 0;
 	if (!r && b->storage)
 		r = storage_read(b->storage, out);
 	bpf_view_read_compat(&b->view, out);
-	r = r ? r : tables_read(&b->view, b->load.requests, out);
+	r = r ? r : tables_read(&b->view, b->load.setup->objects_on, out);
 	if (r)
 		ledger_fini(out);
 	ledger_join(out);
@@ -259,7 +259,7 @@ static int finish_rungs(const struct bpf_rung *b, struct run *r)
 		err = run_note(&r->rungs, "calls.not", "%s", b->load.how_why);
 	if (!err && run_has_requests(r))
 		err = run_note(&r->rungs, "requests", "%s",
-			       b->load.requests
+			       b->load.setup->objects_on
 				   ? "bytes of the client's connection"
 				   : "off: the kernel does not allow reading its memory");
 	if (!err)
@@ -361,7 +361,7 @@ int bpf_rung_finish(struct bpf_rung *b, struct run *r)
 
 	if (!err)
 		err = finish_rungs(b, r);
-	if (!err && !b->load.objects)
+	if (!err && !b->load.setup->objects_on)
 		err = run_note(
 		    &r->warnings, "objects",
 		    "descriptors cannot be distinguished, all are \"%s\": the kernel does not "
@@ -378,7 +378,7 @@ int bpf_rung_finish(struct bpf_rung *b, struct run *r)
 		err = price_note(&b->price, &b->load, bpf_view_all_calls(&b->view), r);
 	if (!err)
 		err = run_has_requests(r) ? sessions_note(b->sessions, &b->view, r) : 0;
-	r->has_asking = b->load.asked && b->load.objects;
+	r->has_asking = b->load.setup->trace & AFS_TRACE_ASKED && b->load.setup->objects_on;
 	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
 		r->ends[role] = ends(b, role);
 	return err ? err : books_close(&b->books, &b->view, r);

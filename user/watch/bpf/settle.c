@@ -60,7 +60,7 @@ static bool look(const struct bpf_view *v, bool plain, uint64_t *moves)
 		nr = __atomic_load_n(&t->nr, __ATOMIC_ACQUIRE);
 		if (!t->tid || nr == AFS_NR_NONE || !is_idle(t, nr, plain))
 			return false;
-		if (nr >= 0 && nr < AFS_N_CALLS && v->calls[nr].waits == AFS_WAITS_TIME)
+		if (nr >= 0 && nr < AFS_N_CALLS && v->setup->calls[nr].waits == AFS_WAITS_TIME)
 			continue;
 		if (is_woken(t))
 			return false;

@@ -4,7 +4,6 @@
 #include "watch/bpf/view.h"
 
 #include "base/clock.h"
-#include "run/account.h"
 
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -22,8 +21,7 @@ int bpf_view_open(struct bpf_view *v, const struct bpf_load *l, struct err *e)
 	v->n_cpus = l->n_cpus;
 	v->n_lanes = l->n_lanes;
 	v->shared = l->shared;
-	v->calls = l->calls;
-	v->accounts = l->accounts;
+	v->setup = l->setup;
 #define MAP(name) v->name = (v->map[i++] = bpf_load_map(l->object, #name, sizeof(*v->name))).at
 	MAP(thread);
 	MAP(process);
@@ -38,7 +36,7 @@ int bpf_view_open(struct bpf_view *v, const struct bpf_load *l, struct err *e)
 			bpf_view_close(v);
 			return err_set(e, -ENOMEM, "no memory for the counters");
 		}
-	if (!l->live)
+	if (!(l->setup->trace & AFS_TRACE_LIVE))
 		v->client = NULL;
 	return 0;
 }
@@ -268,11 +266,10 @@ static bool add_account(const struct bpf_view *v, const struct afs_stripe *s, ui
 
 static int read_accounts(const struct bpf_view *v, struct ledger *out)
 {
-	uint8_t spread[AFS_ACCOUNT_BETWEEN];
+	const __u8 *spread = v->setup->spread;
 	struct ledger_account *a;
 	bool some;
 
-	account_number_named(v->accounts, spread);
 	out->account = calloc(AFS_ACCOUNT_BETWEEN, sizeof(*out->account));
 	if (!out->account)
 		return -ENOMEM;

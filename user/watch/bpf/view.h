@@ -30,8 +30,7 @@ struct bpf_view {
 	struct bpf_load_array map[BPF_VIEW_MAPS];
 	unsigned int n_cpus, n_lanes;
 	const struct afs_shared *shared;
-	const struct afs_call *calls;         /* by number, as the programs know them */
-	const struct account_names *accounts; /* NULL: the default kind's */
+	const struct afs_setup *setup;
 	/* Only watch/bpf/slots.c writes here. */
 	struct afs_thread *thread;
 	struct afs_process *process;
