@@ -102,9 +102,7 @@ int procio_look(struct procio *p, const struct target *t, struct err *e)
 
 	if (!p->opened)
 		p->opened = ticks_now();
-	p->server = t->server;
-	p->whole = t->whole;
-	p->crowded = t->n_sessions == AFS_N_PROCESSES;
+	p->t = t;
 	r = add(p, &server, AFS_ROLE_SERVER, e);
 	for (size_t i = 0; i < t->n_backends && !r; i++)
 		r = add(p, &t->backend[i], AFS_ROLE_BACKEND, e);
@@ -174,7 +172,7 @@ static void settle_children(struct procio *p, const struct procio_one *parent)
 static void fold(struct procio *p, const struct procio_one *one)
 {
 	ledger_compat_add(&p->base[one->role], &one->base);
-	p->n_ended += one->role == AFS_ROLE_SERVER && one->pid != p->server;
+	p->n_ended += one->role == AFS_ROLE_SERVER && one->pid != p->t->server;
 	if (one->inherited)
 		return;
 	ledger_compat_add(&p->gone[one->role], &one->now);
@@ -283,7 +281,7 @@ static void look_at_children(struct procio *p)
 	}
 	/* Sessions' own children are their helpers. */
 	for (size_t i = 0; i < p->n; i++)
-		if (p->one[i].role != AFS_ROLE_SERVER || p->one[i].pid == p->server)
+		if (p->one[i].role != AFS_ROLE_SERVER || p->one[i].pid == p->t->server)
 			procfs_each_child(p->one[i].pid, add_child, p);
 }
 
@@ -307,12 +305,12 @@ bool procio_tick(struct procio *p)
 int procio_note(const struct procio *p, struct run *r)
 {
 	int err = run_note(&r->rungs, "calls", "/proc/PID/io%s",
-			   p->whole ? " of every session, sampled ten times a second"
-				    : ", sampled at phase ends");
+			   p->t->whole ? " of every session, sampled ten times a second"
+				       : ", sampled at phase ends");
 
 	if (!err)
 		err = run_note(&r->absent, "requests", "only the bpf rung follows requests");
-	if (!err && p->whole && run_has_requests(r))
+	if (!err && p->t->whole && run_has_requests(r))
 		err = run_note(&r->server, "sessions",
 			       "%zu at the start, %zu began, %zu ended (without those that lived "
 			       "between two looks)",
@@ -326,7 +324,7 @@ int procio_note(const struct procio *p, struct run *r)
 			       "%zu processes have ended: what they did after their last reading "
 			       "is missing",
 			       p->n_cut);
-	if (!err && p->crowded)
+	if (!err && p->t->n_sessions == AFS_N_PROCESSES)
 		err = run_note(&r->warnings, "watch",
 			       "more than %d sessions: the others count when they end",
 			       AFS_N_PROCESSES);

@@ -30,13 +30,11 @@ struct procio_one {
 };
 
 struct procio {
-	bool whole;         /* as the target's */
-	bool crowded;       /* the target has more processes than are read */
-	bool looked;        /* once */
+	const struct target *t; /* looked at */
+	bool looked;            /* once */
 	uint64_t opened;    /* ticks after boot: a process that started later is counted from 0 */
 	uint64_t children;  /* of watched processes, at the last tick: a hash of all */
 	unsigned int again; /* ticks left that ask for a look although nothing has changed */
-	pid_t server;
 	bool seen[AFS_N_ROLES];
 	size_t n;
 	struct procio_one *one; /* owned: those that live */
