@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "host/procfs.h"
-#include "watch/bpf/connections.h"
 #include "watch/place.h"
 
 #include <errno.h>
@@ -93,31 +92,28 @@ static int take_proc(struct watch *w, struct err *e)
 /* The highest rung that mode allows; -errno when the one it asks for is not available. */
 static int climb(struct watch *w, enum watch_mode mode, struct err *e)
 {
-	struct err why = {};
-	int r = 0;
+	const struct err *why = &w->no_bpf;
+	int r = mode == WATCH_PROC ? 0 : take_bpf(w, &w->no_bpf);
 
-	if (mode != WATCH_PROC && (r = take_bpf(w, &why)))
-		snprintf(w->no_bpf, sizeof(w->no_bpf), "%s", why.text);
 	if (mode == WATCH_PROC || (r && mode == WATCH_AUTO)) {
-		r = take_proc(w, &why);
-		if (r)
-			snprintf(w->no_proc, sizeof(w->no_proc), "%s", why.text);
+		why = &w->no_proc;
+		r = take_proc(w, &w->no_proc);
 	}
 	if (r && mode != WATCH_AUTO)
 		return err_set(e, r, "cannot watch the server (%s): %s",
-			       mode == WATCH_PROC ? "proc" : "bpf", why.text);
+			       mode == WATCH_PROC ? "proc" : "bpf", why->text);
 	if (r)
-		snprintf(w->off, sizeof(w->off), "%s", why.text);
+		snprintf(w->off, sizeof(w->off), "%s", why->text);
 	return 0;
 }
 
 /* Watches what was found since the last look. */
 static void look_again(struct watch *w)
 {
-	struct err e = {};
-
-	if (w->bpf ? bpf_rung_look(w->bpf, &w->t, &e) : procio_look(&w->proc, &w->t, &e))
-		snprintf(w->look, sizeof(w->look), "%s", e.text);
+	if (w->bpf)
+		bpf_rung_look(w->bpf, &w->t, &w->look);
+	else
+		procio_look(&w->proc, &w->t, &w->look);
 	add_processes(w);
 }
 
@@ -379,10 +375,10 @@ static int finish_absent(const struct watch *w, struct run *r)
 
 static int finish_ladder(const struct watch *w, struct run *r)
 {
-	int err = w->no_bpf[0] ? run_note(&r->rungs, "not.bpf", "%s", w->no_bpf) : 0;
+	int err = w->no_bpf.code ? run_note(&r->rungs, "not.bpf", "%s", w->no_bpf.text) : 0;
 
-	if (!err && w->no_proc[0])
-		err = run_note(&r->rungs, "not.proc", "%s", w->no_proc);
+	if (!err && w->no_proc.code)
+		err = run_note(&r->rungs, "not.proc", "%s", w->no_proc.text);
 	if (!err && !w->rung)
 		err = run_note(&r->rungs, "calls", "off: %s", w->off);
 	if (!err && w->n && w->process[0].has_times)
@@ -418,8 +414,8 @@ static int finish_warnings(const struct watch *w, struct run *r)
 		    w->t.way.through);
 	else if (!err && w->t.way.through[0])
 		err = run_note(&r->server, "way", "%s", w->t.way.through);
-	if (!err && w->look[0])
-		err = run_note(&r->warnings, "watch", "%s", w->look);
+	if (!err && w->look.code)
+		err = run_note(&r->warnings, "watch", "%s", w->look.text);
 	if (!err && w->unsettled)
 		err = run_note(&r->warnings, "watch",
 			       "the server was not quiet at %u phase borders: calls near them may "

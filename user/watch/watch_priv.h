@@ -25,10 +25,9 @@ struct watch {
 	const char *rung;           /* "bpf", "proc"; NULL: off */
 	struct bpf_rung *bpf;       /* NULL: it is not the rung */
 	struct procio proc;         /* if it is the rung */
-	char no_bpf[ERR_TEXT_MAX];  /* why not this rung; empty: not tried, or taken */
-	char no_proc[ERR_TEXT_MAX]; /* as well */
+	struct err no_bpf, no_proc; /* why not this rung; code 0: not tried, or taken */
 	char off[ERR_TEXT_MAX];     /* why nothing is measured */
-	char look[ERR_TEXT_MAX];    /* what went wrong when looking again */
+	struct err look;            /* what went wrong when looking again */
 	struct target t;
 	struct watch_sink sink;
 	uint64_t begun_ns; /* base/clock.h */

@@ -5,7 +5,6 @@
 
 #include "base/vec.h"
 #include "host/procfs.h"
-#include "watch/bpf/tables.h"
 #include "watch/watch.h"
 
 #include <errno.h>

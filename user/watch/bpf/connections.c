@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "watch/bpf/connections.h"
+/* How the requests of each client's connection went, with AFS_TRACE_LIVE; how many there are. */
 
 #include "run/account.h"
 #include "watch/watch_priv.h"
@@ -69,13 +69,12 @@ uint64_t connections_now(const struct bpf_view *v)
 	return found;
 }
 
-void connections_end(const struct bpf_view *v, uint32_t stream, watch_connection_fn *put,
-		     void *user)
+void connections_end(const struct bpf_rung *b, uint32_t stream)
 {
 	struct watch_connection c;
 
-	if (!v->client || !fill(&c, v, stream))
+	if (!b->sink.ended || !b->view.client || !fill(&c, &b->view, stream))
 		return;
 	c.ended = true;
-	put(user, &c);
+	b->sink.ended(b->sink.user, &c);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Losses: what the programs could not count, each a number. */
-#include "watch/bpf/losses.h"
 
 #include "watch/watch_priv.h"
 

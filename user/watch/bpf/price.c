@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Run-time statistics of the programs. */
 
-#include "watch/bpf/price.h"
-
 #include "watch/watch_priv.h"
 
 #include <bpf/bpf.h>
@@ -10,6 +8,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <unistd.h>
+
+/* Runs of the programs that suffice to measure their cost. */
+#define PRICE_RUNS 20000
 
 void price_begin(struct price *p)
 {
@@ -42,10 +43,10 @@ static uint64_t read_all(struct price *p, const struct bpf_load *l)
 	return runs;
 }
 
-void price_look(struct price *p, const struct bpf_load *l, uint64_t n)
+void price_look(struct bpf_rung *b)
 {
-	if (p->fd >= 0 && read_all(p, l) >= n)
-		price_end(p);
+	if (b->price.fd >= 0 && read_all(&b->price, &b->load) >= PRICE_RUNS)
+		price_end(&b->price);
 }
 
 static double mean(const struct price *p, unsigned int i)
@@ -70,9 +71,11 @@ bool watch_price(struct watch *w, uint64_t *out_ns)
 	return call > 0;
 }
 
-int price_note(struct price *p, const struct bpf_load *l, uint64_t calls, struct run *r)
+int price_note(struct bpf_rung *b, struct run *r)
 {
-	double call = mean_call(p, l), all = call * (double)calls;
+	struct price *p = &b->price;
+	uint64_t calls = bpf_view_all_calls(&b->view);
+	double call = mean_call(p, &b->load), all = call * (double)calls;
 	uint64_t runs = p->program[0].runs;
 
 	price_end(p);

@@ -4,13 +4,8 @@
 #include "watch/bpf/rung.h"
 
 #include "base/clock.h"
-#include "watch/bpf/connections.h"
-#include "watch/bpf/losses.h"
 #include "watch/bpf/ring.h"
-#include "watch/bpf/sessions.h"
-#include "watch/bpf/settle.h"
 #include "watch/bpf/storage_load.h"
-#include "watch/bpf/tables.h"
 #include "watch/watch_priv.h"
 
 #include <errno.h>
@@ -19,9 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-/* Runs of the programs that suffice to measure their cost. */
-#define PRICE_RUNS 20000
 
 /* Pause between readings: the client may share its CPU with the server, so never spin. */
 #define PAUSE_NS 30000
@@ -44,17 +36,6 @@ void bpf_rung_free(struct bpf_rung *b)
 	sessions_free(b->sessions);
 	books_fini(&b->books);
 	free(b);
-}
-
-/* If it cannot be opened, the watch goes on without it. */
-static void open_storage(struct bpf_rung *b)
-{
-	struct err why = {};
-
-	if (!storage_open(&b->storage, b->load.object, NULL, &why))
-		return;
-	b->storage = NULL;
-	snprintf(b->storage_why, sizeof(b->storage_why), "%s", why.text);
 }
 
 int bpf_rung_open(struct bpf_rung **out, const struct bpf_load_wish *wish, struct err *e)
@@ -80,7 +61,8 @@ int bpf_rung_open(struct bpf_rung **out, const struct bpf_load_wish *wish, struc
 		r = err_set(e, -ENOMEM, "out of memory");
 		goto fail;
 	}
-	open_storage(b);
+	/* If it cannot be opened, the watch goes on without it. */
+	storage_open(&b->storage, b->load.object, NULL, &b->storage_why);
 	price_begin(&b->price);
 	*out = b;
 	return 0;
@@ -91,22 +73,8 @@ fail:
 
 bool bpf_rung_settle(struct bpf_rung *b)
 {
-
 	b->settled = settle(&b->view, b->plain, WATCH_SETTLE_NS);
 	return b->settled;
-}
-
-static bool is_watched(const struct bpf_rung *b, pid_t pid)
-{
-	uint32_t n = bpf_view_processes(&b->view);
-	const struct afs_process *p;
-
-	for (uint32_t i = 0; i < n; i++) {
-		p = &b->view.process[i];
-		if (p->tgid == pid && p->ended < p->threads)
-			return true;
-	}
-	return false;
 }
 
 /* Lists first, then their lengths, by which the programs read them. */
@@ -130,7 +98,7 @@ static void want(const struct bpf_rung *b, struct afs_want *list, size_t *n,
 	for (size_t i = 0; i < *n; i++)
 		if (list[i].tgid == p->pid)
 			return;
-	if (*n < AFS_N_WANTS && !p->ended && !is_watched(b, p->pid))
+	if (*n < AFS_N_WANTS && !p->ended && !bpf_view_find(&b->view, p->pid))
 		list[(*n)++] = (struct afs_want) { p->pid, role, account, -1 };
 }
 
@@ -159,7 +127,7 @@ static int mark(struct bpf_rung *b, const struct target *t, struct err *e)
 		want(b, list, &n, &t->other[i], t->other[i].role, AFS_ACCOUNT_NONE);
 	r = n ? bpf_load_mark(&b->load, list, n, e) : 0;
 	/* One that has just ended is watched, too: that is what there is to say. */
-	if (!r && first && !is_watched(b, t->server) && !procstat_read(&st, t->server) &&
+	if (!r && first && !bpf_view_find(&b->view, t->server) && !procstat_read(&st, t->server) &&
 	    procstat_lives(&st))
 		r = err_set(e, -ESRCH,
 			    "process %d cannot be watched: this is not the first PID namespace",
@@ -174,13 +142,6 @@ static int mark(struct bpf_rung *b, const struct target *t, struct err *e)
 	return r;
 }
 
-/* For their labels. */
-static void look_sessions(struct bpf_rung *b)
-{
-	if (!b->sink.totals_only)
-		sessions_look(b->sessions, &b->view);
-}
-
 int bpf_rung_look(struct bpf_rung *b, const struct target *t, struct err *e)
 {
 	struct afs_inodes now = t->known;
@@ -193,7 +154,7 @@ int bpf_rung_look(struct bpf_rung *b, const struct target *t, struct err *e)
 	b->plain = t->plain;
 	r = mark(b, t, e);
 	/* Those marked now may end before the next tick. */
-	look_sessions(b);
+	sessions_look(b);
 	return r;
 }
 
@@ -225,7 +186,7 @@ int bpf_rung_read(struct bpf_rung *b, struct ledger *out)
 	int r, tries = READINGS;
 	uint64_t before;
 
-	price_look(&b->price, &b->load, PRICE_RUNS);
+	price_look(b);
 	before = bpf_view_moves(&b->view);
 	r = read_once(b, out);
 	while (!r && b->settled && bpf_view_moves(&b->view) != before && --tries) {
@@ -241,7 +202,7 @@ int bpf_rung_read(struct bpf_rung *b, struct ledger *out)
 int bpf_rung_glance(struct bpf_rung *b, struct ledger *out)
 {
 
-	price_look(&b->price, &b->load, PRICE_RUNS);
+	price_look(b);
 	return read_once(b, out);
 }
 
@@ -281,23 +242,23 @@ uint64_t bpf_rung_stop(struct bpf_rung *b)
 	b->view.stopped_ns = clock_now_ns();
 	__atomic_store_n(&b->load.shared->stop_ns, b->view.stopped_ns, __ATOMIC_RELAXED);
 	__atomic_store_n(&b->load.shared->stopping, 1, __ATOMIC_RELEASE);
-	look_sessions(b);
+	sessions_look(b);
 	b->settled = settle(&b->view, b->plain, STOP_NS);
 	return b->view.stopped_ns;
 }
 
 unsigned int bpf_rung_tick(struct bpf_rung *b)
 {
-	uint32_t n = bpf_view_begun(&b->view), unserved;
+	uint32_t n = __atomic_load_n(&b->view.shared->n_begun, __ATOMIC_ACQUIRE);
+	uint32_t unserved = __atomic_load_n(&b->view.shared->n_unserved, __ATOMIC_ACQUIRE);
 	unsigned int look;
 
-	unserved = __atomic_load_n(&b->view.shared->n_unserved, __ATOMIC_ACQUIRE);
 	look = (n != b->n_begun ? BPF_RUNG_PROCESSES : 0) |
 	       (unserved != b->n_unserved ? BPF_RUNG_BACKENDS : 0);
 	b->n_begun = n;
 	b->n_unserved = unserved;
-	price_look(&b->price, &b->load, PRICE_RUNS);
-	look_sessions(b);
+	price_look(b);
+	sessions_look(b);
 	slots_release(b);
 	slots_collect(b);
 	return look;
@@ -328,7 +289,7 @@ static int finish_storage(const struct bpf_rung *b, struct run *r)
 	int err = 0;
 
 	if (!b->storage)
-		return run_note(&r->rungs, "storage", "off: %s", b->storage_why);
+		return run_note(&r->rungs, "storage", "off: %s", b->storage_why.text);
 	item = storage_describe(b->storage);
 	for (int i = 0; i < AFS_N_STORAGE_ITEMS && !err; i++) {
 		snprintf(key, sizeof(key), "storage.%s", item[i].key);
@@ -375,9 +336,9 @@ int bpf_rung_finish(struct bpf_rung *b, struct run *r)
 	if (!err)
 		err = finish_storage(b, r);
 	if (!err)
-		err = price_note(&b->price, &b->load, bpf_view_all_calls(&b->view), r);
+		err = price_note(b, r);
 	if (!err)
-		err = run_has_requests(r) ? sessions_note(b->sessions, &b->view, r) : 0;
+		err = run_has_requests(r) ? sessions_note(b, r) : 0;
 	r->has_asking = b->load.setup->trace & AFS_TRACE_ASKED && b->load.setup->objects_on;
 	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
 		r->ends[role] = ends(b, role);

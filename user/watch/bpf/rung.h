@@ -10,10 +10,29 @@
 #include "kinds/target.h"
 #include "watch/bpf/books.h"
 #include "watch/bpf/load.h"
-#include "watch/bpf/price.h"
-#include "watch/bpf/slots.h"
 #include "watch/bpf/view.h"
 #include "watch/watch.h"
+
+/*
+ * What watching costs, by the kernel's own statistics of the programs' run time. These cost time
+ * themselves, so they are on for the first calls only, from which all others are estimated.
+ */
+struct price {
+	int fd; /* while it is open the kernel keeps statistics; -1: closed */
+	struct {
+		uint64_t runs, ns;
+	} program[BPF_LOAD_PROGRAMS];
+};
+
+/*
+ * The slots of processes, threads and clients' connections that have ended, which are returned to
+ * the programs, so that a watch can go on for any number of them. Their counts stay in the view's
+ * sums.
+ */
+struct slots {
+	uint32_t n[AFS_N_SLOTS], slot[AFS_N_SLOTS][AFS_N_THREADS]; /* collected, not free yet */
+	bool ended[AFS_N_PROCESSES];                               /* at the last look */
+};
 
 struct bpf_rung {
 	struct bpf_load load;
@@ -23,13 +42,13 @@ struct bpf_rung {
 	struct books books;
 	struct price price;
 	struct watch_sink sink;
-	struct ring *records;           /* NULL: none are wanted */
-	struct storage *storage;        /* NULL: nothing can be observed */
-	char storage_why[ERR_TEXT_MAX]; /* why it is NULL */
-	uint32_t n_begun;               /* processes, at the last tick, and ... */
-	uint32_t n_unserved;            /* ... connections to backends that are not watched */
-	bool crowded, plain;            /* as in struct target */
-	bool settled;                   /* when it was last waited for */
+	struct ring *records;    /* NULL: none are wanted */
+	struct storage *storage; /* NULL: nothing can be observed */
+	struct err storage_why;  /* why it is NULL */
+	uint32_t n_begun;        /* processes, at the last tick, and ... */
+	uint32_t n_unserved;     /* ... connections to backends that are not watched */
+	bool crowded, plain;     /* as in struct target */
+	bool settled;            /* when it was last waited for */
 };
 
 /* Does everything that can be refused; nothing is watched yet. 0, or a negative errno and why. */
@@ -58,5 +77,65 @@ size_t bpf_rung_processes(const struct bpf_rung *b, pid_t *out);
 int bpf_rung_finish(struct bpf_rung *b, struct run *r);
 
 void bpf_rung_free(struct bpf_rung *b); /* NULL is allowed */
+
+/* Of the files here. */
+
+/* Users, addresses and volumes of sessions. NULL: no memory. */
+struct sessions *sessions_new(void);
+void sessions_free(struct sessions *s); /* NULL is allowed */
+
+/* Reads living sessions. Cheap enough for ten times a second. */
+void sessions_look(struct bpf_rung *b);
+
+/*
+ * Save what is known of a connection, or of a process, that has ended, before its slot is cleared.
+ * Of very many sessions only those that kept the server busiest are saved, and the sum of the
+ * others. 0 or -ENOMEM.
+ */
+int sessions_end(struct bpf_rung *b, uint32_t stream);
+int sessions_end_process(struct bpf_rung *b, uint32_t process);
+
+/*
+ * One run_session for every connection of a client, and for every process that serves one of which
+ * nothing was read yet; and r->rest. 0 or -ENOMEM.
+ */
+int sessions_note(const struct bpf_rung *b, struct run *r);
+
+void price_begin(struct price *p);
+void price_end(struct price *p);
+
+/* Ends the statistics once there are enough. */
+void price_look(struct bpf_rung *b);
+
+/* Ends the statistics, and a note: the price of each call. 0 or -ENOMEM. */
+int price_note(struct bpf_rung *b, struct run *r);
+
+/*
+ * Collects the processes, threads and connections that have ended since the last call, and saves
+ * what is only in the slot of a process or a connection, which is cleared then. A process's
+ * connections end before it. 0 or -ENOMEM.
+ */
+int slots_collect(struct bpf_rung *b);
+
+/*
+ * Frees the slots of those that were collected. To be called some time after slots_collect, so that
+ * programs that still use them have ended.
+ */
+void slots_release(struct bpf_rung *b);
+
+/* Clients' connections that are served now. */
+uint64_t connections_now(const struct bpf_view *v);
+
+/* The one at this slot, which has ended, before it is cleared; not one that nobody served. */
+void connections_end(const struct bpf_rung *b, uint32_t stream);
+
+/*
+ * Adds what the programs could not count to the run's losses, and notes what is in no ledger. 0 or
+ * -ENOMEM.
+ */
+int losses_note(const struct bpf_rung *b, struct run *r);
+
+/* Adds the runs of these programs that the kernel skipped. 0 or -ENOMEM. */
+int losses_skipped(const struct bpf_load_program *p, size_t n, struct run *r);
 
 #endif

@@ -99,16 +99,9 @@ void watch_running(struct watch *w, uint64_t before_ns, watch_running_fn *put, v
 /* One that serves a client and lives; NULL: there is none with this number. */
 static const struct afs_process *served_by(const struct watch *w, pid_t pid)
 {
-	const struct bpf_view *v = w->bpf ? &w->bpf->view : NULL;
-	uint32_t n = v ? bpf_view_processes(v) : 0;
-	const struct afs_process *p;
+	const struct afs_process *p = w->bpf ? bpf_view_find(&w->bpf->view, pid) : NULL;
 
-	for (uint32_t i = 0; i < n; i++) {
-		p = &v->process[i];
-		if (p->tgid == pid && p->serving && p->ended < p->threads)
-			return p;
-	}
-	return NULL;
+	return p && p->serving ? p : NULL;
 }
 
 bool watch_follows(const struct watch *w, pid_t pid)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Waits until the server has done all of its work. */
 
-#include "watch/bpf/settle.h"
+#include "watch/bpf/view.h"
 
 #include "base/clock.h"
 

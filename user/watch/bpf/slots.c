@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Two steps: make the slot unreachable; free it once no program uses it any more. */
 
-#include "watch/bpf/slots.h"
+#include "watch/bpf/rung.h"
 
 #include "base/clock.h"
-#include "watch/bpf/connections.h"
-#include "watch/bpf/rung.h"
-#include "watch/bpf/sessions.h"
 
 #include <signal.h>
 #include <string.h>
@@ -69,10 +66,10 @@ static bool stream_ended(const struct slots *s, const struct bpf_view *v,
 
 static int end_stream(struct bpf_rung *b, uint32_t stream)
 {
-	int r = b->sink.totals_only ? 0 : sessions_end(b->sessions, &b->view, stream);
+	int r = sessions_end(b, stream);
 
-	if (!r && b->sink.ended)
-		connections_end(&b->view, stream, b->sink.ended, b->sink.user);
+	if (!r)
+		connections_end(b, stream);
 	return r;
 }
 
@@ -138,7 +135,7 @@ static void collect_process(struct slots *s, struct bpf_view *v, uint32_t i)
 
 static int end_process(struct bpf_rung *b, uint32_t process)
 {
-	int r = b->sink.totals_only ? 0 : sessions_end_process(b->sessions, &b->view, process);
+	int r = sessions_end_process(b, process);
 
 	return r ? r : books_end(&b->books, &b->view, process);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Sums up what the CPUs have counted. */
 
-#include "watch/bpf/tables.h"
+#include "watch/bpf/view.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -29,7 +29,10 @@ static struct part_key part_key(const struct bpf_view *v, uint32_t i)
 
 static void sum_parts(const struct bpf_view *v, struct sums *s)
 {
-	s->n_parts = bpf_view_parts(v);
+	uint32_t n = __atomic_load_n(&v->shared->n_parts, __ATOMIC_ACQUIRE);
+
+	s->n_parts = AFS_N_FIXED_PARTS + n;
+	s->n_parts = s->n_parts < AFS_N_PARTS ? s->n_parts : AFS_N_PARTS;
 	for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
 		bpf_view_add(s->part, v->stripe[cpu].part, s->n_parts * sizeof(*s->part));
 }

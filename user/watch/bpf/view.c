@@ -78,14 +78,17 @@ const struct afs_stream *bpf_view_stream_of(const struct bpf_view *v, const stru
 	return p->stream && s->handle == p->stream ? s : NULL;
 }
 
-uint32_t bpf_view_parts(const struct bpf_view *v)
+const struct afs_process *bpf_view_find(const struct bpf_view *v, pid_t pid)
 {
-	return AFS_N_FIXED_PARTS + n_of(&v->shared->n_parts, AFS_N_PARTS - AFS_N_FIXED_PARTS);
-}
+	uint32_t n = bpf_view_processes(v);
+	const struct afs_process *p;
 
-uint32_t bpf_view_begun(const struct bpf_view *v)
-{
-	return __atomic_load_n(&v->shared->n_begun, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 0; i < n; i++) {
+		p = &v->process[i];
+		if (p->tgid == pid && p->ended < p->threads)
+			return p;
+	}
+	return NULL;
 }
 
 uint64_t bpf_view_all_calls(const struct bpf_view *v)
