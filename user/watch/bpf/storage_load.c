@@ -164,26 +164,20 @@ static void add_why(struct storage_item *item, const char *how, const char *why)
 			 why);
 }
 
-/* Entries for a map of this source; 0: a map of the calls object. */
-static uint32_t entries(const struct storage *s, const char *name)
-{
-	if (!strcmp(name, "storage_row"))
-		return s->n_lanes * N_ROWS;
-	return strncmp(name, "storage_", 8) ? 0 : UINT32_MAX; /* as in the source */
-}
-
 /* Shares our maps of the first object and two of the calls object; creates no others. */
 static int set_map(const struct storage *s, struct bpf_map *map)
 {
 	const char *name = bpf_map__name(map);
-	uint32_t n = entries(s, name);
+	bool ours = !strncmp(name, "storage_", 8);
 	struct bpf_map *from;
 
-	if (!n && strcmp(name, "watched") && strcmp(name, "thread"))
+	if (!ours && strcmp(name, "watched") && strcmp(name, "thread"))
 		return bpf_map__set_autocreate(map, false);
-	if (n && !s->maps)
-		return n == UINT32_MAX ? 0 : bpf_map__set_max_entries(map, n);
-	from = bpf_object__find_map_by_name(n ? s->maps : s->calls, name);
+	if (ours && !s->maps)
+		return strcmp(name, "storage_row")
+			   ? 0
+			   : bpf_map__set_max_entries(map, s->n_lanes * N_ROWS);
+	from = bpf_object__find_map_by_name(ours ? s->maps : s->calls, name);
 	return from ? bpf_map__reuse_fd(map, bpf_map__fd(from)) : -ENOENT;
 }
 
