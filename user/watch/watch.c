@@ -312,10 +312,10 @@ uint64_t watch_stop(struct watch *w)
 	return w->bpf ? bpf_rung_stop(w->bpf) : clock_now_ns();
 }
 
-int watch_glance(struct watch *w, struct ledger *out)
+static int read_as(struct watch *w, bool once, struct ledger *out)
 {
 	if (w->bpf)
-		return bpf_rung_glance(w->bpf, out);
+		return bpf_rung_read(w->bpf, once, out);
 	*out = (struct ledger) { 0 };
 	if (w->rung)
 		procio_ledger(&w->proc, out);
@@ -324,7 +324,12 @@ int watch_glance(struct watch *w, struct ledger *out)
 
 int watch_read(struct watch *w, struct ledger *out)
 {
-	return w->bpf ? bpf_rung_read(w->bpf, out) : watch_glance(w, out);
+	return read_as(w, false, out);
+}
+
+int watch_glance(struct watch *w, struct ledger *out)
+{
+	return read_as(w, true, out);
 }
 
 bool watch_times(struct watch *w, enum afs_role role, struct procfs_times *out)
@@ -387,23 +392,18 @@ static int finish_ladder(const struct watch *w, struct run *r)
 	return err;
 }
 
-/* The programs identify processes by their numbers in the first PID namespace. */
-static int warn_namespace(const struct watch *w, struct run *r)
-{
-	if (!w->rung || w->bpf || procfs_first_pid_namespace())
-		return 0;
-	return run_note(
-	    &r->warnings, "watch",
-	    "this is a container with its own process numbers, where calls cannot be counted "
-	    "in the kernel: /proc is sampled. For exact counts run afpscope outside of the "
-	    "container, or start the container with the host's process numbers (docker run "
-	    "--pid=host)");
-}
-
 static int finish_warnings(const struct watch *w, struct run *r)
 {
-	int err = warn_namespace(w, r);
+	int err = 0;
 
+	/* The programs identify processes by their numbers in the first PID namespace. */
+	if (w->rung && !w->bpf && !procfs_first_pid_namespace())
+		err = run_note(
+		    &r->warnings, "watch",
+		    "this is a container with its own process numbers, where calls cannot be "
+		    "counted in the kernel: /proc is sampled. For exact counts run afpscope "
+		    "outside of the container, or start the container with the host's process "
+		    "numbers (docker run --pid=host)");
 	if (!err && w->t.note[0])
 		err = run_note(&r->warnings, "watch", "%s", w->t.note);
 	if (!err && w->t.way.relayed)

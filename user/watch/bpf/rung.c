@@ -30,7 +30,7 @@ void bpf_rung_free(struct bpf_rung *b)
 		return;
 	price_end(&b->price);
 	storage_close(b->storage);
-	ring_close(b->records);
+	ring_close(b);
 	bpf_view_close(&b->view);
 	bpf_load_close(&b->load);
 	sessions_free(b->sessions);
@@ -45,7 +45,7 @@ int bpf_rung_open(struct bpf_rung **out, const struct bpf_load_wish *wish, struc
 
 	if (!b)
 		return err_set(e, -ENOMEM, "out of memory");
-	b->price.fd = -1;
+	b->price.fd = b->epoll = -1;
 	r = bpf_load_open(&b->load, wish, e);
 	if (r)
 		goto fail;
@@ -53,7 +53,7 @@ int bpf_rung_open(struct bpf_rung **out, const struct bpf_load_wish *wish, struc
 	if (wish->sink)
 		b->sink = *wish->sink;
 	if (!r && ring_wanted(&b->sink))
-		r = ring_open(&b->records, b->load.object, wish->sink, e);
+		r = ring_open(b, e);
 	if (r)
 		goto fail;
 	b->sessions = sessions_new();
@@ -180,7 +180,7 @@ static int read_once(const struct bpf_rung *b, struct ledger *out)
  * during which one did is repeated, so that its times and calls are of one moment. A busy server,
  * or one of very many sessions, is read as it is.
  */
-int bpf_rung_read(struct bpf_rung *b, struct ledger *out)
+int bpf_rung_read(struct bpf_rung *b, bool once, struct ledger *out)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	int r, tries = READINGS;
@@ -189,7 +189,7 @@ int bpf_rung_read(struct bpf_rung *b, struct ledger *out)
 	price_look(b);
 	before = bpf_view_moves(&b->view);
 	r = read_once(b, out);
-	while (!r && b->settled && bpf_view_moves(&b->view) != before && --tries) {
+	while (!r && !once && b->settled && bpf_view_moves(&b->view) != before && --tries) {
 		nanosleep(&pause, NULL);
 		bpf_view_wait_for_counts(&b->view, WATCH_SETTLE_NS);
 		before = bpf_view_moves(&b->view);
@@ -197,13 +197,6 @@ int bpf_rung_read(struct bpf_rung *b, struct ledger *out)
 		r = read_once(b, out);
 	}
 	return r;
-}
-
-int bpf_rung_glance(struct bpf_rung *b, struct ledger *out)
-{
-
-	price_look(b);
-	return read_once(b, out);
 }
 
 void watch_span(struct watch *w)
@@ -236,7 +229,6 @@ static int finish_rungs(const struct bpf_rung *b, struct run *r)
 
 uint64_t bpf_rung_stop(struct bpf_rung *b)
 {
-
 	if (b->view.stopped_ns)
 		return b->view.stopped_ns;
 	b->view.stopped_ns = clock_now_ns();
@@ -303,17 +295,9 @@ static int finish_storage(const struct bpf_rung *b, struct run *r)
 	return err ? err : losses_skipped(program, n, r);
 }
 
-static struct run_ends ends(const struct bpf_rung *b, enum afs_role role)
-{
-	struct run_ends is = b->view.ended.ends[role];
-
-	is.known = true;
-	return is;
-}
-
 struct run_ends watch_ends(const struct watch *w, enum afs_role role)
 {
-	return w->bpf ? ends(w->bpf, role) : (struct run_ends) { 0 };
+	return w->bpf ? w->bpf->view.ended.ends[role] : (struct run_ends) { 0 };
 }
 
 int bpf_rung_finish(struct bpf_rung *b, struct run *r)
@@ -341,6 +325,6 @@ int bpf_rung_finish(struct bpf_rung *b, struct run *r)
 		err = run_has_requests(r) ? sessions_note(b, r) : 0;
 	r->has_asking = b->load.setup->trace & AFS_TRACE_ASKED && b->load.setup->objects_on;
 	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
-		r->ends[role] = ends(b, role);
+		r->ends[role] = b->view.ended.ends[role];
 	return err ? err : books_close(&b->books, &b->view, r);
 }

@@ -42,13 +42,14 @@ struct bpf_rung {
 	struct books books;
 	struct price price;
 	struct watch_sink sink;
-	struct ring *records;    /* NULL: none are wanted */
-	struct storage *storage; /* NULL: nothing can be observed */
-	struct err storage_why;  /* why it is NULL */
-	uint32_t n_begun;        /* processes, at the last tick, and ... */
-	uint32_t n_unserved;     /* ... connections to backends that are not watched */
-	bool crowded, plain;     /* as in struct target */
-	bool settled;            /* when it was last waited for */
+	struct ring_buffer *records; /* NULL: none are wanted */
+	int epoll;                   /* of these; -1: none */
+	struct storage *storage;     /* NULL: nothing can be observed */
+	struct err storage_why;      /* why it is NULL */
+	uint32_t n_begun;            /* processes, at the last tick, and ... */
+	uint32_t n_unserved;         /* ... connections to backends that are not watched */
+	bool crowded, plain;         /* as in struct target */
+	bool settled;                /* when it was last waited for */
 };
 
 /* Does everything that can be refused; nothing is watched yet. 0, or a negative errno and why. */
@@ -59,8 +60,8 @@ int bpf_rung_look(struct bpf_rung *b, const struct target *t, struct err *e);
 
 /* Like the functions of watch.h. */
 bool bpf_rung_settle(struct bpf_rung *b);
-int bpf_rung_read(struct bpf_rung *b, struct ledger *out);
-int bpf_rung_glance(struct bpf_rung *b, struct ledger *out);
+/* once: like watch_glance. */
+int bpf_rung_read(struct bpf_rung *b, bool once, struct ledger *out);
 uint64_t bpf_rung_stop(struct bpf_rung *b);
 
 /* What a tick has found. */

@@ -22,6 +22,8 @@ int bpf_view_open(struct bpf_view *v, const struct bpf_load *l, struct err *e)
 	v->n_lanes = l->n_lanes;
 	v->shared = l->shared;
 	v->setup = l->setup;
+	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
+		v->ended.ends[role].known = true;
 #define MAP(name) v->name = (v->map[i++] = bpf_load_map(l->object, #name, sizeof(*v->name))).at
 	MAP(thread);
 	MAP(process);
