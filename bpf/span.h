@@ -17,10 +17,8 @@
 
 #define N_ROWS (AFS_N_ROLES * AFS_N_ACCOUNTS)
 
-/* A lane of each: user space sets how many, as of struct afs_times. */
+/* In lanes: user space sets how many, as of struct afs_times. */
 AFS_ARRAY(storage_row, N_ROWS, struct afs_storage);
-AFS_ARRAY(storage_read, AFS_N_PROCESSES,
-	  __u64); /* bio_read_bytes by process, for its cross-check */
 
 /* What takes time in a thread. */
 enum span { SPAN_READ, SPAN_WRITE, SPAN_SENDFILE, SPAN_SYNC, N_SPANS };

@@ -447,17 +447,6 @@ static __always_inline bool is_piece(void)
 	return task->bio_list;
 }
 
-static __always_inline void count_read(const struct afs_thread *t, struct afs_storage *s, __u32 n)
-{
-	__u32 i = lane_here() * AFS_N_PROCESSES + t->process;
-	__u64 *process = bpf_map_lookup_elem(&storage_read, &i);
-
-	ADD(s->bio_reads, 1);
-	ADD(s->bio_read_bytes, n);
-	if (process)
-		ADD(*process, n);
-}
-
 static __always_inline int queued(const struct bio___afs *bio)
 {
 	struct afs_thread *t = counting();
@@ -470,7 +459,8 @@ static __always_inline int queued(const struct bio___afs *bio)
 		return 0;
 	switch (kind_of(bio)) {
 	case AFS_STORAGE_bio_read_ns:
-		count_read(t, s, bio->bi_iter.bi_size);
+		ADD(s->bio_reads, 1);
+		ADD(s->bio_read_bytes, bio->bi_iter.bi_size);
 		break;
 	case AFS_STORAGE_bio_write_ns:
 		ADD(s->bio_writes, 1);

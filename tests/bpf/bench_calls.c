@@ -12,7 +12,7 @@
  */
 
 #include "base/clock.h"
-#include "watch/rung.h"
+#include "watch/bpf/rung.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

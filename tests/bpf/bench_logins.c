@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "fake/wire.h"
 #include "live/live.h"
-#include "watch/rung.h"
+#include "watch/bpf/rung.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>

@@ -10,7 +10,7 @@
 
 struct rung_rig {
 	struct watched x;
-	void *rung;
+	struct bpf_rung *rung;
 	struct ledger before, diff;
 };
 
@@ -24,17 +24,17 @@ static inline void rig_open(struct rung_rig *g, const struct bpf_load_wish *wish
 	watched_start(&g->x, fn);
 	t.server = g->x.pid;
 	target_look(&t);
-	if (rung_bpf_open(&g->rung, wish, &e) || rung_bpf.look(g->rung, &t, &e))
+	if (bpf_rung_open(&g->rung, wish, &e) || bpf_rung_look(g->rung, &t, &e))
 		fail_msg("%s", e.text);
-	assert_true(rung_bpf.settle(g->rung));
-	assert_int_equal(rung_bpf.read(g->rung, &g->before), 0);
+	assert_true(bpf_rung_settle(g->rung));
+	assert_int_equal(bpf_rung_read(g->rung, false, &g->before), 0);
 }
 
 /* Slots are collected by one tick and free after the next. */
 static inline void rig_tick(const struct rung_rig *g)
 {
 	for (int i = 0; i < 2; i++)
-		rung_bpf.tick(g->rung);
+		bpf_rung_tick(g->rung);
 }
 
 /* Ends the watch: g->diff, and the run with the books, which must agree. */
@@ -42,14 +42,14 @@ static inline void rig_read(struct rung_rig *g, struct run *r)
 {
 	struct ledger after;
 
-	assert_true(rung_bpf.settle(g->rung));
-	assert_int_equal(rung_bpf.read(g->rung, &after), 0);
+	assert_true(bpf_rung_settle(g->rung));
+	assert_int_equal(bpf_rung_read(g->rung, false, &after), 0);
 	assert_int_equal(ledger_diff(&g->diff, &after, &g->before), 0);
 	ledger_fini(&after);
 	ledger_fini(&g->before);
 	assert_int_equal(run_init(r, "test", "test"), 0);
-	rung_bpf.stop(g->rung);
-	assert_int_equal(rung_bpf.finish(g->rung, r), 0);
+	bpf_rung_stop(g->rung);
+	assert_int_equal(bpf_rung_finish(g->rung, r), 0);
 	for (size_t i = 0; i < r->n_books; i++)
 		if (!r->book[i].closed)
 			fail_msg("%s: %llu, %llu", r->book[i].name,
@@ -61,7 +61,7 @@ static inline void rig_close(struct rung_rig *g, struct run *r)
 {
 	run_fini(r);
 	ledger_fini(&g->diff);
-	rung_bpf.free(g->rung);
+	bpf_rung_free(g->rung);
 	kill(g->x.pid, SIGKILL);
 	waitpid(g->x.pid, NULL, 0);
 	munmap(g->x.shared, sizeof(*g->x.shared));

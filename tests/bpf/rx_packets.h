@@ -39,7 +39,7 @@ static inline int bound(struct sockaddr_in *at)
 static inline void watch_server(struct rung_rig *g, void (*fn)(struct watched_shared *s),
 				struct run *r)
 {
-	struct bpf_load_wish wish = bpf_load_best();
+	struct bpf_load_wish wish = {};
 	struct target t = { .n_ports = 1 };
 
 	wish.any_order = true;

@@ -252,7 +252,7 @@ static void ask_in_two_sessions(struct watched_shared *shared)
 static struct run watched(void (*fn)(struct watched_shared *s), unsigned int what)
 {
 	const struct watch_sink sink = { .what = what };
-	struct bpf_load_wish wish = bpf_load_best();
+	struct bpf_load_wish wish = {};
 	struct target t = { .n_ports = 2 };
 	struct rung_rig g;
 	struct run r, kept;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What is taken when the best is refused, what is said about it, and what full tables do.
- * Tests user/watch/ladder.c, user/watch/bpf/load.c, rung.c, user/watch/proc/rung.c.
+ * Tests user/watch/ladder.c, user/watch/bpf/load.c, rung.c, user/watch/watch.c.
  */
 #include "watched.h"
 
@@ -202,34 +202,34 @@ static void a_full_table_is_a_loss_and_no_more(void **state)
 static void check_way(bool classic, bool no_objects, unsigned int n_parts)
 {
 	const struct bpf_load_wish wish = { .decoder = AFS_DECODER_DSI,
-					    .classic = classic,
+					    .way = classic ? BPF_LOAD_CLASSIC : BPF_LOAD_BTF,
 					    .no_objects = no_objects,
 					    .n_parts = n_parts };
 	enum afs_object want = no_objects ? AFS_OBJECT_UNKNOWN : AFS_OBJECT_OTHER;
 	/* Where the ladder does not take BTF tracepoints they may lose an event: not silently. */
-	bool may_lose = (!classic && bpf_load_best().classic) || n_parts, told;
+	bool may_lose = (!classic && bpf_load_preempted()) || n_parts, told;
 	uint64_t reads, closes;
 	struct ledger before, after, diff;
 	struct target t = {};
 	struct err e = {};
 	struct watched x;
-	void *state;
+	struct bpf_rung *rung;
 	struct run r;
 
 	watched_start(&x, do_reads);
 	t.server = x.pid;
-	if (rung_bpf_open(&state, &wish, &e) || rung_bpf.look(state, &t, &e))
+	if (bpf_rung_open(&rung, &wish, &e) || bpf_rung_look(rung, &t, &e))
 		fail_msg("%s", e.text);
-	assert_true(rung_bpf.settle(state));
-	assert_int_equal(rung_bpf.read(state, &before), 0);
+	assert_true(bpf_rung_settle(rung));
+	assert_int_equal(bpf_rung_read(rung, false, &before), 0);
 	step(&x);
-	assert_true(rung_bpf.settle(state));
-	assert_int_equal(rung_bpf.read(state, &after), 0);
+	assert_true(bpf_rung_settle(rung));
+	assert_int_equal(bpf_rung_read(rung, false, &after), 0);
 	assert_int_equal(ledger_diff(&diff, &after, &before), 0);
 	reads = ledger_sum(&diff, AFS_ROLE_SERVER, AFS_CLASS_READ, want).calls;
 	closes = ledger_sum(&diff, AFS_ROLE_SERVER, AFS_CLASS_CLOSE, want).calls;
 	assert_int_equal(run_init(&r, "test", "test"), 0);
-	assert_int_equal(rung_bpf.finish(state, &r), 0);
+	assert_int_equal(bpf_rung_finish(rung, &r), 0);
 	told = !run_books_closed(&r) || run_losses(&r);
 	assert_true((reads == 100 && closes == 1) || (may_lose && told));
 	assert_true(!told || may_lose);
@@ -241,7 +241,7 @@ static void check_way(bool classic, bool no_objects, unsigned int n_parts)
 	ledger_fini(&before);
 	ledger_fini(&after);
 	ledger_fini(&diff);
-	rung_bpf.free(state);
+	bpf_rung_free(rung);
 	kill(x.pid, SIGKILL);
 	waitpid(x.pid, NULL, 0);
 }
@@ -263,7 +263,7 @@ static void every_way_to_load_counts_the_same(void **state)
 static void states_without_room_are_counted_all_the_same(void **state)
 {
 	(void)state;
-	check_way(bpf_load_best().classic, false, 2);
+	check_way(bpf_load_preempted(), false, 2);
 }
 
 int main(int argc, char **argv)

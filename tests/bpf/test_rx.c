@@ -7,6 +7,7 @@
 #include "rx_packets.h"
 
 #include "bpf/services.h"
+#include "watch/watch_priv.h"
 
 #include <pthread.h>
 #include <sys/uio.h>
@@ -486,6 +487,7 @@ static void flood(struct watched_shared *s)
 
 static void drops_are_counted_where_the_kernel_makes_them(void **state)
 {
+	static struct watch w;
 	struct rung_rig g;
 	uint32_t at = 0;
 	struct stat st;
@@ -495,12 +497,14 @@ static void drops_are_counted_where_the_kernel_makes_them(void **state)
 	(void)state;
 	watch_server(&g, flood, &r);
 	assert_int_equal(fstat(server, &st), 0);
-	assert_true(rung_bpf.drops(g.rung, st.st_ino, &n));
+	w.bpf = g.rung;
+	w.t.decoder = AFS_DECODER_RX;
+	assert_true(watch_drops(&w, st.st_ino, &n));
 	assert_int_equal(n, g.x.shared->value[0]);
 	assert_in_range(n, 1, BURST);
-	assert_false(rung_bpf.drops(g.rung, 1, &n));
-	assert_string_equal(rung_bpf.thread_role(g.rung, g.x.pid, &at), "listener");
-	assert_null(rung_bpf.thread_role(g.rung, 1, &at));
+	assert_false(watch_drops(&w, 1, &n));
+	assert_string_equal(watch_thread_role(&w, g.x.pid, &at), "listener");
+	assert_null(watch_thread_role(&w, 1, &at));
 	check(&g, TIME, 1, 504, 1);
 	done(&g, &r);
 }

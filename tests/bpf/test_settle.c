@@ -113,7 +113,7 @@ static void spin(struct watched_shared *s)
 		;
 }
 
-/* For RUNG_SETTLE_NS, with pauses that become 1 ms. */
+/* For WATCH_SETTLE_NS, with pauses that become 1 ms. */
 static void a_busy_server_is_looked_at_less_and_less_often(void **state)
 {
 	struct rusage before, after;

@@ -60,7 +60,7 @@ static void step(struct rung_rig *g)
 
 static void open_small(struct rung_rig *g, void (*fn)(struct watched_shared *s))
 {
-	struct bpf_load_wish wish = bpf_load_best();
+	struct bpf_load_wish wish = {};
 
 	wish.n_processes = SLOTS;
 	wish.n_threads = SLOTS * (1 + THREADS);
@@ -149,7 +149,7 @@ static void what_has_ended_is_not_watched_again(void **state)
 	rig_tick(&g);
 	t.server = g.x.pid;
 	t.session[0].pid = (pid_t)g.x.shared->value[1];
-	if (rung_bpf.look(g.rung, &t, &e))
+	if (bpf_rung_look(g.rung, &t, &e))
 		fail_msg("%s", e.text);
 	step(&g);
 	rig_read(&g, &r);

@@ -306,7 +306,7 @@ static void connect_and_answer_backwards(struct watched_shared *s)
 static void requests_answered_in_any_order_are_matched_by_id(void **state)
 {
 	const char *unmatched = "requests without an answer or answers without a request";
-	struct bpf_load_wish wish = bpf_load_best();
+	struct bpf_load_wish wish = {};
 	uint64_t answered = 0, begun = 0;
 	const struct afs_account *a;
 	struct rung_rig g;
@@ -367,7 +367,7 @@ static void refuse_all_but_one(struct watched_shared *s)
 
 static void refused_sessions_are_a_number_of_their_own_and_no_loss(void **state)
 {
-	struct bpf_load_wish wish = bpf_load_best();
+	struct bpf_load_wish wish = {};
 	struct rung_rig g;
 	struct run r;
 
@@ -406,7 +406,7 @@ static void come_and_go(struct watched_shared *s)
 
 static void slots_of_closed_connections_are_used_again(void **state)
 {
-	struct bpf_load_wish wish = bpf_load_best();
+	struct bpf_load_wish wish = {};
 	uint64_t requests = 0;
 	struct rung_rig g;
 	struct run r;
@@ -450,7 +450,7 @@ static void close_and_go_on(struct watched_shared *s)
 
 static void a_session_has_all_calls_of_its_own_process(void **state)
 {
-	struct bpf_load_wish wish = bpf_load_best();
+	struct bpf_load_wish wish = {};
 	uint64_t calls;
 	struct rung_rig g;
 	struct run r;
@@ -495,7 +495,7 @@ static void greet_and_fork(struct watched_shared *s)
 
 static void a_connection_that_another_process_greeted_is_one_session(void **state)
 {
-	struct bpf_load_wish wish = bpf_load_best();
+	struct bpf_load_wish wish = {};
 	struct rung_rig g;
 	struct run r;
 
@@ -519,7 +519,7 @@ static void connect_and_serve(struct watched_shared *s)
 
 static void connections_without_a_slot_are_a_loss(void **state)
 {
-	struct bpf_load_wish wish = bpf_load_best();
+	struct bpf_load_wish wish = {};
 	struct rung_rig g;
 	struct run r;
 

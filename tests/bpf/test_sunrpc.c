@@ -114,7 +114,7 @@ static void tell(int i, const struct bytes *b, size_t piece)
 
 static void watch_server(struct rung_rig *g, void (*fn)(struct watched_shared *s), struct run *r)
 {
-	struct bpf_load_wish wish = bpf_load_best();
+	struct bpf_load_wish wish = {};
 
 	wish.any_order = true;
 	wish.decoder = AFS_DECODER_SUNRPC;

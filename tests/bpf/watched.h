@@ -9,7 +9,7 @@
  */
 
 #include "host/procfs.h"
-#include "watch/rung.h"
+#include "watch/bpf/rung.h"
 
 #include <linux/futex.h>
 #include <sched.h>

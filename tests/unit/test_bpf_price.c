@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What watching costs, from the kernel's statistics of the programs. */
-#include "watch/bpf/price.h"
+#include "watch/bpf/rung.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,15 +9,26 @@
 
 #include <cmocka.h>
 
+/* 1000 calls. */
+static struct bpf_rung *watching(const struct price *p)
+{
+	static struct afs_shared shared;
+	static struct bpf_rung b;
+
+	b.price = *p;
+	b.view.shared = &shared;
+	b.view.ended.counts[AFS_ROLE_SERVER].calls = 1000;
+	return &b;
+}
+
 static void the_price_of_a_call_is_that_of_entry_and_return(void **state)
 {
-	struct price p = { .fd = -1, .program = { { 10, 1000 }, { 5, 1000 }, { 2, 100 } } };
-	static const struct bpf_load none;
+	const struct price p = { .fd = -1, .program = { { 10, 1000 }, { 5, 1000 }, { 2, 100 } } };
 	struct run r;
 
 	(void)state;
 	assert_int_equal(run_init(&r, "lantest", "lantest-4.5"), 0);
-	assert_int_equal(price_note(&p, &none, 1000, &r), 0);
+	assert_int_equal(price_note(watching(&p), &r), 0);
 	assert_string_equal(run_note_find(&r.rungs, "price_ns"), "300000");
 	assert_non_null(
 	    strstr(run_note_find(&r.rungs, "price"),
@@ -28,13 +39,12 @@ static void the_price_of_a_call_is_that_of_entry_and_return(void **state)
 
 static void without_statistics_there_is_no_price(void **state)
 {
-	struct price p = { .fd = -1 };
-	static const struct bpf_load none;
+	const struct price p = { .fd = -1 };
 	struct run r;
 
 	(void)state;
 	assert_int_equal(run_init(&r, "lantest", "lantest-4.5"), 0);
-	assert_int_equal(price_note(&p, &none, 1000, &r), 0);
+	assert_int_equal(price_note(watching(&p), &r), 0);
 	assert_null(run_note_find(&r.rungs, "price_ns"));
 	assert_non_null(strstr(run_note_find(&r.rungs, "price"), "not known"));
 	run_fini(&r);

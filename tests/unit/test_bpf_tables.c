@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Readings of tables that change meanwhile, by a thread that does what the programs do. */
-#include "watch/bpf/tables.h"
+#include "watch/bpf/view.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -121,7 +121,8 @@ static void a_call_being_counted_is_waited_for(void **state)
 static void what_one_cpu_did_for_a_request_counts_whatever_it_was(void **state)
 {
 	const size_t n = sizeof(struct afs_account) / sizeof(uint64_t);
-	struct bpf_view v = { .n_cpus = 2, .shared = &counted.shared };
+	static const struct afs_setup setup;
+	struct bpf_view v = { .n_cpus = 2, .shared = &counted.shared, .setup = &setup };
 	struct ledger l = {};
 	uint64_t *other;
 
@@ -132,7 +133,7 @@ static void what_one_cpu_did_for_a_request_counts_whatever_it_was(void **state)
 	other = (uint64_t *)&v.stripe[1].account[7];
 	for (size_t i = 0; i < n; i++) {
 		other[i] = 1000;
-		assert_int_equal(bpf_view_read_accounts(&v, &l), 0);
+		assert_int_equal(bpf_view_read_requests(&v, &l), 0);
 		assert_int_equal(l.n_accounts, 1);
 		if (((uint64_t *)&l.account[0].sum)[i] < 1000)
 			fail_msg("field %zu of what the other CPU counted is missing", i);

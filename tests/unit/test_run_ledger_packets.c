@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sums and differences of packets. Tests user/run/ledger.c. */
+/* Sums and differences of packets, and what several CPUs counted. Tests user/run/ledger.c. */
 #include "run/ledger.h"
 
 #include <setjmp.h>
@@ -57,11 +57,34 @@ static void packets_that_went_backwards_are_not_measured(void **state)
 	ledger_fini(&d);
 }
 
+static void what_several_cpus_counted_is_joined_in_order(void **state)
+{
+	struct ledger_part part[] = { { .account = 3, .part.calls = 1 },
+				      { .account = 2, .part.calls = 2 },
+				      { .account = 3, .part.calls = 4 } };
+	struct ledger_result result[] = { { 2, -5000, 1 }, { 2, 7, 2 }, { 1, 7, 4 }, { 2, 7, 8 } };
+	struct ledger l = { .part = part, .n_parts = 3, .result = result, .n_results = 4 };
+	struct ledger empty = { 0 };
+
+	(void)state;
+	ledger_join(&l);
+	assert_int_equal(l.n_parts, 2);
+	assert_int_equal(part[0].account, 2);
+	assert_int_equal(part[1].part.calls, 5);
+	assert_int_equal(l.n_results, 3);
+	assert_int_equal(result[0].account, 1);
+	assert_int_equal(result[1].n, 10);
+	assert_int_equal(result[2].code, -5000);
+	ledger_join(&empty);
+	assert_int_equal(empty.n_parts, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packets_are_earlier_plus_difference),
 		cmocka_unit_test(packets_that_went_backwards_are_not_measured),
+		cmocka_unit_test(what_several_cpus_counted_is_joined_in_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

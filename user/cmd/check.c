@@ -37,13 +37,13 @@ const struct opt check_options[] = {
 /* How the calls of a server would be watched. */
 static void choose_use(struct check_server *s, const struct check *c)
 {
-	const struct ladder_step *calls = ladder_taken(c->step, c->n_steps, "calls");
+	const struct ladder_step *calls = ladder_taken(&c->ladder, "calls");
 	const struct servers_entry *e = s->entry;
 	pid_t pid = servers_process(e);
 	struct afs_compat io;
 	int r;
 
-	s->exact = !e->denied && ladder_exact(c->step, c->n_steps);
+	s->exact = !e->denied && ladder_exact(&c->ladder);
 	if (s->exact) {
 		snprintf(s->use, sizeof(s->use), "%s: %.400s", calls->rung, calls->why);
 		return;
@@ -87,11 +87,9 @@ static enum outcome judge(const struct check *c)
 
 static int look(struct check *c, const struct check_cfg *cfg, struct err *e)
 {
-	int r = ladder_look(c->step, LADDER_MAX, e);
+	int r;
 
-	if (r < 0)
-		return r;
-	c->n_steps = (size_t)r;
+	ladder_look(&c->ladder);
 	r = servers_named(&c->servers, cfg->whom.port, (pid_t)cfg->whom.pid, &c->none);
 	/* A missing server is a finding; any other failure is an error. */
 	if (r && r != -ENXIO && r != -EACCES && r != -ESRCH)

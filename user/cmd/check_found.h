@@ -23,8 +23,8 @@ struct check_server {
 };
 
 struct check {
-	size_t n_steps, n_servers;
-	struct ladder_step step[LADDER_MAX];
+	struct ladder ladder;
+	size_t n_servers;
 	struct servers servers;
 	struct check_server *server;
 	struct hints machine;

@@ -96,14 +96,14 @@ static json_t *ladder(struct json_doc *d, const struct check *c)
 {
 	json_t *a = json_array();
 
-	for (size_t i = 0; i < c->n_steps; i++) {
+	for (size_t i = 0; i < c->ladder.n; i++) {
 		json_t *o = json_object();
 
-		json_put(d, o, "layer", text_or_null(c->step[i].layer));
-		json_put(d, o, "rung", text_or_null(c->step[i].rung));
-		json_put(d, o, "ok", json_boolean(c->step[i].ok));
-		json_put(d, o, "taken", json_boolean(c->step[i].taken));
-		json_put(d, o, "why", text_or_null(c->step[i].why));
+		json_put(d, o, "layer", text_or_null(c->ladder.step[i].layer));
+		json_put(d, o, "rung", text_or_null(c->ladder.step[i].rung));
+		json_put(d, o, "ok", json_boolean(c->ladder.step[i].ok));
+		json_put(d, o, "taken", json_boolean(c->ladder.step[i].taken));
+		json_put(d, o, "why", text_or_null(c->ladder.step[i].why));
 		json_add(d, a, o);
 	}
 	return a;
@@ -118,7 +118,7 @@ static json_t *document(struct json_doc *d, const struct check *c)
 	json_put(d, o, "version", text_or_null(AFPSCOPE_VERSION));
 	json_put(d, o, "command", text_or_null("check"));
 	json_put(d, o, "status", json_integer(c->outcome));
-	json_put(d, o, "exact", json_boolean(ladder_exact(c->step, c->n_steps)));
+	json_put(d, o, "exact", json_boolean(ladder_exact(&c->ladder)));
 	json_put(d, o, "message", text_or_null(c->none.text));
 	json_put(d, o, "session", pid_or_null(c->servers.session));
 	for (size_t i = 0; i < c->n_servers; i++) {

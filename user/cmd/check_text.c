@@ -229,8 +229,8 @@ static void put_ladder(const struct paint *p, const struct check *c, bool facts)
 {
 	const char *before = "";
 
-	for (size_t i = 0; i < c->n_steps; i++) {
-		const struct ladder_step *s = &c->step[i];
+	for (size_t i = 0; i < c->ladder.n; i++) {
+		const struct ladder_step *s = &c->ladder.step[i];
 
 		if (!strcmp(s->layer, "kernel") != facts)
 			continue;
@@ -250,11 +250,11 @@ static void put_ladder(const struct paint *p, const struct check *c, bool facts)
 static void put_answer(const struct paint *p, const struct check *c)
 {
 	const char *why = NULL;
-	bool exact = ladder_exact(c->step, c->n_steps);
+	bool exact = ladder_exact(&c->ladder);
 
-	for (size_t i = 0; !exact && i < c->n_steps && !why; i++)
-		if (!c->step[i].ok && !strcmp(c->step[i].layer, "calls"))
-			why = c->step[i].why;
+	for (size_t i = 0; !exact && i < c->ladder.n && !why; i++)
+		if (!c->ladder.step[i].ok && !strcmp(c->ladder.step[i].layer, "calls"))
+			why = c->ladder.step[i].why;
 	paint_ink(p, INK_BOLD);
 	fputs("afpscope " AFPSCOPE_VERSION " check", p->out);
 	paint_ink(p, INK_NONE);

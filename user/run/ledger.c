@@ -247,6 +247,38 @@ static int combine(const struct totals_kind *k, struct rows *out, struct rows a,
 	return 0;
 }
 
+static int compare_keys(const void *a, const void *b, void *kind)
+{
+	const struct totals_kind *k = kind;
+	uint64_t x = k->key(a), y = k->key(b);
+
+	return x < y ? -1 : x > y;
+}
+
+/* Returns how many are left. */
+static size_t join_equal(const struct totals_kind *k, void *rows, size_t n)
+{
+	char *row = rows, *last = rows;
+
+	if (!n)
+		return 0;
+	qsort_r(row, n, k->size, compare_keys, (void *)k);
+	for (size_t i = 1; i < n; i++) {
+		row += k->size;
+		if (k->key(row) == k->key(last))
+			totals_add(k, last, row);
+		else
+			memmove(last += k->size, row, k->size);
+	}
+	return (size_t)(last - (char *)rows) / k->size + 1;
+}
+
+void ledger_join(struct ledger *l)
+{
+	l->n_parts = join_equal(&part_kind, l->part, l->n_parts);
+	l->n_results = join_equal(&result_kind, l->result, l->n_results);
+}
+
 /* All rows of "to": made of a and b. */
 static int combine_all(struct ledger *to, const struct ledger *a, const struct ledger *b,
 		       enum how how, bool *ok)
@@ -273,7 +305,7 @@ static int combine_all(struct ledger *to, const struct ledger *a, const struct l
 	return 0;
 }
 
-static bool compat_subtract(struct afs_compat *from, const struct afs_compat *what)
+bool ledger_compat_subtract(struct afs_compat *from, const struct afs_compat *what)
 {
 	bool ok = from->syscr >= what->syscr && from->syscw >= what->syscw &&
 		  from->rchar >= what->rchar && from->wchar >= what->wchar;
@@ -319,7 +351,7 @@ int ledger_diff(struct ledger *out, const struct ledger *later, const struct led
 
 		if (!later->has_compat[i] || !earlier->has_compat[i])
 			continue;
-		made.has_compat[i] = compat_subtract(&c, &earlier->compat[i]);
+		made.has_compat[i] = ledger_compat_subtract(&c, &earlier->compat[i]);
 		if (made.has_compat[i])
 			made.compat[i] = c;
 	}

@@ -113,6 +113,11 @@ int ledger_add(struct ledger *to, const struct ledger *from);
 int ledger_raise(struct ledger *to, const struct ledger *from);
 
 void ledger_compat_add(struct afs_compat *to, const struct afs_compat *from);
+/* false: "from" had less of something. */
+bool ledger_compat_subtract(struct afs_compat *from, const struct afs_compat *what);
+
+/* Puts parts and results in order and adds up equal ones, which several CPUs may have counted. */
+void ledger_join(struct ledger *l);
 
 /* Sum of cells; AFS_N_ROLES, AFS_N_CLASSES and AFS_N_OBJECTS stand for all. */
 struct afs_cell ledger_sum(const struct ledger *l, unsigned int role, unsigned int class,

@@ -8,7 +8,6 @@
 #include "kinds/kind.h"
 #include "watch/bpf/load.h"
 #include "watch/bpf/storage_load.h"
-#include "watch/rung.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -20,11 +19,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-struct ladder {
-	struct ladder_step *step;
-	size_t n, max;
-};
-
 /* Adds a step, unless there is no room. */
 static void say(struct ladder *l, const char *layer, const char *rung, bool ok, const char *fmt,
 		...) __attribute__((format(printf, 5, 6)));
@@ -34,29 +28,22 @@ static void say(struct ladder *l, const char *layer, const char *rung, bool ok, 
 	struct ladder_step s = { .layer = layer, .rung = rung, .ok = ok };
 	va_list ap;
 
-	if (l->n == l->max)
+	if (l->n == LADDER_MAX)
 		return;
 	/* Items of the storage are taken each; those of the kernel and of /proc are facts. */
 	s.taken = ok && strcmp(layer, "kernel") != 0 && strcmp(layer, "/proc") != 0 &&
-		  (!strcmp(layer, "storage") || !ladder_taken(l->step, l->n, layer));
+		  (!strcmp(layer, "storage") || !ladder_taken(l, layer));
 	va_start(ap, fmt);
 	vsnprintf(s.why, sizeof(s.why), fmt, ap);
 	va_end(ap);
 	l->step[l->n++] = s;
 }
 
-/* Ways to count calls by BPF, from the best to the weakest. */
-struct bpf_way {
-	const char *rung;
-	struct bpf_load_wish wish;
-};
-
 /* What depends on the first way that works. */
 struct ladder_found {
-	bool any, objects, requests;
+	bool any, objects; /* requests as well */
 	char why[ERR_TEXT_MAX];
-	size_t n_storage;
-	struct ladder_step storage[AFS_N_STORAGE_ITEMS];
+	struct ladder storage;
 };
 
 static void look_storage(struct ladder *l, const struct bpf_load *load)
@@ -65,7 +52,7 @@ static void look_storage(struct ladder *l, const struct bpf_load *load)
 	struct storage *storage = NULL;
 	struct err e = {};
 
-	if (storage_open(&storage, load->object, &e)) {
+	if (storage_open(&storage, load->object, NULL, &e)) {
 		say(l, "storage", "all", false, "%s", e.text);
 		return;
 	}
@@ -78,31 +65,29 @@ static void look_storage(struct ladder *l, const struct bpf_load *load)
 }
 
 /* One way to the calls. */
-static void try_bpf(struct ladder *l, const struct bpf_way *way, struct ladder_found *found)
+static void try_bpf(struct ladder *l, enum bpf_load_way way, struct ladder_found *found)
 {
-	struct ladder storage = { .step = found->storage, .max = AFS_N_STORAGE_ITEMS };
+	const char *rung = way == BPF_LOAD_BTF ? "tp_btf" : "tp raw_syscalls";
+	const struct bpf_load_wish wish = { .decoder = kind_at(0)->decoder, .way = way };
 	struct bpf_load load;
 	struct err e = {};
 	int r;
 
 	if (!procfs_first_pid_namespace()) {
-		say(l, "calls", way->rung, false,
+		say(l, "calls", rung, false,
 		    "this is not the first PID namespace: the kernel's process numbers are not "
 		    "those seen here; run on the host itself");
 		return;
 	}
-	r = bpf_load_open(&load, &way->wish, &e);
-	say(l, "calls", way->rung, !r, "%s",
-	    r ? e.text : "every call counted and timed in the kernel");
+	r = bpf_load_open(&load, &wish, &e);
+	say(l, "calls", rung, !r, "%s", r ? e.text : "every call counted and timed in the kernel");
 	if (r)
 		return;
 	if (!found->any) {
 		found->any = true;
-		found->objects = load.objects;
-		found->requests = load.requests;
+		found->objects = load.setup->objects_on;
 		snprintf(found->why, sizeof(found->why), "%s", load.objects_why);
-		look_storage(&storage, &load);
-		found->n_storage = storage.n;
+		look_storage(&found->storage, &load);
 	}
 	bpf_load_close(&load);
 }
@@ -151,15 +136,10 @@ static void try_proc(struct ladder *l)
 
 static void look_calls(struct ladder *l, struct ladder_found *found)
 {
-	const enum afs_decoder decoder = kind_at(0)->decoder;
-	const struct bpf_load_wish best = bpf_load_best();
-	const struct bpf_way ways[] = {
-		{ "tp_btf", { .decoder = decoder, .only = true } },
-		{ "tp raw_syscalls", { .decoder = decoder, .classic = true, .only = true } },
-	};
+	const bool classic = bpf_load_preempted();
 
-	try_bpf(l, &ways[best.classic], found);
-	try_bpf(l, &ways[!best.classic], found);
+	try_bpf(l, classic ? BPF_LOAD_CLASSIC : BPF_LOAD_BTF, found);
+	try_bpf(l, classic ? BPF_LOAD_BTF : BPF_LOAD_CLASSIC, found);
 	try_proc(l);
 }
 
@@ -171,8 +151,8 @@ static void look_objects(struct ladder *l, const struct ladder_found *found)
 		why = "only where calls are counted by BPF";
 	say(l, "objects", "descriptors", found->objects, "%s",
 	    found->objects ? "calls are distinguished by the object they work on" : why);
-	say(l, "requests", "bytes of the client's connection", found->requests, "%s",
-	    found->requests ? "calls and times of each request, whoever the client is" : why);
+	say(l, "requests", "bytes of the client's connection", found->objects, "%s",
+	    found->objects ? "calls and times of each request, whoever the client is" : why);
 	say(l, "times", "tp_btf sched_switch", found->any, "%s",
 	    found->any ? "every moment of a request: own code, calls, run queue, waits" : why);
 }
@@ -279,41 +259,39 @@ static void look_rights(struct ladder *l)
 	    len ? "without " : "all capabilities that are needed", missing);
 }
 
-int ladder_look(struct ladder_step *out, size_t max, struct err *e)
+void ladder_look(struct ladder *out)
 {
-	struct ladder l = { .step = out, .max = max };
 	struct ladder_found found = {};
 	bool first = procfs_first_pid_namespace();
 
-	(void)e;
-	look_calls(&l, &found);
-	look_objects(&l, &found);
-	look_times(&l);
+	out->n = 0;
+	look_calls(out, &found);
+	look_objects(out, &found);
+	look_times(out);
 	if (!found.any)
-		say(&l, "storage", "all", false, "only where calls are counted by BPF");
-	for (size_t i = 0; i < found.n_storage && l.n < l.max; i++)
-		l.step[l.n++] = found.storage[i];
-	look_proc(&l);
-	look_version(&l);
-	look_features(&l);
-	look_preemption(&l);
-	look_rights(&l);
-	say(&l, "kernel", "PID space", first, "%s",
+		say(out, "storage", "all", false, "only where calls are counted by BPF");
+	for (size_t i = 0; i < found.storage.n && out->n < LADDER_MAX; i++)
+		out->step[out->n++] = found.storage.step[i];
+	look_proc(out);
+	look_version(out);
+	look_features(out);
+	look_preemption(out);
+	look_rights(out);
+	say(out, "kernel", "PID space", first, "%s",
 	    first ? "the first" : "not the first: run on the host itself");
-	return (int)l.n;
 }
 
-const struct ladder_step *ladder_taken(const struct ladder_step *step, size_t n, const char *layer)
+const struct ladder_step *ladder_taken(const struct ladder *l, const char *layer)
 {
-	for (size_t i = 0; i < n; i++)
-		if (step[i].taken && !strcmp(step[i].layer, layer))
-			return &step[i];
+	for (size_t i = 0; i < l->n; i++)
+		if (l->step[i].taken && !strcmp(l->step[i].layer, layer))
+			return &l->step[i];
 	return NULL;
 }
 
-bool ladder_exact(const struct ladder_step *step, size_t n)
+bool ladder_exact(const struct ladder *l)
 {
-	const struct ladder_step *calls = ladder_taken(step, n, "calls");
+	const struct ladder_step *calls = ladder_taken(l, "calls");
 
 	return calls && !strncmp(calls->rung, "tp", 2);
 }

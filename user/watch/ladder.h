@@ -26,13 +26,17 @@ struct ladder_step {
 
 #define LADDER_MAX 32
 
-/* Returns how many steps were written, at most max, or -ENOMEM. */
-int ladder_look(struct ladder_step *out, size_t max, struct err *e);
+struct ladder {
+	size_t n;
+	struct ladder_step step[LADDER_MAX];
+};
+
+void ladder_look(struct ladder *out);
 
 /* Whether every call of a visible process can be counted here. */
-bool ladder_exact(const struct ladder_step *step, size_t n);
+bool ladder_exact(const struct ladder *l);
 
 /* The step that is taken in a layer; NULL: none. */
-const struct ladder_step *ladder_taken(const struct ladder_step *step, size_t n, const char *layer);
+const struct ladder_step *ladder_taken(const struct ladder *l, const char *layer);
 
 #endif

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define SOCKETS_MAX 64
 #define SELDOM      10 /* looks: whose sockets there are */
@@ -176,7 +175,7 @@ static int warn(const struct run_socket *s, struct run *r)
 			s->drops, s->pid, s->port);
 }
 
-int udpsockets_note(const struct udpsockets *u, const struct watch *w, struct run *r)
+int udpsockets_note(struct udpsockets *u, const struct watch *w, struct run *r)
 {
 	struct run_socket *to;
 	int e = u->failed ? -ENOMEM : 0;
@@ -186,16 +185,13 @@ int udpsockets_note(const struct udpsockets *u, const struct watch *w, struct ru
 	if (!r->socket)
 		return -ENOMEM;
 	for (size_t i = 0; i < u->n && !e; i++) {
-		const struct udpsocket *o = &u->one[i];
+		struct udpsocket *o = &u->one[i];
 
 		if (!o->is.looks)
 			continue;
 		to = &r->socket[r->n_sockets++];
 		*to = o->is;
-		to->point = calloc(RUN_SOCKET_POINTS, sizeof(*to->point));
-		if (!to->point)
-			return -ENOMEM;
-		memcpy(to->point, o->is.point, o->is.n * sizeof(*to->point));
+		o->is.point = NULL;
 		to->buffer_max = udp_buffer_max();
 		to->drops = o->last - o->first;
 		to->has_seen = o->seen && watch_drops(w, o->ino, &seen);

@@ -19,7 +19,7 @@ void udpsockets_free(struct udpsockets *u);
 /* The first look is where counting begins. */
 void udpsockets_look(struct udpsockets *u, const struct watch *w);
 
-/* Fills r->socket, and warns of drops. 0 or -ENOMEM. */
-int udpsockets_note(const struct udpsockets *u, const struct watch *w, struct run *r);
+/* Fills r->socket with all that was seen, and warns of drops. Once. 0 or -ENOMEM. */
+int udpsockets_note(struct udpsockets *u, const struct watch *w, struct run *r);
 
 #endif

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Finds the server's processes, chooses a rung, and notes which one and why. */
 
-#include "watch/watch.h"
+#include "watch/watch_priv.h"
 
 #include "base/clock.h"
 #include "host/procfs.h"
-#include "host/tasks.h"
-#include "host/tcpdiag.h"
-#include "kinds/target.h"
 #include "watch/place.h"
-#include "watch/rung.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,32 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct rung *const ladder[] = { &rung_bpf, &rung_proc };
-
 #define DIFFER_MAX 5 /* times */
-#define LADDER_LEN (sizeof(ladder) / sizeof(ladder[0]))
-
-struct watch_process {
-	struct target_process is;
-	enum afs_role role;
-	bool has_times;
-	struct tasks tasks;
-};
-
-struct watch {
-	const struct rung *rung; /* NULL: off */
-	void *state;
-	struct target t;
-	struct watch_sink sink;
-	uint64_t begun_ns;                 /* base/clock.h */
-	char no[LADDER_LEN][ERR_TEXT_MAX]; /* why not this rung; empty: not tried, or taken */
-	char off[ERR_TEXT_MAX];            /* why nothing is measured */
-	char look[ERR_TEXT_MAX];           /* what went wrong when looking again */
-	unsigned int unsettled;
-	struct tcpdiag tcp; /* the server's end of the client's connection */
-	size_t n;
-	struct watch_process process[1 + TARGET_BACKENDS_MAX];
-};
 
 /* Its number is not another one's. */
 static bool is_there(const struct target_process *p, struct procstat *st)
@@ -88,49 +59,61 @@ static void add_processes(struct watch *w)
 		add_process(w, 1 + i, &w->t.backend[i], AFS_ROLE_BACKEND);
 }
 
-static int try_rung(struct watch *w, const struct rung *rung, struct err *e)
+static int take_bpf(struct watch *w, struct err *e)
 {
-	int r = rung->open(&w->state, &w->sink, &w->t, e);
+	const struct bpf_load_wish wish = {
+		.decoder = w->t.decoder,
+		.any_order = w->t.any_order,
+		.files = w->t.files,
+		.accounts = w->t.accounts,
+		.sink = &w->sink,
+	};
+	int r = bpf_rung_open(&w->bpf, &wish, e);
 
-	if (r)
-		return r;
-	r = rung->look(w->state, &w->t, e);
-	if (r)
-		rung->free(w->state);
-	else
-		w->rung = rung;
+	r = r ? r : bpf_rung_look(w->bpf, &w->t, e);
+	if (!r) {
+		w->rung = "bpf";
+		return 0;
+	}
+	bpf_rung_free(w->bpf);
+	w->bpf = NULL;
+	return r;
+}
+
+static int take_proc(struct watch *w, struct err *e)
+{
+	int r = procio_look(&w->proc, &w->t, e);
+
+	if (!r)
+		w->rung = "proc";
 	return r;
 }
 
 /* The highest rung that mode allows; -errno when the one it asks for is not available. */
 static int climb(struct watch *w, enum watch_mode mode, struct err *e)
 {
-	struct err why = {};
-	int r = 0;
+	const struct err *why = &w->no_bpf;
+	int r = mode == WATCH_PROC ? 0 : take_bpf(w, &w->no_bpf);
 
-	for (size_t i = 0; i < LADDER_LEN && !w->rung; i++) {
-		if ((mode == WATCH_BPF && ladder[i] != &rung_bpf) ||
-		    (mode == WATCH_PROC && ladder[i] != &rung_proc))
-			continue;
-		r = try_rung(w, ladder[i], &why);
-		if (r)
-			snprintf(w->no[i], sizeof(w->no[i]), "%s", why.text);
-		if (r && mode != WATCH_AUTO)
-			return err_set(e, r, "cannot watch the server (%s): %s", ladder[i]->name,
-				       why.text);
+	if (mode == WATCH_PROC || (r && mode == WATCH_AUTO)) {
+		why = &w->no_proc;
+		r = take_proc(w, &w->no_proc);
 	}
-	if (!w->rung)
-		snprintf(w->off, sizeof(w->off), "%s", why.text);
+	if (r && mode != WATCH_AUTO)
+		return err_set(e, r, "cannot watch the server (%s): %s",
+			       mode == WATCH_PROC ? "proc" : "bpf", why->text);
+	if (r)
+		snprintf(w->off, sizeof(w->off), "%s", why->text);
 	return 0;
 }
 
 /* Watches what was found since the last look. */
 static void look_again(struct watch *w)
 {
-	struct err e = {};
-
-	if (w->rung->look(w->state, &w->t, &e))
-		snprintf(w->look, sizeof(w->look), "%s", e.text);
+	if (w->bpf)
+		bpf_rung_look(w->bpf, &w->t, &w->look);
+	else
+		procio_look(&w->proc, &w->t, &w->look);
 	add_processes(w);
 }
 
@@ -232,7 +215,7 @@ void watch_find_backends(struct watch *w)
 
 bool watch_settle(struct watch *w)
 {
-	if (!w->rung || w->rung->settle(w->state))
+	if (!w->rung || (w->bpf ? bpf_rung_settle(w->bpf) : procio_settle(&w->proc)))
 		return true;
 	w->unsettled++;
 	return false;
@@ -241,48 +224,21 @@ bool watch_settle(struct watch *w)
 /* The programs know the server's processes: nothing of /proc is read but their own files. */
 static bool take_processes(struct watch *w)
 {
-	pid_t *pid = w->rung->processes ? calloc(AFS_N_PROCESSES, sizeof(*pid)) : NULL;
+	pid_t *pid = calloc(AFS_N_PROCESSES, sizeof(*pid));
 
 	if (pid)
-		target_set_sessions(&w->t, pid, w->rung->processes(w->state, pid));
+		target_set_sessions(&w->t, pid, bpf_rung_processes(w->bpf, pid));
 	free(pid);
 	return pid;
 }
 
 void watch_tick(struct watch *w)
 {
-	unsigned int new = w->rung && w->rung->tick ? w->rung->tick(w->state) : 0;
+	unsigned int new = w->bpf ? bpf_rung_tick(w->bpf) : 0;
 
-	if (new &RUNG_NEW_BACKENDS || (new && !take_processes(w)))
+	if (new &BPF_RUNG_BACKENDS || (new && !take_processes(w)) ||
+	    (w->rung && !w->bpf && procio_tick(&w->proc)))
 		watch_find_backends(w);
-}
-
-int watch_pull(struct watch *w, int timeout_ms)
-{
-	return w->rung && w->rung->pull ? w->rung->pull(w->state, timeout_ms) : -ENOTSUP;
-}
-
-uint64_t watch_pull_lost(const struct watch *w, unsigned int stream)
-{
-	return w->rung && w->rung->pull_lost ? w->rung->pull_lost(w->state, stream) : 0;
-}
-
-void watch_running(struct watch *w, uint64_t before_ns, watch_running_fn *put, void *user)
-{
-	if (w->rung && w->rung->running)
-		w->rung->running(w->state, before_ns, put, user);
-}
-
-void watch_connections(struct watch *w, watch_connection_fn *put, void *user)
-{
-	if (w->rung && w->rung->connections)
-		w->rung->connections(w->state, put, user);
-}
-
-void watch_clients(struct watch *w, watch_client_fn *put, void *user)
-{
-	if (w->rung && w->rung->clients)
-		w->rung->clients(w->state, put, user);
 }
 
 /* Sessions of which only /proc is known. */
@@ -300,53 +256,14 @@ static uint64_t sessions_now(const struct target *t)
 bool watch_state(struct watch *w, struct watch_state *out)
 {
 	*out = (struct watch_state) { 0 };
-	if (w->rung && w->rung->state)
-		w->rung->state(w->state, out);
-	else if (w->rung)
+	if (w->bpf) {
+		out->sessions = connections_now(&w->bpf->view);
+		out->has_checks = true;
+		books_sum(&w->bpf->books, &out->agree, &out->disagree);
+	} else if (w->rung) {
 		out->sessions = sessions_now(&w->t);
+	}
 	return w->rung;
-}
-
-int watch_losses(struct watch *w, struct run *r)
-{
-	return w->rung && w->rung->losses ? w->rung->losses(w->state, r) : 0;
-}
-
-bool watch_follows(const struct watch *w, pid_t pid)
-{
-	return w->rung && w->rung->follows && w->rung->follows(w->state, pid);
-}
-
-enum afs_object watch_sleeps_on(const struct watch *w, pid_t pid)
-{
-	return w->rung && w->rung->sleeps_on ? w->rung->sleeps_on(w->state, pid) : AFS_N_OBJECTS;
-}
-
-struct run_ends watch_ends(const struct watch *w, enum afs_role role)
-{
-	return w->rung && w->rung->ends ? w->rung->ends(w->state, role) : (struct run_ends) { 0 };
-}
-
-bool watch_price(struct watch *w, uint64_t *out_ns)
-{
-	return w->rung && w->rung->price && w->rung->price(w->state, out_ns);
-}
-
-bool watch_session(struct watch *w, pid_t pid, uint16_t port, struct run_session *out)
-{
-	return w->rung && w->rung->session && w->rung->session(w->state, pid, port, out);
-}
-
-bool watch_drops(const struct watch *w, uint64_t ino, uint64_t *out)
-{
-	return w->rung && w->rung->drops && w->rung->drops(w->state, ino, out);
-}
-
-const char *watch_thread_role(const struct watch *w, pid_t tid, uint32_t *at)
-{
-	if (!w->rung || !w->rung->thread_role || !AFS_IS_DATAGRAMS(w->t.decoder))
-		return NULL;
-	return w->rung->thread_role(w->state, tid, at);
 }
 
 uint16_t watch_client_port(const struct watch *w)
@@ -356,7 +273,7 @@ uint16_t watch_client_port(const struct watch *w)
 
 const char *watch_rung(const struct watch *w)
 {
-	return w->rung ? w->rung->name : NULL;
+	return w->rung;
 }
 
 static const struct target_process *place(const struct target *t, enum afs_role role, size_t i,
@@ -392,32 +309,27 @@ const char *watch_why_off(const struct watch *w)
 
 uint64_t watch_stop(struct watch *w)
 {
-	return w->rung && w->rung->stop ? w->rung->stop(w->state) : clock_now_ns();
+	return w->bpf ? bpf_rung_stop(w->bpf) : clock_now_ns();
 }
 
-static int read_with(struct watch *w, int (*read)(void *state, struct ledger *out),
-		     struct ledger *out)
+static int read_as(struct watch *w, bool once, struct ledger *out)
 {
-	if (read)
-		return read(w->state, out);
-	memset(out, 0, sizeof(*out));
+	if (w->bpf)
+		return bpf_rung_read(w->bpf, once, out);
+	*out = (struct ledger) { 0 };
+	if (w->rung)
+		procio_ledger(&w->proc, out);
 	return 0;
 }
 
 int watch_read(struct watch *w, struct ledger *out)
 {
-	return read_with(w, w->rung ? w->rung->read : NULL, out);
+	return read_as(w, false, out);
 }
 
 int watch_glance(struct watch *w, struct ledger *out)
 {
-	return read_with(w, w->rung ? w->rung->glance : NULL, out);
-}
-
-void watch_span(struct watch *w)
-{
-	if (w->rung && w->rung->span)
-		w->rung->span(w->state);
+	return read_as(w, true, out);
 }
 
 bool watch_times(struct watch *w, enum afs_role role, struct procfs_times *out)
@@ -454,7 +366,7 @@ static int finish_absent(const struct watch *w, struct run *r)
 	if (!run_has_metrics(r))
 		return 0;
 	err = target_note(&w->t, r);
-	if (!err && w->rung != &rung_bpf)
+	if (!err && !w->bpf)
 		err = run_absent(r, AFS_N_ROLES, "_call", "only the bpf rung counts every call");
 	for (size_t i = 0; i < w->n && !err; i++) {
 		if (w->process[i].has_times)
@@ -468,14 +380,10 @@ static int finish_absent(const struct watch *w, struct run *r)
 
 static int finish_ladder(const struct watch *w, struct run *r)
 {
-	char key[32];
-	int err = 0;
+	int err = w->no_bpf.code ? run_note(&r->rungs, "not.bpf", "%s", w->no_bpf.text) : 0;
 
-	for (size_t i = 0; i < LADDER_LEN && !err; i++) {
-		snprintf(key, sizeof(key), "not.%s", ladder[i]->name);
-		if (w->no[i][0])
-			err = run_note(&r->rungs, key, "%s", w->no[i]);
-	}
+	if (!err && w->no_proc.code)
+		err = run_note(&r->rungs, "not.proc", "%s", w->no_proc.text);
 	if (!err && !w->rung)
 		err = run_note(&r->rungs, "calls", "off: %s", w->off);
 	if (!err && w->n && w->process[0].has_times)
@@ -484,24 +392,18 @@ static int finish_ladder(const struct watch *w, struct run *r)
 	return err;
 }
 
-/* The programs identify processes by their numbers in the first PID namespace. */
-static int warn_namespace(const struct watch *w, struct run *r)
-{
-	if (!w->rung || w->rung == &rung_bpf || procfs_first_pid_namespace())
-		return 0;
-	return run_note(
-	    &r->warnings, "watch",
-	    "this is a container with its own process numbers, where calls cannot be counted "
-	    "in the kernel: /proc is %s. For exact counts run afpscope outside of the "
-	    "container, or start the container with the host's process numbers (docker run "
-	    "--pid=host)",
-	    w->rung == &rung_proc ? "sampled" : "read, and calls are without times");
-}
-
 static int finish_warnings(const struct watch *w, struct run *r)
 {
-	int err = warn_namespace(w, r);
+	int err = 0;
 
+	/* The programs identify processes by their numbers in the first PID namespace. */
+	if (w->rung && !w->bpf && !procfs_first_pid_namespace())
+		err = run_note(
+		    &r->warnings, "watch",
+		    "this is a container with its own process numbers, where calls cannot be "
+		    "counted in the kernel: /proc is sampled. For exact counts run afpscope "
+		    "outside of the container, or start the container with the host's process "
+		    "numbers (docker run --pid=host)");
 	if (!err && w->t.note[0])
 		err = run_note(&r->warnings, "watch", "%s", w->t.note);
 	if (!err && w->t.way.relayed)
@@ -512,8 +414,8 @@ static int finish_warnings(const struct watch *w, struct run *r)
 		    w->t.way.through);
 	else if (!err && w->t.way.through[0])
 		err = run_note(&r->server, "way", "%s", w->t.way.through);
-	if (!err && w->look[0])
-		err = run_note(&r->warnings, "watch", "%s", w->look);
+	if (!err && w->look.code)
+		err = run_note(&r->warnings, "watch", "%s", w->look.text);
 	if (!err && w->unsettled)
 		err = run_note(&r->warnings, "watch",
 			       "the server was not quiet at %u phase borders: calls near them may "
@@ -542,7 +444,7 @@ int watch_finish(struct watch *w, struct run *r)
 	if (!err)
 		err = finish_warnings(w, r);
 	if (!err && w->rung)
-		err = w->rung->finish(w->state, r);
+		err = w->bpf ? bpf_rung_finish(w->bpf, r) : procio_note(&w->proc, r);
 	return err;
 }
 
@@ -550,8 +452,8 @@ void watch_free(struct watch *w)
 {
 	if (!w)
 		return;
-	if (w->rung)
-		w->rung->free(w->state);
+	bpf_rung_free(w->bpf);
+	procio_fini(&w->proc);
 	for (size_t i = 0; i < w->n; i++)
 		tasks_fini(&w->process[i].tasks);
 	tcpdiag_close(&w->tcp);

@@ -98,9 +98,12 @@ int watch_open(struct watch **out, const struct watch_opts *opts, struct err *e)
  */
 void watch_find_backends(struct watch *w);
 
+/* The limit of watch_settle. */
+#define WATCH_SETTLE_NS 2000000000u
+
 /*
  * Waits until the server is quiet: every request of the client answered (the caller's duty),
- * every watched thread back in its idle wait. true when it is; false when the limit (2 s)
+ * every watched thread back in its idle wait. true when it is; false when the limit of 2 s
  * passed first, which is counted and becomes a warning.
  */
 bool watch_settle(struct watch *w);

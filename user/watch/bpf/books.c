@@ -5,8 +5,7 @@
 
 #include "base/vec.h"
 #include "host/procfs.h"
-#include "watch/bpf/tables.h"
-#include "watch/rung.h"
+#include "watch/watch.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,14 +16,6 @@
 
 #define BOOK_WITH  "/proc/PID/io"
 #define BOOK_ENDED "the kernel's account at their end"
-
-static void sum_subtract(struct afs_compat *from, const struct afs_compat *what)
-{
-	from->syscr -= what->syscr;
-	from->syscw -= what->syscw;
-	from->rchar -= what->rchar;
-	from->wchar -= what->wchar;
-}
 
 /* Whether the thread is not counted any more; then its account is what it was at that moment. */
 static bool is_stopped(const struct afs_thread *t)
@@ -52,7 +43,7 @@ static int thread_io(struct afs_compat *out, const struct afs_thread *t, pid_t t
 		}
 		r = procfs_io_thread(&io, tgid, t->tid);
 	} while (is_stopped(t) || memcmp(&begin, &t->io, sizeof(begin)) != 0);
-	sum_subtract(&io, &begin);
+	ledger_compat_subtract(&io, &begin);
 	*out = io;
 	return r;
 }
@@ -216,7 +207,7 @@ static int close_calls(const struct bpf_view *v, struct run *r)
 		err = tables_read(v, false, &l);
 		all = ledger_sum(&l, AFS_N_ROLES, AFS_N_CLASSES, AFS_N_OBJECTS).calls;
 		ledger_fini(&l);
-		bpf_view_wait_for_counts(v, RUNG_SETTLE_NS);
+		bpf_view_wait_for_counts(v, WATCH_SETTLE_NS);
 		after = bpf_view_all_calls(v);
 	} while (!err && bpf_view_call_moves(v, AFS_N_PROCESSES) != moves && --tries);
 	if (err)

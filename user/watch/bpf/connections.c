@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "watch/bpf/connections.h"
+/* How the requests of each client's connection went, with AFS_TRACE_LIVE; how many there are. */
 
 #include "run/account.h"
+#include "watch/watch_priv.h"
 
 _Static_assert(WATCH_CONNECTIONS == AFS_N_CLIENTS, "one for each slot");
 /* false: it is nobody's. */
@@ -33,9 +34,10 @@ static bool fill(struct watch_connection *out, const struct bpf_view *v, uint32_
 	return true;
 }
 
-void connections_pass(const struct bpf_view *v, watch_connection_fn *put, void *user)
+void watch_connections(struct watch *w, watch_connection_fn *put, void *user)
 {
-	uint32_t n = v->client ? bpf_view_streams(v) : 0;
+	const struct bpf_view *v = w->bpf ? &w->bpf->view : NULL;
+	uint32_t n = v && v->client ? bpf_view_streams(v) : 0;
 	struct watch_connection c;
 
 	for (uint32_t i = 0; i < n; i++)
@@ -67,13 +69,12 @@ uint64_t connections_now(const struct bpf_view *v)
 	return found;
 }
 
-void connections_end(const struct bpf_view *v, uint32_t stream, watch_connection_fn *put,
-		     void *user)
+void connections_end(const struct bpf_rung *b, uint32_t stream)
 {
 	struct watch_connection c;
 
-	if (!v->client || !fill(&c, v, stream))
+	if (!b->sink.ended || !b->view.client || !fill(&c, &b->view, stream))
 		return;
 	c.ended = true;
-	put(user, &c);
+	b->sink.ended(b->sink.user, &c);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tells threads apart by what they do: in many servers all have the program's name. */
-#include "watch/bpf/datagrams.h"
+#include "watch/watch_priv.h"
 
-bool datagrams_drops(const struct bpf_view *v, uint64_t ino, uint64_t *out)
+bool watch_drops(const struct watch *w, uint64_t ino, uint64_t *out)
 {
-	uint32_t n = bpf_view_streams(v);
+	const struct bpf_view *v = w->bpf ? &w->bpf->view : NULL;
+	uint32_t n = v && w->bpf->load.drops ? bpf_view_streams(v) : 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		if (v->stream[i].ino != ino)
@@ -25,9 +26,10 @@ static const char *role_of(const struct afs_thread *t)
 	return t->sent ? "event thread" : NULL;
 }
 
-const char *datagrams_role(const struct bpf_view *v, pid_t tid, uint32_t *at)
+const char *watch_thread_role(const struct watch *w, pid_t tid, uint32_t *at)
 {
-	uint32_t n = bpf_view_threads(v), i;
+	const struct bpf_view *v = w->bpf ? &w->bpf->view : NULL;
+	uint32_t n = v && AFS_IS_DATAGRAMS(w->t.decoder) ? bpf_view_threads(v) : 0, i;
 
 	for (uint32_t k = 0; k < n; k++) {
 		i = (*at + k) % n;

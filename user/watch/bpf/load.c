@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -114,9 +115,6 @@ static const struct load_way classic_way = {
 	.why = "programs may be preempted here, and BTF tracepoints can lose events then",
 };
 
-#define MARKER "mark_processes"
-#define DROPS  "on_udp_drop"
-
 static int select_programs(struct bpf_load *l, const struct load_way *way)
 {
 	const char *const name[BPF_LOAD_PROGRAMS] = { way->enter,  way->leave, "on_switch",
@@ -125,7 +123,7 @@ static int select_programs(struct bpf_load *l, const struct load_way *way)
 	struct bpf_program *p;
 
 	bpf_object__for_each_program(p, l->object)
-	    bpf_program__set_autoload(p, !strcmp(bpf_program__name(p), MARKER));
+	    bpf_program__set_autoload(p, p == l->skel->progs.mark_processes);
 	for (int i = 0; i < BPF_LOAD_PROGRAMS; i++) {
 		p = bpf_object__find_program_by_name(l->object, name[i]);
 		if (!p)
@@ -139,39 +137,20 @@ static int select_programs(struct bpf_load *l, const struct load_way *way)
 /* The program that observes drops, where this kernel has what it needs. */
 static void select_drops(struct bpf_load *l, const struct afs_setup *setup)
 {
-	struct bpf_program *p = bpf_object__find_program_by_name(l->object, DROPS);
-
-	if (p && AFS_IS_DATAGRAMS(setup->decoder) &&
+	if (AFS_IS_DATAGRAMS(setup->decoder) &&
 	    libbpf_find_vmlinux_btf_id("udp_fail_queue_rcv_skb", BPF_TRACE_RAW_TP) > 0)
-		bpf_program__set_autoload(p, true);
+		bpf_program__set_autoload(l->skel->progs.on_udp_drop, true);
 }
 
-static int set_len(struct bpf_load *l, const char *name, __u32 n)
-{
-	struct bpf_map *map = bpf_object__find_map_by_name(l->object, name);
-
-	return map ? bpf_map__set_max_entries(map, n) : -ENOENT;
-}
-
-/* Only programs loaded for it make records; what is not wanted is made small. */
+/* Only programs loaded for it make records. */
 static int set_trace(struct bpf_load *l, struct afs_setup *setup, const struct load_way *way,
 		     const struct bpf_load_wish *wish)
 {
-	struct bpf_map *ring = bpf_object__find_map_by_name(l->object, "records");
-	const struct watch_sink *sink = wish->sink;
-	bool any = sink && ring_wanted(sink);
-	size_t len = ring_len_for(!any ? 1 : sink->ring_len ? sink->ring_len : RING_LEN);
-	int r;
+	static const struct watch_sink none;
+	const struct watch_sink *sink = wish->sink ? wish->sink : &none;
+	size_t wanted = sink->ring_len ? sink->ring_len : RING_LEN;
+	size_t len = ring_len_for(ring_wanted(sink) ? wanted : 1);
 
-	if (!ring)
-		return -ENOENT;
-	l->live = sink && sink->what & AFS_TRACE_LIVE;
-	l->asked = sink && sink->what & AFS_TRACE_ASKED;
-	r = l->live ? 0 : set_len(l, "client", 1);
-	if (!r && !l->asked)
-		r = set_len(l, "asked", 1);
-	if (r || !sink || !sink->what)
-		return r ? r : bpf_map__set_max_entries(ring, (uint32_t)len);
 	setup->trace = (uint8_t)sink->what;
 	for (unsigned int i = 0; i < AFS_ACCOUNT_BETWEEN; i++)
 		setup->looks[i] = account_changes_nothing(i);
@@ -181,7 +160,7 @@ static int set_trace(struct bpf_load *l, struct afs_setup *setup, const struct l
 	for (unsigned int state = 0; state < AFS_N_STATES; state++)
 		setup->column[state] = account_blocked_column(state / AFS_N_OBJECTS,
 							      state % AFS_N_OBJECTS);
-	return bpf_map__set_max_entries(ring, (uint32_t)len);
+	return bpf_map__set_max_entries(l->skel->maps.records, (uint32_t)len);
 }
 
 /* Several messages at once are looked into if they are datagrams. */
@@ -193,23 +172,34 @@ static void set_calls(struct afs_setup *setup)
 			setup->calls[i].data = AFS_DATA_NONE;
 }
 
-/* What the decoder does not need is made small. */
+/* Maps whose length depends on the machine, or that are made small because nobody needs them. */
 static int set_lens(struct bpf_load *l, const struct afs_setup *setup)
 {
-	static const char *const forget[] = { "link", "seen", "socket" };
-	bool datagrams = AFS_IS_DATAGRAMS(setup->decoder);
-	int r = set_len(l, "stripe", l->n_cpus);
-
+	const bool datagrams = AFS_IS_DATAGRAMS(setup->decoder);
+	const bool any_order = setup->objects_on && setup->any_order && !datagrams;
 	/* Each CPU keeps up to 128 free entries of a map that forgets. */
-	for (size_t i = 0; i < sizeof(forget) / sizeof(forget[0]) && !r; i++)
-		r = set_len(l, forget[i], AFS_N_LINKS + 128 * l->n_cpus);
-	if (!r)
-		r = set_len(l, "times", l->n_lanes);
-	if (!r && !(setup->objects_on && setup->any_order && !datagrams))
-		r = set_len(l, "pending", 1);
-	if (!r && !datagrams)
-		r = set_len(l, "rx_call", 1);
-	return !r && !datagrams ? set_len(l, "datagram", 1) : r;
+	const __u32 forgets = AFS_N_LINKS + 128 * l->n_cpus;
+	const struct {
+		struct bpf_map *map;
+		__u32 n; /* 0: as in the source */
+	} len[] = {
+		{ l->skel->maps.stripe, l->n_cpus },
+		{ l->skel->maps.times, l->n_lanes },
+		{ l->skel->maps.link, forgets },
+		{ l->skel->maps.seen, forgets },
+		{ l->skel->maps.socket, forgets },
+		{ l->skel->maps.pending, !any_order },
+		{ l->skel->maps.rx_call, !datagrams },
+		{ l->skel->maps.datagram, !datagrams },
+		{ l->skel->maps.client, !(setup->trace & AFS_TRACE_LIVE) },
+		{ l->skel->maps.asked, !(setup->trace & AFS_TRACE_ASKED) },
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof(len) / sizeof(len[0]) && !r; i++)
+		if (len[i].n)
+			r = bpf_map__set_max_entries(len[i].map, len[i].n);
+	return r;
 }
 
 static int load(struct bpf_load *l, const struct load_way *way, const struct bpf_load_wish *wish,
@@ -232,20 +222,20 @@ static int load(struct bpf_load *l, const struct load_way *way, const struct bpf
 	setup->decoder = (uint8_t)(objects ? wish->decoder : AFS_DECODER_NONE);
 	setup->any_order = wish->any_order;
 	setup->files = (uint8_t)wish->files;
-	l->accounts = wish->accounts;
 	set_calls(setup);
 	r = select_programs(l, way);
 	select_drops(l, setup);
 	if (!r)
-		r = set_lens(l, setup);
-	if (!r)
 		r = set_trace(l, setup, way, wish);
+	if (!r)
+		r = set_lens(l, setup);
 	if (!r)
 		r = calls_bpf__load(l->skel);
 	if (r)
 		return refusal(e, r, "load BPF programs");
 	l->shared = &l->skel->bss->shared;
 	l->shared->span = 1;
+	l->setup = setup;
 	return 0;
 }
 
@@ -287,8 +277,7 @@ static void free_all(struct bpf_load *l, const struct bpf_load_wish *wish)
 
 static int attach(struct bpf_load *l, struct err *e)
 {
-	struct bpf_program *marker = bpf_object__find_program_by_name(l->object, MARKER);
-	struct bpf_program *drops = bpf_object__find_program_by_name(l->object, DROPS);
+	struct bpf_program *drops = l->skel->progs.on_udp_drop;
 
 	/* Return probes first: so a call that is seen entering is always seen returning. */
 	for (int i = BPF_LOAD_PROGRAMS; i-- > 0;) {
@@ -296,10 +285,10 @@ static int attach(struct bpf_load *l, struct err *e)
 		if (!l->program[i].link)
 			return refusal(e, -errno, l->program[i].name);
 	}
-	l->marker = bpf_program__attach_iter(marker, NULL);
+	l->marker = bpf_program__attach_iter(l->skel->progs.mark_processes, NULL);
 	if (!l->marker)
 		return refusal(e, -errno, "task iterator");
-	if (drops && bpf_program__fd(drops) >= 0)
+	if (bpf_program__fd(drops) >= 0)
 		l->drops = bpf_program__attach(drops);
 	return 0;
 }
@@ -324,7 +313,6 @@ static int try_way(struct bpf_load *l, const struct load_way *way, const struct 
 	int r;
 
 	r = load(l, way, wish, objects, e);
-	l->objects = l->requests = objects && !r;
 	if (r && objects) {
 		snprintf(l->objects_why, sizeof(l->objects_why), "%s", last_words);
 		unload(l);
@@ -343,8 +331,10 @@ static int try_way(struct bpf_load *l, const struct load_way *way, const struct 
 
 static int try_both_ways(struct bpf_load *l, const struct bpf_load_wish *wish, struct err *e)
 {
-	const struct load_way *first = wish->classic ? &classic_way : &btf_way;
-	const struct load_way *second = wish->classic ? &btf_way : &classic_way;
+	bool classic = wish->way == BPF_LOAD_CLASSIC ||
+		       (wish->way == BPF_LOAD_BEST && bpf_load_preempted());
+	const struct load_way *first = classic ? &classic_way : &btf_way;
+	const struct load_way *second = classic ? &btf_way : &classic_way;
 	struct err why = {};
 	int r = try_way(l, first, wish, &why);
 
@@ -354,19 +344,11 @@ static int try_both_ways(struct bpf_load *l, const struct bpf_load_wish *wish, s
 		return 0;
 	}
 	snprintf(l->how_why, sizeof(l->how_why), "%s: %.400s", first->how, why.text);
-	if (wish->only) {
-		*e = why;
-		return r;
-	}
-	r = try_way(l, second, wish, e);
+	if (wish->way == BPF_LOAD_BEST)
+		r = try_way(l, second, wish, e);
 	if (r)
 		*e = why;
 	return r;
-}
-
-struct bpf_load_wish bpf_load_best(void)
-{
-	return (struct bpf_load_wish) { .classic = bpf_load_preempted() };
 }
 
 /* Whether the kernel was built with preemption as its default. */
@@ -409,14 +391,6 @@ bool bpf_load_preempted(void)
 	file_text(mode, sizeof(mode), "/sys/kernel/debug/sched/preempt");
 	file_text(cmdline, sizeof(cmdline), "/proc/cmdline");
 	return bpf_load_preempts(name.version, mode, cmdline, built_preempted(name.release));
-}
-
-uint64_t bpf_load_misses(const struct bpf_program *p)
-{
-	struct bpf_prog_info info = {};
-	__u32 len = sizeof(info);
-
-	return bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &len) ? 0 : info.recursion_misses;
 }
 
 unsigned int bpf_load_cpus(const char *possible)
@@ -466,7 +440,7 @@ int bpf_load_open(struct bpf_load *out, const struct bpf_load_wish *wish, struct
 	r = try_both_ways(out, wish, e);
 	libbpf_set_print(old);
 	for (unsigned int i = 0; !r && i < BPF_LOAD_PROGRAMS; i++)
-		out->program[i].missed = bpf_load_misses(out->program[i].program);
+		out->program[i].missed = bpf_load_missed(&out->program[i]);
 	return r;
 }
 
@@ -475,9 +449,27 @@ void bpf_load_close(struct bpf_load *l)
 	unload(l);
 }
 
-uint64_t bpf_load_missed(const struct bpf_load *l, unsigned int i)
+uint64_t bpf_load_missed(const struct bpf_load_program *p)
 {
-	return bpf_load_misses(l->program[i].program) - l->program[i].missed;
+	struct bpf_prog_info info = {};
+	__u32 len = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(bpf_program__fd(p->program), &info, &len)
+		   ? 0
+		   : info.recursion_misses - p->missed;
+}
+
+struct bpf_load_array bpf_load_map(const struct bpf_object *object, const char *name, size_t value)
+{
+	const struct bpf_map *map = bpf_object__find_map_by_name(object, name);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), len;
+	void *at;
+
+	if (!map || bpf_map__value_size(map) != value)
+		return (struct bpf_load_array) { 0 };
+	len = (value * bpf_map__max_entries(map) + page - 1) / page * page;
+	at = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	return (struct bpf_load_array) { at == MAP_FAILED ? NULL : at, len };
 }
 
 static int by_number(const void *a, const void *b)

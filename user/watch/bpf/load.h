@@ -33,26 +33,27 @@ struct bpf_load_program {
 struct bpf_load {
 	struct calls_bpf *skel;
 	struct bpf_object *object;
-	struct afs_shared *shared; /* mapped */
-	const char *how;           /* which tracepoints; static */
-	bool objects;              /* descriptors are distinguished ... */
-	bool requests;             /* ... and so are requests */
-	bool live;                 /* struct afs_client is filled */
-	bool asked;                /* struct afs_asking is, if objects are distinguished */
-	const struct account_names *accounts; /* as wished */
-	char objects_why[ERR_TEXT_MAX];
-	char how_why[ERR_TEXT_MAX]; /* why not the preferred way; empty: it is used */
+	struct afs_shared *shared;      /* mapped */
+	const struct afs_setup *setup;  /* mapped; what they were loaded with */
+	const char *how;                /* which tracepoints; static */
+	char objects_why[ERR_TEXT_MAX]; /* why objects and requests are not distinguished */
+	char how_why[ERR_TEXT_MAX];     /* why not the preferred way; empty: it is used */
 	unsigned int n_cpus, n_lanes;
 	struct bpf_load_program program[BPF_LOAD_PROGRAMS];
 	struct bpf_link *marker;
 	struct bpf_link *drops; /* NULL: they are not observed, or no datagrams are expected */
 };
 
+enum bpf_load_way {
+	BPF_LOAD_BEST,    /* or else the other one */
+	BPF_LOAD_BTF,     /* BTF tracepoints */
+	BPF_LOAD_CLASSIC, /* raw_syscalls tracepoints */
+};
+
 /* How the programs shall be attached; tests ask for ways that this kernel does not need. */
 struct bpf_load_wish {
-	bool classic;    /* raw_syscalls tracepoints before BTF tracepoints */
+	enum bpf_load_way way;
 	bool no_objects; /* do without bpf_probe_read_kernel: no objects, no requests */
-	bool only;       /* fail instead of trying other ways */
 	/* Room for them; 0: all that the tables have. */
 	unsigned int n_processes, n_threads, n_streams, n_parts;
 	enum afs_decoder decoder; /* for clients' bytes */
@@ -62,8 +63,6 @@ struct bpf_load_wish {
 	    *accounts; /* with a name they get a histogram; NULL: the default kind's */
 	const struct watch_sink *sink; /* for records; NULL: make none */
 };
-
-struct bpf_load_wish bpf_load_best(void);
 
 /*
  * Whether this kernel may preempt a BPF program in the middle (full or lazy preemption), so that
@@ -82,9 +81,6 @@ bool bpf_load_preempts(const char *version, const char *mode, const char *cmdlin
  */
 unsigned int bpf_load_cpus(const char *possible);
 
-/* Runs that the kernel skipped. */
-uint64_t bpf_load_misses(const struct bpf_program *p);
-
 /* 0, or a negative errno and the reason as text for the user. */
 int bpf_load_open(struct bpf_load *out, const struct bpf_load_wish *wish, struct err *e);
 void bpf_load_close(struct bpf_load *l);
@@ -98,7 +94,16 @@ int bpf_load_mark(struct bpf_load *l, struct afs_want *want, size_t n, struct er
 /* Makes a cleared slot available again. */
 void bpf_load_give(struct bpf_load *l, enum afs_slots of, uint32_t slot);
 
-/* Runs of program i that the kernel skipped since the start. */
-uint64_t bpf_load_missed(const struct bpf_load *l, unsigned int i);
+/* Runs that the kernel skipped since "missed" was noted. */
+uint64_t bpf_load_missed(const struct bpf_load_program *p);
+
+/* An array of an object, mapped into memory. */
+struct bpf_load_array {
+	void *at; /* NULL: not possible */
+	size_t len;
+};
+
+/* value: bytes of each element. */
+struct bpf_load_array bpf_load_map(const struct bpf_object *object, const char *name, size_t value);
 
 #endif

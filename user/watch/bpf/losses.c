@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Losses: what the programs could not count, each a number. */
-#include "watch/bpf/losses.h"
+
+#include "watch/watch_priv.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-static int note_skipped(const struct bpf_load *l, struct run *r)
+int losses_skipped(const struct bpf_load_program *p, size_t n, struct run *r)
 {
 	char what[96];
 	int err = 0;
 
-	for (unsigned int i = 0; i < BPF_LOAD_PROGRAMS && !err; i++) {
-		snprintf(what, sizeof(what), "%s skipped by the kernel", l->program[i].name);
-		err = run_loss(r, what, bpf_load_missed(l, i));
+	for (size_t i = 0; i < n && !err; i++) {
+		snprintf(what, sizeof(what), "%s skipped by the kernel", p[i].name);
+		err = run_loss(r, what, bpf_load_missed(&p[i]));
 	}
 	return err;
 }
@@ -43,6 +44,16 @@ static int note_streams(const struct bpf_view_ended *all, struct run *r)
 			      all->stream_bytes);
 }
 
+static uint64_t lost_records(const struct bpf_view *v, unsigned int stream)
+{
+	return __atomic_load_n(&v->shared->lost.records[stream], __ATOMIC_RELAXED);
+}
+
+uint64_t watch_pull_lost(const struct watch *w, unsigned int stream)
+{
+	return w->bpf ? lost_records(&w->bpf->view, stream) : 0;
+}
+
 /* Losses of a trace. */
 static int note_records(const struct bpf_view *v, struct run *r)
 {
@@ -56,7 +67,7 @@ static int note_records(const struct bpf_view *v, struct run *r)
 
 	for (unsigned int i = 0; i < AFS_N_STREAMS && !err; i++) {
 		if (i != AFS_STREAM_CLIENT && i != AFS_STREAM_TEXTS)
-			err = run_loss(r, what[i], bpf_view_lost_records(v, i));
+			err = run_loss(r, what[i], lost_records(v, i));
 		for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
 			kept += v->stripe[cpu].batch_n[i];
 	}
@@ -108,8 +119,9 @@ static int note_uncounted(const struct bpf_view *v, const struct bpf_view_ended 
 	return err;
 }
 
-int losses_note(const struct bpf_load *l, const struct bpf_view *v, bool records, struct run *r)
+int losses_note(const struct bpf_rung *b, struct run *r)
 {
+	const struct bpf_view *v = &b->view;
 	const struct bpf_view_ended all = connections(v);
 	const struct afs_lost *lost = &v->shared->lost;
 	const struct {
@@ -126,14 +138,19 @@ int losses_note(const struct bpf_load *l, const struct bpf_view *v, bool records
 		{ "result codes not counted: no room", lost->results, true },
 		{ "connections to backends forgotten: no room", lost->links, true },
 	};
-	int err = note_skipped(l, r);
+	int err = losses_skipped(b->load.program, BPF_LOAD_PROGRAMS, r);
 
 	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]) && !err; i++)
 		if (!losses[i].of_requests || run_has_requests(r))
 			err = run_loss(r, losses[i].what, losses[i].n);
-	if (!err && records)
+	if (!err && b->records)
 		err = note_records(v, r);
-	if (!err && l->requests && run_has_requests(r))
+	if (!err && b->load.setup->objects_on && run_has_requests(r))
 		err = note_streams(&all, r);
 	return err ? err : note_uncounted(v, &all, r);
+}
+
+int watch_losses(struct watch *w, struct run *r)
+{
+	return w->bpf ? losses_note(w->bpf, r) : 0;
 }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Run-time statistics of the programs. */
 
-#include "watch/bpf/price.h"
+#include "watch/watch_priv.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <unistd.h>
+
+/* Runs of the programs that suffice to measure their cost. */
+#define PRICE_RUNS 20000
 
 void price_begin(struct price *p)
 {
@@ -40,10 +43,10 @@ static uint64_t read_all(struct price *p, const struct bpf_load *l)
 	return runs;
 }
 
-void price_look(struct price *p, const struct bpf_load *l, uint64_t n)
+void price_look(struct bpf_rung *b)
 {
-	if (p->fd >= 0 && read_all(p, l) >= n)
-		price_end(p);
+	if (b->price.fd >= 0 && read_all(&b->price, &b->load) >= PRICE_RUNS)
+		price_end(&b->price);
 }
 
 static double mean(const struct price *p, unsigned int i)
@@ -59,17 +62,20 @@ static double mean_call(struct price *p, const struct bpf_load *l)
 	return p->program[0].runs && p->program[1].runs ? mean(p, 0) + mean(p, 1) : 0;
 }
 
-bool price_ns(struct price *p, const struct bpf_load *l, uint64_t calls, uint64_t *out_ns)
+bool watch_price(struct watch *w, uint64_t *out_ns)
 {
-	double call = mean_call(p, l);
+	double call = w->bpf ? mean_call(&w->bpf->price, &w->bpf->load) : 0;
 
-	*out_ns = (uint64_t)(call * (double)calls);
+	if (call > 0)
+		*out_ns = (uint64_t)(call * (double)bpf_view_all_calls(&w->bpf->view));
 	return call > 0;
 }
 
-int price_note(struct price *p, const struct bpf_load *l, uint64_t calls, struct run *r)
+int price_note(struct bpf_rung *b, struct run *r)
 {
-	double call = mean_call(p, l), all = call * (double)calls;
+	struct price *p = &b->price;
+	uint64_t calls = bpf_view_all_calls(&b->view);
+	double call = mean_call(p, &b->load), all = call * (double)calls;
 	uint64_t runs = p->program[0].runs;
 
 	price_end(p);

@@ -3,6 +3,8 @@
 
 #include "watch/bpf/ring.h"
 
+#include "watch/watch_priv.h"
+
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -11,12 +13,6 @@
 #include <unistd.h>
 
 #define WAKE_LEN (1u << 20)
-
-struct ring {
-	struct watch_sink sink;
-	struct ring_buffer *ring;
-	int epoll;
-};
 
 size_t ring_len_for(size_t wish)
 {
@@ -45,58 +41,48 @@ bool ring_wanted(const struct watch_sink *sink)
 static int hand_on(void *context, void *data, size_t len)
 {
 	const struct afs_record_head *head;
-	const struct ring *r = context;
+	const struct watch_sink *sink = context;
 
 	for (size_t at = 0; at + sizeof(*head) <= len; at += head->len) {
 		head = (const void *)((const char *)data + at);
 		if (head->len < sizeof(*head) || head->len > len - at)
 			break;
 		if (head->stream < AFS_N_STREAMS)
-			r->sink.put(r->sink.user, head->stream, head + 1);
+			sink->put(sink->user, head->stream, head + 1);
 	}
 	return 0;
 }
 
-int ring_open(struct ring **out, const struct bpf_object *object, const struct watch_sink *sink,
-	      struct err *e)
+int ring_open(struct bpf_rung *b, struct err *e)
 {
-	int fd = bpf_object__find_map_fd_by_name(object, "records"), r;
+	int fd = bpf_object__find_map_fd_by_name(b->load.object, "records");
 	/* Edge-triggered: level-triggered it would fire as long as anything is in the buffer. */
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
-	struct ring *x = calloc(1, sizeof(*x));
 
-	if (!x)
-		return err_set(e, -ENOMEM, "out of memory");
-	x->sink = *sink;
-	x->epoll = epoll_create1(EPOLL_CLOEXEC);
-	x->ring = x->epoll < 0 ? NULL : ring_buffer__new(fd, hand_on, x, NULL);
-	if (!x->ring || epoll_ctl(x->epoll, EPOLL_CTL_ADD, fd, &event)) {
-		r = err_set(e, -errno, "cannot read the records of the BPF programs: %s",
-			    strerror(errno));
-		ring_close(x);
-		return r;
-	}
-	*out = x;
+	b->epoll = epoll_create1(EPOLL_CLOEXEC);
+	b->records = b->epoll < 0 ? NULL : ring_buffer__new(fd, hand_on, &b->sink, NULL);
+	if (!b->records || epoll_ctl(b->epoll, EPOLL_CTL_ADD, fd, &event))
+		return err_set(e, -errno, "cannot read the records of the BPF programs: %s",
+			       strerror(errno));
 	return 0;
 }
 
-int ring_pull(struct ring *r, int timeout_ms)
+int watch_pull(struct watch *w, int timeout_ms)
 {
 	struct epoll_event event;
 	int n;
 
-	if (timeout_ms && epoll_wait(r->epoll, &event, 1, timeout_ms) < 0 && errno != EINTR)
+	if (!w->bpf || !w->bpf->records)
+		return -ENOTSUP;
+	if (timeout_ms && epoll_wait(w->bpf->epoll, &event, 1, timeout_ms) < 0 && errno != EINTR)
 		return -errno;
-	n = ring_buffer__consume(r->ring);
+	n = ring_buffer__consume(w->bpf->records);
 	return n < 0 ? n : 0;
 }
 
-void ring_close(struct ring *r)
+void ring_close(struct bpf_rung *b)
 {
-	if (!r)
-		return;
-	ring_buffer__free(r->ring);
-	if (r->epoll >= 0)
-		close(r->epoll);
-	free(r);
+	ring_buffer__free(b->records);
+	if (b->epoll >= 0)
+		close(b->epoll);
 }

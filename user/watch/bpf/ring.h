@@ -7,8 +7,7 @@
 #include "base/err.h"
 #include "watch/watch.h"
 
-struct bpf_object;
-struct ring;
+struct bpf_rung;
 
 /* Default size of the ring buffer, in bytes. */
 #define RING_LEN (16u << 20)
@@ -25,10 +24,7 @@ size_t ring_wake_len(size_t ring_len, unsigned int n_cpus);
 /* Whether any records are wanted. */
 bool ring_wanted(const struct watch_sink *sink);
 
-int ring_open(struct ring **out, const struct bpf_object *object, const struct watch_sink *sink,
-	      struct err *e);
-/* As watch_pull. */
-int ring_pull(struct ring *r, int timeout_ms);
-void ring_close(struct ring *r); /* NULL is allowed */
+int ring_open(struct bpf_rung *b, struct err *e);
+void ring_close(struct bpf_rung *b);
 
 #endif

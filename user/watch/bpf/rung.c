@@ -1,27 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The rung that counts every call: the programs of bpf/calls.bpf.c and their maps, read through
- * mappings at no cost for the server.
- */
+/* Opens what the rung consists of, reads it, and notes what it is. */
 
-#include "watch/rung.h"
+#include "watch/bpf/rung.h"
 
 #include "base/clock.h"
-#include "host/syscalls.h"
-#include "watch/bpf/books.h"
-#include "watch/bpf/connections.h"
-#include "watch/bpf/datagrams.h"
-#include "watch/bpf/load.h"
-#include "watch/bpf/losses.h"
-#include "watch/bpf/price.h"
 #include "watch/bpf/ring.h"
-#include "watch/bpf/running.h"
-#include "watch/bpf/sessions.h"
-#include "watch/bpf/settle.h"
-#include "watch/bpf/slots.h"
 #include "watch/bpf/storage_load.h"
-#include "watch/bpf/tables.h"
-#include "watch/bpf/view.h"
+#include "watch/watch_priv.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -29,9 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-/* Runs of the programs that suffice to measure their cost. */
-#define PRICE_RUNS 20000
 
 /* Pause between readings: the client may share its CPU with the server, so never spin. */
 #define PAUSE_NS 30000
@@ -42,60 +24,28 @@
 /* A reading takes a fraction of the 10 ms for which a server's idle thread may sleep. */
 #define READINGS 8
 
-struct bpf_rung {
-	struct bpf_load load;
-	struct bpf_view view;
-	struct sessions *sessions;
-	struct slots *slots;
-	struct books books;
-	struct price price;
-	struct watch_sink sink;
-	struct ring *records;           /* NULL: none are wanted */
-	struct storage *storage;        /* NULL: nothing can be observed */
-	char storage_why[ERR_TEXT_MAX]; /* why it is NULL */
-	uint32_t n_begun;               /* processes, at the last tick, and ... */
-	uint32_t n_unserved;            /* ... connections to backends that are not watched */
-	bool sleeps[AFS_N_CALLS];
-	bool crowded, plain; /* as in struct target */
-	bool settled;        /* when it was last waited for */
-};
-
-static void bpf_free(void *state)
+void bpf_rung_free(struct bpf_rung *b)
 {
-	struct bpf_rung *b = state;
-
 	if (!b)
 		return;
 	price_end(&b->price);
 	storage_close(b->storage);
-	ring_close(b->records);
+	ring_close(b);
 	bpf_view_close(&b->view);
 	bpf_load_close(&b->load);
 	sessions_free(b->sessions);
-	slots_free(b->slots);
 	books_fini(&b->books);
 	free(b);
 }
 
-/* If it cannot be opened, the watch goes on without it. */
-static void open_storage(struct bpf_rung *b)
-{
-	struct err why = {};
-
-	if (!storage_open(&b->storage, b->load.object, &why))
-		return;
-	b->storage = NULL;
-	snprintf(b->storage_why, sizeof(b->storage_why), "%s", why.text);
-}
-
-int rung_bpf_open(void **state, const struct bpf_load_wish *wish, struct err *e)
+int bpf_rung_open(struct bpf_rung **out, const struct bpf_load_wish *wish, struct err *e)
 {
 	struct bpf_rung *b = calloc(1, sizeof(*b));
 	int r;
 
 	if (!b)
 		return err_set(e, -ENOMEM, "out of memory");
-	b->price.fd = -1;
+	b->price.fd = b->epoll = -1;
 	r = bpf_load_open(&b->load, wish, e);
 	if (r)
 		goto fail;
@@ -103,58 +53,28 @@ int rung_bpf_open(void **state, const struct bpf_load_wish *wish, struct err *e)
 	if (wish->sink)
 		b->sink = *wish->sink;
 	if (!r && ring_wanted(&b->sink))
-		r = ring_open(&b->records, b->load.object, wish->sink, e);
+		r = ring_open(b, e);
 	if (r)
 		goto fail;
 	b->sessions = sessions_new();
-	b->slots = slots_new();
-	if (!b->sessions || !b->slots) {
+	if (!b->sessions) {
 		r = err_set(e, -ENOMEM, "out of memory");
 		goto fail;
 	}
-	for (int nr = 0; nr < AFS_N_CALLS; nr++)
-		b->sleeps[nr] = syscalls_is_sleep(nr);
-	open_storage(b);
+	/* If it cannot be opened, the watch goes on without it. */
+	storage_open(&b->storage, b->load.object, NULL, &b->storage_why);
 	price_begin(&b->price);
-	*state = b;
+	*out = b;
 	return 0;
 fail:
-	bpf_free(b);
+	bpf_rung_free(b);
 	return r;
 }
 
-static int bpf_open(void **state, const struct watch_sink *sink, const struct target *t,
-		    struct err *e)
+bool bpf_rung_settle(struct bpf_rung *b)
 {
-	struct bpf_load_wish wish = bpf_load_best();
-
-	wish.sink = sink;
-	wish.decoder = t->decoder;
-	wish.any_order = t->any_order;
-	wish.files = t->files;
-	wish.accounts = t->accounts;
-	return rung_bpf_open(state, &wish, e);
-}
-
-static bool bpf_settle(void *state)
-{
-	struct bpf_rung *b = state;
-
-	b->settled = settle(&b->view, b->sleeps, b->plain, RUNG_SETTLE_NS);
+	b->settled = settle(&b->view, b->plain, WATCH_SETTLE_NS);
 	return b->settled;
-}
-
-static bool is_watched(const struct bpf_rung *b, pid_t pid)
-{
-	uint32_t n = bpf_view_processes(&b->view);
-	const struct afs_process *p;
-
-	for (uint32_t i = 0; i < n; i++) {
-		p = &b->view.process[i];
-		if (p->tgid == pid && p->ended < p->threads)
-			return true;
-	}
-	return false;
 }
 
 /* Lists first, then their lengths, by which the programs read them. */
@@ -178,7 +98,7 @@ static void want(const struct bpf_rung *b, struct afs_want *list, size_t *n,
 	for (size_t i = 0; i < *n; i++)
 		if (list[i].tgid == p->pid)
 			return;
-	if (*n < AFS_N_WANTS && !p->ended && !is_watched(b, p->pid))
+	if (*n < AFS_N_WANTS && !p->ended && !bpf_view_find(&b->view, p->pid))
 		list[(*n)++] = (struct afs_want) { p->pid, role, account, -1 };
 }
 
@@ -207,7 +127,7 @@ static int mark(struct bpf_rung *b, const struct target *t, struct err *e)
 		want(b, list, &n, &t->other[i], t->other[i].role, AFS_ACCOUNT_NONE);
 	r = n ? bpf_load_mark(&b->load, list, n, e) : 0;
 	/* One that has just ended is watched, too: that is what there is to say. */
-	if (!r && first && !is_watched(b, t->server) && !procstat_read(&st, t->server) &&
+	if (!r && first && !bpf_view_find(&b->view, t->server) && !procstat_read(&st, t->server) &&
 	    procstat_lives(&st))
 		r = err_set(e, -ESRCH,
 			    "process %d cannot be watched: this is not the first PID namespace",
@@ -222,16 +142,8 @@ static int mark(struct bpf_rung *b, const struct target *t, struct err *e)
 	return r;
 }
 
-/* For their labels. */
-static void look_sessions(struct bpf_rung *b)
+int bpf_rung_look(struct bpf_rung *b, const struct target *t, struct err *e)
 {
-	if (!b->sink.totals_only)
-		sessions_look(b->sessions, &b->view);
-}
-
-static int bpf_look(void *state, const struct target *t, struct err *e)
-{
-	struct bpf_rung *b = state;
 	struct afs_inodes now = t->known;
 	int r;
 
@@ -242,39 +154,24 @@ static int bpf_look(void *state, const struct target *t, struct err *e)
 	b->plain = t->plain;
 	r = mark(b, t, e);
 	/* Those marked now may end before the next tick. */
-	look_sessions(b);
-	return r;
-}
-
-static int read_storage(const struct bpf_rung *b, struct ledger *out)
-{
-	const struct storage_item *item = storage_describe(b->storage);
-	int r = storage_read(b->storage, &out->storage, &out->n_storage);
-
-	out->has_storage = !r;
-	for (int i = 0; i < AFS_N_STORAGE_ITEMS; i++)
-		out->has_item[i] = !r && item[i].how;
+	sessions_look(b);
 	return r;
 }
 
 /* The times come last: the caller dates a reading by the moment at which it has it. */
 static int read_once(const struct bpf_rung *b, struct ledger *out)
 {
-	int r = 0;
+	int r;
 
 	memset(out, 0, sizeof(*out));
-	if (b->load.requests) {
-		r = bpf_view_read_accounts(&b->view, out);
-		r = r ? r : bpf_view_read_results(&b->view, out);
-		r = r ? r : bpf_view_read_packets(&b->view, out);
-		out->has_requests = !r;
-	}
+	r = b->load.setup->objects_on ? bpf_view_read_requests(&b->view, out) : 0;
 	if (!r && b->storage)
-		r = read_storage(b, out);
+		r = storage_read(b->storage, out);
 	bpf_view_read_compat(&b->view, out);
-	r = r ? r : tables_read(&b->view, b->load.requests, out);
+	r = r ? r : tables_read(&b->view, b->load.setup->objects_on, out);
 	if (r)
 		ledger_fini(out);
+	ledger_join(out);
 	return r;
 }
 
@@ -283,19 +180,18 @@ static int read_once(const struct bpf_rung *b, struct ledger *out)
  * during which one did is repeated, so that its times and calls are of one moment. A busy server,
  * or one of very many sessions, is read as it is.
  */
-static int bpf_read(void *state, struct ledger *out)
+int bpf_rung_read(struct bpf_rung *b, bool once, struct ledger *out)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
-	struct bpf_rung *b = state;
 	int r, tries = READINGS;
 	uint64_t before;
 
-	price_look(&b->price, &b->load, PRICE_RUNS);
+	price_look(b);
 	before = bpf_view_moves(&b->view);
 	r = read_once(b, out);
-	while (!r && b->settled && bpf_view_moves(&b->view) != before && --tries) {
+	while (!r && !once && b->settled && bpf_view_moves(&b->view) != before && --tries) {
 		nanosleep(&pause, NULL);
-		bpf_view_wait_for_counts(&b->view, RUNG_SETTLE_NS);
+		bpf_view_wait_for_counts(&b->view, WATCH_SETTLE_NS);
 		before = bpf_view_moves(&b->view);
 		ledger_fini(out);
 		r = read_once(b, out);
@@ -303,102 +199,10 @@ static int bpf_read(void *state, struct ledger *out)
 	return r;
 }
 
-static int bpf_glance(void *state, struct ledger *out)
+void watch_span(struct watch *w)
 {
-	struct bpf_rung *b = state;
-
-	price_look(&b->price, &b->load, PRICE_RUNS);
-	return read_once(b, out);
-}
-
-static void bpf_span(void *state)
-{
-	struct bpf_rung *b = state;
-
-	__atomic_add_fetch(&b->load.shared->span, 1, __ATOMIC_RELEASE);
-}
-
-static int bpf_pull(void *state, int timeout_ms)
-{
-	struct bpf_rung *b = state;
-
-	return b->records ? ring_pull(b->records, timeout_ms) : -ENOTSUP;
-}
-
-static uint64_t bpf_pull_lost(const void *state, unsigned int stream)
-{
-	const struct bpf_rung *b = state;
-
-	return bpf_view_lost_records(&b->view, stream);
-}
-
-static void bpf_running(void *state, uint64_t before_ns, watch_running_fn *put, void *user)
-{
-	const struct bpf_rung *b = state;
-
-	running_pass(&b->view, before_ns, put, user);
-}
-
-static void bpf_connections(void *state, watch_connection_fn *put, void *user)
-{
-	const struct bpf_rung *b = state;
-
-	connections_pass(&b->view, put, user);
-}
-
-static void bpf_clients(void *state, watch_client_fn *put, void *user)
-{
-	const struct bpf_rung *b = state;
-
-	sessions_clients(b->sessions, &b->view, put, user);
-}
-
-static void bpf_state(void *state, struct watch_state *out)
-{
-	const struct bpf_rung *b = state;
-
-	out->sessions = connections_now(&b->view);
-	out->has_checks = true;
-	books_sum(&b->books, &out->agree, &out->disagree);
-}
-
-static int bpf_losses(void *state, struct run *r)
-{
-	const struct bpf_rung *b = state;
-
-	return losses_note(&b->load, &b->view, b->records, r);
-}
-
-static bool bpf_follows(const void *state, pid_t pid)
-{
-	return running_follows(&((const struct bpf_rung *)state)->view, pid);
-}
-
-static enum afs_object bpf_sleeps_on(const void *state, pid_t pid)
-{
-	return running_sleeps_on(&((const struct bpf_rung *)state)->view, pid);
-}
-
-static struct run_ends bpf_ends(const void *state, enum afs_role role)
-{
-	struct run_ends is = ((const struct bpf_rung *)state)->view.ended.ends[role];
-
-	is.known = true;
-	return is;
-}
-
-static bool bpf_price(void *state, uint64_t *out_ns)
-{
-	struct bpf_rung *b = state;
-
-	return price_ns(&b->price, &b->load, bpf_view_all_calls(&b->view), out_ns);
-}
-
-static bool bpf_session(void *state, pid_t pid, uint16_t port, struct run_session *out)
-{
-	const struct bpf_rung *b = state;
-
-	return sessions_find(b->sessions, &b->view, pid, port, out);
+	if (w->bpf)
+		__atomic_add_fetch(&w->bpf->load.shared->span, 1, __ATOMIC_RELEASE);
 }
 
 static int finish_rungs(const struct bpf_rung *b, struct run *r)
@@ -409,7 +213,7 @@ static int finish_rungs(const struct bpf_rung *b, struct run *r)
 		err = run_note(&r->rungs, "calls.not", "%s", b->load.how_why);
 	if (!err && run_has_requests(r))
 		err = run_note(&r->rungs, "requests", "%s",
-			       b->load.requests
+			       b->load.setup->objects_on
 				   ? "bytes of the client's connection"
 				   : "off: the kernel does not allow reading its memory");
 	if (!err)
@@ -423,64 +227,38 @@ static int finish_rungs(const struct bpf_rung *b, struct run *r)
 	return err;
 }
 
-static uint64_t bpf_stop(void *state)
+uint64_t bpf_rung_stop(struct bpf_rung *b)
 {
-	struct bpf_rung *b = state;
-
 	if (b->view.stopped_ns)
 		return b->view.stopped_ns;
 	b->view.stopped_ns = clock_now_ns();
 	__atomic_store_n(&b->load.shared->stop_ns, b->view.stopped_ns, __ATOMIC_RELAXED);
 	__atomic_store_n(&b->load.shared->stopping, 1, __ATOMIC_RELEASE);
-	look_sessions(b);
-	b->settled = settle(&b->view, b->sleeps, b->plain, STOP_NS);
+	sessions_look(b);
+	b->settled = settle(&b->view, b->plain, STOP_NS);
 	return b->view.stopped_ns;
 }
 
-static int stream_ended(void *state, uint32_t stream)
+unsigned int bpf_rung_tick(struct bpf_rung *b)
 {
-	struct bpf_rung *b = state;
-	int r = b->sink.totals_only ? 0 : sessions_end(b->sessions, &b->view, stream);
-
-	if (!r && b->sink.ended)
-		connections_end(&b->view, stream, b->sink.ended, b->sink.user);
-	return r;
-}
-
-static int process_ended(void *state, uint32_t process)
-{
-	struct bpf_rung *b = state;
-	int r = b->sink.totals_only ? 0 : sessions_end_process(b->sessions, &b->view, process);
-
-	if (b->storage)
-		storage_forget(b->storage, process);
-	return r ? r : books_end(&b->books, &b->view, process);
-}
-
-/* Save what is known before a slot is cleared. */
-static const struct slots_end take_over = { .process = process_ended, .stream = stream_ended };
-
-static unsigned int bpf_tick(void *state)
-{
-	struct bpf_rung *b = state;
-	uint32_t n = bpf_view_begun(&b->view), unserved;
+	uint32_t n = __atomic_load_n(&b->view.shared->n_begun, __ATOMIC_ACQUIRE);
+	uint32_t unserved = __atomic_load_n(&b->view.shared->n_unserved, __ATOMIC_ACQUIRE);
 	unsigned int look;
 
-	unserved = __atomic_load_n(&b->view.shared->n_unserved, __ATOMIC_ACQUIRE);
-	look = (n != b->n_begun ? RUNG_NEW_PROCESSES : 0) |
-	       (unserved != b->n_unserved ? RUNG_NEW_BACKENDS : 0);
+	look = (n != b->n_begun ? BPF_RUNG_PROCESSES : 0) |
+	       (unserved != b->n_unserved ? BPF_RUNG_BACKENDS : 0);
 	b->n_begun = n;
 	b->n_unserved = unserved;
-	price_look(&b->price, &b->load, PRICE_RUNS);
-	look_sessions(b);
-	slots_release(b->slots, &b->view, &b->load);
-	slots_collect(b->slots, &b->view, &take_over, b);
+	price_look(b);
+	sessions_look(b);
+	slots_release(b);
+	slots_collect(b);
 	return look;
 }
 
-static size_t bpf_processes(const void *state, pid_t *out)
+size_t bpf_rung_processes(const struct bpf_rung *b, pid_t *out)
 {
-	const struct bpf_view *v = &((const struct bpf_rung *)state)->view;
+	const struct bpf_view *v = &b->view;
 	uint32_t n = bpf_view_processes(v);
 	const struct afs_process *p;
 	size_t found = 0;
@@ -497,12 +275,13 @@ static size_t bpf_processes(const void *state, pid_t *out)
 static int finish_storage(const struct bpf_rung *b, struct run *r)
 {
 	const struct storage_item *item;
-	struct storage_loss loss;
-	char key[48], what[96];
+	const struct bpf_load_program *program;
+	char key[48];
+	size_t n;
 	int err = 0;
 
 	if (!b->storage)
-		return run_note(&r->rungs, "storage", "off: %s", b->storage_why);
+		return run_note(&r->rungs, "storage", "off: %s", b->storage_why.text);
 	item = storage_describe(b->storage);
 	for (int i = 0; i < AFS_N_STORAGE_ITEMS && !err; i++) {
 		snprintf(key, sizeof(key), "storage.%s", item[i].key);
@@ -512,21 +291,22 @@ static int finish_storage(const struct bpf_rung *b, struct run *r)
 		if (!err && item[i].why[0])
 			err = run_note(&r->rungs, key, "%s", item[i].why);
 	}
-	for (size_t i = 0; !err && storage_loss(b->storage, i, &loss); i++) {
-		snprintf(what, sizeof(what), "%s skipped by the kernel", loss.program);
-		err = run_loss(r, what, loss.n);
-	}
-	return err;
+	program = storage_programs(b->storage, &n);
+	return err ? err : losses_skipped(program, n, r);
 }
 
-static int bpf_finish(void *state, struct run *r)
+struct run_ends watch_ends(const struct watch *w, enum afs_role role)
 {
-	struct bpf_rung *b = state;
-	int err = slots_collect(b->slots, &b->view, &take_over, b);
+	return w->bpf ? w->bpf->view.ended.ends[role] : (struct run_ends) { 0 };
+}
+
+int bpf_rung_finish(struct bpf_rung *b, struct run *r)
+{
+	int err = slots_collect(b);
 
 	if (!err)
 		err = finish_rungs(b, r);
-	if (!err && !b->load.objects)
+	if (!err && !b->load.setup->objects_on)
 		err = run_note(
 		    &r->warnings, "objects",
 		    "descriptors cannot be distinguished, all are \"%s\": the kernel does not "
@@ -536,56 +316,15 @@ static int bpf_finish(void *state, struct run *r)
 		err = run_note(&r->warnings, "objects",
 			       "more sockets of backends than fit: some count as other sockets");
 	if (!err)
-		err = losses_note(&b->load, &b->view, b->records, r);
+		err = losses_note(b, r);
 	if (!err)
 		err = finish_storage(b, r);
 	if (!err)
-		err = price_note(&b->price, &b->load, bpf_view_all_calls(&b->view), r);
+		err = price_note(b, r);
 	if (!err)
-		err = run_has_requests(r) ? sessions_note(b->sessions, &b->view, r) : 0;
-	r->has_asking = b->load.asked && b->load.objects;
+		err = run_has_requests(r) ? sessions_note(b, r) : 0;
+	r->has_asking = b->load.setup->trace & AFS_TRACE_ASKED && b->load.setup->objects_on;
 	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
-		r->ends[role] = bpf_ends(b, role);
+		r->ends[role] = b->view.ended.ends[role];
 	return err ? err : books_close(&b->books, &b->view, r);
 }
-
-static bool bpf_drops(const void *state, uint64_t ino, uint64_t *out)
-{
-	const struct bpf_rung *b = state;
-
-	return b->load.drops && datagrams_drops(&b->view, ino, out);
-}
-
-static const char *bpf_thread_role(const void *state, pid_t tid, uint32_t *at)
-{
-	return datagrams_role(&((const struct bpf_rung *)state)->view, tid, at);
-}
-
-const struct rung rung_bpf = {
-	.name = "bpf",
-	.open = bpf_open,
-	.look = bpf_look,
-	.settle = bpf_settle,
-	.read = bpf_read,
-	.glance = bpf_glance,
-	.span = bpf_span,
-	.stop = bpf_stop,
-	.tick = bpf_tick,
-	.processes = bpf_processes,
-	.pull = bpf_pull,
-	.pull_lost = bpf_pull_lost,
-	.running = bpf_running,
-	.connections = bpf_connections,
-	.clients = bpf_clients,
-	.state = bpf_state,
-	.losses = bpf_losses,
-	.follows = bpf_follows,
-	.sleeps_on = bpf_sleeps_on,
-	.ends = bpf_ends,
-	.price = bpf_price,
-	.session = bpf_session,
-	.drops = bpf_drops,
-	.thread_role = bpf_thread_role,
-	.finish = bpf_finish,
-	.free = bpf_free,
-};

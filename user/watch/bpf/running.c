@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "watch/bpf/running.h"
+/* Requests that have not ended, read from the programs' state while it changes. */
 
 #include "base/clock.h"
 #include "run/account.h"
+#include "watch/watch_priv.h"
 
 /* The thread that the connection is served by: of a request in service only if it is in there. */
 static const struct afs_thread *thread_of(const struct bpf_view *v, const struct afs_stream *s)
@@ -82,39 +83,38 @@ static void look(const struct bpf_view *v, const struct afs_stream *s, uint64_t 
 	put(user, &r, has_name ? &name : NULL);
 }
 
-void running_pass(const struct bpf_view *v, uint64_t before_ns, watch_running_fn *put, void *user)
+/*
+ * Also, as one of account AFS_ACCOUNT_BETWEEN with id 0, the time for which a session has been
+ * stopped while no request was in service.
+ */
+void watch_running(struct watch *w, uint64_t before_ns, watch_running_fn *put, void *user)
 {
-	uint32_t n = bpf_view_streams(v);
+	const struct bpf_view *v = w->bpf ? &w->bpf->view : NULL;
+	uint32_t n = v ? bpf_view_streams(v) : 0;
 
 	for (uint32_t i = 0; i < n; i++)
 		look(v, &v->stream[i], before_ns, put, user);
 }
 
 /* One that serves a client and lives; NULL: there is none with this number. */
-static const struct afs_process *served_by(const struct bpf_view *v, pid_t pid)
+static const struct afs_process *served_by(const struct watch *w, pid_t pid)
 {
-	uint32_t n = bpf_view_processes(v);
-	const struct afs_process *p;
+	const struct afs_process *p = w->bpf ? bpf_view_find(&w->bpf->view, pid) : NULL;
 
-	for (uint32_t i = 0; i < n; i++) {
-		p = &v->process[i];
-		if (p->tgid == pid && p->serving && p->ended < p->threads)
-			return p;
-	}
-	return NULL;
+	return p && p->serving ? p : NULL;
 }
 
-bool running_follows(const struct bpf_view *v, pid_t pid)
+bool watch_follows(const struct watch *w, pid_t pid)
 {
-	const struct afs_process *p = served_by(v, pid);
+	const struct afs_process *p = served_by(w, pid);
 
 	return p && p->streams;
 }
 
-enum afs_object running_sleeps_on(const struct bpf_view *v, pid_t pid)
+enum afs_object watch_sleeps_on(const struct watch *w, pid_t pid)
 {
-	const struct afs_process *p = served_by(v, pid);
-	const struct afs_thread *t = p ? &v->thread[p->serving - 1] : NULL;
+	const struct afs_process *p = served_by(w, pid);
+	const struct afs_thread *t = p ? &w->bpf->view.thread[p->serving - 1] : NULL;
 
 	return t && t->off == AFS_OFF_BLOCKED && t->nr != AFS_NR_NONE ? (enum afs_object)t->object
 								      : AFS_N_OBJECTS;

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Labels for sessions, and where each comes from. */
+/*
+ * Users, addresses and volumes of the watched sessions, and where each comes from. The programs
+ * keep what they saw (the client's address, the effective user id); what only /proc shows is read
+ * while the process lives.
+ */
 
-#include "watch/bpf/sessions.h"
+#include "watch/watch_priv.h"
 
 #include "host/procfs.h"
 #include "host/sockets.h"
@@ -145,12 +149,14 @@ static pid_t lister_of(const struct bpf_view *v, const struct afs_process *p)
 	return p->parent >= 0 ? v->process[p->parent].tgid : p->tgid;
 }
 
-void sessions_look(struct sessions *s, const struct bpf_view *v)
+void sessions_look(struct bpf_rung *b)
 {
+	const struct bpf_view *v = &b->view;
+	struct sessions *s = b->sessions;
 	uint32_t n = bpf_view_processes(v);
 	const struct afs_process *p;
 
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n && !b->sink.totals_only; i++) {
 		p = &v->process[i];
 		if (!serves(p) || p->ended >= p->threads)
 			continue;
@@ -329,24 +335,25 @@ static int keep(struct sessions *s, const struct known *k)
 	return 0;
 }
 
-int sessions_end(struct sessions *s, const struct bpf_view *v, uint32_t stream)
+int sessions_end(struct bpf_rung *b, uint32_t stream)
 {
 	struct known k;
 
-	if (!server_of(v, stream))
+	if (b->sink.totals_only || !server_of(&b->view, stream))
 		return 0;
-	k = known_stream(s, v, &v->stream[stream]);
-	return keep(s, &k);
+	k = known_stream(b->sessions, &b->view, &b->view.stream[stream]);
+	return keep(b->sessions, &k);
 }
 
-int sessions_end_process(struct sessions *s, const struct bpf_view *v, uint32_t process)
+int sessions_end_process(struct bpf_rung *b, uint32_t process)
 {
-	const struct afs_process *p = &v->process[process];
+	const struct afs_process *p = &b->view.process[process];
+	struct sessions *s = b->sessions;
 	struct known k;
 	int r = 0;
 
-	if (serves(p) && !p->streams) {
-		k = known_process(s, v, process);
+	if (!b->sink.totals_only && serves(p) && !p->streams) {
+		k = known_process(s, &b->view, process);
 		r = keep(s, &k);
 	}
 	label_free(&s->label[process]);
@@ -379,10 +386,11 @@ static bool filled(const struct known *k, struct run_session *to, struct usernam
 	return false;
 }
 
-bool sessions_find(const struct sessions *s, const struct bpf_view *v, pid_t pid, uint16_t port,
-		   struct run_session *out)
+bool watch_session(struct watch *w, pid_t pid, uint16_t port, struct run_session *out)
 {
-	uint32_t n = bpf_view_streams(v);
+	const struct sessions *s = w->bpf ? w->bpf->sessions : NULL;
+	const struct bpf_view *v = s ? &w->bpf->view : NULL;
+	uint32_t n = v ? bpf_view_streams(v) : 0;
 	const struct afs_process *p;
 	struct known k;
 
@@ -393,14 +401,16 @@ bool sessions_find(const struct sessions *s, const struct bpf_view *v, pid_t pid
 		k = known_stream(s, v, &v->stream[i]);
 		return filled(&k, out, s->names);
 	}
-	for (size_t i = s->n_ended; i--;)
+	for (size_t i = s ? s->n_ended : 0; i--;)
 		if (s->ended[i].row.pid == pid && s->ended[i].port == port)
 			return filled(&s->ended[i], out, s->names);
 	return false;
 }
 
-int sessions_note(const struct sessions *s, const struct bpf_view *v, struct run *r)
+int sessions_note(const struct bpf_rung *b, struct run *r)
 {
+	const struct bpf_view *v = &b->view;
+	const struct sessions *s = b->sessions;
 	uint32_t n = bpf_view_streams(v), m = bpf_view_processes(v);
 	struct known k;
 	size_t unknown;
@@ -442,12 +452,15 @@ static void put_client(const struct known *k, watch_client_fn *put, void *user)
 	free(text.address);
 }
 
-void sessions_clients(const struct sessions *s, const struct bpf_view *v, watch_client_fn *put,
-		      void *user)
+void watch_clients(struct watch *w, watch_client_fn *put, void *user)
 {
-	uint32_t n = bpf_view_streams(v);
+	const struct sessions *s = w->bpf ? w->bpf->sessions : NULL;
+	const struct bpf_view *v = s ? &w->bpf->view : NULL;
+	uint32_t n = v ? bpf_view_streams(v) : 0;
 	struct known k;
 
+	if (!s)
+		return;
 	for (size_t i = 0; i < s->n_ended; i++)
 		put_client(&s->ended[i], put, user);
 	for (uint32_t i = 0; i < n; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Waits until the server has done all of its work. */
 
-#include "watch/bpf/settle.h"
+#include "watch/bpf/view.h"
 
 #include "base/clock.h"
 
@@ -46,7 +46,7 @@ static bool is_others(const struct afs_thread *t)
  * One look at all threads. false: one is at work, or about to be. Otherwise *moves is a number that
  * changes whenever a thread makes a call, except calls that only sleep: these end by themselves.
  */
-static bool look(const struct bpf_view *v, const bool *sleeps, bool plain, uint64_t *moves)
+static bool look(const struct bpf_view *v, bool plain, uint64_t *moves)
 {
 	uint32_t n = bpf_view_threads(v);
 	const struct afs_thread *t;
@@ -60,7 +60,7 @@ static bool look(const struct bpf_view *v, const bool *sleeps, bool plain, uint6
 		nr = __atomic_load_n(&t->nr, __ATOMIC_ACQUIRE);
 		if (!t->tid || nr == AFS_NR_NONE || !is_idle(t, nr, plain))
 			return false;
-		if (nr >= 0 && nr < AFS_N_CALLS && sleeps[nr])
+		if (nr >= 0 && nr < AFS_N_CALLS && v->setup->calls[nr].waits == AFS_WAITS_TIME)
 			continue;
 		if (is_woken(t))
 			return false;
@@ -87,18 +87,18 @@ static void pause_since(uint64_t begin_ns)
 	nanosleep(&pause, NULL);
 }
 
-bool settle(const struct bpf_view *v, const bool *sleeps, bool plain, uint64_t patience_ns)
+bool settle(const struct bpf_view *v, bool plain, uint64_t patience_ns)
 {
 	uint64_t begin = clock_now_ns(), moves, before = 0;
 	bool was_idle = false, idle;
 
 	do {
-		idle = look(v, sleeps, plain, &moves);
+		idle = look(v, plain, &moves);
 		if (idle && was_idle && moves == before) {
 			if (IS_ORDERED)
 				return true;
 			bpf_view_wait_for_programs();
-			if (look(v, sleeps, plain, &moves) && moves == before)
+			if (look(v, plain, &moves) && moves == before)
 				return true;
 		}
 		was_idle = idle;

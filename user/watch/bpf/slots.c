@@ -1,32 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Two steps: make the slot unreachable; free it once no program uses it any more. */
 
-#include "watch/bpf/slots.h"
+#include "watch/bpf/rung.h"
 
 #include "base/clock.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
 /* After this time a process without any thread slot is certainly not just beginning. */
 #define BEGIN_NS 1000000000u
-
-struct slots {
-	uint32_t n[AFS_N_SLOTS], slot[AFS_N_SLOTS][AFS_N_THREADS]; /* collected, not free yet */
-	bool ended[AFS_N_PROCESSES];                               /* at the last look */
-};
-
-struct slots *slots_new(void)
-{
-	return calloc(1, sizeof(struct slots));
-}
-
-void slots_free(struct slots *s)
-{
-	free(s);
-}
 
 static void collected(struct slots *s, enum afs_slots of, uint32_t i)
 {
@@ -80,18 +64,26 @@ static bool stream_ended(const struct slots *s, const struct bpf_view *v,
 					 v->process[process - 1].streams > 1);
 }
 
-static int collect_streams(struct slots *s, struct bpf_view *v, const struct slots_end *end,
-			   void *arg)
+static int end_stream(struct bpf_rung *b, uint32_t stream)
 {
-	uint32_t n = bpf_view_streams(v);
+	int r = sessions_end(b, stream);
+
+	if (!r)
+		connections_end(b, stream);
+	return r;
+}
+
+static int collect_streams(struct bpf_rung *b)
+{
+	uint32_t n = bpf_view_streams(&b->view);
 	int r = 0;
 
 	for (uint32_t i = 0; i < n && !r; i++) {
-		if (!stream_ended(s, v, &v->stream[i]))
+		if (!stream_ended(&b->slots, &b->view, &b->view.stream[i]))
 			continue;
-		r = end->stream(arg, i);
+		r = end_stream(b, i);
 		if (!r)
-			collect_stream(s, v, i);
+			collect_stream(&b->slots, &b->view, i);
 	}
 	return r;
 }
@@ -141,8 +133,17 @@ static void collect_process(struct slots *s, struct bpf_view *v, uint32_t i)
 	collected(s, AFS_SLOTS_PROCESS, i);
 }
 
-int slots_collect(struct slots *s, struct bpf_view *v, const struct slots_end *end, void *arg)
+static int end_process(struct bpf_rung *b, uint32_t process)
 {
+	int r = sessions_end_process(b, process);
+
+	return r ? r : books_end(&b->books, &b->view, process);
+}
+
+int slots_collect(struct bpf_rung *b)
+{
+	struct bpf_view *v = &b->view;
+	struct slots *s = &b->slots;
 	uint32_t n = bpf_view_threads(v), m = bpf_view_processes(v), p;
 	const struct afs_thread *t;
 	int r;
@@ -159,11 +160,11 @@ int slots_collect(struct slots *s, struct bpf_view *v, const struct slots_end *e
 		if (s->ended[p] || v->process[p].serving != i + 1)
 			collect_thread(s, v, i);
 	}
-	r = collect_streams(s, v, end, arg);
+	r = collect_streams(b);
 	for (uint32_t i = 0; i < m && !r; i++) {
 		if (!s->ended[i])
 			continue;
-		r = end->process(arg, i);
+		r = end_process(b, i);
 		if (!r)
 			collect_process(s, v, i);
 	}
@@ -192,8 +193,11 @@ static void clear_stream(struct bpf_view *v, uint32_t i)
 		memset(&v->client[i], 0, sizeof(v->client[i]));
 }
 
-void slots_release(struct slots *s, struct bpf_view *v, struct bpf_load *l)
+void slots_release(struct bpf_rung *b)
 {
+	struct bpf_view *v = &b->view;
+	struct slots *s = &b->slots;
+
 	if (!s->n[AFS_SLOTS_THREAD] && !s->n[AFS_SLOTS_PROCESS] && !s->n[AFS_SLOTS_STREAM])
 		return;
 	/* Programs may have found a thread before it was collected. */
@@ -204,5 +208,5 @@ void slots_release(struct slots *s, struct bpf_view *v, struct bpf_load *l)
 		clear_stream(v, s->slot[AFS_SLOTS_STREAM][i]);
 	for (unsigned int of = 0; of < AFS_N_SLOTS; of++)
 		while (s->n[of])
-			bpf_load_give(l, of, s->slot[of][--s->n[of]]);
+			bpf_load_give(&b->load, of, s->slot[of][--s->n[of]]);
 }

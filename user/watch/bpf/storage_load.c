@@ -18,7 +18,6 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,12 +29,6 @@
 #define N_PROGRAMS     (AFS_N_STORAGE_ITEMS * RUNG_PROGRAMS)
 #define KERNEL_ENOTSUP 524 /* the kernel's own number; libc has no text for it */
 #define KPROBES        "/sys/bus/event_source/devices/kprobe"
-
-const struct storage_field storage_fields[AFS_N_STORAGE] = {
-#define X(key, item, unit, text) { #key, text, AFS_STORAGE_##item, AFS_UNIT_##unit },
-	AFS_STORAGE(X)
-#undef X
-};
 
 /* A way to observe an item. */
 struct storage_rung {
@@ -129,13 +122,6 @@ static const struct storage_ladder ladders[AFS_N_STORAGE_ITEMS] = {
 	},
 };
 
-struct program {
-	const char *name;
-	struct bpf_program *program;
-	struct bpf_link *link;
-	uint64_t missed; /* at the start */
-};
-
 struct storage {
 	const void *elf;
 	size_t elf_len;
@@ -145,19 +131,11 @@ struct storage {
 	bool together; /* the object "maps" has the programs of each item's first rung */
 	struct bpf_object *maps, *object[AFS_N_STORAGE_ITEMS];
 	struct storage_item item[AFS_N_STORAGE_ITEMS];
-	struct program program[N_PROGRAMS];
+	struct bpf_load_program program[N_PROGRAMS];
 	size_t n_programs;
 	unsigned int n_lanes;
-	const struct afs_storage *row;
-	__u64 *read_bytes;
-	size_t row_len, read_len;
+	struct bpf_load_array row;
 };
-
-static int quiet(enum libbpf_print_level level, const char *fmt, va_list args)
-{
-	(void)level, (void)fmt, (void)args;
-	return 0;
-}
 
 static const char *reason(int r, const char *how)
 {
@@ -186,28 +164,20 @@ static void add_why(struct storage_item *item, const char *how, const char *why)
 			 why);
 }
 
-/* Entries for a map of this source; 0: a map of the calls object. */
-static uint32_t entries(const struct storage *s, const char *name)
-{
-	if (!strcmp(name, "storage_row"))
-		return s->n_lanes * N_ROWS;
-	if (!strcmp(name, "storage_read"))
-		return s->n_lanes * AFS_N_PROCESSES;
-	return strncmp(name, "storage_", 8) ? 0 : UINT32_MAX; /* as in the source */
-}
-
 /* Shares our maps of the first object and two of the calls object; creates no others. */
 static int set_map(const struct storage *s, struct bpf_map *map)
 {
 	const char *name = bpf_map__name(map);
-	uint32_t n = entries(s, name);
+	bool ours = !strncmp(name, "storage_", 8);
 	struct bpf_map *from;
 
-	if (!n && strcmp(name, "watched") && strcmp(name, "thread"))
+	if (!ours && strcmp(name, "watched") && strcmp(name, "thread"))
 		return bpf_map__set_autocreate(map, false);
-	if (n && !s->maps)
-		return n == UINT32_MAX ? 0 : bpf_map__set_max_entries(map, n);
-	from = bpf_object__find_map_by_name(n ? s->maps : s->calls, name);
+	if (ours && !s->maps)
+		return strcmp(name, "storage_row")
+			   ? 0
+			   : bpf_map__set_max_entries(map, s->n_lanes * N_ROWS);
+	from = bpf_object__find_map_by_name(ours ? s->maps : s->calls, name);
 	return from ? bpf_map__reuse_fd(map, bpf_map__fd(from)) : -ENOENT;
 }
 
@@ -247,7 +217,7 @@ static void detach(struct storage *s, size_t down_to)
 static int attach(struct storage *s, struct bpf_object *o, const struct storage_rung *r)
 {
 	size_t before = s->n_programs;
-	struct program *p;
+	struct bpf_load_program *p;
 	int err;
 
 	for (int i = 0; i < RUNG_PROGRAMS && r->program[i]; i++) {
@@ -395,17 +365,6 @@ static int load_first(struct storage *s, const struct storage_rung *const *first
 	return s->together ? 0 : load(s, &s->maps, NULL, 0);
 }
 
-static void *map_in(const struct storage *s, const char *name, size_t value, size_t *len)
-{
-	const struct bpf_map *map = bpf_object__find_map_by_name(s->maps, name);
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *at;
-
-	*len = (value * bpf_map__max_entries(map) + page - 1) / page * page;
-	at = mmap(NULL, *len, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
-	return at == MAP_FAILED ? NULL : at;
-}
-
 static int open_maps(struct storage *s, const struct storage_rung *const *first, struct err *e)
 {
 	int r = load_first(s, first);
@@ -413,22 +372,14 @@ static int open_maps(struct storage *s, const struct storage_rung *const *first,
 	if (r)
 		return err_set(e, r, "no maps for what is below the system calls: %s",
 			       strerror(-r));
-	s->row = map_in(s, "storage_row", sizeof(*s->row), &s->row_len);
-	s->read_bytes = map_in(s, "storage_read", sizeof(*s->read_bytes), &s->read_len);
-	if (!s->row || !s->read_bytes)
+	s->row = bpf_load_map(s->maps, "storage_row", sizeof(struct afs_storage));
+	if (!s->row.at)
 		return err_set(e, -ENOMEM, "no memory for the counters");
 	return 0;
 }
 
-int storage_open(struct storage **out, struct bpf_object *calls, struct err *e)
-{
-	const struct storage_wish best = { .no_fentry = bpf_load_preempted() };
-
-	return storage_open_as(out, calls, &best, e);
-}
-
-int storage_open_as(struct storage **out, struct bpf_object *calls, const struct storage_wish *wish,
-		    struct err *e)
+int storage_open(struct storage **out, struct bpf_object *calls, const struct storage_wish *wish,
+		 struct err *e)
 {
 	static const char *const keys[][2] = {
 #define X(name, key, text) { key, text },
@@ -444,8 +395,8 @@ int storage_open_as(struct storage **out, struct bpf_object *calls, const struct
 	if (!s)
 		return err_set(e, -ENOMEM, "out of memory");
 	s->calls = calls;
-	s->wish = *wish;
-	old = libbpf_set_print(quiet);
+	s->wish = wish ? *wish : (struct storage_wish) { .no_fentry = bpf_load_preempted() };
+	old = libbpf_set_print(NULL);
 	s->n_lanes = bpf_map__max_entries(bpf_object__find_map_by_name(calls, "times"));
 	s->elf = storage_bpf__elf_bytes(&s->elf_len);
 	btf = btf__load_vmlinux_btf();
@@ -465,7 +416,7 @@ int storage_open_as(struct storage **out, struct bpf_object *calls, const struct
 	btf__free(btf);
 	libbpf_set_print(old);
 	for (size_t i = 0; i < s->n_programs; i++)
-		s->program[i].missed = bpf_load_misses(s->program[i].program);
+		s->program[i].missed = bpf_load_missed(&s->program[i]);
 	if (r)
 		storage_close(s);
 	else
@@ -480,10 +431,8 @@ void storage_close(struct storage *s)
 	detach(s, 0);
 	for (int i = 0; i < AFS_N_STORAGE_ITEMS; i++)
 		bpf_object__close(s->object[i]);
-	if (s->row)
-		munmap((void *)s->row, s->row_len);
-	if (s->read_bytes)
-		munmap((void *)s->read_bytes, s->read_len);
+	if (s->row.at)
+		munmap(s->row.at, s->row.len);
 	bpf_object__close(s->maps);
 	free(s);
 }
@@ -493,75 +442,50 @@ const struct storage_item *storage_describe(const struct storage *s)
 	return s->item;
 }
 
-bool storage_knows(const struct storage *s, enum afs_storage_field field)
-{
-	const struct storage_field *f = &storage_fields[field];
-	const struct storage_item *item = &s->item[f->item];
-
-	return item->how && (f->unit == AFS_UNIT_N || !item->counts_only);
-}
-
 /* true: the row is not all 0. */
 static bool sum_row(const struct storage *s, size_t row, struct afs_storage *out)
 {
 	__u64 *to = (__u64 *)out, any = 0;
+	const struct afs_storage *all = s->row.at;
 	const __u64 *from;
 
 	memset(out, 0, sizeof(*out));
 	for (unsigned int lane = 0; lane < s->n_lanes; lane++) {
-		from = (const __u64 *)&s->row[lane * N_ROWS + row];
+		from = (const __u64 *)&all[lane * N_ROWS + row];
 		for (int i = 0; i < AFS_N_STORAGE; i++)
 			any |= to[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
 	}
 	return any;
 }
 
-int storage_read(const struct storage *s, struct ledger_storage **out, size_t *n)
+int storage_read(const struct storage *s, struct ledger *out)
 {
-	struct ledger_storage *row = calloc(N_ROWS, sizeof(*row)), *less;
+	struct ledger_storage *row = calloc(N_ROWS + 1, sizeof(*row)), *less;
 	struct afs_storage sum;
+	size_t n = 0;
 
-	*out = NULL;
-	*n = 0;
 	if (!row)
 		return -ENOMEM;
 	for (size_t i = 0; i < N_ROWS; i++) {
 		if (!sum_row(s, i, &sum))
 			continue;
-		row[(*n)++] = (struct ledger_storage) {
+		row[n++] = (struct ledger_storage) {
 			.role = (uint8_t)(i / AFS_N_ACCOUNTS),
 			.account = (uint16_t)(i % AFS_N_ACCOUNTS),
 			.sum = sum,
 		};
 	}
-	less = realloc(row, (*n ? *n : 1) * sizeof(*row));
-	*out = less ? less : row;
+	less = reallocarray(row, n + 1, sizeof(*row));
+	out->storage = less ? less : row;
+	out->n_storage = n;
+	out->has_storage = true;
+	for (int i = 0; i < AFS_N_STORAGE_ITEMS; i++)
+		out->has_item[i] = s->item[i].how;
 	return 0;
 }
 
-uint64_t storage_read_bytes(const struct storage *s, uint32_t process)
+const struct bpf_load_program *storage_programs(const struct storage *s, size_t *n)
 {
-	uint64_t sum = 0;
-
-	for (unsigned int lane = 0; lane < s->n_lanes && process < AFS_N_PROCESSES; lane++)
-		sum += __atomic_load_n(&s->read_bytes[lane * AFS_N_PROCESSES + process],
-				       __ATOMIC_RELAXED);
-	return sum;
-}
-
-void storage_forget(struct storage *s, uint32_t process)
-{
-	for (unsigned int lane = 0; lane < s->n_lanes && process < AFS_N_PROCESSES; lane++)
-		s->read_bytes[lane * AFS_N_PROCESSES + process] = 0;
-}
-
-bool storage_loss(const struct storage *s, size_t i, struct storage_loss *out)
-{
-	if (i >= s->n_programs)
-		return false;
-	*out = (struct storage_loss) {
-		.program = s->program[i].name,
-		.n = bpf_load_misses(s->program[i].program) - s->program[i].missed,
-	};
-	return true;
+	*n = s->n_programs;
+	return s->program;
 }

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct bpf_load_program;
 struct bpf_object;
 struct storage;
 
@@ -27,49 +28,27 @@ struct storage_item {
 	char why[ERR_TEXT_MAX]; /* why not in a better way; empty: it is the best */
 };
 
-struct storage_loss {
-	const char *program; /* static */
-	uint64_t n;          /* runs that it skipped since the start */
-};
-
-/* A field of struct afs_storage. */
-struct storage_field {
-	const char *key, *text;
-	enum afs_storage_item item;
-	enum afs_unit unit;
-};
-
-extern const struct storage_field storage_fields[AFS_N_STORAGE];
-
-/* What not to use, as if the kernel refused it: for tests. */
+/* What not to use, as if the kernel refused it. */
 struct storage_wish {
 	bool no_fentry, no_kprobe, no_tracepoint;
 };
 
 /*
- * calls: the loaded object of bpf/calls.bpf.c; it must outlive *out. 0 also when nothing can be
- * observed: the items say so. Otherwise a negative errno and why. Open it before threads are
- * marked: what they do in between is not counted.
+ * calls: the loaded object of bpf/calls.bpf.c; it must outlive *out. wish: for tests; NULL: the
+ * best way. 0 also when nothing can be observed: the items say so. Otherwise a negative errno and
+ * why. Open it before threads are marked: what they do in between is not counted.
  */
-int storage_open(struct storage **out, struct bpf_object *calls, struct err *e);
-int storage_open_as(struct storage **out, struct bpf_object *calls, const struct storage_wish *wish,
-		    struct err *e);
+int storage_open(struct storage **out, struct bpf_object *calls, const struct storage_wish *wish,
+		 struct err *e);
 void storage_close(struct storage *s); /* NULL is fine */
 
 /* AFS_N_STORAGE_ITEMS, valid until the close. */
 const struct storage_item *storage_describe(const struct storage *s);
-bool storage_knows(const struct storage *s, enum afs_storage_field field);
 
-/* In order of role and account, to be freed; fields that are not known are 0. 0 or -ENOMEM. */
-int storage_read(const struct storage *s, struct ledger_storage **out, size_t *n);
+/* Fills a ledger's storage; fields that are not known are 0. 0 or -ENOMEM. */
+int storage_read(const struct storage *s, struct ledger *out);
 
-/* bio_read_bytes of a single process, by its slot: read_bytes of /proc. */
-uint64_t storage_read_bytes(const struct storage *s, uint32_t process);
-
-/* Its slot will be reused. */
-void storage_forget(struct storage *s, uint32_t process);
-
-/* false: i is past the last program. */
-bool storage_loss(const struct storage *s, size_t i, struct storage_loss *out);
+/* All that are attached. */
+const struct bpf_load_program *storage_programs(const struct storage *s, size_t *n);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Sums up what the CPUs have counted. */
 
-#include "watch/bpf/tables.h"
+#include "watch/bpf/view.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -29,7 +29,10 @@ static struct part_key part_key(const struct bpf_view *v, uint32_t i)
 
 static void sum_parts(const struct bpf_view *v, struct sums *s)
 {
-	s->n_parts = bpf_view_parts(v);
+	uint32_t n = __atomic_load_n(&v->shared->n_parts, __ATOMIC_ACQUIRE);
+
+	s->n_parts = AFS_N_FIXED_PARTS + n;
+	s->n_parts = s->n_parts < AFS_N_PARTS ? s->n_parts : AFS_N_PARTS;
 	for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
 		bpf_view_add(s->part, v->stripe[cpu].part, s->n_parts * sizeof(*s->part));
 }
@@ -97,35 +100,6 @@ static int put_rows(const struct bpf_view *v, const struct sums *s, struct ledge
 	return 0;
 }
 
-static uint64_t part_order(const struct ledger_part *p)
-{
-	return ((uint64_t)p->role * AFS_N_ACCOUNTS + p->account) * AFS_N_STATES +
-	       AFS_STATE(p->class, p->object);
-}
-
-static int compare_parts(const void *a, const void *b)
-{
-	uint64_t x = part_order(a), y = part_order(b);
-
-	return x < y ? -1 : x > y;
-}
-
-/* Two CPUs may have begun the same part at the same time. */
-static void join_parts(struct ledger *l)
-{
-	size_t n = 0;
-
-	qsort(l->part, l->n_parts, sizeof(*l->part), compare_parts);
-	for (size_t i = 0; i < l->n_parts; i++) {
-		if (n && !compare_parts(&l->part[n - 1], &l->part[i]))
-			bpf_view_add(&l->part[n - 1].part, &l->part[i].part,
-				     sizeof(l->part[i].part));
-		else
-			l->part[n++] = l->part[i];
-	}
-	l->n_parts = n;
-}
-
 static int put_parts(const struct bpf_view *v, const struct sums *s, struct ledger *out)
 {
 	static const struct afs_part none;
@@ -146,7 +120,6 @@ static int put_parts(const struct bpf_view *v, const struct sums *s, struct ledg
 			.part = s->part[i],
 		};
 	}
-	join_parts(out);
 	return 0;
 }
 

@@ -4,9 +4,7 @@
 #include "watch/bpf/view.h"
 
 #include "base/clock.h"
-#include "run/account.h"
 
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <stdlib.h>
@@ -14,25 +12,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-/* NULL: not possible. */
-static void *map_in(struct bpf_view *v, int i, const struct bpf_load *l, const char *name,
-		    size_t value)
-{
-	const struct bpf_map *map = bpf_object__find_map_by_name(l->object, name);
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), len;
-	void *at;
-
-	if (!map || bpf_map__value_size(map) != value)
-		return NULL;
-	len = (value * bpf_map__max_entries(map) + page - 1) / page * page;
-	at = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
-	if (at == MAP_FAILED)
-		return NULL;
-	v->map[i].at = at;
-	v->map[i].len = len;
-	return at;
-}
 
 int bpf_view_open(struct bpf_view *v, const struct bpf_load *l, struct err *e)
 {
@@ -42,8 +21,10 @@ int bpf_view_open(struct bpf_view *v, const struct bpf_load *l, struct err *e)
 	v->n_cpus = l->n_cpus;
 	v->n_lanes = l->n_lanes;
 	v->shared = l->shared;
-	v->accounts = l->accounts;
-#define MAP(name) v->name = map_in(v, i++, l, #name, sizeof(*v->name))
+	v->setup = l->setup;
+	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
+		v->ended.ends[role].known = true;
+#define MAP(name) v->name = (v->map[i++] = bpf_load_map(l->object, #name, sizeof(*v->name))).at
 	MAP(thread);
 	MAP(process);
 	MAP(stream);
@@ -57,7 +38,7 @@ int bpf_view_open(struct bpf_view *v, const struct bpf_load *l, struct err *e)
 			bpf_view_close(v);
 			return err_set(e, -ENOMEM, "no memory for the counters");
 		}
-	if (!l->live)
+	if (!(l->setup->trace & AFS_TRACE_LIVE))
 		v->client = NULL;
 	return 0;
 }
@@ -99,14 +80,17 @@ const struct afs_stream *bpf_view_stream_of(const struct bpf_view *v, const stru
 	return p->stream && s->handle == p->stream ? s : NULL;
 }
 
-uint32_t bpf_view_parts(const struct bpf_view *v)
+const struct afs_process *bpf_view_find(const struct bpf_view *v, pid_t pid)
 {
-	return AFS_N_FIXED_PARTS + n_of(&v->shared->n_parts, AFS_N_PARTS - AFS_N_FIXED_PARTS);
-}
+	uint32_t n = bpf_view_processes(v);
+	const struct afs_process *p;
 
-uint32_t bpf_view_begun(const struct bpf_view *v)
-{
-	return __atomic_load_n(&v->shared->n_begun, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 0; i < n; i++) {
+		p = &v->process[i];
+		if (p->tgid == pid && p->ended < p->threads)
+			return p;
+	}
+	return NULL;
 }
 
 uint64_t bpf_view_all_calls(const struct bpf_view *v)
@@ -148,11 +132,6 @@ void bpf_view_add_stream(struct bpf_view_ended *to, const struct afs_stream *s)
 	to->overrun += s->overrun;
 	to->before += s->before;
 	to->refused += s->refused;
-}
-
-uint64_t bpf_view_lost_records(const struct bpf_view *v, unsigned int stream)
-{
-	return __atomic_load_n(&v->shared->lost.records[stream], __ATOMIC_RELAXED);
 }
 
 static uint64_t moves(const struct bpf_view *v, uint32_t process, bool times)
@@ -290,13 +269,12 @@ static bool add_account(const struct bpf_view *v, const struct afs_stripe *s, ui
 	return true;
 }
 
-int bpf_view_read_accounts(const struct bpf_view *v, struct ledger *out)
+static int read_accounts(const struct bpf_view *v, struct ledger *out)
 {
-	uint8_t spread[AFS_ACCOUNT_BETWEEN];
+	const __u8 *spread = v->setup->spread;
 	struct ledger_account *a;
 	bool some;
 
-	account_number_named(v->accounts, spread);
 	out->account = calloc(AFS_ACCOUNT_BETWEEN, sizeof(*out->account));
 	if (!out->account)
 		return -ENOMEM;
@@ -316,19 +294,9 @@ int bpf_view_read_accounts(const struct bpf_view *v, struct ledger *out)
 	return 0;
 }
 
-static int compare_results(const void *a, const void *b)
-{
-	const struct ledger_result *x = a, *y = b;
-
-	if (x->account != y->account)
-		return x->account < y->account ? -1 : 1;
-	return (uint32_t)x->code < (uint32_t)y->code ? -1 : (uint32_t)x->code > (uint32_t)y->code;
-}
-
-int bpf_view_read_results(const struct bpf_view *v, struct ledger *out)
+static int read_results(const struct bpf_view *v, struct ledger *out)
 {
 	const struct afs_result *r;
-	size_t n = 0;
 
 	out->result = calloc((size_t)v->n_cpus * AFS_N_RESULTS, sizeof(*out->result));
 	if (!out->result)
@@ -344,19 +312,10 @@ int bpf_view_read_results(const struct bpf_view *v, struct ledger *out)
 				.n = r->n,
 			};
 		}
-	qsort(out->result, out->n_results, sizeof(*out->result), compare_results);
-	/* Each CPU has counted separately. */
-	for (size_t i = 0; i < out->n_results; i++) {
-		if (n && !compare_results(&out->result[n - 1], &out->result[i]))
-			out->result[n - 1].n += out->result[i].n;
-		else
-			out->result[n++] = out->result[i];
-	}
-	out->n_results = n;
 	return 0;
 }
 
-int bpf_view_read_packets(const struct bpf_view *v, struct ledger *out)
+static int read_packets(const struct bpf_view *v, struct ledger *out)
 {
 	struct ledger_packets *p = calloc(2, sizeof(*p));
 
@@ -371,4 +330,14 @@ int bpf_view_read_packets(const struct bpf_view *v, struct ledger *out)
 	}
 	out->packets = p;
 	return 0;
+}
+
+int bpf_view_read_requests(const struct bpf_view *v, struct ledger *out)
+{
+	int r = read_accounts(v, out);
+
+	r = r ? r : read_results(v, out);
+	r = r ? r : read_packets(v, out);
+	out->has_requests = !r;
+	return r;
 }

@@ -18,7 +18,7 @@ struct bpf_view_counts {
 	struct afs_compat compat;
 };
 
-/* Sums over processes that have ended and whose slots were cleared (watch/bpf/slots.h). */
+/* Sums over processes that have ended and whose slots were cleared (watch/bpf/slots.c). */
 struct bpf_view_ended {
 	uint64_t processes[AFS_N_ROLES];
 	struct run_ends ends[AFS_N_ROLES];
@@ -27,13 +27,10 @@ struct bpf_view_ended {
 };
 
 struct bpf_view {
-	struct {
-		void *at;
-		size_t len;
-	} map[BPF_VIEW_MAPS];
+	struct bpf_load_array map[BPF_VIEW_MAPS];
 	unsigned int n_cpus, n_lanes;
 	const struct afs_shared *shared;
-	const struct account_names *accounts; /* NULL: the default kind's */
+	const struct afs_setup *setup;
 	/* Only watch/bpf/slots.c writes here. */
 	struct afs_thread *thread;
 	struct afs_process *process;
@@ -56,21 +53,17 @@ uint32_t bpf_view_threads(const struct bpf_view *v);
 uint32_t bpf_view_processes(const struct bpf_view *v);
 uint32_t bpf_view_streams(const struct bpf_view *v);
 
-/* Parts in use, with the fixed ones: the first n. */
-uint32_t bpf_view_parts(const struct bpf_view *v);
-
 /* The connection that a process read first; NULL: none, or it was collected. */
 const struct afs_stream *bpf_view_stream_of(const struct bpf_view *v, const struct afs_process *p);
 
-/* Processes watched until now, and calls of all. */
-uint32_t bpf_view_begun(const struct bpf_view *v);
+/* The living process with this number; NULL: it is not watched. */
+const struct afs_process *bpf_view_find(const struct bpf_view *v, pid_t pid);
+
+/* Calls of all. */
 uint64_t bpf_view_all_calls(const struct bpf_view *v);
 
 /* What all threads of one process have counted. */
 struct bpf_view_counts bpf_view_process(const struct bpf_view *v, uint32_t process);
-
-/* Records of a stream of the trace (enum afs_stream_number) that found no room. */
-uint64_t bpf_view_lost_records(const struct bpf_view *v, unsigned int stream);
 
 /*
  * Adds a connection: its requests, and its bytes that were in no recognized frame; those before the
@@ -114,10 +107,23 @@ uint64_t bpf_view_until(const struct bpf_view *v);
 /* to += from, both size / 8 totals. */
 void bpf_view_add(void *to, const void *from, size_t size);
 
-/* Fill the rest of a ledger (its calls: watch/bpf/tables.h); 0 or -ENOMEM. */
-int bpf_view_read_accounts(const struct bpf_view *v, struct ledger *out);
-int bpf_view_read_results(const struct bpf_view *v, struct ledger *out);
-int bpf_view_read_packets(const struct bpf_view *v, struct ledger *out);
+/* Fill the rest of a ledger but its calls; results are not yet joined. 0 or
+ * -ENOMEM. */
+int bpf_view_read_requests(const struct bpf_view *v, struct ledger *out);
 void bpf_view_read_compat(const struct bpf_view *v, struct ledger *out);
+
+/*
+ * Fills the rows of a ledger, the calls by class and object, and with "parts" its parts, by
+ * request, not yet joined. 0 or -ENOMEM. A row is the sum of its parts. The time since a thread's
+ * last event counts in its present state, so that the difference of two readings includes the
+ * waiting between them.
+ */
+int tables_read(const struct bpf_view *v, bool parts, struct ledger *out);
+
+/*
+ * Waits until all watched threads are idle, at most patience_ns. plain: as in struct target. false:
+ * the server is still at work.
+ */
+bool settle(const struct bpf_view *v, bool plain, uint64_t patience_ns);
 
 #endif

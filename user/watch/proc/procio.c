@@ -3,15 +3,18 @@
 
 #include "watch/proc/procio.h"
 
+#include "base/clock.h"
 #include "base/vec.h"
 #include "host/procfs.h"
+#include "watch/watch.h"
 
 #include <errno.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#define ROUNDS 20 /* of a reading, until no process ends meanwhile */
+#define ROUNDS  20 /* of a reading, until no process ends meanwhile */
+#define LOOK_NS 1000000
 
 /* A new child may still change (execute another program, get a connection): so for this many
  * ticks after a change look again.
@@ -99,9 +102,7 @@ int procio_look(struct procio *p, const struct target *t, struct err *e)
 
 	if (!p->opened)
 		p->opened = ticks_now();
-	p->server = t->server;
-	p->whole = t->whole;
-	p->crowded = t->n_sessions == AFS_N_PROCESSES;
+	p->t = t;
 	r = add(p, &server, AFS_ROLE_SERVER, e);
 	for (size_t i = 0; i < t->n_backends && !r; i++)
 		r = add(p, &t->backend[i], AFS_ROLE_BACKEND, e);
@@ -111,37 +112,16 @@ int procio_look(struct procio *p, const struct target *t, struct err *e)
 	return r;
 }
 
-static bool covers(const struct afs_compat *a, const struct afs_compat *b)
-{
-	return a->syscr >= b->syscr && a->syscw >= b->syscw && a->rchar >= b->rchar &&
-	       a->wchar >= b->wchar;
-}
-
-static void plus(struct afs_compat *to, const struct afs_compat *what)
-{
-	to->syscr += what->syscr;
-	to->syscw += what->syscw;
-	to->rchar += what->rchar;
-	to->wchar += what->wchar;
-}
-
-static void minus(struct afs_compat *to, const struct afs_compat *what)
-{
-	to->syscr -= what->syscr;
-	to->syscw -= what->syscw;
-	to->rchar -= what->rchar;
-	to->wchar -= what->wchar;
-}
-
 static void read_one(struct procio_one *one)
 {
 	int r = procfs_io(&one->next, one->pid);
+	struct afs_compat grown = one->next;
 
 	/* Not the process's failure: the next reading has everything. */
 	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
 		one->next = one->now;
 	else
-		one->gone = r || !covers(&one->next, &one->now);
+		one->gone = r || !ledger_compat_subtract(&grown, &one->now);
 }
 
 /* The reading is its own: its number is not another one's by now. false: it has ended. */
@@ -178,11 +158,11 @@ static void settle_children(struct procio *p, const struct procio_one *parent)
 {
 	struct afs_compat grown = parent->now, had = { 0 };
 
-	minus(&grown, &parent->before);
+	ledger_compat_subtract(&grown, &parent->before);
 	for (size_t i = 0; i < p->n; i++)
 		if (p->one[i].gone && p->one[i].parent == parent->pid)
-			plus(&had, &p->one[i].now);
-	if (parent->gone || !covers(&grown, &had))
+			ledger_compat_add(&had, &p->one[i].now);
+	if (parent->gone || !ledger_compat_subtract(&grown, &had))
 		return;
 	for (size_t i = 0; i < p->n; i++)
 		p->one[i].inherited |= p->one[i].gone && p->one[i].parent == parent->pid;
@@ -191,11 +171,11 @@ static void settle_children(struct procio *p, const struct procio_one *parent)
 /* What it did is a part of its role's sums from now on. */
 static void fold(struct procio *p, const struct procio_one *one)
 {
-	plus(&p->base[one->role], &one->base);
-	p->n_ended += one->role == AFS_ROLE_SERVER && one->pid != p->server;
+	ledger_compat_add(&p->base[one->role], &one->base);
+	p->n_ended += one->role == AFS_ROLE_SERVER && one->pid != p->t->server;
 	if (one->inherited)
 		return;
-	plus(&p->gone[one->role], &one->now);
+	ledger_compat_add(&p->gone[one->role], &one->now);
 	p->cut = *one;
 	p->n_cut++;
 }
@@ -228,11 +208,41 @@ bool procio_sum(const struct procio *p, enum afs_role role, struct afs_compat *o
 	for (size_t i = 0; i < p->n; i++) {
 		if (p->one[i].role != role)
 			continue;
-		plus(out, &p->one[i].now);
-		plus(&base, &p->one[i].base);
+		ledger_compat_add(out, &p->one[i].now);
+		ledger_compat_add(&base, &p->one[i].base);
 	}
-	minus(out, &base);
+	ledger_compat_subtract(out, &base);
 	return p->seen[role];
+}
+
+void procio_ledger(struct procio *p, struct ledger *out)
+{
+	procio_read(p);
+	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
+		out->has_compat[role] = procio_sum(p, role, &out->compat[role]);
+}
+
+static bool is_as_before(const struct procio *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (memcmp(&p->one[i].before, &p->one[i].now, sizeof(p->one[i].now)) != 0)
+			return false;
+	return true;
+}
+
+bool procio_settle(struct procio *p)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_NS };
+	uint64_t end = clock_now_ns() + WATCH_SETTLE_NS;
+
+	procio_read(p);
+	do {
+		nanosleep(&pause, NULL);
+		procio_read(p);
+		if (is_as_before(p))
+			return true;
+	} while (clock_now_ns() < end);
+	return false;
 }
 
 /* Children */
@@ -271,7 +281,7 @@ static void look_at_children(struct procio *p)
 	}
 	/* Sessions' own children are their helpers. */
 	for (size_t i = 0; i < p->n; i++)
-		if (p->one[i].role != AFS_ROLE_SERVER || p->one[i].pid == p->server)
+		if (p->one[i].role != AFS_ROLE_SERVER || p->one[i].pid == p->t->server)
 			procfs_each_child(p->one[i].pid, add_child, p);
 }
 
@@ -294,9 +304,13 @@ bool procio_tick(struct procio *p)
 
 int procio_note(const struct procio *p, struct run *r)
 {
-	int err = 0;
+	int err = run_note(&r->rungs, "calls", "/proc/PID/io%s",
+			   p->t->whole ? " of every session, sampled ten times a second"
+				       : ", sampled at phase ends");
 
-	if (p->whole && run_has_requests(r))
+	if (!err)
+		err = run_note(&r->absent, "requests", "only the bpf rung follows requests");
+	if (!err && p->t->whole && run_has_requests(r))
 		err = run_note(&r->server, "sessions",
 			       "%zu at the start, %zu began, %zu ended (without those that lived "
 			       "between two looks)",
@@ -310,7 +324,7 @@ int procio_note(const struct procio *p, struct run *r)
 			       "%zu processes have ended: what they did after their last reading "
 			       "is missing",
 			       p->n_cut);
-	if (!err && p->crowded)
+	if (!err && p->t->n_sessions == AFS_N_PROCESSES)
 		err = run_note(&r->warnings, "watch",
 			       "more than %d sessions: the others count when they end",
 			       AFS_N_PROCESSES);

@@ -3,10 +3,13 @@
 #define WATCH_PROC_PROCIO_H
 
 /*
- * /proc/PID/io of the processes of a target, which come and go. When a process has ended and its
- * parent has waited for it, the kernel adds its account to the parent's: if the parent is watched,
- * nothing is lost, but nothing may be counted twice. This module decides by the parent's own
- * account whether that has happened.
+ * The rung that reads /proc/PID/io: four figures per process, the children it has waited for
+ * included, nothing about single calls. New sessions of a whole server are found at each tick; one
+ * that begins and ends between two ticks is only in its parent's account.
+ *
+ * When a process has ended and its parent has waited for it, the kernel adds its account to the
+ * parent's: if the parent is watched, nothing is lost, but nothing may be counted twice. This
+ * module decides by the parent's own account whether that has happened.
  */
 
 #include "base/err.h"
@@ -27,13 +30,11 @@ struct procio_one {
 };
 
 struct procio {
-	bool whole;         /* as the target's */
-	bool crowded;       /* the target has more processes than are read */
-	bool looked;        /* once */
+	const struct target *t; /* looked at */
+	bool looked;            /* once */
 	uint64_t opened;    /* ticks after boot: a process that started later is counted from 0 */
 	uint64_t children;  /* of watched processes, at the last tick: a hash of all */
 	unsigned int again; /* ticks left that ask for a look although nothing has changed */
-	pid_t server;
 	bool seen[AFS_N_ROLES];
 	size_t n;
 	struct procio_one *one; /* owned: those that live */
@@ -61,7 +62,14 @@ void procio_read(struct procio *p);
 /* What a role did since it was watched, as of the last reading; false: no process has it. */
 bool procio_sum(const struct procio *p, enum afs_role role, struct afs_compat *out);
 
-/* How many came and went (server note "sessions"), and a warning if figures are missing. */
+/* Like watch_settle and watch_read. */
+bool procio_settle(struct procio *p);
+void procio_ledger(struct procio *p, struct ledger *out);
+
+/*
+ * What the rung is; how many came and went (server note "sessions"), and a warning if figures are
+ * missing.
+ */
 int procio_note(const struct procio *p, struct run *r);
 
 #endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef WATCH_BPF_RUNG_H
+#define WATCH_BPF_RUNG_H
+
+/*
+ * The rung that counts every call: the programs of bpf/calls.bpf.c and their maps, read through
+ * mappings at no cost for the server.
+ */
+
+#include "kinds/target.h"
+#include "watch/bpf/books.h"
+#include "watch/bpf/load.h"
+#include "watch/bpf/view.h"
+#include "watch/watch.h"
+
+/*
+ * What watching costs, by the kernel's own statistics of the programs' run time. These cost time
+ * themselves, so they are on for the first calls only, from which all others are estimated.
+ */
+struct price {
+	int fd; /* while it is open the kernel keeps statistics; -1: closed */
+	struct {
+		uint64_t runs, ns;
+	} program[BPF_LOAD_PROGRAMS];
+};
+
+/*
+ * The slots of processes, threads and clients' connections that have ended, which are returned to
+ * the programs, so that a watch can go on for any number of them. Their counts stay in the view's
+ * sums.
+ */
+struct slots {
+	uint32_t n[AFS_N_SLOTS], slot[AFS_N_SLOTS][AFS_N_THREADS]; /* collected, not free yet */
+	bool ended[AFS_N_PROCESSES];                               /* at the last look */
+};
+
+struct bpf_rung {
+	struct bpf_load load;
+	struct bpf_view view;
+	struct sessions *sessions;
+	struct slots slots;
+	struct books books;
+	struct price price;
+	struct watch_sink sink;
+	struct ring_buffer *records; /* NULL: none are wanted */
+	int epoll;                   /* of these; -1: none */
+	struct storage *storage;     /* NULL: nothing can be observed */
+	struct err storage_why;      /* why it is NULL */
+	uint32_t n_begun;            /* processes, at the last tick, and ... */
+	uint32_t n_unserved;         /* ... connections to backends that are not watched */
+	bool crowded, plain;         /* as in struct target */
+	bool settled;                /* when it was last waited for */
+};
+
+/* Does everything that can be refused; nothing is watched yet. 0, or a negative errno and why. */
+int bpf_rung_open(struct bpf_rung **out, const struct bpf_load_wish *wish, struct err *e);
+
+/* Watches the processes of t that are not watched yet, and copies t->known. */
+int bpf_rung_look(struct bpf_rung *b, const struct target *t, struct err *e);
+
+/* Like the functions of watch.h. */
+bool bpf_rung_settle(struct bpf_rung *b);
+/* once: like watch_glance. */
+int bpf_rung_read(struct bpf_rung *b, bool once, struct ledger *out);
+uint64_t bpf_rung_stop(struct bpf_rung *b);
+
+/* What a tick has found. */
+#define BPF_RUNG_PROCESSES 1 /* new ones */
+#define BPF_RUNG_BACKENDS  2 /* somebody is asked who is not watched */
+
+/* Reads what only living processes show. What is new: bits BPF_RUNG_. */
+unsigned int bpf_rung_tick(struct bpf_rung *b);
+
+/* The living processes of the server, at most AFS_N_PROCESSES. */
+size_t bpf_rung_processes(const struct bpf_rung *b, pid_t *out);
+
+/* Books, losses, rung notes, sessions. */
+int bpf_rung_finish(struct bpf_rung *b, struct run *r);
+
+void bpf_rung_free(struct bpf_rung *b); /* NULL is allowed */
+
+/* Of the files here. */
+
+/* Users, addresses and volumes of sessions. NULL: no memory. */
+struct sessions *sessions_new(void);
+void sessions_free(struct sessions *s); /* NULL is allowed */
+
+/* Reads living sessions. Cheap enough for ten times a second. */
+void sessions_look(struct bpf_rung *b);
+
+/*
+ * Save what is known of a connection, or of a process, that has ended, before its slot is cleared.
+ * Of very many sessions only those that kept the server busiest are saved, and the sum of the
+ * others. 0 or -ENOMEM.
+ */
+int sessions_end(struct bpf_rung *b, uint32_t stream);
+int sessions_end_process(struct bpf_rung *b, uint32_t process);
+
+/*
+ * One run_session for every connection of a client, and for every process that serves one of which
+ * nothing was read yet; and r->rest. 0 or -ENOMEM.
+ */
+int sessions_note(const struct bpf_rung *b, struct run *r);
+
+void price_begin(struct price *p);
+void price_end(struct price *p);
+
+/* Ends the statistics once there are enough. */
+void price_look(struct bpf_rung *b);
+
+/* Ends the statistics, and a note: the price of each call. 0 or -ENOMEM. */
+int price_note(struct bpf_rung *b, struct run *r);
+
+/*
+ * Collects the processes, threads and connections that have ended since the last call, and saves
+ * what is only in the slot of a process or a connection, which is cleared then. A process's
+ * connections end before it. 0 or -ENOMEM.
+ */
+int slots_collect(struct bpf_rung *b);
+
+/*
+ * Frees the slots of those that were collected. To be called some time after slots_collect, so that
+ * programs that still use them have ended.
+ */
+void slots_release(struct bpf_rung *b);
+
+/* Clients' connections that are served now. */
+uint64_t connections_now(const struct bpf_view *v);
+
+/* The one at this slot, which has ended, before it is cleared; not one that nobody served. */
+void connections_end(const struct bpf_rung *b, uint32_t stream);
+
+/*
+ * Adds what the programs could not count to the run's losses, and notes what is in no ledger. 0 or
+ * -ENOMEM.
+ */
+int losses_note(const struct bpf_rung *b, struct run *r);
+
+/* Adds the runs of these programs that the kernel skipped. 0 or -ENOMEM. */
+int losses_skipped(const struct bpf_load_program *p, size_t n, struct run *r);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef WATCH_WATCH_PRIV_H
+#define WATCH_WATCH_PRIV_H
+
+/*
+ * What a watch consists of. watch.c has what both rungs can; functions of watch.h that only the bpf
+ * rung can answer are where it knows the answer, in watch/bpf.
+ */
+
+#include "host/tasks.h"
+#include "host/tcpdiag.h"
+#include "kinds/target.h"
+#include "watch/bpf/rung.h"
+#include "watch/proc/procio.h"
+#include "watch/watch.h"
+
+struct watch_process {
+	struct target_process is;
+	enum afs_role role;
+	bool has_times;
+	struct tasks tasks;
+};
+
+struct watch {
+	const char *rung;           /* "bpf", "proc"; NULL: off */
+	struct bpf_rung *bpf;       /* NULL: it is not the rung */
+	struct procio proc;         /* if it is the rung */
+	struct err no_bpf, no_proc; /* why not this rung; code 0: not tried, or taken */
+	char off[ERR_TEXT_MAX];     /* why nothing is measured */
+	struct err look;            /* what went wrong when looking again */
+	struct target t;
+	struct watch_sink sink;
+	uint64_t begun_ns; /* base/clock.h */
+	unsigned int unsettled;
+	struct tcpdiag tcp; /* the server's end of the client's connection */
+	size_t n;
+	struct watch_process process[1 + TARGET_BACKENDS_MAX];
+};
+
+#endif
