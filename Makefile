@@ -98,6 +98,15 @@ $(BUILD)/obj/%.o: %.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
+# The names of system calls, each in the place of its number.
+$(BUILD)/obj/user/host/syscalls.o: | $(GEN)/host/syscall_names.h
+
+$(GEN)/host/syscall_names.h: Makefile
+	$(call say,NAMES)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -E -dM -include sys/syscall.h -x c -o $@ /dev/null
+	$(Q)sed -n -i 's/^#define SYS_\([a-z0-9_]*\) .*/[SYS_\1] = "\1",/p' $@
+
 # Nothing else includes them; which of these does is in its .d file.
 $(BPF_OBJ): | $(SKEL)
 

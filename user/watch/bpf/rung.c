@@ -113,7 +113,7 @@ int rung_bpf_open(void **state, const struct bpf_load_wish *wish, struct err *e)
 		goto fail;
 	}
 	for (int nr = 0; nr < AFS_N_CALLS; nr++)
-		b->sleeps[nr] = syscalls_is_sleep(nr);
+		b->sleeps[nr] = syscalls_call(nr).waits == AFS_WAITS_TIME;
 	open_storage(b);
 	price_begin(&b->price);
 	*state = b;
