@@ -6,7 +6,8 @@
 
 #include "host/syscalls.h"
 
-#include <stdbool.h>
+#include "base/text.h"
+
 #include <string.h>
 #include <sys/syscall.h>
 
@@ -143,22 +144,12 @@ static const char *name_of(int nr)
 	return nr >= 0 && nr < AFS_N_CALLS ? call_names[nr] : NULL;
 }
 
-static bool has_name(const char *names, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (const char *at = names; (at = strstr(at, name)); at += len)
-		if ((at == names || at[-1] == ' ') && strchr(" ", at[len]))
-			return true;
-	return false;
-}
-
 struct afs_call syscalls_call(int nr)
 {
 	const char *name = name_of(nr);
 
 	for (size_t i = 0; name && i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (has_name(rows[i].names, name))
+		if (text_has_word(rows[i].names, ' ', name))
 			return rows[i].call;
 	return (struct afs_call) { .class = AFS_CLASS_OTHER, .fd = AFS_FD_NONE };
 }
