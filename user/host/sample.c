@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * A process's files stay open and are read again from their start: about a third of the cost of
- * opening them, and another process with its number is not taken for it. What exists only per
- * thread (schedstat, switches) is host/tasks.h's.
- */
+/* What exists only per thread (schedstat, switches) is host/tasks.h's. */
 
 #include "host/sample.h"
 
@@ -11,7 +7,6 @@
 #include "base/file.h"
 #include "base/vec.h"
 #include "host/procfs.h"
-#include "host/proctext.h"
 #include "host/tasks.h"
 #include "host/taskstats.h"
 
@@ -31,7 +26,7 @@ const struct sample_def sample_values[SAMPLE_N_VALUES] = {
 
 struct process {
 	struct sample_series series;
-	int io, stat; /* or -errno */
+	uint64_t started; /* its number may be another one's later */
 	struct tasks tasks;
 	uint64_t base[SAMPLE_N_VALUES];
 };
@@ -54,84 +49,65 @@ static void unknown(struct sample_series *s, unsigned int from, unsigned int to,
 			snprintf(s->why[v], sizeof(s->why[v]), "%s", why);
 }
 
-static void unreadable(struct sample_series *s, unsigned int from, unsigned int to,
-		       const char *file, int r)
+/*
+ * What to do about the result of a reading. 0: go on, the values are known or will never be;
+ * -ESRCH: the process has ended; or the lack of resources for which it could not be made.
+ */
+static int judge(struct sample_series *s, unsigned int from, unsigned int to, const char *file,
+		 int r)
 {
 	char why[160];
 
+	if (r == -ESRCH || r == -ENOENT)
+		return -ESRCH;
+	if (!r || r == -EMFILE || r == -ENFILE || r == -ENOMEM)
+		return r;
 	snprintf(why, sizeof(why), "/proc/PID/%s: %s%s", file, strerror(-r),
 		 r == -EACCES || r == -EPERM ? " (run as root, or with CAP_SYS_PTRACE)" : "");
 	unknown(s, from, to, why);
+	return 0;
 }
 
-static void close_file(int fd)
-{
-	if (fd >= 0)
-		close(fd);
-}
-
-static bool has_ended(int r)
-{
-	return r == -ESRCH || r == -ENOENT;
-}
-
-static bool is_shortage(int r)
-{
-	return r == -EMFILE || r == -ENFILE || r == -ENOMEM;
-}
-
-/* 0, or the lack of resources for which they could not be read. */
 static int read_threads(struct process *p, uint64_t *value)
 {
 	int r = tasks_look(&p->tasks, p->series.pid);
 	struct procfs_times sum = tasks_sum(&p->tasks);
 
-	if (r && !has_ended(r) && !is_shortage(r))
-		unreadable(&p->series, SAMPLE_CPU, SAMPLE_INVOLUNTARY,
-			   "task/TID/{schedstat,status}", r);
 	p->series.n_lost = (unsigned int)p->tasks.n_gone;
 	value[SAMPLE_CPU] = sum.cpu_ns;
 	value[SAMPLE_RUNQ] = sum.runq_ns;
 	value[SAMPLE_SLICES] = sum.slices;
 	value[SAMPLE_VOLUNTARY] = sum.voluntary;
 	value[SAMPLE_INVOLUNTARY] = sum.involuntary;
-	return has_ended(r) ? -ESRCH : is_shortage(r) ? r : 0;
+	return judge(&p->series, SAMPLE_CPU, SAMPLE_INVOLUNTARY, "task/TID/{schedstat,status}", r);
 }
 
-/* -ESRCH: gone, or a zombie. */
 static int read_stat(const struct sample *s, struct process *p, uint64_t *value)
 {
-	struct procstat st;
-	char text[1024];
-	ssize_t n = file_text_again(text, sizeof(text), p->stat);
-	int r = n < 0 ? (int)n : procstat_parse(&st, text);
+	struct procstat st = { 0 };
+	int r = procstat_read(&st, p->series.pid);
 
-	if (r)
-		return r;
+	if (!p->started)
+		p->started = st.started;
+	if (!r && (st.started != p->started || !procstat_lives(&st)))
+		r = -ESRCH;
 	p->series.n_threads = st.n_threads;
 	value[SAMPLE_MINFLT] = st.minflt;
 	value[SAMPLE_MAJFLT] = st.majflt;
 	value[SAMPLE_BLKIO] = st.blkio_ticks * (1000000000u / (uint64_t)s->ticks_per_s);
-	return procstat_lives(&st) ? 0 : -ESRCH;
+	return judge(&p->series, SAMPLE_MINFLT, SAMPLE_MAJFLT, "stat", r);
 }
 
-/* -ESRCH: gone. */
 static int read_io(struct process *p, uint64_t *value)
 {
-	struct afs_compat io = { 0 };
-	char text[512];
-	ssize_t n = file_text_again(text, sizeof(text), p->io);
-	int r = n < 0 ? (int)n : proctext_io(&io, text);
+	struct afs_compat io;
+	int r = procfs_io(&io, p->series.pid);
 
-	if (r == -ESRCH)
-		return r;
-	if (r)
-		unreadable(&p->series, SAMPLE_SYSCR, SAMPLE_WCHAR, "io", r);
 	value[SAMPLE_SYSCR] = io.syscr;
 	value[SAMPLE_SYSCW] = io.syscw;
 	value[SAMPLE_RCHAR] = io.rchar;
 	value[SAMPLE_WCHAR] = io.wchar;
-	return 0;
+	return judge(&p->series, SAMPLE_SYSCR, SAMPLE_WCHAR, "io", r);
 }
 
 /* Without taskstats the coarser figure of block I/O, of /proc/PID/stat, is kept. */
@@ -166,22 +142,17 @@ static int read_delays(const struct sample *s, struct process *p, uint64_t *valu
 	return 0;
 }
 
-/* -ESRCH: it has ended, and value is not valid; or a lack of resources. */
+/* -ESRCH: it has ended; or a lack of resources; then value is not valid. */
 static int read_process(const struct sample *s, struct process *p, uint64_t *value)
 {
 	int r;
 
 	memset(value, 0, SAMPLE_N_VALUES * sizeof(value[0]));
-	r = read_stat(s, p, value);
-	if (has_ended(r))
-		return -ESRCH;
-	if (r)
-		unreadable(&p->series, SAMPLE_MINFLT, SAMPLE_MAJFLT, "stat", r);
-	/* If the process ends meanwhile, the partial reading is dropped. */
-	if (read_io(p, value) == -ESRCH)
-		return -ESRCH;
-	r = read_threads(p, value);
-	return r == -ESRCH || read_delays(s, p, value) == -ESRCH ? -ESRCH : r;
+	r = read_io(p, value);
+	r = r ? r : read_threads(p, value);
+	/* Last: it says whether all that was of this process. */
+	r = r ? r : read_stat(s, p, value);
+	return r ? r : read_delays(s, p, value);
 }
 
 /* Keeps every second point and the last one: points are running totals, so no sum is lost. */
@@ -199,19 +170,16 @@ static void merge(struct sample_series *s)
 /* Frees what is only needed while the process lives; the series stays. */
 static void end_process(struct process *p)
 {
-	close_file(p->io);
-	close_file(p->stat);
 	tasks_fini(&p->tasks);
-	p->io = p->stat = -ESRCH;
 	p->series.ended = true;
 }
 
+/* If there is none, as without memory or files to open, the next has what it would have. */
 static void add_point(struct process *p, uint64_t t_ns, const uint64_t *value)
 {
 	struct sample_point *at = VEC_ADD(p->series.point, p->series.n);
 	const struct sample_point *before = at - 1;
 
-	/* Totals: the next point has what this one would have. */
 	if (!at)
 		return;
 	at->t_ns = t_ns;
@@ -228,6 +196,7 @@ void sample_now(struct sample *s)
 	uint64_t value[SAMPLE_N_VALUES], t_ns;
 	struct process *p;
 	bool full = false;
+	int r;
 
 	for (size_t i = 0; i < s->n; i++)
 		full = full || s->process[i]->series.n == s->limit;
@@ -241,10 +210,11 @@ void sample_now(struct sample *s)
 		if (p->series.ended)
 			continue;
 		t_ns = clock_now_ns();
-		if (read_process(s, p, value) != -ESRCH)
-			add_point(p, t_ns, value);
-		else
+		r = read_process(s, p, value);
+		if (r == -ESRCH)
 			end_process(p);
+		else if (!r)
+			add_point(p, t_ns, value);
 	}
 }
 
@@ -299,18 +269,14 @@ int sample_add(struct sample *s, pid_t pid, enum afs_role role, struct err *e)
 	if (!p)
 		return err_set(e, -ENOMEM, "out of memory");
 	p->series.pid = pid;
-	p->stat = p->io = -ESRCH;
 	p->series.role = role;
 	p->tasks.switches = true;
 	if (!VEC_ADD(p->series.point, p->series.n)) {
 		free_process(p);
 		return err_set(e, -ENOMEM, "out of memory");
 	}
-	p->stat = procfs_open(pid, 0, "stat");
-	p->io = procfs_open(pid, 0, "io");
 	p->series.point[0].t_ns = clock_now_ns();
-	r = is_shortage(p->stat) ? p->stat : is_shortage(p->io) ? p->io : 0;
-	r = r ? r : read_process(s, p, p->base);
+	r = read_process(s, p, p->base);
 	if (r) {
 		free_process(p);
 		return r == -ESRCH
