@@ -156,7 +156,7 @@ $(BUILD)/tests/unit/test_load_timed_regions: TEST_LDFLAGS = -Wl,$(subst $() ,$(c
 $(BUILD)/tests/unit/test_load_actions: TEST_LDFLAGS = -Wl,--wrap=clock_gettime,--wrap=epoll_pwait2
 
 # What it reads of /proc changes at the worst moment.
-$(BUILD)/tests/unit/test_bpf_books: TEST_LDFLAGS = -Wl,--wrap=procfs_io_thread
+$(BUILD)/tests/unit/test_bpf_books: TEST_LDFLAGS = -Wl,--wrap=procfs_io
 
 $(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(BUILD)/tests/fake/serve.o $(FUZZED)
 	$(call say,FUZZ)

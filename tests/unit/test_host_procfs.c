@@ -142,7 +142,7 @@ static void what_has_ended_says_so(void **state)
 	assert_int_equal(procfs_open(child, 0, "stat"), -ENOENT);
 	assert_int_equal(file_text_again(text, sizeof(text), -ENOENT), -ENOENT);
 	assert_int_equal(procstat_read(&st, child), -ENOENT);
-	assert_int_equal(procfs_io(&io, child), -ENOENT);
+	assert_int_equal(procfs_io(&io, child, 0), -ENOENT);
 	assert_int_equal(procfs_thread_times(&times, child, child), -ENOENT);
 	assert_int_equal(procfs_uids(&real, &effective, child), -ENOENT);
 	assert_int_equal(procfs_argument(text, sizeof(text), child, "-F"), -ENOENT);

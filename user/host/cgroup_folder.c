@@ -16,7 +16,7 @@
 #define PROC_TEXT_MAX 8192
 
 /* A line "4:cpu,cpuacct:/a/b", or "0::/a/b" of version 2. */
-static void take_name(struct cgroup_folder *out, char *line, const char *controller)
+static void take_group_name(struct cgroup_folder *out, char *line, const char *controller)
 {
 	const char *list;
 
@@ -39,7 +39,7 @@ static void read_name(struct cgroup_folder *out, const char *root, pid_t pid,
 	if (file_text(text, sizeof(text), file) < 0)
 		return;
 	while ((line = strsep(&rest, "\n")))
-		take_name(out, line, controller);
+		take_group_name(out, line, controller);
 }
 
 /*

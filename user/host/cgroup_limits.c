@@ -166,7 +166,7 @@ static uint64_t device_done(const char *text, const char *form, const struct cgr
 	return 0;
 }
 
-static void read_io(struct cgroup_reader *r)
+static void read_device_limits(struct cgroup_reader *r)
 {
 	char limits[TEXT_MAX], done[TEXT_MAX];
 	struct cgroup_limits *out = r->out;
@@ -212,7 +212,7 @@ void cgroup_limits_read(struct cgroup_limits *out, const char *root, pid_t pid)
 	cgroup_folder(&out->io, root, pid, "blkio");
 	each_level(&r, &out->cpu, read_quota);
 	each_level(&r, &out->memory, read_memory);
-	each_level(&r, &out->io, read_io);
+	each_level(&r, &out->io, read_device_limits);
 	r.at = out->memory;
 	if (r.at.version && !cgroup_folder_is_all(&r.at))
 		read_memory_own(&r);

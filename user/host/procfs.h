@@ -17,10 +17,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The I/O account: of the process, its ended threads and waited-for children included, ... */
-int procfs_io(struct afs_compat *out, pid_t pid);
-/* ... or one living thread's own. */
-int procfs_io_thread(struct afs_compat *out, pid_t pid, pid_t tid);
+/*
+ * The I/O account: of the process, its ended threads and waited-for children included (tid 0), or
+ * one living thread's own.
+ */
+int procfs_io(struct afs_compat *out, pid_t pid, pid_t tid);
 
 /*
  * Bytes that the process, with its ended threads and waited-for children, has read from storage and
@@ -109,6 +110,8 @@ void procfs_inside(char *out, size_t len, pid_t pid, const char *path);
 
 /* Calls fn for each process until it returns other than 0, which is returned. */
 int procfs_each(int (*fn)(void *arg, pid_t pid), void *arg);
+/* The same of those whose numbers are in a file, such as a cgroup's. */
+int procfs_each_in(const char *path, int (*fn)(void *arg, pid_t pid), void *arg);
 
 /*
  * Calls fn for each open descriptor of a process with its name ("socket:[123]", "/a/path"), until

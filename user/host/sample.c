@@ -34,7 +34,7 @@ struct process {
 struct sample {
 	size_t limit;
 	uint64_t stride, tick; /* every stride-th tick is a reading */
-	struct taskstats_link *link;
+	struct taskstats_link link;
 	char no_link[160]; /* why taskstats is not available */
 	char no_delays[160];
 	long ticks_per_s;
@@ -53,8 +53,8 @@ static void unknown(struct sample_series *s, unsigned int from, unsigned int to,
  * What to do about the result of a reading. 0: go on, the values are known or will never be;
  * -ESRCH: the process has ended; or the lack of resources for which it could not be made.
  */
-static int judge(struct sample_series *s, unsigned int from, unsigned int to, const char *file,
-		 int r)
+static int judge_reading(struct sample_series *s, unsigned int from, unsigned int to,
+			 const char *file, int r)
 {
 	char why[160];
 
@@ -79,7 +79,8 @@ static int read_threads(struct process *p, uint64_t *value)
 	value[SAMPLE_SLICES] = sum.slices;
 	value[SAMPLE_VOLUNTARY] = sum.voluntary;
 	value[SAMPLE_INVOLUNTARY] = sum.involuntary;
-	return judge(&p->series, SAMPLE_CPU, SAMPLE_INVOLUNTARY, "task/TID/{schedstat,status}", r);
+	return judge_reading(&p->series, SAMPLE_CPU, SAMPLE_INVOLUNTARY,
+			     "task/TID/{schedstat,status}", r);
 }
 
 static int read_stat(const struct sample *s, struct process *p, uint64_t *value)
@@ -95,23 +96,23 @@ static int read_stat(const struct sample *s, struct process *p, uint64_t *value)
 	value[SAMPLE_MINFLT] = st.minflt;
 	value[SAMPLE_MAJFLT] = st.majflt;
 	value[SAMPLE_BLKIO] = st.blkio_ticks * (1000000000u / (uint64_t)s->ticks_per_s);
-	return judge(&p->series, SAMPLE_MINFLT, SAMPLE_MAJFLT, "stat", r);
+	return judge_reading(&p->series, SAMPLE_MINFLT, SAMPLE_MAJFLT, "stat", r);
 }
 
 static int read_io(struct process *p, uint64_t *value)
 {
 	struct afs_compat io;
-	int r = procfs_io(&io, p->series.pid);
+	int r = procfs_io(&io, p->series.pid, 0);
 
 	value[SAMPLE_SYSCR] = io.syscr;
 	value[SAMPLE_SYSCW] = io.syscw;
 	value[SAMPLE_RCHAR] = io.rchar;
 	value[SAMPLE_WCHAR] = io.wchar;
-	return judge(&p->series, SAMPLE_SYSCR, SAMPLE_WCHAR, "io", r);
+	return judge_reading(&p->series, SAMPLE_SYSCR, SAMPLE_WCHAR, "io", r);
 }
 
 /* Without taskstats the coarser figure of block I/O, of /proc/PID/stat, is kept. */
-static int read_delays(const struct sample *s, struct process *p, uint64_t *value)
+static int read_delays(struct sample *s, struct process *p, uint64_t *value)
 {
 	static const char too_old[] = "this kernel does not account it";
 	struct taskstats_delays d;
@@ -122,11 +123,11 @@ static int read_delays(const struct sample *s, struct process *p, uint64_t *valu
 		unknown(&p->series, SAMPLE_BLKIO, SAMPLE_IRQ, s->no_delays);
 		return 0;
 	}
-	if (!s->link) {
+	if (!s->link.netlink.is_open) {
 		unknown(&p->series, SAMPLE_SWAPIN, SAMPLE_IRQ, s->no_link);
 		return 0;
 	}
-	r = taskstats_read(s->link, p->series.pid, &d);
+	r = taskstats_read(&s->link, p->series.pid, &d);
 	if (r == -ESRCH)
 		return r;
 	if (r) {
@@ -143,7 +144,7 @@ static int read_delays(const struct sample *s, struct process *p, uint64_t *valu
 }
 
 /* -ESRCH: it has ended; or a lack of resources; then value is not valid. */
-static int read_process(const struct sample *s, struct process *p, uint64_t *value)
+static int read_process(struct sample *s, struct process *p, uint64_t *value)
 {
 	int r;
 
@@ -334,6 +335,6 @@ void sample_close(struct sample *s)
 		return;
 	for (size_t i = 0; i < s->n; i++)
 		free_process(s->process[i]);
-	taskstats_close(s->link);
+	taskstats_close(&s->link);
 	free(s);
 }

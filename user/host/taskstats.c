@@ -3,13 +3,10 @@
 
 #include "host/taskstats.h"
 
-#include "host/netlink.h"
-
 #include <errno.h>
 #include <linux/genetlink.h>
 #include <linux/taskstats.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -33,11 +30,6 @@ static const struct {
 };
 
 #define VERSION_MOVED 15
-
-struct taskstats_link {
-	struct netlink netlink;
-	uint16_t family;
-};
 
 /* A question with one attribute. */
 struct taskstats_request {
@@ -92,25 +84,18 @@ static int find_family(struct taskstats_link *l)
 	return 0;
 }
 
-int taskstats_open(struct taskstats_link **out)
+int taskstats_open(struct taskstats_link *out)
 {
-	struct taskstats_link *l = calloc(1, sizeof(*l));
+	int r = netlink_open(&out->netlink, NETLINK_GENERIC, TIMEOUT_MS);
 	struct taskstats_delays d;
-	int r;
 
-	if (!l)
-		return -ENOMEM;
-	r = netlink_open(&l->netlink, NETLINK_GENERIC, TIMEOUT_MS);
 	if (!r)
-		r = find_family(l);
+		r = find_family(out);
 	if (!r)
-		r = taskstats_read(l, getpid(), &d);
-	if (r) {
-		taskstats_close(l);
-		return r;
-	}
-	*out = l;
-	return 0;
+		r = taskstats_read(out, getpid(), &d);
+	if (r)
+		taskstats_close(out);
+	return r;
 }
 
 static uint64_t field(const char *at, size_t len, size_t offset)
@@ -163,8 +148,5 @@ int taskstats_read(struct taskstats_link *l, pid_t pid, struct taskstats_delays 
 
 void taskstats_close(struct taskstats_link *l)
 {
-	if (!l)
-		return;
 	netlink_close(&l->netlink);
-	free(l);
 }
