@@ -41,7 +41,7 @@ static bool stat_number(uint64_t *out, const struct cgroup_reader *r, const char
 {
 	char text[TEXT_MAX];
 
-	return group_text(text, r, file) && proctext_number(out, text, name, 10);
+	return group_text(text, r, file) && proctext_number(out, text, name);
 }
 
 /* ---- CPUs ---- */

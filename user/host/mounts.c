@@ -45,12 +45,12 @@ bool mounts_is_local_type(const char *type)
 
 int mounts_of(struct proctext_mount *out, pid_t pid, int fd)
 {
-	struct procfs_fd is;
-	int r = procfs_fd(&is, 0, fd);
+	uint64_t mount;
+	int r = procfs_mount_of(&mount, fd);
 
 	if (r)
 		return r;
-	return find(out, pid, is.mount) ? 0 : -ENOENT;
+	return find(out, pid, (unsigned int)mount) ? 0 : -ENOENT;
 }
 
 struct mounts_named {

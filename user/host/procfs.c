@@ -140,8 +140,8 @@ int procfs_thread_switches(struct procfs_times *out, pid_t pid, pid_t tid)
 
 	if (n < 0)
 		return (int)n;
-	return proctext_number(&out->voluntary, text, "voluntary_ctxt_switches", 10) &&
-		       proctext_number(&out->involuntary, text, "nonvoluntary_ctxt_switches", 10)
+	return proctext_number(&out->voluntary, text, "voluntary_ctxt_switches") &&
+		       proctext_number(&out->involuntary, text, "nonvoluntary_ctxt_switches")
 		   ? 0
 		   : -EPROTO;
 }
@@ -381,14 +381,14 @@ uint64_t procfs_socket(const char *name)
 	return sscanf(name, "socket:[%" SCNu64 "]", &ino) == 1 ? ino : 0;
 }
 
-int procfs_fd(struct procfs_fd *out, pid_t pid, int fd)
+int procfs_mount_of(uint64_t *mount, int fd)
 {
 	char name[32], text[512];
 	ssize_t n;
 
 	snprintf(name, sizeof(name), "fdinfo/%d", fd);
-	n = read_file(text, sizeof(text), pid, 0, name);
-	return n < 0 ? (int)n : proctext_fd(out, text);
+	n = read_file(text, sizeof(text), 0, 0, name);
+	return n < 0 ? (int)n : proctext_number(mount, text, "mnt_id") ? 0 : -EPROTO;
 }
 
 /* The number that the kernel gives the first one. */
@@ -437,8 +437,8 @@ int procfs_swap(uint64_t *total, uint64_t *unused)
 
 	if (n < 0)
 		return (int)n;
-	return proctext_number(total, text, "SwapTotal", 10) &&
-		       proctext_number(unused, text, "SwapFree", 10)
+	return proctext_number(total, text, "SwapTotal") &&
+		       proctext_number(unused, text, "SwapFree")
 		   ? 0
 		   : -EPROTO;
 }

@@ -122,14 +122,8 @@ int procfs_each_fd(pid_t pid, int (*fn)(void *arg, pid_t pid, int fd, const char
 /* The inode number in "socket:[123]"; 0: not a socket. */
 uint64_t procfs_socket(const char *name);
 
-struct procfs_fd {
-	unsigned int flags; /* O_APPEND, ... */
-	unsigned int mount; /* in the process's /proc/PID/mountinfo */
-	bool has_ino;       /* since Linux 5.14 */
-	uint64_t ino;
-};
-
-int procfs_fd(struct procfs_fd *out, pid_t pid, int fd);
+/* The number of the mount that the file of a descriptor of this process is on. */
+int procfs_mount_of(uint64_t *mount, int fd);
 
 /* false: process numbers are not the host's, as in most containers. */
 bool procfs_first_pid_namespace(void);
