@@ -86,6 +86,7 @@ static void a_word_of_a_list_is_whole(void **state)
 	assert_true(text_has_word("cpuset,cpu", ',', "cpu"));
 	assert_false(text_has_word("cpuset,ncpu", ',', "cpu"));
 	assert_false(text_has_word("", ' ', "cpu"));
+	assert_false(text_has_word("cpu,,cpuset", ',', ""));
 }
 
 int main(void)

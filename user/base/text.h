@@ -22,7 +22,7 @@ void text_put(FILE *out, const char *text, size_t len);
 /* Cleans in place, which never makes it longer. A newline stays. */
 void text_clean(char *text);
 
-/* Whether a word is in a list with this character between. */
+/* Whether a word, other than the empty one, is in a list with this character between. */
 bool text_has_word(const char *list, char between, const char *word);
 
 #endif

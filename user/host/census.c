@@ -75,10 +75,8 @@ void census_below(char *out, size_t len, const char *path, const char *root)
 {
 	size_t root_len = strlen(root);
 
-	if (root_len > 1 && !strncmp(path, root, root_len) &&
-	    (path[root_len] == '/' || !path[root_len]))
-		path += root_len;
-	else if (!strcmp(path, root))
+	if (!strncmp(path, root, root_len) &&
+	    (!path[root_len] || (root_len > 1 && path[root_len] == '/')))
 		path += root_len;
 	snprintf(out, len, "%s", path);
 }
