@@ -69,19 +69,16 @@ static int find_family(struct taskstats_link *l)
 		.attr = { .nla_type = CTRL_ATTR_FAMILY_NAME },
 	};
 	struct netlink_answer a;
-	const void *id;
-	size_t len;
 	int r;
 
 	l->family = GENL_ID_CTRL;
 	r = ask(l, &a, &q, TASKSTATS_GENL_NAME, sizeof(TASKSTATS_GENL_NAME));
 	if (r)
 		return r;
-	id = netlink_find(a.body, a.len, CTRL_ATTR_FAMILY_ID, &len);
-	if (!id || len < sizeof(l->family))
-		return -EPROTO;
-	memcpy(&l->family, id, sizeof(l->family));
-	return 0;
+	return netlink_copy(&l->family, sizeof(l->family), a.body, a.len, CTRL_ATTR_FAMILY_ID) ==
+		       sizeof(l->family)
+		   ? 0
+		   : -EPROTO;
 }
 
 int taskstats_open(struct taskstats_link *out)
