@@ -146,27 +146,20 @@ bool devices_backing(char *out, size_t len, const char *root, const char *name)
 
 bool devices_rebuild(char *out, size_t len, const char *mdstat, const char *name)
 {
-	static const char *const words[] = { "resync", "recovery", "reshape", "check" };
 	size_t name_len = strlen(name);
+	char what[16], share[16];
 	bool inside = false;
-	const char *at;
-	char share[16];
 
 	for (const char *line = mdstat; line && *line; line = strchr(line, '\n')) {
 		line += *line == '\n';
 		/* Its lines, but the first, begin with a blank. */
 		if (*line != ' ')
 			inside = !strncmp(line, name, name_len) && line[name_len] == ' ';
-		for (size_t i = 0; inside && i < sizeof(words) / sizeof(words[0]); i++) {
-			at = strstr(line, words[i]);
-			if (!at || at > line + strcspn(line, "\n"))
-				continue;
-			/* "recovery = 12.6% (...)", but "resync=DELAYED" waits for another one. */
-			if (sscanf(at + strlen(words[i]), " = %15[0-9.%%]", share) != 1)
-				continue;
-			snprintf(out, len, "%s %s", words[i], share);
-			return true;
-		}
+		/* "[==>..]  recovery = 12.6% (..)"; "resync=DELAYED" waits for another one. */
+		if (!inside || sscanf(line, " %*[^]\n]] %15[a-z] = %15[0-9.%%]", what, share) != 2)
+			continue;
+		snprintf(out, len, "%s %s", what, share);
+		return true;
 	}
 	return false;
 }

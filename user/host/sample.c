@@ -35,8 +35,8 @@ struct sample {
 	size_t limit;
 	uint64_t stride, tick; /* every stride-th tick is a reading */
 	struct taskstats_link link;
-	char no_link[160]; /* why taskstats is not available */
-	char no_delays[160];
+	char no_delays[160];       /* why taskstats is not asked; */
+	enum sample_value no_from; /* from this value on nothing is known then */
 	long ticks_per_s;
 	size_t n;
 	struct process *process[SAMPLE_PROCESSES_MAX];
@@ -120,11 +120,7 @@ static int read_delays(struct sample *s, struct process *p, uint64_t *value)
 	int r;
 
 	if (s->no_delays[0]) {
-		unknown(&p->series, SAMPLE_BLKIO, SAMPLE_IRQ, s->no_delays);
-		return 0;
-	}
-	if (!s->link.netlink.is_open) {
-		unknown(&p->series, SAMPLE_SWAPIN, SAMPLE_IRQ, s->no_link);
+		unknown(&p->series, s->no_from, SAMPLE_IRQ, s->no_delays);
 		return 0;
 	}
 	r = taskstats_read(&s->link, p->series.pid, &d);
@@ -317,13 +313,13 @@ int sample_open(struct sample **out, unsigned int hz, size_t points, struct err 
 	s->limit = points;
 	s->stride = 1;
 	s->ticks_per_s = sysconf(_SC_CLK_TCK);
-	if (!sample_wants_taskstats())
+	s->no_from = sample_wants_taskstats() ? SAMPLE_SWAPIN : SAMPLE_BLKIO;
+	if (s->no_from == SAMPLE_BLKIO)
 		snprintf(s->no_delays, sizeof(s->no_delays),
 			 "the kernel does not account delays (" DELAYACCT
 			 " is 0): set it to 1 and restart the server");
-	r = s->no_delays[0] ? 0 : taskstats_open(&s->link);
-	if (r)
-		snprintf(s->no_link, sizeof(s->no_link), "taskstats: %s%s", strerror(-r),
+	else if ((r = taskstats_open(&s->link)))
+		snprintf(s->no_delays, sizeof(s->no_delays), "taskstats: %s%s", strerror(-r),
 			 r == -EPERM ? " (needs CAP_NET_ADMIN)" : "");
 	*out = s;
 	return 0;
