@@ -99,7 +99,7 @@ $(BUILD)/obj/%.o: %.c Makefile
 	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
 # The names of system calls, each in the place of its number.
-$(BUILD)/obj/user/host/syscalls.o: | $(GEN)/host/syscall_names.h
+$(filter %/syscalls.o,$(LIB_OBJ)): | $(GEN)/host/syscall_names.h
 
 $(GEN)/host/syscall_names.h: Makefile
 	$(call say,NAMES)
