@@ -28,7 +28,7 @@ static void taskstats_know_the_process(void **state)
 	child_do(&c, 'b');
 	assert_int_equal(taskstats_read(&l, c.pid, &d), 0);
 	assert_int_equal(tasks_look(&times, c.pid), 0);
-	assert_true(d.version > 0 && d.slices > 0);
+	assert_true(d.cpu_ns > 0);
 	assert_int_equal(d.cpu_ns, tasks_sum(&times).cpu_ns);
 	tasks_fini(&times);
 	child_end(&c);

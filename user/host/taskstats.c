@@ -16,7 +16,7 @@
  * Offsets in the kernel's struct taskstats, the same in every version but 15, which inserted
  * fields. Not taken from the header, whose version may differ from the kernel's.
  */
-enum { AT_SLICES = 16, AT_CPU = 72 };
+#define AT_CPU 72
 static const struct {
 	size_t at;
 	unsigned int since; /* version */
@@ -113,13 +113,11 @@ static int decode(struct taskstats_delays *out, const char *at, size_t len)
 	memcpy(&version, at, sizeof(version));
 	if (version == VERSION_MOVED)
 		return -EOPNOTSUPP;
-	out->version = version;
 	for (size_t i = 0; i < TASKSTATS_DELAYS; i++) {
 		out->known[i] = version >= delays[i].since;
 		out->ns[i] = out->known[i] ? field(at, len, delays[i].at) : 0;
 	}
 	out->cpu_ns = field(at, len, AT_CPU);
-	out->slices = field(at, len, AT_SLICES);
 	return 0;
 }
 

@@ -17,10 +17,9 @@
 
 /* All 0 if task delay accounting is off, or was off when the process was started. */
 struct taskstats_delays {
-	unsigned int version; /* of the interface */
 	uint64_t ns[TASKSTATS_DELAYS];
-	bool known[TASKSTATS_DELAYS]; /* by this version */
-	uint64_t cpu_ns, slices;      /* accounted always */
+	bool known[TASKSTATS_DELAYS]; /* by this version of the interface */
+	uint64_t cpu_ns;              /* accounted always */
 };
 
 /* All 0: closed. */

@@ -51,10 +51,10 @@ static size_t copy_attribute(void *out, size_t out_len, const struct netlink_ans
 
 static void set_addr(uint32_t out[static 4], uint8_t family, const struct sockets_addr *from)
 {
-	if (family == AF_INET)
-		memcpy(out, from->ip + 12, 4);
-	else
-		memcpy(out, from->ip, sizeof(from->ip));
+	bool v4 = family == AF_INET;
+
+	memset(out, 0, sizeof(from->ip));
+	memcpy(out, from->ip + (v4 ? 12 : 0), v4 ? 4 : sizeof(from->ip));
 }
 
 /* A link-local address is valid on one interface only. */
@@ -76,8 +76,6 @@ static int find(struct tcpdiag *d, uint8_t family, const struct sockets_addr *se
 	int r;
 
 	d->family = family;
-	memset(d->id.idiag_src, 0, sizeof(d->id.idiag_src));
-	memset(d->id.idiag_dst, 0, sizeof(d->id.idiag_dst));
 	set_addr(d->id.idiag_src, family, server);
 	set_addr(d->id.idiag_dst, family, client);
 	d->id.idiag_cookie[0] = d->id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
