@@ -136,7 +136,7 @@ static const struct {
 };
 
 /* NULL: there is no call of this number. */
-static const char *call_name(int nr)
+static const char *name_of_number(int nr)
 {
 	for (size_t i = 0; i < sizeof(newer) / sizeof(newer[0]); i++)
 		if (newer[i].nr == nr)
@@ -146,7 +146,7 @@ static const char *call_name(int nr)
 
 struct afs_call syscalls_call(int nr)
 {
-	const char *name = call_name(nr);
+	const char *name = name_of_number(nr);
 
 	for (size_t i = 0; name && i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (text_has_word(rows[i].names, ' ', name))
@@ -156,5 +156,5 @@ struct afs_call syscalls_call(int nr)
 
 const char *syscalls_name(int nr)
 {
-	return syscalls_call(nr).class == AFS_CLASS_OTHER ? NULL : call_name(nr);
+	return syscalls_call(nr).class == AFS_CLASS_OTHER ? NULL : name_of_number(nr);
 }
