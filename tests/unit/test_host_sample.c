@@ -184,7 +184,7 @@ static void without_files_to_open_nothing_has_ended(void **state)
 	assert_int_equal(sample_open(&s, 100, 64, &e), 0);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
 	few = old;
-	for (int more = 0; more < 2; more++) {
+	for (int more = 0; more < 4; more++) {
 		few.rlim_cur = (rlim_t)(next + more);
 		setrlimit(RLIMIT_NOFILE, &few);
 		assert_int_equal(sample_add(s, c.pid, AFS_ROLE_SERVER, &e), -EMFILE);
