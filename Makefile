@@ -98,6 +98,15 @@ $(BUILD)/obj/%.o: %.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
+# The names of system calls, each in the place of its number.
+$(filter %/syscalls.o,$(LIB_OBJ)): | $(GEN)/host/syscall_names.h
+
+$(GEN)/host/syscall_names.h: Makefile
+	$(call say,NAMES)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -E -dM -include sys/syscall.h -x c -o $@ /dev/null
+	$(Q)sed -n -i 's/^#define SYS_\([a-z0-9_]*\) .*/[SYS_\1] = "\1",/p' $@
+
 # Nothing else includes them; which of these does is in its .d file.
 $(BPF_OBJ): | $(SKEL)
 
@@ -147,7 +156,7 @@ $(BUILD)/tests/unit/test_load_timed_regions: TEST_LDFLAGS = -Wl,$(subst $() ,$(c
 $(BUILD)/tests/unit/test_load_actions: TEST_LDFLAGS = -Wl,--wrap=clock_gettime,--wrap=epoll_pwait2
 
 # What it reads of /proc changes at the worst moment.
-$(BUILD)/tests/unit/test_bpf_books: TEST_LDFLAGS = -Wl,--wrap=procfs_io_thread
+$(BUILD)/tests/unit/test_bpf_books: TEST_LDFLAGS = -Wl,--wrap=procfs_io
 
 $(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(BUILD)/tests/fake/serve.o $(FUZZED)
 	$(call say,FUZZ)

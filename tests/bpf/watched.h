@@ -145,12 +145,12 @@ static inline void watched_step(struct watched *x)
 	assert_true(watch_settle(x->w));
 	watch_span(x->w);
 	assert_int_equal(watch_read(x->w, &x->before), 0);
-	assert_int_equal(procfs_io(&x->io_before, x->pid), 0);
+	assert_int_equal(procfs_io(&x->io_before, x->pid, 0), 0);
 	x->waits_before = x->shared->waits;
 	watched_go(x);
 	assert_true(watch_settle(x->w));
 	assert_int_equal(watch_read(x->w, &x->after), 0);
-	assert_int_equal(procfs_io(&x->io_after, x->pid), 0);
+	assert_int_equal(procfs_io(&x->io_after, x->pid, 0), 0);
 	assert_int_equal(ledger_diff(&x->diff, &x->after, &x->before), 0);
 	ledger_fini(&x->before);
 	ledger_fini(&x->after);

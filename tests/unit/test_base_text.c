@@ -79,11 +79,22 @@ static void a_text_ends_at_its_length_and_its_end(void **state)
 	assert_string_equal(lines, "one\n?two\n");
 }
 
+static void a_word_of_a_list_is_whole(void **state)
+{
+	(void)state;
+	assert_true(text_has_word("cpu,cpuacct", ',', "cpu"));
+	assert_true(text_has_word("cpuset,cpu", ',', "cpu"));
+	assert_false(text_has_word("cpuset,ncpu", ',', "cpu"));
+	assert_false(text_has_word("", ' ', "cpu"));
+	assert_false(text_has_word("cpu,,cpuset", ',', ""));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_obeyed_or_no_text_is_replaced),
 		cmocka_unit_test(a_text_ends_at_its_length_and_its_end),
+		cmocka_unit_test(a_word_of_a_list_is_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

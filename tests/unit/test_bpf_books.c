@@ -18,10 +18,10 @@
 
 static struct afs_thread thread;
 
-int __wrap_procfs_io_thread(struct afs_compat *out, pid_t pid, pid_t tid);
+int __wrap_procfs_io(struct afs_compat *out, pid_t pid, pid_t tid);
 
 /* /proc's total. As it is read, the thread makes its next call and is not counted any more. */
-int __wrap_procfs_io_thread(struct afs_compat *out, pid_t pid, pid_t tid)
+int __wrap_procfs_io(struct afs_compat *out, pid_t pid, pid_t tid)
 {
 	assert_int_equal(pid, 77);
 	assert_int_equal(tid, 78);

@@ -89,12 +89,13 @@ static void version_2_has_limits_of_its_own_and_of_its_slice(void **state)
 	assert_int_equal(l->device[0].minor, 16);
 	assert_int_equal(l->device[0].limit, 2097152);
 	assert_int_equal(l->device[0].done, 100);
-	assert_int_equal(l->device[1].of, CGROUP_WRITES);
-	assert_int_equal(l->device[1].done, 4);
 	/* It was not used yet. */
-	assert_int_equal(l->device[2].major, 259);
-	assert_int_equal(l->device[2].limit, 5);
-	assert_int_equal(l->device[2].done, 0);
+	assert_int_equal(l->device[1].major, 259);
+	assert_int_equal(l->device[1].limit, 5);
+	assert_int_equal(l->device[1].done, 0);
+	assert_int_equal(l->device[2].of, CGROUP_WRITES);
+	assert_int_equal(l->device[2].limit, 120);
+	assert_int_equal(l->device[2].done, 4);
 }
 
 static void without_limits_there_are_none(void **state)
@@ -158,7 +159,8 @@ static void version_1_has_a_folder_for_each(void **state)
 		      "254:0 Read 1000\n254:0 Write 5\n254:0 Total 1005\nTotal 1005\n");
 	invented_file(TOP "/blkio/b/blkio.throttle.io_service_bytes_recursive",
 		      "254:0 Read 4000\n254:0 Write 5\n254:0 Total 4005\nTotal 4005\n");
-	invented_file(TOP "/blkio/b/blkio.throttle.io_serviced", "254:0 Read 1\n254:0 Write 12\n");
+	invented_file(TOP "/blkio/b/blkio.throttle.io_serviced_recursive",
+		      "254:0 Read 1\n254:0 Write 12\n");
 	l = limits_of(state);
 	assert_true(l->cpu.version == 1 && l->cpu.whole);
 	assert_int_equal(l->n_quotas, 1);

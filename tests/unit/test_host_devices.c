@@ -65,9 +65,9 @@ static void make_devices(void)
 	invented_link("/sys/devices/pci/block/md0/slaves/sdb", "../../sdb");
 	invented_link("/sys/devices/pci/block/dm-0/slaves/md0", "../../md0");
 	invented_file("/sys/devices/pci/block/loop0/loop/backing_file", "/srv/disk image\n");
-	invented_file("/sys/fs/btrfs/0a1b/devices/sda1/x", "");
-	invented_file("/sys/fs/btrfs/0a1b/devices/sdb/x", "");
-	invented_file("/sys/fs/btrfs/2c3d/devices/md0/x", "");
+	invented_link("/sys/fs/btrfs/0a1b/devices/sda1", "../../../../devices/pci/block/sda/sda1");
+	invented_link("/sys/fs/btrfs/0a1b/devices/sdb", "../../../../devices/pci/block/sdb");
+	invented_link("/sys/fs/btrfs/2c3d/devices/md0", "../../../../devices/pci/block/md0");
 }
 
 static bool has(const struct devices_below *b, const char *name)

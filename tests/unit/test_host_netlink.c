@@ -259,7 +259,7 @@ static void an_attribute_is_found_and_never_beyond_the_list(void **state)
 	const struct nlattr two = { .nla_type = 2 | NLA_F_NESTED, .nla_len = 2 * NLA_HDRLEN + 2 };
 	const struct nlattr in = { .nla_type = 3, .nla_len = NLA_HDRLEN + 2 };
 	const size_t one_ends = NLA_HDRLEN + 3, all = 3 * NLA_HDRLEN + 4 + 2;
-	char text[32] = { 0 };
+	char text[32] = { 0 }, copy[] = "??old";
 	const char *at;
 	size_t len, inner;
 
@@ -278,6 +278,12 @@ static void an_attribute_is_found_and_never_beyond_the_list(void **state)
 	}
 	at = netlink_find(text + 12, len, 3, &inner);
 	assert_true(at == text + 16 && inner == 2);
+	assert_int_equal(netlink_copy(copy, 2, text, all, 1), 2);
+	assert_memory_equal(copy, "xyold", 5);
+	assert_int_equal(netlink_copy(copy, 5, text, all, 1), 3);
+	assert_memory_equal(copy, "xyz\0\0", 5);
+	assert_int_equal(netlink_copy(copy, 3, text, all, 3), 0);
+	assert_memory_equal(copy, "\0\0", 3);
 	/* One that claims nothing would be found for ever. */
 	memset(text, 0, sizeof(text));
 	assert_null(netlink_find(text, sizeof(text), 1, &len));

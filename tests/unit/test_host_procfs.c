@@ -122,7 +122,7 @@ static void what_has_ended_says_so(void **state)
 	struct procfs_times times;
 	struct afs_compat io;
 	struct procstat st;
-	struct procfs_fd is;
+	uint64_t mount;
 	uint32_t real, effective;
 	char text[64] = "old";
 	int fd;
@@ -142,11 +142,11 @@ static void what_has_ended_says_so(void **state)
 	assert_int_equal(procfs_open(child, 0, "stat"), -ENOENT);
 	assert_int_equal(file_text_again(text, sizeof(text), -ENOENT), -ENOENT);
 	assert_int_equal(procstat_read(&st, child), -ENOENT);
-	assert_int_equal(procfs_io(&io, child), -ENOENT);
+	assert_int_equal(procfs_io(&io, child, 0), -ENOENT);
 	assert_int_equal(procfs_thread_times(&times, child, child), -ENOENT);
 	assert_int_equal(procfs_uids(&real, &effective, child), -ENOENT);
 	assert_int_equal(procfs_argument(text, sizeof(text), child, "-F"), -ENOENT);
-	assert_int_equal(procfs_fd(&is, child, 0), -ENOENT);
+	assert_int_equal(procfs_mount_of(&mount, -1), -ENOENT);
 	assert_int_equal(procfs_link(text, sizeof(text), child, "exe"), -ENOENT);
 	assert_string_equal(text, "");
 	assert_int_equal(procfs_each_line(child, "maps", first, NULL), -ENOENT);

@@ -64,41 +64,23 @@ static void a_key_is_a_whole_one_at_the_start_of_a_line(void **state)
 	assert_string_equal(value, "0\t1000\t0\t0");
 	assert_true(proctext_value(few, sizeof(few), text, "Uid"));
 	assert_string_equal(few, "0\t1");
-	assert_true(proctext_number(&n, text, "voluntary_switches", 10));
+	assert_true(proctext_number(&n, text, "voluntary_switches"));
 	assert_int_equal(n, 8);
-	assert_true(proctext_number(&n, text, "VmSwap", 10));
+	assert_true(proctext_number(&n, text, "VmSwap"));
 	assert_int_equal(n, 12);
-	assert_true(proctext_number(&n, text, "Last", 10));
+	assert_true(proctext_number(&n, text, "Last"));
 	assert_int_equal(n, 7);
 	assert_true(proctext_value(value, sizeof(value), text, "Empty"));
 	assert_string_equal(value, "");
 	/* No number is not 0. */
-	assert_false(proctext_number(&n, text, "Empty", 10));
-	assert_false(proctext_number(&n, text, "Name", 10));
-	assert_false(proctext_number(&n, text, "Swap", 10));
-	assert_false(proctext_number(&n, text, "VmSwap:", 10));
-	assert_false(proctext_number(&n, "", "VmSwap", 10));
+	assert_false(proctext_number(&n, text, "Empty"));
+	assert_false(proctext_number(&n, text, "Name"));
+	assert_false(proctext_number(&n, text, "Swap"));
+	assert_false(proctext_number(&n, text, "VmSwap:"));
+	assert_false(proctext_number(&n, "", "VmSwap"));
 	assert_int_equal(n, 7);
 	assert_false(proctext_value(value, sizeof(value), text, "Las"));
 	assert_string_equal(value, "");
-}
-
-static void flags_are_octal_and_old_kernels_tell_no_inode(void **state)
-{
-	struct procfs_fd is = { 0 };
-
-	(void)state;
-	assert_int_equal(proctext_fd(&is, "pos:\t0\nflags:\t02100002\nmnt_id:\t29\nino:\t815\n"),
-			 0);
-	assert_int_equal(is.flags, 02100002);
-	assert_int_equal(is.mount, 29);
-	assert_true(is.has_ino);
-	assert_int_equal(is.ino, 815);
-	assert_int_equal(proctext_fd(&is, "pos:\t0\nflags:\t02\nmnt_id:\t29\n"), 0);
-	assert_false(is.has_ino);
-	assert_int_equal(proctext_fd(&is, "pos:\t0\nflags:\t02\nmnt_id:\t"), -EPROTO);
-	assert_int_equal(proctext_fd(&is, "pos:\t0\nflags:\t02\n"), -EPROTO);
-	assert_int_equal(proctext_fd(&is, ""), -EPROTO);
 }
 
 #define WORDS(text) text, sizeof(text) - 1
@@ -186,7 +168,6 @@ int main(void)
 		cmocka_unit_test(an_account_has_all_of_its_four_figures),
 		cmocka_unit_test(times_are_three_numbers),
 		cmocka_unit_test(a_key_is_a_whole_one_at_the_start_of_a_line),
-		cmocka_unit_test(flags_are_octal_and_old_kernels_tell_no_inode),
 		cmocka_unit_test(the_argument_of_an_option_follows_it),
 		cmocka_unit_test(storage_is_what_was_read_and_what_was_written_to_stay),
 		cmocka_unit_test(a_mount_has_a_device_and_may_have_a_type),

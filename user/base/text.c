@@ -95,3 +95,13 @@ void text_clean(char *text)
 	}
 	*to = '\0';
 }
+
+bool text_has_word(const char *list, char between, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *at = list; len && (at = strstr(at, word)); at += len)
+		if ((at == list || at[-1] == between) && (!at[len] || at[len] == between))
+			return true;
+	return false;
+}

@@ -9,6 +9,7 @@
  * byte that is not UTF-8, becomes '?'. Everything printed for people is cleaned; JSON is not.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -20,5 +21,8 @@ void text_put(FILE *out, const char *text, size_t len);
 
 /* Cleans in place, which never makes it longer. A newline stays. */
 void text_clean(char *text);
+
+/* Whether a word, other than the empty one, is in a list with this character between. */
+bool text_has_word(const char *list, char between, const char *word);
 
 #endif

@@ -48,7 +48,7 @@ static void choose_use(struct check_server *s, const struct check *c)
 		snprintf(s->use, sizeof(s->use), "%s: %.400s", calls->rung, calls->why);
 		return;
 	}
-	r = procfs_io(&io, pid);
+	r = procfs_io(&io, pid, 0);
 	if (!r)
 		snprintf(s->use, sizeof(s->use),
 			 "/proc/PID/io: reads and writes, sampled at phase ends");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the volumes lie on, and how full it is. */
+#include "base/text.h"
 #include "doctor/machine.h"
 
 #include <errno.h>
@@ -130,12 +131,7 @@ static void why_unknown(struct run_figures *out, enum run_figure which,
 /* Of an image: read-only by nature. */
 static bool never_written(const struct filesystem *fs)
 {
-	static const char *const types[] = { "iso9660", "squashfs", "erofs", "cramfs", "udf" };
-
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		if (!strcmp(fs->type, types[i]))
-			return true;
-	return false;
+	return text_has_word("iso9660 squashfs erofs cramfs udf", ' ', fs->type);
 }
 
 void doctor_missing(struct run_figures *out, const struct filesystem *volume, size_t n)

@@ -19,17 +19,9 @@ struct reading {
 	const char *const *names;
 	pid_t pid;
 	uint16_t port;
+	uint64_t net;   /* the namespace whose sockets are read */
+	size_t process; /* whose descriptors are read */
 };
-
-int census_add_process(struct census *c, const struct census_process *p)
-{
-	return VEC_PUSH(c->process, c->n_processes, *p);
-}
-
-int census_add_socket(struct census *c, const struct census_socket *s)
-{
-	return VEC_PUSH(c->socket, c->n_sockets, *s);
-}
 
 int census_add_hold(struct census *c, size_t process, size_t socket)
 {
@@ -83,10 +75,8 @@ void census_below(char *out, size_t len, const char *path, const char *root)
 {
 	size_t root_len = strlen(root);
 
-	if (root_len > 1 && !strncmp(path, root, root_len) &&
-	    (path[root_len] == '/' || !path[root_len]))
-		path += root_len;
-	else if (!strcmp(path, root))
+	if (!strncmp(path, root, root_len) &&
+	    (!path[root_len] || (root_len > 1 && path[root_len] == '/')))
 		path += root_len;
 	snprintf(out, len, "%s", path);
 }
@@ -134,28 +124,15 @@ static int read_process(void *arg, pid_t pid)
 		p.owner = OWNER_UNKNOWN;
 	p.net = procfs_identity(pid, "ns/net");
 	read_places(&p);
-	return census_add_process(r->c, &p);
+	return VEC_PUSH(r->c->process, r->c->n_processes, p);
 }
 
-struct table {
-	struct census *c;
-	uint64_t net;
-};
-
-static int add_entry(void *arg, const struct sockets_entry *entry, bool listening)
+static int add_census_socket(void *arg, const struct sockets_entry *entry, bool listening)
 {
-	const struct table *to = arg;
-	const struct census_socket s = { .tcp = *entry, .net = to->net, .listening = listening };
+	const struct reading *r = arg;
+	const struct census_socket s = { .tcp = *entry, .net = r->net, .listening = listening };
 
-	return entry->ino ? census_add_socket(to->c, &s) : 0;
-}
-
-/* The namespace of a process; pid 0: this one. */
-static int read_tables(struct census *c, pid_t pid, uint64_t net)
-{
-	struct table to = { .c = c, .net = net };
-
-	return sockets_each(pid, add_entry, &to);
+	return entry->ino ? VEC_PUSH(r->c->socket, r->c->n_sockets, s) : 0;
 }
 
 static bool is_wanted(const struct reading *r, const struct census_process *p)
@@ -182,47 +159,46 @@ static bool is_first_of(const struct reading *r, size_t i)
 static int read_sockets(struct reading *r)
 {
 	struct census *c = r->c;
-	int err = read_tables(c, 0, c->net);
+	int err;
 
+	r->net = c->net;
+	err = sockets_each(0, add_census_socket, r);
 	for (size_t i = 0; i < c->n_processes && !err; i++) {
 		const struct census_process *p = &c->process[i];
 
 		if (!p->net || p->net == c->net || !is_wanted(r, p) || !is_first_of(r, i))
 			continue;
-		err = read_tables(c, p->pid, p->net);
+		r->net = p->net;
+		err = sockets_each(p->pid, add_census_socket, r);
 		err = err == -ENOMEM ? err : 0;
 	}
 	return err;
 }
 
-struct holder {
-	struct census *c;
-	size_t process;
-};
-
 static int note_hold(void *arg, pid_t pid, int fd, const char *name)
 {
 	const struct census_socket key = { .tcp.ino = procfs_socket(name) }, *found;
-	const struct holder *h = arg;
+	const struct reading *r = arg;
+	struct census *c = r->c;
 
 	(void)pid;
 	(void)fd;
-	if (!key.tcp.ino || !h->c->n_sockets)
+	if (!key.tcp.ino || !c->n_sockets)
 		return 0;
-	found = bsearch(&key, h->c->socket, h->c->n_sockets, sizeof(key), by_inode);
-	return found ? census_add_hold(h->c, h->process, (size_t)(found - h->c->socket)) : 0;
+	found = bsearch(&key, c->socket, c->n_sockets, sizeof(key), by_inode);
+	return found ? census_add_hold(c, r->process, (size_t)(found - c->socket)) : 0;
 }
 
-static int read_holds(struct census *c)
+static int read_holds(struct reading *r)
 {
-	struct holder h = { .c = c };
-	int r;
+	struct census_process *p = r->c->process;
+	int err;
 
-	for (h.process = 0; h.process < c->n_processes; h.process++) {
-		r = procfs_each_fd(c->process[h.process].pid, note_hold, &h);
-		if (r == -ENOMEM)
-			return r;
-		c->process[h.process].denied = r == -EACCES || r == -EPERM;
+	for (r->process = 0; r->process < r->c->n_processes; r->process++, p++) {
+		err = procfs_each_fd(p->pid, note_hold, r);
+		if (err == -ENOMEM)
+			return err;
+		p->denied = err == -EACCES || err == -EPERM;
 	}
 	return 0;
 }
@@ -264,7 +240,7 @@ int census_read(struct census *out, const char *const *names, pid_t pid, uint16_
 	if (err)
 		return err_set(e, err, "cannot list sockets: /proc/net/tcp: %s", strerror(-err));
 	census_sort(out);
-	err = read_holds(out);
+	err = read_holds(&r);
 	if (!err)
 		read_confs(&r);
 	return err ? err_set(e, err, "out of memory") : 0;

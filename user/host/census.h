@@ -71,10 +71,9 @@ size_t census_find(const struct census *c, pid_t pid);
 
 bool census_holds(const struct census *c, size_t process, size_t socket);
 
-/* Adds, in any order; census_sort when all have been added. 0 or -ENOMEM. */
-int census_add_process(struct census *c, const struct census_process *p);
-int census_add_socket(struct census *c, const struct census_socket *s);
+/* 0 or -ENOMEM. */
 int census_add_hold(struct census *c, size_t process, size_t socket);
+/* When all processes and sockets are there, in any order; holds come later. */
 void census_sort(struct census *c);
 
 /* path without root in front of it ("/srv/x" below "/srv" is "/x"); root itself is "". */

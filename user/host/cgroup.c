@@ -23,22 +23,6 @@ static bool is_unit(const char *folder, const char *name)
 	return !strncmp(folder, name, len) && (!folder[len] || !strcmp(folder + len, ".service"));
 }
 
-static int each_of(const char *folder, int (*fn)(void *arg, pid_t pid), void *arg)
-{
-	char path[PATH_MAX];
-	int pid, r = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/cgroup.procs", folder);
-	f = fopen(path, "re");
-	if (!f)
-		return -errno;
-	while (!r && fscanf(f, "%d", &pid) == 1)
-		r = fn(arg, pid);
-	fclose(f);
-	return r;
-}
-
 /* The folders of one name that have processes, in them or below. */
 struct units {
 	const char *name; /* NULL: all that is walked is one */
@@ -71,6 +55,7 @@ static int walk(struct units *u, char *root)
 	char *roots[] = { root, NULL };
 	FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
 	int r = -ENOENT, one, inside = -1;
+	char procs[PATH_MAX];
 	FTSENT *entry;
 
 	if (!tree)
@@ -87,7 +72,8 @@ static int walk(struct units *u, char *root)
 		}
 		if (inside < 0)
 			continue;
-		one = each_of(entry->fts_path, take, u);
+		snprintf(procs, sizeof(procs), "%s/cgroup.procs", entry->fts_path);
+		one = procfs_each_in(procs, take, u);
 		/* Another process may remove it meanwhile; threaded cgroups have no processes. */
 		if (one && one != -ENOENT && one != -EOPNOTSUPP) {
 			r = one;

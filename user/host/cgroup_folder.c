@@ -3,6 +3,7 @@
 #include "host/cgroup_folder.h"
 
 #include "base/file.h"
+#include "base/text.h"
 #include "host/proctext.h"
 
 #include <errno.h>
@@ -14,36 +15,19 @@
 
 #define PROC_TEXT_MAX 8192
 
-/* Whether a word is in a list with commas between. */
-static bool has_controller(const char *list, size_t list_len, const char *word)
-{
-	const char *end = list + list_len;
-	size_t len;
-
-	for (const char *at = list; at < end; at += len + 1) {
-		len = strcspn(at, ",");
-		len = at + len > end ? (size_t)(end - at) : len;
-		if (len == strlen(word) && !strncmp(at, word, len))
-			return true;
-	}
-	return false;
-}
-
 /* A line "4:cpu,cpuacct:/a/b", or "0::/a/b" of version 2. */
-static bool take_name(struct cgroup_folder *out, const char *line, const char *controller)
+static void take_group_name(struct cgroup_folder *out, char *line, const char *controller)
 {
-	const char *list = strchr(line, ':'), *name = list ? strchr(list + 1, ':') : NULL;
-	bool second = name && name == list + 1;
+	const char *list;
 
-	if (!name || name[1] != '/')
-		return false;
-	if (second
-		? out->version == 1
-		: !controller || !has_controller(list + 1, (size_t)(name - list) - 1, controller))
-		return false;
-	out->version = second ? 2 : 1;
-	snprintf(out->path, sizeof(out->path), "%s", name + 1);
-	return true;
+	strsep(&line, ":");
+	list = strsep(&line, ":");
+	if (!line || *line != '/')
+		return;
+	if (*list ? !controller || !text_has_word(list, ',', controller) : out->version == 1)
+		return;
+	out->version = *list ? 1 : 2;
+	snprintf(out->path, sizeof(out->path), "%s", line);
 }
 
 static void read_name(struct cgroup_folder *out, const char *root, pid_t pid,
@@ -55,7 +39,7 @@ static void read_name(struct cgroup_folder *out, const char *root, pid_t pid,
 	if (file_text(text, sizeof(text), file) < 0)
 		return;
 	while ((line = strsep(&rest, "\n")))
-		take_name(out, line, controller);
+		take_group_name(out, line, controller);
 }
 
 /*
@@ -69,9 +53,9 @@ static bool join(struct cgroup_folder *f, const struct proctext_mount *m, const 
 	char path[CGROUP_PATH_MAX];
 	int len;
 
-	if (f->version == 2 ? strcmp(m->type, "cgroup2") != 0
-			    : strcmp(m->type, "cgroup") != 0 ||
-				  !has_controller(m->options, strlen(m->options), controller))
+	if (f->version == 2
+		? strcmp(m->type, "cgroup2") != 0
+		: strcmp(m->type, "cgroup") != 0 || !text_has_word(m->options, ',', controller))
 		return false;
 	while (root_len && m->root[root_len - 1] == '/')
 		root_len--;

@@ -41,7 +41,7 @@ static bool stat_number(uint64_t *out, const struct cgroup_reader *r, const char
 {
 	char text[TEXT_MAX];
 
-	return group_text(text, r, file) && proctext_number(out, text, name, 10);
+	return group_text(text, r, file) && proctext_number(out, text, name);
 }
 
 /* ---- CPUs ---- */
@@ -90,17 +90,13 @@ static void read_memory_limit(struct cgroup_reader *r, const char *limit, const 
 
 static void read_memory(struct cgroup_reader *r)
 {
-	static const char local[] = "memory.events.local";
-	char text[TEXT_MAX];
-	/* Before Linux 5.2 only with those of the groups below. */
-	const char *events;
+	static const char events[] = "memory.events.local"; /* not those of the groups below */
 
 	if (r->at.version == 1) {
 		read_memory_limit(r, "memory.limit_in_bytes", "memory.usage_in_bytes",
 				  "memory.failcnt", NULL);
 		return;
 	}
-	events = group_text(text, r, local) ? local : "memory.events";
 	read_memory_limit(r, "memory.high", "memory.current", events, "high");
 	read_memory_limit(r, "memory.max", "memory.current", events, "max");
 }
@@ -113,8 +109,7 @@ static void read_memory_own(struct cgroup_reader *r)
 				     r->at.version == 1 ? "memory.oom_control" : "memory.events",
 				     "oom_kill");
 	out->has_refaulted = stat_number(&out->refaulted, r, "memory.stat",
-					 "workingset_refault_file") ||
-			     stat_number(&out->refaulted, r, "memory.stat", "workingset_refault");
+					 "workingset_refault_file");
 }
 
 static bool read_stall(uint64_t *us, const struct cgroup_reader *r, const char *file)
@@ -126,134 +121,72 @@ static bool read_stall(uint64_t *us, const struct cgroup_reader *r, const char *
 
 /* ---- devices ---- */
 
-/* The line "8:16 rbps=1 wbps=2 ..." of a device, after its number; NULL: it has none. */
-static const char *device_line(const char *text, unsigned int major, unsigned int minor)
-{
-	unsigned int major_at, minor_at;
-	int len;
+#define V1 "blkio.throttle."
 
-	for (const char *at = text; at && *at; at = strchr(at, '\n')) {
-		at += *at == '\n';
-		if (sscanf(at, "%u:%u %n", &major_at, &minor_at, &len) == 2 && major_at == major &&
-		    minor_at == minor)
-			return at + len;
-	}
-	return NULL;
+/* Where a limit and what was done are, of both versions: a file, and the form of a device's line.
+ */
+static const struct io_files {
+	const char *limit_file, *limit, *done_file, *done;
+} io_files[2][CGROUP_N_IO] = {
+	{
+	    { V1 "read_bps_device", "%u:%u %" SCNu64, V1 "io_service_bytes_recursive",
+	      "%u:%u Read %" SCNu64 },
+	    { V1 "write_bps_device", "%u:%u %" SCNu64, V1 "io_service_bytes_recursive",
+	      "%u:%u Write %" SCNu64 },
+	    { V1 "read_iops_device", "%u:%u %" SCNu64, V1 "io_serviced_recursive",
+	      "%u:%u Read %" SCNu64 },
+	    { V1 "write_iops_device", "%u:%u %" SCNu64, V1 "io_serviced_recursive",
+	      "%u:%u Write %" SCNu64 },
+	},
+	{
+	    { "io.max", "%u:%u rbps=%" SCNu64, "io.stat", "%u:%u rbytes=%" SCNu64 },
+	    { "io.max", "%u:%u %*s wbps=%" SCNu64, "io.stat", "%u:%u %*s wbytes=%" SCNu64 },
+	    { "io.max", "%u:%u %*s %*s riops=%" SCNu64, "io.stat", "%u:%u %*s %*s rios=%" SCNu64 },
+	    { "io.max", "%u:%u %*s %*s %*s wiops=%" SCNu64, "io.stat",
+	      "%u:%u %*s %*s %*s wios=%" SCNu64 },
+	},
+};
+
+static const char *next_line(const char *at)
+{
+	at = strchr(at, '\n');
+	return at ? at + 1 : NULL;
 }
 
-/* "wbps=2" in such a line; "max" is none. */
-static bool device_word(uint64_t *out, const char *line, const char *word)
-{
-	size_t line_len = strcspn(line, "\n"), len = strlen(word);
-
-	for (const char *at = line; at < line + line_len; at += strcspn(at, " \n") + 1) {
-		if (strncmp(at, word, len) != 0 || at[len] != '=' ||
-		    !isdigit((unsigned char)at[len + 1]))
-			continue;
-		*out = strtoull(at + len + 1, NULL, 10);
-		return true;
-	}
-	return false;
-}
-
-static void add_device(struct cgroup_reader *r, const struct cgroup_io *io)
-{
-	struct cgroup_io *to = &r->out->device[r->out->n_ios];
-
-	if (r->out->n_ios == CGROUP_DEVICES)
-		return;
-	*to = *io;
-	memcpy(to->path, r->at.path, sizeof(to->path));
-	r->out->n_ios++;
-}
-
-static void read_device_second(struct cgroup_reader *r, const char *line, const char *stat,
-			       struct cgroup_io *io)
-{
-	static const char *const limits[] = { "rbps", "wbps", "riops", "wiops" };
-	static const char *const done[] = { "rbytes", "wbytes", "rios", "wios" };
-	const char *is = device_line(stat, io->major, io->minor);
-
-	for (unsigned int i = 0; i < CGROUP_N_IO; i++) {
-		io->of = (enum cgroup_io_of)i;
-		io->done = 0;
-		/* A device that was not used yet has no line. */
-		if (device_word(&io->limit, line, limits[i]) &&
-		    (!is || device_word(&io->done, is, done[i])))
-			add_device(r, io);
-	}
-}
-
-static void read_io_second(struct cgroup_reader *r)
-{
-	char max[TEXT_MAX], stat[TEXT_MAX], *line, *rest = max;
-	struct cgroup_io io = { 0 };
-	int len;
-
-	if (!group_text(max, r, "io.max"))
-		return;
-	group_text(stat, r, "io.stat");
-	while ((line = strsep(&rest, "\n")))
-		if (sscanf(line, "%u:%u %n", &io.major, &io.minor, &len) == 2)
-			read_device_second(r, line + len, stat, &io);
-}
-
-/* The number of a line "8:0 Read 123". */
-static uint64_t done_first(const char *text, const struct cgroup_io *io, const char *what)
+/* A device that was not used yet has no line. */
+static uint64_t device_done(const char *text, const char *form, const struct cgroup_io *io)
 {
 	unsigned int major, minor;
-	char word[16];
 	uint64_t n;
 
-	for (const char *at = text; at && *at; at = strchr(at, '\n')) {
-		at += *at == '\n';
-		if (sscanf(at, "%u:%u %15s %" SCNu64, &major, &minor, word, &n) == 4 &&
-		    major == io->major && minor == io->minor && !strcmp(word, what))
+	for (const char *at = text; at; at = next_line(at))
+		if (sscanf(at, form, &major, &minor, &n) == 3 && major == io->major &&
+		    minor == io->minor)
 			return n;
-	}
 	return 0;
 }
 
-static void read_io_first(struct cgroup_reader *r)
+static void read_device_limits(struct cgroup_reader *r)
 {
-	static const struct {
-		const char *limit, *done, *what;
-	} of[CGROUP_N_IO] = {
-		[CGROUP_READ_B] = { "read_bps_device", "io_service_bytes", "Read" },
-		[CGROUP_WRITE_B] = { "write_bps_device", "io_service_bytes", "Write" },
-		[CGROUP_READS] = { "read_iops_device", "io_serviced", "Read" },
-		[CGROUP_WRITES] = { "write_iops_device", "io_serviced", "Write" },
-	};
-	char limits[TEXT_MAX], done[TEXT_MAX], file[64], *line, *rest;
-	struct cgroup_io io = { 0 };
+	char limits[TEXT_MAX], done[TEXT_MAX];
+	struct cgroup_limits *out = r->out;
+	struct cgroup_io io;
 
-	for (unsigned int i = 0; i < CGROUP_N_IO; i++) {
-		snprintf(file, sizeof(file), "blkio.throttle.%s", of[i].limit);
-		if (!group_text(limits, r, file))
-			continue;
-		/* With the groups below, since Linux 4.14 or so. */
-		snprintf(file, sizeof(file), "blkio.throttle.%s_recursive", of[i].done);
-		if (!group_text(done, r, file)) {
-			snprintf(file, sizeof(file), "blkio.throttle.%s", of[i].done);
-			group_text(done, r, file);
-		}
-		io.of = (enum cgroup_io_of)i;
-		rest = limits;
-		while ((line = strsep(&rest, "\n"))) {
-			if (sscanf(line, "%u:%u %" SCNu64, &io.major, &io.minor, &io.limit) != 3)
+	for (io.of = 0; io.of < CGROUP_N_IO; io.of++) {
+		const struct io_files *is = &io_files[r->at.version - 1][io.of];
+
+		group_text(limits, r, is->limit_file);
+		group_text(done, r, is->done_file);
+		for (const char *at = limits; at && out->n_ios < CGROUP_DEVICES;
+		     at = next_line(at)) {
+			/* "max" is none. */
+			if (sscanf(at, is->limit, &io.major, &io.minor, &io.limit) != 3)
 				continue;
-			io.done = done_first(done, &io, of[i].what);
-			add_device(r, &io);
+			io.done = device_done(done, is->done, &io);
+			memcpy(io.path, r->at.path, sizeof(io.path));
+			out->device[out->n_ios++] = io;
 		}
 	}
-}
-
-static void read_io(struct cgroup_reader *r)
-{
-	if (r->at.version == 1)
-		read_io_first(r);
-	else
-		read_io_second(r);
 }
 
 /* ---- all of it ---- */
@@ -279,7 +212,7 @@ void cgroup_limits_read(struct cgroup_limits *out, const char *root, pid_t pid)
 	cgroup_folder(&out->io, root, pid, "blkio");
 	each_level(&r, &out->cpu, read_quota);
 	each_level(&r, &out->memory, read_memory);
-	each_level(&r, &out->io, read_io);
+	each_level(&r, &out->io, read_device_limits);
 	r.at = out->memory;
 	if (r.at.version && !cgroup_folder_is_all(&r.at))
 		read_memory_own(&r);

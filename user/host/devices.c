@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads /proc/diskstats, /sys/dev/block, /sys/class/block. */
+/* Reads /proc/diskstats, /sys/dev/block, /sys/class/block, /sys/fs/btrfs. */
 #include "host/devices.h"
 
 #include "base/file.h"
 #include "base/vec.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <glob.h>
 #include <inttypes.h>
@@ -82,49 +81,33 @@ static bool add_below(struct devices_below *out, const char *name)
 	return true;
 }
 
-/* Where a link leads: its last name, or the one before, which is the disk of a partition. */
-static bool last_name(char out[DEVICES_NAME_MAX], const char *link, bool before)
-{
-	char path[PATH_MAX], *slash;
-	ssize_t n = readlink(link, path, sizeof(path) - 1);
+static void below_link(struct devices_below *out, const char *link);
 
-	if (n < 0)
-		return false;
-	path[n] = '\0';
-	slash = strrchr(path, '/');
-	if (before && slash) {
-		*slash = '\0';
-		slash = strrchr(path, '/');
-	}
-	return slash && snprintf(out, DEVICES_NAME_MAX, "%s", slash + 1) < DEVICES_NAME_MAX;
+/* All whose links in /sys have such a path. */
+static void below_links(struct devices_below *out, const char *pattern)
+{
+	glob_t found;
+
+	if (glob(pattern, GLOB_NOSORT, NULL, &found))
+		return;
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		below_link(out, found.gl_pathv[i]);
+	globfree(&found);
 }
 
-/* Those with the names in a folder. */
-static void below_all(struct devices_below *out, const char *root, const char *folder)
+static void below_link(struct devices_below *out, const char *link)
 {
-	DIR *dir = opendir(folder);
-	struct dirent *entry;
+	char path[PATH_MAX], inside[PATH_MAX + 16];
 
-	while (dir && (entry = readdir(dir)))
-		if (entry->d_name[0] != '.')
-			devices_below_name(out, root, entry->d_name);
-	if (dir)
-		closedir(dir);
-}
-
-/* link: to the folder of a device in /sys. */
-static void below_link(struct devices_below *out, const char *root, const char *link)
-{
-	char path[PATH_MAX], disk[DEVICES_NAME_MAX];
-	bool is_partition;
-
-	if (snprintf(path, sizeof(path), "%s/partition", link) >= (int)sizeof(path))
+	if (!realpath(link, path))
 		return;
-	is_partition = !access(path, F_OK);
-	if (!last_name(disk, link, is_partition) || !add_below(out, disk))
+	snprintf(inside, sizeof(inside), "%s/partition", path);
+	if (!access(inside, F_OK))
+		*strrchr(path, '/') = '\0'; /* its disk */
+	if (!add_below(out, strrchr(path, '/') + 1))
 		return;
-	snprintf(path, sizeof(path), "%s/sys/class/block/%s/slaves", root, disk);
-	below_all(out, root, path);
+	snprintf(inside, sizeof(inside), "%s/slaves/*", path);
+	below_links(out, inside);
 }
 
 void devices_below(struct devices_below *out, const char *root, unsigned int major,
@@ -133,15 +116,7 @@ void devices_below(struct devices_below *out, const char *root, unsigned int maj
 	char link[PATH_MAX];
 
 	snprintf(link, sizeof(link), "%s/sys/dev/block/%u:%u", root, major, minor);
-	below_link(out, root, link);
-}
-
-void devices_below_name(struct devices_below *out, const char *root, const char *name)
-{
-	char link[PATH_MAX];
-
-	if (snprintf(link, sizeof(link), "%s/sys/class/block/%s", root, name) < (int)sizeof(link))
-		below_link(out, root, link);
+	below_link(out, link);
 }
 
 void devices_below_btrfs(struct devices_below *out, const char *root, const char *name)
@@ -153,8 +128,8 @@ void devices_below_btrfs(struct devices_below *out, const char *root, const char
 	if (glob(path, GLOB_NOSORT, NULL, &found))
 		return;
 	for (size_t i = 0; i < found.gl_pathc; i++) {
-		*strrchr(found.gl_pathv[i], '/') = '\0';
-		below_all(out, root, found.gl_pathv[i]);
+		strcpy(strrchr(found.gl_pathv[i], '/'), "/*");
+		below_links(out, found.gl_pathv[i]);
 	}
 	globfree(&found);
 }
@@ -171,27 +146,20 @@ bool devices_backing(char *out, size_t len, const char *root, const char *name)
 
 bool devices_rebuild(char *out, size_t len, const char *mdstat, const char *name)
 {
-	static const char *const words[] = { "resync", "recovery", "reshape", "check" };
 	size_t name_len = strlen(name);
+	char what[16], share[16];
 	bool inside = false;
-	const char *at;
-	char share[16];
 
 	for (const char *line = mdstat; line && *line; line = strchr(line, '\n')) {
 		line += *line == '\n';
 		/* Its lines, but the first, begin with a blank. */
 		if (*line != ' ')
 			inside = !strncmp(line, name, name_len) && line[name_len] == ' ';
-		for (size_t i = 0; inside && i < sizeof(words) / sizeof(words[0]); i++) {
-			at = strstr(line, words[i]);
-			if (!at || at > line + strcspn(line, "\n"))
-				continue;
-			/* "recovery = 12.6% (...)", but "resync=DELAYED" waits for another one. */
-			if (sscanf(at + strlen(words[i]), " = %15[0-9.%%]", share) != 1)
-				continue;
-			snprintf(out, len, "%s %s", words[i], share);
-			return true;
-		}
+		/* "[==>..]  recovery = 12.6% (..)"; "resync=DELAYED" waits for another one. */
+		if (!inside || sscanf(line, " %*[^]\n]] %15[a-z] = %15[0-9.%%]", what, share) != 2)
+			continue;
+		snprintf(out, len, "%s %s", what, share);
+		return true;
 	}
 	return false;
 }

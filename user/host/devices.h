@@ -45,9 +45,6 @@ struct devices_below {
 /* Adds the device of a number, its disk in place of a partition, and all of which it is made. */
 void devices_below(struct devices_below *out, const char *root, unsigned int major,
 		   unsigned int minor);
-/* The same of one with a name, as in /sys/class/block. */
-void devices_below_name(struct devices_below *out, const char *root, const char *name);
-
 /* The other devices of a btrfs file system of which one is known. */
 void devices_below_btrfs(struct devices_below *out, const char *root, const char *name);
 

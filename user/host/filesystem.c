@@ -5,6 +5,7 @@
  */
 #include "host/filesystem.h"
 
+#include "base/text.h"
 #include "host/mounts.h"
 #include "host/patient.h"
 #include "host/procfs.h"
@@ -289,12 +290,8 @@ int filesystem_open_exe(pid_t pid)
 
 bool filesystem_is_remote(const struct filesystem *f)
 {
-	static const char *const types[] = { "nfs",  "nfs4",      "cifs",     "smb3",
-					     "ceph", "glusterfs", "9p",       "afs",
-					     "fuse", "fuseblk",   "virtiofs", "lustre" };
-
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		if (!strcmp(f->type, types[i]))
-			return true;
-	return !strncmp(f->type, "fuse.", 5);
+	return !strncmp(f->type, "fuse.", 5) ||
+	       text_has_word(
+		   "nfs nfs4 cifs smb3 ceph glusterfs 9p afs fuse fuseblk virtiofs lustre", ' ',
+		   f->type);
 }

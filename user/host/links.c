@@ -4,11 +4,11 @@
 #include "base/file.h"
 
 #include <ctype.h>
-#include <dirent.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <string.h>
 
 /* false: there is none, or it is negative, as the speed of an interface that has none. */
 static bool link_number(uint64_t *out, const char *folder, const char *file)
@@ -22,17 +22,14 @@ static bool link_number(uint64_t *out, const char *folder, const char *file)
 	return true;
 }
 
-static bool link_read(struct links_entry *out, const char *root, const char *name)
+static bool link_read(struct links_entry *out, const char *folder)
 {
-	char folder[PATH_MAX], device[PATH_MAX];
+	const char *name = strrchr(folder, '/') + 1;
 
 	*out = (struct links_entry) { 0 };
-	if (snprintf(folder, sizeof(folder), "%s/sys/class/net/%s", root, name) >=
-		(int)sizeof(folder) ||
-	    snprintf(out->name, sizeof(out->name), "%s", name) >= (int)sizeof(out->name) ||
-	    snprintf(device, sizeof(device), "%s/device", folder) >= (int)sizeof(device) ||
-	    access(device, F_OK))
+	if (strlen(name) >= sizeof(out->name))
 		return false;
+	strcpy(out->name, name);
 	link_number(&out->speed_mbit, folder, "speed");
 	return link_number(&out->received_b, folder, "statistics/rx_bytes") &&
 	       link_number(&out->sent_b, folder, "statistics/tx_bytes");
@@ -40,16 +37,16 @@ static bool link_read(struct links_entry *out, const char *root, const char *nam
 
 void links_read(struct links *out, const char *root)
 {
-	char folder[PATH_MAX];
-	struct dirent *entry;
-	DIR *dir;
+	char path[PATH_MAX];
+	glob_t found;
 
 	out->n = 0;
-	snprintf(folder, sizeof(folder), "%s/sys/class/net", root);
-	dir = opendir(folder);
-	while (dir && out->n < LINKS_MAX && (entry = readdir(dir)))
-		if (entry->d_name[0] != '.')
-			out->n += link_read(&out->entry[out->n], root, entry->d_name);
-	if (dir)
-		closedir(dir);
+	snprintf(path, sizeof(path), "%s/sys/class/net/*/device", root);
+	if (glob(path, GLOB_NOSORT, NULL, &found))
+		return;
+	for (size_t i = 0; i < found.gl_pathc && out->n < LINKS_MAX; i++) {
+		*strrchr(found.gl_pathv[i], '/') = '\0';
+		out->n += link_read(&out->entry[out->n], found.gl_pathv[i]);
+	}
+	globfree(&found);
 }

@@ -29,9 +29,9 @@ static void look_vmstat(struct machine *m)
 	if (file_text(text, sizeof(text), "/proc/vmstat") < 0)
 		return;
 	m->known[MACHINE_SWAPPED_IN] = proctext_number(&m->total[MACHINE_SWAPPED_IN], text,
-						       "pswpin", 10);
+						       "pswpin");
 	m->known[MACHINE_REFAULTED] = proctext_number(&m->total[MACHINE_REFAULTED], text,
-						      "workingset_refault_file", 10);
+						      "workingset_refault_file");
 }
 
 static void look_memory(struct machine *m)
@@ -40,8 +40,8 @@ static void look_memory(struct machine *m)
 	char text[TEXT_MAX];
 
 	if (file_text(text, sizeof(text), "/proc/meminfo") < 0 ||
-	    !proctext_number(&all_kib, text, "MemTotal", 10) ||
-	    !proctext_number(&available_kib, text, "MemAvailable", 10))
+	    !proctext_number(&all_kib, text, "MemTotal") ||
+	    !proctext_number(&available_kib, text, "MemAvailable"))
 		return;
 	m->memory_b = all_kib * 1024;
 	m->available_b = available_kib * 1024;

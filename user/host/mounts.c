@@ -3,6 +3,7 @@
 
 #include "host/mounts.h"
 
+#include "base/text.h"
 #include "host/procfs.h"
 #include "host/proctext.h"
 
@@ -33,24 +34,19 @@ static bool find(struct proctext_mount *out, pid_t pid, unsigned int id)
 
 bool mounts_is_local_type(const char *type)
 {
-	static const char *const local[] = { "ext4",     "ext3",   "ext2",   "xfs",      "btrfs",
-					     "tmpfs",    "zfs",    "f2fs",   "bcachefs", "overlay",
-					     "devtmpfs", "devpts", "rootfs", "ramfs" };
-
-	for (size_t i = 0; i < sizeof(local) / sizeof(local[0]); i++)
-		if (!strcmp(type, local[i]))
-			return true;
-	return false;
+	return text_has_word("ext4 ext3 ext2 xfs btrfs tmpfs zfs f2fs bcachefs overlay devtmpfs "
+			     "devpts rootfs ramfs",
+			     ' ', type);
 }
 
 int mounts_of(struct proctext_mount *out, pid_t pid, int fd)
 {
-	struct procfs_fd is;
-	int r = procfs_fd(&is, 0, fd);
+	uint64_t mount;
+	int r = procfs_mount_of(&mount, fd);
 
 	if (r)
 		return r;
-	return find(out, pid, is.mount) ? 0 : -ENOENT;
+	return find(out, pid, (unsigned int)mount) ? 0 : -ENOENT;
 }
 
 struct mounts_named {

@@ -134,3 +134,15 @@ const void *netlink_find(const void *at, size_t len, unsigned int type, size_t *
 	}
 	return NULL;
 }
+
+size_t netlink_copy(void *out, size_t out_len, const void *at, size_t len, unsigned int type)
+{
+	size_t n = 0;
+	const void *value = netlink_find(at, len, type, &n);
+
+	n = n < out_len ? n : out_len;
+	memset(out, 0, out_len);
+	if (value)
+		memcpy(out, value, n);
+	return n;
+}

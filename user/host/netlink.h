@@ -58,5 +58,7 @@ int netlink_next(struct netlink *n, struct netlink_answer *a);
  * attribute holds it; NULL: not there. Need not be aligned.
  */
 const void *netlink_find(const void *at, size_t len, unsigned int type, size_t *out_len);
+/* The same as a copy, cut to fit or filled up with 0. How many bytes of it are there; 0: none. */
+size_t netlink_copy(void *out, size_t out_len, const void *at, size_t len, unsigned int type);
 
 #endif

@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,8 +33,6 @@ static struct patient_memory {
 /* Closes everything but one pipe end, which becomes 3: no server connection, no maps. */
 static void close_others(int fd)
 {
-	long max = sysconf(_SC_OPEN_MAX);
-
 	int null;
 
 	dup2(fd, 3);
@@ -43,12 +40,7 @@ static void close_others(int fd)
 	null = open("/dev/null", O_RDWR);
 	for (int i = 0; i < 3 && null >= 0; i++)
 		dup2(null, i);
-#ifdef SYS_close_range
-	if (!syscall(SYS_close_range, 4, ~0u, 0))
-		return;
-#endif
-	for (int i = 4; i < max && i < 65536; i++)
-		close(i);
+	closefrom(4);
 }
 
 /* The kernel kills this process when nobody can read what it writes: then its answer is not wanted,

@@ -78,7 +78,7 @@ int procfs_each_line(pid_t pid, const char *name, int (*fn)(void *arg, const cha
 	return r;
 }
 
-int procfs_io_thread(struct afs_compat *out, pid_t pid, pid_t tid)
+int procfs_io(struct afs_compat *out, pid_t pid, pid_t tid)
 {
 	char text[512];
 	ssize_t n = read_file(text, sizeof(text), pid, tid, "io");
@@ -87,17 +87,25 @@ int procfs_io_thread(struct afs_compat *out, pid_t pid, pid_t tid)
 	return n < 0 ? (int)n : proctext_io(out, text);
 }
 
-int procfs_io(struct afs_compat *out, pid_t pid)
-{
-	return procfs_io_thread(out, pid, 0);
-}
-
 int procfs_storage(uint64_t *bytes, pid_t pid)
 {
 	char text[512];
 	ssize_t n = read_file(text, sizeof(text), pid, 0, "io");
 
 	return n < 0 ? (int)n : proctext_storage(bytes, text);
+}
+
+int procfs_each_in(const char *path, int (*fn)(void *arg, pid_t pid), void *arg)
+{
+	FILE *f = fopen(path, "re");
+	int pid, r = 0;
+
+	if (!f)
+		return -errno;
+	while (!r && fscanf(f, "%d", &pid) == 1)
+		r = fn(arg, pid);
+	fclose(f);
+	return r;
 }
 
 /* Calls fn for each entry of a folder that is a number, until it returns other than 0. */
@@ -132,8 +140,8 @@ int procfs_thread_switches(struct procfs_times *out, pid_t pid, pid_t tid)
 
 	if (n < 0)
 		return (int)n;
-	return proctext_number(&out->voluntary, text, "voluntary_ctxt_switches", 10) &&
-		       proctext_number(&out->involuntary, text, "nonvoluntary_ctxt_switches", 10)
+	return proctext_number(&out->voluntary, text, "voluntary_ctxt_switches") &&
+		       proctext_number(&out->involuntary, text, "nonvoluntary_ctxt_switches")
 		   ? 0
 		   : -EPROTO;
 }
@@ -189,30 +197,14 @@ struct each_child {
 	void *arg;
 };
 
-static int call_child(void *arg, const char *line)
-{
-	const struct each_child *each = arg;
-	char *end;
-	long child;
-	int r = 0;
-
-	for (const char *at = line; !r; at = end) {
-		child = strtol(at, &end, 10);
-		if (end == at)
-			break;
-		r = each->fn(each->arg, (pid_t)child);
-	}
-	return r;
-}
-
 static int call_children(void *arg, int tid)
 {
 	const struct each_child *each = arg;
-	char name[64];
+	char path[PATH_LEN];
 	int r;
 
-	snprintf(name, sizeof(name), "task/%d/children", tid);
-	r = procfs_each_line(each->pid, name, call_child, arg);
+	thread_path(path, each->pid, tid, "children");
+	r = procfs_each_in(path, each->fn, each->arg);
 	/* The thread has just ended: its children are now another one's. */
 	return r == -ENOENT || r == -ESRCH ? 0 : r;
 }
@@ -389,14 +381,14 @@ uint64_t procfs_socket(const char *name)
 	return sscanf(name, "socket:[%" SCNu64 "]", &ino) == 1 ? ino : 0;
 }
 
-int procfs_fd(struct procfs_fd *out, pid_t pid, int fd)
+int procfs_mount_of(uint64_t *mount, int fd)
 {
 	char name[32], text[512];
 	ssize_t n;
 
 	snprintf(name, sizeof(name), "fdinfo/%d", fd);
-	n = read_file(text, sizeof(text), pid, 0, name);
-	return n < 0 ? (int)n : proctext_fd(out, text);
+	n = read_file(text, sizeof(text), 0, 0, name);
+	return n < 0 ? (int)n : proctext_number(mount, text, "mnt_id") ? 0 : -EPROTO;
 }
 
 /* The number that the kernel gives the first one. */
@@ -445,8 +437,8 @@ int procfs_swap(uint64_t *total, uint64_t *unused)
 
 	if (n < 0)
 		return (int)n;
-	return proctext_number(total, text, "SwapTotal", 10) &&
-		       proctext_number(unused, text, "SwapFree", 10)
+	return proctext_number(total, text, "SwapTotal") &&
+		       proctext_number(unused, text, "SwapFree")
 		   ? 0
 		   : -EPROTO;
 }

@@ -17,10 +17,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The I/O account: of the process, its ended threads and waited-for children included, ... */
-int procfs_io(struct afs_compat *out, pid_t pid);
-/* ... or one living thread's own. */
-int procfs_io_thread(struct afs_compat *out, pid_t pid, pid_t tid);
+/*
+ * The I/O account: of the process, its ended threads and waited-for children included (tid 0), or
+ * one living thread's own.
+ */
+int procfs_io(struct afs_compat *out, pid_t pid, pid_t tid);
 
 /*
  * Bytes that the process, with its ended threads and waited-for children, has read from storage and
@@ -109,6 +110,8 @@ void procfs_inside(char *out, size_t len, pid_t pid, const char *path);
 
 /* Calls fn for each process until it returns other than 0, which is returned. */
 int procfs_each(int (*fn)(void *arg, pid_t pid), void *arg);
+/* The same of those whose numbers are in a file, such as a cgroup's. */
+int procfs_each_in(const char *path, int (*fn)(void *arg, pid_t pid), void *arg);
 
 /*
  * Calls fn for each open descriptor of a process with its name ("socket:[123]", "/a/path"), until
@@ -119,14 +122,8 @@ int procfs_each_fd(pid_t pid, int (*fn)(void *arg, pid_t pid, int fd, const char
 /* The inode number in "socket:[123]"; 0: not a socket. */
 uint64_t procfs_socket(const char *name);
 
-struct procfs_fd {
-	unsigned int flags; /* O_APPEND, ... */
-	unsigned int mount; /* in the process's /proc/PID/mountinfo */
-	bool has_ino;       /* since Linux 5.14 */
-	uint64_t ino;
-};
-
-int procfs_fd(struct procfs_fd *out, pid_t pid, int fd);
+/* The number of the mount that the file of a descriptor of this process is on. */
+int procfs_mount_of(uint64_t *mount, int fd);
 
 /* false: process numbers are not the host's, as in most containers. */
 bool procfs_first_pid_namespace(void);

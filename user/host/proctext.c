@@ -30,13 +30,13 @@ bool proctext_value(char *out, size_t len, const char *text, const char *key)
 	return at;
 }
 
-bool proctext_number(uint64_t *out, const char *text, const char *key, int base)
+bool proctext_number(uint64_t *out, const char *text, const char *key)
 {
 	const char *at = value_of(text, key);
 
 	if (!at || !isdigit((unsigned char)*at))
 		return false;
-	*out = strtoull(at, NULL, base);
+	*out = strtoull(at, NULL, 10);
 	return true;
 }
 
@@ -53,10 +53,8 @@ int proctext_io(struct afs_compat *out, const char *text)
 {
 	uint64_t syscr, syscw, rchar, wchar;
 
-	if (!proctext_number(&syscr, text, "syscr", 10) ||
-	    !proctext_number(&syscw, text, "syscw", 10) ||
-	    !proctext_number(&rchar, text, "rchar", 10) ||
-	    !proctext_number(&wchar, text, "wchar", 10))
+	if (!proctext_number(&syscr, text, "syscr") || !proctext_number(&syscw, text, "syscw") ||
+	    !proctext_number(&rchar, text, "rchar") || !proctext_number(&wchar, text, "wchar"))
 		return -EPROTO;
 	*out = (struct afs_compat) {
 		.syscr = syscr, .syscw = syscw, .rchar = rchar, .wchar = wchar
@@ -68,9 +66,9 @@ int proctext_storage(uint64_t *bytes, const char *text)
 {
 	uint64_t in, out, withdrawn;
 
-	if (!proctext_number(&in, text, "read_bytes", 10) ||
-	    !proctext_number(&out, text, "write_bytes", 10) ||
-	    !proctext_number(&withdrawn, text, "cancelled_write_bytes", 10))
+	if (!proctext_number(&in, text, "read_bytes") ||
+	    !proctext_number(&out, text, "write_bytes") ||
+	    !proctext_number(&withdrawn, text, "cancelled_write_bytes"))
 		return -EPROTO;
 	*bytes = in + (out > withdrawn ? out - withdrawn : 0);
 	return 0;
@@ -82,19 +80,6 @@ int proctext_times(struct procfs_times *out, const char *text)
 		      &out->slices) == 3
 		   ? 0
 		   : -EPROTO;
-}
-
-int proctext_fd(struct procfs_fd *out, const char *text)
-{
-	uint64_t flags, mount;
-
-	if (!proctext_number(&flags, text, "flags", 8) ||
-	    !proctext_number(&mount, text, "mnt_id", 10))
-		return -EPROTO;
-	out->flags = (unsigned int)flags;
-	out->mount = (unsigned int)mount;
-	out->has_ino = proctext_number(&out->ino, text, "ino", 10);
-	return 0;
 }
 
 /* Where the value of an option begins, if the word is that option; NULL: it is not. */

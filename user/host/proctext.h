@@ -23,14 +23,11 @@ int proctext_storage(uint64_t *bytes, const char *text);
 /* PID/schedstat */
 int proctext_times(struct procfs_times *out, const char *text);
 
-/* PID/fdinfo/N */
-int proctext_fd(struct procfs_fd *out, const char *text);
-
 /* A line "key: value" (status, meminfo) or "key value" (vmstat, cpu.stat): its value, cut to fit.
  * false: no such line. */
 bool proctext_value(char *out, size_t len, const char *text, const char *key);
-/* The same if the value begins with a number, in the base of strtoull(). */
-bool proctext_number(uint64_t *out, const char *text, const char *key, int base);
+/* The same if the value begins with a number. */
+bool proctext_number(uint64_t *out, const char *text, const char *key);
 
 /*
  * Of pressure/ and a cgroup's *.pressure: microseconds in which some waited. false: another form.

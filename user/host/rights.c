@@ -17,11 +17,8 @@
 #define BIT(cap) (1ull << (cap))
 
 static const uint64_t kept = BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_DAC_OVERRIDE);
-static const uint64_t kept_before_6_1 = BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_SYS_ADMIN);
-
-/* The last two: for statistics of the programs' run time; for locked memory before Linux 5.11. */
-static const uint64_t kept_for_watch = BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_SYS_ADMIN) |
-				       BIT(CAP_SYS_RESOURCE);
+/* The last: for statistics of the programs' run time. */
+static const uint64_t kept_for_watch = BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_SYS_ADMIN);
 
 static bool is_before_6_1(void)
 {
@@ -54,13 +51,13 @@ static int drop_but(uint64_t keep)
 
 int rights_drop(unsigned int extra)
 {
-	uint64_t keep = kept | (is_before_6_1() ? kept_before_6_1 : 0);
+	uint64_t keep = kept;
 
 	if (extra & RIGHTS_TASKSTATS)
 		keep |= BIT(CAP_NET_ADMIN);
 	if (extra & RIGHTS_PRIORITY)
 		keep |= BIT(CAP_SYS_NICE);
-	if (extra & RIGHTS_WATCH)
+	if (extra & RIGHTS_WATCH || is_before_6_1())
 		keep |= kept_for_watch;
 	return drop_but(keep);
 }

@@ -39,9 +39,9 @@ struct process {
 struct sample {
 	size_t limit;
 	uint64_t stride, tick; /* every stride-th tick is a reading */
-	struct taskstats_link *link;
-	char no_link[160]; /* why taskstats is not available */
-	char no_delays[160];
+	struct taskstats_link link;
+	char no_delays[160];       /* why taskstats is not asked; */
+	enum sample_value no_from; /* from this value on nothing is known then */
 	long ticks_per_s;
 	size_t n;
 	struct process *process[SAMPLE_PROCESSES_MAX];
@@ -54,68 +54,56 @@ static void unknown(struct sample_series *s, unsigned int from, unsigned int to,
 			snprintf(s->why[v], sizeof(s->why[v]), "%s", why);
 }
 
-static void unreadable(struct sample_series *s, unsigned int from, unsigned int to,
-		       const char *file, int r)
+/*
+ * What to do about the result of a reading. 0: go on, the values are known or will never be;
+ * -ESRCH: the process has ended; or the lack of resources for which it could not be made.
+ */
+static int judge_reading(struct sample_series *s, unsigned int from, unsigned int to,
+			 const char *file, int r)
 {
 	char why[160];
 
+	if (r == -ESRCH || r == -ENOENT)
+		return -ESRCH;
+	if (!r || r == -EMFILE || r == -ENFILE || r == -ENOMEM)
+		return r;
 	snprintf(why, sizeof(why), "/proc/PID/%s: %s%s", file, strerror(-r),
 		 r == -EACCES || r == -EPERM ? " (run as root, or with CAP_SYS_PTRACE)" : "");
 	unknown(s, from, to, why);
+	return 0;
 }
 
-static void close_file(int fd)
-{
-	if (fd >= 0)
-		close(fd);
-}
-
-static bool has_ended(int r)
-{
-	return r == -ESRCH || r == -ENOENT;
-}
-
-static bool is_shortage(int r)
-{
-	return r == -EMFILE || r == -ENFILE || r == -ENOMEM;
-}
-
-/* 0, or the lack of resources for which they could not be read. */
 static int read_threads(struct process *p, uint64_t *value)
 {
 	int r = tasks_look(&p->tasks, p->series.pid);
 	struct procfs_times sum = tasks_sum(&p->tasks);
 
-	if (r && !has_ended(r) && !is_shortage(r))
-		unreadable(&p->series, SAMPLE_CPU, SAMPLE_INVOLUNTARY,
-			   "task/TID/{schedstat,status}", r);
 	p->series.n_lost = (unsigned int)p->tasks.n_gone;
 	value[SAMPLE_CPU] = sum.cpu_ns;
 	value[SAMPLE_RUNQ] = sum.runq_ns;
 	value[SAMPLE_SLICES] = sum.slices;
 	value[SAMPLE_VOLUNTARY] = sum.voluntary;
 	value[SAMPLE_INVOLUNTARY] = sum.involuntary;
-	return has_ended(r) ? -ESRCH : is_shortage(r) ? r : 0;
+	return judge_reading(&p->series, SAMPLE_CPU, SAMPLE_INVOLUNTARY,
+			     "task/TID/{schedstat,status}", r);
 }
 
-/* -ESRCH: gone, or a zombie. */
 static int read_stat(const struct sample *s, struct process *p, uint64_t *value)
 {
-	struct procstat st;
+	struct procstat st = { 0 };
 	char text[1024];
 	ssize_t n = file_text_again(text, sizeof(text), p->stat);
 	int r = n < 0 ? (int)n : procstat_parse(&st, text);
 
-	if (r)
-		return r;
+	if (!r && !procstat_lives(&st))
+		r = -ESRCH;
 	p->series.n_threads = st.n_threads;
 	value[SAMPLE_MINFLT] = st.minflt;
 	value[SAMPLE_MAJFLT] = st.majflt;
 	value[SAMPLE_BLKIO] = st.blkio_ticks * (1000000000u / (uint64_t)s->ticks_per_s);
-	return procstat_lives(&st) ? 0 : -ESRCH;
+	return judge_reading(&p->series, SAMPLE_MINFLT, SAMPLE_MAJFLT, "stat", r);
 }
 
-/* -ESRCH: gone. */
 static int read_io(struct process *p, uint64_t *value)
 {
 	struct afs_compat io = { 0 };
@@ -123,19 +111,15 @@ static int read_io(struct process *p, uint64_t *value)
 	ssize_t n = file_text_again(text, sizeof(text), p->io);
 	int r = n < 0 ? (int)n : proctext_io(&io, text);
 
-	if (r == -ESRCH)
-		return r;
-	if (r)
-		unreadable(&p->series, SAMPLE_SYSCR, SAMPLE_WCHAR, "io", r);
 	value[SAMPLE_SYSCR] = io.syscr;
 	value[SAMPLE_SYSCW] = io.syscw;
 	value[SAMPLE_RCHAR] = io.rchar;
 	value[SAMPLE_WCHAR] = io.wchar;
-	return 0;
+	return judge_reading(&p->series, SAMPLE_SYSCR, SAMPLE_WCHAR, "io", r);
 }
 
 /* Without taskstats the coarser figure of block I/O, of /proc/PID/stat, is kept. */
-static int read_delays(const struct sample *s, struct process *p, uint64_t *value)
+static int read_delays(struct sample *s, struct process *p, uint64_t *value)
 {
 	static const char too_old[] = "this kernel does not account it";
 	struct taskstats_delays d;
@@ -143,14 +127,10 @@ static int read_delays(const struct sample *s, struct process *p, uint64_t *valu
 	int r;
 
 	if (s->no_delays[0]) {
-		unknown(&p->series, SAMPLE_BLKIO, SAMPLE_IRQ, s->no_delays);
+		unknown(&p->series, s->no_from, SAMPLE_IRQ, s->no_delays);
 		return 0;
 	}
-	if (!s->link) {
-		unknown(&p->series, SAMPLE_SWAPIN, SAMPLE_IRQ, s->no_link);
-		return 0;
-	}
-	r = taskstats_read(s->link, p->series.pid, &d);
+	r = taskstats_read(&s->link, p->series.pid, &d);
 	if (r == -ESRCH)
 		return r;
 	if (r) {
@@ -166,22 +146,17 @@ static int read_delays(const struct sample *s, struct process *p, uint64_t *valu
 	return 0;
 }
 
-/* -ESRCH: it has ended, and value is not valid; or a lack of resources. */
-static int read_process(const struct sample *s, struct process *p, uint64_t *value)
+/* -ESRCH: it has ended; or a lack of resources; then value is not valid. */
+static int read_process(struct sample *s, struct process *p, uint64_t *value)
 {
 	int r;
 
 	memset(value, 0, SAMPLE_N_VALUES * sizeof(value[0]));
-	r = read_stat(s, p, value);
-	if (has_ended(r))
-		return -ESRCH;
-	if (r)
-		unreadable(&p->series, SAMPLE_MINFLT, SAMPLE_MAJFLT, "stat", r);
-	/* If the process ends meanwhile, the partial reading is dropped. */
-	if (read_io(p, value) == -ESRCH)
-		return -ESRCH;
-	r = read_threads(p, value);
-	return r == -ESRCH || read_delays(s, p, value) == -ESRCH ? -ESRCH : r;
+	r = read_io(p, value);
+	r = r ? r : read_threads(p, value);
+	/* Last: if the process has ended meanwhile, the partial reading is dropped. */
+	r = r ? r : read_stat(s, p, value);
+	return r ? r : read_delays(s, p, value);
 }
 
 /* Keeps every second point and the last one: points are running totals, so no sum is lost. */
@@ -199,19 +174,21 @@ static void merge(struct sample_series *s)
 /* Frees what is only needed while the process lives; the series stays. */
 static void end_process(struct process *p)
 {
-	close_file(p->io);
-	close_file(p->stat);
-	tasks_fini(&p->tasks);
+	if (p->io >= 0)
+		close(p->io);
+	if (p->stat >= 0)
+		close(p->stat);
 	p->io = p->stat = -ESRCH;
+	tasks_fini(&p->tasks);
 	p->series.ended = true;
 }
 
+/* If there is none, as without memory or files to open, the next has what it would have. */
 static void add_point(struct process *p, uint64_t t_ns, const uint64_t *value)
 {
 	struct sample_point *at = VEC_ADD(p->series.point, p->series.n);
 	const struct sample_point *before = at - 1;
 
-	/* Totals: the next point has what this one would have. */
 	if (!at)
 		return;
 	at->t_ns = t_ns;
@@ -228,6 +205,7 @@ void sample_now(struct sample *s)
 	uint64_t value[SAMPLE_N_VALUES], t_ns;
 	struct process *p;
 	bool full = false;
+	int r;
 
 	for (size_t i = 0; i < s->n; i++)
 		full = full || s->process[i]->series.n == s->limit;
@@ -241,10 +219,11 @@ void sample_now(struct sample *s)
 		if (p->series.ended)
 			continue;
 		t_ns = clock_now_ns();
-		if (read_process(s, p, value) != -ESRCH)
-			add_point(p, t_ns, value);
-		else
+		r = read_process(s, p, value);
+		if (r == -ESRCH)
 			end_process(p);
+		else if (!r)
+			add_point(p, t_ns, value);
 	}
 }
 
@@ -309,8 +288,7 @@ int sample_add(struct sample *s, pid_t pid, enum afs_role role, struct err *e)
 	p->stat = procfs_open(pid, 0, "stat");
 	p->io = procfs_open(pid, 0, "io");
 	p->series.point[0].t_ns = clock_now_ns();
-	r = is_shortage(p->stat) ? p->stat : is_shortage(p->io) ? p->io : 0;
-	r = r ? r : read_process(s, p, p->base);
+	r = read_process(s, p, p->base);
 	if (r) {
 		free_process(p);
 		return r == -ESRCH
@@ -350,13 +328,13 @@ int sample_open(struct sample **out, unsigned int hz, size_t points, struct err 
 	s->limit = points;
 	s->stride = 1;
 	s->ticks_per_s = sysconf(_SC_CLK_TCK);
-	if (!sample_wants_taskstats())
+	s->no_from = sample_wants_taskstats() ? SAMPLE_SWAPIN : SAMPLE_BLKIO;
+	if (s->no_from == SAMPLE_BLKIO)
 		snprintf(s->no_delays, sizeof(s->no_delays),
 			 "the kernel does not account delays (" DELAYACCT
 			 " is 0): set it to 1 and restart the server");
-	r = s->no_delays[0] ? 0 : taskstats_open(&s->link);
-	if (r)
-		snprintf(s->no_link, sizeof(s->no_link), "taskstats: %s%s", strerror(-r),
+	else if ((r = taskstats_open(&s->link)))
+		snprintf(s->no_delays, sizeof(s->no_delays), "taskstats: %s%s", strerror(-r),
 			 r == -EPERM ? " (needs CAP_NET_ADMIN)" : "");
 	*out = s;
 	return 0;
@@ -368,6 +346,6 @@ void sample_close(struct sample *s)
 		return;
 	for (size_t i = 0; i < s->n; i++)
 		free_process(s->process[i]);
-	taskstats_close(s->link);
+	taskstats_close(&s->link);
 	free(s);
 }

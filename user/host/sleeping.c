@@ -16,28 +16,22 @@
 enum list { LIST_POLL, LIST_SELECT, LIST_EPOLL };
 
 static const struct waiting_call {
-	int nr;
+	const char *name;
 	enum list list;
 	unsigned int time; /* argument: a pointer, or with "ms" a number */
 	bool ms;
 } waiting_calls[] = {
-#ifdef SYS_poll
-	{ SYS_poll, LIST_POLL, 2, true },
-#endif
-	{ SYS_ppoll, LIST_POLL, 2, false },
-#ifdef SYS_select
-	{ SYS_select, LIST_SELECT, 4, false },
-#endif
-	{ SYS_pselect6, LIST_SELECT, 4, false },
-#ifdef SYS_epoll_wait
-	{ SYS_epoll_wait, LIST_EPOLL, 3, true },
-#endif
-	{ SYS_epoll_pwait, LIST_EPOLL, 3, true },
+	{ "poll", LIST_POLL, 2, true },
+	{ "ppoll", LIST_POLL, 2, false },
+	{ "select", LIST_SELECT, 4, false },
+	{ "pselect6", LIST_SELECT, 4, false },
+	{ "epoll_wait", LIST_EPOLL, 3, true },
+	{ "epoll_pwait", LIST_EPOLL, 3, true },
 	/*
 	 * After a stop or a look of a debugger: poll has its arguments still, or it is a sleep or
 	 * a lock, whose arguments are no short list.
 	 */
-	{ SYS_restart_syscall, LIST_POLL, 2, true },
+	{ "restart_syscall", LIST_POLL, 2, true },
 };
 
 #define RESTARTED_FDS 16
@@ -111,13 +105,14 @@ int sleeping_read(struct sleeping *out, pid_t pid, pid_t tid)
 {
 	struct procfs_call c;
 	int r = procfs_thread_call(&c, pid, tid);
-	unsigned int fd;
+	const char *name = syscalls_name(c.nr);
+	struct afs_call call;
 
 	*out = (struct sleeping) { .nr = c.nr, .running = c.running };
 	if (r || c.nr < 0)
 		return r;
 	for (size_t i = 0; i < sizeof(waiting_calls) / sizeof(waiting_calls[0]); i++) {
-		if (waiting_calls[i].nr != c.nr)
+		if (!name || strcmp(waiting_calls[i].name, name) != 0)
 			continue;
 		if (c.nr == SYS_restart_syscall && c.arg[1] > RESTARTED_FDS)
 			break;
@@ -125,9 +120,9 @@ int sleeping_read(struct sleeping *out, pid_t pid, pid_t tid)
 		out->ready = out->n_fds || c.nr != SYS_restart_syscall;
 		return 0;
 	}
-	out->timed = syscalls_is_sleep(c.nr);
-	fd = syscalls_call(c.nr).fd;
-	if (fd < AFS_FD_NONE)
-		add_fd(out, (int)c.arg[fd]);
+	call = syscalls_call(c.nr);
+	out->timed = call.waits == AFS_WAITS_TIME;
+	if (call.fd < AFS_FD_NONE)
+		add_fd(out, (int)c.arg[call.fd]);
 	return 0;
 }

@@ -27,23 +27,12 @@
 
 static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
-static int add(struct sockets *s, const struct sockets_entry *entry)
-{
-	return VEC_PUSH(s->entry, s->n, *entry);
-}
-
-static void addr_v4(struct sockets_addr *out, const void *ip)
-{
-	memcpy(out->ip, mapped, sizeof(mapped));
-	memcpy(out->ip + 12, ip, 4);
-}
-
 void sockets_diag_addr(struct sockets_addr *out, int family, const void *ip, uint16_t port)
 {
-	if (family == AF_INET)
-		addr_v4(out, ip);
-	else
-		memcpy(out->ip, ip, 16);
+	bool v4 = family == AF_INET;
+
+	memcpy(out->ip, mapped, sizeof(mapped));
+	memcpy(out->ip + (v4 ? 12 : 0), ip, v4 ? 4 : 16);
 	out->port = ntohs(port);
 }
 
@@ -58,32 +47,20 @@ static int add_tcp(struct sockets *s, const struct netlink_answer *a)
 	entry.uid = m->idiag_uid;
 	sockets_diag_addr(&entry.local, m->idiag_family, m->id.idiag_src, m->id.idiag_sport);
 	sockets_diag_addr(&entry.remote, m->idiag_family, m->id.idiag_dst, m->id.idiag_dport);
-	return add(s, &entry);
+	return VEC_PUSH(s->entry, s->n, entry);
 }
 
 static void take_attributes(struct sockets_entry *out, const void *list, size_t list_len)
 {
-	const void *value;
 	struct unix_diag_vfs vfs;
 	uint32_t peer;
-	size_t len;
 
-	value = netlink_find(list, list_len, UNIX_DIAG_PEER, &len);
-	if (value && len >= sizeof(peer)) {
-		memcpy(&peer, value, sizeof(peer));
-		out->peer = peer;
-	}
-	value = netlink_find(list, list_len, UNIX_DIAG_NAME, &len);
-	if (value && len < sizeof(out->path)) {
-		memcpy(out->path, value, len);
-		out->path[len] = '\0';
-	}
-	value = netlink_find(list, list_len, UNIX_DIAG_VFS, &len);
-	if (value && len >= sizeof(vfs)) {
-		memcpy(&vfs, value, sizeof(vfs));
-		out->file_ino = vfs.udiag_vfs_ino;
-		out->file_dev = vfs.udiag_vfs_dev;
-	}
+	netlink_copy(&peer, sizeof(peer), list, list_len, UNIX_DIAG_PEER);
+	netlink_copy(&vfs, sizeof(vfs), list, list_len, UNIX_DIAG_VFS);
+	netlink_copy(out->path, sizeof(out->path) - 1, list, list_len, UNIX_DIAG_NAME);
+	out->peer = peer;
+	out->file_ino = vfs.udiag_vfs_ino;
+	out->file_dev = vfs.udiag_vfs_dev;
 }
 
 static int add_unix(struct sockets *s, const struct netlink_answer *a)
@@ -95,7 +72,7 @@ static int add_unix(struct sockets *s, const struct netlink_answer *a)
 		return -EPROTO;
 	entry.ino = m->udiag_ino;
 	take_attributes(&entry, m + 1, a->len - sizeof(*m));
-	return entry.peer || entry.path[0] ? add(s, &entry) : 0;
+	return entry.peer || entry.path[0] ? VEC_PUSH(s->entry, s->n, entry) : 0;
 }
 
 static int dump(struct sockets *s, struct netlink *n, const void *req, size_t len,
@@ -160,10 +137,7 @@ static bool parse_addr(struct sockets_addr *out, const char *text)
 	for (size_t i = 0; i < n; i++)
 		if (sscanf(text + 8 * i, "%8" SCNx32, &word[i]) != 1)
 			return false;
-	if (n == 1)
-		addr_v4(out, word);
-	else
-		memcpy(out->ip, word, sizeof(word));
+	sockets_diag_addr(out, n == 1 ? AF_INET : AF_INET6, word, 0);
 	return sscanf(colon + 1, "%4" SCNx16, &out->port) == 1;
 }
 
@@ -209,7 +183,9 @@ int sockets_each(pid_t pid, int (*fn)(void *arg, const struct sockets_entry *ent
 
 static int add_connected(void *arg, const struct sockets_entry *entry, bool listening)
 {
-	return listening ? 0 : add(arg, entry);
+	struct sockets *s = arg;
+
+	return listening ? 0 : VEC_PUSH(s->entry, s->n, *entry);
 }
 
 int sockets_read(struct sockets *out, struct err *e)
@@ -263,24 +239,20 @@ bool sockets_addr(struct sockets_addr *out, const struct sockaddr_storage *from)
 
 bool sockets_addr_parse(struct sockets_addr *out, const char *text)
 {
-	struct sockaddr_storage addr = { 0 };
-	struct sockaddr_in6 *v6 = (void *)&addr;
-	struct sockaddr_in *v4 = (void *)&addr;
-	char ip[INET6_ADDRSTRLEN + 1];
+	char ip[INET6_ADDRSTRLEN + 1], binary[16];
 	const char *colon = strrchr(text, ':');
 	bool brackets = *text == '[';
-	size_t len;
+	int family = brackets ? AF_INET6 : AF_INET;
+	size_t len = colon ? (size_t)(colon - text) - 2 * brackets : sizeof(ip);
 
-	len = colon ? (size_t)(colon - text) - 2 * brackets : sizeof(ip);
 	if (len >= sizeof(ip))
 		return false;
 	memcpy(ip, text + brackets, len);
 	ip[len] = '\0';
-	addr.ss_family = brackets ? AF_INET6 : AF_INET;
-	v4->sin_port = htons((uint16_t)strtoul(colon + 1, NULL, 10));
-	return inet_pton(addr.ss_family, ip,
-			 brackets ? (void *)&v6->sin6_addr : (void *)&v4->sin_addr) == 1 &&
-	       sockets_addr(out, &addr);
+	if (inet_pton(family, ip, binary) != 1)
+		return false;
+	sockets_diag_addr(out, family, binary, htons((uint16_t)strtoul(colon + 1, NULL, 10)));
+	return true;
 }
 
 struct sockaddr_storage sockets_sockaddr(const struct sockets_addr *from)

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The table of system calls. Some architectures lack calls and old C libraries lack new ones, so a
- * number is kept as the text that SYS_name expands to: a call that does not exist here remains a
- * name and is skipped, without a conditional for each.
+ * The table of system calls, by their names: the Makefile makes a list of those that the C library
+ * has for this architecture, with their numbers. The table may name others, too.
  */
 
 #include "host/syscalls.h"
 
-#include <ctype.h>
-#include <stdlib.h>
+#include "base/text.h"
+
 #include <string.h>
 #include <sys/syscall.h>
 
@@ -18,332 +17,144 @@
 #define MOVED  AFS_COMPAT_MOVED
 #define MOVES  AFS_CALL_MOVES
 
-struct calls_row {
-	const char *nr, *name; /* nr: the text of the number */
-	struct afs_call call;
+static const char *const call_names[AFS_N_CALLS] = {
+#include "host/syscall_names.h"
 };
 
-#define TEXT_OF(x) #x
-#define TEXT(x)    TEXT_OF(x)
-
-#define ROW(text, text_name, cl, arg, closed, fl)                                                  \
-	{                                                                                          \
-		.nr = text, .name = text_name, .call = {                                           \
-			.class = AFS_CLASS_##cl,                                                   \
-			.fd = arg,                                                                 \
-			.closes = AFS_CLOSES_##closed,                                             \
-			.flags = fl,                                                               \
-		}                                                                                  \
-	}
-/*
- * F: a call on the descriptor in argument "arg". P: one without. C: one that closes. N: one
- * without a descriptor that C libraries in use do not know yet, by its number, which is the
- * same everywhere since Linux 5.1.
- */
-#define F(class, name, arg, flags)         ROW(TEXT(SYS_##name), #name, class, arg, NONE, flags)
-#define P(class, name)                     F(class, name, AFS_FD_NONE, 0)
-#define C(class, name, arg, closed, flags) ROW(TEXT(SYS_##name), #name, class, arg, closed, flags)
-#define N(class, name, nr)                 ROW(#nr, #name, class, AFS_FD_NONE, NONE, 0)
-/* D: like F, with the argument that holds the bytes moved. */
-#define D(cl, call_name, arg, fl, where, flags_arg)                                                \
-	{                                                                                          \
-		.nr = TEXT(SYS_##call_name), .name = #call_name, .call = {                         \
-			.class = AFS_CLASS_##cl,                                                   \
-			.fd = arg,                                                                 \
-			.flags = fl,                                                               \
-			.data = AFS_DATA_##where,                                                  \
-			.peek = flags_arg,                                                         \
-		}                                                                                  \
-	}
-
-/* W: a wait for something other than ready descriptors. */
-#define W(number, call_name, what)                                                                 \
-	{                                                                                          \
-		.nr = number, .name = #call_name, .call = {                                        \
-			.class = AFS_CLASS_WAIT,                                                   \
-			.fd = AFS_FD_NONE,                                                         \
-			.waits = AFS_WAITS_##what,                                                 \
-		}                                                                                  \
-	}
-
-static const struct calls_row rows[] = {
-	D(READ, read, 0, READS, BUF, 0),
-	F(READ, pread64, 0, READS),
-	D(READ, readv, 0, READS | ALWAYS, IOV, 0),
-	F(READ, preadv, 0, READS | ALWAYS),
-	F(READ, preadv2, 0, READS | ALWAYS),
-	D(WRITE, write, 0, WRITES, BUF, 0),
-	F(WRITE, pwrite64, 0, WRITES),
-	D(WRITE, writev, 0, WRITES | ALWAYS, IOV, 0),
-	F(WRITE, pwritev, 0, WRITES | ALWAYS),
-	F(WRITE, pwritev2, 0, WRITES | ALWAYS),
-	D(RECV, recvfrom, 0, MOVES, BUF, 3),
-	D(RECV, recvmsg, 0, MOVES, MSG, 2),
-	D(RECV, recvmmsg, 0, 0, MMSG, 3),
-	D(SEND, sendto, 0, MOVES, BUF, 0),
-	D(SEND, sendmsg, 0, MOVES, MSG, 0),
-	D(SEND, sendmmsg, 0, 0, MMSG, 0),
-	/* The descriptor that is written to: for a file server, where the data go. */
-	D(SENDFILE, sendfile, 0, READS | WRITES, FILE, 0),
-	F(COPY, copy_file_range, 2, READS | WRITES | MOVED),
-	D(COPY, splice, 2, MOVES, FILE, 0),
-	F(COPY, tee, 1, MOVES),
-	F(COPY, vmsplice, 0, MOVES),
-	P(OPEN, open),
-	P(OPEN, openat),
-	P(OPEN, openat2),
-	P(OPEN, creat),
-	P(OPEN, open_by_handle_at),
-	C(CLOSE, close, 0, ARG0, 0),
-	C(CLOSE, close_range, AFS_FD_NONE, ALL, 0),
-	P(STAT, stat),
-	P(STAT, lstat),
-	P(STAT, newfstatat),
-	P(STAT, statx),
-	P(STAT, access),
-	P(STAT, faccessat),
-	P(STAT, faccessat2),
-	P(STAT, statfs),
-	P(STAT, name_to_handle_at),
-	P(STAT, readlink),
-	P(STAT, readlinkat),
-	P(STAT, ustat),
-	F(STAT, fstat, 0, 0),
-	F(STAT, fstatfs, 0, 0),
-	P(XATTR, getxattr),
-	P(XATTR, lgetxattr),
-	P(XATTR, setxattr),
-	P(XATTR, lsetxattr),
-	P(XATTR, listxattr),
-	P(XATTR, llistxattr),
-	P(XATTR, removexattr),
-	P(XATTR, lremovexattr),
-	N(XATTR, setxattrat, 463),
-	N(XATTR, getxattrat, 464),
-	N(XATTR, listxattrat, 465),
-	N(XATTR, removexattrat, 466),
-	F(XATTR, fgetxattr, 0, 0),
-	F(XATTR, fsetxattr, 0, 0),
-	F(XATTR, flistxattr, 0, 0),
-	F(XATTR, fremovexattr, 0, 0),
-	F(LOCK, flock, 0, 0),
-	F(SYNC, fsync, 0, 0),
-	F(SYNC, fdatasync, 0, 0),
-	F(SYNC, sync_file_range, 0, 0),
-	F(SYNC, syncfs, 0, 0),
-	P(SYNC, sync),
-	P(SYNC, msync),
-	F(DIR, getdents, 0, 0),
-	F(DIR, getdents64, 0, 0),
-	F(DIR, fchdir, 0, 0),
-	P(DIR, mkdir),
-	P(DIR, mkdirat),
-	P(DIR, rmdir),
-	P(DIR, chdir),
-	P(DIR, getcwd),
-	P(DIR, mknod),
-	P(DIR, mknodat),
-	P(DIR, chroot),
-	P(UNLINK, unlink),
-	P(UNLINK, unlinkat),
-	P(RENAME, rename),
-	P(RENAME, renameat),
-	P(RENAME, renameat2),
-	P(RENAME, link),
-	P(RENAME, linkat),
-	P(RENAME, symlink),
-	P(RENAME, symlinkat),
-	F(SETATTR, fchmod, 0, 0),
-	F(SETATTR, fchown, 0, 0),
-	F(SETATTR, ftruncate, 0, 0),
-	F(SETATTR, fallocate, 0, 0),
-	F(SETATTR, fadvise64, 0, 0),
-	P(SETATTR, chmod),
-	P(SETATTR, fchmodat),
-	N(SETATTR, fchmodat2, 452),
-	P(SETATTR, chown),
-	P(SETATTR, lchown),
-	P(SETATTR, fchownat),
-	P(SETATTR, utime),
-	P(SETATTR, utimes),
-	P(SETATTR, utimensat),
-	P(SETATTR, futimesat),
-	P(SETATTR, truncate),
-	P(SETATTR, umask),
-	P(WAIT, poll),
-	P(WAIT, ppoll),
-	P(WAIT, select),
-	P(WAIT, pselect6),
-	P(WAIT, epoll_wait),
-	P(WAIT, epoll_pwait),
-	P(WAIT, epoll_pwait2),
-	W(TEXT(SYS_nanosleep), nanosleep, TIME),
-	W(TEXT(SYS_clock_nanosleep), clock_nanosleep, TIME),
-	W(TEXT(SYS_futex), futex, LOCK),
-	W(TEXT(SYS_futex_waitv), futex_waitv, LOCK),
-	W("455", futex_wait, LOCK),
-	P(WAIT, pause),
-	P(WAIT, restart_syscall), /* goes on with one of the above */
-	P(WAIT, rt_sigsuspend),
-	P(WAIT, rt_sigtimedwait),
-	P(WAIT, io_getevents),
-	P(WAIT, io_pgetevents),
-	F(SOCKET, connect, 0, 0),
-	F(SOCKET, bind, 0, 0),
-	F(SOCKET, listen, 0, 0),
-	F(SOCKET, accept, 0, 0),
-	F(SOCKET, accept4, 0, 0),
-	F(SOCKET, getsockname, 0, 0),
-	F(SOCKET, getpeername, 0, 0),
-	F(SOCKET, getsockopt, 0, 0),
-	F(SOCKET, setsockopt, 0, 0),
-	F(SOCKET, shutdown, 0, 0),
-	P(SOCKET, socket),
-	P(SOCKET, socketpair),
-	P(SOCKET, pipe),
-	P(SOCKET, pipe2),
-	F(FD, fcntl, 0, AFS_CALL_LOCKS),
-	F(FD, dup, 0, 0),
-	C(FD, dup2, 0, ARG1, 0),
-	C(FD, dup3, 0, ARG1, 0),
-	F(FD, ioctl, 0, 0),
-	F(FD, lseek, 0, 0),
-	F(FD, readahead, 0, 0),
-	P(FD, epoll_create),
-	P(FD, epoll_create1),
-	P(FD, epoll_ctl),
-	P(FD, eventfd),
-	P(FD, eventfd2),
-	P(FD, signalfd4),
-	P(FD, timerfd_create),
-	P(FD, timerfd_settime),
-	P(FD, inotify_init1),
-	P(FD, inotify_add_watch),
-	P(FD, memfd_create),
-	P(IDENT, getuid),
-	P(IDENT, geteuid),
-	P(IDENT, getgid),
-	P(IDENT, getegid),
-	P(IDENT, getresuid),
-	P(IDENT, getresgid),
-	P(IDENT, getgroups),
-	P(IDENT, setuid),
-	P(IDENT, setgid),
-	D(IDENT, setreuid, AFS_FD_NONE, 0, UID, 0),
-	P(IDENT, setregid),
-	D(IDENT, setresuid, AFS_FD_NONE, 0, UID, 0),
-	P(IDENT, setresgid),
-	P(IDENT, setgroups),
-	P(IDENT, setfsuid),
-	P(IDENT, setfsgid),
-	P(IDENT, getpid),
-	P(IDENT, getppid),
-	P(IDENT, gettid),
-	P(IDENT, getpgrp),
-	P(IDENT, getpgid),
-	P(IDENT, setpgid),
-	P(IDENT, getsid),
-	P(IDENT, setsid),
-	P(IDENT, capget),
-	P(IDENT, capset),
-	P(SIGNAL, rt_sigaction),
-	P(SIGNAL, rt_sigprocmask),
-	P(SIGNAL, rt_sigpending),
-	P(SIGNAL, rt_sigqueueinfo),
-	F(SIGNAL, rt_sigreturn, AFS_FD_NONE, AFS_CALL_NORESULT),
-	P(SIGNAL, sigaltstack),
-	P(SIGNAL, kill),
-	P(SIGNAL, tkill),
-	P(SIGNAL, tgkill),
-	P(SIGNAL, alarm),
-	P(SIGNAL, setitimer),
-	P(SIGNAL, getitimer),
-	P(MEMORY, mmap),
-	P(MEMORY, munmap),
-	P(MEMORY, mremap),
-	P(MEMORY, mprotect),
-	P(MEMORY, brk),
-	P(MEMORY, madvise),
-	P(MEMORY, mlock),
-	P(MEMORY, munlock),
-	P(MEMORY, mincore),
-	P(PROCESS, clone),
-	P(PROCESS, clone3),
-	P(PROCESS, fork),
-	P(PROCESS, vfork),
-	C(PROCESS, execve, AFS_FD_NONE, ALL, AFS_CALL_EXEC),
-	C(PROCESS, execveat, AFS_FD_NONE, ALL, AFS_CALL_EXEC),
-	C(PROCESS, unshare, AFS_FD_NONE, UNSHARES, 0),
-	P(PROCESS, wait4),
-	P(PROCESS, waitid),
-	P(PROCESS, exit),
-	P(PROCESS, exit_group),
-	P(PROCESS, prlimit64),
-	P(PROCESS, getrlimit),
-	P(PROCESS, setrlimit),
-	P(PROCESS, getrusage),
-	P(PROCESS, prctl),
-	P(PROCESS, arch_prctl),
-	P(PROCESS, set_tid_address),
-	P(PROCESS, set_robust_list),
-	P(PROCESS, rseq),
-	P(PROCESS, sched_yield),
-	P(PROCESS, sched_getaffinity),
-	P(PROCESS, sched_setaffinity),
-	P(PROCESS, getpriority),
-	P(PROCESS, setpriority),
-	P(PROCESS, pidfd_open),
-};
-
-/* -1: this architecture has no such call. */
-static int row_nr(const struct calls_row *row)
-{
-	long nr;
-
-	if (!isdigit((unsigned char)row->nr[0]))
-		return -1;
-	nr = strtol(row->nr, NULL, 10);
-	return nr < AFS_N_CALLS ? (int)nr : -1;
-}
-
-void syscalls_table(struct afs_call out[AFS_N_CALLS])
-{
+/* Calls that C libraries in use do not know yet; their numbers are the same everywhere. */
+static const struct {
 	int nr;
+	const char *name;
+} newer[] = {
+	{ 452, "fchmodat2" },  { 455, "futex_wait" },  { 463, "setxattrat" },
+	{ 464, "getxattrat" }, { 465, "listxattrat" }, { 466, "removexattrat" },
+};
 
-	for (size_t i = 0; i < AFS_N_CALLS; i++)
-		out[i] = (struct afs_call) { .class = AFS_CLASS_OTHER, .fd = AFS_FD_NONE };
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		nr = row_nr(&rows[i]);
-		if (nr >= 0)
-			out[nr] = rows[i].call;
-	}
-}
+/* What is to be known of each call. */
+static const struct {
+	const char *names; /* with blanks between */
+	struct afs_call call;
+} rows[] = {
+	{ "read", { .class = AFS_CLASS_READ, .fd = 0, .flags = READS, .data = AFS_DATA_BUF } },
+	{ "pread64", { .class = AFS_CLASS_READ, .fd = 0, .flags = READS } },
+	{ "readv",
+	  { .class = AFS_CLASS_READ, .fd = 0, .flags = READS | ALWAYS, .data = AFS_DATA_IOV } },
+	{ "preadv preadv2", { .class = AFS_CLASS_READ, .fd = 0, .flags = READS | ALWAYS } },
+	{ "write", { .class = AFS_CLASS_WRITE, .fd = 0, .flags = WRITES, .data = AFS_DATA_BUF } },
+	{ "pwrite64", { .class = AFS_CLASS_WRITE, .fd = 0, .flags = WRITES } },
+	{ "writev",
+	  { .class = AFS_CLASS_WRITE, .fd = 0, .flags = WRITES | ALWAYS, .data = AFS_DATA_IOV } },
+	{ "pwritev pwritev2", { .class = AFS_CLASS_WRITE, .fd = 0, .flags = WRITES | ALWAYS } },
+	{ "recvfrom",
+	  { .class = AFS_CLASS_RECV, .fd = 0, .flags = MOVES, .data = AFS_DATA_BUF, .peek = 3 } },
+	{ "recvmsg",
+	  { .class = AFS_CLASS_RECV, .fd = 0, .flags = MOVES, .data = AFS_DATA_MSG, .peek = 2 } },
+	{ "recvmmsg", { .class = AFS_CLASS_RECV, .fd = 0, .data = AFS_DATA_MMSG, .peek = 3 } },
+	{ "sendto", { .class = AFS_CLASS_SEND, .fd = 0, .flags = MOVES, .data = AFS_DATA_BUF } },
+	{ "sendmsg", { .class = AFS_CLASS_SEND, .fd = 0, .flags = MOVES, .data = AFS_DATA_MSG } },
+	{ "sendmmsg", { .class = AFS_CLASS_SEND, .fd = 0, .data = AFS_DATA_MMSG } },
+	/* The descriptor that is written to: for a file server, where the data go. */
+	{ "sendfile",
+	  { .class = AFS_CLASS_SENDFILE,
+	    .fd = 0,
+	    .flags = READS | WRITES,
+	    .data = AFS_DATA_FILE } },
+	{ "copy_file_range",
+	  { .class = AFS_CLASS_COPY, .fd = 2, .flags = READS | WRITES | MOVED } },
+	{ "splice", { .class = AFS_CLASS_COPY, .fd = 2, .flags = MOVES, .data = AFS_DATA_FILE } },
+	{ "tee", { .class = AFS_CLASS_COPY, .fd = 1, .flags = MOVES } },
+	{ "vmsplice", { .class = AFS_CLASS_COPY, .fd = 0, .flags = MOVES } },
+	{ "open openat openat2 creat open_by_handle_at",
+	  { .class = AFS_CLASS_OPEN, .fd = AFS_FD_NONE } },
+	{ "close", { .class = AFS_CLASS_CLOSE, .fd = 0, .closes = AFS_CLOSES_ARG0 } },
+	{ "close_range",
+	  { .class = AFS_CLASS_CLOSE, .fd = AFS_FD_NONE, .closes = AFS_CLOSES_ALL } },
+	{ "stat lstat newfstatat statx access faccessat faccessat2 statfs "
+	  "name_to_handle_at readlink readlinkat ustat",
+	  { .class = AFS_CLASS_STAT, .fd = AFS_FD_NONE } },
+	{ "fstat fstatfs", { .class = AFS_CLASS_STAT, .fd = 0 } },
+	{ "getxattr lgetxattr setxattr lsetxattr listxattr llistxattr removexattr "
+	  "lremovexattr setxattrat getxattrat listxattrat removexattrat",
+	  { .class = AFS_CLASS_XATTR, .fd = AFS_FD_NONE } },
+	{ "fgetxattr fsetxattr flistxattr fremovexattr", { .class = AFS_CLASS_XATTR, .fd = 0 } },
+	{ "flock", { .class = AFS_CLASS_LOCK, .fd = 0 } },
+	{ "fsync fdatasync sync_file_range syncfs", { .class = AFS_CLASS_SYNC, .fd = 0 } },
+	{ "sync msync", { .class = AFS_CLASS_SYNC, .fd = AFS_FD_NONE } },
+	{ "getdents getdents64 fchdir", { .class = AFS_CLASS_DIR, .fd = 0 } },
+	{ "mkdir mkdirat rmdir chdir getcwd mknod mknodat chroot",
+	  { .class = AFS_CLASS_DIR, .fd = AFS_FD_NONE } },
+	{ "unlink unlinkat", { .class = AFS_CLASS_UNLINK, .fd = AFS_FD_NONE } },
+	{ "rename renameat renameat2 link linkat symlink symlinkat",
+	  { .class = AFS_CLASS_RENAME, .fd = AFS_FD_NONE } },
+	{ "fchmod fchown ftruncate fallocate fadvise64", { .class = AFS_CLASS_SETATTR, .fd = 0 } },
+	{ "chmod fchmodat fchmodat2 chown lchown fchownat utime utimes utimensat "
+	  "futimesat truncate umask",
+	  { .class = AFS_CLASS_SETATTR, .fd = AFS_FD_NONE } },
+	/* restart_syscall goes on with one of the others. */
+	{ "poll ppoll select pselect6 epoll_wait epoll_pwait epoll_pwait2 pause "
+	  "restart_syscall rt_sigsuspend rt_sigtimedwait io_getevents io_pgetevents",
+	  { .class = AFS_CLASS_WAIT, .fd = AFS_FD_NONE } },
+	{ "nanosleep clock_nanosleep",
+	  { .class = AFS_CLASS_WAIT, .fd = AFS_FD_NONE, .waits = AFS_WAITS_TIME } },
+	{ "futex futex_waitv futex_wait",
+	  { .class = AFS_CLASS_WAIT, .fd = AFS_FD_NONE, .waits = AFS_WAITS_LOCK } },
+	{ "connect bind listen accept accept4 getsockname getpeername getsockopt "
+	  "setsockopt shutdown",
+	  { .class = AFS_CLASS_SOCKET, .fd = 0 } },
+	{ "socket socketpair pipe pipe2", { .class = AFS_CLASS_SOCKET, .fd = AFS_FD_NONE } },
+	{ "fcntl", { .class = AFS_CLASS_FD, .fd = 0, .flags = AFS_CALL_LOCKS } },
+	{ "dup ioctl lseek readahead", { .class = AFS_CLASS_FD, .fd = 0 } },
+	{ "dup2 dup3", { .class = AFS_CLASS_FD, .fd = 0, .closes = AFS_CLOSES_ARG1 } },
+	{ "epoll_create epoll_create1 epoll_ctl eventfd eventfd2 signalfd4 timerfd_create "
+	  "timerfd_settime inotify_init1 inotify_add_watch memfd_create",
+	  { .class = AFS_CLASS_FD, .fd = AFS_FD_NONE } },
+	{ "getuid geteuid getgid getegid getresuid getresgid getgroups setuid setgid "
+	  "setregid setresgid setgroups setfsuid setfsgid getpid getppid gettid getpgrp "
+	  "getpgid setpgid getsid setsid capget capset",
+	  { .class = AFS_CLASS_IDENT, .fd = AFS_FD_NONE } },
+	{ "setreuid setresuid",
+	  { .class = AFS_CLASS_IDENT, .fd = AFS_FD_NONE, .data = AFS_DATA_UID } },
+	{ "rt_sigaction rt_sigprocmask rt_sigpending rt_sigqueueinfo sigaltstack kill "
+	  "tkill tgkill alarm setitimer getitimer",
+	  { .class = AFS_CLASS_SIGNAL, .fd = AFS_FD_NONE } },
+	{ "rt_sigreturn",
+	  { .class = AFS_CLASS_SIGNAL, .fd = AFS_FD_NONE, .flags = AFS_CALL_NORESULT } },
+	{ "mmap munmap mremap mprotect brk madvise mlock munlock mincore",
+	  { .class = AFS_CLASS_MEMORY, .fd = AFS_FD_NONE } },
+	{ "clone clone3 fork vfork wait4 waitid exit exit_group prlimit64 getrlimit "
+	  "setrlimit getrusage prctl arch_prctl set_tid_address set_robust_list rseq "
+	  "sched_yield sched_getaffinity sched_setaffinity getpriority setpriority "
+	  "pidfd_open",
+	  { .class = AFS_CLASS_PROCESS, .fd = AFS_FD_NONE } },
+	{ "execve execveat",
+	  { .class = AFS_CLASS_PROCESS,
+	    .fd = AFS_FD_NONE,
+	    .flags = AFS_CALL_EXEC,
+	    .closes = AFS_CLOSES_ALL } },
+	{ "unshare",
+	  { .class = AFS_CLASS_PROCESS, .fd = AFS_FD_NONE, .closes = AFS_CLOSES_UNSHARES } },
+};
 
-static const struct calls_row *row_of(int nr)
+/* NULL: there is no call of this number. */
+static const char *name_of_number(int nr)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (row_nr(&rows[i]) == nr && nr >= 0)
-			return &rows[i];
-	return NULL;
-}
-
-const char *syscalls_name(int nr)
-{
-	const struct calls_row *row = row_of(nr);
-
-	return row ? row->name : NULL;
-}
-
-bool syscalls_is_sleep(int nr)
-{
-	const struct calls_row *row = row_of(nr);
-
-	return row && row->call.waits == AFS_WAITS_TIME;
+	for (size_t i = 0; i < sizeof(newer) / sizeof(newer[0]); i++)
+		if (newer[i].nr == nr)
+			return newer[i].name;
+	return nr >= 0 && nr < AFS_N_CALLS ? call_names[nr] : NULL;
 }
 
 struct afs_call syscalls_call(int nr)
 {
-	const struct calls_row *row = row_of(nr);
+	const char *name = name_of_number(nr);
 
-	return row ? row->call : (struct afs_call) { .class = AFS_CLASS_OTHER, .fd = AFS_FD_NONE };
+	for (size_t i = 0; name && i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (text_has_word(rows[i].names, ' ', name))
+			return rows[i].call;
+	return (struct afs_call) { .class = AFS_CLASS_OTHER, .fd = AFS_FD_NONE };
+}
+
+const char *syscalls_name(int nr)
+{
+	return syscalls_call(nr).class == AFS_CLASS_OTHER ? NULL : name_of_number(nr);
 }

@@ -9,18 +9,10 @@
 
 #include "bpf/calls.h"
 
-#include <stdbool.h>
-
-/* Fills out[nr] for every number; those not in the table are AFS_CLASS_OTHER. */
-void syscalls_table(struct afs_call out[AFS_N_CALLS]);
+/* What the table says of a call; AFS_CLASS_OTHER: it is not in it. */
+struct afs_call syscalls_call(int nr);
 
 /* Name of a call in the table; NULL: not in it. Static. */
 const char *syscalls_name(int nr);
-
-/* Whether this call only sleeps for a given time. */
-bool syscalls_is_sleep(int nr);
-
-/* What the table says of a call; AFS_CLASS_OTHER: it is not in it. */
-struct afs_call syscalls_call(int nr);
 
 #endif

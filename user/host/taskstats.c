@@ -3,13 +3,10 @@
 
 #include "host/taskstats.h"
 
-#include "host/netlink.h"
-
 #include <errno.h>
 #include <linux/genetlink.h>
 #include <linux/taskstats.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,7 +16,7 @@
  * Offsets in the kernel's struct taskstats, the same in every version but 15, which inserted
  * fields. Not taken from the header, whose version may differ from the kernel's.
  */
-enum { AT_SLICES = 16, AT_CPU = 72 };
+#define AT_CPU 72
 static const struct {
 	size_t at;
 	unsigned int since; /* version */
@@ -33,11 +30,6 @@ static const struct {
 };
 
 #define VERSION_MOVED 15
-
-struct taskstats_link {
-	struct netlink netlink;
-	uint16_t family;
-};
 
 /* A question with one attribute. */
 struct taskstats_request {
@@ -77,40 +69,30 @@ static int find_family(struct taskstats_link *l)
 		.attr = { .nla_type = CTRL_ATTR_FAMILY_NAME },
 	};
 	struct netlink_answer a;
-	const void *id;
-	size_t len;
 	int r;
 
 	l->family = GENL_ID_CTRL;
 	r = ask(l, &a, &q, TASKSTATS_GENL_NAME, sizeof(TASKSTATS_GENL_NAME));
 	if (r)
 		return r;
-	id = netlink_find(a.body, a.len, CTRL_ATTR_FAMILY_ID, &len);
-	if (!id || len < sizeof(l->family))
-		return -EPROTO;
-	memcpy(&l->family, id, sizeof(l->family));
-	return 0;
+	return netlink_copy(&l->family, sizeof(l->family), a.body, a.len, CTRL_ATTR_FAMILY_ID) ==
+		       sizeof(l->family)
+		   ? 0
+		   : -EPROTO;
 }
 
-int taskstats_open(struct taskstats_link **out)
+int taskstats_open(struct taskstats_link *out)
 {
-	struct taskstats_link *l = calloc(1, sizeof(*l));
+	int r = netlink_open(&out->netlink, NETLINK_GENERIC, TIMEOUT_MS);
 	struct taskstats_delays d;
-	int r;
 
-	if (!l)
-		return -ENOMEM;
-	r = netlink_open(&l->netlink, NETLINK_GENERIC, TIMEOUT_MS);
 	if (!r)
-		r = find_family(l);
+		r = find_family(out);
 	if (!r)
-		r = taskstats_read(l, getpid(), &d);
-	if (r) {
-		taskstats_close(l);
-		return r;
-	}
-	*out = l;
-	return 0;
+		r = taskstats_read(out, getpid(), &d);
+	if (r)
+		taskstats_close(out);
+	return r;
 }
 
 static uint64_t field(const char *at, size_t len, size_t offset)
@@ -131,13 +113,11 @@ static int decode(struct taskstats_delays *out, const char *at, size_t len)
 	memcpy(&version, at, sizeof(version));
 	if (version == VERSION_MOVED)
 		return -EOPNOTSUPP;
-	out->version = version;
 	for (size_t i = 0; i < TASKSTATS_DELAYS; i++) {
 		out->known[i] = version >= delays[i].since;
 		out->ns[i] = out->known[i] ? field(at, len, delays[i].at) : 0;
 	}
 	out->cpu_ns = field(at, len, AT_CPU);
-	out->slices = field(at, len, AT_SLICES);
 	return 0;
 }
 
@@ -163,8 +143,5 @@ int taskstats_read(struct taskstats_link *l, pid_t pid, struct taskstats_delays 
 
 void taskstats_close(struct taskstats_link *l)
 {
-	if (!l)
-		return;
 	netlink_close(&l->netlink);
-	free(l);
 }

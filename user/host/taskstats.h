@@ -8,8 +8,8 @@
  * return int return 0 or a negative errno.
  */
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "host/netlink.h"
+
 #include <sys/types.h>
 
 /* Nanoseconds waited since the process began, in the order of SAMPLE_BLKIO and the next. */
@@ -17,20 +17,23 @@
 
 /* All 0 if task delay accounting is off, or was off when the process was started. */
 struct taskstats_delays {
-	unsigned int version; /* of the interface */
 	uint64_t ns[TASKSTATS_DELAYS];
-	bool known[TASKSTATS_DELAYS]; /* by this version */
-	uint64_t cpu_ns, slices;      /* accounted always */
+	bool known[TASKSTATS_DELAYS]; /* by this version of the interface */
+	uint64_t cpu_ns;              /* accounted always */
 };
 
-struct taskstats_link;
+/* All 0: closed. */
+struct taskstats_link {
+	struct netlink netlink;
+	uint16_t family; /* what the interface is called here */
+};
 
 /*
  * -EPERM: no CAP_NET_ADMIN; -ENOENT: not in this kernel (or network namespace); -EOPNOTSUPP: it
- * has version 15, whose layout differs.
+ * has version 15, whose layout differs. Then out is closed.
  */
-int taskstats_open(struct taskstats_link **out);
+int taskstats_open(struct taskstats_link *out);
 int taskstats_read(struct taskstats_link *l, pid_t pid, struct taskstats_delays *out);
-void taskstats_close(struct taskstats_link *l); /* NULL is allowed */
+void taskstats_close(struct taskstats_link *l); /* may be closed already */
 
 #endif

@@ -40,20 +40,21 @@ static int ask(struct tcpdiag *d, struct netlink_answer *a)
 		   : -EPROTO;
 }
 
-/* An attribute of that; NULL: not there. */
-static const void *find_in(const struct netlink_answer *a, unsigned int type, size_t *len)
+/* An attribute of that, as netlink_copy(). */
+static size_t copy_attribute(void *out, size_t out_len, const struct netlink_answer *a,
+			     unsigned int type)
 {
 	const struct inet_diag_msg *m = a->body;
 
-	return netlink_find(m + 1, a->len - sizeof(*m), type, len);
+	return netlink_copy(out, out_len, m + 1, a->len - sizeof(*m), type);
 }
 
 static void set_addr(uint32_t out[static 4], uint8_t family, const struct sockets_addr *from)
 {
-	if (family == AF_INET)
-		memcpy(out, from->ip + 12, 4);
-	else
-		memcpy(out, from->ip, sizeof(from->ip));
+	bool v4 = family == AF_INET;
+
+	memset(out, 0, sizeof(from->ip));
+	memcpy(out, from->ip + (v4 ? 12 : 0), v4 ? 4 : sizeof(from->ip));
 }
 
 /* A link-local address is valid on one interface only. */
@@ -75,8 +76,6 @@ static int find(struct tcpdiag *d, uint8_t family, const struct sockets_addr *se
 	int r;
 
 	d->family = family;
-	memset(d->id.idiag_src, 0, sizeof(d->id.idiag_src));
-	memset(d->id.idiag_dst, 0, sizeof(d->id.idiag_dst));
 	set_addr(d->id.idiag_src, family, server);
 	set_addr(d->id.idiag_dst, family, client);
 	d->id.idiag_cookie[0] = d->id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
@@ -118,13 +117,11 @@ int tcpdiag_open(struct tcpdiag *out, const struct sockaddr_storage *local,
 
 static void take_memory(struct run_tcp *out, const struct netlink_answer *a)
 {
-	uint32_t mem[SK_MEMINFO_VARS] = {};
-	size_t len;
-	const void *value = find_in(a, INET_DIAG_SKMEMINFO, &len);
+	uint32_t mem[SK_MEMINFO_VARS];
 
-	if (!value || len <= SK_MEMINFO_SNDBUF * sizeof(mem[0]))
+	if (copy_attribute(mem, sizeof(mem), a, INET_DIAG_SKMEMINFO) <=
+	    SK_MEMINFO_SNDBUF * sizeof(mem[0]))
 		return;
-	memcpy(mem, value, len < sizeof(mem) ? len : sizeof(mem));
 	out->known[TCP_SNDBUF] = out->known[TCP_RCVBUF] = true;
 	out->value[TCP_SNDBUF] = mem[SK_MEMINFO_SNDBUF];
 	out->value[TCP_RCVBUF] = mem[SK_MEMINFO_RCVBUF];
@@ -142,14 +139,11 @@ static void take_queues(struct run_tcp *out, const struct netlink_answer *a)
 
 static bool take_info(struct run_tcp *out, const struct netlink_answer *a)
 {
-	struct tcp_info info = {};
-	size_t len;
-	const void *value = find_in(a, INET_DIAG_INFO, &len);
+	struct tcp_info info;
+	size_t len = copy_attribute(&info, sizeof(info), a, INET_DIAG_INFO);
 
-	if (!value || !len)
+	if (!len)
 		return false;
-	len = len < sizeof(info) ? len : sizeof(info);
-	memcpy(&info, value, len);
 	tcp_info_take(out, &info, len);
 	take_queues(out, a);
 	return true;
@@ -183,13 +177,7 @@ bool tcpdiag_look(struct tcpdiag *d, struct run_tcp *out)
 /* false: as in look(), or the kernel does not say. */
 static bool look_info(struct tcpdiag *d, struct netlink_answer *a, struct tcp_info *info)
 {
-	size_t len;
-	const void *value = look(d, a) ? find_in(a, INET_DIAG_INFO, &len) : NULL;
-
-	*info = (struct tcp_info) { 0 };
-	if (value)
-		memcpy(info, value, len < sizeof(*info) ? len : sizeof(*info));
-	return value;
+	return look(d, a) && copy_attribute(info, sizeof(*info), a, INET_DIAG_INFO);
 }
 
 bool tcpdiag_owed(struct tcpdiag *d, uint64_t bytes, uint32_t *ms)
@@ -238,14 +226,13 @@ bool tcpdiag_carried(const struct sockets_entry *end, uint64_t *read, uint64_t *
 
 bool tcpdiag_congestion(struct tcpdiag *d, char out[static TCP_CONGESTION_LEN])
 {
+	char name[TCP_CONGESTION_LEN] = "";
 	struct netlink_answer a;
-	const char *name;
-	size_t len;
 
-	name = look(d, &a) ? find_in(&a, INET_DIAG_CONG, &len) : NULL;
-	if (name)
-		snprintf(out, TCP_CONGESTION_LEN, "%.*s", (int)len, name);
-	return name;
+	if (!look(d, &a) || !copy_attribute(name, sizeof(name) - 1, &a, INET_DIAG_CONG))
+		return false;
+	memcpy(out, name, sizeof(name));
+	return true;
 }
 
 void tcpdiag_close(struct tcpdiag *d)

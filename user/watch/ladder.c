@@ -120,7 +120,7 @@ static bool may_look(void)
 static void try_proc(struct ladder *l)
 {
 	struct afs_compat io;
-	int r = procfs_io(&io, getpid());
+	int r = procfs_io(&io, getpid(), 0);
 
 	if (r)
 		say(l, "calls", "/proc/PID/io", false, "%s: this kernel has no task I/O accounting",

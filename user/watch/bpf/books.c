@@ -41,7 +41,7 @@ static int thread_io(struct afs_compat *out, const struct afs_thread *t, pid_t t
 			*out = t->io;
 			return 0;
 		}
-		r = procfs_io_thread(&io, tgid, t->tid);
+		r = procfs_io(&io, tgid, t->tid);
 	} while (is_stopped(t) || memcmp(&begin, &t->io, sizeof(begin)) != 0);
 	ledger_compat_subtract(&io, &begin);
 	*out = io;

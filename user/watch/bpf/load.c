@@ -166,10 +166,11 @@ static int set_trace(struct bpf_load *l, struct afs_setup *setup, const struct l
 /* Several messages at once are looked into if they are datagrams. */
 static void set_calls(struct afs_setup *setup)
 {
-	syscalls_table(setup->calls);
-	for (size_t i = 0; i < AFS_N_CALLS; i++)
-		if (setup->calls[i].data == AFS_DATA_MMSG && !AFS_IS_DATAGRAMS(setup->decoder))
-			setup->calls[i].data = AFS_DATA_NONE;
+	for (int nr = 0; nr < AFS_N_CALLS; nr++) {
+		setup->calls[nr] = syscalls_call(nr);
+		if (setup->calls[nr].data == AFS_DATA_MMSG && !AFS_IS_DATAGRAMS(setup->decoder))
+			setup->calls[nr].data = AFS_DATA_NONE;
+	}
 }
 
 /* Maps whose length depends on the machine, or that are made small because nobody needs them. */

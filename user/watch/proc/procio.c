@@ -70,7 +70,7 @@ static int add(struct procio *p, const struct target_process *of, enum afs_role 
 	if (!r && !first && st.started != of->started)
 		return 0;
 	if (!r)
-		r = procfs_io(&made.now, of->pid);
+		r = procfs_io(&made.now, of->pid, 0);
 	if (r)
 		return !first && (r == -ESRCH || r == -ENOENT) ? 0 : refuse(r, of->pid, role, e);
 	made.parent = st.ppid;
@@ -114,7 +114,7 @@ int procio_look(struct procio *p, const struct target *t, struct err *e)
 
 static void read_one(struct procio_one *one)
 {
-	int r = procfs_io(&one->next, one->pid);
+	int r = procfs_io(&one->next, one->pid, 0);
 	struct afs_compat grown = one->next;
 
 	/* Not the process's failure: the next reading has everything. */
