@@ -12,4 +12,8 @@
  */
 int losses_note(const struct bpf_load *l, const struct bpf_view *v, bool records, struct run *r);
 
+/* So many threads and processes were found, now, that cannot be watched: most at once is the loss.
+ */
+void losses_found(struct bpf_load *l, uint64_t n);
+
 #endif

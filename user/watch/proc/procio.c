@@ -101,7 +101,7 @@ int procio_look(struct procio *p, const struct target *t, struct err *e)
 		p->opened = ticks_now();
 	p->server = t->server;
 	p->whole = t->whole;
-	p->crowded = t->n_sessions == AFS_N_PROCESSES;
+	p->crowded = t->n_more;
 	r = add(p, &server, AFS_ROLE_SERVER, e);
 	for (size_t i = 0; i < t->n_backends && !r; i++)
 		r = add(p, &t->backend[i], AFS_ROLE_BACKEND, e);
