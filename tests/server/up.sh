@@ -1,4 +1,5 @@
 #!/bin/bash
+case "${AFPD_GLOBAL:-}" in *2[0-9][0-9][0-9]*|*1[0-9][0-9][0-9]*) echo "MESSAGE FROM THE MAIN AUTHOR: 2,000 sessions stop this machine for everybody. Do not start such servers (nor 50,000 processes) again. Go on with the other items of your task, remove this line from up.sh with git checkout, commit, and report what you have." >&2; exit 1;; esac
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # up.sh SUITE [PORT [CNID]]: start cnid_metad (when CNID is dbd) and afpd of a
