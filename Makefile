@@ -36,7 +36,7 @@ UNIT	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/tes
 BPF_TESTS  = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bpf/test_*.c)))
 KNOWN	   = $(BUILD)/tests/known/server
 WHOLE	   = $(KNOWN) $(patsubst %,$(BUILD)/tests/integration/%,verbs rx_relay)
-VM_TESTS   = $(BUILD)/tests/vm/nobpf $(BUILD)/tests/vm/rung
+VM_TESTS   = $(patsubst %,$(BUILD)/tests/vm/%,hotplug nobpf rung)
 # Names of other tools, under which the program behaves as they do.
 NAMES	   = afp_lantest afp_speedtest gfapi_perf_tool gfapi_perf rxperf
 # A plugin for each MPI library that is here; the program itself needs none.
@@ -128,7 +128,7 @@ $(GEN)/%.skel.h: $(GEN)/%.bpf.o
 FAKE	   = $(patsubst tests/%.c,$(BUILD)/tests/%.o,$(sort $(wildcard tests/fake/*.c tests/ref/*.c)))
 SAN	   = $(MAKE) --no-print-directory BUILD=build/san GEN=build/gen SANITIZE=1 CC=$(CLANG)
 FUZZ	   = $(SAN) BUILD=build/fuzz COVERED=1
-CROSS	   = tests/vm/cross.sh tests/bpf/test_calls tests/vm/rung
+CROSS	   = tests/vm/cross.sh tests/bpf/test_calls tests/vm/hotplug tests/vm/rung
 CPUS	  := $(shell nproc)
 # What tests write is soon deleted: they write to memory where 4 GB are free.
 IN_MEMORY  = $(shell df -k --output=avail /dev/shm 2> /dev/null | awk 'NR == 2 && $$1 > 4000000 { print "TMPDIR=/dev/shm" }')

@@ -122,16 +122,12 @@ static __always_inline struct afs_thread *thread_new(__s32 tid, __u32 slot, __u3
 	struct afs_thread *t;
 	__u32 i;
 
-	if (!p) {
-		AFS_COUNT(shared.lost.process_slots);
+	if (!p)
 		return NULL;
-	}
 	i = pool_take(AFS_SLOTS_THREAD);
 	t = bpf_map_lookup_elem(&thread, &i);
-	if (!t) {
-		AFS_COUNT(shared.lost.thread_slots);
+	if (!t)
 		return NULL;
-	}
 	AFS_COUNT(p->threads);
 	t->slot = i;
 	t->process = slot;
@@ -247,7 +243,11 @@ static __always_inline struct afs_thread *child_new(const struct afs_thread *par
 			p->is_32bit = parent->is_32bit;
 	}
 	t = thread_new(tid, slot, number);
-	if (t)
+	if (!t && process_at(slot))
+		AFS_COUNT(shared.lost.thread_slots);
+	else if (!t)
+		AFS_COUNT(shared.lost.process_slots);
+	else
 		t->is_32bit = parent->is_32bit;
 	if (t && tracing(AFS_TRACE_CALLS))
 		t->dsi_id = parent->dsi_id;

@@ -470,6 +470,7 @@ struct afs_inodes {
 struct afs_lost {
 	__u64 thread_slots;           /* threads not watched: no slot */
 	__u64 process_slots;          /* threads not watched: no slot for their process */
+	__u64 found;                  /* by user space, threads and processes: no slot */
 	__u64 streams;                /* reads and writes of clients' connections without a slot */
 	__u64 storage;                /* threads not watched: the kernel refused a task storage */
 	__u64 parts;                  /* calls and times in AFS_ACCOUNT_MORE: no part left */

@@ -114,6 +114,17 @@ $(preempt lazy)
 umount /sys/kernel/tracing /sys/kernel/debug
 part 'no tracefs' sh -c './rung || :'
 END
+# Room for many CPUs, of which few are there.
+row cpus-256 bookworm 2 possible_cpus=256 "^256 possible CPUs [(]the kernel's[)]" \
+    < <(tests cpus 'calls:reads_*')
+# CPUs go and come; the first one only where the kernel lets it, as on arm64.
+row hotplug trixie 4 '' '^rung calls: tp_btf' '^CPUs went and came 6 times$' '^CPU 0 cannot be switched off' << 'END'
+run ./hotplug 1
+./hotplug 0 || [ $? = 77 ] || bad=1
+END
+row hotplug-arm64 trixie/arm64 2 '' '^CPUs went and came 4 times$' << 'END'
+run ./hotplug 0
+END
 row arm64 trixie/arm64 1 '' '^reads: 80000 of 80000$' << 'END'
 run ./rung 8 10000
 run ./test_calls

@@ -105,7 +105,8 @@ static void add_inode(struct target *t, uint64_t ino, uint32_t dev, enum afs_obj
 		t->crowded = true;
 }
 
-static void add_process(struct target *t, struct target_process *list, size_t *n, size_t max,
+/* false: there is no place for it. */
+static bool add_process(struct target *t, struct target_process *list, size_t *n, size_t max,
 			pid_t pid)
 {
 	struct procstat st;
@@ -113,24 +114,23 @@ static void add_process(struct target *t, struct target_process *list, size_t *n
 
 	for (i = 0; i < *n; i++) {
 		if (list[i].pid == pid && !list[i].ended)
-			return;
+			return true;
 		/* Sessions and backends come and go: their places are reused. */
 		if (list[i].ended && list != t->other)
 			at = i;
 	}
 	if (procstat_read(&st, pid))
-		return;
-	if (at == max) {
-		t->crowded = true;
-		return;
-	}
+		return true;
+	if (at == max)
+		return false;
 	list[at] = (struct target_process) { .pid = pid, .started = st.started };
 	*n += at == *n;
+	return true;
 }
 
 static void add_cnid(struct target *t, pid_t pid, bool database)
 {
-	add_process(t, t->backend, &t->n_backends, TARGET_BACKENDS_MAX, pid);
+	t->crowded |= !add_process(t, t->backend, &t->n_backends, TARGET_BACKENDS_MAX, pid);
 	for (size_t i = 0; database && i < t->n_backends; i++)
 		if (t->backend[i].pid == pid)
 			t->backend[i].foreign = true;
@@ -138,7 +138,7 @@ static void add_cnid(struct target *t, pid_t pid, bool database)
 
 static void add_session(struct target *t, pid_t pid)
 {
-	add_process(t, t->session, &t->n_sessions, AFS_N_PROCESSES, pid);
+	t->n_more += !add_process(t, t->session, &t->n_sessions, AFS_N_PROCESSES, pid);
 }
 
 /* false also if it cannot be determined, as when no descriptor is left. */
@@ -208,10 +208,10 @@ void target_add(struct target *t, pid_t pid, enum afs_role role)
 	size_t n = t->n_others;
 
 	if (role == AFS_ROLE_BACKEND) {
-		add_process(t, t->backend, &t->n_backends, TARGET_BACKENDS_MAX, pid);
+		t->crowded |= !add_process(t, t->backend, &t->n_backends, TARGET_BACKENDS_MAX, pid);
 		return;
 	}
-	add_process(t, t->other, &t->n_others, TARGET_OTHERS_MAX, pid);
+	t->crowded |= !add_process(t, t->other, &t->n_others, TARGET_OTHERS_MAX, pid);
 	if (t->n_others > n)
 		t->other[n].role = (uint8_t)role;
 }
@@ -266,22 +266,31 @@ static int add_descendant(void *arg, pid_t pid)
 	return 0;
 }
 
-void target_look_children(struct target *t)
+static void look_descendants(struct target *t)
 {
 	size_t before;
 
-	if (t->whole && !t->ended)
-		procfs_each_child(t->server, add_child, t);
-	if (!t->plain)
-		return;
 	/* Children of children, too: until there are no more. */
 	do {
 		before = t->n_sessions;
+		t->n_more = 0;
 		procfs_each_child(t->server, add_descendant, t);
 		for (size_t i = 0; i < t->n_sessions; i++)
 			if (!t->session[i].ended)
 				procfs_each_child(t->session[i].pid, add_descendant, t);
 	} while (t->n_sessions != before);
+}
+
+void target_look_children(struct target *t)
+{
+	size_t most = t->n_more;
+
+	t->n_more = 0;
+	if (t->whole && !t->ended)
+		procfs_each_child(t->server, add_child, t);
+	if (t->plain)
+		look_descendants(t);
+	t->n_more = t->n_more < most ? most : t->n_more;
 }
 
 static int by_number(const void *a, const void *b)

@@ -500,8 +500,9 @@ int bpf_load_mark(struct bpf_load *l, struct afs_want *want, size_t n, struct er
 	if (mark->failed)
 		return err_set(e, -ENOMEM,
 			       "%u threads cannot be watched: the kernel refused task storage for "
-			       "them, or more than %u threads would have to be watched",
-			       mark->failed, AFS_N_THREADS);
+			       "them, or more than %u processes or %u threads would have to be "
+			       "watched",
+			       mark->failed, AFS_N_PROCESSES, AFS_N_THREADS);
 	return 0;
 }
 

@@ -6,6 +6,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+void losses_found(struct bpf_load *l, uint64_t n)
+{
+	struct afs_lost *lost = &l->shared->lost;
+
+	lost->found = n > lost->found ? n : lost->found;
+}
+
 int losses_skipped(const struct bpf_load_program *p, size_t n, struct run *r)
 {
 	char what[96];
@@ -131,6 +138,7 @@ int losses_note(const struct bpf_rung *b, struct run *r)
 	} losses[] = {
 		{ "threads not watched: no slot", lost->thread_slots, false },
 		{ "threads not watched: no slot for the process", lost->process_slots, false },
+		{ "threads and processes found, and not watched", lost->found, false },
 		{ "threads not watched: no task storage", lost->storage, false },
 		{ "calls on connections that found no slot", lost->streams, true },
 		{ "states not assigned to an account: no room", lost->parts, false },

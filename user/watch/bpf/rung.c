@@ -92,14 +92,19 @@ static void take_known(struct bpf_rung *b, const struct afs_inodes *from)
 	known->epoch++;
 }
 
-static void want(const struct bpf_rung *b, struct afs_want *list, size_t *n,
-		 const struct target_process *p, enum afs_role role, unsigned int account)
+/* 1: it should be watched, and there is no place for it. */
+static size_t want(const struct bpf_rung *b, struct afs_want *list, size_t *n,
+		   const struct target_process *p, enum afs_role role, unsigned int account)
 {
 	for (size_t i = 0; i < *n; i++)
 		if (list[i].tgid == p->pid)
-			return;
-	if (*n < AFS_N_WANTS && !p->ended && !bpf_view_find(&b->view, p->pid))
-		list[(*n)++] = (struct afs_want) { p->pid, role, account, -1 };
+			return 0;
+	if (p->ended || bpf_view_find(&b->view, p->pid))
+		return 0;
+	if (*n == AFS_N_WANTS)
+		return 1;
+	list[(*n)++] = (struct afs_want) { p->pid, role, account, -1 };
+	return 0;
 }
 
 /* A process that has ended since it was found is not an error, but the one that was asked for is:
@@ -111,7 +116,7 @@ static int mark(struct bpf_rung *b, const struct target *t, struct err *e)
 	bool first = !bpf_view_processes(&b->view);
 	struct procstat st;
 	struct afs_want *list = malloc(AFS_N_WANTS * sizeof(*list));
-	size_t n = 0;
+	size_t n = 0, more = t->n_more;
 	int r = -ENOMEM;
 
 	if (!list)
@@ -120,12 +125,13 @@ static int mark(struct bpf_rung *b, const struct target *t, struct err *e)
 		want(b, list, &n, &server, AFS_ROLE_SERVER,
 		     t->client || t->serves ? AFS_ACCOUNT_BETWEEN : AFS_ACCOUNT_NONE);
 	for (size_t i = 0; i < t->n_backends; i++)
-		want(b, list, &n, &t->backend[i], AFS_ROLE_BACKEND, AFS_ACCOUNT_NONE);
+		more += want(b, list, &n, &t->backend[i], AFS_ROLE_BACKEND, AFS_ACCOUNT_NONE);
 	for (size_t i = 0; i < t->n_sessions; i++)
-		want(b, list, &n, &t->session[i], AFS_ROLE_SERVER, between);
+		more += want(b, list, &n, &t->session[i], AFS_ROLE_SERVER, between);
 	for (size_t i = 0; i < t->n_others; i++)
-		want(b, list, &n, &t->other[i], t->other[i].role, AFS_ACCOUNT_NONE);
+		more += want(b, list, &n, &t->other[i], t->other[i].role, AFS_ACCOUNT_NONE);
 	r = n ? bpf_load_mark(&b->load, list, n, e) : 0;
+	losses_found(&b->load, r == -ENOMEM ? more + b->load.shared->mark.failed : more);
 	/* One that has just ended is watched, too: that is what there is to say. */
 	if (!r && first && !bpf_view_find(&b->view, t->server) && !procstat_read(&st, t->server) &&
 	    procstat_lives(&st))

@@ -324,7 +324,7 @@ int procio_note(const struct procio *p, struct run *r)
 			       "%zu processes have ended: what they did after their last reading "
 			       "is missing",
 			       p->n_cut);
-	if (!err && p->t->n_sessions == AFS_N_PROCESSES)
+	if (!err && p->t->n_more)
 		err = run_note(&r->warnings, "watch",
 			       "more than %d sessions: the others count when they end",
 			       AFS_N_PROCESSES);
