@@ -26,7 +26,7 @@ CFLAGS_ALL = -std=gnu11 -Wall -Wextra -Werror -Iuser -Iclient -I. -I$(GEN) \
 comma	   = ,
 LIBS	   = $(shell pkg-config --libs $(PKGS)) -lm
 
-SRC	  := $(sort $(wildcard user/*/*.c user/*/*/*.c client/*/*.c))
+SRC	  := $(sort $(wildcard $(foreach n,*/*.c */*/*.c,user/$n client/$n)))
 LIB_OBJ	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out user/cmd/main.c,$(SRC)))
 CLIENT_OBJ = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/% user/base/% user/run/%,$(SRC)))
 BPF_OBJ	   = $(filter $(BUILD)/obj/user/watch/bpf/%,$(LIB_OBJ))
