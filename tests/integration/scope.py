@@ -23,7 +23,7 @@ from netatalk import USERS, Server
 REPO = Path(__file__).resolve().parents[2]
 BUILD = REPO / "build"
 
-# Exit codes: user/cmd/cmd.h.
+# Exit codes: user/app/cmd.h.
 OK, FAILED, USAGE, REFUSED, UNTRUSTED, NO_SESSION, LOST, SLOW = range(8)
 INTERRUPTED = 130
 

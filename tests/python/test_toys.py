@@ -121,7 +121,7 @@ def add_decoder(scratch: Scratch) -> None:
 def add_subcommand(scratch: Scratch) -> None:
     scratch.write("user/cmd/joy.c", COMMAND)
     scratch.replace(
-        "user/cmd/cmd.h", "int cmd_check(", "int cmd_joy(int argc, char **argv);\nint cmd_check("
+        "user/app/cmd.h", "int cmd_check(", "int cmd_joy(int argc, char **argv);\nint cmd_check("
     )
     row = '	{ "joy", "a joy", cmd_joy, check_options },\n	{ "clean",'
     scratch.replace("user/cmd/main.c", '	{ "clean",', row)
@@ -132,7 +132,7 @@ def add_workload(scratch: Scratch) -> None:
     scratch.write("client/work/toy.c", TOY_C)
     scratch.write("user/cmd/toy.c", TOY_COMMAND)
     declared = "extern const struct opt toy_options[];\nint cmd_toy(int argc, char **argv);\n"
-    scratch.replace("user/cmd/cmd.h", "int cmd_check(", declared + "int cmd_check(")
+    scratch.replace("user/app/cmd.h", "int cmd_check(", declared + "int cmd_check(")
     row = '	{ "toy", "a toy", cmd_toy, toy_options },\n	{ "clean",'
     scratch.replace("user/cmd/main.c", '	{ "clean",', row)
 

@@ -113,7 +113,7 @@ for _ in range(2):
             left -= len(server.recv(left))
 """
 COMMAND = """
-#include "cmd/cmd.h"
+#include "app/cmd.h"
 
 #include <stdio.h>
 

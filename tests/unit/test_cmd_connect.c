@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * From a URL and options to a server, and to an open volume.
- * Also tests user/cmd/cmd.c.
+ * Also tests user/app/cmd.c.
  */
 #include "cmd/connect.h"
 #include "fake/peer.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The name of a run finds that run, or says why none. */
-#include "cmd/runs.h"
+#include "app/runs.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,8 +2,8 @@
 /* Clients of Rx: their threads and sockets, and what they do together. */
 #include "cmd/callers.h"
 
+#include "app/cmd.h"
 #include "base/clock.h"
-#include "cmd/cmd.h"
 #include "work/rx_data.h"
 
 #include <arpa/inet.h>

@@ -2,8 +2,8 @@
 /* afpscope check: what can be watched on this machine, of which server, and what spoils it. */
 #include "cmd/check_found.h"
 
+#include "app/runs.h"
 #include "base/opt.h"
-#include "cmd/runs.h"
 #include "cmd/whom.h"
 #include "host/procfs.h"
 

@@ -4,8 +4,8 @@
 
 /* What afpscope check found, and its two forms. */
 
+#include "app/cmd.h"
 #include "base/err.h"
-#include "cmd/cmd.h"
 #include "kinds/hints.h"
 #include "kinds/servers.h"
 #include "watch/ladder.h"

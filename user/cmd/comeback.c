@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cmd/comeback.h"
 
-#include "cmd/cmd.h"
+#include "app/cmd.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -3,7 +3,7 @@
  * Completion for bash, from the tables of commands and options: new rows need nothing here.
  * Needs nothing but bash itself.
  */
-#include "cmd/cmd.h"
+#include "app/cmd.h"
 
 #include <string.h>
 

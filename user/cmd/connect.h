@@ -5,8 +5,8 @@
 /* Options that name a server, and the way from them to an open volume. */
 
 #include "afp/afp.h"
+#include "app/cmd.h"
 #include "base/opt.h"
-#include "cmd/cmd.h"
 
 struct connect_cfg {
 	const char *host, *user, *password, *password_file, *volume, *uam;

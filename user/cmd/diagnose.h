@@ -7,7 +7,7 @@
  * connections, and the volumes.
  */
 
-#include "cmd/cmd.h"
+#include "app/cmd.h"
 #include "cmd/connections.h"
 #include "cmd/unanswered.h"
 #include "host/fanotify.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* afpscope doctor: says what is wrong with a running server, or was in a saved run. */
-#include "cmd/cmd.h"
+#include "app/cmd.h"
+#include "app/output.h"
 #include "cmd/diagnose.h"
 #include "cmd/guard.h"
-#include "cmd/output.h"
 #include "cmd/record.h"
 #include "kinds/kind.h"
 #include "report/report.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* afpscope dump: records of a trace as text, for a server without Python. */
-#include "cmd/cmd.h"
+#include "app/cmd.h"
 
+#include "app/runs.h"
 #include "base/opt.h"
 #include "cmd/dump_text.h"
-#include "cmd/runs.h"
 #include "report/cell.h"
 #include "run/account.h"
 #include "trace/fields.h"

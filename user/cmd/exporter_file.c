@@ -4,8 +4,8 @@
  * capabilities and hears only the process that serves, which is nobody: whoever got into that one
  * by HTTP could change no file.
  */
+#include "app/cmd.h"
 #include "base/file.h"
-#include "cmd/cmd.h"
 #include "cmd/exporter.h"
 #include "host/rights.h"
 

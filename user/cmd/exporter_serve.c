@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The process that serves: it has no rights, adds up readings, and answers by HTTP. */
+#include "app/cmd.h"
 #include "base/clock.h"
-#include "cmd/cmd.h"
 #include "cmd/exporter.h"
 #include "cmd/exporter_http.h"
 #include "cmd/guard.h"

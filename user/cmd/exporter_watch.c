@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The process that watches: finds the server, begins, drops rights, and reads when it is asked. */
 #include "afp/afp.h"
+#include "app/cmd.h"
 #include "base/clock.h"
-#include "cmd/cmd.h"
 #include "cmd/comeback.h"
 #include "cmd/exporter.h"
 #include "cmd/guard.h"

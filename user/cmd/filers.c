@@ -2,8 +2,8 @@
 /* Clients with small files: their threads and stores, and what they do together. */
 #include "cmd/filers.h"
 
+#include "app/cmd.h"
 #include "base/clock.h"
-#include "cmd/cmd.h"
 #include "cmd/opener.h"
 #include "cmd/places.h"
 #include "host/pagecache.h"

@@ -2,7 +2,7 @@
 /* The ready files and the gun, through a store: in a directory of this machine or in a volume. */
 #include "cmd/gun.h"
 
-#include "cmd/cmd.h"
+#include "app/cmd.h"
 #include "load/load.h"
 
 #include <errno.h>

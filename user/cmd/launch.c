@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cmd/launch.h"
 
-#include "cmd/cmd.h"
+#include "app/cmd.h"
 #include "mpi/plugin.h"
 
 #include <dlfcn.h>

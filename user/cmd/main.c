@@ -5,7 +5,7 @@
  * command with the options, tables and exit codes of netatalk's tool (cmd/peer.h); likewise as
  * rxperf, and as gfapi_perf_tool or gfapi_perf, which has no row here.
  */
-#include "cmd/cmd.h"
+#include "app/cmd.h"
 #include "cmd/peer.h"
 #include "cmd/rxperf.h"
 #include "host/procfs.h"

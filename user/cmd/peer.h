@@ -8,7 +8,7 @@
  */
 
 #include "afp/afp.h"
-#include "cmd/cmd.h"
+#include "app/cmd.h"
 
 /* Is this argv[0] the compatible name? */
 bool peer_name(const char *argv0, const char *name);

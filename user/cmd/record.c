@@ -4,14 +4,14 @@
  * command cost.
  */
 #include "cmd/record.h"
+#include "app/child.h"
+#include "app/cmd.h"
+#include "app/output.h"
 #include "base/clock.h"
 #include "base/opt.h"
-#include "cmd/child.h"
-#include "cmd/cmd.h"
 #include "cmd/comeback.h"
 #include "cmd/diagnose.h"
 #include "cmd/guard.h"
-#include "cmd/output.h"
 #include "cmd/rx_waiting.h"
 #include "cmd/sampler.h"
 #include "host/rights.h"

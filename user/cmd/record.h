@@ -4,7 +4,7 @@
 
 /* Watches a running server for a time, whoever its clients are: for record and doctor. */
 
-#include "cmd/runs.h"
+#include "app/runs.h"
 #include "cmd/tracing.h"
 #include "cmd/whom.h"
 

@@ -4,7 +4,7 @@
 
 /* The server's half of afpscope rx. */
 
-#include "cmd/cmd.h"
+#include "app/cmd.h"
 
 extern const struct opt rx_serve_options[];
 

@@ -4,8 +4,8 @@
  * have its exit codes, 0 and 1; the client prints one line for each test. The calls are those of
  * afpscope rx.
  */
+#include "app/cmd.h"
 #include "base/file.h"
-#include "cmd/cmd.h"
 #include "cmd/peer.h"
 #include "cmd/rx_serve.h"
 #include "cmd/rxperf.h"

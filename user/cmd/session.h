@@ -7,9 +7,9 @@
  * serves it, the run that both fill, and the cleaning up after any kind of end.
  */
 
+#include "app/runs.h"
 #include "cmd/connect.h"
 #include "cmd/others.h"
-#include "cmd/runs.h"
 #include "cmd/sampler.h"
 #include "cmd/tracing.h"
 #include "host/sample.h"

@@ -3,11 +3,11 @@
  * afpscope slow: a line for each slow request of a running server, as it happens. The programs in
  * the kernel make records of slow requests only; what has not ended is read from their state.
  */
+#include "app/cmd.h"
+#include "app/output.h"
 #include "base/clock.h"
 #include "base/opt.h"
-#include "cmd/cmd.h"
 #include "cmd/guard.h"
-#include "cmd/output.h"
 #include "cmd/slo.h"
 #include "cmd/slow_keep.h"
 #include "cmd/unanswered.h"

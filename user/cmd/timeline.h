@@ -7,7 +7,7 @@
  * (--at), which are marked. In the thread that waits for the load's end.
  */
 
-#include "cmd/child.h"
+#include "app/child.h"
 #include "cmd/session.h"
 
 #define TIMELINE_CHANGES 16

@@ -5,10 +5,10 @@
  */
 #include "cmd/top.h"
 
+#include "app/cmd.h"
+#include "app/output.h"
 #include "base/clock.h"
 #include "base/opt.h"
-#include "cmd/cmd.h"
-#include "cmd/output.h"
 #include "host/rights.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 /* Connects watch, session and trace, which know nothing of each other. */
 #include "cmd/tracing.h"
 
-#include "cmd/runs.h"
+#include "app/runs.h"
 #include "host/sockets.h"
 #include "trace/trace.h"
 

@@ -9,7 +9,7 @@
  * what it sends is in client/work.
  */
 
-#include "cmd/output.h"
+#include "app/output.h"
 #include "cmd/session.h"
 #include "load/load.h"
 

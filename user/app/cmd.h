@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_CMD_H
-#define CMD_CMD_H
+#ifndef APP_CMD_H
+#define APP_CMD_H
 
 /* What the subcommands share: exit codes, messages, signals, the table of commands. */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is known of the terminal, and what is printed. */
-#include "cmd/output.h"
+#include "app/output.h"
 
 #include <stdlib.h>
 #include <sys/ioctl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_OUTPUT_H
-#define CMD_OUTPUT_H
+#ifndef APP_OUTPUT_H
+#define APP_OUTPUT_H
 
 /* What is printed of a run, how wide, and whether with colours (NO_COLOR is obeyed). */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_RUNS_H
-#define CMD_RUNS_H
+#ifndef APP_RUNS_H
+#define APP_RUNS_H
 
 /*
  * Where a run is kept: a folder with run.json, and trace/ where one was asked for. If the user
@@ -9,9 +9,9 @@
  * id, and "last" there is a symbolic link to the newest of those names.
  */
 
+#include "app/cmd.h"
 #include "base/err.h"
 #include "base/opt.h"
-#include "cmd/cmd.h"
 #include "run/run.h"
 
 struct runs_cfg {

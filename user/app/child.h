@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_CHILD_H
-#define CMD_CHILD_H
+#ifndef APP_CHILD_H
+#define APP_CHILD_H
 
 /* A command that is forked now, with all rights of this program, and executed by child_go(). */
 

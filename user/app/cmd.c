@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Signals and messages, the same for every command. */
-#include "cmd/cmd.h"
+#include "app/cmd.h"
 
 #include "base/text.h"
 #include "report/report.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* fork, wait at a socket, exec. */
-#include "cmd/child.h"
+#include "app/child.h"
 
 #include <errno.h>
 #include <limits.h>

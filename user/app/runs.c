@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Where runs are kept. Not for what is in them: report_json, user/trace. */
-#include "cmd/runs.h"
+#include "app/runs.h"
 
 #include "base/file.h"
 #include "host/usernames.h"
