@@ -2,7 +2,7 @@
 """Servers and clients with addresses of IPv6: of the loopback, of a link, and of IPv4 on a socket
 of IPv6. All are in network namespaces of the tests.
 
-Tests user/cmd/others.c, user/watch/bpf/sessions.c.
+Tests user/attach/others.c, user/watch/bpf/sessions.c.
 """
 
 from __future__ import annotations

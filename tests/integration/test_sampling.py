@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Whole servers watched by /proc alone, and the time series of --sample.
 
-Tests user/cmd/sampler.c.
+Tests user/attach/sampler.c.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ SOUND = {
     "client/dsi/net.c": "",
     "user/cmd/dump.c": "",
     "user/cmd/dump_text.c": "",
-    "user/cmd/whom.c": "",
+    "user/attach/whom.c": "",
     "tests/unit/test_dsi.c": "/*\n * A session. Also tests\n * client/dsi/net.c.\n */\n",
     "tests/unit/test_cmd_whom_faults.c": "/* Whom. */\n",
     "tests/integration/test_dumping.py": '"""Dumps.\n\nTests user/cmd/dump.c, dump_text.c."""\n',
@@ -54,6 +54,6 @@ def test_a_breach_is_found(tmp_path: Path, expected: str) -> None:
 
 
 def test_the_tests_of_a_source_are_listed(tmp_path: Path) -> None:
-    sources = "user/cmd/dump_text.c", "user/cmd/whom.c"
+    sources = "user/cmd/dump_text.c", "user/attach/whom.c"
     found = ["tests/integration/test_dumping.py", "tests/unit/test_cmd_whom_faults.c"]
     assert checked(tmp_path, SOUND, *sources) == (0, found)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tests user/cmd/connections.c, and tcpdiag_each of user/host/tcpdiag.c, on real connections. */
-#include "cmd/connections.h"
+/* Tests user/attach/connections.c, and tcpdiag_each of user/host/tcpdiag.c, on real connections. */
+#include "attach/connections.h"
 
 #include "unit/loopback.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* --max-cpu: which values it takes, and when it ends a watch. */
-#include "cmd/guard.h"
+#include "attach/guard.h"
 
 #include <errno.h>
 #include <setjmp.h>

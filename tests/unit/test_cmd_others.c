@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Whose requests a server answered in a region, and the cross-check where others had some.
- * Tests user/cmd/others.c, user/run/requests_book.c.
+ * Tests user/attach/others.c, user/run/requests_book.c.
  */
-#include "cmd/others.h"
+#include "attach/others.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * Requests from before the watch, of sessions that really wait; what the watch itself knows of
  * those that began in it is for tests/bpf.
  */
-#include "cmd/unanswered.h"
+#include "attach/unanswered.h"
 
 #include "unit/server_tree.h"
 

@@ -3,8 +3,8 @@
 #include "cmd/check_found.h"
 
 #include "app/runs.h"
+#include "attach/whom.h"
 #include "base/opt.h"
-#include "cmd/whom.h"
 #include "host/procfs.h"
 
 #include <errno.h>

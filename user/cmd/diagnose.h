@@ -8,8 +8,8 @@
  */
 
 #include "app/cmd.h"
-#include "cmd/connections.h"
-#include "cmd/unanswered.h"
+#include "attach/connections.h"
+#include "attach/unanswered.h"
 #include "host/fanotify.h"
 #include "host/filesystem.h"
 #include "host/machine.h"

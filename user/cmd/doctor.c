@@ -2,8 +2,8 @@
 /* afpscope doctor: says what is wrong with a running server, or was in a saved run. */
 #include "app/cmd.h"
 #include "app/output.h"
+#include "attach/guard.h"
 #include "cmd/diagnose.h"
-#include "cmd/guard.h"
 #include "cmd/record.h"
 #include "kinds/kind.h"
 #include "report/report.h"

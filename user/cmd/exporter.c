@@ -6,10 +6,10 @@
 #include "cmd/exporter.h"
 
 #include "app/cmd.h"
+#include "attach/guard.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/opt.h"
-#include "cmd/guard.h"
 #include "host/rights.h"
 #include "watch/watch.h"
 

@@ -9,8 +9,8 @@
  * --textfile it has a fourth, the owner of the file's folder, which writes.
  */
 
+#include "attach/whom.h"
 #include "base/err.h"
-#include "cmd/whom.h"
 #include "report/tally.h"
 
 #include <stdbool.h>

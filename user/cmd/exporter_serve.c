@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The process that serves: it has no rights, adds up readings, and answers by HTTP. */
 #include "app/cmd.h"
+#include "attach/guard.h"
 #include "base/clock.h"
 #include "cmd/exporter.h"
 #include "cmd/exporter_http.h"
-#include "cmd/guard.h"
 #include "host/rights.h"
 #include "report/openmetrics.h"
 

@@ -2,10 +2,10 @@
 /* The process that watches: finds the server, begins, drops rights, and reads when it is asked. */
 #include "afp/afp.h"
 #include "app/cmd.h"
+#include "attach/comeback.h"
+#include "attach/guard.h"
 #include "base/clock.h"
-#include "cmd/comeback.h"
 #include "cmd/exporter.h"
-#include "cmd/guard.h"
 #include "host/rights.h"
 #include "kinds/kind.h"
 #include "watch/watch.h"

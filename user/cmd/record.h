@@ -5,8 +5,8 @@
 /* Watches a running server for a time, whoever its clients are: for record and doctor. */
 
 #include "app/runs.h"
-#include "cmd/tracing.h"
-#include "cmd/whom.h"
+#include "attach/tracing.h"
+#include "attach/whom.h"
 
 struct record_cfg {
 	const char *name;  /* of the command: "record" */

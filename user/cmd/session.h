@@ -8,10 +8,10 @@
  */
 
 #include "app/runs.h"
+#include "attach/others.h"
+#include "attach/sampler.h"
+#include "attach/tracing.h"
 #include "cmd/connect.h"
-#include "cmd/others.h"
-#include "cmd/sampler.h"
-#include "cmd/tracing.h"
 #include "host/sample.h"
 #include "run/run.h"
 #include "store/store.h"

@@ -4,11 +4,11 @@
 
 /* afpscope top, and its watches: one after the other, of a server that may be started anew. */
 
-#include "cmd/comeback.h"
-#include "cmd/guard.h"
+#include "attach/comeback.h"
+#include "attach/guard.h"
+#include "attach/whom.h"
 #include "cmd/opinion.h"
 #include "cmd/top_screen.h"
-#include "cmd/whom.h"
 #include "kinds/kind.h"
 
 struct top_cfg {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_SAMPLER_H
-#define CMD_SAMPLER_H
+#ifndef ATTACH_SAMPLER_H
+#define ATTACH_SAMPLER_H
 
 /*
  * The time series of a command's run: which processes are sampled (those that are watched), when

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_WHOM_H
-#define CMD_WHOM_H
+#ifndef ATTACH_WHOM_H
+#define ATTACH_WHOM_H
 
 /* Options that name a server of this host: by its port, or by a process. */
 

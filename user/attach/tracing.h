@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_TRACING_H
-#define CMD_TRACING_H
+#ifndef ATTACH_TRACING_H
+#define ATTACH_TRACING_H
 
 /*
  * The trace of a command's run: options, and what connects the watch (server's records), the AFP

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_COMEBACK_H
-#define CMD_COMEBACK_H
+#ifndef ATTACH_COMEBACK_H
+#define ATTACH_COMEBACK_H
 
 /* A server whose main process has ended, and that may be started again. */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Connects the sampler of user/watch, the watch that knows the processes, and the run. */
-#include "cmd/sampler.h"
+#include "attach/sampler.h"
 
 #include "base/clock.h"
 #include "base/vec.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_OTHERS_H
-#define CMD_OTHERS_H
+#ifndef ATTACH_OTHERS_H
+#define ATTACH_OTHERS_H
 
 /*
  * Of a watched server that has other clients than ours: which connections are ours, and how many

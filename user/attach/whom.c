@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cmd/whom.h"
+#include "attach/whom.h"
 
 #include <errno.h>
 #include <string.h>

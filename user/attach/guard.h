@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_GUARD_H
-#define CMD_GUARD_H
+#ifndef ATTACH_GUARD_H
+#define ATTACH_GUARD_H
 
 /* --max-cpu: a watch that costs more CPU time than was allowed ends by itself. */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cmd/unanswered.h"
+#include "attach/unanswered.h"
 
 #include "base/clock.h"
 #include "run/account.h"

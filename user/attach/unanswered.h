@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_UNANSWERED_H
-#define CMD_UNANSWERED_H
+#ifndef ATTACH_UNANSWERED_H
+#define ATTACH_UNANSWERED_H
 
 /*
  * Requests that have no answer yet: those that the watch has seen begin, and those from before it,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cmd/connections.h"
+#include "attach/connections.h"
 
 #include "base/clock.h"
 #include "base/vec.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_CONNECTIONS_H
-#define CMD_CONNECTIONS_H
+#ifndef ATTACH_CONNECTIONS_H
+#define ATTACH_CONNECTIONS_H
 
 /* The server's ends of its clients' TCP connections during a watch. */
 

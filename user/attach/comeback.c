@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cmd/comeback.h"
+#include "attach/comeback.h"
 
 #include "app/cmd.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cmd/others.h"
+#include "attach/others.h"
 
 #include "host/procfs.h"
 #include "host/sockets.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cmd/guard.h"
+#include "attach/guard.h"
 
 #include "base/clock.h"
 

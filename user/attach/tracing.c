@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Connects watch, session and trace, which know nothing of each other. */
-#include "cmd/tracing.h"
+#include "attach/tracing.h"
 
 #include "app/runs.h"
 #include "host/sockets.h"
