@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """smallfile --gun where no gun comes; what begins together is in test_gfapi_perf.py.
 
-Tests user/cmd/gun.c.
+Tests user/drive/gun.c.
 """
 
 from __future__ import annotations

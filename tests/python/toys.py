@@ -195,7 +195,7 @@ int toy_run(struct load *l, unsigned int n, char base[static 32], struct err *e)
 }
 """
 TOY_COMMAND = """
-#include "cmd/workload.h"
+#include "drive/workload.h"
 #include "work/toy.h"
 
 struct toy_cfg {

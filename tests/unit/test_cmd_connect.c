@@ -3,7 +3,7 @@
  * From a URL and options to a server, and to an open volume.
  * Also tests user/app/cmd.c.
  */
-#include "cmd/connect.h"
+#include "drive/connect.h"
 #include "fake/peer.h"
 
 #include <errno.h>

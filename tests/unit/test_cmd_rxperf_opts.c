@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The options of afpscope rx as a client. */
-#include "cmd/rxperf.h"
+#include "drive/rxperf.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Limits of latencies, and whether a load keeps them. */
-#include "cmd/slo.h"
+#include "drive/slo.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* When a load has become steady. */
-#include "cmd/steady.h"
+#include "drive/steady.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* afpscope clean: removes the directories that killed runs left on a volume or in a place. */
 #include "base/text.h"
-#include "cmd/session.h"
+#include "drive/session.h"
 #include "host/procfs.h"
 #include "work/tree.h"
 

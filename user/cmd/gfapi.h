@@ -4,7 +4,7 @@
 
 /* This program as gfapi_perf_tool: what its environment asks for. */
 
-#include "cmd/workload.h"
+#include "drive/workload.h"
 #include "work/smallfile.h"
 
 #define GFAPI_PLACE_MAX 1200

@@ -4,10 +4,10 @@
  * errors has no rates and fails. The loads are those of afpscope smallfile.
  */
 #include "base/clock.h"
-#include "cmd/filers.h"
 #include "cmd/gfapi.h"
-#include "cmd/gun.h"
 #include "cmd/peer.h"
+#include "drive/filers.h"
+#include "drive/gun.h"
 #include "report/peer/gfapi.h"
 
 #include <errno.h>

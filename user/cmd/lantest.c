@@ -5,9 +5,9 @@
  */
 #include "work/lantest.h"
 
-#include "cmd/estimate.h"
 #include "cmd/peer.h"
-#include "cmd/workload.h"
+#include "drive/estimate.h"
+#include "drive/workload.h"
 #include "report/peer/progress.h"
 #include "report/report.h"
 

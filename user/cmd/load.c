@@ -6,7 +6,7 @@
 #include "cmd/load.h"
 
 #include "base/clock.h"
-#include "cmd/steady.h"
+#include "drive/steady.h"
 #include "report/cell.h"
 
 #include <errno.h>

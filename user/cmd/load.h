@@ -4,12 +4,12 @@
 
 /* The options of afpscope load. */
 
-#include "cmd/crowd.h"
 #include "cmd/ranks.h"
-#include "cmd/slo.h"
-#include "cmd/timeline.h"
-#include "cmd/users.h"
-#include "cmd/workload.h"
+#include "drive/crowd.h"
+#include "drive/slo.h"
+#include "drive/timeline.h"
+#include "drive/users.h"
+#include "drive/workload.h"
 #include "work/mix.h"
 
 #include <limits.h>

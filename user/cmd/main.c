@@ -7,7 +7,7 @@
  */
 #include "app/cmd.h"
 #include "cmd/peer.h"
-#include "cmd/rxperf.h"
+#include "drive/rxperf.h"
 #include "host/procfs.h"
 
 #include <errno.h>

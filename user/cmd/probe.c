@@ -3,9 +3,9 @@
  * afpscope probe: what one user feels, for as long as one likes: the probe of a load (work/probe.h)
  * without the load.
  */
-#include "cmd/crowd.h"
-#include "cmd/slo.h"
-#include "cmd/workload.h"
+#include "drive/crowd.h"
+#include "drive/slo.h"
+#include "drive/workload.h"
 
 #include <errno.h>
 #include <stdlib.h>

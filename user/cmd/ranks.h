@@ -10,7 +10,7 @@
  */
 
 #include "cmd/launch.h"
-#include "cmd/session.h"
+#include "drive/session.h"
 #include "ranks/hub.h"
 
 /* The name of the directory of all clients. */

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/opt.h"
 #include "cmd/diagnose.h"
-#include "cmd/rx_waiting.h"
+#include "drive/rx_waiting.h"
 #include "host/rights.h"
 #include "host/sample.h"
 #include "kinds/kind.h"

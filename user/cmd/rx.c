@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* afpscope rx: rxperf's calls, as client or as server. */
-#include "cmd/rx_serve.h"
-#include "cmd/rxperf.h"
+#include "drive/rx_serve.h"
+#include "drive/rxperf.h"
 
 int cmd_rx(int argc, char **argv)
 {

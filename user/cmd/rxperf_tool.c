@@ -7,8 +7,8 @@
 #include "app/cmd.h"
 #include "base/file.h"
 #include "cmd/peer.h"
-#include "cmd/rx_serve.h"
-#include "cmd/rxperf.h"
+#include "drive/rx_serve.h"
+#include "drive/rxperf.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
 #include "cmd/smallfile.h"
 
 #include "base/clock.h"
-#include "cmd/gun.h"
+#include "drive/gun.h"
 #include "work/tree.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 
 /* Between the two files of the command: what was asked for. */
 
-#include "cmd/workload.h"
+#include "drive/workload.h"
 #include "work/speedtest.h"
 
 #define SPEEDTEST_SIZES_MAX 64

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef DRIVE_CALLERS_H
+#define DRIVE_CALLERS_H
+
+/*
+ * The clients of rxperf's calls (client/work/rxperf.h), each an Rx peer with a socket of its own.
+ * For each test they have new sockets, begin together, and are gone at its end.
+ */
+
+#include "load/engine.h"
+#include "work/rxperf.h"
+
+struct callers;
+
+struct callers_opts {
+	struct sockaddr_in to;
+	struct rx_limits own;
+	unsigned int clients, buffer_len, timeout_ms;
+	uint64_t duration_ns; /* 0: until all calls are made */
+	uint64_t ramp_ns;     /* they begin one after the other within it; 0: together */
+	/* Of one more client, which makes one such call a second beside them, if duration_ns is
+	 * given: what a user feels. NULL: none. */
+	const struct rxperf_opts *probe;
+	void (*tick)(void *user); /* ten times a second */
+	void *user;
+};
+
+/* 0 or a negative errno with a text; callers_close in every case. */
+int callers_open(struct callers **out, const struct callers_opts *o, struct err *e);
+
+/* What the clients of a test did together. */
+struct callers_sum {
+	struct rxperf_counts counts; /* sums; of its socket: of all sockets */
+	unsigned int dead, silent;   /* clients whose server did not answer any more; never did */
+	unsigned int not_open;       /* clients without a socket */
+	uint32_t buffer_min_len;     /* least that the kernel granted for receiving */
+};
+
+/*
+ * Does a test: what it did is in p and *sum. Calls that failed are no error. 0, or a negative errno
+ * with a text.
+ */
+int callers_do(struct callers *c, const struct rxperf_opts *work, struct run_phase *p,
+	       struct callers_sum *sum, struct err *e);
+
+void callers_close(struct callers *c); /* NULL is allowed */
+
+#endif

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * afpscope rx as a client: rxperf's calls, test after test, each by all clients at the same time.
+ * What a client does is in client/work/rxperf.c.
+ */
+#include "drive/rxperf.h"
+
+#include "cmd/diagnose.h"
+#include "doctor/measure.h"
+#include "drive/callers.h"
+#include "drive/rx_waiting.h"
+#include "watch/threads.h"
+#include "watch/udpsockets.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NS_PER_S 1000000000u
+
+struct rxperf_run {
+	struct workload w;
+	const struct rxperf_cfg *cfg;
+	struct callers *callers;
+	/* Of the server's; NULL: it is not watched. */
+	struct threads *threads;
+	struct udpsockets *udp;
+	struct rx_waiting *asked; /* NULL: the server is not asked what waits in it */
+	struct machine before;    /* when the server is watched */
+	unsigned int dead, silent, not_open;
+	uint64_t failed;
+};
+
+/* ---- what is worth a warning ---- */
+
+static void note_buffer(struct rxperf_run *x, const struct run_phase *p)
+{
+	const uint64_t asked = x->cfg->udp_kib * 1024ull, granted = p->value[METRIC_RX_BUFFER];
+
+	if (p->known[METRIC_RX_BUFFER] && granted < asked && p->test == 1)
+		run_note(
+		    &x->w.s.run.warnings, "buffer",
+		    "the clients' sockets have buffers of %llu KiB, not the %u that were asked "
+		    "for: raise net.core.rmem_max and wmem_max, or run as root",
+		    (unsigned long long)granted / 1024, x->cfg->udp_kib);
+}
+
+static void note_failures(struct rxperf_run *x, const struct run_phase *p,
+			  const struct callers_sum *sum)
+{
+	struct run_notes *warnings = &x->w.s.run.warnings;
+	const unsigned long long failed = sum->counts.failed, done = sum->counts.done;
+
+	if (sum->not_open)
+		run_note(warnings, "open", "%s: %u of %u clients could not open a socket: %s",
+			 p->title, sum->not_open, x->cfg->clients, p->load->why);
+	if (failed)
+		run_note(warnings, "failed", "%s: %llu of %llu calls failed, the first: %s",
+			 p->title, failed, done, p->load->first_failure);
+	if (sum->dead)
+		run_note(warnings, "dead",
+			 "%s: %u of %u clients got no answer any more and stopped calling",
+			 p->title, sum->dead, x->cfg->clients);
+}
+
+static void note_socket(struct rxperf_run *x, const struct run_phase *p)
+{
+	struct run_notes *warnings = &x->w.s.run.warnings;
+
+	if (p->value[METRIC_RX_DROPS])
+		run_note(
+		    warnings, "drops",
+		    "%s: the kernel dropped %llu datagrams because a client's own socket buffer "
+		    "was full: raise -u",
+		    p->title, (unsigned long long)p->value[METRIC_RX_DROPS]);
+	if (p->value[METRIC_RX_NOT_COMPARED] && !x->cfg->no_verify)
+		run_note(
+		    warnings, "compared",
+		    "%s: the bytes received in %llu calls were not compared: they are not those "
+		    "of afpscope rx --serve",
+		    p->title, (unsigned long long)p->value[METRIC_RX_NOT_COMPARED]);
+}
+
+/* ---- the server's threads and sockets ---- */
+
+static int begin_looks(struct rxperf_run *x, struct err *e)
+{
+	const struct watch *w = x->w.s.watch;
+
+	x->asked = rx_waiting_new();
+	if (x->asked)
+		rx_waiting_add(x->asked, &x->cfg->to);
+	if (!w)
+		return 0;
+	x->threads = threads_new();
+	x->udp = udpsockets_new();
+	if (!x->threads || !x->udp)
+		return err_set(e, -ENOMEM, "out of memory");
+	threads_look(x->threads, w);
+	udpsockets_look(x->udp, w);
+	if (machine_look(&x->before, watch_process(w, AFS_ROLE_SERVER, &(size_t) { 0 })))
+		return err_set(e, -ENOMEM, "out of memory");
+	return 0;
+}
+
+static void tick(void *user)
+{
+	struct rxperf_run *x = user;
+
+	if (x->asked)
+		rx_waiting_tick(x->asked);
+	if (!x->w.s.watch)
+		return;
+	watch_tick(x->w.s.watch);
+	threads_tick(x->threads, x->w.s.watch);
+	udpsockets_look(x->udp, x->w.s.watch);
+}
+
+static int note_looks(struct rxperf_run *x)
+{
+	struct run *r = &x->w.s.run;
+	struct ledger all = { 0 };
+	int e = 0;
+
+	if (!x->threads || !x->udp)
+		return 0;
+	threads_look(x->threads, x->w.s.watch);
+	udpsockets_look(x->udp, x->w.s.watch);
+	for (size_t i = 0; i < r->n_phases && !e; i++)
+		e = ledger_add(&all, &r->phase[i]->ledger);
+	e = e ? e : threads_note(x->threads, &all, r);
+	e = e ? e : udpsockets_note(x->udp, x->w.s.watch, r);
+	ledger_fini(&all);
+	return e;
+}
+
+static int diagnose(struct rxperf_run *x)
+{
+	struct run *r = &x->w.s.run;
+	struct watch *w = x->w.s.watch;
+	struct machine *after = calloc(1, sizeof(*after));
+	int e;
+
+	if (x->asked)
+		rx_waiting_note(x->asked, r);
+	r->figures = calloc(1, sizeof(*r->figures));
+	e = after && r->figures ? doctor_measure(r->figures, r) : -ENOMEM;
+	if (!e && x->before.t_ns)
+		e = diagnose_machine(after, &x->before, w,
+				     watch_process(w, AFS_ROLE_SERVER, &(size_t) { 0 }), NULL, 0,
+				     r);
+	if (after)
+		machine_fini(after);
+	free(after);
+	return e;
+}
+
+/* ---- the work ---- */
+
+static int measure(struct rxperf_run *x, unsigned int i, struct err *e)
+{
+	const struct rxperf_opts o = rxperf_test(x->cfg, i);
+	struct run_phase *p = run_phase(&x->w.s.run, i + 1, 1, rxperf_name(&o));
+	struct callers_sum sum;
+	int r;
+
+	if (!p)
+		return err_set(e, -ENOMEM, "out of memory");
+	session_region_begin(&x->w.s);
+	r = callers_do(x->callers, &o, p, &sum, e);
+	session_region_end(&x->w.s, p);
+	if (!p->load)
+		return r;
+	note_buffer(x, p);
+	note_failures(x, p, &sum);
+	note_socket(x, p);
+	x->failed += sum.counts.failed;
+	x->dead += sum.dead;
+	x->silent += sum.silent;
+	x->not_open += sum.not_open;
+	if (!r && sum.silent == x->cfg->clients)
+		r = err_set(e, -ECONNREFUSED, "%s does not answer: %s", x->cfg->server,
+			    p->load->first_failure);
+	return r;
+}
+
+static int work(struct workload *w, struct err *e)
+{
+	struct rxperf_run *x = (struct rxperf_run *)w;
+	const struct rxperf_cfg *cfg = (const struct rxperf_cfg *)w->cfg;
+	const struct rxperf_opts probe = rxperf_probe(cfg);
+	const struct callers_opts o = {
+		.to = cfg->to,
+		.probe = cfg->probe ? &probe : NULL,
+		.own = { cfg->packet_len - RX_HEADER_LEN, cfg->window,
+			 cfg->no_jumbo ? 1 : RX_JUMBO_USUAL },
+		.clients = cfg->clients,
+		.buffer_len = cfg->udp_kib * 1024,
+		.timeout_ms = cfg->timeout_s * 1000,
+		.duration_ns = (uint64_t)cfg->duration_s * NS_PER_S,
+		.ramp_ns = cfg->ramp_ms * 1000000ull,
+		.tick = tick,
+		.user = x,
+	};
+	int r;
+
+	x->cfg = cfg;
+	r = begin_looks(x, e);
+	r = r ? r : callers_open(&x->callers, &o, e);
+	if (!r)
+		load_ready(&w->load);
+	for (unsigned int i = 0; !r && i < (cfg->small ? 1 : cfg->list.n); i++)
+		r = measure(x, i, e);
+	callers_close(x->callers);
+	if ((note_looks(x) || diagnose(x)) && !r)
+		r = err_set(e, -ENOMEM, "out of memory");
+	threads_free(x->threads);
+	udpsockets_free(x->udp);
+	rx_waiting_free(x->asked);
+	machine_fini(&x->before);
+	return r;
+}
+
+static int describe(struct workload *w)
+{
+	return rxperf_describe((const struct rxperf_cfg *)w->cfg, &w->s.run);
+}
+
+/* What failed is an error, also where the run is complete. */
+static int exit_code(const struct workload *w, enum outcome o)
+{
+	const struct rxperf_run *x = (const struct rxperf_run *)w;
+
+	if (o == OUTCOME_LOST && (x->silent || !x->cfg))
+		return OUTCOME_NO_SESSION;
+	if (o != OUTCOME_OK && o != OUTCOME_UNTRUSTED)
+		return (int)o;
+	if (x->dead || x->not_open)
+		return OUTCOME_LOST;
+	return x->failed ? OUTCOME_REFUSED : (int)o;
+}
+
+static const struct workload_type type = {
+	.name = "rx",
+	.set = "rxperf-3",
+	.options = rxperf_options,
+	.help =
+	    "Calls of rxperf, which move bytes over Rx, the RPC of AFS over UDP; or small calls\n"
+	    "that every AFS server answers. Clients are Rx peers of their own.",
+	.many = true,
+	.describe = describe,
+	.work = work,
+	.exit_code = exit_code,
+};
+
+int rxperf_run(struct rxperf_cfg *cfg, rxperf_report *report)
+{
+	struct rxperf_run *x = calloc(1, sizeof(*x));
+	struct workload_type is = type;
+	int code;
+
+	if (!x) {
+		cmd_say("out of memory");
+		return OUTCOME_FAILED;
+	}
+	cmd_catch_signals();
+	is.report = report;
+	workload_init(&x->w, &is, &cfg->w);
+	code = workload_run(&x->w);
+	free(x);
+	return code;
+}
+
+int cmd_rxperf(int argc, char **argv)
+{
+	struct rxperf_cfg cfg = RXPERF_DEFAULTS;
+	struct err e = { 0 };
+	int first, r = opt_parse(type.options, &cfg, argc, argv, &first, &e);
+
+	if (!r && cfg.w.help) {
+		printf("Usage: afpscope rx [OPTIONS] HOST[:PORT]\n"
+		       "       afpscope rx --serve [OPTIONS]     (see afpscope rx --serve --help)\n"
+		       "%s\n\n",
+		       type.help);
+		opt_help(stdout, type.options);
+		return OUTCOME_OK;
+	}
+	r = r ? r : rxperf_check(&cfg, argc - first, argv + first, &e);
+	if (r)
+		return cmd_usage_error(type.name, &e);
+	cfg.w.table = output_table(cfg.w.table, cfg.w.verbose, OUTPUT_OWN, false);
+	cfg.w.s.runs.screen = cfg.w.table == OUTPUT_SCREEN && !runs_json_only(&cfg.w.s.runs);
+	return rxperf_run(&cfg, NULL);
+}

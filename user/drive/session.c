@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One loaded and watched session, from login to the saved run. Knows no workload. */
+#include "drive/session.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "host/procfs.h"
+#include "host/proctext.h"
+#include "host/rights.h"
+#include "kinds/place.h"
+#include "load/load.h"
+#include "report/cell.h"
+#include "report/report.h"
+#include "work/tree.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Many clients may have been lost because the server is restarted: how long it is waited for. */
+#define BACK_NS      10000000000u
+#define BACK_LOOK_US 200000
+
+const char *const session_watch_choices[] = { "auto", "bpf", "proc", "off", NULL };
+
+/* Options */
+
+/* No server: what only makes sense with one is refused. */
+static int check_local(const struct session_cfg *cfg, int operands, struct err *e)
+{
+	if (!cfg->directory)
+		return err_set(e, -EINVAL, "-L needs -P DIRECTORY");
+	if (operands)
+		return err_set(e, -EINVAL,
+			       "-L works on a directory: a server cannot be given as well");
+	if (cfg->trace.what)
+		return err_set(
+		    e, -EINVAL,
+		    "--trace records the requests of an AFP server: it cannot be used with -L, a "
+		    "DIRECTORY or gluster://");
+	return 0;
+}
+
+int session_check(struct session_cfg *cfg, int n, char **operand, struct err *e)
+{
+	int r = runs_check(&cfg->runs, e);
+
+	r = r ? r : tracing_check(&cfg->trace, e);
+	if (!r && cfg->local)
+		return check_local(cfg, n, e);
+	if (!r && (cfg->directory || cfg->buffered))
+		return err_set(e, -EINVAL, "-P and -D need -L");
+	r = r ? r : connect_operands(&cfg->c, n, operand, e);
+	return r ? r : connect_complete(&cfg->c, e);
+}
+
+/* Watch: regions */
+
+/*
+ * How long this thread has waited for a CPU. One short call: the server must not have gone to sleep
+ * when the region's first request comes.
+ */
+static bool own_runq_ns(struct session *s, uint64_t *ns)
+{
+	struct procfs_times own;
+	char text[96];
+
+	if (!s->schedstat)
+		s->schedstat = procfs_open(0, gettid(), "schedstat");
+	if (file_text_again(text, sizeof(text), s->schedstat) < 0 || proctext_times(&own, text))
+		return false;
+	*ns = own.runq_ns;
+	return true;
+}
+
+void session_region_begin(struct session *s)
+{
+	s->has_runq = own_runq_ns(s, &s->runq_ns);
+	if (!s->watch)
+		return;
+	if (s->whole)
+		others_begin(&s->others, s->watch);
+	watch_settle(s->watch);
+	ledger_fini(&s->before);
+	watch_span(s->watch);
+	s->has_before = !watch_read(s->watch, &s->before);
+	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
+		s->has_times[role] = watch_times(s->watch, role, &s->times[role]);
+}
+
+static void add_times(struct session *s, struct run_phase *p, enum afs_role role, enum metric cpu,
+		      enum metric runq)
+{
+	struct procfs_times now;
+
+	if (!s->has_times[role] || !watch_times(s->watch, role, &now))
+		return;
+	run_add(p, cpu, now.cpu_ns - s->times[role].cpu_ns);
+	run_add(p, runq, now.runq_ns - s->times[role].runq_ns);
+}
+
+/* The time in which the generator did not run is not the server's. */
+static void note_paused(struct run *r, const struct run_phase *p)
+{
+	const struct run_load *l = p->load && p->load->n_pauses ? p->load : p->probe;
+	char longest[40];
+
+	if (!l || !l->n_pauses)
+		return;
+	snprintf(longest, sizeof(longest), "%s", cell_time((double)l->paused_max_ns).text);
+	run_note(&r->warnings, "paused",
+		 "the load generator itself did not run for %s (stopped, suspended, or without a "
+		 "CPU): %llu actions that were under way, the longest %s, are in no latency",
+		 cell_time((double)l->paused_ns).text, (unsigned long long)l->n_paused, longest);
+}
+
+void session_region_end(struct session *s, struct run_phase *p)
+{
+	struct ledger after = { 0 }, diff = { 0 };
+	uint64_t runq_ns;
+
+	if (s->has_runq && own_runq_ns(s, &runq_ns))
+		run_add(p, METRIC_CLIENT_RUNQ, runq_ns - s->runq_ns);
+	note_paused(&s->run, p);
+	if (!s->watch)
+		return;
+	watch_settle(s->watch);
+	if (s->has_before && !watch_read(s->watch, &after) &&
+	    !ledger_diff(&diff, &after, &s->before)) {
+		run_warn_withdrawn(&s->run, p->title, &s->before, &after, &diff);
+		if (!ledger_add(&p->ledger, &diff))
+			run_phase_from_ledger(p);
+	}
+	ledger_fini(&diff);
+	ledger_fini(&after);
+	if (s->whole) {
+		others_end(&s->others, s->watch, p);
+		p->clients.known &= !s->relayed;
+		run_phase_times(&s->run, p);
+		return;
+	}
+	add_times(s, p, AFS_ROLE_SERVER, METRIC_AFPD_CPU, METRIC_AFPD_RUNQ);
+	add_times(s, p, AFS_ROLE_BACKEND, METRIC_CNID_CPU, METRIC_CNID_RUNQ);
+}
+
+void session_ready(struct session *s)
+{
+	struct err e = { 0 };
+
+	if (s->cfg->local && !s->watch)
+		return;
+	if (s->watch)
+		watch_find_backends(s->watch);
+	if (!s->cfg->hz)
+		return;
+	if (!s->watch) {
+		run_note(&s->run.warnings, "samples", "no time series: nothing is watched");
+		return;
+	}
+	if (sampler_open(&s->sampler, s->cfg->hz, s->watch, &e) || sampler_start(s->sampler, &e))
+		run_note(&s->run.warnings, "samples", "no time series: %s", e.text);
+}
+
+/* From login to the watch */
+
+static int describe(struct session *s)
+{
+	const struct session_cfg *cfg = s->cfg;
+	struct run_notes *o = &s->run.options, *sv = &s->run.server;
+	char congestion[TCP_CONGESTION_LEN];
+	int r = 0;
+
+	r |= run_note(o, "watch", "%s", session_watch_choices[cfg->watch]);
+	if (cfg->hz)
+		r |= run_note(o, "sample_hz", "%u", cfg->hz);
+	r |= run_note(o, "timeout_s", "%u", cfg->c.timeout_s);
+	if (dsi_congestion(s->afp.dsi, congestion))
+		r |= run_note(&s->run.environment, "client.congestion", "%s", congestion);
+	r |= run_note(sv, "host", "%s", cfg->c.host);
+	r |= run_note(sv, "port", "%u", cfg->c.port);
+	r |= run_note(sv, "name", "%s", s->server.name);
+	r |= run_note(sv, "machine", "%s", s->server.machine);
+	r |= run_note(sv, "volume", "%s", cfg->c.volume);
+	r |= run_note(sv, "afp_version", "%s", s->afp.version);
+	r |= run_note(sv, "uam", "%s", s->afp.uam);
+	r |= run_note(sv, "quantum_bytes", "%u", dsi_quantum(s->afp.dsi));
+	return r;
+}
+
+/* Of a kind of server whose volume the directory is on. Where it is not on this host: why. */
+static int watch_place(struct session *s, struct err *e)
+{
+	struct place_server place;
+	const struct kind *kind = place_kind(&place, s->cfg->directory);
+	struct kind_wish wish = { .volume = place.volume, .host = place.host, .port = place.port };
+	struct kind_found found = { 0 };
+	struct err why = { 0 };
+	int r;
+
+	if (!s->whole || !kind || s->cfg->watch == WATCH_OFF)
+		return 0;
+	s->run.kind = &kind->is;
+	if (kind_find(kind, &found, &wish, &why)) {
+		if (s->cfg->watch == WATCH_BPF)
+			return err_set(e, -ENXIO, "--watch=bpf: %s", why.text);
+		return run_note(&s->run.absent, "*", "%s", why.text);
+	}
+	cmd_allow_files();
+	r = watch_open_target(&s->watch, (enum watch_mode)s->cfg->watch, &found.target, e);
+	r = r ? r : kind->describe(&found, &s->run);
+	kind_found_fini(&found);
+	return r;
+}
+
+static enum outcome open_directory(struct session *s, const char *command, const char *set,
+				   struct err *e)
+{
+	const char *path = s->cfg->directory;
+	int r = store_make_local(path, e); /* netatalk's tool makes it, too */
+
+	r = r ? r : store_open_local(&s->store, path, !s->cfg->buffered, e);
+	if (r)
+		return r == -ENOMEM ? OUTCOME_FAILED : OUTCOME_NO_SESSION;
+	if (run_init(&s->run, command, set))
+		r = err_set(e, -ENOMEM, "out of memory");
+	r = r ? r : runs_open(&s->folder, &s->cfg->runs, false, &s->run, e);
+	if (r)
+		return runs_refused(r);
+	return watch_place(s, e) ? OUTCOME_FAILED : OUTCOME_OK;
+}
+
+/* Requests that change nothing. */
+static void differ(void *user)
+{
+	struct session *s = user;
+	struct err e = { 0 };
+	struct afp_op op;
+
+	for (int n = 1 + getpid() % 7, r = 0; n-- && !r;) {
+		afp_prep_get_volume(&op, &s->afp, AFP_VOLUME_EXT_FREE);
+		r = afp_call(&s->afp, &op, &e);
+	}
+}
+
+/*
+ * The server that serves our connection, with all its sessions. Where it is not found, as on
+ * another host, watch_open() says why.
+ */
+static int open_watch(struct session *s, const struct watch_opts *watch, struct err *e)
+{
+	struct kind_found found = { 0 };
+	struct kind_wish wish = { .whole = true };
+	struct err why = { 0 };
+	struct target *own;
+	int r;
+
+	if (!s->whole)
+		return watch_open(&s->watch, watch, e);
+	own = calloc(1, sizeof(*own));
+	if (!own)
+		return err_set(e, -ENOMEM, "out of memory");
+	if (watch_find(own, watch, &why)) {
+		free(own);
+		return watch_open(&s->watch, watch, e);
+	}
+	wish.pid = (unsigned int)own->server;
+	r = kind_find(&kind_afp, &found, &wish, e);
+	if (!r && *found.note)
+		run_note(&s->run.warnings, "server", "%s", found.note);
+	found.target.way = own->way;
+	s->relayed = own->way.relayed;
+	free(own);
+	r = r ? r : watch_open_traced(&s->watch, watch, &found.target, e);
+	kind_found_fini(&found);
+	return r;
+}
+
+enum outcome session_open(struct session *s, const char *command, const char *set,
+			  unsigned int window, struct err *e)
+{
+	struct watch_opts watch = { .mode = (enum watch_mode)s->cfg->watch,
+				    .differ = differ,
+				    .user = s };
+	enum outcome o;
+	int r;
+
+	if (s->cfg->local)
+		return open_directory(s, command, set, e);
+	o = connect_open(&s->afp, &s->server, &s->cfg->c, window, &s->stage, e);
+	if (o)
+		return o;
+	if (run_init(&s->run, command, set) || describe(s)) {
+		err_set(e, -ENOMEM, "out of memory");
+		return OUTCOME_FAILED;
+	}
+	r = runs_open(&s->folder, &s->cfg->runs, s->cfg->trace.what, &s->run, e);
+	r = r ? r : tracing_open(&s->tracing, &s->cfg->trace, &s->folder, &s->run, e);
+	if (r)
+		return runs_refused(r);
+	if (watch.mode == WATCH_OFF) {
+		tracing_start(s->tracing, NULL, &s->afp, &s->run);
+		return OUTCOME_OK;
+	}
+	cmd_allow_files();
+	dsi_ends(s->afp.dsi, &watch.local, &watch.peer);
+	tracing_sink(s->tracing, &watch.sink);
+	if (open_watch(s, &watch, e))
+		return OUTCOME_FAILED;
+	cmd_note_rights(
+	    rights_drop((s->cfg->hz && sample_wants_taskstats() ? RIGHTS_TASKSTATS : 0) |
+			(s->whole ? RIGHTS_PRIORITY : 0)),
+	    &s->run.warnings);
+	tracing_start(s->tracing, s->watch, &s->afp, &s->run);
+	return OUTCOME_OK;
+}
+
+enum outcome session_open_store(struct session *s, struct store_afp_opts *opts, struct err *e)
+{
+	const char *second = s->cfg->second_volume;
+
+	if (s->cfg->local)
+		return OUTCOME_OK;
+	opts->machine = s->server.machine;
+	if (second) {
+		s->base_volume[1] = second;
+		if (afp_open_other(&s->afp, second, &opts->other, e)) {
+			s->stage = AFP_STAGE_VOLUME;
+			return cmd_stop ? OUTCOME_INTERRUPTED : OUTCOME_NO_SESSION;
+		}
+	}
+	return store_open_afp(&s->store, &s->afp, opts, e) ? OUTCOME_FAILED : OUTCOME_OK;
+}
+
+/* The end */
+
+static enum outcome outcome_of(const struct session *s, int r)
+{
+	if (cmd_stop)
+		return OUTCOME_INTERRUPTED;
+	if (r == -ENOMEM || r == -ENODATA || r == -ETIME)
+		return OUTCOME_FAILED;
+	if (r == -EINVAL)
+		return OUTCOME_USAGE;
+	if (r < 0)
+		return OUTCOME_LOST;
+	if (r)
+		return OUTCOME_REFUSED;
+	return run_books_closed(&s->run) ? OUTCOME_OK : OUTCOME_UNTRUSTED;
+}
+
+enum outcome session_finish(struct session *s, int r, const struct err *e)
+{
+	enum outcome result;
+
+	sampler_note(s->sampler, &s->run);
+	s->run.complete = !r;
+	if (s->watch) {
+		watch_settle(s->watch);
+		watch_finish(s->watch, &s->run);
+		if (!s->cfg->local && !s->relayed)
+			run_close_requests(&s->run);
+	}
+	tracing_finish(s->tracing, &s->run);
+	result = outcome_of(s, r);
+	if (r)
+		run_note(&s->run.warnings, NULL, "broke off: %s", e->text);
+	return result;
+}
+
+bool session_is_place(const char *word)
+{
+	struct stat st;
+
+	if (store_is_local(word))
+		return true;
+	return !strstr(word, "://") && !stat(word, &st) && S_ISDIR(st.st_mode);
+}
+
+int session_make_base(struct session *s, const char *name, struct err *e)
+{
+	struct store_op op = { .verb = STORE_MKDIR, .dir = s->store->root[0], .name = name };
+	int r;
+
+	snprintf(s->base[0], sizeof(s->base[0]), "%s", name);
+	r = store_call(s->store, &op, e);
+	if (r || op.result == STORE_OK)
+		return r;
+	*s->base[0] = '\0';
+	return err_set(e, LOAD_REFUSED, "%s of %s: %s (%d)", op.what, name, op.why, op.code);
+}
+
+int session_remove_base(struct session *s, struct err *e)
+{
+	int r;
+
+	if (s->cfg->local) {
+		r = store_remove_local(s->store, s->cfg->directory, s->base[0], e);
+	} else {
+		dsi_ignore_stop(s->afp.dsi);
+		r = tree_remove(&s->afp, AFP_ROOT_ID, s->base[0], e);
+	}
+	if (!r)
+		*s->base[0] = '\0';
+	return r;
+}
+
+enum outcome session_save(struct session *s, enum outcome o)
+{
+	if (o == OUTCOME_UNTRUSTED)
+		cmd_say("cross-checks disagree: do not trust the server's figures of this run");
+	return *s->run.id ? runs_save(&s->folder, &s->cfg->runs, &s->run, s->progress, o) : o;
+}
+
+/* In a new session. 0: it is not there any more. */
+static int remove_again(struct session *s, const struct connect_cfg *c, const char *base,
+			struct err *e)
+{
+	struct afp_server server;
+	enum afp_stage stage;
+
+	afp_close(&s->afp);
+	if (connect_open(&s->afp, &server, c, 1, &stage, e))
+		return -ECONNREFUSED;
+	return tree_remove(&s->afp, AFP_ROOT_ID, base, e);
+}
+
+/* Removes one base: the connection was lost, our directory may still be on the volume. */
+static void remove_one(struct session *s, const char *base, const char *volume, uint64_t until_ns)
+{
+	struct connect_cfg again = s->cfg->c;
+	struct err e = { 0 };
+	int r;
+
+	again.timeout_s = again.timeout_s < 5 ? again.timeout_s : 5;
+	again.volume = volume;
+	while ((r = remove_again(s, &again, base, &e)) && !cmd_stop && clock_now_ns() < until_ns)
+		usleep(BACK_LOOK_US);
+	if (!r) {
+		cmd_say("the connection had gone; %s of volume %s was removed in a new session",
+			base, volume);
+		return;
+	}
+	run_note(&s->run.warnings, "left", "%s is still on volume %s: %s", base, volume, e.text);
+	cmd_say(
+	    "%s is still on volume %s (%s); when the server is back: afpscope clean -h %s -p %u -s %s -u %s",
+	    base, volume, e.text, again.host, again.port, volume, again.user ? again.user : "");
+}
+
+void session_remove_left(struct session *s)
+{
+	bool waits = s->whole && !cmd_stop;
+	uint64_t until_ns = waits ? clock_now_ns() + BACK_NS : 0;
+
+	for (int i = 0; i < SESSION_BASES; i++) {
+		if (!*s->base[i])
+			continue;
+		/* Where the directory's own calls have failed, no other would do better. */
+		if (s->cfg->local) {
+			run_note(&s->run.warnings, "left", "%s could not be removed", s->base[i]);
+			cmd_say(
+			    "%s/%s could not be removed and holds only test data: remove it by hand",
+			    s->cfg->directory, s->base[i]);
+			continue;
+		}
+		cmd_stop = 0;
+		remove_one(s, s->base[i], s->base_volume[i] ? s->base_volume[i] : s->cfg->c.volume,
+			   until_ns);
+	}
+}
+
+void session_close(struct session *s)
+{
+	sampler_close(s->sampler);
+	tracing_close(s->tracing);
+	watch_free(s->watch);
+	if (s->schedstat > 0)
+		close(s->schedstat);
+	ledger_fini(&s->before);
+	others_fini(&s->others);
+	store_close(s->store);
+	afp_close(&s->afp);
+	runs_close(&s->folder);
+	run_fini(&s->run);
+}

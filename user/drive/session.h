@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef DRIVE_SESSION_H
+#define DRIVE_SESSION_H
+
+/*
+ * What the commands that load a server share: one AFP session, the watch of the process that
+ * serves it, the run that both fill, and the cleaning up after any kind of end.
+ */
+
+#include "app/runs.h"
+#include "attach/others.h"
+#include "attach/sampler.h"
+#include "attach/tracing.h"
+#include "drive/connect.h"
+#include "host/sample.h"
+#include "run/run.h"
+#include "store/store.h"
+#include "watch/watch.h"
+
+#include <stdio.h>
+
+/* Rows of a table of options over a struct that has a session_cfg as member "member". */
+struct session_cfg {
+	struct connect_cfg c;
+	bool local;                /* a directory of this machine in place of a server */
+	bool buffered;             /* through the page cache, else O_DIRECT */
+	const char *directory;     /* NULL: not given */
+	const char *second_volume; /* opened, too; NULL: none */
+	int watch;                 /* enum watch_mode */
+	unsigned int hz;
+	struct tracing_cfg trace;
+	struct runs_cfg runs;
+};
+
+extern const char *const session_watch_choices[];
+
+/* clang-format off */
+#define SESSION_WATCH_OPTIONS(cfg_type, member)                                                    \
+	{ 0, "watch", "HOW", OPT_CHOICE, offsetof(cfg_type, member.watch),                         \
+	  "how the server is observed (default: auto, the best that works here)", 0, 0, 0,         \
+	  session_watch_choices, NULL },                                                           \
+	{ 0, "sample", "HZ", OPT_UINT, offsetof(cfg_type, member.hz), SAMPLER_HELP, 1,             \
+	  SAMPLE_HZ_MAX, 0, NULL, NULL },                                                          \
+	TRACING_OPTIONS(cfg_type, member.trace)
+
+#define SESSION_LOCAL_OPTIONS(cfg_type, member)                                                    \
+	{ .type = OPT_HEADING, .help = "Local directory instead of a server:" },                   \
+	{ 'L', "local", NULL, OPT_FLAG, offsetof(cfg_type, member.local),                          \
+	  "the same tests on a directory of this machine", 0, 0, 0, NULL, NULL },                  \
+	{ 'P', "directory", "DIR", OPT_STRING, offsetof(cfg_type, member.directory),               \
+	  "the directory; created if it does not exist", 0, 0, 0, NULL, NULL },                    \
+	{ 'D', "buffered", NULL, OPT_FLAG, offsetof(cfg_type, member.buffered),                    \
+	  "through the page cache (default: O_DIRECT)", 0, 0, 0, NULL, NULL }
+/* clang-format on */
+
+/*
+ * Checks the options, and what follows them (operand); completes how to connect, for which it may
+ * ask for a password. 0, or a negative errno and a text.
+ */
+int session_check(struct session_cfg *cfg, int n, char **operand, struct err *e);
+
+/* Whether a word names a place that needs no server, see store_is_local(): or a directory. */
+bool session_is_place(const char *word);
+
+#define SESSION_BASES 16 /* directories that a workload may leave behind: one a volume */
+
+struct session {
+	const struct session_cfg *cfg;
+	bool whole;   /* set before: all of the server's sessions are watched, not only its own */
+	bool relayed; /* then: by our addresses the server does not know our connections */
+	struct afp afp;
+	struct afp_server server;
+	struct store *store; /* of session_open_store, or a directory; NULL: none */
+	struct run run;
+	struct watch *watch;     /* NULL: nothing is watched */
+	struct sampler *sampler; /* NULL: no time series */
+	struct tracing *tracing; /* NULL: no trace */
+	struct runs_folder folder;
+	struct ledger before;      /* of the region */
+	struct others_list others; /* as that began, where the whole server is watched */
+	bool has_before;
+	struct procfs_times times[AFS_N_ROLES];
+	bool has_times[AFS_N_ROLES], has_runq;
+	uint64_t runq_ns; /* of this thread when the region began */
+	int schedstat;    /* descriptor it is read from; 0: not opened yet, or -errno */
+	FILE *progress;
+	enum afp_stage stage;
+	uint8_t refused;                        /* the AFP command that was refused last */
+	char base[SESSION_BASES][32];           /* still on the volume; "" when not */
+	const char *base_volume[SESSION_BASES]; /* where; NULL: that of cfg */
+};
+
+/*
+ * Connects, logs in, opens the volume, begins run and watch; or opens the directory and begins the
+ * run. cfg and progress are set before.
+ */
+enum outcome session_open(struct session *s, const char *command, const char *set,
+			  unsigned int window, struct err *e);
+
+/*
+ * The session's store, and the second volume (other of opts is set). Does nothing in a directory,
+ * which is one.
+ */
+enum outcome session_open_store(struct session *s, struct store_afp_opts *opts, struct err *e);
+
+/*
+ * The directory name in the root of the store, to be removed whatever happens: s->base[0]; and its
+ * removal with all in it, in the same session. 0; LOAD_REFUSED or a negative errno with a text.
+ */
+int session_make_base(struct session *s, const char *name, struct err *e);
+int session_remove_base(struct session *s, struct err *e);
+
+/* The counters before and after a timed region, into p: hooks of load.h. */
+void session_region_begin(struct session *s);
+void session_region_end(struct session *s, struct run_phase *p);
+
+/* Before the first timed region, after first use of the volume: finds the CNID server, samples. */
+void session_ready(struct session *s);
+
+/*
+ * The workload has returned r (load.h): ends the watch, makes the cross-checks, and returns the
+ * outcome. The text of a broken run is in e.
+ */
+enum outcome session_finish(struct session *s, int r, const struct err *e);
+
+/* Saves the run and prints where it is; returns o or a worse outcome. */
+enum outcome session_save(struct session *s, enum outcome o);
+
+/*
+ * Removes what is left of base in a new session, or says what is left and how to remove it. Where
+ * all sessions are watched, the server may be away for 10 s.
+ */
+void session_remove_left(struct session *s);
+
+void session_close(struct session *s);
+
+#endif

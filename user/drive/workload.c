@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A command that loads a server, from its options to its exit code. Knows no workload. */
+#include "drive/workload.h"
+
+#include "report/peer/progress.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Hooks */
+
+static void on_ready(void *user)
+{
+	struct workload *w = user;
+
+	session_ready(&w->s);
+}
+
+static void on_region_begin(void *user, struct run_phase *p)
+{
+	struct workload *w = user;
+
+	(void)p;
+	session_region_begin(&w->s);
+}
+
+static void on_region_end(void *user, struct run_phase *p)
+{
+	struct workload *w = user;
+
+	session_region_end(&w->s, p);
+}
+
+static void on_phase_done(void *user, const struct run_phase *p)
+{
+	struct workload *w = user;
+
+	if (!w->cfg->s.runs.screen)
+		report_progress(p, PROGRESS_NO_SIZE, w->s.watch != NULL, w->s.progress);
+}
+
+void workload_init(struct workload *w, const struct workload_type *type,
+		   const struct workload_cfg *cfg)
+{
+	w->type = type;
+	w->cfg = cfg;
+	w->set = type->set;
+	w->s.cfg = &cfg->s;
+	w->s.whole = type->many;
+	w->s.progress = cfg->csv || !cfg->compatible ? stderr : stdout;
+	w->hooks = (struct load_hooks) { .user = w,
+					 .ready = on_ready,
+					 .region_begin = on_region_begin,
+					 .region_end = on_region_end,
+					 .phase_done = on_phase_done };
+	w->store.window = type->window;
+}
+
+/* From nothing to the first request */
+
+/* A directory may be on a volume of a server of this kind. */
+static const char *mode_of(const struct session *s)
+{
+	if (!s->cfg->local)
+		return "afp";
+	return s->run.kind ? s->run.kind->name : "local";
+}
+
+static enum outcome describe(struct workload *w, struct err *e)
+{
+	const struct session_cfg *cfg = &w->cfg->s;
+	struct run_notes *o = &w->s.run.options;
+	int r = 0;
+
+	if (w->type->has_store)
+		r |= run_note(o, "mode", "%s", mode_of(&w->s));
+	if (w->type->describe)
+		r |= w->type->describe(w);
+	if (cfg->local) {
+		r |= run_note(o, "directory", "%s", cfg->directory);
+		r |= run_note(o, "direct", "%s", w->s.store->align > 1 ? "yes" : "no");
+		if (!w->s.run.kind && !run_note_find(&w->s.run.absent, "*"))
+			r |= run_note(&w->s.run.absent, "*", "local mode: no server");
+	}
+	if (!r)
+		return OUTCOME_OK;
+	err_set(e, -ENOMEM, "out of memory");
+	return OUTCOME_FAILED;
+}
+
+static enum outcome open_all(struct workload *w, struct err *e)
+{
+	const struct workload_type *type = w->type;
+	enum outcome o = session_open(&w->s, type->name, w->set, type->window, e);
+
+	if (!o && type->has_store)
+		o = session_open_store(&w->s, &w->store, e);
+	if (o)
+		return o;
+	w->load.afp = w->cfg->s.local ? NULL : &w->s.afp;
+	w->load.store = w->s.store;
+	w->load.run = &w->s.run;
+	w->load.hooks = &w->hooks;
+	w->load.stop = &cmd_stop;
+	if (type->prepare)
+		o = type->prepare(w, e);
+	return o ? o : describe(w, e);
+}
+
+/* The end */
+
+static int report(struct workload *w, struct err *e)
+{
+	const struct report_opts o = output_terminal();
+	int r;
+
+	if (runs_json_only(&w->cfg->s.runs))
+		return 0;
+	if (w->type->report)
+		r = w->type->report(w, &o);
+	else if (w->cfg->table == OUTPUT_SCREEN)
+		r = report_screen(&w->s.run, &o, stdout);
+	else
+		r = report_own(&w->s.run, &o, stdout);
+	return r ? err_set(e, r, "cannot print the report: %s", strerror(-r)) : 0;
+}
+
+int workload_run(struct workload *w)
+{
+	struct err e = { 0 };
+	enum outcome o = open_all(w, &e);
+	int r;
+
+	if (!o) {
+		r = w->type->work(w, &e);
+		w->s.refused = w->load.refused;
+		o = session_finish(&w->s, r, &e);
+	}
+	if (o && o != OUTCOME_UNTRUSTED)
+		cmd_say("%s", *e.text ? e.text : "interrupted at the end");
+	session_remove_left(&w->s);
+	if (w->s.run.n_phases && report(w, &e)) {
+		cmd_say("%s", e.text);
+		o = o ? o : OUTCOME_FAILED;
+	}
+	o = session_save(&w->s, o);
+	r = w->type->exit_code ? w->type->exit_code(w, o) : (int)o;
+	session_close(&w->s);
+	return r;
+}
+
+void workload_take_place(struct session_cfg *cfg, int *n, char **operand)
+{
+	if (*n != 1 || cfg->local || !session_is_place(operand[0]))
+		return;
+	cfg->local = true;
+	cfg->directory = operand[0];
+	*n = 0;
+}
+
+int workload_main(const struct workload_type *type, struct workload_cfg *cfg, int argc, char **argv)
+{
+	struct workload *w;
+	struct err e = { 0 };
+	int first, n, r;
+
+	r = opt_parse(type->options, cfg, argc, argv, &first, &e);
+	if (!r && cfg->help) {
+		printf("Usage: afpscope %s [OPTIONS] [afp://USER@HOST:PORT/VOLUME]\n", type->name);
+		if (type->has_store)
+			printf(
+			    "       afpscope %s [OPTIONS] DIRECTORY|gluster://HOST/VOLUME/PATH\n",
+			    type->name);
+		printf("%s\n\n", type->help);
+		opt_help(stdout, type->options);
+		return OUTCOME_OK;
+	}
+	n = argc - first;
+	if (!r && type->has_store)
+		workload_take_place(&cfg->s, &n, argv + first);
+	r = r ? r : session_check(&cfg->s, n, argv + first, &e);
+	if (!r && type->check)
+		r = type->check(cfg, &e);
+	if (r)
+		return cmd_usage_error(type->name, &e);
+	cfg->table = output_table(cfg->table, cfg->verbose, OUTPUT_OWN, false);
+	cfg->s.runs.screen = cfg->table == OUTPUT_SCREEN && !runs_json_only(&cfg->s.runs);
+	cmd_catch_signals();
+	r = type->elsewhere ? type->elsewhere(cfg) : -1;
+	if (r >= 0)
+		return r;
+	w = calloc(1, type->size ? type->size : sizeof(*w));
+	if (!w) {
+		cmd_say("out of memory");
+		return OUTCOME_FAILED;
+	}
+	workload_init(w, type, cfg);
+	r = workload_run(w);
+	free(w);
+	return r;
+}
