@@ -2,8 +2,8 @@
 """One load by several processes that mpirun starts: what they did is added exactly, they begin
 together, and one that dies is named while the rest is kept.
 
-Tests user/cmd/launch.c, load_rank.c, ranks.c, ranks_other.c, user/report/json/rank.c,
-user/report/text/screen_ranks.c.
+Tests user/ranks/launch.c, user/cmd/load_rank.c, user/ranks/ranks.c, ranks_other.c,
+user/report/json/rank.c, user/report/text/screen_ranks.c.
 """
 
 from __future__ import annotations

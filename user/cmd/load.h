@@ -4,12 +4,12 @@
 
 /* The options of afpscope load. */
 
-#include "cmd/ranks.h"
 #include "drive/crowd.h"
 #include "drive/slo.h"
 #include "drive/timeline.h"
 #include "drive/users.h"
 #include "drive/workload.h"
+#include "ranks/ranks.h"
 #include "work/mix.h"
 
 #include <limits.h>

@@ -4,9 +4,9 @@
 
 /* The options of afpscope smallfile. */
 
-#include "cmd/ranks.h"
 #include "drive/filers.h"
 #include "drive/workload.h"
+#include "ranks/ranks.h"
 #include "work/smallfile.h"
 
 #define SMALLFILE_LIST_MAX 32 /* loads of a run */

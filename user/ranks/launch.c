@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cmd/launch.h"
+#include "ranks/launch.h"
 
 #include "app/cmd.h"
 #include "mpi/plugin.h"

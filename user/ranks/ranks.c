@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Rank 0 of several, in the order of a run. ranks_other.c is the others. */
-#include "cmd/ranks.h"
+#include "ranks/ranks.h"
 
 #include "afp/proto.h"
 #include "base/clock.h"
-#include "cmd/ranks_terms.h"
 #include "ranks/part.h"
+#include "ranks/ranks_terms.h"
 #include "run/rank.h"
 #include "store/store.h"
 #include "work/tree.h"

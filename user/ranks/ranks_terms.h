@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_RANKS_TERMS_H
-#define CMD_RANKS_TERMS_H
+#ifndef RANKS_RANKS_TERMS_H
+#define RANKS_RANKS_TERMS_H
 
 /* What rank 0 and the others compute alike. Only for ranks*.c; others use ranks.h. */
 
-#include "cmd/ranks.h"
+#include "ranks/ranks.h"
 
 /* A text that differs where version or options do. 0 or not 0 without memory. */
 #define RANKS_TERMS_LEN 64

@@ -3,8 +3,8 @@
  * A rank other than 0, from its first word to its last. It prints nothing but why it could not take
  * part: all else it tells rank 0. If rank 0 is gone, it ends.
  */
-#include "cmd/ranks.h"
-#include "cmd/ranks_terms.h"
+#include "ranks/ranks.h"
+#include "ranks/ranks_terms.h"
 
 #include "base/buf.h"
 #include "base/clock.h"

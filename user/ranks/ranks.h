@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_RANKS_H
-#define CMD_RANKS_H
+#ifndef RANKS_RANKS_H
+#define RANKS_RANKS_H
 
 /*
  * A load whose clients are shared by several processes (--mpi). Rank 0 is the command: it has the
@@ -9,9 +9,9 @@
  * others. A rank that dies never stops the rest.
  */
 
-#include "cmd/launch.h"
 #include "drive/session.h"
 #include "ranks/hub.h"
+#include "ranks/launch.h"
 
 /* The name of the directory of all clients. */
 #define RANKS_BASE_LEN 32

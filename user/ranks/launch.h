@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_LAUNCH_H
-#define CMD_LAUNCH_H
+#ifndef RANKS_LAUNCH_H
+#define RANKS_LAUNCH_H
 
 /*
  * Being one of several processes that mpirun has started.
