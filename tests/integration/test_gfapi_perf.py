@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """gfapi_perf_tool by its own name and environment: the same files and output, without the defects.
 
-Tests user/cmd/gfapi_perf.c, user/drive/gun.c. Each test of the second part is a defect of the
+Tests user/compat/gfapi_perf.c, user/drive/gun.c. Each test of the second part is a defect of the
 original that needs no GlusterFS to show.
 """
 

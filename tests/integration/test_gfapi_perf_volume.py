@@ -4,7 +4,7 @@
 What the original does there: 4 KiB reads end in a crash, each run waits 10 s at its end, and a
 brick that dies is not noticed.
 
-Tests user/cmd/gfapi_perf.c, user/drive/gun.c.
+Tests user/compat/gfapi_perf.c, user/drive/gun.c.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Under the name of OpenAFS's rxperf: its command line, one line for a test, exit codes 0 and 1.
 
-Tests user/cmd/rxperf_tool.c.
+Tests user/compat/rxperf_tool.c.
 """
 
 from __future__ import annotations

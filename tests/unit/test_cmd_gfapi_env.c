@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The environment of gfapi_perf_tool: its defaults, sizes, what is refused, and what it comes to.
  */
-#include "cmd/gfapi.h"
+#include "compat/gfapi.h"
 
 #include <errno.h>
 #include <setjmp.h>

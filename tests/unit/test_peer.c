@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What afp_lantest prints: against golden files, or read back.
- * Also tests user/report/peer/progress.c.
+ * Also tests user/report/progress.c.
  */
-#include "report/peer/progress.h"
+#include "report/progress.h"
 #include "report/report.h"
 #include "unit/report_text.h"
 #include "unit/sample_run.h"

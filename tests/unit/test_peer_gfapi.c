@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What gfapi_perf_tool prints of a run: its fields and their arithmetic. */
-#include "report/peer/gfapi.h"
+#include "compat/gfapi_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

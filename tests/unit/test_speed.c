@@ -3,10 +3,10 @@
  * netatalk's speedtest, text and CSV: from the iterations of a real run the same bytes come out
  * that netatalk 4.5.1 printed. Only RTT and its variance in the last table are not of that run:
  * netatalk looks once more at the very end, here the last test's look is the last.
- * Also tests user/report/speed/csv.c, peer.c, sweep.c.
+ * Also tests user/compat/speed_csv.c, speed_text.c, speed_sweep.c.
  */
+#include "compat/speed.h"
 #include "report/report.h"
-#include "report/speed/speed.h"
 #include "unit/sample_transfer.h"
 
 #include <errno.h>

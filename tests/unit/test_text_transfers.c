@@ -4,7 +4,7 @@
  * Also tests user/report/transfer.c, user/report/json/transfer.c, user/report/text/brief.c,
  * connection.c, copies.c, options.c, verdicts.c.
  */
-#include "report/speed/speed.h"
+#include "compat/speed.h"
 #include "unit/report_text.h"
 #include "unit/sample_transfer.h"
 

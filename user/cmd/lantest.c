@@ -5,10 +5,10 @@
  */
 #include "work/lantest.h"
 
-#include "cmd/peer.h"
+#include "compat/peer.h"
 #include "drive/estimate.h"
 #include "drive/workload.h"
-#include "report/peer/progress.h"
+#include "report/progress.h"
 #include "report/report.h"
 
 #include <errno.h>

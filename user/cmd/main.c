@@ -6,7 +6,7 @@
  * rxperf, and as gfapi_perf_tool or gfapi_perf, which has no row here.
  */
 #include "app/cmd.h"
-#include "cmd/peer.h"
+#include "compat/peer.h"
 #include "drive/rxperf.h"
 #include "host/procfs.h"
 

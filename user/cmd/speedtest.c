@@ -5,10 +5,10 @@
  */
 #include "cmd/speedtest.h"
 
-#include "cmd/peer.h"
-#include "report/peer/progress.h"
+#include "compat/peer.h"
+#include "compat/speed.h"
+#include "report/progress.h"
 #include "report/report.h"
-#include "report/speed/speed.h"
 
 #include <errno.h>
 #include <inttypes.h>

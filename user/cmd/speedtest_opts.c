@@ -2,7 +2,7 @@
 /* The options of speedtest: netatalk's letters, long names, sizes with units. */
 #include "cmd/speedtest.h"
 
-#include "cmd/peer.h"
+#include "compat/peer.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 /* A command that loads a server, from its options to its exit code. Knows no workload. */
 #include "drive/workload.h"
 
-#include "report/peer/progress.h"
+#include "report/progress.h"
 
 #include <errno.h>
 #include <stdlib.h>

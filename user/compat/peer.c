@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Exit codes of afp_lantest and afp_speedtest 4.5 and of gfapi_perf_tool, by what happened. Those
  * of afpscope: docs/exit-codes.md. */
-#include "cmd/peer.h"
+#include "compat/peer.h"
 
 #include <libgen.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The text of speedtest 4.5, up to the tables of a sweep. */
+#include "compat/speed.h"
 #include "report/cell.h"
 #include "report/report.h"
-#include "report/speed/speed.h"
 #include "report/transfer.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
  */
 #include "app/cmd.h"
 #include "base/file.h"
-#include "cmd/peer.h"
+#include "compat/peer.h"
 #include "drive/rx_serve.h"
 #include "drive/rxperf.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The environment variables of gfapi_perf_tool: their table, and what goes together. */
-#include "cmd/gfapi.h"
+#include "compat/gfapi.h"
 
 #include <errno.h>
 #include <inttypes.h>

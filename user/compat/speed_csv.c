@@ -3,8 +3,8 @@
  * The CSV of speedtest 4.5: iterations and their statistics, then tables of a list of sizes. Every
  * line of a block has as many fields as its head; the throughput of _stddev is an empty field.
  */
+#include "compat/speed.h"
 #include "report/report.h"
-#include "report/speed/speed.h"
 #include "report/transfer.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef PEER_GFAPI_H
-#define PEER_GFAPI_H
+#ifndef COMPAT_GFAPI_TEXT_H
+#define COMPAT_GFAPI_TEXT_H
 
 /* What gfapi_perf_tool prints of a run, and below it what it does not measure. */
 

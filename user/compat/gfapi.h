@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_GFAPI_H
-#define CMD_GFAPI_H
+#ifndef COMPAT_GFAPI_H
+#define COMPAT_GFAPI_H
 
 /* This program as gfapi_perf_tool: what its environment asks for. */
 

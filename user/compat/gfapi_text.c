@@ -4,7 +4,7 @@
  * Scripts take the last "elapsed time", "throughput", "file rate" and "IOPS" of the text: no line
  * after the aggregate has these words.
  */
-#include "report/peer/gfapi.h"
+#include "compat/gfapi_text.h"
 
 #include "report/cell.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What netatalk's text and CSV of speedtest share. */
-#include "report/speed/speed.h"
+#include "compat/speed.h"
 
 #include "report/transfer.h"
 

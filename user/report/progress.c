@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Prints netatalk's line about a test that has ended. */
-#include "report/peer/progress.h"
+#include "report/progress.h"
 
 #include "report/transfer.h"
 

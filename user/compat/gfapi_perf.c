@@ -4,11 +4,11 @@
  * errors has no rates and fails. The loads are those of afpscope smallfile.
  */
 #include "base/clock.h"
-#include "cmd/gfapi.h"
-#include "cmd/peer.h"
+#include "compat/gfapi.h"
+#include "compat/gfapi_text.h"
+#include "compat/peer.h"
 #include "drive/filers.h"
 #include "drive/gun.h"
-#include "report/peer/gfapi.h"
 
 #include <errno.h>
 #include <inttypes.h>

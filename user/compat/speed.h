@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef REPORT_SPEED_SPEED_H
-#define REPORT_SPEED_SPEED_H
+#ifndef COMPAT_SPEED_H
+#define COMPAT_SPEED_H
 
 /*
  * netatalk 4.5's speedtest output, piece by piece: report_speed_peer() prints all of it from a

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The tables that end speedtest 4.5's text of a list of sizes. */
+#include "compat/speed.h"
 #include "report/cell.h"
-#include "report/speed/speed.h"
 #include "report/transfer.h"
 
 #include <errno.h>

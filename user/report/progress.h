@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef REPORT_PEER_PROGRESS_H
-#define REPORT_PEER_PROGRESS_H
+#ifndef REPORT_PROGRESS_H
+#define REPORT_PROGRESS_H
 
 #include "run/run.h"
 

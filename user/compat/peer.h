@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_PEER_H
-#define CMD_PEER_H
+#ifndef COMPAT_PEER_H
+#define COMPAT_PEER_H
 
 /*
  * How this program behaves under the names of netatalk's afp_lantest and afp_speedtest, of
