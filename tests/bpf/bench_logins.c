@@ -11,7 +11,7 @@
 #include "logins.h"
 
 #include "base/clock.h"
-#include "live/live.h"
+#include "top/live.h"
 #include "watch/bpf/rung.h"
 
 #include <inttypes.h>

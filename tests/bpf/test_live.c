@@ -2,12 +2,12 @@
 /*
  * A server in steps: each request is in one step, in the same number by command, user, client,
  * volume, session and file.
- * Tests user/live/live.c, note.c.
+ * Tests user/top/live.c, live_note.c.
  */
 #include "watched.h"
 
 #include "base/hist.h"
-#include "live/live.h"
+#include "top/live.h"
 
 #define HEAD     16
 #define DELETE   8

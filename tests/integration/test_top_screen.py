@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """afpscope top on a terminal (tmux): keys, sizes, and that the terminal is as it was afterwards.
 
-Tests user/cmd/top_screen.c.
+Tests user/top/top_screen.c.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cmd/top_keys.h"
+#include "top/top_keys.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

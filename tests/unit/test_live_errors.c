@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Errors step by step, from readings in which answers and results are of different moments. */
-#include "live/errors.h"
+#include "top/live_errors.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

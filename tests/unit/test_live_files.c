@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which file a request is about: the one it names, or the one whose number an FPOpenFork returned.
  */
-#include "live/files.h"
+#include "top/live_files.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

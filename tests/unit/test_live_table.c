@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Sums by name: a row for each name, as many as there may be, and the sum of all others. */
-#include "live/table.h"
+#include "top/live_table.h"
 
 #include "base/hist.h"
 

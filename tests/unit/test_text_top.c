@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The lines and the JSON of top.
- * Tests user/report/top.c, user/report/text/top.c, top_head.c, top_line.c,
- * user/report/json/top.c.
+ * Tests user/top/top_rows.c, top_text.c, top_head.c, top_line.c,
+ * top_json.c.
  */
-#include "report/top.h"
+#include "top/top_rows.h"
 
 #include "base/hist.h"
 #include "report/cell.h"
-#include "report/text/top_line.h"
+#include "top/top_line.h"
 
 #include <jansson.h>
 #include <setjmp.h>

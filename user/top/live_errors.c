@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "live/errors.h"
+#include "top/live_errors.h"
 
 #include "run/requests.h"
 

@@ -2,9 +2,9 @@
 /* What top has above its table: the server as a whole, and what watching costs. */
 #include "report/cell.h"
 #include "report/text/screen_text.h"
-#include "report/text/top_line.h"
-#include "report/top.h"
 #include "run/requests.h"
+#include "top/top_line.h"
+#include "top/top_rows.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Lines of report/top.h on a terminal, with colours; and keys. */
-#include "cmd/top_screen.h"
+#include "top/top_screen.h"
 
-#include "report/text/top_line.h"
+#include "top/top_line.h"
 
 #include <langinfo.h>
 #include <locale.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_TOP_H
-#define CMD_TOP_H
+#ifndef TOP_TOP_H
+#define TOP_TOP_H
 
 /* afpscope top, and its watches: one after the other, of a server that may be started anew. */
 
 #include "attach/comeback.h"
 #include "attach/guard.h"
 #include "attach/whom.h"
-#include "cmd/opinion.h"
-#include "cmd/top_screen.h"
 #include "kinds/kind.h"
+#include "top/opinion.h"
+#include "top/top_screen.h"
 
 struct top_cfg {
 	struct whom_cfg whom;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Lines of top: texts of a known number of columns, and bars. */
-#include "report/text/top_line.h"
+#include "top/top_line.h"
 
 #include "base/text.h"
 #include "report/cell.h"

@@ -3,7 +3,7 @@
  * afpscope top: what a running server does now, step by step: on a terminal as a table that keys
  * change, else as lines or JSON.
  */
-#include "cmd/top.h"
+#include "top/top.h"
 
 #include "app/cmd.h"
 #include "app/output.h"

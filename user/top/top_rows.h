@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef REPORT_TOP_H
-#define REPORT_TOP_H
+#ifndef TOP_TOP_ROWS_H
+#define TOP_TOP_ROWS_H
 
 /*
  * A step of a running server (live/live.h) as lines, for a terminal and for a pipe, and as JSON.
  * Lines are clean (base/text.h), UTF-8, and have at most as many columns as were asked for.
  */
 
-#include "live/live.h"
+#include "top/live.h"
 
 #include <stdio.h>
 #include <sys/types.h>

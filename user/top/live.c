@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Differences between readings: of the ledger by command, of each connection for all that is by
  * whom. */
-#include "live/live_priv.h"
+#include "top/live_priv.h"
 
 #include "base/clock.h"
 #include "base/hist.h"
-#include "live/files.h"
 #include "run/requests.h"
+#include "top/live_files.h"
 
 #include <errno.h>
 #include <stdio.h>

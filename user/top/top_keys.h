@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_TOP_KEYS_H
-#define CMD_TOP_KEYS_H
+#ifndef TOP_TOP_KEYS_H
+#define TOP_TOP_KEYS_H
 
 /* What keys do in top: a state machine, which knows no terminal. */
 
-#include "report/top.h"
+#include "top/top_rows.h"
 
 /* A key is a byte as typed, 1 to 255, or one of these. */
 enum top_key {

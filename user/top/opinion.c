@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cmd/opinion.h"
+#include "top/opinion.h"
 
 #include "base/clock.h"
 #include "report/report.h"

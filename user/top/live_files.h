@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef LIVE_FILES_H
-#define LIVE_FILES_H
+#ifndef TOP_LIVE_FILES_H
+#define TOP_LIVE_FILES_H
 
 /*
  * Which file or directory a request is about, from the records of requests and names: the name in

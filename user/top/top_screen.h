@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_TOP_SCREEN_H
-#define CMD_TOP_SCREEN_H
+#ifndef TOP_TOP_SCREEN_H
+#define TOP_TOP_SCREEN_H
 
 /* top on a terminal. The terminal is ncurses's from open to close. */
 
-#include "cmd/top_keys.h"
+#include "top/top_keys.h"
 
 struct top_screen;
 

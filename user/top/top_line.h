@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef REPORT_TEXT_TOP_LINE_H
-#define REPORT_TEXT_TOP_LINE_H
+#ifndef TOP_TOP_LINE_H
+#define TOP_TOP_LINE_H
 
 /* How a line of top is put together, piece by piece. */
 
-#include "report/top.h"
+#include "top/top_rows.h"
 
 void line_clear(struct top_line *l);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "live/table.h"
+#include "top/live_table.h"
 
 #include "run/requests.h"
 

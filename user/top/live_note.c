@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a diagnosis needs of a watch that goes on, and what a watch cannot see itself. */
-#include "live/live_priv.h"
+#include "top/live_priv.h"
 
 #include "base/clock.h"
 #include "run/account.h"

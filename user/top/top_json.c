@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Steps of a running server as JSON, a line each. */
-#include "report/top.h"
 #include "report/json/doc.h"
+#include "top/top_rows.h"
 
 #include <errno.h>
 #include <stdlib.h>

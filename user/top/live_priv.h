@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef LIVE_LIVE_PRIV_H
-#define LIVE_LIVE_PRIV_H
+#ifndef TOP_LIVE_PRIV_H
+#define TOP_LIVE_PRIV_H
 
 /* What the files of user/live know of a watch that goes on. */
 
-#include "live/errors.h"
-#include "live/files.h"
-#include "live/live.h"
+#include "top/live.h"
+#include "top/live_errors.h"
+#include "top/live_files.h"
 
 #define LIVE_NAME_MAX 512
 

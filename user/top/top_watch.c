@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cmd/top.h"
+#include "top/top.h"
 
 #include "report/text/paint.h"
 

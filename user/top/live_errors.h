@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef LIVE_ERRORS_H
-#define LIVE_ERRORS_H
+#ifndef TOP_LIVE_ERRORS_H
+#define TOP_LIVE_ERRORS_H
 
 /*
  * Errors of a server that goes on working, step by step. A reading takes the results after the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which rows of a table a view has, and in which order. */
-#include "report/top.h"
+#include "top/top_rows.h"
 
 #include <stdlib.h>
 #include <string.h>

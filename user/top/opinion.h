@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_OPINION_H
-#define CMD_OPINION_H
+#ifndef TOP_OPINION_H
+#define TOP_OPINION_H
 
 /* The first sentence of a diagnosis of a running server, of its last seconds, again and again. */
 
 #include "cmd/diagnose.h"
-#include "live/live.h"
+#include "top/live.h"
 
 #define OPINION_FIRST_NS 5000000000u
 #define OPINION_NS       10000000000u

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The table of top: which columns fit, headings, rows. */
-#include "report/top.h"
+#include "top/top_rows.h"
 
 #include "base/text.h"
 #include "report/cell.h"
 #include "report/text/screen_text.h"
-#include "report/text/top_line.h"
 #include "run/requests.h"
+#include "top/top_line.h"
 
 #include <errno.h>
 #include <inttypes.h>

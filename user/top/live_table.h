@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef LIVE_TABLE_H
-#define LIVE_TABLE_H
+#ifndef TOP_LIVE_TABLE_H
+#define TOP_LIVE_TABLE_H
 
 /* Sums of requests by name. The number of rows is bounded; all that do not fit are one sum. */
 

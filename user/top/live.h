@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef LIVE_LIVE_H
-#define LIVE_LIVE_H
+#ifndef TOP_LIVE_H
+#define TOP_LIVE_H
 
 /*
  * What a running server does, step by step: how many requests, how long they took and what their
@@ -11,8 +11,8 @@
  * rows. By file only if it was asked for: then each request makes a record.
  */
 
-#include "live/table.h"
 #include "run/run.h"
+#include "top/live_table.h"
 #include "watch/watch.h"
 
 /* X(NAME, key, heading) */

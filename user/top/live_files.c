@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "live/files.h"
+#include "top/live_files.h"
 
 #include "run/account.h"
 #include "trace/names.h"
