@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """afpscope slow: requests that are known to be slow, and why, are printed, and no others.
 
-The judge is tshark, by its time from request to answer. Tests user/cmd/slow.c.
+The judge is tshark, by its time from request to answer. Tests user/slow/slow.c.
 """
 
 from __future__ import annotations

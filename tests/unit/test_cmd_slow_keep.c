@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is remembered between two records, in memory that does not grow, and the limit of lines. */
-#include "cmd/slow_keep.h"
+#include "slow/slow_keep.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Lines of slow requests.
- * Tests user/report/slow.c, user/report/json/slow.c.
+ * Tests user/report/slow.c, user/slow/slow_json.c.
  */
 #include "report/slow.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_SLOW_KEEP_H
-#define CMD_SLOW_KEEP_H
+#ifndef SLOW_SLOW_KEEP_H
+#define SLOW_SLOW_KEEP_H
 
 /*
  * What afpscope slow remembers between two records: of each session what it was told of the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cmd/slow_keep.h"
+#include "slow/slow_keep.h"
 
 #include <stdlib.h>
 #include <string.h>
