@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """afpscope exporter: what a client sent is what Prometheus reads, whatever happens meanwhile.
 
-The judges are the client itself, promtool and a real Prometheus. Tests user/cmd/exporter.c,
+The judges are the client itself, promtool and a real Prometheus. Tests user/exporter/exporter.c,
 exporter_watch.c, exporter_serve.c, exporter_http.c.
 """
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Files that are written or read: regular ones only, whole or not at all, and never waited for.
 
-Tests user/base/file.c, user/cmd/exporter_file.c. The judge of names is strace.
+Tests user/base/file.c, user/exporter/exporter_file.c. The judge of names is strace.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cmd/exporter.h"
+#include "exporter/exporter.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/hist.h"
-#include "report/openmetrics.h"
+#include "exporter/openmetrics.h"
 #include "run/account.h"
 
 #define READ    27

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "report/tally.h"
+#include "exporter/tally.h"
 
 #define READ 27
 

@@ -5,7 +5,7 @@
 #include "attach/comeback.h"
 #include "attach/guard.h"
 #include "base/clock.h"
-#include "cmd/exporter.h"
+#include "exporter/exporter.h"
 #include "host/rights.h"
 #include "kinds/kind.h"
 #include "watch/watch.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Adds the readings of one watch to what those before it have counted. */
-#include "report/tally.h"
+#include "exporter/tally.h"
 
 #include <errno.h>
 #include <stdio.h>

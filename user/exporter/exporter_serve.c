@@ -3,10 +3,10 @@
 #include "app/cmd.h"
 #include "attach/guard.h"
 #include "base/clock.h"
-#include "cmd/exporter.h"
-#include "cmd/exporter_http.h"
+#include "exporter/exporter.h"
+#include "exporter/exporter_http.h"
+#include "exporter/openmetrics.h"
 #include "host/rights.h"
-#include "report/openmetrics.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef REPORT_TALLY_H
-#define REPORT_TALLY_H
+#ifndef EXPORTER_TALLY_H
+#define EXPORTER_TALLY_H
 
 /*
  * Running totals of a server over several watches, one after the other: each begins at 0, and goes

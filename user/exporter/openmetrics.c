@@ -3,7 +3,7 @@
  * The families of metrics, a row each. A label is the name of a command, a role, a class or the
  * like, never of a user, a volume or a file: so there is a bounded number of series.
  */
-#include "report/openmetrics.h"
+#include "exporter/openmetrics.h"
 
 #include "base/hist.h"
 #include "base/text.h"

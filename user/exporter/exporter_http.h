@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_EXPORTER_HTTP_H
-#define CMD_EXPORTER_HTTP_H
+#ifndef EXPORTER_EXPORTER_HTTP_H
+#define EXPORTER_EXPORTER_HTTP_H
 
 /*
  * The HTTP server of the exporter, by libmicrohttpd, which is loaded at run time. It never waits

@@ -6,7 +6,7 @@
  */
 #include "app/cmd.h"
 #include "base/file.h"
-#include "cmd/exporter.h"
+#include "exporter/exporter.h"
 #include "host/rights.h"
 
 #include <errno.h>

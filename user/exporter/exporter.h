@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_EXPORTER_H
-#define CMD_EXPORTER_H
+#ifndef EXPORTER_EXPORTER_H
+#define EXPORTER_EXPORTER_H
 
 /*
  * The exporter is three processes. The first keeps the rights that a watch needs to begin, and only
@@ -11,7 +11,7 @@
 
 #include "attach/whom.h"
 #include "base/err.h"
-#include "report/tally.h"
+#include "exporter/tally.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
  * afpscope exporter: what a server's requests cost, all the time, for Prometheus. Options, and the
  * process that begins the other two.
  */
-#include "cmd/exporter.h"
+#include "exporter/exporter.h"
 
 #include "app/cmd.h"
 #include "attach/guard.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A reading on its way from one process of the exporter to another: both are this program. */
-#include "cmd/exporter.h"
+#include "exporter/exporter.h"
 
 #include <errno.h>
 #include <poll.h>

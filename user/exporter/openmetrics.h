@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef REPORT_OPENMETRICS_H
-#define REPORT_OPENMETRICS_H
+#ifndef EXPORTER_OPENMETRICS_H
+#define EXPORTER_OPENMETRICS_H
 
 /* A tally as text for Prometheus: OpenMetrics 1.0, or the older format 0.0.4. */
 
-#include "report/tally.h"
+#include "exporter/tally.h"
 
 #include <stdio.h>
 

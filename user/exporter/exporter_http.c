@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cmd/exporter_http.h"
+#include "exporter/exporter_http.h"
 
 #include "base/clock.h"
-#include "report/openmetrics.h"
+#include "exporter/openmetrics.h"
 
 #include <dlfcn.h>
 #include <errno.h>
