@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """afpscope doctor: a fault is named first, and nothing is named where there is none.
 
-Tests user/cmd/doctor.c, diagnose.c, user/report/text/doctor.c, user/report/json/doctor.c,
-user/kinds/strangers.c. All faults in three doses, and more healthy servers: tests/doctor/lab.py.
+Tests user/cmd/doctor.c, user/doctor/diagnose.c, user/report/text/doctor.c,
+user/report/json/doctor.c, user/kinds/strangers.c. All faults in three doses, and more healthy
+servers: tests/doctor/lab.py.
 """
 
 from __future__ import annotations

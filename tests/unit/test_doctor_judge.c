@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tests user/doctor/judge.c, rules.c, rules_server.c, rules_machine.c, rules_storage.c,
- * rules_clients.c, rules_rx.c, rules_gluster.c: what holds of every rule.
+ * Tests user/doctor/judge.c, user/doctor/rules/rules.c, rules_server.c, rules_machine.c,
+ * rules_storage.c, rules_clients.c, rules_rx.c, rules_gluster.c: what holds of every rule.
  */
 #include "doctor/judge.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tests user/doctor/machine.c, machine_whose.c: who used the CPUs, and the rest of the machine. */
+/* Tests user/doctor/machine/machine.c, machine_whose.c: who used the CPUs, and the rest of the
+ * machine. */
 #include "unit/two_looks.h"
 
 #include <unistd.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tests user/doctor/say.c, rules.c, user/run/figures.c: texts with figures in them. */
-#include "doctor/rules.h"
+/* Tests user/doctor/say.c, user/doctor/rules/rules.c, user/run/figures.c: texts with figures in
+ * them. */
+#include "doctor/rules/rules.h"
 #include "doctor/say.h"
 
 #include <setjmp.h>

@@ -4,7 +4,7 @@
 
 /* Two invented looks at a machine, 10 s apart, and the figures between them. */
 
-#include "doctor/machine.h"
+#include "doctor/machine/machine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

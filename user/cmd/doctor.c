@@ -3,8 +3,8 @@
 #include "app/cmd.h"
 #include "app/output.h"
 #include "attach/guard.h"
-#include "cmd/diagnose.h"
 #include "cmd/record.h"
+#include "doctor/diagnose.h"
 #include "kinds/kind.h"
 #include "report/report.h"
 

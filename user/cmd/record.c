@@ -12,7 +12,7 @@
 #include "attach/sampler.h"
 #include "base/clock.h"
 #include "base/opt.h"
-#include "cmd/diagnose.h"
+#include "doctor/diagnose.h"
 #include "drive/rx_waiting.h"
 #include "host/rights.h"
 #include "host/sample.h"

@@ -9,7 +9,7 @@
  * rule says so (worth_ns), but never for sure.
  */
 
-#include "doctor/rules.h"
+#include "doctor/rules/rules.h"
 
 /* Fewer requests than this, and none under way: too little is known of how the server works. */
 #define DOCTOR_REQUESTS 50

@@ -4,7 +4,7 @@
 
 /* A rule's texts with figures in them (doctor/rules.h). */
 
-#include "doctor/rules.h"
+#include "doctor/rules/rules.h"
 #include "run/figures.h"
 
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the volumes lie on, and how full it is. */
 #include "base/text.h"
-#include "doctor/machine.h"
+#include "doctor/machine/machine.h"
 
 #include <errno.h>
 #include <string.h>

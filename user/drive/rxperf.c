@@ -5,7 +5,7 @@
  */
 #include "drive/rxperf.h"
 
-#include "cmd/diagnose.h"
+#include "doctor/diagnose.h"
 #include "doctor/measure.h"
 #include "drive/callers.h"
 #include "drive/rx_waiting.h"

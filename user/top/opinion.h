@@ -4,7 +4,7 @@
 
 /* The first sentence of a diagnosis of a running server, of its last seconds, again and again. */
 
-#include "cmd/diagnose.h"
+#include "doctor/diagnose.h"
 #include "top/live.h"
 
 #define OPINION_FIRST_NS 5000000000u

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef DOCTOR_MACHINE_PRIV_H
-#define DOCTOR_MACHINE_PRIV_H
+#ifndef DOCTOR_MACHINE_MACHINE_PRIV_H
+#define DOCTOR_MACHINE_MACHINE_PRIV_H
 
-#include "doctor/machine.h"
+#include "doctor/machine/machine.h"
 
 #define MACHINE_NS_PER_S 1e9
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_DIAGNOSE_H
-#define CMD_DIAGNOSE_H
+#ifndef DOCTOR_DIAGNOSE_H
+#define DOCTOR_DIAGNOSE_H
 
 /*
  * What a diagnosis needs besides the ledger: the machine before and after, the clients'

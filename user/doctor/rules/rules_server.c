@@ -3,7 +3,7 @@
  * What can be wrong with an AFP server itself: its processes, its CNID server, its settings, and
  * the folders and files of its volumes. Limits were chosen with tests/doctor/lab.py.
  */
-#include "doctor/rules_priv.h"
+#include "doctor/rules/rules_priv.h"
 
 /* clang-format off */
 static const struct doctor_rule rules[] = {

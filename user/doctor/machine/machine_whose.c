@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Whose a process is, and what those used that have ended. */
-#include "doctor/machine_priv.h"
+#include "doctor/machine/machine_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>

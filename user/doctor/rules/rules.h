@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef DOCTOR_RULES_H
-#define DOCTOR_RULES_H
+#ifndef DOCTOR_RULES_RULES_H
+#define DOCTOR_RULES_RULES_H
 
 /*
  * What can be wrong with a server, as tables: a cause is named only with figures of the resource

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* CPUs, memory of the whole machine, the network. */
-#include "doctor/machine_priv.h"
+#include "doctor/machine/machine_priv.h"
 
 #include <errno.h>
 #include <math.h>

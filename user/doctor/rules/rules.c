@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "doctor/rules.h"
+#include "doctor/rules/rules.h"
 
 #include <string.h>
 

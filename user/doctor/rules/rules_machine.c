@@ -4,7 +4,7 @@
  * server may use, and its cgroup, with the requests' wait for them. Limits were chosen with
  * tests/doctor/lab.py.
  */
-#include "doctor/rules_priv.h"
+#include "doctor/rules/rules_priv.h"
 
 /* clang-format off */
 static const struct doctor_rule rules[] = {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "cmd/diagnose.h"
+#include "doctor/diagnose.h"
 
 #include "base/clock.h"
 #include "doctor/judge.h"
-#include "doctor/machine.h"
+#include "doctor/machine/machine.h"
 #include "doctor/measure.h"
 #include "kinds/bricks.h"
 #include "kinds/cnidstate.h"

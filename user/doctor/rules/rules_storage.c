@@ -4,7 +4,7 @@
  * of what the server itself uses (its cgroup, the device of its volumes) and the requests' wait for
  * it. Limits were chosen with tests/doctor/lab.py.
  */
-#include "doctor/rules_priv.h"
+#include "doctor/rules/rules_priv.h"
 
 /* clang-format off */
 static const struct doctor_rule rules[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef DOCTOR_MACHINE_H
-#define DOCTOR_MACHINE_H
+#ifndef DOCTOR_MACHINE_MACHINE_H
+#define DOCTOR_MACHINE_MACHINE_H
 
 /* Figures of the machine (run/figures_machine.h), from two looks at it. */
 

@@ -3,7 +3,7 @@
  * What can be wrong with a server over Rx, as the study of AFS at CERN (2012) found it, or with its
  * clients. Limits were chosen with tests/doctor/rx.py.
  */
-#include "doctor/rules_priv.h"
+#include "doctor/rules/rules_priv.h"
 
 /* clang-format off */
 static const struct doctor_rule rules[] = {

@@ -4,7 +4,7 @@
  * AFP server (rules_machine.c, rules_storage.c). No laboratory has bricks: the limits of "threads"
  * are those of AFP's waits, and nobody has measured how often they are right.
  */
-#include "doctor/rules_priv.h"
+#include "doctor/rules/rules_priv.h"
 
 /* clang-format off */
 static const struct doctor_rule rules[] = {

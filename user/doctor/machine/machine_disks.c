@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The devices on which the volumes lie. */
-#include "doctor/machine_priv.h"
+#include "doctor/machine/machine_priv.h"
 
 #include <math.h>
 #include <stdio.h>

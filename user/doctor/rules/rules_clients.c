@@ -4,7 +4,7 @@
  * client does on purpose, such as to pause, cannot be told from trouble of its own: that is said,
  * and never called a cause.
  */
-#include "doctor/rules_priv.h"
+#include "doctor/rules/rules_priv.h"
 
 /* clang-format off */
 static const struct doctor_rule rules[] = {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef DOCTOR_RULES_PRIV_H
-#define DOCTOR_RULES_PRIV_H
+#ifndef DOCTOR_RULES_RULES_PRIV_H
+#define DOCTOR_RULES_RULES_PRIV_H
 
 /* Words for the tables of causes. */
 
-#include "doctor/rules.h"
+#include "doctor/rules/rules.h"
 
 #define F(name) RUN_FIGURE_##name
 #define LEAST(name, v)                                                                             \
