@@ -2,7 +2,7 @@
 """afpscope check: what could be watched here, and what spoils figures. Whom it
 finds is in test_servers.py.
 
-Tests user/cmd/check.c, check_json.c, check_text.c.
+Tests user/check/check.c, check_json.c, check_text.c.
 """
 
 from __future__ import annotations

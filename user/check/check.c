@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* afpscope check: what can be watched on this machine, of which server, and what spoils it. */
-#include "cmd/check_found.h"
+#include "check/check_found.h"
 
 #include "app/runs.h"
 #include "attach/whom.h"

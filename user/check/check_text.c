@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The check as text: the answer, the servers, what spoils figures, and the details. */
-#include "cmd/check_found.h"
+#include "check/check_found.h"
 
 #include "host/procfs.h"
 #include "report/cell.h"

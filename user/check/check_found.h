@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_CHECK_FOUND_H
-#define CMD_CHECK_FOUND_H
+#ifndef CHECK_CHECK_FOUND_H
+#define CHECK_CHECK_FOUND_H
 
 /* What afpscope check found, and its two forms. */
 
