@@ -27,7 +27,7 @@ comma	   = ,
 LIBS	   = $(shell pkg-config --libs $(PKGS)) -lm
 
 SRC	  := $(sort $(wildcard $(foreach n,*/*.c */*/*.c,user/$n client/$n)))
-LIB_OBJ	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out user/cmd/main.c,$(SRC)))
+LIB_OBJ	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out user/main/main.c,$(SRC)))
 CLIENT_OBJ = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/% user/base/% user/run/%,$(SRC)))
 BPF_OBJ	   = $(filter $(BUILD)/obj/user/watch/bpf/%,$(LIB_OBJ))
 BPF	  := $(sort $(wildcard bpf/*.bpf.c))
@@ -70,7 +70,7 @@ help:
 	@echo 'make pictures    the pictures of docs/tutorial.md'
 	@echo 'make clean       remove build/'
 
-$(BUILD)/afpscope: $(BUILD)/obj/user/cmd/main.o $(BUILD)/libafpscope.a
+$(BUILD)/afpscope: $(BUILD)/obj/user/main/main.o $(BUILD)/libafpscope.a
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ $(LIBS)
 

@@ -7,7 +7,7 @@
 #   arrows     what files include, no circles, each struct's name once: arrows.py
 #   tests      each source has a test, whose name or header says so: tested.py
 #   budgets    files up to 600 lines, functions up to 60 (80 with "long:" in the comment above)
-#   globals    no mutable globals outside user/cmd/main.c (and what user/host/patient.c remembers)
+#   globals    no mutable globals outside user/main/main.c (and what user/host/patient.c remembers)
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 2
 ruff=$(tests/need.sh --ruff) || exit 2

@@ -5,7 +5,7 @@ Prints each breach as FILE: TEXT and exits with 1 if there is one.
 
 - A unit test is named after its source: test_FOLDER_FILE[_TOPIC].c, or test_FILE.c where folder and
   file have one name. Another name begins with the folder, and the header says what is tested.
-- The header (the first comment or docstring) of any test may name more: "Tests user/cmd/dump.c,
+- The header (the first comment or docstring) of any test may name more: "Tests user/main/dump.c,
   dump_text.c." A name without a folder is in that of the name before it.
 - No two tests have the same name.
 

@@ -2,7 +2,7 @@
 """What goes wrong is said in one line, with the documented exit code; nothing
 hangs, the volume is left clean, and what was measured is saved and marked.
 
-Tests user/cmd/clean.c, user/drive/session.c.
+Tests user/main/clean.c, user/drive/session.c.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 """Names of files, users and volumes that would harm a terminal, a page or a table reach no output
 raw: the reports of record and doctor, run.json, the HTML report, CSV, slow, top and the exporter.
 
-Tests user/cmd/record.c and user/cmd/doctor.c.
+Tests user/main/record.c and doctor.c.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 """Many clients against real netatalk: every action done, counted by both sides; what goes wrong is
 counted and said, and the volume is clean afterwards.
 
-Tests user/cmd/load.c, load_opts.c, user/drive/crowd.c, places.c, users.c, timeline.c,
-user/cmd/probe.c, user/run/timeline.c, user/report/json/timeline.c.
+Tests user/main/load.c, load_opts.c, user/drive/crowd.c, places.c, users.c, timeline.c,
+user/main/probe.c, user/run/timeline.c, user/report/json/timeline.c.
 """
 
 from __future__ import annotations

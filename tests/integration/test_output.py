@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What is printed and saved, next to what the peer prints; logins and options.
 
-Tests user/cmd/lantest.c, user/app/output.c, user/compat/peer.c.
+Tests user/main/lantest.c, user/app/output.c, user/compat/peer.c.
 """
 
 from __future__ import annotations

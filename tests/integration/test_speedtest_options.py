@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Each option does what the manual page says, on netatalk 4.5 and on 4.2.
 
-Tests user/cmd/speedtest.c.
+Tests user/main/speedtest.c.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 
 Its records are read here from the layout of docs/trace.md, by this file alone.
 
-Tests user/attach/tracing.c, user/cmd/dump.c, dump_text.c.
+Tests user/attach/tracing.c, user/main/dump.c, dump_text.c.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the program says of itself: its commands, its version, and bash's completion of both.
 
-Tests user/cmd/main.c, complete.c.
+Tests user/main/main.c, complete.c.
 """
 
 from __future__ import annotations

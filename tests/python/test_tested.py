@@ -15,12 +15,12 @@ HEAD = "/* SPDX-License-Identifier: GPL-2.0-or-later */\n"
 SOUND = {
     "client/dsi/dsi.c": "",
     "client/dsi/net.c": "",
-    "user/cmd/dump.c": "",
-    "user/cmd/dump_text.c": "",
+    "user/main/dump.c": "",
+    "user/main/dump_text.c": "",
     "user/attach/whom.c": "",
     "tests/unit/test_dsi.c": "/*\n * A session. Also tests\n * client/dsi/net.c.\n */\n",
     "tests/unit/test_cmd_whom_faults.c": "/* Whom. */\n",
-    "tests/integration/test_dumping.py": '"""Dumps.\n\nTests user/cmd/dump.c, dump_text.c."""\n',
+    "tests/integration/test_dumping.py": '"""Dumps.\n\nTests user/main/dump.c, dump_text.c."""\n',
 }
 BREACHES = {
     "user/run/new.c: no test": ("user/run/new.c", ""),
@@ -54,6 +54,6 @@ def test_a_breach_is_found(tmp_path: Path, expected: str) -> None:
 
 
 def test_the_tests_of_a_source_are_listed(tmp_path: Path) -> None:
-    sources = "user/cmd/dump_text.c", "user/attach/whom.c"
+    sources = "user/main/dump_text.c", "user/attach/whom.c"
     found = ["tests/integration/test_dumping.py", "tests/unit/test_cmd_whom_faults.c"]
     assert checked(tmp_path, SOUND, *sources) == (0, found)

@@ -124,7 +124,7 @@ def add_subcommand(scratch: Scratch) -> None:
         "user/app/cmd.h", "int cmd_check(", "int cmd_joy(int argc, char **argv);\nint cmd_check("
     )
     row = '	{ "joy", "a joy", cmd_joy, check_options },\n	{ "clean",'
-    scratch.replace("user/cmd/main.c", '	{ "clean",', row)
+    scratch.replace("user/main/main.c", '	{ "clean",', row)
 
 
 def add_workload(scratch: Scratch) -> None:
@@ -134,7 +134,7 @@ def add_workload(scratch: Scratch) -> None:
     declared = "extern const struct opt toy_options[];\nint cmd_toy(int argc, char **argv);\n"
     scratch.replace("user/app/cmd.h", "int cmd_check(", declared + "int cmd_check(")
     row = '	{ "toy", "a toy", cmd_toy, toy_options },\n	{ "clean",'
-    scratch.replace("user/cmd/main.c", '	{ "clean",', row)
+    scratch.replace("user/main/main.c", '	{ "clean",', row)
 
 
 def add_store(scratch: Scratch) -> None:

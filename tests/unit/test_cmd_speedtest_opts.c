@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "cmd/speedtest.h"
+#include "main/speedtest.h"
 
 static struct speedtest_cfg cfg;
 static struct err e;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Formats records as columns. Does not choose records. */
-#include "cmd/dump_text.h"
+#include "main/dump_text.h"
 
 #include "base/text.h"
 #include "report/cell.h"

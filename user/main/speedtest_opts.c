@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The options of speedtest: netatalk's letters, long names, sizes with units. */
-#include "cmd/speedtest.h"
+#include "main/speedtest.h"
 
 #include "compat/peer.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_LOAD_H
-#define CMD_LOAD_H
+#ifndef MAIN_LOAD_H
+#define MAIN_LOAD_H
 
 /* The options of afpscope load. */
 

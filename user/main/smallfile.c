@@ -3,7 +3,7 @@
  * afpscope smallfile: operations on many small files, load after load, each by all clients at the
  * same time. What a client does is in client/work/smallfile.c.
  */
-#include "cmd/smallfile.h"
+#include "main/smallfile.h"
 
 #include "base/clock.h"
 #include "drive/gun.h"

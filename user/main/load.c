@@ -3,7 +3,7 @@
  * afpscope load: many clients on one server, and beside them a probe that does what one user does.
  * What the clients do is in client/work/mix.c, how they are driven in client/load.
  */
-#include "cmd/load.h"
+#include "main/load.h"
 
 #include "base/clock.h"
 #include "drive/steady.h"

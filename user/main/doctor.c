@@ -3,9 +3,9 @@
 #include "app/cmd.h"
 #include "app/output.h"
 #include "attach/guard.h"
-#include "cmd/record.h"
 #include "doctor/diagnose.h"
 #include "kinds/kind.h"
+#include "main/record.h"
 #include "report/report.h"
 
 #include <errno.h>

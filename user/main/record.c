@@ -3,7 +3,7 @@
  * afpscope record: watches a running server, whoever its clients are, and reports what each AFP
  * command cost.
  */
-#include "cmd/record.h"
+#include "main/record.h"
 #include "app/child.h"
 #include "app/cmd.h"
 #include "app/output.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_SPEEDTEST_H
-#define CMD_SPEEDTEST_H
+#ifndef MAIN_SPEEDTEST_H
+#define MAIN_SPEEDTEST_H
 
 /* Between the two files of the command: what was asked for. */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_RECORD_H
-#define CMD_RECORD_H
+#ifndef MAIN_RECORD_H
+#define MAIN_RECORD_H
 
 /* Watches a running server for a time, whoever its clients are: for record and doctor. */
 

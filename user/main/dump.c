@@ -4,7 +4,7 @@
 
 #include "app/runs.h"
 #include "base/opt.h"
-#include "cmd/dump_text.h"
+#include "main/dump_text.h"
 #include "report/cell.h"
 #include "run/account.h"
 #include "trace/fields.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* afpscope smallfile in one of several processes: its clients, and a rank other than 0. */
-#include "cmd/smallfile.h"
+#include "main/smallfile.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * afpscope speedtest: a session or a directory, its watch, results out. The options are in
  * speedtest_opts.c, what the works do in client/work, what is printed in user/report.
  */
-#include "cmd/speedtest.h"
+#include "main/speedtest.h"
 
 #include "compat/peer.h"
 #include "compat/speed.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_DUMP_TEXT_H
-#define CMD_DUMP_TEXT_H
+#ifndef MAIN_DUMP_TEXT_H
+#define MAIN_DUMP_TEXT_H
 
 /* Records of a trace as lines of text, by the table of their fields. */
 

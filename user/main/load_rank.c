@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* afpscope load in one of several processes: its share of the clients, and a rank other than 0. */
-#include "cmd/load.h"
+#include "main/load.h"
 
 #include <stdlib.h>
 

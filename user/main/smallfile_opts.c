@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The options of afpscope smallfile: their table, and what goes together. */
-#include "cmd/smallfile.h"
+#include "main/smallfile.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The options of afpscope load: their table, what goes together, and how a run remembers them. */
-#include "cmd/load.h"
+#include "main/load.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef CMD_SMALLFILE_H
-#define CMD_SMALLFILE_H
+#ifndef MAIN_SMALLFILE_H
+#define MAIN_SMALLFILE_H
 
 /* The options of afpscope smallfile. */
 
