@@ -2,7 +2,7 @@
 """record --kind any: a program that speaks no protocol we know, with known calls.
 
 Tests user/kinds/any.c, kind.c, user/host/cgroup.c, user/run/kind.c, user/watch/threads.c,
-user/report/text/screen_any.c.
+user/report/screen/screen_any.c.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 together, and one that dies is named while the rest is kept.
 
 Tests user/ranks/launch.c, user/main/load_rank.c, user/ranks/ranks.c, ranks_other.c,
-user/report/json/rank.c, user/report/text/screen_ranks.c.
+user/report/json/rank.c, user/report/screen/screen_ranks.c.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 was done; what fails is counted and said; nothing is left but where it was asked for.
 
 Tests user/main/smallfile.c, smallfile_opts.c, user/drive/filers.c, opener.c,
-user/report/text/screen_files.c, each.c.
+user/report/screen/screen_files.c, each.c.
 """
 
 from __future__ import annotations

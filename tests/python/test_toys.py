@@ -3,7 +3,7 @@
 
 All toys are in one copy, which is built once: a build costs more than all that is done with it.
 
-Tests user/drive/workload.c, user/report/text/metrics.c.
+Tests user/drive/workload.c, user/report/long/metrics.c.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What text and JSON say of the layer below the system calls, of counts alone, of the rungs.
- * Also tests user/report/below.c, user/report/text/rungs.c, user/report/json/ledger.c.
+ * Also tests user/report/below.c, user/report/screen/rungs.c, user/report/json/ledger.c.
  */
 #include "unit/report_text.h"
 #include "unit/sample_run.h"

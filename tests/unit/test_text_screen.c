@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The first screens of synthetic runs: against golden files, and their limits.
- * Also tests user/report/text/cost.c, screen_server.c, screen_tests.c, screen_text.c,
+ * Also tests user/report/screen/cost.c, screen_server.c, screen_tests.c, screen_text.c,
  * screen_transfers.c.
  */
 #include "report_text.h"

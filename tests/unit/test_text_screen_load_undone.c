@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The first screen of a load: rates, and what was not done. Tests user/report/text/screen_load.c.
+/* The first screen of a load: rates, and what was not done. Tests user/report/screen/screen_load.c.
  */
 #include "report_text.h"
 #include "sample_load.h"

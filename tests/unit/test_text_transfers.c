@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The own report and the JSON of a run of transfers.
- * Also tests user/report/transfer.c, user/report/json/transfer.c, user/report/text/brief.c,
- * connection.c, copies.c, options.c, verdicts.c.
+ * Also tests user/report/transfer.c, user/report/json/transfer.c, user/report/screen/brief.c,
+ * user/report/long/connection.c, copies.c, options.c, verdicts.c.
  */
 #include "compat/speed.h"
 #include "unit/report_text.h"

@@ -4,8 +4,8 @@
 
 #include "host/procfs.h"
 #include "report/cell.h"
+#include "report/paint.h"
 #include "report/report.h"
-#include "report/text/paint.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "drive/rx_serve.h"
 #include "base/file.h"
 #include "report/json/doc.h"
-#include "report/text/screen_text.h"
+#include "report/screen/screen_text.h"
 #include "rx/perf.h"
 #include "work/rx_server.h"
 

@@ -15,7 +15,7 @@
 #include "host/syscalls.h"
 #include "kinds/kind.h"
 #include "report/cell.h"
-#include "report/text/paint.h"
+#include "report/paint.h"
 #include "slow/slow_keep.h"
 #include "trace/names.h"
 #include "watch/watch.h"

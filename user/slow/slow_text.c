@@ -4,8 +4,8 @@
 
 #include "base/text.h"
 #include "report/cell.h"
+#include "report/paint.h"
 #include "report/result.h"
-#include "report/text/paint.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What top has above its table: the server as a whole, and what watching costs. */
 #include "report/cell.h"
-#include "report/text/screen_text.h"
+#include "report/screen/screen_text.h"
 #include "run/requests.h"
 #include "top/top_line.h"
 #include "top/top_rows.h"

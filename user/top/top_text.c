@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "report/cell.h"
-#include "report/text/screen_text.h"
+#include "report/screen/screen_text.h"
 #include "run/requests.h"
 #include "top/top_line.h"
 

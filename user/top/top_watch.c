@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "top/top.h"
 
-#include "report/text/paint.h"
+#include "report/paint.h"
 
 #include <errno.h>
 #include <stdlib.h>

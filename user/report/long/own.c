@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The report for people: the order of its parts. */
+#include "report/paint.h"
+#include "report/report.h"
+#include "report/screen/screen.h"
+#include "report/transfer.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#define DEFAULT_WIDTH 116
+
+/* What a server did whose kind has no metrics of its own. */
+static int paint_plain_server(const struct paint *p)
+{
+	int e = paint_procedures(p, SIZE_MAX);
+
+	e = e ? e : paint_threads(p, SIZE_MAX);
+	e = e ? e : paint_below(p);
+	e = e ? e : paint_sessions(p);
+	return e ? e : paint_calls(p);
+}
+
+/* Calls over Rx. */
+static int paint_by_call(const struct paint *p)
+{
+	int e = screen_calls(p);
+
+	if (!e)
+		screen_call_times(p);
+	return e || run_has_metrics(p->view.run) ? e : paint_plain_server(p);
+}
+
+/* A run of tests: what the client saw, then what the server did. */
+static int paint_by_test(const struct paint *p)
+{
+	const struct run *r = p->view.run;
+	int e;
+
+	if (!strcmp(r->command, "rx"))
+		return paint_by_call(p);
+	e = screen_is_of_files(r) ? screen_files(p) : screen_load(p);
+	if (!e && screen_is_of_files(r))
+		e = paint_each(p);
+	if (e)
+		return e;
+	paint_tests(p);
+	e = paint_metrics(p);
+	if (!e)
+		e = paint_commands(p);
+	if (e || transfer_is_local(p->view.run))
+		return e;
+	e = paint_requests(p);
+	if (!e)
+		e = paint_below(p);
+	if (!e && p->view.run->n_sessions > 1)
+		e = paint_sessions(p);
+	if (!e)
+		e = paint_roles(p);
+	return e ? e : paint_compat(p);
+}
+
+/*
+ * A run of transfers: findings first, and the short answers last, at the end of the terminal. What
+ * the server did is shown by AFP command over the whole run: each work sends different commands.
+ */
+static int paint_by_transfer(const struct paint *p)
+{
+	int e = paint_transfers(p);
+
+	if (!e)
+		e = paint_metrics(p);
+	if (!e)
+		e = paint_verdicts(p);
+	if (e || transfer_is_local(p->view.run))
+		return e;
+	e = paint_copies(p);
+	if (!e)
+		e = paint_connection(p);
+	if (!e)
+		e = paint_commands(p);
+	if (!e)
+		e = paint_requests(p);
+	if (!e)
+		e = paint_below(p);
+	if (!e && p->view.run->n_sessions > 1)
+		e = paint_sessions(p);
+	return e ? e : paint_calls(p);
+}
+
+/* A run that only watched. */
+static int paint_whole(const struct paint *p)
+{
+	int e = paint_metrics(p);
+
+	if (!run_has_metrics(p->view.run))
+		return e ? e : paint_plain_server(p);
+	if (!e)
+		e = paint_requests(p);
+	if (!e)
+		e = paint_below(p);
+	if (!e)
+		e = paint_sessions(p);
+	return e ? e : paint_calls(p);
+}
+
+int report_own(const struct run *r, const struct report_opts *opts, FILE *out)
+{
+	struct paint p = { .out = out, .color = opts->color, .width = DEFAULT_WIDTH };
+	bool tests = false;
+	int e;
+
+	if (opts->width)
+		p.width = opts->width;
+	for (size_t i = 0; i < r->n_phases; i++)
+		tests |= r->phase[i]->test != 0;
+	if (view_init(&p.view, r))
+		return -ENOMEM;
+	e = paint_head(&p);
+	if (!e)
+		e = transfer_run(r) ? paint_by_transfer(&p)
+		    : tests         ? paint_by_test(&p)
+				    : paint_whole(&p);
+	e = e ? e : paint_series(&p);
+	if (!e && transfer_run(r))
+		e = paint_brief(&p);
+	view_fini(&p.view);
+	if (!e && (fflush(out) || ferror(out)))
+		e = errno ? -errno : -EIO;
+	return e;
+}

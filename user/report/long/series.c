@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The time series of a run as one line per process; the points themselves are for JSON. */
+#include "report/grid.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROCESSES 20 /* shown; JSON has all */
+
+enum {
+	COL_PROCESS,
+	COL_SEEN,
+	COL_POINTS,
+	COL_READS,
+	COL_WRITES,
+	COL_CPU,
+	COL_RUNQ,
+	COL_DELAY,
+	COL_SWITCHES,
+	COL_FAULTS,
+	N_COLS
+};
+
+static const struct grid_column heads[N_COLS] = {
+	[COL_PROCESS] = { .head = "process" },        [COL_SEEN] = { .head = "seen" },
+	[COL_POINTS] = { .head = "readings" },        [COL_READS] = { .head = "syscr" },
+	[COL_WRITES] = { .head = "syscw" },           [COL_CPU] = { .head = "CPU%" },
+	[COL_RUNQ] = { .head = "run" GLUE "queue%" }, [COL_DELAY] = { .head = "block" GLUE "I/O" },
+	[COL_SWITCHES] = { .head = "switches /s" },   [COL_FAULTS] = { .head = "major faults" },
+};
+
+static const unsigned int drops[] = { COL_POINTS, COL_SEEN, COL_READS, COL_WRITES };
+
+/* What the columns are made of. */
+static const char *const shown[] = { "syscr",       "syscw",     "cpu",         "runq",
+				     "blkio_delay", "voluntary", "involuntary", "majflt" };
+#define N_SHOWN (sizeof(shown) / sizeof(shown[0]))
+
+static const struct run_series_value *find(const struct run_series *s, const char *key)
+{
+	for (size_t k = 0; k < s->n_values; k++)
+		if (!strcmp(s->value[k].key, key))
+			return &s->value[k];
+	return NULL;
+}
+
+/* Since the series began; false: not measured. */
+static bool total(const struct run_series *s, const char *key, double *out)
+{
+	const struct run_series_value *v = find(s, key);
+
+	if (!v || v->why || !s->n)
+		return false;
+	*out = (double)s->point[(s->n - 1) * s->n_values + (size_t)(v - s->value)];
+	return true;
+}
+
+static double seen_ns(const struct run_series *s)
+{
+	return s->n ? (double)s->t_ns[s->n - 1] : 0;
+}
+
+static struct cell share(const struct run_series *s, const char *key)
+{
+	double v;
+
+	return total(s, key, &v) && seen_ns(s) > 0 ? cell_fixed(100 * v / seen_ns(s), 1)
+						   : cell_na();
+}
+
+static int put_process(struct grid *g, const struct run_series *s)
+{
+	struct grid_row *row = grid_row(g);
+	double v, more;
+	struct cell *c;
+
+	if (!row)
+		return -ENOMEM;
+	c = row->cell;
+	snprintf(c[COL_PROCESS].text, sizeof(c->text), "%s %d%s", s->role, s->pid,
+		 s->ended ? " (ended)" : "");
+	c[COL_SEEN] = cell_time(seen_ns(s));
+	c[COL_POINTS] = cell_count(s->n);
+	c[COL_READS] = total(s, "syscr", &v) ? cell_count((uint64_t)v) : cell_na();
+	c[COL_WRITES] = total(s, "syscw", &v) ? cell_count((uint64_t)v) : cell_na();
+	c[COL_CPU] = share(s, "cpu");
+	c[COL_RUNQ] = share(s, "runq");
+	c[COL_DELAY] = total(s, "blkio_delay", &v) ? cell_time(v) : cell_na();
+	c[COL_SWITCHES] = cell_na();
+	if (total(s, "voluntary", &v) && total(s, "involuntary", &more) && seen_ns(s) > 0)
+		c[COL_SWITCHES] = cell_short((v + more) * 1e9 / seen_ns(s));
+	c[COL_FAULTS] = total(s, "majflt", &v) ? cell_count((uint64_t)v) : cell_na();
+	return 0;
+}
+
+static int by_cpu(const void *a, const void *b)
+{
+	const struct run_series *x = *(struct run_series *const *)a;
+	const struct run_series *y = *(struct run_series *const *)b;
+	double cpu_x = 0, cpu_y = 0;
+
+	total(x, "cpu", &cpu_x);
+	total(y, "cpu", &cpu_y);
+	if (cpu_x != cpu_y)
+		return cpu_x < cpu_y ? 1 : -1;
+	return x < y ? -1 : 1;
+}
+
+static bool same_reason(const struct run_series *s, const char *key, const char *why)
+{
+	const struct run_series_value *v = find(s, key);
+
+	return v && v->why && !strcmp(v->why, why);
+}
+
+/* One line for all figures that have no value for this reason. */
+static int put_reason(const struct paint *p, const char *why)
+{
+	const struct run *r = p->view.run;
+	const char *comma = " (";
+	char *text = NULL;
+	size_t len;
+	FILE *to = open_memstream(&text, &len);
+	bool hit;
+
+	if (!to)
+		return -ENOMEM;
+	fputs(why, to);
+	for (size_t k = 0; k < N_SHOWN; k++) {
+		hit = false;
+		for (size_t i = 0; i < r->n_series; i++)
+			hit |= same_reason(&r->series[i], shown[k], why);
+		if (!hit)
+			continue;
+		fprintf(to, "%s%s", comma, shown[k]);
+		comma = ", ";
+	}
+	fputc(')', to);
+	if (fclose(to)) {
+		free(text);
+		return -ENOMEM;
+	}
+	put_wrapped(p->out, "  n/a because", text, p->width);
+	free(text);
+	return 0;
+}
+
+/* Whether an earlier process or figure had the reason of this one. */
+static bool is_told(const struct run *r, size_t i, size_t k, const char *why)
+{
+	for (size_t before = 0; before < i; before++)
+		for (size_t any = 0; any < N_SHOWN; any++)
+			if (same_reason(&r->series[before], shown[any], why))
+				return true;
+	for (size_t any = 0; any < k; any++)
+		if (same_reason(&r->series[i], shown[any], why))
+			return true;
+	return false;
+}
+
+static int put_reasons(const struct paint *p)
+{
+	const struct run *r = p->view.run;
+	const struct run_series_value *v;
+	int e = 0;
+
+	for (size_t i = 0; i < r->n_series; i++) {
+		for (size_t k = 0; k < N_SHOWN && !e; k++) {
+			v = find(&r->series[i], shown[k]);
+			if (v && v->why && !is_told(r, i, k, v->why))
+				e = put_reason(p, v->why);
+		}
+	}
+	return e;
+}
+
+static int fill(struct grid *g, struct run_series *const *list, size_t n)
+{
+	size_t show = n > PROCESSES + 1 ? PROCESSES : n;
+	int e = 0;
+
+	for (size_t i = 0; i < show && !e; i++)
+		e = put_process(g, list[i]);
+	return !e && show < n ? grid_text(g, INK_NONE, "  %zu others with less CPU time", n - show)
+			      : e;
+}
+
+int paint_series(const struct paint *p)
+{
+	const struct run *r = p->view.run;
+	struct grid g = { .n_columns = N_COLS, .gap = 2 };
+	struct run_series **list;
+	int e;
+
+	if (!r->n_series)
+		return 0;
+	list = calloc(r->n_series, sizeof(struct run_series *));
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->n_series; i++)
+		list[i] = &r->series[i];
+	qsort(list, r->n_series, sizeof(struct run_series *), by_cpu);
+	memcpy(g.column, heads, sizeof(heads));
+	e = fill(&g, list, r->n_series);
+	if (!e) {
+		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
+		paint_heading(p, "Sampled",
+			      "  what /proc says of each process, over the time it was seen");
+		grid_put(&g, p);
+		e = put_reasons(p);
+	}
+	grid_clear(&g);
+	free(list);
+	return e;
+}

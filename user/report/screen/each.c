@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Loads of small files, client by client: the slowest, as many as a screen holds. */
+#include "report/screen/screen.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define ROWS 30 /* of all loads together */
+
+enum { COL_LOAD, COL_THREAD, COL_N, COL_FAILED, COL_RATE, COL_P50, COL_P99, COL_MAX, N_COLS };
+
+static const struct grid_column heads[N_COLS] = {
+	[COL_LOAD] = { .head = "load" },
+	[COL_THREAD] = { .head = "thread" },
+	[COL_N] = { .head = "done" },
+	[COL_FAILED] = { .head = "failed" },
+	[COL_RATE] = { .head = "per" GLUE "s" },
+	[COL_P50] = { .head = "p50" },
+	[COL_P99] = { .head = "p99" },
+	[COL_MAX] = { .head = "max" },
+};
+
+struct one {
+	unsigned int number;
+	const struct run_client *client;
+	double per_s; /* until its last operation; negative: it had none */
+};
+
+static struct one look(const struct run_load *l, unsigned int i)
+{
+	const struct run_client *c = &l->client[i];
+	double s = (double)c->last_ns / 1e9;
+
+	return (struct one) { i, c, s > 0 ? (double)(c->actions - c->failed) / s : -1 };
+}
+
+static int slower(const void *a, const void *b)
+{
+	const struct one *x = a, *y = b;
+
+	return (x->per_s > y->per_s) - (x->per_s < y->per_s);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct one *x = a, *y = b;
+
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+static struct cell time_of(uint64_t ns)
+{
+	return ns ? screen_time((double)ns) : cell_na();
+}
+
+static int put_one(struct grid *g, const char *load, const struct one *one)
+{
+	const struct run_client *c = one->client;
+	struct grid_row *row = grid_row(g);
+
+	if (!row)
+		return -ENOMEM;
+	row->cell[COL_LOAD] = cell_text(load, 16);
+	row->cell[COL_THREAD] = cell_count(one->number);
+	row->cell[COL_N] = cell_count(c->actions - c->failed);
+	row->cell[COL_FAILED] = c->failed ? cell_count(c->failed) : cell_blank();
+	row->cell[COL_RATE] = one->per_s < 0 ? cell_na() : cell_rate(one->per_s);
+	row->cell[COL_P50] = time_of(c->begun_p50_ns);
+	row->cell[COL_P99] = time_of(c->begun_p99_ns);
+	row->cell[COL_MAX] = time_of(c->begun_max_ns);
+	return 0;
+}
+
+/* The slowest of a load, at most so many, in the order of their numbers. */
+static int put_slowest(struct grid *g, const struct run_phase *p, unsigned int most)
+{
+	const struct run_load *l = p->load;
+	struct one *all = calloc(l->n_clients + 1, sizeof(*all));
+	unsigned int n = l->n_clients < most ? l->n_clients : most;
+	int e = all ? 0 : -ENOMEM;
+
+	for (unsigned int i = 0; all && i < l->n_clients; i++)
+		all[i] = look(l, i);
+	if (all) {
+		qsort(all, l->n_clients, sizeof(*all), slower);
+		qsort(all, n, sizeof(*all), by_number);
+	}
+	for (unsigned int i = 0; !e && i < n; i++)
+		e = put_one(g, p->title, &all[i]);
+	free(all);
+	return e;
+}
+
+int paint_each(const struct paint *p)
+{
+	const struct run *r = p->view.run;
+	struct grid g = { .n_columns = N_COLS, .gap = 2 };
+	unsigned int loads = 0, clients = 0, most;
+	struct screen_text t = { 0 };
+	bool failed = false;
+	int e = 0;
+
+	for (size_t i = 0; i < r->n_phases; i++) {
+		const struct run_load *l = r->phase[i]->load;
+
+		loads += l != NULL;
+		clients = l && l->n_clients > clients ? l->n_clients : clients;
+		failed |= r->phase[i]->value[METRIC_ERRORS] > 0;
+	}
+	if (clients < 2)
+		return 0;
+	most = loads < ROWS ? ROWS / loads : 1;
+	for (size_t i = 0; i < N_COLS; i++)
+		g.column[i] = heads[i];
+	g.column[COL_FAILED].off = !failed;
+	for (size_t i = 0; i < r->n_phases && !e; i++)
+		if (r->phase[i]->load)
+			e = put_slowest(&g, r->phase[i], most);
+	if (!e) {
+		fputc('\n', p->out);
+		grid_put(&g, p);
+		if (most < clients)
+			screen_add(&t,
+				   "the slowest %u of %u threads of each load; --json has all. ",
+				   most, clients);
+		screen_add(&t, "per s: until the thread's own last operation");
+		screen_put(p, INK_NONE, t.text, 2);
+	}
+	grid_clear(&g);
+	return e;
+}

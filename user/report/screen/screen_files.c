@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Loads of small files: a line for each, how fast it was and what the server did for a file. */
+#include "report/screen/screen.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	COL_NAME,
+	COL_N,
+	COL_FAILED,
+	COL_RATE,
+	COL_COMMON,
+	COL_BYTES,
+	COL_MEAN,
+	COL_P50,
+	COL_P99,
+	COL_P999,
+	COL_MAX,
+	COL_REQUESTS,
+	COL_CACHED,
+	COL_CALLS,
+	N_COLS
+};
+
+static const struct grid_column heads[N_COLS] = {
+	[COL_NAME] = { .head = "load" },        [COL_N] = { .head = "done" },
+	[COL_FAILED] = { .head = "failed" },    [COL_RATE] = { .head = "per" GLUE "s" },
+	[COL_COMMON] = { .head = "stonewall" }, [COL_BYTES] = { .head = "MB/s" },
+	[COL_MEAN] = { .head = "mean" },        [COL_P50] = { .head = "p50" },
+	[COL_P99] = { .head = "p99" },          [COL_P999] = { .head = "p99.9" },
+	[COL_MAX] = { .head = "max" },          [COL_REQUESTS] = { .head = "requests" },
+	[COL_CACHED] = { .head = "cached" },    [COL_CALLS] = { .head = "server" GLUE "calls" },
+};
+
+static const unsigned int drops[] = { COL_P999, COL_MEAN, COL_MAX };
+
+static double seconds(uint64_t from_ns, uint64_t to_ns)
+{
+	return to_ns > from_ns ? (double)(to_ns - from_ns) / 1e9 : 0;
+}
+
+static struct cell per_second(uint64_t n, double s)
+{
+	return s > 0 ? cell_rate((double)n / s) : cell_na();
+}
+
+/* For each operation; not known where the server was not watched. */
+static struct cell each(double n, uint64_t operations, bool known)
+{
+	return known && operations ? cell_fixed(n / (double)operations, 1) : cell_na();
+}
+
+/* A mounted volume's own process works for the client. */
+static double server_calls(const struct ledger *l)
+{
+	struct afs_cell all = ledger_sum(l, AFS_N_ROLES, AFS_N_CLASSES, AFS_N_OBJECTS);
+	struct afs_cell client = ledger_sum(l, AFS_ROLE_CLIENT, AFS_N_CLASSES, AFS_N_OBJECTS);
+
+	return (double)(all.calls - client.calls);
+}
+
+/* How much of what was read was in this machine's memory before. */
+static struct cell cached(const struct run_phase *phase)
+{
+	if (!phase->known[METRIC_CACHE_LOOKED])
+		return cell_blank();
+	return screen_percent(
+	    (double)phase->value[METRIC_CACHED] / (double)phase->value[METRIC_CACHE_LOOKED], 1);
+}
+
+static int put_row(struct grid *g, const struct run_phase *phase)
+{
+	const struct run_load *l = phase->load;
+	const struct ledger *ledger = &phase->ledger;
+	struct grid_row *row = grid_row(g);
+	const struct hist *h;
+	struct run_action all;
+	struct cell *cell;
+	double s = seconds(l->begin_ns, l->done_ns);
+
+	if (!row)
+		return -ENOMEM;
+	run_load_all(l, &all);
+	h = &all.begun;
+	cell = row->cell;
+	cell[COL_NAME] = cell_text(phase->title, 16);
+	cell[COL_N] = cell_count(all.n - all.failed);
+	cell[COL_FAILED] = all.failed ? cell_count(all.failed) : cell_blank();
+	cell[COL_RATE] = per_second(all.n - all.failed, s);
+	cell[COL_COMMON] = per_second(l->common_n, seconds(l->begin_ns, l->common_ns));
+	cell[COL_BYTES] = phase->value[METRIC_BYTES] && s > 0
+			      ? cell_rate((double)phase->value[METRIC_BYTES] / s / 1e6)
+			      : cell_blank();
+	cell[COL_MEAN] = h->n ? screen_time(hist_mean(h)) : cell_na();
+	cell[COL_P50] = screen_quantile(h, 0.5);
+	cell[COL_P99] = screen_quantile(h, 0.99);
+	cell[COL_P999] = screen_quantile(h, 0.999);
+	cell[COL_MAX] = h->n ? screen_time((double)h->max) : cell_na();
+	cell[COL_REQUESTS] = each((double)phase->value[METRIC_OPS], all.n, true);
+	cell[COL_CACHED] = cached(phase);
+	cell[COL_CALLS] = each(server_calls(ledger), all.n, ledger->has_calls);
+	return 0;
+}
+
+/* Columns that say nothing here. */
+static void choose_columns(struct grid *g, const struct run *r)
+{
+	bool failed = false, calls = false, bytes = false, several = false, looked = false;
+
+	for (size_t i = 0; i < r->n_phases; i++) {
+		const struct run_phase *phase = r->phase[i];
+
+		failed |= phase->value[METRIC_ERRORS] > 0;
+		bytes |= phase->value[METRIC_BYTES] > 0;
+		calls |= phase->ledger.has_calls;
+		looked |= phase->known[METRIC_CACHE_LOOKED];
+		several |= phase->load && phase->load->n_clients > 1 && phase->load->common_ns;
+	}
+	g->column[COL_FAILED].off = !failed;
+	g->column[COL_BYTES].off = !bytes;
+	g->column[COL_CALLS].off = !calls;
+	g->column[COL_CACHED].off = !looked;
+	g->column[COL_COMMON].off = !several;
+}
+
+static const char *option(const struct run *r, const char *key)
+{
+	const char *text = run_note_find(&r->options, key);
+
+	return text ? text : "0";
+}
+
+static bool is_on(const struct run *r, const char *key)
+{
+	return !strcmp(option(r, key), "yes");
+}
+
+/* "2 clients, each 1,000 files of 4 KiB, 8.2 MB in all, records of 64 KiB" */
+static void put_set(const struct paint *p)
+{
+	const struct run *r = p->view.run;
+	uint64_t clients = strtoull(option(r, "clients"), NULL, 10);
+	uint64_t files = strtoull(option(r, "files"), NULL, 10);
+	char len[RUN_SIZE_MAX], record[RUN_SIZE_MAX];
+	struct screen_text t = { 0 };
+
+	run_size(strtoull(option(r, "file_bytes"), NULL, 10), len);
+	run_size(strtoull(option(r, "record_bytes"), NULL, 10), record);
+	screen_add(&t, "%s client%s, %s%s file%s of %s%s, %s MB in all, records of %s",
+		   cell_count(clients).text, clients == 1 ? "" : "s", clients == 1 ? "" : "each ",
+		   cell_count(files).text, files == 1 ? "" : "s",
+		   strcmp(option(r, "lengths"), "fixed") ? "about " : "", len,
+		   cell_rate(strtod(option(r, "set_bytes"), NULL) / 1e6).text, record);
+	if (is_on(r, "fsync"))
+		screen_add(&t, ", flushed");
+	if (is_on(r, "direct"))
+		screen_add(&t, ", past the page cache");
+	if (!is_on(r, "verified"))
+		screen_add(&t, "; what was read was not compared");
+	fputc('\n', p->out);
+	screen_put(p, INK_BOLD, t.text, 2);
+}
+
+static bool has_ranks(const struct run *r)
+{
+	for (size_t i = 0; i < r->n_phases; i++)
+		if (r->phase[i]->load && r->phase[i]->load->n_ranks)
+			return true;
+	return false;
+}
+
+static void put_caption(const struct paint *p, const struct grid *g)
+{
+	struct screen_text t = { 0 };
+
+	if (!g->column[COL_COMMON].off)
+		screen_add(&t, "per s: until the last client was done; stonewall: until the first "
+			       "was. ");
+	if (!g->column[COL_CACHED].off)
+		screen_add(&t,
+			   "cached: of the bytes to be read%s, in this machine's page cache "
+			   "before. ",
+			   has_ranks(p->view.run) ? " by rank 0's clients" : "");
+	if (g->column[COL_CALLS].off)
+		screen_add(&t, "requests: of a client for one operation");
+	else
+		screen_add(&t, "requests, server calls: for one operation");
+	screen_put(p, INK_NONE, t.text, 2);
+}
+
+bool screen_is_of_files(const struct run *r)
+{
+	for (size_t i = 0; i < r->n_phases; i++)
+		if (r->phase[i]->load)
+			return r->phase[i]->load->given;
+	return false;
+}
+
+int screen_files(const struct paint *p)
+{
+	const struct run *r = p->view.run;
+	struct grid g = { .n_columns = N_COLS, .gap = 2 };
+	int e = 0;
+
+	memcpy(g.column, heads, sizeof(heads));
+	choose_columns(&g, r);
+	put_set(p);
+	for (size_t i = 0; i < r->n_phases && !e; i++)
+		if (r->phase[i]->load)
+			e = put_row(&g, r->phase[i]);
+	if (!e && g.n_rows) {
+		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
+		grid_put(&g, p);
+		put_caption(p, &g);
+		screen_ranks(p, r->phase, r->n_phases);
+	}
+	grid_clear(&g);
+	return e;
+}

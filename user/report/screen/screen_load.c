@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the clients of a load did: how fast they were served, and how long they and the probe
+ * waited. */
+#include "report/screen/screen.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNREAD 0.2  /* of all waits of the server for a CPU: worth a line */
+#define RUNQ   0.05 /* of the time: worth a word */
+
+enum {
+	COL_NAME,
+	COL_RATE,
+	COL_FAILED,
+	COL_MEAN,
+	COL_P50,
+	COL_P90,
+	COL_P99,
+	COL_P999,
+	COL_MAX,
+	N_COLS
+};
+
+static const struct grid_column heads[N_COLS] = {
+	[COL_NAME] = { .head = "action" },   [COL_RATE] = { .head = "per" GLUE "s" },
+	[COL_FAILED] = { .head = "failed" }, [COL_MEAN] = { .head = "mean" },
+	[COL_P50] = { .head = "p50" },       [COL_P90] = { .head = "p90" },
+	[COL_P99] = { .head = "p99" },       [COL_P999] = { .head = "p99.9" },
+	[COL_MAX] = { .head = "max" },
+};
+
+static const unsigned int drops[] = { COL_P999, COL_P90, COL_FAILED };
+
+static double seconds_of(const struct run_load *l)
+{
+	return l->end_ns > l->measure_ns ? (double)(l->end_ns - l->measure_ns) / 1e9 : 0;
+}
+
+struct cell screen_quantile(const struct hist *h, double q)
+{
+	return (double)h->n * (1 - q) > 0.999 ? screen_time((double)hist_quantile(h, q))
+					      : cell_blank();
+}
+
+static int put_action(struct grid *g, const char *name, const struct run_action *a, double s)
+{
+	struct grid_row *row = grid_row(g);
+	const struct hist *h = &a->planned;
+	struct cell *cell;
+
+	if (!row)
+		return -ENOMEM;
+	cell = row->cell;
+	cell[COL_NAME] = cell_text(name, 24);
+	cell[COL_RATE] = s > 0 ? cell_rate((double)(a->n - a->failed) / s) : cell_na();
+	cell[COL_FAILED] = a->failed ? cell_count(a->failed) : cell_blank();
+	cell[COL_MEAN] = h->n ? screen_time(hist_mean(h)) : cell_na();
+	cell[COL_P50] = screen_quantile(h, 0.5);
+	cell[COL_P90] = screen_quantile(h, 0.9);
+	cell[COL_P99] = screen_quantile(h, 0.99);
+	cell[COL_P999] = screen_quantile(h, 0.999);
+	cell[COL_MAX] = h->n ? screen_time((double)h->max) : cell_na();
+	return 0;
+}
+
+static int put_rows(struct grid *g, const struct run_load *l, const char *before)
+{
+	char name[64];
+	int e = 0;
+
+	for (size_t i = 0; i < l->n_actions && !e; i++) {
+		if (!l->action[i].n)
+			continue;
+		snprintf(name, sizeof(name), "%s%s", before, l->action[i].name);
+		e = put_action(g, name, &l->action[i], seconds_of(l));
+	}
+	return e;
+}
+
+static uint64_t failed_probes(const struct run_load *probe)
+{
+	struct run_action all = { 0 };
+
+	if (probe)
+		run_load_all(probe, &all);
+	return all.failed;
+}
+
+static int put_table(const struct paint *p, const struct run_phase *phase)
+{
+	struct grid g = { .n_columns = N_COLS, .gap = 2 };
+	const struct run_load *l = phase->load;
+	struct run_action all = { 0 };
+	unsigned int kinds = 0;
+	int e = 0;
+
+	memcpy(g.column, heads, sizeof(heads));
+	if (l)
+		run_load_all(l, &all);
+	for (size_t i = 0; l && i < l->n_actions; i++)
+		kinds += l->action[i].n != 0;
+	g.column[COL_FAILED].off = !all.failed && !failed_probes(phase->probe);
+	if (l)
+		e = put_rows(&g, l, "");
+	if (!e && kinds > 1)
+		e = put_action(&g, "all", &all, seconds_of(l));
+	if (!e && phase->probe)
+		e = put_rows(&g, phase->probe, "probe: ");
+	if (!e && g.n_rows) {
+		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
+		grid_put(&g, p);
+	}
+	grid_clear(&g);
+	return e;
+}
+
+/* What was to be done and was not: "Actions not done: 60 dropped: ...". */
+static void put_undone(const struct paint *p, const struct run_load *l)
+{
+	const struct {
+		uint64_t n;
+		const char *what;
+	} all[] = {
+		{ l->n_no_room, "dropped: no client was free and the queue was full" },
+		{ l->n_waiting, "still waited for a client at the end" },
+		{ l->n_cut, "cut off with their sessions" },
+	};
+	struct screen_text t = { 0 };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i].n)
+			screen_add(&t, "%s%s %s",
+				   *t.text ? "; " : "Actions not done: ", cell_count(all[i].n).text,
+				   all[i].what);
+	if (*t.text)
+		screen_put(p, INK_NONE, t.text, 2);
+}
+
+/* "10 clients, mix browse, closed loop, 30.0s: 1,234 actions/s, 12.3 MB/s" */
+static void put_headline(const struct paint *p, const struct run_phase *phase)
+{
+	const struct run_load *l = phase->load;
+	double s = seconds_of(l);
+	struct run_action all;
+	struct screen_text t = { 0 };
+
+	run_load_all(l, &all);
+	screen_add(&t, "%u client%s, mix %s, ", l->n_clients, l->n_clients == 1 ? "" : "s",
+		   phase->title);
+	if (l->rate_per_s > 0)
+		screen_add(&t, "open loop of %s actions/s", cell_rate(l->rate_per_s).text);
+	else
+		screen_add(&t, "closed loop");
+	if (s > 0)
+		screen_add(&t, ", %s: %s actions/s, %s MB/s", screen_time(s * 1e9).text,
+			   cell_rate((double)(all.n - all.failed) / s).text,
+			   cell_rate((double)phase->value[METRIC_BYTES] / s / 1e6).text);
+	fputc('\n', p->out);
+	screen_put(p, INK_BOLD, t.text, 2);
+	put_undone(p, l);
+}
+
+static uint64_t option(const struct run *r, const char *key)
+{
+	const char *text = run_note_find(&r->options, key);
+
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+/* "Files: 20 directories of 100 files of 16 KiB, 32.8 MB in all" */
+static void put_files(const struct paint *p)
+{
+	const struct run *r = p->view.run;
+	uint64_t homes = option(r, "directories"), files = option(r, "files");
+	uint64_t len = option(r, "file_bytes");
+	const char *shared = run_note_find(&r->options, "shared");
+	struct screen_text t = { 0 };
+	char size[RUN_SIZE_MAX];
+
+	if (!files)
+		return;
+	screen_add(&t, "Files: %s director%s", cell_count(homes).text, homes == 1 ? "y" : "ies");
+	if (shared && !strcmp(shared, "yes"))
+		screen_add(&t, ", which all clients share,");
+	screen_add(&t, " of %s ", cell_count(files).text);
+	if (!len)
+		screen_add(&t, "empty ");
+	screen_add(&t, "file%s", files == 1 ? "" : "s");
+	if (len)
+		screen_add(&t, " of %s, %s MB in all", run_size(len, size),
+			   cell_rate((double)option(r, "set_bytes") / 1e6).text);
+	screen_put(p, INK_NONE, t.text, 2);
+}
+
+/* What the times of the table are. */
+static void put_caption(const struct paint *p, const struct run_phase *phase)
+{
+	const struct run_load *l = phase->load;
+	struct screen_text t = { 0 };
+
+	screen_add(&t, "One action took%s", l && l->rate_per_s > 0 ? ", from when it was due" : "");
+	if (l && phase->probe)
+		screen_add(&t, " (probe: one more client, one action of each kind a second)");
+	else if (!l)
+		screen_add(&t, " (each is done once a second)");
+	screen_add(&t, ":");
+	fputc('\n', p->out);
+	screen_put(p, INK_NONE, t.text, 2);
+}
+
+/* How much of an open loop's times was no waiting for a free client. */
+static void put_begun(const struct paint *p, const struct run_load *l)
+{
+	struct screen_text t = { 0 };
+	struct run_action all;
+
+	run_load_all(l, &all);
+	if (l->rate_per_s <= 0 || !all.begun.n)
+		return;
+	screen_add(&t, "Without waiting for a free client: mean %s, p50 %s, p99 %s, max %s",
+		   screen_time(hist_mean(&all.begun)).text,
+		   screen_time((double)hist_quantile(&all.begun, 0.5)).text,
+		   screen_time((double)hist_quantile(&all.begun, 0.99)).text,
+		   screen_time((double)all.begun.max).text);
+	screen_put(p, INK_NONE, t.text, 2);
+}
+
+/* A user waits, too, before he does the next thing. */
+static void put_left_out(const struct paint *p, const struct run_load *probe)
+{
+	struct screen_text t = { 0 };
+
+	if (!probe->n_no_room)
+		return;
+	screen_add(&t, "Probe: %s action%s left out, while an earlier one had not ended",
+		   cell_count(probe->n_no_room).text, probe->n_no_room == 1 ? "" : "s");
+	screen_put(p, INK_YELLOW, t.text, 2);
+}
+
+/* Whether the generator itself was what limited the load. */
+static void put_generator(const struct paint *p, const struct run_load *l)
+{
+	double s = l->done_ns > l->begin_ns ? (double)(l->done_ns - l->begin_ns) / 1e9 : 0;
+	struct screen_text t = { 0 };
+	double busiest = s > 0 ? (double)l->cpu_max_ns / 1e9 / s : 0;
+	double waited = s > 0 ? (double)l->runq_max_ns / 1e9 / s : 0;
+	bool saturated = run_load_busiest(l) >= RUN_SATURATED;
+
+	if (l->n_clients > 1 && l->done_ns)
+		screen_add(&t, "Clients served evenly: %s of 1 (Jain's index). ",
+			   cell_fixed(run_load_fairness(l), 3).text);
+	screen_add(&t, "Load generator: ");
+	if (l->n_threads > 1)
+		screen_add(&t, "busiest of %u threads ", l->n_threads);
+	screen_add(&t, "%s of a CPU", screen_percent(busiest, 1).text);
+	if (waited >= RUNQ)
+		screen_add(&t, ", waited for one %s of the time", screen_percent(waited, 1).text);
+	if (saturated)
+		screen_add(&t,
+			   ", SATURATED: it may be the limit, not the server; more --threads, or "
+			   "a faster client");
+	if (l->late_n)
+		screen_add(&t, "; %s action%s began more than 1 ms late (at most %s)",
+			   cell_count(l->late_n).text, l->late_n == 1 ? "" : "s",
+			   screen_time((double)l->late_max_ns).text);
+	fputc('\n', p->out);
+	screen_put(p, saturated ? INK_YELLOW : INK_NONE, t.text, 3);
+}
+
+/* A request that has come is not begun before the process of its session gets a CPU. */
+static void put_unread(const struct paint *p, const struct run_phase *phase)
+{
+	const struct ledger *l = &phase->ledger;
+	struct screen_text t = { 0 };
+	struct afs_part before, within;
+
+	before = ledger_part_sum(l, AFS_ROLE_SERVER, AFS_ACCOUNT_BETWEEN, LEDGER_ALL, LEDGER_ALL);
+	within = ledger_part_sum(l, AFS_ROLE_SERVER, LEDGER_ALL, LEDGER_ALL, LEDGER_ALL);
+	if (!l->has_requests || (double)before.runq_ns < UNREAD * (double)within.runq_ns)
+		return;
+	screen_add(&t, "Before the server read them, requests waited %s for a CPU",
+		   screen_time((double)before.runq_ns).text);
+	screen_put(p, INK_NONE, t.text, 2);
+}
+
+/* "Limit p99=50ms: kept, it was 12.3ms" */
+static void put_slos(const struct paint *p, const struct run_load *l)
+{
+	for (unsigned int i = 0; i < l->n_slos; i++) {
+		const struct run_slo *s = &l->slo[i];
+		struct screen_text t = { 0 };
+
+		if (s->known)
+			screen_add(&t, "Limit %s: %s, it was %s", s->text,
+				   s->kept ? "kept" : "NOT KEPT",
+				   screen_time((double)s->value_ns).text);
+		else
+			screen_add(&t, "Limit %s: not known, no such action was complete", s->text);
+		screen_put(p, s->known && !s->kept ? INK_RED : INK_NONE, t.text, 2);
+	}
+}
+
+/* When it became steady, and what was changed meanwhile. */
+static void put_moments(const struct paint *p, const struct run_phase *phase)
+{
+	const struct run_timeline *line = phase->timeline;
+	struct screen_text t = { 0 };
+
+	if (phase->load->steady_ns) {
+		screen_add(&t, "The rate was steady %s after the start; measured from then on",
+			   screen_time((double)phase->load->steady_ns).text);
+		screen_put(p, INK_NONE, t.text, 1);
+	}
+	for (size_t i = 0; line && i < line->n_marks; i++) {
+		t = (struct screen_text) { 0 };
+		screen_add(&t, "After %s: %s", screen_time((double)line->mark[i].at_ns).text,
+			   line->mark[i].text);
+		screen_put(p, INK_NONE, t.text, 1);
+	}
+}
+
+static int put_phase(const struct paint *p, struct run_phase *phase)
+{
+	const struct run_load *load = phase->load;
+	int e;
+
+	if (load)
+		put_headline(p, phase);
+	else if (phase->probe->n_slos)
+		fputc('\n', p->out);
+	put_slos(p, load ? load : phase->probe);
+	if (load)
+		put_files(p);
+	put_caption(p, phase);
+	e = put_table(p, phase);
+	if (load)
+		put_begun(p, load);
+	if (phase->probe)
+		put_left_out(p, phase->probe);
+	if (load)
+		put_generator(p, load);
+	if (load)
+		put_unread(p, phase);
+	screen_ranks(p, &phase, 1);
+	if (load)
+		put_moments(p, phase);
+	return e;
+}
+
+int screen_load(const struct paint *p)
+{
+	const struct run *r = p->view.run;
+	int e = 0;
+
+	for (size_t i = 0; i < r->n_phases && !e; i++)
+		if (r->phase[i]->load || r->phase[i]->probe)
+			e = put_phase(p, r->phase[i]);
+	return e;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/screen/screen.h"
+#include "run/rank.h"
+
+#include <string.h>
+
+/* How many hosts: ranks whose host no rank before has. */
+static unsigned int hosts_of(const struct run_load *l)
+{
+	unsigned int n = 0;
+
+	for (size_t i = 0, k; i < l->n_ranks; i++) {
+		for (k = 0; k < i && strcmp(l->rank[k].host, l->rank[i].host); k++)
+			;
+		n += k == i;
+	}
+	return n;
+}
+
+/* The most of all ranks, and of how many it is not known. */
+struct ranks_seen {
+	uint64_t skew_ns, unsure_ns;
+	unsigned int unknown;
+};
+
+static void look(struct ranks_seen *seen, const struct run_load *l)
+{
+	const struct run_rank *r;
+
+	seen->unknown = 0;
+	for (size_t i = 0; i < l->n_ranks; i++) {
+		r = &l->rank[i];
+		seen->unknown += !r->has_skew;
+		if (!r->has_skew)
+			continue;
+		if (r->skew_ns > seen->skew_ns)
+			seen->skew_ns = r->skew_ns;
+		if (r->unsure_ns > seen->unsure_ns)
+			seen->unsure_ns = r->unsure_ns;
+	}
+}
+
+/* A thread with one client is as busy as that is: nobody waits for it. */
+static bool was_busy(struct run_phase *const *phase, size_t n, size_t rank)
+{
+	const struct run_load *l, *part;
+
+	for (size_t i = 0; i < n; i++) {
+		l = phase[i]->load;
+		part = l && rank < l->n_ranks ? l->rank[rank].part : NULL;
+		if (part && part->n_threads < l->rank[rank].clients &&
+		    run_load_busiest(part) >= RUN_SATURATED)
+			return true;
+	}
+	return false;
+}
+
+/* "8 ranks on 4 hosts, which began within 12.3us of rank 0, +-45us" */
+void screen_ranks(const struct paint *p, struct run_phase *const *phase, size_t n)
+{
+	struct ranks_seen seen = { 0 };
+	const struct run_load *last = NULL;
+	struct screen_text t = { 0 };
+	unsigned int hosts;
+	bool bad = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!phase[i]->load || !phase[i]->load->n_ranks)
+			continue;
+		last = phase[i]->load; /* who is lost stays so */
+		look(&seen, last);
+	}
+	if (!last)
+		return;
+	hosts = hosts_of(last);
+	screen_add(&t, "%zu ranks on %u host%s", last->n_ranks, hosts, hosts == 1 ? "" : "s");
+	screen_add(&t, " began within %s of rank 0, give or take %s",
+		   screen_time((double)seen.skew_ns).text,
+		   screen_time((double)seen.unsure_ns).text);
+	if (seen.unknown)
+		screen_add(&t, " (%u not measured)", seen.unknown);
+	for (size_t i = 0; i < last->n_ranks; i++) {
+		if (last->rank[i].end == RUN_RANK_LOST) {
+			bad = true;
+			screen_add(&t, "; rank %zu (%s) LOST", i, last->rank[i].host);
+		} else if (was_busy(phase, n, i)) {
+			bad = true;
+			screen_add(&t, "; rank %zu (%s) SATURATED", i, last->rank[i].host);
+		}
+	}
+	screen_put(p, bad ? INK_YELLOW : INK_NONE, t.text, 2);
+}
