@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Both ends of Rx are ours, and the network between them is bad; or one end is mad.
 
-Tests client/work/rxperf.c, client/store/rx.c, client/rx/call.c.
+Tests client/work/rxperf/rxperf.c, client/store/rx.c, client/rx/call.c.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """afpscope rx --serve, judged by an Rx that is not ours, by tshark, rxdebug and the kernel.
 
-Tests user/main/rx.c, user/drive/rx_serve.c, client/work/rx_server.c, rx_server_call.c.
+Tests user/main/rx.c, user/drive/rx_serve.c, client/work/rxperf/rx_server.c, rx_server_call.c.
 """
 
 from __future__ import annotations

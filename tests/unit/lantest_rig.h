@@ -5,7 +5,7 @@
 /* For the tests of lantest: a run over a volume in memory, and what it must have sent. */
 
 #include "fake/peer.h"
-#include "work/lantest.h"
+#include "work/lantest/lantest.h"
 #include <errno.h>
 #include <sched.h>
 #include <setjmp.h>

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "rx/endpoint.h"
 #include "rx/perf.h"
-#include "work/rx_data.h"
+#include "work/rxperf/rx_data.h"
 
 #include <arpa/inet.h>
 #include <pthread.h>

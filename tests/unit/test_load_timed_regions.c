@@ -8,7 +8,7 @@
 
 #include "load/engine.h"
 #include "memory_store.h"
-#include "work/speedtest.h"
+#include "work/speedtest/speedtest.h"
 
 /* Of the thread that makes the requests: the server of these tests is another one. */
 static _Thread_local volatile bool timed_now;

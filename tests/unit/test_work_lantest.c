@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * lantest over a volume in memory: what is sent is what afp_lantest sends.
- * Also tests client/work/lantest_bulk.c, lantest_ops.c, lantest_tests.c.
+ * Also tests client/work/lantest/lantest_bulk.c, lantest_ops.c, lantest_tests.c.
  */
 #include "unit/lantest_rig.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Mixes from INI texts: those that are built in, what a file may say, and each message. */
-#include "work/mix.h"
+#include "work/mix/mix.h"
 
 #include <errno.h>
 #include <setjmp.h>

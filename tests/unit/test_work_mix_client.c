@@ -4,7 +4,7 @@
  * in memory, which every request of every action fails once.
  */
 #include "memory_store.h"
-#include "work/mix.h"
+#include "work/mix/mix.h"
 
 #define KIB 1024u
 

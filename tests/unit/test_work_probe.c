@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the probe sends, and that it goes on after failures and leaves nothing. */
 #include "memory_store.h"
-#include "work/probe.h"
+#include "work/mix/probe.h"
 
 struct rig {
 	struct memory_store m;

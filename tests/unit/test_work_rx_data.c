@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "work/rx_data.h"
+#include "work/rxperf/rx_data.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* rxperf's server, and clients of it on the loopback: tests client/work/rx_server.c,
+/* rxperf's server, and clients of it on the loopback: tests client/work/rxperf/rx_server.c,
  * rx_server_call.c. */
-#include "work/rx_server.h"
+#include "work/rxperf/rx_server.h"
 
 #include "base/clock.h"
 #include "rx/perf.h"
 #include "unit/wait.h"
-#include "work/rx_data.h"
+#include "work/rxperf/rx_data.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Clients of rxperf, driven by the engine, against a server that answers wrongly on demand: tests
- * client/work/rxperf.c, client/work/rx_calls.c, client/store/rx.c.
+ * client/work/rxperf/rxperf.c, client/work/rxperf/rx_calls.c, client/store/rx.c.
  */
-#include "work/rxperf.h"
+#include "work/rxperf/rxperf.h"
 
 #include "load/engine.h"
 #include "unit/rx_station.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What a client of smallfile sends for each load, on a store in memory; what it says of files that
- * are not what they should be; and which files there are. Tests client/work/smallfile.c,
+ * are not what they should be; and which files there are. Tests client/work/smallfile/smallfile.c,
  * smallfile_data.c, smallfile_set.c.
  */
 #include "memory_store.h"
-#include "work/smallfile_set.h"
+#include "work/smallfile/smallfile_set.h"
 
 #include <math.h>
 

@@ -2,11 +2,11 @@
 /*
  * The works of speedtest on a store in memory: the operations and their order, any window, any
  * order of answers, and nothing left behind whichever operation fails.
- * Also tests client/work/pump.c, speed_works.c.
+ * Also tests client/work/speedtest/pump.c, speed_works.c.
  */
 #include "memory_store.h"
 
-#include "work/speedtest.h"
+#include "work/speedtest/speedtest.h"
 
 #define CHUNK 100
 

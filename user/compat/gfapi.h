@@ -5,7 +5,7 @@
 /* This program as gfapi_perf_tool: what its environment asks for. */
 
 #include "drive/workload.h"
-#include "work/smallfile.h"
+#include "work/smallfile/smallfile.h"
 
 #define GFAPI_PLACE_MAX 1200
 

@@ -4,7 +4,7 @@
 
 #include "app/cmd.h"
 #include "base/clock.h"
-#include "work/rx_data.h"
+#include "work/rxperf/rx_data.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

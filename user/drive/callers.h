@@ -3,12 +3,12 @@
 #define DRIVE_CALLERS_H
 
 /*
- * The clients of rxperf's calls (client/work/rxperf.h), each an Rx peer with a socket of its own.
- * For each test they have new sockets, begin together, and are gone at its end.
+ * The clients of rxperf's calls (client/work/rxperf/rxperf.h), each an Rx peer with a socket of its
+ * own. For each test they have new sockets, begin together, and are gone at its end.
  */
 
 #include "load/engine.h"
-#include "work/rxperf.h"
+#include "work/rxperf/rxperf.h"
 
 struct callers;
 

@@ -5,7 +5,7 @@
 #include "drive/opener.h"
 #include "drive/places.h"
 #include "load/load.h"
-#include "work/probe.h"
+#include "work/mix/probe.h"
 #include "work/tree.h"
 
 #include <errno.h>

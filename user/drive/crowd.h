@@ -10,7 +10,7 @@
 #include "drive/session.h"
 #include "drive/users.h"
 #include "load/engine.h"
-#include "work/mix.h"
+#include "work/mix/mix.h"
 
 struct crowd;
 

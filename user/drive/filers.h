@@ -3,13 +3,13 @@
 #define DRIVE_FILERS_H
 
 /*
- * The clients of a load of small files (client/work/smallfile.h): each has a thread and a store of
- * its own. They are opened beside the command's own session, make their directories, and then do
- * load after load together.
+ * The clients of a load of small files (client/work/smallfile/smallfile.h): each has a thread and a
+ * store of its own. They are opened beside the command's own session, make their directories, and
+ * then do load after load together.
  */
 
 #include "drive/session.h"
-#include "work/smallfile.h"
+#include "work/smallfile/smallfile.h"
 
 struct filers;
 

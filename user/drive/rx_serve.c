@@ -5,7 +5,7 @@
 #include "report/json/doc.h"
 #include "report/screen/screen_text.h"
 #include "rx/perf.h"
-#include "work/rx_server.h"
+#include "work/rxperf/rx_server.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * afpscope rx as a client: rxperf's calls, test after test, each by all clients at the same time.
- * What a client does is in client/work/rxperf.c.
+ * What a client does is in client/work/rxperf/rxperf.c.
  */
 #include "drive/rxperf.h"
 

@@ -5,7 +5,7 @@
 /* afpscope rx as a client: its options, and a run of it. */
 
 #include "drive/workload.h"
-#include "work/rxperf.h"
+#include "work/rxperf/rxperf.h"
 
 #include <netinet/in.h>
 

@@ -3,7 +3,7 @@
  * afpscope lantest: options in, a session with its watch, results out. What the tests do is in
  * client/work, what is printed in user/report.
  */
-#include "work/lantest.h"
+#include "work/lantest/lantest.h"
 
 #include "compat/peer.h"
 #include "drive/estimate.h"

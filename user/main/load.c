@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * afpscope load: many clients on one server, and beside them a probe that does what one user does.
- * What the clients do is in client/work/mix.c, how they are driven in client/load.
+ * What the clients do is in client/work/mix/mix.c, how they are driven in client/load.
  */
 #include "main/load.h"
 

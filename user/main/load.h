@@ -10,7 +10,7 @@
 #include "drive/users.h"
 #include "drive/workload.h"
 #include "ranks/ranks.h"
-#include "work/mix.h"
+#include "work/mix/mix.h"
 
 #include <limits.h>
 

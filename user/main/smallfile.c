@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * afpscope smallfile: operations on many small files, load after load, each by all clients at the
- * same time. What a client does is in client/work/smallfile.c.
+ * same time. What a client does is in client/work/smallfile/smallfile.c.
  */
 #include "main/smallfile.h"
 

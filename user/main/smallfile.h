@@ -7,7 +7,7 @@
 #include "drive/filers.h"
 #include "drive/workload.h"
 #include "ranks/ranks.h"
-#include "work/smallfile.h"
+#include "work/smallfile/smallfile.h"
 
 #define SMALLFILE_LIST_MAX 32 /* loads of a run */
 

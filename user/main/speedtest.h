@@ -5,7 +5,7 @@
 /* Between the two files of the command: what was asked for. */
 
 #include "drive/workload.h"
-#include "work/speedtest.h"
+#include "work/speedtest/speedtest.h"
 
 #define SPEEDTEST_SIZES_MAX 64
 

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * lantest from beginning to end: Base, iterations, tests, and cleaning the volume.
+ * What a test does is in lantest_tests.c and lantest_bulk.c.
+ */
+#include "work/lantest/lantest_priv.h"
+#include "work/tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BULK_OVERHEAD 36    /* DSI header and FPWriteExt: the chunk is the quantum less these */
+#define OPS_MAX       32768 /* of one window, id table of DSI */
+#define PAGE          4096  /* where the kernel copies to fastest */
+#define QUANTUM_MIN   40036 /* test 4 writes 40,000 bytes in one request */
+
+const char *lantest_title(unsigned int test)
+{
+	return lantest_tests[test - 1].title;
+}
+
+size_t lantest_chunk(uint32_t quantum, uint64_t file_len)
+{
+	return quantum - BULK_OVERHEAD < file_len ? quantum - BULK_OVERHEAD : (size_t)file_len;
+}
+
+uint32_t lantest_selection(const struct lantest_opts *opts)
+{
+	uint32_t selection = opts->tests & LANTEST_ALL;
+
+	for (unsigned int n = 1; n <= LANTEST_TESTS; n++) {
+		if (!(selection & LANTEST_BIT(n)) || (n == 3 && opts->file))
+			continue;
+		selection |= lantest_tests[n - 1].implies;
+	}
+	return selection;
+}
+
+/* base is set as soon as there may be something to remove; never to a directory of others. */
+static int make_base(struct lantest *t, char base[static 32])
+{
+	char name[32];
+	int r = lt_params(t, AFP_ROOT_ID, "", 0, 0x0100);
+
+	_Static_assert(TREE_NAME_MAX < sizeof(name), "base holds a name");
+	tree_name(name);
+	r = r ? r : lt_probe(t, AFP_ROOT_ID, name, AFP_ERR_NO_OBJECT);
+	if (r)
+		return r;
+	strcpy(base, name);
+	r = lt_mkdir(t, AFP_ROOT_ID, name, &t->base);
+	if (r > 0 && t->op.dsi.result)
+		*base = '\0'; /* refused: it is not ours, or does not exist */
+	r = r ? r : lt_params(t, t->base, "", 0, 0x0100);
+	return r ? r : lt_probe(t, AFP_ROOT_ID, name, AFP_ERR_OK);
+}
+
+static int run_test(struct lantest *t, unsigned int n, unsigned int iteration)
+{
+	const struct lantest_test *test = &lantest_tests[n - 1];
+	int r = 0;
+
+	if (test->setup)
+		r = test->setup(t);
+	r = r ? r : load_phase_begin(t->load, n, iteration, test->title, t->e);
+	if (!r) {
+		r = test->timed(t);
+		load_phase_end(t->load, !r);
+	}
+	if (!r && test->teardown)
+		r = test->teardown(t);
+	return r;
+}
+
+/* Removes files of a test that would disturb another one. */
+static int isolate(struct lantest *t)
+{
+	if (!t->files_left)
+		return 0;
+	t->files_left = false;
+	return tree_empty(t->load->afp, t->base, t->e);
+}
+
+static int run_iteration(struct lantest *t, unsigned int iteration)
+{
+	const uint32_t sharing = LANTEST_BIT(6) | LANTEST_BIT(7);
+	int r = 0;
+
+	for (unsigned int n = 1; !r && n <= LANTEST_TESTS; n++) {
+		if (t->selection & LANTEST_BIT(n)) {
+			r = sharing & LANTEST_BIT(n) ? 0 : isolate(t);
+			r = r ? r : run_test(t, n, iteration);
+		}
+		/* test 2's file is kept until test 3 has run */
+		if (!r && n == 3 && t->selection & LANTEST_BIT(2))
+			r = lt_delete(t, t->base, "File.big");
+		if (r > 0)
+			r = err_prefix(t->e, r, "test %u, iteration %u", n, iteration);
+	}
+	return r;
+}
+
+/* Whole pages that have all been written to: no page faults in timed regions. */
+static void *zeroed(size_t len)
+{
+	void *at;
+
+	len = (len + PAGE - 1) / PAGE * PAGE;
+	at = aligned_alloc(PAGE, len);
+	return at ? memset(at, 0, len) : NULL;
+}
+
+static int init(struct lantest *t, struct load *l, const struct lantest_opts *opts, struct err *e)
+{
+	uint32_t quantum = dsi_quantum(l->afp->dsi);
+	size_t len;
+
+	t->load = l;
+	t->opts = opts;
+	t->e = e;
+	t->selection = lantest_selection(opts);
+	if (quantum < QUANTUM_MIN)
+		return err_set(
+		    e, LOAD_REFUSED,
+		    "the server's quantum of %u bytes is less than the %d that lantest needs",
+		    quantum, QUANTUM_MIN);
+	t->chunk = lantest_chunk(quantum, opts->file_len);
+	t->n_chunks = opts->file_len / t->chunk;
+	t->n_ops = t->n_chunks < OPS_MAX ? t->n_chunks : OPS_MAX;
+	len = t->chunk > QUANTUM_MIN ? t->chunk : QUANTUM_MIN; /* test 4's fits as well */
+	t->zeros = zeroed(len);
+	t->sink = zeroed(len);
+	t->ops = zeroed(t->n_ops * sizeof(struct afp_op));
+	if (!t->zeros || !t->sink || !t->ops)
+		return err_set(e, -ENOMEM, "out of memory");
+	return 0;
+}
+
+/* Leaves the volume as it was found. Keeps the first error. */
+static int clean_up(struct lantest *t, char base[static 32], int r)
+{
+	struct err later = { 0 };
+	struct afp_op *late;
+	int rc = 0;
+
+	if (!*base)
+		return r;
+	dsi_ignore_stop(t->load->afp->dsi);
+	while (!afp_reap(t->load->afp, &late, NULL))
+		; /* what was in flight when the run broke off */
+	if (t->fork_open) {
+		afp_prep_close_fork(&t->op, t->fork);
+		rc = afp_call(t->load->afp, &t->op, &later);
+	}
+	rc = rc < 0 ? rc : tree_remove(t->load->afp, AFP_ROOT_ID, base, &later);
+	if (!rc)
+		*base = '\0';
+	if (rc && !r)
+		r = err_set(t->e, rc, "cannot remove %s again: %.400s", base, later.text);
+	return r;
+}
+
+int lantest_run(struct load *l, const struct lantest_opts *opts, char base[static 32],
+		struct err *e)
+{
+	struct lantest *t = zeroed(sizeof(*t));
+	int r;
+
+	base[0] = '\0';
+	if (!t)
+		return err_set(e, -ENOMEM, "out of memory");
+	r = init(t, l, opts, e);
+	if (!r) {
+		r = make_base(t, base);
+		r = r > 0 ? err_prefix(e, r, "test directory") : r;
+	}
+	if (!r)
+		load_ready(l);
+	for (unsigned int i = 1; !r && i <= opts->iterations; i++)
+		r = run_iteration(t, i);
+	r = clean_up(t, base, r);
+	free(t->ops);
+	free(t->sink);
+	free(t->zeros);
+	free(t);
+	return r;
+}

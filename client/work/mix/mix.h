@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef WORK_MIX_MIX_H
+#define WORK_MIX_MIX_H
+
+/*
+ * Mixes: what the users of a file server do, as weighted actions over a set of files for each
+ * client. A mix is built in or read from an INI file (libinih):
+ *
+ *	[mix]
+ *	name = browse
+ *	files = 100         ; in each directory, of which each client has one, or more
+ *	file_size = 16K
+ *	request = 1M        ; most bytes of a read or write; the store's own limit holds, too
+ *	window = 1          ; reads and writes of one action in flight
+ *	think = 0.5         ; seconds between a client's actions (closed loop), mean
+ *	shared = no         ; all clients use one directory, and only read
+ *
+ *	[actions]           ; weights
+ *	list = 1
+ *	look = 4
+ *	read = 2
+ */
+
+#include "base/err.h"
+#include "load/actor.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Actions, each some requests. X(NAME, key, writes): writes: it changes files. */
+#define MIX_ACTIONS(X)                                                                             \
+	X(LIST, "list", false)    /* all entries of the directory with attributes, as Finder */    \
+	X(LOOK, "look", false)    /* stat of a file */                                             \
+	X(READ, "read", false)    /* a whole file */                                               \
+	X(WRITE, "write", true)   /* a whole file, over what it was */                             \
+	X(SAVE, "save", true)     /* a document: read, written beside, put in its place */         \
+	X(CREATE, "create", true) /* an empty file: created, stat, renamed, deleted */             \
+	X(BAND, "band", true)     /* a band of a backup: a file overwritten and flushed */
+
+enum mix_action {
+#define X(name, key, writes) MIX_##name,
+	MIX_ACTIONS(X)
+#undef X
+	    N_MIX_ACTIONS
+};
+
+struct mix {
+	char name[32];
+	unsigned int files, window;
+	uint64_t file_len, request_len; /* bytes */
+	uint64_t think_ns;
+	bool shared;
+	unsigned int weight[N_MIX_ACTIONS]; /* all 0: the clients only stay logged in */
+};
+
+/* "list" */
+const char *mix_action_name(unsigned int a);
+
+/*
+ * A built-in mix ("browse") or, if there is a '/' or '.' in the name, an INI file. -ENOENT: there
+ * is none of this name (the text lists those that there are); -EINVAL: the text names file, line,
+ * key and what is allowed.
+ */
+int mix_find(struct mix *out, const char *name, struct err *e);
+
+/* What no single key shows, such as actions that need files where there are none. 0 or -EINVAL. */
+int mix_check(const struct mix *m, struct err *e);
+
+/* Whether its clients do anything but stay logged in. */
+bool mix_has_actions(const struct mix *m);
+
+/* Bytes of one directory's files. */
+uint64_t mix_set_bytes(const struct mix *m);
+
+/* What all clients of a process read into and write from. NULL without memory. */
+struct mix_data;
+struct mix_data *mix_data_new(const struct mix *m);
+void mix_data_free(struct mix_data *d);
+
+/*
+ * The scripts of one client, used one after the other on one store: make (one action: its
+ * directories "dNNNNN" in base, and their files), use (for ever; class: enum mix_action), remove
+ * (one action: all that there can be, also after actions that failed half-way). Where the set is
+ * shared, client 0 makes it before the others begin, and removes it after they have.
+ */
+struct mix_client;
+
+struct mix_client_opts {
+	const struct mix *mix;
+	struct mix_data *data;
+	const char *base;    /* directory in the root of the volume; it exists then */
+	bool exists;         /* the set does, too: make only looks for it */
+	unsigned int number; /* from 0: of its first directory, and of its random numbers */
+	unsigned int n_clients;
+	unsigned int n_dirs; /* of all clients: number, number + n_clients, ... are this one's;
+				n_clients at least, unless the set is shared */
+	uint64_t seed;
+};
+
+/* What o points to is borrowed. NULL without memory. */
+struct mix_client *mix_client_new(const struct mix_client_opts *o);
+void mix_client_free(struct mix_client *c);
+
+struct script *mix_client_make(struct mix_client *c);
+struct script *mix_client_use(struct mix_client *c); /* NULL: the mix has no actions */
+struct script *mix_client_remove(struct mix_client *c);
+
+#endif

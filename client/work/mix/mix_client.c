@@ -1,0 +1,597 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What one client of a mix does: an action is a list of steps, one request each, but those that
+ * move data or list a directory, which are many requests. If a request fails, what is open is
+ * closed, the action's cure is carried out, and the action has failed; the next one finds the set
+ * as it should be, or the mark that it may not be, which only costs requests at the end.
+ */
+#include "load/load.h"
+#include "load/pace.h"
+#include "work/mix/mix.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE     4096u
+#define NAME_LEN 24
+
+/* ---- steps ---- */
+
+/* The names a step is about: of the file chosen, and others beside it. */
+enum which {
+	OF_BASE, /* the directory of all clients, in the root */
+	OF_HOME, /* one of the client's own, in that */
+	OF_FILE,
+	OF_NEW,
+	OF_OLD,
+	OF_TEMP, /* of MIX_CREATE */
+	OF_TEMP_NEW,
+	N_WHICH
+};
+
+struct step {
+	enum store_verb verb; /* N_STORE_VERBS: the action's end */
+	enum which name, to;
+	unsigned int how; /* OPEN */
+	bool any;         /* whatever the answer is */
+};
+
+/* clang-format off */
+#define END		  { .verb = N_STORE_VERBS }
+#define OPEN_READ(which)  { .verb = STORE_OPEN, .name = which, .how = STORE_FOR_READ }
+#define OPEN_WRITE(which) { .verb = STORE_OPEN, .name = which, .how = STORE_FOR_READ | STORE_FOR_WRITE }
+#define DO(what)	  { .verb = STORE_##what }
+#define ON(what, which)	  { .verb = STORE_##what, .name = which }
+#define MOVE(from, onto)  { .verb = STORE_RENAME, .name = from, .to = onto }
+#define TRY(what, which)  { .verb = STORE_##what, .name = which, .any = true }
+/* clang-format on */
+
+#define MAKE       N_MIX_ACTIONS
+#define MAKE_MORE  (N_MIX_ACTIONS + 1) /* another directory */
+#define MAKE_FILES (N_MIX_ACTIONS + 2)
+#define FIND       (N_MIX_ACTIONS + 3)
+#define FIND_MORE  (N_MIX_ACTIONS + 4)
+#define CLEAR      (N_MIX_ACTIONS + 5)
+#define CLEAR_ALL  (N_MIX_ACTIONS + 6)
+#define CLEAR_TEMP (N_MIX_ACTIONS + 7)
+#define CLEAR_HOME (N_MIX_ACTIONS + 8)
+
+/* clang-format off */
+static const struct step steps[][16] = {
+	[MIX_LIST] = { DO(LIST), END },
+	[MIX_LOOK] = { ON(PROBE, OF_FILE), END },
+	[MIX_READ] = { OPEN_READ(OF_FILE), DO(READ), DO(CLOSE), END },
+	[MIX_WRITE] = { OPEN_WRITE(OF_FILE), DO(WRITE), DO(CLOSE), END },
+	[MIX_SAVE] = { OPEN_READ(OF_FILE), DO(READ), DO(CLOSE),
+		       ON(CREATE, OF_NEW), OPEN_WRITE(OF_NEW), DO(WRITE), DO(FLUSH), DO(CLOSE),
+		       MOVE(OF_FILE, OF_OLD), MOVE(OF_NEW, OF_FILE), ON(DELETE, OF_OLD), END },
+	[MIX_CREATE] = { ON(CREATE, OF_TEMP), ON(PROBE, OF_TEMP), MOVE(OF_TEMP, OF_TEMP_NEW),
+			 ON(DELETE, OF_TEMP_NEW), END },
+	[MIX_BAND] = { OPEN_WRITE(OF_FILE), DO(WRITE), DO(FLUSH), DO(CLOSE), END },
+	[MAKE] = { ON(LOOKUP, OF_BASE), ON(MKDIR, OF_HOME), END },
+	[MAKE_MORE] = { ON(MKDIR, OF_HOME), END },
+	[FIND] = { ON(LOOKUP, OF_BASE), ON(LOOKUP, OF_HOME), END },
+	[FIND_MORE] = { ON(LOOKUP, OF_HOME), END },
+	[MAKE_FILES] = { ON(CREATE, OF_FILE), OPEN_WRITE(OF_FILE), DO(WRITE), DO(CLOSE), END },
+	[CLEAR] = { TRY(DELETE, OF_FILE), END },
+	[CLEAR_ALL] = { TRY(DELETE, OF_FILE), TRY(DELETE, OF_NEW), TRY(DELETE, OF_OLD), END },
+	[CLEAR_TEMP] = { TRY(DELETE, OF_TEMP), TRY(DELETE, OF_TEMP_NEW), END },
+	[CLEAR_HOME] = { ON(DELETE, OF_HOME), END },
+};
+
+/* What makes the set whole again after a failure. */
+static const struct step cures[N_MIX_ACTIONS][4] = {
+	[MIX_LIST] = { END }, [MIX_LOOK] = { END }, [MIX_READ] = { END }, [MIX_WRITE] = { END },
+	[MIX_SAVE] = { TRY(DELETE, OF_NEW),
+		       { .verb = STORE_RENAME, .name = OF_OLD, .to = OF_FILE, .any = true },
+		       TRY(DELETE, OF_OLD), END },
+	[MIX_CREATE] = { TRY(DELETE, OF_TEMP), TRY(DELETE, OF_TEMP_NEW), END },
+	[MIX_BAND] = { END },
+};
+/* clang-format on */
+
+static const struct step close_step[] = { { .verb = STORE_CLOSE, .any = true } };
+
+/* ---- the client ---- */
+
+struct mix_data {
+	uint8_t *out, *in; /* what is written; where all that is read goes */
+};
+
+/* One of the three scripts. */
+struct mix_part {
+	struct script s;
+	struct mix_client *c;
+	bool begun; /* of those that have one action */
+};
+
+struct mix_request {
+	struct store_op op; /* first: an answer's request is found by it */
+	bool lent;
+};
+
+/* A directory of the client. */
+struct mix_home {
+	struct store_dir dir;
+	bool there;
+	bool dirty; /* there may be more names than the set's */
+};
+
+struct mix_client {
+	struct mix_client_opts o;
+	struct mix_part make, use, remove;
+	const struct store *store;
+	unsigned short random[3];
+	unsigned int weights; /* their sum */
+	struct store_dir base;
+	unsigned int n_homes;
+	struct mix_home *home;
+
+	/* The action under way */
+	const struct step *at;
+	unsigned int action, in, file; /* in: home[] */
+	bool failed, curing;
+	struct err why; /* it failed; other answers come before the action's end */
+	bool open;
+	struct store_file opened;
+	uint64_t sent, n_listed; /* bytes asked for; entries */
+	unsigned int n_lent;
+	bool list_done;
+	char name[N_WHICH][NAME_LEN];
+	uint8_t *list; /* STORE_LIST_LEN; NULL: the mix lists nothing */
+	struct mix_request request[];
+};
+
+static const struct mix *mix_of(const struct mix_client *c)
+{
+	return c->o.mix;
+}
+
+struct mix_data *mix_data_new(const struct mix *m)
+{
+	struct mix_data *d = calloc(1, sizeof(*d));
+	size_t len = (m->request_len + 2 * PAGE - 1) / PAGE * PAGE;
+	unsigned short random[3];
+
+	if (!d)
+		return NULL;
+	if (posix_memalign((void **)&d->out, PAGE, len) ||
+	    posix_memalign((void **)&d->in, PAGE, len)) {
+		mix_data_free(d);
+		return NULL;
+	}
+	/* not to be compressed */
+	pace_seed(random, 0, 0);
+	for (size_t i = 0; i < len; i += 4)
+		memcpy(d->out + i, &(int32_t) { (int32_t)jrand48(random) }, 4);
+	memset(d->in, 0, len);
+	return d;
+}
+
+void mix_data_free(struct mix_data *d)
+{
+	if (!d)
+		return;
+	free(d->out);
+	free(d->in);
+	free(d);
+}
+
+/* ---- choosing ---- */
+
+/* Client i of N owns the directories i, i + N, ...; a shared set is directory 0. */
+static unsigned int homes_of(const struct mix_client_opts *o)
+{
+	if (o->mix->shared || o->number >= o->n_dirs)
+		return o->mix->shared;
+	return (o->n_dirs - o->number + o->n_clients - 1) / o->n_clients;
+}
+
+static struct mix_home *home_of(struct mix_client *c)
+{
+	return &c->home[c->in];
+}
+
+static void enter(struct mix_client *c, unsigned int home)
+{
+	c->in = home;
+	snprintf(c->name[OF_HOME], NAME_LEN, "d%05u",
+		 mix_of(c)->shared ? 0 : c->o.number + home * c->o.n_clients);
+}
+
+static void name_files(struct mix_client *c, unsigned int file)
+{
+	c->file = file;
+	snprintf(c->name[OF_FILE], NAME_LEN, "f%05u", file);
+	snprintf(c->name[OF_NEW], NAME_LEN, "f%05u.new", file);
+	snprintf(c->name[OF_OLD], NAME_LEN, "f%05u.old", file);
+}
+
+static unsigned int draw(struct mix_client *c, unsigned int n)
+{
+	return (unsigned int)(erand48(c->random) * n);
+}
+
+static void start(struct mix_client *c, unsigned int action)
+{
+	c->action = action;
+	c->at = steps[action];
+	c->sent = c->n_listed = 0;
+	c->list_done = false;
+}
+
+static struct mix_part *of(struct script *s)
+{
+	_Static_assert(offsetof(struct mix_part, s) == 0, "a script is the head of its part");
+	return (struct mix_part *)s;
+}
+
+static void begin(struct mix_client *c, const struct store *store, unsigned int action)
+{
+	c->store = store;
+	c->failed = c->curing = false;
+	start(c, action);
+}
+
+static bool makes_set(const struct mix_client *c)
+{
+	return !mix_of(c)->shared || !c->o.number;
+}
+
+static int begin_make(struct script *s, const struct store *store)
+{
+	struct mix_client *c = of(s)->c;
+
+	if (of(s)->begun)
+		return SCRIPT_END;
+	of(s)->begun = true;
+	enter(c, 0);
+	begin(c, store, makes_set(c) && !c->o.exists ? MAKE : FIND);
+	return 0;
+}
+
+static int begin_use(struct script *s, const struct store *store)
+{
+	struct mix_client *c = of(s)->c;
+	unsigned int at = draw(c, c->weights), action = 0;
+
+	while (at >= mix_of(c)->weight[action])
+		at -= mix_of(c)->weight[action++];
+	enter(c, draw(c, c->n_homes));
+	if (mix_of(c)->files)
+		name_files(c, draw(c, mix_of(c)->files));
+	begin(c, store, action);
+	return (int)action;
+}
+
+/* The next directory from here on that is to be removed; false: there is none. */
+static bool clear_from(struct mix_client *c, unsigned int home)
+{
+	while (home < c->n_homes && !c->home[home].there)
+		home++;
+	if (home == c->n_homes)
+		return false;
+	enter(c, home);
+	name_files(c, 0);
+	if (home_of(c)->dirty)
+		start(c, mix_of(c)->files ? CLEAR_ALL : CLEAR_TEMP);
+	else
+		start(c, mix_of(c)->files ? CLEAR : CLEAR_HOME);
+	return true;
+}
+
+static int begin_remove(struct script *s, const struct store *store)
+{
+	struct mix_client *c = of(s)->c;
+
+	if (of(s)->begun || !makes_set(c) || !clear_from(c, 0))
+		return SCRIPT_END;
+	of(s)->begun = true;
+	begin(c, store, c->action);
+	return 0;
+}
+
+/* Another file of the directory, with the same steps; false: there is none. */
+static bool next_file(struct mix_client *c)
+{
+	if (c->file + 1 >= mix_of(c)->files)
+		return false;
+	name_files(c, c->file + 1);
+	start(c, c->action);
+	return true;
+}
+
+/* Another directory, with these steps; false: there is none. */
+static bool next_home(struct mix_client *c, unsigned int action)
+{
+	if (c->in + 1 >= c->n_homes)
+		return false;
+	enter(c, c->in + 1);
+	start(c, action);
+	return true;
+}
+
+/* After the last step: what follows in the same script's action. false: it is complete. */
+static bool go_further(struct mix_client *c)
+{
+	switch (c->action) {
+	case MAKE:
+	case MAKE_MORE:
+		if (!mix_of(c)->files)
+			return next_home(c, MAKE_MORE);
+		name_files(c, 0);
+		start(c, MAKE_FILES);
+		return true;
+	case MAKE_FILES:
+		return next_file(c) || next_home(c, MAKE_MORE);
+	case FIND:
+	case FIND_MORE:
+		return next_home(c, FIND_MORE);
+	case CLEAR:
+	case CLEAR_ALL:
+		if (!next_file(c))
+			start(c, home_of(c)->dirty ? CLEAR_TEMP : CLEAR_HOME);
+		return true;
+	case CLEAR_TEMP:
+		start(c, CLEAR_HOME);
+		return true;
+	case CLEAR_HOME:
+		return clear_from(c, c->in + 1);
+	default:
+		return false;
+	}
+}
+
+/* ---- requests ---- */
+
+static bool moves_data(const struct step *step)
+{
+	return step->verb == STORE_READ || step->verb == STORE_WRITE;
+}
+
+static uint64_t chunk(const struct mix_client *c, enum store_verb verb)
+{
+	uint64_t most = verb == STORE_READ ? c->store->chunk_read : c->store->chunk_write;
+
+	return mix_of(c)->request_len < most ? mix_of(c)->request_len : most;
+}
+
+/* Whether the step under way has another request. */
+static bool has_more(const struct mix_client *c)
+{
+	if (c->at->verb == N_STORE_VERBS || (c->failed && !c->curing))
+		return false;
+	if (moves_data(c->at))
+		return c->sent < mix_of(c)->file_len && c->n_lent < mix_of(c)->window;
+	return !c->n_lent;
+}
+
+static struct store_dir dir_of(struct mix_client *c, enum which name)
+{
+	if (name == OF_BASE)
+		return c->store->root[0];
+	return name == OF_HOME ? c->base : home_of(c)->dir;
+}
+
+static void fill_data(struct mix_client *c, struct store_op *op)
+{
+	uint64_t left = mix_of(c)->file_len - c->sent, most = chunk(c, op->verb);
+
+	op->offset = c->sent;
+	op->len = left < most ? left : most;
+	op->buf = c->o.data->in;
+	op->data = c->o.data->out;
+	op->discard = c->store->discard_from && op->len >= c->store->discard_from;
+	c->sent += op->len;
+}
+
+static struct store_op *next(struct script *s)
+{
+	struct mix_client *c = of(s)->c;
+	const struct step *step = c->at;
+	struct mix_request *r = c->request;
+	struct store_op *op = &r->op;
+
+	if (!has_more(c))
+		return NULL;
+	while (r->lent)
+		r++;
+	op = &r->op;
+	*op = (struct store_op) { .verb = step->verb,
+				  .dir = dir_of(c, step->name),
+				  .to_dir = home_of(c)->dir,
+				  .name = step->name == OF_BASE ? c->o.base : c->name[step->name],
+				  .to_name = c->name[step->to],
+				  .file = c->opened,
+				  .how = step->how };
+	if (moves_data(step))
+		fill_data(c, op);
+	if (step->verb == STORE_LIST) {
+		op->dir = home_of(c)->dir;
+		op->offset = c->n_listed;
+		op->buf = c->list;
+		op->len = STORE_LIST_LEN;
+		op->with_attrs = true;
+	}
+	r->lent = true;
+	c->n_lent++;
+	return op;
+}
+
+/* ---- answers ---- */
+
+static void note(struct mix_client *c, const struct store_op *op)
+{
+	switch (op->verb) {
+	case STORE_LOOKUP:
+	case STORE_MKDIR:
+		if (c->at->name == OF_BASE)
+			c->base = op->made;
+		else
+			*home_of(c) = (struct mix_home) { op->made, true, false };
+		break;
+	case STORE_OPEN:
+		c->opened = op->opened;
+		c->open = true;
+		break;
+	case STORE_LIST:
+		c->n_listed += op->done;
+		break;
+	default:
+		break;
+	}
+}
+
+/* Whether a request names what it is about; the others are about what is open. */
+static bool has_name(const struct store_op *op)
+{
+	return op->verb <= STORE_OPEN || op->verb == STORE_RENAME || op->verb == STORE_LOOKUP;
+}
+
+/* Whether op's answer is what its step needs; if not, why. */
+static bool is_good(struct mix_client *c, const struct store_op *op, struct err *e)
+{
+	char name[64];
+
+	if (op->verb == STORE_LIST && op->result == STORE_NONE) {
+		c->list_done = true;
+		if (c->n_listed >= mix_of(c)->files)
+			return true;
+		err_set(e, -EIO, "%s: listed %llu entries of a directory with %u files", op->what,
+			(unsigned long long)c->n_listed, mix_of(c)->files);
+		return false;
+	}
+	if (op->result == STORE_OK && (op->verb != STORE_LIST || op->done))
+		return true;
+	if (has_name(op))
+		snprintf(name, sizeof(name), "%s", op->name);
+	else
+		snprintf(name, sizeof(name), "%s/%s", c->name[OF_HOME], c->name[OF_FILE]);
+	load_explain(op, name, e);
+	return false;
+}
+
+/* The step is complete when all its requests are answered and it has no more. */
+static bool is_complete(const struct mix_client *c)
+{
+	if (c->n_lent)
+		return false;
+	if (moves_data(c->at))
+		return c->sent >= mix_of(c)->file_len;
+	return c->at->verb != STORE_LIST || c->list_done;
+}
+
+/* An action has failed, and nothing of it is in flight: to close, to cure, or its end. */
+static void cure(struct mix_client *c)
+{
+	static const struct step nothing[] = { END };
+
+	c->curing = true;
+	if (c->open)
+		c->at = close_step;
+	else
+		c->at = c->action < N_MIX_ACTIONS ? cures[c->action] : nothing;
+}
+
+/* Steps without a request are passed over: data of files that are empty. */
+static void pass_over(struct mix_client *c)
+{
+	while (moves_data(c->at) && !mix_of(c)->file_len)
+		c->at++;
+}
+
+static enum script_state answered(struct script *s, struct store_op *op, struct err *e)
+{
+	struct mix_client *c = of(s)->c;
+	bool was_open = c->open;
+
+	((struct mix_request *)op)->lent = false;
+	c->n_lent--;
+	if (op->result == STORE_OK || op->result == STORE_SHORT)
+		s->bytes += moves_data(&(struct step) { .verb = op->verb }) ? op->done : 0;
+	if (op->verb == STORE_CLOSE)
+		c->open = false;
+	if (op->result == STORE_OK)
+		note(c, op);
+	if (!c->at->any && !c->failed && !is_good(c, op, &c->why)) {
+		c->failed = true;
+		home_of(c)->dirty = true;
+	}
+	if (c->failed && !c->curing) {
+		if (c->n_lent)
+			return SCRIPT_GOES_ON;
+		cure(c);
+	} else if (c->at == close_step) {
+		if (was_open)
+			cure(c);
+	} else if (is_complete(c)) {
+		c->at++;
+		c->sent = 0;
+		pass_over(c);
+	}
+	if (c->at->verb != N_STORE_VERBS || (!c->failed && go_further(c)))
+		return SCRIPT_GOES_ON;
+	if (!c->failed)
+		return SCRIPT_DONE;
+	*e = c->why;
+	return SCRIPT_FAILED;
+}
+
+/* ---- making ---- */
+
+struct mix_client *mix_client_new(const struct mix_client_opts *o)
+{
+	static const struct script_type types[] = {
+		{ begin_make, next, answered },
+		{ begin_use, next, answered },
+		{ begin_remove, next, answered },
+	};
+	struct mix_client *c = calloc(1, sizeof(*c) + o->mix->window * sizeof(c->request[0]));
+
+	_Static_assert(offsetof(struct mix_request, op) == 0, "an op is the head of its request");
+	if (!c)
+		return NULL;
+	c->o = *o;
+	c->make = (struct mix_part) { { &types[0], 0 }, c, false };
+	c->use = (struct mix_part) { { &types[1], 0 }, c, false };
+	c->remove = (struct mix_part) { { &types[2], 0 }, c, false };
+	pace_seed(c->random, o->seed, o->number);
+	for (size_t i = 0; i < N_MIX_ACTIONS; i++)
+		c->weights += o->mix->weight[i];
+	snprintf(c->name[OF_TEMP], NAME_LEN, "t%05u", o->number);
+	snprintf(c->name[OF_TEMP_NEW], NAME_LEN, "t%05u.new", o->number);
+	c->n_homes = homes_of(o);
+	c->home = calloc(c->n_homes, sizeof(*c->home));
+	if (o->mix->weight[MIX_LIST])
+		c->list = malloc(STORE_LIST_LEN);
+	if (c->home && (c->list || !o->mix->weight[MIX_LIST]))
+		return c;
+	mix_client_free(c);
+	return NULL;
+}
+
+void mix_client_free(struct mix_client *c)
+{
+	if (c) {
+		free(c->home);
+		free(c->list);
+	}
+	free(c);
+}
+
+struct script *mix_client_make(struct mix_client *c)
+{
+	return &c->make.s;
+}
+
+struct script *mix_client_use(struct mix_client *c)
+{
+	return c->weights ? &c->use.s : NULL;
+}
+
+struct script *mix_client_remove(struct mix_client *c)
+{
+	return &c->remove.s;
+}
