@@ -2,7 +2,7 @@
 #ifndef AFS_CALL_TABLE_H
 #define AFS_CALL_TABLE_H
 
-/* What the programs have to know of each system call; user/host/syscalls.c fills the table. */
+/* What the programs have to know of each system call; user/host/proc/syscalls.c fills the table. */
 
 #include <linux/types.h>
 

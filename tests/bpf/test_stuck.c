@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "host/census.h"
 #include "host/filesystem.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The parts of the watch that need no kernel: buckets, tables, text, and a choice.
- * Tests user/host/sockets.c, syscalls.c.
+ * Tests user/host/net/sockets.c, user/host/proc/syscalls.c.
  */
 #include "bpf/hist.h"
 
 #include "base/hist.h"
-#include "host/sockets.h"
-#include "host/syscalls.h"
+#include "host/net/sockets.h"
+#include "host/proc/syscalls.h"
 #include "kinds/target.h"
 #include "watch/bpf/load.h"
 

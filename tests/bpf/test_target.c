@@ -5,7 +5,7 @@
  */
 #include "watched.h"
 
-#include "host/sockets.h"
+#include "host/net/sockets.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

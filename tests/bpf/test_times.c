@@ -5,7 +5,7 @@
  */
 #include "delays_rig.h"
 
-#include "host/tasks.h"
+#include "host/proc/tasks.h"
 
 #include <bpf/bpf.h>
 

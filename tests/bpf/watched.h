@@ -8,7 +8,7 @@
  * everything else it does is the function's.
  */
 
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 #include "watch/bpf/rung.h"
 
 #include <linux/futex.h>

@@ -3,7 +3,7 @@
  * Tests user/watch/bpf/books.c: a thread that changes while its account is read, and calls that a
  * table lacks.
  */
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 #include "watch/bpf/books.h"
 
 #include <setjmp.h>

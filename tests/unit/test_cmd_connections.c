@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tests user/attach/connections.c, and tcpdiag_each of user/host/tcpdiag.c, on real connections. */
+/* Tests user/attach/connections.c, and tcpdiag_each of user/host/net/tcpdiag.c, on real
+ * connections. */
 #include "attach/connections.h"
 
 #include "unit/loopback.h"

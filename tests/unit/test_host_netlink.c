@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Answers of the kernel, and of a kernel that is played: whole ones, cut ones, late ones. */
-#include "host/netlink.h"
+#include "host/net/netlink.h"
 
 #include "base/clock.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "host/processes.h"
+#include "host/proc/processes.h"
 
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -4,7 +4,7 @@
  * Also tests user/host/mounts.c.
  */
 #include "host/mounts.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 
 #include "base/file.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What texts of /proc say: whole ones, cut ones, and those of something else. */
-#include "host/proctext.h"
+#include "host/proc/proctext.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a child of the test waits for, in calls that it really makes. */
-#include "host/sleeping.h"
+#include "host/proc/sleeping.h"
 
 #include "unit/wait.h"
 

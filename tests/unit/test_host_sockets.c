@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The kernel's socket diagnostics and its tables in /proc say the same about a connection. */
-#include "host/sockets.h"
+#include "host/net/sockets.h"
 
 #include "loopback.h"
 

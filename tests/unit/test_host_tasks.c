@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* CPU time of threads that come and go. */
-#include "host/tasks.h"
+#include "host/proc/tasks.h"
 #include "unit/working_child.h"
 
 #include <errno.h>

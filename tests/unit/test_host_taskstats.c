@@ -5,8 +5,8 @@
  */
 #include "host/taskstats.h"
 
+#include "host/proc/tasks.h"
 #include "host/rights.h"
-#include "host/tasks.h"
 #include "unit/working_child.h"
 
 #include <errno.h>

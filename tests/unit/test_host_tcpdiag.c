@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The other end of real connections over the loopback interface. */
-#include "host/tcpdiag.h"
+#include "host/net/tcpdiag.h"
 
 #include "base/clock.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 #include "host/rights.h"
 #include "run/tcp.h"
 #include "unit/loopback.h"

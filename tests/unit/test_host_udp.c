@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Lines of /proc/net/udp, and a socket of one's own. */
-#include "host/udp.h"
+#include "host/net/udp.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Who serves whom, told from invented processes and sockets.
- * Also tests user/kinds/servers_text.c, user/host/census.c, sockets.c.
+ * Also tests user/kinds/servers_text.c, user/host/census.c, user/host/net/sockets.c.
  */
 #include "unit/census_rig.h"
 

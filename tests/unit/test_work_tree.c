@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Names of test directories, and their removal from a volume. */
 #include "fake/peer.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 #include "work/tree.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 /* Waiting for a fact, not for a time. */
 
 #include "base/clock.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

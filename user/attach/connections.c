@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/vec.h"
-#include "host/tcpdiag.h"
+#include "host/net/tcpdiag.h"
 
 #include <errno.h>
 #include <string.h>

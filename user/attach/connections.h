@@ -4,7 +4,7 @@
 
 /* The server's ends of its clients' TCP connections during a watch. */
 
-#include "host/sockets.h"
+#include "host/net/sockets.h"
 #include "kinds/servers.h"
 #include "run/run.h"
 

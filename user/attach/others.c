@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "attach/others.h"
 
-#include "host/procfs.h"
-#include "host/sockets.h"
+#include "host/net/sockets.h"
+#include "host/proc/procfs.h"
 
 #include <stdio.h>
 #include <stdlib.h>

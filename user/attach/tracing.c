@@ -3,7 +3,7 @@
 #include "attach/tracing.h"
 
 #include "app/runs.h"
-#include "host/sockets.h"
+#include "host/net/sockets.h"
 #include "trace/trace.h"
 
 #include <errno.h>

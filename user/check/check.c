@@ -5,7 +5,7 @@
 #include "app/runs.h"
 #include "attach/whom.h"
 #include "base/opt.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -2,7 +2,7 @@
 /* The check as JSON, for scripts. */
 #include "check/check_found.h"
 
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 #include "report/json/doc.h"
 
 #include <string.h>

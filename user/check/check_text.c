@@ -2,7 +2,7 @@
 /* The check as text: the answer, the servers, what spoils figures, and the details. */
 #include "check/check_found.h"
 
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 #include "report/cell.h"
 #include "report/paint.h"
 #include "report/report.h"

@@ -13,7 +13,7 @@
 #include "host/fanotify.h"
 #include "host/filesystem.h"
 #include "host/machine.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 #include "kinds/kind.h"
 #include "kinds/settings.h"
 #include "run/run.h"

@@ -2,7 +2,7 @@
 /* Who and where: URL, user, password, login. The same for every command that loads a server. */
 #include "drive/connect.h"
 
-#include "host/sockets.h"
+#include "host/net/sockets.h"
 #include "host/usernames.h"
 #include "run/load.h"
 #include "store/store.h"

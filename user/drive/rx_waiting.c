@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "drive/rx_waiting.h"
 
-#include "host/procfs.h"
-#include "host/udp.h"
+#include "host/net/udp.h"
+#include "host/proc/procfs.h"
 #include "rx/stats.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 
 #include "base/vec.h"
 #include "host/owner.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -9,7 +9,7 @@
  */
 
 #include "base/err.h"
-#include "host/sockets.h"
+#include "host/net/sockets.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #include "host/cgroup.h"
 
 #include "base/file.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 
 #include <errno.h>
 #include <fts.h>

@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "host/proctext.h"
+#include "host/proc/proctext.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "host/cgroup_limits.h"
 
-#include "host/proctext.h"
+#include "host/proc/proctext.h"
 
 #include <ctype.h>
 #include <inttypes.h>

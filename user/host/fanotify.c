@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "host/fanotify.h"
 
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "host/mounts.h"
 #include "host/patient.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 
 #include <errno.h>
 #include <fcntl.h>

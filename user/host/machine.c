@@ -4,8 +4,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "host/procfs.h"
-#include "host/proctext.h"
+#include "host/proc/procfs.h"
+#include "host/proc/proctext.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -10,9 +10,9 @@
 #include "host/cgroup_limits.h"
 #include "host/cpus.h"
 #include "host/devices.h"
-#include "host/links.h"
-#include "host/netcounts.h"
-#include "host/processes.h"
+#include "host/net/links.h"
+#include "host/net/netcounts.h"
+#include "host/proc/processes.h"
 
 /* Totals since boot; false in known: this kernel does not say. */
 #define MACHINE_TOTALS(X)                                                                          \

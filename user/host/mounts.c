@@ -4,8 +4,8 @@
 #include "host/mounts.h"
 
 #include "base/text.h"
-#include "host/procfs.h"
-#include "host/proctext.h"
+#include "host/proc/procfs.h"
+#include "host/proc/proctext.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 /* On which file systems files lie, by the mounts that a process sees. */
 
-#include "host/proctext.h"
+#include "host/proc/proctext.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

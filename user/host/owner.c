@@ -3,7 +3,7 @@
 
 #include "base/procstat.h"
 #include "host/cgroup.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 
 #include <errno.h>
 #include <stdio.h>

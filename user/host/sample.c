@@ -10,9 +10,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/vec.h"
-#include "host/procfs.h"
-#include "host/proctext.h"
-#include "host/tasks.h"
+#include "host/proc/procfs.h"
+#include "host/proc/proctext.h"
+#include "host/proc/tasks.h"
 #include "host/taskstats.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
  * return int return 0 or a negative errno.
  */
 
-#include "host/netlink.h"
+#include "host/net/netlink.h"
 
 #include <sys/types.h>
 

@@ -3,7 +3,7 @@
 #include "host/usernames.h"
 
 #include "host/patient.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

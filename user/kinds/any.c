@@ -5,7 +5,7 @@
  */
 #include "host/cgroup.h"
 #include "host/owner.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 #include "kinds/kind.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 
 #include "base/procstat.h"
 #include "host/filesystem.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 
 #include <dirent.h>
 #include <stdio.h>

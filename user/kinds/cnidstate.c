@@ -3,8 +3,8 @@
 
 #include "base/procstat.h"
 #include "host/filesystem.h"
-#include "host/procfs.h"
-#include "host/sockets.h"
+#include "host/net/sockets.h"
+#include "host/proc/procfs.h"
 #include "kinds/afpconf.h"
 
 #include <dirent.h>

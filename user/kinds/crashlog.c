@@ -2,7 +2,7 @@
 #include "kinds/crashlog.h"
 
 #include "host/filesystem.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 
 #include <stdio.h>
 #include <string.h>

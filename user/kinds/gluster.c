@@ -7,7 +7,7 @@
 #include "bpf/programs.h"
 #include "host/cgroup.h"
 #include "host/owner.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 #include "kinds/kind.h"
 
 #include <errno.h>

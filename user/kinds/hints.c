@@ -7,7 +7,7 @@
 #include "base/vec.h"
 #include "host/filesystem.h"
 #include "host/owner.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -8,11 +8,11 @@
 
 #include "base/clock.h"
 #include "base/vec.h"
-#include "host/procfs.h"
-#include "host/sleeping.h"
-#include "host/sockets.h"
-#include "host/syscalls.h"
-#include "host/tcpdiag.h"
+#include "host/net/sockets.h"
+#include "host/net/tcpdiag.h"
+#include "host/proc/procfs.h"
+#include "host/proc/sleeping.h"
+#include "host/proc/syscalls.h"
 #include "kinds/backend.h"
 #include "run/account.h"
 

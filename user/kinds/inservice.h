@@ -8,7 +8,7 @@
  * client has gone. Found in /proc, on every rung.
  */
 
-#include "host/sockets.h"
+#include "host/net/sockets.h"
 #include "kinds/servers.h"
 #include "run/run.h"
 

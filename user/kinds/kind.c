@@ -4,7 +4,7 @@
 
 #include "host/cgroup.h"
 #include "host/owner.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 
 #include <errno.h>
 #include <stdio.h>

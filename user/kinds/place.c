@@ -2,7 +2,7 @@
 #include "kinds/place.h"
 
 #include "host/mounts.h"
-#include "host/sockets.h"
+#include "host/net/sockets.h"
 
 #include <stdio.h>
 #include <stdlib.h>

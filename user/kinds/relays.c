@@ -5,8 +5,8 @@
  */
 #include "kinds/relays.h"
 
-#include "host/procfs.h"
-#include "host/sockets.h"
+#include "host/net/sockets.h"
+#include "host/proc/procfs.h"
 #include "kinds/way.h"
 
 #include <stdlib.h>

@@ -5,9 +5,9 @@
  */
 #include "bpf/services.h"
 #include "host/cgroup.h"
+#include "host/net/udp.h"
 #include "host/owner.h"
-#include "host/procfs.h"
-#include "host/udp.h"
+#include "host/proc/procfs.h"
 #include "kinds/kind.h"
 
 #include <dirent.h>

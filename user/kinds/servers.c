@@ -6,7 +6,7 @@
 #include "base/vec.h"
 #include "host/filesystem.h"
 #include "host/owner.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -4,7 +4,7 @@
 #include "host/owner.h"
 #include "kinds/servers.h"
 
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 #include "kinds/settings.h"
 
 #include "host/filesystem.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
 #include "kinds/strangers.h"
 
 #include "base/clock.h"
-#include "host/sockets.h"
-#include "host/tcpdiag.h"
+#include "host/net/sockets.h"
+#include "host/net/tcpdiag.h"
 #include "kinds/inservice.h"
 
 #include <netinet/in.h>

@@ -3,8 +3,8 @@
 
 #include "kinds/target.h"
 
-#include "host/procfs.h"
-#include "host/sockets.h"
+#include "host/net/sockets.h"
+#include "host/proc/procfs.h"
 #include "kinds/backend.h"
 #include "kinds/servers.h"
 #include "run/run.h"

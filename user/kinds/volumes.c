@@ -2,7 +2,7 @@
 #include "kinds/volumes.h"
 
 #include "host/census.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 
 #include <stdio.h>
 #include <string.h>

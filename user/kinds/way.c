@@ -5,9 +5,9 @@
  */
 #include "kinds/way.h"
 
-#include "host/conntrack.h"
-#include "host/procfs.h"
-#include "host/tcpdiag.h"
+#include "host/net/conntrack.h"
+#include "host/net/tcpdiag.h"
+#include "host/proc/procfs.h"
 #include "kinds/servers.h"
 
 #include <errno.h>

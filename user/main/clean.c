@@ -2,7 +2,7 @@
 /* afpscope clean: removes the directories that killed runs left on a volume or in a place. */
 #include "base/text.h"
 #include "drive/session.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 #include "work/tree.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include "app/cmd.h"
 #include "compat/peer.h"
 #include "drive/rxperf.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 #include "watch/ladder.h"
 
 #include "base/file.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 #include "kinds/kind.h"
 #include "watch/bpf/load.h"
 #include "watch/bpf/storage_load.h"

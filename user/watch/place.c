@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "watch/place.h"
 
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "watch/threads.h"
 
-#include "host/tasks.h"
+#include "host/proc/tasks.h"
 
 #include <ctype.h>
 #include <errno.h>

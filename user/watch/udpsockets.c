@@ -2,8 +2,8 @@
 #include "watch/udpsockets.h"
 
 #include "base/clock.h"
-#include "host/procfs.h"
-#include "host/udp.h"
+#include "host/net/udp.h"
+#include "host/proc/procfs.h"
 
 #include <errno.h>
 #include <inttypes.h>

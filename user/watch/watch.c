@@ -4,7 +4,7 @@
 #include "watch/watch_priv.h"
 
 #include "base/clock.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 #include "watch/place.h"
 
 #include <errno.h>

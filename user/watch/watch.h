@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "bpf/paths.h"
 #include "bpf/records.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 #include "run/ledger.h"
 #include "run/run.h"
 

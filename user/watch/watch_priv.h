@@ -7,8 +7,8 @@
  * rung can answer are where it knows the answer, in watch/bpf.
  */
 
-#include "host/tasks.h"
-#include "host/tcpdiag.h"
+#include "host/net/tcpdiag.h"
+#include "host/proc/tasks.h"
 #include "kinds/target.h"
 #include "watch/bpf/rung.h"
 #include "watch/proc/procio.h"

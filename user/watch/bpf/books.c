@@ -4,7 +4,7 @@
 #include "watch/bpf/books.h"
 
 #include "base/vec.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 #include "watch/watch.h"
 
 #include <errno.h>

@@ -6,8 +6,8 @@
 #include "base/file.h"
 #include "bpf/pool.h"
 #include "calls.skel.h"
-#include "host/procfs.h"
-#include "host/syscalls.h"
+#include "host/proc/procfs.h"
+#include "host/proc/syscalls.h"
 #include "run/account.h"
 #include "watch/bpf/ring.h"
 

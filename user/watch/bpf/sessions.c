@@ -7,8 +7,8 @@
 
 #include "watch/watch_priv.h"
 
-#include "host/procfs.h"
-#include "host/sockets.h"
+#include "host/net/sockets.h"
+#include "host/proc/procfs.h"
 #include "host/usernames.h"
 #include "kinds/volumes.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/vec.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 #include "watch/watch.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
  * has for this architecture, with their numbers. The table may name others, too.
  */
 
-#include "host/syscalls.h"
+#include "host/proc/syscalls.h"
 
 #include "base/text.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One question of one connection: the answer has its addresses in both directions. */
-#include "host/conntrack.h"
+#include "host/net/conntrack.h"
 
-#include "host/netlink.h"
+#include "host/net/netlink.h"
 
 #include <arpa/inet.h>
 #include <linux/netfilter/nfnetlink.h>

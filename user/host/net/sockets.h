@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef HOST_SOCKETS_H
-#define HOST_SOCKETS_H
+#ifndef HOST_NET_SOCKETS_H
+#define HOST_NET_SOCKETS_H
 
 /*
  * This host's connected sockets and the other end of each, from the kernel's socket diagnostics,

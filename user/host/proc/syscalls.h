@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef HOST_SYSCALLS_H
-#define HOST_SYSCALLS_H
+#ifndef HOST_PROC_SYSCALLS_H
+#define HOST_PROC_SYSCALLS_H
 
 /*
  * Class and descriptor of every system call of this architecture, and how it counts in the

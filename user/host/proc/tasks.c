@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "host/tasks.h"
+#include "host/proc/tasks.h"
 
 #include "base/vec.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef HOST_SLEEPING_H
-#define HOST_SLEEPING_H
+#ifndef HOST_PROC_SLEEPING_H
+#define HOST_PROC_SLEEPING_H
 
 /*
  * What a thread of another process waits for in the system call in which it sleeps, from /proc and

@@ -4,11 +4,11 @@
  * for the files used here; host/proctext.c says what the text means.
  */
 
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 
 #include "base/file.h"
 #include "base/text.h"
-#include "host/proctext.h"
+#include "host/proc/proctext.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Netlink by hand: a few requests do not need a library. */
 
-#include "host/netlink.h"
+#include "host/net/netlink.h"
 
 #include <errno.h>
 #include <linux/rtnetlink.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef HOST_PROCESSES_H
-#define HOST_PROCESSES_H
+#ifndef HOST_PROC_PROCESSES_H
+#define HOST_PROC_PROCESSES_H
 
 /*
  * All processes of this host that there are now, kernel threads included, and what they have used.

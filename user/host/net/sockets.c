@@ -4,11 +4,11 @@
  * no index.
  */
 
-#include "host/sockets.h"
+#include "host/net/sockets.h"
 
 #include "base/vec.h"
-#include "host/netlink.h"
-#include "host/procfs.h"
+#include "host/net/netlink.h"
+#include "host/proc/procfs.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

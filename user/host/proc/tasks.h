@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef HOST_TASKS_H
-#define HOST_TASKS_H
+#ifndef HOST_PROC_TASKS_H
+#define HOST_PROC_TASKS_H
 
 /*
  * CPU time and run queue of threads that come and go, from looks at /proc/PID/task. A thread that
@@ -8,7 +8,7 @@
  * needed for living threads only. What a thread did after its last look is missing.
  */
 
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 
 struct task {
 	pid_t pid, tid;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef HOST_NETLINK_H
-#define HOST_NETLINK_H
+#ifndef HOST_NET_NETLINK_H
+#define HOST_NET_NETLINK_H
 
 /*
  * Questions to the kernel over netlink, one at a time: ask, then take each message of the answer.

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reads /proc/PID/task/TID/syscall, and in the process the lists that poll and select are given. */
-#include "host/sleeping.h"
+#include "host/proc/sleeping.h"
 
 #include "bpf/calls.h"
-#include "host/procfs.h"
-#include "host/syscalls.h"
+#include "host/proc/procfs.h"
+#include "host/proc/syscalls.h"
 
 #include <poll.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reads /proc/PID/net/snmp, snmp6, sockstat, sockstat6. */
-#include "host/netcounts.h"
+#include "host/net/netcounts.h"
 
 #include "base/file.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reads /proc/net/udp, and asks a socket of another process by a copy of its descriptor. */
-#include "host/udp.h"
+#include "host/net/udp.h"
 
 #include "base/file.h"
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "host/proctext.h"
+#include "host/proc/proctext.h"
 
 #include <ctype.h>
 #include <errno.h>

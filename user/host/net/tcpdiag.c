@@ -4,7 +4,7 @@
  * for, but for a list of connections. Who holds the socket: host/sockets.h.
  */
 
-#include "host/tcpdiag.h"
+#include "host/net/tcpdiag.h"
 
 #include <errno.h>
 #include <linux/sock_diag.h>

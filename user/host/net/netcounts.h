@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef HOST_NETCOUNTS_H
-#define HOST_NETCOUNTS_H
+#ifndef HOST_NET_NETCOUNTS_H
+#define HOST_NET_NETCOUNTS_H
 
 /* What a process's network namespace has counted since it was made. */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef HOST_PROCFS_H
-#define HOST_PROCFS_H
+#ifndef HOST_PROC_PROCFS_H
+#define HOST_PROC_PROCFS_H
 
 /*
  * What /proc says about other processes; the only reader of each of its files, but of PID/stat,

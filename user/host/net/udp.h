@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef HOST_UDP_H
-#define HOST_UDP_H
+#ifndef HOST_NET_UDP_H
+#define HOST_NET_UDP_H
 
 /* Sockets of datagrams, by /proc/PID/net/udp and the sockets themselves. */
 

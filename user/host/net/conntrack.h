@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef HOST_CONNTRACK_H
-#define HOST_CONNTRACK_H
+#ifndef HOST_NET_CONNTRACK_H
+#define HOST_NET_CONNTRACK_H
 
 /* Addresses that the kernel translates (NAT), by its own table of connections. */
 
-#include "host/sockets.h"
+#include "host/net/sockets.h"
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef HOST_TCPDIAG_H
-#define HOST_TCPDIAG_H
+#ifndef HOST_NET_TCPDIAG_H
+#define HOST_NET_TCPDIAG_H
 
 /*
  * The state of the other end of a TCP connection of this host, from the kernel's socket
@@ -8,8 +8,8 @@
  * no rights.
  */
 
-#include "host/netlink.h"
-#include "host/sockets.h"
+#include "host/net/netlink.h"
+#include "host/net/sockets.h"
 #include "run/tcp.h"
 
 #include <linux/inet_diag.h>

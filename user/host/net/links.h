@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef HOST_LINKS_H
-#define HOST_LINKS_H
+#ifndef HOST_NET_LINKS_H
+#define HOST_NET_LINKS_H
 
 /*
  * Network interfaces that have hardware (a virtual one names a speed that limits nothing), by

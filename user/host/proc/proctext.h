@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef HOST_PROCTEXT_H
-#define HOST_PROCTEXT_H
+#ifndef HOST_PROC_PROCTEXT_H
+#define HOST_PROC_PROCTEXT_H
 
 /*
  * What the text of a file in /proc says. Opens no file: host/procfs.h does that, and gives the text
@@ -8,7 +8,7 @@
  * file or is cut short; then out is not valid.
  */
 
-#include "host/procfs.h"
+#include "host/proc/procfs.h"
 
 #include <stdbool.h>
 #include <stddef.h>
