@@ -5,7 +5,7 @@
 #include "watched.h"
 
 #include "base/clock.h"
-#include "kinds/hints.h"
+#include "kinds/afp/hints.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 """record --kind rx: a real OpenAFS cell, and what its servers say themselves of their calls.
 
 The judges are `xstat_fs_test` (the file server's calls by operation) and `rxdebug` (calls and
-packets by type of any server). Tests user/kinds/rx.c, user/host/net/udp.c,
+packets by type of any server). Tests user/kinds/rx/rx.c, user/host/net/udp.c,
 user/watch/udpsockets.c and bpf/decode/rx.h.
 """
 

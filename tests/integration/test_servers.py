@@ -2,7 +2,7 @@
 """The servers of this host, their sessions and CNID processes, found without a
 connection; other servers may run beside those of the tests.
 
-Tests user/kinds/afp.c.
+Tests user/kinds/afp/afp.c.
 """
 
 from __future__ import annotations

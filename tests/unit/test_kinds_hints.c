@@ -3,7 +3,7 @@
  * The server's configuration file, and what its settings do to figures.
  * Also tests user/kinds/afpconf.c.
  */
-#include "kinds/hints.h"
+#include "kinds/afp/hints.h"
 #include "kinds/volumes.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Sessions that really wait in these ways: which of them have a request in service. */
-#include "kinds/inservice.h"
+#include "kinds/afp/inservice.h"
 
 #include "unit/server_tree.h"
 

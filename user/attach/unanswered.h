@@ -7,7 +7,7 @@
  * which only what their session waits for shows.
  */
 
-#include "kinds/inservice.h"
+#include "kinds/afp/inservice.h"
 #include "watch/watch.h"
 
 struct unanswered {

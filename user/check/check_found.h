@@ -6,7 +6,7 @@
 
 #include "app/cmd.h"
 #include "base/err.h"
-#include "kinds/hints.h"
+#include "kinds/afp/hints.h"
 #include "kinds/servers.h"
 #include "watch/ladder.h"
 

@@ -14,8 +14,8 @@
 #include "host/filesystem.h"
 #include "host/machine.h"
 #include "host/proc/procfs.h"
+#include "kinds/afp/settings.h"
 #include "kinds/kind.h"
-#include "kinds/settings.h"
 #include "run/run.h"
 #include "watch/watch.h"
 

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "host/net/sockets.h"
 #include "host/net/tcpdiag.h"
-#include "kinds/inservice.h"
+#include "kinds/afp/inservice.h"
 
 #include <netinet/in.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef KINDS_INSERVICE_H
-#define KINDS_INSERVICE_H
+#ifndef KINDS_AFP_INSERVICE_H
+#define KINDS_AFP_INSERVICE_H
 
 /*
  * Requests in service, by what each session of a server waits for: also one that began before

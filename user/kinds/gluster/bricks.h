@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef KINDS_BRICKS_H
-#define KINDS_BRICKS_H
+#ifndef KINDS_GLUSTER_BRICKS_H
+#define KINDS_GLUSTER_BRICKS_H
 
 #include "kinds/kind.h"
 #include "run/figures.h"

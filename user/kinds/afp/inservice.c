@@ -4,7 +4,7 @@
  * that sleeps in any other call works for a request; one on a CPU is not judged, as it will soon be
  * in a state that tells.
  */
-#include "kinds/inservice.h"
+#include "kinds/afp/inservice.h"
 
 #include "base/clock.h"
 #include "base/vec.h"

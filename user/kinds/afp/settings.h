@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef KINDS_SETTINGS_H
-#define KINDS_SETTINGS_H
+#ifndef KINDS_AFP_SETTINGS_H
+#define KINDS_AFP_SETTINGS_H
 
 /* Settings of a server that a diagnosis needs; defaults and meanings are those of afp.conf(5). */
 

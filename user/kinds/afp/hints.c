@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Settings and states that make figures differ; defaults and meanings are those of afp.conf(5). */
 
-#include "kinds/hints.h"
+#include "kinds/afp/hints.h"
 
 #include "base/file.h"
 #include "base/vec.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef KINDS_CNIDSTATE_H
-#define KINDS_CNIDSTATE_H
+#ifndef KINDS_AFP_CNIDSTATE_H
+#define KINDS_AFP_CNIDSTATE_H
 
 /*
  * What can be seen of a CNID server from outside, whether or not anybody asks it: it does not run,
  * it is stopped, it cannot write its databases.
  */
 
+#include "kinds/afp/settings.h"
 #include "kinds/servers.h"
-#include "kinds/settings.h"
 #include "run/figures.h"
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef KINDS_HINTS_H
-#define KINDS_HINTS_H
+#ifndef KINDS_AFP_HINTS_H
+#define KINDS_AFP_HINTS_H
 
 /*
  * What spoils figures: settings of the server, states of its processes and of the machine. Each

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef KINDS_CRASHLOG_H
-#define KINDS_CRASHLOG_H
+#ifndef KINDS_AFP_CRASHLOG_H
+#define KINDS_AFP_CRASHLOG_H
 
 #include "kinds/afpconf.h"
 #include "kinds/servers.h"
