@@ -32,7 +32,7 @@ CLIENT_OBJ = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/% user/base/% user/
 BPF_OBJ	   = $(filter $(BUILD)/obj/user/watch/bpf/%,$(LIB_OBJ))
 BPF	  := $(sort $(wildcard bpf/*.bpf.c))
 SKEL	   = $(patsubst bpf/%.bpf.c,$(GEN)/%.skel.h,$(BPF))
-UNIT	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
+UNIT	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard $(foreach n,* */*,tests/unit/$n/test_*.c))))
 BPF_TESTS  = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bpf/test_*.c)))
 KNOWN	   = $(BUILD)/tests/known/server
 WHOLE	   = $(KNOWN) $(patsubst %,$(BUILD)/tests/integration/%,verbs rx_relay)
@@ -149,14 +149,14 @@ $(BUILD)/tests/%: tests/%.c $(FAKE) $(BUILD)/libafpscope.a
 $(if $(SANITIZE),$(UNIT)): private CFLAGS += -O0 -U_FORTIFY_SOURCE
 
 # It wraps libc's allocator.
-$(BUILD)/tests/unit/test_load_timed_regions: TEST_LDFLAGS = -Wl,$(subst $() ,$(comma),$(patsubst %,--wrap=%,malloc calloc \
+$(BUILD)/tests/unit/load/test_timed_regions: TEST_LDFLAGS = -Wl,$(subst $() ,$(comma),$(patsubst %,--wrap=%,malloc calloc \
 	realloc reallocarray aligned_alloc strdup mmap))
 
 # Its threads have clocks of their own.
-$(BUILD)/tests/unit/test_load_actions: TEST_LDFLAGS = -Wl,--wrap=clock_gettime,--wrap=epoll_pwait2
+$(BUILD)/tests/unit/load/test_actions: TEST_LDFLAGS = -Wl,--wrap=clock_gettime,--wrap=epoll_pwait2
 
 # What it reads of /proc changes at the worst moment.
-$(BUILD)/tests/unit/test_bpf_books: TEST_LDFLAGS = -Wl,--wrap=procfs_io
+$(BUILD)/tests/unit/watch/bpf/test_books: TEST_LDFLAGS = -Wl,--wrap=procfs_io
 
 $(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(BUILD)/tests/fake/serve.o $(FUZZED)
 	$(call say,FUZZ)
@@ -228,7 +228,7 @@ beside-built:
 
 # Unit tests share nothing: they run side by side, the longest first. Two more than there are CPUs:
 # the first ones mostly wait.
-UNIT_FIRST = $(foreach t,dsi dsi_receive work_lantest work_lantest_faults,$(filter %/test_$t,$(UNIT)))
+UNIT_FIRST = $(foreach t,dsi/test_dsi dsi/test_receive lantest/test_lantest lantest/test_lantest_faults,$(filter %/$t,$(UNIT)))
 
 unit: unit-programs
 	$(Q)tests/run.sh $$(($(CPUS) + 2)) $(UNIT_FIRST) $(filter-out $(UNIT_FIRST),$(UNIT))

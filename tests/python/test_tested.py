@@ -18,7 +18,7 @@ SOUND = {
     "user/main/dump.c": "",
     "user/main/dump_text.c": "",
     "user/attach/whom.c": "",
-    "tests/unit/test_dsi.c": "/*\n * A session. Also tests\n * client/dsi/net.c.\n */\n",
+    "tests/unit/dsi/test_dsi.c": "/*\n * A session. Also tests\n * client/dsi/net.c.\n */\n",
     "tests/unit/test_cmd_whom_faults.c": "/* Whom. */\n",
     "tests/integration/test_dumping.py": '"""Dumps.\n\nTests user/main/dump.c, dump_text.c."""\n',
 }

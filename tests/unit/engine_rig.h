@@ -5,7 +5,7 @@
 /* An engine with clients on slow stores, whose scripts ask and count. */
 
 #include "load/engine.h"
-#include "slow_store.h"
+#include "unit/slow_store.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

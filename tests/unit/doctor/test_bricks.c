@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Bricks of GlusterFS: what their threads did stands for what requests waited for. Tests
+ * user/doctor/gluster.c, handed.c.
+ */
+#include "unit/measure_rig.h"
+
+static const struct run_kind gluster = { .name = "gluster", .has_requests = true };
+
+/* 10 s of a brick: a request of 80 ms; its threads were on a CPU for 10 ms and at a disk for 60. */
+static struct run *brick(void)
+{
+	struct run *r = made();
+	struct ledger *l = &r->phase[0]->ledger;
+
+	r->kind = &gluster;
+	l->account[0].sum.handed = 1;
+	l->account[1].sum = (struct afs_account) { 0 };
+	l->part[0] = part(AFS_ACCOUNT_THREADS, AFS_CLASS_SYNC, AFS_OBJECT_DATA, 60 * MS);
+	l->part[1] = part(AFS_ACCOUNT_THREADS, AFS_CLASS_USER, AFS_OBJECT_NONE, 0);
+	l->part[1].part.cpu_ns = 10 * MS;
+	/* A thread that waits for work. */
+	l->part[2] = part(AFS_ACCOUNT_THREADS, AFS_CLASS_WAIT, AFS_OBJECT_NONE,
+			  9000u * (uint64_t)MS);
+	l->result[0] = (struct ledger_result) { .account = FLUSH, .code = 28, .n = 1 };
+	r->threads = calloc(2, sizeof(*r->threads));
+	assert_non_null(r->threads);
+	r->n_threads = 2;
+	r->threads[0] = (struct run_threads) { .name = "glfs_iotwr*", .n = 2, .cpu_ns = 10 * MS };
+	r->threads[1] = (struct run_threads) { .name = "glfs_epoll*", .n = 2 };
+	return r;
+}
+
+static void what_threads_did_is_a_share_of_request_time(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = brick();
+
+	(void)state;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	assert_string_equal(f.kind, "gluster");
+	is(&f, RUN_FIGURE_REQUESTS, 1);
+	is(&f, RUN_FIGURE_BUSY, 0.008);
+	is(&f, RUN_FIGURE_WAIT_DISK, 0.75);
+	is(&f, RUN_FIGURE_SYNC, 0.75);
+	is(&f, RUN_FIGURE_CPU, 0.125);
+	is(&f, RUN_FIGURE_WAIT_THREAD, 0.125);
+	is(&f, RUN_FIGURE_IO_THREADS, 2);
+	is(&f, RUN_FIGURE_IO_THREADS_BUSY, 70. / 20000);
+	is(&f, RUN_FIGURE_DISK_FULL, 1);
+	is(&f, RUN_FIGURE_DISK_FULL_SHARE, 1);
+	/* It is no server of AFP. */
+	assert_false(f.known[RUN_FIGURE_CNID] || f.known[RUN_FIGURE_LOGIN]);
+	done(r);
+}
+
+/* They work for more than the requests that were answered. */
+static void no_share_is_more_than_all(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = brick();
+	struct ledger *l = &r->phase[0]->ledger;
+
+	(void)state;
+	l->part[0].part.blocked_ns = 190 * MS;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_WAIT_DISK, 0.95);
+	is(&f, RUN_FIGURE_WAIT_THREAD, 0);
+	is(&f, RUN_FIGURE_BUSY, 0.008);
+	is(&f, RUN_FIGURE_PENDING, 0);
+	/* Of a request without an answer it is known what was done for it. */
+	l->account[1].sum.begun = 1;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_PENDING, 110e6);
+	is(&f, RUN_FIGURE_BUSY, 0.019);
+	is(&f, RUN_FIGURE_SLOW_N, 1);
+	done(r);
+}
+
+static void a_brick_that_stands_still_is_known_by_its_threads(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = brick();
+
+	(void)state;
+	r->phase[0]->ledger.part[2].part.stopped_ns = 30000u * (uint64_t)MS;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_STOPPED, 0.75);
+	is(&f, RUN_FIGURE_STOPPED_WAIT, 0.75);
+	done(r);
+}
+
+static void without_its_requests_it_is_a_brick_all_the_same(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = brick();
+
+	(void)state;
+	r->phase[0]->ledger.has_requests = false;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	assert_string_equal(f.kind, "gluster");
+	assert_false(f.known[RUN_FIGURE_REQUESTS]);
+	done(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_threads_did_is_a_share_of_request_time),
+		cmocka_unit_test(no_share_is_more_than_all),
+		cmocka_unit_test(a_brick_that_stands_still_is_known_by_its_threads),
+		cmocka_unit_test(without_its_requests_it_is_a_brick_all_the_same),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A load as JSON: what jansson reads back is what the run holds. */
+#include "report/json/parts.h"
+#include "unit/sample_load.h"
+
+static json_t *of(const struct run_load *l)
+{
+	struct json_doc d = { 0 };
+	json_t *o = json_load(&d, l);
+
+	assert_false(d.failed);
+	return o;
+}
+
+static uint64_t member(const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+
+	if (!json_is_integer(v))
+		fail_msg("%s is no integer", key);
+	return (uint64_t)json_integer_value(v);
+}
+
+static void a_closed_loop_has_no_arrivals(void **state)
+{
+	struct run_load *l = load_of_clients();
+	json_t *o;
+
+	(void)state;
+	l->n_cut = 3;
+	l->n_early = 2;
+	l->early_max_ns = 12345;
+	l->n_lost = 1;
+	l->client[4].lost = true;
+	o = of(l);
+	assert_int_equal(member(o, "clients"), 10);
+	assert_int_equal(member(o, "opened"), 9);
+	assert_int_equal(member(o, "threads"), 2);
+	assert_int_equal(member(o, "lost"), 1);
+	assert_int_equal(member(o, "cut_off"), 3);
+	assert_int_equal(member(o, "early"), 2);
+	assert_int_equal(member(o, "early_max_ns"), 12345);
+	assert_int_equal(member(o, "end_ns") - member(o, "measure_ns"), 10000 * LOAD_MS);
+	assert_true(json_is_null(json_object_get(o, "rate_per_s")));
+	assert_true(json_is_null(json_object_get(o, "arrivals")));
+	assert_true(json_is_null(json_object_get(o, "no_room")));
+	assert_true(json_is_null(json_object_get(o, "waiting")));
+	assert_true(json_real_value(json_object_get(o, "fairness")) == run_load_fairness(l));
+	json_decref(o);
+	run_load_free(l);
+}
+
+static void an_open_loop_s_arrivals_add_up(void **state)
+{
+	struct run_load *l = load_of_clients();
+	uint64_t n = 0;
+	json_t *o, *a;
+
+	(void)state;
+	l->rate_per_s = 250;
+	l->n_arrivals = 2500;
+	l->n_no_room = 60;
+	l->n_waiting = 30;
+	l->n_cut = 10;
+	o = of(l);
+	assert_true(json_is_null(json_object_get(o, "early")));
+	a = json_object_get(o, "actions");
+	assert_int_equal(json_array_size(a), 2); /* those that were done */
+	for (size_t i = 0; i < 2; i++)
+		n += member(json_array_get(a, i), "n");
+	assert_int_equal(member(o, "arrivals"),
+			 n + member(o, "no_room") + member(o, "waiting") + member(o, "cut_off"));
+	a = json_array_get(a, 1);
+	assert_string_equal(json_string_value(json_object_get(a, "name")), "look");
+	assert_int_equal(member(a, "failed"), 30);
+	assert_int_equal(member(json_object_get(a, "begun"), "n"), 1970);
+	assert_int_equal(member(json_object_get(a, "planned"), "max_ns"), 3940 * LOAD_MS);
+	json_decref(o);
+	run_load_free(l);
+}
+
+static void seconds_are_those_until_the_last_action(void **state)
+{
+	struct run_load *l = load_of_clients();
+	json_t *o = of(l), *s = json_object_get(o, "seconds"), *one;
+
+	(void)state;
+	assert_int_equal(json_array_size(s), 11);
+	one = json_array_get(s, 0);
+	assert_int_equal(member(one, "n"), 240);
+	assert_int_equal(member(one, "failed"), 40);
+	assert_int_equal(member(one, "max_ns"), LOAD_MS);
+	one = json_array_get(s, 5);
+	assert_int_equal(member(one, "n"), 0);
+	assert_true(json_is_null(json_object_get(one, "max_ns")));
+	json_decref(o);
+	run_load_free(l);
+}
+
+static void each_client_has_its_row(void **state)
+{
+	struct run_load *l = load_of_clients();
+	json_t *o = of(l), *c = json_object_get(o, "each_client");
+
+	(void)state;
+	assert_int_equal(json_array_size(c), 10);
+	assert_int_equal(member(json_array_get(c, 0), "actions"), 300);
+	assert_int_equal(member(json_array_get(c, 0), "bytes"), 1000000);
+	assert_true(json_is_null(json_object_get(json_array_get(c, 9), "last_ns")));
+	assert_true(json_is_false(json_object_get(json_array_get(c, 9), "lost")));
+	json_decref(o);
+	run_load_free(l);
+}
+
+static void no_load_is_null(void **state)
+{
+	json_t *o = of(NULL);
+
+	(void)state;
+	assert_true(json_is_null(o));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_closed_loop_has_no_arrivals),
+		cmocka_unit_test(an_open_loop_s_arrivals_add_up),
+		cmocka_unit_test(seconds_are_those_until_the_last_action),
+		cmocka_unit_test(each_client_has_its_row),
+		cmocka_unit_test(no_load_is_null),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The first screen of a load: rates, and what was not done. Tests user/report/screen/screen_load.c.
+ */
+#include "unit/report_text.h"
+#include "unit/sample_load.h"
+
+#include <stdio.h>
+
+static char *screen(const struct run *r, unsigned int width)
+{
+	const struct report_opts opts = { .width = width };
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	assert_int_equal(report_screen(r, &opts, f), 0);
+	fclose(f);
+	return text;
+}
+
+static void shows(const struct run *r, const char *part)
+{
+	char *text = screen(r, 100);
+
+	if (!strstr(text, part))
+		fail_msg("no \"%s\" in:\n%s", part, text);
+	free(text);
+}
+
+static void shows_no(const struct run *r, const char *part)
+{
+	char *text = screen(r, 100);
+
+	if (strstr(text, part))
+		fail_msg("\"%s\" is in:\n%s", part, text);
+	free(text);
+}
+
+/* Three lines are left for what is said of the run's folder. */
+static void fits(const struct run *r, unsigned int width)
+{
+	char *text = screen(r, width), *save = NULL, *line;
+	unsigned int lines = 3;
+
+	for (const char *at = text; *at; at++)
+		lines += *at == '\n';
+	if (lines > 40)
+		fail_msg("%u lines:\n%s", lines, text);
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		if (text_columns(line) > width)
+			fail_msg("too wide: %s", line);
+		if (line[strlen(line) - 1] == ' ')
+			fail_msg("ends in a blank: %s", line);
+	}
+	free(text);
+}
+
+/* What succeeded counts in a rate: in the first line as in the table. */
+static void rates_are_of_what_succeeded(void **state)
+{
+	struct run r;
+
+	(void)state;
+	make_load(&r);
+	shows(&r, "\n10 clients, mix browse, closed loop, 10.0s: 237 actions/s, 0.90 MB/s\n");
+	shows(&r,
+	      "  action             per s  failed    mean     p50     p90    p99  p99.9     max\n"
+	      "  list                40.0           401ms   401ms   717ms  793ms          800ms\n"
+	      "  look                 197      30   1.97s   1.97s   3.54s  3.91s  3.94s   3.94s\n"
+	      "  all                  237      30   1.71s ");
+	shows(&r,
+	      "  probe: stat         1.00          12.0ms  12.0ms  20.1ms                22.0ms\n");
+	shows(&r, "Clients served evenly: 0.986 of 1 (Jain's index). Load generator: busiest of 2 "
+		  "threads 20% of a CPU\n");
+	shows_no(&r, "not done");
+	shows_no(&r, "late");
+	shows_no(&r, "SATURATED");
+	fits(&r, 100);
+	fits(&r, 80);
+	run_fini(&r);
+}
+
+static void an_open_loop_says_what_was_not_done(void **state)
+{
+	struct run r;
+	struct run_load *l;
+
+	(void)state;
+	l = make_load(&r)->load;
+	l->rate_per_s = 250;
+	l->n_arrivals = 2500;
+	l->n_no_room = 60;
+	l->n_waiting = 30;
+	l->n_cut = 10;
+	l->late_n = 1;
+	l->late_max_ns = 3 * LOAD_MS;
+	shows(&r, "open loop of 250 actions/s, 10.0s: 237 actions/s");
+	shows(&r, "\nActions not done: 60 dropped: no client was free and the queue was full; 30 "
+		  "still waited for");
+	shows(&r, "10 cut off with their sessions\n");
+	shows(&r, "more than 1 ms late (at most 3.00ms)\n");
+	fits(&r, 100);
+	fits(&r, 80);
+	l->n_no_room = l->n_waiting = l->n_cut = 123456789;
+	fits(&r, 80);
+	run_fini(&r);
+}
+
+/* Who waits at the end and who was cut off is not the same, nor who is neither. */
+static void only_what_waited_is_said_to_have_waited(void **state)
+{
+	struct run r;
+	struct run_load *l;
+
+	(void)state;
+	l = make_load(&r)->load;
+	l->rate_per_s = 250;
+	l->n_arrivals = 2410;
+	l->n_cut = 10;
+	shows_no(&r, "still waited");
+	shows(&r, "\nActions not done: 10 cut off with their sessions\n");
+	run_fini(&r);
+}
+
+static void a_quantile_is_shown_from_as_many_latencies_as_it_needs(void **state)
+{
+	struct run r;
+	struct run_phase *p = make_load(&r);
+
+	(void)state;
+	memset(&p->load->action[0], 0, sizeof(p->load->action[0]));
+	load_action(&p->load->action[0], "list", 10, 0);
+	/* of 10, p50 and p90 */
+	shows(
+	    &r,
+	    "\n  list                1.00          11.0ms  10.0ms  18.0ms                20.0ms\n");
+	run_fini(&r);
+}
+
+static void a_generator_at_its_limit_is_said_to_be(void **state)
+{
+	struct run r;
+	struct run_load *l;
+
+	(void)state;
+	l = make_load(&r)->load;
+	l->cpu_max_ns = 10500 * LOAD_MS;
+	shows(&r, "SATURATED");
+	fits(&r, 80);
+	run_fini(&r);
+}
+
+static void a_load_without_an_action_has_no_rate(void **state)
+{
+	struct run r;
+	struct run_load *l;
+
+	(void)state;
+	l = make_load(&r)->load;
+	for (size_t i = 0; i < l->n_actions; i++)
+		load_action(memset(&l->action[i], 0, sizeof(l->action[i])), "x", 0, 0);
+	l->end_ns = l->begin_ns + 1; /* stopped in the ramp */
+	l->done_ns = 0;
+	shows(&r, "\n10 clients, mix browse, closed loop\n");
+	shows_no(&r, "nan");
+	shows(&r, "  probe: stat");
+	run_load_free(r.phase[0]->probe);
+	r.phase[0]->probe = NULL;
+	shows_no(&r, "per s");
+	shows_no(&r, "inf");
+	fits(&r, 80);
+	run_fini(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rates_are_of_what_succeeded),
+		cmocka_unit_test(an_open_loop_says_what_was_not_done),
+		cmocka_unit_test(only_what_waited_is_said_to_have_waited),
+		cmocka_unit_test(a_quantile_is_shown_from_as_many_latencies_as_it_needs),
+		cmocka_unit_test(a_generator_at_its_limit_is_said_to_be),
+		cmocka_unit_test(a_load_without_an_action_has_no_rate),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

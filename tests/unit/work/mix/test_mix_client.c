@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a client of a mix sends for each action, and what is left when a request fails: on a store
+ * in memory, which every request of every action fails once.
+ */
+#include "unit/memory_store.h"
+#include "work/mix/mix.h"
+
+#define KIB 1024u
+
+/* One client, or two of a shared set, on a store with the directory "base". */
+struct rig {
+	struct memory_store m;
+	struct mix mix;
+	struct mix_data *data;
+	struct mix_client *client[2];
+	struct err e;
+	uint64_t bytes; /* of the last action */
+};
+
+static void rig_begin(struct rig *g, const struct mix *mix)
+{
+	struct mix_client_opts o = {
+		.mix = &g->mix, .base = "base", .n_clients = 2, .n_dirs = 2, .seed = 1
+	};
+	struct store_op op = { .verb = STORE_MKDIR, .name = "base" };
+
+	memset(g, 0, sizeof(*g));
+	memory_begin(&g->m, 8 * KIB);
+	g->m.closes = true;
+	assert_int_equal(memory_do(&g->m, &op), STORE_OK);
+	g->mix = *mix;
+	o.data = g->data = mix_data_new(&g->mix);
+	for (; o.number < 2; o.number++) {
+		g->client[o.number] = mix_client_new(&o);
+		assert_non_null(g->client[o.number]);
+	}
+}
+
+static void rig_end(struct rig *g)
+{
+	for (unsigned int i = 0; i < 2; i++)
+		mix_client_free(g->client[i]);
+	mix_data_free(g->data);
+	memory_end(&g->m);
+}
+
+/* The script's next action to its end, as the engine does it. SCRIPT_GOES_ON: it has none. */
+static enum script_state act(struct rig *g, struct script *s)
+{
+	enum script_state how = SCRIPT_GOES_ON;
+	uint64_t before = s->bytes;
+	struct store *store = &g->m.s;
+	struct store_op *op;
+
+	g->m.log[0] = '\0';
+	g->e = (struct err) { 0 };
+	if (s->type->begin(s, store) < 0)
+		return how;
+	while (how == SCRIPT_GOES_ON) {
+		while ((op = s->type->next(s)))
+			assert_int_equal(store_submit(store, op, &g->e), 0);
+		assert_true(store->in_flight > 0); /* else it would never be called again */
+		how = s->type->answered(s, store_take(store), &g->e);
+	}
+	assert_int_equal(store->in_flight, 0);
+	g->bytes = s->bytes - before;
+	return how;
+}
+
+static void makes(struct rig *g, unsigned int client)
+{
+	assert_int_equal(act(g, mix_client_make(g->client[client])), SCRIPT_DONE);
+	assert_int_equal(act(g, mix_client_make(g->client[client])), SCRIPT_GOES_ON);
+}
+
+static enum script_state uses(struct rig *g)
+{
+	return act(g, mix_client_use(g->client[0]));
+}
+
+static bool nothing_is_open(const struct rig *g)
+{
+	for (int i = 0; i < MEMORY_NODES; i++)
+		if (g->m.node[i].opened)
+			return false;
+	return true;
+}
+
+/* A mix of one action. */
+static struct mix one(unsigned int action)
+{
+	struct mix mix = { .name = "one",
+			   .files = 3,
+			   .window = 1,
+			   .file_len = 20 * KIB,
+			   .request_len = 1u << 20 };
+
+	mix.weight[action] = 1;
+	return mix;
+}
+
+#define SAVE                                                                                       \
+	"open read read read close create open write write write flush close rename rename delete"
+
+static const char *const sent[N_MIX_ACTIONS] = {
+	[MIX_LIST] = "list list",
+	[MIX_LOOK] = "stat",
+	[MIX_READ] = "open read read read close",
+	[MIX_WRITE] = "open write write write close",
+	[MIX_SAVE] = SAVE,
+	[MIX_CREATE] = "create stat rename delete",
+	[MIX_BAND] = "open write write write flush close",
+};
+
+static void each_action_sends_these_requests(void **state)
+{
+	(void)state;
+	for (unsigned int a = 0; a < N_MIX_ACTIONS; a++) {
+		const struct mix mix = one(a);
+		struct rig g;
+
+		rig_begin(&g, &mix);
+		makes(&g, 0);
+		assert_string_equal(g.m.log, "");
+		assert_int_equal(memory_left(&g.m), 5); /* base, the client's, three files */
+		for (unsigned int n = 0; n < 5; n++) {
+			assert_int_equal(uses(&g), SCRIPT_DONE);
+			assert_string_equal(g.m.log, sent[a]);
+			assert_int_equal(memory_left(&g.m), 5);
+			assert_true(nothing_is_open(&g));
+		}
+		assert_int_equal(g.bytes, a == MIX_SAVE ? 40 * KIB
+					  : a == MIX_READ || a == MIX_WRITE || a == MIX_BAND
+					      ? 20 * KIB
+					      : 0);
+		assert_int_equal(act(&g, mix_client_remove(g.client[0])), SCRIPT_DONE);
+		assert_string_equal(g.m.log, "delete delete delete delete");
+		assert_int_equal(memory_left(&g.m), 1);
+		assert_int_equal(act(&g, mix_client_remove(g.client[0])), SCRIPT_GOES_ON);
+		rig_end(&g);
+	}
+}
+
+static void a_set_is_made_file_by_file(void **state)
+{
+	struct mix mix = one(MIX_LOOK);
+	struct rig g;
+
+	(void)state;
+	mix.files = 2;
+	rig_begin(&g, &mix);
+	assert_int_equal(act(&g, mix_client_make(g.client[0])), SCRIPT_DONE);
+	assert_string_equal(g.m.log, "lookup mkdir create open write write write close "
+				     "create open write write write close");
+	for (int i = 2; i < MEMORY_NODES; i++)
+		if (g.m.node[i].used && !g.m.node[i].is_dir)
+			assert_int_equal(g.m.node[i].len, 20 * KIB);
+	rig_end(&g);
+}
+
+static void empty_files_have_no_reads_and_writes(void **state)
+{
+	static const char *const of_empty[N_MIX_ACTIONS] = {
+		[MIX_READ] = "open close",
+		[MIX_WRITE] = "open close",
+		[MIX_SAVE] = "open close create open flush close rename rename delete",
+		[MIX_BAND] = "open flush close",
+	};
+
+	(void)state;
+	for (unsigned int a = 0; a < N_MIX_ACTIONS; a++) {
+		struct mix mix = one(a);
+		struct rig g;
+
+		if (!of_empty[a])
+			continue;
+		mix.file_len = 0;
+		rig_begin(&g, &mix);
+		makes(&g, 0);
+		assert_int_equal(uses(&g), SCRIPT_DONE);
+		assert_string_equal(g.m.log, of_empty[a]);
+		rig_end(&g);
+	}
+}
+
+static void as_many_requests_are_in_flight_as_the_window_says(void **state)
+{
+	(void)state;
+	for (unsigned int order = 0; order < 10; order++) {
+		struct mix mix = one(MIX_SAVE);
+		struct rig g;
+
+		mix.window = 4;
+		mix.file_len = 50 * KIB;
+		mix.request_len = 4 * KIB;
+		rig_begin(&g, &mix);
+		makes(&g, 0);
+		g.m.order = order;
+		g.m.most_lent = 0;
+		assert_int_equal(uses(&g), SCRIPT_DONE);
+		assert_int_equal(g.m.most_lent, 4);
+		assert_int_equal(g.bytes, 100 * KIB);
+		rig_end(&g);
+	}
+}
+
+/* The n-th request of the action fails; false: it has fewer. Afterwards all works again. */
+static bool failed_at(const struct mix *mix, unsigned int n, unsigned int order)
+{
+	enum script_state how;
+	struct rig g;
+
+	rig_begin(&g, mix);
+	makes(&g, 0);
+	g.m.n_ops = 0;
+	g.m.order = order;
+	g.m.fail_at = n;
+	g.m.fail_with = STORE_DENIED;
+	how = uses(&g);
+	g.m.fail_at = 0;
+	assert_true(nothing_is_open(&g));
+	assert_int_equal(memory_left(&g.m), 5);
+	if (how == SCRIPT_FAILED) {
+		assert_non_null(strstr(g.e.text, "as told"));
+		/* the set is whole: each file is there, and as long as it was, but for a write */
+		for (unsigned int k = 0; k < 3; k++) {
+			const struct store_dir home = { 0, 3 };
+			char name[16];
+
+			snprintf(name, sizeof(name), "f%05u", k);
+			assert_non_null(memory_find(&g.m, home, name));
+			assert_int_equal(memory_find(&g.m, home, name)->len, mix->file_len);
+		}
+		for (unsigned int k = 0; k < 10; k++)
+			assert_int_equal(uses(&g), SCRIPT_DONE);
+	}
+	assert_int_equal(act(&g, mix_client_remove(g.client[0])), SCRIPT_DONE);
+	assert_int_equal(memory_left(&g.m), 1);
+	rig_end(&g);
+	return how == SCRIPT_FAILED;
+}
+
+static void whatever_fails_the_set_is_whole_afterwards(void **state)
+{
+	unsigned int all = 0;
+
+	(void)state;
+	for (unsigned int a = 0; a < N_MIX_ACTIONS; a++) {
+		struct mix mix = one(a);
+
+		for (unsigned int window = 1; window <= 3; window += 2) {
+			mix.window = window;
+			for (unsigned int n = 1; failed_at(&mix, n, window == 3 ? n : 0); n++)
+				all++;
+		}
+	}
+	assert_int_equal(all, 2 * (2 + 1 + 5 + 5 + 15 + 4 + 6));
+}
+
+/* The cure fails, too: what is left is removed with the rest. */
+static void what_two_failures_leave_is_removed_at_the_end(void **state)
+{
+	const struct mix save = one(MIX_SAVE);
+	struct mix create = one(MIX_CREATE);
+	struct rig g;
+
+	(void)state;
+	rig_begin(&g, &save);
+	makes(&g, 0);
+	/* the second rename and all after it: FILE is OLD, NEW is there */
+	g.m.n_ops = 0;
+	g.m.fail_at = 14;
+	g.m.fail_with = STORE_DENIED;
+	g.m.fails_on = true;
+	assert_int_equal(uses(&g), SCRIPT_FAILED);
+	assert_int_equal(memory_left(&g.m), 6);
+	g.m.fail_at = 0;
+	assert_int_equal(act(&g, mix_client_remove(g.client[0])), SCRIPT_DONE);
+	assert_int_equal(memory_left(&g.m), 1);
+	rig_end(&g);
+	for (create.files = 0; create.files < 2; create.files++) {
+		rig_begin(&g, &create);
+		makes(&g, 0);
+		g.m.n_ops = 0;
+		g.m.fail_at = 2;
+		g.m.fail_with = STORE_DENIED;
+		g.m.fails_on = true;
+		assert_int_equal(uses(&g), SCRIPT_FAILED);
+		g.m.fail_at = 0;
+		assert_int_equal(act(&g, mix_client_remove(g.client[0])), SCRIPT_DONE);
+		assert_int_equal(memory_left(&g.m), 1);
+		rig_end(&g);
+	}
+}
+
+static void a_set_that_is_half_made_is_removed(void **state)
+{
+	const struct mix mix = one(MIX_READ);
+	enum script_state how = SCRIPT_FAILED;
+	unsigned int n;
+	struct rig g;
+
+	(void)state;
+	for (n = 1; how == SCRIPT_FAILED; n++) {
+		rig_begin(&g, &mix);
+		g.m.fail_at = n;
+		g.m.fail_with = STORE_FULL;
+		how = act(&g, mix_client_make(g.client[0]));
+		assert_true(nothing_is_open(&g));
+		g.m.fail_at = 0;
+		act(&g, mix_client_remove(g.client[0]));
+		assert_int_equal(memory_left(&g.m), 1);
+		rig_end(&g);
+	}
+	assert_int_equal(n, 2 + 3 * 6 + 2); /* all requests, and one more */
+}
+
+static void a_shared_set_is_made_and_removed_by_the_first_client(void **state)
+{
+	struct mix mix = one(MIX_READ);
+	struct rig g;
+
+	(void)state;
+	mix.shared = true;
+	rig_begin(&g, &mix);
+	assert_int_equal(act(&g, mix_client_make(g.client[1])), SCRIPT_FAILED); /* not there yet */
+	rig_end(&g);
+	rig_begin(&g, &mix);
+	makes(&g, 0);
+	assert_int_equal(act(&g, mix_client_make(g.client[1])), SCRIPT_DONE);
+	assert_string_equal(g.m.log, "lookup lookup");
+	assert_int_equal(memory_left(&g.m), 5);
+	assert_int_equal(act(&g, mix_client_use(g.client[1])), SCRIPT_DONE);
+	assert_string_equal(g.m.log, sent[MIX_READ]);
+	assert_int_equal(act(&g, mix_client_remove(g.client[1])), SCRIPT_GOES_ON);
+	assert_int_equal(act(&g, mix_client_remove(g.client[0])), SCRIPT_DONE);
+	assert_int_equal(memory_left(&g.m), 1);
+	rig_end(&g);
+}
+
+static void a_short_read_and_a_short_list_are_failures(void **state)
+{
+	struct mix mix = one(MIX_READ);
+	struct rig g;
+
+	(void)state;
+	rig_begin(&g, &mix);
+	makes(&g, 0);
+	for (int i = 2; i < MEMORY_NODES; i++)
+		g.m.node[i].len /= 2;
+	assert_int_equal(uses(&g), SCRIPT_FAILED);
+	assert_string_equal(g.m.log, "open read read close");
+	rig_end(&g);
+	mix = one(MIX_LIST);
+	rig_begin(&g, &mix);
+	makes(&g, 0);
+	for (int i = 2; i < MEMORY_NODES; i++)
+		if (!strcmp(g.m.node[i].name, "f00001"))
+			memory_delete(&g.m, &g.m.node[i]);
+	assert_int_equal(uses(&g), SCRIPT_FAILED);
+	assert_non_null(strstr(g.e.text, "listed 2 entries of a directory with 3 files"));
+	rig_end(&g);
+}
+
+static void weights_are_shares(void **state)
+{
+	struct mix mix = one(MIX_LOOK);
+	unsigned int lists = 0;
+	struct rig g;
+	struct script *s;
+
+	(void)state;
+	mix.weight[MIX_LIST] = 3;
+	rig_begin(&g, &mix);
+	makes(&g, 0);
+	s = mix_client_use(g.client[0]);
+	for (unsigned int i = 0; i < 4000; i++)
+		lists += s->type->begin(s, &g.m.s) == MIX_LIST;
+	assert_true(lists > 2900 && lists < 3100); /* a standard deviation of 27 */
+	rig_end(&g);
+	mix.weight[MIX_LIST] = mix.weight[MIX_LOOK] = 0;
+	rig_begin(&g, &mix);
+	assert_null(mix_client_use(g.client[0]));
+	rig_end(&g);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_action_sends_these_requests),
+		cmocka_unit_test(a_set_is_made_file_by_file),
+		cmocka_unit_test(empty_files_have_no_reads_and_writes),
+		cmocka_unit_test(as_many_requests_are_in_flight_as_the_window_says),
+		cmocka_unit_test(whatever_fails_the_set_is_whole_afterwards),
+		cmocka_unit_test(what_two_failures_leave_is_removed_at_the_end),
+		cmocka_unit_test(a_set_that_is_half_made_is_removed),
+		cmocka_unit_test(a_shared_set_is_made_and_removed_by_the_first_client),
+		cmocka_unit_test(a_short_read_and_a_short_list_are_failures),
+		cmocka_unit_test(weights_are_shares),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
