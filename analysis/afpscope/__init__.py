@@ -12,8 +12,8 @@ from . import process
 from .errors import Failure
 
 if TYPE_CHECKING:
-    from .run import Run, find
-    from .trace import Stream, Trace
+    from .saved.run import Run, find
+    from .saved.trace import Stream, Trace
 
 process.leave_on_interrupt()
 
@@ -25,4 +25,4 @@ _HOME = {"Run": "run", "find": "run", "Stream": "trace", "Trace": "trace"}
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_HOME[name]}", __name__), name)
+    return getattr(import_module(f".saved.{_HOME[name]}", __name__), name)

@@ -16,10 +16,10 @@ import time
 from pathlib import Path
 
 from . import compare, show
-from .children import Relay, address, last_line, program
 from .errors import INTERRUPTED, Failure, wrong_use
-from .files import written
-from .run import AB_FILE, Run
+from .measure.children import Relay, address, last_line, program
+from .saved.files import written
+from .saved.run import AB_FILE, Run
 
 # How long a server may take after its restart until it listens.
 _UP_S = 60

@@ -9,11 +9,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
-from . import causes, counts, design, markdown, show, stats, steps, sweepcompare, values, versus
-from .causes import Cause, Change
+from . import markdown, show, sweepcompare
 from .errors import NOTHING, OK, UNTRUSTED, Failure, wrong_use
-from .run import Run, find
-from .stats import Margins
+from .judge import causes, design, stats, versus
+from .judge.causes import Cause, Change
+from .judge.stats import Margins
+from .saved import steps
+from .saved.run import Run, find
+from .tables import counts, values
 
 # A difference counts only if it is larger than this.
 LEAST = 0.02

@@ -13,11 +13,13 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from . import perfetto, show, steps, tables
+from . import perfetto, show
 from .errors import Failure, wrong_use
-from .files import Folder
-from .run import Run, find
-from .trace import Trace, of_run
+from .saved import steps
+from .saved.files import Folder
+from .saved.run import Run, find
+from .saved.trace import Trace, of_run
+from .tables import tables
 
 
 def options(parser: argparse.ArgumentParser) -> None:

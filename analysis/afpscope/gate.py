@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from . import causes, compare, counts, design, markdown, show, stats, values, versus
-from .causes import Change
-from .counts import Band, Key, Observed
+from . import compare, markdown, show
 from .errors import GATED, OK, UNTRUSTED, Failure, wrong_use
-from .files import written
-from .node import load
-from .run import Run, find
-from .stats import Margins
+from .judge import causes, design, stats, versus
+from .judge.causes import Change
+from .judge.stats import Margins
+from .saved.files import written
+from .saved.node import load
+from .saved.run import Run, find
+from .tables import counts, values
+from .tables.counts import Band, Key, Observed
 
 FORMAT = "afpscope counts 2"
 # Settings in which judged runs may differ from the accepted ones, with a notice: the point is to

@@ -6,12 +6,13 @@ from __future__ import annotations
 import argparse
 import json
 
-from . import show, steps
-from .crowd import Load
+from . import show
 from .errors import OK, UNTRUSTED, Failure
-from .model import Phase
-from .run import Run, find
-from .trace import Trace, of_run
+from .saved import steps
+from .saved.crowd import Load
+from .saved.model import Phase
+from .saved.run import Run, find
+from .saved.trace import Trace, of_run
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -196,7 +197,7 @@ def _json(run: Run, trace: Trace | None, notices: list[str]) -> str:
 
 def _sweep(sweep: steps.Sweep, as_json: bool) -> int:
     """A sweep: what it found, and whether its steps can be trusted."""
-    from . import outcome  # needs scipy, which info of a run does not
+    from .limit import outcome  # needs scipy, which info of a run does not
 
     found = outcome.of(sweep)
     if as_json:

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from . import show
-from .run import Run
-from .trace import Stream, Trace
+from .saved.run import Run
+from .saved.trace import Stream, Trace
 
 PARTS = ("own", "calls", "runq", "disk", "cnid", "lock", "log", "net", "other")
 # Ids of tracks that are no process or thread: above any of those (PID_MAX_LIMIT of Linux is 2^22).

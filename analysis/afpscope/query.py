@@ -18,10 +18,12 @@ from typing import Any
 
 import duckdb
 
-from . import process, show, steps, tables
+from . import process, show
 from .errors import Failure, wrong_use
-from .run import Run, find
-from .trace import Trace, of_run
+from .saved import steps
+from .saved.run import Run, find
+from .saved.trace import Trace, of_run
+from .tables import tables
 
 ROWS_MAX = 200
 INTERRUPT_S = 0.05  # how often a running query is interrupted until it ends

@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import figures, joined, loadpage, painter, rxpage, show, steps, sweeppage
-from .digest import CommandView, Digest, digest
+from . import show
 from .errors import Failure, wrong_use
-from .files import written
-from .loadpage import LoadView
-from .painter import Painter, Picture
-from .run import Run, find
-from .trace import Trace, of_run
+from .page import figures, joined, loadpage, painter, rxpage, sweeppage
+from .page.loadpage import LoadView
+from .page.painter import Painter, Picture
+from .saved import steps
+from .saved.files import written
+from .saved.run import Run, find
+from .saved.trace import Trace, of_run
+from .tables.digest import CommandView, Digest, digest
 from .words import LANGUAGES, Words
 
 TEMPLATE = "report.html"

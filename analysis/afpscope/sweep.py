@@ -20,13 +20,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from . import __version__, knee, outcome, quiet, served, show, steps, swept
-from .children import Relay, address, last_line, program
+from . import __version__, show
 from .errors import FAILED, INTERRUPTED, OK, UNTRUSTED, USAGE, Failure, wrong_use
-from .files import written
-from .knee import Slo
-from .steps import AGAIN, BISECTED, PLANNED, SCHEMA, SWEEP_FILE, Sweep
-from .swept import LOAD, RX, Line
+from .limit import knee, outcome
+from .limit.knee import Slo
+from .measure import quiet, served, swept
+from .measure.children import Relay, address, last_line, program
+from .measure.swept import LOAD, RX, Line
+from .saved import steps
+from .saved.files import written
+from .saved.steps import AGAIN, BISECTED, PLANNED, SCHEMA, SWEEP_FILE, Sweep
 
 PASSES_ON = True  # the options of load, or of rx
 ORDERS = ("shuffled", "up", "abba")

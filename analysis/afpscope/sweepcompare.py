@@ -8,12 +8,16 @@ import json
 from collections import defaultdict
 from dataclasses import asdict
 
-from . import design, markdown, outcome, show, stats, swept, values, versus
+from . import markdown, show
 from .errors import NOTHING, OK, UNTRUSTED, Failure, wrong_use
-from .outcome import Outcome
-from .run import Run, find
-from .stats import Margins
-from .steps import Step, Sweep, is_sweep, number, open_sweep
+from .judge import design, stats, versus
+from .judge.stats import Margins
+from .limit import outcome
+from .limit.outcome import Outcome
+from .measure import swept
+from .saved.run import Run, find
+from .saved.steps import Step, Sweep, is_sweep, number, open_sweep
+from .tables import values
 
 # What sweeps are compared in: the rate, all actions, and the probe.
 _COMPARED = ("", "action", "probe")

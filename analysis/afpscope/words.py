@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from . import rxwords, sweepwords
-from .model import Transfer
+from .saved.model import Transfer
 
 LANGUAGES = ("en", "ja")
 

@@ -8,8 +8,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from afpscope import ab, hist
-from afpscope.run import START
+from afpscope import ab
+from afpscope.saved import hist
+from afpscope.saved.run import START
 from conftest import Change, Shelf
 
 

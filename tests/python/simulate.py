@@ -21,11 +21,13 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "analysis"))
-from afpscope import ab, compare, gate, hist, stats
+from afpscope import ab, compare, gate
 from afpscope.errors import Failure
-from afpscope.hist import Histogram
-from afpscope.model import Command, Phase
-from afpscope.run import START, Run
+from afpscope.judge import stats
+from afpscope.saved import hist
+from afpscope.saved.hist import Histogram
+from afpscope.saved.model import Command, Phase
+from afpscope.saved.run import START, Run
 
 OPS = 2000
 NOISE = 0.01  # of an iteration

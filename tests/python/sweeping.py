@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from afpscope import hist
-from afpscope.steps import SWEEP_FILE, Sweep, open_sweep
+from afpscope.saved import hist
+from afpscope.saved.steps import SWEEP_FILE, Sweep, open_sweep
 from conftest import DATA
 
 BITS = 6

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from afpscope import ab, compare
-from afpscope.run import AB_FILE, START, Run
+from afpscope.saved.run import AB_FILE, START, Run
 from conftest import Done, Shelf
 
 Execute = Callable[..., Done]

@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 import simulate
-from afpscope import ab, compare, counts, design, hist, stats, values
+from afpscope import ab, compare
 from afpscope.errors import NOTHING
-from afpscope.run import START, Run
+from afpscope.judge import design, stats
+from afpscope.saved import hist
+from afpscope.saved.run import START, Run
+from afpscope.tables import counts, values
 from changed import add, interrupted, more_calls, pairs, scaled
 from conftest import Change, Done, Shelf
 

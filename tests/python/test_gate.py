@@ -11,8 +11,10 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from afpscope import compare, counts, gate, markdown, stats, versus
-from afpscope.run import START, Run
+from afpscope import compare, gate, markdown
+from afpscope.judge import stats, versus
+from afpscope.saved.run import START, Run
+from afpscope.tables import counts
 from changed import more_calls, pairs
 from conftest import Done, Shelf, no_more_than
 

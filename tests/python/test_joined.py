@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from afpscope import joined
-from afpscope.run import Run
+from afpscope.page import joined
+from afpscope.saved.run import Run
 from conftest import DATA, Done, Shelf
 from sweeping import Made, load
 

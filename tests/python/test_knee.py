@@ -7,8 +7,9 @@ import random
 from pathlib import Path
 
 import pytest
-from afpscope import Failure, knee
-from afpscope.knee import Cut, cut
+from afpscope import Failure
+from afpscope.limit import knee
+from afpscope.limit.knee import Cut, cut
 from sweeping import Made, each, sweep
 
 VALUES = (1, 2, 5, 10, 20, 50, 100)

@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from afpscope import limits
-from afpscope.limits import Limit
+from afpscope.limit import limits
+from afpscope.limit.limits import Limit
 from afpscope.words import ENGLISH
 from sweeping import Made, Parts, sweep
 

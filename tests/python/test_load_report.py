@@ -11,7 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from afpscope import Run, limits, stats, sweepfigures, values
+from afpscope import Run
+from afpscope.judge import stats
+from afpscope.limit import limits
+from afpscope.page import sweepfigures
+from afpscope.tables import values
 from afpscope.words import ENGLISH
 from conftest import Done, Shelf
 from sweeping import MS, Made, each, sweep

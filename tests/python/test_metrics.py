@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from afpscope import ab
-from afpscope.run import Run
+from afpscope.saved.run import Run
 from changed import scaled
 from conftest import Change, Done, Shelf
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 import tracegen
-from afpscope import figures, show
-from afpscope.digest import digest
-from afpscope.run import Run
+from afpscope import show
+from afpscope.page import figures
+from afpscope.saved.run import Run
+from afpscope.tables.digest import digest
 from afpscope.words import Words
 from conftest import Done, Shelf
 
@@ -88,7 +89,7 @@ def section(text: str, key: str) -> str:
 @pytest.fixture(params=[True, False], ids=["font", "no font"])
 def font(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether figures can be Japanese."""
-    monkeypatch.setattr("afpscope.figures.japanese", lambda: request.param)
+    monkeypatch.setattr("afpscope.page.figures.japanese", lambda: request.param)
     return bool(request.param)
 
 

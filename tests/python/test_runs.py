@@ -24,7 +24,9 @@ import duckdb
 import numpy as np
 import pytest
 import tracegen
-from afpscope import Failure, Run, find, hist, tables
+from afpscope import Failure, Run, find
+from afpscope.saved import hist
+from afpscope.tables import tables
 from conftest import DATA, Done, Shelf, no_more_than
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -202,7 +204,7 @@ def test_a_wrong_value_anywhere_is_refused_with_its_place(
     except Failure as e:
         assert "run.json" in str(e)
     else:
-        from afpscope import tables
+        from afpscope.tables import tables
 
         try:
             tables.of_run(run)

@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from afpscope import Failure, calls, outcome, served, steps, swept
+from afpscope import Failure
+from afpscope.limit import calls, outcome
+from afpscope.measure import served, swept
+from afpscope.saved import steps
 from conftest import Done
 from sweeping import MS, Made, document, load, sweep
 

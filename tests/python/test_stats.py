@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from afpscope import ab, stats
+from afpscope import ab
+from afpscope.judge import stats
 from scipy import stats as judge
 
 

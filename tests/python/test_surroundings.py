@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from afpscope.files import Folder, written
+from afpscope.saved.files import Folder, written
 from conftest import Done, Shelf
 
 NOBODY = 65534

@@ -19,7 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from afpscope import Failure, children, outcome, quiet, steps, sweep, swept
+from afpscope import Failure, sweep
+from afpscope.limit import outcome
+from afpscope.measure import children, quiet, swept
+from afpscope.saved import steps
 from conftest import Done, Shelf
 from sweeping import Made, document, each
 from sweeping import sweep as made_sweep

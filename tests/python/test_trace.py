@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tracegen
-from afpscope import Failure, Trace, tsdl
-from afpscope.layout import layout
-from afpscope.trace import PIECE, Stream
+from afpscope import Failure, Trace
+from afpscope.saved import tsdl
+from afpscope.saved.layout import layout
+from afpscope.saved.trace import PIECE, Stream
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 import pytest
-from afpscope import usl
-from afpscope.usl import Usl
+from afpscope.limit import usl
+from afpscope.limit.usl import Usl
 
 CLIENTS = np.array([1, 2, 5, 10, 20, 50, 100, 200], float)
 

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Two sides of runs: whether they can be compared, and the verdict on each of their times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from .. import show
+from ..errors import wrong_use
+from ..saved.model import LOWER
+from ..saved.run import Run
+from ..tables import values
+from . import design, stats
+from .stats import Margins, Test
+
+# By the run's id.
+Times = dict[str, dict[values.Row, values.Value]]
+# Unknown in a run whose connection was lost: that is not a difference.
+_KNOWN_AT_THE_END = ("server.afpd.congestion",)
+# Runs that differ only in these can be compared.
+_FREE_OPTIONS = {"iterations", "warmup", "timeout_s", "tests", "sample_hz", "duration_s"}
+_SERVER = ("afp_version", "uam", "quantum_bytes", "settings", "afpd.congestion")
+_ENVIRONMENT = ("kernel", "machine", "cpus", "client.congestion")
+_RUNGS = ("calls", "requests", "times", "storage.file", "storage.block", "storage.latency")
+
+
+@dataclass(frozen=True)
+class TimeRow:
+    """A test as a whole (`command` is empty), or a figure of the requests of one AFP command.
+
+    Of a test its time, or a metric, which need not be a time.
+    """
+
+    test: str
+    command: str
+    figure: str
+    result: Test
+    verdict: str
+    unit: str = "ns"
+    better: str = LOWER
+
+    @property
+    def key(self) -> values.Row:
+        return values.Row(self.test, self.command, self.figure, self.unit, self.better)
+
+    @property
+    def label(self) -> str:
+        return self.key.label
+
+    @property
+    def name(self) -> str:
+        """For a sentence."""
+        if self.key.is_metric:
+            return f"{self.test}: {self.label}"
+        return self.label if self.command else self.test
+
+    @property
+    def harm(self) -> tuple[float | None, float | None]:
+        """How much worse B is, and may be at most; where more is better, by how much A has more."""
+        t = self.result
+        if self.better == LOWER:
+            return t.change, t.high
+        less = (None if x is None else 1 / (1 + x) - 1 for x in (t.change, t.low))
+        return next(less), next(less)
+
+
+def distinct(runs: Sequence[Run]) -> None:
+    """Failure if a run is given twice: it would count as two runs that agree."""
+    seen: dict[str, Run] = {}
+    for one in runs:
+        if one.id in seen:
+            first = seen[one.id]
+            raise wrong_use(f"{one.path} and {first.path} are the same run: name each run once")
+        seen[one.id] = one
+
+
+def settings(run: Run) -> dict[str, str]:
+    """A run's settings, its server, and how it was observed: if they differ, so does the work."""
+    out = {"command": run.command, "set": run.set}
+    free = _FREE_OPTIONS | ({"directory"} if run.command == "rx" else set())  # which server it is
+    out |= {f"options.{k}": v for k, v in run.options.items() if k not in free}
+    out |= {f"server.{k}": run.server.get(k, "") for k in _SERVER}
+    out |= {f"environment.{k}": run.environment.get(k, "") for k in _ENVIRONMENT}
+    out |= {f"rungs.{k}": run.rungs.get(k, "") for k in _RUNGS}
+    return out
+
+
+def unlike(all_of: Sequence[dict[str, str]]) -> dict[str, list[str]]:
+    """The settings that are not the same in all runs, with their values."""
+    out: dict[str, list[str]] = {}
+    for key in sorted({key for one in all_of for key in one}):
+        found = list(dict.fromkeys(one.get(key, "") for one in all_of))
+        if key in _KNOWN_AT_THE_END:
+            found = [v for v in found if v]
+        if len(found) > 1:
+            out[key] = found
+    return out
+
+
+def differences(runs: Sequence[Run]) -> list[str]:
+    """Reasons against a comparison: settings that are not the same in all runs."""
+    found = unlike([settings(r) for r in runs])
+    return [f"{key}: " + " against ".join(map(repr, of[:3])) for key, of in found.items()]
+
+
+def _common(a: Sequence[Run], b: Sequence[Run], of: Times) -> list[values.Row]:
+    keys = [dict.fromkeys(key for run in side for key in of[run.id]) for side in (a, b)]
+    return [key for key in keys[0] if key in keys[1]]
+
+
+def _amounts(key: values.Row, runs: Iterable[Run], of: Times) -> list[float]:
+    return [of[run.id][key].amount for run in runs if key in of[run.id]]
+
+
+def zeros(a: Sequence[Run], b: Sequence[Run], of: Times) -> list[str]:
+    """Rows that are 0 in some runs: changes are ratios, and from 0 there is none."""
+    runs = [*a, *b]
+    return [
+        f"{key.label} of {key.test} is 0 in some runs and not in others: not judged"
+        for key in _common(a, b, of)
+        if min(of_runs := _amounts(key, runs, of)) <= 0 < max(of_runs)
+    ]
+
+
+def _verdict(key: values.Row, verdict: str) -> str:
+    """In words that suit the row."""
+    if not key.is_metric or verdict not in (stats.SLOWER, stats.FASTER):
+        return verdict
+    return stats.WORSE if (verdict == stats.SLOWER) == (key.better == LOWER) else stats.BETTER
+
+
+def time_rows(
+    a: Sequence[Run], b: Sequence[Run], of: Times, margins: Margins, in_turn: bool = True
+) -> list[TimeRow]:
+    """Every row that both have and that is not 0 in any run, with its verdict.
+
+    `in_turn`: the runs are compared in blocks, if they were made so.
+    """
+    both = [key for key in _common(a, b, of) if min(_amounts(key, [*a, *b], of)) > 0]
+    near = design.blocks(a, b) if in_turn else [(list(a), list(b))]
+    results = []
+    for key in both:
+        found = [
+            [[of[run.id][key] for run in side if key in of[run.id]] for side in block]
+            for block in near
+        ]
+        blur = max(value.blur for block in found for side in block for value in side)
+        blocks = [([v.amount for v in x], [v.amount for v in y]) for x, y in found]
+        results.append(stats.compare(blocks, margins, blur))
+    words = stats.verdicts(results)
+    return [
+        TimeRow(key.test, key.command, key.figure, r, _verdict(key, w), key.unit, key.better)
+        for key, r, w in zip(both, results, words, strict=True)
+    ]
+
+
+# For tables and sentences
+
+
+def word(row: TimeRow, least: float) -> str:
+    """The verdict as tables have it."""
+    return f"same within {share(least)}" if row.verdict == stats.SAME else row.verdict
+
+
+def share(value: float) -> str:
+    return f"{value * 100:g} %"
+
+
+def signed(value: float | None) -> str:
+    return "n/a" if value is None else f"{value * 100:+.1f} %"
+
+
+# The heads of cells().
+CELLS = ["A", "B", "change", "95 % interval", "n", "verdict"]
+
+
+def cells(row: TimeRow, least: float) -> list[str]:
+    """The figures of a row, as tables have them."""
+    t = row.result
+    return [
+        show.measured(t.median_a, row.unit),
+        show.measured(t.median_b, row.unit),
+        signed(t.change),
+        "n/a" if t.low is None else f"{signed(t.low)} .. {signed(t.high)}",
+        f"{t.n_a}+{t.n_b}",
+        word(row, least),
+    ]

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The knee of a sweep: the highest load at which the server still keeps up, and how sure that is.
+
+Each measured step either keeps up or does not; noise may make a step of more load keep up where one
+of less did not. The knee is the cut that contradicts the fewest steps; the interval is as wide as
+the contradictions.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .. import show
+from ..errors import wrong_use
+from ..saved.crowd import Load
+from ..saved.model import Phase
+from ..saved.steps import Level, Step, Sweep, middle
+from ..words import ENGLISH, Words
+
+# Of what was offered (open loop), and of the most that was reached (closed loop).
+KEPT_UP, GROWN = 0.90, 0.95
+# An SLO is of clients that could work: it is not kept where more than this share of the actions
+# failed or found no free client, or where a client had no session.
+TROUBLE = 0.01
+_UNITS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
+_QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
+_SLO = re.compile(
+    r"(?:(?P<of>.+)\.)?(?P<stat>p50|p90|p95|p99|p99\.9|mean|max)"
+    r"=(?P<limit>\d+(?:\.\d+)?)(?P<unit>ns|us|µs|ms|s)"
+)
+PROBE = "probe"
+
+
+@dataclass(frozen=True)
+class Slo:
+    """`of`: None for all actions, PROBE, or the name of an action."""
+
+    of: str | None
+    stat: str
+    limit_ns: float
+    text: str
+
+    def of_load(self, load: Load | None, probe: Load | None) -> float | None:
+        source, name = (probe, None) if self.of == PROBE else (load, self.of)
+        if source is None:
+            return None
+        if self.stat == "mean":
+            return source.mean_ns(name)
+        if self.stat == "max":
+            return source.max_ns(name)
+        return source.latency(name).quantile(_QUANTILES[self.stat])
+
+    def value(self, phase: Phase) -> float | None:
+        """None: nothing of that kind ended."""
+        return self.of_load(phase.load, phase.probe)
+
+    def keeps(self, phase: Phase) -> bool:
+        value, load = self.value(phase), phase.load
+        if load is None or value is None or load.missing or load.lost or load.starved:
+            return False
+        lost = load.failed + (load.no_room or 0)
+        return value <= self.limit_ns and lost <= TROUBLE * max(load.n, load.arrivals or 0)
+
+
+def slo(text: str) -> Slo:
+    """p99=50ms, save.p99=1s, probe.p99=20ms."""
+    found = _SLO.fullmatch(text)
+    if not found or not float(found["limit"]):
+        raise wrong_use(
+            f"--slo {text}: it is [ACTION.|probe.]STATISTIC=TIME, such as p99=50ms or "
+            "probe.p99=20ms; the statistic is p50, p90, p95, p99, p99.9, mean or max, the "
+            "time has a unit (ns, us, ms, s)"
+        )
+    limit_ns = float(found["limit"]) * _UNITS[found["unit"]]
+    return Slo(found["of"], found["stat"], limit_ns, text)
+
+
+# Where the cut is
+
+Judged = tuple[float, bool]  # rank of the load, whether it kept up
+
+
+@dataclass(frozen=True)
+class Cut:
+    """`below`: the highest load that keeps up, None if none does; `above`: the next, likewise.
+
+    From `low` down all steps kept up, from `high` up none did.
+    """
+
+    below: float | None
+    above: float | None
+    low: float | None
+    high: float | None
+
+
+def cut(judged: Sequence[Judged]) -> Cut:
+    ranks = sorted({rank for rank, _ in judged})
+    kept = [sum(keeps for r, keeps in judged if r == rank) for rank in ranks]
+    broken = [sum(not keeps for r, keeps in judged if r == rank) for rank in ranks]
+    costs = [sum(broken[:i]) + sum(kept[i:]) for i in range(len(ranks) + 1)]
+    at = costs.index(min(costs)) if costs else 0
+    clean = next((i for i, n in enumerate(broken) if n), len(ranks))
+    none = next((i + 1 for i in reversed(range(len(ranks))) if kept[i]), 0)
+    return Cut(
+        ranks[at - 1] if at else None,
+        ranks[at] if at < len(ranks) else None,
+        ranks[clean - 1] if clean else None,
+        ranks[none] if none < len(ranks) else None,
+    )
+
+
+def between(a: float, b: float, whole: bool) -> float | None:
+    """A load between two; None if there is none, or if they are as close as matters."""
+    low, high = sorted((abs(a), abs(b)))
+    if high <= low * 1.02:
+        return None
+    at = math.sqrt(low * high) if low > 0 and high > 2 * low else (low + high) / 2
+    if whole:
+        at = round(at)
+        return math.copysign(at, b) if low < at < high else None
+    digits = 2 - math.floor(math.log10(high - low))
+    return math.copysign(round(at, digits), b)
+
+
+def further(judged: Sequence[Judged], left: int, whole: bool) -> float | None:
+    """The load to measure next, with `left` steps to go. None: nothing more can be learnt.
+
+    Bisects; the last two steps measure both sides of the cut again.
+    """
+    found = cut(judged)
+    ends = [rank for rank in (found.below, found.above) if rank is not None]
+    if not ends or left <= 0:
+        return None
+    if len(ends) == 2 and left > 2 and (at := between(ends[0], ends[1], whole)) is not None:
+        return at
+    counts = {rank: sum(r == rank for r, _ in judged) for rank in ends}
+    rank = min(ends, key=lambda rank: counts[rank])
+    return rank if counts[rank] < 2 or found.low != found.below else None
+
+
+# Of a sweep
+
+
+@dataclass(frozen=True)
+class Knee:
+    """`at`: the value of the knee, None where there is none; `text`: the same for people.
+
+    `low`, `high`: the interval in which it is; None: open on that side. `below`, `above`: the steps
+    on both sides, for asking what is used up.
+    """
+
+    rule: str
+    at: str | None
+    low: str | None
+    high: str | None
+    text: str
+    below: Step | None
+    above: Step | None
+
+
+def judged(sweep: Sweep, limit: Slo | None) -> tuple[str, list[Judged]]:
+    """By which rule the steps are judged, and how each did."""
+    steps = [(sweep.rank(s.size), s) for s in sweep.measured]
+    if limit:
+        return "slo", [(rank, bool(s.phase and limit.keeps(s.phase))) for rank, s in steps]
+    if sweep.open_loop:
+        return "rate", [(rank, _kept_up(s.load)) for rank, s in steps if s.load]
+    return "growth", _growing(sweep)
+
+
+def _kept_up(load: Load) -> bool:
+    return load.rate_per_s is None or load.achieved >= KEPT_UP * load.rate_per_s
+
+
+def _growing(sweep: Sweep) -> list[Judged]:
+    """Whether the rate still grows after a step: it is below what was reached with more load."""
+    levels = sweep.levels
+    if not levels:
+        return []
+    most = max(levels, key=lambda x: x.achieved)
+    top = sweep.rank(most.value)
+    return [
+        (rank, rank < top and load.achieved < GROWN * most.achieved)
+        for level in levels
+        for load in level.loads
+        for rank in [sweep.rank(level.value)]
+    ]
+
+
+def find(sweep: Sweep, limit: Slo | None, w: Words = ENGLISH) -> Knee:
+    sweep = sweep.for_rule(limit is not None)
+    rule, all_of = judged(sweep, limit)
+    levels = {sweep.rank(x.value): x for x in sweep.levels}
+    where = cut(all_of)
+    below, above, low, high = (
+        levels[rank] if rank is not None else None
+        for rank in (where.below, where.above, where.low, where.high)
+    )
+    at = above if rule == "growth" else below
+    if rule == "growth" and above and above is max(levels.items())[1]:
+        at = above = None  # the rate may grow further
+    return Knee(
+        rule,
+        at.text if at else None,
+        low.text if low else None,
+        high.text if high and (rule != "growth" or at) else None,
+        _text(sweep, limit, (below, above), w)
+        if rule != "growth"
+        else _growth_text(sweep, below, at, w),
+        below.middle_step if below else None,
+        above.middle_step if above else None,
+    )
+
+
+def _name(sweep: Sweep, value: str, w: Words) -> str:
+    if sweep.option == "clients":
+        return w["one_client"] if value == "1" else w.say("n_clients", n=value)
+    return f"{sweep.option} {value}"
+
+
+def _counted(level: Level, limit: Slo | None, w: Words) -> str:
+    """In how many of its steps the SLO was kept, and the figure itself."""
+    if not limit:
+        return f"{level.achieved:,.4g}/s"
+    phases = level.phases
+    kept = sum(limit.keeps(p) for p in phases)
+    ns = middle(limit.value(p) for p in phases)
+    text = w.say("knee_kept", time=show.time(ns), kept=kept, n=len(phases))
+    if any(not limit.keeps(p) and (limit.value(p) or 0) <= limit.limit_ns for p in phases):
+        return w.say("knee_trouble", text=text)
+    return text
+
+
+def _growth_text(sweep: Sweep, below: Level | None, at: Level | None, w: Words) -> str:
+    if at:
+        of_at = _counted(at, None, w)
+        return w.say("knee_grown", at=_name(sweep, at.text, w), of_at=of_at, share=1 - GROWN)
+    if not below:
+        return w["knee_none"]
+    return w.say("knee_growing", at=_name(sweep, sweep.levels[-1].text, w))
+
+
+def _text(
+    sweep: Sweep, limit: Slo | None, levels: tuple[Level | None, Level | None], w: Words
+) -> str:
+    below, above = levels
+    if not below and not above:
+        return w["knee_none"]
+    if not below:
+        above = sweep.levels[0]
+    known = {"below": below, "above": above}
+    values = {key: _name(sweep, x.text, w) for key, x in known.items() if x}
+    values |= {f"of_{key}": _counted(x, limit, w) for key, x in known.items() if x}
+    what = w.say("knee_slo", slo=limit.text) if limit else w.say("knee_rate", share=KEPT_UP)
+    which = "between" if below and above else "higher" if below else "lower"
+    return w.say(f"knee_{which}", what=what, **values)

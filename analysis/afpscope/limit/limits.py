@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Which resource is used up at the knee: from two runs of `load`, below it and at or above it.
+
+The time of a request as the clients saw it is divided among resources. Growth tells: the resource
+for which requests wait much longer above than below is the one that has no more to give. What is
+known more directly goes first: a generator without time, and sessions that were not made.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from .. import show
+from ..saved.crowd import BUSY, LATE, Load
+from ..saved.model import Account, Phase
+from ..saved.run import Run
+from ..saved.steps import Step
+from ..words import ENGLISH, Words
+
+# The resource that a part of a request's time is spent on. Names are in sweepwords.py: spent_PART,
+# r_RESOURCE for a column, limit_RESOURCE for a sentence.
+PARTS = {
+    "own": "cpu",
+    "runq": "cpu",
+    "unread": "cpu",
+    "cnid_runq": "cpu",
+    "cnid_cpu": "cnid",
+    "database_lock": "lock",
+    "database_disk": "disk",
+    "cnid_rest": "cnid",
+    "disk": "disk",
+    "log": "disk",
+    "cnid_disk": "disk",
+    "lock": "lock",
+    "cnid_lock": "lock",
+    "net": "network",
+    "outside": "network",
+    "other": "other",
+}
+# Of the time that afpd waits for its CNID server, or for a CNID database that it has open itself.
+_CNID = ("cnid_cpu", "cnid_runq", "cnid_disk", "cnid_lock", "database_lock", "database_disk")
+_DATABASE_LOCKS = ("wait", "lock")  # SQLite sleeps, and tries again
+# Of the growth, or without growth of the time: less is no answer.
+_LEAST = 0.25
+# From this share on the CPUs of a machine that server and generator share are used up.
+_ALL_CPUS = 0.85
+# Requests take longer only if they take so much longer.
+_GROWN = 1.1
+
+
+@dataclass(frozen=True)
+class Spent:
+    """A request's mean time by part, in ns; empty where the server was not watched.
+
+    `client_ns`: the time of a request as the clients saw it. `cpus`, `generator_cpus`: how many
+    CPUs the server and the load generator used, of `cpus_here`: who is watched is on this machine.
+    """
+
+    parts: dict[str, float] = field(default_factory=dict)
+    client_ns: float | None = None
+    cpus: float | None = None
+    generator_cpus: float | None = None
+    cpus_here: int | None = None
+
+    @property
+    def used(self) -> float | None:
+        """The share of this machine's CPUs that server and generator used together."""
+        if self.cpus is None or not self.cpus_here:
+            return None
+        return (self.cpus + (self.generator_cpus or 0.0)) / self.cpus_here
+
+    @property
+    def by_resource(self) -> dict[str, float]:
+        out: dict[str, float] = defaultdict(float)
+        for key, ns in self.parts.items():
+            out[PARTS[key]] += ns
+        return dict(out)
+
+    @property
+    def busiest(self) -> tuple[str, float] | None:
+        """The resource that has most of a request's time, and its share."""
+        of = self.by_resource
+        total = sum(of.values())
+        if total <= 0:
+            return None
+        first = max(of, key=lambda key: of[key])
+        return first, of[first] / total
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Evidence: a figure in both runs."""
+
+    name: str
+    below: str
+    above: str
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What is used up: a value of PARTS, or generator, sessions, unknown.
+
+    A sentence about it, and what it is concluded from.
+    """
+
+    kind: str
+    text: str
+    figures: tuple[Figure, ...]
+
+
+def _total(accounts: Iterable[Account], which: str, key: str) -> int:
+    return sum(getattr(a, which).get(key) or 0 for a in accounts)
+
+
+def _cpus(p: Phase, *keys: str) -> float | None:
+    """How many CPUs were used; None where the first metric is not known."""
+    used = [p.metrics.get(key) for key in keys]
+    elapsed = p.metrics.get("elapsed")
+    if used[0] is None or not elapsed:
+        return None
+    return sum(ns or 0 for ns in used) / elapsed
+
+
+def _server(accounts: tuple[Account, ...], served: int) -> dict[str, float]:
+    """The parts of a request inside the server."""
+
+    def each(which: str, *keys: str) -> float:
+        return sum(_total(accounts, which, key) for key in keys) / served
+
+    out = {
+        "own": each("times", "user", "calls"),
+        "runq": each("times", "runq"),
+        "disk": each("times", "disk"),
+        "log": each("times", "log"),
+        "lock": each("times", "lock"),
+        "net": each("times", "net"),
+        "other": each("times", "other", "stopped"),
+        "cnid_cpu": each("inside", "cpu"),
+        "cnid_runq": each("inside", "runq"),
+        "cnid_disk": each("inside", "sync", "io"),
+        "cnid_lock": each("inside", "lock"),
+    }
+    for part in (part for a in accounts for part in a.parts if part.object == "CNID database"):
+        if part.role == "afpd":
+            key = "database_lock" if part.class_ in _DATABASE_LOCKS else "database_disk"
+            out[key] = out.get(key, 0.0) + (part.figures["blocked_ns"] or 0) / served
+    known = sum(out.get(key, 0.0) for key in _CNID)
+    out["cnid_rest"] = max(0.0, each("times", "cnid") - known)
+    return out
+
+
+def spent(phase: Phase, environment: dict[str, str]) -> Spent:
+    """Of one run's phase."""
+    ops = sum(c.ops for c in phase.commands)
+    client = sum(c.sum_ns for c in phase.commands) / ops if ops else None
+    served = sum(a.requests or 0 for a in phase.requests or ())
+    here = environment.get("cpus", "")
+    cpus_here = int(here) if here.isascii() and here.isdigit() else None
+    cpus = _cpus(phase, "afpd_cpu", "cnid_cpu"), _cpus(phase, "client_cpu"), cpus_here
+    if not phase.requests or not served:
+        return Spent({}, client, *cpus)
+    parts = _server(phase.requests, served)
+    if client is not None:
+        # A request that nobody has read yet is in no request's account: its afpd has work to do
+        # and waits for a CPU between requests.
+        inside = sum(a.time_ns or 0 for a in phase.requests) / served
+        between = [a for a in phase.outside or () if a.name == "between requests"]
+        outside = max(0.0, client - inside)
+        parts["unread"] = min(outside, _total(between, "times", "runq") / served)
+        parts["outside"] = outside - parts["unread"]
+    return Spent(parts, client, *cpus)
+
+
+def of_step(step: Step | None) -> Spent:
+    return of_run(step.run) if step and step.run else Spent()
+
+
+def of_run(run: Run) -> Spent:
+    phase = next((p for p in run.whole_phases if p.load), None)
+    return spent(phase, run.environment) if phase else Spent()
+
+
+# Rules, in order; the first that says something is taken
+
+
+@dataclass(frozen=True)
+class _Two:
+    """The runs below and above; the same one twice where there is only one."""
+
+    below: Load
+    above: Load
+    spent: tuple[Spent, Spent]
+
+
+def _generator(two: _Two, w: Words) -> str | None:
+    load = two.above
+    if load.cpu_share >= BUSY:
+        return w.say("l_cpu", cpu=load.cpu_share)
+    if load.cpu_share + load.runq_share >= BUSY:
+        return w.say("l_runq", cpu=load.cpu_share, runq=load.runq_share)
+    if load.late_share > LATE:
+        return w.say("l_late", late=load.late, n=load.n)
+    return None
+
+
+def _sessions(two: _Two, w: Words) -> str | None:
+    load = two.above
+    return w.say("l_sessions", n=load.missing, clients=load.clients) if load.missing else None
+
+
+_FIRST: dict[str, Callable[[_Two, Words], str | None]] = {
+    "generator": _generator,
+    "sessions": _sessions,
+}
+
+
+def _growth(below: Spent, above: Spent) -> dict[str, float]:
+    """How much longer a request took above, by part; without growth how long it took."""
+    total = sum(below.parts.values()), sum(above.parts.values())
+    if not below.parts or total[1] < _GROWN * total[0]:
+        return above.parts
+    grown = {key: ns - below.parts.get(key, 0.0) for key, ns in above.parts.items()}
+    return {key: max(0.0, ns) for key, ns in grown.items()}
+
+
+def _largest(two: _Two, w: Words) -> tuple[str, str]:
+    below, above = two.spent
+    if not above.parts:
+        return "unknown", w["l_unwatched"]
+    growth = _growth(below, above)
+    by_resource = Spent(growth).by_resource
+    total = sum(by_resource.values())
+    first = max(by_resource, key=lambda key: by_resource[key])
+    if total <= 0 or by_resource[first] < _LEAST * total:
+        return "unknown", w["l_nothing"]
+    if first == "network" and (above.used or 0.0) >= _ALL_CPUS:
+        return "cpu", w.say("l_shared", used=above.used)
+    part = max((k for k in growth if PARTS[k] == first), key=lambda key: growth[key])
+    said = {
+        "share": by_resource[first] / total,
+        "part": w[f"spent_{part}"],
+        "ns": _t(above.parts[part]),
+    }
+    if growth is above.parts:
+        return first, w.say("l_share", **said)
+    return first, w.say("l_growth", before=_t(below.parts.get(part, 0.0)), **said)
+
+
+def _t(ns: float | None) -> str:
+    return show.time(ns)
+
+
+def _figures(two: _Two, w: Words) -> list[Figure]:
+    below, above = two.spent
+    loads = two.below, two.above
+    out = [
+        Figure(w["f_cpu"], *(w.say("of_cpu", share=x.cpu_share) for x in loads)),
+        Figure(w["f_runq"], *(f"{x.runq_share:.0%}" for x in loads)),
+        Figure(w["f_late"], *(w.say("of_actions", share=x.late_share) for x in loads)),
+        Figure(w["f_missing"], *(f"{x.missing:,}" for x in loads)),
+        Figure(w["f_time"], _t(below.client_ns), _t(above.client_ns)),
+    ]
+    for key in PARTS:
+        values = [side.parts.get(key) for side in two.spent]
+        if any(values):
+            out.append(Figure(f"  {w[f'spent_{key}']}", *map(_t, values)))
+    for key in ("cpus", "generator_cpus"):
+        used = [getattr(x, key) for x in two.spent]
+        if used[1] is not None:
+            out.append(Figure(w[f"f_{key}"], *(_cpus_text(n, above.cpus_here, w) for n in used)))
+    return out
+
+
+def _cpus_text(n: float | None, of: int | None, w: Words) -> str:
+    if n is None:
+        return "n/a"
+    return w.say("of_cpus", n=n, all=of) if of else f"{n:.2f}"
+
+
+def used_up(below: Step | None, above: Step | None, w: Words = ENGLISH) -> Limit | None:
+    """None where there is no run above: nothing is used up as far as is known.
+
+    Without a run below, what has most of the time is named.
+    """
+    if not above or not above.load:
+        return None
+    other = below if below and below.load else above
+    assert other.load
+    pair = (Spent() if other is above else of_step(other), of_step(above))
+    two = _Two(other.load, above.load, pair)
+    kind, said = next(
+        ((kind, text) for kind, rule in _FIRST.items() if (text := rule(two, w))), _largest(two, w)
+    )
+    text = said if kind == "unknown" else f"{w[f'limit_{kind}']}: {said}"
+    return Limit(kind, text, tuple(_figures(two, w)))
+
+
+def diagnosed(step: Step | None) -> Limit | None:
+    """What the run of a step concludes of a server over Rx. None: nothing is wrong with it."""
+    found = step.run.diagnosed if step and step.run else None
+    return Limit(*found, ()) if found else None

@@ -1,0 +1,369 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a sweep says: the knee, the resource that is used up there, and the scalability law."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from .. import show
+from ..saved.crowd import Load
+from ..saved.run import Socket
+from ..saved.steps import Level, Step, Sweep, middle
+from ..words import ENGLISH, Words
+from . import calls, knee, limits, usl
+from .calls import Test
+from .knee import Knee, Slo
+from .limits import Limit
+from .usl import Usl
+
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
+LINES = 28  # of the table on stdout
+
+
+@dataclass(frozen=True)
+class Row:
+    """One value: medians of its steps. Times in ns."""
+
+    value: str
+    n: int
+    offered: float | None
+    achieved: float
+    latency: dict[str, float | None]
+    probe_p99: float | None
+    failed: int
+    dropped: int
+    missing: int
+    lost: int
+    starved: int
+    busiest: str | None
+    busiest_share: float | None
+    generator: float
+    saturated: bool
+    mean: float | None
+    mb_s: float | None
+    drops: int | None  # of the server's sockets (rx); None: not seen
+    buffer: int | None  # of the server's socket (rx), in bytes
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`usl`: the law, why it is not shown, or None where it does not apply."""
+
+    sweep: Sweep
+    slo: Slo | None
+    knee: Knee
+    limit: Limit | None
+    usl: Usl | str | None
+    rows: tuple[Row, ...]
+    tests: tuple[Test, ...] = ()  # of a sweep of rx
+
+    @property
+    def failed(self) -> list[Step]:
+        return [s for s in self.sweep.steps if s.trouble]
+
+
+def _quantile(q: float) -> Any:
+    return lambda load: load.latency().quantile(q)
+
+
+def _row(level: Level, rx: bool) -> Row:
+    most = limits.of_step(level.middle_step).busiest
+    loads = level.loads
+    return Row(
+        level.text,
+        len(loads),
+        level.offered,
+        level.achieved,
+        {name: level.median(_quantile(q)) for name, q in QUANTILES.items()},
+        level.of_probe(_quantile(0.99)),
+        sum(x.failed for x in loads),
+        sum(x.no_room or 0 for x in loads),
+        sum(x.missing for x in loads),
+        sum(x.lost for x in loads),
+        sum(x.starved for x in loads),
+        most[0] if most else None,
+        most[1] if most else None,
+        max(x.cpu_share for x in loads),
+        level.busy if rx else level.saturated,
+        level.median(lambda load: load.mean_ns()),
+        middle(map(calls.mb_s, level.phases)),
+        _sum(calls.drops(s) for s in level.steps),
+        min((s.buffer for s in _sockets(level) if s.buffer), default=None),
+    )
+
+
+def _sockets(level: Level) -> list[Socket]:
+    return [s for step in level.steps if step.run for s in step.run.sockets]
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = [v for v in values if v is not None]
+    return sum(known) if known else None
+
+
+def _limit(sweep: Sweep, found: Knee, w: Words) -> Limit | None:
+    """A server over Rx is judged by the run itself, at the step that is beyond the knee."""
+    if sweep.command != "rx":
+        return limits.used_up(found.below, found.above, w)
+    less = sweep.of_server and found.rule == "growth"
+    return limits.diagnosed(found.below if less else found.above)
+
+
+def _law(sweep: Sweep, w: Words) -> Usl | str | None:
+    if sweep.option != "clients" or sweep.open_loop:
+        return None
+    loads: list[tuple[float, Load]] = [(x.value, load) for x in sweep.levels for load in x.loads]
+    return usl.fit([n for n, _ in loads], [load.achieved for _, load in loads], w=w)
+
+
+def of(sweep: Sweep, slo: str | None = None, w: Words = ENGLISH) -> Outcome:
+    """By the sweep's own SLO, or by another; its sentences in the language of w."""
+    text = slo or sweep.slo
+    limit = knee.slo(text) if text else None
+    found = knee.find(sweep, limit, w)
+    return Outcome(
+        sweep,
+        limit,
+        found,
+        _limit(sweep, found, w),
+        _law(sweep, w),
+        tuple(_row(level, sweep.command == "rx") for level in sweep.levels),
+        tuple(calls.tests(sweep)),
+    )
+
+
+# As text
+
+
+def interval(found: Knee, w: Words = ENGLISH) -> str:
+    """The interval of the knee in words; empty where there is none."""
+    if found.low and found.high:
+        return w.say("knee_within", low=found.low, high=found.high)
+    if found.low and found.at:
+        return w.say("knee_from", low=found.low)
+    return w.say("knee_to", high=found.high) if found.high else ""
+
+
+def law_text(law: Usl, w: Words = ENGLISH) -> str:
+    """The universal scalability law in a sentence."""
+
+    def share(value: float, within: tuple[float, float]) -> str:
+        low, high = (f"{x:.2g}" for x in within)
+        return w.say("usl_within", value=f"{value:.2g}", low=low, high=high)
+
+    text = w.say(
+        "usl",
+        contention=share(law.contention, law.contention_within),
+        coherency=share(law.coherency, law.coherency_within),
+        r2=law.r2,
+    )
+    if law.peak is None:
+        return text
+    text = w.say("usl_peak", text=text, clients=law.peak)
+    if not law.peak_within:
+        return text
+    low, high = (f"{x:,.0f}" for x in law.peak_within)
+    return w.say("usl_within", value=text, low=low, high=high)
+
+
+def sentences(o: Outcome, w: Words = ENGLISH) -> list[str]:
+    """What the sweep says, the most important first. w: as of the outcome itself."""
+    of_knee = interval(o.knee, w)
+    out = [w.say("is_knee", text=o.knee.text) + (f"; {of_knee}" if of_knee else "")]
+    if o.limit:
+        out.append(w.say("is_used_up", text=o.limit.text))
+    if isinstance(o.usl, Usl):
+        out.append(law_text(o.usl, w))
+    elif o.usl:
+        out.append(w.say("usl_absent", why=o.usl))
+    if any(row.saturated for row in o.rows):
+        those = ", ".join(row.value for row in o.rows if row.saturated)
+        out.append(w.say("no_time_left", values=those))
+    out += [w.say("step_failed", folder=s.folder, why=s.trouble) for s in o.failed[:5]]
+    if len(o.failed) > 5:
+        out.append(w.say("steps_failed", n=len(o.failed) - 5))
+    return out
+
+
+def _short(ns: float | None) -> str:
+    return show.time(ns).replace(" ", "")
+
+
+def _rate(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def bad(row: Row) -> str:
+    """Failed actions, arrivals dropped, clients without a session, lost, or never served."""
+    parts = (
+        (row.failed, "err"),
+        (row.dropped, "drop"),
+        (row.missing, "no"),
+        (row.lost, "lost"),
+        (row.starved, "stuck"),
+    )
+    return " ".join(f"{n}{word}" for n, word in parts if n) or "0"
+
+
+def busiest(row: Row, w: Words = ENGLISH) -> str:
+    return f"{w[f'r_{row.busiest}']} {row.busiest_share:.0%}" if row.busiest else "n/a"
+
+
+HEAD = ("n", "offered/s", "done/s", "p50", "p99", "p99.9", "probe p99", "bad", "busiest", "client")
+HEAD_RX = (
+    "n",
+    "done/s",
+    "MB/s",
+    "mean",
+    "p50",
+    "p99",
+    "probe p99",
+    "bad",
+    "drops",
+    "buffer",
+    "client",
+)
+
+
+def _generator(row: Row) -> str:
+    return f"{row.generator:.0%}{'!' if row.saturated else ''}"
+
+
+def cells(row: Row) -> list[str]:
+    return [
+        row.value,
+        f"{row.n}",
+        _rate(row.offered),
+        _rate(row.achieved),
+        *(_short(row.latency[q]) for q in ("p50", "p99", "p99.9")),
+        _short(row.probe_p99),
+        bad(row),
+        busiest(row),
+        _generator(row),
+    ]
+
+
+def size(value: int | None) -> str:
+    """64K, 16M: as options have it."""
+    if value is None:
+        return "n/a"
+    for shift, unit in ((30, "G"), (20, "M"), (10, "K")):
+        if value >> shift and not value & ((1 << shift) - 1):
+            return f"{value >> shift}{unit}"
+    return f"{value}"
+
+
+def counted(n: int | None) -> str:
+    return "n/a" if n is None else f"{n:,}"
+
+
+def cells_rx(row: Row) -> list[str]:
+    return [
+        row.value,
+        f"{row.n}",
+        _rate(row.achieved),
+        _rate(row.mb_s),
+        _short(row.mean),
+        *(_short(row.latency[q]) for q in ("p50", "p99")),
+        _short(row.probe_p99),
+        bad(row),
+        counted(row.drops),
+        size(row.buffer),
+        _generator(row),
+    ]
+
+
+def ratio(test: Test, w: Words = ENGLISH) -> str:
+    """How many times longer a call takes at the first value than at the last."""
+    if test.ratio is None:
+        return "n/a"
+    value = f"{test.ratio:.3g}"
+    if not test.within:
+        return value
+    low, high = (f"{x:.3g}" for x in test.within)
+    return w.say("usl_within", value=value, low=low, high=high)
+
+
+def _tests(o: Outcome) -> list[str]:
+    """Each test at the least and the largest value, as the study at CERN had them."""
+    if not o.tests or len(o.tests[0].at) < 2:
+        return []
+    first, last = o.tests[0].at[0].value, o.tests[0].at[-1].value
+    head = ["test"]
+    head += [f"{what} {value}" for value in (first, last) for what in ("mean", "p99", "failed")]
+    rows = []
+    for test in o.tests:
+        row = [test.name]
+        for at in (test.at[0], test.at[-1]):
+            row += [_short(at.mean_ns), _short(at.p99_ns), f"{at.failed:,}"]
+        rows.append([*row, ratio(test)])
+    out = ["", show.table([*head, "ratio of means"], rows, 0)]
+    if any(test.ratio and not test.within for test in o.tests):
+        n = calls.steps_needed()
+        out.append(f"(the ratio's interval needs {n} steps of both values: --repeat {n})")
+    return out
+
+
+def _shown(o: Outcome) -> Sequence[Row]:
+    """All rows, or those around the knee and some of the others."""
+    if len(o.rows) <= LINES:
+        return o.rows
+    values = [row.value for row in o.rows]
+    at = values.index(o.knee.at) if o.knee.at in values else len(values) - 1
+    near = set(range(max(0, at - LINES // 4), min(len(values), at + LINES // 4)))
+    rest = [i for i in range(len(values)) if i not in near]
+    keep = LINES - len(near)
+    near |= {rest[round(i * (len(rest) - 1) / (keep - 1))] for i in range(keep)}
+    return [o.rows[i] for i in sorted(near)]
+
+
+def _fold(text: str, width: int = 100) -> list[str]:
+    """Lines of at most that width; those after the first are indented."""
+    out, line = [], ""
+    for word in text.split():
+        if line and len(line) + 1 + len(word) > width:
+            out.append(line)
+            line = f"  {word}"
+        else:
+            line = f"{line} {word}" if line else word
+    return [*out, line]
+
+
+def screen(o: Outcome) -> str:
+    """One screen: at most 40 lines of 100 columns, unless names are longer."""
+    rows = _shown(o)
+    rx = o.sweep.command == "rx"
+    head, made = (HEAD_RX, cells_rx) if rx else (HEAD, cells)
+    lines = [] if not rows else [show.table([o.sweep.option, *head], map(made, rows), 0)]
+    if len(rows) < len(o.rows):
+        lines.append(f"({len(o.rows) - len(rows)} more values: --json, or afpscope report)")
+    if len(o.tests) > 1:
+        lines.append(f"(of {o.tests[0].name}, the first test of each step)")
+    lines += [*_tests(o), ""]
+    for text in sentences(o):
+        lines += _fold(show.plain(text))
+    return "\n".join(lines)
+
+
+def as_json(o: Outcome) -> dict[str, Any]:
+    """The outcome as plain values, for --json."""
+    return {
+        "knee": {
+            "rule": o.knee.rule,
+            "slo": o.slo.text if o.slo else None,
+            "at": o.knee.at,
+            "low": o.knee.low,
+            "high": o.knee.high,
+            "text": o.knee.text,
+        },
+        "limit": asdict(o.limit) if o.limit else None,
+        "usl": asdict(o.usl) if isinstance(o.usl, Usl) else None,
+        "usl_absent": o.usl if isinstance(o.usl, str) else None,
+        "rows": [asdict(row) for row in o.rows],
+        "tests": [asdict(test) for test in o.tests],
+        "failed": [{"folder": s.folder, "why": s.trouble} for s in o.failed],
+    }

@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The figures of the report. Each function takes data and returns a figure; saves nothing.
+
+Colours are those of Okabe and Ito, which can be distinguished with impaired colour vision; the
+name of each is beside it.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import warnings
+from typing import Any
+
+# Set before matplotlib is imported, which reports where it caches its fonts.
+logging.getLogger("matplotlib").setLevel(logging.ERROR)
+
+# ruff: noqa: E402
+import matplotlib as mpl
+import matplotlib.colors
+import matplotlib.font_manager
+import matplotlib.ticker
+import numpy as np
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+from .. import show
+from ..saved.hist import Histogram, low
+from ..saved.model import Transfer
+from ..saved.trace import Stream
+from ..show import time
+from ..tables.digest import INSIDE, PARTS, CommandView, TestView
+from ..words import Words
+
+COLOURS = ("#0072B2", "#56B4E9", "#999999", "#D55E00", "#E69F00", "#CC79A7", "#882255",
+           "#009E73", "#F0E442", "#000000")  # fmt: skip
+# A part of the time has the same colour in every figure, also the similar part inside cnid_dbd.
+PART_COLOURS = dict(zip(PARTS, COLOURS, strict=False))
+_ALIKE = {"cpu": "user", "sync": "disk", "io": "calls", "idle": "net", "unknown": "other"}
+WIDTH = 7.6
+UNITS = (("s", 1e6), ("ms", 1e3), ("µs", 1.0))  # in µs
+ROWS = 16  # bars of a figure
+_JAPANESE = [
+    "Noto Sans CJK JP",
+    "Noto Sans JP",
+    "IPAGothic",
+    "IPAPGothic",
+    "TakaoGothic",
+    "VL Gothic",
+]
+STYLES = ("-", "--", "-.", ":")
+_INSTALLED = {font.name for font in mpl.font_manager.fontManager.ttflist}
+_FALLBACK = [name for name in _JAPANESE if name in _INSTALLED]
+STYLE = {
+    # Characters are looked up in each family in turn; only installed families may be named.
+    "font.family": ["DejaVu Sans", *_FALLBACK, "sans-serif"],
+    "font.size": 10,
+    "svg.fonttype": "none",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    # Figures are laid out here (_lay_out).
+    "figure.autolayout": False,
+    "figure.constrained_layout.use": False,
+}
+
+
+def japanese() -> bool:
+    """Whether this machine has a font for figures in Japanese."""
+    return bool(_FALLBACK)
+
+
+def figure(height: float) -> tuple[Any, Any]:
+    """An empty figure of the page's width, in inches, and its axes."""
+    with mpl.rc_context(STYLE):
+        made = Figure(figsize=(WIDTH, height), dpi=72, layout="constrained")
+        FigureCanvasSVG(made)  # its font metrics are those of the layout
+        return made, made.add_subplot()
+
+
+def _lay_out(made: Any) -> None:
+    """Places what is in the figure, once: savefig does it for every file, and each time draws the
+    figure twice."""
+    if engine := made.get_layout_engine():
+        engine.execute(made)
+        made.set_layout_engine(None)
+
+
+def save(made: Any, to: Any, form: str, salt: str) -> bool:
+    """Writes a figure; False if the font lacks characters (an SVG uses the reader's fonts).
+
+    Nothing may be added to the figure afterwards.
+    """
+    more: dict[str, Any] = (
+        {"metadata": {"Date": None}, "dpi": 100} if form == "svg" else {"dpi": 160}
+    )
+    with (
+        warnings.catch_warnings(record=True) as caught,
+        mpl.rc_context(STYLE | {"svg.hashsalt": salt}),
+    ):
+        warnings.simplefilter("always")
+        _lay_out(made)
+        made.savefig(to, format=form, **more)
+    return form == "svg" or not any("missing from" in str(w.message) for w in caught)
+
+
+def svg(made: Any, salt: str) -> str:
+    """The figure for a page, without background. `salt` makes its ids unique in the page."""
+    out = io.StringIO()
+    for ground in (made.patch, *(ax.patch for ax in made.axes)):
+        ground.set_visible(False)
+    save(made, out, "svg", salt)
+    text = show.page(out.getvalue())
+    return text[text.index("<svg") :]
+
+
+def _cumulative(histogram: Histogram) -> tuple[list[float], list[float]]:
+    total, seen = histogram.n, 0
+    x, y = [], []
+    for index, count in histogram.buckets:
+        x.append(max(1, low(index, histogram.bits)) / 1000)
+        y.append(seen / total)
+        seen += count
+        x.append(low(index + 1, histogram.bits) / 1000)
+        y.append(seen / total)
+    return x, y
+
+
+def time_axis(axis: Any) -> None:
+    """Units at the ticks; for less than two decades also at 2 and 5."""
+    bottom, top = sorted(axis.get_view_interval())
+    if top < bottom * 100:
+        axis.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(lambda v, _: _microseconds(v))
+    axis.set_minor_formatter(mpl.ticker.NullFormatter())
+
+
+def _microseconds(v: float) -> str:
+    unit, size = next((u for u in UNITS if v >= u[1]), UNITS[-1])
+    return f"{v / size:g} {unit}"
+
+
+def latency(test: TestView, w: Words) -> Any:
+    """Cumulative distribution for each command of a test, the seven most used."""
+    made, ax = figure(2.9)
+    merged = {name: Histogram.merge(hs) for name, hs in test.by_command.items()}
+    names = sorted((n for n in merged if merged[n].n), key=lambda n: -merged[n].n)[:7]
+    with mpl.rc_context(STYLE):
+        for i, name in enumerate(names):
+            style = {"color": COLOURS[i], "linestyle": STYLES[i % 4], "linewidth": 1.8}
+            ax.plot(*_cumulative(merged[name]), label=name, **style)
+        ax.set_xscale("log")
+        ax.set_ylim(0, 1.02)
+        ax.grid(alpha=0.3)
+        ax.yaxis.set_major_formatter(lambda v, _: f"{v:.0%}")
+        time_axis(ax.xaxis)
+        ax.set_xlabel(w["axis_time"])
+        ax.set_ylabel(w["axis_share"])
+        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.03), frameon=False)
+    return made
+
+
+Row = tuple[str, dict[str, float], str]  # a name, µs by part, the text after the bar
+
+
+def _stacked(rows: list[Row], keys: list[str], names: list[str], label: str) -> Any:
+    """Stacked bars. `keys` are those of the parts, `names` their names in the legend."""
+    columns = 3
+    made, ax = figure(0.9 + 0.34 * len(rows) + 0.24 * (-(-len(keys) // columns)))
+    with mpl.rc_context(STYLE):
+        left = np.zeros(len(rows))
+        for i, key in enumerate(keys):
+            values = np.array([parts.get(key, 0.0) for _, parts, _ in rows])
+            colour = PART_COLOURS[_ALIKE.get(key, key)]
+            style = {"color": colour, "edgecolor": "white", "linewidth": 0.6}
+            ax.barh(range(len(rows)), values, left=left, label=names[i], **style)
+            left += values
+        for at, (_, _, text) in enumerate(rows):
+            ax.annotate(f" {text}", (left[at], at), va="center", fontsize=9)
+        ax.set_yticks(range(len(rows)), [name for name, _, _ in rows])
+        ax.invert_yaxis()
+        ax.set_xlim(0, max(float(left.max()) * 1.4, 1e-9))
+        ax.xaxis.set_major_locator(mpl.ticker.MaxNLocator(6))
+        unit = next((u for u in UNITS if left.max() >= u[1]), UNITS[-1])
+        ax.xaxis.set_major_formatter(lambda v, _: f"{v / unit[1]:g} {unit[0]}")
+        ax.grid(axis="x", alpha=0.3)
+        ax.set_xlabel(label)
+        close = {"handlelength": 1.2, "handletextpad": 0.5, "columnspacing": 1.2}
+        place = {"loc": "lower left", "bbox_to_anchor": (0, 1)}
+        ax.legend(ncols=columns, frameon=False, fontsize=9, **close, **place)
+    return made
+
+
+def _totals(commands: list[CommandView], spent: str, keys: tuple[str, ...], prefix: str,
+            of_ns: int | None, w: Words) -> Any | None:  # fmt: skip
+    """The total of each command, divided into `keys` of its `spent`, the longest first. After a
+    bar: its share of `of_ns`, if that is known, number of requests and mean time."""
+    rows: list[Row] = []
+    for c in sorted(commands, key=lambda c: -sum(getattr(c, spent).values())):
+        parts = {key: getattr(c, spent).get(key, 0) / 1000 for key in keys}
+        total_ns = sum(parts.values()) * 1000
+        if not total_ns or not c.served:
+            continue
+        share = f"{total_ns / of_ns:.0%} = " if of_ns else ""
+        rows.append((c.name, parts, f"{share}{c.served:,} × {time(total_ns / c.served)}"))
+    if not rows:
+        return None
+    shown = [key for key in keys if any(parts[key] > 0 for _, parts, _ in rows[:ROWS])]
+    names = [w[f"{prefix}_{key}"] for key in shown]
+    return _stacked(rows[:ROWS], shown, names, w["axis_total"])
+
+
+def where(commands: list[CommandView], served_ns: int, w: Words) -> Any | None:
+    """The server's time for each command, by what it was spent on."""
+    return _totals(commands, "times", PARTS, "p", served_ns, w)
+
+
+def inside(commands: list[CommandView], w: Words) -> Any | None:
+    """What cnid_dbd did meanwhile; None if no command waited for it."""
+    return _totals(commands, "inside", INSIDE, "i", None, w)
+
+
+def throughput(transfers: list[tuple[str, Transfer]], w: Words) -> Any | None:
+    """Each iteration's rate, by transfer."""
+    shown = [(title, t) for title, t in transfers if t.counting][:9]
+    if not shown:
+        return None
+    made, ax = figure(3.2)
+    with mpl.rc_context(STYLE):
+        for i, (title, t) in enumerate(shown):
+            rates = [t.moved_bytes / (s.ns / 1e9) / 1e6 for s in t.counting if s.ns]
+            colour = COLOURS[i]
+            ax.plot(range(1, len(rates) + 1), rates, "osD^vP*X<"[i], color=colour, label=title)
+            ax.axhline(float(np.median(rates)), color=colour, linestyle=STYLES[i % 4], lw=1)
+        ax.set_ylim(bottom=0)
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.grid(alpha=0.3)
+        ax.set_xlabel(w["axis_iteration"])
+        ax.set_ylabel(w["axis_rate"])
+        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.03), frameon=False)
+    return made
+
+
+def _bytes(v: float) -> str:
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if v >= size:
+            return f"{v / size:g} {unit}"
+    return f"{v:g} B"
+
+
+def by_size(transfers: list[Transfer], w: Words) -> Any | None:
+    """Median rate of each work over the size of the file, with its interval."""
+    works: dict[str, list[Transfer]] = {}
+    for t in sorted(transfers, key=lambda t: t.size_bytes):
+        if t.throughput and t.moved_bytes:
+            works.setdefault(t.work, []).append(t)
+    if not works:
+        return None
+    made, ax = figure(3.2)
+    with mpl.rc_context(STYLE):
+        for i, (work, of) in enumerate(works.items()):
+            rates = np.array([(t.throughput or 0) / 1e6 for t in of])
+            ends = [
+                [t.moved_bytes * 1e9 / ns / 1e6 if ns else np.nan for ns in t.ci_ns] for t in of
+            ]
+            spread = np.abs(np.array(ends)[:, ::-1].T - rates)
+            style = {"color": COLOURS[i], "linestyle": STYLES[i % 4], "marker": "osD^"[i % 4]}
+            ax.errorbar([t.size_bytes for t in of], rates, spread, label=work, capsize=2, **style)
+        ax.set_xscale("log", base=2)
+        ax.set_ylim(bottom=0)
+        ax.xaxis.set_major_formatter(lambda v, _: _bytes(v))
+        ax.grid(alpha=0.3)
+        ax.set_xlabel(w["axis_size"])
+        ax.set_ylabel(w["axis_rate"])
+        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.03), frameon=False)
+    return made
+
+
+def heat(requests: Stream, w: Words) -> Any | None:
+    """When requests came and how long they took, from the trace."""
+    if not requests.n or not {"t", "time_ns"} <= set(requests.columns):
+        return None
+    first, last = _ends(requests)
+    across = np.linspace(0, max((last - first) / 1e9, 1e-9), 121)
+    up = np.logspace(0, 7, 71)
+    counts = np.zeros((120, 70))
+    for block in requests.blocks():
+        at = (block["t"] - np.uint64(first)).astype(float) / 1e9
+        took = np.clip(block["time_ns"].astype(float) / 1000, 1, 9.9e6)
+        counts += np.histogram2d(at, took, (across, up))[0]
+    used = np.flatnonzero(counts.sum(axis=0))
+    bottom, top = up[max(0, used[0] - 2)], up[min(70, used[-1] + 3)]
+    made, ax = figure(3.2)
+    with mpl.rc_context(STYLE):
+        shown = np.ma.masked_equal(counts.T, 0)
+        norm = mpl.colors.LogNorm(1, max(2, counts.max()))
+        mesh = ax.pcolormesh(across, up, shown, norm=norm, cmap="cividis_r", rasterized=True)
+        ax.set_yscale("log")
+        ax.set_ylim(bottom, top)
+        time_axis(ax.yaxis)
+        ax.set_xlabel(w["axis_at"])
+        ax.set_ylabel(w["axis_time"])
+        bar = made.colorbar(mesh, label=w["requests"], pad=0.01)
+        bar.ax.yaxis.set_major_formatter(lambda v, _: f"{v:,.0f}")
+        bar.ax.yaxis.set_minor_formatter(mpl.ticker.NullFormatter())
+    return made
+
+
+def _ends(stream: Stream) -> tuple[int, int]:
+    first, last = None, 0
+    for block in stream.blocks():
+        low_t, high_t = int(block["t"].min()), int(block["t"].max())
+        first, last = low_t if first is None else min(first, low_t), max(last, high_t)
+    return first or 0, last

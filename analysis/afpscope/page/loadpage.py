@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the report says and draws of a load of many clients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from .. import show
+from ..limit.outcome import QUANTILES
+from ..saved.crowd import Load, Mark
+from ..saved.hist import Histogram
+from ..saved.model import Phase
+from ..saved.run import Run
+from ..words import Words
+from . import loadfigures, rxpage
+from .loadfigures import Drawn
+from .painter import Painter, Picture
+
+COMMAND = "load"
+FILES = "smallfile"  # each phase is one operation with all files
+CALLS = "rx"  # each phase is one test
+# Commands whose phases are drawn together: keys of the heading and of the figure.
+_TOGETHER = {FILES: ("files", "load_tail"), CALLS: ("rx_calls", "rx_tail")}
+
+
+@dataclass(frozen=True)
+class ActionRow:
+    """A row of the table of percentiles; `per_s` as text."""
+
+    name: str
+    n: int
+    failed: int
+    per_s: str
+    mean_ns: float | None
+    quantiles: list[int | None]
+    max_ns: int | None
+
+
+@dataclass(frozen=True)
+class LoadView:
+    """One phase, or all of small files or of rx; `pictures` by the key of their title."""
+
+    key: str  # of the heading; with "_note": of what is below it
+    rows: list[ActionRow]
+    marks: tuple[Mark, ...]
+    pictures: dict[str, Picture]
+
+
+def rate(per_s: float) -> str:
+    """Actions a second."""
+    return f"{per_s:,.0f}" if per_s >= 100 else f"{per_s:.3g}"
+
+
+def at_most(latency: Histogram, q: float, longest: int | None) -> int | None:
+    """A quantile, which is known to a bucket: the longest time is known exactly. None: too few."""
+    if latency.n * (1 - q) < 1:
+        return None
+    ns = latency.quantile(q)
+    return ns if ns is None or longest is None else min(ns, longest)
+
+
+def _row(load: Load, name: str | None, title: str) -> ActionRow:
+    those = [a for a in load.actions if name in (None, a.name)]
+    n, failed = sum(a.n for a in those), sum(a.failed for a in those)
+    seconds = load.measured_s
+    latency, longest = load.latency(name), load.max_ns(name)
+    return ActionRow(
+        title,
+        n,
+        failed,
+        rate((n - failed) / seconds) if seconds > 0 else "n/a",
+        load.mean_ns(name),
+        [at_most(latency, q, longest) for q in QUANTILES.values()],
+        longest,
+    )
+
+
+def _rows(p: Phase, w: Words) -> Iterator[ActionRow]:
+    assert p.load
+    for a in p.load.actions:
+        yield _row(p.load, a.name, a.name)
+    if len(p.load.actions) > 1:
+        yield _row(p.load, None, w["all_actions"])
+    for a in p.probe.actions if p.probe else ():
+        yield _row(p.probe, a.name, f"probe: {a.name}")  # type: ignore[arg-type]
+
+
+def _fairness(load: Load, w: Words) -> str:
+    ends = [c.last_ns for c in load.each_client if c.last_ns is not None]
+    return w.say(
+        "fairness_note",
+        index=load.fairness,
+        worst=1 / max(1, len(load.each_client)),
+        first=show.time(min(ends, default=None)),
+        last=show.time(max(ends, default=None)),
+    )
+
+
+def _view(p: Phase, made: Painter, prefix: str) -> LoadView:
+    w, labels, load = made.w, made.labels, p.load
+    assert load
+    drawn: dict[str, tuple[str, Drawn | None]] = {
+        "load_time": (w["load_time_note"], loadfigures.latency(load, p.marks, labels)),
+        "probe": (
+            w["probe_note"],
+            loadfigures.probe(p.probe, p.marks, labels) if p.probe else None,
+        ),
+        "load_parts": (
+            w["load_parts_note"],
+            loadfigures.parts(load, p.intervals, p.marks, labels),
+        ),
+        "load_heat": (w["load_heat_note"], loadfigures.heat(load, p.marks, labels)),
+        "load_tail": (w["load_tail_note"], loadfigures.distribution(load, labels)),
+        "fairness": (_fairness(load, w), loadfigures.fairness(load, labels)),
+    }
+    pictures: dict[str, Picture] = {}
+    for key, (caption, of) in drawn.items():
+        if picture := made.drawn(f"{prefix}{key.replace('_', '-')}", caption, of):
+            pictures[key] = picture
+    rows = list(_rows(p, w))
+    _table(rows, made, prefix)
+    return LoadView("load", rows, p.marks, pictures)
+
+
+def _table(rows: list[ActionRow], made: Painter, prefix: str) -> None:
+    made.table(
+        f"{prefix}load-table",
+        ("action", "n", "failed", "mean_ns", *(f"{q.replace('.', '')}_ns" for q in QUANTILES),
+         "max_ns"),
+        [(r.name, r.n, r.failed, r.mean_ns, *r.quantiles, r.max_ns) for r in rows],
+    )  # fmt: skip
+
+
+def _together(phases: list[Phase], made: Painter, prefix: str, command: str) -> LoadView:
+    """A row for each load; those that took longest are drawn together."""
+    key, tail = _TOGETHER[command]
+    loads = [p.load for p in phases if p.load]
+    rows = [_row(p.load, None, p.title) for p in phases if p.load]
+    actions = [replace(a, name=p.title) for p in phases if p.load for a in p.load.actions]
+    longest = sorted(actions, key=lambda a: a.sum_ns, reverse=True)
+    axis = "axis_call" if command == CALLS else "axis_action"
+    of = replace(loads[0], actions=tuple(longest))
+    drawn = loadfigures.distribution(of, made.labels, axis)
+    picture = made.drawn(f"{prefix}load-tail", made.w[f"{tail}_note"], drawn)
+    _table(rows, made, prefix)
+    return LoadView(key, rows, (), {tail: picture} if picture else {})
+
+
+def views(run: Run, made: Painter, prefix: str) -> list[LoadView]:
+    """One for each phase with a load; `prefix`: of the names of the figures' files."""
+    phases = [p for p in run.phases if p.load]
+    if run.command in _TOGETHER and phases:
+        return [_together(phases, made, prefix, run.command)]
+    return [
+        _view(p, made, f"{prefix}{i}-" if len(phases) > 1 else prefix)
+        for i, p in enumerate(phases, 1)
+    ]
+
+
+def _sentence(p: Phase, load: Load, w: Words) -> str:
+    latency = load.latency()
+    offered = load.rate_per_s
+    return w.say(
+        "load_short",
+        clients=load.clients,
+        mix=p.title,
+        rate=rate(load.achieved),
+        offered=w.say("load_offered", rate=rate(offered)) if offered is not None else "",
+        p50=show.time(latency.quantile(0.5)),
+        p99=show.time(latency.quantile(0.99)),
+        max=show.time(load.max_ns()),
+    )
+
+
+def _broken(load: Load, w: Words) -> list[str]:
+    """What makes the figures of any load weak."""
+    out = []
+    if load.missing:
+        out.append(w.say("load_missing", n=load.missing, clients=load.clients))
+    if load.lost:
+        out.append(w.say("load_lost", n=load.lost))
+    if load.failed:
+        out.append(w.say("load_failed", n=load.failed))
+    return out
+
+
+def _files_sentences(run: Run, w: Words) -> list[str]:
+    """The loads of small files: the two ends of them, and those that have failures."""
+    loads = [(p.title, p.load) for p in run.phases if p.load and p.load.n]
+    if not loads:
+        return []
+    fast = max(loads, key=lambda one: one[1].achieved)
+    slow = min(loads, key=lambda one: one[1].achieved)
+    out = [
+        w.say(
+            "files_short",
+            clients=fast[1].clients,
+            n=len(loads),
+            fast=fast[0],
+            fast_rate=rate(fast[1].achieved),
+            slow=slow[0],
+            slow_rate=rate(slow[1].achieved),
+        )
+    ]
+    return out + [f"{title}: {text}" for title, load in loads for text in _broken(load, w)]
+
+
+def sentences(run: Run, w: Words) -> list[str]:
+    """The load in sentences: what was felt, and what makes these figures weak."""
+    if run.command == FILES:
+        return _files_sentences(run, w)
+    out = []
+    for p in run.phases:
+        load = p.load
+        if not load:
+            continue
+        calls = run.command == CALLS
+        if load.n > load.failed if calls else load.n:
+            out.append(rxpage.sentence(p, w) if calls else _sentence(p, load, w))
+        if p.probe and p.probe.n:
+            p50 = show.time(p.probe.latency().quantile(0.5))
+            out.append(w.say("load_probe", p50=p50, max=show.time(p.probe.max_ns())))
+        if calls:
+            out += rxpage.weak(p, load, w)
+            continue
+        out += _broken(load, w)
+        if load.no_room:
+            out.append(w.say("load_no_room", n=load.no_room, arrivals=load.arrivals or 0))
+        if load.saturated:
+            out.append(
+                w.say(
+                    "load_saturated", cpu=load.cpu_share, runq=load.runq_share, late=load.late_share
+                )
+            )
+    return out

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the pages of the report have in common: their pictures, and how a template becomes HTML."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from .. import show
+from ..saved.files import Folder
+from ..words import Words
+from . import figures
+from .loadfigures import Drawn
+
+FORMATS = ("svg", "png", "pdf")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure for the page; its caption is read out to readers who cannot see it."""
+
+    name: str
+    caption: str
+    svg: str
+
+
+class Painter:
+    """Makes pictures, and keeps the figures if they are wanted as files."""
+
+    def __init__(self, folder: Path | None, language: str) -> None:
+        """The words in figures: English if no font here has the language's characters."""
+        self.folder = Folder(folder) if folder else None
+        self.w, self.fonts = Words(language), True
+        plain = language == "ja" and not figures.japanese()
+        self.labels = Words("en") if plain else self.w
+
+    def drawn(self, name: str, caption: str, of: Drawn | None) -> Picture | None:
+        """The same, and its numbers are kept as CSV beside the figure."""
+        if of is None:
+            return None
+        self.table(name, of.head, of.rows)
+        return self.picture(name, caption, of.figure)
+
+    def table(self, name: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Keeps a table as NAME.csv, if figures are kept."""
+        if self.folder is None:
+            return
+        text = io.StringIO()
+        out = csv.writer(text, lineterminator="\n")
+        out.writerow(head)
+        out.writerows([show.plain(c) if isinstance(c, str) else c for c in row] for row in rows)
+        with self.folder.written(f"{name}.csv") as file:
+            file.write(text.getvalue().encode())
+
+    def picture(self, name: str, caption: str, made: Any) -> Picture | None:
+        if made is None:
+            return None
+        for form in FORMATS if self.folder else ():
+            assert self.folder is not None
+            with self.folder.written(f"{name}.{form}") as file:
+                whole = figures.save(made, file, form, name)
+            self.fonts = self.fonts and whole
+        return Picture(name, caption, figures.svg(made, name))
+
+
+def _shown(value: Any) -> Any:
+    """The values for the template; figures are markup already, made by us."""
+    return show.page(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    """Kept: it has the templates compiled."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("afpscope", "page"),
+        autoescape=True,
+        finalize=_shown,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "measured": show.measured,
+        "time": show.time,
+        "count": show.count,
+        "size": show.size,
+    }
+    return environment
+
+
+def render(template: str, **values: Any) -> str:
+    """A page as HTML. Everything that comes from a run is escaped."""
+    return _environment().get_template(template).render(**values)

@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Run folders: how they are named, found and read."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from ..errors import Failure, wrong_use
+from . import model
+from .model import Metric, Phase, Session
+from .node import Node, load
+
+SCHEMAS = (1, 2)
+RUN_FILE = "run.json"
+# Key of the server's note with the process that all sessions descend from, and its start.
+START = "afpd.start"
+# The file that `ab` writes beside its runs.
+AB_FILE = "ab.json"
+# The end of rungs.trace, and the streams of its numbers.
+_COUNTED = ("requests", "calls", "waits", "client")
+# "allowed 1, last on 1", not "allowed 1,3, last on 1"
+_ONLY_CPU = re.compile(r"allowed (\d+)(?=$|, )")
+_WRITTEN = re.compile(
+    r": (\d{1,18}) requests, (\d{1,18}) calls, (\d{1,18}) waits, "
+    r"(\d{1,18}) of the client's requests,"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    name: str
+    with_: str
+    ours: int | None
+    theirs: int | None
+    closed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadGroup:
+    """Threads of one name."""
+
+    name: str
+    threads: int
+    cpu_ns: int
+    runq_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Socket:
+    """A UDP socket of the server. None: not known.
+
+    `memory`: the kernel's, in bytes; `queue_max`: the most of it that was seen in use; `seen`: the
+    drops as the kernel's tracepoint counted them; `points`: time since the first look in ns, most
+    memory in use since the point before, drops so far.
+    """
+
+    port: int
+    memory: int | None
+    drops: int
+    queue_max: int | None = None
+    seen: int | None = None
+    points: tuple[tuple[int, int, int], ...] = ()
+
+    @property
+    def buffer(self) -> int | None:
+        """As it was asked for, in bytes: the kernel's memory is twice as much."""
+        return self.memory and self.memory // 2
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A finding of the diagnosis."""
+
+    key: str
+    text: str
+    todo: str
+    disproof: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """A saved run. `path` is its run.json; `folder` the run folder, None for a lone file."""
+
+    path: Path
+    folder: Path | None
+    id: str
+    version: str
+    command: str
+    set: str
+    started: str
+    complete: bool
+    environment: dict[str, str]
+    server: dict[str, str]
+    options: dict[str, str]
+    rungs: dict[str, str]
+    absent: dict[str, str]
+    warnings: tuple[str, ...]
+    losses: tuple[tuple[str, int], ...]
+    books: tuple[Book, ...]
+    sessions: tuple[Session, ...]
+    phases: tuple[Phase, ...]
+    kind: str = "afp"  # of server; of "any" there are no requests
+    threads: tuple[ThreadGroup, ...] = ()  # of kind "any"
+    metrics: tuple[Metric, ...] = ()  # of the phases
+    sockets: tuple[Socket, ...] = ()  # of kinds whose clients send datagrams
+    causes: tuple[Cause, ...] = ()  # of the diagnosis, the first explains most
+    findings: tuple[str, ...] = ()  # what stands out in the server's time; older runs have none
+
+    @property
+    def trace(self) -> Path | None:
+        """The folder of the trace, where there is one."""
+        if self.folder and (self.folder / "trace").is_dir():
+            return self.folder / "trace"
+        return None
+
+    @property
+    def written(self) -> dict[str, int]:
+        """Records of the trace by stream, as noted in the run; empty if not noted."""
+        found = _WRITTEN.search(self.rungs.get("trace", ""))
+        return dict(zip(_COUNTED, map(int, found.groups()), strict=True)) if found else {}
+
+    @property
+    def diagnosed(self) -> tuple[str, str] | None:
+        """The first finding of the diagnosis, its key and its text; None: it has none."""
+        return next(((c.key, c.text) for c in self.causes), None)
+
+    @property
+    def name(self) -> str:
+        return self.folder.name if self.folder else self.path.name
+
+    @property
+    def start(self) -> str | None:
+        """Which start of the server was measured: two runs of one start have the same text.
+
+        From the run itself, else from `ab`'s note; None if it is in neither.
+        """
+        return self.server.get(START) or (_noted_start(self.folder) if self.folder else None)
+
+    @property
+    def local(self) -> str | None:
+        """The folder that was measured instead of a server; None for a server."""
+        return self.options.get("directory", "") if self.options.get("mode") == "local" else None
+
+    @property
+    def repeats_its_work(self) -> bool:
+        """Whether another such run makes the same requests: no recording does, and no load, whose
+        clients do as much as they can."""
+        return self.command not in ("record", "load")
+
+    @property
+    def shared_cpu(self) -> str | None:
+        """The one CPU that client and server were both allowed; None if there were others."""
+        notes = (self.environment.get("client.cpus", ""), self.server.get("afpd.cpus", ""))
+        client, server = (_ONLY_CPU.match(note) for note in notes)
+        return client[1] if client and server and client[1] == server[1] else None
+
+    @cached_property
+    def doubts(self) -> tuple[str, ...]:
+        """Why the run is not to be trusted; empty if it can be."""
+        out = [] if self.complete else ["the run broke off: it is not complete"]
+        out += [f"lost: {n:,} x {what}" for what, n in self.losses if n]
+        out += [
+            f"a cross-check disagrees: {b.name}: {b.ours} against {b.theirs} ({b.with_})"
+            for b in self.books
+            if not b.closed
+        ]
+        return tuple(out)
+
+    @property
+    def titled(self) -> list[Metric]:
+        """The metrics with a column of their own, as far as they are known."""
+        return [
+            m
+            for m in self.metrics
+            if m.title and any(p.metrics.get(m.key) is not None for p in self.phases)
+        ]
+
+    @property
+    def whole_phases(self) -> list[Phase]:
+        """The phases from which numbers may be taken."""
+        return [p for p in self.phases if p.complete]
+
+    @staticmethod
+    def open(path: Path) -> Run:
+        """The run in a folder, or of a lone JSON file."""
+        folder = path if path.is_dir() else path.parent if path.name == RUN_FILE else None
+        file = path / RUN_FILE if path.is_dir() else path
+        if path.is_dir() and not file.exists():
+            inside = ", ".join(str(p) for p in _saved(path) if (p / RUN_FILE).exists())
+            raise Failure(
+                f"{path} has no {RUN_FILE}: "
+                + (
+                    f"name a run in it: {inside}"
+                    if inside
+                    else "not a run folder, or its run was killed"
+                )
+            )
+        return _parse(load(file), file, folder)
+
+
+def _parse(node: Node, file: Path, folder: Path | None) -> Run:
+    if node.get("schema") is None or node.get_text("tool") != "afpscope":
+        raise Failure(f"{file} was not written by afpscope: it has no schema, or another tool")
+    schema = node["schema"].int_()
+    if schema not in SCHEMAS:
+        raise Failure(
+            f"{file} has schema {schema}, this program reads {SCHEMAS[0]} to {SCHEMAS[-1]}: "
+            "use the version that wrote it"
+        )
+    try:
+        found, kind, threads = (node.get(key) for key in ("findings", "kind", "threads"))
+        sockets = node.get("sockets")
+        metrics = node.get("metrics")
+        return Run(
+            path=file,
+            folder=folder,
+            id=node["id"].text(),
+            version=node["version"].text(),
+            command=node["command"].text(),
+            set=node["set"].text(),
+            started=node["started"].text(),
+            complete=node["complete"].flag(),
+            environment=node["environment"].texts(),
+            server=node["server"].texts(),
+            options=node["options"].texts(),
+            rungs=node["rungs"].texts(),
+            absent=node["absent"].texts(),
+            warnings=tuple(w["text"].text() for w in node["warnings"].items()),
+            losses=tuple((n["what"].text(), n["n"].count()) for n in node["losses"].items()),
+            books=tuple(
+                Book(
+                    b["name"].text(),
+                    b["with"].text(),
+                    b.get_int("ours"),
+                    b.get_int("theirs"),
+                    b["closed"].flag(),
+                )
+                for b in node["books"].items()
+            ),
+            sessions=tuple(model.session(s) for s in node["sessions"].items()),
+            phases=tuple(model.phase(p) for p in node["phases"].items()),
+            kind=kind.text() if kind else "afp",
+            threads=tuple(
+                ThreadGroup(
+                    t["name"].text(),
+                    t["threads"].count(),
+                    t["cpu_ns"].count(),
+                    t["runq_ns"].count(),
+                )
+                for t in (threads.items() if threads else ())
+            ),
+            metrics=tuple(model.metric(m) for m in metrics.items()) if metrics else (),
+            sockets=tuple(_socket(s) for s in (sockets.items() if sockets else ())),
+            causes=_causes(node.get("diagnosis")),
+            findings=tuple(f["text"].text() for f in found.items()) if found else (),
+        )
+    except Failure as e:
+        raise Failure(f"{file}: {e}", e.code) from None
+
+
+def _socket(node: Node) -> Socket:
+    def point(at: Node) -> tuple[int, int, int]:
+        t_ns, queue, drops = (value.count() for value in at.items())
+        return t_ns, queue, drops
+
+    return Socket(
+        node["port"].count(),
+        node.get_int("buffer"),
+        node["drops"].count(),
+        node.get_int("queue_max"),
+        node.get_int("drops_seen"),
+        tuple(point(p) for p in node["points"].items()),
+    )
+
+
+def _causes(node: Node | None) -> tuple[Cause, ...]:
+    return tuple(
+        Cause(
+            f["key"].text(),
+            f["text"].text(),
+            f.get_text("todo") or "",
+            f.get_text("disproof") or "",
+        )
+        for f in (node["findings"].items() if node else ())
+    )
+
+
+def _noted_start(folder: Path) -> str | None:
+    """The server's start according to `ab`'s file in the folder above."""
+    file = folder.resolve().parent / AB_FILE
+    if not file.is_file():
+        return None
+    try:
+        return load(file)["starts"].texts().get(folder.resolve().name)
+    except Failure:
+        return None
+
+
+def runs_folder() -> Path:
+    """Where runs are kept by default."""
+    own = os.environ.get("AFPSCOPE_RUNS")
+    if own:
+        return Path(own)
+    state = os.environ.get("XDG_STATE_HOME")
+    return (Path(state) if state else Path.home() / ".local/state") / "afpscope/runs"
+
+
+def _saved(base: Path) -> list[Path]:
+    try:
+        return sorted(p for p in base.iterdir() if p.is_dir() and not p.is_symlink())
+    except PermissionError:
+        raise  # not the same as no runs
+    except OSError:
+        return []
+
+
+def _newest(base: Path) -> Path:
+    """The run whose run.json was written last, whatever its folder is called."""
+    files = [p / RUN_FILE for p in _saved(base) if (p / RUN_FILE).exists()]
+    if not files:
+        raise wrong_use(
+            f"there is no last run: {base} has no runs (those of -o DIR are named by their path)"
+        )
+    return max(files, key=lambda file: (file.stat().st_mtime_ns, file.parent.name)).parent
+
+
+def _id_of(folder: Path) -> str:
+    try:
+        return load(folder / RUN_FILE)["id"].text()
+    except Failure:
+        return ""
+
+
+def find(name: str) -> Path:
+    """The run that NAME means: a path, `last`, or a unique prefix of a folder's name or an id."""
+    base = runs_folder()
+    path = Path(name)
+    if name == "last" and not path.exists():
+        return _newest(base)
+    if name and path.exists():
+        return path
+    if not name or "/" in name:
+        raise wrong_use(f"no run {name!r}: there is no such file or folder")
+    saved = _saved(base)
+    found = [p for p in saved if p.name.startswith(name)]
+    if not found:
+        found = [p for p in saved if _id_of(p).startswith(name)]
+    if not found:
+        raise wrong_use(f"no run {name!r}: no such path, and no name in {base} begins with it")
+    if len(found) > 1:
+        names = ", ".join(p.name for p in found[:4])
+        raise wrong_use(f"{name!r} matches {len(found)} runs ({names}): give more of the name")
+    return found[0]

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A summary of a run: by test and by AFP command, over all complete iterations."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .. import show
+from ..saved.hist import Histogram
+from ..saved.model import Account, Metric, Phase, Session, Transfer
+from ..saved.run import Run
+from .counts import OWN_CODE, test_name
+
+# The columns of a request's time, in the order in which they are drawn.
+PARTS = ("user", "calls", "runq", "disk", "cnid", "lock", "log", "net", "other", "stopped")
+INSIDE = ("cpu", "runq", "sync", "lock", "io", "stopped", "idle", "unknown")
+UNSTEADY = 0.1  # of the mean: the standard deviation of an unsteady test
+PartKey = tuple[str, str, str]
+
+
+@dataclass
+class CommandView:
+    """One AFP command. Sums over all requests; `client`: as the client saw it."""
+
+    name: str
+    requests: int = 0
+    errors: int = 0
+    time_ns: int = 0  # of those with an answer
+    unanswered: int = 0
+    service_ns: int = 0  # of all, as long as they were in service
+    times: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    inside: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    calls: dict[PartKey, int] = field(default_factory=lambda: defaultdict(int))
+    call_ns: dict[PartKey, int] = field(default_factory=lambda: defaultdict(int))
+    server: Histogram | None = None
+    min_ns: int | None = None
+    max_ns: int | None = None
+
+    @property
+    def mean_ns(self) -> float | None:
+        return self.time_ns / self.requests if self.requests else None
+
+    @property
+    def served(self) -> int:
+        """Requests that its times are of."""
+        return self.requests + self.unanswered
+
+    def quantile(self, q: float) -> str:
+        """A time inside the server, with the digits that are known."""
+        if not self.server:
+            return show.about(None, 0)
+        ns = self.server.interpolated(q, self.min_ns, self.max_ns)
+        return show.about(ns, self.server.bits, self.max_ns)
+
+    def share(self, part: str) -> float:
+        """Its time in a column."""
+        return self.times.get(part, 0) / self.service_ns if self.service_ns else 0.0
+
+    @property
+    def worked_ns(self) -> int:
+        """Without waiting for something to do, which a server does between requests."""
+        return sum(ns for part, ns in self.times.items() if part not in ("net", "other"))
+
+    @property
+    def main_part(self) -> str:
+        return max(PARTS, key=lambda part: self.times.get(part, 0))
+
+    def top_calls(self, n: int) -> list[tuple[PartKey, float, float]]:
+        """The calls that took longest: key, calls per request, ns per request."""
+        keys = sorted(self.calls, key=lambda key: (-self.call_ns[key], -self.calls[key]))[:n]
+        of = max(1, self.served)
+        return [(key, self.calls[key] / of, self.call_ns[key] / of) for key in keys]
+
+
+@dataclass
+class TestView:
+    """One test: a value for each complete iteration; in a transfer for each one that counts."""
+
+    name: str
+    elapsed: list[int] = field(default_factory=list)
+    ops: int = 0
+    errors: int = 0
+    calls: int | None = 0
+    cnid_calls: int | None = 0
+    client: list[Histogram] = field(default_factory=list)
+    by_command: dict[str, list[Histogram]] = field(default_factory=lambda: defaultdict(list))
+    broken: int = 0
+    metrics: dict[str, list[float | None]] = field(default_factory=lambda: defaultdict(list))
+
+    @property
+    def histogram(self) -> Histogram:
+        return Histogram.merge(self.client)
+
+    @property
+    def mean_ns(self) -> float | None:
+        return float(np.mean(self.elapsed)) if self.elapsed else None
+
+    @property
+    def deviation_ns(self) -> float | None:
+        return float(np.std(self.elapsed, ddof=1)) if len(self.elapsed) > 1 else None
+
+    def metric(self, key: str) -> float | None:
+        """The mean of one that has a title; None unless it is known in all iterations."""
+        known = [v for v in self.metrics[key] if v is not None]
+        return float(np.mean(known)) if known and len(known) == len(self.metrics[key]) else None
+
+    @property
+    def is_unsteady(self) -> bool:
+        """As the first screen of afpscope calls it."""
+        return bool(self.deviation_ns and self.deviation_ns >= UNSTEADY * (self.mean_ns or 0))
+
+
+@dataclass
+class CallView:
+    """The server's own calls of one class on one object."""
+
+    class_: str
+    object: str
+    calls: int = 0
+    errors: int = 0
+    bytes: int = 0
+    ns: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.class_ if self.object == "-" else f"{self.class_} · {self.object}"
+
+
+@dataclass(frozen=True)
+class Digest:
+    run: Run
+    tests: list[TestView]
+    commands: list[CommandView]
+    outside: list[CommandView]  # the server's work that belongs to no request
+    calls: list[CallView]  # of a server whose requests are not known; waits last
+    cpu_ns: int  # likewise
+    transfers: list[tuple[str, Transfer]]
+    sessions: list[Session]  # the busiest first
+
+    @property
+    def busy_ns(self) -> int:
+        """All time that sessions had a request in service."""
+        return sum(s.busy_ns for s in self.sessions)
+
+    @property
+    def served_ns(self) -> int:
+        """All time inside the server."""
+        return sum(c.service_ns for c in self.commands)
+
+
+def _plus(a: int | None, b: int | None) -> int | None:
+    return None if a is None or b is None else a + b
+
+
+def _add_test(view: TestView, p: Phase, titled: Iterable[Metric]) -> None:
+    if not p.complete:
+        view.broken += 1
+        return
+    m = p.metrics
+    if p.transfer:
+        view.elapsed += [sample.ns for sample in p.transfer.counting]
+    elif m.get("elapsed") is not None:
+        view.elapsed.append(m["elapsed"] or 0)
+    view.ops += m.get("ops") or sum(a.requests or 0 for a in p.requests or ())
+    view.errors += m.get("errors") or 0
+    view.calls = _plus(view.calls, m.get("afpd_calls"))
+    view.cnid_calls = _plus(view.cnid_calls, m.get("cnid_calls"))
+    for metric in titled:
+        view.metrics[metric.key].append(p.measured(metric))
+    for c in p.commands:
+        view.client.append(c.histogram)
+        view.by_command[c.name].append(c.histogram)
+
+
+def _add_account(view: CommandView, a: Account) -> None:
+    view.requests += a.requests or 0
+    view.errors += a.failed
+    view.time_ns += a.time_ns or 0
+    view.service_ns += a.service_ns or 0
+    view.unanswered += max(0, (a.figures.get("begun") or 0) - (a.requests or 0))
+    for sums, values in ((view.times, a.times), (view.inside, a.inside)):
+        for key, ns in values.items():
+            sums[key] += ns or 0
+    for part in a.parts:
+        if part.class_ == OWN_CODE:
+            continue
+        view.calls[part.key] += part.calls
+        view.call_ns[part.key] += sum(
+            part.figures.get(k) or 0 for k in ("cpu_ns", "blocked_ns", "runq_ns", "stopped_ns")
+        )
+    least, most = a.figures.get("min_ns"), a.figures.get("max_ns")
+    view.min_ns = min((v for v in (view.min_ns, least) if v is not None), default=None)
+    view.max_ns = max((v for v in (view.max_ns, most) if v is not None), default=None)
+    if a.histogram:
+        view.server = Histogram.merge([h for h in (view.server, a.histogram) if h])
+
+
+def _views(accounts: Iterable[Account]) -> list[CommandView]:
+    views: dict[str, CommandView] = {}
+    for account in accounts:
+        _add_account(views.setdefault(account.name, CommandView(account.name)), account)
+    return sorted(views.values(), key=lambda v: (-v.service_ns, -v.worked_ns))
+
+
+def _calls(phases: Iterable[Phase]) -> list[CallView]:
+    views: dict[tuple[str, str], CallView] = {}
+    for row in (r for p in phases for r in p.rows or () if r.role == "server"):
+        view = views.setdefault((row.class_, row.object), CallView(row.class_, row.object))
+        view.calls += row.calls
+        view.errors += row.figures.get("errors") or 0
+        view.bytes += row.figures.get("bytes") or 0
+        view.ns += row.figures.get("ns") or 0
+    return sorted(views.values(), key=lambda v: (v.class_ == "wait", -v.ns))
+
+
+def _cpu_ns(phases: Iterable[Phase]) -> int:
+    accounts = (a for p in phases for a in p.outside or ())
+    parts = (part for a in accounts for part in a.parts if part.role == "server")
+    return sum(part.figures.get("cpu_ns") or 0 for part in parts)
+
+
+def digest(run: Run) -> Digest:
+    """What a report shows of a run."""
+    tests: dict[str, TestView] = {}
+    for p in run.phases if run.command != "record" else ():
+        name = test_name(p)
+        _add_test(tests.setdefault(name, TestView(name)), p, run.titled)
+    return Digest(
+        run,
+        list(tests.values()),
+        _views(a for p in run.whole_phases for a in p.requests or ()),
+        _views(a for p in run.whole_phases for a in p.outside or ()),
+        _calls(run.whole_phases) if run.kind == "any" else [],
+        _cpu_ns(run.whole_phases) if run.kind == "any" else 0,
+        [(p.title, p.transfer) for p in run.phases if p.transfer],
+        sorted(run.sessions, key=lambda s: (-s.busy_ns, -s.requests)),
+    )

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A run as tables: one for each stream of the trace, and those made from run.json.
+
+docs/analysis.md lists tables and columns. Fields that are enums become texts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..errors import Failure
+from ..saved.crowd import Load
+from ..saved.model import Phase
+from ..saved.run import Run
+from ..saved.trace import Stream
+
+Rows = list[dict[str, Any]]
+_TEXT, _INT, _UINT = pa.string(), pa.int64(), pa.uint64()
+
+
+def _of_phase(p: Phase) -> dict[str, Any]:
+    return {"test": p.test, "iteration": p.iteration}
+
+
+_KEY = [("test", _INT), ("iteration", _INT)]
+
+
+def _phases(run: Run) -> tuple[Rows, list[Any]]:
+    keys: dict[str, None] = {}
+    for p in run.phases:
+        keys.update(dict.fromkeys(p.metrics))
+    rows = [
+        _of_phase(p)
+        | {"title": p.title, "start_ns": p.start_ns, "complete": p.complete}
+        | {key: p.metrics.get(key) for key in keys}
+        for p in run.phases
+    ]
+    schema = [*_KEY, ("title", _TEXT), ("start_ns", _INT), ("complete", pa.bool_())]
+    return rows, [*schema, *((key, _INT) for key in keys if key not in ("title", "complete"))]
+
+
+_LATENCY = ("min_ns", "max_ns", "p50_ns", "p95_ns", "p99_ns", "p999_ns")
+
+
+def _commands(run: Run) -> tuple[Rows, list[Any]]:
+    rows = [
+        _of_phase(p)
+        | {"code": c.code, "name": c.name, "ops": c.ops, "errors": c.errors, "sum_ns": c.sum_ns}
+        | {key: c.latency.get(key) for key in _LATENCY}
+        for p in run.phases
+        for c in p.commands
+    ]
+    schema = [*_KEY, ("code", _INT), ("name", _TEXT), ("ops", _INT), ("errors", _INT)]
+    return rows, [*schema, ("sum_ns", _UINT), *((key, _INT) for key in _LATENCY)]
+
+
+def _samples(run: Run) -> tuple[Rows, list[Any]]:
+    rows = [
+        {"test": p.test, "work": p.transfer.work, "size_bytes": p.transfer.size_bytes,
+         "iteration": s.iteration, "warmup": s.warmup, "complete": s.complete, "ns": s.ns,
+         "bytes": s.bytes}
+        for p in run.phases if p.transfer for s in p.transfer.samples
+    ]  # fmt: skip
+    return rows, [
+        ("test", _INT), ("work", _TEXT), ("size_bytes", _INT), ("iteration", _INT),
+        ("warmup", pa.bool_()), ("complete", pa.bool_()), ("ns", _INT), ("bytes", _INT),
+    ]  # fmt: skip
+
+
+def _accounts(run: Run) -> tuple[Rows, list[Any]]:
+    columns: dict[str, None] = {}
+    rows: Rows = []
+    for p in run.phases:
+        for a in (*(p.requests or ()), *(p.outside or ())):
+            row = _of_phase(p) | {"number": a.number, "name": a.name, "requests": a.requests}
+            row |= {"time_ns": a.time_ns, "service_ns": a.service_ns} | a.figures
+            more = {f"{key}_ns": value for key, value in a.times.items()}
+            more |= {f"inside_{key}_ns": value for key, value in a.inside.items()}
+            columns.update(dict.fromkeys(more))
+            rows.append(row | more)
+    keys = [
+        "requests",
+        "time_ns",
+        "service_ns",
+        "begun",
+        "errors",
+        "failed",
+        "bytes_in",
+        "bytes_out",
+    ]
+    keys += ["unexplained_ns", "unexplained"]
+    keys += ["min_ns", "max_ns", "p50_ns", "p99_ns", "p999_ns", *columns]
+    return rows, [*_KEY, ("number", _INT), ("name", _TEXT), *((key, _INT) for key in keys)]
+
+
+_PART = ("calls", "errors", "bytes", "cpu_ns", "blocked_ns", "runq_ns", "stopped_ns")
+
+
+def _parts(run: Run) -> tuple[Rows, list[Any]]:
+    rows = [
+        _of_phase(p)
+        | {"number": a.number, "name": a.name, "requests": a.requests}
+        | {"role": r.role, "class": r.class_, "object": r.object, "calls": r.calls}
+        | {key: r.figures.get(key) for key in _PART[1:]}
+        for p in run.phases
+        for a in (*(p.requests or ()), *(p.outside or ()))
+        for r in a.parts
+    ]
+    texts = [(key, _TEXT) for key in ("role", "class", "object")]
+    schema = [*_KEY, ("number", _INT), ("name", _TEXT), ("requests", _INT), *texts]
+    return rows, [*schema, *((key, _INT) for key in _PART)]
+
+
+_QUANTILES = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99, "p999_ns": 0.999}
+
+
+def _loads(run: Run) -> Iterator[tuple[dict[str, Any], Load]]:
+    """Each load and each probe, with the columns that say which."""
+    for p in run.phases:
+        for who, of in (("clients", p.load), ("probe", p.probe)):
+            if of:
+                yield _of_phase(p) | {"who": who}, of
+
+
+_WHO = [*_KEY, ("who", _TEXT)]
+
+
+def _actions(run: Run) -> tuple[Rows, list[Any]]:
+    rows = [
+        key
+        | {"action": a.name, "n": a.n, "failed": a.failed, "sum_ns": a.sum_ns, "max_ns": a.max_ns}
+        | {name: a.planned.quantile(q) for name, q in _QUANTILES.items()}
+        for key, of in _loads(run)
+        for a in of.actions
+    ]
+    schema = [*_WHO, ("action", _TEXT), ("n", _INT), ("failed", _INT), ("sum_ns", _UINT)]
+    return rows, [*schema, *((key, _INT) for key in ("max_ns", *_QUANTILES))]
+
+
+def _seconds(run: Run) -> tuple[Rows, list[Any]]:
+    rows = [
+        key
+        | {"second": at, "n": s.n, "failed": s.failed, "max_ns": s.max_ns}
+        | {name: s.histogram.quantile(q) for name, q in _QUANTILES.items()}
+        for key, of in _loads(run)
+        for at, s in enumerate(of.seconds)
+    ]
+    keys = ("second", "n", "failed", "max_ns", *_QUANTILES)
+    return rows, [*_WHO, *((key, _INT) for key in keys)]
+
+
+def _clients(run: Run) -> tuple[Rows, list[Any]]:
+    rows = [
+        key
+        | {"client": at, "actions": c.actions, "failed": c.failed, "bytes": c.bytes}
+        | {"last_ns": c.last_ns, "sum_ns": c.sum_ns, "max_ns": c.max_ns}
+        | {"lost": c.lost, "address": c.address}
+        for key, of in _loads(run)
+        for at, c in enumerate(of.each_client)
+    ]
+    keys = ("client", "actions", "failed", "bytes", "last_ns", "sum_ns", "max_ns")
+    schema = [*_WHO, *((key, _INT) for key in keys)]
+    return rows, [*schema, ("lost", pa.bool_()), ("address", _TEXT)]
+
+
+def _intervals(run: Run) -> tuple[Rows, list[Any]]:
+    columns: dict[str, None] = {}
+    rows: Rows = []
+    for p in run.phases:
+        for i in p.intervals:
+            more = {f"{key}_ns": ns for key, ns in (i.parts or {}).items()}
+            columns.update(dict.fromkeys(more))
+            rows.append(_of_phase(p) | {"end_ns": i.end_ns} | more)
+    return rows, [*_KEY, ("end_ns", _INT), *((key, _INT) for key in columns)]
+
+
+_OF_LOAD = {
+    "actions": _actions,
+    "seconds": _seconds,
+    "clients": _clients,
+    "intervals": _intervals,
+}
+_OF_RUN = {
+    "phases": _phases,
+    "commands": _commands,
+    "samples": _samples,
+    "accounts": _accounts,
+    "parts": _parts,
+}
+
+
+def of_run(run: Run) -> dict[str, Any]:
+    """The tables of run.json, as Arrow tables; those of a load only of runs that have one."""
+    wanted = _OF_RUN | (_OF_LOAD if any(p.load for p in run.phases) else {})
+    return {name: _table(name, *make(run), run.path) for name, make in wanted.items()}
+
+
+def _table(name: str, rows: Rows, schema: list[Any], path: Path) -> Any:
+    try:
+        return pa.Table.from_pylist(rows, pa.schema(schema))
+    except (pa.ArrowException, OverflowError) as e:
+        raise Failure(f"{path}: table {name}: {e}: the file is damaged") from None
+
+
+def _dictionary(labels: dict[int, str], values: Any) -> Any:
+    """The texts of an enum's values; `?VALUE` for one without a text."""
+    found, codes = np.unique(values, return_inverse=True)
+    if len(found) > 1 << 16:
+        raise Failure("an enum has more than 65,536 different values: the trace is damaged")
+    texts = [labels.get(int(v), f"?{int(v)}") for v in found]
+    return pa.array(texts, _TEXT).take(pa.array(codes.astype(np.int32)))
+
+
+def _lookup(labels: dict[int, str], dtype: Any) -> Any | None:
+    """Texts by value, for a small unsigned enum; else None."""
+    if dtype.kind != "u" or dtype.itemsize > 2:
+        return None
+    top = 1 << (8 * dtype.itemsize)
+    return pa.array([labels.get(v, f"?{v}") for v in range(top)], _TEXT)
+
+
+def _columns(stream: Stream) -> list[str]:
+    """The fields, without padding."""
+    return [name for name in stream.columns if not re.fullmatch(r"pad\d*", name)]
+
+
+def _is_address(stream: Stream, name: str) -> bool:
+    return name == "address" and "family" in stream.columns
+
+
+def _address(family: int, raw: bytes) -> str | None:
+    """As text; address families of Linux (bpf/records.h). None: a Unix socket's."""
+    if family == 2:
+        return str(IPv4Address(raw[:4]))
+    return str(IPv6Address(raw[:16])) if family == 10 else None
+
+
+def schema(stream: Stream) -> Any:
+    """The Arrow schema of a stream's table."""
+    fields = []
+    for name in _columns(stream):
+        dtype = stream.layout.dtype[name]
+        if stream.labels(name):
+            fields.append((name, pa.dictionary(pa.int32(), _TEXT)))
+        elif dtype.kind == "S" or _is_address(stream, name):
+            fields.append((name, _TEXT))
+        elif dtype.shape:
+            fields.append((name, pa.binary(dtype.itemsize)))
+        else:
+            fields.append((name, pa.from_numpy_dtype(dtype.newbyteorder("="))))
+    return pa.schema(fields)
+
+
+def _column(stream: Stream, name: str, block: Any, lookups: dict[str, Any]) -> Any:
+    values = block[name]
+    if stream.labels(name):
+        lookup = lookups[name]
+        if lookup is None:
+            return _dictionary(stream.labels(name), values).dictionary_encode()
+        return pa.DictionaryArray.from_arrays(pa.array(values.astype(np.int32)), lookup)
+    if values.dtype.kind == "S":
+        return pa.array([v.decode("utf-8", "replace") for v in values], _TEXT)
+    if _is_address(stream, name):
+        pairs = zip(block["family"], values, strict=True)
+        return pa.array([_address(int(f), v.tobytes()) for f, v in pairs], _TEXT)
+    if values.ndim > 1:
+        return pa.array([v.tobytes() for v in values], pa.binary(values[0].nbytes))
+    native = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("="), copy=False)
+    return pa.array(native)
+
+
+def batches(stream: Stream) -> Iterator[Any]:
+    """A stream's records as Arrow record batches of bounded size."""
+    lookups = {
+        name: _lookup(stream.labels(name), stream.layout.dtype[name])
+        for name in stream.columns
+        if stream.labels(name)
+    }
+    wanted = schema(stream)
+    for block in stream.blocks():
+        arrays = [_column(stream, name, block, lookups) for name in _columns(stream)]
+        yield pa.RecordBatch.from_arrays(arrays, schema=wanted)
+
+
+def of_stream(stream: Stream) -> Any:
+    """A whole stream as an Arrow table: needs memory for all its records."""
+    return pa.Table.from_batches(batches(stream), schema(stream)).unify_dictionaries()

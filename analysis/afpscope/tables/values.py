@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What can be compared by rank in a run: times, and metrics that have a direction.
+
+There is one value for each row.
+
+A run is one value, the median of its iterations, as these share the run's conditions.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..saved.hist import Histogram
+from ..saved.model import HIGHER, LOWER, Phase
+from ..saved.run import Run
+from . import counts
+
+ELAPSED, MEAN = "time", "mean"
+TAIL = "p99"
+# Share of a command's requests, at either end, that are left out of its mean: the time of the few
+# slowest is the machine's, not the server's.
+TRIM = 0.05
+# Requests that must be beyond a quantile.
+_BEYOND = 10
+_RECORDED = {"p50": 0.5, "p95": 0.95, TAIL: 0.99}
+RATE = "rate"
+_LOADED = {"p50": 0.5, TAIL: 0.99}
+
+
+@dataclass(frozen=True, order=True)
+class Row:
+    """A test as a whole (`command` is empty) or the requests of one AFP command in it.
+
+    `figure` of a test: ELAPSED, or the key of a metric. Runs that disagree on the unit of a metric
+    or on which direction is better do not have the same row.
+    """
+
+    test: str
+    command: str
+    figure: str
+    unit: str = "ns"
+    better: str = LOWER
+
+    @property
+    def is_metric(self) -> bool:
+        return not self.command and self.figure != ELAPSED
+
+    @property
+    def label(self) -> str:
+        """The name of the row within its test."""
+        if not self.command:
+            return self.figure if self.is_metric else "(test)"
+        return self.command if self.figure == MEAN else f"{self.command} {self.figure}"
+
+
+@dataclass(frozen=True)
+class Value:
+    """In the row's unit. `blur`: its possible error in logarithms, both directions together."""
+
+    amount: float
+    blur: float = 0.0
+
+
+def _quantile(histogram: Histogram, q: float) -> Value | None:
+    """None with so few requests that its value is chance."""
+    ends = histogram.quantile_within(q) if histogram.n * (1 - q) >= _BEYOND else None
+    if not ends or ends[0] < 1:
+        return None
+    low, high = map(float, ends)
+    return Value(math.sqrt(low * high), math.log(high / low))
+
+
+def _client(run: Run) -> dict[Row, Value]:
+    """As the client saw it: the whole test; of a command the trimmed mean and p99.
+
+    And the metrics that are judged, but for the test's time, which is the first of these.
+    """
+    judged = [(m, m.better) for m in run.metrics if m.better and m.key != "elapsed"]
+    sets: dict[Row, list[float]] = defaultdict(list)
+    merged: dict[Row, list[Histogram]] = defaultdict(list)
+    for p in run.whole_phases:
+        test = counts.test_name(p)
+        if p.transfer:
+            sets[Row(test, "", ELAPSED)] += [float(s.ns) for s in p.transfer.counting]
+        elif p.metrics.get("ops") and p.metrics.get("elapsed"):
+            sets[Row(test, "", ELAPSED)].append(float(p.metrics["elapsed"] or 0))
+        for metric, better in judged:
+            if (value := p.measured(metric)) is not None:
+                sets[Row(test, "", metric.key, metric.unit, better)].append(value)
+        for c in p.commands:
+            if c.histogram.n:
+                sets[Row(test, c.name, MEAN)].append(c.histogram.bulk_mean(TRIM, c.sum_ns))
+                merged[Row(test, c.name, TAIL)].append(c.histogram)
+    out: dict[Row, Value] = {}
+    for row, values in sets.items():
+        if values:
+            out[row] = Value(statistics.median(values))
+        tail = Row(row.test, row.command, TAIL)
+        if tail in merged and (found := _quantile(Histogram.merge(merged[tail]), 0.99)):
+            out[tail] = found
+    return out
+
+
+def _recorded(phases: Iterable[Phase]) -> dict[Row, Value]:
+    """What each AFP command took inside the server, for all clients."""
+    time: dict[str, int] = defaultdict(int)
+    number: dict[str, int] = defaultdict(int)
+    merged: dict[str, list[Histogram]] = defaultdict(list)
+    for p in phases:
+        for account in p.requests or ():
+            if account.requests and account.time_ns is not None:
+                time[account.name] += account.time_ns
+                number[account.name] += account.requests
+                if account.histogram:
+                    merged[account.name].append(account.histogram)
+    out: dict[Row, Value] = {}
+    for name in time:
+        out[Row("recorded", name, MEAN)] = Value(time[name] / number[name])
+        histogram = Histogram.merge(merged[name])
+        for figure, q in _RECORDED.items():
+            if found := _quantile(histogram, q):
+                out[Row("recorded", name, figure)] = found
+    return out
+
+
+def of_load(phase: Phase, test: str) -> dict[Row, Value]:
+    """Of a load: its rate, and how long actions took, those of the probe too."""
+    load = phase.load
+    assert load
+    out = {Row(test, "", RATE, "per s", HIGHER): Value(load.achieved)} if load.achieved else {}
+    of = {"action": load.latency()}
+    of |= {a.name: a.planned for a in load.actions} if len(load.actions) > 1 else {}
+    if phase.probe:
+        of["probe"] = phase.probe.latency()
+    for name, histogram in of.items():
+        for figure, q in _LOADED.items():
+            if found := _quantile(histogram, q):
+                out[Row(test, name, figure)] = found
+    return out
+
+
+def of_run(run: Run) -> dict[Row, Value]:
+    """All values of a run, in its order."""
+    if run.command == "record":
+        return _recorded(run.whole_phases)
+    out: dict[Row, Value] = {}
+    for phase in run.whole_phases:
+        if phase.load:
+            out |= of_load(phase, counts.test_name(phase))
+    return out or _client(run)
