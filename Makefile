@@ -35,7 +35,7 @@ SKEL	   = $(patsubst bpf/%.bpf.c,$(GEN)/%.skel.h,$(BPF))
 UNIT	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard $(foreach n,* */*,tests/unit/$n/test_*.c))))
 BPF_TESTS  = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bpf/test_*.c)))
 KNOWN	   = $(BUILD)/tests/known/server
-WHOLE	   = $(KNOWN) $(patsubst %,$(BUILD)/tests/integration/%,verbs rx_relay)
+WHOLE	   = $(KNOWN) $(patsubst %,$(BUILD)/tests/integration/lib/%,verbs rx_relay)
 VM_TESTS   = $(patsubst %,$(BUILD)/tests/vm/%,hotplug nobpf rung)
 # Names of other tools, under which the program behaves as they do.
 NAMES	   = afp_lantest afp_speedtest gfapi_perf_tool gfapi_perf rxperf
@@ -189,7 +189,8 @@ check-quick:
 	$(Q)$(MAKE) --no-print-directory -j$(CPUS) all $(UNIT) $(BPF_QUICK)
 	$(Q)$(MAKE) --no-print-directory -j1 check-quick-built
 
-QUICK	   = $(patsubst %,tests/integration/test_%.py,any check cnid_servers password record words)
+QUICK	   = $(patsubst %,tests/integration/%.py,cli/test_check cli/test_words lantest/test_password record/test_any \
+	     record/test_cnid_servers record/test_record)
 
 check-quick-built: lint unit
 	$(Q)tests/run.sh $$(($(CPUS) > 1 ? 2 : 1)) $(BPF_QUICK)

@@ -15,7 +15,7 @@ from pathlib import Path
 from lab import REPO, Lab
 from stats import Result, figure
 
-sys.path.insert(0, str(REPO / "tests" / "integration"))
+sys.path.insert(0, str(REPO / "tests" / "integration" / "lib"))
 from afpclient import AfpClient
 from recording import RawClient
 

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 TOP = Path(__file__).resolve().parents[2]
-sys.path += [str(TOP / "tests" / "integration"), str(TOP / "tests" / "server")]
+sys.path += [str(TOP / "tests" / "integration" / "lib"), str(TOP / "tests" / "server")]
 
 from mpirun import ENVIRONMENT, hosts_file, over_hosts  # noqa: E402
 from netns import BENCHMARKS, inside, ip  # noqa: E402

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 REPO = Path(__file__).resolve().parents[2]
-sys.path += [str(REPO / "tests" / "integration"), str(REPO / "tests" / "server")]
+sys.path += [str(REPO / "tests" / "integration" / "lib"), str(REPO / "tests" / "server")]
 
 from rxing import ask  # noqa: E402
 from rxpeer import DATA, DEBUG, FROM_CLIENT, Packet, head, udp_socket  # noqa: E402

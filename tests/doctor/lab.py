@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "server"))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration" / "lib"))
 from faults import CGROUPS, programs, ungroup
 from outcome import FAILED, FALSE, SURE, summary, table, told
 from patient import OWNER, How, Row, examine

@@ -236,7 +236,7 @@ def guests(_guests: Server) -> Iterator[Server]:
 def _driver() -> None:
     """Builds verbs.c."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
-    target = "build/tests/integration/verbs"
+    target = "build/tests/integration/lib/verbs"
     subprocess.run(["make", "-s", target], cwd=REPO, check=True, env=env)
 
 

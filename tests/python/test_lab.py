@@ -11,7 +11,7 @@ import pytest
 
 sys.path.extend(
     str(Path(__file__).resolve().parents[1] / folder)
-    for folder in ("doctor", "server", "integration")
+    for folder in ("doctor", "server", "integration/lib")
 )
 from faults import MOST, NONE, SCHEMES, THIRD
 from load import Waits

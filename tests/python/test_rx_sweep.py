@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Sweeps of rx: arguments of clients and server, the knee of a server's setting, the tests' ratio.
 
-Tests calls.py, served.py, swept.py. With real programs: tests/integration/test_sweep_rx.py.
+Tests calls.py, served.py, swept.py. With real programs: tests/integration/rx/test_sweep_rx.py.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Lists of users of processes with other roots, which needs root. A name service that hangs, and
- * user namespaces: tests/integration/test_places.py. */
+ * user namespaces: tests/integration/record/test_places.py. */
 #include "host/usernames.h"
 
 #include "unit/invented_tree.h"

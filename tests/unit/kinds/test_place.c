@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which volume of which server a place is on. What is mounted: tests/integration/test_gluster.py.
+/* Which volume of which server a place is on. What is mounted:
+ * tests/integration/record/test_gluster.py.
  */
 #include "kinds/place.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Places on GlusterFS volumes: what a URL says, what is said where there is no library or no
- * server, and the paths of directories. What the verbs do is in tests/integration/test_gfapi.py.
- * Tests client/store/gfapi.c, gfapi_lib.c, gfapi_dirs.c.
+ * server, and the paths of directories. What the verbs do is in
+ * tests/integration/smallfile/test_gfapi.py. Tests client/store/gfapi.c, gfapi_lib.c, gfapi_dirs.c.
  */
 #include "store/gfapi_priv.h"
 

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A client that reaches its server through something else: that server is watched, or it is said
+why not; never what is in between.
+
+Tests user/kinds/way.c, user/host/net/conntrack.c.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from afpclient import AfpClient, Busy
+from checks import check, only
+from forwarding import FORWARDERS, forwarded, free_port, listens, started
+from netatalk import Server
+from netns import HIDDEN, cable, inside, server_in, space
+from scope import AS_NOBODY, DBD, FAILED, NO_SESSION, OK, Done, Phase, Run, Scope, wait_until
+from test_tracing import read
+
+
+def client(
+    scope: Scope,
+    server: Server,
+    port: int,
+    *args: str,
+    tool: str = "lantest",
+    host: str = "127.0.0.1",
+) -> list[str]:
+    """A command to this port, in place of the server's own."""
+    line = scope.command(server, *args, tool=tool, host=host)
+    line[line.index("-p") + 1] = str(port)
+    return line
+
+
+def counted(phase: Phase) -> dict[str, int]:
+    """afpd's calls that succeeded, by class and object, but the few that depend on time."""
+    return {
+        f"{row['class']} {row['object']}": row["calls"] - row["errors"]
+        for row in phase.rows()
+        if row["role"] == "afpd" and row["class"] != "wait" and row["calls"] >= 10
+    }
+
+
+@pytest.fixture(scope="module")
+def direct(scope: Scope, _dbd: Server) -> dict[str, int]:
+    """What the server does where nothing is in between."""
+    done = scope(_dbd, "-n", "1", "-v", "-f", ":", save=True).expect(OK)
+    assert done.run
+    done.run.assert_trustworthy()
+    return counted(done.run.phase(10))
+
+
+def check_watched(done: Done, names: list[str]) -> Run:
+    """It is afpd, and all that is in between is named."""
+    assert done.run
+    run = done.run
+    assert run.complete and run.saved["books"], run.saved["absent"]
+    assert not run.open_books() and not run.losses()
+    assert "(afpd)" in run.saved["server"]["afpd"]
+    keys = {warning["key"] for warning in run.saved["warnings"]}
+    assert keys - {"early"} == {"way"}  # early: the load was short
+    for name in names:
+        assert re.search(rf"{name}p? \(pid \d+\) carries what comes on port", run.warning("way"))
+    return run
+
+
+@pytest.mark.parametrize("how", FORWARDERS)
+def test_behind_a_program(
+    scope: Scope, dbd: Server, direct: dict[str, int], how: str, tmp_path: Path
+) -> None:
+    with forwarded(how, dbd.port, tmp_path) as (port, names):
+        line = client(scope, dbd, port, "-n", "1", "-v", "-f", ":")
+        run = check_watched(scope.execute(line, save=True).expect(OK), names)
+    assert counted(run.phase(10)) == direct
+    assert run.phase(10).columns() == DBD[10]
+    assert run.phase(10)["cnid_syscw"] >= 600
+
+
+@pytest.mark.parametrize("how", ["haproxy", "own"])
+def test_among_other_clients_of_a_program(
+    scope: Scope, dbd: Server, how: str, tmp_path: Path
+) -> None:
+    """Of its connections, all in one process, the one is ours that carried what ours did."""
+    with forwarded(how, dbd.port, tmp_path) as (port, names), contextlib.ExitStack() as stack:
+        clients = [AfpClient(port) for _ in range(6)]
+        for other in clients:
+            stack.callback(other.close)
+        stack.enter_context(Busy(clients[0]))
+        others = set(dbd.sessions())
+        line = client(scope, dbd, port, "-n", "1", "-v", "-f", ":")
+        run = check_watched(scope.execute(line, save=True).expect(OK), names)
+    assert len(others) >= 6 and run.pid("afpd") not in others
+    assert run.phase(10).columns() == DBD[10]
+
+
+def test_a_trace_joins_both_sides(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    """By the port that the server knows."""
+    folder = tmp_path / "run"
+    with forwarded("socat", dbd.port, tmp_path) as (port, _):
+        line = client(scope, dbd, port, "-n", "1", "-f", ":", "--trace", "-o", str(folder))
+        scope.execute(line).expect(OK)
+    sides = [read(folder / "trace" / name).records for name in ("requests", "client")]
+    served, asked = [{(r.port, r.dsi_id) for r in records} for records in sides]
+    assert served == asked and len(asked) > 800
+
+
+@pytest.fixture
+def by_socket(dbd: Server, tmp_path: Path) -> Iterator[int]:
+    """A port from which one socat leads to another by what is no connection of TCP."""
+    path, port = tmp_path / "socket", free_port()
+    with contextlib.ExitStack() as stack:
+        for line in (
+            [f"UNIX-LISTEN:{path},fork", f"TCP:127.0.0.1:{dbd.port}"],
+            [f"TCP-LISTEN:{port},bind=127.0.0.1,reuseaddr,fork", f"UNIX-CONNECT:{path}"],
+        ):
+            stack.enter_context(started(["socat", *line]))
+        wait_until(lambda: path.exists() and listens(port), 20, "both to listen")
+        yield port
+
+
+def test_what_cannot_be_followed_is_refused_by_name(
+    scope: Scope, dbd: Server, by_socket: int
+) -> None:
+    line = client(scope, dbd, by_socket, "-n", "1", "-v", "-f", ":")
+    done = scope.execute(line, save=True).expect(OK)
+    assert done.run and done.run.phase(10).metrics["afpd_syscr"] is None
+    why = done.run.saved["absent"]["*"]
+    assert re.search(r"ends in socat \(pid \d+\), which is no AFP server but carries on", why)
+    assert "tcp.server" not in done.run.saved["server"]
+    scope.execute([*line, "--watch=bpf"]).expect(FAILED, "ends in socat (pid ")
+
+
+def test_all_sessions_of_the_server_behind(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    """Which of its connections are ours is not known then."""
+    with forwarded("socat", dbd.port, tmp_path) as (port, names), busy(dbd):
+        line = client(scope, dbd, port, "-d", "2", tool="probe")
+        run = check_watched(scope.execute(line, save=True).expect(OK), names)
+    clients = sum(command["ops"] for p in run.phases for command in p.saved["commands"])
+    assert sum(sum(p.requests().values()) for p in run.phases) > max(clients, 100)
+
+
+@contextlib.contextmanager
+def busy(server: Server) -> Iterator[None]:
+    """Another client, which asks without a pause."""
+    with contextlib.ExitStack() as stack:
+        other = AfpClient(server.port)
+        stack.callback(other.close)
+        stack.enter_context(Busy(other))
+        yield
+
+
+@pytest.mark.parametrize("how", ["socat", "haproxy", "own"])
+def test_port_of_a_program(scope: Scope, dbd: Server, how: str, tmp_path: Path) -> None:
+    """A recording of it is one of the server to which its clients' connections lead."""
+    with forwarded(how, dbd.port, tmp_path) as (port, names):
+        other = AfpClient(port)
+        running = scope.record(None, "--port", str(port), "-d", "1")
+        running.wait_recording()
+        for _ in range(20):
+            other.stat_root()
+        run = check_watched(running.finish().expect(OK), names)
+        assert run.phases[0].requests()[34] == 20
+        found = only(check(scope, "--port", str(port), status=OK))
+        assert found["pid"] == dbd.pid
+        # No other kind takes what is AFP's, and named by its port.
+        for named in (port, dbd.port):
+            line = [str(scope.binary), "doctor", "-d", "1", "--port", str(named)]
+            assert re.match(rf"doctor +port {dbd.port} ", scope.execute(line).out)
+        other.close()
+
+
+def test_port_of_a_program_without_clients(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    with forwarded("socat", dbd.port, tmp_path) as (port, _):
+        said = f"listens on port {port}, and carries on"
+        for tool in ("record", "top", "doctor", "slow"):
+            done = scope.execute([str(scope.binary), tool, "--port", str(port)])
+            done.expect(NO_SESSION, "socat (pid ", said)
+        line = ["exporter", "--listen", "127.0.0.1:0", "--port", str(port)]
+        scope.start([str(scope.binary), *line]).wait_for(said)
+
+
+# Addresses that the kernel translates
+
+# What comes to port 10548 goes to {to} (redirect), or to another address as a container's.
+REDIRECT = """
+table inet t {{
+    chain out {{ type nat hook output priority -100; tcp dport 10548 redirect to :{port}; }}
+}}
+"""
+PUBLISH = """
+table ip t {{
+    chain in {{ type nat hook prerouting priority -100; tcp dport 10548 dnat to {to}:{port}; }}
+    chain out {{ type nat hook output priority -100; tcp dport 10548 dnat to {to}:{port}; }}
+    chain post {{ type nat hook postrouting priority 100; {post}; }}
+}}
+"""
+
+
+def nft(path: str, rules: str) -> None:
+    with inside(path):
+        subprocess.run(["nft", "-f", "-"], input=rules, text=True, check=True, timeout=20)
+
+
+@pytest.fixture
+def host() -> Iterator[str]:
+    """A network namespace in which the client is."""
+    with space("host") as path:
+        yield path
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+def test_redirect(scope: Scope, host: str, public: Path, address: str) -> None:
+    """The server's end has another port than the one that the client connected to."""
+    with server_in(host, AFPD_GLOBAL=f"afp listen = {address}") as server:
+        nft(host, REDIRECT.format(port=server.port))
+        with inside(host):
+            line = client(scope, server, 10548, "-n", "1", "-v", "-f", ":", host=address)
+            done = scope.execute(line, save=True).expect(OK)
+            line[line.index(str(scope.binary))] = str(public)
+            blind = scope.execute([*AS_NOBODY, *line]).expect(OK)
+    assert "an address that the kernel translates (DNAT;" in " ".join(blind.out.split())
+    assert done.run
+    done.run.assert_trustworthy()
+    assert done.run.phase(10).columns() == DBD[10]
+    end = f"[{address}]" if ":" in address else address
+    assert done.run.saved["server"]["way"] == (
+        f"the kernel translates the address of port 10548 to {end}:{server.port} (DNAT)"
+    )
+
+
+@pytest.mark.parametrize("post", ["counter", "masquerade"])
+def test_published(scope: Scope, host: str, post: str) -> None:
+    """A container's port, by its host's address."""
+    with (
+        space("box") as box,
+        cable(host, box) as (here, there),
+        server_in(box, AFPD_GLOBAL=f"afp listen = {there}") as server,
+    ):
+        nft(host, PUBLISH.format(to=there, port=server.port, post=post))
+        with inside(host):
+            line = client(scope, server, 10548, "-n", "1", "-v", "-f", ":", host=here)
+            done = scope.execute(line, save=True).expect(OK)
+            hidden = scope.execute([*HIDDEN, *line], save=True).expect(OK)
+    assert done.run and hidden.run
+    done.run.assert_trustworthy()
+    assert done.run.phase(10).columns() == DBD[10]
+    dnat = f"the kernel translates the address of port 10548 to {there}:{server.port} (DNAT)"
+    assert done.run.saved["server"]["way"] == dnat
+    why = hidden.run.saved["absent"]["*"]
+    assert why == f"{dnat}; the server ({there}:{server.port}) is not on this host: " + (
+        "run afpscope on the server"
+    )

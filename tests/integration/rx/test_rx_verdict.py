@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is concluded of a server over Rx and of its clients: the right cause, with what shows it.
+
+Tests user/drive/rx_waiting.c, and user/doctor/rx.c on real servers. More runs, and the listener as
+the limit, which depends on the CPUs: tests/doctor/rx.py.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from disturbed import DISTURBED, Disturbed, undisturbed
+from rx import HEALTHY, NOISE, SITUATIONS, Situation, diagnosis, first
+from rxing import Serving
+from scope import AS_NOBODY, FAILED, OK, USAGE, Scope
+
+BY_NAME = {s.name: s for s in SITUATIONS}
+# With fewer clients, of which none waits for 12 s.
+BUFFER = replace(
+    BY_NAME["socket buffer"], clients=("-c", "send", "-n", "40", "-T", "10", "-b", "64000")
+)
+SURE = (BUFFER, BY_NAME["few threads"], BY_NAME["clients' buffer"], BY_NAME["healthy"])
+
+
+@pytest.mark.parametrize("situation", SURE, ids=lambda s: s.name)
+@undisturbed
+def test_the_cause_is_named_first(scope: Scope, situation: Situation) -> None:
+    found = diagnosis(scope.binary, situation)
+    key = first(found)
+    if key in DISTURBED - situation.right:
+        raise Disturbed(key)
+    if situation.right == HEALTHY:
+        assert key in HEALTHY | NOISE
+    else:
+        assert key in situation.right
+    assert set(found["not_seen"]) <= {"locks"}  # too short for enough looks at the listener
+
+
+def test_of_a_server_that_is_not_watched_little_is_said(scope: Scope) -> None:
+    """It answers how many calls wait; the rest is known from outside."""
+    found = diagnosis(scope.binary, BY_NAME["few threads"], "--watch=off")
+    assert first(found) == "threads"
+    assert {"socket-buffer", "listener", "cpu-limit"} <= set(found["not_seen"])
+
+
+@undisturbed
+def test_doctor_finds_the_server_and_judges_it(scope: Scope, tmp_path: Path) -> None:
+    """Without being told that it is one over Rx; and again from what it kept."""
+    folder = tmp_path / "run"
+    shutil.rmtree(folder, ignore_errors=True)
+    with Serving(scope, *BUFFER.server) as server:
+        pid = str(server.running.process.pid)
+        line = [str(scope.binary), "doctor", "--pid", pid, "-d", "60", "-o", str(folder)]
+        doctor = scope.start(line)
+        doctor.wait_recording()
+        line = [str(scope.binary), "rx", *BUFFER.clients, "--watch=off", "--no-save"]
+        scope.execute([*line, f"127.0.0.1:{server.port}"]).expect(OK)
+        doctor.signal(signal.SIGINT)
+        done = doctor.finish().expect(FAILED)
+    run = json.loads((folder / "run.json").read_text())
+    assert run["kind"] == "rx"
+    if first(run["diagnosis"]) in DISTURBED:
+        raise Disturbed(done.out)
+    assert first(run["diagnosis"]) == "socket-buffer"
+    assert "the server's socket had no room for" in done.out
+    assert "sysctl net.core.rmem_max" in done.out
+    assert "afpd" not in done.out
+    again = scope.execute([str(scope.binary), "doctor", str(folder)]).expect(FAILED)
+    assert "the server's socket had no room for" in again.out
+    for out in (done.out, again.out):
+        assert "(there were no clients of afpscope rx)" in " ".join(out.split())
+
+
+def test_the_first_screen_says_what_it_is_and_what_was_not_seen(scope: Scope) -> None:
+    """Of lost packets all that is known without a right to see the server."""
+    with Serving(scope, *BUFFER.server) as server:
+        line = [str(scope.binary), "rx", *BUFFER.clients, "--watch=off", "--no-save"]
+        done = scope.execute([*line, f"127.0.0.1:{server.port}"]).expect(OK)
+    words = " ".join(done.out.split())
+    assert "calls wait until lost packets are sent again" in words
+    assert "shown by timed_out" in words
+    assert "try look for the loss" in words
+    assert re.search(r"Not seen: socket buffer, .* \(it is not on this host, or not watched", words)
+    assert done.out.count("\n") <= 40
+
+
+def test_without_rights_the_server_is_there_but_not_seen(scope: Scope, public: Path) -> None:
+    """The user nobody and a server of root."""
+    with Serving(scope, *BUFFER.server) as server:
+        line = [*AS_NOBODY, str(public), "rx", *BUFFER.clients, "--no-save"]
+        done = scope.execute([*line, f"127.0.0.1:{server.port}"]).expect(OK)
+    words = " ".join(done.out.split())
+    assert "calls wait until lost packets are sent again" in words
+    assert f"(no right to see which process has UDP port {server.port}: run as root" in words
+
+
+def test_other_kinds_are_not_judged(scope: Scope) -> None:
+    scope.execute([str(scope.binary), "doctor", "--kind", "any"]).expect(
+        USAGE, "'any' is not one of afp, gluster, rx"
+    )
